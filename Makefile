@@ -1,0 +1,77 @@
+# `make help` lists the targets. Settings: PYTHON (3.11 or newer), PORT, ALL=1, TORCH_INDEX (see README).
+PYTHON ?= python3
+PORT ?= 8000
+BIN := .venv/bin
+JOBS ?= $(shell $(BIN)/python -c 'import os; print(os.cpu_count())' 2>/dev/null || echo 2)
+SITE := _build/html
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+.DEFAULT_GOAL := help
+.PHONY: help site read test lab record launch lock clean style unit rules notebooks site-tests
+
+help:  ## list the targets
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+site: .venv/site  ## build the website into _build/html (executes nothing)
+	@$(call stage,building the website)
+	@$(BIN)/jupyter-book build . -W -n --keep-going || $(call fail,mend what the warnings above name and run make site again)
+	@echo "The website is ready: $(CURDIR)/$(SITE)/index.html (make read opens it)"
+
+read: site  ## serve the website on 127.0.0.1 and open it (PORT=8000)
+	@$(BIN)/python -m nbutils.maintain.serve $(SITE) $(PORT)
+
+test: style unit rules notebooks site site-tests  ## set up and check everything
+	@echo "Everything passed."
+
+lab: .venv/full  ## open the notebooks in JupyterLab
+	$(BIN)/jupyter lab notebooks
+
+record: .venv/full  ## execute the notebooks that changed and store their outputs (ALL=1: all)
+	@$(BIN)/python -m nbutils.maintain.record $(if $(ALL),--all)
+
+launch: .venv/full  ## write the repository address of _config.yml into every notebook's launch cell
+	@$(BIN)/python -m nbutils.maintain.launch
+
+lock: .venv/full  ## write constraints.txt from what is installed
+	@{ echo '# Made by make lock: the versions of everything that is installed, so that next year gives the same.'; \
+	  $(BIN)/python -m pip freeze --exclude-editable | sed 's/+cpu$$//'; } > constraints.txt
+
+clean:  ## remove what make made, the virtual environment included
+	rm -rf .venv _build .cache
+
+# the parts of `make test`
+style: .venv/full
+	@$(call stage,1 of 6: style of the code and of the workflows)
+	@$(BIN)/ruff check . || $(call fail,$(BIN)/ruff check --fix . mends most)
+	@$(BIN)/python -m pytest -q tests/unit/test_workflows.py || $(call fail,mend the workflow named above)
+unit: .venv/full
+	@$(call stage,2 of 6: nbutils)
+	@$(BIN)/python -m pytest -q tests/unit --ignore tests/unit/test_workflows.py -n $(JOBS) || $(call fail,mend nbutils or its test)
+rules: .venv/full
+	@$(call stage,3 of 6: the rules of the book)
+	@$(BIN)/python -m pytest -q tests/book -n $(JOBS) || $(call fail,each line above names the notebook and the remedy)
+notebooks: .venv/full
+	@$(call stage,4 of 6: every cell again with outputs compared)
+	@$(BIN)/python -m pytest -q --nbval --nbval-current-env --nbval-cell-timeout 120 -n $(JOBS) --dist loadfile notebooks \
+	  || $(call fail,a cell gives another output than the stored one: mend its cause; if the new output is right run make record)
+site-tests: site .venv/full
+	@$(call stage,6 of 6: the website in a browser)
+	@$(BIN)/python -m pytest -q tests/site || $(call fail,mend the page named above)
+
+# A virtual environment for the website alone, and the full one that contains it.
+.venv/python:
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed, this is " + sys.version.split()[0] + ": make PYTHON=python3.11 ...")'
+	@$(call stage,creating .venv)
+	@$(PYTHON) -m venv .venv
+	@touch $@
+.venv/site: requirements-site.txt constraints.txt | .venv/python
+	@$(call stage,installing what the website needs)
+	@$(BIN)/python -m pip install -q -r requirements-site.txt -c constraints.txt || $(call fail,check the network and run make again)
+	@touch $@
+.venv/full: requirements.txt requirements-site.txt constraints.txt pyproject.toml | .venv/python
+	@$(call stage,installing everything (1.6 GB with the CPU build of torch))
+	@$(if $(TORCH_INDEX),$(BIN)/python -m pip install -q --index-url $(TORCH_INDEX) $$(grep '^torch==' requirements.txt) || $(call fail,TORCH_INDEX must be a package index that has this torch))
+	@$(BIN)/python -m pip install -q -r requirements.txt || $(call fail,check the network and run make again)
+	@touch .venv/site $@
+
+stage = printf '\n\033[1m== %s\033[0m\n' '$(1)'
+fail = { printf '\nStopped: %s.\n' '$(1)' >&2; exit 1; }

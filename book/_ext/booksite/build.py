@@ -1,0 +1,68 @@
+"""What every part of the extension needs to know about the running build."""
+from pathlib import Path
+
+from docutils import nodes
+
+CLAIMS_PAGE = 'book/claims'
+
+
+def book(env):
+    """The `Book` of the running build."""
+    return env.app.booksite
+
+
+def page_of(section):
+    """The page of a section of the ledger: 'linear_algebra/norms' is at 'notebooks/linear_algebra/norms'."""
+    return f'notebooks/{section}'
+
+
+def title_of(env, page):
+    """The title of a page, read from its source: pages are read in any order, so Sphinx may not know it yet."""
+    source = next((path for end in ('.md', '.ipynb') if (path := Path(env.srcdir, page + end)).is_file()), None)
+    if source is None:
+        return page.rsplit('/', 1)[-1].replace('_', ' ').capitalize()
+    if source.suffix == '.md':
+        lines = source.read_text('utf-8').splitlines()
+    else:
+        cells = book(env).cells(page.removeprefix('notebooks/'))
+        lines = [line for cell in cells if cell['cell_type'] == 'markdown' for line in ''.join(cell['source']).splitlines()]
+    return next((line[2:].strip() for line in lines if line.startswith('# ')), page)
+
+
+def link(env, page, text, anchor='', classes=()):
+    """A reference from the page that is being read to an anchor on another."""
+    uri = env.app.builder.get_relative_uri(env.docname, page) + (f'#{anchor}' if anchor else '')
+    return nodes.reference('', text, internal=True, refuri=uri, classes=list(classes))
+
+
+def claim_anchor(claim_id):
+    return f'claim-{claim_id}'
+
+
+def check_anchor(claim_id):
+    return f'check-{claim_id}'
+
+
+def section_anchor(section):
+    return f'claims-{section.replace("/", "-")}'
+
+
+def paragraph(*children, classes=()):
+    made = nodes.paragraph(classes=list(classes))
+    for child in children:
+        made += nodes.Text(child) if isinstance(child, str) else child
+    return made
+
+
+def table(headings, rows, classes=(), widths=None):
+    """A table. Each row is a list of cells (lists of nodes); the attribute `ids` of a row may be set afterwards."""
+    widths = widths or [1] * len(headings)
+    group = nodes.tgroup(cols=len(headings))
+    group += [nodes.colspec(colwidth=width) for width in widths]
+    head = nodes.thead('', _row([[paragraph(heading)] for heading in headings]))
+    group += [head, nodes.tbody('', *map(_row, rows))]
+    return nodes.table('', group, classes=list(classes))
+
+
+def _row(cells):
+    return nodes.row('', *(nodes.entry('', *cell) for cell in cells))

@@ -1,0 +1,83 @@
+"""Check lines in the outputs of a page: from a printed log to a list with links to the claims page."""
+from docutils import nodes
+
+from .build import CLAIMS_PAGE, book, check_anchor, claim_anchor, link, paragraph, section_anchor
+from .evidence import read_line
+
+MARKS = {'holds': '✓', 'corrected': '✓', 'printed': '✗'}
+
+
+def tidy(app, doctree):
+    """Replace check lines in the outputs of a section by lists, and end the page with a line about its claims."""
+    page = app.env.docname
+    if not page.startswith('notebooks/') or CLAIMS_PAGE not in app.env.found_docs:
+        return
+    for block in list(doctree.findall(_is_output)):
+        if made := _rewritten(app.env, block.astext()):
+            block.replace_self(made)
+    _add_foot(app.env, doctree, page.removeprefix('notebooks/'))
+
+
+def _is_output(node):
+    return isinstance(node, nodes.literal_block) and 'stream' in node['classes']
+
+
+def _rewritten(env, text):
+    """Nodes for an output with check lines in it; None where there are none."""
+    made, found = [], False
+    for line in text.splitlines():
+        if check := _read(line):
+            found = True
+            if not isinstance(made[-1] if made else None, nodes.bullet_list):
+                made.append(nodes.bullet_list(classes=['checks', 'output']))
+            made[-1] += _item(env, check)
+        elif made and isinstance(made[-1], nodes.literal_block):
+            made[-1] = _plain(f'{made[-1].astext()}\n{line}')
+        else:
+            made.append(_plain(line))
+    return made if found else None
+
+
+def _read(line):
+    try:
+        return read_line(line)
+    except ValueError:  # reported by `evidence`
+        return None
+
+
+def _item(env, check):
+    name = link(env, CLAIMS_PAGE, check.id, claim_anchor(check.id), ['claim-id'])
+    said = {
+        'holds': ' holds',
+        'printed': ' as printed fails',
+        'corrected': ' as corrected holds',
+    }[check.kind]
+    if check.cases:
+        said += f' in {check.cases:,} case{"s" * (check.cases > 1)}'
+    children = [nodes.inline('', MARKS[check.kind], classes=['mark']), nodes.Text(' '), name, nodes.Text(said)]
+    if check.kind == 'holds':
+        children.append(nodes.Text('; control fails'))
+    if check.at:
+        children += [nodes.Text(' at '), nodes.literal('', check.at, classes=['counterexample'])]
+    item = nodes.list_item('', paragraph(*children), classes=[f'check-{check.kind}'])
+    if check.kind != 'corrected':  # the second line of an erratum stands below its first
+        item['ids'] = [check_anchor(check.id)]
+    return item
+
+
+def _plain(text):
+    return nodes.literal_block(text, text, language='none', classes=['output', 'stream'])
+
+
+def _add_foot(env, doctree, section):
+    """A last line: how many statements of the notes this section answers for, with a link to them."""
+    claims = book(env).claims.get(section, ())
+    if not claims:
+        return
+    wrong = sum(book(env).state(claim) == 'wrong' for claim in claims)
+    said = f'{len(claims)} statement{"s" * (len(claims) > 1)} of the notes'
+    rest = f', {wrong} of them wrong as printed.' if wrong else '.'
+    title = next(doctree.findall(nodes.section))
+    title += paragraph(
+        'This section answers for ', link(env, CLAIMS_PAGE, said, section_anchor(section)), rest, classes=['claims-foot'],
+    )

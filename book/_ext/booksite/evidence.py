@@ -1,0 +1,164 @@
+"""What the executed notebooks say about the claims of the ledger, read from the outputs stored in them.
+
+Nothing here depends on Sphinx. `nbutils.checks` prints the lines; this module reads them back.
+"""
+import json
+import re
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import yaml
+from nbutils import ledger
+
+_CASES = r'(?: in (?P<cases>\d+) cases?)?'
+_AT = r'(?: at (?P<at>.+))?'
+LINES = {  # kind of line -> its form
+    'holds': re.compile(rf'✓ (?P<id>\S+) holds{_CASES}; control fails{_AT}$'),
+    'printed': re.compile(rf'✗ (?P<id>\S+) as printed fails{_AT}$'),
+    'corrected': re.compile(rf'✓ (?P<id>\S+) as corrected holds{_CASES}$'),
+}
+_LOOKS_LIKE_A_CHECK = re.compile(rf'[✓✗] (?:{"|".join(ledger.FILES)})\.\S')
+
+
+class Line(NamedTuple):
+    """One line printed by a check. `cases` and `at` are None where the check needs no cases."""
+    kind: str
+    id: str
+    cases: int | None = None
+    at: str | None = None
+
+
+class Check(NamedTuple):
+    """What was executed for one claim: `at` is where the control, or the printed form, fails."""
+    id: str
+    section: str
+    cell: int
+    refuted: bool
+    cases: int | None
+    at: str | None
+
+
+def read_line(text):
+    """The `Line` in one line of output, None where it is none. Raises ValueError for a check in an unknown form."""
+    for kind, form in LINES.items():
+        if found := form.match(text):
+            parts = found.groupdict()
+            cases = parts.get('cases')
+            return Line(kind, parts['id'], cases and int(cases), parts.get('at'))
+    if _LOOKS_LIKE_A_CHECK.match(text):
+        raise ValueError(f'a check line in an unknown form: {text}')
+    return None
+
+
+class Book:
+    """The sections of the table of contents, the ledger, and what the notebooks show about it.
+
+    `problems` lists (file, message) for everything that must stop a build.
+    """
+
+    def __init__(self, root):
+        self.root = Path(root)
+        self.toc = yaml.safe_load((self.root / '_toc.yml').read_text('utf-8'))
+        self.problems = []
+
+    @cached_property
+    def chapters(self):
+        """Page of each chapter -> pages of its sections, in the order of the table of contents."""
+        return {
+            chapter['file']: [section['file'] for section in chapter.get('sections', ())]
+            for part in self.toc.get('parts', ()) for chapter in part['chapters']
+            if 'sections' in chapter
+        }
+
+    @cached_property
+    def sections(self):
+        """The notebooks of the table of contents, as the ledger names them: 'linear_algebra/norms'."""
+        pages = [page for pages in self.chapters.values() for page in pages]
+        return [page.removeprefix('notebooks/') for page in pages if page.startswith('notebooks/')]
+
+    @cached_property
+    def claims(self):
+        """Section -> its claims, for every section that the ledger names, in the order of the ledger."""
+        found = {}
+        for claim in ledger.claims().values():
+            found.setdefault(claim.section, []).append(claim)
+        return found
+
+    @cached_property
+    def checks(self):
+        """Id -> `Check`, for all sections of the table of contents. Fills `problems`."""
+        found = {}
+        for section in self.sections:
+            for check in self._checks_of(section):
+                if check.id in found:
+                    self._report(section, f'{check.id} is checked twice: also in {found[check.id].section}')
+                found[check.id] = check
+            self._compare(section, found)
+        return found
+
+    def notebook(self, section):
+        return self.root / 'notebooks' / f'{section}.ipynb'
+
+    def cells(self, section):
+        """The cells of a section's notebook, as nbformat stores them; none where the file is missing."""
+        path = self.notebook(section)
+        return json.loads(path.read_text('utf-8'))['cells'] if path.is_file() else []
+
+    def state(self, claim):
+        """One of 'holds', 'wrong', 'uncheckable', 'to come': where the book stands with a claim."""
+        if claim.id in self.checks:
+            return 'wrong' if self.checks[claim.id].refuted else 'holds'
+        return 'uncheckable' if claim.uncheckable else 'to come'
+
+    def _checks_of(self, section):
+        refuted = {}
+        for number, cell in enumerate(self.cells(section), 1):
+            for text in _printed(cell):
+                try:
+                    line = read_line(text)
+                except ValueError as error:
+                    self._report(section, f'cell {number} prints {error}')
+                    continue
+                if line is None:
+                    continue
+                if line.id not in ledger.claims():
+                    self._report(section, f'cell {number} checks {line.id}, which is no claim of book/claims')
+                elif line.kind == 'printed':
+                    refuted[line.id] = line
+                elif line.kind == 'holds':
+                    yield Check(line.id, section, number, False, line.cases, line.at)
+                elif line.id in refuted:
+                    yield Check(line.id, section, number, True, line.cases, refuted[line.id].at)
+
+    def _compare(self, section, checks):
+        """Report claims of the section without a check, and checks that the ledger contradicts."""
+        for claim in self.claims.get(section, ()):
+            check = checks.get(claim.id)
+            if check is None and not claim.uncheckable:
+                self._report(section, f'no cell shows a check of {claim.id} ({claim.verdict} in {_place(claim.id)})')
+            elif check and check.section == section and check.refuted != (claim.verdict == 'wrong'):
+                shown = 'refutes' if check.refuted else 'confirms'
+                self._report(section, f'cell {check.cell} {shown} {claim.id}, which is {claim.verdict} in {_place(claim.id)}')
+        for check in checks.values():
+            if check.section == section and ledger.claims()[check.id].section != section:
+                home = ledger.claims()[check.id].section
+                self._report(section, f'cell {check.cell} checks {check.id}, which belongs to {home}')
+
+    def _report(self, section, message):
+        self.problems.append((str(self.notebook(section)), message))
+
+
+def _printed(cell):
+    """The lines that a cell wrote."""
+    for output in cell.get('outputs', ()):
+        if output.get('output_type') == 'stream' and output.get('name') == 'stdout':
+            yield from ''.join(output['text']).splitlines()
+
+
+def _place(claim_id):
+    """File and line of a claim in the ledger."""
+    name = f'{claim_id.split(".")[0]}.yml'
+    lines = (ledger.FOLDER / name).read_text('utf-8').splitlines()
+    number = next((n for n, text in enumerate(lines, 1) if text.strip() == f'- id: {claim_id}'), 1)
+    return f'book/claims/{name}:{number}'

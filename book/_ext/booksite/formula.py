@@ -1,0 +1,82 @@
+r"""Formulas of the ledger, cut where a line may break.
+
+A formula such as `\text{the squared loss of } w \text{ is convex}` would be one unbreakable box in the browser. Its
+words become words, the rest stays mathematics, and the line can break between them.
+"""
+import re
+
+from docutils import nodes
+
+_TOKEN = re.compile(
+    r'\\begin\{\w+\*?\}|\\end\{\w+\*?\}|\\left|\\right|\\text\{|\\mbox\{|\\q?quad|\\[a-zA-Z]+|\\.|[{}]|[^\\{}]+', re.S,
+)
+_OPENS = re.compile(r'\\begin|\\left$|\{$')
+_CLOSES = re.compile(r'\\end|\\right$|\}$')
+_WIDE = '\N{EM SPACE} '  # the line may break after it
+_ESCAPED = re.compile(r'\\([%&#_$ ])')
+
+
+def pieces(latex):
+    """Cut LaTeX into ('math', formula), ('text', words) and ('space', ' ') where neither group nor environment is open."""
+    cut, run, depth = [], '', 0
+    tokens = iter(_tokens(latex))
+    for kind, token in tokens:
+        outside = depth == 0 and not run.rstrip().endswith(('^', '_'))
+        if kind == 'words' and outside:
+            cut += [('math', run), ('text', token)]
+            run = ''
+        elif outside and token in ('\\quad', '\\qquad', '\\ '):
+            cut += [('math', run), ('space', ' ' if token == '\\ ' else _WIDE)]
+            run = ''
+        else:
+            depth += bool(_OPENS.match(token)) - bool(_CLOSES.match(token)) if kind == 'tex' else 0
+            run += token if kind == 'tex' else f'\\text{{{token}}}'
+    cut.append(('math', run))
+    return [(kind, value.strip() if kind == 'math' else value) for kind, value in cut if kind == 'space' or value.strip()]
+
+
+def inline(latex):
+    """The formula as inline nodes that may break across lines."""
+    made = []
+    for kind, value in pieces(latex):
+        if kind == 'math':
+            made.append(nodes.math(value, value))
+        elif kind == 'text':
+            made += _words(value)
+        else:
+            made.append(nodes.Text(value))
+    return made
+
+
+def is_pure(latex):
+    """Whether the formula is one piece of mathematics, fit to be displayed on a line of its own."""
+    return [kind for kind, _ in pieces(latex)] == ['math']
+
+
+def _words(text):
+    """The words of a \\text{...}, in which $...$ is mathematics again."""
+    for number, part in enumerate(re.split(r'(?<!\\)\$', text)):
+        if part and number % 2:
+            yield nodes.math(part, part)
+        elif part:
+            yield nodes.Text(_ESCAPED.sub(r'\1', part).replace('~', '\N{NO-BREAK SPACE}'))
+
+
+def _tokens(latex):
+    """Tokens as ('tex', token); the content of a \\text{...} without commands inside as ('words', content)."""
+    place = 0
+    while place < len(latex):
+        token = _TOKEN.match(latex, place).group()
+        end = latex.find('}', place)
+        content = latex[place + len(token):end]
+        if token in ('\\text{', '\\mbox{') and end > 0 and _is_plain(content):
+            yield 'words', content
+            place = end + 1
+        else:
+            yield 'tex', token
+            place += len(token)
+
+
+def _is_plain(content):
+    outside = ''.join(re.split(r'(?<!\\)\$', content)[::2])
+    return '{' not in content and '\\' not in _ESCAPED.sub('', outside)

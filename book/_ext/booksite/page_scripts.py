@@ -1,0 +1,37 @@
+"""What a page loads: nothing from another host, nothing twice. And the words on the launch buttons."""
+import re
+
+_THEBE = re.compile(r'\s*<script type="text/x-thebe-config">.*?</script>\s*(<script>kernelName = [^<]*</script>)?', re.S)
+_LAUNCH = {  # the theme's name -> what the button says
+    'Binder': 'JupyterLab on Binder',
+    'Colab': 'Colab',
+}
+_DOWNLOAD = {'.ipynb': 'Notebook (.ipynb)', '.md': 'Source (.md)', '.pdf': 'Print or PDF'}
+
+
+def clean(app, page, template, context, doctree):
+    """Drop what the live-code extension adds to every page, though it is off: it names a foreign host."""
+    context['script_files'] = _once(context.get('script_files', ()))
+    if body := context.get('body'):
+        context['body'] = _THEBE.sub('', body)
+
+
+def name_buttons(app, page, template, context, doctree):
+    """Say on each button what it opens."""
+    for group in context.get('header_buttons', ()):
+        for button in group.get('buttons', ()):
+            if button.get('text') in _LAUNCH:
+                button['text'] = _LAUNCH[button['text']]
+                button['tooltip'] = f'Open this notebook in {button["text"]}'
+            elif group.get('label') == 'download-buttons':
+                button['text'] = _DOWNLOAD.get(button['text'], button['text'])
+
+
+def _once(scripts):
+    kept, seen = [], set()
+    for script in scripts:
+        key = (str(getattr(script, 'filename', script)), getattr(script, 'attributes', {}).get('body'))
+        if key not in seen and 'thebe' not in f'{key}'.lower():
+            kept.append(script)
+        seen.add(key)
+    return kept

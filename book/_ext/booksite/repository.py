@@ -1,0 +1,43 @@
+"""The one address of the project: a fork's pages open the fork's notebooks."""
+import os
+import re
+import subprocess
+
+_ADDRESS = re.compile(
+    r'(?:git@|ssh://git@|https?://(?:[^@/]*@)?)(?P<host>github\.com|gitlab\.com)[:/]'
+    r'(?P<owner>[^/]+)/(?P<name>[^/]+?)(?:\.git)?/?$',
+)
+
+
+def address(configured, remote='', environ=os.environ):
+    """The address to link to: BOOK_REPO_URL, else the git remote, else the configured one.
+
+    Any form that git takes is turned into https://host/owner/name, without user name or token. Raises ValueError
+    where BOOK_REPO_URL is set to something that is not such an address; a remote of another kind is passed over.
+    """
+    chosen = environ.get('BOOK_REPO_URL')
+    if chosen and not clean(chosen):
+        raise ValueError(f'BOOK_REPO_URL={chosen}: expected an address such as https://github.com/owner/name')
+    return clean(chosen) or clean(remote) or configured
+
+
+def clean(url):
+    """https://host/owner/name without credentials, '' where the address is of another kind."""
+    found = _ADDRESS.match(url or '')
+    return f'https://{found["host"]}/{found["owner"]}/{found["name"]}' if found else ''
+
+
+def remote(root):
+    """The address of the git remote `origin`, '' where there is none, or no git."""
+    command = ['git', '-C', str(root), 'config', '--get', 'remote.origin.url']
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=10).stdout.strip()
+    except (OSError, subprocess.TimeoutExpired):
+        return ''
+
+
+def configure(app, config):
+    """Set the theme's repository address and branch before the theme reads them."""
+    options = config.html_theme_options
+    options['repository_url'] = address(options.get('repository_url', ''), remote(app.confdir))
+    options['repository_branch'] = os.environ.get('BOOK_BRANCH') or options.get('repository_branch', 'main')

@@ -1,0 +1,1 @@
+"""What maintainers run: recording notebooks and comparing outputs. No notebook imports it."""

@@ -1,0 +1,234 @@
+"""The rules that hold for every notebook. Each takes a `Pair` and yields what is wrong, with the remedy."""
+import ast
+import re
+from functools import cached_property
+from pathlib import Path
+
+import nbformat
+import yaml
+
+from nbutils import ledger
+from nbutils.maintain import notebooks
+
+TAGS = {'remove-cell', 'hide-input', 'hide-output', 'hide-cell', 'nbval-ignore-output'}
+CELL_LINES, COLUMNS, CODE_COLUMNS = 25, 125, 79
+PICTURE_BYTES, NOTEBOOK_BYTES = 150_000, 1_000_000
+EXERCISES = 3
+
+LAUNCH = '''try:
+    import nbutils  # noqa: F401
+except ImportError:  # on a hosted notebook: install it and leave its torch alone
+    import subprocess
+    import sys
+
+    address = '{address}/archive/refs/heads/{branch}.zip'
+    subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {{address}}'], check=True)'''
+
+
+class Pair:
+    """A section: its `.py`, read as a notebook, and the `.ipynb` recorded from it (None where there is none)."""
+
+    def __init__(self, path):
+        self.path, self.name = Path(path), notebooks.name(Path(path))
+
+    @cached_property
+    def source(self):
+        return notebooks.read(self.path)
+
+    @cached_property
+    def stored(self):
+        target = self.path.with_suffix('.ipynb')
+        return nbformat.read(target, as_version=4) if target.is_file() else None
+
+    def code(self):
+        """The code cells of the recorded notebook with their numbers, counted as JupyterLab counts all cells."""
+        return [(i, c) for i, c in enumerate(self.stored.cells, 1) if c.cell_type == 'code']
+
+    def text(self):
+        """All prose of the section."""
+        return '\n\n'.join(c.source for c in self.source.cells if c.cell_type == 'markdown')
+
+    def checks(self):
+        """(function, claim id) of every `holds` and `erratum` in the source, in order."""
+        return [found for cell in self.source.cells if cell.cell_type == 'code' for found in checks_in(cell.source)]
+
+
+def checks_in(code):
+    """(function, claim id) of every `holds` and `erratum` in a piece of code; the id is None where it is no literal."""
+    calls = [n for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
+    for call in calls:
+        if call.func.id in ('holds', 'erratum'):
+            first = call.args[0] if call.args else None
+            yield call.func.id, first.value if isinstance(first, ast.Constant) else None
+
+
+def recorded(pair):
+    """A reader must get the outputs of the very text that is shown; else a fixed formula keeps its old result."""
+    if pair.stored is None:
+        yield f'{pair.name} was never recorded: make record'
+    elif notebooks.cells_of(pair.source) != notebooks.cells_of(pair.stored):
+        yield f'{pair.name}: the .py and the .ipynb differ; the .py counts: make record'
+
+
+def executed(pair):
+    """nbval passes cells that were never run, so these must not be stored; nor may errors and warnings."""
+    code = pair.code()
+    if [c.execution_count for _, c in code] != list(range(1, len(code) + 1)):
+        yield f'{pair.name}: cells not run, or not in order from 1: make record'
+    for i, cell in code:
+        for output in cell.outputs:
+            if output.output_type == 'error' or output.get('name') == 'stderr':
+                yield f'{pair.name}, cell {i}: an error or a warning is stored; mend the cell, then make record'
+
+
+MACHINE_BOUND = {
+    'a path': r'(?:/(?:home|root|tmp|usr|work|Users|content)/\w|site-packages|[A-Z]:\\)',
+    'an address in memory': r'\b0x[0-9a-fA-F]{6,}',
+    'a date': r'\b20\d\d-\d\d-\d\d\b',
+    'a time of day': r'\b\d\d:\d\d:\d\d\b',
+    'a version': r'\b\d+\.\d+\.\d+\b',
+    'a device': r'\b(?:cuda|mps)(?::\d)?\b',
+    'a duration': r'\b\d+(?:\.\d+)? ?(?:ms|µs|us|seconds|sec)\b',
+}
+
+
+def portable(pair):
+    """What hangs on the machine or the day cannot be compared on another: the book would fail everywhere else."""
+    for i, cell in pair.code():
+        for output in cell.outputs:
+            text = output.get('text', '') + output.get('data', {}).get('text/plain', '')
+            for what, pattern in MACHINE_BOUND.items():
+                if found := re.search(pattern, text):
+                    yield f'{pair.name}, cell {i} prints {what} ({found[0]!r}): print the conclusion instead'
+
+
+def tagged(pair):
+    """A misspelt tag does nothing, silently; an output that is not compared needs its reason in view."""
+    for i, cell in enumerate(pair.source.cells, 1):
+        if unknown := set(cell.metadata.get('tags', [])) - TAGS:
+            yield f'{pair.name}, cell {i}: unknown tag {", ".join(sorted(unknown))}; known are {", ".join(sorted(TAGS))}'
+        if 'nbval-ignore-output' in cell.metadata.get('tags', []) and not cell.source.startswith('# not compared: '):
+            yield f"{pair.name}, cell {i} is not compared: begin it with '# not compared: <reason>'"
+
+
+def described(pair):
+    """A reader who does not see the figure gets its file name read out unless it has alt text."""
+    for i, cell in pair.code():
+        pictures = [o.data['image/png'] for o in cell.outputs if 'image/png' in o.get('data', {})]
+        if pictures and len(cell.metadata.get('mystnb', {}).get('image', {}).get('alt', '')) < 15:
+            yield f'{pair.name}, cell {i} draws a figure without alt text: # %% mystnb={{"image": {{"alt": "..."}}}}'
+        for picture in pictures:
+            if len(picture) * 3 // 4 > PICTURE_BYTES:
+                yield f'{pair.name}, cell {i}: a picture of {len(picture) * 3 // 4} bytes; at most {PICTURE_BYTES}'
+    if (size := pair.path.with_suffix('.ipynb').stat().st_size) > NOTEBOOK_BYTES:
+        yield f'{pair.name}: the recorded notebook has {size} bytes; at most {NOTEBOOK_BYTES}'
+
+
+def shaped(pair):
+    """Long cells and lines are the first thing that makes a page unreadable, on a phone above all."""
+    launch = launch_cell()
+    for i, cell in enumerate(pair.source.cells, 1):
+        if cell.cell_type != 'code' or cell.source == launch:
+            continue
+        lines = cell.source.splitlines()
+        if len(lines) > CELL_LINES:
+            yield f'{pair.name}, cell {i} has {len(lines)} lines; at most {CELL_LINES}: split it'
+        if longest := [line for line in lines if len(line) > CODE_COLUMNS]:
+            yield f'{pair.name}, cell {i} has a line of {len(longest[0])} columns; at most {CODE_COLUMNS}'
+    headings = re.findall(r'^# .+', pair.text(), re.M)
+    if len(headings) != 1 or not pair.source.cells[0].source.startswith('# '):
+        yield f'{pair.name} must begin with its title and have no second one'
+    for word in ('**Question.**', '**You need**', '**You build**', '**Time**'):
+        if word not in pair.source.cells[0].source:
+            yield f'{pair.name}: the opening lacks {word}'
+    if not re.search(r'^## Summary$', pair.text(), re.M):
+        yield f'{pair.name} lacks its ## Summary'
+
+
+def claims_checked(pair):
+    """A claim that nobody checks is what this book exists to rule out; so is a check of no known claim."""
+    known, mine = ledger.claims(), {c.id for c in ledger.claims().values() if c.section == pair.name}
+    ids = [claim_id for _, claim_id in pair.checks()]
+    for claim_id in ids:
+        if claim_id not in known:
+            yield f'{pair.name} checks {claim_id!r}, which is no claim of book/claims'
+        elif claim_id not in mine:
+            yield f'{pair.name} checks {claim_id}, which belongs to {known[claim_id].section}'
+    for claim_id in sorted(mine - set(ids)):
+        if not known[claim_id].uncheckable:
+            yield f'{pair.name} does not check {claim_id}: add holds(...) or erratum(...)'
+    for claim_id in sorted(mine & set(ids)):
+        if known[claim_id].uncheckable:
+            yield f'{claim_id} is checked by {pair.name} and stands in the ledger as uncheckable'
+
+
+def checks_printed(pair):
+    """A check whose line is not among the stored outputs was never run; the claims page would show nothing."""
+    for i, cell in pair.code():
+        printed = '\n'.join(o.text for o in cell.outputs if o.output_type == 'stream')
+        for function, claim_id in checks_in(cell.source):
+            if claim_id and f'✓ {claim_id} ' not in printed:
+                yield f'{pair.name}, cell {i}: {function} of {claim_id} left no line in the output: make record'
+
+
+def exercises(pair):
+    """An exercise that is not graded, or whose grader accepts a wrong answer, teaches the wrong thing."""
+    cells = pair.source.cells
+    starts = [(i, m[1]) for i, c in enumerate(cells) if c.cell_type == 'markdown'
+              for m in re.finditer(r'^```\{exercise\}.*\n:label: (\S+)', c.source, re.M)]
+    if len(starts) < EXERCISES:
+        yield f'{pair.name} has {len(starts)} exercises; at least {EXERCISES}'
+    for i, label in starts:
+        end = next((j for j in range(i, len(cells)) if cells[j].source.startswith('```{solution-end}')), None)
+        middle = next((j for j in range(i, end or i) if f'{{solution-start}} {label}\n' in cells[j].source + '\n'), None)
+        if middle is None:
+            yield f'{pair.name}: exercise {label} has no solution-start ... solution-end after it'
+            continue
+        asked = '\n'.join(c.source for c in cells[i:middle] if c.cell_type == 'code')
+        solved = '\n'.join(c.source for c in cells[middle:end] if c.cell_type == 'code')
+        if 'raise NotImplementedError' not in asked or not re.search(r'^grade\(', asked, re.M):
+            yield f'{pair.name}: exercise {label} needs a stub that raises NotImplementedError and a cell grade(...)'
+        if not re.search(r'^assert grade\(', solved, re.M):
+            yield f'{pair.name}: the solution of {label} is not graded: assert grade(...)'
+        if not re.search(r'^assert not grade\(', solved, re.M):
+            yield f'{pair.name}: no wrong answer to {label} is shown to be rejected: assert not grade(...)'
+
+
+def repository():
+    """(address, branch) of the repository, from the one place that holds it, `_config.yml`."""
+    settings = yaml.safe_load((notebooks.ROOT / '_config.yml').read_text('utf-8'))['repository']
+    return settings['url'].rstrip('/'), settings['branch']
+
+
+def launch_cell():
+    """The text of the cell that makes a notebook run on a hosted service."""
+    address, branch = repository()
+    return LAUNCH.format(address=address, branch=branch)
+
+
+def launches(pair):
+    """A notebook opened on a hosted service must find nbutils, from this repository."""
+    first = next(c for c in pair.source.cells if c.cell_type == 'code')
+    if first.source != launch_cell() or first.metadata.get('tags') != ['remove-cell']:
+        yield f'{pair.name}: the first code cell must be the launch cell: make launch'
+
+
+def sections(pair):
+    """The code of each `##` section, as {title: [cells]} with their numbers; the opening's title is ''."""
+    parts, title = {'': []}, ''
+    for i, cell in enumerate(pair.source.cells, 1):
+        if cell.cell_type == 'markdown' and (heading := re.match(r'## (.+)', cell.source)):
+            title = heading[1].strip()
+            parts[title] = []
+        parts[title].append((i, cell))
+    return parts
+
+
+def continued(pair, title):
+    """The titles of the earlier sections that a section says it continues, in its first lines."""
+    first = sections(pair)[title][0][1].source
+    found = re.search(r'This section\s+continues\s+\[(.+?)\]\(#', first, re.S)
+    return [re.sub(r'\s+', ' ', found[1])] if found else []
+
+
+RULES = (recorded, executed, portable, tagged, described, shaped, claims_checked, checks_printed, exercises, launches)

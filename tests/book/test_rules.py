@@ -1,0 +1,97 @@
+"""The rules of the book, over all notebooks. What each prevents stands in `nbutils.maintain.rules`."""
+import contextlib
+import io
+import re
+import warnings
+from collections import Counter
+
+import pytest
+import yaml
+
+from nbutils import ledger
+from nbutils.maintain import environment, notebooks, rules
+
+PAIRS = [rules.Pair(path) for path in notebooks.sources()]
+IGNORED = 0  # how many cells of the book are not compared; raise it only with a reason in the cell
+
+
+@pytest.mark.parametrize('rule', rules.RULES, ids=lambda rule: rule.__name__)
+@pytest.mark.parametrize('pair', PAIRS, ids=lambda pair: pair.name)
+def test_rule(pair, rule):
+    problems = list(rule(pair))
+    assert not problems, '\n'.join(['', *problems])
+
+
+# A section that leans on another in silence breaks when that one is edited, and a reader cannot start at it.
+@pytest.mark.parametrize('pair', PAIRS, ids=lambda pair: pair.name)
+def test_sections_stand_alone(pair, monkeypatch):
+    import matplotlib
+    matplotlib.use('agg')
+    import matplotlib.pyplot as plt
+
+    environment.fix()
+    monkeypatch.chdir(pair.path.parent)
+    parts = rules.sections(pair)
+    for title in parts:
+        needed = rules.continued(pair, title)
+        assert set(needed) <= set(parts), f'{pair.name}, {title!r} continues {needed}, which is no section of it'
+        cells = [c for part in dict.fromkeys(['', *_closure(pair, needed), title]) for c in parts[part]]
+        _run(pair, title, cells)
+        plt.close('all')
+
+
+def _closure(pair, titles):
+    return [t for title in titles for t in [*_closure(pair, rules.continued(pair, title)), title]]
+
+
+def _run(pair, title, cells):
+    names = {'__name__': '__main__'}
+    for number, cell in cells:
+        if cell.cell_type == 'code':
+            where = f'{pair.name}, section {title!r} alone, cell {number}'
+            try:
+                with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+                    warnings.simplefilter('ignore')
+                    exec(compile(cell.source, where, 'exec'), names)
+            except NameError as error:
+                pytest.fail(f'{where}: {error}. Bind it there, or begin the section with '
+                            f'"This section continues [the other one](#its-anchor)"')
+
+
+# A page that is not in the contents is never found; an entry without a page breaks the build late.
+def test_contents_and_notebooks_agree():
+    listed = set(_files(yaml.safe_load((notebooks.ROOT / '_toc.yml').read_text('utf-8'))))
+    there = {f'notebooks/{pair.name}' for pair in PAIRS}
+    assert {f for f in listed if f.startswith('notebooks/')} == there
+
+
+def _files(entry):
+    if isinstance(entry, dict):
+        yield from (v for k, v in entry.items() if k in ('file', 'root'))
+    for part in entry.values() if isinstance(entry, dict) else entry if isinstance(entry, list) else ():
+        yield from _files(part)
+
+
+# One claim checked twice, by two notebooks, is one of them too many: which of them should be mended?
+def test_each_claim_is_checked_by_one_notebook():
+    found = Counter(claim_id for pair in PAIRS for claim_id in {i for _, i in pair.checks()})
+    assert not [claim_id for claim_id, n in found.items() if n > 1]
+
+
+# Two equations of the same name: a reference leads to the wrong one.
+def test_labels_are_unique():
+    labels = Counter(m for pair in PAIRS for m in re.findall(r'^:label: (\S+)', pair.text(), re.M))
+    assert not [label for label, n in labels.items() if n > 1]
+
+
+# Every output that is not compared is a hole in the promise of the book.
+def test_few_cells_are_not_compared():
+    number = sum('nbval-ignore-output' in c.metadata.get('tags', []) for p in PAIRS for c in p.source.cells)
+    print(f'{number} cells of the book are not compared')
+    assert number <= IGNORED
+
+
+# What a second reader remarked must have been settled when a section is written.
+def test_remarks_are_settled():
+    names = {pair.name for pair in PAIRS}
+    assert not [c.id for c in ledger.claims().values() if c.section in names and c.remark]

@@ -1,0 +1,219 @@
+import time
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import sympy
+import torch
+
+from nbutils.cases import integers, matrices, scalars, seeds, vectors
+from nbutils.checks import close, erratum, grade, holds
+
+CORRECT, WRONG = 'dl.norms.homog', 'dl.norms.triangle'
+
+
+@pytest.mark.parametrize('got, want', [
+    (1, 1.0), (1e300, 1e300), (np.inf, np.inf), (-np.inf, -np.inf), ([1, 2], np.array([1.0, 2.0])),
+    (torch.ones(2, 3), np.ones((2, 3))), (torch.ones(2, dtype=torch.float16), [1, 1]), (True, 1),
+    (torch.ones(2, requires_grad=True) * 2, [2, 2]), (sympy.Rational(1, 3), 1 / 3), (Fraction(1, 3), 1 / 3),
+    (sympy.Matrix([[1, sympy.sqrt(2)]]), [[1, 2**0.5]]), (1j, 1j), (sympy.I, 1j), (torch.tensor([1j]).conj(), [-1j]),
+    (np.zeros((0, 3)), np.zeros((0, 3))), (1 + 5e-7, 1), (5e-9, 0),
+])
+def test_close(got, want):
+    assert close(got, want)
+
+
+@pytest.mark.parametrize('got, want', [
+    (1, 2), (np.nan, np.nan), ([1, np.nan], [1, np.nan]), (5, np.inf), (np.inf, 5), (np.inf, -np.inf), (1j, 1),
+    (1 + 2e-6, 1), (2e-8, 0), ([1, 2], [1, 3]), (-1, 1),
+])
+def test_not_close(got, want):
+    assert not close(got, want)
+
+
+@pytest.mark.parametrize('got, want', [([1, 1], 1), ([[1]], [1]), (np.ones((3, 1)), np.ones(3)), ([], 0)])
+def test_close_is_strict_in_shape(got, want):
+    with pytest.raises(ValueError, match='shape .*, expected'):
+        close(got, want)
+
+
+@pytest.mark.parametrize('value', ['1', None, sympy.Symbol('x'), object()])
+def test_close_takes_numbers_alone(value):
+    with pytest.raises(TypeError, match='not a number'):
+        close(value, 1)
+
+
+def test_holds_prints_one_line(capsys):
+    holds(CORRECT, lambda a: abs(-a) == abs(a), control=lambda a: abs(-a) == a, a=scalars())
+    assert capsys.readouterr().out == f'✓ {CORRECT} holds in 200 cases; control fails at a = -1\n'
+
+
+def test_holds_without_cases(capsys):
+    holds(CORRECT, lambda: True, control=lambda: False)
+    assert capsys.readouterr().out == f'✓ {CORRECT} holds; control fails\n'
+
+
+def test_lists_are_cases(capsys):
+    holds(CORRECT, lambda p: p > 0, control=lambda p: p < 3, p=[1, 2, np.inf])
+    assert 'in 3 cases; control fails at p = inf' in capsys.readouterr().out
+
+
+def test_a_false_claim_fails_with_the_simplest_case():
+    with pytest.raises(AssertionError, match=rf'{CORRECT} fails at a = -1$'):
+        holds(CORRECT, lambda a: abs(a) == a, control=lambda a: False, a=scalars())
+
+
+def test_a_control_that_holds_fails_the_check():
+    with pytest.raises(AssertionError, match='the control was not rejected in 200 cases'):
+        holds(CORRECT, lambda a: True, control=lambda a: True, a=scalars())
+
+
+def test_holds_demands_a_control():
+    with pytest.raises(TypeError, match='control'):
+        holds(CORRECT, lambda a: True, a=scalars())
+
+
+def test_unknown_claims_are_named_with_a_remedy():
+    with pytest.raises(KeyError, match='did you mean dl.norms.homog'):
+        holds('dl.norms.homogg', lambda: True, control=lambda: False)
+    with pytest.raises(KeyError, match='no claim .nonsense.'):
+        holds('nonsense', lambda: True, control=lambda: False)
+
+
+def test_the_ledger_decides_between_holds_and_erratum():
+    with pytest.raises(ValueError, match='use erratum'):
+        holds(WRONG, lambda: True, control=lambda: False)
+    with pytest.raises(ValueError, match='use holds'):
+        erratum(CORRECT, printed=lambda: False, corrected=lambda: True)
+
+
+@pytest.mark.parametrize('test, cases, message', [
+    (lambda a: None, {'a': scalars()}, 'one True or False, not None'),
+    (lambda a: np.array([True]), {'a': scalars()}, 'one True or False'),
+    (lambda b: True, {'a': scalars()}, r'the check takes \(b\), the cases are a'),
+    (lambda a: True, {'a': 3}, 'a=3: give a strategy'),
+    (lambda a: True, {'a': []}, r'a=\[\]: give a strategy'),
+    (True, {'a': scalars()}, 'must be a function of a, not True'),
+])
+def test_bad_use_gets_a_clear_error(test, cases, message):
+    with pytest.raises(TypeError, match=message):
+        holds(CORRECT, test, control=lambda a: False, **cases)
+
+
+def test_filters_that_nothing_passes_are_an_error():
+    with pytest.raises(ValueError, match='no case satisfies the filters on a'):
+        holds(CORRECT, lambda a: True, control=lambda a: False, a=scalars().filter(lambda v: v > 100))
+
+
+def test_errors_in_a_check_are_not_a_verdict():
+    with pytest.raises(ZeroDivisionError):
+        holds(CORRECT, lambda a: True, control=lambda a: 1 / 0 > a, a=scalars())
+
+
+def test_verdicts_may_be_numpy_torch_or_sympy():
+    for true, false in ((np.True_, np.False_), (torch.tensor(True), torch.tensor(False)), (sympy.true, sympy.false)):
+        holds(CORRECT, lambda: true, control=lambda: false)  # noqa: B023
+
+
+def test_erratum(capsys):
+    erratum(WRONG, printed=lambda x, y: x + y == abs(x) + abs(y), corrected=lambda x, y: x + y <= abs(x) + abs(y),
+            x=scalars(), y=scalars())
+    assert capsys.readouterr().out == (
+        f'✗ {WRONG} as printed fails at x = 0, y = -1\n✓ {WRONG} as corrected holds in 200 cases\n')
+
+
+def test_erratum_needs_a_counterexample_and_a_correction_that_holds():
+    with pytest.raises(AssertionError, match='what the notes print was not rejected'):
+        erratum(WRONG, printed=lambda x: True, corrected=lambda x: True, x=scalars())
+    with pytest.raises(AssertionError, match='as corrected fails at x = 0'):
+        erratum(WRONG, printed=lambda x: False, corrected=lambda x: False, x=scalars())
+
+
+def test_counterexamples_are_the_same_every_time(capsys):
+    for _ in range(2):
+        holds(CORRECT, lambda x, s: True, control=lambda x, s: x.sum() < 7.123 and s < 99, x=vectors(3), s=seeds())
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == second and 'x = [' in first
+
+
+def test_a_check_cannot_spoil_its_cases(capsys):
+    def spoil(x):
+        x[:] = 5
+        return False
+
+    with pytest.raises(AssertionError, match=r'at x = \[0, 0\]'):
+        holds(CORRECT, spoil, control=spoil, x=vectors(2))
+
+
+def test_counterexamples_are_short(capsys):
+    holds(CORRECT, lambda x: True, control=lambda x: False, x=matrices(9, 9))
+    assert len(capsys.readouterr().out) < 180
+
+
+def test_a_check_is_fast():
+    start = time.process_time()
+    holds(CORRECT, lambda a, x: close(abs(a * x), abs(a) * abs(x)), control=lambda a, x: close(abs(a * x), a * abs(x)),
+          a=scalars(), x=vectors(4))
+    assert time.process_time() - start < 1  # 0.2 s where it was written
+
+
+def test_importing_checks_loads_neither_torch_nor_matplotlib():
+    import subprocess
+    import sys
+    code = ('import sys, nbutils.cases, nbutils.checks, nbutils.data, nbutils.device, nbutils.figures, nbutils.ledger; '
+            'print([m for m in ("torch", "matplotlib", "sklearn") if m in sys.modules])')
+    assert subprocess.run([sys.executable, '-c', code], capture_output=True, text=True).stdout == '[]\n'
+
+
+SQUARES = [(1,), (-2,), (3,)]
+
+
+def test_grade():
+    assert repr(grade(lambda x: x * x, lambda x: x**2, SQUARES)) == 'correct on 3 cases'
+    assert grade(lambda x: x * x, lambda x: x**2, SQUARES)
+    wrong = grade(lambda x: x * abs(x), lambda x: x**2, SQUARES)
+    assert not wrong and repr(wrong) == 'not yet: for -2 it gives -4, expected 4'
+
+
+def stub(x):
+    raise NotImplementedError('your turn')
+
+
+@pytest.mark.parametrize('answer, message', [
+    (stub, 'not attempted yet'), (lambda x: None, 'not yet: for 1 TypeError: not a number: None'),
+    (lambda x: [x, x], 'not yet: for 1 ValueError: shape (2,), expected ()'),
+    (lambda x: 1 / (x - 1), 'not yet: for 1 ZeroDivisionError: division by zero'),
+    (lambda: 1, 'takes 0 positional arguments but 1 was given'), (lambda x: np.nan, 'not yet: for 1 it gives nan'),
+])
+def test_grade_tells_what_is_wrong(answer, message):
+    verdict = grade(answer, lambda x: x**2, SQUARES)
+    assert not verdict and message in repr(verdict)
+
+
+def test_grade_protects_its_cases():
+    def spoil(x):
+        x[:] = 0
+        return 0
+
+    cases = [(np.ones(2),)]
+    assert not grade(spoil, np.sum, cases) and cases[0][0].sum() == 2
+
+
+def test_grade_needs_cases():
+    with pytest.raises(ValueError, match='at least one case'):
+        grade(stub, stub, [])
+
+
+@pytest.mark.parametrize('strategy, shape', [(scalars(), ()), (vectors(3), (3,)), (matrices(2, 3), (2, 3))])
+def test_cases_have_their_shape_range_and_few_digits(strategy, shape):
+    def fine(v):
+        v = np.asarray(v)
+        return bool(v.shape == shape and v.dtype == float and (abs(v) <= 10).all() and (v == v.round(3)).all()
+                    and not (np.signbit(v) & (v == 0)).any())
+
+    holds(CORRECT, fine, control=lambda v: bool(np.all(np.asarray(v) == 0)), v=strategy)
+
+
+def test_narrow_ranges_are_kept():
+    holds(CORRECT, lambda v: 0.1234 <= v <= 0.1238, control=lambda v: v < 0.1236, v=scalars(0.1234, 0.1238))
+    holds(CORRECT, lambda n: 2 <= n <= 5, control=lambda n: n < 5, n=integers(2, 5))
