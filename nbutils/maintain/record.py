@@ -47,18 +47,20 @@ def record(path):
 def execute(notebook, path):
     """Run all cells in the notebook's folder, in the fixed environment; outputs hold nothing machine-bound."""
     environment.fix()
+    running = [0]
     client = NotebookClient(
         notebook, timeout=CELL_SECONDS, kernel_name='python3', record_timing=False,
         resources={'metadata': {'path': str(path.parent)}}, coalesce_streams=True,
+        on_cell_execute=lambda cell, cell_index: running.append(cell_index),
     )
     try:
         client.execute(stderr=subprocess.DEVNULL)  # what the kernel program itself says is not the notebook's
     except CellExecutionError as error:
-        raise Refused(f'{_where(notebook, path)}: {error.ename}: {error.evalue}') from None
+        raise Refused(f'{_where(notebook, path, running[-1])}: {error.ename}: {error.evalue}') from None
     except CellTimeoutError:
-        raise Refused(f'{_where(notebook, path)}: took more than {CELL_SECONDS} s') from None
+        raise Refused(f'{_where(notebook, path, running[-1])}: took more than {CELL_SECONDS} s') from None
     except DeadKernelError:
-        raise Refused(f'{_where(notebook, path)}: the kernel died') from None
+        raise Refused(f'{_where(notebook, path, running[-1])}: the kernel died') from None
     for number, cell in enumerate(notebook.cells, 1):
         if cell.cell_type == 'code':
             cell.metadata.pop('execution', None)
@@ -70,13 +72,9 @@ def execute(notebook, path):
     return notebook
 
 
-def _where(notebook, path):
-    """The first cell that did not finish, by number (as JupyterLab counts all cells) and first line."""
-    for number, cell in enumerate(notebook.cells, 1):
-        failed = any(o.output_type == 'error' for o in cell.get('outputs', []))
-        if cell.cell_type == 'code' and (failed or cell.execution_count is None):
-            return f'{notebooks.name(path)}, cell {number} ({cell.source.strip().splitlines()[0]} ...)'
-    return notebooks.name(path)
+def _where(notebook, path, index):
+    """A cell by its number, as JupyterLab counts all cells, and its first line."""
+    return f'{notebooks.name(path)}, cell {index + 1} ({notebook.cells[index].source.strip().splitlines()[0]} ...)'
 
 
 def _bare_png(png):

@@ -39,7 +39,7 @@ from sklearn.svm import SVC
 from nbutils.cases import integers, scalars, vectors
 from nbutils.checks import close, erratum, grade, holds
 from nbutils.data import digits
-from nbutils.figures import GREY, label_lines, panels, show_image
+from nbutils.figures import GREY, panels, show_image
 
 plt.style.use('nbutils.book')
 
@@ -95,7 +95,7 @@ print('(x + y) + z equals x + (y + z):', (x + y) + z == x + (y + z))
 # from another change neither the span of the rows nor the solutions of $\mathbf{A}\mathbf{d} = \mathbf{0}$, that is, the
 # dependencies among the columns. At the end the rows form a staircase, the nonzero ones are independent, and their number,
 # the *rank*, is the dimension spanned by the rows and by the columns alike. As pivot we take the largest entry of a column,
-# so that rounding errors are never multiplied by large factors.
+# so that no rounding error is multiplied by a factor above one.
 
 # %%
 def rank(a, tol=1e-9):  # a (m, n)
@@ -289,13 +289,21 @@ holds(
 # crossing is reached.
 
 # %%
-def blocks(start, goal):  # crossings as pairs of integers
-    reached, steps = {start}, 0
-    while goal not in reached:
-        for dx, dy in ((1, 0), (-1, 0), (0, 1), (0, -1)):
-            reached = reached | {(i + dx, j + dy) for i, j in reached}
+def blocks(start, goal):  # crossings are pairs of integers
+    front, steps = {start}, 0  # where exactly that many steps can lead
+    while goal not in front:
+        front = {(i + di, j + dj) for i, j in front
+                 for di, dj in ((1, 0), (-1, 0), (0, 1), (0, -1))}
         steps += 1
     return steps
+
+holds(
+    'dl.norms.manhattan',
+    lambda i, j, k, m: blocks((i, j), (k, m)) == abs(i - k) + abs(j - m),
+    control=lambda i, j, k, m: blocks((i, j), (k, m)) == abs(i - k + j - m),
+    i=integers(-3, 3), j=integers(-3, 3), k=integers(-3, 3), m=integers(-3, 3),
+    tries=60,
+)
 
 # %% [markdown]
 # Both norms belong to one family, which is what machine learning means by "the norms" most of the time:
@@ -310,3 +318,750 @@ def blocks(start, goal):  # crossings as pairs of integers
 def lp_norm(x, p):  # over the last axis of x
     x = abs(x)
     return x.max(-1) if p == np.inf else (x ** p).sum(-1) ** (1 / p)
+
+# %% [markdown]
+# :::{admonition} Erratum
+# :class: warning
+# As printed, {eq}`dl.norms.lp` has $x_i^p$ where $|x_i|^p$ belongs. The slip hides well, because for $p = 2$, and for every even
+# $p$, the two agree. For odd $p$ the sum can be negative, and $(3, -4)$ would have the $\ell_1$ norm $-1$. The notes do not say
+# $p \ge 1$ either; we shall see what it is good for.
+# :::
+
+# %%
+erratum(
+    'dl.norms.lp',
+    printed=lambda x, p: close((x ** p).sum(), np.linalg.norm(x, p) ** p),
+    corrected=lambda x, p: close(lp_norm(x, p), np.linalg.norm(x, p)),
+    x=vectors(3), p=[1, 2, 3, 7],
+)
+holds(
+    'dl.norms.special-cases',
+    lambda x: close([lp_norm(x, 1), lp_norm(x, 2)], [abs(x).sum(), np.sqrt((x ** 2).sum())]),
+    control=lambda x: close([(abs(x) ** p).sum() for p in (1, 2)], [abs(x).sum(), np.sqrt((x ** 2).sum())]),
+    x=vectors(3),
+)
+
+# %% [markdown]
+# (The control of the second check forgets the outer root, which is invisible at $p = 1$.) Does the family obey the rules? The first and
+# the third are plain from the formula. The second is the one with content, and here the picture to have in mind is the *unit ball*, all
+# vectors of norm at most one.
+#
+# ```{prf:theorem} Minkowski
+# :label: thm-minkowski
+# For $p \ge 1$ and $p = \infty$, $\|\cdot\|_p$ is a norm.
+# ```
+#
+# ```{prf:proof}
+# Let $p < \infty$. The function $t \mapsto |t|^p$ is convex: its value between two points is at most what the chord says. Let
+# $\|\mathbf{u}\|_p = \|\mathbf{v}\|_p = 1$ and $0 \le \lambda \le 1$. Then
+# $\sum_i |\lambda u_i + (1 - \lambda) v_i|^p \le \lambda \sum_i |u_i|^p + (1 - \lambda) \sum_i |v_i|^p = 1$: the chord from
+# $\mathbf{u}$ to $\mathbf{v}$ stays inside the unit ball. For $\mathbf{x}, \mathbf{y} \ne \mathbf{0}$ of norms $a$ and $b$ choose
+# $\mathbf{u} = \mathbf{x}/a$, $\mathbf{v} = \mathbf{y}/b$ and $\lambda = a/(a + b)$. The point on the chord is
+# $(\mathbf{x} + \mathbf{y})/(a + b)$; its norm is at most 1, so $\|\mathbf{x} + \mathbf{y}\|_p \le a + b$. For $p = \infty$,
+# $|x_i + y_i| \le |x_i| + |y_i| \le \|\mathbf{x}\|_\infty + \|\mathbf{y}\|_\infty$ for every $i$.
+# ```
+#
+# The proof used nothing about powers but the convexity of the ball. So it shows more: once {eq}`dl.norms.homog` and
+# {eq}`dl.norms.definite` hold, the triangle rule says exactly that the unit ball is convex. Below $p = 1$ the ball caves in, and
+# the rule fails: for $p = \tfrac12$ the detour over $\mathbf{e}_1$ to $\mathbf{e}_1 + \mathbf{e}_2$ has length $1 + 1$, the
+# straight way $(1 + 1)^2 = 4$.
+#
+# :::{admonition} Erratum
+# :class: warning
+# As printed, {eq}`dl.norms.triangle` has an equals sign. The missing stroke is all that separates it from the truth, and along a single
+# direction the equation is even right. But with $\mathbf{y} = -\mathbf{x}$ the left side is 0 and the right side is $2\|\mathbf{x}\|$.
+# :::
+
+# %%
+erratum(
+    'dl.norms.triangle',
+    printed=lambda x, y, p: close(lp_norm(x + y, p), lp_norm(x, p) + lp_norm(y, p)),
+    corrected=lambda x, y, p: lp_norm(x + y, p) <= lp_norm(x, p) + lp_norm(y, p) + 1e-12,
+    x=vectors(2), y=vectors(2), p=[1, 1.5, 2, 3, np.inf],
+)
+holds(
+    'dl.norms.homog',
+    lambda a, x, p: close(lp_norm(a * x, p), abs(a) * lp_norm(x, p)),
+    control=lambda a, x, p: close(lp_norm(a * x, p), a * lp_norm(x, p)),
+    a=scalars(), x=vectors(3), p=[1, 1.5, 2, 3, np.inf],
+)
+holds(
+    'dl.norms.definite',
+    lambda x, p: (lp_norm(x, p) > 0) == x.any(),
+    control=lambda x, p: (np.ptp(x) > 0) == x.any(),  # largest minus smallest entry
+    x=vectors(3), p=[1, 1.5, 2, 3, np.inf],
+)
+
+# %% [markdown]
+# A last statement of the notes is in words: a norm measures the magnitude of the components, not their number, which is also called the
+# dimension of a vector. So zeros at the end must not change it, while doubling the components must double it. The root mean square, often
+# taken for a norm of the same kind, fails the first half:
+
+# %%
+def power_mean(x, p):
+    return (abs(x) ** p).mean() ** (1 / p)
+
+def sees_size_only(f, x, p):
+    longer = np.append(x, [0, 0])
+    return close(f(longer, p), f(x, p)) and close(f(2 * x, p), 2 * f(x, p))
+
+holds(
+    'dl.norms.norm-size',
+    lambda x, p: sees_size_only(lp_norm, x, p),
+    control=lambda x, p: sees_size_only(power_mean, x, p),
+    x=vectors(3), p=[1, 1.5, 2, 3],
+)
+
+# %% [markdown]
+# A candidate that is not a norm can now be caught. Small integer entries make zeros, axes and opposite vectors frequent, and those are the
+# places where rules break:
+
+# %%
+def broken_rules(f, n=3, pairs=10_000):
+    rng = np.random.default_rng(0)
+    x, y = rng.integers(-2, 3, (2, pairs, n)).astype(float)
+    a = rng.normal(size=pairs)
+    obeyed = {
+        'homogeneity': np.allclose(f(a[:, None] * x), abs(a) * f(x)),
+        'triangle': (f(x + y) <= f(x) + f(y) + 1e-9).all(),
+        'definiteness': ((f(x) > 0) == x.any(-1)).all(),
+    }
+    return ', '.join(rule for rule, kept in obeyed.items() if not kept)
+
+candidates = {f'p = {p:g}': lambda x, p=p: lp_norm(x, p) for p in (1, 1.5, 3, np.inf, 0.5)}
+candidates |= {
+    'number of nonzeros': lambda x: np.count_nonzero(x, -1),
+    'largest minus smallest': lambda x: np.ptp(x, -1),
+    'as printed, p = 3': lambda x: np.cbrt((x ** 3).sum(-1)),
+}
+for name, f in candidates.items():
+    print(f'{name:22} breaks {broken_rules(f) or "nothing"}')
+
+# %% [markdown]
+# Three of the impostors break one rule each, so no rule follows from the other two. The "$\ell_0$ norm" of the literature, the number of
+# nonzero entries, is one of them.
+
+# %% mystnb={"image": {"alt": "Left: nested unit balls, from a four-pointed star for p one half over diamond, circle and rounded square to the square for p infinite. Right: how much longer the detour is, against the angle between two arrows; zero up to 90 degrees for p = 1, rising at once for p = 2, with a step and a plateau for p infinite."}} tags=["hide-input"]
+t = np.linspace(0, 2 * np.pi, 721)
+circle = np.stack([np.cos(t), np.sin(t)], -1)  # (721, 2)
+fig, (left, right) = panels(2, height=2.7, gridspec_kw={'width_ratios': [1.15, 1]})
+for p, name in ((0.5, '½'), (1, '1'), (1.5, '1.5'), (2, '2'), (4, '4'), (np.inf, '∞')):
+    ball = circle / lp_norm(circle, p)[:, None]
+    style = dict(color=GREY, ls='--') if p < 1 else {}
+    left.plot(*ball.T, label=f'p = {name}', **style)
+left.set(aspect='equal', title='Unit balls', xticks=[-1, 0, 1], yticks=[-1, 0, 1])
+left.legend(loc='center left', bbox_to_anchor=(1, 0.5), handlelength=1.2)
+half = circle[:361]  # angles from 0 to 180 degrees
+for p, name in ((1, '1'), (2, '2'), (np.inf, '∞')):
+    gap = lp_norm(half[0], p) + lp_norm(half, p) - lp_norm(half[0] + half, p)
+    right.plot(np.degrees(t[:361]), gap, label=f'p = {name}')
+right.set(xticks=[0, 90, 180], xlabel='angle between x and y (degrees)', title='‖x‖ + ‖y‖ − ‖x + y‖')
+right.legend();
+
+# %% [markdown]
+# In the right picture $\mathbf{x}$ and $\mathbf{y}$ have Euclidean length one. For $p = 2$ only parallel arrows make no detour. For $p = 1$ all pairs
+# without opposite signs make none, as every taxi driver knows: any way north and east is a shortest one.
+#
+# ```{exercise} ★★ A norm from its ball
+# :label: norms-gauge
+# Let $\mathbf{a}_1, \dots, \mathbf{a}_m$ span $\mathbb{R}^n$. Show that $B = \{\mathbf{x} : -1 \le \mathbf{a}_k \cdot \mathbf{x} \le 1 \text{ for all }
+# k\}$ is the unit ball of a norm, and write `ball_norm(x, a)` for the array `a` with the rows $\mathbf{a}_k$.
+# ```
+
+# %%
+def ball_norm(x, a):
+    raise NotImplementedError('your turn')
+
+# %%
+def by_bisection(x, a):  # the smallest t for which x lies in t B
+    low, high = 0.0, 1e6
+    for _ in range(80):
+        t = (low + high) / 2
+        low, high = (low, t) if (abs(a @ x) <= t).all() else (t, high)
+    return high
+
+hexagon = np.array([[1., 0.], [0.5, 0.75], [-0.5, 0.75]])
+cases = [(np.array(x), hexagon) for x in ([1., 2.], [-3., 0.5], [2., -2.])]
+grade(ball_norm, by_bisection, cases)
+
+# %% [markdown]
+# ```{solution-start} norms-gauge
+# :class: dropdown
+# ```
+# $\mathbf{x} \in tB$ means $|\mathbf{a}_k \cdot \mathbf{x}| \le t$ for all $k$, so the norm is
+# $\|\mathbf{x}\| = \max_k |\mathbf{a}_k \cdot \mathbf{x}|$. It is homogeneous and obeys the triangle rule because each
+# $|\mathbf{a}_k \cdot \mathbf{x}|$ does. It is definite because a vector orthogonal to a spanning family is orthogonal to itself. Without the
+# absolute value, half of the ball is forgotten.
+
+# %% jupyter={"source_hidden": true}
+def ball_norm_solution(x, a):
+    return abs(a @ x).max()
+
+assert grade(ball_norm_solution, by_bisection, cases)
+assert not grade(lambda x, a: (a @ x).max(), by_bisection, cases)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## Lengths that survive the computer
+#
+# On paper $(3, 4)$ and $(3 \cdot 10^{200}, 4 \cdot 10^{200})$ are equally easy. A double ends at about $1.8 \cdot 10^{308}$, and squares get
+# there first. At the other end squares vanish, and a vector that is not zero gets the length zero, against {eq}`dl.norms.definite`.
+
+# %%
+def naive_norm(x):
+    return np.sqrt((x * x).sum())
+
+with np.errstate(over='ignore', under='ignore'):
+    for unit in (1e200, 1, 1e-200):
+        x = np.array([3, 4]) * unit
+        print(f'length of (3, 4) * {unit:g}: {naive_norm(x):g}', end='; ')
+        print('numpy.linalg.norm agrees:', naive_norm(x) == np.linalg.norm(x))
+
+# %% [markdown]
+# The cure is {eq}`dl.norms.homog`: take the largest entry $m = \max_i |x_i|$ out of the norm.
+#
+# ```{math}
+# :label: norms-scaled
+# \|\mathbf{x}\|_p = m \, \Big( \sum_{i=1}^n \big( |x_i| / m \big)^p \Big)^{1/p}
+# ```
+#
+# Now every term lies in $[0, 1]$ and one of them is 1, so the sum lies between 1 and $n$: it cannot overflow, and a term that vanishes was
+# too small to be seen beside the 1. The same bounds, raised to the power $1/p$, prove
+#
+# ```{math}
+# :label: norms-limit
+# \|\mathbf{x}\|_\infty \le \|\mathbf{x}\|_p \le n^{1/p} \, \|\mathbf{x}\|_\infty ,
+# ```
+#
+# and since $n^{1/p} \to 1$, the largest entry is the limit of the family for $p \to \infty$, which is what its name claims. As an oracle for $p = 2$
+# serves the standard library's `hypot`, for the other $p$ exact powers of integers.
+
+# %%
+def safe_norm(x, p):
+    m = abs(x).max()
+    if m == 0 or p == np.inf:
+        return m
+    return m * ((abs(x) / m) ** p).sum() ** (1 / p)
+
+rng = np.random.default_rng(2)
+extreme = rng.normal(size=(200, 10)) * 10.0 ** rng.integers(-300, 300, (200, 1))
+assert all(close(safe_norm(x, 2) / math.hypot(*x), 1, rtol=1e-14) for x in extreme)
+assert close(safe_norm(np.array([6e150, -8e150, -1e151, 0]), 3), 12e150)
+for p in (1, 2, 10, 100, 1000, np.inf):
+    print(f'p = {p:4g}: {safe_norm(np.array([3., -4., 1.]), p):.3f}')
+
+# %% [markdown]
+# The second assertion knows its answer because $6^3 + 8^3 + 10^3 = 12^3$. Is all this about absurd numbers? In half precision, in which networks are
+# trained, numbers end at 65504. A gradient with the harmless entries 300 and 400 then has an infinite naive norm, and *clipping* it to length one divides by
+# infinity: training stands still, without any message.
+
+# %%
+gradient = np.array([300, 400], dtype=np.float16)
+with np.errstate(over='ignore'):
+    for norm in (naive_norm(gradient), safe_norm(gradient, 2)):
+        print(f'norm {norm:g}, clipped', (gradient / norm).round(1))
+
+# %% [markdown]
+# ```{exercise} ★★ One pass, two numbers
+# :label: norms-stream
+# A vector arrives in blocks and is too long to be kept. Write `stream_norm(blocks)`: the $\ell_2$ norm of all blocks together, safe from overflow, each
+# block being read once. Hint: carry $(m, s)$ with $\|\mathbf{x}\|_2 = m\sqrt{s}$, and change both when a larger entry comes.
+# ```
+
+# %%
+def stream_norm(blocks):
+    raise NotImplementedError('your turn')
+
+# %%
+def all_at_once(blocks):
+    return math.hypot(*np.concatenate(blocks))
+
+cases = [([np.array(block) for block in blocks],) for blocks in (
+    [[3., 4.], [12.]], [[0., 0.], [1.]], [[3e200], [0., 4e200]], [[5e-200, 1e-201], [2e-200]],
+)]
+grade(stream_norm, all_at_once, cases, atol=0)
+
+# %% [markdown]
+# ```{solution-start} norms-stream
+# :class: dropdown
+# ```
+# If the new block has a larger entry $m'$, the old sum $s = \sum (x_i / m)^2$ becomes $s\,(m/m')^2$ in the new unit. This is how LAPACK computed norms for
+# decades; {cite}`blue1978portable` avoids the divisions. The wrong answer forgets to convert $s$.
+
+# %% jupyter={"source_hidden": true}
+def stream_norm_solution(blocks, convert=True):
+    m, s = 0.0, 0.0
+    for block in blocks:
+        larger = max(m, abs(block).max())
+        if larger > 0:
+            s = s * (m / larger) ** 2 if convert else s
+            s += ((block / larger) ** 2).sum()
+            m = larger
+    return m * np.sqrt(s)
+
+assert grade(stream_norm_solution, all_at_once, cases, atol=0)
+assert not grade(lambda blocks: stream_norm_solution(blocks, False), all_at_once, cases, atol=0)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## How much the choice can matter
+#
+# Two norms of the same vector can differ, but by how much?
+#
+# ```{prf:theorem} Equivalence of the $\ell_p$ norms
+# :label: thm-lp-equivalence
+# For $1 \le p \le q \le \infty$ and $\mathbf{x} \in \mathbb{R}^n$ (with $1/\infty = 0$)
+#
+# $$\|\mathbf{x}\|_q \le \|\mathbf{x}\|_p \le n^{1/p - 1/q}\, \|\mathbf{x}\|_q ,$$
+#
+# and both constants are best possible: $\mathbf{e}_1$ attains the left one, $(1, \dots, 1)$ the right one.
+# ```
+#
+# ```{prf:proof}
+# For $q = \infty$ this is {eq}`norms-limit`. Let $q$ be finite. *Left:* by homogeneity let $\|\mathbf{x}\|_p = 1$. Then every $|x_i| \le 1$, so
+# $|x_i|^q \le |x_i|^p$, and the sum gives $\|\mathbf{x}\|_q \le 1$. *Right:* $s \mapsto s^{q/p}$ is convex, so the power of a mean is at most the mean of
+# the powers (Jensen's inequality): $\big(\tfrac1n \sum_i |x_i|^p\big)^{q/p} \le \tfrac1n \sum_i |x_i|^q$. The $q$-th root is
+# $n^{-1/p} \|\mathbf{x}\|_p \le n^{-1/q} \|\mathbf{x}\|_q$.
+# ```
+#
+# In particular $\|\mathbf{x}\|_\infty \le \|\mathbf{x}\|_2 \le \|\mathbf{x}\|_1 \le \sqrt{n}\,\|\mathbf{x}\|_2 \le n\,\|\mathbf{x}\|_\infty$.
+
+# %%
+n, orders = 50, (1, 1.5, 2, 3, np.inf)
+rng = np.random.default_rng(3)
+x = rng.normal(size=(1000, n)) ** 3  # (1000, n)
+norms = {p: np.linalg.norm(x, p, axis=1) for p in orders}
+ones = {p: np.linalg.norm(np.ones(n), p) for p in orders}
+for p, q in ((p, q) for p in orders for q in orders if p < q):
+    most = n ** (1 / p - 1 / q)
+    assert (norms[q] <= norms[p]).all() and (norms[p] <= most * norms[q]).all()
+    assert close(ones[p], most * ones[q])
+print('no vector passes the bounds, (1, ..., 1) attains the upper one:', True)
+x = rng.normal(size=1_000_000)
+ratio = np.linalg.norm(x, 1) / np.linalg.norm(x)
+print(f'l_1 / l_2 of a million normal numbers: {ratio / np.sqrt(x.size):.2f} sqrt(n)')
+
+# %% [markdown]
+# More is true: on $\mathbb{R}^n$ *any* norm $N$ is equivalent to $\ell_1$. Upwards, $N(\mathbf{x}) \le \sum_i |x_i| N(\mathbf{e}_i) \le C \|\mathbf{x}\|_1$ with
+# $C = \max_i N(\mathbf{e}_i)$. Hence $|N(\mathbf{x}) - N(\mathbf{y})| \le N(\mathbf{x} - \mathbf{y}) \le C \|\mathbf{x} - \mathbf{y}\|_1$: $N$ is
+# continuous, so on the closed and bounded set $\|\mathbf{x}\|_1 = 1$ it has a least value $c$, positive by {eq}`dl.norms.definite`, and
+# $c\|\mathbf{x}\|_1 \le N(\mathbf{x})$. So what converges in one norm converges in all. This is a theorem about limits, and no comfort about sizes. The
+# constants grow with $n$, and for a vector of a million random numbers the last line found $0.80 \sqrt{n}$, four fifths of the worst case. (It is
+# $\sqrt{2/\pi}$, the mean of $|x_i|$.)
+#
+# **Dual norms.** If moves $\mathbf{x}$ of length one are free, how far up does the best of them go along $\mathbf{a}$? The answer is again a norm, the *dual* one:
+#
+# ```{math}
+# :label: norms-dual
+# \|\mathbf{a}\|_* = \max_{\|\mathbf{x}\| \le 1} \mathbf{a} \cdot \mathbf{x},
+# \qquad\text{so that}\qquad \mathbf{a} \cdot \mathbf{x} \le \|\mathbf{a}\|_* \, \|\mathbf{x}\|
+# ```
+#
+# ```{prf:theorem} Hölder
+# :label: thm-holder
+# The dual of $\ell_p$ is $\ell_q$ with $\tfrac1p + \tfrac1q = 1$, where $p = 1$ belongs to $q = \infty$ and the other way round. In particular
+# $|\mathbf{a} \cdot \mathbf{x}| \le \|\mathbf{a}\|_q \|\mathbf{x}\|_p$.
+# ```
+#
+# ```{prf:proof}
+# *At most.* Let $1 < p < \infty$. For $s, t > 0$ the logarithm is concave, so
+# $\log\!\big(\tfrac1p s^p + \tfrac1q t^q\big) \ge \tfrac1p \log s^p + \tfrac1q \log t^q = \log(st)$, that is, $st \le s^p/p + t^q/q$. Put $s = |x_i|$,
+# $t = |a_i|$ with $\|\mathbf{x}\|_p = \|\mathbf{a}\|_q = 1$ and add: $\sum_i |a_i x_i| \le \tfrac1p + \tfrac1q = 1$. Homogeneity does the rest. For
+# $p = 1$, $\sum_i |a_i x_i| \le \max_i |a_i| \sum_i |x_i|$, and for $p = \infty$ exchange the roles.
+#
+# *Attained.* Let $\mathbf{a} \ne \mathbf{0}$. For $p > 1$ take $x_i = \operatorname{sign}(a_i) |a_i|^{q - 1}$. Then
+# $\mathbf{a} \cdot \mathbf{x} = \sum_i |a_i|^q$, and for finite $p$ also $\sum_i |x_i|^p = \sum_i |a_i|^q$, since $(q - 1)p = q$. So
+# $\mathbf{a} \cdot \mathbf{x} / \|\mathbf{x}\|_p = \big(\sum_i |a_i|^q\big)^{1 - 1/p} = \|\mathbf{a}\|_q$. For $p = \infty$, $\mathbf{x}$ is the vector of
+# signs. For $p = 1$ take $\pm\mathbf{e}_i$ at the largest $|a_i|$.
+# ```
+#
+# The maximizers are worth a look: the best $\ell_\infty$ move uses *all* coordinates to the full, the best $\ell_1$ move uses *one*. For these two $p$
+# the maximum in {eq}`norms-dual` is a linear program, which a solver confirms.
+
+# %%
+def dual(p):
+    return {1: np.inf, np.inf: 1}.get(p) or p / (p - 1)
+
+def steepest(a, p):  # of all x with l_p norm 1 the one with the largest a . x
+    if p == 1:
+        x = np.where(np.arange(a.size) == abs(a).argmax(), np.sign(a), 0)
+    else:
+        x = np.sign(a) * abs(a) ** (dual(p) - 1)
+    return x / np.linalg.norm(x, p)
+
+a = np.array([2., -3., 0.5, 1.])
+for p in (1, 1.5, 2, 3, np.inf):
+    assert close(a @ steepest(a, p), np.linalg.norm(a, dual(p)))
+box = linprog(-a, bounds=(-1, 1))
+diamond = linprog(np.r_[-a, a], np.ones((1, 8)), [1])  # x = u - v, sum u + v <= 1
+assert close([-box.fun, -diamond.fun], [np.linalg.norm(a, 1), np.linalg.norm(a, np.inf)])
+print('best l_inf move:', steepest(a, np.inf), ' best l_1 move:', steepest(a, 1) + 0.0)
+
+# %% [markdown]
+# **From a point to a plane.** How far is $\mathbf{x}_0$ from the plane $\mathbf{w} \cdot \mathbf{x} + b = 0$? For every $\mathbf{x}$ on it
+# {eq}`norms-dual` gives $|\mathbf{w} \cdot \mathbf{x}_0 + b| = |\mathbf{w} \cdot (\mathbf{x}_0 - \mathbf{x})| \le
+# \|\mathbf{w}\|_* \|\mathbf{x}_0 - \mathbf{x}\|$, with equality if we walk along the maximizer. So
+#
+# ```{math}
+# :label: norms-distance
+# \min_{\mathbf{w} \cdot \mathbf{x} + b = 0} \|\mathbf{x} - \mathbf{x}_0\| =
+# \frac{|\mathbf{w} \cdot \mathbf{x}_0 + b|}{\|\mathbf{w}\|_*} .
+# ```
+#
+# Blow up a ball until it touches the plane. A round one touches somewhere in the middle, a diamond with a corner, and corners lie on the axes. Here is the
+# whole secret of why $\ell_1$ produces zeros.
+
+# %% mystnb={"image": {"alt": "Three panels, one line each. Growing diamonds touch the line with a corner on the vertical axis, growing circles touch it at a right angle, growing squares with the corner on the diagonal."}} tags=["hide-input"]
+w, b = np.array([1., 2.]), -2.0
+t = np.linspace(0, 2 * np.pi, 721)
+circle = np.stack([np.cos(t), np.sin(t)], -1)  # (721, 2)
+fig, axes = panels(3, height=2.3, sharey=True)
+for ax, p, name in zip(axes, (1, 2, np.inf), ('ℓ₁', 'ℓ₂', 'ℓ∞'), strict=True):
+    distance = -b / np.linalg.norm(w, dual(p))
+    ball = circle / np.linalg.norm(circle, p, axis=1)[:, None]
+    for part in (1 / 3, 2 / 3, 1):
+        ax.plot(*(part * distance * ball).T, color='C0', lw=1.8 * part)
+    ax.plot([-1.6, 1.6], [1.8, 0.2], color=GREY)
+    ax.plot(*(distance * steepest(w, p)), 'o', color='C1', ms=8)
+    ax.set(aspect='equal', xlim=(-1.6, 1.6), ylim=(-1.2, 1.9), xticks=[-1, 0, 1], yticks=[-1, 0, 1])
+    ax.set_title(f'{name}: distance {distance:.2f}')
+
+# %% [markdown]
+# ```{prf:theorem} Sparse solutions
+# :label: thm-sparse
+# Let $\mathbf{A}$ have $m$ rows. If $\mathbf{A}\mathbf{x} = \mathbf{b}$ has a solution, then among its solutions of least $\ell_1$ norm there is one with
+# at most $m$ nonzero entries.
+# ```
+#
+# ```{prf:proof}
+# Of the solutions of least norm (they exist, by continuity) let $\mathbf{x}$ have the fewest nonzero entries. If there were more than $m$, the columns of
+# $\mathbf{A}$ at these places would be dependent, by {prf:ref}`thm-dimension`: $\mathbf{A}\mathbf{h} = \mathbf{0}$ for some $\mathbf{h} \ne \mathbf{0}$ that is
+# zero wherever $\mathbf{x}$ is. Move along $\mathbf{x} + t\mathbf{h}$: all these points are solutions, and as long as no entry changes its sign
+# the norm is $\|\mathbf{x}\|_1 + t \sum_i \operatorname{sign}(x_i) h_i$, a linear function of $t$. It has its minimum at $t = 0$, in the middle of an
+# interval, so it is constant. Go on until an entry reaches zero: a solution of least norm with fewer nonzero entries, a contradiction.
+# ```
+
+# %%
+rng = np.random.default_rng(4)
+A, b = rng.normal(size=(5, 40)), rng.normal(size=5)
+split = linprog(np.ones(80), A_eq=np.c_[A, -A], b_eq=b).x
+x_1 = split[:40] - split[40:]
+x_2 = np.linalg.pinv(A) @ b
+limits = np.block([[np.eye(40), -np.ones((40, 1))], [-np.eye(40), -np.ones((40, 1))]])
+x_inf = linprog(np.eye(41)[40], limits, np.zeros(80), np.c_[A, 0 * b], b, bounds=(None, None)).x[:40]
+assert all(close(A @ x, b) for x in (x_1, x_2, x_inf))
+for name, x in (('l_1', x_1), ('l_2', x_2), ('l_inf', x_inf)):
+    zero, full = abs(x) < 1e-9, abs(x) > abs(x).max() - 1e-9
+    print(f'least {name:5}: {zero.sum():2} of 40 entries are zero, {full.sum():2} share the largest size')
+
+# %% [markdown]
+# Five equations, five nonzero entries. The least $\ell_\infty$ norm does the opposite and drives all but four entries to the limit.
+#
+# ```{exercise} ★★ The dual of a group norm
+# :label: norms-groups
+# To remove whole channels of a network at once, one penalizes $\|\mathbf{X}\| = \sum_g \|\mathbf{x}_g\|_2$, where the rows $\mathbf{x}_g$ of
+# $\mathbf{X}$ are the channels. Derive the dual norm, $\max \sum_g \mathbf{a}_g \cdot \mathbf{x}_g$ over $\|\mathbf{X}\| \le 1$, and write
+# `group_dual(a)`.
+# ```
+
+# %%
+def group_dual(a):  # a (groups, 2)
+    raise NotImplementedError('your turn')
+
+# %%
+def by_corners(a):  # one group takes all, in one of 20000 directions
+    t = np.linspace(0, 2 * np.pi, 20_001)
+    return (a @ np.stack([np.cos(t), np.sin(t)])).max()
+
+cases = [(np.array(a),) for a in ([[3., 4.], [0., 1.]], [[1., -1.], [2., 0.5], [-1., 2.]])]
+grade(group_dual, by_corners, cases)
+
+# %% [markdown]
+# ```{solution-start} norms-groups
+# :class: dropdown
+# ```
+# Within a group Cauchy and Schwarz give at most $\|\mathbf{a}_g\|_2 \|\mathbf{x}_g\|_2$. Across groups these lengths form an $\ell_1$ ball, whose dual
+# is $\ell_\infty$. So $\|\mathbf{A}\|_* = \max_g \|\mathbf{a}_g\|_2$, and only the best group moves: $\ell_1$ across groups makes whole groups zero. The
+# wrong answer adds up the groups.
+
+# %% jupyter={"source_hidden": true}
+def group_dual_solution(a):
+    return np.linalg.norm(a, axis=1).max()
+
+assert grade(group_dual_solution, by_corners, cases)
+assert not grade(lambda a: np.linalg.norm(a, axis=1).sum(), by_corners, cases)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## The size of a matrix
+#
+# A matrix does something to vectors, so let its size be the most that it does. Given a norm for vectors, the *operator norm* is the largest
+# factor by which $\mathbf{A}$ stretches:
+#
+# ```{math}
+# :label: norms-operator
+# \|\mathbf{A}\| = \max_{\|\mathbf{x}\| \le 1} \|\mathbf{A}\mathbf{x}\|,
+# \qquad\text{so that}\qquad \|\mathbf{A}\mathbf{x}\| \le \|\mathbf{A}\| \, \|\mathbf{x}\|
+# ```
+#
+# The three rules carry over from the vector norm, and a fourth comes for free:
+# $\|\mathbf{A}\mathbf{B}\mathbf{x}\| \le \|\mathbf{A}\| \, \|\mathbf{B}\mathbf{x}\| \le \|\mathbf{A}\| \, \|\mathbf{B}\| \, \|\mathbf{x}\|$, hence
+# $\|\mathbf{A}\mathbf{B}\| \le \|\mathbf{A}\| \, \|\mathbf{B}\|$. A network of many layers is a long product, so this is the rule by which signals
+# and gradients are bounded.
+#
+# ```{prf:theorem} Three operator norms
+# :label: thm-operator-norms
+# $\|\mathbf{A}\|_1$ is the largest column sum of $|a_{ij}|$, $\|\mathbf{A}\|_\infty$ the largest row sum, and $\|\mathbf{A}\|_2$ the largest singular
+# value $\sigma_1$, the root of the largest eigenvalue of $\mathbf{A}^\mathsf{T}\mathbf{A}$.
+# ```
+#
+# ```{prf:proof}
+# *Columns.* $\mathbf{A}\mathbf{x} = \sum_j x_j \mathbf{a}_j$, so $\|\mathbf{A}\mathbf{x}\|_1 \le \sum_j |x_j| \|\mathbf{a}_j\|_1 \le
+# \max_j \|\mathbf{a}_j\|_1 \cdot \|\mathbf{x}\|_1$, attained at $\mathbf{x} = \mathbf{e}_j$ for the largest column. *Rows.* The $i$-th entry of
+# $\mathbf{A}\mathbf{x}$ is the dot product of row $i$ with $\mathbf{x}$; over $\|\mathbf{x}\|_\infty \le 1$ its maximum is the $\ell_1$ norm of the row, by
+# {prf:ref}`thm-holder`, attained at the signs of that row. *Euclid.* $\|\mathbf{A}\mathbf{x}\|_2^2 =
+# \mathbf{x}^\mathsf{T}\mathbf{A}^\mathsf{T}\mathbf{A}\,\mathbf{x}$, and $\mathbf{A}^\mathsf{T}\mathbf{A}$ is symmetric, so it has an orthonormal basis
+# of eigenvectors $\mathbf{v}_i$ (the spectral theorem, proved in Eigenvalue decomposition). Its eigenvalues are $\|\mathbf{A}\mathbf{v}_i\|_2^2 \ge 0$; call them
+# $\sigma_1^2 \ge \sigma_2^2 \ge \dots$ For $\mathbf{x} = \sum_i c_i \mathbf{v}_i$ we get
+# $\|\mathbf{A}\mathbf{x}\|_2^2 = \sum_i \sigma_i^2 c_i^2 \le \sigma_1^2 \sum_i c_i^2 = \sigma_1^2 \|\mathbf{x}\|_2^2$, attained at $\mathbf{v}_1$.
+# ```
+#
+# The last line suggests how to find $\sigma_1$. Multiply a random vector by $\mathbf{A}^\mathsf{T}\mathbf{A}$ again and again: $c_i$ becomes
+# $\sigma_i^{2k} c_i$, and everything but the direction $\mathbf{v}_1$ fades. This is *power iteration*. What is left over in the direction
+# $\mathbf{v}_2$ shrinks by $(\sigma_2/\sigma_1)^2$ per step; in $\|\mathbf{A}\mathbf{x}\|_2^2 / \|\mathbf{x}\|_2^2$ it counts with its square, so the error of the
+# norm shrinks by $(\sigma_2/\sigma_1)^4$.
+
+# %%
+def power_iteration(a, steps):  # an estimate of the spectral norm after each step
+    x = np.random.default_rng(0).normal(size=a.shape[1])
+    estimates = []
+    for _ in range(steps):
+        x = a.T @ (a @ x)
+        x /= np.linalg.norm(x)
+        estimates.append(np.linalg.norm(a @ x))
+    return np.array(estimates)
+
+rng = np.random.default_rng(5)
+u, v = (np.linalg.qr(rng.normal(size=(n, n)))[0] for n in (6, 3))
+known = u[:, :3] * [3, 2, 1] @ v.T  # (6, 3), with singular values 3, 2, 1
+error = 3 - power_iteration(known, 9)
+print(f'error divided per step by {error[7] / error[8]:.2f}; (3 / 2)^4 = {(3 / 2) ** 4:.2f}')
+
+# %% [markdown]
+# Two more norms are in daily use. The *Frobenius norm* treats the matrix as one long vector,
+# $\|\mathbf{A}\|_F^2 = \sum_{i,j} a_{ij}^2 = \operatorname{tr} \mathbf{A}^\mathsf{T}\mathbf{A}$. A trace is the sum of the eigenvalues, so
+# $\|\mathbf{A}\|_F^2 = \sum_i \sigma_i^2$. The *nuclear norm* is $\|\mathbf{A}\|_* = \sum_i \sigma_i$. (It obeys the triangle rule, as we show in
+# Singular value decomposition; it favours matrices of low rank as $\ell_1$ favours zeros.) So spectral, Frobenius and nuclear norm are $\ell_\infty$,
+# $\ell_2$ and $\ell_1$ of one vector, the singular values. {prf:ref}`thm-lp-equivalence` then compares them for a matrix of rank $r$ without another
+# word:
+#
+# $$\|\mathbf{A}\|_2 \le \|\mathbf{A}\|_F \le \|\mathbf{A}\|_* \le \sqrt{r}\,\|\mathbf{A}\|_F \le r\,\|\mathbf{A}\|_2 .$$
+#
+# All this, on the 1797 handwritten digits that come with scikit-learn, one picture of 64 pixels per row:
+
+# %%
+A = digits().x  # (1797, 64)
+sigma = np.sqrt(abs(np.linalg.eigvalsh(A.T @ A)))  # (64,)
+own = {
+    1: abs(A).sum(0).max(), np.inf: abs(A).sum(1).max(), 2: power_iteration(A, 30)[-1],
+    'fro': np.sqrt((A * A).sum()), 'nuc': sigma.sum(),
+}
+assert all(close(value, np.linalg.norm(A, kind)) for kind, value in own.items())
+r = np.linalg.matrix_rank(A)
+assert own[2] < own['fro'] < own['nuc'] < np.sqrt(r) * own['fro'] < r * own[2]
+print('all five agree with numpy, in the order above, rank', r)
+
+# %% mystnb={"image": {"alt": "Three panels. The unit diamond, circle and square, dashed, and what a matrix makes of each: a parallelogram, an ellipse, a parallelogram. Around each image the smallest ball that holds it; they touch at a marked point."}} tags=["hide-input"]
+M = np.array([[1.2, 0.8], [-0.4, 1.0]])
+t = np.linspace(0, 2 * np.pi, 721)
+circle = np.stack([np.cos(t), np.sin(t)], -1)  # (721, 2)
+fig, axes = panels(3, height=2.3, sharey=True)
+for ax, p, name in zip(axes, (1, 2, np.inf), ('1', '2', '∞'), strict=True):
+    ball = circle / np.linalg.norm(circle, p, axis=1)[:, None]
+    image = ball @ M.T
+    size = np.linalg.norm(M, p)
+    ax.plot(*ball.T, '--', color=GREY, lw=1)
+    ax.fill(*image.T, color='C0', alpha=0.35)
+    ax.plot(*(size * ball).T, color='C1', lw=1)
+    far = image[np.linalg.norm(image, p, axis=1).argmax()]
+    ax.plot(*np.stack([[0, 0], far], 1), 'o-', color='C1', markevery=[1])
+    ax.set(aspect='equal', xticks=[-2, -1, 0, 1, 2], yticks=[-2, -1, 0, 1, 2], title=f'‖A‖ = {size:.2f} for p = {name}')
+
+# %% [markdown]
+# Not every norm of matrices respects products. The Frobenius norm does: column by column,
+# $\|\mathbf{A}\mathbf{B}\|_F^2 = \sum_j \|\mathbf{A}\mathbf{b}_j\|_2^2 \le \|\mathbf{A}\|_2^2 \|\mathbf{B}\|_F^2 \le \|\mathbf{A}\|_F^2 \|\mathbf{B}\|_F^2$. The
+# largest entry $\max_{ij} |a_{ij}|$ is a norm, but the square of a matrix of ones shows that it can grow in a product without having been there:
+
+# %%
+def keeps_products(norm, tries=500):
+    rng = np.random.default_rng(6)
+    pairs = rng.normal(size=(tries, 2, 4, 4)) + rng.integers(0, 3, (tries, 1, 1, 1))
+    return all(norm(a @ b) <= norm(a) * norm(b) * (1 + 1e-12) for a, b in pairs)
+
+for kind in (1, 2, np.inf, 'fro'):
+    assert keeps_products(lambda a, kind=kind: np.linalg.norm(a, kind))
+assert not keeps_products(lambda a: abs(a).max())
+print('largest entry of ones(2, 2) and of its square:', np.ones((2, 2)).max(), (np.ones((2, 2)) @ np.ones((2, 2))).max())
+
+# %% [markdown]
+# ```{exercise} ★★★ A norm that is hard to compute
+# :label: norms-cut
+# The three operator norms above are easy. Mix the norms, and it gets hard: $\|\mathbf{A}\|_{\infty \to 1} = \max_{\|\mathbf{x}\|_\infty \le 1}
+# \|\mathbf{A}\mathbf{x}\|_1$. Show that the maximum is attained at a corner of the cube, and write `cut_norm(a)`. Then explore: start anywhere, replace $\mathbf{y}$ by
+# the signs of $\mathbf{A}\mathbf{x}$, then $\mathbf{x}$ by the signs of $\mathbf{A}^\mathsf{T}\mathbf{y}$, and so on. How often does this climb stop below the
+# summit?
+# ```
+
+# %%
+def cut_norm(a):
+    raise NotImplementedError('your turn')
+
+# %%
+def both_signs(a):  # max of y . A x over all signs of y and of x
+    m, n = a.shape
+    return max(y @ a @ x for y in product([-1, 1], repeat=m) for x in product([-1, 1], repeat=n))
+
+rng = np.random.default_rng(7)
+cases = [(rng.integers(-9, 10, shape).astype(float),) for shape in ((2, 2), (3, 4), (5, 3), (5, 5))]
+grade(cut_norm, both_signs, cases)
+
+# %% [markdown]
+# ```{solution-start} norms-cut
+# :class: dropdown
+# ```
+# $\mathbf{x} \mapsto \|\mathbf{A}\mathbf{x}\|_1$ is convex, so along each edge of the cube, coordinate by coordinate, it is largest at an end. That leaves
+# $2^n$ corners, and nobody knows a way for large $n$ that is not exponential: the problem is NP-hard. The wrong answer is a single climb. It never goes down,
+# since each step is a maximization, but it can stop on a lower summit.
+
+# %% jupyter={"source_hidden": true}
+def cut_norm_solution(a):
+    return max(abs(a @ x).sum() for x in product([-1, 1], repeat=a.shape[1]))
+
+def climb(a, x):
+    for _ in range(20):
+        y = np.where(a @ x >= 0, 1, -1)
+        x = np.where(a.T @ y >= 0, 1, -1)
+    return abs(a @ x).sum()
+
+assert grade(cut_norm_solution, both_signs, cases)
+assert not grade(lambda a: climb(a, np.ones(a.shape[1])), both_signs, cases)
+trials = np.random.default_rng(8).normal(size=(200, 8, 8))
+stuck = np.mean([climb(a, np.ones(8)) < cut_norm_solution(a) - 1e-9 for a in trials])
+print(f'one climb stops below the summit for {stuck:.0%} of random 8 x 8 matrices')
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## Where it matters: three ways to tell 4 from 9
+#
+# A linear classifier answers by the sign of $\mathbf{w} \cdot \mathbf{x} + b$. For the digits 4 and 9 there is room between the two classes, and any plane in that
+# gap makes no error on the training data. Which plane is the safest? The one that an opponent must push the pictures farthest to cross. But how is a push
+# measured? If the opponent may change *every* pixel a little, in $\ell_\infty$; if he pays for the *sum* of all changes, in $\ell_1$; and $\ell_2$ lies between. With
+# labels $y_k = \pm 1$ and {eq}`norms-distance`, the nearest training picture has the distance $\min_k y_k (\mathbf{w} \cdot \mathbf{x}_k + b) / \|\mathbf{w}\|_q$. The
+# numerator can be scaled to one, so the widest gap in $\ell_p$ is found by
+#
+# ```{math}
+# :label: norms-margin
+# \min_{\mathbf{w}, b} \|\mathbf{w}\|_q \quad\text{subject to}\quad y_k (\mathbf{w} \cdot \mathbf{x}_k + b) \ge 1 \text{ for all } k,
+# \qquad \tfrac1p + \tfrac1q = 1 .
+# ```
+#
+# For $q = 2$ this is the support vector machine; for $q = 1$ and $q = \infty$ it is a linear program {cite}`mangasarian1999arbitrary`. Nothing distinguishes the
+# three classifiers but the norm.
+
+# %%
+def widest(x, y, q):  # x (n, d), y (n,) of signs
+    n, d = x.shape
+    if q == 2:
+        svm = SVC(kernel='linear', C=1e8, tol=1e-8).fit(x, y)  # no slack
+        return svm.coef_[0], svm.intercept_[0]
+    one, z = np.eye(d), y[:, None] * x
+    # unknowns u, v >= 0, b, t: w = u - v and |w_j| <= u_j + v_j <= t
+    cost = np.r_[np.full(2 * d, 1 if q == 1 else 1e-6), 0, q != 1]
+    limits = np.block([
+        [-z, z, -y[:, None], np.zeros((n, 1))],
+        [one, one, np.zeros((d, 1)), -np.ones((d, 1))],
+    ])
+    bounds = [(0, None)] * (2 * d) + [(None, None)] * 2
+    best = linprog(cost, limits, np.r_[-np.ones(n), np.zeros(d)], bounds=bounds).x
+    return best[:d] - best[d:2 * d], best[-2]
+
+# %% [markdown]
+# (For $q = \infty$ the optimum is not unique; the tiny cost $10^{-6}$ picks the one with the least $\ell_1$ norm.) One half of the 361 pictures trains, the other half
+# is attacked. By {eq}`norms-distance` a picture survives a budget $\varepsilon$ exactly if $y (\mathbf{w} \cdot \mathbf{x} + b) > \varepsilon \|\mathbf{w}\|_q$, where
+# $q$ now belongs to the norm of the *attack*; no attack needs to be simulated. Everything is repeated over ten splits.
+
+# %%
+@dataclass(frozen=True)
+class Duel:
+    q: float  # the norm of the weights that is made small
+    seed: int  # of the split into halves
+
+DUAL = {np.inf: 1, 2: 2, 1: np.inf}  # norm of the attack -> norm of the weights
+MOST = {np.inf: 0.2, 2: 1.2, 1: 4.0}  # largest budget; a pixel goes from 0 to 1
+x, y, _ = digits()
+pair = np.isin(y, (4, 9))
+x, y = x[pair], np.where(y[pair] == 4, 1.0, -1.0)
+
+def fight(duel):  # weights (64,) and the share that survives (3 attacks, 41 budgets)
+    order = np.random.default_rng(duel.seed).permutation(len(y))
+    train, test = np.split(order, [len(y) // 2])
+    w, b = widest(x[train], y[train], duel.q)
+    score = y[test] * (x[test] @ w + b)
+    return w, [(score[:, None] > np.linalg.norm(w, q) * np.linspace(0, MOST[p], 41)).mean(0)
+               for p, q in DUAL.items()]
+
+# %%
+fights = [[fight(Duel(q, seed)) for seed in range(10)] for q in (1, 2, np.inf)]
+kept = np.array([[shares for _, shares in row] for row in fights])  # (3 norms, 10 splits, 3 attacks, 41)
+majority = max((y > 0).mean(), (y < 0).mean())
+print('smallest norm   no attack   l_inf 0.1   l_2 0.6   l_1 2.0')
+for name, row in zip(('l_1', 'l_2', 'l_inf'), kept.mean(1), strict=True):
+    print(f'{name:15} {row[0, 0]:6.2f} {row[0, 20]:11.2f} {row[1, 20]:10.2f} {row[2, 20]:9.2f}')
+print(f'always "4"      {majority:6.2f} {majority:11.2f} {majority:10.2f} {majority:9.2f}')
+middle = kept[..., 20]  # (3 norms, 10 splits, 3 attacks)
+wins = [(middle[k, :, k, None] > np.delete(middle, k, 0)[:, :, k].T).all() for k in range(3)]
+assert all(wins)
+print('each is the best against its dual attack, in all ten splits:', all(wins))
+
+# %% mystnb={"image": {"alt": "Top: three weight pictures of 8 by 8 pixels; the first uses a handful of pixels, the second is smooth, the third has nearly all pixels at plus or minus the same value. Bottom: share of pictures still classified rightly against the budget of an attack; in each of the three panels another classifier is on top, and the losers fall below the line of always answering 4."}} tags=["hide-input"]
+fig, axes = panels(3, 2, height=2.1)
+for ax, row, name in zip(axes[0], fights, ('ℓ₁', 'ℓ₂', 'ℓ∞'), strict=True):
+    w = row[0][0]
+    used = (abs(w) > 1e-6 * abs(w).max()).sum()
+    show_image(ax, w.reshape(8, 8), f'least {name}: {used} pixels', cmap='PuOr', vmin=-abs(w).max(), vmax=abs(w).max())
+for ax, attack, p, name in zip(axes[1], range(3), MOST, ('ℓ∞', 'ℓ₂', 'ℓ₁'), strict=True):
+    for norm, label in enumerate(('ℓ₁', 'ℓ₂', 'ℓ∞')):
+        ax.plot(np.linspace(0, MOST[p], 41), kept[norm, :, attack].mean(0), label=f'least {label}')
+    ax.axhline(majority, color=GREY, lw=1, ls='--')
+    ax.set(ylim=(0, 1.03), xlabel=f'budget in {name}', yticks=[0, 0.5, 1])
+axes[1, 0].set_ylabel('share right')
+axes[1, 0].legend(fontsize=8, loc='lower left');
+
+# %% [markdown]
+# Without an attack the three are equally good, and no test set would tell them apart. Under attack each is the best against one opponent and worse than the dashed line,
+# the classifier that has never looked at a picture, against another. The weights show why. The least $\ell_1$ norm reads few pixels, as {prf:ref}`thm-sparse` leads us
+# to expect; an opponent who may shift all pixels gains nothing from the others, but one who pays by the sum ruins a single important pixel. The least $\ell_\infty$ norm
+# spreads its trust over the whole picture, with the opposite result. No norm is the right one. It has to be chosen, and the choice is a statement about what may happen.
+# (Budgets are counted in $\mathbb{R}^{64}$; a changed pixel may leave the range of grey values.) The same duality returns for deep networks in Adversarial examples
+# {cite}`goodfellow2015explaining`.
+#
+# ## Summary
+#
+# A norm is anything that is homogeneous, definite and has a convex unit ball, and on $\mathbb{R}^n$ all norms agree up to constants that grow with $n$. Each norm has a
+# dual, which gives distances to planes and explains why $\ell_1$ produces zeros; matrices inherit norms from vectors, the spectral one being found by power iteration. On
+# a computer take the largest entry out before squaring, and in an application choose the norm by asking which changes are cheap.
+#
+# **Further reading.** {cite}`horn2013matrix` is the reference on norms of matrices, {cite}`golub2013matrix` on computing them, {cite}`higham2002accuracy` on what
+# rounding does to them; {cite}`boyd2004convex` builds on dual norms, and {cite}`axler2015linear` develops vector spaces and linear maps from the beginning.

@@ -51,8 +51,8 @@ def _read_book(app):
     """Read the ledger and the stored outputs; each contradiction is a warning, and so stops a strict build."""
     app.booksite = Book(app.srcdir)
     checks = app.booksite.checks
-    for file, message in app.booksite.problems:
-        _log.warning(message, location=file, type='booksite')
+    for place, message in app.booksite.problems:
+        _log.warning(message, location=place, type='booksite')
     _log.info('[booksite] %d checks in %d sections', len(checks), len(app.booksite.sections))
 
 

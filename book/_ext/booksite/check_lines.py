@@ -29,7 +29,7 @@ def _rewritten(env, text):
         if check := _read(line):
             found = True
             if not isinstance(made[-1] if made else None, nodes.bullet_list):
-                made.append(nodes.bullet_list(classes=['checks', 'output']))
+                made.append(nodes.bullet_list(classes=['checks']))
             made[-1] += _item(env, check)
         elif made and isinstance(made[-1], nodes.literal_block):
             made[-1] = _plain(f'{made[-1].astext()}\n{line}')
@@ -54,7 +54,7 @@ def _item(env, check):
     }[check.kind]
     if check.cases:
         said += f' in {check.cases:,} case{"s" * (check.cases > 1)}'
-    children = [nodes.inline('', MARKS[check.kind], classes=['mark']), nodes.Text(' '), name, nodes.Text(said)]
+    children = [nodes.inline('', MARKS[check.kind], classes=['verdict']), nodes.Text(' '), name, nodes.Text(said)]
     if check.kind == 'holds':
         children.append(nodes.Text('; control fails'))
     if check.at:

@@ -54,7 +54,7 @@ def read_line(text):
 class Book:
     """The sections of the table of contents, the ledger, and what the notebooks show about it.
 
-    `problems` lists (file, message) for everything that must stop a build.
+    `problems` lists (place, message) for everything that must stop a build.
     """
 
     def __init__(self, root):
@@ -92,13 +92,16 @@ class Book:
         for section in self.sections:
             for check in self._checks_of(section):
                 if check.id in found:
-                    self._report(section, f'{check.id} is checked twice: also in {found[check.id].section}')
+                    self._report(section, check.cell, f'{check.id} is checked twice, also in {found[check.id].section}')
                 found[check.id] = check
             self._compare(section, found)
         return found
 
     def notebook(self, section):
         return self.root / 'notebooks' / f'{section}.ipynb'
+
+    def name(self, section):
+        return self.notebook(section).relative_to(self.root).as_posix()
 
     def cells(self, section):
         """The cells of a section's notebook, as nbformat stores them; none where the file is missing."""
@@ -118,12 +121,12 @@ class Book:
                 try:
                     line = read_line(text)
                 except ValueError as error:
-                    self._report(section, f'cell {number} prints {error}')
+                    self._report(section, number, str(error))
                     continue
                 if line is None:
                     continue
                 if line.id not in ledger.claims():
-                    self._report(section, f'cell {number} checks {line.id}, which is no claim of book/claims')
+                    self._report(section, number, f'a check of {line.id}, which is no claim of book/claims')
                 elif line.kind == 'printed':
                     refuted[line.id] = line
                 elif line.kind == 'holds':
@@ -133,20 +136,22 @@ class Book:
 
     def _compare(self, section, checks):
         """Report claims of the section without a check, and checks that the ledger contradicts."""
+        if not self.notebook(section).is_file():  # the table of contents reports that
+            return
         for claim in self.claims.get(section, ()):
             check = checks.get(claim.id)
             if check is None and not claim.uncheckable:
-                self._report(section, f'no cell shows a check of {claim.id} ({claim.verdict} in {_place(claim.id)})')
-            elif check and check.section == section and check.refuted != (claim.verdict == 'wrong'):
+                self.problems.append((_place(claim.id), f'{claim.id}: no cell of {self.name(section)} shows a check of it'))
+            elif check and check.refuted != (claim.verdict == 'wrong'):
                 shown = 'refutes' if check.refuted else 'confirms'
-                self._report(section, f'cell {check.cell} {shown} {claim.id}, which is {claim.verdict} in {_place(claim.id)}')
+                self._report(section, check.cell, f'it {shown} {claim.id}, which is {claim.verdict} in {_place(claim.id)}')
         for check in checks.values():
-            if check.section == section and ledger.claims()[check.id].section != section:
-                home = ledger.claims()[check.id].section
-                self._report(section, f'cell {check.cell} checks {check.id}, which belongs to {home}')
+            home = ledger.claims()[check.id].section
+            if check.section == section != home:
+                self._report(section, check.cell, f'a check of {check.id}, which belongs to {home}')
 
-    def _report(self, section, message):
-        self.problems.append((str(self.notebook(section)), message))
+    def _report(self, section, cell, message):
+        self.problems.append((f'{self.name(section)}:cell {cell}', message))
 
 
 def _printed(cell):

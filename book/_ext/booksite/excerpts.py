@@ -87,18 +87,17 @@ class SectionCards(SphinxDirective):
 
     def run(self):
         the_book = book(self.env)
-        cards = [self.card(page, section) for page, sections in the_book.chapters.items() for section in sections]
+        cards = [self.card(page) for pages in the_book.chapters.values() for page in pages]
         lines = ['::::{grid} 1 2 2 3', ':gutter: 3', ':class-container: section-cards', '', *cards, '::::']
         made = nodes.container()
         self.state.nested_parse(StringList('\n'.join(lines).splitlines(), source=self.env.docname), 0, made)
         return made.children
 
-    def card(self, chapter, page):
+    def card(self, page):
         self.env.note_dependency(str(Path(self.env.srcdir, f'{page}.ipynb')))
+        asked = question(book(self.env).cells(page.removeprefix('notebooks/')))
         return '\n'.join([
-            f':::{{grid-item-card}} {title_of(self.env, page)}', f':link: /{page}', ':link-type: doc', '',
-            f'{question(book(self.env).cells(page.removeprefix("notebooks/")))}',
-            '+++', title_of(self.env, chapter), ':::',
+            f':::{{grid-item-card}} {title_of(self.env, page)}', f':link: /{page}', ':link-type: doc', '', asked, ':::',
         ])
 
 
