@@ -152,14 +152,15 @@ def bell(z, mean, sd):
 
 z = np.linspace(-40, 40, 4001)
 
-def integral(x, mean, sd, sign):
-    return (bell(z, mean[0], sd[0]) * bell(x + sign * z, mean[1], sd[1])).sum() * 0.02
+def is_bell(x, m, s, sign):  # means m (2,), standard deviations s (2,)
+    area = bell(z, m[0], s[0]) @ bell(x + sign * z, m[1], s[1]) * 0.02
+    return close(area, bell(x, m.sum(), np.hypot(*s)))
 
 holds(
     'dl.convolutions.integral',
-    lambda x, mean, sd: close(integral(x, mean, sd, -1), bell(x, mean.sum(), np.hypot(*sd))),
-    control=lambda x, mean, sd: close(integral(x, mean, sd, +1), bell(x, mean.sum(), np.hypot(*sd))),
-    x=scalars(-3, 3), mean=vectors(2, -3, 3), sd=vectors(2, 0.5, 2),
+    lambda x, m, s: is_bell(x, m, s, -1),
+    control=lambda x, m, s: is_bell(x, m, s, +1),
+    x=scalars(-3, 3), m=vectors(2, -3, 3), s=vectors(2, 0.5, 2),
 )
 
 # %% [markdown]
@@ -176,20 +177,22 @@ exact = np.where(x < 1, x - x ** 2 / 2, (2 - x) ** 2 / 2)
 assert close(smeared, exact, atol=h)
 
 # %% mystnb={"image": {"alt": "Three panels show a box and a flipped ramp that slides over it from left to right, the overlap shaded; below, the area of the overlap as a curve that rises to one half and falls again, with the three places marked."}} tags=["hide-input"]
-fig, axes = plt.subplot_mosaic([['a', 'b', 'c'], ['h', 'h', 'h']], figsize=(6, 3.8))
+fig, axes = plt.subplot_mosaic(['abc', 'hhh'], figsize=(6, 3.8))
 line = np.linspace(-1, 2.6, 721)
-box_f = ((line >= 0) & (line <= 1)).astype(float)
+f_line = np.where((line >= 0) & (line <= 1), 1, 0)
 for key, place in zip('abc', (0.4, 1.0, 1.6), strict=True):
-    flipped = np.where((place - line >= 0) & (place - line <= 1), 1 - place + line, 0)
-    axes[key].plot(line, box_f)
-    axes[key].plot(line, flipped)
-    axes[key].fill_between(line, box_f * flipped, color='C2', alpha=0.45, lw=0)
+    u = place - line
+    g_line = np.where((u >= 0) & (u <= 1), 1 - u, 0)
+    axes[key].plot(line, f_line)
+    axes[key].plot(line, g_line)
+    axes[key].fill_between(line, f_line * g_line, color='C2', alpha=0.45, lw=0)
     axes[key].set(title=f'x = {place}', xlabel='z', ylim=(0, 1.5), yticks=[0, 1])
     axes['h'].plot(place, np.interp(place, x, smeared), 'o', color='C2', ms=7)
-axes['a'].text(-0.9, 1.14, 'f(z)', color='C0')
-axes['a'].text(-0.9, 0.5, 'g(x − z)', color='C1')
+axes['a'].text(0.15, 1.12, 'f(z)', color='C0')
+axes['c'].text(1.2, 1.12, 'g(x − z)', color='C1')
 axes['h'].plot(x, smeared, color='C2', zorder=0)
-axes['h'].set(xlabel='x', title='(f ∗ g)(x): the shaded area', xlim=(-1, 2.6), ylim=(0, 0.6));
+axes['h'].set(xlim=(-1, 2.6), ylim=(0, 0.6), xlabel='x')
+axes['h'].set_title('(f ∗ g)(x): the shaded area');
 
 # %% [markdown]
 # Two equal boxes give a triangle: the overlap grows in proportion to the distance, then shrinks. Fold in a third box
@@ -203,14 +206,16 @@ for _ in range(3):
     folds.append(h * np.convolve(folds[-1], box))
 middles = [h * (np.arange(len(f)) - (len(f) - 1) / 2) for f in folds]
 assert close(folds[1], 1 - abs(middles[1]))  # the triangle
-gap = abs(folds[3] - bell(middles[3], 0, np.sqrt(4 / 12))).max()
+limit = bell(middles[3], 0, np.sqrt(4 / 12))
+gap = abs(folds[3] - limit).max()
 print(f'four boxes and the bell curve differ by at most {gap:.2f}')
 
 # %% mystnb={"image": {"alt": "A box, a triangle, a smooth hump of three pieces and a hump of four pieces that nearly covers a dashed bell curve."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.8))
-for f, at, name in zip(folds, middles, ('one box', 'two', 'three', 'four'), strict=True):
+names = ('one box', 'two', 'three', 'four')
+for f, at, name in zip(folds, middles, names, strict=True):
     ax.plot(np.r_[at[0], at, at[-1]], np.r_[0, f, 0], label=name)
-ax.plot(middles[3], bell(middles[3], 0, np.sqrt(4 / 12)), '--', color=GREY, lw=1.2, label='bell curve')
+ax.plot(middles[3], limit, '--', color=GREY, lw=1.2, label='bell curve')
 ax.set(xlabel='x', ylabel='density')
 ax.legend();
 
@@ -260,7 +265,8 @@ def by_listing(p, n):  # every one of the m ** n outcomes
         total[sum(throw)] += np.prod(p[list(throw)])
     return total
 
-cases = [(np.ones(6) / 6, 1), (np.ones(6) / 6, 4), (np.array([0.2, 0.5, 0.3]), 5)]
+fair, loaded = np.ones(6) / 6, np.array([0.2, 0.5, 0.3])
+cases = [(fair, 1), (fair, 4), (loaded, 5)]
 grade(chances, by_listing, cases)
 
 # %% [markdown]
@@ -310,8 +316,8 @@ def convolve2d(f, g):
 # %%
 holds(
     'dl.convolutions.discrete2d',
-    lambda f, g: close(convolve2d(f, g), signal.convolve2d(f, g)),
-    control=lambda f, g: close(signal.correlate2d(f, g), signal.convolve2d(f, g)),
+    lambda f, g: close(signal.convolve2d(f, g), convolve2d(f, g)),
+    control=lambda f, g: close(signal.correlate2d(f, g), convolve2d(f, g)),
     f=matrices(3, 4), g=matrices(2, 3),
 )
 
@@ -340,23 +346,27 @@ def corr2d(X, K):
         Y[i, j] = (X[i:i + k_h, j:j + k_w] * K).sum()
     return Y
 
-def by_torch(X, K):
-    return conv2d(torch.tensor(X)[None, None], torch.tensor(K)[None, None])[0, 0].numpy()
+def by_torch(X, K):  # torch wants axes for the sample and the channel
+    X, K = torch.tensor(X)[None, None], torch.tensor(K)[None, None]
+    return conv2d(X, K)[0, 0].numpy()
 
 X, K = np.arange(9.).reshape(3, 3), np.arange(4.).reshape(2, 2)
-assert close(corr2d(X, K), by_torch(X, K))
-corr2d(X, K)
+summed = corr2d(X, K)
+assert close(summed, by_torch(X, K))
+summed
 
 # %% mystnb={"image": {"alt": "The three by three picture with the entries 0 to 8, four times; a two by two window is marked at its four places, with the sum for each: 19, 25, 37, 43."}} tags=["hide-input"]
 fig, axes = panels(4, height=2.0)
 for ax, (i, j) in zip(axes, np.ndindex(2, 2), strict=True):
-    ax.add_patch(plt.Rectangle((j - 0.5, i - 0.5), 2, 2, color='C0', alpha=0.25, lw=0))
+    window = plt.Rectangle((j - 0.5, i - 0.5), 2, 2, alpha=0.25, lw=0)
+    ax.add_patch(window)
     for r, c in np.ndindex(3, 3):
         ax.text(c, r, f'{X[r, c]:.0f}', ha='center', va='center')
     for r, c in np.ndindex(2, 2):
-        ax.text(j + c + 0.32, i + r + 0.3, f'·{K[r, c]:.0f}', ha='center', va='center', color='C1', fontsize=8)
-    ax.set(xlim=(-0.55, 2.55), ylim=(2.55, -0.55), aspect='equal', xticks=[], yticks=[])
-    ax.set_title(f'sum: {corr2d(X, K)[i, j]:.0f}', color='C0');
+        ax.text(j + c + 0.15, i + r + 0.4, f'·{K[r, c]:.0f}', color='C1')
+    ax.set(xlim=(-0.55, 2.55), ylim=(2.55, -0.55), aspect='equal')
+    ax.set(xticks=[], yticks=[])
+    ax.set_title(f'sum: {summed[i, j]:.0f}', color='C0');
 
 # %% [markdown]
 # The output is smaller than the input. A window of height $k_h$ that starts in row $i$ ends in row $i + k_h - 1$, and
@@ -371,20 +381,25 @@ for ax, (i, j) in zip(axes, np.ndindex(2, 2), strict=True):
 
 # %%
 def shape_is(k, more, plus):
-    X, K = np.ones((k[0] + more[0], k[1] + more[1])), np.ones(k)
-    said = (X.shape[0] - k[0] + plus, X.shape[1] - k[1] + plus)
+    n = (k[0] + more[0], k[1] + more[1])
+    X, K = np.ones(n), np.ones(k)
+    said = (n[0] - k[0] + plus, n[1] - k[1] + plus)
     return corr2d(X, K).shape == by_torch(X, K).shape == said
+
+def is_convolution(X, V, kernel):
+    return close(corr2d(X, V), signal.convolve2d(X, kernel, 'valid'))
 
 holds(
     'dl.crosscorr.shape',
     lambda k, more: shape_is(k, more, 1),
     control=lambda k, more: shape_is(k, more, 0),
-    k=[(1, 1), (1, 3), (2, 2), (3, 2), (5, 4)], more=[(0, 0), (0, 2), (1, 0), (4, 3)],
+    k=[(1, 1), (1, 3), (2, 2), (3, 2), (5, 4)],
+    more=[(0, 0), (0, 2), (1, 0), (4, 3)],
 )
 holds(
     'dl.convolutions.ref-713',
-    lambda X, V: close(corr2d(X, V), signal.convolve2d(X, V[::-1, ::-1], 'valid')),
-    control=lambda X, V: close(corr2d(X, V), signal.convolve2d(X, V, 'valid')),
+    lambda X, V: is_convolution(X, V, V[::-1, ::-1]),
+    control=lambda X, V: is_convolution(X, V, V),
     X=matrices(4, 5), V=matrices(3, 3),
 )
 
@@ -437,7 +452,10 @@ def length_in_torch(n, k, p, s, d):
     x, w = torch.zeros(1, 1, n), torch.zeros(1, 1, k)
     return conv1d(x, w, padding=p, stride=s, dilation=d).shape[-1]
 
-cases = [(9, 3, 0, 1, 1), (9, 3, 1, 1, 1), (10, 3, 1, 2, 1), (12, 4, 2, 3, 2), (7, 7, 0, 4, 1), (16, 3, 2, 1, 2)]
+cases = [
+    (9, 3, 0, 1, 1), (9, 3, 1, 1, 1), (10, 3, 1, 2, 1), (12, 4, 2, 3, 2),
+    (7, 7, 0, 4, 1), (16, 3, 2, 1, 2),
+]
 grade(positions, length_in_torch, cases)
 
 # %% [markdown]
@@ -487,7 +505,7 @@ assert not grade(padded_once, length_in_torch, cases)
 # torch cross-correlates, its filter must be flipped to match, and the control forgets it:
 
 # %%
-def filter_matrix(f, N):  # (K,) -> (N, N); pixels before the first count as zero
+def filter_matrix(f, N):  # (K,) -> (N, N); x[-1], x[-2], ... count as zero
     return sum(f_k * np.eye(N, k=-k) for k, f_k in enumerate(f))
 
 def torch_layer(x, f):  # (N,), (K,) -> (N,)
@@ -496,12 +514,13 @@ def torch_layer(x, f):  # (N,), (K,) -> (N,)
 
 def both_agree(x, f):
     y = filter_matrix(f, len(x)) @ x
-    return close(y, np.convolve(x, f)[:len(x)]) and close(y, torch_layer(x, f[::-1]))
+    in_numpy = np.convolve(x, f)[:len(x)]
+    return close(y, in_numpy) and close(y, torch_layer(x, f[::-1]))
 
 holds(
     'ml.conv.conv',
     both_agree,
-    control=lambda x, f: close(filter_matrix(f, len(x)) @ x, torch_layer(x, f)),
+    control=lambda x, f: close(filter_matrix(f, 6) @ x, torch_layer(x, f)),
     x=vectors(6), f=vectors(3),
 )
 
@@ -514,23 +533,21 @@ holds(
 def matrix_of(layer, N):  # -> (outputs, N)
     return layer(torch.eye(N)[:, None])[:, 0].detach().numpy().T
 
-def random_layer(K, seed):
+def shared(N, K, seed):
     layer = torch.nn.Conv1d(1, 1, K, bias=False)
-    layer.weight.data[0, 0] = torch.tensor(np.random.default_rng(seed).normal(size=K))
-    return layer
+    weights = np.random.default_rng(seed).normal(size=layer.weight.shape)
+    layer.weight.data[:] = torch.tensor(weights)
+    T = matrix_of(layer, N)
+    return close(T[1:, 1:], T[:-1, :-1]) and layer.weight.numel() == K
 
-def local_matrix(N, K, seed):
+def locally_connected(N, K, seed):
     windows = sliding_window_view(np.eye(N), K, axis=0)  # (N - K + 1, N, K)
     filters = np.random.default_rng(seed).normal(size=(N - K + 1, K))
-    return np.einsum('imk,ik->im', windows, filters)
-
-def shared(T, weights, K):
-    return close(T[1:, 1:], T[:-1, :-1]) and weights == K
+    T = np.einsum('imk,ik->im', windows, filters)
+    return close(T[1:, 1:], T[:-1, :-1])
 
 holds(
-    'ml.conv.sharing',
-    lambda N, K, seed: shared(matrix_of(random_layer(K, seed), N), random_layer(K, seed).weight.numel(), K),
-    control=lambda N, K, seed: shared(local_matrix(N, K, seed), K * (N - K + 1), K),
+    'ml.conv.sharing', shared, control=locally_connected,
     N=integers(6, 20), K=integers(1, 5), seed=seeds(), tries=30,
 )
 
@@ -540,8 +557,11 @@ stripes = filter_matrix(np.array([0.9, -0.6, 0.3, 0.7, -0.2]), 14)
 fig, axes = panels(2, height=2.9)
 axes[0].imshow(np.where(stripes, stripes, np.nan), vmin=-1, vmax=1)
 axes[1].imshow(rng.uniform(-1, 1, (14, 14)), vmin=-1, vmax=1)
-for ax, title in zip(axes, ('filter: 5 numbers', 'dense layer: 196 numbers'), strict=True):
-    ax.set(title=title, xlabel='input pixel m', ylabel='output pixel n', xticks=[0, 13], yticks=[0, 13])
+axes[0].set_title('filter: 5 numbers')
+axes[1].set_title('dense layer: 196 numbers')
+for ax in axes:
+    ax.set(xlabel='input pixel m', ylabel='output pixel n')
+    ax.set(xticks=[0, 13], yticks=[0, 13])
 
 # %% [markdown]
 # Why share? Because a cat is a cat wherever it sits. Let $S$ shift a signal by one place. Shifting the input of
@@ -560,10 +580,16 @@ for ax, title in zip(axes, ('filter: 5 numbers', 'dense layer: 196 numbers'), st
 def on_circle(x, f):
     return sum(f_k * np.roll(x, k) for k, f_k in enumerate(f))
 
+def zeros_outside(x, f):
+    return np.convolve(x, f)[:len(x)]
+
+def follows(layer, x, f, s):
+    return close(layer(np.roll(x, s), f), np.roll(layer(x, f), s))
+
 holds(
     'ml.conv.equivariance',
-    lambda x, f, s: close(on_circle(np.roll(x, s), f), np.roll(on_circle(x, f), s)),
-    control=lambda x, f, s: close(np.convolve(np.roll(x, s), f)[:8], np.roll(np.convolve(x, f)[:8], s)),
+    lambda x, f, s: follows(on_circle, x, f, s),
+    control=lambda x, f, s: follows(zeros_outside, x, f, s),
     x=vectors(8), f=vectors(3), s=integers(-7, 7),
 )
 
@@ -592,11 +618,12 @@ holds(
 row = photograph('china')[215, 90:154].mean(-1)  # (64,)
 edge_filter = np.array([1., -1])
 answers = [on_circle(np.roll(row, s), edge_filter) for s in (0, 2, 3)]
-full_rate = close(answers[2], np.roll(answers[0], 3))
-even_shift = close(answers[1][::2], np.roll(answers[0][::2], 1))
-odd_shift = any(close(answers[2][::2], np.roll(answers[0][::2], s)) for s in range(32))
-print(f'stride 1 follows a shift by 3: {full_rate}')
-print(f'stride 2 follows a shift by 2: {even_shift}, by 3: {odd_shift}')
+halves = [y[::2] for y in answers]  # stride 2
+full = close(answers[2], np.roll(answers[0], 3))
+even = close(halves[1], np.roll(halves[0], 1))
+odd = any(close(halves[2], np.roll(halves[0], s)) for s in range(32))
+print(f'stride 1 follows a shift by 3: {full}')
+print(f'stride 2 follows a shift by 2: {even}, by 3: {odd}')
 
 # %% mystnb={"image": {"alt": "Three panels, each with two curves: a row of pixels and the same row three pixels later; their edges at stride one, again equal up to the shift; their edges at stride two, of different shape."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.5, sharex=True)
@@ -604,9 +631,10 @@ axes[0].plot(row[:32])
 axes[0].plot(np.roll(row, 3)[:32])
 axes[1].plot(answers[0][:32])
 axes[1].plot(answers[2][:32])
-axes[2].plot(range(0, 32, 2), answers[0][:32:2], 'o-', ms=3)
-axes[2].plot(range(0, 32, 2), answers[2][:32:2], 'o-', ms=3)
-for ax, title in zip(axes, ('brightness', 'edges, stride 1', 'edges, stride 2'), strict=True):
+axes[2].plot(range(0, 32, 2), halves[0][:16], 'o-', ms=3)
+axes[2].plot(range(0, 32, 2), halves[2][:16], 'o-', ms=3)
+titles = ('brightness', 'edges, stride 1', 'edges, stride 2')
+for ax, title in zip(axes, titles, strict=True):
     ax.set(title=title, xlabel='pixel')
 axes[0].set_ylim(0, 1)
 axes[1].sharey(axes[2])
@@ -634,7 +662,7 @@ def by_averaging(A):
     return sum(P.T @ A @ P for P in shifts)[:, 0] / N
 
 rng = np.random.default_rng(2)
-cases = [(rng.normal(size=(N, N)),) for N in (1, 2, 5, 8)] + [(circulant(np.arange(6.)),)]
+cases = [(rng.normal(size=(N, N)),) for N in (1, 2, 5, 8)]
 grade(hidden_filter, by_averaging, cases)
 
 # %% [markdown]
@@ -684,12 +712,14 @@ def seconds(run, *args):
 
 rng = np.random.default_rng(3)
 X, K = rng.normal(size=(128, 128)), rng.normal(size=(3, 3))
-assert close(corr2d(X, K), corr2d_matrix(X, K)) and close(corr2d(X, K), by_torch(X, K))
+assert close(corr2d_matrix(X, K), corr2d(X, K))
+assert close(by_torch(X, K), corr2d(X, K))
 loop = seconds(corr2d, X, K)
-for name, version in (('one matrix product', corr2d_matrix), ('torch', by_torch)):
-    ahead = loop > 20 * seconds(version, X, K)
-    assert ahead
-    print(f'{name}: more than 20 times faster than the loop: {ahead}')
+product_wins = loop > 20 * seconds(corr2d_matrix, X, K)
+torch_wins = loop > 20 * seconds(by_torch, X, K)
+assert product_wins and torch_wins
+print(f'matrix product more than 20 times faster: {product_wins}')
+print(f'torch more than 20 times faster: {torch_wins}')
 
 # %% [markdown]
 # For a large kernel, better hardware use is not enough: each output pixel costs $k_h k_w$ multiplications. A better *idea*
@@ -727,9 +757,10 @@ def corr2d_fourier(X, K):
 large = rng.normal(size=(33, 33))
 assert close(corr2d_fourier(X, K), signal.correlate2d(X, K, 'valid'))
 assert close(corr2d_fourier(X, large), corr2d_matrix(X, large))
-ahead = seconds(corr2d_matrix, X, large) > 5 * seconds(corr2d_fourier, X, large)
-assert ahead
-print(f'33 x 33 kernel, Fourier more than 5 times faster than the matrix product: {ahead}')
+product_time = seconds(corr2d_matrix, X, large)
+fourier_wins = product_time > 5 * seconds(corr2d_fourier, X, large)
+assert fourier_wins
+print(f'33 x 33: Fourier more than 5 times faster: {fourier_wins}')
 
 # %% [markdown]
 # ```{exercise} ★★★ Undo a blur
@@ -750,7 +781,10 @@ def by_matrix(y, f, lam):  # ridge regression with the matrix of the blur
     return np.linalg.solve(C.T @ C + lam * np.eye(len(y)), C.T @ y)
 
 rng = np.random.default_rng(4)
-cases = [(rng.normal(size=N), rng.uniform(size=N), lam) for N, lam in ((5, 0.1), (8, 1.0), (16, 0.01))]
+cases = [
+    (rng.normal(size=N), rng.uniform(size=N), lam)
+    for N, lam in ((5, 0.1), (8, 1.0), (16, 0.01))
+]
 grade(deblur, by_matrix, cases)
 
 # %% [markdown]
@@ -919,11 +953,13 @@ def kernel_gradient(X, G):
 def by_autograd(X, G):
     k_h, k_w = X.shape[0] - G.shape[0] + 1, X.shape[1] - G.shape[1] + 1
     kernel = torch.zeros(1, 1, k_h, k_w, requires_grad=True)
-    conv2d(torch.tensor(X)[None, None], kernel).backward(torch.tensor(G)[None, None])
+    Y = conv2d(torch.tensor(X)[None, None], kernel)
+    Y.backward(torch.tensor(G)[None, None])
     return kernel.grad[0, 0]
 
 rng = np.random.default_rng(7)
-cases = [(rng.normal(size=n), rng.normal(size=m)) for n, m in (((4, 4), (3, 3)), ((5, 7), (3, 6)), ((6, 4), (6, 1)))]
+sizes = [((4, 4), (3, 3)), ((5, 7), (3, 6)), ((6, 4), (6, 1))]
+cases = [(rng.normal(size=n), rng.normal(size=m)) for n, m in sizes]
 grade(kernel_gradient, by_autograd, cases)
 
 # %% [markdown]

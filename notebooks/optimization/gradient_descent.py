@@ -924,7 +924,7 @@ for kappa, error in runs.items():
 # millionth of what it was:
 
 # %%
-etas = np.unique(np.concatenate([np.geomspace(2e-3, 0.18, 14), 2 / 11 + [0], 0.2 - np.geomspace(0.001, 0.015, 6)]))
+etas = np.unique(np.concatenate([np.geomspace(2e-3, 0.18, 14), [2 / 11], 0.2 - np.geomspace(0.001, 0.015, 6)]))
 error, count = np.ones((len(etas), 2)), np.zeros(len(etas))
 while (going := norm(error, axis=1) > 1e-6 * 2**0.5).any():
     error = error - etas[:, None] * lam * error  # all step sizes at once
