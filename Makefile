@@ -1,4 +1,5 @@
-# `make help` lists the targets. Settings: PYTHON (3.11 or newer), PORT, ALL=1, TORCH_INDEX (see README).
+# `make help` lists the targets. Settings: PYTHON (3.11 or newer), PORT, ALL=1, TORCH_INDEX (see README), NEWEST=1 (the newest
+# versions in place of the pinned ones).
 PYTHON ?= python3
 PORT ?= 8000
 BIN := .venv/bin
@@ -51,7 +52,8 @@ rules: .venv/full
 	@$(BIN)/python -m pytest -q tests/book -n $(JOBS) || $(call fail,each line above names the notebook and the remedy)
 notebooks: .venv/full
 	@$(call stage,4 of 6: every cell again with outputs compared)
-	@$(BIN)/python -m pytest -q --nbval --nbval-current-env --nbval-cell-timeout 120 -n $(JOBS) --dist loadfile notebooks \
+	@$(BIN)/python -m pytest -q -p nbutils.maintain.progress --nbval --nbval-current-env --nbval-cell-timeout 120 \
+	  -n $(JOBS) --dist loadfile notebooks \
 	  || $(call fail,a cell gives another output than the stored one: mend its cause; if the new output is right run make record)
 site-tests: site .venv/full
 	@$(call stage,6 of 6: the website in a browser)
@@ -70,7 +72,8 @@ site-tests: site .venv/full
 .venv/full: requirements.txt requirements-site.txt constraints.txt pyproject.toml | .venv/python
 	@$(call stage,installing everything (1.6 GB with the CPU build of torch))
 	@$(if $(TORCH_INDEX),$(BIN)/python -m pip install -q --index-url $(TORCH_INDEX) $$(grep '^torch==' requirements.txt) || $(call fail,TORCH_INDEX must be a package index that has this torch))
-	@$(BIN)/python -m pip install -q -r requirements.txt || $(call fail,check the network and run make again)
+	@$(if $(NEWEST),sed -E '/^-[cr] /d; /^jupyter-book|^sphinx=/!s/==[^ ;]+//' requirements-site.txt requirements.txt > .venv/newest.txt)
+	@$(BIN)/python -m pip install -q -r $(if $(NEWEST),.venv/newest.txt,requirements.txt) || $(call fail,check the network and run make again)
 	@touch .venv/site $@
 
 stage = printf '\n\033[1m== %s\033[0m\n' '$(1)'

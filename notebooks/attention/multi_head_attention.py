@@ -1022,5 +1022,169 @@ def error(x, y, *W):
 # As values, the first head projects on the $\mathbf{a}$ cards, the second on the $\mathbf{b}$ cards: different positions, different subspaces. The control gives both heads the same query map.
 
 # %%
-def by_hand(maps, beta=50):  # maps (h, 2, 2): from the hand to where to look
-    W_Q, W_K, W_V, W_O = (torch.zeros(2, 8, 4) for _ in range(3)).__iter__(), None, None, None
+def by_hand(maps, beta=50):  # maps (2, 2, 2): from the hand to where each head looks
+    W_Q, W_K, W_V = torch.zeros(3, 1, 2, 8, 4)
+    W_O = torch.zeros(1, 8, 6)
+    W_Q[0, :, 6:, :2], W_K[0, :, 6:, :2] = beta * maps, torch.eye(2)
+    for head in range(2):
+        card = slice(3 * head, 3 * head + 3)
+        W_V[0, head, card, :3] = W_O[0, 4 * head:4 * head + 3, card] = torch.eye(3)
+    return W_Q, W_K, W_V, W_O
+
+c, s = torch.tensor(3).sqrt() / 2, 0.5
+before, mirror = torch.tensor([[c, -s], [s, c]]), torch.tensor([[1.0, 0.0], [0.0, -1.0]])
+two, same_twice = torch.stack([before, mirror]), torch.stack([before, before])
+
+def error_by_hand(seed, maps):
+    return error(*clocks(20, torch.Generator().manual_seed(seed)), *by_hand(maps))
+
+holds(
+    'la.mha.subspaces',
+    lambda seed: (error_by_hand(seed, two) < 1e-3).all(),
+    control=lambda seed: (error_by_hand(seed, same_twice) < 1e-3).all(),
+    seed=seeds(), tries=40,
+)
+
+# %% [markdown]
+# **By training.** Does gradient descent find this? Four layers with 1, 2, 4 and 8 heads, all with total width 8 and so with the same number of parameters, learn from fresh clocks. Each is trained from five random starts; the five
+# run side by side as one more axis, and since Adam treats every weight by itself they do not disturb each other.
+
+# %%
+@dataclass(frozen=True)
+class Run:
+    heads: int
+    width: int = 8  # of all heads together
+    starts: int = 5  # layers trained side by side
+    steps: int = 300
+    batch: int = 16  # clocks per step
+    rate: float = 0.05  # step size of Adam
+
+@dataclass(frozen=True)
+class Record:
+    history: torch.Tensor  # (steps, starts), error on the clocks of each step
+    error: torch.Tensor  # (starts,), on 1000 new clocks
+    maps: torch.Tensor  # (starts, heads, 12, 12), mean over the new clocks
+
+# %%
+def train(run):
+    g, R, h = torch.Generator().manual_seed(0), run.starts, run.heads
+    W = [torch.randn(R, h, 8, run.width // h, generator=g) / 8**0.5 for _ in range(3)]
+    W.append(torch.randn(R, run.width, 6, generator=g) / run.width**0.5)
+    optimizer = torch.optim.Adam([p.requires_grad_() for p in W], lr=run.rate)
+    history = []
+    for _ in range(run.steps):
+        losses = error(*clocks(run.batch, g), *W)
+        optimizer.zero_grad()
+        losses.sum().backward()
+        optimizer.step()
+        history.append(losses.detach())
+    with torch.no_grad():
+        x, y = clocks(1000, g)
+        return Record(torch.stack(history), error(x, y, *W), layer(x, *W)[1].mean(1))
+
+# %%
+records = {h: train(Run(heads=h)) for h in (1, 2, 4, 8)}
+for h, record in records.items():
+    low, high = record.error.aminmax()
+    print(f'heads: {h}, error of the best layer {low:.2f}, of the worst {high:.2f}')
+assert records[1].error.min() > 0.5 and records[8].error.min() > 0.7
+assert records[2].error.max() < 0.01 and records[4].error.max() < 0.01
+
+# %% mystnb={"image": {"alt": "Error against training step. Layers with two and four heads fall to zero. Most layers with one head stop at the bound one half, one of them near 0.8, where all layers with eight heads stay."}} tags=["hide-input"]
+fig, ax = plt.subplots(figsize=(5.2, 3))
+ax.axhline(0.5, color=GREY, lw=1, ls='--')
+ax.axhline(11 / 12, color=GREY, lw=1, ls='--')
+for i, (h, record) in enumerate(records.items()):
+    smooth = record.history.unfold(0, 10, 10).mean(-1)  # means over ten steps
+    for start, line in enumerate(smooth.T):
+        ax.plot(range(10, 310, 10), line, color=f'C{i}', lw=1, label='' if start else f'{h} head' + 's' * (h > 1))
+ax.text(298, 0.93, 'mean of all tokens', ha='right', va='bottom', color=GREY)
+ax.text(298, 0.45, 'bound for one head', ha='right', va='top', color=GREY)
+ax.set(xlabel='training step', ylabel='mean squared error', ylim=(-0.03, 1.15), xlim=(0, 300))
+label_lines(ax);
+
+# %% mystnb={"image": {"alt": "Attention maps of 12 by 12 hours. A single head shows one sharp diagonal or, in another layer, a blurred plaid. Two heads show one sharp falling and one sharp rising diagonal. Heads of the eight-headed layer show plaids only."}} tags=["hide-input"]
+one, pair_, many = records[1], records[2], records[8]
+shown = [one.maps[one.error.argmin(), 0], one.maps[one.error.argmax(), 0], *pair_.maps[0], *many.maps[0, :4]]
+titles = ['one head, best', 'one head, worst', 'two heads: first', 'two heads: second', *(f'eight heads: {i + 1}' for i in range(4))]
+fig, axes = panels(4, 2, height=1.85)
+for ax, picture, title in zip(axes.flat, shown, titles, strict=True):
+    show_image(ax, picture, cmap='viridis', vmin=0, vmax=1)
+    ax.set_title(title, fontsize=8.5)
+axes[1, 0].set(xlabel='key: hour 0 to 11', ylabel='query: hour 0 to 11');
+
+# %% [markdown]
+# Two heads do in every run what we did by hand: one becomes the shift, the other the reversal. Nobody told them to divide the work; the bound makes it the only way. Four heads also succeed, with width to spare. One head chooses *one* of its two duties, does it perfectly, and stops just above
+# the bound. (It may even look at the cards when it chooses where to look, which the theorem forbids. It gains nothing from that.)
+#
+# The two failures remain, and they are the same failure. The worst of the single heads tried to please both wishes with one query, the sum of the rotated and the reflected hand. With $t = 30°i$ and the addition formulas,
+#
+# ```{math}
+# :label: eq-mha-plaid
+# \mathbf{p}_{i-1} + \mathbf{p}_{-i} = \begin{bmatrix} \cos(t - 30°) + \cos t \\ \sin(t - 30°) - \sin t \end{bmatrix}
+# = 2 \cos(t - 15°) \begin{bmatrix} \cos 15° \\ -\sin 15° \end{bmatrix}.
+# ```
+#
+# A rotation plus a reflection has rank one: the clock collapses onto a line, and the scores become a product $f_i\, g_j$ with $f_i = \cos(30°i - 15°)$ and $g_j = \cos(30°j + 15°)$. That product is the plaid in the second map, and here is the test:
+
+# %%
+logs = one.maps[one.error.argmax(), 0].log()
+centred = logs - logs.mean(1, keepdim=True)  # a softmax does not see constants per row
+plaid = torch.outer(torch.cos(hour * torch.pi / 6 - torch.pi / 12), torch.cos(hour * torch.pi / 6 + torch.pi / 12))
+likeness = F.cosine_similarity(centred.flatten(), plaid.flatten(), dim=0)
+assert likeness > 0.99
+print(f'cosine between the scores of the stuck head and the product: {likeness:.2f}')
+
+# %% [markdown]
+# A head among eight has width one, and *all* its scores have rank one: it can draw plaids and nothing else, so eight heads fail where two succeed. This is the low-rank bottleneck {cite}`bhojanapalli2020lowrank`. More heads ask
+# more questions, and each question gets shorter. In trained translation models the balance often leaves room: many heads can be removed afterwards at little loss {cite}`michel2019sixteen,voita2019analyzing`.
+#
+# ```{exercise} ★★★ The favourites of a head of width one
+# :label: mha-favourites
+#
+# A head of width one has scores $f_i g_j$. Call key $j$ a favourite if it has the largest score for at least one query. Write `favourites(f, g)`, the number of favourites, without forming the matrix of scores; all entries of
+# `f` are nonzero and those of `g` distinct. Then explain why width two suffices to make every hour of the clock a favourite.
+# ```
+
+# %%
+def favourites(f, g):
+    raise NotImplementedError('your turn')
+
+# %%
+def by_all_scores(f, g):
+    return len(set(torch.outer(f, g).argmax(1).tolist()))
+
+numbers = torch.Generator().manual_seed(9)
+f, g = torch.randn(2, 12, generator=numbers)
+cases = [(f, g), (f.abs(), g), (-f.abs(), g), (f[:1], g[:1]), (f, g[:1])]
+grade(favourites, by_all_scores, cases)
+
+# %% [markdown]
+# ```{solution-start} mha-favourites
+# :class: dropdown
+# ```
+# A query with $f_i > 0$ prefers the largest $g_j$, one with $f_i < 0$ the smallest: there are never more than two favourites. In the plane the score is $\mathbf{f}_i^{\mathsf{T}}\mathbf{g}_j$, and the winner is the key that lies farthest in the direction of
+# $\mathbf{f}_i$. Keys on a circle all have a direction in which they lie farthest, their own.
+
+# %% jupyter={"source_hidden": true}
+def favourites_solution(f, g):
+    return min(len(g), int((f > 0).any()) + int((f < 0).any()))
+
+def always_two(f, g):
+    return min(len(g), 2)
+
+assert grade(favourites_solution, by_all_scores, cases)
+assert not grade(always_two, by_all_scores, cases)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## Summary
+#
+# One head brings one weighted mean, and $h$ means whose weights do not depend on what they carry serve at most $h$ needs; several heads, whose outputs are simply added after a projection, ask several questions at no cost in parameters or
+# multiplications. The layer is a handful of axis moves that fail silently when reordered, so it was compared with torch in values, gradients and masks, including the row that is masked entirely. Heads see a set, not a sequence, and
+# buy their number with their width: on a clock two heads find a rotation and a reflection, one must choose, and eight are too narrow for either.
+#
+# Further reading: {cite}`vaswani2017attention` introduced the layer; {cite}`zhang2023dive` builds it step by step; {cite}`elhage2021mathematical` takes heads apart into *where to look* and *what to bring*.

@@ -4,7 +4,7 @@
 - `check_lines`: printed checks as lists that link to the claims page, and back;
 - `excerpts`: a check, a figure and the questions of the sections on the landing page, taken from the notebooks;
 - `repository`, `page_scripts`: the address of the project, and no request to another host;
-- `accessible`: names for the theme's nameless controls;
+- `repairs`: names for the theme's nameless controls;
 - `not_found`: a page for addresses that do not exist.
 
 Nothing is executed and nothing is written outside the build folder.
@@ -18,7 +18,7 @@ if str(_root) not in sys.path:  # the ledger is read from the checkout: nbutils 
 
 from sphinx.util import logging  # noqa: E402
 
-from . import accessible, check_lines, excerpts, ledger_pages, not_found, page_scripts, repository  # noqa: E402
+from . import check_lines, excerpts, ledger_pages, not_found, page_scripts, repairs, repository  # noqa: E402
 from .evidence import Book  # noqa: E402
 
 GENERATED = ('book/index', 'book/how_to_read', 'book/claims', 'book/errata')  # read again in every build
@@ -39,7 +39,7 @@ def setup(app):
     app.connect('doctree-read', check_lines.tidy)
     app.connect('html-page-context', page_scripts.name_buttons, priority=900)
     app.connect('html-page-context', page_scripts.clean, priority=950)
-    app.connect('html-page-context', accessible.name_toggles, priority=950)
+    app.connect('html-page-context', repairs.repair, priority=950)
     app.connect('html-collect-pages', not_found.pages)
     return {'version': '1', 'parallel_read_safe': True, 'parallel_write_safe': True}
 

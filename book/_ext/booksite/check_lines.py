@@ -14,7 +14,7 @@ def tidy(app, doctree):
         return
     for block in list(doctree.findall(_is_output)):
         if made := _rewritten(app.env, block.astext()):
-            block.replace_self(made)
+            block.parent.replace(block, made)  # replace_self would hand on its classes
     _add_foot(app.env, doctree, page.removeprefix('notebooks/'))
 
 

@@ -1,0 +1,23 @@
+"""Repairs to the HTML of the theme and of other extensions: controls without a name, identifiers given twice."""
+import re
+
+_ARROW = re.compile(r'>([^<>]+)</a>(\s*<details[^>]*>\s*<summary)>')
+_REPAIRS = {  # what is written -> what it should be
+    # two names: voice control would hear another one than the reader sees
+    '<summary aria-label="Toggle hidden content">': '<summary>',
+    # sphinx-proof gives all proofs of a page one identifier
+    '<div class="proof admonition" id="proof">\n<p>Proof. ': '<div class="proof admonition proof-text">\n<p><em>Proof.</em> ',
+    ' id="proof-content"': '',
+}
+
+
+def repair(app, page, template, context, doctree):
+    """Repair the text of a page, and name each arrow of the table of contents after its chapter."""
+    for written, wanted in _REPAIRS.items():
+        context['body'] = (context.get('body') or '').replace(written, wanted)
+    if tree := context.get('generate_toctree_html'):
+        context['generate_toctree_html'] = lambda *args, **options: _named(tree(*args, **options))
+
+
+def _named(html):
+    return _ARROW.sub(r'>\1</a>\2 aria-label="Sections of \1">', str(html)) if html else html
