@@ -2,6 +2,8 @@
 import ast
 import hashlib
 import json
+import os
+import sys
 from pathlib import Path
 
 import jupytext
@@ -10,6 +12,7 @@ from nbutils import ledger
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = ROOT / 'notebooks'
+SEEN = ROOT / '.cache' / 'seen.json'
 
 
 def sources():
@@ -65,14 +68,44 @@ def _imports(text):
             yield from (f'{node.module}.{alias.name}' for alias in node.names)
 
 
-def digest(path):
-    """A fingerprint of all that a notebook's outputs hang on, the stored outputs included."""
-    own = [path, path.with_suffix('.ipynb'), ROOT / 'requirements.txt', ROOT / 'nbutils' / 'book.mplstyle']
-    own += sorted((ROOT / 'nbutils' / 'maintain').glob('*.py'))
-    hashed = hashlib.sha256()
-    for file in sorted({*own, *modules(path)}):
-        hashed.update(str(file.relative_to(ROOT)).encode() + b'\0')
-        hashed.update(file.read_bytes() if file.is_file() else b'missing')
+def inputs(path):
+    """All that a notebook's outputs hang on, the stored outputs included, as {name: fingerprint}."""
+    files = [path, path.with_suffix('.ipynb'), ROOT / 'requirements.txt', ROOT / 'constraints.txt']
+    files += [ROOT / 'nbutils' / 'book.mplstyle', *modules(path), *(ROOT / 'nbutils' / 'maintain').glob('*.py')]
+    found = {str(f.relative_to(ROOT)): _fingerprint(f.read_bytes()) for f in sorted({*files}) if f.is_file()}
     claims = [c for c in ledger.claims().values() if c.section == name(path)]
-    hashed.update(json.dumps(claims).encode())
-    return hashed.hexdigest()
+    return found | {'python': sys.version, 'its claims in the ledger': _fingerprint(json.dumps(claims).encode())}
+
+
+def _fingerprint(content):
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+def why(path, known):
+    """Why a notebook must be executed: the names of the inputs that differ from the `known` ones (of `seen`)."""
+    if name(path) not in known:
+        return ['not executed here before']
+    now, then = inputs(path), known[name(path)]
+    return sorted(k for k in now.keys() | then.keys() if now.get(k) != then.get(k))
+
+
+def seen():
+    """For each notebook, the inputs with which its outputs were last seen to be right on this machine."""
+    return json.loads(SEEN.read_text('utf-8')) if SEEN.is_file() else {}
+
+
+def remember(paths):
+    """Note that the stored outputs of these notebooks are right with their present inputs."""
+    SEEN.parent.mkdir(exist_ok=True)
+    replace(SEEN, json.dumps(seen() | {name(p): inputs(p) for p in paths}, indent=1, sort_keys=True) + '\n')
+
+
+def replace(target, text):
+    """Write a file whole or not at all. Raises OSError, with the old one left as it was."""
+    part = target.with_name(target.name + '.part')
+    try:
+        part.write_text(text, 'utf-8')
+        os.replace(part, target)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise

@@ -6,7 +6,6 @@ fails or writes to stderr, nor where the outputs are equal to the stored ones wi
 import argparse
 import base64
 import io
-import json
 import os
 import subprocess
 import sys
@@ -21,7 +20,6 @@ from PIL import Image
 
 from nbutils.maintain import compare, environment, notebooks
 
-KNOWN = notebooks.ROOT / '.cache' / 'recorded.json'  # notebook -> digest when its outputs were last seen right
 CELL_SECONDS = 120
 
 
@@ -113,13 +111,9 @@ def _changes(notebook, stored):
 
 
 def _write(target, text):
-    """Replace a file whole or not at all."""
-    part = target.with_name(target.name + '.part')
     try:
-        part.write_text(text, 'utf-8')
-        os.replace(part, target)
+        notebooks.replace(target, text)
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise Refused(f'{target.name} could not be written ({error}); the old one is untouched') from None
 
 
@@ -133,20 +127,12 @@ def _one(path):
 
 
 def _chosen(arguments):
+    """The notebooks to record, with the reason of each."""
     if arguments.files:
-        return [Path(f).resolve().with_suffix('.py') for f in arguments.files]
-    known = _known()
-    return [p for p in notebooks.sources() if arguments.all or known.get(notebooks.name(p)) != notebooks.digest(p)]
-
-
-def _known():
-    return json.loads(KNOWN.read_text()) if KNOWN.is_file() else {}
-
-
-def _remember(path):
-    KNOWN.parent.mkdir(exist_ok=True)
-    known = _known() | {notebooks.name(path): notebooks.digest(path)}
-    _write(KNOWN, json.dumps(dict(sorted(known.items())), indent=1) + '\n')
+        return {Path(f).resolve().with_suffix('.py'): ['asked for'] for f in arguments.files}
+    known = {} if arguments.all else notebooks.seen()
+    reasons = {path: notebooks.why(path, known) for path in notebooks.sources()}
+    return {path: ['all'] if arguments.all else why for path, why in reasons.items() if why}
 
 
 def main(argv=None):
@@ -155,9 +141,10 @@ def main(argv=None):
     parser.add_argument('--all', action='store_true', help='all notebooks, changed or not')
     arguments = parser.parse_args(argv)
     todo = _chosen(arguments)
-    for path in todo:
+    for path, why in todo.items():
         if not path.is_file():
             parser.error(f'there is no {path}')
+        print(f'{notebooks.name(path)}: {", ".join(why)}')
     if not todo:
         print('Nothing to record: no notebook changed since it was last recorded (all: make record ALL=1).')
     failed = 0
@@ -166,7 +153,7 @@ def main(argv=None):
             path, good, said, seconds = job.result()
             print(f'[{done}/{len(todo)}] {notebooks.name(path)}: {said} ({seconds:.1f} s)', flush=True)
             if good:
-                _remember(path)
+                notebooks.remember([path])
             failed += not good
     if failed:
         sys.exit(f'{failed} not recorded; mend the cell named above, then make record again')

@@ -58,10 +58,9 @@ torch.set_default_dtype(torch.float64)
 # (f * g)(i) = \sum_a f(a)\, g(i - a)
 # ```
 #
-# where a value outside the range of a die counts as zero. The two arguments add up to $i$; that is all there is to
-# remember, and it explains the minus sign. Whenever independent quantities are added, or a sharp thing is smeared by a
-# blur, this sum is behind it. Read from left to right it is also a recipe: as $a$ grows, $i - a$ falls, so *flip* $g$
-# end to end, *slide* it to the place $i$, multiply with $f$ and *sum*.
+# where a value outside the range of a die counts as zero. The two arguments add up to $i$: that is all there is to
+# remember, and it explains the minus sign. The sum is also a recipe. As $a$ grows, $i - a$ falls, so *flip* $g$ end to
+# end, *slide* it to the place $i$, multiply by $f$ and *sum*.
 
 # %%
 def convolve(f, g):
@@ -81,8 +80,7 @@ holds(
 )
 
 # %% [markdown]
-# The control forgets to flip. Every check of this book has such a *control*, a version that is slightly wrong, and
-# counts only if the control is caught.
+# The *control*, which the check must reject to count, forgets to flip.
 #
 # For functions of $d$ real variables the sum turns into an integral,
 #
@@ -91,9 +89,9 @@ holds(
 # (f * g)(\mathbf{x}) = \int f(\mathbf{z})\, g(\mathbf{x} - \mathbf{z}) \, d\mathbf{z}
 # ```
 #
-# In the notes the words "between two functions, say" are followed by a gap. What stood there must have named the
-# functions and where they live. That alone is too little, for if both are equal to 1 everywhere, so is the integrand,
-# and the integral is infinite. It is enough that both can be integrated:
+# In the notes the words "between two functions, say" are followed by a gap, which must have named the functions and
+# where they live. That alone is too little: if both equal 1 everywhere, so does the integrand, and the integral is
+# infinite. It is enough that both can be integrated:
 #
 # ```{math}
 # :label: dl.convolutions.def-intro
@@ -108,16 +106,16 @@ holds(
 # ```
 #
 # ```{prf:proof}
-# All terms of $\iint |f(\mathbf{z})|\,|g(\mathbf{x} - \mathbf{z})| \, d\mathbf{z}\, d\mathbf{x}$ are non-negative, so
-# by Tonelli's theorem the order does not matter. Integrate over $\mathbf{x}$ first: a shift by $\mathbf{z}$ does not
-# change $\int |g|$, which leaves $\int |f| \cdot \int |g| < \infty$. A function with a finite integral is finite
-# almost everywhere, which is the first statement, and the second with it. Now Fubini's theorem allows the same exchange
-# without the bars, which gives the last. Substituting $\mathbf{z} \to \mathbf{x} - \mathbf{z}$, which keeps volumes,
-# swaps $f$ and $g$.
+# In $\iint |f(\mathbf{z})|\,|g(\mathbf{x} - \mathbf{z})| \, d\mathbf{z}\, d\mathbf{x}$ nothing is negative, so by
+# Tonelli's theorem the order does not matter. Integrate over $\mathbf{x}$ first: a shift by $\mathbf{z}$ does not
+# change $\int |g|$, which leaves $\int |f| \cdot \int |g| < \infty$. So the inner integral, as a function of
+# $\mathbf{x}$, has a finite integral and is finite almost everywhere, which gives the first two statements. Now
+# Fubini's theorem allows the same exchange without the bars, which gives the last. Substituting
+# $\mathbf{z} \to \mathbf{x} - \mathbf{z}$, which keeps volumes, swaps $f$ and $g$.
 # ```
 #
-# The check of the hypothesis integrates over a cube that reaches 8 or 16 from the origin. For bell curves on the line
-# or the plane the cube no longer matters; for the constant 1 it does.
+# The check integrates over a cube that reaches 8 or 16 from the origin. For bell curves on the line or in the plane
+# the size no longer matters; for the constant 1 it does.
 
 # %%
 def over_cube(f, g, x, reach, step=0.2):  # x (d,) -> ()
@@ -142,9 +140,8 @@ holds(
 )
 
 # %% [markdown]
-# The value has an independent witness as well. Densities of independent variables that are added are convolved, just
-# like the dice, and the sum of two normal variables is normal: means add, variances add. So {eq}`dl.convolutions.integral`
-# of two bell curves must be the bell curve with those parameters.
+# The value has a witness too. Like the dice, independent variables with densities $f$ and $g$ have a sum with density
+# $f * g$, and the sum of two normal variables is normal: means add, variances add.
 
 # %%
 def bell(z, mean, sd):
@@ -195,9 +192,9 @@ axes['h'].set(xlim=(-1, 2.6), ylim=(0, 0.6), xlabel='x')
 axes['h'].set_title('(f ∗ g)(x): the shaded area');
 
 # %% [markdown]
-# Two equal boxes give a triangle: the overlap grows in proportion to the distance, then shrinks. Fold in a third box
-# and the kinks become smooth, a fourth, and the result is hard to tell from the bell curve with the same mean and
-# variance. That is the central limit theorem at work, since each box is the density of one more uniform random number.
+# Two equal boxes give a triangle, because the overlap grows evenly and then shrinks evenly. A third box smooths the
+# kinks, and with a fourth the result is hard to tell from the bell curve of the same mean and variance: the central
+# limit theorem at work, since each box is the density of one more uniform random number.
 
 # %%
 box = np.ones(1000)  # height 1 over [-1/2, 1/2]
@@ -220,8 +217,8 @@ ax.set(xlabel='x', ylabel='density')
 ax.legend();
 
 # %% [markdown]
-# Polynomials are multiplied in the same way: collect all pairs of coefficients whose exponents add up to $i$. This is
-# more than a curiosity, it proves the rules of the calculus without a single manipulation of indices.
+# Polynomials are multiplied in the same way: collect all pairs of coefficients whose exponents add up to $i$. This
+# proves the rules of the calculus without moving a single index.
 #
 # ```{prf:theorem} Convolution is multiplication
 # :label: thm-convolution-algebra
@@ -232,7 +229,7 @@ ax.legend();
 # ```{prf:proof}
 # Send the sequence $f$ to the polynomial $\hat f(t) = \sum_a f(a)\, t^a$. This is linear, no two sequences share a
 # polynomial, and the coefficient of $t^i$ in $\hat f \hat g$ is {eq}`dl.convolutions.discrete`, so
-# $\widehat{f * g} = \hat f\, \hat g$. Multiplication of polynomials has the four properties.
+# $\widehat{f * g} = \hat f\, \hat g$. The product of polynomials has the four properties.
 # ```
 #
 # Cross-correlation, the version without the flip that we meet next, has neither of the first two.
@@ -334,10 +331,10 @@ holds(
 # \qquad \tilde V_{a,b} = V_{-a,-b}
 # ```
 #
-# So the layer convolves after all, with the kernel turned by half a turn. For a kernel that is *learned* the
-# difference is a matter of names: training would find the turned kernel. It matters where a kernel is
-# *given* (signal processing flips, deep learning libraries do not), and where kernels are combined, since only convolution
-# associates. Here is the layer, without the bias $u$, as its definition reads:
+# So the layer convolves after all, with the kernel turned by half a turn. For a kernel that is *learned* this is a
+# matter of names: training would find the turned kernel. It matters where a kernel is *given* (scipy's `convolve2d`
+# turns it, torch's `conv2d` does not) and where kernels are combined, since only convolution associates. Here is the
+# layer, without the bias $u$, as its definition reads:
 
 # %%
 def corr2d(X, K):
@@ -367,6 +364,7 @@ for ax, (i, j) in zip(axes, np.ndindex(2, 2), strict=True):
         ax.text(j + c + 0.15, i + r + 0.4, f'·{K[r, c]:.0f}', color='C1')
     ax.set(xlim=(-0.55, 2.55), ylim=(2.55, -0.55), aspect='equal')
     ax.set(xticks=[], yticks=[])
+    ax.spines[:].set_visible(False)
     ax.set_title(f'sum: {summed[i, j]:.0f}', color='C0');
 
 # %% [markdown]
@@ -407,9 +405,10 @@ holds(
 # %% [markdown]
 # What is a small window good for? The kernel $(1, -1)$ subtracts each pixel's right neighbour. Where the picture is
 # even, the output is zero; where it changes from left to right, it is not: an *edge detector* for upright edges, two
-# numbers long. It answers to noise as well, so one averages along the edge. Convolution associates, so kernels can be
-# built from smaller ones: $(1, 1) * (1, 1) = (1, 2, 1)$ smooths, $(1, 1) * (1, -1) = (1, 0, -1)$ takes a difference over
-# two pixels, and the first along the columns with the second along the rows is Sobel's kernel.
+# numbers long. It answers to noise as well, so one averages along the edge. Since convolution associates, a filter can
+# be built from small ones: $(1, 1) * (1, 1) = (1, 2, 1)$ smooths, $(1, 1) * (1, -1) = (1, 0, -1)$ takes a difference
+# over two pixels, and the first down the columns with the second along the rows is Sobel's kernel. Its transpose
+# finds level edges. The oracle is scipy's own filter, which has the opposite sign.
 
 # %%
 smooth = convolve2d(np.array([[1., 1]]), np.array([[1., 1]]))
@@ -417,24 +416,17 @@ change = convolve2d(np.array([[1., 1]]), np.array([[1., -1]]))
 sobel = convolve2d(smooth.T, change)
 print(sobel.astype(int))
 
-# %% [markdown]
-# On a photograph, Sobel's kernel and its transpose give the change across and the change down. Together they are a
-# vector, the slope of the brightness, and its length is large at edges of every direction. The oracle is scipy's
-# own filter, which has the opposite sign.
-
 # %%
-temple = photograph('china')[150:290, 80:290].mean(-1)  # (140, 210)
-across, down = corr2d(temple, sobel), corr2d(temple, sobel.T)  # (138, 208)
-assert close(across, -ndimage.sobel(temple, axis=1)[1:-1, 1:-1])
-assert close(down, -ndimage.sobel(temple, axis=0)[1:-1, 1:-1])
-edges = np.hypot(across, down)
+temple = photograph('china')[150:275, 85:210].mean(-1)  # (125, 125)
+upright, level = corr2d(temple, sobel), corr2d(temple, sobel.T)  # (123, 123)
+assert close(upright, -ndimage.sobel(temple, axis=1)[1:-1, 1:-1])
+assert close(level, -ndimage.sobel(temple, axis=0)[1:-1, 1:-1])
 
-# %% mystnb={"image": {"alt": "A grey photograph of a temple with columns and roofs; beside it the upright edges alone, in which the columns stand out, and below the level edges alone, in which the roofs do, and all edges together."}} tags=["hide-input"]
-fig, axes = panels(2, 2, height=2.2)
-show_image(axes[0, 0], temple, 'photograph')
-show_image(axes[0, 1], abs(across), 'upright edges', vmax=2)
-show_image(axes[1, 0], abs(down), 'level edges', vmax=2)
-show_image(axes[1, 1], edges, 'both', vmax=2);
+# %% mystnb={"image": {"alt": "A grey photograph of a temple; beside it its upright edges, in which the columns stand out, and its level edges, in which the roofs and railings do."}} tags=["hide-input"]
+fig, axes = panels(3, height=2.2)
+show_image(axes[0], temple, 'photograph')
+show_image(axes[1], abs(upright), 'upright edges', vmax=2)
+show_image(axes[2], abs(level), 'level edges', vmax=2);
 
 # %% [markdown]
 # ```{exercise} ★ How many positions?
@@ -491,19 +483,19 @@ assert not grade(one_side_only, length_in_torch, cases)
 # x^{(1)}[n] = \sum_k f[k]\, x^{(0)}[n - k]
 # ```
 #
-# (the second set of notes counts $k$ from 1, hence its $n - k + 1$, and gives filter and output an index $t$ that it
-# does not explain; as the number of the filter it makes sense, as a position it would contradict the next line). This is
-# linear in $x^{(0)}$, so it is a matrix: row $n$ holds $f[n - m]$ in column $m$, and the same number is repeated all along
-# each diagonal. Such a matrix is called *Toeplitz*:
+# (the notes count $k$ from 1, hence their $n - k + 1$, and give filter and output an index $t$ without a word: as the
+# number of the filter it makes sense, as a position it would contradict the next line). This is linear in $x^{(0)}$,
+# so it is a matrix. Row $n$ holds $f[n - m]$ in column $m$, so one number is repeated all along each diagonal. Such a
+# matrix is called *Toeplitz*:
 #
 # ```{math}
 # :label: ml.conv.sharing
 # \mathbf{x}^{(1)} = \mathbf{T} \mathbf{x}^{(0)}, \qquad T_{n,m} = f[n - m] = T_{n+1,\,m+1}
 # ```
 #
-# A dense layer on $N$ pixels has $N^2$ weights to learn, this one has the $K$ entries of the filter, however long the
-# signal: *the same filter at every position*. In code, the matrix is a sum of shifted identities. Since
-# torch cross-correlates, its filter must be flipped to match, and the control forgets it:
+# A dense layer on $N$ pixels has $N^2$ weights to learn, this one the $K$ entries of the filter, however long the
+# signal: *the same filter at every position*. In code, the matrix is a sum of shifted identities. Torch
+# cross-correlates, so its filter must be flipped to match, which the control forgets:
 
 # %%
 def filter_matrix(f, N):  # (K,) -> (N, N); x[-1], x[-2], ... count as zero
@@ -526,9 +518,8 @@ holds(
 )
 
 # %% [markdown]
-# For the sharing we ask torch itself. A linear map shows its matrix when it is applied to the unit vectors, one after
-# the other. The control is a *locally connected* layer, whose windows are as small but have each a filter of
-# their own.
+# To see the sharing in torch itself, apply a layer to the unit vectors: the answers are the columns of its matrix. The
+# control is a *locally connected* layer, whose windows are as small but have each a filter of its own.
 
 # %%
 def matrix_of(layer, N):  # -> (outputs, N)
@@ -573,9 +564,9 @@ for ax in axes:
 # f * (S\mathbf{x}) = S (f * \mathbf{x})
 # ```
 #
-# This is *translation equivariance*. It is exact for signals without ends. A real signal has ends, and something must be done there: on a
-# circle, where the last pixel is followed by the first, it stays exact; with zeros beyond the border it fails near the
-# border, which is the control.
+# This is *translation equivariance*. It is exact for signals without ends. Signals that have ends need a rule for what
+# lies beyond: on a circle, where the first pixel follows the last, equivariance stays exact; with zeros, as in the
+# control, it fails near the border.
 
 # %%
 def on_circle(x, f):
@@ -595,8 +586,8 @@ holds(
 )
 
 # %% [markdown]
-# The converse is the deeper half. Weight sharing is not one good way among many to treat all places alike; it is the only
-# one that a linear layer has.
+# The converse is the deeper half. Weight sharing is not one good way among many to treat all places alike. For a
+# linear layer it is the only one.
 #
 # ```{prf:theorem} Equivariant means convolution
 # :label: thm-equivariant-is-convolution
@@ -637,10 +628,10 @@ axes[2].plot(range(0, 32, 2), halves[2][:16], 'o-', ms=3)
 titles = ('brightness', 'edges, stride 1', 'edges, stride 2')
 for ax, title in zip(axes, titles, strict=True):
     ax.set(title=title, xlabel='pixel')
-axes[0].set_ylim(0, 1)
+axes[0].set_ylim(0, 1.15)
 axes[1].sharey(axes[2])
-axes[0].text(1, 0.92, 'original', color='C0')
-axes[0].text(17, 0.92, 'shifted by 3', color='C1');
+axes[0].text(0, 1.05, 'original', color='C0')
+axes[0].text(31, 1.05, 'shifted by 3', color='C1', ha='right');
 
 # %% [markdown]
 # ```{exercise} ★★ The convolution in a dense layer
@@ -693,10 +684,10 @@ assert not grade(wrong_side_of_the_diagonal, by_averaging, cases)
 # ## The same numbers, faster
 #
 # This section continues [What a layer computes](#what-a-layer-computes), whose `corr2d` visits one window after the
-# other. Python is slow at that. Lay every window out as a row of a matrix (*im2col*, "image to columns", in the
-# literature {cite}`chellapilla2006high`), and the whole layer becomes one product of a matrix and a vector, the
-# operation that hardware does best. `sliding_window_view` makes the windows without moving a number, as a view with
-# repeated strides; `reshape` then copies, and a pixel is stored once for each window that it lies in, up to $k_h k_w$ times.
+# other. Python is slow at that. Lay every window out as a row of a matrix, known as *im2col*
+# {cite}`chellapilla2006high`, and the layer becomes one product of a matrix and a vector, which hardware does best.
+# `sliding_window_view` shows the windows without copying a number; `reshape` then does copy, and stores a pixel once
+# for each window that it lies in, up to $k_h k_w$ times. The price of speed is memory.
 
 # %%
 def im2col(X, shape):  # -> (positions, k_h * k_w)
@@ -723,8 +714,8 @@ print(f'matrix product more than 20 times faster: {product_wins}')
 print(f'torch more than 20 times faster: {torch_wins}')
 
 # %% [markdown]
-# For a large kernel, better hardware use is not enough: each output pixel costs $k_h k_w$ multiplications. A better *idea*
-# comes from Fourier. On a circle of $N$ pixels write
+# For a large kernel better use of the hardware is not enough, since each output pixel costs $k_h k_w$ multiplications.
+# A better *idea* comes from Fourier. On a circle of $N$ pixels write
 # $\hat x[q] = \sum_n x[n]\, \omega^{qn}$ with $\omega = e^{-2\pi i/N}$.
 #
 # ```{prf:theorem} Convolution theorem
@@ -742,11 +733,12 @@ print(f'torch more than 20 times faster: {torch_wins}')
 # $a$.
 # ```
 #
-# It is the proof of {prf:ref}`thm-convolution-algebra` again: $\hat f[q]$ is the polynomial $\hat f(t)$ at
-# $t = \omega^q$. In the language of matrices, all convolutions on the circle have the same eigenvectors, the waves, and
-# $\hat f[q]$ are the eigenvalues. The fast Fourier transform {cite}`cooley1965algorithm` needs about $N \log N$ operations
-# rather than $N^2$, so: transform, multiply, transform back, at a cost that does not depend on the size of the kernel. To keep the
-# circle from wrapping one border onto the other, pad with zeros to $n + k - 1$; to correlate, turn the kernel.
+# It is {prf:ref}`thm-convolution-algebra` again: $\hat f[q]$ is the polynomial $\hat f(t)$ at $t = \omega^q$. In the
+# language of matrices, all convolutions on the circle have the same eigenvectors, the waves, and the $\hat f[q]$ are the
+# eigenvalues. The fast Fourier transform {cite}`cooley1965algorithm` takes about $N \log N$ operations instead of $N^2$,
+# so transform, multiply, and transform back: once both signals are padded, the size of the kernel no longer matters.
+# The padding, with zeros to $n + k - 1$, keeps the circle from folding one border onto the other; to correlate, turn
+# the kernel.
 
 # %%
 def corr2d_fourier(X, K):
@@ -766,10 +758,11 @@ print(f'33 x 33: Fourier more than 5 times faster: {fourier_wins}')
 # %% [markdown]
 # ```{exercise} ★★★ Undo a blur
 # :label: convolutions-deblur
-# A row of pixels was blurred on a circle and a little noise added: $\mathbf{y} = f * \mathbf{x} + \text{noise}$. Dividing,
-# $\hat x = \hat y / \hat f$, blows up the noise wherever $\hat f$ is nearly zero. Find instead the $\mathbf{x}$ that
-# minimises $\|f * \mathbf{x} - \mathbf{y}\|_2^2 + \lambda \|\mathbf{x}\|_2^2$. Write `deblur(y, f, lam)` for `y` and `f` of
-# the same length with FFTs alone. Then try it on a row of the photograph: which $\lambda$ looks best?
+# A row of pixels was blurred on a circle and a little noise added: $\mathbf{y} = f * \mathbf{x} + \text{noise}$.
+# Dividing, $\hat x = \hat y / \hat f$, blows up the noise wherever $\hat f$ is nearly zero. Find instead the
+# $\mathbf{x}$ that minimises $\|f * \mathbf{x} - \mathbf{y}\|_2^2 + \lambda \|\mathbf{x}\|_2^2$, $\lambda > 0$. Write
+# `deblur(y, f, lam)` for `y` and `f` of equal length with FFTs alone. Then try it on a row of a photograph: which
+# $\lambda$ looks best?
 # ```
 
 # %%
@@ -793,9 +786,10 @@ grade(deblur, by_matrix, cases)
 # :class: dropdown
 # ```
 # By Parseval's identity both squared norms are, up to the same factor $1/N$, sums over the frequencies, so every
-# frequency has its own problem: minimise $|\hat f \hat x - \hat y|^2 + \lambda |\hat x|^2$ over one complex number. That is ridge
-# regression with one unknown: $\hat x = \overline{\hat f}\, \hat y / (|\hat f|^2 + \lambda)$. The bar is the
-# transposed matrix of the normal equations, and easily forgotten.
+# frequency has its own problem: minimise $|\hat f \hat x - \hat y|^2 + \lambda |\hat x|^2$ over one complex number.
+# That is ridge regression with one unknown: $\hat x = \overline{\hat f}\, \hat y / (|\hat f|^2 + \lambda)$. Real data
+# give a real $\mathbf{x}$, since conjugate frequencies get conjugate answers. The bar stands for the transposed matrix
+# of the normal equations, and is easily forgotten.
 
 # %% jupyter={"source_hidden": true}
 def deblur_solution(y, f, lam):
@@ -947,9 +941,8 @@ print(f'largest error: {off.max():.1f} predicted standard deviations')
 # %% [markdown]
 # ```{exercise} ★★ The gradient is a correlation too
 # :label: convolutions-gradient
-# A network knows the gradient $\mathbf{G}$ of its loss with respect to the output $\mathbf{Y}$ of a layer that
-# correlates $\mathbf{X}$ with a kernel of size $k_h \times k_w$. Derive the gradient with respect to the kernel, and write
-# `kernel_gradient(X, G)`.
+# A layer correlates $\mathbf{X}$ with a kernel, and $\mathbf{G}$ is the gradient of the loss with respect to the output
+# $\mathbf{Y}$. Derive the gradient with respect to the kernel, and write `kernel_gradient(X, G)`.
 # ```
 
 # %%
@@ -973,10 +966,10 @@ grade(kernel_gradient, by_autograd, cases)
 # ```{solution-start} convolutions-gradient
 # :class: dropdown
 # ```
-# From $Y_{i,j} = \sum_{a,b} K_{a,b} X_{i+a,\,j+b}$ follows $\partial Y_{i,j} / \partial K_{a,b} = X_{i+a,\,j+b}$, and the chain
-# rule gives $\sum_{i,j} G_{i,j} X_{i+a,\,j+b}$: the picture correlated with the gradient. (With respect to the picture the
-# same steps give $\sum_{i,j} G_{i,j} K_{m-i,\,n-j}$, a true convolution: the flip that the forward pass avoids returns
-# in the backward pass.)
+# From $Y_{i,j} = \sum_{a,b} K_{a,b} X_{i+a,\,j+b}$ follows $\partial Y_{i,j} / \partial K_{a,b} = X_{i+a,\,j+b}$, and
+# the chain rule gives $\sum_{i,j} G_{i,j} X_{i+a,\,j+b}$: the picture correlated with the gradient. (With respect to
+# the pixel $X_{m,n}$ the same steps give $\sum_{i,j} G_{i,j} K_{m-i,\,n-j}$, a true convolution: the flip that the
+# forward pass avoids returns in the backward pass.)
 
 # %% jupyter={"source_hidden": true}
 def kernel_gradient_solution(X, G):
@@ -997,10 +990,10 @@ assert not grade(flipped_gradient, by_autograd, cases)
 #
 # Convolution sums over all ways in which two arguments add up, which makes it commutative, associative and, after a
 # Fourier transform, a plain product; the layer of that name leaves out the flip and is a cross-correlation. It is the
-# only linear map that treats all places of a signal alike, and it is computed by one matrix product over windows, or
-# by Fourier transforms where the kernel is large. Its kernel can be learned, by least squares at once and by gradient
-# descent at a speed that the picture decides: what neighbouring pixels have in common comes first, edges last.
+# only linear map that treats all places alike, and it is computed as one matrix product over windows, or by Fourier
+# transforms where the kernel is large. Its kernel can be learned, by least squares at once and by gradient descent at a
+# speed that the picture decides: what neighbouring pixels have in common first, edges last.
 #
-# **Further reading.** {cite:t}`goodfellow2016deep`, chapter 9, on convolutional networks, and {cite:t}`dumoulin2016guide` on the
-# arithmetic of padding and stride; {cite:t}`gray2006toeplitz` on Toeplitz and circulant matrices; {cite:t}`rudin1987real`, chapter
-# 8, on convolution of integrable functions.
+# **Further reading.** {cite:t}`goodfellow2016deep`, chapter 9, on convolutional networks, and
+# {cite:t}`dumoulin2016guide` on the arithmetic of padding and stride; {cite:t}`gray2006toeplitz` on Toeplitz and
+# circulant matrices; {cite:t}`rudin1987real`, chapter 8, on the convolution of integrable functions.

@@ -46,9 +46,8 @@ plt.style.use('nbutils.book')
 # %% [markdown]
 # ## Before length: vectors, bases, maps
 #
-# A list of numbers becomes a *vector* once two things can be done with it: add another one to it, and multiply it by a
-# number. The definition asks for nothing else, and in particular not for a length.
-#
+# A list of numbers becomes a *vector* once it can be added to another one and multiplied by a number. The definition asks for
+# nothing else, and in particular not for a length.
 # ```{prf:definition} Vector space
 # :label: def-vector-space
 # A set with a sum $\mathbf{x} + \mathbf{y}$ and multiples $\alpha \mathbf{x}$, $\alpha \in \mathbb{R}$, is a (real)
@@ -61,22 +60,20 @@ plt.style.use('nbutils.book')
 # $\alpha(\beta\mathbf{x}) = (\alpha\beta)\mathbf{x}$, $1\,\mathbf{x} = \mathbf{x}$.
 # ```
 #
-# Arrows, photographs, polynomials and the parameters of a network are all vectors in this sense, so whatever is proved
-# from the rules holds for all of them. For the numbers inside a computer the rules hold only nearly: beside
-# $10^{16}$, whose neighbours lie 2 apart, a 1 is lost, and then it matters which sum comes first.
+# Arrows, photographs, polynomials and the parameters of a network are vectors in this sense, so what follows from the rules
+# holds for all of them. Inside a computer the rules hold only nearly. The neighbours of $10^{16}$ lie 2 apart, so a 1 is lost
+# beside it, and it matters which sum comes first:
 
 # %%
 x, y, z = 1.0, 1e16, -1e16
 print('(x + y) + z equals x + (y + z):', (x + y) + z == x + (y + z))
 
 # %% [markdown]
-# With sums and multiples alone we can form *linear combinations*
-# $c_1\mathbf{b}_1 + \dots + c_k\mathbf{b}_k = \mathbf{B}\mathbf{c}$, where the $\mathbf{b}_j$ are the columns of
-# $\mathbf{B}$. All of them together are the *span* of the $\mathbf{b}_j$. The $\mathbf{b}_j$ are *linearly independent*
-# if only $\mathbf{c} = \mathbf{0}$ gives $\mathbf{B}\mathbf{c} = \mathbf{0}$. A *basis* is independent and spans
-# everything. Then each $\mathbf{x}$ has exactly one list $\mathbf{c}$ of *coordinates*, for
+# Sums and multiples give *linear combinations* $c_1\mathbf{b}_1 + \dots + c_k\mathbf{b}_k = \mathbf{B}\mathbf{c}$, where the
+# $\mathbf{b}_j$ are the columns of $\mathbf{B}$. All of them form the *span* of the $\mathbf{b}_j$. If only
+# $\mathbf{c} = \mathbf{0}$ gives $\mathbf{B}\mathbf{c} = \mathbf{0}$, the $\mathbf{b}_j$ are *linearly independent*. A *basis*
+# is independent and spans everything, so that each $\mathbf{x}$ has exactly one list $\mathbf{c}$ of *coordinates*:
 # $\mathbf{B}\mathbf{c} = \mathbf{B}\mathbf{c}'$ means $\mathbf{B}(\mathbf{c} - \mathbf{c}') = \mathbf{0}$.
-#
 # ```{prf:theorem} Dimension
 # :label: thm-dimension
 # No independent family is larger than a spanning one. Hence all bases have equally many elements; their number
@@ -91,11 +88,11 @@ print('(x + y) + z equals x + (y + z):', (x + y) + z == x + (y + z))
 # dependent. Of two bases, each is independent and the other spans, so neither is the larger.
 # ```
 #
-# Settling one unknown per equation is an algorithm, *elimination*. Swapping rows and subtracting a multiple of one row
-# from another change neither the span of the rows nor the solutions of $\mathbf{A}\mathbf{d} = \mathbf{0}$, that is, the
-# dependencies among the columns. At the end the rows form a staircase, the nonzero ones are independent, and their number,
-# the *rank*, is the dimension spanned by the rows and by the columns alike. As pivot we take the largest entry of a column,
-# so that no rounding error is multiplied by a factor above one.
+# Settling one unknown per equation is an algorithm, *elimination*. Swapping rows and subtracting a multiple of one row from
+# another change neither the span of the rows nor the solutions of $\mathbf{A}\mathbf{d} = \mathbf{0}$, the dependencies among
+# the columns. At the end the rows form a staircase. Its nonzero rows are independent and its columns with a pivot span all
+# others, so the number of pivots, the *rank*, is the dimension spanned by the rows and by the columns alike. We take the
+# largest entry of a column as pivot, so that no rounding error is multiplied by a factor above one.
 
 # %%
 def rank(a, tol=1e-9):  # a (m, n)
@@ -117,12 +114,10 @@ for k in (1, 2, 3, 4, 5) * 4:
 print('rank agrees with numpy and with exact fractions:', True)
 
 # %% [markdown]
-# A map $f$ that respects sums and multiples is *linear*, and it is known as soon as it is known on a basis:
-# $f(\mathbf{x}) = f(\sum_j x_j \mathbf{e}_j) = \sum_j x_j f(\mathbf{e}_j) = \mathbf{A}\mathbf{x}$, where the columns
-# $\mathbf{a}_j$ of $\mathbf{A}$ are the images $f(\mathbf{e}_j)$. Doing $\mathbf{B}$ first and then $\mathbf{A}$ is
-# linear too. Its $j$-th column is $\mathbf{A}(\mathbf{B}\mathbf{e}_j) = \sum_k b_{kj} \mathbf{a}_k$, and that is why matrices
-# are multiplied the way they are:
-#
+# A map $f$ that respects sums and multiples is *linear*. It is known as soon as it is known on a basis:
+# $f(\mathbf{x}) = f(\sum_j x_j \mathbf{e}_j) = \sum_j x_j f(\mathbf{e}_j) = \mathbf{A}\mathbf{x}$, where column $j$ of
+# $\mathbf{A}$ is $\mathbf{a}_j = f(\mathbf{e}_j)$. First $\mathbf{B}$, then $\mathbf{A}$ is linear too, with the columns
+# $\mathbf{A}(\mathbf{B}\mathbf{e}_j) = \sum_k b_{kj} \mathbf{a}_k$. That is why matrices are multiplied the way they are:
 # ```{math}
 # :label: norms-product
 # (\mathbf{A}\mathbf{B})_{ij} = \sum_k a_{ik} b_{kj}
@@ -130,8 +125,9 @@ print('rank agrees with numpy and with exact fractions:', True)
 #
 # The *transpose* moves a matrix to the other side of a dot product $\mathbf{x} \cdot \mathbf{y} = \sum_i x_i y_i$:
 # $(\mathbf{A}\mathbf{x}) \cdot \mathbf{y} = \sum_{i,j} a_{ij} x_j y_i = \mathbf{x} \cdot (\mathbf{A}^\mathsf{T}\mathbf{y})$.
-# Moving first $\mathbf{A}$ and then $\mathbf{B}$ gives $(\mathbf{A}\mathbf{B})^\mathsf{T} =
-# \mathbf{B}^\mathsf{T}\mathbf{A}^\mathsf{T}$.
+# Moving $\mathbf{A}$ and then $\mathbf{B}$ gives
+# $(\mathbf{A}\mathbf{B})^\mathsf{T} = \mathbf{B}^\mathsf{T}\mathbf{A}^\mathsf{T}$, so
+# $\mathbf{A}^\mathsf{T}\mathbf{A}$ is its own transpose, *symmetric*.
 
 # %%
 def matmul(a, b):  # a (m, r), b (r, n) -> (m, n)
@@ -172,17 +168,14 @@ for ax in (left, right):
     ax.set(ylim=(-0.6, 4.4), aspect='equal')
 
 # %% [markdown]
-# The left picture holds the reason for this whole section. The arrow is the same in both bases, its coordinates are not,
-# and $\sqrt{2.5^2 + 3^2} \ne \sqrt{1.5^2 + 1^2}$. If the length is the one of school, and $\mathbf{x} = \mathbf{B}\mathbf{c}$,
-# then
-#
+# The left picture holds the reason for this whole section. The arrow is the same in both bases, its coordinates are not, and
+# $\sqrt{2.5^2 + 3^2} \ne \sqrt{1.5^2 + 1^2}$. If length is what it was at school, and $\mathbf{x} = \mathbf{B}\mathbf{c}$, then
 # $$\mathbf{x} \cdot \mathbf{x} = (\mathbf{B}\mathbf{c}) \cdot (\mathbf{B}\mathbf{c})
 # = \mathbf{c} \cdot (\mathbf{B}^\mathsf{T}\mathbf{B}\,\mathbf{c}) = \mathbf{c}^\mathsf{T}\mathbf{G}\,\mathbf{c},
 # \qquad \mathbf{G} = \mathbf{B}^\mathsf{T}\mathbf{B},$$
 #
-# and the *Gram matrix* $\mathbf{G}$ is the identity only if the basis is orthonormal. A vector space by itself does not know
-# how long its vectors are. Length has to be agreed upon, and the next part says what may be agreed.
-#
+# and the *Gram matrix* $\mathbf{G}$ is the identity only for an orthonormal basis. A vector space by itself does not know how
+# long its vectors are. Length has to be agreed upon.
 # ```{exercise} ★ Length in a skewed basis
 # :label: norms-gram
 # Write `length(c, gram)`: the school length of the vector with coordinates `c` in a basis whose Gram matrix is `gram`.
@@ -225,7 +218,6 @@ assert not grade(lambda c, gram: np.sqrt(c @ c), by_triangular_basis, cases)
 #
 # Stretch a vector, and its length stretches with it. A detour is never shorter than the straight way. Only the zero vector
 # has no length. Whatever obeys these three rules may be called a length.
-#
 # ````{prf:definition} Norm
 # :label: def-norm
 # A *norm* gives each vector $\mathbf{x}$ a number $\|\mathbf{x}\|$ such that for all vectors and all
@@ -247,11 +239,9 @@ assert not grade(lambda c, gram: np.sqrt(c @ c), by_triangular_basis, cases)
 # ```
 # ````
 #
-# A norm is never negative, for $0 = \|\mathbf{x} - \mathbf{x}\| \le \|\mathbf{x}\| + \|{-\mathbf{x}}\| =
-# 2\|\mathbf{x}\|$. The best known one is Pythagoras, applied $n - 1$ times: the part of $\mathbf{x}$ along the first $k$ axes is
-# perpendicular to the next axis, so each coordinate adds its square. The second norm is the way of a taxi through streets
-# that run north and east:
-#
+# A norm is never negative, for $0 = \|\mathbf{x} - \mathbf{x}\| \le \|\mathbf{x}\| + \|{-\mathbf{x}}\| = 2\|\mathbf{x}\|$. The
+# best known one is the hypotenuse, taken $n - 1$ times: what $\mathbf{x}$ has along the first $k$ axes is perpendicular to the
+# next axis, so each coordinate adds its square. The second is the way of a taxi through streets that run north and east:
 # ```{math}
 # :label: dl.norms.l2
 # \|\mathbf{x}\|_2 = \sqrt{\sum_{i=1}^n x_i^2}
@@ -262,9 +252,9 @@ assert not grade(lambda c, gram: np.sqrt(c @ c), by_triangular_basis, cases)
 # \|\mathbf{x}\|_1 = \sum_{i=1}^n |x_i|
 # ```
 #
-# Each check below tries a statement on generated vectors. Beside it stands a *control*, the same statement as a careless author
-# might have written it, and the check counts only if it rejects its control. The other side of each comparison is computed in
-# another way: $\ell_2$ by one hypotenuse after the other, $\ell_1$ as the largest of all sums $\pm x_1 \pm x_2 \pm x_3$.
+# Each check below tries a statement on generated vectors. Beside it stands a *control*, the statement as a careless author might
+# have written it, and the check counts only if it rejects its control. The other side of the comparison goes another way:
+# $\ell_2$ as one hypotenuse after the other, $\ell_1$ as the largest of all sums $\pm x_1 \pm x_2 \pm x_3$.
 
 # %%
 holds(
@@ -290,8 +280,8 @@ holds(
 # d(\mathbf{x}, \mathbf{y}) = \|\mathbf{x} - \mathbf{y}\|_1 = \sum_{i=1}^n |x_i - y_i|,
 # ```
 #
-# and the name can be tested literally: flood a street map from one crossing, a block per step, and count the steps until the other
-# crossing is reached.
+# and the name can be tested literally: flood a street map from one crossing, a block per step, and count the steps until the
+# other crossing is wet.
 
 # %%
 def blocks(start, goal):  # crossings are pairs of integers
@@ -311,8 +301,7 @@ holds(
 )
 
 # %% [markdown]
-# Both norms belong to one family, which is what machine learning means by "the norms" most of the time:
-#
+# Both belong to one family, which is what machine learning mostly means by "the norms":
 # ```{math}
 # :label: dl.norms.lp
 # \|\mathbf{x}\|_p = \Big( \sum_{i=1}^{n} |x_i|^p \Big)^{1/p}, \quad p \ge 1,
@@ -327,9 +316,9 @@ def lp_norm(x, p):  # over the last axis of x
 # %% [markdown]
 # :::{admonition} Erratum
 # :class: warning
-# As printed, {eq}`dl.norms.lp` has $x_i^p$ where $|x_i|^p$ belongs. The slip hides well, because for $p = 2$, and for every even
-# $p$, the two agree. For odd $p$ the sum can be negative, and $(3, -4)$ would have the $\ell_1$ norm $-1$. The notes do not say
-# $p \ge 1$ either; we shall see what it is good for.
+# As printed, {eq}`dl.norms.lp` has $x_i^p$ where $|x_i|^p$ belongs. The slip hides well, because for $p = 2$, as for every
+# even $p$, the two agree. For odd $p$ the sum can be negative: $(3, -4)$ would have the $\ell_1$ norm $-1$. The notes do not
+# say $p \ge 1$ either; below we shall need it.
 # :::
 
 # %%
@@ -348,34 +337,34 @@ holds(
 )
 
 # %% [markdown]
-# (The control of the second check forgets the outer root, which is invisible at $p = 1$.) Does the family obey the rules? The first and
-# the third are plain from the formula. The second is the one with content, and here the picture to have in mind is the *unit ball*, all
-# vectors of norm at most one.
-#
+# (The control of the second check forgets the outer root, which goes unnoticed at $p = 1$.) The family plainly obeys the first
+# rule and the third. The triangle rule is the one with content, and the picture to have in mind is the *unit ball*, all vectors of
+# norm at most one.
 # ```{prf:theorem} Minkowski
 # :label: thm-minkowski
 # For $p \ge 1$ and $p = \infty$, $\|\cdot\|_p$ is a norm.
 # ```
 #
 # ```{prf:proof}
-# Let $p < \infty$. The function $t \mapsto |t|^p$ is convex: its value between two points is at most what the chord says. Let
+# Let $p < \infty$. The function $t \mapsto |t|^p$ is convex: between two points it stays below its chord. Let
 # $\|\mathbf{u}\|_p = \|\mathbf{v}\|_p = 1$ and $0 \le \lambda \le 1$. Then
-# $\sum_i |\lambda u_i + (1 - \lambda) v_i|^p \le \lambda \sum_i |u_i|^p + (1 - \lambda) \sum_i |v_i|^p = 1$: the chord from
-# $\mathbf{u}$ to $\mathbf{v}$ stays inside the unit ball. For $\mathbf{x}, \mathbf{y} \ne \mathbf{0}$ of norms $a$ and $b$ choose
-# $\mathbf{u} = \mathbf{x}/a$, $\mathbf{v} = \mathbf{y}/b$ and $\lambda = a/(a + b)$. The point on the chord is
+# $\sum_i |\lambda u_i + (1 - \lambda) v_i|^p \le \lambda \sum_i |u_i|^p + (1 - \lambda) \sum_i |v_i|^p = 1$, so the segment from
+# $\mathbf{u}$ to $\mathbf{v}$ lies in the unit ball. For $\mathbf{x}, \mathbf{y} \ne \mathbf{0}$ of norms $a$ and $b$ take
+# $\mathbf{u} = \mathbf{x}/a$, $\mathbf{v} = \mathbf{y}/b$ and $\lambda = a/(a + b)$. The point of the segment is
 # $(\mathbf{x} + \mathbf{y})/(a + b)$; its norm is at most 1, so $\|\mathbf{x} + \mathbf{y}\|_p \le a + b$. For $p = \infty$,
 # $|x_i + y_i| \le |x_i| + |y_i| \le \|\mathbf{x}\|_\infty + \|\mathbf{y}\|_\infty$ for every $i$.
 # ```
 #
-# The proof used nothing about powers but the convexity of the ball. So it shows more: once {eq}`dl.norms.homog` and
-# {eq}`dl.norms.definite` hold, the triangle rule says exactly that the unit ball is convex. Below $p = 1$ the ball caves in, and
-# the rule fails: for $p = \tfrac12$ the detour over $\mathbf{e}_1$ to $\mathbf{e}_1 + \mathbf{e}_2$ has length $1 + 1$, the
-# straight way $(1 + 1)^2 = 4$.
+# Powers entered only through the convexity of the ball. So the proof shows more: given {eq}`dl.norms.homog` and
+# {eq}`dl.norms.definite`, the triangle rule says exactly that the unit ball is convex. (Conversely,
+# $\|\lambda\mathbf{u} + (1 - \lambda)\mathbf{v}\| \le \lambda + (1 - \lambda)$.) Below $p = 1$ the ball caves in and the rule fails:
+# for $p = \tfrac12$ the detour over $\mathbf{e}_1$ to $\mathbf{e}_1 + \mathbf{e}_2$ has length $1 + 1$, the straight way
+# $(1 + 1)^2 = 4$.
 #
 # :::{admonition} Erratum
 # :class: warning
-# As printed, {eq}`dl.norms.triangle` has an equals sign. The missing stroke is all that separates it from the truth, and along a single
-# direction the equation is even right. But with $\mathbf{y} = -\mathbf{x}$ the left side is 0 and the right side is $2\|\mathbf{x}\|$.
+# As printed, {eq}`dl.norms.triangle` has an equals sign. A single missing stroke, and along one direction the equation is even
+# right. But for $\mathbf{y} = -\mathbf{x}$ the left side is 0 and the right side $2\|\mathbf{x}\|$.
 # :::
 
 # %%
@@ -402,9 +391,9 @@ holds(
 )
 
 # %% [markdown]
-# A last statement of the notes is in words: a norm measures the magnitude of the components, not their number, which is also called the
-# dimension of a vector. So zeros at the end must not change it, while doubling the components must double it. The root mean square, often
-# taken for a norm of the same kind, fails the first half:
+# One statement of the notes is in words: a norm concerns the magnitude of the components, not their number, the dimension. So zeros
+# at the end must not change it, and doubling the components must double it. The root mean square, easily taken for a norm of the
+# same kind, fails at the zeros:
 
 # %%
 def power_mean(x, p):
@@ -422,8 +411,8 @@ holds(
 )
 
 # %% [markdown]
-# A candidate that is not a norm can now be caught. Small integer entries make zeros, axes and opposite vectors frequent, and those are the
-# places where rules break:
+# We can now unmask impostors. Entries that are small integers make zeros, axes and opposite vectors frequent, the places where
+# rules break:
 
 # %%
 def broken_rules(f, n=3, pairs=10_000):
@@ -448,7 +437,7 @@ for name, f in candidates.items():
     print(f'{name:22} breaks {broken_rules(f) or "nothing"}')
 
 # %% [markdown]
-# Three of the impostors break one rule each, so no rule follows from the other two. The "$\ell_0$ norm" of the literature, the number of
+# Three impostors break one rule each, so no rule follows from the other two. The "$\ell_0$ norm" of the literature, the number of
 # nonzero entries, is one of them.
 
 # %% mystnb={"image": {"alt": "Left: nested unit balls, from a four-pointed star for p one half over diamond, circle and rounded square to the square for p infinite. Right: how much longer the detour is, against the angle between two arrows; zero up to 90 degrees for p = 1, rising at once for p = 2, with a step and a plateau for p infinite."}} tags=["hide-input"]
@@ -472,13 +461,13 @@ right.set_title('‖x‖ + ‖y‖ − ‖x + y‖')
 right.legend();
 
 # %% [markdown]
-# In the right picture $\mathbf{x}$ and $\mathbf{y}$ have Euclidean length one. For $p = 2$ only parallel arrows make no detour. For $p = 1$ all pairs
-# without opposite signs make none, as every taxi driver knows: any way north and east is a shortest one.
-#
+# On the right, $\mathbf{x}$ and $\mathbf{y}$ have Euclidean length one. For $p = 2$ only parallel arrows make no detour. For
+# $p = 1$ none is made up to 90 degrees, as every taxi driver knows: all ways north and east are equally long.
 # ```{exercise} ★★ A norm from its ball
 # :label: norms-gauge
-# Let $\mathbf{a}_1, \dots, \mathbf{a}_m$ span $\mathbb{R}^n$. Show that $B = \{\mathbf{x} : -1 \le \mathbf{a}_k \cdot \mathbf{x} \le 1 \text{ for all }
-# k\}$ is the unit ball of a norm, and write `ball_norm(x, a)` for the array `a` with the rows $\mathbf{a}_k$.
+# Let $\mathbf{a}_1, \dots, \mathbf{a}_m$ span $\mathbb{R}^n$. Show that
+# $B = \{\mathbf{x} : -1 \le \mathbf{a}_k \cdot \mathbf{x} \le 1 \text{ for all } k\}$ is the unit ball of a norm, and write
+# `ball_norm(x, a)` for the array `a` with the rows $\mathbf{a}_k$.
 # ```
 
 # %%
@@ -503,8 +492,8 @@ grade(ball_norm, by_bisection, cases)
 # ```
 # $\mathbf{x} \in tB$ means $|\mathbf{a}_k \cdot \mathbf{x}| \le t$ for all $k$, so the norm is
 # $\|\mathbf{x}\| = \max_k |\mathbf{a}_k \cdot \mathbf{x}|$. It is homogeneous and obeys the triangle rule because each
-# $|\mathbf{a}_k \cdot \mathbf{x}|$ does. It is definite because a vector orthogonal to a spanning family is orthogonal to itself. Without the
-# absolute value, half of the ball is forgotten.
+# $|\mathbf{a}_k \cdot \mathbf{x}|$ does. It is definite because a vector orthogonal to a spanning family is orthogonal to itself.
+# The wrong answer lacks the absolute value and forgets half of the ball.
 
 # %% jupyter={"source_hidden": true}
 def ball_norm_solution(x, a):
@@ -520,8 +509,9 @@ assert not grade(lambda x, a: (a @ x).max(), by_bisection, cases)
 # %% [markdown]
 # ## Lengths that survive the computer
 #
-# On paper $(3, 4)$ and $(3 \cdot 10^{200}, 4 \cdot 10^{200})$ are equally easy. A double ends at about $1.8 \cdot 10^{308}$, and squares get
-# there first. At the other end squares vanish, and a vector that is not zero gets the length zero, against {eq}`dl.norms.definite`.
+# On paper $(3, 4)$ and $(3 \cdot 10^{200}, 4 \cdot 10^{200})$ are equally easy. A double ends near $1.8 \cdot 10^{308}$, and
+# squares get there first. At the other end squares vanish, and a vector that is not zero gets the length zero, against
+# {eq}`dl.norms.definite`.
 
 # %%
 def naive_norm(x):
@@ -541,16 +531,15 @@ with np.errstate(over='ignore', under='ignore'):
 # \|\mathbf{x}\|_p = m \, \Big( \sum_{i=1}^n \big( |x_i| / m \big)^p \Big)^{1/p}
 # ```
 #
-# Now every term lies in $[0, 1]$ and one of them is 1, so the sum lies between 1 and $n$: it cannot overflow, and a term that vanishes was
-# too small to be seen beside the 1. The same bounds, raised to the power $1/p$, prove
-#
+# Now every term lies in $[0, 1]$ and one of them is 1. The sum cannot overflow, and a term that vanishes could not be seen beside the
+# 1. Since the sum lies between 1 and $n$, the same line proves
 # ```{math}
 # :label: norms-limit
 # \|\mathbf{x}\|_\infty \le \|\mathbf{x}\|_p \le n^{1/p} \, \|\mathbf{x}\|_\infty ,
 # ```
 #
-# and since $n^{1/p} \to 1$, the largest entry is the limit of the family for $p \to \infty$, which is what its name claims. As an oracle for $p = 2$
-# serves the standard library's `hypot`, for the other $p$ exact powers of integers.
+# and since $n^{1/p} \to 1$, the largest entry is the limit of the family for $p \to \infty$, as its name claims. The oracle for
+# $p = 2$ is the standard library's `hypot`; for $p = 3$ it is $6^3 + 8^3 + 10^3 = 12^3$.
 
 # %%
 def safe_norm(x, p):
@@ -568,9 +557,8 @@ for p in (1, 2, 10, 100, 1000, np.inf):
     print(f'p = {p:4g}: {safe_norm(np.array([3., -4., 1.]), p):.3f}')
 
 # %% [markdown]
-# The second assertion knows its answer because $6^3 + 8^3 + 10^3 = 12^3$. Is all this about absurd numbers? In half precision, in which networks are
-# trained, numbers end at 65504. A gradient with the harmless entries 300 and 400 then has an infinite naive norm, and *clipping* it to length one divides by
-# infinity: training stands still, without any message.
+# Are such numbers absurd? In half precision, in which networks are trained, numbers end at 65504. A gradient with the harmless
+# entries 300 and 400 then has an infinite naive norm. *Clipping* it to length one divides by infinity, and training stands still:
 
 # %%
 gradient = np.array([300, 400], dtype=np.float16)
@@ -581,8 +569,9 @@ with np.errstate(over='ignore'):
 # %% [markdown]
 # ```{exercise} ★★ One pass, two numbers
 # :label: norms-stream
-# A vector arrives in blocks and is too long to be kept. Write `stream_norm(blocks)`: the $\ell_2$ norm of all blocks together, safe from overflow, each
-# block being read once. Hint: carry $(m, s)$ with $\|\mathbf{x}\|_2 = m\sqrt{s}$, and change both when a larger entry comes.
+# A vector arrives in blocks and is too long to be kept. Write `stream_norm(blocks)`: the $\ell_2$ norm of all blocks together, safe
+# from overflow, reading each block once. Hint: carry $(m, s)$ with $\|\mathbf{x}\|_2 = m\sqrt{s}$, and change both when a larger
+# entry comes.
 # ```
 
 # %%
@@ -603,8 +592,8 @@ grade(stream_norm, all_at_once, cases, atol=0)
 # ```{solution-start} norms-stream
 # :class: dropdown
 # ```
-# If the new block has a larger entry $m'$, the old sum $s = \sum (x_i / m)^2$ becomes $s\,(m/m')^2$ in the new unit. This is how LAPACK computed norms for
-# decades; {cite}`blue1978portable` avoids the divisions. The wrong answer forgets to convert $s$.
+# If the new block has a larger entry $m'$, the old sum $s = \sum (x_i / m)^2$ becomes $s\,(m/m')^2$ in the new unit. The wrong
+# answer forgets this. {cite}`blue1978portable` does without the divisions.
 
 # %% jupyter={"source_hidden": true}
 def stream_norm_solution(blocks, convert=True):
@@ -630,8 +619,7 @@ assert not grade(forgetful, all_at_once, cases, atol=0)
 # %% [markdown]
 # ## How much the choice can matter
 #
-# Two norms of the same vector can differ, but by how much?
-#
+# How far can two norms of the same vector lie apart?
 # ```{prf:theorem} Equivalence of the $\ell_p$ norms
 # :label: thm-lp-equivalence
 # For $1 \le p \le q \le \infty$ and $\mathbf{x} \in \mathbb{R}^n$ (with $1/\infty = 0$)
@@ -642,13 +630,15 @@ assert not grade(forgetful, all_at_once, cases, atol=0)
 # ```
 #
 # ```{prf:proof}
-# For $q = \infty$ this is {eq}`norms-limit`. Let $q$ be finite. *Left:* by homogeneity let $\|\mathbf{x}\|_p = 1$. Then every $|x_i| \le 1$, so
-# $|x_i|^q \le |x_i|^p$, and the sum gives $\|\mathbf{x}\|_q \le 1$. *Right:* $s \mapsto s^{q/p}$ is convex, so the power of a mean is at most the mean of
-# the powers (Jensen's inequality): $\big(\tfrac1n \sum_i |x_i|^p\big)^{q/p} \le \tfrac1n \sum_i |x_i|^q$. The $q$-th root is
+# For $q = \infty$ this is {eq}`norms-limit`. Let $q$ be finite. *Left:* by homogeneity let $\|\mathbf{x}\|_p = 1$. Then every
+# $|x_i| \le 1$, so $|x_i|^q \le |x_i|^p$, and the sum gives $\|\mathbf{x}\|_q \le 1$. *Right:* $s \mapsto s^{q/p}$ is convex, so the
+# power of a mean is at most the mean of the powers (Jensen's inequality):
+# $\big(\tfrac1n \sum_i |x_i|^p\big)^{q/p} \le \tfrac1n \sum_i |x_i|^q$. The $q$-th root is
 # $n^{-1/p} \|\mathbf{x}\|_p \le n^{-1/q} \|\mathbf{x}\|_q$.
 # ```
 #
-# In particular $\|\mathbf{x}\|_\infty \le \|\mathbf{x}\|_2 \le \|\mathbf{x}\|_1 \le \sqrt{n}\,\|\mathbf{x}\|_2 \le n\,\|\mathbf{x}\|_\infty$.
+# For example
+# $\|\mathbf{x}\|_\infty \le \|\mathbf{x}\|_2 \le \|\mathbf{x}\|_1 \le \sqrt{n}\,\|\mathbf{x}\|_2 \le n\,\|\mathbf{x}\|_\infty$.
 
 # %%
 n, orders = 50, (1, 1.5, 2, 3, np.inf)
@@ -666,15 +656,15 @@ ratio = np.linalg.norm(x, 1) / np.linalg.norm(x) / np.sqrt(x.size)
 print(f'l_1 / l_2 of a million normal numbers: {ratio:.2f} sqrt(n)')
 
 # %% [markdown]
-# More is true: on $\mathbb{R}^n$ *any* norm $N$ is equivalent to $\ell_1$. Upwards, $N(\mathbf{x}) \le \sum_i |x_i| N(\mathbf{e}_i) \le C \|\mathbf{x}\|_1$ with
-# $C = \max_i N(\mathbf{e}_i)$. Hence $|N(\mathbf{x}) - N(\mathbf{y})| \le N(\mathbf{x} - \mathbf{y}) \le C \|\mathbf{x} - \mathbf{y}\|_1$: $N$ is
-# continuous, so on the closed and bounded set $\|\mathbf{x}\|_1 = 1$ it has a least value $c$, positive by {eq}`dl.norms.definite`, and
-# $c\|\mathbf{x}\|_1 \le N(\mathbf{x})$. So what converges in one norm converges in all. This is a theorem about limits, and no comfort about sizes. The
-# constants grow with $n$, and for a vector of a million random numbers the last line found $0.80 \sqrt{n}$, four fifths of the worst case. (It is
+# More is true: on $\mathbb{R}^n$ *any* norm $N$ is equivalent to $\ell_1$. First,
+# $N(\mathbf{x}) \le \sum_i |x_i| N(\mathbf{e}_i) \le C \|\mathbf{x}\|_1$ with $C = \max_i N(\mathbf{e}_i)$. Hence
+# $|N(\mathbf{x}) - N(\mathbf{y})| \le N(\mathbf{x} - \mathbf{y}) \le C \|\mathbf{x} - \mathbf{y}\|_1$: $N$ is continuous. On the closed
+# and bounded set $\|\mathbf{x}\|_1 = 1$ it therefore has a least value $c$, positive by {eq}`dl.norms.definite`, and
+# $c\|\mathbf{x}\|_1 \le N(\mathbf{x})$. So what converges in one norm converges in all. That is no comfort about sizes: the
+# constants grow with $n$, and the million random numbers come within four fifths of the worst case. (The factor tends to
 # $\sqrt{2/\pi}$, the mean of $|x_i|$.)
-#
-# **Dual norms.** If moves $\mathbf{x}$ of length one are free, how far up does the best of them go along $\mathbf{a}$? The answer is again a norm, the *dual* one:
-#
+# **Dual norms.** Of all moves $\mathbf{x}$ of length one, how far does the best go along $\mathbf{a}$? The answer is a norm again,
+# the *dual* one:
 # ```{math}
 # :label: norms-dual
 # \|\mathbf{a}\|_* = \max_{\|\mathbf{x}\| \le 1} \mathbf{a} \cdot \mathbf{x},
@@ -688,19 +678,20 @@ print(f'l_1 / l_2 of a million normal numbers: {ratio:.2f} sqrt(n)')
 # ```
 #
 # ```{prf:proof}
-# *At most.* Let $1 < p < \infty$. For $s, t > 0$ the logarithm is concave, so
-# $\log\!\big(\tfrac1p s^p + \tfrac1q t^q\big) \ge \tfrac1p \log s^p + \tfrac1q \log t^q = \log(st)$, that is, $st \le s^p/p + t^q/q$. Put $s = |x_i|$,
-# $t = |a_i|$ with $\|\mathbf{x}\|_p = \|\mathbf{a}\|_q = 1$ and add: $\sum_i |a_i x_i| \le \tfrac1p + \tfrac1q = 1$. Homogeneity does the rest. For
-# $p = 1$, $\sum_i |a_i x_i| \le \max_i |a_i| \sum_i |x_i|$, and for $p = \infty$ exchange the roles.
+# *At most.* Let $1 < p < \infty$. The logarithm is concave, so for $s, t > 0$
+# $\log\!\big(\tfrac1p s^p + \tfrac1q t^q\big) \ge \tfrac1p \log s^p + \tfrac1q \log t^q = \log(st)$, that is,
+# $st \le s^p/p + t^q/q$. Put $s = |x_i|$, $t = |a_i|$ with $\|\mathbf{x}\|_p = \|\mathbf{a}\|_q = 1$ and add:
+# $\sum_i |a_i x_i| \le \tfrac1p + \tfrac1q = 1$. Homogeneity does the rest. For $p = 1$,
+# $\sum_i |a_i x_i| \le \max_i |a_i| \sum_i |x_i|$; for $p = \infty$ exchange the roles.
 #
-# *Attained.* Let $\mathbf{a} \ne \mathbf{0}$. For $p > 1$ take $x_i = \operatorname{sign}(a_i) |a_i|^{q - 1}$. Then
+# *Attained.* For $p > 1$ take $x_i = \operatorname{sign}(a_i) |a_i|^{q - 1}$. Then
 # $\mathbf{a} \cdot \mathbf{x} = \sum_i |a_i|^q$, and for finite $p$ also $\sum_i |x_i|^p = \sum_i |a_i|^q$, since $(q - 1)p = q$. So
-# $\mathbf{a} \cdot \mathbf{x} / \|\mathbf{x}\|_p = \big(\sum_i |a_i|^q\big)^{1 - 1/p} = \|\mathbf{a}\|_q$. For $p = \infty$, $\mathbf{x}$ is the vector of
-# signs. For $p = 1$ take $\pm\mathbf{e}_i$ at the largest $|a_i|$.
+# $\mathbf{a} \cdot \mathbf{x} / \|\mathbf{x}\|_p = \big(\sum_i |a_i|^q\big)^{1 - 1/p} = \|\mathbf{a}\|_q$. For $p = \infty$,
+# $\mathbf{x}$ is the vector of signs. For $p = 1$ take $\pm\mathbf{e}_i$ at the largest $|a_i|$.
 # ```
 #
-# The maximizers are worth a look: the best $\ell_\infty$ move uses *all* coordinates to the full, the best $\ell_1$ move uses *one*. For these two $p$
-# the maximum in {eq}`norms-dual` is a linear program, which a solver confirms.
+# Look at the maximizers: the best $\ell_\infty$ move uses *all* coordinates to the full, the best $\ell_1$ move only *one*. For
+# these two $p$ the maximum in {eq}`norms-dual` is a linear program, so a solver can confirm it.
 
 # %%
 def dual(p):
@@ -734,8 +725,8 @@ print('best l_1 move:  ', steepest(a, 1) + 0.0)
 # \frac{|\mathbf{w} \cdot \mathbf{x}_0 + b|}{\|\mathbf{w}\|_*} .
 # ```
 #
-# Blow up a ball until it touches the plane. A round one touches somewhere in the middle, a diamond with a corner, and corners lie on the axes. Here is the
-# whole secret of why $\ell_1$ produces zeros.
+# Blow up a ball until it touches the plane. A round one touches somewhere, a diamond with a corner, and corners lie on the axes.
+# Here is the whole secret of why $\ell_1$ produces zeros.
 
 # %% mystnb={"image": {"alt": "Three panels, one line each. Growing diamonds touch the line with a corner on the vertical axis, growing circles touch it at a right angle, growing squares with the corner on the diagonal."}} tags=["hide-input"]
 w, b = np.array([1., 2.]), -2.0
@@ -761,11 +752,12 @@ for ax, p, name in zip(axes, (1, 2, np.inf), ('ℓ₁', 'ℓ₂', 'ℓ∞'), str
 # ```
 #
 # ```{prf:proof}
-# Of the solutions of least norm (they exist, by continuity) let $\mathbf{x}$ have the fewest nonzero entries. If there were more than $m$, the columns of
-# $\mathbf{A}$ at these places would be dependent, by {prf:ref}`thm-dimension`: $\mathbf{A}\mathbf{h} = \mathbf{0}$ for some $\mathbf{h} \ne \mathbf{0}$ that is
-# zero wherever $\mathbf{x}$ is. Move along $\mathbf{x} + t\mathbf{h}$: all these points are solutions, and as long as no entry changes its sign
-# the norm is $\|\mathbf{x}\|_1 + t \sum_i \operatorname{sign}(x_i) h_i$, a linear function of $t$. It has its minimum at $t = 0$, in the middle of an
-# interval, so it is constant. Go on until an entry reaches zero: a solution of least norm with fewer nonzero entries, a contradiction.
+# Of the solutions of least norm (they exist, by continuity) let $\mathbf{x}$ have the fewest nonzero entries. If there were more than
+# $m$, the columns of $\mathbf{A}$ at these places would be dependent, by {prf:ref}`thm-dimension`:
+# $\mathbf{A}\mathbf{h} = \mathbf{0}$ for some $\mathbf{h} \ne \mathbf{0}$ that is zero wherever $\mathbf{x}$ is. All points
+# $\mathbf{x} + t\mathbf{h}$ are solutions. As long as no entry changes its sign, the norm is
+# $\|\mathbf{x}\|_1 + t \sum_i \operatorname{sign}(x_i) h_i$, linear in $t$. Its minimum lies at $t = 0$, inside an interval, so it is
+# constant. Go on until an entry reaches zero: a solution of least norm with fewer nonzero entries, a contradiction.
 # ```
 
 # %%
@@ -783,16 +775,15 @@ for name, x in (('l_1', x_1), ('l_2', x_2), ('l_inf', x_inf)):
     assert close(A @ x, b)
     zero = (abs(x) < 1e-9).sum()
     full = (abs(x) > abs(x).max() - 1e-9).sum()
-    print(f'least {name:5}: {zero:2} of 40 entries zero, {full:2} of largest size')
+    print(f'least {name:5}: of 40 entries {zero:2} zero, {full:2} largest')
 
 # %% [markdown]
-# Five equations, five nonzero entries. The least $\ell_\infty$ norm does the opposite and drives all but four entries to the limit.
-#
+# Five equations, five nonzero entries. Least $\ell_\infty$ does the opposite and drives all but four entries to the limit.
 # ```{exercise} ★★ The dual of a group norm
 # :label: norms-groups
-# To remove whole channels of a network at once, one penalizes $\|\mathbf{X}\| = \sum_g \|\mathbf{x}_g\|_2$, where the rows $\mathbf{x}_g$ of
-# $\mathbf{X}$ are the channels. Derive the dual norm, $\max \sum_g \mathbf{a}_g \cdot \mathbf{x}_g$ over $\|\mathbf{X}\| \le 1$, and write
-# `group_dual(a)`.
+# To remove whole channels of a network at once, one penalizes $\|\mathbf{X}\| = \sum_g \|\mathbf{x}_g\|_2$, where the rows
+# $\mathbf{x}_g$ of $\mathbf{X}$ are the channels. Derive the dual norm, $\max \sum_g \mathbf{a}_g \cdot \mathbf{x}_g$ over
+# $\|\mathbf{X}\| \le 1$, and write `group_dual(a)`.
 # ```
 
 # %%
@@ -813,9 +804,9 @@ grade(group_dual, by_corners, cases)
 # ```{solution-start} norms-groups
 # :class: dropdown
 # ```
-# Within a group Cauchy and Schwarz give at most $\|\mathbf{a}_g\|_2 \|\mathbf{x}_g\|_2$. Across groups these lengths form an $\ell_1$ ball, whose dual
-# is $\ell_\infty$. So $\|\mathbf{A}\|_* = \max_g \|\mathbf{a}_g\|_2$, and only the best group moves: $\ell_1$ across groups makes whole groups zero. The
-# wrong answer adds up the groups.
+# Within a group, $\mathbf{a}_g \cdot \mathbf{x}_g$ is at most $\|\mathbf{a}_g\|_2 \|\mathbf{x}_g\|_2$. Across groups these lengths form
+# an $\ell_1$ ball, whose dual is $\ell_\infty$. So $\|\mathbf{A}\|_* = \max_g \|\mathbf{a}_g\|_2$, and only the best group moves:
+# $\ell_1$ across groups makes whole groups zero. The wrong answer adds up the groups.
 
 # %% jupyter={"source_hidden": true}
 def group_dual_solution(a):
@@ -831,20 +822,18 @@ assert not grade(lambda a: np.linalg.norm(a, axis=1).sum(), by_corners, cases)
 # %% [markdown]
 # ## The size of a matrix
 #
-# A matrix does something to vectors, so let its size be the most that it does. Given a norm for vectors, the *operator norm* is the largest
-# factor by which $\mathbf{A}$ stretches:
-#
+# A matrix does something to vectors, so let its size be the most that it does. The *operator norm* is the largest factor by which
+# it stretches:
 # ```{math}
 # :label: norms-operator
 # \|\mathbf{A}\| = \max_{\|\mathbf{x}\| \le 1} \|\mathbf{A}\mathbf{x}\|,
 # \qquad\text{so that}\qquad \|\mathbf{A}\mathbf{x}\| \le \|\mathbf{A}\| \, \|\mathbf{x}\|
 # ```
 #
-# The three rules carry over from the vector norm, and a fourth comes for free:
-# $\|\mathbf{A}\mathbf{B}\mathbf{x}\| \le \|\mathbf{A}\| \, \|\mathbf{B}\mathbf{x}\| \le \|\mathbf{A}\| \, \|\mathbf{B}\| \, \|\mathbf{x}\|$, hence
-# $\|\mathbf{A}\mathbf{B}\| \le \|\mathbf{A}\| \, \|\mathbf{B}\|$. A network of many layers is a long product, so this is the rule by which signals
-# and gradients are bounded.
-#
+# The three rules carry over, and a fourth comes for free:
+# $\|\mathbf{A}\mathbf{B}\mathbf{x}\| \le \|\mathbf{A}\| \, \|\mathbf{B}\mathbf{x}\| \le \|\mathbf{A}\| \, \|\mathbf{B}\| \, \|\mathbf{x}\|$
+# for all $\mathbf{x}$, hence $\|\mathbf{A}\mathbf{B}\| \le \|\mathbf{A}\| \, \|\mathbf{B}\|$. The layers of a network multiply, so this
+# is the rule by which signals and gradients are bounded.
 # ```{prf:theorem} Three operator norms
 # :label: thm-operator-norms
 # $\|\mathbf{A}\|_1$ is the largest column sum of $|a_{ij}|$, $\|\mathbf{A}\|_\infty$ the largest row sum, and $\|\mathbf{A}\|_2$ the largest singular
@@ -852,20 +841,22 @@ assert not grade(lambda a: np.linalg.norm(a, axis=1).sum(), by_corners, cases)
 # ```
 #
 # ```{prf:proof}
-# *Columns.* $\mathbf{A}\mathbf{x} = \sum_j x_j \mathbf{a}_j$, so $\|\mathbf{A}\mathbf{x}\|_1 \le \sum_j |x_j| \|\mathbf{a}_j\|_1 \le
-# \max_j \|\mathbf{a}_j\|_1 \cdot \|\mathbf{x}\|_1$, attained at $\mathbf{x} = \mathbf{e}_j$ for the largest column. *Rows.* The $i$-th entry of
-# $\mathbf{A}\mathbf{x}$ is the dot product of row $i$ with $\mathbf{x}$; over $\|\mathbf{x}\|_\infty \le 1$ its maximum is the $\ell_1$ norm of the row, by
-# {prf:ref}`thm-holder`, attained at the signs of that row. *Euclid.* $\|\mathbf{A}\mathbf{x}\|_2^2 =
-# \mathbf{x}^\mathsf{T}\mathbf{A}^\mathsf{T}\mathbf{A}\,\mathbf{x}$, and $\mathbf{A}^\mathsf{T}\mathbf{A}$ is symmetric, so it has an orthonormal basis
-# of eigenvectors $\mathbf{v}_i$ (the spectral theorem, proved in Eigenvalue decomposition). Its eigenvalues are $\|\mathbf{A}\mathbf{v}_i\|_2^2 \ge 0$; call them
-# $\sigma_1^2 \ge \sigma_2^2 \ge \dots$ For $\mathbf{x} = \sum_i c_i \mathbf{v}_i$ we get
-# $\|\mathbf{A}\mathbf{x}\|_2^2 = \sum_i \sigma_i^2 c_i^2 \le \sigma_1^2 \sum_i c_i^2 = \sigma_1^2 \|\mathbf{x}\|_2^2$, attained at $\mathbf{v}_1$.
+# *Columns.* $\mathbf{A}\mathbf{x} = \sum_j x_j \mathbf{a}_j$, so
+# $\|\mathbf{A}\mathbf{x}\|_1 \le \sum_j |x_j| \|\mathbf{a}_j\|_1 \le \max_j \|\mathbf{a}_j\|_1 \cdot \|\mathbf{x}\|_1$, attained at
+# $\mathbf{x} = \mathbf{e}_j$ for the largest column. *Rows.* Entry $i$ of $\mathbf{A}\mathbf{x}$ is the dot product of row $i$ with
+# $\mathbf{x}$. Over $\|\mathbf{x}\|_\infty \le 1$ it is at most the $\ell_1$ norm of the row, by {prf:ref}`thm-holder`, attained at the
+# signs of the row. *Euclid.* $\|\mathbf{A}\mathbf{x}\|_2^2 = \mathbf{x}^\mathsf{T}\mathbf{A}^\mathsf{T}\mathbf{A}\,\mathbf{x}$. The symmetric
+# $\mathbf{A}^\mathsf{T}\mathbf{A}$ has an orthonormal basis of eigenvectors $\mathbf{v}_i$ (the spectral theorem, proved in
+# Eigenvalue decomposition) with eigenvalues $\|\mathbf{A}\mathbf{v}_i\|_2^2 = \sigma_i^2$, say
+# $\sigma_1 \ge \sigma_2 \ge \dots \ge 0$. For $\mathbf{x} = \sum_i c_i \mathbf{v}_i$ we get
+# $\|\mathbf{A}\mathbf{x}\|_2^2 = \sum_i \sigma_i^2 c_i^2 \le \sigma_1^2 \|\mathbf{x}\|_2^2$, attained at $\mathbf{v}_1$.
 # ```
 #
-# The last line suggests how to find $\sigma_1$. Multiply a random vector by $\mathbf{A}^\mathsf{T}\mathbf{A}$ again and again: $c_i$ becomes
-# $\sigma_i^{2k} c_i$, and everything but the direction $\mathbf{v}_1$ fades. This is *power iteration*. What is left over in the direction
-# $\mathbf{v}_2$ shrinks by $(\sigma_2/\sigma_1)^2$ per step; in $\|\mathbf{A}\mathbf{x}\|_2^2 / \|\mathbf{x}\|_2^2$ it counts with its square, so the error of the
-# norm shrinks by $(\sigma_2/\sigma_1)^4$.
+# The last line suggests how to find $\sigma_1$. Multiply a random vector by $\mathbf{A}^\mathsf{T}\mathbf{A}$ again and again: after
+# $k$ steps $c_i$ has become $\sigma_i^{2k} c_i$, and beside the direction $\mathbf{v}_1$ all others fade, as long as
+# $\sigma_1 > \sigma_2$. In this *power iteration* the part along $\mathbf{v}_2$ shrinks by $(\sigma_2/\sigma_1)^2$ per step. In
+# $\|\mathbf{A}\mathbf{x}\|_2^2 / \|\mathbf{x}\|_2^2$ it counts with its square, so the error of the norm shrinks by
+# $(\sigma_2/\sigma_1)^4$.
 
 # %%
 def power_iteration(a, steps):  # the estimate after each step
@@ -885,16 +876,15 @@ print(f'a step divides the error by {error[7] / error[8]:.2f}')
 print(f'(sigma_1 / sigma_2)^4 =     {(3 / 2) ** 4:.2f}')
 
 # %% [markdown]
-# Two more norms are in daily use. The *Frobenius norm* treats the matrix as one long vector,
-# $\|\mathbf{A}\|_F^2 = \sum_{i,j} a_{ij}^2 = \operatorname{tr} \mathbf{A}^\mathsf{T}\mathbf{A}$. A trace is the sum of the eigenvalues, so
-# $\|\mathbf{A}\|_F^2 = \sum_i \sigma_i^2$. The *nuclear norm* is $\|\mathbf{A}\|_* = \sum_i \sigma_i$. (It obeys the triangle rule, as we show in
-# Singular value decomposition; it favours matrices of low rank as $\ell_1$ favours zeros.) So spectral, Frobenius and nuclear norm are $\ell_\infty$,
-# $\ell_2$ and $\ell_1$ of one vector, the singular values. {prf:ref}`thm-lp-equivalence` then compares them for a matrix of rank $r$ without another
-# word:
+# Two more norms are in daily use. The *Frobenius norm* takes the matrix as one long vector,
+# $\|\mathbf{A}\|_F^2 = \sum_{i,j} a_{ij}^2 = \operatorname{tr} \mathbf{A}^\mathsf{T}\mathbf{A} = \sum_i \sigma_i^2$, since a trace is the
+# sum of the eigenvalues. The *nuclear norm* is $\|\mathbf{A}\|_{\text{nuc}} = \sum_i \sigma_i$. (Its triangle rule is proved in
+# Singular value decomposition; it favours low rank as $\ell_1$ favours zeros.) So spectral, Frobenius and nuclear norm are
+# $\ell_\infty$, $\ell_2$ and $\ell_1$ of the singular values, and {prf:ref}`thm-lp-equivalence` compares them for a matrix of rank
+# $r$ without another word:
+# $$\|\mathbf{A}\|_2 \le \|\mathbf{A}\|_F \le \|\mathbf{A}\|_{\text{nuc}} \le \sqrt{r}\,\|\mathbf{A}\|_F \le r\,\|\mathbf{A}\|_2 .$$
 #
-# $$\|\mathbf{A}\|_2 \le \|\mathbf{A}\|_F \le \|\mathbf{A}\|_* \le \sqrt{r}\,\|\mathbf{A}\|_F \le r\,\|\mathbf{A}\|_2 .$$
-#
-# All this, on the 1797 handwritten digits that come with scikit-learn, one picture of 64 pixels per row:
+# All this on 1797 handwritten digits, one picture of 64 pixels per row:
 
 # %%
 A = digits().x  # (1797, 64)
@@ -928,9 +918,9 @@ for ax, p, name in zip(axes, (1, 2, np.inf), ('1', '2', '∞'), strict=True):
     ax.set_title(f'‖A‖ = {size:.2f} for p = {name}')
 
 # %% [markdown]
-# Not every norm of matrices respects products. The Frobenius norm does: column by column,
-# $\|\mathbf{A}\mathbf{B}\|_F^2 = \sum_j \|\mathbf{A}\mathbf{b}_j\|_2^2 \le \|\mathbf{A}\|_2^2 \|\mathbf{B}\|_F^2 \le \|\mathbf{A}\|_F^2 \|\mathbf{B}\|_F^2$. The
-# largest entry $\max_{ij} |a_{ij}|$ is a norm, but the square of a matrix of ones shows that it can grow in a product without having been there:
+# The Frobenius norm respects products too: column by column,
+# $\|\mathbf{A}\mathbf{B}\|_F^2 = \sum_j \|\mathbf{A}\mathbf{b}_j\|_2^2 \le \|\mathbf{A}\|_2^2 \|\mathbf{B}\|_F^2 \le \|\mathbf{A}\|_F^2 \|\mathbf{B}\|_F^2$.
+# Not every norm of matrices does. The largest entry $\max_{ij} |a_{ij}|$ is one, and it can grow out of ones:
 
 # %%
 def keeps_products(norm, tries=500):
@@ -948,10 +938,11 @@ print('largest entry of its square:', (ones @ ones).max())
 # %% [markdown]
 # ```{exercise} ★★★ A norm that is hard to compute
 # :label: norms-hard
-# The three operator norms above are easy. Mix the norms, and it gets hard: $\|\mathbf{A}\|_{\infty \to 1} = \max_{\|\mathbf{x}\|_\infty \le 1}
-# \|\mathbf{A}\mathbf{x}\|_1$. Show that the maximum is attained at a corner of the cube, and write `inf_to_one(a)`. Then explore: start anywhere, replace $\mathbf{y}$ by
-# the signs of $\mathbf{A}\mathbf{x}$, then $\mathbf{x}$ by the signs of $\mathbf{A}^\mathsf{T}\mathbf{y}$, and so on. How often does this climb stop below the
-# summit?
+# The operator norms above are easy to compute. Mix the norms, and it gets hard:
+# $\|\mathbf{A}\|_{\infty \to 1} = \max_{\|\mathbf{x}\|_\infty \le 1} \|\mathbf{A}\mathbf{x}\|_1$. Show that the maximum is attained at a
+# corner of the cube, and write `inf_to_one(a)`. Then explore: start anywhere, let $\mathbf{y}$ be the signs of
+# $\mathbf{A}\mathbf{x}$, then $\mathbf{x}$ the signs of $\mathbf{A}^\mathsf{T}\mathbf{y}$, and so on. How often does this climb stop below
+# the summit?
 # ```
 
 # %%
@@ -972,9 +963,9 @@ grade(inf_to_one, both_signs, cases)
 # ```{solution-start} norms-hard
 # :class: dropdown
 # ```
-# $\mathbf{x} \mapsto \|\mathbf{A}\mathbf{x}\|_1$ is convex, so along each edge of the cube, coordinate by coordinate, it is largest at an end. That leaves
-# $2^n$ corners, and nobody knows a way for large $n$ that is not exponential: the problem is NP-hard. The wrong answer is a single climb. It never goes down,
-# since each step is a maximization, but it can stop on a lower summit.
+# $\mathbf{x} \mapsto \|\mathbf{A}\mathbf{x}\|_1$ is convex, so along each edge of the cube, coordinate by coordinate, it is largest at an
+# end. That leaves $2^n$ corners; the problem is NP-hard, so no fast method for large $n$ is to be expected. The wrong answer is a
+# single climb. It never goes down, since each step is a maximization, but it can stop on a lower summit.
 
 # %% jupyter={"source_hidden": true}
 def inf_to_one_solution(a):
@@ -1001,20 +992,20 @@ print(f'one climb misses the summit of {np.mean(stuck):.0%} of the matrices')
 # %% [markdown]
 # ## Where it matters: three ways to tell 4 from 9
 #
-# A linear classifier answers by the sign of $\mathbf{w} \cdot \mathbf{x} + b$. For the digits 4 and 9 there is room between the two classes, and any plane in that
-# gap makes no error on the training data. Which plane is the safest? The one that an opponent must push the pictures farthest to cross. But how is a push
-# measured? If the opponent may change *every* pixel a little, in $\ell_\infty$; if he pays for the *sum* of all changes, in $\ell_1$; and $\ell_2$ lies between. With
-# labels $y_k = \pm 1$ and {eq}`norms-distance`, the nearest training picture has the distance $\min_k y_k (\mathbf{w} \cdot \mathbf{x}_k + b) / \|\mathbf{w}\|_q$. The
-# numerator can be scaled to one, so the widest gap in $\ell_p$ is found by
-#
+# A linear classifier answers by the sign of $\mathbf{w} \cdot \mathbf{x} + b$. Between the digits 4 and 9 there is room for many planes
+# without a training error. The safest is the one that an opponent must push the pictures farthest to cross. But who measures the
+# push? If he may change *every* pixel a little, $\ell_\infty$ does; if he pays for the *sum* of all changes, $\ell_1$; and $\ell_2$
+# lies between. With labels $y_k = \pm 1$ the nearest training picture lies
+# $\min_k y_k (\mathbf{w} \cdot \mathbf{x}_k + b) / \|\mathbf{w}\|_q$ away, by {eq}`norms-distance`. The numerator can be scaled to one, so the
+# widest gap in $\ell_p$ comes from
 # ```{math}
 # :label: norms-margin
 # \min_{\mathbf{w}, b} \|\mathbf{w}\|_q \quad\text{subject to}\quad y_k (\mathbf{w} \cdot \mathbf{x}_k + b) \ge 1 \text{ for all } k,
 # \qquad \tfrac1p + \tfrac1q = 1 .
 # ```
 #
-# For $q = 2$ this is the support vector machine; for $q = 1$ and $q = \infty$ it is a linear program {cite}`mangasarian1999arbitrary`. Nothing distinguishes the
-# three classifiers but the norm.
+# For $q = 2$ this is the support vector machine; for $q = 1$ and $q = \infty$ it is a linear program
+# {cite}`mangasarian1999arbitrary`. Only the norm distinguishes the three.
 
 # %%
 def widest(x, y, q):  # x (n, d), y (n,) of signs
@@ -1035,9 +1026,10 @@ def widest(x, y, q):  # x (n, d), y (n,) of signs
     return best[:d] - best[d:2 * d], best[-2]
 
 # %% [markdown]
-# (For $q = \infty$ the optimum is not unique; the tiny cost $10^{-6}$ picks the one with the least $\ell_1$ norm.) One half of the 361 pictures trains, the other half
-# is attacked. By {eq}`norms-distance` a picture survives a budget $\varepsilon$ exactly if $y (\mathbf{w} \cdot \mathbf{x} + b) > \varepsilon \|\mathbf{w}\|_q$, where
-# $q$ now belongs to the norm of the *attack*; no attack needs to be simulated. Everything is repeated over ten splits.
+# (For $q = \infty$ the optimum is not unique; the cost $10^{-6}$ picks the one with the least $\ell_1$ norm.) One half of the
+# 361 pictures trains, the other half is attacked. By {eq}`norms-distance` a picture survives a budget $\varepsilon$ exactly if
+# $y (\mathbf{w} \cdot \mathbf{x} + b) > \varepsilon \|\mathbf{w}\|_q$, where $q$ now belongs to the norm of the *attack*; none has to be
+# simulated. Ten random splits:
 
 # %%
 @dataclass(frozen=True)
@@ -1098,18 +1090,21 @@ axes[1, 0].set_ylabel('share right')
 axes[1, 0].legend(fontsize=8, loc='lower left');
 
 # %% [markdown]
-# Without an attack the three are equally good, and no test set would tell them apart. Under attack each is the best against one opponent and worse than the dashed line,
-# the classifier that has never looked at a picture, against another. The weights show why. The least $\ell_1$ norm reads few pixels, as {prf:ref}`thm-sparse` leads us
-# to expect; an opponent who may shift all pixels gains nothing from the others, but one who pays by the sum ruins a single important pixel. The least $\ell_\infty$ norm
-# spreads its trust over the whole picture, with the opposite result. No norm is the right one. It has to be chosen, and the choice is a statement about what may happen.
-# (Budgets are counted in $\mathbb{R}^{64}$; a changed pixel may leave the range of grey values.) The same duality returns for deep networks in Adversarial examples
-# {cite}`goodfellow2015explaining`.
-#
+# Without an attack the three are equally good, and no test set would tell them apart. Under attack each wins against its own
+# opponent, and the first and the third lose, against the other's, even to the dashed line: always answering 4. The weights show
+# why. Least $\ell_1$ reads few pixels, the corners of its ball. Who may shift all pixels a little gains nothing from the others, but
+# who pays by the sum ruins a single important one. Least $\ell_\infty$ spreads its trust over the whole picture, with the opposite
+# result. No norm is the right one; choosing it says which changes we expect. (Budgets count in $\mathbb{R}^{64}$, where a pixel may
+# leave the range of greys.) The same duality decides about deep networks, in Adversarial examples {cite}`goodfellow2015explaining`.
+
+# %% [markdown]
 # ## Summary
 #
-# A norm is anything that is homogeneous, definite and has a convex unit ball, and on $\mathbb{R}^n$ all norms agree up to constants that grow with $n$. Each norm has a
-# dual, which gives distances to planes and explains why $\ell_1$ produces zeros; matrices inherit norms from vectors, the spectral one being found by power iteration. On
-# a computer take the largest entry out before squaring, and in an application choose the norm by asking which changes are cheap.
+# A norm is whatever is homogeneous and definite and has a convex unit ball; on $\mathbb{R}^n$ all norms agree up to constants, which
+# grow with $n$. Each norm has a dual that gives distances to planes and explains why $\ell_1$ produces zeros, and matrices inherit
+# norms from vectors, the spectral one being found by power iteration. On a computer take out the largest entry before squaring; in
+# an application choose the norm by asking which changes are cheap.
 #
-# **Further reading.** {cite}`horn2013matrix` is the reference on norms of matrices, {cite}`golub2013matrix` on computing them, {cite}`higham2002accuracy` on what
-# rounding does to them; {cite}`boyd2004convex` builds on dual norms, and {cite}`axler2015linear` develops vector spaces and linear maps from the beginning.
+# **Further reading.** {cite}`horn2013matrix` is the reference on norms of matrices, {cite}`golub2013matrix` on computing them,
+# {cite}`higham2002accuracy` on what rounding does to them. {cite}`boyd2004convex` builds on dual norms, and {cite}`axler2015linear`
+# develops vector spaces and linear maps from the beginning.

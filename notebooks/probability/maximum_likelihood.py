@@ -70,8 +70,8 @@ print(f'sum of logarithms: {log_gaussian(many, 0, 1).sum():.0f}')
 # For the Gaussian the summit has a formula. For each fixed $\sigma^2$ the log-likelihood is a downward parabola in
 # $\mu$ with its top at the mean $\bar y$, whatever $\sigma^2$ is. Put $\mu = \bar y$ and
 # $S = \sum_n (y_n - \bar y)^2$; what remains is $-\tfrac N2 \log \sigma^2 - S / (2 \sigma^2)$ and a constant, with
-# derivative $(S - N \sigma^2) / (2 \sigma^4)$: positive below $\sigma^2 = S/N$, negative above (some $y_n$ must
-# differ, else $S = 0$ and there is no top). Hence $\hat\mu = \bar y$ and $\hat\sigma^2 = S/N$, with $N$, not $N - 1$.
+# derivative $(S - N \sigma^2) / (2 \sigma^4)$: positive below $\sigma^2 = S/N$, negative above (unless all $y_n$
+# agree: then $S = 0$ and there is no top). Hence $\hat\mu = \bar y$ and $\hat\sigma^2 = S/N$, with $N$, not $N - 1$.
 # An optimiser agrees:
 
 # %%
@@ -79,7 +79,7 @@ lengths = np.array([2.1, 2.9, 4.3])
 top = np.array([lengths.mean(), lengths.var()])  # numpy's var divides by N
 loss = lambda w: -log_gaussian(lengths, w[0], np.exp(w[1])).sum()
 found = minimize(loss, [0, 0]).x
-assert close([found[0], np.exp(found[1])], top, rtol=1e-4)
+assert close([found[0], np.exp(found[1])], top, rtol=2e-5)
 print(f'mean {top[0]:.2f}, variance {top[1]:.3f}')
 
 mu, sd = np.meshgrid(np.linspace(0.5, 5.7, 121), np.linspace(0.35, 3, 121))
@@ -108,7 +108,7 @@ fig.colorbar(hill, ticks=[0, 0.5, 1]);
 # Now let the mean depend on inputs: $y_n = \mathbf{x}_n^\top \mathbf{w} + \varepsilon_n$ with Gaussian noise of known
 # variance $\sigma^2$. Each observation contributes
 # $-\tfrac12 \log 2\pi\sigma^2 - (y_n - \mathbf{x}_n^\top \mathbf{w})^2 / 2\sigma^2$, so
-# $\mathcal{L}_{LL}(\mathbf{w}) = \text{const} - \tfrac{N}{2\sigma^2} \mathcal{L}_{MSE}(\mathbf{w})$, a decreasing
+# $\mathcal{L}_{LL}(\mathbf{w}) = \text{const} - \tfrac{N}{2\sigma^2} \mathcal{L}_{MSE}(\mathbf{w})$: a decreasing
 # function of the mean squared error. Therefore
 #
 # ```{math}
@@ -117,10 +117,10 @@ fig.colorbar(hill, ticks=[0, 0.5, 1]);
 # ```
 #
 # (In the notes the left subscript is garbled to MLE, which would make the line a tautology.) The square in least
-# squares *is* the square in the Gaussian exponent. The check hands the likelihood to an optimiser that knows nothing
-# of this and compares with the linear-algebra solution. It stops once every slope is below $10^{-5}$, in a bowl of
-# least curvature $c$, so at most $\sqrt3 \cdot 10^{-5} / c$ from the bottom. The control forgets the hypothesis and
-# takes Laplace noise, $p \propto e^{-|\varepsilon|}$.
+# squares *is* the square in the Gaussian exponent. The check compares the linear-algebra solution with an optimiser
+# that sees only the likelihood. It stops once every slope is below $10^{-5}$, in a bowl of least curvature $c$, so at
+# most $\sqrt3 \cdot 10^{-5} / c$ from the bottom; with the rounding of its slopes, we allow $2 \cdot 10^{-5} / c$.
+# The control forgets the hypothesis and takes Laplace noise, $p \propto e^{-|\varepsilon|}$.
 
 # %%
 def mle_linear(X, y, log_p):  # X (N, D), y (N,) -> (D,)
@@ -142,8 +142,8 @@ holds(
 )
 
 # %% [markdown]
-# One weight and one outlier show both halves of the statement: the Gaussian likelihood peaks where the squared error
-# is least, and another noise model peaks elsewhere.
+# With one weight and one outlier the Gaussian likelihood peaks where the squared error is least; another noise model
+# peaks elsewhere.
 
 # %%
 rng = np.random.default_rng(1)
@@ -219,8 +219,9 @@ assert not grade(without_survivors, lamp_rate_by_search, lamps, rtol=1e-5)
 # %% [markdown]
 # ## Why the summit moves to the truth
 #
-# Why should the highest point of a random hill be near $\mathbf{w}_{true}$? Divide the log-likelihood by $N$: it is
-# an average of independent terms, and the law of large numbers gives, for every fixed $\mathbf{w}$,
+# Why should the highest point of a random hill be near $\mathbf{w}_{true}$? Let the pairs $(\mathbf{x}_n, y_n)$ be
+# drawn independently from one law. Divided by $N$, the log-likelihood is an average of independent terms, and the law
+# of large numbers gives, for every fixed $\mathbf{w}$,
 #
 # ```{math}
 # :label: ml.mle.properties.sample-approx
@@ -237,8 +238,8 @@ assert not grade(without_survivors, lamp_rate_by_search, lamps, rtol=1e-5)
 # \le \mathbb{E}_{true} \Big[ \frac{p_{\mathbf{w}}}{p_{true}} \Big] - 1 \le 0,
 # ```
 #
-# with equality only where both densities agree almost everywhere. (The last step: the expectation is the mass that
-# $p_{\mathbf{w}}$ puts where $p_{true} > 0$.) Minus this difference is the Kullback–Leibler divergence.
+# with equality only if both densities agree almost everywhere. (The last step: the expectation is the mass that
+# $p_{\mathbf{w}}$ puts where $p_{true} > 0$.) With the opposite sign this is the Kullback–Leibler divergence.
 #
 # :::{admonition} Erratum
 # :class: warning
@@ -250,7 +251,7 @@ assert not grade(without_survivors, lamp_rate_by_search, lamps, rtol=1e-5)
 #
 # For $y = wx + \varepsilon$ with standard normal $x$, data made with $w_d$ and scored with $w$ have residuals of
 # variance $v = \sigma^2 + (w - w_d)^2$. So $M(w) = -\tfrac12 \log 2\pi\sigma^2 - v / 2\sigma^2$, and one term, a
-# squared Gaussian, has standard deviation $v / \sqrt2 \sigma^2$. The band below is five standard errors.
+# squared Gaussian, has standard deviation $v / (\sqrt2 \, \sigma^2)$. The band below is five standard errors.
 
 # %%
 w_true, sigma = 1.5, 0.8
@@ -314,7 +315,7 @@ axes[1].legend(loc='lower center');
 #
 # ```{prf:proof}
 # By (ii) and {eq}`eq-mle-gibbs`, $M(\mathbf{w}) < M(\mathbf{w}_{true})$ for $\mathbf{w} \ne \mathbf{w}_{true}$. Fix
-# $\epsilon > 0$ and some $\mathbf{w}$ at distance at least $\epsilon$ from the truth. As a ball $B$ around it
+# $\epsilon > 0$ and some $\mathbf{w}$ at distance at least $\epsilon$ from the truth. As a ball $B$ of $W$ around it
 # shrinks, $\sup_B \log p(y \mid \cdot)$ decreases to $\log p(y \mid \mathbf{w})$ by (iii), and by (iv) its
 # expectation decreases to $M(\mathbf{w})$; so some ball has
 # $\mathbb{E} \sup_B \log p(y \mid \cdot) < M(\mathbf{w}_{true})$. Finitely many such balls cover all $\mathbf{w}$ at
@@ -324,7 +325,7 @@ axes[1].legend(loc='lower center');
 # truth.
 # ```
 #
-# With inputs, read $y$ as the pair $(\mathbf{x}, y)$; the density of $\mathbf{x}$ cancels. And where $\log p$ is
+# (With inputs, read $y$ as the pair $(\mathbf{x}, y)$; the density of $\mathbf{x}$ cancels.) Where $\log p$ is
 # concave in $\mathbf{w}$, as in linear and logistic regression, $W = \mathbb{R}^D$ will do: cover only the sphere of
 # radius $\epsilon$, for a concave function that is below its centre value on a whole sphere stays below it outside.
 # The notes state consistency without any condition. The check takes linear regression with two correlated inputs.
@@ -357,7 +358,8 @@ holds(
 # measure each of $N$ objects twice, $y_{ij} = \mu_i + \varepsilon_{ij}$. Every object brings its own $\mu_i$, and
 # $\hat\sigma^2 = \frac{1}{2N} \sum_{ij} (y_{ij} - \bar y_i)^2 = \frac{1}{4N} \sum_i (y_{i1} - y_{i2})^2$ tends to
 # $2\sigma^2 / 4 = \sigma^2 / 2$ {cite}`neyman1948consistent`. *Identifiable*: with two equal columns the likelihood
-# has a ridge $w_1 + w_2 = \text{const}$, and no amount of data tells where on it the truth lies.
+# has a ridge $w_1 + w_2 = \text{const}$, and no amount of data tells where on it the truth lies; `lstsq` returns its
+# point of least norm.
 
 # %%
 def estimates(N, R=300):  # the truth is 1 in all three
@@ -368,7 +370,8 @@ def estimates(N, R=300):  # the truth is 1 in all three
     a, b, c = (x1 * x1).sum(1), (x1 * x2).sum(1), (x2 * x2).sum(1)
     f, g = (x1 * y).sum(1), (x2 * y).sum(1)
     both = (c * f - b * g) / (a * c - b * b)  # Cramer's rule
-    return both, f / a, ((noise - twin) ** 2).mean(1) / 4
+    pairs = ((noise - twin) ** 2).mean(1) / 4  # the means cancel
+    return both, f / a, pairs
 
 sizes = np.array([5, 10, 20, 50, 100, 200, 500, 1000])
 paths = np.array([estimates(N) for N in sizes])  # (8, 3, 300)
@@ -529,7 +532,7 @@ axes[1].legend(loc='upper right');
 # Equality holds exactly if $T = \mathbf{w} + F_N^{-1} \mathbf{s}$ almost surely. Linear regression does it: there
 # $\mathbf{s} = X^\top (\mathbf{y} - X\mathbf{w}) / \sigma^2$ and $F_N = X^\top X / \sigma^2$, so
 # $\hat{\mathbf{w}} = \mathbf{w} + (X^\top X)^{-1} X^\top (\mathbf{y} - X \mathbf{w}) = \mathbf{w} + F_N^{-1} \mathbf{s}$,
-# and for every $N \geq D$
+# and whenever $X$ has full column rank,
 #
 # ```{math}
 # :label: ml.mle.properties.cov
@@ -563,9 +566,10 @@ holds(
 )
 
 # %% [markdown]
-# The notes add that the MLE is *efficient*, that it attains the bound. For a finite $N$ that is luck. Waiting times
-# with rate $\lambda$ have $\hat\lambda = N / \sum_n y_n$ and $F = 1/\lambda^2$. The sum has a Gamma law, from whose
-# inverse moments
+# The notes add that the MLE is *efficient*, that it attains the bound. For finite $N$ that is the exception. Waiting
+# times with density $\lambda e^{-\lambda y}$ have score $1/\lambda - y$, so $F = 1/\lambda^2$ and
+# $\hat\lambda = N / S$ with the sum $S$, which has a Gamma law: $\mathbb{E}[S^{-1}] = \lambda / (N - 1)$ and
+# $\mathbb{E}[S^{-2}] = \lambda^2 / ((N - 1)(N - 2))$. Expanding the square,
 #
 # ```{math}
 # :label: ml.mle.properties.efficient
@@ -670,18 +674,18 @@ assert not grade(lambda N: N, divisor_by_search, sample_sizes)
 
 # %% [markdown]
 # ## The bell around the truth
-#
-# Near its top the log-likelihood is almost a parabola, with curvature $-N F$; its slope at $\mathbf{w}_{true}$ is a
-# sum of $N$ scores, almost Gaussian with covariance $N F$. A parabola with slope $g$ at one point has its top at
-# distance $g / (N F)$ from there. That is the whole theorem; the conditions only make "almost" true.
+# This section continues [How sharp the summit is](#how-sharp-the-summit-is). Near its top the log-likelihood is
+# almost a parabola, with curvature $-N F$; its slope at $\mathbf{w}_{true}$ is a sum of $N$ scores, almost Gaussian
+# with covariance $N F$. A parabola with slope $g$ at one point has its top at distance $g / (N F)$ from there. That
+# is the whole theorem; the conditions only make "almost" true.
 #
 # ````{prf:theorem} Asymptotic normality
 # :label: thm-mle-normality
 # Let $y_1, y_2, \dots$ be independent with density $p(\cdot \mid \mathbf{w}_{true})$ and
 # $\hat{\mathbf{w}}_N \xrightarrow{p} \mathbf{w}_{true}$, and suppose: (1) $\mathbf{w}_{true}$ is an interior point of
-# $W$; on a ball $U \subseteq W$ around it (2) the support of $p(\cdot \mid \mathbf{w})$ does not depend on
-# $\mathbf{w}$, and there $H = \partial^2 \log p / \partial \mathbf{w} \, \partial \mathbf{w}^\top$ exists and is
-# continuous in $\mathbf{w}$; (3) $\int p \, dy = 1$ may be differentiated twice under the integral at
+# $W$; on a ball $U \subseteq W$ around it (2) the set $\{y : p(y \mid \mathbf{w}) > 0\}$ does not depend on
+# $\mathbf{w}$, and for $y$ in it $H = \partial^2 \log p / \partial \mathbf{w} \, \partial \mathbf{w}^\top$ exists and
+# is continuous in $\mathbf{w}$; (3) $\int p \, dy = 1$ may be differentiated twice under the integral at
 # $\mathbf{w}_{true}$; (4) $\mathbb{E} \sup_{\mathbf{w} \in U} \|H(y, \mathbf{w})\| < \infty$; (5)
 # $F = F(\mathbf{w}_{true})$ is invertible. Then
 #
@@ -705,8 +709,9 @@ assert not grade(lambda N: N, divisor_by_search, sample_sizes)
 # $F^{-1} \mathcal{N}(\mathbf{0}, F) = \mathcal{N}(\mathbf{0}, F^{-1} F F^{-1})$.
 # ```
 #
-# The line is garbled in the notes: $\frac1N$ stands where $1/\sqrt N$ belongs, and a loss where the mean zero. Look
-# at the waiting times first, where the small samples are visibly lopsided:
+# The line is garbled in the notes: $\frac1N$ stands where $1/\sqrt N$ belongs, and a loss where the mean zero. It
+# speaks of the limit law; the covariance of $\hat{\mathbf{w}}$ itself need not exist (in logistic regression a sample
+# may have only successes, and no finite estimate). Waiting times show the limit at work on lopsided small samples:
 
 # %%
 rng = np.random.default_rng(7)
@@ -755,11 +760,24 @@ def mle_binary(X, n, k, curve=logistic, steps=25):  # k (..., J)
         w = w + np.linalg.solve(F_N, step)[..., 0]
     return w
 
+# %%
+X = np.stack([np.ones(4), [0.0, 1.0, 2.0, 3.0]], axis=1)
+n, k = np.array([10, 12, 9, 11]), np.array([2, 4, 6, 10])
+
+def minus_log_likelihood(w):
+    g = expit(X @ w)
+    return -(xlogy(k, g) + xlogy(n - k, 1 - g)).sum()
+
+by_scipy = minimize(minus_log_likelihood, np.zeros(2), tol=1e-9).x
+assert close(mle_binary(X, n, k), by_scipy, atol=1e-5)
+print('Fisher scoring and scipy:', mle_binary(X, n, k).round(3))
+
 # %% [markdown]
-# First the information itself, against the covariance of simulated scores; then 4000 experiments at once. In each,
-# the covariance of $\sqrt N (\hat{\mathbf{w}} - \mathbf{w}_{true})$ must be $F^{-1}$ within five standard errors, and
-# each whitened coordinate must be within the Dvoretzky–Kiefer–Wolfowitz band of the normal distribution function,
-# $\sqrt{\ln(2 / \alpha) / 2R}$ with $\alpha = 10^{-6}$. The control multiplies by $N$ instead of $\sqrt N$.
+# First the information, against the covariance of simulated scores; then 4000 experiments at once. The covariance of
+# $\sqrt N (\hat{\mathbf{w}} - \mathbf{w}_{true})$ must be $F^{-1}$ within five standard errors, and each whitened
+# coordinate within $\sqrt{\ln(2 / \alpha) / 2R}$ of the normal distribution function, a distance that $R$ draws
+# exceed with probability at most $\alpha = 10^{-6}$ (Dvoretzky, Kiefer and Wolfowitz). $N$ is large enough for the
+# next term, of order $1/\sqrt N$, to drown. The control multiplies by $N$ instead of $\sqrt N$.
 
 # %%
 doses = np.stack([np.ones(5), np.arange(-2, 3)], axis=1)  # (5, 2)
@@ -855,14 +873,15 @@ for N in (10**2, 10**4, 10**6):
 # %% [markdown]
 # ## When a condition fails
 #
-# The conditions are no fine print. Take them away one at a time:
+# The conditions are no fine print. Identifiability, a fixed $W$ and a true model have been [taken away
+# already](#why-the-summit-moves-to-the-truth); now those of {prf:ref}`thm-mle-normality`, one at a time:
 #
 # | condition | model | estimate | consequence |
 # |---|---|---|---|
-# | support fixed | uniform on $(0, \theta)$ | $\max_n y_n$ | error of order $1/N$, exponential limit |
+# | support fixed | uniform on $[0, \theta]$ | $\max_n y_n$ | error of order $1/N$, exponential limit |
 # | true point interior | $\mathcal{N}(w, 1)$ with $w \ge 0$, truth 0 | $\max(0, \bar y)$ | half of all estimates are exactly 0 |
 # | $F$ invertible | $\mathcal{N}(w^3, 1)$, truth 0 | $\sqrt[3]{\bar y}$ | error of order $N^{-1/6}$, two humps |
-# | twice differentiable | $\tfrac12 e^{-\lvert y - w \rvert}$ | median | normal, but only one face of $F$ is right |
+# | $\partial^2$ passes the integral | $\tfrac12 e^{-\lvert y - w \rvert}$ | median | normal, but only one face of $F$ is right |
 #
 # **Moving support.** The likelihood $\theta^{-N}$ falls for $\theta \ge \max_n y_n$ and is zero below: the estimate
 # sits on a cliff, not on a summit. The score is $-1/\theta$ for *every* $y$, so its mean is not zero. Leibniz' rule
@@ -871,8 +890,8 @@ for N in (10**2, 10**4, 10**6):
 # $\theta^2 / N$, yet the unbiased $\frac{N+1}{N} \max_n y_n$ has $\theta^2 / (N (N + 2))$. And
 # $\Pr\big(N (\theta - \hat\theta)/\theta > t\big) = (1 - t/N)^N \to e^{-t}$.
 #
-# **Boundary.** $\sqrt N \hat w = \max(0, Z)$ with $Z$ standard normal, for every $N$: no derivative vanishes at a
-# wall.
+# **Boundary.** $\sqrt N \hat w = \max(0, Z)$ with $Z$ standard normal, for every $N$: at a wall the slope need not
+# vanish.
 #
 # **No information.** The score $3 w^2 (y - w^3)$ vanishes at $w = 0$, so $F(0) = 0$. The model is identifiable and
 # the estimate consistent, but $N^{1/6} \hat w = \sqrt[3]{Z}$.
@@ -882,8 +901,9 @@ for N in (10**2, 10**4, 10**6):
 # $1 = 1/\mathbb{E}[s^2]$, so of the two faces of $F$ the covariance of the score is the one to trust. (A weaker
 # smoothness, differentiability in quadratic mean, is what matters {cite}`vandervaart1998asymptotic`.)
 #
-# Each estimate depends on the sample through one order statistic or mean, whose law is known, so a million
-# observations cost one draw:
+# Each estimate depends on the sample through one mean or one order statistic. Their laws are known (the $j$-th
+# smallest of $N$ uniform numbers is Beta-distributed with parameters $j$, $N + 1 - j$), so a million observations
+# cost one draw:
 
 # %%
 def draw_errors(N, R=20_000):  # N odd
@@ -905,6 +925,10 @@ slope = {
 for name, want in zip(slope, (-1, -1 / 2, -1 / 6, -1 / 2), strict=True):
     assert abs(slope[name] - want) < 0.012
     print(f'{name:8s} error shrinks like N^{slope[name]:.2f}')
+
+tops = 11 / 10 * np.random.default_rng(8).beta(10, 1, size=20_000)
+print(f'variance against "bound", N = 10: {tops.var():.3f} < {1 / 10}')
+assert abs(tops.var() - 1 / 120) < 5 * ((tops - 1) ** 2).std() / 20_000**0.5
 
 # %% [markdown]
 # The band 0.012 is five standard errors: the logarithm of a root mean square over $R$ draws has standard error
@@ -975,7 +999,7 @@ print('log-likelihood at the spike:', [round(h) for h in heights])
 # %% [markdown]
 # ```{exercise} ★★ An honest interval on the cliff
 # :label: mle-uniform
-# For data uniform on $(0, \theta)$ with largest value `top`, find the shortest interval
+# For data uniform on $[0, \theta]$ with largest value `top`, find the shortest interval
 # $[\mathtt{top}, \, c \cdot \mathtt{top}]$ that contains $\theta$ with probability exactly `level`. Write
 # `interval_end(top, N, level)`, its upper end.
 # ```
@@ -1025,8 +1049,8 @@ assert not grade(blind_bell, end_by_bisection, cliffs)
 # This section continues [The bell around the truth](#the-bell-around-the-truth). In 1935 C. I. Bliss published counts
 # of 481 beetles after five hours in carbon disulphide at eight concentrations {cite}`bliss1935calculation`. The
 # question of every toxicologist: which dose kills half, and how sure are you? Logistic regression on the logarithm of
-# the dose answers $x_{1/2} = -w_0 / w_1$. Near the truth this function $q(\mathbf{w})$ is linear, so its variance is
-# about $\nabla q^\top F_N^{-1} \nabla q$.
+# the dose answers $x_{1/2} = -w_0 / w_1$, where $g(0) = \tfrac12$. Near the truth this function $q(\mathbf{w})$ is
+# almost linear, so the variance of $q(\hat{\mathbf{w}})$ is about $\nabla q^\top F_N^{-1} \nabla q$.
 
 # %%
 log_dose = np.array(
@@ -1044,10 +1068,9 @@ print(f'slope {w_b[1]:.1f} ± {np.sqrt(C_b[1, 1]):.1f}')
 print(f'log dose that kills half: {half:.3f} ± {error_bar:.3f}')
 
 # %% [markdown]
-# These error bars come from one formula and one experiment. Repeat the experiment 4000 times in the computer, at the
-# fitted parameters, and look at the spread. A relative standard error of $1 / \sqrt{2R}$ is what a standard deviation
-# from $R$ draws has; five of them make the band. The control is the notes' $F^{-1}$ with the information of a
-# *single* beetle.
+# Repeat the experiment 4000 times in the computer, at the fitted parameters, and compare the spread with the formula.
+# A standard deviation from $R$ draws has relative standard error $1 / \sqrt{2R}$; five of them make the band. The
+# control is the notes' $F^{-1}$ with the information of a *single* beetle.
 
 # %%
 rng = np.random.default_rng(11)
@@ -1086,6 +1109,7 @@ w_r = mle_binary(X_b, beetles, killed, log_log)
 half_r = 1.8 + (np.log(np.log(2)) - w_r[0]) / w_r[1]
 seen, by_luck = lead(killed), lead(again)
 assert (by_luck >= seen).mean() < 0.01
+assert abs(total_score(X_b, beetles, killed, w_r, log_log)).max() < 1e-8
 print(f'the rival leads by {seen:.1f}')
 print('by luck in less than 1 of 100:', (by_luck >= seen).mean() < 0.01)
 shift = (half_r - half) / error_bar

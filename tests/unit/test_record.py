@@ -73,7 +73,7 @@ def test_what_cannot_be_written_is_said(section, monkeypatch):
     target = section.with_suffix('.ipynb')
     before = target.read_bytes()
     section.write_text(GOOD + '\n# %%\n6\n')
-    monkeypatch.setattr(record.os, 'replace', full)
+    monkeypatch.setattr(notebooks.os, 'replace', full)
     with pytest.raises(record.Refused, match='section.ipynb could not be written .*No space left.* untouched'):
         record.record(section)
     assert target.read_bytes() == before and len(list(section.parent.iterdir())) == 2
@@ -99,7 +99,7 @@ def test_only_what_changed_is_recorded(section, monkeypatch, capsys):
     section.write_text('# %%\nfrom nbutils import helper\n')
     monkeypatch.setattr(notebooks, 'ROOT', root)
     monkeypatch.setattr(notebooks, 'NOTEBOOKS', root / 'notebooks')
-    monkeypatch.setattr(record, 'KNOWN', root / '.cache' / 'recorded.json')
+    monkeypatch.setattr(notebooks, 'SEEN', root / '.cache' / 'seen.json')
     monkeypatch.setattr(record, 'execute', lambda notebook, path: notebook)
 
     def said():
@@ -109,5 +109,6 @@ def test_only_what_changed_is_recorded(section, monkeypatch, capsys):
     assert '[1/1] chapter/section: ' in said() and 'Nothing to record' in said()
     for file in (section, helper, section.with_suffix('.ipynb'), root / 'requirements.txt'):
         file.write_text(file.read_text() + '\n')
-        assert '[1/1] chapter/section: ' in said(), file
+        out = said()
+        assert f'chapter/section: {file.relative_to(root)}' in out and '[1/1] chapter/section: ' in out
         assert 'Nothing to record' in said()

@@ -27,9 +27,12 @@ _log = logging.getLogger(__name__)
 
 def setup(app):
     app.add_role('ledger', ledger_pages.LedgerNumber())
+    app.add_role('repository', repository.RepositoryFile())
+    app.add_directive('claim-summary', ledger_pages.ClaimSummary)
     app.add_directive('claim-counts', ledger_pages.ClaimCounts)
     app.add_directive('claim-tables', ledger_pages.ClaimTables)
     app.add_directive('errata', ledger_pages.Errata)
+    app.add_directive('check-lines', excerpts.CheckLines)
     app.add_directive('check-excerpt', excerpts.CheckExcerpt)
     app.add_directive('figure-excerpt', excerpts.FigureExcerpt)
     app.add_directive('section-cards', excerpts.SectionCards)

@@ -13,7 +13,7 @@ def tidy(app, doctree):
     if not page.startswith('notebooks/') or CLAIMS_PAGE not in app.env.found_docs:
         return
     for block in list(doctree.findall(_is_output)):
-        if made := _rewritten(app.env, block.astext()):
+        if made := rewritten(app.env, block.astext()):
             block.parent.replace(block, made)  # replace_self would hand on its classes
     _add_foot(app.env, doctree, page.removeprefix('notebooks/'))
 
@@ -22,7 +22,7 @@ def _is_output(node):
     return isinstance(node, nodes.literal_block) and 'stream' in node['classes']
 
 
-def _rewritten(env, text):
+def rewritten(env, text):
     """Nodes for an output with check lines in it; None where there are none."""
     made, found = [], False
     for line in text.splitlines():
@@ -60,7 +60,7 @@ def _item(env, check):
     if check.at:
         children += [nodes.Text(' at '), nodes.literal('', check.at, classes=['counterexample'])]
     item = nodes.list_item('', paragraph(*children), classes=[f'check-{check.kind}'])
-    if check.kind != 'corrected':  # the second line of an erratum stands below its first
+    if check.kind != 'corrected' and env.docname.startswith('notebooks/'):  # the second line of an erratum needs none
         item['ids'] = [check_anchor(check.id)]
     return item
 

@@ -117,7 +117,7 @@ class Book:
     def _checks_of(self, section):
         refuted = {}
         for number, cell in enumerate(self.cells(section), 1):
-            for text in _printed(cell):
+            for text in printed_lines(cell):
                 try:
                     line = read_line(text)
                 except ValueError as error:
@@ -154,7 +154,7 @@ class Book:
         self.problems.append((f'{self.name(section)}:cell {cell}', message))
 
 
-def _printed(cell):
+def printed_lines(cell):
     """The lines that a cell wrote."""
     for output in cell.get('outputs', ()):
         if output.get('output_type') == 'stream' and output.get('name') == 'stdout':

@@ -1,4 +1,5 @@
 """Pieces of the recorded notebooks on other pages: a check with its result, a figure, cards of sections."""
+import ast
 import base64
 import hashlib
 import os
@@ -8,9 +9,13 @@ from pathlib import Path
 from docutils import nodes
 from docutils.parsers.rst import directives
 from docutils.statemachine import StringList
+from nbutils import ledger
 from sphinx.util.docutils import SphinxDirective
 
-from .build import book, page_of, title_of
+from . import check_lines
+from .build import book, title_of
+from .evidence import printed_lines
+from .ledger_pages import displayed
 
 _QUESTION = re.compile(r'\*\*Question\.?\*\*\s*(.+?)(?=\s*(?:\*\*You need|\n\s*\n|\n\s*[-*] |\Z))', re.S)
 
@@ -31,21 +36,37 @@ class Excerpt(SphinxDirective):
         return self.error(f'{book(self.env).notebook(self.arguments[0])} has no {what}')
 
 
+class CheckLines(SphinxDirective):
+    """The lines that the check of one claim has printed: {check-lines} ID."""
+    required_arguments = 1
+
+    def run(self):
+        check = book(self.env).checks.get(self.arguments[0])
+        if check is None:
+            raise self.error(f'no notebook shows a check of {self.arguments[0]}')
+        return check_lines.rewritten(self.env, lines_about(check.id, book(self.env).cells(check.section)[check.cell - 1]))
+
+
 class CheckExcerpt(Excerpt):
-    """The cell that checks one claim, and the lines that it printed: {check-excerpt} SECTION with :claim: ID."""
+    """One claim as printed, the code that checks it, what that printed, the claim as it should read.
+
+    {check-excerpt} SECTION with :claim: ID.
+    """
     option_spec = {'claim': directives.unchanged_required}
 
     def run(self):
-        claim = self.options['claim']
-        check = book(self.env).checks.get(claim)
+        check = book(self.env).checks.get(self.options['claim'])
         cells = self.cells()
         if check is None or check.section != self.arguments[0]:
-            raise self.missing(f'check of {claim}')
-        source = ''.join(cells[check.cell - 1]['source'])
-        printed = ''.join(''.join(out.get('text', '')) for out in cells[check.cell - 1]['outputs'])
+            raise self.missing(f'check of {self.options["claim"]}')
+        cell = cells[check.cell - 1]
+        code = statements_about(check.id, ''.join(cell['source']))
         made = nodes.container(classes=['excerpt'])
-        made += nodes.literal_block(source, source, language='python')
-        made += nodes.literal_block(printed, printed, language='none', classes=['output', 'stream'])
+        made += displayed(ledger.claim(check.id).notes)
+        made += nodes.literal_block(code, code, language='python')
+        made += check_lines.rewritten(self.env, lines_about(check.id, cell))
+        if correct := ledger.claim(check.id).correct:
+            made += displayed(correct)
         return [made]
 
 
@@ -83,12 +104,15 @@ class FigureExcerpt(Excerpt):
 
 
 class SectionCards(SphinxDirective):
-    """A card for every section of the table of contents, with the question that it answers."""
+    """A card with its question for every section, or, with the page of a chapter as argument, for those of the chapter."""
+    optional_arguments = 1
 
     def run(self):
-        the_book = book(self.env)
-        cards = [self.card(page) for pages in the_book.chapters.values() for page in pages]
-        lines = ['::::{grid} 1 2 2 3', ':gutter: 3', ':class-container: section-cards', '', *cards, '::::']
+        chapters = book(self.env).chapters
+        if self.arguments and self.arguments[0] not in chapters:
+            raise self.error(f'{self.arguments[0]} is no chapter of _toc.yml')
+        pages = chapters[self.arguments[0]] if self.arguments else sum(chapters.values(), [])
+        lines = ['::::{grid} 1 2 2 2', ':gutter: 3', ':class-container: section-cards', '', *map(self.card, pages), '::::']
         made = nodes.container()
         self.state.nested_parse(StringList('\n'.join(lines).splitlines(), source=self.env.docname), 0, made)
         return made.children
@@ -106,3 +130,14 @@ def question(cells):
     opening = ''.join(cells[0]['source']) if cells else ''
     found = _QUESTION.search(opening)
     return ' '.join(found.group(1).split()) if found else ''
+
+
+def statements_about(claim_id, code):
+    """The top-level statements of a cell in which a claim is named."""
+    parts = (ast.get_source_segment(code, statement) for statement in ast.parse(code).body)
+    return '\n'.join(part for part in parts if f"'{claim_id}'" in part)
+
+
+def lines_about(claim_id, cell):
+    """What a cell has printed about one claim."""
+    return '\n'.join(line for line in printed_lines(cell) if f' {claim_id} ' in line)

@@ -48,9 +48,9 @@ def inline(latex):
     return made
 
 
-def is_pure(latex):
-    """Whether the formula is one piece of mathematics, fit to be displayed on a line of its own."""
-    return [kind for kind, _ in pieces(latex)] == ['math']
+def has_words(latex):
+    """Whether words stand beside the mathematics, so that it reads as a sentence rather than as a formula."""
+    return any(kind == 'text' for kind, _ in pieces(latex))
 
 
 def _words(text):

@@ -47,6 +47,17 @@ class LedgerNumber(SphinxRole):
         }
 
 
+class ClaimSummary(SphinxDirective):
+    """How far the book is, in four numbers."""
+
+    def run(self):
+        items = nodes.bullet_list(classes=['claim-summary'])
+        for state, number in count(book(self.env)).items():
+            words = 'statements' if state == 'total' else STATES[state].lower()
+            items += nodes.list_item('', paragraph(nodes.strong('', f'{number:,}'), f' {words}'), classes=[state.replace(' ', '-')])
+        return [items]
+
+
 class ClaimCounts(SphinxDirective):
     """How far the book is: one row for each chapter of the ledger, and the total."""
 
@@ -132,35 +143,39 @@ class Errata(SphinxDirective):
         return [make(claim) for claim in chosen] or [paragraph('None so far.')]
 
     def lesson(self, claim):
-        """Printed, why it fails, the counterexample as executed, the correction."""
+        """Printed, the counterexample as executed, why it fails, the correction."""
         check = book(self.env).checks[claim.id]
         made = nodes.container(classes=['lesson'], ids=[f'erratum-{claim.id}'])
-        made += paragraph(nodes.strong('', 'The notes print'), ' ', self.source(claim))
+        made += paragraph(nodes.strong('', topic(claim)), ': the notes print')
         made += displayed(claim.notes)
-        if check.at:
-            made += paragraph('That fails at ', counterexample(check.at), '.')
-        if claim.why:
-            made += paragraph(sentence(claim.why))
-        made += paragraph(nodes.strong('', 'It should read'))
+        why = [' ', sentence(claim.why)] if claim.why else []
+        made += paragraph('That fails at ', counterexample(check.at), '.', *why) if check.at else paragraph('That fails.', *why)
+        made += paragraph('It should read')
         made += displayed(claim.correct)
-        said = f'{tried(check)} in {title_of(self.env, page_of(check.section))}'
-        made += paragraph(link(self.env, page_of(check.section), said, check_anchor(claim.id)), classes=['lesson-link'])
+        made += self.source(check, f'the correction {tried(check)}')
         return made
 
     def note(self, claim):
         """What was made of a garbled or an unclear statement, in few lines."""
-        check = book(self.env).checks[claim.id]
-        made = nodes.container(classes=['lesson', 'lesson-short'], ids=[f'erratum-{claim.id}'])
+        made = nodes.container(classes=['lesson'], ids=[f'erratum-{claim.id}'])
+        made += paragraph(nodes.strong('', topic(claim)))
         made += displayed(claim.correct or claim.notes)
         if claim.why:
             made += paragraph(sentence(claim.why))
-        title = title_of(self.env, page_of(check.section))
-        made += paragraph(link(self.env, page_of(check.section), f'Checked in {title}', check_anchor(claim.id)), classes=['lesson-link'])
+        check = book(self.env).checks[claim.id]
+        made += self.source(check, tried(check))
         return made
 
-    def source(self, claim):
-        heading = next(h for h in ledger.headings(claim.id.split('.')[0]) if h['id'] == claim.heading)
-        return nodes.emphasis('', f'({heading["heading"].split(" > ")[-1]})')
+    def source(self, check, said):
+        title = title_of(self.env, page_of(check.section))
+        run = link(self.env, page_of(check.section), f'{title}: {said}', check_anchor(check.id))
+        return paragraph(run, classes=['lesson-link'])
+
+
+def topic(claim):
+    """What the claim is about: the heading of the notes under which it stands, without its number."""
+    heading = next(h for h in ledger.headings(claim.id.split('.')[0]) if h['id'] == claim.heading)
+    return heading['heading'].split(' > ')[-1].lstrip('0123456789. ')
 
 
 def statement(claim):
@@ -183,9 +198,9 @@ def counterexample(text):
 
 def displayed(latex):
     """A formula on its own line; one with words in it as a paragraph that may break."""
-    if formula.is_pure(latex):
-        return nodes.math_block(latex, latex, nowrap=False, number=None, label=None)
-    return paragraph(*formula.inline(latex), classes=['displayed'])
+    if formula.has_words(latex):
+        return paragraph(*formula.inline(latex), classes=['displayed'])
+    return nodes.math_block(latex, latex, nowrap=False, number=None, label=None)
 
 
 def sentence(text):

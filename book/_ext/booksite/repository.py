@@ -3,6 +3,9 @@ import os
 import re
 import subprocess
 
+from docutils import nodes
+from sphinx.util.docutils import SphinxRole
+
 _ADDRESS = re.compile(
     r'(?:git@|ssh://git@|https?://(?:[^@/]*@)?)(?P<host>github\.com|gitlab\.com)[:/]'
     r'(?P<owner>[^/]+)/(?P<name>[^/]+?)(?:\.git)?/?$',
@@ -41,3 +44,15 @@ def configure(app, config):
     options = config.html_theme_options
     options['repository_url'] = address(options.get('repository_url', ''), remote(app.confdir))
     options['repository_branch'] = os.environ.get('BOOK_BRANCH') or options.get('repository_branch', 'main')
+
+
+class RepositoryFile(SphinxRole):
+    """A file of the project, linked to where this build's repository shows it: {repository}`CONTRIBUTING.md`."""
+
+    def run(self):
+        options = self.config.html_theme_options
+        if not os.path.exists(os.path.join(self.env.srcdir, self.text)):
+            message = self.inliner.reporter.error(f'{self.text} is not in the repository', line=self.lineno)
+            return [], [message]
+        uri = f'{options["repository_url"]}/blob/{options["repository_branch"]}/{self.text}'
+        return [nodes.reference('', self.text, refuri=uri)], []

@@ -1,0 +1,672 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Cross-entropy
+#
+# - **Question.** What should a forecast lose that gave the true answer a probability of 0.7, and what does that loss teach a classifier?
+# - **You need** [Maximum likelihood](../probability/maximum_likelihood.ipynb), [Gradient descent](../optimization/gradient_descent.ipynb), and softmax, which turns scores into probabilities.
+# - **You build** the loss, a form of it that no score can break, its gradient, and a classifier that reads handwritten digits.
+# - **Time** 9 s.
+
+# %% tags=["remove-cell"]
+try:
+    import nbutils  # noqa: F401
+except ImportError:  # on a hosted notebook: install it and leave its torch alone
+    import subprocess
+    import sys
+
+    address = 'https://github.com/deep-learning-verified/book/archive/refs/heads/main.zip'
+    subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
+
+# %%
+import heapq
+from dataclasses import dataclass
+
+import matplotlib.pyplot as plt
+import mpmath
+import numpy as np
+import torch
+import torch.nn.functional as F
+from scipy.optimize import minimize_scalar
+from scipy.stats import entropy as scipy_entropy
+from scipy.stats import gmean
+from sklearn.linear_model import LogisticRegression
+
+from nbutils.cases import integers, seeds, vectors
+from nbutils.checks import close, grade, holds
+from nbutils.data import digits
+from nbutils.device import best
+from nbutils.figures import GREY, label_lines, panels, show_image
+
+plt.style.use('nbutils.book')
+torch.set_default_dtype(torch.float64)
+
+# %% [markdown]
+# ## The probability of what happened
+#
+# Two forecasters name a probability of rain each morning. Who is better? Wait for the evening, look up the probability that
+# each had given to *what then happened*, and do this for many days. A classifier is judged in the same way. For example $i$ it announces a
+# vector $\hat{\mathbf{y}}^{(i)}$ of probabilities for $q$ labels, and the world answers with one label. If the examples
+# are independent given their inputs, the probability that the model gave to all answers together is the product:
+#
+# ```{math}
+# :label: dl.loglik.product
+# P(\mathbf{Y} \mid \mathbf{X}) = \prod_{i=1}^{n} P\big(\mathbf{y}^{(i)} \mid \mathbf{x}^{(i)}\big)
+# ```
+#
+# Independence is essential. The check draws 20,000 pairs of labels and compares the frequency of each of the nine
+# outcomes with the product, within five standard errors. In the control the second label is a copy of the first, as happens when a data set
+# contains the same photograph twice.
+
+# %%
+def worst_outcome(seed, copied=False):  # in standard errors
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet([4, 4, 4])
+    a, b = rng.choice(3, p=p, size=(2, 20_000))
+    counts = np.bincount(3 * a + (a if copied else b), minlength=9)
+    joint = np.outer(p, p).ravel()
+    errors = np.sqrt(a.size * joint * (1 - joint))
+    return abs((counts - a.size * joint) / errors).max()
+
+holds(
+    'dl.loglik.product',
+    lambda seed: worst_outcome(seed) < 5,
+    control=lambda seed: worst_outcome(seed, copied=True) < 5,
+    seed=seeds(), tries=40,
+)
+
+# %% [markdown]
+# A product of many probabilities is unusable on a computer: 1797 factors of one half are already below the smallest positive
+# float. Its logarithm is a harmless sum. So instead of making the likelihood large we make its negative logarithm small, which asks
+# for the same parameters since the logarithm increases.
+
+# %%
+likelihood = torch.full((1797,), 0.5).prod()
+log_likelihood = torch.full((1797,), 0.5).log().sum()
+assert likelihood == 0
+print('product of 1797 factors 1/2 comes out as zero:', bool(likelihood == 0))
+print(f'sum of their logarithms: {log_likelihood:.1f}')
+
+# %% [markdown]
+# Every example contributes $-\log$ of the probability of its own label. Write the label as a *one-hot* vector $\mathbf{y}$, which has a 1 at the
+# true label and zeros elsewhere; then this is a sum over labels in which one term survives:
+#
+# ```{math}
+# :label: dl.loglik.cross-entropy
+# l(\mathbf{y}, \hat{\mathbf{y}}) = - \sum_{j=1}^{q} y_j \log \hat{y}_j
+# ```
+#
+# This is the *cross-entropy*. It is never negative, and zero only if the true label got probability one. A probability of zero for what happened costs infinity; a term with $y_j = 0$ counts as zero
+# even where $\hat{y}_j = 0$, by the convention $0 \log 0 = 0$ that `xlogy` obeys. The formula makes sense for any distribution $\mathbf{y}$, a
+# *soft* label, too. The control swaps the two arguments: they play different roles.
+
+# %%
+def cross_entropy(y_hat, y):  # (..., q), (..., q) -> (...)
+    return -torch.xlogy(y, y_hat).sum(-1)
+
+def agrees(loss, o, z, label):
+    o, soft = torch.tensor(o), torch.softmax(torch.tensor(z), 0)
+    y_hat, hard = torch.softmax(o, 0), F.one_hot(torch.tensor(label), 4)
+    return (close(loss(y_hat, soft), F.cross_entropy(o, soft))
+            and close(loss(y_hat, hard), -y_hat[label].log()))
+
+holds(
+    'dl.loglik.cross-entropy',
+    lambda o, z, label: agrees(cross_entropy, o, z, label),
+    control=lambda o, z, label: agrees(lambda a, b: cross_entropy(b, a), o, z, label),
+    o=vectors(4, -5, 5), z=vectors(4, -5, 5), label=integers(0, 3),
+)
+
+# %% [markdown]
+# Summed over the examples it is the negative logarithm of {eq}`dl.loglik.product`, and PyTorch's `nll_loss`:
+
+# %%
+generator = torch.Generator().manual_seed(0)
+y_hat = torch.softmax(torch.randn(6, 3, generator=generator), -1)  # (n, q)
+labels = torch.tensor([0, 2, 1, 1, 0, 2])
+total = cross_entropy(y_hat, F.one_hot(labels, 3)).sum()
+assert close(total, -y_hat[range(6), labels].prod().log())
+assert close(total, F.nll_loss(y_hat.log(), labels, reduction='sum'))
+
+# %% mystnb={"image": {"alt": "The curve of minus log p for p between 0 and 1: it falls from infinity at zero to zero at one, steeply at first."}} tags=["hide-input"]
+fig, ax = plt.subplots(figsize=(6, 2.6))
+p = np.linspace(0.002, 1, 500)
+ax.plot(p, -np.log(p))
+for q in (0.01, 0.1, 0.7):
+    ax.plot(q, -np.log(q), 'C1o')
+    ax.annotate(f'p = {q}: loss {-np.log(q):.2f}', (q, -np.log(q)), xytext=(8, 2),
+                textcoords='offset points')
+ax.set(xlabel='probability p given to the true label', ylabel='loss −log p');
+
+# %% [markdown]
+# ```{exercise} ★ Lost among how many?
+# :label: cross_entropy-perplexity
+# The *perplexity* of a model is $e^{\bar l}$ with $\bar l$ the mean loss over the examples: the number of equally likely labels among which one would be as lost.
+# Write `perplexity(y_hat, labels)` for probabilities of shape `(n, q)` and integer labels of shape `(n,)`.
+# ```
+
+# %%
+def perplexity(y_hat, labels):
+    raise NotImplementedError('your turn')
+
+# %%
+def by_geometric_mean(y_hat, labels):
+    return 1 / gmean(y_hat[range(len(labels)), labels].numpy())
+
+perplexity_cases = [
+    (torch.full((5, 8), 1 / 8), torch.arange(5)),
+    (torch.tensor([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]]), torch.tensor([0, 0, 1])),
+]
+grade(perplexity, by_geometric_mean, perplexity_cases)
+
+# %% [markdown]
+# ```{solution-start} cross_entropy-perplexity
+# :class: dropdown
+# ```
+# Pick the probabilities, average their negative logarithms, exponentiate: the reciprocal of the *geometric* mean. The logarithm of the
+# average probability is something else, and forgives a single bad miss.
+
+# %% jupyter={"source_hidden": true}
+def perplexity_solution(y_hat, labels):
+    return (-y_hat[torch.arange(len(labels)), labels].log()).mean().exp()
+
+def log_of_the_mean(y_hat, labels):
+    return 1 / y_hat[torch.arange(len(labels)), labels].mean()
+
+assert grade(perplexity_solution, by_geometric_mean, perplexity_cases)
+assert not grade(log_of_the_mean, by_geometric_mean, perplexity_cases)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## Surprise, measured in bits
+#
+# Why the logarithm? Call $s(p)$ the *surprise* at an event of probability $p$. Two independent events have probability
+# $p\,q$, and their surprises should add: $s(pq) = s(p) + s(q)$. With $p = e^{-t}$ this says that $t \mapsto s(e^{-t})$ turns sums into sums; the only decreasing
+# functions $s$ that do so are $s(p) = -c \log p$ with $c > 0$. The constant is the unit: $c = 1$ gives *nats*, $c = 1/\log 2$ *bits*, one for each fair coin toss.
+#
+# If events really follow the distribution $\mathbf{y}$, the mean surprise of someone who believes $\hat{\mathbf{y}}$ is $l(\mathbf{y}, \hat{\mathbf{y}})$.
+# Who believes the truth is surprised by $H(\mathbf{y}) = -\sum_j y_j \log y_j$ on average, the *entropy*. Nobody can be surprised less:
+#
+# ````{prf:theorem} Gibbs' inequality
+# :label: thm-gibbs
+# For distributions $\mathbf{y}$ and $\hat{\mathbf{y}}$ on $q$ labels, $l(\mathbf{y}, \hat{\mathbf{y}}) \ge H(\mathbf{y})$, with equality only for $\hat{\mathbf{y}} = \mathbf{y}$.
+# ````
+#
+# ````{prf:proof}
+# Use $\log t \le t - 1$, with equality only at $t = 1$. If $\hat{y}_j = 0 < y_j$ for some $j$, the left side is infinite. Otherwise, with sums over the labels with $y_j > 0$,
+#
+# $$
+# H(\mathbf{y}) - l(\mathbf{y}, \hat{\mathbf{y}}) = \sum_j y_j \log \frac{\hat{y}_j}{y_j}
+# \le \sum_j y_j \Big( \frac{\hat{y}_j}{y_j} - 1 \Big) = \sum_j \hat{y}_j - 1 \le 0 .
+# $$
+#
+# Equality in the first place needs $\hat{y}_j = y_j$ wherever $y_j > 0$; then these $\hat{y}_j$ already sum to one, and the others are zero as well.
+# ````
+#
+# The excess $l(\mathbf{y}, \hat{\mathbf{y}}) - H(\mathbf{y})$ is the *Kullback-Leibler divergence* from belief to truth. The theorem says that the loss rewards honesty: a forecaster who
+# believes 0.7 does best to say 0.7. Not every score has this virtue. The plain "one minus the probability of what happened" looks fair and drives the forecaster to bluff.
+
+# %%
+said = np.linspace(0.01, 0.99, 99)  # probability announced, for truth 0.7
+belief = np.array([0.7, 0.3])
+hats = np.stack([said, 1 - said], axis=-1)  # (99, 2)
+scores = {
+    'one minus p': (1 - hats) @ belief,
+    'cross-entropy': -np.log(hats) @ belief,
+}
+best_said = {name: said[score.argmin()] for name, score in scores.items()}
+assert close(best_said['cross-entropy'], 0.7)
+assert close(best_said['one minus p'], 0.99)
+excess = scores['cross-entropy'] - scipy_entropy(belief)
+assert close(excess, [scipy_entropy(belief, y_hat) for y_hat in hats])
+
+# %% mystnb={"image": {"alt": "Expected score against the announced probability when the truth is 0.7. Cross-entropy is a valley with its bottom at 0.7 on the level of the entropy; one minus p falls straight towards announcing 1."}} tags=["hide-input"]
+fig, ax = plt.subplots(figsize=(6, 2.9))
+for name, score in scores.items():
+    line, = ax.plot(said, score, label=name)
+    ax.plot(best_said[name], score.min(), 'o', color=line.get_color())
+ax.axhline(scipy_entropy(belief), color=GREY, lw=0.9, ls=':')
+ax.text(0.01, scipy_entropy(belief) - 0.03, 'entropy', va='top')
+ax.set(xlabel='announced probability', ylabel='expected score', ylim=(0, 2))
+label_lines(ax);
+
+# %% [markdown]
+# Surprise in bits is also file size. A code that spends $L_j$ bits on symbol $j$ acts as if it believed $\hat{y}_j = 2^{-L_j}$, so its mean length
+# $\sum_j y_j L_j$ *is* a cross-entropy. Huffman's classical code {cite}`cover2006elements` joins the two rarest symbols again and again into a tree; each join
+# costs all symbols below it one bit. Every split of the tree halves the belief, so the $2^{-L_j}$ sum to one, and by {prf:ref}`thm-gibbs` no such code beats the entropy. We build one
+# for the 17 grey levels of 1347 digit images and send 450 others with it.
+
+# %%
+def code_lengths(y):  # Huffman: (q,) probabilities -> (q,) bits
+    lengths = np.zeros(len(y), int)
+    heap = [(p, [j]) for j, p in enumerate(y)]
+    heapq.heapify(heap)
+    while len(heap) > 1:
+        (p, below), (r, others) = heapq.heappop(heap), heapq.heappop(heap)
+        lengths[below + others] += 1
+        heapq.heappush(heap, (p + r, below + others))
+    return lengths
+
+levels = (digits().x * 16).astype(int)  # (1797, 64), 0 to 16
+share = lambda v: np.bincount(v.ravel(), minlength=17) / v.size
+known, sent = share(levels[:1347]), share(levels[1347:])
+L = code_lengths(known)
+assert (2.0 ** -L).sum() == 1
+
+# %%
+bits = {
+    'all levels equally likely': np.log2(17),
+    'Huffman code': sent @ L,
+    'shares in the known images': -sent @ np.log2(known),
+    'entropy of what was sent': scipy_entropy(sent, base=2),
+}
+for name, length in bits.items():
+    print(f'{length:.2f} bits a pixel: {name}')
+assert list(bits.values()) == sorted(bits.values(), reverse=True)
+
+# %% [markdown]
+# ## Log-sum-exp
+#
+# A linear classifier computes scores $\mathbf{o}$, the *logits*, and makes probabilities from them by softmax. Put softmax into the loss:
+#
+# ```{math}
+# :label: dl.softmax-ce.substituted
+# l = - \sum_{j=1}^{q} y_j \log \frac{\exp(o_j)}{\sum_{k=1}^{q} \exp(o_k)}
+# ```
+#
+# The logarithm of a quotient is a difference, and $\log \exp(o_j) = o_j$:
+#
+# ```{math}
+# :label: dl.softmax-ce.expanded
+# l = \sum_{j=1}^{q} y_j \log \sum_{k=1}^{q} \exp(o_k) - \sum_{j=1}^{q} y_j o_j
+# ```
+#
+# The inner sum does not depend on $j$, so it comes out of the sum over $j$, multiplied by $\sum_j y_j$. Here, and only here, we use that $\mathbf{y}$ sums to one:
+#
+# ```{math}
+# :label: dl.softmax-ce.logsumexp
+# l = \log \sum_{k=1}^{q} \exp(o_k) - \sum_{j=1}^{q} y_j o_j
+# ```
+#
+# The first line is checked against PyTorch, the others against the line before. The second step holds for every $\mathbf{y}$, the third fails in its control, where $\mathbf{y}$ is not normalized.
+
+# %% tags=["hide-input"]
+def substituted(o, y):
+    return -(y * np.log(np.exp(o) / np.exp(o).sum())).sum()
+
+def expanded(o, y, sign=-1):
+    return (y * np.log(np.exp(o).sum())).sum() + sign * (y * o).sum()
+
+def short(o, y):
+    return np.log(np.exp(o).sum()) - y @ o
+
+def torch_value(o, y):
+    return F.cross_entropy(torch.tensor(o), torch.tensor(y))
+
+cases = dict(o=vectors(3), y=vectors(3, 0, 1).filter(np.any))
+holds('dl.softmax-ce.substituted',
+      lambda o, y: close(substituted(o, y), torch_value(o, y)),
+      control=lambda o, y: close(-substituted(o, y), torch_value(o, y)), **cases)
+holds('dl.softmax-ce.expanded',
+      lambda o, y: close(expanded(o, y), substituted(o, y)),
+      control=lambda o, y: close(expanded(o, y, sign=1), substituted(o, y)), **cases)
+holds('dl.softmax-ce.logsumexp',
+      lambda o, y: close(short(o, y / y.sum()), expanded(o, y / y.sum())),
+      control=lambda o, y: close(short(o, y), expanded(o, y)), **cases)
+
+# %% [markdown]
+# The function $\operatorname{LSE}(\mathbf{o}) = \log \sum_k \exp(o_k)$ is a smooth maximum. With $m = \max_k o_k$, the sum contains $e^m$ and has $q$ terms of at most $e^m$, so
+#
+# $$
+# m \le \operatorname{LSE}(\mathbf{o}) \le m + \log q .
+# $$
+#
+# The loss $\operatorname{LSE}(\mathbf{o}) - o_{\text{true}}$ is therefore, up to $\log q$, the distance by which the true label's score trails the best one.
+
+# %%
+def logsumexp(o):  # (..., q) -> (...)
+    m = o.max(-1, keepdim=True).values
+    m = torch.where(m.isfinite(), m, 0)
+    return m.squeeze(-1) + (o - m).exp().sum(-1).log()
+
+o = 5 * torch.randn(1000, 10, generator=torch.Generator().manual_seed(1))
+largest = o.max(-1).values
+assert (largest <= logsumexp(o)).all()
+assert (logsumexp(o) <= largest + np.log(10)).all()
+grid = torch.linspace(-4, 4, 161)
+smooth = logsumexp(torch.stack([grid, 0 * grid], -1))
+
+# %% mystnb={"image": {"alt": "The log-sum-exp of x and 0 as a smooth curve above the bent line max(x, 0), farthest from it at the bend, by log 2."}} tags=["hide-input"]
+fig, ax = plt.subplots(figsize=(6, 2.5))
+ax.plot(grid, grid.clamp(min=0), label='max(x, 0)')
+ax.plot(grid, smooth, label='LSE(x, 0)')
+ax.annotate('log 2', (0, 0.35), (-1.2, 1.2), arrowprops=dict(arrowstyle='->', color=GREY))
+ax.set(xlabel='x')
+ax.legend();
+
+# %% [markdown]
+# The code above does not compute the sum as it is written. In float64 $\exp(710)$ is infinite, and logits of this size do occur. The remedy is an identity. Since $\exp(o_k) = e^{m} \exp(o_k - m)$,
+#
+# $$
+# \operatorname{LSE}(\mathbf{o}) = m + \log \sum_k \exp(o_k - m) .
+# $$
+#
+# Now the largest exponent is exactly zero. Nothing overflows; the sum lies between 1 and $q$, so its logarithm is tame; terms that underflow are far too small to change
+# a sum of at least 1. (Where the maximum itself is infinite, $m = 0$ keeps $\infty - \infty$ away.) For the loss, subtract $m$ from *all* logits before anything else:
+
+# %%
+def log_softmax(o):  # (..., q) -> (..., q)
+    z = o - o.max(-1, keepdim=True).values
+    return z - z.exp().sum(-1, keepdim=True).log()
+
+def softmax_cross_entropy(o, y):  # (..., q), (..., q) -> (...)
+    return -torch.where(y > 0, y * log_softmax(o), 0).sum(-1)
+
+# %% [markdown]
+# Extreme logits, with 60-digit arithmetic as the oracle. The last row shows why $m$ is subtracted first: near $10^{15}$ neighbouring floats lie $1/8$ apart, and $\operatorname{LSE}(\mathbf{o}) - o_{\text{true}}$ can come out only as a multiple
+# of that, whereas $o_k - m$ is exact here. A logit of $-\infty$ is legal: it forbids a label.
+
+# %%
+def naive(o, y):
+    return o.exp().sum(-1).log() - (y * o).sum(-1)
+
+def exact(o, label):
+    with mpmath.workdps(60):
+        total = mpmath.fsum(mpmath.exp(v) for v in o)
+        return float(mpmath.log(total) - o[label])
+
+inf = float('inf')
+extremes = [((1000, 0, 0), 1), ((-1000, -1000, -1001), 2), ((-inf, 3, 1), 2),
+            ((1e300, 0, -1e300), 1), ((1e15, 1e15 + 0.5), 0)]
+for logits, label in extremes:
+    o = torch.tensor(logits, dtype=torch.float64)
+    y = F.one_hot(torch.tensor(label), len(o)).double()
+    late, first = logsumexp(o) - o[label], softmax_cross_entropy(o, y)
+    print(f'{logits}, true {label}: naive {naive(o, y):.4g}, '
+          f'm late {late:.4g}, m first {first:.4g}')
+    assert close(first, exact(logits, label), rtol=1e-12, atol=0)
+
+# %% [markdown]
+# ```{exercise} ★★ The last digits of a small loss
+# :label: cross_entropy-small
+# For $\mathbf{o} = (0, -40)$ and the first label the loss is about $4 \cdot 10^{-18}$, yet `softmax_cross_entropy` and PyTorch
+# return 0: $1 + e^{-40}$ rounds to 1. Write `small_loss(o, label)` for a vector `o`, which keeps all digits and is safe for any finite logits. Hint: derive
+# $l = \log\big(1 + e^{t}\big)$ with $t = \operatorname{LSE}_{k \ne \text{true}}(o_k) - o_{\text{true}}$, and look up `torch.logaddexp`.
+# ```
+
+# %%
+def small_loss(o, label):
+    raise NotImplementedError('your turn')
+
+# %%
+def loss_by_many_digits(o, label):
+    with mpmath.workdps(60):
+        total = mpmath.fsum(mpmath.exp(v) for v in o.tolist())
+        return float(mpmath.log(total) - o[label].item())
+
+small_cases = [(torch.tensor(o, dtype=torch.float64), label) for o, label in (
+    ((0, -40), 0), ((0, -40), 1), ((900, 850, 840), 0), ((-2000, 2000, 5), 2))]
+grade(small_loss, loss_by_many_digits, small_cases, atol=0, rtol=1e-12)
+
+# %% [markdown]
+# ```{solution-start} cross_entropy-small
+# :class: dropdown
+# ```
+# Divide the sum inside the logarithm by $e^{o_{\text{true}}}$: the true term becomes 1, the others add up to $e^t$. `logaddexp(0, t)` is $\log(e^0 + e^t)$, computed by `log1p`,
+# which knows $\log(1 + x)$ for $x$ far below the spacing of floats near 1.
+
+# %% jupyter={"source_hidden": true}
+def small_loss_solution(o, label):
+    others = torch.cat([o[:label], o[label + 1:]])
+    t = torch.logsumexp(others, 0) - o[label]
+    return torch.logaddexp(torch.zeros(()), t)
+
+def library_loss(o, label):
+    return F.cross_entropy(o, torch.tensor(label))
+
+digit_by_digit = dict(atol=0, rtol=1e-12)
+assert grade(small_loss_solution, loss_by_many_digits, small_cases, **digit_by_digit)
+assert not grade(library_loss, loss_by_many_digits, small_cases, **digit_by_digit)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## Guess minus truth
+#
+# Differentiate {eq}`dl.softmax-ce.logsumexp`. By the chain rule $\partial \operatorname{LSE} / \partial o_j = \exp(o_j) / \sum_k \exp(o_k)$, which is softmax again; the second sum leaves $y_j$:
+#
+# ```{math}
+# :label: dl.softmax-ce.gradient
+# \partial_{o_j} l = \operatorname{softmax}(\mathbf{o})_j - y_j
+# ```
+#
+# Guess minus truth, exactly as for [linear regression](../regression/linear_regression.ipynb) with squared loss. Each label is pushed up or down by the
+# probability that it has too little or too much, and since both vectors sum to one the pushes cancel. The formula is tried against automatic differentiation and central differences; the
+# control has the sign of a careless author.
+
+# %%
+def guess_minus_truth(o, y):
+    return torch.softmax(o, -1) - y
+
+def is_gradient(formula, o, z):
+    o, y = torch.tensor(o), torch.softmax(torch.tensor(z), 0)
+    loss = lambda o: F.cross_entropy(o, y)
+    h = 1e-5 * torch.eye(len(o))
+    central = torch.stack([loss(o + e) - loss(o - e) for e in h]) / 2e-5
+    g = formula(o, y)
+    return (close(g, torch.func.grad(loss)(o)) and close(g, central, atol=1e-6)
+            and close(g.sum(), 0))
+
+holds(
+    'dl.softmax-ce.gradient',
+    lambda o, z: is_gradient(guess_minus_truth, o, z),
+    control=lambda o, z: is_gradient(lambda o, y: -guess_minus_truth(o, y), o, z),
+    o=vectors(4), z=vectors(4, -5, 5), tries=60,
+)
+
+# %% [markdown]
+# The gradient never fades while the guess is wrong: a confident error is pulled back with force close to one. Squared error on the *probabilities*, which looks as natural, has the extra
+# factor $\hat{y} (1 - \hat{y})$ from the derivative of softmax, and a confident error hardly feels it.
+
+# %%
+o = torch.tensor([2.0, 1.0, -1.0, 0.5])
+y = torch.tensor([0.0, 0.0, 1.0, 0.0])
+pushes = guess_minus_truth(o, y)
+margin = torch.linspace(-8, 8, 161)  # true logit minus the other one
+trust = torch.sigmoid(margin)  # softmax for two labels
+pull = {'cross-entropy': 1 - trust, 'squared error': 2 * trust * (1 - trust) ** 2}
+for name, loss in {'cross-entropy': lambda t: -F.logsigmoid(t),
+                   'squared error': lambda t: (1 - t.sigmoid()) ** 2}.items():
+    slope = torch.func.vmap(torch.func.grad(loss))(margin)
+    assert close(-slope, pull[name])
+assert pull['cross-entropy'][0] > 0.999 and pull['squared error'][0] < 0.001
+
+# %% mystnb={"image": {"alt": "Left: the gradient for four labels as bars, negative for the true label, positive for the others. Right: the pull on the true logit against its margin; that of cross-entropy is near one for confident errors, that of squared error falls to zero on both sides."}} tags=["hide-input"]
+fig, (left, right) = panels(2, height=2.8)
+left.bar(range(4), pushes, color=['C1' if v > 0 else 'C0' for v in pushes])
+left.axhline(0, color=GREY, lw=0.8)
+left.set(xticks=range(4), xticklabels=['label 0', '1', '2 (true)', '3'],
+         title='Gradient: guess minus truth')
+for name, force in pull.items():
+    right.plot(margin, force, label=name)
+right.set(xlabel='true logit minus the other', title='Pull on the true logit')
+right.legend();
+
+# %% [markdown]
+# One derivative more gives the Hessian $\operatorname{diag}(\mathbf{s}) - \mathbf{s} \mathbf{s}^\top$ with $\mathbf{s} = \operatorname{softmax}(\mathbf{o})$, and with it a reason to trust gradient descent here:
+#
+# ````{prf:theorem} Cross-entropy is convex in the logits
+# :label: thm-cross-entropy-convex
+# For every $\mathbf{v} \in \mathbb{R}^q$, $\; 0 \le \mathbf{v}^\top \big(\operatorname{diag}(\mathbf{s}) - \mathbf{s} \mathbf{s}^\top\big) \mathbf{v} \le \tfrac12 \|\mathbf{v}\|^2$.
+# ````
+#
+# ````{prf:proof}
+# The middle is $\sum_j s_j v_j^2 - \big(\sum_j s_j v_j\big)^2$: the *variance* of $v_J$ when the label $J$ is drawn from $\mathbf{s}$. A variance is not negative. It is the mean squared distance to the mean, which no other point beats, so measure from the midpoint of the
+# largest entry $v_a$ and the smallest $v_b$: no entry is farther from it than $(v_a - v_b)/2$. Hence the variance is at most $(v_a - v_b)^2 / 4 \le (v_a^2 + v_b^2) / 2 \le \|\mathbf{v}\|^2 / 2$.
+# ````
+#
+# Logits are linear in the weights of a linear classifier, so its loss is convex in the weights, too: descent cannot end in a bad valley.
+
+# %%
+s = torch.softmax(o, 0)
+hessian = torch.diag(s) - torch.outer(s, s)
+assert close(torch.func.hessian(lambda o: F.cross_entropy(o, y))(o), hessian)
+curvatures = torch.linalg.eigvalsh(hessian)
+print(f'largest curvature {curvatures[-1]:.2f}, at most 1/2')
+assert curvatures.min() > -1e-12 and curvatures.max() <= 0.5
+
+# %% [markdown]
+# ```{exercise} ★★ Never quite sure
+# :label: cross_entropy-smoothing
+# *Label smoothing* trains on $(1 - \varepsilon)\, \mathbf{y} + \varepsilon / q$ instead of the one-hot $\mathbf{y}$. By {eq}`dl.softmax-ce.gradient` the best logits are then finite. Write
+# `smoothed_gap(eps, q)`: by how much the true logit exceeds the others, which are equal, at the minimum of the loss.
+# ```
+
+# %%
+def smoothed_gap(eps, q):
+    raise NotImplementedError('your turn')
+
+# %%
+def gap_by_search(eps, q):
+    def loss(gap):
+        o = torch.zeros(q)
+        o[0] = gap
+        return F.cross_entropy(o, torch.tensor(0), label_smoothing=eps).item()
+    return minimize_scalar(loss, (0, 5)).x
+
+smoothing_cases = [(0.1, 10), (0.1, 2), (0.3, 4)]
+grade(smoothed_gap, gap_by_search, smoothing_cases, atol=1e-5)
+
+# %% [markdown]
+# ```{solution-start} cross_entropy-smoothing
+# :class: dropdown
+# ```
+# The gradient vanishes where softmax equals the smoothed label: $1 - \varepsilon + \varepsilon / q$ for the true one, $\varepsilon / q$ for the others. Ratios of softmax values are exponentials of logit
+# differences, so the gap is the logarithm of the ratio. The true label gets its share of $\varepsilon$, too.
+
+# %% jupyter={"source_hidden": true}
+def smoothed_gap_solution(eps, q):
+    return np.log((1 - eps + eps / q) / (eps / q))
+
+def shared_among_the_others(eps, q):
+    return np.log((1 - eps) / (eps / (q - 1)))
+
+assert grade(smoothed_gap_solution, gap_by_search, smoothing_cases, atol=1e-5)
+assert not grade(shared_among_the_others, gap_by_search, smoothing_cases, atol=1e-5)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## Softmax regression reads digits
+#
+# This section continues [Log-sum-exp](#log-sum-exp). The data are 1797 handwritten digits of $8 \times 8$ pixels, the model is linear: logits $\mathbf{O} = \mathbf{X} \mathbf{W}$, with a column of ones in $\mathbf{X}$ for the biases. Each example passes
+# its guess minus truth on to the weights through its own pixels, so the mean loss has the gradient $\tfrac1n \mathbf{X}^\top (\mathbf{S} - \mathbf{Y})$, row by row softmax minus label. We add a small penalty
+# $\tfrac{\lambda}{2} \|\mathbf{W}\|^2$ (biases excepted), which gives the objective a single best set of pixel weights. Ten random splits hold out 450 digits each; they are trained side by side as the first axis of each array. The mean picture
+# that is subtracted comes from the training part alone.
+#
+# Everything random is drawn on the CPU and then moved to the accelerator, if there is one, so that the lines below read the same everywhere.
+
+# %%
+@dataclass(frozen=True)
+class Training:
+    splits: int = 10
+    held_out: int = 450  # digits
+    epochs: int = 50
+    batch: int = 128  # digits a step
+    step: float = 2.0  # learning rate in the first epoch
+    decay: float = 0.05  # its relative fall an epoch
+    penalty: float = 1e-3  # lambda
+
+def load(config, device):
+    generator = torch.Generator().manual_seed(0)
+    orders = [torch.randperm(1797, generator=generator) for _ in range(config.splits)]
+    test, train = torch.stack(orders).split([config.held_out, 1797 - config.held_out], 1)
+    x, labels, _ = digits()
+    x, Y = torch.tensor(x), F.one_hot(torch.tensor(labels), 10).double()
+    centred = [x[part] - x[train].mean(1, keepdim=True) for part in (train, test)]
+    X = [torch.cat([c, torch.ones_like(c[..., :1])], -1) for c in centred]
+    return [t.to(device) for t in (X[0], Y[train], X[1], Y[test])]
+
+# %%
+def objective(W, X, Y, config):  # (R, d, q), (R, n, d), (R, n, q) -> (R,)
+    fit = softmax_cross_entropy(X @ W, Y).mean(-1)
+    return fit + config.penalty / 2 * (W[:, :-1] ** 2).sum((-2, -1))
+
+def gradient(W, X, Y, config):
+    S = log_softmax(X @ W).exp()  # (R, n, q)
+    penalized = torch.cat([W[:, :-1], torch.zeros_like(W[:, -1:])], 1)
+    return X.mT @ (S - Y) / X.shape[1] + config.penalty * penalized
+
+def train(X, Y, config):  # -> weights after each epoch (epochs + 1, R, d, q)
+    generator = torch.Generator().manual_seed(1)
+    (R, n, d), q = X.shape, Y.shape[-1]
+    split = torch.arange(R, device=X.device)[:, None]
+    W = torch.zeros(R, d, q, device=X.device)
+    history = [W]
+    for epoch in range(config.epochs):
+        orders = [torch.randperm(n, generator=generator) for _ in range(R)]
+        eta = config.step / (1 + config.decay * epoch)
+        for i in torch.stack(orders).to(X.device).split(config.batch, 1):
+            W = W - eta * gradient(W, X[split, i], Y[split, i], config)
+        history.append(W)
+    return torch.stack(history)
+
+# %%
+config = Training()
+X, Y, X_test, Y_test = load(config, best())
+W0 = torch.randn(10, 65, 10, generator=torch.Generator().manual_seed(2))
+W0 = W0.to(X.device).requires_grad_()
+slope, = torch.autograd.grad(objective(W0, X, Y, config).sum(), W0)
+assert close(gradient(W0, X, Y, config).detach(), slope)
+
+history = train(X, Y, config)  # (epochs + 1, R, d, q)
+values = torch.stack([objective(W, X, Y, config) for W in history]).cpu()
+accuracy = lambda O, Y: (O.argmax(-1) == Y.argmax(-1)).double().mean(-1).cpu()
+learned = torch.stack([accuracy(X_test @ W, Y_test) for W in history])
+assert close(values[0], torch.full((10,), np.log(10)))
+
+# %% [markdown]
+# At the start all weights are zero, every guess is $1/10$, and the objective is $\log 10$, as it must be. Three references stand beside the result: the most frequent label of the training part; the nearest of the ten mean pictures; and
+# scikit-learn's `LogisticRegression`, which finds the exact minimum of the same objective by a second-order method.
+
+# %%
+def exact_minimum(X, Y, config):  # one split -> (d, q)
+    model = LogisticRegression(
+        C=1 / (len(X) * config.penalty), tol=1e-8, max_iter=1000)
+    model.fit(X[:, :-1].cpu(), Y.argmax(-1).cpu())
+    W = np.vstack([model.coef_.T, model.intercept_])
+    return torch.tensor(W, device=X.device)
+
+exactly = torch.stack([exact_minimum(*part, config) for part in zip(X, Y, strict=True)])
+floor = objective(exactly, X, Y, config).cpu()
+means = Y.mT @ X / Y.sum(1)[..., None]  # (R, q, d)
+frequent = Y.mean(1, keepdim=True).expand_as(Y_test)
+results = {
+    'most frequent label': accuracy(frequent, Y_test),
+    'nearest mean picture': accuracy(-torch.cdist(X_test, means), Y_test),
+    'softmax regression': learned[-1],
+    'scikit-learn': accuracy(X_test @ exactly, Y_test),
+}
+
+# %%
+for name, shares in results.items():
+    print(f'{name:20} {shares.mean():.3f} ± {shares.std():.3f} of held-out digits')
+gap = values[-1] / floor - 1
+print('objective above its minimum, in each split, by less than 1 %:',
+      bool((gap > 0).all() and (gap < 0.01).all()))
+better = results['softmax regression'] > results['nearest mean picture']
+print('better than the nearest mean in all splits:', bool(better.all()))
+assert (gap < 0.01).all() and better.all()
