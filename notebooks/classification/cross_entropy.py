@@ -9,10 +9,13 @@
 # %% [markdown]
 # # Cross-entropy
 #
-# - **Question.** What should a forecast lose that gave the true answer a probability of 0.7, and what does that loss teach a classifier?
-# - **You need** [Maximum likelihood](../probability/maximum_likelihood.ipynb), [Gradient descent](../optimization/gradient_descent.ipynb), and softmax, which turns scores into probabilities.
-# - **You build** the loss, a form of it that no score can break, its gradient, and a classifier that reads handwritten digits.
-# - **Time** 9 s.
+# - **Question.** What should a forecast lose that gave the true answer a probability of 0.7, and what does that loss
+#   teach a classifier?
+# - **You need** [Maximum likelihood](../probability/maximum_likelihood.ipynb),
+#   [Gradient descent](../optimization/gradient_descent.ipynb), and softmax, which turns scores into probabilities.
+# - **You build** the loss, a form of it that no score can break, its gradient, and a classifier that reads handwritten
+#   digits.
+# - **Time** 8 s.
 
 # %% tags=["remove-cell"]
 try:
@@ -50,10 +53,11 @@ torch.set_default_dtype(torch.float64)
 # %% [markdown]
 # ## The probability of what happened
 #
-# Two forecasters name a probability of rain each morning. Who is better? Wait for the evening, look up the probability that
-# each had given to *what then happened*, and do this for many days. A classifier is judged in the same way. For example $i$ it announces a
-# vector $\hat{\mathbf{y}}^{(i)}$ of probabilities for $q$ labels, and the world answers with one label. If the examples
-# are independent given their inputs, the probability that the model gave to all answers together is the product:
+# Two forecasters name a probability of rain each morning. Who is better? Wait for the evening, look up the probability
+# that each had given to *what then happened*, and do this for many days. A classifier is judged in the same way. For
+# example $i$ it announces a vector $\hat{\mathbf{y}}^{(i)}$ of probabilities for $q$ labels, and the world answers with
+# one label. If the examples are independent given their inputs, the probability that the model gave to all answers
+# together is the product:
 #
 # ```{math}
 # :label: dl.loglik.product
@@ -61,8 +65,8 @@ torch.set_default_dtype(torch.float64)
 # ```
 #
 # Independence is essential. The check draws 20,000 pairs of labels and compares the frequency of each of the nine
-# outcomes with the product, within five standard errors. In the control the second label is a copy of the first, as happens when a data set
-# contains the same photograph twice.
+# outcomes with the product, within five standard errors. In the control the second label is a copy of the first, as
+# happens when a data set contains the same photograph twice.
 
 # %%
 def worst_outcome(seed, copied=False):  # in standard errors
@@ -82,9 +86,9 @@ holds(
 )
 
 # %% [markdown]
-# A product of many probabilities is unusable on a computer: 1797 factors of one half are already below the smallest positive
-# float. Its logarithm is a harmless sum. So instead of making the likelihood large we make its negative logarithm small, which asks
-# for the same parameters since the logarithm increases.
+# A product of many probabilities is unusable on a computer: 1797 factors of one half are already below the smallest
+# positive float. Its logarithm is a harmless sum. So instead of making the likelihood large we make its negative
+# logarithm small, which asks for the same parameters since the logarithm increases.
 
 # %%
 likelihood = torch.full((1797,), 0.5).prod()
@@ -94,21 +98,26 @@ print('product of 1797 factors 1/2 comes out as zero:', bool(likelihood == 0))
 print(f'sum of their logarithms: {log_likelihood:.1f}')
 
 # %% [markdown]
-# Every example contributes $-\log$ of the probability of its own label. Write the label as a *one-hot* vector $\mathbf{y}$, which has a 1 at the
-# true label and zeros elsewhere; then this is a sum over labels in which one term survives:
+# Every example contributes $-\log$ of the probability of its own label. Write the label as a *one-hot* vector
+# $\mathbf{y}$, which has a 1 at the true label and zeros elsewhere; then this is a sum over labels in which one term
+# survives:
 #
 # ```{math}
 # :label: dl.loglik.cross-entropy
 # l(\mathbf{y}, \hat{\mathbf{y}}) = - \sum_{j=1}^{q} y_j \log \hat{y}_j
 # ```
 #
-# This is the *cross-entropy*. It is never negative, and zero only if the true label got probability one. A probability of zero for what happened costs infinity; a term with $y_j = 0$ counts as zero
-# even where $\hat{y}_j = 0$, by the convention $0 \log 0 = 0$ that `xlogy` obeys. The formula makes sense for any distribution $\mathbf{y}$, a
-# *soft* label, too. The control swaps the two arguments: they play different roles.
+# This is the *cross-entropy*. It is never negative, and zero only if the true label got probability one. A probability
+# of zero for what happened costs infinity; a term with $y_j = 0$ counts as zero even where $\hat{y}_j = 0$, by the
+# convention $0 \log 0 = 0$ that `xlogy` obeys. The formula makes sense for any distribution $\mathbf{y}$, a *soft*
+# label, too. The control swaps the two arguments: they play different roles.
 
 # %%
 def cross_entropy(y_hat, y):  # (..., q), (..., q) -> (...)
     return -torch.xlogy(y, y_hat).sum(-1)
+
+def swapped(y_hat, y):
+    return cross_entropy(y, y_hat)
 
 def agrees(loss, o, z, label):
     o, soft = torch.tensor(o), torch.softmax(torch.tensor(z), 0)
@@ -119,7 +128,7 @@ def agrees(loss, o, z, label):
 holds(
     'dl.loglik.cross-entropy',
     lambda o, z, label: agrees(cross_entropy, o, z, label),
-    control=lambda o, z, label: agrees(lambda a, b: cross_entropy(b, a), o, z, label),
+    control=lambda o, z, label: agrees(swapped, o, z, label),
     o=vectors(4, -5, 5), z=vectors(4, -5, 5), label=integers(0, 3),
 )
 
@@ -140,15 +149,16 @@ p = np.linspace(0.002, 1, 500)
 ax.plot(p, -np.log(p))
 for q in (0.01, 0.1, 0.7):
     ax.plot(q, -np.log(q), 'C1o')
-    ax.annotate(f'p = {q}: loss {-np.log(q):.2f}', (q, -np.log(q)), xytext=(8, 2),
-                textcoords='offset points')
+    ax.annotate(f'p = {q}: loss {-np.log(q):.2f}', (q, -np.log(q)),
+                xytext=(8, 2), textcoords='offset points')
 ax.set(xlabel='probability p given to the true label', ylabel='loss −log p');
 
 # %% [markdown]
 # ```{exercise} ★ Lost among how many?
 # :label: cross_entropy-perplexity
-# The *perplexity* of a model is $e^{\bar l}$ with $\bar l$ the mean loss over the examples: the number of equally likely labels among which one would be as lost.
-# Write `perplexity(y_hat, labels)` for probabilities of shape `(n, q)` and integer labels of shape `(n,)`.
+# The *perplexity* of a model is $e^{\bar l}$ with $\bar l$ the mean loss over the examples: the number of equally
+# likely labels among which one would be as lost. Write `perplexity(y_hat, labels)` for probabilities of shape `(n, q)`
+# and integer labels of shape `(n,)`.
 # ```
 
 # %%
@@ -161,7 +171,7 @@ def by_geometric_mean(y_hat, labels):
 
 perplexity_cases = [
     (torch.full((5, 8), 1 / 8), torch.arange(5)),
-    (torch.tensor([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]]), torch.tensor([0, 0, 1])),
+    (torch.tensor([[0.9, 0.1], [0.2, 0.8]]), torch.tensor([0, 0])),
 ]
 grade(perplexity, by_geometric_mean, perplexity_cases)
 
@@ -169,8 +179,8 @@ grade(perplexity, by_geometric_mean, perplexity_cases)
 # ```{solution-start} cross_entropy-perplexity
 # :class: dropdown
 # ```
-# Pick the probabilities, average their negative logarithms, exponentiate: the reciprocal of the *geometric* mean. The logarithm of the
-# average probability is something else, and forgives a single bad miss.
+# Pick the probabilities, average their negative logarithms, exponentiate: the reciprocal of the *geometric* mean. The
+# logarithm of the average probability is something else, and forgives a single bad miss.
 
 # %% jupyter={"source_hidden": true}
 def perplexity_solution(y_hat, labels):
@@ -190,30 +200,37 @@ assert not grade(log_of_the_mean, by_geometric_mean, perplexity_cases)
 # ## Surprise, measured in bits
 #
 # Why the logarithm? Call $s(p)$ the *surprise* at an event of probability $p$. Two independent events have probability
-# $p\,q$, and their surprises should add: $s(pq) = s(p) + s(q)$. With $p = e^{-t}$ this says that $t \mapsto s(e^{-t})$ turns sums into sums; the only decreasing
-# functions $s$ that do so are $s(p) = -c \log p$ with $c > 0$. The constant is the unit: $c = 1$ gives *nats*, $c = 1/\log 2$ *bits*, one for each fair coin toss.
+# $p\,q$, and their surprises should add: $s(pq) = s(p) + s(q)$. With $p = e^{-t}$ this says that $t \mapsto s(e^{-t})$
+# turns sums into sums; the only decreasing functions $s$ that do so are $s(p) = -c \log p$ with $c > 0$. The constant
+# is the unit: $c = 1$ gives *nats*, $c = 1/\log 2$ *bits*, one for each fair coin toss.
 #
-# If events really follow the distribution $\mathbf{y}$, the mean surprise of someone who believes $\hat{\mathbf{y}}$ is $l(\mathbf{y}, \hat{\mathbf{y}})$.
-# Who believes the truth is surprised by $H(\mathbf{y}) = -\sum_j y_j \log y_j$ on average, the *entropy*. Nobody can be surprised less:
+# If events really follow the distribution $\mathbf{y}$, the mean surprise of someone who believes $\hat{\mathbf{y}}$ is
+# $l(\mathbf{y}, \hat{\mathbf{y}})$. Who believes the truth is surprised by $H(\mathbf{y}) = -\sum_j y_j \log y_j$ on
+# average, the *entropy*. Nobody can be surprised less:
 #
 # ````{prf:theorem} Gibbs' inequality
 # :label: thm-gibbs
-# For distributions $\mathbf{y}$ and $\hat{\mathbf{y}}$ on $q$ labels, $l(\mathbf{y}, \hat{\mathbf{y}}) \ge H(\mathbf{y})$, with equality only for $\hat{\mathbf{y}} = \mathbf{y}$.
+# For distributions $\mathbf{y}$ and $\hat{\mathbf{y}}$ on $q$ labels,
+# $l(\mathbf{y}, \hat{\mathbf{y}}) \ge H(\mathbf{y})$, with equality only for $\hat{\mathbf{y}} = \mathbf{y}$.
 # ````
 #
 # ````{prf:proof}
-# Use $\log t \le t - 1$, with equality only at $t = 1$. If $\hat{y}_j = 0 < y_j$ for some $j$, the left side is infinite. Otherwise, with sums over the labels with $y_j > 0$,
+# Use $\log t \le t - 1$, with equality only at $t = 1$. If $\hat{y}_j = 0 < y_j$ for some $j$, the left side is
+# infinite. Otherwise, with sums over the labels with $y_j > 0$,
 #
 # $$
 # H(\mathbf{y}) - l(\mathbf{y}, \hat{\mathbf{y}}) = \sum_j y_j \log \frac{\hat{y}_j}{y_j}
 # \le \sum_j y_j \Big( \frac{\hat{y}_j}{y_j} - 1 \Big) = \sum_j \hat{y}_j - 1 \le 0 .
 # $$
 #
-# Equality in the first place needs $\hat{y}_j = y_j$ wherever $y_j > 0$; then these $\hat{y}_j$ already sum to one, and the others are zero as well.
+# Equality in the first place needs $\hat{y}_j = y_j$ wherever $y_j > 0$; then these $\hat{y}_j$ already sum to one, and
+# the others are zero as well.
 # ````
 #
-# The excess $l(\mathbf{y}, \hat{\mathbf{y}}) - H(\mathbf{y})$ is the *Kullback-Leibler divergence* from belief to truth. The theorem says that the loss rewards honesty: a forecaster who
-# believes 0.7 does best to say 0.7. Not every score has this virtue. The plain "one minus the probability of what happened" looks fair and drives the forecaster to bluff.
+# The excess $D(\mathbf{y} \,\|\, \hat{\mathbf{y}}) = l(\mathbf{y}, \hat{\mathbf{y}}) - H(\mathbf{y})$, the price of a
+# wrong belief, is the *Kullback-Leibler divergence*. The theorem says that the loss rewards honesty: a forecaster who
+# believes 0.7 does best to say 0.7. Not every score has this virtue. The plain "one minus the probability of what
+# happened" looks fair and drives the forecaster to bluff.
 
 # %%
 said = np.linspace(0.01, 0.99, 99)  # probability announced, for truth 0.7
@@ -237,13 +254,14 @@ for name, score in scores.items():
 ax.axhline(scipy_entropy(belief), color=GREY, lw=0.9, ls=':')
 ax.text(0.01, scipy_entropy(belief) - 0.03, 'entropy', va='top')
 ax.set(xlabel='announced probability', ylabel='expected score', ylim=(0, 2))
-label_lines(ax);
+label_lines(ax, dx=8);
 
 # %% [markdown]
-# Surprise in bits is also file size. A code that spends $L_j$ bits on symbol $j$ acts as if it believed $\hat{y}_j = 2^{-L_j}$, so its mean length
-# $\sum_j y_j L_j$ *is* a cross-entropy. Huffman's classical code {cite}`cover2006elements` joins the two rarest symbols again and again into a tree; each join
-# costs all symbols below it one bit. Every split of the tree halves the belief, so the $2^{-L_j}$ sum to one, and by {prf:ref}`thm-gibbs` no such code beats the entropy. We build one
-# for the 17 grey levels of 1347 digit images and send 450 others with it.
+# Surprise in bits is also file size. A code that spends $L_j$ bits on symbol $j$ acts as if it believed
+# $\hat{y}_j = 2^{-L_j}$, so its mean length $\sum_j y_j L_j$ *is* a cross-entropy. Huffman's classical code
+# {cite}`cover2006elements` joins the two rarest symbols again and again into a tree; each join costs all symbols below
+# it one bit. Every split of the tree halves the belief, so the $2^{-L_j}$ sum to one, and by {prf:ref}`thm-gibbs` no
+# such code beats the entropy. We build one for the 17 grey levels of 1347 digit images and send 450 others with it.
 
 # %%
 def code_lengths(y):  # Huffman: (q,) probabilities -> (q,) bits
@@ -276,7 +294,8 @@ assert list(bits.values()) == sorted(bits.values(), reverse=True)
 # %% [markdown]
 # ## Log-sum-exp
 #
-# A linear classifier computes scores $\mathbf{o}$, the *logits*, and makes probabilities from them by softmax. Put softmax into the loss:
+# A linear classifier computes scores $\mathbf{o}$, the *logits*, and makes probabilities from them by softmax. Put
+# softmax into the loss:
 #
 # ```{math}
 # :label: dl.softmax-ce.substituted
@@ -290,16 +309,18 @@ assert list(bits.values()) == sorted(bits.values(), reverse=True)
 # l = \sum_{j=1}^{q} y_j \log \sum_{k=1}^{q} \exp(o_k) - \sum_{j=1}^{q} y_j o_j
 # ```
 #
-# The inner sum does not depend on $j$, so it comes out of the sum over $j$, multiplied by $\sum_j y_j$. Here, and only here, we use that $\mathbf{y}$ sums to one:
+# The inner sum does not depend on $j$, so it comes out of the sum over $j$, multiplied by $\sum_j y_j$. Here, and only
+# here, we use that $\mathbf{y}$ sums to one:
 #
 # ```{math}
 # :label: dl.softmax-ce.logsumexp
 # l = \log \sum_{k=1}^{q} \exp(o_k) - \sum_{j=1}^{q} y_j o_j
 # ```
 #
-# The first line is checked against PyTorch, the others against the line before. The second step holds for every $\mathbf{y}$, the third fails in its control, where $\mathbf{y}$ is not normalized.
+# The first line is checked against PyTorch, the others against the line before. The second step holds for every
+# $\mathbf{y}$, the third fails in its control, where $\mathbf{y}$ is not normalized.
 
-# %% tags=["hide-input"]
+# %%
 def substituted(o, y):
     return -(y * np.log(np.exp(o) / np.exp(o).sum())).sum()
 
@@ -312,27 +333,41 @@ def short(o, y):
 def torch_value(o, y):
     return F.cross_entropy(torch.tensor(o), torch.tensor(y))
 
+# %% tags=["hide-input"]
 cases = dict(o=vectors(3), y=vectors(3, 0, 1).filter(np.any))
-holds('dl.softmax-ce.substituted',
-      lambda o, y: close(substituted(o, y), torch_value(o, y)),
-      control=lambda o, y: close(-substituted(o, y), torch_value(o, y)), **cases)
-holds('dl.softmax-ce.expanded',
-      lambda o, y: close(expanded(o, y), substituted(o, y)),
-      control=lambda o, y: close(expanded(o, y, sign=1), substituted(o, y)), **cases)
-holds('dl.softmax-ce.logsumexp',
-      lambda o, y: close(short(o, y / y.sum()), expanded(o, y / y.sum())),
-      control=lambda o, y: close(short(o, y), expanded(o, y)), **cases)
+holds(
+    'dl.softmax-ce.substituted',
+    lambda o, y: close(substituted(o, y), torch_value(o, y)),
+    control=lambda o, y: close(-substituted(o, y), torch_value(o, y)),
+    **cases,
+)
+holds(
+    'dl.softmax-ce.expanded',
+    lambda o, y: close(expanded(o, y), substituted(o, y)),
+    control=lambda o, y: close(expanded(o, y, sign=1), substituted(o, y)),
+    **cases,
+)
+holds(
+    'dl.softmax-ce.logsumexp',
+    lambda o, y: close(short(o, y / y.sum()), expanded(o, y / y.sum())),
+    control=lambda o, y: close(short(o, y), expanded(o, y)),
+    **cases,
+)
 
 # %% [markdown]
-# The function $\operatorname{LSE}(\mathbf{o}) = \log \sum_k \exp(o_k)$ is a smooth maximum. With $m = \max_k o_k$, the sum contains $e^m$ and has $q$ terms of at most $e^m$, so
+# The function $\operatorname{LSE}(\mathbf{o}) = \log \sum_k \exp(o_k)$ is a smooth maximum. With $m = \max_k o_k$, the
+# sum contains $e^m$ and has $q$ terms of at most $e^m$, so
 #
 # $$
 # m \le \operatorname{LSE}(\mathbf{o}) \le m + \log q .
 # $$
 #
-# The loss $\operatorname{LSE}(\mathbf{o}) - o_{\text{true}}$ is therefore, up to $\log q$, the distance by which the true label's score trails the best one.
+# The loss $\operatorname{LSE}(\mathbf{o}) - o_{\text{true}}$ is therefore, up to $\log q$, the distance by which the
+# true label's score trails the best one.
 
 # %%
+inf = float('inf')
+
 def logsumexp(o):  # (..., q) -> (...)
     m = o.max(-1, keepdim=True).values
     m = torch.where(m.isfinite(), m, 0)
@@ -342,6 +377,9 @@ o = 5 * torch.randn(1000, 10, generator=torch.Generator().manual_seed(1))
 largest = o.max(-1).values
 assert (largest <= logsumexp(o)).all()
 assert (logsumexp(o) <= largest + np.log(10)).all()
+for top in (inf, -inf):  # infinite logits
+    o = torch.tensor([top, -inf])
+    assert close(logsumexp(o), torch.logsumexp(o, -1))
 grid = torch.linspace(-4, 4, 161)
 smooth = logsumexp(torch.stack([grid, 0 * grid], -1))
 
@@ -349,19 +387,21 @@ smooth = logsumexp(torch.stack([grid, 0 * grid], -1))
 fig, ax = plt.subplots(figsize=(6, 2.5))
 ax.plot(grid, grid.clamp(min=0), label='max(x, 0)')
 ax.plot(grid, smooth, label='LSE(x, 0)')
-ax.annotate('log 2', (0, 0.35), (-1.2, 1.2), arrowprops=dict(arrowstyle='->', color=GREY))
+ax.plot([0, 0], [0, np.log(2)], color=GREY, lw=1)
+ax.text(-0.1, 0.85, 'log 2', ha='right')
 ax.set(xlabel='x')
 ax.legend();
 
 # %% [markdown]
-# The code above does not compute the sum as it is written. In float64 $\exp(710)$ is infinite, and logits of this size do occur. The remedy is an identity. Since $\exp(o_k) = e^{m} \exp(o_k - m)$,
+# The code above does not compute the sum as it is written. In float64 $\exp(710)$ is infinite already, and nothing keeps a logit below 710. The remedy is an identity. Since $\exp(o_k) = e^{m} \exp(o_k - m)$,
 #
 # $$
 # \operatorname{LSE}(\mathbf{o}) = m + \log \sum_k \exp(o_k - m) .
 # $$
 #
-# Now the largest exponent is exactly zero. Nothing overflows; the sum lies between 1 and $q$, so its logarithm is tame; terms that underflow are far too small to change
-# a sum of at least 1. (Where the maximum itself is infinite, $m = 0$ keeps $\infty - \infty$ away.) For the loss, subtract $m$ from *all* logits before anything else:
+# Now the largest exponent is exactly zero. Nothing overflows; the sum lies between 1 and $q$, so its logarithm is tame;
+# terms that underflow are far too small to change a sum of at least 1. (Where the maximum itself is infinite, $m = 0$
+# keeps $\infty - \infty$ away.) For the loss, subtract $m$ from *all* logits before anything else:
 
 # %%
 def log_softmax(o):  # (..., q) -> (..., q)
@@ -372,8 +412,10 @@ def softmax_cross_entropy(o, y):  # (..., q), (..., q) -> (...)
     return -torch.where(y > 0, y * log_softmax(o), 0).sum(-1)
 
 # %% [markdown]
-# Extreme logits, with 60-digit arithmetic as the oracle. The last row shows why $m$ is subtracted first: near $10^{15}$ neighbouring floats lie $1/8$ apart, and $\operatorname{LSE}(\mathbf{o}) - o_{\text{true}}$ can come out only as a multiple
-# of that, whereas $o_k - m$ is exact here. A logit of $-\infty$ is legal: it forbids a label.
+# Extreme logits, with 60-digit arithmetic as the oracle. The last row shows why $m$ is subtracted first: near $10^{15}$
+# neighbouring floats lie $1/8$ apart, and $\operatorname{LSE}(\mathbf{o}) - o_{\text{true}}$ can come out only as a
+# multiple of that, whereas $o_k - m$ is exact here. A logit of $-\infty$ is legal: it forbids a label. (One of
+# $+\infty$ is not.)
 
 # %%
 def naive(o, y):
@@ -384,23 +426,28 @@ def exact(o, label):
         total = mpmath.fsum(mpmath.exp(v) for v in o)
         return float(mpmath.log(total) - o[label])
 
-inf = float('inf')
-extremes = [((1000, 0, 0), 1), ((-1000, -1000, -1001), 2), ((-inf, 3, 1), 2),
-            ((1e300, 0, -1e300), 1), ((1e15, 1e15 + 0.5), 0)]
-for logits, label in extremes:
+extremes = {
+    'large': ((1000, 0, 0), 1),
+    'very negative': ((-1000, -1000, -1001), 2),
+    'one forbidden': ((-inf, 3, 1), 2),
+    'huge': ((1e300, 0, -1e300), 1),
+    'huge and close': ((1e15, 1e15 + 0.5), 0),
+}
+for name, (logits, label) in extremes.items():
     o = torch.tensor(logits, dtype=torch.float64)
     y = F.one_hot(torch.tensor(label), len(o)).double()
     late, first = logsumexp(o) - o[label], softmax_cross_entropy(o, y)
-    print(f'{logits}, true {label}: naive {naive(o, y):.4g}, '
-          f'm late {late:.4g}, m first {first:.4g}')
+    print(f'{name:14} naive {naive(o, y):6.4g}, m late {late:6.4g}, '
+          f'm first {first:6.4g}')
     assert close(first, exact(logits, label), rtol=1e-12, atol=0)
 
 # %% [markdown]
 # ```{exercise} ★★ The last digits of a small loss
 # :label: cross_entropy-small
-# For $\mathbf{o} = (0, -40)$ and the first label the loss is about $4 \cdot 10^{-18}$, yet `softmax_cross_entropy` and PyTorch
-# return 0: $1 + e^{-40}$ rounds to 1. Write `small_loss(o, label)` for a vector `o`, which keeps all digits and is safe for any finite logits. Hint: derive
-# $l = \log\big(1 + e^{t}\big)$ with $t = \operatorname{LSE}_{k \ne \text{true}}(o_k) - o_{\text{true}}$, and look up `torch.logaddexp`.
+# For $\mathbf{o} = (0, -40)$ and the first label the loss is about $4 \cdot 10^{-18}$, yet `softmax_cross_entropy` and
+# PyTorch return 0: $1 + e^{-40}$ rounds to 1. Write `small_loss(o, label)` for a vector `o`, which keeps all digits and
+# is safe for any finite logits. Hint: derive $l = \log\big(1 + e^{t}\big)$ with
+# $t = \operatorname{LSE}_{k \ne \text{true}}(o_k) - o_{\text{true}}$, and look up `torch.logaddexp`.
 # ```
 
 # %%
@@ -421,8 +468,9 @@ grade(small_loss, loss_by_many_digits, small_cases, atol=0, rtol=1e-12)
 # ```{solution-start} cross_entropy-small
 # :class: dropdown
 # ```
-# Divide the sum inside the logarithm by $e^{o_{\text{true}}}$: the true term becomes 1, the others add up to $e^t$. `logaddexp(0, t)` is $\log(e^0 + e^t)$, computed by `log1p`,
-# which knows $\log(1 + x)$ for $x$ far below the spacing of floats near 1.
+# Divide the sum inside the logarithm by $e^{o_{\text{true}}}$: the true term becomes 1, the others add up to $e^t$.
+# `logaddexp(0, t)` is $\log(e^0 + e^t)$, computed by `log1p`, which knows $\log(1 + x)$ for $x$ far below the spacing
+# of floats near 1.
 
 # %% jupyter={"source_hidden": true}
 def small_loss_solution(o, label):
@@ -433,9 +481,9 @@ def small_loss_solution(o, label):
 def library_loss(o, label):
     return F.cross_entropy(o, torch.tensor(label))
 
-digit_by_digit = dict(atol=0, rtol=1e-12)
-assert grade(small_loss_solution, loss_by_many_digits, small_cases, **digit_by_digit)
-assert not grade(library_loss, loss_by_many_digits, small_cases, **digit_by_digit)
+strict = dict(atol=0, rtol=1e-12)
+assert grade(small_loss_solution, loss_by_many_digits, small_cases, **strict)
+assert not grade(library_loss, loss_by_many_digits, small_cases, **strict)
 
 # %% [markdown]
 # ```{solution-end}
@@ -444,20 +492,26 @@ assert not grade(library_loss, loss_by_many_digits, small_cases, **digit_by_digi
 # %% [markdown]
 # ## Guess minus truth
 #
-# Differentiate {eq}`dl.softmax-ce.logsumexp`. By the chain rule $\partial \operatorname{LSE} / \partial o_j = \exp(o_j) / \sum_k \exp(o_k)$, which is softmax again; the second sum leaves $y_j$:
+# Differentiate {eq}`dl.softmax-ce.logsumexp`. By the chain rule
+# $\partial \operatorname{LSE} / \partial o_j = \exp(o_j) / \sum_k \exp(o_k)$, which is softmax again; the second sum
+# leaves $y_j$:
 #
 # ```{math}
 # :label: dl.softmax-ce.gradient
 # \partial_{o_j} l = \operatorname{softmax}(\mathbf{o})_j - y_j
 # ```
 #
-# Guess minus truth, exactly as for [linear regression](../regression/linear_regression.ipynb) with squared loss. Each label is pushed up or down by the
-# probability that it has too little or too much, and since both vectors sum to one the pushes cancel. The formula is tried against automatic differentiation and central differences; the
-# control has the sign of a careless author.
+# Guess minus truth, exactly as for [linear regression](../regression/linear_regression.ipynb) with squared loss. Each
+# label is pushed up or down by the probability that it has too little or too much, and since both vectors sum to one
+# the pushes cancel. The formula is tried against automatic differentiation and central differences; the control has the
+# sign of a careless author.
 
 # %%
 def guess_minus_truth(o, y):
     return torch.softmax(o, -1) - y
+
+def truth_minus_guess(o, y):
+    return y - torch.softmax(o, -1)
 
 def is_gradient(formula, o, z):
     o, y = torch.tensor(o), torch.softmax(torch.tensor(z), 0)
@@ -471,13 +525,14 @@ def is_gradient(formula, o, z):
 holds(
     'dl.softmax-ce.gradient',
     lambda o, z: is_gradient(guess_minus_truth, o, z),
-    control=lambda o, z: is_gradient(lambda o, y: -guess_minus_truth(o, y), o, z),
+    control=lambda o, z: is_gradient(truth_minus_guess, o, z),
     o=vectors(4), z=vectors(4, -5, 5), tries=60,
 )
 
 # %% [markdown]
-# The gradient never fades while the guess is wrong: a confident error is pulled back with force close to one. Squared error on the *probabilities*, which looks as natural, has the extra
-# factor $\hat{y} (1 - \hat{y})$ from the derivative of softmax, and a confident error hardly feels it.
+# The gradient never fades while the guess is wrong: a confident error is pulled back with force close to one. Squared
+# error on the *probabilities*, which looks as natural, has the extra factor $\hat{y} (1 - \hat{y})$ from the derivative
+# of softmax, and a confident error hardly feels it.
 
 # %%
 o = torch.tensor([2.0, 1.0, -1.0, 0.5])
@@ -485,7 +540,8 @@ y = torch.tensor([0.0, 0.0, 1.0, 0.0])
 pushes = guess_minus_truth(o, y)
 margin = torch.linspace(-8, 8, 161)  # true logit minus the other one
 trust = torch.sigmoid(margin)  # softmax for two labels
-pull = {'cross-entropy': 1 - trust, 'squared error': 2 * trust * (1 - trust) ** 2}
+pull = {'cross-entropy': 1 - trust,
+        'squared error': 2 * trust * (1 - trust) ** 2}
 for name, loss in {'cross-entropy': lambda t: -F.logsigmoid(t),
                    'squared error': lambda t: (1 - t.sigmoid()) ** 2}.items():
     slope = torch.func.vmap(torch.func.grad(loss))(margin)
@@ -504,19 +560,25 @@ right.set(xlabel='true logit minus the other', title='Pull on the true logit')
 right.legend();
 
 # %% [markdown]
-# One derivative more gives the Hessian $\operatorname{diag}(\mathbf{s}) - \mathbf{s} \mathbf{s}^\top$ with $\mathbf{s} = \operatorname{softmax}(\mathbf{o})$, and with it a reason to trust gradient descent here:
+# One derivative more gives the Hessian $\operatorname{diag}(\mathbf{s}) - \mathbf{s} \mathbf{s}^\top$ with
+# $\mathbf{s} = \operatorname{softmax}(\mathbf{o})$, and with it a reason to trust gradient descent here:
 #
 # ````{prf:theorem} Cross-entropy is convex in the logits
 # :label: thm-cross-entropy-convex
-# For every $\mathbf{v} \in \mathbb{R}^q$, $\; 0 \le \mathbf{v}^\top \big(\operatorname{diag}(\mathbf{s}) - \mathbf{s} \mathbf{s}^\top\big) \mathbf{v} \le \tfrac12 \|\mathbf{v}\|^2$.
+# For every $\mathbf{v} \in \mathbb{R}^q$,
+# $\; 0 \le \mathbf{v}^\top \big(\operatorname{diag}(\mathbf{s}) - \mathbf{s} \mathbf{s}^\top\big) \mathbf{v} \le \tfrac12 \|\mathbf{v}\|^2$.
 # ````
 #
 # ````{prf:proof}
-# The middle is $\sum_j s_j v_j^2 - \big(\sum_j s_j v_j\big)^2$: the *variance* of $v_J$ when the label $J$ is drawn from $\mathbf{s}$. A variance is not negative. It is the mean squared distance to the mean, which no other point beats, so measure from the midpoint of the
-# largest entry $v_a$ and the smallest $v_b$: no entry is farther from it than $(v_a - v_b)/2$. Hence the variance is at most $(v_a - v_b)^2 / 4 \le (v_a^2 + v_b^2) / 2 \le \|\mathbf{v}\|^2 / 2$.
+# The middle is $\sum_j s_j v_j^2 - \big(\sum_j s_j v_j\big)^2$: the *variance* of $v_J$ when the label $J$ is drawn
+# from $\mathbf{s}$. A variance is not negative, and zero if all entries of $\mathbf{v}$ are equal. It is the mean
+# squared distance to the mean, which no other point beats, so measure from the midpoint of the largest entry $v_a$ and
+# the smallest $v_b$: no entry is farther from it than $(v_a - v_b)/2$. If they differ, the variance is thus at most
+# $(v_a - v_b)^2 / 4 \le (v_a^2 + v_b^2) / 2 \le \|\mathbf{v}\|^2 / 2$.
 # ````
 #
-# Logits are linear in the weights of a linear classifier, so its loss is convex in the weights, too: descent cannot end in a bad valley.
+# Logits are linear in the weights of a linear classifier, so its loss is convex in the weights, too: descent cannot end
+# in a bad valley.
 
 # %%
 s = torch.softmax(o, 0)
@@ -529,8 +591,9 @@ assert curvatures.min() > -1e-12 and curvatures.max() <= 0.5
 # %% [markdown]
 # ```{exercise} ★★ Never quite sure
 # :label: cross_entropy-smoothing
-# *Label smoothing* trains on $(1 - \varepsilon)\, \mathbf{y} + \varepsilon / q$ instead of the one-hot $\mathbf{y}$. By {eq}`dl.softmax-ce.gradient` the best logits are then finite. Write
-# `smoothed_gap(eps, q)`: by how much the true logit exceeds the others, which are equal, at the minimum of the loss.
+# *Label smoothing* trains on $(1 - \varepsilon)\, \mathbf{y} + \varepsilon / q$ instead of the one-hot $\mathbf{y}$. By
+# {eq}`dl.softmax-ce.gradient` the best logits are then finite. Write `smoothed_gap(eps, q)`: by how much the true logit
+# exceeds the others, which are equal, at the minimum of the loss.
 # ```
 
 # %%
@@ -552,18 +615,19 @@ grade(smoothed_gap, gap_by_search, smoothing_cases, atol=1e-5)
 # ```{solution-start} cross_entropy-smoothing
 # :class: dropdown
 # ```
-# The gradient vanishes where softmax equals the smoothed label: $1 - \varepsilon + \varepsilon / q$ for the true one, $\varepsilon / q$ for the others. Ratios of softmax values are exponentials of logit
-# differences, so the gap is the logarithm of the ratio. The true label gets its share of $\varepsilon$, too.
+# The gradient vanishes where softmax equals the smoothed label: $1 - \varepsilon + \varepsilon / q$ for the true one,
+# $\varepsilon / q$ for the others. Ratios of softmax values are exponentials of logit differences, so the gap is the
+# logarithm of the ratio. The true label gets its share of $\varepsilon$, too.
 
 # %% jupyter={"source_hidden": true}
 def smoothed_gap_solution(eps, q):
     return np.log((1 - eps + eps / q) / (eps / q))
 
-def shared_among_the_others(eps, q):
+def among_the_others(eps, q):
     return np.log((1 - eps) / (eps / (q - 1)))
 
 assert grade(smoothed_gap_solution, gap_by_search, smoothing_cases, atol=1e-5)
-assert not grade(shared_among_the_others, gap_by_search, smoothing_cases, atol=1e-5)
+assert not grade(among_the_others, gap_by_search, smoothing_cases, atol=1e-5)
 
 # %% [markdown]
 # ```{solution-end}
@@ -572,33 +636,39 @@ assert not grade(shared_among_the_others, gap_by_search, smoothing_cases, atol=1
 # %% [markdown]
 # ## Softmax regression reads digits
 #
-# This section continues [Log-sum-exp](#log-sum-exp). The data are 1797 handwritten digits of $8 \times 8$ pixels, the model is linear: logits $\mathbf{O} = \mathbf{X} \mathbf{W}$, with a column of ones in $\mathbf{X}$ for the biases. Each example passes
-# its guess minus truth on to the weights through its own pixels, so the mean loss has the gradient $\tfrac1n \mathbf{X}^\top (\mathbf{S} - \mathbf{Y})$, row by row softmax minus label. We add a small penalty
-# $\tfrac{\lambda}{2} \|\mathbf{W}\|^2$ (biases excepted), which gives the objective a single best set of pixel weights. Ten random splits hold out 450 digits each; they are trained side by side as the first axis of each array. The mean picture
-# that is subtracted comes from the training part alone.
+# This section continues [Log-sum-exp](#log-sum-exp). The data are 1797 handwritten digits of $8 \times 8$ pixels, the
+# model is linear: logits $\mathbf{O} = \mathbf{X} \mathbf{W}$, with a column of ones in $\mathbf{X}$ for the biases.
+# Each example passes its guess minus truth on to the weights through its own pixels, so the mean loss has the gradient
+# $\tfrac1n \mathbf{X}^\top (\mathbf{S} - \mathbf{Y})$, row by row softmax minus label. We add a small penalty
+# $\tfrac{\lambda}{2} \|\mathbf{W}\|^2$ (biases excepted), which gives the objective a single best set of pixel weights.
+# Ten random splits hold out 450 digits each; they are trained side by side as the first axis of each array. The mean
+# picture that is subtracted comes from the training part alone.
 #
-# Everything random is drawn on the CPU and then moved to the accelerator, if there is one, so that the lines below read the same everywhere.
+# Everything random is drawn on the CPU and then moved to the accelerator, if there is one, so that the lines below read
+# the same everywhere.
 
 # %%
 @dataclass(frozen=True)
 class Training:
     splits: int = 10
     held_out: int = 450  # digits
-    epochs: int = 50
+    epochs: int = 60
     batch: int = 128  # digits a step
-    step: float = 2.0  # learning rate in the first epoch
+    step: float = 3.0  # learning rate in the first epoch
     decay: float = 0.05  # its relative fall an epoch
     penalty: float = 1e-3  # lambda
 
 def load(config, device):
     generator = torch.Generator().manual_seed(0)
-    orders = [torch.randperm(1797, generator=generator) for _ in range(config.splits)]
-    test, train = torch.stack(orders).split([config.held_out, 1797 - config.held_out], 1)
+    order = torch.stack([torch.randperm(1797, generator=generator)
+                         for _ in range(config.splits)])
+    test, train = order[:, :config.held_out], order[:, config.held_out:]
     x, labels, _ = digits()
     x, Y = torch.tensor(x), F.one_hot(torch.tensor(labels), 10).double()
-    centred = [x[part] - x[train].mean(1, keepdim=True) for part in (train, test)]
+    mean = x[train].mean(1, keepdim=True)  # (R, 1, 64)
+    centred = [x[train] - mean, x[test] - mean]
     X = [torch.cat([c, torch.ones_like(c[..., :1])], -1) for c in centred]
-    return [t.to(device) for t in (X[0], Y[train], X[1], Y[test])]
+    return [t.to(device) for t in (X[0], Y[train], X[1], Y[test])], test
 
 # %%
 def objective(W, X, Y, config):  # (R, d, q), (R, n, d), (R, n, q) -> (R,)
@@ -626,7 +696,7 @@ def train(X, Y, config):  # -> weights after each epoch (epochs + 1, R, d, q)
 
 # %%
 config = Training()
-X, Y, X_test, Y_test = load(config, best())
+(X, Y, X_test, Y_test), test = load(config, best())
 W0 = torch.randn(10, 65, 10, generator=torch.Generator().manual_seed(2))
 W0 = W0.to(X.device).requires_grad_()
 slope, = torch.autograd.grad(objective(W0, X, Y, config).sum(), W0)
@@ -634,13 +704,18 @@ assert close(gradient(W0, X, Y, config).detach(), slope)
 
 history = train(X, Y, config)  # (epochs + 1, R, d, q)
 values = torch.stack([objective(W, X, Y, config) for W in history]).cpu()
-accuracy = lambda O, Y: (O.argmax(-1) == Y.argmax(-1)).double().mean(-1).cpu()
+
+def accuracy(scores, Y):  # (..., n, q) twice -> (...), on the CPU
+    right = scores.argmax(-1) == Y.argmax(-1)
+    return right.double().mean(-1).cpu()
+
 learned = torch.stack([accuracy(X_test @ W, Y_test) for W in history])
 assert close(values[0], torch.full((10,), np.log(10)))
 
 # %% [markdown]
-# At the start all weights are zero, every guess is $1/10$, and the objective is $\log 10$, as it must be. Three references stand beside the result: the most frequent label of the training part; the nearest of the ten mean pictures; and
-# scikit-learn's `LogisticRegression`, which finds the exact minimum of the same objective by a second-order method.
+# At the start all weights are zero, every guess is $1/10$, and the objective is $\log 10$, as it must be. Three
+# references stand beside the result: the most frequent label of the training part; the nearest of the ten mean
+# pictures; and scikit-learn's `LogisticRegression`, which finds the minimum of the same objective to many digits by a quasi-Newton method.
 
 # %%
 def exact_minimum(X, Y, config):  # one split -> (d, q)
@@ -650,7 +725,7 @@ def exact_minimum(X, Y, config):  # one split -> (d, q)
     W = np.vstack([model.coef_.T, model.intercept_])
     return torch.tensor(W, device=X.device)
 
-exactly = torch.stack([exact_minimum(*part, config) for part in zip(X, Y, strict=True)])
+exactly = torch.stack([exact_minimum(X[r], Y[r], config) for r in range(10)])
 floor = objective(exactly, X, Y, config).cpu()
 means = Y.mT @ X / Y.sum(1)[..., None]  # (R, q, d)
 frequent = Y.mean(1, keepdim=True).expand_as(Y_test)
@@ -663,10 +738,162 @@ results = {
 
 # %%
 for name, shares in results.items():
-    print(f'{name:20} {shares.mean():.3f} ± {shares.std():.3f} of held-out digits')
+    print(f'{name:20} {shares.mean():.3f} ± {shares.std():.3f} '
+          'of held-out digits')
 gap = values[-1] / floor - 1
 print('objective above its minimum, in each split, by less than 1 %:',
       bool((gap > 0).all() and (gap < 0.01).all()))
 better = results['softmax regression'] > results['nearest mean picture']
 print('better than the nearest mean in all splits:', bool(better.all()))
 assert (gap < 0.01).all() and better.all()
+
+# %% [markdown]
+# (The most frequent training label does worse than one in ten: a label that is over-represented in one part is scarce
+# in the other.) The linear model gets within a percent of the best that any linear model can do on its training
+# objective, and misreads about four digits in a hundred.
+
+# %% mystnb={"image": {"alt": "Left: the training objective falls from 2.3 towards the exact minimum, ten curves nearly on top of each other. Right: accuracy on held-out digits rises within a few epochs above the line of the nearest mean picture, to the level of scikit-learn."}} tags=["hide-input"]
+fig, (left, right) = panels(2, height=2.8)
+left.semilogy(values, color='C0', lw=0.8, alpha=0.6)
+left.axhline(floor.mean(), color=GREY, ls='--', lw=1)
+left.text(60, floor.mean() * 0.95, 'exact minimum', ha='right', va='top')
+left.set(xlabel='epoch', title='Training objective', ylim=(0.2, 2.5))
+left.set_yticks([0.25, 0.5, 1, 2], ['0.25', '0.5', '1', '2'])
+left.minorticks_off()
+right.fill_between(range(61), *np.quantile(learned, (0.1, 0.9), axis=1),
+                   color='C0', alpha=0.25, lw=0)
+right.plot(learned.mean(1))
+for name, lift in ('nearest mean picture', 0.004), ('scikit-learn', 0.01):
+    right.axhline(results[name].mean(), color=GREY, ls='--', lw=1)
+    right.text(60, results[name].mean() + lift, name, ha='right')
+right.set(xlabel='epoch', title='Accuracy on held-out digits',
+          ylim=(0.85, 0.99));
+
+# %% [markdown]
+# What has it learned? The weights of each label form a picture: red pixels speak for the digit, blue ones against it.
+# And here are the six held-out digits of the first split that cost most. The loss is a good guide to what deserves a
+# second look.
+
+# %%
+W = history[-1, 0].cpu()  # first split
+templates = W[:64].T.reshape(10, 8, 8)
+logits = X_test[0].cpu() @ W
+losses = softmax_cross_entropy(logits, Y_test[0].cpu())
+costly = losses.topk(6).indices
+pictures = digits().x[test[0, costly]].reshape(6, 8, 8)
+truth = Y_test[0].cpu().argmax(-1)[costly]
+said = logits.argmax(-1)[costly]
+assert (truth != said).all()
+
+# %% mystnb={"image": {"alt": "Ten small weight pictures, one a digit; that of 0, for instance, is red along a ring and blue in the middle."}} tags=["hide-input"]
+fig, axes = panels(5, 2, height=1.3)
+for ax, digit, picture in zip(axes.flat, range(10), templates, strict=True):
+    show_image(ax, picture, f'for {digit}', cmap='coolwarm',
+               vmin=-1.5, vmax=1.5)
+
+# %% mystnb={"image": {"alt": "Six handwritten digits that the model misreads, each with its true label, the label it gave and the loss."}} tags=["hide-input"]
+fig, axes = panels(6, height=1.5)
+for ax, picture, k in zip(axes, pictures, range(6), strict=True):
+    loss = losses[costly[k]]
+    show_image(ax, picture, f'is {truth[k]}, said {said[k]}\nloss {loss:.1f}')
+    ax.title.set_fontsize(8.5)
+
+# %% [markdown]
+# With two features the regions can be drawn. For the digits 0, 6 and 7, the ink in the middle of the picture and the
+# surplus of ink in its upper half say nearly everything. Between two labels the border is where their logits are equal,
+# $(\mathbf{w}_j - \mathbf{w}_k)^\top \mathbf{x} = 0$: a straight line.
+
+# %%
+def two_features(x):  # (n, 64) -> (n, 2)
+    x = torch.tensor(x).reshape(-1, 8, 8)
+    upper, lower = x[:, :4].mean((1, 2)), x[:, 4:].mean((1, 2))
+    return torch.stack([x[:, 2:6, 3:5].mean((1, 2)), upper - lower], -1)
+
+chosen = [0, 6, 7]
+x, label, _ = digits()
+ink = two_features(x[np.isin(label, chosen)])  # (n, 2)
+kind = torch.tensor(np.searchsorted(chosen, label[np.isin(label, chosen)]))
+order = torch.randperm(len(ink), generator=torch.Generator().manual_seed(3))
+known, new = order[100:], order[:100]
+centre, spread = ink[known].mean(0), ink[known].std(0)
+ready = lambda v: F.pad((v - centre) / spread, (0, 1), value=1.0)  # (n, 3)
+V = train(ready(ink[known])[None], F.one_hot(kind[known], 3).double()[None],
+          Training(splits=1, held_out=100))[-1, 0]
+right_ones = ((ready(ink[new]) @ V).argmax(-1) == kind[new]).sum()
+print(f'right on {right_ones} of 100 held-out digits')
+corner = torch.cartesian_prod(torch.linspace(-0.05, 1.0, 200),
+                              torch.linspace(-0.35, 0.45, 200))  # (40000, 2)
+regions = (ready(corner) @ V).argmax(-1).reshape(200, 200)
+
+# %% mystnb={"image": {"alt": "Three clouds of points, the digits 0, 6 and 7, in the plane of two ink measurements, each in a region of its own; the regions meet in straight borders."}} tags=["hide-input"]
+fig, ax = plt.subplots(figsize=(5, 3.4))
+u, v = corner.reshape(200, 200, 2).permute(2, 0, 1)
+ax.contourf(u, v, regions, levels=[-0.5, 0.5, 1.5, 2.5],
+            colors=['C0', 'C1', 'C2'], alpha=0.2)
+for k, digit in enumerate(chosen):
+    ax.plot(*ink[new][kind[new] == k].T, f'C{k}o', ms=4, label=str(digit))
+ax.set(xlabel='ink in the middle', ylabel='ink above minus ink below')
+ax.legend(title='held-out digits');
+
+# %% [markdown]
+# ```{exercise} ★★★ The longest safe step
+# :label: cross_entropy-step
+# Use {prf:ref}`thm-cross-entropy-convex` to show that without a penalty the mean loss, along any direction $\mathbf{V}$
+# of the weights, has curvature at most $\tfrac12 \lambda_{\max}(\mathbf{X}^\top \mathbf{X} / n)\, \|\mathbf{V}\|^2$.
+# Steps below twice the reciprocal of this constant can never raise the loss. Write `safe_step(X)`, the reciprocal
+# itself. Then explore: by which factor can training exceed it before it breaks?
+# ```
+
+# %%
+def safe_step(X):
+    raise NotImplementedError('your turn')
+
+# %%
+def by_full_hessian(X):  # two labels and zero weights: there the bound is met
+    Y = F.one_hot(torch.zeros(len(X), dtype=torch.long), 2).double()
+    loss = lambda w: F.cross_entropy(X @ w.reshape(-1, 2), Y)
+    hessian = torch.func.hessian(loss)(torch.zeros(2 * X.shape[1]))
+    return 1 / torch.linalg.eigvalsh(hessian)[-1]
+
+step_generator = torch.Generator().manual_seed(4)
+step_cases = [(torch.randn(n, d, generator=step_generator),)
+              for n, d in ((5, 2), (50, 4))]
+grade(safe_step, by_full_hessian, step_cases)
+
+# %% [markdown]
+# ```{solution-start} cross_entropy-step
+# :class: dropdown
+# ```
+# Along $\mathbf{V}$ the logits of example $i$ move by $\mathbf{V}^\top \mathbf{x}^{(i)}$, so the curvature is the mean
+# of
+# $(\mathbf{V}^\top \mathbf{x}^{(i)})^\top \mathbf{H}^{(i)} (\mathbf{V}^\top \mathbf{x}^{(i)}) \le \tfrac12 \|\mathbf{V}^\top \mathbf{x}^{(i)}\|^2$,
+# and the mean of the right sides is
+# $\tfrac12 \operatorname{tr}(\mathbf{V}^\top \tfrac1n \mathbf{X}^\top \mathbf{X} \mathbf{V}) \le \tfrac12 \lambda_{\max} \|\mathbf{V}\|^2$.
+# The constant $\tfrac14$ belongs to logistic regression, where only *one* of the two logits moves.
+
+# %% jupyter={"source_hidden": true}
+def safe_step_solution(X):
+    return 2 / torch.linalg.eigvalsh(X.T @ X / len(X))[-1]
+
+def for_one_logit(X):
+    return 4 / torch.linalg.eigvalsh(X.T @ X / len(X))[-1]
+
+assert grade(safe_step_solution, by_full_hessian, step_cases)
+assert not grade(for_one_logit, by_full_hessian, step_cases)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## Summary
+#
+# Cross-entropy is the negative logarithm of the probability that a model gave to what happened; it is smallest for
+# honest probabilities, and in bits it is the length of a code. With softmax it becomes log-sum-exp minus the true
+# logit, safe for every logit once the largest one is subtracted first, convex, and with gradient guess minus truth.
+# Trained with it, a linear model reads about 96 of 100 new digits, six more than the nearest mean picture and as many
+# as the exact minimizer, within the spread of the splits.
+#
+# **Further reading.** {cite}`cover2006elements`, chapters 2 and 5, on entropy and codes; {cite}`gneiting2007strictly`
+# on scores that reward honesty; {cite}`bishop2006pattern`, section 4.3, on softmax regression;
+# {cite}`blanchard2021accurately` on the rounding errors of log-sum-exp.

@@ -48,6 +48,7 @@ plt.style.use('nbutils.book')
 #
 # A list of numbers becomes a *vector* once it can be added to another one and multiplied by a number. The definition asks for
 # nothing else, and in particular not for a length.
+#
 # ```{prf:definition} Vector space
 # :label: def-vector-space
 # A set with a sum $\mathbf{x} + \mathbf{y}$ and multiples $\alpha \mathbf{x}$, $\alpha \in \mathbb{R}$, is a (real)
@@ -74,6 +75,7 @@ print('(x + y) + z equals x + (y + z):', (x + y) + z == x + (y + z))
 # $\mathbf{c} = \mathbf{0}$ gives $\mathbf{B}\mathbf{c} = \mathbf{0}$, the $\mathbf{b}_j$ are *linearly independent*. A *basis*
 # is independent and spans everything, so that each $\mathbf{x}$ has exactly one list $\mathbf{c}$ of *coordinates*:
 # $\mathbf{B}\mathbf{c} = \mathbf{B}\mathbf{c}'$ means $\mathbf{B}(\mathbf{c} - \mathbf{c}') = \mathbf{0}$.
+#
 # ```{prf:theorem} Dimension
 # :label: thm-dimension
 # No independent family is larger than a spanning one. Hence all bases have equally many elements; their number
@@ -118,6 +120,7 @@ print('rank agrees with numpy and with exact fractions:', True)
 # $f(\mathbf{x}) = f(\sum_j x_j \mathbf{e}_j) = \sum_j x_j f(\mathbf{e}_j) = \mathbf{A}\mathbf{x}$, where column $j$ of
 # $\mathbf{A}$ is $\mathbf{a}_j = f(\mathbf{e}_j)$. First $\mathbf{B}$, then $\mathbf{A}$ is linear too, with the columns
 # $\mathbf{A}(\mathbf{B}\mathbf{e}_j) = \sum_k b_{kj} \mathbf{a}_k$. That is why matrices are multiplied the way they are:
+#
 # ```{math}
 # :label: norms-product
 # (\mathbf{A}\mathbf{B})_{ij} = \sum_k a_{ik} b_{kj}
@@ -153,8 +156,9 @@ fig, (left, right) = panels(2, height=2.9)
 for k, (ax, color) in product((0, 1), ((left, 'C1'), (right, 'C0'))):
     arrow(ax, (0, 0), basis[:, k], color)
     name = f'{"b" if ax is left else "A e"}{"₁₂"[k]}'
-    ax.text(*(basis[:, k] + [[0.1, -0.3], [-0.3, 0.12]][k]), name, color=color)
-way = np.stack([c[0] * basis[:, 0], basis @ c, c[1] * basis[:, 1]], 1)
+    shift = [(0.1, -0.3), (-0.35 if ax is left else -0.9, 0.1)][k]
+    ax.text(*(basis[:, k] + shift), name, color=color)
+way = np.stack([basis[:, 0], c[0] * basis[:, 0], basis @ c, basis[:, 1]], 1)
 left.plot(*way, '--', color='C1', lw=1)
 left.plot([0, 2.5, 2.5], [0, 0, 3], ':', color=GREY)
 arrow(left, (0, 0), basis @ c, 'C0')
@@ -170,12 +174,14 @@ for ax in (left, right):
 # %% [markdown]
 # The left picture holds the reason for this whole section. The arrow is the same in both bases, its coordinates are not, and
 # $\sqrt{2.5^2 + 3^2} \ne \sqrt{1.5^2 + 1^2}$. If length is what it was at school, and $\mathbf{x} = \mathbf{B}\mathbf{c}$, then
+#
 # $$\mathbf{x} \cdot \mathbf{x} = (\mathbf{B}\mathbf{c}) \cdot (\mathbf{B}\mathbf{c})
 # = \mathbf{c} \cdot (\mathbf{B}^\mathsf{T}\mathbf{B}\,\mathbf{c}) = \mathbf{c}^\mathsf{T}\mathbf{G}\,\mathbf{c},
 # \qquad \mathbf{G} = \mathbf{B}^\mathsf{T}\mathbf{B},$$
 #
 # and the *Gram matrix* $\mathbf{G}$ is the identity only for an orthonormal basis. A vector space by itself does not know how
 # long its vectors are. Length has to be agreed upon.
+#
 # ```{exercise} ★ Length in a skewed basis
 # :label: norms-gram
 # Write `length(c, gram)`: the school length of the vector with coordinates `c` in a basis whose Gram matrix is `gram`.
@@ -218,10 +224,12 @@ assert not grade(lambda c, gram: np.sqrt(c @ c), by_triangular_basis, cases)
 #
 # Stretch a vector, and its length stretches with it. A detour is never shorter than the straight way. Only the zero vector
 # has no length. Whatever obeys these three rules may be called a length.
-# ````{prf:definition} Norm
+#
+# ```{prf:definition} Norm
 # :label: def-norm
-# A *norm* gives each vector $\mathbf{x}$ a number $\|\mathbf{x}\|$ such that for all vectors and all
-# $\alpha \in \mathbb{R}$
+# A *norm* gives each vector $\mathbf{x}$ a number $\|\mathbf{x}\|$ that obeys {eq}`dl.norms.homog`, {eq}`dl.norms.triangle` and
+# {eq}`dl.norms.definite` for all vectors and all $\alpha \in \mathbb{R}$.
+# ```
 #
 # ```{math}
 # :label: dl.norms.homog
@@ -237,11 +245,11 @@ assert not grade(lambda c, gram: np.sqrt(c @ c), by_triangular_basis, cases)
 # :label: dl.norms.definite
 # \|\mathbf{x}\| > 0 \iff \mathbf{x} \ne \mathbf{0}
 # ```
-# ````
 #
 # A norm is never negative, for $0 = \|\mathbf{x} - \mathbf{x}\| \le \|\mathbf{x}\| + \|{-\mathbf{x}}\| = 2\|\mathbf{x}\|$. The
 # best known one is the hypotenuse, taken $n - 1$ times: what $\mathbf{x}$ has along the first $k$ axes is perpendicular to the
 # next axis, so each coordinate adds its square. The second is the way of a taxi through streets that run north and east:
+#
 # ```{math}
 # :label: dl.norms.l2
 # \|\mathbf{x}\|_2 = \sqrt{\sum_{i=1}^n x_i^2}
@@ -302,6 +310,7 @@ holds(
 
 # %% [markdown]
 # Both belong to one family, which is what machine learning mostly means by "the norms":
+#
 # ```{math}
 # :label: dl.norms.lp
 # \|\mathbf{x}\|_p = \Big( \sum_{i=1}^{n} |x_i|^p \Big)^{1/p}, \quad p \ge 1,
@@ -340,6 +349,7 @@ holds(
 # (The control of the second check forgets the outer root, which goes unnoticed at $p = 1$.) The family plainly obeys the first
 # rule and the third. The triangle rule is the one with content, and the picture to have in mind is the *unit ball*, all vectors of
 # norm at most one.
+#
 # ```{prf:theorem} Minkowski
 # :label: thm-minkowski
 # For $p \ge 1$ and $p = \infty$, $\|\cdot\|_p$ is a norm.
@@ -463,6 +473,7 @@ right.legend();
 # %% [markdown]
 # On the right, $\mathbf{x}$ and $\mathbf{y}$ have Euclidean length one. For $p = 2$ only parallel arrows make no detour. For
 # $p = 1$ none is made up to 90 degrees, as every taxi driver knows: all ways north and east are equally long.
+#
 # ```{exercise} ★★ A norm from its ball
 # :label: norms-gauge
 # Let $\mathbf{a}_1, \dots, \mathbf{a}_m$ span $\mathbb{R}^n$. Show that
@@ -531,8 +542,9 @@ with np.errstate(over='ignore', under='ignore'):
 # \|\mathbf{x}\|_p = m \, \Big( \sum_{i=1}^n \big( |x_i| / m \big)^p \Big)^{1/p}
 # ```
 #
-# Now every term lies in $[0, 1]$ and one of them is 1. The sum cannot overflow, and a term that vanishes could not be seen beside the
-# 1. Since the sum lies between 1 and $n$, the same line proves
+# Now every term lies in $[0, 1]$ and one of them is 1. The sum cannot overflow, and a term that vanishes could not be seen beside that one.
+# Since the sum lies between 1 and $n$, the same line proves
+#
 # ```{math}
 # :label: norms-limit
 # \|\mathbf{x}\|_\infty \le \|\mathbf{x}\|_p \le n^{1/p} \, \|\mathbf{x}\|_\infty ,
@@ -557,7 +569,7 @@ for p in (1, 2, 10, 100, 1000, np.inf):
     print(f'p = {p:4g}: {safe_norm(np.array([3., -4., 1.]), p):.3f}')
 
 # %% [markdown]
-# Are such numbers absurd? In half precision, in which networks are trained, numbers end at 65504. A gradient with the harmless
+# Are such numbers far-fetched? In half precision, in which networks are trained, numbers end at 65504. A gradient with the harmless
 # entries 300 and 400 then has an infinite naive norm. *Clipping* it to length one divides by infinity, and training stands still:
 
 # %%
@@ -620,6 +632,7 @@ assert not grade(forgetful, all_at_once, cases, atol=0)
 # ## How much the choice can matter
 #
 # How far can two norms of the same vector lie apart?
+#
 # ```{prf:theorem} Equivalence of the $\ell_p$ norms
 # :label: thm-lp-equivalence
 # For $1 \le p \le q \le \infty$ and $\mathbf{x} \in \mathbb{R}^n$ (with $1/\infty = 0$)
@@ -663,8 +676,10 @@ print(f'l_1 / l_2 of a million normal numbers: {ratio:.2f} sqrt(n)')
 # $c\|\mathbf{x}\|_1 \le N(\mathbf{x})$. So what converges in one norm converges in all. That is no comfort about sizes: the
 # constants grow with $n$, and the million random numbers come within four fifths of the worst case. (The factor tends to
 # $\sqrt{2/\pi}$, the mean of $|x_i|$.)
+#
 # **Dual norms.** Of all moves $\mathbf{x}$ of length one, how far does the best go along $\mathbf{a}$? The answer is a norm again,
 # the *dual* one:
+#
 # ```{math}
 # :label: norms-dual
 # \|\mathbf{a}\|_* = \max_{\|\mathbf{x}\| \le 1} \mathbf{a} \cdot \mathbf{x},
@@ -775,10 +790,11 @@ for name, x in (('l_1', x_1), ('l_2', x_2), ('l_inf', x_inf)):
     assert close(A @ x, b)
     zero = (abs(x) < 1e-9).sum()
     full = (abs(x) > abs(x).max() - 1e-9).sum()
-    print(f'least {name:5}: of 40 entries {zero:2} zero, {full:2} largest')
+    print(f'least {name:5}   zeros: {zero:2}   of largest size: {full:2}')
 
 # %% [markdown]
 # Five equations, five nonzero entries. Least $\ell_\infty$ does the opposite and drives all but four entries to the limit.
+#
 # ```{exercise} ★★ The dual of a group norm
 # :label: norms-groups
 # To remove whole channels of a network at once, one penalizes $\|\mathbf{X}\| = \sum_g \|\mathbf{x}_g\|_2$, where the rows
@@ -824,6 +840,7 @@ assert not grade(lambda a: np.linalg.norm(a, axis=1).sum(), by_corners, cases)
 #
 # A matrix does something to vectors, so let its size be the most that it does. The *operator norm* is the largest factor by which
 # it stretches:
+#
 # ```{math}
 # :label: norms-operator
 # \|\mathbf{A}\| = \max_{\|\mathbf{x}\| \le 1} \|\mathbf{A}\mathbf{x}\|,
@@ -834,6 +851,7 @@ assert not grade(lambda a: np.linalg.norm(a, axis=1).sum(), by_corners, cases)
 # $\|\mathbf{A}\mathbf{B}\mathbf{x}\| \le \|\mathbf{A}\| \, \|\mathbf{B}\mathbf{x}\| \le \|\mathbf{A}\| \, \|\mathbf{B}\| \, \|\mathbf{x}\|$
 # for all $\mathbf{x}$, hence $\|\mathbf{A}\mathbf{B}\| \le \|\mathbf{A}\| \, \|\mathbf{B}\|$. The layers of a network multiply, so this
 # is the rule by which signals and gradients are bounded.
+#
 # ```{prf:theorem} Three operator norms
 # :label: thm-operator-norms
 # $\|\mathbf{A}\|_1$ is the largest column sum of $|a_{ij}|$, $\|\mathbf{A}\|_\infty$ the largest row sum, and $\|\mathbf{A}\|_2$ the largest singular
@@ -882,6 +900,7 @@ print(f'(sigma_1 / sigma_2)^4 =     {(3 / 2) ** 4:.2f}')
 # Singular value decomposition; it favours low rank as $\ell_1$ favours zeros.) So spectral, Frobenius and nuclear norm are
 # $\ell_\infty$, $\ell_2$ and $\ell_1$ of the singular values, and {prf:ref}`thm-lp-equivalence` compares them for a matrix of rank
 # $r$ without another word:
+#
 # $$\|\mathbf{A}\|_2 \le \|\mathbf{A}\|_F \le \|\mathbf{A}\|_{\text{nuc}} \le \sqrt{r}\,\|\mathbf{A}\|_F \le r\,\|\mathbf{A}\|_2 .$$
 #
 # All this on 1797 handwritten digits, one picture of 64 pixels per row:
@@ -994,10 +1013,11 @@ print(f'one climb misses the summit of {np.mean(stuck):.0%} of the matrices')
 #
 # A linear classifier answers by the sign of $\mathbf{w} \cdot \mathbf{x} + b$. Between the digits 4 and 9 there is room for many planes
 # without a training error. The safest is the one that an opponent must push the pictures farthest to cross. But who measures the
-# push? If he may change *every* pixel a little, $\ell_\infty$ does; if he pays for the *sum* of all changes, $\ell_1$; and $\ell_2$
-# lies between. With labels $y_k = \pm 1$ the nearest training picture lies
+# push? An opponent who may change *every* pixel a little is measured by $\ell_\infty$, one who pays for the *sum* of all changes by
+# $\ell_1$; $\ell_2$ lies between. With labels $y_k = \pm 1$ the nearest training picture lies
 # $\min_k y_k (\mathbf{w} \cdot \mathbf{x}_k + b) / \|\mathbf{w}\|_q$ away, by {eq}`norms-distance`. The numerator can be scaled to one, so the
 # widest gap in $\ell_p$ comes from
+#
 # ```{math}
 # :label: norms-margin
 # \min_{\mathbf{w}, b} \|\mathbf{w}\|_q \quad\text{subject to}\quad y_k (\mathbf{w} \cdot \mathbf{x}_k + b) \ge 1 \text{ for all } k,
@@ -1087,15 +1107,15 @@ for attack, budgets in enumerate(BUDGETS.values()):
     ax.axhline(majority, color=GREY, lw=1, ls='--')
     ax.set(ylim=(0, 1.03), xlabel=f'budget in {name}', yticks=[0, 0.5, 1])
 axes[1, 0].set_ylabel('share right')
-axes[1, 0].legend(fontsize=8, loc='lower left');
+axes[1, 1].legend(fontsize=8, loc='lower left');
 
 # %% [markdown]
-# Without an attack the three are equally good, and no test set would tell them apart. Under attack each wins against its own
-# opponent, and the first and the third lose, against the other's, even to the dashed line: always answering 4. The weights show
-# why. Least $\ell_1$ reads few pixels, the corners of its ball. Who may shift all pixels a little gains nothing from the others, but
-# who pays by the sum ruins a single important one. Least $\ell_\infty$ spreads its trust over the whole picture, with the opposite
-# result. No norm is the right one; choosing it says which changes we expect. (Budgets count in $\mathbb{R}^{64}$, where a pixel may
-# leave the range of greys.) The same duality decides about deep networks, in Adversarial examples {cite}`goodfellow2015explaining`.
+# Without an attack the three differ by less than one error in a hundred. Under attack each wins against its own opponent. Against the
+# other's, the first and the third lose even to the dashed line: always answering 4. The weights show why. Least $\ell_1$ sits at a
+# corner of its ball and reads few pixels. Who may shift all pixels a little gains nothing from the others, but who pays by the sum
+# ruins a single important one. Least $\ell_\infty$ spreads its trust over the whole picture, with the opposite result. No norm is the
+# right one; choosing it says which changes we expect. (Budgets count in $\mathbb{R}^{64}$, where a pixel may leave the range of greys.)
+# The same duality decides about deep networks, in Adversarial examples {cite}`goodfellow2015explaining`.
 
 # %% [markdown]
 # ## Summary

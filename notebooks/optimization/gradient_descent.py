@@ -39,7 +39,7 @@ from numpy.polynomial import Polynomial
 from scipy.optimize import brentq, minimize_scalar
 
 from nbutils import data
-from nbutils.cases import integers, matrices, scalars, seeds, vectors
+from nbutils.cases import integers, scalars, seeds, vectors
 from nbutils.checks import close, erratum, grade, holds
 from nbutils.figures import GREY, panels
 
@@ -84,13 +84,13 @@ holds(
 #
 # ```{math}
 # :label: ml.opt.local-min
-# \text{there is } \epsilon > 0 \text{ with} \quad
-# \mathcal{L}(\mathbf{w}^*) \le \mathcal{L}(\mathbf{w}) \quad \text{for all } \mathbf{w} \text{ with } \|\mathbf{w} - \mathbf{w}^*\| \le \epsilon
+# \exists \, \epsilon > 0: \quad \mathcal{L}(\mathbf{w}^*) \le \mathcal{L}(\mathbf{w})
+# \quad \text{for all } \|\mathbf{w} - \mathbf{w}^*\| \le \epsilon
 # ```
 #
 # The tilted double well $\mathcal{L}(w) = w^4 - 2w^2 + cw$ shows the difference. It grows without bound on both
-# sides, so a global minimum exists. At a minimum the derivative vanishes, and the sign of the second derivative tells
-# valleys from hills:
+# sides, so a global minimum exists. At a minimum the derivative vanishes, and the sign of the second derivative,
+# where it is not zero, tells valleys from hills:
 
 # %%
 def tilted_well(c):
@@ -440,13 +440,13 @@ holds(
 #
 # ```{math}
 # :label: aw.gd.greatest-increase
-# -\|\nabla f\| \le \nabla f \cdot \mathbf{p} \le \|\nabla f\|, \quad
-# \text{with equality only for } \mathbf{p} = -\frac{\nabla f}{\|\nabla f\|} \text{ and } \mathbf{p} = \frac{\nabla f}{\|\nabla f\|} .
+# -\|\nabla f\| \ \le \ \nabla f \cdot \mathbf{p} \ \le \ \|\nabla f\| ,
 # ```
 #
-# It is tempting to read $-\nabla f$ as an arrow towards the minimum. It is not: in the picture it misses the cross
-# widely. On the bowl $\frac12(x_1^2 + 4x_2^2 + 9x_3^2)$ no random direction beats the gradient, but many beat the
-# straight line to the minimum at the origin:
+# on the right with equality only for $\mathbf{p} = \nabla f / \|\nabla f\|$, the direction of greatest increase, and
+# on the left only for its negative. It is tempting to read $-\nabla f$ as an arrow towards the minimum. It is not: in
+# the picture it misses the cross widely. On the bowl $\frac12(x_1^2 + 4x_2^2 + 9x_3^2)$ no random direction beats the
+# gradient, but many beat the straight line to the minimum at the origin:
 
 # %%
 def bowl(x):  # x (3, ...) -> (...)
@@ -470,8 +470,8 @@ holds(
 # ```{exercise} ★★ Steepest by another yardstick
 # :label: gradient_descent-sign
 # "Steepest" depends on what counts as a step of length one. Write `steepest_max(g)`, the vector $\mathbf{p}$ with the
-# smallest $\mathbf{g} \cdot \mathbf{p}$ among all whose largest entry is $\max_i |p_i| \le 1$ (no entry of
-# $\mathbf{g}$ is zero). The grader tries all corners of the cube.
+# smallest $\mathbf{g} \cdot \mathbf{p}$ among all with $\max_i |p_i| \le 1$ (no entry of $\mathbf{g}$ is zero). The
+# grader tries all corners of the cube.
 # ```
 
 # %%
@@ -566,8 +566,10 @@ holds(
 #
 # ```{math}
 # :label: aw.gd.closed-form
-# \operatorname*{arg\,min}_x \big( \tfrac12 a x^2 - b x \big) = \frac{b}{a} \quad (a > 0),
-# \qquad \operatorname*{arg\,min}_x \big( \tfrac12 x^2 - \sin x \big) = 0.739085\ldots
+# \begin{aligned}
+# \operatorname*{arg\,min}_x \big( \tfrac12 a x^2 - b x \big) &= b / a \qquad (a > 0) \\
+# \operatorname*{arg\,min}_x \big( \tfrac12 x^2 - \sin x \big) &= 0.739085\ldots
+# \end{aligned}
 # ```
 #
 # Descent finds both; $b/a$ and a bracketing root finder are the judges. The control trusts a closed form that is only
@@ -606,9 +608,11 @@ holds(
 # Walk from $\mathbf{x}$ to $\mathbf{y}$ and add up slopes. With $\mathbf{d} = \mathbf{y} - \mathbf{x}$,
 #
 # $$
+# \begin{aligned}
 # f(\mathbf{y}) - f(\mathbf{x}) - \nabla f(\mathbf{x}) \cdot \mathbf{d}
-# = \int_0^1 \big( \nabla f(\mathbf{x} + s\mathbf{d}) - \nabla f(\mathbf{x}) \big) \cdot \mathbf{d} \, ds
-# \le \int_0^1 L \|s \mathbf{d}\| \, \|\mathbf{d}\| \, ds = \frac{L}{2} \|\mathbf{d}\|^2 ,
+# &= \int_0^1 \big( \nabla f(\mathbf{x} + s\mathbf{d}) - \nabla f(\mathbf{x}) \big) \cdot \mathbf{d} \, ds \\
+# &\le \int_0^1 L \, \|s \mathbf{d}\| \, \|\mathbf{d}\| \, ds = \frac{L}{2} \|\mathbf{d}\|^2 ,
+# \end{aligned}
 # $$
 #
 # where the inequality is Cauchy-Schwarz, then smoothness.
@@ -651,11 +655,12 @@ ax.set(xlabel='x', ylabel='φ and parabolas above it', ylim=(-0.8, 4));
 # f(\mathbf{x} - \eta \nabla f(\mathbf{x})) \le f(\mathbf{x}) - \eta \Big( 1 - \frac{L\eta}{2} \Big) \|\nabla f(\mathbf{x})\|^2
 # ```
 #
-# The bracket is positive exactly for $0 < \eta < 2/L$: each such step leads down, wherever we stand. The promised
-# gain is largest at $\eta = 1/L$, the jump to the vertex of the parabola. And the threshold $2/L$ is sharp, for on
-# $f(x) = \frac{L}{2}x^2$ a step maps $x$ to $(1 - \eta L)x$, which is nearer to 0 if and only if $|1 - \eta L| < 1$.
-# The cosine key, with $\eta = 1 = 2/L$, walked on the very edge, and got away with it: after two presses the display
-# lies between $\cos 1$ and 1, where $\varphi'' \le 1 + \sin 1 < 1.85$, and $1 < 2/1.85$.
+# The bracket is positive exactly for $0 < \eta < 2/L$: each such step leads down, wherever the gradient is not zero
+# already. The promised gain is largest at $\eta = 1/L$, the jump to the vertex of the parabola. And the threshold
+# $2/L$ is sharp, for on $f(x) = \frac{L}{2}x^2$ a step maps $x$ to $(1 - \eta L)x$, which is nearer to 0 if and only
+# if $|1 - \eta L| < 1$. The cosine key, with $\eta = 1 = 2/L$, walked on the very edge, and got away with it: after
+# two presses the display lies between $\cos 1$ and 1, where $\varphi'' \le 1 + \sin 1 < 1.85$, and $1 < 2/1.85$. A
+# step of 3 would not settle: at the minimum $\varphi'' \approx 1.67$, and $|1 - 3 \cdot 1.67| > 1$.
 #
 # Where does the walk end? Add {eq}`gradient_descent-decrease` over all steps. The left sides telescope, and $f$
 # cannot fall below its infimum:
@@ -671,12 +676,11 @@ ax.set(xlabel='x', ylabel='φ and parabolas above it', ylim=(-0.8, 4));
 # :::{admonition} Erratum
 # :class: warning
 # As printed, a descent direction at every iteration and care with the step size suffice to converge to a local
-# minimum. All that follows is
+# minimum. All that follows, for steps $-\eta \nabla f$ on an $L$-smooth $f$ that is bounded below, is
 #
 # ```{math}
 # :label: aw.gd.converge-local
-# f \ L\text{-smooth and bounded below}, \ 0 < \eta < \tfrac{2}{L}
-# \quad \Longrightarrow \quad \|\nabla f(\mathbf{x}_t)\| \to 0,
+# 0 < \eta < \tfrac{2}{L} \quad \Longrightarrow \quad \|\nabla f(\mathbf{x}_t)\| \to 0,
 # ```
 #
 # so that every limit point is stationary. It may be a saddle, as on the pass $x_1^2 + \cos x_2$ from any start with
@@ -746,9 +750,9 @@ print(f'f falls at every step: {falls}; the walk stalls at x = {end:.2f}')
 # %% [markdown]
 # And who knows $L$? *Backtracking* does without: begin with a generous step and halve it until it keeps half of what
 # the slope promises, $f(\mathbf{x} - \eta \nabla f) \le f(\mathbf{x}) - \frac{\eta}{2}\|\nabla f\|^2$
-# {cite}`armijo1966minimization`. By {eq}`gradient_descent-decrease` every $\eta \le 1/L$ passes, so the accepted step
-# is the first one or at least $1/(2L)$. We try it on a sum of exponentials {cite}`boyd2004convex` whose curvature has
-# no bound and whose minimum is $(-\frac12 \ln 2, 0)$.
+# {cite}`armijo1966minimization`. On an $L$-smooth function every $\eta \le 1/L$ passes, by
+# {eq}`gradient_descent-decrease`, so the accepted step is the first one or longer than $1/(2L)$. We try it on a sum
+# of exponentials {cite}`boyd2004convex` whose curvature has no bound and whose minimum is $(-\frac12 \ln 2, 0)$.
 
 # %%
 def backtracking(f, grad, x, T, first=1.0):
@@ -771,7 +775,7 @@ bottom, far = [-np.log(2) / 2, 0], np.array([1.0, 1.0])
 near = gradient_descent(grad_cliffs, far / 10, 0.1, 100)[-1]
 wild = gradient_descent(grad_cliffs, far, 0.1, 1)[-1]
 safe = backtracking(cliffs, grad_cliffs, far, 100)
-print('step 0.1 from near by arrives:', close(near, bottom))
+print('step 0.1 from nearby arrives:', close(near, bottom))
 print('from far off its first step multiplies f by more than 10^12:',
       cliffs(wild) > 1e12 * cliffs(far))
 print('backtracking arrives from there:', close(safe, bottom, atol=1e-6))
@@ -842,9 +846,9 @@ holds(
 # $I - \eta A$ is symmetric with eigenvalues $1 - \eta\lambda_i$, so it stretches no vector by more than the largest
 # $|1 - \eta\lambda_i|$. As $|1 - \eta\lambda|$ is convex in $\lambda$, it is largest at $\mu$ or at $L$: this is
 # $\rho$, and the eigenvector there is stretched by $\rho$ at every step. We have $\rho < 1$ if and only if $\eta\mu$
-# and $\eta L$ lie between 0 and 2, that is, $0 < \eta < 2/L$. As $\eta$ grows from 0, $1 - \eta\mu$ falls and
-# $\eta L - 1$ rises; the larger of the two is smallest where they are equal. Hence $\eta^* = 2/(\mu + L)$, and the
-# rate is $1 - \eta^*\mu$.
+# and $\eta L$ lie between 0 and 2, that is, $0 < \eta < 2/L$. For $\eta > 0$, $\rho$ is the larger of $1 - \eta\mu$,
+# which falls as $\eta$ grows, and $\eta L - 1$, which rises. So it is smallest where the two are equal, at
+# $\eta^* = 2/(\mu + L)$, and the rate is $1 - \eta^*\mu$.
 # ```
 #
 # The *condition number* $\kappa$ sets the pace. A round bowl, $\kappa = 1$, takes one step. For large $\kappa$,
@@ -1061,9 +1065,10 @@ holds(
 #
 # ```{math}
 # :label: ml.opt.gd-mse.loss
-# \frac{1}{2N} \sum_{n=1}^N (y_n - \mathbf{x}_n^\top \mathbf{w})^2 \ \text{with} \ -\frac1N X^\top \mathbf{e},
-# \qquad
-# \frac{1}{N} \sum_{n=1}^N (y_n - \mathbf{x}_n^\top \mathbf{w})^2 \ \text{with} \ -\frac2N X^\top \mathbf{e} .
+# \begin{aligned}
+# \frac{1}{2N} \sum_{n=1}^N (y_n - \mathbf{x}_n^\top \mathbf{w})^2 \quad &\text{with} \quad -\frac1N X^\top \mathbf{e} , \\
+# \frac{1}{N} \sum_{n=1}^N (y_n - \mathbf{x}_n^\top \mathbf{w})^2 \quad &\text{with} \quad -\frac2N X^\top \mathbf{e} .
+# \end{aligned}
 # ```
 #
 # Both conventions are common, so the slip is easily made, and it hides well: a wrong factor only rescales the step.
@@ -1089,21 +1094,24 @@ def squares(X, y, w):  # torch's own, example by example
     X, y, w = map(torch.tensor, (X, y, w))
     return torch.nn.functional.mse_loss(X @ w, y, reduction='none')
 
-def is_half_mean(v, X, y, w):  # v'e / 2N against torch
-    product = v @ residual(X, y, w)
-    return close(product / (2 * len(y)), squares(X, y, w).mean() / 2)
+def e_is_residual(seed, e):  # one feature
+    case = problem(seed, N=4, D=1)
+    return close(e(*case) ** 2, squares(*case))
+
+def is_loss(seed, v):  # v'e / 2N
+    case = problem(seed, N=3, D=3)
+    product = v(*case) @ residual(*case)
+    return close(product / (2 * 3), squares(*case).mean() / 2)
 
 holds(
-    'ml.opt.gd-mse.residual',
-    lambda X, y, w: close(residual(X, y, w) ** 2, squares(X, y, w)),
-    control=lambda X, y, w: close((y - X[:, 0]) ** 2, squares(X, y, w)),
-    X=matrices(4, 1), y=vectors(4), w=vectors(1), tries=50,
+    'ml.opt.gd-mse.residual', lambda seed: e_is_residual(seed, residual),
+    control=lambda seed: e_is_residual(seed, lambda X, y, w: y - X[:, 0]),
+    seed=seeds(), tries=50,
 )
 holds(
-    'ml.opt.gd-mse.loss-matrix',
-    lambda X, y, w: is_half_mean(residual(X, y, w), X, y, w),
-    control=lambda X, y, w: is_half_mean(w, X, y, w),
-    X=matrices(3, 3), y=vectors(3), w=vectors(3), tries=50,
+    'ml.opt.gd-mse.loss-matrix', lambda seed: is_loss(seed, residual),
+    control=lambda seed: is_loss(seed, lambda X, y, w: w),
+    seed=seeds(), tries=50,
 )
 
 # %% [markdown]
@@ -1213,9 +1221,9 @@ fits = {
 }
 for name, X in lines.items():
     exact = exact_least_squares(X, patients.y)
-    print(f'{name:12} condition number {np.linalg.cond(X) ** 2:.5g}; exact '
-          f'after 1 step: {close(fits[name][1], exact)}, '
-          f'after 50000: {close(fits[name][-1], exact)}')
+    first, last = (close(fits[name][t], exact) for t in (1, -1))
+    print(f'{name:12} kappa = {np.linalg.cond(X) ** 2:.5g}; '
+          f'exact after 1 step: {first}, after 50000: {last}')
 
 # %% mystnb={"image": {"alt": "Left: patients as dots, and the line fitted to raw data after 1, 10000 and 50000 steps, still turning towards the dashed exact line. Right: the loss; standardized it is exact after one step, raw it stays on a plateau for a thousand steps and then falls slowly."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=3.0)
@@ -1305,12 +1313,12 @@ def r_squared(X, w):  # 0: no better than the mean of all patients
     return 1 - ((target - X @ w) ** 2).mean() / target.var()
 
 best = {name: exact_least_squares(X, target) for name, X in designs.items()}
+print(' ' * 13, '  kappa', 'R²: 1 step', '100 steps', 'exact', sep='  ')
 for name, X in designs.items():
     path, kappa = gd_least_squares(X, target, 100), np.linalg.cond(X) ** 2
     first, last, goal = (
         r_squared(X, w) for w in (path[1], path[100], best[name]))
-    print(f'{name:12} condition number {kappa:7.2g}; R² after 1 step '
-          f'{first:6.3f}, 100 steps {last:.3f}, exact {goal:.3f}')
+    print(f'{name:13}  {kappa:7.2g}  {first:10.3f}  {last:9.3f}  {goal:.3f}')
 
 # %% [markdown]
 # $R^2$ is the share of the variance explained: 0 for the trivial prediction, the mean of all patients, and 0.518 for
@@ -1337,8 +1345,8 @@ for name, X in designs.items():
     walked[name] = [r_squared(X, w) for w in path]
     assert close(walked[name], forecast(X, best[name], stops), atol=1e-6)
 arrival = {name: t[(curve < 0.517).sum()] for name, curve in curves.items()}
-print('to R² = 0.517 raw data need more than 100,000 times as many steps:',
-      arrival['raw'] > 1e5 * arrival['standardized'])
+print('steps to R² = 0.517:',
+      ', '.join(f'{name} {steps:.0e}' for name, steps in arrival.items()))
 
 # %% mystnb={"image": {"alt": "R squared against the number of steps on a logarithmic axis. Standardized data reach the exact solver's dashed line within some tens of steps; raw data climb in stages and need about a hundred million. Dots from actual runs lie on the forecast curves."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3.4))
@@ -1358,9 +1366,8 @@ ax.set(xlabel='steps (dots: run, lines: forecast)', ylabel='R²',
 # The raw curve climbs in stages. Each eigenvalue $\lambda_i$ brings its own, at about $t = L/\lambda_i$ steps: what
 # is steep is settled first, and the rest has to wait. Standardizing removes the part of $\kappa$ that comes from
 # units. What is left, some hundreds, is real, for several blood values move together. Whitening removes that too, and
-# one step is enough; but to whiten is to know the eigenvectors of $A$, and who knows them has solved the problem
-# already. Normalization layers, momentum and adaptive steps live between these ends, all to walk as if the valley
-# were round.
+# one step is enough; but to whiten costs as much as to solve the problem outright. Normalization layers, momentum and
+# adaptive steps live between these ends, cheap ways to walk as if the valley were round.
 #
 # ## Summary
 #
@@ -1368,7 +1375,7 @@ ax.set(xlabel='steps (dots: run, lines: forecast)', ylabel='R²',
 # with $0 < \eta < 2/L$ leads down, towards vanishing gradients rather than always to a minimum. On a quadratic each
 # eigendirection shrinks by its own factor $1 - \eta\lambda_i$; the best common step is $2/(\mu + L)$, its rate is
 # $(\kappa - 1)/(\kappa + 1)$, and a digit costs about $1.15\,\kappa$ steps. For least squares $\kappa$ belongs to the
-# data and its units, and standardizing decided whether descent took tens of steps or a hundred million.
+# data and its units, and standardizing decided whether descent took some four hundred steps or a hundred million.
 #
 # **Further reading.** The method is Cauchy's, from a note of three pages {cite}`cauchy1847methode`.
 # {cite:t}`nesterov2018lectures` proves the rates for convex functions and shows how far any first-order method can

@@ -245,7 +245,7 @@ assert not grade(without_survivors, lamp_rate_by_search, lamps, rtol=1e-5)
 # :class: warning
 # The notes print $\mathcal{L}_{LL}(w) \approx \mathbb{E}_{p(y|X,w)}[\log p(y|X,w)]$, with the same $w$ outside and
 # inside: the model scores its own data. That is minus the model's entropy; for Gaussian noise it is
-# $-\tfrac12 \log 2\pi e \sigma^2$ per observation for *every* $w$, a plain without a summit. The slip is easy to
+# $-\tfrac12 \log 2\pi e \sigma^2$ per observation whatever $w$ is: a plain without a summit. The slip is easy to
 # make, for at $w = w_{true}$ both sides do agree.
 # :::
 #
@@ -272,6 +272,9 @@ erratum(
     corrected=lambda w, N, seed: agrees(w, w_true, N, seed),
     w=scalars(-2, 4), N=[1000, 4000, 16000], seed=seeds(),
 )
+
+# %% [markdown]
+# Over many samples the curves crowd around $M$; the printed one cannot tell one weight from another:
 
 # %%
 rng = np.random.default_rng(1)
@@ -491,6 +494,10 @@ erratum(
     corrected=corrected_fisher, rate=[0.5, 2, 8], seed=seeds(), tries=60,
 )
 
+# %% [markdown]
+# Both faces in one picture. With ten times the counts the curves bend ten times as sharply, while their slopes at the
+# true rate spread only $\sqrt{10}$ times as far; so their tops lie $\sqrt{10}$ times closer.
+
 # %%
 rng = np.random.default_rng(5)
 rates = np.linspace(1, 3.4, 121)
@@ -536,11 +543,12 @@ axes[1].legend(loc='upper right');
 #
 # ```{math}
 # :label: ml.mle.properties.cov
-# \mathrm{Cov}(\hat{\mathbf{w}}) = F_N(\mathbf{w}_{true})^{-1} = \sigma^2 (X^\top X)^{-1}, \qquad \text{in regular models } \mathrm{Cov}(\hat{\mathbf{w}}) \approx \big(N F(\mathbf{w}_{true})\big)^{-1} .
+# \mathrm{Cov}(\hat{\mathbf{w}}) = F_N(\mathbf{w}_{true})^{-1} = \sigma^2 (X^\top X)^{-1} .
 # ```
 #
-# The notes write $F^{-1}$ here and in their limit law, which needs *one* observation's $F$ where this line needs the
-# whole sample's. The control confuses the two. An entry of the covariance of $R$ Gaussian vectors has standard error
+# In other regular models this becomes $\mathrm{Cov}(\hat{\mathbf{w}}) \approx (N F)^{-1}$. The notes write $F^{-1}$
+# both here and in their limit law, which needs *one* observation's $F$ where this line needs the whole sample's. The
+# control confuses the two. An entry of the covariance of $R$ Gaussian vectors has standard error
 # $\sqrt{(C_{ii} C_{jj} + C_{ij}^2) / R}$.
 
 # %%
@@ -695,19 +703,22 @@ assert not grade(lambda N: N, divisor_by_search, sample_sizes)
 # ```
 # ````
 #
-# ```{prf:proof}
+# ````{prf:proof}
 # With probability tending to one $\hat{\mathbf{w}} \in U$, by consistency, so the gradient vanishes there, by (1).
-# Integrating $H$ along the segment from $\mathbf{w}_{true}$ to $\hat{\mathbf{w}}$,
-# $\mathbf{0} = \frac{1}{\sqrt N} \sum_n \mathbf{s}(y_n, \mathbf{w}_{true}) + A_N \sqrt N (\hat{\mathbf{w}} - \mathbf{w}_{true})$
-# with
-# $A_N = \int_0^1 \frac1N \sum_n H\big(y_n, \mathbf{w}_{true} + t (\hat{\mathbf{w}} - \mathbf{w}_{true})\big) \, dt .$
+# Integrate $H$ along the segment from $\mathbf{w}_{true}$ to $\hat{\mathbf{w}}$:
+#
+# ```{math}
+# \mathbf{0} = \frac{1}{\sqrt N} \sum_n \mathbf{s}(y_n, \mathbf{w}_{true}) + A_N \sqrt N (\hat{\mathbf{w}} - \mathbf{w}_{true}), \\
+# A_N = \int_0^1 \frac1N \sum_n H\big(y_n, \mathbf{w}_{true} + t (\hat{\mathbf{w}} - \mathbf{w}_{true})\big) \, dt .
+# ```
+#
 # By (2) and (3) the scores have mean zero and covariance $F = -\mathbb{E}[H]$, finite by (4), so the central limit
 # theorem sends the first term to $\mathcal{N}(\mathbf{0}, F)$. By (2), (4) and dominated convergence
 # $\mathbb{E} \sup_{\|\mathbf{w} - \mathbf{w}_{true}\| < r} \|H(y, \mathbf{w}) - H(y, \mathbf{w}_{true})\| \to 0$ as
 # $r \to 0$; with consistency and the law of large numbers, $A_N \xrightarrow{p} -F$. So, by (5) and Slutsky's lemma,
 # $\sqrt N (\hat{\mathbf{w}} - \mathbf{w}_{true})$ tends in law to
 # $F^{-1} \mathcal{N}(\mathbf{0}, F) = \mathcal{N}(\mathbf{0}, F^{-1} F F^{-1})$.
-# ```
+# ````
 #
 # The line is garbled in the notes: $\frac1N$ stands where $1/\sqrt N$ belongs, and a loss where the mean zero. It
 # speaks of the limit law; the covariance of $\hat{\mathbf{w}}$ itself need not exist (in logistic regression a sample
@@ -734,8 +745,8 @@ axes[0].set(ylabel='density');
 # The check uses a model without closed form: logistic regression,
 # $\Pr(y = 1 \mid \mathbf{x}) = g(\mathbf{x}^\top \mathbf{w})$ with $g(t) = 1/(1 + e^{-t})$ and five equally likely
 # dose levels. For $k$ successes among $n$ trials at one level the chain rule gives the score
-# $(k - n g) \frac{g'}{g (1 - g)} \mathbf{x}$ and, as $\mathrm{Var}(k) = n g (1 - g)$, the information
-# $\frac{n g'^2}{g(1 - g)} \mathbf{x}\mathbf{x}^\top$. The parabola also says how to climb: step by
+# $(k - n g) \frac{g'}{g (1 - g)} \mathbf{x}$ and, as $\mathrm{Var}(k) = n g (1 - g)$, the matrix
+# $\frac{n g'^2}{g(1 - g)} \mathbf{x}\mathbf{x}^\top$ as its information. The parabola also says how to climb: step by
 # $F_N^{-1} \mathbf{s}$ to its top, and repeat. This is *Fisher scoring*, for logistic regression the same as Newton's
 # method.
 
@@ -932,8 +943,8 @@ assert abs(tops.var() - 1 / 120) < 5 * ((tops - 1) ** 2).std() / 20_000**0.5
 
 # %% [markdown]
 # The band 0.012 is five standard errors: the logarithm of a root mean square over $R$ draws has standard error
-# $\sqrt{(\kappa - 1) / 4R}$, where the ratio $\kappa = \mathbb{E}[e^4] / \mathbb{E}[e^2]^2$ is at most 6 here. It
-# separates the exponents widely. Next the limit laws, with the normal law of the theorem as rejected rival:
+# $\sqrt{(\kappa - 1) / 4R}$, where the ratio $\kappa = \mathbb{E}[e^4] / \mathbb{E}[e^2]^2$ is at most 6 here. Next
+# the limit laws, with the theorem's normal law as rival:
 
 # %%
 laws = {

@@ -9,10 +9,13 @@
 # %% [markdown]
 # # Linear regression
 #
-# - **Question.** How should known numbers about a patient be added up to predict an unknown one, and what does it cost to be wrong?
-# - **You need** matrix-vector products, gradients, conditional expectations, and the length of a vector from [Norms](../linear_algebra/norms.ipynb).
-# - **You build** the linear model, its squared loss, the weights that make the loss smallest, and a fit that survives bad labels.
-# - **Time** 9 s.
+# - **Question.** How should known numbers about a patient be added up to predict an unknown one, and what does it cost
+#   to be wrong?
+# - **You need** matrix-vector products, gradients, conditional expectations, and the length of a vector from
+#   [Norms](../linear_algebra/norms.ipynb).
+# - **You build** the linear model, its squared loss, the weights that make the loss smallest, and a fit that survives
+#   bad labels.
+# - **Time** 8 s.
 
 # %% tags=["remove-cell"]
 try:
@@ -52,10 +55,10 @@ torch.set_default_dtype(torch.float64)
 # %% [markdown]
 # ## A prediction is a weighted sum
 #
-# A doctor who has seen many patients with diabetes carries rules of thumb: the heavy ones fare worse, and high blood pressure
-# adds to it. Linear regression is the plainest way to make such rules exact. Each of $d$ measurements $x_1, \dots, x_d$, the
-# *features*, gets a *weight* $w_j$, which says by how much the prediction moves when $x_j$ grows by one unit and nothing else
-# changes. The *bias* $b$ is what is predicted when all features are zero:
+# A doctor who has seen many patients with diabetes carries rules of thumb: the heavy ones fare worse, and high blood
+# pressure adds to it. Linear regression is the plainest way to make such rules exact. Each of $d$ measurements
+# $x_1, \dots, x_d$, the *features*, gets a *weight* $w_j$, which says by how much the prediction moves when $x_j$ grows
+# by one unit and nothing else changes. The *bias* $b$ is what is predicted when all features are zero:
 #
 # ```{math}
 # :label: dl.linreg.cond-exp
@@ -64,11 +67,11 @@ torch.set_default_dtype(torch.float64)
 #
 # Read the left side with care. It is not the outcome $Y$ of one patient but the average over all patients who share the
 # measurements $\mathbf{x}$; each of them strays from it for reasons that the features do not know. So
-# {eq}`dl.linreg.cond-exp` is an assumption about averages, and it can be tested. Sort the examples into bins by a feature: in
-# every bin, the average of $Y$ minus the right side should vanish, up to its standard error. We try this in a
-# world where the assumption is true and the noise is lopsided on purpose (an exponential variable minus its mean), because the
-# assumption asks for mean zero and nothing more. A bin strays by five standard errors about once in a million; the control's
-# world bends slightly.
+# {eq}`dl.linreg.cond-exp` is an assumption about averages, and it can be tested. Sort the examples into bins by a
+# feature: in every bin, the average of $Y$ minus the right side should vanish, up to its standard error. We try this in
+# a world where the assumption is true and the noise is lopsided on purpose (an exponential variable minus its mean),
+# because the assumption asks for mean zero and nothing more. A bin strays by five standard errors about once in a
+# million; the control's world bends slightly.
 
 # %%
 def worst_bin(seed, w, b, bend=0.0):  # in standard errors
@@ -100,10 +103,10 @@ holds(
 #
 # :::{admonition} Erratum
 # :class: warning
-# The notes print $\hat{y} = \mathbf{w}^\top \mathbf{x} + b = \mathbf{X} \mathbf{w} + b$. The middle is a number, the right
-# side a list of $n$ numbers; they can be equal only when $n = 1$, or when all examples happen to get the same prediction. The slip is
-# easy: both sides say "weights times features plus bias", and code adds the number $b$ to a vector without complaint (it
-# *broadcasts* $b$ to $b \mathbf{1}$).
+# The notes print $\hat{y} = \mathbf{w}^\top \mathbf{x} + b = \mathbf{X} \mathbf{w} + b$. The middle is a number, the
+# right side a list of $n$ numbers; they can be equal only when $n = 1$, or when all examples happen to get the same
+# prediction. The slip is easy: both sides say "weights times features plus bias", and code adds the number $b$ to a
+# vector without complaint (it *broadcasts* $b$ to $b \mathbf{1}$).
 # :::
 
 # %%
@@ -134,9 +137,9 @@ assert slow > 20 * fast
 print('matrix form more than 20 times faster:', slow > 20 * fast)
 
 # %% [markdown]
-# Drawn as a network, the model is a single neuron: one input a feature, one line a weight, and the output is their sum plus the bias.
-# The notes caption such a figure "with feature dimensionality $n$", two lines before $n$ becomes the number of examples. The
-# neuron has $d$ inputs, one for each *column* of $\mathbf{X}$:
+# Drawn as a network, the model is a single neuron: an input for each feature, a line for each weight, and as output
+# their sum plus the bias. The notes caption such a figure "with feature dimensionality $n$", two lines before $n$
+# becomes the number of examples. The neuron has $d$ inputs, one for each *column* of $\mathbf{X}$:
 
 # %%
 def inputs(X):  # the weights of a fitted neuron, counted
@@ -150,10 +153,10 @@ holds(
 )
 
 # %% [markdown]
-# Here it is for 442 real patients {cite}`efron2004least`: age, sex, body mass index, blood pressure, six blood values, and as target how far the
-# disease had come a year later. How the weights were found is the business of the next sections. Each feature is
-# *standardized* (mean zero, standard deviation one), so that a weight says what one standard deviation is worth, and weights of
-# different units can be compared.
+# Here it is for 442 real patients {cite}`efron2004least`: age, sex, body mass index, blood pressure, six blood values,
+# and as target how far the disease had come a year later. How the weights were found is the business of the next
+# sections. Each feature is *standardized* (mean zero, standard deviation one), so that a weight says what one standard
+# deviation is worth, and weights of different units can be compared.
 
 # %%
 X, y, names = diabetes()
@@ -183,7 +186,8 @@ ax.axis('off');
 # ```{exercise} ★ Back to kilograms per square metre
 # :label: linear_regression-units
 # The neuron above was fitted to $z_j = (x_j - m_j) / s_j$. A clinic wants to feed it raw measurements. Write
-# `raw_parameters(w, b, m, s)`: the weights and, as last entry, the bias of the same model in terms of $\mathbf{x}$, in one array of length $d + 1$.
+# `raw_parameters(w, b, m, s)`: the weights and, as last entry, the bias of the same model in terms of $\mathbf{x}$, in
+# one array of length $d + 1$.
 # ```
 
 # %%
@@ -208,8 +212,9 @@ grade(raw_parameters, raw_by_probing, units_cases)
 # ```{solution-start} linear_regression-units
 # :class: dropdown
 # ```
-# Put $z_j$ into the sum and collect: $\sum_j w_j (x_j - m_j)/s_j + b = \sum_j (w_j / s_j)\, x_j + \big(b - \sum_j w_j m_j / s_j\big)$.
-# The weights shrink by $s_j$, and the bias has to pay back the means, which is the part that is easily forgotten.
+# Put $z_j$ into the sum and collect:
+# $\sum_j w_j (x_j - m_j)/s_j + b = \sum_j (w_j / s_j)\, x_j + \big(b - \sum_j w_j m_j / s_j\big)$. The weights shrink
+# by $s_j$, and the bias has to pay back the means, which is the part that is easily forgotten.
 
 # %% jupyter={"source_hidden": true}
 def raw_parameters_solution(w, b, m, s):
@@ -228,25 +233,25 @@ assert not grade(bias_unchanged, raw_by_probing, units_cases)
 # %% [markdown]
 # ## What a mistake costs
 #
-# To choose weights we must say how bad a prediction is. A *loss function* puts a number on the distance between the observed
-# $y^{(i)}$ and the predicted $\hat{y}^{(i)}$ of example $i$. The usual one for regression squares it:
+# To choose weights we must say how bad a prediction is. A *loss function* puts a number on the distance between the
+# observed $y^{(i)}$ and the predicted $\hat{y}^{(i)}$ of example $i$. The usual one for regression squares it:
 #
 # ```{math}
 # :label: dl.loss.sq
 # l^{(i)}(\mathbf{w}, b) = \tfrac{1}{2} \big(\hat{y}^{(i)} - y^{(i)}\big)^2
 # ```
 #
-# The factor $\tfrac12$ changes no minimizer. It is there for the derivative, where it meets the 2 that the square leaves
-# behind, so that the derivative is just the *residual*:
+# The factor $\tfrac12$ changes no minimizer. It is there for the derivative, where it meets the 2 that the square
+# leaves behind, so that the derivative is just the *residual*:
 #
 # ```{math}
 # :label: dl.loss.half
 # \frac{\mathrm{d}}{\mathrm{d} \hat{y}} \, \tfrac12 (\hat{y} - y)^2 = \hat{y} - y
 # ```
 #
-# Like a distance, the loss is never negative, zero only for a perfect prediction, and the same in both directions; "distance"
-# is still meant loosely, since it breaks the triangle inequality. PyTorch serves as an independent witness for the values, sympy for the
-# derivative.
+# Like a distance, the loss is never negative, zero only for a perfect prediction, and the same in both directions;
+# "distance" is still meant loosely, since it breaks the triangle inequality. PyTorch serves as an independent witness
+# for the values, sympy for the derivative.
 
 # %%
 def squared_loss(y_hat, y):
@@ -284,10 +289,10 @@ holds(
 )
 
 # %% [markdown]
-# The square makes large residuals count more than in proportion. Twice the residual costs four times as much, so the largest residual's
-# share of the total is at least what it would be if absolute values were added up: with
-# $r = \max_i |r_i|$, from $|r_i| \le r$ follows $r_i^2 \le r |r_i|$, hence $\sum_i r_i^2 \le r \sum_i |r_i|$, which is the
-# same as $r^2 / \sum_i r_i^2 \ge r / \sum_i |r_i|$.
+# The square makes large residuals count more than in proportion. Twice the residual costs four times as much, so the
+# largest residual's share of the total is at least what it would be if absolute values were added up: with
+# $r = \max_i |r_i|$, from $|r_i| \le r$ follows $r_i^2 \le r |r_i|$, hence $\sum_i r_i^2 \le r \sum_i |r_i|$, which is
+# the same as $r^2 / \sum_i r_i^2 \ge r / \sum_i |r_i|$.
 
 # %%
 def largest_share(costs):
@@ -317,7 +322,8 @@ left.legend(loc='upper center');
 
 # %% [markdown]
 # That squared error is the loss most commonly used is a statement about habits, and habits leave traces. scikit-learn's
-# plain linear models know no other loss; among its regressors with a choice, squared error is the most frequent default:
+# plain linear models know no other loss; among its regressors with a choice, squared error is the most frequent
+# default:
 
 # %%
 def default_losses():
@@ -343,8 +349,9 @@ holds(
 #
 # :::{admonition} Erratum
 # :class: warning
-# The notes print $L^{(i)}(\mathbf{w}, b)$ on the left. But $i$ is summed over on the right and does not survive the sum: $L$
-# is one number for the whole data set, not one per example. The index is quickly carried over from {eq}`dl.loss.sq`.
+# The notes print $L^{(i)}(\mathbf{w}, b)$ on the left. But $i$ is summed over on the right and does not survive the
+# sum: $L$ is one number for the whole data set, not one per example. The index is quickly carried over from
+# {eq}`dl.loss.sq`.
 # :::
 
 # %%
@@ -374,10 +381,11 @@ erratum(
 # \mathbf{w}^*, b^* = \operatorname*{arg\,min}_{\mathbf{w},\, b} \; L(\mathbf{w}, b)
 # ```
 #
-# Average or total makes no difference here, since dividing by $n$ moves no minimum. A small trick rids us of the bias: give every example a further
-# feature that is always 1, whose weight then is $b$. With $\tilde{\mathbf{X}} = [\mathbf{X} \;\, \mathbf{1}]$ and
-# $\boldsymbol\theta = (\mathbf{w}, b)$ the predictions are $\tilde{\mathbf{X}} \boldsymbol\theta$. By the chain rule each example adds its
-# residual times its features to the gradient, which {eq}`dl.loss.half` makes tidy:
+# Average or total makes no difference here, since dividing by $n$ moves no minimum. A small trick rids us of the bias:
+# give every example a further feature that is always 1, whose weight then is $b$. With
+# $\tilde{\mathbf{X}} = [\mathbf{X} \;\, \mathbf{1}]$ and $\boldsymbol\theta = (\mathbf{w}, b)$ the predictions are
+# $\tilde{\mathbf{X}} \boldsymbol\theta$. By the chain rule each example adds its residual times its features to the
+# gradient, which {eq}`dl.loss.half` makes tidy:
 #
 # $$
 # L(\boldsymbol\theta) = \frac{1}{2n} \|\tilde{\mathbf{X}} \boldsymbol\theta - \mathbf{y}\|^2, \qquad
@@ -387,8 +395,8 @@ erratum(
 # ````{prf:theorem} Least squares
 # :label: thm-least-squares-minimum
 # $\boldsymbol\theta^*$ minimizes $L$ if and only if it solves the *normal equations*
-# $\tilde{\mathbf{X}}^\top \tilde{\mathbf{X}} \boldsymbol\theta^* = \tilde{\mathbf{X}}^\top \mathbf{y}$. The minimizer is unique if and
-# only if the columns of $\tilde{\mathbf{X}}$ are linearly independent.
+# $\tilde{\mathbf{X}}^\top \tilde{\mathbf{X}} \boldsymbol\theta^* = \tilde{\mathbf{X}}^\top \mathbf{y}$. The minimizer
+# is unique if and only if the columns of $\tilde{\mathbf{X}}$ are linearly independent.
 # ````
 #
 # ````{prf:proof}
@@ -399,16 +407,19 @@ erratum(
 # + \tfrac{1}{2n} \|\tilde{\mathbf{X}} \boldsymbol\delta\|^2 .
 # $$
 #
-# The normal equations say $\nabla L(\boldsymbol\theta^*) = \mathbf{0}$. If they hold, only the last term is left, and it is never negative: no step
-# leads lower. If they fail, a short step along $-\nabla L$ does, because the last term shrinks with the square of the step. A step $\boldsymbol\delta \ne
-# \mathbf{0}$ from $\boldsymbol\theta^*$ leads to another minimizer exactly when $\tilde{\mathbf{X}} \boldsymbol\delta = \mathbf{0}$, that is, when the columns are
-# dependent. There is always a minimizer: $\tilde{\mathbf{X}}^\top \tilde{\mathbf{X}}$ and $\tilde{\mathbf{X}}^\top$ have the same range, so the normal equations can be solved.
+# The normal equations say $\nabla L(\boldsymbol\theta^*) = \mathbf{0}$. If they hold, only the last term is left, and
+# it is never negative: no step leads lower. If they fail, a short step along $-\nabla L$ does, because the last term
+# shrinks with the square of the step. A step $\boldsymbol\delta \ne \mathbf{0}$ from $\boldsymbol\theta^*$ leads to
+# another minimizer exactly when $\tilde{\mathbf{X}} \boldsymbol\delta = \mathbf{0}$, that is, when the columns are
+# dependent. There is always a minimizer: $\tilde{\mathbf{X}}^\top \tilde{\mathbf{X}}$ and $\tilde{\mathbf{X}}^\top$
+# have the same range, so the normal equations can be solved.
 # ````
 #
-# In words, $\tilde{\mathbf{X}}^\top (\mathbf{y} - \tilde{\mathbf{X}} \boldsymbol\theta^*) = \mathbf{0}$: what is left unexplained
-# has mean zero (the column of ones) and is uncorrelated with every feature. Nothing linear remains in it.
-# For independent columns $\boldsymbol\theta^* = (\tilde{\mathbf{X}}^\top \tilde{\mathbf{X}})^{-1} \tilde{\mathbf{X}}^\top \mathbf{y}$,
-# computed by solving, not inverting.
+# In words, $\tilde{\mathbf{X}}^\top (\mathbf{y} - \tilde{\mathbf{X}} \boldsymbol\theta^*) = \mathbf{0}$: what is left
+# unexplained has mean zero (the column of ones) and is uncorrelated with every feature. Nothing linear remains in it.
+# For independent columns
+# $\boldsymbol\theta^* = (\tilde{\mathbf{X}}^\top \tilde{\mathbf{X}})^{-1} \tilde{\mathbf{X}}^\top \mathbf{y}$, computed
+# by solving, not inverting.
 
 # %%
 def with_ones(X):  # (n, d) -> (n, d + 1)
@@ -423,8 +434,8 @@ def gradient(theta, X, y):
     return X1.T @ (X1 @ theta - y) / len(y)
 
 # %% [markdown]
-# The check takes 1000 random steps away from the solution. Its control fits the weights without a bias and adds the mean residual as bias
-# afterwards, which looks harmless.
+# The check takes 1000 random steps away from the solution. Its control fits the weights without a bias and adds the
+# mean residual as bias afterwards, which looks harmless.
 
 # %%
 def bias_afterwards(X, y):
@@ -447,11 +458,11 @@ holds(
 )
 
 # %% [markdown]
-# On the patients, five roads lead to the same eleven numbers: our solution, numpy's orthogonal factorization, scikit-learn,
-# scipy's general optimizer, and the method that trains everything else in this book,
-# [gradient descent](../optimization/gradient_descent.ipynb): from $\boldsymbol\theta = \mathbf{0}$, step again and again
-# against the gradient, with step size $\eta = 1 / \lambda_{\max}$, one over the largest curvature of $L$. PyTorch's automatic derivative agrees
-# with our gradient.
+# On the patients, five roads lead to the same eleven numbers: our solution, numpy's orthogonal factorization,
+# scikit-learn, scipy's general optimizer, and the method that trains everything else in this book,
+# [gradient descent](../optimization/gradient_descent.ipynb): from $\boldsymbol\theta = \mathbf{0}$, step again and
+# again against the gradient, with step size $\eta = 1 / \lambda_{\max}$, one over the largest curvature of $L$.
+# PyTorch's automatic derivative agrees with our gradient.
 
 # %%
 def gradient_descent(X, y, steps):
@@ -477,23 +488,25 @@ roads = {
 
 # %%
 for road, result in roads.items():
-    assert close(result, theta, atol=1e-4)
-    print(f'{road} agrees: {close(result, theta, atol=1e-4)}')
+    assert close(result, theta, atol=1e-5)
+    print(f'{road} agrees: {close(result, theta, atol=1e-5)}')
 
 A, t = torch.tensor(with_ones(Z)), torch.ones(11, requires_grad=True)
 (0.5 * torch.nn.functional.mse_loss(A @ t, torch.tensor(y))).backward()
 assert close(gradient(np.ones(11), Z, y), t.grad)
 
 # %% [markdown]
-# Twelve thousand steps are many, because some blood values are nearly copies of each other. The body mass index alone shows what is going on. The surface
-# $L(w, b)$ is a bowl. In raw units, where the index is 26 on average, a change of $w$ can almost be undone by one
-# of $b$, and the bowl is a gorge, over a hundred times as long as wide (the root of its condition number, which is the ratio of the largest curvature
-# to the smallest). Descent drops to the floor and then hardly moves. Standardized, the Hessian is the identity and one step arrives.
+# Twelve thousand steps are many, because some blood values are nearly copies of each other. The body mass index alone
+# shows what is going on. The surface $L(w, b)$ is a bowl. In raw units, where the index is 26 on average, a change of
+# $w$ can almost be undone by one of $b$, and the bowl is a gorge, over a hundred times as long as wide (the root of its
+# condition number, which is the ratio of the largest curvature to the smallest). Descent drops to the floor and then
+# hardly moves. Standardized, the Hessian is the identity and one step arrives.
 
 # %%
 bmi = X[:, [2]]
 feature = {'Raw units': bmi, 'Standardized': (bmi - bmi.mean()) / bmi.std()}
 fits = {k: least_squares(x, y) for k, x in feature.items()}
+bmi_line = with_ones(bmi) @ fits['Raw units']  # (n,)
 paths = {k: gradient_descent(x, y, steps=100) for k, x in feature.items()}
 condition = {k: np.linalg.cond(with_ones(x)) ** 2 for k, x in feature.items()}
 assert condition['Raw units'] > 10_000 and close(condition['Standardized'], 1)
@@ -528,19 +541,18 @@ fig.legend(*handles, ncols=2, loc='outside upper right');
 
 # %% mystnb={"image": {"alt": "Disease progression against body mass index for 442 patients: a wide cloud that rises, the fitted line through it, thin vertical residuals from each point to the line."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3.2))
-line = with_ones(bmi) @ fits['Raw units']
-ax.vlines(bmi[:, 0], line, y, color=GREY, lw=0.4, alpha=0.6)
+ax.vlines(bmi[:, 0], bmi_line, y, color=GREY, lw=0.4, alpha=0.6)
 ax.plot(bmi[:, 0], y, '.', ms=3.5, label='patients')
-ends = np.array([[17.5], [42.5]])
-ax.plot(ends[:, 0], with_ones(ends) @ fits['Raw units'], label='least squares')
+ends = [bmi.argmin(), bmi.argmax()]
+ax.plot(bmi[ends, 0], bmi_line[ends], label='least squares')
 ax.set(xlabel='body mass index (kg/m²)', ylabel='disease progression')
 ax.legend(loc='lower right');
 
 # %% [markdown]
 # ```{exercise} ★★ Some patients count more
 # :label: linear_regression-weighted
-# Let every example have an importance $c_i > 0$, so that $\sum_i c_i \cdot \tfrac12 (\hat{y}^{(i)} - y^{(i)})^2$ is to be smallest. Derive the
-# normal equations and write `weighted_fit(X, y, c)`, the bias last.
+# Let every example have an importance $c_i > 0$, so that $\sum_i c_i \cdot \tfrac12 (\hat{y}^{(i)} - y^{(i)})^2$ is to
+# be smallest. Derive the normal equations and write `weighted_fit(X, y, c)`, the bias last.
 # ```
 
 # %%
@@ -563,9 +575,11 @@ grade(weighted_fit, weighted_by_library, weighted_cases)
 # ```{solution-start} linear_regression-weighted
 # :class: dropdown
 # ```
-# With the $c_i$ on the diagonal of $\mathbf{C}$, the gradient is $\tilde{\mathbf{X}}^\top \mathbf{C} (\tilde{\mathbf{X}} \boldsymbol\theta - \mathbf{y})$.
-# So $\tilde{\mathbf{X}}^\top \mathbf{C} \tilde{\mathbf{X}} \boldsymbol\theta = \tilde{\mathbf{X}}^\top \mathbf{C} \mathbf{y}$.
-# Who scales the rows of $\tilde{\mathbf{X}}$ and $\mathbf{y}$ instead must scale by $\sqrt{c_i}$: the square does the rest.
+# With the $c_i$ on the diagonal of $\mathbf{C}$, the gradient is
+# $\tilde{\mathbf{X}}^\top \mathbf{C} (\tilde{\mathbf{X}} \boldsymbol\theta - \mathbf{y})$. So
+# $\tilde{\mathbf{X}}^\top \mathbf{C} \tilde{\mathbf{X}} \boldsymbol\theta = \tilde{\mathbf{X}}^\top \mathbf{C} \mathbf{y}$.
+# Who scales the rows of $\tilde{\mathbf{X}}$ and $\mathbf{y}$ instead must scale by $\sqrt{c_i}$: the square does the
+# rest.
 
 # %% jupyter={"source_hidden": true}
 def weighted_fit_solution(X, y, c):
@@ -586,14 +600,16 @@ assert not grade(scaled_by_c, weighted_by_library, weighted_cases)
 # %% [markdown]
 # ## New patients
 #
-# The patients in the table are known already. The purpose is prediction: small error on *new* examples, drawn from the same distribution,
+# The patients in the table are known already. The purpose is prediction: small error on *new* examples, drawn from the
+# same distribution,
 #
 # ```{math}
 # :label: dl.linreg.goal
 # \text{find } \mathbf{w}, b \ \text{ such that } \ \mathbb{E}\Big[\tfrac12 \big(\mathbf{w}^\top X + b - Y\big)^2\Big] \ \text{ is smallest.}
 # ```
 #
-# Why should a squared error lead to the *average* {eq}`dl.linreg.cond-exp`, and why "the same distribution"? One identity answers both.
+# Why should a squared error lead to the *average* {eq}`dl.linreg.cond-exp`, and why "the same distribution"? One
+# identity answers both.
 #
 # ````{prf:theorem} The best predictor under squared loss
 # :label: thm-conditional-mean
@@ -605,14 +621,15 @@ assert not grade(scaled_by_c, weighted_by_library, weighted_cases)
 # ````
 #
 # ````{prf:proof}
-# Write $Y - f = (Y - m) + (m - f)$ and square. The cross term is $2\, \mathbb{E}[(Y - m(X)) (m(X) - f(X))]$. Given $X$, the second
-# factor is a constant and the first has mean zero by the definition of $m$; so the cross term vanishes for every value of $X$, hence on average.
+# Write $Y - f = (Y - m) + (m - f)$ and square. The cross term is $2\, \mathbb{E}[(Y - m(X)) (m(X) - f(X))]$. Given $X$,
+# the second factor is a constant and the first has mean zero by the definition of $m$; so the cross term vanishes for
+# every value of $X$, hence on average.
 # ````
 #
-# The first term is noise that no predictor removes; the second is a squared distance to $m$, *averaged over the inputs*. If
-# $m$ is linear, its own $\mathbf{w}, b$ make that distance zero whatever inputs come. If it is not, the best line is a compromise, good where inputs were frequent.
-# Below, $m(x) = x^2$. A line fitted on $[0, 1]$ beats its neighbours on new examples from $[0, 1]$, and loses on examples from $[1, 2]$:
-# that is the control.
+# The first term is noise that no predictor removes; the second is a squared distance to $m$, *averaged over the
+# inputs*. If $m$ is linear, its own $\mathbf{w}, b$ make that distance zero whatever inputs come. If it is not, the
+# best line is a compromise, good where inputs were frequent. Below, $m(x) = x^2$. A line fitted on $[0, 1]$ beats its
+# neighbours on new examples from $[0, 1]$, and loses on examples from $[1, 2]$: that is the control.
 
 # %%
 def beats_neighbour(seed, low, dw, db):
@@ -648,9 +665,9 @@ ax.set(xlabel='x', ylabel='y', xlim=(0, 2),
 label_lines(ax);
 
 # %% [markdown]
-# New patients are imitated by holding out a quarter of the real ones. Each of 100 random splits fits on the rest, means and
-# standard deviations included, and predicts that quarter. The reference is the model without any feature: only a bias, and the best
-# bias is the mean of the training targets.
+# New patients are imitated by holding out a quarter of the real ones. Each of 100 random splits fits on the rest, means
+# and standard deviations included, and predicts that quarter. The reference is the model without any feature: only a
+# bias, and the best bias is the mean of the training targets.
 
 # %%
 @dataclass(frozen=True)
@@ -669,7 +686,7 @@ def run(trial, X, y):  # -> error on held-out patients (RMSE), parameters
     return np.sqrt(((X1[test] @ theta - y[test]) ** 2).mean()), theta
 
 # %%
-X, y, _ = diabetes()
+X, y, names = diabetes()
 models = {'the mean': (), 'bmi': (2,), 'bmi, bp': (2, 3),
           'all ten': tuple(range(10))}
 errors, weights = {}, {}
@@ -690,18 +707,18 @@ removed = 1 - (errors['all ten'] / errors['the mean']) ** 2
 print("share of the mean's squared error removed by all ten: "
       f'{removed.mean():.2f} ± {removed.std():.2f}')
 
-# %% [markdown]
-# The spreads overlap because some splits hold out harder patients than others; compared split by split the order is plain. All
-# ten features remove half of the mean's squared error, no more. With two features the model is a plane:
-
-# %% mystnb={"image": {"alt": "A cloud of patients over body mass index and blood pressure, cut by the fitted plane, which rises in both directions; patients above and below it in two colours."}} tags=["hide-input"]
-X, y, _ = diabetes()
 model = LinearRegression().fit(X[:, 2:4], y)
-fig = plt.figure(figsize=(5, 3.3))
-ax = fig.add_subplot(projection='3d', computed_zorder=False)
+above = y > model.predict(X[:, 2:4])  # (442,)
 g, h = np.meshgrid([18, 42], [62, 133])
 plane = model.predict(np.column_stack([g.ravel(), h.ravel()])).reshape(2, 2)
-above = y > model.predict(X[:, 2:4])
+
+# %% [markdown]
+# The spreads overlap because some splits hold out harder patients than others; compared split by split the order is
+# plain. All ten features remove half of the mean's squared error, no more. With two features the model is a plane:
+
+# %% mystnb={"image": {"alt": "A cloud of patients over body mass index and blood pressure, cut by the fitted plane, which rises in both directions; patients above and below it in two colours."}} tags=["hide-input"]
+fig = plt.figure(figsize=(5, 3.3))
+ax = fig.add_subplot(projection='3d', computed_zorder=False)
 ax.scatter(*X[~above, 2:4].T, y[~above], s=5, color='C2')  # behind the plane
 ax.plot_surface(g, h, plane, color='C1', alpha=0.4)
 ax.scatter(*X[above, 2:4].T, y[above], s=5, color='C0')
@@ -716,22 +733,24 @@ ax.set_box_aspect((4, 4, 3), zoom=0.95)
 ax.view_init(15, -55);
 
 # %% [markdown]
-# How firm are the weights themselves? Over the 100 splits the one of the body mass index hardly moves, while those of s1 and s2 (total and LDL cholesterol) sway
-# widely. The two rise and fall together, so more of one weight can be offset by less of the other; their *sum* is steady:
+# How firm are the weights themselves? Over the 100 splits the one of the body mass index hardly moves, while those of
+# s1 and s2 (total and LDL cholesterol) sway widely. The two rise and fall together, so more of one weight can be offset
+# by less of the other; their *sum* is far steadier:
 
 # %%
 s1, s2 = weights['all ten'][:, [4, 5]].T  # (100,) each
 correlation = np.corrcoef(X[:, 4], X[:, 5])[0, 1]
 print(f'correlation of s1 and s2 among the patients: {correlation:.2f}')
-print(f'spread of w_s1 {s1.std():.1f}, w_s2 {s2.std():.1f}, '
-      f'their sum {(s1 + s2).std():.1f}')
+spread_of = lambda w: f'{w.std():.1f}'
+print('spread of the weights: bmi', spread_of(weights['all ten'][:, 2]))
+print('s1', spread_of(s1), 's2', spread_of(s2), 'sum', spread_of(s1 + s2))
 
 # %% mystnb={"image": {"alt": "Ten weights with their spread over splits: narrow for age, sex, bmi and bp, very wide for s1 and s2, wide for s3, s4 and s5."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.8))
 spots = np.random.default_rng(0).uniform(-0.25, 0.25, (100, 1)) + np.arange(10)
 ax.plot(spots, weights['all ten'][:, :10], '.', color='C0', ms=3, alpha=0.5)
 ax.axhline(0, color=GREY, lw=0.8)
-ax.set(xticks=range(10), xticklabels=diabetes().names,
+ax.set(xticks=range(10), xticklabels=names,
        ylabel='weight per\nstandard deviation',
        title='Each dot is one split');
 
@@ -741,23 +760,29 @@ ax.set(xticks=range(10), xticklabels=diabetes().names,
 # %% [markdown]
 # ## One bad label
 #
-# Squares punish large residuals hard, and a fit avoids what is punished. So a single absurd label can drag the whole line. For one feature this can be computed.
-# By {prf:ref}`thm-least-squares-minimum` the slope is
+# Squares punish large residuals hard, and a fit avoids what is punished. So a single absurd label can drag the whole
+# line. For one feature this can be computed. By the normal equations of {prf:ref}`thm-least-squares-minimum` the
+# residuals have mean zero and are uncorrelated with $x$. The first says $b^* = \bar{y} - w^* \bar{x}$; then the second
+# reads $\sum_i (x_i - \bar{x}) \big(y_i - \bar{y} - w^* (x_i - \bar{x})\big) = 0$. Since
+# $\sum_i (x_i - \bar{x})\, \bar{y} = 0$, the slope is
 #
 # $$
 # w^* = \frac{\sum_i (x_i - \bar{x})\, y_i}{S}, \qquad S = \sum_i (x_i - \bar{x})^2 ,
 # $$
 #
-# which is linear in the labels. Moving $y_i$ by $\delta$ moves the slope by exactly $\delta\, (x_i - \bar{x}) / S$: in proportion, without
-# bound, from every place but $x_i = \bar{x}$ (there only the bias moves).
+# which is linear in the labels. Moving $y_i$ by $\delta$ moves the slope by exactly $\delta\, (x_i - \bar{x}) / S$: in
+# proportion, without bound, from every place but $x_i = \bar{x}$ (there only the bias moves).
 #
-# Replace squares by absolute values, and each point pulls with the same force, however far away it lies. The fit that makes $\sum_i |y_i - \tilde{\mathbf{x}}_i^\top
-# \boldsymbol\theta|$ smallest is a game: a fitter chooses $\boldsymbol\theta$, an opponent chooses votes $s_i \in [-1, 1]$ to make $\sum_i s_i (y_i -
-# \tilde{\mathbf{x}}_i^\top \boldsymbol\theta)$ large, which is $\sum_i |\cdot|$ at best. By linear programming duality {cite}`boyd2004convex` the opponent may move first. To
-# keep the fitter from winning without limit, the votes must balance, $\tilde{\mathbf{X}}^\top \mathbf{s} = \mathbf{0}$; what remains is to maximize $\mathbf{y}^\top
-# \mathbf{s}$, and the prices (multipliers) of the balance constraints are $\boldsymbol\theta$. At the optimum $s_i = \operatorname{sign}(r_i)$ for every point off the line: only
-# *sides* count. A label may move as far as it likes; as long as it stays on its side, the same votes balance and the line remains
-# a best one.
+# Replace squares by absolute values, and each point pulls with the same force, however far away it lies. To make
+# $\sum_i |r_i|$ smallest, with $r_i = y_i - \tilde{\mathbf{x}}_i^\top \boldsymbol\theta$, is a game: a fitter chooses
+# $\boldsymbol\theta$, an opponent answers with votes $s_i \in [-1, 1]$ that make $\sum_i s_i r_i$ large; the best votes
+# are the signs of the $r_i$, and they yield $\sum_i |r_i|$. By linear programming duality {cite}`boyd2004convex` the
+# opponent may as well move first. To keep the fitter from winning without limit, the votes must balance,
+# $\tilde{\mathbf{X}}^\top \mathbf{s} = \mathbf{0}$; then the sum is $\mathbf{y}^\top \mathbf{s}$ whatever the fitter
+# does. The opponent makes this largest, and the prices (multipliers) of the balance constraints are
+# $\boldsymbol\theta$. In the end $s_i = \operatorname{sign}(r_i)$ for every point off the line: only *sides* count. A
+# label may move as far as it likes; as long as it stays on its side, the same votes balance, every line costs at least
+# the new $\mathbf{y}^\top \mathbf{s}$, and ours costs just that: it remains a best one.
 
 # %%
 def least_absolute(X, y):  # -> (d + 1,), the bias last
@@ -766,7 +791,8 @@ def least_absolute(X, y):  # -> (d + 1,), the bias last
     return -votes.eqlin.marginals
 
 # %% [markdown]
-# Two witnesses: scikit-learn's median regression, and brute force, since some best line passes through two of the points.
+# Two witnesses: scikit-learn's median regression, and brute force, since some best line passes through two of the
+# points.
 
 # %%
 def least_absolute_by_pairs(x, y):
@@ -785,8 +811,8 @@ assert close(robust, least_absolute_by_pairs(x, y))
 assert close(robust, [median.coef_[0], median.intercept_])
 
 # %% [markdown]
-# The check moves one label by up to a thousand, away from the line. The least-squares slope must follow the formula, and the old least-absolute line must still be
-# best. The control forgets to subtract $\bar{x}$.
+# The check moves one label by up to a thousand, away from the line. The least-squares slope must follow the formula,
+# and the old least-absolute line must still be best. The control forgets to subtract $\bar{x}$.
 
 # %%
 def sensitive(seed, i, delta, pull):
@@ -846,8 +872,8 @@ ax.set(xlabel='x', ylabel='y')
 ax.legend(loc='lower left');
 
 # %% [markdown]
-# How much does it matter on the real patients? Suppose that a few of the 332 training labels got a decimal point shifted, so that 97 reads 970. The held-out patients'
-# labels stay clean.
+# How much does it matter on the real patients? Suppose that a few of the 332 training labels got a decimal point
+# shifted, so that 97 reads 970. The held-out patients' labels stay clean.
 
 # %%
 def held_out_errors(seed, bad, X, y):  # mean absolute: mean, squares, absolute
@@ -889,14 +915,15 @@ ax.set(xlabel='bad labels among 332', ylabel='mean absolute error',
 ax.legend();
 
 # %% [markdown]
-# On clean labels squares are slightly ahead. Ten bad labels, three in a hundred, and
-# squares do no better than the clean labels' mean did, while absolute values beat them in every split. "Excessive sensitivity", as the notes put
-# it, is the price of a loss that is made for Gaussian noise, in which outliers hardly ever occur.
+# On clean labels squares are slightly ahead. Ten bad labels, three in a hundred, and squares do no better than the
+# clean labels' mean did, while absolute values beat them in every split. "Excessive sensitivity", as the notes put it,
+# is the price of a loss that is made for Gaussian noise, in which outliers hardly ever occur.
 
 # %% [markdown]
 # ```{exercise} ★★ How bad must one label be?
 # :label: linear_regression-flip
-# Derive by how much $y_i$ has to be moved to make the least-squares slope exactly zero. Write `flattening_shift(x, y, i)`.
+# Derive by how much $y_i$ has to be moved to make the least-squares slope exactly zero. Write
+# `flattening_shift(x, y, i)`.
 # ```
 
 # %%
@@ -918,8 +945,9 @@ grade(flattening_shift, shift_by_secant, flip_cases)
 # ```{solution-start} linear_regression-flip
 # :class: dropdown
 # ```
-# The slope becomes $\big(\sum_k (x_k - \bar{x}) y_k + \delta (x_i - \bar{x})\big) / S$, which is zero for $\delta = -\sum_k (x_k - \bar{x}) y_k / (x_i - \bar{x})$. The nearer
-# $x_i$ lies to the mean, the more it takes. With $x_i$ in place of $x_i - \bar{x}$ this would depend on where the axis starts.
+# The slope becomes $\big(\sum_k (x_k - \bar{x}) y_k + \delta (x_i - \bar{x})\big) / S$, which is zero for
+# $\delta = -\sum_k (x_k - \bar{x}) y_k / (x_i - \bar{x})$. The nearer $x_i$ lies to the mean, the more it takes. With
+# $x_i$ in place of $x_i - \bar{x}$ this would depend on where the axis starts.
 
 # %% jupyter={"source_hidden": true}
 def flattening_shift_solution(x, y, i):
@@ -938,9 +966,10 @@ assert not grade(not_centred, shift_by_secant, flip_cases)
 # %% [markdown]
 # ```{exercise} ★★★ The best of both
 # :label: linear_regression-huber
-# Huber's loss {cite}`huber1964robust` is $\tfrac12 r^2$ for $|r| \le k$ and $k |r| - \tfrac12 k^2$ beyond: squares for small residuals, absolute values for large ones. Write `huber_fit(X, y,
-# k)`, the bias last. Hint: its derivative is $r \cdot c(r)$ with an importance $c(r) \le 1$. Fit with importances, compute them anew from the residuals, and repeat; what
-# does a fixed point satisfy?
+# Huber's loss {cite}`huber1964robust` is $\tfrac12 r^2$ for $|r| \le k$ and $k |r| - \tfrac12 k^2$ beyond: squares for
+# small residuals, absolute values for large ones. Write `huber_fit(X, y, k)`, the bias last. Hint: its derivative is
+# $r \cdot c(r)$ with an importance $c(r) \le 1$. Fit with importances, compute them anew from the residuals, and
+# repeat; what does a fixed point satisfy?
 # ```
 
 # %%
@@ -971,8 +1000,10 @@ grade(huber_fit, huber_by_descent, huber_cases, atol=1e-5)
 # ```{solution-start} linear_regression-huber
 # :class: dropdown
 # ```
-# The derivative is $r$ inside and $k \operatorname{sign}(r)$ outside, so $c(r) = \min(1, k / |r|)$. A fixed point solves $\tilde{\mathbf{X}}^\top \mathbf{C} (\tilde{\mathbf{X}} \boldsymbol\theta
-# - \mathbf{y}) = \mathbf{0}$ with the $c$ of its own residuals, which says that the gradient of Huber's loss is zero; that loss is convex, so this is a minimum. One round alone is not enough.
+# The derivative is $r$ inside and $k \operatorname{sign}(r)$ outside, so $c(r) = \min(1, k / |r|)$. A fixed point
+# solves $\tilde{\mathbf{X}}^\top \mathbf{C} (\tilde{\mathbf{X}} \boldsymbol\theta - \mathbf{y}) = \mathbf{0}$ with the
+# $c$ of its own residuals, which says that the gradient of Huber's loss is zero; that loss is convex, so this is a
+# minimum. One round alone is not enough.
 
 # %% jupyter={"source_hidden": true}
 def huber_fit_solution(X, y, k, rounds=200):
@@ -996,9 +1027,10 @@ assert not grade(one_round, huber_by_descent, huber_cases, atol=1e-5)
 # %% [markdown]
 # ## The notes behind the formulas
 #
-# The formulas on this page, and many on later ones, come from study notes titled *Deep Learning* (February 2023), which follow the book *Dive into Deep Learning*
-# {cite}`zhang2023dive` chapter by chapter. Their preface says that implementations are left out for now. That is so: no statement quoted from them contains code,
-# whereas the same search does find code in the linear algebra notes that this book also works through, in their pseudocode of attention.
+# The formulas on this page, and many on later ones, come from study notes titled *Deep Learning* (February 2023), which
+# follow the book *Dive into Deep Learning* {cite}`zhang2023dive` chapter by chapter. Their preface says that
+# implementations are left out for now. That is so: no statement quoted from them contains code, whereas the same search
+# does find code in the linear algebra notes that this book also works through, in their pseudocode of attention.
 
 # %%
 def has_code(notes):
@@ -1012,7 +1044,8 @@ holds(
 )
 
 # %% [markdown]
-# This book is the missing part. Each chapter of the notes, with the number of its headings and the chapters here that answer for them:
+# This book is the missing part. Each chapter of the notes, with the number of its headings and the chapters here that
+# answer for them:
 
 # %%
 headings = [h for h in ledger.headings('dl') if re.match(r'\d', h['heading'])]
@@ -1027,9 +1060,12 @@ for chapter, homes in chapters.items():
 # %% [markdown]
 # ## Summary
 #
-# A linear model predicts the average outcome by a weighted sum, for all examples at once by $\mathbf{X} \mathbf{w} + b \mathbf{1}$. The mean squared loss has its minima exactly where the
-# normal equations hold, reached by solving them or by descending a bowl whose shape depends on the units, and on new examples from the same distribution it rewards the conditional mean. On real
-# patients the ten features halve the squared error of the mean, ten bad labels in 332 undo the gain, and a loss that grows more slowly keeps it.
+# A linear model predicts the average outcome by a weighted sum, for all examples at once by
+# $\mathbf{X} \mathbf{w} + b \mathbf{1}$. The mean squared loss has its minima exactly where the normal equations hold,
+# reached by solving them or by descending a bowl whose shape depends on the units, and on new examples from the same
+# distribution it rewards the conditional mean. On real patients the ten features halve the squared error of the mean,
+# ten bad labels in 332 undo the gain, and a loss that grows more slowly keeps it.
 #
-# **Further reading.** {cite}`hastie2009elements`, chapter 3, on linear regression and its uses; {cite}`boyd2004convex`, section 6.1, on what different losses do to residuals;
-# {cite}`huber1964robust`, the beginning of robust statistics; {cite}`zhang2023dive`, chapter 3, the model for the notes.
+# **Further reading.** {cite}`hastie2009elements`, chapter 3, on linear regression and its uses; {cite}`boyd2004convex`,
+# section 6.1, on what different losses do to residuals; {cite}`huber1964robust`, the beginning of robust statistics;
+# {cite}`zhang2023dive`, chapter 3, the model for the notes.

@@ -8,8 +8,9 @@ import re
 from docutils import nodes
 
 _TOKEN = re.compile(
-    r'\\begin\{\w+\*?\}|\\end\{\w+\*?\}|\\left|\\right|\\text\{|\\mbox\{|\\q?quad|\\[a-zA-Z]+|\\.|[{}]|[^\\{}]+', re.S,
+    r'\\begin\{\w+\*?\}|\\end\{\w+\*?\}|\\left|\\right|\\(?:text|texttt|mbox)\{|\\q?quad|\\[a-zA-Z]+|\\.|[{}]|[^\\{}]+', re.S,
 )
+_COMMANDS = {'text': 'text', 'code': 'texttt'}
 _OPENS = re.compile(r'\\begin|\\left$|\{$')
 _CLOSES = re.compile(r'\\end|\\right$|\}$')
 _WIDE = '\N{EM SPACE} '  # the line may break after it
@@ -17,20 +18,22 @@ _ESCAPED = re.compile(r'\\([%&#_$ ])')
 
 
 def pieces(latex):
-    """Cut LaTeX into ('math', formula), ('text', words) and ('space', ' ') where neither group nor environment is open."""
+    """Cut LaTeX into ('math', formula), ('text', words), ('code', words) and ('space', ' ').
+
+    It is cut where neither group nor environment is open: at \\text{...}, at \\texttt{...}, and at wide spaces.
+    """
     cut, run, depth = [], '', 0
-    tokens = iter(_tokens(latex))
-    for kind, token in tokens:
+    for kind, token in _tokens(latex):
         outside = depth == 0 and not run.rstrip().endswith(('^', '_'))
-        if kind == 'words' and outside:
-            cut += [('math', run), ('text', token)]
+        if kind != 'tex' and outside:
+            cut += [('math', run), (kind, token)]
             run = ''
         elif outside and token in ('\\quad', '\\qquad', '\\ '):
             cut += [('math', run), ('space', ' ' if token == '\\ ' else _WIDE)]
             run = ''
         else:
             depth += bool(_OPENS.match(token)) - bool(_CLOSES.match(token)) if kind == 'tex' else 0
-            run += token if kind == 'tex' else f'\\text{{{token}}}'
+            run += token if kind == 'tex' else f'\\{_COMMANDS[kind]}{{{token}}}'
     cut.append(('math', run))
     return [(kind, value.strip() if kind == 'math' else value) for kind, value in cut if kind == 'space' or value.strip()]
 
@@ -43,6 +46,8 @@ def inline(latex):
             made.append(nodes.math(value, value))
         elif kind == 'text':
             made += _words(value)
+        elif kind == 'code':
+            made.append(nodes.literal('', _ESCAPED.sub(r'\1', value)))
         else:
             made.append(nodes.Text(value))
     return made
@@ -50,7 +55,7 @@ def inline(latex):
 
 def has_words(latex):
     """Whether words stand beside the mathematics, so that it reads as a sentence rather than as a formula."""
-    return any(kind == 'text' for kind, _ in pieces(latex))
+    return any(kind in ('text', 'code') for kind, _ in pieces(latex))
 
 
 def _words(text):
@@ -63,14 +68,14 @@ def _words(text):
 
 
 def _tokens(latex):
-    """Tokens as ('tex', token); the content of a \\text{...} without commands inside as ('words', content)."""
+    """Tokens as ('tex', token); a \\text{...} or \\texttt{...} without commands inside as ('text' or 'code', content)."""
     place = 0
     while place < len(latex):
         token = _TOKEN.match(latex, place).group()
         end = latex.find('}', place)
         content = latex[place + len(token):end]
-        if token in ('\\text{', '\\mbox{') and end > 0 and _is_plain(content):
-            yield 'words', content
+        if token in ('\\text{', '\\texttt{', '\\mbox{') and end > 0 and _is_plain(content):
+            yield 'code' if token == '\\texttt{' else 'text', content
             place = end + 1
         else:
             yield 'tex', token

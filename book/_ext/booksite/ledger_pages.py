@@ -148,8 +148,10 @@ class Errata(SphinxDirective):
         made = nodes.container(classes=['lesson'], ids=[f'erratum-{claim.id}'])
         made += paragraph(nodes.strong('', topic(claim)), ': the notes print')
         made += displayed(claim.notes)
-        why = [' ', sentence(claim.why)] if claim.why else []
-        made += paragraph('That fails at ', counterexample(check.at), '.', *why) if check.at else paragraph('That fails.', *why)
+        if check.at:
+            made += paragraph('That fails at ', counterexample(check.at), '.')
+        if claim.why:
+            made += paragraph(sentence(claim.why))
         made += paragraph('It should read')
         made += displayed(claim.correct)
         made += self.source(check, f'the correction {tried(check)}')

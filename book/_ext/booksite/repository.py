@@ -24,6 +24,11 @@ def address(configured, remote='', environ=os.environ):
     return clean(chosen) or clean(remote) or configured
 
 
+def branch(configured, environ=os.environ):
+    """The branch to link to: BOOK_BRANCH, else the configured one."""
+    return environ.get('BOOK_BRANCH') or configured
+
+
 def clean(url):
     """https://host/owner/name without credentials, '' where the address is of another kind."""
     found = _ADDRESS.match(url or '')
@@ -43,7 +48,7 @@ def configure(app, config):
     """Set the theme's repository address and branch before the theme reads them."""
     options = config.html_theme_options
     options['repository_url'] = address(options.get('repository_url', ''), remote(app.confdir))
-    options['repository_branch'] = os.environ.get('BOOK_BRANCH') or options.get('repository_branch', 'main')
+    options['repository_branch'] = branch(options.get('repository_branch', 'main'))
 
 
 class RepositoryFile(SphinxRole):

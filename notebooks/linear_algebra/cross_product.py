@@ -1,0 +1,780 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # The cross product
+#
+# - **Question.** Which vector stands at right angles to two others, and why is there such a product in space, of all places?
+# - **You need** lengths and matrices ([Norms](../linear_algebra/norms.ipynb)), the dot product and the volume of a box.
+# - **You build** the product out of one symbol, a prover for its identities, and the winter sun on a mountain.
+# - **Time** 5 s.
+
+# %% tags=["remove-cell"]
+try:
+    import nbutils  # noqa: F401
+except ImportError:  # on a hosted notebook: install it and leave its torch alone
+    import subprocess
+    import sys
+
+    address = 'https://github.com/deep-learning-verified/book/archive/refs/heads/main.zip'
+    subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
+
+# %%
+from inspect import signature
+from itertools import combinations, permutations
+
+import matplotlib.pyplot as plt
+import numpy as np
+import sympy as sp
+from matplotlib.cbook import get_sample_data
+from mpl_toolkits.mplot3d.art3d import Poly3DCollection
+from scipy.spatial import ConvexHull
+
+from nbutils.cases import seeds, vectors
+from nbutils.checks import close, grade, holds
+from nbutils.figures import panels, show_image
+
+plt.style.use('nbutils.book')
+
+# %% [markdown]
+# The product itself and a way to prove things about it are used on the whole page, so they come first. Let $\varepsilon_{ijk}$ be $1$ if
+# $i, j, k$ are $1, 2, 3$ in this cyclic order, $-1$ if they are so after one exchange, and $0$ if two of them are equal. Then
+#
+# ```{math}
+# :label: cross-components
+# (\mathbf{a} \times \mathbf{b})_i = \sum_{j,k} \varepsilon_{ijk}\, a_j b_k , \qquad
+# \mathbf{a} \times \mathbf{b} = \begin{bmatrix} a_2 b_3 - a_3 b_2 \\ a_3 b_1 - a_1 b_3 \\ a_1 b_2 - a_2 b_1 \end{bmatrix}
+# ```
+
+# %%
+epsilon = np.zeros((3, 3, 3), dtype=int)
+for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+    epsilon[i, j, k], epsilon[i, k, j] = 1, -1
+
+def cross(a, b):
+    return np.einsum('ijk,j,k->i', epsilon, a, b)
+
+rng = np.random.default_rng(0)
+for a, b in rng.normal(size=(100, 2, 3)):
+    assert close(cross(a, b), np.cross(a, b))
+print(cross(*(np.array(sp.symbols(f'{v}1:4')) for v in 'ab')))
+
+# %% [markdown]
+# The same function multiplies symbols, as the last line shows. So each identity below is first *proved*: both sides are polynomials in the
+# coordinates, and their difference must expand to nothing. Then it is *tested*, as an ordinary formula, on generated numbers. The control, a slip in
+# the formula, must survive neither.
+
+# %%
+def expands_to_zero(difference):
+    names = signature(difference).parameters
+    symbols = {v: np.array(sp.symbols(f'{v}1:4')) for v in names}
+    return not any(sp.expand(e) for e in np.ravel(difference(**symbols)))
+
+def numerically_zero(difference):
+    return lambda **case: close(abs(np.ravel(difference(**case))).max(), 0)
+
+def proved(difference):
+    assert expands_to_zero(difference)
+    return numerically_zero(difference)
+
+def refuted(difference):
+    assert not expands_to_zero(difference)
+    return numerically_zero(difference)
+
+# %% [markdown]
+# ## One vector out of three volumes
+#
+# Where does {eq}`cross-components` come from? Three vectors span a slanted box. Let $\det[\mathbf{a}, \mathbf{b}, \mathbf{c}]$ be its volume, counted positive
+# if $\mathbf{a}, \mathbf{b}, \mathbf{c}$ lie like thumb, index and middle finger of the right hand, negative for the left hand. Three properties can be
+# seen in the box. The volume is linear in each vector; it changes its sign when two vectors are exchanged, so it is zero when two are equal; the unit
+# cube has the volume one. (The section on determinants starts from these three.)
+#
+# Hold $\mathbf{a}$ and $\mathbf{b}$ fixed. The volume is then a linear function of $\mathbf{c}$, and a linear function with values in the numbers is the dot product
+# with one vector, whose entries are its values at $\mathbf{e}_1, \mathbf{e}_2, \mathbf{e}_3$. This vector deserves a name.
+#
+# ```{prf:definition} Cross product
+# :label: def-cross
+# $\mathbf{a} \times \mathbf{b}$ is the vector with $(\mathbf{a} \times \mathbf{b}) \cdot \mathbf{c} = \det[\mathbf{a}, \mathbf{b}, \mathbf{c}]$ for all
+# $\mathbf{c} \in \mathbb{R}^3$.
+# ```
+#
+# Every law of the volume is now a law of the product. Two equal vectors span no volume, so $\mathbf{a} \times \mathbf{b}$ is perpendicular to $\mathbf{a}$
+# and to $\mathbf{b}$. Exchanging the two changes the sign, and linearity in the second vector distributes the product over sums:
+#
+# ```{math}
+# :label: la.cross.anticommutes
+# \mathbf{a} \times \mathbf{b} = -(\mathbf{b} \times \mathbf{a})
+# ```
+#
+# ```{math}
+# :label: la.cross.distributive
+# \mathbf{a} \times (\mathbf{b} + \mathbf{c}) = (\mathbf{a} \times \mathbf{b}) + (\mathbf{a} \times \mathbf{c})
+# ```
+#
+# To move the first of three vectors to the end takes two exchanges, so it changes nothing, and
+# $\det[\mathbf{a}, \mathbf{b}, \mathbf{c}] = \det[\mathbf{b}, \mathbf{c}, \mathbf{a}] = \det[\mathbf{c}, \mathbf{a}, \mathbf{b}]$ reads
+#
+# ```{math}
+# :label: la.cross.triple-1
+# \mathbf{a} \cdot (\mathbf{b} \times \mathbf{c}) = \mathbf{b} \cdot (\mathbf{c} \times \mathbf{a})
+# ```
+#
+# ```{math}
+# :label: la.cross.triple-2
+# \mathbf{b} \cdot (\mathbf{c} \times \mathbf{a}) = \mathbf{c} \cdot (\mathbf{a} \times \mathbf{b})
+# ```
+#
+# This *scalar triple product* is the volume again. Finally, write $\mathbf{a} = \sum_j a_j \mathbf{e}_j$ and $\mathbf{b} = \sum_k b_k \mathbf{e}_k$ and put
+# $\mathbf{c} = \mathbf{e}_i$: entry $i$ of the product is $\sum_{j,k} \det[\mathbf{e}_j, \mathbf{e}_k, \mathbf{e}_i]\, a_j b_k$. These determinants are the
+# $\varepsilon_{ijk}$, and {eq}`cross-components` is derived.
+
+# %%
+holds(
+    'la.cross.anticommutes',
+    proved(lambda a, b: cross(a, b) + cross(b, a)),
+    control=refuted(lambda a, b: cross(a, b) - cross(b, a)),
+    a=vectors(3), b=vectors(3),
+)
+
+# %% tags=["hide-input"]
+holds(
+    'la.cross.distributive',
+    proved(lambda a, b, c: cross(a, b + c) - cross(a, b) - cross(a, c)),
+    control=refuted(lambda a, b, c: cross(a, b + c)
+                    - cross(a, b) - cross(c, a)),
+    a=vectors(3), b=vectors(3), c=vectors(3),
+)
+holds(
+    'la.cross.triple-1',
+    proved(lambda a, b, c: a @ cross(b, c) - b @ cross(c, a)),
+    control=refuted(lambda a, b, c: a @ cross(b, c) - b @ cross(a, c)),
+    a=vectors(3), b=vectors(3), c=vectors(3),
+)
+holds(
+    'la.cross.triple-2',
+    proved(lambda a, b, c: b @ cross(c, a) - c @ cross(a, b)),
+    control=refuted(lambda a, b, c: b @ cross(c, a) - c @ cross(b, a)),
+    a=vectors(3), b=vectors(3), c=vectors(3),
+)
+
+# %% [markdown]
+# The volume itself is checked against two strangers: the determinant of a library, and the hull of the eight corners of the box.
+
+# %%
+rng = np.random.default_rng(1)
+corners = np.array(list(np.ndindex(2, 2, 2)))  # (8, 3)
+for box in rng.normal(size=(50, 3, 3)):
+    a, b, c = box
+    assert close(cross(a, b) @ c, np.linalg.det(box))
+    assert close(abs(cross(a, b) @ c), ConvexHull(corners @ box).volume)
+print('the triple product is the signed volume:', True)
+
+# %% [markdown]
+# With $\mathbf{a}$ fixed, $\mathbf{b} \mapsto \mathbf{a} \times \mathbf{b}$ is linear, hence a matrix; its columns are the $\mathbf{a} \times \mathbf{e}_k$. The notes
+# use it without writing it out:
+#
+# ```{math}
+# :label: la.cross.skew-matrix
+# \mathbf{a} \times \mathbf{b} = [\mathbf{a}]_\times \mathbf{b}, \qquad
+# [\mathbf{a}]_\times = \begin{bmatrix} 0 & -a_3 & a_2 \\ a_3 & 0 & -a_1 \\ -a_2 & a_1 & 0 \end{bmatrix}
+# = -[\mathbf{a}]_\times^\mathsf{T}
+# ```
+#
+# It is *skew-symmetric* because of the volume: $\mathbf{x} \cdot (\mathbf{a} \times \mathbf{y}) = \det[\mathbf{a}, \mathbf{y}, \mathbf{x}]$ changes its sign with
+# $\mathbf{x}$ and $\mathbf{y}$ exchanged. Skewness and {eq}`la.cross.anticommutes` together write the product with the other vector's matrix,
+# $\mathbf{a} \times \mathbf{b} = -[\mathbf{b}]_\times \mathbf{a}$, that is,
+#
+# ```{math}
+# :label: la.cross.transpose
+# \mathbf{a} \times \mathbf{b} = [\mathbf{b}]_\times^\mathsf{T}\, \mathbf{a}
+# ```
+
+# %%
+def hat(a):  # the matrix of b -> a x b
+    return np.einsum('ijk,j->ik', epsilon, a)
+
+def vee(m):  # back: the vector of a skew matrix
+    return np.array([m[2, 1], m[0, 2], m[1, 0]])
+
+assert close(vee(hat(np.array([1, 2, 3]))), [1, 2, 3])
+assert expands_to_zero(lambda a: hat(a) + hat(a).T)
+holds(
+    'la.cross.skew-matrix',
+    proved(lambda a, b: np.cross(a, b) - hat(a) @ b),
+    control=refuted(lambda a, b: np.cross(a, b) - hat(a).T @ b),
+    a=vectors(3), b=vectors(3),
+)
+holds(
+    'la.cross.transpose',
+    proved(lambda a, b: cross(a, b) - hat(b).T @ a),
+    control=refuted(lambda a, b: cross(a, b) - hat(b) @ a),
+    a=vectors(3), b=vectors(3),
+)
+
+# %% [markdown]
+# ```{exercise} ★ Inside or outside?
+# :label: cross-inside
+# For points of the plane, given as $(x, y, 0)$, the third entry of $(\mathbf{q} - \mathbf{p}) \times (\mathbf{x} - \mathbf{p})$ tells on which side of the line from
+# $\mathbf{p}$ to $\mathbf{q}$ the point $\mathbf{x}$ lies. Write `inside(x, triangle)`: whether `x` lies in the triangle with the rows of `triangle`
+# as corners, in whatever order they come.
+# ```
+
+# %%
+def inside(x, triangle):
+    raise NotImplementedError('your turn')
+
+# %%
+def by_weights(x, triangle):  # x as a mean of the corners: weights >= 0
+    rows = np.vstack([triangle[:, :2].T, np.ones(3)])
+    return (np.linalg.solve(rows, [x[0], x[1], 1]) >= 0).all()
+
+triangle = np.array([[0., 0, 0], [4, 1, 0], [1, 3, 0]])
+points = np.array([[1.5, 1, 0], [3, 3, 0], [-1, 0, 0], [2, 2, 0], [3, 0.5, 0]])
+cases = [(x, t) for x in points for t in (triangle, triangle[::-1])]
+grade(inside, by_weights, cases)
+
+# %% [markdown]
+# ```{solution-start} cross-inside
+# :class: dropdown
+# ```
+# Walking around the triangle, an inner point is always on the same side: on the left if the corners come counterclockwise, on the right otherwise. The
+# wrong answer takes the left for granted.
+
+# %% jupyter={"source_hidden": true}
+def sides(x, triangle):
+    following = np.roll(triangle, -1, axis=0)
+    return np.cross(following - triangle, x - triangle)[:, 2]
+
+def inside_solution(x, triangle):
+    s = sides(x, triangle)
+    return (s >= 0).all() or (s <= 0).all()
+
+assert grade(inside_solution, by_weights, cases)
+assert not grade(lambda x, t: (sides(x, t) >= 0).all(), by_weights, cases)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## Products of products
+#
+# This section continues [One vector out of three volumes](#one-vector-out-of-three-volumes). Everything else rests on one fact about the symbol.
+#
+# ```{prf:theorem} Two epsilons
+# :label: thm-epsilon
+# With $\delta_{jl} = 1$ for $j = l$ and $0$ otherwise,
+# $\displaystyle \sum_i \varepsilon_{ijk}\, \varepsilon_{ilm} = \delta_{jl}\, \delta_{km} - \delta_{jm}\, \delta_{kl}$.
+# ```
+#
+# ```{prf:proof}
+# If $j = k$ or $l = m$, both sides are zero. Let $j \ne k$ and $l \ne m$. On the left only the one $i$ counts that differs from $j$ and $k$, and it must differ from
+# $l$ and $m$, so $\{l, m\} = \{j, k\}$, or both sides are zero. In the same order, $l = j$ and $m = k$, the left side is $(\pm 1)^2 = 1$; in the opposite order one factor changes
+# its sign, and it is $-1$.
+# ```
+
+# %%
+delta = np.eye(3, dtype=int)
+left = np.einsum('ijk,ilm->jklm', epsilon, epsilon)
+right = np.einsum('jl,km->jklm', delta, delta)
+right -= np.einsum('jm,kl->jklm', delta, delta)
+assert (left == right).all()
+print('true for all', left.size, 'choices of j, k, l, m')
+
+# %% [markdown]
+# Put one product into another, use $\varepsilon_{ijk} = \varepsilon_{kij}$, and two epsilons meet:
+#
+# $$\big(\mathbf{a} \times (\mathbf{b} \times \mathbf{c})\big)_i = \sum_{j,l,m} \Big( \sum_k \varepsilon_{kij}\, \varepsilon_{klm} \Big) a_j b_l c_m
+# = \sum_{j,l,m} (\delta_{il} \delta_{jm} - \delta_{im} \delta_{jl})\, a_j b_l c_m
+# = b_i\, (\mathbf{a} \cdot \mathbf{c}) - c_i\, (\mathbf{a} \cdot \mathbf{b}).$$
+#
+# That is the *vector triple product*. Bracketing to the left follows by {eq}`la.cross.anticommutes`, since $(\mathbf{a} \times \mathbf{b}) \times \mathbf{c} =
+# -\mathbf{c} \times (\mathbf{a} \times \mathbf{b})$:
+#
+# ```{math}
+# :label: la.cross.vector-triple
+# \mathbf{a} \times (\mathbf{b} \times \mathbf{c}) = \mathbf{b}\, (\mathbf{c} \cdot \mathbf{a}) - \mathbf{c}\, (\mathbf{a} \cdot \mathbf{b})
+# ```
+#
+# ```{math}
+# :label: la.cross.vector-triple-left
+# (\mathbf{a} \times \mathbf{b}) \times \mathbf{c} = \mathbf{b}\, (\mathbf{c} \cdot \mathbf{a}) - \mathbf{a}\, (\mathbf{b} \cdot \mathbf{c})
+# ```
+#
+# The two differ, so brackets matter: $\mathbf{e}_1 \times (\mathbf{e}_1 \times \mathbf{e}_2) = -\mathbf{e}_2$, but
+# $(\mathbf{e}_1 \times \mathbf{e}_1) \times \mathbf{e}_2 = \mathbf{0}$. What holds instead of associativity is found by adding the three cyclic forms of
+# {eq}`la.cross.vector-triple`: each of the three vectors appears twice, with opposite signs.
+#
+# ```{math}
+# :label: la.cross.jacobi
+# \mathbf{a} \times (\mathbf{b} \times \mathbf{c}) + \mathbf{b} \times (\mathbf{c} \times \mathbf{a}) + \mathbf{c} \times (\mathbf{a} \times \mathbf{b}) = \mathbf{0}
+# ```
+#
+# Two *products* of two products multiply as volumes. By {prf:ref}`def-cross` and the rotation of the three vectors,
+# $(\mathbf{a} \times \mathbf{b}) \cdot (\mathbf{c} \times \mathbf{d}) = \det[\mathbf{a}, \mathbf{b}, \mathbf{c} \times \mathbf{d}] =
+# \mathbf{a} \cdot \big(\mathbf{b} \times (\mathbf{c} \times \mathbf{d})\big)$, and the triple product inside gives the *Binet–Cauchy identity*
+#
+# ```{math}
+# :label: la.cross.binet-cauchy
+# (\mathbf{a} \times \mathbf{b}) \cdot (\mathbf{c} \times \mathbf{d}) =
+# (\mathbf{a} \cdot \mathbf{c})(\mathbf{b} \cdot \mathbf{d}) - (\mathbf{a} \cdot \mathbf{d})(\mathbf{b} \cdot \mathbf{c})
+# ```
+#
+# With $\mathbf{c} = \mathbf{a}$ and $\mathbf{d} = \mathbf{b}$ it measures the length of the product:
+#
+# ```{math}
+# :label: la.cross.norm-squared
+# \|\mathbf{a} \times \mathbf{b}\|_2^2 = \|\mathbf{a}\|_2^2\, \|\mathbf{b}\|_2^2 - (\mathbf{a} \cdot \mathbf{b})^2
+# ```
+
+# %% tags=["hide-input"]
+three = dict(a=vectors(3), b=vectors(3), c=vectors(3))
+holds(
+    'la.cross.vector-triple',
+    proved(lambda a, b, c: cross(a, cross(b, c)) - b * (c @ a) + c * (a @ b)),
+    control=refuted(lambda a, b, c: cross(a, cross(b, c))
+                    - b * (c @ a) + a * (b @ c)),
+    **three,
+)
+holds(
+    'la.cross.vector-triple-left',
+    proved(lambda a, b, c: cross(cross(a, b), c) - b * (c @ a) + a * (b @ c)),
+    control=refuted(lambda a, b, c: cross(cross(a, b), c)
+                    - cross(a, cross(b, c))),
+    **three,
+)
+holds(
+    'la.cross.jacobi',
+    proved(lambda a, b, c: sum(cross(x, cross(y, z)) for x, y, z in (
+        (a, b, c), (b, c, a), (c, a, b)))),
+    control=refuted(lambda a, b, c: sum(cross(x, cross(y, z)) for x, y, z in (
+        (a, b, c), (b, a, c), (c, a, b)))),
+    **three,
+)
+
+# %% tags=["hide-input"]
+four = {name: vectors(3) for name in 'abcd'}
+holds(
+    'la.cross.binet-cauchy',
+    proved(lambda a, b, c, d: cross(a, b) @ cross(c, d)
+           - (a @ c) * (b @ d) + (a @ d) * (b @ c)),
+    control=refuted(lambda a, b, c, d: cross(a, b) @ cross(c, d)
+                    - (a @ c) * (b @ d) - (a @ d) * (b @ c)),
+    **four,
+)
+holds(
+    'la.cross.norm-squared',
+    proved(lambda a, b: cross(a, b) @ cross(a, b)
+           - (a @ a) * (b @ b) + (a @ b) ** 2),
+    control=refuted(lambda a, b: cross(a, b) @ cross(a, b)
+                    - (a @ a) * (b @ b) + a @ b),
+    a=vectors(3), b=vectors(3),
+)
+
+# %% [markdown]
+# Jacobi's identity has a second reading. By {eq}`la.cross.anticommutes` it says
+# $(\mathbf{a} \times \mathbf{b}) \times \mathbf{c} = \mathbf{a} \times (\mathbf{b} \times \mathbf{c}) - \mathbf{b} \times (\mathbf{a} \times \mathbf{c})$, or without
+# $\mathbf{c}$: $[\mathbf{a} \times \mathbf{b}]_\times = [\mathbf{a}]_\times [\mathbf{b}]_\times - [\mathbf{b}]_\times [\mathbf{a}]_\times$. The cross product
+# measures by how much two skew matrices fail to commute. Such matrices are velocities of rotations, and here Lie groups and their algebras will begin.
+
+# %%
+def commutator_gap(a, b):
+    return hat(cross(a, b)) - (hat(a) @ hat(b) - hat(b) @ hat(a))
+
+print('proved for symbols:', expands_to_zero(commutator_gap))
+
+# %% [markdown]
+# Now the geometry. Let $\theta \in [0, \pi]$ be the angle between $\mathbf{a}$ and $\mathbf{b}$, so that
+# $\mathbf{a} \cdot \mathbf{b} = \|\mathbf{a}\|_2 \|\mathbf{b}\|_2 \cos\theta$. Then {eq}`la.cross.norm-squared` becomes
+# $\|\mathbf{a} \times \mathbf{b}\|_2^2 = \|\mathbf{a}\|_2^2 \|\mathbf{b}\|_2^2 (1 - \cos^2\theta)$, and $\sin\theta \ge 0$: the length is
+# $\|\mathbf{a}\|_2 \|\mathbf{b}\|_2 \sin\theta$, base times height, the area of the parallelogram. The direction is perpendicular to both vectors, and of the two
+# that are left it is the right-handed one, since $\det[\mathbf{a}, \mathbf{b}, \mathbf{a} \times \mathbf{b}] = \|\mathbf{a} \times \mathbf{b}\|_2^2 > 0$ unless
+# both sides of
+#
+# ```{math}
+# :label: la.cross.geometric
+# \mathbf{a} \times \mathbf{b} = \|\mathbf{a}\|_2\, \|\mathbf{b}\|_2\, \sin\theta\; \mathbf{n}
+# ```
+#
+# are zero. Here $\mathbf{n}$ is that right-handed unit normal. The check below computes the right side without any cross product: the angle from
+# the chords of the unit circle (the arc cosine loses half of the digits near $0$ and $\pi$), the normal from a QR decomposition.
+
+# %%
+def from_geometry(a, b, hand=1):
+    size_a, size_b = np.linalg.norm(a), np.linalg.norm(b)
+    u, v = a / size_a, b / size_b
+    theta = 2 * np.arctan2(np.linalg.norm(u - v), np.linalg.norm(u + v))
+    n = np.linalg.qr(np.stack([u, v], 1), mode='complete')[0][:, 2]
+    n = n * np.sign(np.linalg.det([a, b, n])) * hand
+    return size_a * size_b * np.sin(theta) * n
+
+holds(
+    'la.cross.geometric',
+    lambda a, b: close(cross(a, b), from_geometry(a, b)),
+    control=lambda a, b: close(cross(a, b), from_geometry(a, b, hand=-1)),
+    a=vectors(3).filter(np.any), b=vectors(3).filter(np.any),
+)
+
+# %% mystnb={"image": {"alt": "Left: two arrows spanning a parallelogram, a third one standing on it at right angles. Middle: a slanted box over the same parallelogram. Right: the length of the cross product follows the sine of the angle, the dot product its cosine."}} tags=["hide-input"]
+a, b, c = np.array([[1.6, 0.2, 0], [0.4, 1.1, 0], [0.4, 0.3, 1.2]])
+base = np.array([0 * a, a, a + b, b])
+walls = np.stack([base, np.roll(base, -1, 0)], 1)
+walls = np.concatenate([walls, walls[:, ::-1] + c], 1)  # (4, 4, 3)
+style = dict(alpha=0.15, facecolor='C0', edgecolor='C0', lw=1)
+fig = plt.figure(figsize=(6, 2.4))
+for spot, third, name in ((1, cross(a, b), 'a × b'), (2, c, 'c')):
+    ax = fig.add_subplot(1, 3, spot, projection='3d', facecolor='none')
+    faces = [base] if spot == 1 else [base, base + c, *walls]
+    ax.add_collection3d(Poly3DCollection(faces, **style))
+    for v, label in ((a, 'a'), (b, 'b'), (third, name)):
+        color = 'C1' if v is third else 'C0'
+        ax.quiver(0, 0, 0, *v, color=color, arrow_length_ratio=0.12, lw=2)
+        ax.text(*(1.1 * v), label, color=color)
+    ax.set(xlim=(-0.1, 2.4), ylim=(-0.1, 1.9), zlim=(-0.1, 1.9))
+    ax.set_box_aspect((2.5, 2, 2), zoom=1.15)
+    ax.set_axis_off()
+ax = fig.add_subplot(1, 3, 3)
+theta = np.linspace(0, np.pi, 181)
+b = np.stack([np.cos(theta), np.sin(theta), 0 * theta], -1)  # (181, 3)
+area = np.linalg.norm(np.cross([1, 0, 0], b), axis=1)
+ax.plot(np.degrees(theta), area, color='C1', label='‖a × b‖')
+ax.plot(np.degrees(theta), b[:, 0], color='C0', label='a · b')
+ax.set(xticks=[0, 90, 180], xlabel='angle (degrees)', title='unit vectors')
+ax.legend();
+
+# %% [markdown]
+# ```{exercise} ★★ How far apart are two lines?
+# :label: cross-lines
+# Two lines in space, $\mathbf{p} + s\mathbf{u}$ and $\mathbf{q} + t\mathbf{v}$. Derive their distance from the volume of the box that $\mathbf{u}$, $\mathbf{v}$ and
+# $\mathbf{q} - \mathbf{p}$ span, and write `line_distance(p, u, q, v)`. Take care of parallel lines.
+# ```
+
+# %%
+def line_distance(p, u, q, v):
+    raise NotImplementedError('your turn')
+
+# %%
+def by_least_squares(p, u, q, v):  # the best s and t
+    directions = np.stack([u, -v], 1)  # (3, 2)
+    s_and_t = np.linalg.lstsq(directions, q - p)[0]
+    return np.linalg.norm(directions @ s_and_t - (q - p))
+
+rng = np.random.default_rng(2)
+cases = [tuple(rng.integers(-5, 6, (4, 3)).astype(float)) for _ in range(4)]
+cases.append(tuple(np.array([[0., 0, 0], [1, 2, 2], [3, 0, 0], [-2, -4, -4]])))
+grade(line_distance, by_least_squares, cases)
+
+# %% [markdown]
+# ```{solution-start} cross-lines
+# :class: dropdown
+# ```
+# The distance is the height of the box over the parallelogram of $\mathbf{u}$ and $\mathbf{v}$: volume by area,
+# $|(\mathbf{q} - \mathbf{p}) \cdot (\mathbf{u} \times \mathbf{v})| / \|\mathbf{u} \times \mathbf{v}\|_2$. For parallel lines it is the height of a parallelogram,
+# $\|(\mathbf{q} - \mathbf{p}) \times \mathbf{u}\|_2 / \|\mathbf{u}\|_2$. The wrong answer forgets to divide by the area.
+
+# %% jupyter={"source_hidden": true}
+def volume(p, u, q, v):
+    return abs((q - p) @ np.cross(u, v))
+
+def line_distance_solution(p, u, q, v):
+    n = np.cross(u, v)
+    if np.linalg.norm(n) < 1e-12 * np.linalg.norm(u) * np.linalg.norm(v):
+        return np.linalg.norm(np.cross(q - p, u)) / np.linalg.norm(u)
+    return volume(p, u, q, v) / np.linalg.norm(n)
+
+assert grade(line_distance_solution, by_least_squares, cases)
+assert not grade(volume, by_least_squares, cases)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## Why space, of all places
+#
+# The area of a parallelogram makes sense in any dimension, and so does the right side of {eq}`la.cross.norm-squared`, the determinant of the Gram matrix of
+# $\mathbf{a}$ and $\mathbf{b}$. Lagrange found it to be a sum of squares:
+#
+# ```{math}
+# :label: la.cross.lagrange
+# \|\mathbf{a}\|_2^2\, \|\mathbf{b}\|_2^2 - (\mathbf{a} \cdot \mathbf{b})^2 = \sum_{1 \le i < j \le n} (a_i b_j - a_j b_i)^2
+# \qquad \big(= \|\mathbf{a} \times \mathbf{b}\|_2^2 \text{ if } n = 3\big)
+# ```
+#
+# To see it, sum over *all* pairs: $\sum_{i,j} (a_i b_j - a_j b_i)^2 = \sum_{i,j} (a_i^2 b_j^2 + a_j^2 b_i^2 - 2\, a_i b_i\, a_j b_j) =
+# 2 \|\mathbf{a}\|_2^2 \|\mathbf{b}\|_2^2 - 2 (\mathbf{a} \cdot \mathbf{b})^2$, where each pair $i < j$ appears twice.
+#
+# The notes continue the chain from $\|\mathbf{a} \times \mathbf{b}\|_2^2$ to a sum up to $n$ without saying what $n$ is. The identity holds for
+# every $n$, its left end only for $n = 3$. The control reads the product off cyclically, entry $i$ being $a_{i+1} b_{i+2} - a_{i+2} b_{i+1}$, which is
+# right for $n = 3$ and looks as good for $n = 4$:
+
+# %%
+def lagrange_sum(a, b):
+    pairs = combinations(range(len(a)), 2)
+    return sum((a[i] * b[j] - a[j] * b[i]) ** 2 for i, j in pairs)
+
+def gram(a, b):
+    return (a @ a) * (b @ b) - (a @ b) ** 2
+
+def cyclic(a, b):  # squared length of the product read off cyclically
+    a_1, a_2, b_1, b_2 = (np.roll(v, -k) for v in (a, b) for k in (1, 2))
+    return ((a_1 * b_2 - a_2 * b_1) ** 2).sum()
+
+# %%
+for n in (2, 3, 4):  # the claim in symbols
+    a, b = (np.array(sp.symbols(f'{v}1:{n + 1}')) for v in 'ab')
+    assert sp.expand(gram(a, b) - lagrange_sum(a, b)) == 0
+n = cross(a[:3], b[:3])
+assert sp.expand(n @ n - lagrange_sum(a[:3], b[:3])) == 0
+
+def is_lagrange(square):
+    def test(n, seed):
+        a, b = np.random.default_rng(seed).integers(-9, 10, (2, n))
+        return square(a, b) == lagrange_sum(a, b)
+    return test
+
+holds(
+    'la.cross.lagrange', is_lagrange(gram), control=is_lagrange(cyclic),
+    n=[4, 2, 3, 5, 6, 7, 8], seed=seeds(),
+)
+
+# %% [markdown]
+# The numbers $a_i b_j - a_j b_i$ fill a skew matrix, the *wedge product* $\mathbf{a} \wedge \mathbf{b} = \mathbf{a}\mathbf{b}^\mathsf{T} - \mathbf{b}\mathbf{a}^\mathsf{T}$, and
+# Lagrange's sum is half of its squared Frobenius norm. The wedge product exists everywhere; above the diagonal it has $n(n - 1)/2$ entries. A vector of the
+# same space has room for them exactly if $n(n - 1)/2 = n$, that is, $n = 3$. There {eq}`la.cross.vector-triple-left` gives
+# $(\mathbf{a} \wedge \mathbf{b})\, \mathbf{c} = \mathbf{a} (\mathbf{b} \cdot \mathbf{c}) - \mathbf{b} (\mathbf{a} \cdot \mathbf{c}) =
+# -(\mathbf{a} \times \mathbf{b}) \times \mathbf{c}$: the cross product is the wedge product, rolled up into a vector.
+
+# %%
+a, b = np.random.default_rng(0).integers(-9, 10, (2, 8))
+wedge = np.outer(a, b) - np.outer(b, a)
+print('half of the squared Frobenius norm of the wedge product:',
+      (wedge ** 2).sum() / 2 == lagrange_sum(a, b))
+
+# %% [markdown]
+# Is that the end? If we ask only for a bilinear product that is perpendicular to its factors and has the length of {eq}`la.cross.lagrange`, there is
+# one more, in dimension 7 {cite}`massey1983cross`. It comes from the octonions {cite}`baez2002octonions`: seven triples $(i, i + 1, i + 3)$, counted modulo 7, take over the
+# role of $(1, 2, 3)$. But it pays a price.
+
+# %%
+seven = np.zeros((7, 7, 7), dtype=int)
+for i in range(7):
+    triple = np.array([i, i + 1, i + 3]) % 7
+    for order in permutations(range(3)):
+        seven[tuple(triple[list(order)])] = epsilon[order]
+
+def cross_7(a, b):
+    return np.einsum('ijk,j,k->i', seven, a, b)
+
+a, b, c = np.random.default_rng(3).integers(-9, 10, (3, 7))
+n = cross_7(a, b)
+print('perpendicular to both factors:', n @ a == n @ b == 0)
+print('length by Lagrange:', n @ n == (a @ a) * (b @ b) - (a @ b) ** 2)
+turns = ((a, b, c), (b, c, a), (c, a, b))
+print('Jacobi:', not sum(cross_7(x, cross_7(y, z)) for x, y, z in turns).any())
+
+# %% [markdown]
+# ```{exercise} ★★★ Many factors
+# :label: cross-many
+# {prf:ref}`def-cross` works in every dimension if one takes enough factors: let $\mathbf{v}_1 \times \dots \times \mathbf{v}_{n-1}$ be the vector whose dot
+# product with $\mathbf{c}$ is $\det[\mathbf{v}_1, \dots, \mathbf{v}_{n-1}, \mathbf{c}]$. Write `cross_many(vs)` for an array of shape $(n - 1, n)$. Then explore:
+# what is its length, and what does it give for $n = 2$?
+# ```
+
+# %%
+def cross_many(vs):
+    raise NotImplementedError('your turn')
+
+# %%
+def by_singular_vectors(vs):  # direction, length and orientation one by one
+    n = np.linalg.svd(vs)[2][-1]  # perpendicular to all rows
+    n *= np.sign(np.linalg.det(np.vstack([vs, n])))
+    return n * np.sqrt(np.linalg.det(vs @ vs.T))
+
+rng = np.random.default_rng(4)
+shapes = ((1, 2), (2, 3), (3, 4), (4, 5))
+cases = [(rng.integers(-4, 5, shape).astype(float),) for shape in shapes]
+grade(cross_many, by_singular_vectors, cases)
+
+# %% [markdown]
+# ```{solution-start} cross-many
+# :class: dropdown
+# ```
+# Entry $i$ is the determinant with $\mathbf{c} = \mathbf{e}_i$. The length is the volume spanned by the factors, the root of the determinant of their Gram matrix. For
+# $n = 2$ there is one factor, and it is turned by a right angle. The wrong answer puts $\mathbf{c}$ first, which changes the sign for even $n$.
+
+# %% jupyter={"source_hidden": true}
+def cross_many_solution(vs):
+    units = np.eye(vs.shape[1])
+    return np.array([np.linalg.det(np.vstack([vs, e])) for e in units])
+
+def c_first(vs):
+    units = np.eye(vs.shape[1])
+    return np.array([np.linalg.det(np.vstack([e, vs])) for e in units])
+
+assert grade(cross_many_solution, by_singular_vectors, cases)
+assert not grade(c_first, by_singular_vectors, cases)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## Where it matters: the sunny side of a mountain
+#
+# Half a cross product of two edges of a triangle is its *area vector*: its length is the area, its direction the normal. The Sun does nothing but dot products
+# with it. If the unit vector $\mathbf{s}$ points to the Sun, a triangle with the area vector $\mathbf{n}$ catches light in proportion to
+# $\mathbf{n} \cdot \mathbf{s}$. We take real ground, 30 by 32 kilometres of Tennessee around the Jacksboro fault, whose heights come with matplotlib, and cut
+# each cell of the grid into two triangles.
+
+# %%
+ground = get_sample_data('jacksboro_fault_dem.npz')
+height = ground['elevation'].astype(float)  # (344, 403), metres
+step_y = float(ground['dy']) * 111_200  # metres per degree of latitude
+step_x = step_y * np.cos(np.radians(float(ground['ymin'])))
+row, column = np.indices(height.shape)
+# x points east, y north; the rows of the array run south
+r = np.stack([column * step_x, -row * step_y, height], -1)
+
+def area_vectors(r):  # (rows, columns, 3) -> (2, rows - 1, columns - 1, 3)
+    nw, ne, sw, se = r[:-1, :-1], r[:-1, 1:], r[1:, :-1], r[1:, 1:]
+    first = np.cross(sw - nw, ne - nw)
+    second = np.cross(ne - se, sw - se)
+    return np.stack([first, second]) / 2
+
+n = area_vectors(r)
+
+# %% [markdown]
+# Two checks first. Heron's formula knows the area of a triangle from the lengths of its sides alone. And the *sum* of all area vectors can be had without the
+# interior: by {eq}`la.cross.distributive` and {eq}`la.cross.anticommutes`
+#
+# $$\tfrac12 (\mathbf{q} - \mathbf{p}) \times (\mathbf{t} - \mathbf{p}) =
+# \tfrac12 (\mathbf{p} \times \mathbf{q} + \mathbf{q} \times \mathbf{t} + \mathbf{t} \times \mathbf{p}),$$
+#
+# one term for each edge, in the direction in which the triangle is walked around. Two neighbours walk their common edge in opposite directions, so it cancels. What
+# is left of the whole mountain is its outline.
+
+# %%
+def heron(p, q, t):
+    a, b, c = (np.linalg.norm(v, axis=-1) for v in (q - p, t - q, p - t))
+    s = (a + b + c) / 2
+    return np.sqrt(s * (s - a) * (s - b) * (s - c))
+
+areas = heron(r[:-1, :-1], r[1:, :-1], r[:-1, 1:])
+assert close(np.linalg.norm(n[0], axis=-1), areas)
+west, south, east, north = r[:, 0], r[-1], r[::-1, -1], r[0, ::-1]
+outline = np.concatenate([west, south, east, north])
+around = np.cross(outline, np.roll(outline, -1, 0)).sum(0) / 2
+total = n.sum((0, 1, 2))
+assert close(total / total[2], around / total[2])
+slopes = np.linalg.norm(n, axis=-1)
+print(f'area of the ground by area of the map: {slopes.sum() / total[2]:.3f}')
+
+# %% [markdown]
+# Now the Sun, at noon on the shortest day: due south, 30 degrees high at this latitude. Flat ground catches $\sin 30^\circ = 0.5$ per square metre.
+# And now the mistake that waits in every program of this kind: we forget the minus sign of $y$, because arrays count their rows downwards. That mirrors the ground.
+# What does a mirror do to a cross product? For an orthogonal matrix $\mathbf{Q}$, $\det[\mathbf{Q}\mathbf{a}, \mathbf{Q}\mathbf{b}, \mathbf{Q}\mathbf{c}] =
+# \det\mathbf{Q} \det[\mathbf{a}, \mathbf{b}, \mathbf{c}]$ says that $(\mathbf{Q}\mathbf{a} \times \mathbf{Q}\mathbf{b}) \cdot \mathbf{Q}\mathbf{c} =
+# \det\mathbf{Q}\; (\mathbf{a} \times \mathbf{b}) \cdot \mathbf{c} = \det\mathbf{Q}\; \mathbf{Q}(\mathbf{a} \times \mathbf{b}) \cdot \mathbf{Q}\mathbf{c}$ for all
+# $\mathbf{c}$. Hence
+#
+# ```{math}
+# :label: cross-mirror
+# \mathbf{Q}\mathbf{a} \times \mathbf{Q}\mathbf{b} = \det\mathbf{Q}\; \mathbf{Q} (\mathbf{a} \times \mathbf{b}), \qquad \det\mathbf{Q} = \pm 1 .
+# ```
+#
+# A rotation takes the product along; a mirror also reverses it. So every normal of the mirrored ground points downwards, and the mountain lies in the dark. The
+# obvious repair is to exchange the two factors. Then there is light, and everything looks right.
+
+# %%
+noon = np.radians(30)
+sun = np.array([0, -np.cos(noon), np.sin(noon)])
+mirrored = area_vectors(r * [1, -1, 1])
+assert close(mirrored, -n * [1, -1, 1])
+
+falls_south = height[:-1] - height[1:]  # along the side that runs south
+falls_south = np.stack([falls_south[:, :-1], falls_south[:, 1:]])
+
+def light(n, chosen):  # caught per square metre of ground
+    caught = np.maximum(n @ sun, 0)[chosen].sum()
+    return caught / np.linalg.norm(n, axis=-1)[chosen].sum()
+
+print('                          south slopes   north slopes   flat')
+for name, v in (('right', n), ('minus sign lost', mirrored),
+                ('and factors exchanged', -mirrored)):
+    there = light(v, falls_south > 0), light(v, falls_south < 0)
+    print(f'{name:25} {there[0]:12.2f} {there[1]:14.2f} {np.sin(noon):6.2f}')
+
+# %% mystnb={"image": {"alt": "Three square maps of the same hills. Left: heights, long parallel ridges and valleys. Middle: noon light, the slopes that face south are bright. Right: the same after the lost sign and the exchanged factors, bright and dark slopes have changed places."}} tags=["hide-input"]
+part = np.s_[150:270, 150:270]
+fig, axes = panels(3, height=2.3)
+show_image(axes[0], height[part], 'height', cmap='viridis')
+for ax, v, name in ((axes[1], n, 'noon'), (axes[2], -mirrored, 'two errors')):
+    shade = v[0] @ sun / np.linalg.norm(v[0], axis=-1)
+    show_image(ax, shade[part], name, vmin=0, vmax=1)
+
+# %% [markdown]
+# On the right slopes the south gets nearly twice the light of the north. The version with two errors is as plausible a picture, with no dark spot and no warning, and it would
+# put the vineyard on the wrong side of the ridge. (We count the angle of the ground to the Sun, not the shadow of one hill on another.) What the sunny slopes gain, the
+# others lose: as long as all ground is lit, the total is $\mathbf{s}$ times the sum of the area vectors, and that depends on the outline alone.
+#
+# ```{exercise} ★★ A volume from its surface
+# :label: cross-volume
+# The surface of a solid is given as triangles, an array of shape $(m, 3, 3)$, the corners counterclockwise as seen from outside. Write `solid_volume(triangles)`.
+# Hint: each triangle and the origin span a slanted pyramid, whose volume is one sixth of a triple product. Why may the origin lie anywhere?
+# ```
+
+# %%
+def solid_volume(triangles):
+    raise NotImplementedError('your turn')
+
+# %%
+def surface(points):  # of the convex hull, corners counterclockwise
+    hull = ConvexHull(points)
+    t = points[hull.simplices]  # (m, 3, 3)
+    normal = np.cross(t[:, 1] - t[:, 0], t[:, 2] - t[:, 0])
+    inward = (normal * hull.equations[:, :3]).sum(1) < 0
+    t[inward] = t[inward, ::-1]
+    return t
+
+def by_hull(triangles):
+    return ConvexHull(triangles.reshape(-1, 3)).volume
+
+rng = np.random.default_rng(5)
+cases = [(surface(rng.normal(size=(m, 3)) + 2),) for m in (4, 6, 20)]
+grade(solid_volume, by_hull, cases)
+
+# %% [markdown]
+# ```{solution-start} cross-volume
+# :class: dropdown
+# ```
+# The pyramids have signs. Seen from the origin, those over the far side of the solid count positive, those over the near side negative, and the space between origin and solid
+# cancels. In formulas: shifting the origin by $\mathbf{h}$ changes the sum by a multiple of $\mathbf{h} \cdot \sum \mathbf{n}$, and the area vectors of a closed
+# surface add up to zero, since it has no outline. The wrong answer takes absolute values, which is right only if the origin lies inside.
+
+# %% jupyter={"source_hidden": true}
+def pyramids(triangles):
+    p, q, t = np.moveaxis(triangles, 1, 0)
+    return (p * np.cross(q, t)).sum(1) / 6
+
+assert grade(lambda t: pyramids(t).sum(), by_hull, cases)
+assert not grade(lambda t: abs(pyramids(t)).sum(), by_hull, cases)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## Summary
+#
+# The cross product is the vector that turns the signed volume of three vectors into a dot product, and the laws of the volume are its laws. All its identities follow from how two
+# epsilons multiply, and each was proved here by expanding it in symbols. Its length is an area in every dimension, but only in dimension three does that area, the wedge product,
+# fit into a vector, whose sign depends on the orientation of space.
+#
+# **Further reading.** {cite}`massey1983cross` shows in a few pages why only the dimensions 3 and 7 have such a product, {cite}`baez2002octonions` where the second one comes from.
+# {cite}`murray1994mathematical` puts skew matrices to work on robots, and {cite}`horn1981hill` tells the history of light on maps.

@@ -1,0 +1,113 @@
+"""Fixtures of the site checks: the built site, a server for it, and one browser without network."""
+import fcntl
+import functools
+import http.server
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).parent
+sys.path.insert(0, str(ROOT / 'book' / '_ext'))
+
+NO_BROWSER = """the site checks need Chromium or Chrome, and none was found. Install one:
+    Debian, Ubuntu:  sudo apt-get install chromium   (or chromium-browser)
+    macOS:           brew install --cask chromium
+    anywhere:        .venv/bin/playwright install --with-deps chromium
+or set CHROMIUM to the path of one."""
+NAMES = ('chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome')
+APPLICATIONS = (
+    '/Applications/Chromium.app/Contents/MacOS/Chromium',
+    '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+)
+FLAGS = [
+    '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--disable-background-networking',
+    '--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1',  # the network is cut
+]
+
+
+def jupyter_book(root, *, environ=None):
+    """Build the book in `root` as strictly as `make site` does; gives the finished process, output as text."""
+    command = [str(Path(sys.executable).with_name('jupyter-book')), 'build', str(root), '-W', '-n', '--keep-going']
+    environ = {**os.environ, 'NO_COLOR': '1', **(environ or {})}
+    return subprocess.run(command, cwd=root, env=environ, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
+@pytest.fixture(scope='session')
+def site():
+    """The folder of the site, built from the tree as it is. Workers of pytest-xdist wait for one another."""
+    (ROOT / '_build').mkdir(exist_ok=True)
+    with open(ROOT / '_build' / '.lock', 'w') as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        built = jupyter_book(ROOT)
+    if built.returncode:
+        pytest.fail(f'the site does not build:\n{built.stdout[-6000:]}', pytrace=False)
+    return ROOT / '_build' / 'html'
+
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    """Serves files as GitHub Pages does: 404.html for what is not there."""
+
+    def log_message(self, *args):
+        pass
+
+    def send_error(self, code, message=None, explain=None):
+        page = Path(self.directory, '404.html')
+        if code != 404 or not page.is_file():
+            return super().send_error(code, message, explain)
+        body = page.read_bytes()
+        self.send_response(404)
+        self.send_header('Content-Type', 'text/html; charset=utf-8')
+        self.send_header('Content-Length', str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@pytest.fixture(scope='session')
+def address(site):
+    """Where the site is served, with a slash at the end."""
+    server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), functools.partial(Handler, directory=site))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f'http://127.0.0.1:{server.server_port}/'
+    server.shutdown()
+
+
+def find_browser(playwright=None):
+    """The path of a Chromium: CHROMIUM, one on the path, an application of macOS, Playwright's own; None without."""
+    if named := os.environ.get('CHROMIUM'):
+        return named
+    found = (shutil.which(name) for name in NAMES)
+    own = [playwright.chromium.executable_path] if playwright else []
+    return next((path for path in (*found, *APPLICATIONS, *own) if path and Path(path).exists()), None)
+
+
+@pytest.fixture(scope='session')
+def browser():
+    """One browser for all checks. Without one the checks are skipped; in CI they fail."""
+    sync_api = pytest.importorskip('playwright.sync_api', reason='pip install playwright')
+    with sync_api.sync_playwright() as playwright:
+        path = find_browser(playwright)
+        if path is None:
+            (pytest.fail if os.environ.get('CI') else pytest.skip)(NO_BROWSER)
+        launched = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def page(browser):
+    """A fresh page of a desktop browser."""
+    context = browser.new_context(viewport={'width': 1280, 'height': 900}, color_scheme='light')
+    yield context.new_page()
+    context.close()
+
+
+def settle(page):
+    """Wait until the mathematics of a page is typeset."""
+    page.wait_for_load_state('load')
+    page.evaluate('window.MathJax?.startup?.promise?.then(() => true)')

@@ -1,0 +1,89 @@
+"""A build that must not pass does not pass, and says where to look. Each case builds a copy of a book of one section."""
+import json
+import re
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import yaml
+from conftest import ROOT, jupyter_book
+
+GOOD = '✓ dl.chain.sum holds in 9 cases; control fails at x = 1\n'
+TOC = {
+    'format': 'jb-book', 'root': 'book/index', 'parts': [
+        {'caption': 'Chapters', 'numbered': 2, 'chapters': [{'file': 'book/calculus', 'sections': [{'file': 'notebooks/calculus/chain_rule'}]}]},
+        {'caption': 'Last', 'chapters': [{'file': 'book/claims'}, {'file': 'book/errata'}]},
+    ],
+}
+
+
+def make(root, *, printed=GOOD, text='Nothing.', toc=TOC, notebook=True):
+    """Lay out a small book: our settings, extension and ledger, one section."""
+    (root / 'book').mkdir(parents=True)
+    (root / 'nbutils').mkdir()
+    (root / 'notebooks' / 'calculus').mkdir(parents=True)
+    shutil.copy(ROOT / '_config.yml', root)
+    for folder in ('_ext', '_static', 'claims'):
+        (root / 'book' / folder).symlink_to(ROOT / 'book' / folder)
+    (root / 'book' / 'references.bib').write_text('')
+    for name in ('claims.md', 'errata.md'):
+        shutil.copy(ROOT / 'book' / name, root / 'book')
+    (root / 'book' / 'index.md').write_text('# A book\n')
+    (root / 'book' / 'calculus.md').write_text('# Calculus\n\n```{section-cards} book/calculus\n```\n')
+    (root / '_toc.yml').write_text(yaml.safe_dump(toc, sort_keys=False))
+    if notebook:
+        cells = [
+            {'cell_type': 'markdown', 'id': 'a', 'metadata': {}, 'source': f'# The chain rule\n\n**Question.** Why?\n\n{text}'},
+            {'cell_type': 'code', 'id': 'b', 'metadata': {}, 'execution_count': 1, 'source': 'check()',
+             'outputs': [{'output_type': 'stream', 'name': 'stdout', 'text': printed}] if printed else []},
+        ]
+        kernel = {'kernelspec': {'display_name': 'Python 3', 'language': 'python', 'name': 'python3'}}
+        (root / 'notebooks' / 'calculus' / 'chain_rule.ipynb').write_text(
+            json.dumps({'cells': cells, 'metadata': kernel, 'nbformat': 4, 'nbformat_minor': 5}))
+    return root
+
+
+CASES = {  # name -> (what is made, what the output of the build must say; None: it passes)
+    'good': ({}, None),
+    'broken equation': ({'text': 'See {eq}`dl.chain.nowhere`.'}, ['chain_rule.ipynb:', 'dl.chain.nowhere']),
+    'broken link': ({'text': 'See [there](../lost.md).'}, ['chain_rule.ipynb:', 'lost.md']),
+    'unknown work': ({'text': 'See {cite}`nobody1900nothing`.'}, ['chain_rule.ipynb:', 'nobody1900nothing']),
+    'claim without a check': ({'printed': ''}, ['book/claims/dl.yml:', 'dl.chain.sum: no cell of notebooks/calculus/chain_rule.ipynb']),
+    'unknown claim': ({'printed': f'{GOOD}✓ dl.chain.som holds; control fails\n'}, ['chain_rule.ipynb:cell 2', 'dl.chain.som']),
+    'missing notebook': ({'notebook': False}, ['notebooks/calculus/chain_rule']),
+}
+
+
+@pytest.fixture(scope='module')
+def builds(tmp_path_factory):
+    """Name of the case -> finished build; two at a time."""
+    root = tmp_path_factory.mktemp('builds')
+    roots = {name: make(root / name.replace(' ', '_'), **options) for name, (options, _) in CASES.items()}
+    with ThreadPoolExecutor(2) as pool:
+        return dict(zip(roots, pool.map(jupyter_book, roots.values()), strict=True)), roots
+
+
+@pytest.mark.parametrize('name', CASES)
+def test_build(builds, name):
+    built, expected = builds[0][name], CASES[name][1]
+    if expected is None:
+        assert built.returncode == 0, built.stdout
+    else:
+        assert built.returncode != 0, f'the build passed:\n{built.stdout}'
+        warnings = [line for line in built.stdout.splitlines() if 'WARNING' in line or 'ERROR' in line]
+        assert any(all(words in line for words in expected) for line in warnings), built.stdout
+
+
+def test_the_build_writes_nothing_into_the_sources(builds):
+    root = builds[1]['good']
+    made = {path.relative_to(root).parts[0] for path in root.rglob('*') if path.is_file()}
+    assert made == {'_build', '_config.yml', '_toc.yml', 'book', 'notebooks'}
+    assert {path.name for path in (root / 'notebooks' / 'calculus').iterdir()} == {'chain_rule.ipynb'}
+
+
+def test_the_small_book_says_what_was_verified(builds):
+    page = (builds[1]['good'] / '_build' / 'html' / 'book' / 'claims.html').read_text('utf-8')
+    words = re.sub(r'<[^>]*>', '', page)
+    assert 'id="claim-dl.chain.sum"' in page and 'holds in 9 cases' in words and 'the control fails at x = 1' in words
+    section = (builds[1]['good'] / '_build' / 'html' / 'notebooks' / 'calculus' / 'chain_rule.html').read_text('utf-8')
+    assert 'href="../../book/claims.html#claim-dl.chain.sum"' in section and 'id="check-dl.chain.sum"' in section

@@ -1,0 +1,175 @@
+"""The parts of the Sphinx extension that need no Sphinx: reading checks, cutting formulas, addresses."""
+import json
+import shutil
+
+import pytest
+from booksite import excerpts, formula, ledger_pages, repairs, repository
+from booksite.evidence import Book, Line, read_line
+from conftest import ROOT
+from nbutils import ledger
+from nbutils.checks import erratum, holds
+
+CONFIGURED = 'https://github.com/deep-learning-verified/book'
+
+
+@pytest.mark.parametrize('text, line', [
+    ('✓ dl.norms.homog holds in 200 cases; control fails at a = -1, x = [0, 1]', Line('holds', 'dl.norms.homog', 200, 'a = -1, x = [0, 1]')),
+    ('✓ dl.norms.homog holds in 1 case; control fails at n = 2', Line('holds', 'dl.norms.homog', 1, 'n = 2')),
+    ('✓ dl.norms.homog holds; control fails', Line('holds', 'dl.norms.homog')),
+    ('✗ dl.norms.lp as printed fails at x = [0, -1]', Line('printed', 'dl.norms.lp', None, 'x = [0, -1]')),
+    ('✗ dl.norms.lp as printed fails', Line('printed', 'dl.norms.lp')),
+    ('✓ dl.norms.lp as corrected holds in 200 cases', Line('corrected', 'dl.norms.lp', 200)),
+    ('loss 0.12', None),
+    ('✓ done', None),
+])
+def test_check_lines_are_read(text, line):
+    assert read_line(text) == line
+
+
+def test_a_check_line_of_another_form_is_an_error():
+    with pytest.raises(ValueError, match='dl.norms.homog seems fine'):
+        read_line('✓ dl.norms.homog seems fine')
+
+
+def test_what_the_checks_print_is_what_is_read(capsys):
+    """The two ends of the chain: nbutils.checks prints, the site reads."""
+    holds('dl.norms.homog', lambda n: True, control=lambda n: n != 2, n=[1, 2])
+    holds('dl.norms.homog', lambda: True, control=lambda: False)
+    erratum('dl.norms.lp', printed=lambda n: n != 2, corrected=lambda n: True, n=[1, 2])
+    kinds = [read_line(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line and line.kind for line in kinds] == ['holds', 'holds', 'printed', 'corrected']
+    assert kinds[0].at == 'n = 2' and kinds[1].cases is None
+
+
+@pytest.fixture
+def small(tmp_path):
+    """A function that makes a book of one section with one claim, dl.chain.sum, whose cell prints the given lines."""
+    def make(*lines):
+        (tmp_path / '_toc.yml').write_text(
+            'parts: [{chapters: [{file: book/calculus, sections: [{file: notebooks/calculus/chain_rule}]}]}]', 'utf-8')
+        cell = {'cell_type': 'code', 'source': [], 'outputs': [{'output_type': 'stream', 'name': 'stdout', 'text': '\n'.join(lines)}]}
+        (tmp_path / 'notebooks' / 'calculus').mkdir(parents=True)
+        (tmp_path / 'notebooks' / 'calculus' / 'chain_rule.ipynb').write_text(json.dumps({'cells': [cell]}), 'utf-8')
+        return Book(tmp_path)
+    return make
+
+
+GOOD = '✓ dl.chain.sum holds in 9 cases; control fails at x = 1'
+
+
+def test_a_checked_claim_counts_as_verified(small):
+    book = small('noise', GOOD)
+    check = book.checks['dl.chain.sum']
+    assert (check.cases, check.at, check.cell, check.refuted) == (9, 'x = 1', 1, False) and not book.problems
+    counted = ledger_pages.count(book)
+    assert counted == {'holds': 1, 'wrong': 0, 'uncheckable': counted['uncheckable'], 'to come': counted['to come'], 'total': 674}
+    assert counted['uncheckable'] + counted['to come'] == 673
+
+
+@pytest.mark.parametrize('lines, place, words', [
+    ([], 'book/claims/dl.yml:', 'dl.chain.sum: no cell of notebooks/calculus/chain_rule.ipynb shows a check of it'),
+    ([GOOD, GOOD], 'chain_rule.ipynb:cell 1', 'checked twice'),
+    ([GOOD, '✓ dl.chain.som holds; control fails'], 'chain_rule.ipynb:cell 1', 'dl.chain.som, which is no claim'),
+    ([GOOD, '✓ dl.norms.homog holds; control fails'], 'chain_rule.ipynb:cell 1', 'belongs to linear_algebra/norms'),
+    ([GOOD, '✓ dl.chain.sum probably holds'], 'chain_rule.ipynb:cell 1', 'unknown form'),
+    (['✗ dl.chain.sum as printed fails', '✓ dl.chain.sum as corrected holds'], 'chain_rule.ipynb:cell 1', 'refutes dl.chain.sum, which is correct'),
+    (['✗ dl.chain.sum as printed fails'], 'book/claims/dl.yml:', 'no cell'),
+])
+def test_contradictions_are_named(small, lines, place, words):
+    book = small(*lines)
+    assert book.checks is not None
+    [(where, what)] = book.problems
+    assert place in where and words in what
+
+
+def test_every_claim_of_the_book_is_accounted_for():
+    book = Book(ROOT)
+    counted = ledger_pages.count(book)
+    assert counted['total'] == len(ledger.claims()) == sum(number for state, number in counted.items() if state != 'total')
+    assert not [claim.id for section in book.sections for claim in book.claims.get(section, ()) if book.state(claim) == 'to come']
+
+
+@pytest.mark.parametrize('latex, pieces', [
+    (r'a = b', [('math', 'a = b')]),
+    (r'\text{the loss } L \text{ is convex}', [('text', 'the loss '), ('math', 'L'), ('text', ' is convex')]),
+    (r'x_{\text{old}} + \frac{\text{rise}}{2}', [('math', r'x_{\text{old}} + \frac{\text{rise}}{2}')]),
+    (r'x_\text{old}', [('math', r'x_\text{old}')]),
+    (r'\begin{cases} 1 & \text{if } x \\ 0 \end{cases}', [('math', r'\begin{cases} 1 & \text{if } x \\ 0 \end{cases}')]),
+    (r'\left( \text{a} \right) \text{ and } \leftarrow', [('math', r'\left( \text{a} \right)'), ('text', ' and '), ('math', r'\leftarrow')]),
+    (r'\texttt{a\_b} \text{, b}', [('code', r'a\_b'), ('text', ', b')]),
+    (r'a \ge 0,\ b', [('math', r'a \ge 0,'), ('space', ' '), ('math', 'b')]),
+    (r'\{x : \text{prime}\}', [('math', r'\{x :'), ('text', 'prime'), ('math', r'\}')]),
+])
+def test_formulas_are_cut_between_words_and_mathematics(latex, pieces):
+    assert formula.pieces(latex) == pieces
+
+
+def test_cutting_loses_no_brace():
+    for claim in ledger.claims().values():
+        for latex in filter(None, (claim.notes, claim.correct)):
+            for kind, piece in formula.pieces(latex):
+                bare = piece.replace(r'\{', '').replace(r'\}', '')
+                assert kind != 'math' or bare.count('{') == bare.count('}'), claim.id
+
+
+@pytest.mark.parametrize('url, clean', [
+    ('https://github.com/me/fork', 'https://github.com/me/fork'),
+    ('https://github.com/me/fork.git', 'https://github.com/me/fork'),
+    ('https://github.com/me/dl.book/', 'https://github.com/me/dl.book'),
+    ('https://user:token@github.com/me/fork.git', 'https://github.com/me/fork'),
+    ('git@github.com:me/fork.git', 'https://github.com/me/fork'),
+    ('ssh://git@github.com/me/fork', 'https://github.com/me/fork'),
+    ('https://gitlab.com/me/fork', 'https://gitlab.com/me/fork'),
+    ('/srv/git/book.git', ''),
+    ('https://example.org/me/fork', ''),
+    ('', ''),
+    (None, ''),
+])
+def test_addresses_are_cleaned(url, clean):
+    assert repository.clean(url) == clean
+
+
+def test_the_address_is_the_variable_else_the_remote_else_the_configured_one():
+    ours, theirs = 'git@github.com:me/fork.git', {'BOOK_REPO_URL': 'https://github.com/you/book'}
+    assert repository.address(CONFIGURED, environ={}) == CONFIGURED
+    assert repository.address(CONFIGURED, '/srv/git/book.git', environ={}) == CONFIGURED
+    assert repository.address(CONFIGURED, ours, environ={}) == 'https://github.com/me/fork'
+    assert repository.address(CONFIGURED, ours, environ=theirs) == 'https://github.com/you/book'
+    assert repository.branch('main', environ={}) == 'main'
+    assert repository.branch('main', environ={'BOOK_BRANCH': 'draft'}) == 'draft'
+
+
+def test_a_useless_variable_is_refused():
+    with pytest.raises(ValueError, match='BOOK_REPO_URL=nonsense: expected an address such as'):
+        repository.address(CONFIGURED, environ={'BOOK_REPO_URL': 'nonsense'})
+
+
+def test_no_remote_is_no_error(tmp_path):
+    assert repository.remote(tmp_path) == ''
+
+
+@pytest.mark.skipif(not shutil.which('git'), reason='needs git')
+def test_the_remote_is_read(tmp_path):
+    import subprocess
+    subprocess.run(['git', 'init', '-q', tmp_path], check=True)
+    subprocess.run(['git', '-C', tmp_path, 'remote', 'add', 'origin', 'git@github.com:me/fork.git'], check=True)
+    assert repository.clean(repository.remote(tmp_path)) == 'https://github.com/me/fork'
+
+
+@pytest.mark.parametrize('opening', [
+    '# T\n\n- **Question.** How long is\n  it?\n- **You need** sums.',
+    '# T\n\n**Question.** How long is it?\n**You need** sums.',
+    '# T\n\n**Question.** How long is it?  \n**You need** sums.',
+])
+def test_the_question_of_a_section_is_found(opening):
+    assert excerpts.question([{'source': opening}]) == 'How long is it?'
+
+
+def test_the_check_of_one_claim_is_cut_out_of_its_cell():
+    code = "a = 1\nholds(\n    'dl.x.y', f,\n)\nholds('dl.x.z', g)"
+    assert excerpts.statements_about('dl.x.y', code) == "holds(\n    'dl.x.y', f,\n)"
+
+
+def test_arrows_of_the_contents_get_names():
+    html = '<a class="reference" href="x.html">1. Linear algebra</a><details><summary><span></span></summary>'
+    assert '<summary aria-label="Sections of 1. Linear algebra">' in repairs._named(html)

@@ -1,0 +1,118 @@
+"""Every page of the site in a browser without network: it loads, shows its mathematics, reads well, fits a phone."""
+import functools
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import yaml
+from conftest import HERE, ROOT, settle
+
+AXE = (HERE / 'vendor' / 'axe.min.js').read_text('utf-8')
+OTHERS = ['search.html', 'genindex.html', '404.html']  # pages that Sphinx and the extension add
+
+
+def table_of_contents():
+    toc = yaml.safe_load((ROOT / '_toc.yml').read_text('utf-8'))
+    chapters = [chapter for part in toc['parts'] for chapter in part['chapters']]
+    files = [toc['root'], *(f for chapter in chapters for f in (chapter['file'], *(s['file'] for s in chapter.get('sections', ()))))]
+    return [f'{file}.html' for file in files]
+
+
+PAGES = [*table_of_contents(), *OTHERS]
+every_page = pytest.mark.parametrize('name', PAGES)
+
+
+class Visit(NamedTuple):
+    """What a browser saw of one page."""
+    console: list
+    foreign: list
+    failed: list
+    raw_math: list
+    math_errors: list
+    violations: list
+    overflow: dict
+    wide_code: list
+
+
+@pytest.fixture(scope='session')
+def visit(browser, address):
+    """A function from a page to its `Visit`; each page is opened once."""
+    context = browser.new_context(viewport={'width': 1280, 'height': 900}, color_scheme='light')
+    yield functools.cache(lambda name: look_at(context.new_page(), address, name))
+    context.close()
+
+
+def look_at(page, address, name):
+    console, foreign, failed = [], [], []
+    page.on('console', lambda message: message.type in ('error', 'warning') and console.append(message.text))
+    page.on('pageerror', lambda error: console.append(str(error)))
+    page.on('request', lambda request: request.url.startswith((address, 'data:')) or foreign.append(request.url))
+    page.on('response', lambda response: response.status >= 400 and failed.append(response.url))
+    page.goto(address + name)
+    settle(page)
+    page.evaluate(AXE)
+    violations = [f'light: {line}' for line in page.evaluate(VIOLATIONS)]
+    raw, errors, code = page.evaluate(RAW_MATH), page.evaluate(MATH_ERRORS), page.evaluate(WIDE_CODE)
+    page.emulate_media(color_scheme='dark')
+    page.wait_for_timeout(50)
+    violations += [f'dark: {line}' for line in page.evaluate(VIOLATIONS)]
+    page.set_viewport_size({'width': 390, 'height': 844})
+    page.wait_for_timeout(50)
+    overflow = page.evaluate(OVERFLOW)
+    page.close()
+    return Visit(console, foreign, failed, raw, errors, violations, overflow, code)
+
+
+VIOLATIONS = """async () => (await axe.run({resultTypes: ['violations']})).violations
+    .filter(v => ['serious', 'critical'].includes(v.impact))
+    .map(v => `${v.id} (${v.impact}), ${v.nodes.length} times, first: ${v.nodes[0].html.slice(0, 200)}`)"""
+RAW_MATH = """[...document.querySelectorAll('.math')].filter(m => !m.querySelector('mjx-container') || m.textContent.includes('\\\\('))
+    .map(m => m.textContent.slice(0, 80))"""
+MATH_ERRORS = """[...document.querySelectorAll('mjx-merror, [data-mjx-error], mjx-mtext[style*="red"]')]
+    .map(m => m.dataset.mjxError || m.closest('.math')?.getAttribute('id') || m.textContent || 'unknown command')"""
+OVERFLOW = """({page: document.documentElement.scrollWidth, window: innerWidth, widest:
+    [...document.querySelectorAll('.bd-article *, main *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1 && e.offsetParent
+        && !e.closest('mjx-container, div.math, pre, .dropdown-menu')).slice(0, 3).map(e => e.outerHTML.slice(0, 120))})"""
+WIDE_CODE = """[...document.querySelectorAll('div.cell_input pre')].filter(p => p.clientWidth && p.scrollWidth > p.clientWidth + 1)
+    .map(p => p.innerText.split('\\n').sort((a, b) => b.length - a.length)[0])"""
+
+
+@every_page
+def test_nothing_is_logged_to_the_console(visit, name):
+    expected = [line for line in visit(name).console if not (name == '404.html' and '404' in line)]
+    assert not expected
+
+
+@every_page
+def test_no_request_leaves_the_site(visit, name):
+    assert not visit(name).foreign, 'the book must be readable without network'
+    assert not visit(name).failed
+
+
+@every_page
+def test_mathematics_is_typeset(visit, name):
+    seen = visit(name)
+    assert not seen.raw_math, 'TeX that MathJax left alone'
+    assert not seen.math_errors, 'TeX that MathJax does not understand'
+
+
+@every_page
+def test_no_serious_barrier(visit, name):
+    """axe-core finds nothing serious or critical, in light and in dark."""
+    assert not visit(name).violations
+
+
+@every_page
+def test_a_phone_shows_the_whole_width(visit, name):
+    overflow = visit(name).overflow
+    assert overflow['page'] <= overflow['window'], overflow['widest']
+
+
+@pytest.mark.parametrize('name', [name for name in PAGES if name.startswith('notebooks/')])
+def test_code_of_79_columns_does_not_scroll(visit, name):
+    """Longer lines are the business of tests/book; lines that keep the rule must fit the page."""
+    assert not [line for line in visit(name).wide_code if len(line) <= 79]
+
+
+def test_every_page_of_the_contents_is_built(site):
+    assert not [name for name in PAGES if not Path(site, name).is_file()]

@@ -1,0 +1,141 @@
+"""What a reader does with the site: search, switch to dark, open a solution, launch a notebook, follow an old link."""
+import json
+import re
+from urllib.parse import urlsplit
+
+import pytest
+import yaml
+from booksite import repository
+from booksite.evidence import Book
+from conftest import ROOT, settle
+
+CONFIG = yaml.safe_load((ROOT / '_config.yml').read_text('utf-8'))
+SECTIONS = Book(ROOT).sections
+
+
+@pytest.mark.parametrize('word, target', [('Manhattan', 'notebooks/linear_algebra/norms.html'), ('triangle', 'book/claims.html')])
+def test_search_finds_a_word(page, address, word, target):
+    page.goto(f'{address}search.html?q={word}')
+    page.wait_for_selector('ul.search li a')
+    page.wait_for_function("document.querySelector('#search-results p')?.innerText.match(/\\d/)")
+    hits = page.eval_on_selector_all('ul.search li a', 'links => links.map(a => a.href)')
+    assert any(urlsplit(hit).path == f'/{target}' for hit in hits), hits
+    page.goto(next(hit for hit in hits if target in hit))
+    assert word.lower() in page.inner_text('article').lower()
+
+
+def test_search_opens_from_the_keyboard(page, address):
+    page.goto(f'{address}book/index.html')
+    settle(page)
+    page.keyboard.press('Control+k')
+    page.keyboard.type('convolution')
+    page.keyboard.press('Enter')
+    page.wait_for_url('**/search.html?q=convolution')
+
+
+def test_dark_mode_leaves_figures_alone(page, address):
+    """Figures are transparent and drawn for both grounds: the theme must not put a box or a filter on them."""
+    page.goto(f'{address}notebooks/{SECTIONS[0]}.html')
+    settle(page)
+    for _ in range(3):
+        if page.get_attribute('html', 'data-theme') == 'dark':
+            break
+        page.click('.theme-switch-button')
+    assert page.get_attribute('html', 'data-theme') == 'dark'
+    ground = page.evaluate('getComputedStyle(document.body).backgroundColor')
+    assert max(map(int, re.findall(r'\d+', ground)[:3])) < 40, ground
+    styles = page.eval_on_selector_all(
+        '.cell_output img', 'all => all.map(i => [getComputedStyle(i).filter, getComputedStyle(i).backgroundColor, i.naturalWidth > 0])',
+    )
+    assert styles and all(style == ['none', 'rgba(0, 0, 0, 0)', True] for style in styles)
+    page.reload()
+    assert page.get_attribute('html', 'data-theme') == 'dark', 'the choice is remembered'
+
+
+@pytest.mark.parametrize('section', SECTIONS)
+def test_solutions_are_folded_whole_and_open(page, address, section):
+    page.goto(f'{address}notebooks/{section}.html')
+    settle(page)
+    solutions = page.locator('div.solution')
+    assert solutions.count() >= 3
+    for solution in solutions.all():
+        parts = solution.locator('div.cell_input, p:not(.admonition-title)')
+        assert parts.count() and not any(part.is_visible() for part in parts.all())
+        solution.locator('.admonition-title').click()
+        assert all(part.is_visible() for part in parts.all() if not part.evaluate("p => p.closest('details:not([open])')"))
+        assert solution.locator('div.cell_input pre').count(), 'the executed code belongs to the solution'
+        assert not solution.locator('.math:not(:has(mjx-container))').count()
+
+
+@pytest.mark.parametrize('section', SECTIONS)
+def test_launch_links(page, address, section):
+    """Colab, JupyterLab on Binder, and the very notebook for download."""
+    page.goto(f'{address}notebooks/{section}.html')
+    url = repository.address(CONFIG['repository']['url'], repository.remote(ROOT))
+    owner, name = url.rsplit('/', 2)[1:]
+    branch = repository.branch(CONFIG['repository']['branch'])
+    path = f'notebooks/{section}.ipynb'
+    links = dict(page.eval_on_selector_all('.article-header-buttons a', 'all => all.map(a => [a.innerText.trim() || a.textContent.trim(), a.href])'))
+    assert links['Colab'] == f'https://colab.research.google.com/github/{owner}/{name}/blob/{branch}/{path}'
+    assert links['JupyterLab on Binder'] == f'https://mybinder.org/v2/gh/{owner}/{name}/{branch}?urlpath=lab/tree/{path}'
+    download = page.request.get(links['Notebook (.ipynb)'])
+    assert json.loads(download.body()) == json.loads((ROOT / path).read_text('utf-8'))
+
+
+@pytest.mark.parametrize('lost', ['lost.html', 'book/lost.html', 'notebooks/linear_algebra/deep/lost.html'])
+def test_a_lost_reader_is_helped_at_any_depth(page, address, lost):
+    response = page.goto(address + lost)
+    assert response.status == 404 and 'no page at this address' in page.inner_text('h1')
+    page.click('text=first page')
+    page.wait_for_url(f'{address}book/index.html')
+
+
+def test_a_lost_reader_is_helped_on_a_project_page(page, site):
+    """GitHub Pages serves a project one folder down: links of 404.html must stay in that folder."""
+    name = repository.address(CONFIG['repository']['url'], repository.remote(ROOT)).rsplit('/', 1)[1]
+    host = 'https://owner.github.io'
+
+    def serve(route):
+        path = site / urlsplit(route.request.url).path.removeprefix(f'/{name}/')
+        route.fulfill(path=path if path.is_file() else site / '404.html', status=200 if path.is_file() else 404)
+
+    page.route(f'{host}/**', serve)
+    page.goto(f'{host}/{name}/notebooks/lost.html')
+    page.click('text=first page')
+    page.wait_for_url(f'{host}/{name}/book/index.html')
+
+
+@pytest.mark.parametrize('old, new', [('index.html', 'book/index.html'), ('claims.html', 'book/claims.html'), ('errata.html', 'book/errata.html')])
+def test_redirects(page, address, old, new):
+    page.goto(address + old)
+    page.wait_for_url(address + new)
+
+
+def test_a_check_leads_to_its_claim_and_back(page, address):
+    page.goto(f'{address}notebooks/{SECTIONS[0]}.html')
+    name = page.locator('ul.checks a.claim-id').first
+    claim = name.inner_text()
+    name.click()
+    page.wait_for_url(f'{address}book/claims.html#claim-{claim}')
+    row = page.locator(f'[id="claim-{claim}"]')
+    assert row.is_visible() and claim in row.inner_text()
+    row.locator('td').nth(2).locator('a').click()
+    page.wait_for_url(f'{address}notebooks/{SECTIONS[0]}.html#check-{claim}')
+    assert page.locator(f'[id="check-{claim}"]').is_visible()
+
+
+def test_the_landing_page_shows_a_check_and_a_figure(page, address):
+    page.goto(f'{address}book/index.html')
+    settle(page)
+    assert page.locator('.excerpt pre').is_visible() and page.locator('.excerpt ul.checks li').count() == 2
+    figure = page.locator('.excerpt-figure img')
+    assert figure.get_attribute('alt') and figure.evaluate('i => i.naturalWidth') > 300
+    assert page.locator('.section-cards .sd-card').count() == len(SECTIONS)
+
+
+def test_tables_of_claims_need_no_script(browser, address):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f'{address}book/claims.html')
+    assert page.locator('table.claims tr[id]').count() == sum(len(Book(ROOT).claims[section]) for section in SECTIONS if section in Book(ROOT).claims)
+    context.close()
