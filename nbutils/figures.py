@@ -21,7 +21,7 @@ def show_image(ax, pixels, title=None, **options):
     return picture
 
 
-def label_lines(ax, *, dx=4, gap=11):
+def label_lines(ax, *, dx=6, gap=11):
     """Write the label of each line of `ax` at its right end, in its colour: a legend that needs no looking up.
 
     `dx` is the distance from the line and `gap` the least distance between two labels, both in points. Lines

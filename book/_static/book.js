@@ -5,9 +5,9 @@ addEventListener('load', () => {
   const mark = () => {
     for (const inline of article.querySelectorAll('mjx-container:not([display])')) {
       const room = inline.parentElement.closest('p, li, td, dd, figcaption, h1, h2, h3')?.clientWidth;
-      inline.classList.toggle('wide', room > 0 && inline.firstElementChild.offsetWidth > room);
+      inline.classList.toggle('wide', room > 0 && inline.firstElementChild?.offsetWidth > room);
     }
-    for (const box of article.querySelectorAll('div.math, mjx-container.wide, div.highlight pre')) {
+    for (const box of article.querySelectorAll('mjx-container[display], mjx-container.wide, div.highlight pre')) {
       if (box.scrollWidth > box.clientWidth + 1) box.tabIndex = 0;
       else box.removeAttribute('tabindex');
     }

@@ -14,6 +14,7 @@ import contextlib
 import functools
 import gc
 import importlib.metadata
+import importlib.util
 import json
 import multiprocessing.process
 import os
@@ -24,6 +25,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import warnings
 
 from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvisioner
@@ -37,10 +39,13 @@ MESSAGE_BYTES = 1 << 20
 # What the server imports. None of it may start a thread or run a torch operation: a child of a process with a thread
 # pool hangs for ever. None may be this project's: notebooks would be tested with what it was, not with what it is.
 PRELOAD = (
-    'ipykernel.kernelapp', 'matplotlib.pyplot', 'matplotlib.backends.backend_agg', 'numpy', 'torch', 'torch._dynamo',
-    'scipy.integrate', 'scipy.linalg', 'scipy.ndimage', 'scipy.optimize', 'scipy.signal', 'scipy.stats',
-    'sklearn.datasets', 'sklearn.decomposition', 'sklearn.linear_model', 'sklearn.svm',
-    'sympy', 'hypothesis', 'hypothesis.extra.numpy', 'PIL.PngImagePlugin',
+    'ipykernel.kernelapp', 'IPython.core.pylabtools', 'numpy', 'pooch', 'yaml', 'hypothesis', 'hypothesis.extra.numpy',
+    'matplotlib.pyplot', 'matplotlib.backends.backend_agg', 'contourpy', 'PIL.JpegImagePlugin', 'PIL.PngImagePlugin',
+    'torch', 'torch._dynamo',  # the first optimizer imports it
+    'scipy.integrate', 'scipy.ndimage', 'scipy.optimize', 'scipy.signal', 'scipy.spatial', 'scipy.stats',
+    'sklearn.cluster', 'sklearn.datasets', 'sklearn.decomposition', 'sklearn.ensemble', 'sklearn.gaussian_process',
+    'sklearn.linear_model', 'sklearn.manifold', 'sklearn.mixture', 'sklearn.model_selection', 'sklearn.naive_bayes',
+    'sklearn.neural_network', 'sklearn.pipeline', 'sklearn.svm', 'sympy', 'sympy.combinatorics',
 )
 # What Python and libraries read once, when they start: where it differs from the server's, the kernel is a plain one.
 READ_AT_START = (
@@ -69,7 +74,7 @@ def enable():
         reason = f'the entry point {NAME} is not installed: python -m pip install -e .'
     os.environ[SELECTED] = 'local-provisioner' if reason else NAME
     KernelProvisionerFactory.instance().default_provisioner_name = os.environ[SELECTED]  # it may have read it before
-    if not reason and SERVER not in os.environ:
+    if not reason and not os.environ.get(SERVER):
         start()
     return reason
 
@@ -92,14 +97,15 @@ def start():
     folder = tempfile.mkdtemp(prefix='book-warm-')
     path = os.path.join(folder, 'socket')
     environment = {name: value for name, value in os.environ.items() if name != 'PYTHONPATH'}  # see `become_kernel`
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener, open(os.pidfd_open(os.getpid())) as owner:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         listener.bind(path)
         listener.listen(64)
-        files = [listener.fileno(), owner.fileno()]
+        files = [listener.fileno(), os.pidfd_open(os.getpid())]
         server = subprocess.Popen(
             [sys.executable, __file__, *map(str, files)], pass_fds=files, env=environment,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True,
         )
+    os.close(files[1])
     os.environ[SERVER] = path
     atexit.register(_stop, server, folder, os.getpid())
     return path
@@ -144,7 +150,7 @@ def _fork(cmd, *, env=None, cwd=None, stdin=None, stdout=None, stderr=None, inde
     """A kernel forked from the server, as a `Process`; takes what `jupyter_client.launch_kernel` takes."""
     if reason := why_not():
         raise Refused(reason)
-    if cmd[:-1] != [sys.executable, '-m', 'ipykernel_launcher', '-f']:
+    if cmd[:3] != [sys.executable, '-m', 'ipykernel_launcher']:
         raise Refused(f'it is started by {" ".join(cmd)}')
     if independent or stdin is not None or subprocess.PIPE in (stdout, stderr) or others.keys() - {'kernel_id'}:
         raise Refused('it is started with options that only a plain one has')
@@ -152,7 +158,7 @@ def _fork(cmd, *, env=None, cwd=None, stdin=None, stdout=None, stderr=None, inde
     with open(os.devnull, 'w') as null:
         out = _descriptor(stdout, 1, null)
         error = out if stderr == subprocess.STDOUT else _descriptor(stderr, 2, null)
-        return _ask({'file': cmd[-1], 'env': env, 'cwd': os.path.abspath(cwd or '.')}, [out, error])
+        return _ask({'arguments': cmd[3:], 'env': env, 'cwd': os.path.abspath(cwd or '.')}, [out, error])
 
 
 def _descriptor(stream, inherited, null):
@@ -238,6 +244,10 @@ def main():
     request = server.run()
     if request:
         become_kernel(request, server.pid)
+        threading._shutdown()  # as at every end of Python, but then without clearing the memory, which would copy it
+        atexit._run_exitfuncs()
+        sys.__stdout__.flush()
+        os._exit(0)
 
 
 def preload():
@@ -302,13 +312,84 @@ class Server:
         """Answer one request; gives it in the forked kernel."""
         connection, _ = self.listener.accept()
         connection.settimeout(10)
-        with contextlib.suppress(OSError, ValueError):  # who asked may be gone
+        streams, pid = [], None
+        try:
             message, streams, *_ = socket.recv_fds(connection, MESSAGE_BYTES, 2)
             request = json.loads(message)
-            if refusal := self._refuses(request):
-                connection.send(json.dumps({'refused': refusal}).encode())
-            elif pid := os.fork():
-                self._when(...)
-            else:
-                self._leave()
-                return request
+            self._check(request)
+            pid = os.fork()
+        except (OSError, ValueError, Refused) as reason:  # ValueError: who asked is gone
+            with contextlib.suppress(OSError):
+                connection.send(json.dumps({'refused': str(reason)}).encode())
+            connection.close()
+        if pid == 0:
+            self._leave(connection, streams)
+            return request
+        for stream in streams:
+            os.close(stream)
+        if pid:
+            self.kernels[connection] = pid, os.pidfd_open(pid)
+            self._when(connection, self._end, connection)
+            self._when(self.kernels[connection][1], self._report, connection)
+
+    def _check(self, request):
+        """Raises Refused where a plain kernel would be another one."""
+        if self.refusal:
+            raise Refused(self.refusal)
+        wanted = read_at_start(request['env'])
+        differing = {name for name, _ in wanted.items() ^ self.known.items()}
+        if differing:
+            raise Refused(f'it is to have other {", ".join(sorted(differing))} than the server of warm kernels')
+
+    def _leave(self, connection, streams):
+        """In the child: become a process of its own, tell its number, and close what is the server's."""
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        os.setsid()
+        for number, stream in enumerate(streams, 1):
+            os.dup2(stream, number)
+            os.close(stream)
+        connection.send(json.dumps({'pid': os.getpid()}).encode())
+        for file in [connection, *(key.fileobj for key in self.events.get_map().values())]:
+            file.close() if isinstance(file, socket.socket) else os.close(file)
+        self.events.close()
+
+    def _report(self, connection):
+        """Tell the exit code of a kernel; its number is not given to another process before `_end`."""
+        pid, watched = self.kernels[connection]
+        ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        with contextlib.suppress(OSError):
+            connection.send(str(ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status).encode())
+        self.events.unregister(watched)
+
+    def _end(self, connection):
+        """Kill what is left of a kernel."""
+        pid, watched = self.kernels.pop(connection)
+        for kill in (os.kill, os.killpg):
+            with contextlib.suppress(OSError):
+                kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        for file in (connection, watched):
+            with contextlib.suppress(KeyError):  # `_report` has unregistered it
+                self.events.unregister(file)
+        connection.close()
+        os.close(watched)
+
+
+def become_kernel(request, server):
+    """Be the kernel that `python -m ipykernel_launcher` would be: its streams and process are set already."""
+    os.chdir(request['cwd'])
+    os.environ.clear()
+    os.environ.update(request['env'])
+    if folders := os.environ.get('PYTHONPATH'):
+        sys.path[:0] = map(os.path.abspath, folders.split(os.pathsep))
+    sys.argv = [importlib.util.find_spec('ipykernel_launcher').origin, *request['arguments']]
+    multiprocessing.process.ORIGINAL_DIR, tempfile.tempdir = request['cwd'], None  # kept from the server's start
+    sys.modules['numpy'].random.seed()  # all forks have one state of it
+    gc.enable()
+    app = sys.modules['ipykernel.kernelapp'].IPKernelApp.instance(parent_handle=server)  # watches the server
+    app.initialize(sys.argv[1:])
+    app.start()
+
+
+if __name__ == '__main__':
+    main()

@@ -485,8 +485,8 @@ assert not grade(one_side_only, length_in_torch, cases)
 #
 # (the notes count $k$ from 1, hence their $n - k + 1$, and give filter and output an index $t$ without a word: as the
 # number of the filter it makes sense, as a position it would contradict the next line). This is linear in $x^{(0)}$,
-# so it is a matrix. Row $n$ holds $f[n - m]$ in column $m$, so one number is repeated all along each diagonal. Such a
-# matrix is called *Toeplitz*:
+# so it is a matrix. Row $n$ holds $f[n - m]$ in column $m$ (zero where the filter has no such entry), so one number is
+# repeated all along each diagonal. Such a matrix is called *Toeplitz*:
 #
 # ```{math}
 # :label: ml.conv.sharing

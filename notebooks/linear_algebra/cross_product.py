@@ -66,8 +66,8 @@ print(cross(*(np.array(sp.symbols(f'{v}1:4')) for v in 'ab')))
 
 # %% [markdown]
 # The same function multiplies symbols, as the last line shows. So each identity below is first *proved*: both sides are polynomials in the
-# coordinates, and their difference must expand to nothing. Then it is *tested*, as an ordinary formula, on generated numbers. The control, a slip in
-# the formula, must survive neither.
+# coordinates, and their difference must expand to nothing. Then it is *tested*, as an ordinary formula, on some dozens of generated cases. The control, a slip
+# in the formula, must survive neither.
 
 # %%
 def expands_to_zero(difference):
@@ -130,15 +130,15 @@ def refuted(difference):
 # ```
 #
 # This *scalar triple product* is the volume again. Finally, write $\mathbf{a} = \sum_j a_j \mathbf{e}_j$ and $\mathbf{b} = \sum_k b_k \mathbf{e}_k$ and put
-# $\mathbf{c} = \mathbf{e}_i$: entry $i$ of the product is $\sum_{j,k} \det[\mathbf{e}_j, \mathbf{e}_k, \mathbf{e}_i]\, a_j b_k$. These determinants are the
-# $\varepsilon_{ijk}$, and {eq}`cross-components` is derived.
+# $\mathbf{c} = \mathbf{e}_i$: entry $i$ of the product is $\sum_{j,k} \det[\mathbf{e}_j, \mathbf{e}_k, \mathbf{e}_i]\, a_j b_k$. By the three properties
+# these determinants are the $\varepsilon_{ijk}$, and {eq}`cross-components` is derived.
 
 # %%
 holds(
     'la.cross.anticommutes',
     proved(lambda a, b: cross(a, b) + cross(b, a)),
     control=refuted(lambda a, b: cross(a, b) - cross(b, a)),
-    a=vectors(3), b=vectors(3),
+    a=vectors(3), b=vectors(3), tries=50,
 )
 
 # %% tags=["hide-input"]
@@ -147,19 +147,19 @@ holds(
     proved(lambda a, b, c: cross(a, b + c) - cross(a, b) - cross(a, c)),
     control=refuted(lambda a, b, c: cross(a, b + c)
                     - cross(a, b) - cross(c, a)),
-    a=vectors(3), b=vectors(3), c=vectors(3),
+    a=vectors(3), b=vectors(3), c=vectors(3), tries=50,
 )
 holds(
     'la.cross.triple-1',
     proved(lambda a, b, c: a @ cross(b, c) - b @ cross(c, a)),
     control=refuted(lambda a, b, c: a @ cross(b, c) - b @ cross(a, c)),
-    a=vectors(3), b=vectors(3), c=vectors(3),
+    a=vectors(3), b=vectors(3), c=vectors(3), tries=50,
 )
 holds(
     'la.cross.triple-2',
     proved(lambda a, b, c: b @ cross(c, a) - c @ cross(a, b)),
     control=refuted(lambda a, b, c: b @ cross(c, a) - c @ cross(b, a)),
-    a=vectors(3), b=vectors(3), c=vectors(3),
+    a=vectors(3), b=vectors(3), c=vectors(3), tries=50,
 )
 
 # %% [markdown]
@@ -175,8 +175,8 @@ for box in rng.normal(size=(50, 3, 3)):
 print('the triple product is the signed volume:', True)
 
 # %% [markdown]
-# With $\mathbf{a}$ fixed, $\mathbf{b} \mapsto \mathbf{a} \times \mathbf{b}$ is linear, hence a matrix; its columns are the $\mathbf{a} \times \mathbf{e}_k$. The notes
-# use it without writing it out:
+# With $\mathbf{a}$ fixed, $\mathbf{b} \mapsto \mathbf{a} \times \mathbf{b}$ is linear, hence a matrix; its columns are the vectors $\mathbf{a} \times \mathbf{e}_k$. It is used,
+# but not written out, in the notes:
 #
 # ```{math}
 # :label: la.cross.skew-matrix
@@ -207,13 +207,13 @@ holds(
     'la.cross.skew-matrix',
     proved(lambda a, b: np.cross(a, b) - hat(a) @ b),
     control=refuted(lambda a, b: np.cross(a, b) - hat(a).T @ b),
-    a=vectors(3), b=vectors(3),
+    a=vectors(3), b=vectors(3), tries=50,
 )
 holds(
     'la.cross.transpose',
     proved(lambda a, b: cross(a, b) - hat(b).T @ a),
     control=refuted(lambda a, b: cross(a, b) - hat(b) @ a),
-    a=vectors(3), b=vectors(3),
+    a=vectors(3), b=vectors(3), tries=50,
 )
 
 # %% [markdown]
@@ -289,9 +289,13 @@ print('true for all', left.size, 'choices of j, k, l, m')
 # %% [markdown]
 # Put one product into another, use $\varepsilon_{ijk} = \varepsilon_{kij}$, and two epsilons meet:
 #
-# $$\big(\mathbf{a} \times (\mathbf{b} \times \mathbf{c})\big)_i = \sum_{j,l,m} \Big( \sum_k \varepsilon_{kij}\, \varepsilon_{klm} \Big) a_j b_l c_m
-# = \sum_{j,l,m} (\delta_{il} \delta_{jm} - \delta_{im} \delta_{jl})\, a_j b_l c_m
-# = b_i\, (\mathbf{a} \cdot \mathbf{c}) - c_i\, (\mathbf{a} \cdot \mathbf{b}).$$
+# $$\begin{aligned}
+# \big(\mathbf{a} \times (\mathbf{b} \times \mathbf{c})\big)_i
+# &= \sum_{j,k} \varepsilon_{ijk}\, a_j \sum_{l,m} \varepsilon_{klm}\, b_l c_m
+# = \sum_{j,l,m} \Big( \sum_k \varepsilon_{kij}\, \varepsilon_{klm} \Big) a_j b_l c_m \\
+# &= \sum_{j,l,m} (\delta_{il} \delta_{jm} - \delta_{im} \delta_{jl})\, a_j b_l c_m
+# = b_i\, (\mathbf{a} \cdot \mathbf{c}) - c_i\, (\mathbf{a} \cdot \mathbf{b}).
+# \end{aligned}$$
 #
 # That is the *vector triple product*. Bracketing to the left follows by {eq}`la.cross.anticommutes`, since $(\mathbf{a} \times \mathbf{b}) \times \mathbf{c} =
 # -\mathbf{c} \times (\mathbf{a} \times \mathbf{b})$:
@@ -308,7 +312,7 @@ print('true for all', left.size, 'choices of j, k, l, m')
 #
 # The two differ, so brackets matter: $\mathbf{e}_1 \times (\mathbf{e}_1 \times \mathbf{e}_2) = -\mathbf{e}_2$, but
 # $(\mathbf{e}_1 \times \mathbf{e}_1) \times \mathbf{e}_2 = \mathbf{0}$. What holds instead of associativity is found by adding the three cyclic forms of
-# {eq}`la.cross.vector-triple`: each of the three vectors appears twice, with opposite signs.
+# {eq}`la.cross.vector-triple`: every term appears twice, with opposite signs.
 #
 # ```{math}
 # :label: la.cross.jacobi
@@ -333,20 +337,20 @@ print('true for all', left.size, 'choices of j, k, l, m')
 # ```
 
 # %% tags=["hide-input"]
-three = dict(a=vectors(3), b=vectors(3), c=vectors(3))
+three = {name: vectors(3) for name in 'abc'}
 holds(
     'la.cross.vector-triple',
     proved(lambda a, b, c: cross(a, cross(b, c)) - b * (c @ a) + c * (a @ b)),
     control=refuted(lambda a, b, c: cross(a, cross(b, c))
                     - b * (c @ a) + a * (b @ c)),
-    **three,
+    **three, tries=50,
 )
 holds(
     'la.cross.vector-triple-left',
     proved(lambda a, b, c: cross(cross(a, b), c) - b * (c @ a) + a * (b @ c)),
     control=refuted(lambda a, b, c: cross(cross(a, b), c)
                     - cross(a, cross(b, c))),
-    **three,
+    **three, tries=50,
 )
 holds(
     'la.cross.jacobi',
@@ -354,7 +358,7 @@ holds(
         (a, b, c), (b, c, a), (c, a, b)))),
     control=refuted(lambda a, b, c: sum(cross(x, cross(y, z)) for x, y, z in (
         (a, b, c), (b, a, c), (c, a, b)))),
-    **three,
+    **three, tries=50,
 )
 
 # %% tags=["hide-input"]
@@ -365,7 +369,7 @@ holds(
            - (a @ c) * (b @ d) + (a @ d) * (b @ c)),
     control=refuted(lambda a, b, c, d: cross(a, b) @ cross(c, d)
                     - (a @ c) * (b @ d) - (a @ d) * (b @ c)),
-    **four,
+    **four, tries=30,
 )
 holds(
     'la.cross.norm-squared',
@@ -373,7 +377,7 @@ holds(
            - (a @ a) * (b @ b) + (a @ b) ** 2),
     control=refuted(lambda a, b: cross(a, b) @ cross(a, b)
                     - (a @ a) * (b @ b) + a @ b),
-    a=vectors(3), b=vectors(3),
+    a=vectors(3), b=vectors(3), tries=50,
 )
 
 # %% [markdown]
@@ -393,16 +397,16 @@ print('proved for symbols:', expands_to_zero(commutator_gap))
 # $\mathbf{a} \cdot \mathbf{b} = \|\mathbf{a}\|_2 \|\mathbf{b}\|_2 \cos\theta$. Then {eq}`la.cross.norm-squared` becomes
 # $\|\mathbf{a} \times \mathbf{b}\|_2^2 = \|\mathbf{a}\|_2^2 \|\mathbf{b}\|_2^2 (1 - \cos^2\theta)$, and $\sin\theta \ge 0$: the length is
 # $\|\mathbf{a}\|_2 \|\mathbf{b}\|_2 \sin\theta$, base times height, the area of the parallelogram. The direction is perpendicular to both vectors, and of the two
-# that are left it is the right-handed one, since $\det[\mathbf{a}, \mathbf{b}, \mathbf{a} \times \mathbf{b}] = \|\mathbf{a} \times \mathbf{b}\|_2^2 > 0$ unless
-# both sides of
+# that are left it is the right-handed one, since $\det[\mathbf{a}, \mathbf{b}, \mathbf{a} \times \mathbf{b}] = \|\mathbf{a} \times \mathbf{b}\|_2^2$ is not
+# negative. With $\mathbf{n}$ for the right-handed unit normal
 #
 # ```{math}
 # :label: la.cross.geometric
 # \mathbf{a} \times \mathbf{b} = \|\mathbf{a}\|_2\, \|\mathbf{b}\|_2\, \sin\theta\; \mathbf{n}
 # ```
 #
-# are zero. Here $\mathbf{n}$ is that right-handed unit normal. The check below computes the right side without any cross product: the angle from
-# the chords of the unit circle (the arc cosine loses half of the digits near $0$ and $\pi$), the normal from a QR decomposition.
+# (for parallel vectors both sides are zero, whatever $\mathbf{n}$). The check computes the right side without any cross product: the normal by a QR
+# decomposition, the angle from chords of the unit circle, since the arc cosine loses half of its digits for nearly parallel vectors.
 
 # %%
 def from_geometry(a, b, hand=1):
@@ -503,15 +507,15 @@ assert not grade(volume, by_least_squares, cases)
 # ```{math}
 # :label: la.cross.lagrange
 # \|\mathbf{a}\|_2^2\, \|\mathbf{b}\|_2^2 - (\mathbf{a} \cdot \mathbf{b})^2 = \sum_{1 \le i < j \le n} (a_i b_j - a_j b_i)^2
-# \qquad \big(= \|\mathbf{a} \times \mathbf{b}\|_2^2 \text{ if } n = 3\big)
 # ```
 #
 # To see it, sum over *all* pairs: $\sum_{i,j} (a_i b_j - a_j b_i)^2 = \sum_{i,j} (a_i^2 b_j^2 + a_j^2 b_i^2 - 2\, a_i b_i\, a_j b_j) =
 # 2 \|\mathbf{a}\|_2^2 \|\mathbf{b}\|_2^2 - 2 (\mathbf{a} \cdot \mathbf{b})^2$, where each pair $i < j$ appears twice.
 #
-# The notes continue the chain from $\|\mathbf{a} \times \mathbf{b}\|_2^2$ to a sum up to $n$ without saying what $n$ is. The identity holds for
-# every $n$, its left end only for $n = 3$. The control reads the product off cyclically, entry $i$ being $a_{i+1} b_{i+2} - a_{i+2} b_{i+1}$, which is
-# right for $n = 3$ and looks as good for $n = 4$:
+# The notes put this sum behind $\|\mathbf{a} \times \mathbf{b}\|_2^2$ without saying what $n$ is. The identity between the two sides of
+# {eq}`la.cross.lagrange` holds for every $n$; that they are $\|\mathbf{a} \times \mathbf{b}\|_2^2$ can only be said where there is such a product, for us in
+# $n = 3$. The control overlooks this. It reads the product off cyclically, entry $i$ being $a_{i+1} b_{i+2} - a_{i+2} b_{i+1}$, which is right for $n = 3$
+# and looks as good for $n = 4$:
 
 # %%
 def lagrange_sum(a, b):
@@ -557,8 +561,8 @@ print('half of the squared Frobenius norm of the wedge product:',
       (wedge ** 2).sum() / 2 == lagrange_sum(a, b))
 
 # %% [markdown]
-# Is that the end? If we ask only for a bilinear product that is perpendicular to its factors and has the length of {eq}`la.cross.lagrange`, there is
-# one more, in dimension 7 {cite}`massey1983cross`. It comes from the octonions {cite}`baez2002octonions`: seven triples $(i, i + 1, i + 3)$, counted modulo 7, take over the
+# Is that the end? If we ask only for a bilinear product that is perpendicular to its factors and has the length of {eq}`la.cross.lagrange`, there is one in
+# dimension 7 too, and in no other dimension above one {cite}`massey1983cross`. It comes from the octonions {cite}`baez2002octonions`: seven triples $(i, i + 1, i + 3)$, counted modulo 7, take over the
 # role of $(1, 2, 3)$. But it pays a price.
 
 # %%
@@ -571,10 +575,11 @@ for i in range(7):
 def cross_7(a, b):
     return np.einsum('ijk,j,k->i', seven, a, b)
 
-a, b, c = np.random.default_rng(3).integers(-9, 10, (3, 7))
+a, b = (np.array(sp.symbols(f'{v}1:8')) for v in 'ab')
 n = cross_7(a, b)
-print('perpendicular to both factors:', n @ a == n @ b == 0)
-print('length by Lagrange:', n @ n == (a @ a) * (b @ b) - (a @ b) ** 2)
+print('perpendicular:', sp.expand(n @ a) == sp.expand(n @ b) == 0)
+print('length by Lagrange:', sp.expand(n @ n - gram(a, b)) == 0)
+a, b, c = np.random.default_rng(3).integers(-9, 10, (3, 7))
 turns = ((a, b, c), (b, c, a), (c, a, b))
 print('Jacobi:', not sum(cross_7(x, cross_7(y, z)) for x, y, z in turns).any())
 
@@ -719,8 +724,8 @@ for ax, v, name in ((axes[1], n, 'noon'), (axes[2], -mirrored, 'two errors')):
     show_image(ax, shade[part], name, vmin=0, vmax=1)
 
 # %% [markdown]
-# On the right slopes the south gets nearly twice the light of the north. The version with two errors is as plausible a picture, with no dark spot and no warning, and it would
-# put the vineyard on the wrong side of the ridge. (We count the angle of the ground to the Sun, not the shadow of one hill on another.) What the sunny slopes gain, the
+# In truth the southern slopes get nearly twice the light of the northern ones. The version with two errors makes as plausible a picture, without a dark spot or a warning, and puts
+# the vineyard on the wrong side of the ridge. (We count the angle of the ground to the Sun, not the shadow of one hill on another.) What the sunny slopes gain, the
 # others lose: as long as all ground is lit, the total is $\mathbf{s}$ times the sum of the area vectors, and that depends on the outline alone.
 #
 # ```{exercise} ★★ A volume from its surface

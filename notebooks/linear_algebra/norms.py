@@ -46,8 +46,7 @@ plt.style.use('nbutils.book')
 # %% [markdown]
 # ## Before length: vectors, bases, maps
 #
-# A list of numbers becomes a *vector* once it can be added to another one and multiplied by a number. The definition asks for
-# nothing else, and in particular not for a length.
+# A list of numbers becomes a *vector* once it can be added to another one and multiplied by a number. Nothing is said about length.
 #
 # ```{prf:definition} Vector space
 # :label: def-vector-space
@@ -61,8 +60,8 @@ plt.style.use('nbutils.book')
 # $\alpha(\beta\mathbf{x}) = (\alpha\beta)\mathbf{x}$, $1\,\mathbf{x} = \mathbf{x}$.
 # ```
 #
-# Arrows, photographs, polynomials and the parameters of a network are vectors in this sense, so what follows from the rules
-# holds for all of them. Inside a computer the rules hold only nearly. The neighbours of $10^{16}$ lie 2 apart, so a 1 is lost
+# Arrows, photographs, polynomials and the weights of a network are vectors in this sense. Inside a computer the rules hold only
+# nearly. The neighbours of $10^{16}$ lie 2 apart, so a 1 is lost
 # beside it, and it matters which sum comes first:
 
 # %%
@@ -172,7 +171,7 @@ for ax in (left, right):
     ax.set(ylim=(-0.6, 4.4), aspect='equal')
 
 # %% [markdown]
-# The left picture holds the reason for this whole section. The arrow is the same in both bases, its coordinates are not, and
+# In the left picture the arrow is the same in both bases, its coordinates are not, and
 # $\sqrt{2.5^2 + 3^2} \ne \sqrt{1.5^2 + 1^2}$. If length is what it was at school, and $\mathbf{x} = \mathbf{B}\mathbf{c}$, then
 #
 # $$\mathbf{x} \cdot \mathbf{x} = (\mathbf{B}\mathbf{c}) \cdot (\mathbf{B}\mathbf{c})
@@ -260,9 +259,8 @@ assert not grade(lambda c, gram: np.sqrt(c @ c), by_triangular_basis, cases)
 # \|\mathbf{x}\|_1 = \sum_{i=1}^n |x_i|
 # ```
 #
-# Each check below tries a statement on generated vectors. Beside it stands a *control*, the statement as a careless author might
-# have written it, and the check counts only if it rejects its control. The other side of the comparison goes another way:
-# $\ell_2$ as one hypotenuse after the other, $\ell_1$ as the largest of all sums $\pm x_1 \pm x_2 \pm x_3$.
+# Each check tries a statement on generated vectors and counts only if it rejects its *control*, the statement as a careless author
+# might have written it. The comparison goes another way: $\ell_2$ as one hypotenuse after the other, $\ell_1$ as the largest of the sums $\pm x_1 \pm x_2 \pm x_3$.
 
 # %%
 holds(
@@ -373,8 +371,7 @@ holds(
 #
 # :::{admonition} Erratum
 # :class: warning
-# As printed, {eq}`dl.norms.triangle` has an equals sign. A single missing stroke, and along one direction the equation is even
-# right. But for $\mathbf{y} = -\mathbf{x}$ the left side is 0 and the right side $2\|\mathbf{x}\|$.
+# As printed, {eq}`dl.norms.triangle` has an equals sign, one missing stroke, and along one direction that is even right. But for $\mathbf{y} = -\mathbf{x}$ the left side is 0 and the right side $2\|\mathbf{x}\|$.
 # :::
 
 # %%
@@ -401,9 +398,8 @@ holds(
 )
 
 # %% [markdown]
-# One statement of the notes is in words: a norm concerns the magnitude of the components, not their number, the dimension. So zeros
-# at the end must not change it, and doubling the components must double it. The root mean square, easily taken for a norm of the
-# same kind, fails at the zeros:
+# One statement of the notes is in words: a norm concerns the magnitude of the components, not their number, the dimension. So zeros at
+# the end must not change it, and doubling the components must double it. The root mean square fails at the zeros:
 
 # %%
 def power_mean(x, p):
@@ -421,8 +417,7 @@ holds(
 )
 
 # %% [markdown]
-# We can now unmask impostors. Entries that are small integers make zeros, axes and opposite vectors frequent, the places where
-# rules break:
+# We can now unmask impostors. Small integers as entries make zeros, axes and opposite vectors frequent, where rules break:
 
 # %%
 def broken_rules(f, n=3, pairs=10_000):
@@ -520,8 +515,8 @@ assert not grade(lambda x, a: (a @ x).max(), by_bisection, cases)
 # %% [markdown]
 # ## Lengths that survive the computer
 #
-# On paper $(3, 4)$ and $(3 \cdot 10^{200}, 4 \cdot 10^{200})$ are equally easy. A double ends near $1.8 \cdot 10^{308}$, and
-# squares get there first. At the other end squares vanish, and a vector that is not zero gets the length zero, against
+# A double ends near $1.8 \cdot 10^{308}$, and squares get there first. At the other end squares vanish, and a vector that is not zero
+# gets the length zero, against
 # {eq}`dl.norms.definite`.
 
 # %%
@@ -631,7 +626,7 @@ assert not grade(forgetful, all_at_once, cases, atol=0)
 # %% [markdown]
 # ## How much the choice can matter
 #
-# How far can two norms of the same vector lie apart?
+# How far can two norms of the same vector lie apart? (In the code, numpy's `norm` now stands for ours.)
 #
 # ```{prf:theorem} Equivalence of the $\ell_p$ norms
 # :label: thm-lp-equivalence
@@ -674,11 +669,12 @@ print(f'l_1 / l_2 of a million normal numbers: {ratio:.2f} sqrt(n)')
 # $|N(\mathbf{x}) - N(\mathbf{y})| \le N(\mathbf{x} - \mathbf{y}) \le C \|\mathbf{x} - \mathbf{y}\|_1$: $N$ is continuous. On the closed
 # and bounded set $\|\mathbf{x}\|_1 = 1$ it therefore has a least value $c$, positive by {eq}`dl.norms.definite`, and
 # $c\|\mathbf{x}\|_1 \le N(\mathbf{x})$. So what converges in one norm converges in all. That is no comfort about sizes: the
-# constants grow with $n$, and the million random numbers come within four fifths of the worst case. (The factor tends to
+# constants grow with $n$, and the million random numbers reach four fifths of the worst case. (The factor tends to
 # $\sqrt{2/\pi}$, the mean of $|x_i|$.)
 #
-# **Dual norms.** Of all moves $\mathbf{x}$ of length one, how far does the best go along $\mathbf{a}$? The answer is a norm again,
-# the *dual* one:
+# **Dual norms.** Of all moves $\mathbf{x}$ of length one, how far does the best go along $\mathbf{a}$? The answer is a norm again, the
+# *dual* one. (The best move for $\mathbf{a} + \mathbf{b}$ does no better for either than its own best; and $\mathbf{x}$ along $\mathbf{a}$
+# gives more than zero.)
 #
 # ```{math}
 # :label: norms-dual
@@ -741,7 +737,7 @@ print('best l_1 move:  ', steepest(a, 1) + 0.0)
 # ```
 #
 # Blow up a ball until it touches the plane. A round one touches somewhere, a diamond with a corner, and corners lie on the axes.
-# Here is the whole secret of why $\ell_1$ produces zeros.
+# That is why $\ell_1$ produces zeros.
 
 # %% mystnb={"image": {"alt": "Three panels, one line each. Growing diamonds touch the line with a corner on the vertical axis, growing circles touch it at a right angle, growing squares with the corner on the diagonal."}} tags=["hide-input"]
 w, b = np.array([1., 2.]), -2.0
@@ -1110,11 +1106,11 @@ axes[1, 0].set_ylabel('share right')
 axes[1, 1].legend(fontsize=8, loc='lower left');
 
 # %% [markdown]
-# Without an attack the three differ by less than one error in a hundred. Under attack each wins against its own opponent. Against the
-# other's, the first and the third lose even to the dashed line: always answering 4. The weights show why. Least $\ell_1$ sits at a
+# Without an attack the three differ by less than one error in a hundred. Under attack each wins against its own opponent. Against each
+# other's opponents, the first and the third lose even to the dashed line, always answering 4. The weights show why. Least $\ell_1$ sits at a
 # corner of its ball and reads few pixels. Who may shift all pixels a little gains nothing from the others, but who pays by the sum
-# ruins a single important one. Least $\ell_\infty$ spreads its trust over the whole picture, with the opposite result. No norm is the
-# right one; choosing it says which changes we expect. (Budgets count in $\mathbb{R}^{64}$, where a pixel may leave the range of greys.)
+# ruins a single important one. Least $\ell_\infty$ spreads its trust over the whole picture, with the opposite result. No norm is the right one; choosing
+# it says which changes we expect. (Budgets count in $\mathbb{R}^{64}$, where a pixel may leave the range of greys.)
 # The same duality decides about deep networks, in Adversarial examples {cite}`goodfellow2015explaining`.
 
 # %% [markdown]

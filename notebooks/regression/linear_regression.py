@@ -717,7 +717,7 @@ plane = model.predict(np.column_stack([g.ravel(), h.ravel()])).reshape(2, 2)
 # plain. All ten features remove half of the mean's squared error, no more. With two features the model is a plane:
 
 # %% mystnb={"image": {"alt": "A cloud of patients over body mass index and blood pressure, cut by the fitted plane, which rises in both directions; patients above and below it in two colours."}} tags=["hide-input"]
-fig = plt.figure(figsize=(5, 3.3))
+fig = plt.figure(figsize=(5, 3.2))
 ax = fig.add_subplot(projection='3d', computed_zorder=False)
 ax.scatter(*X[~above, 2:4].T, y[~above], s=5, color='C2')  # behind the plane
 ax.plot_surface(g, h, plane, color='C1', alpha=0.4)
@@ -729,7 +729,7 @@ ax.grid(False)
 ax.set(xlabel='body mass index (kg/m²)', xticks=[20, 30, 40],
        ylabel='blood pressure (mmHg)', yticks=[70, 100, 130],
        zlabel='progression', zticks=[100, 200, 300])
-ax.set_box_aspect((4, 4, 3), zoom=0.95)
+ax.set_box_aspect((4, 4, 3), zoom=1.1)
 ax.view_init(15, -55);
 
 # %% [markdown]

@@ -81,8 +81,8 @@ def silhouettes(x, z):  # x (N, D), z (N,) in 0..K-1 -> (N,)
     return np.where(sizes[z] > 1, (b - a) / np.maximum(a, b), 0)
 
 # %% [markdown]
-# The check plants three round blobs. The control is the mistake that a clusterer makes most often, as we shall
-# see: the number of groups is right, but one blob is cut in two and the other two are thrown together.
+# The check plants three round blobs. The control is a mistake that we shall meet again: the number of groups is right,
+# but one blob is cut in two and the other two are thrown together.
 
 # %%
 def three_blobs(seed):
@@ -219,7 +219,7 @@ def update(x, z, mu):  # an empty group keeps its prototype
 def cost(x, z, mu):
     return ((x - mu[z]) ** 2).sum()
 
-def lloyd(x, mu):
+def lloyd(x, mu):  # -> z, mu, the costs after every half round
     z, costs = np.full(len(x), -1), []
     while True:
         old, z = z, assign(x, mu)
@@ -341,9 +341,10 @@ holds(
 pictures = digits().x  # (1797, 64)
 z, mu, costs = lloyd(pictures, pictures[:10])
 library = KMeans(10, init=pictures[:10], n_init=1, tol=0).fit(pictures)
-assert (z == library.labels_).all() and close(mu, library.cluster_centers_)
-assert (np.diff(costs) <= 1e-9).all() and len(costs) // 2 < 50
-print('same assignments as scikit-learn, in fewer than 50 rounds: True')
+same = (z == library.labels_).all() and close(mu, library.cluster_centers_)
+quick = len(costs) // 2 < 50
+assert same and quick and (np.diff(costs) <= 1e-9).all()
+print(f'same as scikit-learn: {same}, in fewer than 50 rounds: {quick}')
 
 # %% mystnb={"image": {"alt": "Ten blurred pictures of eight by eight pixels, the prototypes; most can be read as a digit."}} tags=["hide-input"]
 fig, axes = panels(10, height=0.7)
@@ -381,9 +382,10 @@ assert close(-density, cost(pictures, z, mu) / 2 + constant)
 # ```
 #
 # cost the same. If no group is empty and $\mathbf{Z}\mathbf{B}^{-\top}$ is to be one-hot too, all rows of
-# $\mathbf{B}^{-\top}$ must be one-hot, so $\mathbf{B}$ is a permutation: all it can do is rename the groups. A solution and
-# its renamed copy also refute convexity. Halfway between them, for $K = 2$, every point is served half by each prototype,
-# that is, by $(\boldsymbol{\mu}_1 + \boldsymbol{\mu}_2)/2$ alone, and that costs more. The control keeps the minus sign.
+# $\mathbf{B}^{-\top}$ must be one-hot, so $\mathbf{B}$ is a permutation: all it can do is rename the groups. A solution
+# and its renamed copy also show that the cost, as a function of two real matrices, is not convex. Halfway between them,
+# for $K = 2$, every point is served half by each prototype, each of which is $(\boldsymbol{\mu}_1 + \boldsymbol{\mu}_2)/2$,
+# and that costs more. The control keeps the minus sign.
 
 # %% tags=["hide-input"]
 def same_cost(seed, sign):
@@ -399,7 +401,8 @@ def same_cost(seed, sign):
     swap = np.array([[0, 1], [1, 0]])
     halfway = f((M + M @ swap) / 2, (Z + Z @ swap) / 2)
     equal = close(f(M @ B, sign * Z @ np.linalg.inv(B).T), f(M, Z))
-    return equal and close(f(M @ swap, Z @ swap), f(M, Z)) and halfway > f(M, Z)
+    renamed = close(f(M @ swap, Z @ swap), f(M, Z))
+    return equal and renamed and halfway > f(M, Z)
 
 holds(
     'ml.kmeans.stray-mf',
@@ -439,9 +442,9 @@ grade(cost_of, by_coordinates, cases)
 # :class: dropdown
 # ```
 # With $S = \sum_n \|\mathbf{x}_n - \bar{\mathbf{x}}\|_2^2$ the sum over $m \in C$ of {eq}`k-means-pythagoras` is
-# $\sum_{n,m} d_{nm} = |C|\, S + |C|\, S$, so $S = \frac{1}{2|C|} \sum_{n,m \in C} d_{nm}$. In words: the mean squared
-# distance between two members is twice the mean squared distance to the centre. Forgetting that every pair
-# is counted twice doubles the result.
+# $\sum_{n,m} d_{nm} = |C|\, S + |C|\, S$, so $S = \frac{1}{2|C|} \sum_{n,m \in C} d_{nm}$. In words: between two members
+# drawn at random, the same one twice allowed, the mean squared distance is twice that to the centre. Forgetting that
+# every pair is counted twice doubles the result.
 
 # %% jupyter={"source_hidden": true}
 def cost_of_solution(d2, z):
@@ -488,21 +491,21 @@ print(f'cost of the bad start / of the good one: {bad / good:.0f}')
 print(f'eight points: {(ends > least + 1e-9).sum()} of 28 starts get stuck')
 
 # %% [markdown]
-# For large $N$ nobody can try all assignments; finding the minimum is NP-hard even for $K = 2$ {cite}`aloise2009np`. To
-# see how far from it we end, we need points whose minimum is known, and there is a certificate. A group that contains
-# two points at distance $g$ costs at least $g^2/2$, wherever its prototype is: the best place for these two is the middle
-# between them. Now let $g$ be the smallest distance between points of different planted groups. If the $K$ planted groups
-# cost less than $g^2/2$ together, they *are* the minimum, because every other assignment to $K$ groups puts points of
-# two planted groups together.
+# For large $N$ nobody can try all assignments; if $N$ and $D$ may grow, finding the minimum is NP-hard even for $K = 2$
+# {cite}`aloise2009np`. To see how far from it we end, we need points whose minimum is known, and there is a
+# certificate. A group that contains two points at distance $g$ costs at least $g^2/2$, wherever its prototype is: the
+# best place for these two is the middle between them. Now let $g$ be the smallest distance between points of different
+# planted groups. If the $K$ planted groups cost less than $g^2/2$ together, they *are* the minimum, because every other
+# assignment to $K$ groups puts points of two planted groups together.
 
 # %%
 planted = np.repeat([0, 1, 2], 12)
-corner = np.array([[0, 0], [1, 0], [0.5, np.sqrt(3) / 2]])  # sides of length 1
+triangle = np.array([[0, 0], [1, 0], [0.5, np.sqrt(3) / 2]])  # equal sides
 scatter = np.random.default_rng(3).normal(size=(36, 2))
 
-def blobs(gap):  # -> points and the least possible cost, certified
-    x = gap * corner[planted] + scatter
-    least = cost(x, planted, update(x, planted, corner))
+def blobs(gap, places):  # -> points and the least possible cost, certified
+    x = gap * places[planted] + scatter
+    least = cost(x, planted, update(x, planted, places))
     between = squared(x, x)[planted[:, None] != planted]
     assert least < between.min() / 2
     return x, least
@@ -511,7 +514,7 @@ def blobs(gap):  # -> points and the least possible cost, certified
 # Now for a better start. This is *k-means++* {cite}`arthur2007kmeans`: choose the first prototype among the points at
 # random, and each further one among the points with a probability proportional to its squared distance from the
 # nearest prototype chosen so far. A group that has none yet is far away, carries most of the squared distances and is
-# likely to be served next. A single outlier is not: it would be if we simply took the farthest point.
+# likely to be served next. A single outlier seldom is; if we simply took the farthest point, it always would be.
 
 # %%
 def spread(x, K, rng):
@@ -545,8 +548,8 @@ def spread(x, K, rng):
 #   = 2 + 2 \sum_{i=1}^{K-1} \frac{1}{i} - \frac{2(K - 1)}{K} = 2 \Big( 1 + \frac{1}{2} + \dots + \frac{1}{K} \Big).$$
 #
 # So the logarithm in the theorem is real. For $K = 3$ the limit is $11/3$, and the bound 24.8. With 36 points the
-# expectation can be computed *exactly*, as a sum over all $36^3$ choices. (A sample of some hundred starts would hardly
-# ever see a miss, and come out near 2.)
+# expectation can be computed *exactly*, as a sum over all $36^3$ choices. A sample of some hundred starts would hardly
+# ever see a miss, and come out too low.
 
 # %%
 def expected_cost(x, weight):  # K = 3; chances in proportion to weight(d2)
@@ -562,11 +565,11 @@ gaps = np.array([30, 100, 300, 1000])
 weights = {'uniform start': lambda d2: d2 > 0, 'k-means++': lambda d2: d2}
 ratios = {name: [] for name in weights}
 for gap, (name, weight) in product(gaps, weights.items()):
-    x, least = blobs(gap)
+    x, least = blobs(gap, triangle)
     ratios[name].append(expected_cost(x, weight) / least)
 bound = 8 * (np.log(3) + 2)
 assert max(ratios['k-means++']) < bound < min(ratios['uniform start'])
-print(f'k-means++: {ratios["k-means++"][-1]:.2f} at the largest gap')
+print(f'bound {bound:.1f}, largest gap: {ratios["k-means++"][-1]:.2f}')
 
 # %% mystnb={"image": {"alt": "Expected cost over least cost against the gap between groups, both axes logarithmic: with a uniform start it rises in a straight line from a hundred to a hundred thousand; with k-means++ it stays flat below four, well under the dashed bound."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.7))
@@ -582,7 +585,8 @@ label_lines(ax);
 # A sample can check the program instead. For 36 points without gaps, where no rare event matters, the mean cost of 300
 # starts agrees with the exact expectation within five standard errors, for our starts and for scikit-learn's. (By default
 # scikit-learn tries several candidates for each prototype and keeps the best, which is another algorithm;
-# `n_local_trials=1` is the one of the theorem.) Last, can Lloyd's algorithm repair a bad start?
+# `n_local_trials=1` is the one of the theorem.) Last, can Lloyd's algorithm repair a bad start? Three groups in a row,
+# two of them closer together, and 200 runs from either start:
 
 # %%
 rng, samples = np.random.default_rng(4), {'ours': [], 'theirs': []}
@@ -595,7 +599,7 @@ for sample in samples.values():
     assert abs(np.mean(sample) - exact) < 5 * np.std(sample) / np.sqrt(300)
 
 # %%
-x, least = blobs(30)
+x, least = blobs(30, np.array([[0, 0], [1, 0], [4, 0]]))
 starts = {'uniform start': anywhere, 'k-means++': spread}
 for name, start in starts.items():
     runs = [lloyd(x, start(x, 3, rng)) for _ in range(200)]
@@ -604,15 +608,16 @@ for name, start in starts.items():
     if name == 'uniform start':
         worst = max(runs, key=lambda run: run[2][-1])
 
-# %% mystnb={"image": {"alt": "Two panels of the same three groups of points. Left, stuck: two groups share one colour, with its prototype in the empty space between them, while two prototypes share the third group. Right, the minimum: each group has its own colour."}} tags=["hide-input"]
-fig, axes = panels(2, height=2.4)
-for ax, (z, mu, costs) in zip(axes, (worst, runs[0]), strict=True):
+# %% mystnb={"image": {"alt": "The same three groups of points in a row, twice. Above, stuck: the two groups on the left share one colour, with its prototype in the empty space between them, while two prototypes divide the group on the right. Below, the minimum: each group has its own colour."}} tags=["hide-input"]
+fig, axes = panels(1, 2, height=1)
+for ax, (z, mu, _) in zip(axes, (worst, runs[0]), strict=True):
     for k, colour in enumerate(('C0', 'C1', 'C2')):
         ax.scatter(*x[z == k].T, s=12, color=colour)
         ax.scatter(*mu[k], marker='X', s=80, color=colour, alpha=0.5)
-    ax.set(xticks=[], yticks=[], aspect='equal')
+    ax.set(xticks=[], yticks=[], ylim=(-5, 5))
     ax.spines[:].set_visible(False)
-    ax.set_title(f'{costs[-1] / least:.0f} times the least cost')
+axes[0].set_title(f'stuck: {worst[2][-1] / least:.0f} times the least cost')
+axes[1].set_title('the least cost');
 
 # %% [markdown]
 # ```{exercise} ★★★ On a line the minimum is within reach
@@ -642,10 +647,11 @@ grade(least_cost, by_brute_force, cases)
 # :class: dropdown
 # ```
 # Each point belongs to its nearest prototype, and on a line the points nearest to one of several prototypes form an
-# interval. With $W(i, n)$ the cost of the sorted points $i, \dots, n - 1$ around their mean, the least cost of the first $n$ in
-# $k$ groups is $\min_i \{ L_{k-1}(i) + W(i, n) \}$, and $L_1(n) = W(0, n)$: *dynamic programming* {cite}`wang2011ckmeans`.
-# Running sums give $W$ without a further loop: a sum of squares minus the squared sum over the length. (The sums
-# cancel badly far from zero, so the points are centred first.) Cutting greedily at the widest gaps is tempting and wrong.
+# interval. With $W(i, n)$ the cost of the sorted points $i, \dots, n - 1$ around their mean, the least cost of the
+# first $n$ in $k$ groups is $L_k(n) = \min_i \{ L_{k-1}(i) + W(i, n) \}$, and $L_1(n) = W(0, n)$: *dynamic programming*
+# {cite}`wang2011ckmeans`. Running sums give $W$ without a further loop, as a sum of squares minus the squared sum over
+# the length. (The sums cancel badly far from zero, so the points are centred first.) Cutting at the widest gaps is
+# tempting and wrong.
 
 # %% jupyter={"source_hidden": true}
 def least_cost_solution(x, K):
@@ -677,9 +683,10 @@ assert not grade(widest_gaps, by_brute_force, cases)
 # A colour is a point in the cube of red, green and blue, and a photograph is a cloud of such points. Its prototypes are
 # a palette. With $K = 16$ a pixel needs the number of its colour, 4 bits, in place of 24.
 #
-# There are 273,280 pixels, so the assignment must be fast. Write $\|\mathbf{x} - \boldsymbol{\mu}\|_2^2 = \|\mathbf{x}\|_2^2 -
-# 2\, \mathbf{x}^\top \boldsymbol{\mu} + \|\boldsymbol{\mu}\|_2^2$. The first term is the same for all prototypes and
-# decides nothing; the second, for all pixels and prototypes, is one matrix product.
+# There are 273,280 pixels, so the assignment must be fast. Write
+# $\|\mathbf{x} - \boldsymbol{\mu}\|_2^2 = \|\mathbf{x}\|_2^2 - 2\, \mathbf{x}^\top \boldsymbol{\mu} +
+# \|\boldsymbol{\mu}\|_2^2$. The first term is the same for all prototypes and decides nothing; the second, for all
+# pixels and prototypes, is one matrix product.
 
 # %%
 flower = photograph('flower')  # (427, 640, 3)
@@ -811,10 +818,10 @@ assert not grade(not_centred, by_differences, cases)
 #
 # But what should we expect without groups? If points fill a region of $\mathbb{R}^D$ evenly, $K$ prototypes cut it into
 # cells of a width proportional to $K^{-1/D}$, so the mean squared distance goes like $K^{-2/D}$. The theory of
-# quantization has this rate, as $K$ grows, for every density on a bounded region {cite}`gray1998quantization`. A power law has no
-# elbow: doubling $K$ always divides the cost by the same number. With plain axes it merely looks as if it had one, at a
-# place that depends on how far the axis goes. The colours of a photograph, with $D = 3$, come close to this from
-# about $K = 16$ on:
+# quantization has this rate, as $K$ grows, for every density on a bounded region {cite}`gray1998quantization`. A power
+# law has no elbow: doubling $K$ always divides the cost by the same number. With plain axes it merely looks as if it
+# had one, at a place that depends on how far the axis goes. The colours of a photograph, with $D = 3$, come close to
+# this from about $K = 16$ on:
 
 # %%
 rng = np.random.default_rng(8)
@@ -851,17 +858,21 @@ for ax in axes:
 # %% [markdown]
 # The mean silhouette of [the first section](#what-a-cluster-is) can rise and fall, so one may take the $K$ where it is
 # highest. Try it on 178 wines, described by 13 chemical measurements. They are of three sorts, which we hold back until
-# the end. The measurements have units: one of them is about 750, another about 1. K-means adds up their squares, so on
-# the raw numbers the large one has nearly all the say. Dividing each column by its standard deviation makes them equals.
+# the end. The measurements have units, and some come in hundreds where others are near 1. K-means adds up squares, so
+# on the raw numbers one measurement has nearly all the say. Dividing each column by its standard deviation makes them
+# equals.
 
 # %%
 wine, sort = load_wine(return_X_y=True)
 scaled = (wine - wine.mean(0)) / wine.std(0)
 even = np.random.default_rng(9).uniform(size=(200, 2))  # no groups at all
-share = wine.var(0).max() / wine.var(0).sum()
+means, share = wine.mean(0), wine.var(0).max() / wine.var(0).sum()
+print(f'means from {means.min():.1f} to {means.max():.0f}')
 print(f'share of one measurement in the squares: {share:.3f}')
 
-tables = {'blobs': four, 'wine, raw': wine, 'wine, scaled': scaled, 'even': even}
+tables = {
+    'blobs': four, 'wine, raw': wine, 'wine, scaled': scaled, 'even': even,
+}
 scores = {
     name: [silhouette_score(x, fitted(x, K).labels_) for K in range(2, 9)]
     for name, x in tables.items()

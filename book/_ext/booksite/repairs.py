@@ -8,6 +8,9 @@ _REPAIRS = {  # what is written -> what it should be
     # sphinx-proof gives all proofs of a page one identifier
     '<div class="proof admonition" id="proof">\n<p>Proof. ': '<div class="proof admonition proof-text">\n<p><em>Proof.</em> ',
     ' id="proof-content"': '',
+    # a list whose items have another role
+    '<div role="list" class="citation-list">': '<div class="citation-list">',
+    ' role="doc-biblioentry"': '',
 }
 
 

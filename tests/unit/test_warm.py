@@ -1,0 +1,441 @@
+"""Warm kernels do all that plain ones do, on real kernels: each test is a trap that one of them fell into or could."""
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from jupyter_client.manager import KernelManager
+from jupyter_client.provisioning import KernelProvisionerFactory
+
+from nbutils.maintain import notebooks, record, warm
+
+pytestmark = [
+    pytest.mark.skipif(bool(warm.why_not()), reason=f'no warm kernels: {warm.why_not()}'),
+    pytest.mark.timeout(120),
+]
+ENTRY_POINTS = f'[{KernelProvisionerFactory.GROUP_NAME}]\n{warm.NAME} = nbutils.maintain.warm:WarmProvisioner\n'
+
+
+@pytest.fixture(scope='module')
+def entry_point(tmp_path_factory):
+    """A folder that, on sys.path, registers the provisioner as an installed nbutils does."""
+    folder = tmp_path_factory.mktemp('installed')
+    installed = folder / 'warm_kernels-0.dist-info'
+    installed.mkdir()
+    (installed / 'METADATA').write_text('Metadata-Version: 2.1\nName: warm-kernels\nVersion: 0\n')
+    (installed / 'entry_points.txt').write_text(ENTRY_POINTS)
+    return folder
+
+
+@pytest.fixture(scope='module')
+def server(entry_point):
+    """The path of a running server's socket."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(warm.SERVER, '')
+        yield warm.start()
+
+
+@pytest.fixture
+def warmed(server, entry_point, monkeypatch):
+    """This process has warm kernels."""
+    monkeypatch.syspath_prepend(entry_point)
+    monkeypatch.setenv(warm.SERVER, server)
+    monkeypatch.setenv(warm.SELECTED, '')
+    monkeypatch.setattr(KernelProvisionerFactory.instance(), 'default_provisioner_name', 'local-provisioner')
+    warm._say.cache_clear()
+    assert warm.enable() is None
+
+
+class Kernel:
+    """A running kernel."""
+
+    def __init__(self, **options):
+        self.manager = KernelManager(kernel_name='python3')
+        options.setdefault('stderr', subprocess.DEVNULL)
+        self.manager.start_kernel(**options)
+        self.connect()
+
+    def connect(self):
+        self.client = self.manager.client()
+        self.client.start_channels()
+        self.client.wait_for_ready(timeout=60)
+
+    def messages(self, code, timeout=30):
+        """What a cell gives, as messages of the Jupyter protocol."""
+        found = []
+        self.client.execute_interactive(
+            textwrap.dedent(code), allow_stdin=False, timeout=timeout, output_hook=found.append)
+        return found
+
+    def run(self, code, timeout=30):
+        """What a cell prints. Raises RuntimeError with its traceback where it fails."""
+        found = self.messages(code, timeout)
+        for message in found:
+            if message['msg_type'] == 'error':
+                raise RuntimeError('\n'.join(message['content']['traceback']))
+        return ''.join(m['content']['text'] for m in found if m['msg_type'] == 'stream').strip()
+
+    @property
+    def process(self):
+        return self.manager.provisioner.process
+
+    def stop(self):
+        self.client.stop_channels()
+        self.manager.shutdown_kernel(now=True)
+
+
+@pytest.fixture
+def kernel(warmed):
+    """Gives a function that starts a kernel; all are stopped at the end."""
+    with contextlib.ExitStack() as stack:
+        def start(**options):
+            running = Kernel(**options)
+            stack.callback(running.stop)
+            return running
+
+        yield start
+
+
+def is_warm(running):
+    return isinstance(running.process, warm.Process)
+
+
+def ends(*pids, seconds=20):
+    """Whether all processes end soon, and leave no zombie."""
+    give_up = time.monotonic() + seconds
+    while any(os.path.exists(f'/proc/{pid}') for pid in pids):
+        if time.monotonic() > give_up:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+# ---- as a plain kernel ----
+
+STATE = '''
+import gc, json, multiprocessing.process, os, signal, sys, tempfile
+os.umask(umask := os.umask(0))
+env = {k: v for k, v in os.environ.items() if not k.startswith('KMP_')}  # set by scikit-learn
+print(json.dumps({
+    'env': env, 'cwd': os.getcwd(), 'argv': sys.argv[0], 'path': sys.path, 'umask': umask, 'gc': gc.isenabled(),
+    'main': sys.modules['__main__'].__dict__ is globals(), 'session': [os.getsid(0), os.getpgid(0)] == [os.getpid()] * 2,
+    'signals': {s.name: str(signal.getsignal(s)).split(' at ')[0] for s in signal.valid_signals() if hasattr(s, 'name')},
+    'spawned from': multiprocessing.process.ORIGINAL_DIR, 'temporary': tempfile.gettempdir(),
+    'nbutils': [name for name in sys.modules if name.startswith('nbutils')], 'stdin': sys.__stdin__.read(),
+}, indent=1, sort_keys=True))
+'''
+
+
+def test_the_process_is_as_a_plain_one(kernel, tmp_path, monkeypatch):
+    (tmp_path / 'own').mkdir()
+    monkeypatch.setenv('PYTHONPATH', str(tmp_path / 'own'))
+    monkeypatch.setenv('TMPDIR', str(tmp_path))
+    options = {'cwd': str(tmp_path), 'env': {**os.environ, 'BOOK': 'yes'}}
+    forked = kernel(**options)
+    monkeypatch.setenv('COLD', '1')
+    with pytest.warns(UserWarning, match='COLD is set'):
+        plain = kernel(**options)
+    assert is_warm(forked) and not is_warm(plain)
+    assert forked.run(STATE) == plain.run(STATE)
+
+
+def test_a_notebook_gives_the_same_bytes(warmed, tmp_path, monkeypatch):
+    section = tmp_path / 'section.py'
+    section.write_text(textwrap.dedent('''
+        # %%
+        import matplotlib.pyplot as plt
+        import torch
+        plt.style.use('nbutils.book')
+
+        # %%
+        plt.contourf(torch.randn(9, 9, generator=torch.Generator().manual_seed(0)));
+
+        # %%
+        plt.plot([1, 3, 2], label='$x$')
+        plt.legend()
+        plt.show()
+        model = torch.nn.Linear(2, 1)
+        torch.optim.Adam(model.parameters())
+        '''))
+    forked = record.execute(notebooks.read(section), section)
+    monkeypatch.setenv('COLD', '1')
+    assert warm.enable() == 'COLD is set'
+    plain = record.execute(notebooks.read(section), section)
+    assert forked == plain
+    assert [list(output.data) for cell in forked.cells for output in cell.outputs[:1]] == 2 * [['text/plain', 'image/png']]
+
+
+@pytest.mark.parametrize('how', ['warm', 'plain'])
+def test_where_output_goes(kernel, tmp_path, monkeypatch, how):
+    if how == 'plain':
+        monkeypatch.setenv('COLD', '1')
+        monkeypatch.setattr(KernelProvisionerFactory.instance(), 'default_provisioner_name', 'local-provisioner')
+    with (tmp_path / 'out').open('w') as out, (tmp_path / 'err').open('w') as err:
+        running = kernel(stdout=out, stderr=err)
+    for code in ('import os; os.system("echo out; echo err >&2")', 'os.write(1, b"out\\n"); os.write(2, b"err\\n")',
+                 'import subprocess; subprocess.run("echo out; echo err >&2", shell=True)', '!echo out; echo err >&2',
+                 'import sys; print("out"); print("err", file=sys.stderr); sys.__stdout__.write("")'):
+        running.client.execute(code)
+        words = ''
+        while not ('out' in words and 'err' in words):  # it may come after the cell has ended
+            words += running.client.get_iopub_msg(timeout=20)['content'].get('text', '')
+    running.run('os.write(int(sys.stderr._original_stdstream_copy), b"said by the kernel itself")')
+    assert 'said by the kernel itself' in (tmp_path / 'err').read_text() and not (tmp_path / 'out').read_text()
+
+
+def test_input_is_refused(kernel):
+    with pytest.raises(RuntimeError, match='StdinNotImplementedError'):
+        kernel().run('input()')
+
+
+def test_each_kernel_draws_its_own_random_numbers(kernel):
+    code = 'import numpy, random, uuid; print(numpy.random.rand(), random.random(), uuid.uuid4())'
+    first, second = (kernel().run(code).split() for _ in range(2))
+    assert not set(first) & set(second)
+
+
+def test_edited_modules_are_seen(kernel, tmp_path):
+    module = tmp_path / 'helper.py'
+    for value in '12':
+        module.write_text(f'value = {value}')
+        assert kernel(cwd=str(tmp_path)).run('import helper; print(helper.value)') == value
+
+
+# ---- what the fork of a process with threads would break ----
+
+def test_two_threads_of_torch(kernel):
+    assert kernel().run("""
+        import torch
+        torch.set_num_threads(2)
+        x = torch.randn(600, 600, requires_grad=True)
+        (x @ x).exp().sum().backward()
+        torch.nn.functional.conv2d(torch.randn(8, 3, 64, 64), torch.randn(16, 3, 3, 3, requires_grad=True)).sum().backward()
+        print(torch.get_num_threads(), len(torch.linalg.svdvals(x)))
+        """) == '2 600'
+
+
+def test_processes_of_a_kernel(kernel, tmp_path):
+    (tmp_path / 'spawned.py').write_text('def square(x):\n    return x * x\n')
+    running = kernel(cwd=str(tmp_path))
+    assert running.run("""
+        import torch
+        data = torch.utils.data.TensorDataset(torch.arange(8.))
+        print(sum(batch.sum().item() for batch, in torch.utils.data.DataLoader(data, batch_size=2, num_workers=2)))
+        """) == '28.0'
+    assert running.run("""
+        import numpy as np
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.model_selection import cross_val_score
+        x = np.arange(40.)[:, None]
+        print(cross_val_score(LogisticRegression(), x, x[:, 0] > 19.5, cv=2, n_jobs=2))
+        """).startswith('[')
+    assert running.run("""
+        import multiprocessing, spawned
+        with multiprocessing.get_context('spawn').Pool(2) as pool:
+            print(pool.map(spawned.square, range(4)))
+        """) == '[0, 1, 4, 9]'
+
+
+def test_memory_is_shared(kernel):
+    assert kernel().run("""
+        import gc
+        gc.collect()
+        sizes = dict(line.split()[:2] for line in open('/proc/self/smaps_rollup').read().splitlines()[1:])
+        private = int(sizes['Private_Dirty:']) + int(sizes['Private_Clean:'])
+        print(int(sizes['Rss:']) > 3 * private)
+        """) == 'True'
+
+
+# ---- interrupt, restart, end ----
+
+@pytest.mark.parametrize('busy', ['while True: pass', 'import torch\nwhile True: torch.ones(2000, 2000) @ torch.ones(2000, 2000)',
+                                  'import time; time.sleep(60)'])
+def test_interrupt(kernel, busy):
+    running = kernel()
+    asked = running.client.execute(busy)
+    time.sleep(0.3)
+    running.manager.interrupt_kernel()
+    reply = running.client.get_shell_msg(timeout=20)
+    assert reply['parent_header']['msg_id'] == asked and reply['content']['ename'] == 'KeyboardInterrupt'
+    assert running.run('print(1)') == '1'
+
+
+@pytest.mark.parametrize('now', [True, False])
+def test_restart(kernel, now):
+    running = kernel()
+    running.run('x = 1')
+    old = running.process.pid
+    running.client.stop_channels()
+    running.manager.restart_kernel(now=now)
+    running.connect()
+    assert running.run('print("x" in globals())') == 'False'
+    assert is_warm(running) and running.process.pid != old and ends(old)
+
+
+def test_shutdown_runs_what_is_registered_for_the_end(kernel, tmp_path):
+    running = kernel(cwd=str(tmp_path))
+    running.run('import atexit, pathlib; atexit.register(pathlib.Path("ended").touch)')
+    process = running.process
+    running.manager.shutdown_kernel()
+    assert process.returncode == 0 and (tmp_path / 'ended').exists() and ends(process.pid)
+
+
+@pytest.mark.parametrize('code, number', [
+    ('import os; os._exit(3)', 3),
+    ('import ctypes; ctypes.string_at(0)', -signal.SIGSEGV),
+    ('import os, signal; os.kill(os.getpid(), signal.SIGKILL)', -signal.SIGKILL),
+])
+def test_a_kernel_that_dies(kernel, code, number):
+    running = kernel()
+    child = int(running.run('import subprocess; print(subprocess.Popen(["sleep", "100"]).pid)'))
+    running.client.execute(code)
+    assert running.process.wait(20) == number and not running.manager.is_alive()
+    running.process.send_signal(signal.SIGINT)  # to a process that is gone
+    running.process.kill()
+    assert ends(running.process.pid, child)
+
+
+def test_waiting_for_a_kernel_that_runs(kernel):
+    running = kernel()
+    assert running.process.poll() is None
+    with pytest.raises(subprocess.TimeoutExpired):
+        running.process.wait(0.01)
+    running.process.terminate()
+    assert running.process.wait(20) in (-signal.SIGTERM, 0)
+
+
+@pytest.mark.parametrize('cell, message', [
+    ('import time\ntime.sleep(60)', 'took more than 2 s'),
+    ('import os\nos._exit(1)', 'the kernel died'),
+])
+def test_recording_on_warm_kernels(warmed, tmp_path, monkeypatch, cell, message):
+    monkeypatch.setattr(record, 'CELL_SECONDS', 2)
+    section = tmp_path / 'section.py'
+    section.write_text(f'# %%\n{cell}\n')
+    with pytest.raises(record.Refused, match=message):
+        record.record(section)
+
+
+# ---- nothing is left running ----
+
+CLIENT = """
+import time
+from nbutils.maintain import warm
+reason = warm.enable()
+assert reason is None, reason
+print(warm.os.environ[warm.SERVER], flush=True)
+"""
+WITH_KERNEL = """
+from jupyter_client.manager import start_new_kernel
+manager, client = start_new_kernel(kernel_name='python3', stderr=-3)
+code = 'import os, subprocess; print(os.getppid(), os.getpid(), subprocess.Popen(["sleep", "100"]).pid)'
+client.execute_interactive(code, output_hook=lambda m: print(m['content'].get('text', ''), end='', flush=True))
+"""
+
+
+@pytest.fixture
+def client(entry_point):
+    """Gives a function that runs `CLIENT` and more code as a process; gives the process and the folder of its server."""
+    with contextlib.ExitStack() as stack:
+        def start(code, **environment):
+            environment = {**os.environ, 'PYTHONPATH': str(entry_point), **environment}
+            running = stack.enter_context(subprocess.Popen(
+                [sys.executable, '-c', CLIENT + code], stdout=subprocess.PIPE, text=True, env=environment))
+            stack.callback(running.kill)
+            return running, Path(running.stdout.readline().strip()).parent
+
+        yield start
+
+
+def numbers(running):
+    """The next line of a process, as a list of integers."""
+    return [int(word) for word in running.stdout.readline().split()]
+
+
+def test_a_process_killed_takes_its_kernels_with_it(warmed, client, kernel):
+    asking, _ = client(WITH_KERNEL + 'time.sleep(60)')
+    server, *own = numbers(asking)
+    other = kernel()
+    asking.kill()
+    assert ends(*own) and other.run('import os; print(os.getppid())') == str(server)
+
+
+@pytest.mark.parametrize('killed', [False, True])
+def test_the_server_ends_with_its_owner(client, killed):
+    owner, folder = client(WITH_KERNEL + ('client.execute("while True: pass"); time.sleep(60)' if killed else ''),
+                           **{warm.SERVER: ''})
+    own = numbers(owner)
+    assert len(own) == 3 and (killed or owner.wait(20) == 0)
+    owner.kill()
+    assert ends(*own) and not folder.exists()
+
+
+def test_an_owner_killed_while_its_server_starts(client):
+    owner, folder = client('time.sleep(60)', **{warm.SERVER: ''})
+    server, = psutil.Process(owner.pid).children()
+    owner.kill()
+    assert folder.is_dir() and ends(server.pid) and not folder.exists()
+
+
+def test_a_server_killed_takes_its_kernels_with_it(kernel, monkeypatch):
+    monkeypatch.setenv(warm.SERVER, warm.start())
+    running = kernel()
+    server = int(running.run('import os; print(os.getppid())'))
+    os.kill(server, signal.SIGKILL)
+    assert running.process.wait(20) == -signal.SIGKILL and ends(running.process.pid)
+    with pytest.warns(UserWarning, match='a plain kernel in place of a warm one: the server of warm kernels does not answer'):
+        assert kernel().run('print(1)') == '1'
+
+
+# ---- plain kernels where warm ones cannot be had ----
+
+@pytest.mark.parametrize('change, reason', [
+    (lambda patch: patch.setenv('COLD', '1'), 'COLD is set'),
+    (lambda patch: patch.setattr(sys, 'platform', 'darwin'), 'kernels are forked on Linux only, and this is darwin'),
+    (lambda patch: patch.delattr(os, 'pidfd_open'), 'this system cannot watch a process'),
+    (lambda patch: patch.setattr(warm, 'NAME', 'other'), 'the entry point other is not installed'),
+])
+def test_reasons_for_plain_kernels(warmed, change, reason):
+    with pytest.MonkeyPatch.context() as patch:
+        change(patch)
+        assert warm.enable().startswith(reason)
+        assert os.environ[warm.SELECTED] == KernelProvisionerFactory.instance().default_provisioner_name == 'local-provisioner'
+    assert warm.enable() is None
+
+
+@pytest.mark.parametrize('options, reason', [
+    ({'env': {**os.environ, 'OMP_NUM_THREADS': '2', 'OTHER': '1'}}, 'it is to have other OMP_NUM_THREADS than the server'),
+    ({'independent': True}, 'options that only a plain one has'),
+])
+def test_a_kernel_that_must_be_plain(kernel, options, reason):
+    with pytest.warns(UserWarning, match=reason):
+        running = kernel(**options)
+    assert not is_warm(running) and running.run('import os; print(os.environ["OMP_NUM_THREADS"])') in '12'
+
+
+def test_a_server_with_threads_is_not_used(kernel, monkeypatch):
+    for name in ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS'):
+        monkeypatch.setenv(name, '2')
+    monkeypatch.setenv(warm.SERVER, warm.start())
+    with pytest.warns(UserWarning, match='the server of warm kernels has [2-9] threads after its imports'):
+        running = kernel()
+    assert not is_warm(running) and running.run('print(1)') == '1'
+
+
+@pytest.mark.parametrize('name, code, reason', [
+    ('lost', '', 'cannot import lost: No module named'),
+    ('threaded', 'import threading, time\nthreading.Thread(target=time.sleep, args=[60], daemon=True).start()', 'has 2 threads'),
+    ('harmless', '', ''),
+])
+def test_what_the_server_imports(tmp_path, name, code, reason):
+    (tmp_path / (f'{name}.py' if name != 'lost' else 'found.py')).write_text(code)
+    said = subprocess.run(
+        [sys.executable, '-c', f'from nbutils.maintain import warm; warm.PRELOAD = ["{name}"]; print(warm.preload() or "")'],
+        env={**os.environ, 'PYTHONPATH': str(tmp_path)}, capture_output=True, text=True)
+    assert reason in said.stdout and bool(reason) == bool(said.stdout.strip()), said.stderr
