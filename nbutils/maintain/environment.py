@@ -1,14 +1,16 @@
 """The conditions under which every notebook is executed, in recording and in comparing alike."""
 import os
-import tempfile
 from pathlib import Path
 
 import nbutils
 
+_package = Path(nbutils.__file__).parent
+
 FIXED = {
     'OMP_NUM_THREADS': '1', 'MKL_NUM_THREADS': '1', 'OPENBLAS_NUM_THREADS': '1',  # sums in a fixed order
     'PYTHONHASHSEED': '0', 'LC_ALL': 'C.UTF-8', 'TZ': 'UTC',
-    'MATPLOTLIBRC': str(Path(nbutils.__file__).with_name('book.mplstyle')),  # not the user's own settings
+    'MATPLOTLIBRC': str(_package / 'book.mplstyle'),  # not the user's own settings
+    'IPYTHONDIR': str(_package.parent / '.cache' / 'ipython'),  # nor the user's start-up files
     'MPLBACKEND': 'module://matplotlib_inline.backend_inline',
     'PYDEVD_DISABLE_FILE_VALIDATION': '1',  # ipykernel's debugger would write to stderr
 }
@@ -21,5 +23,3 @@ def fix():
     """
     for name, value in FIXED.items():
         os.environ.setdefault(name, value)
-    if 'IPYTHONDIR' not in os.environ:  # the user's start-up files are not part of the book
-        os.environ['IPYTHONDIR'] = tempfile.mkdtemp(prefix='book-ipython-')
