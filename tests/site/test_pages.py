@@ -20,6 +20,7 @@ def table_of_contents():
 
 PAGES = [*table_of_contents(), *OTHERS]
 every_page = pytest.mark.parametrize('name', PAGES)
+every_section = pytest.mark.parametrize('name', [name for name in PAGES if name.startswith('notebooks/')])
 
 
 class Visit(NamedTuple):
@@ -32,6 +33,7 @@ class Visit(NamedTuple):
     violations: list
     overflow: dict
     wide_code: list
+    solutions: list
 
 
 @pytest.fixture(scope='session')
@@ -55,9 +57,17 @@ def look_at(page, address, name):
     page.set_viewport_size({'width': 390, 'height': 844})
     overflow = page.evaluate(OVERFLOW)
     page.set_viewport_size({'width': 1280, 'height': 900})
+    solutions = [open_solution(solution) for solution in page.locator('div.solution').all()]
     violations = barriers(page)
     page.close()
-    return Visit(console, foreign, failed, raw, errors, violations, overflow, code)
+    return Visit(console, foreign, failed, raw, errors, violations, overflow, code, solutions)
+
+
+def open_solution(solution):
+    """What a reader sees of a solution before and after a click on its title."""
+    before = solution.evaluate(SEEN)
+    solution.locator('.admonition-title').click()
+    return before, solution.evaluate(SEEN)
 
 
 def barriers(page):
@@ -79,6 +89,10 @@ PRUNE = """() => {
     if (seen.has(kind)) word.replaceWith(word.textContent);
     seen.add(kind);
   }
+}"""
+SEEN = """box => {
+  const visible = selector => [...box.querySelectorAll(selector)].filter(e => !e.closest('details:not([open])')).map(e => e.checkVisibility());
+  return {text: visible('p:not(.admonition-title)'), code: visible('div.cell_input pre'), formulas: visible('.math mjx-container')};
 }"""
 VIOLATIONS = """(async options => (await axe.run({resultTypes: ['violations'], ...options})).violations
     .filter(v => ['serious', 'critical'].includes(v.impact))
@@ -125,7 +139,16 @@ def test_a_phone_shows_the_whole_width(visit, name):
     assert overflow['page'] <= overflow['window'], overflow['widest']
 
 
-@pytest.mark.parametrize('name', [name for name in PAGES if name.startswith('notebooks/')])
+@every_section
+def test_solutions_are_folded_whole_and_open(visit, name):
+    """Text, executed code and formulas of a solution are hidden until its title is clicked."""
+    assert len(visit(name).solutions) >= 3
+    for before, after in visit(name).solutions:
+        assert after['code'] and after['text'], 'the executed code and its explanation belong to the solution'
+        assert not any(sum(before.values(), [])) and all(sum(after.values(), []))
+
+
+@every_section
 def test_code_of_79_columns_does_not_scroll(visit, name):
     """Longer lines are the business of tests/book; lines that keep the rule must fit the page."""
     assert not [line for line in visit(name).wide_code if len(line) <= 79]

@@ -38,6 +38,7 @@ def setup(app):
     app.add_directive('section-cards', excerpts.SectionCards)
     app.connect('config-inited', _configure, priority=100)
     app.connect('builder-inited', _read_book)
+    app.connect('builder-inited', page_scripts.add_filter)
     app.connect('env-get-outdated', _generated_pages)
     app.connect('doctree-read', check_lines.tidy)
     app.connect('html-page-context', page_scripts.name_buttons, priority=900)

@@ -2,6 +2,7 @@
 import re
 
 _THEBE = re.compile(r'\s*<script type="text/x-thebe-config">.*?</script>\s*(<script>kernelName = [^<]*</script>)?', re.S)
+_ICONS = re.compile(r'<script[^>]*/fontawesome\.js[^>]*></script>')
 _LAUNCH = {  # the theme's name -> what the button says
     'Binder': 'JupyterLab on Binder',
     'Colab': 'Colab',
@@ -25,6 +26,17 @@ def name_buttons(app, page, template, context, doctree):
                 button['tooltip'] = f'Open this notebook in {button["text"]}'
             elif group.get('label') == 'download-buttons':
                 button['text'] = _DOWNLOAD.get(button['text'], button['text'])
+
+
+def without_icon_script(html):
+    """A filter for templates/layout.html."""
+    return _ICONS.sub('', html)
+
+
+def add_filter(app):
+    """Make the filter known to the templates."""
+    if app.builder.format == 'html':
+        app.builder.templates.environment.filters['without_icon_script'] = without_icon_script
 
 
 def _once(scripts):
