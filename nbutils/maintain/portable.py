@@ -22,7 +22,7 @@ CONDITIONS = {
 }
 
 
-def differences(condition, workers=os.cpu_count() or 1):
+def differences(condition):
     """For each notebook, the number of cells that fail or differ under extra environment variables.
 
     Raises RuntimeError where the run itself broke.
@@ -31,7 +31,7 @@ def differences(condition, workers=os.cpu_count() or 1):
         report = Path(folder) / 'report.xml'
         done = subprocess.run(
             [sys.executable, '-m', 'pytest', '-q', '--nbval', '--nbval-current-env', '--nbval-cell-timeout', '300', '-n',
-             str(workers), '--dist', 'loadfile', f'--junitxml={report}', 'notebooks'],
+             str(os.cpu_count() or 1), '--dist', 'loadfile', f'--junitxml={report}', 'notebooks'],
             env=os.environ | condition, cwd=notebooks.ROOT, capture_output=True, text=True)
         if done.returncode not in (0, 1):
             raise RuntimeError(done.stdout + done.stderr)

@@ -385,6 +385,7 @@ def become_kernel(request, server):
     sys.argv = [importlib.util.find_spec('ipykernel_launcher').origin, *request['arguments']]
     multiprocessing.process.ORIGINAL_DIR, tempfile.tempdir = request['cwd'], None  # kept from the server's start
     sys.modules['numpy'].random.seed()  # all forks have one state of it
+    sys.modules.pop('__mp_main__', None)  # this file, under the name that multiprocessing gives to what is running
     gc.enable()
     app = sys.modules['ipykernel.kernelapp'].IPKernelApp.instance(parent_handle=server)  # watches the server
     app.initialize(sys.argv[1:])

@@ -1,23 +1,31 @@
-"""A build that must not pass does not pass, and says where to look. Each case builds a copy of a book of one section."""
+"""A build that must not pass does not pass, and says where to look. Each case builds a book of one section."""
 import json
 import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-import yaml
 from conftest import ROOT, jupyter_book
 
 GOOD = '✓ dl.chain.sum holds in 9 cases; control fails at x = 1\n'
-TOC = {
-    'format': 'jb-book', 'root': 'book/index', 'parts': [
-        {'caption': 'Chapters', 'numbered': 2, 'chapters': [{'file': 'book/calculus', 'sections': [{'file': 'notebooks/calculus/chain_rule'}]}]},
-        {'caption': 'Last', 'chapters': [{'file': 'book/claims'}, {'file': 'book/errata'}]},
-    ],
-}
+TOC = '''
+format: jb-book
+root: book/index
+parts:
+  - caption: Chapters
+    numbered: 2
+    chapters:
+      - file: book/calculus
+        sections:
+          - file: notebooks/calculus/chain_rule
+  - caption: Last
+    chapters:
+      - file: book/claims
+      - file: book/errata
+'''
 
 
-def make(root, *, printed=GOOD, text='Nothing.', toc=TOC, notebook=True):
+def make(root, *, printed=GOOD, text='Nothing.', notebook=True):
     """Lay out a small book: our settings, extension and ledger, one section."""
     (root / 'book').mkdir(parents=True)
     (root / 'nbutils').mkdir()
@@ -30,16 +38,18 @@ def make(root, *, printed=GOOD, text='Nothing.', toc=TOC, notebook=True):
         shutil.copy(ROOT / 'book' / name, root / 'book')
     (root / 'book' / 'index.md').write_text('# A book\n')
     (root / 'book' / 'calculus.md').write_text('# Calculus\n\n```{section-cards} book/calculus\n```\n')
-    (root / '_toc.yml').write_text(yaml.safe_dump(toc, sort_keys=False))
+    (root / '_toc.yml').write_text(TOC)
     if notebook:
+        opening = f'# The chain rule\n\n**Question.** Why?\n\n{text}'
+        output = {'output_type': 'stream', 'name': 'stdout', 'text': printed}
         cells = [
-            {'cell_type': 'markdown', 'id': 'a', 'metadata': {}, 'source': f'# The chain rule\n\n**Question.** Why?\n\n{text}'},
+            {'cell_type': 'markdown', 'id': 'a', 'metadata': {}, 'source': opening},
             {'cell_type': 'code', 'id': 'b', 'metadata': {}, 'execution_count': 1, 'source': 'check()',
-             'outputs': [{'output_type': 'stream', 'name': 'stdout', 'text': printed}] if printed else []},
+             'outputs': [output] if printed else []},
         ]
         kernel = {'kernelspec': {'display_name': 'Python 3', 'language': 'python', 'name': 'python3'}}
-        (root / 'notebooks' / 'calculus' / 'chain_rule.ipynb').write_text(
-            json.dumps({'cells': cells, 'metadata': kernel, 'nbformat': 4, 'nbformat_minor': 5}))
+        whole = {'cells': cells, 'metadata': kernel, 'nbformat': 4, 'nbformat_minor': 5}
+        (root / 'notebooks' / 'calculus' / 'chain_rule.ipynb').write_text(json.dumps(whole))
     return root
 
 
@@ -48,8 +58,12 @@ CASES = {  # name -> (what is made, what the output of the build must say; None:
     'broken equation': ({'text': 'See {eq}`dl.chain.nowhere`.'}, ['chain_rule.ipynb:', 'dl.chain.nowhere']),
     'broken link': ({'text': 'See [there](../lost.md).'}, ['chain_rule.ipynb:', 'lost.md']),
     'unknown work': ({'text': 'See {cite}`nobody1900nothing`.'}, ['chain_rule.ipynb:', 'nobody1900nothing']),
-    'claim without a check': ({'printed': ''}, ['book/claims/dl.yml:', 'dl.chain.sum: no cell of notebooks/calculus/chain_rule.ipynb']),
-    'unknown claim': ({'printed': f'{GOOD}✓ dl.chain.som holds; control fails\n'}, ['chain_rule.ipynb:cell 2', 'dl.chain.som']),
+    'claim without a check': (
+        {'printed': ''}, ['book/claims/dl.yml:', 'dl.chain.sum: no cell of notebooks/calculus/chain_rule.ipynb'],
+    ),
+    'unknown claim': (
+        {'printed': f'{GOOD}✓ dl.chain.som holds; control fails\n'}, ['chain_rule.ipynb:cell 2', 'dl.chain.som'],
+    ),
     'missing notebook': ({'notebook': False}, ['notebooks/calculus/chain_rule']),
 }
 

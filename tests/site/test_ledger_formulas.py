@@ -5,6 +5,7 @@ import re
 import pytest
 from booksite import formula
 from conftest import settle
+
 from nbutils import ledger
 
 FORMULAS = {
@@ -17,26 +18,30 @@ _TWO_WORDS = re.compile(r'(?<![\\a-zA-Z{])[a-zA-Z]{3,} [a-zA-Z]{2,}\b')
 @pytest.fixture
 def harness(page, site, address):
     """A page of the site's own MathJax with all formulas, each in an element that bears its name."""
-    settings = re.search(r'<script[^>]*>(window\.MathJax = .*?)</script>', (site / 'book' / 'claims.html').read_text('utf-8')).group(1)
-    body = ''.join(f'<p data-name="{html.escape(name)}">\\({html.escape(latex)}\\)</p>' for name, latex in FORMULAS.items())
+    claims = (site / 'book' / 'claims.html').read_text('utf-8')
+    settings = re.search(r'<script[^>]*>(window\.MathJax = .*?)</script>', claims).group(1)
     head = f'<script>{settings}</script><script defer src="/_static/mathjax/tex-chtml.js"></script>'
-    page.route('**/harness.html', lambda route: route.fulfill(content_type='text/html; charset=utf-8', body=f'<!DOCTYPE html>{head}{body}'))
+    lines = (f'<p data-name="{html.escape(n)}">\\({html.escape(latex)}\\)</p>' for n, latex in FORMULAS.items())
+    answer = {'content_type': 'text/html; charset=utf-8', 'body': f'<!DOCTYPE html>{head}{"".join(lines)}'}
+    page.route('**/harness.html', lambda route: route.fulfill(**answer))
     page.goto(f'{address}harness.html')
     settle(page)
     return page
 
 
 def test_all_formulas_render(harness):
-    bad = harness.evaluate("""[...document.querySelectorAll('[data-name]')]
-        .filter(p => !p.querySelector('mjx-container') || p.querySelector('mjx-merror, [data-mjx-error], mjx-mtext[style*="red"]'))
-        .map(p => `${p.dataset.name}: ${p.querySelector('[data-mjx-error]')?.dataset.mjxError || p.innerText}`)""")
+    bad = harness.evaluate("""() => {
+      const error = p => p.querySelector('mjx-merror, [data-mjx-error], mjx-mtext[style*="red"]');
+      return [...document.querySelectorAll('[data-name]')].filter(p => error(p) || !p.querySelector('mjx-container'))
+        .map(p => `${p.dataset.name}: ${error(p)?.dataset.mjxError || p.innerText}`);
+    }""")
     assert not bad, 'book/claims/*.yml: LaTeX that MathJax does not understand:\n' + '\n'.join(bad)
 
 
 def test_words_of_a_formula_are_marked_as_text():
     """Words outside \\text{} would be set as a product of letters."""
     bad = [
-        f'{name}: {value}' for name, latex in FORMULAS.items()
-        for kind, value in formula.pieces(latex) if kind == 'math' and _TWO_WORDS.search(re.sub(r'\\\w+\{[^{}]*\}', '', value))
+        f'{name}: {value}' for name, latex in FORMULAS.items() for kind, value in formula.pieces(latex)
+        if kind == 'math' and _TWO_WORDS.search(re.sub(r'\\\w+\{[^{}]*\}', '', value))
     ]
     assert not bad, 'book/claims/*.yml: put the words into \\text{}:\n' + '\n'.join(bad)

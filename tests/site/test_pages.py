@@ -13,8 +13,9 @@ OTHERS = ['search.html', 'genindex.html', '404.html']  # pages that Sphinx and t
 
 def table_of_contents():
     toc = yaml.safe_load((ROOT / '_toc.yml').read_text('utf-8'))
-    chapters = [chapter for part in toc['parts'] for chapter in part['chapters']]
-    files = [toc['root'], *(f for chapter in chapters for f in (chapter['file'], *(s['file'] for s in chapter.get('sections', ()))))]
+    files = [toc['root']]
+    for chapter in (chapter for part in toc['parts'] for chapter in part['chapters']):
+        files += [chapter['file'], *(section['file'] for section in chapter.get('sections', ()))]
     return [f'{file}.html' for file in files]
 
 
@@ -74,10 +75,10 @@ def barriers(page):
     """What axe-core finds in light, and the contrasts that it finds in dark."""
     page.evaluate(AXE)
     page.evaluate(PRUNE)
-    found = [f'light: {line}' for line in page.evaluate(f'{VIOLATIONS}({{}})')]
+    found = [f'light: {line}' for line in page.evaluate(VIOLATIONS, {})]
     page.emulate_media(color_scheme='dark')
-    page.wait_for_function("document.documentElement.dataset.theme === 'dark' || !document.documentElement.dataset.theme")
-    return found + [f'dark: {line}' for line in page.evaluate(f"{VIOLATIONS}({{runOnly: ['color-contrast', 'link-in-text-block']}})")]
+    page.wait_for_function("(document.documentElement.dataset.theme ?? 'dark') === 'dark'")
+    return found + [f'dark: {line}' for line in page.evaluate(VIOLATIONS, {'runOnly': ['color-contrast']})]
 
 
 # axe is slow on many elements: it is shown the frame of each formula, and each kind of coloured word in code once
@@ -90,22 +91,37 @@ PRUNE = """() => {
     seen.add(kind);
   }
 }"""
+VIOLATIONS = """async options => (await axe.run({resultTypes: ['violations'], ...options})).violations
+  .filter(v => ['serious', 'critical'].includes(v.impact))
+  .map(v => `${v.id} (${v.impact}), ${v.nodes.length} times, first: ${v.nodes[0].html.slice(0, 200)}`)"""
 SEEN = """box => {
-  const visible = selector => [...box.querySelectorAll(selector)].filter(e => !e.closest('details:not([open])')).map(e => e.checkVisibility());
-  return {text: visible('p:not(.admonition-title)'), code: visible('div.cell_input pre'), formulas: visible('.math mjx-container')};
+  const seen = {opacityProperty: true, visibilityProperty: true};
+  const unfolded = selector => [...box.querySelectorAll(selector)].filter(e => !e.closest('details:not([open])'));
+  const visible = selector => unfolded(selector).map(e => e.checkVisibility(seen));
+  return {
+    text: visible('p:not(.admonition-title)'),
+    code: visible('div.cell_input pre'),
+    formulas: visible('.math mjx-container'),
+  };
 }"""
-VIOLATIONS = """(async options => (await axe.run({resultTypes: ['violations'], ...options})).violations
-    .filter(v => ['serious', 'critical'].includes(v.impact))
-    .map(v => `${v.id} (${v.impact}), ${v.nodes.length} times, first: ${v.nodes[0].html.slice(0, 200)}`))"""
-RAW_MATH = """[...document.querySelectorAll('.math')].filter(m => !m.querySelector('mjx-container') || m.textContent.includes('\\\\('))
-    .map(m => m.textContent.slice(0, 80))"""
+RAW_MATH = """[...document.querySelectorAll('.math')]
+  .filter(m => !m.querySelector('mjx-container') || m.textContent.includes('\\\\('))
+  .map(m => m.textContent.slice(0, 80))"""
 MATH_ERRORS = """[...document.querySelectorAll('mjx-merror, [data-mjx-error], mjx-mtext[style*="red"]')]
-    .map(m => m.dataset.mjxError || m.textContent || 'unknown command')"""
-OVERFLOW = """({page: document.documentElement.scrollWidth, window: innerWidth, widest:
-    [...document.querySelectorAll('main *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1 && e.offsetParent
-        && !e.closest('mjx-container, pre, .dropdown-menu')).slice(0, 3).map(e => e.outerHTML.slice(0, 120))})"""
-WIDE_CODE = """[...document.querySelectorAll('div.cell_input pre')].filter(p => p.clientWidth && p.scrollWidth > p.clientWidth + 1)
-    .map(p => p.textContent.split('\\n').sort((a, b) => b.length - a.length)[0])"""
+  .map(m => m.dataset.mjxError || m.textContent || 'unknown command')"""
+OVERFLOW = """() => {
+  const scrolls = e => e.closest('mjx-container, pre, .dropdown-menu');
+  const beyond = e => e.offsetParent && e.getBoundingClientRect().right > innerWidth + 1;
+  const widest = [...document.querySelectorAll('main *')].filter(e => beyond(e) && !scrolls(e));
+  return {
+    page: document.documentElement.scrollWidth,
+    window: innerWidth,
+    widest: widest.slice(0, 3).map(e => e.outerHTML.slice(0, 120)),
+  };
+}"""
+WIDE_CODE = """[...document.querySelectorAll('div.cell_input pre')]
+  .filter(p => p.clientWidth && p.scrollWidth > p.clientWidth + 1)
+  .map(p => p.textContent.split('\\n').sort((a, b) => b.length - a.length)[0])"""
 
 
 @every_page

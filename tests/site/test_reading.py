@@ -5,16 +5,19 @@ from urllib.parse import urlsplit
 
 import pytest
 import yaml
-from bs4 import BeautifulSoup
 from booksite import repository
 from booksite.evidence import Book
+from bs4 import BeautifulSoup
 from conftest import ROOT, settle
 
 CONFIG = yaml.safe_load((ROOT / '_config.yml').read_text('utf-8'))
 SECTIONS = Book(ROOT).sections
 
 
-@pytest.mark.parametrize('word, target', [('Manhattan', 'notebooks/linear_algebra/norms.html'), ('triangle', 'book/claims.html')])
+@pytest.mark.parametrize('word, target', [
+    ('Manhattan', 'notebooks/linear_algebra/norms.html'),
+    ('triangle', 'book/claims.html'),
+])
 def test_search_finds_a_word(page, address, word, target):
     page.goto(f'{address}search.html?q={word}')
     page.wait_for_selector('ul.search li a')
@@ -45,9 +48,10 @@ def test_dark_mode_leaves_figures_alone(page, address):
     assert page.get_attribute('html', 'data-theme') == 'dark'
     ground = page.evaluate('getComputedStyle(document.body).backgroundColor')
     assert max(map(int, re.findall(r'\d+', ground)[:3])) < 40, ground
-    styles = page.eval_on_selector_all(
-        '.cell_output img', 'all => all.map(i => [getComputedStyle(i).filter, getComputedStyle(i).backgroundColor, i.naturalWidth > 0])',
-    )
+    styles = page.eval_on_selector_all('.cell_output img', """all => all.map(i => {
+        const style = getComputedStyle(i);
+        return [style.filter, style.backgroundColor, i.naturalWidth > 0];
+    })""")
     assert styles and all(style == ['none', 'rgba(0, 0, 0, 0)', True] for style in styles)
     page.reload()
     assert page.get_attribute('html', 'data-theme') == 'dark', 'the choice is remembered'
@@ -97,7 +101,11 @@ def test_a_lost_reader_is_helped_on_a_project_page(page, site):
     page.wait_for_url(f'{host}/{name}/book/index.html')
 
 
-@pytest.mark.parametrize('old, new', [('index.html', 'book/index.html'), ('claims.html', 'book/claims.html'), ('errata.html', 'book/errata.html')])
+@pytest.mark.parametrize('old, new', [
+    ('index.html', 'book/index.html'),
+    ('claims.html', 'book/claims.html'),
+    ('errata.html', 'book/errata.html'),
+])
 def test_redirects(page, address, old, new):
     page.goto(address + old)
     page.wait_for_url(address + new)
@@ -129,5 +137,6 @@ def test_tables_of_claims_need_no_script(browser, address):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(f'{address}book/claims.html')
-    assert page.locator('table.claims tr[id]').count() == sum(len(Book(ROOT).claims[section]) for section in SECTIONS if section in Book(ROOT).claims)
+    claims = Book(ROOT).claims
+    assert page.locator('table.claims tr[id]').count() == sum(len(claims.get(section, ())) for section in SECTIONS)
     context.close()

@@ -112,7 +112,7 @@ def test_errors_in_a_check_are_not_a_verdict():
 
 def test_verdicts_may_be_numpy_torch_or_sympy():
     for true, false in ((np.True_, np.False_), (torch.tensor(True), torch.tensor(False)), (sympy.true, sympy.false)):
-        holds(CORRECT, lambda: true, control=lambda: false)  # noqa: B023
+        holds(CORRECT, lambda: true, control=lambda: false)
 
 
 def test_erratum(capsys):

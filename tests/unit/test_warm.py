@@ -128,7 +128,9 @@ print(json.dumps({
     'main': sys.modules['__main__'].__dict__ is globals(), 'leads': [os.getsid(0), os.getpgid(0)] == [os.getpid()] * 2,
     'signals': {s: str(signal.getsignal(s)).split(' at ')[0] for s in signal.valid_signals()},
     'spawned from': multiprocessing.process.ORIGINAL_DIR, 'temporary': tempfile.gettempdir(),
-    'nbutils': [name for name in sys.modules if name.startswith('nbutils')], 'stdin': sys.__stdin__.read(),
+    # hypothesis draws from the constants in the source of what is loaded and not installed: this must not be the server
+    'ours': [name for name, module in sys.modules.items() if 'maintain' in str(getattr(module, '__file__', name))],
+    'stdin': sys.__stdin__.read(),
 }, indent=1, sort_keys=True))
 '''
 
