@@ -24,7 +24,7 @@ test: style unit rules notebooks site site-tests  ## set up and check everything
 	@echo "Everything passed."
 
 lab: .venv/full  ## open the notebooks in JupyterLab
-	$(BIN)/jupyter lab notebooks
+	$(BIN)/jupyter lab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks  # pairing is set in pyproject.toml, at the root
 
 record: .venv/full  ## execute the notebooks that changed and store their outputs (ALL=1: all)
 	@$(BIN)/python -m nbutils.maintain.record $(if $(ALL),--all)

@@ -145,6 +145,15 @@ def shaped(pair):
         yield f'{pair.name} lacks its ## Summary'
 
 
+def computed(pair):
+    """A literal True in an output looks like a result and is none; after asserts, print the sentence alone."""
+    for i, cell in enumerate(pair.source.cells, 1):
+        for call in ast.walk(ast.parse(cell.source)) if cell.cell_type == 'code' else ():
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == 'print':
+                if any(isinstance(a, ast.Constant) and a.value in (True, False) for a in call.args):
+                    yield f'{pair.name}, cell {i} prints a literal verdict: print the value that was computed'
+
+
 def claims_checked(pair):
     """A claim that nobody checks is what this book exists to rule out; so is a check of no known claim."""
     known, mine = ledger.claims(), {c.id for c in ledger.claims().values() if c.section == pair.name}
@@ -231,4 +240,4 @@ def continued(pair, title):
     return [re.sub(r'\s+', ' ', found[1])] if found else []
 
 
-RULES = (recorded, executed, portable, tagged, described, shaped, claims_checked, checks_printed, exercises, launches)
+RULES = (recorded, executed, portable, tagged, described, shaped, computed, claims_checked, checks_printed, exercises, launches)

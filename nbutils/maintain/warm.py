@@ -39,7 +39,8 @@ MESSAGE_BYTES = 1 << 20
 # What the server imports. None of it may start a thread or run a torch operation: a child of a process with a thread
 # pool hangs for ever. None may be this project's: notebooks would be tested with what it was, not with what it is.
 PRELOAD = (
-    'ipykernel.kernelapp', 'IPython.core.pylabtools', 'numpy', 'pooch', 'yaml', 'hypothesis', 'hypothesis.extra.numpy',
+    'ipykernel.kernelapp', 'ipykernel.debugger', 'IPython.core.pylabtools',
+    'numpy', 'pooch', 'yaml', 'hypothesis', 'hypothesis.extra.numpy',
     'matplotlib.pyplot', 'matplotlib.backends.backend_agg', 'contourpy', 'PIL.JpegImagePlugin', 'PIL.PngImagePlugin',
     'torch', 'torch._dynamo',  # the first optimizer imports it
     'scipy.integrate', 'scipy.ndimage', 'scipy.optimize', 'scipy.signal', 'scipy.spatial', 'scipy.stats',
@@ -72,10 +73,13 @@ def enable():
     reason = why_not()
     if not reason and not importlib.metadata.entry_points(group=KernelProvisionerFactory.GROUP_NAME, name=NAME):
         reason = f'the entry point {NAME} is not installed: python -m pip install -e .'
+    if not reason and not os.path.exists(os.environ.get(SERVER, '')):
+        try:
+            start()
+        except OSError as error:
+            reason = f'the server of warm kernels cannot be started ({error})'
     os.environ[SELECTED] = 'local-provisioner' if reason else NAME
     KernelProvisionerFactory.instance().default_provisioner_name = os.environ[SELECTED]  # it may have read it before
-    if not reason and not os.environ.get(SERVER):
-        start()
     return reason
 
 
@@ -172,11 +176,10 @@ def _descriptor(stream, inherited, null):
 
 def _ask(request, streams):
     """Have the server fork a kernel whose output and errors go to the open files `streams`; gives its `Process`."""
-    path = os.environ.get(SERVER) or start()
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     connection.settimeout(START_SECONDS)
     try:
-        connection.connect(path)
+        connection.connect(os.environ.get(SERVER) or start())
         socket.send_fds(connection, [json.dumps(request).encode()], streams)
         answer = json.loads(connection.recv(MESSAGE_BYTES) or '{"refused": "the server of warm kernels has died"}')
     except OSError as error:
@@ -238,12 +241,12 @@ def _say(message):
 # ---- in the server ----
 
 def main():
-    """What `warm.py LISTENING-SOCKET OWNER` does; the arguments are open files, OWNER one of pidfd_open."""
+    """What `warm.py LISTENER OWNER` does: the arguments are open files, of a socket and of pidfd_open."""
     del sys.path[0]  # the folder of this file, which a plain kernel does not have
     server = Server(*map(int, sys.argv[1:]))
     request = server.run()
     if request:
-        become_kernel(request, server.pid)
+        become_kernel(request, server)
         threading._shutdown()  # as at every end of Python, but then without clearing the memory, which would copy it
         atexit._run_exitfuncs()
         sys.__stdout__.flush()
@@ -252,7 +255,8 @@ def main():
 
 def preload():
     """Import what notebooks import; gives the reason why kernels must not be forked from this process, or None."""
-    os.environ.setdefault('MPLBACKEND', 'module://matplotlib_inline.backend_inline')  # as ipykernel does
+    if not os.environ.get('MPLBACKEND'):
+        os.environ['MPLBACKEND'] = 'module://matplotlib_inline.backend_inline'  # as ipykernel does
     gc.disable()  # collections would leave holes, which every kernel fills and so copies
     for name in PRELOAD:
         try:
@@ -276,14 +280,14 @@ def read_at_start(environment):
 
 
 class Server:
-    """Forks kernels until the process that started it ends.
+    """Forks kernels until the process `owner`, an open file of pidfd_open, ends.
 
-    Each connection asks for one kernel and is told its exit code. When the connection is closed, as it is at the end
-    of the process that asked, what is left of the kernel and of the processes that it started is killed.
+    Each connection to the socket `listener` asks for one kernel and is told its exit code. When the connection is
+    closed, as it is at the end of the process that asked, what is left of the kernel and of its processes is killed.
     """
 
     def __init__(self, listener, owner):
-        self.pid, self.known = os.getpid(), read_at_start(os.environ)
+        self.pid, self.environment = os.getpid(), dict(os.environ)
         self.refusal = preload()
         self.kernels = {}  # connection -> (process id, open file of pidfd_open)
         self.events = selectors.DefaultSelector()
@@ -336,9 +340,8 @@ class Server:
         """Raises Refused where a plain kernel would be another one."""
         if self.refusal:
             raise Refused(self.refusal)
-        wanted = read_at_start(request['env'])
-        differing = {name for name, _ in wanted.items() ^ self.known.items()}
-        if differing:
+        wanted, known = map(read_at_start, (request['env'], self.environment))
+        if differing := {name for name, _ in wanted.items() ^ known.items()}:
             raise Refused(f'it is to have other {", ".join(sorted(differing))} than the server of warm kernels')
 
     def _leave(self, connection, streams):
@@ -378,8 +381,9 @@ class Server:
 def become_kernel(request, server):
     """Be the kernel that `python -m ipykernel_launcher` would be: its streams and process are set already."""
     os.chdir(request['cwd'])
+    set_by_imports = {name: value for name, value in os.environ.items() if name not in server.environment}
     os.environ.clear()
-    os.environ.update(request['env'])
+    os.environ.update(set_by_imports | request['env'])
     if folders := os.environ.get('PYTHONPATH'):
         sys.path[:0] = map(os.path.abspath, folders.split(os.pathsep))
     sys.argv = [importlib.util.find_spec('ipykernel_launcher').origin, *request['arguments']]
@@ -387,7 +391,7 @@ def become_kernel(request, server):
     sys.modules['numpy'].random.seed()  # all forks have one state of it
     sys.modules.pop('__mp_main__', None)  # this file, under the name that multiprocessing gives to what is running
     gc.enable()
-    app = sys.modules['ipykernel.kernelapp'].IPKernelApp.instance(parent_handle=server)  # watches the server
+    app = sys.modules['ipykernel.kernelapp'].IPKernelApp.instance(parent_handle=server.pid)  # and ends with it
     app.initialize(sys.argv[1:])
     app.start()
 

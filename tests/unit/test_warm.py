@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 from pathlib import Path
@@ -435,6 +436,8 @@ def test_a_server_killed_takes_its_kernels_with_it(kernel, other_server):
     (lambda patch: patch.setattr(sys, 'platform', 'darwin'), 'kernels are forked on Linux only, and this is darwin'),
     (lambda patch: patch.delattr(os, 'pidfd_open'), 'this system cannot watch a process'),
     (lambda patch: patch.setattr(warm, 'NAME', 'other'), 'the entry point other is not installed'),
+    (lambda patch: (patch.setenv(warm.SERVER, ''), patch.setattr(tempfile, 'mkdtemp', lambda prefix: '/lost')),
+     'the server of warm kernels cannot be started'),
 ])
 def test_reasons_for_plain_kernels(warmed, change, reason):
     factory = KernelProvisionerFactory.instance()
