@@ -172,7 +172,7 @@ for box in rng.normal(size=(50, 3, 3)):
     a, b, c = box
     assert close(cross(a, b) @ c, np.linalg.det(box))
     assert close(abs(cross(a, b) @ c), ConvexHull(corners @ box).volume)
-print('the triple product is the signed volume:', True)
+print('the triple product is the signed volume')
 
 # %% [markdown]
 # With $\mathbf{a}$ fixed, $\mathbf{b} \mapsto \mathbf{a} \times \mathbf{b}$ is linear, hence a matrix; its columns are the vectors $\mathbf{a} \times \mathbf{e}_k$. It is used,

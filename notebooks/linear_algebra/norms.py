@@ -112,7 +112,7 @@ rng = np.random.default_rng(0)
 for k in (1, 2, 3, 4, 5) * 4:
     a = rng.integers(-3, 4, (5, k)) @ rng.integers(-3, 4, (k, 6))  # (5, 6)
     assert rank(a) == np.linalg.matrix_rank(a) == sp.Matrix(a).rank()
-print('rank agrees with numpy and with exact fractions:', True)
+print('rank agrees with numpy and with exact fractions')
 
 # %% [markdown]
 # A map $f$ that respects sums and multiples is *linear*. It is known as soon as it is known on a basis:
@@ -142,7 +142,7 @@ rng = np.random.default_rng(1)
 a, b = rng.normal(size=(4, 5)), rng.normal(size=(5, 3))
 for ab in (a @ b, np.einsum('ik,kj->ij', a, b), (b.T @ a.T).T):
     assert close(matmul(a, b), ab)
-print('loops, @ and einsum agree, and (AB)^T = B^T A^T:', True)
+print('loops, @ and einsum agree, and (AB)^T = B^T A^T')
 
 # %% mystnb={"image": {"alt": "Left: one arrow with its coordinates in the standard basis, 2.5 and 3, and in a skewed basis, 1.5 and 1. Right: the unit square and the parallelogram that a matrix makes of it, spanned by the columns of the matrix."}} tags=["hide-input"]
 basis, c = np.array([[2, -0.5], [1, 1.5]]), np.array([1.5, 1])
@@ -658,7 +658,7 @@ for p, q in ((p, q) for p in orders for q in orders if p < q):
     most = n ** (1 / p - 1 / q)
     assert (norms[q] <= norms[p]).all() and (norms[p] <= most * norms[q]).all()
     assert close(ones[p], most * ones[q])
-print('no vector passes the bounds, (1, ..., 1) attains the upper one:', True)
+print('no vector passes the bounds, (1, ..., 1) attains the upper one')
 x = rng.normal(size=1_000_000)
 ratio = np.linalg.norm(x, 1) / np.linalg.norm(x) / np.sqrt(x.size)
 print(f'l_1 / l_2 of a million normal numbers: {ratio:.2f} sqrt(n)')
@@ -1087,7 +1087,7 @@ for name, row in rows.items():
 for k in range(3):  # in every split, against the attack dual to its norm
     others = np.delete(kept, k, axis=0)
     assert (kept[k, :, k, 20] > others[:, :, k, 20]).all()
-print('each wins against its dual attack in all ten splits:', True)
+print('each wins against its dual attack in all ten splits')
 
 # %% mystnb={"image": {"alt": "Top: three weight pictures of 8 by 8 pixels; the first uses a handful of pixels, the second grades nearly all, the third has nearly all pixels at plus or minus the same value. Bottom: share of pictures still classified rightly against the budget of an attack; in each of the three panels another classifier is on top, and the losers fall below the line of always answering 4."}} tags=["hide-input"]
 fig, axes = panels(3, 2, height=2.1)

@@ -9,10 +9,13 @@
 # %% [markdown]
 # # Standardizing and whitening data
 #
-# - **Question.** When are the columns of a data set comparable, when are they free of each other, and what does it cost to make them so?
+# - **Question.** When are the columns of a data set comparable, when are they free of each other, and what does it cost to
+#   make them so?
 # - **You need** the spectral theorem from [Eigenvalue decomposition](../linear_algebra/eigendecomposition.ipynb), the
-#   [Singular value decomposition](../linear_algebra/singular_value_decomposition.ipynb), Cholesky factors from [LU decomposition](../linear_algebra/lu_decomposition.ipynb).
-# - **You build** standardization, three whitenings and the reason why there are no others but their rotations, and a remedy for too few samples.
+#   [Singular value decomposition](../linear_algebra/singular_value_decomposition.ipynb), and Cholesky's triangles from
+#   [LU decomposition](../linear_algebra/lu_decomposition.ipynb).
+# - **You build** standardization, three whitenings, the proof that all others are turned versions of them, and a remedy for
+#   too few samples.
 # - **Time** 8 s.
 
 # %% tags=["remove-cell"]
@@ -35,7 +38,7 @@ from sklearn.datasets import load_wine
 from sklearn.preprocessing import StandardScaler
 
 from nbutils import ledger
-from nbutils.cases import integers, scalars, seeds
+from nbutils.cases import integers, seeds
 from nbutils.checks import close, grade, holds
 from nbutils.data import diabetes, digits, photograph
 from nbutils.figures import GREY, panels, show_image
@@ -43,22 +46,1140 @@ from nbutils.figures import GREY, panels, show_image
 plt.style.use('nbutils.book')
 
 # %% [markdown]
-# ## What the applications ask of a matrix
+# ## What applications ask of a matrix
 #
-# The sections of this chapter have taken matrices apart: into triangles, into perpendicular columns, into eigenvalues, into
-# turn, stretch and turn. Now the pieces earn their keep. The notes list twelve applications, from preparing data to models of
-# shapes in space. They look unrelated, but all of them put one of very few questions to a matrix:
+# The sections before this one have taken matrices apart: into triangles, into columns at right angles, into eigenvalues,
+# into turn, stretch and turn. Now the pieces earn their keep. The notes list twelve applications, from preparing data to
+# models of shapes in space. They look unrelated, but each puts one of very few questions to its matrices:
 #
 # - *What does it do to a vector?* A linear layer, an embedding, an attention head are matrix products and dot products.
-# - *Which vector does it come from?* Least squares undo a matrix, through an orthogonal factor or the singular values.
-# - *What does it leave unchanged?* Equivariant networks ask which maps commute with a group; lengths and
-#   angles are what a rotation keeps.
-# - *How does it change volumes?* Moving a density through a map multiplies it by a determinant.
-# - *Along which axes is it simple?* Whitening asks for the axes of a covariance matrix, and so does this section.
+# - *Which vector does it come from?* Least squares undo a matrix, by an orthogonal factor or by singular values.
+# - *What does it leave alone?* Equivariant networks ask which maps get along with a rotation, and a rotation is what keeps
+#   lengths and angles.
+# - *How does it change volumes?* A density that is moved through a map is divided by a determinant.
+# - *Along which axes is it simple?* Whitening asks this of a covariance matrix. It is the subject of this section.
 #
-# The map below says which application leans on which tool; it is checked against the table of contents, so that no line
-# leads nowhere.
+# The map below shows which application leans on which tool. It is compared with the ledger of the notes, so that no
+# application is missing and no line leads to a section that does not exist.
 
 # %%
-tools = ['norms', 'dot_products', 'matrix_multiplication', 'determinants', 'lu_decomposition',
-         'qr_decomposition', 'eigendecomposition', 'singular_value_decomposition']
+leans_on = {  # application: its tools
+    'linear_and_embedding_layers': ['matrix_multiplication'],
+    'scaled_dot_product_attention': ['dot_products', 'matrix_multiplication'],
+    'multi_head_attention': ['matrix_multiplication'],
+    'en_equivariant_graph_network': ['norms'],
+    'equivariance': ['matrix_multiplication', 'plane_rotations'],
+    'lie_algebra_convolution': ['plane_rotations', 'eigendecomposition'],
+    'riemannian_score_models': ['plane_rotations', 'gradients'],
+    'distributions_on_lie_groups': ['determinants', 'plane_rotations'],
+    'reparameterization': ['chain_rule', 'lu_decomposition'],
+    'whitening': ['lu_decomposition', 'qr_decomposition',
+                  'eigendecomposition', 'singular_value_decomposition'],
+    'least_squares': ['qr_decomposition', 'singular_value_decomposition'],
+    'nonlinear_least_squares': ['qr_decomposition', 'jacobians'],
+}
+tools = ['norms', 'dot_products', 'matrix_multiplication', 'plane_rotations',
+         'gradients', 'determinants', 'eigendecomposition', 'chain_rule',
+         'lu_decomposition', 'singular_value_decomposition',
+         'qr_decomposition', 'jacobians']
+
+# %%
+def names(headings):  # of sections, without their chapters
+    return {h['section'].split('/')[1] for h in headings}
+
+notes = ledger.headings('la')
+start = [h['id'] for h in notes].index('la.app')
+every = names(h for prefix in ledger.FILES for h in ledger.headings(prefix))
+print('applications:', len(leans_on))
+print('none missing, none invented:', names(notes[start:]) == set(leans_on))
+used = {tool for needed in leans_on.values() for tool in needed}
+print('every tool is a section, and is used:', used == set(tools) <= every)
+
+# %% mystnb={"image": {"alt": "Two columns of names, twelve tools on the left and twelve applications on the right, joined by lines; the four lines that lead to whitening are in colour: LU, QR, eigenvalue and singular value decomposition."}} tags=["hide-input"]
+fig, ax = plt.subplots(figsize=(6, 3.4))
+proper = {'en': 'E(n)', 'lu': 'LU', 'qr': 'QR', 'lie': 'Lie',
+          'riemannian': 'Riemannian'}
+
+def label(x, y, name, **side):
+    words = [proper.get(word, word) for word in name.split('_')]
+    ax.text(x, y, ' '.join(words), va='center', fontsize=8.5, **side)
+
+for i, (application, needed) in enumerate(leans_on.items()):
+    mine = application == 'whitening'
+    for tool in needed:
+        ax.plot([0, 1], [tools.index(tool), i], color='C0' if mine else GREY,
+                lw=1.8 if mine else 0.8)
+    label(1.03, i, application)
+for i, tool in enumerate(tools):
+    label(-0.03, i, tool, ha='right')
+ax.set(xlim=(-0.9, 1.95), ylim=(11.5, -0.5))
+ax.axis('off');
+
+# %% [markdown]
+# ## One scale for all features
+#
+# The rows of $\mathbf{X}$ ($N \times D$) are samples, the columns features. In a table of 442 patients with diabetes one
+# column is the age in years, another the cholesterol in mg/dl, a third a logarithm. Whoever compares two patients by the
+# distance of their rows compares mostly cholesterol, since its numbers vary most, and another unit would change who is
+# alike. So we want a new scale for each feature that does not depend on the unit, $x \mapsto a x + b$. Ask for mean 0 and
+# variance 1: the first gives $b = -a\hat\mu$, the second $a^2\hat\sigma^2 = 1$. Up to the sign there is no choice:
+# ```{math}
+# :label: la.whiten.standardize
+# \mathrm{standardize}(x_{nd}) = \frac{x_{nd} - \hat\mu_d}{\hat\sigma_d} ,
+# ```
+#
+# with the mean $\hat\mu_d = \frac1N \sum_n x_{nd}$ and the variance
+# $\hat\sigma_d^2 = \frac1N \sum_n (x_{nd} - \hat\mu_d)^2$ of column $d$.
+#
+# This *Z-score* says how many standard deviations a value lies from the mean. A new unit $x' = \alpha x + \beta$ with
+# $\alpha > 0$ changes $x - \hat\mu$ and $\hat\sigma$ by the same factor $\alpha$, so the score stays. Two details are worth
+# a thought. With $N - 1$ in the variance all scores shrink by $\sqrt{(N-1)/N}$; one may use either, but not one here and
+# the other there. And a column that is constant has $\hat\sigma = 0$: the score is $0/0$. Hence libraries add a small
+# $\epsilon$,
+# ```{math}
+# :label: la.whiten.standardize-eps
+# \frac{x_{nd} - \hat\mu_d}{\hat\sigma_d} \simeq \frac{x_{nd} - \hat\mu_d}{\sqrt{\hat\sigma_d^2 + \epsilon}} ,
+# ```
+#
+# as batch normalization does. How far is that from the Z-score? The ratio of the two is
+# $(1 + \epsilon/\hat\sigma^2)^{-1/2}$. With $u = \epsilon/\hat\sigma^2$ it lies between $1 - \tfrac12 u$ and
+# $1 - \tfrac12 u + \tfrac38 u^2$, so the relative gap is nearly $\epsilon / 2\hat\sigma^2$: the sign $\simeq$ means
+# $\epsilon \ll \hat\sigma^2$. The variance comes out as $1/(1 + u)$, a little less than one. A careless
+# $\hat\sigma + \epsilon$ below the line would have the gap $\epsilon/\hat\sigma$.
+
+# %%
+def standardize(x, eps=0.0):  # (N, D) -> (N, D)
+    return (x - x.mean(0)) / np.sqrt(x.var(0) + eps)
+
+def table(seed, n=30, d=4):  # features of very different size
+    rng = np.random.default_rng(seed)
+    unit = 10 ** rng.uniform(-2, 3, d)
+    return (rng.normal(size=(n, d)) @ rng.normal(size=(d, d)) + 5) * unit
+
+holds(
+    'la.whiten.standardize',
+    lambda seed: close(standardize(table(seed)), zscore(table(seed))),
+    control=lambda seed: close(zscore(table(seed), ddof=1),
+                               zscore(table(seed))),
+    seed=seeds(), tries=50,
+)
+
+# %%
+def small_gap(seed, power, careless=False):
+    x = table(seed)
+    eps, sigma = 10.0**power * x.var(0).min(), x.std(0)
+    softened = standardize(x, eps)
+    if careless:
+        softened = (x - x.mean(0)) / (sigma + eps)
+    u, gap = eps / sigma**2, 1 - softened / standardize(x)  # gap (N, D)
+    return bool(((gap <= u / 2 + 1e-14)
+                 & (gap >= u / 2 - 3 / 8 * u**2 - 1e-14)).all())
+
+holds('la.whiten.standardize-eps', small_gap,
+      control=lambda seed, power: small_gap(seed, power, careless=True),
+      seed=seeds(), power=[-1, -2, -3, -5], tries=50)
+
+# %% [markdown]
+# Two statements in words follow at once. The first defines what we did; its control divides by the variance. The second is
+# a warning. The correlation of two features is the mean product of their scores, so *the correlations of the standardized
+# data are those of the raw data*. Each feature was treated alone, and how they move together stays as it was:
+
+# %%
+def correlations(x):
+    return np.corrcoef(x.T)
+
+def zero_and_one(x):
+    return close(x.mean(0), 0 * x[0], atol=1e-10) and close(
+        x.var(0), 1 + 0 * x[0])
+
+holds(
+    'la.whiten.zscore-moments',
+    lambda seed: zero_and_one(standardize(table(seed))),
+    control=lambda seed: zero_and_one(
+        (table(seed) - table(seed).mean(0)) / table(seed).var(0)),
+    seed=seeds(), tries=50,
+)
+holds(
+    'la.whiten.no-covariation',
+    lambda seed: close(correlations(standardize(table(seed))),
+                       correlations(table(seed))),
+    control=lambda seed: close(np.cov(standardize(table(seed)).T),
+                               np.cov(table(seed).T)),
+    seed=seeds(), tries=50,
+)
+
+# %% [markdown]
+# Why bother? The notes say that comparable magnitudes help with fitting. That can be made exact for gradient descent on
+# least squares, $\frac1{2N}\|\mathbf{X}\mathbf{w} - \mathbf{y}\|^2$. Its Hessian is $\frac1N\mathbf{X}^\top\mathbf{X}$.
+# With the step size $1/\lambda_1$, one over the largest eigenvalue, the error along the $i$-th eigenvector shrinks by
+# $1 - \lambda_i/\lambda_1$ per step, so the number of steps grows like the condition number $\kappa = \lambda_1/\lambda_D$
+# ([Gradient descent](../optimization/gradient_descent.ipynb)). Two independent features on the scales 1 and 1000 have
+# $\kappa \approx 10^6$, after standardizing $\kappa \approx 1$. The check counts steps until the distance to the solution
+# has shrunk to a thousandth. The control only centres.
+
+# %%
+def steps_needed(x, y, most=3000):
+    H, target = x.T @ x / len(x), np.linalg.lstsq(x, y)[0]
+    w, eta = 0 * target, 1 / np.linalg.norm(H, 2)
+    step, near = 0, 1e-3 * np.linalg.norm(target)
+    while step < most and np.linalg.norm(w - target) > near:
+        w, step = w - eta * H @ (w - target), step + 1
+    return step
+
+def helps(seed, change):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(3, 1, (50, 2)) * [1, 1000]
+    y = x @ [1, 0.001] + rng.normal(size=50)
+    after = change(x)
+    alike = close(*np.linalg.norm(after, axis=0))
+    raw = steps_needed(x - x.mean(0), y - y.mean())
+    return alike and 10 * steps_needed(after, y - y.mean()) < raw
+
+holds('la.whiten.standardize-purpose',
+      lambda seed: helps(seed, standardize),
+      control=lambda seed: helps(seed, lambda x: x - x.mean(0)),
+      seed=seeds(), tries=8)
+
+# %% [markdown]
+# ```{exercise} ★ Statistics of the training set
+# :label: whitening-train
+# What is learnt from data must be learnt from the *training* data, and that includes $\hat{\boldsymbol\mu}$ and
+# $\hat{\boldsymbol\sigma}$. Write `like_train(train, test)`: the test data on the scale of the training data. A column that
+# is constant in `train` is only centred.
+# ```
+
+# %%
+def like_train(train, test):  # (N, D), (M, D) -> (M, D)
+    raise NotImplementedError('your turn')
+
+# %%
+def by_scaler(train, test):
+    return StandardScaler().fit(train).transform(test)
+
+rng = np.random.default_rng(0)
+cases = [(rng.normal(4, 3, (8, 3)), rng.normal(4, 3, (5, 3))),
+         (np.array([[1., 7.], [3., 7.]]), np.array([[5., 8.], [5., 6.]]))]
+grade(like_train, by_scaler, cases)
+
+# %% [markdown]
+# ```{solution-start} whitening-train
+# :class: dropdown
+# ```
+# The wrong answer standardizes the test set by itself. With it, the prediction for one patient would depend on who else is
+# in the test; in the second case it calls two patients average in a feature in which both lie far outside of the training
+# data.
+
+# %% jupyter={"source_hidden": true}
+def like_train_solution(train, test):
+    sigma = train.std(0)
+    return (test - train.mean(0)) / np.where(sigma > 0, sigma, 1)
+
+def by_itself(train, test):
+    return like_train_solution(test, test)
+
+assert grade(like_train_solution, by_scaler, cases)
+assert not grade(by_itself, by_scaler, cases)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## A covariance matrix that is the identity
+#
+# To treat features together, we must mix them: a linear map on the feature dimension, $\mathbf{Z} = \mathbf{X}\mathbf{W}$,
+# where row $n$ becomes $\mathbf{z}_n = \mathbf{W}^\top\mathbf{x}_n$. From now on $\mathbf{X}$ is centred. Its covariance
+# matrix is
+# ```{math}
+# :label: la.whiten.sigma
+# \boldsymbol\Sigma = \frac1N \mathbf{X}^\top\mathbf{X} ,
+# ```
+#
+# and the data are called *white* when theirs is the identity: every feature has variance one and no two are correlated.
+# (White light contains all colours with equal strength; white data vary equally in *all* directions, since a unit vector
+# $\mathbf{a}$ sees the variance $\mathbf{a}^\top\mathbf{I}\,\mathbf{a} = 1$.) So we look for $\mathbf{W}$ with
+# ```{math}
+# :label: la.whiten.condition-1
+# \mathbf{I} = \frac1N \mathbf{W}^\top\mathbf{X}^\top\mathbf{X}\mathbf{W} .
+# ```
+#
+# The data enter only through their covariance,
+# ```{math}
+# :label: la.whiten.condition-2
+# \frac1N \mathbf{W}^\top\mathbf{X}^\top\mathbf{X}\mathbf{W} = \mathbf{W}^\top\boldsymbol\Sigma\mathbf{W} .
+# ```
+#
+# **Which matrices may be used?** The notes take $\mathbf{W} \in \mathbb{R}^{D \times D}$ with $\det\mathbf{W} > 0$, "for
+# preserving the original characteristics". They do not say which. If nothing is to be lost, the rows $\mathbf{x}_n$ must be
+# recoverable from $\mathbf{z}_n$, and for that $\mathbf{W}$ has to be square and invertible, $\det\mathbf{W} \ne 0$; the
+# next steps use nothing else. A positive determinant adds only that $\mathbf{W}$ contains no mirror image. It will turn out
+# to be a harmless but unnecessary wish. The precise statement is therefore
+# ```{math}
+# :label: la.whiten.square-W
+# \mathbf{W} \in \mathbb{R}^{D \times D}, \quad \det\mathbf{W} \ne 0 .
+# ```
+#
+# Then {eq}`la.whiten.condition-2` can be solved for $\boldsymbol\Sigma$. Multiply
+# $\mathbf{W}^\top\boldsymbol\Sigma\mathbf{W} = \mathbf{I}$ by the inverses of the outer factors, and use that inverse and
+# transpose can be exchanged, since $(\mathbf{W}^{-1})^\top\mathbf{W}^\top = (\mathbf{W}\mathbf{W}^{-1})^\top = \mathbf{I}$:
+# ```{math}
+# :label: la.whiten.sigma-from-W
+# \boldsymbol\Sigma = (\mathbf{W}^\top)^{-1}\mathbf{W}^{-1}
+# ```
+#
+# ```{math}
+# :label: la.whiten.sigma-from-W-2
+# (\mathbf{W}^\top)^{-1}\mathbf{W}^{-1} = (\mathbf{W}^{-1})^\top\mathbf{W}^{-1}
+# ```
+#
+# So whitening means *factoring the covariance* as $\mathbf{F}^\top\mathbf{F}$ with $\mathbf{F} = \mathbf{W}^{-1}$. There
+# are several ways to do that, and one is always open: since $\boldsymbol\Sigma$ is real and symmetric, it always has an
+# orthonormal basis of eigenvectors,
+# ```{math}
+# :label: la.whiten.diagonalizable
+# \boldsymbol\Sigma = \mathbf{V}\boldsymbol\Lambda\mathbf{V}^\top , \qquad \mathbf{V}^\top\mathbf{V} = \mathbf{I} ,
+# ```
+#
+# with $\lambda_i = \mathbf{v}_i^\top\boldsymbol\Sigma\mathbf{v}_i = \frac1N\|\mathbf{X}\mathbf{v}_i\|^2 \ge 0$. So
+# $\sqrt{\boldsymbol\Lambda}\,\mathbf{V}^\top$ is such a factor, and from one factor come all others:
+#
+# ````{prf:theorem} All whitenings
+# :label: thm-all-whitenings
+# Some square $\mathbf{W}$ whitens the data if and only if $\boldsymbol\Sigma$ is nonsingular. Then the whitening matrices
+# are exactly
+#
+# ```{math}
+# :label: la.whiten.W
+# \mathbf{W} = \mathbf{V}\sqrt{\boldsymbol\Lambda^{-1}}\,\mathbf{R}^\top , \qquad \mathbf{R} \text{ orthogonal},
+# ```
+#
+# in other words
+#
+# ```{math}
+# :label: la.whiten.W-inverse
+# \mathbf{W}^{-1} = \mathbf{R}\sqrt{\boldsymbol\Lambda}\,\mathbf{V}^\top .
+# ```
+# ````
+#
+# ```{prf:proof}
+# If $\mathbf{W}^\top\boldsymbol\Sigma\mathbf{W} = \mathbf{I}$, then $\mathbf{W}$ and $\boldsymbol\Sigma$ have rank $D$,
+# since a product has no larger rank than its factors. Put $\mathbf{R} =
+# \mathbf{W}^{-1}\mathbf{V}\sqrt{\boldsymbol\Lambda^{-1}}$. By {eq}`la.whiten.sigma-from-W-2`
+#
+# $$\mathbf{R}^\top\mathbf{R} = \sqrt{\boldsymbol\Lambda^{-1}}\,\mathbf{V}^\top (\mathbf{W}^{-1})^\top \mathbf{W}^{-1}\, \mathbf{V}\sqrt{\boldsymbol\Lambda^{-1}}
+# = \sqrt{\boldsymbol\Lambda^{-1}}\,\mathbf{V}^\top\boldsymbol\Sigma\mathbf{V}\sqrt{\boldsymbol\Lambda^{-1}} = \mathbf{I} ,$$
+#
+# and solving for $\mathbf{W}^{-1}$ gives {eq}`la.whiten.W-inverse`. Conversely, if $\boldsymbol\Sigma$ is nonsingular, all
+# $\lambda_i > 0$, and $\mathbf{W}$ of {eq}`la.whiten.W` gives $\mathbf{W}^\top\boldsymbol\Sigma\mathbf{W} =
+# \mathbf{R}\sqrt{\boldsymbol\Lambda^{-1}}\,\boldsymbol\Lambda\sqrt{\boldsymbol\Lambda^{-1}}\,\mathbf{R}^\top =
+# \mathbf{R}\mathbf{R}^\top = \mathbf{I}$.
+# ```
+#
+# The notes call $\mathbf{R}$ an *arbitrary* orthogonal matrix. For the equation that is right, but not together with the
+# determinant that they ask for a few lines before. The determinant
+# ```{math}
+# :label: la.whiten.R-arbitrary
+# \det\mathbf{W} = \det\mathbf{V}\, \det\mathbf{R}\, \prod_{i} \lambda_i^{-1/2}
+# ```
+#
+# is positive only if $\det\mathbf{R} = \det\mathbf{V}$, which is true of one half of all orthogonal matrices. Arbitrary
+# $\mathbf{R}$ and $\det\mathbf{W} > 0$ cannot both be had. When $\mathbf{R}$ is drawn at random for the checks, that has to
+# be kept in mind: the $\mathbf{Q}$ of a QR decomposition by $D - 1$ reflections always has the same determinant, and half
+# of the matrices would never come up.
+
+# %%
+def cloud(seed, n=40, d=4):  # centred, condition number about 10
+    rng = np.random.default_rng(seed)
+    u, v = ortho_group.rvs(d, size=2, random_state=rng)
+    x = rng.normal(size=(n, d)) @ (u * np.geomspace(3, 0.3, d) @ v)
+    return x - x.mean(0)
+
+def eigen(sigma):  # largest first, largest entry of each v_i positive
+    lam, v = np.linalg.eigh(sigma)
+    lam, v = lam[::-1], v[:, ::-1]
+    top = abs(v).argmax(0)
+    return lam, v * np.sign(v[top, range(len(lam))])
+
+def turned(seed, d=4):  # a random orthogonal matrix, of either sign
+    return ortho_group.rvs(d, random_state=np.random.default_rng(seed))
+
+def whitening(x, r):  # W = V Lambda^(-1/2) R^T
+    lam, v = eigen(x.T @ x / len(x))
+    return v / np.sqrt(lam) @ r.T
+
+def cov(z):
+    return np.cov(z.T, bias=True)
+
+def is_white(z):
+    return close(cov(z), np.eye(z.shape[1]))
+
+# %% [markdown]
+# Now the checks, in the order of the argument. The controls are the slips one makes at the desk: data that are not centred,
+# a lost transpose, factors in the wrong order, and for the two vague statements the condition on the determinant taken at
+# its word.
+
+# %% tags=["hide-input"]
+holds('la.whiten.sigma',
+      lambda s: close(cloud(s).T @ cloud(s) / 40, cov(cloud(s))),
+      control=lambda s: close((5 + cloud(s)).T @ (5 + cloud(s)) / 40,
+                              cov(5 + cloud(s))),
+      s=seeds(), tries=50)
+holds('la.whiten.condition-1',
+      lambda s: is_white(cloud(s) @ whitening(cloud(s), turned(s))),
+      control=lambda s: is_white(cloud(s) @ whitening(cloud(s), turned(s)).T),
+      s=seeds(), tries=50)
+
+def some_W(s):  # nothing to do with the data
+    return np.random.default_rng(s).normal(size=(4, 4))
+
+def through_sigma(s, outer):
+    return close(cov(cloud(s) @ some_W(s)),
+                 outer(some_W(s)) @ cov(cloud(s)) @ outer(some_W(s)).T)
+
+holds('la.whiten.condition-2',
+      lambda s: through_sigma(s, np.transpose),
+      control=lambda s: through_sigma(s, lambda W: W),
+      s=seeds(), tries=50)
+
+# %% tags=["hide-input"]
+def lossless_iff(s, kind, allowed):  # X can be had back from X W
+    x = cloud(s)
+    W = whitening(x, turned(s))
+    W[:, 0] *= np.sign(np.linalg.det(W))  # now det W > 0
+    W[:, 0] *= {'plain': 1, 'mirrored': -1, 'flattened': 0}[kind]
+    back = x @ W @ np.linalg.pinv(W)
+    return close(back, x) == bool(allowed(np.linalg.det(W)))
+
+holds('la.whiten.square-W',
+      lambda s, kind: lossless_iff(s, kind, lambda det: abs(det) > 1e-9),
+      control=lambda s, kind: lossless_iff(s, kind, lambda det: det > 1e-9),
+      s=seeds(), kind=['plain', 'mirrored', 'flattened'], tries=50)
+
+# %% tags=["hide-input"]
+inv = np.linalg.inv
+
+def gives_sigma(s, product):
+    return close(product(whitening(cloud(s), turned(s))), cov(cloud(s)))
+
+holds('la.whiten.sigma-from-W',
+      lambda s: gives_sigma(s, lambda W: inv(W.T) @ inv(W)),
+      control=lambda s: gives_sigma(s, lambda W: inv(W) @ inv(W.T)),
+      s=seeds(), tries=50)
+
+def same_product(s, last):
+    W = whitening(cloud(s), turned(s))
+    return close(inv(W.T) @ inv(W), last(W))
+
+holds('la.whiten.sigma-from-W-2',
+      lambda s: same_product(s, lambda W: inv(W).T @ inv(W)),
+      control=lambda s: same_product(s, lambda W: inv(W) @ inv(W)),
+      s=seeds(), tries=50)
+
+# %% tags=["hide-input"]
+def by_eigenvectors(s, transposed=False):
+    a = np.random.default_rng(s).integers(-1, 2, (4, 4))
+    sigma = (a @ a.T).astype(float)  # often with repeated eigenvalues
+    lam, v = np.linalg.eigh(sigma)
+    again = v.T * lam @ v if transposed else v * lam @ v.T
+    return (close(again, sigma) and close(v.T @ v, np.eye(4))
+            and lam.min() > -1e-12)
+
+holds('la.whiten.diagonalizable', by_eigenvectors,
+      control=lambda s: by_eigenvectors(s, transposed=True),
+      s=seeds(), tries=50)
+
+def factor_works(s, factor):  # F^T F = Sigma
+    lam, v = eigen(cov(cloud(s)))
+    F = factor(turned(s), np.diag(np.sqrt(lam)), v)
+    return close(F.T @ F, cov(cloud(s)))
+
+holds('la.whiten.W-inverse',
+      lambda s: factor_works(s, lambda R, root, v: R @ root @ v.T),
+      control=lambda s: factor_works(s, lambda R, root, v: root @ R @ v.T),
+      s=seeds(), tries=50)
+
+# %% tags=["hide-input"]
+def is_inverse(s, change):
+    lam, v = eigen(cov(cloud(s)))
+    R = turned(s)
+    F = R @ np.diag(np.sqrt(lam)) @ v.T
+    return close(v / np.sqrt(lam) @ change(R), inv(F))
+
+holds('la.whiten.W',
+      lambda s: is_inverse(s, lambda R: R.T),
+      control=lambda s: is_inverse(s, lambda R: R),
+      s=seeds(), tries=50)
+
+def determinants(s):
+    x, R = cloud(s), turned(s)
+    W, v = whitening(x, R), eigen(cov(x))[1]
+    return is_white(x @ W), *map(np.linalg.det, (W, R, v))
+
+def sign_rule(white, W, R, v):
+    return white and (W > 0) == (R * v > 0)
+
+holds('la.whiten.R-arbitrary',
+      lambda s: bool(sign_rule(*determinants(s))),
+      control=lambda s: bool(determinants(s)[0] and determinants(s)[1] > 0),
+      s=seeds(), tries=50)
+
+# %% [markdown]
+# The converse part of the theorem can be watched too. Whatever whitens, here a Cholesky factor that knows nothing of
+# eigenvectors, hides an orthogonal $\mathbf{R}$:
+
+# %%
+x = cloud(1)
+lam, v = eigen(cov(x))
+W = inv(np.linalg.cholesky(cov(x))).T
+R = inv(W) @ v / np.sqrt(lam)
+print('white:', is_white(x @ W), ' R orthogonal:', close(R.T @ R, np.eye(4)))
+
+# %% [markdown]
+# **What whitening does, and what it cannot do.** It removes correlation between the features, all of it, where
+# standardizing removes none. But it needs a nonsingular $\boldsymbol\Sigma$, and that is a demand on the number of samples:
+# $N$ centred rows add up to zero, so they span at most $N - 1$ dimensions, and $\boldsymbol\Sigma$ can only be nonsingular
+# if $N \ge D + 1$. The control of the second check forgets that centring costs one dimension.
+
+# %%
+holds('la.whiten.whiten-purpose',
+      lambda s: close(np.corrcoef((cloud(s) @ whitening(
+          cloud(s), turned(s))).T), np.eye(4)),
+      control=lambda s: close(np.corrcoef(
+          (cloud(s) / cloud(s).std(0)).T), np.eye(4)),
+      s=seeds(), tries=50)
+
+def can_be_white(seed, n):  # n samples of 4 features
+    x = cloud(seed, n)
+    with np.errstate(all='ignore'):
+        return is_white(x @ whitening(x, np.eye(4)))
+
+holds('la.whiten.nonsingular',
+      lambda s, n: can_be_white(s, n) == (n > 4),
+      control=lambda s, n: can_be_white(s, n) == (n >= 4),
+      s=seeds(), n=integers(2, 9), tries=100)
+
+# %% [markdown]
+# And uncorrelated is not independent. If $x$ is standard normal, $y = (x^2 - 1)/\sqrt2$ has mean 0, variance 1, and
+# covariance $\mathbb{E}[x^3 - x]/\sqrt2 = 0$ with $x$. The pair is white, and yet $y$ is a function of $x$. Whitening sees
+# second moments only.
+
+# %%
+x = np.random.default_rng(0).normal(size=100_000)
+y = (x**2 - 1) / np.sqrt(2)
+error = np.sqrt(5 / x.size)  # of the correlation, as Var(x y) = 5
+assert abs(np.corrcoef(x, y)[0, 1]) < 5 * error
+print(f'x with y: nothing beyond {5 * error:.2f}, five standard errors')
+print(f'x^2 with y: {np.corrcoef(x**2, y)[0, 1]:.2f}')
+
+# %% [markdown]
+# ## Which rotation?
+#
+# This section continues [A covariance matrix that is the identity](#a-covariance-matrix-that-is-the-identity). White data
+# stay white when they are turned, $(\mathbf{R}\mathbf{z})$ has the covariance $\mathbf{R}\mathbf{I}\mathbf{R}^\top$, so
+# whiteness alone cannot choose among the matrices {eq}`la.whiten.W`. Three choices are in use, each best at something else.
+#
+# **PCA whitening**, $\mathbf{R} = \mathbf{I}$: turn to the principal axes and scale each to variance one.
+# ```{math}
+# :label: la.whiten.pca
+# \mathbf{W} = \mathbf{V}\sqrt{\boldsymbol\Lambda^{-1}}
+# ```
+#
+# Its features are ordered by the variance that they had, so one can drop the last. With
+# $\mathbf{X} = \mathbf{U}\mathbf{S}\mathbf{V}^\top$ we have $\boldsymbol\Lambda = \mathbf{S}^2/N$ and
+# $\mathbf{Z} = \mathbf{X}\mathbf{W} = \sqrt{N}\,\mathbf{U}$.
+#
+# **ZCA whitening** ("zero-phase"), $\mathbf{R} = \mathbf{V}$: turn to the principal axes, scale, *turn back*.
+# ```{math}
+# :label: la.whiten.zca
+# \mathbf{W} = \mathbf{V}\sqrt{\boldsymbol\Lambda^{-1}}\,\mathbf{V}^\top = \boldsymbol\Sigma^{-1/2}
+# ```
+#
+# It is symmetric and positive definite, the one inverse root of $\boldsymbol\Sigma$ of this kind, so that the signs and the
+# order of the eigenvectors no longer matter. And it leaves the data as similar to themselves as possible:
+#
+# ```{prf:theorem} ZCA changes least
+# :label: thm-zca
+# Among all whitening matrices, $\frac1N \sum_n \|\mathbf{W}^\top\mathbf{x}_n - \mathbf{x}_n\|^2$ is least for
+# $\boldsymbol\Sigma^{-1/2}$ and only there, where it is $\sum_i (1 - \sqrt{\lambda_i})^2$.
+# ```
+#
+# ```{prf:proof}
+# The sum is $\operatorname{tr}(\mathbf{W}^\top\boldsymbol\Sigma\mathbf{W}) -
+# 2\operatorname{tr}(\boldsymbol\Sigma\mathbf{W}) + \operatorname{tr}\boldsymbol\Sigma = D -
+# 2\operatorname{tr}(\boldsymbol\Sigma\mathbf{W}) + \sum_i \lambda_i$. By {eq}`la.whiten.W`, $\boldsymbol\Sigma\mathbf{W} =
+# \mathbf{V}\sqrt{\boldsymbol\Lambda}\,\mathbf{R}^\top$, and its trace is
+# $\operatorname{tr}(\sqrt{\boldsymbol\Lambda}\,\mathbf{R}^\top\mathbf{V}) = \sum_i \sqrt{\lambda_i}\, q_{ii}$ with the
+# orthogonal $\mathbf{Q} = \mathbf{R}^\top\mathbf{V}$. No entry of an orthogonal matrix exceeds 1, so the trace is at most
+# $\sum_i \sqrt{\lambda_i}$, with equality, since all $\lambda_i > 0$, only if all $q_{ii} = 1$, that is,
+# $\mathbf{Q} = \mathbf{I}$ and $\mathbf{R} = \mathbf{V}$.
+# ```
+#
+# **Cholesky whitening.** With $\boldsymbol\Sigma = \mathbf{L}\mathbf{L}^\top$, $\mathbf{L}$ lower triangular, take
+# $\mathbf{W} = (\mathbf{L}^{-1})^\top$, upper triangular. New feature $k$ is made of the old features $1, \dots, k$ alone:
+# it is what the first $k - 1$ do not already tell linearly about feature $k$. That is Gram–Schmidt on the columns of
+# $\mathbf{X}$, and the order of the features matters.
+
+# %%
+def pca_white(x):  # centred (N, D) -> W (D, D)
+    return whitening(x, np.eye(x.shape[1]))
+
+def zca_white(x):
+    return whitening(x, eigen(x.T @ x / len(x))[1])
+
+def cholesky_white(x):
+    low = np.linalg.cholesky(x.T @ x / len(x))
+    return scipy.linalg.solve_triangular(low, np.eye(len(low)), lower=True).T
+
+def as_scores(s, W):  # the SVD knows nothing of the covariance
+    x = cloud(s)
+    u = np.linalg.svd(x, full_matrices=False)[0]
+    return close(abs(x @ W(x)), abs(np.sqrt(len(x)) * u), atol=1e-7)
+
+def without_root(x):
+    lam, v = eigen(x.T @ x / len(x))
+    return v / lam
+
+holds('la.whiten.pca', lambda s: as_scores(s, pca_white),
+      control=lambda s: as_scores(s, without_root), s=seeds(), tries=50)
+
+# %%
+def inverse_root(x):
+    return np.linalg.inv(scipy.linalg.sqrtm(x.T @ x / len(x)))
+
+def other_side(x):
+    lam, v = eigen(x.T @ x / len(x))
+    return v.T / np.sqrt(lam) @ v
+
+holds('la.whiten.zca',
+      lambda s: close(zca_white(cloud(s)), inverse_root(cloud(s))),
+      control=lambda s: close(other_side(cloud(s)), inverse_root(cloud(s))),
+      s=seeds(), tries=50)
+x = cloud(2)
+lam = eigen(x.T @ x / len(x))[0]
+change = {W.__name__: ((x @ W(x) - x) ** 2).sum(1).mean()
+          for W in (pca_white, zca_white, cholesky_white)}
+others = [((x @ whitening(x, R) - x) ** 2).sum(1).mean()
+          for R in ortho_group.rvs(4, size=1000, random_state=3)]
+assert close(change['zca_white'], ((1 - np.sqrt(lam)) ** 2).sum())
+assert min(others) > change['zca_white']
+for name, by in change.items():
+    print(f'{name:14} changes the data by {by:5.2f}')
+print(f'of 1000 random R, the best by     {min(others):5.2f}')
+
+# %% [markdown]
+# A second look shows an old acquaintance behind each. Every way to factor the *data* matrix into orthonormal columns and
+# something invertible is a whitening, for if $\mathbf{X} = \mathbf{Q}\mathbf{B}$ with
+# $\mathbf{Q}^\top\mathbf{Q} = \mathbf{I}$, then $\sqrt{N}\,\mathbf{Q}$ is white:
+#
+# | factors of $\mathbf{X}$ | white data | whitening |
+# |---|---|---|
+# | singular values, $\mathbf{U}\,(\mathbf{S}\mathbf{V}^\top)$ | $\sqrt{N}\,\mathbf{U}$ | PCA |
+# | polar, $(\mathbf{U}\mathbf{V}^\top)(\mathbf{V}\mathbf{S}\mathbf{V}^\top)$ | $\sqrt{N}\,\mathbf{U}\mathbf{V}^\top$ | ZCA |
+# | QR, $\mathbf{Q}$ times a triangle | $\sqrt{N}\,\mathbf{Q}$ | Cholesky |
+#
+# That is more than a pretty table. $\boldsymbol\Sigma$ has the *square* of the condition number of $\mathbf{X}$, so on
+# nearly dependent features these factors work where the covariance has forgotten the answer. Two features that differ only
+# by $10^{-9}$:
+
+# %%
+x = cloud(4)
+n = len(x)
+u, _, vt = np.linalg.svd(x, full_matrices=False)
+q, triangle = np.linalg.qr(x)
+q = q * np.sign(np.diag(triangle))  # Cholesky's diagonal is positive
+assert close(np.sqrt(n) * u @ vt, x @ zca_white(x))
+assert close(np.sqrt(n) * q, x @ cholesky_white(x))
+twins = np.stack([x[:, 0], x[:, 0] + 1e-9 * x[:, 1]], 1)  # (40, 2)
+with np.errstate(all='ignore'):
+    by_covariance = twins @ pca_white(twins)
+by_svd = np.sqrt(n) * np.linalg.svd(twins, full_matrices=False)[0]
+print('white by the covariance:', is_white(by_covariance))
+print('white by the SVD:       ', is_white(by_svd))
+hidden = x[:, 1] - (x[:, 1] @ x[:, 0]) / (x[:, 0] @ x[:, 0]) * x[:, 0]
+cosine = abs(by_svd[:, 1] @ hidden) / np.linalg.norm(hidden) / np.sqrt(n)
+print('its second feature is the hidden difference:', cosine > 0.999999)
+
+# %% [markdown]
+# On real data: total cholesterol and LDL cholesterol of the 442 patients. The cell prints how strongly each old feature is
+# correlated with the new one in its place, and the pictures show the patients, coloured by their total cholesterol.
+
+# %%
+patients = diabetes()
+pair = patients.x[:, [patients.names.index(k) for k in ('s1', 's2')]]
+pair = pair - pair.mean(0)
+scores = pair / pair.std(0)
+views = {
+    'centred (mg/dl)': pair, 'standardized': scores,
+    'PCA white': pair @ pca_white(pair), 'ZCA white': pair @ zca_white(pair),
+    'Cholesky white': pair @ cholesky_white(pair),
+    'standardized, ZCA white': scores @ zca_white(scores),
+}
+print(f'correlation of the two {(scores[:, 0] * scores[:, 1]).mean():.2f}')
+print('                        white  old and new: first  second')
+for name, z in views.items():
+    first, second = abs((scores * z).mean(0) / z.std(0))
+    print(f'{name:24}{is_white(z)!s:18}{first:8.2f}{second:8.2f}')
+
+# %% mystnb={"image": {"alt": "Six scatter plots of the same patients, coloured by total cholesterol. Centred and standardized: a narrow slanted cloud. After each whitening a round cloud; the colours run nearly from left to right for PCA, exactly so for Cholesky, and on a slope for ZCA."}} tags=["hide-input"]
+fig, axes = panels(3, 2, height=2.1)
+for ax, (name, z) in zip(axes.flat, views.items(), strict=True):
+    ax.scatter(*z.T, c=pair[:, 0], s=6)
+    limit = 1.05 * abs(z).max()
+    ax.set(aspect='equal', xlim=(-limit, limit), ylim=(-limit, limit))
+    ax.set_title(name, fontsize=9)
+
+# %% [markdown]
+# Cholesky keeps the first feature, so the colours run from left to right exactly, and the second feature pays. PCA's first
+# axis is what the two have in common, which is close to either of them; its second, their contrast, resembles neither. ZCA
+# shares the loss fairly. Between them lies a single angle. Turn the white data of the last panel by $\varphi$, and the two
+# correlations trade against each other:
+
+# %%
+S, root = np.corrcoef(pair.T), zca_white(scores)
+angles = np.linspace(-90, 90, 181)  # degrees
+phi = np.radians(angles)
+turns = np.array([[np.cos(phi), np.sin(phi)], [-np.sin(phi), np.cos(phi)]])
+kept = np.einsum('ij,jka->ika', S @ root, turns)  # corr(old i, new k)
+first, second = kept[0, 0], kept[1, 1]  # (181,)
+assert angles[(first + second).argmax()] == 0
+z, old = scores @ root, {'PCA': views['PCA white'],
+                         'Cholesky': views['Cholesky white']}
+where = {'ZCA': 0.0}
+for name, white in old.items():
+    turn = z.T @ white / len(z)  # orthogonal
+    where[name] = np.degrees(np.arctan2(turn[0, 1], turn[0, 0]))
+print(f'PCA at {where["PCA"]:.0f} degrees,',
+      f'Cholesky at {where["Cholesky"]:.0f} degrees')
+
+# %% mystnb={"image": {"alt": "Correlation of old and new feature against the angle: two bell-shaped curves, shifted against each other, and their mean, which is greatest between them at zero, where ZCA is marked. Cholesky is marked at the top of the first curve."}} tags=["hide-input"]
+fig, ax = plt.subplots(figsize=(6, 2.6))
+ax.plot(angles, first, label='first feature')
+ax.plot(angles, second, label='second feature')
+ax.plot(angles, (first + second) / 2, '--', color=GREY, label='mean')
+for name, angle in where.items():
+    ax.axvline(angle, color=GREY, ls=':', lw=1)
+    ax.text(angle + 1, -0.35, name)
+ax.set(xlabel='angle φ (degrees)', ylabel='correlation')
+ax.legend(ncols=3, loc='lower center', bbox_to_anchor=(0.5, 1), fontsize=8);
+
+# %% [markdown]
+# Standardizing first and then applying ZCA does not depend on units and gives the greatest sum of these correlations, for
+# any number of features, as an exercise asks you to show {cite}`kessy2018optimal`.
+#
+# For all ten features one sees the characters of the three in the correlations between old and new features:
+
+# %%
+scores = patients.x - patients.x.mean(0)
+scores = scores / scores.std(0)  # (442, 10)
+kinds = {'PCA': pca_white, 'ZCA': zca_white, 'Cholesky': cholesky_white}
+cross = {'before': scores.T @ scores / len(scores)}
+for name, W in kinds.items():
+    white = scores @ W(scores)
+    assert is_white(white)
+    cross[name] = scores.T @ white / len(scores)  # old row, new column
+    kept = np.trace(abs(cross[name])) / 10
+    print(f'{name:9} mean |correlation| of feature k old and new {kept:.2f}')
+assert close(np.triu(cross['Cholesky'], 1), np.zeros((10, 10)))
+
+# %% mystnb={"image": {"alt": "Four heat maps of correlations, ten by ten. Before: blocks off the diagonal. PCA: a few strong columns, no diagonal. ZCA: a strong diagonal and little else. Cholesky: a lower triangle, strong at first and weaker down the diagonal."}} tags=["hide-input"]
+fig, axes = panels(4, height=1.8)
+for ax, (name, c) in zip(axes, cross.items(), strict=True):
+    picture = show_image(ax, c, name, cmap='PuOr', vmin=-1, vmax=1)
+    ax.set_xlabel('features' if name == 'before' else 'new features')
+axes[0].set_ylabel('features')
+fig.colorbar(picture, ax=axes, ticks=[-1, 0, 1], shrink=0.7);
+
+# %% [markdown]
+# Pictures show best why one might want to stay similar. Cut a photograph into overlapping patches of $8 \times 8$ pixels,
+# 64 strongly correlated features. The columns of $\mathbf{W}$ are filters, each laid over a patch to give one white
+# feature. PCA's are waves over the whole patch; a white patch is no picture any more. ZCA's are all alike: one pixel *minus
+# the neighbours that predict it*. What is left is the edges, in their places {cite}`bell1997independent`. Filters of this
+# kind, a bright centre in a dark surround, are found in the eye.
+
+# %%
+grey = photograph('china').mean(2)
+windows = np.lib.stride_tricks.sliding_window_view(grey, (8, 8))[::3, ::3]
+patches = windows.reshape(-1, 64)  # (29540, 64)
+patches = patches - patches.mean(0)
+filters = {'PCA': pca_white(patches), 'ZCA': zca_white(patches)}
+pixel = 3 * 8 + 3
+across = filters['ZCA'][:, pixel].reshape(8, 8)
+ring = [across[3, 2], across[3, 4], across[2, 3], across[4, 3]]
+assert across[3, 3] > 0 > max(ring)
+print(f'of a ZCA filter, the part outside of 5 x 5 pixels: '
+      f'{1 - (across[1:6, 1:6]**2).sum() / (across**2).sum():.1%}')
+
+# %% mystnb={"image": {"alt": "Two rows of 8 by 8 filters. PCA: waves that fill the patch, from coarse to fine. ZCA: a single bright pixel with a dark ring on a plain ground, at six places."}} tags=["hide-input"]
+fig, axes = panels(6, 2, height=1.05)
+for k, ax in enumerate(axes[0]):
+    f = filters['PCA'][:, [0, 1, 3, 6, 12, 24][k]].reshape(8, 8)
+    show_image(ax, f, cmap='PuOr', vmin=-abs(f).max(), vmax=abs(f).max())
+for k, ax in enumerate(axes[1]):
+    f = filters['ZCA'][:, [9, 11, 27, 28, 36, 54][k]].reshape(8, 8)
+    show_image(ax, f, cmap='PuOr', vmin=-abs(f).max(), vmax=abs(f).max())
+for row, name in zip(axes, filters, strict=True):
+    row[0].set_ylabel(name);
+
+# %% [markdown]
+# ```{exercise} ★★ The most faithful features
+# :label: whitening-cor
+# Show that, among all whitenings, the sum over $k$ of the correlation between old feature $k$ and new feature $k$ is
+# greatest if one standardizes first and then applies ZCA. Write `faithful(x)`, the white data, for data that are not
+# centred.
+# ```
+
+# %%
+def faithful(x):  # (N, D) -> (N, D)
+    raise NotImplementedError('your turn')
+
+# %%
+def by_polar(x):  # the orthogonal factor of the standardized data
+    z = (x - x.mean(0)) / x.std(0)
+    return np.sqrt(len(x)) * scipy.linalg.polar(z)[0]
+
+cases = [(cloud(s) * unit + 3,)
+         for s, unit in ((5, [1, 1, 1, 1]), (6, [1, 10, 0.1, 50]))]
+grade(faithful, by_polar, cases)
+
+# %% [markdown]
+# ```{solution-start} whitening-cor
+# :class: dropdown
+# ```
+# White features have variance one, so the correlation of old and new feature $k$ is $\frac1N\sum_n s_{nk} z_{nk}$ with the
+# scores $s_{nk}$. Every whitening of $\mathbf{X}$ is one of the scores. The sum over $k$ is the trace that was made largest
+# in the proof of {prf:ref}`thm-zca`, now with the correlation matrix in place of $\boldsymbol\Sigma$. The wrong answer
+# forgets to standardize; it agrees with the right one only if all variances are equal.
+
+# %% jupyter={"source_hidden": true}
+def faithful_solution(x):
+    z = (x - x.mean(0)) / x.std(0)
+    lam, v = np.linalg.eigh(z.T @ z / len(z))
+    return z @ (v / np.sqrt(lam)) @ v.T
+
+def plain_zca(x):
+    lam, v = np.linalg.eigh(np.cov(x.T, bias=True))
+    return (x - x.mean(0)) @ (v / np.sqrt(lam)) @ v.T
+
+assert grade(faithful_solution, by_polar, cases)
+assert not grade(plain_zca, by_polar, cases)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## When an eigenvalue is nearly zero
+#
+# This section continues [A covariance matrix that is the identity](#a-covariance-matrix-that-is-the-identity). Some pixels
+# of the handwritten digits are blank in every picture, so they have variance zero, and whitening divides by its root. The
+# usual way out adds $\epsilon$ to the eigenvalues:
+# ```{math}
+# :label: la.whiten.eps
+# \mathbf{W}_\epsilon = \mathbf{V}\sqrt{(\boldsymbol\Lambda + \epsilon\mathbf{I})^{-1}}\,\mathbf{R}^\top , \qquad
+# \mathbf{W}_\epsilon^\top\boldsymbol\Sigma\mathbf{W}_\epsilon = \mathbf{R}\,\frac{\boldsymbol\Lambda}{\boldsymbol\Lambda + \epsilon\mathbf{I}}\,\mathbf{R}^\top .
+# ```
+#
+# Nothing is magnified by more than $1/\sqrt{\epsilon}$. The price is on the right: the covariance is no longer the
+# identity. Directions with $\lambda_i \gg \epsilon$ come out with variance nearly one, those with $\lambda_i \ll \epsilon$
+# are faded out. (The other way out is a decision instead of a compromise: drop the directions with $\lambda_i = 0$, as the
+# pseudoinverse does.) The check takes fewer samples than features.
+
+# %%
+def regularized(x, eps):  # V (Lambda + eps)^(-1/2), centred x
+    lam, v = eigen(x.T @ x / len(x))
+    with np.errstate(all='ignore'):  # eps = 0 divides by zero
+        return np.maximum(lam, 0), v, v / np.sqrt(np.maximum(lam, 0) + eps)
+
+def tamed(seed, eps, used):
+    x = cloud(seed, n=4, d=6)  # rank 3 of 6
+    lam, v, W = regularized(x, used)
+    bounded = np.isfinite(W).all() and abs(W).max() <= 1 / np.sqrt(eps)
+    with np.errstate(invalid='ignore'):
+        after = W.T @ (v * lam @ v.T) @ W
+    return bool(bounded) and close(after, np.diag(lam / (lam + eps)))
+
+holds('la.whiten.eps',
+      lambda s, eps: tamed(s, eps, used=eps),
+      control=lambda s, eps: tamed(s, eps, used=0),
+      s=seeds(), eps=[1e-1, 1e-3, 1e-5], tries=50)
+pixels = digits().x
+pixels = pixels - pixels.mean(0)
+lam, _, W = regularized(pixels, 0)
+print('blank pixels:', (pixels == 0).all(0).sum())
+print('without eps, all of W below a million:', bool((abs(W) < 1e6).all()))
+soft = abs(regularized(pixels, 0.01)[2]).max()
+print(f'with eps = 0.01, the largest entry: {soft:.1f}')
+
+# %% [markdown]
+# Eigenvalues need not be zero to do harm. Whitening trusts the *small* eigenvalues most, as it divides by their roots, and
+# a sample makes the smallest too small on average (the least eigenvalue is a concave function of the matrix, so Jensen's
+# inequality applies). Whiten the training data with their own statistics, and they are perfectly white, by construction.
+# And new data from the same source? For Gaussian data the answer is known. $N\hat{\boldsymbol\Sigma}$ then has a Wishart
+# distribution with $N - 1$ degrees of freedom, whose inverse has the mean $\boldsymbol\Sigma^{-1}/(N - D - 2)$.
+# Independently of it, a new sample differs from the estimated mean with the covariance $(1 + \tfrac1N)\boldsymbol\Sigma$.
+# So the mean variance of new whitened data is
+# ```{math}
+# :label: whitening-new
+# \frac1D\, \mathbb{E}\,\|\mathbf{W}^\top(\mathbf{x} - \hat{\boldsymbol\mu})\|^2 = \frac{N + 1}{N - D - 2} ,
+# ```
+#
+# not 1: more than 5 for $D = 10$ and $N = 15$, and infinite at $N = D + 2$. The remedy is to distrust the spread of the
+# eigenvalues: move all towards their mean $m = \operatorname{tr}\hat{\boldsymbol\Sigma}/D$ by a share $\rho$,
+# ```{math}
+# :label: whitening-shrink
+# \hat{\boldsymbol\Sigma}_\rho = (1 - \rho)\,\hat{\boldsymbol\Sigma} + \rho\, m\,\mathbf{I} ,
+# ```
+#
+# which, up to a factor, is adding $\epsilon = \rho m/(1 - \rho)$ to all eigenvalues. How large should $\rho$ be? Take $m$
+# and the mean of the data as known. The error of $\hat{\boldsymbol\Sigma}$ has mean zero, so the cross term drops out of
+#
+# $$\mathbb{E}\,\|\hat{\boldsymbol\Sigma}_\rho - \boldsymbol\Sigma\|_F^2 = (1 - \rho)^2\, b^2 + \rho^2 a^2 , \qquad
+# b^2 = \mathbb{E}\,\|\hat{\boldsymbol\Sigma} - \boldsymbol\Sigma\|_F^2 , \quad a^2 = \|\boldsymbol\Sigma - m\mathbf{I}\|_F^2 .$$
+#
+# The parabola is least at $\rho = b^2/(a^2 + b^2)$, and $a^2 + b^2 = \mathbb{E}\,\|\hat{\boldsymbol\Sigma} -
+# m\mathbf{I}\|_F^2$ for the same reason. Both can be estimated: the latter by what it is the mean of, and $b^2$ since
+# $\hat{\boldsymbol\Sigma}$ is a mean of $N$ matrices $\mathbf{x}_n\mathbf{x}_n^\top$, whose scatter is
+# $\frac1N\sum_n\|\mathbf{x}_n\mathbf{x}_n^\top - \hat{\boldsymbol\Sigma}\|_F^2 = \frac1N\sum_n\|\mathbf{x}_n\|^4 -
+# \|\hat{\boldsymbol\Sigma}\|_F^2$; the mean has an $N$-th part of it {cite}`ledoit2004well`.
+
+# %%
+def shrinkage(x):  # rho, for centred x
+    sigma = x.T @ x / len(x)
+    m = np.trace(sigma) / len(sigma)
+    total = ((sigma - m * np.eye(len(sigma))) ** 2).sum()
+    fourth = ((x ** 2).sum(1) ** 2).mean()
+    return min((fourth - (sigma ** 2).sum()) / len(x) / total, 1)
+
+for seed in range(20):
+    x = cloud(seed, n=12, d=8)
+    assert close(shrinkage(x), ledoit_wolf(x, assume_centered=True)[1])
+print('agrees with scikit-learn')
+
+# %%
+scores = diabetes().x
+scores = (scores - scores.mean(0)) / scores.std(0)  # (442, 10)
+
+def on_new_data(N, seed, shrink):  # mean variance of whitened new patients
+    order = np.random.default_rng(seed).permutation(len(scores))
+    train, test = scores[order[:N]], scores[order[N:]]
+    mu = train.mean(0)
+    lam, v = np.linalg.eigh(np.cov(train.T, bias=True))
+    rho = shrinkage(train - mu) if shrink else 0
+    lam = (1 - rho) * lam + rho * lam.mean()
+    return (((test - mu) @ v / np.sqrt(lam)) ** 2).mean()
+
+sizes = np.array([15, 20, 30, 50, 100, 200])
+found = {shrink: np.array([[on_new_data(N, seed, shrink)
+                            for seed in range(100)] for N in sizes])
+         for shrink in (False, True)}  # each (6, 100)
+gauss = (sizes + 1) / (sizes - 12)
+print('N    plain  Gaussian  shrunk')
+for row in zip(sizes, found[False].mean(1), gauss, found[True].mean(1),
+               strict=True):
+    print('{:3} {:6.2f} {:9.2f} {:7.2f}'.format(*row))
+
+# %% mystnb={"image": {"alt": "Variance of whitened new data against the number of training samples, both logarithmic. Without shrinkage it starts far above one and approaches one slowly, close to the formula for Gaussian data; with shrinkage it stays near one throughout."}} tags=["hide-input"]
+fig, ax = plt.subplots(figsize=(6, 2.8))
+for shrink, name in ((False, 'plain'), (True, 'shrunk')):
+    low, high = np.quantile(found[shrink], [0.1, 0.9], axis=1)
+    line, = ax.plot(sizes, found[shrink].mean(1), label=name)
+    ax.fill_between(sizes, low, high, color=line.get_color(), alpha=0.2)
+fine = np.geomspace(14, 200, 200)
+formula = (fine + 1) / (fine - 12)
+ax.plot(fine, formula, '--', color=GREY, lw=1.2, label='Gaussian formula')
+ax.axhline(1, color=GREY, ls=':', lw=1)
+ax.set(xscale='log', yscale='log', ylabel='variance of new data')
+ax.set(xlabel='training samples N (D = 10)', xticks=sizes)
+ax.set(xticklabels=sizes, yticks=[1, 2, 5, 10], yticklabels=[1, 2, 5, 10])
+ax.minorticks_off()
+ax.legend();
+
+# %% [markdown]
+# Patients are not Gaussian, and yet the formula is a good guide. Had we whitened *all* data with statistics of all, the
+# table would show a perfect 1 in every row: the leak would hide the failure. That is what the rule about training
+# statistics protects against.
+# ```{exercise} ★★★ An inverse root without eigenvalues
+# :label: whitening-newton
+# Networks that whiten inside need $\boldsymbol\Sigma^{-1/2}$ by matrix products alone. Start with
+# $\mathbf{Y} = \boldsymbol\Sigma/\tau$, $\tau = \operatorname{tr}\boldsymbol\Sigma$, and $\mathbf{Z} = \mathbf{I}$, and
+# iterate
+#
+# $$\mathbf{T} = \tfrac12(3\mathbf{I} - \mathbf{Z}\mathbf{Y}), \qquad \mathbf{Y} \leftarrow \mathbf{Y}\mathbf{T}, \qquad \mathbf{Z} \leftarrow \mathbf{T}\mathbf{Z} .$$
+#
+# Show that all matrices share the eigenvectors of $\boldsymbol\Sigma$, that $e = 1 - zy$ becomes $\tfrac14 e^2(3 + e)$, and
+# write `newton_root(sigma)` $= \boldsymbol\Sigma^{-1/2}$. How many steps does it need for a condition number $\kappa$?
+# ```
+
+# %%
+def newton_root(sigma):  # (D, D) -> (D, D)
+    raise NotImplementedError('your turn')
+
+# %%
+def by_sqrtm(sigma):
+    return np.linalg.inv(scipy.linalg.sqrtm(sigma))
+
+cases = [(np.cov(cloud(s, d=d).T),) for s, d in ((1, 2), (2, 4), (3, 6))]
+cases.append((np.diag([1e4, 1.]),))
+grade(newton_root, by_sqrtm, cases)
+
+# %% [markdown]
+# ```{solution-start} whitening-newton
+# :class: dropdown
+# ```
+# All are polynomials in $\boldsymbol\Sigma$, so in its eigenvectors the iteration runs with numbers: $y' z' = y z\, t^2$
+# with $t = \tfrac12(3 - zy) = 1 + \tfrac12 e$. Then $1 - (1 - e)(1 + \tfrac12 e)^2 = \tfrac34 e^2 + \tfrac14 e^3$. Since
+# $y/z$ keeps its value $\lambda/\tau$ and $yz \to 1$, $z \to (\lambda/\tau)^{-1/2}$. Dividing by the trace makes
+# $0 \le e < 1$ at the start. At the start $zy = \lambda/\tau \ge 1/(D\kappa)$, and while it is small it grows by $\tfrac94$
+# per step: about $\log(D\kappa) / \log\tfrac94$ steps and a few more are needed. The wrong answer does not undo the scaling
+# by $\tau$.
+
+# %% jupyter={"source_hidden": true}
+def newton_root_solution(sigma, steps=40):
+    tau, one = np.trace(sigma), np.eye(len(sigma))
+    y, z = sigma / tau, one
+    for _ in range(steps):
+        t = (3 * one - z @ y) / 2
+        y, z = y @ t, t @ z
+    return z / np.sqrt(tau)
+
+def scaled(sigma):
+    return newton_root_solution(sigma) * np.sqrt(np.trace(sigma))
+
+assert grade(newton_root_solution, by_sqrtm, cases)
+assert not grade(scaled, by_sqrtm, cases)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## Where it matters: neighbours and gradients
+#
+# This section continues [A covariance matrix that is the identity](#a-covariance-matrix-that-is-the-identity). Does all
+# this help? It depends on what comes next, and three cases show the whole range.
+#
+# **Nothing changes** for plain least squares. Any invertible $\mathbf{W}$ gives the same predictions, as
+# $\mathbf{X}\mathbf{w} = (\mathbf{X}\mathbf{W})(\mathbf{W}^{-1}\mathbf{w})$. **Everything changes** for methods that
+# compare rows by distance. After whitening, the squared distance of two samples is
+# ```{math}
+# :label: whitening-mahalanobis
+# \|\mathbf{W}^\top(\mathbf{x} - \mathbf{x}')\|^2 = (\mathbf{x} - \mathbf{x}')^\top \mathbf{W}\mathbf{W}^\top (\mathbf{x} - \mathbf{x}')
+# = (\mathbf{x} - \mathbf{x}')^\top \boldsymbol\Sigma^{-1} (\mathbf{x} - \mathbf{x}') ,
+# ```
+#
+# *Mahalanobis' distance*: $\mathbf{R}$ drops out, so no such method can tell PCA from ZCA. We classify 178 wines from three
+# growers by 13 chemical measurements, each by a vote of its five nearest neighbours. One half trains (and gives all the
+# statistics), the other is tested, in 20 random splits.
+
+# %%
+wine, grower = load_wine(return_X_y=True)  # (178, 13), (178,)
+
+def maps(train):  # what to multiply centred rows with
+    lam, v = eigen(np.cov(train.T, bias=True))
+    soft = 0.1 * np.diag(train.var(0))
+    lam_s, v_s = scipy.linalg.eigh(np.cov(train.T, bias=True) + soft)
+    return {
+        'raw': np.eye(13), 'standardized': np.diag(1 / train.std(0)),
+        'PCA white': v / np.sqrt(lam), 'ZCA white': v / np.sqrt(lam) @ v.T,
+        'white, eps = 0.1': v_s / np.sqrt(lam_s),
+    }
+
+def vote(train, labels, test, k=5):
+    far = ((test[:, None] - train) ** 2).sum(-1)  # (tests, trains)
+    nearest = labels[far.argsort(1)[:, :k]]  # (tests, k)
+    return (nearest[:, :, None] == np.arange(3)).sum(1).argmax(1)
+
+def one_split(seed):
+    order = np.random.default_rng(seed).permutation(len(wine))
+    a, b = np.split(order, 2)
+    mu = wine[a].mean(0)
+    return {name: vote((wine[a] - mu) @ M, grower[a], (wine[b] - mu) @ M)
+            == grower[b] for name, M in maps(wine[a]).items()}
+
+# %%
+splits = [one_split(seed) for seed in range(20)]
+right = {name: np.array([s[name].mean() for s in splits])
+         for name in splits[0]}
+variance = wine.var(0)
+print(f'largest share of one feature: {variance.max() / variance.sum():.1%}')
+print(f'{"always the commonest":20} {(grower == 1).mean():.2f}')
+for name, share in right.items():
+    print(f'{name:20} {share.mean():.2f} +- {share.std():.2f}')
+assert all((s['PCA white'] == s['ZCA white']).all() for s in splits)
+order = ('raw', 'PCA white', 'standardized')
+for worse, better in zip(order, order[1:], strict=False):
+    wins = (right[better] >= right[worse]).sum()
+    print(f'{better} at least as good as {worse} in {wins} of 20 splits')
+
+# %% [markdown]
+# Raw, the one measurement with large numbers (proline, in mg/l) decides nearly alone. Standardizing is worth a quarter of
+# all wines. Whitening then *loses* some of them: a direction in which the wines hardly differ holds mostly errors of
+# measurement, and whitening blows it up to the same variance as all others. Standardizing treats the features as equals;
+# whitening treats all *directions* as equals, deserved or not. (A soft $\epsilon$, here a tenth of each variance, gives
+# part of the loss back.)
+#
+# **The way changes but not the goal** for gradient descent. Least squares for the progress of diabetes from ten features
+# have $\kappa$ in the ten thousands raw, in the hundreds standardized, and $\kappa = 1$ white: with step size 1 the first
+# step lands on the solution, since $\nabla L(\mathbf{w}) = \boldsymbol\Sigma(\mathbf{w} - \hat{\mathbf{w}}) = \mathbf{w} -
+# \hat{\mathbf{w}}$.
+
+# %%
+patients = diabetes()
+x, y = patients.x - patients.x.mean(0), patients.y - patients.y.mean()
+
+def descend(x, y, times):  # excess loss after t steps, by the closed form
+    lam, v = eigen(x.T @ x / len(x))
+    start = v.T @ np.linalg.lstsq(x, y)[0]  # w = 0, along the v_i
+    decay = (1 - lam / lam[0])[:, None] ** times  # (D, times)
+    return (lam[:, None] * (start[:, None] * decay) ** 2).sum(0) / 2
+
+def run(x, y, steps):  # the same by running it
+    w, H = np.zeros(x.shape[1]), x.T @ x / len(x)
+    for _ in range(steps):
+        w = w - (H @ w - x.T @ y / len(y)) / np.linalg.norm(H, 2)
+    gap = w - np.linalg.lstsq(x, y)[0]
+    return gap @ H @ gap / 2
+
+# %%
+times = np.unique(np.geomspace(1, 1e6, 120).astype(int))
+designs = {'raw': x, 'standardized': x / x.std(0)}
+curves = {name: descend(d, y, times) for name, d in designs.items()}
+white = x @ whitening(x, np.eye(10))
+fits = [d @ np.linalg.lstsq(d, y)[0] for d in (*designs.values(), white)]
+assert close(fits[0], fits[1]) and close(fits[0], fits[2])
+for name, d in designs.items():
+    assert close(run(d, y, 500), descend(d, y, np.array([500]))[0])
+    lam = eigen(d.T @ d / len(d))[0]
+    needed = times[np.argmax(curves[name] < 1e-3 * y.var())]
+    print(f'{name:13} kappa {lam[0] / lam[-1]:.0e}, 1000-fold: {needed:.0e}')
+print('white: one step to the solution:', bool(run(white, y, 1) < 1e-12))
+
+# %% mystnb={"image": {"alt": "Excess loss as a share of the variance of the target against the number of steps, both logarithmic. Raw: falls in stages over a hundred thousand steps. Standardized: falls within some hundred steps. White: gone after one step, marked by an arrow."}} tags=["hide-input"]
+fig, ax = plt.subplots(figsize=(6, 2.8))
+for name, curve in curves.items():
+    seen = curve > 1e-7 * y.var()
+    ax.loglog(times[seen], curve[seen] / y.var(), label=name)
+ax.axvline(1, color='C2', label='white: done')
+ax.set(xlabel='steps of gradient descent', ylabel='excess loss / variance')
+ax.set_ylim(1e-7, 1)
+ax.legend(loc='lower center', bbox_to_anchor=(0.77, 0));
+
+# %% [markdown]
+# But do not rejoice too soon: to whiten one has to factor $\boldsymbol\Sigma$, and with this factor the least-squares
+# problem could have been solved at once. Whitening pays as a *preconditioner* where one factorization serves many problems,
+# or where a cheap part of it will do. Standardizing is that cheap part, and hard to beat in its class: no other scaling of
+# the single features makes $\kappa$ smaller by more than the factor $D$ {cite}`vandersluis1969condition`. Batch
+# normalization applies it inside a network, layer by layer {cite}`ioffe2015batch`.
+
+# %% [markdown]
+# ## Summary
+#
+# Standardizing gives each feature mean zero and variance one, independent of units, and leaves all correlations; whitening
+# also removes these, and is unique up to a rotation. PCA, ZCA and Cholesky are the three rotations worth knowing: ordered,
+# closest to the data, and triangular, that is, SVD, polar and QR factors of the data. Whitening divides by the square roots
+# of eigenvalues, so it needs more samples than features, statistics from the training data, and a little distrust of the
+# smallest eigenvalues.
+#
+# **Further reading.** {cite}`kessy2018optimal` compares the whitenings, {cite}`ledoit2004well` derives the shrinkage,
+# {cite}`bell1997independent` discovered ZCA and the filters of natural scenes; {cite}`bishop2006pattern` and
+# {cite}`murphy2022probabilistic` treat the Gaussian that stands behind it all.

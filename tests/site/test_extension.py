@@ -1,6 +1,8 @@
 """The parts of the Sphinx extension that need no Sphinx: reading checks, cutting formulas, addresses."""
 import json
 import shutil
+import subprocess
+from types import SimpleNamespace
 
 import pytest
 from booksite import excerpts, formula, ledger_pages, repairs, repository
@@ -79,7 +81,7 @@ def test_a_checked_claim_counts_as_verified(small):
     ([GOOD, '✓ dl.chain.sum probably holds'], 'chain_rule.ipynb:cell 1', 'unknown form'),
     (
         ['✗ dl.chain.sum as printed fails', '✓ dl.chain.sum as corrected holds'],
-        'chain_rule.ipynb:cell 1', 'refutes dl.chain.sum, which is correct',
+        'chain_rule.ipynb:cell 1', 'refutes dl.chain.sum, which is',
     ),
     (['✗ dl.chain.sum as printed fails'], 'book/claims/dl.yml:', 'no cell'),
 ])
@@ -156,13 +158,21 @@ def test_a_useless_variable_is_refused():
         repository.address(CONFIGURED, environ={'BOOK_REPO_URL': 'nonsense'})
 
 
+@pytest.mark.parametrize('url, colab', [('https://github.com/me/fork', 'colab'), ('https://gitlab.com/me/fork', '')])
+def test_colab_is_offered_only_where_it_can_open_the_notebook(tmp_path, monkeypatch, url, colab):
+    monkeypatch.setenv('BOOK_REPO_URL', url)
+    options = {'repository_url': CONFIGURED, 'launch_buttons': {'colab_url': 'colab', 'binderhub_url': 'binder'}}
+    repository.configure(SimpleNamespace(confdir=tmp_path), SimpleNamespace(html_theme_options=options))
+    assert options['repository_url'] == url
+    assert options['launch_buttons'] == {'colab_url': colab, 'binderhub_url': 'binder'}
+
+
 def test_no_remote_is_no_error(tmp_path):
     assert repository.remote(tmp_path) == ''
 
 
 @pytest.mark.skipif(not shutil.which('git'), reason='needs git')
 def test_the_remote_is_read(tmp_path):
-    import subprocess
     subprocess.run(['git', 'init', '-q', tmp_path], check=True)
     subprocess.run(['git', '-C', tmp_path, 'remote', 'add', 'origin', 'git@github.com:me/fork.git'], check=True)
     assert repository.clean(repository.remote(tmp_path)) == 'https://github.com/me/fork'

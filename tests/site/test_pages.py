@@ -39,8 +39,8 @@ class Visit(NamedTuple):
 
 @pytest.fixture(scope='session')
 def visit(browser, address):
-    """A function from a page to its `Visit`; each page is opened once."""
-    context = browser.new_context(viewport={'width': 1280, 'height': 900}, color_scheme='light')
+    """A function from a page to its `Visit`; each page is opened once, as on a phone, and then widened."""
+    context = browser.new_context(viewport={'width': 390, 'height': 844}, color_scheme='light')
     yield functools.cache(lambda name: look_at(context.new_page(), address, name))
     context.close()
 
@@ -54,10 +54,9 @@ def look_at(page, address, name):
     page.goto(address + name)
     settle(page)
     page.add_style_tag(content='* { transition: none !important; animation: none !important; }')
-    raw, errors, code = page.evaluate(RAW_MATH), page.evaluate(MATH_ERRORS), page.evaluate(WIDE_CODE)
-    page.set_viewport_size({'width': 390, 'height': 844})
     overflow = page.evaluate(OVERFLOW)
     page.set_viewport_size({'width': 1280, 'height': 900})
+    raw, errors, code = page.evaluate(RAW_MATH), page.evaluate(MATH_ERRORS), page.evaluate(WIDE_CODE)
     solutions = [open_solution(solution) for solution in page.locator('div.solution').all()]
     violations = barriers(page)
     page.close()

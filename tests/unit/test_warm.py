@@ -68,14 +68,14 @@ class Kernel:
         self.client.start_channels()
         self.client.wait_for_ready(timeout=60)
 
-    def messages(self, code, timeout=30):
+    def messages(self, code, timeout=60):
         """What a cell gives, as messages of the Jupyter protocol."""
         found = []
         self.client.execute_interactive(
             textwrap.dedent(code), allow_stdin=False, timeout=timeout, output_hook=found.append)
         return found
 
-    def run(self, code, timeout=30):
+    def run(self, code, timeout=60):
         """What a cell prints. Raises RuntimeError with its traceback where it fails."""
         found = self.messages(code, timeout)
         for message in found:
@@ -123,7 +123,7 @@ def ends(*pids, seconds=20):
 STATE = '''
 import gc, json, multiprocessing.process, os, signal, sys, tempfile
 os.umask(umask := os.umask(0))
-env = {k: v for k, v in os.environ.items() if not k.startswith('KMP_')}  # set by scikit-learn
+env = {k: v for k, v in os.environ.items() if not k.startswith(('KMP_', 'TORCHINDUCTOR_'))}  # their imports set these
 print(json.dumps({
     'env': env, 'cwd': os.getcwd(), 'argv': sys.argv[0], 'path': sys.path, 'umask': umask, 'gc': gc.isenabled(),
     'main': sys.modules['__main__'].__dict__ is globals(), 'leads': [os.getsid(0), os.getpgid(0)] == [os.getpid()] * 2,
@@ -228,12 +228,12 @@ def test_two_threads_of_torch(kernel):
     assert kernel().run("""
         import torch
         torch.set_num_threads(2)
-        x = torch.randn(600, 600, requires_grad=True)
+        x = torch.randn(300, 300, requires_grad=True)
         (x @ x).exp().sum().backward()
         layer = torch.nn.Conv2d(3, 16, 3)
-        layer(torch.randn(8, 3, 64, 64)).sum().backward()
+        layer(torch.randn(4, 3, 64, 64)).sum().backward()
         print(torch.get_num_threads(), len(torch.linalg.svdvals(x)))
-        """) == '2 600'
+        """) == '2 300'
 
 
 def test_processes_of_a_kernel(kernel, tmp_path):
@@ -275,11 +275,12 @@ def test_memory_is_shared(kernel):
 ])
 def test_interrupt(kernel, busy):
     running = kernel()
-    asked = running.client.execute(busy)
+    asked = running.client.execute(busy, stop_on_error=False)
     time.sleep(0.3)
     running.manager.interrupt_kernel()
-    reply = running.client.get_shell_msg(timeout=20)
-    assert reply['parent_header']['msg_id'] == asked and reply['content']['ename'] == 'KeyboardInterrupt'
+    while (reply := running.client.get_shell_msg(timeout=20))['parent_header']['msg_id'] != asked:
+        pass  # from the start
+    assert reply['content']['ename'] == 'KeyboardInterrupt'
     assert running.run('print(1)') == '1'
 
 

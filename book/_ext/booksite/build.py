@@ -22,11 +22,11 @@ def title_of(env, page):
     if source is None:
         return page.rsplit('/', 1)[-1].replace('_', ' ').capitalize()
     if source.suffix == '.md':
-        lines = source.read_text('utf-8').splitlines()
+        text = source.read_text('utf-8')
     else:
         cells = book(env).cells(page.removeprefix('notebooks/'))
-        lines = [line for cell in cells if cell['cell_type'] == 'markdown' for line in ''.join(cell['source']).splitlines()]
-    return next((line[2:].strip() for line in lines if line.startswith('# ')), page)
+        text = '\n'.join(''.join(cell['source']) for cell in cells if cell['cell_type'] == 'markdown')
+    return next((line[2:].strip() for line in text.splitlines() if line.startswith('# ')), page)
 
 
 def link(env, page, text, anchor='', classes=()):

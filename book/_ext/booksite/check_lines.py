@@ -1,5 +1,6 @@
 """Check lines in the outputs of a page: from a printed log to a list with links to the claims page."""
 from docutils import nodes
+
 from nbutils import ledger
 
 from .build import CLAIMS_PAGE, book, check_anchor, claim_anchor, link, paragraph, section_anchor
@@ -63,7 +64,7 @@ def _item(env, check):
     if check.at:
         children += [nodes.Text(' at '), nodes.literal('', check.at, classes=['counterexample'])]
     item = nodes.list_item('', paragraph(*children), classes=[f'check-{check.kind}'])
-    if check.kind != 'corrected' and env.docname.startswith('notebooks/'):  # the second line of an erratum needs none
+    if check.kind != 'corrected' and env.docname.startswith('notebooks/'):  # one target for the two lines of an erratum
         item['ids'] = [check_anchor(check.id)]
     return item
 
@@ -80,7 +81,6 @@ def _add_foot(env, doctree, section):
     wrong = sum(book(env).state(claim) == 'wrong' for claim in claims)
     said = f'{len(claims)} statement{"s" * (len(claims) > 1)} of the notes'
     rest = f', {wrong} of them wrong as printed.' if wrong else '.'
-    title = next(doctree.findall(nodes.section))
-    title += paragraph(
-        'This section answers for ', link(env, CLAIMS_PAGE, said, section_anchor(section)), rest, classes=['claims-foot'],
-    )
+    answers = link(env, CLAIMS_PAGE, said, section_anchor(section))
+    page = next(doctree.findall(nodes.section))
+    page += paragraph('This section answers for ', answers, rest, classes=['claims-foot'])

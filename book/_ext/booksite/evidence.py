@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import yaml
+
 from nbutils import ledger
 
 _CASES = r'(?: in (?P<cases>\d+) cases?)?'
@@ -140,11 +141,12 @@ class Book:
             return
         for claim in self.claims.get(section, ()):
             check = checks.get(claim.id)
+            place = _place(claim.id)
             if check is None and not claim.uncheckable:
-                self.problems.append((_place(claim.id), f'{claim.id}: no cell of {self.name(section)} shows a check of it'))
+                self.problems.append((place, f'{claim.id}: no cell of {self.name(section)} shows a check of it'))
             elif check and check.refuted != (claim.verdict == 'wrong'):
                 shown = 'refutes' if check.refuted else 'confirms'
-                self._report(section, check.cell, f'it {shown} {claim.id}, which is {claim.verdict} in {_place(claim.id)}')
+                self._report(section, check.cell, f'it {shown} {claim.id}, which is {claim.verdict} in {place}')
         for check in checks.values():
             home = ledger.claims()[check.id].section
             if check.section == section != home:

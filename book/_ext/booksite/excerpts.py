@@ -9,8 +9,9 @@ from pathlib import Path
 from docutils import nodes
 from docutils.parsers.rst import directives
 from docutils.statemachine import StringList
-from nbutils import ledger
 from sphinx.util.docutils import SphinxDirective
+
+from nbutils import ledger
 
 from . import check_lines
 from .build import book, title_of
@@ -44,7 +45,8 @@ class CheckLines(SphinxDirective):
         check = book(self.env).checks.get(self.arguments[0])
         if check is None:
             raise self.error(f'no notebook shows a check of {self.arguments[0]}')
-        return check_lines.rewritten(self.env, lines_about(check.id, book(self.env).cells(check.section)[check.cell - 1]))
+        cell = book(self.env).cells(check.section)[check.cell - 1]
+        return check_lines.rewritten(self.env, lines_about(check.id, cell))
 
 
 class CheckExcerpt(Excerpt):
@@ -89,9 +91,9 @@ class FigureExcerpt(Excerpt):
         """Alternative text and picture of the one figure whose alternative text contains the given words."""
         for cell in self.cells():
             alt = cell['metadata'].get('mystnb', {}).get('image', {}).get('alt', '')
-            pictures = [out['data']['image/png'] for out in cell.get('outputs', ()) if 'image/png' in out.get('data', {})]
-            if self.options['showing'].lower() in alt.lower() and pictures:
-                return alt, base64.b64decode(''.join(pictures[0]))
+            shown = [output.get('data', {}).get('image/png') for output in cell.get('outputs', ())]
+            if self.options['showing'].lower() in alt.lower() and any(shown):
+                return alt, base64.b64decode(''.join(next(filter(None, shown))))
         raise self.missing(f'figure whose alternative text says {self.options["showing"]!r}')
 
     def stored(self, png):
@@ -104,7 +106,7 @@ class FigureExcerpt(Excerpt):
 
 
 class SectionCards(SphinxDirective):
-    """A card with its question for every section, or, with the page of a chapter as argument, for those of the chapter."""
+    """A card with its question for every section; with a chapter's page as argument, for those of the chapter."""
     optional_arguments = 1
 
     def run(self):
@@ -112,9 +114,10 @@ class SectionCards(SphinxDirective):
         if self.arguments and self.arguments[0] not in chapters:
             raise self.error(f'{self.arguments[0]} is no chapter of _toc.yml')
         pages = chapters[self.arguments[0]] if self.arguments else sum(chapters.values(), [])
-        lines = ['::::{grid} 1 2 2 2', ':gutter: 3', ':class-container: section-cards', '', *map(self.card, pages), '::::']
+        grid = '::::{grid} 1 2 2 2\n:gutter: 3\n:class-container: section-cards\n'
+        text = '\n'.join([grid, *map(self.card, pages), '::::'])
         made = nodes.container()
-        self.state.nested_parse(StringList('\n'.join(lines).splitlines(), source=self.env.docname), 0, made)
+        self.state.nested_parse(StringList(text.splitlines(), source=self.env.docname), 0, made)
         return made.children
 
     def card(self, page):

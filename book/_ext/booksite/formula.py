@@ -8,7 +8,7 @@ import re
 from docutils import nodes
 
 _TOKEN = re.compile(
-    r'\\begin\{\w+\*?\}|\\end\{\w+\*?\}|\\left|\\right|\\(?:text|texttt|mbox)\{|\\q?quad|\\[a-zA-Z]+|\\.|[{}]|[^\\{}]+', re.S,
+    r'\\(?:begin|end)\{\w+\*?\}|\\(?:text|texttt|mbox)\{|\\[a-zA-Z]+|\\.|[{}]|[^\\{}]+', re.S,
 )
 _COMMANDS = {'text': 'text', 'code': 'texttt'}
 _OPENS = re.compile(r'\\begin|\\left$|\{$')
@@ -35,7 +35,8 @@ def pieces(latex):
             depth += bool(_OPENS.match(token)) - bool(_CLOSES.match(token)) if kind == 'tex' else 0
             run += token if kind == 'tex' else f'\\{_COMMANDS[kind]}{{{token}}}'
     cut.append(('math', run))
-    return [(kind, value.strip() if kind == 'math' else value) for kind, value in cut if kind == 'space' or value.strip()]
+    tidy = ((kind, value.strip() if kind == 'math' else value) for kind, value in cut)
+    return [(kind, value) for kind, value in tidy if kind == 'space' or value.strip()]
 
 
 def inline(latex):
@@ -68,7 +69,7 @@ def _words(text):
 
 
 def _tokens(latex):
-    """Tokens as ('tex', token); a \\text{...} or \\texttt{...} without commands inside as ('text' or 'code', content)."""
+    """Tokens as ('tex', token); a \\text{...} or \\texttt{...} without commands inside as ('text' or 'code', words)."""
     place = 0
     while place < len(latex):
         token = _TOKEN.match(latex, place).group()

@@ -2,19 +2,18 @@
 from collections import Counter
 
 from docutils import nodes
-from nbutils import ledger
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
-from . import formula
-from .build import (
-    book, check_anchor, claim_anchor, link, page_of, paragraph, section_anchor, table, title_of,
-)
+from nbutils import ledger
 
-VERDICTS = {  # verdict of the ledger -> (what the table calls it once checked, what stands before the formula shown)
-    'correct': ('holds', None),
-    'wrong': ('wrong as printed', 'Corrected: '),
-    'garbled': ('restored, holds', 'Restored: '),
-    'unclear': ('made precise, holds', 'Made precise: '),
+from . import formula
+from .build import book, check_anchor, claim_anchor, link, page_of, paragraph, section_anchor, table, title_of
+
+VERDICTS = {  # verdict of the ledger -> what the tables call it once a cell has shown it
+    'correct': 'holds',
+    'wrong': 'wrong as printed',
+    'garbled': 'restored, holds',
+    'unclear': 'made precise, holds',
 }
 STATES = {'holds': 'Verified', 'wrong': 'Errata', 'uncheckable': 'Not checkable', 'to come': 'Still to come'}
 
@@ -54,7 +53,8 @@ class ClaimSummary(SphinxDirective):
         items = nodes.bullet_list(classes=['claim-summary'])
         for state, number in count(book(self.env)).items():
             words = 'statements' if state == 'total' else STATES[state].lower()
-            items += nodes.list_item('', paragraph(nodes.strong('', f'{number:,}'), f' {words}'), classes=[state.replace(' ', '-')])
+            line = paragraph(nodes.strong('', f'{number:,}'), f' {words}')
+            items += nodes.list_item('', line, classes=[state.replace(' ', '-')])
         return [items]
 
 
@@ -67,7 +67,8 @@ class ClaimCounts(SphinxDirective):
             chapters.setdefault(section.split('/')[0], []).extend(claims)
         order = [page.removeprefix('book/') for page in the_book.chapters]
         order += [chapter for chapter in chapters if chapter not in order]
-        rows = [self.row(self.name_of(chapter), count(the_book, chapters[chapter])) for chapter in order if chapter in chapters]
+        known = [chapter for chapter in order if chapter in chapters]
+        rows = [self.row(self.name_of(chapter), count(the_book, chapters[chapter])) for chapter in known]
         rows.append(self.row(nodes.strong('', 'All'), count(the_book)))
         return [table(['Chapter', *STATES.values(), 'Statements'], rows, ['claim-counts'], [4, 2, 2, 2, 2, 2])]
 
@@ -106,14 +107,15 @@ class ClaimTables(SphinxDirective):
     def claims(self, claims):
         rows = [[statement(claim), [paragraph(self.verdict(claim))], self.evidence(claim)] for claim in claims]
         made = table(['Statement', 'Verdict', 'What was tried'], rows, ['claims'], [10, 3, 7])
-        for claim, row in zip(claims, made.findall(nodes.tbody).__next__().children):
+        body = next(made.findall(nodes.tbody))
+        for claim, row in zip(claims, body.children, strict=True):
             state = book(self.env).state(claim).replace(' ', '-')
             row['ids'], row['classes'] = [claim_anchor(claim.id)], [f'claim-{state}']
         return made
 
     def verdict(self, claim):
         state = book(self.env).state(claim)
-        return VERDICTS[claim.verdict][0] if state in ('holds', 'wrong') else STATES[state].lower()
+        return VERDICTS[claim.verdict] if state in ('holds', 'wrong') else STATES[state].lower()
 
     def evidence(self, claim):
         check = book(self.env).checks.get(claim.id)
@@ -182,16 +184,15 @@ def topic(claim):
 
 def statement(claim):
     """The cell of a table that says what is claimed: the form that holds, below it the form as printed."""
-    shown, label = claim.correct or claim.notes, VERDICTS[claim.verdict][1]
-    lines = [paragraph(*formula.inline(shown))]
-    if label and claim.correct:
+    lines = [paragraph(*formula.inline(claim.correct or claim.notes))]
+    if claim.correct:
         lines.append(paragraph('as printed: ', *formula.inline(claim.notes), classes=['as-printed']))
     permalink = nodes.reference('', claim.id, refuri=f'#{claim_anchor(claim.id)}', internal=True, classes=['claim-id'])
     return [*lines, paragraph(permalink)]
 
 
 def tried(check):
-    return f'holds in {check.cases:,} cases' if check.cases else 'holds'
+    return f'holds in {check.cases:,} case{"s" * (check.cases > 1)}' if check.cases else 'holds'
 
 
 def counterexample(text):
@@ -207,5 +208,7 @@ def displayed(latex):
 
 def sentence(text):
     """A remark of the ledger with a capital and a full stop, unless it starts with a formula."""
-    text = text if text[:2].islower() is False or '=' in text.split()[0] else text[0].upper() + text[1:]
+    first = text.split()[0].rstrip(',;:')
+    if first.isalpha() and (len(first) > 1 or first == 'a'):
+        text = text[0].upper() + text[1:]
     return text if text.endswith(('.', '?', '!')) else f'{text}.'

@@ -1,7 +1,9 @@
 """What a page loads: nothing from another host, nothing twice. And the words on the launch buttons."""
 import re
 
-_THEBE = re.compile(r'\s*<script type="text/x-thebe-config">.*?</script>\s*(<script>kernelName = [^<]*</script>)?', re.S)
+_THEBE = re.compile(
+    r'\s*<script type="text/x-thebe-config">.*?</script>\s*(<script>kernelName = [^<]*</script>)?', re.S,
+)
 _ICONS = re.compile(r'<script[^>]*/fontawesome\.js[^>]*></script>')
 _LAUNCH = {  # the theme's name -> what the button says
     'Binder': 'JupyterLab on Binder',

@@ -7,7 +7,8 @@ _REPAIRS = {  # what is written -> what it should be
     # two names: voice control would hear another one than the reader sees
     '<summary aria-label="Toggle hidden content">': '<summary>',
     # sphinx-proof gives all proofs of a page one identifier
-    '<div class="proof admonition" id="proof">\n<p>Proof. ': '<div class="proof admonition proof-text">\n<p><em>Proof.</em> ',
+    '<div class="proof admonition" id="proof">\n<p>Proof. ':
+        '<div class="proof admonition proof-text">\n<p><em>Proof.</em> ',
     ' id="proof-content"': '',
     # a list whose items have another role
     '<div role="list" class="citation-list">': '<div class="citation-list">',

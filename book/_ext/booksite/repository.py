@@ -4,6 +4,7 @@ import re
 import subprocess
 
 from docutils import nodes
+from sphinx.errors import ConfigError
 from sphinx.util.docutils import SphinxRole
 
 _ADDRESS = re.compile(
@@ -47,8 +48,13 @@ def remote(root):
 def configure(app, config):
     """Set the theme's repository address and branch before the theme reads them."""
     options = config.html_theme_options
-    options['repository_url'] = address(options.get('repository_url', ''), remote(app.confdir))
+    try:
+        options['repository_url'] = address(options.get('repository_url', ''), remote(app.confdir))
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
     options['repository_branch'] = branch(options.get('repository_branch', 'main'))
+    if not options['repository_url'].startswith('https://github.com/'):
+        options['launch_buttons'] = {**options.get('launch_buttons', {}), 'colab_url': ''}  # it opens only GitHub's
 
 
 class RepositoryFile(SphinxRole):

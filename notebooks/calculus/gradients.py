@@ -1,0 +1,1037 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Gradients and directional derivatives
+#
+# - **Question.** A function of a million numbers has a slope in every direction. Which few numbers know them all, when do
+#   they not, and how are they computed without a formula?
+# - **You need** derivatives of functions of one variable, [dot products](../linear_algebra/dot_products.ipynb) and the
+#   length of a [vector](../linear_algebra/norms.ipynb).
+# - **You build** directional derivatives, four ways to get a slope from numbers alone with the best step for each, and a
+#   test that finds one wrong gradient entry among hundreds with two evaluations.
+# - **Time** 7 s.
+
+# %% tags=["remove-cell"]
+try:
+    import nbutils  # noqa: F401
+except ImportError:  # on a hosted notebook: install it and leave its torch alone
+    import subprocess
+    import sys
+
+    address = 'https://github.com/deep-learning-verified/book/archive/refs/heads/main.zip'
+    subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
+
+# %%
+from fractions import Fraction
+from itertools import product
+from timeit import repeat
+
+import matplotlib.pyplot as plt
+import numpy as np
+import sympy as sp
+import torch
+from scipy.integrate import quad
+from scipy.optimize import brentq
+
+from nbutils.cases import seeds, vectors
+from nbutils.checks import close, grade, holds
+from nbutils.data import digits
+from nbutils.figures import GREY, panels
+
+torch.set_default_dtype(torch.float64)
+plt.style.use('nbutils.book')
+
+# %% [markdown]
+# ## The slope in every direction
+#
+# You stand on a hillside. One step east lifts you by 30 centimetres, one step north by 40. How much does a step to the
+# north-east lift you, and which way is steepest? If the ground near you is as good as a plane, the two numbers settle
+# every such question. Slopes along the axes are *partial derivatives*,
+#
+# $$ \partial_{x_i} f(\mathbf{x}) = \lim_{h \to 0} \frac{f(\mathbf{x} + h\,\mathbf{e}_i) - f(\mathbf{x})}{h} , $$
+#
+# ordinary derivatives in $x_i$ while the other variables stand still. The list of them is the *gradient*:
+#
+# ```{math}
+# :label: aw.gradients.gradient
+# \nabla f(\mathbf{x}) = \partial f(\mathbf{x}) =
+# \begin{bmatrix} \partial_{x_1} f(\mathbf{x}) \\ \vdots \\ \partial_{x_d} f(\mathbf{x}) \end{bmatrix}
+# ```
+#
+# As many entries as $\mathbf{x}$, hence the shape `(d,)`. ($\partial f$ will soon also name the Jacobian, which for a
+# single output is the *row* $\nabla f^\top$; see [Jacobians](jacobians.ipynb).) For $f = x_1^2 x_2 + \sin(x_2 x_3)$, sympy
+# applies the rules of school and torch follows the program. The control has forgotten the factor that comes from inside
+# the sine, a slip that everyone has made.
+
+# %%
+def f(x):
+    return x[0]**2 * x[1] + torch.sin(x[1] * x[2])
+
+def by_torch(f, x):  # shape (d,) -> (d,)
+    x = torch.tensor(x, requires_grad=True)
+    return torch.autograd.grad(f(x), x)[0]
+
+x1, x2, x3 = variables = sp.symbols('x1:4')
+formula = x1**2 * x2 + sp.sin(x2 * x3)
+by_sympy = sp.lambdify(variables, [formula.diff(v) for v in variables])
+forgetful = sp.lambdify(
+    variables, [2 * x1 * x2, x1**2 + sp.cos(x2 * x3), sp.cos(x2 * x3)])
+
+holds(
+    'aw.gradients.gradient',
+    lambda x: close(by_torch(f, x), by_sympy(*x)),
+    control=lambda x: close(by_torch(f, x), forgetful(*x)),
+    x=vectors(3, -3, 3),
+)
+
+# %% [markdown]
+# Two numbers for two directions; but there are infinitely many directions. What ties them together is that the ground is
+# nearly flat when seen from close by. That is a property of its own:
+#
+# ```{prf:definition} Differentiable
+# :label: def-differentiable
+# $f : \mathbb{R}^d \to \mathbb{R}$ is *differentiable* at $\mathbf{x}$ if there is a vector $\mathbf{g}$ such that
+#
+# $$ f(\mathbf{x} + \mathbf{u}) = f(\mathbf{x}) + \mathbf{g} \cdot \mathbf{u} + r(\mathbf{u}), \qquad
+# \frac{r(\mathbf{u})}{\|\mathbf{u}\|} \to 0 \quad \text{as } \mathbf{u} \to \mathbf{0} . $$
+# ```
+#
+# The error $r$ of the plane must be small *compared with the distance*, from whichever side and along whichever path
+# $\mathbf{u}$ comes in. The slope along any vector $\mathbf{v}$ is the *directional derivative* $D_{\mathbf{v}}
+# f(\mathbf{x}) = \lim_{h \to 0} \frac1h \big( f(\mathbf{x} + h\mathbf{v}) - f(\mathbf{x}) \big)$.
+#
+# ````{prf:theorem} All slopes from one vector
+# :label: thm-directional
+# If $f$ is differentiable at $\mathbf{x}$, then it is continuous there, all partial derivatives exist, $\mathbf{g} =
+# \nabla f(\mathbf{x})$, and for every $\mathbf{v}$
+#
+# ```{math}
+# :label: aw.gradients.directional
+# D_{\mathbf{v}} f(\mathbf{x}) = \nabla f(\mathbf{x}) \cdot \mathbf{v} .
+# ```
+# ````
+#
+# ```{prf:proof}
+# $|f(\mathbf{x} + \mathbf{u}) - f(\mathbf{x})| \le \|\mathbf{g}\|\,\|\mathbf{u}\| + |r(\mathbf{u})| \to 0$: continuous.
+# Put $\mathbf{u} = h\mathbf{v}$ with $\mathbf{v} \ne \mathbf{0}$. Then $\frac1h \big( f(\mathbf{x} + h\mathbf{v}) -
+# f(\mathbf{x}) \big) = \mathbf{g} \cdot \mathbf{v} + \frac{r(h\mathbf{v})}{h}$, and the last term has the size
+# $\|\mathbf{v}\| \, |r(h\mathbf{v})| / \|h\mathbf{v}\| \to 0$. So $D_{\mathbf{v}} f = \mathbf{g} \cdot \mathbf{v}$. For
+# $\mathbf{v} = \mathbf{e}_i$ this reads $\partial_{x_i} f = g_i$.
+# ```
+#
+# The notes state {eq}`aw.gradients.directional` without the word *differentiable*. It is needed. The control keeps the
+# formula and drops the word: $x_1^2 x_2 / (x_1^2 + x_2^2)$, zero at the origin, has a slope in every direction there, and
+# the formula gets them wrong; the next part shows why. The check measures all slopes alike, as $\frac{1}{2h} \big(
+# f(\mathbf{x} + h\mathbf{v}) - f(\mathbf{x} - h\mathbf{v}) \big)$ with $h = 10^{-5}$. Third derivatives along $\mathbf{v}$
+# stay below 7000 here, and [theory](#slopes-from-numbers-alone) makes that an error below $10^{-6}$.
+
+# %%
+def slope(f, x, v, h=1e-5):
+    return (f(x + h * v) - f(x - h * v)) / (2 * h)
+
+def agrees(f, x, v):
+    x, v = torch.tensor(x), torch.tensor(v)
+    partials = torch.stack([slope(f, x, e) for e in torch.eye(3)])
+    return close(slope(f, x, v), partials @ v, atol=1e-6)
+
+def dented(x):
+    square = x[0]**2 + x[1]**2
+    return x[0]**2 * x[1] / square if square > 0 else square
+
+holds(
+    'aw.gradients.directional',
+    lambda x, v: agrees(f, x, v),
+    control=lambda x, v: agrees(dented, 0 * x, v),
+    x=vectors(3, -3, 3), v=vectors(3, -3, 3), tries=100,
+)
+x, v = torch.tensor([1., 2., -1.]), torch.tensor([0.5, -1., 2.])
+_, forward = torch.func.jvp(f, (x,), (v,))  # torch's own D_v f
+for h in (1e-1, 1e-2, 1e-3):
+    quotient = (f(x + h * v) - f(x)) / h
+    print(f'h = {h:5}: quotient off by {abs(quotient - forward):.5f}')
+assert close(forward, by_torch(f, x.tolist()) @ v)
+
+# %% [markdown]
+# Ten times smaller $h$, ten times smaller error, and the limit is what torch computes without any $h$.
+#
+# **Steepest.** The vector $\mathbf{v}$ may have any length, and $D_{2\mathbf{v}} f = 2 D_{\mathbf{v}} f$. It is a *slope*,
+# a rise per unit of way, only if $\|\mathbf{v}\| = 1$. Then, with the angle $\theta$ between $\mathbf{v}$ and the
+# gradient,
+#
+# ```{math}
+# :label: gradients-cosine
+# D_{\mathbf{v}} f(\mathbf{x}) = \|\nabla f(\mathbf{x})\| \cos\theta .
+# ```
+#
+# So the gradient points in the direction of steepest ascent, its length is the slope there, the way straight back is the
+# steepest descent, and at right angles the ground is level. On the hillside $\nabla f = (0.3, 0.4)$ has length 0.5, and a
+# step to the north-east climbs $(0.3 + 0.4)/\sqrt2 \approx 0.49$, almost as much. Near its top a cosine is flat: a
+# direction that is off by 25 degrees still has nine tenths of the slope. That is one reason why training survives poor
+# gradients.
+
+# %%
+def height(x, y):  # two hills
+    return (1.5 * np.exp(-(x - 0.7)**2 / 0.6 - (y - 0.3)**2 / 2)
+            + np.exp(-(x + 0.9)**2 / 1.6 - (y + 0.6)**2 / 0.5))
+
+p = np.array([1.1, -0.9])
+h = 1e-5
+angles = np.linspace(0, 2 * np.pi, 25)
+ways = np.stack([np.cos(angles), np.sin(angles)])  # (2, 25)
+ahead, behind = (height(*(p[:, None] + s * h * ways)) for s in (1, -1))
+slopes = (ahead - behind) / (2 * h)
+g = slopes[[0, 6]]  # east and north: angles 0 and 90 degrees
+assert close(slopes, g @ ways, atol=1e-8)
+toward = np.arctan2(g[1], g[0])
+assert close(slopes, np.hypot(*g) * np.cos(angles - toward), atol=1e-8)
+print('25 slopes, each from its own two heights, lie on one cosine:', True)
+
+# %% mystnb={"image": {"alt": "Left: a surface with two hills; at a point on the slope an arrow points up the steepest way and a level line crosses it. Right: measured slope against direction of walk, 25 points on a cosine whose top is at the direction of the gradient."}} tags=["hide-input"]
+fig = plt.figure(figsize=(6, 2.8))
+left = fig.add_subplot(1, 2, 1, projection='3d', computed_zorder=False)
+x, y = np.meshgrid(np.linspace(-2, 2, 60), np.linspace(-2, 2, 60))
+left.plot_surface(x, y, height(x, y), cmap='viridis', vmin=-0.4, lw=0,
+                  rcount=60, ccount=60, antialiased=False)
+unit = g / np.hypot(*g)
+up = np.stack([p, p + 0.9 * unit], 1)
+level = p[:, None] + np.outer([-unit[1], unit[0]], [-0.8, 0.8])
+plane = lambda q: height(*p) + g @ (q - p[:, None]) + 0.03
+left.plot(*level, plane(level), color=GREY, lw=2.5)
+left.plot(*up, plane(up), color='C1', lw=3)
+left.plot(*p, height(*p) + 0.05, 'o', color='C1')
+left.view_init(42, -60)
+left.set_axis_off()
+left.set_box_aspect((1, 1, 0.65), zoom=1.3)
+right = fig.add_subplot(1, 2, 2)
+t = np.linspace(0, 360, 200)
+right.plot(t, np.hypot(*g) * np.cos(np.radians(t) - toward), color=GREY)
+right.plot(np.degrees(angles), slopes, 'o')
+right.axvline(np.degrees(toward) % 360, color='C1', lw=1.2)
+right.text(np.degrees(toward) % 360 + 8, 1.38, 'gradient', color='C1')
+right.set(xticks=[0, 90, 180, 270, 360], ylim=(-1.35, 1.6))
+right.set(xlabel='direction (degrees from east)', title='Measured slope')
+right.axhline(0, color=GREY, lw=0.6);
+
+# %% [markdown]
+# ```{exercise} ★ A road up the hill
+# :label: gradients-road
+# The ground has the gradient `g` (east, north), but a road may climb no steeper than `s`, where $0 < s < \|\mathbf{g}\|$.
+# Write `road(g, s)`: the unit vector in which the road climbs with slope exactly `s`, turned to the left of the steepest
+# way.
+# ```
+
+# %%
+def road(g, s):
+    raise NotImplementedError('your turn')
+
+# %%
+def road_by_search(g, s):  # turn left until the slope is s
+    start = np.arctan2(g[1], g[0])
+    way = lambda turn: np.array([np.cos(start + turn), np.sin(start + turn)])
+    return way(brentq(lambda turn: g @ way(turn) - s, 0, np.pi, xtol=1e-13))
+
+hills = [
+    (np.array([0.3, 0.4]), 0.1), (np.array([-1., 0.2]), 0.5),
+    (np.array([0., -2.]), 0.12),
+]
+grade(road, road_by_search, hills)
+
+# %% [markdown]
+# ```{solution-start} gradients-road
+# :class: dropdown
+# ```
+# By {eq}`gradients-cosine` the road makes the angle $\theta$ with the gradient, $\cos\theta = s / \|\mathbf{g}\|$. In the
+# basis of the unit vector along $\mathbf{g}$ and its left turn, it is $(\cos\theta, \sin\theta)$. The wrong answer
+# measures the angle from the level line.
+
+# %% jupyter={"source_hidden": true}
+def road_solution(g, s):
+    up = g / np.hypot(*g)
+    left = np.array([-up[1], up[0]])
+    cosine = s / np.hypot(*g)
+    return cosine * up + np.sqrt(1 - cosine**2) * left
+
+def from_the_level(g, s):
+    up = g / np.hypot(*g)
+    left = np.array([-up[1], up[0]])
+    sine = s / np.hypot(*g)
+    return np.sqrt(1 - sine**2) * up + sine * left
+
+assert grade(road_solution, road_by_search, hills)
+assert not grade(from_the_level, road_by_search, hills)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## Partial derivatives are not enough
+#
+# Partial derivatives look along the axes only. What else can happen? Here is a ladder of functions, all zero at the origin
+# and on both axes, so that both partial derivatives are 0 and the gradient, as a list, is $(0, 0)$. Only the last rung
+# deserves the name.
+#
+# - $a = \dfrac{xy}{x^2 + y^2}$ is not even continuous: on the diagonal $x = y$ it is $\tfrac12$, however close to the
+#   origin.
+# - $b = \dfrac{x^2 y}{x^2 + y^2}$ is continuous, for $|b| \le |y|$, and has a slope in every direction, $D_{\mathbf{v}} b
+#   = b(\mathbf{v})$. But this is not linear in $\mathbf{v}$: along $(1, 1)$ it is $\tfrac12$, and the formula says 0.
+# - $c = \dfrac{x^3 y}{x^4 + y^2}$ is continuous, for $2 x^2 |y| \le x^4 + y^2$ gives $|c| \le |x|/2$. Along every straight
+#   line its slope is $\lim_{h \to 0} \frac{h\, v_1^3 v_2}{h^2 v_1^4 + v_2^2} = 0$. So {eq}`aw.gradients.directional` holds
+#   for *all* $\mathbf{v}$. Still there is no tangent plane: on the parabola $y = x^2$, $c = x/2$, which is not small
+#   compared with the distance.
+# - $s = xy$ is differentiable, since $|xy| \le \tfrac12 (x^2 + y^2)$ vanishes faster than the distance.
+#
+# {prf:ref}`def-differentiable` can be measured: on circles of radius $\rho$ around the origin, the largest
+# $|r(\mathbf{u})| / \rho$ must tend to zero. Here $r = f$, because the supposed plane is zero.
+
+# %%
+ladder = {
+    'a': lambda x, y: x * y / (x**2 + y**2),
+    'b': lambda x, y: x**2 * y / (x**2 + y**2),
+    'c': lambda x, y: x**3 * y / (x**4 + y**2),
+    's': lambda x, y: x * y,
+}
+near_axis = np.logspace(-9, np.log10(np.pi / 4), 2000)
+angles = np.r_[near_axis, np.pi / 2 - near_axis]  # a quadrant
+radii = np.logspace(0, -5, 11)
+x, y = radii[:, None] * np.cos(angles), radii[:, None] * np.sin(angles)
+worst = {name: abs(f(x, y)).max(1) / radii for name, f in ladder.items()}
+for name, values in worst.items():
+    rate = np.log(values[-1] / values[-3]) / np.log(radii[-1] / radii[-3])
+    print(f'{name}: largest |r| / distance goes like distance^{round(rate)}')
+
+# %% mystnb={"image": {"alt": "Left: largest remainder over distance against the radius, logarithmic; a rises as the radius shrinks, b and c stay level near one half, s falls to zero. Right: the function c along three straight lines, where it bends into the origin with slope zero, and along the parabola, where it rises with slope one half."}} tags=["hide-input"]
+fig, (left, right) = panels(2, height=2.8)
+for name, values in worst.items():
+    left.plot(radii, values, 'o-', ms=3, label=name)
+left.set(xscale='log', yscale='log', xlabel='radius ρ', xlim=(1e-5, 1))
+left.set(title='Largest |r| / ρ')
+levels = {'a': 3e4, 'b': 0.06, 'c': 1.4, 's': 3e-4}
+for i, (name, level) in enumerate(levels.items()):
+    left.text(8e-5, level, name, color=f'C{i}')
+s = np.linspace(1e-9, 0.5, 300)
+for k, steep in enumerate((0.5, 0.2, 0.05)):
+    line = ladder['c'](s, steep * s)
+    right.plot(s, line, color='C0', lw=1.2, label='straight lines' if not k else None)
+right.plot(s, ladder['c'](s, s**2), color='C1', label='parabola y = x²')
+right.set(xlabel='x', title='c along paths into the origin')
+right.legend();
+
+# %% [markdown]
+# Checking a limit along all paths would be tiresome. Luckily there is a test that looks at partial derivatives only, and
+# that all formulas of school pass wherever their denominators and roots are not zero.
+#
+# ```{prf:theorem} Continuous partial derivatives suffice
+# :label: thm-c1
+# If all partial derivatives of $f$ exist near $\mathbf{x}$ and are continuous at $\mathbf{x}$, then $f$ is differentiable
+# at $\mathbf{x}$.
+# ```
+#
+# ```{prf:proof}
+# Walk from $\mathbf{x}$ to $\mathbf{x} + \mathbf{u}$ along the axes, one coordinate after the other. On leg $i$ only $x_i$
+# changes, so the mean value theorem of one variable gives a point $\boldsymbol\xi_i$ on it where the change is
+# $\partial_{x_i} f(\boldsymbol\xi_i)\, u_i$. Add the legs:
+#
+# $$ f(\mathbf{x} + \mathbf{u}) - f(\mathbf{x}) - \nabla f(\mathbf{x}) \cdot \mathbf{u}
+# = \sum_{i=1}^d \big( \partial_{x_i} f(\boldsymbol\xi_i) - \partial_{x_i} f(\mathbf{x}) \big)\, u_i . $$
+#
+# As $\mathbf{u} \to \mathbf{0}$ all $\boldsymbol\xi_i$ tend to $\mathbf{x}$ and the brackets to 0. Since $|u_i| \le
+# \|\mathbf{u}\|$, the sum is at most $\|\mathbf{u}\|$ times the sum of the sizes of the brackets.
+# ```
+#
+# (The condition is not necessary: $x^2 \sin(1/x)$ is differentiable at 0, where its derivative jumps about.) So a network
+# with smooth activations is differentiable everywhere. With $\operatorname{relu}(x) = \max(x, 0)$ it has kinks, where
+# there is no derivative and torch answers with a convention, $\operatorname{relu}'(0) = 0$. That is harmless as long as
+# one remembers that it is a convention:
+
+# %%
+relu = torch.relu
+x = torch.tensor(0., requires_grad=True)
+slope_of_x, = torch.autograd.grad(relu(x) - relu(-x), x)  # this is just x
+print('slope of relu(x) - relu(-x) = x at 0, according to torch:',
+      slope_of_x.item())
+
+# %% [markdown]
+# The function is $x$, its derivative 1, and the program that computes it is given 0: automatic differentiation
+# differentiates the *program*, piece by piece {cite}`bolte2021conservative`. Kinks fill no volume, so training seldom sits
+# on one exactly.
+#
+# ```{exercise} ★★ How smooth at the origin?
+# :label: gradients-smooth
+# Let $f = |x|^\alpha |y|^\beta / (x^2 + y^2)$ with $\alpha, \beta > 0$, and $f(0, 0) = 0$. Write `smoothness(alpha,
+# beta)`: 0 if $f$ is not continuous at the origin, 1 if it is continuous but not differentiable, 2 if it is
+# differentiable.
+# ```
+
+# %%
+def smoothness(alpha, beta):
+    raise NotImplementedError('your turn')
+
+# %%
+def smoothness_measured(alpha, beta):
+    t = np.linspace(0, np.pi / 2, 1001)
+    largest = [
+        (r * np.cos(t))**alpha * (r * np.sin(t))**beta / r**2
+        for r in (1e-2, 1e-4)]
+    high, low = (values.max() for values in largest)
+    if low > 0.9 * high:
+        return 0
+    return 1 if low / 1e-4 > 0.9 * high / 1e-2 else 2
+
+powers = [(1, 1), (0.5, 1), (1, 1.5), (2, 1), (0.5, 2.6), (2, 2), (1, 3)]
+grade(smoothness, smoothness_measured, powers)
+
+# %% [markdown]
+# ```{solution-start} gradients-smooth
+# :class: dropdown
+# ```
+# In polar coordinates $f = \rho^{\alpha + \beta - 2} |\cos\varphi|^\alpha |\sin\varphi|^\beta$, so the largest value on a
+# circle is a constant times $\rho^{\alpha + \beta - 2}$: continuous if and only if $\alpha + \beta > 2$. Both partial
+# derivatives at the origin are 0, hence $r = f$, and $\max |r| / \rho$ tends to 0 if and only if $\alpha + \beta > 3$. The
+# wrong answer counts the partial derivatives and calls everything that is continuous differentiable.
+
+# %% jupyter={"source_hidden": true}
+def smoothness_solution(alpha, beta):
+    return int(alpha + beta > 2) + int(alpha + beta > 3)
+
+def by_partials(alpha, beta):
+    return 2 if alpha + beta > 2 else 0
+
+assert grade(smoothness_solution, smoothness_measured, powers)
+assert not grade(by_partials, smoothness_measured, powers)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## Fields of slopes
+#
+# Attach to every point its gradient, and the landscape becomes a field of arrows. How does the field know about the
+# landscape? Walk along a curve $\mathbf{x}(t)$. With $\mathbf{u} = \mathbf{x}(t + h) - \mathbf{x}(t)$ in
+# {prf:ref}`def-differentiable`, divided by $h$, where $\mathbf{u}/h \to \dot{\mathbf{x}}$,
+#
+# ```{math}
+# :label: gradients-curve
+# \frac{d}{dt} f(\mathbf{x}(t)) = \nabla f(\mathbf{x}(t)) \cdot \dot{\mathbf{x}}(t) .
+# ```
+#
+# On a *contour line* the height does not change, so the left side is zero: **gradients are perpendicular to contour
+# lines.** And if we integrate over $t$ ($\nabla f$ now being continuous), the fundamental theorem of calculus gives
+#
+# ```{math}
+# :label: gradients-path
+# \int_0^1 \nabla f(\mathbf{x}(t)) \cdot \dot{\mathbf{x}}(t) \, dt = f(\mathbf{x}(1)) - f(\mathbf{x}(0)) .
+# ```
+#
+# Whatever the path, the slopes met on the way add up to the difference in height, and around a closed loop they cancel.
+# Not every field of arrows behaves like that. The field $(-y, x)$ turns around the origin: a walker on the unit circle has
+# it in the back all the way and collects $2\pi$ per round. It belongs to no landscape, for nobody returns home higher than
+# they left. If $f$ is twice continuously differentiable, there is even a local test. Since $\partial_{x_i} \partial_{x_j}
+# f = \partial_{x_j} \partial_{x_i} f$, a gradient field $\mathbf{g}$ must have
+#
+# ```{math}
+# :label: gradients-symmetric
+# \partial_{x_i} g_j = \partial_{x_j} g_i , \qquad \text{but } \partial_x (x) = 1 \ne -1 = \partial_y (-y) .
+# ```
+
+# %%
+def height(p):  # two hills; p (2, ...)
+    x, y = p
+    return (1.5 * np.exp(-(x - 0.7)**2 / 0.6 - (y - 0.3)**2 / 2)
+            + np.exp(-(x + 0.9)**2 / 1.6 - (y + 0.6)**2 / 0.5))
+
+def uphill(p):  # its gradient
+    x, y = p
+    a = 1.5 * np.exp(-(x - 0.7)**2 / 0.6 - (y - 0.3)**2 / 2)
+    b = np.exp(-(x + 0.9)**2 / 1.6 - (y + 0.6)**2 / 0.5)
+    return -2 * np.array([a * (x - 0.7) / 0.6 + b * (x + 0.9) / 1.6,
+                          a * (y - 0.3) / 2 + b * (y + 0.6) / 0.5])
+
+def turning(p):
+    return np.array([-p[1], p[0]])
+
+def along(field, path, velocity):  # the line integral for t in [0, 1]
+    return quad(lambda t: field(path(t)) @ velocity(t), 0, 1)[0]
+
+# %%
+start, end = np.array([-1.5, 1.]), np.array([1.2, -0.7])
+turn = lambda t: 2 * np.pi * t
+paths = {
+    'straight': (lambda t: start + t * (end - start), lambda t: end - start),
+    'detour': (
+        lambda t: start + t * (end - start) + np.sin(np.pi * t) * np.array([1, 2]),
+        lambda t: end - start + np.pi * np.cos(np.pi * t) * np.array([1, 2])),
+    'once around': (
+        lambda t: np.array([np.cos(turn(t)), np.sin(turn(t))]),
+        lambda t: turn(1) * np.array([-np.sin(turn(t)), np.cos(turn(t))])),
+}
+for name, (path, velocity) in paths.items():
+    climbed = along(uphill, path, velocity)
+    assert close(climbed, height(path(1)) - height(path(0)))
+    print(f'{name:12} hills and heights agree: True;',
+          f'turning field collects {along(turning, path, velocity):5.2f}')
+
+# %% [markdown]
+# **Two players.** Fields that turn are no curiosity. Let one player choose $x$ to make $xy$ small and another choose $y$
+# to make it large, each following the slope that they see: the pair moves along $(-\partial_x, \partial_y)(xy) = (-y, x)$.
+# Nobody goes downhill, because there is no hill. With steps of size $\eta$ the squared distance from the equilibrium
+# becomes $(x - \eta y)^2 + (y + \eta x)^2 = (1 + \eta^2)(x^2 + y^2)$, and *grows*. Networks that are trained against each
+# other have exactly this trouble {cite}`mescheder2017numerics`, while a single loss, whatever its shape, cannot go in
+# circles: along $-\nabla f$ it falls.
+
+# %%
+eta, p = 0.15, np.array([0.5, 0.])
+spiral = [p]
+for _ in range(60):
+    p = p + eta * turning(p)
+    spiral.append(p)
+assert close(np.hypot(*p), 0.5 * (1 + eta**2)**30)
+climbs = []
+for p in np.array([[-1.9, 0.6], [-0.4, -1.9], [1.8, -1.3], [-0.2, 1.8]]):
+    climbs.append([p])
+    for _ in range(300):
+        climbs[-1].append(climbs[-1][-1] + 0.05 * uphill(climbs[-1][-1]))
+climbs = np.array(climbs)  # (4, 301, 2)
+rises = np.diff(height(climbs.transpose(2, 0, 1)), axis=1)
+assert (rises >= -1e-15).all()
+print('steps along a gradient never went down:', True)
+print(f'60 steps of the turning field: {np.hypot(*spiral[-1]) / 0.5:.2f} times as far out')
+
+# %% mystnb={"image": {"alt": "Left: contour lines of two hills with gradient arrows perpendicular to them and four paths that follow the arrows to one of the two summits. Right: arrows that turn around the origin and a path of steps that spirals outwards."}} tags=["hide-input"]
+fig, (left, right) = panels(2, height=3, sharey=True)
+q = np.stack(np.meshgrid(np.linspace(-2.2, 2.2, 90), np.linspace(-2.2, 2.2, 90)))
+few = np.stack(np.meshgrid(np.linspace(-2, 2, 11), np.linspace(-2, 2, 11)))
+left.contour(*q, height(q), levels=10, cmap='viridis', linewidths=1)
+left.quiver(*few, *uphill(few), color=GREY, scale=18, width=0.007,
+            minlength=0)
+for path in climbs:
+    left.plot(*path.T, color='C1', lw=1.6)
+    left.plot(*path[0], 'o', color='C1', ms=4)
+left.set(title='A gradient field')
+right.quiver(*few, *turning(few), color=GREY, scale=36, width=0.007)
+right.plot(*np.transpose(spiral), 'o-', color='C1', ms=2.5, lw=1)
+right.set(title='A field that is no gradient')
+for ax in (left, right):
+    ax.set(aspect='equal', xlim=(-2.2, 2.2), ylim=(-2.2, 2.2), xlabel='x')
+left.set_ylabel('y');
+
+# %% [markdown]
+# ```{exercise} ★★ A landscape from its slopes
+# :label: gradients-potential
+# Let $\mathbf{g}$ be continuously differentiable on $\mathbb{R}^d$ and obey {eq}`gradients-symmetric`. Show that it is a
+# gradient field, and write `potential(g, x)`: the height at `x` if the origin has height 0. Use `quad` or any other rule
+# for integrals; the grader allows $10^{-6}$.
+# ```
+
+# %%
+def potential(g, x):
+    raise NotImplementedError('your turn')
+
+# %%
+class Slopes:  # a gradient field that knows its height, for the grader
+    def __init__(self, f, *variables):
+        self.height = sp.lambdify([variables], f - f.subs({v: 0 for v in variables}))
+        self.slopes = sp.lambdify([variables], [f.diff(v) for v in variables])
+
+    def __call__(self, x):
+        return np.array(self.slopes(x))
+
+    def __repr__(self):
+        return 'a field'
+
+u, v, w = sp.symbols('u v w')
+fields = [
+    (Slopes(u**2 * v + v, u, v), np.array([2., -1.])),
+    (Slopes(sp.sin(u * v) + sp.exp(w * v), u, v, w), np.array([1., 0.5, -1.])),
+]
+grade(potential, lambda g, x: g.height(x), fields, atol=1e-6)
+
+# %% [markdown]
+# ```{solution-start} gradients-potential
+# :class: dropdown
+# ```
+# {eq}`gradients-path` on the straight path $t\mathbf{x}$ leaves no choice: $f(\mathbf{x}) = \int_0^1
+# \mathbf{g}(t\mathbf{x}) \cdot \mathbf{x} \, dt$. This works, because by symmetry $\partial_{x_j} \big(
+# \mathbf{g}(t\mathbf{x}) \cdot \mathbf{x} \big) = g_j + t \sum_i x_i\, \partial_{x_j} g_i = g_j + t \sum_i x_i\,
+# \partial_{x_i} g_j = \frac{d}{dt} \big( t\, g_j(t\mathbf{x}) \big)$, whose integral is $g_j(\mathbf{x})$. The wrong
+# answer takes the slope at the end for the slope on the whole way.
+
+# %% jupyter={"source_hidden": true}
+def potential_solution(g, x):
+    return quad(lambda t: g(t * x) @ x, 0, 1)[0]
+
+def slope_at_the_end(g, x):
+    return g(x) @ x
+
+assert grade(potential_solution, lambda g, x: g.height(x), fields, atol=1e-6)
+assert not grade(slope_at_the_end, lambda g, x: g.height(x), fields, atol=1e-6)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## Slopes from numbers alone
+#
+# Often there is no formula: a simulation, an instrument, a program of which one can only ask values. Then take a
+# difference quotient,
+#
+# $$ \text{forward} \quad \frac{f(x + h) - f(x)}{h} \qquad\text{or central}\quad \frac{f(x + h) - f(x - h)}{2h} , $$
+#
+# with $h$ as small as possible, says the definition. Says the computer: no. The two values agree in more and more digits
+# as $h$ shrinks, the digits in which they agree cancel, and what is left is noise, magnified by $1/h$. Between the two
+# evils lies a best step.
+#
+# ```{prf:theorem} The best step
+# :label: thm-best-step
+# Let each computed value of $f$ be off by at most $\delta$, and let $|f''| \le M_2$, $|f'''| \le M_3$ between the points
+# used. Then the errors of the quotients are at most
+#
+# $$ E_1(h) = \tfrac12 M_2 h + \frac{2\delta}{h} \ \text{ (forward)}, \qquad E_2(h) = \tfrac16 M_3 h^2 + \frac{\delta}{h} \ \text{ (central)} , $$
+#
+# and these bounds are smallest at
+#
+# $$ h_1 = 2 \sqrt{\delta / M_2}, \quad E_1(h_1) = 2 \sqrt{\delta M_2}; \qquad
+# h_2 = \sqrt[3]{3 \delta / M_3}, \quad E_2(h_2) = \tfrac12 \sqrt[3]{9\, \delta^2 M_3} . $$
+# ```
+#
+# ```{prf:proof}
+# Taylor: $f(x + h) = f(x) + h f'(x) + \tfrac12 h^2 f''(\xi)$, so the exact forward quotient is off by $\tfrac12 h
+# |f''(\xi)|$. For the central one, $f(x \pm h) = f(x) \pm h f'(x) + \tfrac12 h^2 f''(x) \pm \tfrac16 h^3 f'''(\xi_\pm)$.
+# In the difference the even terms drop out, and what is left is $\tfrac16 h^2$ times the mean of two values of $f'''$. Two
+# wrong values shift the numerators by at most $2\delta$. Finally $A h^p + B/h$ has the derivative $p A h^{p-1} - B/h^2$,
+# zero at $h^{p+1} = B/(pA)$ and only there; put in $p = 1$ and $p = 2$.
+# ```
+#
+# In general a formula whose truncation error is of order $h^p$ reaches $\delta^{p/(p+1)}$. With $\delta \approx 10^{-16}$
+# that is 8 digits for the forward quotient, nearly 11 for the central one, nearly 13 for the five-point formula
+# $\frac{1}{12h}\big( f(x - 2h) - 8 f(x - h) + 8 f(x + h) - f(x + 2h) \big)$ with $p = 4$ (its errors: $\tfrac1{30} M_5
+# h^4 + \tfrac32 \delta/h$), and never all 16.
+#
+# **Without a difference.** If the formulas of $f$ make sense for complex numbers and give an analytic function, step
+# *sideways*. From $f(x + ih) = f(x) + i h f'(x) - \tfrac12 h^2 f''(x) - \tfrac16 i h^3 f'''(x) + \cdots$,
+#
+# ```{math}
+# :label: gradients-complex
+# f'(x) = \frac{\operatorname{Im} f(x + ih)}{h} + \tfrac16 h^2 f'''(x) + \cdots
+# ```
+#
+# Nothing is subtracted, so nothing cancels, and $h$ may be $10^{-100}$ {cite}`squire1998complex`. We test all four on $f =
+# 1/(1 + x^2)$ for 200 points in $[\tfrac12, \tfrac32]$. It takes only sums, products and quotients, which every computer
+# rounds alike: three operations, so $\delta = 3u \max f$ with $u = 2^{-53}$. The steps are powers of 2 and the points have
+# few digits, so that $x + h$ is exact. So is the difference of two nearby values. (The sums of the five-point formula are
+# not, which we neglect.) The truth comes from exact fractions.
+
+# %%
+def f(x):
+    return 1 / (1 + x * x)
+
+formulas = {  # order p, its constant, noise per delta / h, quotient
+    'forward': (1, 1 / 2, 2, lambda f, x, h: (f(x + h) - f(x)) / h),
+    'central': (2, 1 / 6, 1, lambda f, x, h: (f(x + h) - f(x - h)) / (2 * h)),
+    'five points': (4, 1 / 30, 1.5, lambda f, x, h: (
+        f(x - 2 * h) - 8 * f(x - h) + 8 * f(x + h) - f(x + 2 * h)) / (12 * h)),
+}
+x = np.random.default_rng(0).integers(2**9, 3 * 2**9, 200) / 2**10
+exact = [Fraction(v) for v in x.tolist()]
+exact = np.array([float(-2 * v / (1 + v * v)**2) for v in exact])
+z, everywhere = sp.Symbol('z'), np.linspace(-0.5, 2.5, 3001)
+M = {  # largest |f^(p + 1)| wherever the formulas may look
+    p: abs(sp.lambdify(z, sp.diff(f(z), z, p + 1))(everywhere)).max()
+    for p in (1, 2, 4)
+}
+
+# %%
+steps = 2.0 ** -np.arange(1, 49)
+delta = 3 * 2.0**-53 * f(0.5)
+error, bound = {}, {}
+for name, (p, constant, noise, quotient) in formulas.items():
+    error[name] = [abs(quotient(f, x, h) - exact).max() for h in steps]
+    bound[name] = constant * M[p] * steps**p + noise * delta / steps
+    inside = steps <= 0.5
+    assert (np.array(error[name]) <= 1.001 * bound[name] + 1e-15)[inside].all()
+    best = steps[np.argmin(error[name])]
+    theory = (noise * delta / (p * constant * M[p]))**(1 / (p + 1))
+    assert 1 / 8 < best / theory < 8
+    print(f'{name:11} {-np.log10(min(error[name])):4.1f} digits at the best step')
+print('the bound is obeyed at every step:', True)
+sideways = [abs(f(x + 1j * h).imag / h - exact).max() for h in steps]
+tiny = 2.0**-400
+assert abs(f(x + 1j * tiny).imag / tiny - exact).max() < 1e-15
+print('complex step with h = 2^-400: 15 digits:', True)
+
+# %% [markdown]
+# Rounding is just one kind of noise. An instrument that shows three decimals has $\delta = 0.0005$, and the same theorem
+# tells how far apart to read it. On the right below, the values of $f$ are rounded to a given accuracy, and the best error
+# over all steps is plotted against it. Theory demands the slopes $\tfrac12$, $\tfrac23$, $\tfrac45$.
+
+# %%
+levels = 10.0 ** -np.arange(5, 14)
+fine = np.logspace(-8, -0.5, 76)
+x_10 = x[:50]
+reached = {name: [] for name in formulas}
+for name, (*_, quotient) in formulas.items():
+    for level in levels:
+        shown = lambda v: np.round(f(v) / (2 * level)) * 2 * level
+        errors = [abs(quotient(shown, x_10, h) - exact[:50]).max() for h in fine]
+        reached[name].append(min(errors))
+    p = formulas[name][0]
+    rate = np.polyfit(np.log(levels), np.log(reached[name]), 1)[0]
+    assert abs(rate - p / (p + 1)) < 0.05
+    print(f'{name:11} error grows like noise^{rate:.2f}, theory {p / (p + 1):.2f}')
+
+# %% mystnb={"image": {"alt": "Left: largest error against step, both logarithmic. Three V-shaped curves whose points lie below their theoretical bounds, the lowest points further right and lower for the higher orders; the complex step falls to 1e-16 and stays there. Right: best error against noise, three straight lines of slopes one half, two thirds and four fifths."}} tags=["hide-input"]
+fig, (left, right) = panels(2, height=3.1, width_ratios=[1.35, 1])
+for i, name in enumerate(formulas):
+    left.plot(steps, error[name], '.', ms=4, color=f'C{i}')
+    left.plot(steps, bound[name], color=f'C{i}', lw=1)
+left.plot(steps, sideways, '.', ms=4, color='C3')
+left.set(xscale='log', yscale='log', ylim=(2e-17, 20))
+left.set(xlabel='step h', title='Error (lines: bounds)')
+names = [*formulas, 'complex']
+for i, (name, level) in enumerate(zip(names, (1e-9, 1e-11, 1e-13, 6e-16))):
+    left.text(3e-15, level, name, color=f'C{i}')
+for i, (name, values) in enumerate(reached.items()):
+    right.plot(levels, values, 'o-', ms=3, color=f'C{i}')
+right.set(xscale='log', yscale='log', xlabel='noise δ')
+right.set(title='Best error');
+
+# %% [markdown]
+# **In $d$ dimensions** a gradient costs $d + 1$ values by forward and $2d$ by central quotients. Two details save digits.
+# The step must grow with $x$, else $x + h$ rounds back to $x$; we take $h_i = u^{1/3} \max(1, |x_i|)$. And since $x_i +
+# h_i$ is rounded, we divide by the distance that was really walked. All $2d$ points go into one batch, `(d, d)` each:
+
+# %%
+def numerical_gradient(f, x):  # f: (..., d) -> (...)
+    h = torch.diag(2.0**(-53 / 3) * x.abs().clamp(min=1))  # (d, d)
+    a, b = x - h, x + h  # one point a row
+    return (f(b) - f(a)) / (b - a).diagonal()
+
+functions = {
+    'banana valley': lambda x: (
+        (1 - x[..., :-1])**2 + 100 * (x[..., 1:] - x[..., :-1]**2)**2).sum(-1),
+    'log-sum-exp': lambda x: x.logsumexp(-1),
+    'length': lambda x: (x * x).sum(-1).sqrt(),
+    'inverse, large x': lambda x: 1e12 / (1e6 * x).pow(2).sum(-1),
+}
+generator = torch.Generator().manual_seed(0)
+for name, f_d in functions.items():
+    x_d = torch.randn(10, generator=generator)
+    y = x_d.clone().requires_grad_()
+    slopes, = torch.autograd.grad(f_d(y), y)
+    gap = (numerical_gradient(f_d, x_d) - slopes).norm() / slopes.norm()
+    assert gap < 1e-8
+    print(f'{name:17} agrees with autograd to 8 digits:', True)
+far, h = 1e8, 1e-9
+print('at 1e8 a step of 1e-9 goes nowhere:', far + h == far)
+
+# %% [markdown]
+# **Where each breaks.** Differences fail in 32 bits: $u = 2^{-24}$ leaves the central quotient hardly five digits, which
+# is no basis for judging a gradient. The complex step fails in silence, wherever a program takes absolute values,
+# compares, or conjugates, since these are not analytic. Numpy's `norm` takes absolute values, and the imaginary part is
+# gone:
+
+# %%
+v, w = np.array([3., 4.]), np.array([1., 0.])
+h = 1e-30
+norms = {
+    'sqrt(v . v)': lambda v: np.sqrt(v @ v),
+    'numpy.linalg.norm': np.linalg.norm,
+}
+for name, norm in norms.items():
+    print(f'{name:18} D_w by complex step: {np.imag(norm(v + 1j * h * w)) / h:.2f}')
+single = x.astype(np.float32)
+central = formulas['central'][-1]
+in_32_bits = [
+    abs(central(f, single, np.float32(h)) - exact).max() for h in steps[:20]]
+assert min(in_32_bits) > 1e-6
+print('in 32 bits no central step gets 6 digits:', True)
+
+# %% [markdown]
+# Automatic differentiation has neither trouble; [a later section](automatic_differentiation.ipynb) builds it. Differences
+# stay as its independent judge.
+#
+# ```{exercise} ★★ Two wrong slopes make a better one
+# :label: gradients-richardson
+# Let $D(h)$ be the central quotient. Its error is $c_2 h^2 + c_4 h^4 + \cdots$ with constants that do not depend on $h$.
+# Combine $D(h)$ and $D(2h)$ so that $h^2$ cancels, and write `extrapolated(f, x, h)`. For polynomials up to degree 4
+# nothing is left but rounding.
+# ```
+
+# %%
+def extrapolated(f, x, h):
+    raise NotImplementedError('your turn')
+
+# %%
+def exact_slope(f, x, h):
+    return f.deriv()(x)
+
+rng = np.random.default_rng(3)
+quartics = [
+    (np.polynomial.Polynomial(rng.integers(-4, 5, 5)), x, h)
+    for x, h in ((0.5, 0.1), (-1.0, 0.25), (2.0, 0.5))
+]
+grade(extrapolated, exact_slope, quartics)
+
+# %% [markdown]
+# ```{solution-start} gradients-richardson
+# :class: dropdown
+# ```
+# $D(2h)$ has four times the leading error, so $\big( 4 D(h) - D(2h) \big) / 3$ is free of it (*Richardson extrapolation*).
+# Written out it is the five-point formula. The wrong answer, $2 D(h) - D(2h)$, would be right for the forward quotient,
+# whose error starts with $h$.
+
+# %% jupyter={"source_hidden": true}
+def extrapolated_solution(f, x, h):
+    D = lambda h: (f(x + h) - f(x - h)) / (2 * h)
+    return (4 * D(h) - D(2 * h)) / 3
+
+def for_order_one(f, x, h):
+    D = lambda h: (f(x + h) - f(x - h)) / (2 * h)
+    return 2 * D(h) - D(2 * h)
+
+assert grade(extrapolated_solution, exact_slope, quartics)
+assert not grade(for_order_one, exact_slope, quartics)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## Where it matters: one direction checks them all
+#
+# Everything in this book that learns does so by gradients. The notes call the mechanism semi-automatic: the machine finds
+# the slopes, we choose the steps,
+#
+# ```{math}
+# :label: aw.grad-jac.pivotal
+# \mathbf{x} \leftarrow \mathbf{x} - \eta\, \nabla f(\mathbf{x}) .
+# ```
+#
+# A few lines of program descend any $f$ that torch can follow, without one derivative made by hand. On a bowl $\tfrac12
+# \mathbf{x}^\top \mathbf{A} \mathbf{x} - \mathbf{b}^\top \mathbf{x}$ with curvatures from 1 to 4 they must end at the
+# solution of $\mathbf{A}\mathbf{x} = \mathbf{b}$. (With $\eta = \tfrac14$ every step leaves at most $\tfrac34$ of the
+# error.) The control leaves out the line that every beginner leaves out once: torch *adds* each new gradient to the old
+# ones until it is told to forget.
+
+# %%
+def descend(f, x, eta, steps, forget=True):
+    x = torch.tensor(x, requires_grad=True)
+    for _ in range(steps):
+        f(x).backward()
+        with torch.no_grad():
+            x -= eta * x.grad
+        if forget:
+            x.grad = None
+    return x.detach()
+
+def finds_the_bottom(seed, forget):
+    rng = np.random.default_rng(seed)
+    Q = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    A, b = torch.tensor(Q @ np.diag([1, 2, 4]) @ Q.T), torch.tensor(rng.normal(size=3))
+    bowl = lambda x: x @ A @ x / 2 - b @ x
+    x = descend(bowl, [0., 0., 0.], 1 / 4, 80, forget)
+    return close(x, torch.linalg.solve(A, b))
+
+holds(
+    'aw.grad-jac.pivotal',
+    lambda seed: finds_the_bottom(seed, forget=True),
+    control=lambda seed: finds_the_bottom(seed, forget=False),
+    seed=seeds(), tries=20,
+)
+
+# %% [markdown]
+# But who checks the gradient itself, when it was derived by hand? Take the classifier that
+# [Cross-entropy](../classification/cross_entropy.ipynb) treats: digits $\mathbf{X} \sim (n, 65)$, pixels and a one,
+# weights $\mathbf{W} \sim (65, 10)$, probabilities $\mathbf{P} = \operatorname{softmax}(\mathbf{X}\mathbf{W})$ by rows,
+# one-hot labels $\mathbf{Y}$, and the loss
+#
+# $$ L(\mathbf{W}) = -\frac1n \sum_{i,k} Y_{ik} \log P_{ik} + \frac\lambda2 \sum_{j,k} W_{jk}^2 , \qquad
+# \nabla L = \frac1n \mathbf{X}^\top (\mathbf{P} - \mathbf{Y}) + \lambda \mathbf{W} . $$
+#
+# 650 central quotients would do. But {eq}`aw.gradients.directional` needs only *two* values of $L$, whatever the number of
+# parameters: along a random direction $\mathbf{v}$ compare the quotient with $\hat{\mathbf{g}} \cdot \mathbf{v}$. Can a
+# wrong $\hat{\mathbf{g}}$ slip through? The difference is $(\hat{\mathbf{g}} - \nabla L) \cdot \mathbf{v}$. For standard
+# normal $\mathbf{v}$ it is normal with mean 0 and standard deviation $\|\hat{\mathbf{g}} - \nabla L\|$. The density of the
+# standard normal law is at most $1/\sqrt{2\pi}$, so
+#
+# ```{math}
+# :label: gradients-random
+# \mathbb{P}\big( |(\hat{\mathbf{g}} - \nabla L) \cdot \mathbf{v}| \le t\, \|\hat{\mathbf{g}} - \nabla L\| \big) \le \sqrt{2/\pi}\; t .
+# ```
+#
+# Less than a hundredth of the true error is seen at most once in 125 tries. We plant three mistakes, from gross to
+# delicate: the factor $1/n$ is missing; the penalty is forgotten; one entry of 650, the largest, is too large by one per
+# cent.
+
+# %%
+pixels, label, _ = digits()
+X = np.c_[pixels, np.ones(len(pixels))][:300]  # (300, 65)
+Y, lam = np.eye(10)[label[:300]], 1e-3  # (300, 10)
+
+def loss_and_P(W):
+    S = X @ W
+    S = S - S.max(1, keepdims=True)
+    log_P = S - np.log(np.exp(S).sum(1, keepdims=True))
+    return -(Y * log_P).sum() / len(X) + lam / 2 * (W * W).sum(), np.exp(log_P)
+
+def gradient(W):
+    return X.T @ (loss_and_P(W)[1] - Y) / len(X) + lam * W
+
+W = 0.1 * np.random.default_rng(0).normal(size=(65, 10))
+g = gradient(W)
+one_entry = g.copy()
+one_entry.flat[abs(g).argmax()] *= 1.01
+answers = {
+    'right': g, 'no 1/n': g * 300 - 299 * lam * W,
+    'no penalty': g - lam * W, 'one entry': one_entry,
+}
+
+# %%
+steps = 10.0 ** -np.arange(0.5, 13.1, 0.5)
+directions = np.random.default_rng(1).normal(size=(30, 65, 10))
+L = lambda W: loss_and_P(W)[0]
+quotients = np.array([
+    [(L(W + h * v) - L(W - h * v)) / (2 * h) for h in steps]
+    for v in directions
+])  # (30, steps)
+gaps = {
+    name: abs(quotients - (answer * directions).sum((1, 2))[:, None])
+    / np.linalg.norm(g) for name, answer in answers.items()
+}
+near = np.argmin(abs(steps - 1e-5))
+for name, gap in gaps.items():
+    caught = (gap[:, near] > 1e-8).sum()
+    print(f'{name:11} rejected by {caught:2} of 30 directions, h = 1e-5')
+
+# %% mystnb={"image": {"alt": "Typical disagreement between quotient and gradient against the step, logarithmic. For the right gradient a V that reaches 1e-10 near a step of 3e-6; for the three wrong ones a V cut off by a level floor, at about 300, 0.003 and 0.002."}} tags=["hide-input"]
+fig, ax = plt.subplots(figsize=(6, 3))
+heights = 2e-10, 1e3, 1e-2, 2e-4
+for i, (name, gap) in enumerate(gaps.items()):
+    ax.plot(steps, np.sqrt((gap**2).mean(0)))
+    ax.text(1e-9, heights[i], name, color=f'C{i}')
+ax.axhline(1e-8, color=GREY, lw=1, ls='--')
+ax.text(1.2e-13, 2e-8, 'reject above', fontsize=8.5)
+ax.set(xscale='log', yscale='log', xlabel='step h', ylim=(1e-12, 1e5))
+ax.set(ylabel='disagreement / ‖∇L‖', xlim=(1e-13, 1));
+
+# %% [markdown]
+# A right gradient shows the V of [the part before](#slopes-from-numbers-alone); a wrong one shows a floor, as high as the
+# mistake. With a sensible step the two are decades apart. With a large step or a tiny one even the right gradient looks
+# wrong, and many a gradient check fails for no other reason.
+#
+# What about computing *all* slopes? Differences cost as many values as there are parameters. Autograd pays a small
+# multiple of one value, however many there are {cite}`griewank2008evaluating`. With 650 parameters:
+
+# %%
+def by_differences(W, h=1e-5):
+    result = np.zeros(W.size)
+    for j, e in enumerate(np.eye(W.size)):
+        e = e.reshape(W.shape)
+        result[j] = (L(W + h * e) - L(W - h * e)) / (2 * h)
+    return result.reshape(W.shape)
+
+X_t, labels = torch.tensor(X), torch.tensor(label[:300])
+
+def by_autograd(W):
+    W = torch.tensor(W, requires_grad=True)
+    cross_entropy = torch.nn.functional.cross_entropy(X_t @ W, labels)
+    return torch.autograd.grad(cross_entropy + lam / 2 * W.pow(2).sum(), W)[0]
+
+slow = min(repeat(lambda: by_differences(W), number=1, repeat=2))
+fast = min(repeat(lambda: by_autograd(W), number=1, repeat=9))
+assert close(by_autograd(W), g) and close(by_differences(W), g, atol=1e-8)
+assert slow > 20 * fast
+print('autograd is over 20 times faster than differences:', slow > 20 * fast)
+
+# %% [markdown]
+# **The road ahead.** What a derivative looks like depends on what goes in and what comes out, and each row of this table
+# is a section. Together with the chapters on linear algebra and on probability (where Bayes' theorem and expectations are
+# at home), they are the preliminaries of everything else.
+#
+# | function | derivative | shape | section |
+# |---|---|---|---|
+# | $\mathbb{R}^d \to \mathbb{R}$ | gradient | `(d,)` | this one |
+# | $\mathbb{R}^d \to \mathbb{R}^c$ | Jacobian | `(c, d)` | [Jacobians](jacobians.ipynb) |
+# | $\mathbb{R}^{m \times n} \to \mathbb{R}$ | matrix derivative | `(m, n)` | [Matrix derivatives](matrix_derivatives.ipynb) |
+# | $\mathbb{R}^d \to \mathbb{R}^c \to \mathbb{R}^b$ | product of Jacobians | `(b, d)` | [The chain rule](chain_rule.ipynb) |
+# | any program | slopes along with values | | [Automatic differentiation](automatic_differentiation.ipynb) |
+
+# %%
+A, B = torch.randn(4, 3), torch.randn(2, 4)  # c = 4, d = 3, b = 2
+x, M = torch.randn(3), torch.randn(5, 6)
+inner = lambda x: torch.tanh(A @ x)
+jacobian = torch.autograd.functional.jacobian
+shapes = [
+    jacobian(lambda x: x.pow(3).sum(), x), jacobian(inner, x),
+    jacobian(lambda M: M.logsumexp(1).sum(), M),
+    jacobian(lambda x: B @ inner(x), x),
+]
+assert [tuple(s.shape) for s in shapes] == [(3,), (4, 3), (5, 6), (2, 3)]
+assert close(shapes[3], B @ shapes[1])
+print('the shapes of the table, by torch:', True)
+
+# %% [markdown]
+# ```{exercise} ★★★ A gradient from one slope
+# :label: gradients-forward
+# Draw each entry of $\mathbf{v}$ as $+1$ or $-1$ by a fair coin. Show that $(\nabla f \cdot \mathbf{v})\, \mathbf{v}$,
+# which needs a single directional derivative, equals $\nabla f$ on average. Write `mean_squared_error(g)`: the mean of
+# $\|(\mathbf{g} \cdot \mathbf{v})\, \mathbf{v} - \mathbf{g}\|^2$ over all signs. Then explore: what would descent along
+# such estimates cost in $d$ dimensions, and what do normal $\mathbf{v}$ give?
+# ```
+
+# %%
+def mean_squared_error(g):
+    raise NotImplementedError('your turn')
+
+# %%
+def over_all_signs(g):
+    v = np.array(list(product([-1, 1], repeat=len(g))))  # (2^d, d)
+    return (((v @ g)[:, None] * v - g)**2).sum(1).mean()
+
+rng = np.random.default_rng(5)
+gradients = [(rng.normal(size=d),) for d in (1, 2, 3, 7, 10)]
+grade(mean_squared_error, over_all_signs, gradients)
+
+# %% [markdown]
+# ```{solution-start} gradients-forward
+# :class: dropdown
+# ```
+# $\mathbb{E}[v_i v_j] = 1$ for $i = j$ and 0 otherwise, so $\mathbb{E}[(\mathbf{g} \cdot \mathbf{v})\, v_i] = \sum_j g_j
+# \mathbb{E}[v_j v_i] = g_i$. Since $\|\mathbf{v}\|^2 = d$, the mean square of the estimate is $d\, \mathbb{E}[(\mathbf{g}
+# \cdot \mathbf{v})^2] = d \|\mathbf{g}\|^2$, and the squared mean is to be subtracted: $(d - 1) \|\mathbf{g}\|^2$. The
+# wrong answer forgets that. Normal entries have $\mathbb{E}[v_i^4] = 3$ and give $(d + 1) \|\mathbf{g}\|^2$. To bring the
+# error down to the size of the gradient one must average about $d$ such estimates: as many evaluations as differences
+# take. One direction is enough to *check* a gradient, not to replace it {cite}`baydin2022gradients`.
+
+# %% jupyter={"source_hidden": true}
+def mean_squared_error_solution(g):
+    return (len(g) - 1) * (g @ g)
+
+assert grade(mean_squared_error_solution, over_all_signs, gradients)
+assert not grade(lambda g: len(g) * (g @ g), over_all_signs, gradients)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## Summary
+#
+# Where a function is differentiable, a plane touches it, and the gradient knows the slope in every direction as a dot
+# product, points up the steepest way and stands at right angles to the contour lines; partial derivatives alone guarantee
+# none of this, continuous ones guarantee all of it. From values with an error $\delta$, a difference quotient of order $p$
+# gets no more than about $\delta^{p/(p+1)}$, at a step that theory predicts, while the complex step and automatic
+# differentiation subtract nothing and lose nothing. A gradient derived by hand is checked with two values along one random
+# direction, and all of them at once come from autograd.
+#
+# **Further reading.** {cite}`rudin1976principles` has the calculus of several variables with all proofs,
+# {cite}`nocedal2006numerical` finite differences in optimization, {cite}`martins2003complex` the complex step in practice,
+# and {cite}`griewank2008evaluating` everything on derivatives of programs.

@@ -1,0 +1,1009 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Determinants
+#
+# - **Question.** By what factor does a linear map change volumes, and why should a computer never be asked for that number itself?
+# - **You need** linear maps and independence ([Norms](../linear_algebra/norms.ipynb)) and the product of matrices
+#   ([Matrix multiplication](../linear_algebra/matrix_multiplication.ipynb)).
+# - **You build** the determinant from three rules, in $n!$ and in $n^3$ operations, its logarithm, and a program that unmixes photographs.
+# - **Time** 6 s.
+
+# %% tags=["remove-cell"]
+try:
+    import nbutils  # noqa: F401
+except ImportError:  # on a hosted notebook: install it and leave its torch alone
+    import subprocess
+    import sys
+
+    address = 'https://github.com/deep-learning-verified/book/archive/refs/heads/main.zip'
+    subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
+
+# %%
+import math
+from fractions import Fraction
+from itertools import combinations, permutations
+from time import process_time
+
+import matplotlib.pyplot as plt
+import numpy as np
+import sympy as sp
+from matplotlib.cbook import get_sample_data
+from scipy.optimize import minimize
+from scipy.special import gammaln, polygamma, psi
+from scipy.stats import multivariate_normal, norm
+from sklearn.decomposition import FastICA
+
+from nbutils.checks import close, grade
+from nbutils.data import photograph
+from nbutils.figures import GREY, label_lines, panels, show_image
+
+plt.style.use('nbutils.book')
+
+# %% [markdown]
+# ## Three rules for a signed volume
+#
+# Two vectors span a parallelogram, three a slanted box. How does its volume depend on them? Slide the end of $\mathbf{b}$ parallel to
+# $\mathbf{a}$: what is cut off on one side is gained on the other, and the area stays (left). Put $\mathbf{b} + \mathbf{c}$ in place
+# of $\mathbf{b}$: the base is still $\mathbf{a}$, and the heights add (middle). But if $\mathbf{c}$ points below the base, the heights
+# add only if below counts as negative (right). So the sign of a volume is no decoration. It is the price at which volume
+# becomes *linear* in each edge.
+
+# %% mystnb={"image": {"alt": "Three panels over the same base vector a. Left: two parallelograms of the same height, one slid along a. Middle: the heights of b and c, both above a, add to the height of b plus c. Right: c points below a, and the height of b plus c is the height of b less that of c."}} tags=["hide-input"]
+fig, axes = panels(3, height=2.1, sharey=True)
+a, b = np.array([2.2, 0]), np.array([0.4, 1.2])
+
+def edge(ax, start, v, color, label='', shift=(0, 0)):
+    ax.fill(*np.stack([start, start + a, start + a + v, start + v], 1),
+            color=color, alpha=0.3, lw=0)
+    ax.annotate('', start + v, start, arrowprops=dict(
+        arrowstyle='-|>', color=color, lw=1.6, shrinkA=0, shrinkB=0))
+    ax.text(*(start + v / 2 + shift), label, color=color, ha='center')
+
+edge(axes[0], 0 * a, b, 'C0')
+edge(axes[0], 0 * a, b + [0.9, 0], 'C1')
+for ax, c in ((axes[1], np.array([0.5, 0.8])), (axes[2], [0.5, -0.8])):
+    edge(ax, 0 * a, b, 'C0', 'b', (-0.25, 0))
+    edge(ax, b, np.array(c), 'C1', 'c', (-0.25 if c[1] > 0 else 0.2, 0))
+    way = np.stack([0 * a, b + c, b + c + a, a], 1)
+    ax.plot(*way, color='C2', lw=1.4)
+    ax.text(*(b + c + a + [0.08, -0.1]), 'b + c', color='C2')
+for ax, title in zip(axes, ('Slide: same area', 'Above the base: add',
+                            'Below: subtract'), strict=True):
+    ax.plot([0, 2.2], [0, 0], color=GREY, lw=2.4)
+    ax.text(1.0, -0.36, 'a')
+    ax.set(aspect='equal', xlim=(-0.4, 4), ylim=(-0.4, 2.2), title=title)
+    ax.axis('off');
+
+# %% [markdown]
+# ```{prf:definition} Determinant
+# :label: def-det
+# The *determinant* is the function of the columns of an $n \times n$ matrix that is (1) linear in each column while the others are
+# held fixed, (2) zero if two columns are equal, and (3) one for the identity.
+# ```
+#
+# "The" function: there must be one, and only one. Rule 2 looks weak, but with rule 1 it gives the sign. Put $\mathbf{a} + \mathbf{b}$
+# into two places, and
+#
+# $$0 = \det[\mathbf{a} + \mathbf{b}, \mathbf{a} + \mathbf{b}] =
+# \underbrace{\det[\mathbf{a}, \mathbf{a}]}_0 + \det[\mathbf{a}, \mathbf{b}] + \det[\mathbf{b}, \mathbf{a}] +
+# \underbrace{\det[\mathbf{b}, \mathbf{b}]}_0 :$$
+#
+# an exchange of two columns changes the sign. And to add a multiple of one column to another changes nothing, since the extra term has
+# two proportional columns. That is the slide, in algebra. (In space, the three rules are those from which
+# [The cross product](../linear_algebra/cross_product.ipynb) was built.)
+#
+# Now write every column as $\mathbf{a}_j = \sum_i a_{ij} \mathbf{e}_i$ and expand by rule 1, one column after the other. Of the $n^n$
+# terms $a_{i_1 1} \cdots a_{i_n n} \det[\mathbf{e}_{i_1}, \dots, \mathbf{e}_{i_n}]$ all with an index twice are zero. There remain the
+# permutations $i_j = \sigma(j)$, and exchanges sort $\mathbf{e}_{\sigma(1)}, \dots, \mathbf{e}_{\sigma(n)}$ into the identity:
+#
+# ```{math}
+# :label: det-leibniz
+# \det \mathbf{A} = \sum_{\sigma} \operatorname{sgn}(\sigma)\, a_{\sigma(1)1}\, a_{\sigma(2)2} \cdots a_{\sigma(n)n}
+# ```
+#
+# with $\operatorname{sgn}(\sigma) = -1$ if the number of exchanges is odd. Could one way of sorting take an odd number and another an
+# even one? Count the *inversions*, pairs that stand in the wrong order. An exchange of neighbours changes their number by exactly one.
+# To exchange two entries with $d$ others between them, move one past $d + 1$ neighbours and the other back past $d$: an odd number of
+# steps. So each exchange changes the parity of the inversions, sorted order has none, and
+# $\operatorname{sgn}(\sigma) = (-1)^{\text{inversions}}$ whichever way we sort.
+#
+# ```{prf:theorem} Existence and uniqueness
+# :label: thm-det
+# The sum {eq}`det-leibniz` obeys the three rules, and nothing else does. A function $D$ that obeys only the first two is a multiple of
+# it: $D(\mathbf{A}) = D(\mathbf{I}) \det \mathbf{A}$. Moreover $\det \mathbf{A}^\mathsf{T} = \det \mathbf{A}$, so rows obey the rules
+# as columns do.
+# ```
+#
+# ```{prf:proof}
+# The expansion used rule 3 only for the value at $\mathbf{I}$; this is the statement about $D$, and uniqueness. *Existence.* Each term
+# of the sum has one factor from each column, which is rule 1. For $\mathbf{I}$ only the identical permutation contributes: rule 3. If
+# columns $p$ and $q$ are equal, pair each $\sigma$ with the one that exchanges $\sigma(p)$ and $\sigma(q)$: the product is the same,
+# the sign opposite, and all cancels: rule 2. *Transpose.* Ordered by rows, the factors of a term are $a_{i\,\sigma^{-1}(i)}$. The pair
+# $p < q$ is an inversion of $\sigma$ exactly if the pair $\sigma(q) < \sigma(p)$ is one of $\sigma^{-1}$, so both have the same sign.
+# ```
+#
+# In code the permutations are the rows of a table, and all products are taken at once, for a whole stack of matrices. With whole
+# numbers there is no rounding; sympy's own determinant must be equal, not close.
+
+# %%
+def leibniz(a):  # a (..., n, n) -> (...)
+    n = a.shape[-1]
+    rows = np.array(list(permutations(range(n))))  # (n!, n)
+    i, j = np.triu_indices(n, 1)
+    signs = (-1) ** (rows[:, i] > rows[:, j]).sum(-1)  # (n!,)
+    return (signs * a[..., rows, range(n)].prod(-1)).sum(-1)
+
+rng = np.random.default_rng(0)
+for n in range(1, 7):
+    a = rng.integers(-9, 10, (20, n, n))
+    assert list(leibniz(a)) == [sp.Matrix(m).det() for m in a]
+print('equal to sympy on 120 matrices of whole numbers')
+
+# %% [markdown]
+# What is the definition by rules good for? It turns calculations with $n!$ terms into one line.
+#
+# ```{prf:theorem} Product rule
+# :label: thm-det-product
+# $\det(\mathbf{A}\mathbf{B}) = \det \mathbf{A} \, \det \mathbf{B}$.
+# ```
+#
+# ```{prf:proof}
+# Hold $\mathbf{A}$ fixed. Column $j$ of $\mathbf{A}\mathbf{B}$ is $\mathbf{A}\mathbf{b}_j$. So
+# $D(\mathbf{B}) = \det(\mathbf{A}\mathbf{B})$ is linear in each column $\mathbf{b}_j$, and zero if two of them are equal. By
+# {prf:ref}`thm-det`, $D(\mathbf{B}) = D(\mathbf{I}) \det \mathbf{B} = \det \mathbf{A} \, \det \mathbf{B}$.
+# ```
+#
+# Much follows at once.
+#
+# - $\mathbf{A}$ is invertible exactly if $\det \mathbf{A} \ne 0$, and then $\det \mathbf{A}^{-1} = 1 / \det \mathbf{A}$: the product
+#   of the two is $\det \mathbf{I} = 1$. If $\mathbf{A}$ is not invertible, one column is a combination of the others; expand it, and
+#   every term has two equal columns.
+# - $\det(\mathbf{S}^{-1}\mathbf{A}\mathbf{S}) = \det \mathbf{A}$: the determinant belongs to the map, not to the basis.
+# - $\det(c\,\mathbf{A}) = c^n \det \mathbf{A}$, a factor $c$ for each column.
+# - A triangular matrix has the product of its diagonal as determinant. In an upper one a term is zero unless $\sigma(j) \le j$ for all
+#   $j$, so $\sigma(1) = 1$, hence $\sigma(2) = 2$, and so on; a lower one is the transpose of an upper one.
+# - An eigenvalue is a number $\lambda$ for which $\lambda\mathbf{I} - \mathbf{A}$ is not invertible, that is, a zero of
+#   $\det(\lambda\mathbf{I} - \mathbf{A})$. This is a polynomial in $\lambda$ of degree $n$ with first coefficient 1, because only the
+#   identical permutation collects $n$ factors $\lambda$. So it equals $\prod_i (\lambda - \lambda_i)$ with its $n$ complex zeros, and
+#   $\lambda = 0$ gives $\det \mathbf{A} = \lambda_1 \cdots \lambda_n$.
+#
+# Each law is tried on 300 pairs of matrices, and so is what a careless author could have written; the trial counts only because the
+# slips fail.
+
+# %%
+rng = np.random.default_rng(1)
+A, B = rng.integers(-3, 4, (2, 300, 4, 4))
+det_A, det_B = leibniz(A), leibniz(B)
+shear = np.eye(4, dtype=int) + 5 * np.eye(4, k=2, dtype=int)
+laws = {
+    'det AB = det A det B': leibniz(A @ B) - det_A * det_B,
+    'det A^T = det A': leibniz(A.swapaxes(1, 2)) - det_A,
+    'det 3A = 81 det A': leibniz(3 * A) - 81 * det_A,
+    'columns 1, 2 exchanged': leibniz(A[:, :, [1, 0, 2, 3]]) + det_A,
+    'multiples added to columns': leibniz(A @ shear) - det_A,
+    'slip: det 3A = 3 det A': leibniz(3 * A) - 3 * det_A,
+    'slip: det(A + B) = det A + det B': leibniz(A + B) - det_A - det_B,
+    'slip: columns 1, 2, 3 moved round':
+        leibniz(A[:, :, [1, 2, 0, 3]]) + det_A,
+}
+for law, difference in laws.items():
+    print(f'{law:34} {"always" if not difference.any() else "not always"}')
+    assert difference.any() == law.startswith('slip')
+assert close(np.linalg.eigvals(A).prod(-1), det_A, atol=1e-6)
+
+# %% [markdown]
+# ```{exercise} ★★ Cramer's rule
+# :label: det-cramer
+# Let $\mathbf{A}\mathbf{x} = \mathbf{b}$, that is, $\mathbf{b} = \sum_j x_j \mathbf{a}_j$. Put $\mathbf{b}$ in place of column $i$ of
+# $\mathbf{A}$, and find what the determinant becomes. Write `cramer(a, b)`, which solves the system by quotients of determinants, for
+# whole numbers `a`.
+# ```
+
+# %%
+def cramer(a, b):
+    raise NotImplementedError('your turn')
+
+# %%
+rng = np.random.default_rng(2)
+cases = []
+while len(cases) < 6:
+    a, b = rng.integers(-9, 10, (3, 3)), rng.integers(-9, 10, 3)
+    if round(np.linalg.det(a)):
+        cases.append((a, b))
+grade(cramer, np.linalg.solve, cases)
+
+# %% [markdown]
+# ```{solution-start} det-cramer
+# :class: dropdown
+# ```
+# Linear in column $i$, the new determinant is $\sum_j x_j \det[\dots, \mathbf{a}_j, \dots]$, and all terms but $j = i$ have a column
+# twice. So it is $x_i \det \mathbf{A}$. With $\mathbf{b} = \mathbf{e}_j$ the rule gives column $j$ of the inverse:
+# $(\mathbf{A}^{-1})_{ij} = C_{ji} / \det \mathbf{A}$, where the *cofactor* $C_{ji}$ is the determinant of $\mathbf{A}$ with
+# $\mathbf{e}_j$ in column $i$. (The matrix of the $C_{ji}$ is the *adjugate*.) The wrong answer replaces rows.
+
+# %% jupyter={"source_hidden": true}
+def cramer_solution(a, b):
+    replaced = np.repeat(a[None], len(b), 0)
+    for i in range(len(b)):
+        replaced[i, :, i] = b
+    return leibniz(replaced) / leibniz(a)
+
+def by_rows(a, b):
+    return cramer_solution(a.T, b)
+
+assert grade(cramer_solution, np.linalg.solve, cases)
+assert not grade(by_rows, np.linalg.solve, cases)
+unit = np.eye(3, dtype=int)
+for a, _ in cases:
+    inverse = np.stack([cramer_solution(a, e) for e in unit], 1)
+    assert close(inverse, np.linalg.inv(a))
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## One factor for every shape
+#
+# Boxes are special. What happens to the area of a leaf, a face, a cloud of points, when the map
+# $\mathbf{x} \mapsto \mathbf{A}\mathbf{x}$ is applied to it?
+#
+# ```{prf:theorem} The factor of volumes
+# :label: thm-det-volume
+# A linear map multiplies the volume of every region by $|\det \mathbf{A}|$. (A region: bounded, and its boundary has volume zero.)
+# ```
+#
+# ```{prf:proof}
+# Cut space into small equal cubes. They are translates of each other, so their images are too, and each cube has its volume multiplied
+# by the same number $c(\mathbf{A})$, whatever its size: a cube cut into $m^n$ equal parts shows that. The region contains some cubes
+# and meets some others at its boundary, whose total volume tends to zero as they shrink. So its volume, too, is multiplied by
+# $c(\mathbf{A})$. First $\mathbf{B}$, then $\mathbf{A}$ multiplies it by $c(\mathbf{A}\mathbf{B}) = c(\mathbf{A})\, c(\mathbf{B})$.
+#
+# *Simple maps.* To exchange two axes changes no volume; to stretch one axis by $t$ multiplies all volumes by $|t|$; a *shear*, which
+# adds to one coordinate a multiple of another, only slides the slices of a region along themselves and changes no volume. In each case
+# $c = |\det|$. *All maps.* Elimination turns an invertible $\mathbf{A}$ into $\mathbf{I}$ by exchanges of rows, stretches and shears.
+# Read backwards, $\mathbf{A}$ is a product of simple matrices, and $c$ and $|\det|$ obey the same product rule. If $\mathbf{A}$ is not
+# invertible, everything is flattened into a hyperplane, and both are zero.
+# ```
+#
+# The sign has its meaning too. Turn the second column past the first. The area falls to zero and comes back with the letter reversed,
+# as in a mirror. The determinant is continuous, so it cannot change its sign in any other way than through a flat picture.
+
+# %% mystnb={"image": {"alt": "A letter F in the unit square and four images of it, as the second column turns towards the first and past it. The determinant in the titles goes from 1.37 over 0.77 to 0, where the picture is a line, and to minus 0.79, where the F is mirrored."}} tags=["hide-input"]
+F = np.array([[2, 2, 7, 7, 4, 4, 6, 6, 4, 4],
+              [1, 9, 9, 7, 7, 6, 6, 4, 4, 1]]) / 10
+square = np.array([[0, 1, 1, 0], [0, 0, 1, 1]])
+first = np.array([1.1, 0.5])
+fig, axes = panels(5, height=1.6, sharey=True)
+for ax, angle in zip(axes, (None, 105, 58, 24.444, -10), strict=True):
+    theta = np.radians(angle or 0)
+    second = 1.15 * np.array([np.cos(theta), np.sin(theta)])
+    A = np.stack([first, second], 1) if angle else np.eye(2)
+    det = A[0, 0] * A[1, 1] - A[0, 1] * A[1, 0]
+    ax.fill(*A @ square, color=GREY, alpha=0.25, lw=0)
+    ax.fill(*A @ F, color='C0' if det >= 0 else 'C1', lw=0.8,
+            ec='C0' if det >= 0 else 'C1')
+    for vector, color in ((A[:, 0], 'C4'), (A[:, 1], 'C2')):
+        ax.annotate('', vector, (0, 0), arrowprops=dict(
+            arrowstyle='-|>', color=color, lw=1.4, shrinkA=0, shrinkB=0))
+    title = f'{det + 0.0:.2f}'.replace('-', '−').replace('−0.00', '0.00')
+    ax.set_title(f'det = {title}' if angle else 'det = 1')
+    ax.set(aspect='equal', xlim=(-0.4, 2.35), ylim=(-0.3, 1.75))
+    ax.axis('off');
+
+# %% [markdown]
+# The theorem can be put to the test by counting. A flower with the outline $r(\theta) = 1 + 0.4 \cos 5\theta$ has the area
+# $\tfrac12 \int_0^{2\pi} r^2 \, d\theta = \pi\,(1 + 0.08)$. We throw 2000 darts at a rectangle around its image and see how many hit.
+# A dart $\mathbf{y}$ hits if $\mathbf{A}^{-1}\mathbf{y}$ lies in the flower. The share of hits times the area of the rectangle,
+# divided by the area of the flower, estimates $|\det \mathbf{A}|$; if hits have the probability $p$, its relative standard error is
+# $\sqrt{(1 - p)/(2000\,p)}$.
+
+# %%
+A = np.array([[1.2, 0.7], [-0.3, 1.0]])
+area, factor = math.pi * 1.08, 1.2 * 1.0 + 0.7 * 0.3
+frame = 1.4 * np.linalg.norm(A, axis=1)  # the image lies within +- frame
+p = factor * area / (2 * frame).prod()
+error = factor * np.sqrt((1 - p) / (2000 * p))
+rng = np.random.default_rng(3)
+darts = rng.uniform(-frame, frame, (1000, 2000, 2))  # 1000 games
+x, y = np.moveaxis(darts @ np.linalg.inv(A).T, -1, 0)
+hit = np.hypot(x, y) <= 1 + 0.4 * np.cos(5 * np.arctan2(y, x))
+ratio = hit.mean(1) * (2 * frame).prod() / area  # (1000,)
+assert abs(ratio.mean() - factor) < 5 * error / np.sqrt(1000)
+assert 0.9 < ratio.std() / error < 1.1  # 5 standard errors of a deviation
+print(f'|det A| = {factor:.3f}, mean of 1000 games {ratio.mean():.3f}')
+
+# %% mystnb={"image": {"alt": "Left: darts in a rectangle; those that hit the image of a five-petalled flower are blue. Right: histogram of a thousand estimates of the ratio of areas, a bell around 1.41 that follows the normal curve drawn over it."}} tags=["hide-input"]
+fig, (left, right) = panels(2, height=2.5, width_ratios=[1, 1.2])
+t = np.linspace(0, 2 * np.pi, 400)
+flower = (1 + 0.4 * np.cos(5 * t)) * np.stack([np.cos(t), np.sin(t)])
+left.plot(*A @ flower, color='C1')
+for kind, color in ((hit[0], 'C0'), (~hit[0], GREY)):
+    left.plot(*darts[0, kind][:500].T, '.', ms=2, color=color)
+left.set(aspect='equal', xticks=[-1, 0, 1], yticks=[-1, 0, 1])
+left.set_title('One game')
+right.hist(ratio, 30, density=True, color='C0', alpha=0.6)
+grid = factor + error * np.linspace(-3.5, 3.5, 100)
+right.plot(grid, norm.pdf(grid, factor, error), color='C1')
+right.axvline(factor, color=GREY, ls='--', lw=1)
+right.set(xlabel='area of the image / area of the flower', yticks=[])
+right.set_title('A thousand games');
+
+# %% [markdown]
+# **Densities.** Probability is carried along by the map but spread over another volume. If $\mathbf{x}$ has the density $p$, then
+# $\mathbf{y} = \mathbf{A}\mathbf{x}$ with an invertible $\mathbf{A}$ has
+#
+# ```{math}
+# :label: det-density
+# p_{\mathbf{y}}(\mathbf{y}) = \frac{p(\mathbf{A}^{-1}\mathbf{y})}{|\det \mathbf{A}|},
+# ```
+#
+# because the probability of a small region is density times volume, the same before and after. The same is true of a smooth map near a
+# point, where it looks linear; its matrix is then the one of [Jacobians](../calculus/jacobians.ipynb). For standard normal
+# $\mathbf{x}$ this must be the normal density with covariance $\mathbf{A}\mathbf{A}^\mathsf{T}$:
+
+# %%
+rng = np.random.default_rng(4)
+for n in (1, 2, 5):
+    A, y = rng.normal(size=(n, n)), rng.normal(size=(10, n))
+    before = norm.pdf(np.linalg.solve(A, y.T).T).prod(-1)  # (10,)
+    known = multivariate_normal(cov=A @ A.T).pdf(y)
+    assert close(before / abs(np.linalg.det(A)), known)
+    assert not close(before * abs(np.linalg.det(A)), known)
+print('divided by |det A|, not multiplied')
+
+# %% [markdown]
+# **Base times height.** Subtract from each column its projection on the earlier ones. These are slides; the determinant stays. What is
+# left of column $j$ is perpendicular to all the others and has as length $h_j$ the height of $\mathbf{a}_j$ over the span of the
+# earlier columns. For perpendicular columns $\mathbf{B}^\mathsf{T}\mathbf{B}$ is diagonal, so
+# $(\det \mathbf{B})^2 = \det(\mathbf{B}^\mathsf{T}\mathbf{B}) = \prod_j h_j^2$, and we have
+#
+# ```{math}
+# :label: det-heights
+# |\det \mathbf{A}| = h_1 h_2 \cdots h_n \le \|\mathbf{a}_1\| \, \|\mathbf{a}_2\| \cdots \|\mathbf{a}_n\| .
+# ```
+#
+# The inequality is Hadamard's: of all boxes with given edges, the upright one is the largest. It also measures a parallelogram in
+# space, for which there is no determinant of $\mathbf{A}$ itself: $k$ vectors in $\mathbb{R}^n$ span the volume
+# $\sqrt{\det(\mathbf{A}^\mathsf{T}\mathbf{A})}$, the product of their heights.
+
+# %%
+rng = np.random.default_rng(5)
+for a in rng.normal(size=(50, 6, 4)):  # four vectors in six dimensions
+    heights = abs(np.diag(np.linalg.qr(a).R))
+    gram = np.linalg.det(a.T @ a)
+    assert close(np.sqrt(gram), heights.prod())
+    assert heights.prod() <= np.linalg.norm(a, axis=0).prod()
+print('volume = product of heights <= product of lengths')
+
+# %% [markdown]
+# ```{exercise} ★★ Pythagoras for areas
+# :label: det-pythagoras
+# The square of a length is the sum of the squares of its projections on the axes. Show that the same holds for areas and volumes:
+# $\det(\mathbf{A}^\mathsf{T}\mathbf{A})$ is the sum of $(\det \mathbf{A}_S)^2$ over all choices $S$ of $k$ of the $n$ rows. Hint:
+# expand $\det(\mathbf{B}\mathbf{A})$, $\mathbf{B}$ of shape $k \times n$, in its columns $\sum_i a_{ij} \mathbf{b}_i$. Write
+# `volume(a)` in this way.
+# ```
+
+# %%
+def volume(a):  # a (n, k)
+    raise NotImplementedError('your turn')
+
+# %%
+def by_gram(a):
+    return np.sqrt(np.linalg.det(a.T @ a))
+
+rng = np.random.default_rng(6)
+shapes = ((3, 1), (3, 2), (3, 3), (6, 3))
+cases = [(rng.normal(size=shape),) for shape in shapes]
+grade(volume, by_gram, cases)
+
+# %% [markdown]
+# ```{solution-start} det-pythagoras
+# :class: dropdown
+# ```
+# By rule 1, $\det(\mathbf{B}\mathbf{A})$ is the sum over all $i_1, \dots, i_k$ of
+# $a_{i_1 1} \cdots a_{i_k k} \det[\mathbf{b}_{i_1}, \dots, \mathbf{b}_{i_k}]$. A repeated index gives zero. Collect the terms whose
+# indices are a given set $S$: sorting the columns gives a sign, and what remains is $\det \mathbf{B}_S \det \mathbf{A}_S$. So
+# $\det(\mathbf{B}\mathbf{A}) = \sum_S \det \mathbf{B}_S \det \mathbf{A}_S$, the *Cauchy-Binet formula*; for $k = n$ it is the product
+# rule. Put $\mathbf{B} = \mathbf{A}^\mathsf{T}$. The wrong answer adds the areas without squaring them.
+
+# %% jupyter={"source_hidden": true}
+def projections(a):
+    n, k = a.shape
+    chosen = [a[list(S)] for S in combinations(range(n), k)]
+    return np.linalg.det(np.array(chosen))
+
+def volume_solution(a):
+    return np.sqrt((projections(a) ** 2).sum())
+
+assert grade(volume_solution, by_gram, cases)
+assert not grade(lambda a: abs(projections(a)).sum(), by_gram, cases)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## A shorter way: elimination
+#
+# This section continues [Three rules for a signed volume](#three-rules-for-a-signed-volume). The sum over permutations has $n!$ terms.
+# The rules know a shorter way: adding a multiple of one row to another changes nothing, an exchange changes the sign, and a triangular
+# matrix shows its determinant on the diagonal. So eliminate below the diagonal, as in solving equations, and multiply the *pivots*
+# that appear there. As pivot we take the largest entry of the column that is left; why is told in
+# [LU decomposition](../linear_algebra/lu_decomposition.ipynb).
+
+# %%
+def eliminate(a):  # a (n, n) -> the pivots, the sign of the exchanges
+    a, sign = a.copy(), 1
+    for k in range(len(a)):
+        p = k + abs(a[k:, k]).argmax()
+        if p != k:
+            a[[k, p]], sign = a[[p, k]], -sign
+        if a[k, k] != 0:
+            factors = a[k + 1:, k] / a[k, k]
+            a[k + 1:, k + 1:] -= np.outer(factors, a[k, k + 1:])
+    return a.diagonal(), sign
+
+def determinant(a):
+    pivots, sign = eliminate(a)
+    return sign * pivots.prod()
+
+rng = np.random.default_rng(7)
+for n in range(1, 7):
+    a = rng.integers(-9, 10, (n, n))
+    assert determinant(a * Fraction(1)) == leibniz(a)  # in exact fractions
+a = rng.normal(size=(200, 200))
+assert close(determinant(a) / np.linalg.det(a), 1)
+print('equal to the sum in fractions, close to numpy in floats')
+
+# %% [markdown]
+# A word about the method that is taught first. Collect the terms of {eq}`det-leibniz` by their factor from the first column, and what
+# multiplies $a_{i1}$ is again a determinant, of size $n - 1$. This *cofactor expansion* needs $M(n) = n\,(M(n - 1) + 1)$ products.
+# Divided by $n!$ that is $M(n)/n! = M(n-1)/(n-1)! + 1/(n-1)!$, so $M(n) \approx (e - 1)\, n!$, hardly less than the $(n - 1)\, n!$ of
+# the plain sum. Elimination needs, with $m = n - k$ rows below pivot $k$, just $m + m^2$, and $n - 1$ products at the end: altogether
+# $(n^3 + 2n - 3)/3$. We let numbers count what is done to them.
+
+# %%
+class Counted(float):
+    """A number that counts the products and quotients made with it."""
+
+    made = 0
+
+def counting(name, cost):
+    def operation(self, other):
+        Counted.made += cost
+        return Counted(getattr(float, name)(self, other))
+    return operation
+
+# __rmul__ is reached only by the signs, which cost nothing
+costs = dict(add=0, radd=0, sub=0, rsub=0, rmul=0, mul=1, truediv=1)
+for name, cost in costs.items():
+    setattr(Counted, f'__{name}__', counting(f'__{name}__', cost))
+
+def cofactors(a):
+    if len(a) == 1:
+        return a[0, 0]
+    minors = [np.delete(a[:, 1:], i, 0) for i in range(len(a))]
+    return sum((-1) ** i * (a[i, 0] * cofactors(minor))
+               for i, minor in enumerate(minors))
+
+# %%
+def products(method, n):
+    a = np.random.default_rng(n).normal(size=(n, n))
+    Counted.made = 0
+    value = method(np.vectorize(Counted, otypes=[object])(a))
+    assert close(float(value), np.linalg.det(a))
+    return Counted.made
+
+sizes = range(1, 8)
+counts = {m: [products(m, n) for n in sizes]
+          for m in (leibniz, cofactors, determinant)}
+for n, count in zip(sizes, zip(*counts.values(), strict=True), strict=True):
+    expansion = sum(math.factorial(n) // math.factorial(k)
+                    for k in range(1, n))
+    assert count[0] == (n - 1) * math.factorial(n)
+    assert count[1] == expansion
+    assert count[2] == (n ** 3 + 2 * n - 3) // 3
+print('products for 7 x 7:', *(count[-1] for count in counts.values()))
+
+# %% mystnb={"image": {"alt": "Number of products against n, logarithmic. The permutation sum and the cofactor expansion rise together and cross the age of the universe, at a thousand million products a second, near n = 25. Elimination stays below ten thousand. Dots, the counted numbers, lie on the curves."}} tags=["hide-input"]
+n = np.arange(2, 31)
+factorial = np.exp(gammaln(n + 1.0))
+fig, ax = plt.subplots(figsize=(6, 3))
+lines = ((leibniz, (n - 1) * factorial, 'permutation sum'),
+         (cofactors, (np.e - 1) * factorial, 'cofactors'),
+         (determinant, (n ** 3 + 2 * n - 3) / 3, 'elimination'))
+for k, (method, line, label) in enumerate(lines):
+    ax.semilogy(n, line, color=f'C{k}', label=label)
+    ax.plot(sizes[1:], counts[method][1:], 'o', color=f'C{k}')
+for seconds, name in ((1, 'a second'), (3.2e7, 'a year'),
+                      (4.4e17, 'the age of the universe')):
+    ax.axhline(1e9 * seconds, color=GREY, lw=0.8, ls='--')
+    ax.text(1.3, 2e9 * seconds, name, fontsize=8.5)
+ax.set(xlabel='n', ylabel='products', xlim=(1, 30), ylim=(1, 1e36))
+ax.set_title('At a thousand million products a second')
+label_lines(ax);
+
+# %% [markdown]
+# So leave the expansion to paper. The clock agrees, although the sum is written in whole arrays and elimination has a loop:
+
+# %%
+def seconds(work, least=0.05):  # processor time of one call
+    calls, start = 0, process_time()
+    while (spent := process_time() - start) < least:
+        work()
+        calls += 1
+    return spent / calls
+
+a = np.random.default_rng(8).normal(size=(8, 8))
+by_sum, by_pivots = (seconds(lambda: f(a)) for f in (leibniz, determinant))
+print('8 x 8, more than 10 times faster:', by_sum > 10 * by_pivots)
+assert by_sum > 10 * by_pivots
+
+# %% [markdown]
+# **Blocks.** Elimination also works with blocks. If $\mathbf{A}$ is invertible, subtract $\mathbf{C}\mathbf{A}^{-1}$ times the upper
+# rows from the lower ones:
+#
+# $$\det \begin{bmatrix} \mathbf{A} & \mathbf{B} \\ \mathbf{C} & \mathbf{D} \end{bmatrix}
+# = \det \begin{bmatrix} \mathbf{A} & \mathbf{B} \\ \mathbf{0} & \mathbf{D} - \mathbf{C}\mathbf{A}^{-1}\mathbf{B} \end{bmatrix}
+# = \det \mathbf{A} \; \det(\mathbf{D} - \mathbf{C}\mathbf{A}^{-1}\mathbf{B}) .$$
+#
+# (The last step is {prf:ref}`thm-det` again. As a function of the columns of $\mathbf{A}$ the middle determinant obeys the first two
+# rules, so it is $\det\mathbf{A}$ times its value at $\mathbf{A} = \mathbf{I}$. That value, as a function of the rows of the lower
+# right block, obeys them as well.) Now take one matrix and eliminate in both directions, first downwards from $\mathbf{I}_k$, then
+# upwards from $\mathbf{I}_n$:
+#
+# ```{math}
+# :label: det-sylvester
+# \det \begin{bmatrix} \mathbf{I}_k & -\mathbf{V} \\ \mathbf{U} & \mathbf{I}_n \end{bmatrix}
+# = \det(\mathbf{I}_n + \mathbf{U}\mathbf{V}) = \det(\mathbf{I}_k + \mathbf{V}\mathbf{U})
+# ```
+#
+# A determinant of size $n$ has become one of size $k$. For $k = 1$, and with $\det \mathbf{A}$ taken out of
+# $\mathbf{A} + \mathbf{u}\mathbf{v}^\mathsf{T}$ first, this is the *matrix determinant lemma*
+#
+# ```{math}
+# :label: det-lemma
+# \det(\mathbf{A} + \mathbf{u}\mathbf{v}^\mathsf{T}) = \det \mathbf{A} \; (1 + \mathbf{v}^\mathsf{T}\mathbf{A}^{-1}\mathbf{u}) .
+# ```
+#
+# A change of rank one costs a few dot products. That is why the layers of *normalizing flows*, which need a determinant for every
+# training example, are built as a simple matrix plus one of low rank {cite}`rezende2015variational`.
+
+# %%
+rng = np.random.default_rng(9)
+U, V = rng.integers(-3, 4, (100, 5, 2)), rng.integers(-3, 4, (100, 2, 5))
+big, small = np.eye(5, dtype=int), np.eye(2, dtype=int)
+assert (leibniz(big + U @ V) == leibniz(small + V @ U)).all()
+assert (leibniz(big - U @ V) != leibniz(small + V @ U)).any()
+for u, v, A in zip(U[:, :, 0], V[:, 0], rng.normal(size=(100, 5, 5)),
+                   strict=True):
+    updated = determinant(A) * (1 + v @ np.linalg.solve(A, u))
+    assert close(updated, np.linalg.det(A + np.outer(u, v)))
+M = rng.normal(size=(5, 5))
+schur = M[2:, 2:] - M[2:, :2] @ np.linalg.solve(M[:2, :2], M[:2, 2:])
+assert close(determinant(M[:2, :2]) * determinant(schur), np.linalg.det(M))
+print('Sylvester in whole numbers, lemma and blocks in floats')
+
+# %% [markdown]
+# ```{exercise} ★★★ Whole numbers all the way
+# :label: det-bareiss
+# The determinant of whole numbers is whole, but elimination wanders through fractions. Multiply instead of dividing, and replace
+# $a_{ij}$ by $a_{kk} a_{ij} - a_{ik} a_{kj}$ in step $k$: the entries stay whole, but their digits double with every step. Yet each
+# can be divided, without a remainder, by the pivot of the step before. Write `bareiss(a)`, in whole numbers only, and explain the
+# division. (Python's whole numbers have no limit, so let `a` be an array of them with `dtype=object`.)
+# ```
+
+# %%
+def bareiss(a):
+    raise NotImplementedError('your turn')
+
+# %%
+def by_sympy(a):
+    return sp.Matrix(a).det()
+
+rng = np.random.default_rng(10)
+cases = [(rng.integers(-9, 10, (n, n)).astype(object),)
+         for n in (1, 2, 3, 5, 8)]
+cases.append((np.array([[0, 2, 1], [3, 0, 4], [1, 1, 0]], dtype=object),))
+grade(bareiss, by_sympy, cases)
+
+# %% [markdown]
+# ```{solution-start} det-bareiss
+# :class: dropdown
+# ```
+# Let $d_k$ be the determinant of the upper left $k \times k$ block and $b_{ij}$ the one of size $k$ made of the first $k - 1$ rows and
+# row $i$, and the first $k - 1$ columns and column $j$. Elimination with fractions has, before step $k$, the entry $b_{ij}/d_{k-1}$ in
+# place $(i, j)$, since it does not change these determinants and the first $k - 1$ pivots multiply to $d_{k-1}$. So its step reads
+# $b'_{ij}/d_k = b_{ij}/d_{k-1} - b_{ik} b_{kj} / (d_{k-1} b_{kk})$. With $b_{kk} = d_k$ this is
+# $b'_{ij} = (b_{kk} b_{ij} - b_{ik} b_{kj}) / d_{k-1}$, and both $b$ and $b'$ are determinants of whole numbers
+# {cite}`bareiss1968sylvester`. So no entry is larger than {eq}`det-heights` allows a determinant to be. The wrong answer divides by
+# the present pivot.
+
+# %% jupyter={"source_hidden": true}
+def bareiss_solution(a, late=False):
+    a, sign, before = a.copy(), 1, 1
+    for k in range(len(a) - 1):
+        rows = np.flatnonzero(a[k:, k])
+        if not rows.size:
+            return 0
+        if rows[0]:
+            a[[k, k + rows[0]]], sign = a[[k + rows[0], k]], -sign
+        cross = a[k, k] * a[k + 1:, k + 1:]
+        cross = cross - np.outer(a[k + 1:, k], a[k, k + 1:])
+        a[k + 1:, k + 1:] = cross // (a[k, k] if late else before)
+        before = a[k, k]
+    return sign * a[-1, -1]
+
+assert grade(bareiss_solution, by_sympy, cases, atol=0, rtol=0)
+assert not grade(lambda a: bareiss_solution(a, late=True), by_sympy, cases)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## Why determinants overflow
+#
+# This section continues [A shorter way: elimination](#a-shorter-way-elimination). Volume is a matter of units: from metres to
+# millimetres, it is multiplied by $1000^n$. In a hundred dimensions that is $10^{300}$, and a double ends at $1.8 \cdot 10^{308}$. But
+# could one not just choose the unit well? Let us see how large the determinant of a random matrix is.
+#
+# ```{prf:theorem} A random determinant
+# :label: thm-det-random
+# Let the entries of $\mathbf{A}$ be independent with mean 0 and variance 1. Then $\mathbb{E}[(\det \mathbf{A})^2] = n!$. If they are
+# normal, $(\det \mathbf{A})^2$ is distributed as a product $q_1 q_2 \cdots q_n$ of independent variables, $q_k$ having the $\chi^2$
+# distribution with $k$ degrees of freedom.
+# ```
+#
+# ```{prf:proof}
+# Square the sum {eq}`det-leibniz`. The product of the terms of $\sigma$ and $\tau \ne \sigma$ contains some entry of $\mathbf{A}$ just
+# once, and independent of all other factors, so its mean is zero. The $n!$ squares have mean 1. For the second part use
+# {eq}`det-heights`. Given the earlier columns, $h_j$ is the length of the projection of $\mathbf{a}_j$ on the space perpendicular to
+# them, which has the dimension $k = n - j + 1$. In an orthonormal basis a standard normal vector has again standard normal
+# coordinates, so $h_j^2$ is a sum of $k$ squares of them, whatever the earlier columns are.
+# ```
+#
+# The typical size is $\sqrt{n!}$, larger than any power of $n$. Where does this pass the largest number of the usual formats?
+
+# %%
+log_root = np.array([gammaln(n + 1.0) / 2 for n in range(400)])
+for kind in (np.float16, np.float32, np.float64):
+    limit = np.finfo(kind)
+    n = (log_root > np.log(float(limit.max))).argmax()
+    print(f'{limit.bits} bits: sqrt(n!) is too large from n = {n}')
+
+# %% [markdown]
+# Divide the entries by $\sqrt{n}$, as one does with the weights of a network, and by Stirling's formula
+# $\sqrt{n!/n^n} \approx (2\pi n)^{1/4} e^{-n/2}$: now it vanishes. No unit serves all $n$. What serves is the logarithm, for products
+# become sums:
+#
+# ```{math}
+# :label: det-log
+# \log |\det \mathbf{A}| = \sum_k \log |u_{kk}|, \qquad \operatorname{sign} \det \mathbf{A} = \pm \prod_k \operatorname{sign} u_{kk}
+# ```
+#
+# with the pivots $u_{kk}$, and a minus in front if the number of exchanges was odd.
+
+# %%
+def slogdet(a):  # sign and logarithm of the absolute value
+    pivots, sign = eliminate(a)
+    return sign * np.sign(pivots).prod(), np.log(abs(pivots)).sum()
+
+a = np.random.default_rng(11).normal(size=(500, 500))
+(sign, log), reference = slogdet(a), np.linalg.slogdet(a)
+assert sign == reference[0] and abs(log - reference[1]) < 1e-9
+with np.errstate(over='ignore', under='ignore'):
+    print('det A:                   ', np.linalg.det(a))
+    print('det A/100:               ', np.linalg.det(a / 100))
+print(f'log |det A|:              {log:.3f}')
+print(f'log |det A/100|:          {slogdet(a / 100)[1]:.3f}')
+steps = (log - slogdet(a / 100)[1]) / math.log(100)
+print(f'difference / log 100:     {steps:.3f}')
+
+# %% [markdown]
+# The logarithm is not only safe, it is well-behaved. By {prf:ref}`thm-det-random` its mean is half the sum of the means of $\log q_k$,
+# which are $\psi(k/2) + \log 2$ with the digamma function $\psi$. Its variance is a quarter of $\sum_k \psi'(k/2) \approx 2 \log n$,
+# so the standard deviation grows like $\sqrt{\tfrac12 \log n}$: next to nothing beside a mean of the order $n \log n$.
+
+# %%
+def log_det_moments(n):  # of a matrix of standard normal entries
+    half = np.arange(1, n + 1) / 2
+    mean = (psi(half) + math.log(2)).sum() / 2
+    return mean, np.sqrt(polygamma(1, half).sum()) / 2
+
+rng = np.random.default_rng(12)
+sizes = (5, 20, 60, 120, 240, 400, 600)
+logs = {}
+for n in sizes:
+    draws = 2000 if n < 100 else 8
+    logs[n] = np.linalg.slogdet(rng.normal(size=(draws, n, n)))[1]
+    mean, deviation = log_det_moments(n)
+    assert abs(logs[n].mean() - mean) < 5 * deviation / np.sqrt(draws)
+    if draws > 8:
+        assert close(logs[n].std() / deviation, 1, atol=0.1)
+print('mean and spread are those of the theorem')
+print(f'standard deviation at n = 600: {deviation:.2f}')
+
+# %% mystnb={"image": {"alt": "Base-ten logarithm of the absolute determinant against n. For standard normal entries it rises out of the range of doubles at n = 301; for entries divided by the root of n it falls out of the range near 1490; for the tenth of an identity it falls in a straight line and leaves at 323. Dots, determinants of random matrices, lie on the first two curves."}} tags=["hide-input"]
+n = np.arange(2, 1700)
+half = np.arange(1, 1700) / 2
+mean = (np.cumsum(psi(half) + math.log(2)) / 2)[1:] / math.log(10)
+fig, ax = plt.subplots(figsize=(6, 3))
+ax.plot(n, mean, label='normal entries')
+ax.plot(n, mean - n * np.log10(n) / 2, label='… divided by √n')
+ax.plot(n, -n, label='0.1 I')
+for k, scale in ((0, 0), (1, 0.5)):
+    for size in sizes:
+        value = logs[size][:8] / math.log(10) - scale * size * np.log10(size)
+        ax.plot(np.full(8, size), value, '.', color=f'C{k}')
+ax.axhspan(308.25, 600, color=GREY, alpha=0.2, lw=0)
+ax.axhspan(-600, -323.3, color=GREY, alpha=0.2, lw=0)
+ax.text(900, 380, 'a double is inf', fontsize=9)
+ax.text(900, -450, 'a double is 0', fontsize=9)
+ax.text(265, 200, 'normal entries', color='C0')
+ax.text(760, -110, 'normal entries / √n', color='C1')
+ax.text(330, -290, '0.1 I', color='C2')
+ax.set(xlabel='n', ylabel='log₁₀ |det|', xlim=(0, 1700), ylim=(-550, 550));
+
+# %% [markdown]
+# The figure also disposes of a popular misuse. Does a tiny determinant mean that a matrix is nearly singular? $0.1\,\mathbf{I}$ is as
+# far from singular as a matrix of its size can be, and its determinant $10^{-n}$ is as small as you please. On the other side take
+# $\mathbf{T}$ with ones on the diagonal and $-1$ everywhere above. It is triangular, $\det \mathbf{T} = 1$. But
+# $\mathbf{x} = (2^{n-2}, 2^{n-3}, \dots, 2, 1, 1)$ is mapped to $\mathbf{e}_n$, as each entry but the last is the sum of all that
+# follow it. So one single entry, number $(n, 1)$, has to be lowered by $2^{2-n}$ to make $\mathbf{x}$ a vector that is mapped to zero.
+
+# %%
+n = 40
+T = np.eye(n) - np.triu(np.ones((n, n)), 1)
+changed = T.copy()
+changed[-1, 0] -= 2.0 ** (2 - n)  # a power of two: nothing is rounded
+x = np.append(2.0 ** np.arange(n - 2, -1, -1), 1)
+assert (T @ x == np.eye(n)[-1]).all() and not (changed @ x).any()
+print('det T:', determinant(T), ' after the change:', determinant(changed))
+print(f'changed was one entry, by {2.0 ** (2 - n):.0e}')
+
+# %% [markdown]
+# How near a matrix is to a singular one is told by its smallest singular value
+# ([Singular value decomposition](../linear_algebra/singular_value_decomposition.ipynb)). Nor can a computed zero be trusted, or a
+# computed nonzero: the determinant found in floats is that of a matrix some roundings away, and next to a singular matrix there are
+# always regular ones.
+
+# %%
+rows = np.array([[1, 2, 3], [4, 5, 6], [7, 8, 9]])  # first + third = 2 second
+print('in fractions:', determinant(rows * Fraction(1)))
+print('in floats zero:', determinant(rows / 1) == 0)
+
+# %% [markdown]
+# ```{exercise} ★★ A long memory
+# :label: det-ar
+# A series in which each value remembers the one before, with correlation $\rho$, has the covariance matrix with the entries
+# $\rho^{|i - j|}$. Eliminate it by hand (subtract $\rho$ times each row from the next one, starting at the bottom) and write
+# `log_det_ar(rho, n)`.
+# ```
+
+# %%
+def log_det_ar(rho, n):
+    raise NotImplementedError('your turn')
+
+# %%
+def by_numpy(rho, n):
+    i = np.arange(n)
+    return np.linalg.slogdet(rho ** abs(i[:, None] - i))[1]
+
+cases = [(0.5, 2), (0.9, 3), (-0.7, 10), (0.99, 400)]
+grade(log_det_ar, by_numpy, cases)
+
+# %% [markdown]
+# ```{solution-start} det-ar
+# :class: dropdown
+# ```
+# In row $i$ the entry of column $j \le i - 1$ becomes $\rho^{i - j} - \rho\,\rho^{i - 1 - j} = 0$, and the diagonal one $1 - \rho^2$.
+# Row 1 is left as it is, with 1 on the diagonal. So $\det = (1 - \rho^2)^{n - 1}$: each new value adds the variance that the one
+# before does not explain. For $\rho = 0.99$ and $n = 400$ this is about $10^{-679}$. The wrong answer counts $n$ factors.
+
+# %% jupyter={"source_hidden": true}
+def log_det_ar_solution(rho, n):
+    return (n - 1) * math.log(1 - rho ** 2)
+
+def one_too_many(rho, n):
+    return n * math.log(1 - rho ** 2)
+
+assert grade(log_det_ar_solution, by_numpy, cases)
+assert not grade(one_too_many, by_numpy, cases)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## Where it matters: three photographs, thrice exposed
+#
+# Three photographs were exposed on three films, each time with other strengths. Pixel by pixel, the films are
+# $\mathbf{x} = \mathbf{A}\mathbf{s}$, where $\mathbf{s}$ holds the grey values of the three photographs. Neither $\mathbf{A}$ nor
+# $\mathbf{s}$ is known. Can the films be unmixed?
+
+# %%
+def small(picture, n=100, step=4):  # the middle, in n x n blocks, in grey
+    grey = picture[..., :3].mean(-1)
+    i, j = ((size - n * step) // 2 for size in grey.shape)
+    grey = grey[i:i + n * step, j:j + n * step]
+    return grey.reshape(n, step, n, step).mean((1, 3))
+
+with get_sample_data('grace_hopper.jpg') as file:
+    portrait = plt.imread(file) / 255
+pictures = (photograph('china'), photograph('flower'), portrait)
+s = np.stack([small(picture) for picture in pictures])  # (3, 100, 100)
+mixing = np.random.default_rng(13).uniform(0.3, 1, (6, 3, 3))  # six times
+films = np.einsum('tij,jhw->tihw', mixing, s)
+
+# %% [markdown]
+# Look at the *difference* of neighbouring pixels. It is mixed by the same $\mathbf{A}$, it is near zero almost everywhere and large at
+# edges, and edges of different photographs have nothing to do with each other. As a density with such a peak and such tails take
+# $p(s) = 1/(\pi \cosh s)$, for each photograph independently. With $\mathbf{W} = \mathbf{A}^{-1}$ and its rows $\mathbf{w}_i$,
+# {eq}`det-density` gives the density of the films,
+#
+# ```{math}
+# :label: det-unmix
+# \log p(\mathbf{x}) = \log |\det \mathbf{W}| - \sum_{i=1}^{3} \log\big( \pi \cosh(\mathbf{w}_i \cdot \mathbf{x}) \big) ,
+# ```
+#
+# and we choose the $\mathbf{W}$ that makes the observed differences most likely {cite}`bell1995information`. The sum alone wants all
+# $\mathbf{w}_i \cdot \mathbf{x}$ small. It is the determinant that forbids to squeeze everything into a point, and also forbids two
+# rows to find the same photograph, for then the volume would be zero. To see what it is worth, we also leave it out: once entirely,
+# once with the rows held to length one instead.
+
+# %%
+def logcosh(t):  # safe for large t
+    return np.logaddexp(t, -t) - math.log(2)
+
+def charged(w, x):  # x (3, number of differences)
+    W = w.reshape(3, 3)
+    return logcosh(W @ x).mean(1).sum() - np.linalg.slogdet(W)[1]
+
+def free(w, x):
+    return logcosh(w.reshape(3, 3) @ x).mean(1).sum()
+
+def unit_rows(w):
+    W = w.reshape(3, 3)
+    return W / np.linalg.norm(W, axis=1, keepdims=True)
+
+def held(w, x):
+    return free(unit_rows(w), x)
+
+# %%
+def differences(films):  # (3, 100, 100) -> (3, 4950): every other one
+    return 10 * np.diff(films, axis=2).reshape(3, -1)[:, ::2]
+
+def unmix(loss, x, start):
+    return minimize(loss, start.ravel(), args=(x,), method='BFGS').x
+
+x = [differences(f) for f in films]
+start = np.random.default_rng(14).normal(size=(3, 3))
+W = [unmix(charged, one, np.eye(3)).reshape(3, 3) for one in x]
+found = np.array([w @ a for w, a in zip(W, mixing, strict=True)])
+squeezed = abs(unmix(free, x[0], np.eye(3))).max()
+alike = unit_rows(unmix(held, x[0], start))
+print('without the determinant all weights below 0.01:', squeezed < 0.01)
+print('with unit rows instead, all three rows equal up to sign:',
+      (abs(alike @ alike.T) > 0.999).all())
+assert squeezed < 0.01 and (abs(alike @ alike.T) > 0.999).all()
+
+# %% [markdown]
+# With the determinant, how well does it go? For each photograph we take the best correlation with one of the three results, over the
+# whole picture. Beside it stand the films themselves and a library method made for this problem.
+
+# %%
+def best_match(results):  # (3, 100, 100) -> three correlations
+    both = np.corrcoef(results.reshape(3, -1), s.reshape(3, -1))
+    return abs(both[:3, 3:]).max(0)
+
+fast = FastICA(whiten='unit-variance', random_state=0).fit(x[0].T)
+rows = {
+    'films, the best of six': max(map(best_match, films), key=min),
+    'FastICA, the first of six':
+        best_match(np.tensordot(fast.components_, films[0], 1)),
+    'likelihood, the worst of six': min(
+        (best_match(np.tensordot(w, f, 1))
+         for w, f in zip(W, films, strict=True)), key=min),
+}
+for name, match in rows.items():
+    print(f'{name:30}', *(f'{m:.3f}' for m in match))
+assert min(rows['likelihood, the worst of six']) > 0.99
+
+# %% [markdown]
+# The six mixtures, different as they are, came out equally well, and that is no accident. If $\mathbf{M}$ mixes the films once more,
+# $\mathbf{W}\mathbf{M}^{-1}$ does for them what $\mathbf{W}$ did before, and
+# $\log |\det(\mathbf{W}\mathbf{M}^{-1})| = \log |\det \mathbf{W}| - \log |\det \mathbf{M}|$ differs by a constant. By the product
+# rule, the answer cannot depend on how the pictures were mixed, only on the pictures. In numbers: up to order and sign,
+# $\mathbf{W}\mathbf{A}$ is the same for all six.
+
+# %%
+order = abs(found).argmax(2).argsort(1)  # (6, 3)
+sorted_found = np.take_along_axis(found, order[:, :, None], 1)
+diagonal = np.einsum('tii->ti', sorted_found)
+same = sorted_found * np.sign(diagonal)[:, :, None]
+print('the same for all six:', abs(same - same[0]).max() < 0.02)
+assert abs(same - same[0]).max() < 0.02
+
+# %% mystnb={"image": {"alt": "Top: three films, each a jumble of a temple, a flower and a portrait. Bottom: the three results, in which temple, flower and portrait are cleanly separated."}} tags=["hide-input"]
+fig, axes = panels(3, 2, height=2.0)
+results = np.tensordot(W[0], films[0], 1)[order[0]]
+results = results * np.sign(diagonal[0])[:, None, None]
+for ax, film, k in zip(axes[0], films[0], '123', strict=True):
+    show_image(ax, film, f'film {k}')
+for ax, result in zip(axes[1], results, strict=True):
+    show_image(ax, result)
+axes[1, 0].set_title('unmixed');
+
+# %% [markdown]
+# The same term keeps every model honest that learns a density by a change of variables. It is the reason why the log-determinant, not
+# the determinant, is what libraries offer and training needs; its derivative, $\mathbf{W}^{-\mathsf{T}}$, is derived in
+# [Matrix derivatives](../calculus/matrix_derivatives.ipynb).
+#
+# ```{exercise} ★ The price of volume
+# :label: det-normal
+# Write `log_normal(x, mean, L)`: the logarithm of the density of $\mathbf{m} + \mathbf{L}\mathbf{z}$ at $\mathbf{x}$, where
+# $\mathbf{z}$ is standard normal and $\mathbf{L}$ lower triangular, for any $n$, without forming a determinant.
+# ```
+
+# %%
+def log_normal(x, mean, L):
+    raise NotImplementedError('your turn')
+
+# %%
+def by_scipy(x, mean, L):
+    return multivariate_normal(mean, L @ L.T).logpdf(x)
+
+rng = np.random.default_rng(15)
+cases = []
+for n, unit in ((1, 1), (3, 1), (5, -2), (300, 1e-3)):
+    L = unit * (np.tril(rng.normal(size=(n, n)), -1) / n + 2 * np.eye(n))
+    cases.append((*(unit * rng.normal(size=(2, n))), L))
+grade(log_normal, by_scipy, cases)
+
+# %% [markdown]
+# ```{solution-start} det-normal
+# :class: dropdown
+# ```
+# By {eq}`det-density`, $\log p(\mathbf{x}) = -\tfrac12 \|\mathbf{z}\|^2 - \tfrac n2 \log 2\pi - \log |\det \mathbf{L}|$ with
+# $\mathbf{z} = \mathbf{L}^{-1}(\mathbf{x} - \mathbf{m})$, and the last term is $\sum_i \log |l_{ii}|$. With the covariance
+# $\boldsymbol\Sigma = \mathbf{L}\mathbf{L}^\mathsf{T}$ it is $\tfrac12 \log \det \boldsymbol\Sigma$. The wrong answer takes the
+# determinant of $\boldsymbol\Sigma$ without the half.
+
+# %% jupyter={"source_hidden": true}
+def log_normal_solution(x, mean, L, times=1):
+    z = np.linalg.solve(L, x - mean)
+    volume = np.log(abs(np.diag(L))).sum()
+    return -z @ z / 2 - len(z) / 2 * math.log(2 * math.pi) - times * volume
+
+def without_half(x, mean, L):
+    return log_normal_solution(x, mean, L, times=2)
+
+assert grade(log_normal_solution, by_scipy, cases)
+assert not grade(without_half, by_scipy, cases)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## Summary
+#
+# Three rules, linear in each column, zero for equal columns, one for the identity, leave room for a single function; it multiplies
+# with the maps, and it is the factor by which each of them changes volumes, negative where it mirrors. Elimination finds it in $n^3/3$
+# products where the defining sum needs $n!$, and blocks reduce a change of low rank to a small determinant. Its size leaves every
+# floating-point format as $n$ grows and says nothing about how near a matrix is to a singular one, so compute its logarithm, which is
+# what the densities of statistics ask for anyway.
+#
+# **Further reading.** {cite}`axler2015linear` develops linear algebra as far as possible without determinants, a useful counterpoint;
+# {cite}`horn2013matrix` collects the identities, {cite}`higham2002accuracy` treats their computation and its errors, and
+# {cite}`papamakarios2021normalizing` the densities that are built on them.

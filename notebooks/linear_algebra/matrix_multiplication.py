@@ -1,0 +1,1310 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Matrix multiplication
+#
+# - **Question.** Why are tables of numbers multiplied in such a strange way, and why does the order of the steps matter so much?
+# - **You need** linear maps ([Norms](../linear_algebra/norms.ipynb)) and [dot products](../linear_algebra/dot_products.ipynb).
+# - **You build** the product in four ways, in blocks and with too few multiplications, the cheapest order of many factors, and a
+# model of a cache that explains why one order of three loops is fast and another is not.
+# - **Time** 8 s.
+
+# %% tags=["remove-cell"]
+try:
+    import nbutils  # noqa: F401
+except ImportError:  # on a hosted notebook: install it and leave its torch alone
+    import subprocess
+    import sys
+
+    address = 'https://github.com/deep-learning-verified/book/archive/refs/heads/main.zip'
+    subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
+
+# %%
+from collections import Counter, OrderedDict
+from itertools import product
+from math import comb, prod
+from time import process_time
+from timeit import repeat
+
+import matplotlib.pyplot as plt
+import numpy as np
+import sympy as sp
+import torch
+from scipy.fft import dct
+from scipy.linalg import expm
+
+from nbutils.cases import matrices, scalars, seeds, vectors
+from nbutils.checks import close, erratum, grade, holds
+from nbutils.data import photograph
+from nbutils.figures import GREY, label_lines, panels, show_image
+
+torch.set_default_dtype(torch.float64)
+plt.style.use('nbutils.book')
+
+# %% [markdown]
+# ## Four views of one product
+#
+# First $\mathbf{B}$, then $\mathbf{A}$: that is what $\mathbf{A}\mathbf{B}$ is for. A linear map is known from what it
+# does to the unit vectors, and the columns of its matrix say just that. The unit vector $\mathbf{e}_j$ goes to column
+# $j$ of $\mathbf{B}$, which $\mathbf{A}$ turns into $\sum_k b_{kj}\,\mathbf{a}_k$. Entry $i$ of this vector leaves no
+# choice:
+#
+# ```{math}
+# :label: la.matmul.entry
+# c_{ij} = \sum_{k=1}^n a_{ik}\, b_{kj}, \qquad
+# \mathbf{A} \in \mathbb{R}^{m \times n},\quad \mathbf{B} \in \mathbb{R}^{n \times p},\quad \mathbf{C} = \mathbf{A}\mathbf{B} \in \mathbb{R}^{m \times p}
+# ```
+#
+# Written down as it stands, this is three loops and $mnp$ multiplications. Nothing says in which order.
+
+# %%
+def by_loops(A, B):
+    m, n, p = *A.shape, B.shape[1]
+    assert len(B) == n, 'the inner sizes must agree'
+    C = np.zeros((m, p))
+    for i in range(m):
+        for j in range(p):
+            for k in range(n):
+                C[i, j] += A[i, k] * B[k, j]
+    return C
+
+holds(
+    'la.matmul.entry',
+    lambda A, B: close(by_loops(A, B), torch.tensor(A) @ torch.tensor(B)),
+    control=lambda A, B: close(by_loops(A, B.T),  # b_jk for b_kj
+                               torch.tensor(A) @ torch.tensor(B)),
+    A=matrices(3, 3), B=matrices(3, 3), tries=60,
+)
+
+# %% [markdown]
+# **Dots.** With $i$ and $j$ outside, the inner loop is the [dot product](../linear_algebra/dot_products.ipynb) of a row
+# and a column. A row times a column, $1 \times n$ by $n \times 1$, *is* the dot product, so matrix multiplication
+# generalizes it: all rows of $\mathbf{A}$ with all columns of $\mathbf{B}$, dot products in batch.
+#
+# ```{math}
+# :label: la.matmul.generalises-dot
+# \mathbf{A}\mathbf{B} = \begin{bmatrix} \mathbf{a}_1^\mathsf{T} \\ \vdots \\ \mathbf{a}_m^\mathsf{T} \end{bmatrix}
+# \begin{bmatrix} \mathbf{b}_1 & \cdots & \mathbf{b}_p \end{bmatrix}
+# = \begin{bmatrix} \mathbf{a}_1 \cdot \mathbf{b}_1 & \cdots & \mathbf{a}_1 \cdot \mathbf{b}_p \\ \vdots & & \vdots \\
+# \mathbf{a}_m \cdot \mathbf{b}_1 & \cdots & \mathbf{a}_m \cdot \mathbf{b}_p \end{bmatrix}
+# ```
+#
+# One set of notes writes this for $\mathbf{Z} = \mathbf{X}\mathbf{Y}$ with one kind of index, and adds in words that
+# $\mathbf{X}_i$ is the $i$-th row and $\mathbf{Y}_j$ the $j$-th column:
+#
+# ```{math}
+# :label: aw.mat-ops.matmul
+# \mathbf{Z}_{ij} = \mathbf{X}_i \cdot \mathbf{Y}_j = \mathbf{X}_{i,:} \cdot \mathbf{Y}_{:,j}
+# ```
+#
+# The words are needed. In code `X[i]` and `Y[j]` are both rows, and taking the formula so gives
+# $\mathbf{X}\mathbf{Y}^\mathsf{T}$, the table of all similarities between rows that attention begins with.
+
+# %%
+def by_dots(A, B):
+    return np.array([[a @ b for b in B.T] for a in A])
+
+holds(
+    'la.matmul.generalises-dot',
+    lambda a, b: close(a[None, :] @ b[:, None], [[np.dot(a, b)]]),
+    control=lambda a, b: (a[:, None] @ b[None, :]).shape == (1, 1),
+    a=vectors(3), b=vectors(3), tries=60,
+)
+holds(
+    'aw.mat-ops.matmul',
+    lambda X, Y: close(by_dots(X, Y), torch.tensor(X) @ torch.tensor(Y)),
+    control=lambda X, Y: close([[x @ y for y in Y] for x in X], X @ Y),
+    X=matrices(3, 3), Y=matrices(3, 3), tries=60,
+)
+pairs = list(product(range(3), repeat=2))
+holds(
+    'aw.mat-ops.row-col',
+    lambda X, Y: all(close((X @ Y)[i, j], X[i] @ Y[:, j]) for i, j in pairs),
+    control=lambda X, Y: all(close((X @ Y)[i, j], X[j] @ Y[:, i])
+                             for i, j in pairs),
+    X=matrices(3, 3), Y=matrices(3, 3), tries=60,
+)
+
+# %% [markdown]
+# **Columns and rows.** With $j$ outside, column $j$ of the product is $\mathbf{A}\mathbf{b}_j$, a mixture of the
+# columns of $\mathbf{A}$. With $i$ outside, row $i$ is $\sum_k a_{ik}\,(\text{row } k \text{ of } \mathbf{B})$, a
+# mixture of the rows of $\mathbf{B}$. Multiplying from the left acts on rows, from the right on columns.
+#
+# **Outer products.** With $k$ outside, step $k$ adds one number $a_{ik} b_{kj}$ to *every* entry. It adds the whole
+# multiplication table of a column of $\mathbf{A}$ and a row of $\mathbf{B}$. Such a table is called an *outer product*,
+#
+# ```{math}
+# :label: la.matmul.outer
+# \mathbf{u} \otimes \mathbf{v} = \mathbf{u}\mathbf{v}^\mathsf{T} = \begin{bmatrix} u_1 v_1 & \cdots & u_1 v_n \\ \vdots & & \vdots \\ u_m v_1 & \cdots & u_m v_n \end{bmatrix},
+# ```
+#
+# and if neither factor is zero it has rank one, since all its rows are multiples of $\mathbf{v}^\mathsf{T}$. So every
+# product is a sum of tables of rank one:
+#
+# ```{math}
+# :label: la.matmul.sum-of-outer
+# \mathbf{A}_{m \times n} \mathbf{B}_{n \times p} = \sum_{k=1}^n \mathbf{A}_{(:,k)} \mathbf{B}_{(k,:)}
+# ```
+
+# %%
+def by_columns(A, B):
+    return np.stack([A @ b for b in B.T], axis=1)
+
+def by_rows(A, B):
+    return np.stack([a @ B for a in A])
+
+def by_outer(A, B):
+    C = np.zeros((A.shape[0], B.shape[1]))
+    for u, v in zip(A.T, B, strict=True):
+        C += u[:, None] * v
+    return C
+
+rng = np.random.default_rng(0)
+for m, n, p in rng.integers(1, 9, (50, 3)):
+    A, B = rng.normal(size=(m, n)), rng.normal(size=(n, p))
+    for way in (by_loops, by_dots, by_columns, by_rows, by_outer):
+        assert close(way(A, B), A @ B)
+    partial = by_outer(A[:, :2], B[:2])
+    assert np.linalg.matrix_rank(partial) <= 2
+print('five orders of the same multiplications agree')
+
+# %% tags=["hide-input"]
+def is_table(table, u, v):
+    return table.shape == (len(u), len(v)) and all(
+        table[i, j] == u[i] * v[j] for i, j in np.ndindex(table.shape))
+
+holds(
+    'la.matmul.outer',
+    lambda u, v: is_table(u[:, None] @ v[None, :], u, v),
+    control=lambda u, v: is_table(v[:, None] @ u[None, :], u, v),
+    u=vectors(2), v=vectors(3), tries=60,
+)
+holds(
+    'la.matmul.sum-of-outer',
+    lambda A, B: close(sum(np.outer(A[:, k], B[k]) for k in range(3)), A @ B),
+    control=lambda A, B: close(
+        sum(np.outer(A[:, k], B[k]) for k in range(3 - 1)), A @ B),
+    A=matrices(2, 3), B=matrices(3, 4), tries=60,
+)
+
+# %% mystnb={"image": {"alt": "Four diagrams of A times B with A at the lower left, B at the upper right and the product at the lower right. Dots: a row of A and a column of B give one entry. Columns: all of A and a column of B give a column. Rows: a row of A and all of B give a row. Outer: a column of A and a row of B give a faint contribution to every entry."}} tags=["hide-input"]
+every = slice(None)
+views = {  # marked part of A, of B, of the product
+    'dots': ((1, every), (every, 3), (1, 3)),
+    'columns': ((every, every), (every, 3), (every, 3)),
+    'rows': ((1, every), (every, every), (1, every)),
+    'outer': ((every, 1), (1, every), (every, every)),
+}
+fig, axes = panels(4, height=2.0)
+for ax, (name, parts) in zip(axes, views.items(), strict=True):
+    faint = 0.5 if name == 'outer' else 0.95
+    for part, x, y, columns, letter, label, color, dark in (
+        (parts[0], 0, 0, 3, 'A', -1, 'C0', 0.95),
+        (parts[1], 4, 4, 5, 'B', 3.2, 'C1', 0.95),
+        (parts[2], 4, 0, 5, 'AB', -1, 'C2', faint),
+    ):
+        alpha = np.full((3, columns), 0.18)
+        alpha[part] = dark
+        for i, j in np.ndindex(alpha.shape):
+            ax.add_patch(plt.Rectangle((x + j, y + 2 - i), 0.9, 0.9, lw=0,
+                                       color=color, alpha=alpha[i, j]))
+        ax.text(x + columns / 2, y + label, letter, color=color, ha='center')
+    ax.set(title=name, aspect='equal', xlim=(-0.2, 9.2), ylim=(-1.1, 8.2))
+    ax.axis('off')
+
+# %% [markdown]
+# What is the last view good for? It lets one stop early. If the terms come with the large ones first, a few of them are
+# nearly the product. And a matrix can be *written* as a product in many ways. Here is a photograph $\mathbf{M}$ of 213
+# by 320 pixels, three times. As $\mathbf{I}\,\mathbf{M}$, term $k$ is row $k$ of the picture. As
+# $\mathbf{D}^\mathsf{T} (\mathbf{D}\mathbf{M})$, where the rows of the orthogonal $\mathbf{D}$ are cosine waves from
+# slow to fast (so $\mathbf{D}^\mathsf{T}\mathbf{D} = \mathbf{I}$), term $k$ is a wave up and down times an outline from
+# left to right. And as $(\mathbf{U}\boldsymbol{\Sigma}) \mathbf{V}^\mathsf{T}$, the [singular value
+# decomposition](../linear_algebra/singular_value_decomposition.ipynb), the waves are chosen to suit this picture. In
+# all three the columns on the left are orthogonal. Then terms $k \ne l$ are perpendicular as vectors of pixels,
+# $\sum_{i,j} u_{ik} v_{kj}\, u_{il} v_{lj} = (\mathbf{u}_k \cdot \mathbf{u}_l)(\mathbf{v}_k \cdot \mathbf{v}_l) = 0$,
+# so by Pythagoras the squared error after $K$ terms is the sum of $\|\mathbf{u}_k\|^2 \|\mathbf{v}_k\|^2$ over the
+# terms left out.
+
+# %%
+M = photograph('china')[:426].mean(-1).reshape(213, 2, 320, 2).mean((1, 3))
+D = dct(np.eye(213), axis=0, norm='ortho')
+U, sigma, Vt = np.linalg.svd(M, full_matrices=False)
+factors = {
+    'row by row': (np.eye(213), M), 'cosine waves': (D.T, D @ M),
+    'singular vectors': (U * sigma, Vt),
+}
+error = {}
+for name, (left, right) in factors.items():
+    size = (left ** 2).sum(0) * (right ** 2).sum(1)  # of every term, squared
+    rest = np.cumsum(size[::-1])[::-1]
+    error[name] = np.sqrt(rest / size.sum())  # with terms 0 .. K - 1
+    assert close(left @ right, M)
+    direct = np.linalg.norm(M - by_outer(left[:, :20], right[:20]))
+    assert close(error[name][20], direct / np.linalg.norm(M))
+    print(f'{name:17} error after 20 of 213 terms: {error[name][20]:.2f}')
+
+# %% mystnb={"image": {"alt": "Top: a photograph of a temple after 20 terms of three sums of outer products. Row by row shows only a strip of sky; cosine waves show the temple blurred up and down; singular vectors show it with stripes. Bottom: relative error against the number of terms, slow for row by row, fast for the other two, the singular vectors lowest."}} tags=["hide-input"]
+fig = plt.figure(figsize=(6, 4.1))
+grid = fig.add_gridspec(2, 3, height_ratios=[1, 1.5])
+for column, (name, (left, right)) in enumerate(factors.items()):
+    ax = fig.add_subplot(grid[0, column])
+    show_image(ax, left[:, :20] @ right[:20], name, vmin=0, vmax=1)
+ax = fig.add_subplot(grid[1, :])
+for name, values in error.items():
+    ax.plot(values, label=name)
+ax.axvline(20, color=GREY, ls=':', lw=1)
+ax.set(xlim=(0, 213), ylim=(0, 1), xlabel='terms', ylabel='relative error')
+ax.legend(loc='center right');
+
+# %% [markdown]
+# Same product, same cost, other terms. No sum of $K$ tables of rank one comes nearer than the third. That is proved
+# with the singular value decomposition; here it is only seen.
+#
+# **One notation for all.** In {eq}`la.matmul.entry` the letter $k$ appears on the right and not on the left, and is
+# summed. Let that be the rule, and every sum of products can be written by its letters: this is `einsum`. Its meaning
+# fits in a dozen lines, and every operation of this page is a string of letters.
+
+# %%
+def einsum(letters, *arrays):
+    terms, out = letters.split('->')
+    terms = terms.split(',')
+    size = {letter: n for term, array in zip(terms, arrays, strict=True)
+            for letter, n in zip(term, array.shape, strict=True)}
+    result = np.zeros([size[letter] for letter in out])
+    for values in product(*map(range, size.values())):
+        at = dict(zip(size, values, strict=True))
+        result[tuple(at[x] for x in out)] += prod(
+            array[tuple(at[x] for x in term)]
+            for term, array in zip(terms, arrays, strict=True))
+    return result
+
+# %%
+rng = np.random.default_rng(1)
+a, b = rng.normal(size=(2, 3))
+A, B = rng.normal(size=(2, 3, 3))
+X, Y = rng.normal(size=(4, 2, 3)), rng.normal(size=(4, 3, 5))
+dictionary = {
+    'dot product': ('i,i->', (a, b), a @ b),
+    'outer product': ('i,j->ij', (a, b), np.outer(a, b)),
+    'trace': ('ii->', (A,), np.trace(A)),
+    'transpose': ('ij->ji', (A,), A.T),
+    'matrix times vector': ('ij,j->i', (A, a), A @ a),
+    'matrix product': ('ik,kj->ij', (A, B), A @ B),
+    'bilinear form': ('i,ij,j->', (a, A, b), a @ A @ b),
+    'entry by entry': ('ij,ij->ij', (A, B), A * B),
+    'batch of products': ('bik,bkj->bij', (X, Y), X @ Y),
+}
+for name, (letters, arrays, value) in dictionary.items():
+    tensors = [torch.tensor(array) for array in arrays]
+    assert close(einsum(letters, *arrays), value)
+    assert close(torch.einsum(letters, *tensors), value)
+    print(f'{letters:14} {name}')
+assert close(torch.bmm(torch.tensor(X), torch.tensor(Y)), X @ Y)
+
+# %% [markdown]
+# ```{exercise} ★ Walks through a town
+# :label: matmul-walks
+# A town has one-way streets: `A[i, j]` is 1 if one leads from crossing `i` to crossing `j`, else 0. Show that entry
+# $(i, j)$ of $\mathbf{A}^k$ is the number of walks of $k$ streets from $i$ to $j$. Write `walks(A, k)`, with about
+# $2 \log_2 k$ products rather than $k$.
+# ```
+
+# %%
+def walks(A, k):
+    raise NotImplementedError('your turn')
+
+# %%
+def by_walking(A, k):  # every sequence of crossings
+    count = np.zeros(A.shape)
+    for stops in product(range(len(A)), repeat=k + 1):
+        open_ = all(A[stops[t], stops[t + 1]] for t in range(k))
+        count[stops[0], stops[-1]] += open_
+    return count
+
+town = np.array([[0, 1, 1], [0, 0, 1], [1, 0, 1]])
+cases = [(town, k) for k in (1, 2, 3, 5, 6)]
+grade(walks, by_walking, cases)
+
+# %% [markdown]
+# ```{solution-start} matmul-walks
+# :class: dropdown
+# ```
+# A walk of $k + 1$ streets is a walk of $k$ streets to some crossing $l$ and one more street:
+# $\sum_l (\mathbf{A}^k)_{il}\, a_{lj}$. Squaring doubles $k$, and an odd $k$ costs one product more. The wrong answer
+# is `A ** k`, which takes the power of every entry.
+
+# %% jupyter={"source_hidden": true}
+def walks_solution(A, k):
+    if k == 1:
+        return A
+    half = walks_solution(A, k // 2)
+    return half @ half @ A if k % 2 else half @ half
+
+assert grade(walks_solution, by_walking, cases)
+assert not grade(lambda A, k: A ** k, by_walking, cases)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## Where to put the brackets
+#
+# Maps are carried out one after the other, and it makes no sense to ask which pair was joined first. So brackets do not
+# matter:
+#
+# ```{math}
+# :label: matmul-associative
+# \big( (\mathbf{A}\mathbf{B})\,\mathbf{C} \big)_{ij} = \sum_l \Big( \sum_k a_{ik} b_{kl} \Big) c_{lj} = \sum_k a_{ik} \Big( \sum_l b_{kl} c_{lj} \Big)
+# = \big( \mathbf{A}\,(\mathbf{B}\mathbf{C}) \big)_{ij}
+# ```
+#
+# Other habits from numbers must go. Order matters: first turn, then mirror is not first mirror, then turn. Zero has
+# divisors, so nothing can be cancelled. And transposing reverses the order,
+# $(\mathbf{A}\mathbf{B})^\mathsf{T} = \mathbf{B}^\mathsf{T}\mathbf{A}^\mathsf{T}$, because rows and columns change
+# places.
+
+# %%
+turn, mirror = np.array([[0, -1], [1, 0]]), np.array([[1, 0], [0, -1]])
+shift = np.array([[0, 1], [0, 0]])
+print('turn and mirror commute:', close(turn @ mirror, mirror @ turn))
+vanishes = not (shift @ shift).any()
+print('a product of nonzero matrices can vanish:', vanishes)
+A, B, C = np.random.default_rng(2).normal(size=(3, 4, 4))
+assert close((A @ B) @ C, A @ (B @ C))
+assert close((A @ B).T, B.T @ A.T) and not close((A @ B).T, A.T @ B.T)
+
+# %% [markdown]
+# The *result* does not depend on the brackets; the *work* does. An $m \times n$ times an $n \times p$ matrix takes
+# $mnp$ multiplications. So $(\mathbf{A}\mathbf{B})\,\mathbf{x}$ with square matrices takes $n^3 + n^2$, and
+# $\mathbf{A}\,(\mathbf{B}\mathbf{x})$ only $2n^2$. (Projecting by $\mathbf{a}\,(\mathbf{a}^\mathsf{T}\mathbf{b})$
+# rather than by $(\mathbf{a}\mathbf{a}^\mathsf{T})\,\mathbf{b}$ saves in the same way.)
+
+# %%
+def seconds(run, number=1):  # of the processor, at best
+    return min(repeat(run, process_time, number=number, repeat=5)) / number
+
+A, B, X = np.random.default_rng(3).normal(size=(3, 600, 600))
+x = X[0]
+assert close((A @ B) @ x, A @ (B @ x), atol=1e-8)
+slow = seconds(lambda: (A @ B) @ x, number=4)
+saved = slow > 5 * seconds(lambda: A @ (B @ x), number=40)
+assert saved
+print('A (B x) is more than 5 times faster than (A B) x:', saved)
+
+# %% [markdown]
+# For a chain of matrices of sizes $d_0 \times d_1,\ d_1 \times d_2,\ \dots,\ d_{L-1} \times d_L$ there are many ways to
+# set brackets: 14 for five factors, and more than a billion for twenty. Still the best is easily found. Whatever it is, *some*
+# product is the last, and it joins factors $i + 1, \dots, k$ to factors $k + 1, \dots, j$. Both groups must have been
+# multiplied in their own cheapest way, or we could improve on it. So the least cost obeys
+#
+# ```{math}
+# :label: matmul-chain
+# c_{ij} = \min_{i < k < j} \big( c_{ik} + c_{kj} + d_i\, d_k\, d_j \big), \qquad c_{i,i+1} = 0,
+# ```
+#
+# and is computed from short groups to long ones, in about $L^3/6$ steps. Such a recursion over best parts is called *dynamic
+# programming*. We ask all bracketings whether it is right.
+
+# %%
+def cheapest(d):  # (cost, brackets); factor t is d[t] x d[t + 1]
+    last = len(d) - 1
+    best = {(i, i + 1): (0, 'ABCDEFGH'[i]) for i in range(last)}
+    for width in range(2, last + 1):
+        for i in range(last - width + 1):
+            j = i + width
+            best[i, j] = min(
+                (best[i, k][0] + best[k, j][0] + d[i] * d[k] * d[j],
+                 f'({best[i, k][1]} {best[k, j][1]})')
+                for k in range(i + 1, j))
+    return best[0, last]
+
+def every_cost(d):  # of all bracketings
+    if len(d) == 2:
+        return [0]
+    return [left + right + d[0] * d[k] * d[-1] for k in range(1, len(d) - 1)
+            for left in every_cost(d[:k + 1]) for right in every_cost(d[k:])]
+
+# %%
+rng = np.random.default_rng(4)
+for d in rng.integers(1, 30, (100, 7)):
+    costs = every_cost(d)
+    assert len(costs) == comb(10, 5) // 6  # the Catalan number
+    assert cheapest(d)[0] == min(costs)
+d = [3, 30, 2, 25, 4]
+chain = [rng.normal(size=shape) for shape in zip(d, d[1:], strict=False)]
+A, B, C, D = chain
+assert cheapest(d)[1] == '((A B) (C D))'
+assert close((A @ B) @ (C @ D), np.linalg.multi_dot(chain))
+print('the least of all 42 bracketings, a hundred times')
+
+# %% [markdown]
+# **Why backpropagation goes backward.** A network is a chain of maps, and the derivative of a chain is the product of
+# the derivatives, matrices again ([Jacobians](../calculus/jacobians.ipynb)). A classifier of handwritten digits may
+# have the widths 784, 500, 300, 10, and then one number, its loss. The factor nearest to the loss comes first, so the
+# sizes are $1, 10, 300, 500, 784$. The order in which the network computes is from right to left.
+
+# %%
+def one_side(d):  # always multiplied on to the left end
+    return sum(d[0] * d[k] * d[k + 1] for k in range(1, len(d) - 1))
+
+networks = {
+    'many inputs, one loss': [1, 10, 300, 500, 784],
+    'one input, many outputs': [784, 500, 300, 10, 1],
+    'a narrow waist': [784, 300, 30, 300, 784],
+}
+print(f'{"multiplications (million)":27}forward  backward     best')
+for name, d in networks.items():
+    least, brackets = cheapest(d)
+    backward, forward = one_side(d), one_side(d[::-1])
+    print(f'{name:25}{forward / 1e6:9.2f} {backward / 1e6:9.2f} '
+          f'{least / 1e6:8.2f}  {brackets}')
+
+# %% [markdown]
+# Backward is 220 times cheaper than forward, and for one loss it is the optimum: from the left every product is a
+# vector times a matrix. With one input and many outputs it is the other way round. Nothing about derivatives decides
+# this, only {eq}`matmul-chain`. (See [Automatic differentiation](../calculus/automatic_differentiation.ipynb).)
+#
+# ```{exercise} ★★ Attention without the table
+# :label: matmul-linear
+# Attention without its softmax computes $(\mathbf{Q}\mathbf{K}^\mathsf{T})\mathbf{V}$ for matrices of shape $(T, d)$
+# with $T$ much larger than $d$. Other brackets, $\mathbf{Q}(\mathbf{K}^\mathsf{T}\mathbf{V})$, take $2Td^2$
+# multiplications in place of $2T^2 d$. But a language model must not look ahead: row $t$ of the result is
+# $\sum_{s \le t} (\mathbf{q}_t \cdot \mathbf{k}_s)\, \mathbf{v}_s$. Write `causal(Q, K, V)` so that the work still
+# grows like $T$, not like $T^2$.
+# ```
+
+# %%
+def causal(Q, K, V):
+    raise NotImplementedError('your turn')
+
+# %%
+def by_table(Q, K, V):
+    return np.tril(Q @ K.T) @ V
+
+rng = np.random.default_rng(5)
+cases = [tuple(rng.integers(-3, 4, (3, T, 2)).astype(float))
+         for T in (2, 3, 7)]
+grade(causal, by_table, cases)
+
+# %% [markdown]
+# ```{solution-start} matmul-linear
+# :class: dropdown
+# ```
+# The mask stands between the two products, so the brackets cannot move past it. The view by outer products helps:
+# $\sum_{s \le t} (\mathbf{q}_t \cdot \mathbf{k}_s)\, \mathbf{v}_s^\mathsf{T} = \mathbf{q}_t^\mathsf{T} \sum_{s \le t}
+# \mathbf{k}_s \mathbf{v}_s^\mathsf{T}$, and the last sum, a $d \times d$ matrix, grows by one term per step
+# {cite}`katharopoulos2020transformers`. The wrong answer forgets the mask.
+
+# %% jupyter={"source_hidden": true}
+def causal_solution(Q, K, V):
+    state, rows = np.zeros((K.shape[1], V.shape[1])), []
+    for q, k, v in zip(Q, K, V, strict=True):
+        state = state + np.outer(k, v)
+        rows.append(q @ state)
+    return np.stack(rows)
+
+assert grade(causal_solution, by_table, cases)
+assert not grade(lambda Q, K, V: Q @ (K.T @ V), by_table, cases)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## Blocks
+#
+# Cut $\mathbf{A}$ into four blocks, and name each by the number of its rows and columns: $\mathbf{M}_{ra}$ has $r$ rows
+# and $a$ columns. Cut $\mathbf{B}$ likewise, its rows at the same place where the columns of $\mathbf{A}$ are cut,
+# after $a$ of them:
+#
+# ```{math}
+# :label: la.matmul.block-partition
+# \mathbf{A} = \begin{bmatrix} \mathbf{M}_{ra} & \mathbf{M}_{rb} \\ \mathbf{M}_{sa} & \mathbf{M}_{sb} \end{bmatrix}, \qquad
+# \mathbf{B} = \begin{bmatrix} \mathbf{M}_{at} & \mathbf{M}_{au} \\ \mathbf{M}_{bt} & \mathbf{M}_{bu} \end{bmatrix}
+# ```
+#
+# Then the blocks are multiplied as if they were numbers, the left factor always on the left:
+#
+# ```{math}
+# :label: la.matmul.block-product
+# \mathbf{A}\mathbf{B} = \begin{bmatrix}
+# \mathbf{M}_{ra}\mathbf{M}_{at} + \mathbf{M}_{rb}\mathbf{M}_{bt} & \mathbf{M}_{ra}\mathbf{M}_{au} + \mathbf{M}_{rb}\mathbf{M}_{bu} \\
+# \mathbf{M}_{sa}\mathbf{M}_{at} + \mathbf{M}_{sb}\mathbf{M}_{bt} & \mathbf{M}_{sa}\mathbf{M}_{au} + \mathbf{M}_{sb}\mathbf{M}_{bu} \end{bmatrix}
+# ```
+#
+# The proof is one stroke through {eq}`la.matmul.entry`: $\sum_{k=1}^{a+b} = \sum_{k=1}^{a} + \sum_{k=a+1}^{a+b}$. For
+# an entry in the first $r$ rows and $t$ columns, the first part is an entry of $\mathbf{M}_{ra}\mathbf{M}_{at}$, the
+# second of $\mathbf{M}_{rb}\mathbf{M}_{bt}$. The names tell the sizes of the result, since the inner letters cancel:
+#
+# ```{math}
+# :label: la.matmul.block-names
+# \mathbf{A}\mathbf{B} = \begin{bmatrix} \mathbf{M}_{rt} & \mathbf{M}_{ru} \\ \mathbf{M}_{st} & \mathbf{M}_{su} \end{bmatrix}
+# ```
+#
+# (A reader may object that $\mathbf{M}_{ra}$ and $\mathbf{M}_{rt}$ are different matrices if $a = t$. As names of
+# positions the letters are distinct even if the numbers are not.) The tempting mistake treats blocks as numbers
+# altogether, and exchanges two factors. It needs square blocks to go unnoticed, so the control gets them.
+
+# %%
+def cut(M, row, column):
+    return [[M[:row, :column], M[:row, column:]],
+            [M[row:, :column], M[row:, column:]]]
+
+def drawn(seed, equal=False):  # sizes r, s, a, b, t, u and two matrices
+    rng = np.random.default_rng(seed)
+    r, s, a, b, t, u = [2] * 6 if equal else rng.permutation(np.arange(1, 7))
+    A, B = rng.normal(size=(r + s, a + b)), rng.normal(size=(a + b, t + u))
+    return (r, s, a, b, t, u), A, B
+
+def block_product(P, Q):
+    return [[P[i][0] @ Q[0][j] + P[i][1] @ Q[1][j] for j in (0, 1)]
+            for i in (0, 1)]
+
+def exchanged(P, Q):
+    return [[P[i][0] @ Q[0][j] + Q[1][j] @ P[i][1] for j in (0, 1)]
+            for i in (0, 1)]
+
+def shapes(blocks):
+    return [[block.shape for block in row] for row in blocks]
+
+# %%
+def is_partition(seed, row):  # are the names of the blocks their sizes?
+    (r, s, a, b, t, u), A, B = drawn(seed)
+    P, Q = cut(A, r, a), cut(B, a if row == 'a' else r, t)
+    return (shapes(P) == [[(r, a), (r, b)], [(s, a), (s, b)]]
+            and shapes(Q) == [[(a, t), (a, u)], [(b, t), (b, u)]]
+            and close(np.block(P), A) and close(np.block(Q), B))
+
+def multiplies(seed, rule, equal=False):
+    (r, s, a, b, t, u), A, B = drawn(seed, equal)
+    return close(np.block(rule(cut(A, r, a), cut(B, a, t))), A @ B)
+
+def is_named(seed, order):
+    (r, s, a, b, t, u), A, B = drawn(seed)
+    parts = cut(A @ B, *((r, t) if order == 'rows first' else (t, r)))
+    sums = block_product(cut(A, r, a), cut(B, a, t))
+    return shapes(parts) == [[(r, t), (r, u)], [(s, t), (s, u)]] and all(
+        close(parts[i][j], sums[i][j]) for i, j in np.ndindex(2, 2))
+
+holds('la.matmul.block-partition', lambda seed: is_partition(seed, 'a'),
+      control=lambda seed: is_partition(seed, 'r'), seed=seeds())
+holds('la.matmul.block-product', lambda seed: multiplies(seed, block_product),
+      control=lambda seed: multiplies(seed, exchanged, equal=True),
+      seed=seeds())
+holds('la.matmul.block-names', lambda seed: is_named(seed, 'rows first'),
+      control=lambda seed: is_named(seed, 'columns first'), seed=seeds())
+
+# %% [markdown]
+# The four views are blocks too: rows of $\mathbf{A}$ times columns of $\mathbf{B}$ are blocks of one row and one
+# column, outer products blocks of one column and one row.
+#
+# **Seven instead of eight.** {eq}`la.matmul.block-product` takes eight products of blocks, and so eight half as large
+# ones each, down to $8^{\log_2 n} = n^3$ multiplications of numbers. For more than a century nobody asked whether eight
+# is the least. In 1969 Strassen found seven {cite}`strassen1969gaussian`:
+#
+# ```{math}
+# :label: matmul-strassen
+# \begin{aligned}
+# \mathbf{P}_1 &= (\mathbf{A}_{11} + \mathbf{A}_{22})(\mathbf{B}_{11} + \mathbf{B}_{22}) & \mathbf{P}_5 &= (\mathbf{A}_{11} + \mathbf{A}_{12})\,\mathbf{B}_{22} \\
+# \mathbf{P}_2 &= (\mathbf{A}_{21} + \mathbf{A}_{22})\,\mathbf{B}_{11} & \mathbf{P}_6 &= (\mathbf{A}_{21} - \mathbf{A}_{11})(\mathbf{B}_{11} + \mathbf{B}_{12}) \\
+# \mathbf{P}_3 &= \mathbf{A}_{11}(\mathbf{B}_{12} - \mathbf{B}_{22}) & \mathbf{P}_7 &= (\mathbf{A}_{12} - \mathbf{A}_{22})(\mathbf{B}_{21} + \mathbf{B}_{22}) \\
+# \mathbf{P}_4 &= \mathbf{A}_{22}(\mathbf{B}_{21} - \mathbf{B}_{11}) \\[4pt]
+# \mathbf{A}\mathbf{B} &= \begin{bmatrix} \mathbf{P}_1 + \mathbf{P}_4 - \mathbf{P}_5 + \mathbf{P}_7 & \mathbf{P}_3 + \mathbf{P}_5 \\
+# \mathbf{P}_2 + \mathbf{P}_4 & \mathbf{P}_1 - \mathbf{P}_2 + \mathbf{P}_3 + \mathbf{P}_6 \end{bmatrix} \hspace{-8em}
+# \end{aligned}
+# ```
+#
+# For example $\mathbf{P}_3 + \mathbf{P}_5 = \mathbf{A}_{11}\mathbf{B}_{12} - \mathbf{A}_{11}\mathbf{B}_{22} +
+# \mathbf{A}_{11}\mathbf{B}_{22} + \mathbf{A}_{12}\mathbf{B}_{22}$. The factors never change sides, so the formulas hold
+# for blocks, and can be used again on each $\mathbf{P}_i$. We prove them with symbols that do not commute, and count
+# with numbers that keep a tally.
+
+# %%
+def strassen(A, B, smallest, multiply):
+    n = len(A)
+    if n <= smallest:
+        return multiply(A, B)
+    (a11, a12), (a21, a22) = cut(A, n // 2, n // 2)
+    (b11, b12), (b21, b22) = cut(B, n // 2, n // 2)
+    p1, p2, p3, p4, p5, p6, p7 = (
+        strassen(x, y, smallest, multiply) for x, y in (
+            (a11 + a22, b11 + b22), (a21 + a22, b11), (a11, b12 - b22),
+            (a22, b21 - b11), (a11 + a12, b22), (a21 - a11, b11 + b12),
+            (a12 - a22, b21 + b22)))
+    return np.block([[p1 + p4 - p5 + p7, p3 + p5],
+                     [p2 + p4, p1 - p2 + p3 + p6]])
+
+A, B = (np.array(sp.symbols(f'{v}1:5', commutative=False)).reshape(2, 2)
+        for v in 'ab')
+difference = strassen(A, B, 1, lambda x, y: x * y) - A @ B
+assert not any(sp.expand(entry) for entry in difference.flat)
+print('proved for blocks that do not commute')
+
+# %%
+tally = Counter()
+
+class Counted:  # a number that counts what is done with it
+    def __init__(self, value):
+        self.value = value
+
+    def __add__(self, other):
+        tally['+'] += 1
+        return Counted(self.value + other.value)
+
+    def __sub__(self, other):
+        tally['+'] += 1
+        return Counted(self.value - other.value)
+
+    def __mul__(self, other):
+        tally['*'] += 1
+        return Counted(self.value * other.value)
+
+def counts(multiply, n):
+    tally.clear()
+    M = np.array([Counted(v) for v in range(n * n)]).reshape(n, n)
+    multiply(M, M)
+    return tally['*'], tally['+']
+
+# %%
+def seven(A, B):
+    return strassen(A, B, 1, lambda x, y: x * y)
+
+print('   n   by the definition   Strassen      (multiplications, additions)')
+for n in (2, 4, 8, 16):
+    usual, fast = counts(np.matmul, n), counts(seven, n)
+    assert usual == (n ** 3, n ** 3 - n ** 2)
+    k = n.bit_length() - 1  # n = 2^k
+    assert fast == (7 ** k, 6 * (7 ** k - 4 ** k))
+    print(f'{n:4} {usual[0]:9} {usual[1]:9} {fast[0]:9} {fast[1]:9}')
+
+# %% [markdown]
+# With $7^{\log_2 n} = n^{\log_2 7} \approx n^{2.81}$ multiplications the cubic law was broken. (How small the exponent
+# can get, nobody knows.) The 18 additions of blocks have to be earned back, though. One step saves if
+# $7\,\big(2(\tfrac n2)^3 - (\tfrac n2)^2\big) + 18\,(\tfrac n2)^2 < 2n^3 - n^2$, that is, if
+# $\tfrac{n^3}{4} > \tfrac{15 n^2}{4}$, for $n > 15$. Below that one should stop.
+#
+# The other price is hidden. By the definition, an entry computed in floating point obeys the bound of a [dot
+# product](../linear_algebra/dot_products.ipynb): *each* $c_{ij}$ is right up to $n u \sum_k |a_{ik}||b_{kj}|$ (to first
+# order), with $u = 2^{-53}$. Strassen adds blocks that do not belong together. If the lower rows of $\mathbf{A}$ are
+# tiny, so are the lower rows of the product; but of the four terms of $\mathbf{C}_{22}$ three contain the large
+# $\mathbf{A}_{11}$. It cancels, its rounding errors do not. Strassen is accurate compared with the largest entries, not
+# entry by entry {cite}`higham2002accuracy`. We measure it against exact integers; scaling rows by powers of two rounds
+# nothing.
+
+# %%
+def plain(A, B):  # by outer products
+    return sum(A[:, k, None] * B[k] for k in range(len(B)))
+
+def entry_error(A, B, scale, smallest):
+    rows = np.where(np.arange(len(A)) < len(A) // 2, 1.0, scale)[:, None]
+    C = strassen(rows * A.astype(float), B.astype(float), smallest, plain)
+    exactly = A @ B  # integers: no rounding below 2^63
+    size = abs(A).astype(float) @ abs(B).astype(float)
+    return (abs(C / rows - exactly) / size).max()
+
+# %%
+n, stop = 32, {'definition': 32, 'one step': 16, 'three steps': 4}
+A, B = np.random.default_rng(6).integers(-2 ** 27, 2 ** 27, (2, n, n))
+scales = 2.0 ** -np.arange(0, 41, 4)
+error = {
+    name: [entry_error(A, B, scale, smallest) for scale in scales]
+    for name, smallest in stop.items()
+}
+assert max(error['definition']) < n * 2.0 ** -53
+assert error['one step'][-1] > 1e10 * max(error['definition'])
+
+def operations(n, smallest):  # multiplications and additions
+    if n <= smallest:
+        return 2 * n ** 3 - n ** 2
+    half = n // 2
+    return 7 * operations(half, smallest) + 18 * half ** 2
+
+sizes = [2 ** k for k in range(1, 14)]
+ratio = {
+    name: [operations(n, smallest) / operations(n, n) for n in sizes]
+    for name, smallest in (('down to numbers', 1), ('down to 16', 16))
+}
+
+# %% mystnb={"image": {"alt": "Left: operations of Strassen's method divided by those of the definition, against size up to 8192. Recursion down to single numbers more than doubles the work for small sizes and falls below one only at 1024; stopping at blocks of 16 falls from one to a third. Right: largest entrywise error against the factor by which half of the rows are smaller; flat at 1e-16 for the definition, growing in proportion to the factor for Strassen."}} tags=["hide-input"]
+fig, (left, right) = panels(2, height=2.7)
+for name, values in ratio.items():
+    left.semilogx(sizes, values, 'o-', ms=3, label=name, base=2)
+left.axhline(1, color=GREY, ls='--', lw=1)
+left.set(xlabel='n', ylim=(0, 2.6), xticks=[2, 16, 128, 1024, 8192])
+left.set_xticklabels(['2', '16', '128', '1024', '8192'])
+left.set_title('operations, definition = 1')
+left.legend(loc='upper right')
+for name, values in error.items():
+    right.loglog(1 / scales, values, label=name)
+right.set(xlabel='lower rows smaller by', ylim=(3e-17, 3))
+right.set_yticks([1e-16, 1e-12, 1e-8, 1e-4, 1])
+right.set_title('largest error of an entry')
+right.legend(loc='upper left');
+
+# %% [markdown]
+# Both halves of the picture are the truth about fast multiplication: at $n = 8192$ it saves two thirds of the work, and
+# a factor of $10^6$ between the rows costs six digits in the small ones. Libraries use the definition unless told
+# otherwise.
+#
+# ```{exercise} ★★ Three instead of four
+# :label: matmul-gauss
+# A complex product, $(\mathbf{A} + i\mathbf{B})(\mathbf{C} + i\mathbf{D}) = (\mathbf{A}\mathbf{C} -
+# \mathbf{B}\mathbf{D}) + i\,(\mathbf{A}\mathbf{D} + \mathbf{B}\mathbf{C})$, seems to take four real products. Do it
+# with three: write `complex_product(multiply, A, B, C, D)`, which returns the stacked real and imaginary part and calls
+# `multiply` three times. The grader counts.
+# ```
+
+# %%
+def complex_product(multiply, A, B, C, D):
+    raise NotImplementedError('your turn')
+
+# %%
+def counted(solution, A, B, C, D):  # the parts, and the number of products
+    calls = []
+
+    def multiply(x, y):
+        calls.append(1)
+        return x @ y
+
+    parts = solution(multiply, A, B, C, D)
+    return np.append(np.ravel(parts), len(calls))
+
+def by_complex_numbers(A, B, C, D):
+    Z = (A + 1j * B) @ (C + 1j * D)
+    return np.append(np.ravel([Z.real, Z.imag]), 3)
+
+rng = np.random.default_rng(7)
+cases = [tuple(rng.integers(-5, 6, (4, n, n)).astype(float))
+         for n in (1, 2, 3)]
+grade(lambda *case: counted(complex_product, *case), by_complex_numbers, cases)
+
+# %% [markdown]
+# ```{solution-start} matmul-gauss
+# :class: dropdown
+# ```
+# With $\mathbf{P} = \mathbf{A}\mathbf{C}$, $\mathbf{Q} = \mathbf{B}\mathbf{D}$ and
+# $\mathbf{R} = (\mathbf{A} + \mathbf{B})(\mathbf{C} + \mathbf{D})$ the parts are $\mathbf{P} - \mathbf{Q}$ and
+# $\mathbf{R} - \mathbf{P} - \mathbf{Q}$. Here, too, additions replace a multiplication, and a small imaginary part
+# beside a large real one loses digits. Matrices do not commute, but no factor changes sides. One wrong answer is the
+# usual four products.
+
+# %% jupyter={"source_hidden": true}
+def complex_product_solution(multiply, A, B, C, D):
+    P, Q = multiply(A, C), multiply(B, D)
+    return np.stack([P - Q, multiply(A + B, C + D) - P - Q])
+
+def four(multiply, A, B, C, D):
+    return np.stack([multiply(A, C) - multiply(B, D),
+                     multiply(A, D) + multiply(B, C)])
+
+assert grade(lambda *case: counted(complex_product_solution, *case),
+             by_complex_numbers, cases)
+assert not grade(lambda *case: counted(four, *case), by_complex_numbers, cases)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## From the triple loop to BLAS
+#
+# This section continues [Four views of one product](#four-views-of-one-product). All its functions do the same
+# multiplications. Do they take the same time? BLAS, the *basic linear algebra subprograms*, is the library behind `@`;
+# numpy's answer to every product of floating-point matrices. The rungs of the ladder lead from the loops to it, and
+# each hands a larger piece to compiled code: a number, a dot product, a product with a vector, everything. We measure
+# multiplications per second, and print only what holds on any machine.
+
+# %%
+def seconds(run, number=1):  # of the processor, at best
+    return min(repeat(run, process_time, number=number, repeat=3)) / number
+
+def rate(way, n, number=1):  # multiplications per second
+    A, B = np.random.default_rng(8).normal(size=(2, n, n))
+    return n ** 3 / seconds(lambda: way(A, B), number)
+
+ladder = {
+    'triple loop': rate(by_loops, 40), 'dot products': rate(by_dots, 200),
+    'rows times matrix': rate(by_rows, 1000), '@': rate(np.matmul, 1000),
+}
+rungs, rates = list(ladder), list(ladder.values())
+for i, least in ((1, 10), (2, 3), (3, 1.5)):
+    climbs = rates[i] > least * rates[i - 1]
+    assert climbs
+    print(f'{rungs[i]:17} more than {least:3g} times the last: {climbs}')
+climbs = rates[-1] > 1000 * rates[0]
+assert climbs
+print('from bottom to top more than 1000 times:', climbs)
+
+# %%
+ours, theirs = rate(by_rows, 256, 10), rate(np.matmul, 256, 40)
+near = theirs < 10 * ours
+assert near
+print('at n = 256, rows times matrix is within 10 times of @:', near)
+
+# %% [markdown]
+# Two traps lie beside the ladder. BLAS knows floating-point numbers only, so an innocent product of *integer* matrices
+# goes through plain loops. And `einsum`, unless told to optimize, does not call BLAS for a product either.
+
+# %%
+def integer_product(A, B):
+    return (1000 * A).astype(int) @ (1000 * B).astype(int)
+
+def einsum_product(A, B):
+    return np.einsum('ik,kj->ij', A, B)
+
+for name, way in (('integers', integer_product), ('einsum', einsum_product)):
+    slower = theirs > 2 * rate(way, 256)
+    assert slower
+    print(f'{name}: more than 2 times slower than @ on floats: {slower}')
+
+# %% [markdown]
+# **Why the order matters.** The first rung is explained by Python, which spends hundreds of steps of the processor on
+# one multiplication. But the last step, from rows to everything, happens between two compiled programs with the same
+# multiplications. What differs is where the numbers come from. A processor multiplies faster than the memory delivers.
+# So it keeps what was used lately in a small, fast *cache*, and what is not there must be fetched, in *lines* of
+# several neighbours. A numpy array lies row after row: along a row one fetch serves eight numbers, down a column it
+# serves one. Here is the whole model: 32 lines of 8 numbers; if a line is missing, fetch it and forget the one not used
+# for longest.
+
+# %%
+def misses(order, lines=32, width=8):  # of all steps c[i,j] += a[i,k] b[k,j]
+    cache, count = OrderedDict(), 0
+    for i, j, k in order:
+        for line in (('a', i, k // width), ('b', k, j // width),
+                     ('c', i, j // width)):
+            if line not in cache:
+                count += 1
+            cache[line] = None
+            cache.move_to_end(line)
+            if len(cache) > lines:
+                cache.popitem(last=False)
+    return count
+
+# %%
+def dots_order(n):
+    return product(range(n), repeat=3)  # k inside
+
+def rows_order(n):
+    return ((i, j, k) for i, k, j in product(range(n), repeat=3))
+
+def columns_order(n):
+    return ((i, j, k) for j, k, i in product(range(n), repeat=3))
+
+def blocks_order(n, b=8):
+    for i, j, k in product(range(0, n, b), repeat=3):
+        for r, a, t in product(range(b), repeat=3):
+            yield i + r, j + t, k + a
+
+# %% [markdown]
+# What should come out? If a column of $\mathbf{B}$ needs more lines than the cache has, every step of a dot product
+# misses in $\mathbf{B}$: one miss per multiplication. Row by row, all three matrices are read along rows, and one miss
+# serves eight multiplications. Column by column, $\mathbf{A}$ and $\mathbf{C}$ are both walked down: two misses. And
+# blocks of size $b$, three of which fit, are the way out: to fetch two blocks costs $2b^2/8$ misses and feeds $b^3$
+# multiplications, which is $1/(4b)$ each. How far can one go?
+#
+# ```{prf:theorem} No order does better
+# :label: thm-traffic
+# Let a step $c_{ij} \leftarrow c_{ij} + a_{ik} b_{kj}$ need its three numbers in a cache of $M$ numbers. Then every
+# order of the $n^3$ steps fetches at least $\dfrac{n^3}{2\sqrt{2M}} - M$ of them.
+# ```
+#
+# ```{prf:proof}
+# *First*, let $T$ be a set of triples $(i, j, k)$ that uses $N_A$ different entries of $\mathbf{A}$, $N_B$ of
+# $\mathbf{B}$ and $N_C$ of $\mathbf{C}$. Then $|T|^2 \le N_A N_B N_C$. For let $n_{ij}$ be the number of $k$ with
+# $(i, j, k) \in T$. It is positive for $N_C$ pairs, so by [Cauchy–Schwarz](../linear_algebra/dot_products.ipynb)
+# $|T|^2 = \big( \sum_{ij} 1 \cdot n_{ij} \big)^2 \le N_C \sum_{ij} n_{ij}^2$. And $n_{ij}^2$ counts pairs $k, k'$ for
+# which $a_{ik}$ and $b_{k'j}$ are used. Each pair of a used $a_{ik}$ and a used $b_{k'j}$ belongs to one $(i, j)$ only,
+# so $\sum_{ij} n_{ij}^2 \le N_A N_B$ (Loomis and Whitney).
+#
+# *Second*, cut the work into phases of $M$ fetched numbers each; the last may be shorter. In a phase at most $2M$
+# numbers are ever in the cache: those there at its beginning and those fetched. So it has at most $\sqrt{(2M)^3}$
+# steps. There are at least $n^3/(2M)^{3/2}$ phases, all but one of them full, which makes at least
+# $M \big( n^3/(2M)^{3/2} - 1 \big)$ fetched numbers.
+# ```
+#
+# A line brings eight numbers, so at least an eighth of this in misses {cite}`irony2004communication`. Blocks with
+# $3b^2 = M$ need $2n^3/b = 2\sqrt3\, n^3/\sqrt{M}$ numbers: up to a constant, nothing is left to gain.
+
+# %%
+orders = {'columns': columns_order, 'dots': dots_order,
+          'rows': rows_order, 'blocks of 8': blocks_order}
+sizes = np.arange(8, 49, 8)
+per_step = {name: [misses(order(int(n))) / n ** 3 for n in sizes]
+            for name, order in orders.items()}
+M = 32 * 8
+bound = (sizes ** 3 / (2 * np.sqrt(2 * M)) - M) / 8 / sizes ** 3
+for name, values in per_step.items():
+    assert (np.array(values) >= bound).all()
+    print(f'{name:12} {values[-1]:.3f} misses per multiplication, n = 48')
+
+# %% mystnb={"image": {"alt": "Misses per multiplication against matrix size, logarithmic. Columns near 2 from size 16 on; dots near 0.1 and jumping above 1 at size 32; rows near 0.13; blocks of 8 fall slowly to 0.03; the lower bound lies at a few thousandths."}} tags=["hide-input"]
+fig, ax = plt.subplots(figsize=(5, 2.9))
+for name, values in per_step.items():
+    ax.semilogy(sizes, values, 'o-', ms=4, label=name)
+positive = bound > 0
+ax.semilogy(sizes[positive], bound[positive], '--', color=GREY,
+            label='no order is below')
+ax.set(xlabel='n', ylabel='misses per multiplication')
+ax.set(xticks=sizes, xlim=(6, 49))
+ax.set_yticks([1e-3, 1e-2, 1e-1, 1, 2], ['0.001', '0.01', '0.1', '1', '2'])
+label_lines(ax)
+
+# %% [markdown]
+# The model is crude, and right about what it is for. A real machine agrees: to add up a large array row by row, or
+# column by column, is the same sum.
+
+# %%
+a = np.random.default_rng(9).normal(size=(2000, 2000))
+
+by_row = seconds(lambda: [r.sum() for r in a], number=5)
+slower = seconds(lambda: [c.sum() for c in a.T]) > 1.5 * by_row
+assert slower
+print('columns take more than 1.5 times as long as rows:', slower)
+
+# %% [markdown]
+# BLAS is {eq}`la.matmul.block-product` three times over: blocks for each level of the cache, and in the innermost a few
+# outer products that never leave the processor {cite}`goto2008anatomy`. A GPU does the same with its own small
+# memories.
+#
+# ```{exercise} ★★★ A block size for every cache
+# :label: matmul-oblivious
+# Blocks of 8 suit a cache of 256 numbers. A program that must run well with any cache, and does not know it, can cut
+# each matrix into four, and each quarter again, down to single numbers. Write `quarters(n)`, which yields the $n^3$
+# triples $(i, j, k)$ in such an order, for $n$ a power of two. The grader wants at most 1.25 times the misses of blocks
+# of 8. Then explore: give `misses` other numbers of lines, and see who wins.
+# ```
+
+# %%
+def quarters(n):
+    raise NotImplementedError('your turn')
+
+# %%
+def is_thrifty(order, n):
+    steps = list(order(n))
+    complete = sorted(steps) == list(dots_order(n))
+    return complete and misses(steps) <= 1.25 * misses(blocks_order(n))
+
+def wanted(n):
+    return True
+
+cases = [(4,), (16,), (32,)]
+grade(lambda n: is_thrifty(quarters, n), wanted, cases)
+
+# %% [markdown]
+# ```{solution-start} matmul-oblivious
+# :class: dropdown
+# ```
+# Eight products of quarters, one after the other, each done in the same way. However small a cache is, from some depth
+# on three quarters fit into it, and for these the count of {prf:ref}`thm-traffic` is reached up to a constant. Such
+# programs are called cache-oblivious {cite}`frigo2012cache`. The wrong answer is the triple loop, which is complete and
+# wasteful.
+
+# %% jupyter={"source_hidden": true}
+def quarters_solution(n):
+    if n == 1:
+        yield 0, 0, 0
+        return
+    h = n // 2
+    for i, j, k in product((0, h), repeat=3):
+        for r, t, a in quarters_solution(h):
+            yield i + r, j + t, k + a
+
+assert grade(lambda n: is_thrifty(quarters_solution, n), wanted, cases)
+assert not grade(lambda n: is_thrifty(dots_order, n), wanted, cases)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## Entry by entry
+#
+# There is the other product, the one that everybody expects at first and that carries the name of Hadamard:
+#
+# ```{math}
+# :label: aw.mat-ops.hadamard
+# \mathbf{Z}_{ij} = \mathbf{X}_{ij} \cdot \mathbf{Y}_{ij}, \qquad \mathbf{Z} = \mathbf{X} \odot \mathbf{Y}
+# ```
+#
+# In code it is `X * Y`. Its main use is *masking*. A matrix of zeros and ones erases some entries and keeps the others,
+# and other numbers scale:
+#
+# ```{math}
+# :label: aw.mat-ops.mask
+# (\mathbf{M} \odot \mathbf{X})_{ij} = \begin{cases} X_{ij} & \text{if } M_{ij} = 1 \\ 0 & \text{if } M_{ij} = 0, \end{cases}
+# \qquad (c\,\mathbf{1}\mathbf{1}^\mathsf{T}) \odot \mathbf{X} = c\,\mathbf{X}
+# ```
+
+# %%
+def entry_by_entry(X, Y):
+    Z = np.zeros(X.shape)
+    for i, j in np.ndindex(X.shape):
+        Z[i, j] = X[i, j] * Y[i, j]
+    return Z
+
+def masks(multiply, X, seed):
+    M = np.random.default_rng(seed).integers(0, 2, X.shape)
+    Z, scaled = multiply(M, X), multiply(np.full(X.shape, 3.0), X)
+    return (close(Z[M == 1], X[M == 1]) and close(Z[M == 0], 0 * X[M == 0])
+            and close(scaled, 3 * X))
+
+# %%
+holds(
+    'aw.mat-ops.hadamard',
+    lambda X, Y: close(torch.tensor(X) * torch.tensor(Y),
+                       entry_by_entry(X, Y)),
+    control=lambda X, Y: close(torch.tensor(X) @ torch.tensor(Y),
+                               entry_by_entry(X, Y)),
+    X=matrices(2, 2), Y=matrices(2, 2), tries=100,
+)
+holds(
+    'aw.mat-ops.mask',
+    lambda X, seed: masks(np.multiply, X, seed),
+    control=lambda X, seed: masks(np.matmul, X, seed),
+    X=matrices(3, 3), seed=seeds(), tries=100,
+)
+
+# %% mystnb={"image": {"alt": "Three pictures: a photograph of a dahlia, a mask that is white in a disc and fades to black outside, and their product, the flower alone with dark surroundings."}} tags=["hide-input"]
+flower = photograph('flower')[40:400, 130:490]
+row, column = np.indices((360, 360))
+radius = np.hypot(row - 178, column - 178)
+mask = np.clip((158 - radius) / 12, 0, 1)  # soft at the rim
+fig, axes = panels(3, height=2.1)
+show_image(axes[0], flower, 'X')
+show_image(axes[1], mask, 'M')
+show_image(axes[2], mask[:, :, None] * flower, 'M ⊙ X');
+
+# %% [markdown]
+# Two statements of the notes about this product go too far.
+#
+# :::{admonition} Erratum
+# :class: warning
+# As printed, the Hadamard product "does not preserve linearity and cannot be used in operations where linearity is
+# required". But for a fixed $\mathbf{A}$, multiplying each entry by its own number is as linear as can be. What is not
+# linear is $\mathbf{X} \mapsto \mathbf{X} \odot \mathbf{X}$, as $\mathbf{X} \mapsto \mathbf{X}\mathbf{X}$ is not.
+# :::
+#
+# ```{math}
+# :label: aw.mat-ops.not-linear
+# \mathbf{A} \odot (\alpha\mathbf{X} + \beta\mathbf{Y}) = \alpha\,(\mathbf{A} \odot \mathbf{X}) + \beta\,(\mathbf{A} \odot \mathbf{Y}), \qquad
+# \operatorname{vec}(\mathbf{A} \odot \mathbf{X}) = \operatorname{diag}(\operatorname{vec} \mathbf{A})\, \operatorname{vec} \mathbf{X}
+# ```
+#
+# On the matrix written as one long vector, $\operatorname{vec}\mathbf{X}$, masking is multiplication by a diagonal
+# matrix.
+#
+# :::{admonition} Erratum
+# :class: warning
+# As printed, the Hadamard product "cannot be used in compositions of functions such as $f(g(x))$ because it operates
+# element-wise". Maps that act entry by entry are composed like all others, and the chain rule takes them apart again:
+# the gates of an LSTM and the masks of dropout are nothing else. The slip has a true core. The matrix product *is*
+# composition, and the Hadamard product is not:
+# $(\mathbf{A} \odot \mathbf{B})\,\mathbf{x} \ne \mathbf{A}(\mathbf{B}\mathbf{x})$.
+# :::
+#
+# ```{math}
+# :label: aw.mat-ops.no-composition
+# \mathbf{A} \odot (\mathbf{B} \odot \mathbf{X}) = (\mathbf{A} \odot \mathbf{B}) \odot \mathbf{X}, \qquad
+# \frac{\partial}{\partial X_{ij}} f(\mathbf{A} \odot \mathbf{X}) = A_{ij}\, \frac{\partial f}{\partial Z_{ij}} \bigg|_{\mathbf{Z} = \mathbf{A} \odot \mathbf{X}}
+# ```
+
+# %%
+def is_linear(A, X, Y, s, t):
+    return (close(A * (s * X + t * Y), s * (A * X) + t * (A * Y))
+            and close(np.diag(A.ravel()) @ X.ravel(), (A * X).ravel()))
+
+def composes(A, B, X):  # f(Z) = sum of tanh, and its gradient
+    z = torch.tensor(X, requires_grad=True)
+    torch.tanh(torch.tensor(A) * (torch.tensor(B) * z)).sum().backward()
+    chain_rule = (1 - np.tanh(A * B * X) ** 2) * A * B
+    return close(A * (B * X), (A * B) * X) and close(z.grad, chain_rule)
+
+# %%
+two = matrices(2, 2, 0.5, 2)  # no zeros, where anything holds
+erratum(
+    'aw.mat-ops.not-linear',
+    printed=lambda A, X, Y, s, t: not is_linear(A, X, Y, s, t),
+    corrected=is_linear, tries=60,
+    A=two, X=two, Y=two, s=scalars(1, 9), t=scalars(1, 9),
+)
+erratum(
+    'aw.mat-ops.no-composition',
+    printed=lambda A, B, X: not composes(A, B, X),
+    corrected=composes, A=two, B=two, X=two, tries=60,
+)
+
+# %%
+A, B = np.array([[1, 2], [3, 4]]), np.array([[0, 1], [1, 0]])
+x = np.array([1, 1])
+print('(A * B) x =', (A * B) @ x, '  A (B x) =', A @ (B @ x))
+print('X * X is linear in X:', close((A + B) * (A + B), A * A + B * B))
+
+# %% [markdown]
+# **Every function twice.** Many operations exist in both worlds, and PyTorch has both: `*` and `@`, `A ** k` and
+# `torch.linalg.matrix_power`, `1 / A` and `torch.linalg.inv`, `torch.exp` and `torch.matrix_exp`. The last pair shows
+# the difference best. The *matrix exponential* is the power series with matrix products,
+#
+# ```{math}
+# :label: aw.mat-ops.both-kinds
+# e^{\mathbf{A}} = \sum_{k=0}^\infty \frac{\mathbf{A}^k}{k!}, \qquad\text{in contrast to}\qquad \exp(\mathbf{A})_{ij} = e^{a_{ij}} .
+# ```
+#
+# Differentiating term by term, $\frac{d}{dt} e^{t\mathbf{A}} = \mathbf{A} e^{t\mathbf{A}}$: so
+# $\mathbf{x}(t) = e^{t\mathbf{A}}\mathbf{x}_0$ solves $\dot{\mathbf{x}} = \mathbf{A}\mathbf{x}$, the flow of a linear
+# system. The other one solves nothing of the kind, and does not even start at $\mathbf{x}_0$. For a diagonal matrix
+# they agree on the diagonal, and even there not beside it, where $e^0 = 1$. To compute the series, halve the matrix
+# until it is small, so that a few terms suffice, and square the result as often:
+# $e^{\mathbf{A}} = (e^{\mathbf{A}/2^s})^{2^s}$.
+
+# %%
+def matrix_exponential(A, terms=18):
+    s = max(0, int(np.ceil(np.log2(1 + abs(A).sum(0).max()))) + 1)
+    A = A / 2 ** s  # norm below 1/2
+    total = term = np.eye(len(A))
+    for k in range(1, terms):
+        term = term @ A / k
+        total = total + term
+    for _ in range(s):
+        total = total @ total
+    return total
+
+# %%
+def both_kinds(A, exponential):
+    t = torch.tensor(A)
+    return (close(exponential(t), expm(A))
+            and close(matrix_exponential(A), expm(A))
+            and close(torch.exp(t), np.exp(A))
+            and close(torch.linalg.matrix_power(t, 3), A @ A @ A)
+            and close(t ** 3, A * A * A))
+
+holds(
+    'aw.mat-ops.both-kinds',
+    lambda A: both_kinds(A, torch.matrix_exp),
+    control=lambda A: both_kinds(A, torch.exp),
+    A=matrices(3, 3, -2, 2), tries=100,
+)
+D = np.diag([1., 2.])
+print(expm(D).round(2).tolist(), np.exp(D).round(2).tolist())
+
+# %% mystnb={"image": {"alt": "Left: two paths. That of the matrix exponential starts at the marked point and spirals towards the origin; that of the entrywise exponential starts elsewhere and runs away. Middle and right: the matrix exponential of a shift matrix of size six, with falling diagonals above the main one and zeros below, and its entrywise exponential, with one bright diagonal on an even grey."}} tags=["hide-input"]
+A, start = np.array([[-0.2, -1.0], [1.0, -0.2]]), np.array([1.0, 0.5])
+times = np.linspace(0, 2 * np.pi, 200)
+fig, axes = panels(3, height=2.2)
+spiral = np.array([expm(t * A) @ start for t in times])
+wrong = np.array([np.exp(t * A) @ start for t in times if t < 0.9])
+axes[0].plot(*spiral.T, label='matrix')
+axes[0].plot(*wrong.T, label='entries')
+axes[0].plot(*start, 'o', color=GREY)
+axes[0].plot(*wrong[0], 'o', color='C1')
+axes[0].set(aspect='equal', xlim=(-1.2, 2), ylim=(-1, 3.4))
+axes[0].set_title('exp(t A) x₀')
+axes[0].legend(fontsize=8, loc='upper left')
+shift = np.eye(6, k=1)
+for ax, image, name in ((axes[1], expm(shift), 'matrix exponential'),
+                        (axes[2], np.exp(shift), 'entry by entry')):
+    show_image(ax, image, name, cmap='viridis', vmin=0, vmax=np.e)
+
+# %% [markdown]
+# **A bridge between the two products.** Let $\mathbf{A}$ and $\mathbf{B}$ be symmetric with
+# $\mathbf{x}^\mathsf{T}\mathbf{A}\mathbf{x} \ge 0$ and $\mathbf{x}^\mathsf{T}\mathbf{B}\mathbf{x} \ge 0$ for all
+# $\mathbf{x}$, *positive semidefinite*, like every matrix of dot products.
+#
+# ```{prf:theorem} Schur
+# :label: thm-schur
+# If $\mathbf{A}$ and $\mathbf{B}$ are positive semidefinite, so is $\mathbf{A} \odot \mathbf{B}$. And for any two
+# matrices, the rank of $\mathbf{A} \odot \mathbf{B}$ is at most the product of their ranks.
+# ```
+#
+# ```{prf:proof}
+# Write both as sums of outer products, $\mathbf{A} = \sum_p \mathbf{u}_p \mathbf{u}_p^\mathsf{T}$ and
+# $\mathbf{B} = \sum_q \mathbf{v}_q \mathbf{v}_q^\mathsf{T}$ (for instance with eigenvectors times the roots of their
+# eigenvalues). The Hadamard product distributes over sums, and $(\mathbf{u}\mathbf{u}^\mathsf{T}) \odot
+# (\mathbf{v}\mathbf{v}^\mathsf{T}) = (\mathbf{u} \odot \mathbf{v})(\mathbf{u} \odot \mathbf{v})^\mathsf{T}$, since
+# entry $(i, j)$ of both is $u_i u_j v_i v_j$. So $\mathbf{A} \odot \mathbf{B} = \sum_{p,q} (\mathbf{u}_p \odot
+# \mathbf{v}_q)(\mathbf{u}_p \odot \mathbf{v}_q)^\mathsf{T}$, and $\mathbf{x}^\mathsf{T}(\mathbf{A} \odot
+# \mathbf{B})\,\mathbf{x} = \sum_{p,q} \big( \mathbf{x} \cdot (\mathbf{u}_p \odot \mathbf{v}_q) \big)^2 \ge 0$. With
+# different vectors on the two sides the same sum has
+# $\operatorname{rank}\mathbf{A} \cdot \operatorname{rank}\mathbf{B}$ terms of rank at most one.
+# ```
+
+# %%
+rng = np.random.default_rng(10)
+for _ in range(100):
+    U, V = rng.normal(size=(6, 2)), rng.normal(size=(6, 2))
+    A, B = U @ U.T, V @ V.T  # rank 2
+    assert np.linalg.eigvalsh(A * B)[0] > -1e-12
+    assert np.linalg.matrix_rank(A * B) == 4
+print('no negative eigenvalue; rank 2 and rank 2 give rank 4')
+
+# %% [markdown]
+# This is how one makes new measures of similarity out of old ones, the *kernels* of machine learning: a table of
+# similarities that comes from dot products of some features keeps this property when its entries are multiplied by
+# those of another.
+#
+# ```{exercise} ★★ The features of a square
+# :label: matmul-kernel
+# Let $\mathbf{X}$ have the rows $\mathbf{x}_i$. The table $\mathbf{K} = \mathbf{X}\mathbf{X}^\mathsf{T}$ has the
+# entries $\mathbf{x}_i \cdot \mathbf{x}_j$, and $\mathbf{K} \odot \mathbf{K}$ their squares. By {prf:ref}`thm-schur`
+# these are dot products too. Of what? Find a map $\varphi$ with
+# $\varphi(\mathbf{x}) \cdot \varphi(\mathbf{y}) = (\mathbf{x} \cdot \mathbf{y})^2$ and write `features(X)`, which
+# applies it to each row.
+# ```
+
+# %%
+def features(X):
+    raise NotImplementedError('your turn')
+
+# %%
+def similarities(solution, X):
+    F = solution(X)
+    return F @ F.T
+
+def squared(X):
+    return (X @ X.T) ** 2
+
+rng = np.random.default_rng(11)
+cases = [(rng.integers(-4, 5, shape).astype(float),)
+         for shape in ((2, 2), (3, 2), (4, 3))]
+grade(lambda X: similarities(features, X), squared, cases)
+
+# %% [markdown]
+# ```{solution-start} matmul-kernel
+# :class: dropdown
+# ```
+# The proof tells: the features are the products $\mathbf{u}_p \odot \mathbf{v}_q$, here
+# $\varphi(\mathbf{x}) = \operatorname{vec}(\mathbf{x}\mathbf{x}^\mathsf{T})$, all $d^2$ products $x_p x_q$. Check:
+# $\sum_{p,q} x_p x_q\, y_p y_q = \sum_p x_p y_p \sum_q x_q y_q$. To compute $(\mathbf{x} \cdot \mathbf{y})^2$ takes
+# $d + 1$ multiplications, so one never writes the features down. The wrong answer squares the entries and forgets the
+# mixed products.
+
+# %% jupyter={"source_hidden": true}
+def features_solution(X):
+    return (X[:, :, None] * X[:, None, :]).reshape(len(X), -1)
+
+assert grade(lambda X: similarities(features_solution, X), squared, cases)
+assert not grade(lambda X: similarities(np.square, X), squared, cases)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## Summary
+#
+# A matrix product is forced on us by composition, and its $mnp$ multiplications may be read as dot products, as
+# mixtures of columns or rows, as a sum of outer products, or as the same thing in blocks. Brackets do not change the
+# result but decide the work, which is why backpropagation goes backward; the order of the loops decides the traffic
+# with memory, which is why BLAS works in blocks. The Hadamard product is linear and composes like any map, but it is
+# not composition, and no function of a matrix is the function of its entries.
+#
+# **Further reading.** {cite}`golub2013matrix` begins with the views and blocks of this section and goes on to
+# everything that can be built of them; {cite}`higham2002accuracy` weighs fast multiplication against rounding;
+# {cite}`goto2008anatomy` opens up BLAS; {cite}`horn1991topics` has a chapter on the Hadamard product and one on
+# functions of matrices.
