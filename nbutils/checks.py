@@ -196,5 +196,5 @@ def _short(value, most=72):
     elif isinstance(value, (float, np.floating)):
         text = f'{value + 0.0:.4g}'  # + 0.0 turns -0.0 into 0.0
     else:
-        text = str(value) if isinstance(value, np.generic) else repr(value)
+        text = ' '.join((str(value) if isinstance(value, np.generic) else repr(value)).split())
     return text if len(text) <= most else text[:most - 1] + '…'

@@ -95,7 +95,7 @@ holds(
 # nearly flat when seen from close by. That is a property of its own:
 #
 # ```{prf:definition} Differentiable
-# :label: def-differentiable
+# :label: def-gradients-differentiable
 # $f : \mathbb{R}^d \to \mathbb{R}$ is *differentiable* at $\mathbf{x}$ if there is a vector $\mathbf{g}$ such that
 #
 # $$ f(\mathbf{x} + \mathbf{u}) = f(\mathbf{x}) + \mathbf{g} \cdot \mathbf{u} + r(\mathbf{u}), \qquad
@@ -103,13 +103,13 @@ holds(
 # ```
 #
 # The error $r$ of the plane must be small *compared with the distance*, from whichever side and along whichever path
-# $\mathbf{u}$ comes in. The slope along any vector $\mathbf{v}$ is the *directional derivative* $D_{\mathbf{v}}
-# f(\mathbf{x}) = \lim_{h \to 0} \frac1h \big( f(\mathbf{x} + h\mathbf{v}) - f(\mathbf{x}) \big)$.
+# $\mathbf{u}$ comes in. The slope along any vector $\mathbf{v}$ is the *directional derivative*
+# $D_{\mathbf{v}} f(\mathbf{x}) = \lim_{h \to 0} \frac1h \big( f(\mathbf{x} + h\mathbf{v}) - f(\mathbf{x}) \big)$.
 #
 # ````{prf:theorem} All slopes from one vector
 # :label: thm-directional
-# If $f$ is differentiable at $\mathbf{x}$, then it is continuous there, all partial derivatives exist, $\mathbf{g} =
-# \nabla f(\mathbf{x})$, and for every $\mathbf{v}$
+# If $f$ is differentiable at $\mathbf{x}$, then it is continuous there, all partial derivatives exist,
+# $\mathbf{g} = \nabla f(\mathbf{x})$, and for every $\mathbf{v}$
 #
 # ```{math}
 # :label: aw.gradients.directional
@@ -119,17 +119,20 @@ holds(
 #
 # ```{prf:proof}
 # $|f(\mathbf{x} + \mathbf{u}) - f(\mathbf{x})| \le \|\mathbf{g}\|\,\|\mathbf{u}\| + |r(\mathbf{u})| \to 0$: continuous.
-# Put $\mathbf{u} = h\mathbf{v}$ with $\mathbf{v} \ne \mathbf{0}$. Then $\frac1h \big( f(\mathbf{x} + h\mathbf{v}) -
-# f(\mathbf{x}) \big) = \mathbf{g} \cdot \mathbf{v} + \frac{r(h\mathbf{v})}{h}$, and the last term has the size
-# $\|\mathbf{v}\| \, |r(h\mathbf{v})| / \|h\mathbf{v}\| \to 0$. So $D_{\mathbf{v}} f = \mathbf{g} \cdot \mathbf{v}$. For
-# $\mathbf{v} = \mathbf{e}_i$ this reads $\partial_{x_i} f = g_i$.
+# Put $\mathbf{u} = h\mathbf{v}$ with $\mathbf{v} \ne \mathbf{0}$. Then
+#
+# $$ \frac{f(\mathbf{x} + h\mathbf{v}) - f(\mathbf{x})}{h} = \mathbf{g} \cdot \mathbf{v} + \frac{r(h\mathbf{v})}{h} , $$
+#
+# and the last term has the size $\|\mathbf{v}\| \, |r(h\mathbf{v})| / \|h\mathbf{v}\| \to 0$. So
+# $D_{\mathbf{v}} f = \mathbf{g} \cdot \mathbf{v}$. For $\mathbf{v} = \mathbf{e}_i$ this reads $\partial_{x_i} f = g_i$.
 # ```
 #
 # The notes state {eq}`aw.gradients.directional` without the word *differentiable*. It is needed. The control keeps the
 # formula and drops the word: $x_1^2 x_2 / (x_1^2 + x_2^2)$, zero at the origin, has a slope in every direction there, and
-# the formula gets them wrong; the next part shows why. The check measures all slopes alike, as $\frac{1}{2h} \big(
-# f(\mathbf{x} + h\mathbf{v}) - f(\mathbf{x} - h\mathbf{v}) \big)$ with $h = 10^{-5}$. Third derivatives along $\mathbf{v}$
-# stay below 7000 here, and [theory](#slopes-from-numbers-alone) makes that an error below $10^{-6}$.
+# the formula gets them wrong; the next part shows why. The check measures all slopes alike, as
+# $\frac{1}{2h} \big( f(\mathbf{x} + h\mathbf{v}) - f(\mathbf{x} - h\mathbf{v}) \big)$ with $h = 10^{-5}$. Third
+# derivatives along $\mathbf{v}$ stay below 7000 here, and [theory](#slopes-from-numbers-alone) makes that an error below
+# $10^{-6}$.
 
 # %%
 def slope(f, x, v, h=1e-5):
@@ -169,11 +172,11 @@ assert close(forward, by_torch(f, x.tolist()) @ v)
 # D_{\mathbf{v}} f(\mathbf{x}) = \|\nabla f(\mathbf{x})\| \cos\theta .
 # ```
 #
-# So the gradient points in the direction of steepest ascent, its length is the slope there, the way straight back is the
-# steepest descent, and at right angles the ground is level. On the hillside $\nabla f = (0.3, 0.4)$ has length 0.5, and a
-# step to the north-east climbs $(0.3 + 0.4)/\sqrt2 \approx 0.49$, almost as much. Near its top a cosine is flat: a
-# direction that is off by 25 degrees still has nine tenths of the slope. That is one reason why training survives poor
-# gradients.
+# So the gradient, where it is not zero, points in the direction of steepest ascent, its length is the slope there, the way
+# straight back is the steepest descent, and at right angles the ground is level. On the hillside $\nabla f = (0.3, 0.4)$
+# has length 0.5, and a step to the north-east climbs $(0.3 + 0.4)/\sqrt2 \approx 0.49$, almost as much. Near its top a
+# cosine is flat: a direction that is off by 25 degrees still has nine tenths of the slope. That is one reason why training
+# survives poor gradients.
 
 # %%
 def height(x, y):  # two hills
@@ -190,7 +193,7 @@ g = slopes[[0, 6]]  # east and north: angles 0 and 90 degrees
 assert close(slopes, g @ ways, atol=1e-8)
 toward = np.arctan2(g[1], g[0])
 assert close(slopes, np.hypot(*g) * np.cos(angles - toward), atol=1e-8)
-print('25 slopes, each from its own two heights, lie on one cosine:', True)
+print('25 slopes, each from its own two heights, lie on one cosine')
 
 # %% mystnb={"image": {"alt": "Left: a surface with two hills; at a point on the slope an arrow points up the steepest way and a level line crosses it. Right: measured slope against direction of walk, 25 points on a cosine whose top is at the direction of the gradient."}} tags=["hide-input"]
 fig = plt.figure(figsize=(6, 2.8))
@@ -207,7 +210,7 @@ left.plot(*up, plane(up), color='C1', lw=3)
 left.plot(*p, height(*p) + 0.05, 'o', color='C1')
 left.view_init(42, -60)
 left.set_axis_off()
-left.set_box_aspect((1, 1, 0.65), zoom=1.3)
+left.set_box_aspect((1, 1, 0.65), zoom=1.1)
 right = fig.add_subplot(1, 2, 2)
 t = np.linspace(0, 360, 200)
 right.plot(t, np.hypot(*g) * np.cos(np.radians(t) - toward), color=GREY)
@@ -279,15 +282,16 @@ assert not grade(from_the_level, road_by_search, hills)
 #
 # - $a = \dfrac{xy}{x^2 + y^2}$ is not even continuous: on the diagonal $x = y$ it is $\tfrac12$, however close to the
 #   origin.
-# - $b = \dfrac{x^2 y}{x^2 + y^2}$ is continuous, for $|b| \le |y|$, and has a slope in every direction, $D_{\mathbf{v}} b
-#   = b(\mathbf{v})$. But this is not linear in $\mathbf{v}$: along $(1, 1)$ it is $\tfrac12$, and the formula says 0.
+# - $b = \dfrac{x^2 y}{x^2 + y^2}$ is continuous, for $|b| \le |y|$, and has a slope in every direction,
+#   $D_{\mathbf{v}} b = b(\mathbf{v})$. But this is not linear in $\mathbf{v}$: along $(1, 1)$ it is $\tfrac12$, and the
+#   formula says 0.
 # - $c = \dfrac{x^3 y}{x^4 + y^2}$ is continuous, for $2 x^2 |y| \le x^4 + y^2$ gives $|c| \le |x|/2$. Along every straight
 #   line its slope is $\lim_{h \to 0} \frac{h\, v_1^3 v_2}{h^2 v_1^4 + v_2^2} = 0$. So {eq}`aw.gradients.directional` holds
 #   for *all* $\mathbf{v}$. Still there is no tangent plane: on the parabola $y = x^2$, $c = x/2$, which is not small
 #   compared with the distance.
 # - $s = xy$ is differentiable, since $|xy| \le \tfrac12 (x^2 + y^2)$ vanishes faster than the distance.
 #
-# {prf:ref}`def-differentiable` can be measured: on circles of radius $\rho$ around the origin, the largest
+# {prf:ref}`def-gradients-differentiable` can be measured: on circles of radius $\rho$ around the origin, the largest
 # $|r(\mathbf{u})| / \rho$ must tend to zero. Here $r = f$, because the supposed plane is zero.
 
 # %%
@@ -318,7 +322,8 @@ for i, (name, level) in enumerate(levels.items()):
 s = np.linspace(1e-9, 0.5, 300)
 for k, steep in enumerate((0.5, 0.2, 0.05)):
     line = ladder['c'](s, steep * s)
-    right.plot(s, line, color='C0', lw=1.2, label='straight lines' if not k else None)
+    label = None if k else 'straight lines'
+    right.plot(s, line, color='C0', lw=1.2, label=label)
 right.plot(s, ladder['c'](s, s**2), color='C1', label='parabola y = x²')
 right.set(xlabel='x', title='c along paths into the origin')
 right.legend();
@@ -341,8 +346,8 @@ right.legend();
 # $$ f(\mathbf{x} + \mathbf{u}) - f(\mathbf{x}) - \nabla f(\mathbf{x}) \cdot \mathbf{u}
 # = \sum_{i=1}^d \big( \partial_{x_i} f(\boldsymbol\xi_i) - \partial_{x_i} f(\mathbf{x}) \big)\, u_i . $$
 #
-# As $\mathbf{u} \to \mathbf{0}$ all $\boldsymbol\xi_i$ tend to $\mathbf{x}$ and the brackets to 0. Since $|u_i| \le
-# \|\mathbf{u}\|$, the sum is at most $\|\mathbf{u}\|$ times the sum of the sizes of the brackets.
+# As $\mathbf{u} \to \mathbf{0}$ all $\boldsymbol\xi_i$ tend to $\mathbf{x}$ and the brackets to 0. Since
+# $|u_i| \le \|\mathbf{u}\|$, the sum is at most $\|\mathbf{u}\|$ times the sum of the sizes of the brackets.
 # ```
 #
 # (The condition is not necessary: $x^2 \sin(1/x)$ is differentiable at 0, where its derivative jumps about.) So a network
@@ -364,9 +369,9 @@ print('slope of relu(x) - relu(-x) = x at 0, according to torch:',
 #
 # ```{exercise} ★★ How smooth at the origin?
 # :label: gradients-smooth
-# Let $f = |x|^\alpha |y|^\beta / (x^2 + y^2)$ with $\alpha, \beta > 0$, and $f(0, 0) = 0$. Write `smoothness(alpha,
-# beta)`: 0 if $f$ is not continuous at the origin, 1 if it is continuous but not differentiable, 2 if it is
-# differentiable.
+# Let $f = |x|^\alpha |y|^\beta / (x^2 + y^2)$ with $\alpha, \beta > 0$, and $f(0, 0) = 0$. Write
+# `smoothness(alpha, beta)`: 0 if $f$ is not continuous at the origin, 1 if it is continuous but not differentiable, 2 if
+# it is differentiable.
 # ```
 
 # %%
@@ -415,7 +420,7 @@ assert not grade(by_partials, smoothness_measured, powers)
 #
 # Attach to every point its gradient, and the landscape becomes a field of arrows. How does the field know about the
 # landscape? Walk along a curve $\mathbf{x}(t)$. With $\mathbf{u} = \mathbf{x}(t + h) - \mathbf{x}(t)$ in
-# {prf:ref}`def-differentiable`, divided by $h$, where $\mathbf{u}/h \to \dot{\mathbf{x}}$,
+# {prf:ref}`def-gradients-differentiable`, divided by $h$, where $\mathbf{u}/h \to \dot{\mathbf{x}}$,
 #
 # ```{math}
 # :label: gradients-curve
@@ -433,8 +438,8 @@ assert not grade(by_partials, smoothness_measured, powers)
 # Whatever the path, the slopes met on the way add up to the difference in height, and around a closed loop they cancel.
 # Not every field of arrows behaves like that. The field $(-y, x)$ turns around the origin: a walker on the unit circle has
 # it in the back all the way and collects $2\pi$ per round. It belongs to no landscape, for nobody returns home higher than
-# they left. If $f$ is twice continuously differentiable, there is even a local test. Since $\partial_{x_i} \partial_{x_j}
-# f = \partial_{x_j} \partial_{x_i} f$, a gradient field $\mathbf{g}$ must have
+# they left. If $f$ is twice continuously differentiable, there is even a local test. Since
+# $\partial_{x_i} \partial_{x_j} f = \partial_{x_j} \partial_{x_i} f$, a gradient field $\mathbf{g}$ must have
 #
 # ```{math}
 # :label: gradients-symmetric
@@ -462,21 +467,22 @@ def along(field, path, velocity):  # the line integral for t in [0, 1]
 
 # %%
 start, end = np.array([-1.5, 1.]), np.array([1.2, -0.7])
+aside = np.array([1, 2])
 turn = lambda t: 2 * np.pi * t
 paths = {
     'straight': (lambda t: start + t * (end - start), lambda t: end - start),
     'detour': (
-        lambda t: start + t * (end - start) + np.sin(np.pi * t) * np.array([1, 2]),
-        lambda t: end - start + np.pi * np.cos(np.pi * t) * np.array([1, 2])),
+        lambda t: start + t * (end - start) + np.sin(np.pi * t) * aside,
+        lambda t: end - start + np.pi * np.cos(np.pi * t) * aside),
     'once around': (
         lambda t: np.array([np.cos(turn(t)), np.sin(turn(t))]),
         lambda t: turn(1) * np.array([-np.sin(turn(t)), np.cos(turn(t))])),
 }
 for name, (path, velocity) in paths.items():
-    climbed = along(uphill, path, velocity)
+    climbed = np.round(along(uphill, path, velocity), 12) + 0.0
     assert close(climbed, height(path(1)) - height(path(0)))
-    print(f'{name:12} hills and heights agree: True;',
-          f'turning field collects {along(turning, path, velocity):5.2f}')
+    collected = along(turning, path, velocity)
+    print(f'{name:12} hills {climbed:6.3f}, turning field {collected:5.2f}')
 
 # %% [markdown]
 # **Two players.** Fields that turn are no curiosity. Let one player choose $x$ to make $xy$ small and another choose $y$
@@ -501,13 +507,14 @@ for p in np.array([[-1.9, 0.6], [-0.4, -1.9], [1.8, -1.3], [-0.2, 1.8]]):
 climbs = np.array(climbs)  # (4, 301, 2)
 rises = np.diff(height(climbs.transpose(2, 0, 1)), axis=1)
 assert (rises >= -1e-15).all()
-print('steps along a gradient never went down:', True)
-print(f'60 steps of the turning field: {np.hypot(*spiral[-1]) / 0.5:.2f} times as far out')
+print('steps along a gradient never went down')
+times = np.hypot(*spiral[-1]) / 0.5
+print(f'60 steps of the turning field: {times:.2f} times as far out')
 
 # %% mystnb={"image": {"alt": "Left: contour lines of two hills with gradient arrows perpendicular to them and four paths that follow the arrows to one of the two summits. Right: arrows that turn around the origin and a path of steps that spirals outwards."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=3, sharey=True)
-q = np.stack(np.meshgrid(np.linspace(-2.2, 2.2, 90), np.linspace(-2.2, 2.2, 90)))
-few = np.stack(np.meshgrid(np.linspace(-2, 2, 11), np.linspace(-2, 2, 11)))
+q = np.stack(np.meshgrid(*2 * [np.linspace(-2.2, 2.2, 90)]))
+few = np.stack(np.meshgrid(*2 * [np.linspace(-2, 2, 11)]))
 left.contour(*q, height(q), levels=10, cmap='viridis', linewidths=1)
 left.quiver(*few, *uphill(few), color=GREY, scale=18, width=0.007,
             minlength=0)
@@ -537,7 +544,8 @@ def potential(g, x):
 # %%
 class Slopes:  # a gradient field that knows its height, for the grader
     def __init__(self, f, *variables):
-        self.height = sp.lambdify([variables], f - f.subs({v: 0 for v in variables}))
+        at_zero = f.subs({v: 0 for v in variables})
+        self.height = sp.lambdify([variables], f - at_zero)
         self.slopes = sp.lambdify([variables], [f.diff(v) for v in variables])
 
     def __call__(self, x):
@@ -557,11 +565,15 @@ grade(potential, lambda g, x: g.height(x), fields, atol=1e-6)
 # ```{solution-start} gradients-potential
 # :class: dropdown
 # ```
-# {eq}`gradients-path` on the straight path $t\mathbf{x}$ leaves no choice: $f(\mathbf{x}) = \int_0^1
-# \mathbf{g}(t\mathbf{x}) \cdot \mathbf{x} \, dt$. This works, because by symmetry $\partial_{x_j} \big(
-# \mathbf{g}(t\mathbf{x}) \cdot \mathbf{x} \big) = g_j + t \sum_i x_i\, \partial_{x_j} g_i = g_j + t \sum_i x_i\,
-# \partial_{x_i} g_j = \frac{d}{dt} \big( t\, g_j(t\mathbf{x}) \big)$, whose integral is $g_j(\mathbf{x})$. The wrong
-# answer takes the slope at the end for the slope on the whole way.
+# {eq}`gradients-path` on the straight path $t\mathbf{x}$ leaves no choice:
+# $f(\mathbf{x}) = \int_0^1 \mathbf{g}(t\mathbf{x}) \cdot \mathbf{x} \, dt$. This works: by symmetry, with $\mathbf{g}$ and
+# its derivatives on the right taken at $t\mathbf{x}$,
+#
+# $$ \partial_{x_j} \big( \mathbf{g}(t\mathbf{x}) \cdot \mathbf{x} \big)
+# = g_j + t \sum_i x_i\, \partial_{x_j} g_i = g_j + t \sum_i x_i\, \partial_{x_i} g_j
+# = \frac{d}{dt} \big( t\, g_j(t\mathbf{x}) \big) , $$
+#
+# whose integral over $t$ is $g_j(\mathbf{x})$. The wrong answer takes the slope at the end for the slope on the whole way.
 
 # %% jupyter={"source_hidden": true}
 def potential_solution(g, x):
@@ -594,7 +606,8 @@ assert not grade(slope_at_the_end, lambda g, x: g.height(x), fields, atol=1e-6)
 # Let each computed value of $f$ be off by at most $\delta$, and let $|f''| \le M_2$, $|f'''| \le M_3$ between the points
 # used. Then the errors of the quotients are at most
 #
-# $$ E_1(h) = \tfrac12 M_2 h + \frac{2\delta}{h} \ \text{ (forward)}, \qquad E_2(h) = \tfrac16 M_3 h^2 + \frac{\delta}{h} \ \text{ (central)} , $$
+# $$ E_1(h) = \tfrac12 M_2 h + \frac{2\delta}{h} \ \text{ (forward)}, \qquad
+# E_2(h) = \tfrac16 M_3 h^2 + \frac{\delta}{h} \ \text{ (central)} , $$
 #
 # and these bounds are smallest at
 #
@@ -603,8 +616,9 @@ assert not grade(slope_at_the_end, lambda g, x: g.height(x), fields, atol=1e-6)
 # ```
 #
 # ```{prf:proof}
-# Taylor: $f(x + h) = f(x) + h f'(x) + \tfrac12 h^2 f''(\xi)$, so the exact forward quotient is off by $\tfrac12 h
-# |f''(\xi)|$. For the central one, $f(x \pm h) = f(x) \pm h f'(x) + \tfrac12 h^2 f''(x) \pm \tfrac16 h^3 f'''(\xi_\pm)$.
+# Taylor: $f(x + h) = f(x) + h f'(x) + \tfrac12 h^2 f''(\xi)$, so the exact forward quotient is off by
+# $\tfrac12 h\, |f''(\xi)|$. For the central one,
+# $f(x \pm h) = f(x) \pm h f'(x) + \tfrac12 h^2 f''(x) \pm \tfrac16 h^3 f'''(\xi_\pm)$.
 # In the difference the even terms drop out, and what is left is $\tfrac16 h^2$ times the mean of two values of $f'''$. Two
 # wrong values shift the numerators by at most $2\delta$. Finally $A h^p + B/h$ has the derivative $p A h^{p-1} - B/h^2$,
 # zero at $h^{p+1} = B/(pA)$ and only there; put in $p = 1$ and $p = 2$.
@@ -612,22 +626,23 @@ assert not grade(slope_at_the_end, lambda g, x: g.height(x), fields, atol=1e-6)
 #
 # In general a formula whose truncation error is of order $h^p$ reaches $\delta^{p/(p+1)}$. With $\delta \approx 10^{-16}$
 # that is 8 digits for the forward quotient, nearly 11 for the central one, nearly 13 for the five-point formula
-# $\frac{1}{12h}\big( f(x - 2h) - 8 f(x - h) + 8 f(x + h) - f(x + 2h) \big)$ with $p = 4$ (its errors: $\tfrac1{30} M_5
-# h^4 + \tfrac32 \delta/h$), and never all 16.
+# $\frac{1}{12h}\big( f(x - 2h) - 8 f(x - h) + 8 f(x + h) - f(x + 2h) \big)$ with $p = 4$ (its errors:
+# $\tfrac1{30} M_5 h^4 + \tfrac32 \delta/h$), and never all 16.
 #
-# **Without a difference.** If the formulas of $f$ make sense for complex numbers and give an analytic function, step
-# *sideways*. From $f(x + ih) = f(x) + i h f'(x) - \tfrac12 h^2 f''(x) - \tfrac16 i h^3 f'''(x) + \cdots$,
+# **Without a difference.** If the formulas of $f$ make sense for complex numbers and give an analytic function, real on
+# the real line, step *sideways*. From
+# $f(x + ih) = f(x) + i h f'(x) - \tfrac12 h^2 f''(x) - \tfrac16 i h^3 f'''(x) + \cdots$,
 #
 # ```{math}
 # :label: gradients-complex
 # f'(x) = \frac{\operatorname{Im} f(x + ih)}{h} + \tfrac16 h^2 f'''(x) + \cdots
 # ```
 #
-# Nothing is subtracted, so nothing cancels, and $h$ may be $10^{-100}$ {cite}`squire1998complex`. We test all four on $f =
-# 1/(1 + x^2)$ for 200 points in $[\tfrac12, \tfrac32]$. It takes only sums, products and quotients, which every computer
-# rounds alike: three operations, so $\delta = 3u \max f$ with $u = 2^{-53}$. The steps are powers of 2 and the points have
-# few digits, so that $x + h$ is exact. So is the difference of two nearby values. (The sums of the five-point formula are
-# not, which we neglect.) The truth comes from exact fractions.
+# Nothing is subtracted, so nothing cancels, and $h$ may be $10^{-100}$ {cite}`squire1998complex`. We test all four on
+# $f = 1/(1 + x^2)$ for 200 points in $[\tfrac12, \tfrac32]$. It takes only sums, products and quotients, which every
+# computer rounds alike: three operations, so $\delta = 3u \max f$ with $u = 2^{-53}$. The steps are powers of 2 and the
+# points have few digits, so that $x + h$ is exact. So is the difference of two nearby values. (The sums of the five-point
+# formula are not, which we neglect.) The truth comes from exact fractions.
 
 # %%
 def f(x):
@@ -660,12 +675,13 @@ for name, (p, constant, noise, quotient) in formulas.items():
     best = steps[np.argmin(error[name])]
     theory = (noise * delta / (p * constant * M[p]))**(1 / (p + 1))
     assert 1 / 8 < best / theory < 8
-    print(f'{name:11} {-np.log10(min(error[name])):4.1f} digits at the best step')
-print('the bound is obeyed at every step:', True)
+    exponent = -np.log10(min(error[name]))
+    print(f'{name:11} {exponent:4.1f} digits at the best step')
+print('the bound is obeyed at every step')
 sideways = [abs(f(x + 1j * h).imag / h - exact).max() for h in steps]
 tiny = 2.0**-400
 assert abs(f(x + 1j * tiny).imag / tiny - exact).max() < 1e-15
-print('complex step with h = 2^-400: 15 digits:', True)
+print('complex step with h = 2^-400: 15 digits')
 
 # %% [markdown]
 # Rounding is just one kind of noise. An instrument that shows three decimals has $\delta = 0.0005$, and the same theorem
@@ -675,17 +691,18 @@ print('complex step with h = 2^-400: 15 digits:', True)
 # %%
 levels = 10.0 ** -np.arange(5, 14)
 fine = np.logspace(-8, -0.5, 76)
-x_10 = x[:50]
+few = x[:50]
 reached = {name: [] for name in formulas}
 for name, (*_, quotient) in formulas.items():
     for level in levels:
         shown = lambda v: np.round(f(v) / (2 * level)) * 2 * level
-        errors = [abs(quotient(shown, x_10, h) - exact[:50]).max() for h in fine]
-        reached[name].append(min(errors))
+        errors = [abs(quotient(shown, few, h) - exact[:50]) for h in fine]
+        reached[name].append(np.max(errors, axis=1).min())
     p = formulas[name][0]
     rate = np.polyfit(np.log(levels), np.log(reached[name]), 1)[0]
-    assert abs(rate - p / (p + 1)) < 0.05
-    print(f'{name:11} error grows like noise^{rate:.2f}, theory {p / (p + 1):.2f}')
+    theory = p / (p + 1)
+    assert abs(rate - theory) < 0.05
+    print(f'{name:11} error like noise^{rate:.2f}, theory {theory:.2f}')
 
 # %% mystnb={"image": {"alt": "Left: largest error against step, both logarithmic. Three V-shaped curves whose points lie below their theoretical bounds, the lowest points further right and lower for the higher orders; the complex step falls to 1e-16 and stays there. Right: best error against noise, three straight lines of slopes one half, two thirds and four fifths."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=3.1, width_ratios=[1.35, 1])
@@ -705,8 +722,9 @@ right.set(title='Best error');
 
 # %% [markdown]
 # **In $d$ dimensions** a gradient costs $d + 1$ values by forward and $2d$ by central quotients. Two details save digits.
-# The step must grow with $x$, else $x + h$ rounds back to $x$; we take $h_i = u^{1/3} \max(1, |x_i|)$. And since $x_i +
-# h_i$ is rounded, we divide by the distance that was really walked. All $2d$ points go into one batch, `(d, d)` each:
+# The step must grow with $x$, else $x + h$ rounds back to $x$; we take $h_i = u^{1/3} \max(1, |x_i|)$. And since
+# $x_i + h_i$ is rounded, we divide by the distance that was really walked. All $2d$ points go into one batch, `(d, d)`
+# each:
 
 # %%
 def numerical_gradient(f, x):  # f: (..., d) -> (...)
@@ -728,7 +746,7 @@ for name, f_d in functions.items():
     slopes, = torch.autograd.grad(f_d(y), y)
     gap = (numerical_gradient(f_d, x_d) - slopes).norm() / slopes.norm()
     assert gap < 1e-8
-    print(f'{name:17} agrees with autograd to 8 digits:', True)
+    print(f'{name:17} agrees with autograd to 8 digits:', bool(gap < 1e-8))
 far, h = 1e8, 1e-9
 print('at 1e8 a step of 1e-9 goes nowhere:', far + h == far)
 
@@ -746,13 +764,14 @@ norms = {
     'numpy.linalg.norm': np.linalg.norm,
 }
 for name, norm in norms.items():
-    print(f'{name:18} D_w by complex step: {np.imag(norm(v + 1j * h * w)) / h:.2f}')
+    slope = np.imag(norm(v + 1j * h * w)) / h
+    print(f'{name:18} D_w by complex step: {slope:.2f}')
 single = x.astype(np.float32)
 central = formulas['central'][-1]
 in_32_bits = [
     abs(central(f, single, np.float32(h)) - exact).max() for h in steps[:20]]
 assert min(in_32_bits) > 1e-6
-print('in 32 bits no central step gets 6 digits:', True)
+print('in 32 bits no central step gets 6 digits')
 
 # %% [markdown]
 # Automatic differentiation has neither trouble; [a later section](automatic_differentiation.ipynb) builds it. Differences
@@ -815,11 +834,11 @@ assert not grade(for_order_one, exact_slope, quartics)
 # \mathbf{x} \leftarrow \mathbf{x} - \eta\, \nabla f(\mathbf{x}) .
 # ```
 #
-# A few lines of program descend any $f$ that torch can follow, without one derivative made by hand. On a bowl $\tfrac12
-# \mathbf{x}^\top \mathbf{A} \mathbf{x} - \mathbf{b}^\top \mathbf{x}$ with curvatures from 1 to 4 they must end at the
-# solution of $\mathbf{A}\mathbf{x} = \mathbf{b}$. (With $\eta = \tfrac14$ every step leaves at most $\tfrac34$ of the
-# error.) The control leaves out the line that every beginner leaves out once: torch *adds* each new gradient to the old
-# ones until it is told to forget.
+# A few lines of program descend any $f$ that torch can follow, without one derivative made by hand. On a bowl
+# $\tfrac12 \mathbf{x}^\top \mathbf{A} \mathbf{x} - \mathbf{b}^\top \mathbf{x}$ with curvatures from 1 to 4 they must end
+# at the solution of $\mathbf{A}\mathbf{x} = \mathbf{b}$. (With $\eta = \tfrac14$ every step leaves at most $\tfrac34$ of
+# the error.) The control leaves out the line that every beginner leaves out once: torch *adds* each new gradient to the
+# old ones until it is told to forget.
 
 # %%
 def descend(f, x, eta, steps, forget=True):
@@ -835,7 +854,8 @@ def descend(f, x, eta, steps, forget=True):
 def finds_the_bottom(seed, forget):
     rng = np.random.default_rng(seed)
     Q = np.linalg.qr(rng.normal(size=(3, 3)))[0]
-    A, b = torch.tensor(Q @ np.diag([1, 2, 4]) @ Q.T), torch.tensor(rng.normal(size=3))
+    A = torch.tensor(Q @ np.diag([1, 2, 4]) @ Q.T)
+    b = torch.tensor(rng.normal(size=3))
     bowl = lambda x: x @ A @ x / 2 - b @ x
     x = descend(bowl, [0., 0., 0.], 1 / 4, 80, forget)
     return close(x, torch.linalg.solve(A, b))
@@ -969,14 +989,15 @@ A, B = torch.randn(4, 3), torch.randn(2, 4)  # c = 4, d = 3, b = 2
 x, M = torch.randn(3), torch.randn(5, 6)
 inner = lambda x: torch.tanh(A @ x)
 jacobian = torch.autograd.functional.jacobian
-shapes = [
+slopes = [
     jacobian(lambda x: x.pow(3).sum(), x), jacobian(inner, x),
     jacobian(lambda M: M.logsumexp(1).sum(), M),
     jacobian(lambda x: B @ inner(x), x),
 ]
-assert [tuple(s.shape) for s in shapes] == [(3,), (4, 3), (5, 6), (2, 3)]
-assert close(shapes[3], B @ shapes[1])
-print('the shapes of the table, by torch:', True)
+assert close(slopes[3], B @ slopes[1])
+shapes = [tuple(s.shape) for s in slopes]
+assert shapes == [(3,), (4, 3), (5, 6), (2, 3)]
+print('torch gives the shapes of the table:', *shapes)
 
 # %% [markdown]
 # ```{exercise} ★★★ A gradient from one slope
@@ -1004,12 +1025,13 @@ grade(mean_squared_error, over_all_signs, gradients)
 # ```{solution-start} gradients-forward
 # :class: dropdown
 # ```
-# $\mathbb{E}[v_i v_j] = 1$ for $i = j$ and 0 otherwise, so $\mathbb{E}[(\mathbf{g} \cdot \mathbf{v})\, v_i] = \sum_j g_j
-# \mathbb{E}[v_j v_i] = g_i$. Since $\|\mathbf{v}\|^2 = d$, the mean square of the estimate is $d\, \mathbb{E}[(\mathbf{g}
-# \cdot \mathbf{v})^2] = d \|\mathbf{g}\|^2$, and the squared mean is to be subtracted: $(d - 1) \|\mathbf{g}\|^2$. The
-# wrong answer forgets that. Normal entries have $\mathbb{E}[v_i^4] = 3$ and give $(d + 1) \|\mathbf{g}\|^2$. To bring the
-# error down to the size of the gradient one must average about $d$ such estimates: as many evaluations as differences
-# take. One direction is enough to *check* a gradient, not to replace it {cite}`baydin2022gradients`.
+# $\mathbb{E}[v_i v_j] = 1$ for $i = j$ and 0 otherwise, so
+# $\mathbb{E}[(\mathbf{g} \cdot \mathbf{v})\, v_i] = \sum_j g_j \mathbb{E}[v_j v_i] = g_i$. Since $\|\mathbf{v}\|^2 = d$,
+# the mean square of the estimate is $d\, \mathbb{E}[(\mathbf{g} \cdot \mathbf{v})^2] = d \|\mathbf{g}\|^2$, and the
+# squared mean is to be subtracted: $(d - 1) \|\mathbf{g}\|^2$. The wrong answer forgets that. Normal entries have
+# $\mathbb{E}[v_i^4] = 3$ and give $(d + 1) \|\mathbf{g}\|^2$. To bring the error down to the size of the gradient one must
+# average about $d$ such estimates: as many evaluations as differences take. One direction is enough to *check* a gradient,
+# not to replace it {cite}`baydin2022gradients`.
 
 # %% jupyter={"source_hidden": true}
 def mean_squared_error_solution(g):
@@ -1029,8 +1051,8 @@ assert not grade(lambda g: len(g) * (g @ g), over_all_signs, gradients)
 # product, points up the steepest way and stands at right angles to the contour lines; partial derivatives alone guarantee
 # none of this, continuous ones guarantee all of it. From values with an error $\delta$, a difference quotient of order $p$
 # gets no more than about $\delta^{p/(p+1)}$, at a step that theory predicts, while the complex step and automatic
-# differentiation subtract nothing and lose nothing. A gradient derived by hand is checked with two values along one random
-# direction, and all of them at once come from autograd.
+# differentiation do without a difference and keep nearly all digits. A gradient derived by hand is checked with two values
+# along one random direction, and all of them at once come from autograd.
 #
 # **Further reading.** {cite}`rudin1976principles` has the calculus of several variables with all proofs,
 # {cite}`nocedal2006numerical` finite differences in optimization, {cite}`martins2003complex` the complex step in practice,

@@ -136,8 +136,8 @@ holds(
 #
 # The polynomial is for thinking. For computing it is a disaster, because its coefficients mix numbers of very different
 # size. A symmetric $20 \times 20$ matrix with the eigenvalues $1, 2, \dots, 20$ is as harmless as can be
-# {cite}`wilkinson1959evaluation`. We find its polynomial from values of the determinant at small cases, and trust numpy's
-# `poly` for the large one.
+# {cite}`wilkinson1959evaluation`. Small polynomials we find from values of the determinant. For this one numpy multiplies
+# out $(\lambda - 1) \cdots (\lambda - 20)$ and can only round the coefficients, in the sixteenth digit.
 
 # %%
 def characteristic_polynomial(A):  # from its values at n + 1 points
@@ -155,15 +155,15 @@ for A in np.random.default_rng(0).normal(size=(20, 4, 4)):
 known = np.arange(1, 21)
 Q, _ = np.linalg.qr(np.random.default_rng(1).normal(size=(20, 20)))
 A = Q * known @ Q.T
-by_polynomial = distance(np.roots(np.poly(A)), known)
+by_polynomial = distance(np.roots(np.poly(known)), known)
 assert by_polynomial > 0.01 > 1e-12 > distance(np.linalg.eigvalsh(A), known)
 print('by the polynomial: some eigenvalue wrong by more than 0.01')
 print('by a solver for symmetric matrices: all right to twelve digits')
 
 # %% [markdown]
 # There is an irony in this: `np.roots` itself finds the roots of a polynomial as the eigenvalues of a matrix. Every
-# polynomial is the characteristic polynomial of a matrix, and for degree five and more there is no formula for the roots
-# (Abel). So there can be none for eigenvalues either. *All methods must iterate.*
+# polynomial is the characteristic polynomial of a matrix, and for degree five and more no formula with roots gives the
+# zeros (Abel). So none can give eigenvalues. *All methods must iterate.*
 #
 # **The same map in other coordinates.** Let the columns of $\mathbf{S}$ be a new basis. Then $\mathbf{S}^{-1}\mathbf{x}$
 # are the new coordinates of $\mathbf{x}$; let $\mathbf{A}_2$ act on them and translate back with $\mathbf{S}$:
@@ -301,7 +301,8 @@ print('eigenvectors of the shear:   ', len(shear.eigenvects()[0][2]))
 # ```
 #
 # The second formula holds for $f(\lambda) = \lambda^k$, since between the factors $\mathbf{V}^{-1}\mathbf{V}$ cancels,
-# hence for polynomials and convergent power series. For others, such as the root, it is a definition.
+# hence for polynomials, and for power series that converge at the eigenvalues. For others, such as the root, it is a
+# definition.
 #
 # ```{prf:theorem} Distinct eigenvalues
 # :label: thm-distinct
@@ -415,11 +416,12 @@ assert not grade(lambda A, t: A ** t, by_logarithm, part_cases)
 # $$\begin{bmatrix} c & -s \\ s & c \end{bmatrix} \begin{bmatrix} a & b \\ b & d \end{bmatrix} \begin{bmatrix} c & s \\ -s & c \end{bmatrix}
 # = \begin{bmatrix} \cdot & \tfrac12 (a - d) \sin 2\theta + b\cos 2\theta \\ \cdot & \cdot \end{bmatrix}, \qquad \tan 2\theta = \frac{2b}{d - a} ,$$
 #
-# where $|\theta| \le 45°$ can be had, and is wanted: large angles would exchange axes for ever. Later rotations fill the
-# zero again. Why does it help all the same? Rotations do not change the sum of all squares, neither of the block nor of
-# the whole matrix. In the block, $2b^2$ moves from off the diagonal onto it; no other diagonal entry changes. So *the sum
-# of squares off the diagonal falls by exactly* $2b^2$. If the largest of the $n(n-1)$ entries is chosen each time, it
-# falls at least by the factor $1 - \tfrac{2}{n(n-1)}$, and goes to zero. In practice one simply takes all pairs in turn.
+# where $|\theta| \le 45°$ can be had, and is wanted: larger angles would only exchange axes. Later rotations fill the zero
+# again. Why does it help all the same? Rotations do not change the sum of all squares, neither of the block nor of the
+# whole matrix. In the block, $2b^2$ moves from off the diagonal onto it; no other diagonal entry changes. So *the sum of
+# squares off the diagonal falls by exactly* $2b^2$. If $b$ is the largest of the $n(n-1)$ entries off the diagonal, the
+# sum is at most $n(n-1)b^2$. So each rotation leaves at most the part $1 - \tfrac{2}{n(n-1)}$ of it, and it goes to zero.
+# In practice one simply takes all pairs in turn.
 
 # %%
 def jacobi(A, sweeps=8):  # -> eigenvalues, eigenvectors as columns
@@ -515,8 +517,8 @@ assert not grade(taken_for_symmetric, by_lapack, generalized_cases)
 # %% [markdown]
 # ## From multiplying to the QR algorithm
 #
-# **Power iteration.** Take any $\mathbf{x}$ and multiply by $\mathbf{A}$ again and again. If
-# $\mathbf{x} = \sum_i c_i\mathbf{v}_i$, then
+# **Power iteration.** Let $\mathbf{A}$ have $n$ independent eigenvectors. Take any $\mathbf{x} = \sum_i c_i\mathbf{v}_i$
+# and multiply by $\mathbf{A}$ again and again:
 #
 # ```{math}
 # :label: evd-power
@@ -609,11 +611,12 @@ print(f'Rayleigh iteration: the error gets the exponent {order:.1f}')
 # $\mathbf{A}^k\mathbf{e}_1$: *power iteration, in front*. Inverted and transposed it reads
 # $(\mathbf{A}^{-k})^\mathsf{T} = \mathbf{Q}_k(\mathbf{R}_k^{-1})^\mathsf{T}$, now with a lower triangular factor, whose
 # last column has one entry. So $\mathbf{q}_n$ has the direction of $(\mathbf{A}^\mathsf{T})^{-k}\mathbf{e}_n$: *inverse
-# iteration, at the back*. The entries below the diagonal shrink like $|\lambda_{i+1}/\lambda_i|^k$. And inverse iteration
-# can be shifted. Factorize $\mathbf{A}_k - \mu\mathbf{I} = \hat{\mathbf{Q}}\hat{\mathbf{R}}$ and let
+# iteration, at the back*. In between, the first $i$ columns follow a space of dimension $i$, and if all $|\lambda_i|$
+# differ, entry $i + 1, i$ shrinks like $|\lambda_{i+1}/\lambda_i|^k$ {cite}`golub2013matrix`. And inverse iteration can be
+# shifted. Factorize $\mathbf{A}_k - \mu\mathbf{I} = \hat{\mathbf{Q}}\hat{\mathbf{R}}$ and let
 # $\mathbf{A}_{k+1} = \hat{\mathbf{R}}\hat{\mathbf{Q}} + \mu\mathbf{I}$, still similar. The best guess for $\mu$ is the
 # last diagonal entry, which is the Rayleigh quotient of $\mathbf{q}_n$. Then the last row converges as fast as Rayleigh
-# iteration does.
+# iteration does, for symmetric $\mathbf{A}$ with triple the digits in each step.
 
 # %%
 def qr_iteration(A, steps, shifted):  # |a_{i+1,i}| after each step
@@ -793,8 +796,8 @@ print(f'{len(signs)} signs; {text[:48]}...')
 # Every row sums to one, so $\mathbf{P}\mathbf{1} = \mathbf{1}$: an eigenvalue 1. No eigenvalue is larger in absolute
 # value, since averaging cannot increase the largest entry of a vector, $\max_i |\sum_j p_{ij}x_j| \le \max_j |x_j|$. From
 # the left, the eigenvector of 1 is the vector $\boldsymbol\pi$ of frequencies: $\sum_i \pi_i p_{ij}$ counts each $j$ by
-# what came before it. So power iteration with $\mathbf{P}^\mathsf{T}$, started anywhere, must arrive at the frequencies.
-# The error shrinks with $|\lambda_2|$.
+# what came before it. So power iteration with $\mathbf{P}^\mathsf{T}$, started from any shares, must arrive at the
+# frequencies, if no other eigenvalue has the absolute value 1. The error shrinks by $|\lambda_2|$ in each step.
 
 # %%
 x = np.full(27, 1 / 27)
@@ -854,8 +857,9 @@ ax.set(ylabel='entry', xlim=(-0.6, 26.6), title='The second eigenvector');
 # A surfer follows a random link with probability $d$ and else jumps to a random page, drawn with the probabilities
 # $\mathbf{v}$. Pages are ranked by the left eigenvector of $d\,\mathbf{P} + (1 - d)\,\mathbf{1}\mathbf{v}^\mathsf{T}$ for
 # the eigenvalue 1. Show that its other eigenvalues are $d$ times the other eigenvalues of $\mathbf{P}$, whatever
-# $\mathbf{v}$ is, so that power iteration converges at least like $d^k$. Write `second(P, d)`, the second largest absolute
-# value among them. Then explore: on a ring of pages, how many steps does power iteration need for $d = 0.5, 0.85, 0.99$?
+# $\mathbf{v}$ is: apart from the 1, none exceeds $d$, which is what power iteration needs. Write `second(P, d)`, the
+# second largest absolute value among them. Then explore: on a ring of pages, how many steps does power iteration need for
+# $d = 0.5, 0.85, 0.99$?
 # ```
 
 # %%
@@ -910,11 +914,11 @@ for d in (0.5, 0.85, 0.99):
 # ## When eigenvalues deceive
 #
 # The shear $\begin{bmatrix} 1 & 1 \\ 0 & 1 \end{bmatrix}$ had one eigenvector where the identity has two. The *algebraic
-# multiplicity* of an eigenvalue is its multiplicity as a zero of the polynomial, the *geometric* one the dimension of its
-# eigenvectors. Where the second is smaller the matrix is *defective*, and no $\mathbf{V}$ exists. What can be had instead
-# is the *Jordan form* $\mathbf{A} = \mathbf{S}\mathbf{J}\mathbf{S}^{-1}$: eigenvalues on the diagonal of $\mathbf{J}$,
-# some ones directly above it, zeros elsewhere {cite}`horn2013matrix`. It exists for every matrix, and it is an
-# algebraist's tool: nothing is more fragile. Put a small $\delta$ into the corner of the shear. Now
+# multiplicity* of an eigenvalue is its multiplicity as a zero of the polynomial, the *geometric* one the number of its
+# independent eigenvectors. Where the second is smaller the matrix is *defective*, and no invertible $\mathbf{V}$ exists.
+# What can be had instead is the *Jordan form* $\mathbf{A} = \mathbf{S}\mathbf{J}\mathbf{S}^{-1}$: eigenvalues on the
+# diagonal of $\mathbf{J}$, some ones directly above it, zeros elsewhere {cite}`horn2013matrix`. It exists for every
+# matrix, and it is an algebraist's tool: nothing is more fragile. Put a small $\delta$ into the corner of the shear. Now
 #
 # ```{math}
 # :label: evd-split
@@ -942,7 +946,7 @@ for n in (2, 4, 8, 16):
           f'{1e-8 ** (1 / n):.0e}, condition of V {np.linalg.cond(V):.0e}')
 
 # %% [markdown]
-# So $\kappa(\mathbf{V}) = \|\mathbf{V}\|\|\mathbf{V}^{-1}\|$ is the number to watch, and one can prove it.
+# So $\kappa(\mathbf{V}) = \|\mathbf{V}\|\|\mathbf{V}^{-1}\|$ is the number to watch {cite}`bauer1960norms`.
 #
 # ```{prf:theorem} Bauer and Fike
 # :label: thm-bauer-fike
@@ -962,8 +966,9 @@ for n in (2, 4, 8, 16):
 #
 # For symmetric matrices $\kappa(\mathbf{Q}) = 1$: eigenvalues move no farther than the matrix. The same is true of all
 # *normal* matrices, those with perpendicular eigenvectors, complex ones admitted. For a single eigenvalue there is a
-# sharper number. Let $\mathbf{y}^*\mathbf{A} = \lambda\mathbf{y}^*$ be the eigenvector from the left ($^*$ is the
-# conjugate transpose). Differentiate $\mathbf{A}\mathbf{x} = \lambda\mathbf{x}$ along $\mathbf{A} + t\mathbf{E}$,
+# sharper number. Let $\lambda$ be a simple zero of the polynomial, so that it and its eigenvector depend smoothly on the
+# matrix, and let $\mathbf{y}^*\mathbf{A} = \lambda\mathbf{y}^*$ be the eigenvector from the left ($^*$ is the conjugate
+# transpose). Differentiate $\mathbf{A}\mathbf{x} = \lambda\mathbf{x}$ along $\mathbf{A} + t\mathbf{E}$,
 # $\mathbf{E}\mathbf{x} + \mathbf{A}\dot{\mathbf{x}} = \dot\lambda\mathbf{x} + \lambda\dot{\mathbf{x}}$, and multiply by
 # $\mathbf{y}^*$. The terms with $\dot{\mathbf{x}}$ cancel:
 #
@@ -1051,10 +1056,10 @@ axes[0].set_ylabel('imaginary part')
 # and gradients by $\mathbf{W}^\mathsf{T}$ on the way back. Whether they die out or explode in the long run is decided by
 # the *spectral radius*, the largest $|\lambda_i|$: by {eq}`evd-decomposition`,
 # $\varrho^t \le \|\mathbf{W}^t\| \le \kappa(\mathbf{V})\,\varrho^t$. What do random weights do? If the $n^2$ entries are
-# independent with variance $1/n$, the eigenvalues fill the unit disc evenly as $n$ grows (the *circular law*); a symmetric
-# matrix of such entries has its eigenvalues in $[-2, 2]$, with a density whose graph is half an ellipse (the *semicircle
-# law*) {cite}`tao2012topics`. That is why weights are initialized with variance $1/n$: the spectral radius is then about
-# one.
+# drawn independently from one distribution with mean 0 and variance $1/n$, the eigenvalues fill the unit disc evenly as
+# $n$ grows (the *circular law*); a symmetric matrix of such entries has its eigenvalues in $[-2, 2]$, with a density whose
+# graph is half an ellipse (the *semicircle law*) {cite}`tao2012topics`. That is one reason to initialize weights with a
+# variance of about $1/n$: the spectral radius is then about one.
 #
 # But $\kappa(\mathbf{V})$ leaves room. Take three networks, all with the spectral radius $0.9$: one symmetric, one with
 # independent entries, and a *chain*, triangular, in which signals mostly run one way.
@@ -1105,8 +1110,8 @@ right.set(title='‖Wᵗ‖, all ϱ = 0.9', xlabel='steps t', ylim=(1e-5, 1e3))
 
 # %% [markdown]
 # All three must end the same way. On the way, the chain amplifies a signal by a factor of more than seventy, though every
-# eigenvalue says "decay". Eigenvalues describe the end; for the way there look at norms, or singular values.
-# {cite}`trefethen2005spectra` tell the whole story.
+# eigenvalue says "decay". Eigenvalues describe the end; for the way there look at norms, or at singular values
+# {cite}`trefethen2005spectra`.
 #
 # ```{exercise} ★★ Which eigenvalue is in danger?
 # :label: evd-condition

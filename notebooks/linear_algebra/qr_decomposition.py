@@ -30,6 +30,7 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
 
 # %%
 from itertools import combinations, combinations_with_replacement
+from time import process_time
 from timeit import repeat
 
 import matplotlib.pyplot as plt
@@ -136,7 +137,7 @@ def library(a):  # numpy's, with the signs of the theorem
 # columns at once. Each coefficient is then measured on what is left of the column, not on the column itself. In exact
 # arithmetic this is the same, for
 # $\mathbf{q}_i \cdot (\mathbf{a}_j - \sum_{k<i} r_{kj}\mathbf{q}_k) = \mathbf{q}_i \cdot \mathbf{a}_j$. This is *modified
-# Gram–Schmidt*, for which alone the abbreviation MGS in the notes stands.
+# Gram–Schmidt*, MGS for short. (The notes put these three letters behind "Gram–Schmidt process", as if the two were one.)
 
 # %%
 def mgs(a):  # modified Gram-Schmidt: a (m, n, ...) -> q, r
@@ -376,7 +377,8 @@ assert not grade(unmoved, by_least_squares, distance_cases)
 # This section continues [One shadow after another](#one-shadow-after-another), whose processes it competes with.
 # Gram–Schmidt works on $\mathbf{A}$ with triangular operations until it is orthonormal. One can also do it the other way
 # round: work on $\mathbf{A}$ with orthogonal operations until it is triangular {cite}`trefethen1997numerical`. The
-# attraction is that mirrors and rotations keep all lengths, rounding errors included, so that no error ever grows.
+# attraction is that mirrors and rotations keep all lengths, those of rounding errors included: an error once made is never
+# magnified.
 #
 # **Mirrors.** {cite}`householder1958unitary` reflects. The mirror with the unit normal $\mathbf{v}$ takes away the part of
 # $\mathbf{x}$ along $\mathbf{v}$ twice, once to reach the mirror and once more to get behind it:
@@ -563,8 +565,11 @@ for a in np.random.default_rng(2).normal(size=(20, 8, 5)):
     for method in (cgs, mgs, householder, givens):
         q, r = method(a)
         sign = np.sign(np.diag(r))
-        assert close(q * sign, library(a)[0])
-        assert close(r * sign[:, None], library(a)[1])
+        assert close(q * sign, library(a)[0])        assert close(r * sign[:, None], library(a)[1])
+    whole = np.eye(8)
+    for v in reversed(triangularize(a)[0]):
+        whole[-len(v):] = reflect(v, whole[-len(v):])
+    assert close(whole, scipy.linalg.qr(a)[0])  # all 8 columns of Q
 always, sometimes = (householder, givens), (cgs, mgs)
 holds(
     'la.qr.methods',
@@ -587,8 +592,9 @@ holds(
 # same form, with $\mathbf{v}$ as a new column of $\mathbf{V}$ and $(-2\mathbf{T}\mathbf{V}^\mathsf{T}\mathbf{v}, 2)$ as a
 # new one of $\mathbf{T}$. And $\mathbf{T}$ need not be built up: the product is orthogonal, that is,
 # $\mathbf{V}(\mathbf{T} + \mathbf{T}^\mathsf{T} - \mathbf{T}^\mathsf{T}\mathbf{V}^\mathsf{T}\mathbf{V}\mathbf{T})\mathbf{V}^\mathsf{T} = \mathbf{0}$.
-# As the normals are independent, the bracket is zero. Multiplied by $\mathbf{T}^{-\mathsf{T}}$ and $\mathbf{T}^{-1}$ it
-# says $\mathbf{T}^{-1} + \mathbf{T}^{-\mathsf{T}} = \mathbf{V}^\mathsf{T}\mathbf{V}$, so $\mathbf{T}^{-1}$ is the part of
+# The normals are independent, for each begins one row later than the one before, so the bracket is zero. Multiplied by
+# $\mathbf{T}^{-\mathsf{T}}$ and $\mathbf{T}^{-1}$ it says
+# $\mathbf{T}^{-1} + \mathbf{T}^{-\mathsf{T}} = \mathbf{V}^\mathsf{T}\mathbf{V}$, so $\mathbf{T}^{-1}$ is the part of
 # $\mathbf{V}^\mathsf{T}\mathbf{V}$ above the diagonal, with $\tfrac12$ on it {cite}`puglisi1992modification`. Thirty-two
 # columns at a time:
 
@@ -615,9 +621,9 @@ for one, other in zip(in_bulk(a), householder(a), strict=True):
     assert close(one, other)
 with threadpool_limits(1):  # on one core, to be fair
     singly, bulk, lapack = (
-        min(repeat(lambda: method(a), number=1, repeat=times))
-        for method, times in (
-            (householder, 3), (in_bulk, 25), (np.linalg.qr, 25))
+        min(repeat(lambda: method(a), number=3, repeat=times,
+                   timer=process_time))  # whatever else is running
+        for method, times in ((householder, 2), (in_bulk, 5), (np.linalg.qr, 5))
     )
 assert singly > 2 * bulk and bulk < 10 * lapack
 print('bulk more than 2 times faster than one by one:', singly > 2 * bulk)
@@ -750,14 +756,16 @@ for name, method in (('classical', cgs), ('modified', mgs)):
 # %% [markdown]
 # A single example is no law. Next come stacks of 50 random matrices
 # $\mathbf{A} = \sum_k \sigma_k \mathbf{u}_k \mathbf{v}_k^\mathsf{T}$ whose singular values fall evenly, on a logarithmic
-# scale, from 1 to $1/\kappa$, for growing $\kappa$.
+# scale, from 1 to $1/\kappa$, for growing $\kappa$. (Only $+$, $-$, $\times$, $/$ and roots are used, in a fixed order.
+# Their rounding is prescribed by a standard, so the errors themselves are reproducible.)
 
 # %%
-def graded(kappa, m=20, n=8, N=50):  # (m, n, N), condition kappa
+def graded(kappa, m=20, n=9, N=50):  # (m, n, N), condition kappa
     rng = np.random.default_rng(5)
     u, _ = householder(rng.normal(size=(m, n, N)))
     v, _ = householder(rng.normal(size=(n, n, N)))
-    sigma = kappa ** np.linspace(0, -1, n)
+    step = np.sqrt(np.sqrt(np.sqrt(kappa)))  # kappa = step^8
+    sigma = 1 / np.cumprod([1, *[step] * (n - 1)])
     return sum(s * u[:, k, None] * v[:, k] for k, s in enumerate(sigma))
 
 def loss(q):  # |Q^T Q - I| in the Frobenius norm, (N,)
@@ -796,9 +804,10 @@ label_lines(ax)
 
 # %% [markdown]
 # The lines are averages, the bands hold all 50 matrices. For the modified process $\varepsilon\kappa$ (with a modest
-# factor) is a theorem {cite}`bjorck1967solving`, for mirrors and turns $\varepsilon$ is one, whatever the matrix
-# {cite}`higham2002accuracy`. For the classical process, $\varepsilon\kappa^2$ is one if $r_{jj}$ is computed with a little
-# more care {cite}`smoktunowicz2006note`. Above $\kappa = 10^8$ its columns may be parallel, and no warning is given.
+# factor) is a theorem {cite}`bjorck1967solving`; for mirrors and turns $\varepsilon$ is one, whatever the matrix
+# {cite}`higham2002accuracy`. For the classical process $\varepsilon\kappa^2$ is one if $\varepsilon\kappa^2$ is small and
+# $r_{jj}$ is computed with a little more care {cite}`smoktunowicz2006note`. Beyond $\kappa = 10^8$ its columns may end up
+# parallel, and no warning is given.
 #
 # ```{exercise} ★★ Twice is enough
 # :label: qr-twice
@@ -897,18 +906,18 @@ assert close(abs(r[4, 4]), np.linalg.norm(a @ x - b))
 print('same solution as numpy, residual on the diagonal')
 
 # %% [markdown]
-# The way that everybody knows leads over the *normal equations*
+# The way that everybody knows leads through the *normal equations*
 # $\mathbf{A}^\mathsf{T}\mathbf{A}\mathbf{x} = \mathbf{A}^\mathsf{T}\mathbf{b}$. It is about half the work, and it pays for
-# it with digits. Stretching factors of $\mathbf{A}^\mathsf{T}\mathbf{A}$ are the squares of those of $\mathbf{A}$, hence
+# it with digits. The singular values of $\mathbf{A}^\mathsf{T}\mathbf{A}$ are the squares of those of $\mathbf{A}$, hence
 #
 # ```{math}
 # :label: qr-squared
 # \kappa(\mathbf{A}^\mathsf{T}\mathbf{A}) = \frac{\sigma_1^2}{\sigma_n^2} = \kappa(\mathbf{A})^2 .
 # ```
 #
-# Information that sits in the lower half of the digits is rounded away before any solver sees it. For the three columns of
-# Läuchli, $\mathbf{A}^\mathsf{T}\mathbf{A}$ has $1 + e^2$ on the diagonal and 1 elsewhere. With $e = 10^{-9}$ the computer
-# stores nine ones, a singular matrix, though the columns are independent, and nothing that happens afterwards can help.
+# What sits in the lower half of the digits is rounded away before any solver sees it. For the three columns of Läuchli,
+# $\mathbf{A}^\mathsf{T}\mathbf{A}$ has $1 + e^2$ on the diagonal and 1 elsewhere. With $e = 10^{-9}$ the computer stores
+# nine ones, a singular matrix, though the columns are independent, and nothing that happens afterwards can help.
 
 # %%
 a = np.vstack([np.ones(3), 1e-9 * np.eye(3)])
@@ -932,7 +941,9 @@ print('x by mirrors:', solve_with(triangularize, a, b).round(3))
 #
 # because $\|(\mathbf{A}^\mathsf{T}\mathbf{A})^{-1}\| = 1/\sigma_n^2$ and
 # $\|(\mathbf{A}^\mathsf{T}\mathbf{A})^{-1}\mathbf{A}^\mathsf{T}\| = \|\mathbf{R}^{-1}\mathbf{Q}^\mathsf{T}\| = 1/\sigma_n$.
-# Mirrors are *backward stable*: their answer is the exact one for data changed as little as this. So they promise
+# (A change of $\mathbf{b}$ by $\varepsilon\|\mathbf{b}\|$ adds
+# $\varepsilon\kappa\|\mathbf{b}\| / (\|\mathbf{A}\|\|\mathbf{x}\|)$.) Mirrors are *backward stable*: their answer is the
+# exact one for data changed by a modest multiple of $\varepsilon$ {cite}`higham2002accuracy`. So they promise
 # {eq}`qr-sensitivity` and no more. The factor $\kappa^2$ is in there too, but it is multiplied by the residual. If the fit
 # is good, mirrors save half of the digits; if it is bad, the digits are not to be had. We measure both.
 #
@@ -948,11 +959,12 @@ def trusting(a, b):
     q, r = mgs(a)
     return back_substitute(r, (q * b[:, None]).sum(0))
 
-def errors(solve, kappa, residual, m=20, n=6, N=50):  # (N,)
+def errors(solve, kappa, residual, m=20, n=5, N=50):  # (N,)
     rng = np.random.default_rng(7)
     u, _ = householder(rng.normal(size=(m, n + 1, N)))
     v, _ = householder(rng.normal(size=(n, n, N)))
-    sigma = kappa ** np.linspace(0, -1, n)
+    step = np.sqrt(np.sqrt(kappa))  # kappa = step^4
+    sigma = 1 / np.cumprod([1, *[step] * (n - 1)])
     a = sum(s * u[:, k, None] * v[:, k] for k, s in enumerate(sigma))
     x = reflector(rng.normal(size=(n, N)))  # of length 1
     b = (a * x).sum(1) + residual * u[:, n]
@@ -996,8 +1008,8 @@ fig.legend(*axes[0].get_legend_handles_labels(), ncols=2,
 
 # %% [markdown]
 # With $\mathbf{b}$ as a column, Gram–Schmidt is as good as mirrors, in spite of its slanted $\mathbf{Q}$. That is no
-# accident: on numbers with rounding it does the very same as mirrors applied to $\mathbf{A}$ with $n$ rows of zeros on top
-# {cite}`bjorck1967solving`.
+# accident: with rounding and all, the modified process does what mirrors do on $\mathbf{A}$ with $n$ rows of zeros on top
+# {cite}`bjorck1992loss`.
 #
 # ```{exercise} ★★ A penalty without a Gram matrix
 # :label: qr-ridge
@@ -1102,9 +1114,9 @@ for name, c in zip(columns, dependency, strict=True):
 
 # %% [markdown]
 # The sum of these three is zero, for every patient. Of course: sex is coded as 1 or 2, and
-# $s^2 - 3s + 2 = (s - 1)(s - 2)$. Nobody had thought of it, and the last pivot found it. (Pivoting is not infallible.
-# There are matrices, found by Kahan, in which the last $r_{jj}$ stays far above $\sigma_n$; in practice they do not come
-# up.)
+# $s^2 - 3s + 2 = (s - 1)(s - 2)$. It is easily overlooked, and the last pivot finds it. (Pivoting is not infallible: for
+# some matrices, found by Kahan, the last $r_{jj}$ stays far above $\sigma_n$. They hardly ever come up
+# {cite}`golub2013matrix`.)
 #
 # We drop the square of sex and fit the weights of the remaining 65 columns, in double and then in single precision, as on
 # a graphics card, where $\varepsilon = 6 \cdot 10^{-8}$. What remains is $\kappa \approx 2 \cdot 10^5$, so
@@ -1149,8 +1161,9 @@ except np.linalg.LinAlgError as error:
     print('Cholesky, asked for the same Gram matrix:', error)
 
 # %% [markdown]
-# Half the price, and a table of weights in which signs are as good as thrown with a coin, without any warning from the
-# solver. Mirrors lose nothing but what rounding the table costs anyway.
+# Half the price, a table of weights with many a wrong sign, and no warning from the solver. With a residual as large as
+# here, {eq}`qr-sensitivity` would have allowed the mirrors to err as well. But backward stability means that their answer
+# is as good as if nothing but the table had been rounded, and to that these weights are not so sensitive.
 #
 # ```{exercise} ★★★ Leave one out, for free
 # :label: qr-loo

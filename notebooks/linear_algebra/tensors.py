@@ -44,8 +44,8 @@ from nbutils.figures import GREY, label_lines, panels, show_image
 torch.set_default_dtype(torch.float64)
 plt.style.use('nbutils.book')
 
-def seconds(run):  # the best of several runs: other programs disturb
-    return min(repeat(run, number=1, repeat=7))
+def seconds(run, runs=7):  # the best of several: other programs disturb
+    return min(repeat(run, number=1, repeat=runs))
 
 # %% [markdown]
 # ## One line of memory
@@ -57,7 +57,8 @@ def seconds(run):  # the best of several runs: other programs disturb
 # ````{prf:definition} Tensor
 # :label: def-tensor
 # A *tensor* $\mathbf{X}$ of *order* $n$ gives a number $X[i_1, \dots, i_n]$ to every tuple of indices with
-# $0 \le i_k < s_k$. All its elements are of one type. The sizes of its *axes* form its *shape*, written
+# $0 \le i_k < s_k$. (Places are counted from 0, as in code.) All its elements are of one type. The sizes of its *axes*
+# form its *shape*, written
 #
 # ```{math}
 # :label: aw.linalg.tensor
@@ -128,8 +129,8 @@ print('shape', tuple(x.shape), 'order', x.ndim, 'type', x.dtype)
 #
 # ```{prf:theorem} Every place once
 # :label: thm-row-major
-# If all sizes are at least 1, {eq}`tensors-place` is a one-to-one map of the index tuples onto the places $0, 1, \dots,
-# s_1 \cdots s_n - 1$.
+# If all sizes are at least 1, {eq}`tensors-place` is a one-to-one map of the index tuples onto the places
+# $0, 1, \dots, s_1 \cdots s_n - 1$.
 # ```
 #
 # ```{prf:proof}
@@ -170,16 +171,13 @@ def draw(numbers, x, y, color=GREY):
 
 block = read(np.arange(24), (2, 3, 4), strides_of((2, 3, 4)))
 fig, ax = plt.subplots(figsize=(6, 2.25))
-draw(0, 0, 7)
-draw(np.arange(4), 2.5, 7)
-draw(np.arange(12).reshape(3, 4), 8, 7)
-draw(block[0], 13.5, 7)
-draw(block[1], 18, 7, 'C0')
-draw(np.arange(24), 0, 0)
-draw(14, 20, 7, 'C1')
-draw(14, 14, 0, 'C1')
-for x, y, text in ((0.5, 6.4, '()'), (4.5, 6.4, '(4,)'), (10, 4.4, '(3, 4)'),
-                   (17.75, 4.4, '(2, 3, 4)')):
+line = np.arange(24)
+for args in ((0, 0, 7), (line[:4], 2.5, 7), (block[0], 8, 7), (line, 0, 0),
+             (block[0], 13.5, 7), (block[1], 18, 7, 'C0'), (14, 20, 7, 'C1'),
+             (14, 14, 0, 'C1')):
+    draw(*args)
+labels = (0.5, 6.4, '()'), (4.5, 6.4, '(4,)'), (10, 4.4, '(3, 4)')
+for x, y, text in (*labels, (17.75, 4.4, '(2, 3, 4)')):
     ax.text(x, y, text, ha='center', va='center')
 for start, end, bend in ((0, 12, -0.22), (12, 13, -1), (13, 14, -1)):
     style = dict(arrowstyle='->', color='C1', lw=1.2, shrinkA=0, shrinkB=0,
@@ -219,7 +217,7 @@ for view, *rule in rules:
     assert close(read(memory, *rule), view)
     assert np.shares_memory(view, memory)
     assert view.strides == tuple(8 * t for t in rule[1])  # numpy: in bytes
-print('all six rules agree with numpy, and numpy copied nothing:', True)
+print('all six rules agree with numpy, which copied nothing')
 
 # %% [markdown]
 # **Views and copies.** What only changes the rule is a *view*. It costs nothing, however large the tensor, and it is not a
@@ -237,12 +235,13 @@ for name, result in results.items():
     print(f'{name:16}', 'view' if np.shares_memory(X, result) else 'copy')
 X.T[0, 2] = -1
 X[[0, 1]][0, 0] = -1
-print('written through X.T:', X[2, 0] == -1, '- through X[[0, 1]]:', X[0, 0] == -1)
+print('written through X.T:', X[2, 0] == -1)
+print('written through X[[0, 1]]:', X[0, 0] == -1)
 
 # %% [markdown]
 # The last of the six is worth a thought. Two neighbouring axes can be read as one exactly if the outer step continues
-# where the inner axis ends, $t_k = s_{k+1} t_{k+1}$. That holds in row-major order, and fails after a transposition, $1
-# \ne 3 \cdot 4$. Here numpy's `reshape` copies in silence, while torch's `view` refuses. (Torch has no negative strides
+# where the inner axis ends, $t_k = s_{k+1} t_{k+1}$. That holds in row-major order, and fails after a transposition,
+# $1 \ne 3 \cdot 4$. Here numpy's `reshape` copies in silence, while torch's `view` refuses. (Torch has no negative strides
 # either; its `flip` copies.)
 #
 # A transpose is free when it is made. The price comes later, when the elements are read across the line instead of along
@@ -263,20 +262,20 @@ print('copying across the line is over 1.5 times slower than along it:', late)
 print('torch.view refuses to flatten a transpose:', refused)
 
 # %% [markdown]
-# **Reshape is not transpose.** Networks like their pictures with the colours first. From the photograph, thinned to $(143,
-# 214, 3)$, two lines of code make the shape $(3, 143, 214)$. `transpose(2, 0, 1)` changes the order of the axes, and every
-# element keeps its three indices. `reshape(3, 143, 214)` keeps the *places* and cuts the old line into new rows. No error
-# is raised, no shape is wrong, and a network trains on what comes out:
+# **Reshape is not transpose.** Networks like their pictures with the colours first. From the photograph, thinned to
+# $(107, 160, 3)$, two lines of code make the shape $(3, 107, 160)$. `transpose(2, 0, 1)` changes the order of the axes,
+# and every element keeps its three indices. `reshape(3, 107, 160)` keeps the *places* and cuts the old line into new rows.
+# No error is raised, no shape is wrong, and a network trains on what comes out:
 
 # %%
-photo = photograph('china')[::3, ::3].copy()  # (143, 214, 3), colours last
-moved, cut = photo.transpose(2, 0, 1), photo.reshape(3, 143, 214)
+photo = photograph('china')[::4, ::4].copy()  # (107, 160, 3), colours last
+moved, cut = photo.transpose(2, 0, 1), photo.reshape(3, 107, 160)
 assert (moved[0] == photo[:, :, 0]).all()
 assert (cut.reshape(-1) == photo.reshape(-1)).all()
 print('the same shape:', moved.shape == cut.shape)
 print('the same tensor:', np.array_equal(moved, cut))
 
-# %% mystnb={"image": {"alt": "Three pictures: a temple in colour; its red part in grey, looking right; and what reshape makes of it, the top of the picture torn into three squeezed strips side by side with fine horizontal tearing."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Three pictures: a temple in colour; its red part in grey, looking right; and what reshape makes of it, fine horizontal stripes in which no temple can be seen."}} tags=["hide-input"]
 fig, axes = panels(3, height=1.75)
 pictures = (photo, moved[0], cut[0])
 titles = ('original', 'transpose, part 0', 'reshape, part 0')
@@ -339,7 +338,7 @@ for make in (np.zeros, torch.zeros):
         (n,), (), (n, 1), (1, n), (), (n, m), (n,), (m,), (n, m), (n, n),
     ]
     assert [tuple(v.shape) for v in found] == want
-print('numpy and torch give the shapes of the table:', True)
+print('numpy and torch give the shapes of the table')
 
 # %% [markdown]
 # ```{exercise} ★ A picture as a sentence
@@ -407,7 +406,7 @@ assert not grade(only_reshaped, patches_by_loop, pictures)
 # $$ Z[i_1, \dots, i_n] = X[i'_1, \dots, i'_n] \odot Y[i''_1, \dots, i''_n], \qquad
 # i'_k = \begin{cases} 0 & \text{if axis } k \text{ of } \mathbf{X} \text{ has size } 1 \\ i_k & \text{else,} \end{cases} $$
 #
-# and likewise $i''_k$ with $\mathbf{Y}$.
+# and likewise $i''_k$ with $\mathbf{Y}$; here $\odot$ may be any operation entry by entry.
 # ```
 
 # %%
@@ -490,14 +489,15 @@ assert faster
 print('broadcasting is over 10 times faster than the loops:', faster)
 
 # %% [markdown]
-# **An expensive convenience.** The rule never asks whether the stretching was meant. A model with
-# one output returns predictions $\hat{\mathbf{y}}$ of shape `(n, 1)`; the targets have shape `(n,)`. Then `((y_hat - y) **
-# 2).mean()` subtracts a row from a column. It is the mean not of $n$ errors but of a table of $n^2$:
+# **An expensive convenience.** The rule never asks whether the stretching was meant. A model with one output returns
+# predictions $\hat{\mathbf{y}}$ of shape `(n, 1)`; the targets have shape `(n,)`. Then `((y_hat - y) ** 2).mean()`
+# subtracts a row from a column. It is the mean not of $n$ errors but of a table of $n^2$:
 #
 # $$ \tilde L = \frac{1}{n^2} \sum_{i=1}^n \sum_{j=1}^n (\hat y_i - y_j)^2 . $$
 #
-# What does a model learn that makes $\tilde L$ small? With the mean $\bar y$ of the targets, write $\hat y_i - y_j = (\hat
-# y_i - \bar y) - (y_j - \bar y)$ and square. The mixed term contains $\sum_j (y_j - \bar y) = 0$, so
+# What does a model learn that makes $\tilde L$ small? With the mean $\bar y$ of the targets, write
+# $\hat y_i - y_j = (\hat y_i - \bar y) - (y_j - \bar y)$ and square. The mixed term contains $\sum_j (y_j - \bar y) = 0$,
+# so
 #
 # ```{math}
 # :label: tensors-silent
@@ -616,11 +616,12 @@ assert not grade(lean_distances_solution, distances_by_broadcasting, far)
 # are words that mean opposite things to different people; so name the axis that *disappears*:
 #
 # $$ \mathbf{X} \sim (s_1, \dots, s_k, \dots, s_n), \qquad
-# \Big(\sum\nolimits_{\text{axis } k} \mathbf{X}\Big)[i_1, \dots, \not{i_k}, \dots, i_n] = \sum_{i_k = 0}^{s_k - 1} X[i_1, \dots, i_n] . $$
+# \Big(\sum\nolimits_{\text{axis } k} \mathbf{X}\Big)[i_1, \dots, \widehat{i_k}, \dots, i_n]
+# = \sum_{i_k = 0}^{s_k - 1} X[i_1, \dots, i_n] . $$
 #
-# Or let it not disappear but shrink to size 1, `keepdims=True`. Then the result still fits what it was made from, and
-# broadcasting does the rest. A *cumulative* sum keeps even the whole axis, and writes down every intermediate result: $C_i
-# = x_1 + \dots + x_i$.
+# (The hat marks the index that is left out.) Or let it not disappear but shrink to size 1, `keepdims=True`. Then the
+# result still fits what it was made from, and broadcasting does the rest. A *cumulative* sum keeps even the whole axis,
+# and writes down every intermediate result: $C_i = x_1 + \dots + x_i$.
 
 # %%
 def total(x, axis, keepdims=False):
@@ -642,7 +643,8 @@ for k in range(3):
     assert close(total(x, k, True) / x.shape[k], x.mean(k, keepdims=True))
     assert close(total(x, k), torch.tensor(x).sum(k))
     assert close(cumulative(x, k), np.cumsum(x, k))
-    print(f'sum over axis {k}: {total(x, k).shape}, kept {total(x, k, True).shape}')
+    gone, kept = total(x, k).shape, total(x, k, True).shape
+    print(f'sum over axis {k}: {gone}, kept {kept}')
 
 # %% [markdown]
 # The order of several sums is free, since it is all one sum. So is that of several maxima. But sum and maximum do not
@@ -754,7 +756,7 @@ u = 2.0 ** -24
 assert (chain < sizes * u).all() and (tree < np.log2(sizes) * u).all()
 assert chain[-1] > 30 * tree[-1]
 stuck = np.float32(2**24) + np.float32(1) == np.float32(2**24)
-print('at n = 262144 the chain loses over 30 times more:', True)
+print(f'at n = {sizes[-1]} the chain loses over 30 times more')
 print('counting by ones in 32 bits stops at 16777216:', stuck)
 
 # %% mystnb={"image": {"alt": "Relative error of a sum of n 32-bit numbers against n, both logarithmic. The chain rises from below 1e-7 to about 1e-5, below its bound n u; the tree stays near 1e-7, below its bound log n u."}} tags=["hide-input"]
@@ -774,8 +776,8 @@ label_lines(ax)
 # ```{exercise} ★★ Sentences of different length
 # :label: tensors-masked
 # A batch of sentences is padded to one length $T$ to make a tensor. `x` of shape `(B, T, d)` holds a vector per word, and
-# `keep` of shape `(B, T)` is true at real words; the padding may hold anything. Write `masked_mean(x, keep)` of shape `(B,
-# d)`: the mean of the real words of each sentence, each of which has at least one.
+# `keep` of shape `(B, T)` is true at real words; the padding may hold anything. Write `masked_mean(x, keep)` of shape
+# `(B, d)`: the mean of the real words of each sentence, each of which has at least one.
 # ```
 
 # %%
@@ -939,7 +941,8 @@ holds(
 rng = np.random.default_rng(5)
 x, y = rng.normal(size=(3, 2, 4)), rng.normal(size=(3, 4, 3))
 fig, ax = plt.subplots(figsize=(6, 2.3))
-stacks = (0, x, 'X ~ (3, 2, 4)'), (8, y, 'Y ~ (3, 4, 3)'), (15, x @ y, 'Z ~ (3, 2, 3)')
+stacks = [(0, x, 'X ~ (3, 2, 4)'), (8, y, 'Y ~ (3, 4, 3)'),
+          (15, x @ y, 'Z ~ (3, 2, 3)')]
 for left, stack, name in stacks:
     rows, columns = stack.shape[1:]
     top = abs(stack).max()
@@ -980,10 +983,10 @@ ax.axis('off');
 # ````
 #
 # ```{prf:proof}
-# Let $p$ and $q$ be the letters that stand in one tensor only and not behind the arrow. By the distributive law $\sum_{k,
-# p, q} X_{nikp} Y_{nkjq} = \sum_k \big(\sum_p X_{nikp}\big) \big(\sum_q Y_{nkjq}\big)$: the two *reductions*. Several axes
-# may be read as one, since by {prf:ref}`thm-row-major` tuples of indices and places correspond one to one. What is left is
-# {eq}`aw.tensor-ops.batched-or-reduce`.
+# Let $p$ and $q$ be the letters that stand in one tensor only and not behind the arrow. By the distributive law
+# $\sum_{k, p, q} X_{nikp} Y_{nkjq} = \sum_k \big(\sum_p X_{nikp}\big) \big(\sum_q Y_{nkjq}\big)$: the two *reductions*.
+# Several axes may be read as one, since by {prf:ref}`thm-row-major` tuples of indices and places correspond one to one.
+# What is left is {eq}`aw.tensor-ops.batched-or-reduce`.
 # ```
 #
 # The notes do not mention that axes must be put in order before and after. The check draws random letters; the control
@@ -1044,11 +1047,11 @@ x, y = rng.normal(size=(2, 2, 128, 128))  # two tensors (2, 128, 128)
 letters = 'nab,nbc->nac'
 close_enough = close(einsum(letters, x, y), by_bmm(letters, x, y))
 slow = seconds(lambda: einsum(letters, x, y))
-faster = slow > 5 * seconds(lambda: by_bmm(letters, x, y))
-x, y = rng.normal(size=(2, 4, 256, 256))
+faster = slow > 5 * seconds(lambda: by_bmm(letters, x, y), 40)
+x, y = rng.normal(size=(2, 256, 256))
 u, v = torch.tensor(x), torch.tensor(y)
-library = seconds(lambda: torch.einsum(letters, u, v))
-near = seconds(lambda: by_bmm(letters, x, y)) < 10 * library
+library = seconds(lambda: torch.einsum('ab,bc->ac', u, v), 40)
+near = seconds(lambda: by_bmm('ab,bc->ac', x, y), 40) < 10 * library
 assert close_enough and faster and near
 print('by_bmm is over 5 times faster than all products at once:', faster)
 print('by_bmm is within 10 times of torch.einsum at n = 256:', near)
@@ -1081,7 +1084,7 @@ for pair in np.einsum_path(spec, *chain, optimize='optimal')[0][1:]:
 assert by_numpy == costs[0]
 print(len(costs), 'orders, from', costs[0], 'to', costs[-1])
 print(f'all letters at once: {prod(sizes):.1e}')
-print("numpy's einsum_path finds the cheapest:", True)
+print("numpy's einsum_path needs", by_numpy)
 
 # %% mystnb={"image": {"alt": "The number of multiplications of all 42 orders of a chain of six matrices, sorted, on a logarithmic scale: they rise from about eleven thousand to half a million; from the left and from the right are marked, both near one hundred thousand."}} tags=["hide-input"]
 def one_way(sizes):  # from the left

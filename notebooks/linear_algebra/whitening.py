@@ -908,7 +908,7 @@ lam, _, W = regularized(pixels, 0)
 print('blank pixels:', (pixels == 0).all(0).sum())
 print('without eps, all of W below a million:', bool((abs(W) < 1e6).all()))
 soft = abs(regularized(pixels, 0.01)[2]).max()
-print(f'with eps = 0.01, the largest entry: {soft:.1f}')
+print('with eps = 0.01, all of W at most 10:', soft < 10 + 1e-9)
 
 # %% [markdown]
 # Eigenvalues need not be zero to do harm. Whitening trusts the *small* eigenvalues most, as it divides by their roots, and
@@ -933,14 +933,15 @@ print(f'with eps = 0.01, the largest entry: {soft:.1f}')
 # which, up to a factor, is adding $\epsilon = \rho m/(1 - \rho)$ to all eigenvalues. How large should $\rho$ be? Take $m$
 # and the mean of the data as known. The error of $\hat{\boldsymbol\Sigma}$ has mean zero, so the cross term drops out of
 #
-# $$\mathbb{E}\,\|\hat{\boldsymbol\Sigma}_\rho - \boldsymbol\Sigma\|_F^2 = (1 - \rho)^2\, b^2 + \rho^2 a^2 , \qquad
-# b^2 = \mathbb{E}\,\|\hat{\boldsymbol\Sigma} - \boldsymbol\Sigma\|_F^2 , \quad a^2 = \|\boldsymbol\Sigma - m\mathbf{I}\|_F^2 .$$
+# $$\mathbb{E}\,\|\hat{\boldsymbol\Sigma}_\rho - \boldsymbol\Sigma\|_F^2 = (1 - \rho)^2\, b^2 + \rho^2 a^2 ,$$
 #
-# The parabola is least at $\rho = b^2/(a^2 + b^2)$, and $a^2 + b^2 = \mathbb{E}\,\|\hat{\boldsymbol\Sigma} -
-# m\mathbf{I}\|_F^2$ for the same reason. Both can be estimated: the latter by what it is the mean of, and $b^2$ since
-# $\hat{\boldsymbol\Sigma}$ is a mean of $N$ matrices $\mathbf{x}_n\mathbf{x}_n^\top$, whose scatter is
-# $\frac1N\sum_n\|\mathbf{x}_n\mathbf{x}_n^\top - \hat{\boldsymbol\Sigma}\|_F^2 = \frac1N\sum_n\|\mathbf{x}_n\|^4 -
-# \|\hat{\boldsymbol\Sigma}\|_F^2$; the mean has an $N$-th part of it {cite}`ledoit2004well`.
+# where $b^2 = \mathbb{E}\,\|\hat{\boldsymbol\Sigma} - \boldsymbol\Sigma\|_F^2$ and
+# $a^2 = \|\boldsymbol\Sigma - m\mathbf{I}\|_F^2$. The parabola is least at $\rho = b^2/(a^2 + b^2)$, and $a^2 + b^2 =
+# \mathbb{E}\,\|\hat{\boldsymbol\Sigma} - m\mathbf{I}\|_F^2$ for the same reason. Both can be estimated: the latter by what
+# it is the mean of, and $b^2$ since $\hat{\boldsymbol\Sigma}$ is a mean of $N$ matrices $\mathbf{x}_n\mathbf{x}_n^\top$,
+# whose scatter is $\frac1N\sum_n\|\mathbf{x}_n\mathbf{x}_n^\top - \hat{\boldsymbol\Sigma}\|_F^2 =
+# \frac1N\sum_n\|\mathbf{x}_n\|^4 - \|\hat{\boldsymbol\Sigma}\|_F^2$; the mean has an $N$-th part of it
+# {cite}`ledoit2004well`.
 
 # %%
 def shrinkage(x):  # rho, for centred x

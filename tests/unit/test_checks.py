@@ -150,6 +150,11 @@ def test_counterexamples_are_short(capsys):
     assert len(capsys.readouterr().out) < 180
 
 
+def test_a_check_prints_one_line_whatever_its_cases_are(capsys):
+    holds(CORRECT, lambda m: True, control=lambda m: False, m=[sympy.Matrix([[1, 2], [3, 4]]), 'a\nb'])
+    assert capsys.readouterr().out.count('\n') == 1
+
+
 def test_a_check_is_fast():
     start = time.process_time()
     holds(CORRECT, lambda a, x: close(abs(a * x), abs(a) * abs(x)), control=lambda a, x: close(abs(a * x), a * abs(x)),

@@ -1,0 +1,833 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Jacobians and linearization
+#
+# - **Question.** A function takes several numbers to several numbers. Which single matrix replaces it near a point, how wrong is
+#   the replacement, and how far does it reach?
+# - **You need** the gradient and what *differentiable* means from [Gradients](gradients.ipynb), and
+#   [Matrix multiplication](../linear_algebra/matrix_multiplication.ipynb).
+# - **You build** Jacobians column by column and row by row, products with a Jacobian that is never formed, a measurement of the
+#   order of an error, and the nudge that turns one digit into another.
+# - **Time** 5 s.
+
+# %% tags=["remove-cell"]
+try:
+    import nbutils  # noqa: F401
+except ImportError:  # on a hosted notebook: install it and leave its torch alone
+    import subprocess
+    import sys
+
+    address = 'https://github.com/deep-learning-verified/book/archive/refs/heads/main.zip'
+    subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
+
+# %%
+from fractions import Fraction
+from timeit import repeat
+
+import matplotlib.pyplot as plt
+import numpy as np
+import sympy as sp
+import torch
+from scipy.optimize import root
+from sklearn.neural_network import MLPClassifier
+
+from nbutils.cases import integers, scalars, seeds, vectors
+from nbutils.checks import close, erratum, grade, holds
+from nbutils.data import digits
+from nbutils.figures import GREY, panels, show_image
+
+torch.set_default_dtype(torch.float64)
+plt.style.use('nbutils.book')
+
+# %% [markdown]
+# ## Outputs down, inputs across
+#
+# A mixing desk has $d$ sliders and $c$ meters. Push one slider a little, and all the needles move; watch one needle, and all the
+# sliders have a say in it. Whoever wants the whole story writes a table with one *row for each needle* and one *column for each
+# slider*. For $\mathbf{y} = f(\mathbf{x})$ with $\mathbf{x} \in \mathbb{R}^d$ and $\mathbf{y} \in \mathbb{R}^c$ this table is the
+# *Jacobian*
+#
+# ```{math}
+# :label: aw.jacobians.matrix
+# \partial f(\mathbf{x}) = \begin{bmatrix} \frac{\partial y_1}{\partial x_1} & \cdots & \frac{\partial y_1}{\partial x_d} \\
+# \vdots & & \vdots \\ \frac{\partial y_c}{\partial x_1} & \cdots & \frac{\partial y_c}{\partial x_d} \end{bmatrix},
+# \qquad [\partial f(\mathbf{x})]_{ij} = \frac{\partial y_i}{\partial x_j}, \qquad \partial f(\mathbf{x}) \sim (c, d) .
+# ```
+#
+# Why this way round and not the other? Because it has to be multiplied by a nudge. If the inputs move by $\mathbf{h} \in
+# \mathbb{R}^d$, the outputs move by about $\partial f(\mathbf{x})\, \mathbf{h}$, and the product exists only if the columns belong
+# to the inputs. Nudging one input after the other builds the matrix by columns:
+
+# %%
+def jacobian(f, x, h=1e-5):  # (d,) -> (c, d)
+    columns = [(f(x + h * e) - f(x - h * e)) / (2 * h)
+               for e in torch.eye(len(x))]
+    return torch.stack(columns, 1)
+
+def f(x):  # (2,) -> (3,)
+    return torch.stack([x[0] * x[1], x[0].sin(), x[0] + x[1] ** 2])
+
+for x in torch.tensor(np.random.default_rng(0).uniform(-3, 3, (100, 2))):
+    J = jacobian(f, x)
+    assert close(J, torch.func.jacrev(f)(x))  # row by row
+    assert close(J, torch.func.jacfwd(f)(x))  # column by column
+print('shape', tuple(J.shape), '- differences, jacrev and jacfwd agree')
+
+# %% [markdown]
+# :::{admonition} Erratum
+# :class: warning
+# As printed, the entry $(2, 1)$ of the matrix in the notes is $\partial y_2/\partial y_2$. That is 1 whatever $f$ is. It must be
+# $\partial y_2/\partial x_1$. In a matrix of nine look-alike fractions, a letter that rhymes with its neighbour is easily missed.
+# :::
+#
+# In our example $y_2 = \sin x_1$, so the entry is $\cos x_1$:
+
+# %%
+def with_printed_entry(J):
+    J = J.clone()
+    J[1, 0] = 1
+    return J
+
+erratum(
+    'aw.jacobians.matrix',
+    printed=lambda x: close(
+        with_printed_entry(torch.func.jacrev(f)(torch.tensor(x))),
+        jacobian(f, torch.tensor(x))),
+    corrected=lambda x: close(
+        torch.func.jacrev(f)(torch.tensor(x)),
+        jacobian(f, torch.tensor(x))),
+    x=vectors(2, -3, 3), tries=100,
+)
+
+# %% [markdown]
+# Now read the table in both directions. *Along row $i$* the output is fixed and the inputs change: these are all partial
+# derivatives of the one function $y_i$, its gradient laid down flat. *Down column $j$* the input is fixed: this is how all outputs
+# respond to it.
+#
+# ```{math}
+# :label: aw.jacobians.columns
+# [\partial f(\mathbf{x})]_{i,:} = \nabla y_i(\mathbf{x})^\top \sim (d),
+# ```
+#
+# ```{math}
+# :label: aw.jacobians.rows
+# [\partial f(\mathbf{x})]_{:,j} = \frac{\partial \mathbf{y}}{\partial x_j}
+# = \lim_{h \to 0} \frac{f(\mathbf{x} + h\,\mathbf{e}_j) - f(\mathbf{x})}{h} \sim (c) .
+# ```
+#
+# :::{admonition} Erratum
+# :class: warning
+# As printed, "each column" is the gradient of one output, and "each row" says how the outputs change with one input. Rows and
+# columns are exchanged. (Two smaller slips: a gradient is the direction in which an output *grows fastest*, it does not maximize
+# it; and what a column describes is the rate of change of the outputs, not how that rate changes.) The slip is easy to make, since
+# many books arrange derivatives by inputs down and outputs across, and then the printed sentences are right; beside the matrix
+# {eq}`aw.jacobians.matrix` they are not.
+# :::
+#
+# If $c \ne d$ the printed sentences do not even have the right lengths. To give them a chance we take two inputs and two outputs:
+# a ship that sails a distance $x_1$ at the angle $x_2$ ends at the place $q(\mathbf{x})$.
+
+# %%
+def q(x):  # distance and angle -> east and north
+    return x[0] * torch.stack([x[1].cos(), x[1].sin()])
+
+def gradient_of_output(i, x):
+    x = torch.tensor(x, requires_grad=True)
+    return torch.autograd.grad(q(x)[i], x)[0]
+
+def response_to_input(j, x, h=1e-5):
+    x, e = torch.tensor(x), torch.eye(2)[j]
+    return (q(x + h * e) - q(x - h * e)) / (2 * h)
+
+J_q = lambda x: torch.func.jacfwd(q)(torch.tensor(x))
+cases = dict(x=vectors(2, -3, 3), k=[0, 1])
+erratum('aw.jacobians.columns',
+        printed=lambda x, k: close(J_q(x)[:, k], gradient_of_output(k, x)),
+        corrected=lambda x, k: close(J_q(x)[k], gradient_of_output(k, x)),
+        **cases)
+erratum('aw.jacobians.rows',
+        printed=lambda x, k: close(J_q(x)[k], response_to_input(k, x)),
+        corrected=lambda x, k: close(J_q(x)[:, k], response_to_input(k, x)),
+        **cases)
+
+# %% [markdown]
+# **One output.** For $c = 1$ one row is left. The notes say that it *is* the gradient. But the gradient was defined as a column,
+# the shape of a point, so that one can walk along it; the precise statement has a transpose in it:
+#
+# ```{math}
+# :label: aw.jacobians.c-one
+# \partial f(\mathbf{x}) = \nabla f(\mathbf{x})^\top \sim (1, d) .
+# ```
+#
+# **One input as well.** For $c = d = 1$ the matrix has a single entry, the derivative of school:
+#
+# ```{math}
+# :label: aw.jacobians.c-d-one
+# \partial f(x) = \big[\, f'(x)\, \big] .
+# ```
+#
+# The first check uses $f(\mathbf{x}) = \sum_j \sin(j\, x_j)$, whose gradient $j \cos(j\, x_j)$ is known, and its control is the
+# statement without the transpose. The second takes $f(x) = x^2 \sin x$ and lets sympy differentiate; the control believes that the
+# derivative of a product is the product of the derivatives.
+
+# %%
+def row_and_column(d, seed):
+    x, j = np.random.default_rng(seed).normal(size=d), np.arange(1, d + 1)
+    row = torch.func.jacrev(
+        lambda t: (torch.tensor(j) * t).sin().sum()[None])(torch.tensor(x))
+    return row.numpy(), (j * np.cos(j * x))[:, None]  # (1, d), (d, 1)
+
+def is_transposed(d, seed):
+    row, column = row_and_column(d, seed)
+    return row.shape == (1, d) and close(row, column.T)
+
+def is_the_same(d, seed):
+    row, column = row_and_column(d, seed)
+    return row.shape == column.shape and close(row, column)
+
+holds('aw.jacobians.c-one', is_transposed, control=is_the_same,
+      d=integers(1, 6), seed=seeds())
+
+X = sp.Symbol('x')
+product_rule = sp.lambdify(X, sp.diff(X ** 2 * sp.sin(X), X))
+careless = sp.lambdify(X, sp.diff(X ** 2, X) * sp.diff(sp.sin(X), X))
+J_one = lambda x: torch.func.jacrev(
+    lambda t: t ** 2 * t.sin())(torch.tensor([x]))  # (1, 1)
+holds('aw.jacobians.c-d-one', lambda x: close(J_one(x), [[product_rule(x)]]),
+      control=lambda x: close(J_one(x), [[careless(x)]]), x=scalars())
+
+# %% [markdown]
+# This is no pedantry. Subtract the row from a point that is stored as a column, and no error is raised; broadcasting fills a
+# square:
+
+# %%
+point, slopes = np.zeros((3, 1)), np.ones((1, 3))  # column, Jacobian
+print('column minus row:', (point - slopes).shape)
+print('column minus its transpose:', (point - slopes.T).shape)
+
+# %% [markdown]
+# ```{exercise} ★ One layer
+# :label: jacobians-layer
+# A layer computes $\mathbf{y} = \tanh(\mathbf{W}\mathbf{x})$, entry by entry, with $\mathbf{W} \sim (c, d)$. Write
+# `layer_jacobian(W, x)` without differences and without torch. Recall $\tanh' = 1 - \tanh^2$.
+# ```
+
+# %%
+def layer_jacobian(W, x):  # (c, d), (d,) -> (c, d)
+    raise NotImplementedError('your turn')
+
+# %%
+def layer_by_torch(W, x):
+    W, x = torch.tensor(W), torch.tensor(x)
+    return torch.func.jacfwd(lambda x: torch.tanh(W @ x))(x)
+
+rng = np.random.default_rng(0)
+layers = [(rng.normal(size=(c, d)), rng.normal(size=d))
+          for c, d in ((2, 2), (3, 3), (5, 2), (1, 4))]
+grade(layer_jacobian, layer_by_torch, layers)
+
+# %% [markdown]
+# ```{solution-start} jacobians-layer
+# :class: dropdown
+# ```
+# $y_i = \tanh(\sum_j W_{ij} x_j)$ gives $\partial y_i/\partial x_j = (1 - y_i^2)\, W_{ij}$. The factor belongs to the *output*, so
+# it scales rows: $\partial f = \operatorname{diag}(1 - \mathbf{y} \odot \mathbf{y})\, \mathbf{W}$. The mistake scales columns; for
+# square $\mathbf{W}$ nothing warns you.
+
+# %% jupyter={"source_hidden": true}
+def layer_solution(W, x):
+    return (1 - np.tanh(W @ x) ** 2)[:, None] * W
+
+def columns_scaled(W, x):
+    return W * (1 - np.tanh(W @ x) ** 2)
+
+assert grade(layer_solution, layer_by_torch, layers)
+assert not grade(columns_scaled, layer_by_torch, layers)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## The best straight substitute
+#
+# What is the table good for? It answers questions about $f$ near $\mathbf{x}_0$ with the one kind of function that we fully
+# understand:
+#
+# ```{math}
+# :label: aw.jacobians.taylor
+# f(\mathbf{x}) \approx f(\mathbf{x}_0) + \partial f(\mathbf{x}_0)\, (\mathbf{x} - \mathbf{x}_0) .
+# ```
+#
+# (In the notes the minus sign has been lost.) The right side is the *linearization* of $f$ at $\mathbf{x}_0$. Start with the example
+# of the notes, one input and one output:
+#
+# ```{math}
+# :label: aw.jacobians.code-df
+# f(x) = x^2 - 1.5\,x, \qquad f'(x) = 2x - 1.5 .
+# ```
+#
+# At $x_0 = 0.5$ the value is $-0.5$ and the slope is $-0.5$. One hundredth to the right,
+#
+# ```{math}
+# :label: aw.jacobians.code-f
+# f(0.51) = 0.2601 - 0.765 = -0.5049,
+# ```
+#
+# ```{math}
+# :label: aw.jacobians.code-lin
+# f(0.5) + f'(0.5)\, (0.51 - 0.5) = -0.5 - 0.5 \cdot 0.01 = -0.5050 .
+# ```
+#
+# The gap of 0.0001 is $0.01^2$, and no accident: $f(x_0 + h) - f(x_0) - f'(x_0)\, h = h^2$ for this $f$, exactly. Exact fractions
+# therefore judge these claims. The controls: a power rule that forgets its factor 2, the linearization in place of the function,
+# and the formula with the lost minus, where $x$ stands for $x - x_0$. The program in the notes has one more flaw. Its comment starts
+# with a dollar sign, where Python wants `#`:
+
+# %%
+printed_code = '''
+$ Generic mathematical function
+f = lambda x: x**2 - 1.5*x
+# Derivative
+df = lambda x: 2*x - 1.5
+x = 0.5
+f_linearized = lambda h: f(x) + df(x)*(h-x)
+'''
+
+def runs(code):
+    try:
+        exec(code, names := {})
+    except SyntaxError:
+        return False
+    values = names['f'](0.51), names['f_linearized'](0.51)
+    return close(values, (-0.5049, -0.5050))
+
+holds('aw.jacobians.code-comment',
+      lambda: runs(printed_code.replace('$', '#')),
+      control=lambda: runs(printed_code))
+
+# %%
+parabola = lambda x: x * x - Fraction(3, 2) * x
+dparabola = lambda x: 2 * x - Fraction(3, 2)
+t = sp.Symbol('t')
+slope = sp.lambdify(t, sp.diff(t ** 2 - sp.Rational(3, 2) * t, t))
+x_0, x_1 = Fraction(1, 2), Fraction(51, 100)
+
+def tangent(step):
+    return parabola(x_0) + dparabola(x_0) * step
+
+holds('aw.jacobians.code-df',
+      lambda x: close(slope(x), 2 * x - 1.5),
+      control=lambda x: close(slope(x), x - 1.5), x=scalars())
+holds('aw.jacobians.code-f',
+      lambda: parabola(x_1) == Fraction('-0.5049'),
+      control=lambda: tangent(x_1 - x_0) == Fraction('-0.5049'))
+holds('aw.jacobians.code-lin',
+      lambda: tangent(x_1 - x_0) == Fraction('-0.5050'),
+      control=lambda: tangent(x_1) == Fraction('-0.5050'))
+gaps = [parabola(x_0 + h) - tangent(h) == h * h
+        for h in (Fraction(1, n) for n in range(-50, 50) if n)]
+print('the gap is exactly the step squared:', all(gaps))
+
+# %% [markdown]
+# How good is a linearization in general? Lengths are Euclidean here, and $\|\mathbf{M}\|$ is the largest factor by which
+# $\mathbf{M}$ stretches a vector, the spectral norm of [Norms](../linear_algebra/norms.ipynb).
+#
+# ````{prf:theorem} Error of the linearization
+# :label: thm-jacobians-remainder
+# In a ball of radius $R$ around $\mathbf{x}_0$ let $f$ be continuously differentiable, with a Jacobian that changes at most at the
+# rate $L$: $\|\partial f(\mathbf{x}) - \partial f(\mathbf{x}_0)\| \le L\, \|\mathbf{x} - \mathbf{x}_0\|$. Then for $\|\mathbf{h}\| <
+# R$
+#
+# ```{math}
+# :label: jacobians-remainder
+# \big\| f(\mathbf{x}_0 + \mathbf{h}) - f(\mathbf{x}_0) - \partial f(\mathbf{x}_0)\, \mathbf{h} \big\| \le \frac{L}{2}\, \|\mathbf{h}\|^2 .
+# ```
+# ````
+#
+# ```{prf:proof}
+# Walk straight from $\mathbf{x}_0$ to $\mathbf{x}_0 + \mathbf{h}$. At time $t \in [0, 1]$ the outputs move with the velocity
+# $\partial f(\mathbf{x}_0 + t\mathbf{h})\, \mathbf{h}$ (each row by the slope formula in [Gradients](gradients.ipynb)), so
+#
+# $$ f(\mathbf{x}_0 + \mathbf{h}) - f(\mathbf{x}_0) - \partial f(\mathbf{x}_0)\, \mathbf{h}
+# = \int_0^1 \big( \partial f(\mathbf{x}_0 + t\mathbf{h}) - \partial f(\mathbf{x}_0) \big)\, \mathbf{h} \, dt . $$
+#
+# The integrand is at most $L\, t\, \|\mathbf{h}\| \cdot \|\mathbf{h}\|$ long, and $\int_0^1 t\, dt = \frac12$.
+# ```
+#
+# The parabola has $L = 2$ and meets the bound exactly. Now for the word *best*, which the notes use with the name "Taylor's theorem".
+# {prf:ref}`thm-jacobians-remainder` is its first step; further terms use further derivatives. Suppose a rival proposes another
+# matrix $\mathbf{M}$. It differs from the Jacobian by $m = \|\mathbf{M} - \partial f(\mathbf{x}_0)\| > 0$, so in some direction its
+# forecast is off by $m \|\mathbf{h}\|$, give or take $\frac L2 \|\mathbf{h}\|^2$. On a sphere of radius $r = \|\mathbf{h}\| < R$
+#
+# ```{math}
+# :label: aw.jacobians.taylor-name
+# \text{worst error of } \partial f(\mathbf{x}_0) \;\le\; \tfrac L2\, r^2 \;<\; m\,r - \tfrac L2\, r^2 \;\le\; \text{worst error of } \mathbf{M}
+# \qquad \text{for } r < \frac{m}{L} .
+# ```
+#
+# So every rival loses, at all distances smaller than its own $m/L$; as $r \to 0$ only the Jacobian has an error that is small
+# compared with $r$. *Near* is part of the claim. Farther out a rival may well win.
+#
+# Both statements can be measured. The error is $C r^p$ if and only if $\log(\text{error})$ is a straight line in $\log r$ of slope
+# $p$; the slope is the order. Test functions are $f(\mathbf{x}) = \mathbf{A} \sin(\mathbf{B}\mathbf{x})$, for which
+# $\partial f(\mathbf{x}) = \mathbf{A} \operatorname{diag}(\cos \mathbf{B}\mathbf{x})\, \mathbf{B}$. Since the cosine changes no
+# faster than its argument, $L = \|\mathbf{A}\|\, \|\mathbf{B}\| \max_k \|\mathbf{b}_k\|$ will do, with $\mathbf{b}_k$ the rows of
+# $\mathbf{B}$.
+
+# %%
+angle = np.linspace(0, 2 * np.pi, 180, endpoint=False)
+circle = np.stack([np.cos(angle), np.sin(angle)])  # (2, 180)
+
+def random_map(seed):
+    rng = np.random.default_rng(seed)
+    A, B = rng.normal(size=(2, 5)), rng.normal(size=(5, 2))
+    x_0 = rng.normal(size=2)
+    f = lambda x: A @ np.sin(B @ x)  # (2, n) -> (2, n)
+    J = A * np.cos(B @ x_0) @ B
+    norm = lambda M: np.linalg.norm(M, 2)
+    L = norm(A) * norm(B) * np.linalg.norm(B, axis=1).max()
+    return f, x_0[:, None], J, L
+
+def worst_error(f, x_0, M, r, directions=circle):
+    h = r * directions
+    error = f(x_0 + h) - f(x_0) - M @ h
+    return np.linalg.norm(error, axis=0).max()
+
+def order(f, x_0, M):
+    r = 2.0 ** -np.arange(7, 14)
+    errors = [worst_error(f, x_0, M, s) for s in r]
+    return np.polyfit(np.log(r), np.log(errors), 1)[0]
+
+# %% [markdown]
+# The control for the order is a Jacobian with rows and columns exchanged, for it fits the shapes and yet is only as good as any
+# other matrix: order 1. For "best", rivals of random size are tried just inside their radius $m/L$; the control drops the word
+# "near" and pits the Jacobian, at distance 10, against the laziest rival of all, $\mathbf{M} = \mathbf{0}$.
+
+# %%
+def order_two(seed, turn=lambda J: J):
+    f, x_0, J, L = random_map(seed)
+    bound = L / 2 * 0.1 ** 2
+    return (abs(order(f, x_0, turn(J)) - 2) < 0.1
+            and worst_error(f, x_0, J, 0.1) <= bound)
+
+def beats_a_rival(seed, near=True):
+    f, x_0, J, L = random_map(seed)
+    E = np.random.default_rng(seed).normal(size=(2, 2))
+    M = J + E if near else 0 * J
+    _, (m, _), Vt = np.linalg.svd(M - J)
+    r = 0.99 * m / L if near else 10
+    worst = Vt[:1].T * [1, -1]  # where the two differ most
+    directions = np.c_[circle, worst]
+    return (worst_error(f, x_0, J, r, directions)
+            < worst_error(f, x_0, M, r, directions))
+
+holds('aw.jacobians.taylor', order_two,
+      control=lambda seed: order_two(seed, np.transpose), seed=seeds())
+holds('aw.jacobians.taylor-name', beats_a_rival,
+      control=lambda seed: beats_a_rival(seed, near=False), seed=seeds())
+
+# %% [markdown]
+# The hypothesis about $L$ earns its keep too. The function $|x|^{3/2}$ is differentiable at 0 with slope 0, but its derivative
+# $\tfrac32 \sqrt{x}$ leaves 0 faster than any $L x$, and the error is of order $1.5$. At the other end, where the second derivative
+# happens to vanish, as for the sine at 0, order 3 comes for free.
+
+# %%
+step = 2.0 ** -np.arange(1, 31)
+error = {
+    'wrong slope': abs(step ** 2 + 0.1 * step),
+    '|x|^1.5': step ** 1.5,
+    'parabola': abs((0.5 + step) ** 2 - 1.5 * (0.5 + step)
+                    + 0.5 + 0.5 * step),
+    'sine': abs(np.sin(step) - step),
+}
+for name, e in error.items():
+    part = slice(2, 8) if name == 'sine' else slice(8, 14)
+    p = np.polyfit(np.log(step[part]), np.log(e[part]), 1)[0]
+    print(f'{name:12} order {p:.1f}')
+
+# %% mystnb={"image": {"alt": "Left: the parabola of the notes and its tangent at 0.5, which touch there and part as the square of the distance. Right: four errors against the step, logarithmic, as straight lines of slope 1, 1.5, 2 and 3; the last two break off at rounding level near 1e-16 to 1e-17."}} tags=["hide-input"]
+fig, (left, right) = panels(2, height=2.9)
+x = np.linspace(-0.1, 1.3, 200)
+left.plot(x, x ** 2 - 1.5 * x, label='f')
+left.plot(x, -0.5 - 0.5 * (x - 0.5), '--', label='linearization')
+left.plot(0.5, -0.5, 'o', color=GREY)
+left.set(xlabel='x', ylabel='y', title='Touching at 0.5')
+left.legend(loc='upper right')
+for name, e in error.items():
+    seen = e > 1e-17
+    right.loglog(step[seen], e[seen])
+places = (1e-7, 3e-7), (2e-9, 6e-12), (1e-7, 1.5e-16), (2e-3, 2e-13)
+for i, (name, (a, b)) in enumerate(zip(error, places, strict=True)):
+    right.text(a, b, name, color=f'C{i}')
+right.set(xlabel='step h', ylabel='error', title='Slope is order',
+          ylim=(3e-18, 3));
+
+# %% [markdown]
+# The lines of slope 2 and 3 break off where the error meets the rounding of the values themselves. An order must be measured above
+# that floor and below the distances where higher terms speak; a slope fitted across a bend is no order at all.
+#
+# ```{exercise} ★★ Solve the substitute instead
+# :label: jacobians-newton
+# To solve $f(\mathbf{x}) = \mathbf{0}$, replace $f$ by its linearization at $\mathbf{x}_0$, solve *that*, and repeat from the
+# solution. Derive the step from {eq}`aw.jacobians.taylor` and write `newton(f, J, x)` with ten steps. If $\partial f$ is invertible
+# at the solution, why does the number of right digits double with each step, near the end?
+# ```
+
+# %%
+def newton(f, J, x):  # f: (d,) -> (d,), J: (d,) -> (d, d)
+    raise NotImplementedError('your turn')
+
+# %%
+def newton_by_scipy(f, J, x):
+    return root(f, x, jac=J, tol=1e-14).x
+
+systems = [
+    (lambda x: np.array([x[0] ** 2 + x[1] ** 2 - 4, x[0] * x[1] - 1]),
+     lambda x: np.array([[2 * x[0], 2 * x[1]], [x[1], x[0]]]),
+     np.array([2.0, 0.3])),
+    (lambda x: np.array([x[0] - np.sin(x[1]) - 1, x[0] ** 3 + x[1] - 2]),
+     lambda x: np.array([[1, -np.cos(x[1])], [3 * x[0] ** 2, 1]]),
+     np.array([1.0, 0.5])),
+]
+grade(newton, newton_by_scipy, systems)
+
+# %% [markdown]
+# ```{solution-start} jacobians-newton
+# :class: dropdown
+# ```
+# $\mathbf{0} = f(\mathbf{x}_0) + \partial f(\mathbf{x}_0)(\mathbf{x} - \mathbf{x}_0)$ gives $\mathbf{x} = \mathbf{x}_0 - \partial
+# f(\mathbf{x}_0)^{-1} f(\mathbf{x}_0)$. At the solution $\mathbf{x}^*$, with $\mathbf{e} = \mathbf{x}_0 - \mathbf{x}^*$, the new error is
+# $\partial f(\mathbf{x}_0)^{-1} \big( f(\mathbf{x}^*) - f(\mathbf{x}_0) - \partial f(\mathbf{x}_0)(\mathbf{x}^* - \mathbf{x}_0) \big)$, which by
+# {eq}`jacobians-remainder` is at most $\frac L2 \|\partial f(\mathbf{x}_0)^{-1}\|\, \|\mathbf{e}\|^2$: squared, up to a constant. The
+# mistake computes the Jacobian once and keeps it. Each step then shrinks the error by a mere factor.
+
+# %% jupyter={"source_hidden": true}
+def newton_solution(f, J, x):
+    for _ in range(10):
+        x = x - np.linalg.solve(J(x), f(x))
+    return x
+
+def newton_frozen(f, J, x):
+    first = J(x)
+    return newton_solution(f, lambda x: first, x)
+
+assert grade(newton_solution, newton_by_scipy, systems)
+assert not grade(newton_frozen, newton_by_scipy, systems)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## Substitutes compose
+#
+# Let $g$ map $\mathbf{x}$ to $\mathbf{u}$, and $f$ map $\mathbf{u}$ to $\mathbf{y}$. What is the Jacobian of $f \circ g$? Replace
+# both by their straight substitutes. A nudge $\mathbf{h}$ becomes $\partial g(\mathbf{x})\, \mathbf{h}$, and this, being a nudge of
+# $\mathbf{u} = g(\mathbf{x})$, becomes $\partial f(g(\mathbf{x}))\, \partial g(\mathbf{x})\, \mathbf{h}$. One matrix after the other is
+# the matrix product:
+#
+# ```{math}
+# :label: aw.jacobians.chain
+# \partial [f \circ g](\mathbf{x}) = \partial f(g(\mathbf{x}))\; \partial g(\mathbf{x}) .
+# ```
+#
+# [The chain rule](chain_rule.ipynb) proves it with care for the remainders. The shapes keep the order: $(b, c)$ times $(c, d)$. What
+# they do not guard is *where* the outer Jacobian is taken. It belongs at $g(\mathbf{x})$, where the nudge has arrived, and the control
+# takes it at $\mathbf{x}$.
+
+# %%
+def g(x):  # a swirl: turn by an angle that grows with the distance
+    c, s = (x @ x).cos(), (x @ x).sin()
+    return torch.stack([c * x[0] - s * x[1], s * x[0] + c * x[1]])
+
+def f_bend(u):
+    return torch.stack([u[0] + u[1] ** 2 / 2, u[1] + u[0] * u[1]])
+
+J_f, J_g = torch.func.jacfwd(f_bend), torch.func.jacfwd(g)
+J_both = torch.func.jacrev(lambda x: f_bend(g(x)))
+
+def product_at(outer, x):
+    x = torch.tensor(x)
+    return close(J_both(x), J_f(outer(x)) @ J_g(x))
+
+holds('aw.jacobians.chain', lambda x: product_at(g, x),
+      control=lambda x: product_at(lambda x: x, x),
+      x=vectors(2, -2, 2), tries=100)
+
+# %%
+corner = torch.tensor([0.7, 0.3])
+walk = np.linspace(0, 1, 40)
+o, e = 0 * walk, 1 + 0 * walk
+outline = np.stack([np.r_[walk, e, walk[::-1], o],
+                    np.r_[o, walk, e, walk[::-1]]])  # (2, 160)
+stages = {'x': (lambda x: x, torch.eye(2)), 'g(x)': (g, J_g(corner)),
+          'f(g(x))': (lambda x: f_bend(g(x)), J_both(corner))}
+drawn, bends = {}, []
+for name, (mapping, J) in stages.items():
+    for side in (0.4, 0.2, 0.02, 0.01):
+        moved = corner[:, None] + side * torch.tensor(outline)
+        true = torch.func.vmap(mapping, 1, 1)(moved)
+        start = mapping(corner)[:, None]
+        straight = start + side * J @ torch.tensor(outline)
+        drawn[name, side] = true.numpy(), straight.numpy()
+        bends.append(float((true - straight).norm(dim=0).max()) / side)
+ratio = bends[-2] / bends[-1]
+print(f'side 0.01 instead of 0.02: error per side {ratio:.1f} times less')
+
+# %% mystnb={"image": {"alt": "Two nested squares that share a corner and their images under g and under f of g. The images have curved sides; dashed parallelograms, the images under the Jacobian, fit the small square's image closely and the large one's poorly."}} tags=["hide-input"]
+fig, axes = panels(3, height=2.5)
+for ax, name in zip(axes, stages, strict=True):
+    for side, color in ((0.4, 'C0'), (0.2, 'C1')):
+        true, straight = drawn[name, side]
+        ax.plot(*true, color=color)
+        ax.plot(*straight, '--', color=color, lw=1.1)
+    ax.plot(*drawn[name, 0.4][0][:, 0], 'o', color=GREY)
+    ax.set(title=name, aspect='equal', xlabel='first coordinate')
+    ax.margins(0.12)
+axes[0].set_ylabel('second coordinate');
+
+# %% [markdown]
+# Solid lines are the true images, dashed ones the Jacobian's: always a parallelogram, and the smaller the square, the better the
+# likeness, even relative to its size. The area of the parallelogram, $|\det \partial f|$ times that of the square, is the subject of
+# [Determinants](../linear_algebra/determinants.ipynb).
+#
+# **Products without the matrix.** A network of ten layers with a thousand values each has a Jacobian with a million entries, but
+# most questions to it are products: where does *this* nudge go, $\partial f\, \mathbf{v}$ (a *jvp*), and which inputs does *this*
+# mixture of outputs listen to, $\partial f^\top \mathbf{u}$ (a *vjp*)? By {eq}`aw.jacobians.chain` both pass through the layers as
+# vectors. For layers $\tanh(\mathbf{W}\mathbf{x})$ each Jacobian is $\operatorname{diag}(1 - \mathbf{h} \odot \mathbf{h})\,
+# \mathbf{W}$, and:
+
+# %%
+def jvp(weights, x, v):
+    for W in weights:
+        x = np.tanh(W @ x)
+        v = (1 - x * x) * (W @ v)
+    return v
+
+def vjp(weights, x, u):
+    values = [x := np.tanh(W @ x) for W in weights]
+    for W, h in zip(weights[::-1], values[::-1], strict=True):
+        u = W.T @ ((1 - h * h) * u)
+    return u
+
+def full_jacobian(weights, x):
+    J = np.eye(len(x))
+    for W in weights:
+        x = np.tanh(W @ x)
+        J = (1 - x * x)[:, None] * (W @ J)
+    return J
+
+# %%
+rng = np.random.default_rng(0)
+n = 500
+weights = [rng.normal(size=(n, n)) / n ** 0.5 for _ in range(3)]
+x, v, u = rng.normal(size=(3, n))
+
+def network(x):
+    for W in weights:
+        x = torch.tanh(torch.tensor(W) @ x)
+    return x
+
+by_torch = [
+    torch.func.jvp(network, (torch.tensor(x),), (torch.tensor(v),))[1],
+    torch.func.vjp(network, torch.tensor(x))[1](torch.tensor(u))[0]]
+pushed, pulled = jvp(weights, x, v), vjp(weights, x, u)
+assert close(pushed, by_torch[0]) and close(pulled, by_torch[1])
+assert close(pushed, full_jacobian(weights, x) @ v)
+assert close(u @ pushed, pulled @ v)  # both are u^T J v
+best = lambda job: min(repeat(job, number=1, repeat=9))
+clock = best(lambda: full_jacobian(weights, x)) / best(
+    lambda: jvp(weights, x, v))
+assert clock > 10
+print('a product is over 10 times cheaper than the matrix:', clock > 10)
+
+# %% [markdown]
+# The jvp runs along with the values; the vjp runs backwards and must remember them. Which of the two to prefer, and what
+# the difference costs, is the story of [The chain rule](chain_rule.ipynb) and of
+# [Automatic differentiation](automatic_differentiation.ipynb).
+#
+# ```{exercise} ★★★ A thousand columns for the price of three
+# :label: jacobians-colour
+# In many models, from heat in a rod to chains of neurons, $y_i$ depends on $x_{i-1}, x_i, x_{i+1}$ only, so the Jacobian has three
+# diagonals. Column by column, central differences need $2n$ values of $f$. Write `tridiagonal(f, x)`, the full $(n, n)$ matrix,
+# with at most six, whatever $n$ is; the function refuses to be called more often. Then explore: how many values does a band
+# of $2k + 1$ diagonals take, and what if the zeros are scattered?
+# ```
+
+# %%
+def tridiagonal(f, x):  # -> (n, n)
+    raise NotImplementedError('your turn')
+
+# %%
+class Rod:  # a function that counts how often it is asked
+    calls = 0
+
+    def __call__(self, x):
+        self.calls += 1
+        if self.calls > 6:
+            raise RuntimeError('more than six values asked for')
+        return self.f(x)
+
+    def f(self, x):
+        p = np.pad(x, 1)
+        return p[2:] - 2 * x + p[:-2] * x + np.sin(x)
+
+def column_by_column(rod, x, h=1e-5):
+    return np.stack([(rod.f(x + h * e) - rod.f(x - h * e)) / (2 * h)
+                     for e in np.eye(len(x))], 1)
+
+rods = [(Rod(), np.random.default_rng(n).normal(size=n)) for n in (3, 7, 50)]
+grade(tridiagonal, column_by_column, rods)
+
+# %% [markdown]
+# ```{solution-start} jacobians-colour
+# :class: dropdown
+# ```
+# The columns $j, j + 3, j + 6, \dots$ touch no common row. Nudge all of them at once: entry $i$ of the quotient then has a single
+# cause, the one among $i - 1, i, i + 1$ that was nudged. Three nudges, six values. The mistake nudges every second column, and
+# neighbours of the same row collide. A band of $2k + 1$ diagonals takes $2k + 1$ groups; for scattered zeros, grouping columns is the
+# colouring of a graph {cite}`curtis1974estimation,griewank2008evaluating`.
+
+# %% jupyter={"source_hidden": true}
+def grouped(f, x, groups, h=1e-5):
+    n = len(x)
+    i = np.arange(n)
+    J = np.zeros((n, n))
+    for k in range(groups):
+        nudge = h * (i % groups == k)
+        quotient = (f(x + nudge) - f(x - nudge)) / (2 * h)
+        for j in i[k::groups]:
+            rows = slice(max(j - 1, 0), j + 2)
+            J[rows, j] = quotient[rows]
+    return J
+
+assert grade(lambda f, x: grouped(f, x, 3), column_by_column, rods)
+assert not grade(lambda f, x: grouped(f, x, 2), column_by_column, rods)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## Where it matters: how near is the next misreading?
+#
+# A network reads handwritten digits, $8 \times 8$ pixels between 0 and 1, and names the largest of its ten scores $\mathbf{z}$. How
+# small a change of the picture makes it name another? Finding out by trial means searching 64 dimensions. The linearization answers
+# in one line. If the network says $a$, then another class $k$ overtakes where the lead $z_a - z_k$ sinks to zero. Near $\mathbf{x}$ the
+# lead is $z_a - z_k + (\mathbf{j}_a - \mathbf{j}_k) \cdot \mathbf{h}$, with $\mathbf{j}_k$ the rows of $\partial \mathbf{z}(\mathbf{x})$.
+# By the Cauchy-Schwarz inequality a step of length $r$ lowers it by at most $r\,\|\mathbf{j}_a - \mathbf{j}_k\|$, and does so straight
+# against the gradient of the lead. Hence the forecast
+#
+# ```{math}
+# :label: jacobians-margin
+# r = \min_{k \ne a} \frac{z_a - z_k}{\|\mathbf{j}_a - \mathbf{j}_k\|}, \qquad
+# \mathbf{h} = -r\, \frac{\mathbf{j}_a - \mathbf{j}_k}{\|\mathbf{j}_a - \mathbf{j}_k\|} \quad \text{for the best } k .
+# ```
+#
+# This is the first step of an attack known as DeepFool {cite}`moosavi2016deepfool`. We compute it for 300 pictures that the network
+# has never seen, all Jacobians in one batch, and then *measure* how far one must really go along $\mathbf{h}$, and along a random
+# direction.
+
+# %%
+x, y, _ = digits()
+model = MLPClassifier((32,), activation='tanh', random_state=0,
+                      learning_rate_init=0.01)
+for _ in range(20):
+    model.partial_fit(x[:1400], y[:1400], classes=range(10))
+(W_1, W_2), (b_1, b_2) = model.coefs_, model.intercepts_
+accuracy = model.score(x[1400:], y[1400:])
+assert accuracy > 0.9
+print('test accuracy above 0.9:', accuracy > 0.9)
+
+def scores(x):  # (n, 64) -> (n, 10)
+    return np.tanh(x @ W_1 + b_1) @ W_2 + b_2
+
+def score_jacobians(x):  # (n, 64) -> (n, 10, 64)
+    h = np.tanh(x @ W_1 + b_1)  # (n, 32)
+    return W_2.T @ ((1 - h * h)[:, :, None] * W_1.T)
+
+one = lambda x: (torch.tanh(x @ torch.tensor(W_1) + torch.tensor(b_1))
+                 @ torch.tensor(W_2) + torch.tensor(b_2))
+assert close(score_jacobians(x[:5]), torch.func.vmap(
+    torch.func.jacrev(one))(torch.tensor(x[:5])))
+
+# %%
+pictures = x[1400:1700]  # (n, 64)
+everyone = np.arange(len(pictures))
+z, J = scores(pictures), score_jacobians(pictures)
+a = z.argmax(1)
+lead = z[everyone, a][:, None] - z  # (n, 10)
+against = J - J[everyone, a][:, None]  # (n, 10, 64): j_k - j_a
+length = np.linalg.norm(against, axis=2)
+lead[everyone, a], length[everyone, a] = np.inf, 1
+forecast = (lead / length).min(1)
+k = (lead / length).argmin(1)
+nearest = against[everyone, k] / length[everyone, k][:, None]  # (n, 64)
+random = np.random.default_rng(0).normal(size=nearest.shape)
+random /= np.linalg.norm(random, axis=1, keepdims=True)
+
+def distance_to_flip(direction, most):
+    r = np.linspace(0, most, 601)
+    names = np.array([scores(pictures + s * direction).argmax(1) for s in r])
+    flipped = names != a  # (601, n)
+    return np.where(flipped.any(0), r[flipped.argmax(0)], np.inf)
+
+# %%
+measured = distance_to_flip(nearest, 3)
+by_chance = distance_to_flip(random, 15)
+off = abs(measured / forecast - 1)
+print(f'median forecast {np.median(forecast):.1f},',
+      f'measured {np.median(measured):.1f}',
+      f'(a picture has length {np.median(np.linalg.norm(pictures, axis=1)):.0f})')
+print('half of the forecasts are right to 10 %:', np.median(off) < 0.1)
+farther = np.median(by_chance) / np.median(measured)
+print('a random direction takes over 4 times as long:', farther > 4)
+assert np.median(off) < 0.1 and farther > 4
+
+# %% mystnb={"image": {"alt": "Measured against forecast distance for 300 pictures, logarithmic. Points in the direction of the forecast lie close to the diagonal, those in random directions far above it."}} tags=["hide-input"]
+fig, ax = plt.subplots(figsize=(6, 3.2))
+reach = np.isfinite(by_chance)
+ax.loglog(forecast[reach], by_chance[reach], '.', color='C1', ms=4)
+ax.loglog(forecast, measured, '.', color='C0', ms=4)
+ends = np.array([0.05, 3])
+ax.plot(ends, ends, '--', color=GREY, lw=1)
+ax.text(0.03, 2.5, 'random direction', color='C1')
+ax.text(0.5, 0.12, 'direction of the forecast', color='C0')
+ax.set(xlabel='forecast distance', ylabel='measured distance');
+
+# %%
+i = int(np.argmin(abs(forecast - np.median(forecast))))
+changed = pictures[i] + 1.02 * measured[i] * nearest[i]
+before = int(scores(pictures[i:i + 1]).argmax())
+after = int(scores(changed[None]).argmax())
+assert before != after
+print('read as', before, 'before and as', after, 'after')
+
+# %% mystnb={"image": {"alt": "Three small pictures: a handwritten digit, the nudge as a faint pattern of lighter and darker pixels, and their sum, which a person still reads as the same digit."}} tags=["hide-input"]
+fig, axes = panels(3, height=2.1)
+trio = {f'read as {before}': pictures[i], 'nudge': changed - pictures[i],
+        f'read as {after}': changed}
+for ax, (name, pixels) in zip(axes, trio.items(), strict=True):
+    low = -0.5 if name == 'nudge' else 0
+    show_image(ax, pixels.reshape(8, 8), name, vmin=low, vmax=low + 1)
+
+# %% [markdown]
+# ## Summary
+#
+# The Jacobian has one row for each output, the gradient of that output laid flat, and one column for each input, the response of
+# all outputs to it; it is the only matrix whose forecast errs by less than proportionally to the distance, at most $\frac L2 r^2$
+# when it changes at the rate $L$. Orders of error are measured as slopes of logarithms, between rounding below and higher terms
+# above. Substitutes compose as matrices multiply, vectors pass through without any matrix being formed, and on a trained network
+# one linearization tells how near the next misreading is.
+#
+# **Further reading.** {cite}`rudin1976principles` for the derivative as a linear map, {cite}`nocedal2006numerical` for Newton's
+# method and everything built on linearization, {cite}`griewank2008evaluating` for Jacobians of programs and their sparsity, and
+# {cite}`goodfellow2015explaining` for why networks that are nearly linear are so easily misled.
