@@ -18,7 +18,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from PIL import Image
 
-from nbutils.maintain import compare, environment, notebooks
+from nbutils.maintain import compare, environment, notebooks, warm
 
 CELL_SECONDS = 120
 
@@ -148,6 +148,8 @@ def main(argv=None):
     if not todo:
         print('Nothing to record: no notebook changed since it was last recorded (all: make record ALL=1).')
     failed = 0
+    if todo:
+        warm.enable()
     with ProcessPoolExecutor(max_workers=min(len(todo), os.cpu_count() or 1) or 1) as pool:
         for done, job in enumerate(as_completed([pool.submit(_one, p) for p in todo]), 1):
             path, good, said, seconds = job.result()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nbutils.maintain import notebooks
+from nbutils.maintain import notebooks, warm
 
 
 def pytest_addoption(parser):
@@ -21,6 +21,8 @@ class Rerun:
     def __init__(self, config):
         self.config, self.cells, self.left, self.failed, self.seconds = config, {}, {}, {}, {}
         self.start, self.main = time.perf_counter(), not hasattr(config, 'workerinput')
+        if self.main:
+            warm.enable()
         known = notebooks.seen() if config.option.affected else {}
         self.reasons = {path.with_suffix('.ipynb'): notebooks.why(path, known) for path in notebooks.sources()}
 

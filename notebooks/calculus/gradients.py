@@ -638,7 +638,7 @@ assert not grade(slope_at_the_end, lambda g, x: g.height(x), fields, atol=1e-6)
 # f'(x) = \frac{\operatorname{Im} f(x + ih)}{h} + \tfrac16 h^2 f'''(x) + \cdots
 # ```
 #
-# Nothing is subtracted, so nothing cancels, and $h$ may be $10^{-100}$ {cite}`squire1998complex`. We test all four on
+# Nothing is subtracted, so nothing cancels, and $h$ may be $10^{-100}$ {cite}`squire1998using`. We test all four on
 # $f = 1/(1 + x^2)$ for 200 points in $[\tfrac12, \tfrac32]$. It takes only sums, products and quotients, which every
 # computer rounds alike: three operations, so $\delta = 3u \max f$ with $u = 2^{-53}$. The steps are powers of 2 and the
 # points have few digits, so that $x + h$ is exact. So is the difference of two nearby values. (The sums of the five-point
@@ -764,8 +764,8 @@ norms = {
     'numpy.linalg.norm': np.linalg.norm,
 }
 for name, norm in norms.items():
-    slope = np.imag(norm(v + 1j * h * w)) / h
-    print(f'{name:18} D_w by complex step: {slope:.2f}')
+    sideway = np.imag(norm(v + 1j * h * w)) / h
+    print(f'{name:18} D_w by complex step: {sideway:.2f}')
 single = x.astype(np.float32)
 central = formulas['central'][-1]
 in_32_bits = [

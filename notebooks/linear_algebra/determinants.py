@@ -30,6 +30,7 @@ import math
 from fractions import Fraction
 from itertools import combinations, permutations
 from time import process_time
+from timeit import timeit
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -39,6 +40,7 @@ from scipy.optimize import minimize
 from scipy.special import gammaln, polygamma, psi
 from scipy.stats import multivariate_normal, norm
 from sklearn.decomposition import FastICA
+from threadpoolctl import threadpool_limits
 
 from nbutils.checks import close, grade
 from nbutils.data import photograph
@@ -536,15 +538,13 @@ label_lines(ax);
 # So leave the expansion to paper. The clock agrees, although the sum is written in whole arrays and elimination has a loop:
 
 # %%
-def seconds(work, least=0.05):  # processor time of one call
-    calls, start = 0, process_time()
-    while (spent := process_time() - start) < least:
-        work()
-        calls += 1
-    return spent / calls
+def seconds(*works):  # least processor time of several rounds
+    with threadpool_limits(1):
+        return np.min([[timeit(work, timer=process_time, number=10)
+                        for work in works] for _ in range(5)], axis=0)
 
 a = np.random.default_rng(8).normal(size=(8, 8))
-by_sum, by_pivots = (seconds(lambda: f(a)) for f in (leibniz, determinant))
+by_sum, by_pivots = seconds(lambda: leibniz(a), lambda: determinant(a))
 print('8 x 8, more than 10 times faster:', by_sum > 10 * by_pivots)
 assert by_sum > 10 * by_pivots
 
