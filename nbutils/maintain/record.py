@@ -148,8 +148,8 @@ def main(argv=None):
     if not todo:
         print('Nothing to record: no notebook changed since it was last recorded (all: make record ALL=1).')
     failed = 0
-    if todo:
-        warm.enable()
+    if todo and (reason := warm.enable()):
+        print(f'Plain kernels, which take longer: {reason}.')
     with ProcessPoolExecutor(max_workers=min(len(todo), os.cpu_count() or 1) or 1) as pool:
         for done, job in enumerate(as_completed([pool.submit(_one, p) for p in todo]), 1):
             path, good, said, seconds = job.result()

@@ -21,8 +21,7 @@ class Rerun:
     def __init__(self, config):
         self.config, self.cells, self.left, self.failed, self.seconds = config, {}, {}, {}, {}
         self.start, self.main = time.perf_counter(), not hasattr(config, 'workerinput')
-        if self.main:
-            warm.enable()
+        self.cold = warm.enable() if self.main and config.option.nbval else None
         known = notebooks.seen() if config.option.affected else {}
         self.reasons = {path.with_suffix('.ipynb'): notebooks.why(path, known) for path in notebooks.sources()}
 
@@ -30,6 +29,8 @@ class Rerun:
         self.config.pluginmanager.get_plugin('terminalreporter').write_line(line)
 
     def pytest_sessionstart(self):
+        if self.cold:
+            self.say(f'Plain kernels, which take longer: {self.cold}.')
         if self.main and self.config.option.affected:
             affected = {path: why for path, why in self.reasons.items() if why}
             self.say(f'{len(affected)} of {len(self.reasons)} notebooks can be affected (ALL=1 executes all)')

@@ -189,14 +189,15 @@ def exercises(pair):
         yield f'{pair.name} has {len(starts)} exercises; at least {EXERCISES}'
     for i, label in starts:
         end = next((j for j in range(i, len(cells)) if cells[j].source.startswith('```{solution-end}')), None)
-        middle = next((j for j in range(i, end or i) if f'{{solution-start}} {label}\n' in cells[j].source + '\n'), None)
+        start = f'{{solution-start}} {label}\n'
+        middle = next((j for j in range(i, end or i) if start in cells[j].source + '\n'), None)
         if middle is None:
             yield f'{pair.name}: exercise {label} has no solution-start ... solution-end after it'
             continue
         asked = '\n'.join(c.source for c in cells[i:middle] if c.cell_type == 'code')
         solved = '\n'.join(c.source for c in cells[middle:end] if c.cell_type == 'code')
         if 'raise NotImplementedError' not in asked or not re.search(r'^grade\(', asked, re.M):
-            yield f'{pair.name}: exercise {label} needs a stub that raises NotImplementedError and a cell grade(...)'
+            yield f'{pair.name}: exercise {label} needs a stub raising NotImplementedError and a cell grade(...)'
         if not re.search(r'^assert grade\(', solved, re.M):
             yield f'{pair.name}: the solution of {label} is not graded: assert grade(...)'
         if not re.search(r'^assert not grade\(', solved, re.M):
@@ -240,4 +241,6 @@ def continued(pair, title):
     return [re.sub(r'\s+', ' ', found[1])] if found else []
 
 
-RULES = (recorded, executed, portable, tagged, described, shaped, computed, claims_checked, checks_printed, exercises, launches)
+RULES = (
+    recorded, executed, portable, tagged, described, shaped, computed, claims_checked, checks_printed, exercises, launches,
+)

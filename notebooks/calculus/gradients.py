@@ -15,7 +15,7 @@
 #   length of a [vector](../linear_algebra/norms.ipynb).
 # - **You build** directional derivatives, four ways to get a slope from numbers alone with the best step for each, and a
 #   test that finds one wrong gradient entry among hundreds with two evaluations.
-# - **Time** 7 s.
+# - **Time** 9 s.
 
 # %% tags=["remove-cell"]
 try:
@@ -611,8 +611,10 @@ assert not grade(slope_at_the_end, lambda g, x: g.height(x), fields, atol=1e-6)
 #
 # and these bounds are smallest at
 #
-# $$ h_1 = 2 \sqrt{\delta / M_2}, \quad E_1(h_1) = 2 \sqrt{\delta M_2}; \qquad
-# h_2 = \sqrt[3]{3 \delta / M_3}, \quad E_2(h_2) = \tfrac12 \sqrt[3]{9\, \delta^2 M_3} . $$
+# $$ \begin{aligned}
+# h_1 &= 2 \sqrt{\delta / M_2}, & E_1(h_1) &= 2 \sqrt{\delta M_2}; \\
+# h_2 &= \sqrt[3]{3 \delta / M_3}, & E_2(h_2) &= \tfrac12 \sqrt[3]{9\, \delta^2 M_3} .
+# \end{aligned} $$
 # ```
 #
 # ```{prf:proof}
@@ -980,7 +982,7 @@ print('autograd is over 20 times faster than differences:', slow > 20 * fast)
 # |---|---|---|---|
 # | $\mathbb{R}^d \to \mathbb{R}$ | gradient | `(d,)` | this one |
 # | $\mathbb{R}^d \to \mathbb{R}^c$ | Jacobian | `(c, d)` | [Jacobians](jacobians.ipynb) |
-# | $\mathbb{R}^{m \times n} \to \mathbb{R}$ | matrix derivative | `(m, n)` | [Matrix derivatives](matrix_derivatives.ipynb) |
+# | $\mathbb{R}^{m \times n} \to \mathbb{R}$ | matrix derivative | `(m, n)` | Matrix derivatives |
 # | $\mathbb{R}^d \to \mathbb{R}^c \to \mathbb{R}^b$ | product of Jacobians | `(b, d)` | [The chain rule](chain_rule.ipynb) |
 # | any program | slopes along with values | | [Automatic differentiation](automatic_differentiation.ipynb) |
 

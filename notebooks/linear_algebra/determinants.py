@@ -880,11 +880,11 @@ def held(w, x):
     return free(unit_rows(w), x)
 
 # %%
-def differences(films):  # (3, 100, 100) -> (3, 4950): every other one
-    return 10 * np.diff(films, axis=2).reshape(3, -1)[:, ::2]
+def differences(films):  # (3, 100, 100) -> (3, 2475): every fourth one
+    return 10 * np.diff(films, axis=2).reshape(3, -1)[:, ::4]
 
-def unmix(loss, x, start):
-    return minimize(loss, start.ravel(), args=(x,), method='BFGS').x
+def unmix(loss, x, start):  # slopes by central differences
+    return minimize(loss, start.ravel(), (x,), 'BFGS', '3-point').x
 
 x = [differences(f) for f in films]
 start = np.random.default_rng(14).normal(size=(3, 3))
@@ -947,7 +947,7 @@ axes[1, 0].set_title('unmixed');
 # %% [markdown]
 # The same term keeps every model honest that learns a density by a change of variables. It is the reason why the log-determinant, not
 # the determinant, is what libraries offer and training needs; its derivative, $\mathbf{W}^{-\mathsf{T}}$, is derived in
-# [Matrix derivatives](../calculus/matrix_derivatives.ipynb).
+# Matrix derivatives.
 #
 # ```{exercise} ★ The price of volume
 # :label: det-normal

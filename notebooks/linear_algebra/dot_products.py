@@ -98,7 +98,8 @@ holds(
 # %% [markdown]
 # A computer rounds each product and each sum, multiplying it by some $1 + \delta$ with $|\delta| \le u = 2^{-53}$. In
 # whatever order the terms are added, no $a_i b_i$ goes through more than $n$ roundings: its own product and at most
-# $n - 1$ sums. A product of $n$ such factors differs from 1 by at most $\gamma_n = nu/(1 - nu)$, so
+# $n - 1$ sums. A product of $n$ such factors differs from 1 by at most $\gamma_n = nu/(1 - nu)$
+# {cite}`higham2002accuracy`, so, underflow aside,
 #
 # ```{math}
 # :label: dot-rounding
@@ -137,7 +138,7 @@ assert faster
 print('a @ b is more than 20 times faster than the loop:', faster)
 
 # %% [markdown]
-# **The rules.** Three properties can be read off {eq}`la.dot.sum`, and everything below follows from them alone.
+# **The rules.** Three properties can be read off {eq}`la.dot.sum`, and most of what follows uses nothing else.
 #
 # ```{prf:definition} Inner product
 # :label: def-inner-product
@@ -229,13 +230,13 @@ holds(
 #
 # ```{math}
 # :label: la.dot.orthonormal-basis
-# \|\mathbf{a}\|\,\|\mathbf{b}\| \cos\theta = \mathbf{c}^\mathsf{T} \mathbf{G}\, \mathbf{d}, \quad
-# \mathbf{G} = \mathbf{B}^\mathsf{T}\mathbf{B}, \qquad\text{which is } \sum_{i=1}^n c_i d_i
-# \text{ for all } \mathbf{c}, \mathbf{d} \text{ exactly if } \mathbf{G} = \mathbf{I},
+# \|\mathbf{a}\|\,\|\mathbf{b}\| \cos\theta = \mathbf{c}^\mathsf{T} \mathbf{G}\, \mathbf{d}, \qquad
+# \mathbf{G} = \mathbf{B}^\mathsf{T}\mathbf{B} .
 # ```
 #
-# since $\mathbf{c} = \mathbf{e}_i$, $\mathbf{d} = \mathbf{e}_j$ pick out $g_{ij}$. The control is the statement without
-# its hypothesis.
+# That is $\sum_i c_i d_i$ for all $\mathbf{c}$ and $\mathbf{d}$ exactly if $\mathbf{G} = \mathbf{I}$, if the basis is
+# orthonormal, since $\mathbf{c} = \mathbf{e}_i$ and $\mathbf{d} = \mathbf{e}_j$ pick out $g_{ij}$. The control is the
+# statement without its hypothesis.
 
 # %%
 def by_coordinates(seed, orthonormal, with_gram):
@@ -260,12 +261,13 @@ holds(
 # $\langle \mathbf{x}, \mathbf{y} \rangle = \mathbf{x}^\mathsf{T}\mathbf{M}\mathbf{y}$ with
 # $m_{ij} = \langle \mathbf{e}_i, \mathbf{e}_j \rangle$. Which matrices are allowed? The symmetric ones with
 # $\mathbf{x}^\mathsf{T}\mathbf{M}\mathbf{x} > 0$ for all $\mathbf{x} \ne \mathbf{0}$, called *positive definite*. To
-# see whether $\mathbf{M}$ is one of them, complete the square. If $m_{11} > 0$, put
+# see whether $\mathbf{M}$ is one of them, complete the square. If the first *pivot* $m_{11}$ is positive, put
 # $\boldsymbol{\ell}_1 = (m_{11}, m_{21}, \dots, m_{n1}) / \sqrt{m_{11}}$; then
 # $\mathbf{x}^\mathsf{T}\mathbf{M}\mathbf{x} = (\boldsymbol{\ell}_1 \cdot \mathbf{x})^2 + {}$terms in which $x_1$ does
 # not occur. Go on with those. If all pivots are positive, $\mathbf{x}^\mathsf{T}\mathbf{M}\mathbf{x} = \sum_j
-# (\boldsymbol{\ell}_j \cdot \mathbf{x})^2$, a sum that vanishes only at $\mathbf{0}$. If pivot $j$ is not positive,
-# take $x_j = 1$, zeros below it, and choose $x_{j-1}, \dots, x_1$ so that all squares so far vanish: then
+# (\boldsymbol{\ell}_j \cdot \mathbf{x})^2$, a sum that vanishes only at $\mathbf{0}$: its last square contains $x_n$
+# alone, the one before only $x_{n-1}$ and $x_n$, and so on. If pivot $j$ is not positive, take $x_j = 1$, zeros below
+# it, and choose $x_{j-1}, \dots, x_1$ so that all squares so far vanish: then
 # $\mathbf{x}^\mathsf{T}\mathbf{M}\mathbf{x} \le 0$. This is the *Cholesky factorization*
 # $\mathbf{M} = \mathbf{L}\mathbf{L}^\mathsf{T}$, with the $\boldsymbol{\ell}_j$ as columns of $\mathbf{L}$.
 
@@ -289,7 +291,9 @@ for m in rng.normal(size=(300, 3, 3)):
     assert l is None or close(l @ l.T, m)
 print(positive, 'of 300 symmetric matrices are positive definite')
 m = np.diag([1., -1.])  # space and time, in the theory of relativity
-print('(1, 2) squared:', np.array([1, 2]) @ m @ np.array([1, 2]), cholesky(m))
+x = np.array([1, 2])
+print('diag(1, -1) is not:', cholesky(m) is None)
+print('it gives (1, 2) the squared length', x @ m @ x)
 
 # %% [markdown]
 # So $\langle \mathbf{x}, \mathbf{y} \rangle = (\mathbf{L}^\mathsf{T}\mathbf{x}) \cdot
@@ -321,8 +325,10 @@ for ax, (name, m) in zip(axes, products.items(), strict=True):
 #
 # ```{math}
 # :label: dot-parallelogram
-# \|\mathbf{a} + \mathbf{b}\|^2 + \|\mathbf{a} - \mathbf{b}\|^2 = 2\,\|\mathbf{a}\|^2 + 2\,\|\mathbf{b}\|^2, \qquad
-# \mathbf{a} \cdot \mathbf{b} = \tfrac14 \big( \|\mathbf{a} + \mathbf{b}\|^2 - \|\mathbf{a} - \mathbf{b}\|^2 \big)
+# \begin{aligned}
+# \|\mathbf{a} + \mathbf{b}\|^2 + \|\mathbf{a} - \mathbf{b}\|^2 &= 2\,\|\mathbf{a}\|^2 + 2\,\|\mathbf{b}\|^2 \\
+# \|\mathbf{a} + \mathbf{b}\|^2 - \|\mathbf{a} - \mathbf{b}\|^2 &= 4\, \mathbf{a} \cdot \mathbf{b}
+# \end{aligned}
 # ```
 #
 # The first, the *parallelogram law*, fails for $\ell_1$: with $\mathbf{e}_1, \mathbf{e}_2$ the left side is $8$, the
@@ -371,8 +377,8 @@ grade(product, by_matrix, cases)
 # :class: dropdown
 # ```
 # Polarization, {eq}`dot-parallelogram`, was derived from the rules alone, so it holds for every inner product. The
-# wrong answer takes $\tfrac12(\|\mathbf{a} + \mathbf{b}\|^2 - \|\mathbf{a}\|^2 - \|\mathbf{b}\|^2)$ and forgets to
-# square.
+# wrong answer starts from $\tfrac12(\|\mathbf{a} + \mathbf{b}\|^2 - \|\mathbf{a}\|^2 - \|\mathbf{b}\|^2)$, which would
+# be right too, and forgets the squares.
 
 # %% jupyter={"source_hidden": true}
 def product_solution(ruler, a, b):
@@ -397,13 +403,15 @@ assert not grade(without_squares, by_matrix, cases)
 #
 # ```{math}
 # :label: dot-square
-# \|\mathbf{b} - t\,\mathbf{a}\|^2 = \|\mathbf{b}\|^2 - 2t\,(\mathbf{a} \cdot \mathbf{b}) + t^2\,\|\mathbf{a}\|^2
-# = \|\mathbf{a}\|^2 \Big( t - \frac{\mathbf{a} \cdot \mathbf{b}}{\mathbf{a} \cdot \mathbf{a}} \Big)^2
+# \begin{aligned}
+# \|\mathbf{b} - t\,\mathbf{a}\|^2 &= \|\mathbf{b}\|^2 - 2t\,(\mathbf{a} \cdot \mathbf{b}) + t^2\,\|\mathbf{a}\|^2 \\
+# &= \|\mathbf{a}\|^2 \Big( t - \frac{\mathbf{a} \cdot \mathbf{b}}{\mathbf{a} \cdot \mathbf{a}} \Big)^2
 # + \|\mathbf{b}\|^2 - \frac{(\mathbf{a} \cdot \mathbf{b})^2}{\|\mathbf{a}\|^2}
+# \end{aligned}
 # ```
 #
-# This one line is the heart of the section. Only the bracket depends on $t$, and it can be made zero. So the nearest
-# multiple, the *projection* of $\mathbf{b}$ on $\mathbf{a} \ne \mathbf{0}$, is
+# This one identity is the heart of the section. Only the bracket depends on $t$, and it can be made zero. So the
+# nearest multiple, the *projection* of $\mathbf{b}$ on $\mathbf{a} \ne \mathbf{0}$, is
 #
 # ```{math}
 # :label: la.dot.projection-1
@@ -427,7 +435,7 @@ assert not grade(without_squares, by_matrix, cases)
 # ```
 #
 # $\mathbf{P}$ is its own transpose, and $\mathbf{P}^2 = \mathbf{P}$, because the shadow of a shadow is the shadow. Its
-# trace is 1, the dimension of the line.
+# eigenvalues are 1, for $\mathbf{a}$, and 0, for everything perpendicular to $\mathbf{a}$.
 
 # %%
 def proj(a, b):
@@ -435,7 +443,7 @@ def proj(a, b):
 
 def is_projector(p, a, b):
     return (close(p @ b, proj(a, b)) and close(p @ p, p)
-            and close(p, p.T) and close(np.trace(p), 1))
+            and close(p, p.T) and close(np.linalg.eigvalsh(p), [0, 0, 1]))
 
 holds(
     'la.dot.projection-1',
@@ -519,12 +527,15 @@ right.set_title('The shadow of a sum');
 #
 # ```{math}
 # :label: dot-lagrange
+# \begin{aligned}
 # \sum_i a_i^2 \sum_j b_j^2 - \Big( \sum_i a_i b_i \Big)^2
-# = \tfrac12 \sum_{i,j} \big( a_i^2 b_j^2 + a_j^2 b_i^2 - 2\, a_i b_i\, a_j b_j \big) = \sum_{i < j} (a_i b_j - a_j b_i)^2
+# &= \tfrac12 \sum_{i,j} \big( a_i^2 b_j^2 + a_j^2 b_i^2 - 2\, a_i b_i\, a_j b_j \big) \\
+# &= \sum_{i < j} (a_i b_j - a_j b_i)^2
+# \end{aligned}
 # ```
 #
-# Each term is a squared $2 \times 2$ determinant. For $n = 3$ they are the entries of [the cross
-# product](../linear_algebra/cross_product.ipynb).
+# Each term is a squared $2 \times 2$ determinant. For $n = 3$ the determinants are, up to the sign, the entries of [the
+# cross product](../linear_algebra/cross_product.ipynb).
 
 # %%
 holds(
@@ -676,8 +687,10 @@ assert not grade(one_after_the_other, by_descent, cases, atol=1e-6)
 #
 # ```{math}
 # :label: aw.vec-ops.max-dot
-# \|\mathbf{x} - \mathbf{w}\|^2 = 2 - 2\, \mathbf{x} \cdot \mathbf{w}, \qquad\text{so that}\qquad
+# \begin{gathered}
+# \|\mathbf{x} - \mathbf{w}\|^2 = 2 - 2\, \mathbf{x} \cdot \mathbf{w}, \qquad\text{so that} \\
 # \max_{\|\mathbf{x}\| = \|\mathbf{w}\| = 1} \mathbf{x} \cdot \mathbf{w} = 1, \text{ attained only at } \mathbf{x} = \mathbf{w} .
+# \end{gathered}
 # ```
 #
 # The largest product is the smallest distance.
@@ -857,6 +870,7 @@ error = {f: [abs(f(a, a + t * p) - true).max()
              for t, true in zip(tangent, angle, strict=True)]
          for f in (by_arccosine, by_half_angle)}
 assert max(error[by_half_angle]) < 4e-16 < 1e-8 < max(error[by_arccosine])
+assert np.cos(np.float32(2e-4)) == 1  # in single precision
 x = rng.normal(size=(10_000, 8))
 print('some cosines of x and 3 x are above 1:', (cosine(x, 3 * x) > 1).any())
 
@@ -872,7 +886,7 @@ ax.legend(loc='upper right');
 
 # %% [markdown]
 # Where blue meets the dashed line, the arccosine says that the angle is zero. In single precision that happens at
-# $3 \cdot 10^{-4}$ already.
+# $2 \cdot 10^{-4}$ already.
 #
 # **Alike in which sense?** Three ways to look for the nearest neighbour of $\mathbf{a}$ are in use: the largest
 # product, the largest cosine, the smallest distance. Since $\|\mathbf{a} - \mathbf{b}\|^2 = \|\mathbf{a}\|^2 + \|\mathbf{b}\|^2 -
@@ -1157,7 +1171,7 @@ assert not grade(diagonal_counted, by_example, cases)
 # ```
 #
 # This *normalized cross-correlation* is the correlation coefficient of statistics. The second form is the one to
-# compute, and the last two sections are its proof. $\mathbf{Q}$ is its own transpose and its own square, so
+# compute, and the section on shadows is its proof. $\mathbf{Q}$ is its own transpose and its own square, so
 # $\mathbf{Q}\mathbf{x} \cdot \mathbf{Q}\mathbf{t} = \mathbf{x} \cdot \mathbf{Q}\mathbf{t}$: no window has to be
 # centred. And by Pythagoras $\|\mathbf{Q}\mathbf{x}\|^2 = \|\mathbf{x}\|^2 - \|\bar{x}\,\mathbf{1}\|^2$. It remains to
 # have, for all windows, one dot product and two sums. The sums come from running totals: the sum over a window is the
@@ -1298,10 +1312,12 @@ for condition, x in conditions.items():
 # %% [markdown]
 # The product fails in the best of circumstances: not one template is found in the very picture from which it was cut.
 # It asks where the picture is bright, and goes to the sky. Changes of light, which {eq}`aw.vec-ops.template` was made
-# to ignore, do not cost ncc a single template, and cost the distance most of them. With noise alone it is the distance
-# that wins, and rightly: if a window is the template plus Gaussian noise, the least distance is the most likely place
-# ([Maximum likelihood](../probability/maximum_likelihood.ipynb)), and ncc pays for an indifference that nobody needed.
-# A score should ignore what may change, and nothing else.
+# to ignore, do not cost ncc a single template, and cost the distance most of them. The plain cosine does well in light
+# and badly in noise: bright windows all point roughly along $\mathbf{1}$, so all cosines are close to one, and a little
+# noise reorders them. With noise alone it is the distance that wins, and rightly: if a window is the template plus
+# Gaussian noise, the least distance is the most likely place ([Maximum
+# likelihood](../probability/maximum_likelihood.ipynb)), and ncc pays for an indifference that nobody needed. A score
+# should ignore what may change, and nothing else.
 
 # %% mystnb={"image": {"alt": "Top: the photograph of a temple, darker towards the right, with one square on the temple where ncc finds the template and another in the sky where the product does; beside it the template. Bottom: the map of the product, a blur that is brightest in the sky, and the map of ncc, a fine texture whose maximum lies on the temple."}} tags=["hide-input"]
 i, j = next((i, j) for i, j in places if 50 < i < 110 and 40 < j < 130)
@@ -1325,8 +1341,8 @@ axes[0, 0].set(xlim=(-2, 322), ylim=(215, -2));
 # %% [markdown]
 # Two honest limits. First, the theorem does not protect us here. Random vectors with $24^2 - 1$ free entries would have
 # cosines of about $1/\sqrt{575} \approx 0.04$, and no two windows would ever be mistaken for each other. Photographs
-# are smooth, their windows crowd into few directions, and what counts is the effective dimension of the last section.
-# Second, a cosine sees the pattern pixel by pixel. Turn the template, and the pixels no longer meet.
+# are smooth, their windows crowd into few directions, and what counts is the effective dimension of the previous
+# section. Second, a cosine sees the pattern pixel by pixel. Turn the template, and the pixels no longer meet.
 
 # %%
 v = sliding_window_view(picture, (size, size))[::7, ::7].reshape(-1, size ** 2)

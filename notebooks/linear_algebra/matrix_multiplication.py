@@ -12,7 +12,7 @@
 # - **Question.** Why are tables of numbers multiplied in such a strange way, and why does the order of the steps matter?
 # - **You need** linear maps ([Norms](../linear_algebra/norms.ipynb)) and [dot products](../linear_algebra/dot_products.ipynb).
 # - **You build** the product in four ways and in blocks, the cheapest order of many factors, and a model of a cache.
-# - **Time** 8 s.
+# - **Time** 9 s.
 
 # %% tags=["remove-cell"]
 try:
@@ -361,8 +361,10 @@ assert not grade(lambda A, k: A ** k, by_walking, cases)
 #
 # ```{math}
 # :label: matmul-associative
-# \big( (\mathbf{A}\mathbf{B})\,\mathbf{C} \big)_{ij} = \sum_l \Big( \sum_k a_{ik} b_{kl} \Big) c_{lj} = \sum_k a_{ik} \Big( \sum_l b_{kl} c_{lj} \Big)
-# = \big( \mathbf{A}\,(\mathbf{B}\mathbf{C}) \big)_{ij}
+# \begin{aligned}
+# \big( (\mathbf{A}\mathbf{B})\,\mathbf{C} \big)_{ij} &= \sum_l \Big( \sum_k a_{ik} b_{kl} \Big) c_{lj} \\
+# &= \sum_k a_{ik} \Big( \sum_l b_{kl} c_{lj} \Big) = \big( \mathbf{A}\,(\mathbf{B}\mathbf{C}) \big)_{ij}
+# \end{aligned}
 # ```
 #
 # Other habits from numbers must go. Order matters: first turn, then mirror is not first mirror, then turn. Zero has
@@ -550,9 +552,9 @@ assert not grade(lambda Q, K, V: Q @ (K.T @ V), by_table, cases)
 # \mathbf{A}\mathbf{B} = \begin{bmatrix} \mathbf{M}_{rt} & \mathbf{M}_{ru} \\ \mathbf{M}_{st} & \mathbf{M}_{su} \end{bmatrix}
 # ```
 #
-# (A reader may object that $\mathbf{M}_{ra}$ and $\mathbf{M}_{rt}$ are different matrices if $a = t$. As names of
-# positions the letters are distinct even if the numbers are not.) The tempting mistake treats blocks as numbers
-# altogether, and exchanges two factors. It needs square blocks to go unnoticed, so the control gets them.
+# (The letters name places. $\mathbf{M}_{ra}$ and $\mathbf{M}_{rt}$ stay different when $a$ and $t$ happen to be equal.)
+# The tempting mistake treats blocks as numbers altogether, and exchanges two factors. It needs square blocks to go
+# unnoticed, so the control gets them.
 
 # %%
 def cut(M, row, column):
@@ -604,23 +606,43 @@ holds('la.matmul.block-names', lambda seed: is_named(seed, 'rows first'),
       control=lambda seed: is_named(seed, 'columns first'), seed=seeds())
 
 # %% [markdown]
+# Nothing stops at two by two. Cut at $b, 2b, 3b, \dots$ instead, and the same formula, with a longer sum, is a program;
+# the last blocks may be smaller.
+
+# %%
+def by_blocks(A, B, b):
+    C = np.zeros((A.shape[0], B.shape[1]))
+    for i, k, j in product(*(range(0, n, b) for n in (*A.shape, B.shape[1]))):
+        C[i:i + b, j:j + b] += A[i:i + b, k:k + b] @ B[k:k + b, j:j + b]
+    return C
+
+A, B = np.random.default_rng(12).normal(size=(2, 30, 30))
+for b in (1, 7, 16, 30):
+    assert close(by_blocks(A[:20], B[:, :25], b), A[:20] @ B[:, :25])
+
+# %% [markdown]
 # The four views are blocks too: rows of $\mathbf{A}$ times columns of $\mathbf{B}$ are blocks of one row and one
 # column, outer products blocks of one column and one row.
 #
 # **Seven instead of eight.** {eq}`la.matmul.block-product` takes eight products of blocks, and so eight half as large
-# ones each, down to $8^{\log_2 n} = n^3$ multiplications of numbers. For more than a century nobody asked whether eight
-# is the least. In 1969 Strassen found seven {cite}`strassen1969gaussian`:
+# ones each, down to $8^{\log_2 n} = n^3$ multiplications of numbers. For more than a century matrices were multiplied
+# in this way. In 1969 Strassen found that seven will do {cite}`strassen1969gaussian`:
 #
 # ```{math}
 # :label: matmul-strassen
+# \begin{gathered}
 # \begin{aligned}
-# \mathbf{P}_1 &= (\mathbf{A}_{11} + \mathbf{A}_{22})(\mathbf{B}_{11} + \mathbf{B}_{22}) & \mathbf{P}_5 &= (\mathbf{A}_{11} + \mathbf{A}_{12})\,\mathbf{B}_{22} \\
-# \mathbf{P}_2 &= (\mathbf{A}_{21} + \mathbf{A}_{22})\,\mathbf{B}_{11} & \mathbf{P}_6 &= (\mathbf{A}_{21} - \mathbf{A}_{11})(\mathbf{B}_{11} + \mathbf{B}_{12}) \\
-# \mathbf{P}_3 &= \mathbf{A}_{11}(\mathbf{B}_{12} - \mathbf{B}_{22}) & \mathbf{P}_7 &= (\mathbf{A}_{12} - \mathbf{A}_{22})(\mathbf{B}_{21} + \mathbf{B}_{22}) \\
-# \mathbf{P}_4 &= \mathbf{A}_{22}(\mathbf{B}_{21} - \mathbf{B}_{11}) \\[4pt]
-# \mathbf{A}\mathbf{B} &= \begin{bmatrix} \mathbf{P}_1 + \mathbf{P}_4 - \mathbf{P}_5 + \mathbf{P}_7 & \mathbf{P}_3 + \mathbf{P}_5 \\
-# \mathbf{P}_2 + \mathbf{P}_4 & \mathbf{P}_1 - \mathbf{P}_2 + \mathbf{P}_3 + \mathbf{P}_6 \end{bmatrix} \hspace{-8em}
-# \end{aligned}
+# \mathbf{P}_1 &= (\mathbf{A}_{11} + \mathbf{A}_{22})(\mathbf{B}_{11} + \mathbf{B}_{22}) \\
+# \mathbf{P}_2 &= (\mathbf{A}_{21} + \mathbf{A}_{22})\,\mathbf{B}_{11} \\
+# \mathbf{P}_3 &= \mathbf{A}_{11}(\mathbf{B}_{12} - \mathbf{B}_{22}) \\
+# \mathbf{P}_4 &= \mathbf{A}_{22}(\mathbf{B}_{21} - \mathbf{B}_{11}) \\
+# \mathbf{P}_5 &= (\mathbf{A}_{11} + \mathbf{A}_{12})\,\mathbf{B}_{22} \\
+# \mathbf{P}_6 &= (\mathbf{A}_{21} - \mathbf{A}_{11})(\mathbf{B}_{11} + \mathbf{B}_{12}) \\
+# \mathbf{P}_7 &= (\mathbf{A}_{12} - \mathbf{A}_{22})(\mathbf{B}_{21} + \mathbf{B}_{22})
+# \end{aligned} \\
+# \mathbf{A}\mathbf{B} = \begin{bmatrix} \mathbf{P}_1 + \mathbf{P}_4 - \mathbf{P}_5 + \mathbf{P}_7 & \mathbf{P}_3 + \mathbf{P}_5 \\
+# \mathbf{P}_2 + \mathbf{P}_4 & \mathbf{P}_1 - \mathbf{P}_2 + \mathbf{P}_3 + \mathbf{P}_6 \end{bmatrix}
+# \end{gathered}
 # ```
 #
 # For example $\mathbf{P}_3 + \mathbf{P}_5 = \mathbf{A}_{11}\mathbf{B}_{12} - \mathbf{A}_{11}\mathbf{B}_{22} +
@@ -818,10 +840,10 @@ assert not grade(lambda *case: counted(four, *case), by_complex_numbers, cases)
 # ## From the triple loop to BLAS
 #
 # This section continues [Four views of one product](#four-views-of-one-product). All its functions do the same
-# multiplications. Do they take the same time? BLAS, the *basic linear algebra subprograms*, is the library behind `@`;
-# numpy's answer to every product of floating-point matrices. The rungs of the ladder lead from the loops to it, and
-# each hands a larger piece to compiled code: a number, a dot product, a product with a vector, everything. We measure
-# the time per multiplication, each rung at a size that takes a moment, and print only what holds on any machine.
+# multiplications. Do they take the same time? BLAS, the *basic linear algebra subprograms*, is the library behind `@`
+# for matrices of floating-point numbers. The rungs of the ladder lead from the loops to it, and each hands a larger
+# piece to compiled code: a number, a dot product, a product with a vector, everything. We measure the time per
+# multiplication, each rung at a size that takes a moment, and print only what holds on any machine.
 
 # %%
 def seconds(*runs):  # of the processor: the best of five rounds
@@ -845,7 +867,8 @@ for slower, faster, least in (
         ('loop', 'BLAS', 1000)):
     climbs = cost[slower] > least * cost[faster]
     assert climbs
-    print(f'{faster:4} more than {least:4g} times as fast as {slower}:', climbs)
+    rung = f'{faster:4} more than {least:4g} times as fast as {slower}'
+    print(f'{rung}: {climbs}')
 
 # %%
 cost = per_multiplication(rows=(by_rows, 256), BLAS=(np.matmul, 256))
@@ -914,16 +937,16 @@ def blocks_order(n, b=8):
 # ```{prf:theorem} No order does better
 # :label: thm-traffic
 # Let a step $c_{ij} \leftarrow c_{ij} + a_{ik} b_{kj}$ need its three numbers in a cache of $M$ numbers. Then every
-# order of the $n^3$ steps fetches at least $\dfrac{n^3}{2\sqrt{2M}} - M$ of them.
+# order of the $n^3$ steps fetches at least $\dfrac{n^3}{2\sqrt{2M}} - M$ numbers.
 # ```
 #
 # ```{prf:proof}
 # *First*, let $T$ be a set of triples $(i, j, k)$ that uses $N_A$ different entries of $\mathbf{A}$, $N_B$ of
 # $\mathbf{B}$ and $N_C$ of $\mathbf{C}$. Then $|T|^2 \le N_A N_B N_C$. For let $n_{ij}$ be the number of $k$ with
 # $(i, j, k) \in T$. It is positive for $N_C$ pairs, so by [Cauchy–Schwarz](../linear_algebra/dot_products.ipynb)
-# $|T|^2 = \big( \sum_{ij} 1 \cdot n_{ij} \big)^2 \le N_C \sum_{ij} n_{ij}^2$. And $n_{ij}^2$ counts pairs $k, k'$ for
-# which $a_{ik}$ and $b_{k'j}$ are used. Each pair of a used $a_{ik}$ and a used $b_{k'j}$ belongs to one $(i, j)$ only,
-# so $\sum_{ij} n_{ij}^2 \le N_A N_B$ (Loomis and Whitney).
+# $|T|^2 = \big( \sum_{ij} 1 \cdot n_{ij} \big)^2 \le N_C \sum_{ij} n_{ij}^2$. And $n_{ij}^2$ counts the pairs $k, k'$
+# with $(i, j, k)$ and $(i, j, k')$ in $T$, for which $a_{ik}$ and $b_{k'j}$ are used. Each pair of a used $a_{ik}$ and
+# a used $b_{k'j}$ belongs to one $(i, j)$ only, so $\sum_{ij} n_{ij}^2 \le N_A N_B$ (Loomis and Whitney).
 #
 # *Second*, cut the work into phases of $M$ fetched numbers each; the last may be shorter. In a phase at most $2M$
 # numbers are ever in the cache: those there at its beginning and those fetched. So it has at most $\sqrt{(2M)^3}$
@@ -960,7 +983,7 @@ label_lines(ax)
 
 # %% [markdown]
 # The model is crude, and right about what it is for. A real machine agrees: to add up a large array row by row, or
-# column by column, is the same sum.
+# column by column, is the same work, and takes another time.
 
 # %%
 a = np.random.default_rng(9).normal(size=(2000, 2000))
@@ -1090,14 +1113,17 @@ show_image(axes[2], mask[:, :, None] * flower, 'M ⊙ X');
 # :::{admonition} Erratum
 # :class: warning
 # As printed, the Hadamard product "does not preserve linearity and cannot be used in operations where linearity is
-# required". But for a fixed $\mathbf{A}$, multiplying each entry by its own number is as linear as can be. What is not
-# linear is $\mathbf{X} \mapsto \mathbf{X} \odot \mathbf{X}$, as $\mathbf{X} \mapsto \mathbf{X}\mathbf{X}$ is not.
+# required". But for a fixed $\mathbf{A}$, multiplying each entry by its own number is as linear as can be. The slip is
+# easy to make, since $\mathbf{X} \odot \mathbf{Y}$ is linear in each factor and not in both together:
+# $\mathbf{X} \mapsto \mathbf{X} \odot \mathbf{X}$ is not linear. Neither is $\mathbf{X} \mapsto \mathbf{X}\mathbf{X}$.
 # :::
 #
 # ```{math}
 # :label: aw.mat-ops.not-linear
-# \mathbf{A} \odot (\alpha\mathbf{X} + \beta\mathbf{Y}) = \alpha\,(\mathbf{A} \odot \mathbf{X}) + \beta\,(\mathbf{A} \odot \mathbf{Y}), \qquad
+# \begin{gathered}
+# \mathbf{A} \odot (\alpha\mathbf{X} + \beta\mathbf{Y}) = \alpha\,(\mathbf{A} \odot \mathbf{X}) + \beta\,(\mathbf{A} \odot \mathbf{Y}) \\
 # \operatorname{vec}(\mathbf{A} \odot \mathbf{X}) = \operatorname{diag}(\operatorname{vec} \mathbf{A})\, \operatorname{vec} \mathbf{X}
+# \end{gathered}
 # ```
 #
 # On the matrix written as one long vector, $\operatorname{vec}\mathbf{X}$, masking is multiplication by a diagonal
@@ -1114,8 +1140,10 @@ show_image(axes[2], mask[:, :, None] * flower, 'M ⊙ X');
 #
 # ```{math}
 # :label: aw.mat-ops.no-composition
-# \mathbf{A} \odot (\mathbf{B} \odot \mathbf{X}) = (\mathbf{A} \odot \mathbf{B}) \odot \mathbf{X}, \qquad
-# \frac{\partial}{\partial X_{ij}} f(\mathbf{A} \odot \mathbf{X}) = A_{ij}\, \frac{\partial f}{\partial Z_{ij}} \bigg|_{\mathbf{Z} = \mathbf{A} \odot \mathbf{X}}
+# \begin{gathered}
+# \mathbf{A} \odot (\mathbf{B} \odot \mathbf{X}) = (\mathbf{A} \odot \mathbf{B}) \odot \mathbf{X} \\
+# \frac{\partial}{\partial X_{ij}} f(\mathbf{A} \odot \mathbf{X}) = A_{ij}\, \frac{\partial f}{\partial Z_{ij}}, \qquad \mathbf{Z} = \mathbf{A} \odot \mathbf{X}
+# \end{gathered}
 # ```
 
 # %%
@@ -1168,7 +1196,7 @@ print('X * X is linear in X:', close((A + B) * (A + B), A * A + B * B))
 
 # %%
 def matrix_exponential(A, terms=18):
-    s = max(0, int(np.ceil(np.log2(1 + abs(A).sum(0).max()))) + 1)
+    s = 1 + int(np.ceil(np.log2(1 + abs(A).sum(0).max())))
     A = A / 2 ** s  # norm below 1/2
     total = term = np.eye(len(A))
     for k in range(1, terms):
@@ -1305,7 +1333,7 @@ assert not grade(lambda X: similarities(np.square, X), squared, cases)
 # mixtures of columns or rows, as a sum of outer products, or as the same thing in blocks. Brackets do not change the
 # result but decide the work, which is why backpropagation goes backward; the order of the loops decides the traffic
 # with memory, which is why BLAS works in blocks. The Hadamard product is linear and composes like any map, but it is
-# not composition, and no function of a matrix is the function of its entries.
+# not composition, and a function of a matrix is not the function of its entries.
 #
 # **Further reading.** {cite}`golub2013matrix` begins with the views and blocks of this section and goes on to
 # everything that can be built of them; {cite}`higham2002accuracy` weighs fast multiplication against rounding;

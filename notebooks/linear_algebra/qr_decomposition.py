@@ -565,11 +565,15 @@ for a in np.random.default_rng(2).normal(size=(20, 8, 5)):
     for method in (cgs, mgs, householder, givens):
         q, r = method(a)
         sign = np.sign(np.diag(r))
-        assert close(q * sign, library(a)[0])        assert close(r * sign[:, None], library(a)[1])
+        assert close(q * sign, library(a)[0])
+        assert close(r * sign[:, None], library(a)[1])
     whole = np.eye(8)
     for v in reversed(triangularize(a)[0]):
         whole[-len(v):] = reflect(v, whole[-len(v):])
     assert close(whole, scipy.linalg.qr(a)[0])  # all 8 columns of Q
+print('all four agree with numpy, the mirrors also with the full Q of scipy')
+
+# %%
 always, sometimes = (householder, givens), (cgs, mgs)
 holds(
     'la.qr.methods',
@@ -623,7 +627,8 @@ with threadpool_limits(1):  # on one core, to be fair
     singly, bulk, lapack = (
         min(repeat(lambda: method(a), number=3, repeat=times,
                    timer=process_time))  # whatever else is running
-        for method, times in ((householder, 2), (in_bulk, 5), (np.linalg.qr, 5))
+        for method, times in (
+            (householder, 2), (in_bulk, 5), (np.linalg.qr, 5))
     )
 assert singly > 2 * bulk and bulk < 10 * lapack
 print('bulk more than 2 times faster than one by one:', singly > 2 * bulk)

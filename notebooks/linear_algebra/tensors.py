@@ -14,7 +14,7 @@
 # - **You need** sums with indices, and a little Python. This is the first section of the book.
 # - **You build** strides, broadcasting, reductions, cumulative sums and a complete `einsum`, each checked against numpy or
 #   torch.
-# - **Time** 7 s.
+# - **Time** 9 s.
 
 # %% tags=["remove-cell"]
 try:
@@ -403,9 +403,9 @@ assert not grade(only_reshaped, patches_by_loop, pictures)
 # two sizes must be equal, or one of them must be 1. The result takes the other size, and an axis of size 1 is read with
 # stride 0:
 #
-# $$ Z[i_1, \dots, i_n] = X[i'_1, \dots, i'_n] \odot Y[i''_1, \dots, i''_n], \qquad
-# i'_k = \begin{cases} 0 & \text{if axis } k \text{ of } \mathbf{X} \text{ has size } 1 \\ i_k & \text{else,} \end{cases} $$
+# $$ Z[i_1, \dots, i_n] = X[i'_1, \dots, i'_n] \odot Y[i''_1, \dots, i''_n] , $$
 #
+# where $i'_k = 0$ if axis $k$ of $\mathbf{X}$ has size 1, else $i'_k = i_k$,
 # and likewise $i''_k$ with $\mathbf{Y}$; here $\odot$ may be any operation entry by entry.
 # ```
 
@@ -615,13 +615,12 @@ assert not grade(lean_distances_solution, distances_by_broadcasting, far)
 # A *reduction* replaces an axis by one number per line along it: a sum, a mean, a maximum. "Row sums" and "column sums"
 # are words that mean opposite things to different people; so name the axis that *disappears*:
 #
-# $$ \mathbf{X} \sim (s_1, \dots, s_k, \dots, s_n), \qquad
-# \Big(\sum\nolimits_{\text{axis } k} \mathbf{X}\Big)[i_1, \dots, \widehat{i_k}, \dots, i_n]
+# $$ \Big(\sum\nolimits_{\text{axis } k} \mathbf{X}\Big)[i_1, \dots, \widehat{i_k}, \dots, i_n]
 # = \sum_{i_k = 0}^{s_k - 1} X[i_1, \dots, i_n] . $$
 #
-# (The hat marks the index that is left out.) Or let it not disappear but shrink to size 1, `keepdims=True`. Then the
-# result still fits what it was made from, and broadcasting does the rest. A *cumulative* sum keeps even the whole axis,
-# and writes down every intermediate result: $C_i = x_1 + \dots + x_i$.
+# (The hat marks the index that is left out.) The shape loses its entry $s_k$. Or let it not disappear but shrink to size
+# 1, `keepdims=True`. Then the result still fits what it was made from, and broadcasting does the rest. A *cumulative* sum
+# keeps even the whole axis, and writes down every intermediate result: $C_i = x_1 + \dots + x_i$.
 
 # %%
 def total(x, axis, keepdims=False):
