@@ -7,7 +7,7 @@ JOBS ?= $(shell $(BIN)/python -c 'import os; print(os.cpu_count())' 2>/dev/null 
 SITE := _build/html
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
-.PHONY: help site read test lab record launch lock clean style unit rules notebooks site-tests
+.PHONY: help site read test lab record bench portable launch lock clean style unit rules notebooks site-tests
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -28,6 +28,12 @@ lab: .venv/full  ## open the notebooks in JupyterLab
 
 record: .venv/full  ## execute the notebooks that changed and store their outputs (ALL=1: all)
 	@$(BIN)/python -m nbutils.maintain.record $(if $(ALL),--all)
+
+bench: .venv/full  ## measure how fast the book is re-executed, against plain nbval and the cells alone
+	@$(BIN)/python -m nbutils.maintain.bench
+
+portable: .venv/full  ## execute all notebooks under other thread counts and instruction sets
+	@$(BIN)/python -m nbutils.maintain.portable
 
 launch: .venv/full  ## write the repository address of _config.yml into every notebook's launch cell
 	@$(BIN)/python -m nbutils.maintain.launch

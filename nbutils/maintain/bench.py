@@ -92,7 +92,7 @@ def main():
     alone, cells = cells_alone(files)
     print(f'{len(cells)} cells of {len(files)} notebooks, {WORKERS} workers')
     print(f'the cells alone, imports done:      {alone:6.1f} s', flush=True)
-    ours, inside = by_nbval(files)
+    ours, inside = by_nbval(files, '-p', 'nbutils.maintain.rerun')
     print(f'executed and compared (make test):  {ours:6.1f} s, {ours / alone:.2f} times the cells alone', flush=True)
     plain, cold = by_nbval(files, COLD='1')
     print(f'the same with plain kernels:        {plain:6.1f} s; make test takes {ours / plain:.2f} of it')

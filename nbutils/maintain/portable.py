@@ -1,5 +1,5 @@
-"""Do the stored outputs hold under other conditions? `python -m nbutils.maintain.portable` runs all notebooks under each
-and prints a table: how many cells of each notebook differ.
+"""Do the stored outputs hold under other conditions? `python -m nbutils.maintain.portable [FILE.ipynb ...]` runs notebooks
+(all, if none is named) under each and prints a table: how many cells of each notebook differ.
 """
 import os
 import subprocess
@@ -22,7 +22,7 @@ CONDITIONS = {
 }
 
 
-def differences(condition):
+def differences(files, condition):
     """For each notebook, the number of cells that fail or differ under extra environment variables.
 
     Raises RuntimeError where the run itself broke.
@@ -31,24 +31,25 @@ def differences(condition):
         report = Path(folder) / 'report.xml'
         done = subprocess.run(
             [sys.executable, '-m', 'pytest', '-q', '--nbval', '--nbval-current-env', '--nbval-cell-timeout', '300', '-n',
-             str(os.cpu_count() or 1), '--dist', 'loadfile', f'--junitxml={report}', 'notebooks'],
+             str(os.cpu_count() or 1), '--dist', 'loadfile', f'--junitxml={report}', *map(str, files)],
             env=os.environ | condition, cwd=notebooks.ROOT, capture_output=True, text=True)
         if done.returncode not in (0, 1):
             raise RuntimeError(done.stdout + done.stderr)
         cases = ElementTree.parse(report).iter('testcase')
-    found = Counter({notebooks.name(path): 0 for path in notebooks.sources()})
+    found = Counter({notebooks.name(path): 0 for path in files})
     for case in cases:
-        _, chapter, section, *_ = (case.get('classname') or case.get('name')).replace('/', '.').split('.')
-        found[f'{chapter}/{section}'] += any(child.tag in ('failure', 'error', 'skipped') for child in case)
+        name = '/'.join(case.get('classname').split('.')[-3:-1])
+        found[name] += any(child.tag in ('failure', 'error', 'skipped') for child in case)
     return found
 
 
 def main():
+    files = [Path(f).resolve() for f in sys.argv[1:]] or [p.with_suffix('.ipynb') for p in notebooks.sources()]
     columns = {}
     for title, condition in CONDITIONS.items():
-        columns[title] = differences(condition)
+        columns[title] = differences(files, condition)
         print(f'{title}: {sum(columns[title].values())} cells differ', flush=True)
-    names = [notebooks.name(path) for path in notebooks.sources()]
+    names = [notebooks.name(path) for path in files]
     width = max(map(len, names))
     print('\n' + ' ' * width, *(f'{title:>13}' for title in columns))
     for name in names:

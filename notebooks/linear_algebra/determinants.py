@@ -254,8 +254,8 @@ for a, _ in cases:
 # %% [markdown]
 # ## One factor for every shape
 #
-# Boxes are special. What happens to the area of a leaf, a face, a cloud of points, when the map
-# $\mathbf{x} \mapsto \mathbf{A}\mathbf{x}$ is applied to it?
+# Boxes are special. What happens to the area of a leaf, a face, a country, when the map $\mathbf{x} \mapsto \mathbf{A}\mathbf{x}$ is
+# applied to it?
 #
 # ```{prf:theorem} The factor of volumes
 # :label: thm-det-volume
@@ -666,13 +666,14 @@ assert not grade(lambda a: bareiss_solution(a, late=True), by_sympy, cases)
 #
 # ```{prf:proof}
 # Square the sum {eq}`det-leibniz`. The product of the terms of $\sigma$ and $\tau \ne \sigma$ contains some entry of $\mathbf{A}$ just
-# once, and independent of all other factors, so its mean is zero. The $n!$ squares have mean 1. For the second part use
-# {eq}`det-heights`. Given the earlier columns, $h_j$ is the length of the projection of $\mathbf{a}_j$ on the space perpendicular to
-# them, which has the dimension $k = n - j + 1$. In an orthonormal basis a standard normal vector has again standard normal
-# coordinates, so $h_j^2$ is a sum of $k$ squares of them, whatever the earlier columns are.
+# once; it is independent of all other factors and has mean zero, so the product has mean zero. The $n!$ squares have mean 1. For the
+# second part use {eq}`det-heights`. Given the earlier columns, $h_j$ is the length of the projection of $\mathbf{a}_j$ on the space
+# perpendicular to them, which has the dimension $k = n - j + 1$. In an orthonormal basis a standard normal vector has again standard
+# normal coordinates, so $h_j^2$ is a sum of $k$ squares of them, whatever the earlier columns are.
 # ```
 #
-# The typical size is $\sqrt{n!}$, larger than any power of $n$. Where does this pass the largest number of the usual formats?
+# The typical size is $\sqrt{n!}$, which in the end is larger than $c^n$ for every $c$. Where does it pass the largest number of the
+# usual formats?
 
 # %%
 log_root = np.array([gammaln(n + 1.0) / 2 for n in range(400)])
@@ -846,7 +847,7 @@ mixing = np.random.default_rng(13).uniform(0.3, 1, (6, 3, 3))  # six times
 films = np.einsum('tij,jhw->tihw', mixing, s)
 
 # %% [markdown]
-# Look at the *difference* of neighbouring pixels. It is mixed by the same $\mathbf{A}$, it is near zero almost everywhere and large at
+# Look at the *difference* of neighbouring pixels. It is mixed by the same $\mathbf{A}$, it is small nearly everywhere and large at
 # edges, and edges of different photographs have nothing to do with each other. As a density with such a peak and such tails take
 # $p(s) = 1/(\pi \cosh s)$, for each photograph independently. With $\mathbf{W} = \mathbf{A}^{-1}$ and its rows $\mathbf{w}_i$,
 # {eq}`det-density` gives the density of the films,
@@ -946,8 +947,7 @@ axes[1, 0].set_title('unmixed');
 
 # %% [markdown]
 # The same term keeps every model honest that learns a density by a change of variables. It is the reason why the log-determinant, not
-# the determinant, is what libraries offer and training needs; its derivative, $\mathbf{W}^{-\mathsf{T}}$, is derived in
-# Matrix derivatives.
+# the determinant, is what libraries offer and training needs; its derivative, $\mathbf{W}^{-\mathsf{T}}$, is derived in Matrix derivatives.
 #
 # ```{exercise} ★ The price of volume
 # :label: det-normal

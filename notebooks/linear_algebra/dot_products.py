@@ -292,7 +292,7 @@ for m in rng.normal(size=(300, 3, 3)):
 print(positive, 'of 300 symmetric matrices are positive definite')
 m = np.diag([1., -1.])  # space and time, in the theory of relativity
 x = np.array([1, 2])
-print('diag(1, -1) is not:', cholesky(m) is None)
+print('diag(1, -1) is not one of them:', cholesky(m) is None)
 print('it gives (1, 2) the squared length', x @ m @ x)
 
 # %% [markdown]

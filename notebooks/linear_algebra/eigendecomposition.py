@@ -413,8 +413,12 @@ assert not grade(lambda A, t: A ** t, by_logarithm, part_cases)
 # **Jacobi's method** turns the theorem into an algorithm {cite}`jacobi1846leichtes`. Rotate in the plane of two axes $p$
 # and $q$, so that the entry $a_{pq}$ becomes zero. On the $2 \times 2$ block
 #
-# $$\begin{bmatrix} c & -s \\ s & c \end{bmatrix} \begin{bmatrix} a & b \\ b & d \end{bmatrix} \begin{bmatrix} c & s \\ -s & c \end{bmatrix}
-# = \begin{bmatrix} \cdot & \tfrac12 (a - d) \sin 2\theta + b\cos 2\theta \\ \cdot & \cdot \end{bmatrix}, \qquad \tan 2\theta = \frac{2b}{d - a} ,$$
+# $$\begin{gathered}
+# \begin{bmatrix} c & -s \\ s & c \end{bmatrix} \begin{bmatrix} a & b \\ b & d \end{bmatrix}
+# \begin{bmatrix} c & s \\ -s & c \end{bmatrix}
+# = \begin{bmatrix} \cdot & \tfrac12 (a - d) \sin 2\theta + b\cos 2\theta \\ \cdot & \cdot \end{bmatrix}, \\
+# \tan 2\theta = \frac{2b}{d - a} ,
+# \end{gathered}$$
 #
 # where $|\theta| \le 45°$ can be had, and is wanted: larger angles would only exchange axes. Later rotations fill the zero
 # again. Why does it help all the same? Rotations do not change the sum of all squares, neither of the block nor of the
@@ -465,7 +469,8 @@ assert left[6] < 1e-12
 
 # %% [markdown]
 # At the end each sweep squares what is left, and more. Perpendicular eigenvectors are also what makes symmetric problems
-# safe: $\mathbf{Q}$ keeps lengths, so it cannot magnify errors. Compare the last section.
+# safe: $\mathbf{Q}$ keeps lengths, so it cannot magnify errors. What happens without that is told in [the last
+# part](#when-eigenvalues-deceive).
 #
 # ```{exercise} ★★ Two matrices at once
 # :label: evd-generalized
@@ -646,7 +651,7 @@ right.text(22, 1e-5, 'no shift', color='C0')
 right.semilogy(range(1, 7), np.maximum(shifted[:, -1], 1e-15), color='C2')
 right.text(6, 1e-12, 'shifted', color='C2')
 left.set(xlabel='step', title='Error of the direction', ylim=(1e-14, 3))
-right.set(xlabel='step', title='Last entry below the diagonal')
+right.set(xlabel='step', title='Last entry below the diagonal');
 
 # %% [markdown]
 # Three things turn the iteration into the algorithm that libraries run {cite}`golub2013matrix`.
@@ -804,7 +809,7 @@ x = np.full(27, 1 / 27)
 for step in range(60):
     x = P.T @ x
 assert close(x, frequency)
-print('most frequent:', ''.join(ALPHABET[i] for i in (-x).argsort()[:8]))
+print('most frequent:', *(repr(ALPHABET[i]) for i in (-x).argsort()[:6]))
 
 values, _ = eigenvalues(P)
 assert distance(values, np.linalg.eigvals(P)) < 1e-10
@@ -836,10 +841,10 @@ print(f'most negative real part {lam:.2f};',
       f'in 20 shuffled texts never below {min(lowest):.2f}')
 
 # %% [markdown]
-# The five vowels, and the blank, which keeps company with them. Nobody said what a vowel is. {cite}`markov1913example`
-# counted vowels and consonants in *Eugene Onegin* by hand; that the classes themselves come out of the counts was noticed
-# much later {cite}`moler1983singular`. The algebra of words is no different: methods that place words near each other
-# begin with such tables.
+# The five vowels, and the blank, which keeps company with them. Nobody said what a vowel is. Markov counted vowels and
+# consonants in *Eugene Onegin* by hand {cite}`markov1913example`; that the classes themselves come out of the counts was
+# noticed much later {cite}`moler1983singular`. The algebra of words is no different: methods that place words near each
+# other begin with such tables.
 
 # %% mystnb={"image": {"alt": "A bar for each of the 27 signs, sorted by its entry in the second eigenvector. The bars of u, o, a, the blank, i and e point down, those of all consonants up, longest for q and j."}} tags=["hide-input"]
 order = x.argsort()
@@ -1027,8 +1032,8 @@ for name, A, cloud in zip(
     away = abs(np.subtract.outer(cloud, spread)).min(1).max()
     condition = np.linalg.cond(np.linalg.eig(A)[1])
     assert away <= 0.01 * condition * (1 + 1e-9)
-    print(f'{name:10} condition of V {condition:5.0f}, change of the matrix',
-          f'0.01, of the eigenvalues {away:.2f}')
+    print(f'{name:9} condition of V {condition:3.0f}, E of norm 0.01',
+          f'moves eigenvalues by {away:.2f}')
 
 # %% mystnb={"image": {"alt": "Left: five discs in the complex plane with five eigenvalues inside their union. Middle: a symmetric matrix; under 600 small perturbations its five eigenvalues remain five dots. Right: another matrix with the same eigenvalues; under perturbations of the same size they smear out into large merging clouds."}} tags=["hide-input"]
 G = np.array([[4, 0.6, -0.4, 0, 0.3], [0.5, -1, -1.2, 0.4, 0],
@@ -1049,7 +1054,7 @@ for ax, cloud, name in zip(axes[1:], clouds, ('Symmetric', 'Tilted'),
     ax.set(xlim=(-3, 3), ylim=(-3, 3), aspect='equal', title=name)
 for ax in axes:
     ax.set_xlabel('real part')
-axes[0].set_ylabel('imaginary part')
+axes[0].set_ylabel('imaginary part');
 
 # %% [markdown]
 # **The end and the way there.** A recurrent network multiplies its state by the same matrix $\mathbf{W}$ in every step,
@@ -1106,7 +1111,7 @@ for (name, norm), at, color in zip(
 ):
     right.semilogy(norm, color=color)
     right.text(*at, name, color=color)
-right.set(title='‖Wᵗ‖, all ϱ = 0.9', xlabel='steps t', ylim=(1e-5, 1e3))
+right.set(title='‖Wᵗ‖, all ϱ = 0.9', xlabel='steps t', ylim=(1e-5, 1e3));
 
 # %% [markdown]
 # All three must end the same way. On the way, the chain amplifies a signal by a factor of more than seventy, though every

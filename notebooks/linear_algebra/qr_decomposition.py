@@ -76,9 +76,11 @@ def tall_matrices(m, n, rank):  # cases for the checks: integers, of that rank
 #
 # ```{math}
 # :label: qr-gram-schmidt
-# r_{ij} = \mathbf{q}_i \cdot \mathbf{a}_j \ (i < j), \qquad
-# \mathbf{v}_j = \mathbf{a}_j - \sum_{i<j} r_{ij}\, \mathbf{q}_i, \qquad
-# r_{jj} = \|\mathbf{v}_j\|, \qquad \mathbf{q}_j = \mathbf{v}_j / r_{jj} .
+# \begin{aligned}
+# r_{ij} &= \mathbf{q}_i \cdot \mathbf{a}_j \quad (i < j), &
+# \mathbf{v}_j &= \mathbf{a}_j - \sum_{i<j} r_{ij}\, \mathbf{q}_i, \\
+# r_{jj} &= \|\mathbf{v}_j\|, & \mathbf{q}_j &= \mathbf{v}_j / r_{jj} .
+# \end{aligned}
 # ```
 #
 # Then $\mathbf{q}_k \cdot \mathbf{v}_j = r_{kj} - r_{kj} = 0$ for all $k < j$, and $\mathbf{v}_j \ne \mathbf{0}$ as long
@@ -380,14 +382,16 @@ assert not grade(unmoved, by_least_squares, distance_cases)
 # attraction is that mirrors and rotations keep all lengths, those of rounding errors included: an error once made is never
 # magnified.
 #
-# **Mirrors.** {cite}`householder1958unitary` reflects. The mirror with the unit normal $\mathbf{v}$ takes away the part of
-# $\mathbf{x}$ along $\mathbf{v}$ twice, once to reach the mirror and once more to get behind it:
+# **Mirrors.** Householder reflects {cite}`householder1958unitary`. The mirror with the unit normal $\mathbf{v}$ takes away
+# the part of $\mathbf{x}$ along $\mathbf{v}$ twice, once to reach the mirror and once more to get behind it:
 #
 # ```{math}
 # :label: qr-mirror
+# \begin{gathered}
 # \mathbf{H}\mathbf{x} = \mathbf{x} - 2\mathbf{v}(\mathbf{v} \cdot \mathbf{x}), \qquad
-# \mathbf{H} = \mathbf{I} - 2\mathbf{v}\mathbf{v}^\mathsf{T} = \mathbf{H}^\mathsf{T}, \qquad
+# \mathbf{H} = \mathbf{I} - 2\mathbf{v}\mathbf{v}^\mathsf{T} = \mathbf{H}^\mathsf{T}, \\
 # \mathbf{H}^2 = \mathbf{I} - 4\mathbf{v}\mathbf{v}^\mathsf{T} + 4\mathbf{v}(\mathbf{v}^\mathsf{T}\mathbf{v})\mathbf{v}^\mathsf{T} = \mathbf{I} .
+# \end{gathered}
 # ```
 #
 # So $\mathbf{H}^\mathsf{T}\mathbf{H} = \mathbf{I}$. Which mirror sends a given $\mathbf{x}$ to
@@ -454,7 +458,7 @@ def householder(a):  # -> q (m, n, ...), r (n, n, ...)
     return q, r[:a.shape[1]]
 
 # %% [markdown]
-# **Turns.** {cite}`givens1958computation` rotates in the plane of two rows. With $c = x / h$, $s = y / h$ and
+# **Turns.** Givens rotates in the plane of two rows {cite}`givens1958computation`. With $c = x / h$, $s = y / h$ and
 # $h = \sqrt{x^2 + y^2}$,
 #
 # ```{math}
@@ -546,8 +550,8 @@ for row, steps, shown, name in (
 # ```{math}
 # :label: la.qr.methods
 # \mathbf{A} = \mathbf{Q}\mathbf{R} \text{ by } \begin{cases}
-# \text{Householder's mirrors or Givens's turns} & \text{for every } \mathbf{A}, \\
-# \text{Gram–Schmidt, classical or modified} & \text{if the columns are independent.} \end{cases}
+# \text{Householder or Givens} & \text{for every } \mathbf{A}, \\
+# \text{Gram–Schmidt} & \text{for independent columns.} \end{cases}
 # ```
 #
 # Half of the cases below have a dependent column. The control trusts all four methods with it.
@@ -717,8 +721,10 @@ assert not grade(stale_angles, from_gram, append_cases)
 #
 # ```{math}
 # :label: qr-classical
-# \mathbf{q}_2 \cdot \mathbf{v}_3 = \mathbf{q}_2 \cdot \mathbf{a}_3 - r_{13}\, \mathbf{q}_2 \cdot \mathbf{q}_1 - r_{23} = -\delta\, r_{13}, \qquad
-# |\mathbf{q}_2 \cdot \mathbf{q}_3| \approx \varepsilon\, \frac{\|\mathbf{a}_2\|\, r_{13}}{r_{22}\, r_{33}} .
+# \begin{aligned}
+# \mathbf{q}_2 \cdot \mathbf{v}_3 &= \mathbf{q}_2 \cdot \mathbf{a}_3 - r_{13}\, \mathbf{q}_2 \cdot \mathbf{q}_1 - r_{23} = -\delta\, r_{13}, \\
+# |\mathbf{q}_2 \cdot \mathbf{q}_3| &\approx \varepsilon\, \frac{\|\mathbf{a}_2\|\, |r_{13}|}{r_{22}\, r_{33}} .
+# \end{aligned}
 # ```
 #
 # Two small denominators and nothing to balance them: up to $\varepsilon\kappa^2$. The modified version measures
@@ -727,24 +733,27 @@ assert not grade(stale_angles, from_gram, append_cases)
 #
 # ```{math}
 # :label: qr-modified
-# \mathbf{q}_1 \cdot \mathbf{v}_3 = \mathbf{q}_1 \cdot \mathbf{a}_3 - r_{13} - r_{23}\, \mathbf{q}_1 \cdot \mathbf{q}_2 = -\delta\, r_{23}, \qquad
-# |\mathbf{q}_1 \cdot \mathbf{q}_3| \approx \varepsilon\, \|\mathbf{a}_2\|\, \frac{r_{23}}{r_{22}\, r_{33}} .
+# \begin{aligned}
+# \mathbf{q}_1 \cdot \mathbf{v}_3 &= \mathbf{q}_1 \cdot \mathbf{a}_3 - r_{13} - r_{23}\, \mathbf{q}_1 \cdot \mathbf{q}_2 = -\delta\, r_{23}, \\
+# |\mathbf{q}_1 \cdot \mathbf{q}_3| &\approx \varepsilon\, \|\mathbf{a}_2\|\, \frac{|r_{23}|}{r_{22}\, r_{33}} .
+# \end{aligned}
 # ```
 #
 # The fraction is, up to its sign, entry $2, 3$ of $\mathbf{R}^{-1}$, and no entry exceeds
 # $\|\mathbf{R}^{-1}\| = 1/\sigma_n$. So the loss is at most about $\varepsilon\kappa$. One $\kappa$, gained by the order
 # of the steps.
 #
-# {cite}`lauchli1961jordan` gave three columns on which this can be followed by hand, with $e$ so small that $1 + e^2$
-# rounds to 1:
+# Läuchli gave three columns on which this can be followed by hand {cite}`lauchli1961jordan`, with $e$ so small that
+# $1 + e^2$ rounds to 1:
 #
 # $$\mathbf{A} = \begin{bmatrix} 1 & 1 & 1 \\ e & & \\ & e & \\ & & e \end{bmatrix}, \quad
 # \mathbf{q}_1 = \begin{bmatrix} 1 \\ e \\ 0 \\ 0 \end{bmatrix}, \quad
-# \mathbf{q}_2 = \tfrac{1}{\sqrt 2}\begin{bmatrix} 0 \\ -1 \\ 1 \\ 0 \end{bmatrix}, \quad
-# \mathbf{q}_3 = \tfrac{1}{\sqrt 2}\begin{bmatrix} 0 \\ -1 \\ 0 \\ 1 \end{bmatrix} \text{ or }
-# \tfrac{1}{\sqrt 6}\begin{bmatrix} 0 \\ -1 \\ -1 \\ 2 \end{bmatrix} .$$
+# \mathbf{q}_2 \sim \begin{bmatrix} 0 \\ -1 \\ 1 \\ 0 \end{bmatrix}, \quad
+# \mathbf{q}_3 \sim \begin{bmatrix} 0 \\ -1 \\ 0 \\ 1 \end{bmatrix} \text{ or }
+# \begin{bmatrix} 0 \\ -1 \\ -1 \\ 2 \end{bmatrix} .$$
 #
-# The classical $r_{23} = \mathbf{q}_2 \cdot \mathbf{a}_3$ is 0, so $\mathbf{q}_3$ becomes the first of the two, at
+# (The directions $\sim$ still have to be divided by their lengths.) The classical
+# $r_{23} = \mathbf{q}_2 \cdot \mathbf{a}_3$ is 0, so $\mathbf{q}_3$ becomes the first of the two, with
 # $\mathbf{q}_2 \cdot \mathbf{q}_3 = \tfrac12$. The modified one,
 # $\mathbf{q}_2 \cdot (\mathbf{a}_3 - \mathbf{q}_1) = e/\sqrt2$, leads to the second, and the worst slant is
 # $\mathbf{q}_1 \cdot \mathbf{q}_2 = -e/\sqrt2$.
@@ -940,8 +949,10 @@ print('x by mirrors:', solve_with(triangularize, a, b).round(3))
 #
 # ```{math}
 # :label: qr-sensitivity
-# \boldsymbol\delta = (\mathbf{A}^\mathsf{T}\mathbf{A})^{-1}\mathbf{E}^\mathsf{T}\mathbf{r} - (\mathbf{A}^\mathsf{T}\mathbf{A})^{-1}\mathbf{A}^\mathsf{T}\mathbf{E}\mathbf{x}, \qquad
+# \begin{gathered}
+# \boldsymbol\delta = (\mathbf{A}^\mathsf{T}\mathbf{A})^{-1}\mathbf{E}^\mathsf{T}\mathbf{r} - (\mathbf{A}^\mathsf{T}\mathbf{A})^{-1}\mathbf{A}^\mathsf{T}\mathbf{E}\mathbf{x}, \\
 # \frac{\|\boldsymbol\delta\|}{\|\mathbf{x}\|} \le \varepsilon \left( \kappa^2\, \frac{\|\mathbf{r}\|}{\|\mathbf{A}\|\,\|\mathbf{x}\|} + \kappa \right),
+# \end{gathered}
 # ```
 #
 # because $\|(\mathbf{A}^\mathsf{T}\mathbf{A})^{-1}\| = 1/\sigma_n^2$ and
@@ -1160,10 +1171,9 @@ assert off(by_mirrors(*single)) < 10 * unavoidable < 0.1
 print('mirrors: all signs right:', wrong[by_mirrors] == 0)
 print('mirrors: error within 10 times that of rounding the table:',
       off(by_mirrors(*single)) < 10 * unavoidable)
-try:
-    np.linalg.cholesky(single[0].T @ single[0])
-except np.linalg.LinAlgError as error:
-    print('Cholesky, asked for the same Gram matrix:', error)
+stored = (single[0].T @ single[0]).astype(float)
+print('the Gram matrix as stored has an eigenvalue below zero:',
+      np.linalg.eigvalsh(stored)[0] < 0)
 
 # %% [markdown]
 # Half the price, a table of weights with many a wrong sign, and no warning from the solver. With a residual as large as
