@@ -871,9 +871,10 @@ assert not grade(single_residual, in_double, cases, rtol=1e-10, atol=0)
 #
 # It is positive for all $\mathbf{x} \ne \mathbf{0}$, now visibly so. A symmetric $\mathbf{A}$ with
 # $\mathbf{x}^\mathsf{T}\mathbf{A}\mathbf{x} > 0$ for all $\mathbf{x} \ne \mathbf{0}$ is *positive definite*. Such matrices are
-# everywhere: $\mathbf{B}^\mathsf{T}\mathbf{B}$ with independent columns, covariances, the second derivatives at a minimum. And
-# completing the square is elimination. With
-# $\mathbf{A} = \begin{bmatrix} \alpha & \mathbf{c}^\mathsf{T} \\ \mathbf{c} & \mathbf{B} \end{bmatrix}$ and $\mathbf{x} = (x_1, \mathbf{z})$,
+# everywhere: $\mathbf{B}^\mathsf{T}\mathbf{B}$ with independent columns, hence the covariances of variables of which none is a
+# combination of the others, and the second derivatives at a minimum that is flat in no direction. And completing the square is
+# elimination. With $\mathbf{A} = \begin{bmatrix} \alpha & \mathbf{c}^\mathsf{T} \\ \mathbf{c} & \mathbf{B} \end{bmatrix}$ and
+# $\mathbf{x} = (x_1, \mathbf{z})$,
 #
 # ```{math}
 # :label: lu-square
@@ -1081,10 +1082,10 @@ Y = np.zeros((n, 50, 10))
 Y[shown, np.arange(50)[:, None], range(10)] = 1
 
 # %% [markdown]
-# The factor comes from the program above, the substitutions for 500 columns from the library. By {eq}`lu-cost` that is
-# $\tfrac13 n^3 \approx 2 \cdot 10^9$ operations for the factor, $500 \cdot 2n^2 \approx 3 \cdot 10^9$ for all right sides, instead of
-# $10^{11}$ for fifty factorizations. Beside it stand two references: the name of the most similar of the ten examples, and one who
-# always gives the commonest name.
+# The factor comes from the program above, the substitutions for 500 columns from the library. With {eq}`lu-cost`, halved for Cholesky,
+# that is $\tfrac13 n^3 \approx 2 \cdot 10^9$ operations for the factor, $500 \cdot 2n^2 \approx 3 \cdot 10^9$ for all right sides,
+# instead of $10^{11}$ for fifty factorizations. Beside it stand two references: the name of the most similar of the ten examples, and
+# one who always gives the commonest name.
 
 # %%
 L = cholesky(M)
@@ -1110,7 +1111,7 @@ assert (better > 0.05).all()
 
 # %% [markdown]
 # Why is the detour along the edges better than the direct comparison? Take digits that look more like the example of another digit,
-# and yet got the right name. A chain of small steps leads from their own example to them, each picture among the nearest of the one before.
+# and yet got the right name. A chain of small steps leads from their own example to them, each picture a neighbour of the one before.
 
 # %%
 wrong = (similar[:, 0] != y) & (spread[:, 0] == y)
