@@ -1,4 +1,5 @@
 """The conditions under which every notebook is executed, in recording and in comparing alike."""
+import contextlib
 import os
 from pathlib import Path
 
@@ -23,3 +24,5 @@ def fix():
     """
     for name, value in FIXED.items():
         os.environ.setdefault(name, value)
+    with contextlib.suppress(OSError):  # where it cannot be made, IPython takes a temporary one
+        os.makedirs(os.environ['IPYTHONDIR'], exist_ok=True)
