@@ -1,7 +1,5 @@
 """Fixtures of the site checks: the built site, a server for it, and one browser without network."""
 import fcntl
-import functools
-import http.server
 import os
 import shutil
 import subprocess
@@ -10,6 +8,8 @@ import threading
 from pathlib import Path
 
 import pytest
+
+from nbutils.maintain import serve
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).parent
@@ -50,28 +50,10 @@ def site():
     return ROOT / '_build' / 'html'
 
 
-class Handler(http.server.SimpleHTTPRequestHandler):
-    """Serves files as GitHub Pages does: 404.html for what is not there."""
-
-    def log_message(self, *args):
-        pass
-
-    def send_error(self, code, message=None, explain=None):
-        page = Path(self.directory, '404.html')
-        if code != 404 or not page.is_file():
-            return super().send_error(code, message, explain)
-        body = page.read_bytes()
-        self.send_response(404)
-        self.send_header('Content-Type', 'text/html; charset=utf-8')
-        self.send_header('Content-Length', str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-
 @pytest.fixture(scope='session')
 def address(site):
     """Where the site is served, with a slash at the end."""
-    server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), functools.partial(Handler, directory=site))
+    server = serve.server(site, 0)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f'http://127.0.0.1:{server.server_port}/'
     server.shutdown()
