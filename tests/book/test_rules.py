@@ -74,7 +74,7 @@ def _files(entry):
 
 # One claim checked twice, by two notebooks, is one of them too many: which of them should be mended?
 def test_each_claim_is_checked_by_one_notebook():
-    found = Counter(claim_id for pair in PAIRS for claim_id in {i for _, i in pair.checks()})
+    found = Counter(i for pair in PAIRS for i in {i for function, i in pair.checks() if function != 'verify'})
     assert not [claim_id for claim_id, n in found.items() if n > 1]
 
 

@@ -7,7 +7,7 @@ import sympy
 import torch
 
 from nbutils.cases import integers, matrices, scalars, seeds, vectors
-from nbutils.checks import close, erratum, grade, holds
+from nbutils.checks import close, erratum, grade, holds, verify
 
 CORRECT, WRONG = 'dl.norms.homog', 'dl.norms.triangle'
 
@@ -66,6 +66,31 @@ def test_a_false_claim_fails_with_the_simplest_case():
 def test_a_control_that_holds_fails_the_check():
     with pytest.raises(AssertionError, match='the control was not rejected in 200 cases'):
         holds(CORRECT, lambda a: True, control=lambda a: True, a=scalars())
+
+
+def test_verify_prints_the_statement(capsys):
+    verify('|-a| = |a|', lambda a: abs(-a) == abs(a), control=lambda a: abs(-a) == a, a=scalars())
+    assert capsys.readouterr().out == '✓ |-a| = |a|: holds in 200 cases; control fails at a = -1\n'
+
+
+def test_verify_rejects_what_holds_rejects():
+    with pytest.raises(AssertionError, match=r"'a = 0' fails at a = 1$"):
+        verify('a = 0', lambda a: a == 0, control=lambda a: False, a=[0, 1])
+    with pytest.raises(AssertionError, match='the control was not rejected in 2 cases'):
+        verify('a = a', lambda a: True, control=lambda a: True, a=[0, 1])
+    with pytest.raises(ValueError, match='claim of the ledger'):
+        verify(CORRECT, lambda: True, control=lambda: False)
+
+
+def test_cases_do_not_hang_on_source_files(tmp_path, monkeypatch, capsys):
+    # a module of a checkout, with numbers that hypothesis would like to try
+    (tmp_path / 'innocent.py').write_text(f'numbers = {[round(0.123 + 0.001 * i, 3) for i in range(500)]}')
+    monkeypatch.syspath_prepend(tmp_path)
+    drawn = []
+    for _ in range(2):
+        verify('draws', lambda a: drawn.append(a) or True, control=lambda a: False, tries=2000, a=scalars(0, 1))
+        import innocent  # noqa: F401
+    assert drawn[:2000] == drawn[2000:]
 
 
 def test_holds_demands_a_control():
