@@ -984,7 +984,7 @@ print('autograd is over 20 times faster than differences:', slow > 20 * fast)
 # |---|---|---|---|
 # | $\mathbb{R}^d \to \mathbb{R}$ | gradient | `(d,)` | this one |
 # | $\mathbb{R}^d \to \mathbb{R}^c$ | Jacobian | `(c, d)` | [Jacobians](jacobians.ipynb) |
-# | $\mathbb{R}^{m \times n} \to \mathbb{R}$ | matrix derivative | `(m, n)` | Matrix derivatives |
+# | $\mathbb{R}^{m \times n} \to \mathbb{R}$ | matrix derivative | `(m, n)` | [Matrix derivatives](matrix_derivatives.ipynb) |
 # | $\mathbb{R}^d \to \mathbb{R}^c \to \mathbb{R}^b$ | product of Jacobians | `(b, d)` | [The chain rule](chain_rule.ipynb) |
 # | any program | slopes along with values | | [Automatic differentiation](automatic_differentiation.ipynb) |
 
