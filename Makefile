@@ -1,5 +1,5 @@
 # `make help` lists the targets. Settings: PYTHON (3.11 or newer), PORT, ALL=1, TORCH_INDEX (see README), NEWEST=1 (the newest
-# versions in place of the pinned ones).
+# versions in place of the pinned ones), COLD=1 (plain kernels in place of warm ones).
 PYTHON ?= python3
 PORT ?= 8000
 BIN := .venv/bin
@@ -7,7 +7,7 @@ JOBS ?= $(shell $(BIN)/python -c 'import os; print(os.cpu_count())' 2>/dev/null 
 SITE := _build/html
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
-.PHONY: help site read test lab record bench portable launch lock clean style unit rules notebooks site-tests
+.PHONY: help site read test lab record bench portable faults launch lock clean style unit rules notebooks site-tests
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -34,6 +34,9 @@ bench: .venv/full  ## measure how fast the book is re-executed, against plain nb
 
 portable: .venv/full  ## execute all notebooks under other thread counts and instruction sets
 	@$(BIN)/python -m nbutils.maintain.portable
+
+faults: .venv/full  ## inject faults into sections and nbutils and see what notices (N=12 a file, 0: all; SEED=0; FILES=)
+	@$(BIN)/python -m nbutils.maintain.faults --number $(or $(N),12) --seed $(or $(SEED),0) $(FILES)
 
 launch: .venv/full  ## write the repository address of _config.yml into every notebook's launch cell
 	@$(BIN)/python -m nbutils.maintain.launch

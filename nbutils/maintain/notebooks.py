@@ -13,6 +13,7 @@ from nbutils import ledger
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = ROOT / 'notebooks'
 SEEN = ROOT / '.cache' / 'seen.json'
+EXECUTING = ('compare', 'environment', 'notebooks', 'record', 'rerun', 'warm')  # the modules that execute and compare
 
 
 def sources():
@@ -71,7 +72,8 @@ def _imports(text):
 def inputs(path):
     """All that a notebook's outputs hang on, the stored outputs included, as {name: fingerprint}."""
     files = [path, path.with_suffix('.ipynb'), ROOT / 'requirements.txt', ROOT / 'constraints.txt']
-    files += [ROOT / 'nbutils' / 'book.mplstyle', *modules(path), *(ROOT / 'nbutils' / 'maintain').glob('*.py')]
+    files += [ROOT / 'nbutils' / 'book.mplstyle', *modules(path)]
+    files += [ROOT / 'nbutils' / 'maintain' / f'{module}.py' for module in EXECUTING]
     found = {str(f.relative_to(ROOT)): _fingerprint(f.read_bytes()) for f in sorted({*files}) if f.is_file()}
     claims = [c for c in ledger.claims().values() if c.section == name(path)]
     return found | {'python': sys.version, 'its claims in the ledger': _fingerprint(json.dumps(claims).encode())}

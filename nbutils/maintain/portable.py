@@ -1,14 +1,15 @@
 """Do the stored outputs hold under other conditions? `python -m nbutils.maintain.portable [FILE.ipynb ...]` runs notebooks
-(all, if none is named) under each and prints a table: how many cells of each notebook differ.
+(all, if none is named) under each and prints a table: how many cells of each notebook differ. Kernels are warm,
+but for `cold kernels` and `two threads`, as a process with threads cannot be forked.
 """
 import os
 import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as ElementTree
-from collections import Counter
 from pathlib import Path
 
+from nbutils import device
 from nbutils.maintain import notebooks
 
 CONDITIONS = {
@@ -23,38 +24,47 @@ CONDITIONS = {
 
 
 def differences(files, condition):
-    """For each notebook, the number of cells that fail or differ under extra environment variables.
+    """For each notebook, the cells that fail or differ under extra environment variables, by number.
 
     Raises RuntimeError where the run itself broke.
     """
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / 'report.xml'
         done = subprocess.run(
-            [sys.executable, '-m', 'pytest', '-q', '--nbval', '--nbval-current-env', '--nbval-cell-timeout', '300', '-n',
-             str(os.cpu_count() or 1), '--dist', 'loadfile', f'--junitxml={report}', *map(str, files)],
+            [sys.executable, '-m', 'pytest', '-q', '-p', 'nbutils.maintain.rerun', '--nbval', '--nbval-current-env',
+             '--nbval-cell-timeout', '300', '-n', str(os.cpu_count() or 1), '--dist', 'loadfile', f'--junitxml={report}',
+             f'--rootdir={notebooks.ROOT}', *map(str, files)],
             env=os.environ | condition, cwd=notebooks.ROOT, capture_output=True, text=True)
         if done.returncode not in (0, 1):
             raise RuntimeError(done.stdout + done.stderr)
         cases = ElementTree.parse(report).iter('testcase')
-    found = Counter({notebooks.name(path): 0 for path in files})
+    found = {notebooks.name(path): [] for path in files}
     for case in cases:
-        name = '/'.join(case.get('classname').split('.')[-3:-1])
-        found[name] += any(child.tag in ('failure', 'error', 'skipped') for child in case)
+        wrong = [child for child in case if child.tag in ('failure', 'error', 'skipped')]
+        if any('its opening says' not in (child.text or '') for child in wrong):  # slow is not different
+            found['/'.join(case.get('classname').split('.')[-3:-1])].append(case.get('name').split()[-1])
     return found
 
 
 def main():
     files = [Path(f).resolve() for f in sys.argv[1:]] or [p.with_suffix('.ipynb') for p in notebooks.sources()]
+    files = [file for file in files if file.is_file()]
     columns = {}
     for title, condition in CONDITIONS.items():
         columns[title] = differences(files, condition)
-        print(f'{title}: {sum(columns[title].values())} cells differ', flush=True)
+        print(f'{title}: {sum(map(len, columns[title].values()))} cells differ', flush=True)
+        for name, cells in columns[title].items():
+            if cells:
+                print(f'  {name}: code cells {", ".join(cells)}', flush=True)
     names = [notebooks.name(path) for path in files]
     width = max(map(len, names))
-    print('\n' + ' ' * width, *(f'{title:>13}' for title in columns))
+    print('\nCells that differ:\n' + ' ' * width, *(f'{title:>13}' for title in columns))
     for name in names:
-        print(f'{name:{width}}', *(f'{column[name]:>13}' for column in columns.values()))
-    if any(sum(column.values()) for column in columns.values()):
+        print(f'{name:{width}}', *(f'{len(column[name]) or "-":>13}' for column in columns.values()))
+    gpu = device.best().type
+    print(f'{len(names)} notebooks, {len(columns)} conditions; '
+          + (f'sections that choose a device ran on {gpu}.' if gpu != 'cpu' else 'no GPU was used.'))
+    if any(cells for column in columns.values() for cells in column.values()):
         sys.exit('Print fewer digits, or the conclusion: what differs hangs on the machine.')
 
 

@@ -1,16 +1,19 @@
 """Execute notebooks and store their outputs: `python -m nbutils.maintain.record [--all] [FILE.py ...]`.
 
 Without files, what changed since it was last recorded on this machine is recorded. Nothing is stored where a cell
-fails or writes to stderr, nor where the outputs are equal to the stored ones within tolerance.
+fails or writes to stderr, nor where the outputs are equal to the stored ones within tolerance. What changed in outputs
+is shown; pictures before and after, and their difference, are written to `_build/differences`.
 """
 import argparse
 import base64
+import contextlib
+import difflib
 import io
 import os
 import subprocess
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 import nbformat
@@ -21,6 +24,8 @@ from PIL import Image
 from nbutils.maintain import compare, environment, notebooks, warm
 
 CELL_SECONDS = 120
+LINES = 60  # of changes in outputs are shown for one notebook
+RUNNING = {}  # path -> (what runs its notebook, index of the cell); threads fill it, so that Ctrl-C can name and stop them
 
 
 class Refused(Exception):
@@ -37,7 +42,7 @@ def record(path):
     stored = _load(target)
     if stored is not None and _same(notebook, stored):
         return 'unchanged'
-    changed = _changes(notebook, stored)
+    changed = '\n'.join([_changes(notebook, stored), *_differences(notebook, stored, path)])
     _write(target, nbformat.writes(notebook, version=nbformat.NO_CONVERT) + '\n')
     return changed
 
@@ -45,20 +50,24 @@ def record(path):
 def execute(notebook, path):
     """Run all cells in the notebook's folder, in the fixed environment; outputs hold nothing machine-bound."""
     environment.fix()
-    running = [0]
+
+    def note(cell, cell_index):
+        if path not in RUNNING:
+            raise Refused('stopped')
+        RUNNING[path] = client, cell_index
+
     client = NotebookClient(
         notebook, timeout=CELL_SECONDS, kernel_name='python3', record_timing=False,
         resources={'metadata': {'path': str(path.parent)}}, coalesce_streams=True,
-        on_cell_execute=lambda cell, cell_index: running.append(cell_index),
+        on_cell_execute=note,
     )
+    RUNNING[path] = client, 0
     try:
         client.execute(stderr=subprocess.DEVNULL)  # what the kernel program itself says is not the notebook's
-    except CellExecutionError as error:
-        raise Refused(f'{_where(notebook, path, running[-1])}: {error.ename}: {error.evalue}') from None
-    except CellTimeoutError:
-        raise Refused(f'{_where(notebook, path, running[-1])}: took more than {CELL_SECONDS} s') from None
-    except DeadKernelError:
-        raise Refused(f'{_where(notebook, path, running[-1])}: the kernel died') from None
+    except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
+        raise Refused(f'{_where(path, client, RUNNING.get(path, (client, 0))[1])}: {_reason(error)}') from None
+    finally:
+        RUNNING.pop(path, None)
     for number, cell in enumerate(notebook.cells, 1):
         if cell.cell_type == 'code':
             cell.metadata.pop('execution', None)
@@ -70,9 +79,16 @@ def execute(notebook, path):
     return notebook
 
 
-def _where(notebook, path, index):
+def _reason(error):
+    if isinstance(error, CellExecutionError):
+        return f'{error.ename}: {error.evalue}'
+    return f'took more than {CELL_SECONDS} s' if isinstance(error, CellTimeoutError) else 'the kernel died'
+
+
+def _where(path, client, index):
     """A cell by its number, as JupyterLab counts all cells, and its first line."""
-    return f'{notebooks.name(path)}, cell {index + 1} ({notebook.cells[index].source.strip().splitlines()[0]} ...)'
+    first, *_ = client.nb.cells[index].source.strip().splitlines() or ['']
+    return f'{notebooks.name(path)}, cell {index + 1} ({first} ...)'
 
 
 def _bare_png(png):
@@ -87,8 +103,8 @@ def _load(target):
         return nbformat.read(target, as_version=4)
     except FileNotFoundError:
         return None
-    except (nbformat.reader.NotJSONError, nbformat.ValidationError):
-        return None  # damaged: it is made anew
+    except (ValueError, KeyError, AttributeError, nbformat.ValidationError):
+        return None  # damaged, cut short for example: it is made anew
 
 
 def _same(notebook, stored):
@@ -110,6 +126,30 @@ def _changes(notebook, stored):
     return f'{fresh} cells new or edited, {other} others with changed outputs'
 
 
+def _differences(notebook, stored, path):
+    """What changed in the outputs of the cells that were stored before, as indented lines."""
+    folder, lines = notebooks.ROOT / '_build' / 'differences', []
+    for number, new, old in _pairs(notebook.cells, stored.cells if stored else []):
+        name = f'{path.parent.name}-{path.stem}-cell{number}'
+        try:
+            found = list(compare.differences(new.outputs, old.outputs, folder, name))
+        except OSError as error:
+            found = [f'outputs differ; the pictures could not be written: {error}']
+        if found:
+            lines += [f'  cell {number} ({new.source.strip().splitlines()[0]} ...)', *('    ' + line for line in found)]
+    return lines[:LINES] + [f'  ... and {len(lines) - LINES} more lines'] * (len(lines) > LINES)
+
+
+def _pairs(new, old):
+    """(number, new cell, old cell) of the code cells that were there before, edited or not."""
+    match = difflib.SequenceMatcher(None, [c.get('id') for c in old], [c.get('id') for c in new], autojunk=False)
+    for what, start, end, first, last in match.get_opcodes():
+        if what in ('equal', 'replace'):
+            for i, j in zip(range(start, end), range(first, last), strict=False):
+                if new[j].cell_type == old[i].cell_type == 'code':
+                    yield j + 1, new[j], old[i]
+
+
 def _write(target, text):
     try:
         notebooks.replace(target, text)
@@ -123,6 +163,8 @@ def _one(path):
         said, good = record(path), True
     except Refused as error:
         said, good = f'NOT RECORDED: {error}', False
+    except Exception as error:  # the others are recorded all the same
+        said, good = f'NOT RECORDED: {type(error).__name__}: {error}', False
     return path, good, said, time.perf_counter() - start
 
 
@@ -147,18 +189,52 @@ def main(argv=None):
         print(f'{notebooks.name(path)}: {", ".join(why)}')
     if not todo:
         print('Nothing to record: no notebook changed since it was last recorded (all: make record ALL=1).')
-    failed = 0
     if todo and (reason := warm.enable()):
         print(f'Plain kernels, which take longer: {reason}.')
-    with ProcessPoolExecutor(max_workers=min(len(todo), os.cpu_count() or 1) or 1) as pool:
-        for done, job in enumerate(as_completed([pool.submit(_one, p) for p in todo]), 1):
-            path, good, said, seconds = job.result()
-            print(f'[{done}/{len(todo)}] {notebooks.name(path)}: {said} ({seconds:.1f} s)', flush=True)
-            if good:
-                notebooks.remember([path])
-            failed += not good
+    try:
+        failed = record_all(todo)
+    except KeyboardInterrupt:
+        print('Stopped. Each stored notebook is whole, old or new; make record goes on with the rest.', file=sys.stderr)
+        sys.exit(130)
     if failed:
         sys.exit(f'{failed} not recorded; mend the cell named above, then make record again')
+
+
+def record_all(todo):
+    """Record notebooks, as many at once as there are processors; gives how many failed.
+
+    At Ctrl-C, what is being executed is named and its kernels are killed. Threads, because processes in their place would
+    go on with the next notebook after this one was killed.
+    """
+    failed, pool = 0, ThreadPoolExecutor(max_workers=min(len(todo), os.cpu_count() or 1) or 1)
+    try:
+        for done, job in enumerate(as_completed([pool.submit(_one, p) for p in todo]), 1):
+            path, good, said, seconds = job.result()
+            first, *more = said.splitlines()
+            print(f'[{done}/{len(todo)}] {notebooks.name(path)}: {first} ({seconds:.1f} s)', *more, sep='\n', flush=True)
+            failed += not good
+            if good:
+                _remember(path)
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for path, (client, index) in list(RUNNING.items()):
+            print(f'Stopped in {_where(path, client, index)}', file=sys.stderr)
+            RUNNING.pop(path, None)
+            with contextlib.suppress(Exception):  # it may be starting or ending
+                client.km.provisioner.process.kill()
+        raise
+    finally:
+        pool.shutdown()
+    return failed
+
+
+def _remember(path):
+    if not path.is_relative_to(notebooks.NOTEBOOKS):
+        return
+    try:
+        notebooks.remember([path])
+    except OSError as error:
+        print(f'That this is recorded could not be noted ({error}): make test executes it again.')
 
 
 if __name__ == '__main__':

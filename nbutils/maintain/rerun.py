@@ -1,12 +1,26 @@
 """A pytest plugin for nbval: with `--affected` only the notebooks that a change can affect; one line for each notebook in
-place of a dot for each cell; and a note of those that gave their stored outputs again.
+place of a dot for each cell; a note of those that gave their stored outputs again; and a failure for a notebook that
+takes much longer than its opening says. It also takes the waiting out of nbval.
 """
+import contextlib
+import functools
+import math
+import re
 import time
 from pathlib import Path
+from queue import Empty
 
+import numpy as np
+import psutil
 import pytest
 
 from nbutils.maintain import notebooks, warm
+
+# A notebook fails that takes OVER times the time in its opening. That time is counted as work, in processor seconds of a
+# machine on which `calibration` takes CALIBRATION of them, so that neither a slow nor a busy machine makes a difference.
+# CALIBRATION: the median of 15 calls (0.048 to 0.049) on the machine where the times were stated.
+OVER, CALIBRATION = 1.5, 0.048
+IMPORTS = 3.0  # such seconds for the start and the imports of a plain kernel: the stated times are those of warm ones
 
 
 def pytest_addoption(parser):
@@ -14,7 +28,99 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    if config.option.nbval:
+        mend_nbval()
+        config.option.loadscopereorder = False  # see pytest_collection_modifyitems
     config.pluginmanager.register(Rerun(config), 'rerun')
+
+
+# ---- nbval without waiting ----
+
+class KernelDied(Exception):
+    pass
+
+
+def mend_nbval():
+    """Have nbval start kernels without a pause, see at once that one has died, and name a notebook that cannot be read."""
+    from jupyter_client.blocking import BlockingKernelClient
+    from nbval import kernel, plugin
+
+    BlockingKernelClient.wait_for_ready = wait_for_ready
+    kernel.RunningKernel.await_reply = functools.partialmethod(await_reply, kernel.RunningKernel.await_reply)
+    plugin.IPyNbCell.runtest = functools.partialmethod(runtest, plugin.IPyNbCell.runtest)
+    plugin.IPyNbFile.collect = functools.partialmethod(collect, plugin.IPyNbFile.collect)
+
+
+def wait_for_ready(client, timeout=60):
+    """Wait for the first answer of a kernel, without the 0.2 s of silence of jupyter_client: nbval asks again anyway."""
+    client.kernel_info()
+    for _ in range(math.ceil(timeout)):
+        with contextlib.suppress(Empty):
+            client.get_shell_msg(timeout=1)
+            return
+        if not client.is_alive():
+            break
+    raise RuntimeError('the kernel did not start')
+
+
+def await_reply(running, patiently, message, timeout=None):
+    """As nbval's own, but a kernel that dies is not waited for: that would take the whole time limit of a cell."""
+    end = time.monotonic() + (math.inf if timeout is None else timeout)
+    while True:
+        try:
+            return patiently(running, message, timeout=min(1, max(0, end - time.monotonic())))
+        except Empty:
+            if not running.is_alive():
+                raise KernelDied from None
+            if time.monotonic() >= end:
+                raise
+
+
+def runtest(cell, run):
+    try:
+        run(cell)
+    except KernelDied:
+        cell.parent.timed_out = True  # has nbval expect failures in what follows: one message is enough
+        cell.raise_cell_error('the kernel died')
+
+
+def collect(file, cells):
+    try:
+        yield from cells(file)
+    except Exception as error:
+        name, why = notebooks.name(file.path), str(error).partition('\n')[0][:200]
+        raise pytest.Collector.CollectError(f'{name}.ipynb cannot be read; make record makes it anew: {why}') from None
+
+
+# ---- the time of a notebook ----
+
+def calibration():
+    """Processor seconds of a fixed piece of work like that of notebooks: Python, text, and NumPy on small arrays."""
+    rows = np.random.default_rng(0).normal(size=(150, 200))
+    start = time.process_time()
+    for row in rows:
+        re.findall(r'\d+\.\d+', ' '.join(f'{x:.3f}' for x in row))
+        sum(x * x for x in range(2000))
+        np.sort(rows[:20], axis=None)
+        for part in rows:
+            part.sum()
+    return time.process_time() - start
+
+
+def stated(notebook):
+    """The seconds in a notebook's opening, or None."""
+    text = '\n'.join(cell.source for cell in notebook.cells[:2])
+    found = re.search(r'\*\*Time\*\*\D{0,20}(\d+) s\b', text)
+    return int(found[1]) if found else None
+
+
+def spent(kernel):
+    """(processor seconds that a kernel of nbval has taken, whether it is a warm one), or None if it is gone."""
+    try:
+        process = kernel.km.provisioner.process
+        return sum(psutil.Process(process.pid).cpu_times()[:4]), isinstance(process, warm.Process)
+    except (AttributeError, psutil.Error):
+        return None
 
 
 class Rerun:
@@ -41,6 +147,10 @@ class Rerun:
         if self.config.option.affected and not self.reasons.get(collection_path, True):
             return True
 
+    def pytest_collection_modifyitems(self, items):
+        """The longest notebooks first, so that the last ones to end are short, and all workers end together."""
+        items.sort(key=lambda item: -(stated(item.parent.nb) or 0) if hasattr(item.parent, 'nb') else 0)
+
     def expect(self, ids):
         if not self.cells:
             for node in ids:
@@ -53,6 +163,30 @@ class Rerun:
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids):
         self.expect(ids)
+
+    @functools.cached_property
+    def calibration(self):
+        return min(calibration() for _ in range(2))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_teardown(self, item, nextitem):
+        """After a notebook's last cell, compare its time with the stated one. nbval stops the kernel at `yield`."""
+        book, took = item.parent, None
+        if hasattr(book, 'nb') and (nextitem is None or nextitem.parent is not book) and (found := spent(book.kernel)):
+            took, is_warm = found
+            item.user_properties.append(('kernel', took))
+        yield
+        limit = took and OVER * (stated(book.nb) or math.inf)
+        if took and self.work(took, is_warm, self.calibration) > limit:
+            # once more, with the machine as it is now; the slower one counts
+            work = self.work(took, is_warm, max(self.calibration, calibration(), calibration()))
+            if work > limit:
+                pytest.fail(f'{_notebook(item.nodeid)} takes {work:.0f} s, and its opening says {stated(book.nb)} s: '
+                            'make it shorter or correct the opening', pytrace=False)
+
+    @staticmethod
+    def work(took, is_warm, calibrated):
+        return took * CALIBRATION / calibrated - IMPORTS * (not is_warm)
 
     def pytest_report_teststatus(self, report):
         if not report.failed:
@@ -73,7 +207,10 @@ class Rerun:
             return
         whole = not self.config.option.keyword  # else some cells were left out
         passed = {n for n, cells in self.left.items() if whole and not cells and not self.failed[n]}
-        notebooks.remember([p for p in notebooks.sources() if notebooks.name(p) in passed])
+        try:
+            notebooks.remember([p for p in notebooks.sources() if notebooks.name(p) in passed])
+        except OSError as error:
+            self.say(f'What passed could not be noted ({error}): it is executed again the next time.')
         if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self.config.option.affected:
             session.exitstatus = pytest.ExitCode.OK
 

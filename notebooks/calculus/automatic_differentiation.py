@@ -34,7 +34,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from nbutils.checks import close, grade
+from nbutils.cases import scalars, seeds, vectors
+from nbutils.checks import close, grade, verify
 from nbutils.data import digits
 from nbutils.figures import GREY, label_lines, panels
 
@@ -117,23 +118,29 @@ def jvp(f, x, v):  # f(x) and J(x) v
 # For a vector $\mathbf{x}$ with slopes $\mathbf{v}$ the result carries $\mathbf{J}_f(\mathbf{x})\,\mathbf{v}$, a
 # *Jacobian-vector product* (jvp), the derivative in the direction $\mathbf{v}$. This is the forward accumulation of
 # [The chain rule](chain_rule.ipynb): one direction in, all outputs out, nothing stored. Because our methods carry the
-# names that torch uses, the same text runs on both, and torch's own forward mode is an oracle:
+# names that torch uses, the same text runs on both, and torch's own forward mode is an oracle. Nothing is normalized: twice the
+# direction gives twice the slope, and the control, which divides by the length of $\mathbf{v}$, must fail.
 
 # %%
-def two_layers(x):  # (3,) -> (4,), of dual numbers or of torch
+def two_layers(x, W_1, W_2):  # (3,) -> (4,), of dual numbers or of torch
     hidden = (W_1 @ x + 0.3).relu()
-    return (W_2 @ hidden).exp() / ((hidden ** 2.0).sum() + 1.0).log()
+    return (W_2 @ hidden).exp() / ((hidden ** 2.0).sum() + 2.0).log()
 
-rng = np.random.default_rng(0)
-for _ in range(20):
-    x, v = rng.normal(size=(2, 3))
+def pushed_as_by_torch(seed, length):
+    rng = np.random.default_rng(seed)
     W_1, W_2 = rng.normal(size=(5, 3)), rng.normal(size=(4, 5))
-    ours = jvp(two_layers, x, v)
-    W_1, W_2 = map(torch.tensor, (W_1, W_2))
-    theirs = torch.func.jvp(two_layers, *[(torch.tensor(t),) for t in (x, v)])
-    for got, want in zip(ours, theirs, strict=True):
-        assert close(got, want, atol=1e-10, rtol=1e-10)
-print('dual numbers agree with torch.func.jvp to 1e-10')
+    x, v = rng.normal(size=(2, 3))
+    ours = jvp(lambda x: two_layers(x, W_1, W_2), x, v)
+    A, B, *point = map(torch.tensor, (W_1, W_2, x, v))
+    theirs = torch.func.jvp(lambda x: two_layers(x, A, B),
+                            *[(t,) for t in point])
+    return (close(ours[0], theirs[0], atol=1e-10, rtol=1e-10)
+            and close(ours[1] / length(v), theirs[1], atol=1e-10, rtol=1e-10))
+
+verify('dual numbers give torch.func.jvp to 1e-10',
+       lambda seed: pushed_as_by_torch(seed, lambda v: 1),
+       control=lambda seed: pushed_as_by_torch(seed, np.linalg.norm),
+       seed=seeds(), tries=50)
 
 # %% [markdown]
 # One call differentiates at 400 points at once: an array of values, an array of ones as slopes.
@@ -211,7 +218,28 @@ assert not grade(without_incoming_slope, sigmoid_by_torch, points)
 # \frac{f(x + h) - f(x - h)}{2h} = f'(x) + \frac{h^2}{6} f'''(\xi), \qquad |\xi - x| \le h ,
 # ```
 #
-# so a small $h$ seems best. But each computed value of $f$ is off by about $u\,|f|$, with $u = 2^{-53} \approx
+# so a small $h$ seems best. For $f = e^{2 \sin x}$, with a step so small that $\xi$ may be replaced by $x$:
+
+# %%
+def f_array(x):
+    return np.exp(2 * np.sin(x))
+
+def error_and_term(x, h):  # of the central difference; h² f‴
+    s, c, value = np.sin(x), np.cos(x), f_array(x)
+    third = (8 * c**3 - 12 * s * c - 2 * c) * value
+    quotient = (f_array(x + h) - f_array(x - h)) / (2 * h)
+    return quotient - 2 * c * value, h**2 * third
+
+def errs_by(share, x):
+    error, term = error_and_term(x, 1e-3)
+    return close(error, term * share, atol=1e-11, rtol=0)
+
+verify('a central difference errs by h² f‴ / 6',
+       lambda x: errs_by(1 / 6, x), control=lambda x: errs_by(1 / 2, x),
+       x=scalars(-3, 3))
+
+# %% [markdown]
+# But each computed value of $f$ is off by about $u\,|f|$, with $u = 2^{-53} \approx
 # 10^{-16}$ in double precision, and the division by $2h$ magnifies it. For the sum of truncation and rounding error
 #
 # $$E(h) \approx \frac{h^2}{6}\,|f'''| + \frac{u\,|f|}{h}, \qquad E'(h) = 0 \iff h = \Big(\frac{3u\,|f|}{|f'''|}\Big)^{1/3} ,$$
@@ -224,9 +252,6 @@ assert not grade(without_incoming_slope, sigmoid_by_torch, points)
 # %%
 def f(x):  # any kind of number with sin and exp
     return (x.sin() * 2.0).exp()
-
-def f_array(x):
-    return np.exp(2 * np.sin(x))
 
 x = np.linspace(0.5, 1.2, 201)
 exact = 2 * np.cos(x) * np.exp(2 * np.sin(x))
@@ -563,10 +588,21 @@ def log_softmax(a):  # over the last axis
 def softmax(a):
     return log_softmax(a).exp()
 
+def softmax_as_torch(shift, f):
+    a = np.random.default_rng(1).normal(size=(4, 7)) + shift
+    with np.errstate(over='ignore', invalid='ignore'):
+        return close(f(Tensor(a)).data, torch.tensor(a).softmax(-1))
+
+verify('softmax does not depend on a shift, however large',
+       lambda shift: softmax_as_torch(shift, softmax),
+       control=lambda shift: softmax_as_torch(
+           shift, lambda a: a.exp() / a.exp().sum(-1, True)),
+       shift=scalars(-1000, 1000))
+
 # %% [markdown]
 # One neuron, one example, its squared error, in scalars: $\mathcal{L} = (u\,\sigma(u) - t)^2$ with $u = wx + b$ and
-# $\sigma(u) = 1/(1 + e^{-u})$. The product $u\,\sigma(u)$ is the activation called swish. Each step gets a name so
-# that it can be drawn.
+# $\sigma(u) = 1/(1 + e^{-u})$. The product $u\,\sigma(u)$ is the activation called swish. Some steps get a name; what
+# was made of what, the tape knows, so it can draw its own graph.
 
 # %%
 w, x, b = (Tensor(v, needs=True) for v in (2.0, 0.5, -0.6))
@@ -580,18 +616,24 @@ loss = r ** 2.0
 bar = adjoints(loss)
 nodes = {'w': w, 'x': x, 'b': b, 'w x': wx, 'u': u, 'exp(-u)': e,
          'σ(u)': s, 'y': y, 'y - 1': r, 'loss': loss}
-for t in map(nodes.get, ('w', 'u', 'y')):
+names = {t: name for name, t in nodes.items()}
+
+def made_of(t):  # the named tensors next to it, through nameless ones
+    for p in t.parents:
+        if p.needs:
+            yield from [names[p]] if p in names else made_of(p)
+
+edges = [(start, end) for end, t in nodes.items() for start in made_of(t)]
+print(len(tape(loss)), 'tensors on the tape,', len(edges), 'edges')
+for t in (w, u, y):
     print(f'value {t.data:6.3f}   adjoint {bar[t].data:6.3f}')
 
 # %% mystnb={"image": {"alt": "A graph from left to right: w and x make w x, which with b makes u. From u one edge goes straight to y, another through the exponential and the sigmoid. From y the path leads on to the loss. Each box shows its name, its value and its adjoint."}} tags=["hide-input"]
 at = {'w': (0, 2), 'x': (0, 1), 'b': (0, 0), 'w x': (1, 1.5), 'u': (2, 1),
       'exp(-u)': (3, 2), 'σ(u)': (4, 2), 'y': (5, 1),
       'y - 1': (6.05, 1), 'loss': (7, 1)}
-edges = ['w|w x', 'x|w x', 'w x|u', 'b|u', 'u|exp(-u)',
-         'exp(-u)|σ(u)', 'σ(u)|y', 'u|y',
-         'y|y - 1', 'y - 1|loss']
 fig, ax = plt.subplots(figsize=(6.2, 3.1))
-for start, end in (edge.split('|') for edge in edges):
+for start, end in edges:
     shrink = 20 if at[start][1] == at[end][1] else 26
     ax.annotate('', at[end], at[start], arrowprops=dict(
         arrowstyle='-|>', color=GREY, lw=1, shrinkA=shrink, shrinkB=shrink))
@@ -612,7 +654,7 @@ ax.axis('off');
 #
 # Is it right, for every operation and every way in which shapes may meet? The next cells send random tensors through
 # ten programs. Each is run twice, with the engine and with torch. Values and gradients have to agree to $10^{-10}$,
-# and to be sure that the comparison can fail, a faulty engine comes last, whose `put` overwrites where it should add.
+# and the control is an engine whose `put` overwrites where it should add.
 
 # %%
 index = np.array([2, 0, 2])  # one row is picked twice
@@ -644,22 +686,23 @@ def agrees_with_torch(program, seed):
     return all(close(p, q, atol=1e-10, rtol=1e-10) for p, q in pairs)
 
 # %%
-for name, program in programs.items():
-    assert all(agrees_with_torch(program, seed) for seed in range(20)), name
-a = np.random.default_rng(1).normal(size=(4, 7)) * 300  # naive exp overflows
-assert close(softmax(Tensor(a)).data, torch.tensor(a).softmax(-1), atol=1e-12)
-print(f'{len(programs)} programs agree with torch to 1e-10')
-
 def put_wrong(g, index, shape):
     data = np.zeros(shape)
     data[index] = g.data
     return result(data, (g,), lambda h: h[index])
 
-put, right = put_wrong, put
-caught = not agrees_with_torch(programs['repeated indices'], 0)
-assert caught
-print('an overwriting put is caught:', caught)
-put = right
+def agrees_with_wrong_put(program, seed):
+    global put
+    put, right = put_wrong, put
+    try:
+        return agrees_with_torch(program, seed)
+    finally:
+        put = right
+
+verify('the engine gives the values and gradients of torch to 1e-10',
+       lambda name, seed: agrees_with_torch(programs[name], seed),
+       control=lambda name, seed: agrees_with_wrong_put(programs[name], seed),
+       name=list(programs), seed=seeds(), tries=100)
 
 # %% [markdown]
 # ```{exercise} ★★ One rule instead of six
@@ -721,6 +764,17 @@ print('once: ', x.grad)
 backward(2.0 * (x @ x))
 print('twice:', x.grad)
 
+def asked(times, v):
+    x = Tensor(v, needs=True)
+    for _ in range(times):
+        backward(2.0 * (x @ x))
+    return x.grad
+
+verify('gradients accumulate',
+       lambda times, v: close(asked(times, v), times * 4 * v),
+       control=lambda times, v: close(asked(times, v), 4 * v),
+       times=[1, 2, 5], v=vectors(3))
+
 # %% [markdown]
 # That is no mistake. Adjoints are sums over all uses of $\mathbf{x}$, and a second use of $\mathbf{x}$ in a second
 # program is one more term: gradients *accumulate*. It is what one wants when a large batch is fed in pieces, for the
@@ -753,25 +807,40 @@ def hvp(f, x, v):  # H(x) v, for f with one number as result
     gradient = adjoints(f(x), again=True)[x]
     return adjoints((gradient * v).sum())[x].data
 
-def outputs(x):  # (4,) -> (3,), of tensors here or of torch
-    return (A @ x).exp() / (1.0 + (x ** 2.0).sum())
+def by_quotient(f, x, v, h=1e-6):  # of gradients
+    return (vjp(f, x + h * v, 1.0) - vjp(f, x - h * v, 1.0)) / (2 * h)
 
-def energy(x):
-    return (outputs(x).log() ** 2.0).sum() + (x ** 3.0).sum()
+def outputs(A):  # a function (4,) -> (3,), of tensors here or of torch
+    return lambda x: (A @ x).exp() / (1.0 + (x ** 2.0).sum())
+
+def energy(A):
+    return lambda x: (outputs(A)(x).log() ** 2.0).sum() + (x ** 3.0).sum()
 
 # %%
-for seed in range(20):
+def case(seed):  # for a seed: A (3, 4), x (4,), v (4,), g (3,)
     rng = np.random.default_rng(seed)
-    A, x, v, g = [rng.normal(size=n) for n in ((3, 4), 4, 4, 3)]
-    ours = vjp(outputs, x, g), hvp(energy, x, v)
-    jacobian = np.stack([vjp(outputs, x, e) for e in np.eye(3)])
-    assert close(g @ jacobian, ours[0])
-    A, x, v, g = map(torch.tensor, (A, x, v, g))
-    theirs = (torch.func.vjp(outputs, x)[1](g)[0],
-              torch.func.hessian(energy)(x) @ v)
-    for got, want in zip(ours, theirs, strict=True):
-        assert close(got, want, atol=1e-10, rtol=1e-10)
-print('vjp and Hessian times vector agree with torch to 1e-10')
+    return [rng.normal(size=n) for n in ((3, 4), 4, 4, 3)]
+
+def pulls_as_torch(seed, same_seed=True):
+    A, x, _, g = case(seed)
+    ours = vjp(outputs(A), x, g if same_seed else 0 * g + 1)
+    A, x, g = map(torch.tensor, (A, x, g))
+    theirs = torch.func.vjp(outputs(A), x)[1](g)[0]
+    return close(ours, theirs, atol=1e-10, rtol=1e-10)
+
+def curves_as_torch(seed, product):
+    A, x, v, _ = case(seed)
+    ours = product(energy(A), x, v)
+    A, x, v = map(torch.tensor, (A, x, v))
+    theirs = torch.func.hessian(energy(A))(x) @ v
+    return close(ours, theirs, atol=1e-10, rtol=1e-10)
+
+verify('vjp as by torch.func.vjp', pulls_as_torch,
+       control=lambda seed: pulls_as_torch(seed, False), seed=seeds(),
+       tries=50)
+verify('Hessian times vector, exact',
+       lambda seed: curves_as_torch(seed, hvp), tries=50,
+       control=lambda seed: curves_as_torch(seed, by_quotient), seed=seeds())
 
 # %% [markdown]
 # **Detach.** `detach` gives the same data under a new name without a past: for the sweep it is a constant. With $y =
@@ -790,23 +859,24 @@ def stubborn(a):
         b = b * 2.0
     return b if data > 0 else b * 100.0
 
-def slope_of(a):
+def slope_of(f, a):
     a = Tensor(a, needs=True)
-    out = stubborn(a)
-    return adjoints(out)[a].data, out.data / a.data
+    return adjoints(f(a))[a].data
 
 def slope_by_torch(a):
     a = torch.tensor(a, requires_grad=True)
     return torch.autograd.grad(stubborn(a), a)[0]
 
-for a in (0.3, 5.0, -0.07, -600.0, 31.25):
-    slope, ratio = slope_of(a)
-    assert close(slope, ratio) and close(slope, slope_by_torch(a))
-x = Tensor(3.0, needs=True)
-cut = adjoints(x * (x * x).detach())[x].data
-print('slope of the program is f(a) / a')
-print(f'x³ at 3: slope {adjoints(x * x * x)[x].data:.0f},',
-      f'with x² detached {cut:.0f}')
+assert close(slope_of(stubborn, 31.25), slope_by_torch(31.25))
+verify('the program has the slope f(a) / a',
+       lambda a: close(slope_of(stubborn, a), stubborn(Tensor(a)).data / a),
+       control=lambda a: close(slope_of(stubborn, a),
+                               stubborn(Tensor(abs(a))).data / abs(a)),
+       a=scalars().filter(bool))
+verify('with x² detached, x · x² has the slope x²',
+       lambda x: close(slope_of(lambda x: x * (x * x).detach(), x), x**2),
+       control=lambda x: close(slope_of(lambda x: x * x * x, x), x**2),
+       x=scalars())
 
 # %% [markdown]
 # Whatever the input, the output is $a$ times a constant $k$, a power of two and perhaps a hundred, which stays the
@@ -972,13 +1042,33 @@ assert (accuracy > means + 0.03).all()
 # digits:
 
 # %%
+def never_zeroed(lam, eta, steps=1000):  # in the bowl, from w = 1
+    w, path = Tensor(1.0, needs=True), [1.0]
+    for _ in range(steps):
+        backward(lam / 2 * w ** 2.0)
+        w.data = w.data - eta * w.grad
+        path.append(float(w.data))
+    return np.array(path)
+
+def rolls(lam, momentum):  # as torch.optim.SGD with momentum does
+    w = torch.tensor(1.0, requires_grad=True)
+    optimizer, path = torch.optim.SGD([w], 0.1, momentum), [1.0]
+    for _ in range(50):
+        optimizer.zero_grad()
+        (lam / 2 * w ** 2).backward()
+        optimizer.step()
+        path.append(w.item())
+    return close(never_zeroed(lam, 0.1, 50), path)
+
+verify('never zeroed is momentum one', lambda lam: rolls(lam, 1.0), tries=20,
+       control=lambda lam: rolls(lam, 0.9), lam=scalars(0.1, 4))
+
+# %%
+w = never_zeroed(1.0, 0.1)
+print(f'bowl: the last swings are {abs(w[-40:]).max() / abs(w).max():.2f}',
+      'times the largest')
 forgotten = train(0, zero=False)[1]
 gentle = train(0, eta=0.003, zero=False)[1]
-lam, eta, w = 1.0, 0.1, [1.0, 0.9]
-for _ in range(998):
-    w.append((2 - eta * lam) * w[-1] - w[-2])
-print('bowl: still swings as far after 1000 steps:',
-      bool(0.9 < max(np.abs(w[-40:])) / max(np.abs(w[:40])) < 1.1))
 epochs = np.reshape([losses, torch_losses, forgotten, gentle],
                     (4, 25, 14)).mean(2)  # mean loss of each epoch
 ratio = epochs[2:, -1] / epochs[0, -1]

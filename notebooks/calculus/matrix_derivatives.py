@@ -13,7 +13,7 @@
 #   it without drowning in indices?
 # - **You need** [Gradients](gradients.ipynb), [Jacobians](jacobians.ipynb) and [Determinants](../linear_algebra/determinants.ipynb).
 # - **You build** a calculus of differentials, a table of twenty derivatives, each tested twice, and the likeliest chain of pixels.
-# - **Time** 8 s.
+# - **Time** 9 s.
 
 # %% tags=["remove-cell"]
 try:

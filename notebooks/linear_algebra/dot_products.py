@@ -1042,9 +1042,9 @@ for d, c in cosines.items():
     law = stats.beta((d - 1) / 2, (d - 1) / 2, loc=-1, scale=2)
     assert stats.kstest(c, law.cdf).pvalue > 1e-3
     assert abs((c * c).mean() - 1 / d) < 5 * (c * c).std() / np.sqrt(len(c))
-    for t in (1, 2, 3):
+    for t in (2, 3):
         share = (abs(c) >= t / np.sqrt(d)).mean()
-        assert share <= 2 * np.exp(-t * t / 2)
+        assert share <= 2 * np.exp(-t * t / 2) < 1
 print('the draws agree with the law, the mean square and the bound')
 
 # %% mystnb={"image": {"alt": "Four histograms of the cosine between random directions with the exact density drawn over them: U-shaped in 2 dimensions, flat in 3, a bell in 10, a narrow spike at zero in 1000."}} tags=["hide-input"]

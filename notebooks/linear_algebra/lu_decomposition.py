@@ -40,7 +40,8 @@ import sympy as sp
 from matplotlib.colors import to_rgb
 from threadpoolctl import threadpool_limits
 
-from nbutils.checks import close, grade
+from nbutils.cases import integers, seeds
+from nbutils.checks import close, grade, verify
 from nbutils.data import digits
 from nbutils.figures import GREY, label_lines, panels, show_image
 
@@ -67,13 +68,13 @@ def seconds(*works, rounds=5):
 # | | for | costs about | unique | made for |
 # |---|---|---|---|---|
 # | $\mathbf{P}\mathbf{A} = \mathbf{L}\mathbf{U}$ | all $\mathbf{A}$ | $\tfrac23 n^3$ | given $\mathbf{P}$, if $\mathbf{A}$ is invertible | equations, determinants |
-# | $\mathbf{S} = \mathbf{L}\mathbf{L}^\mathsf{T}$ (Cholesky) | positive definite | $\tfrac13 n^3$ | yes, with $l_{ii} > 0$ | the same; normal distributions |
-# | $\mathbf{S} = \mathbf{L}\mathbf{D}\mathbf{L}^\mathsf{T}$ | symmetric, nonzero leading minors | $\tfrac13 n^3$ | yes | signs of eigenvalues |
+# | $\mathbf{S} = \mathbf{L}\mathbf{L}^\top$ (Cholesky) | positive definite | $\tfrac13 n^3$ | yes, with $l_{ii} > 0$ | the same; normal distributions |
+# | $\mathbf{S} = \mathbf{L}\mathbf{D}\mathbf{L}^\top$ | symmetric, nonzero leading minors | $\tfrac13 n^3$ | yes | signs of eigenvalues |
 # | $\mathbf{A} = \mathbf{Q}\mathbf{R}$ | all, also $m \ge n$ rows | $\tfrac43 n^3$ | if invertible, with $r_{ii} > 0$ | least squares |
-# | $\mathbf{S} = \mathbf{Q}\boldsymbol\Lambda\mathbf{Q}^\mathsf{T}$ | symmetric | $9 n^3$ | up to choices of eigenvectors | powers, quadratic forms |
-# | $\mathbf{A} = \mathbf{Z}\mathbf{T}\mathbf{Z}^\mathsf{T}$ (Schur) | all | $25 n^3$ | no | eigenvalues |
-# | $\mathbf{A} = \mathbf{U}\boldsymbol\Sigma\mathbf{V}^\mathsf{T}$ | all, all shapes | $20 n^3$ | $\boldsymbol\Sigma$ is | rank, distances, approximation |
-# | $\mathbf{A} = \mathbf{U}\mathbf{H}$ (polar) | all | by $\mathbf{U}\boldsymbol\Sigma\mathbf{V}^\mathsf{T}$ | if invertible | the nearest orthogonal matrix |
+# | $\mathbf{S} = \mathbf{Q}\boldsymbol\Lambda\mathbf{Q}^\top$ | symmetric | $9 n^3$ | up to choices of eigenvectors | powers, quadratic forms |
+# | $\mathbf{A} = \mathbf{Z}\mathbf{T}\mathbf{Z}^\top$ (Schur) | all | $25 n^3$ | no | eigenvalues |
+# | $\mathbf{A} = \mathbf{U}\boldsymbol\Sigma\mathbf{V}^\top$ | all, all shapes | $20 n^3$ | $\boldsymbol\Sigma$ is | rank, distances, approximation |
+# | $\mathbf{A} = \mathbf{U}\mathbf{H}$ (polar) | all | by $\mathbf{U}\boldsymbol\Sigma\mathbf{V}^\top$ | if invertible | the nearest orthogonal matrix |
 #
 # (Costs are additions and multiplications together, from {cite}`golub2013matrix`. The orthogonal factors are included, but for
 # $\mathbf{Q}\mathbf{R}$, which can mostly do without.) The first three are the subject of this section. The others have their own:
@@ -125,11 +126,18 @@ forms = {
     'A = UΣVᵀ': (A, 'orthogonal diagonal orthogonal', w, np.diag(sigma), y),
     'A = UH': (A, 'orthogonal symmetric', h, k),
 }
-for name, (a, words, *factors) in forms.items():
-    pairs = list(zip(words.split(), factors, strict=True))
-    assert sound(a, pairs) and all_damage_found(a, pairs), name
+
+# %%
+def pairs(name, turn=np.asarray):  # turn: applied to the last factor
+    a, words, *factors = forms[name]
+    factors[-1] = turn(factors[-1])
+    return a, list(zip(words.split(), factors, strict=True))
+
+verify('eight decompositions are sound, and every spoilt entry is found',
+       lambda name: sound(*pairs(name)) and all_damage_found(*pairs(name)),
+       control=lambda name: sound(*pairs(name, np.transpose)),
+       name=list(forms))
 assert close(h, w @ y) and close(k, y.T * sigma @ y)  # polar by way of SVD
-print('all eight sound, every spoilt entry found')
 
 # %% mystnb={"image": {"alt": "The factors of eight decompositions of 8 by 8 matrices as small squares. Triangular factors fill half of their square, diagonal ones a line, orthogonal and symmetric ones the whole; the permutation has one dot a row; the Schur factor is triangular but for single dots below the diagonal."}} tags=["hide-input"]
 fig, axes = panels(7, 4, height=1.0, layout='none',
@@ -213,15 +221,20 @@ def lu(a):  # a (n, n) -> L, U
         u[k + 1:, k + 1:] -= np.outer(l[k + 1:, k], u[k, k + 1:])
     return l, np.triu(u)
 
-rng = np.random.default_rng(2)
-for a in rng.integers(-9, 10, (20, 4, 4)):
-    minors = [sp.Matrix(a[:k, :k]).det() for k in range(5)]
-    if all(minors):
-        l, u = lu(a * Fraction(1))
-        assert (l @ u == a).all() and (l == np.tril(l)).all()
-        ratios = [Fraction(int(m), int(b))
-                  for m, b in zip(minors[1:], minors, strict=False)]
-        assert list(u.diagonal()) == ratios
+def minors(a):  # 1 and the leading ones
+    return [Fraction(int(sp.Matrix(a[:k, :k]).det())) for k in range(5)]
+
+def factored(seed, pivots):  # in fractions, from the minors
+    a = np.random.default_rng(seed).integers(-9, 10, (4, 4))
+    a += np.diag([40] * 4)  # now no minor is zero
+    l, u = lu(a * Fraction(1))
+    return ((l @ u == a).all() and (l == np.tril(l)).all()
+            and list(u.diagonal()) == pivots(minors(a)))
+
+verify('A = LU, and pivots are quotients of leading minors',
+       lambda seed: factored(
+           seed, lambda d: [d[k + 1] / d[k] for k in range(4)]), tries=30,
+       control=lambda seed: factored(seed, lambda d: d[1:]), seed=seeds())
 print(*lu(np.array([[2., 1, 1], [4, 5, 3], [-2, 5, 6]])), sep='\n')
 
 # %% [markdown]
@@ -277,12 +290,21 @@ def solve(a, b):
     l, u = lu(a)
     return back(u, forward(l, b))
 
-rng = np.random.default_rng(4)
-a = rng.normal(size=(50, 50)) + 10 * np.eye(50)
-for b in (rng.normal(size=50), rng.normal(size=(50, 7))):
-    assert close(solve(a, b), np.linalg.solve(a, b))
-assert close(solve(a, np.eye(50)), np.linalg.inv(a))
-print('one right side, seven, and the inverse as n of them')
+def wrong_order(a, b):
+    l, u = lu(a)
+    return forward(l, back(u, b))
+
+# %%
+def solves(seed, columns, solver):  # columns: () or (m,)
+    rng = np.random.default_rng(seed)
+    a = rng.normal(size=(20, 20)) + 10 * np.eye(20)
+    b = rng.normal(size=(20, *columns))
+    return close(solver(a, b), np.linalg.solve(a, b))
+
+verify('first forward, then back, for one right side or several',
+       lambda seed, columns: solves(seed, columns, solve),
+       control=lambda seed, columns: solves(seed, columns, wrong_order),
+       seed=seeds(), columns=[(), (7,)], tries=50)
 
 # %% [markdown]
 # **Cost.** With $m = n - k$ rows below pivot $k$ there are $m$ quotients, and $m^2$ products with as many differences. Since
@@ -320,14 +342,19 @@ def operations(work, *arrays):
     return Counted.done, result
 
 # %%
-rng = np.random.default_rng(5)
-for n in (2, 5, 20, 40):
+def costs(n):  # to factor, and for each right side
+    rng = np.random.default_rng(n)
     a, b = rng.normal(size=(n, n)) + n * np.eye(n), rng.normal(size=n)
     factor, (l, u) = operations(lu, a)
     each, x = operations(lambda b: back(u, forward(l, b)), b)
-    assert factor == (4 * n ** 3 - 3 * n ** 2 - n) // 6
-    assert each == 2 * n ** 2 - n
     assert close(x.astype(float), np.linalg.solve(a, b))
+    return factor, each
+
+verify('the operations, counted',
+       lambda n: costs(n) == ((4 * n**3 - 3 * n**2 - n) // 6, 2 * n**2 - n),
+       control=lambda n: costs(n) == (2 * n**3 // 3, 2 * n**2),
+       n=[2, 5, 20, 40])
+factor, each = costs(40)
 print(f'n = 40: {factor} operations to factor, {each} for each right side')
 
 # %% [markdown]
@@ -454,14 +481,15 @@ print('same L and U with 5 in that corner:', close((l, u), other))
 #
 # The last line says what a program has to do with the multipliers that it has found already: $\mathbf{P}'\mathbf{m}$, they are
 # exchanged along with their rows. If they are stored below the diagonal, in the place of the zeros, whole rows are exchanged and it
-# happens by itself.
+# happens by itself. The control leaves the multipliers where they are.
 
 # %%
-def lu_pivot(a):  # -> L \\ U in one matrix, and the order of the rows
+def lu_pivot(a, along=True):  # -> L and U in one matrix, order of rows
     a, order = a.copy(), np.arange(len(a))
     for k in range(len(a)):
-        p = k + abs(a[k:, k]).argmax()
-        a[[k, p]], order[[k, p]] = a[[p, k]], order[[p, k]]
+        p, first = k + abs(a[k:, k]).argmax(), 0 if along else k
+        a[[k, p], first:] = a[[p, k], first:]
+        order[[k, p]] = order[[p, k]]
         if a[k, k] != 0:
             a[k + 1:, k] /= a[k, k]
             a[k + 1:, k + 1:] -= np.outer(a[k + 1:, k], a[k, k + 1:])
@@ -477,19 +505,22 @@ def solve_pivot(a, b):
     return back(u, forward(l, b[order]))
 
 # %%
-rng = np.random.default_rng(8)
-for n in (1, 2, 5, 60):
+def as_scipy(n, seed, along):
+    rng = np.random.default_rng(seed)
     a, b = rng.normal(size=(n, n)), rng.normal(size=(n, 3))
-    packed, order = lu_pivot(a)
-    l, u = unpack(packed)
-    p, l_known, u_known = scipy.linalg.lu(a)
-    assert close(packed, scipy.linalg.lu_factor(a)[0])
-    assert close(l, l_known) and close(u, u_known) and abs(l).max() <= 1
-    assert (p.T @ a == a[order]).all() and close(l @ u, a[order])
-    assert close(solve_pivot(a, b), np.linalg.solve(a, b))
+    packed, order = lu_pivot(a, along)
+    (l, u), (p, l_known, u_known) = unpack(packed), scipy.linalg.lu(a)
+    return (close(l, l_known) and close(u, u_known) and abs(l).max() <= 1
+            and (p.T @ a == a[order]).all() and close(l @ u, a[order])
+            and close(solve_pivot(a, b), np.linalg.solve(a, b)))
+
+verify('P A = L U, the same as by scipy',
+       lambda n, seed: as_scipy(n, seed, along=True), tries=100,
+       control=lambda n, seed: as_scipy(n, seed, along=False),
+       n=[1, 2, 5, 20], seed=seeds())
 singular = np.array([[1., 2, 3], [2, 4, 6], [1, 1, 1]])
 l, u = unpack(lu_pivot(singular)[0])
-print('as scipy; a singular matrix has a zero pivot:', u[-1, -1] == 0)
+print('a singular matrix has a zero pivot:', u[-1, -1] == 0)
 
 # %% [markdown]
 # Now many matrices, and a pivot of every size. We take twenty random $20 \times 20$ matrices whose entries are multiples of $1/64$,
@@ -563,7 +594,7 @@ loops, steps = seconds(lambda: lu_loops(small.tolist()),
                        lambda: lu_pivot(small))
 print('outer products beat loops by more than 5:', loops > 5 * steps)
 assert loops > 5 * steps
-for n, least, most in ((256, 1.5, 20), (512, 2, 10)):
+for n, least, most in ((256, 1.5, 10), (512, 2, 10)):
     a = A[:n, :n].copy()
     steps, blocks, library = seconds(
         lambda: lu_pivot(a), lambda: lu_blocked(a),
@@ -577,7 +608,7 @@ for n, least, most in ((256, 1.5, 20), (512, 2, 10)):
 # %% [markdown]
 # ```{exercise} ★★ The transposed system, for free
 # :label: lu-transposed
-# Backpropagation through a linear solver needs $\mathbf{A}^\mathsf{T}\mathbf{x} = \mathbf{b}$ after $\mathbf{A}$ has been factored.
+# Backpropagation through a linear solver needs $\mathbf{A}^\top\mathbf{x} = \mathbf{b}$ after $\mathbf{A}$ has been factored.
 # Write `solve_transposed(packed, order, b)`, which uses what `lu_pivot(a)` returned and no other factorization.
 # ```
 
@@ -601,10 +632,10 @@ grade(solve_transposed, by_library, cases)
 # ```{solution-start} lu-transposed
 # :class: dropdown
 # ```
-# From $\mathbf{A} = \mathbf{P}^\mathsf{T}\mathbf{L}\mathbf{U}$ follows
-# $\mathbf{A}^\mathsf{T} = \mathbf{U}^\mathsf{T}\mathbf{L}^\mathsf{T}\mathbf{P}$. So solve with $\mathbf{U}^\mathsf{T}$, which is lower
-# triangular, then with $\mathbf{L}^\mathsf{T}$, which is upper triangular, and at the end undo the order:
-# $\mathbf{x} = \mathbf{P}^\mathsf{T}\mathbf{z}$, entry $k$ of $\mathbf{z}$ goes to place `order[k]`. The wrong answer permutes
+# From $\mathbf{A} = \mathbf{P}^\top\mathbf{L}\mathbf{U}$ follows
+# $\mathbf{A}^\top = \mathbf{U}^\top\mathbf{L}^\top\mathbf{P}$. So solve with $\mathbf{U}^\top$, which is lower
+# triangular, then with $\mathbf{L}^\top$, which is upper triangular, and at the end undo the order:
+# $\mathbf{x} = \mathbf{P}^\top\mathbf{z}$, entry $k$ of $\mathbf{z}$ goes to place `order[k]`. The wrong answer permutes
 # $\mathbf{b}$, as for $\mathbf{A}$ itself.
 
 # %% jupyter={"source_hidden": true}
@@ -646,8 +677,8 @@ assert not grade(order_first, by_library, cases)
 #
 # ```{prf:proof}
 # The equation says $\mathbf{E}\hat{\mathbf{x}} = \mathbf{r}$, so $\|\mathbf{r}\| \le \|\mathbf{E}\| \|\hat{\mathbf{x}}\|$. The matrix
-# $\mathbf{E} = \mathbf{r}\hat{\mathbf{x}}^\mathsf{T} / \|\hat{\mathbf{x}}\|^2$ fulfils the equation and attains the bound, since
-# $\|\mathbf{r}\hat{\mathbf{x}}^\mathsf{T}\mathbf{z}\| \le \|\mathbf{r}\| \|\hat{\mathbf{x}}\| \|\mathbf{z}\|$. For the second part,
+# $\mathbf{E} = \mathbf{r}\hat{\mathbf{x}}^\top / \|\hat{\mathbf{x}}\|^2$ fulfils the equation and attains the bound, since
+# $\|\mathbf{r}\hat{\mathbf{x}}^\top\mathbf{z}\| \le \|\mathbf{r}\| \|\hat{\mathbf{x}}\| \|\mathbf{z}\|$. For the second part,
 # $\mathbf{x} - \hat{\mathbf{x}} = \mathbf{A}^{-1}\mathbf{r}$, so
 # $\|\mathbf{x} - \hat{\mathbf{x}}\| \le \|\mathbf{A}^{-1}\| \|\mathbf{r}\| = \|\mathbf{A}^{-1}\| \, \eta \, \|\mathbf{A}\| \|\hat{\mathbf{x}}\|$.
 # ```
@@ -659,6 +690,17 @@ assert not grade(order_first, by_library, cases)
 # the system *as stored* comes from the same elimination in fractions.
 
 # %%
+def smallest_change(seed, power):  # E x = r, against others that do it
+    rng = np.random.default_rng(seed)
+    r, x, *rest = rng.normal(size=(8, 6))
+    E = np.outer(r, x) / np.linalg.norm(x)**power
+    other = E + rest - np.outer(rest @ x, x) / (x @ x)
+    fulfil = close(E @ x, r) and close(other @ x, r)
+    return fulfil and np.linalg.norm(E, 2) <= np.linalg.norm(other, 2)
+
+verify('r xᵀ / |x|² is the smallest E with E x = r',
+       lambda seed: smallest_change(seed, 2),
+       control=lambda seed: smallest_change(seed, 1), seed=seeds())
 exact = np.vectorize(Fraction, otypes=[object])
 
 def measure(a, x, b):  # condition, relative error, backward error
@@ -682,7 +724,9 @@ rights = [rng.normal(size=len(a)) for a in systems]
 record = [measure(a, solve_pivot(a, b), b)
           for a, b in zip(systems, rights, strict=True)]
 kappa, error, eta = np.array(record).T
-assert (error <= (1 + 1e-9) * kappa * eta).all()
+verify('relative error at most κ η',
+       lambda i: error[i] <= (1 + 1e-9) * kappa[i] * eta[i],
+       control=lambda i: error[i] <= 10 * eta[i], i=list(range(50)))
 print('all backward errors below 2e-16:', (eta < 2e-16).all())
 print('largest error above 1e-4:', error.max() > 1e-4)
 
@@ -737,10 +781,15 @@ def wilkinson(n):
     return w
 
 # %%
-assert all(growth(wilkinson(n))[0] == 2.0 ** (n - 1) for n in (2, 9, 50))
-a = np.random.default_rng(12).normal(size=(5, 30, 30))
-for one, rho in zip(a, growth(a), strict=True):
-    assert rho >= abs(lu_pivot(one)[0]).max() / abs(one).max()
+def bounded(n, steps):  # of Wilkinson's matrix, and of five random ones
+    a = np.random.default_rng(n).normal(size=(5, n, n))
+    last = [abs(lu_pivot(one)[0]).max() / abs(one).max() for one in a]
+    return (growth(wilkinson(n))[0] == 2.0 ** steps
+            and (last <= growth(a)).all()
+            and (growth(a) <= 2.0 ** steps).all())
+
+verify('growth at most 2ⁿ⁻¹, attained', lambda n: bounded(n, n - 1),
+       control=lambda n: bounded(n, n), n=integers(2, 50), tries=30)
 rng = np.random.default_rng(13)
 orders = np.array([4, 8, 16, 32, 64, 128, 192])
 batches = [max(12, 2000 // n) for n in orders]
@@ -870,16 +919,16 @@ assert not grade(single_residual, in_double, cases, rtol=1e-10, atol=0)
 # $$4 x_1^2 + 12 x_1 x_2 + 10 x_2^2 = (2x_1 + 3x_2)^2 + x_2^2 .$$
 #
 # It is positive for all $\mathbf{x} \ne \mathbf{0}$, now visibly so. A symmetric $\mathbf{A}$ with
-# $\mathbf{x}^\mathsf{T}\mathbf{A}\mathbf{x} > 0$ for all $\mathbf{x} \ne \mathbf{0}$ is *positive definite*. Such matrices are
-# everywhere: $\mathbf{B}^\mathsf{T}\mathbf{B}$ with independent columns, hence the covariances of variables of which none is a
+# $\mathbf{x}^\top\mathbf{A}\mathbf{x} > 0$ for all $\mathbf{x} \ne \mathbf{0}$ is *positive definite*. Such matrices are
+# everywhere: $\mathbf{B}^\top\mathbf{B}$ with independent columns, hence the covariances of variables of which none is a
 # combination of the others, and the second derivatives at a minimum that is flat in no direction. And completing the square is
-# elimination. With $\mathbf{A} = \begin{bmatrix} \alpha & \mathbf{c}^\mathsf{T} \\ \mathbf{c} & \mathbf{B} \end{bmatrix}$ and
+# elimination. With $\mathbf{A} = \begin{bmatrix} \alpha & \mathbf{c}^\top \\ \mathbf{c} & \mathbf{B} \end{bmatrix}$ and
 # $\mathbf{x} = (x_1, \mathbf{z})$,
 #
 # ```{math}
 # :label: lu-square
-# \mathbf{x}^\mathsf{T}\mathbf{A}\mathbf{x} = \big( \sqrt{\alpha}\, x_1 + \mathbf{c}^\mathsf{T}\mathbf{z} / \sqrt{\alpha} \big)^2
-# + \mathbf{z}^\mathsf{T} \Big( \mathbf{B} - \frac{\mathbf{c}\,\mathbf{c}^\mathsf{T}}{\alpha} \Big) \mathbf{z} ,
+# \mathbf{x}^\top\mathbf{A}\mathbf{x} = \big( \sqrt{\alpha}\, x_1 + \mathbf{c}^\top\mathbf{z} / \sqrt{\alpha} \big)^2
+# + \mathbf{z}^\top \Big( \mathbf{B} - \frac{\mathbf{c}\,\mathbf{c}^\top}{\alpha} \Big) \mathbf{z} ,
 # ```
 #
 # where the last bracket is the Schur complement that elimination leaves.
@@ -887,26 +936,26 @@ assert not grade(single_residual, in_double, cases, rtol=1e-10, atol=0)
 # ```{prf:theorem} Cholesky
 # :label: thm-cholesky
 # For a symmetric matrix $\mathbf{A}$ these are equivalent: (a) it is positive definite; (b) elimination without exchanges finds only
-# positive pivots; (c) $\mathbf{A} = \mathbf{L}\mathbf{L}^\mathsf{T}$ with a lower triangular $\mathbf{L}$ whose diagonal is positive;
+# positive pivots; (c) $\mathbf{A} = \mathbf{L}\mathbf{L}^\top$ with a lower triangular $\mathbf{L}$ whose diagonal is positive;
 # (d) all leading minors are positive. The $\mathbf{L}$ in (c) is unique.
 # ```
 #
 # ```{prf:proof}
-# *From (a) to (b).* The first pivot is $\alpha = \mathbf{e}_1^\mathsf{T}\mathbf{A}\mathbf{e}_1 > 0$. For any
+# *From (a) to (b).* The first pivot is $\alpha = \mathbf{e}_1^\top\mathbf{A}\mathbf{e}_1 > 0$. For any
 # $\mathbf{z} \ne \mathbf{0}$ choose $x_1$ so that the square in {eq}`lu-square` vanishes: the Schur complement is positive definite
-# too, and so on. *From (b) to (c).* The first row of squares, $(\sqrt{\alpha}, \mathbf{c}^\mathsf{T}/\sqrt{\alpha})$, is the first
+# too, and so on. *From (b) to (c).* The first row of squares, $(\sqrt{\alpha}, \mathbf{c}^\top/\sqrt{\alpha})$, is the first
 # column of $\mathbf{L}$; the rest is the $\mathbf{L}'$ of the Schur complement:
-# $\begin{bmatrix} \sqrt{\alpha} & \\ \mathbf{c}/\sqrt{\alpha} & \mathbf{L}' \end{bmatrix} \begin{bmatrix} \sqrt{\alpha} & \mathbf{c}^\mathsf{T}/\sqrt{\alpha} \\ & \mathbf{L}'^\mathsf{T} \end{bmatrix} = \mathbf{A}$. *From
-# (c) to (a).* $\mathbf{x}^\mathsf{T}\mathbf{L}\mathbf{L}^\mathsf{T}\mathbf{x} = \|\mathbf{L}^\mathsf{T}\mathbf{x}\|^2 > 0$, as
+# $\begin{bmatrix} \sqrt{\alpha} & \\ \mathbf{c}/\sqrt{\alpha} & \mathbf{L}' \end{bmatrix} \begin{bmatrix} \sqrt{\alpha} & \mathbf{c}^\top/\sqrt{\alpha} \\ & \mathbf{L}'^\top \end{bmatrix} = \mathbf{A}$. *From
+# (c) to (a).* $\mathbf{x}^\top\mathbf{L}\mathbf{L}^\top\mathbf{x} = \|\mathbf{L}^\top\mathbf{x}\|^2 > 0$, as
 # $\mathbf{L}$ is invertible. *(b) and (d)* say the same, because pivots are quotients of leading minors (proof of
 # {prf:ref}`thm-lu`). *Unique:* $\alpha$ and $\mathbf{c}$ determine the first column of $\mathbf{L}$, the Schur complement the second,
 # and so on.
 # ```
 #
 # Half the matrix suffices, so half the work, $\tfrac13 n^3$. And nothing can grow: row $i$ of
-# $\mathbf{L}\mathbf{L}^\mathsf{T} = \mathbf{A}$ says $\sum_j l_{ij}^2 = a_{ii}$, so $|l_{ij}| \le \sqrt{a_{ii}}$. Cholesky is backward
+# $\mathbf{L}\mathbf{L}^\top = \mathbf{A}$ says $\sum_j l_{ij}^2 = a_{ii}$, so $|l_{ij}| \le \sqrt{a_{ii}}$. Cholesky is backward
 # stable for every positive definite matrix, without looking for pivots {cite}`higham2002accuracy`. Column $j$ of
-# $\mathbf{A} = \mathbf{L}\mathbf{L}^\mathsf{T}$, solved for column $j$ of $\mathbf{L}$, is the program:
+# $\mathbf{A} = \mathbf{L}\mathbf{L}^\top$, solved for column $j$ of $\mathbf{L}$, is the program:
 
 # %%
 def cholesky(a):
@@ -926,16 +975,21 @@ def positive_definite(a):
         return False
 
 # %%
-rng = np.random.default_rng(17)
-verdicts = []
-for b in rng.normal(size=(400, 4, 4)):
-    a = b + b.T + 4 * np.eye(4)
-    verdicts.append(positive_definite(a))
-    assert verdicts[-1] == (np.linalg.eigvalsh(a) > 0).all()
-    if verdicts[-1]:
+def shifted(seed):  # symmetric, with a positive diagonal; definite or not
+    b = np.random.default_rng(seed).normal(size=(4, 4))
+    return b + b.T + np.diag(2 + 2 * abs(b.diagonal()))
+
+def tells(seed, verdict):
+    a = shifted(seed)
+    definite = bool((np.linalg.eigvalsh(a) > 0).all())
+    if definite:
         assert close(cholesky(a), scipy.linalg.cholesky(a, lower=True))
-print('succeeds exactly if all eigenvalues are positive:',
-      sum(verdicts), 'of', len(verdicts))
+    return verdict(a) == definite
+
+verify('Cholesky succeeds exactly if all eigenvalues are positive',
+       lambda seed: tells(seed, positive_definite),
+       control=lambda seed: tells(seed, lambda a: (a.diagonal() > 0).all()),
+       seed=seeds())
 
 # %%
 n = 40
@@ -947,7 +1001,7 @@ print(f'n = {n}: {count} operations, LU takes {whole}')
 
 # %% [markdown]
 # The factor has other uses. If $\mathbf{z}$ is standard normal, $\mathbf{L}\mathbf{z}$ has the covariance
-# $\mathbf{L}\mathbf{L}^\mathsf{T} = \mathbf{A}$; and $\log \det \mathbf{A} = 2 \sum_i \log l_{ii}$, the safe way of
+# $\mathbf{L}\mathbf{L}^\top = \mathbf{A}$; and $\log \det \mathbf{A} = 2 \sum_i \log l_{ii}$, the safe way of
 # [Determinants](../linear_algebra/determinants.ipynb). Where does it break? A matrix that is positive definite on paper may not be so
 # after its entries were rounded, if its smallest eigenvalue is below about $2^{-53}$ of the largest. The covariances of a smooth
 # function at close points are of that kind. The remedy is a little noise on the diagonal, which raises all eigenvalues by the same amount:
@@ -961,18 +1015,18 @@ print('with 1e-10 added on the diagonal:',
 
 # %% [markdown]
 # **Signs.** A symmetric matrix with nonzero leading minors, definite or not, is
-# $\mathbf{A} = \mathbf{L}\mathbf{D}\mathbf{L}^\mathsf{T}$ with $\mathbf{L}$ unit lower triangular and the pivots in $\mathbf{D}$:
+# $\mathbf{A} = \mathbf{L}\mathbf{D}\mathbf{L}^\top$ with $\mathbf{L}$ unit lower triangular and the pivots in $\mathbf{D}$:
 # write $\mathbf{U} = \mathbf{D}\mathbf{M}$ with $\mathbf{M}$ unit upper triangular; then
-# $\mathbf{A} = \mathbf{A}^\mathsf{T} = \mathbf{M}^\mathsf{T}(\mathbf{D}\mathbf{L}^\mathsf{T})$ is a second LU decomposition, so
-# $\mathbf{M} = \mathbf{L}^\mathsf{T}$. The pivots are not the eigenvalues. But their signs are the same in number.
+# $\mathbf{A} = \mathbf{A}^\top = \mathbf{M}^\top(\mathbf{D}\mathbf{L}^\top)$ is a second LU decomposition, so
+# $\mathbf{M} = \mathbf{L}^\top$. The pivots are not the eigenvalues. But their signs are the same in number.
 #
 # ```{prf:theorem} Law of inertia
 # :label: thm-inertia
-# $\mathbf{A} = \mathbf{L}\mathbf{D}\mathbf{L}^\mathsf{T}$, invertible, has as many negative eigenvalues as negative pivots.
+# $\mathbf{A} = \mathbf{L}\mathbf{D}\mathbf{L}^\top$, invertible, has as many negative eigenvalues as negative pivots.
 # ```
 #
 # ```{prf:proof}
-# $\mathbf{x}^\mathsf{T}\mathbf{A}\mathbf{x} = \sum_k d_k y_k^2$ with $\mathbf{y} = \mathbf{L}^\mathsf{T}\mathbf{x}$. This is negative
+# $\mathbf{x}^\top\mathbf{A}\mathbf{x} = \sum_k d_k y_k^2$ with $\mathbf{y} = \mathbf{L}^\top\mathbf{x}$. This is negative
 # on the space, without $\mathbf{0}$, where $y_k = 0$ for all $d_k > 0$; its dimension is the number $p$ of negative pivots. On the
 # span of the eigenvectors with positive eigenvalues it is positive; let its dimension be $n - m$. The two spaces have only
 # $\mathbf{0}$ in common, so $p + (n - m) \le n$, that is, $p \le m$: there are at least as many negative eigenvalues as negative
@@ -980,13 +1034,17 @@ print('with 1e-10 added on the diagonal:',
 # ```
 
 # %%
-for b in np.random.default_rng(21).normal(size=(200, 6, 6)):
-    a = b + b.T
-    l, u = lu(a)
+def inertia(seed, compare):
+    b = np.random.default_rng(seed).normal(size=(6, 6))
+    l, u = lu(b + b.T)
     pivots = u.diagonal()
-    assert close(l * pivots @ l.T, a, atol=1e-6)
-    assert (pivots < 0).sum() == (np.linalg.eigvalsh(a) < 0).sum()
-print('A = L D L^T, as many negative pivots as negative eigenvalues')
+    recovered = close(l * pivots @ l.T, b + b.T, atol=1e-6)
+    return recovered and compare(np.sort(pivots), np.linalg.eigvalsh(b + b.T))
+
+verify('A = L D Lᵀ, with as many negative pivots as negative eigenvalues',
+       lambda seed: inertia(
+           seed, lambda d, lam: (d < 0).sum() == (lam < 0).sum()),
+       control=lambda seed: inertia(seed, close), seed=seeds())
 
 # %% [markdown]
 # ```{exercise} ★★ Eigenvalues by elimination
@@ -1047,12 +1105,12 @@ assert not grade(sorted_pivots, by_eigvalsh, cases, rtol=1e-10)
 # the digit 3, near 0 at the other examples, and changes little along the edges:
 #
 # $$\text{minimize}\quad \lambda \sum_i (f_i - y_i)^2 + \tfrac12 \sum_{i,j} w_{ij} (f_i - f_j)^2
-# = \lambda \|\mathbf{f} - \mathbf{y}\|^2 + \mathbf{f}^\mathsf{T}(\mathbf{D} - \mathbf{W})\,\mathbf{f}$$
+# = \lambda \|\mathbf{f} - \mathbf{y}\|^2 + \mathbf{f}^\top(\mathbf{D} - \mathbf{W})\,\mathbf{f}$$
 #
 # with the degrees $d_i = \sum_j w_{ij}$ on the diagonal of $\mathbf{D}$. (Multiply out the square; each $f_i^2$ comes $d_i$ times.)
 # The minimum of a quadratic form is where completing the square leaves nothing: with
 # $\mathbf{M} = \lambda\mathbf{I} + \mathbf{D} - \mathbf{W}$ the sum is
-# $(\mathbf{f} - \mathbf{g})^\mathsf{T}\mathbf{M}(\mathbf{f} - \mathbf{g})$ plus a constant exactly if
+# $(\mathbf{f} - \mathbf{g})^\top\mathbf{M}(\mathbf{f} - \mathbf{g})$ plus a constant exactly if
 #
 # ```{math}
 # :label: lu-spread

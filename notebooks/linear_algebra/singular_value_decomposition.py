@@ -35,10 +35,10 @@ import numpy as np
 import scipy.linalg
 from scipy.fft import dctn
 from scipy.spatial.transform import Rotation
-from scipy.stats import ortho_group
 from sklearn.decomposition import PCA
 
-from nbutils.checks import close, grade
+from nbutils.cases import seeds
+from nbutils.checks import close, grade, verify
 from nbutils.data import digits, photograph
 from nbutils.figures import GREY, label_lines, panels, show_image
 
@@ -142,27 +142,45 @@ for ax, stage, title in zip(axes, stages, titles, strict=True):
 # $\ell_1$ and $\ell_\infty$ are.
 
 # %%
-rng = np.random.default_rng(0)
-A = (rng.integers(-3, 4, (5, 3)) @ rng.integers(-3, 4, (3, 4))).astype(float)
-u, sigma, vt = np.linalg.svd(A)
-r = np.linalg.matrix_rank(A)
-row, null, column, left = vt[:r].T, vt[r:].T, u[:, :r], u[:, r:]
-assert r == 3 and close(A @ null, np.zeros((5, 1)), atol=1e-12)
-assert close(A.T @ left, np.zeros((4, 2)), atol=1e-12)
-assert close(row @ (row.T @ A.T), A.T)  # every row lies in the row space
-assert close(column @ (column.T @ A), A)
-gram = np.linalg.eigvalsh(A @ A.T)[::-1]  # (5,)
-assert close(gram[:r], sigma[:r] ** 2)
-assert close(sigma[0], np.linalg.norm(A, 2))
-assert close((sigma ** 2).sum(), (A ** 2).sum())
-for _ in range(200):  # no Q with norm 1 gets above the nuclear norm
-    Q = rng.normal(size=A.shape)
-    assert np.trace(Q.T @ A) < np.linalg.norm(Q, 2) * sigma.sum()
-assert close(np.trace((column @ row.T).T @ A), sigma.sum())
-print('four subspaces and four sizes read off one decomposition')
+def rank_two(seed):  # (5, 4)
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(5, 2)) @ rng.normal(size=(2, 4))
+
+def subspaces(seed, r):  # as if the rank were r
+    A = rank_two(seed)
+    u, _, vt = np.linalg.svd(A)
+    row, null, column, left = vt[:r].T, vt[r:].T, u[:, :r], u[:, r:]
+    return (close(A @ null, np.zeros((5, 4 - r)))
+            and close(A.T @ left, np.zeros((4, 5 - r)))
+            and close(A @ row @ row.T, A) and close(column @ column.T @ A, A))
+
+def dual(seed, norm):  # tr QᵀA against |Q|₂ |A|, with equality for one Q
+    A, Q = rank_two(seed), np.random.default_rng(seed).normal(size=(5, 4))
+    u, sigma, vt = np.linalg.svd(A)
+    best = np.trace((u[:, :2] @ vt[:2]).T @ A)
+    return (abs(np.trace(Q.T @ A)) <= np.linalg.norm(Q, 2) * norm(sigma)
+            and close(best, norm(sigma)))
+
+verify('four subspaces', lambda seed: subspaces(seed, 2),
+       control=lambda seed: subspaces(seed, 1), seed=seeds())
+verify('spectral and nuclear norm are dual', lambda seed: dual(seed, np.sum),
+       control=lambda seed: dual(seed, np.linalg.norm), seed=seeds())
+
+# %%
+def sizes_of(seed, norm):  # of a square matrix, from its singular values
+    A = np.random.default_rng(seed).normal(size=(4, 4))
+    sigma = np.sqrt(np.linalg.eigvalsh(A @ A.T)[::-1])
+    return close([sigma[0], norm(sigma), sigma.prod(), sigma[0] / sigma[-1]],
+                 [np.linalg.norm(A, 2), np.linalg.norm(A),
+                  abs(np.linalg.det(A)), np.linalg.cond(A)])
+
+verify('two norms, determinant and condition number from the σᵢ',
+       lambda seed: sizes_of(seed, np.linalg.norm), tries=100,
+       control=lambda seed: sizes_of(seed, np.sum), seed=seeds())
 
 # %% [markdown]
 # For a square matrix, {eq}`svd-nuclear` has a geometric twin. Insert $\mathbf{V}^\top\mathbf{V}$ between the factors:
+#
 # ```{math}
 # :label: svd-polar
 # \mathbf{A} = (\mathbf{U}\mathbf{V}^\top)(\mathbf{V}\boldsymbol\Sigma\mathbf{V}^\top) = \mathbf{Q}\mathbf{P}
@@ -175,15 +193,24 @@ print('four subspaces and four sizes read off one decomposition')
 # a rotation matrix spoilt by rounding or by training is repaired.
 
 # %%
+def polar(A):
+    u, sigma, vt = np.linalg.svd(A)
+    return u @ vt, vt.T * sigma @ vt
+
+def nearest(seed, orthogonal):  # nearer than 200 others, a little turned?
+    A = np.random.default_rng(seed).normal(size=(4, 4))
+    S = np.random.default_rng(seed + 1).normal(size=(200, 4, 4)) / 3
+    Q = orthogonal(A)
+    others = Q @ scipy.linalg.expm(S - S.swapaxes(1, 2))  # (200, 4, 4)
+    gaps = np.linalg.norm(A - others, axis=(1, 2))
+    return np.linalg.norm(A - Q) < gaps.min()
+
 A = np.random.default_rng(1).normal(size=(4, 4))
-u, sigma, vt = np.linalg.svd(A)
-Q, P = u @ vt, vt.T * sigma @ vt
-others = ortho_group.rvs(4, size=1000, random_state=2)  # (1000, 4, 4)
-gaps = np.linalg.norm(A - others, axis=(1, 2))
-Q_scipy, P_scipy = scipy.linalg.polar(A)
-assert close(Q, Q_scipy) and close(P, P_scipy)
-print(f'distance of Q {np.linalg.norm(A - Q):.2f},',
-      f'nearest of 1000 others {gaps.min():.2f}')
+assert close(polar(A), scipy.linalg.polar(A))
+verify('U Vᵀ is the nearest orthogonal matrix',
+       lambda seed: nearest(seed, lambda A: polar(A)[0]), tries=50,
+       control=lambda seed: nearest(seed, lambda A: np.linalg.qr(A)[0]),
+       seed=seeds())
 
 # %% [markdown]
 # ```{exercise} ★★ Turn one cloud onto another
@@ -272,7 +299,7 @@ print('A^T A is stored as all ones:', (A.T @ A == np.ones((2, 2))).all())
 # Then $\mathbf{x}' \cdot \mathbf{y}' = (c^2 - s^2)\gamma + cs(\alpha - \beta)$. With $t = s/c$ and $d = \beta - \alpha$
 # this vanishes if
 #
-# $$\gamma t^2 + d\,t - \gamma = 0, \qquad\text{that is}\qquad
+# $$\gamma t^2 + d\,t - \gamma = 0, \qquad\text{that is, for } \gamma \ne 0, \qquad
 # t = \frac{2\gamma}{d + \operatorname{sign}(d)\sqrt{d^2 + 4\gamma^2}} .$$
 #
 # The formula is the one for the root of smaller size, $|t| \le 1$, and is written so that nothing cancels: the two terms
@@ -289,6 +316,19 @@ def rotations(gram):  # (pairs, 2, 2), all [alpha, gamma; gamma, beta]
     c = 1 / np.hypot(1, t)
     s = c * t
     return np.stack([c, -s, s, c], 1).reshape(-1, 2, 2)
+
+def turned(x, y, turn=np.asarray):  # (m,), (m,) -> both of them, (2, m)
+    gram = np.array([[[x @ x, x @ y], [x @ y, y @ y]]])
+    return turn(rotations(gram)[0]) @ [x, y]
+
+def cosine(seed, turn=np.asarray):  # of two columns after one rotation
+    x, y = turned(*np.random.default_rng(seed).normal(size=(2, 3)), turn)
+    return x @ y / np.sqrt(x @ x * (y @ y))
+
+verify('one rotation makes two columns orthogonal',
+       lambda seed: abs(cosine(seed)) < 1e-14,
+       control=lambda seed: abs(cosine(seed, np.transpose)) < 1e-14,
+       seed=seeds(), tries=100)
 
 # %% [markdown]
 # Turning one pair disturbs the others, so why should this end? Let $\mathbf{G} = \mathbf{W}^\top\mathbf{W}$ hold all dot
@@ -317,6 +357,17 @@ print('of 21 pairs, met exactly once:', len(np.unique(met, axis=0)))
 print('columns used twice in a round:',
       sum(len(p.ravel()) - len(np.unique(p)) for p in rounds(7)))
 
+def falls_by(seed, times):  # in units of γ²
+    a = np.random.default_rng(seed).normal(size=(6, 4))
+    off = lambda w: ((w.T @ w)**2).sum() - (np.diag(w.T @ w)**2).sum()
+    b = a.copy()
+    b[:, [1, 3]] = turned(a[:, 1], a[:, 3]).T
+    return close(off(a) - off(b), times * (a[:, 1] @ a[:, 3])**2)
+
+verify('a rotation takes 2γ² from the squares off the diagonal',
+       lambda seed: falls_by(seed, 2), tries=100, seed=seeds(),
+       control=lambda seed: falls_by(seed, 1))
+
 # %% [markdown]
 # One array carries both factors: row $j$ of `w` is column $j$ of $\mathbf{W}$, followed by column $j$ of $\mathbf{V}$. When
 # is a pair orthogonal enough? A dot product of length $m$ and the rotation before it carry rounding errors up to about
@@ -338,12 +389,12 @@ def sweep(w, m):  # turns the rows of w (n, m + n); gives the largest |cos|
             w[pairs[turn]] = rotations(gram[turn]) @ z[turn]
     return worst
 
-def jacobi_svd(a):  # (m, n) -> u (m, r), sigma (r,), v (n, r)
+def jacobi_svd(a, sweeps=60):  # (m, n) -> u (m, r), sigma (r,), v (n, r)
     if a.shape[0] < a.shape[1]:
-        return jacobi_svd(a.T)[::-1]
+        return jacobi_svd(a.T, sweeps)[::-1]
     m, n = a.shape
     w = np.hstack([a.T, np.eye(n)])
-    for _ in range(60):  # ten are enough for most
+    for _ in range(sweeps):  # ten are enough for most
         if sweep(w, m) == 0:
             break
     sigma = np.linalg.norm(w[:, :m], axis=1)
@@ -351,22 +402,27 @@ def jacobi_svd(a):  # (m, n) -> u (m, r), sigma (r,), v (n, r)
     return w[order, :m].T / sigma[order], sigma[order], w[order, m:].T
 
 # %%
-rng = np.random.default_rng(5)
-shapes = ((1, 1), (2, 2), (3, 3), (7, 4), (4, 9), (30, 30), (60, 25))
-matrices = [rng.normal(size=shape) for shape in shapes]
-matrices.append(np.ones((6, 4)))
-matrices.append(rng.normal(size=(9, 2)) @ rng.normal(size=(2, 8)))
-for a in matrices:
-    u, sigma, v = jacobi_svd(a)
-    library = np.linalg.svd(a)[1][:len(sigma)]
-    assert close(u * sigma @ v.T, a) and close(sigma, library, atol=1e-13)
-    assert close(v.T @ v, np.eye(len(sigma)))
-    assert close(u.T @ u, np.eye(len(sigma)))
-print('own factors against numpy on', len(matrices), 'matrices: agree')
+def random_matrix(seed, shape, rank=12):  # of rank at most 12
+    rng = np.random.default_rng(seed)
+    left, right = (rng.normal(size=(n, rank)) for n in shape)
+    return left @ right.T
+
+def as_numpy(a, sweeps):
+    u, sigma, v = jacobi_svd(a, sweeps)
+    library, one = np.linalg.svd(a)[1][:len(sigma)], np.eye(len(sigma))
+    return (close(u * sigma @ v.T, a) and close(sigma, library, atol=1e-12)
+            and close(v.T @ v, one) and close(u.T @ u, one))
+
+verify('own A = U Σ Vᵀ with orthonormal factors, Σ as by numpy',
+       lambda shape, seed: as_numpy(random_matrix(seed, shape), 60),
+       control=lambda shape, seed: as_numpy(random_matrix(seed, shape), 2),
+       shape=[(1, 1), (2, 2), (7, 4), (4, 9), (12, 12), (25, 14)],
+       seed=seeds(), tries=60)
+assert as_numpy(np.ones((6, 4)), 60)
 
 # %% [markdown]
-# (The last matrix has rank 2. Its other columns shrink to the size of rounding errors, and there they stay; as directions
-# they mean nothing, and to call them zero is a decision, to which the last section comes back.) Now the price. We time one
+# (The largest ones have rank 12. Their other columns shrink to the size of rounding errors, and there they stay; as
+# directions they mean nothing, and to call them zero is a decision, to which the last section comes back.) Now the price. We time one
 # sweep over a $64 \times 64$ matrix, pair after pair in Python and round after round in arrays, and a whole SVD by LAPACK,
 # the library under numpy:
 
@@ -454,6 +510,7 @@ right.legend(loc='upper right');
 # section began (errors below $10^{-15}$ are drawn as $10^{-15}$). By the product, $\sigma_2$ is wrong by about
 # $\varepsilon/\delta^2$ and lost at $\delta \approx \sqrt{\varepsilon} \approx 10^{-8}$. Turning the columns it comes out
 # right down to the last digit.
+#
 # ```{exercise} ★ One rotation
 # :label: svd-two
 # A matrix with two columns needs one rotation. Write `two_values(x, y)`: both singular values of the matrix with the
@@ -484,9 +541,8 @@ grade(two_values, by_lapack, cases, atol=1e-14)
 
 # %% jupyter={"source_hidden": true}
 def two_values_solution(x, y):
-    gram = np.array([[[x @ x, x @ y], [x @ y, y @ y]]])
-    turn = rotations(gram)[0] if x @ y else np.eye(2)
-    return np.sort(np.linalg.norm(turn @ [x, y], axis=1))[::-1]
+    pair = turned(x, y) if x @ y else [x, y]
+    return np.sort(np.linalg.norm(pair, axis=1))[::-1]
 
 def by_product(x, y):
     middle, gap = (x @ x + y @ y) / 2, (x @ x - y @ y) / 2
@@ -544,10 +600,10 @@ assert not grade(by_product, by_lapack, cases, atol=1e-14)
 # $\mathbf{A}$ and $\mathbf{A} + \mathbf{E}$.
 # ```
 #
-# The strength of the theorem is the word *every*. Set against it are a thousand candidates, each with a random column space
-# and the best matrix within it, and then a serious rival that knows no SVD: *alternating least squares* writes
-# $\mathbf{B} = \mathbf{L}\mathbf{R}$, solves for the best $\mathbf{R}$ with $\mathbf{L}$ fixed, then the other way round,
-# and so on.
+# The strength of the theorem is the word *every*. Against each of 200 matrices stand twenty candidates, each with a random
+# column space and the best matrix within it, and against one of them a serious rival that knows no SVD. *Alternating least
+# squares* writes $\mathbf{B} = \mathbf{L}\mathbf{R}$, solves for the best $\mathbf{R}$ with $\mathbf{L}$ fixed, then the
+# other way round, and so on.
 
 # %%
 def alternate(a, k, turns, rng):  # every error on the way
@@ -558,20 +614,41 @@ def alternate(a, k, turns, rng):  # every error on the way
         errors.append(np.linalg.norm(a - left @ right))
     return np.array(errors)
 
+def candidates(seed, k=2):  # σ of A, and of what 20 of rank k leave over
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(8, 6))
+    Q = np.linalg.qr(rng.normal(size=(20, 8, k)))[0]
+    rest = A - Q @ Q.swapaxes(1, 2) @ A  # (20, 8, 6)
+    return np.linalg.svd(A)[1], np.linalg.svd(rest)[1]
+
+def bounded(seed, k):
+    sigma, tails = candidates(seed)  # (6,), (20, 6)
+    return (tails[:, :6 - k] >= sigma[k:] - 1e-12).all()
+
+verify('σᵢ(A - B) ≥ σₖ₊ᵢ(A) for B of rank k',
+       lambda seed: bounded(seed, 2), control=lambda seed: bounded(seed, 1),
+       seed=seeds())
+
+# %%
+sigma, tails = candidates(8)
+best = np.sqrt((sigma[2:] ** 2).sum())
+rival = np.sqrt((tails ** 2).sum(1)).min()
 rng = np.random.default_rng(8)
-A, k = rng.normal(size=(8, 6)), 2
-sigma = np.linalg.svd(A)[1]
-best = np.sqrt((sigma[k:] ** 2).sum())
-Q = np.linalg.qr(rng.normal(size=(1000, 8, k)))[0]
-rest = A - Q @ Q.swapaxes(1, 2) @ A  # (1000, 8, 6)
-tails = np.linalg.svd(rest)[1]  # (1000, 6)
-assert (tails[:, :6 - k] >= sigma[k:] - 1e-12).all()
-errors = alternate(A, k, 300, rng)
+errors = alternate(rng.normal(size=(8, 6)), 2, 300, rng)
 assert (errors > best - 1e-12).all() and close(errors[-1], best)
-rival = np.linalg.norm(rest, axis=(1, 2)).min()
-print(f'the best of 1000 is {rival / best - 1:.0%} worse than A_k')
+print(f'the best of 20 is {rival / best - 1:.0%} worse than A_k')
 print(f'alternating: {errors[0] / best - 1:.0%} worse at first')
 print('alternating in the end: as good as A_k, never better')
+
+def shifts(seed, values):
+    A, E = np.random.default_rng(seed).normal(size=(2, 5, 5))
+    moved = abs(values(A + E / 9) - values(A)).max()
+    return moved <= np.linalg.norm(E / 9, 2) * (1 + 1e-9)
+
+verify('singular values move by at most |E|₂, eigenvalues farther',
+       lambda seed: shifts(seed, lambda A: np.linalg.svd(A)[1]),
+       control=lambda seed: shifts(
+           seed, lambda A: np.sort(abs(np.linalg.eigvals(A)))), seed=seeds())
 
 # %% [markdown]
 # Now a real matrix: a photograph in grey, one number per pixel. Beside the SVD we set a code of another kind. The discrete
@@ -718,6 +795,7 @@ assert not grade(one_round, by_proportion, cases, rtol=1e-5)
 # the mean from every row: from here on $\mathbf{X}$ is *centred*. Projecting its rows on a subspace with the orthonormal
 # basis $\mathbf{P}$ ($D \times k$) gives $\mathbf{X}\mathbf{P}\mathbf{P}^\top$, a matrix of rank at most $k$, and by
 # {prf:ref}`thm-eckart-young`
+#
 # ```{math}
 # :label: svd-pca
 # \frac1N \|\mathbf{X} - \mathbf{X}\mathbf{P}\mathbf{P}^\top\|_F^2 \;\ge\; \sum_{i > k} \lambda_i , \qquad \lambda_i = \frac{\sigma_i^2}{N},
@@ -736,14 +814,24 @@ def principal(x, k):  # (N, D) -> mean (D,), directions (D, k), lam (D,)
     _, sigma, vt = np.linalg.svd(x - mu, full_matrices=False)
     return mu, vt[:k].T, sigma ** 2 / len(x)
 
+def uncentred(x, k):
+    _, sigma, vt = np.linalg.svd(x)
+    return x.mean(0), vt[:k].T, sigma ** 2 / len(x)
+
+def as_sklearn(seed, method):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(30, 5)) @ rng.normal(size=(5, 5)) + 3
+    (_, P, lam), library = method(x, 3), PCA(3, svd_solver='full').fit(x)
+    return (close(abs(P.T @ library.components_.T), np.eye(3), atol=1e-6)
+            and close(lam[:3], library.explained_variance_ * 29 / 30))
+
+verify('principal directions and variances as by scikit-learn',
+       lambda seed: as_sklearn(seed, principal), tries=30,
+       control=lambda seed: as_sklearn(seed, uncentred), seed=seeds())
 X = digits().x  # (1797, 64)
-N, D = X.shape
 mu, P, lam = principal(X, 10)
-library = PCA(10, svd_solver='full').fit(X)
-assert close(abs(P.T @ library.components_.T), np.eye(10))
-assert close(lam[:10], library.explained_variance_ * (N - 1) / N)
-print(f'10 of {D} directions hold {lam[:10].sum() / lam.sum():.0%}')
-first = np.linalg.svd(X)[2][0] @ mu / np.linalg.norm(mu)
+print(f'10 of 64 directions hold {lam[:10].sum() / lam.sum():.0%}')
+first = uncentred(X, 1)[1][:, 0] @ mu / np.linalg.norm(mu)
 print(f'without centring, |cos(v_1, mean)| = {abs(first):.3f}')
 
 # %% [markdown]
@@ -754,6 +842,7 @@ print(f'without centring, |cos(v_1, mean)| = {abs(first):.3f}')
 # $\mathbf{y} = \mathbf{x} + \boldsymbol\varepsilon$ with independent noise of variance $s^2$ in each coordinate, and
 # project on the first $k$ principal directions of the clean data. Then the part of $\mathbf{x}$ outside is lost, and the
 # noise inside stays:
+#
 # ```{math}
 # :label: svd-denoise
 # \mathbb{E}\,\|\hat{\mathbf{x}}_k - \mathbf{x}\|^2 = \sum_{i > k} \lambda_i + k\, s^2 .
@@ -766,7 +855,7 @@ print(f'without centring, |cos(v_1, mean)| = {abs(first):.3f}')
 # by $\lambda_i / (\lambda_i + s^2)$, costs $\sum_i \lambda_i s^2 / (\lambda_i + s^2)$.
 
 # %%
-s = 0.25  # of the noise; pixels go from 0 to 1
+s, (N, D) = 0.25, X.shape  # of the noise; pixels go from 0 to 1
 expected = np.append(lam[::-1].cumsum()[::-1], 0) + s**2 * np.arange(D + 1)
 measured, chosen = [], []
 for seed in range(10):
@@ -785,6 +874,17 @@ print('noisy', D * s**2, ' mean digit', lam.sum().round(2),
 print(f'projected: {picked.mean():.2f} +- {picked.std():.2f}',
       f'(formula {expected.min():.2f}), k from {min(chosen)} to {max(chosen)}')
 
+# %%
+directions = principal(X, D)[1]
+
+def brought_in(k, each):  # by the last noise, in k clean directions
+    inside = ((noise @ directions[:, :k]) ** 2).sum(1).mean()
+    error = s**2 * np.sqrt(2 * k / N)  # s² times a mean of N chi-squares
+    return abs(inside - k * each) < 5 * error
+
+verify('each direction kept brings in s²', lambda k: brought_in(k, s**2),
+       control=lambda k: brought_in(k, s), k=[5, 15, 64])
+
 # %% mystnb={"image": {"alt": "Left: the variances of the 64 directions on a logarithmic scale, falling steeply, crossing the dashed line of the noise near 16. Right: the error against the number of directions kept, measured and by the formula, with a minimum near 15 well below the lines for the noisy pictures and for the mean digit and above the line for shrinking."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.6)
 left.semilogy(np.arange(1, 62), lam[:61], '.', ms=4)
@@ -792,15 +892,16 @@ left.axhline(s**2, color=GREY, ls='--', lw=1)
 left.text(38, 1.3 * s**2, 'noise s²')
 left.set(xlabel='direction i', title='Variance λ of the clean digits')
 left.set_ylim(1e-6, 2)
-right.plot(measured.mean(0), label='measured')
-right.plot(expected, '--', lw=1.2, label='formula')
+right.plot(measured.mean(0))
+right.plot(expected, '--', lw=1.2)
 levels = {'noisy': D * s**2, 'mean digit': lam.sum(), 'shrunk': shrunk}
 for name, level in levels.items():
     right.axhline(level, color=GREY, ls=':', lw=1)
     right.text(20, level + 0.07, name, fontsize=8)
 right.set(xlabel='directions kept k', title='Squared error per digit')
 right.set_ylim(0.9, 5.2)
-right.legend(loc='lower right', bbox_to_anchor=(1, 0.12));
+right.text(36, 2.8, 'measured', color='C0', ha='right')
+right.text(43, 2.2, 'formula', color='C1');
 
 # %% mystnb={"image": {"alt": "Three rows of eight digits: clean, under noise, and projected on 15 directions, with smooth strokes again."}} tags=["hide-input"]
 noisy = X + noise
@@ -823,6 +924,7 @@ for row, (name, pixels) in zip(axes, rows.items(), strict=True):
 # The system $\mathbf{A}\mathbf{x} = \mathbf{b}$ may have no solution, or a whole line of them. Along the right axes both
 # troubles separate. Put $\mathbf{x} = \mathbf{V}\mathbf{y}$ and $\mathbf{b} = \mathbf{U}\mathbf{c}$; orthogonal matrices
 # keep lengths, so
+#
 # ```{math}
 # :label: pinv-split
 # \|\mathbf{A}\mathbf{x} - \mathbf{b}\|^2 = \|\boldsymbol\Sigma\mathbf{y} - \mathbf{c}\|^2
@@ -833,6 +935,7 @@ for row, (name, pixels) in zip(axes, rows.items(), strict=True):
 # zero, by $y_i = c_i / \sigma_i$. And $y_i$ with $i > r$ does not occur: $\mathbf{x}$ may move freely in the null space.
 # Since $\|\mathbf{x}\|^2 = \sum_i y_i^2$, the *shortest* of all best solutions has $y_i = 0$ there, and only that one. It
 # is $\mathbf{x} = \mathbf{A}^+\mathbf{b}$ with the *pseudoinverse*
+#
 # ```{math}
 # :label: pinv-def
 # \mathbf{A}^+ = \sum_{i=1}^{r} \frac{1}{\sigma_i}\, \mathbf{v}_i \mathbf{u}_i^\top = \mathbf{V}\boldsymbol\Sigma^+\mathbf{U}^\top .
@@ -851,22 +954,42 @@ def pinv(a, rtol=None):  # (m, n) -> (n, m)
     keep = sigma > rtol * sigma.max()
     return vt[keep].T / sigma[keep] @ u[:, keep].T
 
-rng = np.random.default_rng(11)
-tall, wide, square = (rng.normal(size=s) for s in ((6, 3), (3, 6), (4, 4)))
-deficient = rng.normal(size=(6, 2)) @ rng.normal(size=(2, 5))
-for a in (tall, wide, square, deficient, np.zeros((3, 2))):
-    assert close(pinv(a), np.linalg.pinv(a))
-    assert close(pinv(a), scipy.linalg.pinv(a))
+sizes = {'tall': (6, 3, 3), 'wide': (3, 6, 3), 'square': (4, 4, 4),
+         'deficient': (6, 5, 2), 'zero': (3, 2, 0)}  # m, n, rank
+
+def example(kind, seed):
+    m, n, rank = sizes[kind]
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(m, rank)) @ rng.normal(size=(rank, n))
+
+def as_library(kind, seed, inverse):
+    a = example(kind, seed)
+    b = np.random.default_rng(seed + 1).normal(size=len(a))
+    return (close(inverse(a), np.linalg.pinv(a), rtol=1e-5)
+            and close(inverse(a), scipy.linalg.pinv(a), rtol=1e-5)
+            and close(inverse(a) @ b, np.linalg.lstsq(a, b)[0], rtol=1e-5))
+
+# %%
+examples = dict(kind=list(sizes), seed=seeds())
+verify('A⁺ as by numpy and scipy, A⁺b as by least squares',
+       lambda kind, seed: as_library(kind, seed, pinv), **examples,
+       control=lambda kind, seed: as_library(
+           kind, seed, lambda a: pinv(a, rtol=0)))
+tall, wide, deficient = (
+    example(kind, 11) for kind in ('tall', 'wide', 'deficient'))
 assert close(pinv(tall), np.linalg.solve(tall.T @ tall, tall.T))
 assert close(pinv(wide), np.linalg.solve(wide @ wide.T, wide).T)
-b = rng.normal(size=6)
-x = pinv(deficient) @ b
-assert close(x, np.linalg.lstsq(deficient, b)[0])
-null = np.linalg.svd(deficient)[2][2:]  # (3, 5)
-for step in rng.normal(size=(100, 3)) @ null:
-    assert np.linalg.norm(x + step) > np.linalg.norm(x)
-    assert close(deficient @ (x + step), deficient @ x)
-print('tall, wide, square, deficient, zero: as numpy and scipy')
+
+def is_shortest(seed, solution):  # among those that differ in the null space
+    a, rng = example('deficient', seed), np.random.default_rng(seed + 2)
+    steps = rng.normal(size=(50, 3)) @ np.linalg.svd(a)[2][2:]  # (50, 5)
+    x = solution(a, rng.normal(size=6))
+    return (np.linalg.norm(x) < np.linalg.norm(x + steps, axis=1)).all()
+
+verify('A⁺b is the shortest of the best solutions',
+       lambda seed: is_shortest(seed, lambda a, b: pinv(a) @ b), seed=seeds(),
+       control=lambda seed: is_shortest(  # the best with two columns alone
+           seed, lambda a, b: np.append(pinv(a[:, :2]) @ b, [0, 0, 0])))
 
 # %% [markdown]
 # Two special cases are checked there as well. If the columns are independent,
@@ -912,6 +1035,16 @@ def broken(a, x):  # the numbers of the Penrose rules that x breaks
         x @ a, (x @ a).T)
     return [i for i, pair in enumerate(pairs, 1) if not close(*pair)]
 
+def damped(a, delta=1e-3):
+    return np.linalg.solve(a.T @ a + delta * np.eye(a.shape[1]), a.T)
+
+verify('A⁺ obeys all four rules',
+       lambda kind, seed: not broken(example(kind, seed),
+                                     pinv(example(kind, seed))), **examples,
+       control=lambda kind, seed: not broken(example(kind, seed),
+                                             damped(example(kind, seed))))
+
+# %%
 u, sigma, vt = np.linalg.svd(deficient)
 sheets = {
     'A+': 0, 'A+ - v_1 u_1^T / sigma_1': np.outer(vt[0], -u[:, 0] / sigma[0]),
@@ -962,6 +1095,7 @@ right.legend(loc='lower right');
 # %% [markdown]
 # On the left, one line of best solutions: the shortest is where a growing circle touches the line, at right angles, in the
 # row space. On the right, a way to $\mathbf{A}^+$ without deciding any rank, *Tikhonov's limit*
+#
 # ```{math}
 # :label: pinv-tikhonov
 # \mathbf{A}^+ = \lim_{\delta \to 0^+} (\mathbf{A}^\top\mathbf{A} + \delta\mathbf{I})^{-1}\mathbf{A}^\top ,
@@ -973,13 +1107,17 @@ right.legend(loc='lower right');
 # regression.
 
 # %%
-for small in (1, 0.1, 0.01):
+def falls_short(small, delta, share):  # relative, by how much
     A = np.outer(u[:, 0], vt[0]) + small * np.outer(u[:, 1], vt[1])  # (6, 5)
-    for delta in (1e-1, 1e-3, 1e-5):
-        limit = np.linalg.solve(A.T @ A + delta * np.eye(5), A.T)
-        error = np.linalg.norm(limit - pinv(A), 2) * small
-        assert close(error, delta / (small**2 + delta), rtol=1e-5)
-print('the limit is approached as the formula says')
+    error = np.linalg.norm(damped(A, delta) - pinv(A), 2) * small
+    return close(error, share(small, delta), rtol=1e-5)
+
+verify('the damped inverse falls short by δ / (σ² + δ)',
+       lambda small, delta: falls_short(
+           small, delta, lambda s, d: d / (s**2 + d)),
+       control=lambda small, delta: falls_short(
+           small, delta, lambda s, d: d / (s + d)),
+       small=[1, 0.1, 0.01], delta=[1e-1, 1e-3, 1e-5])
 
 # %% [markdown]
 # ```{exercise} ★★ From two factors
@@ -1052,6 +1190,15 @@ assert not grade(as_if_orthonormal, by_library, cases)
 # matrix, and libraries differ:
 
 # %%
+def jumps(seed, rank):  # (6, 5), disturbed by a little noise
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(6, rank)) @ rng.normal(size=(rank, 5))
+    E = 1e-3 * rng.normal(size=(6, 5))
+    return np.linalg.norm(pinv(A + E), 2) >= 1 / np.linalg.norm(E, 2)
+
+verify('the pseudoinverse jumps where the rank rises',
+       lambda seed: jumps(seed, 3), control=lambda seed: jumps(seed, 5),
+       seed=seeds())
 A = np.zeros((100, 100))
 A[0, 0], A[1, 1] = 1, 3e-15
 for name, library in (('numpy', np.linalg.pinv), ('scipy', scipy.linalg.pinv)):
@@ -1060,6 +1207,7 @@ for name, library in (('numpy', np.linalg.pinv), ('scipy', scipy.linalg.pinv)):
 # %% [markdown]
 # By default numpy's `pinv` cuts below $10^{-15}\sigma_1$ and scipy's below $\max(m, n)\,\varepsilon\,\sigma_1$; between the
 # two lie 14 powers of ten in the answer. Iterations decide too, without saying so. Newton's method for the inverse,
+#
 # ```{math}
 # :label: pinv-newton
 # \mathbf{X}_{t+1} = \mathbf{X}_t (2\mathbf{I} - \mathbf{A}\mathbf{X}_t), \qquad \mathbf{X}_0 = \mathbf{A}^\top / \|\mathbf{A}\|_2^2 ,

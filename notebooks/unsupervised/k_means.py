@@ -724,7 +724,7 @@ fig, axes = panels(3, height=2.3)
 crop = flower[80:360:2, 165:445:2]  # (140, 140, 3)
 colours = crop.reshape(-1, 3)
 for ax, mu in zip(axes, (colours, palettes[4], palettes[16]), strict=True):
-    mu = mu[mu.sum(1).argsort()]
+    mu = mu[mu.sum(1).argsort(kind='stable')]
     painted = mu[nearest(colours, mu)] if len(mu) < 99 else colours
     strip = mu[np.arange(140) * len(mu) // 140][None].repeat(14, 0)
     show_image(ax, np.concatenate([painted.reshape(crop.shape), strip]))

@@ -1,5 +1,12 @@
 import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
 
+import psutil
 import pytest
 
 from nbutils.maintain import notebooks, record
@@ -34,7 +41,13 @@ def test_equal_outputs_are_left_alone(section):
     target.write_text(near)
     assert record.record(section) == 'unchanged' and target.read_text() == near
     target.write_text(near.replace('0.123457', '0.223457'))
-    assert record.record(section) == '0 cells new or edited, 1 others with changed outputs'
+    first, *more = record.record(section).splitlines()
+    assert first == '0 cells new or edited, 1 others with changed outputs'
+    assert more == [
+        '  cell 2 (x = 0.123456 ...)', '    stdout:',
+        '      1 of 1 numbers beyond tolerance; largest relative gap 4.5e-01: stored 0.223457, now 0.123456',
+        '      stored       0.223457   now       0.123456   relative gap 4.5e-01',
+    ]
     assert '0.123456' in target.read_text()
 
 
@@ -112,3 +125,98 @@ def test_only_what_changed_is_recorded(section, monkeypatch, capsys):
         out = said()
         assert f'chapter/section: {file.relative_to(root)}' in out and '[1/1] chapter/section: ' in out
         assert 'Nothing to record' in said()
+
+
+# ---- the command, as a process ----
+
+def start(*files, **environment):
+    """`make record` of these files; its processes can be found by MARK in their environment."""
+    return subprocess.Popen(
+        [sys.executable, '-m', 'nbutils.maintain.record', *map(str, files)], cwd=notebooks.ROOT, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+        env=os.environ | {'COLD': '1', 'MARK': str(files[0].parent)} | environment)
+
+
+def left(folder, seconds=60):
+    """The processes that have not ended."""
+    for _ in range(seconds * 10):
+        found = [p.cmdline() for p in psutil.process_iter(['environ'])
+                 if (p.info['environ'] or {}).get('MARK') == str(folder)]
+        if not found:
+            break
+        time.sleep(0.1)
+    return found
+
+
+LONG = '# %%\nimport pathlib\npathlib.Path("NAME").touch()\n\n# %%\nimport time\ntime.sleep(99)\n'
+
+
+@pytest.mark.parametrize('cold', ['', '1'])
+@pytest.mark.parametrize('how', [signal.SIGINT, signal.SIGKILL])
+def test_a_recording_that_is_stopped(section, cold, how):
+    files = [section.with_name(f'long{i}.py') for i in range(3)]  # more than there are workers on a small machine
+    for file in files:
+        file.write_text(LONG.replace('NAME', f'{file.stem}.started'))
+    files[0].with_suffix('.ipynb').write_text('old')
+    running = start(*files, COLD=cold)
+    while not list(section.parent.glob('*.started')):
+        assert running.poll() is None
+        time.sleep(0.1)
+    time.sleep(0.3)
+    os.killpg(running.pid, how)  # as the terminal does at Ctrl-C
+    _, said = running.communicate(timeout=200)
+    if how == signal.SIGINT:
+        assert running.returncode == 130 and 'Traceback' not in said
+        assert 'Stopped in chapter/long' in said and 'cell 2 (import time ...)' in said and 'make record goes on' in said
+    assert left(section.parent) == []
+    files = {p.name for p in section.parent.iterdir() if p.suffix != '.started'}
+    assert files == {'section.py', 'long0.py', 'long1.py', 'long2.py', 'long0.ipynb'}
+    assert files and section.with_name('long0.ipynb').read_text() == 'old'
+
+
+def test_one_that_fails_stops_no_other(section):
+    files = {name: section.with_name(f'{name}.py') for name in ('dies', 'damaged', 'broken')}
+    files['dies'].write_text('# %%\nimport os\n\n# %%\nos._exit(1)\n')
+    files['damaged'].write_text(GOOD)
+    files['damaged'].with_suffix('.ipynb').write_bytes('{"cells": [{"source": "é'.encode()[:-1])
+    files['broken'].write_bytes(b'# %%\n\xff\n')
+    said, errors = start(section, *files.values()).communicate(timeout=300)
+    assert 'chapter/dies: NOT RECORDED: chapter/dies, cell 2 (os._exit(1) ...): the kernel died' in said, said + errors
+    assert 'chapter/broken: NOT RECORDED: UnicodeDecodeError' in said and 'Traceback' not in errors
+    assert 'chapter/section: 2 cells new' in said and 'chapter/damaged: 2 cells new' in said and '2 not recorded' in errors
+    assert left(section.parent) == []
+
+
+def test_a_full_disk_leaves_the_old_notebook(section, monkeypatch):
+    record.record(section)
+    target = section.with_suffix('.ipynb')
+    before, whole = target.read_bytes(), notebooks.replace
+    section.write_text(GOOD + '\n# %%\nprint("x" * 300_000)\n')
+
+    def limited(*arguments):
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))  # the write itself fails, after a part
+        try:
+            whole(*arguments)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    monkeypatch.setattr(notebooks, 'replace', limited)
+    with pytest.raises(record.Refused, match='section.ipynb could not be written .*File too large.* the old one is untouched'):
+        record.record(section)
+    assert target.read_bytes() == before
+    assert {p.name for p in section.parent.iterdir()} == {'section.py', 'section.ipynb'}
+
+
+def test_changed_pictures_are_written(section, monkeypatch):
+    monkeypatch.setattr(notebooks, 'ROOT', section.parent)
+    code = '# %%\nimport matplotlib.pyplot as plt\nplt.figure(figsize=(2, 2))\nplt.plot([0, 1]);\n'
+    section.write_text(code)
+    record.record(section)
+    section.write_text(code.replace('[0, 1]', '[1, 0]'))
+    first, cell, kind, line = record.record(section).splitlines()
+    assert first.startswith('1 cells new or edited') and cell == '  cell 1 (import matplotlib.pyplot as plt ...)'
+    assert kind == '    image/png:' and line.strip().startswith('pictures differ by ')
+    assert sorted(p.name for p in (section.parent / '_build' / 'differences').iterdir()) == [
+        f'chapter-section-cell1-0-{what}.png' for what in ('difference', 'got', 'stored')]
+    assert record.record(section) == 'unchanged'

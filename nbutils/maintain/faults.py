@@ -1,0 +1,352 @@
+"""Inject faults and see what notices: `python -m nbutils.maintain.faults [--number N] [--seed S] [FILE.py ...]`.
+
+A fault is one small edit (nbutils.maintain.mutations) to a section or to a module of nbutils. It is caught where a cell
+then fails or gives another output than the stored one; for nbutils, also where a test fails. What is not caught
+escapes: it shows what the book would not notice. A check that is too weak lets the fault escape that is made for it.
+
+tests/faults/equivalent.yml lists faults that change nothing that counts, each with the reason.
+"""
+import argparse
+import importlib.util
+import multiprocessing
+import os
+import re
+import resource
+import signal
+import sys
+import time
+from collections import Counter
+from multiprocessing import connection
+from pathlib import Path
+from typing import NamedTuple
+
+import nbformat
+import yaml
+
+from nbutils.maintain import environment, mutations, notebooks, warm
+
+GOAL = 0.95
+CPU_SECONDS, WALL_SECONDS = 30, 300  # a notebook takes less than 10; what takes more is caught by its time
+USERS = 3  # how many sections a fault of nbutils is tried on
+PACKAGE = notebooks.ROOT / 'nbutils'
+EQUIVALENT = notebooks.ROOT / 'tests' / 'faults' / 'equivalent.yml'
+REPORT = notebooks.ROOT / '_build' / 'faults.txt'
+
+
+# ---- what notices them ----
+
+class Kernel:
+    """Runs cells in this process, once a process; gives outputs as a notebook holds them."""
+
+    def __init__(self, folder):
+        from IPython.core.displayhook import DisplayHook
+        from IPython.core.displaypub import DisplayPublisher
+        from IPython.core.interactiveshell import InteractiveShell
+        from IPython.core.pylabtools import activate_matplotlib
+        from matplotlib_inline.backend_inline import configure_inline_support
+        from traitlets.config import Config
+
+        class Hook(DisplayHook):
+            def write_output_prompt(self): pass
+            def finish_displayhook(hook): hook._is_active = False
+            def write_format_data(hook, data, metadata=None): self.add('execute_result', data=data)
+
+        class Publisher(DisplayPublisher):
+            def publish(publisher, data, *_, **__): self.add('display_data', data=data)
+
+        os.chdir(folder)
+        sys.path.insert(0, '')
+        self.outputs = []
+        quiet = Config(HistoryManager={'enabled': False})
+        self.shell = InteractiveShell.instance(config=quiet, displayhook_class=Hook, display_pub_class=Publisher)
+        self.shell.showtraceback = self.shell.showsyntaxerror = lambda *_, **__: None
+        activate_matplotlib(os.environ['MPLBACKEND'])
+        configure_inline_support(self.shell, os.environ['MPLBACKEND'])
+        self.shell.user_ns['nudged'] = mutations.nudged
+
+    def add(self, output_type, **values):
+        self.outputs.append({'output_type': output_type, **values})
+
+    def run(self, source):
+        """Gives (outputs, the exception or None)."""
+        self.outputs = []
+        streams, sys.stdout, sys.stderr = (sys.stdout, sys.stderr), Stream(self, 'stdout'), Stream(self, 'stderr')
+        try:
+            result = self.shell.run_cell(source, store_history=True)
+        finally:
+            sys.stdout, sys.stderr = streams
+        return self.outputs, result.error_before_exec or result.error_in_exec
+
+
+class Stream:
+    """Writes into a kernel's outputs."""
+
+    def __init__(self, kernel, name):
+        self.kernel, self.name = kernel, name
+
+    def write(self, text):
+        last = self.kernel.outputs[-1] if self.kernel.outputs else {}
+        if last.get('name') == self.name:
+            last['text'] += text
+        else:
+            self.kernel.add('stream', name=self.name, text=text)
+        return len(text)
+
+    def flush(self): pass
+    def isatty(self): return False
+
+
+def differing(outputs, cell):
+    """Whether the 'text' or only a 'figure' differs from the stored outputs of a cell; None where nothing does."""
+    from nbutils.maintain import compare  # not above: numpy must find the fixed environment
+
+    if 'nbval-ignore-output' in cell.metadata.get('tags', []):
+        return None
+    stored = [{k: v for k, v in o.items() if k in ('output_type', 'name', 'text', 'data')} for o in cell.outputs]
+    got = compare.align(outputs, stored)
+    texts = [[o | {'data': {k: v for k, v in o.get('data', {}).items() if k != 'image/png'}} for o in side]
+             for side in (got, stored)]
+    return None if got == stored else 'figure' if texts[0] == texts[1] else 'text'
+
+
+def trial(kernel, cells, code):
+    """Run `code` in place of the first cell, then the others; gives (who noticed, how many cells later, words) or None."""
+    for i, cell in enumerate(cells):
+        outputs, error = kernel.run(cell.source if i else code)
+        if error is not None:
+            who = 'check' if isinstance(error, AssertionError) else 'error'
+            return who, i, f'{type(error).__name__}: {error}'[:200]
+        if who := differing(outputs, cell):
+            return who, i, ''
+    return None
+
+
+def spread(function, items, workers=1, seconds=None, cpu=None):
+    """Call the function on each item in a forked process; yields (item, result), the result 'time' or 'error' for one
+    that did not end in so many seconds, of the clock or of the processor, or that died.
+    """
+    context, todo, running = multiprocessing.get_context('fork'), list(items)[::-1], {}
+
+    def call(item, send):
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        if cpu:
+            resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 5))
+        send.send(function(item))
+
+    while todo or running:
+        while todo and len(running) < workers:
+            receive, send = context.Pipe(False)
+            process = context.Process(target=call, args=(item := todo.pop(), send))
+            process.start()
+            send.close()
+            running[receive] = item, process, time.monotonic() + (seconds or 1e9)
+        ready = connection.wait(running, 1)
+        for receive, (item, process, end) in list(running.items()):
+            late = time.monotonic() > end
+            if receive in ready or late:
+                result = 'time'
+                if receive in ready:
+                    try:
+                        result = receive.recv()
+                    except EOFError:
+                        process.join()
+                        result = 'time' if process.exitcode == -signal.SIGXCPU else 'error'
+                process.kill()
+                process.join()
+                receive.close()
+                del running[receive]
+                yield item, result
+
+
+class Result(NamedTuple):
+    """What became of some of the `possible` faults of a section or module: (fault, what `trial` or `spread` gives)."""
+    path: Path
+    possible: int
+    found: list
+    broken: str = ''  # why nothing can be said
+
+    @property
+    def name(self):
+        return f'nbutils.{self.path.stem}' if self.path.parent == PACKAGE else notebooks.name(self.path)
+
+
+def section(path, number, seed):
+    """Inject faults into one section: it runs once, and before each cell its faults are tried in forks."""
+    cells = code_cells(path)
+    spared = mutations.free_names([c.source for c in cells])
+    edits = [edit for i, cell in enumerate(cells) if i and 'raise NotImplementedError' not in cell.source
+             for edit in mutations.possible(cell.source, i, spared)]  # the first cell is the launch cell
+    faults, found, kernel = mutations.drawn(edits, number, f'{seed} {notebooks.name(path)}'), [], Kernel(path.parent)
+    for i, cell in enumerate(cells):
+        here = [fault for fault in faults if fault.cell == i]
+        found += spread(lambda fault: trial(kernel, cells[i:], fault.code), here, seconds=WALL_SECONDS, cpu=CPU_SECONDS)
+        if noticed := trial(kernel, [cell], cell.source):
+            broken = f'unchanged, code cell {i + 1} differs from what is stored {noticed}: make record first'
+            return Result(path, len(edits), found, broken)
+    return Result(path, len(edits), found)
+
+
+def code_cells(path):
+    """The recorded code cells of a section."""
+    return [c for c in nbformat.read(str(path.with_suffix('.ipynb')), 4).cells if c.cell_type == 'code']
+
+
+def module(path, number, seed):
+    """Inject faults into one module of nbutils: its tests run, then some sections that import it."""
+    name = f'nbutils.{path.stem}'
+    tests = [t for t in sorted((notebooks.ROOT / 'tests' / 'unit').glob('test_*.py'))
+             if re.search(rf'^from nbutils(\.{path.stem} import| import.*\b{path.stem}\b)', t.read_text('utf-8'), re.M)]
+    users = sorted((p for p in recorded() if path in notebooks.modules(p)), key=lambda p: p.stat().st_size)[:USERS]
+    code = path.read_text('utf-8')
+    edits = [e for e in mutations.possible(code) if e.args[2] not in mutations.CHECKS]
+
+    def notices(fault):
+        try:
+            plant(name, path, fault.code)
+        except Exception as error:
+            return 'error', 0, str(error)
+        if fails(tests):
+            return 'test', 0, ''
+        for user in users:
+            for _, found in spread(whole, [user], seconds=WALL_SECONDS, cpu=CPU_SECONDS):
+                if found:
+                    return found
+        return None
+
+    unchanged = mutations.Fault(0, '', code, '', '')
+    limits = dict(seconds=(1 + USERS) * WALL_SECONDS, cpu=4 * CPU_SECONDS)
+    for _, noticed in spread(notices, [unchanged], **limits):
+        if noticed:
+            return Result(path, len(edits), [], f'unchanged, it is noticed already: {noticed}')
+    return Result(path, len(edits), list(spread(notices, mutations.drawn(edits, number, f'{seed} {name}'), **limits)))
+
+
+def plant(name, path, code):
+    """Have this process import `code` in place of a module of nbutils."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    sys.modules[name] = planted = importlib.util.module_from_spec(spec)
+    exec(compile(code, str(path), 'exec'), planted.__dict__)
+    setattr(sys.modules['nbutils'], path.stem, planted)
+
+
+def fails(tests):
+    """Whether one of these files of tests fails, in this process."""
+    import pytest
+
+    null = os.open(os.devnull, os.O_WRONLY)
+    for stream in (1, 2):
+        os.dup2(null, stream)
+    os.chdir(notebooks.ROOT)
+    return bool(tests) and pytest.main(['-q', '-x', '-p', 'no:xdist', *map(str, tests)]) != 0
+
+
+def whole(path):
+    """Run a section as it is; gives what `trial` gives."""
+    cells = code_cells(path)
+    return trial(Kernel(path.parent), cells, cells[0].source)
+
+
+def recorded():
+    """The sections that have stored outputs."""
+    return [p for p in notebooks.sources() if p.with_suffix('.ipynb').is_file()]
+
+
+# ---- what is said about them ----
+
+def judged(result, equivalent):
+    """A result as {'caught': ..., 'equivalent': ..., 'escaped': ...}, lists of (fault, who noticed, where, words)."""
+    known = {(e['was'].strip(), e['now'].strip()) for e in equivalent.get(result.name, ())}
+    groups = {'caught': [], 'equivalent': [], 'escaped': []}
+    for fault, found in result.found:
+        by, after, words = (found, 0, '') if isinstance(found, str) else found or (None, 0, '')
+        group = 'caught' if by else 'equivalent' if (fault.was, fault.now) in known else 'escaped'
+        groups[group].append((fault, by, fault.cell + after, words))
+    return groups
+
+
+def stale(equivalent, results):
+    """Entries of the list of equivalent faults that say nothing any more, as lines of text."""
+    for result in results:
+        lines = {line.strip() for line in result.path.read_text('utf-8').splitlines()}
+        caught = {(fault.was, fault.now): by for fault, by, *_ in judged(result, {})['caught']}
+        for entry in equivalent.get(result.name, ()):
+            was, now = entry['was'].strip(), entry['now'].strip()
+            if not set(was.splitlines()) <= lines:
+                yield f'{result.name}: listed as equivalent, but its line is gone: {was}'
+            elif (was, now) in caught:
+                yield f'{result.name}: listed as equivalent, but {caught[was, now]} notices it: {now}'
+
+
+def line(result, groups):
+    """One line about a section."""
+    by = Counter(noticed for _, noticed, *_ in groups['caught'])
+    counts = ', '.join(f'{n} {who}' for who, n in by.most_common())
+    return (f'{result.name}: {len(result.found)} of {result.possible} faults, {len(groups["caught"])} caught'
+            f'{f" ({counts})" if by else ""}, {len(groups["equivalent"])} equivalent, {len(groups["escaped"])} escaped')
+
+
+def diff(fault, where):
+    """A fault as a diff."""
+    lines = [f'- {text}' for text in fault.was.splitlines()] + [f'+ {text}' for text in fault.now.splitlines()]
+    return '\n'.join([f'  {fault.kind}, code cell {where + 1}', *(f'    {text}' for text in lines)])
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(description='Inject faults into sections and nbutils, and see what notices.')
+    parser.add_argument('files', nargs='*', help='.py files of sections or of nbutils; without any, all')
+    parser.add_argument('--number', type=int, default=12, help='how many faults for each file; 0: all')
+    parser.add_argument('--seed', default='0', help='draws other faults')
+    arguments = parser.parse_args(argv)
+    if os.environ.get('PYTHONHASHSEED') != environment.FIXED['PYTHONHASHSEED']:  # Python reads it when it starts
+        environment.fix()
+        os.execv(sys.executable, [sys.executable, '-m', 'nbutils.maintain.faults', *sys.argv[1:]])
+    environment.fix()
+    if reason := warm.why_not() or warm.preload():
+        sys.exit(f'faults are tried in forked processes: {reason}')
+    files = [Path(f).resolve() for f in arguments.files] or [
+        *recorded(), *(p for p in sorted(PACKAGE.glob('*.py')) if p.stem not in ('__init__', 'ledger'))]
+    sys.exit(report(files, arguments.number, arguments.seed))
+
+
+def report(files, number, seed):
+    """Try the faults of these files, print a line for each and write REPORT; gives the exit status."""
+    equivalent = (yaml.safe_load(EQUIVALENT.read_text('utf-8')) if EQUIVALENT.is_file() else None) or {}
+    results, text, start = [], [], time.monotonic()
+
+    def say(words):
+        print(words, flush=True)
+        text.append(words)
+
+    def one(path):
+        return (module if path.parent == PACKAGE else section)(path, number, seed)
+
+    for path, result in spread(one, files, workers=os.cpu_count() or 1):
+        if isinstance(result, str):
+            result = Result(path, 0, [], f'its process died ({result})')
+        results.append((result, groups := judged(result, equivalent)))
+        say(f'{result.name}: BROKEN: {result.broken}' if result.broken else line(result, groups))
+        for fault, _, where, _ in groups['escaped']:
+            say(diff(fault, where))
+    total = {group: [one for _, groups in results for one in groups[group]] for group in ('caught', 'equivalent', 'escaped')}
+    say('')
+    for kind, meaning in (mutations.KINDS | mutations.CHECKS).items():
+        of = {group: sum(one[0].kind == kind for one in all_) for group, all_ in total.items()}
+        say(f'{kind:11} {of["caught"]:5} caught {of["escaped"]:4} escaped {of["equivalent"]:4} equivalent   ({meaning})')
+    for words in stale(equivalent, [result for result, _ in results]):
+        say(words)
+    tried = len(total['caught']) + len(total['escaped'])
+    share = len(total['caught']) / tried if tried else 1.0
+    say(f'{share:.1%} of {tried} faults caught, {len(total["equivalent"])} equivalent, of '
+        f'{sum(result.possible for result, _ in results)} possible ones, seed {seed}, {time.monotonic() - start:.0f} s')
+    text += ['', 'Caught:', *(f'{result.name} by {by} in code cell {where + 1}: {words}\n{diff(fault, fault.cell)}'
+                              for result, groups in results for fault, by, where, words in groups['caught'])]
+    REPORT.parent.mkdir(exist_ok=True)
+    notebooks.replace(REPORT, '\n'.join(text) + '\n')
+    print(f'Every fault with its diff: {os.path.relpath(REPORT)}')
+    return int(share < GOAL or any(result.broken for result, _ in results))
+
+
+if __name__ == '__main__':
+    from nbutils.maintain import faults  # by its name, as `__main__` is the notebook that runs here
+
+    faults.main()

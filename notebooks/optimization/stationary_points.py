@@ -1,0 +1,1707 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Stationary points and convergence
+#
+# - **Question.** A descending walk comes to rest only where the ground is flat. Which flat places are valleys, which of
+#   them does the walk find, and what does a second derivative buy?
+# - **You need** [gradient descent](gradient_descent.ipynb), [gradients](../calculus/gradients.ipynb) and
+#   [eigenvalues of symmetric matrices](../linear_algebra/eigendecomposition.ipynb).
+# - **You build** a census of all fifteen flat points of a landscape, a proof that convex valleys have one floor, maps of
+#   where descent ends, and Newton's method with its doubling of digits.
+# - **Time** 10 s.
+
+# %% tags=["remove-cell"]
+try:
+    import nbutils  # noqa: F401
+except ImportError:  # on a hosted notebook: install it and leave its torch alone
+    import subprocess
+    import sys
+
+    address = 'https://github.com/deep-learning-verified/book/archive/refs/heads/main.zip'
+    subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
+
+# %%
+import matplotlib.pyplot as plt
+import mpmath
+import numpy as np
+import sympy
+import torch
+from matplotlib.colors import ListedColormap
+from numpy.linalg import eigh, eigvalsh, norm, solve
+from numpy.polynomial import Polynomial
+from scipy.optimize import line_search, minimize, minimize_scalar, root
+from scipy.optimize import newton as scipy_newton
+from scipy.special import expit
+from scipy.stats import zscore
+
+from nbutils import data
+from nbutils.cases import integers, matrices, scalars, seeds, vectors
+from nbutils.checks import close, erratum, grade, holds, verify
+from nbutils.figures import GREY, panels
+
+torch.set_default_dtype(torch.float64)
+plt.style.use('nbutils.book')
+
+# %% [markdown]
+# ## Flat points
+#
+# A marble at rest knows nothing of the valley beyond the next ridge. That is why the word "minimum" needs a
+# neighbourhood. The point $\mathbf{x}^+$ is a *local minimum* of $f$ if
+#
+# ```{math}
+# :label: aw.gd-conv.local-min
+# f(\mathbf{x}^+) \le f(\mathbf{x}) \quad \text{for all } \mathbf{x} \text{ with } \|\mathbf{x} - \mathbf{x}^+\| < \epsilon,
+# \quad \text{for some } \epsilon > 0 .
+# ```
+#
+# The little word *some* is generous: the ball may be as small as it has to be. For $x^2 - bx^3$ the origin is a local
+# minimum for every $b$, since $x^2(1 - bx) \ge 0$ for $|x| < 1/|b|$, but no single radius serves all $b$. The control
+# fixes the radius at 1.
+
+# %%
+ball = np.linspace(-0.999, 0.999, 200)  # of radius 1
+
+def lowest_at_zero(f, radius):
+    return (f(radius * ball) >= f(0)).all()
+
+holds(
+    'aw.gd-conv.local-min',
+    lambda b: lowest_at_zero(lambda x: x**2 - b * x**3, 1 / max(abs(b), 1)),
+    control=lambda b: lowest_at_zero(lambda x: x**2 - b * x**3, 1),
+    b=scalars(),
+)
+
+# %% [markdown]
+# "In other words", say the notes, $f(\mathbf{x}^+)$ is less than every point $\epsilon$ distance away. Words are looser
+# than the formula, twice. *Less* should be *at most*: the floor of a flat basin consists of local minima. And points at
+# distance $\epsilon$ are a thin shell, while the definition asks for the whole ball:
+#
+# ```{math}
+# :label: aw.gd-conv.in-words
+# f(\mathbf{x}^+) \text{ is less than or equal to the value at every point within distance } \epsilon .
+# ```
+#
+# The function $x^2 - a|x|$ with $0 < a < 1$ shows what a shell overlooks: at $\pm1$ it is positive, and yet 0 is a local
+# *maximum*. Multiplied by $s = 0$, it is a flat basin. The check judges by the ball, the control by the sentence.
+
+# %%
+near = np.geomspace(1e-4, 1, 41)
+
+def heights(a, s, distance):
+    return s * (distance**2 - a * distance)
+
+def is_minimum(a, s):
+    return s == 0 or a <= 0
+
+holds(
+    'aw.gd-conv.in-words',
+    lambda a, s: (heights(a, s, near) >= 0).all() == is_minimum(a, s),
+    control=lambda a, s: (heights(a, s, 1) > 0) == is_minimum(a, s),
+    a=scalars(-1, 0.9), s=[1, 0],
+)
+
+# %% [markdown]
+# The smallest deep network has two layers of one neuron, $x \mapsto w_2 w_1 x$. Trained to copy its input, it has the
+# loss $(w_1 w_2 - 1)^2$, and it will be with us for the whole section.
+#
+# :::{admonition} Erratum
+# :class: warning
+# As printed, a function near a local minimum "will only ever increase". It need not:
+#
+# ```{math}
+# :label: aw.gd-conv.only-increase
+# f(\mathbf{x}) \ge f(\mathbf{x}^+) \quad \text{near a local minimum } \mathbf{x}^+,
+# \text{ with equality allowed.}
+# ```
+#
+# The slip is easy to make because one draws a bowl, and a bowl rises on all sides. But losses of networks are seldom
+# bowls: from $(1, 1)$ one may walk along the hyperbola $w_1 w_2 = 1$, doubling one layer and halving the other, and the
+# loss stays zero.
+# :::
+
+# %%
+def tiny_net(w):
+    return (w[0] * w[1] - 1) ** 2
+
+erratum(
+    'aw.gd-conv.only-increase',
+    printed=lambda w1, w2: tiny_net([w1, w2]) > tiny_net([1, 1]),
+    corrected=lambda w1, w2: tiny_net([w1, w2]) >= tiny_net([1, 1]),
+    w1=[0.8, 0.9, 1.25], w2=[0.8, 0.9, 1.25],
+)
+
+# %% [markdown]
+# How does one recognize a minimum without trying a whole ball? By its slope.
+#
+# ````{prf:theorem} First-order condition
+# :label: thm-stationary-first-order
+# Let $f$ be differentiable at an interior point $\mathbf{x}^+$ of its domain. If $\mathbf{x}^+$ is a local minimum, then
+# ```{math}
+# :label: aw.gd-conv.grad-zero
+# \nabla f(\mathbf{x}^+) = \mathbf{0} .
+# ```
+# ````
+#
+# ```{prf:proof}
+# Take any direction $\mathbf{p}$. For small $h > 0$ the point $\mathbf{x}^+ + h\mathbf{p}$ lies in the domain and in the
+# ball, so $\big(f(\mathbf{x}^+ + h\mathbf{p}) - f(\mathbf{x}^+)\big)/h \ge 0$, and in the limit
+# $\nabla f(\mathbf{x}^+) \cdot \mathbf{p} \ge 0$. The same holds for $-\mathbf{p}$. A number that is not negative, and
+# whose negative is not negative, is zero; so the gradient is orthogonal to every $\mathbf{p}$, and vanishes.
+# ```
+#
+# Both hypotheses were used. At a kink, as of $|x|$, the slopes to the left and to the right need not cancel; at the edge
+# of the domain, as for $f(x) = x$ on $[0, 1]$, there is no way to the other side.
+#
+# Our second companion is a landscape with many flat places, the *six-hump camel* {cite}`dixon1978global`:
+#
+# $$
+# f(u, v) = \Big( 4 - 2.1\,u^2 + \frac{u^4}{3} \Big) u^2 + uv + 4 (v^2 - 1) v^2 .
+# $$
+#
+# The Nelder-Mead method finds its valleys by comparing values and uses no slopes, so it is a fair witness. From a random
+# start it ends where the gradient is zero, as far as values can tell: near a minimum, a value that is exact to
+# $10^{-15}$ fixes the place to some $10^{-8}$. The control leaves out the word *interior*: it searches a small box, and
+# the lowest point is mostly at the wall.
+
+# %%
+def camel(x):  # x (2, ...) -> (...)
+    u, v = x
+    return (4 - 2.1 * u**2 + u**4 / 3) * u**2 + u * v + 4 * (v**2 - 1) * v**2
+
+def grad_camel(x):
+    u, v = x
+    return np.array([8 * u - 8.4 * u**3 + 2 * u**5 + v, u - 8 * v + 16 * v**3])
+
+def lowest_by_values(x, reach):
+    walls = [(c - reach, c + reach) for c in x]
+    options = {'xatol': 1e-9, 'fatol': 1e-15}
+    return minimize(camel, x, method='Nelder-Mead', bounds=walls,
+                    options=options).x
+
+holds(
+    'aw.gd-conv.grad-zero',
+    lambda x: norm(grad_camel(lowest_by_values(x, 5))) < 2e-6,
+    control=lambda x: norm(grad_camel(lowest_by_values(x, 0.1))) < 2e-6,
+    x=vectors(2, -1.5, 1.5), tries=12,
+)
+
+# %% [markdown]
+# A point where the gradient vanishes is called *stationary*:
+#
+# ```{math}
+# :label: aw.gd-conv.stationary
+# \nabla f(\mathbf{x}^+) = \mathbf{0} .
+# ```
+#
+# Every local minimum of a differentiable $f$ is one, and so is every maximum (apply the theorem to $-f$). A stationary
+# point that is neither, with lower and higher ground in every ball around it, is called a *saddle*. So
+#
+# ```{math}
+# :label: aw.gd-conv.kinds
+# \{\text{minima, maxima, saddles}\} = \{ \mathbf{x} : \nabla f(\mathbf{x}) = \mathbf{0} \} \quad \text{for differentiable } f
+# \text{ on an open domain.}
+# ```
+#
+# On the camel we can find *all* of them. The first component of the gradient vanishes where
+# $v = -8u + 8.4u^3 - 2u^5$. Put into the second, this leaves one polynomial of degree 15 in $u$:
+
+# %%
+u = Polynomial([0, 1])
+floor = -8 * u + 8.4 * u**3 - 2 * u**5  # v as a polynomial in u
+roots = (u - 8 * floor + 16 * floor**3).roots()
+us = np.sort(roots.real[abs(roots.imag) < 1e-9])
+points = np.array([us, floor(us)])  # (2, 15)
+
+s = sympy.Symbol('s')
+exact = -8 * s + sympy.Rational(42, 5) * s**3 - 2 * s**5
+degree_15 = sympy.Poly(s - 8 * exact + 16 * exact**3)
+print('real roots:', len(us), '- none is missing:',
+      len(us) == degree_15.count_roots())
+
+# %% [markdown]
+# (Sturm's theorem, behind `count_roots`, counts real roots in exact arithmetic.) At each of the fifteen points the slope
+# is zero in *every* direction. The control keeps the first equation only: there the slope is zero in the direction of
+# $u$, and one direction is not enough.
+
+# %%
+def slopes(x, h=1e-5):  # measured in eight directions
+    a = np.arange(8) * np.pi / 8
+    step = h * np.array([np.cos(a), np.sin(a)])
+    x = np.reshape(x, (2, 1))
+    return (camel(x + step) - camel(x - step)) / (2 * h)
+
+def flat(x):
+    return close(slopes(x), np.zeros(8), atol=1e-8)
+
+holds(
+    'aw.gd-conv.stationary', lambda i: flat(points[:, i]),
+    control=lambda i: flat([us[i] + 0.1, floor(us[i] + 0.1)]),
+    i=list(range(15)),
+)
+
+# %% [markdown]
+# For {eq}`aw.gd-conv.kinds` we look at values alone, on a fine grid. Walk around a grid point, through its eight
+# neighbours, and ask of each whether it is higher. On a slope the answer changes twice, from lower to higher and back.
+# In a pit and on a peak it never changes; at an ordinary saddle it changes four times. Wherever the number is not two, a stationary
+# point lies within half a diagonal of the grid, and all fifteen are met. The control compares along one axis only, as one
+# does when one varies one parameter at a time.
+
+# %%
+grid = np.array(np.meshgrid(
+    np.linspace(-2.1, 2.1, 421), np.linspace(-1.1, 1.1, 221), indexing='ij'))
+
+def odd_places(ring):  # ring: the neighbours, in order around a point
+    z = camel(grid)
+    higher = np.array([np.roll(z, s, (0, 1)) for s in ring]) > z
+    changes = (higher != np.roll(higher, 1, 0)).sum(0)[1:-1, 1:-1]
+    kind = np.where(changes > 2, 0, 2 * higher[0, 1:-1, 1:-1] - 1)
+    odd = changes != 2
+    return grid[:, 1:-1, 1:-1][:, odd], kind[odd]  # 1 pit, 0 saddle, -1 peak
+
+def meets(places):  # which stationary points are close by
+    distance = norm(points[:, :, None] - places[:, None], axis=0)  # (15, k)
+    return (distance < 0.01 / 2**0.5).argmax(0), distance.min(0).max()
+
+def exactly_the_flat_ones(ring):
+    met, farthest = meets(odd_places(ring)[0])
+    return farthest < 0.01 / 2**0.5 and len(set(met)) == 15
+
+neighbours = [(1, 0), (1, 1), (0, 1), (-1, 1),
+              (-1, 0), (-1, -1), (0, -1), (1, -1)]
+
+# %%
+holds(
+    'aw.gd-conv.kinds', lambda: exactly_the_flat_ones(neighbours),
+    control=lambda: exactly_the_flat_ones([(1, 0), (-1, 0)]),
+)
+places, kinds = odd_places(neighbours)
+for name, kind in (('pits', 1), ('saddles', 0), ('peaks', -1)):
+    print(name, (kinds == kind).sum())
+
+# %% [markdown]
+# The notes add that around a local minimum the gradient "is pointing upwards". It does so everywhere, which is no news
+# about minima. Probably meant: away from the minimum, as in a bowl. That holds if $f$ is convex near $\mathbf{x}^+$, and
+# needs the hypothesis:
+#
+# ```{math}
+# :label: aw.gd-conv.grad-upward
+# \nabla f(\mathbf{x}) \cdot (\mathbf{x} - \mathbf{x}^+) \ge 0 \quad \text{near } \mathbf{x}^+ , \text{ for locally convex } f .
+# ```
+#
+# Along the ray from $\mathbf{x}^+$ a convex function has a slope that never falls, and it begins at zero. Without
+# convexity, look at $g(x) = x^2 \big(2 + \sin\frac1x\big)$, $g(0) = 0$. It lies between $x^2$ and $3x^2$, so 0 is the
+# strict global minimum. Its derivative $2x\big(2 + \sin\frac1x\big) - \cos\frac1x$ swings between nearly $-1$ and $1$ in
+# every neighbourhood of 0: the valley has infinitely many dents, and in each of them the gradient points to the wrong
+# side.
+
+# %%
+def grad_cup(x):  # cup(x) = log(e^x1 + e^x2 + e^-(x1 + x2)), convex
+    p = np.exp([x[0], x[1], -x[0] - x[1]])
+    return (p[:2] - p[2]) / p.sum()
+
+def dented(x):
+    return x**2 * (2 + np.sin(1 / x))
+
+def grad_dented(x):
+    return 2 * x * (2 + np.sin(1 / x)) - np.cos(1 / x)
+
+holds(
+    'aw.gd-conv.grad-upward', lambda x: grad_cup(x) @ x >= 0,
+    control=lambda x: (x * grad_dented(x) >= 0).all(),
+    x=vectors(2, -1, 1).filter(np.all),
+)
+x = np.linspace(0.001, 0.01, 10_000)
+share = (grad_dented(x) < 0).mean()
+print(f'downhill away from the minimum: {share:.2f} of the way')
+
+# %% mystnb={"image": {"alt": "Left: contours of the smallest deep network's loss; its minima form the two branches of a hyperbola, and between them at the origin lies a saddle. Right: a dented valley between the parabolas x squared and 3 x squared."}} tags=["hide-input"]
+fig, (left, right) = panels(2, height=2.8)
+w = np.linspace(-2.2, 2.2, 150)
+left.contour(w, w, np.sqrt(tiny_net(np.meshgrid(w, w))), 12, colors=GREY,
+             linewidths=0.6)
+for branch in (np.linspace(0.46, 2.2), np.linspace(-2.2, -0.46)):
+    left.plot(branch, 1 / branch, color='C0')
+left.plot(0, 0, 'o', color='C1')
+left.text(0.12, -0.32, 'saddle', color='C1')
+left.text(1.05, 1.3, 'minima', color='C0')
+left.set(xlabel='w₁', ylabel='w₂', aspect='equal', title='(w₁w₂ − 1)²')
+x = np.linspace(-0.12, 0.12, 4000)
+right.plot(x, dented(x), color='C0', lw=1)
+for factor in (1, 3):
+    right.plot(x, factor * x**2, '--', color=GREY, lw=1)
+right.plot(0, 0, 'o', color='C1')
+right.set(xlabel='x', ylabel='g(x)', title='x²(2 + sin 1/x)');
+
+# %% [markdown]
+# ```{exercise} ★ A fork
+# :label: stationary_points-fork
+# Write `wells(a)`, the stationary points of $\frac14 x^4 - \frac a2 x^2$ in increasing order, for any real $a$. The
+# grader finds the roots of the derivative numerically.
+# ```
+
+# %%
+def wells(a):
+    raise NotImplementedError('your turn')
+
+# %%
+def wells_by_roots(a):
+    found = np.roots([1, 0, -a, 0])
+    return np.unique(found[abs(found.imag) < 1e-9].real.round(9))
+
+forks = [(4.0,), (0.25,), (-1.0,), (2.0,)]
+grade(wells, wells_by_roots, forks, atol=1e-8)
+
+# %% [markdown]
+# ```{solution-start} stationary_points-fork
+# :class: dropdown
+# ```
+# $x^3 - ax = x(x^2 - a)$ vanishes at 0, and for $a > 0$ also at $\pm\sqrt a$. As $a$ passes through zero, one valley
+# turns into a hill between two valleys. Dividing by $x$ first, a popular move, loses the root 0.
+
+# %% jupyter={"source_hidden": true}
+def wells_solution(a):
+    return [-(a**0.5), 0, a**0.5] if a > 0 else [0]
+
+def wells_after_dividing(a):
+    return [-(a**0.5), a**0.5] if a > 0 else []
+
+assert grade(wells_solution, wells_by_roots, forks, atol=1e-8)
+assert not grade(wells_after_dividing, wells_by_roots, forks, atol=1e-8)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## What curvature tells
+#
+# This section continues [Flat points](#flat-points), whose camel and fifteen stationary points it sorts. At a stationary
+# point the linear term of Taylor's formula is gone, and the quadratic one decides:
+#
+# ```{math}
+# :label: stationary_points-taylor
+# f(\mathbf{x}^+ + \mathbf{p}) = f(\mathbf{x}^+) + \tfrac12 \, \mathbf{p}^\top \nabla^2 f(\mathbf{x}^+) \, \mathbf{p}
+# + o(\|\mathbf{p}\|^2)
+# ```
+#
+# Here $\nabla^2 f$ is the *Hessian*, the matrix of all second derivatives. For a loss $\mathcal{L}$ of weights
+# $\mathbf{w} \in \mathbb{R}^D$ the notes write
+#
+# ```{math}
+# :label: ml.opt.optimality.hessian
+# \nabla^2 \mathcal{L}(\mathbf{w}) := \frac{\partial^2 \mathcal{L}}{\partial \mathbf{w} \, \partial \mathbf{w}^\top}(\mathbf{w})
+# = \Big( \frac{\partial^2 \mathcal{L}}{\partial w_i \, \partial w_j} \Big)_{i,j} \qquad \text{(expensive)}
+# ```
+#
+# Expensive it is: $D^2$ numbers, and by differences two gradients for each column. (A network with a million weights has
+# a Hessian of a trillion entries, eight terabytes.) We compute it so, for a logistic loss, and let torch differentiate
+# twice. The control reads the symbol as one reads $\partial^2 / \partial w^2$: entry by entry, which gives the diagonal
+# only.
+
+# %%
+def hessian(grad, w, h=1e-5):
+    return np.array([
+        (grad(w + h * e) - grad(w - h * e)) / (2 * h) for e in np.eye(len(w))])
+
+def logistic_gradient(X, y, w):
+    return X.T @ (expit(X @ w) - y) / len(y)
+
+def matches_torch(seed, part):
+    rng = np.random.default_rng(seed)
+    X, w, y = rng.normal(size=(6, 3)), rng.normal(size=3), rng.random(6)
+    cross_entropy = torch.nn.functional.binary_cross_entropy_with_logits
+    loss = lambda v: cross_entropy(torch.tensor(X) @ v, torch.tensor(y))
+    want = torch.func.hessian(loss)(torch.tensor(w))
+    got = part(hessian(lambda v: logistic_gradient(X, y, v), w))
+    return close(got, want, atol=1e-9)
+
+holds(
+    'ml.opt.optimality.hessian', lambda seed: matches_torch(seed, lambda H: H),
+    control=lambda seed: matches_torch(seed, lambda H: np.diag(np.diag(H))),
+    seed=seeds(), tries=12,
+)
+
+# %% [markdown]
+# ```{prf:theorem} Second-order conditions
+# :label: thm-stationary-second-order
+# Let $f$ be twice continuously differentiable near $\mathbf{x}^+$, with Hessian $H = \nabla^2 f(\mathbf{x}^+)$.
+#
+# *Necessary:* if $\mathbf{x}^+$ is a local minimum, then $\nabla f(\mathbf{x}^+) = \mathbf{0}$ and $H \succeq 0$.
+#
+# *Sufficient:* if $\nabla f(\mathbf{x}^+) = \mathbf{0}$ and $H \succ 0$, then $\mathbf{x}^+$ is a strict local minimum.
+# ```
+#
+# ```{prf:proof}
+# *Necessary.* If $\mathbf{p}^\top H \mathbf{p} < 0$ for some $\mathbf{p}$, then by {eq}`stationary_points-taylor`
+# $f(\mathbf{x}^+ + h\mathbf{p}) - f(\mathbf{x}^+) = \frac{h^2}{2} \mathbf{p}^\top H \mathbf{p} + o(h^2)$ is negative for
+# all small $h$, and $\mathbf{x}^+$ is no minimum. *Sufficient.* Let $\mu > 0$ be the smallest eigenvalue of $H$. Then
+# $\frac12 \mathbf{p}^\top H \mathbf{p} \ge \frac\mu2 \|\mathbf{p}\|^2$, and the remainder is smaller than
+# $\frac\mu4 \|\mathbf{p}\|^2$ once $\mathbf{p}$ is short. So
+# $f(\mathbf{x}^+ + \mathbf{p}) - f(\mathbf{x}^+) \ge \frac\mu4 \|\mathbf{p}\|^2 > 0$ for short $\mathbf{p} \ne \mathbf{0}$.
+# ```
+#
+# For the first half of the pair the scan of the notes shows $\nabla^2 \mathcal{L}(\mathbf{w}^*) = 0$. It must be the
+# gradient, for at a typical minimum the Hessian does not vanish at all:
+#
+# ```{math}
+# :label: ml.opt.optimality.second-order-stationary
+# \nabla \mathcal{L}(\mathbf{w}^*) = \mathbf{0}
+# ```
+
+# %%
+def slope_and_bend(a, c):  # at the lowest point of a(x - c)² + (x - c)^4
+    f = Polynomial([-c, 1]) ** 2 * (a + Polynomial([-c, 1]) ** 2)
+    lowest = minimize_scalar(f, bracket=(c - 1, c + 0.5)).x
+    return f.deriv()(lowest), f.deriv(2)(lowest)
+
+holds(
+    'ml.opt.optimality.second-order-stationary',
+    lambda a, c: abs(slope_and_bend(a, c)[0]) < 1e-6,
+    control=lambda a, c: abs(slope_and_bend(a, c)[1]) < 1e-6,
+    a=scalars(0.5, 3), c=scalars(-1, 1), tries=60,
+)
+
+# %% [markdown]
+# :::{admonition} Erratum
+# :class: warning
+# As printed, a vanishing gradient and $\nabla^2 \mathcal{L}(\mathbf{w}^*) \ge 0$ make $\mathbf{w}^*$ a local minimum.
+# This is the necessary condition read backwards. The right sufficient condition is strict:
+#
+# ```{math}
+# :label: ml.opt.optimality.second-order-psd
+# \nabla \mathcal{L}(\mathbf{w}^*) = \mathbf{0}, \quad \nabla^2 \mathcal{L}(\mathbf{w}^*) \succ 0
+# \quad \Longrightarrow \quad \mathbf{w}^* \text{ is a strict local minimum.}
+# ```
+#
+# The slip is easy to make because between the two conditions there is only the sign of equality, and because for
+# *convex* functions $\succeq$ everywhere is enough. At one point it is not: $w^3$ has gradient and Hessian zero at 0 and
+# falls to the left.
+# :::
+#
+# The family $w_1^2 + aw_2^2 + bw_2^3$ has the Hessian $\operatorname{diag}(2, 2a)$ at the origin. For $a > 0$ the ball of
+# radius $a / (1 + |b|)$ holds no lower point; for $a = 0 \ne b$ no ball will do.
+
+# %%
+circle = np.exp(2j * np.pi * np.arange(48) / 48)
+
+def origin_is_lowest(a, b, radius):
+    w = np.outer(radius * np.geomspace(1e-3, 1, 20), circle)
+    return (w.real**2 + a * w.imag**2 + b * w.imag**3 >= 0).all()
+
+erratum(
+    'ml.opt.optimality.second-order-psd',
+    printed=lambda a, b: origin_is_lowest(a, b, 0.01),
+    corrected=lambda a, b: a == 0 or origin_is_lowest(a, b, a / (1 + abs(b))),
+    a=scalars(0, 2), b=scalars(-2, 2),
+)
+
+# %% [markdown]
+# So the eigenvalues of $H$ sort the stationary points. All positive: minimum. All negative: maximum. Both signs: saddle,
+# whatever the other eigenvalues may be. Only zeros beside one sign leave it open.
+
+# %%
+def classify(H, tol=1e-9):
+    low, high = eigvalsh(H)[[0, -1]]
+    if low > tol:
+        return 'minimum'
+    if high < -tol:
+        return 'maximum'
+    return 'saddle' if low < -tol and high > tol else 'open'
+
+def hessian_camel(u, v):
+    return [[8 - 25.2 * u**2 + 10 * u**4, 1], [1, 48 * v**2 - 8]]
+
+names = {1: 'minimum', 0: 'saddle', -1: 'maximum'}
+by_curvature = [classify(hessian_camel(*x)) for x in points.T]
+by_values = [
+    by_curvature[i] == names[k] for i, k in zip(meets(places)[0], kinds)]
+print({name: by_curvature.count(name) for name in names.values()})
+print('the values on the grid agree:', all(by_values))
+for x in points.T:
+    assert close(hessian(grad_camel, x), hessian_camel(*x))
+
+# %% [markdown]
+# Six minima, seven saddles, two maxima, and $6 - 7 + 2 = 1$. That is no accident. For every smooth function on the plane that
+# rises to infinity on all sides, and has no flat point that its Hessian leaves open, minima minus saddles plus maxima is
+# 1 {cite}`milnor1963morse`: a new valley comes with a pass, and so does a new peak. The check tries random landscapes
+# $u^4 + v^4 + {}$lower terms, solved by elimination as above; the control forgets the maxima.
+
+# %% tags=["hide-input"]
+def census(a, b, c):  # u^4 + v^4 - a u² - b v² + c u v + (u + v) / 10
+    p = Polynomial([0.1, -2 * a, 0, 4]) / -c  # v from d/du = 0
+    r = (4 * p**3 - 2 * b * p + c * Polynomial([0, 1]) + 0.1).roots()
+    u = r.real[abs(r.imag) < 1e-7]
+    bends = [[[12 * x**2 - 2 * a, c], [c, 12 * y**2 - 2 * b]]
+             for x, y in zip(u, p(u))]
+    found = [classify(H) for H in bends]
+    return [found.count(n) for n in ('minimum', 'saddle', 'maximum')]
+
+def alternates(a, b, c, signs):
+    return np.dot(signs, census(a, b, c)) == 1
+
+verify(
+    'minima - saddles + maxima = 1',
+    lambda a, b, c: alternates(a, b, c, [1, -1, 1]),
+    control=lambda a, b, c: alternates(a, b, c, [1, -1, 0]),
+    a=scalars(-2, 3), b=scalars(-2, 3), c=scalars(0.5, 2),
+)
+
+# %% [markdown]
+# Not all minima are equal. A *global* minimum is a point, possibly one of many, where $f$ attains its lowest value:
+#
+# ```{math}
+# :label: aw.gd-conv.global-min
+# f(\mathbf{x}^*) \le f(\mathbf{x}) \quad \text{for all } \mathbf{x}
+# ```
+#
+# The camel has two, $\pm(0.0898, -0.7127)$, since $f(-\mathbf{x}) = f(\mathbf{x})$. The control accepts all six valleys.
+
+# %%
+valleys = points[:, [name == 'minimum' for name in by_curvature]]  # (2, 6)
+twins = valleys[:, camel(valleys) < camel(valleys).min() + 1e-9]
+print('global minima:', *twins.T.round(4).tolist())
+holds(
+    'aw.gd-conv.global-min',
+    lambda x: (camel(twins) <= camel(x) + 1e-12).all(),
+    control=lambda x: (camel(valleys) <= camel(x) + 1e-12).all(),
+    x=vectors(2, -3, 3),
+)
+
+# %% mystnb={"image": {"alt": "Four small maps with contours and arrows of the negative gradient. At the minimum all arrows point in, at the maximum all point out, at the saddle they come in along one axis and leave along the other; at the degenerate point they come in from the right, and leave to the left."}} tags=["hide-input"]
+shapes = {
+    'minimum\nu² + v²': (1, 1, 0), 'maximum\n−u² − v²': (-1, -1, 0),
+    'saddle\nu² − v²': (1, -1, 0), 'open\nu³ + v²': (0, 1, 1),
+}
+fig, axes = panels(4, height=2.0, sharey=True)
+u, v = np.meshgrid(np.linspace(-1, 1, 80), np.linspace(-1, 1, 80))
+at = np.linspace(-0.85, 0.85, 7)
+for i, (ax, (name, (a, b, c))) in enumerate(zip(axes, shapes.items())):
+    ax.contour(u, v, a * u**2 + b * v**2 + c * u**3, 9, colors=GREY,
+               linewidths=0.5, linestyles='solid')
+    p, q = np.meshgrid(at, at)
+    ax.quiver(p, q, -2 * a * p - 3 * c * p**2, -2 * b * q, color=f'C{i}',
+              scale=22, width=0.012)
+    ax.plot(0, 0, 'o', color=f'C{i}')
+    ax.set_title(name, color=f'C{i}', fontsize=9)
+    ax.set(aspect='equal', xticks=[], yticks=[], xlabel='u')
+axes[0].set_ylabel('v');
+
+# %% [markdown]
+# Why does deep learning speak of saddles so much? If the entries of the Hessian at a stationary point were drawn at
+# random, all $D$ eigenvalues would have to be positive at once. In two dimensions there is a picture: with independent
+# standard Gaussians $r, s, t$, write $H = \begin{pmatrix} r + s & t \\ t & r - s \end{pmatrix}$. Its eigenvalues are
+# $r \pm \sqrt{s^2 + t^2}$, so it is positive definite when $(r, s, t)$ lies in the cone $r > \sqrt{s^2 + t^2}$ of
+# half-angle $45°$. The direction of a Gaussian vector is uniform on the sphere, and the cone cuts out the share
+# $\frac12(1 - \cos 45°) = 0.146$, not the $\frac14$ of two independent coins: eigenvalues repel each other, and it is
+# hard to keep both on one side. With $D$ the share falls faster than exponentially. Hessians of networks are not random
+# matrices, but the lesson survives: high up, nearly every flat point is a saddle {cite}`dauphin2014identifying`.
+
+# %%
+def share_of_minima(D, count=40_000, seed=0):
+    A = np.random.default_rng(seed).normal(size=(count, D, D))
+    return (eigvalsh(A + A.swapaxes(1, 2))[:, 0] > 0).mean()
+
+def within_band(p, count=40_000):  # five standard errors
+    return abs(share_of_minima(2) - p) < 5 * (p * (1 - p) / count) ** 0.5
+
+verify(
+    'a random 2 x 2 Hessian is positive definite with chance (1 - cos 45°)/2',
+    lambda: within_band((1 - 0.5**0.5) / 2),
+    control=lambda: within_band(1 / 4),
+)
+print(*(f'D = {D}: {share_of_minima(D):.4f}' for D in (1, 2, 3, 4)), sep='; ')
+
+# %% [markdown]
+# ```{exercise} ★★ Peano's surface
+# :label: stationary_points-peano
+# Along every straight line through the origin, $f(u, v) = (v - u^2)(v - 3u^2)$ has a local minimum at the
+# origin. Yet the origin is no local minimum. Write `lower_point(r)`, a point $(u, v)$ with $u^2 + v^2 \le r^2$ and $f(u, v) < 0$, for any $r > 0$.
+# ```
+
+# %%
+def lower_point(r):
+    raise NotImplementedError('your turn')
+
+# %%
+def is_lower(answer):  # how an answer is judged
+    def judged(r):
+        u, v = answer(r)
+        return (v - u**2) * (v - 3 * u**2) < 0 and u**2 + v**2 <= r**2
+    return judged
+
+radii = [(1.0,), (0.1,), (1e-3,), (5.0,)]
+grade(is_lower(lower_point), lambda r: True, radii)
+
+# %% [markdown]
+# ```{solution-start} stationary_points-peano
+# :class: dropdown
+# ```
+# Between the parabolas $v = u^2$ and $v = 3u^2$ the factors have different signs. On $v = 2u^2$ the value is $-u^4$. Take
+# $u = r/(2 + 4r) < \frac14$: then $v = 2u^2 \le u$, and $u^2 + v^2 \le 2u^2 \le r^2/2$. The Hessian is
+# $\operatorname{diag}(0, 2)$, the open case again. Searching along lines, however finely, finds nothing.
+
+# %% jupyter={"source_hidden": true}
+def lower_point_solution(r):
+    u = r / (2 + 4 * r)
+    return u, 2 * u**2
+
+def steepest_line(r):
+    return 0.0, r / 2
+
+assert grade(is_lower(lower_point_solution), lambda r: True, radii)
+assert not grade(is_lower(steepest_line), lambda r: True, radii)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## When flat means lowest
+#
+# There is a class of functions for which the whole zoo shrinks to one animal. A function is *convex* if for any two points
+# $\mathbf{x}_1, \mathbf{x}_2$ and $\alpha \in [0, 1]$
+#
+# ```{math}
+# :label: aw.gd-conv.convex
+# f(\underbrace{\alpha \mathbf{x}_1 + (1 - \alpha) \mathbf{x}_2}_{\text{between } \mathbf{x}_1 \text{ and } \mathbf{x}_2}) \ \le \
+# \underbrace{\alpha f(\mathbf{x}_1) + (1 - \alpha) f(\mathbf{x}_2)}_{\text{on the chord}} .
+# ```
+#
+# We try it on $\log(e^{x_1} + e^{x_2} + e^{-x_1 - x_2})$. The control exchanges the weights on one side, an easy slip, as
+# some books attach $\alpha$ to the other point.
+
+# %%
+def cup(x):
+    return np.logaddexp.reduce([x[0], x[1], -x[0] - x[1]])
+
+def on_chord(x1, x2, a):
+    return a * cup(x1) + (1 - a) * cup(x2)
+
+holds(
+    'aw.gd-conv.convex',
+    lambda x1, x2, a:
+    cup(a * x1 + (1 - a) * x2) <= on_chord(x1, x2, a) + 1e-12,
+    control=lambda x1, x2, a:
+    cup(a * x1 + (1 - a) * x2) <= on_chord(x1, x2, 1 - a) + 1e-12,
+    x1=vectors(2), x2=vectors(2), a=scalars(0, 1),
+)
+
+# %% [markdown]
+# In a picture,
+#
+# ```{math}
+# :label: aw.gd-conv.chord
+# \text{the chord from } (\mathbf{x}_1, f(\mathbf{x}_1)) \text{ to } (\mathbf{x}_2, f(\mathbf{x}_2)) \text{ is nowhere below
+# the graph between them.}
+# ```
+#
+# *Between* matters. The control prolongs the chord by half its length on both sides, and out there the graph is above the
+# line.
+
+# %%
+def chord_above(x1, x2, a):  # a (k,): where along the line
+    between = np.outer(x1, a) + np.outer(x2, 1 - a)  # (2, k)
+    return (on_chord(x1, x2, a) >= cup(between) - 1e-12).all()
+
+holds(
+    'aw.gd-conv.chord',
+    lambda x1, x2: chord_above(x1, x2, np.linspace(0, 1, 41)),
+    control=lambda x1, x2: chord_above(x1, x2, np.linspace(-0.5, 1.5, 41)),
+    x1=vectors(2), x2=vectors(2),
+)
+
+# %% [markdown]
+# The best known convex surface is the paraboloid, and around it the notes slip twice.
+#
+# :::{admonition} Erratum
+# :class: warning
+# As printed, one should assume $f(\mathbf{x}) \in \mathbb{R}^3$ for the sake of a picture. The values of $f$ are single
+# numbers; what lies in three dimensions is the graph:
+#
+# ```{math}
+# :label: aw.gd-conv.r3
+# f : \mathbb{R}^2 \to \mathbb{R}, \qquad \{ (x_1, x_2, f(\mathbf{x})) : \mathbf{x} \in \mathbb{R}^2 \} \subset \mathbb{R}^3
+# ```
+#
+# The slip is easy to make because we point at the surface and call it "$f$". It matters, since of two vectors in
+# $\mathbb{R}^3$ neither need be the smaller one, and there would be nothing to minimise.
+# :::
+
+# %%
+def paraboloid(x):
+    return x @ x
+
+def graph_point(x):
+    return np.array([*x, paraboloid(x)])
+
+erratum(
+    'aw.gd-conv.r3',
+    printed=lambda x: np.shape(paraboloid(x)) == (3,),
+    corrected=lambda x: np.shape(paraboloid(x)) == ()
+    and graph_point(x).shape == (3,)
+    and close(graph_point(x)[2], x[0] ** 2 + x[1] ** 2),
+    x=vectors(2),
+)
+
+# %% [markdown]
+# :::{admonition} Erratum
+# :class: warning
+# As printed, for a parabolic shape every gradient points toward the global minimum. First, the gradient points uphill; it
+# is its negative that descends. Second, descending is not pointing:
+#
+# ```{math}
+# :label: aw.gd-conv.paraboloid
+# -\nabla f(\mathbf{x}) \cdot (\mathbf{x}^* - \mathbf{x}) > 0 \quad \text{for all } \mathbf{x} \ne \mathbf{x}^* ,
+# ```
+#
+# an angle of less than 90°. The angle is zero from *every* point only if the paraboloid is round. For $x_1^2 + 10 x_2^2$,
+# at $(1, 1)$, its cosine is 0.77. The first slip is easy to make because one says "follow the gradient" and means its
+# negative; the second, because one draws circles.
+# :::
+#
+# The check takes $x_1^2 + k x_2^2$. As printed: the gradient has a positive cosine with the direction to the minimum.
+# As corrected: the cosine of the negative gradient is positive, and it is 1 just for $k = 1$ and on the axes.
+
+# %%
+def cosine_to_minimum(x, k, sign):  # of sign * gradient
+    g = 2 * sign * x * [1, k]
+    return g @ -x / (norm(g) * norm(x))
+
+def descends_rarely_points(x, k):
+    cosine = cosine_to_minimum(x, k, -1)
+    points_there = 1 - cosine < 1e-12
+    return 0 < cosine and points_there == (k == 1 or x[0] * x[1] == 0)
+
+erratum(
+    'aw.gd-conv.paraboloid',
+    printed=lambda x, k: cosine_to_minimum(x, k, 1) > 0,
+    corrected=descends_rarely_points,
+    x=vectors(2).map(np.round).filter(np.any), k=[1, 2, 10],
+)
+cosine = cosine_to_minimum(np.array([1, 1]), 10, -1)
+print(f'at (1, 1) with k = 10: cosine {cosine:.3f}')
+
+# %% mystnb={"image": {"alt": "Three panels. A convex curve with a chord above it between two points and below it outside. Round contours, where all arrows of the negative gradient lie on the dashed lines to the minimum. Long elliptic contours, where the arrows miss it."}} tags=["hide-input"]
+fig, (left, middle, right) = panels(3, height=2.2)
+t = np.linspace(-2.6, 2.6, 200)
+curve = lambda t: np.log(np.exp(1.5 * t) + np.exp(-t))
+ends = np.array([-1.5, 1.5])
+line = np.polynomial.Polynomial.fit(ends, curve(ends), 1)
+left.plot(t, curve(t))
+left.plot(t, line(t), ':', color='C1', lw=1.2)
+left.plot(ends, curve(ends), 'o-', color='C1')
+left.text(-0.1, 2.25, 'chord', color='C1', ha='right')
+left.set(xlabel='x', ylabel='f(x)', title='chord')
+u, v = np.meshgrid(np.linspace(-2, 2, 80), np.linspace(-2, 2, 80))
+for ax, k, title in ((middle, 1, 'round: k = 1'), (right, 6, 'long: k = 6')):
+    ax.contour(u, v, u**2 + k * v**2, 8, colors=GREY, linewidths=0.5)
+    for a in np.arange(6) * np.pi / 3 + 0.5:
+        x = 1.5 * np.array([np.cos(a), np.sin(a)])
+        g = x * [1, k]
+        ax.plot(*np.array([x, 0 * x]).T, ':', color='C1', lw=1)
+        ax.annotate('', x - 0.7 * g / norm(g), x, arrowprops=dict(
+            color='C0', arrowstyle='->', lw=1.5, shrinkA=0, shrinkB=0))
+    ax.plot(0, 0, 'o', color='C1')
+    ax.set(aspect='equal', title=title, xlabel='x₁', ylabel='x₂',
+           xticks=[], yticks=[]);
+
+# %% [markdown]
+# Now the promised theorem. Both sets of notes state it.
+#
+# ````{prf:theorem} Stationary points of convex functions
+# :label: thm-stationary-convex
+# If $f$ is convex and differentiable, then
+# ```{math}
+# :label: aw.gd-conv.convex-stationary
+# \nabla f(\mathbf{x}^*) = \mathbf{0} \quad \Longrightarrow \quad f(\mathbf{x}^*) \le f(\mathbf{y}) \text{ for all } \mathbf{y} .
+# ```
+# ````
+#
+# ```{prf:proof}
+# Divide $f(\mathbf{x} + \alpha(\mathbf{y} - \mathbf{x})) \le f(\mathbf{x}) + \alpha \, (f(\mathbf{y}) - f(\mathbf{x}))$ by
+# $\alpha$, after moving $f(\mathbf{x})$ to the left, and let $\alpha \to 0$. The left side becomes a directional
+# derivative: $\nabla f(\mathbf{x}) \cdot (\mathbf{y} - \mathbf{x}) \le f(\mathbf{y}) - f(\mathbf{x})$. The graph lies
+# above each of its tangent planes. At a stationary point the tangent plane is horizontal.
+# ```
+#
+# A root finder that knows nothing of minima solves $\nabla f = \mathbf{0}$ for
+# $f(\mathbf{x}) = \operatorname{cup}(\mathbf{x}) + \frac s2 \|\mathbf{x}\|^2 - \mathbf{c} \cdot \mathbf{x}$, where cup is
+# the function above. For $s = 2$ this is convex. With the sign lost, $s = -2$, there is still one flat point, but it is no
+# longer lowest.
+
+# %%
+def tilted(x, c, s):
+    return cup(x) + s * norm(x) ** 2 / 2 - c @ x
+
+def grad_tilted(x, c, s):
+    p = np.exp([x[0], x[1], -x[0] - x[1]])
+    return (p[:2] - p[2]) / p.sum() + s * x - c
+
+def flat_is_lowest(y, c, s):
+    found = root(grad_tilted, [0, 0], args=(c, s), tol=1e-10)
+    return found.success and tilted(found.x, c, s) <= tilted(y, c, s) + 1e-9
+
+holds(
+    'aw.gd-conv.convex-stationary', lambda y, c: flat_is_lowest(y, c, 2),
+    control=lambda y, c: flat_is_lowest(y, c, -2), y=vectors(2), c=vectors(2),
+)
+
+# %% [markdown]
+# In machine learning the function is a loss of weights:
+#
+# ```{math}
+# :label: ml.opt.optimality.first-order
+# \mathcal{L} \text{ convex and } \nabla \mathcal{L}(\mathbf{w}^*) = \mathbf{0} \quad \Longrightarrow \quad
+# \mathbf{w}^* \text{ is a global minimum}
+# ```
+#
+# The cross-entropy of one sigmoid neuron is convex. Its squared error is not, although model and data are the same: its
+# landscape may have many valleys {cite}`auer1996exponentially`. So the check walks from random weights to a flat point,
+# and compares it with 300 other random weights.
+
+# %%
+def neuron(seed):
+    rng = np.random.default_rng(seed)
+    X, y = 3 * rng.normal(size=(8, 2)), rng.uniform(0.02, 0.98, size=8)
+    return X, y, 3 * rng.normal(size=(300, 2))
+
+def cross_entropy(X, y, w):
+    return (np.logaddexp(0, X @ w.T).T - (X @ w.T).T * y).mean(-1)
+
+def squared_error(X, y, w):
+    return ((expit(X @ w.T).T - y) ** 2).mean(-1)
+
+def flat_beats_random(seed, loss):
+    X, y, rivals = neuron(seed)
+    flat = minimize(lambda w: loss(X, y, w), rivals[0])
+    return loss(X, y, flat.x) <= loss(X, y, rivals).min() + 1e-9
+
+holds(
+    'ml.opt.optimality.first-order',
+    lambda seed: flat_beats_random(seed, cross_entropy),
+    control=lambda seed: flat_beats_random(seed, squared_error),
+    seed=seeds(), tries=40,
+)
+
+# %% [markdown]
+# A convex function may have many global minima, a whole flat floor of them, as $\max(|x| - 1, 0)$. *Strict* convexity
+# ($<$ in {eq}`aw.gd-conv.convex` for $\mathbf{x}_1 \ne \mathbf{x}_2$, $0 < \alpha < 1$) rules that out:
+#
+# ```{math}
+# :label: aw.gd-conv.strict-unique
+# f \text{ strictly convex}, \ \mathbf{x}_1 \text{ and } \mathbf{x}_2 \text{ global minima} \quad \Longrightarrow \quad
+# \mathbf{x}_1 = \mathbf{x}_2
+# ```
+#
+# For if they were two, their midpoint would lie strictly lower. This promises at most one, not at least one: $e^x$ is
+# strictly convex and has no minimum. The check looks at midpoints; the control has a floor.
+
+# %%
+def trough(x):
+    return max(abs(x[0]) - 1, 0) + x[1] ** 2
+
+def midpoint_wins(f, x1, x2):
+    return f((x1 + x2) / 2) < max(f(x1), f(x2))
+
+holds(
+    'aw.gd-conv.strict-unique', lambda x1, d: midpoint_wins(cup, x1, x1 + d),
+    control=lambda x1, d: midpoint_wins(trough, x1, x1 + d),
+    x1=vectors(2, -3, 3), d=vectors(2, -3, 3).filter(np.any),
+)
+
+# %% [markdown]
+# Convexity also puts a date on convergence, even where the valley is so flat that no condition number exists.
+#
+# ````{prf:theorem} Rate for convex functions
+# :label: thm-stationary-rate
+# Let $f$ be convex and $L$-smooth with a minimum at $\mathbf{x}^*$. Descent with a fixed step $0 < \eta \le 1/L$ satisfies
+# ```{math}
+# :label: stationary_points-rate
+# f(\mathbf{x}_t) - f(\mathbf{x}^*) \le \frac{\|\mathbf{x}_0 - \mathbf{x}^*\|^2}{2 \eta t} .
+# ```
+# ````
+#
+# ```{prf:proof}
+# Let $\mathbf{g} = \nabla f(\mathbf{x}_t)$ and $\mathbf{e}_t = \mathbf{x}_t - \mathbf{x}^*$. Since $\eta \le 1/L$, the
+# decrease {eq}`gradient_descent-decrease` is at least $\frac\eta2 \|\mathbf{g}\|^2$, and the tangent plane at
+# $\mathbf{x}_t$ gives $f(\mathbf{x}_t) \le f(\mathbf{x}^*) + \mathbf{g} \cdot \mathbf{e}_t$. Together,
+#
+# $$
+# f(\mathbf{x}_{t+1}) - f(\mathbf{x}^*) \le \mathbf{g} \cdot \mathbf{e}_t - \tfrac\eta2 \|\mathbf{g}\|^2
+# = \tfrac{1}{2\eta} \big( \|\mathbf{e}_t\|^2 - \|\mathbf{e}_t - \eta\mathbf{g}\|^2 \big)
+# = \tfrac{1}{2\eta} \big( \|\mathbf{e}_t\|^2 - \|\mathbf{e}_{t+1}\|^2 \big) .
+# $$
+#
+# Add up the first $t$ steps. On the right all but the ends cancel, and at most $\|\mathbf{e}_0\|^2 / 2\eta$ is left. On
+# the left stand $t$ gaps that never grow, so the sum is at least $t$ times the last.
+# ```
+#
+# Is $1/t$ the truth, or only what the proof could reach? Take the Huber function, a parabola of width $\delta$ between two
+# straight arms of slope $\pm\delta$; it has $L = 1$. From $x_0$ on the arm each step of $\eta = 1$ gains the same distance
+# $\delta$. With $\delta = x_0 / (2t + 1)$ the walker is still on the arm after $t$ steps, at
+# $x_0 - t\delta = (t + 1)\delta$, where the value is $(t + \frac12)\delta^2 = x_0^2 / (4t + 2)$: about half of the
+# bound, for every $t$. So no better power of $t$ is possible. The control promises $1/t^2$, which is what
+# [momentum](momentum.ipynb) will buy.
+
+# %%
+def huber(x, delta):
+    return np.where(abs(x) <= delta, x**2, 2 * delta * abs(x) - delta**2) / 2
+
+def gap_after(t, x, delta, eta):
+    for _ in range(t):
+        x = x - eta * np.clip(x, -delta, delta)
+    return huber(x, delta)
+
+verify(
+    'the gap is at most |x0 - x*|² / (2 eta t)',
+    lambda t, x, d, eta:
+    gap_after(t, x, d, eta) <= x**2 / (2 * eta * t) + 1e-12,
+    control=lambda t, x, d, eta:
+    gap_after(t, x, d, eta) <= x**2 / (2 * eta * t**2) + 1e-12,
+    t=integers(1, 40), x=scalars(), d=scalars(0.05, 1), eta=scalars(0.05, 1),
+)
+slowest = [gap_after(t, 3, 3 / (2 * t + 1), 1) for t in (1, 10, 100)]
+assert close(slowest, [9 / (4 * t + 2) for t in (1, 10, 100)])
+
+# %% [markdown]
+# ## Where descent ends
+#
+# This section continues [What curvature tells](#what-curvature-tells), with the camel and its valleys. On an $L$-smooth
+# function that is bounded below, steps of a fixed length $0 < \eta < 2/L$ lead to vanishing gradients. This was
+# {eq}`aw.gd.converge-local`, and the proof was a sum, {eq}`gradient_descent-sum`. The notes say it in two places without
+# the hypotheses: *only convergence to a stationary point can be guaranteed*, and *for a generic non-convex function
+# gradient descent will always converge to a stationary point*. "Always" is too much. On $-x^2$ every step leads further
+# away; on $\log(1 + e^x)$ the gradient vanishes, but only at infinity; and too long a step may bounce for ever. "Only" is
+# right:
+#
+# ```{math}
+# :label: aw.gd-conv.only-stationary
+# f \ L\text{-smooth, bounded below}, \ 0 < \eta < \tfrac2L \quad \Longrightarrow \quad \|\nabla f(\mathbf{x}_t)\| \to 0 ,
+# \quad \text{and nothing more can be guaranteed.}
+# ```
+#
+# The egg box $\sin x_1 \sin x_2$ has $L = 1$: its Hessian has the eigenvalues
+# $-\sin x_1 \sin x_2 \pm \cos x_1 \cos x_2 = \pm\cos(x_1 \pm x_2)$. On the diagonal $x_1 = x_2$ both coordinates get the
+# same update, so the walk stays there, and ends in the saddle at the origin. The control expects a minimum.
+
+# %%
+def descend(grad, x, eta, T):
+    path = [x]
+    for _ in range(T):
+        path.append(path[-1] - eta * grad(path[-1]))
+    return np.array(path)  # (T + 1, ...)
+
+def grad_egg_box(x):
+    return np.array([np.cos(x[0]) * np.sin(x[1]), np.sin(x[0]) * np.cos(x[1])])
+
+def end_in_egg_box(x1, x2, eta):
+    *_, end = descend(grad_egg_box, np.array([x1, x2]), eta, 400)
+    return end
+
+holds(
+    'aw.gd-conv.only-stationary',
+    lambda **walk: norm(grad_egg_box(end_in_egg_box(**walk))) < 1e-9,
+    control=lambda **walk: close(np.prod(np.sin(end_in_egg_box(**walk))), -1),
+    x1=[0.5, 1.0, -1.0], x2=[-1.2, 0.5, 1.0], eta=[0.3, 1.0, 1.8],
+)
+
+# %% [markdown]
+# Now landscapes that are generic in earnest: five waves of random height, direction and phase,
+# $\sum_j a_j \sin(\mathbf{b}_j \cdot \mathbf{x} + c_j)$, with
+# $L \le \sum_j |a_j| \|\mathbf{b}_j\|^2$ and values above $-\sum_j |a_j|$. There the sum gives more than a limit; it gives
+# a date. The smallest of the first $T$ gradients is no larger than the average:
+#
+# ```{math}
+# :label: aw.gd-conv.always-stationary
+# f \text{ bounded below}, \ L\text{-smooth}, \ 0 < \eta < \tfrac2L : \qquad
+# \min_{t < T} \|\nabla f(\mathbf{x}_t)\|^2 \le \frac{f(\mathbf{x}_0) - \inf f}{\eta \, (1 - \frac{L\eta}{2}) \, T}
+# \ \to 0 , \quad \text{and indeed } \|\nabla f(\mathbf{x}_t)\| \to 0
+# ```
+#
+# The control forgets the bound on the step, and with it the sign of the bracket.
+
+# %%
+def waves(seed):
+    rng = np.random.default_rng(seed)
+    a, b, c = rng.normal(size=5), rng.normal(size=(5, 2)), rng.normal(size=5)
+    f = lambda x: a @ np.sin(b @ x + c)
+    grad = lambda x: b.T @ (a * np.cos(b @ x + c))
+    return f, grad, abs(a).sum(), abs(a) @ (b**2).sum(1)
+
+def gradient_fades(seed, share, T=200):  # eta = share * 2 / L
+    f, grad, depth, L = waves(seed)
+    path = descend(grad, np.zeros(2), share * 2 / L, T)
+    smallest = min(norm(grad(x)) ** 2 for x in path)
+    total = (f(path[0]) + depth) / (share * 2 / L * abs(1 - share))
+    return smallest <= total / len(path)
+
+holds(
+    'aw.gd-conv.always-stationary', gradient_fades,
+    control=lambda seed, share: gradient_fades(seed, 20 * share),
+    seed=seeds(), share=scalars(0.2, 0.95), tries=60,
+)
+
+# %% [markdown]
+# How much should one fear saddles? For the tiny network the origin is one: the Hessian there is
+# $\begin{pmatrix} 0 & -2 \\ -2 & 0 \end{pmatrix}$, with eigenvalue 2 along $(1, -1)$ and $-2$ along $(1, 1)$. Started
+# with opposite weights, $w_2 = -w_1$, the two keep mirroring each other and slide into the saddle. But near
+# the saddle a deviation $\delta$ along $(1, 1)$ is multiplied at every step by $1 + 2\eta$. To grow to a size of order one it needs about
+#
+# ```{math}
+# :label: stationary_points-escape
+# t \approx \frac{\log (1 / \delta)}{\log(1 + 2\eta)}
+# ```
+#
+# steps: a deviation a hundred times smaller costs not a hundred times as many steps, but a constant number more. Starts
+# that never leave form a line, of area zero; it can be shown that for $\eta < 1/L$ a random start leads to a saddle with a
+# negative eigenvalue with probability zero {cite}`lee2016gradient`. The danger is to *begin* in one. That is why networks are never initialised
+# with all weights zero.
+
+# %%
+def grad_tiny(w):
+    return 2 * (w[0] * w[1] - 1) * w[::-1]
+
+def steps_on_plateau(delta, eta=0.05):  # until the loss is half of 1
+    path = descend(grad_tiny, np.array([1 + delta, -1]), eta, 600)
+    return (tiny_net(path.T) < 0.5).argmax()
+
+def escape_time(small, large, growth):
+    longer = steps_on_plateau(small) - steps_on_plateau(large)
+    return abs(longer - np.log(large / small) / np.log(growth)) <= 1
+
+verify(
+    'the time on a plateau grows as log(1/delta) / log(1 + 2 eta)',
+    lambda small, large: escape_time(small, large, 1.1),
+    control=lambda small, large: escape_time(small, large, 1.05),
+    small=[1e-8, 1e-10, 1e-12], large=[1e-3, 1e-5, 1e-7],
+)
+*_, stuck = descend(grad_tiny, np.array([1.0, -1.0]), 0.05, 600)
+print('opposite weights end in the saddle:', close(stuck, [0, 0]))
+
+# %% mystnb={"image": {"alt": "Left: five walks on contours of the tiny network's loss. They all begin near the dashed diagonal, run towards the saddle at the origin, and turn off to one of the two branches of minima. Right: the loss rests on a plateau at 1, longer by equal amounts for each hundredfold smaller deviation, then drops."}} tags=["hide-input"]
+fig, (left, right) = panels(2, height=2.8)
+w = np.linspace(-1.7, 1.7, 120)
+left.contour(w, w, np.sqrt(tiny_net(np.meshgrid(w, w))), 12, colors=GREY,
+             linewidths=0.5)
+left.plot([-1.7, 1.7], [1.7, -1.7], '--', color=GREY, lw=1)
+starts = [(1.5, -1.4), (1.3, -1.35), (-1.5, 1.2), (-1.2, 1.6), (1.0, -1.6)]
+for i, w in enumerate(starts):
+    path = descend(grad_tiny, np.array(w), 0.02, 400)
+    left.plot(*path.T, color=f'C{i}', lw=1.3)
+    left.plot(*path[0], 'o', color=f'C{i}')
+left.set(xlabel='w₁', ylabel='w₂', aspect='equal')
+for i, delta in enumerate((1e-2, 1e-4, 1e-6, 1e-8)):
+    path = descend(grad_tiny, np.array([1 + delta, -1]), 0.05, 260)
+    right.plot(tiny_net(path.T), color=f'C{i}')
+    right.text(steps_on_plateau(delta) + 4, 0.5, f'10$^{{{-2 * i - 2}}}$',
+               color=f'C{i}')
+right.text(130, 1.15, 'on the plateau, for various δ', ha='center', fontsize=8)
+right.set(xlabel='step', ylabel='loss', ylim=(-0.05, 1.6));
+
+# %% [markdown]
+# Which minimum, then? That hangs on the start. The set of all starts that lead to a minimum is its *basin of attraction*.
+# We colour the camel by basins, with one walk from each of 14,400 starts, all at once:
+
+# %%
+starts = np.array(np.meshgrid(
+    np.linspace(-2, 2, 160), np.linspace(-1.1, 1.1, 90), indexing='ij'))
+
+def nearest(x, candidates):  # x (2, ...) -> which column, how far
+    gap = norm(x[:, None] - candidates[:, :, None, None], axis=0)
+    return gap.argmin(0), gap.min(0)
+
+ends = starts
+for _ in range(500):
+    ends = ends - 0.015 * grad_camel(ends)
+basin, miss = nearest(ends, valleys)
+print('every start reached a minimum:', (miss < 1e-6).all())
+deepest = np.isin(basin, nearest(twins[:, :, None], valleys)[0])
+print(f'a global one from {deepest.mean():.0%} of the starts')
+
+# %% [markdown]
+# From two starts in five the walk misses the lowest valleys. From this the notes conclude that finding a global minimum of
+# a non-convex problem with gradient descent is impossible, since one would have to try infinitely many starts. That goes
+# too far.
+#
+# :::{admonition} Erratum
+# :class: warning
+# As printed, it is impossible. The right statement is weaker:
+#
+# ```{math}
+# :label: aw.gd-conv.impossible
+# \begin{aligned}
+# &\text{No finite set of starts is enough for every } f , \\
+# &\text{but there are non-convex } f \text{ for which every start is enough.}
+# \end{aligned}
+# ```
+#
+# The slip is easy to make: "no guarantee for all functions" sounds like "no success for any". Networks are trained on the
+# difference.
+# :::
+#
+# For the first line, let finitely many walks on $x^2/2$ run, and dig a narrow hole, deeper than everything, where none of
+# them came by: beyond all starts, say. Their gradients have not changed, so neither have the walks. For the second line we
+# need a reason other than convexity. Here is the most useful one {cite}`polyak1963gradient,karimi2016linear`.
+#
+# ```{prf:theorem} Polyak-Łojasiewicz
+# :label: thm-stationary-pl
+# Let $f$ be $L$-smooth with minimal value $f^*$, and suppose that for some $\mu > 0$ everywhere
+# $\frac12 \|\nabla f(\mathbf{x})\|^2 \ge \mu \, (f(\mathbf{x}) - f^*)$. Then descent with $\eta = 1/L$ satisfies
+# $f(\mathbf{x}_t) - f^* \le (1 - \mu/L)^t \, (f(\mathbf{x}_0) - f^*)$, from every start.
+# ```
+#
+# ```{prf:proof}
+# By {eq}`gradient_descent-decrease` with $\eta = 1/L$, then by hypothesis,
+# $f(\mathbf{x}_{t+1}) - f^* \le f(\mathbf{x}_t) - f^* - \frac{1}{2L} \|\nabla f(\mathbf{x}_t)\|^2 \le (1 - \frac\mu L)(f(\mathbf{x}_t) - f^*)$.
+# ```
+#
+# The hypothesis forbids flat points above the floor and says nothing of convexity. The function $x^2 + 3\sin^2 x$ has
+# $f'' = 2 + 6\cos 2x$ between $-4$ and $8$, so it is far from convex, and yet $\mu = \frac16$ will do. The
+# control takes $\mu = 2$, as for $x^2$ alone.
+
+# %%
+def wavy(x):
+    return x**2 + 3 * np.sin(x) ** 2
+
+def grad_wavy(x):
+    return 2 * x + 3 * np.sin(2 * x)
+
+def gap_shrinks(x, mu, T):  # L = 8, f* = 0
+    end = descend(grad_wavy, x, 1 / 8, T)[-1]
+    return wavy(end) <= (1 - mu / 8) ** T * wavy(x)
+
+verify(
+    'the gap on x² + 3 sin² x shrinks by 1 - mu/L at each step, mu = 1/6',
+    lambda x, T: gap_shrinks(x, 1 / 6, T),
+    control=lambda x, T: gap_shrinks(x, 2, T),
+    x=scalars(-50, 50), T=integers(1, 60),
+)
+x = np.linspace(-10, 10, 4000)  # without zero
+tightest = (grad_wavy(x) ** 2 / wavy(x) / 2).min()
+print(f'largest mu that will do there: {tightest:.2f}')
+
+# %%
+def reaches_floor(x):
+    *_, end = descend(grad_wavy, x, 1 / 8, 400)
+    return abs(end) < 1e-6
+
+def grad_with_hole(x, c):  # of x²/2 - (100 + c²) (1 - (x - c)²)², |x - c| < 1
+    inside = np.maximum(1 - (x - c) ** 2, 0)
+    return x + 4 * (100 + c**2) * inside * (x - c)
+
+def all_miss_the_hole(starts):
+    c = abs(starts).max() + 2
+    *_, ends = descend(lambda x: grad_with_hole(x, c), starts, 0.5, 100)
+    return (abs(ends - c) > 1).all() and close(ends, 0 * starts)
+
+erratum(
+    'aw.gd-conv.impossible',
+    printed=lambda starts: not reaches_floor(starts[0]),
+    corrected=lambda starts: all(map(reaches_floor, starts))
+    and all_miss_the_hole(starts),
+    starts=vectors(5, -50, 50), tries=40,
+)
+
+# %% [markdown]
+# ```{exercise} ★★★ Dig the hole
+# :label: stationary_points-hole
+# Walks on $x^2/2$ start at the given points and go with $\eta = \frac12$. Write `hidden(starts)`, the centre $c$ of a hole
+# of radius 1 that none of them ever enters, with $|c|$ no larger than twice the largest $|$start$|$. (All starts lie at
+# least 8 from zero, and all are positive.) The grader counts the visitors.
+# ```
+
+# %%
+def hidden(starts):
+    raise NotImplementedError('your turn')
+
+# %%
+def visitors(answer):
+    def judged(starts):
+        walks = np.outer(0.5 ** np.arange(60), starts)
+        c = answer(starts)
+        assert abs(c) <= 2 * max(starts), 'too far away'
+        return (abs(walks - c) < 1).any(0).sum()
+    return judged
+
+crowds = [([8.0],), ([10.0, 16.5],), ([9.0, 30.0, 100.0],)]
+grade(visitors(hidden), lambda starts: 0, crowds)
+
+# %% [markdown]
+# ```{solution-start} stationary_points-hole
+# :class: dropdown
+# ```
+# The walks halve their distance to zero and never change sides, so $c = -2$ is safe; so is any place beyond the largest
+# start. The middle between two starts, which looks lonely, lies on somebody's way: from 16.5 the first step leads to
+# 8.25, and for a single start the middle is the start itself. No finite budget of starts protects from an adversary who
+# knows them, which is one more reason to draw them at random.
+
+# %% jupyter={"source_hidden": true}
+def hidden_solution(starts):
+    return -2.0
+
+def hidden_in_the_middle(starts):
+    return sum(starts) / len(starts)
+
+assert grade(visitors(hidden_solution), lambda starts: 0, crowds)
+assert not grade(visitors(hidden_in_the_middle), lambda starts: 0, crowds)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## Newton's method
+#
+# This section continues [Where descent ends](#where-descent-ends), with the camel and its starts. Gradient descent trusts a
+# plane and has to be told how far. With the Hessian we can trust a paraboloid, and that has a lowest point of its own:
+# setting the gradient of $f(\mathbf{x}) + \mathbf{g} \cdot \mathbf{p} + \frac12 \mathbf{p}^\top H \mathbf{p}$ with respect to
+# $\mathbf{p}$ to zero gives $H\mathbf{p} = -\mathbf{g}$, and
+#
+# ```{math}
+# :label: stationary_points-newton
+# \mathbf{x}_{t+1} = \mathbf{x}_t - \nabla^2 f(\mathbf{x}_t)^{-1} \, \nabla f(\mathbf{x}_t) .
+# ```
+
+# %%
+def newton(grad, hess, x, T):
+    path = [x]
+    for _ in range(T):
+        path.append(path[-1] - solve(hess(path[-1]), grad(path[-1])))
+    return np.array(path)  # (T + 1, n)
+
+# %% [markdown]
+# In one variable this is the school method for the roots of $f'$, and scipy's version takes the same steps. The control
+# computes the curvature once and keeps it, to save work.
+
+# %%
+def same_as_scipy(x, t, curvature):
+    grad = lambda x: x - np.cos(x)
+    path = newton(grad, lambda z: np.diag(curvature(z, x)), np.array([x]), t)
+    return close(path[-1, 0], scipy_newton(
+        grad, x, lambda x: 1 + np.sin(x), maxiter=t, tol=1e-300, disp=False))
+
+verify(
+    'step by step the iterates of scipy.optimize.newton',
+    lambda x, t: same_as_scipy(x, t, lambda z, x: 1 + np.sin(z)),
+    control=lambda x, t: same_as_scipy(x, t, lambda z, x: 1 + np.sin([x])),
+    x=scalars(-1, 3), t=integers(1, 6), tries=100,
+)
+
+# %% [markdown]
+# ```{prf:theorem} Quadratic convergence
+# :label: thm-stationary-newton
+# On a ball around the stationary point $\mathbf{x}^*$ let all eigenvalues of the Hessian be at least $\mu > 0$, and let the
+# Hessian be $M$-Lipschitz, $\|\nabla^2 f(\mathbf{x}) - \nabla^2 f(\mathbf{y})\| \le M \|\mathbf{x} - \mathbf{y}\|$. Then a
+# Newton step from $\mathbf{x}$ in the ball satisfies
+# $\|\mathbf{x}_{\text{new}} - \mathbf{x}^*\| \le \frac{M}{2\mu} \|\mathbf{x} - \mathbf{x}^*\|^2$.
+# ```
+#
+# ```{prf:proof}
+# Let $\mathbf{e} = \mathbf{x} - \mathbf{x}^*$ and $H = \nabla^2 f(\mathbf{x})$. Adding up curvature between $\mathbf{x}^*$,
+# where the gradient is zero, and $\mathbf{x}$ gives
+# $\nabla f(\mathbf{x}) = \int_0^1 \nabla^2 f(\mathbf{x}^* + s\mathbf{e}) \, \mathbf{e} \, ds$. So
+#
+# $$
+# \mathbf{x}_{\text{new}} - \mathbf{x}^* = \mathbf{e} - H^{-1} \nabla f(\mathbf{x})
+# = H^{-1} \int_0^1 \big( H - \nabla^2 f(\mathbf{x}^* + s\mathbf{e}) \big) \mathbf{e} \, ds .
+# $$
+#
+# Now $\|H^{-1}\| \le 1/\mu$, the bracket is at most $M(1 - s)\|\mathbf{e}\|$ in norm, and $\int_0^1 (1 - s) \, ds = \frac12$.
+# ```
+#
+# An error of $10^{-k}$ becomes one of about $10^{-2k}$: *each step doubles the number of correct digits*, as soon as
+# $\|\mathbf{e}\| < 2\mu/M$. We check the bound on a sum of softplus functions with a ridge, whose constants are known:
+# $\mu = 1$, and since the third derivative of $\log(1 + e^z)$ is at most $1/(6\sqrt3)$ in size,
+# $M = \sum_i \|\mathbf{a}_i\|^3 / (6\sqrt3)$. The minimum is put at a chosen place. The control hopes for a cube.
+
+# %%
+A = np.array([[1.0, 2.0], [-1.0, 1.0], [0.5, -1.5]])
+M = (norm(A, axis=1) ** 3).sum() / (6 * 3**0.5)
+
+def grad_soft(x, goal):  # of sum_i log(1 + e^(a_i x)) + |x|²/2, tilted
+    return A.T @ (expit(A @ x) - expit(A @ goal)) + x - goal
+
+def hess_soft(x):
+    p = expit(A @ x)
+    return np.eye(2) + A.T * (p * (1 - p)) @ A
+
+def squares_error(goal, e, power):
+    grad = lambda x: grad_soft(x, goal)
+    new = newton(grad, hess_soft, goal + e, 1)[-1]
+    return norm(new - goal) <= M / 2 * norm(e) ** power + 1e-14
+
+verify(
+    'a Newton step leaves an error of at most M/(2 mu) times its square',
+    lambda goal, e: squares_error(goal, e, 2),
+    control=lambda goal, e: squares_error(goal, e, 3),
+    goal=vectors(2, -2, 2), e=vectors(2, -1, 1),
+)
+
+# %% [markdown]
+# To see digits double one needs digits. With 400 of them, on $\cos x = x$, here are Newton's method and the cosine key of a
+# calculator (gradient descent with $\eta = 1$), both from $x = 1$:
+
+# %%
+def digits(step, T):  # correct digits after each of T steps
+    with mpmath.workdps(400):
+        goal = mpmath.findroot(lambda x: x - mpmath.cos(x), 1)
+        x, errors = mpmath.mpf(1), []
+        for _ in range(T):
+            x = step(x)
+            errors.append(abs(x - goal))
+        return [int(-mpmath.log10(e)) for e in errors]
+
+def newton_step(x):
+    return x - (x - mpmath.cos(x)) / (1 + mpmath.sin(x))
+
+print('Newton:', *digits(newton_step, 7))
+print('cosine:', *digits(mpmath.cos, 7))
+
+# %% [markdown]
+# That is the bright side. The dark side stands in the derivation: we asked the paraboloid for its *flat* point. If $H$ has a
+# negative eigenvalue this is not its lowest, and Newton's method, content with any stationary point, climbs to saddles and
+# peaks, too. Here is the camel again:
+
+# %%
+def newton_camel(x, T=60):  # all starts at once, 2 x 2 systems by hand
+    for _ in range(T):
+        (u, v), (g, h) = x, grad_camel(x)
+        (a, b), (_, d) = hessian_camel(u, v)
+        x = x - np.array([d * g - b * h, a * h - b * g]) / (a * d - b * b)
+    return x
+
+reached, off = nearest(newton_camel(starts), points)
+order = ['maximum', 'saddle', 'minimum']
+kind = np.array([order.index(name) for name in by_curvature])
+landed = kind[reached]  # 0 peak, 1 saddle, 2 valley
+print('arrived somewhere:', (off < 1e-6).mean() > 0.999)
+for name, k in (('peak', 0), ('saddle', 1), ('valley', 2)):
+    print(f'on a {name} from {10 * (landed == k).mean():.0f} starts in ten')
+
+# %% mystnb={"image": {"alt": "Two maps of the same starts. Left, gradient descent: six large regions with smooth borders, one around each valley. Right, Newton's method: regions of valleys, saddles and peaks, torn into fringes and islands."}} tags=["hide-input"]
+fig, (left, right) = panels(2, height=2.3, sharey=True)
+box = dict(extent=(-2, 2, -1.1, 1.1), origin='lower', aspect='auto', alpha=0.8)
+left.imshow(basin.T, cmap=ListedColormap(['C0', 'C1', 'C2', 'C3', 'C4', GREY]),
+            **box)
+left.plot(*valleys, 'o', color=GREY, mec='C3', ms=5)
+left.set(xlabel='u', ylabel='v', title='descent: which valley')
+right.imshow(landed.T, cmap=ListedColormap(['C4', 'C1', 'C0']), **box)
+right.set(xlabel='u', title='Newton:')
+kinds_seen = ('valley', 'C0'), ('saddle', 'C1'), ('peak', 'C4')
+for i, (name, colour) in enumerate(kinds_seen):
+    right.text(0.4 + 0.24 * i, 1.045, name, color=colour, ha='center',
+               transform=right.transAxes);
+
+# %% [markdown]
+# Both faults are easily mended. In the eigenbasis of $H$, $H\mathbf{p} = -\mathbf{g}$ reads $p_i = -g_i/\lambda_i$. It is the
+# sign of a negative $\lambda_i$ that sends us uphill; the size is good advice, for strongly curved directions deserve
+# short steps. So take $p_i = -g_i / |\lambda_i|$ {cite}`dauphin2014identifying`. Then
+# $\mathbf{g} \cdot \mathbf{p} = -\sum_i g_i^2 / |\lambda_i| < 0$, a descent direction. And since the paraboloid cannot be
+# trusted far away, halve the step until the value falls by a fair part of what the slope promises, Armijo's condition
+#
+# ```{math}
+# :label: stationary_points-armijo
+# f(\mathbf{x} + \eta\mathbf{p}) \le f(\mathbf{x}) + c \, \eta \, \mathbf{g} \cdot \mathbf{p}, \qquad c = 10^{-4} .
+# ```
+#
+# Near a minimum $\eta = 1$ passes at once, and the digits double as before. The control is the method without the mending.
+
+# %%
+def armijo(f, x, p, slope, eta):
+    return f(x + eta * p) <= f(x) + 1e-4 * eta * slope
+
+def backtrack(f, x, p, slope):
+    eta = 1.0
+    while not armijo(f, x, p, slope, eta):
+        eta = eta / 2
+    return eta
+
+def safe_newton(f, grad, hess, x, T=100):
+    for _ in range(T):
+        g = grad(x)
+        if norm(g) < 1e-6:  # closer, differences of f are rounding
+            break
+        lam, V = eigh(hess(x))
+        p = -V @ (V.T @ g / abs(lam))
+        x = x + backtrack(f, x, p, g @ p) * p
+    return x
+
+# %%
+def in_a_valley(x):
+    flat = norm(grad_camel(x)) < 1e-6
+    return flat and classify(hessian_camel(*x)) == 'minimum'
+
+verify(
+    'Newton with |eigenvalues| and backtracking ends in a valley',
+    lambda x: in_a_valley(
+        safe_newton(camel, grad_camel, lambda x: hessian_camel(*x), x)),
+    control=lambda x: in_a_valley(newton_camel(x)),
+    x=vectors(2, -2, 2).filter(lambda x: norm(grad_camel(x)) > 0.1), tries=60,
+)
+
+# %% [markdown]
+# scipy's `line_search` looks for more (the strong Wolfe conditions, which also forbid steps that are too short). Along
+# $-\nabla f$ its steps pass our test, and ours are the longest among $1, \frac12, \frac14, \dots$ that do. The control does
+# without a search and steps by 1.
+
+# %%
+def longest(x):  # the longest of 1, 1/2, 1/4, ... that passes
+    g = grad_camel(x)
+    bound = lambda eta: camel(x) - 1e-4 * eta * norm(g) ** 2
+    return max(e for e in 0.5 ** np.arange(20) if camel(x - e * g) <= bound(e))
+
+def searches_agree(x, search):
+    g = grad_camel(x)
+    wolfe = line_search(camel, grad_camel, x, -g)[0]
+    scipy_passes = armijo(camel, x, -g, -g @ g, wolfe)
+    return scipy_passes and search(camel, x, -g, -g @ g) == longest(x)
+
+verify(
+    'halving finds the longest step, and that of scipy passes Armijo, too',
+    lambda x: searches_agree(x, backtrack),
+    control=lambda x: searches_agree(x, lambda *args: 1),
+    x=vectors(2, -2, 2).filter(lambda x: norm(grad_camel(x)) > 0.1), tries=60,
+)
+
+# %% [markdown]
+# ```{exercise} ★★ Division without dividing
+# :label: stationary_points-reciprocal
+# Some early computers could multiply but not divide. They found $1/a$, $a > 0$, as the root of $1/x - a$ by Newton's method, in
+# which the division cancels. Write `reciprocal(a, x, T)`: $T$ steps from $x$, with additions and multiplications only. The
+# grader uses scipy's Newton method on $1/x - a$.
+# ```
+
+# %%
+def reciprocal(a, x, T):
+    raise NotImplementedError('your turn')
+
+# %%
+def reciprocal_by_scipy(a, x, T):
+    return scipy_newton(lambda x: 1 / x - a, x, lambda x: -1 / x**2,
+                        maxiter=T, tol=1e-300, disp=False)
+
+quotients = [(3.0, 0.2, 1), (3.0, 0.1, 4), (0.7, 1.0, 3), (7.0, 0.2, 2)]
+grade(reciprocal, reciprocal_by_scipy, quotients)
+
+# %% [markdown]
+# ```{solution-start} stationary_points-reciprocal
+# :class: dropdown
+# ```
+# $x - \frac{1/x - a}{-1/x^2} = x + x - ax^2 = x(2 - ax)$. With $e = 1 - ax$ the new error is $1 - ax(2 - ax) = (1 - ax)^2 = e^2$:
+# squared exactly, from any $x$ between $0$ and $2/a$. Stepping by the error itself, $x + x_0(1 - ax)$ with a fixed $x_0$,
+# looks alike and gains only a constant factor at each step.
+
+# %% jupyter={"source_hidden": true}
+def reciprocal_solution(a, x, T):
+    for _ in range(T):
+        x = x * (2 - a * x)
+    return x
+
+def reciprocal_fixed(a, x, T):
+    first = x
+    for _ in range(T):
+        x = x + first * (1 - a * x)
+    return x
+
+assert grade(reciprocal_solution, reciprocal_by_scipy, quotients)
+assert not grade(reciprocal_fixed, reciprocal_by_scipy, quotients)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## Scale, stop, validate
+#
+# This section continues [Newton's method](#newtons-method), whose `newton` it uses. The notes leave their heading on
+# implementation almost empty, so here are three questions that arise as soon as real data come in. The data are the 442
+# patients with diabetes {cite}`efron2004least`; the task is to say whose disease will have come further than the median a
+# year later, by logistic regression on ten measurements.
+#
+# **Scale.** In what units? For gradient descent this decides everything, as we saw for least squares. Newton's method does
+# not notice.
+#
+# ```{prf:theorem} Newton's method is affinely invariant
+# :label: thm-stationary-affine
+# Let $T$ be invertible and $\tilde f(\mathbf{v}) = f(T\mathbf{v})$. If $\mathbf{x}_0 = T\mathbf{v}_0$, then the iterates of
+# Newton's method on $f$ and $\tilde f$ satisfy $\mathbf{x}_t = T\mathbf{v}_t$ for all $t$.
+# ```
+#
+# ```{prf:proof}
+# By the chain rule $\nabla \tilde f = T^\top \nabla f$ and $\nabla^2 \tilde f = T^\top H T$. So the step is
+# $-(T^\top H T)^{-1} T^\top \nabla f = -T^{-1} H^{-1} \nabla f$, and $T$ maps it to the step on $f$.
+# ```
+#
+# In the control gradient descent tries the same, and fails, since its step becomes $T T^\top \nabla f$.
+
+# %%
+def logistic_loss(X, y, w):  # (N, D), (N,), (..., D)
+    z = w @ X.T
+    return (np.logaddexp(0, z) - y * z).mean(-1)
+
+def derivatives(X, y):  # gradient and Hessian, as functions of w
+    p = lambda w: expit(X @ w)
+    return (lambda w: X.T @ (p(w) - y) / len(y),
+            lambda w: X.T * (p(w) * (1 - p(w))) @ X / len(y))
+
+def same_walk(seed, T, walk):
+    rng = np.random.default_rng(seed)
+    X, y, w = rng.normal(size=(20, 2)), rng.random(20), rng.normal(size=2)
+    there = walk(*derivatives(X @ T, y), solve(T, w), 3)
+    return close(there @ T.T, walk(*derivatives(X, y), w, 3))
+
+verify(
+    "Newton's method follows a change of units",
+    lambda seed, T: same_walk(seed, T, newton),
+    control=lambda seed, T: same_walk(
+        seed, T, lambda grad, hess, w, steps: descend(grad, w, 0.1, steps)),
+    seed=integers(0, 99), T=matrices(2, 2, -2, 2).filter(
+        lambda T: abs(np.linalg.det(T)) > 0.2), tries=60,
+)
+
+# %% [markdown]
+# Both methods, on raw and on standardized measurements, from zero weights. The step of descent is $1/L$; since
+# $p(1 - p) \le \frac14$, the largest eigenvalue of $X^\top X / 4N$ will do for $L$. The reference is scipy's trust-region
+# solver.
+
+# %%
+patients = data.diabetes()
+worse = (patients.y > np.median(patients.y)) * 1.0
+z = zscore(patients.x)
+designs = {'raw': patients.x, 'standardized': z}
+designs = {n: np.column_stack([np.ones(442), X]) for n, X in designs.items()}
+
+grad, hess = derivatives(designs['standardized'], worse)
+best = minimize(lambda w: logistic_loss(designs['standardized'], worse, w),
+                np.zeros(11), jac=grad, hess=hess, method='trust-exact',
+                options={'gtol': 1e-9})
+runs, gaps = {}, {}
+for name, X in designs.items():
+    grad, hess = derivatives(X, worse)
+    L = eigvalsh(X.T @ X)[-1] / (4 * 442)
+    runs['Newton', name] = newton(grad, hess, np.zeros(11), 7)
+    runs['descent', name] = descend(grad, np.zeros(11), 1 / L, 6000)
+for (method, name), path in runs.items():
+    gaps[method, name] = logistic_loss(designs[name], worse, path) - best.fun
+    enough = np.flatnonzero(gaps[method, name] < 1e-6)
+    first = enough[0] if len(enough) else 'more than 6000'
+    print(f'{method:8} {name:13} steps to a gap of 1e-6: {first}')
+
+# %% [markdown]
+# Newton's four steps are the same four in both units. Descent needs four thousand on standardized data, and on raw data it
+# has hardly begun.
+#
+# **Stop.** When is it enough? "When the weights hardly move" is the first idea, and a bad one: a walk moves little when it
+# has arrived, but also when its steps are short. The gradient is a better witness, if one knows how flat the valley can be.
+# If $f(\mathbf{y}) \ge f(\mathbf{x}) + \nabla f(\mathbf{x}) \cdot (\mathbf{y} - \mathbf{x}) + \frac\mu2 \|\mathbf{y} - \mathbf{x}\|^2$
+# for all $\mathbf{y}$, as when all eigenvalues of the Hessian are at least $\mu$, then the left side cannot be less than
+# the minimum of the right over $\mathbf{y}$, which lies at $\mathbf{y} - \mathbf{x} = -\nabla f / \mu$:
+#
+# ```{math}
+# :label: stationary_points-certificate
+# f(\mathbf{x}) - f^* \le \frac{\|\nabla f(\mathbf{x})\|^2}{2\mu}
+# ```
+#
+# This is the hypothesis of {prf:ref}`thm-stationary-pl` again, now as a certificate: the right side can be computed without
+# knowing $f^*$. A ridge penalty $\frac\mu2 \|\mathbf{w}\|^2$ provides the $\mu$. The control puts
+# $L = 2.25$ for $\mu = 1$.
+
+# %%
+def certified(w, x, constant):  # softplus(2 w1 - w2) + |w - x|²/2
+    a = np.array([2.0, -1.0])
+    f = lambda w: np.logaddexp(0, a @ w) + (w - x) @ (w - x) / 2
+    grad = lambda w: a * expit(a @ w) + w - x
+    lowest = minimize(f, x, jac=grad, options={'gtol': 1e-9}).fun
+    return f(w) - lowest <= norm(grad(w)) ** 2 / (2 * constant) + 1e-12
+
+verify(
+    'the gap is at most |gradient|² / (2 mu)',
+    lambda w, x: certified(w, x, 1),
+    control=lambda w, x: certified(w, x, 2.25),
+    w=vectors(2, -3, 3), x=vectors(2, -3, 3), tries=60,
+)
+moved = abs(np.diff(runs['descent', 'raw'], axis=0)[-1]).max()
+print('raw: the last step moved no weight by 1e-5:', moved < 1e-5)
+print(f'but the loss is still {gaps["descent", "raw"][-1]:.3f} too high')
+
+# %% [markdown]
+# **Validate.** Last, the question before all others: do we want the minimum at all? The loss on the training data is a
+# proxy. With all squares and products of the ten measurements, 65 features for 100 patients, the minimum of the squared
+# error is a bad place. The walk towards it passes through good ones, and patients who are kept apart tell when. For 20
+# random splits we stop where 171 validation patients are predicted best, and judge on 171 others.
+
+# %%
+i, j = np.triu_indices(10)
+features = np.column_stack([z, z[:, i] * z[:, j]])  # (442, 65)
+score = (patients.y - patients.y.mean()) / patients.y.std()
+rng = np.random.default_rng(0)
+orders = np.array([rng.permutation(442) for _ in range(20)])  # (20, 442)
+X = features[orders]
+X = (X - X[:, :100].mean(1, keepdims=True)) / X[:, :100].std(1, keepdims=True)
+y = score[orders]
+y = y - y[:, :100].mean(1, keepdims=True)
+
+gram = X[:, :100].swapaxes(1, 2) @ X[:, :100] / 100  # (20, 65, 65)
+cross = X[:, :100].swapaxes(1, 2) @ y[:, :100, None] / 100
+eta = 1 / eigvalsh(gram)[:, -1, None, None]
+path = descend(lambda w: gram @ w - cross, np.zeros((20, 65, 1)), eta, 2000)
+checkpoints = np.unique(np.geomspace(1, 2000, 60).astype(int))
+weights = path[checkpoints, ..., 0].transpose(1, 2, 0)  # (20, 65, steps)
+missed = (y[..., None] - X @ weights) ** 2
+parts = {'training': slice(100), 'validation': slice(100, 271),
+         'test': slice(271, None)}
+r2 = {part: 1 - missed[:, rows].mean(1) / (y[:, rows, None] ** 2).mean(1)
+      for part, rows in parts.items()}  # each (20, steps)
+
+# %%
+stop = r2['validation'].argmax(1)
+stopped = r2['test'][np.arange(20), stop]
+gain = stopped - r2['test'][:, -1]
+print(f'R² on test patients: stopped {stopped.mean():.2f}, '
+      f'at the end {r2["test"][:, -1].mean():.2f}')
+print('stopping helps in every split:', (gain > 0).all())
+
+# %% mystnb={"image": {"alt": "Left: the gap to the best loss on logarithmic axes. Newton's curve drops within six steps and is the same for both units; descent on standardized data needs thousands of steps, on raw data it hardly falls. Right: over steps, R squared on training patients climbs, on validation patients it peaks early and then falls, with bands over splits."}} tags=["hide-input"]
+fig, (left, right) = panels(2, height=2.9)
+styles = ('C1', '-'), ('C2', '-'), ('C0', ':'), ('C3', '-')
+for gap, (colour, line) in zip(gaps.values(), styles):
+    gap = np.maximum(gap, 1e-13)
+    left.loglog(np.arange(len(gap)) + 1, gap, line, color=colour)
+left.text(8, 1e-9, 'Newton,\nboth units', color='C1')
+left.text(400, 0.3, 'raw', color='C2')
+left.text(120, 3e-6, 'standardized', color='C3', ha='center')
+left.set(xlabel='step', ylabel='loss above the best', ylim=(1e-11, 3))
+for colour, (part, values) in zip(('C0', 'C1'), r2.items()):
+    middle, spread = values.mean(0), values.std(0)
+    right.semilogx(checkpoints, middle, color=colour)
+    right.fill_between(checkpoints, middle - spread, middle + spread,
+                       color=colour, alpha=0.25, lw=0)
+right.text(20, 0.86, 'training', color='C0', ha='right')
+right.text(8, 0.08, 'validation', color='C1', ha='center')
+right.set(xlabel='step', ylabel='R²', ylim=(-0.6, 1));
+
+# %% [markdown]
+# Stopping early is the cheapest regularizer there is, and it turns the question of this page around: on training data, the
+# stationary point is often not where one wants to be.
+#
+# ## Summary
+#
+# At a minimum the gradient vanishes and the Hessian is positive semidefinite; conversely a stationary point with a positive
+# definite Hessian is a minimum, and on a convex function every stationary point is a global one, reached at the rate
+# $1/t$ or better. On other functions descent can be promised no more than a vanishing gradient, though it leaves saddles
+# within a time of order $\log(1/\delta)$, and where the Polyak-Łojasiewicz inequality holds it finds the global minimum
+# without convexity. Newton's method doubles the digits at each step and ignores units, but goes to saddles too unless its
+# eigenvalues are taken in absolute value; and real work adds three decisions, in which units, when to stop, and on whose
+# data to judge.
+#
+# **Further reading.** {cite:t}`nocedal2006numerical` are the standard work on Newton's method and line searches,
+# {cite:t}`boyd2004convex` on its convex side, {cite:t}`nesterov2018lectures` on rates. {cite:t}`lee2016gradient` prove that
+# descent avoids saddles, {cite:t}`karimi2016linear` collect what the Polyak-Łojasiewicz inequality can do, and
+# {cite:t}`dauphin2014identifying` argue that saddles, not bad minima, slow down the training of networks.

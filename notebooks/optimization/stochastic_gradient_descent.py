@@ -1,0 +1,1016 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Stochastic gradient descent
+#
+# - **Question.** One gradient of a loss over a million examples needs a look at each of them. What is lost, and what is
+#   won, if every step looks at only one?
+# - **You need** [gradient descent](gradient_descent.ipynb), [expectations and
+#   variances](../probability/expectations.ipynb), and [linear regression](../regression/linear_regression.ipynb).
+# - **You build** stochastic gradient descent with single examples and with batches, an exact forecast of its noise, step
+#   sizes that beat the noise, and a classifier of digits trained in one pass.
+# - **Time** 9 s.
+
+# %% tags=["remove-cell"]
+try:
+    import nbutils  # noqa: F401
+except ImportError:  # on a hosted notebook: install it and leave its torch alone
+    import subprocess
+    import sys
+
+    address = 'https://github.com/deep-learning-verified/book/archive/refs/heads/main.zip'
+    subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
+
+# %%
+from itertools import combinations, product
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from numpy.linalg import eigh, eigvalsh, lstsq, norm
+from scipy.optimize import minimize
+from scipy.special import expit, logsumexp, softmax
+from scipy.stats import zscore
+
+from nbutils import data
+from nbutils.cases import integers, scalars, seeds, vectors
+from nbutils.checks import close, grade, holds, verify
+from nbutils.figures import GREY, label_lines, panels
+
+torch.set_default_dtype(torch.float64)
+plt.style.use('nbutils.book')
+
+# %% [markdown]
+# ## One example at a time
+#
+# Ask a thousand people the same question, and the second half will hardly change what the first half told you. A loss is
+# such a poll, a mean over $N$ examples. *Stochastic gradient descent* listens to one of them, drawn at random, and acts at
+# once:
+#
+# ```{math}
+# :label: ml.opt.sgd.update
+# \mathcal{L}(\mathbf{w}) = \frac1N \sum_{n=1}^N \mathcal{L}_n(\mathbf{w}), \qquad
+# \mathbf{w}^{(t+1)} = \mathbf{w}^{(t)} - \gamma \, \nabla \mathcal{L}_n(\mathbf{w}^{(t)}), \quad n \text{ random}
+# ```
+
+# %%
+def sgd(grad_n, w, gamma, indices):
+    path = [w]
+    for n in indices:
+        path.append(path[-1] - gamma * grad_n(path[-1], n))
+    return np.array(path)  # (T + 1, D)
+
+# %% [markdown]
+# For least squares $\mathcal{L}_n(\mathbf{w}) = \frac12 (y_n - \mathbf{x}_n^\top \mathbf{w})^2$, and
+# $\nabla \mathcal{L}_n(\mathbf{w}) = \mathbf{x}_n (\mathbf{x}_n^\top \mathbf{w} - y_n)$. PyTorch, given the same
+# sequence of indices, takes the same steps. The control makes the best-known mistake with PyTorch: it leaves out
+# `zero_grad`, and gradients pile up.
+
+# %%
+def grad_squares(X, y):
+    return lambda w, n: X[n] * (X[n] @ w - y[n])
+
+def problem(seed, N=6, D=2):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(N, D)), rng.normal(size=N), rng.normal(size=D)
+
+def torch_sgd(X, y, w, gamma, indices, clear):
+    X, y = torch.tensor(X), torch.tensor(y)
+    w = torch.tensor(w, requires_grad=True)
+    optimizer = torch.optim.SGD([w], lr=gamma)
+    path = [w.tolist()]
+    for n in indices:
+        if clear:
+            optimizer.zero_grad()
+        ((y[n] - X[n] @ w) ** 2 / 2).backward()
+        optimizer.step()
+        path.append(w.tolist())
+    return path
+
+# %%
+def same_as_torch(seed, gamma, clear):
+    X, y, w = problem(seed)
+    indices = np.random.default_rng(seed).integers(6, size=8)
+    path = sgd(grad_squares(X, y), w, gamma, indices)
+    return close(path, torch_sgd(X, y, w, gamma, indices, clear))
+
+holds(
+    'ml.opt.sgd.update', lambda seed, gamma: same_as_torch(seed, gamma, True),
+    control=lambda seed, gamma: same_as_torch(seed, gamma, False),
+    seed=seeds(), gamma=scalars(0.01, 0.3), tries=20,
+)
+
+# %% [markdown]
+# What does a step cost? The product $\mathbf{x}_n^\top \mathbf{w}$ takes $D$ multiplications and the scaling of
+# $\mathbf{x}_n$ another $D$, however many examples there are. A full gradient takes $2ND$.
+#
+# ```{math}
+# :label: ml.opt.sgd.cost
+# \text{one step of SGD costs } \mathcal{O}(D)
+# ```
+
+# %%
+class Counted(float):
+    total = 0
+
+    def __mul__(self, other):
+        Counted.total += 1
+        return float(self) * other
+
+def multiplications(N, D, looks):
+    X, y, w = problem(0, N, D)
+    X = np.array([[Counted(x) for x in row] for row in X], dtype=object)
+    Counted.total = 0
+    for n in range(looks):
+        grad_squares(X, y)(w, n)
+    return Counted.total
+
+holds(
+    'ml.opt.sgd.cost', lambda N, D: multiplications(N, D, 1) == 2 * D,
+    control=lambda N, D: multiplications(N, D, N) == 2 * D,
+    N=integers(1, 8), D=integers(1, 8), tries=60,
+)
+
+# %% [markdown]
+# So a full gradient costs as much as $N$ steps. Those steps would be worthless if they led anywhere. They do not. With $n$
+# uniform on $1, \dots, N$, each example has the chance $\frac1N$, and since the derivative of a sum is the sum of the
+# derivatives,
+#
+# ```{math}
+# :label: ml.opt.sgd.unbiased
+# \mathbb{E}\big[\nabla \mathcal{L}_n(\mathbf{w})\big] = \frac1N \sum_{n=1}^N \nabla \mathcal{L}_n(\mathbf{w})
+# = \nabla \, \frac1N \sum_{n=1}^N \mathcal{L}_n(\mathbf{w}) = \nabla \mathcal{L}(\mathbf{w}) .
+# ```
+#
+# The gradient of one example is an *unbiased* estimate. The word *uniform* carries the weight. Drawn with unequal
+# chances $p_n$, the examples that are drawn more often pull too hard, unless each gradient is divided by $N p_n$. Autograd
+# supplies the right side; the control draws unevenly and does not divide.
+
+# %%
+def mean_gradient(seed, chances, weights):
+    X, y, w = problem(seed)
+    grad_n = grad_squares(X, y)
+    return sum(p * c * grad_n(w, n)
+               for n, (p, c) in enumerate(zip(chances, weights)))
+
+def full_gradient(seed):
+    X, y, w = map(torch.tensor, problem(seed))
+    return torch.func.grad(lambda w: ((y - X @ w) ** 2).mean() / 2)(w)
+
+even, uneven, ones = np.full(6, 1 / 6), np.arange(1, 7) / 21, np.ones(6)
+
+def unbiased(seed, chances, weights):
+    return close(mean_gradient(seed, chances, weights), full_gradient(seed))
+
+holds(
+    'ml.opt.sgd.unbiased',
+    lambda seed: unbiased(seed, even, ones)
+    and unbiased(seed, uneven, 1 / (6 * uneven)),
+    control=lambda seed: unbiased(seed, uneven, ones), seed=seeds(), tries=30,
+)
+
+# %% [markdown]
+# An unbiased *step* is not yet an unbiased *walk*: after the second step the gradient is taken at a random place. For least
+# squares the walk is unbiased all the same. Its gradient is linear in $\mathbf{w}$, and the example drawn now is
+# independent of where the earlier ones have led, so the mean of the new places is
+# $\mathbb{E}[\mathbf{w}] - \gamma \nabla \mathcal{L}(\mathbb{E}[\mathbf{w}])$: *the mean of all random walks is the walk of
+# gradient descent*. Three examples and four steps make $3^4$ walks, and we can average them all. The control does so for
+# the logistic loss, whose gradient is curved.
+
+# %%
+def grad_logistic(X, y):
+    return lambda w, n: X[n] * (expit(X[n] @ w) - y[n])
+
+def mean_walk_is_descent(seed, rule):
+    X, y, w = problem(seed, N=3)
+    walks = [sgd(rule(X, y), w, 0.3, s) for s in product(range(3), repeat=4)]
+    descent = w
+    for _ in range(4):
+        step = np.mean([rule(X, y)(descent, n) for n in range(3)], axis=0)
+        descent = descent - 0.3 * step
+    return close(np.mean(walks, axis=0)[-1], descent)
+
+verify(
+    'for least squares the mean of all walks is the walk of descent',
+    lambda seed: mean_walk_is_descent(seed, grad_squares),
+    control=lambda seed: mean_walk_is_descent(seed, grad_logistic),
+    seed=seeds(), tries=20,
+)
+
+# %% [markdown]
+# The mean may be right while each walk is far off. Here are real data: two measurements of 442 patients, body mass index
+# and blood pressure, standardized, to predict how far their diabetes has come {cite}`efron2004least`. Descent takes 12
+# steps, SGD takes 442: the first has read the data twelve times, the second once.
+
+# %%
+patients = data.diabetes()
+columns = [patients.names.index(name) for name in ('bmi', 'bp')]
+X, y = zscore(patients.x[:, columns]), zscore(patients.y)
+goal = lstsq(X, y)[0]
+start = np.array([-0.6, 0.9])
+order = np.random.default_rng(1).permutation(442)
+noisy = sgd(grad_squares(X, y), start, 0.03, order)
+smooth = sgd(lambda w, n: X.T @ (X @ w - y) / 442, start, 0.4, range(12))
+
+def gap(path):  # to the lowest loss
+    errors = (y - path @ X.T) ** 2
+    return (errors.mean(1) - ((y - X @ goal) ** 2).mean()) / 2
+
+one_pass = gap(noisy)[-100:].mean()
+print(f'SGD: from {gap(noisy)[0]:.2f} to {one_pass:.3f} in one pass')
+print('descent is closer, for twelve passes:', gap(smooth)[-1] < one_pass)
+
+# %% mystnb={"image": {"alt": "Left: on elliptic contours the smooth path of gradient descent runs to the minimum, and the jagged path of SGD follows it roughly and then wanders about the minimum. Right: the loss above the lowest, on a logarithmic axis, against the number of examples read; SGD is down to a ragged floor before descent has made its second step, descent goes on falling."}} tags=["hide-input"]
+fig, (left, right) = panels(2, height=2.9)
+u, v = np.meshgrid(np.linspace(-0.8, 0.8, 80), np.linspace(-0.2, 1.1, 80))
+surface = gap(np.stack([u, v], -1).reshape(-1, 2)).reshape(u.shape)
+left.contour(u, v, surface, 14, colors=GREY, linewidths=0.5)
+left.plot(*noisy.T, color='C1', lw=0.8)
+left.plot(*smooth.T, 'o-', color='C0', ms=3.5, lw=1.4)
+left.plot(*goal, 'x', color=GREY, ms=8, mew=2)
+left.set(xlabel='weight of body mass', ylabel='weight of pressure')
+right.semilogy(gap(noisy), color='C1', lw=1)
+right.semilogy(442 * np.arange(13), gap(smooth), 'o-', color='C0', ms=4)
+right.text(500, 1e-3, 'SGD', color='C1')
+right.text(2200, 0.03, 'descent', color='C0')
+right.set(xlabel='examples read', ylabel='loss above the lowest');
+
+# %% [markdown]
+# ```{exercise} ★ Uneven draws
+# :label: stochastic_gradient_descent-uneven
+# Long examples are drawn more often than short ones, example $n$ with the chance $p_n$. The rows of `G` are the gradients of
+# the $N$ examples. Write `corrected(G, p)`, the rows scaled so that the mean over the draws is the mean of `G`. The grader
+# averages what you return with the chances $p$.
+# ```
+
+# %%
+def corrected(G, p):
+    raise NotImplementedError('your turn')
+
+# %%
+def mean_over_draws(answer):
+    return lambda G, p: np.asarray(p) @ answer(np.array(G), np.asarray(p))
+
+draws = [([[1.0, 2.0], [3.0, -1.0]], [0.25, 0.75]),
+         ([[2.0], [0.0], [-5.0]], [0.5, 0.3, 0.2])]
+grade(mean_over_draws(corrected), lambda G, p: np.mean(G, axis=0), draws)
+
+# %% [markdown]
+# ```{solution-start} stochastic_gradient_descent-uneven
+# :class: dropdown
+# ```
+# Row $n$ times $1/(Np_n)$: what is seen often counts little. Forgetting $N$ gives the sum, not the mean, and a step that is
+# $N$ times too long.
+
+# %% jupyter={"source_hidden": true}
+def corrected_solution(G, p):
+    return G / (len(p) * p[:, None])
+
+def corrected_without_n(G, p):
+    return G / p[:, None]
+
+right = lambda G, p: np.mean(G, axis=0)
+assert grade(mean_over_draws(corrected_solution), right, draws)
+assert not grade(mean_over_draws(corrected_without_n), right, draws)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## Batches
+#
+# Between one example and all of them lie the batches. For a subset $B$ of the $N$ examples,
+#
+# ```{math}
+# :label: ml.opt.minibatch.update
+# \mathbf{w}^{(t+1)} = \mathbf{w}^{(t)} - \gamma \, \mathbf{g}, \qquad
+# \mathbf{g} = \frac{1}{|B|} \sum_{n \in B} \nabla \mathcal{L}_n(\mathbf{w}^{(t)}), \qquad B \subseteq \{1, \dots, N\} .
+# ```
+#
+# In practice one shuffles the examples, deals them out in batches, and shuffles again for the next pass (or *epoch*).
+# PyTorch's `DataLoader` does this. We let it deal, train beside it on the same batches, and compare. Ten examples in
+# batches of four leave a last batch of two. The control divides that one by four as well.
+
+# %%
+def minibatch_sgd(X, y, w, gamma, batches, size=None):
+    for B in batches:
+        e = y[B] - X[B] @ w  # (|B|,)
+        w = w + gamma * X[B].T @ e / (size or len(B))
+    return w
+
+# %%
+def beside_torch(seed, size):
+    rng = np.random.default_rng(seed)
+    X, y, w = rng.normal(size=(10, 3)), rng.normal(size=10), rng.normal(size=3)
+    dealer = torch.utils.data.DataLoader(
+        torch.utils.data.TensorDataset(
+            torch.tensor(X), torch.tensor(y), torch.arange(10)),
+        batch_size=4, shuffle=True,
+        generator=torch.Generator().manual_seed(int(seed)))
+    v, batches = torch.tensor(w, requires_grad=True), []
+    optimizer = torch.optim.SGD([v], lr=0.1)
+    for Xb, yb, B in (batch for epoch in range(2) for batch in dealer):
+        optimizer.zero_grad()
+        (torch.nn.functional.mse_loss(Xb @ v, yb) / 2).backward()
+        optimizer.step()
+        batches.append(B.numpy())
+    return close(minibatch_sgd(X, y, w, 0.1, batches, size), v)
+
+holds(
+    'ml.opt.minibatch.update', lambda seed: beside_torch(seed, None),
+    control=lambda seed: beside_torch(seed, 4), seed=seeds(), tries=8,
+)
+
+# %% [markdown]
+# What does a larger batch buy? Let $\mathbf{g}_n$ be the gradients of the examples at some $\mathbf{w}$, $\bar{\mathbf{g}}$
+# their mean, and $S^2 = \frac1N \sum_n \|\mathbf{g}_n - \bar{\mathbf{g}}\|^2$.
+#
+# ````{prf:theorem} Variance of a batch
+# :label: thm-sgd-batch
+# If all subsets $B$ of size $b$ are equally likely, then $\mathbb{E}[\mathbf{g}] = \bar{\mathbf{g}}$ and
+# ```{math}
+# :label: stochastic_gradient_descent-variance
+# \mathbb{E}\,\|\mathbf{g} - \bar{\mathbf{g}}\|^2 = \frac{S^2}{b} \cdot \frac{N - b}{N - 1} .
+# ```
+# ````
+#
+# ```{prf:proof}
+# Let $\mathbf{c}_n = \mathbf{g}_n - \bar{\mathbf{g}}$. An example belongs to $B$ with chance $\frac bN$, so the mean of
+# $\sum_{n \in B} \mathbf{c}_n$ is $\frac bN \sum_n \mathbf{c}_n = \mathbf{0}$. Two different ones both belong to $B$ with
+# chance $\frac{b(b-1)}{N(N-1)}$. Hence
+#
+# $$
+# \mathbb{E} \Big\| \sum_{n \in B} \mathbf{c}_n \Big\|^2
+# = \frac bN \sum_n \|\mathbf{c}_n\|^2 + \frac{b(b-1)}{N(N-1)} \sum_{m \ne n} \mathbf{c}_m \cdot \mathbf{c}_n .
+# $$
+#
+# Since $\big\|\sum_n \mathbf{c}_n\big\|^2 = 0$, the last double sum is $-\sum_n \|\mathbf{c}_n\|^2 = -NS^2$. This leaves
+# $bS^2 \big(1 - \frac{b-1}{N-1}\big)$; divide by $b^2$.
+# ```
+#
+# For $b = 1$ this is $S^2$; for $b = N$ it is zero, since nothing is left to chance. Drawn *with* replacement, the examples of a
+# batch are independent, and the second factor is missing: that is the control. All subsets of five examples:
+
+# %%
+def batch_variance(G, b):  # over all subsets of size b
+    means = [G[list(B)].mean(0) for B in combinations(range(len(G)), b)]
+    return (norm(means - G.mean(0), axis=1) ** 2).mean()
+
+def predicted_variance(G, b, replace):
+    N, S2 = len(G), (norm(G - G.mean(0), axis=1) ** 2).mean()
+    return S2 / b * (1 if replace else (N - b) / (N - 1))
+
+def agrees(g, b, replace):
+    G = np.reshape(g, (5, 2))
+    return close(batch_variance(G, b), predicted_variance(G, b, replace))
+
+verify(
+    'variance of a batch: (S²/b) (N - b)/(N - 1)',
+    lambda g, b: agrees(g, b, False), control=lambda g, b: agrees(g, b, True),
+    g=vectors(10), b=integers(1, 5), tries=60,
+)
+
+# %% [markdown]
+# On real gradients, those of the 442 patients with all ten measurements at $\mathbf{w} = \mathbf{0}$, we draw batches of many
+# sizes both ways. The variance of a mean of $K = 500$ squared distances can be estimated from the distances themselves, so
+# each measured point has an error bar, and the check allows five standard errors. The control expects $1/b^2$: twice the
+# batch, a quarter of the variance.
+
+# %%
+K, sizes = 500, np.array([1, 3, 10, 30, 100, 300, 441])
+patients = data.diabetes()
+G = -zscore(patients.y)[:, None] * zscore(patients.x)  # (442, 10)
+
+def measured_variance(b, replace, seed):  # mean and standard error
+    rng = np.random.default_rng(seed)
+    if replace:
+        B = rng.integers(442, size=(K, b))
+    else:
+        B = rng.random((K, 442)).argsort(1)[:, :b]
+    squares = norm(G[B].mean(1) - G.mean(0), axis=1) ** 2
+    return squares.mean(), squares.std() / K**0.5
+
+# %%
+def within_five(b, replace, power):
+    middle, error = measured_variance(b, replace, seed=b)
+    want = predicted_variance(G, b, replace) * b ** (1 - power)
+    return abs(middle - want) < 5 * error
+
+verify(
+    'the variance falls as 1/b on real gradients',
+    lambda b, replace: within_five(b, replace, 1),
+    control=lambda b, replace: within_five(b, replace, 2),
+    b=[3, 30, 300], replace=[True, False], tries=20,
+)
+points = {replace: np.array([
+    measured_variance(b, replace, seed=7) for b in sizes])
+    for replace in (True, False)}
+
+# %% mystnb={"image": {"alt": "Variance of the batch gradient against batch size on logarithmic axes. Drawn with replacement the points follow a straight line of slope minus one; without replacement they follow it at first and then bend down to zero at the full data set."}} tags=["hide-input"]
+fig, ax = plt.subplots(figsize=(6, 3.0))
+b = np.linspace(1, 441.9, 2000)
+for i, (replace, name) in enumerate(((True, 'with'), (False, 'without'))):
+    middle, error = points[replace].T
+    ax.errorbar(sizes, middle, 2 * error, fmt='o', color=f'C{i}', capsize=2)
+    ax.loglog(b, predicted_variance(G, b, replace), color=f'C{i}', lw=1.2)
+ax.text(330, 0.06, 'with\nreplacement', color='C0', ha='center')
+ax.text(120, 0.004, 'without\nreplacement', color='C1', ha='center')
+ax.text(4, 0.6, 'S²/b')
+ax.set(xlabel='batch size b', ylabel='variance of the gradient',
+       ylim=(1e-4, 20));
+
+# %% [markdown]
+# Twice the batch costs twice the arithmetic and takes only a factor $\sqrt2$ off the noise. Counted in arithmetic, small
+# batches win. They lose when a processor can do many examples in the time of one, and then the best batch is the one that
+# just fills it.
+#
+# ```{exercise} ★★ Quiet enough
+# :label: stochastic_gradient_descent-quiet
+# Write `smallest_batch(S2, N, v)`, the smallest batch size, without replacement, whose variance is at most $v > 0$. The
+# grader tries $b = 1, 2, \dots$
+# ```
+
+# %%
+def smallest_batch(S2, N, v):
+    raise NotImplementedError('your turn')
+
+# %%
+def smallest_batch_by_trial(S2, N, v):
+    b = 1
+    while S2 / b * (N - b) / (N - 1) > v:
+        b = b + 1
+    return b
+
+wishes = [(1.0, 100, 0.3), (2.0, 442, 0.01), (5.0, 10, 6.0), (1.0, 50, 1e-4)]
+grade(smallest_batch, smallest_batch_by_trial, wishes)
+
+# %% [markdown]
+# ```{solution-start} stochastic_gradient_descent-quiet
+# :class: dropdown
+# ```
+# $S^2(N - b) \le vb(N - 1)$ means $b \ge NS^2 / \big(S^2 + v(N - 1)\big)$; round up. The formula for independent draws,
+# $S^2/v$, asks for 200 of 442 patients where 138 suffice, and for more examples than there are when $v$ is small.
+
+# %% jupyter={"source_hidden": true}
+def smallest_batch_solution(S2, N, v):
+    return np.ceil(N * S2 / (S2 + v * (N - 1)))
+
+def smallest_batch_independent(S2, N, v):
+    return np.ceil(S2 / v)
+
+assert grade(smallest_batch_solution, smallest_batch_by_trial, wishes)
+assert not grade(
+    smallest_batch_independent, smallest_batch_by_trial, wishes)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## The noise floor
+#
+# With a constant step SGD does not converge. At the minimum the *mean* of the gradients vanishes, the single ones do not, and
+# each of them kicks the walker off again. Where do kicks and pull balance? Take one weight and
+# $\mathcal{L}_n(w) = \frac a2 (w - c_n)^2$, where the $c_n$ have mean $w^*$ and variance $\sigma^2$. With $e_t = w_t - w^*$
+# and $\xi = c_n - w^*$ the update reads
+#
+# $$
+# e_{t+1} = (1 - \gamma a) \, e_t + \gamma a \, \xi .
+# $$
+#
+# Square and take means. The mixed term vanishes, since $\xi$ is independent of $e_t$ and has mean zero:
+# $\mathbb{E} e_{t+1}^2 = (1 - \gamma a)^2 \, \mathbb{E} e_t^2 + \gamma^2 a^2 \sigma^2$. This recursion has the fixed point
+# $V$ with $V \big(1 - (1 - \gamma a)^2\big) = \gamma^2 a^2 \sigma^2$, and its distance to $V$ shrinks by the same factor at
+# each step. So
+#
+# ```{math}
+# :label: stochastic_gradient_descent-floor
+# \mathbb{E} \, e_t^2 = (1 - \gamma a)^{2t} \, (e_0^2 - V) + V, \qquad
+# V = \frac{\gamma a}{2 - \gamma a} \, \sigma^2 \approx \frac{\gamma a}{2} \sigma^2 .
+# ```
+#
+# The start is forgotten at a rate of $2\gamma a$ per step, and what remains is a *floor* in proportion to $\gamma$. A long step
+# forgets fast and rattles; a short one is quiet and slow. Four thousand walkers agree, within five standard errors. The
+# control adds up the noise of one step only, $\gamma^2 a^2 \sigma^2$: too low, for old kicks are not forgotten at once.
+
+# %%
+def walkers_in_a_bowl(gamma, a, e, T, seed, count=4000):
+    rng = np.random.default_rng(seed)
+    e = np.full(count, e)
+    for _ in range(T):
+        e = e - gamma * a * (e - rng.choice([-1, 1], size=count))  # sigma 1
+    return e**2
+
+def forecast(gamma, a, e, T, floor):
+    return (1 - gamma * a) ** (2 * T) * (e**2 - floor) + floor
+
+def on_forecast(seed, gamma, a, T, floor):
+    squares = walkers_in_a_bowl(gamma, a, 3.0, T, seed)
+    error = squares.std() / len(squares) ** 0.5
+    return abs(squares.mean() - forecast(gamma, a, 3, T, floor)) < 5 * error
+
+verify(
+    'the mean square error goes down to gamma a/(2 - gamma a) sigma²',
+    lambda gamma, a, T, seed:
+    on_forecast(seed, gamma, a, T, gamma * a / (2 - gamma * a)),
+    control=lambda gamma, a, T, seed:
+    on_forecast(seed, gamma, a, T, gamma**2 * a**2),
+    gamma=[0.05, 0.2, 0.4], a=[0.5, 2.0], T=[5, 40], seed=integers(0, 99),
+    tries=12,
+)
+
+# %% [markdown]
+# In more dimensions the noise depends on the place, since $\nabla \mathcal{L}_n$ contains $\mathbf{x}_n \mathbf{x}_n^\top$
+# and not its mean. For least squares even that can be forecast exactly. Let $\mathbf{v} = \mathbf{w} - \mathbf{w}^*$, and let
+# $r_n = y_n - \mathbf{x}_n^\top \mathbf{w}^*$ be the residuals of the best weights. Then
+# $\nabla \mathcal{L}_n = \mathbf{x}_n \mathbf{x}_n^\top \mathbf{v} - r_n \mathbf{x}_n$. Put a 1 on top of $\mathbf{v}$, and
+# a step becomes linear:
+#
+# $$
+# \begin{pmatrix} 1 \\ \mathbf{v} \end{pmatrix} \mapsto (I + \gamma C_n) \begin{pmatrix} 1 \\ \mathbf{v} \end{pmatrix}, \qquad
+# C_n = \begin{pmatrix} 0 & \mathbf{0}^\top \\ r_n \mathbf{x}_n & -\mathbf{x}_n \mathbf{x}_n^\top \end{pmatrix} .
+# $$
+#
+# So the matrix $U$ of all second moments, $U = \mathbb{E} \binom{1}{\mathbf{v}} (1, \mathbf{v}^\top)$, follows
+# $U \mapsto \mathbb{E}\big[(I + \gamma C_n) \, U \, (I + \gamma C_n)^\top\big]$, with no approximation. For $b$
+# independent draws $C_n$ is replaced by a mean of $b$ of them; in the square the $b$ equal pairs keep
+# $\mathbb{E}[C_n U C_n^\top]$ and the others become $\bar C U \bar C^\top$:
+
+# %%
+def step_matrices(X, y):  # (N, D), (N,) -> C (N, D + 1, D + 1)
+    r = y - X @ lstsq(X, y)[0]
+    top = np.zeros((len(X), 1, X.shape[1] + 1))
+    rows = np.dstack([r[:, None] * X, -X[:, :, None] * X[:, None]])
+    return np.concatenate([top, rows], axis=1)
+
+def second_moments(C, v, gammas, b=1):
+    square = np.einsum('nij,nkl->ijkl', C, C) / len(C)
+    mean, U = C.mean(0), np.outer([1, *v], [1, *v])
+    for gamma in gammas:
+        same = np.einsum('ijkl,jl->ik', square, U)
+        other = np.einsum('ij,kl,jl->ik', mean, mean, U)
+        drift = mean @ U
+        U = U + gamma * (drift + drift.T)
+        U = U + gamma**2 * (same / b + (1 - 1 / b) * other)
+        yield U
+
+def mean_squares(C, v, gammas, b=1):  # E|v|² after each step
+    return np.array([np.trace(U) - 1 for U in second_moments(C, v, gammas, b)])
+
+# %% [markdown]
+# Three examples and three steps, each with a batch of one or two draws: few enough to walk all the ways there are. The
+# control takes the noise as it is at the minimum, wherever the walker stands, as rough estimates do.
+
+# %%
+def mean_over_all_walks(C, v, gammas, b):
+    batches = [C[list(s)].mean(0) for s in product(range(len(C)), repeat=b)]
+    ends = []
+    for walk in product(batches, repeat=len(gammas)):
+        u = np.array([1, *v])
+        for gamma, step in zip(gammas, walk):
+            u = u + gamma * step @ u
+        ends.append(u @ u - 1)
+    return np.mean(ends)
+
+def exact(seed, b, C_for):
+    rng = np.random.default_rng(seed)
+    X, y, v = rng.normal(size=(3, 2)), rng.normal(size=3), rng.normal(size=2)
+    gammas = [0.3, 0.1, 0.2]
+    counted = mean_over_all_walks(step_matrices(X, y), v, gammas, b)
+    return close(mean_squares(C_for(X, y), v, gammas, b)[-1], counted)
+
+def noise_as_at_minimum(X, y):
+    C = step_matrices(X, y)
+    C[:, 1:, 1:] = C[:, 1:, 1:].mean(0)
+    return C
+
+# %%
+verify(
+    'the forecast of second moments is exact',
+    lambda seed, b: exact(seed, b, step_matrices),
+    control=lambda seed, b: exact(seed, b, noise_as_at_minimum),
+    seed=seeds(), b=[1, 2], tries=12,
+)
+
+# %% [markdown]
+# Now the patients again, with two measurements. A cloud of 600 walkers after 800 steps, for two step sizes, and the ellipse
+# that the forecast predicts, at two standard deviations:
+
+# %%
+patients = data.diabetes()
+columns = [patients.names.index(name) for name in ('bmi', 'bp')]
+X, y = zscore(patients.x[:, columns]), zscore(patients.y)
+C, goal = step_matrices(X, y), lstsq(X, y)[0]
+
+def crowd(gammas, v, count, seed):  # yields the errors (count, 2)
+    rng = np.random.default_rng(seed)
+    v = np.tile(v, (count, 1))
+    for gamma in gammas:
+        n = rng.integers(len(X), size=count)
+        r = y[n] - ((goal + v) * X[n]).sum(1)
+        v = v + gamma * r[:, None] * X[n]
+        yield v
+
+# %%
+clouds, ellipses = {}, {}
+turn = np.exp(1j * np.linspace(0, 2 * np.pi, 100))
+for gamma in (0.1, 0.01):
+    steps = np.full(800, gamma)
+    *_, clouds[gamma] = crowd(steps, [1, -1], 600, seed=0)
+    *_, U = second_moments(C, [1, -1], steps)
+    lam, Q = eigh(U[1:, 1:] - np.outer(U[0, 1:], U[0, 1:]))
+    axes = Q * lam**0.5
+    ellipses[gamma] = 2 * axes @ [turn.real, turn.imag]
+    squares = (clouds[gamma] ** 2).sum(1)
+    off = squares.mean() - (np.trace(U) - 1)
+    inside = abs(off) < 5 * squares.std() / 600**0.5
+    print(f'gamma {gamma}: floor {np.trace(U) - 1:.4f}; cloud agrees:', inside)
+    assert inside
+
+# %% [markdown]
+# A tenth of the step, roughly a tenth of the floor. And a batch of $b$ divides the noise by $b$. So it is the ratio $\gamma/b$
+# that counts: who makes the batch $k$ times larger may make the step $k$ times longer and stay at the same floor, as long
+# as the step stays well below $2/L$. This is the *linear scaling rule* {cite}`goyal2017accurate`. Terms of
+# higher order in $\gamma$ make the floor of the large batch a trifle higher, which the check allows for; the control scales
+# the step by the root.
+
+# %%
+def floor(gamma, b):
+    return mean_squares(C, [0, 0], np.full(round(8 / gamma), gamma), b)[-1]
+
+def same_floor(b, gamma, power):
+    ratio = floor(gamma * b**power, b) / floor(gamma, 1)
+    return 0 < ratio - 1 < gamma * b / 2
+
+verify(
+    'a batch b times larger with a step b times longer has the same floor',
+    lambda b, gamma: same_floor(b, gamma, 1),
+    control=lambda b, gamma: same_floor(b, gamma, 0.5),
+    b=[2, 4], gamma=[0.005, 0.01], tries=8,
+)
+
+# %% mystnb={"image": {"alt": "Two clouds of walkers around the minimum, each filling its predicted ellipse: a wide one for step 0.1 and a small one for step 0.01."}} tags=["hide-input"]
+fig, ax = plt.subplots(figsize=(4.4, 3.2))
+for i, gamma in enumerate(clouds):
+    ax.plot(*(goal + clouds[gamma]).T, '.', ms=2, color=f'C{i}', alpha=0.6)
+    ax.plot(*(goal[:, None] + ellipses[gamma]), color=f'C{i}', lw=1.5)
+ax.plot(*goal, 'x', color=GREY, ms=8, mew=2)
+ax.text(0.8, 0.6, 'γ = 0.1', color='C0')
+ax.annotate('γ = 0.01', goal + [-0.04, 0.13], (-0.03, 0.68), color='C1',
+            arrowprops=dict(arrowstyle='-', color='C1'))
+ax.set(xlabel='weight of body mass', ylabel='weight of pressure',
+       aspect='equal');
+
+# %% [markdown]
+# One case has no floor. If some weights fit *every* example, all residuals $r_n$ are zero, and so is every single gradient at
+# the minimum: nothing kicks. Then a constant step converges, at a geometric rate {cite}`ma2018power`. Networks with more weights
+# than examples are close to this case, one reason why constant steps work so well for them. In the check the targets lie
+# exactly on a plane; the control adds noise of a hundredth.
+
+# %%
+def far_gone(seed, noise):
+    rng = np.random.default_rng(seed)
+    X, kicks, w = rng.normal(size=(8, 2)), rng.normal(size=8), [1.5, -0.5]
+    steps = np.full(4000, 0.3 / (X**2).sum(1).max())
+    C = step_matrices(X, X @ w + noise * kicks)
+    return mean_squares(C, [1, 1], steps)[-1] < 1e-10
+
+verify(
+    'without residuals a constant step converges',
+    lambda seed: far_gone(seed, 0), control=lambda seed: far_gone(seed, 0.01),
+    seed=integers(0, 9), tries=5,
+)
+
+# %% [markdown]
+# ## Shrinking steps
+#
+# This section continues [The noise floor](#the-noise-floor), whose `mean_squares` and patients it uses. The floor is
+# proportional to the step, so let the step shrink. How fast? You know one answer from school. For
+# $\mathcal{L}_n(w) = \frac12 (w - y_n)^2$ and $\gamma_t = 1/t$ the update is
+#
+# ```{math}
+# :label: stochastic_gradient_descent-running
+# w_t = w_{t-1} - \tfrac1t (w_{t-1} - y_t) = \frac{(t - 1) \, w_{t-1} + y_t}{t} ,
+# ```
+#
+# the running mean: *taking an average is stochastic gradient descent with the step $1/t$*. After $t$ independent draws its mean
+# square error is $\sigma^2/t$, and no unbiased estimate from Gaussian data does better (the Cramér-Rao bound of
+# [maximum likelihood](../probability/maximum_likelihood.ipynb)). The control is an exponential average, with a constant step.
+
+# %%
+def average_by_sgd(y, gammas):
+    w = 100.0  # any start
+    for gamma, target in zip(gammas, y):
+        w = w - gamma * (w - target)
+    return w
+
+verify(
+    'SGD with steps 1/t computes the mean',
+    lambda y: close(average_by_sgd(y, 1 / np.arange(1, 7)), y.mean()),
+    control=lambda y: close(average_by_sgd(y, np.full(6, 1 / 6)), y.mean()),
+    y=vectors(6),
+)
+
+# %% [markdown]
+# The rate $1/t$ is not a speciality of means.
+#
+# ````{prf:theorem} Rate of SGD
+# :label: thm-sgd-rate
+# Let $\nabla \mathcal{L}(\mathbf{w}) \cdot (\mathbf{w} - \mathbf{w}^*) \ge \mu \|\mathbf{w} - \mathbf{w}^*\|^2$ with $\mu > 0$
+# (as for a strongly convex loss), and $\mathbb{E}\|\nabla \mathcal{L}_n(\mathbf{w})\|^2 \le G^2$, wherever the walk goes. With
+# $\gamma_t = \frac{1}{\mu t}$, $t = 1, 2, \dots$,
+# ```{math}
+# :label: stochastic_gradient_descent-rate
+# \mathbb{E} \, \|\mathbf{w}_t - \mathbf{w}^*\|^2 \le \frac{2 G^2}{\mu^2 \, t} \qquad (t \ge 2),
+# ```
+# where $\mathbf{w}_{t+1}$ is the place after step $t$.
+# ````
+#
+# ```{prf:proof}
+# Let $\delta_t = \mathbb{E}\|\mathbf{w}_t - \mathbf{w}^*\|^2$. Expand the square of
+# $\mathbf{w}_t - \mathbf{w}^* - \gamma_t \nabla \mathcal{L}_n$ and take means, first over $n$: by unbiasedness and the two
+# hypotheses,
+#
+# $$
+# \delta_{t+1} \le \delta_t - 2\gamma_t\mu \, \delta_t + \gamma_t^2 G^2
+# = \Big(1 - \frac2t\Big) \delta_t + \frac{K}{2t^2}, \qquad K = \frac{2G^2}{\mu^2} .
+# $$
+#
+# For $t = 1$ this gives $\delta_2 \le -\delta_1 + \frac K2 \le \frac K2$, as claimed. If $\delta_t \le K/t$ for some
+# $t \ge 2$, then, as $1 - \frac2t \ge 0$,
+# $\delta_{t+1} \le \frac Kt - \frac{2K}{t^2} + \frac{K}{2t^2} \le \frac Kt - \frac{K}{t^2} \le \frac{K}{t + 1}$. The last step:
+# $\frac1t - \frac{1}{t+1} = \frac{1}{t(t+1)} \le \frac{1}{t^2}$.
+# ```
+#
+# We try the theorem where $\mu$ and $G$ are known: points $c_n$ in the interval $[-1, 1]$ and
+# $\mathcal{L}_n(w) = \frac\mu2 (w - c_n)^2$. From a start in the interval the walk never leaves it (each step with
+# $\gamma_t\mu \le 1$ goes a part of the way to some $c_n$), so $G = 2\mu$. The control forgets the $\mu$ in the step, as one
+# does who copies $1/t$ from another problem, and takes $\mu = \frac14$: the start is then forgotten much too slowly.
+
+# %%
+def scaled_steps(c, mu, scale, T):  # E e² after T steps of scale / t
+    C = step_matrices(mu**0.5 * np.ones((len(c), 1)), mu**0.5 * c)
+    return mean_squares(C, [1 - c.mean()], scale / np.arange(1, T + 1))[-1]
+
+verify(
+    'with steps 1/(mu t) the error is at most 2 G²/(mu² t)',
+    lambda c, T: scaled_steps(c, 0.25, 4, T) <= 8 / (T + 1),
+    control=lambda c, T: scaled_steps(c, 0.25, 1, T) <= 8 / (T + 1),
+    c=vectors(4, -1, 1), T=[3, 30, 300], tries=30,
+)
+
+# %% [markdown]
+# How much does the constant matter? Let $a = 1$ and $\gamma_t = c/t$ in one dimension:
+# $V_t = (1 - \frac ct)^2 V_{t-1} + \frac{c^2}{t^2} \sigma^2$. Try $V_t = K/t$. Since $\frac{K}{t-1} \approx \frac Kt + \frac{K}{t^2}$,
+# the terms with $\frac{1}{t^2}$ balance if $0 = K - 2cK + c^2\sigma^2$,
+#
+# ```{math}
+# :label: stochastic_gradient_descent-constant
+# V_t \approx \frac{c^2}{2c - 1} \cdot \frac{\sigma^2}{t} \qquad \text{for } c > \tfrac12 .
+# ```
+#
+# The factor is smallest at $c = 1$, the running mean, and grows gently for larger $c$. On the other side there is a cliff: for
+# $c < \frac12$ the start decides, which is forgotten as $\prod_s (1 - \frac cs)^2 \approx t^{-2c}$, slower than $1/t$. *A step
+# that is twice too large costs a third; one that is less than half spoils the rate.* On a log-log plot the cliff is a slope.
+
+# %%
+def late_slope(c, T=4000):  # of log V against log t
+    V = mean_squares(step_matrices(np.ones((2, 1)), np.array([-1.0, 1.0])),
+                     [3], c / np.arange(1, T + 1))
+    return np.log(V[-1] / V[T // 4 - 1]) / np.log(4), V[-1] * T
+
+def slope_is(c, want):
+    return abs(late_slope(c)[0] - want) < 0.01
+
+verify(
+    'steps c/t: the rate is the smaller of 1 and 2c',
+    lambda c: slope_is(c, -min(1, 2 * c)), control=lambda c: slope_is(c, -1),
+    c=[0.1, 0.2, 0.3, 1, 2, 3],
+)
+for c in (1, 2, 4):
+    print(f'c = {c}: t V = {late_slope(c)[1]:.2f}, '
+          f'forecast {c**2 / (2 * c - 1):.2f}')
+
+# %% [markdown]
+# Four schedules on the patients, forecast exactly and walked by 300 (the bands hold the middle half of them): constant; $\gamma \propto 1/\sqrt t$, for which the floor
+# sinks with the step; $\frac{2}{\mu(t + t_0)}$ with the smallest eigenvalue $\mu$ of $\frac1N X^\top X$, twice what the theorem says, to stay clear
+# of the cliff, and $t_0 = 40$, which keeps the first steps short; and *step decay*, a constant that is halved whenever the time has doubled, a staircase
+# along $1/t$. The fitted slopes are those of the theory, the control has its rates squared.
+
+# %%
+T = 4096
+t = np.arange(1, T + 1)
+mu = eigvalsh(X.T @ X / len(X))[0]
+schedules = {
+    'constant': np.full(T, 0.1), '1/√t': 0.5 / np.sqrt(t + 24),
+    '1/t': 2 / (mu * (t + 40)), 'halved': 0.1 * 0.5 ** np.floor(
+        np.log2(np.maximum(t / 32, 1))),
+}
+curves = {name: mean_squares(C, [1, -1], s) for name, s in schedules.items()}
+
+# %%
+def slopes_are(rates):
+    fitted = [np.polyfit(np.log(t[T // 8:]), np.log(c[T // 8:]), 1)[0]
+              for c in curves.values()]
+    return all(abs(f - r) < 0.03 for f, r in zip(fitted, rates))
+
+verify(
+    'constant, 1/sqrt t, 1/t and halved steps have the rates 0, 1/2, 1, 1',
+    lambda: slopes_are([0, -0.5, -1, -1]),
+    control=lambda: slopes_are([0, -0.25, -0.5, -0.5]),
+)
+
+# %%
+marks = np.unique(np.geomspace(1, T, 40).astype(int))
+walked = {}
+for seed, (name, steps) in enumerate(schedules.items()):
+    squares = [(v**2).sum(1) for v in crowd(steps, [1, -1], 300, seed)]
+    walked[name] = np.array(squares)[marks - 1]  # (times, 300)
+    off = walked[name].mean(1) - curves[name][marks - 1]
+    assert (abs(off) < 5 * walked[name].std(1) / 300**0.5).all()
+print('300 walkers are within five standard errors of all forecasts')
+
+# %% mystnb={"image": {"alt": "Mean square error against steps on logarithmic axes for four schedules, each a forecast line with a band of walkers. The constant step ends on a plateau, one over root t falls with slope one half, one over t and the halved staircase fall with slope one."}} tags=["hide-input"]
+fig, ax = plt.subplots(figsize=(6, 3.4))
+for i, (name, curve) in enumerate(curves.items()):
+    ax.loglog(t, curve, color=f'C{i}', lw=1.5, label=name)
+    low, high = np.quantile(walked[name], [0.25, 0.75], axis=1)
+    ax.fill_between(marks, low, high, color=f'C{i}', alpha=0.15, lw=0)
+ax.set(xlabel='step t', ylabel='mean square error', ylim=(1e-4, 4))
+label_lines(ax);
+
+# %% [markdown]
+# The staircase is popular for a good reason: each landing first rides down fast, then hits its floor, and that is the moment
+# to halve. One sees it on a plot without knowing $\mu$.
+#
+# ```{exercise} ★★★ The average of the path
+# :label: stochastic_gradient_descent-averaging
+# A constant step rattles about the minimum. Then average the *places*: $\bar w_T = \frac1T \sum_{t=1}^T w_t$. In one
+# dimension with $a = 1$, start $e_0 = 0$ and kicks of variance 1, write `averaged_variance(gamma, T)`, the variance of
+# $\bar w_T$, in closed form or by a loop over $T$. The grader multiplies out the covariance matrix of all $w_t$.
+# *Hint:* $w_t = \gamma \sum_{s \le t} (1 - \gamma)^{t - s} \xi_s$. What does one kick $\xi_s$ contribute to the sum of all places?
+# ```
+
+# %%
+def averaged_variance(gamma, T):
+    raise NotImplementedError('your turn')
+
+# %%
+def by_covariance(gamma, T):
+    age = np.subtract.outer(np.arange(T), np.arange(T))
+    response = np.where(age >= 0, gamma * (1 - gamma) ** np.maximum(age, 0), 0)
+    return (response @ response.T).sum() / T**2
+
+rides = [(0.1, 50), (0.5, 7), (0.02, 300), (1.0, 9)]
+grade(averaged_variance, by_covariance, rides)
+
+# %% [markdown]
+# ```{solution-start} stochastic_gradient_descent-averaging
+# :class: dropdown
+# ```
+# A kick with $k = T - s + 1$ places left contributes $\gamma \sum_{j<k} (1 - \gamma)^j = 1 - (1 - \gamma)^k$ to the sum. So the
+# variance is $\frac{1}{T^2} \sum_{k=1}^T \big(1 - (1 - \gamma)^k\big)^2 \le \frac1T$: for large $T$ as good as the best step
+# $1/t$, with a constant step and without knowing $\mu$ {cite}`polyak1992acceleration`. Treating the places as independent,
+# $V/T$, is far too hopeful.
+
+# %% jupyter={"source_hidden": true}
+def averaged_variance_solution(gamma, T):
+    return ((1 - (1 - gamma) ** np.arange(1, T + 1)) ** 2).sum() / T**2
+
+def averaged_as_if_independent(gamma, T):
+    return gamma / (2 - gamma) / T
+
+assert grade(averaged_variance_solution, by_covariance, rides)
+assert not grade(averaged_as_if_independent, by_covariance, rides)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## One pass through the digits
+#
+# Does it pay on a real task? A linear softmax classifier of handwritten digits, 650 weights, 1200 training pictures, and 597
+# to judge. A small ridge penalty makes the minimum unique; its reference is scipy's L-BFGS. All runs start at zero, and each
+# is repeated with five shuffles, side by side in one array.
+
+# %%
+digits = data.digits()
+shuffle = np.random.default_rng(0).permutation(1797)
+pictures = np.column_stack([np.ones(1797), digits.x])[shuffle]  # (1797, 65)
+labels = digits.y[shuffle]
+one_hot = np.eye(10)[labels]
+train, test = slice(1200), slice(1200, None)
+
+def penalized_loss(W, ridge=1e-3):  # W (..., 65, 10)
+    z = pictures[train] @ W
+    fit = logsumexp(z, axis=-1) - (z * one_hot[train]).sum(-1)
+    return fit.mean(-1) + ridge / 2 * (W**2).sum((-2, -1))
+
+def softmax_gradient(W, X, Y, ridge=1e-3):  # X (..., b, 65), Y (..., b, 10)
+    p = softmax(X @ W, axis=-1)
+    return X.swapaxes(-1, -2) @ (p - Y) / X.shape[-2] + ridge * W
+
+def accuracy(W):
+    return ((pictures[test] @ W).argmax(-1) == labels[test]).mean(-1)
+
+# %%
+def flat_loss_and_gradient(w):
+    W = w.reshape(65, 10)
+    gradient = softmax_gradient(W, pictures[train], one_hot[train])
+    return penalized_loss(W), gradient.ravel()
+
+best = minimize(flat_loss_and_gradient, np.zeros(650), jac=True,
+                method='L-BFGS-B', options={'gtol': 1e-6, 'maxiter': 500})
+print(f'lowest loss {best.fun:.3f}, '
+      f'accuracy {accuracy(best.x.reshape(65, 10)):.3f}; guessing 0.100')
+
+def autograd_gradient(W):
+    cross_entropy = torch.nn.functional.cross_entropy
+    X, y = torch.tensor(pictures[train]), torch.tensor(labels[train])
+    loss = lambda W: cross_entropy(X @ W, y) + 5e-4 * (W**2).sum()
+    return torch.func.grad(loss)(torch.tensor(W))
+
+W = np.random.default_rng(1).normal(size=(65, 10))
+assert close(flat_loss_and_gradient(W.ravel())[1].reshape(65, 10),
+             autograd_gradient(W))
+
+# %%
+def train_digits(size, gammas, runs=5):  # gammas: one for each pass
+    rng = np.random.default_rng(2)
+    W, record = np.zeros((runs, 65, 10)), []
+    for gamma in gammas:
+        order = np.array([rng.permutation(1200) for _ in range(runs)])
+        for i in range(0, 1200, size):
+            B = order[:, i:i + size]  # (runs, size)
+            W = W - gamma * softmax_gradient(W, pictures[B], one_hot[B])
+        record.append([penalized_loss(W) - best.fun, accuracy(W)])
+    return np.array(record)  # (passes, 2, runs)
+
+gram = pictures[train].T @ pictures[train] / 1200
+L = eigvalsh(gram)[-1] / 2 + 1e-3
+histories = {
+    'all 1200': train_digits(1200, np.full(60, 1 / L), runs=1),
+    'batches of 100': train_digits(100, np.full(12, 1.0)),
+    'batches of 10': train_digits(10, np.full(12, 1.0)),
+    '10, halved': train_digits(10, 0.5 ** (np.arange(12) // 2)),
+}
+for name, record in histories.items():
+    gap, right = record[0].mean(1)
+    print(f'{name:14} after one pass: gap {gap:.1f}, accuracy {right:.2f}')
+
+# %% [markdown]
+# (The step of full descent is $1/L$, with $L$ half the largest eigenvalue of $\frac1N X^\top X$ plus the penalty, since no
+# softmax curves more than $\frac12$ {cite}`bohning1992multinomial`.) After one pass the small batches are as good as done, while
+# full descent has made a single step. Towards the end the order turns: with a constant step the batches of 10 reach their
+# floor. The remedy is that of the last section. In the fourth run the step is halved after every second pass; the shuffles
+# are the same.
+
+# %%
+final = {name: record[-1, 0] for name, record in histories.items()}
+faster = histories['batches of 10'][0, 0] < final['all 1200']
+print('one pass in batches of 10 beats 60 full gradients:', faster.all())
+quieter = final['10, halved'] < final['batches of 10'] / 2
+print('halving takes more than half off the final gap:', quieter.all())
+print(f'final gap {final["10, halved"].mean():.4f}, accuracy '
+      f'{histories["10, halved"][-1, 1].mean():.2f}')
+
+# %% mystnb={"image": {"alt": "Left: the gap to the lowest loss against passes over the data, with bands over five shuffles. Full descent falls slowly, batches of 100 faster, batches of 10 fastest but with a ragged floor, which halving the step removes. Right: the accuracy on test pictures, above nine in ten after one pass in small batches."}} tags=["hide-input"]
+fig, axes = panels(2, height=3.0)
+for i, (name, record) in enumerate(histories.items()):
+    passes = np.arange(1, len(record) + 1)
+    for ax, values in zip(axes, record.swapaxes(0, 1)):
+        ax.plot(passes, values.mean(1), color=f'C{i}', lw=1.5)
+        ax.fill_between(passes, values.min(1), values.max(1), color=f'C{i}',
+                        alpha=0.25, lw=0)
+axes[0].set(yscale='log', ylabel='gap to the lowest loss', ylim=(2e-3, 3))
+axes[1].set(ylabel='accuracy on test pictures', ylim=(0.68, 1))
+spots = (25, 1.9), (13, 0.06), (13, 0.022), (13, 0.0052)
+for i, (name, spot) in enumerate(zip(histories, spots)):
+    axes[0].text(*spot, name, color=f'C{i}', va='center')
+for ax in axes:
+    ax.set(xlabel='passes over the data', xlim=(0, 60));
+
+# %% [markdown]
+# On test pictures the last decimals of the loss hardly show: what a model needs from its optimizer is often there long before
+# the minimum. That, more than any theorem, is why learning is done with stochastic gradients.
+#
+# ## Summary
+#
+# The gradient of a random example is an unbiased estimate at a cost that does not grow with the data; a batch of $b$ divides
+# its variance by $b$, and by a little more if drawn without replacement. With a constant step the error falls geometrically
+# to a floor proportional to $\gamma/b$, which for least squares can be forecast exactly and is absent if all examples can be
+# fitted. Steps that shrink as $c/t$ bring the error down as $1/t$ if $c$ is not too small, averaging and staircases do so
+# without knowing $c$, and on real digits one pass in small batches did more than sixty full gradients.
+#
+# **Further reading.** The method begins with {cite:t}`robbins1951stochastic`, who ask for $\sum_t \gamma_t = \infty$ (any start
+# can be forgotten) and $\sum_t \gamma_t^2 < \infty$ (the noise dies out). {cite:t}`bottou2018optimization` survey it for machine
+# learning; {cite:t}`polyak1992acceleration` analyse averaging, {cite:t}`goyal2017accurate` very large batches, and
+# {cite:t}`ma2018power` the case without a floor.

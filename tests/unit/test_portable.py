@@ -1,0 +1,45 @@
+"""What hangs on the machine is found, and where: on real runs."""
+import sys
+
+import nbformat
+import pytest
+
+from nbutils.maintain import notebooks, portable
+
+THREADS = 'import os\nprint("threads:", os.environ["OMP_NUM_THREADS"])'
+
+
+@pytest.fixture
+def files(tmp_path):
+    for name, code, printed in (('good', 'print(1)', '1'), ('bound', THREADS, 'threads: 1')):
+        cells = [nbformat.v4.new_code_cell('a = 1', execution_count=1), nbformat.v4.new_code_cell(
+            code, execution_count=2, outputs=[nbformat.v4.new_output('stream', text=f'{printed}\n')])]
+        path = tmp_path / 'chapter' / f'{name}.ipynb'
+        path.parent.mkdir(exist_ok=True)
+        nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
+    return sorted(path.parent.iterdir())
+
+
+def test_cells_that_hang_on_a_condition_are_named(files, monkeypatch, capsys):
+    monkeypatch.setenv('COLD', '1')
+    monkeypatch.setattr(notebooks, 'ROOT', files[0].parents[1])
+    monkeypatch.setattr(portable, 'CONDITIONS', {'as recorded': {}, 'two threads': {'OMP_NUM_THREADS': '2'}})
+    monkeypatch.setattr(sys, 'argv', ['portable', *map(str, files)])
+    with pytest.raises(SystemExit, match='Print fewer digits'):
+        portable.main()
+    said = capsys.readouterr().out
+    assert 'as recorded: 0 cells differ' in said and 'two threads: 1 cells differ\n  chapter/bound: code cells 1\n' in said
+    rows = [line.split() for line in said.splitlines() if line.startswith('chapter/')]
+    assert rows == [['chapter/bound', '-', '1'], ['chapter/good', '-', '-']]
+    assert '2 notebooks, 2 conditions; ' in said and 'GPU' in said or 'cuda' in said
+
+
+def test_a_run_that_breaks_is_no_success(tmp_path):
+    with pytest.raises(RuntimeError, match='no tests ran'):
+        portable.differences([tmp_path / 'lost.ipynb'], {'COLD': '1'})
+
+
+def test_conditions_name_all_three_libraries_that_have_threads_or_instruction_sets():
+    assert {'OMP_NUM_THREADS', 'MKL_NUM_THREADS', 'OPENBLAS_NUM_THREADS'} == set(portable.CONDITIONS['two threads'])
+    for name in ('AVX2', 'oldest'):
+        assert {'ATEN_CPU_CAPABILITY', 'ONEDNN_MAX_CPU_ISA', 'MKL_CBWR', 'OPENBLAS_CORETYPE'} < set(portable.CONDITIONS[name])

@@ -1,0 +1,127 @@
+"""What `make test` says of notebooks that cannot be executed, read or compared, in real runs: each ends with a message that
+names the notebook and the cell, and leaves no process.
+"""
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import nbformat
+import psutil
+import pytest
+
+from nbutils.maintain import notebooks, rerun
+
+pytestmark = pytest.mark.timeout(600)
+
+OPENING = '# Title\n\n- **Time** 6 s.'
+
+
+def notebook(path, *code, opening=OPENING):
+    """Write a notebook whose cells have run and printed nothing."""
+    cells = [nbformat.v4.new_code_cell(source, execution_count=i) for i, source in enumerate(code, 1)]
+    path.parent.mkdir(exist_ok=True)
+    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(opening), *cells]), path)
+    return path
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Gives a function that starts the command of `make test` over notebooks in their own project."""
+    (tmp_path / 'chapter').mkdir()
+    (tmp_path / 'pytest.ini').write_text('[pytest]\n')
+    runs = contextlib.ExitStack()
+
+    def start(*options, **settings):
+        running = subprocess.Popen(
+            [sys.executable, '-m', 'pytest', '-q', '-p', 'nbutils.maintain.compare', '-p', 'nbutils.maintain.rerun',
+             '--nbval', '--nbval-current-env', '--color=no', '-p', 'no:cacheprovider', '-n', '1', '--dist', 'loadfile',
+             *options, 'chapter'],
+            cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+            env=os.environ | {'PYTHONPATH': str(notebooks.ROOT), 'COLD': '1', 'MARK': str(tmp_path)}, **settings)
+        runs.callback(running.kill)
+        return running
+
+    with runs:
+        yield start
+    assert left(tmp_path) == []
+
+
+def left(mark, seconds=60):
+    """The processes that a run has left behind."""
+    for _ in range(seconds * 10):
+        found = [p.cmdline() for p in psutil.process_iter(['environ']) if (p.info['environ'] or {}).get('MARK') == str(mark)]
+        if not found:
+            break
+        time.sleep(0.1)
+    return found
+
+
+def test_what_cannot_be_executed_or_read_is_named(run, tmp_path):
+    notebook(tmp_path / 'chapter' / 'dies.ipynb', 'a = 1', 'import os\nos._exit(1)', 'a')
+    notebook(tmp_path / 'chapter' / 'endless.ipynb', 'a = 1', 'while True: pass', 'a')
+    notebook(tmp_path / 'chapter' / 'stubborn.ipynb', 'import signal, time; signal.signal(2, signal.SIG_IGN)', 'time.sleep(99)')
+    notebook(tmp_path / 'chapter' / 'good.ipynb', 'a = 1')
+    cut = notebook(tmp_path / 'chapter' / 'cut.ipynb', 'print(1)')
+    cut.write_text(cut.read_text()[:150])
+    (tmp_path / 'chapter' / 'list.ipynb').write_text('[]')
+    said, _ = run('--nbval-cell-timeout', '4', '--continue-on-collection-errors').communicate()
+    lines = said.splitlines()
+    for wanted in ('dies.ipynb::Cell 1', 'endless.ipynb::Cell 1', 'stubborn.ipynb::Cell 1'):
+        assert [line for line in lines if line.startswith('FAILED') and wanted in line], said
+    assert 'Cell 1: the kernel died' in said and 'Timeout of 4 seconds exceeded' in said
+    assert 'chapter/cut.ipynb cannot be read; make record makes it anew' in said
+    assert 'chapter/list.ipynb cannot be read; make record makes it anew' in said
+    assert 'chapter/good: 1 cells as stored' in said and 'good.ipynb' not in [line for line in lines if 'FAILED' in line]
+
+
+def test_ctrl_c_leaves_nothing(run, tmp_path):
+    notebook(tmp_path / 'chapter' / 'long.ipynb', 'import pathlib, time\npathlib.Path("started").touch()', 'time.sleep(99)')
+    running = run()
+    while not (tmp_path / 'chapter' / 'started').exists():
+        assert running.poll() is None
+        time.sleep(0.1)
+    os.killpg(running.pid, signal.SIGINT)
+    said, _ = running.communicate()
+    assert running.returncode == 2 and 'KeyboardInterrupt' in said
+
+
+def test_a_full_disk_is_said(run, tmp_path):
+    path = notebook(tmp_path / 'chapter' / 'figure.ipynb', 'import matplotlib.pyplot as plt\nplt.plot([1, 2]);')
+    stored = json.loads(path.read_text())
+    png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=='
+    stored['cells'][1]['outputs'] = [nbformat.v4.new_output(
+        'display_data', {'image/png': png, 'text/plain': '<Figure size 640x480 with 1 Axes>'})]
+    path.write_text(json.dumps(stored))
+    (tmp_path / '_build').write_text('')  # in the place of the folder: writing fails as on a full disk
+    said, _ = run().communicate()
+    assert 'figure.ipynb::Cell 0' in said and 'the pictures could not be written' in said and 'INTERNALERROR' not in said
+
+
+def test_a_notebook_that_takes_longer_than_it_says(run, tmp_path):
+    work = 'import time\nstart = time.process_time()\nwhile time.process_time() < start + 6: sum(range(1000))'
+    notebook(tmp_path / 'chapter' / 'slow.ipynb', work, opening='# Title\n\n- **Time** 1 s.')
+    notebook(tmp_path / 'chapter' / 'waits.ipynb', 'import time\ntime.sleep(6)', opening='# Title\n\n- **Time** 1 s.')
+    said, _ = run().communicate()
+    assert 'chapter/slow takes ' in said and 'its opening says 1 s' in said and 'chapter/waits takes' not in said
+
+
+@pytest.mark.parametrize('opening, seconds', [
+    (OPENING, 6), ('# T\n\n**Time** about 12 s', 12), ('# T', None), ('**Time** long', None),
+])
+def test_stated_time(opening, seconds):
+    assert rerun.stated(nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(opening)])) == seconds
+
+
+def test_calibration_is_steady():
+    times = [rerun.calibration() for _ in range(7)]
+    assert 0 < min(times) and max(times) < 3 * min(times)
+
+
+def test_work_hangs_neither_on_the_speed_of_the_machine_nor_on_warm_kernels():
+    work = rerun.Rerun.work
+    assert work(4, True, rerun.CALIBRATION) == work(8, True, 2 * rerun.CALIBRATION) == 4
+    assert work(4 + rerun.IMPORTS, False, rerun.CALIBRATION) == 4
