@@ -21,7 +21,7 @@ KINDS = {
     'dropped': 'a dropped line', 'axis': 'a wrong axis', 'figure': 'swapped figure arguments',
 }
 CHECKS = {  # each weakens a check, or disturbs it so that it passes only if it is too weak
-    'assert': 'an assert turned: it passes only if it cannot fail',
+    'assert': 'an assert, or what a claim says, turned: it passes only if it cannot fail',
     'tolerance': 'what is compared to, off by 1e-3, by 1e-2 where a tolerance is given: it passes only if that is too wide',
     'control': 'a control, or a printed form, that says what the claim says',
     'answer': 'a wrong answer to an exercise made right',
@@ -59,6 +59,7 @@ UNORDERED = CLOSE | set('''
 REDUCING = set('''
     sum mean max min argmax argmin all any prod std var cumsum cumprod softmax log_softmax logsumexp argsort sort median
     squeeze unsqueeze'''.split())
+SPACED = {'linspace', 'logspace', 'geomspace'}  # their third argument is how many
 JOINING = set('stack concatenate cat flip delete split repeat roll take'.split())
 
 
@@ -147,9 +148,7 @@ class Finder(cst.CSTVisitor):
             else:
                 self.add('tolerance', call, _with(call, {1: _nudged(truth, call.args)}))
             return False
-        self.asserting = True
-        test.visit(self)
-        self.asserting = False
+        self.claims(test)
         if not any(kind in ('assert', 'tolerance') for kind, *_ in self.found[before:]):
             self.add('assert', test, cst.UnaryOperation(cst.Not(), _grouped(test)))
         return False
@@ -159,7 +158,13 @@ class Finder(cst.CSTVisitor):
         given = {arg.keyword.value: i for i, arg in enumerate(call.args) if arg.keyword}
         weak, claim = (given['printed'], given['corrected']) if called(call) == 'erratum' else (given['control'], 1)
         self.add('control', call, _with(call, {weak: call.args[claim].value}))
-        call.args[claim].value.visit(self)
+        self.claims(call.args[claim].value)
+
+    def claims(self, node):
+        """Look into what a check says: there a comparison is its claim."""
+        before, self.asserting = self.asserting, True
+        node.visit(self)
+        self.asserting = before
 
     def visit_Comparison(self, node):
         target = node.comparisons[-1]
@@ -173,7 +178,10 @@ class Finder(cst.CSTVisitor):
             self.add('comparison', node.operator, new())
 
     def visit_BooleanOperation(self, node):
-        if not self.asserting or isinstance(node.operator, cst.Or):  # what is right passes with less asserted, too
+        around = (cst.If, cst.While, cst.IfExp, cst.CompIf, cst.BaseStatement)
+        condition = next(outer for outer in self.above(node) if isinstance(outer, around))
+        if isinstance(node.operator, cst.Or) or not isinstance(condition, cst.SimpleStatementLine) and not self.asserting:
+            # else it is a verdict, and what is right passes with less demanded, too
             self.add('comparison', node.operator, TURNED[type(node.operator)]())
 
     # ---- operations ----
@@ -236,7 +244,7 @@ class Finder(cst.CSTVisitor):
             name = called(outer) if inner is not getattr(outer, 'func', None) else None
             keyword = outer.keyword.value if isinstance(outer, cst.Arg) and outer.keyword else None
             bound = isinstance(outer, cst.Comparison) and self.asserting and kind == 'constant'  # is not exact
-            if bound or keyword in FREE or name in FREELY_CALLED or name == 'linspace' and inner in outer.args[2:]:
+            if bound or keyword in FREE or name in FREELY_CALLED or name in SPACED and inner in outer.args[2:]:
                 return
             inner = outer
         self.add(kind, node, new)

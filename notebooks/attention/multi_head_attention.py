@@ -28,7 +28,6 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
 
 # %%
 from dataclasses import dataclass
-from timeit import timeit
 
 import matplotlib.pyplot as plt
 import torch
@@ -39,6 +38,7 @@ from torch import nn
 from nbutils.cases import integers, seeds
 from nbutils.checks import close, grade, holds
 from nbutils.figures import GREY, label_lines, panels, show_image
+from nbutils.timing import seconds
 
 plt.style.use('nbutils.book')
 torch.set_default_dtype(torch.float64)
@@ -1037,16 +1037,12 @@ holds(
 )
 
 # %%
-def race(*functions):  # the best of ten rounds, in seconds
-    rounds = [[timeit(f, number=3) for f in functions] for _ in range(10)]
-    return [min(times) for times in zip(*rounds, strict=True)]
-
 X, *W = sample(0, h=64, d=128, B=1, T=8)
 library = nn.MultiheadAttention(128, 64, batch_first=True)
 with torch.no_grad():
-    loop, fused, builtin = race(
+    loop, fused, builtin = seconds(
         lambda: by_loop(X, *W), lambda: at_once(X, *W),
-        lambda: library(X, X, X, need_weights=False),
+        lambda: library(X, X, X, need_weights=False), rounds=20,
     )
 assert loop > 5 * fused and loop > 5 * builtin
 print('more than 5 times faster than the loop over 64 heads:')

@@ -28,7 +28,6 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
     subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
 
 # %%
-from timeit import repeat
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -38,6 +37,7 @@ from nbutils.cases import scalars, seeds, vectors
 from nbutils.checks import close, grade, verify
 from nbutils.data import digits
 from nbutils.figures import GREY, label_lines, panels
+from nbutils.timing import seconds
 
 torch.set_default_dtype(torch.float64)
 plt.style.use('nbutils.book')
@@ -253,16 +253,18 @@ verify('a central difference errs by h² f‴ / 6',
 def f(x):  # any kind of number with sin and exp
     return (x.sin() * 2.0).exp()
 
-x = np.linspace(0.5, 1.2, 201)
+x = np.linspace(0.5, 1.2, 2001)
 exact = 2 * np.cos(x) * np.exp(2 * np.sin(x))
 steps = 10.0 ** np.arange(-15, 0.1, 0.5)
 
-def typical_error(estimate):  # median, relative
-    return np.median(abs(estimate / exact - 1))
+def typical_error(estimate):  # root mean square, relative
+    return np.sqrt(np.mean((estimate / exact - 1) ** 2))
 
-central = [typical_error((f_array(x + h) - f_array(x - h)) / (2 * h))
-           for h in steps]
-one_sided = [typical_error((f_array(x + h) - f_array(x)) / h) for h in steps]
+def g(x):  # 14 decimals: the digits after them depend on the machine
+    return np.round(f_array(x), 14)
+
+central = [typical_error((g(x + h) - g(x - h)) / (2 * h)) for h in steps]
+one_sided = [typical_error((g(x + h) - g(x)) / h) for h in steps]
 dual = typical_error(jvp(f, x, 1.0)[1])
 assert 1e-12 < min(central) < 1e-9 < min(one_sided) < 1e-7 and dual < 1e-15
 best, best_one = steps[np.argmin(central)], steps[np.argmin(one_sided)]
@@ -301,17 +303,17 @@ def differences(f, x, steps):
 
 raised = differences(lambda x: np.sin(x) + 1e8, x, steps)
 raised_dual = jvp(lambda x: x.sin() + 1e8, x, 1.0)[1]
-single = differences(np.sin, x.astype(np.float32), steps[12:])
+single = differences(np.sin, x.astype(np.float32), steps)
 value, slope = jvp(  # cos x as sin(x + pi/2)
     lambda x: (1.0 - (x + np.pi / 2).sin()) / x ** 2.0, 1e-8, 1.0)
 
 for name, verdict in {
-    'plus 1e8: every difference is wrong by more than 1e-7':
-        min(map(relative_error, raised)) > 1e-7,
+    'plus 1e8: the best difference errs by 1e-7 to 1e-5':
+        1e-7 < min(map(relative_error, raised)) < 1e-5,
     'plus 1e8: dual numbers are right to 1e-15':
         relative_error(raised_dual) < 1e-15,
-    'float32: every difference is wrong by more than 1e-6':
-        min(map(relative_error, single)) > 1e-6,
+    'float32: the best difference errs by 1e-6 to 1e-4':
+        1e-6 < min(map(relative_error, single)) < 1e-4,
     '(1 - cos x) / x² at 1e-8: value 0, slope beyond 1e7':
         value == 0 and abs(slope) > 1e7,
 }.items():
@@ -699,6 +701,9 @@ def agrees_with_wrong_put(program, seed):
     finally:
         put = right
 
+for name, program in programs.items():
+    y = program(*map(Tensor, np.random.default_rng(4).normal(size=(2, 3, 3))))
+    print(f'{name:20} shape {y.shape}, sum {y.data.sum():.2f}')
 verify('the engine gives the values and gradients of torch to 1e-10',
        lambda name, seed: agrees_with_torch(programs[name], seed),
        control=lambda name, seed: agrees_with_wrong_put(programs[name], seed),
@@ -1078,11 +1083,11 @@ print('with a step 100 times smaller, 1.5 times:', ratio[1] > 1.5)
 
 # %% mystnb={"image": {"alt": "Mean training loss of each epoch, logarithmic. With zeroing it falls smoothly, and dots from torch lie exactly on it. Without zeroing it soon climbs and stays far above; with a step a hundred times smaller it falls for a while and then wavers above the others."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3))
-number = np.arange(1, 26)
+number = np.arange(1, 19)  # later the forgotten one hangs on rounding
 for i, color, name in ((2, 'C1', 'forgotten'), (0, 'C0', 'zeroed'),
                        (3, 'C3', 'forgotten, step / 100')):
-    ax.semilogy(number, epochs[i], color=color, label=name)
-ax.plot(number, epochs[1], 'o', color='C2', ms=4)
+    ax.semilogy(number, epochs[i, :18], color=color, label=name)
+ax.plot(number, epochs[1, :18], 'o', color='C2', ms=4)
 ax.text(8, 0.11, 'dots: torch, zeroed', color='C2', ha='center')
 ax.set(xlabel='epoch', ylabel='training loss')
 label_lines(ax)
@@ -1103,8 +1108,7 @@ constants = [p.detach() for p in params]  # nothing is taped
 value = lambda: cross_entropy(x, y, constants, log_softmax)
 value_and_gradient = lambda: adjoints(
     cross_entropy(x, y, params, log_softmax))
-once, both = (min(repeat(f, number=1, repeat=25))
-              for f in (value, value_and_gradient))
+once, both = seconds(value, value_and_gradient, rounds=25)
 gain = 2 * n_weights * once / both
 print(f'{n_weights} derivatives, more than 20 times faster than central',
       'differences:', gain > 20)

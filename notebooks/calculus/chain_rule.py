@@ -28,7 +28,6 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
     subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
 
 # %%
-from timeit import repeat
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -41,6 +40,7 @@ from nbutils.cases import seeds
 from nbutils.checks import close, grade, holds
 from nbutils.data import digits
 from nbutils.figures import GREY, label_lines, panels, show_image
+from nbutils.timing import seconds
 
 torch.set_default_dtype(torch.float64)
 plt.style.use('nbutils.book')
@@ -561,9 +561,6 @@ label_lines(ax)
 # one output.
 
 # %%
-def seconds(job):
-    return min(repeat(job, number=1, repeat=9))
-
 rng = np.random.default_rng(1)
 side = 400
 J = [rng.normal(size=(side, side)) / side ** 0.5 for _ in range(6)]

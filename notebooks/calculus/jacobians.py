@@ -29,7 +29,6 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
 
 # %%
 from fractions import Fraction
-from timeit import repeat
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -42,6 +41,7 @@ from nbutils.cases import integers, scalars, seeds, vectors
 from nbutils.checks import close, erratum, grade, holds
 from nbutils.data import digits
 from nbutils.figures import GREY, panels, show_image
+from nbutils.timing import seconds
 
 torch.set_default_dtype(torch.float64)
 plt.style.use('nbutils.book')
@@ -645,9 +645,9 @@ pushed, pulled = jvp(weights, x, v), vjp(weights, x, u)
 assert close(pushed, by_torch[0]) and close(pulled, by_torch[1])
 assert close(pushed, full_jacobian(weights, x) @ v)
 assert close(u @ pushed, pulled @ v)  # both are u^T J v
-best = lambda job: min(repeat(job, number=1, repeat=9))
-clock = best(lambda: full_jacobian(weights, x)) / best(
-    lambda: jvp(weights, x, v))
+matrix, column = seconds(
+    lambda: full_jacobian(weights, x), lambda: jvp(weights, x, v), rounds=9)
+clock = matrix / column
 assert clock > 10
 print('a product is over 10 times cheaper than the matrix:', clock > 10)
 
@@ -819,7 +819,7 @@ ax.set(xlabel='forecast distance', ylabel='measured distance');
 # network; a small nudge does, if it is aimed. Here is the picture with the median forecast:
 
 # %%
-i = int(np.argmin(abs(forecast - np.median(forecast))))
+i = np.argsort(forecast, kind='stable')[len(forecast) // 2]
 changed = pictures[i] + 1.02 * measured[i] * nearest[i]
 before = int(scores(pictures[i:i + 1]).argmax())
 after = int(scores(changed[None]).argmax())

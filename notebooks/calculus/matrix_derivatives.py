@@ -110,6 +110,8 @@ holds('la.deriv.norm-squared', lambda a, b: squared(a, b, 1),
       control=lambda a, b: squared(a, b, -1), a=vectors(4), b=vectors(4))
 holds('la.deriv.norm', lambda b, away: distance(b, away, 1),
       control=lambda b, away: distance(b, away, 0), b=vectors(4), away=far)
+b = normal(0, 4)  # and at a = b
+print('torch:', by_torch(lambda a: (a - b).norm(), b).numpy())
 
 # %% mystnb={"image": {"alt": "Two panels with circles around a point b and arrows pointing away from it. Left, the length: all arrows have the same length. Right, the square: the arrows grow with the distance, and so does the density of circles."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.9, sharey=True)
@@ -218,7 +220,7 @@ grade(knot_gradient, knot_by_torch, knots)
 # :class: dropdown
 # ```
 # By {eq}`la.deriv.norm` rope $i$ contributes $w_i$ times a unit vector. At rest the forces balance: this is how weights on strings find
-# the point with the least sum of distances, a median in the plane. The wrong answer uses springs; they would find the mean.
+# the point with the least weighted sum of distances, a median in the plane. The wrong answer uses springs; they would find the mean.
 
 # %% jupyter={"source_hidden": true}
 def knot_solution(a, pegs, w):
@@ -683,8 +685,8 @@ assert not grade(one_term, gram_by_torch, boxes)
 # \nabla f \cdot \mathbf{h} + \mathbf{h}^\top\mathbf{A}\mathbf{h} .
 # ```
 #
-# The tangent plane misses by exactly $\mathbf{h}^\top\mathbf{A}\mathbf{h}$, wherever it is laid on. If $\mathbf{A}$ is positive definite, the
-# plane stays below the bowl. Otherwise it cuts through the surface.
+# The tangent plane misses by exactly $\mathbf{h}^\top\mathbf{A}\mathbf{h}$, wherever it is laid on. If $\mathbf{h}^\top\mathbf{A}\mathbf{h} >
+# 0$ for all $\mathbf{h} \ne \mathbf{0}$, the plane stays below the bowl. If the form takes both signs, it cuts through the surface.
 
 # %% mystnb={"image": {"alt": "Two surfaces with a tangent plane at the same place. Left, a bowl that lies above its plane and touches it in one point. Right, a saddle that the plane cuts along two lines through the point of contact."}} tags=["hide-input"]
 fig, axes = plt.subplots(1, 2, figsize=(6, 2.6),
@@ -810,11 +812,11 @@ verify('d² log |det X| = -tr(X⁻¹ dX X⁻¹ dX)',
 # \ell(\mathbf{P}) = \frac n2 \big( \log\det\mathbf{P} - \operatorname{tr}(\mathbf{P}\mathbf{S}) - d \log 2\pi \big)
 # ```
 #
-# with $\mathbf{S} = \frac1n \sum_i (\mathbf{x}_i - \bar{\mathbf{x}})(\mathbf{x}_i - \bar{\mathbf{x}})^\top$, because $\sum_i (\mathbf{x}_i - \bar{\mathbf{x}})^\top\mathbf{P}(\mathbf{x}_i - \bar{\mathbf{x}}) = n \operatorname{tr}(\mathbf{P}\mathbf{S})$ by the
-# trace trick. Hence $d\ell = \frac n2 \operatorname{tr}\big((\mathbf{P}^{-1} - \mathbf{S})\,d\mathbf{P}\big)$, and it vanishes for all
+# with $\mathbf{S} = \frac1n \sum_i (\mathbf{x}_i - \bar{\mathbf{x}})(\mathbf{x}_i - \bar{\mathbf{x}})^\top$, because by the trace
+# trick $\sum_i (\mathbf{x}_i - \bar{\mathbf{x}})^\top\mathbf{P}(\mathbf{x}_i - \bar{\mathbf{x}}) = n \operatorname{tr}(\mathbf{P}\mathbf{S})$. Hence $d\ell = \frac n2 \operatorname{tr}\big((\mathbf{P}^{-1} - \mathbf{S})\,d\mathbf{P}\big)$, and it vanishes for all
 # symmetric $d\mathbf{P}$ only if $\boldsymbol\Sigma = \mathbf{P}^{-1} = \mathbf{S}$: divide by $n$, not by $n - 1$. By {prf:ref}`thm-logdet` $\ell$ is strictly
-# concave, so this is the one maximum, if $\mathbf{S}$ is invertible. If $n \le d$ it is not, and $\ell$ has no bound: a determinant of
-# infinite density on a flat cloud.
+# concave, so this is the one maximum, if $\mathbf{S}$ is invertible. If $n \le d$ it is not, and $\ell$ has no bound: on a flat cloud
+# a density may rise as high as it likes.
 #
 # The remedy is to say which variables have nothing to tell each other directly. Let $\mathbf{P}$ have zeros except on the diagonal and
 # at given pairs, the *edges* of a graph. Then $d\mathbf{P}$ has these zeros, too, and the same differential says:
@@ -1001,7 +1003,7 @@ grade(completed, by_inversion, covariances)
 # ```
 # $p_{13} = 0$ says that the cofactor $\Sigma_{12}\Sigma_{23} - \Sigma_{13}\Sigma_{22}$ vanishes: $\Sigma_{13} = \Sigma_{12}\Sigma_{23}/\Sigma_{22}$. In
 # correlations $\rho_{13} = \rho_{12}\,\rho_{23}$, and so on down the chain: $\rho_{ij}$ is the product of the correlations on the way, and
-# with equal ones it dies out geometrically. In photographs it dies out more slowly, since large surfaces join pixels that are far apart. The
+# with equal ones it dies out geometrically. In the photograph it dies out far more slowly, since large surfaces join distant pixels. The
 # wrong answer multiplies covariances.
 
 # %% jupyter={"source_hidden": true}
@@ -1022,6 +1024,9 @@ def covariances_multiplied(S):
 
 assert grade(completed_solution, by_inversion, covariances)
 assert not grade(covariances_multiplied, by_inversion, covariances)
+rho = np.corrcoef(many, rowvar=False)
+print(f'first and last pixel: {rho[0, -1]:.2f},',
+      f'by the chain {np.diag(rho, 1).prod():.2f}')
 
 # %% [markdown]
 # ```{solution-end}

@@ -28,7 +28,6 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
 
 # %%
 from itertools import product
-from timeit import repeat
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -42,6 +41,7 @@ from nbutils.cases import integers, matrices, scalars, seeds, vectors
 from nbutils.checks import close, grade, holds
 from nbutils.data import photograph
 from nbutils.figures import GREY, panels, show_image
+from nbutils.timing import seconds
 
 plt.style.use('nbutils.book')
 torch.set_default_dtype(torch.float64)
@@ -699,16 +699,13 @@ def corr2d_matrix(X, K):
 
 torch.set_num_threads(1)  # as numpy here: only the method shall differ
 
-def seconds(run, *args):
-    return min(repeat(lambda: run(*args), number=1, repeat=9))
-
 rng = np.random.default_rng(3)
 X, K = rng.normal(size=(128, 128)), rng.normal(size=(3, 3))
 assert close(corr2d_matrix(X, K), corr2d(X, K))
 assert close(by_torch(X, K), corr2d(X, K))
-loop = seconds(corr2d, X, K)
-product_wins = loop > 20 * seconds(corr2d_matrix, X, K)
-torch_wins = loop > 20 * seconds(by_torch, X, K)
+loop = seconds(lambda: corr2d(X, K))
+product_wins = loop > 20 * seconds(lambda: corr2d_matrix(X, K))
+torch_wins = loop > 20 * seconds(lambda: by_torch(X, K))
 assert product_wins and torch_wins
 print(f'matrix product more than 20 times faster: {product_wins}')
 print(f'torch more than 20 times faster: {torch_wins}')
@@ -750,8 +747,9 @@ def corr2d_fourier(X, K):
 large = rng.normal(size=(33, 33))
 assert close(corr2d_fourier(X, K), signal.correlate2d(X, K, 'valid'))
 assert close(corr2d_fourier(X, large), corr2d_matrix(X, large))
-product_time = seconds(corr2d_matrix, X, large)
-fourier_wins = product_time > 5 * seconds(corr2d_fourier, X, large)
+product_time, fourier_time = seconds(
+    lambda: corr2d_matrix(X, large), lambda: corr2d_fourier(X, large))
+fourier_wins = product_time > 5 * fourier_time
 assert fourier_wins
 print(f'33 x 33: Fourier more than 5 times faster: {fourier_wins}')
 

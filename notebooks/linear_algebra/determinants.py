@@ -29,8 +29,6 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
 import math
 from fractions import Fraction
 from itertools import combinations, permutations
-from time import process_time
-from timeit import timeit
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -40,12 +38,12 @@ from scipy.optimize import minimize
 from scipy.special import gammaln, polygamma, psi
 from scipy.stats import multivariate_normal, norm
 from sklearn.decomposition import FastICA
-from threadpoolctl import threadpool_limits
 
 from nbutils.cases import integers, seeds
 from nbutils.checks import close, grade, verify
 from nbutils.data import photograph
 from nbutils.figures import GREY, label_lines, panels, show_image
+from nbutils.timing import seconds
 
 plt.style.use('nbutils.book')
 
@@ -555,10 +553,10 @@ lines = ((leibniz, (n - 1) * factorial, 'permutation sum'),
 for k, (method, line, label) in enumerate(lines):
     ax.semilogy(n, line, color=f'C{k}', label=label)
     ax.plot(sizes[1:], counts[method][1:], 'o', color=f'C{k}')
-for seconds, name in ((1, 'a second'), (3.2e7, 'a year'),
-                      (4.4e17, 'the age of the universe')):
-    ax.axhline(1e9 * seconds, color=GREY, lw=0.8, ls='--')
-    ax.text(1.3, 2e9 * seconds, name, fontsize=8.5)
+for duration, name in ((1, 'a second'), (3.2e7, 'a year'),
+                       (4.4e17, 'the age of the universe')):
+    ax.axhline(1e9 * duration, color=GREY, lw=0.8, ls='--')
+    ax.text(1.3, 2e9 * duration, name, fontsize=8.5)
 ax.set(xlabel='n', ylabel='products', xlim=(1, 30), ylim=(1, 1e36))
 ax.set_title('At a thousand million products a second')
 label_lines(ax);
@@ -567,11 +565,6 @@ label_lines(ax);
 # So leave the expansion to paper. The clock agrees, although the sum is written in whole arrays and elimination has a loop:
 
 # %%
-def seconds(*works):  # least processor time of several rounds
-    with threadpool_limits(1):
-        return np.min([[timeit(work, timer=process_time, number=10)
-                        for work in works] for _ in range(5)], axis=0)
-
 a = np.random.default_rng(8).normal(size=(8, 8))
 by_sum, by_pivots = seconds(lambda: leibniz(a), lambda: determinant(a))
 print('8 x 8, more than 10 times faster:', by_sum > 10 * by_pivots)

@@ -27,8 +27,6 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
 # %%
 from dataclasses import dataclass
 from fractions import Fraction
-from time import process_time
-from timeit import timeit
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -43,6 +41,7 @@ from nbutils.cases import scalars, seeds, vectors
 from nbutils.checks import close, grade, holds
 from nbutils.data import digits, photograph
 from nbutils.figures import GREY, panels, show_image
+from nbutils.timing import seconds
 
 torch.set_default_dtype(torch.float64)
 plt.style.use('nbutils.book')
@@ -127,10 +126,6 @@ a, b = np.array([1e16, 1, -1e16]), np.ones(3)
 print(f'1e16 + 1 - 1e16 = {dot(a, b):g}, exactly {exact(a, b)}')
 
 # %%
-def seconds(*runs):  # of the processor: the best of five rounds
-    return np.min([[timeit(run, timer=process_time, number=1) for run in runs]
-                   for _ in range(5)], axis=0)
-
 a, b = np.random.default_rng(1).normal(size=(2, 10_000))
 loop, product = seconds(lambda: dot(a, b), lambda: a @ b)
 faster = loop > 20 * product
@@ -1202,10 +1197,6 @@ x, t = np.random.default_rng(12).normal(size=(2, 50, 60))
 t = t[:10, :12]
 assert close(ncc(x, t), by_definition(x, t))
 assert close(ncc(3 * x + 7, t), ncc(x, t))
-
-def seconds(*runs):  # of the processor: the best of five rounds
-    return np.min([[timeit(run, timer=process_time, number=1) for run in runs]
-                   for _ in range(5)], axis=0)
 
 slow, fast = seconds(lambda: by_definition(x, t), lambda: ncc(x, t))
 faster = slow > 20 * fast

@@ -1006,9 +1006,10 @@ for _ in range(50):
     values, V = np.linalg.eig(A)
     centres, radii = gershgorin(A)
     assert (abs(np.subtract.outer(values, centres)) <= radii).any(1).all()
-    moved = np.linalg.eigvals(A + 0.1 * E)
+    D = 0.1 * E
+    moved = np.linalg.eigvals(A + D)
     away = abs(np.subtract.outer(moved, values)).min(1).max()
-    assert away <= np.linalg.cond(V) * np.linalg.norm(0.1 * E, 2)
+    assert away <= np.linalg.cond(V) * np.linalg.norm(D, 2)
     left = np.linalg.inv(V)  # rows y*, with y* x = 1
     slope = np.einsum('ki,ij,jk->k', left, E, V)
     there, back = (np.linalg.eigvals(A + t * E) for t in (1e-6, -1e-6))

@@ -29,8 +29,6 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
 # %%
 from fractions import Fraction
 from functools import reduce
-from time import process_time
-from timeit import timeit
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -38,24 +36,18 @@ import scipy.linalg
 import scipy.sparse.csgraph
 import sympy as sp
 from matplotlib.colors import to_rgb
-from threadpoolctl import threadpool_limits
 
 from nbutils.cases import integers, seeds
 from nbutils.checks import close, grade, verify
 from nbutils.data import digits
 from nbutils.figures import GREY, label_lines, panels, show_image
+from nbutils.timing import seconds
 
 plt.style.use('nbutils.book')
 
 # %% [markdown]
 # Some results on this page are times, so here is a clock. It counts the processor's time, which other programs disturb least, and
 # takes the best of several rounds.
-
-# %%
-def seconds(*works, rounds=5):
-    with threadpool_limits(1):  # one thread for everybody
-        return np.min([[timeit(work, timer=process_time, number=1)
-                        for work in works] for _ in range(rounds)], axis=0)
 
 # %% [markdown]
 # ## What a decomposition buys

@@ -28,8 +28,6 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
 from collections import Counter, OrderedDict
 from itertools import product
 from math import comb, prod
-from time import process_time
-from timeit import timeit
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -37,12 +35,12 @@ import sympy as sp
 import torch
 from scipy.fft import dct
 from scipy.linalg import expm
-from threadpoolctl import threadpool_limits
 
 from nbutils.cases import matrices, scalars, seeds, vectors
 from nbutils.checks import close, erratum, grade, holds
 from nbutils.data import photograph
 from nbutils.figures import GREY, label_lines, panels, show_image
+from nbutils.timing import seconds
 
 torch.set_default_dtype(torch.float64)
 plt.style.use('nbutils.book')
@@ -389,11 +387,6 @@ assert close((A @ B).T, B.T @ A.T) and not close((A @ B).T, A.T @ B.T)
 # rather than by $(\mathbf{a}\mathbf{a}^\mathsf{T})\,\mathbf{b}$ saves in the same way.)
 
 # %%
-def seconds(*runs):  # of the processor: the best of five rounds
-    with threadpool_limits(1):  # one thread for everybody
-        return np.min([[timeit(run, timer=process_time, number=1)
-                        for run in runs] for _ in range(5)], axis=0)
-
 A, B, X = np.random.default_rng(3).normal(size=(3, 600, 600))
 x = X[0]
 assert close((A @ B) @ x, A @ (B @ x), atol=1e-8)
@@ -846,11 +839,6 @@ assert not grade(lambda *case: counted(four, *case), by_complex_numbers, cases)
 # multiplication, each rung at a size that takes a moment, and print only what holds on any machine.
 
 # %%
-def seconds(*runs):  # of the processor: the best of five rounds
-    with threadpool_limits(1):  # one thread for everybody
-        return np.min([[timeit(run, timer=process_time, number=1)
-                        for run in runs] for _ in range(5)], axis=0)
-
 def per_multiplication(**ways):  # seconds; each way has its own n
     A, B = np.random.default_rng(8).normal(size=(2, 700, 700))
     factors = {n: (A[:n, :n].copy(), B[:n, :n].copy())

@@ -30,19 +30,17 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
 
 # %%
 from itertools import combinations, combinations_with_replacement
-from time import process_time
-from timeit import repeat
 
 import matplotlib.pyplot as plt
 import numpy as np
 import scipy.linalg
 from numpy.polynomial import legendre
-from threadpoolctl import threadpool_limits
 
 from nbutils.cases import seeds
 from nbutils.checks import close, erratum, grade, holds
 from nbutils.data import diabetes
 from nbutils.figures import GREY, label_lines, panels, show_image
+from nbutils.timing import seconds
 
 plt.style.use('nbutils.book')
 
@@ -627,13 +625,8 @@ def in_bulk(a, width=32):
 a = np.random.default_rng(3).normal(size=(256, 256))
 for one, other in zip(in_bulk(a), householder(a), strict=True):
     assert close(one, other)
-with threadpool_limits(1):  # on one core, to be fair
-    singly, bulk, lapack = (
-        min(repeat(lambda: method(a), number=3, repeat=times,
-                   timer=process_time))  # whatever else is running
-        for method, times in (
-            (householder, 2), (in_bulk, 5), (np.linalg.qr, 5))
-    )
+singly, bulk, lapack = seconds(
+    lambda: householder(a), lambda: in_bulk(a), lambda: np.linalg.qr(a))
 assert singly > 2 * bulk and bulk < 10 * lapack
 print('bulk more than 2 times faster than one by one:', singly > 2 * bulk)
 print('bulk within 10 times of the compiled library:', bulk < 10 * lapack)

@@ -27,7 +27,6 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
     subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
 
 # %%
-from timeit import repeat
 
 import matplotlib.pyplot as plt
 import mpmath
@@ -41,6 +40,7 @@ from nbutils.cases import seeds
 from nbutils.checks import close, grade, verify
 from nbutils.data import digits, photograph
 from nbutils.figures import GREY, label_lines, panels, show_image
+from nbutils.timing import seconds
 
 plt.style.use('nbutils.book')
 
@@ -94,6 +94,9 @@ def with_signs(u, sigma, vt):  # the largest entry of each v_i positive
     sign = np.sign(vt[rows, abs(vt[rows]).argmax(1)])
     return u[:, rows] * sign, sigma, vt[rows] * sign[:, None]
 
+A = np.random.default_rng(16).normal(size=(5, 4))
+u, sigma, vt = with_signs(*np.linalg.svd(A))
+assert close(u * sigma @ vt, A) and (vt.max(1) > -vt.min(1)).all()
 M = np.array([[1.2, 0.2], [1.0, 1.1]])
 u, sigma, vt = with_signs(*np.linalg.svd(M))
 stages = [np.eye(2), vt, np.diag(sigma) @ vt, u @ np.diag(sigma) @ vt]
@@ -434,16 +437,18 @@ def sweep_by_pairs(w, m):
             gram = z[:, :m] @ z[:, :m].T
             w[[i, j]] = rotations(gram[None])[0] @ z
 
-def least_time(work, times):  # seconds
-    return min(repeat(work, number=1, repeat=times))
-
 n = 64
 a = np.random.default_rng(6).normal(size=(n, n))
+w = np.hstack([a[:8, :6].T, np.eye(6)])
+for _ in range(8):
+    sweep_by_pairs(w, 8)
+by_pairs = np.sort(np.linalg.norm(w[:, :8], axis=1))[::-1]
+assert close(by_pairs, np.linalg.svd(a[:8, :6])[1])
 w = np.hstack([a.T, np.eye(n)])
-slow = least_time(lambda: sweep_by_pairs(w.copy(), n), 3)
-fast = least_time(lambda: sweep(w.copy(), n), 20)
-whole = least_time(lambda: jacobi_svd(a), 3)
-lapack = least_time(lambda: np.linalg.svd(a), 20)
+slow = seconds(lambda: sweep_by_pairs(w.copy(), n), rounds=3)
+fast = seconds(lambda: sweep(w.copy(), n), rounds=20)
+whole = seconds(lambda: jacobi_svd(a), rounds=3)
+lapack = seconds(lambda: np.linalg.svd(a), rounds=20)
 print('by rounds, more than 5 times faster than by pairs:', slow > 5 * fast)
 print('LAPACK, more than 20 times faster:', whole > 20 * lapack)
 assert slow > 5 * fast and whole > 20 * lapack
@@ -723,8 +728,8 @@ for passes in (0, 1, 2):
     print(f'passes: {passes}, error {error / best - 1:.1%} above the least')
 work = {'sketch': lambda: sketched_svd(A, 20, 1, np.random.default_rng(9)),
         'full': lambda: np.linalg.svd(A, full_matrices=False)}
-quick = min(repeat(work['sketch'], number=1, repeat=20))
-full = min(repeat(work['full'], number=1, repeat=3))
+quick = seconds(work['sketch'], rounds=20)
+full = seconds(work['full'], rounds=3)
 print('one pass, more than 3 times faster than all:', full > 3 * quick)
 assert full > 3 * quick
 
@@ -816,7 +821,7 @@ def principal(x, k):  # (N, D) -> mean (D,), directions (D, k), lam (D,)
 
 def uncentred(x, k):
     _, sigma, vt = np.linalg.svd(x)
-    return x.mean(0), vt[:k].T, sigma ** 2 / len(x)
+    return 0, vt[:k].T, sigma ** 2 / len(x)
 
 def as_sklearn(seed, method):
     rng = np.random.default_rng(seed)
@@ -1067,8 +1072,8 @@ for name, sheet in sheets.items():
 
 # %%
 one, other = np.array([[1., 1.]]), np.array([[1.], [0.]])
-print(f'(AB)+ = {pinv(one @ other).item():.1f},',
-      f'B+ A+ = {(pinv(other) @ pinv(one)).item():.1f}')
+print(f'(AB)+ = {pinv(one @ other).item():.2f},',
+      f'B+ A+ = {(pinv(other) @ pinv(one)).item():.2f}')
 
 # %% mystnb={"image": {"alt": "Left: the plane with a slanted line of all least-squares solutions, a circle around the origin that touches it, and the touching point marked as the shortest one; the direction of the row space goes through it. Right: relative error of the regularized inverse against delta on logarithmic scales, three curves for three smallest singular values, each falling with slope one once delta is below the square of the singular value."}} tags=["hide-input"]
 A, b = np.array([[1., 2.], [2., 4.]]), np.array([3., 1.])

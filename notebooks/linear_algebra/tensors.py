@@ -28,25 +28,21 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
 
 # %%
 from math import prod
-from timeit import repeat
 
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
 from numpy.lib.stride_tricks import as_strided, sliding_window_view
 from scipy.ndimage import uniform_filter
-from threadpoolctl import threadpool_limits
 
 from nbutils.cases import seeds, vectors
 from nbutils.checks import close, grade, holds
 from nbutils.data import diabetes, photograph
 from nbutils.figures import GREY, label_lines, panels, show_image
+from nbutils.timing import seconds
 
 torch.set_default_dtype(torch.float64)
 plt.style.use('nbutils.book')
-
-def seconds(run, runs=7):  # the best of several: other programs disturb
-    return min(repeat(run, number=1, repeat=runs))
 
 # %% [markdown]
 # ## One line of memory
@@ -700,7 +696,7 @@ blurred = box_means(grey, k)
 assert close(blurred, box_means_by_loop(grey, k))
 inside = np.s_[k // 2:-(k // 2), k // 2:-(k // 2)]
 assert close(blurred, uniform_filter(grey, k)[inside])  # scipy
-slow = min(repeat(lambda: box_means_by_loop(grey, k), number=1, repeat=2))
+slow = seconds(lambda: box_means_by_loop(grey, k), rounds=2)
 faster = slow > 20 * seconds(lambda: box_means(grey, k))
 assert faster
 print('the table is over 20 times faster than the windows:', faster)
@@ -1048,11 +1044,11 @@ a, b = rng.normal(size=(2, 256, 256))
 u, v = torch.tensor(a), torch.tensor(b)
 batched, single = 'nab,nbc->nac', 'ab,bc->ac'
 assert close(einsum(batched, x, y), by_bmm(batched, x, y))
-with threadpool_limits(1):  # one thread each
-    slow = seconds(lambda: einsum(batched, x, y))
-    faster = slow > 5 * seconds(lambda: by_bmm(batched, x, y), 40)
-    library = seconds(lambda: torch.einsum(single, u, v), 40)
-    near = seconds(lambda: by_bmm(single, a, b), 40) < 10 * library
+slow = seconds(lambda: einsum(batched, x, y))
+faster = slow > 5 * seconds(lambda: by_bmm(batched, x, y), rounds=40)
+ours, library = seconds(lambda: by_bmm(single, a, b),
+                        lambda: torch.einsum(single, u, v), rounds=40)
+near = ours < 10 * library
 assert faster and near
 print('by_bmm is over 5 times faster than all products at once:', faster)
 print('by_bmm is within 10 times of torch.einsum at n = 256:', near)

@@ -318,8 +318,10 @@ assert not grade(inside_box, weights_exist, inside_cases)
 # Let $C \subseteq \mathbb{R}^n$ be non-empty, closed and convex. Then
 # ```{math}
 # :label: ml.opt.convex-sets.unique-projection
-# \text{for each } \mathbf{x} \in \mathbb{R}^n \text{ there is exactly one } \mathbf{p} \in C \text{ with }
-# \|\mathbf{p} - \mathbf{x}\| = \min_{\mathbf{v} \in C} \|\mathbf{v} - \mathbf{x}\| .
+# \begin{aligned}
+# &\text{for each } \mathbf{x} \in \mathbb{R}^n \text{ there is exactly one } \mathbf{p} \in C \\
+# &\text{with } \|\mathbf{p} - \mathbf{x}\| = \min_{\mathbf{v} \in C} \|\mathbf{v} - \mathbf{x}\| .
+# \end{aligned}
 # ```
 # ````
 #

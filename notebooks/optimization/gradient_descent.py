@@ -28,7 +28,6 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
     subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
 
 # %%
-import time
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -42,6 +41,7 @@ from nbutils import data
 from nbutils.cases import integers, scalars, seeds, vectors
 from nbutils.checks import close, erratum, grade, holds
 from nbutils.figures import GREY, panels
+from nbutils.timing import seconds
 
 torch.set_default_dtype(torch.float64)
 plt.style.use('nbutils.book')
@@ -1162,17 +1162,12 @@ def mse_gradient_loops(X, y, w):
         g = [g_j - e * a / len(y) for g_j, a in zip(g, row, strict=True)]
     return g
 
-def seconds(gradient, *args):  # the best of five
-    clock = [time.perf_counter()]
-    for _ in range(5):
-        gradient(*args)
-        clock.append(time.perf_counter())
-    return np.diff(clock).min()
-
 big = problem(0, N=2000, D=50)
 assert close(mse_gradient_loops(*big), mse_gradient(*big))
-slow = seconds(mse_gradient_loops, *(a.tolist() for a in big))
-faster = slow > 20 * seconds(mse_gradient, *big)
+lists = [a.tolist() for a in big]
+slow, fast = seconds(lambda: mse_gradient_loops(*lists),
+                     lambda: mse_gradient(*big))
+faster = slow > 20 * fast
 print('matrix products more than 20 times faster than loops:', faster)
 assert faster
 

@@ -9,11 +9,12 @@
 # %% [markdown]
 # # The Gaussian distribution
 #
-# - **Question.** Why this bell and no other, and what does a cloud of many jointly Gaussian numbers let you compute exactly?
+# - **Question.** Why this bell and no other, and what does a cloud of many jointly Gaussian numbers let you compute
+#   exactly?
 # - **You need** densities and covariances from [Expectations](expectations.ipynb), Cholesky's triangles from [LU
 #   decomposition](../linear_algebra/lu_decomposition.ipynb), and
 #   [eigenvectors](../linear_algebra/eigendecomposition.ipynb).
-# - **You build** log-densities that survive a thousand dimensions, marginals and conditionals, samplers for points and
+# - **You build** log-densities that survive hundreds of dimensions, marginals and conditionals, samplers for points and
 #   for functions, and a program that completes half-covered digits.
 # - **Time** 5 s.
 
@@ -58,11 +59,11 @@ plt.style.use('nbutils.book')
 #
 # ```{prf:proof}
 # Independence says that the joint density is the product, so $p(x)\, q(y) = g(x^2 + y^2)$. With $y = 0$ it says
-# $p(x) = g(x^2) / q(0)$, with $x = 0$ it says $q(y) = g(y^2) / p(0)$, with both it says $p(0)\, q(0) = g(0)$. Multiply the first
-# two: $g(s)\, g(t) = g(0)\, g(s + t)$ for all $s, t \ge 0$. So $h(s) = \log (g(s) / g(0))$ is additive, $h(s) + h(t) = h(s + t)$,
-# and continuous. Additivity gives $h(m/n) = \frac mn h(1)$, continuity $h(s) = h(1)\, s$ for every $s \ge 0$. Hence
-# $p(x) = p(0)\, e^{h(1) x^2}$, the same for $q$ up to the constant in front, and since the integral is finite,
-# $h(1) < 0$: call it $-1/2\sigma^2$. Both integrate to one, so both constants agree.
+# $p(x) = g(x^2) / q(0)$, with $x = 0$ it says $q(y) = g(y^2) / p(0)$, with both it says $p(0)\, q(0) = g(0)$. Multiply
+# the first two: $g(s)\, g(t) = g(0)\, g(s + t)$ for all $s, t \ge 0$. So $h(s) = \log (g(s) / g(0))$ is additive,
+# $h(s) + h(t) = h(s + t)$, and continuous. Additivity gives $h(m/n) = \frac mn h(1)$, continuity $h(s) = h(1)\, s$ for
+# every $s \ge 0$. Hence $p(x) = p(0)\, e^{h(1) x^2}$, the same for $q$ up to the constant in front, and since the
+# integral is finite, $h(1) < 0$: call it $-1/2\sigma^2$. Both integrate to one, so both constants agree.
 # ```
 #
 # For $\sigma = 1$ the same two darts give the constant. In polar coordinates the plane integral of
@@ -73,10 +74,10 @@ plt.style.use('nbutils.book')
 # \Big( \int e^{-x^2/2} dx \Big)^2 = \int_0^\infty e^{-r^2/2} \, 2\pi r \, dr = 2\pi \Big[ {-e^{-r^2/2}} \Big]_0^\infty = 2\pi .
 # ```
 #
-# So $\varphi(z) = e^{-z^2/2} / \sqrt{2\pi}$ is a density, that of a *standard normal* variable $z$. Its mean is zero by symmetry,
-# its variance is $\int z \cdot z \varphi(z) \, dz = [-z\varphi(z)] + \int \varphi(z) \, dz = 1$ by parts, as
-# $\varphi' = -z\varphi$. Stretch it by $\sigma$ and move it to $\mu$: $y = \mu + \sigma z$ has mean $\mu$ and variance
-# $\sigma^2$, and since $\sigma$ times as much room holds the same mass, the density
+# So $\varphi(z) = e^{-z^2/2} / \sqrt{2\pi}$ is a density, that of a *standard normal* variable $z$. Its mean is zero
+# by symmetry, its variance is $\int z \cdot z \varphi(z) \, dz = [-z\varphi(z)] + \int \varphi(z) \, dz = 1$ by parts,
+# as $\varphi' = -z\varphi$. Stretch it by $\sigma$ and move it to $\mu$: $y = \mu + \sigma z$ has mean $\mu$ and
+# variance $\sigma^2$, and since $\sigma$ times as much room holds the same mass, the density
 # $\frac1\sigma \varphi\big( \frac{y - \mu}{\sigma} \big)$, that is
 #
 # ```{math}
@@ -148,10 +149,10 @@ axes[1].set(ylabel='y', yticks=[-2, 0, 2])
 axes[2].set(yticks=[-2, 0, 2]);
 
 # %% [markdown]
-# The circles prove more. A unit vector $\mathbf{a}$ is a direction like any other, so $\mathbf{a}^\top \mathbf{z}$ is distributed
-# like the first coordinate $z_1$: standard normal. Now let $y_i = \mu_i + \sigma_i z_i$ be two independent Gaussian
-# variables. Their sum is $\mu_1 + \mu_2 + (\sigma_1, \sigma_2) \cdot \mathbf{z}$, and $(\sigma_1, \sigma_2)$ is a direction times its
-# length. Therefore
+# The circles prove more. A unit vector $\mathbf{a}$ is a direction like any other, so $\mathbf{a}^\top \mathbf{z}$ is
+# distributed like the first coordinate $z_1$: standard normal. Now let $y_i = \mu_i + \sigma_i z_i$ be two independent
+# Gaussian variables. Their sum is $\mu_1 + \mu_2 + (\sigma_1, \sigma_2) \cdot \mathbf{z}$, and $(\sigma_1, \sigma_2)$
+# is a direction times its length. Therefore
 #
 # ```{math}
 # :label: eq-gauss-sum
@@ -179,9 +180,9 @@ verify(
 # %% [markdown]
 # ```{exercise} ★★ Two thermometers
 # :label: gaussian-fuse
-# Two instruments measure one temperature $x$. The first says that $x$ has the density $\mathcal{N}(x \mid m_1, v_1)$, the second,
-# independently, $\mathcal{N}(x \mid m_2, v_2)$. The combined opinion is proportional to the product of both densities.
-# Show that it is Gaussian and write `fuse(m1, v1, m2, v2)`, which gives its mean and its variance.
+# Two instruments measure one temperature $x$. The first says that $x$ has the density $\mathcal{N}(x \mid m_1, v_1)$,
+# the second, independently, $\mathcal{N}(x \mid m_2, v_2)$. The combined opinion is proportional to the product of
+# both densities. Show that it is Gaussian and write `fuse(m1, v1, m2, v2)`, which gives its mean and its variance.
 # ```
 
 # %%
@@ -204,8 +205,8 @@ grade(fuse, fuse_by_quadrature, readings)
 # ```{solution-start} gaussian-fuse
 # :class: dropdown
 # ```
-# Exponents add: $-\frac12 \big[ (x - m_1)^2 / v_1 + (x - m_2)^2 / v_2 \big]$ is a parabola in $x$, so the product is a bell. The
-# coefficient of $x^2$ says $\frac1v = \frac1{v_1} + \frac1{v_2}$ (*precisions* add), that of $x$ says
+# Exponents add: $-\frac12 \big[ (x - m_1)^2 / v_1 + (x - m_2)^2 / v_2 \big]$ is a parabola in $x$, so the product is a
+# bell. The coefficient of $x^2$ says $\frac1v = \frac1{v_1} + \frac1{v_2}$ (*precisions* add), that of $x$ says
 # $\frac mv = \frac{m_1}{v_1} + \frac{m_2}{v_2}$: each reading counts by its precision. Weighing by the variance
 # instead trusts the worse instrument.
 
@@ -235,13 +236,15 @@ assert not grade(weighs_by_variance, fuse_by_quadrature, readings)
 # ```{prf:definition} Gaussian vector
 # :label: def-gaussian-vector
 # A random vector is *Gaussian* if it is distributed like $\mathbf{y} = \boldsymbol\mu + A \mathbf{z}$ with independent
-# standard normal $z_1, \dots, z_k$, a vector $\boldsymbol\mu \in \mathbb{R}^D$ and a matrix $A \in \mathbb{R}^{D \times k}$.
+# standard normal $z_1, \dots, z_k$, a vector $\boldsymbol\mu \in \mathbb{R}^D$ and a matrix
+# $A \in \mathbb{R}^{D \times k}$.
 # ```
 #
 # Its mean is $\boldsymbol\mu$, its covariance
-# $\Sigma = \mathbb{E}[(\mathbf{y} - \boldsymbol\mu)(\mathbf{y} - \boldsymbol\mu)^\top] = A \, \mathbb{E}[\mathbf{z}\mathbf{z}^\top] A^\top = A A^\top$. These two say all: if $A A^\top = B B^\top$,
-# fill up with zero columns to equal width; then $B = A Q$ with an orthogonal $Q$, and the cloud $Q\mathbf{z}$ is
-# as round as $\mathbf{z}$. So $\mathcal{N}(\boldsymbol\mu, \Sigma)$ is well defined.
+# $\Sigma = \mathbb{E}[(\mathbf{y} - \boldsymbol\mu)(\mathbf{y} - \boldsymbol\mu)^\top] = A \, \mathbb{E}[\mathbf{z}\mathbf{z}^\top] A^\top = A A^\top$.
+# These two say all: if $A A^\top = B B^\top$, fill up with zero columns to equal width; then $B = A Q$ with an
+# orthogonal $Q$, and the cloud $Q\mathbf{z}$ is as round as $\mathbf{z}$. So $\mathcal{N}(\boldsymbol\mu, \Sigma)$ is
+# well defined.
 #
 # If $A$ is square and invertible, $\mathbf{z} = A^{-1}(\mathbf{y} - \boldsymbol\mu)$, and volumes near
 # $\mathbf{y}$ are $|\det A|$ times those near $\mathbf{z}$. So the density of $\mathbf{y}$ is
@@ -254,8 +257,8 @@ assert not grade(weighs_by_variance, fuse_by_quadrature, readings)
 # \exp\Big[ -\frac12 (\mathbf{y} - \boldsymbol\mu)^\top \Sigma^{-1} (\mathbf{y} - \boldsymbol\mu) \Big] .
 # ```
 #
-# (On the left of this line the notes read $\mathcal{N}(\mu \mid \mu, \Sigma)$, a slip in copying.) The control forgets that there
-# are $D$ factors $2\pi$. As oracle scipy, which takes the road over eigenvalues.
+# (On the left of this line the notes read $\mathcal{N}(\mu \mid \mu, \Sigma)$, a slip in copying.) The control forgets
+# that there are $D$ factors $2\pi$. As oracle scipy, which takes the road over eigenvalues.
 
 # %%
 def covariance(seed, D):  # a generic one, and a point
@@ -282,20 +285,21 @@ holds(
 
 # %% [markdown]
 # **Which $\Sigma$ are allowed?** For every $\mathbf{v}$,
-# $\mathbf{v}^\top \Sigma \mathbf{v} = \mathbb{E}\big[ (\mathbf{v}^\top (\mathbf{y} - \boldsymbol\mu))^2 \big] \ge 0$: a covariance is symmetric and
-# positive *semi*definite, "psd" in the notes. For the *law* that is enough, as $\Sigma = A A^\top$ has a solution
-# (eigenvectors times roots of eigenvalues). For the *density* it is not. If $\mathbf{v}^\top \Sigma \mathbf{v} = 0$ for some
-# $\mathbf{v} \ne \mathbf{0}$, then $\mathbf{v}^\top \mathbf{y}$ never moves, the whole cloud lies in a plane of volume zero, and
-# in the formula $\det \Sigma = 0$. So {eq}`ml.mle.gaussian.multivariate` needs
+# $\mathbf{v}^\top \Sigma \mathbf{v} = \mathbb{E}\big[ (\mathbf{v}^\top (\mathbf{y} - \boldsymbol\mu))^2 \big] \ge 0$:
+# a covariance is symmetric and positive *semi*definite, "psd" in the notes. For the *law* that is enough, as
+# $\Sigma = A A^\top$ has a solution (eigenvectors times roots of eigenvalues). For the *density* it is not. If
+# $\mathbf{v}^\top \Sigma \mathbf{v} = 0$ for some $\mathbf{v} \ne \mathbf{0}$, then $\mathbf{v}^\top \mathbf{y}$ never
+# moves, the whole cloud lies in a plane of volume zero, and in the formula $\det \Sigma = 0$. So
+# {eq}`ml.mle.gaussian.multivariate` needs
 #
 # ```{math}
 # :label: ml.mle.gaussian.sigma-psd
 # \Sigma = \Sigma^\top, \qquad \mathbf{v}^\top \Sigma \, \mathbf{v} > 0 \quad \text{for all } \mathbf{v} \ne \mathbf{0} ,
 # ```
 #
-# positive *definite*. The check takes $\Sigma = A A^\top$ with small integers in $A$. If $\det A \ne 0$, the formula must integrate
-# to one over the plane and have the covariance $\Sigma_{12}$ (the inverse is written out: exchange the diagonal, change the sign beside it, divide by
-# $\det$). The control omits "if".
+# positive *definite*. The check takes $\Sigma = A A^\top$ with small integers in $A$. If $\det A \ne 0$, the formula
+# must integrate to one over the plane and have the covariance $\Sigma_{12}$ (the inverse is written out: exchange the
+# diagonal, change the sign beside it, divide by $\det$). The control omits "if".
 
 # %%
 def has_density(A):
@@ -318,9 +322,10 @@ holds(
 # %% [markdown]
 # **On a computer** neither the inverse nor the determinant should appear. The determinant of $\frac{1}{100} I$ in 400
 # dimensions is $10^{-800}$, zero in floating point, and its logarithm is $-\infty$. Take instead Cholesky's lower
-# triangle, $\Sigma = L L^\top$ with positive diagonal ({prf:ref}`thm-cholesky`). It is the most convenient $A$: the quadratic
-# form is $\|L^{-1}(\mathbf{y} - \boldsymbol\mu)\|^2$, one forward substitution, and $\tfrac12 \log\det \Sigma = \sum_i \log L_{ii}$.
-# Cholesky also refuses every $\Sigma$ that is not positive definite, so the condition is tested for free.
+# triangle, $\Sigma = L L^\top$ with positive diagonal ({prf:ref}`thm-cholesky`). It is the most convenient $A$: the
+# quadratic form is $\|L^{-1}(\mathbf{y} - \boldsymbol\mu)\|^2$, one forward substitution, and
+# $\tfrac12 \log\det \Sigma = \sum_i \log L_{ii}$. Cholesky also refuses every $\Sigma$ that is not positive definite,
+# so the condition is tested for free.
 
 # %%
 def gaussian_logpdf(y, mu, Sigma):  # y (..., D) -> (...)
@@ -348,12 +353,13 @@ print('determinant underflows:', np.linalg.det(thin) == 0)
 print(f'log-density by Cholesky: {got:.1f}')
 
 # %% [markdown]
-# **The shape.** The density is constant where $(\mathbf{y} - \boldsymbol\mu)^\top \Sigma^{-1} (\mathbf{y} - \boldsymbol\mu) = r^2$, the
-# image of the sphere $\|\mathbf{z}\| = r$: an ellipsoid. Its half-axes point along the eigenvectors of $\Sigma$ and are
-# $r\sqrt{\lambda_i}$ long, since $A = V \mathrm{diag}(\sqrt{\lambda_i})$ is one of the admissible matrices. If $\Sigma$ is
-# diagonal, axes are parallel to the coordinates, the exponential of the sum splits into a product, and the coordinates are
-# independent. Conversely, independence makes covariances vanish. So *for a Gaussian vector, uncorrelated means
-# independent*; the same holds for blocks, because a block-diagonal $\Sigma$ splits just as well.
+# **The shape.** The density is constant where
+# $(\mathbf{y} - \boldsymbol\mu)^\top \Sigma^{-1} (\mathbf{y} - \boldsymbol\mu) = r^2$, the image of the sphere
+# $\|\mathbf{z}\| = r$: an ellipsoid. Its half-axes point along the eigenvectors of $\Sigma$ and are
+# $r\sqrt{\lambda_i}$ long, since $A = V \mathrm{diag}(\sqrt{\lambda_i})$ is one of the admissible matrices. If
+# $\Sigma$ is diagonal, axes are parallel to the coordinates, the exponential of the sum splits into a product, and the
+# coordinates are independent. Conversely, independence makes covariances vanish. So *for a Gaussian vector,
+# uncorrelated means independent*; the same holds for blocks, because a block-diagonal $\Sigma$ splits just as well.
 
 # %%
 def factorises(y, rho):  # sigma = 1 and 2, correlation rho
@@ -403,8 +409,9 @@ axes[0].set(ylabel='y₂');
 # ```
 #
 # So the ellipse of radius 1 holds 39 %, not the 68 % of an interval. The larger $D$, the emptier the middle:
-# $\mathbb{E}\|\mathbf{z}\|^2 = D$ with variance $2D$ (each $z_i^2$ has variance $\mathbb{E}[z^4] - 1 = 2$), so the length is
-# $\sqrt{D}$ up to about $\sqrt{2D} / 2\sqrt{D} = \sqrt{1/2}$. The highest density is at the centre, but a sample is never there.
+# $\mathbb{E}\|\mathbf{z}\|^2 = D$ with variance $2D$ (each $z_i^2$ has variance $\mathbb{E}[z^4] - 1 = 2$), so the
+# length is $\sqrt{D}$ up to about $\sqrt{2D} / 2\sqrt{D} = \sqrt{1/2}$. The highest density is at the centre, but a
+# sample is hardly ever there.
 
 # %%
 def share_inside(r, seed, formula, N=4000):
@@ -441,9 +448,9 @@ ax.set_title('How far from the centre is a sample?');
 # %% [markdown]
 # ```{exercise} ★ A region for 95 per cent
 # :label: gaussian-ellipse
-# A drone reports its position in the plane with a Gaussian error of covariance $\Sigma$. Write `half_axes(Sigma, level)`: the
-# lengths of the half-axes, in increasing order, of the ellipse around the report that contains the drone with
-# probability `level`.
+# A drone reports its position in the plane with a Gaussian error of covariance $\Sigma$. Write `half_axes(Sigma,
+# level)`: the lengths of the half-axes, in increasing order, of the ellipse around the report that contains the drone
+# with probability `level`.
 # ```
 
 # %%
@@ -466,8 +473,8 @@ grade(half_axes, half_axes_by_svd, reports)
 # ```{solution-start} gaussian-ellipse
 # :class: dropdown
 # ```
-# Solve {eq}`eq-gauss-radius` for $r = \sqrt{-2 \log(1 - \mathtt{level})}$; the half-axes are $r \sqrt{\lambda_i}$. For 95 % that
-# is $r = 2.45$. The famous 1.96 belongs to one coordinate, and its ellipse holds only 85 %.
+# Solve {eq}`eq-gauss-radius` for $r = \sqrt{-2 \log(1 - \mathtt{level})}$; the half-axes are $r \sqrt{\lambda_i}$. For
+# 95 % that is $r = 2.45$. The famous 1.96 belongs to one coordinate, and its ellipse holds only 85 %.
 
 # %% jupyter={"source_hidden": true}
 def half_axes_solution(Sigma, level):
@@ -498,26 +505,28 @@ assert not grade(radius_of_an_interval, half_axes_by_svd, reports)
 # ```
 #
 # *Marginals* cost nothing: some rows of $\boldsymbol\mu + A\mathbf{z}$ are again of this form, so
-# $\mathbf{a} \sim \mathcal{N}(\boldsymbol\mu_a, \Sigma_{aa})$. Read off the block, integrate nothing. Now suppose that $\mathbf{b}$ has
-# been observed.
+# $\mathbf{a} \sim \mathcal{N}(\boldsymbol\mu_a, \Sigma_{aa})$. Read off the block, integrate nothing. Now suppose that
+# $\mathbf{b}$ has been observed.
 #
 # ```{prf:theorem} Conditioning
 # :label: thm-gaussian-conditioning
-# Let $\Sigma_{bb}$ be invertible and $K = \Sigma_{ab} \Sigma_{bb}^{-1}$. Given $\mathbf{b}$, the vector $\mathbf{a}$ is Gaussian with
-# mean $\boldsymbol\mu_a + K (\mathbf{b} - \boldsymbol\mu_b)$ and covariance $\Sigma_{aa} - K \Sigma_{ba}$.
+# Let $\Sigma_{bb}$ be invertible and $K = \Sigma_{ab} \Sigma_{bb}^{-1}$. Given $\mathbf{b}$, the vector $\mathbf{a}$
+# is Gaussian with mean $\boldsymbol\mu_a + K (\mathbf{b} - \boldsymbol\mu_b)$ and covariance
+# $\Sigma_{aa} - K \Sigma_{ba}$.
 # ```
 #
 # ```{prf:proof}
-# Take away from $\mathbf{a}$ what $\mathbf{b}$ explains linearly: $\mathbf{r} = \mathbf{a} - \boldsymbol\mu_a - K (\mathbf{b} - \boldsymbol\mu_b)$.
-# Then $\mathrm{Cov}(\mathbf{r}, \mathbf{b}) = \Sigma_{ab} - K \Sigma_{bb} = 0$. The pair $(\mathbf{r}, \mathbf{b})$ is a linear image of
-# $\mathbf{y}$, hence Gaussian, hence $\mathbf{r}$ is not only uncorrelated with $\mathbf{b}$ but independent of it. Learning
-# $\mathbf{b}$ leaves the law of $\mathbf{r}$ as it was: mean zero and covariance
-# $\mathrm{Cov}(\mathbf{r}) = \mathrm{Cov}(\mathbf{r}, \mathbf{a}) = \Sigma_{aa} - K \Sigma_{ba}$. And $\mathbf{a}$ is $\mathbf{r}$ plus
-# a vector that is now known.
+# Take away from $\mathbf{a}$ what $\mathbf{b}$ explains linearly:
+# $\mathbf{r} = \mathbf{a} - \boldsymbol\mu_a - K (\mathbf{b} - \boldsymbol\mu_b)$. Then
+# $\mathrm{Cov}(\mathbf{r}, \mathbf{b}) = \Sigma_{ab} - K \Sigma_{bb} = 0$. The pair $(\mathbf{r}, \mathbf{b})$ is a
+# linear image of $\mathbf{y}$, hence Gaussian, hence $\mathbf{r}$ is not only uncorrelated with $\mathbf{b}$ but
+# independent of it. Learning $\mathbf{b}$ leaves the law of $\mathbf{r}$ as it was: mean zero and covariance
+# $\mathrm{Cov}(\mathbf{r}) = \mathrm{Cov}(\mathbf{r}, \mathbf{a}) = \Sigma_{aa} - K \Sigma_{ba}$. And $\mathbf{a}$ is
+# $\mathbf{r}$ plus a vector that is now known.
 # ```
 #
-# Two facts deserve a pause. The mean is *linear* in the observation: for Gaussian variables the best prediction of all, the
-# conditional mean, is linear regression. And the covariance *does not depend on the observed value*; how much
+# Two facts deserve a pause. The mean is *linear* in the observation: for Gaussian variables the best prediction of
+# all, the conditional mean, is linear regression. And the covariance *does not depend on the observed value*; how much
 # you will know is known beforehand.
 
 # %%
@@ -528,8 +537,8 @@ def condition(mu, Sigma, known, values):  # known: a mask of length D
     return mean, Sigma[a][:, a] - K @ Sigma[b][:, a]
 
 # %% [markdown]
-# The check multiplies back: $p(\mathbf{a} \mid \mathbf{b}) \, p(\mathbf{b})$ must be the joint density, each of the three computed by
-# scipy. The control forgets that the observation reduces the covariance.
+# The check multiplies back: $p(\mathbf{a} \mid \mathbf{b}) \, p(\mathbf{b})$ must be the joint density, each of the
+# three computed by scipy. The control forgets that the observation reduces the covariance.
 
 # %%
 def multiplies_back(seed, known, reduced):
@@ -552,9 +561,10 @@ verify(
 )
 
 # %% [markdown]
-# Was it necessary that the *pair* is Gaussian? Let $x$ be standard normal, $s = \pm 1$ a fair coin, and $y = s x$. Both
-# $x$ and $y$ are standard normal and $\mathrm{Cov}(x, y) = \mathbb{E}[s] \, \mathbb{E}[x^2] = 0$. Yet $|y| = |x|$: they could hardly depend
-# more. Two Gaussian marginals do not make a Gaussian vector, and the theorem says nothing here.
+# Was it necessary that the *pair* is Gaussian? Let $x$ be standard normal, $s = \pm 1$ a fair coin, and $y = s x$.
+# Both $x$ and $y$ are standard normal and $\mathrm{Cov}(x, y) = \mathbb{E}[s] \, \mathbb{E}[x^2] = 0$. Yet
+# $|y| = |x|$: they could hardly depend more. Two Gaussian marginals do not make a Gaussian vector, and the theorem
+# says nothing here.
 
 # %%
 rng = np.random.default_rng(3)
@@ -601,19 +611,19 @@ right.set(xlabel='a', ylabel='density', ylim=(0, 0.7))
 right.set_title('a given these b (grey: a alone)');
 
 # %% [markdown]
-# **Two coordinate systems for one law.** Complete the square in another order: as a function of
-# $\mathbf{a}$ alone, the exponent of {eq}`ml.mle.gaussian.multivariate` has the quadratic part
-# $-\frac12 \mathbf{a}^\top P_{aa} \mathbf{a}$, where $P = \Sigma^{-1}$ is the *precision matrix*. Conditioning means holding
-# $\mathbf{b}$ fixed in that exponent, so
+# **Two coordinate systems for one law.** Complete the square in another order: as a function of $\mathbf{a}$ alone,
+# the exponent of {eq}`ml.mle.gaussian.multivariate` has the quadratic part
+# $-\frac12 \mathbf{a}^\top P_{aa} \mathbf{a}$, where $P = \Sigma^{-1}$ is the *precision matrix*. Conditioning means
+# holding $\mathbf{b}$ fixed in that exponent, so
 #
 # ```{math}
 # :label: eq-gauss-precision
 # \mathrm{Cov}(\mathbf{a}) = \Sigma_{aa}, \qquad \mathrm{Cov}(\mathbf{a} \mid \mathbf{b}) = \Sigma_{aa} - \Sigma_{ab} \Sigma_{bb}^{-1} \Sigma_{ba} = P_{aa}^{-1} .
 # ```
 #
-# Marginals are blocks of $\Sigma$, conditionals are blocks of $P$. A zero in $\Sigma$ is independence; a zero $P_{ij}$ is
-# independence *given all the others*. In a chain $y_1 \to y_2 \to y_3 \to \dots$, where each number depends on its neighbour,
-# everything is correlated with everything, but $P$ has three diagonals:
+# Marginals are blocks of $\Sigma$, conditionals are blocks of $P$. A zero in $\Sigma$ is independence; a zero $P_{ij}$
+# is independence *given all the others*. In a chain $y_1 \to y_2 \to y_3 \to \dots$, where each number depends on its
+# neighbour, everything is correlated with everything, but $P$ has three diagonals:
 
 # %%
 def precision_block(seed, known, inverse):
@@ -689,9 +699,9 @@ assert not grade(without_minus, partial_by_conditioning, covariances)
 # %% [markdown]
 # ## Samples, from uniform numbers to functions
 #
-# This section continues [What one part says about the rest](#what-one-part-says-about-the-rest). A computer offers uniform
-# numbers in $(0, 1)$. Equation {eq}`eq-gauss-radius` shows the way to bells: the two darts of the beginning, read
-# backwards. Draw a direction $2\pi v$ and a radius with $\Pr(r > t) = e^{-t^2/2}$; since
+# This section continues [What one part says about the rest](#what-one-part-says-about-the-rest). A computer offers
+# uniform numbers in $(0, 1)$. Equation {eq}`eq-gauss-radius` shows the way to bells: the two darts of the beginning,
+# read backwards. Draw a direction $2\pi v$ and a radius with $\Pr(r > t) = e^{-t^2/2}$; since
 # $\Pr(\sqrt{-2 \log u} > t) = \Pr(u < e^{-t^2/2})$, the radius is $\sqrt{-2 \log u}$ {cite}`box1958note`:
 #
 # ```{math}
@@ -723,10 +733,10 @@ verify(
 
 # %% [markdown]
 # From there the definition is the program: any $A$ with $A A^\top = \Sigma$ turns $\mathbf{z}$ into
-# $\boldsymbol\mu + A \mathbf{z}$, and $L$ is the cheapest. An entry of the sample covariance of $N$ Gaussian vectors has the standard
-# error $\sqrt{(\Sigma_{ii} \Sigma_{jj} + \Sigma_{ij}^2) / N}$, because
-# $\mathrm{Var}(v_i v_j) = \Sigma_{ii} \Sigma_{jj} + \Sigma_{ij}^2$. Within five of them all entries must lie. The control
-# multiplies on the wrong side: rows of samples need $\mathbf{z}^\top L^\top$.
+# $\boldsymbol\mu + A \mathbf{z}$, and $L$ is the cheapest. An entry of the sample covariance of $N$ Gaussian vectors
+# has the standard error $\sqrt{(\Sigma_{ii} \Sigma_{jj} + \Sigma_{ij}^2) / N}$, because
+# $\mathrm{Var}(v_i v_j) = \Sigma_{ii} \Sigma_{jj} + \Sigma_{ij}^2$. Within five of them all entries must lie. The
+# control multiplies on the wrong side: rows of samples need $\mathbf{z}^\top L^\top$.
 
 # %%
 def sample(mu, Sigma, N, rng):  # -> (N, D)
@@ -756,13 +766,13 @@ verify(
 
 # %% [markdown]
 # **Vectors so long that they are functions.** Let $y_i = f(t_i)$ be the values of a random function on a grid, with
-# $\Sigma_{ij} = \exp(-(t_i - t_j)^2 / 2\ell^2)$: close points nearly agree, distant ones are independent. A sample is a smooth
-# curve, and {prf:ref}`thm-gaussian-conditioning` turns five observed values into curves through them, with an error
-# bar where nothing was seen. This is a *Gaussian process* {cite}`rasmussen2006gaussian`, and no new mathematics.
+# $\Sigma_{ij} = \exp(-(t_i - t_j)^2 / 2\ell^2)$: close points nearly agree, distant ones are independent. A sample is
+# a smooth curve, and {prf:ref}`thm-gaussian-conditioning` turns five observed values into curves through them, with an
+# error bar where nothing was seen. This is a *Gaussian process* {cite}`rasmussen2006gaussian`, and no new mathematics.
 #
 # Here, though, numbers break. The function is so smooth that 60 of its values are almost linear functions of a few;
-# the smallest eigenvalues of $\Sigma$ fall far below the rounding errors of its entries, and Cholesky meets a pivot that is
-# not positive. A *jitter* $10^{-9} I$, noise invisible in the picture, repairs it.
+# the smallest eigenvalues of $\Sigma$ fall far below the rounding errors of its entries, and Cholesky meets a pivot
+# that is not positive. A *jitter* $10^{-9} I$, noise invisible in the picture, repairs it.
 
 # %%
 t = np.linspace(0, 10, 61)
@@ -804,10 +814,10 @@ right.set(title='After five observations, ± 2 sd', xlabel='t');
 # %% [markdown]
 # ```{exercise} ★★★ Move the samples you have
 # :label: gaussian-matheron
-# Given samples `y` of $\mathcal{N}(\mathbf{0}, \Sigma)$, shape $(N, D)$, you can make samples of the conditional law without factoring
-# the conditional covariance: move each sample by a linear function of *its own* error, $\mathbf{b} - \mathbf{b}_n$, where
-# $\mathbf{b}$ is the observation and $\mathbf{b}_n$ the block of the sample. Find it and write
-# `move(y, Sigma, known, values)`, which gives the moved vectors in full, shape $(N, D)$.
+# Given samples `y` of $\mathcal{N}(\mathbf{0}, \Sigma)$, shape $(N, D)$, you can make samples of the conditional law
+# without factoring the conditional covariance: move each sample by a linear function of *its own* error,
+# $\mathbf{b} - \mathbf{b}_n$, where $\mathbf{b}$ is the observation and $\mathbf{b}_n$ the block of the sample. Find
+# it and write `move(y, Sigma, known, values)`, which gives the moved vectors in full, shape $(N, D)$.
 # ```
 
 # %%
@@ -835,11 +845,12 @@ grade(move, move_by_residuals, moves)
 # ```{solution-start} gaussian-matheron
 # :class: dropdown
 # ```
-# In the proof of {prf:ref}`thm-gaussian-conditioning` the residual $\mathbf{r}_n = \mathbf{a}_n - K \mathbf{b}_n$ is independent of
-# the observed block. Keep it and replace the block: $\mathbf{r}_n + K \mathbf{b} = \mathbf{a}_n + K (\mathbf{b} - \mathbf{b}_n)$. For all
-# coordinates at once the matrix is $\Sigma_{\cdot b} \Sigma_{bb}^{-1}$, whose rows for $\mathbf{b}$ are the identity. Whoever adds
-# $K \mathbf{b}$ to the sample as it is gets the mean right and leaves the covariance too large. This is *Matheron's
-# rule* {cite}`wilson2020efficiently`; it needs only $\Sigma_{bb}$, however many unknowns there are.
+# In the proof of {prf:ref}`thm-gaussian-conditioning` the residual $\mathbf{r}_n = \mathbf{a}_n - K \mathbf{b}_n$ is
+# independent of the observed block. Keep it and replace the block:
+# $\mathbf{r}_n + K \mathbf{b} = \mathbf{a}_n + K (\mathbf{b} - \mathbf{b}_n)$. For all coordinates at once the matrix
+# is $\Sigma_{\cdot b} \Sigma_{bb}^{-1}$, whose rows for $\mathbf{b}$ are the identity. Whoever adds $K \mathbf{b}$ to
+# the sample as it is gets the mean right and leaves the covariance too large. This is *Matheron's rule*
+# {cite}`wilson2020efficiently`; it needs only $\Sigma_{bb}$, however many unknowns there are.
 
 # %% jupyter={"source_hidden": true}
 def move_solution(y, Sigma, known, values):
@@ -860,9 +871,9 @@ assert not grade(keeps_its_own_block, move_by_residuals, moves)
 # %% [markdown]
 # ## Where it matters: the lower half of a digit
 #
-# This section continues [What one part says about the rest](#what-one-part-says-about-the-rest). Cover the lower half of a
-# handwritten digit of $8 \times 8$ pixels. What is underneath? Treat a picture as a Gaussian vector with the mean and the
-# covariance of 1200 pictures, and condition on the upper 32 pixels.
+# This section continues [What one part says about the rest](#what-one-part-says-about-the-rest). Cover the lower half
+# of a handwritten digit of $8 \times 8$ pixels. What is underneath? Treat a picture as a Gaussian vector with the mean
+# and the covariance of 1200 pictures, and condition on the upper 32 pixels.
 #
 # The first attempt stops at once, and for the reason of {eq}`ml.mle.gaussian.sigma-psd`: some pixels at the rim are
 # never inked, their variance is zero, $\Sigma$ is semidefinite and there is no density. We add $\tau^2 I$ with
@@ -900,10 +911,10 @@ verify(
 )
 
 # %% [markdown]
-# Ten kinds of digits are hardly one ellipsoid. So fit one Gaussian to each kind and let
-# [Bayes' theorem](bayes_theorem.ipynb) weigh them: the weight of digit $c$, given the upper half $\mathbf{b}$, is proportional to
-# $\pi_c \, \mathcal{N}(\mathbf{b} \mid \boldsymbol\mu_{c,b}, \Sigma_{c,bb})$. The prior $\pi_c$ is the digit's share, the
-# likelihood a *marginal*, free of charge; the prediction is the weighted mean of ten *conditional* means.
+# Ten kinds of digits are hardly one ellipsoid. So fit one Gaussian to each kind and let [Bayes'
+# theorem](bayes_theorem.ipynb) weigh them: the weight of digit $c$, given the upper half $\mathbf{b}$, is proportional
+# to $\pi_c \, \mathcal{N}(\mathbf{b} \mid \boldsymbol\mu_{c,b}, \Sigma_{c,bb})$. The prior $\pi_c$ is the digit's
+# share, the likelihood a *marginal*, free of charge; the prediction is the weighted mean of ten *conditional* means.
 
 # %%
 def ten_gaussians(train, test):  # prediction (n, 32), weights (10, n)
@@ -968,7 +979,8 @@ for line, (name, lower) in zip(axes, rows.items(), strict=True):
 
 # %% [markdown]
 # The error bars deserve a look as well. If pictures were Gaussian, the squared radius of what is left,
-# $\mathbf{r}^\top \mathrm{Cov}(\mathbf{a} \mid \mathbf{b})^{-1} \mathbf{r}$, would be chi-squared with 32 degrees of freedom.
+# $\mathbf{r}^\top \mathrm{Cov}(\mathbf{a} \mid \mathbf{b})^{-1} \mathbf{r}$, would be chi-squared with 32 degrees of
+# freedom.
 
 # %%
 r = x[test][:, ~upper] - one
@@ -980,10 +992,10 @@ spread = radius2.std() / radius2.mean()
 print(f'relative spread: {spread:.2f}, if Gaussian {np.sqrt(2 / 32):.2f}')
 
 # %% [markdown]
-# It is not. The extra $\tau^2$ makes the region too large for almost every digit, and no other scale would be right: the
-# squared radii spread nearly twice as far as chi-squared allows, clear digits being much surer and odd ones much
-# less sure than one common covariance can say. So keep apart what each half of {prf:ref}`thm-gaussian-conditioning` needs.
-# The mean is the best linear prediction under *any* law with these second moments. The error bar, and the
+# It is not. The extra $\tau^2$ makes the region too large for almost every digit, and no other scale would be right:
+# the squared radii spread nearly twice as far as chi-squared allows, as if some pictures had a much smaller error
+# and some a much larger one than a common covariance can say. So keep apart what each half of {prf:ref}`thm-gaussian-conditioning`
+# needs. The mean is the best linear prediction under *any* law with these second moments. The error bar, and the
 # probability attached to it, are true only if the law is Gaussian.
 
 # %% [markdown]
@@ -996,7 +1008,7 @@ print(f'relative spread: {spread:.2f}, if Gaussian {np.sqrt(2 / 32):.2f}')
 # observation. One triangle $L$ with $L L^\top = \Sigma$ evaluates densities, draws samples and refuses what is not
 # positive definite, and everything it promises beyond second moments hangs on the law being Gaussian.
 #
-# **Further reading.** {cite}`maxwell1860illustrations` found the bell in the velocities of gas molecules by
-# Herschel's argument; {cite}`bishop2006pattern` derives marginals and conditionals by completing the square,
-# {cite}`rasmussen2006gaussian` carries them on to functions, and {cite}`vershynin2018high` shows what is strange about clouds in
-# high dimensions.
+# **Further reading.** {cite}`maxwell1860illustrations` found the bell in the velocities of gas molecules by Herschel's
+# argument; {cite}`bishop2006pattern` derives marginals and conditionals by completing the square,
+# {cite}`rasmussen2006gaussian` carries them on to functions, and {cite}`vershynin2018high` shows what is strange about
+# clouds in high dimensions.

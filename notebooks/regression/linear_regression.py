@@ -33,7 +33,6 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from itertools import combinations
-from timeit import repeat
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -48,6 +47,7 @@ from nbutils.cases import integers, matrices, scalars, seeds, vectors
 from nbutils.checks import close, erratum, grade, holds
 from nbutils.data import diabetes
 from nbutils.figures import GREY, label_lines, panels
+from nbutils.timing import seconds
 
 plt.style.use('nbutils.book')
 torch.set_default_dtype(torch.float64)
@@ -131,8 +131,8 @@ def predict_by_loops(X, w, b):
 rng = np.random.default_rng(0)
 X, w = rng.normal(size=(10_000, 10)), rng.normal(size=10)
 assert close(predict(X, w, 1.0), predict_by_loops(X, w, 1.0))
-slow = min(repeat(lambda: predict_by_loops(X, w, 1.0), number=1, repeat=3))
-fast = min(repeat(lambda: predict(X, w, 1.0), number=1, repeat=20))
+slow = seconds(lambda: predict_by_loops(X, w, 1.0), rounds=3)
+fast = seconds(lambda: predict(X, w, 1.0), rounds=20)
 assert slow > 20 * fast
 print('matrix form more than 20 times faster:', slow > 20 * fast)
 

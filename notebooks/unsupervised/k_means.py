@@ -28,7 +28,6 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
 
 # %%
 from itertools import product
-from timeit import repeat
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -45,6 +44,7 @@ from nbutils.cases import matrices, seeds
 from nbutils.checks import close, grade, holds
 from nbutils.data import digits, photograph
 from nbutils.figures import GREY, label_lines, panels, show_image
+from nbutils.timing import seconds
 
 plt.style.use('nbutils.book')
 
@@ -708,14 +708,11 @@ def nearest_in_a_loop(x, mu):
     return z
 
 # %%
-def seconds(run, *args):
-    return min(repeat(lambda: run(*args), number=1, repeat=5))
-
 some, palette = pixels[:2000], palettes[16]
-loop = seconds(nearest_in_a_loop, some, palette)
+loop = seconds(lambda: nearest_in_a_loop(some, palette))
 for run in (nearest, pairwise_distances_argmin):  # the latter: scikit-learn
     assert (run(some, palette) == nearest_in_a_loop(some, palette)).all()
-    faster = loop > 20 * seconds(run, some, palette)
+    faster = loop > 20 * seconds(lambda: run(some, palette))
     assert faster
     print(f'{run.__name__}: more than 20 times faster: {faster}')
 

@@ -1,0 +1,1037 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Convex functions
+#
+# - **Question.** Before any search for a minimum: can one tell from the formula of a loss that no valley is false, and
+#   that there is a minimum at all?
+# - **You need** [gradients](../calculus/gradients.ipynb),
+#   [eigenvalues of symmetric matrices](../linear_algebra/eigendecomposition.ipynb) and
+#   [convex sets](convex_sets.ipynb).
+# - **You build** three tests of convexity, a kit of rules that keep it, a conjugate that turns points into slopes, and
+#   a proof by one chord that a network's loss is not convex.
+# - **Time** 8 s.
+
+# %% tags=["remove-cell"]
+try:
+    import nbutils  # noqa: F401
+except ImportError:  # on a hosted notebook: install it and leave its torch alone
+    import subprocess
+    import sys
+
+    address = 'https://github.com/deep-learning-verified/book/archive/refs/heads/main.zip'
+    subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
+
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+import sympy as sp
+import torch
+from numpy.linalg import norm
+from scipy.optimize import minimize, minimize_scalar
+from scipy.spatial import ConvexHull
+from scipy.special import expit, logsumexp
+from torch.func import hessian
+from torch.nn.functional import softplus
+
+from nbutils import data
+from nbutils.cases import integers, scalars, seeds, vectors
+from nbutils.checks import close, erratum, grade, holds, verify
+from nbutils.figures import GREY, panels
+
+torch.set_default_dtype(torch.float64)
+plt.style.use('nbutils.book')
+
+# %% [markdown]
+# ## Chords
+#
+# Stretch a thread between two points of a graph. If the graph sags below the thread, wherever the two points are, then
+# it has one hollow and no humps, and a ball that rolls down will not be caught half way. The height of the thread over
+# the graph is what this page measures.
+#
+# ````{prf:definition} Convex function
+# :label: def-convex-function
+# Let $\mathcal{X} \subseteq \mathbb{R}^n$ be a convex set. A function $f : \mathcal{X} \to \mathbb{R}$ is *convex* if for
+# all $x, x' \in \mathcal{X}$ and all $\lambda \in [0, 1]$
+# ```{math}
+# :label: dl.convex-fn.definition
+# \lambda f(x) + (1 - \lambda) f(x') \ge f(\lambda x + (1 - \lambda) x') .
+# ```
+# It is *concave* if $-f$ is convex.
+# ````
+#
+# The set must be convex, or $f$ might not be defined where the right side asks for it. And $\lambda$ must stay in
+# $[0, 1]$: beyond the two ends the line through them passes *below* a convex graph. The control goes there.
+
+# %%
+def gap(f, u, v, lam):  # height of the chord over the graph
+    return lam * f(u) + (1 - lam) * f(v) - f(lam * u + (1 - lam) * v)
+
+curves = {
+    'x²': np.square, '|x|': abs, 'eˣ': np.exp,
+    'ln(1 + eˣ)': lambda x: np.logaddexp(0, x),
+}
+holds(
+    'dl.convex-fn.definition',
+    lambda name, u, v, lam: gap(curves[name], u, v, lam) >= -1e-12,
+    control=lambda name, u, v, lam: gap(curves[name], u, v, 2 * lam) >= -1e-12,
+    name=list(curves), u=scalars(-3, 3), v=scalars(-3, 3), lam=scalars(0, 1),
+)
+
+# %% [markdown]
+# The notes also say it in words: the segment between two points of the graph "always lies above the function". Taken
+# literally that excludes a straight line, which is its own chord and which nobody wants to exclude. So:
+#
+# ```{math}
+# :label: ml.convexity.chord
+# h \text{ is convex} \iff \text{every segment between two points of the graph lies on or above the graph.}
+# ```
+#
+# Random chords make a test that returns the worst chord it met, or `None`. Its judge is a computer algebra system,
+# which differentiates twice and looks at the sign (we shall see why that decides). The control takes "above" at its
+# word.
+
+# %%
+def random_chords():  # neither too short nor at their ends
+    u, v = np.random.default_rng(0).uniform(-3, 3, (2, 4000))
+    lam = np.random.default_rng(1).uniform(0.05, 0.95, 4000)
+    keep = abs(u - v) > 0.01
+    return u[keep], v[keep], lam[keep]
+
+def is_convex_on_samples(f, sampler=random_chords, least=-1e-12):
+    u, v, lam = sampler()
+    heights = gap(f, u, v, lam)
+    worst = heights.argmin()
+    return None if heights[worst] >= least else (
+        u[worst], v[worst], lam[worst])
+
+# %%
+x = sp.Symbol('x')
+formulas = {
+    '3x − 2': 3 * x - 2, 'x²': x**2, 'eˣ': sp.exp(x), 'x³': x**3,
+    'ln(1 + eˣ)': sp.log(1 + sp.exp(x)), 'sin x': sp.sin(x),
+    'x⁴ − x²': x**4 - x**2, '1/(4 + x)': 1 / (4 + x),
+}
+
+def bends_up(name):
+    second = sp.lambdify(x, sp.diff(formulas[name], x, 2))
+    return (np.array(second(np.linspace(-3, 3, 601))) >= 0).all()
+
+def passes(name, least):
+    f = sp.lambdify(x, formulas[name])
+    return is_convex_on_samples(f, least=least) is None
+
+holds(
+    'ml.convexity.chord',
+    lambda name: passes(name, -1e-12) == bends_up(name),
+    control=lambda name: passes(name, 1e-12) == bends_up(name),
+    name=list(formulas),
+)
+print('convex:', [name for name in formulas if passes(name, -1e-12)])
+u, v, lam = is_convex_on_samples(np.sin)
+print(f'worst chord of sin x: from {min(u, v):.1f} to {max(u, v):.1f}')
+
+# %% mystnb={"image": {"alt": "Three graphs with a chord. The parabola hangs below its chord, the straight line coincides with it, and the chord of the sine runs below the hump."}} tags=["hide-input"]
+fig, axes = panels(3, height=2.1)
+grid = np.linspace(-3, 3, 200)
+for ax, name, ends in zip(
+    axes, ('x²', '3x − 2', 'sin x'), ([-1, 2.5], [-1, 2], sorted([u, v])),
+    strict=True,
+):
+    f = sp.lambdify(x, formulas[name])
+    ax.plot(grid, f(grid), lw=3 if name == '3x − 2' else 1.8)
+    ax.plot(ends, f(np.array(ends)), 'o-', lw=1.3,
+            color='C4' if is_convex_on_samples(f) else 'C2')
+    ax.set(title=name, xlabel='x')
+axes[0].set_ylabel('height');
+
+# %% [markdown]
+# In $\mathbb{R}^D$ nothing changes, except that pictures no longer help:
+#
+# ```{math}
+# :label: ml.convexity.jensen
+# h(\lambda u + (1 - \lambda) v) \le \lambda h(u) + (1 - \lambda) h(v)
+# \qquad \forall u, v \in \mathbb{R}^D,\ 0 \le \lambda \le 1 .
+# ```
+#
+# The left side walks along a line, so *$h$ is convex if and only if its restriction to every line is*. Three witnesses
+# in $\mathbb{R}^5$: any norm, by the triangle inequality; $\ln \sum_i e^{x_i}$; and $x^\top A x$ with a positive
+# semidefinite $A$, whose gap one can compute,
+#
+# ```{math}
+# :label: convex_functions-quadratic-gap
+# \lambda\, u^\top A u + (1 - \lambda)\, v^\top A v - w^\top A w = \lambda (1 - \lambda) (u - v)^\top A (u - v),
+# \qquad w = \lambda u + (1 - \lambda) v .
+# ```
+#
+# *Positive semidefinite* is a statement about eigenvalues. The control takes it for one about entries: $|A|$, every
+# number made positive, which looks more positive than $A$ and is not.
+
+# %%
+def convex_in_space(seed, entries):
+    rng = np.random.default_rng(seed)
+    B, lam = rng.normal(size=(3, 5)), rng.random()
+    u, v = rng.normal(size=(2, 5))
+    A = entries(B.T @ B)
+    quadratic = lambda x: x @ A @ x
+    formula = lam * (1 - lam) * (u - v) @ A @ (u - v)
+    gaps = [gap(h, u, v, lam) for h in (norm, logsumexp, quadratic)]
+    return min(gaps) >= -1e-12 and close(gaps[2], formula)
+
+holds(
+    'ml.convexity.jensen', lambda seed: convex_in_space(seed, lambda A: A),
+    control=lambda seed: convex_in_space(seed, abs), seed=seeds(),
+)
+
+# %% [markdown]
+# In brackets the notes add "strictly convex if $\lambda \ne 0, 1$". What they leave out is the inequality itself, now
+# strict, and that the two points must differ:
+#
+# ```{math}
+# :label: ml.convexity.strict
+# h(\lambda u + (1 - \lambda) v) < \lambda h(u) + (1 - \lambda) h(v) \qquad \forall u \ne v,\ 0 < \lambda < 1 .
+# ```
+#
+# A condition on $\lambda$ alone would be met by no function at all, since for $u = v$ both sides are equal: that is
+# the control. Strictness means that the graph contains no straight piece. So $x^2$ and $e^x$ are strictly convex,
+# $|x|$ is convex but not strictly.
+
+# %%
+def strictly_below(name, u, d, lam):
+    return gap(curves[name], u, u + d, lam) > 0
+
+holds(
+    'ml.convexity.strict',
+    lambda name, u, d, lam: d == 0 or strictly_below(name, u, d, lam),
+    control=strictly_below,
+    name=['x²', 'eˣ'], u=scalars(-3, 3), d=scalars(0, 3),
+    lam=scalars(0.01, 0.99),
+)
+print('strictly below: |x|', strictly_below('|x|', 1, 2, 0.5),
+      ' x²', strictly_below('x²', 1, 2, 0.5))
+
+# %% [markdown]
+# ```{exercise} ★ A third of the way
+# :label: convex_functions-endpoint
+# Of a convex $f$ on the line you know $f(0) = a$ and $f(1) = b$. Write `floor_at(a, b, x)`: the least value that $f$
+# can have at a point $x > 1$. (Where is 1 on the chord from 0 to $x$?) The grader asks a solver.
+# ```
+
+# %%
+def floor_at(a, b, x):
+    raise NotImplementedError('your turn')
+
+# %%
+def floor_by_search(a, b, x):  # the lowest end of a chord above (1, b)
+    height = lambda end: (1 - 1 / x) * a + end / x  # of the chord at 1
+    ends = np.linspace(-40, 40, 80_001)
+    return ends[height(ends) >= b - 1e-9][0]
+
+floor_cases = [(1.0, 2.0, 3.0), (2.0, -1.0, 1.5), (0.0, 0.5, 4.0)]
+grade(floor_at, floor_by_search, floor_cases)
+
+# %% [markdown]
+# ```{solution-start} convex_functions-endpoint
+# :class: dropdown
+# ```
+# With $\lambda = 1/x$ we have $1 = \lambda x + (1 - \lambda) 0$, so $b \le f(x)/x + (1 - 1/x) a$, that is
+# $f(x) \ge a + (b - a) x$: beyond two known points a convex function lies above the line through them. Between them it
+# lies below, and the line $b + (b - a) x$ forgets where it starts.
+
+# %% jupyter={"source_hidden": true}
+def floor_solution(a, b, x):
+    return a + (b - a) * x
+
+def floor_from_one(a, b, x):
+    return b + (b - a) * x
+
+assert grade(floor_solution, floor_by_search, floor_cases)
+assert not grade(floor_from_one, floor_by_search, floor_cases)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## Tangents and curvature
+#
+# Chords are a fine definition and a poor tool: there are too many. Derivatives are local, and yet decide.
+#
+# ````{prf:theorem} Three tests
+# :label: thm-three-tests
+# For a twice continuously differentiable $f$ on an open convex set these are equivalent:
+# 1. no chord passes below the graph;
+# 2. no tangent passes above it: $f(y) \ge f(x) + \nabla f(x) \cdot (y - x)$ for all $x, y$;
+# 3. no curvature is negative: $d^\top \nabla^2 f(x)\, d \ge 0$ for all $x$ and $d$.
+# ````
+#
+# ```{prf:proof}
+# 1 ⇒ 2. Divide $f(x + \lambda(y - x)) \le f(x) + \lambda (f(y) - f(x))$ by $\lambda > 0$:
+# $\frac{1}{\lambda} \big( f(x + \lambda (y - x)) - f(x) \big) \le f(y) - f(x)$. As $\lambda \to 0$ the left side becomes
+# the directional derivative $\nabla f(x) \cdot (y - x)$.
+#
+# 2 ⇒ 1. Put the tangent at $w = \lambda u + (1 - \lambda) v$. It lies below $f(u)$ and $f(v)$; mix the two inequalities
+# with weights $\lambda$ and $1 - \lambda$. The slopes cancel, for
+# $\lambda (u - w) + (1 - \lambda)(v - w) = 0$, and $\lambda f(u) + (1 - \lambda) f(v) \ge f(w)$ remains.
+#
+# 3 ⇒ 2. By Taylor's formula with integral remainder along $d = y - x$,
+# $f(y) - f(x) - \nabla f(x) \cdot d = \int_0^1 (1 - s)\, d^\top \nabla^2 f(x + s d)\, d \, ds \ge 0$.
+#
+# 2 ⇒ 3. If $d^\top \nabla^2 f(x)\, d < 0$, the same integral, for the point $y = x + \epsilon d$ so near that the
+# curvature is still negative on the way, is negative: the tangent at $x$ passes above $f(y)$.
+# ```
+#
+# The integral is the heart: *height over the tangent is curvature, added up*, weighted with the distance still to
+# go. The control forgets the weight.
+
+# %%
+def cup(p):  # R² -> R
+    return torch.logsumexp(torch.stack([p[0], -2 * p[1], p[0] * 0]), 0)
+
+def height_over_tangent(f, x, d):
+    slope = torch.func.jvp(f, (x,), (d,))[1]
+    return (f(x + d) - f(x) - slope).item()
+
+def curvature_added_up(f, x, d, weight):
+    node, part = np.polynomial.legendre.leggauss(40)  # on [-1, 1]
+    s, part = torch.tensor((node + 1) / 2), torch.tensor(part / 2)
+    H = torch.vmap(hessian(f))(x + s[:, None] * d)
+    return (part * weight(s) * (H @ d @ d)).sum().item()
+
+def heights_agree(x, d, weight):
+    x, d = torch.tensor(x), torch.tensor(d)
+    got = curvature_added_up(cup, x, d, weight)
+    return close(got, height_over_tangent(cup, x, d), atol=1e-7)
+
+verify(
+    'height over the tangent is curvature added up',
+    lambda x, d: heights_agree(x, d, lambda s: 1 - s),
+    control=lambda x, d: heights_agree(x, d, lambda s: s),
+    x=vectors(2, -2, 2), d=vectors(2, -2, 2), tries=12,
+)
+
+# %% [markdown]
+# Now all three tests on six functions of two positive variables, with derivatives by torch. Look at the third: it bends
+# up along both axes, and is a saddle. Two positive second derivatives are not a positive semidefinite Hessian; the
+# diagonal $x = -y$ tells.
+
+# %%
+plane_functions = {
+    'ln(eˣ + eʸ)': lambda p: torch.logsumexp(p, 0),
+    'x²/y': lambda p: p[0] ** 2 / p[1],
+    'x² + 3xy + y²': lambda p: p[0] ** 2 + 3 * p[0] * p[1] + p[1] ** 2,
+    '(1 − xy)²': lambda p: (1 - p[0] * p[1]) ** 2,
+    '−√(xy)': lambda p: -(p[0] * p[1]).sqrt(),
+    'xy': lambda p: p[0] * p[1],
+}
+
+def three_tests(f):  # on the square from 0.3 to 2
+    rng = np.random.default_rng(2)
+    u, v = torch.tensor(rng.uniform(0.3, 2, (2, 2, 3000)))
+    lam = torch.tensor(rng.uniform(0, 1, 3000))
+    chord = lam * f(u) + (1 - lam) * f(v) - f(lam * u + (1 - lam) * v)
+    slope = torch.func.jvp(f, (u,), (v - u,))[1]
+    H = torch.vmap(hessian(f))(u.T)
+    lowest = torch.linalg.eigvalsh(H)[:, 0]
+    least = chord, f(v) - f(u) - slope, lowest
+    return [bool(h.min() >= -1e-12) for h in least]
+
+print('                chord  tangent  curvature')
+for name, f in plane_functions.items():
+    chord, tangent, curvature = three_tests(f)
+    assert chord == tangent == curvature
+    print(f'{name:14} {chord!s:>6} {tangent!s:>8} {curvature!s:>10}')
+
+# %% [markdown]
+# The most common loss of all passes by inspection. For the mean square of a linear model the Hessian does not even
+# depend on $w$:
+#
+# ```{math}
+# :label: ml.convexity.mse-linear
+# L(w) = \frac1N \|y - Xw\|^2, \qquad \nabla^2 L(w) = \frac2N X^\top X, \qquad
+# d^\top X^\top X d = \|Xd\|^2 \ge 0 .
+# ```
+#
+# Both words matter, *mean square* and *linear*. The control squashes the output, $\tanh(Xw)$, and keeps the rest. And
+# note $\ge$: with fewer examples than features, or with two equal columns, $Xd = 0$ for some $d \ne 0$; the loss is
+# convex, not strictly.
+
+# %%
+def mse_hessian(seed, N, model):
+    rng = np.random.default_rng(seed)
+    X, y, w = map(torch.tensor, (
+        rng.normal(size=(N, 3)), rng.normal(size=N), rng.normal(size=3)))
+    return X, hessian(lambda w: ((y - model(X @ w)) ** 2).mean())(w)
+
+def bowl_for(seed, N, model):
+    X, H = mse_hessian(seed, N, model)
+    return close(H, 2 / N * X.T @ X)
+
+def mse_is_convex(seed, N, model):
+    X, H = mse_hessian(seed, N, model)
+    return torch.linalg.eigvalsh(H)[0] >= -1e-12
+
+examples = dict(seed=seeds(), N=integers(2, 7), tries=60)
+holds(
+    'ml.convexity.mse-linear',
+    lambda seed, N: mse_is_convex(seed, N, torch.positive),
+    control=lambda seed, N: mse_is_convex(seed, N, torch.tanh), **examples,
+)
+verify(
+    'the Hessian of the mean square is 2 XᵀX / N',
+    lambda seed, N: bowl_for(seed, N, torch.positive),
+    control=lambda seed, N: bowl_for(seed, N, torch.tanh), **examples,
+)
+
+# %% [markdown]
+# ```{exercise} ★★ How much bowl is enough
+# :label: convex_functions-enough
+# Write `enough(a, k)`: the least $\mu \ge 0$ for which $a \sin(kx) + \frac\mu2 x^2$ is convex on the whole line. The
+# grader measures the strongest downward curvature on a grid.
+# ```
+
+# %%
+def enough(a, k):
+    raise NotImplementedError('your turn')
+
+# %%
+def enough_by_grid(a, k):
+    x, h = np.linspace(-10, 10, 20_001), 1e-3
+    f = lambda x: a * np.sin(k * x)
+    return -((f(x + h) - 2 * f(x) + f(x - h)) / h**2).min()
+
+enough_cases = [(2.0, 3.0), (-1.5, 2.0), (0.5, 1.0)]
+grade(enough, enough_by_grid, enough_cases, atol=1e-5, rtol=1e-5)
+
+# %% [markdown]
+# ```{solution-start} convex_functions-enough
+# :class: dropdown
+# ```
+# The second derivative is $\mu - a k^2 \sin(kx)$, and the sine takes both signs, so $\mu = |a| k^2$. Without the
+# absolute value a negative $a$ would seem to need no help. A function that some $\frac\mu2 \|x\|^2$ makes convex is
+# called *weakly convex*; every smooth function whose curvature is bounded below is.
+
+# %% jupyter={"source_hidden": true}
+def enough_solution(a, k):
+    return abs(a) * k**2
+
+def enough_signed(a, k):
+    return max(0, a * k**2)
+
+tight = dict(atol=1e-5, rtol=1e-5)
+assert grade(enough_solution, enough_by_grid, enough_cases, **tight)
+assert not grade(enough_signed, enough_by_grid, enough_cases, **tight)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## One valley, one bottom, or none
+#
+# What convexity buys:
+#
+# ```{math}
+# :label: ml.convexity.local-global
+# \text{For convex functions, every local minimum is a global minimum.}
+# ```
+#
+# Suppose $f(z) < f(x)$. On the segment from $x$ to $z$ the function stays below the chord, and the chord falls from the
+# first step on: $f(x + \lambda (z - x)) \le f(x) + \lambda (f(z) - f(x)) < f(x)$ for every $\lambda > 0$. So $x$ is no
+# local minimum. The check rolls fifty balls at once down $\frac14 x^4 + \frac{c}{2} x^2 + \frac12 x$, which is convex for
+# $c \ge 0$ and has two valleys from about $c = -1.2$ down. The control drops the hypothesis.
+
+# %%
+def well(x, c):
+    return x**4 / 4 + c * x**2 / 2 + x / 2
+
+def local_minima(slope, starts, eta=0.06, T=1000):
+    x = starts
+    for _ in range(T):
+        x = x - eta * slope(x)
+    return x
+
+def all_reach_bottom(c):
+    ends = local_minima(
+        lambda x: x**3 + c * x + 0.5, np.linspace(-2.5, 2.5, 50))
+    lowest = well(np.linspace(-3, 3, 6001), c).min()  # on a grid of 0.001
+    return close(well(ends, c), np.full(50, lowest), atol=1e-5)
+
+holds(
+    'ml.convexity.local-global',
+    lambda c: c < 0 or all_reach_bottom(c), control=all_reach_bottom,
+    c=scalars(-3, 3), tries=40,
+)
+ends = local_minima(lambda x: x**3 - 2 * x + 0.5, np.array([-1.0, 1.0]))
+for start, end in zip((-1.0, 1.0), ends, strict=True):
+    found = minimize(lambda x: well(x[0], -2), start, tol=1e-9).x[0]
+    assert close(end, found, atol=1e-5)
+print('two valleys for c = -2:', ends.round(3))
+
+# %% [markdown]
+# Is there *one* lowest point? If $f$ is strictly convex, two different minimizers are impossible: the value at their
+# midpoint would be strictly smaller. At most one, that is.
+#
+# :::{admonition} Erratum
+# :class: warning
+# As printed, "a strictly convex function has a unique global minimum". The exponential function is strictly convex and
+# has no minimum: it falls for ever towards 0 and never gets there. "Unique" hides two statements, *at most one* and *at
+# least one*, and the pictures that go with the definition, bowls all of them, show both. Strict convexity proves only
+# the first:
+#
+# ```{math}
+# :label: ml.convexity.unique-min
+# \text{A strictly convex function has at most one minimizer, and exactly one if it is also coercive,}
+# ```
+#
+# where *coercive* means $f(x) \to \infty$ as $\|x\| \to \infty$.
+# :::
+#
+# Take $e^x - cx$, strictly convex for each $c$. We count its minima on $[-40, 10]$; in the corrected form
+# $\frac12 x^2$ makes it coercive.
+
+# %%
+def count_minima(f):
+    falls = np.diff(f(np.linspace(-40, 10, 20_001))) < 0
+    return (falls[:-1] & ~falls[1:]).sum()
+
+def minima(c, mu):
+    return count_minima(lambda x: np.exp(x) - c * x + mu * x**2 / 2)
+
+erratum(
+    'ml.convexity.unique-min',
+    printed=lambda c: minima(c, 0) == 1,
+    corrected=lambda c: minima(c, 0) <= 1 and minima(c, 1) == 1,
+    c=scalars(-8, 8),
+)
+
+# %% mystnb={"image": {"alt": "Four landscapes. A bowl with a flat bottom whose whole floor is marked as minimal; e to the x minus x with one minimum; e to the x, falling to the left without a minimum; and a double well with two marked valleys of different depth."}} tags=["hide-input"]
+landscapes = {
+    'convex:\nmany minimizers': lambda x: np.maximum(abs(x) - 1, 0) ** 2,
+    'strictly convex:\none': lambda x: np.exp(x) - x,
+    'strictly convex:\nnone': np.exp,
+    'not convex:\na false one': lambda x: well(x, -2),
+}
+grid = np.linspace(-2.2, 2.2, 441)
+fig, axes = plt.subplots(1, 4, figsize=(6, 2.1))
+for ax, (name, f) in zip(axes, landscapes.items(), strict=True):
+    y = f(grid)
+    ax.plot(grid, y)
+    inner = y[1:-1]
+    valley = np.r_[False, (inner <= y[:-2]) & (inner <= y[2:]), False]
+    best = valley & (y == y.min())
+    ax.plot(grid[best], y[best], 'o', color='C2')
+    ax.plot(grid[valley & ~best], y[valley & ~best], 'X', ms=7, color='C4')
+    ax.set(xlabel='x', yticks=[], ylim=(y.min() - 0.4, y.min() + 4))
+    ax.set_title(name, fontsize=8);
+
+# %% [markdown]
+# A stronger word cures both. Call $f$ *$\mu$-strongly convex*, $\mu > 0$, if $f - \frac\mu2 \|x\|^2$ is still convex:
+# there is a whole bowl to spare. By {prf:ref}`thm-three-tests`, applied to this difference, that means
+#
+# ```{math}
+# :label: convex_functions-strong
+# f(y) \ge f(x) + \nabla f(x) \cdot (y - x) + \frac\mu2 \|y - x\|^2 \quad \text{for all } x, y,
+# ```
+#
+# or, with second derivatives, that all eigenvalues of all Hessians are at least $\mu$.
+#
+# ````{prf:theorem} One minimum, and how far it is
+# :label: thm-strong-minimum
+# A differentiable $\mu$-strongly convex $f$ on $\mathbb{R}^n$ has exactly one minimizer $x^*$, and for every $x$
+# ```{math}
+# :label: convex_functions-distance
+# \|x - x^*\| \le \frac{\|\nabla f(x)\|}{\mu} .
+# ```
+# ````
+#
+# ```{prf:proof}
+# The right side of {eq}`convex_functions-strong` tends to infinity with $\|y\|$. So outside a large ball $f$ exceeds
+# $f(x)$, and on the ball the continuous $f$ has a minimum: there is a minimizer. Write {eq}`convex_functions-strong` for
+# the pair $(x, x^*)$ and for $(x^*, x)$, where the gradient is $0$, and add:
+# $0 \ge -\nabla f(x) \cdot (x - x^*) + \mu \|x - x^*\|^2$. By Cauchy–Schwarz
+# $\mu \|x - x^*\|^2 \le \|\nabla f(x)\| \|x - x^*\|$. If $x$ is itself a minimizer, the distance is $0$: only one.
+# ```
+#
+# This is what the ridge term $\frac\mu2 \|w\|^2$ does for any convex loss. (The companion bound on $f(x) - f^*$ is
+# {eq}`stationary_points-certificate`.) The control halves the bound, as $\frac\mu2$ in the definition might suggest.
+
+# %%
+def within(w, shift, mu, factor):  # softplus(2 w1 - w2) + mu |w - shift|²/2
+    a = np.array([2.0, -1.0])
+    f = lambda w: (np.logaddexp(0, a @ w)
+                   + mu / 2 * (w - shift) @ (w - shift))
+    slope = lambda w: a * expit(a @ w) + mu * (w - shift)
+    best = minimize(f, w, jac=slope, options={'gtol': 1e-9}).x
+    bound = factor * norm(slope(w)) / mu
+    return norm(w - best) <= bound + 1e-8
+
+verify(
+    'the minimizer is within |gradient| / mu',
+    lambda w, shift, mu: within(w, shift, mu, 1),
+    control=lambda w, shift, mu: within(w, shift, mu, 0.5),
+    w=vectors(2, -3, 3), shift=vectors(2, -3, 3), mu=[0.5, 1, 3], tries=60,
+)
+
+# %% [markdown]
+# ## Building blocks
+#
+# In practice nobody draws chords, and few compute Hessians. A loss is put together from parts that are known to be
+# convex, by steps that keep it so:
+#
+# | From convex $f$, $g$ | Convex | Why | Not convex in general |
+# |---|---|---|---|
+# | sum | $f + c g$, $c \ge 0$ | chords add | $fg$, $f - g$ |
+# | maximum | $\max(f, g)$ | epigraphs intersect | $\min(f, g)$ |
+# | inside | $f(Ax + b)$ | lines go to lines | $f(g(x))$ |
+# | outside | $\varphi(f(x))$, $\varphi$ convex and increasing | two inequalities | $\varphi$ convex |
+# | shadow | $\inf_y h(x, y)$, $h$ convex in $(x, y)$ | epigraphs are projected | $h$ convex in $x$ and in $y$ |
+#
+# The first line is in the notes:
+#
+# ```{math}
+# :label: ml.convexity.sum
+# f, g \text{ convex} \implies f + g \text{ convex.}
+# ```
+#
+# The gap of a sum is the sum of the gaps, and two numbers that are not negative have no negative sum. So a loss that is
+# an average over examples is convex if each example's is. For a product no such identity exists; $x^2 (x - 1)^2$ has two
+# valleys.
+
+# %%
+def chord_gap(f, u, v, lam):
+    return lam * f(u) + (1 - lam) * f(v) - f(lam * u + (1 - lam) * v)
+
+def pair(a, b):
+    return lambda x: abs(x - a), lambda x: (x - b) ** 2
+
+def combined(a, b, u, v, lam, combine):
+    f, g = pair(a, b)
+    return chord_gap(lambda x: combine(f(x), g(x)), u, v, lam) >= -1e-12
+
+def gaps_add(a, b, u, v, lam):
+    f, g = pair(a, b)
+    total = chord_gap(lambda x: f(x) + g(x), u, v, lam)
+    return close(total, chord_gap(f, u, v, lam) + chord_gap(g, u, v, lam))
+
+spots = dict(a=scalars(-2, 2), b=scalars(-2, 2), u=scalars(-3, 3),
+             v=scalars(-3, 3), lam=scalars(0, 1))
+holds(
+    'ml.convexity.sum',
+    lambda **c: combined(**c, combine=np.add) and gaps_add(**c),
+    control=lambda **c: combined(**c, combine=np.multiply), **spots,
+)
+verify(
+    'a maximum of convex functions is convex',
+    lambda **c: combined(**c, combine=np.maximum),
+    control=lambda **c: combined(**c, combine=np.minimum), **spots,
+)
+
+# %% [markdown]
+# *Outside.* Since $\varphi$ increases, it keeps the inequality $f(w) \le \lambda f(u) + (1 - \lambda) f(v)$ between its
+# arguments, and since it is convex, $\varphi(\lambda f(u) + (1 - \lambda) f(v)) \le \lambda \varphi(f(u)) +
+# (1 - \lambda) \varphi(f(v))$. Where $\varphi$ falls the first step turns round: $e^{-x^2}$ is the bell curve. *Shadow.*
+# Choose $y, y'$ with $h(u, y)$ and $h(v, y')$ as near to the infima as you like; then
+# $\inf_z h(w, z) \le h(w, \lambda y + (1 - \lambda) y') \le \lambda h(u, y) + (1 - \lambda) h(v, y')$. The control has
+# the terms $y^2$ and $2xy$ but no $2x^2$: convex in $x$ (it is linear) and in $y$, not in both, and its shadow is
+# $-x^2 + |x|$.
+
+# %%
+def rises(sign, u, v, lam):
+    f = lambda x: np.exp(sign * (x**2 + abs(x - 1)))
+    return chord_gap(f, u, v, lam) >= -1e-9 * f(max(abs(u), abs(v)))
+
+def shadow(square, x):  # min over y of square x² + 2xy + y² + |x|
+    h = lambda y: square * x**2 + 2 * x * y + y**2 + abs(x)
+    return minimize_scalar(h).fun
+
+def shadow_is_convex(square, u, v, lam):
+    return chord_gap(lambda x: shadow(square, x), u, v, lam) >= -1e-9
+
+chord = dict(u=scalars(-2, 2), v=scalars(-2, 2), lam=scalars(0, 1))
+verify(
+    'convex and increasing, of convex, is convex',
+    lambda **c: rises(1, **c), control=lambda **c: rises(-1, **c), **chord,
+)
+verify(
+    'the shadow of a jointly convex function is convex',
+    lambda **c: shadow_is_convex(2, **c),
+    control=lambda **c: shadow_is_convex(0, **c), tries=60, **chord,
+)
+
+# %% [markdown]
+# With these rules the losses of classical machine learning are read, not computed. Logistic regression:
+# $\ln(1 + e^t)$ has the second derivative $\sigma(t)(1 - \sigma(t)) > 0$; put the affine $-y\, x^\top w$ inside; average.
+# The hinge $\max(0, 1 - y\, x^\top w)$ is a maximum of two affine functions. The lasso is a sum of a square with something
+# affine inside, and a norm. A network with a hidden layer is refused at once: its inside is not affine. The rules only
+# ever prove convexity; that something *fails* to follow from them proves nothing. We come back to that.
+#
+# ```{exercise} ★★ A convexity checker
+# :label: convex_functions-rules
+# Write `verdict(bend, slope, inner)` for $\varphi(f(x))$: the outer $\varphi$ bends up or down (`bend` = 1 or −1) and
+# rises or falls (`slope` = 1 or −1); the inner $f$ is convex, affine or concave (`inner` = 1, 0, −1). Return 1 if the
+# composition must be convex, −1 if it must be concave, 0 if it can be neither. The grader knows an example for each.
+# ```
+
+# %%
+def verdict(bend, slope, inner):
+    raise NotImplementedError('your turn')
+
+# %%
+outer = {
+    (1, 1): np.exp, (1, -1): lambda t: np.exp(-t),
+    (-1, 1): lambda t: -np.exp(-t), (-1, -1): lambda t: -np.exp(t),
+}
+
+def verdict_by_example(bend, slope, inner):
+    x = np.linspace(-2, 2, 401)
+    f = {1: x**2, 0: x, -1: -(x**2)}[inner]
+    second = np.diff(outer[bend, slope](f), 2)
+    return int((second > 0).all()) - int((second < 0).all())
+
+rule_cases = [(b, s, i) for b in (1, -1) for s in (1, -1) for i in (1, 0, -1)]
+grade(verdict, verdict_by_example, rule_cases)
+
+# %% [markdown]
+# ```{solution-start} convex_functions-rules
+# :class: dropdown
+# ```
+# On a line $(\varphi \circ f)'' = \varphi''(f)\, f'^2 + \varphi'(f)\, f''$. The first term has the sign of `bend`, the
+# second that of `slope * inner`. If the second is zero or agrees with the first, the sign is certain; otherwise each can
+# win. Programs that accept only provably convex problems ("disciplined convex programming",
+# {cite}`grant2006disciplined`) walk through a formula with this rule. To forget the slope is the classic mistake.
+
+# %% jupyter={"source_hidden": true}
+def verdict_solution(bend, slope, inner):
+    return bend if slope * inner in (0, bend) else 0
+
+def verdict_without_slope(bend, slope, inner):
+    return bend if inner in (0, bend) else 0
+
+assert grade(verdict_solution, verdict_by_example, rule_cases)
+assert not grade(verdict_without_slope, verdict_by_example, rule_cases)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## From points to slopes
+#
+# A convex graph can be described in two ways: by its points, or by the lines below it. For each slope $s$ push a line up
+# from below until it touches the graph. If it then reads $sx - c$, note down the number $c$:
+#
+# ````{prf:definition} Conjugate
+# :label: def-conjugate
+# The *convex conjugate* of $f$ is
+# ```{math}
+# :label: convex_functions-conjugate
+# f^*(s) = \sup_x \big( s \cdot x - f(x) \big) .
+# ```
+# ````
+#
+# For fixed $x$ the bracket is affine in $s$, so $f^*$ is a maximum of affine functions: convex, whatever $f$ is. By
+# definition, for all $x$ and $s$,
+#
+# ```{math}
+# :label: convex_functions-fenchel-young
+# f(x) + f^*(s) \ge s \cdot x
+# ```
+#
+# (the *Fenchel–Young inequality*), with equality if the line of slope $s$ touches at $x$; for differentiable convex $f$,
+# at $s = \nabla f(x)$. Some pairs, each from setting the derivative of the bracket to zero:
+#
+# $$
+# \begin{array}{c|cccc}
+# f(x) & \frac12 x^2 & e^x & \ln(1 + e^x) & \ln \sum_i e^{x_i} \\ \hline
+# f^*(s) & \frac12 s^2 & s \ln s - s & s \ln s + (1 - s) \ln(1 - s) & \sum_i s_i \ln s_i \\
+# & & s > 0 & 0 < s < 1 & s \text{ a probability vector}
+# \end{array}
+# $$
+#
+# The last two are negative entropies: *the cross-entropy loss and the entropy are conjugate*, and the slope that touches
+# $\ln \sum_i e^{x_i}$ at $x$ is its gradient, the softmax. A program needs no calculus:
+
+# %%
+def conjugate(f, x, s):  # values f (n,) at x (n,) -> values at s (m,)
+    return (s[:, None] * x - f).max(1)
+
+points = np.linspace(-9, 9, 36_001)
+closed_forms = {  # f, f*, slopes
+    'x²/2': (np.square(points) / 2, lambda s: s**2 / 2, (-3, 3)),
+    'eˣ': (np.exp(points), lambda s: s * np.log(s) - s, (0.01, 3)),
+    'ln(1 + eˣ)': (
+        np.logaddexp(0, points),
+        lambda s: s * np.log(s) + (1 - s) * np.log1p(-s), (0.01, 0.99)),
+}
+
+def conjugates_agree(name, t, sign):
+    f, dual, (low, high) = closed_forms[name]
+    s = low + t * (high - low)
+    return close(conjugate(f, points, np.array([s])), [sign * dual(s)])
+
+verify(
+    'the table of conjugates',
+    lambda name, t: conjugates_agree(name, t, 1),
+    control=lambda name, t: conjugates_agree(name, t, -1),
+    name=list(closed_forms), t=scalars(0, 1), tries=60,
+)
+
+def touches(x, z):  # log-sum-exp at x, slope softmax(z)
+    s = np.exp(z - logsumexp(z))
+    return logsumexp(x) + s @ np.log(s) - s @ x
+
+verify(
+    'Fenchel–Young holds for log-sum-exp, with equality at the softmax',
+    lambda x, z: touches(x, z) >= -1e-12 and abs(touches(x, x)) < 1e-12,
+    control=lambda x, z: abs(touches(x, z)) < 1e-12,
+    x=vectors(3, -4, 4), z=vectors(3, -4, 4),
+)
+
+# %% [markdown]
+# Now go back: from the lines $sx - f^*(s)$ rebuild the graph, as the highest that they reach at $x$. That is the conjugate
+# of the conjugate, $f^{**}(x) = \sup_s (s \cdot x - f^*(s))$.
+#
+# ````{prf:theorem} Fenchel–Moreau on an interval
+# :label: thm-biconjugate
+# For continuous $f : [a, b] \to \mathbb{R}$, $f^{**}$ is at each $x \in [a, b]$ the largest value that any convex function
+# below $f$ has there. In particular $f^{**} = f$ if and only if $f$ is convex.
+# ````
+#
+# ```{prf:proof}
+# By {eq}`convex_functions-fenchel-young`, $s x - f^*(s) \le f(x)$ for all $s$, so $f^{**} \le f$, and $f^{**}$ is convex as a
+# maximum of affine functions. Let $g \le f$ be any convex function. At an inner point $x$ it has a line below it through
+# its own point, $g(y) \ge g(x) + s (y - x)$: a slope $s$ between all slopes of chords to the left of $x$ and all to the
+# right, which exists because for convex $g$ the former never exceed the latter. Then $f(y) \ge g(y)$ gives
+# $s y - f(y) \le s x - g(x)$ for all $y$, that is $f^*(s) \le s x - g(x)$, and $f^{**}(x) \ge s x - f^*(s) \ge g(x)$. At
+# the end $x = b$ take any $v < f(b)$; for a steep enough slope $s$ the line through $(b, v)$ lies below the continuous
+# $f$ on all of $[a, b]$, so $f^{**}(b) \ge v$. Hence $f^{**}(b) = f(b) \ge g(b)$, and the same at $a$.
+# ```
+#
+# So $f^{**}$ is the *convex envelope*: a thread pulled tight from below. Forty-one points of a graph at a time, scipy's
+# convex hull is the judge. It is enough to try slopes of chords, since the envelope's edges are chords. The control
+# tries only the slopes of neighbours.
+
+# %%
+def chord_slopes(f, x, reach):
+    i, j = np.triu_indices(len(x), 1)
+    i, j = i[j - i <= reach], j[j - i <= reach]
+    return (f[j] - f[i]) / (x[j] - x[i])
+
+def envelope(f, x, reach):
+    s = chord_slopes(f, x, reach)
+    return conjugate(conjugate(f, x, s), s, x)
+
+def envelope_by_hull(f, x):
+    roof = f.max() + 1
+    corners = np.c_[np.r_[x[0], x, x[-1]], np.r_[roof, f, roof]]
+    below = np.sort(ConvexHull(corners).vertices)[1:-1] - 1
+    return np.interp(x, x[below], f[below])
+
+def bumpy(seed):
+    x = np.linspace(-2, 2, 41)
+    a = np.random.default_rng(seed).normal(size=4)
+    return x**4 / 4 + a @ [np.sin(k * x + k) for k in range(1, 5)], x
+
+verify(
+    'the conjugate of the conjugate is the convex envelope',
+    lambda seed: close(envelope(*bumpy(seed), 40),
+                       envelope_by_hull(*bumpy(seed))),
+    control=lambda seed: close(envelope(*bumpy(seed), 1),
+                               envelope_by_hull(*bumpy(seed))),
+    seed=seeds(), tries=40,
+)
+
+# %% mystnb={"image": {"alt": "Left: a double well with lines of several slopes touching it from below and, over it, its convex envelope with a straight bridge between the valleys. Right: the conjugate as a function of the slope, convex with a kink at the slope of the bridge."}} tags=["hide-input"]
+x = np.linspace(-2, 2, 201)
+f = x**4 / 2 - x**2 * 1.2 + x / 3
+s = np.linspace(-3, 3, 301)
+fig, (left, right) = panels(2, height=2.7)
+for slope in (-2, -0.6, 1 / 3, 1.2, 2.4):
+    left.plot(x, slope * x - conjugate(f, x, np.array([slope])), color=GREY,
+              lw=0.8)
+left.plot(x, f, label='f', lw=1.4)
+left.plot(x, envelope(f, x, 200), color='C1', lw=3, alpha=0.6, label='f**')
+left.set(xlabel='x', ylim=(-2.6, 2.2))
+left.legend(loc='upper center')
+right.plot(s, conjugate(f, x, s), color='C2')
+right.axvline(1 / 3, ls=':', color=GREY)
+right.text(0.45, 3.2, 'slope of the bridge', color=GREY)
+right.set(xlabel='slope s', ylabel='f*(s)');
+
+# %% [markdown]
+# A straight piece of the envelope becomes a kink of the conjugate: many points, one slope. Conversely a kink of $f$
+# becomes a straight piece of $f^*$. This exchange is why corners matter so much for
+# [subgradients](subgradients.ipynb).
+#
+# ```{exercise} ★★★ Rounding a corner
+# :label: convex_functions-huber
+# The *infimal convolution* $(f \mathbin{\square} g)(x) = \inf_y \big( f(y) + g(x - y) \big)$ is a shadow, so it keeps
+# convexity. Show that $(f \mathbin{\square} g)^* = f^* + g^*$. Use it to find $|\cdot| \mathbin{\square} \frac{1}{2t} (\cdot)^2$ in
+# closed form: write `rounded(x, t)` for numbers $x$ and $t > 0$. Which loss of robust statistics is it?
+# ```
+
+# %%
+def rounded(x, t):
+    raise NotImplementedError('your turn')
+
+# %%
+def rounded_by_search(x, t):
+    y = np.linspace(-12, 12, 240_001)
+    return (abs(y) + (x - y) ** 2 / (2 * t)).min()
+
+rounded_cases = [(0.3, 1.0), (-2.0, 0.5), (4.0, 3.0), (-0.5, 2.0)]
+grade(rounded, rounded_by_search, rounded_cases, atol=1e-7)
+
+# %% [markdown]
+# ```{solution-start} convex_functions-huber
+# :class: dropdown
+# ```
+# Substitute $x = y + z$: $\sup_x (sx - \inf_y \dots) = \sup_{y, z} (sy - f(y) + sz - g(z)) = f^*(s) + g^*(s)$. Here
+# $f^*$ is $0$ for $|s| \le 1$ and infinite otherwise, and $g^*(s) = \frac{t}{2} s^2$. Conjugate back (the function is
+# convex, so {prf:ref}`thm-biconjugate` returns it): $\max_{|s| \le 1} (sx - \frac t2 s^2)$, attained at $s = x/t$ clipped to
+# $[-1, 1]$. That is $\frac{x^2}{2t}$ for $|x| \le t$ and $|x| - \frac t2$ beyond, the loss of {cite:t}`huber1964robust`.
+# Without $-\frac t2$ the pieces do not meet.
+
+# %% jupyter={"source_hidden": true}
+def rounded_solution(x, t):
+    s = np.clip(x / t, -1, 1)
+    return s * x - t / 2 * s**2
+
+def rounded_with_a_jump(x, t):
+    return x**2 / (2 * t) if abs(x) <= t else abs(x)
+
+fine = dict(atol=1e-7)
+assert grade(rounded_solution, rounded_by_search, rounded_cases, **fine)
+assert not grade(rounded_with_a_jump, rounded_by_search, rounded_cases, **fine)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## Where it matters: one chord through a network
+#
+# Is a handwritten digit even or odd? Two classifiers see 600 digits, shrunk to $4 \times 4$ pixels, and a constant:
+# logistic regression, $z = w^\top x$, and a network with four hidden units, $z = v^\top \tanh(W^\top x)$. Both have the
+# loss $\ln(1 + e^{-yz})$, $y = \pm 1$, averaged, plus a little ridge $\frac{1}{5000} \|\cdot\|^2$. The first is strongly
+# convex by the rules above. Eight random starts each, with the same solver (L-BFGS) and slopes by hand:
+
+# %%
+digits = data.digits()
+small = digits.x[:600].reshape(-1, 4, 2, 4, 2).mean((2, 4)).reshape(600, 16)
+X = np.c_[np.ones(600), small]  # (N, 17)
+y = np.where(digits.y[:600] % 2 == 0, 1.0, -1.0)
+
+def linear(w):  # mean loss, slope
+    z = X @ w
+    dz = -y * expit(-y * z) / 600
+    value = np.logaddexp(0, -y * z).mean() + w @ w / 5000
+    return value, X.T @ dz + w / 2500
+
+def network(w):  # w (17 * 4 + 4,)
+    v, h = w[68:], np.tanh(X @ w[:68].reshape(17, 4))
+    z = h @ v
+    dz = -y * expit(-y * z) / 600
+    inner = X.T @ (dz[:, None] * v * (1 - h**2))
+    value = np.logaddexp(0, -y * z).mean() + w @ w / 5000
+    return value, np.append(inner, h.T @ dz) + w / 2500
+
+# %%
+def torch_loss(w, model):
+    a = torch.tensor(X)
+    z = a @ w if model is linear else (
+        torch.tanh(a @ w[:68].reshape(17, 4)) @ w[68:])
+    return softplus(-torch.tensor(y) * z).mean() + w @ w / 5000
+
+def train(model, size, seed):
+    start = np.random.default_rng(seed).normal(size=size)
+    options = dict(maxiter=3000, ftol=1e-13, gtol=1e-7)
+    return minimize(model, start, jac=True, method='L-BFGS-B',
+                    options=options)
+
+ends = {}
+for model, size in ((linear, 17), (network, 72)):
+    ends[model] = [train(model, size, seed) for seed in range(8)]
+    w = torch.linspace(-1, 2, size, requires_grad=True)
+    value = torch_loss(w, model)
+    value.backward()
+    assert close(model(w.detach().numpy())[0], value)
+    assert close(model(w.detach().numpy())[1], w.grad)
+
+# %%
+final = {m: np.array([end.fun for end in found]) for m, found in ends.items()}
+spread = {m: np.ptp(f) / f.min() for m, f in final.items()}
+print(f'logistic regression: one loss, {final[linear].min():.3f};',
+      'spread below 1e-6:', spread[linear] < 1e-6)
+print('network: worst start above the best by more than 5%:',
+      spread[network] > 0.05)
+
+# %% [markdown]
+# Different ends suggest that the network's loss is not convex, but might the solver be to blame? A proof needs one
+# chord. Exchange two hidden units, with their weights: the network computes the same function, so the loss is the same at
+# $w$ and at the exchanged $w'$. If the loss were convex, it would be no higher at any point between. So measure it
+# there. (This works for every network with a hidden layer and a minimum at which two units differ: either the minimizers
+# fill the whole segment, or the loss is not convex.)
+
+# %%
+def exchange(w, order):  # the hidden units in another order
+    return np.r_[w[:68].reshape(17, 4)[:, order].ravel(), w[68:][order]]
+
+def along(a, b, model, lam):  # loss from b (lam = 0) to a (lam = 1)
+    return np.array([model(t * a + (1 - t) * b)[0] for t in lam])
+
+lam = np.linspace(0, 1, 41)
+best = ends[network][final[network].argmin()].x
+orders = [[1, 0, 2, 3], [0, 2, 1, 3], [3, 1, 2, 0]]
+profiles = np.array([along(best, exchange(best, o), network, lam)
+                     for o in orders])
+assert close(profiles[:, [0, 40]], np.full((3, 2), network(best)[0]))
+a, b = np.random.default_rng(1).normal(size=(2, 17))
+straight = along(a, b, linear, lam)
+chord = lam * linear(a)[0] + (1 - lam) * linear(b)[0]
+print('same loss at both ends, higher in the middle:',
+      (profiles[:, 20] > 1.5 * profiles[:, 0]).all())
+print('logistic regression below its chord:',
+      (straight <= chord + 1e-12).all())
+
+# %% mystnb={"image": {"alt": "Left: final losses of eight starts; logistic regression's all on one level, the network's scattered at several lower levels. Right: loss along the segment between a trained network and the same network with two hidden units exchanged; three curves start and end at the same height and rise in the middle."}} tags=["hide-input"]
+fig, (left, right) = panels(2, height=2.6)
+for (model, f), name in zip(
+        final.items(), ('logistic regression', 'network'), strict=True):
+    left.plot(np.arange(1, 9), f, 'o', label=name)
+left.legend(loc='center')
+left.set(xlabel='start', ylabel='loss at the end', xticks=[1, 4, 8],
+         ylim=(0, None))
+right.plot(lam, profiles.T, color='C1', lw=1.3)
+right.axhline(profiles[0, 0], ls=':', color=GREY)
+right.text(0.5, profiles[0, 0] - 0.01, 'chord', color=GREY, ha='center',
+           va='top')
+right.set(xlabel='λ, from w′ (0) to w (1)', ylabel='loss of the network',
+          ylim=(0, None));
+
+# %% [markdown]
+# The network's worst end is still lower than the best that a convex model can do: convexity is a guarantee, not a virtue.
+# It is worth having where one can get it, and worth knowing when one has left it.
+
+# %%
+print('every network below logistic regression:',
+      final[network].max() < final[linear].min())
+
+# %% [markdown]
+# ## Summary
+#
+# A function is convex if no chord passes below its graph, which for smooth functions is to say that no tangent passes above
+# it or that no curvature is negative, and sums, maxima, affine insides, increasing convex outsides and shadows keep the
+# property. Then each local minimum is global; strict convexity allows at most one minimizer, strong convexity guarantees
+# exactly one and bounds the distance to it. The conjugate describes the same graph by its slopes, returns the convex
+# envelope when applied twice, and pairs the cross-entropy with the entropy.
+#
+# **Further reading.** Chapter 3 of {cite}`boyd2004convex` has many more examples, {cite}`rockafellar1970convex` the theory
+# of conjugates, and {cite}`nesterov2018lectures` what strong convexity means for algorithms.
