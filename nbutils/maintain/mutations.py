@@ -133,6 +133,8 @@ class Finder(cst.CSTVisitor):
             return False
         if isinstance(node, cst.Assign) and (names := {*_names(node.targets)}) and names <= self.spared:
             return False
+        if isinstance(node, cst.Expr) and called(node.value) in ('append', 'extend') and {*_names(node.value.func)} & self.spared:
+            return False
         return super().on_visit(node)
 
     # ---- checks ----
@@ -295,8 +297,8 @@ class Finder(cst.CSTVisitor):
     def visit_SimpleStatementLine(self, node):
         line = node.body[0]
         if isinstance(line, cst.Expr):
-            drop = isinstance(line.value, cst.Call) and called(line.value) not in PRINTING | {
-                'print', 'grade', 'use', 'set_default_dtype', 'set_color', 'tick_params', 'margins'}
+            drop = self.on_visit(line) and isinstance(line.value, cst.Call) and called(line.value) not in PRINTING | {
+                'print', 'grade', 'use', 'set_default_dtype', 'set_color', 'set_fontsize', 'tick_params', 'margins'}
         elif isinstance(line, cst.Assign):  # without the first binding of a name it would only be missed
             names = {*_names([target.target for target in line.targets])}
             plain = all(isinstance(target.target, (cst.Name, cst.Tuple)) for target in line.targets)
@@ -404,6 +406,14 @@ def _free(tree, known):
         elif isinstance(node, ast.Assert) and isinstance(node.test, ast.UnaryOp):
             if isinstance(call := node.test.operand, ast.Call) and getattr(call.func, 'id', '') == 'grade':
                 yield call.args[0]
+        elif isinstance(node, ast.Expr) and (name := _extended(node.value)):
+            yield node if name.id in known else name
         elif isinstance(node, ast.Call) and getattr(node.func, 'id', '') in PRINTING | {'grade'}:
             yield from node.args[2:]
             yield from (k.value for k in node.keywords if k.arg != 'corrected')
+
+
+def _extended(call):
+    """The name of a list to which `call` appends."""
+    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in ('append', 'extend'):
+        return call.func.value if isinstance(call.func.value, ast.Name) else None

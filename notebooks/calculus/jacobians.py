@@ -581,7 +581,8 @@ for name, (mapping, J) in stages.items():
         drawn[name, side] = true.numpy(), straight.numpy()
         bends.append(float((true - straight).norm(dim=0).max()) / side)
 ratio = bends[-2] / bends[-1]
-print(f'half the side: error per side {ratio:.1f} times less')
+print(f'half the side: error per side {ratio:.1f} times less,'
+      f' from {bends[-2]:.4f} to {bends[-1]:.4f}')
 
 # %% mystnb={"image": {"alt": "Two nested squares that share a corner and their images under g and under f of g. The images have curved sides; dashed parallelograms, the images under the Jacobian, fit the small square's image closely and the large one's poorly."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.5)

@@ -94,9 +94,9 @@ def with_signs(u, sigma, vt):  # the largest entry of each v_i positive
     sign = np.sign(vt[rows, abs(vt[rows]).argmax(1)])
     return u[:, rows] * sign, sigma, vt[rows] * sign[:, None]
 
-A = np.random.default_rng(16).normal(size=(5, 4))
-u, sigma, vt = with_signs(*np.linalg.svd(A))
-assert close(u * sigma @ vt, A) and (vt.max(1) > -vt.min(1)).all()
+for A in np.random.default_rng(16).normal(size=(9, 5, 4)):
+    u, sigma, vt = with_signs(*np.linalg.svd(A))
+    assert close(u * sigma @ vt, A) and (vt.max(1) > -vt.min(1)).all()
 M = np.array([[1.2, 0.2], [1.0, 1.1]])
 u, sigma, vt = with_signs(*np.linalg.svd(M))
 stages = [np.eye(2), vt, np.diag(sigma) @ vt, u @ np.diag(sigma) @ vt]

@@ -217,7 +217,7 @@ print('strictly below: |x|', strictly_below('|x|', 1, 2, 0.5),
       ' x²', strictly_below('x²', 1, 2, 0.5))
 
 # %% [markdown]
-# ```{exercise} ★ A third of the way
+# ```{exercise} ★ Beyond the second point
 # :label: convex_functions-endpoint
 # Of a convex $f$ on the line you know $f(0) = a$ and $f(1) = b$. Write `floor_at(a, b, x)`: the least value that $f$
 # can have at a point $x > 1$. (Where is 1 on the chord from 0 to $x$?) The grader asks a solver.
@@ -620,6 +620,7 @@ def gaps_add(a, b, u, v, lam):
     total = chord_gap(lambda x: f(x) + g(x), u, v, lam)
     return close(total, chord_gap(f, u, v, lam) + chord_gap(g, u, v, lam))
 
+# %%
 spots = dict(a=scalars(-2, 2), b=scalars(-2, 2), u=scalars(-3, 3),
              v=scalars(-3, 3), lam=scalars(0, 1))
 holds(
@@ -783,6 +784,7 @@ verify(
     name=list(closed_forms), t=scalars(0, 1), tries=60,
 )
 
+# %%
 def touches(x, z):  # log-sum-exp at x, slope softmax(z)
     s = np.exp(z - logsumexp(z))
     return logsumexp(x) + s @ np.log(s) - s @ x
@@ -834,6 +836,7 @@ def envelope_by_hull(f, x):
     below = np.sort(ConvexHull(corners).vertices)[1:-1] - 1
     return np.interp(x, x[below], f[below])
 
+# %%
 def bumpy(seed):
     x = np.linspace(-2, 2, 41)
     a = np.random.default_rng(seed).normal(size=4)
@@ -862,7 +865,7 @@ left.set(xlabel='x', ylim=(-2.6, 2.2))
 left.legend(loc='upper center')
 right.plot(s, conjugate(f, x, s), color='C2')
 right.axvline(1 / 3, ls=':', color=GREY)
-right.text(0.45, 3.2, 'slope of the bridge', color=GREY)
+right.text(0.5, 5, 'slope of the bridge', color=GREY)
 right.set(xlabel='slope s', ylabel='f*(s)');
 
 # %% [markdown]
@@ -1005,16 +1008,16 @@ print('logistic regression below its chord:',
 fig, (left, right) = panels(2, height=2.6)
 for (model, f), name in zip(
         final.items(), ('logistic regression', 'network'), strict=True):
-    left.plot(np.arange(1, 9), f, 'o', label=name)
-left.legend(loc='center')
+    line, = left.plot(np.arange(1, 9), f, 'o')
+    left.text(4.5, f.max() + 0.02, name, color=line.get_color(), ha='center')
 left.set(xlabel='start', ylabel='loss at the end', xticks=[1, 4, 8],
-         ylim=(0, None))
+         ylim=(0, 0.42))
 right.plot(lam, profiles.T, color='C1', lw=1.3)
 right.axhline(profiles[0, 0], ls=':', color=GREY)
-right.text(0.5, profiles[0, 0] - 0.01, 'chord', color=GREY, ha='center',
+right.text(0.5, profiles[0, 0] - 0.03, 'chord', color=GREY, ha='center',
            va='top')
 right.set(xlabel='λ, from w′ (0) to w (1)', ylabel='loss of the network',
-          ylim=(0, None));
+          ylim=(-0.2, None));
 
 # %% [markdown]
 # The network's worst end is still lower than the best that a convex model can do: convexity is a guarantee, not a virtue.

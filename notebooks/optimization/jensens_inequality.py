@@ -470,6 +470,7 @@ assert not grade(other_direction, gain_by_entropies, mixtures)
 def tables(w, T):  # P(y), P(x | y), P(y | x) from positive numbers
     prior = (w / w.sum())[:, None]  # (Y, 1)
     given = T / T.sum(1, keepdims=True)  # (Y, X)
+    assert close(given.sum(1), np.ones(len(w)))
     return prior, given, prior * given / (prior * given).sum(0)
 
 def latent_gap(q, prior, given):  # (X,); q (Y, 1) or (Y, X)
@@ -941,7 +942,7 @@ scaled = 256 * (r - 1 - np.log(r))
 error = scaled.std() / np.sqrt(10_000)
 assert abs(scaled.mean() - limit_solution(0.5, 1)) < 5 * error
 print(f'K times the gap: {scaled.mean():.2f} at K = 256, '
-      f'limit {limit_solution(0.5, 1):.2f}')
+      f'limit {limit_solution(0.5, 1):.3f}')
 
 # %% [markdown]
 # ```{solution-end}

@@ -48,6 +48,19 @@ def test_holds_prints_one_line(capsys):
     assert capsys.readouterr().out == f'✓ {CORRECT} holds in 200 cases; control fails at a = -1\n'
 
 
+def test_long_cases_are_cut(capsys):
+    holds(CORRECT, lambda v: True, control=lambda v: False, v=[list(range(100))])
+    shown = capsys.readouterr().out.partition('v = ')[2].rstrip()
+    assert len(shown) == 72 and shown.startswith('[0, 1, 2,') and shown.endswith('…')
+
+
+def test_cases_reach_their_ends():
+    drawn = []
+    holds(CORRECT, lambda m: drawn.append(m) or True, control=lambda m: False, m=matrices(2, 3))
+    entries = np.array(drawn)
+    assert entries.shape[1:] == (2, 3) and entries.min() == -10 and entries.max() == 10
+
+
 def test_holds_without_cases(capsys):
     holds(CORRECT, lambda: True, control=lambda: False)
     assert capsys.readouterr().out == f'✓ {CORRECT} holds; control fails\n'

@@ -56,11 +56,19 @@ def shop(tmp_path, monkeypatch):
 def test_fashion_mnist_is_fetched_once(shop, tmp_path):
     address, folder = shop
     x, y, _ = data.fashion_mnist('test', source=address, folder=tmp_path / 'cache')
-    assert x.shape == (3, 784) and x[0, 255] == 1 and y.tolist() == [7, 0, 9] and y.dtype == np.int64
+    assert x.shape == (3, 784) and x[0, 51] == 0.2 and x[0, 255] == 1 and y.tolist() == [7, 0, 9] and y.dtype == np.int64
     for file in folder.iterdir():
         file.unlink()
     again = data.fashion_mnist('test', source=address, folder=tmp_path / 'cache')
     assert (again.x == x).all()
+
+
+def test_fashion_mnist_lies_in_the_user_s_cache(shop, tmp_path, monkeypatch):
+    import pooch
+
+    monkeypatch.setattr(pooch, 'os_cache', lambda project: tmp_path / project)
+    data.fashion_mnist('test', source=shop[0])
+    assert len(list((tmp_path / 'deep-learning-verified').iterdir())) == 2
 
 
 def test_a_corrupt_download_is_refused_and_not_kept(shop, tmp_path):

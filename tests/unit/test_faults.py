@@ -56,10 +56,11 @@ def test_each_kind_of_edit(kind, code, changed):
 def test_what_is_free_to_choose_is_spared():
     code = ['def wrong(x): return x + 1', 'cases = [(1 + 2,)]', 'def mine(x): return x + 1', 'wild = lambda x: x - 1',
             'grade(stub, mine, cases)', 'assert not grade(wrong, mine, cases)',
-            "holds('a', lambda x: mine(x) > 0, control=lambda x: wild(x) > 0, x=[1])"]
+            'cases.append((2 + 3,))', "holds('a', lambda x: mine(x) > 0, control=lambda x: wild(x) > 0, x=[1])"]
     spared = mutations.free_names(code)
     assert {'wrong', 'cases', 'wild'} <= spared and 'mine' not in spared
-    assert [edits(cell, 'sign', spared) for cell in code] == [set(), set(), {'def mine(x): return x - 1'}, *[set()] * 4]
+    assert [edits(cell, 'sign', spared) for cell in code] == [set(), set(), {'def mine(x): return x - 1'}, *[set()] * 5]
+    assert edits('cases.append(1)', 'dropped', spared) == set() != edits('cases.append(1)', 'dropped')
 
 
 def test_the_draw_is_seeded_and_takes_each_kind_in_turn():

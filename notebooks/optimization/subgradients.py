@@ -1,0 +1,871 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Subgradients
+#
+# - **Question.** The absolute value, the hinge, the 1-norm: the most useful losses have corners, and their minimum sits
+#   in one. Which way is down where there is no derivative, and how fast can one get there?
+# - **You need** [convex functions](convex_functions.ipynb), [gradient descent](gradient_descent.ipynb) and
+#   [norms](../linear_algebra/norms.ipynb).
+# - **You build** a test for subgradients, a calculus for corners, subgradient descent with its exact worst case, and the
+#   proximal step that finds zeros which are zero.
+# - **Time** 8 s.
+
+# %% tags=["remove-cell"]
+try:
+    import nbutils  # noqa: F401
+except ImportError:  # on a hosted notebook: install it and leave its torch alone
+    import subprocess
+    import sys
+
+    address = 'https://github.com/deep-learning-verified/book/archive/refs/heads/main.zip'
+    subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
+
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+import sympy as sp
+import torch
+from numpy.linalg import norm
+from scipy.optimize import linprog, minimize, minimize_scalar
+from scipy.special import logsumexp, softmax
+from sklearn.linear_model import Lasso
+
+from nbutils import data
+from nbutils.cases import integers, scalars, seeds, vectors
+from nbutils.checks import close, grade, holds, verify
+from nbutils.figures import GREY, panels
+
+torch.set_default_dtype(torch.float64)
+plt.style.use('nbutils.book')
+
+# %% [markdown]
+# ## Lines that fit under a corner
+#
+# A smooth convex function lies above each of its tangents, everywhere and not only near the point where they touch:
+#
+# ```{math}
+# :label: ml.opt.nonsmooth.first-order
+# \mathcal{L}(u) \ge \mathcal{L}(w) + \nabla\mathcal{L}(w)^\top (u - w) \qquad \text{for all } u \text{ and every } w ,
+# ```
+#
+# and for differentiable functions this is convexity ({prf:ref}`thm-three-tests`). The gradient at *one* point says
+# something about *all* others. For a quadratic with the Hessian $H$ the height over the tangent is
+# $\frac12 (u - w)^\top H (u - w)$, as algebra confirms; for $\ln\sum_i e^{w_i}$ it is some other number that is not
+# negative. The control takes the slope at the wrong end.
+
+# %%
+def first_order_gap(f, slope, u, w):
+    return f(u) - f(w) - slope @ (u - w)
+
+h = sp.symbols('h:3')
+U, W = (sp.Matrix(sp.symbols(f'{v}:2')) for v in 'uw')
+H = sp.Matrix([[h[0], h[1]], [h[1], h[2]]])
+form = lambda v: (v.T * H * v)[0] / 2
+over = form(U) - form(W) - ((H * W).T * (U - W))[0]
+assert sp.expand(over - form(U - W)) == 0
+
+# %%
+def gaps(seed, u, w, at):
+    B = np.random.default_rng(seed).normal(size=(2, 3))
+    H = B.T @ B
+    return (first_order_gap(logsumexp, softmax(at), u, w),
+            first_order_gap(lambda v: v @ H @ v / 2, H @ at, u, w),
+            (u - w) @ H @ (u - w) / 2)
+
+def above_tangent(seed, u, w, at):
+    curved, quadratic, formula = gaps(seed, u, w, at)
+    return curved >= -1e-12 and close(quadratic, formula)
+
+holds(
+    'ml.opt.nonsmooth.first-order',
+    lambda seed, u, w: above_tangent(seed, u, w, w),
+    control=lambda seed, u, w: above_tangent(seed, u, w, u),
+    seed=seeds(), u=vectors(3, -3, 3), w=vectors(3, -3, 3),
+)
+
+# %% [markdown]
+# Now turn the property into a definition. Where there is no gradient, ask for what the gradient would have done.
+#
+# ````{prf:definition} Subgradient
+# :label: def-subgradient
+# A vector $g \in \mathbb{R}^D$ is a *subgradient* of $\mathcal{L}$ at $w$ if
+# ```{math}
+# :label: ml.opt.subgradients.def
+# \mathcal{L}(u) \ge \mathcal{L}(w) + g^\top (u - w) \qquad \text{for all } u .
+# ```
+# The set of all of them is the *subdifferential* $\partial\mathcal{L}(w)$.
+# ````
+#
+# Under the corner of $|x|$ fit the lines of every slope from $-1$ to $1$, so $\partial|\cdot|(0) = [-1, 1]$. The hinge
+# $\max(0, 1 - x)$ of the support vector machine has $\{-1\}$ to the left of $1$, $\{0\}$ to the right and $[-1, 0]$ at its
+# corner. And for $\|w\|_1 = \sum_i |w_i|$ the inequality falls apart into one for each coordinate (move only one): $g_i =
+# \operatorname{sign} w_i$ where $w_i \ne 0$, and any $g_i \in [-1, 1]$ where $w_i = 0$. Those sets are the judge of a test
+# that goes by the definition. The control looks to one side only, as if *all* $u$ were those with $u \ge w$.
+
+# %%
+def is_subgradient(f, w, g, samples):  # w, g (D,), samples (n, D)
+    return (f(samples) >= f(w) + (samples - w) @ g - 1e-12).all()
+
+def l1(w):
+    return abs(w).sum(-1)
+
+def hinge(w):  # (..., 1)
+    return np.maximum(0, 1 - w[..., 0])
+
+def around(w, turn=np.positive):  # near and far, along the axes and beside
+    near = np.random.default_rng(0).normal(size=(40, len(w)))
+    axes = np.vstack([np.eye(len(w)), -np.eye(len(w))])
+    return w + turn(np.vstack([near, 0.1 * axes, 9 * axes]))
+
+# %%
+def agrees_l1(w, t, off, turn):
+    w, g = np.array(w), np.sign(w) + np.where(np.array(w) == 0, t, off)
+    known = (g == np.sign(w))[w != 0].all() and (abs(g[w == 0]) <= 1).all()
+    return is_subgradient(l1, w, g, around(w, turn)) == known
+
+def agrees_hinge(x, g, turn):
+    low, high = -float(x <= 1), -float(x < 1)
+    x, g = np.array([x]), np.array([g])
+    fits = is_subgradient(hinge, x, g, around(x, turn))
+    return fits == (low <= g[0] <= high)
+
+def agrees(w, t, off, turn):
+    return agrees_l1(w, t, off, turn) and agrees_hinge(w[0], t[0], turn)
+
+holds(
+    'ml.opt.subgradients.def',
+    lambda w, t, off: agrees(w, t, off, np.positive),
+    control=lambda w, t, off: agrees(w, t, off, abs),
+    w=[(0, 1, -2), (1, 0, 0), (-1, 2, 1), (3, -1, 0)],
+    t=vectors(3, -2, 2), off=[0, 0, 0.25, -0.25],
+)
+print('slope 1.00 fits under |x|:', agrees_l1([0], 1.00, 0, np.positive))
+print('slope 1.01 does not:', agrees_l1([0], 1.01, 0, np.positive))
+
+# %% mystnb={"image": {"alt": "Three panels. A smooth convex curve with three tangents below it. The absolute value with a fan of lines through its corner, all below the graph. The subdifferential of the hinge: a step from minus one to zero with a vertical piece at one."}} tags=["hide-input"]
+grid = np.linspace(-2, 2, 201)
+fig, axes = panels(3, height=2.3)
+soft = lambda x: np.logaddexp(x, -2 * x)
+axes[0].plot(grid, soft(grid))
+for x in (-1.3, 0.2, 1.4):
+    slope = softmax([x, -2 * x]) @ [1, -2]
+    axes[0].plot(grid, soft(x) + slope * (grid - x), lw=1, color='C2')
+    axes[0].plot(x, soft(x), 'o', color='C2')
+axes[0].set(title='tangents', ylim=(-0.6, 4), xlabel='x')
+axes[1].plot(grid, abs(grid), lw=2.5)
+for g in (-1, -0.6, -0.2, 0.2, 0.6, 1):
+    axes[1].plot(grid, g * grid, lw=1, color='C2')
+axes[1].set(title='under |x| at 0', xlabel='x', ylim=(-1.2, 2))
+axes[2].plot([-1, 1, 1, 3], [-1, -1, 0, 0], lw=2.5)
+axes[2].set(title='∂ hinge', xlabel='x', ylabel='slopes', yticks=[-1, 0]);
+
+# %% [markdown]
+# The notes add two remarks. First:
+#
+# ```{math}
+# :label: ml.opt.subgradients.differentiable
+# \mathcal{L} \text{ convex and differentiable at } w \implies \partial\mathcal{L}(w) = \{\nabla\mathcal{L}(w)\} .
+# ```
+#
+# That the gradient is in the set is {eq}`ml.opt.nonsmooth.first-order`. For the converse go a little way $\epsilon$ in any
+# direction $d$: $\mathcal{L}(w + \epsilon d) - \mathcal{L}(w) \ge \epsilon\, g^\top d$, divide by $\epsilon$, let it vanish:
+# $\nabla\mathcal{L}(w)^\top d \ge g^\top d$. The same for $-d$; so both sides are equal for every $d$. The control is $|x|$,
+# which has a corner; `sign` pretends that it has the slope $0$ there.
+
+# %%
+smooth = {
+    'x²': (lambda w: w[..., 0] ** 2, lambda x: 2 * x),
+    'ln(1 + eˣ)': (lambda w: np.logaddexp(0, w[..., 0]),
+                   lambda x: 1 / (1 + np.exp(-x))),
+}
+corner = l1, np.sign
+
+def only_the_slope(f, slope, x, off):
+    w = np.array([x])
+    samples = w + np.outer(np.r_[-1, 1], np.logspace(-3, 1, 60)).reshape(-1, 1)
+    return is_subgradient(f, w, slope(w) + off, samples) == (off == 0)
+
+holds(
+    'ml.opt.subgradients.differentiable',
+    lambda name, x, off: only_the_slope(*smooth[name], x, off),
+    control=lambda name, x, off: only_the_slope(*corner, x, off),
+    name=list(smooth), x=scalars(-3, 3), off=[-0.1, -0.01, 0, 0.01, 0.1],
+)
+
+# %% [markdown]
+# Second:
+#
+# ```{math}
+# :label: ml.opt.subgradients.no-convexity-needed
+# \text{The definition makes sense for } \mathcal{L} \text{ that are not differentiable, and not even convex.}
+# ```
+#
+# It does, at a price: without convexity $\partial\mathcal{L}(w)$ may be empty, even at a smooth point, and even at a local
+# minimum. A line under the graph is a statement about the whole graph. At the lowest point of $x^2 + a \sin^2 2x$ the slope
+# $0$ fits; at the bottom of the next valley nothing does. The control believes that a local minimum is enough.
+
+# %%
+def wavy(a):
+    return lambda w: w[..., 0] ** 2 + a * np.sin(2 * w[..., 0]) ** 2
+
+def next_valley(a):
+    return minimize_scalar(
+        lambda x: wavy(a)(np.array([x])), bounds=(1.1, 1.6),
+        method='bounded').x
+
+def slopes_that_fit(a, x):
+    u = np.linspace(-4, 4, 4001)[:, None]
+    return [g for g in np.linspace(-9, 9, 181)
+            if is_subgradient(wavy(a), np.array([x]), np.array([g]), u)]
+
+holds(
+    'ml.opt.subgradients.no-convexity-needed',
+    lambda a: close(slopes_that_fit(a, 0.0), [0])
+    and not slopes_that_fit(a, next_valley(a)),
+    control=lambda a: len(slopes_that_fit(a, next_valley(a))) > 0,
+    a=scalars(2, 5), tries=10,
+)
+
+# %% [markdown]
+# So on this page functions are convex from now on. A convex function on all of $\mathbb{R}^D$ has a subgradient at every
+# point: its epigraph is a convex set, and through every border point of a convex set goes a plane with the set on one side
+# {cite}`rockafellar1970convex`.
+#
+# ```{exercise} ★ A loss with two slopes
+# :label: subgradients-pinball
+# The *pinball loss* of a forecast that misses by $r$ is $\ell(r) = \max(\tau r, (\tau - 1) r)$, $0 < \tau < 1$: to
+# underestimate costs $\tau$ per unit, to overestimate $1 - \tau$. Write `pinball_range(r, tau)`, the least and the greatest
+# element of $\partial\ell(r)$.
+# ```
+
+# %%
+def pinball_range(r, tau):
+    raise NotImplementedError('your turn')
+
+# %%
+def range_by_scan(r, tau):
+    loss = lambda w: np.maximum(tau * w[..., 0], (tau - 1) * w[..., 0])
+    w = np.array([float(r)])
+    fits = [g for g in np.arange(-100, 101) / 100
+            if is_subgradient(loss, w, np.array([g]), around(w))]
+    return [min(fits), max(fits)]
+
+pinball_cases = [(2, 0.3), (-1, 0.3), (0, 0.3), (0, 0.9)]
+grade(pinball_range, range_by_scan, pinball_cases)
+
+# %% [markdown]
+# ```{solution-start} subgradients-pinball
+# :class: dropdown
+# ```
+# Two straight arms of slopes $\tau - 1$ and $\tau$; in the corner everything between. The derivative alone, with one of the
+# arms' slopes at the corner, would give the whole set away.
+
+# %% jupyter={"source_hidden": true}
+def pinball_range_solution(r, tau):
+    return [tau if r > 0 else tau - 1, tau if r >= 0 else tau - 1]
+
+def pinball_derivative(r, tau):
+    return [tau if r > 0 else tau - 1] * 2
+
+assert grade(pinball_range_solution, range_by_scan, pinball_cases)
+assert not grade(pinball_derivative, range_by_scan, pinball_cases)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## A calculus of corners
+#
+# Nobody scans slopes. For convex functions on $\mathbb{R}^D$ there are rules, and they look as one would hope; sets are
+# added element by element:
+#
+# | Function | Subdifferential |
+# |---|---|
+# | $c f$, $c > 0$ | $c\, \partial f(w)$ |
+# | $f + g$ | $\partial f(w) + \partial g(w)$ |
+# | $f(Aw + b)$ | $A^\top \partial f(Aw + b)$ |
+# | $\max(f_1, \dots, f_k)$ | convex hull of all $\partial f_i(w)$ with $f_i(w)$ maximal |
+#
+# That the right side is *contained* in the left takes one line each: for instance, if $g_1$ and $g_2$ satisfy the inequality
+# for $f$ and $g$, then $g_1 + g_2$ satisfies their sum. That nothing is missing needs a separation of convex sets, and is
+# proved in {cite}`rockafellar1970convex`. The reward is a test for a minimum that works in every corner.
+#
+# ````{prf:theorem} Optimality
+# :label: thm-zero-in-subdifferential
+# ```{math}
+# :label: subgradients-zero
+# w \text{ is a global minimizer of } f \iff 0 \in \partial f(w) .
+# ```
+# ````
+#
+# ```{prf:proof}
+# Both sides say that $f(u) \ge f(w) + 0^\top(u - w)$ for all $u$.
+# ```
+#
+# A proof of one line, since the work is in the calculus. First use: *which number $x$ is nearest to all of
+# $y_1, \dots, y_n$ if errors are not squared?* Each $|x - y_i|$ contributes $+1$ if $x > y_i$, $-1$ if $x < y_i$, and
+# $[-1, 1]$ if equal. So with $l$ numbers to the left of $x$, $r$ to the right and $e$ equal,
+#
+# ```{math}
+# :label: subgradients-median
+# \partial \Big( \sum_i |x - y_i| \Big) = [\, l - r - e,\ l - r + e \,],
+# \qquad 0 \in \partial \iff |l - r| \le e ,
+# ```
+#
+# which is the *median*, with all its special cases. The check compares the interval with the slopes to the left and right,
+# and its verdict with a search. The control lets `sign` decide at the corners.
+
+# %%
+def total_miss(x, y):
+    return abs(x - y).sum()
+
+def slopes_by_rule(x, y, width=1):  # width of the corner's interval
+    l, r, e = (y < x).sum(), (y > x).sum(), (y == x).sum()
+    return np.array([l - r - width * e, l - r + width * e])
+
+def median_rule(y, i, width):
+    y, h = np.round(y), 0.25  # whole numbers: straight up to x ± 1
+    x = y[i]
+    low, high = slopes_by_rule(x, y, width)
+    here = total_miss(x, y)
+    sides = [(here - total_miss(x - h, y)) / h,
+             (total_miss(x + h, y) - here) / h]
+    best = min(total_miss(k, y) for k in y)
+    return close([low, high], sides) and (low <= 0 <= high) == (here == best)
+
+verify(
+    'the sum rule finds the median',
+    lambda y, i: median_rule(y, i, 1),
+    control=lambda y, i: median_rule(y, i, 0),
+    y=vectors(6, -3, 3), i=integers(0, 5),
+)
+
+# %% [markdown]
+# Second use: the *lasso*, least squares with a price on every weight,
+#
+# ```{math}
+# :label: subgradients-lasso
+# F(w) = \frac{1}{2N} \|y - Xw\|^2 + \lambda \|w\|_1 .
+# ```
+#
+# The gradient of the square is $-c$ with $c = \frac1N X^\top (y - Xw)$, the correlations of the features with what is not yet
+# explained. By the sum rule $0 \in \partial F(w)$ says
+#
+# ```{math}
+# :label: subgradients-lasso-optimal
+# c_j = \lambda \operatorname{sign} w_j \ \text{ if } w_j \ne 0, \qquad |c_j| \le \lambda \ \text{ if } w_j = 0 .
+# ```
+#
+# A feature enters only if it correlates enough. That explains the zeros of the lasso: at a smooth minimum $w_j = 0$ would be
+# a coincidence, here it is an interval of luck. For $w = 0$ the condition reads
+# $\lambda \ge \frac1N \max_j |X_j^\top y|$, a 'max' norm. Check against scikit-learn; the control takes the Euclidean norm,
+# and misses features that it should have admitted.
+
+# %%
+def lasso_problem(seed, N=30, D=4):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(N, D))
+    return X, X @ [2, 0, -1, 0.5] + rng.normal(size=N)
+
+def by_sklearn(X, y, lam):
+    return Lasso(lam, fit_intercept=False, tol=1e-12).fit(X, y).coef_
+
+def is_lasso_optimum(X, y, w, lam):
+    c = X.T @ (y - X @ w) / len(y)
+    return bool(np.where(w == 0, abs(c) <= lam + 1e-5,
+                         abs(c - lam * np.sign(w)) < 1e-5).all())
+
+# %%
+def threshold_right(seed, share, order):
+    X, y = lasso_problem(seed)
+    lam = share * norm(X.T @ y / len(y), order)
+    w = by_sklearn(X, y, lam)
+    moved = is_lasso_optimum(X, y, w + [1e-3, 0, 0, 0], lam)
+    return (w == 0).all() == (share > 1) and (
+        is_lasso_optimum(X, y, w, lam) and not moved)
+
+verify(
+    'all weights are 0 from lambda = max |X_j y| / N on',
+    lambda seed, share: threshold_right(seed, share, np.inf),
+    control=lambda seed, share: threshold_right(seed, share, 2),
+    seed=seeds(), share=[0.2, 0.97, 1.03], tries=40,
+)
+
+# %% [markdown]
+# ```{exercise} ★★ The newsvendor
+# :label: subgradients-quantile
+# Replace $|x - y_i|$ by the pinball loss of $r_i = y_i - x$, $\max(\tau r_i, (\tau - 1) r_i)$. Use {eq}`subgradients-zero` to
+# find a minimizer of the sum, and write `best_order(y, tau)` for $\tau n$ not a whole number, when it is unique. (You sell
+# newspapers. To run out costs $\tau$ a copy, a leftover $1 - \tau$.)
+# ```
+
+# %%
+def best_order(y, tau):
+    raise NotImplementedError('your turn')
+
+# %%
+def best_order_by_program(y, tau):  # x, shortages, leftovers
+    n = len(y)
+    cost = np.r_[0, np.full(n, tau), np.full(n, 1 - tau)]
+    equations = np.hstack([np.ones((n, 1)), np.eye(n), -np.eye(n)])
+    limits = [(None, None)] + [(0, None)] * (2 * n)
+    return linprog(cost, A_eq=equations, b_eq=y, bounds=limits).x[0]
+
+sales = np.array([3.0, 11, 7, 8, 20, 5, 13])
+order_cases = [(sales, 0.5), (sales, 0.8), (sales, 0.05), (sales[:4], 0.6)]
+grade(best_order, best_order_by_program, order_cases)
+
+# %% [markdown]
+# ```{solution-start} subgradients-quantile
+# :class: dropdown
+# ```
+# With $l$ numbers below $x$, $r$ above and one equal, the subdifferential is
+# $(1 - \tau) l - \tau r + [-\tau, 1 - \tau]$, and with $l + r + 1 = n$ it contains $0$ if and only if
+# $l \le \tau n \le l + 1$: $x$ is the $\lceil \tau n \rceil$-th smallest number, the $\tau$-*quantile*. With $\tau$ and
+# $1 - \tau$ exchanged one orders for the wrong fear.
+
+# %% jupyter={"source_hidden": true}
+def best_order_solution(y, tau):
+    return np.sort(y)[int(np.ceil(tau * len(y))) - 1]
+
+def best_order_exchanged(y, tau):
+    return best_order_solution(y, 1 - tau)
+
+assert grade(best_order_solution, best_order_by_program, order_cases)
+assert not grade(best_order_exchanged, best_order_by_program, order_cases)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## A descent that does not descend
+#
+# Put a subgradient where the gradient was:
+#
+# ```{math}
+# :label: ml.opt.subgradient-descent.update
+# w^{(t+1)} := w^{(t)} - \gamma g, \qquad g \in \partial L(w^{(t)})
+# ```
+#
+# Any element will do; programs such as torch return one of them. But the name misleads. Stand at $(1, 0)$ on
+# $|x| + 3|y|$. One subgradient is $(1, 3)$, and a step against it leads to $|1 - \gamma| + 9\gamma = 1 + 8\gamma$: up,
+# however short the step. What does fall is another quantity, the distance to a minimizer $w^*$. With
+# $e_t = w^{(t)} - w^*$,
+#
+# ```{math}
+# :label: subgradients-distance
+# \|e_{t+1}\|^2 = \|e_t\|^2 - 2\gamma\, g^\top e_t + \gamma^2 \|g\|^2
+# \le \|e_t\|^2 - 2\gamma \big( L(w^{(t)}) - L(w^*) \big) + \gamma^2 \|g\|^2 ,
+# ```
+#
+# by the definition of $g$, with $u = w^*$. So short steps come nearer, until the gap is about $\gamma \|g\|^2 / 2$.
+#
+# ````{prf:theorem} Rate of subgradient descent
+# :label: thm-subgradient-rate
+# Let $L$ be convex with minimizer $w^*$, $\|e_0\| \le R$, and all $\|g\| \le G$. Then for steps $\gamma_0, \dots, \gamma_T$
+# ```{math}
+# :label: subgradients-bound
+# \min_{t \le T} L(w^{(t)}) - L(w^*) \le \frac{R^2 + G^2 \sum_t \gamma_t^2}{2 \sum_t \gamma_t} ,
+# ```
+# and with all $\gamma_t = R / (G \sqrt{T + 1})$ the right side is $RG / \sqrt{T + 1}$.
+# ````
+#
+# ```{prf:proof}
+# Add {eq}`subgradients-distance` over $t = 0, \dots, T$. The squared distances cancel but for the first and the last, and the
+# last is not negative: $2 \sum_t \gamma_t (L(w^{(t)}) - L(w^*)) \le R^2 + G^2 \sum_t \gamma_t^2$. Each gap on the left is at least
+# the smallest.
+# ```
+#
+# For *least absolute deviations*, $L(w) = \frac1N \sum_n |y_n - x_n^\top w|$, a linear program knows the minimum: minimize the
+# mean of $s_n$ under $-s_n \le y_n - x_n^\top w \le s_n$. We ask three things of {eq}`ml.opt.subgradient-descent.update`: the steps
+# of torch, the rate of the theorem, and no value below the minimum. The control has lost the sign of the residual.
+
+# %%
+def subgradient_descent(subgrad, w0, steps):
+    path = [w0]
+    for gamma in steps:
+        path.append(path[-1] - gamma * subgrad(path[-1]))
+    return np.array(path)
+
+def absolute_loss(X, y, w):  # w (..., D)
+    return abs(y - w @ X.T).mean(-1)
+
+def absolute_subgrad(X, y):
+    return lambda w: -X.T @ np.sign(y - X @ w) / len(y)
+
+def least_absolute(X, y):  # weights, then one bound for each residual
+    N, D = X.shape
+    cost = np.r_[np.zeros(D), np.ones(N) / N]
+    rows = np.block([[-X, -np.eye(N)], [X, -np.eye(N)]])
+    limits = [(None, None)] * D + [(0, None)] * N
+    found = linprog(cost, A_ub=rows, b_ub=np.r_[-y, y], bounds=limits)
+    return found.x[:D], found.fun
+
+# %%
+def torch_path(X, y, w, steps):
+    X, y = torch.tensor(X), torch.tensor(y)
+    w = torch.tensor(w, requires_grad=True)
+    optimizer, path = torch.optim.SGD([w], lr=1), [w.tolist()]
+    for gamma in steps:
+        optimizer.param_groups[0]['lr'] = gamma
+        optimizer.zero_grad()
+        (y - X @ w).abs().mean().backward()
+        optimizer.step()
+        path.append(w.tolist())
+    return np.array(path)
+
+# %%
+def keeps_promise(seed, sign):
+    rng = np.random.default_rng(seed)
+    X, y, w = rng.normal(size=(9, 2)), rng.normal(size=9), rng.normal(size=2)
+    best, lowest = least_absolute(X, y)
+    R, G = norm(w - best), norm(X, axis=1).mean()
+    steps = R / G / np.sqrt(np.arange(1, 61))
+    subgrad = absolute_subgrad(X, y)
+    path = subgradient_descent(lambda w: sign * subgrad(w), w, steps)
+    gap = absolute_loss(X, y, path[:60]).min() - lowest
+    bound = (R**2 + G**2 * (steps**2).sum()) / (2 * steps.sum())
+    return -1e-9 <= gap <= bound and close(path, torch_path(X, y, w, steps))
+
+holds(
+    'ml.opt.subgradient-descent.update',
+    lambda seed: keeps_promise(seed, 1),
+    control=lambda seed: keeps_promise(seed, -1), seed=seeds(), tries=15,
+)
+
+# %% [markdown]
+# With a *constant* step the bound does not go to zero but to $\gamma G^2 / 2$, and neither does the walk: on $|x|$ it ends up
+# jumping to and fro across the corner, each jump of length $\gamma$. Gradient descent need not shrink its steps because the
+# gradient shrinks; a subgradient of size 1 stays of size 1 until the very end. The control hopes for convergence.
+
+# %%
+def last_two(x, gamma):
+    walk = subgradient_descent(np.sign, x, np.full(60, gamma))
+    return abs(walk[-2:])
+
+verify(
+    'a constant step ends in jumps of its own length',
+    lambda x, gamma: close(last_two(x, gamma).sum(), gamma),
+    control=lambda x, gamma: last_two(x, gamma).sum() < gamma / 2,
+    x=scalars(0.503, 4).filter(lambda x: x * 1000 % 100 != 0),
+    gamma=[0.1, 0.2, 0.5],
+)
+start = np.array([1.0, 0.0])
+slanted = lambda w: abs(w) @ [1, 3]
+walk = subgradient_descent(
+    lambda w: np.where(w < 0, -1, 1) * [1, 3], start, np.full(30, 0.04))
+print('the first step rises:', slanted(walk[1]) > slanted(walk[0]),
+      ' and comes nearer:', norm(walk[1]) < norm(walk[0]))
+
+# %% [markdown]
+# Is $1/\sqrt{T}$ the truth or a weakness of the proof? Here is a function that keeps every secret as long as possible
+# {cite}`nesterov2018lectures`. In $k = T + 1$ dimensions let
+#
+# ```{math}
+# :label: subgradients-worst
+# f(w) = \max\big( w_1, \dots, w_k,\ \|w\| - 1 - \tfrac{1}{\sqrt k} \big) .
+# ```
+#
+# Its lowest value is $-1/\sqrt k$, at $w_i = -1/\sqrt k$, at distance $R = 1$ from the start $0$ (if all $w_i < -1/\sqrt k$, then
+# $\|w\| > 1$ and the last term is larger), and $G = 1$. Of the coordinates that attain the maximum let the subgradient name the
+# first; while $\|w\| \le 1$ the last term plays no part. Each step of $1/\sqrt k$ lowers one coordinate. After fewer than $k$ steps one is still untouched, so $f \ge 0$: *the gap is
+# $1/\sqrt{T + 1}$, exactly the bound*. No luck, no average; the theorem cannot be improved. The control claims $1/(T + 1)$.
+
+# %%
+def worst_gap(T):
+    k = T + 1
+    f = lambda w: max(w.max(), norm(w) - 1 - k**-0.5)
+    subgrad = lambda w: np.eye(k)[w.argmax()]  # while |w| <= 1
+    path = subgradient_descent(subgrad, np.zeros(k), np.full(T, k**-0.5))
+    lowest = f(np.full(k, -(k**-0.5)))
+    return min(f(w) for w in path) - lowest
+
+verify(
+    'the rate 1 / sqrt(T + 1) is attained',
+    lambda T: close(worst_gap(T), (T + 1) ** -0.5),
+    control=lambda T: close(worst_gap(T), 1 / (T + 1)),
+    T=[1, 3, 10, 30, 100],
+)
+
+# %% [markdown]
+# Real data are kinder. The 442 diabetes patients {cite}`efron2004least`, standardized, with absolute deviations, three kinds
+# of steps:
+
+# %%
+patients = data.diabetes()
+z = (patients.x - patients.x.mean(0)) / patients.x.std(0)
+X = np.c_[np.ones(len(z)), z]
+y = (patients.y - patients.y.mean()) / patients.y.std()
+lowest = least_absolute(X, y)[1]
+t = np.arange(1, 3001)
+schedules = {'0.5': 0.5 + 0 * t, '0.01': 0.01 + 0 * t, '2/√t': 2 / t**0.5}
+gaps_so_far = {}
+for name, steps in schedules.items():
+    path = subgradient_descent(absolute_subgrad(X, y), np.zeros(11), steps)
+    gap = absolute_loss(X, y, path) - lowest
+    gaps_so_far[name] = np.minimum.accumulate(gap)
+    print(f'steps {name:7} rose in some step: {(np.diff(gap) > 0).any()}',
+          f'  best gap below 0.001: {gap.min() < 0.001}')
+
+# %% mystnb={"image": {"alt": "Left: contours of the absolute value of x plus three times that of y with a zigzag walk from the right across the valley floor towards the middle. Right: best gap so far against the step on logarithmic axes for three step rules on diabetes data; the long constant step stalls high, the short one starts slowly, the shrinking one keeps falling."}} tags=["hide-input"]
+fig, (plane, rate) = panels(2, height=2.6)
+a = np.linspace(-0.5, 1.2, 120)
+b = np.linspace(-0.35, 0.35, 120)
+plane.contour(a, b, abs(a) + 3 * abs(b)[:, None], 9, colors=GREY,
+              linewidths=0.6, alpha=0.7)
+plane.plot(*walk.T, 'o-', ms=3, lw=1)
+plane.set(xlabel='x', ylabel='y', xlim=(-0.5, 1.2))
+for name, gap in gaps_so_far.items():
+    rate.loglog(np.arange(1, len(gap) + 1), gap, label=name)
+rate.set(xlabel='step', ylabel='best gap so far')
+rate.legend(title='step size');
+
+# %% [markdown]
+# Best *so far* is what one draws, and in practice what one keeps: the last iterate may be worse than many before. The long
+# step stalls on the floor $\gamma G^2 / 2$, the short one runs out of time, and the shrinking one is poor at first and best in
+# the end, for $\sum_t \gamma_t$ grows without bound while $\sum_t \gamma_t^2 / \sum_t \gamma_t$ vanishes.
+
+# %% [markdown]
+# ## The proximal step
+#
+# Subgradient descent treats a corner as if all that were known is one line. But we know the corner! In
+# $F = f + h$ let $f$ be $L$-smooth and $h$ simple: say $\lambda \|w\|_1$. Then replace only $f$ by a model, the parabola of the
+# [descent lemma](gradient_descent.ipynb), and keep $h$ as it is:
+#
+# $$
+# w^+ = \operatorname*{arg\,min}_u \; f(w) + \nabla f(w)^\top (u - w) + \frac{1}{2\gamma} \|u - w\|^2 + h(u)
+# = \operatorname{prox}_{\gamma h} \big( w - \gamma \nabla f(w) \big) ,
+# $$
+#
+# where, after completing the square, all that is left to solve is
+#
+# ```{math}
+# :label: subgradients-prox
+# \operatorname{prox}_{\gamma h}(v) = \operatorname*{arg\,min}_u \; \tfrac12 \|u - v\|^2 + \gamma h(u) .
+# ```
+#
+# By {eq}`subgradients-zero` the minimizer $p$ is recognized by $v - p \in \gamma\, \partial h(p)$: a subgradient step too, but with the
+# subgradient *at the place where it arrives*. That is why it can stop in a corner. For $h = |\cdot|$: if $p > 0$, then
+# $v - p = \gamma$, so $p = v - \gamma$, which needs $v > \gamma$; likewise $p = v + \gamma$ for $v < -\gamma$; and $p = 0$ for
+# all $|v| \le \gamma$. This is *soft thresholding*,
+#
+# ```{math}
+# :label: subgradients-soft
+# \operatorname{prox}_{\gamma |\cdot|}(v) = \operatorname{sign}(v) \max(|v| - \gamma, 0) ,
+# ```
+#
+# and since $\|\cdot\|_1$ is a sum over coordinates, it does each on its own. The control is hard thresholding, which keeps the
+# survivors whole.
+
+# %%
+def soft(v, gamma):
+    return np.sign(v) * np.maximum(abs(v) - gamma, 0)
+
+def hard(v, gamma):
+    return np.where(abs(v) > gamma, v, 0)
+
+def prox_by_search(v, gamma):
+    return minimize_scalar(lambda u: (u - v) ** 2 / 2 + gamma * abs(u),
+                           tol=1e-12).x
+
+verify(
+    'soft thresholding is the proximal step of |x|',
+    lambda v, gamma: close(soft(v, gamma), prox_by_search(v, gamma),
+                           atol=1e-6),
+    control=lambda v, gamma: close(hard(v, gamma), prox_by_search(v, gamma),
+                                   atol=1e-6),
+    v=scalars(-4, 4), gamma=scalars(0.1, 2),
+)
+
+# %% [markdown]
+# ````{prf:theorem} Rate of the proximal gradient method
+# :label: thm-ista-rate
+# Let $f$ be convex and $L$-smooth, $h$ convex, $w^*$ a minimizer of $F = f + h$, and $\gamma = 1/L$. Then $F$ never rises, and
+# ```{math}
+# :label: subgradients-ista-bound
+# F(w^{(t)}) - F(w^*) \le \frac{L \|w^{(0)} - w^*\|^2}{2t} .
+# ```
+# ````
+#
+# ```{prf:proof}
+# From $w$ to $w^+$: the descent lemma says $f(w^+) \le f(w) + \nabla f(w)^\top (w^+ - w) + \frac L2 \|w^+ - w\|^2$. Let $z$ be any point.
+# Convexity gives $f(z) \ge f(w) + \nabla f(w)^\top (z - w)$, and since $L(w - w^+) - \nabla f(w)$ is a subgradient of $h$ at $w^+$,
+# $h(z) \ge h(w^+) + (L(w - w^+) - \nabla f(w))^\top (z - w^+)$. Subtract: the gradients cancel, and
+#
+# $$
+# F(w^+) - F(z) \le \tfrac L2 \|w^+ - w\|^2 + L (w - w^+)^\top (w^+ - z) = \tfrac L2 \big( \|w - z\|^2 - \|w^+ - z\|^2 \big) .
+# $$
+#
+# With $z = w$: no rise. With $z = w^*$, added over $t$ steps: the right side telescopes to at most
+# $\frac L2 \|w^{(0)} - w^*\|^2$, and the left side is at least $t$ times the last gap.
+# ```
+#
+# $1/t$ for a function with corners, as if it were smooth. And the rate cannot be better: take $f = 0$ and $h = \delta |x|$, where each
+# step of $\gamma = 1$ goes by $\delta$; with $\delta = x_0 / 2t$ the walker is half way after $t$ steps, at a gap of
+# $x_0^2 / 4t$, half of the bound. Both statements are checked; the controls hope for $1/t^2$, and take steps of $2.2/L$.
+
+# %%
+def ista(grad, prox, w, gamma, T):  # prox(v, gamma)
+    path = [w]
+    for _ in range(T):
+        path.append(prox(path[-1] - gamma * grad(path[-1]), gamma))
+    return np.array(path)
+
+def slow_gap(t, x):
+    delta = x / (2 * t)
+    shrink = lambda v, gamma: soft(v, gamma * delta)
+    return delta * abs(ista(lambda w: 0, shrink, x, 1, t)[-1])
+
+verify(
+    'half of the bound is attained after every number of steps',
+    lambda t, x: close(slow_gap(t, x), x**2 / (4 * t)),
+    control=lambda t, x: close(slow_gap(t, x), x**2 / (4 * t**2)),
+    t=[1, 2, 10, 50], x=scalars(0.5, 5),
+)
+
+# %%
+def lasso_value(X, y, w, lam):  # w (..., D)
+    return ((y - w @ X.T) ** 2).mean(-1) / 2 + lam * abs(w).sum(-1)
+
+def lasso_ista(X, y, lam, T, stretch=1):
+    L = np.linalg.eigvalsh(X.T @ X / len(y))[-1]
+    grad = lambda w: X.T @ (X @ w - y) / len(y)
+    return ista(grad, lambda v, gamma: soft(v, gamma * lam),
+                np.zeros(X.shape[1]), stretch / L, T), L
+
+def lasso_by_sklearn(X, y, lam):
+    return Lasso(lam, fit_intercept=False, tol=1e-12,
+                 max_iter=100_000).fit(X, y).coef_
+
+# %%
+def within_bound(seed, stretch):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(12, 3)), 3 * rng.normal(size=12)
+    path, L = lasso_ista(X, y, 0.2, 300, stretch)
+    best = lasso_by_sklearn(X, y, 0.2)
+    values = lasso_value(X, y, path, 0.2)
+    gap = values - lasso_value(X, y, best, 0.2)
+    bound = L * norm(best) ** 2 / (2 * np.arange(1, 301))
+    return close(path[-1], best, atol=1e-5) and bool(
+        (gap[1:] <= bound + 1e-9).all() and (np.diff(values) <= 1e-12).all())
+
+verify(
+    'the proximal walk never rises and keeps to L |w*|² / 2t',
+    lambda seed: within_bound(seed, 1),
+    control=lambda seed: within_bound(seed, 2.2), seed=seeds(), tries=30,
+)
+
+# %% [markdown]
+# Now the patients, with the lasso at $\lambda = 0.05$: the proximal method, known here as *ISTA* {cite}`beck2009fast`, beside
+# subgradient descent with the best of several shrinking steps, against scikit-learn.
+
+# %%
+patients = data.diabetes()
+X = (patients.x - patients.x.mean(0)) / patients.x.std(0)
+y = (patients.y - patients.y.mean()) / patients.y.std()
+lam, T = 0.05, 1000
+exact = lasso_by_sklearn(X, y, lam)
+target = lasso_value(X, y, exact, lam)
+path, L = lasso_ista(X, y, lam, T)
+
+def subgradient_walk(c):
+    w, walk = np.zeros(10), [np.zeros(10)]
+    for t in range(1, T + 1):
+        g = X.T @ (X @ w - y) / len(y) + lam * np.sign(w)
+        w = w - c / np.sqrt(t) * g
+        walk.append(w)
+    return np.array(walk)
+
+walks = [subgradient_walk(c) for c in (0.03, 0.1, 0.3)]
+best_walk = min(walks, key=lambda w: lasso_value(X, y, w, lam).min())
+assert close(path[-1], exact, atol=1e-5)
+gap = {name: lasso_value(X, y, w, lam) - target
+       for name, w in (('ISTA', path), ('subgradient', best_walk))}
+for name, w in (('ISTA', path), ('subgradient', best_walk)):
+    print(f'{name:12} weights exactly 0: {(w[-1] == 0).sum()}',
+          f'  best gap below 1e-8: {gap[name].min() < 1e-8}')
+print('scikit-learn weights exactly 0:', (exact == 0).sum())
+
+# %% mystnb={"image": {"alt": "Left: gap to the lasso optimum against the step on logarithmic axes: ISTA bends down steeply below the straight line of its bound, subgradient descent stays behind. Right: ten weights against the step under ISTA; several lie exactly on zero at the end."}} tags=["hide-input"]
+fig, (rate, weights) = panels(2, height=2.7)
+steps = np.arange(1, T + 1)
+shown = gap['ISTA'][1:] > 1e-9
+rate.loglog(steps[shown], gap['ISTA'][1:][shown], label='ISTA')
+rate.loglog(steps, np.minimum.accumulate(gap['subgradient'])[1:],
+            label='subgradient, best')
+rate.loglog(steps, L * norm(exact) ** 2 / (2 * steps), ':', color=GREY,
+            label='bound of ISTA')
+rate.set(xlabel='step', ylabel='gap', ylim=(1e-9, 30))
+rate.legend(fontsize=8)
+weights.semilogx(steps, path[1:], lw=1.2)
+weights.axhline(0, color=GREY, lw=0.8)
+weights.set(xlabel='step of ISTA', ylabel='weights');
+
+# %% [markdown]
+# Subgradient descent flits around the zeros and hits none; the proximal step makes them exact, and once it knows which weights
+# are zero it walks on a smooth quadratic, at the linear rate of [gradient descent](gradient_descent.ipynb): the bend in the
+# curve. Projection onto a convex set is the special case in which $h$ is $0$ on the set and infinite outside:
+# [projected gradient descent](projected_gradient_descent.ipynb) is a proximal method.
+#
+# ```{exercise} ★★★ All or nothing
+# :label: subgradients-block
+# The *group lasso* charges $\lambda \|w\|_2$, not squared, for a whole block of weights. Find $\partial \|\cdot\|_2 (0)$, then the proximal
+# step: write `shrink_block(v, gamma)` for $\operatorname{prox}_{\gamma \|\cdot\|_2}(v)$. When does the whole block vanish? What is the
+# prox of $\frac12 \|\cdot\|_2^2$, and why does ridge regression never give zeros?
+# ```
+
+# %%
+def shrink_block(v, gamma):
+    raise NotImplementedError('your turn')
+
+# %%
+def block_by_search(v, gamma):
+    f = lambda u: norm(u - v) ** 2 / 2 + gamma * norm(u)
+    found = minimize(f, v, method='Nelder-Mead',
+                     options=dict(xatol=1e-9, fatol=1e-14)).x
+    return min(found, 0 * v, key=f)
+
+block_cases = [(np.array([3.0, -4.0]), 1.0), (np.array([0.5, 0.6]), 0.7),
+               (np.array([0.5, 0.6]), 0.9), (np.array([-2.0, 0.3]), 0.5)]
+grade(shrink_block, block_by_search, block_cases, atol=1e-6)
+
+# %% [markdown]
+# ```{solution-start} subgradients-block
+# :class: dropdown
+# ```
+# At $0$ the inequality $\|u\| \ge g^\top u$ for all $u$ says $\|g\| \le 1$ (Cauchy–Schwarz, and $u = g$): a ball. So $p = 0$ if and
+# only if $\|v\| \le \gamma$. Otherwise $v - p = \gamma\, p / \|p\|$: $p$ points along $v$ and is shorter by $\gamma$. Soft
+# thresholding each entry is another function: it can spare one weight of the block. The prox of $\frac12 \|\cdot\|^2$ is
+# $v / (1 + \gamma)$, which is zero only for $v = 0$: no corner, no zeros.
+
+# %% jupyter={"source_hidden": true}
+def shrink_block_solution(v, gamma):
+    return max(1 - gamma / norm(v), 0) * v
+
+assert grade(shrink_block_solution, block_by_search, block_cases, atol=1e-6)
+assert not grade(soft, block_by_search, block_cases, atol=1e-6)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## Summary
+#
+# A subgradient is the slope of a line that fits under the whole graph; in a corner there are many, sums and maxima have rules
+# for them, and a point is a minimum if and only if zero is among them. Descent along subgradients is no descent, yet comes nearer,
+# and its best value converges like $1/\sqrt T$, which for some functions is exactly true. Where the corner is known, the proximal
+# step puts it into the step itself, which restores $1/t$, never rises, and makes zeros that are zero.
+#
+# **Further reading.** {cite:t}`nesterov2018lectures` has the lower bounds, {cite:t}`beck2009fast` the proximal gradient method and its
+# acceleration to $1/t^2$, {cite:t}`bauschke2017convex` the theory of proximal steps, and {cite:t}`hastie2009elements` what the lasso is
+# good for.
