@@ -24,5 +24,6 @@ def fix():
     """
     for name, value in FIXED.items():
         os.environ.setdefault(name, value)
+    os.environ['MPLBACKEND'] = FIXED['MPLBACKEND']  # another one, agg for example, would lose every figure
     with contextlib.suppress(OSError):  # where it cannot be made, IPython takes a temporary one
         os.makedirs(os.environ['IPYTHONDIR'], exist_ok=True)

@@ -133,8 +133,8 @@ class Finder(cst.CSTVisitor):
             return False
         if isinstance(node, cst.Assign) and (names := {*_names(node.targets)}) and names <= self.spared:
             return False
-        if isinstance(node, cst.Expr) and called(node.value) in ('append', 'extend') and {*_names(node.value.func)} & self.spared:
-            return False
+        if isinstance(node, cst.Expr) and called(node.value) in ('append', 'extend'):
+            return not {*_names(node.value.func)} & self.spared
         return super().on_visit(node)
 
     # ---- checks ----
