@@ -29,6 +29,7 @@ def edits(code, kind, spared=frozenset()):
     ('index', 'for i in range(n): f(i)', {'for i in range(n - 1): f(i)'}),
     ('constant', 'y = 2 * a + 0.5', {'y = 3 * a + 0.5', 'y = 2 * a + 0.55'}),
     ('constant', "rng = default_rng(0)\nax.plot(a, lw=2)\ny = f(tol=1e-9, size=3)", set()),
+    ('constant', 'y = a.reshape(-1, 3)', {'y = a.reshape(-1, 4)'}),
     ('transpose', 'y = a.T @ b', {'y = a @ b'}),
     ('comparison', 'y = a < b and c', {'y = a > b and c'}),
     ('comparison', 'if p and q: y = p or q', {'if p or q: y = p or q', 'if p and q: y = p and q'}),
