@@ -329,8 +329,10 @@ assert not grade(polar_without_r, polar_by_nudging, places)
 #
 # ```{math}
 # :label: chain-sweeps
-# \text{forward:}\quad \dot v_k = \sum_{j<k} w_{kj}\, \dot v_j, \quad \dot v_i = 1 ; \qquad\qquad
-# \text{reverse:}\quad \bar v_j = \sum_{k>j} w_{kj}\, \bar v_k, \quad \bar v_{\text{out}} = 1 .
+# \begin{aligned}
+# \text{forward:}& \quad \dot v_k = \sum_{j<k} w_{kj}\, \dot v_j, \quad \dot v_i = 1 ; \\
+# \text{reverse:}& \quad \bar v_j = \sum_{k>j} w_{kj}\, \bar v_k, \quad \bar v_{\text{out}} = 1 .
+# \end{aligned}
 # ```
 #
 # The *forward* sweep factors by the last edge of a path, the *reverse* sweep by the first. Forward, $\dot v_k$ is the

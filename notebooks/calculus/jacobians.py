@@ -370,8 +370,10 @@ print('the gap is exactly the step squared:', all(gaps))
 #
 # ```{math}
 # :label: aw.jacobians.taylor-name
-# \text{worst error of } \partial f(\mathbf{x}_0) \;\le\; \tfrac L2\, r^2 \;<\; m\,r - \tfrac L2\, r^2 \;\le\; \text{worst error of } \mathbf{M}
-# \qquad \text{for } r < \frac{m}{L} .
+# \begin{gathered}
+# \text{worst error of } \partial f(\mathbf{x}_0) \;\le\; \tfrac L2\, r^2 \;<\; m\,r - \tfrac L2\, r^2 \;\le\; \text{worst error of } \mathbf{M} \\
+# \text{for } r < m/L .
+# \end{gathered}
 # ```
 #
 # So every rival loses, at all distances smaller than its own $m/L$; as $r \to 0$ only the Jacobian has an error that is

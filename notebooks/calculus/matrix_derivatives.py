@@ -249,9 +249,11 @@ assert not grade(springs, knot_by_torch, knots)
 #
 # ```{math}
 # :label: deriv-product
+# \begin{gathered}
 # d(\mathbf{X}\mathbf{Y}) = d\mathbf{X}\, \mathbf{Y} + \mathbf{X}\, d\mathbf{Y}, \qquad
-# d\operatorname{tr}\mathbf{X} = \operatorname{tr} d\mathbf{X}, \qquad d(\mathbf{X}^\top) = (d\mathbf{X})^\top, \qquad
-# d\sigma(\mathbf{X}) = \sigma'(\mathbf{X}) \odot d\mathbf{X},
+# d\sigma(\mathbf{X}) = \sigma'(\mathbf{X}) \odot d\mathbf{X}, \\
+# d\operatorname{tr}\mathbf{X} = \operatorname{tr} d\mathbf{X}, \qquad d(\mathbf{X}^\top) = (d\mathbf{X})^\top,
+# \end{gathered}
 # ```
 #
 # ```{math}

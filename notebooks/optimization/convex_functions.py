@@ -90,7 +90,10 @@ holds(
 #
 # ```{math}
 # :label: ml.convexity.chord
-# h \text{ is convex} \iff \text{every segment between two points of the graph lies on or above the graph.}
+# \begin{gathered}
+# h \text{ is convex} \iff \text{every segment between two points} \\
+# \text{of the graph lies on or above the graph.}
+# \end{gathered}
 # ```
 #
 # Random chords make a test that returns the worst chord it met, or `None`. Its judge is a computer algebra system,
@@ -166,8 +169,10 @@ axes[0].set_ylabel('height');
 #
 # ```{math}
 # :label: convex_functions-quadratic-gap
-# \lambda\, u^\top A u + (1 - \lambda)\, v^\top A v - w^\top A w = \lambda (1 - \lambda) (u - v)^\top A (u - v),
-# \qquad w = \lambda u + (1 - \lambda) v .
+# \begin{gathered}
+# \lambda\, u^\top A u + (1 - \lambda)\, v^\top A v - w^\top A w = \lambda (1 - \lambda) (u - v)^\top A (u - v), \\
+# w = \lambda u + (1 - \lambda) v .
+# \end{gathered}
 # ```
 #
 # *Positive semidefinite* is a statement about eigenvalues. The control takes it for one about entries: $|A|$, every
@@ -354,8 +359,10 @@ for name, f in plane_functions.items():
 #
 # ```{math}
 # :label: ml.convexity.mse-linear
-# L(w) = \frac1N \|y - Xw\|^2, \qquad \nabla^2 L(w) = \frac2N X^\top X, \qquad
+# \begin{gathered}
+# L(w) = \frac1N \|y - Xw\|^2, \qquad \nabla^2 L(w) = \frac2N X^\top X, \\
 # d^\top X^\top X d = \|Xd\|^2 \ge 0 .
+# \end{gathered}
 # ```
 #
 # Both words matter, *mean square* and *linear*. The control squashes the output, $\tanh(Xw)$, and keeps the rest. And
@@ -487,7 +494,10 @@ print('two valleys for c = -2:', ends.round(3))
 #
 # ```{math}
 # :label: ml.convexity.unique-min
-# \text{A strictly convex function has at most one minimizer, and exactly one if it is also coercive,}
+# \begin{gathered}
+# \text{A strictly convex function has at most one minimizer,} \\
+# \text{and a continuous one that is also coercive exactly one,}
+# \end{gathered}
 # ```
 #
 # where *coercive* means $f(x) \to \infty$ as $\|x\| \to \infty$.

@@ -674,9 +674,11 @@ assert not grade(lambda k: k**0.5, saved_by_radius, valleys, rtol=1e-5)
 #
 # ```{math}
 # :label: momentum-adaptive
-# \mathbf{x}_t = \mathbf{x}_{t-1} - \frac{\eta_t}{\sqrt{\mathbf{s}_t} + \epsilon} \, \mathbf{g}_t, \qquad \mathbf{g}_t = \nabla f(\mathbf{x}_{t-1}),
-# \qquad \mathbf{s}_t = \begin{cases} \mathbf{s}_{t-1} + \mathbf{g}_t^2 & \text{Adagrad} \\
+# \begin{gathered}
+# \mathbf{x}_t = \mathbf{x}_{t-1} - \frac{\eta_t}{\sqrt{\mathbf{s}_t} + \epsilon} \, \mathbf{g}_t, \qquad \mathbf{g}_t = \nabla f(\mathbf{x}_{t-1}), \\
+# \mathbf{s}_t = \begin{cases} \mathbf{s}_{t-1} + \mathbf{g}_t^2 & \text{Adagrad} \\
 # \beta \, \mathbf{s}_{t-1} + (1 - \beta) \, \mathbf{g}_t^2 & \text{RMSProp} \end{cases}
+# \end{gathered}
 # ```
 #
 # Adagrad {cite}`duchi2011adaptive` sums the squares since the start, RMSProp {cite}`tieleman2012lecture` averages

@@ -205,8 +205,10 @@ holds(
 #
 # ```{math}
 # :label: aw.gd-conv.kinds
-# \{\text{minima, maxima, saddles}\} = \{ \mathbf{x} : \nabla f(\mathbf{x}) = \mathbf{0} \} \quad \text{for differentiable } f
-# \text{ on an open domain.}
+# \begin{gathered}
+# \{\text{minima, maxima, saddles}\} = \{ \mathbf{x} : \nabla f(\mathbf{x}) = \mathbf{0} \} \\
+# \text{for differentiable } f \text{ on an open domain.}
+# \end{gathered}
 # ```
 #
 # On the camel we can find *all* of them. The first component of the gradient vanishes where
@@ -698,8 +700,10 @@ holds(
 #
 # ```{math}
 # :label: aw.gd-conv.chord
-# \text{the chord from } (\mathbf{x}_1, f(\mathbf{x}_1)) \text{ to } (\mathbf{x}_2, f(\mathbf{x}_2)) \text{ is nowhere below
-# the graph between them.}
+# \begin{gathered}
+# \text{the chord from } (\mathbf{x}_1, f(\mathbf{x}_1)) \text{ to } (\mathbf{x}_2, f(\mathbf{x}_2)) \\
+# \text{is nowhere below the graph between them.}
+# \end{gathered}
 # ```
 #
 # *Between* matters. The control prolongs the chord by half its length on both sides, and out there the graph is above the
@@ -984,8 +988,10 @@ assert close(slowest, [9 / (4 * t + 2) for t in (1, 10, 100)])
 #
 # ```{math}
 # :label: aw.gd-conv.only-stationary
-# f \ L\text{-smooth, bounded below}, \ 0 < \eta < \tfrac2L \quad \Longrightarrow \quad \|\nabla f(\mathbf{x}_t)\| \to 0 ,
-# \quad \text{and nothing more can be guaranteed.}
+# \begin{gathered}
+# f \ L\text{-smooth, bounded below}, \ 0 < \eta < \tfrac2L \quad \Longrightarrow \quad \|\nabla f(\mathbf{x}_t)\| \to 0 , \\
+# \text{and nothing more can be guaranteed.}
+# \end{gathered}
 # ```
 #
 # The egg box $\sin x_1 \sin x_2$ has $L = 1$: its Hessian has the eigenvalues
@@ -1021,9 +1027,11 @@ holds(
 #
 # ```{math}
 # :label: aw.gd-conv.always-stationary
-# f \text{ bounded below}, \ L\text{-smooth}, \ 0 < \eta < \tfrac2L : \qquad
+# \begin{gathered}
+# f \text{ bounded below}, \ L\text{-smooth}, \ 0 < \eta < \tfrac2L : \\
 # \min_{t < T} \|\nabla f(\mathbf{x}_t)\|^2 \le \frac{f(\mathbf{x}_0) - \inf f}{\eta \, (1 - \frac{L\eta}{2}) \, T}
 # \ \to 0 , \quad \text{and indeed } \|\nabla f(\mathbf{x}_t)\| \to 0
+# \end{gathered}
 # ```
 #
 # The control forgets the bound on the step, and with it the sign of the bracket.

@@ -204,7 +204,10 @@ holds(
 #
 # ```{math}
 # :label: ml.opt.subgradients.no-convexity-needed
-# \text{The definition makes sense for } \mathcal{L} \text{ that are not differentiable, and not even convex.}
+# \begin{gathered}
+# \text{The definition makes sense for } \mathcal{L} \\
+# \text{that are not differentiable, and not even convex.}
+# \end{gathered}
 # ```
 #
 # It does, at a price: without convexity $\partial\mathcal{L}(w)$ may be empty, even at a smooth point, and even at a local
@@ -463,8 +466,10 @@ assert not grade(best_order_exchanged, best_order_by_program, order_cases)
 #
 # ```{math}
 # :label: subgradients-distance
-# \|e_{t+1}\|^2 = \|e_t\|^2 - 2\gamma\, g^\top e_t + \gamma^2 \|g\|^2
-# \le \|e_t\|^2 - 2\gamma \big( L(w^{(t)}) - L(w^*) \big) + \gamma^2 \|g\|^2 ,
+# \begin{aligned}
+# \|e_{t+1}\|^2 &= \|e_t\|^2 - 2\gamma\, g^\top e_t + \gamma^2 \|g\|^2 \\
+# &\le \|e_t\|^2 - 2\gamma \big( L(w^{(t)}) - L(w^*) \big) + \gamma^2 \|g\|^2 ,
+# \end{aligned}
 # ```
 #
 # by the definition of $g$, with $u = w^*$. So short steps come nearer, until the gap is about $\gamma \|g\|^2 / 2$.
