@@ -795,7 +795,12 @@ assert not grade(own_share_lost, leave_one_out_by_loop, batches)
 # A choice among $K$ options with probabilities $\mathrm{softmax}(\mathbf{a})$ jumps, and {prf:ref}`thm-pathwise`
 # forbids the path. Two ideas get around it, and the first is exact. Let every option wait an exponential time with
 # rate $e^{a_k}$, and choose the one that comes first. Then $k$ is first with probability
-# $\int_0^\infty e^{a_k} e^{-e^{a_k} t} \prod_{j \ne k} e^{-e^{a_j} t} \, dt = e^{a_k} / \sum_j e^{a_j}$: the softmax.
+#
+# $$
+# \int_0^\infty e^{a_k} e^{-e^{a_k} t} \prod_{j \ne k} e^{-e^{a_j} t} \, dt = \frac{e^{a_k}}{\sum_j e^{a_j}} ,
+# $$
+#
+# the softmax.
 # Such a time is $E_k = e^{-a_k} (-\log u_k)$, and the smallest has the largest $-\log E_k$. So with *Gumbel noise*
 # $G_k = -\log(-\log u_k)$,
 #
