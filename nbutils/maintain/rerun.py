@@ -126,6 +126,7 @@ def spent(kernel):
 class Rerun:
     def __init__(self, config):
         self.config, self.cells, self.left, self.failed, self.seconds = config, {}, {}, {}, {}
+        self.running = set()
         self.start, self.main = time.perf_counter(), not hasattr(config, 'workerinput')
         self.cold = warm.enable() if self.main and config.option.nbval else None
         known = notebooks.seen() if config.option.affected else {}
@@ -192,8 +193,17 @@ class Rerun:
         if not report.failed:
             return report.outcome if report.when == 'call' else '', '', ''
 
+    def pytest_runtest_logstart(self, nodeid):
+        self.running.add(nodeid)
+
+    def pytest_keyboard_interrupt(self):
+        for node in sorted(self.running):
+            self.say(f'Interrupted in {_notebook(node)}, {node.split("::")[-1]}.')
+
     def pytest_runtest_logreport(self, report):
         name = _notebook(report.nodeid)
+        if report.when == 'teardown':
+            self.running.discard(report.nodeid)
         self.seconds[name] = self.seconds.get(name, 0) + report.duration
         self.failed[name] = self.failed.get(name, 0) + (report.outcome != 'passed')
         self.left[name] -= report.when == 'teardown'

@@ -78,7 +78,7 @@ def test_what_cannot_be_executed_or_read_is_named(run, tmp_path):
     assert 'chapter/good: 1 cells as stored' in said and 'good.ipynb' not in [line for line in lines if 'FAILED' in line]
 
 
-def test_ctrl_c_leaves_nothing(run, tmp_path):
+def test_ctrl_c_names_the_cell_and_leaves_nothing(run, tmp_path):
     notebook(tmp_path / 'chapter' / 'long.ipynb', 'import pathlib, time\npathlib.Path("started").touch()', 'time.sleep(99)')
     running = run()
     while not (tmp_path / 'chapter' / 'started').exists():
@@ -86,7 +86,7 @@ def test_ctrl_c_leaves_nothing(run, tmp_path):
         time.sleep(0.1)
     os.killpg(running.pid, signal.SIGINT)
     said, _ = running.communicate()
-    assert running.returncode == 2 and 'KeyboardInterrupt' in said
+    assert running.returncode == 2 and 'Interrupted in chapter/long, Cell 1.' in said
 
 
 def test_a_full_disk_is_said(run, tmp_path):
