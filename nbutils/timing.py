@@ -1,4 +1,6 @@
 """How long pieces of code take, in a way that a busy machine does not disturb."""
+import contextlib
+import sys
 from time import process_time
 from timeit import timeit
 
@@ -12,7 +14,21 @@ def seconds(*jobs, rounds=5):
     Gives a float for one job, an array for several, which are then run in turn. Only ratios hold on other machines: print
     a verdict such as 'more than 10 times faster', not the seconds.
     """
-    with threadpool_limits(1):
+    with threadpool_limits(1), _torch_on_one_thread():
         times = [[timeit(job, timer=process_time, number=1) for job in jobs] for _ in range(rounds)]
     least = np.min(times, axis=0)
     return least if len(jobs) > 1 else float(least[0])
+
+
+@contextlib.contextmanager
+def _torch_on_one_thread():
+    """Torch's own threads: threadpoolctl does not see them all."""
+    torch = sys.modules.get('torch')
+    before = torch and torch.get_num_threads()
+    try:
+        if torch:
+            torch.set_num_threads(1)
+        yield
+    finally:
+        if torch:
+            torch.set_num_threads(before)

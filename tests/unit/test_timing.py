@@ -1,6 +1,8 @@
 import time
 
 import numpy as np
+import pytest
+import torch
 from threadpoolctl import threadpool_info
 
 from nbutils.timing import seconds
@@ -25,3 +27,19 @@ def test_jobs_run_on_one_thread_and_in_turn():
     seconds(lambda: job('a'), lambda: job('b'), rounds=3)
     assert [name for name, _ in calls] == ['a', 'b'] * 3
     assert all(threads == {1} for _, threads in calls)
+
+
+@pytest.mark.parametrize('job, ends', [(torch.get_num_threads, 1), (lambda: 1 / 0, ZeroDivisionError)])
+def test_torch_gets_its_threads_back(job, ends):
+    before, seen = torch.get_num_threads(), []
+    torch.set_num_threads(2)
+    try:
+        if ends == 1:
+            seconds(lambda: seen.append(job()), rounds=1)
+            assert seen == [1]
+        else:
+            with pytest.raises(ends):
+                seconds(job)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
