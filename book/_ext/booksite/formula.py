@@ -14,6 +14,7 @@ _COMMANDS = {'text': 'text', 'code': 'texttt'}
 _OPENS = re.compile(r'\\begin|\\left$|\{$')
 _CLOSES = re.compile(r'\\end|\\right$|\}$')
 _WIDE = '\N{EM SPACE} '  # the line may break after it
+_MARKED = re.compile(r'(\$[^$]+\$|`[^`]+`)')  # in prose
 _ESCAPED = re.compile(r'\\([%&#_$ ])')
 
 
@@ -57,6 +58,65 @@ def inline(latex):
 def has_words(latex):
     """Whether words stand beside the mathematics, so that it reads as a sentence rather than as a formula."""
     return any(kind in ('text', 'code') for kind, _ in pieces(latex))
+
+
+def displayed(latex):
+    """The formula on its own line; one with words in it as a paragraph that may break."""
+    if has_words(latex):
+        return nodes.paragraph('', '', *inline(latex), classes=['displayed'])
+    return nodes.math_block(latex, latex, nowrap=False, number=None, label=None)
+
+
+def prose(text):
+    """Sentences as inline nodes: formulas stand between dollars, code between backticks."""
+    made = []
+    for part in _MARKED.split(text):
+        if part[:1] == part[-1:] == '$':
+            made.append(nodes.math(part[1:-1], part[1:-1]))
+        elif part[:1] == part[-1:] == '`':
+            made.append(nodes.literal('', part[1:-1]))
+        elif part:
+            made.append(nodes.Text(part))
+    return made
+
+
+def fault(latex, known=None):
+    r"""What MathJax would stumble over, in words; None where nothing is found.
+
+    Looks for groups, environments and \left that are not closed, for single dollars, and for commands that are not in
+    the set `known`, if that is given.
+    """
+    waiting, dollars = [], 0
+    for token in _TOKEN.findall(latex):
+        command = re.match(r'\\(?!begin\b|end\b)([a-zA-Z]+)', token)
+        if known is not None and command and command[1] not in known:
+            return f'\\{command[1]} is no command'
+        if closer := _closer(token):
+            waiting.append(closer)
+        elif token in ('}', r'\right') or token.startswith(r'\end{'):
+            if not waiting or waiting.pop() != token:
+                return f'{token} closes nothing'
+        dollars += token.count('$') if token != r'\$' else 0
+    if waiting:
+        return f'{waiting[-1]} is missing'
+    return 'a single dollar' if dollars % 2 else None
+
+
+def prose_fault(text, known=None):
+    """As `fault`, for the formulas in sentences."""
+    parts = _MARKED.split(text)
+    if any('$' in part or '`' in part for part in parts[::2]):
+        return 'a single dollar or backtick'
+    return next(filter(None, (fault(part[1:-1], known) for part in parts[1::2] if part[0] == '$')), None)
+
+
+def _closer(token):
+    """What must close what a token opens; None where it opens nothing."""
+    if token.startswith(r'\begin{'):
+        return token.replace('begin', 'end')
+    if token == r'\left':
+        return r'\right'
+    return '}' if token.endswith('{') and token != r'\{' else None
 
 
 def _words(text):
