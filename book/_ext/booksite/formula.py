@@ -14,6 +14,10 @@ _COMMANDS = {'text': 'text', 'code': 'texttt'}
 _OPENS = re.compile(r'\\begin|\\left$|\{$')
 _CLOSES = re.compile(r'\\end|\\right$|\}$')
 _WIDE = '\N{EM SPACE} '  # the line may break after it
+_STOP = re.compile(r'\s*([,.;])(?:\s|\\[,;: ])*')
+_RELATION = r'(?:[=<>+]|\\(?:[lg]e|ne|approx|sim|to|in|iff|Rightarrow|Leftrightarrow|propto)\b)'
+_RELATION_FIRST = re.compile(_RELATION)
+_RELATION_LAST = re.compile(_RELATION + r'\s*$')
 _MARKED = re.compile(r'(\$[^$]+\$|`[^`]+`)')  # in prose
 _ESCAPED = re.compile(r'\\([%&#_$ ])')
 
@@ -42,8 +46,17 @@ def pieces(latex):
 
 def inline(latex):
     """The formula as inline nodes that may break across lines."""
-    made = []
+    made, before = [], None
     for kind, value in pieces(latex):
+        stop = _STOP.match(value) if (before, kind) == ('text', 'math') else None
+        if stop:  # a line must not begin with a comma
+            made.append(nodes.Text(f'{stop[1]} '))
+            value = value[stop.end():]
+            if not value:
+                continue
+        if _touch(made, kind, value):
+            made.append(nodes.Text('\N{NO-BREAK SPACE}'))
+        before = kind
         if kind == 'math':
             made.append(nodes.math(value, value))
         elif kind == 'text':
@@ -53,6 +66,16 @@ def inline(latex):
         else:
             made.append(nodes.Text(value))
     return made
+
+
+def _touch(made, kind, value):
+    """Whether a relation would stand without space beside a word: TeX would set one, a line of text does not."""
+    last = made[-1] if made else nodes.Text(' ')
+    if kind == 'math' and isinstance(last, nodes.Text):
+        return not last[-1:].isspace() and bool(_RELATION_FIRST.match(value))
+    if kind == 'text' and isinstance(last, nodes.math):
+        return not value[:1].isspace() and bool(_RELATION_LAST.search(last.astext()))
+    return False
 
 
 def has_words(latex):
@@ -80,6 +103,11 @@ def prose(text):
     return made
 
 
+def marked(text):
+    """The formulas and the code in sentences, with their dollars or backticks."""
+    return _MARKED.findall(text)
+
+
 def fault(latex, known=None):
     r"""What MathJax would stumble over, in words; None where nothing is found.
 
@@ -104,10 +132,9 @@ def fault(latex, known=None):
 
 def prose_fault(text, known=None):
     """As `fault`, for the formulas in sentences."""
-    parts = _MARKED.split(text)
-    if any('$' in part or '`' in part for part in parts[::2]):
+    if re.search('[$`]', _MARKED.sub('', text)):
         return 'a single dollar or backtick'
-    return next(filter(None, (fault(part[1:-1], known) for part in parts[1::2] if part[0] == '$')), None)
+    return next(filter(None, (fault(part[1:-1], known) for part in marked(text) if part[0] == '$')), None)
 
 
 def _closer(token):
