@@ -25,14 +25,23 @@ parts:
 '''
 
 
-def make(root, *, printed=GOOD, text='Nothing.', notebook=True):
-    """Lay out a small book: our settings, extension and ledger, one section."""
+def make(root, *, printed=GOOD, text='Nothing.', notebook=True, ledger=None):
+    """Lay out a small book: our settings, extension and ledger, one section. `ledger`: (file, old text, new text), ..."""
     (root / 'book').mkdir(parents=True)
     (root / 'nbutils').mkdir()
+    if ledger:  # an extension that is no link reads the ledger beside it
+        for folder in ('_ext', 'claims'):
+            shutil.copytree(ROOT / 'book' / folder, root / 'book' / folder)
+        for name in ('__init__.py', 'ledger.py'):
+            shutil.copy(ROOT / 'nbutils' / name, root / 'nbutils')
+        for name, old, new in ledger:
+            path = root / 'book' / 'claims' / name
+            path.write_text(path.read_text('utf-8').replace(old, new, 1), 'utf-8')
     (root / 'notebooks' / 'calculus').mkdir(parents=True)
     shutil.copy(ROOT / '_config.yml', root)
     for folder in ('_ext', '_static', 'claims'):
-        (root / 'book' / folder).symlink_to(ROOT / 'book' / folder)
+        if not (root / 'book' / folder).exists():
+            (root / 'book' / folder).symlink_to(ROOT / 'book' / folder)
     (root / 'book' / 'references.bib').write_text('')
     for name in ('claims.md', 'errata.md'):
         shutil.copy(ROOT / 'book' / name, root / 'book')
@@ -68,6 +77,14 @@ CASES = {  # name -> (what is made, what lines of the output must say; nothing: 
             ['chain_rule.ipynb:cell 2', 'dl.chain.som'],
             ['book/claims/dl.yml:', 'dl.chain.sum: no cell of notebooks/calculus/chain_rule.ipynb'],
         ],
+    ),
+    'doubtful ledger': (
+        {'ledger': [('aw.yml', 'Since $J', r'Since $\fracc J'), ('la.yml', '- id: la.dot.geometric', '- id: la.dot.sum')]},
+        [['book/claims/aw.yml:', r'\fracc is no command'], ['book/claims/la.yml:', 'la.dot.sum is given twice, also in book/claims/la.yml:']],
+    ),
+    'broken ledger': (
+        {'ledger': [('ml.yml', 'verdict: wrong', 'verdict: false')]},
+        [['book/claims/ml.yml:', 'against schema.json: False is not'], ['the ledger of claims cannot be read']],
     ),
     'missing notebook': ({'notebook': False}, [['notebooks/calculus/chain_rule']]),
 }

@@ -10,7 +10,7 @@ from booksite.evidence import Book, Line, read_line
 from conftest import ROOT
 
 from nbutils import ledger
-from nbutils.checks import erratum, holds
+from nbutils.checks import erratum, holds, verify
 
 CONFIGURED = 'https://github.com/deep-learning-verified/book'
 
@@ -25,6 +25,8 @@ CONFIGURED = 'https://github.com/deep-learning-verified/book'
     ('✗ dl.norms.lp as printed fails at x = [0, -1]', Line('printed', 'dl.norms.lp', None, 'x = [0, -1]')),
     ('✗ dl.norms.lp as printed fails', Line('printed', 'dl.norms.lp')),
     ('✓ dl.norms.lp as corrected holds in 200 cases', Line('corrected', 'dl.norms.lp', 200)),
+    ('✓ sums add: holds in 9 cases; control fails at n = 1', Line('verified', 'sums add', 9, 'n = 1')),
+    ('✓ this holds for sums: of any kind: holds; control fails', Line('verified', 'this holds for sums: of any kind')),
     ('loss 0.12', None),
     ('✓ done', None),
 ])
@@ -32,9 +34,10 @@ def test_check_lines_are_read(text, line):
     assert read_line(text) == line
 
 
-def test_a_check_line_of_another_form_is_an_error():
-    with pytest.raises(ValueError, match='dl.norms.homog seems fine'):
-        read_line('✓ dl.norms.homog seems fine')
+@pytest.mark.parametrize('text', ['✓ dl.norms.homog seems fine', '✓ sums add: holds in 9 cases', '✗ sums add: fails at n = 1'])
+def test_a_check_line_of_another_form_is_an_error(text):
+    with pytest.raises(ValueError, match=text):
+        read_line(text)
 
 
 def test_what_the_checks_print_is_what_is_read(capsys):
@@ -42,8 +45,9 @@ def test_what_the_checks_print_is_what_is_read(capsys):
     holds('dl.norms.homog', lambda n: True, control=lambda n: n != 2, n=[1, 2])
     holds('dl.norms.homog', lambda: True, control=lambda: False)
     erratum('dl.norms.lp', printed=lambda n: n != 2, corrected=lambda n: True, n=[1, 2])
+    verify('sums add', lambda n: True, control=lambda n: n != 2, n=[1, 2])
     kinds = [read_line(line) for line in capsys.readouterr().out.splitlines()]
-    assert [line and line.kind for line in kinds] == ['holds', 'holds', 'printed', 'corrected']
+    assert [line and line.kind for line in kinds] == ['holds', 'holds', 'printed', 'corrected', 'verified']
     assert kinds[0].at == 'n = 2' and kinds[1].cases is None
 
 
@@ -84,10 +88,12 @@ def test_a_checked_claim_counts_as_verified(small):
         'chain_rule.ipynb:cell 1', 'refutes dl.chain.sum, which is',
     ),
     (['✗ dl.chain.sum as printed fails'], 'book/claims/dl.yml:', 'no cell'),
+    ([GOOD, '✓ sums add: holds'], 'chain_rule.ipynb:cell 1', 'unknown form'),
+    ([GOOD, '✓ a: holds; control fails', '✓ a: holds; control fails'], 'chain_rule.ipynb:cell 1', 'verified twice: a'),
 ])
 def test_contradictions_are_named(small, lines, place, words):
     book = small(*lines)
-    assert book.checks is not None
+    assert book.checks is not None and book.verified is not None
     [(where, what)] = book.problems
     assert place in where and words in what
 

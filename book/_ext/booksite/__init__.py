@@ -1,6 +1,9 @@
 """What this book's website needs beside its theme; a local Sphinx extension.
 
-- `evidence`, `ledger_pages`: the claims page and the errata page, from the ledger and the stored outputs;
+- `evidence`, `ledger_pages`, `errata`: the claims page and the errata page, from the ledger and the stored outputs;
+- `ledger_faults`: what is wrong with the ledger, with file and line;
+- `badges`: a mark at each formula that a cell has checked, with a link to the check;
+- `claim_filter`: what the filter of the claims page, `_static/claims.js`, searches;
 - `check_lines`: printed checks as lists that link to the claims page, and back;
 - `excerpts`: a check, a figure and the questions of the sections on the landing page, taken from the notebooks;
 - `repository`, `page_scripts`: the address of the project, and no request to another host;
@@ -16,9 +19,22 @@ _root = Path(__file__).resolve().parents[3]
 if str(_root) not in sys.path:  # the ledger is read from the checkout: nbutils need not be installed
     sys.path.insert(0, str(_root))
 
+from sphinx.errors import ExtensionError  # noqa: E402
 from sphinx.util import logging  # noqa: E402
 
-from . import check_lines, excerpts, ledger_pages, not_found, page_scripts, repairs, repository  # noqa: E402
+from . import (  # noqa: E402
+    badges,
+    check_lines,
+    claim_filter,
+    errata,
+    excerpts,
+    ledger_faults,
+    ledger_pages,
+    not_found,
+    page_scripts,
+    repairs,
+    repository,
+)
 from .evidence import Book  # noqa: E402
 
 GENERATED = ('book/index', 'book/how_to_read', 'book/claims', 'book/errata')  # read again in every build
@@ -31,7 +47,7 @@ def setup(app):
     app.add_directive('claim-summary', ledger_pages.ClaimSummary)
     app.add_directive('claim-counts', ledger_pages.ClaimCounts)
     app.add_directive('claim-tables', ledger_pages.ClaimTables)
-    app.add_directive('errata', ledger_pages.Errata)
+    app.add_directive('errata', errata.Errata)
     app.add_directive('check-lines', excerpts.CheckLines)
     app.add_directive('check-excerpt', excerpts.CheckExcerpt)
     app.add_directive('figure-excerpt', excerpts.FigureExcerpt)
@@ -41,6 +57,8 @@ def setup(app):
     app.connect('builder-inited', page_scripts.add_filter)
     app.connect('env-get-outdated', _generated_pages)
     app.connect('doctree-read', check_lines.tidy)
+    app.connect('html-page-context', badges.add)
+    app.connect('html-page-context', claim_filter.add_script)
     app.connect('html-page-context', page_scripts.name_buttons, priority=900)
     app.connect('html-page-context', page_scripts.clean, priority=950)
     app.connect('html-page-context', repairs.repair, priority=950)
@@ -55,11 +73,22 @@ def _configure(app, config):
 
 def _read_book(app):
     """Read the ledger and the stored outputs; each contradiction is a warning, and so stops a strict build."""
+    if _warn(ledger_faults.broken()):
+        raise ExtensionError('the ledger of claims cannot be read: see the warnings above')
+    macros = (app.config.mathjax3_config or {}).get('tex', {}).get('macros', ())
+    _warn(ledger_faults.doubtful(ledger_faults.commands(Path(app.srcdir, 'book', '_static', 'mathjax'), macros)))
     app.booksite = Book(app.srcdir)
-    checks = app.booksite.checks
-    for place, message in app.booksite.problems:
+    checks, own = app.booksite.checks, sum(map(len, app.booksite.verified.values()))
+    _warn(app.booksite.problems)
+    _log.info('[booksite] %d checks and %d own statements in %d sections', len(checks), own, len(app.booksite.sections))
+
+
+def _warn(problems):
+    """Report problems, pairs of a place and a message; how many they are."""
+    problems = list(problems)
+    for place, message in problems:
         _log.warning(message, location=place, type='booksite')
-    _log.info('[booksite] %d checks in %d sections', len(checks), len(app.booksite.sections))
+    return len(problems)
 
 
 def _generated_pages(app, env, added, changed, removed):

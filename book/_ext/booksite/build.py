@@ -4,6 +4,7 @@ from pathlib import Path
 from docutils import nodes
 
 CLAIMS_PAGE = 'book/claims'
+ERRATA_PAGE = 'book/errata'
 
 
 def book(env):
@@ -41,6 +42,14 @@ def claim_anchor(claim_id):
 
 def check_anchor(claim_id):
     return f'check-{claim_id}'
+
+
+def erratum_anchor(claim_id):
+    return f'erratum-{claim_id}'
+
+
+def verified_anchor(statement):
+    return nodes.make_id(f'verified-{statement}')
 
 
 def section_anchor(section):

@@ -13,10 +13,9 @@ from sphinx.util.docutils import SphinxDirective
 
 from nbutils import ledger
 
-from . import check_lines
+from . import check_lines, formula
 from .build import book, title_of
 from .evidence import printed_lines
-from .ledger_pages import displayed
 
 _QUESTION = re.compile(r'\*\*Question\.?\*\*\s*(.+?)(?=\s*(?:\*\*You need|\n\s*\n|\n\s*[-*] |\Z))', re.S)
 
@@ -64,11 +63,11 @@ class CheckExcerpt(Excerpt):
         cell = cells[check.cell - 1]
         code = statements_about(check.id, ''.join(cell['source']))
         made = nodes.container(classes=['excerpt'])
-        made += displayed(ledger.claim(check.id).notes)
+        made += formula.displayed(ledger.claim(check.id).notes)
         made += nodes.literal_block(code, code, language='python')
         made += check_lines.rewritten(self.env, lines_about(check.id, cell))
         if correct := ledger.claim(check.id).correct:
-            made += displayed(correct)
+            made += formula.displayed(correct)
         return [made]
 
 
