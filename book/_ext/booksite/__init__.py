@@ -2,6 +2,7 @@
 
 - `evidence`, `ledger_pages`: the claims page and the errata page, from the ledger and the stored outputs;
 - `check_lines`: printed checks as lists that link to the claims page, and back;
+- `needs`, `layers`, `maps`: what each section needs, drawn on the pages of the chapters;
 - `excerpts`: a check, a figure and the questions of the sections on the landing page, taken from the notebooks;
 - `repository`, `page_scripts`: the address of the project, and no request to another host;
 - `repairs`: names for the theme's nameless controls;
@@ -18,8 +19,11 @@ if str(_root) not in sys.path:  # the ledger is read from the checkout: nbutils 
 
 from sphinx.util import logging  # noqa: E402
 
-from . import check_lines, excerpts, ledger_pages, not_found, page_scripts, repairs, repository  # noqa: E402
+from . import (  # noqa: E402
+    check_lines, excerpts, ledger_pages, maps, not_found, page_scripts, repairs, repository,
+)
 from .evidence import Book  # noqa: E402
+from .needs import Needs  # noqa: E402
 
 GENERATED = ('book/index', 'book/how_to_read', 'book/claims', 'book/errata')  # read again in every build
 _log = logging.getLogger(__name__)
@@ -36,10 +40,14 @@ def setup(app):
     app.add_directive('check-excerpt', excerpts.CheckExcerpt)
     app.add_directive('figure-excerpt', excerpts.FigureExcerpt)
     app.add_directive('section-cards', excerpts.SectionCards)
+    app.add_directive('chapter-map', maps.ChapterMap)
+    app.add_directive('book-map', maps.BookMap)
     app.connect('config-inited', _configure, priority=100)
     app.connect('builder-inited', _read_book)
     app.connect('builder-inited', page_scripts.add_filter)
     app.connect('env-get-outdated', _generated_pages)
+    app.connect('env-get-outdated', maps.outdated)
+    app.connect('doctree-read', maps.add_foot)
     app.connect('doctree-read', check_lines.tidy)
     app.connect('html-page-context', page_scripts.name_buttons, priority=900)
     app.connect('html-page-context', page_scripts.clean, priority=950)
@@ -57,7 +65,8 @@ def _read_book(app):
     """Read the ledger and the stored outputs; each contradiction is a warning, and so stops a strict build."""
     app.booksite = Book(app.srcdir)
     checks = app.booksite.checks
-    for place, message in app.booksite.problems:
+    app.booksite.needs = Needs(app.booksite)
+    for place, message in [*app.booksite.problems, *app.booksite.needs.problems]:
         _log.warning(message, location=place, type='booksite')
     _log.info('[booksite] %d checks in %d sections', len(checks), len(app.booksite.sections))
 
