@@ -3,6 +3,7 @@
 - `evidence`, `ledger_pages`: the claims page and the errata page, from the ledger and the stored outputs;
 - `check_lines`: printed checks as lists that link to the claims page, and back;
 - `needs`, `layers`, `maps`: what each section needs, drawn on the pages of the chapters;
+- `terms`: the glossary, links to it, the index of terms; `plain`: formulas as plain text;
 - `excerpts`: a check, a figure and the questions of the sections on the landing page, taken from the notebooks;
 - `repository`, `page_scripts`: the address of the project, and no request to another host;
 - `repairs`: names for the theme's nameless controls;
@@ -20,12 +21,20 @@ if str(_root) not in sys.path:  # the ledger is read from the checkout: nbutils 
 from sphinx.util import logging  # noqa: E402
 
 from . import (  # noqa: E402
-    check_lines, excerpts, ledger_pages, maps, not_found, page_scripts, repairs, repository,
+    check_lines,
+    excerpts,
+    ledger_pages,
+    maps,
+    not_found,
+    page_scripts,
+    repairs,
+    repository,
+    terms,
 )
 from .evidence import Book  # noqa: E402
 from .needs import Needs  # noqa: E402
 
-GENERATED = ('book/index', 'book/how_to_read', 'book/claims', 'book/errata')  # read again in every build
+GENERATED = ('book/index', 'book/how_to_read', 'book/claims', 'book/errata', 'book/index_of_terms')  # read in every build
 _log = logging.getLogger(__name__)
 
 
@@ -42,6 +51,10 @@ def setup(app):
     app.add_directive('section-cards', excerpts.SectionCards)
     app.add_directive('chapter-map', maps.ChapterMap)
     app.add_directive('book-map', maps.BookMap)
+    app.add_directive('index-of-terms', terms.IndexOfTerms)
+    app.add_node(terms.index_of_terms)
+    app.add_transform(terms.Terms)
+    app.connect('doctree-resolved', terms.fill_index)
     app.connect('config-inited', _configure, priority=100)
     app.connect('builder-inited', _read_book)
     app.connect('builder-inited', page_scripts.add_filter)
@@ -66,7 +79,8 @@ def _read_book(app):
     app.booksite = Book(app.srcdir)
     checks = app.booksite.checks
     app.booksite.needs = Needs(app.booksite)
-    for place, message in [*app.booksite.problems, *app.booksite.needs.problems]:
+    app.booksite.glossary = terms.Glossary(app.booksite)
+    for place, message in [*app.booksite.problems, *app.booksite.needs.problems, *app.booksite.glossary.problems]:
         _log.warning(message, location=place, type='booksite')
     _log.info('[booksite] %d checks in %d sections', len(checks), len(app.booksite.sections))
 

@@ -5,7 +5,6 @@ from sphinx.util.docutils import SphinxDirective
 from .build import book, link, paragraph, title_of
 from .layers import Box, draw
 
-
 CAPTION = ('An arrow leads from a section to those that need it; small print names what is needed from other chapters. '
            'What follows from other needs is left out.')
 
@@ -58,7 +57,7 @@ class BookMap(ChapterMap):
 
 
 def chapter_edges(found):
-    """Pairs of chapters, what is needed first. Where two need each other, the one that stands first in the book is needed."""
+    """Pairs of chapters, what is needed first. Of two that need each other the one with the lower number is needed."""
     chapters = list(found.book.chapters)
     pairs = {(found.chapter[need], found.chapter[page]) for page in found.pages for need in found.of[page]}
     pairs = sorted((pair for pair in pairs if pair[0] != pair[1]), key=lambda pair: tuple(map(chapters.index, pair)))

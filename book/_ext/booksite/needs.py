@@ -1,4 +1,4 @@
-"""What each section needs, read from the item **You need** in the opening of its notebook. Nothing here depends on Sphinx."""
+"""What each section needs, read from the item **You need** in the opening of its notebook. Nothing here needs Sphinx."""
 import posixpath
 import re
 from functools import cached_property

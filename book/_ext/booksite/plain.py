@@ -9,13 +9,14 @@ _SIGNS = {
     **tex2unichar.mathfence, **tex2unichar.mathpunct,
     **{name: f' {sign} ' for name, sign in {**tex2unichar.mathbin, **tex2unichar.mathrel}.items()},  # 'a ≤ b'
     'cdot': ' · ', 'dots': '…', 'ldots': '…', 'cdots': '⋯', 'top': 'ᵀ', 'epsilon': 'ε', 'mid': ' | ', 'xrightarrow': ' → ',
-    'lVert': '‖', 'rVert': '‖', 'lvert': '|', 'rvert': '|', '|': '‖', 'square': '□', 'iff': ' ⇔ ', 'implies': ' ⇒ ', 'circ': '∘',
+    'lVert': '‖', 'rVert': '\r‖', 'lvert': '|', 'rvert': '\r|', '|': '‖', 'square': '□', 'iff': ' ⇔ ', 'implies': ' ⇒ ',
+    'circ': '∘',
     **dict.fromkeys([',', ';', ':', ' ', '\\', 'quad', 'qquad'], ' '), '!': '', **{sign: sign for sign in '{}%_&#$'},
 }
 _LETTERS = {  # commands that say how letters are set -> letters that are set otherwise
     'mathbb': dict(zip('CEHNPQRZ', 'ℂ𝔼ℍℕℙℚℝℤ', strict=True)),
-    **dict.fromkeys(['mathbf', 'mathrm', 'mathcal', 'mathsf', 'mathtt', 'mathit', 'mathfrak', 'mathbin', 'boldsymbol', 'bm', 'text',
-                     'textit', 'textbf', 'texttt', 'operatorname', 'operatorname*', 'mathop'], {}),
+    **dict.fromkeys(['mathbf', 'mathrm', 'mathcal', 'mathsf', 'mathtt', 'mathit', 'mathfrak', 'mathbin', 'boldsymbol', 'bm',
+                     'text', 'textit', 'textbf', 'texttt', 'operatorname', 'operatorname*', 'mathop'], {}),
 }
 _SILENT = re.compile(r'(left|right|middle|[bB]igg?[lrm]?|(no)?limits|(display|text|script)style|label)')
 _RAISED = dict(zip('0123456789+-=()inᵀT*∗⋆′', '⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁱⁿᵀᵀ***′', strict=True))
@@ -23,7 +24,7 @@ _LOWERED = dict(zip('0123456789+-=()aeijklmnoprstuvx', '₀₁₂₃₄₅₆₇
 _TABLE = re.compile(r'\\begin\{(\w*matrix|array|cases)\}.*?\\end\{\1\}', re.S)
 _ENVIRONMENT = re.compile(r'\\(?:begin|end)\{[^}]*\}')
 _TOKEN = re.compile(r'\\[A-Za-z]+\*?\s*|\\.\s*|.', re.S)
-_TIDY = [(r'\s+', ' '), (r'(?<=[(\[{⟨‖√∇]) | (?=[)\]}⟩,;.])', ''), (r' (?=[₀-₉ₐ-ₜᵢⱼ⁰¹²³⁴-ⁿᵀ_^])', '')]
+_TIDY = [(r'\s*\r', ''), (r'\s+', ' '), (r'(?<=[(\[{⟨‖√∇]) | (?=[)\]}⟩,;.])', ''), (r' (?=[₀-₉ₐ-ₜᵢⱼ⁰¹²³⁴-ⁿᵀ_^])', '')]
 
 
 def formula(latex):
@@ -80,14 +81,23 @@ def _argument(tokens):
 
 
 def _script(kind, text):
-    table, text = (_RAISED if kind == '^' else _LOWERED), text.strip()
-    if all(letter in table for letter in text.replace('−', '-')):
-        return ''.join(table[letter] for letter in text.replace('−', '-'))
+    table, letters = (_RAISED if kind == '^' else _LOWERED), text.replace('−', '-').replace(' ', '')
+    if all(letter in table for letter in letters):
+        return ''.join(table[letter] for letter in letters)
+    text = text.strip()
     return f'{kind}{text}' if len(text) == 1 else f'{kind}({text})'
 
 
 def _grouped(text):
     return text.strip() if re.fullmatch(r'\s*[\w.‖|′]*\s*', text) else f'({text.strip()})'
+
+
+def text(markdown):
+    """One paragraph of MyST as plain text: formulas as `formula` writes them, no marks of emphasis or code."""
+    pieces = re.split(r'\$([^$]+)\$', markdown)
+    pieces[::2] = [re.sub(r'[*`]|(?<=\])\([^)]*\)', '', piece) for piece in pieces[::2]]
+    pieces[1::2] = map(formula, pieces[1::2])
+    return re.sub(r'\s+', ' ', ''.join(pieces)).strip()
 
 
 HIDDEN = ('cell', 'solution', 'section-cards')  # classes of nodes with code in them, or with text of other pages
