@@ -4,6 +4,7 @@
 - `check_lines`: printed checks as lists that link to the claims page, and back;
 - `needs`, `layers`, `maps`: what each section needs, drawn on the pages of the chapters;
 - `terms`: the glossary, links to it, the index of terms; `plain`: formulas as plain text;
+- `search_index`: what the search page searches;
 - `excerpts`: a check, a figure and the questions of the sections on the landing page, taken from the notebooks;
 - `repository`, `page_scripts`: the address of the project, and no request to another host;
 - `repairs`: names for the theme's nameless controls;
@@ -29,6 +30,7 @@ from . import (  # noqa: E402
     page_scripts,
     repairs,
     repository,
+    search_index,
     terms,
 )
 from .evidence import Book  # noqa: E402
@@ -57,6 +59,10 @@ def setup(app):
     app.connect('doctree-resolved', terms.fill_index)
     app.connect('config-inited', _configure, priority=100)
     app.connect('builder-inited', _read_book)
+    app.connect('builder-inited', search_index.start)
+    app.connect('doctree-resolved', search_index.collect)
+    app.connect('html-collect-pages', search_index.pages)
+    app.connect('build-finished', search_index.finish)
     app.connect('builder-inited', page_scripts.add_filter)
     app.connect('env-get-outdated', _generated_pages)
     app.connect('env-get-outdated', maps.outdated)

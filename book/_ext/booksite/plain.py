@@ -24,7 +24,7 @@ _LOWERED = dict(zip('0123456789+-=()aeijklmnoprstuvx', '₀₁₂₃₄₅₆₇
 _TABLE = re.compile(r'\\begin\{(\w*matrix|array|cases)\}.*?\\end\{\1\}', re.S)
 _ENVIRONMENT = re.compile(r'\\(?:begin|end)\{[^}]*\}')
 _TOKEN = re.compile(r'\\[A-Za-z]+\*?\s*|\\.\s*|.', re.S)
-_TIDY = [(r'\s*\r', ''), (r'\s+', ' '), (r'(?<=[(\[{⟨‖√∇]) | (?=[)\]}⟩,;.])', ''), (r' (?=[₀-₉ₐ-ₜᵢⱼ⁰¹²³⁴-ⁿᵀ_^])', '')]
+_TIDY = [(r'\s*\r', ''), (r'\s+', ' '), (r'(?<=[(\[{⟨√∇]) | (?=[)\]}⟩,;.])', ''), (r' (?=[₀-₉ₐ-ₜᵢⱼ⁰¹²³⁴-ⁿᵀ_^])', '')]
 
 
 def formula(latex):
@@ -63,7 +63,8 @@ def _command(name, tokens):
     if name == 'binom':
         return f'({_argument(tokens)} choose {_argument(tokens)})'
     if name == 'sqrt':
-        return f'√{_grouped(_argument(tokens))}'
+        inner = _argument(tokens).strip()
+        return f'√{inner}' if len(inner) == 1 or inner.isdigit() else f'√({inner})'
     if name in _LETTERS:
         return ''.join(_LETTERS[name].get(letter, letter) for letter in _argument(tokens))
     if accent := tex2unichar.mathaccent.get(name.removeprefix('wide')):
@@ -100,7 +101,8 @@ def text(markdown):
     return re.sub(r'\s+', ' ', ''.join(pieces)).strip()
 
 
-HIDDEN = ('cell', 'solution', 'section-cards')  # classes of nodes with code in them, or with text of other pages
+# classes of nodes with code in them, or with what other pages say
+HIDDEN = ('cell', 'solution', 'section-cards', 'needed-by', 'claims-foot')
 
 
 def text_of(node):
