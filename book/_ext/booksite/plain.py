@@ -1,5 +1,6 @@
 """Text that a search result or a tooltip can show: LaTeX becomes letters and signs of Unicode, code and markup go."""
 import re
+import unicodedata
 
 from docutils import nodes
 from docutils.utils.math import tex2unichar
@@ -32,7 +33,7 @@ def formula(latex):
     text = _row(_TOKEN.findall(_ENVIRONMENT.sub(' ', _TABLE.sub('[…]', latex))))
     for pattern, wanted in _TIDY:
         text = re.sub(pattern, wanted, text)
-    return re.sub(r'[\\$]', '', text).strip()
+    return unicodedata.normalize('NFC', re.sub(r'[\\$]', '', text)).strip()
 
 
 def _row(tokens, end=None):

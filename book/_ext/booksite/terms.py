@@ -48,6 +48,7 @@ class Glossary:
         self.problems, self.not_linked = [], set()
         lines = self.path.read_text('utf-8').splitlines() if self.path.is_file() else []
         self.terms = list(self._read(lines, the_book.sections))
+        self.forms = self._forms()
 
     def place(self, line):
         return f'{GLOSSARY}.md:{line}'
@@ -75,8 +76,7 @@ class Glossary:
                 if section is None:
                     self.problems.append((self.place(number), f'no section is named above {text}'))
 
-    @cached_property
-    def forms(self):
+    def _forms(self):
         """Form of a name, plurals included, as `normal` writes it -> its term."""
         found = {}
         for term in self.terms:
