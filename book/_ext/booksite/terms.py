@@ -148,7 +148,7 @@ class Terms(SphinxTransform):
             if term.section == section and term not in {use.term for use in uses}:
                 _log.warning('%s does not occur in the prose of notebooks/%s.ipynb', term.name, section,
                              location=glossary.place(term.line), type='booksite')
-        self.note(own, chosen, section)
+        self.note(glossary, own, chosen, section)
 
     def rewrite(self, text, uses, section):
         """Put a link, or a target for the index, around each of some names in a text."""
@@ -166,14 +166,16 @@ class Terms(SphinxTransform):
             end = use.match.end()
         text.parent.replace(text, [*made, nodes.Text(text[end:])])
 
-    def note(self, own, chosen, section):
+    def note(self, glossary, own, chosen, section):
         """Entries for the index: terms that are introduced or used, theorems and definitions with a title."""
         here = {use.term: '' for use in own} | {
             term: introduced(term) if term.section == section else used(term) for term in chosen}
         entries = [('single', term.name, anchor, 'main' if term.section == section else '', None)
                    for term, anchor in here.items()]
         for node in self.document.findall(nodes.Admonition):
-            if title := node.get('title', '').strip()[1:-1]:  # sphinx-proof puts brackets around it
+            title = node.get('title', '').strip()[1:-1]  # sphinx-proof puts brackets around it
+            term = glossary.forms.get(normal(title))
+            if title and 'realtype' in node and not (term and term.section == section):
                 entries.append(('single', f'{title} ({node["realtype"]})', node['ids'][0], '', None))
         self.document.insert(0, addnodes.index(entries=entries))
 
@@ -235,15 +237,18 @@ def shown(term):
 
 def finish_glossary(env, document, glossary):
     """Give each entry of the glossary an address that other pages know, and a link to the section that introduces it."""
-    terms = {term.name: term for term in glossary.terms}
+    terms, first = {term.name: term for term in glossary.terms}, {}
     for item in document.findall(nodes.definition_list_item):
         head, body = item.children[0], item.children[-1]
         term = terms[head.rawsource]
         if defined(term) not in head['ids']:
             head['ids'].append(defined(term))
+        first.setdefault(_letters(term.name)[0].upper(), defined(term))
         page = page_of(term.section)
         place = link(env, page, f'{book(env).numbers.get(page, "")} {title_of(env, page)}'.strip(), introduced(term))
         body.children[-1] += [nodes.Text(' '), nodes.inline('', '', nodes.Text('→ '), place, classes=['introduced-in'])]
+    for node in list(document.findall(addnodes.glossary)):
+        node.parent.insert(node.parent.index(node), letters_bar(first))
 
 
 class index_of_terms(nodes.General, nodes.Element):
@@ -274,13 +279,17 @@ def index_nodes(app, docname):
     for name in sorted(found, key=lambda name: (_letters(name), name)):
         item = _index_item(env, docname, name, sorted(found[name]), other.get(name))
         letters.setdefault(_letters(name)[:1].upper(), []).append(item)
-    bar = paragraph(classes=['letters'])
-    made = [bar]
+    made = [letters_bar({letter: f'index-{letter}' for letter in letters})]
     for letter, items in letters.items():
-        bar += [nodes.reference('', letter, refuri=f'#index-{letter}', internal=True), nodes.Text(' ')]
         made.append(nodes.rubric('', letter, ids=[f'index-{letter}']))
         made.append(nodes.bullet_list('', *items, classes=['index-of-terms']))
     return made
+
+
+def letters_bar(anchors):
+    """A line of links to where the letters begin; `anchors`: letter -> anchor on this page."""
+    links = [nodes.reference('', letter, refuri=f'#{anchor}', internal=True) for letter, anchor in sorted(anchors.items())]
+    return paragraph(*[part for link in links for part in (link, ' ')], classes=['letters'])
 
 
 def _index_item(env, docname, name, places, term=None):
