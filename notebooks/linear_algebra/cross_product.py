@@ -10,7 +10,8 @@
 # # The cross product
 #
 # - **Question.** Which vector stands at right angles to two others, and why is there such a product in space, of all places?
-# - **You need** lengths and matrices ([Norms](../linear_algebra/norms.ipynb)), the dot product and the volume of a box.
+# - **You need** lengths and matrices ([Norms](../linear_algebra/norms.ipynb)), the [dot product](dot_products.ipynb) and the
+#   volume of a box.
 # - **You build** the product out of one symbol, a prover for its identities, and the winter sun on a mountain.
 # - **Time** 5 s.
 

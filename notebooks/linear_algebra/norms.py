@@ -10,7 +10,7 @@
 # # Norms
 #
 # - **Question.** How long is a vector, how large is a matrix, and why does the answer depend on who asks?
-# - **You need** sums, roots, systems of linear equations and the arrays of Tensors and shapes.
+# - **You need** sums, roots, systems of linear equations and the arrays of [Tensors and shapes](tensors.ipynb).
 # - **You build** rank by elimination, every $\ell_p$ norm safe from overflow, dual norms, and the norms of a matrix.
 # - **Time** 5 s.
 

@@ -25,7 +25,7 @@ parts:
 '''
 
 
-def make(root, *, printed=GOOD, text='Nothing.', notebook=True, ledger=None):
+def make(root, *, printed=GOOD, text='Nothing.', needs='nothing.', notebook=True, ledger=None):
     """Lay out a small book: our settings, extension and ledger, one section. `ledger`: (file, old text, new text), ..."""
     (root / 'book').mkdir(parents=True)
     (root / 'nbutils').mkdir()
@@ -49,7 +49,7 @@ def make(root, *, printed=GOOD, text='Nothing.', notebook=True, ledger=None):
     (root / 'book' / 'calculus.md').write_text('# Calculus\n\n```{section-cards} book/calculus\n```\n')
     (root / '_toc.yml').write_text(TOC)
     if notebook:
-        opening = f'# The chain rule\n\n**Question.** Why?\n\n{text}'
+        opening = f'# The chain rule\n\n- **Question.** Why?\n- **You need** {needs}\n\n{text}'
         output = {'output_type': 'stream', 'name': 'stdout', 'text': printed}
         cells = [
             {'cell_type': 'markdown', 'id': 'a', 'metadata': {}, 'source': opening},

@@ -8,7 +8,7 @@ import yaml
 from conftest import HERE, ROOT, settle
 
 AXE = (HERE / 'vendor' / 'axe.min.js').read_text('utf-8')
-OTHERS = ['search.html', 'genindex.html', '404.html']  # pages that Sphinx and the extension add
+OTHERS = ['search.html', '404.html']  # pages that Sphinx and the extension add
 
 
 def table_of_contents():

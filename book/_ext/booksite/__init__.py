@@ -5,6 +5,9 @@
 - `badges`: a mark at each formula that a cell has checked, with a link to the check;
 - `claim_filter`: what the filter of the claims page, `_static/claims.js`, searches;
 - `check_lines`: printed checks as lists that link to the claims page, and back;
+- `needs`, `layers`, `maps`: what each section needs, drawn on the pages of the chapters;
+- `terms`: the glossary, links to it, the index of terms; `plain`: formulas as plain text;
+- `search_index`: what the search page searches;
 - `excerpts`: a check, a figure and the questions of the sections on the landing page, taken from the notebooks;
 - `repository`, `page_scripts`: the address of the project, and no request to another host;
 - `repairs`: names for the theme's nameless controls;
@@ -30,14 +33,18 @@ from . import (  # noqa: E402
     excerpts,
     ledger_faults,
     ledger_pages,
+    maps,
     not_found,
     page_scripts,
     repairs,
     repository,
+    search_index,
+    terms,
 )
 from .evidence import Book  # noqa: E402
+from .needs import Needs  # noqa: E402
 
-GENERATED = ('book/index', 'book/how_to_read', 'book/claims', 'book/errata')  # read again in every build
+GENERATED = ('book/index', 'book/how_to_read', 'book/claims', 'book/errata', 'book/index_of_terms')  # read in every build
 _log = logging.getLogger(__name__)
 
 
@@ -52,10 +59,22 @@ def setup(app):
     app.add_directive('check-excerpt', excerpts.CheckExcerpt)
     app.add_directive('figure-excerpt', excerpts.FigureExcerpt)
     app.add_directive('section-cards', excerpts.SectionCards)
+    app.add_directive('chapter-map', maps.ChapterMap)
+    app.add_directive('book-map', maps.BookMap)
+    app.add_directive('index-of-terms', terms.IndexOfTerms)
+    app.add_node(terms.index_of_terms)
+    app.add_transform(terms.Terms)
+    app.connect('doctree-resolved', terms.fill_index)
     app.connect('config-inited', _configure, priority=100)
     app.connect('builder-inited', _read_book)
+    app.connect('builder-inited', search_index.start)
+    app.connect('doctree-resolved', search_index.collect)
+    app.connect('html-collect-pages', search_index.pages)
+    app.connect('build-finished', search_index.finish)
     app.connect('builder-inited', page_scripts.add_filter)
     app.connect('env-get-outdated', _generated_pages)
+    app.connect('env-get-outdated', maps.outdated)
+    app.connect('doctree-read', maps.add_foot)
     app.connect('doctree-read', check_lines.tidy)
     app.connect('html-page-context', badges.add)
     app.connect('html-page-context', claim_filter.add_script)
@@ -79,7 +98,9 @@ def _read_book(app):
     _warn(ledger_faults.doubtful(ledger_faults.commands(Path(app.srcdir, 'book', '_static', 'mathjax'), macros)))
     app.booksite = Book(app.srcdir)
     checks, own = app.booksite.checks, sum(map(len, app.booksite.verified.values()))
-    _warn(app.booksite.problems)
+    app.booksite.needs = Needs(app.booksite)
+    app.booksite.glossary = terms.Glossary(app.booksite)
+    _warn([*app.booksite.problems, *app.booksite.needs.problems, *app.booksite.glossary.problems])
     _log.info('[booksite] %d checks and %d own statements in %d sections', len(checks), own, len(app.booksite.sections))
 
 

@@ -77,6 +77,17 @@ class Book:
         }
 
     @cached_property
+    def numbers(self):
+        """Page of each numbered chapter and section -> its number in the book: '3', '3.2'."""
+        numbered = [part for part in self.toc.get('parts', ()) if part.get('numbered')]
+        found = {}
+        for number, chapter in enumerate((chapter for part in numbered for chapter in part['chapters']), 1):
+            found[chapter['file']] = f'{number}'
+            for place, section in enumerate(chapter.get('sections', ()), 1):
+                found[section['file']] = f'{number}.{place}'
+        return found
+
+    @cached_property
     def sections(self):
         """The notebooks of the table of contents, as the ledger names them: 'linear_algebra/norms'."""
         pages = [page for pages in self.chapters.values() for page in pages]
