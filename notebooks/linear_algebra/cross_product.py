@@ -192,7 +192,7 @@ print('the triple product is the signed volume')
 #
 # ```{math}
 # :label: la.cross.transpose
-# \mathbf{a} \times \mathbf{b} = [\mathbf{b}]_\times^\mathsf{T}\, \mathbf{a}
+# \mathbf{a} \times \mathbf{b} = [\mathbf{b}]_\times^\top\, \mathbf{a}
 # ```
 
 # %%
@@ -549,7 +549,7 @@ holds(
 )
 
 # %% [markdown]
-# The numbers $a_i b_j - a_j b_i$ fill a skew matrix, the *wedge product* $\mathbf{a} \wedge \mathbf{b} = \mathbf{a}\mathbf{b}^\mathsf{T} - \mathbf{b}\mathbf{a}^\mathsf{T}$, and
+# The numbers $a_i b_j - a_j b_i$ fill a skew matrix, the *wedge product* $\mathbf{a} \wedge \mathbf{b} = \mathbf{a}\mathbf{b}^\top - \mathbf{b}\mathbf{a}^\top$, and
 # Lagrange's sum is half of its squared Frobenius norm. The wedge product exists everywhere; above the diagonal it has $n(n - 1)/2$ entries. A vector of the
 # same space has room for them exactly if $n(n - 1)/2 = n$, that is, $n = 3$. There {eq}`la.cross.vector-triple-left` gives
 # $(\mathbf{a} \wedge \mathbf{b})\, \mathbf{c} = \mathbf{a} (\mathbf{b} \cdot \mathbf{c}) - \mathbf{b} (\mathbf{a} \cdot \mathbf{c}) =
