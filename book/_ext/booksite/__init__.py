@@ -39,6 +39,7 @@ def setup(app):
     app.connect('config-inited', _configure, priority=100)
     app.connect('builder-inited', _read_book)
     app.connect('builder-inited', page_scripts.add_filter)
+    app.connect('builder-inited', page_scripts.drop_live_files, priority=900)
     app.connect('env-get-outdated', _generated_pages)
     app.connect('doctree-read', check_lines.tidy)
     app.connect('html-page-context', page_scripts.name_buttons, priority=900)
