@@ -14,7 +14,7 @@
   const root = new URL(document.documentElement.dataset.content_root ?? './', location);
   const page = location.pathname.slice(root.pathname.length).replace(/\.html$/, '');  // notebooks/linear_algebra/norms
   const boxes = [...document.querySelectorAll('.bd-article div.cell')];
-  let cells, session, rendermime, notebook;
+  let cells, server, session, rendermime, notebook;
   let work = Promise.resolve();  // what was asked for, one after the other
   let round = 0;                 // a new round forgets what is still waiting
   let lose, lost;                // resolves when the connection is lost
@@ -28,12 +28,12 @@
     return made;
   };
   const button = (text, title, onclick) => Object.assign(make('button', 'live-button', text, {type: 'button', title}), {onclick});
-  const bar = make('div', 'live-bar d-print-none', '', {role: 'region', 'aria-label': 'Run this page'});
+  const bar = make('div', 'live-bar d-print-none', '', {role: 'region', 'aria-label': 'Run this page', tabindex: -1});
   const status = make('span', 'live-status', '', {role: 'status'});
-  const start = button('Edit and run this page', 'Turn the cells into editors and start Python', connect);
+  const start = button('Edit and run this page', 'Turn the cells into editors and start Python', () => work = connect());
   const all = button('Run all', 'Run all cells from the top', () => { cells.forEach(cell => cell.ran = null); run(cells.at(-1)); });
   const interrupt = button('Interrupt', 'Stop the cell that is running', () => session.kernel.interrupt());
-  const anew = button('Restart', 'Stop Python and start it anew: everything that ran is forgotten', restart);
+  const anew = button('Restart', 'Stop Python and start it anew: everything that ran is forgotten', () => work = restart());
   bar.append(start, all, interrupt, anew, status);
 
   if (boxes.length) {
@@ -53,6 +53,7 @@
     all.hidden = !connected;
     interrupt.hidden = state !== 'busy';
     anew.hidden = !connected;
+    if (document.activeElement.hidden) bar.focus();  // of a button that has just gone
   }
 
   // Connect to the server and start Python; the first time, turn the cells into editors.
@@ -68,7 +69,8 @@
       const wsUrl = baseUrl.replace('http', 'ws');
       const config = thebeCore.api.makeConfiguration({serverSettings: {baseUrl, wsUrl, token, appendToken: true}});
       if (!cells) edit(await source(), config);
-      const server = thebeCore.api.makeServer(config);
+      server?.dispose();
+      server = thebeCore.api.makeServer(config);
       server.connectToJupyterServer();
       await server.ready;
       // a name of its own, so that each opening of a page begins with a fresh Python; its folder is that of the notebook
@@ -90,7 +92,7 @@
       if (now === 'dead' && current()) gone();
       if (now === 'autorestarting' && current()) {
         begin();
-        tell('ready', 'Python broke off and was started anew: what ran before is forgotten.');
+        tell('ready', 'Python crashed and was started anew: what ran before is forgotten.');
       }
     });
   }
@@ -98,6 +100,7 @@
   async function restart() {
     const old = session;
     session = null;
+    begin();
     tell('starting', 'Python is starting …');
     await old.shutdown().catch(() => null);  // a server that is gone is reported by connect
     await connect();
@@ -222,6 +225,7 @@
     const mine = round;
     mark(last, 'waiting');
     work = work.then(async () => {
+      if (bar.dataset.state === 'stopped') return settle(last);
       for (const cell of cells.slice(0, cells.indexOf(last) + 1)) {
         if (mine !== round) return;
         if (cell === last || cell.ran !== cell.code.source) await execute(cell);
