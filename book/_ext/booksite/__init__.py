@@ -72,6 +72,7 @@ def setup(app):
     app.connect('html-collect-pages', search_index.pages)
     app.connect('build-finished', search_index.finish)
     app.connect('builder-inited', page_scripts.add_filter)
+    app.connect('builder-inited', page_scripts.drop_live_files, priority=900)
     app.connect('env-get-outdated', _generated_pages)
     app.connect('env-get-outdated', maps.outdated)
     app.connect('doctree-read', maps.add_foot)

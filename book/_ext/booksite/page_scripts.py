@@ -12,9 +12,15 @@ _LAUNCH = {  # the theme's name -> what the button says
 _DOWNLOAD = {'.ipynb': 'Notebook (.ipynb)', '.md': 'Source (.md)', '.pdf': 'Print or PDF'}
 
 
+def drop_live_files(app):
+    """Do not copy the files of the live-code extension, which jupyter-book always loads (`make live` has its own)."""
+    app.config.html_static_path = [path for path in app.config.html_static_path if 'sphinx_thebe' not in path]
+
+
 def clean(app, page, template, context, doctree):
     """Drop what the live-code extension adds to every page, though it is off: it names a foreign host."""
     context['script_files'] = _once(context.get('script_files', ()))
+    context['css_files'] = [style for style in context.get('css_files', ()) if 'thebe' not in str(style)]
     if body := context.get('body'):
         context['body'] = _THEBE.sub('', body)
 
