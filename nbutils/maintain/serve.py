@@ -26,11 +26,11 @@ class Pages(http.server.SimpleHTTPRequestHandler):
             self.wfile.write(body)
 
 
-def server(folder, port):
+def server(folder, port, handler=Pages):
     """An HTTP server of `folder` on 127.0.0.1; port 0 takes any free one. Raises OSError where the port is in use."""
     # as a class attribute, or a restarted server would wait for the old one's connections to time out
     http.server.ThreadingHTTPServer.allow_reuse_address = True
-    return http.server.ThreadingHTTPServer(('127.0.0.1', port), functools.partial(Pages, directory=str(folder)))
+    return http.server.ThreadingHTTPServer(('127.0.0.1', port), functools.partial(handler, directory=str(folder)))
 
 
 def main(argv=None):
