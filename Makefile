@@ -7,7 +7,7 @@ JOBS ?= $(shell $(BIN)/python -c 'import os; print(os.cpu_count())' 2>/dev/null 
 SITE := _build/html
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
-.PHONY: help site read live test lab record bench portable faults launch lock clean style unit rules notebooks site-tests
+.PHONY: help site read live test lab record bench bench-site portable faults launch lock clean style unit rules notebooks site-tests
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -34,6 +34,11 @@ record: .venv/full  ## execute the notebooks that changed and store their output
 
 bench: .venv/full  ## measure how fast the book is re-executed, against plain nbval and the cells alone
 	@$(BIN)/python -m nbutils.maintain.bench
+
+bench-site: site .venv/full  ## measure pages in a browser beside the stock theme, and the build (PAGES=, LOADS=5)
+	@$(BIN)/python -m nbutils.maintain.bench_site --loads $(or $(LOADS),5) $(PAGES)
+	@$(BIN)/python -m nbutils.maintain.bench_site --loads $(or $(LOADS),5) --line $(PAGES)
+	@$(BIN)/python -m nbutils.maintain.bench_site --build
 
 portable: .venv/full  ## execute all notebooks under other thread counts and instruction sets
 	@$(BIN)/python -m nbutils.maintain.portable

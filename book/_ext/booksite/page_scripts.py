@@ -1,9 +1,11 @@
-"""What a page loads: nothing from another host, nothing twice. And the words on the launch buttons."""
+"""What a page loads: nothing from another host, nothing twice, nothing unused. And the words on the launch buttons."""
 import re
 
 _THEBE = re.compile(
     r'\s*<script type="text/x-thebe-config">.*?</script>\s*(<script>kernelName = [^<]*</script>)?', re.S,
 )
+_SEARCH = re.compile(r'\s*<script src="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*"></script>')
+_FONT, _MATH_FONT = '_static/fonts/source-serif-4-latin-wght-normal.woff2', '_static/mathjax/output/chtml/fonts/woff-v2/MathJax_'
 _ICONS = re.compile(r'<script[^>]*/fontawesome\.js[^>]*></script>')
 _LAUNCH = {  # the theme's name -> what the button says
     'Binder': 'JupyterLab on Binder',
@@ -18,9 +20,17 @@ def drop_live_files(app):
 
 
 def clean(app, page, template, context, doctree):
-    """Drop what the live-code extension adds to every page, though it is off: it names a foreign host."""
+    """Drop what the live-code extension adds to every page, though it is off: it names a foreign host.
+
+    The other scripts run once the text is there, except on the search page, which has scripts of its own that need them.
+    """
     context['script_files'] = _once(context.get('script_files', ()))
     context['css_files'] = [style for style in context.get('css_files', ()) if 'thebe' not in str(style)]
+    for script in context['script_files'] if page != 'search' else ():
+        name = str(getattr(script, 'filename', '') or '')
+        if name and 'documentation_options' not in name and 'async' not in script.attributes:
+            script.attributes['defer'] = 'defer'
+    context['font_files'] = fonts(context.get('body') or '')
     if body := context.get('body'):
         context['body'] = _THEBE.sub('', body)
 
@@ -36,15 +46,29 @@ def name_buttons(app, page, template, context, doctree):
                 button['text'] = _DOWNLOAD.get(button['text'], button['text'])
 
 
+def fonts(body):
+    """The fonts that the first screen of a page with this text needs, to be fetched before the style asks for them."""
+    if 'class="math ' not in body:
+        return [_FONT]
+    bold = ['Main-Bold'] if '\\mathbf' in body else []
+    return [_FONT, *(f'{_MATH_FONT}{name}.woff' for name in ['Main-Regular', 'Math-Italic', *bold])]
+
+
 def without_icon_script(html):
     """A filter for templates/layout.html."""
     return _ICONS.sub('', html)
 
 
+def without_search_index(html):
+    """A filter for templates/layout.html: the words of the whole book are needed on the search page only."""
+    return _SEARCH.sub('', html)
+
+
 def add_filter(app):
-    """Make the filter known to the templates."""
+    """Make the filters known to the templates."""
     if app.builder.format == 'html':
-        app.builder.templates.environment.filters['without_icon_script'] = without_icon_script
+        app.builder.templates.environment.filters |= {
+            'without_icon_script': without_icon_script, 'without_search_index': without_search_index}
 
 
 def _once(scripts):
