@@ -7,7 +7,7 @@ JOBS ?= $(shell $(BIN)/python -c 'import os; print(os.cpu_count())' 2>/dev/null 
 SITE := _build/html
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
-.PHONY: help site read test lab record bench portable faults launch lock clean style unit rules notebooks site-tests
+.PHONY: help site read pdf zip test lab record bench portable faults launch lock clean style unit rules notebooks site-tests
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -19,6 +19,12 @@ site: .venv/site  ## build the website into _build/html (executes nothing)
 
 read: site  ## serve the website on 127.0.0.1 and open it (PORT=8000)
 	@$(BIN)/python -m nbutils.maintain.serve $(SITE) $(PORT)
+
+pdf: .venv/site  ## make the book as one PDF (needs xelatex, and says what to install)
+	@$(BIN)/python -m nbutils.maintain.pdf
+
+zip: site  ## pack the website and all notebooks beside its pages, to take along (with the PDF, where make pdf has made it)
+	@$(BIN)/python -m nbutils.maintain.take_along
 
 test: style unit rules notebooks site site-tests  ## set up and check everything
 	@echo "Everything passed."

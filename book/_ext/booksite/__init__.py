@@ -5,7 +5,8 @@
 - `excerpts`: a check, a figure and the questions of the sections on the landing page, taken from the notebooks;
 - `repository`, `page_scripts`: the address of the project, and no request to another host;
 - `repairs`: names for the theme's nameless controls;
-- `not_found`: a page for addresses that do not exist.
+- `not_found`: a page for addresses that do not exist;
+- `paper`: the book as one PDF.
 
 Nothing is executed and nothing is written outside the build folder.
 """
@@ -18,7 +19,7 @@ if str(_root) not in sys.path:  # the ledger is read from the checkout: nbutils 
 
 from sphinx.util import logging  # noqa: E402
 
-from . import check_lines, excerpts, ledger_pages, not_found, page_scripts, repairs, repository  # noqa: E402
+from . import check_lines, excerpts, ledger_pages, not_found, page_scripts, paper, repairs, repository  # noqa: E402
 from .evidence import Book  # noqa: E402
 
 GENERATED = ('book/index', 'book/how_to_read', 'book/claims', 'book/errata')  # read again in every build
@@ -28,6 +29,7 @@ _log = logging.getLogger(__name__)
 def setup(app):
     app.add_role('ledger', ledger_pages.LedgerNumber())
     app.add_role('repository', repository.RepositoryFile())
+    app.add_role('published', repository.PublishedFile())
     app.add_directive('claim-summary', ledger_pages.ClaimSummary)
     app.add_directive('claim-counts', ledger_pages.ClaimCounts)
     app.add_directive('claim-tables', ledger_pages.ClaimTables)
@@ -45,6 +47,7 @@ def setup(app):
     app.connect('html-page-context', page_scripts.clean, priority=950)
     app.connect('html-page-context', repairs.repair, priority=950)
     app.connect('html-collect-pages', not_found.pages)
+    paper.setup(app)
     return {'version': '1', 'parallel_read_safe': True, 'parallel_write_safe': True}
 
 
