@@ -7,7 +7,7 @@ JOBS ?= $(shell $(BIN)/python -c 'import os; print(os.cpu_count())' 2>/dev/null 
 SITE := _build/html
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
-.PHONY: help site read live test lab record bench bench-site portable faults launch lock clean style unit rules notebooks site-tests
+.PHONY: help site read live pdf zip test lab record bench bench-site portable faults launch lock clean style unit rules notebooks site-tests
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -22,6 +22,11 @@ read: site  ## serve the website on 127.0.0.1 and open it (PORT=8000)
 
 live: site .venv/full  ## the same, with cells that you edit and run in the page, on this machine (PORT=8000)
 	@$(BIN)/python -m nbutils.maintain.live $(SITE) $(PORT)
+pdf: .venv/site  ## make the book as one PDF (needs xelatex, and says what to install)
+	@$(BIN)/python -m nbutils.maintain.pdf
+
+zip: site  ## pack the website and all notebooks beside its pages, to take along (with the PDF, where make pdf has made it)
+	@$(BIN)/python -m nbutils.maintain.take_along
 
 test: style unit rules notebooks site site-tests  ## set up and check everything
 	@echo "Everything passed."

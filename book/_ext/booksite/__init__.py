@@ -12,7 +12,8 @@
 - `repository`, `page_scripts`: the address of the project, and no request to another host;
 - `repairs`: names for the theme's nameless controls;
 - `highlight`, `images`, `sidebar`, `lookups`: pages of fewer bytes, and a build that computes once what is the same on each;
-- `not_found`: a page for addresses that do not exist.
+- `not_found`: a page for addresses that do not exist;
+- `paper`: the book as one PDF.
 
 Nothing is executed and nothing is written outside the build folder.
 """
@@ -40,6 +41,7 @@ from . import (  # noqa: E402
     maps,
     not_found,
     page_scripts,
+    paper,
     repairs,
     repository,
     search_index,
@@ -56,6 +58,7 @@ _log = logging.getLogger(__name__)
 def setup(app):
     app.add_role('ledger', ledger_pages.LedgerNumber())
     app.add_role('repository', repository.RepositoryFile())
+    app.add_role('published', repository.PublishedFile())
     app.add_directive('claim-summary', ledger_pages.ClaimSummary)
     app.add_directive('claim-counts', ledger_pages.ClaimCounts)
     app.add_directive('claim-tables', ledger_pages.ClaimTables)
@@ -93,6 +96,7 @@ def setup(app):
     lookups.keep()
     app.connect('html-page-context', sidebar.once, priority=920)  # the theme has put its own there, repairs come after
     app.add_js_file('math.js', priority=400, loading_method='defer')  # before MathJax, which has 500
+    paper.setup(app)
     return {'version': '1', 'parallel_read_safe': True, 'parallel_write_safe': True}
 
 
