@@ -22,6 +22,7 @@ read: site  ## serve the website on 127.0.0.1 and open it (PORT=8000)
 
 live: site .venv/full  ## the same, with cells that you edit and run in the page, on this machine (PORT=8000)
 	@$(BIN)/python -m nbutils.maintain.live $(SITE) $(PORT)
+
 pdf: .venv/site  ## make the book as one PDF (needs xelatex, and says what to install)
 	@$(BIN)/python -m nbutils.maintain.pdf
 
