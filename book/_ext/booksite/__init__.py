@@ -5,6 +5,7 @@
 - `excerpts`: a check, a figure and the questions of the sections on the landing page, taken from the notebooks;
 - `repository`, `page_scripts`: the address of the project, and no request to another host;
 - `repairs`: names for the theme's nameless controls;
+- `sharing`: what links to a page show, the sitemap, and that addresses keep working;
 - `not_found`: a page for addresses that do not exist.
 
 Nothing is executed and nothing is written outside the build folder.
@@ -18,7 +19,7 @@ if str(_root) not in sys.path:  # the ledger is read from the checkout: nbutils 
 
 from sphinx.util import logging  # noqa: E402
 
-from . import check_lines, excerpts, ledger_pages, not_found, page_scripts, repairs, repository  # noqa: E402
+from . import check_lines, excerpts, ledger_pages, not_found, page_scripts, repairs, repository, sharing  # noqa: E402
 from .evidence import Book  # noqa: E402
 
 GENERATED = ('book/index', 'book/how_to_read', 'book/claims', 'book/errata')  # read again in every build
@@ -45,6 +46,9 @@ def setup(app):
     app.connect('html-page-context', page_scripts.name_buttons, priority=900)
     app.connect('html-page-context', page_scripts.clean, priority=950)
     app.connect('html-page-context', repairs.repair, priority=950)
+    app.connect('html-page-context', sharing.add_tags, priority=950)
+    app.connect('env-updated', sharing.check_addresses)
+    app.connect('build-finished', sharing.write_sitemap)
     app.connect('html-collect-pages', not_found.pages)
     return {'version': '1', 'parallel_read_safe': True, 'parallel_write_safe': True}
 
