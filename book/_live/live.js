@@ -3,7 +3,7 @@
 (() => {
   const SERVER = 'book-live';  // in this browser's storage: port and token of the server
   const STOPPED = 'No answer from Python. Run “make live” in the folder of the book, and open the address that it prints.'
-    + ' Then press “Connect”: your changes are kept.';
+    + ' Then press the button again: your changes are kept.';
 
   const given = location.hash.match(/^#live=(\d+):(\w+)$/);  // the address that `make live` opens
   if (given) {

@@ -25,7 +25,7 @@ parts:
 '''
 
 
-def make(root, *, printed=GOOD, text='Nothing.', needs='nothing.', notebook=True, ledger=None):
+def make(root, *, printed=GOOD, text='Nothing.', needs='nothing.', notebook=True, ledger=None, addresses=None):
     """Lay out a small book: our settings, extension and ledger, one section. `ledger`: (file, old text, new text), ..."""
     (root / 'book').mkdir(parents=True)
     (root / 'nbutils').mkdir()
@@ -48,6 +48,8 @@ def make(root, *, printed=GOOD, text='Nothing.', needs='nothing.', notebook=True
     (root / 'book' / 'index.md').write_text('# A book\n')
     (root / 'book' / 'calculus.md').write_text('# Calculus\n\n```{section-cards} book/calculus\n```\n')
     (root / '_toc.yml').write_text(TOC)
+    if addresses:
+        (root / 'book' / 'addresses.txt').write_text(addresses)
     if notebook:
         opening = f'# The chain rule\n\n- **Question.** Why?\n- **You need** {needs}\n\n{text}'
         output = {'output_type': 'stream', 'name': 'stdout', 'text': printed}
@@ -71,9 +73,10 @@ CASES = {  # name -> (what is made, what lines of the output must say; nothing: 
         {'text': 'See {eq}`dl.chain.nowhere`, [there](../lost.md) and {cite}`nobody1900nothing`.'},
         [['chain_rule.ipynb:', word] for word in ('dl.chain.nowhere', 'lost.md', 'nobody1900nothing')],
     ),
-    'wrong claims': (
-        {'printed': '✓ dl.chain.som holds; control fails\n'},
+    'wrong claims and addresses': (
+        {'printed': '✓ dl.chain.som holds; control fails\n', 'addresses': 'book/index\nbook/gone\n'},
         [
+            ['book/addresses.txt:2', 'book/gone was a page'], ['book/addresses.txt', 'book/calculus is a new page'],
             ['chain_rule.ipynb:cell 2', 'dl.chain.som'],
             ['book/claims/dl.yml:', 'dl.chain.sum: no cell of notebooks/calculus/chain_rule.ipynb'],
         ],

@@ -11,6 +11,7 @@
 - `excerpts`: a check, a figure and the questions of the sections on the landing page, taken from the notebooks;
 - `repository`, `page_scripts`: the address of the project, and no request to another host;
 - `repairs`: names for the theme's nameless controls;
+- `sharing`: what links to a page show, the sitemap, and that addresses keep working;
 - `highlight`, `images`, `sidebar`, `lookups`: pages of fewer bytes, and a build that computes once what is the same on each;
 - `not_found`: a page for addresses that do not exist;
 - `paper`: the book as one PDF.
@@ -45,6 +46,7 @@ from . import (  # noqa: E402
     repairs,
     repository,
     search_index,
+    sharing,
     sidebar,
     terms,
 )
@@ -90,6 +92,9 @@ def setup(app):
     app.connect('html-page-context', page_scripts.name_buttons, priority=900)
     app.connect('html-page-context', page_scripts.clean, priority=950)
     app.connect('html-page-context', repairs.repair, priority=950)
+    app.connect('html-page-context', sharing.add_tags, priority=950)
+    app.connect('env-updated', sharing.check_addresses)
+    app.connect('build-finished', sharing.write_sitemap)
     app.connect('html-collect-pages', not_found.pages)
     app.connect('html-page-context', images.lazy, priority=940)
     highlight.use()
