@@ -19,6 +19,7 @@
 Nothing is executed and nothing is written outside the build folder.
 """
 import sys
+import zlib
 from pathlib import Path
 
 _root = Path(__file__).resolve().parents[3]
@@ -102,7 +103,9 @@ def setup(app):
     app.connect('html-page-context', sidebar.once, priority=920)  # the theme has put its own there, repairs come after
     app.add_js_file('math.js', priority=400, loading_method='defer')  # before MathJax, which has 500
     paper.setup(app)
-    return {'version': '1', 'parallel_read_safe': True, 'parallel_write_safe': True}
+    sources = b''.join(path.read_bytes() for path in sorted(Path(__file__).parent.glob('*.py')))
+    # another extension, other pages: env_version makes Sphinx read all of them again
+    return {'version': '1', 'env_version': zlib.crc32(sources), 'parallel_read_safe': True, 'parallel_write_safe': True}
 
 
 def _configure(app, config):

@@ -67,10 +67,12 @@ def _item(env, check):
         children.append(nodes.Text('; control fails'))
     if check.at:
         children += [nodes.Text(' at '), nodes.literal('', check.at, classes=['counterexample'])]
-    item = nodes.list_item('', paragraph(*children), classes=[f'check-{check.kind}'])
-    if check.kind != 'corrected' and env.docname.startswith('notebooks/'):  # one target for the two lines of an erratum
-        item['ids'] = [(verified_anchor if check.kind == 'verified' else check_anchor)(check.name)]
-    return item
+    anchors = {'holds': check_anchor, 'printed': check_anchor, 'verified': verified_anchor}  # one for both of an erratum
+    ids = [anchors[check.kind](check.name)] if check.kind in anchors and env.docname.startswith('notebooks/') else []
+    if ids and check.kind == 'verified':  # a claim has its permanent link on the claims page
+        children.append(nodes.reference(
+            '', '#', refuri=f'#{ids[0]}', internal=True, reftitle='Link to this statement', classes=['headerlink']))
+    return nodes.list_item('', paragraph(*children), classes=[f'check-{check.kind}'], ids=ids)
 
 
 def _plain(text):
