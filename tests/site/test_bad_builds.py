@@ -25,7 +25,7 @@ parts:
 '''
 
 
-def make(root, *, printed=GOOD, text='Nothing.', needs='nothing.', notebook=True):
+def make(root, *, printed=GOOD, text='Nothing.', needs='nothing.', glossary='', notebook=True):
     """Lay out a small book: our settings, extension and ledger, one section."""
     (root / 'book').mkdir(parents=True)
     (root / 'nbutils').mkdir()
@@ -37,6 +37,7 @@ def make(root, *, printed=GOOD, text='Nothing.', needs='nothing.', notebook=True
     for name in ('claims.md', 'errata.md'):
         shutil.copy(ROOT / 'book' / name, root / 'book')
     (root / 'book' / 'index.md').write_text('# A book\n')
+    (root / 'book' / 'glossary.md').write_text(glossary)
     (root / 'book' / 'calculus.md').write_text('# Calculus\n\n```{section-cards} book/calculus\n```\n')
     (root / '_toc.yml').write_text(TOC)
     if notebook:
@@ -54,6 +55,7 @@ def make(root, *, printed=GOOD, text='Nothing.', needs='nothing.', notebook=True
 
 
 FORK = {'BOOK_REPO_URL': 'git@github.com:me/fork.git', 'BOOK_BRANCH': 'draft'}
+TERM = '```{glossary}\n.. calculus/chain_rule\n\nflux\n  A flow.\n\n.. calculus/flux\n```\n'
 CASES = {  # name -> (what is made, what lines of the output must say; nothing: the build passes)
     'good': ({}, []),
     'fork': ({'environ': FORK}, []),
@@ -69,6 +71,8 @@ CASES = {  # name -> (what is made, what lines of the output must say; nothing: 
             ['book/claims/dl.yml:', 'dl.chain.sum: no cell of notebooks/calculus/chain_rule.ipynb'],
         ],
     ),
+    'need of a lost page': ({'needs': 'the\n  [core](core.ipynb).'}, [['chain_rule.ipynb:cell 1, line 5', 'core.ipynb, which is no section']]),
+    'lost term': ({'glossary': TERM}, [['book/glossary.md:4', 'flux does not occur'], ['book/glossary.md:7', 'calculus/flux is no section']]),
     'missing notebook': ({'notebook': False}, [['notebooks/calculus/chain_rule']]),
 }
 
