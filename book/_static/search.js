@@ -45,12 +45,12 @@
     const wanted = phrase(query);
     const home = new Map(names.shown.map(name => [name.links[0][1], names.exact.includes(name) ? 3 : 2]));  // that introduce it
     const byPage = new Map();
-    for (const {id, score} of found) {
+    for (const {id, score, terms} of found) {
       const part = documents[id];
       const [, place] = [[part.top, 3], [part.head, 2], [part.words, 1.5], ['', 1]].find(([text, x]) => x === 1 || text.includes(wanted));
       const worth = score * place * (home.get(part.page) ?? 1);
       const page = byPage.get(part.page) ?? byPage.set(part.page, {worth: 0, parts: []}).get(part.page);
-      page.parts.push({...part, worth});
+      page.parts.push({...part, worth, terms});
       page.worth = Math.max(page.worth, worth);
     }
     for (const {parts} of byPage.values()) parts.sort((a, b) => b.worth - a.worth);
@@ -58,9 +58,10 @@
     return sorted.filter(({worth}) => worth > sorted[0].worth / 50).slice(0, 30);
   }
 
-  // the stretch of a text that holds most of the words, with these marked
-  function excerpt(text, query) {
-    const stems = query.split(/[^\p{L}\p{N}]+/u).map(stem).filter(Boolean).map(word => word.replace(/y$/, ''));
+  // the stretch of a text that holds most of the words that were found, with these marked
+  function excerpt({text, terms}) {
+    const stems = terms.sort((a, b) => b.length - a.length)
+      .map(word => word.replace(/y$/, '').replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
     const places = stems.length ? [...text.matchAll(new RegExp(`(?<![\\p{L}\\p{N}])(${stems.join('|')})\\p{L}*`, 'giu'))] : [];
     const near = places.map(({index: from}, i) =>
       new Set(places.slice(i, i + 12).filter(place => place.index < from + 160).map(place => place[1].toLowerCase())).size);
@@ -103,7 +104,7 @@
     });
     for (const {parts} of results) {
       const item = element('li', '', link(parts[0].title, parts[0].page, ''));
-      item.append(excerpt(parts[0].text, query));
+      item.append(excerpt(parts[0]));
       const headed = parts.filter(part => part.heading).slice(0, 3);
       if (headed.length) {
         item.append(element('p', 'places', ...headed.flatMap((part, i) => [i ? ' · ' : '', link(part.heading, part.page, part.anchor)])));

@@ -25,7 +25,7 @@ parts:
 '''
 
 
-def make(root, *, printed=GOOD, text='Nothing.', needs='nothing.', notebook=True, ledger=None, addresses=None):
+def make(root, *, printed=GOOD, text='Nothing.', needs='nothing.', glossary='', notebook=True, ledger=None, addresses=None):
     """Lay out a small book: our settings, extension and ledger, one section. `ledger`: (file, old text, new text), ..."""
     (root / 'book').mkdir(parents=True)
     (root / 'nbutils').mkdir()
@@ -46,6 +46,7 @@ def make(root, *, printed=GOOD, text='Nothing.', needs='nothing.', notebook=True
     for name in ('claims.md', 'errata.md'):
         shutil.copy(ROOT / 'book' / name, root / 'book')
     (root / 'book' / 'index.md').write_text('# A book\n')
+    (root / 'book' / 'glossary.md').write_text(glossary)
     (root / 'book' / 'calculus.md').write_text('# Calculus\n\n```{section-cards} book/calculus\n```\n')
     (root / '_toc.yml').write_text(TOC)
     if addresses:
@@ -65,6 +66,7 @@ def make(root, *, printed=GOOD, text='Nothing.', needs='nothing.', notebook=True
 
 
 FORK = {'BOOK_REPO_URL': 'git@github.com:me/fork.git', 'BOOK_BRANCH': 'draft'}
+TERM = '```{glossary}\n.. calculus/chain_rule\n\nflux\n  A flow.\n\n.. calculus/flux\n```\n'
 CASES = {  # name -> (what is made, what lines of the output must say; nothing: the build passes)
     'good': ({}, []),
     'fork': ({'environ': FORK}, []),
@@ -89,6 +91,8 @@ CASES = {  # name -> (what is made, what lines of the output must say; nothing: 
         {'ledger': [('ml.yml', 'verdict: wrong', 'verdict: false')]},
         [['book/claims/ml.yml:', 'against schema.json: False is not'], ['the ledger of claims cannot be read']],
     ),
+    'need of a lost page': ({'needs': 'the\n  [core](core.ipynb).'}, [['chain_rule.ipynb:cell 1, line 5', 'core.ipynb, which is no section']]),
+    'lost term': ({'glossary': TERM}, [['book/glossary.md:4', 'flux does not occur'], ['book/glossary.md:7', 'calculus/flux is no section']]),
     'missing notebook': ({'notebook': False}, [['notebooks/calculus/chain_rule']]),
 }
 

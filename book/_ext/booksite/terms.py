@@ -34,7 +34,7 @@ class Term(NamedTuple):
 
     @property
     def slug(self):
-        return nodes.make_id(self.name)
+        return nodes.make_id(self.name.replace('+', ' plus'))
 
 
 class Glossary:
@@ -142,8 +142,12 @@ class Terms(SphinxTransform):
             linked = use.term.section == section or use.term.name not in glossary.not_linked
             if linked and may_change(use.text):
                 chosen.setdefault(use.term, use)
-        for text in dict.fromkeys(use.text for use in chosen.values()):
-            self.rewrite(text, [use for use in chosen.values() if use.text is text], section)
+        for use in own:  # only in a heading, or in a solution: the paragraph is the place, or the first one below
+            if use.term not in chosen and (place := paragraph_of(use.text)):
+                place['ids'].append(introduced(use.term))
+                chosen[use.term] = None
+        for text in dict.fromkeys(use.text for use in chosen.values() if use):
+            self.rewrite(text, [use for use in chosen.values() if use and use.text is text], section)
         for term in glossary.terms:
             if term.section == section and term not in {use.term for use in uses}:
                 _log.warning('%s does not occur in the prose of notebooks/%s.ipynb', term.name, section,
@@ -209,6 +213,12 @@ def may_change(text):
         if isinstance(node, nodes.bullet_list) and isinstance(node.parent.parent, nodes.document):
             return node.parent.first_child_matching_class(nodes.bullet_list) != node.parent.index(node)
     return True
+
+
+def paragraph_of(text):
+    """The paragraph in which a text stands, or the first one below a heading."""
+    around = (node for node in _around(text) if isinstance(node, nodes.paragraph))
+    return next(around, None) or text.parent.parent.next_node(nodes.paragraph)
 
 
 def _around(text):
