@@ -5,6 +5,7 @@
 - `excerpts`: a check, a figure and the questions of the sections on the landing page, taken from the notebooks;
 - `repository`, `page_scripts`: the address of the project, and no request to another host;
 - `repairs`: names for the theme's nameless controls;
+- `pictures`: no picture without words for those who cannot see it;
 - `not_found`: a page for addresses that do not exist.
 
 Nothing is executed and nothing is written outside the build folder.
@@ -18,7 +19,7 @@ if str(_root) not in sys.path:  # the ledger is read from the checkout: nbutils 
 
 from sphinx.util import logging  # noqa: E402
 
-from . import check_lines, excerpts, ledger_pages, not_found, page_scripts, repairs, repository  # noqa: E402
+from . import check_lines, excerpts, ledger_pages, not_found, page_scripts, pictures, repairs, repository  # noqa: E402
 from .evidence import Book  # noqa: E402
 
 GENERATED = ('book/index', 'book/how_to_read', 'book/claims', 'book/errata')  # read again in every build
@@ -41,6 +42,7 @@ def setup(app):
     app.connect('builder-inited', page_scripts.add_filter)
     app.connect('env-get-outdated', _generated_pages)
     app.connect('doctree-read', check_lines.tidy)
+    app.connect('doctree-read', pictures.check)
     app.connect('html-page-context', page_scripts.name_buttons, priority=900)
     app.connect('html-page-context', page_scripts.clean, priority=950)
     app.connect('html-page-context', repairs.repair, priority=950)
@@ -49,7 +51,7 @@ def setup(app):
 
 
 def _configure(app, config):
-    config.templates_path.append(str(Path(__file__).parent / 'templates'))
+    config.templates_path.insert(0, str(Path(__file__).parent / 'templates'))  # before those of the theme
     repository.configure(app, config)
 
 

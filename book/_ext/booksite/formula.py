@@ -14,6 +14,10 @@ _COMMANDS = {'text': 'text', 'code': 'texttt'}
 _OPENS = re.compile(r'\\begin|\\left$|\{$')
 _CLOSES = re.compile(r'\\end|\\right$|\}$')
 _WIDE = '\N{EM SPACE} '  # the line may break after it
+_LONG = 40  # letters of LaTeX; a longer formula may break before relations and after commas
+_LINE = 150  # a longer one, displayed, is set in lines
+_RELATION = re.compile(r':?=|[<>]|\\(?:[lg]eq?|in|approx|iff|implies|x?(?:[lL]ong)?[rR]ightarrow)(?![a-zA-Z])')
+_STEP = re.compile(r':=|\\[a-zA-Z]+(?:\[[^]]*\](?=\{))?|\\.|.', re.S)
 _ESCAPED = re.compile(r'\\([%&#_$ ])')
 
 
@@ -44,7 +48,11 @@ def inline(latex):
     made = []
     for kind, value in pieces(latex):
         if kind == 'math':
-            made.append(nodes.math(value, value))
+            if made and value[0] in ',;.':  # a line must not begin with a stop
+                made.append(nodes.Text(f'{value[0]} '))
+                value = re.sub(r'(\\[;, ]|\s)*', '', value[1:], count=1)
+            for number, part in enumerate(parts(value) if len(value) > _LONG else filter(None, [value])):
+                made += [nodes.Text(' ')] * bool(number) + [nodes.math(part, part)]
         elif kind == 'text':
             made += _words(value)
         elif kind == 'code':
@@ -52,6 +60,32 @@ def inline(latex):
         else:
             made.append(nodes.Text(value))
     return made
+
+
+def parts(latex):
+    """Cut a formula before its relations and after its commas, those in brackets left out."""
+    cut, depth, environment = [''], 0, 0
+    for step in _STEP.findall(latex):
+        environment += {'\\begin': 1, '\\end': -1, '\\left': 1, '\\right': -1}.get(step, 0)
+        depth += (step in ('{', '(', '[')) - (step in ('}', ')', ']'))
+        if depth or environment:
+            cut[-1] += step
+        elif _RELATION.fullmatch(step) and cut[-1].strip():
+            cut.append(step)
+        elif step == ',':
+            cut[-1] += step
+            cut.append('')
+        else:
+            cut[-1] += step
+    return [part for part in (part.strip() for part in cut) if part not in ('', '\\;', '\\,')]
+
+
+def in_lines(latex):
+    """A long chain of relations as one `aligned`, a link on each line; any other formula as it is."""
+    first, *rest = parts(latex)
+    if len(latex) < _LINE or len(rest) < 2 or not all(re.match(r'=|\\[lg]e(?![a-z])|\\approx', part) for part in rest):
+        return latex
+    return '\\begin{aligned}\n' + first + ' &' + ' \\\\\n&'.join(rest) + '\n\\end{aligned}'
 
 
 def has_words(latex):

@@ -203,6 +203,7 @@ def displayed(latex):
     """A formula on its own line; one with words in it as a paragraph that may break."""
     if formula.has_words(latex):
         return paragraph(*formula.inline(latex), classes=['displayed'])
+    latex = formula.in_lines(latex)
     return nodes.math_block(latex, latex, nowrap=False, number=None, label=None)
 
 
