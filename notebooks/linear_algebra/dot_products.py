@@ -1127,9 +1127,14 @@ grade(least_square, by_example, cases)
 # :class: dropdown
 # ```
 # Let $\lambda_1, \dots, \lambda_d \ge 0$ be the eigenvalues. Their sum is the trace, $N$, and the sum of their squares
-# is the sum of the squares of all entries: $N^2 = (\sum_k 1 \cdot \lambda_k)^2 \le d \sum_k \lambda_k^2 = d \big( N +
-# \sum_{i \ne j} \cos^2\theta_{ij} \big) \le d\, \big( N + N(N - 1) \max \cos^2\theta_{ij} \big)$. Solve for the
-# maximum. The wrong answer averages over all $N^2$ entries, those on the diagonal included. This is the *Welch bound*
+# is the sum of the squares of all entries:
+#
+# $$\begin{aligned}
+# N^2 = \Big(\sum_k 1 \cdot \lambda_k\Big)^2 \le d \sum_k \lambda_k^2 &= d\, \Big( N + \sum_{i \ne j} \cos^2\theta_{ij} \Big) \\
+# &\le d\, \big( N + N(N - 1) \max \cos^2\theta_{ij} \big).
+# \end{aligned}$$
+#
+# Solve for the maximum. The wrong answer averages over all $N^2$ entries, those on the diagonal included. This is the *Welch bound*
 # {cite}`welch1974lower`. Four lines reach it as the diagonals of a cube; five in space cannot.
 
 # %% jupyter={"source_hidden": true}

@@ -11,6 +11,7 @@
 - `excerpts`: a check, a figure and the questions of the sections on the landing page, taken from the notebooks;
 - `repository`, `page_scripts`: the address of the project, and no request to another host;
 - `repairs`: names for the theme's nameless controls;
+- `pictures`: no picture without words for those who cannot see it;
 - `sharing`: what links to a page show, the sitemap, and that addresses keep working;
 - `highlight`, `images`, `sidebar`, `lookups`: pages of fewer bytes, and a build that computes once what is the same on each;
 - `not_found`: a page for addresses that do not exist;
@@ -44,6 +45,7 @@ from . import (  # noqa: E402
     not_found,
     page_scripts,
     paper,
+    pictures,
     repairs,
     repository,
     search_index,
@@ -90,6 +92,7 @@ def setup(app):
     app.connect('doctree-read', check_lines.tidy)
     app.connect('html-page-context', badges.add)
     app.connect('html-page-context', claim_filter.add_script)
+    app.connect('doctree-read', pictures.check)
     app.connect('html-page-context', page_scripts.name_buttons, priority=900)
     app.connect('html-page-context', page_scripts.clean, priority=950)
     app.connect('html-page-context', repairs.repair, priority=950)
@@ -109,7 +112,7 @@ def setup(app):
 
 
 def _configure(app, config):
-    config.templates_path.append(str(Path(__file__).parent / 'templates'))
+    config.templates_path.insert(0, str(Path(__file__).parent / 'templates'))  # before those of the theme
     repository.configure(app, config)
 
 

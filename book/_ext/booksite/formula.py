@@ -19,6 +19,10 @@ _RELATION = r'(?:[=<>+]|\\(?:[lg]e|ne|approx|sim|to|in|iff|Rightarrow|Leftrighta
 _RELATION_FIRST = re.compile(_RELATION)
 _RELATION_LAST = re.compile(_RELATION + r'\s*$')
 _MARKED = re.compile(r'(\$[^$]+\$|`[^`]+`)')  # in prose
+_LONG = 40  # letters of LaTeX; a longer formula may break before relations and after commas
+_LINE = 150  # a longer one, displayed, is set in lines
+_CUT = re.compile(r':?=|[<>]|\\(?:[lg]eq?|in|approx|iff|implies|x?(?:[lL]ong)?[rR]ightarrow)(?![a-zA-Z])')
+_STEP = re.compile(r':=|\\[a-zA-Z]+(?:\[[^]]*\](?=\{))?|\\.|.', re.S)
 _ESCAPED = re.compile(r'\\([%&#_$ ])')
 
 
@@ -58,7 +62,8 @@ def inline(latex):
             made.append(nodes.Text('\N{NO-BREAK SPACE}'))
         before = kind
         if kind == 'math':
-            made.append(nodes.math(value, value))
+            for number, part in enumerate(parts(value) if len(value) > _LONG else filter(None, [value])):
+                made += [nodes.Text(' ')] * bool(number) + [nodes.math(part, part)]
         elif kind == 'text':
             made += _words(value)
         elif kind == 'code':
@@ -78,6 +83,32 @@ def _touch(made, kind, value):
     return False
 
 
+def parts(latex):
+    """Cut a formula before its relations and after its commas, those in brackets left out."""
+    cut, depth, environment = [''], 0, 0
+    for step in _STEP.findall(latex):
+        environment += {'\\begin': 1, '\\end': -1, '\\left': 1, '\\right': -1}.get(step, 0)
+        depth += (step in ('{', '(', '[')) - (step in ('}', ')', ']'))
+        if depth or environment:
+            cut[-1] += step
+        elif _CUT.fullmatch(step) and cut[-1].strip():
+            cut.append(step)
+        elif step == ',':
+            cut[-1] += step
+            cut.append('')
+        else:
+            cut[-1] += step
+    return [part for part in (part.strip() for part in cut) if part not in ('', '\\;', '\\,')]
+
+
+def in_lines(latex):
+    """A long chain of relations as one `aligned`, a link on each line; any other formula as it is."""
+    first, *rest = parts(latex)
+    if len(latex) < _LINE or len(rest) < 2 or not all(re.match(r'=|\\[lg]e(?![a-z])|\\approx', part) for part in rest):
+        return latex
+    return '\\begin{aligned}\n' + first + ' &' + ' \\\\\n&'.join(rest) + '\n\\end{aligned}'
+
+
 def has_words(latex):
     """Whether words stand beside the mathematics, so that it reads as a sentence rather than as a formula."""
     return any(kind in ('text', 'code') for kind, _ in pieces(latex))
@@ -87,6 +118,7 @@ def displayed(latex):
     """The formula on its own line; one with words in it as a paragraph that may break."""
     if has_words(latex):
         return nodes.paragraph('', '', *inline(latex), classes=['displayed'])
+    latex = in_lines(latex)
     return nodes.math_block(latex, latex, nowrap=False, number=None, label=None)
 
 
