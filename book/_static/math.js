@@ -5,6 +5,7 @@
   let waiting = [];
 
   const distance = formula => {
+    if (!formula.offsetParent) return Infinity;  // hidden
     const { top, bottom } = formula.getBoundingClientRect();
     return Math.max(top - innerHeight, -bottom, 0);  // 0: on the screen
   };

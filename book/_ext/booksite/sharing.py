@@ -1,8 +1,5 @@
 """What others see of a page: its address, title, description and picture in links, in search results and in the sitemap."""
 import html
-import os
-import re
-import struct
 import textwrap
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -10,6 +7,9 @@ from xml.sax.saxutils import escape
 
 from docutils import nodes
 from sphinx.util import logging
+
+from .images import png_size
+from .plain import text_of
 
 PICTURE = '_static/page.png'  # of pages without a figure
 ADDRESSES = 'book/addresses.txt'
@@ -37,7 +37,7 @@ def add_tags(app, page, template, context, doctree):
 
 def title(doctree, page):
     """The title of a page as plain text."""
-    return next((plain(node) for node in doctree.findall(nodes.title)), page)
+    return next((text_of(node) for node in doctree.findall(nodes.title)), page)
 
 
 def description(doctree):
@@ -45,23 +45,13 @@ def description(doctree):
     if said := written(doctree):
         return said
     text = (node for node in doctree.findall(nodes.paragraph) if not isinstance(node.parent, nodes.citation))
-    first = next(map(plain, text), '')
+    first = next(map(text_of, text), '')
     return textwrap.shorten(first.removeprefix('Question.'), 200, placeholder=' …')
 
 
 def written(doctree):
     """The description that a page gives in `html_meta`, '' where it gives none."""
     return next((node['content'] for node in doctree.findall(nodes.meta) if node.get('name') == 'description'), '')
-
-
-def plain(node):
-    """The text of a node, its formulas without TeX: `$\\mathbf{x}_k$` is x_k."""
-    if isinstance(node, nodes.math):
-        letters = re.sub(r'\\[a-z]+\{([^{}]*)\}', r'\1', node.astext())
-        return re.sub(r'[\\{}$]', '', letters)
-    if isinstance(node, nodes.Text):
-        return str(node).replace('\n', ' ')
-    return ''.join(map(plain, node.children))
 
 
 def picture(app, doctree):
@@ -76,9 +66,7 @@ def picture(app, doctree):
         if name in sources:
             file, alt, source = f'{app.builder.imagedir}/{name}', image.get('alt', ''), sources[name]
             break
-    with open(os.path.join(app.srcdir, source), 'rb') as png:
-        width, height = struct.unpack('>II', png.read(24)[16:])
-    return app.config.html_baseurl + file, alt, width, height
+    return app.config.html_baseurl + file, alt, *png_size(Path(app.srcdir, source))
 
 
 def write_sitemap(app, error):
@@ -108,4 +96,4 @@ def check_addresses(app, env):
                          location=f'{path}:{number}', type='booksite')
     for page in sorted(env.found_docs - set(listed)):
         _log.warning('%s is a new page: add its line, so that its address keeps working', page,
-                     location=str(path), type='booksite')
+                     location=f'{path}:{len(listed)}', type='booksite')
