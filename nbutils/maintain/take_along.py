@@ -23,7 +23,10 @@ With Python 3.11 or newer, in this folder:
     .venv/bin/pip install -r requirements.txt
     .venv/bin/jupyter lab notebooks
 
-(On Windows `.venv\\Scripts\\` in place of `.venv/bin/`.) Outputs are stored, so the notebooks can be read without
+On Windows it is `.venv\\Scripts\\` in place of `.venv/bin/`. On Linux without a GPU, install torch for the CPU first,
+which is much smaller: https://pytorch.org/get-started/locally/ has the command.
+
+Outputs are stored, so the notebooks can be read without
 running anything; all cells run from the first to the last, and none needs a network or a GPU. `nbutils/` is what
 they import and `book/claims/` the statements that they check.
 
