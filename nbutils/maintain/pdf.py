@@ -38,7 +38,7 @@ def write_latex(root, out):
     `out` keeps its own doctrees: other builders are not disturbed. Raises CalledProcessError where a page has a fault.
     """
     command = [Path(sys.executable).with_name('jupyter-book'), 'build', root, '--path-output', out,
-               '--builder', 'latex', '-W', '-n', '--keep-going']
+               '--builder', 'latex', '-q', '-W', '-n', '--keep-going']
     subprocess.run(command, check=True, cwd=root, env={**os.environ, 'SOURCE_DATE_EPOCH': changed(root)})
     return Path(out, '_build', 'latex')
 
@@ -79,6 +79,7 @@ def main(argv=None):
     root = arguments.root.resolve()
     if lacking := missing():
         sys.exit(f'Stopped: {MISSING.format(" and ".join(lacking))}')
+    print('Sphinx writes the LaTeX', flush=True)
     try:
         folder = write_latex(root, root / '_build' / 'pdf')
     except subprocess.CalledProcessError:

@@ -23,9 +23,11 @@ With Python 3.11 or newer, in this folder:
     .venv/bin/pip install -r requirements.txt
     .venv/bin/jupyter lab notebooks
 
-(On Windows `.venv\\Scripts\\` in place of `.venv/bin/`.) Outputs are stored, so the notebooks can be read without
-running anything; all cells run from the first to the last, and none needs a network or a GPU. `nbutils/` is what
-they import and `book/claims/` the statements that they check.
+On Windows it is `.venv\\Scripts\\` in place of `.venv/bin/`. On Linux without a GPU, install torch for the CPU first,
+which is much smaller: https://pytorch.org/get-started/locally/ has the command.
+
+Outputs are stored, so the notebooks can be read without running anything; all cells run from the first to the last,
+and none needs a network or a GPU. `nbutils/` is what they import and `book/claims/` the statements that they check.
 
 Text and figures: CC BY 4.0; code: BSD 3-Clause (LICENSE). The book, and where to report a mistake: {address}
 """

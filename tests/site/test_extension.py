@@ -149,6 +149,11 @@ def test_addresses_are_cleaned(url, clean):
     assert repository.clean(url) == clean
 
 
+def test_a_repository_says_where_its_site_is_published():
+    assert repository.published('https://github.com/me/fork') == 'https://me.github.io/fork/'
+    assert repository.published('https://gitlab.com/me/fork') == 'https://me.gitlab.io/fork/'
+
+
 def test_the_address_is_the_variable_else_the_remote_else_the_configured_one():
     ours, theirs = 'git@github.com:me/fork.git', {'BOOK_REPO_URL': 'https://github.com/you/book'}
     assert repository.address(CONFIGURED, environ={}) == CONFIGURED

@@ -43,8 +43,8 @@ class OnPaper(SphinxPostTransform):
             _let_break(table)
         for node in list(root.findall(lambda node: isinstance(node, (nodes.bullet_list, nodes.table)))):
             if name := next((name for name in node['classes'] if name in _STYLED), None):
-                place = node.parent.index(node)
-                node.parent[place] = nodes.container('', node, classes=[name])
+                parent, place = node.parent, node.parent.index(node)
+                parent[place] = nodes.container('', node, classes=[name])
         self.parts(root)
 
     def boxes(self, root):
@@ -54,8 +54,10 @@ class OnPaper(SphinxPostTransform):
         for node in list(root.findall(lambda node: isinstance(node, _STATEMENTS))):
             self.statement(node)
         for node in list(root.findall(proof_node)):
-            if isinstance(node[0][-1], nodes.paragraph):
-                node[0][-1] += raw(r'\bookqed')
+            opening, last = node[0][0], node[0][-1]
+            opening[0:1] = [nodes.emphasis('', 'Proof.'), nodes.Text(opening[0].removeprefix('Proof.'))]
+            if isinstance(last, nodes.paragraph):
+                last += raw(r'\bookqed')
             node.replace_self(Box('', BoxTitle(), *node[0].children, kind='bookproof'))
         for node in list(root.findall(is_exercise_node)):
             self.exercise(node, node['label'] in solved)
