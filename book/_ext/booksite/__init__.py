@@ -19,6 +19,8 @@ if str(_root) not in sys.path:  # the ledger is read from the checkout: nbutils 
 
 from sphinx.util import logging  # noqa: E402
 
+from nbutils import ledger  # noqa: E402
+
 from . import (  # noqa: E402
     check_lines,
     excerpts,
@@ -34,7 +36,7 @@ from . import (  # noqa: E402
 )
 from .evidence import Book  # noqa: E402
 
-GENERATED = ('book/index', 'book/how_to_read', 'book/claims', 'book/errata')  # read again in every build
+GENERATED = ('book/index', 'book/how_to_read', 'book/claims', 'book/errata')  # from the ledger and all notebooks
 _log = logging.getLogger(__name__)
 
 
@@ -52,7 +54,8 @@ def setup(app):
     app.connect('config-inited', _configure, priority=100)
     app.connect('builder-inited', _read_book)
     app.connect('builder-inited', page_scripts.add_filter)
-    app.connect('env-get-outdated', _generated_pages)
+    app.connect('builder-inited', sidebar.connect, priority=900)
+    app.connect('source-read', _depend_on_sources)
     app.connect('doctree-read', check_lines.tidy)
     app.connect('html-page-context', page_scripts.name_buttons, priority=900)
     app.connect('html-page-context', page_scripts.clean, priority=950)
@@ -61,9 +64,8 @@ def setup(app):
     app.connect('html-page-context', images.lazy, priority=940)
     highlight.use()
     lookups.keep()
-    app.connect('html-page-context', sidebar.once, priority=920)  # the theme has put its own there, repairs come after
     app.add_js_file('math.js', priority=400, loading_method='defer')  # before MathJax, which has 500
-    return {'version': '1', 'parallel_read_safe': True, 'parallel_write_safe': True}
+    return {'version': '1', 'env_version': 1, 'parallel_read_safe': True, 'parallel_write_safe': True}
 
 
 def _configure(app, config):
@@ -80,5 +82,10 @@ def _read_book(app):
     _log.info('[booksite] %d checks in %d sections', len(checks), len(app.booksite.sections))
 
 
-def _generated_pages(app, env, added, changed, removed):
-    return [page for page in GENERATED if page in env.found_docs]
+def _depend_on_sources(app, page, content):
+    """Pages made from the ledger and all stored outputs are read again when one of these has changed."""
+    if page in GENERATED:
+        sections = map(app.booksite.notebook, app.booksite.sections)
+        ledgers = [ledger.FOLDER / f'{file}.yml' for file in ledger.FILES]
+        for file in (app.booksite.root / '_toc.yml', *ledgers, *sections, *Path(__file__).parent.glob('*.py')):
+            app.env.note_dependency(str(file))
