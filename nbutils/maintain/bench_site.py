@@ -91,7 +91,8 @@ def build_stock():
     """Build the notebooks with the theme as it comes into _build/stock/_build/html; gives that folder."""
     packages = STOCK / 'packages'
     if not packages.is_dir():
-        subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', '--no-deps', '--target', packages, MATHJAX], check=True)
+        install = ['pip', 'install', '-q', '--no-deps', '--target', packages, MATHJAX]
+        subprocess.run([sys.executable, '-m', *install], check=True)
     config = yaml.safe_load((ROOT / '_config.yml').read_text('utf-8'))
     ours = config['sphinx']['config']
     kept = ('myst_', 'nb_', 'math_', 'numfig', 'exercise', 'proof', 'bibtex')  # what the text means, not how it looks
@@ -201,7 +202,8 @@ def verdict(found, own, stock):
     whole, other = (sorted(sum(sizes) / 1000 for sizes in each.values()) for each in (own, stock))
     half = statistics.median(whole)
     print(f'own bytes of a section (HTML and figures, as they lie on the disk): median {half:.0f} kB, most {whole[-1]:.0f} '
-          f'(goal {OWN_BYTES // 1000}: {said[half * 1000 <= OWN_BYTES]}); stock {statistics.median(other):.0f}, {other[-1]:.0f}')
+          f'(goal {OWN_BYTES // 1000}: {said[half * 1000 <= OWN_BYTES]}); '
+          f'stock {statistics.median(other):.0f}, {other[-1]:.0f}')
 
 
 # The build
@@ -217,12 +219,16 @@ def timed_build(root, *options):
 
 
 def made_up(root, number, sections=10):
-    """Lay out a book of `number` small sections, `sections` to a chapter, with our settings."""
+    """Lay out a book of `number` small sections, `sections` to a chapter, with our settings; gives its folder."""
     shutil.rmtree(root, ignore_errors=True)
     (root / 'book').mkdir(parents=True)
     (root / 'notebooks').mkdir()
-    for name in ('_config.yml', 'nbutils', 'book/_ext', 'book/_static', 'book/claims', 'book/references.bib'):
+    for name in ('book/_ext', 'book/_static', 'book/claims', 'book/references.bib'):
         (root / name).symlink_to(ROOT / name)
+    config = yaml.safe_load((ROOT / '_config.yml').read_text('utf-8'))
+    config['sphinx']['extra_extensions'].remove('sphinxext.rediraffe')  # its redirects lead to pages of the whole book
+    config['sphinx']['config'].pop('rediraffe_redirects')
+    (root / '_config.yml').write_text(yaml.safe_dump(config), 'utf-8')
     kernel = {'kernelspec': {'display_name': 'Python 3', 'language': 'python', 'name': 'python3'}}
     chapters = []
     for i in range(number):
@@ -239,6 +245,7 @@ def made_up(root, number, sections=10):
     part = {'caption': 'Chapters', 'numbered': 2, 'chapters': chapters}
     toc = {'format': 'jb-book', 'root': 'book/index', 'parts': [part]}
     (root / '_toc.yml').write_text(yaml.safe_dump(toc))
+    return root
 
 
 def measure_builds(sizes=(25, 50, 100, 200)):
@@ -258,8 +265,7 @@ def measure_builds(sizes=(25, 50, 100, 200)):
     print(f'one page changed: {one[0]:.1f} s ({one[1]:.1f}; goal {ONE_PAGE}: {said[one[1] <= ONE_PAGE]})')
     last = None
     for size in sizes:
-        made_up(root := ROOT / '_build' / 'made_up', size)
-        seconds, work = timed_build(root)
+        seconds, work = timed_build(made_up(ROOT / '_build' / 'made_up', size))
         more = '' if last is None else f', {(work - last[1]) / (size - last[0]):.3f} s for each further page'
         print(f'made-up book of {size} small pages: {seconds:.1f} s ({work:.1f} s of processors{more})', flush=True)
         last = size, work

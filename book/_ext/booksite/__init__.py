@@ -30,6 +30,8 @@ if str(_root) not in sys.path:  # the ledger is read from the checkout: nbutils 
 from sphinx.errors import ExtensionError  # noqa: E402
 from sphinx.util import logging  # noqa: E402
 
+from nbutils import ledger  # noqa: E402
+
 from . import (  # noqa: E402
     badges,
     check_lines,
@@ -56,7 +58,9 @@ from . import (  # noqa: E402
 from .evidence import Book  # noqa: E402
 from .needs import Needs  # noqa: E402
 
-GENERATED = ('book/index', 'book/how_to_read', 'book/claims', 'book/errata', 'book/index_of_terms')  # read in every build
+GENERATED = (  # from the ledger, the glossary and all notebooks
+    'book/index', 'book/how_to_read', 'book/claims', 'book/errata', 'book/index_of_terms',
+)
 _log = logging.getLogger(__name__)
 
 
@@ -86,9 +90,10 @@ def setup(app):
     app.connect('build-finished', search_index.finish)
     app.connect('builder-inited', page_scripts.add_filter)
     app.connect('builder-inited', page_scripts.drop_live_files, priority=900)
-    app.connect('env-get-outdated', _generated_pages)
     app.connect('env-get-outdated', maps.outdated)
     app.connect('doctree-read', maps.add_foot)
+    app.connect('builder-inited', sidebar.connect, priority=900)
+    app.connect('source-read', _depend_on_sources)
     app.connect('doctree-read', check_lines.tidy)
     app.connect('html-page-context', badges.add)
     app.connect('html-page-context', claim_filter.add_script)
@@ -103,7 +108,6 @@ def setup(app):
     app.connect('html-page-context', images.lazy, priority=940)
     highlight.use()
     lookups.keep()
-    app.connect('html-page-context', sidebar.once, priority=920)  # the theme has put its own there, repairs come after
     app.add_js_file('math.js', priority=400, loading_method='defer')  # before MathJax, which has 500
     paper.setup(app)
     sources = b''.join(path.read_bytes() for path in sorted(Path(__file__).parent.glob('*.py')))
@@ -138,5 +142,11 @@ def _warn(problems):
     return len(problems)
 
 
-def _generated_pages(app, env, added, changed, removed):
-    return [page for page in GENERATED if page in env.found_docs]
+def _depend_on_sources(app, page, content):
+    """Pages made from the ledger, the glossary and all stored outputs are read again when one of these has changed."""
+    if page in GENERATED:
+        root = app.booksite.root
+        sections = map(app.booksite.notebook, app.booksite.sections)
+        ledgers = [ledger.FOLDER / f'{file}.yml' for file in ledger.FILES]
+        for file in (root / '_toc.yml', root / 'book' / 'glossary.md', *ledgers, *sections):
+            app.env.note_dependency(str(file))

@@ -66,6 +66,7 @@ class Book:
         self.root = Path(root)
         self.toc = yaml.safe_load((self.root / '_toc.yml').read_text('utf-8'))
         self.problems = []
+        self._cells = {}
 
     @cached_property
     def chapters(self):
@@ -134,9 +135,11 @@ class Book:
         return self.notebook(section).relative_to(self.root).as_posix()
 
     def cells(self, section):
-        """The cells of a section's notebook, as nbformat stores them; none where the file is missing."""
-        path = self.notebook(section)
-        return json.loads(path.read_text('utf-8'))['cells'] if path.is_file() else []
+        """The cells of a section's notebook, as nbformat stores them; none where the file is missing. Read once."""
+        if section not in self._cells:
+            path = self.notebook(section)
+            self._cells[section] = json.loads(path.read_text('utf-8'))['cells'] if path.is_file() else []
+        return self._cells[section]
 
     def state(self, claim):
         """One of 'holds', 'wrong', 'uncheckable', 'to come': where the book stands with a claim."""

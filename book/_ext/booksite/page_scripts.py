@@ -5,7 +5,8 @@ _THEBE = re.compile(
     r'\s*<script type="text/x-thebe-config">.*?</script>\s*(<script>kernelName = [^<]*</script>)?', re.S,
 )
 _SEARCH = re.compile(r'\s*<script src="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*"></script>')
-_FONT, _MATH_FONT = '_static/fonts/source-serif-4-latin-wght-normal.woff2', '_static/mathjax/output/chtml/fonts/woff-v2/MathJax_'
+_FONT = '_static/fonts/source-serif-4-latin-wght-normal.woff2'
+_MATH_FONT = '_static/mathjax/output/chtml/fonts/woff-v2/MathJax_'
 _ICONS = re.compile(r'<script[^>]*/fontawesome\.js[^>]*></script>')
 _LAUNCH = {  # the theme's name -> what the button says
     'Binder': 'JupyterLab on Binder',

@@ -57,6 +57,14 @@ class Contents:
         return ''.join(pieces)
 
 
+def connect(app):
+    """Put `once` right after the theme's own function: its next one renders the templates to see which are empty."""
+    app.connect('html-page-context', once)
+    listeners = app.events.listeners['html-page-context']
+    ours = listeners.pop()
+    listeners.insert(1 + [listener.handler for listener in listeners].index(add_toctree_functions), ours)
+
+
 def once(app, page, template, context, doctree):
     """Put `Contents` in the place of the theme's function, for the sidebar of every page."""
     theme = context.get('generate_toctree_html')
