@@ -49,10 +49,12 @@ def test_dark_mode_leaves_figures_alone(page, address):
     assert page.get_attribute('html', 'data-theme') == 'dark'
     ground = page.evaluate('getComputedStyle(document.body).backgroundColor')
     assert max(map(int, re.findall(r'\d+', ground)[:3])) < 40, ground
-    styles = page.eval_on_selector_all('.cell_output img', """all => all.map(i => {
+    styles = page.eval_on_selector_all('.cell_output img', """all => Promise.all(all.map(async i => {
+        i.loading = 'eager';
+        await i.decode();
         const style = getComputedStyle(i);
         return [style.filter, style.backgroundColor, i.naturalWidth > 0];
-    })""")
+    }))""")
     assert styles and all(style == ['none', 'rgba(0, 0, 0, 0)', True] for style in styles)
     page.reload()
     assert page.get_attribute('html', 'data-theme') == 'dark', 'the choice is remembered'
