@@ -5,6 +5,7 @@ _THEBE = re.compile(
     r'\s*<script type="text/x-thebe-config">.*?</script>\s*(<script>kernelName = [^<]*</script>)?', re.S,
 )
 _ICONS = re.compile(r'<script[^>]*/fontawesome\.js[^>]*></script>')
+_STOCK_SEARCH = re.compile(r'\s*<script[^>]*/?(?:searchtools|language_data|searchindex)\.js[^>]*></script>')
 _LAUNCH = {  # the theme's name -> what the button says
     'Binder': 'JupyterLab on Binder',
     'Colab': 'Colab',
@@ -35,10 +36,16 @@ def without_icon_script(html):
     return _ICONS.sub('', html)
 
 
+def without_stock_search(html):
+    """A filter for templates/layout.html: the theme loads the stock search, with its index, on every page."""
+    return _STOCK_SEARCH.sub('', html)
+
+
 def add_filter(app):
-    """Make the filter known to the templates."""
+    """Make the filters known to the templates."""
     if app.builder.format == 'html':
-        app.builder.templates.environment.filters['without_icon_script'] = without_icon_script
+        for made in (without_icon_script, without_stock_search):
+            app.builder.templates.environment.filters[made.__name__] = made
 
 
 def _once(scripts):
