@@ -301,3 +301,12 @@ def test_the_search_works_from_a_folder_and_says_when_nothing_is_found(page, sit
     page.wait_for_selector('ul.search li .context')
     page.locator('.bd-search-container input[name=q]').fill('xyzzy')
     assert 'Nothing was found' in page.inner_text('.search-summary')
+
+
+def test_the_search_is_loaded_on_its_page_alone(site):
+    """The stock search and its index of 300 kB would come with every page."""
+    scripts = {page: [script['src'] for script in soup(site, page).select('script[src]')]
+               for page in ('search', 'book/index', 'notebooks/linear_algebra/norms')}
+    assert [src.rsplit('/')[-1] for src in scripts['search'] if 'search' in src] == ['minisearch.js', 'search_index.js', 'search.js']
+    assert not [src for srcs in scripts.values() for src in srcs if 'searchtools' in src or 'searchindex' in src or 'language_data' in src]
+    assert not [src for src in scripts['book/index'] if 'search' in src]

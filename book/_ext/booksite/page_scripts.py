@@ -4,10 +4,10 @@ import re
 _THEBE = re.compile(
     r'\s*<script type="text/x-thebe-config">.*?</script>\s*(<script>kernelName = [^<]*</script>)?', re.S,
 )
-_SEARCH = re.compile(r'\s*<script src="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*"></script>')
 _FONT = '_static/fonts/source-serif-4-latin-wght-normal.woff2'
 _MATH_FONT = '_static/mathjax/output/chtml/fonts/woff-v2/MathJax_'
 _ICONS = re.compile(r'<script[^>]*/fontawesome\.js[^>]*></script>')
+_STOCK_SEARCH = re.compile(r'\s*<script[^>]*/?(?:searchtools|language_data|searchindex)\.js[^>]*></script>')
 _LAUNCH = {  # the theme's name -> what the button says
     'Binder': 'JupyterLab on Binder',
     'Colab': 'Colab',
@@ -60,16 +60,16 @@ def without_icon_script(html):
     return _ICONS.sub('', html)
 
 
-def without_search_index(html):
-    """A filter for templates/layout.html: the words of the whole book are needed on the search page only."""
-    return _SEARCH.sub('', html)
+def without_stock_search(html):
+    """A filter for templates/layout.html: the theme loads the stock search, with its index, on every page."""
+    return _STOCK_SEARCH.sub('', html)
 
 
 def add_filter(app):
     """Make the filters known to the templates."""
     if app.builder.format == 'html':
-        app.builder.templates.environment.filters |= {
-            'without_icon_script': without_icon_script, 'without_search_index': without_search_index}
+        for made in (without_icon_script, without_stock_search):
+            app.builder.templates.environment.filters[made.__name__] = made
 
 
 def _once(scripts):
