@@ -183,7 +183,7 @@ print('the triple product is the signed volume')
 # :label: la.cross.skew-matrix
 # \mathbf{a} \times \mathbf{b} = [\mathbf{a}]_\times \mathbf{b}, \qquad
 # [\mathbf{a}]_\times = \begin{bmatrix} 0 & -a_3 & a_2 \\ a_3 & 0 & -a_1 \\ -a_2 & a_1 & 0 \end{bmatrix}
-# = -[\mathbf{a}]_\times^\mathsf{T}
+# = -[\mathbf{a}]_\times^\top
 # ```
 #
 # It is *skew-symmetric* because of the volume: $\mathbf{x} \cdot (\mathbf{a} \times \mathbf{y}) = \det[\mathbf{a}, \mathbf{y}, \mathbf{x}]$ changes its sign with

@@ -556,7 +556,7 @@ print('missing for b = 3a:', gaps[0], '  for b = 3a + e4:', gaps[1])
 # ```{math}
 # :label: dot-subspace
 # \mathbf{A}^\top\mathbf{A}\,\hat{\mathbf{x}} = \mathbf{A}^\top\mathbf{b}, \qquad
-# \mathbf{A}\hat{\mathbf{x}} = \mathbf{P}\mathbf{b}, \quad \mathbf{P} = \mathbf{A}(\mathbf{A}^\top\mathbf{A})^{-1}\mathbf{A}^\mathsf{T}
+# \mathbf{A}\hat{\mathbf{x}} = \mathbf{P}\mathbf{b}, \quad \mathbf{P} = \mathbf{A}(\mathbf{A}^\top\mathbf{A})^{-1}\mathbf{A}^\top
 # ```
 #
 # ```{prf:theorem} Nearest point
@@ -571,7 +571,7 @@ print('missing for b = 3a:', gaps[0], '  for b = 3a + e4:', gaps[1])
 # \mathbf{x}^\top\mathbf{A}^\top\mathbf{A}\mathbf{x} = 0$, so $\mathbf{A}\mathbf{x} = \mathbf{0}$ and
 # $\mathbf{x} = \mathbf{0}$: the square matrix $\mathbf{A}^\top\mathbf{A}$ is invertible. Write $\mathbf{b} -
 # \mathbf{A}\mathbf{x} = (\mathbf{b} - \mathbf{A}\hat{\mathbf{x}}) + \mathbf{A}(\hat{\mathbf{x}} - \mathbf{x})$ and
-# expand by {eq}`dot-expand`. The mixed term is $2\,(\hat{\mathbf{x}} - \mathbf{x})^\mathsf{T}
+# expand by {eq}`dot-expand`. The mixed term is $2\,(\hat{\mathbf{x}} - \mathbf{x})^\top
 # \mathbf{A}^\top(\mathbf{b} - \mathbf{A}\hat{\mathbf{x}}) = 0$.
 # ```
 #

@@ -25,8 +25,11 @@ parts:
 '''
 
 
-def make(root, *, printed=GOOD, text='Nothing.', needs='nothing.', glossary='', notebook=True, ledger=None, addresses=None):
-    """Lay out a small book: our settings, extension and ledger, one section. `ledger`: (file, old text, new text), ..."""
+PICTURE = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+
+
+def make(root, *, printed=GOOD, text='Nothing.', needs='nothing.', glossary='', page='', picture=False, notebook=True, ledger=None, addresses=None):
+    """Lay out a small book: our settings, extension and ledger, one section. `ledger`: (file, old text, new text), ...; `page`: of the first."""
     (root / 'book').mkdir(parents=True)
     (root / 'nbutils').mkdir()
     if ledger:  # an extension that is no link reads the ledger beside it
@@ -45,7 +48,7 @@ def make(root, *, printed=GOOD, text='Nothing.', needs='nothing.', glossary='', 
     (root / 'book' / 'references.bib').write_text('')
     for name in ('claims.md', 'errata.md'):
         shutil.copy(ROOT / 'book' / name, root / 'book')
-    (root / 'book' / 'index.md').write_text('# A book\n')
+    (root / 'book' / 'index.md').write_text(f'# A book\n\n{page}\n')
     (root / 'book' / 'glossary.md').write_text(glossary)
     (root / 'book' / 'calculus.md').write_text('# Calculus\n\n```{section-cards} book/calculus\n```\n')
     (root / '_toc.yml').write_text(TOC)
@@ -54,10 +57,11 @@ def make(root, *, printed=GOOD, text='Nothing.', needs='nothing.', glossary='', 
     if notebook:
         opening = f'# The chain rule\n\n- **Question.** Why?\n- **You need** {needs}\n\n{text}'
         output = {'output_type': 'stream', 'name': 'stdout', 'text': printed}
+        shown = [{'output_type': 'display_data', 'metadata': {}, 'data': {'image/png': PICTURE}}] * picture
         cells = [
             {'cell_type': 'markdown', 'id': 'a', 'metadata': {}, 'source': opening},
             {'cell_type': 'code', 'id': 'b', 'metadata': {}, 'execution_count': 1, 'source': 'check()',
-             'outputs': [output] if printed else []},
+             'outputs': [output, *shown] if printed else []},
         ]
         kernel = {'kernelspec': {'display_name': 'Python 3', 'language': 'python', 'name': 'python3'}}
         whole = {'cells': cells, 'metadata': kernel, 'nbformat': 4, 'nbformat_minor': 5}
@@ -74,6 +78,12 @@ CASES = {  # name -> (what is made, what lines of the output must say; nothing: 
     'broken references': (
         {'text': 'See {eq}`dl.chain.nowhere`, [there](../lost.md) and {cite}`nobody1900nothing`.'},
         [['chain_rule.ipynb:', word] for word in ('dl.chain.nowhere', 'lost.md', 'nobody1900nothing')],
+    ),
+    'pictures without words': (
+        {'text': '![ ](../../book/_static/page.png)', 'page': 'A\nline.\n\n![](_static/page.png)', 'picture': True},
+        [[place, 'a picture without alternative text'] for place in (
+            'book/index.md:6', 'chain_rule.ipynb:cell 1', 'chain_rule.ipynb:cell 2',
+        )],
     ),
     'wrong claims and addresses': (
         {'printed': '✓ dl.chain.som holds; control fails\n', 'addresses': 'book/index\nbook/gone\n'},

@@ -124,6 +124,27 @@ def test_formulas_are_cut_between_words_and_mathematics(latex, pieces):
     assert formula.pieces(latex) == pieces
 
 
+@pytest.mark.parametrize('latex, parts', [
+    (r'f(x = y) \le \max(a, b) = c', [r'f(x = y)', r'\le \max(a, b)', '= c']),
+    (r'\sum_{i=1}^n x_i \in [0, 1], n := 2', [r'\sum_{i=1}^n x_i', r'\in [0, 1],', 'n', ':= 2']),
+    (r'\left( a = b \right) \leftarrow \infty', [r'\left( a = b \right) \leftarrow \infty']),
+    (r'A \xrightarrow{d} B, \; C', ['A', r'\xrightarrow{d} B,', r'\; C']),
+])
+def test_long_formulas_may_break_before_relations(latex, parts):
+    assert formula.parts(latex) == parts
+
+
+def test_a_line_does_not_begin_with_a_comma():
+    made = formula.inline(r'\text{of one type}, \; x = \mathbf{y}')
+    assert [node.astext() for node in made] == ['of one type', ', ', r'x = \mathbf{y}']
+
+
+def test_a_long_chain_is_displayed_in_lines():
+    long = 'a = ' + ' + '.join(['b'] * 40) + ' = c'
+    assert formula.in_lines(long).count(r'\\') == 1 and formula.in_lines(long).count('&=') == 2
+    assert formula.in_lines('a = b = c') == 'a = b = c'
+
+
 def test_cutting_loses_no_brace():
     for claim in ledger.claims().values():
         for latex in filter(None, (claim.notes, claim.correct)):

@@ -12,6 +12,9 @@ _REPAIRS = {  # what is written -> what it should be
     ' id="proof-content"': '',
     # the theme shows a title on hover alone; its own tooltips come with the keyboard, too
     '<a class="term reference internal"': '<a class="term reference internal" data-bs-toggle="tooltip"',
+    # sphinx-exercise does so with the text of exercises and solutions
+    ' id="exercise-content"': '',
+    ' id="solution-content"': '',
     # a list whose items have another role
     '<div role="list" class="citation-list">': '<div class="citation-list">',
     ' role="doc-biblioentry"': '',
