@@ -5,6 +5,7 @@ _THEBE = re.compile(
     r'\s*<script type="text/x-thebe-config">.*?</script>\s*(<script>kernelName = [^<]*</script>)?', re.S,
 )
 _SEARCH = re.compile(r'\s*<script src="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*"></script>')
+_MODE = re.compile(r'(document\.documentElement\.dataset\.theme = [^;]*;)')
 _FONT = '_static/fonts/source-serif-4-latin-wght-normal.woff2'
 _MATH_FONT = '_static/mathjax/output/chtml/fonts/woff-v2/MathJax_'
 _ICONS = re.compile(r'<script[^>]*/fontawesome\.js[^>]*></script>')
@@ -54,6 +55,12 @@ def without_icon_script(html):
     return _ICONS.sub('', html)
 
 
+def with_colours_at_once(html):
+    """A filter for templates/layout.html: light or dark is known before the first painting, not after the last script."""
+    return _MODE.sub(r"\1 if (document.documentElement.dataset.theme === 'auto') document.documentElement.dataset.theme ="
+                     r" matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light';", html, count=1)
+
+
 def without_search_index(html):
     """A filter for templates/layout.html: the words of the whole book are needed on the search page only."""
     return _SEARCH.sub('', html)
@@ -62,8 +69,8 @@ def without_search_index(html):
 def add_filter(app):
     """Make the filters known to the templates."""
     if app.builder.format == 'html':
-        app.builder.templates.environment.filters |= {
-            'without_icon_script': without_icon_script, 'without_search_index': without_search_index}
+        filters = (without_icon_script, with_colours_at_once, without_search_index)
+        app.builder.templates.environment.filters |= {made.__name__: made for made in filters}
 
 
 def _once(scripts):
