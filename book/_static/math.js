@@ -21,6 +21,7 @@
 
   const typeset = async () => {
     waiting = [...document.querySelectorAll('.math')];
+    document.getElementById(location.hash.slice(1))?.scrollIntoView();  // the browser does so, too, but later
     while (waiting.length) {
       await MathJax.typesetPromise(nearest());
       await soon();

@@ -139,7 +139,7 @@ def test_scripts_wait_and_the_index_of_the_search_stays_away(site, name):
     else:
         assert not searches and not [s['src'] for s in scripts if not s.has_attr('defer')]
     order = [re.search(r'([\w.-]+)\.js', script['src'])[1] for script in scripts]
-    assert 'math' not in order or order.index('math') < order.index('tex-chtml')
+    assert 'tex-chtml' not in order or order.index('math') < order.index('tex-chtml')
 
 
 @pytest.mark.parametrize('section', SECTIONS)
@@ -164,6 +164,18 @@ def test_fonts_are_asked_for_where_they_are_used(site):
     assert len(page_scripts.fonts('<p>text</p>')) == 1
     assert len(page_scripts.fonts(r'<span class="math notranslate">\(x\)</span>')) == 3
     assert all((site / name).is_file() for name in page_scripts.fonts(r'<span class="math x">\(\mathbf{x}\)</span>'))
+
+
+@pytest.mark.parametrize('scheme', ['light', 'dark'])
+def test_the_first_painting_knows_the_colours(browser, address, scheme):
+    """Style and letters depend on them; set by a script at the end, they make the whole page jump."""
+    context = browser.new_context(color_scheme=scheme)
+    page = context.new_page()
+    page.add_init_script("document.addEventListener('readystatechange', () => window.first ??= document.documentElement.dataset.theme)")
+    page.route('**/*.js*', lambda route: route.abort())
+    page.goto(f'{address}notebooks/{SECTION}.html')
+    assert page.evaluate('window.first') == scheme
+    context.close()
 
 
 def test_icons_come_from_the_small_font(page, address):
@@ -204,13 +216,16 @@ def watched(page):
 
 
 def test_the_formulas_on_the_screen_come_first(watched, site, address):
-    name = max(SECTIONS, key=lambda s: (site / 'notebooks' / f'{s}.html').read_text('utf-8').count('class="math '))
-    watched.goto(f'{address}notebooks/{name}.html#summary')
+    texts = {section: (site / 'notebooks' / f'{section}.html').read_text('utf-8') for section in SECTIONS}
+    name = max(texts, key=lambda section: texts[section].count('class="math '))
+    headings = BeautifulSoup(texts[name], 'html.parser').select('article section > h2')
+    place = headings[len(headings) // 2].parent['id']
+    watched.goto(f'{address}notebooks/{name}.html#{place}')
     settle(watched)
     first, *others = watched.evaluate('window.typeset')
     assert others and all(first) and not any(others[-1])
     assert watched.evaluate("[...document.querySelectorAll('.math')].every(m => m.querySelector('mjx-container'))")
-    top = watched.evaluate("document.getElementById('summary').getBoundingClientRect().top")
+    top = watched.evaluate("place => document.getElementById(place).getBoundingClientRect().top", place)
     assert -5 < top < 200, 'the place that was asked for stays on the screen while formulas above it grow'
 
 

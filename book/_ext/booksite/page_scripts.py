@@ -4,6 +4,7 @@ import re
 _THEBE = re.compile(
     r'\s*<script type="text/x-thebe-config">.*?</script>\s*(<script>kernelName = [^<]*</script>)?', re.S,
 )
+_MODE = re.compile(r'(document\.documentElement\.dataset\.theme = [^;]*;)')
 _FONT = '_static/fonts/source-serif-4-latin-wght-normal.woff2'
 _MATH_FONT = '_static/mathjax/output/chtml/fonts/woff-v2/MathJax_'
 _ICONS = re.compile(r'<script[^>]*/fontawesome\.js[^>]*></script>')
@@ -65,10 +66,16 @@ def without_stock_search(html):
     return _STOCK_SEARCH.sub('', html)
 
 
+def with_colours_at_once(html):
+    """A filter for templates/layout.html: light or dark is known before the first painting, not after the last script."""
+    return _MODE.sub(r"\1 if (document.documentElement.dataset.theme === 'auto') document.documentElement.dataset.theme ="
+                     r" matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light';", html, count=1)
+
+
 def add_filter(app):
     """Make the filters known to the templates."""
     if app.builder.format == 'html':
-        for made in (without_icon_script, without_stock_search):
+        for made in (without_icon_script, with_colours_at_once, without_stock_search):
             app.builder.templates.environment.filters[made.__name__] = made
 
 
