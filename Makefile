@@ -7,7 +7,7 @@ JOBS ?= $(shell $(BIN)/python -c 'import os; print(os.cpu_count())' 2>/dev/null 
 SITE := _build/html
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
-.PHONY: help site read test lab record bench portable faults launch lock clean style unit rules notebooks site-tests
+.PHONY: help site read live pdf zip test lab record bench bench-site portable faults launch lock clean style unit rules notebooks site-tests
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -20,6 +20,15 @@ site: .venv/site  ## build the website into _build/html (executes nothing)
 read: site  ## serve the website on 127.0.0.1 and open it (PORT=8000)
 	@$(BIN)/python -m nbutils.maintain.serve $(SITE) $(PORT)
 
+live: site .venv/full  ## the same, with cells that you edit and run in the page, on this machine (PORT=8000)
+	@$(BIN)/python -m nbutils.maintain.live $(SITE) $(PORT)
+
+pdf: .venv/site  ## make the book as one PDF (needs xelatex, and says what to install)
+	@$(BIN)/python -m nbutils.maintain.pdf
+
+zip: site  ## pack the website and all notebooks beside its pages, to take along (with the PDF, where make pdf has made it)
+	@$(BIN)/python -m nbutils.maintain.take_along
+
 test: style unit rules notebooks site site-tests  ## set up and check everything
 	@echo "Everything passed."
 
@@ -31,6 +40,11 @@ record: .venv/full  ## execute the notebooks that changed and store their output
 
 bench: .venv/full  ## measure how fast the book is re-executed, against plain nbval and the cells alone
 	@$(BIN)/python -m nbutils.maintain.bench
+
+bench-site: site .venv/full  ## measure pages in a browser beside the stock theme, and the build (PAGES=, LOADS=5)
+	@$(BIN)/python -m nbutils.maintain.bench_site --loads $(or $(LOADS),5) $(PAGES)
+	@$(BIN)/python -m nbutils.maintain.bench_site --loads $(or $(LOADS),5) --line $(PAGES)
+	@$(BIN)/python -m nbutils.maintain.bench_site --build
 
 portable: .venv/full  ## execute all notebooks under other thread counts and instruction sets
 	@$(BIN)/python -m nbutils.maintain.portable

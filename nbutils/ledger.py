@@ -12,7 +12,7 @@ FILES = ('dl', 'aw', 'ml', 'la')  # one file per set of notes, named by the pref
 
 
 class Claim(NamedTuple):
-    """One statement of the notes. `notes` and `correct` are LaTeX; the last five may be None."""
+    """One statement of the notes. `notes` and `correct` are LaTeX; the last six may be None."""
     id: str
     heading: str
     section: str
@@ -23,6 +23,7 @@ class Claim(NamedTuple):
     remark: str | None = None
     was: dict | None = None
     uncheckable: str | None = None
+    title: str | None = None
 
 
 @cache
@@ -34,7 +35,8 @@ def headings(prefix):
     if FOLDER is None:
         raise FileNotFoundError('the ledger of claims is missing: expected book/claims beside nbutils')
     loader = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
-    return tuple(yaml.load((FOLDER / f'{prefix}.yml').read_text('utf-8'), Loader=loader))
+    with open(FOLDER / f'{prefix}.yml', encoding='utf-8') as file:  # an open file: yaml's errors name it
+        return tuple(yaml.load(file, Loader=loader))
 
 
 @cache

@@ -26,14 +26,15 @@ class Pages(http.server.SimpleHTTPRequestHandler):
             self.wfile.write(body)
 
 
-def server(folder, port):
+def server(folder, port, handler=Pages):
     """An HTTP server of `folder` on 127.0.0.1; port 0 takes any free one. Raises OSError where the port is in use."""
     # as a class attribute, or a restarted server would wait for the old one's connections to time out
     http.server.ThreadingHTTPServer.allow_reuse_address = True
-    return http.server.ThreadingHTTPServer(('127.0.0.1', port), functools.partial(Pages, directory=str(folder)))
+    return http.server.ThreadingHTTPServer(('127.0.0.1', port), functools.partial(handler, directory=str(folder)))
 
 
-def main(argv=None):
+def from_command_line(argv, target, handler=Pages):
+    """The server that the arguments FOLDER PORT ask for; ends with a message where `make {target}` cannot serve."""
     parser = argparse.ArgumentParser(description='Serve the built website on this machine.')
     parser.add_argument('folder', type=Path)
     parser.add_argument('port', type=int, nargs='?', default=8000)
@@ -41,10 +42,14 @@ def main(argv=None):
     if not (arguments.folder / 'index.html').is_file():
         sys.exit(f'There is no website in {arguments.folder}: make site')
     try:
-        running = server(arguments.folder, arguments.port)
+        return server(arguments.folder, arguments.port, handler)
     except OSError as error:
-        sys.exit(f'Port {arguments.port} cannot be had ({error.strerror}): make read PORT={arguments.port + 1}')
-    address = f'http://127.0.0.1:{running.server_port}/'
+        sys.exit(f'Port {arguments.port} cannot be had ({error.strerror}): make {target} PORT={arguments.port + 1}')
+
+
+def run(running, path=''):
+    """Open the website at `path` in a browser and serve it until Ctrl-C."""
+    address = f'http://127.0.0.1:{running.server_port}/{path}'
     print(f'The book is at {address} (Ctrl-C ends it)', flush=True)
     webbrowser.open(address)
     try:
@@ -56,4 +61,4 @@ def main(argv=None):
 
 
 if __name__ == '__main__':
-    main()
+    run(from_command_line(None, 'read'))

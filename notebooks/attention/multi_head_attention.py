@@ -55,12 +55,12 @@ torch.set_default_dtype(torch.float64)
 # :label: eq-mha-attend
 # \mathbf{z}_i = \sum_{j=1}^{m} A_{ij}\, \mathbf{v}_j, \qquad
 # A_{ij} = \frac{e^{s_{ij}}}{\sum_{l=1}^{m} e^{s_{il}}}, \qquad
-# s_{ij} = \frac{\mathbf{q}_i^{\mathsf{T}} \mathbf{k}_j}{\sqrt{d}}.
+# s_{ij} = \frac{\mathbf{q}_i^\top \mathbf{k}_j}{\sqrt{d}}.
 # ```
 #
 # With queries, keys and values as the rows of matrices this is
-# $\mathrm{Attention}(\mathbf{Q}, \mathbf{K}, \mathbf{V}) = \mathrm{softmax}(\mathbf{Q}\mathbf{K}^{\mathsf{T}}/\sqrt{d})\,\mathbf{V}$,
-# the softmax taken along each row. The root is there because $\mathbf{q}^{\mathsf{T}}\mathbf{k}$ is a sum of $d$
+# $\mathrm{Attention}(\mathbf{Q}, \mathbf{K}, \mathbf{V}) = \mathrm{softmax}(\mathbf{Q}\mathbf{K}^\top/\sqrt{d})\,\mathbf{V}$,
+# the softmax taken along each row. The root is there because $\mathbf{q}^\top\mathbf{k}$ is a sum of $d$
 # products: if these are uncorrelated with mean zero and variance one, its standard deviation is $\sqrt{d}$, and
 # undivided, for large $d$, it would saturate the softmax.
 #
@@ -106,8 +106,8 @@ def attend(q, k, v, keep=None):
 # add its own square. The second part is best zero. The first is smallest when
 # $\boldsymbol\beta_t = \mathbf{P}\mathbf{e}_{j_t}$, with $\mathbf{P}$ the orthogonal projection onto $S$, and then,
 # by Pythagoras, equals
-# $1 - \|\mathbf{P}\mathbf{e}_{j_t}\|^2 = 1 - \mathbf{e}_{j_t}^{\mathsf{T}}\mathbf{P}\mathbf{e}_{j_t} = 1 - P_{j_t j_t}$,
-# since $\mathbf{P}^{\mathsf{T}} = \mathbf{P} = \mathbf{P}^2$. The places are distinct, and no diagonal entry
+# $1 - \|\mathbf{P}\mathbf{e}_{j_t}\|^2 = 1 - \mathbf{e}_{j_t}^\top\mathbf{P}\mathbf{e}_{j_t} = 1 - P_{j_t j_t}$,
+# since $\mathbf{P}^\top = \mathbf{P} = \mathbf{P}^2$. The places are distinct, and no diagonal entry
 # $P_{jj} = \|\mathbf{P}\mathbf{e}_j\|^2$ is negative, so
 # $\sum_t P_{j_t j_t} \le \operatorname{tr} \mathbf{P} = \dim S \le h$. The errors add up to
 # $r - \sum_t P_{j_t j_t} \ge r - h$.
@@ -165,7 +165,7 @@ label_lines(ax);
 # nearly alike can still serve two needs. Now let each entry of each mean arrive with independent noise of standard
 # deviation $s > 0$. Write `noisy_error(alpha, places, s)`, the least sum of expected squared errors, for `alpha` of
 # shape $(h, n)$. Hint: for one need, minimize
-# $\|\mathbf{A}^{\mathsf{T}}\mathbf{c} - \mathbf{e}\|^2 + s^2\|\mathbf{c}\|^2$ over $\mathbf{c} \in \mathbb{R}^h$,
+# $\|\mathbf{A}^\top\mathbf{c} - \mathbf{e}\|^2 + s^2\|\mathbf{c}\|^2$ over $\mathbf{c} \in \mathbb{R}^h$,
 # where $\mathbf{A}$ is `alpha`.
 # ```
 
@@ -191,8 +191,8 @@ grade(noisy_error, by_least_squares, cases)
 # :class: dropdown
 # ```
 # Setting the gradient to zero gives
-# $(\mathbf{A}\mathbf{A}^{\mathsf{T}} + s^2\mathbf{I})\,\mathbf{c} = \mathbf{A}\mathbf{e}$, and there the sum is
-# $1 - \mathbf{e}^{\mathsf{T}}\mathbf{A}^{\mathsf{T}}(\mathbf{A}\mathbf{A}^{\mathsf{T}} + s^2\mathbf{I})^{-1}\mathbf{A}\mathbf{e}$.
+# $(\mathbf{A}\mathbf{A}^\top + s^2\mathbf{I})\,\mathbf{c} = \mathbf{A}\mathbf{e}$, and there the sum is
+# $1 - \mathbf{e}^\top\mathbf{A}^\top(\mathbf{A}\mathbf{A}^\top + s^2\mathbf{I})^{-1}\mathbf{A}\mathbf{e}$.
 # With noise of 0.1, heads that look apart lose almost nothing and heads that look alike a quarter of everything: they
 # must be subtracted to be told apart, and subtraction amplifies noise.
 
@@ -390,7 +390,7 @@ holds(
 #
 # ```{math}
 # :label: ml.tf.multihead.head
-# \mathbf{Z}_h = \mathrm{softmax}\Big( \frac{\mathbf{X}\mathbf{W}_{Q,h}\mathbf{W}_{K,h}^{\mathsf{T}}\mathbf{X}^{\mathsf{T}}}{\sqrt{D_K}} \Big)\, \mathbf{X}\mathbf{W}_{V,h} \in \mathbb{R}^{T \times D_h}, \quad D_K = D_h .
+# \mathbf{Z}_h = \mathrm{softmax}\Big( \frac{\mathbf{X}\mathbf{W}_{Q,h}\mathbf{W}_{K,h}^\top\mathbf{X}^\top}{\sqrt{D_K}} \Big)\, \mathbf{X}\mathbf{W}_{V,h} \in \mathbb{R}^{T \times D_h}, \quad D_K = D_h .
 # ```
 #
 # The scan of the notes shows $\mathbf{W}_V$ in the place of $\mathbf{W}_K$, and the last matrix without its $V$. All
@@ -406,7 +406,7 @@ holds(
 # product of block matrices, and it deserves a pause: *concatenate and project* means *add up*. With $\mathbf{A}_h$
 # for the softmax of {eq}`ml.tf.multihead.head` the layer is
 # $\sum_h \mathbf{A}_h \mathbf{X}\, (\mathbf{W}_{V,h}\mathbf{W}_o^{(h)})$. So a head is two things: a map of *where to
-# look*, made by $\mathbf{W}_{Q,h}\mathbf{W}_{K,h}^{\mathsf{T}}$, and a rule for *what to bring*,
+# look*, made by $\mathbf{W}_{Q,h}\mathbf{W}_{K,h}^\top$, and a rule for *what to bring*,
 # $\mathbf{W}_{V,h}\mathbf{W}_o^{(h)}$ {cite}`elhage2021mathematical`.
 
 # %% tags=["hide-input"]
@@ -525,8 +525,8 @@ grade(products(repair), product_before, cases)
 # :class: dropdown
 # ```
 # We need
-# $\mathbf{W}'(\mathbf{W}^K\mathbf{G})^{\mathsf{T}} = \mathbf{W}'\mathbf{G}^{\mathsf{T}}(\mathbf{W}^K)^{\mathsf{T}} = \mathbf{W}^Q(\mathbf{W}^K)^{\mathsf{T}}$,
-# so $\mathbf{W}' = \mathbf{W}^Q\mathbf{G}^{-\mathsf{T}}$ will do. The same freedom exists between $\mathbf{W}^V_i$
+# $\mathbf{W}'(\mathbf{W}^K\mathbf{G})^\top = \mathbf{W}'\mathbf{G}^\top(\mathbf{W}^K)^\top = \mathbf{W}^Q(\mathbf{W}^K)^\top$,
+# so $\mathbf{W}' = \mathbf{W}^Q\mathbf{G}^{-\top}$ will do. The same freedom exists between $\mathbf{W}^V_i$
 # and its block of $\mathbf{W}^O$. A single entry of $\mathbf{W}^Q$ therefore means nothing by itself; only the
 # products do.
 
@@ -1068,12 +1068,12 @@ print("torch's layer:", loop > 5 * builtin)
 #
 # ```{prf:proof}
 # Let $\mathbf{S}$ be the scores of one head, $\mathbf{A}$ their softmax and $\mathbf{V}$ its projected values.
-# Shuffling all tokens permutes the rows and the columns of the scores alike, to $\mathbf{PSP}^{\mathsf{T}}$. The
+# Shuffling all tokens permutes the rows and the columns of the scores alike, to $\mathbf{PSP}^\top$. The
 # softmax works on each row by itself, and permuting the entries of a row permutes its softmax, so $\mathbf{A}$
-# becomes $\mathbf{PAP}^{\mathsf{T}}$. The values become $\mathbf{PV}$, and
-# $\mathbf{PAP}^{\mathsf{T}}\mathbf{PV} = \mathbf{PAV}$ since $\mathbf{P}^{\mathsf{T}}\mathbf{P} = \mathbf{I}$.
+# becomes $\mathbf{PAP}^\top$. The values become $\mathbf{PV}$, and
+# $\mathbf{PAP}^\top\mathbf{PV} = \mathbf{PAV}$ since $\mathbf{P}^\top\mathbf{P} = \mathbf{I}$.
 # Concatenation and $\mathbf{W}^O$ act on each row alone and leave $\mathbf{P}$ in front. If only keys and values are
-# shuffled, $\mathbf{A}$ becomes $\mathbf{AP}^{\mathsf{T}}$, and $\mathbf{AP}^{\mathsf{T}}\mathbf{PV} = \mathbf{AV}$.
+# shuffled, $\mathbf{A}$ becomes $\mathbf{AP}^\top$, and $\mathbf{AP}^\top\mathbf{PV} = \mathbf{AV}$.
 # ```
 #
 # To this layer *dog bites man* and *man bites dog* are the same three outputs in another order. Order has to be put
@@ -1124,7 +1124,7 @@ grade(shuffle_first(moved), shuffle_last, cases)
 # :class: dropdown
 # ```
 # The mask is a table of pairs, like the scores, so by the proof it has to become
-# $\mathbf{P}\,\mathtt{keep}\,\mathbf{P}^{\mathsf{T}}$: queries *and* keys are renamed.
+# $\mathbf{P}\,\mathtt{keep}\,\mathbf{P}^\top$: queries *and* keys are renamed.
 
 # %% jupyter={"source_hidden": true}
 def moved_solution(keep, p):
@@ -1177,7 +1177,7 @@ def error(x, y, *W):
 # **By hand.** Two heads need no training, because both wishes are *linear* in the hand: the hour before is a rotation
 # by $-30°$, the mirrored hour a reflection, $\mathbf{p}_{-i} = (\cos 30°i, -\sin 30°i)$. Let the query of the first
 # head be the rotated hand and that of the second the reflected hand, both times a large number $\beta$, and let the
-# key be the hand itself. The score $\beta\,\mathbf{p}_{i-1}^{\mathsf{T}}\mathbf{p}_j$ is then largest at $j = i - 1$,
+# key be the hand itself. The score $\beta\,\mathbf{p}_{i-1}^\top\mathbf{p}_j$ is then largest at $j = i - 1$,
 # and the softmax looks there alone; likewise the second. As values the first head picks the $\mathbf{a}$ cards and
 # the second the $\mathbf{b}$ cards. This is, in its purest form, what the notes quote: attention "to information from
 # different representation subspaces at different positions". The control lets both heads look at the same position.
@@ -1367,7 +1367,7 @@ grade(favourites, by_all_scores, cases)
 # :class: dropdown
 # ```
 # A query with $f_i > 0$ prefers the largest $g_j$, one with $f_i < 0$ the smallest: there are never more than two
-# favourites. In the plane the score is $\mathbf{f}_i^{\mathsf{T}}\mathbf{g}_j$, and the winner is the key that lies
+# favourites. In the plane the score is $\mathbf{f}_i^\top\mathbf{g}_j$, and the winner is the key that lies
 # farthest in the direction of $\mathbf{f}_i$. Of keys on a circle each lies farthest in its own direction.
 
 # %% jupyter={"source_hidden": true}

@@ -794,8 +794,10 @@ verify('gradients accumulate',
 #
 # ```{math}
 # :label: autodiff-hvp
-# \nabla_{\mathbf{x}} \langle \nabla f(\mathbf{x}), \mathbf{v}\rangle = \mathbf{H}(\mathbf{x})\,\mathbf{v}, \qquad\text{since}\quad
-# \frac{\partial}{\partial x_i} \sum_j \frac{\partial f}{\partial x_j}\, v_j = \sum_j \frac{\partial^2 f}{\partial x_i\,\partial x_j}\, v_j .
+# \begin{gathered}
+# \nabla_{\mathbf{x}} \langle \nabla f(\mathbf{x}), \mathbf{v}\rangle = \mathbf{H}(\mathbf{x})\,\mathbf{v}, \\
+# \text{since}\quad \frac{\partial}{\partial x_i} \sum_j \frac{\partial f}{\partial x_j}\, v_j = \sum_j \frac{\partial^2 f}{\partial x_i\,\partial x_j}\, v_j .
+# \end{gathered}
 # ```
 #
 # This *Hessian-vector product* costs a few sweeps, however many variables there are {cite}`pearlmutter1994fast`. The $n

@@ -673,8 +673,10 @@ assert not grade(greedy_cost, least_cost_known, widths)
 #
 # ```{math}
 # :label: chain-saliency
-# \nabla s^\top = (\mathbf{e}_8 - \mathbf{e}_3)^\top\, \mathbf{W}_3^\top\, \mathbf{D}_2\, \mathbf{W}_2^\top\, \mathbf{D}_1\, \mathbf{W}_1^\top ,
-# \qquad \mathbf{D}_l = \operatorname{diag}(1 - \mathbf{h}_l \odot \mathbf{h}_l) ,
+# \begin{gathered}
+# \nabla s^\top = (\mathbf{e}_8 - \mathbf{e}_3)^\top\, \mathbf{W}_3^\top\, \mathbf{D}_2\, \mathbf{W}_2^\top\, \mathbf{D}_1\, \mathbf{W}_1^\top , \\
+# \mathbf{D}_l = \operatorname{diag}(1 - \mathbf{h}_l \odot \mathbf{h}_l) ,
+# \end{gathered}
 # ```
 #
 # because $\tanh' = 1 - \tanh^2$, and $\mathbf{o} = \mathbf{W}_3^\top\mathbf{h}_2 + \mathbf{b}_3$ with $\mathbf{h}_l =

@@ -56,9 +56,11 @@ plt.style.use('nbutils.book')
 #
 # ```{math}
 # :label: aw.jacobians.matrix
+# \begin{gathered}
 # \partial f(\mathbf{x}) = \begin{bmatrix} \frac{\partial y_1}{\partial x_1} & \cdots & \frac{\partial y_1}{\partial x_d} \\
-# \vdots & & \vdots \\ \frac{\partial y_c}{\partial x_1} & \cdots & \frac{\partial y_c}{\partial x_d} \end{bmatrix},
-# \qquad [\partial f(\mathbf{x})]_{ij} = \frac{\partial y_i}{\partial x_j}, \qquad \partial f(\mathbf{x}) \sim (c, d) .
+# \vdots & & \vdots \\ \frac{\partial y_c}{\partial x_1} & \cdots & \frac{\partial y_c}{\partial x_d} \end{bmatrix}, \\
+# [\partial f(\mathbf{x})]_{ij} = \frac{\partial y_i}{\partial x_j}, \qquad \partial f(\mathbf{x}) \sim (c, d) .
+# \end{gathered}
 # ```
 #
 # Why this way round and not the other? Because it has to be multiplied by a nudge. If the inputs move by $\mathbf{h}
@@ -371,7 +373,7 @@ print('the gap is exactly the step squared:', all(gaps))
 # ```{math}
 # :label: aw.jacobians.taylor-name
 # \begin{gathered}
-# \text{worst error of } \partial f(\mathbf{x}_0) \;\le\; \tfrac L2\, r^2 \;<\; m\,r - \tfrac L2\, r^2 \;\le\; \text{worst error of } \mathbf{M} \\
+# \text{worst error of } \partial f(\mathbf{x}_0) \le \tfrac L2\, r^2 < m\,r - \tfrac L2\, r^2 \le \text{worst error of } \mathbf{M} \\
 # \text{for } r < m/L .
 # \end{gathered}
 # ```

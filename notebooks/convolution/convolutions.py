@@ -327,8 +327,10 @@ holds(
 #
 # ```{math}
 # :label: dl.convolutions.ref-713
-# \sum_{a,b} V_{a,b}\, X_{i+a,\,j+b} = \sum_{a,b} V_{-a,-b}\, X_{i-a,\,j-b} = (\tilde{\mathbf{V}} * \mathbf{X})(i, j),
-# \qquad \tilde V_{a,b} = V_{-a,-b}
+# \begin{gathered}
+# \sum_{a,b} V_{a,b}\, X_{i+a,\,j+b} = \sum_{a,b} V_{-a,-b}\, X_{i-a,\,j-b} = (\tilde{\mathbf{V}} * \mathbf{X})(i, j), \\
+# \tilde V_{a,b} = V_{-a,-b}
+# \end{gathered}
 # ```
 #
 # So the layer convolves after all, with the kernel turned by half a turn. For a kernel that is *learned* this is a

@@ -10,7 +10,8 @@
 # # The cross product
 #
 # - **Question.** Which vector stands at right angles to two others, and why is there such a product in space, of all places?
-# - **You need** lengths and matrices ([Norms](../linear_algebra/norms.ipynb)), the dot product and the volume of a box.
+# - **You need** lengths and matrices ([Norms](../linear_algebra/norms.ipynb)), the [dot product](dot_products.ipynb) and the
+#   volume of a box.
 # - **You build** the product out of one symbol, a prover for its identities, and the winter sun on a mountain.
 # - **Time** 5 s.
 
@@ -182,7 +183,7 @@ print('the triple product is the signed volume')
 # :label: la.cross.skew-matrix
 # \mathbf{a} \times \mathbf{b} = [\mathbf{a}]_\times \mathbf{b}, \qquad
 # [\mathbf{a}]_\times = \begin{bmatrix} 0 & -a_3 & a_2 \\ a_3 & 0 & -a_1 \\ -a_2 & a_1 & 0 \end{bmatrix}
-# = -[\mathbf{a}]_\times^\mathsf{T}
+# = -[\mathbf{a}]_\times^\top
 # ```
 #
 # It is *skew-symmetric* because of the volume: $\mathbf{x} \cdot (\mathbf{a} \times \mathbf{y}) = \det[\mathbf{a}, \mathbf{y}, \mathbf{x}]$ changes its sign with
@@ -191,7 +192,7 @@ print('the triple product is the signed volume')
 #
 # ```{math}
 # :label: la.cross.transpose
-# \mathbf{a} \times \mathbf{b} = [\mathbf{b}]_\times^\mathsf{T}\, \mathbf{a}
+# \mathbf{a} \times \mathbf{b} = [\mathbf{b}]_\times^\top\, \mathbf{a}
 # ```
 
 # %%
@@ -548,7 +549,7 @@ holds(
 )
 
 # %% [markdown]
-# The numbers $a_i b_j - a_j b_i$ fill a skew matrix, the *wedge product* $\mathbf{a} \wedge \mathbf{b} = \mathbf{a}\mathbf{b}^\mathsf{T} - \mathbf{b}\mathbf{a}^\mathsf{T}$, and
+# The numbers $a_i b_j - a_j b_i$ fill a skew matrix, the *wedge product* $\mathbf{a} \wedge \mathbf{b} = \mathbf{a}\mathbf{b}^\top - \mathbf{b}\mathbf{a}^\top$, and
 # Lagrange's sum is half of its squared Frobenius norm. The wedge product exists everywhere; above the diagonal it has $n(n - 1)/2$ entries. A vector of the
 # same space has room for them exactly if $n(n - 1)/2 = n$, that is, $n = 3$. There {eq}`la.cross.vector-triple-left` gives
 # $(\mathbf{a} \wedge \mathbf{b})\, \mathbf{c} = \mathbf{a} (\mathbf{b} \cdot \mathbf{c}) - \mathbf{b} (\mathbf{a} \cdot \mathbf{c}) =

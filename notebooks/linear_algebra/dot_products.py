@@ -61,10 +61,10 @@ plt.style.use('nbutils.book')
 #
 # ```{math}
 # :label: la.dot.matrix-form
-# \sum_{i=1}^n a_i b_i = \mathbf{a}^\mathsf{T} \mathbf{b}
+# \sum_{i=1}^n a_i b_i = \mathbf{a}^\top \mathbf{b}
 # ```
 #
-# The order matters. $\mathbf{a}\mathbf{b}^\mathsf{T}$ is the table of all $n^2$ products $a_i b_j$, and our sum is only
+# The order matters. $\mathbf{a}\mathbf{b}^\top$ is the table of all $n^2$ products $a_i b_j$, and our sum is only
 # its diagonal. We write the loop, and as its judge a loop in exact fractions.
 
 # %%
@@ -189,7 +189,7 @@ print('no moving of brackets:', (e1 @ e1) * e2, 'is not', e1 * (e1 @ e2))
 #
 # ```{math}
 # :label: la.dot.geometric
-# \mathbf{a}^\mathsf{T}\mathbf{b} = \|\mathbf{a}\|_2\,\|\mathbf{b}\|_2 \cos\theta
+# \mathbf{a}^\top\mathbf{b} = \|\mathbf{a}\|_2\,\|\mathbf{b}\|_2 \cos\theta
 # ```
 #
 # One product, two faces: a sum of products for those who have coordinates, lengths and an angle for those who have
@@ -225,8 +225,8 @@ holds(
 #
 # ```{math}
 # :label: la.dot.orthonormal-basis
-# \|\mathbf{a}\|\,\|\mathbf{b}\| \cos\theta = \mathbf{c}^\mathsf{T} \mathbf{G}\, \mathbf{d}, \qquad
-# \mathbf{G} = \mathbf{B}^\mathsf{T}\mathbf{B} .
+# \|\mathbf{a}\|\,\|\mathbf{b}\| \cos\theta = \mathbf{c}^\top \mathbf{G}\, \mathbf{d}, \qquad
+# \mathbf{G} = \mathbf{B}^\top\mathbf{B} .
 # ```
 #
 # That is $\sum_i c_i d_i$ for all $\mathbf{c}$ and $\mathbf{d}$ exactly if $\mathbf{G} = \mathbf{I}$, if the basis is
@@ -253,18 +253,18 @@ holds(
 
 # %% [markdown]
 # **All inner products at once.** By linearity every inner product on $\mathbb{R}^n$ is
-# $\langle \mathbf{x}, \mathbf{y} \rangle = \mathbf{x}^\mathsf{T}\mathbf{M}\mathbf{y}$ with
+# $\langle \mathbf{x}, \mathbf{y} \rangle = \mathbf{x}^\top\mathbf{M}\mathbf{y}$ with
 # $m_{ij} = \langle \mathbf{e}_i, \mathbf{e}_j \rangle$. Which matrices are allowed? The symmetric ones with
-# $\mathbf{x}^\mathsf{T}\mathbf{M}\mathbf{x} > 0$ for all $\mathbf{x} \ne \mathbf{0}$, called *positive definite*. To
+# $\mathbf{x}^\top\mathbf{M}\mathbf{x} > 0$ for all $\mathbf{x} \ne \mathbf{0}$, called *positive definite*. To
 # see whether $\mathbf{M}$ is one of them, complete the square. If the first *pivot* $m_{11}$ is positive, put
 # $\boldsymbol{\ell}_1 = (m_{11}, m_{21}, \dots, m_{n1}) / \sqrt{m_{11}}$; then
-# $\mathbf{x}^\mathsf{T}\mathbf{M}\mathbf{x} = (\boldsymbol{\ell}_1 \cdot \mathbf{x})^2 + {}$terms in which $x_1$ does
-# not occur. Go on with those. If all pivots are positive, $\mathbf{x}^\mathsf{T}\mathbf{M}\mathbf{x} = \sum_j
+# $\mathbf{x}^\top\mathbf{M}\mathbf{x} = (\boldsymbol{\ell}_1 \cdot \mathbf{x})^2 + {}$terms in which $x_1$ does
+# not occur. Go on with those. If all pivots are positive, $\mathbf{x}^\top\mathbf{M}\mathbf{x} = \sum_j
 # (\boldsymbol{\ell}_j \cdot \mathbf{x})^2$, a sum that vanishes only at $\mathbf{0}$: its last square contains $x_n$
 # alone, the one before only $x_{n-1}$ and $x_n$, and so on. If pivot $j$ is not positive, take $x_j = 1$, zeros below
 # it, and choose $x_{j-1}, \dots, x_1$ so that all squares so far vanish: then
-# $\mathbf{x}^\mathsf{T}\mathbf{M}\mathbf{x} \le 0$. This is the *Cholesky factorization*
-# $\mathbf{M} = \mathbf{L}\mathbf{L}^\mathsf{T}$, with the $\boldsymbol{\ell}_j$ as columns of $\mathbf{L}$.
+# $\mathbf{x}^\top\mathbf{M}\mathbf{x} \le 0$. This is the *Cholesky factorization*
+# $\mathbf{M} = \mathbf{L}\mathbf{L}^\top$, with the $\boldsymbol{\ell}_j$ as columns of $\mathbf{L}$.
 
 # %%
 def cholesky(m):  # lower triangular l with l @ l.T = m; None: there is none
@@ -291,8 +291,8 @@ print('diag(1, -1) is not one of them:', cholesky(m) is None)
 print('it gives (1, 2) the squared length', x @ m @ x)
 
 # %% [markdown]
-# So $\langle \mathbf{x}, \mathbf{y} \rangle = (\mathbf{L}^\mathsf{T}\mathbf{x}) \cdot
-# (\mathbf{L}^\mathsf{T}\mathbf{y})$: every inner product is the dot product, seen in other coordinates. Each has its
+# So $\langle \mathbf{x}, \mathbf{y} \rangle = (\mathbf{L}^\top\mathbf{x}) \cdot
+# (\mathbf{L}^\top\mathbf{y})$: every inner product is the dot product, seen in other coordinates. Each has its
 # own circles and its own right angles.
 
 # %% mystnb={"image": {"alt": "Three panels: a circle, an upright ellipse and a slanted ellipse, the unit circles of three inner products. In each, two arrows that are perpendicular for that product; only in the first they look so."}} tags=["hide-input"]
@@ -410,23 +410,23 @@ assert not grade(without_squares, by_matrix, cases)
 #
 # ```{math}
 # :label: la.dot.projection-1
-# \operatorname{proj}_{\mathbf{a}} \mathbf{b} = \frac{(\mathbf{a}^\mathsf{T}\mathbf{b})\, \mathbf{a}}{\mathbf{a}^\mathsf{T}\mathbf{a}} ,
+# \operatorname{proj}_{\mathbf{a}} \mathbf{b} = \frac{(\mathbf{a}^\top\mathbf{b})\, \mathbf{a}}{\mathbf{a}^\top\mathbf{a}} ,
 # ```
 #
 # and what is left, $\mathbf{r} = \mathbf{b} - \operatorname{proj}_{\mathbf{a}} \mathbf{b}$, is perpendicular to
 # $\mathbf{a}$: $\mathbf{a} \cdot \mathbf{r} = \mathbf{a} \cdot \mathbf{b} - \frac{\mathbf{a} \cdot
 # \mathbf{b}}{\mathbf{a} \cdot \mathbf{a}}\, \mathbf{a} \cdot \mathbf{a} = 0$. Divide by
-# $\mathbf{a}^\mathsf{T}\mathbf{a}$, not by $\|\mathbf{a}\|$: a longer $\mathbf{a}$ spans the same line and must give
+# $\mathbf{a}^\top\mathbf{a}$, not by $\|\mathbf{a}\|$: a longer $\mathbf{a}$ spans the same line and must give
 # the same shadow.
 #
-# A number may stand on either side of a vector, so $(\mathbf{a}^\mathsf{T}\mathbf{b})\,\mathbf{a} =
-# \mathbf{a}\,(\mathbf{a}^\mathsf{T}\mathbf{b}) = (\mathbf{a}\mathbf{a}^\mathsf{T})\,\mathbf{b}$, and projection is
+# A number may stand on either side of a vector, so $(\mathbf{a}^\top\mathbf{b})\,\mathbf{a} =
+# \mathbf{a}\,(\mathbf{a}^\top\mathbf{b}) = (\mathbf{a}\mathbf{a}^\top)\,\mathbf{b}$, and projection is
 # multiplication by a matrix:
 #
 # ```{math}
 # :label: la.dot.projection-2
-# \operatorname{proj}_{\mathbf{a}} \mathbf{b} = \frac{\mathbf{a}\mathbf{a}^\mathsf{T}\, \mathbf{b}}{\mathbf{a}^\mathsf{T}\mathbf{a}}
-# = \mathbf{P}\mathbf{b}, \qquad \mathbf{P} = \frac{\mathbf{a}\mathbf{a}^\mathsf{T}}{\mathbf{a}^\mathsf{T}\mathbf{a}}
+# \operatorname{proj}_{\mathbf{a}} \mathbf{b} = \frac{\mathbf{a}\mathbf{a}^\top\, \mathbf{b}}{\mathbf{a}^\top\mathbf{a}}
+# = \mathbf{P}\mathbf{b}, \qquad \mathbf{P} = \frac{\mathbf{a}\mathbf{a}^\top}{\mathbf{a}^\top\mathbf{a}}
 # ```
 #
 # $\mathbf{P}$ is its own transpose, and $\mathbf{P}^2 = \mathbf{P}$, because the shadow of a shadow is the shadow. Its
@@ -551,12 +551,12 @@ print('missing for b = 3a:', gaps[0], '  for b = 3a + e4:', gaps[1])
 # %% [markdown]
 # **Many lines at once.** The shadow on a plane, or on any span of columns $\mathbf{A}$ (independent, $n \times k$), is
 # the nearest point $\mathbf{A}\hat{\mathbf{x}}$. Its residual should be perpendicular to every column,
-# $\mathbf{A}^\mathsf{T}(\mathbf{b} - \mathbf{A}\hat{\mathbf{x}}) = \mathbf{0}$:
+# $\mathbf{A}^\top(\mathbf{b} - \mathbf{A}\hat{\mathbf{x}}) = \mathbf{0}$:
 #
 # ```{math}
 # :label: dot-subspace
-# \mathbf{A}^\mathsf{T}\mathbf{A}\,\hat{\mathbf{x}} = \mathbf{A}^\mathsf{T}\mathbf{b}, \qquad
-# \mathbf{A}\hat{\mathbf{x}} = \mathbf{P}\mathbf{b}, \quad \mathbf{P} = \mathbf{A}(\mathbf{A}^\mathsf{T}\mathbf{A})^{-1}\mathbf{A}^\mathsf{T}
+# \mathbf{A}^\top\mathbf{A}\,\hat{\mathbf{x}} = \mathbf{A}^\top\mathbf{b}, \qquad
+# \mathbf{A}\hat{\mathbf{x}} = \mathbf{P}\mathbf{b}, \quad \mathbf{P} = \mathbf{A}(\mathbf{A}^\top\mathbf{A})^{-1}\mathbf{A}^\top
 # ```
 #
 # ```{prf:theorem} Nearest point
@@ -567,17 +567,17 @@ print('missing for b = 3a:', gaps[0], '  for b = 3a + e4:', gaps[1])
 # ```
 #
 # ```{prf:proof}
-# If $\mathbf{A}^\mathsf{T}\mathbf{A}\mathbf{x} = \mathbf{0}$, then $\|\mathbf{A}\mathbf{x}\|^2 =
-# \mathbf{x}^\mathsf{T}\mathbf{A}^\mathsf{T}\mathbf{A}\mathbf{x} = 0$, so $\mathbf{A}\mathbf{x} = \mathbf{0}$ and
-# $\mathbf{x} = \mathbf{0}$: the square matrix $\mathbf{A}^\mathsf{T}\mathbf{A}$ is invertible. Write $\mathbf{b} -
+# If $\mathbf{A}^\top\mathbf{A}\mathbf{x} = \mathbf{0}$, then $\|\mathbf{A}\mathbf{x}\|^2 =
+# \mathbf{x}^\top\mathbf{A}^\top\mathbf{A}\mathbf{x} = 0$, so $\mathbf{A}\mathbf{x} = \mathbf{0}$ and
+# $\mathbf{x} = \mathbf{0}$: the square matrix $\mathbf{A}^\top\mathbf{A}$ is invertible. Write $\mathbf{b} -
 # \mathbf{A}\mathbf{x} = (\mathbf{b} - \mathbf{A}\hat{\mathbf{x}}) + \mathbf{A}(\hat{\mathbf{x}} - \mathbf{x})$ and
-# expand by {eq}`dot-expand`. The mixed term is $2\,(\hat{\mathbf{x}} - \mathbf{x})^\mathsf{T}
-# \mathbf{A}^\mathsf{T}(\mathbf{b} - \mathbf{A}\hat{\mathbf{x}}) = 0$.
+# expand by {eq}`dot-expand`. The mixed term is $2\,(\hat{\mathbf{x}} - \mathbf{x})^\top
+# \mathbf{A}^\top(\mathbf{b} - \mathbf{A}\hat{\mathbf{x}}) = 0$.
 # ```
 #
 # That is Pythagoras, and all of [linear regression](../regression/linear_regression.ipynb). If the columns are
-# orthonormal, $\mathbf{A}^\mathsf{T}\mathbf{A} = \mathbf{I}$, and the shadow on the plane is the sum of the shadows on
-# its axes. One warning: to form $\mathbf{A}^\mathsf{T}\mathbf{A}$ is to square. Columns that differ by $\delta$ give
+# orthonormal, $\mathbf{A}^\top\mathbf{A} = \mathbf{I}$, and the shadow on the plane is the sum of the shadows on
+# its axes. One warning: to form $\mathbf{A}^\top\mathbf{A}$ is to square. Columns that differ by $\delta$ give
 # entries that differ by $\delta^2$, and for $\delta < 10^{-8}$ that is below rounding. Here the columns are
 # $(1, \delta, 0)$ and $(1, 0, \delta)$, whose plane has the exact normal $(\delta, -1, -1)$.
 
@@ -1075,7 +1075,7 @@ print(f'largest |cos|: {abs(c).max():.2f}, expected below {t:.2f}')
 # %% [markdown]
 # A warning belongs here. Data are not random directions. If $\mathbf{x}$ and $\mathbf{y}$ are independent with mean
 # zero and covariance $\boldsymbol{\Sigma}$, then $\mathbb{E} (\mathbf{x} \cdot \mathbf{y})^2 = \mathbb{E}\,
-# \mathbf{x}^\mathsf{T} (\mathbf{y}\mathbf{y}^\mathsf{T}) \mathbf{x} = \operatorname{tr} \boldsymbol{\Sigma}^2$ and
+# \mathbf{x}^\top (\mathbf{y}\mathbf{y}^\top) \mathbf{x} = \operatorname{tr} \boldsymbol{\Sigma}^2$ and
 # $\mathbb{E} \|\mathbf{x}\|^2 = \operatorname{tr} \boldsymbol{\Sigma}$, so a typical $\cos^2$ is not $1/d$ but about
 # $1/d_{\text{eff}}$ with the *effective dimension* $d_{\text{eff}} = (\operatorname{tr} \boldsymbol{\Sigma})^2 /
 # \operatorname{tr} \boldsymbol{\Sigma}^2$. It is $d$ if all directions vary alike, and less otherwise. Handwritten
@@ -1127,9 +1127,14 @@ grade(least_square, by_example, cases)
 # :class: dropdown
 # ```
 # Let $\lambda_1, \dots, \lambda_d \ge 0$ be the eigenvalues. Their sum is the trace, $N$, and the sum of their squares
-# is the sum of the squares of all entries: $N^2 = (\sum_k 1 \cdot \lambda_k)^2 \le d \sum_k \lambda_k^2 = d \big( N +
-# \sum_{i \ne j} \cos^2\theta_{ij} \big) \le d\, \big( N + N(N - 1) \max \cos^2\theta_{ij} \big)$. Solve for the
-# maximum. The wrong answer averages over all $N^2$ entries, those on the diagonal included. This is the *Welch bound*
+# is the sum of the squares of all entries:
+#
+# $$\begin{aligned}
+# N^2 = \Big(\sum_k 1 \cdot \lambda_k\Big)^2 \le d \sum_k \lambda_k^2 &= d\, \Big( N + \sum_{i \ne j} \cos^2\theta_{ij} \Big) \\
+# &\le d\, \big( N + N(N - 1) \max \cos^2\theta_{ij} \big).
+# \end{aligned}$$
+#
+# Solve for the maximum. The wrong answer averages over all $N^2$ entries, those on the diagonal included. This is the *Welch bound*
 # {cite}`welch1974lower`. Four lines reach it as the diagonals of a cube; five in space cannot.
 
 # %% jupyter={"source_hidden": true}

@@ -46,7 +46,7 @@ plt.style.use('nbutils.book')
 
 # %% [markdown]
 # Eigenvalues come without an order, and complex ones make sorting treacherous. Two lists are therefore compared by their
-# best pairing. Eigenvectors come without a sign, so it is projectors $\mathbf{v}\mathbf{v}^\mathsf{T}$ that we compare.
+# best pairing. Eigenvectors come without a sign, so it is projectors $\mathbf{v}\mathbf{v}^\top$ that we compare.
 
 # %%
 def distance(values, others):  # between two spectra
@@ -202,7 +202,7 @@ print('by a solver for symmetric matrices: all right to twelve digits')
 # ```
 #
 # The controls contain the slips of the trade: $\mathbf{S}\mathbf{T}$ in the wrong order, $\lambda\mathbf{S}$ for
-# $\lambda\mathbf{I}$, and $\mathbf{S}^\mathsf{T}$, which belongs to another change of coordinates, that of quadratic
+# $\lambda\mathbf{I}$, and $\mathbf{S}^\top$, which belongs to another change of coordinates, that of quadratic
 # forms.
 
 # %%
@@ -371,29 +371,29 @@ assert not grade(lambda A, t: A ** t, by_logarithm, part_cases)
 # %% [markdown]
 # ## Symmetric matrices have everything
 #
-# If $\mathbf{A} = \mathbf{A}^\mathsf{T}$ and real, nothing can go wrong: all eigenvalues are real, there are $n$
+# If $\mathbf{A} = \mathbf{A}^\top$ and real, nothing can go wrong: all eigenvalues are real, there are $n$
 # eigenvectors, and they are perpendicular.
 #
 # ```{prf:theorem} Spectral theorem
 # :label: thm-spectral
 # For every real symmetric $\mathbf{A}$ there are an orthogonal $\mathbf{Q}$ and a real diagonal $\boldsymbol\Lambda$ with
 #
-# $$\mathbf{A} = \mathbf{Q}\boldsymbol\Lambda\mathbf{Q}^\mathsf{T} = \sum_i \lambda_i\, \mathbf{q}_i\mathbf{q}_i^\mathsf{T} .$$
+# $$\mathbf{A} = \mathbf{Q}\boldsymbol\Lambda\mathbf{Q}^\top = \sum_i \lambda_i\, \mathbf{q}_i\mathbf{q}_i^\top .$$
 # ```
 #
 # ```{prf:proof}
 # By induction on $n$; for $n = 1$ there is nothing to show. The unit sphere is closed and bounded, so the continuous
-# function $\mathbf{x}^\mathsf{T}\mathbf{A}\mathbf{x}$ has a largest value on it, at $\mathbf{q}_1$ say. Let $\mathbf{w}$
+# function $\mathbf{x}^\top\mathbf{A}\mathbf{x}$ has a largest value on it, at $\mathbf{q}_1$ say. Let $\mathbf{w}$
 # be any unit vector perpendicular to $\mathbf{q}_1$, and walk on the sphere in its direction:
 # $\mathbf{x}(t) = \cos t\; \mathbf{q}_1 + \sin t\; \mathbf{w}$. As $\mathbf{A}$ is symmetric,
 #
-# $$\mathbf{x}(t)^\mathsf{T}\mathbf{A}\,\mathbf{x}(t) = \cos^2 t\; \mathbf{q}_1^\mathsf{T}\mathbf{A}\mathbf{q}_1 + 2 \sin t \cos t\; \mathbf{w}^\mathsf{T}\mathbf{A}\mathbf{q}_1
-# + \sin^2 t\; \mathbf{w}^\mathsf{T}\mathbf{A}\mathbf{w} .$$
+# $$\mathbf{x}(t)^\top\mathbf{A}\,\mathbf{x}(t) = \cos^2 t\; \mathbf{q}_1^\top\mathbf{A}\mathbf{q}_1 + 2 \sin t \cos t\; \mathbf{w}^\top\mathbf{A}\mathbf{q}_1
+# + \sin^2 t\; \mathbf{w}^\top\mathbf{A}\mathbf{w} .$$
 #
-# At the maximum $t = 0$ the derivative $2\mathbf{w}^\mathsf{T}\mathbf{A}\mathbf{q}_1$ is zero. So $\mathbf{A}\mathbf{q}_1$
+# At the maximum $t = 0$ the derivative $2\mathbf{w}^\top\mathbf{A}\mathbf{q}_1$ is zero. So $\mathbf{A}\mathbf{q}_1$
 # is perpendicular to everything that is perpendicular to $\mathbf{q}_1$: it is a multiple $\lambda_1\mathbf{q}_1$. Now let
 # $\mathbf{w}$ be perpendicular to $\mathbf{q}_1$. So is $\mathbf{A}\mathbf{w}$, because
-# $\mathbf{q}_1^\mathsf{T}\mathbf{A}\mathbf{w} = (\mathbf{A}\mathbf{q}_1)^\mathsf{T}\mathbf{w} = \lambda_1\mathbf{q}_1^\mathsf{T}\mathbf{w} = 0$.
+# $\mathbf{q}_1^\top\mathbf{A}\mathbf{w} = (\mathbf{A}\mathbf{q}_1)^\top\mathbf{w} = \lambda_1\mathbf{q}_1^\top\mathbf{w} = 0$.
 # Thus $\mathbf{A}$ maps the space perpendicular to $\mathbf{q}_1$, of dimension $n - 1$, into itself, and in an
 # orthonormal basis of that space it is again a symmetric matrix. By induction it has perpendicular eigenvectors there.
 # ```
@@ -402,7 +402,7 @@ assert not grade(lambda A, t: A ** t, by_logarithm, part_cases)
 #
 # ```{math}
 # :label: evd-rayleigh
-# \rho(\mathbf{x}) = \frac{\mathbf{x}^\mathsf{T}\mathbf{A}\mathbf{x}}{\mathbf{x}^\mathsf{T}\mathbf{x}} = \sum_i \lambda_i c_i^2 \quad\text{for}\quad
+# \rho(\mathbf{x}) = \frac{\mathbf{x}^\top\mathbf{A}\mathbf{x}}{\mathbf{x}^\top\mathbf{x}} = \sum_i \lambda_i c_i^2 \quad\text{for}\quad
 # \mathbf{x} = \sum_i c_i\mathbf{q}_i,\ \|\mathbf{x}\| = 1 .
 # ```
 #
@@ -499,9 +499,9 @@ grade(generalized, by_lapack, generalized_cases)
 # :class: dropdown
 # ```
 # $\mathbf{M}^{-1}\mathbf{K}$ has the right eigenvalues but is not symmetric; the wrong answer gives it to a solver that
-# looks at one triangle only and believes the rest. Split $\mathbf{M} = \mathbf{L}\mathbf{L}^\mathsf{T}$ (Cholesky) and put
-# $\mathbf{y} = \mathbf{L}^\mathsf{T}\mathbf{x}$. Multiplied by $\mathbf{L}^{-1}$, the equation reads
-# $\mathbf{L}^{-1}\mathbf{K}\mathbf{L}^{-\mathsf{T}}\mathbf{y} = \lambda\mathbf{y}$, and this matrix is symmetric and
+# looks at one triangle only and believes the rest. Split $\mathbf{M} = \mathbf{L}\mathbf{L}^\top$ (Cholesky) and put
+# $\mathbf{y} = \mathbf{L}^\top\mathbf{x}$. Multiplied by $\mathbf{L}^{-1}$, the equation reads
+# $\mathbf{L}^{-1}\mathbf{K}\mathbf{L}^{-\top}\mathbf{y} = \lambda\mathbf{y}$, and this matrix is symmetric and
 # similar to $\mathbf{M}^{-1}\mathbf{K}$. By {prf:ref}`thm-spectral` its eigenvalues are real.
 
 # %% jupyter={"source_hidden": true}
@@ -594,7 +594,7 @@ print(f'Rayleigh iteration: the error gets the exponent {order:.1f}')
 # ```{math}
 # :label: evd-qr-step
 # \mathbf{A}_k = \hat{\mathbf{Q}}_k\hat{\mathbf{R}}_k, \qquad
-# \mathbf{A}_{k+1} = \hat{\mathbf{R}}_k\hat{\mathbf{Q}}_k = \hat{\mathbf{Q}}_k^\mathsf{T}\mathbf{A}_k\hat{\mathbf{Q}}_k, \qquad \mathbf{A}_1 = \mathbf{A} .
+# \mathbf{A}_{k+1} = \hat{\mathbf{R}}_k\hat{\mathbf{Q}}_k = \hat{\mathbf{Q}}_k^\top\mathbf{A}_k\hat{\mathbf{Q}}_k, \qquad \mathbf{A}_1 = \mathbf{A} .
 # ```
 #
 # Factorize, multiply in the wrong order, repeat. All $\mathbf{A}_k$ are similar, so they have the same eigenvalues, and as
@@ -607,15 +607,15 @@ print(f'Rayleigh iteration: the error gets the exponent {order:.1f}')
 # ```
 #
 # ```{prf:proof}
-# By {eq}`evd-qr-step`, $\mathbf{A}_k = \mathbf{Q}_{k-1}^\mathsf{T}\mathbf{A}\mathbf{Q}_{k-1}$, that is,
+# By {eq}`evd-qr-step`, $\mathbf{A}_k = \mathbf{Q}_{k-1}^\top\mathbf{A}\mathbf{Q}_{k-1}$, that is,
 # $\mathbf{A}\mathbf{Q}_{k-1} = \mathbf{Q}_{k-1}\mathbf{A}_k$. By induction
 # $\mathbf{A}^k = \mathbf{A}\,\mathbf{Q}_{k-1}\mathbf{R}_{k-1} = \mathbf{Q}_{k-1}\mathbf{A}_k\mathbf{R}_{k-1} = \mathbf{Q}_{k-1}\hat{\mathbf{Q}}_k\hat{\mathbf{R}}_k\mathbf{R}_{k-1} = \mathbf{Q}_k\mathbf{R}_k$.
 # ```
 #
 # The first column of $\mathbf{A}^k = \mathbf{Q}_k\mathbf{R}_k$ says that $\mathbf{q}_1$ has the direction of
 # $\mathbf{A}^k\mathbf{e}_1$: *power iteration, in front*. Inverted and transposed it reads
-# $(\mathbf{A}^{-k})^\mathsf{T} = \mathbf{Q}_k(\mathbf{R}_k^{-1})^\mathsf{T}$, now with a lower triangular factor, whose
-# last column has one entry. So $\mathbf{q}_n$ has the direction of $(\mathbf{A}^\mathsf{T})^{-k}\mathbf{e}_n$: *inverse
+# $(\mathbf{A}^{-k})^\top = \mathbf{Q}_k(\mathbf{R}_k^{-1})^\top$, now with a lower triangular factor, whose
+# last column has one entry. So $\mathbf{q}_n$ has the direction of $(\mathbf{A}^\top)^{-k}\mathbf{e}_n$: *inverse
 # iteration, at the back*. In between, the first $i$ columns follow a space of dimension $i$, and if all $|\lambda_i|$
 # differ, entry $i + 1, i$ shrinks like $|\lambda_{i+1}/\lambda_i|^k$ {cite}`golub2013matrix`. And inverse iteration can be
 # shifted. Factorize $\mathbf{A}_k - \mu\mathbf{I} = \hat{\mathbf{Q}}\hat{\mathbf{R}}$ and let
@@ -801,7 +801,7 @@ print(f'{len(signs)} signs; {text[:48]}...')
 # Every row sums to one, so $\mathbf{P}\mathbf{1} = \mathbf{1}$: an eigenvalue 1. No eigenvalue is larger in absolute
 # value, since averaging cannot increase the largest entry of a vector, $\max_i |\sum_j p_{ij}x_j| \le \max_j |x_j|$. From
 # the left, the eigenvector of 1 is the vector $\boldsymbol\pi$ of frequencies: $\sum_i \pi_i p_{ij}$ counts each $j$ by
-# what came before it. So power iteration with $\mathbf{P}^\mathsf{T}$, started from any shares, must arrive at the
+# what came before it. So power iteration with $\mathbf{P}^\top$, started from any shares, must arrive at the
 # frequencies, if no other eigenvalue has the absolute value 1. The error shrinks by $|\lambda_2|$ in each step.
 
 # %%
@@ -860,7 +860,7 @@ ax.set(ylabel='entry', xlim=(-0.6, 26.6), title='The second eigenvector');
 # ```{exercise} ★★★ The random surfer
 # :label: evd-damping
 # A surfer follows a random link with probability $d$ and else jumps to a random page, drawn with the probabilities
-# $\mathbf{v}$. Pages are ranked by the left eigenvector of $d\,\mathbf{P} + (1 - d)\,\mathbf{1}\mathbf{v}^\mathsf{T}$ for
+# $\mathbf{v}$. Pages are ranked by the left eigenvector of $d\,\mathbf{P} + (1 - d)\,\mathbf{1}\mathbf{v}^\top$ for
 # the eigenvalue 1. Show that its other eigenvalues are $d$ times the other eigenvalues of $\mathbf{P}$, whatever
 # $\mathbf{v}$ is: apart from the 1, none exceeds $d$, which is what power iteration needs. Write `second(P, d)`, the
 # second largest absolute value among them. Then explore: on a ring of pages, how many steps does power iteration need for
@@ -890,8 +890,8 @@ grade(second, of_the_surfer, second_cases)
 # Take a basis $\mathbf{S}$ that begins with $\mathbf{1}$. As $\mathbf{P}\mathbf{1} = \mathbf{1}$,
 # $\mathbf{S}^{-1}\mathbf{P}\mathbf{S} = \begin{bmatrix} 1 & * \\ \mathbf{0} & \mathbf{B} \end{bmatrix}$, where
 # $\mathbf{B}$ has the other eigenvalues of $\mathbf{P}$. And
-# $\mathbf{S}^{-1}\mathbf{1}\,\mathbf{v}^\mathsf{T}\mathbf{S} = \mathbf{e}_1\mathbf{v}^\mathsf{T}\mathbf{S}$ has a first
-# row only, beginning with $\mathbf{v}^\mathsf{T}\mathbf{1} = 1$. The sum is
+# $\mathbf{S}^{-1}\mathbf{1}\,\mathbf{v}^\top\mathbf{S} = \mathbf{e}_1\mathbf{v}^\top\mathbf{S}$ has a first
+# row only, beginning with $\mathbf{v}^\top\mathbf{1} = 1$. The sum is
 # $\begin{bmatrix} 1 & * \\ \mathbf{0} & d\,\mathbf{B} \end{bmatrix}$. The wrong answer takes the bound $d$ for the value;
 # that is right only where $\mathbf{P}$ has more eigenvalues of absolute value 1, as with two islands. On the ring the
 # second eigenvalue of $\mathbf{P}$ is nearly 1, so about $\log 10^{-8} / \log d$ steps are to be expected:
@@ -933,7 +933,7 @@ for d in (0.5, 0.85, 0.99):
 # ```
 #
 # There are two eigenvalues and two eigenvectors, for whatever $\delta > 0$. But
-# $\mathbf{V}\mathbf{V}^\mathsf{T} = \operatorname{diag}(2, 2\delta)$, so the condition number of $\mathbf{V}$ is
+# $\mathbf{V}\mathbf{V}^\top = \operatorname{diag}(2, 2\delta)$, so the condition number of $\mathbf{V}$ is
 # $1/\sqrt\delta$, and a change of $10^{-16}$ has moved the eigenvalues by $10^{-8}$. In a chain of $n$ ones above the
 # diagonal, $(\lambda - 1)^n = \delta$: the eigenvalues jump to a circle of radius $\delta^{1/n}$.
 
@@ -1059,7 +1059,7 @@ axes[0].set_ylabel('imaginary part');
 
 # %% [markdown]
 # **The end and the way there.** A recurrent network multiplies its state by the same matrix $\mathbf{W}$ in every step,
-# and gradients by $\mathbf{W}^\mathsf{T}$ on the way back. Whether they die out or explode in the long run is decided by
+# and gradients by $\mathbf{W}^\top$ on the way back. Whether they die out or explode in the long run is decided by
 # the *spectral radius*, the largest $|\lambda_i|$: by {eq}`evd-decomposition`,
 # $\varrho^t \le \|\mathbf{W}^t\| \le \kappa(\mathbf{V})\,\varrho^t$. What do random weights do? If the $n^2$ entries are
 # drawn independently from one distribution with mean 0 and variance $1/n$, the eigenvalues fill the unit disc evenly as

@@ -57,7 +57,7 @@ plt.style.use('nbutils.book')
 # easy ones. It is paid for once, and then every question about the matrix, a solution, a determinant, a power, is a series of easy
 # questions. These are the ones that matter, for an $n \times n$ matrix $\mathbf{A}$, and a symmetric one $\mathbf{S}$:
 #
-# | | for | costs about | unique | made for |
+# | form | for | costs about | unique | made for |
 # |---|---|---|---|---|
 # | $\mathbf{P}\mathbf{A} = \mathbf{L}\mathbf{U}$ | all $\mathbf{A}$ | $\tfrac23 n^3$ | given $\mathbf{P}$, if $\mathbf{A}$ is invertible | equations, determinants |
 # | $\mathbf{S} = \mathbf{L}\mathbf{L}^\top$ (Cholesky) | positive definite | $\tfrac13 n^3$ | yes, with $l_{ii} > 0$ | the same; normal distributions |

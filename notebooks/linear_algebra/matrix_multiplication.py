@@ -87,7 +87,7 @@ holds(
 #
 # ```{math}
 # :label: la.matmul.generalises-dot
-# \mathbf{A}\mathbf{B} = \begin{bmatrix} \mathbf{a}_1^\mathsf{T} \\ \vdots \\ \mathbf{a}_m^\mathsf{T} \end{bmatrix}
+# \mathbf{A}\mathbf{B} = \begin{bmatrix} \mathbf{a}_1^\top \\ \vdots \\ \mathbf{a}_m^\top \end{bmatrix}
 # \begin{bmatrix} \mathbf{b}_1 & \cdots & \mathbf{b}_p \end{bmatrix}
 # = \begin{bmatrix} \mathbf{a}_1 \cdot \mathbf{b}_1 & \cdots & \mathbf{a}_1 \cdot \mathbf{b}_p \\ \vdots & & \vdots \\
 # \mathbf{a}_m \cdot \mathbf{b}_1 & \cdots & \mathbf{a}_m \cdot \mathbf{b}_p \end{bmatrix}
@@ -102,7 +102,7 @@ holds(
 # ```
 #
 # The words are needed. In code `X[i]` and `Y[j]` are both rows, and taking the formula so gives
-# $\mathbf{X}\mathbf{Y}^\mathsf{T}$, the table of all similarities between rows that attention begins with.
+# $\mathbf{X}\mathbf{Y}^\top$, the table of all similarities between rows that attention begins with.
 
 # %%
 def by_dots(A, B):
@@ -139,10 +139,10 @@ holds(
 #
 # ```{math}
 # :label: la.matmul.outer
-# \mathbf{u} \otimes \mathbf{v} = \mathbf{u}\mathbf{v}^\mathsf{T} = \begin{bmatrix} u_1 v_1 & \cdots & u_1 v_n \\ \vdots & & \vdots \\ u_m v_1 & \cdots & u_m v_n \end{bmatrix},
+# \mathbf{u} \otimes \mathbf{v} = \mathbf{u}\mathbf{v}^\top = \begin{bmatrix} u_1 v_1 & \cdots & u_1 v_n \\ \vdots & & \vdots \\ u_m v_1 & \cdots & u_m v_n \end{bmatrix},
 # ```
 #
-# and if neither factor is zero it has rank one, since all its rows are multiples of $\mathbf{v}^\mathsf{T}$. So every
+# and if neither factor is zero it has rank one, since all its rows are multiples of $\mathbf{v}^\top$. So every
 # product is a sum of tables of rank one:
 #
 # ```{math}
@@ -220,9 +220,9 @@ for ax, (name, parts) in zip(axes, views.items(), strict=True):
 # What is the last view good for? It lets one stop early. If the terms come with the large ones first, a few of them are
 # nearly the product. And a matrix can be *written* as a product in many ways. Here is a photograph $\mathbf{M}$ of 213
 # by 320 pixels, three times. As $\mathbf{I}\,\mathbf{M}$, term $k$ is row $k$ of the picture. As
-# $\mathbf{D}^\mathsf{T} (\mathbf{D}\mathbf{M})$, where the rows of the orthogonal $\mathbf{D}$ are cosine waves from
-# slow to fast (so $\mathbf{D}^\mathsf{T}\mathbf{D} = \mathbf{I}$), term $k$ is a wave up and down times an outline from
-# left to right. And as $(\mathbf{U}\boldsymbol{\Sigma}) \mathbf{V}^\mathsf{T}$, the [singular value
+# $\mathbf{D}^\top (\mathbf{D}\mathbf{M})$, where the rows of the orthogonal $\mathbf{D}$ are cosine waves from
+# slow to fast (so $\mathbf{D}^\top\mathbf{D} = \mathbf{I}$), term $k$ is a wave up and down times an outline from
+# left to right. And as $(\mathbf{U}\boldsymbol{\Sigma}) \mathbf{V}^\top$, the [singular value
 # decomposition](../linear_algebra/singular_value_decomposition.ipynb), the waves are chosen to suit this picture. In
 # all three the columns on the left are orthogonal. Then terms $k \ne l$ are perpendicular as vectors of pixels,
 # $\sum_{i,j} u_{ik} v_{kj}\, u_{il} v_{lj} = (\mathbf{u}_k \cdot \mathbf{u}_l)(\mathbf{v}_k \cdot \mathbf{v}_l) = 0$,
@@ -367,7 +367,7 @@ assert not grade(lambda A, k: A ** k, by_walking, cases)
 #
 # Other habits from numbers must go. Order matters: first turn, then mirror is not first mirror, then turn. Zero has
 # divisors, so nothing can be cancelled. And transposing reverses the order,
-# $(\mathbf{A}\mathbf{B})^\mathsf{T} = \mathbf{B}^\mathsf{T}\mathbf{A}^\mathsf{T}$, because rows and columns change
+# $(\mathbf{A}\mathbf{B})^\top = \mathbf{B}^\top\mathbf{A}^\top$, because rows and columns change
 # places.
 
 # %%
@@ -383,8 +383,8 @@ assert close((A @ B).T, B.T @ A.T) and not close((A @ B).T, A.T @ B.T)
 # %% [markdown]
 # The *result* does not depend on the brackets; the *work* does. An $m \times n$ times an $n \times p$ matrix takes
 # $mnp$ multiplications. So $(\mathbf{A}\mathbf{B})\,\mathbf{x}$ with square matrices takes $n^3 + n^2$, and
-# $\mathbf{A}\,(\mathbf{B}\mathbf{x})$ only $2n^2$. (Projecting by $\mathbf{a}\,(\mathbf{a}^\mathsf{T}\mathbf{b})$
-# rather than by $(\mathbf{a}\mathbf{a}^\mathsf{T})\,\mathbf{b}$ saves in the same way.)
+# $\mathbf{A}\,(\mathbf{B}\mathbf{x})$ only $2n^2$. (Projecting by $\mathbf{a}\,(\mathbf{a}^\top\mathbf{b})$
+# rather than by $(\mathbf{a}\mathbf{a}^\top)\,\mathbf{b}$ saves in the same way.)
 
 # %%
 A, B, X = np.random.default_rng(3).normal(size=(3, 600, 600))
@@ -470,8 +470,8 @@ for name, d in networks.items():
 #
 # ```{exercise} ★★ Attention without the table
 # :label: matmul-linear
-# Attention without its softmax computes $(\mathbf{Q}\mathbf{K}^\mathsf{T})\mathbf{V}$ for matrices of shape $(T, d)$
-# with $T$ much larger than $d$. Other brackets, $\mathbf{Q}(\mathbf{K}^\mathsf{T}\mathbf{V})$, take $2Td^2$
+# Attention without its softmax computes $(\mathbf{Q}\mathbf{K}^\top)\mathbf{V}$ for matrices of shape $(T, d)$
+# with $T$ much larger than $d$. Other brackets, $\mathbf{Q}(\mathbf{K}^\top\mathbf{V})$, take $2Td^2$
 # multiplications in place of $2T^2 d$. But a language model must not look ahead: row $t$ of the result is
 # $\sum_{s \le t} (\mathbf{q}_t \cdot \mathbf{k}_s)\, \mathbf{v}_s$. Write `causal(Q, K, V)` so that the work still
 # grows like $T$, not like $T^2$.
@@ -495,8 +495,8 @@ grade(causal, by_table, cases)
 # :class: dropdown
 # ```
 # The mask stands between the two products, so the brackets cannot move past it. The view by outer products helps:
-# $\sum_{s \le t} (\mathbf{q}_t \cdot \mathbf{k}_s)\, \mathbf{v}_s^\mathsf{T} = \mathbf{q}_t^\mathsf{T} \sum_{s \le t}
-# \mathbf{k}_s \mathbf{v}_s^\mathsf{T}$, and the last sum, a $d \times d$ matrix, grows by one term per step
+# $\sum_{s \le t} (\mathbf{q}_t \cdot \mathbf{k}_s)\, \mathbf{v}_s^\top = \mathbf{q}_t^\top \sum_{s \le t}
+# \mathbf{k}_s \mathbf{v}_s^\top$, and the last sum, a $d \times d$ matrix, grows by one term per step
 # {cite}`katharopoulos2020transformers`. The wrong answer forgets the mask.
 
 # %% jupyter={"source_hidden": true}
@@ -1053,7 +1053,7 @@ assert not grade(lambda n: is_thrifty(dots_order, n), wanted, cases)
 # ```{math}
 # :label: aw.mat-ops.mask
 # (\mathbf{M} \odot \mathbf{X})_{ij} = \begin{cases} X_{ij} & \text{if } M_{ij} = 1 \\ 0 & \text{if } M_{ij} = 0, \end{cases}
-# \qquad (c\,\mathbf{1}\mathbf{1}^\mathsf{T}) \odot \mathbf{X} = c\,\mathbf{X}
+# \qquad (c\,\mathbf{1}\mathbf{1}^\top) \odot \mathbf{X} = c\,\mathbf{X}
 # ```
 
 # %%
@@ -1232,7 +1232,7 @@ for ax, image, name in ((axes[1], expm(shift), 'matrix exponential'),
 
 # %% [markdown]
 # **A bridge between the two products.** Let $\mathbf{A}$ and $\mathbf{B}$ be symmetric with
-# $\mathbf{x}^\mathsf{T}\mathbf{A}\mathbf{x} \ge 0$ and $\mathbf{x}^\mathsf{T}\mathbf{B}\mathbf{x} \ge 0$ for all
+# $\mathbf{x}^\top\mathbf{A}\mathbf{x} \ge 0$ and $\mathbf{x}^\top\mathbf{B}\mathbf{x} \ge 0$ for all
 # $\mathbf{x}$, *positive semidefinite*, like every matrix of dot products.
 #
 # ```{prf:theorem} Schur
@@ -1242,12 +1242,12 @@ for ax, image, name in ((axes[1], expm(shift), 'matrix exponential'),
 # ```
 #
 # ```{prf:proof}
-# Write both as sums of outer products, $\mathbf{A} = \sum_p \mathbf{u}_p \mathbf{u}_p^\mathsf{T}$ and
-# $\mathbf{B} = \sum_q \mathbf{v}_q \mathbf{v}_q^\mathsf{T}$ (for instance with eigenvectors times the roots of their
-# eigenvalues). The Hadamard product distributes over sums, and $(\mathbf{u}\mathbf{u}^\mathsf{T}) \odot
-# (\mathbf{v}\mathbf{v}^\mathsf{T}) = (\mathbf{u} \odot \mathbf{v})(\mathbf{u} \odot \mathbf{v})^\mathsf{T}$, since
+# Write both as sums of outer products, $\mathbf{A} = \sum_p \mathbf{u}_p \mathbf{u}_p^\top$ and
+# $\mathbf{B} = \sum_q \mathbf{v}_q \mathbf{v}_q^\top$ (for instance with eigenvectors times the roots of their
+# eigenvalues). The Hadamard product distributes over sums, and $(\mathbf{u}\mathbf{u}^\top) \odot
+# (\mathbf{v}\mathbf{v}^\top) = (\mathbf{u} \odot \mathbf{v})(\mathbf{u} \odot \mathbf{v})^\top$, since
 # entry $(i, j)$ of both is $u_i u_j v_i v_j$. So $\mathbf{A} \odot \mathbf{B} = \sum_{p,q} (\mathbf{u}_p \odot
-# \mathbf{v}_q)(\mathbf{u}_p \odot \mathbf{v}_q)^\mathsf{T}$, and $\mathbf{x}^\mathsf{T}(\mathbf{A} \odot
+# \mathbf{v}_q)(\mathbf{u}_p \odot \mathbf{v}_q)^\top$, and $\mathbf{x}^\top(\mathbf{A} \odot
 # \mathbf{B})\,\mathbf{x} = \sum_{p,q} \big( \mathbf{x} \cdot (\mathbf{u}_p \odot \mathbf{v}_q) \big)^2 \ge 0$. With
 # different vectors on the two sides the same sum has
 # $\operatorname{rank}\mathbf{A} \cdot \operatorname{rank}\mathbf{B}$ terms of rank at most one.
@@ -1269,7 +1269,7 @@ print('no negative eigenvalue; rank 2 and rank 2 give rank 4')
 #
 # ```{exercise} ★★ The features of a square
 # :label: matmul-kernel
-# Let $\mathbf{X}$ have the rows $\mathbf{x}_i$. The table $\mathbf{K} = \mathbf{X}\mathbf{X}^\mathsf{T}$ has the
+# Let $\mathbf{X}$ have the rows $\mathbf{x}_i$. The table $\mathbf{K} = \mathbf{X}\mathbf{X}^\top$ has the
 # entries $\mathbf{x}_i \cdot \mathbf{x}_j$, and $\mathbf{K} \odot \mathbf{K}$ their squares. By {prf:ref}`thm-schur`
 # these are dot products too. Of what? Find a map $\varphi$ with
 # $\varphi(\mathbf{x}) \cdot \varphi(\mathbf{y}) = (\mathbf{x} \cdot \mathbf{y})^2$ and write `features(X)`, which
@@ -1298,7 +1298,7 @@ grade(lambda X: similarities(features, X), squared, cases)
 # :class: dropdown
 # ```
 # The proof tells: the features are the products $\mathbf{u}_p \odot \mathbf{v}_q$, here
-# $\varphi(\mathbf{x}) = \operatorname{vec}(\mathbf{x}\mathbf{x}^\mathsf{T})$, all $d^2$ products $x_p x_q$. Check:
+# $\varphi(\mathbf{x}) = \operatorname{vec}(\mathbf{x}\mathbf{x}^\top)$, all $d^2$ products $x_p x_q$. Check:
 # $\sum_{p,q} x_p x_q\, y_p y_q = \sum_p x_p y_p \sum_q x_q y_q$. To compute $(\mathbf{x} \cdot \mathbf{y})^2$ takes
 # $d + 1$ multiplications, so one never writes the features down. The wrong answer squares the entries and forgets the
 # mixed products.

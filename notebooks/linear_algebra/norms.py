@@ -10,7 +10,7 @@
 # # Norms
 #
 # - **Question.** How long is a vector, how large is a matrix, and why does the answer depend on who asks?
-# - **You need** sums, roots, systems of linear equations and the arrays of Tensors and shapes.
+# - **You need** sums, roots, systems of linear equations and the arrays of [Tensors and shapes](tensors.ipynb).
 # - **You build** rank by elimination, every $\ell_p$ norm safe from overflow, dual norms, and the norms of a matrix.
 # - **Time** 5 s.
 
@@ -126,10 +126,10 @@ print('rank agrees with numpy and with exact fractions')
 # ```
 #
 # The *transpose* moves a matrix to the other side of a dot product $\mathbf{x} \cdot \mathbf{y} = \sum_i x_i y_i$:
-# $(\mathbf{A}\mathbf{x}) \cdot \mathbf{y} = \sum_{i,j} a_{ij} x_j y_i = \mathbf{x} \cdot (\mathbf{A}^\mathsf{T}\mathbf{y})$.
+# $(\mathbf{A}\mathbf{x}) \cdot \mathbf{y} = \sum_{i,j} a_{ij} x_j y_i = \mathbf{x} \cdot (\mathbf{A}^\top\mathbf{y})$.
 # Moving $\mathbf{A}$ and then $\mathbf{B}$ gives
-# $(\mathbf{A}\mathbf{B})^\mathsf{T} = \mathbf{B}^\mathsf{T}\mathbf{A}^\mathsf{T}$, so
-# $\mathbf{A}^\mathsf{T}\mathbf{A}$ is its own transpose, *symmetric*.
+# $(\mathbf{A}\mathbf{B})^\top = \mathbf{B}^\top\mathbf{A}^\top$, so
+# $\mathbf{A}^\top\mathbf{A}$ is its own transpose, *symmetric*.
 
 # %%
 def matmul(a, b):  # a (m, r), b (r, n) -> (m, n)
@@ -175,8 +175,8 @@ for ax in (left, right):
 # $\sqrt{2.5^2 + 3^2} \ne \sqrt{1.5^2 + 1^2}$. If length is what it was at school, and $\mathbf{x} = \mathbf{B}\mathbf{c}$, then
 #
 # $$\mathbf{x} \cdot \mathbf{x} = (\mathbf{B}\mathbf{c}) \cdot (\mathbf{B}\mathbf{c})
-# = \mathbf{c} \cdot (\mathbf{B}^\mathsf{T}\mathbf{B}\,\mathbf{c}) = \mathbf{c}^\mathsf{T}\mathbf{G}\,\mathbf{c},
-# \qquad \mathbf{G} = \mathbf{B}^\mathsf{T}\mathbf{B},$$
+# = \mathbf{c} \cdot (\mathbf{B}^\top\mathbf{B}\,\mathbf{c}) = \mathbf{c}^\top\mathbf{G}\,\mathbf{c},
+# \qquad \mathbf{G} = \mathbf{B}^\top\mathbf{B},$$
 #
 # and the *Gram matrix* $\mathbf{G}$ is the identity only for an orthonormal basis. A vector space by itself does not know how
 # long its vectors are. Length has to be agreed upon.
@@ -204,7 +204,7 @@ grade(length, by_triangular_basis, cases)
 # ```{solution-start} norms-gram
 # :class: dropdown
 # ```
-# The squared length is $\mathbf{c}^\mathsf{T}\mathbf{G}\mathbf{c}$; what is left is the root. The wrong answer that the
+# The squared length is $\mathbf{c}^\top\mathbf{G}\mathbf{c}$; what is left is the root. The wrong answer that the
 # grader rejects adds the squares of the coordinates, as if every basis were orthonormal.
 
 # %% jupyter={"source_hidden": true}
@@ -851,7 +851,7 @@ assert not grade(lambda a: np.linalg.norm(a, axis=1).sum(), by_corners, cases)
 # ```{prf:theorem} Three operator norms
 # :label: thm-operator-norms
 # $\|\mathbf{A}\|_1$ is the largest column sum of $|a_{ij}|$, $\|\mathbf{A}\|_\infty$ the largest row sum, and $\|\mathbf{A}\|_2$ the largest singular
-# value $\sigma_1$, the root of the largest eigenvalue of $\mathbf{A}^\mathsf{T}\mathbf{A}$.
+# value $\sigma_1$, the root of the largest eigenvalue of $\mathbf{A}^\top\mathbf{A}$.
 # ```
 #
 # ```{prf:proof}
@@ -859,14 +859,14 @@ assert not grade(lambda a: np.linalg.norm(a, axis=1).sum(), by_corners, cases)
 # $\|\mathbf{A}\mathbf{x}\|_1 \le \sum_j |x_j| \|\mathbf{a}_j\|_1 \le \max_j \|\mathbf{a}_j\|_1 \cdot \|\mathbf{x}\|_1$, attained at
 # $\mathbf{x} = \mathbf{e}_j$ for the largest column. *Rows.* Entry $i$ of $\mathbf{A}\mathbf{x}$ is the dot product of row $i$ with
 # $\mathbf{x}$. Over $\|\mathbf{x}\|_\infty \le 1$ it is at most the $\ell_1$ norm of the row, by {prf:ref}`thm-holder`, attained at the
-# signs of the row. *Euclid.* $\|\mathbf{A}\mathbf{x}\|_2^2 = \mathbf{x}^\mathsf{T}\mathbf{A}^\mathsf{T}\mathbf{A}\,\mathbf{x}$. The symmetric
-# $\mathbf{A}^\mathsf{T}\mathbf{A}$ has an orthonormal basis of eigenvectors $\mathbf{v}_i$ (the spectral theorem, proved in
+# signs of the row. *Euclid.* $\|\mathbf{A}\mathbf{x}\|_2^2 = \mathbf{x}^\top\mathbf{A}^\top\mathbf{A}\,\mathbf{x}$. The symmetric
+# $\mathbf{A}^\top\mathbf{A}$ has an orthonormal basis of eigenvectors $\mathbf{v}_i$ (the spectral theorem, proved in
 # Eigenvalue decomposition) with eigenvalues $\|\mathbf{A}\mathbf{v}_i\|_2^2 = \sigma_i^2$, say
 # $\sigma_1 \ge \sigma_2 \ge \dots \ge 0$. For $\mathbf{x} = \sum_i c_i \mathbf{v}_i$ we get
 # $\|\mathbf{A}\mathbf{x}\|_2^2 = \sum_i \sigma_i^2 c_i^2 \le \sigma_1^2 \|\mathbf{x}\|_2^2$, attained at $\mathbf{v}_1$.
 # ```
 #
-# The last line suggests how to find $\sigma_1$. Multiply a random vector by $\mathbf{A}^\mathsf{T}\mathbf{A}$ again and again: after
+# The last line suggests how to find $\sigma_1$. Multiply a random vector by $\mathbf{A}^\top\mathbf{A}$ again and again: after
 # $k$ steps $c_i$ has become $\sigma_i^{2k} c_i$, and beside the direction $\mathbf{v}_1$ all others fade, as long as
 # $\sigma_1 > \sigma_2$. In this *power iteration* the part along $\mathbf{v}_2$ shrinks by $(\sigma_2/\sigma_1)^2$ per step. In
 # $\|\mathbf{A}\mathbf{x}\|_2^2 / \|\mathbf{x}\|_2^2$ it counts with its square, so the error of the norm shrinks by
@@ -891,7 +891,7 @@ print(f'(sigma_1 / sigma_2)^4 =     {(3 / 2) ** 4:.2f}')
 
 # %% [markdown]
 # Two more norms are in daily use. The *Frobenius norm* takes the matrix as one long vector,
-# $\|\mathbf{A}\|_F^2 = \sum_{i,j} a_{ij}^2 = \operatorname{tr} \mathbf{A}^\mathsf{T}\mathbf{A} = \sum_i \sigma_i^2$, since a trace is the
+# $\|\mathbf{A}\|_F^2 = \sum_{i,j} a_{ij}^2 = \operatorname{tr} \mathbf{A}^\top\mathbf{A} = \sum_i \sigma_i^2$, since a trace is the
 # sum of the eigenvalues. The *nuclear norm* is $\|\mathbf{A}\|_{\text{nuc}} = \sum_i \sigma_i$. (Its triangle rule is proved in
 # Singular value decomposition; it favours low rank as $\ell_1$ favours zeros.) So spectral, Frobenius and nuclear norm are
 # $\ell_\infty$, $\ell_2$ and $\ell_1$ of the singular values, and {prf:ref}`thm-lp-equivalence` compares them for a matrix of rank
@@ -956,7 +956,7 @@ print('largest entry of its square:', (ones @ ones).max())
 # The operator norms above are easy to compute. Mix the norms, and it gets hard:
 # $\|\mathbf{A}\|_{\infty \to 1} = \max_{\|\mathbf{x}\|_\infty \le 1} \|\mathbf{A}\mathbf{x}\|_1$. Show that the maximum is attained at a
 # corner of the cube, and write `inf_to_one(a)`. Then explore: start anywhere, let $\mathbf{y}$ be the signs of
-# $\mathbf{A}\mathbf{x}$, then $\mathbf{x}$ the signs of $\mathbf{A}^\mathsf{T}\mathbf{y}$, and so on. How often does this climb stop below
+# $\mathbf{A}\mathbf{x}$, then $\mathbf{x}$ the signs of $\mathbf{A}^\top\mathbf{y}$, and so on. How often does this climb stop below
 # the summit?
 # ```
 
@@ -1016,8 +1016,10 @@ print(f'one climb misses the summit of {np.mean(stuck):.0%} of the matrices')
 #
 # ```{math}
 # :label: norms-margin
-# \min_{\mathbf{w}, b} \|\mathbf{w}\|_q \quad\text{subject to}\quad y_k (\mathbf{w} \cdot \mathbf{x}_k + b) \ge 1 \text{ for all } k,
-# \qquad \tfrac1p + \tfrac1q = 1 .
+# \begin{gathered}
+# \min_{\mathbf{w}, b} \|\mathbf{w}\|_q \quad\text{subject to}\quad y_k (\mathbf{w} \cdot \mathbf{x}_k + b) \ge 1 \text{ for all } k, \\
+# \tfrac1p + \tfrac1q = 1 .
+# \end{gathered}
 # ```
 #
 # For $q = 2$ this is the support vector machine; for $q = 1$ and $q = \infty$ it is a linear program

@@ -93,11 +93,11 @@ def tall_matrices(m, n, rank):  # cases for the checks: integers, of that rank
 # ```
 #
 # That the columns of $\mathbf{Q}$ are *orthonormal*, of length one and perpendicular to each other, is one equation
-# between matrices, since entry $i, j$ of $\mathbf{Q}^\mathsf{T}\mathbf{Q}$ is $\mathbf{q}_i \cdot \mathbf{q}_j$:
+# between matrices, since entry $i, j$ of $\mathbf{Q}^\top\mathbf{Q}$ is $\mathbf{q}_i \cdot \mathbf{q}_j$:
 #
 # ```{math}
 # :label: la.qr.orthonormal
-# \mathbf{Q}^\mathsf{T}\mathbf{Q} = \mathbf{I}_n
+# \mathbf{Q}^\top\mathbf{Q} = \mathbf{I}_n
 # ```
 #
 # ```{prf:theorem} One and only one
@@ -152,11 +152,11 @@ def mgs(a):  # modified Gram-Schmidt: a (m, n, ...) -> q, r
 # %% [markdown]
 # :::{admonition} Erratum
 # :class: warning
-# As printed, {eq}`la.qr.orthonormal` reads $\mathbf{Q}^\mathsf{T}\mathbf{Q} \in \mathbf{I}_n$. But $\mathbf{I}_n$ is one
+# As printed, {eq}`la.qr.orthonormal` reads $\mathbf{Q}^\top\mathbf{Q} \in \mathbf{I}_n$. But $\mathbf{I}_n$ is one
 # matrix, not a set that others could belong to: whatever one takes as its elements, its rows for instance,
-# $\mathbf{Q}^\mathsf{T}\mathbf{Q}$ is none of them. The slip is easy, because a sign of membership is what one does write
+# $\mathbf{Q}^\top\mathbf{Q}$ is none of them. The slip is easy, because a sign of membership is what one does write
 # for the square case: $\mathbf{Q} \in O(n)$, the group of orthogonal matrices. Nor may the factors change places: for
-# $m > n$ the other product $\mathbf{Q}\mathbf{Q}^\mathsf{T}$ is not $\mathbf{I}_m$. It maps each $\mathbf{b}$ to
+# $m > n$ the other product $\mathbf{Q}\mathbf{Q}^\top$ is not $\mathbf{I}_m$. It maps each $\mathbf{b}$ to
 # $\sum_j \mathbf{q}_j (\mathbf{q}_j \cdot \mathbf{b})$, its shadow on the column space.
 # :::
 
@@ -226,17 +226,17 @@ right.legend(title='degree', loc='center left', bbox_to_anchor=(1, 0.5));
 #
 # ```{math}
 # :label: la.qr.gram-1
-# \mathbf{A}^\mathsf{T}\mathbf{A} = (\mathbf{Q}\mathbf{R})^\mathsf{T}(\mathbf{Q}\mathbf{R})
+# \mathbf{A}^\top\mathbf{A} = (\mathbf{Q}\mathbf{R})^\top(\mathbf{Q}\mathbf{R})
 # ```
 #
 # ```{math}
 # :label: la.qr.gram-2
-# (\mathbf{Q}\mathbf{R})^\mathsf{T}(\mathbf{Q}\mathbf{R}) = \mathbf{R}^\mathsf{T}\mathbf{Q}^\mathsf{T}\mathbf{Q}\mathbf{R}
+# (\mathbf{Q}\mathbf{R})^\top(\mathbf{Q}\mathbf{R}) = \mathbf{R}^\top\mathbf{Q}^\top\mathbf{Q}\mathbf{R}
 # ```
 #
 # ```{math}
 # :label: la.qr.gram-3
-# \mathbf{R}^\mathsf{T}\mathbf{Q}^\mathsf{T}\mathbf{Q}\mathbf{R} = \mathbf{R}^\mathsf{T}\mathbf{R}
+# \mathbf{R}^\top\mathbf{Q}^\top\mathbf{Q}\mathbf{R} = \mathbf{R}^\top\mathbf{R}
 # ```
 #
 # by {eq}`la.qr.orthonormal`: with a positive diagonal, $\mathbf{R}$ is the Cholesky factor of the Gram matrix.
@@ -244,21 +244,21 @@ right.legend(title='degree', loc='center left', bbox_to_anchor=(1, 0.5));
 #
 # ```{math}
 # :label: la.qr.gram-det-1
-# \det \mathbf{A}^\mathsf{T}\mathbf{A} = \det \mathbf{R}^\mathsf{T}\mathbf{R}
+# \det \mathbf{A}^\top\mathbf{A} = \det \mathbf{R}^\top\mathbf{R}
 # ```
 #
 # ```{math}
 # :label: la.qr.gram-det-2
-# \det \mathbf{R}^\mathsf{T}\mathbf{R} = \det \mathbf{R}^\mathsf{T} \det \mathbf{R}
+# \det \mathbf{R}^\top\mathbf{R} = \det \mathbf{R}^\top \det \mathbf{R}
 # ```
 #
 # ```{math}
 # :label: la.qr.gram-det-3
-# \det \mathbf{R}^\mathsf{T} \det \mathbf{R} = (\det \mathbf{R})^2 = (r_{11} r_{22} \cdots r_{nn})^2
+# \det \mathbf{R}^\top \det \mathbf{R} = (\det \mathbf{R})^2 = (r_{11} r_{22} \cdots r_{nn})^2
 # ```
 #
 # It is $\mathbf{R}$ that makes the last two lines possible. A tall $\mathbf{A}$ has no determinant, and
-# $\det\mathbf{A}^\mathsf{T}\mathbf{A}$ is not the square of one: it is the sum of the squares of *all* its $n \times n$
+# $\det\mathbf{A}^\top\mathbf{A}$ is not the square of one: it is the sum of the squares of *all* its $n \times n$
 # minors (Cauchy and Binet). The control of the second determinant check takes the first one only. Where square matrices
 # are drawn, it is to give the slips the right shape.
 
@@ -387,12 +387,12 @@ assert not grade(unmoved, by_least_squares, distance_cases)
 # :label: qr-mirror
 # \begin{gathered}
 # \mathbf{H}\mathbf{x} = \mathbf{x} - 2\mathbf{v}(\mathbf{v} \cdot \mathbf{x}), \qquad
-# \mathbf{H} = \mathbf{I} - 2\mathbf{v}\mathbf{v}^\mathsf{T} = \mathbf{H}^\mathsf{T}, \\
-# \mathbf{H}^2 = \mathbf{I} - 4\mathbf{v}\mathbf{v}^\mathsf{T} + 4\mathbf{v}(\mathbf{v}^\mathsf{T}\mathbf{v})\mathbf{v}^\mathsf{T} = \mathbf{I} .
+# \mathbf{H} = \mathbf{I} - 2\mathbf{v}\mathbf{v}^\top = \mathbf{H}^\top, \\
+# \mathbf{H}^2 = \mathbf{I} - 4\mathbf{v}\mathbf{v}^\top + 4\mathbf{v}(\mathbf{v}^\top\mathbf{v})\mathbf{v}^\top = \mathbf{I} .
 # \end{gathered}
 # ```
 #
-# So $\mathbf{H}^\mathsf{T}\mathbf{H} = \mathbf{I}$. Which mirror sends a given $\mathbf{x}$ to
+# So $\mathbf{H}^\top\mathbf{H} = \mathbf{I}$. Which mirror sends a given $\mathbf{x}$ to
 # $\mathbf{y} = (\pm\|\mathbf{x}\|, 0, \dots, 0)$? The mirror must stand halfway, so $\mathbf{v}$ has the direction of
 # $\mathbf{x} - \mathbf{y}$. Indeed, since $\mathbf{x}$ and $\mathbf{y}$ are equally long,
 # $\|\mathbf{x} - \mathbf{y}\|^2 = 2\,\mathbf{x}\cdot\mathbf{x} - 2\,\mathbf{x}\cdot\mathbf{y} = 2(\mathbf{x} - \mathbf{y})\cdot\mathbf{x}$,
@@ -591,17 +591,17 @@ holds(
 #
 # ```{math}
 # :label: qr-bulk
-# \mathbf{H}_1 \cdots \mathbf{H}_k = \mathbf{I} - \mathbf{V}\mathbf{T}\mathbf{V}^\mathsf{T} \text{ with } \mathbf{T} \text{ upper triangular,}
+# \mathbf{H}_1 \cdots \mathbf{H}_k = \mathbf{I} - \mathbf{V}\mathbf{T}\mathbf{V}^\top \text{ with } \mathbf{T} \text{ upper triangular,}
 # ```
 #
-# for $(\mathbf{I} - \mathbf{V}\mathbf{T}\mathbf{V}^\mathsf{T})(\mathbf{I} - 2\mathbf{v}\mathbf{v}^\mathsf{T})$ has the
-# same form, with $\mathbf{v}$ as a new column of $\mathbf{V}$ and $(-2\mathbf{T}\mathbf{V}^\mathsf{T}\mathbf{v}, 2)$ as a
+# for $(\mathbf{I} - \mathbf{V}\mathbf{T}\mathbf{V}^\top)(\mathbf{I} - 2\mathbf{v}\mathbf{v}^\top)$ has the
+# same form, with $\mathbf{v}$ as a new column of $\mathbf{V}$ and $(-2\mathbf{T}\mathbf{V}^\top\mathbf{v}, 2)$ as a
 # new one of $\mathbf{T}$. And $\mathbf{T}$ need not be built up: the product is orthogonal, that is,
-# $\mathbf{V}(\mathbf{T} + \mathbf{T}^\mathsf{T} - \mathbf{T}^\mathsf{T}\mathbf{V}^\mathsf{T}\mathbf{V}\mathbf{T})\mathbf{V}^\mathsf{T} = \mathbf{0}$.
+# $\mathbf{V}(\mathbf{T} + \mathbf{T}^\top - \mathbf{T}^\top\mathbf{V}^\top\mathbf{V}\mathbf{T})\mathbf{V}^\top = \mathbf{0}$.
 # The normals are independent, for each begins one row later than the one before, so the bracket is zero. Multiplied by
-# $\mathbf{T}^{-\mathsf{T}}$ and $\mathbf{T}^{-1}$ it says
-# $\mathbf{T}^{-1} + \mathbf{T}^{-\mathsf{T}} = \mathbf{V}^\mathsf{T}\mathbf{V}$, so $\mathbf{T}^{-1}$ is the part of
-# $\mathbf{V}^\mathsf{T}\mathbf{V}$ above the diagonal, with $\tfrac12$ on it {cite}`puglisi1992modification`. Thirty-two
+# $\mathbf{T}^{-\top}$ and $\mathbf{T}^{-1}$ it says
+# $\mathbf{T}^{-1} + \mathbf{T}^{-\top} = \mathbf{V}^\top\mathbf{V}$, so $\mathbf{T}^{-1}$ is the part of
+# $\mathbf{V}^\top\mathbf{V}$ above the diagonal, with $\tfrac12$ on it {cite}`puglisi1992modification`. Thirty-two
 # columns at a time:
 
 # %%
@@ -635,7 +635,7 @@ print('bulk within 10 times of the compiled library:', bulk < 10 * lapack)
 # ```{exercise} ★★ One more row
 # :label: qr-append
 # A table $\mathbf{A}$ with a million rows has been reduced to its $n \times n$ factor $\mathbf{R}$, with a positive
-# diagonal, and thrown away. Now one more row $\mathbf{a}^\mathsf{T}$ arrives. Show that $n$ turns suffice to bring
+# diagonal, and thrown away. Now one more row $\mathbf{a}^\top$ arrives. Show that $n$ turns suffice to bring
 # $\mathbf{R}$ up to date, in $3n^2$ operations, and write `append(r, row)`.
 # ```
 
@@ -659,7 +659,7 @@ grade(append, from_gram, append_cases)
 # :class: dropdown
 # ```
 # With $\mathbf{A} = \mathbf{Q}\mathbf{R}$, the longer table is an orthonormal factor times $\mathbf{R}$ with
-# $\mathbf{a}^\mathsf{T}$ beneath, so it is enough to triangularize the latter. Turn row $j$ of $\mathbf{R}$ against the
+# $\mathbf{a}^\top$ beneath, so it is enough to triangularize the latter. Turn row $j$ of $\mathbf{R}$ against the
 # new row, so that entry $j$ of the new row becomes zero. Both have only zeros before column $j$, and these stay. Since
 # $h > 0$, the diagonal stays positive. The wrong answer computes all angles from the row as it arrived, although each turn
 # changes it.
@@ -762,7 +762,7 @@ for name, method in (('classical', cgs), ('modified', mgs)):
 
 # %% [markdown]
 # A single example is no law. Next come stacks of 50 random matrices
-# $\mathbf{A} = \sum_k \sigma_k \mathbf{u}_k \mathbf{v}_k^\mathsf{T}$ whose singular values fall evenly, on a logarithmic
+# $\mathbf{A} = \sum_k \sigma_k \mathbf{u}_k \mathbf{v}_k^\top$ whose singular values fall evenly, on a logarithmic
 # scale, from 1 to $1/\kappa$, for growing $\kappa$. (Only $+$, $-$, $\times$, $/$ and roots are used, in a fixed order.
 # Their rounding is prescribed by a standard, so the errors themselves are reproducible.)
 
@@ -914,16 +914,16 @@ print('same solution as numpy, residual on the diagonal')
 
 # %% [markdown]
 # The way that everybody knows leads through the *normal equations*
-# $\mathbf{A}^\mathsf{T}\mathbf{A}\mathbf{x} = \mathbf{A}^\mathsf{T}\mathbf{b}$. It is about half the work, and it pays for
-# it with digits. The singular values of $\mathbf{A}^\mathsf{T}\mathbf{A}$ are the squares of those of $\mathbf{A}$, hence
+# $\mathbf{A}^\top\mathbf{A}\mathbf{x} = \mathbf{A}^\top\mathbf{b}$. It is about half the work, and it pays for
+# it with digits. The singular values of $\mathbf{A}^\top\mathbf{A}$ are the squares of those of $\mathbf{A}$, hence
 #
 # ```{math}
 # :label: qr-squared
-# \kappa(\mathbf{A}^\mathsf{T}\mathbf{A}) = \frac{\sigma_1^2}{\sigma_n^2} = \kappa(\mathbf{A})^2 .
+# \kappa(\mathbf{A}^\top\mathbf{A}) = \frac{\sigma_1^2}{\sigma_n^2} = \kappa(\mathbf{A})^2 .
 # ```
 #
 # What sits in the lower half of the digits is rounded away before any solver sees it. For the three columns of Läuchli,
-# $\mathbf{A}^\mathsf{T}\mathbf{A}$ has $1 + e^2$ on the diagonal and 1 elsewhere. With $e = 10^{-9}$ the computer stores
+# $\mathbf{A}^\top\mathbf{A}$ has $1 + e^2$ on the diagonal and 1 elsewhere. With $e = 10^{-9}$ the computer stores
 # nine ones, a singular matrix, though the columns are independent, and nothing that happens afterwards can help.
 
 # %%
@@ -937,27 +937,27 @@ print('x by mirrors:', solve_with(triangularize, a, b).round(3))
 # **How much can any method promise?** The data themselves are rounded. Change $\mathbf{A}$ by a small $\mathbf{E}$ with
 # $\|\mathbf{E}\| \le \varepsilon\|\mathbf{A}\|$, and let $\mathbf{x}$ answer with $\boldsymbol\delta$. To first order the
 # normal equations change by
-# $\mathbf{E}^\mathsf{T}(\mathbf{b} - \mathbf{A}\mathbf{x}) - \mathbf{A}^\mathsf{T}\mathbf{E}\mathbf{x} = \mathbf{A}^\mathsf{T}\mathbf{A}\,\boldsymbol\delta$.
+# $\mathbf{E}^\top(\mathbf{b} - \mathbf{A}\mathbf{x}) - \mathbf{A}^\top\mathbf{E}\mathbf{x} = \mathbf{A}^\top\mathbf{A}\,\boldsymbol\delta$.
 # With $\mathbf{r} = \mathbf{b} - \mathbf{A}\mathbf{x}$,
 #
 # ```{math}
 # :label: qr-sensitivity
 # \begin{gathered}
-# \boldsymbol\delta = (\mathbf{A}^\mathsf{T}\mathbf{A})^{-1}\mathbf{E}^\mathsf{T}\mathbf{r} - (\mathbf{A}^\mathsf{T}\mathbf{A})^{-1}\mathbf{A}^\mathsf{T}\mathbf{E}\mathbf{x}, \\
+# \boldsymbol\delta = (\mathbf{A}^\top\mathbf{A})^{-1}\mathbf{E}^\top\mathbf{r} - (\mathbf{A}^\top\mathbf{A})^{-1}\mathbf{A}^\top\mathbf{E}\mathbf{x}, \\
 # \frac{\|\boldsymbol\delta\|}{\|\mathbf{x}\|} \le \varepsilon \left( \kappa^2\, \frac{\|\mathbf{r}\|}{\|\mathbf{A}\|\,\|\mathbf{x}\|} + \kappa \right),
 # \end{gathered}
 # ```
 #
-# because $\|(\mathbf{A}^\mathsf{T}\mathbf{A})^{-1}\| = 1/\sigma_n^2$ and
-# $\|(\mathbf{A}^\mathsf{T}\mathbf{A})^{-1}\mathbf{A}^\mathsf{T}\| = \|\mathbf{R}^{-1}\mathbf{Q}^\mathsf{T}\| = 1/\sigma_n$.
+# because $\|(\mathbf{A}^\top\mathbf{A})^{-1}\| = 1/\sigma_n^2$ and
+# $\|(\mathbf{A}^\top\mathbf{A})^{-1}\mathbf{A}^\top\| = \|\mathbf{R}^{-1}\mathbf{Q}^\top\| = 1/\sigma_n$.
 # (A change of $\mathbf{b}$ by $\varepsilon\|\mathbf{b}\|$ adds
 # $\varepsilon\kappa\|\mathbf{b}\| / (\|\mathbf{A}\|\|\mathbf{x}\|)$.) Mirrors are *backward stable*: their answer is the
 # exact one for data changed by a modest multiple of $\varepsilon$ {cite}`higham2002accuracy`. So they promise
 # {eq}`qr-sensitivity` and no more. The factor $\kappa^2$ is in there too, but it is multiplied by the residual. If the fit
 # is good, mirrors save half of the digits; if it is bad, the digits are not to be had. We measure both.
 #
-# Gram–Schmidt joins in twice: with $\mathbf{c} = \mathbf{Q}^\mathsf{T}\mathbf{b}$, and with $\mathbf{b}$ as one more
-# column of the process. Only the first trusts in $\mathbf{Q}^\mathsf{T}\mathbf{Q} = \mathbf{I}$.
+# Gram–Schmidt joins in twice: with $\mathbf{c} = \mathbf{Q}^\top\mathbf{b}$, and with $\mathbf{b}$ as one more
+# column of the process. Only the first trusts in $\mathbf{Q}^\top\mathbf{Q} = \mathbf{I}$.
 
 # %%
 def normal_equations(a, b):
@@ -1023,8 +1023,8 @@ fig.legend(*axes[0].get_legend_handles_labels(), ncols=2,
 # ```{exercise} ★★ A penalty without a Gram matrix
 # :label: qr-ridge
 # Weight decay minimizes $\|\mathbf{A}\mathbf{x} - \mathbf{b}\|^2 + \lambda \|\mathbf{x}\|^2$. The textbook solves
-# $(\mathbf{A}^\mathsf{T}\mathbf{A} + \lambda\mathbf{I})\mathbf{x} = \mathbf{A}^\mathsf{T}\mathbf{b}$. Write
-# `ridge(a, b, lam)` that never forms $\mathbf{A}^\mathsf{T}\mathbf{A}$.
+# $(\mathbf{A}^\top\mathbf{A} + \lambda\mathbf{I})\mathbf{x} = \mathbf{A}^\top\mathbf{b}$. Write
+# `ridge(a, b, lam)` that never forms $\mathbf{A}^\top\mathbf{A}$.
 # ```
 
 # %%
@@ -1202,8 +1202,8 @@ grade(leave_one_out, by_refitting, loo_cases)
 # ```
 # Let $\tilde y_i$ be the prediction for $i$ of the fit without $i$. Replace $b_i$ by $\tilde y_i$. The fit without $i$ is
 # now the best one for *all* rows: it is the best for the others, and at $i$ it makes no error at all. But fitting all rows
-# is the shadow $\mathbf{Q}\mathbf{Q}^\mathsf{T}$, which is linear: lowering $b_i$ by $b_i - \tilde y_i$ lowers prediction
-# $i$ by $h_i (b_i - \tilde y_i)$, since $h_i$ is entry $i, i$ of $\mathbf{Q}\mathbf{Q}^\mathsf{T}$. So
+# is the shadow $\mathbf{Q}\mathbf{Q}^\top$, which is linear: lowering $b_i$ by $b_i - \tilde y_i$ lowers prediction
+# $i$ by $h_i (b_i - \tilde y_i)$, since $h_i$ is entry $i, i$ of $\mathbf{Q}\mathbf{Q}^\top$. So
 # $\tilde y_i = \hat y_i - h_i (b_i - \tilde y_i)$, and therefore $(1 - h_i)(b_i - \tilde y_i) = b_i - \hat y_i = r_i$. The
 # wrong answer multiplies by $1 - h_i$. On the fitted patients the products win, on patients not seen they lose:
 
@@ -1236,7 +1236,7 @@ print(f'the mean as prediction: {constant:.1f}')
 # the two are unique, the diagonal holds heights, and its product is a volume. On a computer the order of the steps
 # decides: classical Gram–Schmidt loses right angles like $\varepsilon\kappa^2$, modified like $\varepsilon\kappa$, mirrors
 # and turns not at all. Least squares by mirrors is as accurate as the data allow, while forming
-# $\mathbf{A}^\mathsf{T}\mathbf{A}$ squares the condition number and can cost all digits of the answer.
+# $\mathbf{A}^\top\mathbf{A}$ squares the condition number and can cost all digits of the answer.
 #
 # **Further reading.** {cite}`trefethen1997numerical` for the view that everything is QR, {cite}`golub2013matrix` for all
 # variants with their operation counts, {cite}`higham2002accuracy` for the proofs of stability, and

@@ -1009,8 +1009,10 @@ verify('A⁺b is the shortest of the best solutions',
 #
 # ```{math}
 # :label: pinv-penrose
-# \mathbf{A}\mathbf{X}\mathbf{A} = \mathbf{A}, \qquad \mathbf{X}\mathbf{A}\mathbf{X} = \mathbf{X}, \qquad
-# (\mathbf{A}\mathbf{X})^\top = \mathbf{A}\mathbf{X}, \qquad (\mathbf{X}\mathbf{A})^\top = \mathbf{X}\mathbf{A} ,
+# \begin{aligned}
+# \mathbf{A}\mathbf{X}\mathbf{A} &= \mathbf{A}, & (\mathbf{A}\mathbf{X})^\top &= \mathbf{A}\mathbf{X}, \\
+# \mathbf{X}\mathbf{A}\mathbf{X} &= \mathbf{X}, & (\mathbf{X}\mathbf{A})^\top &= \mathbf{X}\mathbf{A} ,
+# \end{aligned}
 # ```
 #
 # and this is $\mathbf{A}^+$.

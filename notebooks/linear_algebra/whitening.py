@@ -1064,8 +1064,10 @@ assert not grade(scaled, by_sqrtm, cases)
 # compare rows by distance. After whitening, the squared distance of two samples is
 # ```{math}
 # :label: whitening-mahalanobis
-# \|\mathbf{W}^\top(\mathbf{x} - \mathbf{x}')\|^2 = (\mathbf{x} - \mathbf{x}')^\top \mathbf{W}\mathbf{W}^\top (\mathbf{x} - \mathbf{x}')
-# = (\mathbf{x} - \mathbf{x}')^\top \boldsymbol\Sigma^{-1} (\mathbf{x} - \mathbf{x}') ,
+# \begin{aligned}
+# \|\mathbf{W}^\top(\mathbf{x} - \mathbf{x}')\|^2 &= (\mathbf{x} - \mathbf{x}')^\top \mathbf{W}\mathbf{W}^\top (\mathbf{x} - \mathbf{x}') \\
+# &= (\mathbf{x} - \mathbf{x}')^\top \boldsymbol\Sigma^{-1} (\mathbf{x} - \mathbf{x}') ,
+# \end{aligned}
 # ```
 #
 # *Mahalanobis' distance*: $\mathbf{R}$ drops out, so no such method can tell PCA from ZCA. We classify 178 wines from three

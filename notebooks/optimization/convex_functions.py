@@ -159,8 +159,10 @@ axes[0].set_ylabel('height');
 #
 # ```{math}
 # :label: ml.convexity.jensen
-# h(\lambda u + (1 - \lambda) v) \le \lambda h(u) + (1 - \lambda) h(v)
-# \qquad \forall u, v \in \mathbb{R}^D,\ 0 \le \lambda \le 1 .
+# \begin{gathered}
+# h(\lambda u + (1 - \lambda) v) \le \lambda h(u) + (1 - \lambda) h(v) \\
+# \forall u, v \in \mathbb{R}^D,\ 0 \le \lambda \le 1 .
+# \end{gathered}
 # ```
 #
 # The left side walks along a line, so *$h$ is convex if and only if its restriction to every line is*. Three witnesses

@@ -11,7 +11,8 @@
 #
 # - **Question.** A walker in fog feels nothing but the slope underfoot. Which way should the next step go, how long
 #   may it be, and how many steps is it to the valley floor?
-# - **You need** gradients and directional derivatives, eigenvalues of symmetric matrices, and
+# - **You need** [gradients and directional derivatives](../calculus/gradients.ipynb),
+#   [eigenvalues of symmetric matrices](../linear_algebra/eigendecomposition.ipynb), and
 #   [norms](../linear_algebra/norms.ipynb).
 # - **You build** gradient descent, a line search that finds its own step, a forecast of the number of steps, and
 #   least squares by descent.

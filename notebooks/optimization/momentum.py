@@ -52,7 +52,10 @@ plt.style.use('nbutils.book')
 #
 # ```{math}
 # :label: aw.momentum.local-dir
-# -\nabla f(\mathbf{x}) \text{ is the direction of greatest descent only for very short steps.}
+# \begin{gathered}
+# -\nabla f(\mathbf{x}) \text{ is the direction of greatest descent} \\
+# \text{only for very short steps.}
+# \end{gathered}
 # ```
 #
 # Let $f(\mathbf{x}) = \frac12 (x_1^2 + 100\,x_2^2)$. Among 720 directions we look for the one that lowers $f$ most at a
@@ -484,7 +487,10 @@ verify(
 #
 # ```{math}
 # :label: aw.momentum.accelerates
-# \text{momentum accelerates training by smoothing the optimization path.}
+# \begin{gathered}
+# \text{momentum accelerates training} \\
+# \text{by smoothing the optimization path.}
+# \end{gathered}
 # ```
 #
 # Both halves hold for a momentum that suits the problem. We take the cautious pair $\eta = \frac1L$, $\sqrt\lambda = 1 - \frac{1}{\sqrt\kappa}$, which meets the left
@@ -554,8 +560,10 @@ verify(
 # $\lambda = \frac{\sqrt\kappa - 1}{\sqrt\kappa + 1}$ the slowest direction, $a = \mu$, has the discriminant
 #
 # $$
-# \Big(1 - \frac1\kappa\Big) \Big[ (1 + \lambda)^2 \Big(1 - \frac1\kappa\Big) - 4\lambda \Big] = 0 , \quad \text{as} \quad
-# (1 + \lambda)^2 \Big(1 - \frac1\kappa\Big) = \frac{4\kappa}{(\sqrt\kappa + 1)^2} \cdot \frac{\kappa - 1}{\kappa} = 4\lambda ,
+# \begin{gathered}
+# \Big(1 - \frac1\kappa\Big) \Big[ (1 + \lambda)^2 \Big(1 - \frac1\kappa\Big) - 4\lambda \Big] = 0 , \\
+# \text{as} \quad (1 + \lambda)^2 \Big(1 - \frac1\kappa\Big) = \frac{4\kappa}{(\sqrt\kappa + 1)^2} \cdot \frac{\kappa - 1}{\kappa} = 4\lambda ,
+# \end{gathered}
 # $$
 #
 # and a double root $\frac12 (1 + \lambda)(1 - \frac1\kappa) = 1 - \frac{1}{\sqrt\kappa}$. For large $\kappa$ that takes about twice the steps of the best ball.

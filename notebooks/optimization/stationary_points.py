@@ -85,7 +85,10 @@ holds(
 #
 # ```{math}
 # :label: aw.gd-conv.in-words
-# f(\mathbf{x}^+) \text{ is less than or equal to the value at every point within distance } \epsilon .
+# \begin{gathered}
+# f(\mathbf{x}^+) \text{ is less than or equal to the value} \\
+# \text{at every point within distance } \epsilon .
+# \end{gathered}
 # ```
 #
 # The function $x^2 - a|x|$ with $0 < a < 1$ shows what a shell overlooks: at $\pm1$ it is positive, and yet 0 is a local
@@ -478,8 +481,10 @@ holds(
 #
 # ```{math}
 # :label: ml.opt.optimality.second-order-psd
-# \nabla \mathcal{L}(\mathbf{w}^*) = \mathbf{0}, \quad \nabla^2 \mathcal{L}(\mathbf{w}^*) \succ 0
-# \quad \Longrightarrow \quad \mathbf{w}^* \text{ is a strict local minimum.}
+# \begin{gathered}
+# \nabla \mathcal{L}(\mathbf{w}^*) = \mathbf{0}, \quad \nabla^2 \mathcal{L}(\mathbf{w}^*) \succ 0 \\
+# \Longrightarrow \quad \mathbf{w}^* \text{ is a strict local minimum.}
+# \end{gathered}
 # ```
 #
 # The slip is easy to make because between the two conditions there is only the sign of equality, and because for
@@ -939,9 +944,11 @@ holds(
 # $\mathbf{x}_t$ gives $f(\mathbf{x}_t) \le f(\mathbf{x}^*) + \mathbf{g} \cdot \mathbf{e}_t$. Together,
 #
 # $$
-# f(\mathbf{x}_{t+1}) - f(\mathbf{x}^*) \le \mathbf{g} \cdot \mathbf{e}_t - \tfrac\eta2 \|\mathbf{g}\|^2
-# = \tfrac{1}{2\eta} \big( \|\mathbf{e}_t\|^2 - \|\mathbf{e}_t - \eta\mathbf{g}\|^2 \big)
-# = \tfrac{1}{2\eta} \big( \|\mathbf{e}_t\|^2 - \|\mathbf{e}_{t+1}\|^2 \big) .
+# \begin{aligned}
+# f(\mathbf{x}_{t+1}) - f(\mathbf{x}^*) &\le \mathbf{g} \cdot \mathbf{e}_t - \tfrac\eta2 \|\mathbf{g}\|^2
+# = \tfrac{1}{2\eta} \big( \|\mathbf{e}_t\|^2 - \|\mathbf{e}_t - \eta\mathbf{g}\|^2 \big) \\
+# &= \tfrac{1}{2\eta} \big( \|\mathbf{e}_t\|^2 - \|\mathbf{e}_{t+1}\|^2 \big) .
+# \end{aligned}
 # $$
 #
 # Add up the first $t$ steps. On the right all but the ends cancel, and at most $\|\mathbf{e}_0\|^2 / 2\eta$ is left. On

@@ -55,8 +55,10 @@ plt.style.use('nbutils.book')
 #
 # ```{math}
 # :label: ml.opt.sgd.update
-# \mathcal{L}(\mathbf{w}) = \frac1N \sum_{n=1}^N \mathcal{L}_n(\mathbf{w}), \qquad
-# \mathbf{w}^{(t+1)} = \mathbf{w}^{(t)} - \gamma \, \nabla \mathcal{L}_n(\mathbf{w}^{(t)}), \quad n \text{ random}
+# \begin{aligned}
+# \mathcal{L}(\mathbf{w}) &= \frac1N \sum_{n=1}^N \mathcal{L}_n(\mathbf{w}), \\
+# \mathbf{w}^{(t+1)} &= \mathbf{w}^{(t)} - \gamma \, \nabla \mathcal{L}_n(\mathbf{w}^{(t)}), \quad n \text{ random}
+# \end{aligned}
 # ```
 
 # %%
@@ -290,8 +292,10 @@ assert not grade(mean_over_draws(corrected_without_n), right, draws)
 #
 # ```{math}
 # :label: ml.opt.minibatch.update
-# \mathbf{w}^{(t+1)} = \mathbf{w}^{(t)} - \gamma \, \mathbf{g}, \qquad
-# \mathbf{g} = \frac{1}{|B|} \sum_{n \in B} \nabla \mathcal{L}_n(\mathbf{w}^{(t)}), \qquad B \subseteq \{1, \dots, N\} .
+# \begin{aligned}
+# \mathbf{w}^{(t+1)} &= \mathbf{w}^{(t)} - \gamma \, \mathbf{g}, \\
+# \mathbf{g} &= \frac{1}{|B|} \sum_{n \in B} \nabla \mathcal{L}_n(\mathbf{w}^{(t)}), \qquad B \subseteq \{1, \dots, N\} .
+# \end{aligned}
 # ```
 #
 # In practice one shuffles the examples, deals them out in batches, and shuffles again for the next pass (or *epoch*).

@@ -319,8 +319,10 @@ assert not grade(pinball_derivative, range_by_scan, pinball_cases)
 #
 # ```{math}
 # :label: subgradients-median
-# \partial \Big( \sum_i |x - y_i| \Big) = [\, l - r - e,\ l - r + e \,],
-# \qquad 0 \in \partial \iff |l - r| \le e ,
+# \begin{gathered}
+# \partial \Big( \sum_i |x - y_i| \Big) = [\, l - r - e,\ l - r + e \,], \\
+# 0 \in \partial \iff |l - r| \le e ,
+# \end{gathered}
 # ```
 #
 # which is the *median*, with all its special cases. The check compares the interval with the slopes to the left and right,
@@ -647,8 +649,10 @@ rate.legend(title='step size');
 # [descent lemma](gradient_descent.ipynb), and keep $h$ as it is:
 #
 # $$
-# w^+ = \operatorname*{arg\,min}_u \; f(w) + \nabla f(w)^\top (u - w) + \frac{1}{2\gamma} \|u - w\|^2 + h(u)
-# = \operatorname{prox}_{\gamma h} \big( w - \gamma \nabla f(w) \big) ,
+# \begin{aligned}
+# w^+ &= \operatorname*{arg\,min}_u \; f(w) + \nabla f(w)^\top (u - w) + \frac{1}{2\gamma} \|u - w\|^2 + h(u) \\
+# &= \operatorname{prox}_{\gamma h} \big( w - \gamma \nabla f(w) \big) ,
+# \end{aligned}
 # $$
 #
 # where, after completing the square, all that is left to solve is
@@ -707,7 +711,10 @@ verify(
 # $h(z) \ge h(w^+) + (L(w - w^+) - \nabla f(w))^\top (z - w^+)$. Subtract: the gradients cancel, and
 #
 # $$
-# F(w^+) - F(z) \le \tfrac L2 \|w^+ - w\|^2 + L (w - w^+)^\top (w^+ - z) = \tfrac L2 \big( \|w - z\|^2 - \|w^+ - z\|^2 \big) .
+# \begin{aligned}
+# F(w^+) - F(z) &\le \tfrac L2 \|w^+ - w\|^2 + L (w - w^+)^\top (w^+ - z) \\
+# &= \tfrac L2 \big( \|w - z\|^2 - \|w^+ - z\|^2 \big) .
+# \end{aligned}
 # $$
 #
 # With $z = w$: no rise. With $z = w^*$, added over $t$ steps: the right side telescopes to at most

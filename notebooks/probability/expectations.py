@@ -218,8 +218,10 @@ print(f'in a bootstrap sample of 1000: {faces_solution(1000, 1000):.0f}')
 #
 # ```{math}
 # :label: eq-expect-variance
-# \mathrm{Var}(X) = \mathbb{E}\big[(X - \mu)^2\big] = \mathbb{E}[X^2] - \mu^2 ,
-# \qquad \mathrm{Var}(aX + b) = a^2 \, \mathrm{Var}(X) .
+# \begin{aligned}
+# \mathrm{Var}(X) &= \mathbb{E}\big[(X - \mu)^2\big] = \mathbb{E}[X^2] - \mu^2 , \\
+# \mathrm{Var}(aX + b) &= a^2 \, \mathrm{Var}(X) .
+# \end{aligned}
 # ```
 #
 # For the first, open the square and use linearity: $\mathbb{E}[X^2] - 2\mu \, \mathbb{E}[X] + \mu^2$. For the second,
@@ -407,9 +409,11 @@ assert not grade(forgets_the_gap, merge_by_making, batches)
 #
 # ```{math}
 # :label: eq-total-variance
-# \mathbb{E}[X] = \mathbb{E}\big[\mathbb{E}[X \mid Y]\big] , \qquad
-# \mathrm{Var}(X) = \underbrace{\mathbb{E}\big[\mathrm{Var}(X \mid Y)\big]}_{\text{within}}
+# \begin{aligned}
+# \mathbb{E}[X] &= \mathbb{E}\big[\mathbb{E}[X \mid Y]\big] , \\
+# \mathrm{Var}(X) &= \underbrace{\mathbb{E}\big[\mathrm{Var}(X \mid Y)\big]}_{\text{within}}
 # + \underbrace{\mathrm{Var}\big(\mathbb{E}[X \mid Y]\big)}_{\text{between}} .
+# \end{aligned}
 # ```
 # ````
 #
@@ -578,8 +582,10 @@ print('HH', waiting_solution('HH'), 'HT', waiting_solution('HT'))
 #
 # ```{math}
 # :label: eq-monte-carlo
-# \bar f_n = \frac1n \sum_{i=1}^n f(X_i) , \qquad
+# \begin{gathered}
+# \bar f_n = \frac1n \sum_{i=1}^n f(X_i) , \\
 # \mathbb{E}[\bar f_n] = \mathbb{E}[f(X)] , \qquad \mathrm{Var}(\bar f_n) = \frac{\mathrm{Var}(f(X))}{n} .
+# \end{gathered}
 # ```
 #
 # The mean is linearity. The variance is $\frac{1}{n^2} \sum_i \mathrm{Var}(f(X_i))$, since independent terms have no

@@ -10,7 +10,8 @@
 # # Maximum likelihood
 #
 # - **Question.** Which parameters explain the data best, and how far from the truth is the answer?
-# - **You need** densities, the law of large numbers, the central limit theorem, and [linear
+# - **You need** densities, the law of large numbers and the central limit theorem from
+#   [Expectations](expectations.ipynb), and [linear
 #   regression](../regression/linear_regression.ipynb) as the running example.
 # - **You build** maximum-likelihood estimators, their Fisher information, and an error bar for each; then you break
 #   every condition behind them.

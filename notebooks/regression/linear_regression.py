@@ -11,8 +11,8 @@
 #
 # - **Question.** How should known numbers about a patient be added up to predict an unknown one, and what does it cost
 #   to be wrong?
-# - **You need** matrix-vector products, gradients, conditional expectations, and the length of a vector from
-#   [Norms](../linear_algebra/norms.ipynb).
+# - **You need** matrix-vector products, [gradients](../calculus/gradients.ipynb), [conditional
+#   expectations](../probability/expectations.ipynb), and the length of a vector from [Norms](../linear_algebra/norms.ipynb).
 # - **You build** the linear model, its squared loss, the weights that make the loss smallest, and a fit that survives
 #   bad labels.
 # - **Time** 8 s.

@@ -59,8 +59,10 @@ plt.style.use('nbutils.book')
 #
 # ```{math}
 # :label: ml.clustering.clusters
-# a_n = \frac{1}{|C_n| - 1} \sum_{\substack{m \in C_n \\ m \ne n}} \|\mathbf{x}_n - \mathbf{x}_m\|_2 \quad \ll \quad
-# b_n = \min_{C \ne C_n} \frac{1}{|C|} \sum_{m \in C} \|\mathbf{x}_n - \mathbf{x}_m\|_2
+# \begin{aligned}
+# a_n &= \frac{1}{|C_n| - 1} \sum_{\substack{m \in C_n \\ m \ne n}} \|\mathbf{x}_n - \mathbf{x}_m\|_2 \\
+# \ll \quad b_n &= \min_{C \ne C_n} \frac{1}{|C|} \sum_{m \in C} \|\mathbf{x}_n - \mathbf{x}_m\|_2
+# \end{aligned}
 # ```
 #
 # The *silhouette* {cite}`rousseeuw1987silhouettes` turns the comparison into a number,
@@ -544,8 +546,11 @@ def spread(x, K, rng):
 # unserved at the end and costs $G$. In the product $G$ cancels! Rare as they are, misses add
 # $\frac{2j}{K(K - j)} \mathcal{L}_{\min}$ to the mean, and summing over $j = K - i$,
 #
-# $$\frac{\mathbb{E}\, \mathcal{L}}{\mathcal{L}_{\min}} \to 2 + \sum_{i=1}^{K-1} \frac{2 (K - i)}{K i}
-#   = 2 + 2 \sum_{i=1}^{K-1} \frac{1}{i} - \frac{2(K - 1)}{K} = 2 \Big( 1 + \frac{1}{2} + \dots + \frac{1}{K} \Big).$$
+# $$\begin{aligned}
+# \frac{\mathbb{E}\, \mathcal{L}}{\mathcal{L}_{\min}} \to 2 + \sum_{i=1}^{K-1} \frac{2 (K - i)}{K i}
+#   &= 2 + 2 \sum_{i=1}^{K-1} \frac{1}{i} - \frac{2(K - 1)}{K} \\
+#   &= 2 \Big( 1 + \frac{1}{2} + \dots + \frac{1}{K} \Big).
+# \end{aligned}$$
 #
 # So the logarithm in the theorem is real. For $K = 3$ the limit is $11/3$, and the bound 24.8. With 36 points the
 # expectation can be computed *exactly*, as a sum over all $36^3$ choices. A sample of some hundred starts would hardly

@@ -25,27 +25,43 @@ parts:
 '''
 
 
-def make(root, *, printed=GOOD, text='Nothing.', notebook=True):
-    """Lay out a small book: our settings, extension and ledger, one section."""
+PICTURE = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+
+
+def make(root, *, printed=GOOD, text='Nothing.', needs='nothing.', glossary='', page='', picture=False, notebook=True, ledger=None, addresses=None):
+    """Lay out a small book: our settings, extension and ledger, one section. `ledger`: (file, old text, new text), ...; `page`: of the first."""
     (root / 'book').mkdir(parents=True)
     (root / 'nbutils').mkdir()
+    if ledger:  # an extension that is no link reads the ledger beside it
+        for folder in ('_ext', 'claims'):
+            shutil.copytree(ROOT / 'book' / folder, root / 'book' / folder)
+        for name in ('__init__.py', 'ledger.py'):
+            shutil.copy(ROOT / 'nbutils' / name, root / 'nbutils')
+        for name, old, new in ledger:
+            path = root / 'book' / 'claims' / name
+            path.write_text(path.read_text('utf-8').replace(old, new, 1), 'utf-8')
     (root / 'notebooks' / 'calculus').mkdir(parents=True)
     shutil.copy(ROOT / '_config.yml', root)
     for folder in ('_ext', '_static', 'claims'):
-        (root / 'book' / folder).symlink_to(ROOT / 'book' / folder)
+        if not (root / 'book' / folder).exists():
+            (root / 'book' / folder).symlink_to(ROOT / 'book' / folder)
     (root / 'book' / 'references.bib').write_text('')
     for name in ('claims.md', 'errata.md'):
         shutil.copy(ROOT / 'book' / name, root / 'book')
-    (root / 'book' / 'index.md').write_text('# A book\n')
+    (root / 'book' / 'index.md').write_text(f'# A book\n\n{page}\n')
+    (root / 'book' / 'glossary.md').write_text(glossary)
     (root / 'book' / 'calculus.md').write_text('# Calculus\n\n```{section-cards} book/calculus\n```\n')
     (root / '_toc.yml').write_text(TOC)
+    if addresses:
+        (root / 'book' / 'addresses.txt').write_text(addresses)
     if notebook:
-        opening = f'# The chain rule\n\n**Question.** Why?\n\n{text}'
+        opening = f'# The chain rule\n\n- **Question.** Why?\n- **You need** {needs}\n\n{text}'
         output = {'output_type': 'stream', 'name': 'stdout', 'text': printed}
+        shown = [{'output_type': 'display_data', 'metadata': {}, 'data': {'image/png': PICTURE}}] * picture
         cells = [
             {'cell_type': 'markdown', 'id': 'a', 'metadata': {}, 'source': opening},
             {'cell_type': 'code', 'id': 'b', 'metadata': {}, 'execution_count': 1, 'source': 'check()',
-             'outputs': [output] if printed else []},
+             'outputs': [output, *shown] if printed else []},
         ]
         kernel = {'kernelspec': {'display_name': 'Python 3', 'language': 'python', 'name': 'python3'}}
         whole = {'cells': cells, 'metadata': kernel, 'nbformat': 4, 'nbformat_minor': 5}
@@ -54,6 +70,7 @@ def make(root, *, printed=GOOD, text='Nothing.', notebook=True):
 
 
 FORK = {'BOOK_REPO_URL': 'git@github.com:me/fork.git', 'BOOK_BRANCH': 'draft'}
+TERM = '```{glossary}\n.. calculus/chain_rule\n\nflux\n  A flow.\n\n.. calculus/flux\n```\n'
 CASES = {  # name -> (what is made, what lines of the output must say; nothing: the build passes)
     'good': ({}, []),
     'fork': ({'environ': FORK}, []),
@@ -62,13 +79,30 @@ CASES = {  # name -> (what is made, what lines of the output must say; nothing: 
         {'text': 'See {eq}`dl.chain.nowhere`, [there](../lost.md) and {cite}`nobody1900nothing`.'},
         [['chain_rule.ipynb:', word] for word in ('dl.chain.nowhere', 'lost.md', 'nobody1900nothing')],
     ),
-    'wrong claims': (
-        {'printed': '✓ dl.chain.som holds; control fails\n'},
+    'pictures without words': (
+        {'text': '![ ](../../book/_static/page.png)', 'page': 'A\nline.\n\n![](_static/page.png)', 'picture': True},
+        [[place, 'a picture without alternative text'] for place in (
+            'book/index.md:6', 'chain_rule.ipynb:cell 1', 'chain_rule.ipynb:cell 2',
+        )],
+    ),
+    'wrong claims and addresses': (
+        {'printed': '✓ dl.chain.som holds; control fails\n', 'addresses': 'book/index\nbook/gone\n'},
         [
+            ['book/addresses.txt:2', 'book/gone was a page'], ['book/addresses.txt', 'book/calculus is a new page'],
             ['chain_rule.ipynb:cell 2', 'dl.chain.som'],
             ['book/claims/dl.yml:', 'dl.chain.sum: no cell of notebooks/calculus/chain_rule.ipynb'],
         ],
     ),
+    'doubtful ledger': (
+        {'ledger': [('aw.yml', 'Since $J', r'Since $\fracc J'), ('la.yml', '- id: la.dot.geometric', '- id: la.dot.sum')]},
+        [['book/claims/aw.yml:', r'\fracc is no command'], ['book/claims/la.yml:', 'la.dot.sum is given twice, also in book/claims/la.yml:']],
+    ),
+    'broken ledger': (
+        {'ledger': [('ml.yml', 'verdict: wrong', 'verdict: false')]},
+        [['book/claims/ml.yml:', 'against schema.json: False is not'], ['the ledger of claims cannot be read']],
+    ),
+    'need of a lost page': ({'needs': 'the\n  [core](core.ipynb).'}, [['chain_rule.ipynb:cell 1, line 5', 'core.ipynb, which is no section']]),
+    'lost term': ({'glossary': TERM}, [['book/glossary.md:4', 'flux does not occur'], ['book/glossary.md:7', 'calculus/flux is no section']]),
     'missing notebook': ({'notebook': False}, [['notebooks/calculus/chain_rule']]),
 }
 

@@ -10,7 +10,7 @@ from booksite.evidence import Book, Line, read_line
 from conftest import ROOT
 
 from nbutils import ledger
-from nbutils.checks import erratum, holds
+from nbutils.checks import erratum, holds, verify
 
 CONFIGURED = 'https://github.com/deep-learning-verified/book'
 
@@ -25,6 +25,8 @@ CONFIGURED = 'https://github.com/deep-learning-verified/book'
     ('✗ dl.norms.lp as printed fails at x = [0, -1]', Line('printed', 'dl.norms.lp', None, 'x = [0, -1]')),
     ('✗ dl.norms.lp as printed fails', Line('printed', 'dl.norms.lp')),
     ('✓ dl.norms.lp as corrected holds in 200 cases', Line('corrected', 'dl.norms.lp', 200)),
+    ('✓ sums add: holds in 9 cases; control fails at n = 1', Line('verified', 'sums add', 9, 'n = 1')),
+    ('✓ this holds for sums: of any kind: holds; control fails', Line('verified', 'this holds for sums: of any kind')),
     ('loss 0.12', None),
     ('✓ done', None),
 ])
@@ -32,9 +34,10 @@ def test_check_lines_are_read(text, line):
     assert read_line(text) == line
 
 
-def test_a_check_line_of_another_form_is_an_error():
-    with pytest.raises(ValueError, match='dl.norms.homog seems fine'):
-        read_line('✓ dl.norms.homog seems fine')
+@pytest.mark.parametrize('text', ['✓ dl.norms.homog seems fine', '✓ sums add: holds in 9 cases', '✗ sums add: fails at n = 1'])
+def test_a_check_line_of_another_form_is_an_error(text):
+    with pytest.raises(ValueError, match=text):
+        read_line(text)
 
 
 def test_what_the_checks_print_is_what_is_read(capsys):
@@ -42,8 +45,9 @@ def test_what_the_checks_print_is_what_is_read(capsys):
     holds('dl.norms.homog', lambda n: True, control=lambda n: n != 2, n=[1, 2])
     holds('dl.norms.homog', lambda: True, control=lambda: False)
     erratum('dl.norms.lp', printed=lambda n: n != 2, corrected=lambda n: True, n=[1, 2])
+    verify('sums add', lambda n: True, control=lambda n: n != 2, n=[1, 2])
     kinds = [read_line(line) for line in capsys.readouterr().out.splitlines()]
-    assert [line and line.kind for line in kinds] == ['holds', 'holds', 'printed', 'corrected']
+    assert [line and line.kind for line in kinds] == ['holds', 'holds', 'printed', 'corrected', 'verified']
     assert kinds[0].at == 'n = 2' and kinds[1].cases is None
 
 
@@ -84,10 +88,12 @@ def test_a_checked_claim_counts_as_verified(small):
         'chain_rule.ipynb:cell 1', 'refutes dl.chain.sum, which is',
     ),
     (['✗ dl.chain.sum as printed fails'], 'book/claims/dl.yml:', 'no cell'),
+    ([GOOD, '✓ sums add: holds'], 'chain_rule.ipynb:cell 1', 'unknown form'),
+    ([GOOD, '✓ a: holds; control fails', '✓ a: holds; control fails'], 'chain_rule.ipynb:cell 1', 'verified twice: a'),
 ])
 def test_contradictions_are_named(small, lines, place, words):
     book = small(*lines)
-    assert book.checks is not None
+    assert book.checks is not None and book.verified is not None
     [(where, what)] = book.problems
     assert place in where and words in what
 
@@ -118,6 +124,27 @@ def test_formulas_are_cut_between_words_and_mathematics(latex, pieces):
     assert formula.pieces(latex) == pieces
 
 
+@pytest.mark.parametrize('latex, parts', [
+    (r'f(x = y) \le \max(a, b) = c', [r'f(x = y)', r'\le \max(a, b)', '= c']),
+    (r'\sum_{i=1}^n x_i \in [0, 1], n := 2', [r'\sum_{i=1}^n x_i', r'\in [0, 1],', 'n', ':= 2']),
+    (r'\left( a = b \right) \leftarrow \infty', [r'\left( a = b \right) \leftarrow \infty']),
+    (r'A \xrightarrow{d} B, \; C', ['A', r'\xrightarrow{d} B,', r'\; C']),
+])
+def test_long_formulas_may_break_before_relations(latex, parts):
+    assert formula.parts(latex) == parts
+
+
+def test_a_line_does_not_begin_with_a_comma():
+    made = formula.inline(r'\text{of one type}, \; x = \mathbf{y}')
+    assert [node.astext() for node in made] == ['of one type', ', ', r'x = \mathbf{y}']
+
+
+def test_a_long_chain_is_displayed_in_lines():
+    long = 'a = ' + ' + '.join(['b'] * 40) + ' = c'
+    assert formula.in_lines(long).count(r'\\') == 1 and formula.in_lines(long).count('&=') == 2
+    assert formula.in_lines('a = b = c') == 'a = b = c'
+
+
 def test_cutting_loses_no_brace():
     for claim in ledger.claims().values():
         for latex in filter(None, (claim.notes, claim.correct)):
@@ -141,6 +168,11 @@ def test_cutting_loses_no_brace():
 ])
 def test_addresses_are_cleaned(url, clean):
     assert repository.clean(url) == clean
+
+
+def test_a_repository_says_where_its_site_is_published():
+    assert repository.published('https://github.com/me/fork') == 'https://me.github.io/fork/'
+    assert repository.published('https://gitlab.com/me/fork') == 'https://me.gitlab.io/fork/'
 
 
 def test_the_address_is_the_variable_else_the_remote_else_the_configured_one():

@@ -1,4 +1,4 @@
-"""Every formula of the ledger renders, also of sections that are still to come."""
+"""Every formula of the ledger renders, those in its prose too, also of sections that are still to come."""
 import html
 import re
 
@@ -12,6 +12,10 @@ FORMULAS = {
     f'{claim.id} ({part})': getattr(claim, part)
     for claim in ledger.claims().values() for part in ('notes', 'correct') if getattr(claim, part)
 }
+IN_PROSE = {
+    f'{claim.id} (why, formula {number})': part[1:-1]
+    for claim in ledger.claims().values() for number, part in enumerate(formula.marked(claim.why or ''), 1) if part[0] == '$'
+}
 _TWO_WORDS = re.compile(r'(?<![\\a-zA-Z{])[a-zA-Z]{3,} [a-zA-Z]{2,}\b')
 
 
@@ -21,9 +25,10 @@ def harness(page, site, address):
     claims = (site / 'book' / 'claims.html').read_text('utf-8')
     settings = re.search(r'<script[^>]*>(window\.MathJax = .*?)</script>', claims).group(1)
     head = f'<script>{settings}</script><script defer src="/_static/mathjax/tex-chtml.js"></script>'
-    lines = (f'<p data-name="{html.escape(n)}">\\({html.escape(latex)}\\)</p>' for n, latex in FORMULAS.items())
+    lines = (f'<p data-name="{html.escape(n)}">\\({html.escape(latex)}\\)</p>' for n, latex in (FORMULAS | IN_PROSE).items())
     answer = {'content_type': 'text/html; charset=utf-8', 'body': f'<!DOCTYPE html>{head}{"".join(lines)}'}
     page.route('**/harness.html', lambda route: route.fulfill(**answer))
+    page.set_default_timeout(120_000)  # more formulas than any page of the book has
     page.goto(f'{address}harness.html')
     settle(page)
     return page

@@ -49,10 +49,12 @@ def test_dark_mode_leaves_figures_alone(page, address):
     assert page.get_attribute('html', 'data-theme') == 'dark'
     ground = page.evaluate('getComputedStyle(document.body).backgroundColor')
     assert max(map(int, re.findall(r'\d+', ground)[:3])) < 40, ground
-    styles = page.eval_on_selector_all('.cell_output img', """all => all.map(i => {
+    styles = page.eval_on_selector_all('.cell_output img', """all => Promise.all(all.map(async i => {
+        i.loading = 'eager';
+        await i.decode();
         const style = getComputedStyle(i);
         return [style.filter, style.backgroundColor, i.naturalWidth > 0];
-    })""")
+    }))""")
     assert styles and all(style == ['none', 'rgba(0, 0, 0, 0)', True] for style in styles)
     page.reload()
     assert page.get_attribute('html', 'data-theme') == 'dark', 'the choice is remembered'
@@ -87,10 +89,17 @@ def test_a_lost_reader_is_helped_at_any_depth(page, address, lost):
     page.wait_for_url(f'{address}book/index.html')
 
 
+def test_a_misspelt_address_brings_up_the_page_that_was_meant(page, address):
+    page.goto(f'{address}linear-algebra/Norm')
+    assert page.locator('#near a').first.get_attribute('href') == 'notebooks/linear_algebra/norms.html'
+    page.goto(f'{address}xyz')
+    assert not page.locator('#near').is_visible()
+
+
 def test_a_lost_reader_is_helped_on_a_project_page(page, site):
     """GitHub Pages serves a project one folder down: links of 404.html must stay in that folder."""
-    name = repository.address(CONFIG['repository']['url'], repository.remote(ROOT)).rsplit('/', 1)[1]
-    host = 'https://owner.github.io'
+    published = urlsplit(repository.site(repository.address(CONFIG['repository']['url'], repository.remote(ROOT))))
+    host, name = f'https://{published.netloc}', published.path.strip('/')
 
     def serve(route):
         path = site / urlsplit(route.request.url).path.removeprefix(f'/{name}/')

@@ -4,6 +4,7 @@ from pathlib import Path
 from docutils import nodes
 
 CLAIMS_PAGE = 'book/claims'
+ERRATA_PAGE = 'book/errata'
 
 
 def book(env):
@@ -31,7 +32,9 @@ def title_of(env, page):
 
 def link(env, page, text, anchor='', classes=()):
     """A reference from the page that is being read to an anchor on another."""
-    uri = env.app.builder.get_relative_uri(env.docname, page) + (f'#{anchor}' if anchor else '')
+    # the LaTeX builder knows its pages only later; this is how its writer names them
+    uri = f'%{page}' if env.app.builder.format == 'latex' else env.app.builder.get_relative_uri(env.docname, page)
+    uri += f'#{anchor}' if anchor else ''
     return nodes.reference('', text, internal=True, refuri=uri, classes=list(classes))
 
 
@@ -41,6 +44,14 @@ def claim_anchor(claim_id):
 
 def check_anchor(claim_id):
     return f'check-{claim_id}'
+
+
+def erratum_anchor(claim_id):
+    return f'erratum-{claim_id}'
+
+
+def verified_anchor(statement):
+    return nodes.make_id(f'verified-{statement}')
 
 
 def section_anchor(section):

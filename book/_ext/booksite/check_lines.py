@@ -3,10 +3,10 @@ from docutils import nodes
 
 from nbutils import ledger
 
-from .build import CLAIMS_PAGE, book, check_anchor, claim_anchor, link, paragraph, section_anchor
+from .build import CLAIMS_PAGE, book, check_anchor, claim_anchor, link, paragraph, section_anchor, verified_anchor
 from .evidence import read_line
 
-MARKS = {'holds': '✓', 'corrected': '✓', 'printed': '✗'}
+MARKS = {'verified': '✓', 'holds': '✓', 'corrected': '✓', 'printed': '✗'}
 
 
 def tidy(app, doctree):
@@ -50,8 +50,12 @@ def _read(line):
 
 
 def _item(env, check):
-    name = link(env, CLAIMS_PAGE, check.id, claim_anchor(check.id), ['claim-id'])
+    if check.kind == 'verified':
+        name = nodes.inline('', f'{check.name}:')
+    else:
+        name = link(env, CLAIMS_PAGE, check.name, claim_anchor(check.name), ['claim-id'])
     said = {
+        'verified': ' holds',
         'holds': ' holds',
         'printed': ' as printed fails',
         'corrected': ' as corrected holds',
@@ -59,14 +63,16 @@ def _item(env, check):
     if check.cases:
         said += f' in {check.cases:,} case{"s" * (check.cases > 1)}'
     children = [nodes.inline('', MARKS[check.kind], classes=['verdict']), nodes.Text(' '), name, nodes.Text(said)]
-    if check.kind == 'holds':
+    if check.kind in ('holds', 'verified'):
         children.append(nodes.Text('; control fails'))
     if check.at:
         children += [nodes.Text(' at '), nodes.literal('', check.at, classes=['counterexample'])]
-    item = nodes.list_item('', paragraph(*children), classes=[f'check-{check.kind}'])
-    if check.kind != 'corrected' and env.docname.startswith('notebooks/'):  # one target for the two lines of an erratum
-        item['ids'] = [check_anchor(check.id)]
-    return item
+    anchors = {'holds': check_anchor, 'printed': check_anchor, 'verified': verified_anchor}  # one for both of an erratum
+    ids = [anchors[check.kind](check.name)] if check.kind in anchors and env.docname.startswith('notebooks/') else []
+    if ids and check.kind == 'verified':  # a claim has its permanent link on the claims page
+        children.append(nodes.reference(
+            '', '#', refuri=f'#{ids[0]}', internal=True, reftitle='Link to this statement', classes=['headerlink']))
+    return nodes.list_item('', paragraph(*children), classes=[f'check-{check.kind}'], ids=ids)
 
 
 def _plain(text):

@@ -15,17 +15,21 @@ from nbutils import ledger
 _CASES = r'(?: in (?P<cases>\d+) cases?)?'
 _AT = r'(?: at (?P<at>.+))?'
 LINES = {  # kind of line -> its form
-    'holds': re.compile(rf'✓ (?P<id>\S+) holds{_CASES}; control fails{_AT}$'),
-    'printed': re.compile(rf'✗ (?P<id>\S+) as printed fails{_AT}$'),
-    'corrected': re.compile(rf'✓ (?P<id>\S+) as corrected holds{_CASES}$'),
+    'verified': re.compile(rf'✓ (?P<name>.+): holds{_CASES}; control fails{_AT}$'),
+    'holds': re.compile(rf'✓ (?P<name>\S+) holds{_CASES}; control fails{_AT}$'),
+    'printed': re.compile(rf'✗ (?P<name>\S+) as printed fails{_AT}$'),
+    'corrected': re.compile(rf'✓ (?P<name>\S+) as corrected holds{_CASES}$'),
 }
-_LOOKS_LIKE_A_CHECK = re.compile(rf'[✓✗] (?:{"|".join(ledger.FILES)})\.\S')
+_LOOKS_LIKE_A_CHECK = re.compile(rf'[✓✗] (?:(?:{"|".join(ledger.FILES)})\.\S|.*: (?:holds|fails)\b)')
 
 
 class Line(NamedTuple):
-    """One line printed by a check. `cases` and `at` are None where the check needs no cases."""
+    """One line printed by a check. `cases` and `at` are None where the check needs no cases.
+
+    `name` is the id of a claim or, where the kind is 'verified', a sentence of the book's own.
+    """
     kind: str
-    id: str
+    name: str
     cases: int | None = None
     at: str | None = None
 
@@ -46,7 +50,7 @@ def read_line(text):
         if found := form.match(text):
             parts = found.groupdict()
             cases = parts.get('cases')
-            return Line(kind, parts['id'], cases and int(cases), parts.get('at'))
+            return Line(kind, parts['name'], cases and int(cases), parts.get('at'))
     if _LOOKS_LIKE_A_CHECK.match(text):
         raise ValueError(f'a check line in an unknown form: {text}')
     return None
@@ -62,6 +66,7 @@ class Book:
         self.root = Path(root)
         self.toc = yaml.safe_load((self.root / '_toc.yml').read_text('utf-8'))
         self.problems = []
+        self._cells = {}
 
     @cached_property
     def chapters(self):
@@ -71,6 +76,17 @@ class Book:
             for part in self.toc.get('parts', ()) for chapter in part['chapters']
             if 'sections' in chapter
         }
+
+    @cached_property
+    def numbers(self):
+        """Page of each numbered chapter and section -> its number in the book: '3', '3.2'."""
+        numbered = [part for part in self.toc.get('parts', ()) if part.get('numbered')]
+        found = {}
+        for number, chapter in enumerate((chapter for part in numbered for chapter in part['chapters']), 1):
+            found[chapter['file']] = f'{number}'
+            for place, section in enumerate(chapter.get('sections', ()), 1):
+                found[section['file']] = f'{number}.{place}'
+        return found
 
     @cached_property
     def sections(self):
@@ -84,6 +100,20 @@ class Book:
         found = {}
         for claim in ledger.claims().values():
             found.setdefault(claim.section, []).append(claim)
+        return found
+
+    @cached_property
+    def verified(self):
+        """Section -> the sentences of the book's own that its cells have verified. Fills `problems`."""
+        found = {}
+        for section in self.sections:
+            said = found[section] = []
+            for number, cell in enumerate(self.cells(section), 1):
+                for line in lines_of(cell):
+                    if line.kind == 'verified' and line.name in said:
+                        self._report(section, number, f'verified twice: {line.name}')
+                    elif line.kind == 'verified':
+                        said.append(line.name)
         return found
 
     @cached_property
@@ -105,9 +135,11 @@ class Book:
         return self.notebook(section).relative_to(self.root).as_posix()
 
     def cells(self, section):
-        """The cells of a section's notebook, as nbformat stores them; none where the file is missing."""
-        path = self.notebook(section)
-        return json.loads(path.read_text('utf-8'))['cells'] if path.is_file() else []
+        """The cells of a section's notebook, as nbformat stores them; none where the file is missing. Read once."""
+        if section not in self._cells:
+            path = self.notebook(section)
+            self._cells[section] = json.loads(path.read_text('utf-8'))['cells'] if path.is_file() else []
+        return self._cells[section]
 
     def state(self, claim):
         """One of 'holds', 'wrong', 'uncheckable', 'to come': where the book stands with a claim."""
@@ -124,16 +156,16 @@ class Book:
                 except ValueError as error:
                     self._report(section, number, str(error))
                     continue
-                if line is None:
+                if line is None or line.kind == 'verified':
                     continue
-                if line.id not in ledger.claims():
-                    self._report(section, number, f'a check of {line.id}, which is no claim of book/claims')
+                if line.name not in ledger.claims():
+                    self._report(section, number, f'a check of {line.name}, which is no claim of book/claims')
                 elif line.kind == 'printed':
-                    refuted[line.id] = line
+                    refuted[line.name] = line
                 elif line.kind == 'holds':
-                    yield Check(line.id, section, number, False, line.cases, line.at)
-                elif line.id in refuted:
-                    yield Check(line.id, section, number, True, line.cases, refuted[line.id].at)
+                    yield Check(line.name, section, number, False, line.cases, line.at)
+                elif line.name in refuted:
+                    yield Check(line.name, section, number, True, line.cases, refuted[line.name].at)
 
     def _compare(self, section, checks):
         """Report claims of the section without a check, and checks that the ledger contradicts."""
@@ -161,6 +193,17 @@ def printed_lines(cell):
     for output in cell.get('outputs', ()):
         if output.get('output_type') == 'stream' and output.get('name') == 'stdout':
             yield from ''.join(output['text']).splitlines()
+
+
+def lines_of(cell):
+    """The check lines that a cell wrote; those in an unknown form are left out."""
+    for text in printed_lines(cell):
+        try:
+            line = read_line(text)
+        except ValueError:  # reported with the checks
+            continue
+        if line:
+            yield line
 
 
 def _place(claim_id):

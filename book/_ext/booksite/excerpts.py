@@ -13,10 +13,9 @@ from sphinx.util.docutils import SphinxDirective
 
 from nbutils import ledger
 
-from . import check_lines
-from .build import book, title_of
+from . import check_lines, formula
+from .build import book, link, paragraph, title_of
 from .evidence import printed_lines
-from .ledger_pages import displayed
 
 _QUESTION = re.compile(r'\*\*Question\.?\*\*\s*(.+?)(?=\s*(?:\*\*You need|\n\s*\n|\n\s*[-*] |\Z))', re.S)
 
@@ -64,11 +63,11 @@ class CheckExcerpt(Excerpt):
         cell = cells[check.cell - 1]
         code = statements_about(check.id, ''.join(cell['source']))
         made = nodes.container(classes=['excerpt'])
-        made += displayed(ledger.claim(check.id).notes)
+        made += formula.displayed(ledger.claim(check.id).notes)
         made += nodes.literal_block(code, code, language='python')
         made += check_lines.rewritten(self.env, lines_about(check.id, cell))
         if correct := ledger.claim(check.id).correct:
-            made += displayed(correct)
+            made += formula.displayed(correct)
         return [made]
 
 
@@ -106,7 +105,10 @@ class FigureExcerpt(Excerpt):
 
 
 class SectionCards(SphinxDirective):
-    """A card with its question for every section; with a chapter's page as argument, for those of the chapter."""
+    """A card with its question for every section; with a chapter's page as argument, for those of the chapter.
+
+    On paper a list, and none without an argument: the table of contents is near.
+    """
     optional_arguments = 1
 
     def run(self):
@@ -114,11 +116,21 @@ class SectionCards(SphinxDirective):
         if self.arguments and self.arguments[0] not in chapters:
             raise self.error(f'{self.arguments[0]} is no chapter of _toc.yml')
         pages = chapters[self.arguments[0]] if self.arguments else sum(chapters.values(), [])
+        if self.env.app.builder.format == 'latex':
+            return self.listed(pages if self.arguments else [])
         grid = '::::{grid} 1 2 2 2\n:gutter: 3\n:class-container: section-cards\n'
         text = '\n'.join([grid, *map(self.card, pages), '::::'])
         made = nodes.container()
         self.state.nested_parse(StringList(text.splitlines(), source=self.env.docname), 0, made)
         return made.children
+
+    def listed(self, pages):
+        items = []
+        for page in pages:
+            title = link(self.env, page, title_of(self.env, page))
+            asked = question(book(self.env).cells(page.removeprefix('notebooks/')))
+            items.append(nodes.list_item('', paragraph(title, f'. {asked}')))
+        return [nodes.bullet_list('', *items)] if items else []
 
     def card(self, page):
         self.env.note_dependency(str(Path(self.env.srcdir, f'{page}.ipynb')))

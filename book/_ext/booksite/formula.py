@@ -14,6 +14,15 @@ _COMMANDS = {'text': 'text', 'code': 'texttt'}
 _OPENS = re.compile(r'\\begin|\\left$|\{$')
 _CLOSES = re.compile(r'\\end|\\right$|\}$')
 _WIDE = '\N{EM SPACE} '  # the line may break after it
+_STOP = re.compile(r'\s*([,.;])(?:\s|\\[,;: ])*')
+_RELATION = r'(?:[=<>+]|\\(?:[lg]e|ne|approx|sim|to|in|iff|Rightarrow|Leftrightarrow|propto)\b)'
+_RELATION_FIRST = re.compile(_RELATION)
+_RELATION_LAST = re.compile(_RELATION + r'\s*$')
+_MARKED = re.compile(r'(\$[^$]+\$|`[^`]+`)')  # in prose
+_LONG = 40  # letters of LaTeX; a longer formula may break before relations and after commas
+_LINE = 150  # a longer one, displayed, is set in lines
+_CUT = re.compile(r':?=|[<>]|\\(?:[lg]eq?|in|approx|iff|implies|x?(?:[lL]ong)?[rR]ightarrow)(?![a-zA-Z])')
+_STEP = re.compile(r':=|\\[a-zA-Z]+(?:\[[^]]*\](?=\{))?|\\.|.', re.S)
 _ESCAPED = re.compile(r'\\([%&#_$ ])')
 
 
@@ -41,10 +50,20 @@ def pieces(latex):
 
 def inline(latex):
     """The formula as inline nodes that may break across lines."""
-    made = []
+    made, before = [], None
     for kind, value in pieces(latex):
+        stop = _STOP.match(value) if (before, kind) == ('text', 'math') else None
+        if stop:  # a line must not begin with a comma
+            made.append(nodes.Text(f'{stop[1]} '))
+            value = value[stop.end():]
+            if not value:
+                continue
+        if _touch(made, kind, value):
+            made.append(nodes.Text('\N{NO-BREAK SPACE}'))
+        before = kind
         if kind == 'math':
-            made.append(nodes.math(value, value))
+            for number, part in enumerate(parts(value) if len(value) > _LONG else filter(None, [value])):
+                made += [nodes.Text(' ')] * bool(number) + [nodes.math(part, part)]
         elif kind == 'text':
             made += _words(value)
         elif kind == 'code':
@@ -54,9 +73,109 @@ def inline(latex):
     return made
 
 
+def _touch(made, kind, value):
+    """Whether a relation would stand without space beside a word: TeX would set one, a line of text does not."""
+    last = made[-1] if made else nodes.Text(' ')
+    if kind == 'math' and isinstance(last, nodes.Text):
+        return not last[-1:].isspace() and bool(_RELATION_FIRST.match(value))
+    if kind == 'text' and isinstance(last, nodes.math):
+        return not value[:1].isspace() and bool(_RELATION_LAST.search(last.astext()))
+    return False
+
+
+def parts(latex):
+    """Cut a formula before its relations and after its commas, those in brackets left out."""
+    cut, depth, environment = [''], 0, 0
+    for step in _STEP.findall(latex):
+        environment += {'\\begin': 1, '\\end': -1, '\\left': 1, '\\right': -1}.get(step, 0)
+        depth += (step in ('{', '(', '[')) - (step in ('}', ')', ']'))
+        if depth or environment:
+            cut[-1] += step
+        elif _CUT.fullmatch(step) and cut[-1].strip():
+            cut.append(step)
+        elif step == ',':
+            cut[-1] += step
+            cut.append('')
+        else:
+            cut[-1] += step
+    return [part for part in (part.strip() for part in cut) if part not in ('', '\\;', '\\,')]
+
+
+def in_lines(latex):
+    """A long chain of relations as one `aligned`, a link on each line; any other formula as it is."""
+    first, *rest = parts(latex)
+    if len(latex) < _LINE or len(rest) < 2 or not all(re.match(r'=|\\[lg]e(?![a-z])|\\approx', part) for part in rest):
+        return latex
+    return '\\begin{aligned}\n' + first + ' &' + ' \\\\\n&'.join(rest) + '\n\\end{aligned}'
+
+
 def has_words(latex):
     """Whether words stand beside the mathematics, so that it reads as a sentence rather than as a formula."""
     return any(kind in ('text', 'code') for kind, _ in pieces(latex))
+
+
+def displayed(latex):
+    """The formula on its own line; one with words in it as a paragraph that may break."""
+    if has_words(latex):
+        return nodes.paragraph('', '', *inline(latex), classes=['displayed'])
+    latex = in_lines(latex)
+    return nodes.math_block(latex, latex, nowrap=False, number=None, label=None)
+
+
+def prose(text):
+    """Sentences as inline nodes: formulas stand between dollars, code between backticks."""
+    made = []
+    for part in _MARKED.split(text):
+        if part[:1] == part[-1:] == '$':
+            made.append(nodes.math(part[1:-1], part[1:-1]))
+        elif part[:1] == part[-1:] == '`':
+            made.append(nodes.literal('', part[1:-1]))
+        elif part:
+            made.append(nodes.Text(part))
+    return made
+
+
+def marked(text):
+    """The formulas and the code in sentences, with their dollars or backticks."""
+    return _MARKED.findall(text)
+
+
+def fault(latex, known=None):
+    r"""What MathJax would stumble over, in words; None where nothing is found.
+
+    Looks for groups, environments and \left that are not closed, for single dollars, and for commands that are not in
+    the set `known`, if that is given.
+    """
+    waiting, dollars = [], 0
+    for token in _TOKEN.findall(latex):
+        command = re.match(r'\\(?!begin\b|end\b)([a-zA-Z]+)', token)
+        if known is not None and command and command[1] not in known:
+            return f'\\{command[1]} is no command'
+        if closer := _closer(token):
+            waiting.append(closer)
+        elif token in ('}', r'\right') or token.startswith(r'\end{'):
+            if not waiting or waiting.pop() != token:
+                return f'{token} closes nothing'
+        dollars += token.count('$') if token != r'\$' else 0
+    if waiting:
+        return f'{waiting[-1]} is missing'
+    return 'a single dollar' if dollars % 2 else None
+
+
+def prose_fault(text, known=None):
+    """As `fault`, for the formulas in sentences."""
+    if re.search('[$`]', _MARKED.sub('', text)):
+        return 'a single dollar or backtick'
+    return next(filter(None, (fault(part[1:-1], known) for part in marked(text) if part[0] == '$')), None)
+
+
+def _closer(token):
+    """What must close what a token opens; None where it opens nothing."""
+    if token.startswith(r'\begin{'):
+        return token.replace('begin', 'end')
+    if token == r'\left':
+        return r'\right'
+    return '}' if token.endswith('{') and token != r'\{' else None
 
 
 def _words(text):

@@ -1,4 +1,4 @@
-"""The claims page and the errata page: directives that write out the ledger beside what was executed."""
+"""The claims page: directives that write out the ledger beside what was executed."""
 from collections import Counter
 
 from docutils import nodes
@@ -6,8 +6,20 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from nbutils import ledger
 
-from . import formula
-from .build import book, check_anchor, claim_anchor, link, page_of, paragraph, section_anchor, table, title_of
+from . import claim_filter, formula
+from .build import (
+    ERRATA_PAGE,
+    book,
+    check_anchor,
+    claim_anchor,
+    erratum_anchor,
+    link,
+    page_of,
+    paragraph,
+    section_anchor,
+    table,
+    title_of,
+)
 
 VERDICTS = {  # verdict of the ledger -> what the tables call it once a cell has shown it
     'correct': 'holds',
@@ -42,6 +54,8 @@ class LedgerNumber(SphinxRole):
             'total': counted['total'], 'verified': counted['holds'], 'errata': counted['wrong'],
             'checked': counted['holds'] + counted['wrong'], 'uncheckable': counted['uncheckable'],
             'to-come': counted['to come'], 'sections': len(the_book.sections),
+            'lessons': sum(claim.verdict != 'correct' for claim in ledger.claims().values() if claim.id in the_book.checks),
+            'own': sum(map(len, the_book.verified.values())),
             'cases': sum(check.cases or 0 for check in the_book.checks.values()),
         }
 
@@ -94,7 +108,7 @@ class ClaimTables(SphinxDirective):
 
     def section(self, section):
         title = title_of(self.env, page_of(section))
-        made = nodes.section('', nodes.title('', title), ids=[section_anchor(section)])
+        made = nodes.section('', nodes.title('', title), ids=[section_anchor(section)], classes=['claims-of-section'])
         self.state.document.note_explicit_target(made)
         claims = book(self.env).claims.get(section, [])
         made += paragraph(link(self.env, page_of(section), f'Read {title}'), classes=['claims-of'])
@@ -105,17 +119,23 @@ class ClaimTables(SphinxDirective):
         return made
 
     def claims(self, claims):
-        rows = [[statement(claim), [paragraph(self.verdict(claim))], self.evidence(claim)] for claim in claims]
+        rows = [[statement(claim), [self.verdict(claim)], self.evidence(claim)] for claim in claims]
         made = table(['Statement', 'Verdict', 'What was tried'], rows, ['claims'], [10, 3, 7])
         body = next(made.findall(nodes.tbody))
         for claim, row in zip(claims, body.children, strict=True):
             state = book(self.env).state(claim).replace(' ', '-')
-            row['ids'], row['classes'] = [claim_anchor(claim.id)], [f'claim-{state}']
+            kind = state if claim.id not in book(self.env).checks else claim.verdict
+            row['ids'], row['classes'] = [claim_anchor(claim.id)], [f'claim-{state}', f'verdict-{kind}']
         return made
 
     def verdict(self, claim):
-        state = book(self.env).state(claim)
-        return VERDICTS[claim.verdict] if state in ('holds', 'wrong') else STATES[state].lower()
+        """What a cell has shown; a statement that could not stay as printed links to its lesson."""
+        if claim.id not in book(self.env).checks:
+            return paragraph(STATES[book(self.env).state(claim)].lower())
+        said = VERDICTS[claim.verdict]
+        if claim.verdict == 'correct' or ERRATA_PAGE not in self.env.found_docs:
+            return paragraph(said)
+        return paragraph(link(self.env, ERRATA_PAGE, said, erratum_anchor(claim.id)))
 
     def evidence(self, claim):
         check = book(self.env).checks.get(claim.id)
@@ -128,67 +148,16 @@ class ClaimTables(SphinxDirective):
         return said
 
 
-class Errata(SphinxDirective):
-    """The claims of one verdict, each as a short lesson: wrong, garbled or unclear."""
-    required_arguments = 1
-
-    def run(self):
-        verdict = self.arguments[0]
-        if verdict not in VERDICTS:
-            raise self.error(f'unknown verdict {verdict!r}: one of {", ".join(VERDICTS)}')
-        the_book = book(self.env)
-        chosen = [
-            claim for section in the_book.sections for claim in the_book.claims.get(section, ())
-            if claim.verdict == verdict and claim.id in the_book.checks
-        ]
-        make = self.lesson if verdict == 'wrong' else self.note
-        return [make(claim) for claim in chosen] or [paragraph('None so far.')]
-
-    def lesson(self, claim):
-        """Printed, the counterexample as executed, why it fails, the correction."""
-        check = book(self.env).checks[claim.id]
-        made = nodes.container(classes=['lesson'], ids=[f'erratum-{claim.id}'])
-        made += paragraph(nodes.strong('', topic(claim)), ': the notes print')
-        made += displayed(claim.notes)
-        if check.at:
-            made += paragraph('That fails at ', counterexample(check.at), '.')
-        if claim.why:
-            made += paragraph(sentence(claim.why))
-        made += paragraph('It should read')
-        made += displayed(claim.correct)
-        made += self.source(check, f'the correction {tried(check)}')
-        return made
-
-    def note(self, claim):
-        """What was made of a garbled or an unclear statement, in few lines."""
-        made = nodes.container(classes=['lesson'], ids=[f'erratum-{claim.id}'])
-        made += paragraph(nodes.strong('', topic(claim)))
-        made += displayed(claim.correct or claim.notes)
-        if claim.why:
-            made += paragraph(sentence(claim.why))
-        check = book(self.env).checks[claim.id]
-        made += self.source(check, tried(check))
-        return made
-
-    def source(self, check, said):
-        title = title_of(self.env, page_of(check.section))
-        run = link(self.env, page_of(check.section), f'{title}: {said}', check_anchor(check.id))
-        return paragraph(run, classes=['lesson-link'])
-
-
-def topic(claim):
-    """What the claim is about: the heading of the notes under which it stands, without its number."""
-    heading = next(h for h in ledger.headings(claim.id.split('.')[0]) if h['id'] == claim.heading)
-    return heading['heading'].split(' > ')[-1].lstrip('0123456789. ')
-
-
 def statement(claim):
-    """The cell of a table that says what is claimed: the form that holds, below it the form as printed."""
+    """The cell of a table that says what is claimed: the form that holds, below it the form as printed.
+
+    The words by which the filter of the page finds it stand there, too, unseen.
+    """
     lines = [paragraph(*formula.inline(claim.correct or claim.notes))]
     if claim.correct:
         lines.append(paragraph('as printed: ', *formula.inline(claim.notes), classes=['as-printed']))
     permalink = nodes.reference('', claim.id, refuri=f'#{claim_anchor(claim.id)}', internal=True, classes=['claim-id'])
-    return [*lines, paragraph(permalink)]
+    return [*lines, paragraph(permalink, claim_filter.words(claim))]
 
 
 def tried(check):
@@ -197,18 +166,3 @@ def tried(check):
 
 def counterexample(text):
     return nodes.literal('', text, classes=['counterexample'])
-
-
-def displayed(latex):
-    """A formula on its own line; one with words in it as a paragraph that may break."""
-    if formula.has_words(latex):
-        return paragraph(*formula.inline(latex), classes=['displayed'])
-    return nodes.math_block(latex, latex, nowrap=False, number=None, label=None)
-
-
-def sentence(text):
-    """A remark of the ledger with a capital and a full stop, unless it starts with a formula."""
-    first = text.split()[0].rstrip(',;:')
-    if first.isalpha() and (len(first) > 1 or first == 'a'):
-        text = text[0].upper() + text[1:]
-    return text if text.endswith(('.', '?', '!')) else f'{text}.'

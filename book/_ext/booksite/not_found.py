@@ -1,13 +1,17 @@
 """The page for addresses that do not exist. A server shows it at any depth, so it must not use relative links."""
+from urllib.parse import urlsplit
+
+from .build import book, title_of
 
 
 def pages(app):
     """Add 404.html to the pages of the site."""
     if app.builder.format != 'html':
         return
-    yield '404', {'title': 'Page not found', 'project_name': _name(app)}, 'not_found.html'
-
-
-def _name(app):
-    """The last part of the repository address: where GitHub Pages puts the site of a project."""
-    return app.config.html_theme_options['repository_url'].rstrip('/').rsplit('/', 1)[-1]
+    site = urlsplit(app.config.html_baseurl)
+    address = app.builder.get_target_uri
+    yield '404', {
+        'title': 'Page not found', 'site_host': site.netloc, 'site_path': site.path or '/',
+        'titles': {address(page): title_of(app.env, page) for page in sorted(app.env.found_docs)},
+        'chapters': [address(page) for page in book(app.env).chapters],
+    }, 'not_found.html'

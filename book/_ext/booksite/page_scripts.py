@@ -1,10 +1,14 @@
-"""What a page loads: nothing from another host, nothing twice. And the words on the launch buttons."""
+"""What a page loads: nothing from another host, nothing twice, nothing unused. And the words on the launch buttons."""
 import re
 
 _THEBE = re.compile(
     r'\s*<script type="text/x-thebe-config">.*?</script>\s*(<script>kernelName = [^<]*</script>)?', re.S,
 )
+_MODE = re.compile(r'(document\.documentElement\.dataset\.theme = [^;]*;)')
+_FONT = '_static/fonts/source-serif-4-latin-wght-normal.woff2'
+_MATH_FONT = '_static/mathjax/output/chtml/fonts/woff-v2/MathJax_'
 _ICONS = re.compile(r'<script[^>]*/fontawesome\.js[^>]*></script>')
+_STOCK_SEARCH = re.compile(r'\s*<script[^>]*/?(?:searchtools|language_data|searchindex)\.js[^>]*></script>')
 _LAUNCH = {  # the theme's name -> what the button says
     'Binder': 'JupyterLab on Binder',
     'Colab': 'Colab',
@@ -12,9 +16,23 @@ _LAUNCH = {  # the theme's name -> what the button says
 _DOWNLOAD = {'.ipynb': 'Notebook (.ipynb)', '.md': 'Source (.md)', '.pdf': 'Print or PDF'}
 
 
+def drop_live_files(app):
+    """Do not copy the files of the live-code extension, which jupyter-book always loads (`make live` has its own)."""
+    app.config.html_static_path = [path for path in app.config.html_static_path if 'sphinx_thebe' not in path]
+
+
 def clean(app, page, template, context, doctree):
-    """Drop what the live-code extension adds to every page, though it is off: it names a foreign host."""
+    """Drop what the live-code extension adds to every page, though it is off: it names a foreign host.
+
+    The other scripts run once the text is there, except on the search page, which has scripts of its own that need them.
+    """
     context['script_files'] = _once(context.get('script_files', ()))
+    context['css_files'] = [style for style in context.get('css_files', ()) if 'thebe' not in str(style)]
+    for script in context['script_files'] if page != 'search' else ():
+        name = str(getattr(script, 'filename', '') or '')
+        if name and 'documentation_options' not in name and 'async' not in script.attributes:
+            script.attributes['defer'] = 'defer'
+    context['font_files'] = fonts(context.get('body') or '')
     if body := context.get('body'):
         context['body'] = _THEBE.sub('', body)
 
@@ -30,15 +48,35 @@ def name_buttons(app, page, template, context, doctree):
                 button['text'] = _DOWNLOAD.get(button['text'], button['text'])
 
 
+def fonts(body):
+    """The fonts that the first screen of a page with this text needs, to be fetched before the style asks for them."""
+    if 'class="math ' not in body:
+        return [_FONT]
+    bold = ['Main-Bold'] if '\\mathbf' in body else []
+    return [_FONT, *(f'{_MATH_FONT}{name}.woff' for name in ['Main-Regular', 'Math-Italic', *bold])]
+
+
 def without_icon_script(html):
     """A filter for templates/layout.html."""
     return _ICONS.sub('', html)
 
 
+def without_stock_search(html):
+    """A filter for templates/layout.html: the theme loads the stock search, with its index, on every page."""
+    return _STOCK_SEARCH.sub('', html)
+
+
+def with_colours_at_once(html):
+    """A filter for templates/layout.html: light or dark is known before the first painting, not after the last script."""
+    return _MODE.sub(r"\1 if (document.documentElement.dataset.theme === 'auto') document.documentElement.dataset.theme ="
+                     r" matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light';", html, count=1)
+
+
 def add_filter(app):
-    """Make the filter known to the templates."""
+    """Make the filters known to the templates."""
     if app.builder.format == 'html':
-        app.builder.templates.environment.filters['without_icon_script'] = without_icon_script
+        for made in (without_icon_script, with_colours_at_once, without_stock_search):
+            app.builder.templates.environment.filters[made.__name__] = made
 
 
 def _once(scripts):

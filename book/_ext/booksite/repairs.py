@@ -10,6 +10,11 @@ _REPAIRS = {  # what is written -> what it should be
     '<div class="proof admonition" id="proof">\n<p>Proof. ':
         '<div class="proof admonition proof-text">\n<p><em>Proof.</em> ',
     ' id="proof-content"': '',
+    # the theme shows a title on hover alone; its own tooltips come with the keyboard, too
+    '<a class="term reference internal"': '<a class="term reference internal" data-bs-toggle="tooltip"',
+    # sphinx-exercise does so with the text of exercises and solutions
+    ' id="exercise-content"': '',
+    ' id="solution-content"': '',
     # a list whose items have another role
     '<div role="list" class="citation-list">': '<div class="citation-list">',
     ' role="doc-biblioentry"': '',

@@ -5,7 +5,9 @@ import subprocess
 
 from docutils import nodes
 from sphinx.errors import ConfigError
-from sphinx.util.docutils import SphinxRole
+from sphinx.util.docutils import ReferenceRole, SphinxRole
+
+from nbutils.maintain import take_along
 
 _ADDRESS = re.compile(
     r'(?:git@|ssh://git@|https?://(?:[^@/]*@)?)(?P<host>github\.com|gitlab\.com)[:/]'
@@ -30,6 +32,22 @@ def branch(configured, environ=os.environ):
     return environ.get('BOOK_BRANCH') or configured
 
 
+def site(repository, environ=os.environ):
+    """The address of the published site, with a slash at the end: BOOK_SITE_URL, else the Pages of the repository.
+
+    Raises ValueError where BOOK_SITE_URL is no address.
+    """
+    if chosen := environ.get('BOOK_SITE_URL'):
+        if not re.match(r'https?://[^/\s]+(/\S*)?$', chosen):
+            raise ValueError(f'BOOK_SITE_URL={chosen}: expected an address such as https://owner.github.io/name/')
+        return chosen.rstrip('/') + '/'
+    found = _ADDRESS.match(repository)
+    if not found:
+        return ''
+    host = f'{found["owner"]}.{found["host"].replace(".com", ".io")}'.lower()
+    return f'https://{host}/' if found['name'].lower() == host else f'https://{host}/{found["name"]}/'
+
+
 def clean(url):
     """https://host/owner/name without credentials, '' where the address is of another kind."""
     found = _ADDRESS.match(url or '')
@@ -46,15 +64,34 @@ def remote(root):
 
 
 def configure(app, config):
-    """Set the theme's repository address and branch before the theme reads them."""
+    """Set the theme's repository address and branch before the theme reads them, and the address of the site."""
     options = config.html_theme_options
     try:
         options['repository_url'] = address(options.get('repository_url', ''), remote(app.confdir))
+        config.html_baseurl = site(options['repository_url'])
     except ValueError as error:
         raise ConfigError(str(error)) from None
     options['repository_branch'] = branch(options.get('repository_branch', 'main'))
     if not options['repository_url'].startswith('https://github.com/'):
         options['launch_buttons'] = {**options.get('launch_buttons', {}), 'colab_url': ''}  # it opens only GitHub's
+
+
+def published(url):
+    """Where the site of a repository is published, with a slash at the end: https://owner.github.io/name/."""
+    host, owner, name = url.removeprefix('https://').split('/')
+    return f'https://{owner}.{host.split(".")[0]}.io/{name}/'
+
+
+class PublishedFile(ReferenceRole):
+    """A file of the published site that this build has not: {published}`the book as a PDF <deep-learning-verified.pdf>`."""
+
+    def run(self):
+        if self.target not in take_along.FILES:
+            known = ', '.join(take_along.FILES)
+            message = self.inliner.reporter.error(f'{self.target} is none of {known}', line=self.lineno)
+            return [], [message]
+        uri = published(self.config.html_theme_options['repository_url']) + self.target
+        return [nodes.reference('', self.title, refuri=uri)], []
 
 
 class RepositoryFile(SphinxRole):

@@ -1,0 +1,185 @@
+"""A drawing of what depends on what: nodes in layers from top to bottom, as SVG. Nothing here depends on Sphinx.
+
+The usual four steps (Sugiyama): layers by longest paths, bends where an edge crosses a layer, an order within each layer
+that crosses few edges, and places that keep edges straight.
+"""
+import textwrap
+from html import escape
+from itertools import pairwise
+from typing import NamedTuple
+
+WIDTH, PAD, GAP, ROW_GAP, BEND = 142, 8, 12, 30, 12  # pixels: of a box, inside it, between boxes and rows, for a bend
+LINE, SMALL = 17, 15  # pixels of a line: of the title, of what stands below it
+LETTERS, SMALL_LETTERS = 18, 23  # in such a line
+
+
+class Box(NamedTuple):
+    """A node: its number and title, the address that it links to, and what else it needs, as boxes that stand inside it."""
+    number: str
+    title: str
+    href: str
+    inside: tuple = ()
+
+    def lines(self, letters=LETTERS):
+        return textwrap.wrap(f'{self.number} {self.title}', letters, break_long_words=False)
+
+    @property
+    def height(self):
+        small = sum(len(box.lines(SMALL_LETTERS)) for box in self.inside)
+        return 2 * PAD + LINE * len(self.lines()) + (SMALL * small + PAD if small else 0)
+
+
+def draw(boxes, edges, label):
+    """SVG of `boxes` (name -> Box) and `edges` (pairs of names, from what is needed to what needs it; no cycles)."""
+    rows, paths = _with_bends(_layers(list(boxes), edges), edges)
+    steps = [step for path in paths for step in pairwise(path)]
+    rows = _ordered(rows, steps)
+    x = _places(rows, steps)
+    heights = [max(boxes[name].height for name in row if name in boxes) for row in rows]
+    tops = [1 + sum(heights[:i]) + ROW_GAP * i for i in range(len(rows))]
+    top = {name: tops[i] for i, row in enumerate(rows) for name in row}
+    bottom = {name: top[name] + (boxes[name].height if name in boxes else heights[i])
+              for i, row in enumerate(rows) for name in row}
+    left = round(min(x.values()) - WIDTH / 2) - 1
+    size = round(max(x.values()) + WIDTH / 2) + 1 - left, tops[-1] + heights[-1] + 1
+    return '\n'.join([
+        f'<svg class="map" role="group" aria-label="{escape(label)}" viewBox="{left} 0 {size[0]} {size[1]}" '
+        f'width="{size[0]}" height="{size[1]}">',
+        '<g class="edges" aria-hidden="true">', *(_edge(path, x, top, bottom) for path in paths), '</g>',
+        *(_box(box, round(x[name] - WIDTH / 2), top[name]) for name, box in boxes.items()), '</svg>',
+    ])
+
+
+def _layers(names, edges):
+    """Layer of each node: one below the lowest that it needs; what needs nothing stands just above its first user."""
+    needs = {name: [a for a, b in edges if b == name] for name in names}
+    users = {name: [b for a, b in edges if a == name] for name in names}
+    layer = {}
+
+    def place(name):
+        if name not in layer:
+            layer[name] = 1 + max(map(place, needs[name]), default=-1)
+        return layer[name]
+
+    for name in names:
+        place(name)
+    for name in names:
+        if not needs[name] and users[name]:
+            layer[name] = min(layer[user] for user in users[name]) - 1
+    return layer
+
+
+def _with_bends(layer, edges):
+    """Rows of nodes, and each edge as a path with a bend (a pair of the edge and a layer) in every layer that it crosses."""
+    rows = [[name for name in layer if layer[name] == i] for i in range(max(layer.values()) + 1)]
+    paths = []
+    for a, b in edges:
+        bends = [((a, b), i) for i in range(layer[a] + 1, layer[b])]
+        for bend in bends:
+            rows[bend[1]].append(bend)
+        paths.append([a, *bends, b])
+    return rows, paths
+
+
+def _ordered(rows, steps):
+    """Rows in the order, of those that sweeps by barycentres give, that crosses fewest edges."""
+    near = _neighbours(rows, steps)
+    best = rows
+    for sweep in range(8):
+        side, step = (0, 1) if sweep % 2 == 0 else (1, -1)  # down, each row by the one above it, and up again
+        rows = rows[::step]
+        for i in range(1, len(rows)):
+            place = {name: place for place, name in enumerate(rows[i - 1])}
+            middle = {name: _mean([place[other] for other in near[name][side]], rows[i].index(name)) for name in rows[i]}
+            rows[i] = sorted(rows[i], key=middle.get)
+        rows = rows[::step]
+        best = min(best, rows, key=lambda rows: _crossings(rows, steps))
+    return best
+
+
+def _crossings(rows, steps):
+    place = {name: i for row in rows for i, name in enumerate(row)}
+    level = {name: i for i, row in enumerate(rows) for name in row}
+    count = 0
+    for i, (a, b) in enumerate(steps):
+        for c, d in steps[:i]:
+            count += level[a] == level[c] and (place[a] - place[c]) * (place[b] - place[d]) < 0
+    return count
+
+
+def _places(rows, steps):
+    """Middle of each node: near the mean of its neighbours, as far as the order and the widths allow."""
+    near = _neighbours(rows, steps)
+    x = {}
+    for row in rows:
+        offsets = _offsets(row)
+        x.update({name: offset - offsets[-1] / 2 for name, offset in zip(row, offsets, strict=True)})
+    for sweep in range(9):
+        side = sweep % 2  # down, each row by the one above it, and up again
+        for row in rows if side == 0 else reversed(rows):
+            wanted = [_mean([x[other] for other in near[name][side]], x[name]) for name in row]
+            offsets = _offsets(row)
+            fitted = _rising([want - offset for want, offset in zip(wanted, offsets, strict=True)])
+            x.update({name: fit + offset for name, fit, offset in zip(row, fitted, offsets, strict=True)})
+    return x
+
+
+def _neighbours(rows, steps):
+    """Node -> its neighbours above, its neighbours below."""
+    near = {name: ([], []) for row in rows for name in row}
+    for a, b in steps:
+        near[a][1].append(b)
+        near[b][0].append(a)
+    return near
+
+
+def _mean(values, default):
+    return sum(values) / len(values) if values else default
+
+
+def _offsets(row):
+    """How far each node of a row must stand from the first one."""
+    widths = [BEND if isinstance(name, tuple) else WIDTH for name in row]
+    offsets = [0]
+    for a, b in pairwise(widths):
+        offsets.append(offsets[-1] + (a + b) / 2 + GAP)
+    return offsets
+
+
+def _rising(values):
+    """The sequence nearest to `values`, in squares, that does not fall: neighbours that fall share their mean."""
+    blocks = []
+    for value in values:
+        blocks.append((value, 1))
+        while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
+            (b, m), (a, n) = blocks.pop(), blocks.pop()
+            blocks.append(((a * n + b * m) / (n + m), n + m))
+    return [mean for mean, count in blocks for _ in range(count)]
+
+
+def _edge(path, x, top, bottom):
+    made = f'M{x[path[0]]:.0f} {bottom[path[0]]}'
+    for a, b in pairwise(path):
+        middle = (bottom[a] + top[b]) / 2
+        made += f'C{x[a]:.0f} {middle:.0f} {x[b]:.0f} {middle:.0f} {x[b]:.0f} {top[b]}'
+        made += f'V{bottom[b]}' if b != path[-1] else 'm-3.5 -6l3.5 6l3.5 -6'
+    return f'<path d="{made}"/>'
+
+
+def _box(box, left, top):
+    frame = f'<rect x="{left}" y="{top}" width="{WIDTH}" height="{box.height}" rx="4"/>'
+    made = _link(box, frame, left, top + PAD + 13, LINE, LETTERS)
+    y = top + 2 * PAD + LINE * len(box.lines())
+    if box.inside:
+        made += f'<path class="rule" d="M{left + PAD} {y}h{WIDTH - 2 * PAD}"/>'
+    for other in box.inside:
+        made += _link(other, '', left, y + PAD + 8, SMALL, SMALL_LETTERS)
+        y += SMALL * len(other.lines(SMALL_LETTERS))
+    return made
+
+
+def _link(box, frame, left, y, line, letters):
+    words = [escape(text, quote=False) for text in box.lines(letters)]
+    words[0] = words[0].replace(box.number, f'<tspan class="number">{box.number}</tspan>', 1)
+    text = ' '.join(f'<tspan x="{left + PAD}" y="{y + line * i}">{part}</tspan>' for i, part in enumerate(words))
+    return f'<a href="{escape(box.href)}"{"" if frame else " class=aside"}>{frame}<text>{text}</text></a>'

@@ -1,0 +1,28 @@
+// Comfort of reading that style alone cannot give.
+
+// The arrow keys turn pages (the theme listens for them), but not where they scroll a wide box or move a cursor.
+addEventListener('keydown', event => {
+  const at = event.target;
+  const scrolls = at instanceof Element && at !== document.body && at.scrollWidth > at.clientWidth + 1 && at.tabIndex === 0;
+  const held = scrolls || at.isContentEditable || document.querySelector('dialog[open]');
+  if (event.key.startsWith('Arrow') && held) event.stopPropagation();
+}, true);
+
+// A link to something inside a folded solution unfolds it.
+const unfold = () => {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const folded = target?.closest('.toggle-hidden');
+  if (!folded || folded === target) return;
+  folded.querySelector('.toggle-button').click();
+  target.scrollIntoView();
+};
+addEventListener('hashchange', unfold);
+addEventListener('load', unfold);
+
+// Paper is white: a page that is read in the dark is printed in the light.
+let theme;
+addEventListener('beforeprint', () => {
+  theme = document.documentElement.dataset.theme;
+  document.documentElement.dataset.theme = 'light';
+});
+addEventListener('afterprint', () => { document.documentElement.dataset.theme = theme; });

@@ -1,0 +1,178 @@
+"""Reading for hours: keys, menus, visible focus, targets of links, progress, print, one notation."""
+import re
+from collections import Counter
+
+import pytest
+from conftest import settle
+from test_pages import AXE, PAGES, PRUNE, VIOLATIONS
+
+SECTION = 'linear_algebra/norms'
+FOCUS = """() => {
+  const at = document.activeElement, inner = at.querySelector('span') ?? at;
+  const marked = e => getComputedStyle(e).outlineStyle !== 'none' || getComputedStyle(e).boxShadow !== 'none';
+  return [at.outerHTML.slice(0, 120), marked(at) || marked(inner), at.className];
+}"""
+SHOWN = 'all => all.filter(e => e.checkVisibility({opacityProperty: true, visibilityProperty: true})).length'
+
+
+@pytest.fixture
+def phone(browser):
+    context = browser.new_context(viewport={'width': 390, 'height': 844}, color_scheme='dark')
+    yield context.new_page()
+    context.close()
+
+
+def open_section(page, address):
+    page.goto(f'{address}notebooks/{SECTION}.html')
+    settle(page)
+
+
+def test_arrow_keys_turn_pages(page, address):
+    open_section(page, address)
+    here = page.url
+    for side, key in (('.right-next', 'right arrow'), ('.left-prev', 'left arrow')):
+        assert key in page.get_attribute(side, 'title')
+    after = page.evaluate("document.querySelector('.right-next').href")
+    for modifier in ('Shift', 'Control', 'Alt'):
+        page.keyboard.press(f'{modifier}+ArrowRight')
+    page.keyboard.press('Control+k')
+    page.wait_for_selector('dialog[open] input')
+    page.keyboard.press('ArrowRight')
+    page.keyboard.press('Escape')
+    page.wait_for_selector('dialog[open]', state='detached')
+    assert page.url == here
+    page.keyboard.press('ArrowRight')
+    page.wait_for_url(after)
+    page.keyboard.press('ArrowLeft')
+    page.wait_for_url(here)
+
+
+def test_arrow_keys_scroll_wide_code(phone, address):
+    open_section(phone, address)
+    here = phone.url
+    wide = phone.locator('div.cell_input pre[tabindex="0"]').first
+    wide.focus()
+    phone.keyboard.press('ArrowRight')
+    phone.wait_for_function("document.activeElement.scrollLeft > 0")
+    assert phone.url == here
+
+
+def test_menus_open_on_a_phone(phone, address):
+    """With the book's contents, or those of the page, open there is no barrier either, and Escape closes them."""
+    open_section(phone, address)
+    phone.add_style_tag(content='* { transition: none !important; animation: none !important; }')
+    phone.evaluate(AXE)
+    phone.evaluate(PRUNE)
+    assert not phone.evaluate(VIOLATIONS, {})
+    for button, name in (('Contents of the book', 'Linear algebra'), ('On this page', 'Summary')):
+        phone.get_by_role('button', name=button).click()
+        assert phone.locator('dialog[open]').get_by_role('link', name=name).is_visible()
+        assert not phone.evaluate(VIOLATIONS, {})
+        phone.keyboard.press('Escape')
+        assert not phone.locator('dialog[open]').count()
+
+
+def test_the_contents_can_be_put_away(page, address):
+    open_section(page, address)
+    page.get_by_role('button', name='Contents of the book').click()
+    page.wait_for_function("document.querySelector('.bd-sidebar-primary').getBoundingClientRect().right <= 0")
+
+
+def test_focus_is_always_visible(page, address):
+    """From the link that skips to the text, which comes first, through menus, code and solutions."""
+    open_section(page, address)
+    page.add_style_tag(content='* { transition: none !important; }')
+    seen = set()
+    for number in range(300):
+        page.keyboard.press('Tab')
+        html, marked, kind = page.evaluate(FOCUS)
+        assert marked, html
+        assert number or 'main-content' in html
+        seen.add(kind)
+        if 'toggle-button' in kind:
+            break
+    assert any('primary-toggle' in kind for kind in seen) and any('toggle-button' in kind for kind in seen)
+    page.keyboard.press('Enter')
+    assert page.evaluate("document.activeElement.closest('.admonition').matches(':not(.toggle-hidden)')")
+
+
+def test_the_text_is_one_key_away(page, address):
+    open_section(page, address)
+    page.keyboard.press('Tab')
+    page.keyboard.press('Enter')
+    page.keyboard.press('Tab')
+    assert page.evaluate("document.activeElement.closest('main') !== null")
+
+
+def test_a_link_leads_to_what_it_names(page, address):
+    """An equation is outlined, below the bar of buttons, and Back returns to where the reader was."""
+    open_section(page, address)
+    link = page.locator('article p a[href^="#equation-"]').first
+    link.scroll_into_view_if_needed()
+    before = page.evaluate('scrollY')
+    link.click()
+    target = page.locator('div.math:target')
+    page.wait_for_function("""(() => {
+        const top = document.querySelector('div.math:target').getBoundingClientRect().top;
+        return top >= document.querySelector('.bd-header-article').getBoundingClientRect().bottom && top < innerHeight;
+    })()""")
+    assert target.evaluate('e => getComputedStyle(e).outlineStyle') == 'solid'
+    page.go_back()
+    page.wait_for_function(f'Math.abs(scrollY - {before}) < 5')
+
+
+def test_a_link_into_a_folded_solution_unfolds_it(page, address):
+    open_section(page, address)
+    page.evaluate("document.querySelectorAll('.toggle-hidden p:not(.admonition-title)')[1].id = 'here'")
+    page.evaluate("location.hash = '#here'")
+    page.wait_for_function("""document.getElementById('here').checkVisibility({visibilityProperty: true})
+        && document.getElementById('here').getBoundingClientRect().top < innerHeight""")
+
+
+def test_progress_follows_the_page(page, address):
+    open_section(page, address)
+    width = "new DOMMatrix(getComputedStyle(document.body, '::before').transform).a"
+    assert page.evaluate(width) == 0
+    page.evaluate("scrollTo({top: document.body.scrollHeight, behavior: 'instant'})")
+    page.wait_for_function(f'{width} > .99')
+    page.emulate_media(reduced_motion='reduce')
+    assert page.evaluate("getComputedStyle(document.body, '::before').content") == 'none'
+
+
+def test_paper(browser, address):
+    """Printed from a dark screen: the text in the light, with solutions, without what can only be clicked."""
+    context = browser.new_context(viewport={'width': 700, 'height': 1000}, color_scheme='dark')
+    page = context.new_page()
+    open_section(page, address)
+    assert page.get_attribute('html', 'data-theme') == 'dark'
+    page.emulate_media(media='print', color_scheme='dark')
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    for gone in ('.bd-sidebar', '.bd-header-article', '.prev-next-footer', '.bd-footer', '.copybtn', '.toggle-button', '#jb-print-docs-body', '.headerlink'):
+        assert not page.eval_on_selector_all(gone, SHOWN), gone
+    assert page.locator('article h1').is_visible()
+    solutions = page.locator('div.solution.toggle-hidden')
+    assert solutions.count() >= 3
+    for solution in solutions.all():
+        assert solution.locator('p:not(.admonition-title)').first.evaluate_all(SHOWN)
+        assert solution.bounding_box()['height'] > 100
+    ink, paper = (page.evaluate(f'getComputedStyle(document.querySelector("{at}")).{what}') for at, what in (('article p', 'color'), ('body', 'backgroundColor')))
+    assert max(map(int, re.findall(r'\d+', ink))) < 80 and paper == 'rgb(255, 255, 255)'
+    cut = page.eval_on_selector_all('article img, article pre, article mjx-container[display]', 'all => all.filter(e => e.getBoundingClientRect().right > innerWidth).length')
+    assert not cut
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.get_attribute('html', 'data-theme') == 'dark'
+    context.close()
+
+
+def test_identifiers_are_given_once(site):
+    twice = {}
+    for name in PAGES:
+        found = Counter(re.findall(r'<[a-z][^>]*\sid="([^"]*)"', (site / name).read_text('utf-8')))
+        twice |= {f'{name}#{identifier}': count for identifier, count in found.items() if count > 1}
+    assert not twice
+
+
+def test_a_transpose_is_written_in_one_way(site):
+    """The ledger quotes its notes as they are; all else writes \\top."""
+    quoting = {'book/claims.html', 'book/errata.html'}
+    assert not [name for name in PAGES if name not in quoting and r'\mathsf{T}' in (site / name).read_text('utf-8')]

@@ -1,0 +1,312 @@
+"""Finding things: maps of what depends on what, the glossary, the index of terms, the search."""
+import json
+import re
+from collections import Counter
+from types import SimpleNamespace
+
+import pytest
+import yaml
+from booksite import layers, maps, plain, terms
+from booksite.evidence import Book
+from booksite.needs import Needs
+from bs4 import BeautifulSoup
+from conftest import ROOT, settle
+
+BOOK = Book(ROOT)
+NEEDS = Needs(BOOK)
+
+
+def soup(site, page):
+    return BeautifulSoup((site / f'{page}.html').read_text('utf-8'), 'html.parser')
+
+
+def book_of(root, **needs):
+    """A book of one chapter with a section for each keyword, whose item **You need** has the given text (None: no item)."""
+    sections = [{'file': f'notebooks/part/{name}'} for name in needs]
+    (root / '_toc.yml').write_text(yaml.safe_dump(
+        {'parts': [{'numbered': 2, 'chapters': [{'file': 'book/part', 'sections': sections}]}]}))
+    (root / 'notebooks' / 'part').mkdir(parents=True)
+    for name, text in needs.items():
+        item = '' if text is None else f'\n- **You need** {text}'
+        cell = {'cell_type': 'markdown', 'source': f'# {name}\n\n- **Question.** Why?{item}\n- **Time** [5](never.ipynb) s.\n'}
+        (root / 'notebooks' / 'part' / f'{name}.ipynb').write_text(json.dumps({'cells': [cell]}))
+    return Book(root)
+
+
+def test_needs_are_read_from_their_item_alone(tmp_path):
+    needs = Needs(book_of(tmp_path, a='nothing.', b='[a](a.ipynb) and, once\n  more, [its\n  part](../part/a.ipynb#here).'))
+    assert needs.of == {'notebooks/part/a': [], 'notebooks/part/b': ['notebooks/part/a']} and not needs.problems
+    assert needs.needed_by('notebooks/part/a') == ['notebooks/part/b']
+
+
+@pytest.mark.parametrize('needs, place, words', [
+    ({'a': None}, 'notebooks/part/a.ipynb:cell 1', 'no item **You need**'),
+    ({'a': 'x and\n  [b](b.ipynb).'}, 'notebooks/part/a.ipynb:cell 1, line 5', 'b.ipynb, which is no section'),
+    (
+        {'a': '[c](c.ipynb).', 'b': '[a](a.ipynb).', 'c': '[b](b.ipynb).'},
+        'notebooks/part/', 'closes a cycle: part/',
+    ),
+])
+def test_a_need_that_cannot_be_met_is_named(tmp_path, needs, place, words):
+    [(where, what)] = Needs(book_of(tmp_path, **needs)).problems
+    assert place in where and words in what
+
+
+def test_a_map_leaves_out_what_follows(tmp_path):
+    pages = [f'notebooks/part/{name}' for name in 'abc']
+    needs = Needs(book_of(tmp_path, a='nothing', b='[a](a.ipynb)', c='[a](a.ipynb) and [b](b.ipynb)'))
+    assert needs.inside(pages[2], pages) == [pages[1]]
+    assert needs.outside(pages[2], pages[2:]) == [pages[1]]
+    assert needs.inside(pages[2], [pages[0], pages[2]]) == [pages[0]], 'what is needed through a page elsewhere is needed'
+
+
+def boxes_of(svg):
+    rects = re.findall(r'<a href="([^"]*)"><rect x="(-?\d+)" y="(\d+)" width="(\d+)" height="(\d+)"', svg)
+    return {name: tuple(map(int, place)) for name, *place in rects}
+
+
+@pytest.mark.parametrize('chapter', [chapter for chapter, pages in BOOK.chapters.items() if len(pages) > 1])
+def test_a_map_can_be_read(chapter):
+    """Boxes do not touch, and each stands below all that it needs."""
+    env = SimpleNamespace(srcdir=str(ROOT), app=SimpleNamespace(booksite=SimpleNamespace(
+        needs=NEEDS, chapters=BOOK.chapters, cells=BOOK.cells)))
+    boxes = boxes_of(maps.chapter_svg(env, chapter, str))
+    assert list(boxes) == BOOK.chapters[chapter]
+    for page, (x, y, width, height) in boxes.items():
+        for other, (x2, y2, width2, height2) in boxes.items():
+            apart = x + width < x2 or x2 + width2 < x or y + height < y2 or y2 + height2 < y
+            assert page == other or apart, (page, other)
+            assert other not in NEEDS.implied[page] or y2 + height2 < y
+
+
+def test_an_edge_goes_around_the_boxes_of_the_rows_between():
+    chain = [('a', 'b'), ('b', 'c'), ('a', 'c')]
+    svg = layers.draw({name: layers.Box('', name, name) for name in 'abc'}, chain, 'test')
+    x, y, width, height = boxes_of(svg)['b']
+    long = next(path for path in re.findall(r'<path d="([^"]*)"', svg) if 'V' in path)
+    bend = float(re.search(r'(-?\d+) \d+V', long)[1])
+    assert not x <= bend <= x + width
+
+
+def test_chapter_pages_show_links_in_the_map_and_the_same_in_a_list(site):
+    for chapter, pages in BOOK.chapters.items():
+        page = soup(site, chapter)
+        if len(pages) == 1:
+            continue
+        hrefs = [link['href'] for link in page.select('svg.map a:not(.aside)')]
+        assert [href.removeprefix('../').removesuffix('.html') for href in hrefs] == pages
+        listed = {item.a['href']: [link['href'] for link in item.select('a')[1:]] for item in page.select('.map-list li')}
+        for section, href in zip(pages, hrefs, strict=True):
+            assert [need.removeprefix('../').removesuffix('.html') for need in listed[href]] == NEEDS.of[section]
+
+
+def test_numbers_are_those_of_the_pages(site):
+    for page, number in BOOK.numbers.items():
+        assert soup(site, page).select_one('article h1').get_text().startswith(f'{number}. ')
+
+
+def test_a_section_says_who_needs_it(site):
+    page = 'notebooks/linear_algebra/norms'
+    links = soup(site, page).select('p.needed-by a')
+    assert [link.get_text().split()[0] for link in links] == [BOOK.numbers[user] for user in NEEDS.needed_by(page)]
+
+
+GLOSSARY = terms.Glossary(BOOK)
+SMALL = '''
+```{glossary}
+.. not linked: tensor
+.. part/a
+
+matrix
+a table
+  Numbers in $m$ rows.
+
+tensor
+  Numbers.
+
+.. part/b
+
+least squares
+  A sum.
+```
+'''
+
+
+def glossary_of(root, text):
+    (root / 'book').mkdir()
+    (root / 'book' / 'glossary.md').write_text(text)
+    return terms.Glossary(book_of(root, a='nothing', b='nothing'))
+
+
+def test_the_glossary_is_read(tmp_path):
+    glossary = glossary_of(tmp_path, SMALL)
+    assert [(term.names, term.section, term.line) for term in glossary.terms] == [
+        (('matrix', 'a table'), 'part/a', 6), (('tensor',), 'part/a', 10), (('least squares',), 'part/b', 15)]
+    assert terms.shown(glossary.terms[0]) == 'Numbers in m rows.' and glossary.not_linked == {'tensor'}
+    text = 'Matrices, a Table, least-squares, submatrix, tensorial; a least\nsquares fit of matrix-free tensors'
+    assert [(match[0], term.name) for match, term in glossary.found(text)] == [
+        ('Matrices', 'matrix'), ('a Table', 'matrix'), ('least-squares', 'least squares'),
+        ('least\nsquares', 'least squares'), ('matrix', 'matrix'), ('tensors', 'tensor')]
+
+
+@pytest.mark.parametrize('change, place, words', [
+    (('part/b', 'part/c'), 'book/glossary.md:13', 'part/c is no section'),
+    (('least squares', 'Matrices'), 'book/glossary.md:15', 'is also a name of'),
+    (('.. part/a\n', ''), 'book/glossary.md:5', 'no section is named'),
+])
+def test_faults_of_the_glossary_are_named(tmp_path, change, place, words):
+    problems = glossary_of(tmp_path, SMALL.replace(*change)).problems
+    assert any(place in where and words in what for where, what in problems), problems
+
+
+def test_entries_of_the_glossary_lead_to_where_they_are_introduced(site):
+    page = soup(site, 'book/glossary')
+    assert len(page.select('dl.glossary > dd')) == len(GLOSSARY.terms) >= 150
+    targets = Counter(link['href'] for link in page.select('.introduced-in a'))
+    assert set(targets.values()) == {1}
+    for section in BOOK.sections:
+        anchors = [href.split('#')[1] for href in targets if href.split('#')[0] == f'../notebooks/{section}.html']
+        ids = {element['id'] for element in soup(site, f'notebooks/{section}').select('[id]')}
+        assert set(anchors) <= ids and anchors, section
+
+
+def test_terms_are_linked_once_in_prose_and_not_at_home(site):
+    named = {terms.defined(term): term for term in GLOSSARY.terms}
+    for section in BOOK.sections:
+        links = soup(site, f'notebooks/{section}').select('a.term')
+        used = [named[link['href'].split('#')[1]] for link in links]
+        assert len(set(used)) == len(used) and links, section
+        assert all(term.section != section and term.name not in GLOSSARY.not_linked for term in used)
+        assert not [link for link in links if link.find_parent(['h1', 'h2', 'h3', 'pre', 'code', 'a', 'figcaption'])]
+        assert all(link['title'] == terms.shown(term) for link, term in zip(links, used, strict=True))
+
+
+def test_a_tooltip_opens_from_the_keyboard(page, address):
+    page.goto(f'{address}notebooks/linear_algebra/whitening.html')
+    settle(page)
+    link = page.locator('a.term').first
+    link.focus()
+    shown = page.locator('.tooltip')
+    shown.wait_for()
+    name = link.get_attribute('href').split('#')[1]
+    assert shown.inner_text() == next(terms.shown(term) for term in GLOSSARY.terms if terms.defined(term) == name)
+    assert link.get_attribute('aria-describedby') == shown.get_attribute('id')
+
+
+def test_the_index_leads_to_sections(site):
+    page = soup(site, 'book/index_of_terms')
+    items = {item.a.get_text(): item for item in page.select('ul.index-of-terms li')}
+    assert {name for term in GLOSSARY.terms for name in term.names} <= set(items)
+    places = items['condition number'].select('.index-places a')
+    assert [link.get_text() for link in places if link.find_parent('strong')] == [BOOK.numbers['notebooks/linear_algebra/lu_decomposition']]
+    assert BOOK.numbers['notebooks/optimization/momentum'] in [link.get_text() for link in places]
+    assert 'Sum over paths (theorem)' in items and 'Chain rule (theorem)' not in items, 'the term is there already'
+    assert 'see learning rate' in items['step size'].get_text()
+    cache = {}
+    for link in page.select('ul.index-of-terms a'):
+        target, _, anchor = link['href'].partition('#')
+        file = (site / 'book' / target).resolve()
+        cache.setdefault(file, file.read_text('utf-8'))
+        assert not anchor or f'id="{anchor}"' in cache[file], link
+
+
+@pytest.mark.parametrize('latex, text', [
+    (r'\lVert \mathbf{x} \rVert_2^2 \le \tfrac12 \mathbf{A}^\top', '‖x‖₂² ≤ 1/2 Aᵀ'),
+    (r'\frac{\partial f}{\partial x_i} = -\sqrt{2\pi}', '(∂f)/(∂xᵢ) = −√(2π)'),
+    (r'\hat{\mathbf w}_{t+1} \in \mathbb{R}^{m \times n}', 'ŵₜ₊₁ ∈ ℝ^(m × n)'),
+    (r'e^{-x^2/2} \text{ for all } x \ne \{0\}', 'e^(−x²/2) for all x ≠ {0}'),
+    (r'\begin{bmatrix} 1 & 2 \end{bmatrix} \nosuch', '[…] nosuch'),
+])
+def test_formulas_as_plain_text(latex, text):
+    assert plain.formula(latex) == text
+
+
+def test_symbols_of_the_notation_page_are_where_it_says():
+    """Each link of its tables leads to a section in which the symbol stands, or its name in code or in words."""
+    sections = {section: bare(''.join(''.join(cell['source']) for cell in BOOK.cells(section))) for section in BOOK.sections}
+    names = {section.split('/')[1] for section in BOOK.sections}
+    lost, late = [], []
+    for row in (ROOT / 'book' / 'notation.md').read_text('utf-8').splitlines():
+        cells = [cell.strip() for cell in row.strip('|').split(' | ')]
+        if len(cells) != 4 or cells[0] == 'symbol':
+            continue
+        symbols = [*map(symbol, re.findall(r'\$([^$]+)\$', cells[0])), *re.findall(r'`([^`]{3,})`', cells[1])]
+        symbols.append(bare(re.split('[,;:(]', cells[2])[0]))
+        for path in re.findall(r'\(\.\./notebooks/([^)]*)\.ipynb\)', cells[3]):
+            if not any(shown in sections[path] for shown in symbols):
+                lost.append(f'{cells[0]} in {path}')
+        if '](' not in cells[3] and cells[3].lower().replace(' ', '_') in names:
+            late.append(row)
+    assert not lost, 'book/notation.md: not found\n' + '\n'.join(lost)
+    assert not late, 'book/notation.md: this section exists now, link it\n' + '\n'.join(late)
+
+
+def symbol(latex):
+    """A symbol in the form of `bare`; an operator without the letters beside it."""
+    operators = re.findall(r'\\(?:langle|sim|succeq|otimes|odot|times|circ)\b', latex)
+    return bare(operators[0] if operators else latex)
+
+
+def bare(latex):
+    """LaTeX without what says how letters are set, and functions without their arguments: in these the sections differ."""
+    latex = re.sub(r'\\(mathbf|boldsymbol|mathsf|mathrm|operatorname|bm|[td]?frac|[lr]?Vert|top|,|;|\|)|\^T|[ {}\\|]', '', latex)
+    return re.sub(r'(?<=[A-Za-z])\([^()]*\)', '(', latex)
+
+
+SEARCHES = [  # what is asked, the section that should be first, or second
+    ('singular value decomposition', 'linear_algebra/singular_value_decomposition'),
+    ('Jensen', 'optimization/jensens_inequality'),
+    ('momentum', 'optimization/momentum'),
+    ('KL divergence', 'optimization/jensens_inequality'),
+    ('condition number', 'linear_algebra/lu_decomposition'),
+    ('learning rate', 'optimization/gradient_descent'),
+    ('how to choose a step size', 'optimization/gradient_descent'),
+    ('eigenvaleus', 'linear_algebra/eigendecomposition'),
+    ('softmax', 'classification/cross_entropy'),
+    ('vowels', 'linear_algebra/eigendecomposition'),
+]
+
+
+def test_a_search_finds_the_section_and_shows_no_tex(page, address):
+    """The field answers while one types."""
+    foreign = []
+    page.on('request', lambda request: request.url.startswith(address) or foreign.append(request.url))
+    page.goto(f'{address}search.html')
+    field = page.locator('.bd-search-container input[name=q]')
+    for query, section in SEARCHES:
+        field.fill(query)
+        links = page.eval_on_selector_all('ul.search > li:not(.named) > a', 'links => links.map(a => a.href)')
+        assert f'{address}notebooks/{section}.html' in links[:2], (query, links[:3])
+        text = page.inner_text('#search-results')
+        assert not re.search(r'[\\$]', text), query
+        words = page.eval_on_selector_all('ul.search mark', 'marks => marks.map(m => m.innerText)')
+        assert words, query
+    assert 'def ' not in text and not foreign
+
+
+@pytest.mark.parametrize('query, name, target', [
+    ('dl.norms.triangle', 'dl.norms.triangle', 'notebooks/linear_algebra/norms.html#check-dl.norms.triangle'),
+    ('KL divergence', 'Kullback–Leibler divergence', 'notebooks/optimization/jensens_inequality.html#introduced-'),
+])
+def test_a_name_is_found_first(page, address, query, name, target):
+    page.goto(f'{address}search.html?q={query}')
+    page.wait_for_selector('ul.search li')
+    first = page.locator('ul.search > li').first
+    assert name in first.inner_text()
+    assert first.locator('a').first.get_attribute('href').startswith(target)
+
+
+def test_the_search_works_from_a_folder_and_says_when_nothing_is_found(page, site):
+    page.goto(f'{(site / "search.html").as_uri()}?q=gradient')
+    page.wait_for_selector('ul.search li .context')
+    page.locator('.bd-search-container input[name=q]').fill('xyzzy')
+    assert 'Nothing was found' in page.inner_text('.search-summary')
+
+
+def test_the_search_is_loaded_on_its_page_alone(site):
+    """The stock search and its index of 300 kB would come with every page."""
+    scripts = {page: [script['src'] for script in soup(site, page).select('script[src]')]
+               for page in ('search', 'book/index', 'notebooks/linear_algebra/norms')}
+    assert [src.rsplit('/')[-1] for src in scripts['search'] if 'search' in src] == ['minisearch.js', 'search_index.js', 'search.js']
+    assert not [src for srcs in scripts.values() for src in srcs if 'searchtools' in src or 'searchindex' in src or 'language_data' in src]
+    assert not [src for src in scripts['book/index'] if 'search' in src]

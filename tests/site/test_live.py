@@ -1,0 +1,187 @@
+"""`make live`: a reader edits and runs the cells of a page; nothing of it is in the pages that are published."""
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import psutil
+import pytest
+from conftest import HERE, ROOT, settle
+
+AXE = (HERE / 'vendor' / 'axe.min.js').read_text('utf-8')
+PAGE = 'notebooks/optimization/convex_sets.html'  # imports torch, draws its first figure in the fourth cell
+SERIOUS = """async () => (await axe.run('.bd-article-container', {resultTypes: ['violations']})).violations
+  .filter(v => ['serious', 'critical'].includes(v.impact)).map(v => `${v.id}: ${v.nodes[0].html.slice(0, 200)}`)"""
+
+
+def test_published_pages_know_nothing_of_it(site):
+    """Neither thebe, nor our script, nor an address of a server, which would stand beside its token."""
+    assert not [path for path in site.rglob('*') if re.search('thebe|live', path.name)]
+    telling = re.compile(r'thebe|_live/|127\.0\.0\.1|localhost|[?&]token=')
+    assert not [path for path in site.rglob('*.html') if telling.search(path.read_text('utf-8'))]
+
+
+class Live:
+    """`make live` as it runs: its address, its process, and those that it started."""
+
+    def __init__(self, site):
+        command = [sys.executable, '-m', 'nbutils.maintain.live', str(site), '0']
+        environ = {**os.environ, 'BROWSER': 'true', 'PYTHONPATH': str(ROOT)}  # the browser that it opens does nothing
+        self.process = subprocess.Popen(command, cwd=ROOT, env=environ, stdout=subprocess.PIPE, text=True)
+        said = self.process.stdout.readline()
+        self.site, self.key = re.match(r'The book is at (http://127\.0\.0\.1:\d+/)book/index\.html(#live=\d+:\w+) ', said).groups()
+
+    def stop(self):
+        """Ctrl-C; gives the exit status and the processes that are left."""
+        started = psutil.Process(self.process.pid).children(recursive=True)
+        self.process.send_signal(signal.SIGINT)
+        status = self.process.wait(30)
+        return started, status, psutil.wait_procs(started, 5)[1]
+
+
+@pytest.fixture(scope='module')
+def live(site):
+    running = Live(site)
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def reader(page, live):
+    """The page of a reader, with methods for what readers do; `problems` must stay empty."""
+    return Reader(page, live)
+
+
+class Reader:
+    def __init__(self, page, live):
+        self.page, self.problems = page, []
+        local = (live.site, f'http://127.0.0.1:{live.key.split("=")[1].split(":")[0]}/', 'data:')
+        page.on('request', lambda request: request.url.startswith(local) or self.problems.append(request.url))
+        page.on('pageerror', lambda error: self.problems.append(str(error)))
+        page.goto(live.site + PAGE + live.key)
+        settle(page)
+
+    def press(self):
+        self.page.click('text=Edit and run this page')
+        self.wait('ready')
+
+    def wait(self, state):
+        self.page.wait_for_selector(f'.live-bar[data-state={state}]', timeout=60_000)
+
+    def cell(self, number=None, code=None):
+        """A cell by its number from 0, or the first with this text in its code."""
+        if code:
+            number = self.page.eval_on_selector_all(
+                'div.cell', '(cells, code) => cells.findIndex(c => c.innerText.includes(code))', code)
+        return self.page.locator('div.cell').nth(number)
+
+    def write(self, cell, code):
+        """Replace the code of a cell, by the keyboard."""
+        cell.locator('.CodeMirror').click()
+        self.page.keyboard.press('ControlOrMeta+a')
+        self.page.keyboard.press('Delete')
+        self.page.keyboard.insert_text(code)
+
+    def run(self, cell, state='ran'):
+        cell.locator('.live-row >> text="Run"').click()
+        self.finished(cell, state)
+
+    def finished(self, cell, state='ran'):
+        cell.locator(f'xpath=self::*[@data-live="{state}"]').wait_for(timeout=60_000)
+        return cell.locator('.live-output').inner_text()
+
+
+def test_a_cell_is_edited_and_run_with_what_it_needs(reader):
+    """Cells above run first, the hidden launch cell among them; text, torch, figure and formula replace what was recorded."""
+    page = reader.page
+    assert '#live' not in page.url and page.locator('.CodeMirror').count() == 0
+    recorded = reader.cell(3).locator('img')
+    alt, width = recorded.get_attribute('alt'), recorded.bounding_box()['width']
+    reader.press()
+    assert page.locator('.CodeMirror').count() == page.locator('div.cell').count()
+    editor = reader.cell(0).locator('.CodeMirror')
+    room = editor.bounding_box()['height'] - editor.locator('.CodeMirror-code').bounding_box()['height']
+    assert 0 <= room < 40, 'as high as its content'
+    editor.click()
+    page.keyboard.press('Escape')
+    assert page.evaluate('document.activeElement.ariaLabel') == 'Run cell 1'
+    third = reader.cell(2)
+    reader.write(third, 'import os, nbutils, IPython.display\nprint(os.path.basename(os.getcwd()), torch.arange(4).sum())\n'
+                        "IPython.display.Latex(r'$\\frac{x}{2}$')")
+    page.keyboard.press('Shift+Enter')
+    assert reader.finished(third).startswith('optimization tensor(6)')
+    assert third.locator('.live-output mjx-container mjx-mfrac').count() == 1
+    reader.run(reader.cell(3))
+    [figure] = reader.cell(3).locator('img').all()
+    assert figure.get_attribute('src').startswith('data:image/png') and figure.get_attribute('alt') == alt
+    assert figure.bounding_box()['width'] == pytest.approx(width, abs=2), 'drawn as on the page'
+    assert not reader.problems
+    page.evaluate(AXE)
+    assert not page.evaluate(SERIOUS)
+
+
+def test_an_exercise_is_done_and_kept(reader):
+    """The grader answers, and what was written is there when the page is opened again."""
+    reader.press()
+    stub, grader = reader.cell(code='def inside(p, a, b, c)'), reader.cell(code='def weights_exist')
+    reader.run(grader)
+    assert 'not attempted yet' in grader.locator('.live-output').inner_text()
+    reader.write(stub, 'def inside(p, a, b, c):\n    return weights_exist(p, a, b, c)')
+    reader.run(grader)  # the stub was changed, so it runs again, too
+    assert 'correct on 4 cases' in grader.locator('.live-output').inner_text()
+    reader.page.reload()
+    reader.press()
+    stub = reader.cell(code='def inside(p, a, b, c)')
+    assert 'weights_exist' in stub.locator('.CodeMirror').inner_text()
+    stub.locator('text=Undo changes').click()
+    assert 'your turn' in stub.locator('.CodeMirror').inner_text()
+
+
+def test_errors_interrupting_and_restarting(reader):
+    page = reader.page
+    reader.press()
+    reader.write(reader.cell(0), 'before = 1\n')
+    page.keyboard.type('1 / 0')  # a slash must not be taken as a shortcut for the search
+    reader.run(reader.cell(0), 'failed')
+    assert page.inner_text('.live-status') == 'Stopped at cell 1: ZeroDivisionError.'
+    reader.write(reader.cell(0), 'import time\ntime.sleep(100)')
+    reader.cell(0).locator('.live-row >> text="Run"').click()
+    reader.cell(1).locator('.live-row >> text="Run"').click()
+    page.click('text=Interrupt')
+    reader.finished(reader.cell(0), 'failed')
+    assert 'KeyboardInterrupt' in page.inner_text('.live-status') and not reader.cell(1).get_attribute('data-live')
+    page.click('text=Restart')
+    reader.wait('starting')
+    reader.wait('ready')
+    reader.write(reader.cell(0), "print('before' in globals())")
+    page.keyboard.press('Shift+Enter')
+    assert reader.finished(reader.cell(0)).strip() == 'False'
+
+
+def test_without_its_server_a_page_says_what_to_do_and_stays_readable(page, site):
+    """Ctrl-C stops everything; the open page says so, and a page that was opened otherwise does, too."""
+    live = Live(site)
+    reader = Reader(page, live)
+    reader.press()
+    reader.write(reader.cell(0), 'import time\ntime.sleep(100)')
+    page.keyboard.press('Shift+Enter')
+    reader.wait('busy')
+    started, status, left = live.stop()
+    assert started and status == 0 and not left
+    reader.wait('stopped')
+    assert 'make live' in page.inner_text('.live-status')
+    assert page.locator('.cell_output img').first.is_visible() and page.locator('.bd-article h1').is_visible()
+    page.click('text=Connect')
+    reader.wait('stopped')
+    reader.cell(0).locator('.live-row >> text="Run"').click()
+    page.wait_for_timeout(100)
+    assert 'make live' in page.inner_text('.live-status') and not reader.cell(0).get_attribute('data-live')
+
+
+def test_a_page_that_was_opened_without_the_key_says_what_to_do(page, live):
+    page.goto(live.site + PAGE)
+    page.click('text=Edit and run this page')
+    page.wait_for_selector('.live-bar[data-state=stopped]')
+    assert 'open the address that it prints' in page.inner_text('.live-status')
+    assert page.locator('.CodeMirror').count() == 0, 'nothing is taken from the page'

@@ -1,0 +1,243 @@
+"""What keeps pages light and builds quick. Seconds are measured by `make bench-site`, never here."""
+import posixpath
+import re
+import statistics
+from types import SimpleNamespace
+
+import pygments
+import pytest
+import yaml
+from booksite import highlight, images, page_scripts, sidebar
+from bs4 import BeautifulSoup
+from conftest import settle
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
+from test_reading import SECTION, SECTIONS
+
+from nbutils.maintain import bench_site
+
+MEDIAN, MOST = 400_000, 800_000  # bytes of a section: its HTML and its figures
+
+
+@pytest.fixture(scope='module')
+def own(site):
+    return {page: sum(sizes) for page, sizes in bench_site.own_bytes(site).items()}
+
+
+def test_the_weight_of_pages(own):
+    heavy = {page: size for page, size in own.items() if size > MOST}
+    assert not heavy, 'fewer or smaller figures, or two sections'
+    assert statistics.median(own.values()) <= MEDIAN
+
+
+# Code
+
+CODE = 'import math\n\n\ndef root(x):\n    """Text."""\n    return [math.sqrt(x) + 1.5, "a<b"]  # comment\n'
+
+
+def test_plain_tokens_have_no_element():
+    lean, whole = (pygments.highlight(CODE, PythonLexer(), form()) for form in (highlight.LeanFormatter, HtmlFormatter))
+    assert BeautifulSoup(lean, 'html.parser').get_text() == BeautifulSoup(whole, 'html.parser').get_text()
+    kinds = re.findall(r'class="(\w+)"', lean)
+    assert not {'n', 'p', 'w'} & set(kinds) and {'k', 'kn', 'nf', 'mf', 's2', 'c1', 'o'} <= set(kinds)
+
+
+# The contents beside each page
+
+THEME = """<p class="caption">Chapters</p>
+<ul class="nav bd-sidenav">
+<li class="toctree-l1 has-children"><a class="reference internal" href="a.html">A</a><details><summary></summary><ul>
+<li class="toctree-l2"><a class="reference internal" href="../notebooks/a/x.html">X</a></li>
+<li class="toctree-l2"><a class="reference internal" href="../notebooks/a/y.html">Y</a></li>
+</ul>
+</details></li>
+<li class="toctree-l1"><a class="reference external" href="https://example.org/b.html">B</a></li>
+</ul>"""
+
+
+def test_contents_are_marked_on_the_way_to_a_page():
+    def relative(page, target):
+        return posixpath.relpath(f'{target}.html', posixpath.dirname(page))
+
+    contents = sidebar.Contents(THEME, 'book/index', '.html')
+    assert contents.beside('book/index', relative) == THEME
+    found = BeautifulSoup(contents.beside('notebooks/a/x', relative), 'html.parser')
+    assert [a['href'] for a in found('a')] == ['../../book/a.html', '#', 'y.html', 'https://example.org/b.html']
+    assert [li['class'] for li in found.select('li.current.active')] == [
+        ['toctree-l1', 'current', 'active', 'has-children'], ['toctree-l2', 'current', 'active']]
+    assert len(found.select('details[open]')) == 1 and len(found.select('ul.current')) == 2
+    chapter = BeautifulSoup(contents.beside('book/a', relative), 'html.parser')
+    assert len(chapter.select('details[open]')) == 1 and [a.text for a in chapter.select('a.current')] == ['A']
+
+
+@pytest.fixture(scope='module')
+def made(tmp_path_factory):
+    """The site of a made-up book, how often the contents were rendered for it, and the theme's own HTML of some pages."""
+    root = bench_site.made_up(tmp_path_factory.mktemp('made') / 'book', 12, sections=4)
+    record = root.with_name('record.yml')
+    (root / 'watch.py').write_text(WATCH.format(record=str(record)))
+    settings = root / '_config.yml'
+    config = yaml.safe_load(settings.read_text('utf-8'))
+    config['sphinx']['local_extensions']['watch'] = '.'
+    settings.write_text(yaml.safe_dump(config))
+    done = bench_site.run_book(root, '-W', '-n', '--keep-going')
+    assert not done.returncode, done.stdout
+    return root / '_build' / 'html', *yaml.safe_load(record.read_text())
+
+
+WATCH = '''
+import pydata_sphinx_theme.toctree as theme, yaml
+from sphinx.builders.html import StandaloneHTMLBuilder
+rendered, pages = [], {{}}
+resolve = StandaloneHTMLBuilder._get_local_toctree
+
+def counted(self, page, *args, **options):
+    rendered.append(page)
+    return resolve(self, page, *args, **options)
+
+def by_the_theme(app, page, template, context, doctree):
+    if page in ('book/c0', 'notebooks/s1', 'genindex'):
+        other = dict(context, toctree=lambda **options: resolve(app.builder, page, **options))
+        theme.add_toctree_functions(app, page, template, other, None)
+        pages[page] = str(other['generate_toctree_html'](
+            startdepth=0, kind='sidebar', maxdepth=2, collapse=False, includehidden=True, titles_only=True, show_nav_level=1))
+
+def write(app, error):
+    open({record!r}, 'w').write(yaml.safe_dump([len(rendered), pages]))
+
+def setup(app):
+    StandaloneHTMLBuilder._get_local_toctree = counted
+    app.connect('html-page-context', by_the_theme, priority=990)
+    app.connect('build-finished', write)
+'''
+
+
+def test_contents_are_rendered_once_whatever_the_number_of_pages(made):
+    assert made[1] == 1
+
+
+def test_contents_are_those_of_the_theme(made):
+    folder, _, pages = made
+    assert len(pages) == 3
+    for page, html in pages.items():
+        shown = BeautifulSoup((folder / f'{page}.html').read_text('utf-8'), 'html.parser').select_one('.bd-toc-item')
+        for arrow in shown('summary'):
+            del arrow['aria-label']  # given by `repairs`
+        wanted = BeautifulSoup(html, 'html.parser')
+        assert [str(e) for e in shown.find_all(True)] == [str(e) for e in wanted.find_all(True)], page
+
+
+# What a page loads
+
+@pytest.mark.parametrize('name', [f'notebooks/{SECTION}.html', 'book/index.html', 'search.html'])
+def test_scripts_wait_and_the_index_of_the_search_stays_away(site, name):
+    page = BeautifulSoup((site / name).read_text('utf-8'), 'html.parser')
+    scripts = [script for script in page('script', src=True) if 'documentation_options' not in script['src']]
+    searches = [script for script in scripts if 'searchindex' in script['src']]
+    if name == 'search.html':
+        assert searches
+    else:
+        assert not searches and not [s['src'] for s in scripts if not s.has_attr('defer')]
+    order = [re.search(r'([\w.-]+)\.js', script['src'])[1] for script in scripts]
+    assert 'tex-chtml' not in order or order.index('math') < order.index('tex-chtml')
+
+
+@pytest.mark.parametrize('section', SECTIONS)
+def test_figures_hold_their_place_and_load_late(site, section):
+    page = BeautifulSoup((site / 'notebooks' / f'{section}.html').read_text('utf-8'), 'html.parser')
+    figures = page.select('img[src*="_images/"]')
+    assert figures
+    for figure in figures:
+        assert figure['loading'] == 'lazy'
+        path = (site / 'notebooks' / section).parent / figure['src']
+        assert images.png_size(path) == (int(figure['width']), int(figure['height']))
+
+
+def test_a_figure_with_a_size_of_its_own_keeps_it(tmp_path):
+    app = SimpleNamespace(srcdir=tmp_path, builder=SimpleNamespace(images={}))
+    context = {'body': '<img width="10" src="../_images/a.png"/><img src="https://x.org/a.png"/>'}
+    images.lazy(app, '', '', context, None)
+    assert context['body'] == '<img width="10" src="../_images/a.png"/><img src="https://x.org/a.png"/>'
+
+
+def test_fonts_are_asked_for_where_they_are_used(site):
+    assert len(page_scripts.fonts('<p>text</p>')) == 1
+    assert len(page_scripts.fonts(r'<span class="math notranslate">\(x\)</span>')) == 3
+    assert all((site / name).is_file() for name in page_scripts.fonts(r'<span class="math x">\(\mathbf{x}\)</span>'))
+
+
+@pytest.mark.parametrize('scheme', ['light', 'dark'])
+def test_the_first_painting_knows_the_colours(browser, address, scheme):
+    """Style and letters depend on them; set by a script at the end, they make the whole page jump."""
+    context = browser.new_context(color_scheme=scheme)
+    page = context.new_page()
+    page.add_init_script("document.addEventListener('readystatechange', () => window.first ??= document.documentElement.dataset.theme)")
+    page.route('**/*.js*', lambda route: route.abort())
+    page.goto(f'{address}notebooks/{SECTION}.html')
+    assert page.evaluate('window.first') == scheme
+    context.close()
+
+
+def test_icons_come_from_the_small_font(page, address):
+    asked = []
+    page.on('request', lambda request: asked.append(request.url))
+    page.goto(f'{address}notebooks/{SECTION}.html')
+    settle(page)
+    fonts = [url for url in asked if 'woff' in url and ('fontawesome' in url or 'icons' in url)]
+    assert fonts and all('/fonts/icons-' in url for url in fonts), 'an icon is missing in book/_static/fonts/icons-*.woff2'
+
+
+# Mathematics
+
+DELAYED = """() => {
+  window.typeset = [];
+  const set = MathJax.typesetPromise;
+  MathJax.typesetPromise = formulas => {
+    window.typeset.push(formulas.map(f => f.getBoundingClientRect().top < innerHeight && f.getBoundingClientRect().bottom > 0));
+    return set(formulas);
+  };
+}"""
+
+
+@pytest.fixture
+def watched(page):
+    """A page that notes, for each batch of formulas, which of them are on the screen."""
+    page.add_init_script(f"""(() => {{
+      let held;
+      Object.defineProperty(window, 'MathJax', {{configurable: true, get: () => held, set: value => {{
+        held = value;
+        if (value.startup?.pageReady && !value.version) {{
+          const ready = value.startup.pageReady;
+          value.startup.pageReady = () => {{ ({DELAYED})(); return ready(); }};
+        }}
+      }}}});
+    }})()""")
+    return page
+
+
+def test_the_formulas_on_the_screen_come_first(watched, site, address):
+    texts = {section: (site / 'notebooks' / f'{section}.html').read_text('utf-8') for section in SECTIONS}
+    name = max(texts, key=lambda section: texts[section].count('class="math '))
+    headings = BeautifulSoup(texts[name], 'html.parser').select('article section > h2')
+    place = headings[len(headings) // 2].parent['id']
+    watched.goto(f'{address}notebooks/{name}.html#{place}')
+    settle(watched)
+    first, *others = watched.evaluate('window.typeset')
+    assert others and all(first) and not any(others[-1])
+    assert watched.evaluate("[...document.querySelectorAll('.math')].every(m => m.querySelector('mjx-container'))")
+    top = watched.evaluate("place => document.getElementById(place).getBoundingClientRect().top", place)
+    assert -5 < top < 200, 'the place that was asked for stays on the screen while formulas above it grow'
+
+
+def test_all_formulas_are_there_in_print(page, address):
+    """Whoever prints at once waits for all formulas."""
+    page.add_init_script("""addEventListener('DOMContentLoaded', () => {
+      dispatchEvent(new Event('beforeprint'));
+      window.printed = [...document.querySelectorAll('.math')].filter(m => !m.querySelector('mjx-container')).length;
+    })""")
+    page.goto(f'{address}notebooks/{SECTION}.html')
+    assert page.evaluate('window.printed') == 0
+    settle(page)
+    assert page.evaluate("document.querySelectorAll('.math mjx-container mjx-container').length") == 0
+    twice = "[...document.querySelectorAll('.math')].filter(m => m.querySelectorAll('mjx-container').length > 1).length"
+    assert page.evaluate(twice) == 0

@@ -1,0 +1,142 @@
+"""The archives to take along: the site opens from a folder, the notebooks run in one, the same content gives the same bytes."""
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from conftest import ROOT, settle
+
+from nbutils.maintain import take_along
+
+RUN = """
+import nbformat, nbclient, sys
+notebook = nbformat.read(sys.argv[1], 4)
+nbclient.NotebookClient(notebook, timeout=120, kernel_name='python3').execute()
+import nbutils
+print('ran with', nbutils.__file__)
+"""
+
+
+@pytest.fixture(scope='module')
+def folder(site, tmp_path_factory):
+    """The archive of the site, unpacked."""
+    place = tmp_path_factory.mktemp('taken along')  # with a space: readers' folders have them
+    take_along.pack(place / 'site.zip', take_along.site(site))
+    zipfile.ZipFile(place / 'site.zip').extractall(place)
+    return place / 'deep-learning-verified'
+
+
+@pytest.fixture
+def opened(browser, folder):
+    """A function that opens a page of the folder as a file; what is logged must be nothing."""
+    context, logged = browser.new_context(viewport={'width': 1280, 'height': 900}, color_scheme='light'), []
+    page = context.new_page()
+    page.on('console', lambda message: message.type in ('error', 'warning') and logged.append(message.text))
+    page.on('pageerror', lambda error: logged.append(str(error)))
+    page.on('requestfailed', lambda request: logged.append(request.url))
+
+    def open_page(name, query=''):
+        page.goto((folder / name).as_uri() + query)
+        settle(page)
+        return page
+
+    yield open_page
+    context.close()
+    assert not logged
+
+
+def test_a_section_is_whole_without_a_server(opened):
+    page = opened('notebooks/calculus/chain_rule.html')
+    formulas = page.locator('.math').count()
+    assert formulas > 20 and page.locator('mjx-container').count() >= formulas and not page.locator('mjx-merror').count()
+    assert page.evaluate("[...document.fonts].filter(font => font.status === 'error').map(font => font.family)") == []
+    for picture in page.locator('.cell_output img').all():
+        picture.scroll_into_view_if_needed()
+        page.wait_for_function('image => image.naturalWidth > 100', arg=picture.element_handle())
+    while page.get_attribute('html', 'data-theme') != 'dark':
+        page.click('.theme-switch-button')
+
+
+def test_pages_lead_to_one_another(opened):
+    page = opened('index.html')
+    page.wait_for_url('**/book/index.html')
+    page.click('main a:has-text("errata")')
+    page.wait_for_url('**/book/errata.html')
+    page.click('main .lesson-link a >> nth=0')
+    page.wait_for_url('**/notebooks/**.html#check-*')
+
+
+def test_search_works_without_a_server(opened):
+    page = opened('search.html', '?q=Manhattan')
+    page.wait_for_selector('main a[href*="notebooks/linear_algebra/norms.html"]')
+    page.wait_for_timeout(500)  # excerpts that cannot be read would be logged by now
+
+
+def test_every_link_stays_in_the_folder(folder):
+    """No path from the root of a server, no folder without its index.html, nothing that is not there."""
+    lost = []
+    for path in folder.rglob('*.html'):
+        if path.name == '404.html' or path.parent.name == '_static':  # a server shows it at any depth; templates
+            continue
+        for link in set(re.findall(r'\b(?:href|src)="([^"]+)"', path.read_text('utf-8'))):
+            target = urlsplit(link.replace('&amp;', '&'))
+            if not target.scheme and not target.netloc and target.path:
+                if not (path.parent / unquote(target.path)).is_file() or target.path.startswith('/'):
+                    lost.append(f'{path.relative_to(folder)}: {link}')
+    assert not lost
+
+
+def test_the_same_content_gives_the_same_bytes(tmp_path):
+    files = {'b/two.txt': b'2' * 1000, 'a/one.txt': b'1'}
+    take_along.pack(tmp_path / '1.zip', files)
+    take_along.pack(tmp_path / '2.zip', dict(reversed(files.items())))
+    assert (tmp_path / '1.zip').read_bytes() == (tmp_path / '2.zip').read_bytes()
+    with zipfile.ZipFile(tmp_path / '1.zip') as archive:
+        assert archive.namelist() == sorted(files) and archive.read('b/two.txt') == files['b/two.txt']
+        assert all(entry.date_time == (1980, 1, 1, 0, 0, 0) for entry in archive.infolist())
+
+
+@pytest.fixture(scope='module')
+def notebooks(tmp_path_factory):
+    """The archive of the notebooks, unpacked."""
+    place = tmp_path_factory.mktemp('notebooks')
+    take_along.pack(place / 'notebooks.zip', take_along.notebooks(ROOT))
+    zipfile.ZipFile(place / 'notebooks.zip').extractall(place)
+    return place / 'deep-learning-verified'
+
+
+def test_all_notebooks_are_there_with_their_outputs(notebooks):
+    stored = {path.relative_to(ROOT): path.read_bytes() for path in ROOT.glob('notebooks/*/*.ipynb')}
+    assert stored and {path.relative_to(notebooks): path.read_bytes() for path in notebooks.rglob('*.ipynb')} == stored
+    needed = (notebooks / 'requirements.txt').read_text().split()
+    assert '.' in needed and any(line.startswith('torch==') for line in needed) and not any('pytest' in line for line in needed)
+    assert all((notebooks / name).is_file() for name in ('README.md', 'LICENSE', 'constraints.txt', 'pyproject.toml'))
+
+
+def test_a_notebook_runs_from_the_unpacked_folder(notebooks):
+    environ = {**os.environ, 'PYTHONPATH': str(notebooks), 'MPLBACKEND': 'agg'}
+    command = [sys.executable, '-c', RUN, 'notebooks/calculus/chain_rule.ipynb']
+    ended = subprocess.run(command, cwd=notebooks, env=environ, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    assert f'ran with {notebooks}' in ended.stdout
+
+
+def test_what_is_there_is_offered_with_its_size(tmp_path):
+    page = tmp_path / take_along.PAGE
+    page.parent.mkdir()
+    links = [f'<a class="reference external" href="https://o.github.io/b/{name}">take {name}</a>.' for name in take_along.FILES]
+    page.write_text('\n'.join(links))
+    (tmp_path / take_along.NOTEBOOKS).write_bytes(b'0' * 8_700_000)
+    for _ in range(2):
+        take_along.offer(tmp_path)
+        pdf, site, packed = page.read_text().splitlines()
+        assert [pdf, site] == links[:2], 'what is not there keeps its published address'
+        assert 'href="../notebooks.zip">take notebooks.zip</a> (8.7 MB).' in packed
+
+
+def test_the_page_names_all_by_their_published_address(site):
+    text = (site / take_along.PAGE).read_text('utf-8')
+    assert all(re.search(rf'href="(https://[\w.-]+/[\w.-]+|\.\.)/{re.escape(name)}">', text) for name in take_along.FILES)
