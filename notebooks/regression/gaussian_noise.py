@@ -14,7 +14,7 @@
 #   likelihood](../probability/maximum_likelihood.ipynb) and [the Gaussian](../probability/gaussian_distribution.ipynb).
 # - **You build** the likelihood of a linear model under Gaussian and under Laplace noise, the two estimators that follow, a
 #   forecast of which one wins, and a fit that survives a blunder of the Belgian telephone statistics.
-# - **Time** 6 s.
+# - **Time** 9 s.
 
 # %% tags=["remove-cell"]
 try:

@@ -14,7 +14,7 @@
 #   descent](../optimization/stochastic_gradient_descent.ipynb).
 # - **You build** the loop that trains every model of this book, a forecast of how far from the optimum it stops, and two
 #   ways to get there all the same.
-# - **Time** 8 s.
+# - **Time** 10 s.
 
 # %% tags=["remove-cell"]
 try:
