@@ -193,7 +193,8 @@ DELAYED = """() => {
   window.typeset = [];
   const set = MathJax.typesetPromise;
   MathJax.typesetPromise = formulas => {
-    window.typeset.push(formulas.map(f => f.getBoundingClientRect().top < innerHeight && f.getBoundingClientRect().bottom > 0));
+    window.typeset.push(formulas.map(f => f.checkVisibility({opacityProperty: true, visibilityProperty: true})
+      && f.getBoundingClientRect().top < innerHeight && f.getBoundingClientRect().bottom > 0));
     return set(formulas);
   };
 }"""
