@@ -62,7 +62,7 @@ def setup(app):
     app.connect('html-page-context', repairs.repair, priority=950)
     app.connect('html-collect-pages', not_found.pages)
     app.connect('html-page-context', images.lazy, priority=940)
-    highlight.use()
+    highlight.use(app)
     lookups.keep()
     app.add_js_file('math.js', priority=400, loading_method='defer')  # before MathJax, which has 500
     return {'version': '1', 'env_version': 1, 'parallel_read_safe': True, 'parallel_write_safe': True}
