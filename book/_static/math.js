@@ -2,29 +2,32 @@
 // Comes before MathJax, which looks for these settings when it starts; its `startup.promise` ends with the last formula.
 (() => {
   const BATCH = 40;
-  let waiting = [];
+  let waiting = [], all = 0;
 
+  const VISIBLE = { opacityProperty: true, visibilityProperty: true };
   const distance = formula => {
-    if (!formula.offsetParent) return Infinity;  // hidden
+    if (formula.checkVisibility?.(VISIBLE) === false) return 1e9;  // in a folded solution
     const { top, bottom } = formula.getBoundingClientRect();
     return Math.max(top - innerHeight, -bottom, 0);  // 0: on the screen
   };
   const nearest = () => {
     const placed = waiting.map(formula => [distance(formula), formula]).sort((a, b) => a[0] - b[0]);
     const seen = placed.filter(([away]) => away === 0).length;
-    const taken = placed.slice(0, seen || BATCH).map(([, formula]) => formula);
+    const taken = placed.slice(0, seen || (waiting.length === all ? 10 : BATCH)).map(([, formula]) => formula);
     waiting = placed.slice(taken.length).map(([, formula]) => formula);
     return taken;
   };
-  const pause = () => new Promise(go => requestAnimationFrame(() => setTimeout(go)));  // after the next painting
-  const soon = () => Promise.race([pause(), new Promise(go => setTimeout(go, 100))]);  // a hidden page paints nothing
+  // until what is typeset has been painted in its fonts; not longer, for a hidden page paints nothing
+  const painted = () => new Promise(go => requestAnimationFrame(() => setTimeout(go))).then(() => document.fonts.ready);
+  const pause = () => Promise.race([painted(), new Promise(go => setTimeout(go, 200))]);
 
   const typeset = async () => {
     waiting = [...document.querySelectorAll('.math')];
+    all = waiting.length;
     document.getElementById(location.hash.slice(1))?.scrollIntoView();  // the browser does so, too, but later
     while (waiting.length) {
       await MathJax.typesetPromise(nearest());
-      await soon();
+      await pause();
     }
   };
   addEventListener('beforeprint', () => waiting.length && MathJax.typeset?.(waiting.splice(0)));

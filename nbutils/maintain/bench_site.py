@@ -187,7 +187,8 @@ def compare(pages, loads, line):
             kinds, number = bytes_by_kind(runs[0]['files'])
             times = [f'{median(runs, key) / 1000:9.2f}' for key in ('text', 'math', 'all')]
             sizes = [kinds.get(kind, 0) for kind in ('html', 'css', 'js', 'font', 'image')] + [sum(kinds.values())]
-            print(f'{page[10:-5]:38} {name:7}', *times, f'{statistics.median(r.get("shift", 0) for r in runs):9.3f}',
+            title = page.removesuffix('.html').removeprefix('notebooks/').split('/')[-1]
+            print(f'{title:38} {name:7}', *times, f'{statistics.median(r.get("shift", 0) for r in runs):9.3f}',
                   f'{number:9}', *(f'{size / 1000:9.0f}' for size in sizes))
     verdict(found, own_bytes(OURS), own_bytes(folders['stock']))
 
@@ -236,7 +237,7 @@ def made_up(root, number, sections=10):
             chapters.append({'file': f'book/c{i}', 'sections': []})
             (root / 'book' / f'c{i}.md').write_text(f'# Chapter {i}\n')
         chapters[-1]['sections'].append({'file': f'notebooks/s{i}'})
-        text = f'# Section {i}\n\nLet $x_{i} = {i}$.\n\n## Part\n\nSee [](s{max(i - 1, 0)}.ipynb).'
+        text = f'# Section {i}\n\n- **Question.** What?\n- **You need** nothing.\n\nLet $x_{i} = {i}$.\n\n## Part\n\nSee [](s{max(i - 1, 0)}.ipynb).'
         cells = [{'cell_type': 'markdown', 'id': 'a', 'metadata': {}, 'source': text},
                  {'cell_type': 'code', 'id': 'b', 'metadata': {}, 'execution_count': 1, 'source': f'x = {i}', 'outputs': []}]
         whole = {'cells': cells, 'metadata': kernel, 'nbformat': 4, 'nbformat_minor': 5}

@@ -106,7 +106,7 @@ def setup(app):
     app.connect('build-finished', sharing.write_sitemap)
     app.connect('html-collect-pages', not_found.pages)
     app.connect('html-page-context', images.lazy, priority=940)
-    highlight.use()
+    highlight.use(app)
     lookups.keep()
     app.add_js_file('math.js', priority=400, loading_method='defer')  # before MathJax, which has 500
     paper.setup(app)

@@ -22,13 +22,10 @@ def drop_live_files(app):
 
 
 def clean(app, page, template, context, doctree):
-    """Drop what the live-code extension adds to every page, though it is off: it names a foreign host.
-
-    The other scripts run once the text is there, except on the search page, which has scripts of its own that need them.
-    """
+    """Drop what the live-code extension adds to every page, though it is off: it names a foreign host. The other scripts wait for the text."""
     context['script_files'] = _once(context.get('script_files', ()))
     context['css_files'] = [style for style in context.get('css_files', ()) if 'thebe' not in str(style)]
-    for script in context['script_files'] if page != 'search' else ():
+    for script in context['script_files']:
         name = str(getattr(script, 'filename', '') or '')
         if name and 'documentation_options' not in name and 'async' not in script.attributes:
             script.attributes['defer'] = 'defer'
