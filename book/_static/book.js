@@ -13,7 +13,7 @@ addEventListener('load', () => {
     }
   };
   new ResizeObserver(mark).observe(article);  // also when a solution opens
-  window.MathJax?.startup?.promise.then(mark);
+  window.MathJax?.startup?.promise?.then(mark);
 });
 // Opened from a folder a page may not read others: search then lists pages without excerpts, and logs no errors.
 if (location.protocol === 'file:') DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;

@@ -237,7 +237,8 @@ def made_up(root, number, sections=10):
             chapters.append({'file': f'book/c{i}', 'sections': []})
             (root / 'book' / f'c{i}.md').write_text(f'# Chapter {i}\n')
         chapters[-1]['sections'].append({'file': f'notebooks/s{i}'})
-        text = f'# Section {i}\n\n- **Question.** What?\n- **You need** nothing.\n\nLet $x_{i} = {i}$.\n\n## Part\n\nSee [](s{max(i - 1, 0)}.ipynb).'
+        text = (f'# Section {i}\n\n- **Question.** What?\n- **You need** nothing.\n\n'
+                f'Let $x_{i} = {i}$.\n\n## Part\n\nSee [](s{max(i - 1, 0)}.ipynb).')
         cells = [{'cell_type': 'markdown', 'id': 'a', 'metadata': {}, 'source': text},
                  {'cell_type': 'code', 'id': 'b', 'metadata': {}, 'execution_count': 1, 'source': f'x = {i}', 'outputs': []}]
         whole = {'cells': cells, 'metadata': kernel, 'nbformat': 4, 'nbformat_minor': 5}

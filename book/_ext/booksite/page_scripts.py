@@ -22,13 +22,12 @@ def drop_live_files(app):
 
 
 def clean(app, page, template, context, doctree):
-    """Drop what the live-code extension adds to every page, though it is off: it names a foreign host. The other scripts wait for the text."""
-    context['script_files'] = _once(context.get('script_files', ()))
+    """Drop what the live-code extension adds to every page, though it is off; let the other scripts wait for the text."""
+    scripts = _once(context.get('script_files', ()))
+    if not any('mathjax/' in _name(script) for script in scripts):  # a page without formulas
+        scripts = [script for script in scripts if 'math.js' not in _name(script)]
+    context['script_files'] = [_deferred(script) for script in scripts]
     context['css_files'] = [style for style in context.get('css_files', ()) if 'thebe' not in str(style)]
-    for script in context['script_files']:
-        name = str(getattr(script, 'filename', '') or '')
-        if name and 'documentation_options' not in name and 'async' not in script.attributes:
-            script.attributes['defer'] = 'defer'
     context['font_files'] = fonts(context.get('body') or '')
     if body := context.get('body'):
         context['body'] = _THEBE.sub('', body)
@@ -74,6 +73,17 @@ def add_filter(app):
     if app.builder.format == 'html':
         for made in (without_icon_script, with_colours_at_once, without_stock_search):
             app.builder.templates.environment.filters[made.__name__] = made
+
+
+def _name(script):
+    return str(getattr(script, 'filename', None) or '')
+
+
+def _deferred(script):
+    """The script with `defer`, except where scripts in the page need it before the text is there."""
+    if not _name(script) or 'documentation_options' in _name(script) or {'async', 'defer'} & set(script.attributes):
+        return script
+    return type(script)(script.filename, priority=script.priority, **script.attributes, defer='defer')
 
 
 def _once(scripts):
