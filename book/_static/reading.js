@@ -19,6 +19,11 @@ const unfold = () => {
 addEventListener('hashchange', unfold);
 addEventListener('load', unfold);
 
+// What a cell printed in columns keeps them where the page is narrow, and scrolls; sentences wrap.
+addEventListener('DOMContentLoaded', () => {
+  for (const output of document.querySelectorAll('.cell_output pre')) output.classList.toggle('columns', /\S {2,}\S/.test(output.textContent));
+});
+
 // Paper is white: a page that is read in the dark is printed in the light.
 let theme;
 addEventListener('beforeprint', () => {

@@ -57,6 +57,14 @@ def test_arrow_keys_scroll_wide_code(phone, address):
     assert phone.url == here
 
 
+def test_columns_stay_columns_on_a_phone(phone, address):
+    """What was printed as a table scrolls in its box; a sentence wraps."""
+    open_section(phone, address)
+    outputs = phone.eval_on_selector_all('.cell_output pre', 'all => all.map(e => [e.textContent, getComputedStyle(e).whiteSpace])')
+    tables = [style for text, style in outputs if re.search(r'\S {2,}\S', text)]
+    assert tables and set(tables) == {'pre'} and {style for _, style in outputs} == {'pre', 'pre-wrap'}
+
+
 def test_menus_open_on_a_phone(phone, address):
     """With the book's contents, or those of the page, open there is no barrier either, and Escape closes them."""
     open_section(phone, address)
