@@ -30,12 +30,17 @@ def title_of(env, page):
     return next((line[2:].strip() for line in text.splitlines() if line.startswith('# ')), page)
 
 
-def link(env, page, text, anchor='', classes=()):
-    """A reference from the page that is being read to an anchor on another."""
+def address(env, page, anchor='', source=None):
+    """The address of a page, or of an anchor on it, as seen from the page `source`, or from the one that is being read."""
     # the LaTeX builder knows its pages only later; this is how its writer names them
-    uri = f'%{page}' if env.app.builder.format == 'latex' else env.app.builder.get_relative_uri(env.docname, page)
-    uri += f'#{anchor}' if anchor else ''
-    return nodes.reference('', text, internal=True, refuri=uri, classes=list(classes))
+    paper = env.app.builder.format == 'latex'
+    uri = f'%{page}' if paper else env.app.builder.get_relative_uri(source or env.docname, page)
+    return uri + (f'#{anchor}' if anchor else '')
+
+
+def link(env, page, text, anchor='', classes=(), source=None):
+    """A reference to an anchor on another page; see `address`."""
+    return nodes.reference('', text, internal=True, refuri=address(env, page, anchor, source), classes=list(classes))
 
 
 def claim_anchor(claim_id):

@@ -2,7 +2,7 @@
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
-from .build import book, link, paragraph, title_of
+from .build import address, book, link, paragraph, title_of
 from .layers import Box, draw
 
 CAPTION = ('An arrow leads from a section to those that need it; small print names what is needed from other chapters. '
@@ -28,7 +28,7 @@ class ChapterMap(SphinxDirective):
         return figure(chapter_svg(self.env, chapter, self.uri), CAPTION, items)
 
     def uri(self, page):
-        return self.env.app.builder.get_relative_uri(self.env.docname, page)
+        return address(self.env, page)
 
     def item(self, page):
         wanted = needs(self.env).of[page]

@@ -59,6 +59,8 @@ class Contents:
 
 def connect(app):
     """Put `once` right after the theme's own function: its next one renders the templates to see which are empty."""
+    if app.builder.format != 'html':
+        return
     app.connect('html-page-context', once)
     listeners = app.events.listeners['html-page-context']
     ours = listeners.pop()

@@ -308,8 +308,7 @@ def _index_item(env, docname, name, places, term=None):
     A further name of a term gets the name under which its sections are listed.
     """
     def to(page, anchor, text):
-        uri = env.app.builder.get_relative_uri(docname, page) + (f'#{anchor}' if anchor else '')
-        return nodes.reference('', text, refuri=uri, internal=True)
+        return link(env, page, text, anchor, source=docname)
 
     _, page, anchor, _ = places[0]
     line = paragraph(to(page, anchor, name))
