@@ -107,7 +107,7 @@ def build_stock():
         (STOCK / name).unlink(missing_ok=True)
         (STOCK / name).symlink_to(ROOT / name)
     done = run_book(STOCK)  # pages that use our directives lack them here: not strict
-    if not (STOCK / '_build' / 'html' / 'index.html').is_file():
+    if done.returncode or not (STOCK / '_build' / 'html' / 'index.html').is_file():
         sys.exit(done.stdout)
     return STOCK / '_build' / 'html'
 

@@ -138,7 +138,10 @@ holds(
 #
 # ```{math}
 # :label: ml.mle.model.noise
-# y_n = \mathbf{x}_n^\top \mathbf{w} + \epsilon_n , \qquad \epsilon_n \ \text{independent, Gaussian, of mean zero and variance } \sigma^2 .
+# \begin{gathered}
+# y_n = \mathbf{x}_n^\top \mathbf{w} + \epsilon_n , \\
+# \epsilon_n \ \text{independent, Gaussian, of mean zero and variance } \sigma^2 .
+# \end{gathered}
 # ```
 #
 # This says more than it seems to: at the true weights the residuals are Gaussian *and* know nothing of the inputs, so
@@ -526,7 +529,10 @@ print(f'mass as printed: {2 * quad(as_printed, 0, np.inf)[0]:.3f}')
 #
 # ```{math}
 # :label: dl.normal-sq.outsize
-# \ell(k r) = k^2 \, \ell(r) \quad \text{(squares)} \qquad \text{against} \qquad \ell(k r) = k \, \ell(r) \quad \text{(absolute values)} :
+# \begin{aligned}
+# && \ell(k r) &= k^2 \, \ell(r) && \text{(squares)} \\
+# &\text{against} \quad & \ell(k r) &= k \, \ell(r) && \text{(absolute values)} :
+# \end{aligned}
 # ```
 #
 # a hundredfold for tenfold. It is the bell that thinks so: an error of ten standard deviations, it says, comes less than

@@ -96,7 +96,7 @@ def counted(self, page, *args, **options):
     return resolve(self, page, *args, **options)
 
 def by_the_theme(app, page, template, context, doctree):
-    if page in ('book/c0', 'notebooks/s1', 'genindex'):
+    if page in ('book/c0', 'notebooks/s1', 'search'):
         other = dict(context, toctree=lambda **options: resolve(app.builder, page, **options))
         theme.add_toctree_functions(app, page, template, other, None)
         pages[page] = str(other['generate_toctree_html'](

@@ -229,7 +229,7 @@ def _around(text):
 
 
 def defined(term):
-    return f'term-{term.slug}'
+    return f'glossary-{term.slug}'  # the glossary's own begin with term-
 
 
 def introduced(term):
