@@ -79,11 +79,12 @@ def test_what_cannot_be_executed_or_read_is_named(run, tmp_path):
 
 
 def test_ctrl_c_names_the_cell_and_leaves_nothing(run, tmp_path):
-    notebook(tmp_path / 'chapter' / 'long.ipynb', 'import pathlib, time\npathlib.Path("started").touch()', 'time.sleep(99)')
+    notebook(tmp_path / 'chapter' / 'long.ipynb', 'import pathlib, time', 'pathlib.Path("started").touch()\ntime.sleep(99)')
     running = run()
     while not (tmp_path / 'chapter' / 'started').exists():
         assert running.poll() is None
         time.sleep(0.1)
+    time.sleep(1)  # until the worker has told which cell it is at
     os.killpg(running.pid, signal.SIGINT)
     said, _ = running.communicate()
     assert running.returncode == 2 and 'Interrupted in chapter/long, Cell 1.' in said
