@@ -255,7 +255,8 @@ def finish_glossary(env, document, glossary):
             head['ids'].append(defined(term))
         first.setdefault(_letters(term.name)[0].upper(), defined(term))
         page = page_of(term.section)
-        place = link(env, page, f'{book(env).numbers.get(page, "")} {title_of(env, page)}'.strip(), introduced(term))
+        anchor = '' if env.app.builder.format == 'latex' else introduced(term)  # on paper the page will do
+        place = link(env, page, f'{book(env).numbers.get(page, "")} {title_of(env, page)}'.strip(), anchor)
         body.children[-1] += [nodes.Text(' '), nodes.inline('', '', nodes.Text('→ '), place, classes=['introduced-in'])]
     for node in list(document.findall(addnodes.glossary)):
         node.parent.insert(node.parent.index(node), letters_bar(first))
@@ -289,7 +290,7 @@ def index_nodes(app, docname):
     for name in sorted(found, key=lambda name: (_letters(name), name)):
         item = _index_item(env, docname, name, sorted(found[name]), other.get(name))
         letters.setdefault(_letters(name)[:1].upper(), []).append(item)
-    made = [letters_bar({letter: f'index-{letter}' for letter in letters})]
+    made = [] if app.builder.format == 'latex' else [letters_bar({letter: f'index-{letter}' for letter in letters})]
     for letter, items in letters.items():
         made.append(nodes.rubric('', letter, ids=[f'index-{letter}']))
         made.append(nodes.bullet_list('', *items, classes=['index-of-terms']))
@@ -308,7 +309,7 @@ def _index_item(env, docname, name, places, term=None):
     A further name of a term gets the name under which its sections are listed.
     """
     def to(page, anchor, text):
-        return link(env, page, text, anchor, source=docname)
+        return link(env, page, text, '' if env.app.builder.format == 'latex' else anchor, source=docname)
 
     _, page, anchor, _ = places[0]
     line = paragraph(to(page, anchor, name))
