@@ -37,6 +37,7 @@ def make(root, *, printed=GOOD, text='Nothing.', needs='nothing.', glossary='', 
             shutil.copytree(ROOT / 'book' / folder, root / 'book' / folder)
         for name in ('__init__.py', 'ledger.py'):
             shutil.copy(ROOT / 'nbutils' / name, root / 'nbutils')
+        shutil.copytree(ROOT / 'nbutils' / 'maintain', root / 'nbutils' / 'maintain')
         for name, old, new in ledger:
             path = root / 'book' / 'claims' / name
             path.write_text(path.read_text('utf-8').replace(old, new, 1), 'utf-8')

@@ -70,7 +70,7 @@ def cells():
 
     figure = {'output_type': 'display_data', 'metadata': {}, 'data': {'image/png': base64.b64encode(png()).decode()}}
     made = [
-        text(f'# The chain rule\n\n- **Question.** Why?\n\n{TEXT}'),
+        text(f'# The chain rule\n\n- **Question.** Why?\n- **You need** nothing.\n\n{TEXT}'),
         code('import nothing_that_paper_shows', tags=['remove-cell']),
         code('x = 1  # ' + 70 * '=', {'output_type': 'stream', 'name': 'stdout', 'text': PRINTED}),
         code('draw_the_figure()', figure, tags=['hide-input'], mystnb={'image': {'alt': 'Café: a blue box'}}),
