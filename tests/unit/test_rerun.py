@@ -41,6 +41,7 @@ def run(tmp_path):
              '--nbval', '--nbval-current-env', '--color=no', '-p', 'no:cacheprovider', '-n', '1', '--dist', 'loadfile',
              *options, 'chapter'],
             cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background ignores it
             env=os.environ | {'PYTHONPATH': str(notebooks.ROOT), 'COLD': '1', 'MARK': str(tmp_path)}, **settings)
         runs.callback(running.kill)
         return running
