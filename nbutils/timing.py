@@ -1,7 +1,7 @@
 """How long pieces of code take, in a way that a busy machine does not disturb."""
 import contextlib
 import sys
-from time import process_time
+from time import perf_counter, process_time
 from timeit import timeit
 
 import numpy as np
@@ -9,15 +9,23 @@ from threadpoolctl import threadpool_limits
 
 
 def seconds(*jobs, rounds=5):
-    """Processor seconds of each job, a function without arguments: the least of several rounds, on one thread.
+    """Processor seconds of each job, a function without arguments: its least over several rounds, on one thread.
 
-    Gives a float for one job, an array for several, which are then run in turn. Only ratios hold on other machines: print
-    a verdict such as 'more than 10 times faster', not the seconds.
+    Gives a float for one job, an array for several, which are then run in turn. A job under 20 ms is repeated in each
+    round for that time, so that a short disturbance cannot spoil all of its runs. Only ratios hold on
+    other machines: print a verdict such as 'more than 10 times faster', not the seconds.
     """
     with threadpool_limits(1), _torch_on_one_thread():
-        times = [[timeit(job, timer=process_time, number=1) for job in jobs] for _ in range(rounds)]
+        times = [[_least(job) for job in jobs] for _ in range(rounds)]
     least = np.min(times, axis=0)
     return least if len(jobs) > 1 else float(least[0])
+
+
+def _least(job, enough=0.02):
+    runs, end = [], perf_counter() + enough
+    while not runs or perf_counter() < end:
+        runs.append(timeit(job, timer=process_time, number=1))
+    return min(runs)
 
 
 @contextlib.contextmanager

@@ -586,7 +586,7 @@ loops, steps = seconds(lambda: lu_loops(small.tolist()),
                        lambda: lu_pivot(small))
 print('outer products beat loops by more than 5:', loops > 5 * steps)
 assert loops > 5 * steps
-for n, least, most in ((256, 1.5, 10), (512, 2, 10)):
+for n, least, most in ((256, 1.5, 20), (512, 2, 10)):
     a = A[:n, :n].copy()
     steps, blocks, library = seconds(
         lambda: lu_pivot(a), lambda: lu_blocked(a),

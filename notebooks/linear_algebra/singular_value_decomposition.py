@@ -446,9 +446,9 @@ by_pairs = np.sort(np.linalg.norm(w[:, :8], axis=1))[::-1]
 assert close(by_pairs, np.linalg.svd(a[:8, :6])[1])
 w = np.hstack([a.T, np.eye(n)])
 slow = seconds(lambda: sweep_by_pairs(w.copy(), n), rounds=3)
-fast = seconds(lambda: sweep(w.copy(), n), rounds=20)
+fast = seconds(lambda: sweep(w.copy(), n))
 whole = seconds(lambda: jacobi_svd(a), rounds=3)
-lapack = seconds(lambda: np.linalg.svd(a), rounds=20)
+lapack = seconds(lambda: np.linalg.svd(a))
 print('by rounds, more than 5 times faster than by pairs:', slow > 5 * fast)
 print('LAPACK, more than 20 times faster:', whole > 20 * lapack)
 assert slow > 5 * fast and whole > 20 * lapack
@@ -728,7 +728,7 @@ for passes in (0, 1, 2):
     print(f'passes: {passes}, error {error / best - 1:.1%} above the least')
 work = {'sketch': lambda: sketched_svd(A, 20, 1, np.random.default_rng(9)),
         'full': lambda: np.linalg.svd(A, full_matrices=False)}
-quick = seconds(work['sketch'], rounds=20)
+quick = seconds(work['sketch'])
 full = seconds(work['full'], rounds=3)
 print('one pass, more than 3 times faster than all:', full > 3 * quick)
 assert full > 3 * quick

@@ -1,4 +1,5 @@
 import time
+from itertools import groupby
 
 import numpy as np
 import pytest
@@ -25,7 +26,8 @@ def test_jobs_run_on_one_thread_and_in_turn():
         calls.append((name, {pool['num_threads'] for pool in threadpool_info()}))
 
     seconds(lambda: job('a'), lambda: job('b'), rounds=3)
-    assert [name for name, _ in calls] == ['a', 'b'] * 3
+    assert [name for name, _ in groupby(name for name, _ in calls)] == ['a', 'b'] * 3
+    assert len(calls) > 6  # short jobs are repeated within a round
     assert all(threads == {1} for _, threads in calls)
 
 
@@ -36,7 +38,7 @@ def test_torch_gets_its_threads_back(job, ends):
     try:
         if ends == 1:
             seconds(lambda: seen.append(job()), rounds=1)
-            assert seen == [1]
+            assert set(seen) == {1}
         else:
             with pytest.raises(ends):
                 seconds(job)
