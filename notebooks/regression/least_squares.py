@@ -104,16 +104,16 @@ def problem(seed, N, D, rank):  # X (N, D) of that rank, y (N,)
 # %%
 EPS = np.finfo(float).eps
 
-def by_gram(X, y):  # Cholesky on the normal equations
-    L = cholesky(X.T @ X)
-    return solve_triangular(L.T, solve_triangular(L, X.T @ y, lower=True))
+def by_gram(X, y, stored=np.asarray):  # Cholesky on the normal equations
+    L, c = cholesky(stored(X.T @ X)), X.T @ y
+    return solve_triangular(L.T, solve_triangular(L, c, lower=True))
 
-def by_qr(X, y):
-    Q, R = np.linalg.qr(X)
+def by_qr(X, y, stored=np.asarray):
+    Q, R = map(stored, np.linalg.qr(X))
     return solve_triangular(R, Q.T @ y)
 
-def by_svd(X, y):  # the shortest, for every rank
-    U, s, Vt = np.linalg.svd(X, full_matrices=False)
+def by_svd(X, y, stored=np.asarray):  # the shortest, for every rank
+    U, s, Vt = map(stored, np.linalg.svd(X, full_matrices=False))
     keep = s > max(X.shape) * EPS * s[0]
     return Vt[keep].T @ (U[:, keep].T @ y / s[keep])
 
@@ -859,15 +859,15 @@ assert not grade(first_columns, by_pseudoinverse, wide_cases)
 # %%
 TINY = np.finfo(float).tiny  # so that an exact solution may stay where it is
 
-def cgls(X, y, steps):  # -> (steps + 1, D), from zero
+def cgls(X, y, steps, stored=np.asarray):  # -> (steps + 1, D), from zero
     path, r = [np.zeros(X.shape[1])], y
-    p = s = X.T @ r
+    p = s = stored(X.T @ r)
     for _ in range(steps):
-        q = X @ p
+        q = stored(X @ p)
         alpha = s @ s / (q @ q + TINY)
-        path.append(path[-1] + alpha * p)
-        r = r - alpha * q
-        old, s = s, X.T @ r
+        path.append(stored(path[-1] + alpha * p))
+        r = stored(r - alpha * q)
+        old, s = s, stored(X.T @ r)
         p = s + s @ s / (old @ old + TINY) * p
     return np.array(path)
 
@@ -1028,7 +1028,7 @@ fig, (left, right) = panels(2, height=2.9)
 left.semilogy(race['cgls'], label='CGLS')
 left.semilogy(race['plain_descent'], label='gradient descent')
 left.semilogy(bound(np.arange(91), 20), ':', color=GREY, label='bound')
-left.set(xlabel='step', title='κ = 20: error of the fit', ylim=(1e-10, 20))
+left.set(xlabel='step', title='κ = 20: error of the fit', xlim=(-1, 24), ylim=(3e-3, 4))
 left.legend(loc='lower left')
 low, high = np.quantile(curves, (0.1, 0.9), axis=0)
 right.fill_between(range(21), low[:21], high[:21], alpha=0.2, lw=0)
@@ -1142,9 +1142,9 @@ assert not grade(predictions_of(without_ruler), truth, sketch_cases)
 # %%
 def collinear(seed, k, noise):  # epsilon = 2^-k -> X (16, 3), y, true w
     rng = np.random.default_rng(seed)
-    a, b, z = rng.integers(-999, 1000, (3, 8))
+    a, b, z = rng.integers(-9999, 10_000, (3, 8))
     X = np.stack([a, b, a + b + z * 2.0**-k], axis=1)
-    w, c = np.array([1, -2, 3]), noise * rng.integers(-999, 1000, 8)
+    w, c = np.array([1, -2, 3]), noise * rng.integers(-9999, 10_000, 8)
     return np.vstack([X, X]), np.r_[X @ w + c, X @ w - c], w
 
 def exact_in_integers(seed, k):  # the same, without rounding
@@ -1169,44 +1169,45 @@ holds('ml.ls.rank.collinear', lambda seed: condition_grows(seed, 2),
 
 # %% [markdown]
 # Now the race. Forty such problems for each $\epsilon$, four solvers, and two errors each, relative to
-# $\|\mathbf{w}\|$ and to $\|\mathbf{X}\mathbf{w}\|$. CGLS, which without rounding would be done after three steps, gets twenty:
-# rounding spoils the conjugacy, and the iteration needs some extra steps to repair it. The curve of
-# the normal equations ends at $10^7$; soon after, many a Gram matrix as stored is not positive definite and has no
-# Cholesky factor, as the count below shows.
+# $\|\mathbf{w}\|$ and to $\|\mathbf{X}\mathbf{w}\|$. CGLS, which without rounding would be done after three steps, gets
+# twenty: rounding spoils the conjugacy, and the iteration needs some extra steps to repair it. Where one of the forty
+# Gram matrices, as stored, is not positive definite, it has no Cholesky factor, and the normal equations are out of the race.
 
 # %%
-def by_cgls(X, y):
-    return cgls(X, y, 20)[-1]
+def by_cgls(X, y, stored):
+    return cgls(X, y, 20, stored)[-1]
 
-def lost(solve, k, noise):  # mean log10 of the errors: weights, predictions
-    if solve is by_gram and k > 21:
-        return [np.nan, np.nan]
+def lost(solve, k, noise, stored):  # mean log10 of errors: weights, predictions
     errors = []
     for seed in range(40):
         X, y, w = collinear(seed, k, noise)
-        delta = solve(X, y) - w
+        try:
+            delta = stored(solve(X, y, stored)) - w
+        except LinAlgError:
+            return [np.nan, np.nan]
         errors.append([norm(delta) / norm(w), norm(X @ delta) / norm(X @ w)])
     return np.log10(np.maximum(errors, EPS / 2)).mean(axis=0)
 
+def condition(levels):
+    return 10 ** np.array([np.mean([np.log10(cond(collinear(seed, k, 0)[0]))
+                                    for seed in range(40)]) for k in levels])
+
 solvers = {'normal equations': by_gram, 'QR': by_qr, 'SVD': by_svd,
            'CGLS': by_cgls}
-levels = np.arange(0, 37, 3)
-kappas = 10 ** np.array([
-    np.mean([np.log10(cond(collinear(seed, k, 0)[0])) for seed in range(40)])
-    for k in levels])
-digits_lost = {(name, noise): np.array([lost(f, k, noise) for k in levels])
+levels = np.arange(6, 22)  # kappa from 10^2 to 10^7
+digits_lost = {(name, noise): np.array([lost(f, k, noise, np.asarray)
+                                        for k in levels])
                for name, f in solvers.items() for noise in (0, 1)}
 
 # %%
-def growth(name, noise, part):  # p in error ~ kappa^p, from 10^2 to 10^7
-    use = slice(2, 8)
-    return np.polyfit(np.log10(kappas[use]),
-                      digits_lost[name, noise][use, part], 1)[0]
+def growth(name, noise, part):  # p in error ~ kappa^p
+    return np.polyfit(np.log10(condition(levels)),
+                      digits_lost[name, noise][:, part], 1)[0]
 
 def exponents(name, noise, weights_exact):  # of weights and predictions
     weights = 2 if noise else weights_exact[name]
     found = [growth(name, noise, part) for part in (0, 1)]
-    return close(found, [weights, weights - 1], atol=0.15, rtol=0)
+    return close(found, [weights, weights - 1], atol=0.3, rtol=0)
 
 theory = dict.fromkeys(solvers, 1) | {'normal equations': 2}
 verify('errors grow like κ² or κ in the weights, by one power less in Xw',
@@ -1225,24 +1226,39 @@ def breaks_down(seed, k):
     return False
 
 below, beyond = ([breaks_down(seed, k) for k in ks for seed in range(40)]
-                 for ks in (levels[levels <= 21], levels[levels >= 27]))
+                 for ks in (range(0, 22, 3), range(27, 37, 3)))
 assert not any(below) and np.mean(beyond) > 0.2
 print('Cholesky never breaks down up to κ = 1e7:', not any(below))
 print('beyond 1e8, in more than one of five:', np.mean(beyond) > 0.2)
 
-# %% mystnb={"image": {"alt": "Errors against the condition number for an exact fit, both axes logarithmic. Left, weights: the normal equations climb with slope two and end near ten to the eight; QR, SVD and CGLS climb together with slope one. Right, predictions: the normal equations climb with slope one, the other three stay level near rounding."}} tags=["hide-input"]
+# %% [markdown]
+# The last digits of a sum depend on the order in which a processor adds. For a picture that is the same everywhere, we
+# therefore *store* the matrices of each solver (of CGLS: its vectors) and its result in single precision, 24 binary digits, and
+# compute all else in double precision, as good as exact beside that. The $\varepsilon$ of the formulas is then $2^{-24}
+# \approx 6 \cdot 10^{-8}$.
+
+# %%
+def single(a):
+    return np.float32(a).astype(float)
+
+fine = np.arange(19)
+kappas = condition(fine)
+drawn = {name: np.array([lost(f, k, 0, single) for k in fine])
+         for name, f in solvers.items()}
+
+# %% mystnb={"image": {"alt": "Errors against the condition number for an exact fit, stored in single precision, both axes logarithmic. Left, weights: the normal equations climb with slope two and end near ten to the three; QR, SVD and CGLS climb together with slope one. Right, predictions: the normal equations climb with slope one, the other three stay level near rounding."}} tags=["hide-input"]
 fig, axes = panels(2, height=3.0, sharey=True)
 titles = 'Error of the weights', 'Error of the predictions'
 for part, (ax, title) in enumerate(zip(axes, titles)):
     for name, mark in zip(solvers, ('o-', '.-', 's--', '^:')):
-        ax.loglog(kappas, 10 ** digits_lost[name, 0][:, part], mark,
+        ax.loglog(kappas, 10 ** drawn[name][:, part], mark,
                   label=name, ms=3.5, lw=1.3)
-    ax.set(xlabel='condition number κ', title=title, ylim=(3e-17, 10))
-for ax, lines in ((axes[0], ((6e7, 2), (1e12, 1))), (axes[1], ((1e12, 1),))):
+    ax.set(xlabel='condition number κ', title=title, ylim=(5e-9, 3))
+for ax, lines in ((axes[0], ((3e3, 2), (1e6, 1))), (axes[1], ((1e6, 1),))):
     for end, power in lines:
-        k = np.array([10, end])
-        ax.loglog(k, EPS * k**power, color=GREY, lw=0.8)
-        ax.text(end, EPS * end**power, ' εκ²' if power == 2 else ' εκ',
+        k = np.array([5, end])
+        ax.loglog(k, 2.0**-24 * k**power, color=GREY, lw=0.8)
+        ax.text(end, 2.0**-24 * end**power, ' εκ²' if power == 2 else ' εκ',
                 ha='right' if power == 2 else 'center', va='bottom')
 axes[0].set_ylabel('relative error')
 fig.legend(*axes[0].get_legend_handles_labels(), ncols=4,
