@@ -95,3 +95,11 @@ def test_few_cells_are_not_compared():
 def test_remarks_are_settled():
     names = {pair.name for pair in PAIRS}
     assert not [c.id for c in ledger.claims().values() if c.section in names and c.remark]
+
+
+# The page of errata reads as a list of lessons: each has a title and says why, to readers who do not see the notes.
+def test_corrections_are_lessons():
+    names = {pair.name for pair in PAIRS}
+    claims = [c for c in ledger.claims().values() if c.section in names and c.verdict != 'correct']
+    assert not [c.id for c in claims if not (c.title and c.why)]
+    assert not [c.id for c in claims if re.search(r'\b(l\.|lines?) ?\d', f'{c.why} {c.correct}')]
