@@ -138,6 +138,9 @@ holds(
     control=lambda d, x: settled(one, x[:d]),
     d=[1, 2], x=vectors(2, -2, 2), tries=30,
 )
+x = np.array([0.5, -1.0])  # the bells themselves are known: see below
+bells = over_cube(round_bell, round_bell, x, 8)
+assert close(bells, np.pi * np.exp(-x @ x / 4))
 
 # %% [markdown]
 # The value has a witness too. Like the dice, independent variables with densities $f$ and $g$ have a sum with density
