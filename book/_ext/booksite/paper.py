@@ -34,7 +34,7 @@ class OnPaper(SphinxPostTransform):
         for node in root.findall(nodes.Element):  # other extensions move children without telling them
             for child in node.children:
                 child.parent = node
-        for node in list(root.findall(_is_hidden_code)):
+        for node in list(root.findall(lambda node: _is_hidden_code(node) or _is_unanswered(node))):
             node.parent.remove(node)
         self.boxes(root)
         for node in list(root.findall(_needs_anchor)):
@@ -120,6 +120,12 @@ class OnPaper(SphinxPostTransform):
 def _is_hidden_code(node):
     return (isinstance(node, nodes.container) and 'cell_input' in node['classes']
             and 'tag_hide-input' in node.parent.get('classes', ()))
+
+
+def _is_unanswered(node):
+    """What the grader of an exercise says as long as nobody has tried it."""
+    return (isinstance(node, nodes.container) and 'cell_output' in node['classes']
+            and node.astext().strip() == 'not attempted yet')
 
 
 def _is_toctree(node):

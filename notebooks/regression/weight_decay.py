@@ -1,0 +1,971 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Weight decay
+#
+# - **Question.** What happens if a model forgets a little of what it knows in every step, and why is that two different
+#   things in two optimizers?
+# - **You need** [minibatch training](minibatch_training.ipynb), [ridge regression](ridge_regression.ipynb) and
+#   [momentum and adaptive steps](../optimization/momentum.ipynb).
+# - **You build** training with decay, step by step equal to PyTorch's, an autopsy of a famous example, and the function
+#   that AdamW really minimizes.
+# - **Time** 8 s.
+
+# %% tags=["remove-cell"]
+try:
+    import nbutils  # noqa: F401
+except ImportError:  # on a hosted notebook: install it and leave its torch alone
+    import subprocess
+    import sys
+
+    address = 'https://github.com/deep-learning-verified/book/archive/refs/heads/main.zip'
+    subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
+
+# %%
+from itertools import combinations_with_replacement
+from math import comb
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from numpy.linalg import eigh, norm, pinv, solve
+from scipy.optimize import brentq, minimize
+from scipy.stats import sem
+from sklearn.linear_model import LogisticRegression, Ridge
+from torch import nn
+from torch.nn.functional import cross_entropy, mse_loss
+
+from nbutils.cases import integers, scalars, seeds
+from nbutils.checks import close, erratum, grade, holds, verify
+from nbutils.data import digits
+from nbutils.figures import GREY, label_lines, panels
+from nbutils.training import batches, fit
+
+torch.set_default_dtype(torch.float64)
+plt.style.use('nbutils.book')
+
+# %% [markdown]
+# ## More data, or fewer features
+#
+# A model that follows the noise of its training data has two obvious cures. One is more data. The notes say that it
+# always works, which is true with two conditions that they leave out: the model stays the same while the data grow, and
+# "works" speaks of the long run. For least squares with $d$ fixed Gaussian features and noise of variance $\sigma^2$, the training error is
+# $\sigma^2(1 - \frac dn)$ on average, as $d$ of the $n$ dimensions of the noise are fitted, the true one
+# $\sigma^2\big(1 + \frac{d}{n - d - 1}\big)$ ([cross-validation](cross_validation.ipynb) says why), and
+#
+# ```{math}
+# :label: dl.weightdecay.more-data
+# R - R_{\text{emp}} \to 0 \quad (n \to \infty) \qquad \text{for a fixed model with } d \text{ parameters.}
+# ```
+#
+# If the model grows with the data, the gap need not close. The control has two parameters per example and interpolates
+# for every $n$: its training error is always zero, its true error never. (Where several weights fit equally well, we take the
+# shortest, which the pseudoinverse gives.)
+
+# %%
+def world(seed, n, d, noise=0.5):
+    rng = np.random.default_rng(seed)
+    w = rng.normal(size=d)
+    w, X = w / norm(w), rng.normal(size=(n, d))
+    return X, X @ w + noise * rng.normal(size=n), w
+
+def risks(seed, n, d, lam=0.0, noise=0.5):  # training, true
+    X, y, w = world(seed, n, d, noise)
+    if lam:
+        found = solve(X.T @ X + n * lam * np.eye(d), X.T @ y)
+    else:
+        found = pinv(X) @ y
+    return norm(y - X @ found) ** 2 / n, noise**2 + norm(found - w) ** 2
+
+# %% tags=["hide-input"]
+def closes(size):  # like the theory, within 5 standard errors
+    def one(n):
+        gaps = np.diff([risks(seed, n, size(n)) for seed in range(64)]).ravel()
+        want = 0.25 * 10 * (1 / n + 1 / (n - 11))
+        return abs(gaps.mean() - want) < 5 * sem(gaps)
+    return all(one(n) for n in (50, 100, 200))
+
+holds('dl.weightdecay.more-data', lambda: closes(lambda n: 10),
+      control=lambda: closes(lambda n: 2 * n))
+
+# %% [markdown]
+# The second condition is the stranger one. On the way to the limit, more data can make things *worse*. With 50 features
+# the error of least squares has a peak where examples and parameters are equally many: there the
+# smallest singular value is nearly zero, and the one exact fit needs enormous weights. Below, the peak, and what becomes of it if long weights
+# are charged for, as in ridge regression with a suitable $\lambda$:
+
+# %%
+sizes = [10, 20, 35, 45, 50, 55, 70, 100, 200]
+plain, decayed = (np.array([
+    [risks(seed, n, 50, lam=price / n)[1] for seed in range(20)]
+    for n in sizes]) for price in (0, 12.5))  # 12.5 = d sigma^2
+for n in (20, 50, 200):
+    k = sizes.index(n)
+    print(f'n = {n:3}: median true error {np.median(plain[k]):4.1f} '
+          f'without decay, {np.median(decayed[k]):.1f} with it')
+
+# %% [markdown]
+# The other cure is a smaller model, say a polynomial of lower degree. But this knob has coarse notches. In $k$ variables there
+# are
+#
+# ```{math}
+# :label: dl.weightdecay.degree-coarse
+# \binom{k - 1 + d}{k - 1} \text{ monomials of degree } d :
+# ```
+#
+# write $x_1^{d_1} \cdots x_k^{d_k}$ as $d$ stars with $k - 1$ bars between the variables, and choose the places of the
+# bars. With 20 variables one step from degree 2 to 3 adds 1540 features to 231. (The
+# control is the number *up to* degree $d$, which needs one more bar.)
+
+# %%
+def monomials(k, d):
+    return sum(1 for _ in combinations_with_replacement(range(k), d))
+
+holds('dl.weightdecay.degree-coarse',
+      lambda k, d: monomials(k, d) == comb(k - 1 + d, k - 1),
+      control=lambda k, d: monomials(k, d) == comb(k + d, k),
+      k=integers(1, 8), d=integers(0, 5), tries=60)
+print('20 variables: degree 2', monomials(20, 2), 'and 3', monomials(20, 3))
+
+# %% mystnb={"image": {"alt": "Left: true error against the number of examples, logarithmic axes: without decay the median peaks near 50 at 50 examples and falls to 0.3 at 200; with decay it falls steadily below it. Right: number of monomials against degree on a logarithmic axis for 2, 5 and 20 variables; the last reaches 42504 at degree 5."}} tags=["hide-input"]
+fig, (left, right) = panels(2, height=2.7)
+for k, (name, errors) in enumerate((('with decay', decayed),
+                                    ('without', plain))):
+    low, high = np.quantile(errors, (0.1, 0.9), axis=1)
+    left.fill_between(sizes, low, high, color=f'C{k}', alpha=0.2, lw=0)
+    left.loglog(sizes, np.median(errors, axis=1), f'C{k}.-', label=name)
+left.axvline(50, color=GREY, ls=':', lw=1)
+left.set(xlabel='examples', ylabel='true error', title='50 features',
+         ylim=(0.2, 2000), xticks=[10, 20, 50, 100, 200],
+         xticklabels=[10, 20, 50, 100, 200])
+left.minorticks_off()
+left.legend(loc='upper right', fontsize=8)
+for k in (20, 5, 2):
+    right.semilogy([monomials(k, d) for d in range(6)], 'o-', ms=4,
+                   label=f'k = {k}')
+right.set(xlabel='degree', title='Monomials in k variables')
+label_lines(right);
+
+# %% [markdown]
+# Weight decay is the finer knob: all features stay, and one real number says how long the weights may grow. It also takes
+# the peak away {cite}`nakkiran2021optimal`.
+#
+# ```{exercise} ★ Up to a degree
+# :label: weight_decay-monomials
+# A polynomial of degree $D$ contains the monomials of all degrees up to $D$, in $k$ variables. How many
+# coefficients does one more degree add, as a multiple of those that were there? Write `growth(k, D)`, the number of
+# coefficients at degree $D + 1$ over the number at degree $D$, in closed form.
+# ```
+
+# %%
+def growth(k, D):
+    raise NotImplementedError('your turn')
+
+# %%
+def growth_by_counting(k, D):
+    def count(D):
+        return sum(1 for d in range(D + 1)
+                   for _ in combinations_with_replacement(range(k), d))
+    return count(D + 1) / count(D)
+
+growth_cases = [(1, 1), (3, 2), (8, 3), (5, 0)]
+grade(growth, growth_by_counting, growth_cases)
+
+# %% [markdown]
+# ```{solution-start} weight_decay-monomials
+# :class: dropdown
+# ```
+# A further variable, equal to 1, fills up the degree: there are $\binom{k + D}{k}$ coefficients, and the quotient of two
+# neighbours is $(k + D + 1)/(D + 1)$. The wrong answer compares the monomials of degree exactly $D + 1$ and $D$.
+
+# %% jupyter={"source_hidden": true}
+def growth_solution(k, D):
+    return (k + D + 1) / (D + 1)
+
+def of_exact_degree(k, D):
+    return (k + D) / (D + 1)
+
+assert grade(growth_solution, growth_by_counting, growth_cases)
+assert not grade(of_exact_degree, growth_by_counting, growth_cases)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## A little forgetting in every step
+#
+# Add to the mean loss of the examples a penalty on long weights, with a factor $\frac12$ that the gradient will cancel:
+#
+# ```{math}
+# :label: weight-decay-objective
+# J(\mathbf{w}, b) = \frac1n \sum_{i=1}^n l^{(i)}(\mathbf{w}, b) + \frac\lambda2 \|\mathbf{w}\|^2 .
+# ```
+#
+# (The notes use this objective without stating it.) Train by [minibatches](minibatch_training.ipynb): at step $t$ the
+# gradient is the mean over the batch $\beta_t$ plus $\lambda\mathbf{w}$. Collect the two terms with $\mathbf{w}$:
+#
+# ```{math}
+# :label: dl.norms-wd.decay-step
+# \mathbf{w} \leftarrow (1 - \eta\lambda)\,\mathbf{w} - \frac{\eta}{|\beta_t|} \sum_{i \in \beta_t}
+# \frac{\partial}{\partial\mathbf{w}} l^{(i)}(\mathbf{w}, b)
+# ```
+#
+# The penalty has turned into forgetting: in each step all weights first shrink by the same factor, and then the data speak. That is
+# *weight decay*. For squared loss, $l^{(i)} = \frac12(\mathbf{w}^\top\mathbf{x}^{(i)} + b - y^{(i)})^2$, the sum is
+#
+# ```{math}
+# :label: dl.norms-wd.decay-expanded
+# (1 - \eta\lambda)\,\mathbf{w} - \frac{\eta}{|\beta_t|} \sum_{i \in \beta_t} \mathbf{x}^{(i)} \big(
+# \mathbf{w}^\top\mathbf{x}^{(i)} + b - y^{(i)} \big) .
+# ```
+#
+# :::{admonition} Erratum
+# :class: warning
+# As printed, the second line follows the first after an equals sign, but begins with $\mathbf{w}$ in place of $(1 -
+# \eta\lambda)\,\mathbf{w}$: the decay is lost just where it was to be introduced. The slip is easy to make because the line *is* right, word for
+# word, in the section on stochastic gradient descent, from where a hand would copy it. (The sum there runs over "$i \in \beta_i$", too; the
+# index belongs to the step.)
+# :::
+
+# %%
+def decayed_step(w, b, X, y, eta, lam):
+    r = X @ w + b - y
+    return (1 - eta * lam) * w - eta * X.T @ r / len(r), b - eta * r.mean()
+
+def without_the_factor(w, b, X, y, eta, lam):
+    r = X @ w + b - y
+    return w - eta * X.T @ r / len(r), b - eta * r.mean()
+
+def by_optimizer(w, b, X, y, eta, lam):  # two groups: b is not decayed
+    w, b, X, y = (torch.tensor(v) for v in (w, b, X, y))
+    groups = [{'params': [w.requires_grad_()], 'weight_decay': lam},
+              {'params': [b.requires_grad_()]}]
+    optimizer = torch.optim.SGD(groups, lr=eta)
+    (mse_loss(X @ w + b, y) / 2).backward()
+    optimizer.step()
+    return w, b
+
+def by_penalty(w, b, X, y, eta, lam, half=0.5):
+    w, b, X, y = (torch.tensor(v) for v in (w, b, X, y))
+    penalized = lambda w, b: (mse_loss(X @ w + b, y) / 2
+                              + half * lam * (w**2).sum())
+    g_w, g_b = torch.func.grad(penalized, argnums=(0, 1))(w, b)
+    return w - eta * g_w, b - eta * g_b
+
+# %% tags=["hide-input"]
+def hand(seed):
+    rng = np.random.default_rng(seed)
+    return (rng.normal(size=3), rng.normal(), rng.normal(size=(5, 3)),
+            rng.normal(size=5))
+
+def same(seed, eta, lam, ours, theirs):
+    pairs = zip(ours(*hand(seed), eta, lam), theirs(*hand(seed), eta, lam),
+                strict=True)
+    return all(close(a, b, atol=1e-13) for a, b in pairs)
+
+rates = dict(eta=scalars(0.01, 0.5), lam=scalars(0.1, 3))
+no_half = lambda *a: by_penalty(*a, half=1)
+holds('dl.norms-wd.decay-step',
+      lambda seed, eta, lam: same(seed, eta, lam, by_optimizer, by_penalty),
+      control=lambda seed, eta, lam: same(seed, eta, lam, by_optimizer,
+                                          no_half),
+      seed=seeds(), tries=25, **rates)
+erratum('dl.norms-wd.decay-expanded',
+        printed=lambda seed, eta, lam: same(
+            seed, eta, lam, without_the_factor, by_penalty),
+        corrected=lambda seed, eta, lam: same(
+            seed, eta, lam, decayed_step, by_penalty),
+        seed=seeds(), tries=25, **rates)
+
+# %% [markdown]
+# ````{prf:theorem} Decay is a penalty, for plain gradient steps
+# :label: thm-decay-penalty
+# For differentiable losses, any batches and any step sizes $\eta_t$: stochastic gradient descent on
+# {eq}`weight-decay-objective` and the decayed step {eq}`dl.norms-wd.decay-step` on the loss alone produce the same weights in
+# every step, from the same start.
+# ````
+#
+# ````{prf:proof}
+# By induction over the steps: $\mathbf{w} - \eta_t(\mathbf{g}_t + \lambda\mathbf{w}) = (1 - \eta_t\lambda)\,\mathbf{w} -
+# \eta_t\mathbf{g}_t$, where $\mathbf{g}_t$ is the gradient of the batch at the common $\mathbf{w}$.
+# ````
+#
+# One line, and yet it hangs on one thing: the step is *linear* in the gradient it is given. We shall come back to that.
+# The check follows a whole training run with shuffled batches and falling step sizes; its control shrinks *after* the
+# gradient step.
+
+# %%
+def shrunk_after(w, b, X, y, eta, lam):
+    w, b = without_the_factor(w, b, X, y, eta, lam)
+    return (1 - eta * lam) * w, b
+
+# %% tags=["hide-input"]
+def same_run(seed, step):
+    g = torch.Generator().manual_seed(seed)
+    X, y = torch.randn(12, 3, generator=g), torch.randn(12, 1, generator=g)
+    model = nn.Linear(3, 1)
+    nn.init.normal_(model.weight, generator=g)
+    nn.init.normal_(model.bias, generator=g)
+    w, b = (p.detach().numpy()[0].copy() for p in model.parameters())
+    optimizer = torch.optim.SGD(
+        [{'params': [model.weight], 'weight_decay': 0.7},
+         {'params': [model.bias]}], lr=0.2)
+    falling = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
+    order = list(batches(g, 5, X, y, epochs=3))
+    half = lambda prediction, y: mse_loss(prediction, y) / 2
+    fit(model, half, optimizer, order, scheduler=falling)
+    for t, (A, u) in enumerate(order):
+        w, b = step(w, b, A.numpy(), u.numpy()[:, 0], 0.2 * 0.9**t, 0.7)
+    return close(model.weight[0], w) and close(model.bias[0], b)
+
+# %%
+verify('a training run equals that of torch.optim.SGD',
+       lambda seed: same_run(seed, decayed_step),
+       control=lambda seed: same_run(seed, shrunk_after), seed=seeds(),
+       tries=5)
+
+# %% [markdown]
+# **What is not decayed.** Not the bias: a penalty on $b$ would be a belief about the origin of the scale of $y$. If all targets
+# rise by 5, all predictions ought to, and nothing else may change. In PyTorch this takes two parameter groups, as
+# above; `weight_decay` given to the optimizer as a whole decays everything, the bias too (in networks also the scales
+# of normalization layers, which one exempts for the same reason).
+
+# %%
+def trained(seed, shift, lam_b):
+    g = torch.Generator().manual_seed(seed)
+    X = torch.randn(20, 3, generator=g)
+    y = X.sum(dim=1, keepdim=True) + torch.randn(20, 1, generator=g)
+    model = nn.Linear(3, 1)
+    nn.init.zeros_(model.weight)
+    nn.init.zeros_(model.bias)
+    groups = [{'params': [model.weight], 'weight_decay': 0.5},
+              {'params': [model.bias], 'weight_decay': lam_b}]
+    fit(model, mse_loss, torch.optim.SGD(groups, lr=0.1),
+        [(X, y + shift)] * 150)
+    return model(X)
+
+def shifts_along(seed, lam_b):
+    return close(trained(seed, 5, lam_b), trained(seed, 0, lam_b) + 5,
+                 atol=1e-5)
+
+verify('a free bias follows a shift of all targets',
+       lambda seed: shifts_along(seed, 0.0),
+       control=lambda seed: shifts_along(seed, 0.5), seed=seeds(), tries=4)
+
+# %% [markdown]
+# ### The autopsy of an example
+#
+# A well-known example {cite}`zhang2023dive` has 200 features, 20 examples, and
+# $y = 0.05 + 0.01\sum_j x_j + \epsilon$ with noise of standard deviation 0.01. We train by minibatches of 5, with $\eta = 0.01$ for
+# 600 steps, seven values of $\lambda$ side by side, from small and from large random weights. As the $x_j$ are independent standard normal, the
+# true error (half the squared one) is $\frac12\big(\|\hat{\mathbf{w}} - \mathbf{w}\|^2 + (\hat b - b)^2 + 0.01^2\big)$.
+
+# %%
+def narrow_world(rng):  # 20 examples, 200 features
+    X = rng.normal(size=(20, 200))
+    return X, 0.05 + X.sum(axis=1) / 100 + 0.01 * rng.normal(size=20)
+
+def narrow_risk(W, b):
+    return (((W - 0.01) ** 2).sum(axis=-1) + (b - 0.05) ** 2 + 1e-4) / 2
+
+def train(seed, start, lams, step=decayed_step):  # -> W, b, lengths, loss
+    rng = np.random.default_rng(seed)
+    X, y = narrow_world(rng)
+    w = start * rng.normal(size=200)
+    runs = [(w, 0.0)] * len(lams)
+    lengths = []
+    for _ in range(150):
+        for batch in np.split(rng.permutation(20), 4):
+            runs = [step(w, b, X[batch], y[batch], 0.01, lam)
+                    for (w, b), lam in zip(runs, lams, strict=True)]
+            lengths.append([norm(w) for w, _ in runs])
+    W, b = (np.array(part) for part in zip(*runs, strict=True))
+    loss = ((X @ W.T + b - y[:, None]) ** 2).mean(axis=0) / 2
+    return W, b, np.array(lengths), loss
+
+# %%
+lams = np.array([0, 0.1, 0.3, 1, 3, 10, 30])
+runs = {start: [train(seed, start, lams) for seed in range(6)]
+        for start in (0.01, 1.0)}
+for start, results in runs.items():
+    true = np.mean([narrow_risk(W, b) for W, b, _, _ in results], axis=0)
+    training = np.mean([loss for *_, loss in results], axis=0)
+    for k in (0, 4):
+        print(f'start {start:4}, lambda {lams[k]:.0f}: training error '
+              f'{training[k]:.4f}, true error {true[k]:.3f}')
+print(f'all weights zero: {narrow_risk(np.zeros(200), 0.05):.3f}')
+
+# %% tags=["hide-input"]
+def regularizes(step):
+    def one(seed):
+        W, b, _, loss = train(seed, 0.01, [0, 3], step)
+        true = narrow_risk(W, b)
+        return loss[0] < loss[1] and true[0] > 1.5 * true[1]
+    return all(one(seed) for seed in range(3))
+
+holds('dl.weightdecay.first-reg', lambda: regularizes(decayed_step),
+      control=lambda: regularizes(without_the_factor))
+
+# %% [markdown]
+# As claimed, decay is a regularization: a worse fit to the training data, a better one to the world. In the
+# example it is a triumph. But a trivial baseline, all weights zero, is nearly as good! What did the decay really do?
+#
+# ````{prf:theorem} What happens to the start
+# :label: thm-start-forgotten
+# Let the loss of an example depend on $\mathbf{w}$ through $\mathbf{w}^\top\mathbf{x}^{(i)}$ alone, and let
+# $\mathbf{P}$ project onto the vectors that are orthogonal to all training inputs. After $t$ decayed steps, whatever the
+# batches, $\mathbf{P}\mathbf{w}_t = (1 - \eta\lambda)^t\, \mathbf{P}\mathbf{w}_0$.
+# ````
+#
+# ````{prf:proof}
+# The gradient of each example is a multiple of its input, so $\mathbf{P}$ takes it to zero. What is left of
+# {eq}`dl.norms-wd.decay-step` is $\mathbf{P}\mathbf{w} \leftarrow (1 - \eta\lambda)\,\mathbf{P}\mathbf{w}$.
+# ````
+#
+# Twenty inputs leave 180 directions of which the data say nothing. Without decay the random start stays there
+# for good and costs about $\frac12 \cdot 180$ if its entries have variance 1. With it the start is forgotten. A start at zero would have done the
+# same: of the exact solutions below ($\lambda$ is $1/n$ times the price $\alpha$ in scikit-learn's `Ridge`) none is noticeably
+# better than that for $\lambda = 10^{-6}$.
+
+# %%
+def ridge_risks(X, y, lams, risk):
+    rows = []
+    for lam in lams:
+        model = Ridge(alpha=len(y) * lam).fit(X, y)
+        rows.append(risk(model.coef_, model.intercept_))
+    return rows
+
+def forgets(seed, factor):
+    rng = np.random.default_rng(seed)  # as in train
+    X, _ = narrow_world(rng)
+    P = np.eye(200) - pinv(X) @ X
+    start = P @ rng.normal(size=200)
+    W, *_ = train(seed, 1.0, [0, 0.3])
+    return (close(P @ W[0], start)
+            and close(P @ W[1], factor(0.3) ** 600 * start, atol=1e-12))
+
+# %%
+verify('the start decays where the data are silent, and only there',
+       lambda seed: forgets(seed, lambda lam: 1 - 0.01 * lam),
+       control=lambda seed: forgets(seed, lambda lam: np.exp(-0.01 * lam)),
+       seed=seeds(), tries=2)
+
+# %%
+grid = np.geomspace(1e-6, 30, 16)
+exact = np.array([
+    ridge_risks(*narrow_world(np.random.default_rng(seed)), grid, narrow_risk)
+    for seed in range(6)])
+W, b, _, _ = train(0, 0.01, [3])
+X, y = narrow_world(np.random.default_rng(0))
+ours = Ridge(alpha=60).fit(X, y).coef_
+assert norm(W[0] - ours) < 0.1 * norm(ours)
+print(f'exact, lambda 1e-6: {exact[:, 0].mean():.4f}, '
+      f'best of the grid: {exact.mean(axis=0).min():.4f}')
+
+# %% [markdown]
+# So the example teaches something true by an accident. Decay earns its keep where there is signal to be separated from
+# noise. Make the features unequal, with variances $1/j^2$, weights of size 1 and noise of variance 1, again 20 examples and 200
+# dimensions. Now a few strong directions carry most of the signal, and weak ones invite the model to
+# explain the noise.
+
+# %%
+variances = 1 / np.arange(1, 201) ** 2
+
+def unequal_world(seed):  # -> X, y, the risk as a function
+    rng = np.random.default_rng(seed)
+    w, X = rng.normal(size=200), rng.normal(size=(20, 200)) * variances**0.5
+    y = X @ w + rng.normal(size=20)
+    return X, y, lambda v, b: 1 + b**2 + variances @ (v - w) ** 2
+
+prices = np.geomspace(1e-5, 30, 14)
+uneven = np.array([ridge_risks(*unequal_world(seed)[:2], prices,
+                               unequal_world(seed)[2]) for seed in range(40)])
+zero = [unequal_world(seed)[2](np.zeros(200), 0) for seed in range(40)]
+k = uneven.mean(axis=0).argmin()
+print(f'mean true error: no decay {uneven[:, 0].mean():.1f}, '
+      f'best decay {uneven[:, k].mean():.1f}, zero {np.mean(zero):.1f}, '
+      f'noise alone 1')
+print('that decay beats none in', (uneven[:, k] < uneven[:, 0]).sum(), 'of 40')
+
+# %% mystnb={"image": {"alt": "Three panels. Length of the weights during training from a large start: without decay it stays near 13, with lambda 3 it falls to almost zero within 300 steps. True error of the example against lambda: trained from start 1 the error falls from 25 to 0.01 as lambda grows; from 0.01 and exactly solved it is flat near the baseline. Unequal features: a valley between no decay and the zero model."}} tags=["hide-input"]
+fig, (a, b, c) = panels(3, height=2.8)
+for k, name in ((0, 'λ = 0'), (4, 'λ = 3')):
+    a.semilogy(runs[1.0][0][2][:, k], f'C{k // 4}', label=name)
+a.set(xlabel='step', title='length of w')
+a.legend(fontsize=8)
+for k, (start, results) in enumerate(runs.items()):
+    true = np.mean([narrow_risk(W, bias) for W, bias, *_ in results], axis=0)
+    b.loglog(lams[1:], true[1:], f'C{k + 2}o', ms=4, label=f'start {start}')
+b.loglog(grid[grid > 0.05], exact.mean(axis=0)[grid > 0.05], 'C0',
+         label='exact')
+b.axhline(0.01005, color=GREY, ls='--', lw=1)
+b.set(xlabel='λ', title='error, example', ylim=(0.006, 100))
+b.legend(fontsize=8)
+low, high = np.quantile(uneven, (0.1, 0.9), axis=0)
+c.fill_between(prices, low, high, color='C0', alpha=0.2, lw=0)
+c.semilogx(prices, uneven.mean(axis=0), 'C0')
+c.axhline(np.mean(zero), color=GREY, ls='--', lw=1)
+c.set(xlabel='λ', title='error, unequal', ylim=(0.9, 5));
+
+# %% [markdown]
+# The dashed line is the zero model each time. In the right panel the valley is real: too little decay follows
+# the noise, too much ignores the signal.
+#
+# ```{exercise} ★★ Where descent ends
+# :label: weight_decay-limit
+# Without decay and without a bias, full-batch gradient descent on $\frac1{2n}\|\mathbf{y} - \mathbf{X}\mathbf{w}\|^2$
+# starts at $\mathbf{w}_0$; there are more features than examples, and the step is small enough. Where does it end? Write
+# `limit(X, y, w0)`.
+# ```
+
+# %%
+def limit(X, y, w0):  # (n, d), (n,), (d,) -> (d,)
+    raise NotImplementedError('your turn')
+
+# %%
+def limit_by_descent(X, y, w0):
+    w, eta = w0, len(y) / norm(X, 2) ** 2
+    for _ in range(4000):
+        w = w - eta * X.T @ (X @ w - y) / len(y)
+    return w
+
+limit_rng = np.random.default_rng(1)
+limit_cases = [(limit_rng.normal(size=(n, d)), limit_rng.normal(size=n),
+                limit_rng.normal(size=d)) for n, d in ((1, 3), (3, 9))]
+grade(limit, limit_by_descent, limit_cases)
+
+# %% [markdown]
+# ```{solution-start} weight_decay-limit
+# :class: dropdown
+# ```
+# Descent moves in the span of the inputs until nothing is left to explain. In $\mathbf{w} = \mathbf{w}_0 + \mathbf{v}$
+# it starts at $\mathbf{v} = \mathbf{0}$ and ends at the shortest $\mathbf{v}$ that explains the rest:
+# $\mathbf{w}_0 + \mathbf{X}^+(\mathbf{y} - \mathbf{X}\mathbf{w}_0)$. The wrong answer forgets that it remembers.
+
+# %% jupyter={"source_hidden": true}
+def limit_solution(X, y, w0):
+    return w0 + pinv(X) @ (y - X @ w0)
+
+def shortest(X, y, w0):
+    return pinv(X) @ y
+
+assert grade(limit_solution, limit_by_descent, limit_cases)
+assert not grade(shortest, limit_by_descent, limit_cases)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## One direction at a time
+#
+# Where does the decay bite? Take a quadratic loss $\frac12 (\mathbf{w} - \mathbf{w}^*)^\top \mathbf{H} (\mathbf{w} -
+# \mathbf{w}^*)$ with minimum $\mathbf{w}^*$: squared loss has $\mathbf{H} = \frac1n\mathbf{X}^\top\mathbf{X}$, and near a
+# minimum every smooth loss is nearly of this form. Let $\mathbf{u}_j$ be orthonormal eigenvectors of $\mathbf{H}$, $s_1 \ge \dots
+# \ge s_d \ge 0$ the eigenvalues, and $c_j = \mathbf{u}_j^\top\mathbf{w}$, $c_j^* = \mathbf{u}_j^\top\mathbf{w}^*$.
+#
+# ````{prf:theorem} Decay along eigenvectors
+# :label: thm-decay-directions
+# After $t$ full-batch steps with decay $\lambda > 0$
+#
+# $$ c_j(t) = f_j c_j^* + \big(1 - \eta(s_j + \lambda)\big)^t \big( c_j(0) - f_j c_j^* \big) , \qquad f_j =
+# \frac{s_j}{s_j + \lambda} , $$
+#
+# and the weights converge from every start if and only if $\eta < 2/(s_1 + \lambda)$.
+# ````
+#
+# ````{prf:proof}
+# Multiply the step $\mathbf{w} \leftarrow (1 - \eta\lambda)\mathbf{w} - \eta\mathbf{H}(\mathbf{w} - \mathbf{w}^*)$ by
+# $\mathbf{u}_j^\top$: $\;c_j \leftarrow \big(1 - \eta(s_j + \lambda)\big) c_j + \eta s_j c_j^*$. The fixed point is $f_j c_j^*$, and
+# subtracting it from both sides leaves the stated factor. It is below 1 as $s_j + \lambda > 0$, and above $-1$ for all
+# $j$ if and only if $\eta(s_1 + \lambda) < 2$.
+# ````
+#
+# Three things can be read off. *The limit* is shrunk, by the filter factors of [ridge regression](ridge_regression.ipynb):
+# directions with $s_j \gg \lambda$ keep what the data say, those with $s_j \ll \lambda$ lose it. *The speed*: no
+# direction takes more than about $1/(\eta\lambda)$ steps, while without decay a flat direction takes forever. *The step size* has less
+# room, by $\lambda$.
+
+# %%
+def descend(H, best, w, eta, lam, t):
+    for _ in range(t):
+        w = (1 - eta * lam) * w - eta * H @ (w - best)
+    return w
+
+def by_direction(H, best, w, eta, lam, t):
+    s, U = eigh(H)
+    f = s / (s + lam)
+    off = U.T @ w - f * (U.T @ best)
+    return U @ (f * (U.T @ best) + (1 - eta * (s + lam)) ** t * off)
+
+def unshrunk(H, best, w, eta, lam, t):
+    s, U = eigh(H)
+    return best + U @ ((1 - eta * (s + lam)) ** t * (U.T @ (w - best)))
+
+def flat_bowl(seed):  # three weights, rank two
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(2, 3))
+    return A.T @ A / 2, rng.normal(size=3), rng.normal(size=3)
+
+# %% tags=["hide-input"]
+def as_descent(seed, eta, lam, t, formula):
+    problem = flat_bowl(seed)
+    return close(formula(*problem, eta, lam, t),
+                 descend(*problem, eta, lam, t))
+
+def settles(seed, lam, room):  # just inside the bound and just outside
+    H, best, w = flat_bowl(seed)
+    s = eigh(H)[0][-1]
+    end = solve(H + lam * np.eye(3), H @ best)
+    inside, outside = (norm(descend(H, best, w, share * 2 / (s + room * lam),
+                                    lam, 200) - end) for share in (0.95, 1.05))
+    return bool(inside < 1e-3 < 1e3 < outside)
+
+verify('descent with decay, direction by direction',
+       lambda seed, eta, lam, t: as_descent(seed, eta, lam, t, by_direction),
+       control=lambda seed, eta, lam, t: as_descent(seed, eta, lam, t,
+                                                    unshrunk),
+       seed=seeds(), eta=scalars(0.01, 0.2), lam=scalars(0.05, 2),
+       t=[1, 7, 40], tries=100)
+verify('the bound 2 / (s + λ) for the step is sharp',
+       lambda seed, lam: settles(seed, lam, 1),
+       control=lambda seed, lam: settles(seed, lam, 0),
+       seed=seeds(), lam=[0.3, 1.0], tries=6)
+
+# %% mystnb={"image": {"alt": "Left: coordinate over target against steps for eigenvalues 1, 0.1 and 0.01, solid with decay 0.1, dashed without. With decay they level off at 0.91, 0.5 and 0.09; without, the first two reach one, the last is still rising at 0.6 after 400 steps. Right: shrinkage against eigenvalue on a logarithmic axis, two similar S-curves, for decay and for early stopping."}} tags=["hide-input"]
+fig, (left, right) = panels(2, height=2.7)
+curvatures, times = np.array([1, 0.1, 0.01]), np.arange(401)
+for k, s in enumerate(curvatures):
+    kept = s / (s + 0.1) * (1 - (1 - 0.25 * (s + 0.1)) ** times)
+    left.plot(times, kept, f'C{k}', label=f's = {s:g}')
+    left.plot(times, 1 - (1 - 0.25 * s) ** times, f'C{k}--', lw=1)
+left.set(xlabel='step', ylabel='share of the target', xlim=(-5, 400),
+         title='dashed: no decay')
+label_lines(left)
+s = np.geomspace(1e-3, 4, 100)
+right.semilogx(s, s / (s + 0.1), 'C0', label='decay, λ = 0.1')
+right.semilogx(s, 1 - (1 - 0.25 * s) ** 40, 'C1', label='40 steps, no decay')
+right.set(xlabel='eigenvalue s', ylabel='share of the target',
+          ylim=(-0.05, 1.35))
+right.legend(fontsize=8, loc='upper left');
+
+# %% [markdown]
+# The right panel compares the limit with decay to a run without decay that is *stopped* after $t$ steps, where $\eta t\lambda
+# = 1$. The curves are cousins: *early stopping* leaves the flat directions alone, too.
+#
+# ```{exercise} ★★ Stopping early is a decay
+# :label: weight_decay-stopping
+# In a direction of curvature $s$, gradient descent without decay, from zero, is stopped after $t$ steps. Which $\lambda$ would have
+# led to the same weight in the limit? Write `equivalent(s, eta, t)`.
+# ```
+
+# %%
+def equivalent(s, eta, t):
+    raise NotImplementedError('your turn')
+
+# %%
+def equivalent_by_search(s, eta, t):
+    w = 0.0
+    for _ in range(t):
+        w -= eta * s * (w - 1)
+    return brentq(lambda lam: s / (s + lam) - w, 0, 1e6, xtol=1e-14)
+
+stop_cases = [(1.0, 0.1, 5), (0.01, 0.5, 30), (2.0, 0.3, 1)]
+grade(equivalent, equivalent_by_search, stop_cases)
+
+# %% [markdown]
+# ```{solution-start} weight_decay-stopping
+# :class: dropdown
+# ```
+# With $q = (1 - \eta s)^t$ we need $s/(s + \lambda) = 1 - q$, so $\lambda = sq/(1 - q)$. For flat directions, $\eta t s \ll 1$,
+# this is nearly $1/(\eta t)$, the wrong answer for the others: steep directions are decayed less.
+
+# %% jupyter={"source_hidden": true}
+def equivalent_solution(s, eta, t):
+    q = (1 - eta * s) ** t
+    return s * q / (1 - q)
+
+def for_flat_directions(s, eta, t):
+    return 1 / (eta * t)
+
+assert grade(equivalent_solution, equivalent_by_search, stop_cases)
+assert not grade(for_flat_directions, equivalent_by_search, stop_cases)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## Adam: two different things
+#
+# {prf:ref}`thm-decay-penalty` needed a step that is linear in the gradient. [Adam](../optimization/momentum.ipynb)
+# divides by the gradient's own size. Now it matters *where* the $\lambda\mathbf{w}$ enters: into the gradient, as a penalty
+# (`torch.optim.Adam` with `weight_decay`), or past the quotient, as decay (AdamW {cite}`loshchilov2019decoupled`).
+
+# %%
+def adam(gradient, w, etas, lam, decoupled, eps=1e-8, betas=(0.9, 0.999)):
+    path, m, s = [w], 0.0, 0.0
+    for t, eta in enumerate(etas, 1):
+        g = gradient(w) + (0 if decoupled else lam * w)
+        m = betas[0] * m + (1 - betas[0]) * g
+        s = betas[1] * s + (1 - betas[1]) * g**2
+        m_hat, s_hat = m / (1 - betas[0] ** t), s / (1 - betas[1] ** t)
+        kept = (1 - eta * lam) * w if decoupled else w
+        w = kept - eta * m_hat / (np.sqrt(s_hat) + eps)
+        path.append(w)
+    return np.array(path)
+
+def by_torch(H, best, w, etas, lam, decoupled, eps, betas):
+    make = torch.optim.AdamW if decoupled else torch.optim.Adam
+    w = torch.tensor(w, requires_grad=True)
+    optimizer = make([w], lr=1, weight_decay=lam, eps=eps, betas=betas)
+    path = [w.detach().clone()]
+    for eta in etas:
+        optimizer.param_groups[0]['lr'] = eta
+        w.grad = torch.tensor(H) @ (w.detach() - torch.tensor(best))
+        optimizer.step()
+        path.append(w.detach().clone())
+    return torch.stack(path)
+
+# %% tags=["hide-input"]
+def bowl(seed):
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(6, 3))
+    return A.T @ A / 6 + 0.2 * np.eye(3), 2 * rng.normal(size=3), \
+        rng.normal(size=3)
+
+def is_torch(seed, ours, theirs, eps=0.3, betas=(0.7, 0.95)):
+    H, best, w = bowl(seed)
+    etas = np.random.default_rng(seed).uniform(0.05, 0.3, 8)
+    mine = adam(lambda w: H @ (w - best), w, etas, 0.2, ours, eps, betas)
+    return close(mine, by_torch(H, best, w, etas, 0.2, theirs, eps, betas),
+                 atol=1e-12)
+
+verify('both are PyTorch\'s, step by step',
+       lambda seed, which: is_torch(seed, which, which),
+       control=lambda seed, which: is_torch(seed, which, not which),
+       seed=seeds(), which=[True, False], tries=20)
+verify('also with the settings by default',
+       lambda seed: is_torch(seed, True, True, 1e-8, (0.9, 0.999)),
+       control=lambda seed: is_torch(seed, False, True, 1e-8, (0.9, 0.999)),
+       seed=seeds(), tries=5)
+
+# %% [markdown]
+# The controls are the counterexample: the two paths differ. But where do they lead? Here lies a surprise, for the name of the penalty is often
+# given to the wrong one of the two.
+#
+# ````{prf:theorem} Where the two end
+# :label: thm-adamw-limit
+# Let $L$ be continuously differentiable, with exact gradients, constant $\eta, \lambda, \epsilon > 0$ and $0 \le \beta_1, \beta_2 <
+# 1$. If the weights converge to $\mathbf{w}$, then
+#
+# - with the penalty in the gradient, $\nabla L(\mathbf{w}) + \lambda\mathbf{w} = \mathbf{0}$: a stationary point of the
+#   penalized loss, as under SGD;
+# - for AdamW, $|w_i| < 1/\lambda$ for all $i$, and $\mathbf{w}$ is a stationary point of
+#
+# $$ L(\mathbf{w}) + \lambda\epsilon \sum_i \varphi(w_i) , \qquad
+# \varphi(w) = -\frac{|w|}{\lambda} - \frac{\ln(1 - \lambda|w|)}{\lambda^2} . $$
+# ````
+#
+# ````{prf:proof}
+# The gradient given to the averages converges, to $\mathbf{g}$ say, and so do its averages: $\hat{\mathbf{m}} \to \mathbf{g}$,
+# $\hat{\mathbf{s}} \to \mathbf{g}^2$. As the weights converge, their steps go to zero. With the penalty inside, $\mathbf{g} =
+# \nabla L + \lambda\mathbf{w}$ and the step $-\eta g_i/(|g_i| + \epsilon)$ is zero only for $\mathbf{g} = \mathbf{0}$. For AdamW, $\mathbf{g} = \nabla
+# L$ and
+#
+# $$ \frac{g_i}{|g_i| + \epsilon} + \lambda w_i = 0 . $$
+#
+# So $\lambda|w_i| = |g_i|/(|g_i| + \epsilon) < 1$, the signs are opposite, and solving for $|g_i|$ gives $g_i = -\lambda\epsilon\,
+# w_i/(1 - \lambda|w_i|) = -\lambda\epsilon\, \varphi'(w_i)$.
+# ````
+#
+# Since $\epsilon$ is tiny, $\lambda\epsilon\varphi$ is nearly zero inside the box $|w_i| < 1/\lambda$ and a wall at its edge:
+# AdamW with full gradients, if it converges, minimizes a convex loss *in a box* {cite}`xie2024implicit`. Inside, the limit is hardly shrunk at all. It is the penalty in
+# Adam's gradient that leads to ridge regression. (With minibatches $\sqrt{\hat{\mathbf{s}}}$ measures the noise of the
+# gradient, too, and softens the wall; that is not covered by the theorem.)
+
+# %%
+def barrier(w, lam):
+    return -abs(w) / lam - np.log(1 - lam * abs(w)) / lam**2
+
+def penalized(H, best, lam):
+    return solve(H + lam * np.eye(len(H)), H @ best)
+
+def walled(H, best, lam, eps):  # by a general optimizer
+    loss = lambda w: ((w - best) @ H @ (w - best) / 2
+                      + lam * eps * barrier(w, lam).sum())
+    edge = (1 - 1e-9) / lam
+    return minimize(loss, 0 * best, bounds=[(-edge, edge)] * len(H),
+                    options={'ftol': 1e-15, 'gtol': 1e-10}).x
+
+def ends(seed, decoupled, goal, lam=0.4, eps=0.5):
+    H, best, w = bowl(seed)
+    path = adam(lambda w: H @ (w - best), w, [0.05] * 900, lam, decoupled,
+                eps, (0.9, 0.95))
+    return close(path[-1], goal(H, best, lam, eps), atol=2e-5)
+
+# %% tags=["hide-input"]
+ridge_goal = lambda H, best, lam, eps: penalized(H, best, lam)
+no_wall = lambda H, best, lam, eps: penalized(H, best, lam * eps)
+verify('the penalty in Adam leads to the penalized minimum',
+       lambda seed: ends(seed, False, ridge_goal),
+       control=lambda seed: ends(seed, True, ridge_goal), seed=seeds(),
+       tries=10)
+verify('AdamW leads to the minimum between soft walls',
+       lambda seed: ends(seed, True, walled),
+       control=lambda seed: ends(seed, True, no_wall), seed=seeds(),
+       tries=10)
+
+# %%
+H, best = np.array([[1.0, 0.6], [0.6, 1.0]]), np.array([3.0, 0.5])
+lam, start = 0.5, np.array([-1.0, 2.5])
+ridge_end, etas = penalized(H, best, lam), 0.3 / (1 + np.arange(600) / 20)
+slope = lambda w: H @ (w - best)
+sgd = [start]
+for _ in range(80):
+    sgd.append((1 - 0.1 * lam) * sgd[-1] - 0.1 * slope(sgd[-1]))
+paths = {'SGD, either way': np.array(sgd),
+         'Adam, penalty': adam(slope, start, etas, lam, False),
+         'AdamW': adam(slope, start, etas, lam, True, betas=(0.9, 0.95))}
+in_box = minimize(lambda w: (w - best) @ H @ (w - best), 0 * best,
+                  bounds=[(-1 / lam, 1 / lam)] * 2, tol=1e-12).x
+for name, path in paths.items():
+    goal = in_box if name == 'AdamW' else ridge_end
+    print(f'{name:15} ends at', path[-1].round(1) + 0.0,
+          'as expected:', close(path[-1], goal, atol=0.02))
+
+# %% mystnb={"image": {"alt": "Level lines of a tilted bowl with its minimum at (3, 0.5). From the upper left, the paths of SGD and of Adam with the penalty end at the same point, where a circle around the origin touches a level line. The path of AdamW ends on the right edge of the square of half side 2, where another level line touches it."}} tags=["hide-input"]
+fig, ax = plt.subplots(figsize=(5.4, 4))
+u, v = np.meshgrid(np.linspace(-2.4, 4, 90), np.linspace(-2.4, 3, 90))
+du, dv = u - best[0], v - best[1]
+height = (du**2 + 1.2 * du * dv + dv**2) / 2
+levels = [(w - best) @ H @ (w - best) / 2 for w in (in_box, ridge_end)]
+ax.contour(u, v, height, sorted([*levels, 0.1, 3, 6]), colors=GREY,
+           linewidths=0.7)
+turn = np.linspace(0, 2 * np.pi, 181)
+ax.plot(*(norm(ridge_end) * np.array([np.cos(turn), np.sin(turn)])), 'C3--',
+        lw=1)
+ax.plot([2, 2, -2, -2, 2], [-2, 2, 2, -2, -2], 'C2--', lw=1)
+for k, (name, path) in enumerate(paths.items()):
+    ax.plot(*path.T, f'C{k}', lw=1.5, label=name)
+    ax.plot(*path[-1], f'C{k}o', ms=(8, 4, 6)[k])
+ax.plot(*best, 'x', color=GREY, ms=8, mew=2)
+ax.set(aspect='equal', xlabel='$w_1$', ylabel='$w_2$')
+fig.legend(fontsize=8, ncols=3, loc='outside upper center');
+
+# %% [markdown]
+# Both ends lie where a level line touches a region: a ball for the penalty, a box for AdamW. The same happens with real
+# data and minibatches. We train [softmax regression](../classification/softmax.ipynb) on 100 of the digits, the bias not
+# decayed, the step falling linearly to nearly zero, and compare the loss on 1697 others. Reference is the exact minimum
+# of the penalized loss, by scikit-learn's solver.
+
+# %%
+X, y, _ = digits()
+
+def split(seed):
+    order = np.random.default_rng(seed).permutation(1797)
+    return [torch.tensor(a[part]) for part in (order[:100], order[100:])
+            for a in (X, y)]
+
+def test_loss(seed, make, lam, epochs=50):
+    A, t, B, u = split(seed)
+    model = nn.Linear(64, 10)
+    nn.init.zeros_(model.weight)
+    nn.init.zeros_(model.bias)
+    optimizer = make([{'params': [model.weight], 'weight_decay': lam},
+                      {'params': [model.bias], 'weight_decay': 0.0}], lr=0.05)
+    falling = torch.optim.lr_scheduler.LinearLR(optimizer, 1, 0.01, 4 * epochs)
+    order = torch.Generator().manual_seed(seed)
+    fit(model, cross_entropy, optimizer,
+        batches(order, 25, A, t, epochs=epochs), scheduler=falling)
+    return cross_entropy(model(B), u).item()
+
+def exact_loss(seed, lam):
+    A, t, B, u = (v.numpy() for v in split(seed))
+    model = LogisticRegression(C=1 / (100 * lam), max_iter=500).fit(A, t)
+    return -model.predict_log_proba(B)[np.arange(1697), u].mean()
+
+# %%
+strengths = (0.003, 0.03, 0.3, 3.0)
+makers = torch.optim.Adam, torch.optim.AdamW
+losses = np.array([[[*(test_loss(seed, make, lam) for make in makers),
+                     exact_loss(seed, lam)] for lam in strengths]
+                   for seed in range(2)]).mean(axis=0)  # (4, 3)
+print('lambda  Adam, penalty  AdamW  exact penalized minimum')
+for lam, (inside, past, exact) in zip(strengths, losses, strict=True):
+    print(f'{lam:<6} {inside:13.2f} {past:7.2f} {exact:12.2f}')
+print(f'guessing: {np.log(10):.2f}')
+assert (abs(losses[:, 0] / losses[:, 2] - 1) < 0.03).all()
+
+# %% [markdown]
+# Adam with the penalty finds what was asked for, the penalized minimum, to within three percent. AdamW treats the same $\lambda$
+# as something milder by far, so that its values (0.01 to 0.1 are usual) cannot be carried over. Why, then, is AdamW preferred
+# for networks? There, training stops long before it converges, and what counts is the pull on the way. In AdamW it is the
+# same for all weights, $1 - \eta\lambda$ per step. In Adam, the penalty's share of the gradient is divided like the
+# rest, so weights with large gradients are hardly pulled at all {cite}`loshchilov2019decoupled`.
+#
+# ```{exercise} ★★★ Where AdamW stops in one dimension
+# :label: weight_decay-adamw
+# Let $L(w) = \frac h2 (w - c)^2$ with $h, c > 0$. Find the limit of AdamW from {prf:ref}`thm-adamw-limit` in closed
+# form: `adamw_limit(h, c, lam, eps)`.
+# ```
+
+# %%
+def adamw_limit(h, c, lam, eps):
+    raise NotImplementedError('your turn')
+
+# %%
+def adamw_run(h, c, lam, eps):
+    w = torch.zeros(1, requires_grad=True)
+    optimizer = torch.optim.AdamW([w], lr=0.05, weight_decay=lam, eps=eps,
+                                  betas=(0.9, 0.95))
+    for _ in range(700):
+        w.grad = h * (w.detach() - c)
+        optimizer.step()
+    return w.item()
+
+limit_cases = [(1.0, 3.0, 0.5, 0.5), (2.0, 1.0, 0.3, 1.0)]
+grade(adamw_limit, adamw_run, limit_cases, atol=1e-5)
+
+# %% [markdown]
+# ```{solution-start} weight_decay-adamw
+# :class: dropdown
+# ```
+# The limit lies between 0 and $c$, so $h(c - w)(1 - \lambda w) = \lambda\epsilon w$: a quadratic equation, $\lambda h\, w^2 -
+# \big(h + \lambda (hc + \epsilon)\big) w + hc = 0$. Its smaller root is below both $c$ and $1/\lambda$. The wrong answer,
+# ridge with the price $\lambda\epsilon$, forgets the wall.
+
+# %% jupyter={"source_hidden": true}
+def adamw_limit_solution(h, c, lam, eps):
+    p = h + lam * (h * c + eps)
+    return (p - (p**2 - 4 * lam * h * h * c) ** 0.5) / (2 * lam * h)
+
+def without_wall(h, c, lam, eps):
+    return h * c / (h + lam * eps)
+
+assert grade(adamw_limit_solution, adamw_run, limit_cases, atol=1e-5)
+assert not grade(without_wall, adamw_run, limit_cases, atol=1e-5)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ## Summary
+#
+# Weight decay lets all weights shrink a little in every step, which for plain gradient descent is the same as an
+# $\ell_2$ penalty: directions with little curvature are forgotten, the random start among them, the others kept, and the bias is left alone. It
+# is the fine knob beside the coarse ones, more data and fewer features, and takes away the peak where more data hurt. In Adam decay
+# and penalty part: the penalty leads to ridge regression, decoupled decay to the loss minimized between walls at
+# $\pm 1/\lambda$.
+#
+# **Further reading.** {cite}`krogh1991simple` is an early analysis of decay; {cite}`goodfellow2016deep`, section 7.1, has the
+# eigendirections, {cite}`zhang2023dive` the example with 200 features; {cite}`loshchilov2019decoupled` took decay out of
+# Adam's gradient, {cite}`xie2024implicit` found the box; {cite}`nakkiran2021optimal` is about the peak.
