@@ -1028,7 +1028,8 @@ fig, (left, right) = panels(2, height=2.9)
 left.semilogy(race['cgls'], label='CGLS')
 left.semilogy(race['plain_descent'], label='gradient descent')
 left.semilogy(bound(np.arange(91), 20), ':', color=GREY, label='bound')
-left.set(xlabel='step', title='κ = 20: error of the fit', xlim=(-1, 24), ylim=(3e-3, 4))
+left.set(xlabel='step', title='κ = 20: error of the fit')
+left.set(xlim=(-1, 24), ylim=(3e-3, 4))
 left.legend(loc='lower left')
 low, high = np.quantile(curves, (0.1, 0.9), axis=0)
 right.fill_between(range(21), low[:21], high[:21], alpha=0.2, lw=0)
@@ -1177,7 +1178,7 @@ holds('ml.ls.rank.collinear', lambda seed: condition_grows(seed, 2),
 def by_cgls(X, y, stored):
     return cgls(X, y, 20, stored)[-1]
 
-def lost(solve, k, noise, stored):  # mean log10 of errors: weights, predictions
+def lost(solve, k, noise, stored):  # mean log10: weights, predictions
     errors = []
     for seed in range(40):
         X, y, w = collinear(seed, k, noise)

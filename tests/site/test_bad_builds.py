@@ -153,3 +153,19 @@ def test_the_small_book_says_what_was_verified(builds):
 def test_a_fork_opens_its_own_notebooks(builds, name, address):
     section = (builds[1][name] / '_build' / 'html' / 'notebooks' / 'calculus' / 'chain_rule.html').read_text('utf-8')
     assert f'https://colab.research.google.com/github/{address}/notebooks/calculus/chain_rule.ipynb"' in section
+
+
+def test_only_what_shows_a_change_is_read_again(builds):  # changes the small book: the last test of this file
+    root = builds[1]['good']
+    notebook, claims = root / 'notebooks' / 'calculus' / 'chain_rule.ipynb', root / '_build' / 'html' / 'book' / 'claims.html'
+
+    def rebuilt(old, new):
+        notebook.write_text(notebook.read_text('utf-8').replace(old, new), 'utf-8')
+        built = jupyter_book(root, environ={'BOOK_REPO_URL': '', 'BOOK_BRANCH': ''})
+        assert not built.returncode, built.stdout
+        said = re.sub(r'\x1b\[[\d;]*m', '', built.stdout)
+        return set(re.findall(r'reading sources\.\.\. \[ *\d+%\] (\S+)', said))
+
+    assert rebuilt('check()', 'check(1)') == {'notebooks/calculus/chain_rule'}
+    assert {'book/claims', 'book/errata', 'book/calculus'} <= rebuilt('in 9 cases', 'in 8 cases')
+    assert 'holds in 8 cases' in claims.read_text('utf-8')

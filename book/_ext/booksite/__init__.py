@@ -58,9 +58,7 @@ from . import (  # noqa: E402
 from .evidence import Book  # noqa: E402
 from .needs import Needs  # noqa: E402
 
-GENERATED = (  # from the ledger, the glossary and all notebooks
-    'book/index', 'book/how_to_read', 'book/claims', 'book/errata', 'book/index_of_terms',
-)
+GENERATED = ('book/index', 'book/how_to_read', 'book/claims', 'book/errata')  # from the ledger and what notebooks say of it
 _log = logging.getLogger(__name__)
 
 
@@ -93,7 +91,8 @@ def setup(app):
     app.connect('env-get-outdated', maps.outdated)
     app.connect('doctree-read', maps.add_foot)
     app.connect('builder-inited', sidebar.connect, priority=900)
-    app.connect('source-read', _depend_on_sources)
+    app.connect('env-get-outdated', _outdated)
+    app.connect('source-read', _depend_on_all)
     app.connect('doctree-read', check_lines.tidy)
     app.connect('html-page-context', badges.add)
     app.connect('html-page-context', claim_filter.add_script)
@@ -142,11 +141,16 @@ def _warn(problems):
     return len(problems)
 
 
-def _depend_on_sources(app, page, content):
-    """Pages made from the ledger, the glossary and all stored outputs are read again when one of these has changed."""
-    if page in GENERATED:
+def _outdated(app, env, added, changed, removed):
+    """The generated pages and those of the chapters, where what they show has changed since they were read."""
+    shown = app.booksite.shown
+    before, env.booksite_shown = getattr(env, 'booksite_shown', None), shown
+    return [page for page in (*GENERATED, *app.booksite.chapters) if shown != before and page in env.found_docs]
+
+
+def _depend_on_all(app, page, content):
+    """The index of terms says which sections use a term: it is read again when a notebook or the glossary has changed."""
+    if page == terms.INDEX:
         root = app.booksite.root
-        sections = map(app.booksite.notebook, app.booksite.sections)
-        ledgers = [ledger.FOLDER / f'{file}.yml' for file in ledger.FILES]
-        for file in (root / '_toc.yml', root / 'book' / 'glossary.md', *ledgers, *sections):
+        for file in (root / '_toc.yml', root / 'book' / 'glossary.md', *map(app.booksite.notebook, app.booksite.sections)):
             app.env.note_dependency(str(file))

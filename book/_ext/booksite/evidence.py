@@ -2,6 +2,7 @@
 
 Nothing here depends on Sphinx. `nbutils.checks` prints the lines; this module reads them back.
 """
+import hashlib
 import json
 import re
 from functools import cached_property
@@ -127,6 +128,15 @@ class Book:
                 found[check.id] = check
             self._compare(section, found)
         return found
+
+    @cached_property
+    def shown(self):
+        """A digest of what the pages about the whole book show: contents, ledger, glossary, checks, openings of sections."""
+        files = [self.root / '_toc.yml', self.root / 'book' / 'glossary.md', *(ledger.FOLDER / f'{f}.yml' for f in ledger.FILES)]
+        shown = [path.read_text('utf-8') for path in files if path.is_file()]
+        shown += [check._replace(cell=0) for check in self.checks.values()]  # where a cell stands is not shown
+        shown += [self.verified, *(cell['source'] for section in self.sections for cell in self.cells(section)[:1])]
+        return hashlib.sha256(repr(shown).encode()).hexdigest()
 
     def notebook(self, section):
         return self.root / 'notebooks' / f'{section}.ipynb'

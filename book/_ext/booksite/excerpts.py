@@ -133,7 +133,6 @@ class SectionCards(SphinxDirective):
         return [nodes.bullet_list('', *items)] if items else []
 
     def card(self, page):
-        self.env.note_dependency(str(Path(self.env.srcdir, f'{page}.ipynb')))
         asked = question(book(self.env).cells(page.removeprefix('notebooks/')))
         return '\n'.join([
             f':::{{grid-item-card}} {title_of(self.env, page)}', f':link: /{page}', ':link-type: doc', '', asked, ':::',

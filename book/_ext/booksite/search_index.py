@@ -10,7 +10,7 @@ from .build import CLAIMS_PAGE, check_anchor, claim_anchor, page_of, title_of
 NAME = 'search_index.js'
 _BEFORE, _AFTER = 'var bookIndex = ', ';\n'
 WEIGHTS = {'notebooks/': 1, 'book/notation': .6, 'book/claims': .3, 'book/errata': .4, 'book/bibliography': .3, 'book/': .5}
-ELSEWHERE = (terms.GLOSSARY, 'book/index_of_terms')  # pages that the search knows by their entries
+ELSEWHERE = (terms.GLOSSARY, terms.INDEX)  # pages that the search knows by their entries
 
 
 def start(app):

@@ -16,6 +16,7 @@ from . import plain
 from .build import book, link, page_of, paragraph, title_of
 
 GLOSSARY = 'book/glossary'
+INDEX = 'book/index_of_terms'
 _HERE = re.compile(r'\.\. (?P<section>\w+/\w+)$')
 _NOT_LINKED = '.. not linked:'
 _log = logging.getLogger(__name__)
