@@ -30,8 +30,6 @@ if str(_root) not in sys.path:  # the ledger is read from the checkout: nbutils 
 from sphinx.errors import ExtensionError  # noqa: E402
 from sphinx.util import logging  # noqa: E402
 
-from nbutils import ledger  # noqa: E402
-
 from . import (  # noqa: E402
     badges,
     check_lines,

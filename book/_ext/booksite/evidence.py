@@ -132,7 +132,8 @@ class Book:
     @cached_property
     def shown(self):
         """A digest of what the pages about the whole book show: contents, ledger, glossary, checks, openings of sections."""
-        files = [self.root / '_toc.yml', self.root / 'book' / 'glossary.md', *(ledger.FOLDER / f'{f}.yml' for f in ledger.FILES)]
+        files = [ledger.FOLDER / f'{file}.yml' for file in ledger.FILES]
+        files += [self.root / '_toc.yml', self.root / 'book' / 'glossary.md']
         shown = [path.read_text('utf-8') for path in files if path.is_file()]
         shown += [check._replace(cell=0) for check in self.checks.values()]  # where a cell stands is not shown
         shown += [self.verified, *(cell['source'] for section in self.sections for cell in self.cells(section)[:1])]
