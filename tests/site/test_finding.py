@@ -67,10 +67,12 @@ def boxes_of(svg):
 
 @pytest.mark.parametrize('chapter', [chapter for chapter, pages in BOOK.chapters.items() if len(pages) > 1])
 def test_a_map_can_be_read(chapter):
-    """Boxes do not touch, and each stands below all that it needs."""
+    """Boxes do not touch, each stands below all that it needs, and the column of the text is wide enough for all."""
     env = SimpleNamespace(srcdir=str(ROOT), app=SimpleNamespace(booksite=SimpleNamespace(
         needs=NEEDS, chapters=BOOK.chapters, cells=BOOK.cells)))
-    boxes = boxes_of(maps.chapter_svg(env, chapter, str))
+    svg = maps.chapter_svg(env, chapter, str)
+    assert int(re.search(r' width="(\d+)"', svg)[1]) <= 660
+    boxes = boxes_of(svg)
     assert list(boxes) == BOOK.chapters[chapter]
     for page, (x, y, width, height) in boxes.items():
         for other, (x2, y2, width2, height2) in boxes.items():

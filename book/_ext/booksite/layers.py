@@ -8,9 +8,10 @@ from html import escape
 from itertools import pairwise
 from typing import NamedTuple
 
-WIDTH, PAD, GAP, ROW_GAP, BEND = 142, 8, 12, 30, 12  # pixels: of a box, inside it, between boxes and rows, for a bend
+WIDTH, PAD, GAP, ROW_GAP, BEND = 142, 8, 12, 30, 8  # pixels: of a box, inside it, between boxes and rows, for a bend
 LINE, SMALL = 17, 15  # pixels of a line: of the title, of what stands below it
 LETTERS, SMALL_LETTERS = 18, 23  # in such a line
+MOST = 4  # boxes side by side, which fit into the column of the text
 
 
 class Box(NamedTuple):
@@ -32,7 +33,7 @@ class Box(NamedTuple):
 def draw(boxes, edges, label):
     """SVG of `boxes` (name -> Box) and `edges` (pairs of names, from what is needed to what needs it; no cycles)."""
     rows, paths = _with_bends(_layers(list(boxes), edges), edges)
-    steps = [step for path in paths for step in pairwise(path)]
+    steps = list(dict.fromkeys(step for path in paths for step in pairwise(path)))
     rows = _ordered(rows, steps)
     x = _places(rows, steps)
     heights = [max(boxes[name].height for name in row if name in boxes) for row in rows]
@@ -51,32 +52,51 @@ def draw(boxes, edges, label):
 
 
 def _layers(names, edges):
-    """Layer of each node: one below the lowest that it needs; what needs nothing stands just above its first user."""
+    """Layer of each node: one below the lowest that it needs; what needs nothing stands just above its first user.
+
+    What does not fit into a layer moves down, first of all what the fewest others build on (Coffman and Graham).
+    """
     needs = {name: [a for a, b in edges if b == name] for name in names}
     users = {name: [b for a, b in edges if a == name] for name in names}
-    layer = {}
-
-    def place(name):
-        if name not in layer:
-            layer[name] = 1 + max(map(place, needs[name]), default=-1)
-        return layer[name]
-
-    for name in names:
-        place(name)
+    ideal, below = _longest(names, needs), _longest(names, users)
     for name in names:
         if not needs[name] and users[name]:
-            layer[name] = min(layer[user] for user in users[name]) - 1
+            ideal[name] = min(ideal[user] for user in users[name]) - 1
+    layer = {}
+    for name in sorted(names, key=lambda name: (ideal[name], -below[name])):
+        free = max([ideal[name], *(layer[other] + 1 for other in needs[name])])
+        while list(layer.values()).count(free) == MOST:
+            free += 1
+        layer[name] = free
     return layer
 
 
+def _longest(names, near):
+    """How many steps the longest path from each node takes along `near`."""
+    steps = {}
+
+    def count(name):
+        if name not in steps:
+            steps[name] = max((count(other) + 1 for other in near[name]), default=0)
+        return steps[name]
+
+    for name in names:
+        count(name)
+    return steps
+
+
 def _with_bends(layer, edges):
-    """Rows of nodes, and each edge as a path with a bend (a pair of the edge and a layer) in every layer that it crosses."""
+    """Rows of nodes, and each edge as a path with a bend in every layer that it crosses.
+
+    A bend is the pair of the node where edges begin and the layer: edges with one beginning share their bends.
+    """
     rows = [[name for name in layer if layer[name] == i] for i in range(max(layer.values()) + 1)]
     paths = []
     for a, b in edges:
-        bends = [((a, b), i) for i in range(layer[a] + 1, layer[b])]
+        bends = [(a, i) for i in range(layer[a] + 1, layer[b])]
         for bend in bends:
-            rows[bend[1]].append(bend)
+            if bend not in rows[bend[1]]:
+                rows[bend[1]].append(bend)
         paths.append([a, *bends, b])
     return rows, paths
 
@@ -108,9 +128,9 @@ def _crossings(rows, steps):
 
 
 def _places(rows, steps):
-    """Middle of each node: near the mean of its neighbours, as far as the order and the widths allow."""
+    """Middle of each node: near the mean of its neighbours, as far as the order, the widths and the widest row allow."""
     near = _neighbours(rows, steps)
-    x = {}
+    x, half = {}, max(_offsets(row)[-1] for row in rows) / 2
     for row in rows:
         offsets = _offsets(row)
         x.update({name: offset - offsets[-1] / 2 for name, offset in zip(row, offsets, strict=True)})
@@ -120,6 +140,7 @@ def _places(rows, steps):
             wanted = [_mean([x[other] for other in near[name][side]], x[name]) for name in row]
             offsets = _offsets(row)
             fitted = _rising([want - offset for want, offset in zip(wanted, offsets, strict=True)])
+            fitted = [min(max(fit, -half), half - offsets[-1]) for fit in fitted]
             x.update({name: fit + offset for name, fit, offset in zip(row, fitted, offsets, strict=True)})
     return x
 
@@ -142,7 +163,7 @@ def _offsets(row):
     widths = [BEND if isinstance(name, tuple) else WIDTH for name in row]
     offsets = [0]
     for a, b in pairwise(widths):
-        offsets.append(offsets[-1] + (a + b) / 2 + GAP)
+        offsets.append(offsets[-1] + (a + b) / 2 + (GAP if WIDTH in (a, b) else 0))
     return offsets
 
 
