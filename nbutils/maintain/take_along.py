@@ -63,7 +63,13 @@ def site(folder):
     """What the archive of the site holds, as {name: content}: every page and what it shows, not the archives."""
     paths = [path for path in folder.rglob('*') if path.is_file() and path.name not in (*FILES, '.buildinfo')]
     kept = (path for path in paths if path.relative_to(folder).parts[0] != 'reports')
-    return {f'deep-learning-verified/{path.relative_to(folder).as_posix()}': path.read_bytes() for path in kept}
+    return {f'deep-learning-verified/{path.relative_to(folder).as_posix()}': as_file(path) for path in kept}
+
+
+def as_file(path):
+    """A file of the site for reading from a folder, where browsers refuse to fetch fonts ahead of need, and log it."""
+    content = path.read_bytes()
+    return re.sub(rb'\s*<link rel="preload" as="font"[^>]*>', b'', content) if path.suffix == '.html' else content
 
 
 def offer(folder):

@@ -492,8 +492,11 @@ fig.colorbar(hill, ticks=[0, 0.5, 1]);
 #
 # ```{math}
 # :label: ml.logreg.newton.hessian-matrix
+# \begin{gathered}
 # \nabla^2 L(\mathbf{w}) = \frac1N \mathbf{X}^\top \mathbf{S} \mathbf{X}, \qquad
-# \mathbf{S} = \operatorname{diag}(s_1, \dots, s_N), \quad s_n = \sigma(\mathbf{x}_n^\top \mathbf{w}) \big( 1 - \sigma(\mathbf{x}_n^\top \mathbf{w}) \big)
+# \mathbf{S} = \operatorname{diag}(s_1, \dots, s_N), \\
+# s_n = \sigma(\mathbf{x}_n^\top \mathbf{w}) \big( 1 - \sigma(\mathbf{x}_n^\top \mathbf{w}) \big)
+# \end{gathered}
 # ```
 #
 # (In the notes $\mathbf{S}$ is lost: they print $\frac1N \mathbf{X}^\top \mathbf{X} \mathbf{w}$, a vector. Without

@@ -351,9 +351,11 @@ print('tie, beta 500:      ', softmax([500, 500, 0]).round(4))
 #
 # ```{math}
 # :label: softmax-beta
+# \begin{gathered}
 # \frac{d p_i}{d \beta} = p_i \, (x_i - \mu), \qquad
-# \frac{d \mu}{d \beta} = \sum_i p_i \, (x_i - \mu) \, x_i = \operatorname{Var}(x) \ge 0, \qquad
+# \frac{d \mu}{d \beta} = \sum_i p_i \, (x_i - \mu) \, x_i = \operatorname{Var}(x) \ge 0, \\
 # \frac{d H}{d \beta} = -\beta \operatorname{Var}(x)
+# \end{gathered}
 # ```
 #
 # for the entropy $H = -\sum_i p_i \log p_i = \log \sum_j e^{\beta x_j} - \beta \mu$, whose derivative is
@@ -706,8 +708,10 @@ for name, values in extremes.items():
 #
 # ```{math}
 # :label: softmax-merge
-# m = \max(m_1, m_2), \qquad s = e^{m_1 - m} s_1 + e^{m_2 - m} s_2, \qquad
+# \begin{gathered}
+# m = \max(m_1, m_2), \qquad s = e^{m_1 - m} s_1 + e^{m_2 - m} s_2, \\
 # \mathbf{a} = e^{m_1 - m} \mathbf{a}_1 + e^{m_2 - m} \mathbf{a}_2 ,
+# \end{gathered}
 # ```
 #
 # and no exponent is positive. (A block of nothing but $-\infty$ has no finite $m$; leave it out.) At the end the answer

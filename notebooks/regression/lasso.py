@@ -395,7 +395,7 @@ assert not grade(kept_whole, by_library, orthogonal_cases)
 # ```{math}
 # :label: lasso-dual-point
 # \mathbf{z} = \frac{\mathbf{r}}{\max\big( 1, \max_j |\mathbf{X}_j^\top\mathbf{r}| / (N\alpha) \big)} ,
-# \qquad
+# \quad
 # F(\mathbf{w}) - \min F \le G := F(\mathbf{w}) - D(\mathbf{z}) .
 # ```
 #

@@ -83,9 +83,11 @@ def problem(seed, N, D, rank):  # X (N, D) of that rank, y (N,)
 #
 # ```{math}
 # :label: la.lsq.objective
+# \begin{gathered}
 # \hat{\mathbf{w}} \in \operatorname*{arg\,min}_{\mathbf{w}} \|\mathbf{X}\mathbf{w} - \mathbf{y}\|_2^2
-# \iff \mathbf{X}^\top\mathbf{X}\,\hat{\mathbf{w}} = \mathbf{X}^\top\mathbf{y} ;
-# \qquad \mathbf{X}^+\mathbf{y} \text{ is the shortest of them.}
+# \iff \mathbf{X}^\top\mathbf{X}\,\hat{\mathbf{w}} = \mathbf{X}^\top\mathbf{y} ; \\
+# \mathbf{X}^+\mathbf{y} \text{ is the shortest of them.}
+# \end{gathered}
 # ```
 #
 # The proof needs one picture. Drop a perpendicular from $\mathbf{y}$ onto the plane. Its foot $\hat{\mathbf{y}}$ is nearer
@@ -1025,11 +1027,11 @@ print('steps chosen: median', int(np.median([k for _, k in splits])))
 
 # %% mystnb={"image": {"alt": "Left: error in the predictions on a logarithmic scale against the step: CGLS falls steeply, below its bound, plain gradient descent hardly at all. Right: error on test patients against the step of CGLS, with a band over splits: it falls from 78 to about 57 within a few steps, then creeps up towards the exact solution, a dashed line near 63."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.9)
-left.semilogy(race['cgls'], label='CGLS')
-left.semilogy(race['plain_descent'], label='gradient descent')
-left.semilogy(bound(np.arange(91), 20), ':', color=GREY, label='bound')
+left.semilogy(race['cgls'][:24], label='CGLS')
+left.semilogy(race['plain_descent'][:24], label='gradient descent')
+left.semilogy(bound(np.arange(24), 20), ':', color=GREY, label='bound')
 left.set(xlabel='step', title='κ = 20: error of the fit')
-left.set(xlim=(-1, 24), ylim=(3e-3, 4))
+left.set(ylim=(3e-3, 4))
 left.legend(loc='lower left')
 low, high = np.quantile(curves, (0.1, 0.9), axis=0)
 right.fill_between(range(21), low[:21], high[:21], alpha=0.2, lw=0)

@@ -71,8 +71,8 @@ def radius(N, K, delta, a=0, b=1):
 # \begin{aligned}
 # \Pr\Big[ \max_k |L_{\mathcal{D}}(f_k) &- L_{\text{test}}(f_k)| \ge \epsilon \Big] \\
 # &= \Pr\Big[ \bigcup\nolimits_k \big\{ |L_{\mathcal{D}}(f_k) - L_{\text{test}}(f_k)| \ge \epsilon \big\} \Big] \\
-# &\le \sum_{k=1}^K \Pr\big[ |L_{\mathcal{D}}(f_k) - L_{\text{test}}(f_k)| \ge \epsilon \big]
-# \le 2K e^{-2N\epsilon^2/(b - a)^2} .
+# &\le \sum_{k=1}^K \Pr\big[ |L_{\mathcal{D}}(f_k) - L_{\text{test}}(f_k)| \ge \epsilon \big] \\
+# &\le 2K e^{-2N\epsilon^2/(b - a)^2} .
 # \end{aligned}
 # ```
 #

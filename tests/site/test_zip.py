@@ -40,6 +40,8 @@ def opened(browser, folder):
 
     def open_page(name, query=''):
         page.goto((folder / name).as_uri() + query)
+        if name == 'index.html':  # leads on
+            page.wait_for_url('**/book/index.html')
         settle(page)
         return page
 
@@ -62,10 +64,9 @@ def test_a_section_is_whole_without_a_server(opened):
 
 def test_pages_lead_to_one_another(opened):
     page = opened('index.html')
-    page.wait_for_url('**/book/index.html')
     page.click('main a:has-text("errata")')
     page.wait_for_url('**/book/errata.html')
-    page.click('main .lesson-link a >> nth=0')
+    page.click('main .lesson-mended a >> nth=0')
     page.wait_for_url('**/notebooks/**.html#check-*')
 
 

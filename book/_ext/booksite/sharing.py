@@ -55,18 +55,17 @@ def written(doctree):
 
 
 def picture(app, doctree):
-    """Address, alternative text, width and height of the first figure of a page, else of the picture of the book.
+    """Address, alternative text, width and height of the first wide figure of a page, else of the picture of the book.
 
     Figures are transparent, in colours that keep their contrast on a light and on a dark ground.
     """
     sources = {name: source for source, name in app.builder.images.items() if name.endswith('.png')}
-    file, alt, source = PICTURE, 'A page of the book: a formula, its check, and what the check printed', f'book/{PICTURE}'
     for image in doctree.findall(nodes.image):
         name = image['uri'].rsplit('/', 1)[-1]
-        if name in sources:
-            file, alt, source = f'{app.builder.imagedir}/{name}', image.get('alt', ''), sources[name]
-            break
-    return app.config.html_baseurl + file, alt, *png_size(Path(app.srcdir, source))
+        if name in sources and (size := png_size(Path(app.srcdir, sources[name])))[0] > size[1]:
+            return f'{app.config.html_baseurl}{app.builder.imagedir}/{name}', image.get('alt', ''), *size
+    alt = 'A page of the book: a formula, its check, and what the check printed'
+    return app.config.html_baseurl + PICTURE, alt, *png_size(Path(app.srcdir, 'book', PICTURE))
 
 
 def write_sitemap(app, error):
