@@ -101,7 +101,8 @@ def problem(seed, N, D, rank):  # X (N, D) of that rank, y (N,)
 # factors $\mathbf{X}^\top\mathbf{X} = \mathbf{L}\mathbf{L}^\top$ and solves two triangular systems. *QR* inserts
 # $\mathbf{X} = \mathbf{Q}\mathbf{R}$ into the normal equations, $\mathbf{R}^\top\mathbf{R}\mathbf{w} =
 # \mathbf{R}^\top\mathbf{Q}^\top\mathbf{y}$, and cancels $\mathbf{R}^\top$. The *SVD* divides by the singular values that are
-# not zero and leaves the other directions alone, which is $\mathbf{X}^+\mathbf{y}$.
+# not zero and leaves the other directions alone, which is $\mathbf{X}^+\mathbf{y}$. (The argument `stored` says how a matrix
+# is kept. It does nothing until the last part asks what rounding does.)
 
 # %%
 EPS = np.finfo(float).eps
@@ -856,7 +857,8 @@ assert not grade(first_columns, by_pseudoinverse, wide_cases)
 # \mathbf{X}\mathbf{p}_i = \mathbf{s} \cdot \mathbf{G}\mathbf{p}_i = 0$ for $i \le k - 2$: the gradient is conjugate to
 # them already, and one correction, by a multiple of the last direction, is enough. Its coefficient comes from $\mathbf{G}\mathbf{p} = (\mathbf{s}_{\text{old}} - \mathbf{s}) / \alpha$ and
 # $\mathbf{s} \cdot \mathbf{s}_{\text{old}} = 0$: the new direction is $\mathbf{s} + \beta\mathbf{p}$ with $\beta =
-# \|\mathbf{s}\|^2 / \|\mathbf{s}_{\text{old}}\|^2$. In the same way $\alpha = \|\mathbf{s}\|^2 / \|\mathbf{q}\|^2$.
+# \|\mathbf{s}\|^2 / \|\mathbf{s}_{\text{old}}\|^2$. In the same way $\alpha = \|\mathbf{s}\|^2 / \|\mathbf{q}\|^2$. (`stored`,
+# how a vector is kept, matters in the next part only.)
 
 # %%
 TINY = np.finfo(float).tiny  # so that an exact solution may stay where it is
