@@ -145,6 +145,12 @@ def shaped(pair):
         yield f'{pair.name} lacks its ## Summary'
 
 
+def braced(pair):
+    """MathJax shows an index that is a command with an argument, TeX stops at it, and there is no PDF."""
+    if found := re.search(r'[_^]\\(?:math\w+|text\w*|operatorname|boldsymbol|bar|hat|tilde|sqrt|frac)\{', pair.text()):
+        yield f'{pair.name} has {found[0]}...}} as an index: put braces around it'
+
+
 def computed(pair):
     """A literal True in an output looks like a result and is none; after asserts, print the sentence alone."""
     for i, cell in enumerate(pair.source.cells, 1):
@@ -242,5 +248,6 @@ def continued(pair, title):
 
 
 RULES = (
-    recorded, executed, portable, tagged, described, shaped, computed, claims_checked, checks_printed, exercises, launches,
+    recorded, executed, portable, tagged, described, shaped, braced, computed, claims_checked, checks_printed,
+    exercises, launches,
 )

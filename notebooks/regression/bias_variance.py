@@ -93,13 +93,13 @@ axes[0].legend(fontsize=8, loc='upper left');
 # the two is a way to be wrong. A third remains even for one who knows $f$: the noise of the patient who is predicted.
 #
 # What is it that consists of three parts? Write $S$ for a training set drawn from a distribution $\mathcal{D}$, $f_S$ for what
-# the method learns from it, and $\mathcal{L}_\mathcal{D}(f_S) = \mathbb{E}_{(x, y) \sim \mathcal{D}}[(y - f_S(x))^2]$ for
+# the method learns from it, and $\mathcal{L}_{\mathcal{D}}(f_S) = \mathbb{E}_{(x, y) \sim \mathcal{D}}[(y - f_S(x))^2]$ for
 # its true risk, the mean squared error on new examples. This is itself random, because $S$ is. We are interested in its
 # expectation over the training set,
 #
 # ```{math}
 # :label: ml.bv.expected-risk
-# \mathbb{E}_S\big[\mathcal{L}_\mathcal{D}(f_S)\big] =
+# \mathbb{E}_S\big[\mathcal{L}_{\mathcal{D}}(f_S)\big] =
 # \mathbb{E}_S \, \mathbb{E}_{(x, y)} \big[ (y - f_S(x))^2 \big] =
 # \mathbb{E}_{(x, y)} \, \mathbb{E}_S \big[ (y - f_S(x))^2 \big] .
 # ```

@@ -130,6 +130,7 @@ FAULTS = {  # what is wrong: (rule, change of the .py or of the .ipynb, what the
     'two titles': (rules.shaped, ('# ## First', '# # First'), 'no second one'),
     'no question': (rules.shaped, ('**Question.**', 'Question.'), 'the opening lacks **Question.**'),
     'no summary': (rules.shaped, ('## Summary', '## End'), 'lacks its ## Summary'),
+    'an index without braces': (rules.braced, ('# ## First', '# $x_\\mathcal{D}$\n#\n# ## First'), r'has _\mathcal{...} as an index'),
     'a result that is none': (rules.computed, ('draw();', "print('all agree:', True)"), 'cell 6 prints a literal verdict'),
     'a misspelt claim': (rules.claims_checked, ("'dl.x.y'", "'dl.x.yy'"), "checks 'dl.x.yy', which is no claim"),
     'a claim not checked': (rules.claims_checked, ("holds('dl.x.y', lambda: True, control=lambda: False)", '1'), 'does not check dl.x.y: add holds'),
