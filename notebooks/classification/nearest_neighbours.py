@@ -15,7 +15,7 @@
 #   [Concentration](../probability/concentration.ipynb), and [Jensen's inequality](../optimization/jensens_inequality.ipynb).
 # - **You build** a blocked search that rounding cannot fool, a k-d tree, and the rule itself, each beside scipy or
 #   scikit-learn; the bound of Cover and Hart, measured; and two ways to see the curse of dimensionality.
-# - **Time** 7 s.
+# - **Time** 10 s.
 
 # %% tags=["remove-cell"]
 try:

@@ -16,7 +16,7 @@
 #   [Logistic regression](logistic_regression.ipynb).
 # - **You build** two dual solvers, one example and two examples at a time, that know how far they are from the
 #   optimum, and agree with scikit-learn in weights, bias and dual variables.
-# - **Time** 8 s.
+# - **Time** 9 s.
 
 # %% tags=["remove-cell"]
 try:

@@ -14,7 +14,7 @@
 #   [Determinants](../linear_algebra/determinants.ipynb).
 # - **You build** LU with and without pivoting and in blocks, Cholesky, a measurement of their errors, and a program that names 1797
 #   digits after seeing ten.
-# - **Time** 7 s.
+# - **Time** 8 s.
 
 # %% tags=["remove-cell"]
 try:

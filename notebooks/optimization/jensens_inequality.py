@@ -16,7 +16,7 @@
 #   [normal distribution](../probability/gaussian_distribution.ipynb).
 # - **You build** a proof that runs, the Kullback–Leibler divergence, the evidence lower bound and its tighter relatives,
 #   each beside a case in which the truth is known.
-# - **Time** 6 s.
+# - **Time** 7 s.
 
 # %% tags=["remove-cell"]
 try:

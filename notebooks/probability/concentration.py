@@ -15,7 +15,7 @@
 #   distribution](gaussian_distribution.ipynb).
 # - **You build** the inequalities of Markov, Chebyshev and Hoeffding, two kinds of guaranteed interval, and a test of
 #   what a test set proves.
-# - **Time** 5 s.
+# - **Time** 6 s.
 
 # %% tags=["remove-cell"]
 try:

@@ -16,7 +16,7 @@
 #   [eigenvectors](../linear_algebra/eigendecomposition.ipynb).
 # - **You build** log-densities that survive hundreds of dimensions, marginals and conditionals, samplers for points and
 #   for functions, and a program that completes half-covered digits.
-# - **Time** 5 s.
+# - **Time** 6 s.
 
 # %% tags=["remove-cell"]
 try:

@@ -15,7 +15,7 @@
 #   [generalization](generalization.ipynb).
 # - **You build** $k$-fold cross-validation that cannot leak, a leak that finds 96 % accuracy in pure noise, all left-out
 #   errors from one fit, and an honest account of what choosing costs.
-# - **Time** 9 s.
+# - **Time** 10 s.
 
 # %% tags=["remove-cell"]
 try:

@@ -16,7 +16,7 @@
 #   [Hoeffding's inequality](../probability/concentration.ipynb).
 # - **You build** worlds in which the true risk is a number that you can compute, two laws for the distance between it and
 #   the training error, and the U-shaped curve of model complexity in closed form.
-# - **Time** 7 s.
+# - **Time** 8 s.
 
 # %% tags=["remove-cell"]
 try:

@@ -107,8 +107,21 @@ def test_a_notebook_that_takes_longer_than_it_says(run, tmp_path):
     work = 'import time\nstart = time.process_time()\nwhile time.process_time() < start + 6: sum(range(1000))'
     notebook(tmp_path / 'chapter' / 'slow.ipynb', work, opening='# Title\n\n- **Time** 1 s.')
     notebook(tmp_path / 'chapter' / 'waits.ipynb', 'import time\ntime.sleep(6)', opening='# Title\n\n- **Time** 1 s.')
-    said, _ = run().communicate()
+    running = run()
+    said, _ = running.communicate()
+    assert running.returncode == 1
     assert 'chapter/slow takes ' in said and 'its opening says 1 s' in said and 'chapter/waits takes' not in said
+
+
+@pytest.mark.parametrize('ratios, slow', [
+    ([1] * 12 + [2], [12]),
+    ([.5] * 12 + [1.4, 2], [13]),  # a quick machine asks for nothing
+    ([1.4] * 12 + [2], []),  # all are slow: it is the machine
+    ([5] * 12, [*range(12)]),  # no machine is as slow as that
+    ([1.4] * 3 + [2], [3]),  # too few to know
+])
+def test_a_notebook_is_slow_beside_the_others(ratios, slow):
+    assert [*rerun.slow({i: (4 * ratio, 4) for i, ratio in enumerate(ratios)})] == slow
 
 
 @pytest.mark.parametrize('opening, seconds', [
