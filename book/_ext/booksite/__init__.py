@@ -14,6 +14,7 @@
 - `pictures`: no picture without words for those who cannot see it;
 - `sharing`: what links to a page show, the sitemap, and that addresses keep working;
 - `highlight`, `images`, `sidebar`, `lookups`: pages of fewer bytes, and a build that computes once what is the same on each;
+- `parallel`: a build on all processors;
 - `not_found`: a page for addresses that do not exist;
 - `paper`: the book as one PDF.
 
@@ -45,6 +46,7 @@ from . import (  # noqa: E402
     not_found,
     page_scripts,
     paper,
+    parallel,
     pictures,
     repairs,
     repository,
@@ -77,6 +79,7 @@ def setup(app):
     app.add_directive('index-of-terms', terms.IndexOfTerms)
     app.add_node(terms.index_of_terms)
     app.add_transform(terms.Terms)
+    app.add_transform(pictures.Addresses)
     app.connect('doctree-resolved', terms.fill_index)
     app.connect('config-inited', _configure, priority=100)
     app.connect('builder-inited', _read_book)
@@ -104,7 +107,8 @@ def setup(app):
     app.connect('html-collect-pages', not_found.pages)
     app.connect('html-page-context', images.lazy, priority=940)
     highlight.use(app)
-    lookups.keep()
+    lookups.keep(app)
+    parallel.use(app)
     app.add_js_file('math.js', priority=400, loading_method='defer')  # before MathJax, which has 500
     paper.setup(app)
     sources = b''.join(path.read_bytes() for path in sorted(Path(__file__).parent.glob('*.py')))

@@ -1,13 +1,17 @@
-"""What other packages look up or compute again for every page, word and citation, kept for the length of a build."""
+"""What other packages compute again for every page, word and citation, or at every build, kept until it changes."""
+import copy
 import functools
 import gc
 
 import pybtex.plugin
 import pybtex.richtext
+from docutils import nodes
+from sphinx.environment.collectors.toctree import TocTreeCollector
 from sphinx.search.en import SearchEnglish
+from sphinxcontrib.bibtex.domain import BibtexDomain
 
 
-def keep():
+def keep(app):
     """Remember plugins of pybtex (it reads the metadata of all installed packages each time), texts, stems of words."""
     pybtex.plugin._load_entry_point = functools.cache(pybtex.plugin._load_entry_point)
     pybtex.richtext.Text.from_latex = functools.cache(pybtex.richtext.Text.from_latex)  # the same for every style
@@ -15,3 +19,76 @@ def keep():
     # A build makes millions of nodes that live on; looking through them for garbage all the time took a tenth of a cold
     # build and a quarter of an incremental one. Looking seldom costs 40 MB.
     gc.set_threshold(100_000, 50, 100)
+    _keep_numbers(app)
+    _keep_citations()
+    app.connect('doctree-read', _keep_titles, priority=900)
+
+
+def _keep_numbers(app):
+    """Number figures and formulas anew only where one has come or gone: for that Sphinx reads all pages from the disk."""
+    assign = TocTreeCollector.assign_figure_numbers
+
+    def note(app, doctree):
+        kinds = [domain.get_enumerable_node_type for domain in app.env.domains.values()]
+        _kept(app.env, 'numbered')[app.env.docname] = [
+            (node['ids'], found) for node in doctree.findall(nodes.Element)
+            if any(found := [kind(node) for kind in kinds]) or isinstance(node, nodes.section)]
+
+    def forget(app, env, page):
+        _kept(env, 'numbered').pop(page, None)
+
+    def merge(app, env, pages, other):
+        _kept(env, 'numbered').update(_kept(other, 'numbered'))
+
+    def numbers(collector, env):
+        depends = _kept(env, 'numbered'), env.toc_secnumbers, env.toctree_includes
+        kept = _kept(env, 'numbers')
+        if kept.get('depends') == depends:
+            env.toc_fignumbers = copy.deepcopy(kept['numbers'])
+            return []
+        pages = assign(collector, env)
+        kept.update(copy.deepcopy({'depends': depends, 'numbers': env.toc_fignumbers}))
+        return pages
+
+    app.connect('doctree-read', note)
+    app.connect('env-purge-doc', forget)
+    app.connect('env-merge-info', merge)
+    TocTreeCollector.assign_figure_numbers = numbers
+
+
+def _keep_citations():
+    """Format the bibliography anew only where a work or a citation has come, changed or gone."""
+    update = BibtexDomain.env_updated
+
+    def updated(domain):
+        places = {place: {key: node['ids'] for key, node in listed.citation_nodes.items()}
+                  for place, listed in domain.bibliographies.items()}
+        works = {(ref.docname, target.key) for ref in domain.citation_refs for target in ref.targets}
+        depends = places, works, domain.bibdata.bibfiles, domain.env.toctree_includes
+        kept = _kept(domain.env, 'citations')
+        if kept.get('depends') == depends:
+            domain.citations[:] = kept['citations']
+            return []
+        pages = update(domain)
+        kept.update(depends=copy.deepcopy(depends), citations=[*domain.citations])
+        return pages
+
+    BibtexDomain.env_updated = updated
+
+
+def _keep_titles(app, doctree):
+    """Keep of each exercise its title alone: sphinx-exercise would save the whole page with it, for each build to read."""
+    for exercise in getattr(app.env, 'sphinx_exercise_registry', {}).values():
+        if exercise['docname'] == app.env.docname:
+            kept = exercise['node'].copy()
+            kept += [child.deepcopy() for child in exercise['node'].children[:1]]
+            for node in kept.findall():
+                node.document = None
+            exercise['node'] = kept
+
+
+def _kept(env, name):
+    """A dictionary that lives as long as the environment of Sphinx."""
+    if not hasattr(env, f'booksite_{name}'):
+        setattr(env, f'booksite_{name}', {})
+    return getattr(env, f'booksite_{name}')

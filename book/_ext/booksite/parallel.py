@@ -1,0 +1,18 @@
+"""A build that reads and writes pages on all processors, which jupyter-book itself does not offer."""
+import os
+
+from sphinx_proof.domain import ProofDomain
+
+MOST = 4  # more processes save nothing: what is done once takes longer then than what is done for each page
+
+
+def use(app):
+    """Have Sphinx work in parallel where it can."""
+    app.parallel = min(MOST, os.cpu_count() or 1)
+    app.connect('config-inited', _declare, priority=1)
+
+
+def _declare(app, config):
+    """Two extensions that parallel work does not harm do not say so."""
+    app.extensions['sphinx_multitoc_numbering'].parallel_read_safe = True  # it numbers when all pages have been read
+    ProofDomain.merge_domaindata = lambda domain, pages, other: None  # it keeps its proofs outside of its domain
