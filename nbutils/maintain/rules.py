@@ -13,6 +13,7 @@ from nbutils.maintain import notebooks
 TAGS = {'remove-cell', 'hide-input', 'hide-output', 'hide-cell', 'nbval-ignore-output'}
 CELL_LINES, COLUMNS, CODE_COLUMNS = 25, 125, 79
 PICTURE_BYTES, NOTEBOOK_BYTES = 150_000, 1_000_000
+CAPTION_WORDS = range(6, 46)
 EXERCISES = 3
 
 LAUNCH = '''try:
@@ -112,11 +113,17 @@ def tagged(pair):
 
 
 def described(pair):
-    """A reader who does not see the figure gets its file name read out unless it has alt text."""
+    """A reader who does not see the figure gets its file name read out unless it has alt text; one who looks at the figures
+    alone learns from the captions what to see in them."""
     for i, cell in pair.code():
         pictures = [o.data['image/png'] for o in cell.outputs if 'image/png' in o.get('data', {})]
-        if pictures and len(cell.metadata.get('mystnb', {}).get('image', {}).get('alt', '')) < 15:
+        about = cell.metadata.get('mystnb', {})
+        if pictures and len(about.get('image', {}).get('alt', '')) < 15:
             yield f'{pair.name}, cell {i} draws a figure without alt text: # %% mystnb={{"image": {{"alt": "..."}}}}'
+        caption = re.sub(r'\$[^$]+\$', 'x', about.get('figure', {}).get('caption', ''))
+        if pictures and not (len(caption.split()) in CAPTION_WORDS and caption.endswith('.') and '$' not in caption):
+            yield (f'{pair.name}, cell {i}: a caption has {CAPTION_WORDS[0]} to {CAPTION_WORDS[-1]} words, formulas in '
+                   'pairs of $ and a full stop at its end: # %% mystnb={"figure": {"caption": "..."}, "image": {"alt": "..."}}')
         for picture in pictures:
             if len(picture) * 3 // 4 > PICTURE_BYTES:
                 yield f'{pair.name}, cell {i}: a picture of {len(picture) * 3 // 4} bytes; at most {PICTURE_BYTES}'

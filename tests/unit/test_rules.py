@@ -22,7 +22,7 @@ from nbutils.checks import grade, holds
 # %%
 holds('dl.x.y', lambda: True, control=lambda: False)
 
-# %% mystnb={{"image": {{"alt": "A line that rises to the right"}}}}
+# %% mystnb={{"figure": {{"caption": "The line $y = x$ rises by one at each step."}}, "image": {{"alt": "A line that rises to the right"}}}}
 draw();
 
 EXERCISE1
@@ -123,7 +123,11 @@ FAULTS = {  # what is wrong: (rule, change of the .py or of the .ipynb, what the
     'a duration': (rules.portable, prints('took 31 ms'), 'a duration'),
     'an unknown tag': (rules.tagged, ('tags=["remove-cell"]', 'tags=["remove-cel"]'), 'unknown tag remove-cel; known are'),
     'no reason to ignore': (rules.tagged, ('# %% mystnb', '# %% tags=["nbval-ignore-output"] mystnb'), "'# not compared: <reason>'"),
-    'no alt text': (rules.described, (' mystnb={"image": {"alt": "A line that rises to the right"}}', ''), 'cell 6 draws a figure without alt text'),
+    'no alt text': (rules.described, (', "image": {"alt": "A line that rises to the right"}', ''), 'cell 6 draws a figure without alt text'),
+    'no caption': (rules.described, ('"figure": {"caption": "The line $y = x$ rises by one at each step."}, ', ''), 'cell 6: a caption has'),
+    'a short caption': (rules.described, ('The line $y = x$ rises by one', '$y = x$ rises'), 'cell 6: a caption has'),
+    'half a formula': (rules.described, ('$y = x$', '$y = x'), 'formulas in pairs of'),
+    'a caption that breaks off': (rules.described, ('at each step."', 'at each step"'), 'a full stop at its end'),
     'a heavy picture': (rules.described, lambda nb: code(nb, 'draw').outputs[0].data.update({'image/png': 'a' * 300_000}), 'at most 150000'),
     'a long cell': (rules.shaped, ('draw();', 'x = 1\n' * 30), 'cell 6 has 30 lines; at most 25'),
     'a wide line': (rules.shaped, ('draw();', f'x = "{80 * "x"}"'), 'a line of 86 columns'),
