@@ -122,8 +122,8 @@ def described(pair):
             yield f'{pair.name}, cell {i} draws a figure without alt text: # %% mystnb={{"image": {{"alt": "..."}}}}'
         caption = re.sub(r'\$[^$]+\$', 'x', about.get('figure', {}).get('caption', ''))
         if pictures and not (len(caption.split()) in CAPTION_WORDS and caption.endswith('.') and '$' not in caption):
-            yield (f'{pair.name}, cell {i}: a caption has {CAPTION_WORDS[0]} to {CAPTION_WORDS[-1]} words, formulas in '
-                   'pairs of $ and a full stop at its end: # %% mystnb={"figure": {"caption": "..."}, "image": {"alt": "..."}}')
+            yield (f'{pair.name}, cell {i}: a caption has {min(CAPTION_WORDS)} to {max(CAPTION_WORDS)} words, pairs of $ '
+                   'and a full stop at its end: # %% mystnb={"figure": {"caption": "..."}, "image": {"alt": "..."}}')
         for picture in pictures:
             if len(picture) * 3 // 4 > PICTURE_BYTES:
                 yield f'{pair.name}, cell {i}: a picture of {len(picture) * 3 // 4} bytes; at most {PICTURE_BYTES}'

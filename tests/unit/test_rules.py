@@ -126,7 +126,7 @@ FAULTS = {  # what is wrong: (rule, change of the .py or of the .ipynb, what the
     'no alt text': (rules.described, (', "image": {"alt": "A line that rises to the right"}', ''), 'cell 6 draws a figure without alt text'),
     'no caption': (rules.described, ('"figure": {"caption": "The line $y = x$ rises by one at each step."}, ', ''), 'cell 6: a caption has'),
     'a short caption': (rules.described, ('The line $y = x$ rises by one', '$y = x$ rises'), 'cell 6: a caption has'),
-    'half a formula': (rules.described, ('$y = x$', '$y = x'), 'formulas in pairs of'),
+    'half a formula': (rules.described, ('$y = x$', '$y = x'), 'pairs of $'),
     'a caption that breaks off': (rules.described, ('at each step."', 'at each step"'), 'a full stop at its end'),
     'a heavy picture': (rules.described, lambda nb: code(nb, 'draw').outputs[0].data.update({'image/png': 'a' * 300_000}), 'at most 150000'),
     'a long cell': (rules.shaped, ('draw();', 'x = 1\n' * 30), 'cell 6 has 30 lines; at most 25'),
