@@ -11,7 +11,7 @@ from nbutils import ledger
 from nbutils.maintain import notebooks
 
 TAGS = {'remove-cell', 'hide-input', 'hide-output', 'hide-cell', 'nbval-ignore-output'}
-CELL_LINES, COLUMNS, CODE_COLUMNS = 25, 125, 79
+CELL_LINES, CODE_COLUMNS = 25, 79
 PICTURE_BYTES, NOTEBOOK_BYTES = 150_000, 1_000_000
 CAPTION_WORDS = range(6, 46)
 EXERCISES = 3
