@@ -146,7 +146,7 @@ missed = 1 - row**2 / (row**2).sum(0)  # error of each need
 together = missed.sum(0)
 assert close(together, torch.ones(101))
 
-# %% mystnb={"image": {"alt": "The error of the first need falls from one to zero as its share of the attention grows, that of the second rises from zero to one, and their sum stays flat at one"}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "One weighted mean cannot serve two needs: what the first gains the second loses, and their expected squared errors add up to one however the attention is shared."}, "image": {"alt": "The error of the first need falls from one to zero as its share of the attention grows, that of the second rises from zero to one, and their sum stays flat at one"}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(5, 2.6))
 ax.plot(share, missed[0], label='first need')
 ax.plot(share, missed[1], label='second need')
@@ -531,13 +531,13 @@ grade(products(repair), product_before, cases)
 # products do.
 
 # %% jupyter={"source_hidden": true}
-def reduosolution(W_Q, G):
+def repair_solution(W_Q, G):
     return torch.linalg.solve(G, W_Q.T).T
 
 def transpose_forgotten(W_Q, G):
     return W_Q @ torch.linalg.inv(G)
 
-assert grade(products(reduosolution), product_before, cases)
+assert grade(products(repair_solution), product_before, cases)
 assert not grade(products(transpose_forgotten), product_before, cases)
 
 # %% [markdown]
@@ -647,7 +647,7 @@ owner = torch.arange(H).repeat_interleave(S * E // H)  # as it lies
 wrong = owner.reshape(S, E)  # which head gets this number
 right = owner.reshape(H, S, E // H).permute(1, 0, 2).reshape(S, E)
 
-# %% mystnb={"image": {"alt": "Two grids of tokens by features coloured by head. With reshape and permute each head owns a block of columns, so some features of every token; with one reshape each head owns two whole tokens."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: reshaped, then permuted, each head gets its own features of all tokens. Right: a single reshape has the right shape too, but gives each head all features of two tokens."}, "image": {"alt": "Two grids of tokens by features coloured by head. With reshape and permute each head owns a block of columns, so some features of every token; with one reshape each head owns two whole tokens."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.2)
 colours = ListedColormap(['C0', 'C1', 'C2'])
 axes[0].set(title='reshape, then permute', ylabel='token')
@@ -662,7 +662,7 @@ for ax, grid in zip(axes, (right, wrong), strict=True):
 # come head by head, $q_1 k_1 v_1\, q_2 k_2 v_2 \dots$, while torch stacks them role by role. Weights copied from one
 # to the other without reordering give a layer that runs, and computes something else.
 
-# %% mystnb={"image": {"alt": "Two strips of nine blocks. In the notes the blocks come as q1 k1 v1 q2 k2 v2 q3 k3 v3, in torch as q1 q2 q3 k1 k2 k3 v1 v2 v3."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "The notes order the rows of the weight head by head, torch role by role. Weights copied from one to the other without reordering run, but make another layer."}, "image": {"alt": "Two strips of nine blocks. In the notes the blocks come as q1 k1 v1 q2 k2 v2 q3 k3 v3, in torch as q1 q2 q3 k1 k2 k3 v1 v2 v3."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 1.5))
 by_head = [(role, h) for h in (1, 2, 3) for role in 'qkv']
 by_role = [(role, h) for role in 'qkv' for h in (1, 2, 3)]
@@ -1261,7 +1261,7 @@ assert all(records[h].error.median() < 0.01 for h in (2, 4))
 # deviation $\sqrt2$, so their mean is known to $\sqrt{2 \cdot 24000}/48000 = 0.0046$; 0.477 is the bound less five of
 # these.)
 
-# %% mystnb={"image": {"alt": "Error against training step. Layers with two and four heads fall to zero, all but one. Most layers with one head stop at the bound one half, a few stay near 0.75, where all layers with eight heads end."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Four heads reach error zero from every start, two heads from all but one; one head stops at its bound of one half or above, and eight heads of width one end near $0.7$."}, "image": {"alt": "Error against training step. Layers with two and four heads fall to zero, all but one. Most layers with one head stop at the bound one half, a few stay near 0.75, where all layers with eight heads end."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(5.2, 3))
 ax.axhline(11 / 12, color=GREY, lw=1, ls='--')
 ax.text(298, 0.945, 'bag of tokens', ha='right', color=GREY)
@@ -1276,7 +1276,7 @@ ax.set(xlabel='training step', xlim=(0, 300))
 ax.set(ylabel='mean squared error', ylim=(-0.03, 1.15))
 label_lines(ax);
 
-# %% mystnb={"image": {"alt": "Attention maps of 12 by 12 hours. A single head shows one sharp diagonal or, from another start, a blurred plaid. Two heads show one sharp falling and one sharp rising diagonal. Heads of the eight-headed layer show plaids only."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Wide heads learn a sharp shift or reversal of the hours, if training does not get stuck; the scores of a head of width one have rank one, and its map is a blurred plaid."}, "image": {"alt": "Attention maps of 12 by 12 hours. A single head shows one sharp diagonal or, from another start, a blurred plaid. Two heads show one sharp falling and one sharp rising diagonal. Heads of the eight-headed layer show plaids only."}} tags=["hide-input"]
 one, two, eight = records[1], records[2], records[8]
 best, worst = one.maps[[one.error.argmin(), one.error.argmax()], 0]
 shown = {'one head, best': best, 'one head, worst': worst}

@@ -195,7 +195,7 @@ toward = np.arctan2(g[1], g[0])
 assert close(slopes, np.hypot(*g) * np.cos(angles - toward), atol=1e-8)
 print('25 slopes, each from its own two heights, lie on one cosine')
 
-# %% mystnb={"image": {"alt": "Left: a surface with two hills; at a point on the slope an arrow points up the steepest way and a level line crosses it. Right: measured slope against direction of walk, 25 points on a cosine whose top is at the direction of the gradient."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Where a plane fits the ground, the slopes in all directions lie on one cosine: the gradient points to its top, and at right angles to it the ground is level."}, "image": {"alt": "Left: a surface with two hills; at a point on the slope a line leads up the steepest way and a level line crosses it. Right: measured slope against direction of walk, 25 points on a cosine whose top is at the direction of the gradient."}} tags=["hide-input"]
 fig = plt.figure(figsize=(6, 2.8))
 left = fig.add_subplot(1, 2, 1, projection='3d', computed_zorder=False)
 x, y = np.meshgrid(np.linspace(-2, 2, 60), np.linspace(-2, 2, 60))
@@ -310,7 +310,7 @@ for name, values in worst.items():
     rate = np.log(values[-1] / values[-3]) / np.log(radii[-1] / radii[-3])
     print(f'{name}: largest |r| / distance goes like distance^{round(rate)}')
 
-# %% mystnb={"image": {"alt": "Left: largest remainder over distance against the radius, logarithmic; a rises as the radius shrinks, b and c stay level near one half, s falls to zero. Right: the function c along three straight lines, where it bends into the origin with slope zero, and along the parabola, where it rises with slope one half."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Of four functions with zero partial derivatives, only $s = xy$ is differentiable at the origin: its remainder shrinks faster than the distance. Right: $c$ starts level along all straight lines, not along a parabola."}, "image": {"alt": "Left: largest remainder over distance against the radius, logarithmic; a rises as the radius shrinks, b and c stay level near one half, s falls to zero. Right: the function c along three straight lines, where it bends into the origin with slope zero, and along the parabola, where it rises with slope one half."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.8)
 for name, values in worst.items():
     left.plot(radii, values, 'o-', ms=3, label=name)
@@ -511,7 +511,7 @@ print('steps along a gradient never went down')
 times = np.hypot(*spiral[-1]) / 0.5
 print(f'60 steps of the turning field: {times:.2f} times as far out')
 
-# %% mystnb={"image": {"alt": "Left: contour lines of two hills with gradient arrows perpendicular to them and four paths that follow the arrows to one of the two summits. Right: arrows that turn around the origin and a path of steps that spirals outwards."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: paths along a gradient only climb, here to one of two summits. Right: a field that turns belongs to no landscape, and 60 steps along it lead 1.95 times as far out."}, "image": {"alt": "Left: contour lines of two hills with gradient arrows perpendicular to them and four paths that follow the arrows to one of the two summits. Right: arrows that turn around the origin and a path of steps that spirals outwards."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=3, sharey=True)
 q = np.stack(np.meshgrid(*2 * [np.linspace(-2.2, 2.2, 90)]))
 few = np.stack(np.meshgrid(*2 * [np.linspace(-2, 2, 11)]))
@@ -705,7 +705,7 @@ for name, (*_, quotient) in formulas.items():
     assert abs(rate - theory) < 0.05
     print(f'{name:11} error like noise^{rate:.2f}, theory {theory:.2f}')
 
-# %% mystnb={"image": {"alt": "Left: largest error against step, both logarithmic. Three V-shaped curves whose points lie below their theoretical bounds, the lowest points further right and lower for the higher orders; the complex step falls to 1e-16 and stays there. Right: best error against noise, three straight lines of slopes one half, two thirds and four fifths."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "With an error $\\delta$ in each value, a difference quotient of order $p$ gets no closer than about $\\delta^{p/(p+1)}$, at one best step; the complex step keeps 15 digits however small the step."}, "image": {"alt": "Left: largest error against step, both logarithmic. Three V-shaped curves whose points lie below their theoretical bounds, the lowest points further right and lower for the higher orders; the complex step falls to 1e-16 and stays there. Right: best error against noise, three straight lines of slopes one half, two thirds and four fifths."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=3.1, width_ratios=[1.35, 1])
 for i, name in enumerate(formulas):
     left.plot(steps, error[name], '.', ms=4, color=f'C{i}')
@@ -932,7 +932,7 @@ for name, gap in gaps.items():
     caught = (gap[:, near] > 1e-8).sum()
     print(f'{name:11} rejected by {caught:3} of 200 directions, h = 1e-5')
 
-# %% mystnb={"image": {"alt": "Typical disagreement between quotient and gradient against the step, logarithmic. For the right gradient a V that reaches 1e-10 near a step of 3e-6; for the three wrong ones a V cut off by a level floor, at about 300, 0.003 and 0.002."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Near a step of $10^{-5}$ only the right gradient falls below the threshold; a mistake leaves a floor of its own height, even one per cent in one entry of 650."}, "image": {"alt": "Typical disagreement between quotient and gradient against the step, logarithmic. For the right gradient a V that reaches 3e-9 near a step of 1e-5; for the three wrong ones a V cut off by a level floor, at about 300, 0.003 and 0.002."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3))
 heights = 2e-10, 1e3, 1e-2, 2e-4
 for i, (name, gap) in enumerate(gaps.items()):

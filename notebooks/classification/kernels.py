@@ -73,7 +73,7 @@ for name, F in (('coordinates', rings),
     w = lstsq(A, side, rcond=None)[0]
     print(f'{name}: {np.mean(np.sign(A @ w) == side):.2f} right')
 
-# %% mystnb={"image": {"alt": "Left: a small ring of points inside a larger ring. Right: the same points drawn with the squares of their coordinates as axes; the small ring becomes a short bar near the origin, the large ring a longer parallel bar, and a straight line runs between them."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Two rings that no straight line parts in the plane lie on two sides of one once the squares of the coordinates are the axes."}, "image": {"alt": "Left: a small ring of points inside a larger ring. Right: the same points drawn with the squares of their coordinates as axes; the small ring becomes a short bar near the origin, the large ring a longer parallel bar, and a straight line runs between them."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.9)
 for ax, P in zip(axes, (rings, quadratic_features(rings)[:, [0, 2]]),
                  strict=True):
@@ -185,7 +185,8 @@ verify('a semidefinite matrix of rank 2 is made of features in the plane',
 # ````
 #
 # Two children of these rules do most of the work in practice: the polynomial kernel $(\mathbf{x} \cdot \mathbf{z} + c)^p$
-# with $c \ge 0$, whose features for $c > 0$ are all monomials up to degree $p$, and the *Gaussian kernel* or *RBF kernel*
+# with $c \ge 0$ and $p = 1, 2, \dots$, whose features for $c > 0$ are all monomials up to degree $p$, and the *Gaussian
+# kernel* or *RBF kernel*
 #
 # ```{math}
 # :label: kernels-rbf
@@ -266,7 +267,7 @@ tables = {'linear': linear(rings, rings),
 for name, K in tables.items():
     print(f'{name}: {(eigvalsh(K) > 0.01).sum()} eigenvalues above 0.01')
 
-# %% mystnb={"image": {"alt": "Three heat maps of 80 by 80 similarities. Linear: in each of four blocks two broad waves, strongest for the outer ring. Quadratic: twice as many bands, all non-negative, bright only in the block of the outer ring. Gaussian: bright along the diagonal and in the corners of each ring's own block, dark between the rings."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "With $\\gamma = 3$ each point resembles its neighbours on its own ring and hardly any on the other; the linear and the quadratic kernel see angle and radius instead."}, "image": {"alt": "Three heat maps of 80 by 80 similarities. Linear: in each of four blocks two broad waves, strongest for the outer ring. Quadratic: twice as many bands, all non-negative, bright only in the block of the outer ring. Gaussian: bright along the diagonal and in the corners of each ring's own block, dark between the rings."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.2)
 for ax, (name, K) in zip(axes, tables.items(), strict=True):
     show_image(ax, K, name, cmap='viridis')
@@ -568,7 +569,7 @@ for gamma in (0.5, 50, 2000):
     print(f'gamma = {gamma:4}: misses the data by {seen:.2f}, '
           f'the curve by {off:.2f}')
 
-# %% mystnb={"image": {"alt": "Three panels with the same forty points and fits of Gaussian kernel ridge regression. Gamma 0.5: a flat line misses the fast swings. Gamma 50: the fit follows the curve. Gamma 2000: narrow spikes from zero to every single point."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "The width of the bumps decides: at $\\gamma = 0.5$ the fit misses the swings, at 50 it follows the curve, at 2000 it falls back to zero between the examples."}, "image": {"alt": "Three panels with the same forty points and fits of Gaussian kernel ridge regression. Gamma 0.5: a flat line misses the fast swings. Gamma 50: the fit follows the curve. Gamma 2000: narrow spikes from zero to every single point."}} tags=["hide-input"]
 fig, axes = panels(3, sharey=True, height=2.4)
 for ax, (gamma, fit) in zip(axes, fits.items(), strict=True):
     ax.plot(grid[:, 0], curve(grid[:, 0]), color=GREY, lw=1)
@@ -809,7 +810,7 @@ for gamma in (0.01, 1, 20):
     maps[gamma] = f.reshape(121, 121), abs(c) > 1e-6
     print(f'gamma = {gamma:4}: {(abs(c) > 1e-6).sum()} support vectors')
 
-# %% mystnb={"image": {"alt": "Two spiral arms of points with the boundary of a Gaussian support vector machine in three panels. Gamma 0.01: one shallow arc cuts through both arms. Gamma 1: the boundary winds between the arms. Gamma 20: it closes into islands around single points. Support vectors are circled."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "A wide kernel cannot bend the boundary enough ($\\gamma = 0.01$), a narrow one closes it around groups of examples ($\\gamma = 20$); between them, $\\gamma = 1$ parts the spirals with the fewest support vectors."}, "image": {"alt": "Two spiral arms of points with the boundary of a Gaussian support vector machine in three panels. Gamma 0.01: one shallow arc cuts through both arms. Gamma 1: the boundary winds between the arms. Gamma 20: it closes into islands around pieces of one arm. Support vectors are circled."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.2, sharey=True)
 for ax, (gamma, (f, used)) in zip(axes, maps.items(), strict=True):
     ax.contour(mesh[..., 0], mesh[..., 1], f, [0], colors=GREY)
@@ -887,7 +888,7 @@ assert close(spectra['max(0, 1 - r)'],
 for name, p in spectra.items():
     print(f'{name:13} has negative weights: {(p < -1e-4).any()}')
 
-# %% mystnb={"image": {"alt": "Left: three profiles that fall from one to zero with the distance: a Gaussian bell, the steeper exponential of minus the cube, and a straight line that reaches zero at one. Right: their spectra. The Gaussian's stays positive, that of the straight line only touches zero, that of the cube dips slightly below zero near 5."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Profiles that look alike differ in their spectra: that of $e^{-r^3}$ dips below zero, so it is no kernel, while those of $e^{-r^2}$ and the tent never do."}, "image": {"alt": "Left: three profiles that fall from one to zero with the distance: a Gaussian bell, the steeper exponential of minus the cube, and a straight line that reaches zero at one. Right: their spectra. The Gaussian's stays positive, that of the straight line only touches zero, that of the cube dips slightly below zero near 5."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.4)
 r = np.linspace(0, 2.2, 221)
 for (name, (kappa, end)), p in zip(profiles.items(), spectra.values(),
@@ -1051,7 +1052,7 @@ measured = np.array([rms_errors(seed) for seed in range(5)])  # (5, 4)
 slopes = np.polyfit(np.log(counts), np.log(measured).T, 1)[0]
 print('slopes of log error against log D, five seeds:', slopes.round(2))
 
-# %% mystnb={"image": {"alt": "Left: measured errors of random features against their number, both logarithmic; five seeds lie in a narrow band around the line of slope minus one half, far above the dotted line 1/D. Right: percent of digits right against the number of features, rising from 66 with 16 features to just below the dashed line of the exact kernel with 1024; five splits lie close together."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: the error of $D$ random features falls like $1/\\sqrt{D}$. Right: with 1024 of them the digits come within one percentage point of the exact kernel."}, "image": {"alt": "Left: measured errors of random features against their number, both logarithmic; five seeds lie in a narrow band around the line of slope minus one half, far above the dotted line 1/D. Right: percent of digits right against the number of features, rising from 66 with 16 features to just below the dashed line of the exact kernel with 1024; five splits lie close together."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.7)
 band = np.array([[1 - 5 / np.sqrt(600)], [1 + 5 / np.sqrt(600)]]) / counts**0.5
 left.fill_between(counts, *band, color='C0', alpha=0.25, lw=0)

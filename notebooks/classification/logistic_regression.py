@@ -162,7 +162,7 @@ draws = np.random.default_rng(0).multivariate_normal([0, 0], shape, (2, 60))
 u1, u2 = np.meshgrid(np.linspace(-4, 4, 121), np.linspace(-3, 3, 121))
 surface = sigmoid(b + v[0] * u1 + v[1] * u2)
 
-# %% mystnb={"image": {"alt": "Left: the sigmoid climbs from 0 to 1, its slope is a bell with height one quarter at zero. Right: two clouds of points on a map of the probability, whose level lines are parallel; that of one half runs between the clouds."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: the sigmoid turns log-odds into probabilities, and is steepest, with slope $\\frac14$, at even odds. Right: for two Gaussian clouds of one shape the lines of equal probability are parallel."}, "image": {"alt": "Left: the sigmoid climbs from 0 to 1, its slope is a bell with height one quarter at zero. Right: two clouds of points on a map of the probability, whose level lines are parallel; that of one half runs between the clouds."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.7)
 grid = np.linspace(-7, 7, 200)
 left.plot(grid, sigmoid(grid))
@@ -452,7 +452,7 @@ no_slope = nll(X_f, damaged, np.array([np.log(7 / 16), 0])) / 23
 print(f'mean loss: best of the grid {losses.min():.3f}, '
       f'no slope {no_slope:.3f}')
 
-# %% mystnb={"image": {"alt": "Left: the loss of one example against the score; for label 1 it falls from a steep line to zero, for label 0 it is the mirror image. Right: the likelihood of the flights over intercept and slope is one narrow tilted ridge with a single summit."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: on the wrong side of zero the loss of an example grows like the distance. Right: the likelihood of the 23 flights has one summit, on a ridge where intercept and slope trade off."}, "image": {"alt": "Left: the loss of one example against the score; for label 1 it falls from a steep line to zero, for label 0 it is the mirror image. Right: the likelihood of the flights over intercept and slope is one narrow tilted ridge with a single summit."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.8)
 z = np.linspace(-5, 5, 200)
 one = np.array([[1.0]])
@@ -893,7 +893,7 @@ holds(
 assert close(path_n[-1], w_f, rtol=1e-9)
 print('Newton, by step:', *(f'{b:.4f}' for b in path_n[1:6, 1]))
 
-# %% mystnb={"image": {"alt": "Left: level lines of the loss of the flights; the path of descent bends along the valley in many small steps, that of Newton goes almost straight to the bottom. Right: the error on a logarithmic axis; Newton's falls ever more steeply within seven steps, that of descent in a straight line for hundreds."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "On the flights Newton's method comes within $10^{-11}$ of the optimum within seven steps; descent with a safe step creeps along the narrow valley for hundreds."}, "image": {"alt": "Left: level lines of the loss of the flights; the path of descent bends along the valley in many small steps, that of Newton goes almost straight to the bottom. Right: the error against the step on logarithmic axes; Newton's falls ever more steeply within seven steps, that of descent takes hundreds."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.9)
 levels = losses.min() + 0.004 * 2.0 ** np.arange(9)
 left.contour(w0, w1, losses, levels, colors=GREY, linewidths=0.6)
@@ -927,7 +927,7 @@ far = newton(x_line, y_line, np.array([4.2]), 3)[:, 0]
 print('from 2.6:', *near.round(3))
 print('from 4.2:', *(f'{w:.4g}' for w in far))
 
-# %% mystnb={"image": {"alt": "Two panels with the loss of one weight, a valley with a straight right side. Left, from 2.6, the parabola touches the curve and its vertex lies a little left of the minimum. Right, from 4.2, the parabola is nearly flat and its vertex lies far outside to the left, where the loss is high."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Newton's method trusts the parabola. From 2.6 its vertex lies near the minimum; from 4.2, where the loss is almost straight, it lies far out, where the loss is many times larger."}, "image": {"alt": "Two panels with the loss of one weight, a valley with a straight right side. Left, from 2.6, the parabola touches the curve and its vertex lies a little left of the minimum. Right, from 4.2, the parabola is nearly flat and its vertex lies far outside to the left, where the loss is high."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.5)
 grid = np.linspace(-16, 6, 221)
 for ax, path in zip(axes, (near, far), strict=True):
@@ -1156,8 +1156,8 @@ verify(
 # here by accident {cite}`rosset2004boosting`. Gradient descent without any penalty goes there, too, as slowly as its
 # norm grows, like $\log t$ {cite}`soudry2018implicit`. Newton's method hurries: where all losses are nearly
 # $e^{-m_n}$ it adds 1 to the smallest margins at each step, as it adds exactly 1 to $w$ on the function $e^{-w}$.
-# What stops it in the end is rounding alone. Beyond $z = 53 \log 2 \approx 36.7$ the float nearest to $\sigma(z)$ is
-# 1, the residuals $p_n - y_n$ of the ones vanish, and the walk stands still, with every sign of success.
+# What stops it in the end is rounding alone. Beyond $z = 53 \log 2 \approx 36.7$ the sum $1 + e^{-z}$ rounds to 1, and so
+# does $\sigma(z)$; the residuals $p_n - y_n$ of the ones vanish, and the walk stands still, with every sign of success.
 
 # %%
 rng = np.random.default_rng(3)
@@ -1209,7 +1209,7 @@ assert close(sprint[-1], sprint[-5]) and abs(smallest[-1] - 36.74) < 0.02
 print('descent, norm after 10^2, 10^3, 10^4 steps:',
       *norm(long_walk[[100, 1000, 10_000]], axis=1).round(1))
 
-# %% mystnb={"image": {"alt": "Left: the norm of the weights over steps on logarithmic axes. Newton's rises steeply to a hundred within forty steps and stands still; that of descent creeps for twenty thousand steps. Right: the lacking margin against the norm, for the ridge path and for descent, both falling below the dashed bound."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "On separable data the weights never settle. Left: Newton's grow until rounding stops them, those of descent creep. Right: their direction nears the widest street, well within the bound."}, "image": {"alt": "Left: the norm of the weights over steps on logarithmic axes. Newton's rises steeply to a hundred within forty steps and stands still; that of descent creeps for twenty thousand steps. Right: the lacking margin against the norm, for the ridge path and for descent, both falling below the dashed bound."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.8)
 for name, path, colour in (('descent', long_walk, 'C0'),
                            ('Newton', sprint, 'C1')):
@@ -1507,7 +1507,7 @@ for name, clock in clocks.items():
     bar = covariance(X, w, 'Poisson')[1, 1] ** 0.5
     print(f'{name:13} {w[1]:.3f} ± {bar:.3f}, Pearson / 12 = {pearson:.1f}')
 
-# %% mystnb={"image": {"alt": "Left: damage against temperature as dots at 0 and 1 with the fitted falling curve and its 95 per cent band; at 31 degrees, far left of all data, the curve is at 1 and the band spans the upper half. Right: quarterly deaths as dots rising from 0 to 45, an exponential curve that overshoots at the end, and a power of time that fits better."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: at 31 °F, far below all data, the estimate is close to $1$, but its interval reaches down to about one half. Right: a power of time follows the deaths better than an exponential."}, "image": {"alt": "Left: damage against temperature as dots at 0 and 1 with the fitted falling curve and its 95 per cent band; at 31 degrees, far left of all data, the curve is at 1 and the band spans the upper half. Right: quarterly deaths as dots rising from 0 to 45, an exponential curve that overshoots at the end, and a power of time that fits better."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.8)
 degrees = np.linspace(29, 83, 109)
 low, p, high = chances(degrees)
@@ -1722,17 +1722,18 @@ for i, name in ((2, 'no penalty'), (3, 'penalty')):
           f'cases, wrong in {mistaken:.3f} of these')
     assert close(diagrams[name][1] @ diagrams[name][2], is_ill.sum())
 
-# %% mystnb={"image": {"alt": "Left: frequency of malignant tumours against the probability announced. The penalized forecasts rise near the diagonal, a little more steeply than it; those without penalty lie between 0.2 and 0.5 whatever was announced. Right: held-out losses of four forecasts in twenty splits; the constant share at 0.66, mean radius near 0.3, no penalty mostly between 0.6 and 4, penalty near 0.07."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: with a penalty the probabilities are near the truth, without one those between 0 and 1 say little. Right: without penalty the loss is mostly above that of the constant share."}, "image": {"alt": "Left: frequency of malignant tumours against the probability announced. The penalized forecasts rise near the diagonal, a little more steeply than it; those without penalty lie between 0.2 and 0.5 whatever was announced, except at the ends. Right: held-out losses of four forecasts in twenty splits; the constant share at 0.66, mean radius near 0.3, no penalty mostly between 0.6 and 4, penalty near 0.07."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=3.0)
 left.plot([0, 1], [0, 1], ':', color=GREY)
 for colour, (name, (told, seen, number)) in zip(
         ('C2', 'C3'), diagrams.items(), strict=True):
     bar = 2 * np.sqrt(seen * (1 - seen) / number)
-    left.errorbar(told, seen, bar, fmt='o-', ms=4, lw=1.2, label=name,
+    inside = np.minimum(bar, [seen, 1 - seen])  # down, up
+    left.errorbar(told, seen, inside, fmt='o-', ms=4, lw=1.2, label=name,
                   color=colour)
 left.set(xlabel='probability announced', ylabel='frequency of malignant',
          ylim=(-0.05, 1.05))
-left.legend(fontsize=8, loc='lower right')
+left.legend(fontsize=8, loc='upper left')
 names = ['share of\nmalignant', 'mean\nradius', 'no\npenalty', 'penalty']
 for i, name in enumerate(names):
     scatter = np.linspace(-0.2, 0.2, 20)
@@ -1743,10 +1744,10 @@ right.set_yticks([0.05, 0.1, 0.3, 1, 3], ['0.05', '0.1', '0.3', '1', '3'])
 right.minorticks_off();
 
 # %% [markdown]
-# (The bars are two standard errors, and too short, as the same patient appears in several splits.) Without penalty a
-# forecast between 0.05 and 0.95 says next to nothing, and those beyond are too sure. With it the points lie near the
-# diagonal. Where they leave it they are too modest, nearer to one half than the facts, for a penalty shrinks the
-# scores: that is the price, and the held-out loss says that it was worth paying.
+# (The bars are two standard errors, cut off at 0 and 1, and too short, as the same patient appears in several splits.)
+# Without penalty a forecast between 0.05 and 0.95 says next to nothing, and those beyond are too sure. With it the
+# points lie near the diagonal. Where they leave it they are too modest, nearer to one half than the facts, for a penalty
+# shrinks the scores: that is the price, and the held-out loss says that it was worth paying.
 
 # %% [markdown]
 # ## Summary

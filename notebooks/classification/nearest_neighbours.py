@@ -344,7 +344,7 @@ assert all((low <= X_small[i]).all() and (X_small[i] <= high).all()
            for i, low, high in leaves)
 print(len(opened), 'of', len(leaves), 'leaves opened')
 
-# %% mystnb={"image": {"alt": "A square cut into sixteen boxes of eight points each. Around a star, the question, a circle through the nearest point reaches into three boxes, which are shaded."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "To find the nearest of 128 points the tree opens 3 of its 16 leaves: all other boxes lie outside the circle through that point."}, "image": {"alt": "A square cut into sixteen boxes of eight points each. Around a star, the question, a circle through the nearest point reaches into three boxes, which are shaded."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(3.6, 3.6))
 for i, low, high in leaves:
     seen = any(i is leaf for leaf in opened)
@@ -573,7 +573,7 @@ verify(
     name=list(laws), i=[0, 1, 2], tries=30,
 )
 
-# %% mystnb={"image": {"alt": "Risk of one neighbour against Bayes risk. Between the line of equal risk below and the curve 2R(1-R) above lies a shaded lens. Dots of the constant law lie on the curve, those of coin or certain on the line, those of the wave between, nearer to the curve."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Both ends of the bound of Cover and Hart occur, here with $n = 100$: a constant law costs $2R^*(1 - R^*)$, coin or certainty no more than $R^*$."}, "image": {"alt": "Risk of one neighbour against Bayes risk. Between the line of equal risk below and the curve 2R(1-R) above lies a shaded lens. Dots of the constant law lie on the curve, those of coin or certain on the line, those of the wave between, nearer to the curve."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3))
 R = np.linspace(0, 0.5, 101)
 ax.fill_between(R, R, 2 * R * (1 - R), color=GREY, alpha=0.15, lw=0)
@@ -702,7 +702,7 @@ verify(
     seed=seeds(), k=[1, 3, 10], tries=30,
 )
 
-# %% mystnb={"image": {"alt": "Risk against the number of neighbours on a logarithmic axis, for 51, 201 and 801 examples with bands. All curves begin near 0.34, fall toward the dotted Bayes risk at 0.25, the lower and the longer the more examples there are, and rise to one half when all examples vote. A dashed curve, the limit, falls on."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "More votes lower the risk from 0.34 toward the Bayes risk until $k$ is a large part of $n$; when all examples vote, it is one half."}, "image": {"alt": "Risk against the number of neighbours on a logarithmic axis, for 51, 201 and 801 examples with bands. All curves begin near 0.34, fall toward the dotted Bayes risk at 0.25, the lower and the longer the more examples there are, and rise to one half when all examples vote. A dashed curve, the limit, falls on."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3))
 for n, risk in curves.items():
     k, width = np.arange(1, n + 1, 2), 0.4 * five_errors(risk, 8000)
@@ -744,7 +744,7 @@ grid = np.stack(np.meshgrid(u, u), 2).reshape(-1, 2)
 maps = {k: classify(X_plane, y_plane, grid, k).reshape(60, 60)
         for k in (1, 15, 121)}
 
-# %% mystnb={"image": {"alt": "Three maps of a square with 121 points of two classes and a wave as Bayes border. One neighbour: a patchwork with islands around odd points. Fifteen: a border near the wave. All 121: one colour everywhere."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Of 121 examples, one neighbour draws islands around odd labels, fifteen come near the Bayes border (dashed), and all of them know only the commonest label."}, "image": {"alt": "Three maps of a square with 121 points of two classes and a wave as Bayes border. One neighbour: a patchwork with islands around odd points. Fifteen: a border near the wave. All 121: one colour everywhere."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.3, sharey=True)
 for ax, (k, regions) in zip(axes, maps.items(), strict=True):
     ax.contourf(u, u, regions, [-0.5, 0.5, 1.5], colors=['C0', 'C1'],
@@ -987,7 +987,7 @@ for kind in (cube, tilted_plane):
           f'{ratios[kind][0]:.3f}, {ratios[kind][-1]:.3f}; '
           f'leaves opened: {shares[kind][0]:.3f}, {shares[kind][-1]:.3f}')
 
-# %% mystnb={"image": {"alt": "Left: ratio of nearest to farthest distance against dimension. For the cube it rises from near zero to above one third, for the tilted plane it stays near zero. Right: share of the leaves opened; for the cube it rises from near zero to nearly all, for the plane it stays near zero."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "In a uniform cube of 20 dimensions the nearest of 4096 points is more than a third as far as the farthest, and the tree opens nearly every leaf; a tilted plane stays easy."}, "image": {"alt": "Left: ratio of nearest to farthest distance against dimension. For the cube it rises from near zero to above one third, for the tilted plane it stays near zero. Right: share of the leaves opened; for the cube it rises from near zero to nearly all, for the plane it stays near zero."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.6)
 for ax, values in zip(axes, (ratios, shares), strict=True):
     for kind, name in ((cube, 'uniform cube'), (tilted_plane, 'tilted plane')):
@@ -1173,7 +1173,7 @@ for name, right in named.items():
     print(f'{name:12} {right.mean():.3f} ± {right.std():.3f}')
 print('chosen k at most', max(ks_digits[i] for i in inside.argmax(1)))
 
-# %% mystnb={"image": {"alt": "Left: share of right answers on wines against k with bands. Scaled stays near 0.95 until 45 and then falls toward the commonest grower's 0.4; raw lies near 0.7. Right: digits, share of errors against k for held-out pictures and for leaving one out; both curves run close together and rise from 0.014 at one neighbour to 0.07 at 65."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: with $k$ up to 45, wines are told apart far better if each measurement is scaled. Right: leaving one out in the training part follows the held-out error closely."}, "image": {"alt": "Left: share of right answers on wines against k with bands. Scaled stays near 0.95 until 45 and then falls toward the commonest grower's 0.4; raw lies near 0.7. Right: digits, share of errors against k for held-out pictures and for leaving one out; both curves run close together and rise from 0.014 at one neighbour to 0.07 at 65."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.8)
 for name in ('scaled', 'raw', 'commonest'):
     middle, spread = growers[name].mean(0), growers[name].std(0)

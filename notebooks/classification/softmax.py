@@ -236,7 +236,7 @@ for (i, step), p in net.items():
     bent = np.linalg.det(np.stack([p[30], p[90], third]))
     assert abs(bent) < 1e-12  # on a line with the corner
 
-# %% mystnb={"image": {"alt": "Left: the softmax of o, 0, 0 against o; the first entry rises in an S from zero to one through one third at o = 0, the two others fall together. Right: a triangle with three families of straight lines, one through each corner, dense near the edges."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: a higher score takes equally from two equal others. Right: a fixed difference of two scores is a straight line through a corner; whole steps crowd toward the edges."}, "image": {"alt": "Left: the softmax of o, 0, 0 against o; the first entry rises in an S from zero to one through one third at o = 0, the two others fall together. Right: a triangle with three families of straight lines, one through each corner, dense near the edges."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.7)
 left.plot(t, alone[:, 0])
 left.plot(t, alone[:, 1])
@@ -365,7 +365,7 @@ print('tie, beta 500:      ', softmax([500, 500, 0]).round(4))
 #
 # At $\beta = 0$ the derivative is $(x_i - \bar x) / n$. The remainder of Taylor's formula is $\beta^2/2$ times a
 # second derivative $p_i \big( (x_i - \mu)^2 - \operatorname{Var}(x) \big)$, which is at most $R^2$ in size if all
-# scores lie within a range $R$. So $\operatorname{softmax}(\beta \mathbf{x}) = \frac1n + \frac{\beta}{n} (x_i - \bar x)$
+# scores lie within a range $R$. So $\operatorname{softmax}(\beta \mathbf{x})_i = \frac1n + \frac{\beta}{n} (x_i - \bar x)$
 # up to $\frac12 \beta^2 R^2$. (The control forgets to centre.)
 
 # %%
@@ -415,7 +415,7 @@ paths = softmax(strength[:, None, None] * rays, axis=2)  # (400, 18, 3)
 triangle = np.array([[0, 0], [1, 0], [0.5, np.sqrt(3) / 2]])
 assert close(paths[-1], np.eye(3)[rays.argmax(1)], atol=1e-9)
 
-# %% mystnb={"image": {"alt": "Left: bars of the softmax of four scores at temperatures 0.2, 1 and 5: nearly all on the first, a staircase, nearly equal. Right: a triangle with eighteen curves that start in its centre in all directions and bend towards the three corners."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Cold makes softmax choose the largest score, hot makes it indifferent: of four labels the first has more than 0.8 at $\\tau = 0.2$ and less than 0.3 at $\\tau = 5$."}, "image": {"alt": "Left: bars of the softmax of four scores at temperatures 0.2, 1 and 5: nearly all on the first, a staircase, nearly equal. Right: a triangle with eighteen curves that start in its centre in all directions and bend towards the three corners."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.7)
 for k, (tau, p) in enumerate(bars.items()):
     left.bar(np.arange(4) + 0.27 * (k - 1), p, 0.25, label=f'τ = {tau}')
@@ -487,7 +487,7 @@ print('weights of each pixel sum to zero:', all(centred))
 taus = np.geomspace(0.5, 5, 60)
 curves = [[loss(1 / tau, *test) for tau in taus] for _, (_, test) in splits]
 
-# %% mystnb={"image": {"alt": "Five curves of the loss on new digits against the temperature on a logarithmic axis, each a valley with its bottom a little below two. The dots, at temperatures between 1.2 and 2, lie lower than the curves at temperature one."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "A temperature found on other pictures (dots), here between 1.2 and 2, lowers the loss on new digits in each of five splits."}, "image": {"alt": "Five curves of the loss on new digits against the temperature on a logarithmic axis, each a valley with its bottom a little below two. The dots, at temperatures between 1.2 and 2, lie lower than the curves at temperature one."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.7))
 for k, curve in enumerate(curves):
     ax.plot(taus, curve, color=f'C{k}', lw=1.2)
@@ -631,7 +631,7 @@ print(f'in steps of 20 the naive softmax survives '
 assert close(window[safe_softmax], np.full(101, 1 / (1 + np.exp(-1))))
 assert close(lines[log_softmax], -torch.logaddexp(0 * c, c), rtol=1e-14)
 
-# %% mystnb={"image": {"alt": "Left: the second softmax value of c and c + 1 against c. The safe form is a level line at 0.73 from minus 1000 to 1000, the naive one exists only in a window from about minus 740 to 700. Right: the log-probability of a label whose score trails by t. The naive curve ends at 700, the logarithm of the safe softmax at 740, log-softmax goes on."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: taking off the maximum makes softmax safe at every shift $c$; the naive form breaks at both ends. Right: where the probability itself underflows, only log-softmax goes on."}, "image": {"alt": "Left: the second softmax value of c and c + 1 against c. The safe form is a level line at 0.73 from minus 1000 to 1000, the naive one exists only in a window from about minus 740 to 700. Right: the log-probability of a label whose score trails by t. The naive curve ends at 700, the logarithm of the safe softmax at 740, log-softmax goes on."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.7)
 for f, name, width, color in ((safe_softmax, 'safe', 7, 'C2'),
                               (naive, 'naive', 2.5, 'C1')):
@@ -974,7 +974,7 @@ assert (library[t >= lost] == 0).all()
 half = torch.tensor([9, 0], dtype=torch.float16).softmax(-1)
 print('in half precision softmax(9, 0) rounds to 1:', bool(half[0] == 1))
 
-# %% mystnb={"image": {"alt": "The slope of the first softmax value in its own score t, beside a score of zero, on a logarithmic axis. The centred form falls along a straight line to ten to the minus 26 at t = 60. The library's points follow it down to ten to the minus 16 at t = 36 and end there."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "From a lead of 37 on the library's slope is zero, as $p_1$ rounds to 1; centring the incoming slopes first keeps the true one."}, "image": {"alt": "The slope of the first softmax value in its own score t, beside a score of zero, on a logarithmic axis. The centred form falls along a straight line to ten to the minus 26 at t = 60. The library's points follow it down to ten to the minus 16 at t = 36 and end there."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.7))
 ax.semilogy(t, ours, label='slopes centred first', lw=3)
 some = library > 0

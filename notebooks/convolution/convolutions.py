@@ -176,7 +176,7 @@ x = np.arange(1, 2000) * h
 exact = np.where(x < 1, x - x ** 2 / 2, (2 - x) ** 2 / 2)
 assert close(smeared, exact, atol=h)
 
-# %% mystnb={"image": {"alt": "Three panels show a box and a flipped ramp that slides over it from left to right, the overlap shaded; below, the area of the overlap as a curve that rises to one half and falls again, with the three places marked."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "$(f * g)(x)$ is the area under the product of $f$ and the flipped $g$, slid to $x$: it is largest, one half, where the ramp lies wholly on the box."}, "image": {"alt": "Three panels show a box and a flipped ramp that slides over it from left to right, the overlap shaded; below, the area of the overlap as a curve that rises to one half and falls again, with the three places marked."}} tags=["hide-input"]
 fig, axes = plt.subplot_mosaic('abc;hhh', figsize=(6, 3.8))
 line = np.linspace(-1, 2.6, 721)
 f_line = np.where((line >= 0) & (line <= 1), 1, 0)
@@ -210,7 +210,7 @@ limit = bell(middles[3], 0, np.sqrt(4 / 12))
 gap = abs(folds[3] - limit).max()
 print(f'four boxes and the bell curve differ by at most {gap:.2f}')
 
-# %% mystnb={"image": {"alt": "A box, a triangle, a smooth hump of three pieces and a hump of four pieces that nearly covers a dashed bell curve."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Convolution smooths: two boxes make a triangle, and four boxes differ from the bell curve of the same mean and variance by at most $0.02$."}, "image": {"alt": "A box, a triangle, a smooth hump of three pieces and a hump of four pieces that nearly covers a dashed bell curve."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.8))
 names = ('one box', 'two', 'three', 'four')
 for f, at, name in zip(folds, middles, names, strict=True):
@@ -358,7 +358,7 @@ summed = corr2d(X, K)
 assert close(summed, by_torch(X, K))
 summed
 
-# %% mystnb={"image": {"alt": "The three by three picture with the entries 0 to 8, four times; a two by two window is marked at its four places, with the sum for each: 19, 25, 37, 43."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Cross-correlation weighs a window entry by entry, without a flip, and sums: a $2 \\times 2$ kernel has four places on a $3 \\times 3$ picture, so the output is $2 \\times 2$."}, "image": {"alt": "The three by three picture with the entries 0 to 8, four times; a two by two window is marked at its four places, with the sum for each: 19, 25, 37, 43."}} tags=["hide-input"]
 fig, axes = panels(4, height=2.0)
 for ax, (i, j) in zip(axes, np.ndindex(2, 2), strict=True):
     window = plt.Rectangle((j - 0.5, i - 0.5), 2, 2, alpha=0.25, lw=0)
@@ -427,7 +427,7 @@ upright, level = corr2d(temple, sobel), corr2d(temple, sobel.T)  # (123, 123)
 assert close(upright, -ndimage.sobel(temple, axis=1)[1:-1, 1:-1])
 assert close(level, -ndimage.sobel(temple, axis=0)[1:-1, 1:-1])
 
-# %% mystnb={"image": {"alt": "A grey photograph of a temple; beside it its upright edges, in which the columns stand out, and its level edges, in which the roofs and railings do."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Sobel's kernel answers where a picture changes from left to right, as at the columns; its transpose where it changes from top to bottom, as at roofs and railings."}, "image": {"alt": "A grey photograph of a temple; beside it its upright edges, in which the columns stand out, and its level edges, in which the roofs and railings do."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.2)
 show_image(axes[0], temple, 'photograph')
 show_image(axes[1], abs(upright), 'upright edges', vmax=2)
@@ -548,7 +548,7 @@ holds(
     N=integers(6, 20), K=integers(1, 5), seed=seeds(), tries=30,
 )
 
-# %% mystnb={"image": {"alt": "Left a Toeplitz matrix: five coloured diagonals, each of one colour, the rest empty. Right a dense matrix in which every one of the 196 entries has its own colour."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "The matrix of a filter repeats five numbers along its diagonals, the same filter at every position; a dense layer has all 196 entries to learn."}, "image": {"alt": "Left a Toeplitz matrix: five coloured diagonals, each of one colour, the rest empty. Right a dense matrix in which every one of the 196 entries has its own colour."}} tags=["hide-input"]
 rng = np.random.default_rng(1)
 stripes = filter_matrix(np.array([0.9, -0.6, 0.3, 0.7, -0.2]), 14)
 fig, axes = panels(2, height=2.9)
@@ -622,7 +622,7 @@ odd = any(close(halves[2], np.roll(halves[0], s)) for s in range(32))
 print(f'stride 1 follows a shift by 3: {full}')
 print(f'stride 2 follows a shift by 2: {even}, by 3: {odd}')
 
-# %% mystnb={"image": {"alt": "Three panels, each with two curves: a row of pixels and the same row three pixels later; their edges at stride one, again equal up to the shift; their edges at stride two, of different shape."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "At stride 1 the edges follow a shift of the picture by three pixels; at stride 2 the layer keeps the other half of them, and their shape changes."}, "image": {"alt": "Three panels, each with two curves: a row of pixels and the same row three pixels later; their edges at stride one, again equal up to the shift; their edges at stride two, of different shape."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.5, sharex=True)
 axes[0].plot(row[:32])
 axes[0].plot(np.roll(row, 3)[:32])
@@ -860,7 +860,8 @@ print(f'of the edge still missing after ten steps: {errors[10]:.2f}')
 #
 # $$c_0 - c_1 = \tfrac{1}{2} \operatorname{mean} (x_j - x_{j+1})^2,$$
 #
-# is small, because in a photograph *neighbours are alike*. Subtracting $\mathbf{k}^*$ from both sides of a step gives
+# is small, because in a photograph *neighbours are alike*: $c_1$ is nearly $c_0$, hence positive, and
+# $\lambda_{\max} = c_0 + c_1$ is the eigenvalue of the blur. Subtracting $\mathbf{k}^*$ from both sides of a step gives
 # $\mathbf{k}_{t+1} - \mathbf{k}^* = (\mathbf{I} - \eta\mathbf{H})(\mathbf{k}_t - \mathbf{k}^*)$. So a step multiplies
 # the error along an eigenvector with eigenvalue $\lambda$ by $1 - \lambda/\lambda_{\max}$: along the blur nothing is
 # left, along the edge the fraction $1 - 1/\kappa$, where $\kappa = (c_0 + c_1)/(c_0 - c_1)$. Reaching 1 % takes at most
@@ -880,13 +881,17 @@ sources = {
 curves, kept = {}, {}
 for name, X in sources.items():
     low, high = curvatures(X)
+    c_0, c_1 = (pairs(X) ** 2).mean(), pairs(X).prod(1).mean()
+    if name != 'noise':  # there c_1 is zero but for chance
+        kappa = (c_0 + c_1) / (c_0 - c_1)
+        assert c_1 > 0 and close(kappa, high / low, rtol=1e-3)
     curves[name], kept[name] = descend(X, edge, 300), 1 - low / high
     needed = (curves[name] > 0.01).sum()
     most = int(np.ceil(np.log(100) / -np.log(kept[name])))
     assert needed <= most
     print(f'{name}: κ = {high / low:.1f}, steps {needed}, at most {most}')
 
-# %% mystnb={"image": {"alt": "Error of the learned edge kernel against steps on a logarithmic scale: a slow straight descent for the photograph, three times as fast for the photograph minus its mean, and an immediate drop for noise. Broad lines of the predicted slopes lie under the first two."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Gradient descent needs nearly two hundred steps to learn an edge from a photograph, a third of these without the mean brightness, and one from noise, as $\\kappa$ predicts."}, "image": {"alt": "Error of the learned edge kernel against steps on a logarithmic scale: a slow straight descent for the photograph, three times as fast for the photograph minus its mean, and an immediate drop for noise. Broad lines of the predicted slopes lie under the first two."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.9))
 for name in ('photograph', 'minus its mean'):
     ax.plot(kept[name] ** np.arange(300), color=GREY, lw=6, alpha=0.3)
@@ -909,7 +914,7 @@ for seed in range(10):
     noise = np.random.default_rng(seed).normal(size=picture.shape)
     counts.append((descend(noise, edge, 20) > 0.01).sum())
 assert max(counts) <= 2
-print(f'noise, ten draws: at most {max(counts)} steps')
+print(f'noise, ten draws: steps needed, at most: {max(counts)}')
 
 # %%
 X = torch.tensor(picture)[None, None]

@@ -425,7 +425,7 @@ holds(
     a=vectors(3).filter(np.any), b=vectors(3).filter(np.any),
 )
 
-# %% mystnb={"image": {"alt": "Left: two arrows spanning a parallelogram, a third one standing on it at right angles. Middle: a slanted box over the same parallelogram. Right: the length of the cross product follows the sine of the angle, the dot product its cosine."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "$\\mathbf{a} \\times \\mathbf{b}$ is perpendicular to both factors, its length is the area that they span, and its dot product with $\\mathbf{c}$ is the volume of the box; the area goes with the sine of the angle."}, "image": {"alt": "Left: two arrows spanning a parallelogram, a third one standing on it at right angles. Middle: a slanted box over the same parallelogram. Right: the length of the cross product follows the sine of the angle, the dot product its cosine."}} tags=["hide-input"]
 a, b, c = np.array([[1.6, 0.2, 0], [0.4, 1.1, 0], [0.4, 0.3, 1.2]])
 base = np.array([0 * a, a, a + b, b])
 walls = np.stack([base, np.roll(base, -1, 0)], 1)
@@ -702,21 +702,24 @@ noon = np.radians(30)
 sun = np.array([0, -np.cos(noon), np.sin(noon)])
 mirrored = area_vectors(r * [1, -1, 1])
 assert close(mirrored, -n * [1, -1, 1])
+flat = area_vectors(r * [1, 1, 0])
+flat_mirrored = area_vectors(r * [1, -1, 0])
 
 falls_south = height[:-1] - height[1:]  # along the side that runs south
 falls_south = np.stack([falls_south[:, :-1], falls_south[:, 1:]])
 
-def light(n, chosen):  # caught per square metre of ground
+def light(n, chosen=...):  # caught per square metre of ground
     caught = np.maximum(n @ sun, 0)[chosen].sum()
     return caught / np.linalg.norm(n, axis=-1)[chosen].sum()
 
 print('                          south slopes   north slopes   flat')
-for name, v in (('right', n), ('minus sign lost', mirrored),
-                ('and factors exchanged', -mirrored)):
+for name, v, level in (
+        ('right', n, flat), ('minus sign lost', mirrored, flat_mirrored),
+        ('and factors exchanged', -mirrored, -flat_mirrored)):
     there = light(v, falls_south > 0), light(v, falls_south < 0)
-    print(f'{name:25} {there[0]:12.2f} {there[1]:14.2f} {np.sin(noon):6.2f}')
+    print(f'{name:25} {there[0]:12.2f} {there[1]:14.2f} {light(level):6.2f}')
 
-# %% mystnb={"image": {"alt": "Three square maps of the same hills. Left: heights, long parallel ridges and valleys. Middle: noon light, the slopes that face south are bright. Right: the same after the lost sign and the exchanged factors, bright and dark slopes have changed places."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "A lost minus sign and exchanged factors leave a picture of the noon light that looks as right as the true one, but has the sunny slopes on the wrong side."}, "image": {"alt": "Three square maps of the same hills. Left: heights, long parallel ridges and valleys. Middle: noon light, the slopes that face south are bright. Right: the same after the lost sign and the exchanged factors, bright and dark slopes have changed places."}} tags=["hide-input"]
 part = np.s_[150:270, 150:270]
 fig, axes = panels(3, height=2.3)
 show_image(axes[0], height[part], 'height', cmap='viridis')

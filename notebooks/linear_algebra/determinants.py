@@ -56,7 +56,7 @@ plt.style.use('nbutils.book')
 # add only if below counts as negative (right). So the sign of a volume is no decoration. It is the price at which volume
 # becomes *linear* in each edge.
 
-# %% mystnb={"image": {"alt": "Three panels over the same base vector a. Left: two parallelograms of the same height, one slid along a. Middle: the heights of b and c, both above a, add to the height of b plus c. Right: c points below a, and the height of b plus c is the height of b less that of c."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Area is linear in each edge only if it has a sign: to slide $\\mathbf{b}$ along $\\mathbf{a}$ changes nothing, a $\\mathbf{c}$ above the base adds, and one below it subtracts."}, "image": {"alt": "Three panels over the same base vector a. Left: two parallelograms of the same height, one slid along a. Middle: the heights of b and c, both above a, add to the height of b plus c. Right: c points below a, and the height of b plus c is the height of b less that of c."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.1, sharey=True)
 a, b = np.array([2.2, 0]), np.array([0.4, 1.2])
 
@@ -287,7 +287,7 @@ for a, _ in cases:
 # The sign has its meaning too. Turn the second column past the first. The area falls to zero and comes back with the letter reversed,
 # as in a mirror. The determinant is continuous, so it cannot change its sign in any other way than through a flat picture.
 
-# %% mystnb={"image": {"alt": "A letter F in the unit square and four images of it, as the second column turns towards the first and past it. The determinant in the titles goes from 1.37 over 0.77 to 0, where the picture is a line, and to minus 0.79, where the F is mirrored."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "As the second column turns past the first, the determinant falls through zero, where the picture is flat, and is negative where the letter is mirrored."}, "image": {"alt": "A letter F in the unit square and four images of it, as the second column turns towards the first and past it. The determinant in the titles goes from 1.37 over 0.77 to 0, where the picture is a line, and to minus 0.79, where the F is mirrored."}} tags=["hide-input"]
 F = np.array([[2, 2, 7, 7, 4, 4, 6, 6, 4, 4],
               [1, 9, 9, 7, 7, 6, 6, 4, 4, 1]]) / 10
 square = np.array([[0, 1, 1, 0], [0, 0, 1, 1]])
@@ -336,7 +336,7 @@ verify('counted: areas are multiplied by |det A|', lambda: counted(factor),
        control=lambda: counted(np.linalg.norm(A, axis=0).prod()))
 print(f'|det A| = {factor:.3f}, mean of 1000 games {ratio.mean():.3f}')
 
-# %% mystnb={"image": {"alt": "Left: darts in a rectangle; those that hit the image of a five-petalled flower are blue. Right: histogram of a thousand estimates of the ratio of areas, a bell around 1.41 that follows the normal curve drawn over it."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "A map with $|\\det\\mathbf{A}| = 1.41$ multiplies the area of a flower by that number: a thousand counts of 2000 darts scatter around it as the theory predicts."}, "image": {"alt": "Left: darts in a rectangle; those that hit the image of a five-petalled flower are blue. Right: histogram of a thousand estimates of the ratio of areas, a bell around 1.41 that follows the normal curve drawn over it."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.5, width_ratios=[1, 1.2])
 t = np.linspace(0, 2 * np.pi, 400)
 flower = (1 + 0.4 * np.cos(5 * t)) * np.stack([np.cos(t), np.sin(t)])
@@ -496,9 +496,9 @@ assert close(determinant(a) / np.linalg.det(a), 1)
 # %% [markdown]
 # A word about the method that is taught first. Collect the terms of {eq}`det-leibniz` by their factor from the first column, and what
 # multiplies $a_{i1}$ is again a determinant, of size $n - 1$. This *cofactor expansion* needs $M(n) = n\,(M(n - 1) + 1)$ products.
-# Divided by $n!$ that is $M(n)/n! = M(n-1)/(n-1)! + 1/(n-1)!$, so $M(n) \approx (e - 1)\, n!$, hardly less than the $(n - 1)\, n!$ of
-# the plain sum. Elimination needs, with $m = n - k$ rows below pivot $k$, just $m + m^2$, and $n - 1$ products at the end: altogether
-# $(n^3 + 2n - 3)/3$. We let numbers count what is done to them.
+# Divided by $n!$ that is $M(n)/n! = M(n-1)/(n-1)! + 1/(n-1)!$, so $M(n) \approx (e - 1)\, n!$, less than the
+# $(n - 1)\, n!$ of the plain sum, but a factorial still. Elimination needs, with $m = n - k$ rows below pivot $k$, just
+# $m + m^2$, and $n - 1$ products at the end: altogether $(n^3 + 2n - 3)/3$. We let numbers count what is done to them.
 
 # %%
 class Counted(float):
@@ -543,7 +543,7 @@ for n, count in zip(sizes, zip(*counts.values(), strict=True), strict=True):
     assert count[2] == (n ** 3 + 2 * n - 3) // 3
 print('products for 7 x 7:', *(count[-1] for count in counts.values()))
 
-# %% mystnb={"image": {"alt": "Number of products against n, logarithmic. The permutation sum and the cofactor expansion rise together and cross the age of the universe, at a thousand million products a second, near n = 25. Elimination stays below ten thousand. Dots, the counted numbers, lie on the curves."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Elimination needs fewer than ten thousand products up to $n = 30$; with the permutation sum or cofactors the age of the universe is too short from about $n = 25$ on."}, "image": {"alt": "Number of products against n, logarithmic. The permutation sum and the cofactor expansion rise together and cross the age of the universe, at a thousand million products a second, near n = 25. Elimination stays below ten thousand. Dots, the counted numbers, lie on the curves."}} tags=["hide-input"]
 n = np.arange(2, 31)
 factorial = np.exp(gammaln(n + 1.0))
 fig, ax = plt.subplots(figsize=(6, 3))
@@ -792,7 +792,7 @@ for n in (5, 20, 60):  # 2000 draws: five standard errors are 0.08
     assert abs(logs[n].std() / log_det_moments(n)[1] - 1) < 0.1
 print(f'standard deviation at n = 600: {log_det_moments(600)[1]:.2f}')
 
-# %% mystnb={"image": {"alt": "Base-ten logarithm of the absolute determinant against n. For standard normal entries it rises out of the range of doubles at n = 301; for entries divided by the root of n it falls out of the range near 1490; for the tenth of an identity it falls in a straight line and leaves at 323. Dots, determinants of random matrices, lie on the first two curves."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "With growing $n$ the determinant of normal entries leaves the range of doubles above, near $n = 300$, and that of $0.1\\,\\mathbf{I}$, far from singular, leaves it below; the logarithm stays moderate."}, "image": {"alt": "Base-ten logarithm of the absolute determinant against n. For standard normal entries it rises out of the range of doubles near n = 300; for entries divided by the root of n it falls out of the range near 1485; for the tenth of an identity it falls in a straight line and leaves near 323. Dots, determinants of random matrices, lie on the first two curves."}} tags=["hide-input"]
 n = np.arange(2, 1700)
 half = np.arange(1, 1700) / 2
 mean = (np.cumsum(psi(half) + math.log(2)) / 2)[1:] / math.log(10)
@@ -866,8 +866,9 @@ grade(log_det_ar, by_numpy, cases)
 # :class: dropdown
 # ```
 # In row $i$ the entry of column $j \le i - 1$ becomes $\rho^{i - j} - \rho\,\rho^{i - 1 - j} = 0$, and the diagonal one $1 - \rho^2$.
-# Row 1 is left as it is, with 1 on the diagonal. So $\det = (1 - \rho^2)^{n - 1}$: each new value adds the variance that the one
-# before does not explain. For $\rho = 0.99$ and $n = 400$ this is about $10^{-679}$. The wrong answer counts $n$ factors.
+# Row 1 is left as it is, with 1 on the diagonal. So $\det = (1 - \rho^2)^{n - 1}$: each new value brings as a factor the
+# variance that the one before does not explain. For $\rho = 0.99$ and $n = 400$ this is about $10^{-679}$. The wrong answer
+# counts $n$ factors.
 
 # %% jupyter={"source_hidden": true}
 def log_det_ar_solution(rho, n):
@@ -993,7 +994,7 @@ same = sorted_found * np.sign(diagonal)[:, :, None]
 print('the same for all six:', abs(same - same[0]).max() < 0.02)
 assert abs(same - same[0]).max() < 0.02
 
-# %% mystnb={"image": {"alt": "Top: three films, each a jumble of a temple, a flower and a portrait. Bottom: the three results, in which temple, flower and portrait are cleanly separated."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Maximum likelihood unmixes three films without knowing how they were mixed; the log-determinant keeps the weights from shrinking and any two rows from finding the same photograph."}, "image": {"alt": "Top: three films, each a jumble of a temple, a flower and a portrait. Bottom: the three results, in which temple, flower and portrait are cleanly separated."}} tags=["hide-input"]
 fig, axes = panels(3, 2, height=2.0)
 results = np.tensordot(W[0], films[0], 1)[order[0]]
 results = results * np.sign(diagonal[0])[:, None, None]

@@ -65,7 +65,7 @@ def distance(values, others):  # between two spectra
 # $\mathbf{A}\mathbf{x} = \lambda\mathbf{x}$. Both may be complex, even if $\mathbf{A}$ is real.
 # ```
 
-# %% mystnb={"image": {"alt": "Left: arrows from the unit circle to their images on an ellipse; along two lines the arrows point straight outwards or vanish. Right: the angle between an arrow and its image against the direction of the arrow; it crosses zero at four directions, two of each line."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Only along two lines, those of the eigenvectors, does $\\mathbf{A}\\mathbf{x}$ keep the line of $\\mathbf{x}$; every other direction is turned, here by up to about 35 degrees."}, "image": {"alt": "Left: arrows from the unit circle to their images on an ellipse; along two lines the arrows point straight outwards or vanish. Right: the angle between an arrow and its image against the direction of the arrow; it crosses zero at four directions, two of each line."}} tags=["hide-input"]
 M = np.array([[2, 1], [0.5, 1.5]])  # eigenvalues 2.5 and 1
 t = np.linspace(0, 2 * np.pi, 361)
 circle = np.stack([np.cos(t), np.sin(t)])  # (2, 361)
@@ -638,7 +638,7 @@ shifted = qr_iteration(A, 6, shifted=True)
 print('entry below the diagonal per step:', (plain[-1] / plain[-2]).round(2))
 print('ratios of eigenvalues:            ', (known[1:] / known[:-1]).round(2))
 
-# %% mystnb={"image": {"alt": "Left: errors of the direction against the step; power iteration falls slowly along a straight line, inverse iteration along a steeper one, Rayleigh iteration plunges in three steps. Right: the last entry below the diagonal under QR iteration; straight without shifts, plunging after a few steps with them."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: power and inverse iteration gain digits at a steady rate, Rayleigh iteration triples them in each step. Right: shifts do the same for QR iteration on a symmetric matrix."}, "image": {"alt": "Left: errors of the direction against the step; power iteration falls slowly along a straight line, inverse iteration along a steeper one, Rayleigh iteration plunges in three steps. Right: the last entry below the diagonal under QR iteration; straight without shifts, plunging after a few steps with them."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.7, sharey=True)
 places = ((22, 2e-2), (16, 1e-6), (4, 1e-12))
 for (name, error), at, color in zip(
@@ -846,7 +846,7 @@ print(f'most negative real part {lam:.2f};',
 # noticed much later {cite}`moler1983singular`. The algebra of words is no different: methods that place words near each
 # other begin with such tables.
 
-# %% mystnb={"image": {"alt": "A bar for each of the 27 signs, sorted by its entry in the second eigenvector. The bars of u, o, a, the blank, i and e point down, those of all consonants up, longest for q and j."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "The signs in the eigenvector of the second eigenvalue separate the five vowels and the blank from all consonants, by counts of neighbours alone."}, "image": {"alt": "A bar for each of the 27 signs, sorted by its entry in the second eigenvector. The bars of u, o, a, the blank, i and e point down, those of all consonants up, longest for q and j."}} tags=["hide-input"]
 order = x.argsort()
 names = [ALPHABET[i].replace(' ', '␣') for i in order]
 fig, ax = plt.subplots(figsize=(6, 2.2))
@@ -894,7 +894,7 @@ grade(second, of_the_surfer, second_cases)
 # row only, beginning with $\mathbf{v}^\top\mathbf{1} = 1$. The sum is
 # $\begin{bmatrix} 1 & * \\ \mathbf{0} & d\,\mathbf{B} \end{bmatrix}$. The wrong answer takes the bound $d$ for the value;
 # that is right only where $\mathbf{P}$ has more eigenvalues of absolute value 1, as with two islands. On the ring the
-# second eigenvalue of $\mathbf{P}$ is nearly 1, so about $\log 10^{-8} / \log d$ steps are to be expected:
+# second eigenvalue of $\mathbf{P}$ is nearly 1, so no more than about $\log 10^{-8} / \log d$ steps are needed:
 
 # %% jupyter={"source_hidden": true}
 def second_solution(P, d):
@@ -934,8 +934,9 @@ for d in (0.5, 0.85, 0.99):
 #
 # There are two eigenvalues and two eigenvectors, for whatever $\delta > 0$. But
 # $\mathbf{V}\mathbf{V}^\top = \operatorname{diag}(2, 2\delta)$, so the condition number of $\mathbf{V}$ is
-# $1/\sqrt\delta$, and a change of $10^{-16}$ has moved the eigenvalues by $10^{-8}$. In a chain of $n$ ones above the
-# diagonal, $(\lambda - 1)^n = \delta$: the eigenvalues jump to a circle of radius $\delta^{1/n}$.
+# $1/\sqrt\delta$, and a change of $10^{-16}$ has moved the eigenvalues by $10^{-8}$. In a chain of size $n$, with ones above
+# the diagonal and $\delta$ in the corner, $(\lambda - 1)^n = \delta$: the eigenvalues jump to a circle of radius
+# $\delta^{1/n}$.
 
 # %%
 J = sp.Matrix([[5, 4, 2, 1], [0, 1, -1, -1], [-1, -1, 3, 0], [1, 1, -1, 2]])
@@ -1036,7 +1037,7 @@ for name, A, cloud in zip(
     print(f'{name:9} condition of V {condition:3.0f}, E of norm 0.01',
           f'moves eigenvalues by {away:.2f}')
 
-# %% mystnb={"image": {"alt": "Left: five discs in the complex plane with five eigenvalues inside their union. Middle: a symmetric matrix; under 600 small perturbations its five eigenvalues remain five dots. Right: another matrix with the same eigenvalues; under perturbations of the same size they smear out into large merging clouds."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: the eigenvalues lie within Gershgorin's discs. Middle and right: errors of norm 0.01 hardly move those of a symmetric matrix, but smear out the same ones of a tilted matrix."}, "image": {"alt": "Left: five discs in the complex plane with five eigenvalues inside their union. Middle: a symmetric matrix; under 600 small perturbations its five eigenvalues remain five dots. Right: another matrix with the same eigenvalues; under perturbations of the same size they smear out into large merging clouds."}} tags=["hide-input"]
 G = np.array([[4, 0.6, -0.4, 0, 0.3], [0.5, -1, -1.2, 0.4, 0],
               [-0.3, 1.1, -1.2, 0, 0.5], [0.4, 0, 0.7, 1.5, -0.8],
               [0, 0.3, 0, 0.9, 1.8]])
@@ -1095,7 +1096,7 @@ for name, A in nets.items():
     assert (growth[name] >= 0.9 ** np.arange(101) * (1 - 1e-9)).all()
     print(f'{name:12} largest ‖Wᵗ‖ = {growth[name].max():.1f}')
 
-# %% mystnb={"image": {"alt": "Left: 200 eigenvalues of a random matrix fill the unit disc. Middle: a histogram of the eigenvalues of a symmetric random matrix follows a half ellipse from -2 to 2. Right: norms of matrix powers; the symmetric network decays from the start, the independent one rises a little first, the chain rises to about seventy before it decays."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Eigenvalues of random weights fill the unit disc, or follow the semicircle law if symmetric ($n = 200$). Right: at spectral radius 0.9 a chain still amplifies more than seventyfold before it decays."}, "image": {"alt": "Left: 200 eigenvalues of a random matrix fill the unit disc. Middle: a histogram of the eigenvalues of a symmetric random matrix follows a half ellipse from -2 to 2. Right: norms of matrix powers; the symmetric network decays from the start, the independent one rises a little first, the chain rises to about seventy before it decays."}} tags=["hide-input"]
 t = np.linspace(0, 2 * np.pi, 181)
 fig, (left, middle, right) = panels(3, height=2.3)
 left.plot(disc.real, disc.imag, '.', color='C0', ms=3)

@@ -46,8 +46,8 @@ from nbutils.timing import seconds
 plt.style.use('nbutils.book')
 
 # %% [markdown]
-# Some results on this page are times, so here is a clock. It counts the processor's time, which other programs disturb least, and
-# takes the best of several rounds.
+# Some results on this page are times. The clock, `seconds`, counts the processor's time, which other programs disturb least,
+# and takes the best of several rounds.
 
 # %% [markdown]
 # ## What a decomposition buys
@@ -131,7 +131,7 @@ verify('eight decompositions are sound, and every spoilt entry is found',
        name=list(forms))
 assert close(h, w @ y) and close(k, y.T * sigma @ y)  # polar by way of SVD
 
-# %% mystnb={"image": {"alt": "The factors of eight decompositions of 8 by 8 matrices as small squares. Triangular factors fill half of their square, diagonal ones a line, orthogonal and symmetric ones the whole; the permutation has one dot a row; the Schur factor is triangular but for single dots below the diagonal."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Nearly every factor of these eight decompositions of $8 \\times 8$ matrices is easy to solve with: triangular, diagonal or orthogonal."}, "image": {"alt": "The factors of eight decompositions of 8 by 8 matrices as small squares. Triangular factors fill half of their square, diagonal ones a line, orthogonal and symmetric ones the whole; the permutation has one dot a row; the Schur factor is triangular but for single dots below the diagonal."}} tags=["hide-input"]
 fig, axes = panels(7, 4, height=1.0, layout='none',
                    width_ratios=[1, 1, 1, 0.3, 1, 1, 1])
 fig.subplots_adjust(0, 0, 1, 0.95, wspace=0.08, hspace=0.4)
@@ -238,7 +238,7 @@ try:
 except ZeroDivisionError:
     print('[[0, 1], [1, 0]]: division by zero')
 
-# %% mystnb={"image": {"alt": "Five stages of elimination on a 16 by 16 matrix. The finished rows of U grow from above, the multipliers of L from the left, and the square that is still being worked on shrinks towards the lower right corner."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Each step of elimination finishes one row of $\\mathbf{U}$ and one column of $\\mathbf{L}$, and the multipliers fit exactly where zeros would stand."}, "image": {"alt": "Five stages of elimination on a 16 by 16 matrix. The finished rows of U grow from above, the multipliers of L from the left, and the square that is still being worked on shrinks towards the lower right corner."}} tags=["hide-input"]
 a = np.random.default_rng(3).normal(size=(16, 16)) + 6 * np.eye(16)
 row, column = np.indices(a.shape)
 fig, axes = panels(5, height=1.5)
@@ -535,7 +535,7 @@ slope = -np.polyfit(np.log10(sizes[4:]), lost[0, 4:], 1)[0]
 print(f'digits lost per digit of smallness: {slope:.1f}')
 assert (lost[1] < -12).all() and 0.8 < slope < 1.2
 
-# %% mystnb={"image": {"alt": "Relative error of the solution against the size of the pivot, both logarithmic. Without pivoting the error rises in proportion to one over the pivot, from 1e-14 to 1e-2. With pivoting it stays near 1e-15 throughout."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Without pivoting, each digit by which the first pivot gets smaller costs one digit of the solution; with partial pivoting it costs none ($n = 20$)."}, "image": {"alt": "Relative error of the solution against the size of the pivot, both logarithmic. Without pivoting the error rises in proportion to one over the pivot, from 1e-14 to 1e-2. With pivoting it stays near 1e-15 throughout."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.8))
 for k, label in enumerate(('without pivoting', 'with pivoting')):
     low, middle, high = np.quantile(errors[k], [0.1, 0.5, 0.9], axis=1)
@@ -797,7 +797,7 @@ rng = np.random.default_rng(14)
 again = [slope(mean + spread * rng.normal(size=7)) for _ in range(500)]
 print(f'exponent {slope(mean):.2f}, standard error {np.std(again):.2f}')
 
-# %% mystnb={"image": {"alt": "Left: relative error and backward error against the condition number, both logarithmic. The error follows a line of slope one, from 1e-16 to 1e-3; the backward error stays at 1e-17. Right: growth factor against n, logarithmic. That of Wilkinson's matrix shoots up like an exponential, that of random matrices runs parallel to a dashed line of slope two thirds and stays below 25."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: the backward error is tiny at every condition number $\\kappa$; the error of the solution grows with $\\kappa$. Right: growth is slow on random matrices, exponential on Wilkinson's."}, "image": {"alt": "Left: relative error and backward error against the condition number, both logarithmic. The error follows a line of slope one, from 1e-16 to 1e-3; the backward error stays at 1e-17. Right: growth factor against n, logarithmic. That of Wilkinson's matrix shoots up like an exponential, that of random matrices runs parallel to a dashed line of slope two thirds and stays below 25."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.9)
 shapes = np.where(np.arange(len(kappa)) < 10, 's', 'o')  # Hilbert first
 for shape in 'os':
@@ -935,8 +935,8 @@ assert not grade(single_residual, in_double, cases, rtol=1e-10, atol=0)
 # ```{prf:proof}
 # *From (a) to (b).* The first pivot is $\alpha = \mathbf{e}_1^\top\mathbf{A}\mathbf{e}_1 > 0$. For any
 # $\mathbf{z} \ne \mathbf{0}$ choose $x_1$ so that the square in {eq}`lu-square` vanishes: the Schur complement is positive definite
-# too, and so on. *From (b) to (c).* The first row of squares, $(\sqrt{\alpha}, \mathbf{c}^\top/\sqrt{\alpha})$, is the first
-# column of $\mathbf{L}$; the rest is the $\mathbf{L}'$ of the Schur complement:
+# too, and so on. *From (b) to (c).* The coefficients of the first square, $\sqrt{\alpha}$ and
+# $\mathbf{c}/\sqrt{\alpha}$, are the first column of $\mathbf{L}$; the rest is the $\mathbf{L}'$ of the Schur complement:
 # $\begin{bmatrix} \sqrt{\alpha} & \\ \mathbf{c}/\sqrt{\alpha} & \mathbf{L}' \end{bmatrix} \begin{bmatrix} \sqrt{\alpha} & \mathbf{c}^\top/\sqrt{\alpha} \\ & \mathbf{L}'^\top \end{bmatrix} = \mathbf{A}$. *From
 # (c) to (a).* $\mathbf{x}^\top\mathbf{L}\mathbf{L}^\top\mathbf{x} = \|\mathbf{L}^\top\mathbf{x}\|^2 > 0$, as
 # $\mathbf{L}$ is invertible. *(b) and (d)* say the same, because pivots are quotients of leading minors (proof of
@@ -1019,10 +1019,11 @@ print('with 1e-10 added on the diagonal:',
 #
 # ```{prf:proof}
 # $\mathbf{x}^\top\mathbf{A}\mathbf{x} = \sum_k d_k y_k^2$ with $\mathbf{y} = \mathbf{L}^\top\mathbf{x}$. This is negative
-# on the space, without $\mathbf{0}$, where $y_k = 0$ for all $d_k > 0$; its dimension is the number $p$ of negative pivots. On the
-# span of the eigenvectors with positive eigenvalues it is positive; let its dimension be $n - m$. The two spaces have only
-# $\mathbf{0}$ in common, so $p + (n - m) \le n$, that is, $p \le m$: there are at least as many negative eigenvalues as negative
-# pivots. The same argument for $-\mathbf{A}$ says it of the positive ones, and both add up to $n$.
+# on the space, without $\mathbf{0}$, where $y_k = 0$ for all $d_k > 0$; its dimension is the number $p$ of negative pivots.
+# Let $m$ be the number of negative eigenvalues. On the span of the eigenvectors with positive ones, of dimension $n - m$, it
+# is positive. The two spaces have only $\mathbf{0}$ in common, so $p + (n - m) \le n$, that is, $p \le m$: there are at
+# least as many negative eigenvalues as negative pivots. The same argument for $-\mathbf{A}$ says it of the positive ones,
+# and both add up to $n$.
 # ```
 
 # %%
@@ -1094,7 +1095,7 @@ assert not grade(sorted_pivots, by_eigvalsh, cases, rtol=1e-10)
 # This section continues [Cholesky: when no pivot can fail](#cholesky-when-no-pivot-can-fail). Somebody has named ten handwritten
 # digits, one of each kind. Can the names spread to the other 1787? Join each picture to the eight most similar ones, and let
 # $w_{ij} = 1$ if $i$ or $j$ chose the other, else 0. We look for a function $f$ on the pictures that is near 1 at the example of, say,
-# the digit 3, near 0 at the other examples, and changes little along the edges:
+# the digit 3, near 0 at the other examples, and changes little along the edges. Let $y_i = 1$ at that example, else 0, and
 #
 # $$\text{minimize}\quad \lambda \sum_i (f_i - y_i)^2 + \tfrac12 \sum_{i,j} w_{ij} (f_i - f_j)^2
 # = \lambda \|\mathbf{f} - \mathbf{y}\|^2 + \mathbf{f}^\top(\mathbf{D} - \mathbf{W})\,\mathbf{f}$$
@@ -1110,9 +1111,9 @@ assert not grade(sorted_pivots, by_eigvalsh, cases, rtol=1e-10)
 # ```
 #
 # $\mathbf{M}$ is positive definite, since the sum is positive for $\mathbf{y} = \mathbf{0}$, $\mathbf{f} \ne \mathbf{0}$. It does not
-# know the examples; those are in the right side. Ten digits give ten right sides, and fifty other choices of the examples give five
-# hundred, all with one Cholesky factor {cite}`zhou2004learning`. (The factor $\lambda$ on the right can be dropped; the largest of the
-# ten $g_i$ gives the name.)
+# know the examples; those are in the right side. Ten digits give ten right sides, and fifty choices of the examples give
+# five hundred, all with one Cholesky factor {cite}`zhou2004learning`. (The factor $\lambda$ on the right can be dropped; the
+# largest of the ten $g_i$ gives the name.)
 
 # %%
 x, y, _ = digits()
@@ -1177,7 +1178,7 @@ for digit in (1, 4, 5):
     misled = similar[ends[0], 0]
     print(f'a {digit}, more like the example of a {misled}')
 
-# %% mystnb={"image": {"alt": "Left: for fifty choices of the examples, the share of digits named rightly by spreading against the share by similarity; all fifty points lie above the diagonal. Right: three chains of six digits each, a one, a four and a five, that change slowly from the example on the left to a quite different handwriting on the right."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: names that spread along edges beat direct similarity for all fifty choices of the ten examples. Right: small steps lead from an example to a very different hand."}, "image": {"alt": "Left: for fifty choices of the examples, the share of digits named rightly by spreading against the share by similarity; all fifty points lie above the diagonal. Right: three chains of six digits each, a one, a four and a five, that change slowly from the example on the left to a quite different handwriting on the right."}} tags=["hide-input"]
 fig = plt.figure(figsize=(6, 2.6))
 left, right = fig.subfigures(1, 2, width_ratios=[1, 1.45])
 for part in (fig, left, right):

@@ -144,7 +144,7 @@ for ab in (a @ b, np.einsum('ik,kj->ij', a, b), (b.T @ a.T).T):
     assert close(matmul(a, b), ab)
 print('loops, @ and einsum agree, and (AB)^T = B^T A^T')
 
-# %% mystnb={"image": {"alt": "Left: one arrow with its coordinates in the standard basis, 2.5 and 3, and in a skewed basis, 1.5 and 1. Right: the unit square and the parallelogram that a matrix makes of it, spanned by the columns of the matrix."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "A vector has one length, but its coordinates depend on the basis: here $(2.5, 3)$ and $(1.5, 1)$."}, "image": {"alt": "Left: one arrow with its coordinates in the standard basis, 2.5 and 3, and in a skewed basis, 1.5 and 1. Right: the unit square and the parallelogram that a matrix makes of it, spanned by the columns of the matrix."}} tags=["hide-input"]
 basis, c = np.array([[2, -0.5], [1, 1.5]]), np.array([1.5, 1])
 
 def arrow(ax, start, end, color):
@@ -445,7 +445,7 @@ for name, f in candidates.items():
 # Three impostors break one rule each, so no rule follows from the other two. The "$\ell_0$ norm" of the literature, the number of
 # nonzero entries, is one of them.
 
-# %% mystnb={"image": {"alt": "Left: nested unit balls, from a four-pointed star for p one half over diamond, circle and rounded square to the square for p infinite. Right: how much longer the detour is, against the angle between two arrows; zero up to 90 degrees for p = 1, rising at once for p = 2, with a step and a plateau for p infinite."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: for $p \\ge 1$ the unit ball is convex, below it caves in. Right: a turn of up to 90 degrees from an axis costs nothing in $\\ell_1$, while in $\\ell_2$ every turn lengthens the way."}, "image": {"alt": "Left: nested unit balls, from a four-pointed star for p one half over diamond, circle and rounded square to the square for p infinite. Right: how much longer the detour is, against the angle between two arrows; zero up to 90 degrees for p = 1, rising at once for p = 2, with a step and a plateau for p infinite."}} tags=["hide-input"]
 t = np.linspace(0, 2 * np.pi, 721)
 circle = np.stack([np.cos(t), np.sin(t)], -1)  # (721, 2)
 fig, (left, right) = panels(2, height=2.7, width_ratios=[1.15, 1])
@@ -530,7 +530,7 @@ with np.errstate(over='ignore', under='ignore'):
         print('numpy.linalg.norm agrees:', naive_norm(x) == np.linalg.norm(x))
 
 # %% [markdown]
-# The cure is {eq}`dl.norms.homog`: take the largest entry $m = \max_i |x_i|$ out of the norm.
+# The cure is {eq}`dl.norms.homog`: take the largest entry $m = \max_i |x_i| > 0$ out of the norm.
 #
 # ```{math}
 # :label: norms-scaled
@@ -739,7 +739,7 @@ print('best l_1 move:  ', steepest(a, 1) + 0.0)
 # Blow up a ball until it touches the plane. A round one touches somewhere, a diamond with a corner, and corners lie on the axes.
 # That is why $\ell_1$ produces zeros.
 
-# %% mystnb={"image": {"alt": "Three panels, one line each. Growing diamonds touch the line with a corner on the vertical axis, growing circles touch it at a right angle, growing squares with the corner on the diagonal."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "A growing ball first touches a line at the nearest point: $\\ell_1$ with a corner on an axis, where a coordinate is zero, $\\ell_\\infty$ where all coordinates are equally large."}, "image": {"alt": "Three panels, one line each. Growing diamonds touch the line with a corner on the vertical axis, growing circles touch it at a right angle, growing squares with the corner on the diagonal."}} tags=["hide-input"]
 w, b = np.array([1., 2.]), -2.0
 t = np.linspace(0, 2 * np.pi, 721)
 circle = np.stack([np.cos(t), np.sin(t)], -1)  # (721, 2)
@@ -915,7 +915,7 @@ r = np.linalg.matrix_rank(A)
 assert own[2] < own['fro'] < own['nuc'] < np.sqrt(r) * own['fro'] < r * own[2]
 print('all five agree with numpy, in the order above, rank', r)
 
-# %% mystnb={"image": {"alt": "Three panels. The unit diamond, circle and square, dashed, and what a matrix makes of each: a parallelogram, an ellipse, a parallelogram. Around each image the smallest ball that holds it; they touch at a marked point."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "The operator norm is the size of the smallest ball around the image of the unit ball; for one and the same matrix it is 1.80, 1.48 or 2.00, depending on the norm."}, "image": {"alt": "Three panels. The unit diamond, circle and square, dashed, and what a matrix makes of each: a parallelogram, an ellipse, a parallelogram. Around each image the smallest ball that holds it; they touch at a marked point."}} tags=["hide-input"]
 M = np.array([[1.2, 0.8], [-0.4, 1.0]])
 t = np.linspace(0, 2 * np.pi, 721)
 circle = np.stack([np.cos(t), np.sin(t)], -1)  # (721, 2)
@@ -1091,7 +1091,7 @@ for k in range(3):  # in every split, against the attack dual to its norm
     assert (kept[k, :, k, 20] > others[:, :, k, 20]).all()
 print('each wins against its dual attack in all ten splits')
 
-# %% mystnb={"image": {"alt": "Top: three weight pictures of 8 by 8 pixels; the first uses a handful of pixels, the second grades nearly all, the third has nearly all pixels at plus or minus the same value. Bottom: share of pictures still classified rightly against the budget of an attack; in each of the three panels another classifier is on top, and the losers fall below the line of always answering 4."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Each classifier withstands best the attack that is dual to the norm of its weights (mean of ten splits); least $\\ell_1$ and least $\\ell_\\infty$ fail against each other's attack."}, "image": {"alt": "Top: three weight pictures of 8 by 8 pixels; the first uses a handful of pixels, the second grades nearly all, the third has nearly all pixels at plus or minus the same value. Bottom: share of pictures still classified rightly against the budget of an attack; in each of the three panels another classifier is on top, and the losers fall below the line of always answering 4."}} tags=["hide-input"]
 fig, axes = panels(3, 2, height=2.1)
 for ax, row, name in zip(axes[0], fights, ('ℓ₁', 'ℓ₂', 'ℓ∞'), strict=True):
     w = row[0][0]

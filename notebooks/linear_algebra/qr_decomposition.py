@@ -207,7 +207,7 @@ norms = np.sqrt(2 / (2 * np.arange(6) + 1))  # of the Legendre polynomials
 assert close(polynomials, legendre.legvander(x, 5) / norms)
 print('Gram-Schmidt on the powers gives the Legendre polynomials')
 
-# %% mystnb={"image": {"alt": "Left: the powers 1 to x to the fifth on the interval from -1 to 1, which crowd together, the even ones and the odd ones. Right: the six orthonormal polynomials made of them, each with one more zero than the one before, clearly apart."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Gram–Schmidt makes Legendre's polynomials of the crowded powers of $x$: orthonormal on $[-1, 1]$, each with one more zero than the one before."}, "image": {"alt": "Left: the powers 1 to x to the fifth on the interval from -1 to 1, which crowd together, the even ones and the odd ones. Right: the six orthonormal polynomials made of them, each with one more zero than the one before, clearly apart."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.7)
 for ax, curves in ((left, powers), (right, polynomials)):
     for k in range(6):
@@ -490,7 +490,7 @@ def givens(a):
         q[[i - 1, i]] = rotate(q[[i - 1, i]], c, -s)
     return q, r[:a.shape[1]]
 
-# %% mystnb={"image": {"alt": "Left: an arrow x, a dashed mirror line, and the mirror image of x, which points along the negative first axis; the normal v of the mirror joins the directions. Right: the same arrow turned along an arc of a circle onto the positive first axis."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Both lay $\\mathbf{x}$ on the first axis and keep its length. Left: the mirror picks the far end, so that no digits cancel. Right: the turn takes the near end."}, "image": {"alt": "Left: an arrow x, a dashed mirror line, and the mirror image of x, which points along the negative first axis; the normal v of the mirror joins the directions. Right: the same arrow turned along an arc of a circle onto the positive first axis."}} tags=["hide-input"]
 def arrow(ax, end, color, name, at):
     style = dict(arrowstyle='-|>', color=color, lw=1.8, shrinkA=0, shrinkB=0)
     ax.annotate('', end, (0, 0), arrowprops=style)
@@ -517,7 +517,7 @@ right.plot(1.5 * np.cos(t), 1.5 * np.sin(t), ':', color='C0', lw=1.2)
 arrow(right, (1.5, 0), 'C1', 'Gx', (1.4, -0.32))
 right.set_title('A turn');
 
-# %% mystnb={"image": {"alt": "Two rows of five small heat maps of a matrix with 7 rows and 4 columns. Top: four mirrors clear one column each below the diagonal. Bottom: turns clear one entry after the other, from the bottom of each column upwards."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "A mirror clears a whole column below the diagonal, a turn a single entry: for a $7 \\times 4$ matrix four mirrors do the work of 18 turns."}, "image": {"alt": "Two rows of five small heat maps of a matrix with 7 rows and 4 columns. Top: four mirrors clear one column each below the diagonal. Bottom: turns clear one entry after the other, from the bottom of each column upwards."}} tags=["hide-input"]
 a = np.random.default_rng(1).normal(size=(7, 4))
 mirrored, turned = [a], [a]
 for j in range(4):
@@ -795,7 +795,7 @@ most = max(losses['mirrors'].max(), losses['turns'].max())
 assert most < 1e-14
 print('mirrors and turns: loss below 1e-14 for every matrix:', most < 1e-14)
 
-# %% mystnb={"image": {"alt": "Loss of orthogonality against condition number, both logarithmic. The classical process climbs along a line of slope two and reaches one near condition number 10 to the 8; the modified climbs with slope one; mirrors and turns stay flat near 10 to the minus 15."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Rounding spoils right angles in proportion to $\\varepsilon\\kappa^2$ in classical Gram–Schmidt and to $\\varepsilon\\kappa$ in the modified process; mirrors and turns keep them at every $\\kappa$."}, "image": {"alt": "Loss of orthogonality against condition number, both logarithmic. The classical process climbs along a line of slope two and reaches one near condition number 10 to the 8; the modified climbs with slope one; mirrors and turns stay flat near 10 to the minus 15."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3.4))
 for name, values in losses.items():
     line, = ax.loglog(kappas, 10 ** typical[name], label=name)
@@ -877,9 +877,9 @@ assert not grade(faults(modified_only), none, twice_cases, atol=1e-13)
 # ## Least squares without squaring
 #
 # This section continues [Mirrors and turns](#mirrors-and-turns), whose mirrors shall now solve problems. There are $m$
-# equations for $n < m$ unknowns, and we want the $\mathbf{x}$ that makes $\|\mathbf{A}\mathbf{x} - \mathbf{b}\|$ smallest.
-# Orthogonal matrices keep lengths, so apply all mirrors to both sides. They turn $\mathbf{b}$ into a list
-# $(\mathbf{c}, \mathbf{d})$ of $n$ and $m - n$ entries, and by {eq}`qr-full`
+# equations for $n < m$ unknowns, the columns of $\mathbf{A}$ are independent, and we want the $\mathbf{x}$ that makes
+# $\|\mathbf{A}\mathbf{x} - \mathbf{b}\|$ smallest. Orthogonal matrices keep lengths, so apply all mirrors to both sides.
+# They turn $\mathbf{b}$ into a list $(\mathbf{c}, \mathbf{d})$ of $n$ and $m - n$ entries, and by {eq}`qr-full`
 #
 # ```{math}
 # :label: qr-least-squares
@@ -998,7 +998,7 @@ for name in ('normal equations', 'mirrors'):
     p = [np.polyfit(range(2, 8), typical[name, r][2:8], 1)[0] for r in (0, 1)]
     print(f'{name:17} {p[0]:.1f} {p[1]:.1f}')
 
-# %% mystnb={"image": {"alt": "Error of the solution against condition number for residual 0, left, and 1, right. Left: the normal equations and Gram-Schmidt with Q trusted climb with slope two, mirrors and Gram-Schmidt with b as a column with slope one. Right: all four climb together with slope two."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: with an exact fit, only mirrors and Gram–Schmidt with $\\mathbf{b}$ as a column keep the error near $\\varepsilon\\kappa$. Right: with a residual of length 1 all four methods follow $\\varepsilon\\kappa^2$."}, "image": {"alt": "Error of the solution against condition number for residual 0, left, and 1, right. Left: the normal equations and Gram-Schmidt with Q trusted climb with slope two, mirrors and Gram-Schmidt with b as a column with slope one. Right: all four climb together with slope two."}} tags=["hide-input"]
 fig, axes = panels(2, height=3.1, sharey=True)
 styles = ('-', '--', '--', '-')
 for ax, residual in zip(axes, (0, 1), strict=True):
@@ -1232,11 +1232,11 @@ print(f'the mean as prediction: {constant:.1f}')
 # %% [markdown]
 # ## Summary
 #
-# Every matrix is a matrix with orthonormal columns times a triangular one; for independent columns and a positive diagonal
-# the two are unique, the diagonal holds heights, and its product is a volume. On a computer the order of the steps
-# decides: classical Gram–Schmidt loses right angles like $\varepsilon\kappa^2$, modified like $\varepsilon\kappa$, mirrors
-# and turns not at all. Least squares by mirrors is as accurate as the data allow, while forming
-# $\mathbf{A}^\top\mathbf{A}$ squares the condition number and can cost all digits of the answer.
+# Every matrix with at least as many rows as columns is a matrix with orthonormal columns times a triangular one; for
+# independent columns and a positive diagonal the two are unique, the diagonal holds heights, and its product is a volume. On
+# a computer the order of the steps decides: classical Gram–Schmidt loses right angles like $\varepsilon\kappa^2$, modified
+# like $\varepsilon\kappa$, mirrors and turns not at all. Least squares by mirrors is as accurate as the data allow, while
+# forming $\mathbf{A}^\top\mathbf{A}$ squares the condition number and can cost all digits of the answer.
 #
 # **Further reading.** {cite}`trefethen1997numerical` for the view that everything is QR, {cite}`golub2013matrix` for all
 # variants with their operation counts, {cite}`higham2002accuracy` for the proofs of stability, and

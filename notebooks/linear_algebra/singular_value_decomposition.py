@@ -103,7 +103,7 @@ stages = [np.eye(2), vt, np.diag(sigma) @ vt, u @ np.diag(sigma) @ vt]
 print('turn, stretch, turn is the matrix:', close(stages[-1], M))
 print(f'det V = {np.linalg.det(vt):.0f}, det U = {np.linalg.det(u):.0f}')
 
-# %% mystnb={"image": {"alt": "Four panels. A circle with a slanted square grid; the same turned upright; stretched to an ellipse with a grid of rectangles; the ellipse and its rectangles turned again."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "A linear map turns one grid of squares, along the $\\mathbf{v}_i$, into a grid of rectangles along the $\\mathbf{u}_i$: a turn, a stretch by the $\\sigma_i$, and a turn."}, "image": {"alt": "Four panels. A circle with a slanted square grid; the same turned upright; stretched to an ellipse with a grid of rectangles; the ellipse and its rectangles turned again."}} tags=["hide-input"]
 t = np.linspace(0, 2 * np.pi, 361)
 circle = np.stack([np.cos(t), np.sin(t)])  # (2, 361)
 ends = np.array([[[k, k], [-1.5, 1.5]] for k in (-1, 0, 1)])  # (3, 2, 2)
@@ -425,9 +425,9 @@ assert as_numpy(np.ones((6, 4)), 60)
 
 # %% [markdown]
 # (The largest ones have rank 12. Their other columns shrink to the size of rounding errors, and there they stay; as
-# directions they mean nothing, and to call them zero is a decision, to which the last section comes back.) Now the price. We time one
-# sweep over a $64 \times 64$ matrix, pair after pair in Python and round after round in arrays, and a whole SVD by LAPACK,
-# the library under numpy:
+# directions they mean nothing, and to call them zero is a decision, to which the last section comes back.) Now the price.
+# We time one sweep over a $64 \times 64$ matrix, pair after pair in Python and round after round in arrays, and a whole SVD
+# by LAPACK, the library under numpy:
 
 # %%
 def sweep_by_pairs(w, m):
@@ -492,11 +492,12 @@ cosines = {n: largest_cosines(np.random.default_rng(n).normal(size=(n, n)))
 delta = 10 ** np.linspace(-10, -2, 300)
 product = (1 + delta**2) - 1  # smallest eigenvalue of the stored A^T A
 by_product = abs(np.sqrt(product) / delta - 1)
-by_turning = np.array([
+turned_out = np.array([
     jacobi_svd(np.array([[1, 1], [x, 0], [0, x]]))[1][1] for x in delta])
-assert close(by_turning, delta, rtol=1e-14, atol=0)
+by_turning = abs(turned_out / delta - 1)
+assert (by_turning < 1e-14).all()
 
-# %% mystnb={"image": {"alt": "Left: the largest cosine between two columns after each sweep, for three sizes; it falls slowly for some sweeps, then plunges within two sweeps. Right: the relative error of the small singular value delta; for the product it grows along the line epsilon over delta squared to 100 percent at a delta of one in a hundred million, for Jacobi it stays at the bottom."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: once the columns are nearly orthogonal, each Jacobi sweep about squares the largest cosine. Right: the product $\\mathbf{A}^\\top\\mathbf{A}$ loses $\\sigma_2 = \\delta$ from about $10^{-8}$ down; Jacobi keeps it."}, "image": {"alt": "Left: the largest cosine between two columns after each sweep, for three sizes; it falls slowly for some sweeps, then plunges within two sweeps. Right: the relative error of the small singular value delta; for the product it grows along the line epsilon over delta squared to 100 percent at a delta of one in a hundred million, for Jacobi it stays at the bottom."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.7)
 for n, values in cosines.items():
     left.plot(values, '-o', ms=3, label=f'n = {n}')
@@ -504,7 +505,7 @@ left.set(yscale='log', xlabel='sweeps done', ylim=(1e-9, 2))
 left.set_title('Largest cosine of two columns')
 left.legend(loc='lower left')
 right.loglog(delta, np.maximum(by_product, 1e-15), lw=1, label='by AᵀA')
-right.loglog(delta, np.full(delta.size, 1e-15), label='Jacobi', lw=3)
+right.loglog(delta, np.maximum(by_turning, 1e-15), label='Jacobi', lw=3)
 right.loglog(delta, np.minimum(EPS / delta**2, 3), '--', color=GREY, lw=1)
 right.text(4e-5, 1e-6, 'ε / δ²')
 right.set(xlabel='δ', title='Relative error of σ₂ = δ', ylim=(3e-16, 10))
@@ -683,14 +684,14 @@ for k in (5, 20, 80, 160):
     print(f'{k:4} {numbers[k - 1] / A.size:7.0%} {measured:11.3f}'
           f' {errors["cosines"][k - 1]:8.3f}')
 
-# %% mystnb={"image": {"alt": "Three pictures of a temple: of rank 5, a plaid of blurred stripes; of rank 40, recognizable with a faint plaid; and the original."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "The best matrix of rank 5 shows only upright and level stripes; at rank 40 of 427 the picture can be recognized."}, "image": {"alt": "Three pictures of a temple: of rank 5, a plaid of blurred stripes; of rank 40, recognizable with a faint plaid; and the original."}} tags=["hide-input"]
 fig, axes = panels(3, height=1.6)
 for ax, k in zip(axes, (5, 40, min(m, n)), strict=True):
     title = f'rank {k}' + (': the original' if k == min(m, n) else '')
     A_k = u[:, :k] * sigma[:k] @ vt[:k]
     show_image(ax, A_k, title, vmin=0, vmax=1)
 
-# %% mystnb={"image": {"alt": "Relative error against the share of numbers stored, on a logarithmic scale, for the SVD and for cosine waves. Both fall together; the waves are slightly better for small shares, the SVD for large ones."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Fixed cosine waves beat the SVD until about half of the numbers are stored: best among matrices of its rank is not best among all codes."}, "image": {"alt": "Relative error against the share of numbers stored, on a logarithmic scale, for the SVD and for cosine waves. Both fall together; the waves are slightly better for small shares, the SVD for large ones."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.6))
 for name, error in errors.items():
     ax.plot(numbers / A.size, error, label=name)
@@ -890,7 +891,7 @@ def brought_in(k, each):  # by the last noise, in k clean directions
 verify('each direction kept brings in s²', lambda k: brought_in(k, s**2),
        control=lambda k: brought_in(k, s), k=[5, 15, 64])
 
-# %% mystnb={"image": {"alt": "Left: the variances of the 64 directions on a logarithmic scale, falling steeply, crossing the dashed line of the noise near 16. Right: the error against the number of directions kept, measured and by the formula, with a minimum near 15 well below the lines for the noisy pictures and for the mean digit and above the line for shrinking."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: about 16 of 64 directions vary more than the noise. Right: projecting on about as many gives the least error, less than half that of the noisy digits."}, "image": {"alt": "Left: the variances of the first 61 directions on a logarithmic scale (the last three are zero), falling steeply, crossing the dashed line of the noise near 16. Right: the error against the number of directions kept, measured and by the formula, with a minimum near 15 well below the lines for the noisy pictures and for the mean digit and above the line for shrinking."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.6)
 left.semilogy(np.arange(1, 62), lam[:61], '.', ms=4)
 left.axhline(s**2, color=GREY, ls='--', lw=1)
@@ -908,7 +909,7 @@ right.set_ylim(0.9, 5.2)
 right.text(36, 2.8, 'measured', color='C0', ha='right')
 right.text(43, 2.2, 'formula', color='C1');
 
-# %% mystnb={"image": {"alt": "Three rows of eight digits: clean, under noise, and projected on 15 directions, with smooth strokes again."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Projected on the 15 leading directions of the noisy data, the digits lose most of the noise ($s = 0.25$) and some of their detail."}, "image": {"alt": "Three rows of eight digits: clean, under noise, and projected on 15 directions, with smooth strokes again."}} tags=["hide-input"]
 noisy = X + noise
 kept = mean + (noisy - mean) @ V[:, :15] @ V[:, :15].T
 fig, axes = panels(8, 3, height=0.72)
@@ -1005,7 +1006,8 @@ verify('A⁺b is the shortest of the best solutions',
 #
 # ````{prf:theorem} Penrose
 # :label: thm-penrose
-# For every $\mathbf{A}$ there is exactly one matrix $\mathbf{X}$ with
+# For every $\mathbf{A}$ there is exactly one matrix $\mathbf{X}$ that obeys four rules, 1 and 2 on the left, 3 and 4 on the
+# right,
 #
 # ```{math}
 # :label: pinv-penrose
@@ -1077,7 +1079,7 @@ one, other = np.array([[1., 1.]]), np.array([[1.], [0.]])
 print(f'(AB)+ = {pinv(one @ other).item():.2f},',
       f'B+ A+ = {(pinv(other) @ pinv(one)).item():.2f}')
 
-# %% mystnb={"image": {"alt": "Left: the plane with a slanted line of all least-squares solutions, a circle around the origin that touches it, and the touching point marked as the shortest one; the direction of the row space goes through it. Right: relative error of the regularized inverse against delta on logarithmic scales, three curves for three smallest singular values, each falling with slope one once delta is below the square of the singular value."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: the shortest best solution $\\mathbf{A}^+\\mathbf{b}$ is the one in the row space. Right: for $\\delta \\ll \\sigma_r^2$ the damped inverse misses $\\mathbf{A}^+$ in proportion to $\\delta$."}, "image": {"alt": "Left: the plane with a slanted line of all least-squares solutions, a circle around the origin that touches it, and the touching point marked as the shortest one; the direction of the row space goes through it. Right: relative error of the regularized inverse against delta on logarithmic scales, three curves for three smallest singular values, each falling with slope one once delta is below the square of the singular value."}} tags=["hide-input"]
 A, b = np.array([[1., 2.], [2., 4.]]), np.array([3., 1.])
 shortest = pinv(A) @ b
 null = np.array([2, -1]) / np.sqrt(5)
@@ -1255,7 +1257,7 @@ late = newton(deficient, 100)[[20, -1]]
 print('without it: good after 20 steps, ruined after 100:',
       late[0] < 1e-6 and late[1] > 1e3)
 
-# %% mystnb={"image": {"alt": "Left: norm of the pseudoinverse of diag(1, epsilon) against epsilon; without a cutoff it grows like one over epsilon, with a cutoff it drops to one below it. Right: error of Newton's iteration against the steps; flat, then plunging, later for worse condition numbers; with a fault in the null space it falls and then climbs along a straight line to above one."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: the cutoff decides where $\\|\\mathbf{A}^+\\|$ falls from $1/\\epsilon$ to 1. Right: Newton's iteration starts to converge later as $\\kappa$ grows, and a fault in the null space doubles in each step."}, "image": {"alt": "Left: norm of the pseudoinverse of diag(1, epsilon) against epsilon; without a cutoff it grows like one over epsilon, with a cutoff it drops to one below it. Right: error of Newton's iteration against the steps; flat, then plunging, later for worse condition numbers; with a fault in the null space it falls and then climbs along a straight line to above one."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.7)
 eps = np.geomspace(1e-9, 1, 400)
 left.loglog(eps, 1 / eps, color=GREY, ls='--', lw=1, label='no cutoff')
@@ -1303,7 +1305,7 @@ for s in (1e-8, 1e-4, 1e-1):
 # the camera stores it in 256 grey levels. The blur acts on columns and rows,
 # $\mathbf{B} = \mathbf{K}\mathbf{X}\mathbf{L}^\top$. As a map of all 38 400 pixels it would be a matrix with more than a
 # billion entries. Its singular values are simply the products $\sigma_i(\mathbf{K})\,\sigma_j(\mathbf{L})$, its singular
-# vectors the products $\mathbf{u}_i\mathbf{u}_j^\top$, so we never need it.
+# vectors the products $\mathbf{u}_i\mathbf{p}_j^\top$ of those of $\mathbf{K}$ and $\mathbf{L}$, so we never need it.
 
 # %%
 def blur(n, width):  # n pixels, standard deviation in pixels -> (n, n)
@@ -1349,14 +1351,14 @@ formula = 255 * np.sqrt((dropped + brought) / X.size)
 print(f'formula and measurement differ by at most '
       f'{abs(formula / measured - 1).max():.0%}')
 
-# %% mystnb={"image": {"alt": "Three pictures of a dahlia: blurred; restored without a cutoff, nothing but a pattern of black and white dots; restored with the best cutoff, nearly sharp with a faint ripple."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Inverting every singular value turns the rounding to 256 grey levels into a picture of nothing but noise; inverting only those above 0.022 restores the dahlia."}, "image": {"alt": "Three pictures of a dahlia: blurred; restored without a cutoff, nothing but a pattern of black and white dots; restored with the best cutoff, nearly sharp with a faint ripple."}} tags=["hide-input"]
 fig, axes = panels(3, height=1.6)
 pictures = {'blurred, 8 bits': B, 'all σ inverted': sharpen(0),
             f'σ > {best:.3f} inverted': sharpen(best)}
 for ax, (name, picture) in zip(axes, pictures.items(), strict=True):
     show_image(ax, picture.clip(0, 1), name, vmin=0, vmax=1)
 
-# %% mystnb={"image": {"alt": "Error in grey levels against the cutoff, both logarithmic: a valley at a cutoff of about 0.02; to the left the noise grows along a straight line, to the right the lost detail rises slowly to the level of the blurred picture."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "A cutoff near 0.02 balances noise against lost detail; a cutoff below about 0.005 makes the picture worse than the blur did."}, "image": {"alt": "Error in grey levels against the cutoff, both logarithmic: a valley at a cutoff of about 0.02; to the left the noise grows along a straight line, to the right the lost detail rises slowly to the level of the blurred picture."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.6))
 ax.loglog(taus, measured, label='measured', lw=3)
 ax.loglog(taus, formula, '--', label='formula', lw=1.2)

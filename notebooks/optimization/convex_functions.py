@@ -67,7 +67,7 @@ plt.style.use('nbutils.book')
 # ````
 #
 # The set must be convex, or $f$ might not be defined where the right side asks for it. And $\lambda$ must stay in
-# $[0, 1]$: beyond the two ends the line through them passes *below* a convex graph. The control goes there.
+# $[0, 1]$: beyond the two ends the line through them passes on or *below* a convex graph. The control goes there.
 
 # %%
 def gap(f, u, v, lam):  # height of the chord over the graph
@@ -140,7 +140,7 @@ print('convex:', [name for name in formulas if passes(name, -1e-12)])
 u, v, lam = is_convex_on_samples(np.sin)
 print(f'worst chord of sin x: from {min(u, v):.1f} to {max(u, v):.1f}')
 
-# %% mystnb={"image": {"alt": "Three graphs with a chord. The parabola hangs below its chord, the straight line coincides with it, and the chord of the sine runs below the hump."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "A function is convex if no chord passes below its graph: the parabola passes, a straight line just passes, and one chord is enough to refute the sine."}, "image": {"alt": "Three graphs with a chord. The parabola hangs below its chord, the straight line coincides with it, and the chord of the sine runs below the hump."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.1)
 grid = np.linspace(-3, 3, 200)
 for ax, name, ends in zip(
@@ -523,7 +523,7 @@ erratum(
     c=scalars(-8, 8),
 )
 
-# %% mystnb={"image": {"alt": "Four landscapes. A bowl with a flat bottom whose whole floor is marked as minimal; e to the x minus x with one minimum; e to the x, falling to the left without a minimum; and a double well with two marked valleys of different depth."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Convexity rules out false valleys, and strict convexity allows at most one minimizer; but $e^x$, strictly convex, has none at all."}, "image": {"alt": "Four landscapes. A bowl with a flat bottom whose whole floor is marked as minimal; e to the x minus x with one minimum; e to the x, falling to the left without a minimum; and a double well with two marked valleys of different depth."}} tags=["hide-input"]
 landscapes = {
     'convex:\nmany minimizers': lambda x: np.maximum(abs(x) - 1, 0) ** 2,
     'strictly convex:\none': lambda x: np.exp(x) - x,
@@ -545,7 +545,8 @@ for ax, (name, f) in zip(axes, landscapes.items(), strict=True):
 
 # %% [markdown]
 # A stronger word cures both. Call $f$ *$\mu$-strongly convex*, $\mu > 0$, if $f - \frac\mu2 \|x\|^2$ is still convex:
-# there is a whole bowl to spare. By {prf:ref}`thm-three-tests`, applied to this difference, that means
+# there is a whole bowl to spare. By {prf:ref}`thm-three-tests` (its 1 ⇔ 2, for which a gradient is enough), applied to
+# this difference, that means
 #
 # ```{math}
 # :label: convex_functions-strong
@@ -652,7 +653,7 @@ verify(
 # (1 - \lambda) \varphi(f(v))$. Where $\varphi$ falls the first step turns round: $e^{-x^2}$ is the bell curve. *Shadow.*
 # Choose $y, y'$ with $h(u, y)$ and $h(v, y')$ as near to the infima as you like; then
 # $\inf_z h(w, z) \le h(w, \lambda y + (1 - \lambda) y') \le \lambda h(u, y) + (1 - \lambda) h(v, y')$. The control has
-# the terms $y^2$ and $2xy$ but no $2x^2$: convex in $x$ (it is linear) and in $y$, not in both, and its shadow is
+# the terms $y^2$, $2xy$ and $|x|$ but no $2x^2$: convex in $x$ and in $y$, not in both, and its shadow is
 # $-x^2 + |x|$.
 
 # %%
@@ -863,7 +864,7 @@ verify(
     seed=seeds(), tries=40,
 )
 
-# %% mystnb={"image": {"alt": "Left: a double well with lines of several slopes touching it from below and, over it, its convex envelope with a straight bridge between the valleys. Right: the conjugate as a function of the slope, convex with a kink at the slope of the bridge."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "The lines that touch a double well from below rebuild only its convex envelope $f^{**}$, and the envelope's straight bridge becomes a kink of the conjugate $f^*$."}, "image": {"alt": "Left: a double well with lines of several slopes touching it from below and, over it, its convex envelope with a straight bridge between the valleys. Right: the conjugate as a function of the slope, convex with a kink at the slope of the bridge."}} tags=["hide-input"]
 x = np.linspace(-2, 2, 201)
 f = x**4 / 2 - x**2 * 1.2 + x / 3
 s = np.linspace(-3, 3, 301)
@@ -910,8 +911,9 @@ grade(rounded, rounded_by_search, rounded_cases, atol=1e-7)
 # ```
 # Substitute $x = y + z$: $\sup_x (sx - \inf_y \dots) = \sup_{y, z} (sy - f(y) + sz - g(z)) = f^*(s) + g^*(s)$. Here
 # $f^*$ is $0$ for $|s| \le 1$ and infinite otherwise, and $g^*(s) = \frac{t}{2} s^2$. Conjugate back (the function is
-# convex, so {prf:ref}`thm-biconjugate` returns it): $\max_{|s| \le 1} (sx - \frac t2 s^2)$, attained at $s = x/t$ clipped to
-# $[-1, 1]$. That is $\frac{x^2}{2t}$ for $|x| \le t$ and $|x| - \frac t2$ beyond, the loss of {cite:t}`huber1964robust`.
+# convex, and the proof of {prf:ref}`thm-biconjugate` for inner points serves the whole line):
+# $\max_{|s| \le 1} (sx - \frac t2 s^2)$, attained at $s = x/t$ clipped to $[-1, 1]$. That is $\frac{x^2}{2t}$ for
+# $|x| \le t$ and $|x| - \frac t2$ beyond, the loss of {cite:t}`huber1964robust`.
 # Without $-\frac t2$ the pieces do not meet.
 
 # %% jupyter={"source_hidden": true}
@@ -1021,7 +1023,7 @@ print('same loss at both ends, higher in the middle:',
 print('logistic regression below its chord:',
       (straight <= chord + 1e-12).all())
 
-# %% mystnb={"image": {"alt": "Left: final losses of eight starts; logistic regression's all on one level, the network's scattered at several lower levels. Right: loss along the segment between a trained network and the same network with two hidden units exchanged; three curves start and end at the same height and rise in the middle."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: from eight starts logistic regression ends at one loss, the network at several, all lower. Right: between a network and itself with two units exchanged, the loss rises above its chord."}, "image": {"alt": "Left: final losses of eight starts; logistic regression's all on one level, the network's scattered at several lower levels. Right: loss along the segment between a trained network and the same network with two hidden units exchanged; three curves start and end at the same height and rise in the middle."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.6)
 for (model, f), name in zip(
         final.items(), ('logistic regression', 'network'), strict=True):
@@ -1037,8 +1039,8 @@ right.set(xlabel='λ, from w′ (0) to w (1)', ylabel='loss of the network',
           ylim=(-0.2, None));
 
 # %% [markdown]
-# The network's worst end is still lower than the best that a convex model can do: convexity is a guarantee, not a virtue.
-# It is worth having where one can get it, and worth knowing when one has left it.
+# The network's worst end is still lower than the best that logistic regression can do: convexity is a guarantee, not a
+# virtue. It is worth having where one can get it, and worth knowing when one has left it.
 
 # %%
 print('every network below logistic regression:',

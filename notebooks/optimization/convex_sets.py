@@ -121,7 +121,7 @@ holds(
 )
 print('convex:', [k for k in plane_sets if looks_convex(plane_sets[k])])
 
-# %% mystnb={"image": {"alt": "Five sets in the plane, each with a segment between two members. In the half-plane and in the intersection of two discs the segment stays inside; in the ring, the four-pointed star and the union of two discs it leaves the set."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "A set is convex if the segment between any two members stays inside: one segment that leaves refutes ring, star and union, while half-plane and intersection pass."}, "image": {"alt": "Five sets in the plane, each with a segment between two members. In the half-plane and in the intersection of two discs the segment stays inside; in the ring, the four-pointed star and the union of two discs it leaves the set."}} tags=["hide-input"]
 u = np.linspace(-1.2, 1.2, 301)
 grid = np.stack(np.meshgrid(u, u)).reshape(2, -1)
 fig, axes = plt.subplots(1, 5, figsize=(6, 1.6))
@@ -214,7 +214,7 @@ holds(
 )
 print('convex:', [k for k, f in functions.items() if above_chord_nowhere(f)])
 
-# %% mystnb={"image": {"alt": "Left: a parabola, the region above it shaded, and a chord inside that region. Right: the square root of the absolute value, with a cusp at zero; its chord leaves the shaded region, yet the sublevel set marked on the axis is an interval, as on the left."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "A function is convex exactly if its epigraph is a convex set. Convex sublevel sets are not enough: $\\sqrt{|x|}$ has them, and a chord that leaves its epigraph."}, "image": {"alt": "Left: a parabola, the region above it shaded, and a chord inside that region. Right: the square root of the absolute value, with a cusp at zero; its chord leaves the shaded region, yet the sublevel set marked on the axis is an interval, as on the left."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.2, sharey=True)
 for ax, name in zip(axes, ('x²', '√|x|'), strict=True):
     f = functions[name]
@@ -501,7 +501,7 @@ verify(
     x=vectors(3, -4, 4).filter(np.any), y=vectors(3, -4, 4).filter(np.any),
 )
 
-# %% mystnb={"image": {"alt": "Left: a rectangle and points around it, each with an arrow to its projection; at one of them the angle between the direction back to the point and the direction to a member of the set is obtuse. Right: two separate discs; points on either side of the dotted middle line are projected onto different discs, so neighbours are torn apart."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: a projection onto a convex set sees every member of it at an obtuse or right angle. Right: two separate discs tear neighbours apart, which no projection onto a convex set does."}, "image": {"alt": "Left: a rectangle and points around it, each with an arrow to its projection; at one of them the angle between the direction back to the point and the direction to a member of the set is obtuse. Right: two separate discs; points on either side of the dotted middle line are projected onto different discs, so neighbours are torn apart."}} tags=["hide-input"]
 fig, (one, two) = panels(2, height=2.6)
 one.fill([-1, 1, 1, -1], [-0.6, -0.6, 0.6, 0.6], color='C0', alpha=0.3)
 angles = 2 * np.pi * (np.arange(12) + 0.5) / 12
@@ -676,7 +676,7 @@ x = np.random.default_rng(0).normal(size=100)
 for name, project in (('ball', project_ball), ('diamond', project_diamond)):
     print(f'{name:8} {np.count_nonzero(project(x, 3)):3} of 100 are not zero')
 
-# %% mystnb={"image": {"alt": "Left: the diamond in the plane, with arrows from points around it to their projections; wide regions of points, shaded, end at the four corners. Right: the first weight against the score t; softmax is a smooth curve that never reaches zero or one, sparsemax a straight ramp from zero at minus one to one at plus one."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: all points of a grey region are projected onto one corner, with a coordinate exactly zero. Right: sparsemax, a projection onto the simplex, reaches weights 0 and 1; softmax never does."}, "image": {"alt": "Left: the diamond in the plane, with arrows from points around it to their projections; wide regions of points, shaded, end at the four corners. Right: the first weight against the score t; softmax is a smooth curve that never reaches zero or one, sparsemax a straight ramp from zero at minus one to one at plus one."}} tags=["hide-input"]
 fig, (flat, curve) = panels(2, height=2.7)
 flat.fill([1, 0, -1, 0], [0, 1, 0, -1], color='C0', alpha=0.3, lw=0)
 side = np.linspace(-2, 2, 161)
@@ -835,7 +835,7 @@ missed = (runs[0][:, -1] > 0.01).sum()
 print(f'alternating projections miss the nearest point in {missed} of 8 runs,')
 print(f'Dykstra in {(runs[1][:, -1] > 1e-3).sum()}')
 
-# %% mystnb={"image": {"alt": "Left: a half disc; from a point above it, alternating projections go to the rim and straight down, to a point left of the nearest one, while Dykstra's path turns back and ends at the nearest one. Right: distance to the nearest common point against rounds on a logarithmic axis; alternating projections stay at a constant distance in seven of eight runs, Dykstra's curves fall in straight lines."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: alternating projections stop at a common point that is not the nearest. Right: so they do in seven of eight runs in ten dimensions, while Dykstra's algorithm converges to the nearest each time."}, "image": {"alt": "Left: a half disc; from a point above it, alternating projections go to the rim and straight down, to a point left of the nearest one, while Dykstra's path turns back and ends at the nearest one. Right: distance to the nearest common point against rounds on a logarithmic axis; alternating projections stay at a constant distance in seven of eight runs, Dykstra's curves fall in straight lines."}} tags=["hide-input"]
 fig, (plane, rate) = panels(2, height=2.8)
 arc = np.linspace(-np.pi, 0, 80)
 plane.fill(np.cos(arc), np.sin(arc), color='C0', alpha=0.3, lw=0)
@@ -886,8 +886,8 @@ grade(contraction, measured_contraction, angle_cases)
 # ```
 # Each of the two projections keeps the cosine, so a round keeps $\cos^2\alpha \approx 1 - \alpha^2$: at one tenth of
 # a radian it takes 230 rounds to gain a digit. The accounts change nothing: what a line has removed is perpendicular
-# to it, so giving it back does not move the next projection onto that line. Only where borders end or bend is there
-# something to take back.
+# to it, so giving it back does not move the next projection onto that line. Only sets that are not affine, such as
+# discs and half-planes, have something to take back.
 
 # %% jupyter={"source_hidden": true}
 def contraction_solution(alpha):
@@ -1035,7 +1035,7 @@ for share, (raw, repaired, complete, means) in zip(shares, worst):
 assert (worst[:, 0] > worst[:, 3]).all()
 assert (errors[:, :, 1] < 1.1 * errors[:, :, 2]).all()
 
-# %% mystnb={"image": {"alt": "Error of the filled-in values against the share erased, twelve tables each, on a logarithmic axis. With the raw correlations the errors scatter up to a hundred standard deviations; with the repaired ones they lie close together, a little above those of the complete table and well below column means."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Filled in with an impossible matrix of correlations, holes can be off by a hundred standard deviations; with the nearest possible one the error is nearly that of the complete table."}, "image": {"alt": "Error of the filled-in values against the share erased, twelve tables each, on a logarithmic axis. With the raw correlations the errors scatter up to a hundred standard deviations; with the repaired ones they lie close together, a little above those of the complete table and well below column means."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3))
 names = 'raw R', 'repaired', 'complete table', 'column means'
 for k, colour in enumerate(('C4', 'C2', 'C0', GREY)):

@@ -148,7 +148,7 @@ holds(
     c=scalars(-2, 2), w=scalars(),
 )
 
-# %% mystnb={"image": {"alt": "A tilted double well. Its left valley is the global minimum; the right one is a local minimum, lowest within the shaded ball around it, and between them lies a hill."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "A local minimum is lowest in some ball around it, a global one everywhere: here the right valley is lowest only within its ball, the left one is deeper."}, "image": {"alt": "A tilted double well. Its left valley is the global minimum; the right one is a local minimum, lowest within the shaded ball around it, and between them lies a hill."}} tags=["hide-input"]
 grid = np.linspace(-1.65, 1.55, 400)
 fig, ax = plt.subplots()
 ax.plot(grid, well(grid))
@@ -387,7 +387,7 @@ holds(
     control=lambda a: steps_down(a) == (0 < a < np.pi), a=askew,
 )
 
-# %% mystnb={"image": {"alt": "Left: contours of the hill, at one point the gradient, the opposite direction of steepest descent and the half disc of descent directions; the minimum, marked by a cross, lies elsewhere. Right: the slope against the angle is a cosine, negative between pi/2 and 3 pi/2."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "The slope along a unit direction is $\\|\\nabla f\\| \\cos\\alpha$, so half of all directions lead down. The steepest, $-\\nabla f$, does not point at the minimum."}, "image": {"alt": "Left: contours of the hill, at one point the gradient, the opposite direction of steepest descent and the half disc of descent directions; the minimum, marked by a cross, lies elsewhere. Right: the slope against the angle is a cosine, negative between pi/2 and 3 pi/2."}} tags=["hide-input"]
 here = np.array([1.0, 1.4])
 g = grad_hill(here)
 fig, (left, right) = panels(2, height=2.9)
@@ -634,7 +634,7 @@ for L in (2, 1.8):
     above = (parabola(x, y, L) >= phi(y) - 1e-12).all()
     print(f'the parabola with L = {L} stays above: {above}')
 
-# %% mystnb={"image": {"alt": "The function phi and three parabolas above it. Each touches the curve at an iterate; the next iterate lies straight below the vertex of the parabola."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "A parabola of curvature $L = 2$ that touches $\\varphi$ lies above it, so the step $1/L$, a jump to its vertex, lowers $\\varphi$ at least as far as the parabola."}, "image": {"alt": "The function phi and three parabolas above it. Each touches the curve at an iterate; the next iterate lies straight below the vertex of the parabola."}} tags=["hide-input"]
 steps = gradient_descent(lambda x: x - np.cos(x), -1.7, 0.5, 3)
 grid = np.linspace(-2, 2.2, 300)
 fig, ax = plt.subplots()
@@ -869,7 +869,7 @@ walks = {
 for name, path in walks.items():
     print(f'{name:20} error after 40 steps {norm(path[-1]):.3f}')
 
-# %% mystnb={"image": {"alt": "Three descent paths on elliptic contours from the same start: a small step creeps along the valley, the best step zigzags to the minimum, too long a step bounces between the walls with growing swings."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "In a valley with $\\mu = 1$ and $L = 10$ a short step creeps along the floor, the best, $2/(\\mu + L)$, zigzags in, and one beyond $2/L = 0.2$ swings out."}, "image": {"alt": "Three descent paths on elliptic contours from the same start: a small step creeps along the valley, the best step zigzags to the minimum, too long a step bounces between the walls with growing swings."}} tags=["hide-input"]
 u, v = np.meshgrid(np.linspace(-1.2, 4.5, 120), np.linspace(-1.9, 1.9, 120))
 height, levels = (u**2 + 10 * v**2) / 2, np.linspace(0.3, 4.6, 8) ** 2
 fig, axes = panels(3, height=2.3, sharey=True)
@@ -919,7 +919,7 @@ assert (abs(count - np.log(1e-6) / np.log(rho)) <= 1).all()
 best = etas[count.argmin()]
 print('fewest steps at 2/(mu + L):', close(best, 2 / 11))
 
-# %% mystnb={"image": {"alt": "Left: errors on a logarithmic scale; after a quick start they fall along straight lines parallel to their dashed bounds, steeply for condition number 10, hardly for 1000. Right: steps needed against step size, falling as one over eta to a sharp minimum at 2/(mu+L), then shooting up before 2/L."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: after a quick start the errors fall at the forecast rate, the slower the larger $\\kappa$. Right ($\\kappa = 10$): the best fixed step is $2/(\\mu + L)$, and a little beyond it the count shoots up."}, "image": {"alt": "Left: errors on a logarithmic scale; after a quick start they fall along straight lines parallel to their dashed bounds, steeply for condition number 10, hardly for 1000. Right: steps needed against step size, falling as one over eta to a sharp minimum at 2/(mu+L), then shooting up before 2/L."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.9)
 spots = (62, 3e-5), (150, 1.2e-4), (150, 0.13)
 for i, (kappa, error) in enumerate(runs.items()):
@@ -1221,7 +1221,7 @@ for name, X in lines.items():
     print(f'{name:12} kappa = {np.linalg.cond(X) ** 2:.5g}; '
           f'exact after 1 step: {first}, after 50000: {last}')
 
-# %% mystnb={"image": {"alt": "Left: patients as dots, and the line fitted to raw data after 1, 10000 and 50000 steps, still turning towards the dashed exact line. Right: the loss; standardized it is exact after one step, raw it stays on a plateau for a thousand steps and then falls slowly."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "On the raw body mass index $\\kappa$ is above 26000, and the line has not arrived after 50000 steps; on the standardized one a single step is exact."}, "image": {"alt": "Left: patients as dots, and the line fitted to raw data after 1, 10000 and 50000 steps, still turning towards the dashed exact line. Right: the loss; standardized it is exact after one step, raw it stays on a plateau for a thousand steps and then falls slowly."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=3.0)
 left.plot(bmi, patients.y, 'o', ms=2, color=GREY, alpha=0.5)
 ends = np.array([17, 43])
@@ -1344,7 +1344,7 @@ arrival = {name: t[(curve < 0.517).sum()] for name, curve in curves.items()}
 print('steps to R² = 0.517:',
       ', '.join(f'{name} {steps:.0e}' for name, steps in arrival.items()))
 
-# %% mystnb={"image": {"alt": "R squared against the number of steps on a logarithmic axis. Standardized data reach the exact solver's dashed line within some tens of steps; raw data climb in stages and need about a hundred million. Dots from actual runs lie on the forecast curves."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Units decide how long descent takes: $R^2 = 0.517$, practically the exact solver's, needs some four hundred steps on standardized measurements and a hundred million on raw ones."}, "image": {"alt": "R squared against the number of steps on a logarithmic axis. Standardized data reach the exact solver's dashed line within some tens of steps; raw data climb in stages and need about a hundred million. Dots from actual runs lie on the forecast curves."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3.4))
 for i, name in enumerate(['raw', 'standardized']):
     ax.semilogx(t, curves[name], color=f'C{i}')

@@ -130,7 +130,7 @@ sinking = heights(np.exp, x_beads, a_beads)
 middle = a_beads @ x_beads
 print('height after each merge:', sinking.round(2))
 
-# %% mystnb={"image": {"alt": "Left: six beads of different size on the graph of the exponential function; their centre of mass lies above the curve, inside the polygon that they span. Right: the height of the centre of mass against the number of merges falls in steps to the value of the function at the mean."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "The centre of mass of beads on a convex graph lies above it. Each merge of two beads only lowers it, until one bead on the graph is left: a proof of Jensen's inequality."}, "image": {"alt": "Left: six beads of different size on the graph of the exponential function; their centre of mass lies above the curve, inside the polygon that they span. Right: the height of the centre of mass against the number of merges falls in steps to the value of the function at the mean."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.8)
 t = np.linspace(-2.6, 2.6, 200)
 left.plot(t, np.exp(t))
@@ -185,8 +185,9 @@ verify(
 # Chords of a convex function become steeper to the right. So at an inner point $\mu$ of $I$ no chord to the left of
 # $\mu$ is steeper than any to the right, and some slope $g$ fits between them: $f(x) \ge f(\mu) + g (x - \mu)$ for all
 # $x \in I$, a line that touches the graph at $\mu$ and stays below it. Take expectations (the left one exists, perhaps
-# as $+\infty$, since the line is integrable): the line becomes $f(\mu)$, because $\mathbb{E}[X - \mu] = 0$. If $f$ is strictly convex, the line touches nowhere else, so the expectations agree
-# only if $X = \mu$ almost surely. If $\mu$ is an end of $I$, then $X = \mu$ almost surely anyway.
+# as $+\infty$, since the line is integrable): the line becomes $f(\mu)$, because $\mathbb{E}[X - \mu] = 0$. If $f$ is
+# strictly convex, the line touches nowhere else, so the expectations agree only if $X = \mu$ almost surely. If $\mu$ is
+# an end of $I$, then $X = \mu$ almost surely anyway.
 # ```
 #
 # For the direction of the inequality it matters that $f$ is convex, not that it increases. For Gaussian $X$ we sum over
@@ -253,7 +254,7 @@ too_small = (measured < gap[:, None]).mean(1)
 for i in (3, 7, 11, 15):
     print(f's = {widths[i]:.0f}: too small in {too_small[i]:.2f} of the seeds')
 
-# %% mystnb={"image": {"alt": "The Jensen gap of the exponential of a normal variable against its standard deviation, in logarithmic scale. The closed form rises ever more steeply; half the variance agrees with it up to about 1 and then falls behind; the measured band follows the closed form up to about 2 and then sags below it."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Half the variance gives the gap only for small $s$. Beyond about $s = 2$ the median of 1000 draws sags below the true gap, which hangs on rare values."}, "image": {"alt": "The Jensen gap of the exponential of a normal variable against its standard deviation, in logarithmic scale. The closed form rises ever more steeply; half the variance agrees with it up to about 1 and then falls behind; the median of the measurements follows the closed form up to about 2 and then sags below it, within a widening band."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3))
 ax.fill_between(widths, low, high, color='C2', alpha=0.25)
 ax.semilogy(widths, median, color='C2', label='1000 draws: median, 90 % band')
@@ -389,7 +390,7 @@ for (f, _), fit in zip(starts, fits, strict=True):
     print(f'{f.__name__}: mean {fit.x[0]:.2f}, standard deviation '
           f'{np.exp(fit.x[1]):.2f}, divergence {fit.fun:.2f}')
 
-# %% mystnb={"image": {"alt": "A density with two humps and three Gaussians fitted to it: the covering one is wide and spans both humps with its top in the gap between them; the two settling ones sit on one hump each."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "The least $\\mathrm{KL}(p \\,\\|\\, q)$ spreads $q$ over both humps; descent on $\\mathrm{KL}(q \\,\\|\\, p)$ settles on one of them, which one depends on the start."}, "image": {"alt": "A density with two humps and three Gaussians fitted to it: the covering one is wide and spans both humps with its top in the gap between them; the two settling ones sit on one hump each."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.8))
 ax.fill_between(t, np.exp(log_p), color=GREY, alpha=0.3, label='p')
 labels = ['least KL(p || q)', 'least KL(q || p)', 'the same, from the right']
@@ -638,7 +639,7 @@ curves = {
 }
 ceiling = norm.logpdf(x_seen, 0, np.sqrt(1 + sigma**2))
 
-# %% mystnb={"image": {"alt": "Left: minus log P(x) for a mixture of two Gaussians, a curve with two valleys. Above it the average over the prior, a single parabola that stays far above in the valleys, and the bound with the posterior at x = 0.9, a parabola that touches the curve at that point. Right: the evidence lower bound against the mean of q for three widths: three parabolas below the ceiling log p(x), of which the one with the posterior's width touches it."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: a bound weighted with the posterior touches $-\\log P(x)$ where that posterior is right, at $x = 0.9$. Right: the lower bound reaches $\\log P(x)$ only with the posterior's mean and width."}, "image": {"alt": "Left: minus log P(x) for a mixture of two Gaussians, a curve with two valleys. Above it the average over the prior, a single parabola that stays far above in the valleys, and the bound with the posterior at x = 0.9, a parabola that touches the curve at that point. Right: the evidence lower bound against the mean of q for three widths: three parabolas below the ceiling log p(x), of which the one with the posterior's width touches it."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=3)
 left.plot(t, surprise, label='−log P(x)')
 left.plot(t, by_prior, label='Y from P(Y)')
@@ -865,7 +866,7 @@ for K in (1, 32, 512):
     short = ceiling - by_size[group_sizes == K].mean()
     print(f'K = {K:3d}: short of the evidence by {short:.1f}')
 
-# %% mystnb={"image": {"alt": "The importance-weighted bound of the turned model against the number of draws K from 1 to 512, five seeds close together, rising from the mean-field bound towards the log evidence; on the way it passes the line of the model with 20 directions."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Averaging $K$ weights before the logarithm tightens the bound, ever more slowly: with 512 draws it is still about one nat short, and one draw ranks the turned model below the smaller one."}, "image": {"alt": "The importance-weighted bound of the turned model against the number of draws K from 1 to 512, five seeds close together, rising from the mean-field bound towards the log evidence; on the way it passes the line of the model with 20 directions."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3))
 ax.fill_between(
     group_sizes, by_size.min(1), by_size.max(1), color='C0', alpha=0.3)

@@ -207,8 +207,8 @@ holds(
 # + \lambda^2 \, \mathbf{g}_{t-2} .
 # ```
 #
-# It is a slip of the index. It is easily made because the step is constant in most examples, and then both are right. (The first
-# line of the notes has $\eta$ without an index, as if it were.)
+# It is a slip of the index. It is easily made because the step is constant in most examples, and then both are right. (The
+# first line of the notes has $\eta$ without an index, as if it were.)
 # :::
 
 # %%
@@ -282,7 +282,7 @@ heights = {name: (p**2 @ valley) / 2 for name, p in paths.items()}
 for name, height in heights.items():
     print(f'{name:10} after 40 steps: f = {height[-1]:.1e}')
 
-# %% mystnb={"image": {"alt": "Upper panel: on the elongated contours of a valley gradient descent zigzags between the walls and is still far from the minimum. Lower panel: the heavy ball swings once or twice across and then glides along the floor to the cross at the minimum."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "In a valley with $\\kappa = 30$ gradient descent at its best step still zigzags after 40 steps; the heavy ball damps the swings and ends about a thousand times lower."}, "image": {"alt": "Upper panel: on the elongated contours of a valley gradient descent zigzags between the walls and is still far from the minimum. Lower panel: the heavy ball crosses the floor about six times, with ever smaller swings, and ends at the cross that marks the minimum."}} tags=["hide-input"]
 fig, axes = panels(1, 2, height=1.75, sharex=True)
 u, v = np.meshgrid(np.linspace(-10.6, 1.2, 120), np.linspace(-1.9, 1.9, 80))
 levels = np.geomspace(0.3, 90, 11)
@@ -364,8 +364,8 @@ assert not grade(momentum_of_the_notes, moved_by_torch, marches)
 # z^2 - (1 + \lambda - \eta a) \, z + \lambda = 0 .
 # ```
 #
-# The product of the roots is $\lambda$. If they are complex (or equal), they are conjugate, and both have modulus $\sqrt\lambda$, *whatever
-# $a$ is*. That happens if $(1 + \lambda - \eta a)^2 \le 4\lambda$, that is
+# The product of the roots is $\lambda$. If they are complex (or equal), they are conjugate, and both have modulus
+# $\sqrt\lambda$, *whatever $a$ is*. That happens if $(1 + \lambda - \eta a)^2 \le 4\lambda$, that is
 #
 # ```{math}
 # :label: momentum-band
@@ -405,28 +405,30 @@ verify(
 # ````
 #
 # ````{prf:proof}
-# These values are attained: with them {eq}`momentum-band` holds with equality on the left for $a = \mu$ and on the right for $a = L$.
-# Now take any real $\eta, \lambda$ for which all roots have modulus at most $\rho < 1$ (with $\rho > 0$: both roots are zero only for $\eta a = 1$,
-# $\lambda = 0$, not at both ends). Their product gives $\lambda \le \rho^2$. A real quadratic
-# $p(z) = z^2 - sz + \lambda$ with leading coefficient 1 and no root beyond $\pm\rho$ has $p(\rho) \ge 0$ and $p(-\rho) \ge 0$.
-# With $s = 1 + \lambda - \eta a$ and $a = \mu$ in the first, $a = L$ in the second inequality,
+# These values are attained: with them {eq}`momentum-band` holds with equality on the left for $a = \mu$ and on the right for
+# $a = L$. Now take any real $\eta, \lambda$ for which all roots have modulus at most $\rho < 1$ (with $\rho > 0$: both roots
+# are zero only for $\eta a = 1$, $\lambda = 0$, not at both ends). Their product gives $\lambda \le \rho^2$. A real
+# quadratic $p(z) = z^2 - sz + \lambda$ with leading coefficient 1 and no root beyond $\pm\rho$ has $p(\rho) \ge 0$ and
+# $p(-\rho) \ge 0$. With $s = 1 + \lambda - \eta a$ and $a = \mu$ in the first, $a = L$ in the second inequality,
 #
 # $$
 # \eta \mu \ge (1 - \rho) \Big(1 - \frac\lambda\rho\Big), \qquad
 # \eta L \le (1 + \rho) \Big(1 + \frac\lambda\rho\Big) .
 # $$
 #
-# As $\lambda \le \rho^2 < \rho$, the first bound is positive. Divide; the quotient of the right sides grows with $\lambda$, which is at most $\rho^2$:
+# As $\lambda \le \rho^2 < \rho$, the first bound is positive. Divide; the quotient of the right sides grows with $\lambda$,
+# which is at most $\rho^2$:
 #
 # $$
 # \kappa \le \frac{(1 + \rho)(1 + \lambda/\rho)}{(1 - \rho)(1 - \lambda/\rho)} \le \Big(\frac{1 + \rho}{1 - \rho}\Big)^2 ,
 # $$
 #
-# and solving $\sqrt\kappa \le \frac{1 + \rho}{1 - \rho}$ for $\rho$ gives $\rho \ge \frac{\sqrt\kappa - 1}{\sqrt\kappa + 1}$.
+# and solving $\sqrt\kappa \le \frac{1 + \rho}{1 - \rho}$ for $\rho$ gives
+# $\rho \ge \frac{\sqrt\kappa - 1}{\sqrt\kappa + 1}$.
 # ````
 #
-# Gradient descent has $\frac{\kappa - 1}{\kappa + 1}$ at best. For $\kappa = 10\,000$ that is $0.9998$ against $0.98$: a hundred
-# times fewer steps.
+# Gradient descent has $\frac{\kappa - 1}{\kappa + 1}$ at best. For $\kappa = 10\,000$ that is $0.9998$ against $0.98$: a
+# hundred times fewer steps.
 
 # %%
 def best_ball(kappa):  # for eigenvalues from 1 to kappa
@@ -453,7 +455,7 @@ assert close(worst_radius(*best_ball(50), 50), best_ball(50)[1] ** 0.5,
 
 # %% [markdown]
 # A double root $z$ contributes $t z^t$ beside $z^t$, and at the best parameters both ends of the spectrum have one. So the
-# error is about $t\rho^t$, and its logarithm falls by $\ln\rho + \frac{\ln 2}{T}$ a step between $T$ and $2T$.
+# error is about $t\rho^t$, and its logarithm changes by $\ln\rho + \frac{\ln 2}{T}$ a step between $T$ and $2T$.
 # Measured in twenty dimensions, eigenvalues spread from 1 to $\kappa$, with random axes:
 
 # %%
@@ -493,11 +495,12 @@ verify(
 # \end{gathered}
 # ```
 #
-# Both halves hold for a momentum that suits the problem. We take the cautious pair $\eta = \frac1L$, $\sqrt\lambda = 1 - \frac{1}{\sqrt\kappa}$, which meets the left
-# end of {eq}`momentum-band` alone, and ask whether after $10\sqrt\kappa$ steps the error is below that of the best descent
-# *and* the mean cosine between consecutive steps is larger. The control takes $\lambda = 0.99$ everywhere: on round valleys
-# the ball rolls up and down for a long time.
-# (The pair {eq}`momentum-best`, fastest in the worst case, is not the smoothest: at $a = L$ its root is $-\rho$, and the ball alternates as descent does.)
+# Both halves hold for a momentum that suits the problem. We take the cautious pair $\eta = \frac1L$,
+# $\sqrt\lambda = 1 - \frac{1}{\sqrt\kappa}$, which meets the left end of {eq}`momentum-band` alone, and ask whether after
+# $10\sqrt\kappa$ steps the error is below that of the best descent *and* the mean cosine between consecutive steps is
+# larger. The control takes $\lambda = 0.99$ everywhere: on round valleys the ball rolls up and down for a long time. (The
+# pair {eq}`momentum-best`, fastest in the worst case, is not the smoothest: at $a = L$ its root is $-\rho$, and the ball
+# alternates as descent does.)
 
 # %%
 def mean_cosine(path):
@@ -530,7 +533,8 @@ holds(
 # \mathbf{x}_t = \mathbf{x}_{t-1} + \mathbf{g}_t, \qquad \mathbf{y}_t = \mathbf{x}_t + \lambda \, \mathbf{g}_t
 # ```
 #
-# PyTorch's `nesterov=True` stores the places $\mathbf{y}_t$ from which it looks, and so do we. The control is the heavy ball.
+# PyTorch's `nesterov=True` stores the places $\mathbf{y}_t$ from which it looks, and so do we. The control is the heavy
+# ball.
 
 # %%
 def nesterov(grad, x, etas, lam):
@@ -555,8 +559,8 @@ verify(
 )
 
 # %% [markdown]
-# On a quadratic the errors obey $e_{t+1} = (1 - \eta a) \big( (1 + \lambda) \, e_t - \lambda \, e_{t-1} \big)$: the product of the roots is
-# $\lambda (1 - \eta a)$, and steep directions are damped more. With $\eta = \frac1L$ and
+# On a quadratic the errors obey $e_{t+1} = (1 - \eta a) \big( (1 + \lambda) \, e_t - \lambda \, e_{t-1} \big)$: the product
+# of the roots is $\lambda (1 - \eta a)$, and steep directions are damped more. With $\eta = \frac1L$ and
 # $\lambda = \frac{\sqrt\kappa - 1}{\sqrt\kappa + 1}$ the slowest direction, $a = \mu$, has the discriminant
 #
 # $$
@@ -566,7 +570,8 @@ verify(
 # \end{gathered}
 # $$
 #
-# and a double root $\frac12 (1 + \lambda)(1 - \frac1\kappa) = 1 - \frac{1}{\sqrt\kappa}$. For large $\kappa$ that takes about twice the steps of the best ball.
+# and a double root $\frac12 (1 + \lambda)(1 - \frac1\kappa) = 1 - \frac{1}{\sqrt\kappa}$. For large $\kappa$ that takes
+# about twice the steps of the best ball.
 
 # %%
 def nesterov_errors(kappa, T):
@@ -587,7 +592,7 @@ verify(
     kappa=[10, 30, 100, 1000],
 )
 
-# %% mystnb={"image": {"alt": "Left: the worst modulus over step size and momentum for condition number 25 as filled contours; a narrow ridge-shaped valley leads to the best pair, marked by a dot. Right: errors on a logarithmic axis for condition number 100; descent falls slowly, Nesterov faster, the heavy ball fastest, each parallel to its dashed rate."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: the best step and momentum lie at a tip, close to pairs that diverge. Right: on a quadratic with $\\kappa = 100$ Nesterov's rate and the heavy ball's depend on $\\sqrt\\kappa$, that of descent on $\\kappa$."}, "image": {"alt": "Left: the worst modulus over step size and momentum for condition number 25 as filled contours; a narrow ridge-shaped valley leads to the best pair, marked by a dot. Right: errors on a logarithmic axis for condition number 100; descent falls slowly, Nesterov faster, the heavy ball fastest, each parallel to its dashed rate."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=3.0)
 p, q = np.linspace(0.002, 0.16, 160), np.linspace(0, 0.99, 160)
 ends = [radius(a * p[None, :], q[:, None]) for a in (1, 25)]
@@ -610,10 +615,11 @@ right.set(xlabel='step t (κ = 100)', ylabel='error (dashed: rate)',
           ylim=(1e-13, 30));
 
 # %% [markdown]
-# (On the left, blank pairs diverge.) So why does Nesterov matter? For *every* function with curvature between $\mu$ and $L$ his method brings the gap to the minimum below a constant times $(1 - \frac{1}{\sqrt\kappa})^t$
-# {cite}`nesterov2018lectures`; the heavy ball may never arrive. In one dimension take the slope $25x$ for $x < 1$,
-# $x + 24$ up to $x = 2$, then $25x - 24$. With the best parameters for $\kappa = 25$ the ball, started at $3.3$, runs into a
-# cycle of three places for ever {cite}`lessard2016analysis`:
+# (On the left, blank pairs diverge.) So why does Nesterov matter? For *every* function with curvature between $\mu$ and $L$
+# his method brings the gap to the minimum below a constant times $(1 - \frac{1}{\sqrt\kappa})^t$
+# {cite}`nesterov2018lectures`; the heavy ball may never arrive. In one dimension take the slope $25x$ for $x < 1$, $x + 24$
+# up to $x = 2$, then $25x - 24$. With the best parameters for $\kappa = 25$ the ball, started at $3.3$, runs into a cycle of
+# three places for ever {cite}`lessard2016analysis`:
 
 # %%
 def kinked(x):
@@ -629,8 +635,8 @@ print('Nesterov arrives at the minimum')
 # %% [markdown]
 # ```{exercise} ★★ How many steps?
 # :label: momentum-steps
-# Write `steps_saved(kappa)`: how many times more steps per digit gradient descent needs than the heavy ball, both with their best
-# parameters on a quadratic. The grader takes the rates from spectral radii.
+# Write `steps_saved(kappa)`: how many times more steps per digit gradient descent needs than the heavy ball, both with their
+# best parameters on a quadratic. The grader takes the rates from spectral radii.
 # ```
 
 # %%
@@ -649,8 +655,8 @@ grade(steps_saved, saved_by_radius, [(4.0,), (25.0,), (400.0,)], rtol=1e-5)
 # ```{solution-start} momentum-steps
 # :class: dropdown
 # ```
-# The quotient of the logarithms of the rates; for large $\kappa$ they are $-2/\sqrt\kappa$ and $-2/\kappa$, and the quotient tends to
-# $\sqrt\kappa$. For small $\kappa$ that rule of thumb, rejected here, is not accurate.
+# The quotient of the logarithms of the rates; for large $\kappa$ they are $-2/\sqrt\kappa$ and $-2/\kappa$, and the quotient
+# tends to $\sqrt\kappa$. For small $\kappa$ that rule of thumb, rejected here, is not accurate.
 
 # %% jupyter={"source_hidden": true}
 def steps_saved_solution(kappa):
@@ -668,9 +674,9 @@ assert not grade(lambda k: k**0.5, saved_by_radius, valleys, rtol=1e-5)
 # %% [markdown]
 # ## A step for each coordinate
 #
-# This section continues [The root of the condition number](#the-root-of-the-condition-number). Momentum keeps one step size for
-# all weights. But a weight whose feature is rare, or measured in large units, has gradients of quite another size. The notes say,
-# briefly:
+# This section continues [The root of the condition number](#the-root-of-the-condition-number). Momentum keeps one step size
+# for all weights. But a weight whose feature is rare, or measured in large units, has gradients of quite another size. The
+# notes say, briefly:
 #
 # ```{math}
 # :label: aw.momentum.adaptive
@@ -711,8 +717,8 @@ def rmsprop(grad, x, etas, beta=0.99, eps=1e-8):
 
 # %% [markdown]
 # Adam {cite}`kingma2015adam` adds momentum. It averages the gradients as well, and corrects both averages for having started
-# at zero. With a constant gradient $\mathbf{g}$ the first average is $\mathbf{m}_t = (1 - \beta_1) \sum_{k<t} \beta_1^k \, \mathbf{g} = (1 - \beta_1^t) \, \mathbf{g}$, so dividing by
-# $1 - \beta_1^t$ removes the bias:
+# at zero. With a constant gradient $\mathbf{g}$ the first average is $\mathbf{m}_t = (1 - \beta_1) \sum_{k<t} \beta_1^k \,
+# \mathbf{g} = (1 - \beta_1^t) \, \mathbf{g}$, so dividing by $1 - \beta_1^t$ removes the bias:
 #
 # ```{math}
 # :label: momentum-adam
@@ -723,8 +729,9 @@ def rmsprop(grad, x, etas, beta=0.99, eps=1e-8):
 # \end{aligned}
 # ```
 #
-# Weights are often pulled to zero. There are two ways to do it. An $\ell_2$ penalty adds $c\,\mathbf{x}$ to the gradient, and so to both averages.
-# *Decoupled* decay, AdamW {cite}`loshchilov2019decoupled`, leaves them alone and shrinks the weights, $\mathbf{x} \leftarrow (1 - \eta_t c) \, \mathbf{x}$, before each step:
+# Weights are often pulled to zero. There are two ways to do it. An $\ell_2$ penalty adds $c\,\mathbf{x}$ to the gradient,
+# and so to both averages. *Decoupled* decay, AdamW {cite}`loshchilov2019decoupled`, leaves them alone and shrinks the
+# weights, $\mathbf{x} \leftarrow (1 - \eta_t c) \, \mathbf{x}$, before each step:
 
 # %%
 def adam(grad, x, etas, betas=(0.9, 0.999), eps=1e-8, l2=0.0, decay=0.0):
@@ -782,9 +789,11 @@ for name, rival in rivals.items():
     )
 
 # %% [markdown]
-# Now the claim of the notes. In a constant gradient $\mathbf{g}$, the average of RMSProp tends to $\mathbf{g}^2$, so its step *size* tends to $\eta/|g_i|$, inversely
-# proportional to the gradient, and its *step* to $-\eta \operatorname{sign}(g_i)$, whatever the gradient's length. The sum of Adagrad is $t\,\mathbf{g}^2$, its step
-# $-\eta \operatorname{sign}(g_i)/\sqrt t$: a schedule of its own, which is why it cannot stand for the claim, and serves as control.
+# Now the claim of the notes. In a constant gradient $\mathbf{g}$, the average of RMSProp tends to $\mathbf{g}^2$, so its
+# step *size* tends to $\eta/|g_i|$, inversely proportional to the gradient, and its *step* to
+# $-\eta \operatorname{sign}(g_i)$, whatever the gradient's length. The sum of Adagrad is $t\,\mathbf{g}^2$, its step
+# $-\eta \operatorname{sign}(g_i)/\sqrt t$: a schedule of its own, which is why it cannot stand for the claim, and serves as
+# control.
 
 # %%
 def last_step(method, g):
@@ -805,8 +814,8 @@ verify(
 )
 
 # %% [markdown]
-# Adam's *first* step is $-\eta \operatorname{sign}(g_i)$ already, thanks to the correction. RMSProp, which has none, starts with
-# $\eta/\sqrt{1 - \beta}$, ten times $\eta$ for $\beta = 0.99$.
+# Adam's *first* step is $-\eta \operatorname{sign}(g_i)$ already, thanks to the correction. RMSProp, which has none, starts
+# with $\eta/\sqrt{1 - \beta}$, ten times $\eta$ for $\beta = 0.99$.
 
 # %%
 def first_step(method, seed, size):
@@ -822,10 +831,10 @@ verify(
 )
 
 # %% [markdown]
-# What do these divisions buy? Multiply the loss by $c > 0$, or measure one weight in other units, $x_i = u_i z_i$: the gradient in $z$ is $u_i$ times as long,
-# and without $\epsilon$ the quotients do not change. Steps in $z$ all have the same size again, whatever the units. What do they cost? A quotient
-# taken entry by entry knows its axes. Turn the problem by $Q$, and the path of the heavy ball turns with it, for its steps are sums of gradients
-# $Q^\top \nabla f$; Adam's does not.
+# What do these divisions buy? Multiply the loss by $c > 0$, or measure one weight in other units, $x_i = u_i z_i$: the
+# gradient in $z$ is $u_i$ times as long, and without $\epsilon$ the quotients do not change. Steps in $z$ all have the same
+# size again, whatever the units. What do they cost? A quotient taken entry by entry knows its axes. Turn the problem by $Q$,
+# and the path of the heavy ball turns with it, for its steps are sums of gradients $Q^\top \nabla f$; Adam's does not.
 
 # %%
 def turns_along(method, seed):
@@ -848,7 +857,7 @@ verify('Adam ignores the size of the gradient',
        control=lambda seed, c: ignores_size(ball, seed, c),
        seed=seeds(), c=vectors(3, 0.1, 10), tries=20)
 
-# %% mystnb={"image": {"alt": "Two panels of elliptic contours, one along the axes, one turned by 45 degrees, with paths of heavy ball, Adagrad and Adam from the same start. The heavy ball's path is the same, turned. Adagrad goes straight to the minimum in the first panel and slides along the valley in the second; Adam also takes another path."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Turn the valley by 45 degrees, and the path of the heavy ball turns with it; Adagrad and Adam, which scale each coordinate by itself, take other paths."}, "image": {"alt": "Two panels of elliptic contours, one along the axes, one turned by 45 degrees, with paths of heavy ball, Adagrad and Adam from the same start. The heavy ball's path is the same, turned. In the first panel Adagrad drops to the floor of the valley at once and runs along it to the minimum; in the second it crosses the valley and comes back before it slides along the floor. Adam also takes another path."}} tags=["hide-input"]
 fig, axes = panels(2, height=3.1, sharex=True, sharey=True)
 tilt = np.array([[1, -1], [1, 1]]) / 2**0.5
 u, v = np.meshgrid(*[np.linspace(-2.6, 2.6, 120)] * 2)
@@ -869,8 +878,10 @@ axes[0].set(ylabel='x₂')
 axes[0].legend(loc='lower left', fontsize=8);
 
 # %% [markdown]
-# The last check multiplies each entry of the gradient by its own $c_i > 0$. It also explains why decay is decoupled. If the penalty $c\,\mathbf{x}$ is all there is, Adam divides it by its own size: the first step is
-# $-\eta \operatorname{sign}(x_i)$, *however large or small $c$ is*. AdamW shrinks by $1 - \eta c$, as asked. The control asks Adam with the penalty for that.
+# The last check multiplies each entry of the gradient by its own $c_i > 0$. It also explains why decay is decoupled. If the
+# penalty $c\,\mathbf{x}$ is all there is, Adam divides it by its own size: the first step is
+# $-\eta \operatorname{sign}(x_i)$, *however large or small $c$ is*. AdamW shrinks by $1 - \eta c$, as asked. The control
+# asks Adam with the penalty for that.
 
 # %%
 def shrinks(option, x, c):
@@ -890,8 +901,8 @@ print(*(f'c = {c}: {x.round(2)}' for c, x in pulled.items()), sep='\n')
 # %% [markdown]
 # ```{exercise} ★★ No correction
 # :label: momentum-bias
-# Leave both corrections of {eq}`momentum-adam` out, with $\epsilon = 0$. In a constant gradient, how long is step $t$ in units of $\eta$? Write
-# `uncorrected(t, beta1, beta2)`. The grader runs the recursion.
+# Leave both corrections of {eq}`momentum-adam` out, with $\epsilon = 0$. In a constant gradient, how long is step $t$ in
+# units of $\eta$? Write `uncorrected(t, beta1, beta2)`. The grader runs the recursion.
 # ```
 
 # %%
@@ -912,8 +923,8 @@ grade(uncorrected, uncorrected_by_loop, ages)
 # ```{solution-start} momentum-bias
 # :class: dropdown
 # ```
-# $(1 - \beta_1^t)/\sqrt{1 - \beta_2^t}$: $3.2$ at first, $6.5$ at $t = 10$, and only after thousands of steps 1. The correction is not cosmetic: without it
-# Adam starts several times too fast. Forgetting the root is rejected.
+# $(1 - \beta_1^t)/\sqrt{1 - \beta_2^t}$: $3.2$ at first, $6.5$ at $t = 10$, and only after thousands of steps 1. The
+# correction is not cosmetic: without it Adam starts several times too fast. Forgetting the root is rejected.
 
 # %% jupyter={"source_hidden": true}
 def uncorrected_solution(t, beta1, beta2):
@@ -932,11 +943,12 @@ assert not grade(uncorrected_without_root, uncorrected_by_loop, ages)
 # %% [markdown]
 # ## All on the same problems
 #
-# This section continues [A step for each coordinate](#a-step-for-each-coordinate). Who wins? Three problems, the same for all. A quadratic in ten
-# dimensions with eigenvalues from $0.001$ to 1 along the axes; the same one turned at random; and a real one, logistic regression that tells
-# malignant from benign tumours by thirty measurements of 569 patients {cite}`street1993nuclear`, with an $\ell_2$ penalty. Each method may choose
-# its best constant step out of the same 17, from $10^{-3}$ to 10, by the median error after 200 steps; momentum is $0.9$, everything else as PyTorch has it.
-# Five random starts (and rotations) give the bands. All steps and starts run at once, in one array.
+# This section continues [A step for each coordinate](#a-step-for-each-coordinate). Who wins? Three problems, the same for
+# all. A quadratic in ten dimensions with eigenvalues from $0.001$ to 1 along the axes; the same one turned at random; and a
+# real one, logistic regression that tells malignant from benign tumours by thirty measurements of 569 patients
+# {cite}`street1993nuclear`, with an $\ell_2$ penalty. Each method may choose its best constant step out of the same 17, from
+# $10^{-3}$ to 10, by the median error after 200 steps; momentum is $0.9$, everything else as PyTorch has it. Five random
+# starts (and rotations) give the bands. All steps and starts run at once, in one array.
 
 # %%
 table = load_breast_cancer()
@@ -962,7 +974,8 @@ def log_gradient(w):
     return (expit(w @ X.T) - y) @ X / len(y) + ridge * w
 
 # %% [markdown]
-# The lowest loss comes from Newton's method, whose matrix is $\frac1N X^\top \operatorname{diag}(p(1 - p)) X + cI$, and scikit-learn's solver agrees:
+# The lowest loss comes from Newton's method, whose matrix is $\frac1N X^\top \operatorname{diag}(p(1 - p)) X + cI$, and
+# scikit-learn's solver agrees:
 
 # %%
 def newton(w, T):
@@ -1027,7 +1040,7 @@ verify(
         m.replace('heavy ball', 'Adagrad').replace('Nesterov', 'RMSProp')),
 )
 
-# %% mystnb={"image": {"alt": "Three panels of the gap to the minimum on logarithmic axes against steps, for seven methods with bands over five starts: a quadratic along the axes, the same turned, and logistic regression on tumours, where a dotted line of Newton drops almost vertically."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Adagrad and RMSProp win by far where the eigenvectors lie along the axes and lose that lead when the bowl is turned; the heavy ball beats plain descent on all three problems."}, "image": {"alt": "Three panels of the gap to the minimum on logarithmic axes against steps, for seven methods with bands over five starts: a quadratic along the axes, the same turned, and logistic regression on tumours, where a dotted line of Newton drops almost vertically."}} tags=["hide-input"]
 fig, axes = panels(3, height=3.4, sharex=True)
 looks = [(GREY, '-'), ('C0', '-'), ('C0', '--'), ('C1', '-'), ('C2', '-'),
          ('C3', '-'), ('C3', '--')]
@@ -1045,19 +1058,20 @@ axes[0].set(ylabel='gap to the minimum')
 fig.legend(loc='outside lower center', ncols=4, fontsize=8);
 
 # %% [markdown]
-# Along the axes, Adagrad and RMSProp see ten separate problems in one dimension, each scaled by its own history: for them there is no condition
-# number, and they reach the bottom of the picture, the limit of rounding. (The spikes of RMSProp come from forgetting: where gradients have been tiny for long, so is the divisor, and
-# the next step is a leap.) Turn the same bowl, and their advantage is gone, while descent, heavy ball and Nesterov do about as well
-# as before. Adam shares the speed of momentum, and a part of the dependence on axes. AdamW levels off on every problem, and rightly:
-# its decay pulls to the origin, which is not part of *this* loss. Newton, who sees all the curvature, needs a handful of steps, each of which
-# solves a system with as many unknowns as there are weights. No order is a law; but one can say before the race who
-# depends on the axes.
+# Along the axes, Adagrad and RMSProp see ten separate problems in one dimension, each scaled by its own history: for them
+# there is no condition number; Adagrad reaches the bottom of the picture, the limit of rounding, and RMSProp comes near it.
+# (The spikes of RMSProp come from forgetting: where gradients have been tiny for long, so is the divisor, and the next step
+# is a leap.) Turn the same bowl, and their advantage is gone, while descent, heavy ball and Nesterov do about as well as
+# before. Adam shares the speed of momentum, and a part of the dependence on axes. AdamW levels off on every problem, and
+# rightly: its decay pulls to the origin, which is not part of *this* loss. Newton, who sees all the curvature, needs nine
+# steps, each of which solves a system with as many unknowns as there are weights. No order is a law; but one can say before
+# the race who depends on the axes.
 #
 # ```{exercise} ★★★ Axes of its own
 # :label: momentum-full
-# Adagrad with the whole matrix does not depend on the axes: it keeps $S_t = \sum_{k \le t} \mathbf{g}_k \mathbf{g}_k^\top$ and steps by
-# $-\eta \, S_t^{-1/2} \mathbf{g}_t$. The rows of `G` are the gradients so far, more than there are weights. Write `full_step(G, eta)`, the last step. The grader turns to
-# the singular value decomposition.
+# Adagrad with the whole matrix does not depend on the axes: it keeps $S_t = \sum_{k \le t} \mathbf{g}_k \mathbf{g}_k^\top$
+# and steps by $-\eta \, S_t^{-1/2} \mathbf{g}_t$. The rows of `G` are the gradients so far, more than there are weights.
+# Write `full_step(G, eta)`, the last step. The grader turns to the singular value decomposition.
 # ```
 
 # %%
@@ -1077,8 +1091,9 @@ grade(full_step, full_step_by_svd, histories)
 # ```{solution-start} momentum-full
 # :class: dropdown
 # ```
-# $S = G^\top G$ is symmetric; divide by the roots of its eigenvalues in the basis of its eigenvectors. Its diagonal alone, rejected here, is Adagrad. The price is
-# an eigendecomposition for each step: with a million weights the matrix does not even fit into memory.
+# $S = G^\top G$ is symmetric; divide by the roots of its eigenvalues in the basis of its eigenvectors. Its diagonal alone,
+# rejected here, is Adagrad. The price is an eigendecomposition for each step: with a million weights the matrix does not
+# even fit into memory.
 
 # %% jupyter={"source_hidden": true}
 def full_step_solution(G, eta):
@@ -1098,10 +1113,11 @@ assert not grade(diagonal_step, full_step_by_svd, histories)
 # %% [markdown]
 # ## Steps that change
 #
-# This section continues [All on the same problems](#all-on-the-same-problems). With random batches a constant step rattles above the minimum, for
-# Adam as for [stochastic gradient descent](stochastic_gradient_descent.ipynb). A *schedule* starts long and ends short. Two are most in use: *step
-# decay* multiplies by a factor every so many steps; *warm-up and cosine* {cite}`loshchilov2017sgdr` first rises from $\eta/w$ for $w$ steps, while Adam's averages
-# still rest on few gradients and every coordinate moves by $\eta$ on the word of one batch, and then falls along half a cosine,
+# This section continues [All on the same problems](#all-on-the-same-problems). With random batches a constant step rattles
+# above the minimum, for Adam as for [stochastic gradient descent](stochastic_gradient_descent.ipynb). A *schedule* starts
+# long and ends short. Two are most in use: *step decay* multiplies by a factor every so many steps; *warm-up and cosine*
+# {cite}`loshchilov2017sgdr` first rises from $\eta/w$ for $w$ steps, while Adam's averages still rest on few gradients and
+# every coordinate moves by $\eta$ on the word of one batch, and then falls along half a cosine,
 #
 # ```{math}
 # :label: momentum-cosine
@@ -1156,7 +1172,8 @@ verify(
 )
 
 # %% [markdown]
-# Adam on the tumours in batches of 16, five runs side by side. Both schedules begin with a long step, $0.1$. To be fair, the constant step may be the best of four:
+# Adam on the tumours in batches of 16, five runs side by side. Both schedules begin with a long step, $0.1$. To be fair, the
+# constant step may be the best of four:
 
 # %%
 def batch_gradient(seed, size=16, runs=5):
@@ -1204,7 +1221,7 @@ verify('batches have the mean of the full gradient',
        lambda: mean_of_batches(1, probe),
        control=lambda: mean_of_batches(1.1, probe))
 
-# %% mystnb={"image": {"alt": "Left: four schedules against the step, two flat lines, a falling staircase, and a short rise followed by half a cosine down to zero. Right: the gap to the lowest loss with bands over five runs; the long constant step rattles on a plateau, the short one is lower, and the staircase and the cosine sink below both."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "With random batches Adam at a long constant step rattles on a plateau; schedules that begin as long and end short come closer to the minimum than the best constant step."}, "image": {"alt": "Left: four schedules against the step, two flat lines, a falling staircase, and a short rise followed by half a cosine down to zero. Right: the gap to the lowest loss with bands over five runs; the long constant step rattles on a plateau, the short one is lower, and the staircase and the cosine sink below both."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.8)
 for i, (name, etas) in enumerate(schedules.items()):
     left.plot(etas, color=f'C{i}', label=name)
@@ -1213,19 +1230,20 @@ for i, (name, etas) in enumerate(schedules.items()):
     right.semilogy(t, np.median(gap, 1), color=f'C{i}', lw=1.3)
     right.fill_between(t, gap.min(1), gap.max(1), color=f'C{i}',
                        alpha=0.2, lw=0)
-left.set(xlabel='step t', ylabel='step size η', ylim=(0, 0.138))
-left.legend(loc='upper right', ncols=2, fontsize=7, columnspacing=1)
+left.set(xlabel='step t', ylabel='step size η', ylim=(0, 0.16))
+left.legend(loc='upper right', fontsize=7)
 right.set(xlabel='step t', ylabel='gap to the lowest loss');
 
 # %% [markdown]
 # ## Summary
 #
-# A heavy ball sums past gradients with weights $\lambda^k$, and on a quadratic this replaces the condition number in the rate by its root, the best that any
-# fixed step and momentum can do; Nesterov's look-ahead keeps that order of speed where the ball may be trapped in a cycle. Adaptive methods divide
-# each coordinate of the gradient by a running size of its own, which makes them blind to units and dependent on the axes. In the race
-# the heavy ball won tenfold over descent on every problem, Adagrad and RMSProp won only along the axes, and with noisy
-# gradients the schedule decided how close Adam came.
+# A heavy ball sums past gradients with weights $\lambda^k$, and on a quadratic this replaces the condition number in the
+# rate by its root, the best that any fixed step and momentum can do; Nesterov's look-ahead keeps that order of speed where
+# the ball may be trapped in a cycle. Adaptive methods divide each coordinate of the gradient by a running size of its own,
+# which makes them blind to units and dependent on the axes. In the race the heavy ball won tenfold over descent on every
+# problem, Adagrad and RMSProp won only along the axes, and with noisy gradients the schedule decided how close Adam came.
 #
-# **Further reading.** The heavy ball is from {cite:t}`polyak1964methods`; {cite:t}`nesterov2018lectures` proves the rates and lower bounds,
-# {cite:t}`lessard2016analysis` find the cycle by treating optimizers as control systems, {cite:t}`sutskever2013importance` brought momentum to
-# deep networks, and {cite:t}`reddi2018convergence` show a convex problem on which Adam does not converge. {cite:t}`goodfellow2016deep` and {cite:t}`zhang2023dive` survey them all.
+# **Further reading.** The heavy ball is from {cite:t}`polyak1964methods`; {cite:t}`nesterov2018lectures` proves the rates
+# and lower bounds, {cite:t}`lessard2016analysis` find the cycle by treating optimizers as control systems,
+# {cite:t}`sutskever2013importance` brought momentum to deep networks, and {cite:t}`reddi2018convergence` show a convex
+# problem on which Adam does not converge. {cite:t}`goodfellow2016deep` and {cite:t}`zhang2023dive` survey them all.

@@ -211,7 +211,7 @@ picks = iter(np.random.default_rng(0).integers(len(y), size=400))
 one = lambda w: (lambda i: X[i] * (X[i] @ w - y[i]))(next(picks))
 paths['stochastic'] = projected_gd(one, projections['ball'], away, 0.3, 400)
 
-# %% mystnb={"image": {"alt": "Contours of a least-squares loss whose minimum lies outside a shaded disc. Left: plain descent leaves the disc for the minimum; projected descent reaches the rim, slides along it and stops where the rim touches a contour. Right: the iterates of projected stochastic descent scatter along the rim and inside, around that point, and do not settle."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: projected descent slides along the rim and stops at the constrained optimum. Right: with one example a step and a fixed step size it hovers about that point, on the rim and inside."}, "image": {"alt": "Contours of a least-squares loss whose minimum lies outside a shaded disc. Left: plain descent leaves the disc for the minimum; projected descent reaches the rim, slides along it and stops where the rim touches a contour. Right: the iterates of projected stochastic descent scatter along the rim and inside, around that point, and do not settle."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.9, sharey=True)
 u, v = np.meshgrid(np.linspace(-1.3, 2.1, 120), np.linspace(-1.3, 1.5, 120))
 loss = ((X @ np.stack([u, v]).reshape(2, -1) - y[:, None]) ** 2).mean(0) / 2
@@ -430,7 +430,7 @@ walks = {seed: orthant_walk(seed) for seed in (1, 7, 0)}
 t, gap, bound = gap_and_bound(1)
 gaps = np.array([gap_and_bound(seed)[1] for seed in range(10)])
 
-# %% mystnb={"image": {"alt": "Left: errors of three walks over the non-negative orthant on a logarithmic axis. After a short start the dots of each lie on a straight line, its prediction from the free block, steeper than the dashed bound for the whole matrix. Right: ten curves of excess loss over the simplex against the step on double logarithmic axes, all below the line of the bound 1/t."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Projections cost no speed. Left: over $\\mathbf{w} \\ge \\mathbf{0}$ the error ends on the faster rate of the free coordinates. Right: without strong convexity the excess loss stays below a bound $1/t$."}, "image": {"alt": "Left: errors of three walks over the non-negative orthant on a logarithmic axis. After a short start the dots of each lie on a straight line, its prediction from the free block, steeper than the dashed bound for the whole matrix. Right: ten curves of excess loss over the simplex against the step on double logarithmic axes, all below the line of the bound 1/t."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.7)
 steps = np.arange(120)
 for i, (error, whole, free) in enumerate(walks.values()):
@@ -640,7 +640,7 @@ line = lowest(18, 0, dim=2) - lam[0] * slacks
 assert (values >= line - 1e-6).all()
 print(f'prices: {lam[0]:.2f} for the disc, {lam[1]:.2f} for the half-plane')
 
-# %% mystnb={"image": {"alt": "Left: a disc cut by a half-plane, with contours of a quadratic whose free minimum lies outside. At the optimum, a corner, an arrow for the downward pull is balanced by two arrows of the fences, perpendicular to circle and line. Right: the lowest permitted value against the slack in the squared radius, a falling curve above its tangent at zero with slope minus lambda one."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: at the optimum the pushes of the two fences balance the pull $-\\nabla f$. Right: the push $\\lambda_1$ is a price, the rate at which slack in the first rule lowers the best value."}, "image": {"alt": "Left: a disc cut by a half-plane, with contours of a quadratic whose free minimum lies outside. At the optimum, a corner, an arrow for the downward pull is balanced by two arrows of the fences, perpendicular to circle and line. Right: the lowest permitted value against the slack in the squared radius, a falling curve above its tangent at zero with slope minus lambda one."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.9)
 u, v = np.meshgrid(np.linspace(-1.2, 2, 160), np.linspace(-1.2, 1.6, 160))
 points = np.stack([u, v])
@@ -854,7 +854,7 @@ records = [path_errors(seed) for seed in (0, 2, 3, 4, 5, 7)]
 growth = [counts[-1] / counts[-2] for _, counts in records]
 print(f'three times the fine: {np.mean(growth):.1f} times the steps')
 
-# %% mystnb={"image": {"alt": "Left: a parabola with its minimum at 3 and the rule w at most 1, drawn as a wall; with quadratic fines of growing weight the total's minimum moves towards the wall but stays beyond it. Right: contours in the plane; the path of the penalty minima leads from the free minimum outside the disc to the constrained optimum on its rim."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "The heavier a quadratic fine, the nearer its minimum comes to the constrained optimum, but no finite weight $\\rho$ keeps the rule."}, "image": {"alt": "Left: a parabola with its minimum at 3 and the rule w at most 1, drawn as a wall; with quadratic fines of growing weight the total's minimum moves towards the wall but stays beyond it. Right: contours in the plane; the path of the penalty minima leads from the free minimum outside the disc to the constrained optimum on its rim."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.8)
 w = np.linspace(-0.5, 4.5, 300)
 for i, rho in enumerate((0, 1, 4, 20)):
@@ -947,7 +947,7 @@ for rho, error in rounds.items():
     print(f'rho = {rho:3}: error {error[0]:.2f} after the first round, '
           f'below 1e-6 after {(error > 1e-6).sum() + 1} rounds')
 
-# %% mystnb={"image": {"alt": "Left: against the weight rho of the penalty, on double logarithmic axes, the errors of six problems fall along a line of slope minus one while their numbers of steps rise with slope one. Right: error of the method of multipliers against the round on a logarithmic axis, three straight lines, the steeper the larger rho."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: the error of a penalty falls like $1/\\rho$, while the number of steps grows nearly like $\\rho$. Right: the method of multipliers converges at a fixed $\\rho$, by a constant factor per round."}, "image": {"alt": "Left: against the weight rho of the penalty, on double logarithmic axes, the errors of six problems fall along a line of slope minus one while their numbers of steps rise with slope one. Right: error of the method of multipliers against the round on a logarithmic axis, three straight lines, the steeper the larger rho."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.7)
 for error, counts in records:
     left.loglog(rhos, error, 'o-', color='C1', ms=3, lw=1)
@@ -1113,7 +1113,7 @@ for name, score in zip(names, scores.T, strict=True):
           f'{score.max():.2f})')
 assert (scores[:, 0] > scores[:, 1:].max(1)).all()
 
-# %% mystnb={"image": {"alt": "Three double exposures of handwritten digits, each beside its reconstruction as a mixture of dictionary pictures and a bar chart of the share of each class. The bars with rules peak at the two true classes, whose shares are marked by dashes; the dots without rules scatter above and below zero."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "In these frames shares that must not be negative and sum to one are large for the two true digits only; without these rules they scatter over all classes, some below zero."}, "image": {"alt": "Three double exposures of handwritten digits, each beside its reconstruction as a mixture of dictionary pictures and a bar chart of the share of each class. The bars with rules peak at the two true classes, whose shares are marked by dashes; the dots without rules scatter above and below zero."}} tags=["hide-input"]
 fig, axes = plt.subplots(3, 3, figsize=(6, 4.6), width_ratios=[1, 1, 3.2])
 for row, k in zip(axes, (0, 1, 2), strict=True):
     show_image(row[0], film[k].reshape(8, 8), 'film' if k == 0 else '')

@@ -326,7 +326,7 @@ x = np.linspace(0.001, 0.01, 10_000)
 share = (grad_dented(x) < 0).mean()
 print(f'downhill away from the minimum: {share:.2f} of the way')
 
-# %% mystnb={"image": {"alt": "Left: contours of the smallest deep network's loss; its minima form the two branches of a hyperbola, and between them at the origin lies a saddle. Right: a dented valley between the parabolas x squared and 3 x squared."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Flat places need not lie in bowls. Left: minima fill two whole curves, with a saddle between them. Right: a strict minimum at $0$ has dents on every scale around it."}, "image": {"alt": "Left: contours of the smallest deep network's loss; its minima form the two branches of a hyperbola, and between them at the origin lies a saddle. Right: a dented valley between the parabolas x squared and 3 x squared."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.8)
 w = np.linspace(-2.2, 2.2, 150)
 left.contour(w, w, np.sqrt(tiny_net(np.meshgrid(w, w))), 12, colors=GREY,
@@ -511,7 +511,7 @@ erratum(
 
 # %% [markdown]
 # So the eigenvalues of $H$ sort the stationary points. All positive: minimum. All negative: maximum. Both signs: saddle,
-# whatever the other eigenvalues may be. Only zeros beside one sign leave it open.
+# whatever the other eigenvalues may be. Only zeros, alone or beside one sign, leave it open.
 
 # %%
 def classify(H, tol=1e-9):
@@ -535,10 +535,10 @@ for x in points.T:
     assert close(hessian(grad_camel, x), hessian_camel(*x))
 
 # %% [markdown]
-# Six minima, seven saddles, two maxima, and $6 - 7 + 2 = 1$. That is no accident. For every smooth function on the plane that
-# rises to infinity on all sides, and has no flat point that its Hessian leaves open, minima minus saddles plus maxima is
-# 1 {cite}`milnor1963morse`: a new valley comes with a pass, and so does a new peak. The check tries random landscapes
-# $u^4 + v^4 + {}$lower terms, solved by elimination as above; the control forgets the maxima.
+# Six minima, seven saddles, two maxima, and $6 - 7 + 2 = 1$. That is no accident. For every smooth function on the plane
+# that rises to infinity on all sides, and has finitely many flat points, none of which its Hessian leaves open, minima
+# minus saddles plus maxima is 1 {cite}`milnor1963morse`: a new valley comes with a pass, and so does a new peak. The check
+# tries random landscapes $u^4 + v^4 + {}$lower terms, solved by elimination as above; the control forgets the maxima.
 
 # %% tags=["hide-input"]
 def census(a, b, c):  # u^4 + v^4 - a u² - b v² + c u v + (u + v) / 10
@@ -581,7 +581,7 @@ holds(
     x=vectors(2, -3, 3),
 )
 
-# %% mystnb={"image": {"alt": "Four small maps with contours and arrows of the negative gradient. At the minimum all arrows point in, at the maximum all point out, at the saddle they come in along one axis and leave along the other; at the degenerate point they come in from the right, and leave to the left."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "The signs of the Hessian's eigenvalues sort flat points. A zero beside one sign leaves the kind open: at this one descent arrives from the right and departs to the left."}, "image": {"alt": "Four small maps with contours and arrows of the negative gradient. At the minimum all arrows point in, at the maximum all point out, at the saddle they come in along one axis and leave along the other; at the degenerate point they come in from the right, and leave to the left."}} tags=["hide-input"]
 shapes = {
     'minimum\nu² + v²': (1, 1, 0), 'maximum\n−u² − v²': (-1, -1, 0),
     'saddle\nu² − v²': (1, -1, 0), 'open\nu³ + v²': (0, 1, 1),
@@ -797,7 +797,7 @@ erratum(
 cosine = cosine_to_minimum(np.array([1, 1]), 10, -1)
 print(f'at (1, 1) with k = 10: cosine {cosine:.3f}')
 
-# %% mystnb={"image": {"alt": "Three panels. A convex curve with a chord above it between two points and below it outside. Round contours, where all arrows of the negative gradient lie on the dashed lines to the minimum. Long elliptic contours, where the arrows miss it."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "A convex graph lies below its chord between the ends, not beyond. The negative gradient points at the minimum from everywhere if the paraboloid is round, and mostly misses it if it is long."}, "image": {"alt": "Three panels. A convex curve with a chord above it between two points and below it outside. Round contours, where all arrows of the negative gradient lie on the dashed lines to the minimum. Long elliptic contours, where the arrows miss it."}} tags=["hide-input"]
 fig, (left, middle, right) = panels(3, height=2.2)
 t = np.linspace(-2.6, 2.6, 200)
 curve = lambda t: np.log(np.exp(1.5 * t) + np.exp(-t))
@@ -955,11 +955,11 @@ holds(
 # the left stand $t$ gaps that never grow, so the sum is at least $t$ times the last.
 # ```
 #
-# Is $1/t$ the truth, or only what the proof could reach? Take the Huber function, a parabola of width $\delta$ between two
-# straight arms of slope $\pm\delta$; it has $L = 1$. From $x_0$ on the arm each step of $\eta = 1$ gains the same distance
-# $\delta$. With $\delta = x_0 / (2t + 1)$ the walker is still on the arm after $t$ steps, at
-# $x_0 - t\delta = (t + 1)\delta$, where the value is $(t + \frac12)\delta^2 = x_0^2 / (4t + 2)$: about half of the
-# bound, for every $t$. So no better power of $t$ is possible. The control promises $1/t^2$, which is what
+# Is $1/t$ the truth, or only what the proof could reach? Take the Huber function, a parabola on $[-\delta, \delta]$ between
+# two straight arms of slope $\pm\delta$; it has $L = 1$. From $x_0$ on the arm each step of $\eta = 1$ gains the same
+# distance $\delta$. With $\delta = x_0 / (2t + 1)$ the walker is still on the arm after $t$ steps, at
+# $x_0 - t\delta = (t + 1)\delta$, where the value is $(t + \frac12)\delta^2 = x_0^2 / (4t + 2)$: about half of the bound,
+# for every $t$. So no better power of $t$ is possible. The control promises $1/t^2$, which is what
 # [momentum](momentum.ipynb) will buy.
 
 # %%
@@ -1101,7 +1101,7 @@ verify(
 *_, stuck = descend(grad_tiny, np.array([1.0, -1.0]), 0.05, 600)
 print('opposite weights end in the saddle:', close(stuck, [0, 0]))
 
-# %% mystnb={"image": {"alt": "Left: five walks on contours of the tiny network's loss. They all begin near the dashed diagonal, run towards the saddle at the origin, and turn off to one of the two branches of minima. Right: the loss rests on a plateau at 1, longer by equal amounts for each hundredfold smaller deviation, then drops."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Descent turns away from a saddle in the end. Each time the deviation $\\delta$ is a hundred times smaller, the plateau is longer by the same number of steps, here about 50."}, "image": {"alt": "Left: five walks on contours of the tiny network's loss. They all begin near the dashed diagonal, run towards the saddle at the origin, and turn off to one of the two branches of minima. Right: the loss rests on a plateau at 1, longer by equal amounts for each hundredfold smaller deviation, then drops."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.8)
 w = np.linspace(-1.7, 1.7, 120)
 left.contour(w, w, np.sqrt(tiny_net(np.meshgrid(w, w))), 12, colors=GREY,
@@ -1246,7 +1246,7 @@ def visitors(answer):
         return (abs(walks - c) < 1).any(0).sum()
     return judged
 
-crowds = [([8.0],), ([10.0, 16.5],), ([9.0, 30.0, 100.0],)]
+crowds = [([8.0],), ([10.0, 16.5],), ([9.0, 42.0, 100.0],)]
 grade(visitors(hidden), lambda starts: 0, crowds)
 
 # %% [markdown]
@@ -1254,9 +1254,9 @@ grade(visitors(hidden), lambda starts: 0, crowds)
 # :class: dropdown
 # ```
 # The walks halve their distance to zero and never change sides, so $c = -2$ is safe; so is any place beyond the largest
-# start. The middle between two starts, which looks lonely, lies on somebody's way: from 16.5 the first step leads to
-# 8.25, and for a single start the middle is the start itself. No finite budget of starts protects from an adversary who
-# knows them, which is one more reason to draw them at random.
+# start, by 1 or more. The mean of the starts, which looks lonely, may lie on somebody's way: for a single start it is the
+# start itself, and the hole around the mean of 9, 42 and 100, a little above 50, catches the first step from 100. No finite
+# budget of starts protects from an adversary who knows them, which is one more reason to draw them at random.
 
 # %% jupyter={"source_hidden": true}
 def hidden_solution(starts):
@@ -1401,7 +1401,7 @@ print('arrived somewhere:', (off < 1e-6).mean() > 0.999)
 for name, k in (('peak', 0), ('saddle', 1), ('valley', 2)):
     print(f'on a {name} from {10 * (landed == k).mean():.0f} starts in ten')
 
-# %% mystnb={"image": {"alt": "Two maps of the same starts. Left, gradient descent: six large regions with smooth borders, one around each valley. Right, Newton's method: regions of valleys, saddles and peaks, torn into fringes and islands."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Descent ends only in valleys, each with one region of starts around it; Newton's method ends on saddles and peaks from about half of the starts, in ragged regions."}, "image": {"alt": "Two maps of the same starts. Left, gradient descent: six large regions with smooth borders, one around each valley. Right, Newton's method: regions of valleys, saddles and peaks, torn into fringes and islands."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.3, sharey=True)
 box = dict(extent=(-2, 2, -1.1, 1.1), origin='lower', aspect='auto', alpha=0.8)
 left.imshow(basin.T, cmap=ListedColormap(['C0', 'C1', 'C2', 'C3', 'C4', GREY]),
@@ -1684,7 +1684,7 @@ print(f'R² on test patients: stopped {stopped.mean():.3f}, '
       f'at the end {r2["test"][:, -1].mean():.3f}')
 print('stopping helps in every split:', (gain > 0).all())
 
-# %% mystnb={"image": {"alt": "Left: the gap to the best loss on logarithmic axes. Newton's curve drops within six steps and is the same for both units; descent on standardized data needs thousands of steps, on raw data it hardly falls. Right: over steps, R squared on training patients climbs, on validation patients it peaks early and then falls, with bands over splits."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: Newton's method needs the same few steps in both units, descent depends on the scale. Right: on validation patients $R^2$ is best after about ten steps and then falls below zero."}, "image": {"alt": "Left: the gap to the best loss against the step plus one, on logarithmic axes. Newton's curve plunges within four steps and is the same for both units; descent on standardized data needs thousands of steps, on raw data it hardly falls. Right: over steps, R squared on training patients climbs, on validation patients it peaks early and then falls, with bands over splits."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.9)
 styles = ('C1', '-'), ('C2', '-'), ('C0', ':'), ('C3', '-')
 for gap, (colour, line) in zip(gaps.values(), styles):
@@ -1693,7 +1693,7 @@ for gap, (colour, line) in zip(gaps.values(), styles):
 left.text(8, 1e-9, 'Newton,\nboth units', color='C1')
 left.text(400, 0.3, 'raw', color='C2')
 left.text(120, 3e-6, 'standardized', color='C3', ha='center')
-left.set(xlabel='step', ylabel='loss above the best', ylim=(1e-11, 3))
+left.set(xlabel='step + 1', ylabel='loss above the best', ylim=(1e-11, 3))
 for colour, (part, values) in zip(('C0', 'C1'), r2.items()):
     middle, spread = values.mean(0), values.std(0)
     right.semilogx(checkpoints, middle, color=colour)

@@ -140,8 +140,8 @@ holds(
 )
 
 # %% [markdown]
-# So a full gradient costs as much as $N$ steps. Those steps would be worthless if they led anywhere. They do not. With $n$
-# uniform on $1, \dots, N$, each example has the chance $\frac1N$, and since the derivative of a sum is the sum of the
+# So a full gradient costs as much as $N$ steps. Those steps would be worthless if they led just anywhere. They do not. With
+# $n$ uniform on $1, \dots, N$, each example has the chance $\frac1N$, and since the derivative of a sum is the sum of the
 # derivatives,
 #
 # ```{math}
@@ -228,7 +228,7 @@ one_pass = gap(noisy)[-100:].mean()
 print(f'SGD: from {gap(noisy)[0]:.2f} to {one_pass:.3f} in one pass')
 print('descent is closer, for twelve passes:', gap(smooth)[-1] < one_pass)
 
-# %% mystnb={"image": {"alt": "Left: on elliptic contours the smooth path of gradient descent runs to the minimum, and the jagged path of SGD follows it roughly and then wanders about the minimum. Right: the loss above the lowest, on a logarithmic axis, against the number of examples read; SGD is down to a ragged floor before descent has made its second step, descent goes on falling."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "One pass of SGD over 442 examples comes near the minimum and then wanders about it; descent has made only one step by then, but goes on improving."}, "image": {"alt": "Left: on elliptic contours the smooth path of gradient descent runs to the minimum, and the jagged path of SGD follows it roughly and then wanders about the minimum. Right: the loss above the lowest, on a logarithmic axis, against the number of examples read; SGD is down to a ragged floor before descent has made its second step, descent goes on falling."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.9)
 u, v = np.meshgrid(np.linspace(-0.8, 0.8, 80), np.linspace(-0.2, 1.1, 80))
 surface = gap(np.stack([u, v], -1).reshape(-1, 2)).reshape(u.shape)
@@ -239,8 +239,8 @@ left.plot(*goal, 'x', color=GREY, ms=8, mew=2)
 left.set(xlabel='weight of body mass', ylabel='weight of pressure')
 right.semilogy(gap(noisy), color='C1', lw=1)
 right.semilogy(442 * np.arange(13), gap(smooth), 'o-', color='C0', ms=4)
-right.text(500, 1e-3, 'SGD', color='C1')
-right.text(2200, 0.03, 'descent', color='C0')
+right.text(600, 1e-3, 'SGD', color='C1')
+right.text(2500, 0.04, 'descent', color='C0')
 right.set(xlabel='examples read', ylabel='loss above the lowest');
 
 # %% [markdown]
@@ -417,7 +417,7 @@ points = {replace: np.array([
     measured_variance(b, replace, seed=7) for b in sizes])
     for replace in (True, False)}
 
-# %% mystnb={"image": {"alt": "Variance of the batch gradient against batch size on logarithmic axes. Drawn with replacement the points follow a straight line of slope minus one; without replacement they follow it at first and then bend down to zero at the full data set."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "The variance of a batch gradient falls like $1/b$. Drawn without replacement it falls faster once $b$ is a large part of the 442 examples, and vanishes for all of them."}, "image": {"alt": "Variance of the batch gradient against batch size on logarithmic axes. Drawn with replacement the points follow a straight line of slope minus one; without replacement they follow it at first and then bend down to zero at the full data set."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3.0))
 b = np.linspace(1, 441.9, 2000)
 for i, (replace, name) in enumerate(((True, 'with'), (False, 'without'))):
@@ -491,8 +491,8 @@ assert not grade(
 #
 # Square and take means. The mixed term vanishes, since $\xi$ is independent of $e_t$ and has mean zero:
 # $\mathbb{E} e_{t+1}^2 = (1 - \gamma a)^2 \, \mathbb{E} e_t^2 + \gamma^2 a^2 \sigma^2$. This recursion has the fixed point
-# $V$ with $V \big(1 - (1 - \gamma a)^2\big) = \gamma^2 a^2 \sigma^2$, and its distance to $V$ shrinks by the same factor at
-# each step. So
+# $V$ with $V \big(1 - (1 - \gamma a)^2\big) = \gamma^2 a^2 \sigma^2$, and for $0 < \gamma a < 2$ its distance to $V$
+# shrinks by the same factor at each step. So
 #
 # ```{math}
 # :label: stochastic_gradient_descent-floor
@@ -662,7 +662,7 @@ verify(
     b=[2, 4], gamma=[0.005, 0.01], tries=8,
 )
 
-# %% mystnb={"image": {"alt": "Two clouds of walkers around the minimum, each filling its predicted ellipse: a wide one for step 0.1 and a small one for step 0.01."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "With a constant step SGD ends in a cloud about the minimum, as wide as the forecast (ellipses, two standard deviations); a tenth of the step has roughly a tenth of the mean square error."}, "image": {"alt": "Two clouds of walkers around the minimum, each filling its predicted ellipse: a wide one for step 0.1 and a small one for step 0.01."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(4.4, 3.2))
 for i, gamma in enumerate(clouds):
     ax.plot(*(goal + clouds[gamma]).T, '.', ms=2, color=f'C{i}', alpha=0.6)
@@ -676,9 +676,9 @@ ax.set(xlabel='weight of body mass', ylabel='weight of pressure',
 
 # %% [markdown]
 # One case has no floor. If some weights fit *every* example, all residuals $r_n$ are zero, and so is every single gradient at
-# the minimum: nothing kicks. Then a constant step converges, at a geometric rate {cite}`ma2018power`. Networks with more weights
-# than examples are close to this case, one reason why constant steps work so well for them. In the check the targets lie
-# exactly on a plane; the control adds noise of a hundredth.
+# the minimum: nothing kicks. Then a constant step, if short enough, converges at a geometric rate {cite}`ma2018power`.
+# Networks with more weights than examples are close to this case, one reason why constant steps work so well for them. In
+# the check the targets lie exactly on a plane; the control adds noise of a hundredth.
 
 # %%
 def far_gone(seed, noise):
@@ -806,10 +806,11 @@ for c in (1, 2, 4):
           f'forecast {c**2 / (2 * c - 1):.2f}')
 
 # %% [markdown]
-# Four schedules on the patients, forecast exactly and walked by 300 (the bands hold the middle half of them): constant; $\gamma \propto 1/\sqrt t$, for which the floor
-# sinks with the step; $\frac{2}{\mu(t + t_0)}$ with the smallest eigenvalue $\mu$ of $\frac1N X^\top X$, twice what the theorem says, to stay clear
-# of the cliff, and $t_0 = 40$, which keeps the first steps short; and *step decay*, a constant that is halved whenever the time has doubled, a staircase
-# along $1/t$. The fitted slopes are those of the theory, the control has its rates squared.
+# Four schedules on the patients, forecast exactly and walked by 300 (the bands hold the middle half of them): constant;
+# $\gamma \propto 1/\sqrt t$, for which the floor sinks with the step; $\frac{2}{\mu(t + t_0)}$ with the smallest eigenvalue
+# $\mu$ of $\frac1N X^\top X$, twice what the theorem says, to stay clear of the cliff, and $t_0 = 40$, which keeps the
+# first steps short; and *step decay*, a constant that is halved whenever the time has doubled, a staircase along $1/t$. The
+# fitted slopes are those of the theory; the control has half of them, the rates of the error and not of its square.
 
 # %%
 T = 4096
@@ -844,7 +845,7 @@ for seed, (name, steps) in enumerate(schedules.items()):
     assert (abs(off) < 5 * walked[name].std(1) / 300**0.5).all()
 print('300 walkers are within five standard errors of all forecasts')
 
-# %% mystnb={"image": {"alt": "Mean square error against steps on logarithmic axes for four schedules, each a forecast line with a band of walkers. The constant step ends on a plateau, one over root t falls with slope one half, one over t and the halved staircase fall with slope one."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "A constant step ends on a floor. With steps like $1/\\sqrt t$ or $1/t$ the mean square error falls at that rate, and halving the step whenever the time has doubled nearly keeps up with $1/t$."}, "image": {"alt": "Mean square error against steps on logarithmic axes for four schedules, each a forecast line with a band of walkers. The constant step ends on a plateau, one over root t falls with slope one half, one over t and the halved staircase fall with slope one."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3.4))
 for i, (name, curve) in enumerate(curves.items()):
     ax.loglog(t, curve, color=f'C{i}', lw=1.5, label=name)
@@ -976,8 +977,8 @@ for name, record in histories.items():
 # %% [markdown]
 # (The step of full descent is $1/L$, with $L$ half the largest eigenvalue of $\frac1N X^\top X$ plus the penalty, since no
 # softmax curves more than $\frac12$ {cite}`bohning1992multinomial`.) After one pass the small batches are as good as done, while
-# full descent has made a single step. Towards the end the order turns: with a constant step the batches of 10 reach their
-# floor. The remedy is that of the last section. In the fourth run the step is halved after every second pass; the shuffles
+# full descent has made a single step. With a constant step, however, the batches of 10 soon reach their floor.
+# The remedy is that of the last section. In the fourth run the step is halved after every second pass; the shuffles
 # are the same.
 
 # %%
@@ -990,7 +991,7 @@ for name in ('batches of 10', '10, halved'):
     print(f'{name:13} final gap {final[name].mean():.4f}, '
           f'accuracy {histories[name][-1, 1].mean():.3f}')
 
-# %% mystnb={"image": {"alt": "Left: the gap to the lowest loss against passes over the data, with bands over five shuffles. Full descent falls slowly, batches of 100 faster, batches of 10 fastest but with a ragged floor, which halving the step removes. Right: the accuracy on test pictures, above nine in ten after one pass in small batches."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "One pass in batches of 10 brings the loss lower than 60 full gradients do. A constant step then rattles on a floor, which halving the step lowers."}, "image": {"alt": "Left: the gap to the lowest loss against passes over the data, with bands over five shuffles. Full descent falls slowly, batches of 100 faster, batches of 10 fastest but with a ragged floor, which halving the step removes. Right: the accuracy on test pictures, above nine in ten after one pass in small batches."}} tags=["hide-input"]
 fig, axes = panels(2, height=3.0)
 for i, (name, record) in enumerate(histories.items()):
     passes = np.arange(1, len(record) + 1)

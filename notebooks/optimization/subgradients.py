@@ -149,7 +149,7 @@ holds(
 print('slope 1.00 fits under |x|:', agrees_l1([0], 1.00, 0, np.positive))
 print('slope 1.01 does not:', agrees_l1([0], 1.01, 0, np.positive))
 
-# %% mystnb={"image": {"alt": "Three panels. A smooth convex curve with three tangents below it. The absolute value with a fan of lines through its corner, all below the graph. The subdifferential of the hinge: a step from minus one to zero with a vertical piece at one."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Where a convex function is smooth only one line fits under it. In the corner of $|x|$ every slope from $-1$ to $1$ fits, in that of the hinge every slope from $-1$ to $0$."}, "image": {"alt": "Three panels. A smooth convex curve with three tangents below it. The absolute value with a fan of lines through its corner, all below the graph. The subdifferential of the hinge: a step from minus one to zero with a vertical piece at one."}} tags=["hide-input"]
 grid = np.linspace(-2, 2, 201)
 fig, axes = panels(3, height=2.3)
 soft = lambda x: np.logaddexp(x, -2 * x)
@@ -623,7 +623,7 @@ for name, steps in schedules.items():
     print(f'steps {name:7} rose in some step: {(np.diff(gap) > 0).any()}',
           f'  best gap below 0.001: {gap.min() < 0.001}')
 
-# %% mystnb={"image": {"alt": "Left: contours of the absolute value of x plus three times that of y with a zigzag walk from the right across the valley floor towards the middle. Right: best gap so far against the step on logarithmic axes for three step rules on diabetes data; the long constant step stalls high, the short one starts slowly, the shrinking one keeps falling."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: steps along subgradients rise and fall and still come nearer. Right: constant steps stall if long and are slow if short; steps like $1/\\sqrt t$ begin badly and end best."}, "image": {"alt": "Left: contours of the absolute value of x plus three times that of y with a zigzag walk from the right across the valley floor towards the middle. Right: best gap so far against the step on logarithmic axes for three step rules on diabetes data; the long constant step stalls high, the short one starts slowly, the shrinking one keeps falling."}} tags=["hide-input"]
 fig, (plane, rate) = panels(2, height=2.6)
 a = np.linspace(-0.5, 1.2, 120)
 b = np.linspace(-0.35, 0.35, 120)
@@ -638,8 +638,9 @@ rate.legend(title='step size');
 
 # %% [markdown]
 # Best *so far* is what one draws, and in practice what one keeps: the last iterate may be worse than many before. The long
-# step stalls on the floor $\gamma G^2 / 2$, the short one runs out of time, and the shrinking one is poor at first and best in
-# the end, for $\sum_t \gamma_t$ grows without bound while $\sum_t \gamma_t^2 / \sum_t \gamma_t$ vanishes.
+# step stalls (the bound allows it any gap up to $\gamma G^2 / 2$), the short one runs out of time, and the shrinking one is
+# poor at first and best in the end, for $\sum_t \gamma_t$ grows without bound while $\sum_t \gamma_t^2 / \sum_t \gamma_t$
+# vanishes.
 
 # %% [markdown]
 # ## The proximal step
@@ -807,7 +808,7 @@ for name, w in (('ISTA', path), ('subgradient', best_walk)):
           f'  best gap below 1e-8: {gap[name].min() < 1e-8}')
 print('scikit-learn weights exactly 0:', (exact == 0).sum())
 
-# %% mystnb={"image": {"alt": "Left: gap to the lasso optimum against the step on logarithmic axes: ISTA bends down steeply below the straight line of its bound, subgradient descent stays behind. Right: ten weights against the step under ISTA; several lie exactly on zero at the end."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: the proximal method falls far below its $1/t$ bound and leaves subgradient descent behind. Right: within about twenty steps it sets four of the ten weights to exactly zero."}, "image": {"alt": "Left: gap to the lasso optimum against the step on logarithmic axes: ISTA bends down steeply below the straight line of its bound, subgradient descent stays behind. Right: ten weights against the step under ISTA; several lie exactly on zero at the end."}} tags=["hide-input"]
 fig, (rate, weights) = panels(2, height=2.7)
 steps = np.arange(1, T + 1)
 shown = gap['ISTA'][1:] > 1e-9

@@ -156,7 +156,7 @@ running = {
 }
 promise = 1 / np.sqrt(0.05 * steps)  # Chebyshev, variance 1, 95 %
 
-# %% mystnb={"image": {"alt": "Left: eight running averages of waiting times close in on zero and stay inside a funnel given by Chebyshev's inequality. Right: eight running averages of Cauchy numbers jump about without settling, outside the same funnel."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Averages of waiting times (variance 1) close in on their mean, well inside Chebyshev's funnel $\\pm\\sqrt{20 / N}$; averages of Cauchy numbers, which have no mean, do not settle."}, "image": {"alt": "Left: eight running averages of waiting times close in on zero and stay inside a funnel given by Chebyshev's inequality. Right: eight running averages of Cauchy numbers jump about without settling, outside the same funnel."}} tags=["hide-input"]
 fig, axes = panels(2, sharey=True, height=2.7)
 for ax, (name, paths) in zip(axes, running.items(), strict=True):
     ax.fill_between(steps, -promise, promise, color='C1', alpha=0.2)
@@ -295,7 +295,7 @@ verify(
 # average of one toss misses $\frac12$ by $\frac12$, always, and $e^{-2 \cdot 1/4} = 0.61$.
 #
 # For values that are $a$ or $b$ both sides are known exactly: the number of $b$'s is binomial. The deviation $\epsilon$
-# runs through multiples of $\frac{b - a}{2N}$, where the binomial tail jumps. The control of the claim strikes the 2
+# runs through multiples of $\frac{b - a}{2N}$, where a fair coin's tail jumps. The control of the claim strikes the 2
 # out; that of the one-sided form puts twice the standard deviation for the range.
 
 # %%
@@ -353,7 +353,7 @@ for p in (0.5, 0.05):
 bound = hoeffding_bound(N, eps, 0, 1)
 assert all((exact < bound).all() for exact, _, _ in tails.values())
 
-# %% mystnb={"image": {"alt": "Tail probabilities against the deviation in logarithmic scale, for 200 tosses. Fair coin: Hoeffding's bound falls alongside the exact tail, Chebyshev's stays far above both. Rare coin: the exact tail falls much faster than Hoeffding's bound, which is the same as before. Simulated points lie on the exact tails."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Hoeffding's bound falls about as fast as the tail of a fair coin, and far more slowly than that of a rare one. Chebyshev's is the better of the two for small $\\epsilon$ only."}, "image": {"alt": "Tail probabilities against the deviation in logarithmic scale, for 200 tosses. Fair coin: Hoeffding's bound falls alongside the exact tail; Chebyshev's is the lower one up to a deviation of about 0.07 and from there on stays far above both. Rare coin: the exact tail falls much faster than Hoeffding's bound, which is the same as before, and Chebyshev's is the lower one up to about 0.11. Simulated points lie on the exact tails."}} tags=["hide-input"]
 fig, axes = panels(2, sharey=True, height=3)
 titles = ['fair coin, N = 200', 'heads 1 in 20, N = 200']
 for ax, title, (exact, seen, square) in zip(
@@ -428,7 +428,7 @@ grade(best_exponent, exponent_by_search, coin_cases)
 # $h = q \ln \frac{q}{p} + (1 - q) \ln \frac{1 - q}{1 - p}$, the Kullback–Leibler divergence of the coin that would make
 # the deviation typical from the coin at hand; [Jensen's inequality](../optimization/jensens_inequality.ipynb) has more
 # on it. Hoeffding's $2 \epsilon^2$ is smaller, by the proof of his lemma. And $h$ is the truth in the long run: among
-# the $N + 1$ possible counts of a coin with heads probability $q$ the count $N q$ is the likeliest, so it has
+# the $N + 1$ possible counts of a coin with heads probability $q$ the count $N q$, if whole, is the likeliest, so it has
 # probability at least $1 / (N + 1)$; for our coin it is $e^{-N h}$ times as likely. So the tail lies between
 # $e^{-N h} / (N + 1)$ and $e^{-N h}$.
 
@@ -595,7 +595,7 @@ for name, ends in intervals.items():
     assert (abs(hits[name] - want) < 5 * error + 5 / R).all()
 print('simulated and exact coverage agree for', ', '.join(intervals))
 
-# %% mystnb={"image": {"alt": "Left: probability that each interval is right against the true p, with 50 observations. Hoeffding's is above 0.99 throughout, the exact one saws between 0.95 and 1, Wald's saws below 0.95 and drops steeply towards both ends; points from five simulations lie on the curves. Right: half widths of the three against the share seen; Hoeffding's is constant and widest, the others are domes, Wald's touching zero at the ends."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "With 50 observations Hoeffding's interval is right with probability above $0.99$ and wider than need be; the exact one keeps its promise of 95 %, Wald's breaks it for most $p$."}, "image": {"alt": "Left: probability that each interval is right against the true p, with 50 observations. Hoeffding's is above 0.99 throughout, the exact one saws between 0.95 and 1, Wald's saws below 0.95 and drops steeply towards both ends; points from five simulations lie on the curves. Right: half widths of the three against the share seen; Hoeffding's is constant and widest, the others are domes, Wald's touching zero at the ends."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=3)
 for i, (name, c) in enumerate(covered.items()):
     left.plot(p_grid, c, lw=1, color=f'C{i}')
@@ -763,7 +763,7 @@ eps = reach(0.05)
 for name, gap in gaps.items():
     print(f'{name:9s} outside ± {eps:.2f}: {(abs(gap) >= eps).mean():.2f}')
 
-# %% mystnb={"image": {"alt": "Histograms of sample loss minus risk over 1000 samples of 20. For the fixed classifier a bell around zero, well inside the Hoeffding interval. For the memoriser all of the mass lies far to the left, most of it outside."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Hoeffding's bound holds for a classifier that is fixed before the sample of 20 is drawn. One that memorises the sample misses its own risk by more than $0.30$ in most samples."}, "image": {"alt": "Histograms of sample loss minus risk over 1000 samples of 20. For the fixed classifier a bell around zero, well inside the Hoeffding interval. For the memoriser all of the mass lies far to the left, most of it outside."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.8))
 ax.axvspan(-eps, eps, color=GREY, alpha=0.15)
 for name, gap in gaps.items():
@@ -774,11 +774,10 @@ ax.legend(loc='upper right');
 
 # %% [markdown]
 # Each member of the sample is its own nearest neighbour, so the memoriser always reports a loss of zero, with the same
-# error bar.
-# The inequality is not at fault; its hypothesis is missing. This is why one keeps a test set, and why it must be looked at once: choosing the best of
-# $K$ classifiers by their test losses is again looking before choosing, and costs a factor $K$ on $\delta$ (the section
-# on model selection continues there). Watching one classifier's test loss grow, and stopping when it looks good, is
-# the same sin in time:
+# error bar. The inequality is not at fault; its hypothesis is missing. This is why one keeps a test set, and why it must
+# be looked at only once: choosing the best of $K$ classifiers by their test losses is again looking before choosing, and
+# costs a factor $K$ on $\delta$ (the section on model selection continues there). Watching one classifier's test loss
+# as examples come in, and stopping when it looks good, is the same sin in time:
 #
 # ```{exercise} ★★★ Peeking
 # :label: conc-peeking

@@ -108,7 +108,7 @@ lifted = expect_table(np.exp, heads, weights)
 print(f'mean {balance:.1f}, exp of it {np.exp(balance):.1f}, '
       f'mean of exp {lifted:.1f}')
 
-# %% mystnb={"image": {"alt": "Left: five bars of probabilities for 0 to 4 heads with a triangle under the balance point 2.4. Right: the convex curve exp x with five dots sized by their weights; the mean of exp, 17, is marked above the point of the curve at the mean, 11."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "The probabilities balance at the mean, 2.4, but a convex function does not commute with it: the mean of $e^X$ is 17.0, while $e$ to the mean is only 11.0."}, "image": {"alt": "Left: five bars of probabilities for 0 to 4 heads with a triangle under the balance point 2.4. Right: the convex curve exp x with five dots sized by their weights; the mean of exp, 17, is marked above the point of the curve at the mean, 11."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.6)
 left.bar(heads, weights, width=0.5, color='C0', alpha=0.6)
 left.plot(balance, -0.012, '^', color='C1', ms=10, clip_on=False)
@@ -333,7 +333,7 @@ print('one pass, mean = a million σ: error above 10⁻⁵:',
 print('one pass, mean = a billion σ: error above 100 %:', one_pass[-1] > 1)
 print('two passes, always: error below 10⁻¹³:', two_pass.max() < 1e-13)
 
-# %% mystnb={"image": {"alt": "Relative error of the variance against the ratio of mean to standard deviation, both axes logarithmic. The one-pass formula climbs along a line of slope two to an error of one and more; the two-pass formula stays at rounding level."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "The one-pass variance errs by about $\\epsilon\\,(\\mu/\\sigma)^2$ and by more than 100 % if $\\mu$ is a billion times $\\sigma$; subtracting the mean first keeps the error below $10^{-13}$."}, "image": {"alt": "Relative error of the variance against the ratio of mean to standard deviation, both axes logarithmic. The one-pass formula climbs along a line of slope two to an error of one and more; the two-pass formula stays at rounding level."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.9))
 ratio = 2.0**exponents
 ax.loglog(ratio, one_pass, 'o-', label='E X² − (E X)²')
@@ -465,7 +465,7 @@ explained[alive] = between[alive] / x.var(0)[alive]
 print(f'all pixels: {between.sum() / x.var(0).sum():.0%} between the classes')
 print(f'best pixel {np.nanmax(explained):.0%}, {(~alive).sum()} never lit')
 
-# %% mystnb={"image": {"alt": "Three 8 by 8 maps of pixels: the total variance is largest left below the centre and small at the left and right edges; the part between the classes is about half as large; the explained share exceeds one half at a few pixels left of the centre."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "The class of a digit explains 42 % of the variance of all pixels together, and 61 % of the variance of the best pixel."}, "image": {"alt": "Three 8 by 8 maps of pixels: the total variance is largest left below the centre and small at the left and right edges; the part between the classes is about half as large; the explained share exceeds one half at a few pixels left of the centre."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.2)
 maps = {'total variance': x.var(0), 'between classes': between}
 for ax, (title, values) in zip(axes, maps.items(), strict=False):
@@ -653,7 +653,7 @@ for d, errors in lattice.items():
     slope = np.log(errors[-1] / errors[-2]) / np.log(n[1] / n[0])
     print(f'd = {d}: grid n^{slope:.2f}, theory n^{-2 / d:.2f}')
 
-# %% mystnb={"image": {"alt": "Three panels for 1, 4 and 8 dimensions: relative error against the number of points. The Monte Carlo error has the same slope one half in all. The grid is far below it for one dimension, parallel to it for four, and above it, with a flatter slope, for eight."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Monte Carlo errs like $n^{-1/2}$ in every dimension, a grid like $n^{-2/d}$: far better for $d = 1$, at the same rate for $d = 4$, and worse for $d = 8$ beyond about a hundred points."}, "image": {"alt": "Three panels for 1, 4 and 8 dimensions: relative error against the number of points. The Monte Carlo error has the same slope one half in all. The grid is far below it for one dimension, parallel to it for four, and flatter for eight, above it beyond about a hundred points."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.5, sharey=True)
 for ax, (d, ms) in zip(axes, per_axis.items(), strict=True):
     ax.loglog(sizes, drawn[d], 'o-', label='Monte Carlo')
@@ -714,7 +714,7 @@ for name, (low, high) in bands.items():
     before, after = (high - low)[[99, 999]]
     print(f'{name:12s} 90 % band shrinks by {before / after:.1f}')
 
-# %% mystnb={"image": {"alt": "Three panels of running means against the number of draws. For the exponential law the band narrows between two curves of the form 1.64 over root n. For the Pareto law it narrows more slowly and lopsidedly, with jumps. For the Cauchy law it does not narrow at all."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "With a variance the 90 % band of the running mean narrows like $1/\\sqrt n$; with a mean but no variance (Pareto) it narrows more slowly, without a mean (Cauchy) not at all."}, "image": {"alt": "Three panels of running means against the number of draws. For the exponential law the band narrows between two curves of the form 1.64 over root n. For the Pareto law it narrows more slowly and lopsidedly, with jumps. For the Cauchy law it does not narrow at all."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.6)
 for ax, (name, m) in zip(axes, running.items(), strict=True):
     ax.fill_between(n, *bands[name], color='C0', alpha=0.25)
@@ -724,7 +724,7 @@ for ax, (name, m) in zip(axes, running.items(), strict=True):
     ax.set(xscale='log', title=name, xlabel='draws n', ylim=(-limit, limit))
 for sign in (-1, 1):
     axes[0].plot(n, sign * 1.645 / np.sqrt(n), color='C1', ls='--')
-axes[0].set(ylabel='running mean − mean');
+axes[0].set(ylabel='running mean − centre');
 
 # %% [markdown]
 # With finite variance ten times narrower bands need a hundred times the draws; the first band shrinks by
@@ -838,7 +838,7 @@ print(f'draws saved: more than a factor of 5000: {gain > 5000}')
 u = np.random.default_rng(8).random((4000, 50))
 plain, helped = np.exp(u).mean(1), with_help(u, 1)
 
-# %% mystnb={"image": {"alt": "Left: histograms of 4000 averages around e minus 1, wide for plain draws and eight times narrower with a control variate. Right: relative standard deviation of a draw against the shift of the proposal, falling from 178 to about 2 near shift 4.1 and rising again; simulated points lie on the curve."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: a control variate makes averages about eight times narrower. Right: a proposal shifted to about 4.1 brings the spread of one draw from over 100 times $P(Z > 4)$ down to about twice."}, "image": {"alt": "Left: histograms of 4000 averages around e minus 1, wide for plain draws and eight times narrower with a control variate. Right: relative standard deviation of a draw against the shift of the proposal, falling from 178 to about 2 near shift 4.1 and rising again; simulated points lie on the curve."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.7)
 edges = np.linspace(1.45, 2, 111)
 left.hist(plain, edges, color='C0', alpha=0.5)

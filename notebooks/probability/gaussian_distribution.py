@@ -132,7 +132,7 @@ pairs = {
 }
 bells = [(0, 1), (-2, 0.25), (2, 2)]
 
-# %% mystnb={"image": {"alt": "Left: three bell curves with different centres and widths. Middle: level lines of two independent Gaussian coordinates, concentric circles. Right: level lines of two independent Laplace coordinates, concentric squares standing on a corner."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: $\\mu$ moves the bell and $\\sigma^2$ widens it. Middle and right: two independent standard Gaussian coordinates prefer no direction, two independent Laplace coordinates do."}, "image": {"alt": "Left: three bell curves with different centres and widths. Middle: level lines of two independent Gaussian coordinates, concentric circles. Right: level lines of two independent Laplace coordinates, concentric squares standing on a corner."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.4)
 for mu, sigma2 in bells:
     axes[0].plot(t, bell(t, mu, sigma2))
@@ -387,7 +387,7 @@ for k, ends in axes_of.items():  # on the level line of radius 2
     drop = gaussian_logpdf(ends, np.zeros(2), shapes[k]) - hills[k].max()
     assert close(drop, [-2, -2]) and abs(ends[0] @ ends[1]) < 1e-12
 
-# %% mystnb={"image": {"alt": "Level lines of three Gaussian densities in the plane: circles; ellipses parallel to the axes; tilted ellipses. Half-axes of the outer ellipse are drawn along the eigenvectors."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "The level lines of a Gaussian density are ellipses along the eigenvectors of $\\Sigma$ with half-axes $r \\sqrt{\\lambda_i}$: circles for $\\Sigma = I$, parallel to the axes for a diagonal $\\Sigma$."}, "image": {"alt": "Level lines of three Gaussian densities in the plane: circles; ellipses parallel to the axes; tilted ellipses. In each panel two are solid, at radius 1 and 2, and the outermost, at radius 3, is dotted. The half-axes of the one of radius 2 are drawn along the eigenvectors."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.3, sharey=True)
 for ax, (name, hill) in zip(axes, hills.items(), strict=True):
     drops = hill.max() - np.array([3, 2, 1, 0]) ** 2 / 2
@@ -435,7 +435,7 @@ print(f'1000 dimensions: length {length.mean():.1f} ± {length.std():.2f}')
 radius = np.linspace(0.01, 13, 400)
 shells = {D: 2 * radius * chi2.pdf(radius**2, D) for D in (1, 2, 10, 100)}
 
-# %% mystnb={"image": {"alt": "Density of the length of a standard normal vector in 1, 2, 10 and 100 dimensions: humps of about equal width that move right, to about 1.4, 3 and 10 for the last ones."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "In $D$ dimensions a standard normal vector has length about $\\sqrt{D}$, with a spread that hardly changes; for large $D$ hardly a sample comes near the centre."}, "image": {"alt": "Density of the length of a standard normal vector in 1, 2, 10 and 100 dimensions. In one it falls from its peak at zero; the others are humps of about equal width that move right, with peaks at about 1, 3 and 10."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.3))
 for D, density in shells.items():
     ax.plot(radius, density)
@@ -593,7 +593,7 @@ slices = norm.pdf(t, means, np.sqrt(C[0, 0]))  # (3, 201)
 print(f'standard deviation of a: {np.sqrt(Sigma[0, 0]):.2f}, '
       f'given b: {np.sqrt(C[0, 0]):.2f}')
 
-# %% mystnb={"image": {"alt": "Left: tilted elliptic level lines with three horizontal cuts; the points of highest density on the cuts lie on a straight line. Right: the densities of a given these three values of b, three bells of equal width, beside the wide bell of a alone."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Given $b$, the mean of $a$ lies on a straight line in $b$, and its standard deviation, $0.75$ instead of $1.41$, is the same for every $b$."}, "image": {"alt": "Left: tilted elliptic level lines with three horizontal cuts; the points of highest density on the cuts lie on a straight line. Right: the densities of a given these three values of b, three bells of equal width, beside the wide bell of a alone."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.8)
 drops = hill.max() - np.array([3, 2, 1]) ** 2 / 2
 left.contour(t, t, hill, levels=drops, colors=GREY, linestyles='-')
@@ -700,8 +700,8 @@ assert not grade(without_minus, partial_by_conditioning, covariances)
 # ## Samples, from uniform numbers to functions
 #
 # This section continues [What one part says about the rest](#what-one-part-says-about-the-rest). A computer offers
-# uniform numbers in $(0, 1)$. Equation {eq}`eq-gauss-radius` shows the way to bells: the two darts of the beginning,
-# read backwards. Draw a direction $2\pi v$ and a radius with $\Pr(r > t) = e^{-t^2/2}$; since
+# independent uniform numbers in $(0, 1)$. Equation {eq}`eq-gauss-radius` shows the way to bells: the two darts of the
+# beginning, read backwards. Draw a direction $2\pi v$ and a radius with $\Pr(r > t) = e^{-t^2/2}$; since
 # $\Pr(\sqrt{-2 \log u} > t) = \Pr(u < e^{-t^2/2})$, the radius is $\sqrt{-2 \log u}$ {cite}`box1958note`:
 #
 # ```{math}
@@ -766,11 +766,11 @@ verify(
 
 # %% [markdown]
 # **Vectors so long that they are functions.** Let $y_i = f(t_i)$ be the values of a random function on a grid, with
-# $\Sigma_{ij} = \exp(-(t_i - t_j)^2 / 2\ell^2)$: close points nearly agree, distant ones are independent. A sample is
-# a smooth curve, and {prf:ref}`thm-gaussian-conditioning` turns five observed values into curves through them, with an
+# $\Sigma_{ij} = \exp(-(t_i - t_j)^2 / 2\ell^2)$: close points nearly agree, distant ones are almost independent. A sample
+# is a smooth curve, and {prf:ref}`thm-gaussian-conditioning` turns five observed values into curves through them, with an
 # error bar where nothing was seen. This is a *Gaussian process* {cite}`rasmussen2006gaussian`, and no new mathematics.
 #
-# Here, though, numbers break. The function is so smooth that 60 of its values are almost linear functions of a few;
+# Here, though, numbers break. The function is so smooth that its 61 values are almost linear functions of a few;
 # the smallest eigenvalues of $\Sigma$ fall far below the rounding errors of its entries, and Cholesky meets a pivot
 # that is not positive. A *jitter* $10^{-9} I$, noise invisible in the picture, repairs it.
 
@@ -801,7 +801,7 @@ want = np.sqrt(1 - kernel[42, known] @ np.linalg.solve(
 assert close(gap, want)
 print(f'standard deviation at t = 7: {gap:.2f}, beforehand 1')
 
-# %% mystnb={"image": {"alt": "Left: three smooth random curves wandering between minus two and two. Right: after five values are observed, curves pass through the five points and agree near them, and spread out in the gaps within a band."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Conditioning 61 jointly Gaussian function values on five of them gives curves through the five points; what is left of the spread vanishes there and grows in the gaps."}, "image": {"alt": "Left: three smooth random curves wandering between minus two and two. Right: after five values are observed, curves pass through the five points and agree near them, and spread out in the gaps within a band."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.6, sharey=True)
 left.plot(t, curves.T)
 left.set(title='Before', xlabel='t', ylabel='f(t)')
@@ -965,7 +965,7 @@ for name, e in zip(names, errors.T, strict=True):
     print(f'{name:18} {e.mean():.3f} ± {e.std():.3f}')
 assert (errors[:, 3] < errors[:, :3].min(1)).all()  # in every split
 
-# %% mystnb={"image": {"alt": "Four rows of ten digits. The first is the truth, the second shows only the upper half, the third the completion by one Gaussian, blurred, the fourth the completion by ten Gaussians, mostly sharp and right."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "From the upper half of a digit one Gaussian completes a blur; ten Gaussians, one for each digit and weighed by Bayes' theorem, complete most of them more sharply."}, "image": {"alt": "Four rows of ten digits. The first is the truth, the second shows only the upper half, the third the completion by one Gaussian, blurred, the fourth the completion by ten Gaussians, mostly sharp and right."}} tags=["hide-input"]
 chosen = [np.flatnonzero(digit[test] == c)[1] for c in range(10)]
 blank = np.full((len(test), 32), np.nan)
 rows = {'truth': x[test][:, ~upper], 'seen': blank,
@@ -994,9 +994,9 @@ print(f'relative spread: {spread:.2f}, if Gaussian {np.sqrt(2 / 32):.2f}')
 # %% [markdown]
 # It is not. The extra $\tau^2$ makes the region too large for almost every digit, and no other scale would be right:
 # the squared radii spread nearly twice as far as chi-squared allows, as if some pictures had a much smaller error
-# and some a much larger one than a common covariance can say. So keep apart what each half of {prf:ref}`thm-gaussian-conditioning`
-# needs. The mean is the best linear prediction under *any* law with these second moments. The error bar, and the
-# probability attached to it, are true only if the law is Gaussian.
+# and some a much larger one than a common covariance can say. So keep apart what each half of
+# {prf:ref}`thm-gaussian-conditioning` needs. The mean is the best linear prediction under *any* law with these second
+# moments. The error bar, and the probability attached to it, are true only if the law is Gaussian.
 
 # %% [markdown]
 # ## Summary

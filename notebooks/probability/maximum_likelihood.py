@@ -87,7 +87,7 @@ mu, sd = np.meshgrid(np.linspace(0.5, 5.7, 121), np.linspace(0.35, 3, 121))
 surface = log_gaussian(lengths[:, None, None], mu, sd**2).sum(0)
 surface = np.exp(surface - log_gaussian(lengths, *top).sum())  # <= 1
 
-# %% mystnb={"image": {"alt": "Left: three measured points under three bell curves, of which the one centred on the points is highest there. Right: the likelihood over mean and standard deviation is one hill, wider for larger standard deviations, with its summit marked."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "The likelihood of three measured lengths has a single top, at their mean and their standard deviation with divisor $N$; a bell further right or wider makes them less likely."}, "image": {"alt": "Left: three measured points under three bell curves, of which the one centred on the points is highest there. Right: the likelihood over mean and standard deviation is one hill, wider for larger standard deviations, with its summit marked."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.9)
 t = np.linspace(-1, 9, 300)
 rivals = {'most likely': top, 'too far right': (6, 1), 'too wide': (3, 4)}
@@ -159,7 +159,7 @@ w_gauss, w_lap = w_grid[gauss.argmax()], w_grid[lap.argmax()]
 assert w_grid[mse.argmin()] == w_gauss != w_lap
 print(f'tops: Gaussian {w_gauss:.2f}, Laplace {w_lap:.2f}; truth 1')
 
-# %% mystnb={"image": {"alt": "Above, the mean squared error as a parabola; below, the Gaussian log-likelihood as the same parabola upside down with its top at the same weight, and the Laplace log-likelihood with its top further left, near the true weight 1."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "The Gaussian log-likelihood has its top where the squared error is least, drawn by the outlier to $1.44$; the Laplace log-likelihood stays nearer to the true weight $1$."}, "image": {"alt": "Above, the mean squared error as a parabola; below, the Gaussian log-likelihood as the same parabola upside down with its top at the same weight, and the Laplace log-likelihood with its top further left, near the true weight 1."}} tags=["hide-input"]
 fig, (upper, lower) = panels(1, rows=2, height=1.7, sharex=True)
 upper.plot(w_grid, mse, color=GREY)
 upper.set(ylabel='squared error', title='One weight, ten points, one outlier')
@@ -287,7 +287,7 @@ for N in (10, 100):
     average = (e**2).mean(1) / (2 * sigma**2)  # (300, 81)
     hills[N] = -0.5 * np.log(2 * np.pi * sigma**2) - average
 
-# %% mystnb={"image": {"alt": "Two panels, for 10 and for 100 observations. A parabola with its summit at the true weight 1.5; around it a band of sample curves, wide for 10 observations and narrow for 100. The line that the notes print is flat in both."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "With more data the log-likelihood per observation crowds around $M(w)$, whose top is the true weight; the expectation that the notes print is flat and prefers no weight."}, "image": {"alt": "Two panels, for 10 and for 100 observations. A parabola with its summit at the true weight 1.5; around it a band of sample curves, wide for 10 observations and narrow for 100. The line that the notes print is flat in both."}} tags=["hide-input"]
 fig, axes = panels(2, sharey=True, height=2.8)
 for ax, (N, hill) in zip(axes, hills.items(), strict=True):
     low, high = np.quantile(hill, [0.05, 0.95], axis=0)
@@ -385,7 +385,7 @@ x = np.random.default_rng(2).normal(size=1000)
 ridge = np.linalg.lstsq(np.stack([x, x], 1), 2 * x)[0]
 print('data from w = (2, 0), estimate', ridge.round(2))
 
-# %% mystnb={"image": {"alt": "Three bands that narrow as the sample grows from 5 to 1000. The full model narrows onto the true value 1, the model with a dropped input onto 1.6, the variance with one mean per object onto 0.5."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "A narrow band is not yet the truth: the full model closes in on 1, but a dropped input leads to $1.6$, and one mean per object to half the variance."}, "image": {"alt": "Three bands that narrow as the sample grows from 5 to 1000. The full model narrows onto the true value 1, the model with a dropped input onto 1.6, the variance with one mean per object onto 0.5."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3))
 names = ['full model', 'input dropped', 'one mean\nper object']
 for i, name in enumerate(names):
@@ -508,7 +508,7 @@ for N in (20, 200):
     profiles[N] = total * np.log(rates / 2) - N * (rates - 2)
 peak = 2 * np.log(rates / 2) - (rates - 2)  # the expectation, per count
 
-# %% mystnb={"image": {"alt": "Forty log-likelihood curves through one point at the true rate 2, for 20 and for 200 counts. Their slopes at that point scatter around zero, and with 200 counts the curves bend much more sharply. The expected curve has its summit at the true rate."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Ten times the counts bend the log-likelihood ten times as sharply, but spread its slopes at the true rate only $\\sqrt{10}$ times as far; so its top lies closer to the truth."}, "image": {"alt": "Forty log-likelihood curves through one point at the true rate 2, for 20 and for 200 counts. Their slopes at that point scatter around zero, and with 200 counts the curves bend much more sharply. The expected curve has its summit at the true rate."}} tags=["hide-input"]
 fig, axes = panels(2, sharey=True, height=2.8)
 for ax, (N, curves) in zip(axes, profiles.items(), strict=True):
     ax.plot(rates, curves.T, color='C0', alpha=0.4, lw=0.8)
@@ -578,7 +578,7 @@ holds(
 # The notes add that the MLE is *efficient*, that it attains the bound. For finite $N$ that is the exception. Waiting
 # times with density $\lambda e^{-\lambda y}$ have score $1/\lambda - y$, so $F = 1/\lambda^2$ and
 # $\hat\lambda = N / S$ with the sum $S$, which has a Gamma law: $\mathbb{E}[S^{-1}] = \lambda / (N - 1)$ and
-# $\mathbb{E}[S^{-2}] = \lambda^2 / ((N - 1)(N - 2))$. Expanding the square,
+# $\mathbb{E}[S^{-2}] = \lambda^2 / ((N - 1)(N - 2))$ for $N \ge 3$. Expanding the square,
 #
 # ```{math}
 # :label: ml.mle.properties.efficient
@@ -602,7 +602,7 @@ holds(
 # %% [markdown]
 # Nor is the bound a floor for biased estimators: the Gaussian $\hat\sigma^2$ has mean squared error
 # $(2N - 1) \sigma^4 / N^2$, *below* the $2 \sigma^4 / N$ that the theorem demands of unbiased ones. And consistency
-# does not buy efficiency: the median of Gaussian data stays at $\pi/2$ times the bound.
+# does not buy efficiency: the median of Gaussian data tends to $\pi/2$ times the bound.
 
 # %%
 sizes = np.array([9, 15, 25, 51, 101, 201])
@@ -624,7 +624,7 @@ gaps = [ratio[i] - formula(sizes) for i, formula in enumerate(formulas)]
 near = abs(np.array(gaps)) < 5 * spread
 assert near[[0, 2]].all() and near[1, -1]  # the median's is a limit
 
-# %% mystnb={"image": {"alt": "Mean squared error divided by the Cramér-Rao bound against the sample size. The rate estimator falls from 1.8 to 1, the Gaussian variance rises to 1 from slightly below, the median stays at 1.57."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Two MLEs meet the Cramér–Rao bound only in the limit: the exponential rate from above, the biased Gaussian variance from below. The Gaussian median tends to $\\pi/2$ times the bound."}, "image": {"alt": "Mean squared error divided by the Cramér-Rao bound against the sample size. The rate estimator falls from 1.8 to 1, the Gaussian variance rises to 1 from slightly below, the median starts at 1.46 and then keeps near the line of its limit, 1.57."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3))
 names = [
     'exponential rate (MLE)', 'Gaussian median (limit π/2)',
@@ -732,7 +732,7 @@ bells = {  # sqrt(N) (estimate - 1), for the true rate 1
     for N in (4, 30, 1000)
 }
 
-# %% mystnb={"image": {"alt": "Three histograms of the scaled error of the rate for 4, 30 and 1000 waiting times with the limiting bell curve. The first is strongly skewed to the right, the last agrees with the bell."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "The scaled error of an exponential rate tends to the normal law: clearly skewed for $N = 4$, slightly for $N = 30$, hard to tell from the bell for $N = 1000$."}, "image": {"alt": "Three histograms of the scaled error of the rate for 4, 30 and 1000 waiting times with the limiting bell curve. The first is strongly skewed to the right, the last agrees with the bell."}} tags=["hide-input"]
 fig, axes = panels(3, sharey=True, height=2.4)
 t = np.linspace(-4, 6, 200)
 for ax, (N, errors) in zip(axes, bells.items(), strict=True):
@@ -970,7 +970,7 @@ curves = [
 ]
 at_right = 1e3 * large['wall'][large['wall'] > 0]
 
-# %% mystnb={"image": {"alt": "Four histograms of scaled errors with their limit laws. Uniform: a falling exponential. Wall: half a bell and a bar that holds the other half of the mass at zero. Cubic: two humps with a gap at zero. Kink: an ordinary bell."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Where a condition fails, the limit law changes: exponential for a moving support, half of the mass on the wall, two humps without information. Only the kink keeps the bell."}, "image": {"alt": "Four histograms of scaled errors with their limit laws. Uniform: a falling exponential. Wall: half a bell and a bar that holds the other half of the mass at zero. Cubic: two humps with a gap at zero. Kink: an ordinary bell."}} tags=["hide-input"]
 fig, axes = panels(2, rows=2, height=2.3)
 pictures = [
     ('Moving support', 'N (θ − estimate)', -1e6 * large['uniform']),
@@ -1127,7 +1127,7 @@ print('by luck in less than 1 of 100:', (by_luck >= seen).mean() < 0.01)
 shift = (half_r - half) / error_bar
 print(f'its log dose: {half_r:.3f}, which is {shift:.1f} error bars away')
 
-# %% mystnb={"image": {"alt": "Left: the fraction of beetles killed against log dose with two fitted curves and the ranges in which 95 per cent of repetitions fall under the logistic one; the asymmetric log-log curve passes closer to the points. Right: histogram of the lead that the rival would have by luck, mostly negative, with the observed lead far in the right tail."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: the log-log curve fits the observed fractions better than the logistic one. Right: if the logistic were true, so large a lead would come by luck in less than 1 of 100 repetitions."}, "image": {"alt": "Left: the fraction of beetles killed against log dose with two fitted curves and the ranges in which 95 per cent of repetitions fall under the logistic one; the asymmetric log-log curve passes closer to the points. Right: histogram of the lead that the rival would have by luck, mostly negative, with the observed lead far in the right tail."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.9)
 t = np.linspace(1.68, 1.9, 200)
 T = np.stack([np.ones(200), t - 1.8], 1)

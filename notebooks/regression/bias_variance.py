@@ -50,8 +50,8 @@ plt.style.use('nbutils.book')
 # ## Three reasons to be wrong
 #
 # Two hospitals study the same disease. Each measures thirty patients and fits the same kind of curve. The two curves
-# differ, though nobody made a mistake: each hospital saw other patients, and patients are noisy. We cannot ask which curve is
-# right, but we can ask what *the method* is worth, on average over all the hospitals that might have been.
+# differ, though nobody made a mistake: each hospital saw other patients, and patients are noisy. We cannot ask which curve
+# is right, but we can ask what *the method* is worth, on average over all the hospitals that might have been.
 #
 # In a world of our own making that average can be watched. The truth is $f(x) = \sin 3x$ on $[-1, 1]$, every label carries
 # noise of standard deviation $\sigma = \frac12$, and a training set has $N = 30$ examples. Below are twenty hospitals that
@@ -77,7 +77,7 @@ for degree, fits in twenty.items():
     library = [Legendre.fit(x, y, degree, [-1, 1])(grid) for y in labels]
     assert close(fits, library)
 
-# %% mystnb={"image": {"alt": "Two panels with the sine curve dashed, twenty thin fits and their mean. Degree 1: the fits lie close together around a straight line that misses both bends of the sine. Degree 12: the fits swing wildly, most at the ends, while their mean runs along the sine."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: twenty lines agree and miss both bends together, which is bias. Right: twenty polynomials scatter around the truth, most at the ends, which is variance."}, "image": {"alt": "Two panels with the sine curve dashed, twenty thin fits and their mean. Degree 1: the fits lie close together around a straight line that misses both bends of the sine. Degree 12: the fits swing wildly, most at the ends, while their mean runs along the sine, except at the very ends."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.7, sharey=True)
 for ax, (degree, fits) in zip(axes, twenty.items(), strict=True):
     ax.plot(grid, fits.T, color='C0', lw=0.7, alpha=0.45)
@@ -88,14 +88,15 @@ axes[0].set_ylabel('prediction')
 axes[0].legend(fontsize=8, loc='upper left');
 
 # %% [markdown]
-# The lines agree with each other and are wrong together. The polynomials are right on average and hardly ever singly. The
-# distance of the mean from the truth is called *bias*, the spread of the fits around their mean *variance*, and each of
-# the two is a way to be wrong. A third remains even for one who knows $f$: the noise of the patient who is predicted.
+# The lines agree with each other and are wrong together. The polynomials are right on average (twenty are too few to show
+# it at the very ends) and hardly ever singly. The distance of the mean from the truth is called *bias*, the spread of the
+# fits around their mean *variance*, and each of the two is a way to be wrong. A third remains even for one who knows $f$:
+# the noise of the patient who is predicted.
 #
-# What is it that consists of three parts? Write $S$ for a training set drawn from a distribution $\mathcal{D}$, $f_S$ for what
-# the method learns from it, and $\mathcal{L}_{\mathcal{D}}(f_S) = \mathbb{E}_{(x, y) \sim \mathcal{D}}[(y - f_S(x))^2]$ for
-# its true risk, the mean squared error on new examples. This is itself random, because $S$ is. We are interested in its
-# expectation over the training set,
+# What is it that consists of three parts? Write $S$ for a training set drawn from a distribution $\mathcal{D}$, $f_S$ for
+# what the method learns from it, and $\mathcal{L}_{\mathcal{D}}(f_S) = \mathbb{E}_{(x, y) \sim \mathcal{D}}[(y -
+# f_S(x))^2]$ for its true risk, the mean squared error on new examples. This is itself random, because $S$ is. We are
+# interested in its expectation over the training set,
 #
 # ```{math}
 # :label: ml.bv.expected-risk
@@ -145,9 +146,9 @@ print(f'risk of a line: mean {risks.mean():.2f}, in nine of ten training '
 #
 # ````{prf:theorem} Noise, bias and variance
 # :label: thm-bias-variance
-# Let $y_0 = f(x_0) + \varepsilon$ with $\mathbb{E}\,\varepsilon = 0$ and $\operatorname{Var}\varepsilon = \sigma^2 < \infty$.
-# Let $f_S(x_0)$ be a random number with finite variance, independent of $\varepsilon$, and $\bar f(x_0) =
-# \mathbb{E}_S[f_S(x_0)]$. Then
+# Let $y_0 = f(x_0) + \varepsilon$ with $\mathbb{E}\,\varepsilon = 0$ and $\operatorname{Var}\varepsilon = \sigma^2 <
+# \infty$. Let $f_S(x_0)$ be a random number with finite variance, independent of $\varepsilon$, and
+# $\bar f(x_0) = \mathbb{E}_S[f_S(x_0)]$. Then
 #
 # ```{math}
 # :label: ml.bv.three-terms
@@ -170,8 +171,8 @@ print(f'risk of a line: mean {risks.mean():.2f}, in nine of ten training '
 # ````
 #
 # See how little was used. The noise need not be Gaussian, the method need not be linear, and nothing was said of where $S$
-# comes from. Used were the *square* and the *independence of the new label*. And as no term is negative, each is a lower bound of the total;
-# the first one, the *irreducible error*, is there for every method, even for the one that knows $f$.
+# comes from. Used were the *square* and the *independence of the new label*. And as no term is negative, each is a lower
+# bound of the total; the first one, the *irreducible error*, is there for every method, even for the one that knows $f$.
 #
 # Of this derivation the notes keep a heading, "a decomposition in three terms", and the left end of one formula, which
 # then runs on into pieces of a bound on probabilities from another page. Written out over both sources of chance it was
@@ -189,9 +190,9 @@ print(f'risk of a line: mean {risks.mean():.2f}, in nine of ten training '
 # The letter $S'$ says that the inner average is another one: first all hospitals are averaged, then each is compared with
 # the average.
 #
-# To measure the terms, draw $R$ training sets. One correction is needed. The mean of $R$ fits is not $\bar f$ but strays from
-# it with variance $\frac1R \operatorname{Var}_S f_S$, and this inflates the squared distance to the truth. We take it off
-# (and divide by $R - 1$ in the variance, for [the usual reason](../probability/expectations.ipynb)).
+# To measure the terms, draw $R$ training sets. One correction is needed. The mean of $R$ fits is not $\bar f$ but strays
+# from it with variance $\frac1R \operatorname{Var}_S f_S$, and this inflates the squared distance to the truth. We take it
+# off (and divide by $R - 1$ in the variance, for [the usual reason](../probability/expectations.ipynb)).
 
 # %%
 def noise(rng, shape):  # mean 0, variance 1, and not Gaussian
@@ -216,10 +217,10 @@ def timid(x, Y, x0):  # not linear: believes in a slope only if it is large
 models = {'line': line, 'quintic': quintic, 'timid': timid}
 
 # %% [markdown]
-# The first check is the theorem as a sum: total error, with a fresh label for each training set, against the three terms from
-# other training sets. The control leaves one of them out, whichever. The second tries a careless reading of
-# {eq}`ml.bv.formula`: $x_0$ is one of the training inputs and $y_0$ *its own label*. Then $\varepsilon$ and $f_S$ are not independent, the fit has
-# been drawn towards this very label, and the error comes out too small.
+# The first check is the theorem as a sum: total error, with a fresh label for each training set, against the three terms
+# from other training sets. The control leaves one of them out, whichever. The second tries a careless reading of
+# {eq}`ml.bv.formula`: $x_0$ is one of the training inputs and $y_0$ *its own label*. Then $\varepsilon$ and $f_S$ are not
+# independent, the fit has been drawn towards this very label, and the error comes out too small.
 
 # %%
 def error_and_terms(seed, model, seen=False, R=40_000, sigma=0.3):
@@ -278,9 +279,9 @@ grade(best_shrink, shrink_by_search, shrink_cases, rtol=1e-5)
 # :class: dropdown
 # ```
 # The bias is $(c - 1)\mu$ and the variance $c^2 \sigma^2 / N$. The derivative $2(c - 1)\mu^2 + 2c\,\sigma^2/N$ vanishes
-# at $c = \mu^2 / (\mu^2 + \sigma^2/N) < 1$, and the error there is $c\,\sigma^2/N$: always less than that of the mean itself. A
-# little bias pays, though nobody can compute this $c$ without knowing $\mu$. The wrong answer forgets that the mean of $N$
-# has the variance $\sigma^2/N$.
+# at $c = \mu^2 / (\mu^2 + \sigma^2/N) < 1$, and the error there is $c\,\sigma^2/N$: always less than that of the mean
+# itself. A little bias pays, though nobody can compute this $c$ without knowing $\mu$. The wrong answer forgets that the
+# mean of $N$ has the variance $\sigma^2/N$.
 
 # %% jupyter={"source_hidden": true}
 def best_shrink_solution(mu, sigma, N):
@@ -307,8 +308,9 @@ assert not grade(of_one_observation, shrink_by_search, shrink_cases,
 # the inputs $x_1, \dots, x_N$ are held fixed and the labels alone are random. (With random inputs, the law of total variance
 # adds a second source: the part of $\operatorname{Var} f_S$ that comes from where the inputs happened to fall.)
 #
-# A method is a *linear smoother* if its prediction is a weighted sum of the labels, with weights that depend on the inputs only:
-# $\hat f(x_0) = \mathbf{s}(x_0)^\top \mathbf{y}$. Least squares, ridge regression and nearest neighbours are of this kind.
+# A method is a *linear smoother* if its prediction is a weighted sum of the labels, with weights that depend on the inputs
+# only: $\hat f(x_0) = \mathbf{s}(x_0)^\top \mathbf{y}$. Least squares, ridge regression and nearest neighbours are of this
+# kind.
 #
 # ````{prf:theorem} Linear smoothers
 # :label: thm-linear-smoother
@@ -327,9 +329,9 @@ assert not grade(of_one_observation, shrink_by_search, shrink_cases,
 # the second has variance $\mathbf{s}^\top (\sigma^2\mathbf{I}) \, \mathbf{s}$.
 # ````
 #
-# So the bias is what the method makes of labels *without* noise, and the variance what it makes of noise without labels. Three
-# families, with a knob each: the degree of a polynomial, the price $\alpha$ of ridge regression (on the polynomials of degree 12,
-# in Legendre's basis), the number $k$ of nearest neighbours whose labels are averaged.
+# So the bias is what the method makes of labels *without* noise, and the variance what it makes of noise without labels.
+# Three families, with a knob each: the degree of a polynomial, the price $\alpha$ of ridge regression (on the polynomials
+# of degree 12, in Legendre's basis), the number $k$ of nearest neighbours whose labels are averaged.
 
 # %%
 def ridge(x, x0, alpha):  # (m, N)
@@ -392,15 +394,16 @@ verify('the three families are those of numpy and scikit-learn', same_fit,
 # ````
 #
 # ````{prf:proof}
-# Let the smoother turn $\mathbf{y}$ into $\mathbf{H}\mathbf{y}$ at the training inputs. By {eq}`bv-smoother` the averages are
-# $\frac1N\|\mathbf{H}\mathbf{f} - \mathbf{f}\|^2$ and $\frac{\sigma^2}{N} \operatorname{tr}(\mathbf{H}\mathbf{H}^\top)$.
+# Let the smoother turn $\mathbf{y}$ into $\mathbf{H}\mathbf{y}$ at the training inputs. By {eq}`bv-smoother` the averages
+# are $\frac1N\|\mathbf{H}\mathbf{f} - \mathbf{f}\|^2$ and $\frac{\sigma^2}{N}
+# \operatorname{tr}(\mathbf{H}\mathbf{H}^\top)$.
 #
 # 1. $\mathbf{H}$ is the orthogonal projection onto the columns: $\|\mathbf{H}\mathbf{f} - \mathbf{f}\|$ is the distance, and
 #    $\operatorname{tr}(\mathbf{H}\mathbf{H}^\top) = \operatorname{tr}\mathbf{H} = d$. A larger span is nowhere farther away.
 # 2. $\mathbf{H} = \sum_j f_j \mathbf{p}_j\mathbf{p}_j^\top$ with $f_j = s_j/(s_j + \alpha)$ (the
 #    [filter factors](ridge_regression.ipynb)). So $\|\mathbf{H}\mathbf{f} - \mathbf{f}\|^2 =
-#    \sum_j (1 - f_j)^2 (\mathbf{p}_j^\top\mathbf{f})^2$ plus the squared distance of $\mathbf{f}$ from all $\mathbf{p}_j$, and
-#    $\operatorname{tr}(\mathbf{H}\mathbf{H}^\top) = \sum_j f_j^2$. Every $f_j > 0$ falls as $\alpha$ grows.
+#    \sum_j (1 - f_j)^2 (\mathbf{p}_j^\top\mathbf{f})^2$ plus the squared distance of $\mathbf{f}$ from all $\mathbf{p}_j$,
+#    and $\operatorname{tr}(\mathbf{H}\mathbf{H}^\top) = \sum_j f_j^2$. Every $f_j > 0$ falls as $\alpha$ grows.
 # 3. $\mathbf{s}(x_0)$ has $k$ entries $\frac1k$, so $\|\mathbf{s}\|^2 = \frac1k$. The bias is the mean of $k$ differences
 #    $f(x_n) - f(x_0)$, each at most $L|x_n - x_0|$. The next neighbour is never nearer.
 # ````
@@ -454,9 +457,10 @@ verify('neighbours: variance σ²/k, bias within reach',
        seed=seeds(), k=list(range(1, 31)), tries=100)
 
 # %% [markdown]
-# Now the two stand side by side: exact terms as lines, the simulator as dots, each from 200 training sets; the bars hold 80 % of 20 repetitions. Both are averaged over new inputs that are uniform on $[-1, 1]$ (an integral, by Gauss's rule). Before that, the
-# correction of the squared bias is put to the test. With only $R = 3$ training sets it matters, and its control is the
-# estimate without it.
+# Now the two stand side by side: exact terms as lines, the simulator as dots, each from 200 training sets; the bars hold
+# 80 % of 20 repetitions. Both are averaged over new inputs that are uniform on $[-1, 1]$ (an integral, by Gauss's rule).
+# Before that, the correction of the squared bias is put to the test. With only $R = 3$ training sets it matters, and its
+# control is the estimate without it.
 
 # %%
 def squared_bias_of_three(seed, name, knob, correct=True):
@@ -503,7 +507,7 @@ for name, (smoother, knobs) in families.items():
     print(f'best {name} = {few[k]:.3g}: bias² {lines[k, 0]:.3f}, '
           f'variance {lines[k, 1]:.3f}, sum {lines[k].sum():.3f}')
 
-# %% mystnb={"image": {"alt": "Three panels with squared bias, variance and their sum. Against polynomial degree, bias falls in steps at odd degrees, variance rises, the sum is least at degree 3. Against the ridge price, bias rises and variance falls, with the least sum near 1. Against the number of neighbours the same, with the least sum near seven. Dots and short bars of the simulation lie on the lines."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "In each family squared bias falls where variance rises, and their sum is least in between: at degree 3, at $\\alpha = 1$, at $k = 7$. The simulation (dots) confirms the exact lines."}, "image": {"alt": "Three panels with squared bias, variance and their sum. Against polynomial degree, bias falls in steps at odd degrees, variance rises, the sum is least at degree 3. Against the ridge price, bias rises and variance falls, with the least sum near 1. Against the number of neighbours the same, with the least sum near seven. Dots and short bars of the simulation lie on the lines."}} tags=["hide-input"]
 fig, axes = panels(3, height=3, sharey=True)
 for ax, (name, (knobs, lines, dots)) in zip(axes, measured.items(),
                                             strict=True):
@@ -527,13 +531,14 @@ axes[0].set_ylabel('mean squared error, noise taken off')
 axes[0].legend(fontsize=8, loc='upper right');
 
 # %% [markdown]
-# In each panel one term falls, the other rises, and the sum has a valley. The bias of the polynomials falls at odd degrees only: the sine is odd, and an even
-# power costs $\sigma^2/N$ of variance and buys nothing.
+# In each panel one term falls, the other rises, and the sum has a valley. The bias of the polynomials falls at odd degrees
+# only: the sine is odd, and an even power costs $\sigma^2/N$ of variance and buys nothing.
 #
 # Compare *across* panels, too. Degree 3 has less bias *and* less variance than three neighbours: a family that suits
-# the truth pays less of both. The decomposition is a theorem; that its terms must be traded against each other is not. Within a family ordered
-# by a knob, as in {prf:ref}`thm-knobs`, it is the rule, but more data lower the variance at no cost in bias, and beyond as many
-# parameters as examples the variance may fall again ([double descent](polynomial_curve_fitting.ipynb)).
+# the truth pays less of both. The decomposition is a theorem; that its terms must be traded against each other is not.
+# Within a family ordered by a knob, as in {prf:ref}`thm-knobs`, it is the rule, but more data lower the variance at no
+# cost in bias, and beyond as many parameters as examples the variance may fall again ([double
+# descent](polynomial_curve_fitting.ipynb)).
 
 # %%
 cubic, _ = curves(polynomial, [3], np.random.default_rng(2))
@@ -549,8 +554,8 @@ print(f'four times the data: variance times {four_times[1] / cubic[0, 1]:.2f},'
 # %% [markdown]
 # ```{exercise} ★★ The best width of a window
 # :label: bias_variance-window
-# Inputs lie on a grid with spacing $h$, and the truth is $f(x) = a + bx + cx^2$. At a grid point far from the ends average the
-# labels of the point itself and of $m$ neighbours on either side. Derive bias and variance and write
+# Inputs lie on a grid with spacing $h$, and the truth is $f(x) = a + bx + cx^2$. At a grid point far from the ends average
+# the labels of the point itself and of $m$ neighbours on either side. Derive bias and variance and write
 # `window(c, h, m, sigma)`, which returns both. How does the best total error fall as $h \to 0$?
 # ```
 
@@ -595,18 +600,19 @@ assert not grade(without_the_middle, window_by_smoother, window_cases)
 # %% [markdown]
 # ## Patients come only once
 #
-# Of the 442 patients with diabetes nobody knows $f$ or $\sigma$, nobody can draw a second set, and no patient is there twice.
-# What can still be measured?
+# Of the 442 patients with diabetes nobody knows $f$ or $\sigma$, nobody can draw a second set, and no patient is there
+# twice. What can still be measured?
 #
-# The *total* error can, on patients held out. The *variance* can, too, without knowing $f$: train on several sets and see how
-# much the predictions differ. The habit is to draw these sets from one pool, overlapping. But sets that share patients
-# agree more than strangers would. How much more can be computed for the simplest method, the mean of $n$ out of a pool of $M$.
+# The *total* error can, on patients held out. The *variance* can, too, without knowing $f$: train on several sets and see
+# how much the predictions differ. The habit is to draw these sets from one pool, overlapping. But sets that share patients
+# agree more than strangers would. How much more can be computed for the simplest method, the mean of $n$ out of a pool of
+# $M$.
 #
 # ````{prf:theorem} Overlapping and disjoint sets
 # :label: thm-disjoint
-# Let $y_1, \dots, y_M$ be numbers and $s^2$ their variance with divisor $M - 1$. The means of all subsets of size $n$ have the variance
-# $\frac{s^2}{n}\big(1 - \frac nM\big)$ around their common mean. For two *disjoint* subsets with means $a$ and $b$, the average
-# of $\frac12 (a - b)^2$ over all such pairs is $\frac{s^2}{n}$.
+# Let $y_1, \dots, y_M$ be numbers and $s^2$ their variance with divisor $M - 1$. The means of all subsets of size $n$ have
+# the variance $\frac{s^2}{n}\big(1 - \frac nM\big)$ around their common mean. For two *disjoint* subsets with means $a$
+# and $b$, the average of $\frac12 (a - b)^2$ over all such pairs is $\frac{s^2}{n}$.
 # ````
 #
 # ````{prf:proof}
@@ -617,10 +623,11 @@ assert not grade(without_the_middle, window_by_smoother, window_cases)
 # the covariance $c$ as well, so $\frac12 \mathbb{E}(a - b)^2 = \frac{v - c}{n} + c - c = \frac{s^2}{n}$.
 # ````
 #
-# If the $y$ are independent with variance $\sigma^2$, then $\mathbb{E}\,s^2 = \sigma^2$, and $\sigma^2/n$ is the true variance
-# of a mean of $n$. Overlapping sets miss the share $\frac nM$ of it, and what they miss is booked as bias; disjoint sets
-# miss nothing. The last statement is true for *every* method: disjoint parts of an independent sample are independent training sets, and half
-# the squared difference of two independent fits has the variance of one as its expectation.
+# If the $y$ are independent with variance $\sigma^2$, then $\mathbb{E}\,s^2 = \sigma^2$, and $\sigma^2/n$ is the true
+# variance of a mean of $n$. Overlapping sets miss the share $\frac nM$ of it, and what they miss is booked as bias;
+# disjoint sets miss nothing. The last statement is true for *every* method: disjoint parts of an independent sample are
+# independent training sets, and half the squared difference of two independent fits has the variance of one as its
+# expectation.
 
 # %%
 def half_squares(y, n, disjoint):  # mean of (a - b)^2 / 2 over pairs
@@ -640,16 +647,16 @@ verify('disjoint sets show the variance, overlapping ones a part of it',
 
 # %% [markdown]
 # So: shuffle the patients, set 142 aside for testing, cut the other 300 into five training sets of 60, fit five times, and
-# repeat with forty shuffles. The mean squared error on the test patients estimates the total without bias, the variance among
-# the five estimates the variance without bias, and their difference is
+# repeat with forty shuffles. The mean squared error on the test patients estimates the total without bias, the variance
+# among the five estimates the variance without bias, and their difference is
 #
 # $$ \text{total} - \text{variance} = \text{noise} + \text{bias}^2 . $$
 #
-# Here it ends. At each $\mathbf{x}$ there is one patient with one label, and a smooth function plus large noise explains these 442
-# numbers as well as a rugged function with little noise. *No resampling separates noise from squared bias*; that would
-# take patients with the same $\mathbf{x}$. But two things can be said. The noise is the same for all methods, so in
-# *differences* between methods it cancels, and they are differences of squared bias. And the least value of noise plus squared
-# bias that any method reaches is an upper bound for the noise.
+# Here it ends. At each $\mathbf{x}$ there is one patient with one label, and a smooth function plus large noise explains
+# these 442 numbers as well as a rugged function with little noise. *No resampling separates noise from squared bias*; that
+# would take patients with the same $\mathbf{x}$. But two things can be said. The noise is the same for all methods, so
+# in *differences* between methods it cancels, and they are differences of squared bias. And the least value of noise plus
+# squared bias that any method reaches is an upper bound for the noise.
 #
 # Two families: nearest neighbours on the ten standardized features, and ridge regression on 64 (the ten, their
 # squares and their products, as in [ridge regression](ridge_regression.ipynb)). Units are taken from the training set each
@@ -711,7 +718,7 @@ for name, (knobs, _) in patients.items():
         print(f'{name:10} {knobs[k]:5.0f}: noise + bias² {rest[k]:.0f}, '
               f'variance {variance[k]:.0f}')
 
-# %% mystnb={"image": {"alt": "Two stacked areas against the knob. Left, number of neighbours from 60 down to 1: noise plus squared bias falls from 6000 to about 3100 and levels off, the variance on top of it grows to 3600, the sum is least near ten. Right, ridge price from large to small: noise plus squared bias falls from 5850 to about 2900, the variance grows steeply; the sum is least near 100."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "With 60 training patients the variance makes the total rise on the right; noise and squared bias, which no resampling separates, level off near 3000."}, "image": {"alt": "Two stacked areas against the knob. Left, number of neighbours from 60 down to 1: noise plus squared bias falls from 6000 to about 3100 and levels off, the variance on top of it grows to 3600, the sum is least near ten. Right, ridge price from large to small: noise plus squared bias falls from 5850 to about 2900, the variance grows steeply; the sum is least near 100."}} tags=["hide-input"]
 fig, axes = panels(2, height=3, sharey=True)
 for ax, (name, (knobs, _)) in zip(axes, patients.items(), strict=True):
     rest, variance = found[name].mean(axis=0)
@@ -733,14 +740,15 @@ axes[1].set_xlabel('α')
 axes[1].legend(fontsize=8, loc='upper left');
 
 # %% [markdown]
-# (Dashed: always predicting the mean. Bars: 80 % of the shuffles; these share their 442 patients, so the bars tell how much the
-# shuffle matters, not how far the result is from the population.)
+# (Dashed: always predicting the mean. Bars: 80 % of the shuffles; these share their 442 patients, so the bars tell how
+# much the shuffle matters, not how far the result is from the population.)
 #
-# Both families show the theory's shape on data for which no truth is known. The variance, drawn on top, is nearly all that moves
-# on the right of each panel; the part below falls and then levels off near 3000. That floor, noise plus a
-# bias that no setting removes, is about half the variance of the labels. The noise cannot be much larger than the lowest value
-# seen; whether it is much smaller, these patients cannot tell. What can be told is where the *avoidable* error lies: at 60 training
-# patients, both families at their best pay 350 to 500 for variance and, compared with the lowest floor, at least 600 for bias.
+# Both families show the theory's shape on data for which no truth is known. The variance, drawn on top, is nearly all that
+# moves on the right of each panel; the part below falls and then levels off near 3000. That floor, noise plus a bias that
+# no setting removes, is about half the variance of the labels. The noise cannot be much larger than the lowest value seen;
+# whether it is much smaller, these patients cannot tell. What can be told is where the *avoidable* error lies: at 60
+# training patients, both families at their best pay 350 to 500 for variance and, compared with the lowest floor, at least
+# 600 for bias.
 #
 # ### Other losses
 #
@@ -751,10 +759,10 @@ axes[1].legend(fontsize=8, loc='upper left');
 # :label: bias_variance-log
 # The classes have the true probabilities $\mathbf{p}$; the method, depending on its training set, predicts one of the rows
 # $\mathbf{q}_1, \dots, \mathbf{q}_R$, all positive and equally likely. Its expected
-# [Kullback–Leibler divergence](../classification/cross_entropy.ipynb) is $\frac1R \sum_r D(\mathbf{p} \,\|\, \mathbf{q}_r)$ with
-# $D(\mathbf{p} \,\|\, \mathbf{q}) = \sum_i p_i \log\frac{p_i}{q_i}$. Find $\bar{\mathbf{q}}$, independent of $\mathbf{p}$,
-# such that this is $D(\mathbf{p} \,\|\, \bar{\mathbf{q}})$ plus $\frac1R \sum_r D(\bar{\mathbf{q}} \,\|\, \mathbf{q}_r)$,
-# and write `log_terms(p, Q)`, which returns the two.
+# [Kullback–Leibler divergence](../classification/cross_entropy.ipynb) is $\frac1R \sum_r D(\mathbf{p} \,\|\,
+# \mathbf{q}_r)$ with $D(\mathbf{p} \,\|\, \mathbf{q}) = \sum_i p_i \log\frac{p_i}{q_i}$. Find $\bar{\mathbf{q}}$,
+# independent of $\mathbf{p}$, such that this is $D(\mathbf{p} \,\|\, \bar{\mathbf{q}})$ plus $\frac1R \sum_r
+# D(\bar{\mathbf{q}} \,\|\, \mathbf{q}_r)$, and write `log_terms(p, Q)`, which returns the two.
 # ```
 
 # %%
@@ -779,9 +787,10 @@ grade(log_terms, log_terms_by_search, log_cases, rtol=1e-5)
 # ```
 # Only the mean of $\log \mathbf{q}_r$ enters the expected divergence. So let $\log\bar q_i = \frac1R \sum_r \log q_{ri} -
 # \log Z$, the normalized *geometric* mean, with $Z \le 1$ the sum of the geometric means. Then $\frac1R \sum_r D(\mathbf{a}
-# \,\|\, \mathbf{q}_r) = D(\mathbf{a} \,\|\, \bar{\mathbf{q}}) - \log Z$ for every $\mathbf{a}$. With $\mathbf{a} = \bar{\mathbf{q}}$
-# the variance comes out as $-\log Z \ge 0$, and with $\mathbf{a} = \mathbf{p}$ the claim. It also shows that $\bar{\mathbf{q}}$ is the centre:
-# no $\mathbf{a}$ has a smaller mean divergence. The wrong answer uses the arithmetic mean.
+# \,\|\, \mathbf{q}_r) = D(\mathbf{a} \,\|\, \bar{\mathbf{q}}) - \log Z$ for every $\mathbf{a}$. With $\mathbf{a} =
+# \bar{\mathbf{q}}$ the variance comes out as $-\log Z \ge 0$, and with $\mathbf{a} =
+# \mathbf{p}$ the claim. It also shows that $\bar{\mathbf{q}}$ is the centre: no $\mathbf{a}$ has a smaller mean
+# divergence. The wrong answer uses the arithmetic mean.
 
 # %% jupyter={"source_hidden": true}
 def log_terms_solution(p, Q):
@@ -805,12 +814,13 @@ assert not grade(with_arithmetic_mean, log_terms_by_search, log_cases,
 # %% [markdown]
 # ## Summary
 #
-# The expected squared error at a point is noise plus squared bias plus variance, for every method and every noise, as long as the
-# new label is independent of the training set. For linear smoothers the terms need no simulation, and the formulas show what a
-# knob does: the degree, the price and the number of neighbours each buy less of the one term with more of the other. With real data the
-# variance is measured without bias on disjoint training sets, while noise and squared bias stay one number that only comparisons
-# between methods can divide.
+# The expected squared error at a point is noise plus squared bias plus variance, for every method and every noise, as long
+# as the new label is independent of the training set. For linear smoothers the terms need no simulation, and the formulas
+# show what a knob does: the degree, the price and the number of neighbours each buy less of the one term with more of the
+# other. With real data the variance is measured without bias on disjoint training sets, while noise and squared bias stay
+# one number that only comparisons between methods can divide.
 #
-# **Further reading.** {cite}`geman1992neural` made the decomposition a central idea of machine learning; {cite}`hastie2009elements`,
-# chapters 2 and 7, is the standard account. {cite}`james2003variance` treats general losses, {cite}`heskes1998bias` the logarithmic
-# one, with the geometric mean of the exercise. {cite}`belkin2019reconciling` is where the valley gets a second side.
+# **Further reading.** {cite}`geman1992neural` made the decomposition a central idea of machine learning;
+# {cite}`hastie2009elements`, chapters 2 and 7, is the standard account. {cite}`james2003variance` treats general losses,
+# {cite}`heskes1998bias` the logarithmic one, with the geometric mean of the exercise. {cite}`belkin2019reconciling` is
+# where the valley gets a second side.

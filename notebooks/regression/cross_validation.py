@@ -194,7 +194,7 @@ for name, values in (('one fold ', alone), ('five folds', together)):
     print(f'{name}: RMSE {low:.1f} to {high:.1f} in 90 % of the shuffles')
 print(f'always saying the mean: {y.std():.1f}')
 
-# %% mystnb={"image": {"alt": "Left: a grid of five rows, the rounds, and five columns, the folds; the validation fold runs along the diagonal, the others train. Right: histograms of the error over 200 shuffles: one fold spreads from 48 to 63, five folds together make a needle at 55."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: each fold judges once and trains four times. Right: over 200 shuffles one fold reports an RMSE of 50 or of 60, the five together always about 55."}, "image": {"alt": "Left: a grid of five rows, the rounds, and five columns, the folds; the validation fold runs along the diagonal, the others train. Right: histograms of the error over 200 shuffles: one fold spreads from 48 to 63, five folds together make a needle at 55."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.6)
 for row in range(5):
     for column in range(5):
@@ -390,7 +390,7 @@ verify('choosing inside the folds is scikit-learn\'s pipeline',
        control=lambda seed: as_pipeline(seed, with_leak),
        seed=seeds(), tries=20)
 
-# %% mystnb={"image": {"alt": "Accuracy on coin flips against the number of genes. With the leak it climbs from one half at 20 genes to 0.96 at 2500; chosen inside the folds it stays at one half throughout. Shaded bands hold the middle 80 percent of 40 data sets."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Fifty coin flips seem predictable when twenty genes are chosen by all labels, the more so the more there are; chosen inside the folds, accuracy stays near one half."}, "image": {"alt": "Accuracy on coin flips against the number of genes. With the leak it climbs from one half at 20 genes to 0.96 at 2500; chosen inside the folds it stays at one half throughout. Shaded bands hold the middle 80 percent of 40 data sets."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.8))
 for k, name in enumerate(('chosen before the folds', 'chosen inside')):
     low, high = np.quantile(scores[:, :, k], (0.1, 0.9), axis=1)
@@ -688,7 +688,7 @@ for i in (0, 2, 4, 6):
     print(f'{ks[i]:4}  {risk(40 - 40 / ks[i], 8) - risk(40, 8):8.3f} '
           f'{spread[0, i]:.3f} {spread[1, i]:13.3f}')
 
-# %% mystnb={"image": {"alt": "Left: mean of the cross-validation error of least squares against k: dots lie on the theoretical curve that falls from 1.73 at two folds towards the risk at 40 examples, 1.26. Right: standard deviation against k: for least squares it falls all the way; for the one-feature rule it falls to a minimum at 5 and rises again."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: $k$ folds estimate the risk with $N - N/k$ examples, close to $R_N$ from ten folds on. Right: more folds steady least squares, but beyond five not the choice of one feature."}, "image": {"alt": "Left: mean of the cross-validation error of least squares against k: dots lie on the theoretical curve that falls from 1.73 at two folds towards the risk at 40 examples, 1.26. Right: standard deviation against k: for least squares it falls all the way; for the one-feature rule it falls to a minimum at 5 and rises again."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.7)
 left.semilogx(ks, risk(40 - 40 / ks, 8), color=GREY, lw=1.2,
               label='$R_{N - N/k}$')
@@ -868,7 +868,7 @@ for noise in (1, 3):
               f'= 3 {(D == 3).mean():.2f}, > 3 {(D > 3).mean():.2f}, '
               f'median excess {median:.2f}')
 
-# %% mystnb={"image": {"alt": "Left: cross-validation error of one data set against degree with error bars: high at degrees 1 and 2, flat with growing bars from 3 on; a dashed line one standard error above the smallest crosses at degree 3. Right: how often each rule chose each degree at noise 1: the one-standard-error rule nearly always 3, the smallest error 3 in two thirds and higher degrees else."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "With a cubic truth and noise 1, the one-standard-error rule finds degree 3 in 99 of 100 data sets, the smallest error in two of three, else a higher one."}, "image": {"alt": "Left: cross-validation error of one data set against degree with error bars: high at degrees 1 and 2, flat with growing bars from 3 on; a dashed line one standard error above the smallest crosses at degree 3. Right: how often each rule chose each degree at noise 1: the one-standard-error rule nearly always 3, the smallest error 3 in two thirds and higher degrees else."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.8)
 table, (smallest, simple) = worlds[1]
 one = np.flatnonzero((smallest > 3) & (simple == 3))[0]
@@ -997,7 +997,7 @@ print('patients, RMSE: promised {:.1f}, nested {:.1f};'
       .format(*np.sqrt(real.mean(axis=0))), f'the mean {y.std():.1f}')
 print('the promise was too low in', (noise[:, 0] < noise[:, 2]).sum(), 'of 24')
 
-# %% mystnb={"image": {"alt": "Twenty-four data sets of pure noise, in order of the promised error: the promise of the winner lies below one for most of them, the true risk of the winner always above one; the nested estimate scatters widely around the true risk, above the promise."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "The error of the best of 25 useless features promises too little in 20 of 24 data sets of pure noise; the nested error is on average close to the true risk."}, "image": {"alt": "Twenty-four data sets of pure noise, in order of the promised error: the promise of the winner lies below one for most of them, the true risk of the winner always above one; the nested estimate scatters widely around the true risk, above the promise."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.8))
 ranks, ordered = np.arange(1, 25), noise[noise[:, 0].argsort()]
 for k, (name, mark) in enumerate((('promised', 'C1o'), ('nested', 'C0s'),

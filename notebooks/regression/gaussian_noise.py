@@ -214,7 +214,7 @@ holds(
     seed=seeds(), s=scalars(0.5, 3), tries=60,
 )
 
-# %% mystnb={"image": {"alt": "Left: three normal densities with different centres and widths. Right: a rising regression line in the middle of two bands, one and two standard deviations wide, with the bell curve of the noise drawn sideways at three inputs and forty points scattered over the bands."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: the bell moves with $\\mu$ and widens with $\\sigma$. Right: given the input, the target has such a bell around the line, of the same width everywhere."}, "image": {"alt": "Left: three normal densities with different centres and widths. Right: a rising regression line in the middle of two bands, one and two standard deviations wide, with the bell curve of the noise drawn sideways at three inputs and forty points scattered over the bands."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.9)
 grid = np.linspace(-5, 6, 300)
 for i, (mu, sigma) in enumerate(((0, 1), (-2, 0.6), (2, 1.6))):
@@ -390,13 +390,11 @@ def most_likely(X, y):  # -> w, b, sigma in one array
     p = minimize(loss, np.zeros(d + 2), tol=1e-9).x
     return np.array([*p[:-1], np.exp(p[-1])])
 
-def with_ones(X):
-    return np.column_stack([X, np.ones(len(X))])
-
 def near_truth(seed, n, used):
     X, y, w, b = data(seed, n)
     found = most_likely(X[:used], y[:used])[:-1]
-    bars = 0.8 * np.sqrt(np.diag(inv(with_ones(X).T @ with_ones(X))))
+    full = np.column_stack([X, np.ones(n)])
+    bars = 0.8 * np.sqrt(np.diag(inv(full.T @ full)))
     return bool((abs(found - [*w, b]) < 5 * bars).all())
 
 holds(
@@ -407,8 +405,9 @@ holds(
 
 # %%
 X, y, w, b = data(1, n=60, d=1)
-line = lstsq(with_ones(X), y)[0]
-rms = np.sqrt(((y - with_ones(X) @ line) ** 2).mean())
+full = np.column_stack([X, np.ones(60)])
+line = lstsq(full, y)[0]
+rms = np.sqrt(((y - full @ line) ** 2).mean())
 assert close(most_likely(X, y), [*line, rms], atol=1e-5)
 weights, sigmas = np.linspace(-2, 3, 101), np.linspace(0.55, 1.6, 101)
 by_weight = {s: np.array([nll(X, y, [v], line[1], s) for v in weights])
@@ -418,7 +417,7 @@ by_sigma = [nll(X, y, line[:1], line[1], s) for s in sigmas]
 assert len({c.argmin() for c in [*by_weight.values(), squares]}) == 1
 print(f'best weight {line[0]:.2f}, sigma {rms:.2f}')
 
-# %% mystnb={"image": {"alt": "Left: the negative log-likelihood per example against one weight for three values of sigma, three parabolas of different width and height whose lowest points lie at the same weight; the squared loss has its minimum there too. Right: the negative log-likelihood against sigma, steep on the left, with its minimum at the root mean squared residual."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: whatever $\\sigma$ is, the likelihood is highest at the weight where the squared loss is lowest. Right: the best $\\sigma$ is the root of the mean squared residual."}, "image": {"alt": "Left: the negative log-likelihood per example against one weight for three values of sigma, three parabolas of different width and height whose lowest points lie at the same weight; the squared loss has its minimum there too. Right: the negative log-likelihood against sigma, steep on the left, with its minimum at the root mean squared residual."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.8)
 for s, curve in by_weight.items():
     left.plot(weights, curve / 60, label=f'σ = {s}')
@@ -662,7 +661,7 @@ verify(
     seed=seeds(), tries=20,
 )
 
-# %% mystnb={"image": {"alt": "Left: a bell and a tent of the same variance on a logarithmic axis; the bell is a parabola that plunges, the tent two straight lines that stay far above it beyond three. Right: a cloud of points with noise that has a long tail upwards; the least-squares line runs through the conditional mean, the least-absolute line below it and parallel, through the median."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: far out the tent allows errors that the bell all but excludes. Right: with delays as noise, squares find the conditional mean, absolute values the median, which is lower."}, "image": {"alt": "Left: a bell and a tent of the same variance on a logarithmic axis; the bell is a parabola that plunges, the tent two straight lines that stay far above it beyond three. Right: a cloud of points with noise that has a long tail upwards; the least-squares line runs through the conditional mean, the least-absolute line below it and parallel, through the median."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.8)
 grid = np.linspace(-6, 6, 241)
 left.semilogy(grid, norm.pdf(grid))
@@ -871,7 +870,7 @@ verify(
     lambda: four_times_smaller(0), control=lambda: four_times_smaller(1),
 )
 
-# %% mystnb={"image": {"alt": "Left: the efficiency of absolute values relative to squares against the degrees of freedom of Student's noise, a falling curve that crosses 1 at 4.7 and tends to 0.64, with measured points on it. Right: under Cauchy noise the median error of the slope against the number of examples: flat for squares with a wide band, falling with slope one half for absolute values."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: absolute values beat squares when Student's noise has fewer than 4.7 degrees of freedom. Right: under Cauchy's noise only their error shrinks with more examples."}, "image": {"alt": "Left: the efficiency of absolute values relative to squares against the degrees of freedom of Student's noise, a falling curve that crosses 1 at 4.7 and tends to 0.64, with measured points on it. Right: under Cauchy noise the median error of the slope against the number of examples: flat for squares with a wide band, falling with slope one half for absolute values."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.9)
 nu = np.geomspace(2.5, 40, 100)
 left.semilogx(nu, [efficiency(t(v)) for v in nu], 'C0')
@@ -978,10 +977,10 @@ print(f'squares {squares_line[0]:.2f}, absolute values {best[:, 0].min():.2f} '
       f'{honest_line[0]:.2f}')
 
 # %% [markdown]
-# Squares believe in five million more calls each year, absolute values in a little over one, which is near what the
+# Squares believe in five million more calls each year, absolute values in 1.2 to 1.6 million, much nearer to what the
 # honest years say. A curiosity comes with it: the best line is not unique. Signs are all that absolute values look at,
-# and with an even number of points a whole polygon of lines, with the corners just found, costs exactly the same. How
-# well does each line describe the sixteen honest years? The reference are constants.
+# and here, with an even number of years in equal steps, they can balance exactly: a whole polygon of lines, with the
+# corners just found, costs the same. How well does each line describe the sixteen honest years? The reference are constants.
 
 # %%
 def honest_error(guess):
@@ -999,7 +998,7 @@ scores = {
 for name, score in scores.items():
     print(f'{name}: mean absolute error {score:.1f}')
 
-# %% mystnb={"image": {"alt": "Calls per year from 1950 to 1973: a gentle rise, six points from 1964 to 1969 that shoot up to two hundred, then back. The least-squares line climbs steeply and misses all; two nearly equal lines of least absolute deviations run through the honest points."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Eight spoiled years (crosses) pull the least-squares line up to 5 million more calls a year; lines of least absolute deviations stay near the honest years."}, "image": {"alt": "Calls per year from 1950 to 1973: a gentle rise, six points from 1964 to 1969 that shoot up to two hundred, then back. The least-squares line climbs steeply and misses nearly all; two nearly equal lines of least absolute deviations run through the honest points."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3.1))
 ax.plot(year[honest], calls[honest], 'o', color=GREY, ms=4)
 ax.plot(year[~honest], calls[~honest], 'x', color=GREY, ms=6)
@@ -1039,7 +1038,7 @@ for name, pair in (('calls', peaks(X, calls)),
     print(f'{name}: Laplace leads by {lead:.1f} in log-likelihood')
 
 # %% [markdown]
-# The calls speak for the tent, by a factor of $e^{3.6} \approx 38$; the patients speak for the bell, by $e^{25}$. Their
+# The calls speak for the tent, by a factor of $e^{3.6} \approx 37$; the patients speak for the bell, by $e^{25}$. Their
 # residuals have tails no heavier than a Gaussian's, and the squared loss is theirs by right. A loss is a belief about
 # noise, and data can be asked whether they share it.
 

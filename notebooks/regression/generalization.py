@@ -414,7 +414,7 @@ running, level = running[:, sizes - 1], 0.5**2 + s**2
 spread = level * np.sqrt(2 / sizes)  # losses are level times chi-squared
 assert (abs(running - level) < 5 * spread).all()
 
-# %% mystnb={"image": {"alt": "Left: empirical risks of one fixed line along eight growing samples close in on its risk, inside a band that narrows like one over root n. Right: histograms of the gap for samples of 20. For a fixed threshold it is centred at zero and well inside the Hoeffding interval; for the threshold chosen on the sample it lies to the left."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: the empirical risk of a fixed line closes in on its risk like $1/\\sqrt{n}$. Right: a threshold $t$ chosen on the same 20 examples looks better than it is."}, "image": {"alt": "Left: empirical risks of one fixed line along eight growing samples close in on its risk, inside a band that narrows like one over root n. Right: histograms of the gap for samples of 20. For a fixed threshold it is centred at zero and well inside the Hoeffding interval; for the threshold chosen on the sample it lies to the left."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.9)
 left.fill_between(sizes, level - 2 * spread, level + 2 * spread, color='C1',
                   alpha=0.2)
@@ -641,7 +641,7 @@ spans = 2 ** np.arange(4, 12)
 measured_parts = np.array([[parts(n, 5, seed, R=60) for n in spans]
                            for seed in range(3)])  # (3, 8, 2)
 
-# %% mystnb={"image": {"alt": "Left: training error rises and risk falls towards one as the sample grows; averages of five simulations lie on the exact curves, the risk far steeper at few examples. Right: luck and flattery against sample size on logarithmic axes, straight lines of slopes minus one half and minus one that cross near fifty."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: training error and risk of least squares close in on the noise from both sides. Right: what fitting adds to the gap dies out like $1/n$, mere luck only like $1/\\sqrt{n}$."}, "image": {"alt": "Left: training error rises and risk falls towards one as the sample grows; averages of five simulations lie on the exact curves, the risk far steeper at few examples. Right: luck and flattery against sample size on logarithmic axes, straight lines of slopes minus one half and minus one that cross near fifty."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.9)
 for k, name in enumerate(('training error', 'risk')):
     left.plot(fine, theory[k], color=f'C{k}', label=name)
@@ -832,7 +832,7 @@ for n in (40, 120):
     assert pays[:best].all() and not pays[best:].any()
     print(f'{n} examples: the best model uses {best} features')
 
-# %% mystnb={"image": {"alt": "Training error and risk against the number of features, for 40 and for 120 examples. Both fall steeply up to three features. Then the training error keeps falling. The risk turns upwards with 40 examples, and falls on, slightly, with 120. Bands from single training sets surround both."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Each further feature lowers the training error. With 40 examples the weak features after the third raise the risk; with 120 they lower it a little."}, "image": {"alt": "Training error and risk against the number of features, for 40 and for 120 examples. Both fall steeply up to three features. Then the training error keeps falling. The risk turns upwards with 40 examples, and falls on, slightly, with 120. Bands from single training sets surround both."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.9, sharey=True)
 for ax, n in zip(axes, (40, 120), strict=True):
     for k, (name, got, want) in enumerate(zip(
@@ -926,7 +926,7 @@ assert close(follower(x12), y12) and curve_risk(suitable) < 0.2
 print(f'risk: degree 3 {curve_risk(suitable):.3f}, '
       f'degree 11 {curve_risk(follower):.2f}')
 
-# %% mystnb={"image": {"alt": "Twelve noisy points. A cubic passes smoothly between them, close to the true curve. A polynomial of degree eleven passes through every point and swings far away between the outer ones."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Degree 11 has no error on its twelve points and swings away between them; degree 3 misses the points a little and stays close to the truth."}, "image": {"alt": "Twelve noisy points. A cubic passes smoothly between them, close to the true curve. A polynomial of degree eleven passes through every point and swings far away between the outer ones."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.8))
 x = np.linspace(-1, 1, 401)
 ax.plot(x, cubic(x), color=GREY, ls='--', label='world')
@@ -1193,7 +1193,7 @@ average = learned.mean(axis=0)  # (7, 2)
 for n, ratio in zip(sizes, average[:, 1] / law(sizes)[1], strict=True):
     print(f'{n:3} patients: mean squared test error / law = {ratio:.2f}')
 
-# %% mystnb={"image": {"alt": "Root mean squared training and test error of the linear model against the number of training patients. The test error falls from about 80 towards 55, the training error rises from about 36; points for the averages with bars over deals lie close to the two theoretical curves. A dotted line marks the score of the mean."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "The errors of the linear model follow the law for Gaussian features closely from fifty patients on; fitted to twenty, it predicts worse than the mean."}, "image": {"alt": "Root mean squared training and test error of the linear model against the number of training patients. The test error falls from about 90 towards 55, the training error rises from about 36; points for the averages with bars over deals lie close to the two theoretical curves, except that the first two test errors lie above theirs. A dotted line marks the score of the mean."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3.2))
 for k, name in enumerate(('training error', 'test error')):
     low, high = np.quantile(learned[..., k] ** 0.5, [0.1, 0.9], axis=0)

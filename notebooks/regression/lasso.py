@@ -152,7 +152,7 @@ left_over = np.array([t - B @ w for t, w in zip(targets, fits, strict=True)])
 used = np.array([(w != 0).sum() for w in fits])
 print('targets that use 0, 1, 2 features:', np.bincount(used))
 
-# %% mystnb={"image": {"alt": "Left: an ellipse around the least-squares weights touches the tip of a square standing on its corner, where the first weight is zero, and touches a circle at a point off both axes. Right: a hexagon in the plane of two targets; each target outside is joined to its nearest point of the hexagon. Targets nearest to an edge use one feature, those nearest to a vertex two, those inside none."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: where a level line meets the lasso's square, the weight of s3 is zero; on ridge's circle it is not. Right: a nearest point on an edge means one feature, at a corner two."}, "image": {"alt": "Left: an ellipse around the least-squares weights touches the tip of a square standing on its corner, where the first weight is zero, and touches a circle at a point off both axes. Right: a hexagon in the plane of two targets; each target outside is joined to its nearest point of the hexagon. Targets nearest to an edge use one feature, those nearest to a vertex two, those inside none."}} tags=["hide-input"]
 fig, (ax, right) = panels(2, height=3.2)
 ax.contour(w1, w2, bowl, level * np.array([0.3, 1, 3]), colors=GREY,
            linewidths=0.9)
@@ -541,7 +541,7 @@ assert close(w, end, atol=1e-8, rtol=0)
 print('zeros of 64:', (end == 0).sum(), '  proved after 5, 10, 20 sweeps:',
       *proved[[5, 10, 20]].astype(int))
 
-# %% mystnb={"image": {"alt": "Left: against the sweep, on a logarithmic axis, what is missing to the minimum falls below 1e-10 in twelve sweeps; the certified gap lies above it and follows, about twice as slowly. Right: the number of zero weights falls from 64 to 51 within a few sweeps; the number of proved zeros stays at zero for five sweeps, then climbs to 51 by the eleventh and stays."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "The certified gap overstates what is missing, but it can prove: from the eleventh sweep on, all 51 zeros among the 64 weights are certain."}, "image": {"alt": "Left: against the sweep, on a logarithmic axis, what is missing to the minimum falls below 1e-10 in twelve sweeps; the certified gap lies above it and follows, about twice as slowly. Right: the number of zero weights falls from 64 to 51 within a few sweeps; the number of proved zeros stays at zero for five sweeps, then climbs to 51 by the eleventh and stays."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.6)
 left.semilogy(gaps, label='gap, certified')
 shown = missing > 1e-11
@@ -787,7 +787,7 @@ bounds = fista_bound(L, norm(end), np.arange(1, T + 1))
 assert (left_to_go['FISTA'] <= bounds).all()
 print('steps until F stays within a millionth:', needed)
 
-# %% mystnb={"image": {"alt": "Left, both axes logarithmic: the worst excess of ISTA is a straight line of slope minus one, that of FISTA one of slope minus two, each below its dashed bound; thin curves of three single problems touch the line of ISTA at one step each and then plunge. Right, 64 features: the excess of coordinate descent drops below 1e-9 within thirty sweeps, FISTA in ripples within 300 steps, ISTA is slowest; FISTA's bound lies far above."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "In the worst case ISTA falls like $1/t$ and FISTA like $1/t^2$, each within a small factor of its bound. On the patients coordinate descent needs far fewer sweeps than either needs steps."}, "image": {"alt": "Left, both axes logarithmic: the worst excess of ISTA is a straight line of slope minus one, that of FISTA one of slope minus two, each below its dashed bound; thin curves of three single problems touch the line of ISTA at one step each and then plunge. Right, 64 features: the excess of coordinate descent drops below 1e-9 within thirty sweeps, FISTA in ripples within 300 steps, ISTA is slowest; FISTA's bound lies far above."}} tags=["hide-input"]
 fig, (ax, right) = panels(2, height=3)
 for k in (500, 400, 300):
     ax.loglog(steps, curves['ISTA'][:, k], color=GREY, lw=0.7)
@@ -879,7 +879,7 @@ for a in (40, 20, 5, 1):
     print(f'alpha = {a:2}:', *[names[j] for j in np.flatnonzero(
         ours[abs(alphas - a).argmin()])])
 
-# %% mystnb={"image": {"alt": "Ten weights against alpha, from large to small. All are zero at first; bmi and s5 leave zero first, then bp, s3, sex and others, one after the other along kinked lines. s1 stays zero for long and plunges at small alpha while s2 and s5 rise."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "As the price $\\alpha$ falls, the weights leave zero one after the other, bmi and s5 first; age, s2 and s4 come in only below $\\alpha = 1$."}, "image": {"alt": "Ten weights against alpha, from large to small. All are zero at first; bmi and s5 leave zero first, then bp, s3, sex and others, one after the other along kinked lines. s1 stays zero for long and plunges at small alpha while s2 and s5 rise."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3.6))
 for j, name in enumerate(names):
     ax.semilogx(alphas, ours[:, j], f'C{j % 5}', label=name,
@@ -1011,7 +1011,7 @@ for name, share, error in (('the best', used, rmse['decoys'][:, 3]),
     print(f'decoys, {name} price: {share[:10].sum():.1f} real features and '
           f'{share[10:].sum():.1f} decoys, error {error.mean():.1f}')
 
-# %% mystnb={"image": {"alt": "Left: error of the lasso against that of ridge, one point for each of 20 splits and three sets of features. With ten features the points lie on the diagonal, with products mostly below it, with decoys nearly all well below. Right: how often each of the ten real features was used beside ninety decoys: bmi and s5 always, bp and s3 nearly always, sex, s4 and s6 in about a fifth of the splits, age, s1 and s2 hardly ever, like a decoy."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: the lasso beats ridge where many features are useless and ties on the ten measurements. Right: beside ninety decoys it always uses bmi and s5, but sex in only one split of five."}, "image": {"alt": "Left: error of the lasso against that of ridge, one point for each of 20 splits and three sets of features. With ten features the points lie on the diagonal, with products mostly below it, with decoys nearly all well below. Right: how often each of the ten real features was used beside ninety decoys: bmi and s5 always, bp and s3 nearly always, sex, s4 and s6 in about a fifth of the splits, age, s1 and s2 hardly ever, like a decoy."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.9)
 for k, (table, errors) in enumerate(rmse.items()):
     left.plot(errors[:, 2], errors[:, 3], f'C{k}o', ms=4, label=table)

@@ -293,7 +293,7 @@ foot = plane @ by_qr(plane, target)
 drop = target - foot
 print('perpendicular to both columns:', close(plane.T @ drop, [0, 0]))
 
-# %% mystnb={"image": {"alt": "A slanted plane spanned by two arrows from the origin, the columns. Above it the point y; a dashed perpendicular leads down to its foot, the projection, with a right angle marked at the foot, and an arrow runs from the origin to the foot."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "The best fit $\\mathbf{X}\\mathbf{w}^*$ is the foot of the perpendicular from $\\mathbf{y}$ to the plane of the columns; what remains of $\\mathbf{y}$ is at right angles to each column."}, "image": {"alt": "A slanted plane spanned by two arrows from the origin, the columns. Above it the point y; a dashed perpendicular leads down to its foot, the projection, with a right angle marked at the foot, and an arrow runs from the origin to the foot."}} tags=["hide-input"]
 fig = plt.figure(figsize=(5, 3.4))
 ax = fig.add_subplot(projection='3d', computed_zorder=False)
 corners = plane @ np.array([[-0.1, 1.2, 1.2, -0.1], [-0.1, -0.1, 1.2, 1.2]])
@@ -406,11 +406,11 @@ assert not grade(overshoots, anew, rls_cases)
 # :::{admonition} Erratum
 # :class: warning
 # As printed, {eq}`ml.ls.convexity.definition` ends in $\ge 0$, which says *concave*. The slip is easy because both versions
-# are in use, "chord minus graph $\ge 0$" and "graph minus chord $\le 0$", and only one of the two changes was made.
-# As printed, {eq}`ml.ls.convexity.defect` ends in $< 0$. The formula is right, but it vanishes at the ends of the segment
-# ($\lambda = 0$ or 1), for $\mathbf{w} = \mathbf{w}'$, and, which matters, whenever $\mathbf{X}(\mathbf{w} - \mathbf{w}') =
-# \mathbf{0}$. Then $L$ is constant along the segment: the bowl is a valley with a level floor. A strict sign would prove that the
-# minimizer is unique, which it need not be.
+# are in use, "chord minus graph $\ge 0$" and "graph minus chord $\le 0$", and only one of the two changes was made. As
+# printed, {eq}`ml.ls.convexity.defect` ends in $< 0$. The formula is right, but it vanishes at the ends of the segment
+# ($\lambda = 0$ or 1), for $\mathbf{w} = \mathbf{w}'$, and, which matters, whenever
+# $\mathbf{X}(\mathbf{w} - \mathbf{w}') = \mathbf{0}$. Then $L$ is constant along the segment: the bowl is a valley with a
+# level floor. A strict sign would prove that the minimizer is unique, which it need not be.
 # :::
 #
 # **By the Hessian.** Differentiate {eq}`ml.ls.closed-form.normal-eq` once more. The notes have lost the 2 in the middle and
@@ -500,7 +500,7 @@ holds('ml.ls.convexity.psd',
                                               lambda X: X @ X),
       seed=seeds(), N=[2, 3, 6], rank=[1, 2], tries=60)
 
-# %% mystnb={"image": {"alt": "Left: the loss along a segment is a parabola below its chord, the gap at the middle marked. Right: for a matrix of rank two the loss along a null direction is a level line, while along another direction it is a parabola."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: the loss lies below its chord, as convexity demands. Right: with rank two of three columns it is level along a null direction, so its minimizer is not unique."}, "image": {"alt": "Left: the loss along a segment is a parabola below its chord, the gap at the middle marked. Right: for a matrix of rank two the loss along a null direction is a level line, while along another direction it is a parabola."}} tags=["hide-input"]
 X, y = problem(3, 6, 3, 2)
 best, d = lstsq(X, y)[0], np.array([1., -0.5, 1])
 w, v = best - d, best + 1.4 * d
@@ -539,8 +539,8 @@ right.legend(loc='upper left');
 #
 # So the eigenvectors of the Gram matrix are the $\mathbf{v}_i$ and its eigenvalues the *squares* $s_i^2$ (and zeros, if
 # $D > N$), none of them negative. It is $\mathbf{X}^\top\mathbf{X}$ that is positive semidefinite, not $\mathbf{X}$. The
-# curvature of $L$ along $\mathbf{v}_i$ is $s_i^2 / N$. Read backwards, {eq}`ml.ls.svd.psd` is a recipe for the SVD,
-# good for well-conditioned matrices only, as the page on [the SVD](../linear_algebra/singular_value_decomposition.ipynb) shows.
+# curvature of $L$ along $\mathbf{v}_i$ is $s_i^2 / N$. Read backwards, {eq}`ml.ls.svd.psd` is a recipe for the SVD, good for
+# well-conditioned matrices only, as the page on [the SVD](../linear_algebra/singular_value_decomposition.ipynb) shows.
 
 # %%
 def svd_via_gram(X):  # independent columns
@@ -636,10 +636,10 @@ assert not grade(slanted, by_two_losses, excess_cases)
 # ```
 #
 # ```{prf:proof}
-# Let $\operatorname{rank}\mathbf{X} < D$. Then there is $\mathbf{u} \ne \mathbf{0}$ with $\mathbf{X}\mathbf{u} = \mathbf{0}$,
-# hence $\mathbf{X}^\top\mathbf{X}\mathbf{u} = \mathbf{0}$, and a matrix with a nonzero null vector is not invertible.
-# Conversely, let $\mathbf{X}^\top\mathbf{X}\mathbf{u} = \mathbf{0}$ for some $\mathbf{u} \ne \mathbf{0}$. Multiply by
-# $\mathbf{u}^\top$ from the left,
+# Let $\operatorname{rank}\mathbf{X} < D$. Then there is $\mathbf{u} \ne \mathbf{0}$ with
+# $\mathbf{X}\mathbf{u} = \mathbf{0}$, hence $\mathbf{X}^\top\mathbf{X}\mathbf{u} = \mathbf{0}$, and a matrix with a nonzero
+# null vector is not invertible. Conversely, let $\mathbf{X}^\top\mathbf{X}\mathbf{u} = \mathbf{0}$ for some
+# $\mathbf{u} \ne \mathbf{0}$. Multiply by $\mathbf{u}^\top$ from the left,
 #
 # $$\mathbf{u}^\top\mathbf{X}^\top\mathbf{X}\mathbf{u} = \|\mathbf{X}\mathbf{u}\|^2 = 0 ,$$
 #
@@ -727,9 +727,10 @@ holds('ml.ls.rank.wide',
 #
 # ```{prf:theorem} Descent remembers its start
 # :label: thm-ls-implicit
-# Let $0 < \eta < 2N / s_1^2$ and $\mathbf{w}_{t+1} = \mathbf{w}_t - \eta \nabla L(\mathbf{w}_t)$. Then $\mathbf{w}_t \to
-# \mathbf{X}^+\mathbf{y} + \mathbf{P}_0\mathbf{w}_0$, where $\mathbf{P}_0$ projects onto the null space of $\mathbf{X}$. Out of
-# all minimizers this is the one *nearest to the start*; from $\mathbf{w}_0 = \mathbf{0}$ it is the shortest.
+# Let $0 < \eta < 2N / s_1^2$ and $\mathbf{w}_{t+1} = \mathbf{w}_t - \eta \nabla L(\mathbf{w}_t)$. Then
+# $\mathbf{w}_t \to \mathbf{X}^+\mathbf{y} + \mathbf{P}_0\mathbf{w}_0$, where $\mathbf{P}_0$ projects onto the null space of
+# $\mathbf{X}$. Out of all minimizers this is the one *nearest to the start*; from $\mathbf{w}_0 = \mathbf{0}$ it is the
+# shortest.
 # ```
 #
 # ```{prf:proof}
@@ -768,7 +769,7 @@ floor = shortest + np.outer([-3, 3], null_vector(valley_X))  # (2, 2)
 assert close(walks[0][-1], shortest)
 print('from zero, descent finds the shortest solution:', shortest.round(2))
 
-# %% mystnb={"image": {"alt": "Contours of the loss over two weights are parallel lines beside a straight floor of minimizers. Three descent paths run perpendicular to the floor from three starts, each to another point of it; the one from zero ends at the point marked as shortest."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "If the columns are dependent, the minimizers fill a line, and gradient descent ends at the one nearest to its start; from zero that is the shortest."}, "image": {"alt": "Contours of the loss over two weights are parallel lines beside a straight floor of minimizers. Three descent paths run perpendicular to the floor from three starts, each to another point of it; the one from zero ends at the point marked as shortest."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(5, 3.3))
 a, b = np.meshgrid(np.linspace(-2, 3, 90), np.linspace(-2, 2.6, 90))
 misses = (valley_X @ np.stack([a.ravel(), b.ravel()])).T - valley_y
@@ -785,8 +786,8 @@ ax.legend(loc='center left', bbox_to_anchor=(1, 0.5));
 
 # %% [markdown]
 # With more weights than examples and independent rows, every weight vector on the floor fits the data without any error, and
-# the choice among them is made by the algorithm, silently. For linear models started at zero it is the shortest interpolant; much of
-# the theory of overparametrized networks asks what takes its place there.
+# the choice among them is made by the algorithm, silently. For linear models started at zero it is the shortest interpolant;
+# much of the theory of overparametrized networks asks what takes its place there.
 #
 # ```{exercise} ★★ The shortest interpolant
 # :label: ls-shortest
@@ -850,15 +851,16 @@ assert not grade(first_columns, by_pseudoinverse, wide_cases)
 # $\mathbf{X}\mathbf{p}$ is at right angles to all earlier $\mathbf{X}\mathbf{p}_i$ ("conjugate"). For then the columns
 # $\mathbf{X}\mathbf{p}_i$ are orthogonal, and the coefficient of each is found alone, once and for all:
 # $\alpha = \mathbf{r} \cdot \mathbf{q} / \|\mathbf{q}\|^2$ with $\mathbf{q} = \mathbf{X}\mathbf{p}$ and the current residual
-# $\mathbf{r}$. The new direction is the gradient $\mathbf{s} = \mathbf{X}^\top\mathbf{r}$, made conjugate. Here is the
-# small miracle. By the minimality $\mathbf{s}$ is at right angles to $\mathcal{K}_k$. The directions so far are
-# $\mathbf{p}_0, \dots, \mathbf{p}_{k-1}$ with $\mathbf{p}_i \in \mathcal{K}_{i+1}$, so $\mathbf{G}\mathbf{p}_i \in
-# \mathcal{K}_{i+2}$, which is inside $\mathcal{K}_k$ for all but the *last* of them. Hence $\mathbf{X}\mathbf{s} \cdot
-# \mathbf{X}\mathbf{p}_i = \mathbf{s} \cdot \mathbf{G}\mathbf{p}_i = 0$ for $i \le k - 2$: the gradient is conjugate to
-# them already, and one correction, by a multiple of the last direction, is enough. Its coefficient comes from $\mathbf{G}\mathbf{p} = (\mathbf{s}_{\text{old}} - \mathbf{s}) / \alpha$ and
-# $\mathbf{s} \cdot \mathbf{s}_{\text{old}} = 0$: the new direction is $\mathbf{s} + \beta\mathbf{p}$ with $\beta =
-# \|\mathbf{s}\|^2 / \|\mathbf{s}_{\text{old}}\|^2$. In the same way $\alpha = \|\mathbf{s}\|^2 / \|\mathbf{q}\|^2$. (`stored`,
-# how a vector is kept, matters in the next part only.)
+# $\mathbf{r}$. The new direction is the gradient $\mathbf{s} = \mathbf{X}^\top\mathbf{r}$, made conjugate. Here is the small
+# miracle. By the minimality $\mathbf{s}$ is at right angles to $\mathcal{K}_k$. The directions so far are
+# $\mathbf{p}_0, \dots, \mathbf{p}_{k-1}$ with $\mathbf{p}_i \in \mathcal{K}_{i+1}$, so
+# $\mathbf{G}\mathbf{p}_i \in \mathcal{K}_{i+2}$, which is inside $\mathcal{K}_k$ for all but the *last* of them. Hence
+# $\mathbf{X}\mathbf{s} \cdot \mathbf{X}\mathbf{p}_i = \mathbf{s} \cdot \mathbf{G}\mathbf{p}_i = 0$ for $i \le k - 2$: the
+# gradient is conjugate to them already, and one correction, by a multiple of the last direction, is enough. Its coefficient
+# comes from $\mathbf{G}\mathbf{p} = (\mathbf{s}_{\text{old}} - \mathbf{s}) / \alpha$ and
+# $\mathbf{s} \cdot \mathbf{s}_{\text{old}} = 0$: the new direction is $\mathbf{s} + \beta\mathbf{p}$ with
+# $\beta = \|\mathbf{s}\|^2 / \|\mathbf{s}_{\text{old}}\|^2$. In the same way $\alpha = \|\mathbf{s}\|^2 / \|\mathbf{q}\|^2$.
+# (`stored`, how a vector is kept, matters in the next part only.)
 
 # %%
 TINY = np.finfo(float).tiny  # so that an exact solution may stay where it is
@@ -986,11 +988,11 @@ print(f'factor per step of descent {tail:.3f}, in theory at most {slow:.3f}')
 
 # %% [markdown]
 # **Stopping early on real data.** On the 442 patients of [Linear regression](linear_regression.ipynb) let the ten
-# measurements be joined by their 55 squares and products. For 332 patients, 65 weights are many: the exact
-# least-squares solution fits noise. CGLS finds the directions with large $s_i$, along which the data speak clearly, in its
-# first steps, and fits the noise later. So its number of steps is a dial. We turn it by the rules: means and standard
-# deviations come from the training part, the number of steps is chosen on a quarter of the training part, which is not fitted,
-# and the 110 test patients see the result once. The baseline is step 0, which predicts the mean.
+# measurements be joined by their 55 squares and products. For 332 patients, 65 weights are many: the exact least-squares
+# solution fits noise. CGLS finds the directions with large $s_i$, along which the data speak clearly, in its first steps,
+# and fits the noise later. So its number of steps is a dial. We turn it by the rules: means and standard deviations come
+# from the training part, the number of steps is chosen on a quarter of the training part, which is not fitted, and the 110
+# test patients see the result once. The baseline is step 0, which predicts the mean.
 
 # %%
 patients, progress, _ = diabetes()
@@ -1027,7 +1029,7 @@ print('early stopping beats the exact solution in',
       (stopped < curves[:, 21]).sum(), 'of 20 splits')
 print('steps chosen: median', int(np.median([k for _, k in splits])))
 
-# %% mystnb={"image": {"alt": "Left: error in the predictions on a logarithmic scale against the step: CGLS falls steeply, below its bound, plain gradient descent hardly at all. Right: error on test patients against the step of CGLS, with a band over splits: it falls from 78 to about 57 within a few steps, then creeps up towards the exact solution, a dashed line near 63."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: at $\\kappa = 20$ conjugate gradients keep to their bound and outrun gradient descent. Right: on test patients a few steps on 65 columns beat their exact solution, but not ten plain columns."}, "image": {"alt": "Left: error in the predictions on a logarithmic scale against the step: CGLS falls steeply, below its bound, plain gradient descent slowly, from 1 to about 0.4. Right: error on test patients against the step of CGLS, with a band over splits: it falls from 78 to about 57 within a few steps, then creeps up towards the exact solution, a dashed line near 63; a dashed line near 55 is the exact solution on ten columns."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.9)
 left.semilogy(race['cgls'][:24], label='CGLS')
 left.semilogy(race['plain_descent'][:24], label='gradient descent')
@@ -1074,11 +1076,11 @@ grade(predictions_of(sketched), predictions_of(by_qr), sketch_cases)
 # ```
 # Let $\mathbf{S}$ be the random matrix and $\mathbf{X} = \mathbf{Q}_X\mathbf{R}_X$. The sketch is
 # $(\mathbf{S}\mathbf{Q}_X)\mathbf{R}_X$, and $\mathbf{S}\mathbf{Q}_X$ is again a matrix of independent standard normal
-# numbers, because $\mathbf{Q}_X$ has orthonormal columns: $4D \times D$, *whatever $\mathbf{X}$ is*. If $\mathbf{S}\mathbf{Q}_X =
-# \mathbf{Q}'\mathbf{R}'$, then $\mathbf{R} = \mathbf{R}'\mathbf{R}_X$ and $\mathbf{X}\mathbf{R}^{-1} = \mathbf{Q}_X
-# \mathbf{R}'^{-1}$ has the condition number of $\mathbf{R}'$, that of a tall random matrix: about $(1 + \tfrac12) / (1 -
-# \tfrac12) = 3$. The rate is $\tfrac12$ per step, 60 steps are plenty {cite}`avron2010blendenpik`. The wrong answer does not
-# change the variables.
+# numbers, because $\mathbf{Q}_X$ has orthonormal columns: $4D \times D$, *whatever $\mathbf{X}$ is*. If
+# $\mathbf{S}\mathbf{Q}_X = \mathbf{Q}'\mathbf{R}'$, then $\mathbf{R} = \mathbf{R}'\mathbf{R}_X$ and
+# $\mathbf{X}\mathbf{R}^{-1} = \mathbf{Q}_X \mathbf{R}'^{-1}$ has the condition number of $\mathbf{R}'$, that of a tall
+# random matrix: about $(1 + \tfrac12) / (1 - \tfrac12) = 3$. The rate is $\tfrac12$ per step, 60 steps are plenty
+# {cite}`avron2010blendenpik`. The wrong answer does not change the variables.
 
 # %% jupyter={"source_hidden": true}
 def sketched_solution(X, y):
@@ -1173,10 +1175,10 @@ holds('ml.ls.rank.collinear', lambda seed: condition_grows(seed, 2),
       control=lambda seed: condition_grows(seed, 1), seed=seeds(), tries=60)
 
 # %% [markdown]
-# Now the race. Forty such problems for each $\epsilon$, four solvers, and two errors each, relative to
-# $\|\mathbf{w}\|$ and to $\|\mathbf{X}\mathbf{w}\|$. CGLS, which without rounding would be done after three steps, gets
-# twenty: rounding spoils the conjugacy, and the iteration needs some extra steps to repair it. Where one of the forty
-# Gram matrices, as stored, is not positive definite, it has no Cholesky factor, and the normal equations are out of the race.
+# Now the race. Forty such problems for each $\epsilon$, four solvers, and two errors each, relative to $\|\mathbf{w}\|$ and
+# to $\|\mathbf{X}\mathbf{w}\|$. CGLS, which without rounding would be done after three steps, gets twenty: rounding spoils
+# the conjugacy, and the iteration needs some extra steps to repair it. Where one of the forty Gram matrices, as stored, is
+# not positive definite, it has no Cholesky factor, and the normal equations are out of the race.
 
 # %%
 def by_cgls(X, y, stored):
@@ -1238,9 +1240,9 @@ print('beyond 1e8, in more than one of five:', np.mean(beyond) > 0.2)
 
 # %% [markdown]
 # The last digits of a sum depend on the order in which a processor adds. For a picture that is the same everywhere, we
-# therefore *store* the matrices of each solver (of CGLS: its vectors) and its result in single precision, 24 binary digits, and
-# compute all else in double precision, as good as exact beside that. The $\varepsilon$ of the formulas is then $2^{-24}
-# \approx 6 \cdot 10^{-8}$.
+# therefore *store* the matrices of each solver (of CGLS: its vectors) and its result in single precision, 24 binary digits,
+# and compute all else in double precision, as good as exact beside that. The $\varepsilon$ of the formulas is then
+# $2^{-24} \approx 6 \cdot 10^{-8}$.
 
 # %%
 def single(a):
@@ -1251,7 +1253,7 @@ kappas = condition(fine)
 drawn = {name: np.array([lost(f, k, 0, single) for k in fine])
          for name, f in solvers.items()}
 
-# %% mystnb={"image": {"alt": "Errors against the condition number for an exact fit, stored in single precision, both axes logarithmic. Left, weights: the normal equations climb with slope two and end near ten to the three; QR, SVD and CGLS climb together with slope one. Right, predictions: the normal equations climb with slope one, the other three stay level near rounding."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "For an exact fit, stored in single precision, the error of the normal equations grows like $\\kappa^2$ in the weights and $\\kappa$ in the predictions; QR, SVD and CGLS save one power of $\\kappa$ in both."}, "image": {"alt": "Errors against the condition number for an exact fit, stored in single precision, both axes logarithmic. Left, weights: the normal equations climb with slope two and end near ten to the three; QR, SVD and CGLS climb together with slope one. Right, predictions: the normal equations climb with slope one, the other three stay level near rounding."}} tags=["hide-input"]
 fig, axes = panels(2, height=3.0, sharey=True)
 titles = 'Error of the weights', 'Error of the predictions'
 for part, (ax, title) in enumerate(zip(axes, titles)):
@@ -1285,11 +1287,12 @@ fig.legend(*axes[0].get_legend_handles_labels(), ncols=4,
 # \qquad \operatorname{Cov}(\hat{\mathbf{w}}) = \sigma^2 (\mathbf{X}^\top\mathbf{X})^{-1} ,
 # ```
 #
-# since the $\mathbf{u}_i \cdot \mathbf{e}$ are uncorrelated with variance $\sigma^2$: along $\mathbf{v}_i$ the weights have the
-# variance $\sigma^2 / s_i^2$. In double precision, noise does the damage long before rounding does: noise of one
-# percent along $\mathbf{u}_D$ is blown up to the size of $\mathbf{w}$ at $\kappa = 100$, where even the normal equations have
-# lost only four of their sixteen digits. Better arithmetic does not help there; *less freedom* does, by stopping early as above, or by a penalty. The check draws 4000 data
-# sets; a variance estimated from them has the relative standard error $\sqrt{2/4000}$, and five of those are allowed.
+# since the $\mathbf{u}_i \cdot \mathbf{e}$ are uncorrelated with variance $\sigma^2$: along $\mathbf{v}_i$ the weights have
+# the variance $\sigma^2 / s_i^2$. In double precision, noise does the damage long before rounding does: noise of one percent
+# along $\mathbf{u}_D$ is blown up to the size of $\mathbf{w}$ at $\kappa = 100$, where even the normal equations have lost
+# only four of their sixteen digits. Better arithmetic does not help there; *less freedom* does, by stopping early as above,
+# or by a penalty. The check draws 4000 data sets; a variance estimated from them has the relative standard error
+# $\sqrt{2/4000}$, and five of those are allowed.
 
 # %%
 def spreads_like(seed, sigma, power, draws=4000):
@@ -1310,11 +1313,12 @@ verify('noise is magnified by 1 / sᵢ along vᵢ',
 # ## Summary
 #
 # The best weights are those whose residual is at right angles to every column; the loss is convex because the Gram matrix
-# $\mathbf{X}^\top\mathbf{X}$ is positive semidefinite, and its minimizer is unique exactly if the columns are independent, while
-# otherwise the shortest one, $\mathbf{X}^+\mathbf{y}$, is what descent from zero finds. The normal equations cost
-# $\kappa^2$ rounding errors in the weights where QR, SVD and an iteration made of products cost $\kappa$ for a good fit, and the
-# predictions hide it by one power of $\kappa$. Conjugate gradients need about $\kappa$ steps where descent needs $\kappa^2$,
-# and on real patients a handful of steps on 65 columns predicts better than the exact solution.
+# $\mathbf{X}^\top\mathbf{X}$ is positive semidefinite, and its minimizer is unique exactly if the columns are independent,
+# while otherwise the shortest one, $\mathbf{X}^+\mathbf{y}$, is what descent from zero finds. The normal equations cost
+# $\kappa^2$ rounding errors in the weights where QR, SVD and an iteration made of products cost $\kappa$ for a good fit, and
+# the predictions hide it by one power of $\kappa$. Conjugate gradients need about $\kappa$ steps where descent needs
+# $\kappa^2$, and on real patients a handful of steps on 65 columns predicts better than the exact solution.
 #
-# **Further reading.** {cite}`bjorck1996numerical` is the book on the numerical side, {cite}`trefethen1997numerical`, lectures 11, 18,
-# 19 and 38, the most readable account of it; {cite}`paige1982lsqr` is LSQR; {cite}`hastie2009elements`, chapter 3, has the statistics.
+# **Further reading.** {cite}`bjorck1996numerical` is the book on the numerical side, {cite}`trefethen1997numerical`,
+# lectures 11, 18, 19 and 38, the most readable account of it; {cite}`paige1982lsqr` is LSQR; {cite}`hastie2009elements`,
+# chapter 3, has the statistics.

@@ -163,7 +163,7 @@ X, y, names = diabetes()
 Z = (X - X.mean(axis=0)) / X.std(axis=0)  # (442, 10)
 neuron = LinearRegression().fit(Z, y)
 
-# %% mystnb={"image": {"alt": "A single neuron: ten named inputs on the left, joined to one output; thick lines for the weights of s1, s5, bmi and s2, thin ones for age and s6."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "The linear model is a single neuron with ten inputs: per standard deviation, s1 and s5 move the prediction most, age hardly at all."}, "image": {"alt": "A single neuron: ten named inputs on the left, joined to one output; thick lines for the weights of s1, s5, bmi and s2, thin ones for age and s6."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3.4))
 heights = np.linspace(1, 0, len(names))
 for height, name, weight in zip(heights, names, neuron.coef_, strict=True):
@@ -309,7 +309,7 @@ holds(
     r=vectors(4).filter(np.any),
 )
 
-# %% mystnb={"image": {"alt": "Left: the squared loss is a parabola, flatter than the absolute value near zero and steeper beyond one. Right: its derivative is a straight line, that of the absolute value a jump from -1 to 1."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Squares punish residuals beyond 2 more than absolute values do, and their pull grows with the residual; absolute values pull with the same force at every distance."}, "image": {"alt": "Left: the squared loss is a parabola, flatter than the absolute value near zero and steeper beyond one. Right: its derivative is a straight line, that of the absolute value a jump from -1 to 1."}} tags=["hide-input"]
 r = np.linspace(-3, 3, 301)
 fig, (left, right) = panels(2, height=2.7)
 left.plot(r, squared_loss(r, 0), label=r'$r^2/2$')
@@ -525,7 +525,7 @@ widths = {'Raw units': 14, 'Standardized': 200}
 surfaces = {k: surface(feature[k], fits[k], widths[k]) for k in feature}
 levels = (35 * np.arange(1, 9)) ** 2 / 2
 
-# %% mystnb={"image": {"alt": "Contours of the loss over weight and bias. Left, raw units: a long thin gorge; the descent path stops far from the minimum. Right, standardized: circles, and one step reaches the centre."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "In raw units the loss is a narrow gorge, where descent is still far from the minimum after 100 steps; with a standardized feature one step reaches it."}, "image": {"alt": "Contours of the loss over weight and bias. Left, raw units: a long thin gorge; the descent path stops far from the minimum. Right, standardized: circles, and one step reaches the centre."}} tags=["hide-input"]
 fig, axes = panels(2, height=3.2)
 for ax, title in zip(axes, feature, strict=True):
     ax.contour(*surfaces[title], levels, colors=GREY, linewidths=0.7)
@@ -539,7 +539,7 @@ fig.legend(*handles, ncols=2, loc='outside upper right');
 # %% [markdown]
 # And this is the best line, with its residuals:
 
-# %% mystnb={"image": {"alt": "Disease progression against body mass index for 442 patients: a wide cloud that rises, the fitted line through it, thin vertical residuals from each point to the line."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "The least-squares line rises by about 10 per unit of body mass index; most of the spread between patients remains around it."}, "image": {"alt": "Disease progression against body mass index for 442 patients: a wide cloud that rises, the fitted line through it, thin vertical residuals from each point to the line."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3.2))
 ax.vlines(bmi[:, 0], bmi_line, y, color=GREY, lw=0.4, alpha=0.6)
 ax.plot(bmi[:, 0], y, '.', ms=3.5, label='patients')
@@ -653,7 +653,7 @@ x_train = rng.random(60)
 y_train = x_train**2 + 0.1 * rng.normal(size=60)
 short_line = np.polyfit(x_train, y_train, 1)
 
-# %% mystnb={"image": {"alt": "A parabola and a line fitted to points between 0 and 1: close together there, ever farther apart between 1 and 2."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "A line fitted on $[0, 1]$ is close to $m(x) = x^2$ there and ever farther from it beyond: where the inputs lie decides which line is best."}, "image": {"alt": "A parabola and a line fitted to points between 0 and 1: close together there, ever farther apart between 1 and 2."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.7))
 x = np.linspace(0, 2, 101)
 ax.plot(x_train, y_train, '.', color=GREY, label='_points')
@@ -716,7 +716,7 @@ plane = model.predict(np.column_stack([g.ravel(), h.ravel()])).reshape(2, 2)
 # The spreads overlap because some splits hold out harder patients than others; compared split by split the order is
 # plain. All ten features remove half of the mean's squared error, no more. With two features the model is a plane:
 
-# %% mystnb={"image": {"alt": "A cloud of patients over body mass index and blood pressure, cut by the fitted plane, which rises in both directions; patients above and below it in two colours."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "With two features the model is a plane: the prediction rises with body mass index and with blood pressure, and patients lie on both sides of it."}, "image": {"alt": "A cloud of patients over body mass index and blood pressure, cut by the fitted plane, which rises in both directions; patients above and below it in two colours."}} tags=["hide-input"]
 fig = plt.figure(figsize=(5, 3.2))
 ax = fig.add_subplot(projection='3d', computed_zorder=False)
 ax.scatter(*X[~above, 2:4].T, y[~above], s=5, color='C2')  # behind the plane
@@ -745,7 +745,7 @@ spread_of = lambda w: f'{w.std():.1f}'
 print('spread of the weights: bmi', spread_of(weights['all ten'][:, 2]))
 print('s1', spread_of(s1), 's2', spread_of(s2), 'sum', spread_of(s1 + s2))
 
-# %% mystnb={"image": {"alt": "Ten weights with their spread over splits: narrow for age, sex, bmi and bp, very wide for s1 and s2, wide for s3, s4 and s5."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Over 100 splits the weight of the body mass index is firm, while those of s1 and s2, two features with a correlation of 0.90, sway widely."}, "image": {"alt": "Ten weights with their spread over splits: narrow for age, sex, bmi and bp, very wide for s1 and s2, wide for s3, s4 and s5."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.8))
 spots = np.random.default_rng(0).uniform(-0.25, 0.25, (100, 1)) + np.arange(10)
 ax.plot(spots, weights['all ten'][:, :10], '.', color='C0', ms=3, alpha=0.5)
@@ -859,7 +859,7 @@ print('slope with a bad label: squares {1:.2f}, '
 print(f'slope with a bad feature: squares {np.polyfit(bad_x, y, 1)[0]:.2f}, '
       f'absolute values {lever[0]:.2f}')
 
-# %% mystnb={"image": {"alt": "Twenty-one points along a rising line; one of them lies far below. The least-squares line tips downwards with it, the least-absolute line stays with the other points."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "One bad label turns the slope of least squares from rising to falling; the fit by absolute values keeps to the line of the other twenty points."}, "image": {"alt": "Twenty-one points along a rising line; one of them lies far below. The least-squares line tips downwards with it, the least-absolute line stays with the other points."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3.2))
 ax.plot(x, bad_y, 'o', color=GREY, ms=4)
 ax.annotate('', (x[i], bad_y[i] + 1), (x[i], y[i] - 1),
@@ -904,7 +904,7 @@ for bad, errors_of in zip(bad_counts, curves.mean(axis=1), strict=True):
     print(f'{bad:2} bad labels: the mean {mean:5.1f}, squares {squares:5.1f}, '
           f'absolute values {absolute:.1f}')
 
-# %% mystnb={"image": {"alt": "Error on held-out patients against the number of bad labels: squares and the mean climb steeply, with wide bands; absolute values stay flat near 45."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "With ten bad labels in 332, squares predict worse than the mean does with none; absolute values keep an error of about 46 even with 33."}, "image": {"alt": "Error on held-out patients against the number of bad labels: squares and the mean climb steeply, with wide bands; absolute values stay flat at 46."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3))
 for k, label in enumerate(('the mean', 'squares', 'absolute values')):
     low, high = np.quantile(curves[:, :, k], (0.1, 0.9), axis=1)

@@ -213,8 +213,8 @@ def train(X, y, start, eta, size, epochs, generator):
 
 # %% [markdown]
 # Now the 442 patients {cite}`efron2004least`, inputs and target standardized. Left below, two weights (body mass index and
-# blood pressure) after *two epochs*: the same examples read, the same start, only the size of the hands differs. Right, all
-# ten features and one $\eta$ for all sizes; the dashed line is the exact solution.
+# blood pressure) after *two epochs*: the same examples read, the same start, but hands of another size, with a step to suit
+# it. Right, all ten features and one $\eta$ for all sizes. The cross and the dashed line are the exact solutions.
 
 # %%
 patients = data.diabetes()
@@ -246,7 +246,7 @@ print(f'exact {lowest:.3f}; after 12 epochs, mean of 5 shuffles:')
 for size, curve in curves.items():
     print(f'size {size:3}: {curve[:, -1].mean():.3f}')
 
-# %% mystnb={"image": {"alt": "Left: on elliptic contours three paths from one start. Two steps of full descent stop half way, 26 steps of batches of 34 come close with small wiggles, 884 steps of single examples arrive and scribble around the minimum. Right: loss against epochs for four batch sizes. Batches of 10 fall at once to just above the dashed exact value; single examples fall at once and hover high above it with a wide band; batches of 100 and 442 fall slowly and smoothly."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: in two epochs smaller batches take more steps and come nearer to the goal. Right: at one step size, batches of 10 and 100 end near the exact loss, single examples hover above it."}, "image": {"alt": "Left: on elliptic contours three paths from one start. Two steps of full descent stop half way, 26 steps of batches of 34 come close with small wiggles, 884 steps of single examples arrive and scribble around the minimum, which a cross marks. Right: loss against epochs for four batch sizes. Batches of 10 fall at once to just above the dashed exact value; single examples fall at once and hover high above it with a wide band; batches of 100 and 442 fall slowly and smoothly."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=3.0)
 u, v = torch.meshgrid(torch.linspace(-0.8, 0.8, 70),
                       torch.linspace(-0.2, 1.1, 70), indexing='xy')
@@ -255,7 +255,7 @@ left.contour(u, v, heights, 14, colors=GREY, linewidths=0.5)
 for i, (size, (path, _)) in reversed([*enumerate(paths.items())]):
     left.plot(*path[:, :2].T, color=f'C{i}', marker='o' if i < 2 else None,
               ms=5 - 2 * i, lw=1.4 if i < 2 else 0.6)
-left.plot(*goal, 'x', color=GREY, ms=8, mew=2)
+left.plot(*goal, 'x', color='C4', ms=10, mew=2.5, zorder=5)
 for i, (size, spot) in enumerate(zip(paths, ((-0.3, 1), (-0.36, 0.48),
                                              (0.35, 0.72)))):
     left.text(*spot, f'size {size}', color=f'C{i}')
@@ -331,9 +331,10 @@ assert not grade(mean_of_means, over_examples, logs)
 # ````{prf:theorem} The floor
 # :label: thm-minibatch-floor
 # Let $H$ be invertible with largest eigenvalue $\lambda$, let $\kappa$ be the smallest number with
-# $\frac1n \sum_i \|\tilde{\mathbf{x}}_i\|^2 \mathbf{u}^\top \tilde{\mathbf{x}}_i \tilde{\mathbf{x}}_i^\top \mathbf{u} \le \kappa \, \mathbf{u}^\top H \mathbf{u}$
-# for all $\mathbf{u}$, and $\kappa_b = \frac{\kappa}{b} + (1 - \frac1b) \lambda$. If $0 < \eta < 2 / \kappa_b$, then from
-# any start the mean excess, averaged over the first $T$ steps, comes for large $T$ as near as one likes to the band
+# $\frac1n \sum_i \|\tilde{\mathbf{x}}_i\|^2 \mathbf{u}^\top \tilde{\mathbf{x}}_i \tilde{\mathbf{x}}_i^\top \mathbf{u} \le
+# \kappa \, \mathbf{u}^\top H \mathbf{u}$ for all $\mathbf{u}$, and $\kappa_b = \frac{\kappa}{b} + (1 - \frac1b) \lambda$.
+# If $0 < \eta < 2 / \kappa_b$, then from any start the mean excess, averaged over the first $T$ steps, comes for large $T$
+# as near as one likes to the band
 # ```{math}
 # :label: minibatch_training-floor
 # \frac{\eta S}{4 b} \; \le \; \text{excess} \; \le \; \frac{\eta S}{4 b} \cdot \frac{1}{1 - \eta \kappa_b / 2} .
@@ -422,9 +423,9 @@ verify(
 )
 
 # %% [markdown]
-# On the patients, with batches of 17, the band is narrow. We measure errors from $\boldsymbol\theta^*$, which makes $r$ the
-# targets. Forty walkers per step size must be in the band, up to five standard errors; beside them walk forty whose batches
-# are *dealt*, epoch by epoch, as a real loader does it.
+# On the patients, with batches of 17, the band is narrow for short steps. We measure errors from $\boldsymbol\theta^*$,
+# which makes $r$ the targets. Forty walkers per step size must be in the band, up to five standard errors; beside them
+# walk forty whose batches are *dealt*, epoch by epoch, as a real loader does it.
 
 # %%
 patients = data.diabetes()
@@ -554,7 +555,7 @@ assert (abs(variances - line) < 5 * errors).all()
 slope = (variances[3] / variances[0]).log() / torch.tensor(30.0).log()
 print(f'slope from size 1 to 30: {slope:.1f}')
 
-# %% mystnb={"image": {"alt": "Three panels. Left: the variance of the batch gradient falls with the batch size along a line of slope minus one and bends down near the full data. Middle: the excess against the step size; the points of drawn batches lie in the narrow predicted band of slope one, those of dealt batches fall away below it, thirtyfold at the smallest step. Right: the excess within an epoch of dealing for step 0.01 is an arch, low at both ends; for drawn batches it is a flat line above it."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "The variance of the gradient falls like $1/b$. Drawn batches leave an excess in the predicted band; dealt ones leave far less at short steps, and least at the end of an epoch."}, "image": {"alt": "Three panels. Left: the variance of the batch gradient falls with the batch size along a line of slope minus one and bends down near the full data. Middle: the excess against the step size; the points of drawn batches lie in the narrow predicted band of slope one, those of dealt batches fall away below it, thirtyfold at the smallest step. Right: the excess within an epoch of dealing for step 0.01 is an arch, low at both ends; for drawn batches it is a flat line above it."}} tags=["hide-input"]
 fig, (left, middle, right) = panels(3, height=2.7)
 b = torch.linspace(1, 441.5, 2000)
 left.loglog(b, S / b * (442 - b) / 441, 'C0', lw=1.2)
@@ -647,10 +648,10 @@ assert not grade(from_the_lower_end, step_by_search, budgets)
 # H \bar{\mathbf{v}} = \frac{\mathbf{v}_0 - \mathbf{v}_T}{\eta T} + \bar{\boldsymbol\xi} .
 # ```
 #
-# The walk stays in a bounded region, so the first term vanishes like $1/T$; the second is a mean of $T$ uncorrelated
-# kicks of bounded size, with variance of order $1/T$. *At a constant step* the excess of the average falls like $1/T$
-# {cite}`polyak1992acceleration`. In the check the walk becomes eight times longer and the mean excess of 80 walkers must
-# fall to an eighth, within five standard errors of the ratio. The control looks at the last places instead.
+# The walk stays bounded in mean square, so the first term vanishes like $1/T$; the second is a mean of $T$ uncorrelated
+# kicks of bounded mean square, with variance of order $1/T$. *At a constant step* the excess of the average falls like
+# $1/T$ {cite}`polyak1992acceleration`. In the check the walk becomes eight times longer and the mean excess of 80 walkers
+# must fall to an eighth, within five standard errors of the ratio. The control looks at the last places instead.
 
 # %%
 def falls_like(averaged, power, length=12, K=80):
@@ -694,7 +695,7 @@ for name, curve in ways.items():
     print(f'{name:8}: {100 * curve[-10:].mean() / exact_loss:.2f} % above, '
           f'closer than the noise: {bool((curve[-10:] < noise).all())}')
 
-# %% mystnb={"image": {"alt": "Excess over the exact loss against epochs, logarithmic. The constant step stays on a ragged plateau above the dashed line of the noise. The halved step goes down in stairs through the line. The average, begun after ten epochs, starts well below the line, with a narrow band, and goes on falling smoothly."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "The mean excess of ten shuffles stays above the noise of the data at a constant step; halving the step or averaging the places brings it far below."}, "image": {"alt": "Excess over the exact loss against epochs, logarithmic. The constant step stays on a ragged plateau above the dashed line of the noise. The halved step goes down in stairs through the line. The average, begun after ten epochs, starts well below the line, with a narrow band, and goes on falling smoothly."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3.0))
 for i, (name, curve) in enumerate(ways.items()):
     epochs = torch.arange(61 - len(curve), 61)

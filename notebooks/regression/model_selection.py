@@ -13,8 +13,8 @@
 #   test set be used?
 # - **You need** [generalization](generalization.ipynb), [Hoeffding's inequality](../probability/concentration.ipynb) and
 #   [Jensen's inequality](../optimization/jensens_inequality.ipynb).
-# - **You build** error bars that hold for all candidates at once, the exact law of the largest error, a guarantee for the winner,
-#   and an attack that ruins a test set.
+# - **You build** error bars that hold for all candidates at once, the exact law of the largest error, a guarantee for the
+#   winner, and an attack that ruins a test set.
 # - **Time** 5 s.
 
 # %% tags=["remove-cell"]
@@ -288,7 +288,7 @@ for p, exact in needed.items():
     print(f'risk {p}: the bound is {1 / ratio[0]:.1f} times too wide for one '
           f'model, {1 / ratio[-1]:.1f} times for ten thousand')
 
-# %% mystnb={"image": {"alt": "Radius that holds for all models at once against their number, on a logarithmic axis, 500 test examples. The union bound rises slowly from 0.06 to 0.11; the exact radius for independent models of risk one half lies a little below it, that for risk 0.05 far below; a flat line for copies of one model. Simulated points lie on the exact curves."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "For $N = 500$ the radius that holds for all $K$ models grows slowly with $K$; the union bound is nearly tight for risk one half and generous for risk 0.05."}, "image": {"alt": "Radius that holds for all models at once against their number, on a logarithmic axis, 500 test examples. The union bound rises slowly from 0.06 to 0.11; the exact radius for independent models of risk one half lies a little below it, that for risk 0.05 far below; a flat line for copies of one model. Simulated points lie on the exact curves."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3.1))
 ax.plot(counts, bound, color='C1', label='union bound')
 for color, (p, exact) in zip(('C0', 'C2'), needed.items(), strict=True):
@@ -507,7 +507,7 @@ print('100 000 rivals, N = 100, ε = 0.12: a bad one wins with probability '
 # the risks, within the error bars that hold for all at once. The winner's own score is the lowest of the dots, and that
 # is no accident: it is a minimum, and too low on average ({prf:ref}`thm-gen-flattery` with $f_1, \dots, f_K$ as the
 # class and the test set as the sample). On the right all $K$ models have the risk 0.3. The winner has that risk, too.
-# But its score goes down with every model that is tried.
+# But its score goes down with every model that is tried. (Shaded: what the bound for all $K$ at once allows.)
 
 # %%
 N, delta = 500, 0.05
@@ -534,7 +534,7 @@ seen = np.array([[np.random.default_rng([s, K]).binomial(N, 0.3, (300, K))
 off = seen.mean(axis=(0, 2)) - [mean_least(N, K, 0.3) for K in few]
 assert (abs(off) < 5 * seen.std(axis=(0, 2)) / np.sqrt(900)).all()
 
-# %% mystnb={"image": {"alt": "Left: true risks of 40 models form a bowl; test errors with error bars scatter around it; the model with the least risk and the one with the least test error are marked and differ. Right: with K models of risk 0.3 the score of the winner falls from 0.3 to 0.24 as K grows to a thousand, while its risk stays 0.3."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: the model with the lowest test error is not the one with the lowest risk. Right: among $K$ equal models the winner's score sinks, within the shaded bound, while its risk stays 0.3."}, "image": {"alt": "Left: true risks of 40 models form a bowl; test errors with error bars scatter around it; the model with the least risk and the one with the least test error are marked and differ. Right: with K models of risk 0.3 the score of the winner falls from 0.3 to 0.24 as K grows to a thousand, inside a shaded region whose lower edge falls from 0.24 to 0.2, while its risk stays 0.3."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=3)
 k, got = np.arange(40), tests[0]
 left.errorbar(k, got, eps, fmt='.', color='C0', ms=4, lw=0.6, alpha=0.7)
@@ -675,7 +675,7 @@ assert close(exact_vote(N, 501), norm.cdf(-np.sqrt(1002 / (np.pi * N))),
 print(f'N = {N}, 501 sheets: the vote scores {exact_vote(N, 501):.2f}, '
       f'promised to fixed models: at least {0.5 - radius(N, 502, 0.05):.2f}')
 
-# %% mystnb={"image": {"alt": "Test error against the number of answer sheets, 1001 examples, all of risk one half. The best sheet falls slowly to 0.45 and stays above the curve of the union bound; the vote of all sheets falls ever faster, crosses that curve near forty sheets and reaches 0.2; its error on fresh examples stays at one half."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "On 1001 coin-flip labels a vote of answer sheets, turned by their scores, falls far below what fixed models are promised; on fresh examples it is no better than chance."}, "image": {"alt": "Test error against the number of answer sheets, 1001 examples, all of risk one half. The best sheet falls slowly to 0.45 and stays above the curve of the union bound; the vote of all sheets falls ever faster, crosses that curve near forty sheets and reaches 0.2; its error on fresh examples stays at one half."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3))
 ax.axhline(0.5, color=GREY, lw=0.8, ls=':')
 ax.plot(some, shown[..., 1].T, '.', color='C2')
@@ -885,7 +885,7 @@ alone = np.sqrt(average.mean() * (1 - average.mean()) / 200)
 print(f'spread of deviations over the sets {spread:.3f}, '
       f'standard error of one {alone:.3f}')
 
-# %% mystnb={"image": {"alt": "Fresh error against test error of 100 sets of pixels in one deal. The cloud rises along the diagonal. The set with the least test error lies clearly above the diagonal: its fresh error is larger than its score."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "The winner of 100 sets of pixels errs nearly twice as often on fresh digits as on the 200 test digits by which it was chosen."}, "image": {"alt": "Fresh error against test error of 100 sets of pixels in one deal. The cloud rises along the diagonal. The set with the least test error lies clearly above the diagonal: its fresh error is larger than its score."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(4.4, 3.4))
 test_error, fresh_error = trials[0].T
 ax.plot(test_error, fresh_error, '.', color='C0', alpha=0.6)
@@ -897,12 +897,13 @@ ax.set(xlabel='error on 200 test digits', ylabel='error on 997 fresh digits',
 ax.legend(loc='lower right');
 
 # %% [markdown]
-# The winner deserves to win: it is better than the average set in every deal. But its own score is too good by almost
-# four points in a hundred, in every deal, and only fresh digits say so. The promise (two radii, for the test and the
-# fresh part, each with probability 0.95) was kept with room to spare. Part of the slack is the range again. Another
-# part is dependence: all sets err on the same badly written digits, so that their deviations have less spread among
-# themselves than one of them has by itself. So an honest choice needs two test sets, one to choose by and one to judge
-# by. Had we chosen pixel by pixel, looking at the score after each step, the score would have meant even less.
+# The winner deserves to win: it is better than the average set in every deal. But its own score is too good in every
+# deal, by almost four points in a hundred on average, and only fresh digits say so. The promise (two radii, for the
+# test and the fresh part, each with probability 0.95) was kept with room to spare. Part of the slack is the range
+# again. Another part is dependence: all sets err on the same badly written digits, so that their deviations have less
+# spread among themselves than one of them has by itself. So an honest choice needs two test sets, one to choose by
+# and one to judge by. Had we chosen pixel by pixel, looking at the score after each step, the score would have meant
+# even less.
 
 # %% [markdown]
 # ## Summary

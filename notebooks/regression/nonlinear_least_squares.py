@@ -90,7 +90,8 @@ oxygen = np.array([109., 149, 149, 191, 213, 224])  # mg/l
 # \mathbf{J}^\top\mathbf{J}\, \mathbf{p} = -\mathbf{J}^\top\mathbf{r} , \qquad \mathbf{w} \leftarrow \mathbf{w} + \mathbf{p} .
 # ```
 #
-# Gauss is in the name for the least squares. What has Newton to do with it? Differentiate {eq}`nlls-loss` once and once more:
+# Gauss is in the name for the least squares. What has Newton to do with it? Differentiate {eq}`nlls-loss` once and once
+# more:
 #
 # ```{math}
 # :label: nlls-hessian
@@ -98,10 +99,10 @@ oxygen = np.array([109., 149, 149, 191, 213, 224])  # mg/l
 # \mathbf{S} = \sum_{n=1}^N r_n \nabla^2 r_n .
 # ```
 #
-# [Newton's method](../optimization/stationary_points.ipynb) would solve $(\mathbf{J}^\top\mathbf{J} + \mathbf{S})\mathbf{p} =
-# -\mathbf{J}^\top\mathbf{r}$. Gauss–Newton forgets $\mathbf{S}$. That saves all second derivatives, and what it costs is
-# the subject of the next part. One thing is *gained*: Newton's step may lead uphill where the Hessian is not positive
-# definite.
+# [Newton's method](../optimization/stationary_points.ipynb) would solve $(\mathbf{J}^\top\mathbf{J} +
+# \mathbf{S})\mathbf{p} = -\mathbf{J}^\top\mathbf{r}$. Gauss–Newton forgets $\mathbf{S}$. That saves all second
+# derivatives, and what it costs is the subject of the next part. One thing is *gained*: Newton's step may lead uphill
+# where the Hessian is not positive definite.
 #
 # ```{prf:theorem} Gauss–Newton leads down
 # :label: thm-nlls-descent
@@ -111,7 +112,8 @@ oxygen = np.array([109., 149, 149, 191, 213, 224])  # mg/l
 # ```
 #
 # ```{prf:proof}
-# $\nabla L \cdot \mathbf{p} = (\mathbf{J}^\top\mathbf{r})^\top\mathbf{p} = -(\mathbf{J}^\top\mathbf{J}\mathbf{p})^\top\mathbf{p} =
+# $\nabla L \cdot \mathbf{p} =
+# (\mathbf{J}^\top\mathbf{r})^\top\mathbf{p} = -(\mathbf{J}^\top\mathbf{J}\mathbf{p})^\top\mathbf{p} =
 # -\|\mathbf{J}\mathbf{p}\|^2$. It is zero only if $\mathbf{J}\mathbf{p} = \mathbf{0}$, and then $\nabla L =
 # -\mathbf{J}^\top\mathbf{J}\mathbf{p} = \mathbf{0}$.
 # ```
@@ -213,7 +215,7 @@ leap = far[0] - pinv(oxygen_jacobian(far[0])) @ oxygen_residual(far[0])
 print(f'far start, step 1 would be: w = {leap[0]:.1f}, {leap[1]:.1f}')
 print('it is never made:', (far == far[0]).all())
 
-# %% mystnb={"image": {"alt": "Six measured points rise from 109 to 224 mg per litre within ten days. The start, a curve that saturates at 100, lies far below them; the curve after one step passes under the first points and ends near the last; that of step 30 passes among them."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "From a start far below the data, one Gauss–Newton step comes most of the way, and the iteration settles on the least-squares curve."}, "image": {"alt": "Six measured points rise from 109 to 224 mg per litre within ten days. The start, a curve that saturates at 100, lies far below them; the curve after one step passes under the first points and ends near the last; that of step 30 passes among them."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(5, 2.8))
 grid = np.linspace(0, 10.5, 100)
 for k, style, name in ((0, ':', 'start'), (1, '--', 'step 1'),
@@ -288,15 +290,16 @@ assert not grade(algebraic, circle_by_scipy, circle_cases, rtol=1e-5)
 # %% [markdown]
 # ## Residual times curvature
 #
-# This section continues [Straighten, solve, repeat](#straighten-solve-repeat). Let the start be as near as you like. Does the
-# iteration converge then, and how fast? The answer lies in the forgotten term $\mathbf{S}$, which is a sum of *residuals
-# times second derivatives*.
+# This section continues [Straighten, solve, repeat](#straighten-solve-repeat). Let the start be as near as you like. Does
+# the iteration converge then, and how fast? The answer lies in the forgotten term $\mathbf{S}$, which is a sum
+# of *residuals times second derivatives*.
 #
 # ```{prf:theorem} Speed of Gauss–Newton
 # :label: thm-nlls-rate
-# Let $\mathbf{r}$ be three times continuously differentiable near $\mathbf{w}^*$, $\nabla L(\mathbf{w}^*) = \mathbf{0}$, and let
-# $\mathbf{J} = \mathbf{J}(\mathbf{w}^*)$ have independent columns. Let $\rho$ be the largest absolute eigenvalue of $\mathbf{M} =
-# (\mathbf{J}^\top\mathbf{J})^{-1}\mathbf{S}$. Then the errors $\mathbf{e}_t = \mathbf{w}_t - \mathbf{w}^*$ obey
+# Let $\mathbf{r}$ be three times continuously differentiable near $\mathbf{w}^*$, $\nabla L(\mathbf{w}^*) = \mathbf{0}$,
+# and let $\mathbf{J} = \mathbf{J}(\mathbf{w}^*)$ have independent columns. Let $\rho$ be the largest absolute eigenvalue
+# of $\mathbf{M} = (\mathbf{J}^\top\mathbf{J})^{-1}\mathbf{S}$. Then the errors
+# $\mathbf{e}_t = \mathbf{w}_t - \mathbf{w}^*$ obey
 #
 # $$\mathbf{e}_{t+1} = -\mathbf{M}\,\mathbf{e}_t + O(\|\mathbf{e}_t\|^2) , \qquad
 # \|\mathbf{J}\mathbf{e}_{t+1}\| \le \rho\, \|\mathbf{J}\mathbf{e}_t\| + O(\|\mathbf{e}_t\|^2) .$$
@@ -306,20 +309,20 @@ assert not grade(algebraic, circle_by_scipy, circle_cases, rtol=1e-5)
 # ```
 #
 # ```{prf:proof}
-# A step maps $\mathbf{w}$ to $G(\mathbf{w}) = \mathbf{w} - (\mathbf{J}^\top\mathbf{J})^{-1} \nabla L(\mathbf{w})$, which is twice
-# continuously differentiable. Differentiate at $\mathbf{w}^*$. The derivative of the inverse is multiplied by $\nabla
-# L(\mathbf{w}^*) = \mathbf{0}$, and the derivative of $\nabla L$ is the Hessian {eq}`nlls-hessian`. So $G' = \mathbf{I} -
-# (\mathbf{J}^\top\mathbf{J})^{-1}(\mathbf{J}^\top\mathbf{J} + \mathbf{S}) = -\mathbf{M}$, and Taylor's theorem gives the first
-# formula. For the second let $\mathbf{J}^\top\mathbf{J} = \mathbf{R}^\top\mathbf{R}$. Then $\|\mathbf{J}\mathbf{e}\| =
-# \|\mathbf{R}\mathbf{e}\|$, and $\mathbf{R}\mathbf{M}\mathbf{R}^{-1} = \mathbf{R}^{-\top}\mathbf{S}\mathbf{R}^{-1}$ is
-# symmetric: its norm is its largest absolute eigenvalue, $\rho$. If $\rho < 1$, near $\mathbf{w}^*$ each step shrinks
-# $\|\mathbf{J}\mathbf{e}\|$ by a factor below one. If $\mathbf{r} = \mathbf{0}$, then $\mathbf{S} = \mathbf{0}$ and only the
-# square remains.
+# A step maps $\mathbf{w}$ to $G(\mathbf{w}) = \mathbf{w} - (\mathbf{J}^\top\mathbf{J})^{-1} \nabla L(\mathbf{w})$, which
+# is twice continuously differentiable. Differentiate at $\mathbf{w}^*$. The derivative of the inverse is multiplied by
+# $\nabla L(\mathbf{w}^*) = \mathbf{0}$, and the derivative of $\nabla L$ is the Hessian {eq}`nlls-hessian`. So $G' =
+# \mathbf{I} - (\mathbf{J}^\top\mathbf{J})^{-1}(\mathbf{J}^\top\mathbf{J} + \mathbf{S}) = -\mathbf{M}$, and Taylor's
+# theorem gives the first formula. For the second let $\mathbf{J}^\top\mathbf{J} = \mathbf{R}^\top\mathbf{R}$. Then
+# $\|\mathbf{J}\mathbf{e}\| = \|\mathbf{R}\mathbf{e}\|$, and $\mathbf{R}\mathbf{M}\mathbf{R}^{-1} =
+# \mathbf{R}^{-\top}\mathbf{S}\mathbf{R}^{-1}$ is symmetric: its norm is its largest absolute eigenvalue, $\rho$. If
+# $\rho < 1$, near $\mathbf{w}^*$ each step shrinks $\|\mathbf{J}\mathbf{e}\|$ by a factor below one. If
+# $\mathbf{r} = \mathbf{0}$, then $\mathbf{S} = \mathbf{0}$ and only the square remains.
 # ```
 #
 # In the same way the Hessian is $\mathbf{R}^\top(\mathbf{I} + \mathbf{R}\mathbf{M}\mathbf{R}^{-1})\mathbf{R}$. So
-# $\mathbf{w}^*$ is a strict minimum if all eigenvalues of $\mathbf{M}$ are above $-1$, and Gauss–Newton converges to it if they are in
-# addition *below* $+1$. The two conditions are not the same. There must be minima that the method flees.
+# $\mathbf{w}^*$ is a strict minimum if all eigenvalues of $\mathbf{M}$ are above $-1$, and Gauss–Newton converges to it if
+# they are in addition *below* $+1$. The two conditions are not the same. There must be minima that the method flees.
 #
 # **The foot of a perpendicular.** The smallest example needs one weight. Let $\mathbf{f}(w) = (\cos w, \sin w)$ run round a
 # circle of radius 1, and let $\mathbf{y} = (1 + d, 0)$ lie outside, at the distance $d$. The nearest point is $w = 0$, and
@@ -358,7 +361,7 @@ verify('the foot is found if and only if it is nearer than one radius',
        control=lambda d: foot_found(d) == (d < 2),
        d=[0, 0.3, 0.6, 0.9, 1.1, 1.5, 2.5])
 
-# %% mystnb={"image": {"alt": "Left: a circle and a point outside of it at 0.6 radii; from a position on the circle a tangent is drawn to the foot of the perpendicular from the point. Right: distance from the minimum against the step on a logarithmic scale: falling straight lines for d of 0.3 and 0.9, a rising one for d of 1.2 that then levels off."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "A Gauss–Newton step multiplies the distance to the minimum by about $d$, the distance of $\\mathbf{y}$ from the circle of radius 1: beyond one radius the method flees the minimum."}, "image": {"alt": "Left: a circle and a point outside of it at 0.6 radii; from a position on the circle a tangent is drawn to the foot of the perpendicular from the point. Right: distance from the minimum against the step on a logarithmic scale: falling straight lines for d of 0.3 and 0.9, a rising one for d of 1.2 that then levels off."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.7, width_ratios=[1, 1.15])
 turn = np.linspace(-1.3, 2.1, 200)
 left.plot(np.cos(turn), np.sin(turn), color=GREY, lw=1)
@@ -384,11 +387,11 @@ right.legend(loc='lower right');
 
 # %% [markdown]
 # For the curve $w_1(1 - e^{-w_2x})$ the matrix $\mathbf{S}$ is nearly empty. Its first entry is zero because $w_1$ enters
-# linearly, and at the minimum so are the mixed ones, which are multiples of the second component of $\mathbf{J}^\top\mathbf{r}
-# = \mathbf{0}$. So $\mathbf{M}$ has the eigenvalues 0 and $\mu = (\mathbf{J}^\top\mathbf{J})^{-1}_{22} S_{22}$, and by choosing the
-# length of the residual, we can make problems with a known minimum and *any* $\mu$. The checks measure the factor of one
-# step, with its sign, and the order of the errors without residual. A careless derivation divides by the whole
-# Hessian: $\mu / (1 + \mu)$ is the control.
+# linearly, and at the minimum so are the mixed ones, which are multiples of the second component of
+# $\mathbf{J}^\top\mathbf{r} = \mathbf{0}$. So $\mathbf{M}$ has the eigenvalues 0 and $\mu =
+# (\mathbf{J}^\top\mathbf{J})^{-1}_{22} S_{22}$, and by choosing the length of the residual, we can make problems with a
+# known minimum and *any* $\mu$. The checks measure the factor of one step, with its sign, and the order of the errors
+# without residual. A careless derivation divides by the whole Hessian: $\mu / (1 + \mu)$ is the control.
 
 # %%
 def rate(w, x, r):
@@ -441,10 +444,10 @@ print(f'error per step: forecast {forecast:.3f}, measured {measured:.3f}')
 # ```{exercise} ★★ One weight fewer
 # :label: nlls-projection
 # In $y \approx b\,e^{-ct}$ the best $b$ for given $c$ is linear least squares, $b(c) = \boldsymbol\phi \cdot \mathbf{y} /
-# \|\boldsymbol\phi\|^2$ with $\phi_n = e^{-ct_n}$. So only $c$ has to be searched for. Show that the Gauss–Newton step of both weights
-# changes $c$ by $-\mathbf{d} \cdot \mathbf{r} / \|\mathbf{d}\|^2$, where $\mathbf{d}$ is $\partial\mathbf{f} / \partial c$ without
-# its part along $\boldsymbol\phi$. Write `decay_rate(t, y)`, which gives the best $c$
-# in ten steps from $c = 0.5$, without any start for $b$.
+# \|\boldsymbol\phi\|^2$ with $\phi_n = e^{-ct_n}$. So only $c$ has to be searched for. Show that the Gauss–Newton step of
+# both weights changes $c$ by $-\mathbf{d} \cdot \mathbf{r} / \|\mathbf{d}\|^2$, where $\mathbf{d}$ is $\partial\mathbf{f}
+# / \partial c$ without its part along $\boldsymbol\phi$. Write `decay_rate(t, y)`, which gives the best
+# $c$ in ten steps from $c = 0.5$, without any start for $b$.
 # ```
 
 # %%
@@ -469,11 +472,11 @@ grade(decay_rate, decay_by_scipy, decay_cases, rtol=1e-5)
 # ```
 # In a linear least-squares problem a coefficient is found from its column after removing what the other columns explain
 # of it. Here the columns are $\boldsymbol\phi$ and $\partial\mathbf{f} / \partial c = -b\,t\,\boldsymbol\phi$, and
-# $\mathbf{r}$ is at right angles to $\boldsymbol\phi$ already, because $b$ is best. (Keep the part along $\boldsymbol\phi$, and the
-# steps are too short for ten to suffice.) With the exact derivative of
-# $\mathbf{r}(b(c), c)$ in place of $\mathbf{d}$ this is *variable projection* {cite}`golub1973differentiation`. The wrong answer fits a straight line to the
-# logarithms, another problem: there an error in a small $y$ weighs as much as a hundred times larger one
-# in a $y$ that is a hundred times larger.
+# $\mathbf{r}$ is at right angles to $\boldsymbol\phi$ already, because $b$ is best. (Keep the part along
+# $\boldsymbol\phi$, and the steps are too short for ten to suffice.) With the exact derivative of $\mathbf{r}(b(c), c)$ in
+# place of $\mathbf{d}$ this is *variable projection* {cite}`golub1973differentiation`. The wrong answer fits a straight
+# line to the logarithms, another problem: there an error in a small $y$ weighs as much as a hundred times larger one in a
+# $y$ that is a hundred times larger.
 
 # %% jupyter={"source_hidden": true}
 def decay_rate_solution(t, y):
@@ -516,26 +519,29 @@ assert not grade(by_logarithms, decay_by_scipy, decay_cases, rtol=1e-5)
 # :label: thm-nlls-bridge
 # Let $\mathbf{g} = \mathbf{J}^\top\mathbf{r} \ne \mathbf{0}$ and lengths be measured as $\|\mathbf{D}\mathbf{p}\|$.
 # (a) Among *all* steps that are no longer than $\mathbf{p}(\lambda)$, it alone makes $\|\mathbf{r} +
-# \mathbf{J}\mathbf{p}\|$ smallest. (b) Its length falls strictly as $\lambda$ grows. (c) For $\lambda \to \infty$ it becomes a
-# short step of gradient descent, $\lambda\,\mathbf{p}(\lambda) \to -\mathbf{D}^{-2}\mathbf{g}$, and the angle between the
-# two never grows on the way; if $\mathbf{J}$ has independent columns, it becomes the Gauss–Newton step for $\lambda \to 0$.
+# \mathbf{J}\mathbf{p}\|$ smallest. (b) Its length falls strictly as $\lambda$ grows. (c) For $\lambda \to
+# \infty$ it becomes a short step of gradient descent, $\lambda\,\mathbf{p}(\lambda) \to -\mathbf{D}^{-2}\mathbf{g}$, and
+# the angle between the two never grows on the way; if $\mathbf{J}$ has independent columns, it becomes the Gauss–Newton
+# step for $\lambda \to 0$.
 # ```
 #
 # ```{prf:proof}
-# Write $\mathbf{J}\mathbf{D}^{-1}$ for $\mathbf{J}$ and $\mathbf{D}\mathbf{p}$ for $\mathbf{p}$; then $\mathbf{D} = \mathbf{I}$. (a) Let
-# $\|\mathbf{q}\| \le \|\mathbf{p}(\lambda)\|$ and $\mathbf{q} \ne \mathbf{p}(\lambda)$. Since $\mathbf{p}(\lambda)$ is the only
-# minimizer with the price, $\|\mathbf{r} + \mathbf{J}\mathbf{p}(\lambda)\|^2 + \lambda\|\mathbf{p}(\lambda)\|^2 < \|\mathbf{r} +
-# \mathbf{J}\mathbf{q}\|^2 + \lambda\|\mathbf{q}\|^2$. Here $\mathbf{q}$ pays no more, so its fit must be worse. (b) Let
-# $\mathbf{v}_i$ be the right singular vectors of $\mathbf{J}$, $s_i$ the singular values, $g_i = \mathbf{v}_i \cdot \mathbf{g}$
-# and $\pi_k = \sum_i g_i^2 / (s_i^2 + \lambda)^k$. Then $\mathbf{p}(\lambda) = -\sum_i \mathbf{v}_i\, g_i / (s_i^2 + \lambda)$ and
-# $\|\mathbf{p}(\lambda)\|^2 = \pi_2$, each term of which falls. (c) The limits can be read off. The cosine of the angle is $\pi_1 /
-# (\|\mathbf{g}\|\sqrt{\pi_2})$, and as $\pi_k' = -k\,\pi_{k+1}$, its logarithm has the derivative $-\pi_2 / \pi_1 + \pi_3 /
-# \pi_2$, which is not negative because $\pi_2^2 \le \pi_1\pi_3$ by the Cauchy–Schwarz inequality.
+# Write $\mathbf{J}\mathbf{D}^{-1}$ for $\mathbf{J}$ and $\mathbf{D}\mathbf{p}$ for $\mathbf{p}$; then
+# $\mathbf{D} = \mathbf{I}$. (a) Let $\|\mathbf{q}\| \le \|\mathbf{p}(\lambda)\|$ and $\mathbf{q} \ne \mathbf{p}(\lambda)$.
+# Since $\mathbf{p}(\lambda)$ is the only minimizer with the price, $\|\mathbf{r} + \mathbf{J}\mathbf{p}(\lambda)\|^2 +
+# \lambda\|\mathbf{p}(\lambda)\|^2 < \|\mathbf{r} + \mathbf{J}\mathbf{q}\|^2 + \lambda\|\mathbf{q}\|^2$. Here $\mathbf{q}$
+# pays no more, so its fit must be worse. (b) Let $\mathbf{v}_i$ be the right singular vectors of $\mathbf{J}$, $s_i$ the
+# singular values, $g_i = \mathbf{v}_i \cdot \mathbf{g}$ and $\pi_k = \sum_i g_i^2 / (s_i^2 + \lambda)^k$. Then
+# $\mathbf{p}(\lambda) = -\sum_i \mathbf{v}_i\, g_i / (s_i^2 + \lambda)$ and $\|\mathbf{p}(\lambda)\|^2 = \pi_2$, each term
+# of which falls. (c) The limits can be read off. The cosine of the angle is $\pi_1 / (\|\mathbf{g}\|\sqrt{\pi_2})$, and as
+# $\pi_k' = -k\,\pi_{k+1}$, its logarithm has the derivative $-\pi_2 / \pi_1 + \pi_3 / \pi_2$, which is not negative
+# because $\pi_2^2 \le \pi_1\pi_3$ by the Cauchy–Schwarz inequality.
 # ```
 #
-# So a price is as good as a *leash*, a bound on the length (in the literature the steps within it are the *trust region*). By (b) each leash
-# shorter than the Gauss–Newton step belongs to exactly one price. Part (a) is more than it seems: the best short step is
-# not the Gauss–Newton step shortened, and not the gradient either. These two are the control of the first check.
+# So a price is as good as a *leash*, a bound on the length (in the literature the steps within it are the *trust region*).
+# By (b) each leash shorter than the Gauss–Newton step belongs to exactly one price. Part (a) is more than it seems: the
+# best short step is not the Gauss–Newton step shortened, and not the gradient either. These two are the control of the
+# first check.
 
 # %%
 def damped_step(J, r, lam, scale):  # (..., N, D), (..., N), (...), (..., D)
@@ -590,11 +596,12 @@ verify('length and angle to the gradient fall with the price',
 # \mathbf{J}\mathbf{p}\|^2} .
 # ```
 #
-# Where nothing was gained, the step is taken back. Where more than three quarters of the promise were kept, the price is divided
-# by three, and where not even one quarter was, it is doubled. This cannot get stuck: as
-# $\lambda \to \infty$, $\mathbf{p} \approx -\mathbf{D}^{-2}\mathbf{g} / \lambda$, both differences are $2\|\mathbf{D}^{-1}\mathbf{g}\|^2 /
-# \lambda$ up to terms of the order $1 / \lambda^2$, and $\gamma \to 1$. So after finitely many refusals the loss falls, and it never rises.
-# (That the limit points are stationary we do not prove; see {cite}`more1978levenberg`.)
+# Where nothing was gained, the step is taken back. Where more than three quarters of the promise were kept, the price is
+# divided by three, and where not even one quarter was, it is doubled. This cannot get stuck: as $\lambda \to \infty$,
+# $\mathbf{p} \approx -\mathbf{D}^{-2}\mathbf{g} / \lambda$, both differences are
+# $2\|\mathbf{D}^{-1}\mathbf{g}\|^2 / \lambda$ up to terms of the order $1 / \lambda^2$, and $\gamma \to 1$. So after
+# finitely many refusals the loss falls, and it never rises. (That the limit points are stationary we do not prove; see
+# {cite}`more1978levenberg`.)
 #
 # **And $\mathbf{D}$?** Let each entry be the length of the column of $\mathbf{J}$, the longest met so far. If $w_1$ is
 # measured in grams instead of milligrams, its column is multiplied by 1000 and so is its entry of $\mathbf{D}$: in
@@ -624,8 +631,8 @@ def levenberg_marquardt(residual, jacobian, w, steps, *,
 
 # %% [markdown]
 # Three checks: on decays $a\,e^{-bt} + c$ from poor starts the program finds the weights of scipy's
-# `least_squares(method='lm')`, where Gauss–Newton does not; the path ignores units, but not with $\mathbf{D} = \mathbf{I}$; and it
-# finds the planted minima with $\mu = 2$ from which Gauss–Newton flees.
+# `least_squares(method='lm')`, where Gauss–Newton often does not; the path ignores units, but not with $\mathbf{D} =
+# \mathbf{I}$; and it finds the planted minima with $\mu = 2$ from which Gauss–Newton flees.
 
 # %%
 def decay(w, t):  # w (..., 3) = a, b, c
@@ -694,10 +701,10 @@ verify('minima from which Gauss-Newton flees are found',
 
 # %% [markdown]
 # Why does damping repair even the second failure, where Gauss–Newton leaves a minimum that it starts next to? With
-# $\mathbf{A} = \mathbf{J}^\top\mathbf{J}$ and a fixed price, the derivative of the step map at a minimum is, as in the proof of
-# {prf:ref}`thm-nlls-rate`, $\mathbf{I} - (\mathbf{A} + \lambda\mathbf{D}^2)^{-1}(\mathbf{A} + \mathbf{S})$. If the Hessian
-# $\mathbf{A} + \mathbf{S}$ is positive definite, the eigenvalues are real and below 1, and they are above $-1$ if and only if
-# $2(\mathbf{A} + \lambda\mathbf{D}^2) - (\mathbf{A} + \mathbf{S})$ is positive definite, too, that is,
+# $\mathbf{A} = \mathbf{J}^\top\mathbf{J}$ and a fixed price, the derivative of the step map at a minimum is, as in the
+# proof of {prf:ref}`thm-nlls-rate`, $\mathbf{I} - (\mathbf{A} + \lambda\mathbf{D}^2)^{-1}(\mathbf{A} + \mathbf{S})$. If
+# the Hessian $\mathbf{A} + \mathbf{S}$ is positive definite, the eigenvalues are real and below 1, and they are above $-1$
+# if and only if $2(\mathbf{A} + \lambda\mathbf{D}^2) - (\mathbf{A} + \mathbf{S})$ is positive definite, too, that is,
 #
 # ```{math}
 # :label: nlls-enough
@@ -724,9 +731,9 @@ verify('a fixed price attracts if and only if S < A + 2λD²',
        seed=seeds(), part=[0.3, 0.45, 0.55, 0.8], tries=40)
 
 # %% [markdown]
-# **The bottles again**, from the far start and from 625 others, spread over four powers of ten for $w_1$ and over two for $w_2$.
-# The program above begins with the price 1000, a very short leash. What if it begins with 1? And what does the library
-# do? Scipy's `leastsq` calls the Fortran program MINPACK, as does much of the curve fitting of this world.
+# **The bottles again**, from the far start and from 625 others, spread over four powers of ten for $w_1$ and over two for
+# $w_2$. The program above begins with the price 1000, a very short leash. What if it begins with 1? And what does the
+# library do? Scipy's `leastsq` calls the Fortran program MINPACK, as does much of the curve fitting of this world.
 
 # %%
 bottles = oxygen_residual, oxygen_jacobian
@@ -767,7 +774,7 @@ print('squares after 500 steps of descent, over the least:',
 a, b = np.meshgrid(np.linspace(80, 300, 120), np.linspace(0.1, 1.6, 120))
 surface = np.log10(squares(oxygen_residual(np.stack([a, b], axis=-1))))
 
-# %% mystnb={"image": {"alt": "Left: oval contours of the loss about a star. From one start the damped path climbs round the bend of the valley and ends at the star; the Gauss–Newton step shoots across the valley out of the picture; descent goes straight up and leaves it too. Right: starts on two logarithmic axes. Gauss–Newton fails on most of the plane, the damped method with a low first price in a band at the left."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: descent goes astray and Gauss–Newton overshoots; damping follows the valley to the best fit. Right: of the starts $(w_1, w_2)$, most fail with Gauss–Newton, about a third with damping and a long first leash."}, "image": {"alt": "Left: oval contours of the loss about a star. From one start the damped path climbs round the bend of the valley and ends at the star; the Gauss–Newton step shoots across the valley out of the picture; descent goes straight up and leaves it too. Right: starts on two logarithmic axes. Gauss–Newton fails on most of the plane, the damped method with a low first price in a band at the left."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=3.3)
 left.contour(a, b, surface, 14, colors=GREY, linewidths=0.5)
 for (name, path), color in zip(paths.items(), ('C3', 'C1', 'C0'),
@@ -779,13 +786,13 @@ for name, mark, size in (('Gauss–Newton', 'C1.', 3),
                          ('damped, price 1 at first', 'C0o', 5.5)):
     right.plot(*starts[~reached[name]].T, mark, mfc='none', ms=size,
                label=name)
-right.set(xlabel='w₁, mg/l', title='Starts that fail', xscale='log',
-          yscale='log')
+right.set(xlabel='w₁, mg/l', ylabel='w₂, 1/day', title='Starts that fail',
+          xscale='log', yscale='log')
 for ax in (left, right):
     ax.plot(*best, '*', color='C2', ms=11, zorder=4)
     ax.legend(loc='upper center', bbox_to_anchor=(0.5, -0.2));
 
-# %% mystnb={"image": {"alt": "Two curves on a logarithmic axis against the step, from the far start. The price falls along a straight line from a thousand to a millionth. The excess of the squares stays level for six steps, falls off, and then sinks along a line down to a thousandth of a millionth."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "On a short first leash the far start costs about six cautious steps; then, as the price falls, the squares plunge towards their least value."}, "image": {"alt": "Two curves on a logarithmic axis against the step, from the far start. The price falls along a straight line from a thousand to a millionth. The excess of the squares stays level for six steps, falls off, and then sinks along a line down to a thousandth of a millionth."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(5, 2.5))
 excess = squares(oxygen_residual(far_path)) - squares(oxygen_residual(best))
 ax.semilogy(excess, '.-', label='squares above the least, (mg/l)²')
@@ -795,12 +802,13 @@ ax.legend();
 
 # %% [markdown]
 # On the left, descent creeps off in the wrong direction, for a gradient depends on the units; Gauss–Newton leaps across the
-# valley; damping goes round the bend. On the right, Gauss–Newton gets lost on most of the plane, and a damped method with a long first
-# leash on its left third. That is the catch of scaling by columns. Where $w_1$ is tiny, the curve hardly depends on $w_2$, a change of $w_2$ costs nothing, and the
-# first steps throw it up to where $e^{-w_2x}$ is zero at all measured times. There the curve is a constant, its best value is the mean of
-# the measurements, 172.5, and the slope in $w_2$ vanishes: no method that only looks around itself comes back. This is
-# what happens to the library, too. Its first leash is `factor` times the length of the start, 100 if nothing is said; with
-# 1 it arrives. **Start on a short leash**: it costs, as the last picture shows, about six cautious steps before the plunge.
+# valley; damping goes round the bend. On the right, Gauss–Newton gets lost on most of the plane, and a damped method with
+# a long first leash on its left third. That is the catch of scaling by columns. Where $w_1$ is tiny, the curve hardly
+# depends on $w_2$, a change of $w_2$ costs nothing, and the first steps throw it up to where $e^{-w_2x}$ is zero at all
+# measured times. There the curve is a constant, its best value is the mean of the measurements, 172.5, and the slope in
+# $w_2$ vanishes: no method that only looks around itself comes back. This is what happens to the library, too. Its first
+# leash is `factor` times the length of the start, 100 if nothing is said; with 1 it arrives. **Start on a short leash**:
+# it costs, as the last picture shows, about six cautious steps before the plunge.
 #
 # ```{exercise} ★★★ Turn one cloud into another
 # :label: nlls-rotation
@@ -834,9 +842,10 @@ grade(turn_onto, turn_by_scipy, turn_cases)
 # ```
 # For small $\boldsymbol\omega$, $\mathbf{R}\,e^{[\boldsymbol\omega]_\times}\mathbf{p} \approx \mathbf{R}(\mathbf{p} +
 # \boldsymbol\omega \times \mathbf{p}) = \mathbf{R}\mathbf{p} - \mathbf{R}[\mathbf{p}]_\times\boldsymbol\omega$, so the three
-# rows of the Jacobian that belong to $\mathbf{p}$ are $-\mathbf{R}[\mathbf{p}]_\times$. Its columns are $\mathbf{R}(\mathbf{e}_i
-# \times \mathbf{p})$. The weights are always three numbers near zero; the place about which they are small moves along.
-# The wrong answer fits any matrix by linear least squares and makes its columns orthonormal afterwards.
+# rows of the Jacobian that belong to $\mathbf{p}$ are $-\mathbf{R}[\mathbf{p}]_\times$. Its columns are
+# $\mathbf{R}(\mathbf{e}_i \times \mathbf{p})$. The weights are always three numbers near zero; the place about which they
+# are small moves along. The wrong answer fits any matrix by linear least squares and makes its columns orthonormal
+# afterwards.
 
 # %% jupyter={"source_hidden": true}
 def turn_onto_solution(P, Q):
@@ -861,11 +870,12 @@ assert not grade(repaired_afterwards, turn_by_scipy, turn_cases)
 # %% [markdown]
 # ## How sure one may be
 #
-# This section continues [A step on a leash](#a-step-on-a-leash). A fit without error bars is an anecdote. Suppose the curve is right,
-# $\mathbf{y} = \mathbf{f}(\mathbf{w}^\circ) + \boldsymbol\epsilon$ with independent errors of mean zero and variance
-# $\sigma^2$, and let $\hat{\mathbf{w}}$ be the fit. Near $\mathbf{w}^\circ$ the residual is $\mathbf{r}(\hat{\mathbf{w}}) \approx
-# \mathbf{J}(\hat{\mathbf{w}} - \mathbf{w}^\circ) - \boldsymbol\epsilon$, and $\mathbf{J}^\top\mathbf{r}(\hat{\mathbf{w}}) =
-# \mathbf{0}$. So $\hat{\mathbf{w}} - \mathbf{w}^\circ \approx \mathbf{J}^+ \boldsymbol\epsilon$ as in the linear case, and
+# This section continues [A step on a leash](#a-step-on-a-leash). A fit without error bars is an anecdote. Suppose the
+# curve is right, $\mathbf{y} = \mathbf{f}(\mathbf{w}^\circ) + \boldsymbol\epsilon$ with independent errors of mean zero
+# and variance $\sigma^2$, and let $\hat{\mathbf{w}}$ be the fit. Near $\mathbf{w}^\circ$ the residual is
+# $\mathbf{r}(\hat{\mathbf{w}}) \approx \mathbf{J}(\hat{\mathbf{w}} - \mathbf{w}^\circ) - \boldsymbol\epsilon$, and
+# $\mathbf{J}^\top\mathbf{r}(\hat{\mathbf{w}}) = \mathbf{0}$. So $\hat{\mathbf{w}} - \mathbf{w}^\circ \approx \mathbf{J}^+
+# \boldsymbol\epsilon$ as in the linear case, and
 #
 # ```{math}
 # :label: nlls-covariance
@@ -949,11 +959,12 @@ print('thermistor, far start: found here:', close(here, weights, rtol=1e-4),
 # On the thermistor's far start the tables are turned: the library arrives and the program of this page does not. No
 # method of this kind finds every minimum; several starts are the only insurance.
 #
-# The second judge is simulation, the *parametric bootstrap*: draw 4000 sets of measurements from the fitted curve, refit all, and look. With small noise
-# the covariance must be {eq}`nlls-covariance`: then $\mathbf{R}(\hat{\mathbf{w}} - \mathbf{w}^\circ) / \sigma$ has independent
-# components of variance one. The first control forgets that the weights are correlated and inverts the diagonal
-# of $\mathbf{J}^\top\mathbf{J}$ only; the second divides by $N$. A variance from 4000 numbers has the relative standard error
-# $\sqrt{2 / 4000}$ (for $s^2$, a mean of $N - D$ squares, $\sqrt{2 / (4000(N - D))}$), and five of these are allowed.
+# The second judge is simulation, the *parametric bootstrap*: draw 4000 sets of measurements from the fitted curve, refit
+# all, and look. With small noise the covariance must be {eq}`nlls-covariance`: then $\mathbf{R}(\hat{\mathbf{w}} -
+# \mathbf{w}^\circ) / \sigma$ has independent components of variance one. The first control forgets that the weights are
+# correlated and inverts the diagonal of $\mathbf{J}^\top\mathbf{J}$ only; the second divides by $N$. A variance from 4000
+# numbers has the relative standard error $\sqrt{2 / 4000}$ (for $s^2$, a mean of $N - D$ squares,
+# $\sqrt{2 / (4000(N - D))}$), and five of these are allowed.
 
 # %%
 def refit(seed, x, w, sigma, draws=4000):  # refits (draws, 2), residuals
@@ -992,9 +1003,9 @@ verify('the noise is estimated with the divisor N - D',
 
 # %% [markdown]
 # But the noise of the bottles, $s = 17$ mg/l, is not small. Does the interval $\hat w_j \pm t \cdot$ standard error
-# contain the true $w_j$ in 95 of 100 experiments, as it should? Since $s$ is an estimate from $N - D = 4$ numbers, $t$ is the quantile 2.78 of
-# Student's distribution; the control takes the 1.96 of the Gaussian. Beside the intervals for single weights there are two
-# regions for both. The *ellipse* takes the covariance at its word. The *level region*
+# contain the true $w_j$ in 95 of 100 experiments, as it should? Since $s$ is an estimate from $N - D = 4$ numbers, $t$ is
+# the quantile 2.78 of Student's distribution; the control takes the 1.96 of the Gaussian. Beside the intervals for single
+# weights there are two regions for both. The *ellipse* takes the covariance at its word. The *level region*
 #
 # ```{math}
 # :label: nlls-region
@@ -1002,10 +1013,11 @@ verify('the noise is estimated with the divisor N - D',
 # F_{0.95}\Big) \Big\}
 # ```
 #
-# asks the loss itself, with a quantile of Fisher's $F$ distribution for $D$ and $N - D$. If the curves $\mathbf{f}(\mathbf{w})$ form a flat
-# surface and the errors are Gaussian, $\mathbf{w}^\circ$ lies in it with probability exactly 0.95 by Pythagoras, *in whatever coordinates $\mathbf{w}$ the surface is
-# described*. For a linear model the two regions are the same. We try the six days of the table, and six measurements in the
-# first three days, as somebody in a hurry might take them.
+# asks the loss itself, with a quantile of Fisher's $F$ distribution for $D$ and $N - D$. If the curves
+# $\mathbf{f}(\mathbf{w})$ form a flat surface and the errors are Gaussian, $\mathbf{w}^\circ$ lies in it with probability
+# exactly 0.95 by Pythagoras, *in whatever coordinates $\mathbf{w}$ the surface is described*. For a linear model the two
+# regions are the same. We try the six days of the table, and six measurements in the first three days, as somebody in a
+# hurry might take them.
 
 # %%
 truth, sigma = np.array([213.81, 0.5472]), 17.0
@@ -1059,7 +1071,7 @@ away = squares(rise(np.stack([a, b], axis=-1), hurried)
 on_ellipse = norm((ellipse - truth) @ rise_jacobian(truth, hurried).T, axis=1)
 assert close(on_ellipse, np.full(200, reach))
 
-# %% mystnb={"image": {"alt": "Left: the six measurements, the fitted curve and a band about it that is widest beyond ten days. Right: a cloud of 1500 fits is bent like a banana. The level region bends with it and holds nearly all of the cloud; the straight ellipse cuts across it, misses both arms and covers ground where no fit lies."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: the band about the fit is widest beyond the last measurement. Right: with data from three days only, the fits lie along a banana, which the level region follows and the ellipse does not."}, "image": {"alt": "Left: the six measurements, the fitted curve and a band about it that is widest beyond ten days. Right: a cloud of 1500 fits is bent like a banana. The level region bends with it and holds nearly all of the cloud; the straight ellipse cuts across it, misses both arms and covers ground where no fit lies."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=3.0)
 left.fill_between(grid, rise(best, grid) - half, rise(best, grid) + half,
                   alpha=0.2, lw=0)
@@ -1078,17 +1090,18 @@ right.set(xlabel='w₁, mg/l', ylabel='w₂, 1/day', xlim=(90, 700),
 # %% [markdown]
 # With six days of ten all is well: the linear theory stands noise of a tenth of the measurements. After three days much food
 # is left, and a higher demand with a lower rate fits nearly as well. The fits spread along a banana, and the
-# ellipse holds the truth in three of four experiments instead of nineteen of twenty. The interval for $w_1$ errs on one side some thirty times as
-# often as on the other. The level region bends with the cloud and keeps its promise: the surface of the curves is
-# nearly flat, and only the *coordinates* on it are bent. For a nonlinear fit, look at the contours before printing $\pm$.
+# ellipse holds the truth in three of four experiments instead of nineteen of twenty. The interval for $w_1$ errs on one
+# side some thirty times as often as on the other. The level region bends with the cloud and keeps its promise: the surface
+# of the curves is nearly flat, and only the *coordinates* on it are bent. For a nonlinear fit, look at the contours before
+# printing $\pm$.
 #
 # ```{exercise} ★★ One bad bottle in five
 # :label: nlls-huber
 # A fifth of the measurements are spoilt. Replace the squares by *Huber's* function, $\frac12 r^2$ for $|r| \le k$ and
-# $k|r| - \frac12 k^2$ beyond, whose slope $\psi(r)$ is $r$, cut off at $\pm k$. Its minimum solves $\sum_n \psi(r_n) \nabla r_n =
-# \mathbf{0}$, which is $\sum_n \omega_n r_n \nabla r_n = \mathbf{0}$ with weights $\omega_n = \psi(r_n) / r_n$. So repeat:
-# weights from the residuals, one Gauss–Newton step for the weighted squares. Write `robust(x, y, k)` for the
-# curve of this page, with the start $(\max y,\, 1 / \bar x)$.
+# $k|r| - \frac12 k^2$ beyond, whose slope $\psi(r)$ is $r$, cut off at $\pm k$. Its minimum solves
+# $\sum_n \psi(r_n) \nabla r_n = \mathbf{0}$, which is $\sum_n \omega_n r_n \nabla r_n = \mathbf{0}$ with weights
+# $\omega_n = \psi(r_n) / r_n$. So repeat: weights from the residuals, one Gauss–Newton step for the weighted squares.
+# Write `robust(x, y, k)` for the curve of this page, with the start $(\max y,\, 1 / \bar x)$.
 # ```
 
 # %%
@@ -1142,13 +1155,14 @@ assert not grade(without_root, robust_by_scipy, robust_cases, rtol=1e-5)
 # %% [markdown]
 # ## Summary
 #
-# Gauss–Newton fits a straight model, again and again; near the minimum each step multiplies the error by about residual times
-# curvature, so that it is quadratic for perfect fits, linear for imperfect ones and repelled where the product exceeds one.
-# Damping puts the step on a leash, leads from descent to Gauss–Newton, makes the minima attract, and with the lengths
-# of the columns as units does not care in which units the weights are written; only the first leash must be short. The covariance
-# $s^2(\mathbf{J}^\top\mathbf{J})^{-1}$ agrees with certified standard errors to eight digits and with simulation as long as noise times
-# curvature is small, and where it is not, the contours of the loss still tell the truth.
+# Gauss–Newton fits a straight model, again and again; near the minimum each step multiplies the error by about residual
+# times curvature, so that it is quadratic for perfect fits, linear for imperfect ones and repelled where the product
+# exceeds one. Damping puts the step on a leash, leads from descent to Gauss–Newton, makes the minima attract, and with the
+# lengths of the columns as units does not care in which units the weights are written; only the first leash must be short.
+# The covariance $s^2(\mathbf{J}^\top\mathbf{J})^{-1}$ agrees with certified standard errors to eight digits and with
+# simulation as long as noise times curvature is small, and where it is not, the contours of the loss still tell the truth.
 #
-# **Further reading.** {cite}`nocedal2006numerical`, chapter 10, and {cite}`dennis1996numerical` have the algorithms and their
-# convergence; {cite}`more1978levenberg` is the program inside MINPACK; {cite}`bates1988nonlinear` is the book on curvature and on
-# regions that bend. Automatic Jacobians make the same methods work for thousands of weights, as in the adjustment of maps from photographs.
+# **Further reading.** {cite}`nocedal2006numerical`, chapter 10, and {cite}`dennis1996numerical` have the algorithms and
+# their convergence; {cite}`more1978levenberg` is the program inside MINPACK; {cite}`bates1988nonlinear` is the book on
+# curvature and on regions that bend. Automatic Jacobians make the same methods work for thousands of weights, as in the
+# adjustment of maps from photographs.

@@ -46,8 +46,8 @@ plt.style.use('nbutils.book')
 # %% [markdown]
 # ## Powers as features
 #
-# Linear regression fits straight lines. It takes one idea to make it fit curves: the *features* may be anything computed from
-# the input. Take the powers of a single number $x$,
+# Linear regression fits straight lines. It takes one idea to make it fit curves: the *features* may be anything computed
+# from the input. Take the powers of a single number $x$,
 #
 # ```{math}
 # :label: polyfit-model
@@ -90,8 +90,8 @@ verify('least squares on powers is numpy\'s polyfit',
        seed=seeds(), degree=integers(1, 6), tries=60)
 
 # %% [markdown]
-# (The control forgets that `polyfit` lists the highest power first.) How far can the degree go? Until the curve passes through
-# all points.
+# (The control forgets that `polyfit` lists the highest power first.) How far can the degree go? Until the curve passes
+# through all points.
 #
 # ````{prf:theorem} Interpolation
 # :label: thm-interpolation
@@ -119,8 +119,8 @@ verify('degree N − 1 interpolates N points, in one way',
        seed=seeds(), N=integers(2, 8), tries=60)
 
 # %% [markdown]
-# Degree 1, 3 and 20 on the same 21 points. (From here on the curves are computed in another basis than powers. They are the same
-# curves, with more correct digits; [the next part](#the-same-curve-on-a-better-scale) explains it.)
+# Degree 1, 3 and 20 on the same 21 points. (From here on the curves are computed in another basis than powers. They are
+# the same curves, with more correct digits; [the next part](#the-same-curve-on-a-better-scale) explains it.)
 
 # %%
 rng = np.random.default_rng(4)
@@ -138,7 +138,7 @@ assert training < 1e-9
 library = [np.polyval(np.polyfit(x, y, d), grid) for d in (1, 3)]
 assert close([three[1](grid), three[3](grid)], library)
 
-# %% mystnb={"image": {"alt": "Three panels with the same 21 points and the true cubic dashed. Degree 1: a straight line that misses the bends. Degree 3: a curve close to the truth. Degree 20: a curve through all points, quiet in the middle and swinging out of the picture near both ends."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "On 21 points degree 1 is too stiff for the pattern and degree 3 finds it; degree 20 passes through all points and swings wildly between the outer ones."}, "image": {"alt": "Three panels with the same 21 points and the true cubic dashed. Degree 1: a straight line that misses the bends. Degree 3: a curve close to the truth. Degree 20: a curve through all points, quiet in the middle and swinging out of the picture near both ends."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.5, sharey=True)
 for ax, (degree, curve), name in zip(
         axes, three.items(), ('underfits', 'fits', 'overfits'),
@@ -158,8 +158,8 @@ axes[0].set_ylabel('y');
 # :label: thm-parameter-price
 # Let $\mathbf{y} = \mathbf{f} + \boldsymbol\varepsilon$ with $\mathbb{E}\,\boldsymbol\varepsilon = \mathbf{0}$,
 # $\operatorname{Cov}\boldsymbol\varepsilon = \sigma^2\mathbf{I}$, at $N$ fixed inputs, let $\hat{\mathbf{y}}$ be the
-# least-squares fit on $p \le N$ independent columns, and $D^2$ the squared distance of $\mathbf{f}$ from their span. For new labels
-# $\mathbf{y}'$ at the same inputs, independent of $\mathbf{y}$,
+# least-squares fit on $p \le N$ independent columns, and $D^2$ the squared distance of $\mathbf{f}$ from their span. For
+# new labels $\mathbf{y}'$ at the same inputs, independent of $\mathbf{y}$,
 #
 # ```{math}
 # :label: polyfit-price
@@ -172,15 +172,16 @@ axes[0].set_ylabel('y');
 #
 # ````{prf:proof}
 # $\hat{\mathbf{y}} = \mathbf{H}\mathbf{y}$ with the orthogonal projection $\mathbf{H}$ onto the span, and
-# $\|(\mathbf{I} - \mathbf{H})\mathbf{f}\|^2 = D^2$. In the first line the error is $(\mathbf{I} - \mathbf{H})\mathbf{f} + (\mathbf{I} -
-# \mathbf{H})\boldsymbol\varepsilon$; the parts are uncorrelated, and $\mathbb{E}\|(\mathbf{I} - \mathbf{H})
+# $\|(\mathbf{I} - \mathbf{H})\mathbf{f}\|^2 = D^2$. In the first line the error is $(\mathbf{I} - \mathbf{H})\mathbf{f} +
+# (\mathbf{I} - \mathbf{H})\boldsymbol\varepsilon$; the parts are uncorrelated, and $\mathbb{E}\|(\mathbf{I} - \mathbf{H})
 # \boldsymbol\varepsilon\|^2 = \sigma^2 \operatorname{tr}(\mathbf{I} - \mathbf{H}) = \sigma^2 (N - p)$. In the second it is
-# $(\mathbf{I} - \mathbf{H})\mathbf{f} + \boldsymbol\varepsilon' - \mathbf{H}\boldsymbol\varepsilon$, three uncorrelated parts, of which
-# the last two have mean squared lengths $\sigma^2 N$ and $\sigma^2 p$.
+# $(\mathbf{I} - \mathbf{H})\mathbf{f} + \boldsymbol\varepsilon' - \mathbf{H}\boldsymbol\varepsilon$, three uncorrelated
+# parts, of which the last two have mean squared lengths $\sigma^2 N$ and $\sigma^2 p$.
 # ````
 #
-# So each parameter lowers the training error by $\sigma^2/N$ and raises the error on new labels by the same amount. It is worth its
-# price if it takes more than that off $D^2/N$. At *new inputs*, between the points, the price can be very much higher.
+# So each parameter lowers the training error by $\sigma^2/N$ and raises the error on new labels by the same amount. It is
+# worth its price if it takes more than that off $D^2/N$. At *new inputs*, between the points, the price can be very much
+# higher.
 
 # %%
 def price_of_parameters(seed, degree, sign):
@@ -204,7 +205,7 @@ verify('a parameter takes σ²/N from one error and adds it to the other',
        seed=seeds(), degree=integers(0, 10), tries=30)
 
 # %% [markdown]
-# Now 200 training sets of 21 points each, all degrees from 0 to 20, and besides the same for 200 points.
+# Now 200 training sets of 21 points each, all degrees from 0 to 20, and besides degrees 1, 3 and 20 on 200 points.
 
 # %%
 def losses(seed, N, degrees):  # training, test: (2, len(degrees))
@@ -232,7 +233,7 @@ print(f'degree 20 on 200 points: test {np.median(many[:, 1, 2]):.2f}')
 assert test[20] > 1e6 and (few[:, 0, 20] < 1e-6).all()
 print('degree 20 on 21 points: training 0, test above a million')
 
-# %% mystnb={"image": {"alt": "Training and test error against the degree, logarithmic. Both fall steeply to degree 3. Then the training error sinks slowly along the dashed theoretical line and drops to nothing, while the test error rises, slowly at first, and beyond degree 10 by orders of magnitude up to a million and more."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Beyond degree 3 the training error on 21 points sinks towards zero while the test error climbs past a million: the training error alone would choose the worst degree."}, "image": {"alt": "Training and test error against the degree, logarithmic. Both fall steeply to degree 3. Then the training error sinks slowly along the dashed theoretical line and drops to nothing, while the test error rises, slowly at first, and beyond degree 10 by orders of magnitude up to a million and more."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3.2))
 for j, name in enumerate(('training', 'test')):
     part = few[:, j, :20 + j]
@@ -248,13 +249,14 @@ ax.set(xlabel='degree', ylabel='mean squared error', xticks=range(0, 21, 4),
 ax.legend(loc='upper left');
 
 # %% [markdown]
-# (Median and 80 % band; the training error at degree 20 is zero and cannot be drawn.) This is the classical picture, the test error
-# like a U. It says: stop at the degree where the errors part. It is not yet the whole picture.
+# (Median and 80 % band; the training error at degree 20 is zero and cannot be drawn.) This is the classical picture, the
+# test error like a U. It says: stop at the degree where the errors part. It is not yet the whole picture.
 #
-# Real curves are seldom cubics, and noise is seldom that small. What does the body mass index of a patient with diabetes say about the course of
-# the disease? We fit polynomials to 20 or to 300 of 442 patients {cite}`efron2004least` and test on 142 others, in 200 random splits. The index is
-# scaled so that the training patients fill $[-1, 1]$; a test patient beyond is treated as if at the end, for no polynomial of
-# high degree should be trusted outside its data. Degree 0, the mean, is the baseline.
+# Real curves are seldom cubics, and noise is seldom that small. What does the body mass index of a patient with diabetes
+# say about the course of the disease? We fit polynomials to 20 or to 300 of 442 patients {cite}`efron2004least` and test
+# on 142 others, in 200 random splits. The index is scaled so that the training patients fill $[-1, 1]$; a test patient
+# beyond is treated as if at the end, for no polynomial of high degree should be trusted outside its data. Degree 0, the
+# mean, is the baseline.
 
 # %%
 patients, outcome, _ = diabetes()
@@ -278,14 +280,14 @@ for N, row in real.items():
     print(f'{N:3} patients: ' + ''.join(f'{e:5.0f}' for e in row))
 
 # %% [markdown]
-# The line is best. Whatever bend there is in the truth, it is too slight to be worth $\sigma^2/N$ with 20 patients, and does not show even
-# with 300. But see how the bill depends on $N$: with 20 patients degree 8 is worse than no model at all, with 300 it costs
-# next to nothing. Degrees are not too high as such, only too high for the data.
+# The line is best. Whatever bend there is in the truth, it is too slight to be worth $\sigma^2/N$ with 20 patients, and
+# does not show even with 300. But see how the bill depends on $N$: with 20 patients degree 8 is worse than no model at
+# all, with 300 it costs next to nothing. Degrees are not too high as such, only too high for the data.
 #
 # ```{exercise} ★ How noisy was it?
 # :label: polyfit-noise
-# Suppose that the truth is a polynomial of degree at most $d$. Write `noise_variance(x, y, d)`, an estimate of $\sigma^2$ from
-# one training set whose expectation is exactly $\sigma^2$.
+# Suppose that the truth is a polynomial of degree at most $d$. Write `noise_variance(x, y, d)`, an estimate of $\sigma^2$
+# from one training set whose expectation is exactly $\sigma^2$.
 # ```
 
 # %%
@@ -306,9 +308,9 @@ grade(noise_variance, noise_by_basis, noise_cases)
 # ```{solution-start} polyfit-noise
 # :class: dropdown
 # ```
-# With $D = 0$ and $p = d + 1$ the first line of {eq}`polyfit-price` says that the sum of squared residuals is $\sigma^2(N - d - 1)$
-# in the mean: divide by that. The wrong answer forgets the constant among the parameters. For $d = 0$ this is the
-# familiar $N - 1$.
+# With $D = 0$ and $p = d + 1$ the first line of {eq}`polyfit-price` says that the sum of squared residuals is
+# $\sigma^2(N - d - 1)$ in the mean: divide by that. The wrong answer forgets the constant among the parameters. For
+# $d = 0$ this is the familiar $N - 1$.
 
 # %% jupyter={"source_hidden": true}
 def noise_variance_solution(x, y, d):
@@ -329,9 +331,10 @@ assert not grade(constant_forgotten, noise_by_basis, noise_cases)
 # %% [markdown]
 # ## The same curve on a better scale
 #
-# This section continues [Powers as features](#powers-as-features). Near $x = 1$ the powers $x^{10}$ and $x^{11}$ look much alike. Columns that look alike make a matrix that is nearly singular, and a
-# matrix with the condition number $\kappa = s_{\max}/s_{\min}$ costs about $\log_{10}\kappa$ of the sixteen digits in the
-# [solution of a least-squares problem](least_squares.ipynb). How bad are powers? *No choice of points can save them.*
+# This section continues [Powers as features](#powers-as-features). Near $x = 1$ the powers $x^{10}$ and $x^{11}$ look much
+# alike. Columns that look alike make a matrix that is nearly singular, and a matrix with the condition number
+# $\kappa = s_{\max}/s_{\min}$ costs about $\log_{10}\kappa$ of the sixteen digits in the [solution of a least-squares
+# problem](least_squares.ipynb). How bad are powers? *No choice of points can save them.*
 #
 # ````{prf:theorem} Vandermonde matrices are ill-conditioned
 # :label: thm-vandermonde
@@ -347,23 +350,25 @@ assert not grade(constant_forgotten, noise_by_basis, noise_cases)
 # ````
 #
 # ````{prf:proof}
-# $s_{\max} \ge \sqrt N$, the length of the column of ones. To bound $s_{\min} \le \|\mathbf{V}\mathbf{c}\|/\|\mathbf{c}\|$ from above we look for
-# weights $\mathbf{c}$ that are large although their polynomial is small. Chebyshev's polynomial $T_d(\cos\theta) =
-# \cos d\theta$ is that: its values on $[-1, 1]$ are at most 1, so $\|\mathbf{V}\mathbf{c}\| \le \sqrt N$.
-# Its coefficients have alternating signs and only every second power occurs, so at the imaginary unit all terms point in one
-# direction: $\sum_j |c_j| = |T_d(\mathrm{i})|$. From $T_d(x) = \frac12\big((x + \sqrt{x^2 - 1})^d + (x - \sqrt{x^2 - 1})^d\big)$,
+# $s_{\max} \ge \sqrt N$, the length of the column of ones. To bound $s_{\min} \le \|\mathbf{V}\mathbf{c}\|/\|\mathbf{c}\|$
+# from above we look for weights $\mathbf{c}$ that are large although their polynomial is small. Chebyshev's polynomial
+# $T_d(\cos\theta) = \cos d\theta$ is that: its values on $[-1, 1]$ are at most 1, so
+# $\|\mathbf{V}\mathbf{c}\| \le \sqrt N$. Its coefficients have alternating signs and only every second power occurs, so at
+# the imaginary unit all terms point in one direction: $\sum_j |c_j| = |T_d(\mathrm{i})|$. From $T_d(x) = \frac12\big((x +
+# \sqrt{x^2 - 1})^d + (x - \sqrt{x^2 - 1})^d\big)$,
 #
 # $$ |T_d(\mathrm{i})| = \tfrac12 \big| (1 + \sqrt2)^d + (1 - \sqrt2)^d \big| \ge \tfrac12 \big( (1 + \sqrt2)^d - 1 \big) . $$
 #
-# At most $1 + d/2$ of the $c_j$ are not zero, so $\|\mathbf{c}\| \ge \sum_j |c_j| / \sqrt{1 + d/2}$ (Cauchy–Schwarz). Divide:
-# the factors $\sqrt N$ cancel. For $[0, 1]$ take $T_d(2x - 1)$. All $d + 1$ coefficients alternate, and their absolute sum is $|T_d(-3)| =
-# \frac12\big((3 + 2\sqrt2)^d + (3 - 2\sqrt2)^d\big)$, where $3 + 2\sqrt2 = (1 + \sqrt2)^2$.
+# At most $1 + d/2$ of the $c_j$ are not zero, so $\|\mathbf{c}\| \ge \sum_j |c_j| / \sqrt{1 + d/2}$ (Cauchy–Schwarz).
+# Divide: the factors $\sqrt N$ cancel. For $[0, 1]$ take $T_d(2x - 1)$. All $d + 1$ coefficients alternate, and their
+# absolute sum is $|T_d(-3)| = \frac12\big((3 + 2\sqrt2)^d + (3 - 2\sqrt2)^d\big)$, where $3 + 2\sqrt2 = (1 + \sqrt2)^2$.
 # ````
 #
-# So in the long run each degree costs at least 0.38 digits on $[-1, 1]$ and 0.77 on $[0, 1]$. The remedy is to combine the same powers into
-# columns that do not look alike. *Legendre's polynomials* $P_0 = 1$, $P_1 = x$, $P_2 = \frac12(3x^2 - 1), \dots$ are
-# orthogonal on $[-1, 1]$, $\int_{-1}^1 P_i P_j \,\mathrm{d}x = 0$ for $i \ne j$, and on well-spread points their columns nearly are.
-# The span is the same, hence so are the projection and the fitted curve. What changes are the weights.
+# So in the long run each degree costs at least 0.38 digits on $[-1, 1]$ and 0.77 on $[0, 1]$. The remedy is to combine the
+# same powers into columns that do not look alike. *Legendre's polynomials* $P_0 = 1$, $P_1 = x$,
+# $P_2 = \frac12(3x^2 - 1), \dots$ are orthogonal on $[-1, 1]$, $\int_{-1}^1 P_i P_j \,\mathrm{d}x = 0$ for $i \ne j$, and
+# on well-spread points their columns nearly are. The span is the same, hence so are the projection and the fitted curve.
+# What changes are the weights.
 
 # %%
 def condition(V):
@@ -434,7 +439,7 @@ print('degree 14, powers on [0, 1]: weights good to ten digits:',
 print('degree 14, Legendre: weights good to fourteen digits:',
       error['Legendre'] < 1e-14)
 
-# %% mystnb={"image": {"alt": "Decimal digits lost against degree. Powers on 0 to 1: a steep straight line, eleven digits at degree 14. Powers on minus 1 to 1: half as steep, nine at degree 24. Legendre: almost flat, near one. Dashed lower bounds run just below the two steep lines; a horizontal line marks the sixteen digits of double precision."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Each degree of powers costs about 0.8 digits on $[0, 1]$ and 0.4 on $[-1, 1]$, close to the proved bounds; Legendre's polynomials cost almost none."}, "image": {"alt": "Decimal digits lost against degree. Powers on 0 to 1: a steep straight line, ten digits at degree 14. Powers on minus 1 to 1: half as steep, nine at degree 24. Legendre: almost flat, near one. Dashed lower bounds run just below the two steep lines; a horizontal line marks the sixteen digits of double precision."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3.2))
 for name, digits in lost.items():
     ax.plot(range(1, len(digits) + 1), digits, '.-', label=name)
@@ -451,10 +456,10 @@ ax.legend(loc='upper left', bbox_to_anchor=(0.01, 0.9));
 #
 # ```{exercise} ★★ Polynomials that suit the points
 # :label: polyfit-recurrence
-# On unevenly spread points Legendre's columns are not orthogonal. Make some that are, without orthogonalizing each against all before it:
-# multiply the last column by $x$ entry by entry, and show that the result is already orthogonal to all columns but the last two. Write
-# `orthonormal(x, d)`, an $N \times (d + 1)$ matrix with orthonormal columns, column $j$ a polynomial of degree $j$ with a
-# positive leading coefficient.
+# On unevenly spread points Legendre's columns are not orthogonal. Make some that are, without orthogonalizing each against
+# all before it: multiply the last column by $x$ entry by entry, and show that the result is already orthogonal to all
+# columns but the last two. Write `orthonormal(x, d)`, an $N \times (d + 1)$ matrix with orthonormal columns, column $j$ a
+# polynomial of degree $j$ with a positive leading coefficient.
 # ```
 
 # %%
@@ -476,10 +481,10 @@ grade(orthonormal, orthonormal_by_qr, basis_cases)
 # :class: dropdown
 # ```
 # Let $\mathbf{X} = \operatorname{diag}(\mathbf{x})$. For $i < j - 1$ is $\mathbf{q}_i^\top \mathbf{X}\mathbf{q}_j =
-# (\mathbf{X}\mathbf{q}_i)^\top \mathbf{q}_j = 0$, because $\mathbf{X}\mathbf{q}_i$ has the degree $i + 1 < j$ and $\mathbf{q}_j$ is
-# orthogonal to all lower degrees. So only $\mathbf{q}_j$ and $\mathbf{q}_{j-1}$ have to be subtracted: a recurrence with three terms,
-# $O(Nd)$ operations in all {cite}`forsythe1957generation`. (It is Lanczos' iteration with the matrix $\mathbf{X}$.) The wrong answer subtracts the last
-# column only, which is enough up to degree 1.
+# (\mathbf{X}\mathbf{q}_i)^\top \mathbf{q}_j = 0$, because $\mathbf{X}\mathbf{q}_i$ has the degree $i + 1 <
+# j$ and $\mathbf{q}_j$ is orthogonal to all lower degrees. So only $\mathbf{q}_j$ and $\mathbf{q}_{j-1}$ have to be
+# subtracted: a recurrence with three terms, $O(Nd)$ operations in all {cite}`forsythe1957generation`. (It is Lanczos'
+# iteration with the matrix $\mathbf{X}$.) The wrong answer subtracts the last column only, which is enough up to degree 1.
 
 # %% jupyter={"source_hidden": true}
 def orthonormal_solution(x, d, terms=2):
@@ -504,19 +509,22 @@ assert not grade(last_column_only, orthonormal_by_qr, basis_cases)
 # %% [markdown]
 # ## More parameters than points
 #
-# This section continues [Powers as features](#powers-as-features). At degree 20 the polynomial passes through all 21 points, and the test error is beyond a million. What would degree 40 do?
-# The question used to be dismissed: 41 weights, 21 equations, infinitely many solutions. But the
-# [pseudoinverse](../linear_algebra/singular_value_decomposition.ipynb) names one of them, the *shortest*, and
-# [gradient descent](least_squares.ipynb) from zero finds the same one. Let us go on, first where everything can be computed.
+# This section continues [Powers as features](#powers-as-features). At degree 20 the polynomial passes through all 21
+# points, and the test error is beyond a million. What would degree 40 do? The question used to be dismissed: 41 weights,
+# 21 equations, infinitely many solutions. But the [pseudoinverse](../linear_algebra/singular_value_decomposition.ipynb)
+# names one of them, the *shortest*, and [gradient descent](least_squares.ipynb) from zero finds the same one. Let us go
+# on, first where everything can be computed.
 #
-# Let the features be $D = 200$ independent standard normal numbers, the truth a weighted sum of them with weights $w_j = 1/j$,
-# $N = 20$ examples, and let the model see the first $p$ features only. For the model, the others are so much more noise.
+# Let the features be $D = 200$ independent standard normal numbers, the truth a weighted sum of them with weights
+# $w_j = 1/j$, $N = 20$ examples, and let the model see the first $p$ features only. For the model, the others are so much
+# more noise.
 #
 # ````{prf:theorem} Two descents
 # :label: thm-two-descents
-# Let $\boldsymbol\Phi \in \mathbb{R}^{N \times p}$ have independent $\mathcal{N}(0, 1)$ entries, $\mathbf{y} = \boldsymbol\Phi\mathbf{w} +
-# \mathbf{e}$, with $\mathbf{e}$ independent of $\boldsymbol\Phi$, of mean $\mathbf{0}$ and covariance $\tau^2\mathbf{I}$, $\tau > 0$. The shortest
-# least-squares solution $\hat{\mathbf{w}} = \boldsymbol\Phi^+\mathbf{y}$ has
+# Let $\boldsymbol\Phi \in \mathbb{R}^{N \times p}$ have independent $\mathcal{N}(0, 1)$ entries, $\mathbf{y} =
+# \boldsymbol\Phi\mathbf{w} + \mathbf{e}$, with $\mathbf{e}$ independent of $\boldsymbol\Phi$, of mean $\mathbf{0}$ and
+# covariance $\tau^2\mathbf{I}$, $\tau > 0$. The shortest least-squares solution
+# $\hat{\mathbf{w}} = \boldsymbol\Phi^+\mathbf{y}$ has
 #
 # ```{math}
 # :label: polyfit-descents
@@ -529,19 +537,22 @@ assert not grade(last_column_only, orthonormal_by_qr, basis_cases)
 # ````
 #
 # ````{prf:proof}
-# $\hat{\mathbf{w}} - \mathbf{w} = -(\mathbf{I} - \boldsymbol\Phi^+\boldsymbol\Phi)\mathbf{w} + \boldsymbol\Phi^+\mathbf{e}$, and the parts
-# are uncorrelated, given $\boldsymbol\Phi$. *Noise:* $\mathbb{E}\|\boldsymbol\Phi^+\mathbf{e}\|^2 = \tau^2\, \mathbb{E}\sum_i 1/s_i^2$ with
-# the singular values $s_i$ of $\boldsymbol\Phi$. For $p \le N$ the sum is the trace of $(\boldsymbol\Phi^\top\boldsymbol\Phi)^{-1}$. Its entry
-# $jj$ is $1/\delta_j^2$, where $\delta_j$ is the distance of column $j$ from the span of the other $p - 1$ columns (by Cramer's rule it is
-# a quotient of two Gram determinants). That distance is the length of the column's part in $N - p + 1$ remaining dimensions, so
-# $\delta_j^2$ is a sum of $k = N - p + 1$ squares of independent standard normals, and $\mathbb{E}[1/\delta_j^2] = 1/(k - 2)$ if $k > 2$,
-# else infinite. For $p > N$ exchange rows and columns. *Bias:* $\mathbf{I} - \boldsymbol\Phi^+\boldsymbol\Phi$ projects onto the complement of the
-# row space. No direction is preferred, so a unit vector keeps the same mean squared length whichever it is, and all $p$ together keep the trace, $p - N$
-# (or 0 for $p \le N$).
+# $\hat{\mathbf{w}} - \mathbf{w} = -(\mathbf{I} - \boldsymbol\Phi^+\boldsymbol\Phi)\mathbf{w} +
+# \boldsymbol\Phi^+\mathbf{e}$, and the parts are uncorrelated, given $\boldsymbol\Phi$. *Noise:*
+# $\mathbb{E}\|\boldsymbol\Phi^+\mathbf{e}\|^2 = \tau^2\, \mathbb{E}\sum_i 1/s_i^2$ with the singular values $s_i$ of
+# $\boldsymbol\Phi$. For $p \le N$ the sum is the trace of $(\boldsymbol\Phi^\top\boldsymbol\Phi)^{-1}$. Its entry $jj$ is
+# $1/\delta_j^2$, where $\delta_j$ is the distance of column $j$ from the span of the other $p - 1$ columns (by Cramer's
+# rule it is a quotient of two Gram determinants). That distance is the length of the column's part in $N - p + 1$
+# remaining dimensions, so $\delta_j^2$ is a sum of $k = N - p + 1$ squares of independent standard normals, and
+# $\mathbb{E}[1/\delta_j^2] = 1/(k - 2)$ if $k > 2$, else infinite. For $p > N$ exchange rows and columns. *Bias:*
+# $\mathbf{I} - \boldsymbol\Phi^+\boldsymbol\Phi$ projects onto the complement of the row space. No direction is preferred,
+# so a unit vector keeps the same mean squared length whichever it is, and all $p$ together keep the trace, $p - N$ (or 0
+# for $p \le N$).
 # ````
 #
-# As new inputs have independent features, too, $\|\hat{\mathbf{w}} - \mathbf{w}\|^2$ is the squared prediction error. See where the peak comes
-# from. At $p = N$ the last column has a single dimension left in which it can stand out from the others. By chance it hardly does, so the smallest
+# As new inputs have independent features, too, $\|\hat{\mathbf{w}} - \mathbf{w}\|^2$, plus the squared weights of the
+# features that the model does not see, is the squared prediction error. See where the peak comes from. At $p = N$ the last
+# column has a single dimension left in which it can stand out from the others. By chance it hardly does, so the smallest
 # singular value is small, and noise is divided by its square. Take columns away, and each of the others has room. *Add*
 # columns, and the rows have room: the equations become easier to satisfy, and short solutions suffice.
 
@@ -613,7 +624,7 @@ print(f'share of the smallest singular value there: {share:.0%}')
 print(f'best: p = {sizes[middle.argmin()]}, {middle.min():.2f}; all 200: '
       f'{middle[-1]:.2f}')
 
-# %% mystnb={"image": {"alt": "Left: squared error against the number of features, both logarithmic. It dips near eight features, rises to a peak at 20, the number of examples, falls to a second, higher valley near 28 and rises slowly; a dashed theoretical mean runs through the band and goes to infinity at the peak. Right: the median of the sum of inverse squared singular values and that of the smallest alone, both with a peak at 20, where they nearly meet."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "With 20 examples the error peaks at $p = 20$ features, where the smallest singular value nearly vanishes; more features bring it down again, though not to its first low."}, "image": {"alt": "Left: squared error against the number of features, both logarithmic. It dips near eight features, rises to a peak at 20, the number of examples, falls to a second, higher valley near 28 and rises slowly; a dashed theoretical mean runs through the band and goes to infinity at the peak. Right: the median of the sum of inverse squared singular values and that of the smallest alone, both with a peak at 20, where they nearly meet."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=3)
 low, high = np.quantile(errors, (0.1, 0.9), axis=1)
 left.fill_between(sizes, low, high, color='C0', alpha=0.25, lw=0)
@@ -624,47 +635,48 @@ left.set(xlabel='features p', ylabel='squared error', ylim=(0.1, 1000),
 left.legend()
 for j, name in enumerate(('Σ 1/s²', '1/s², smallest')):
     right.loglog(sizes, inverse[:, j], f'C{j + 1}.-', label=name)
-right.set(xlabel='features p', title='Inverse singular values')
+right.set(xlabel='features p', title='Inverse squared singular values')
 right.legend()
 for ax in (left, right):
     ax.set_xticks([1, 4, 20, 100], [1, 4, 20, 100])
     ax.minorticks_off();
 
 # %% [markdown]
-# The mean is infinite at the peak and next to it (there a simulated mean says nothing, so the figure shows medians and the band of
-# 80 % of 200 seeds). Here the second valley is higher than the first, and shallow: with $p$ grows the share $1 - N/p$ of
-# $\mathbf{w}$ that 20 examples cannot see. More parameters are not better as such. What decides is *which* interpolant is the
-# shortest one.
+# The mean is infinite at the peak and next to it (there a simulated mean says nothing, so the figure shows medians and the
+# band of 80 % of 200 seeds). Here the second valley is higher than the first, and shallow: with $p$ grows the share
+# $1 - N/p$ of $\mathbf{w}$ that 20 examples cannot see. More parameters are not better as such. What decides is *which*
+# interpolant is the shortest one.
 #
 # ### A polynomial of infinite degree
 #
-# Back to curves. Put the interval on $[-1, 1]$ and write a polynomial of degree below $p$ as $q = \sum_{j<p} w_j \phi_j$ with $\phi_j =
-# \sqrt{2j + 1}\,P_j$, which have mean square 1. Short means cheap, so let every weight have a price: $j(j + 1)$, the price of wiggling, nothing
-# for the constant. It is no arbitrary choice. Legendre's polynomials satisfy $-\big((1 - x^2) P_j'\big)' = j(j + 1) P_j$, and integrating by parts
-# gives
+# Back to curves. Put the interval on $[-1, 1]$ and write a polynomial of degree below $p$ as $q = \sum_{j<p} w_j \phi_j$
+# with $\phi_j = \sqrt{2j + 1}\,P_j$, which have mean square 1. Short means cheap, so let every weight have a price:
+# $j(j + 1)$, the price of wiggling, nothing for the constant. It is no arbitrary choice. Legendre's polynomials satisfy
+# $-\big((1 - x^2) P_j'\big)' = j(j + 1) P_j$, and integrating by parts gives
 #
 # ```{math}
 # :label: polyfit-energy
 # \sum_{j<p} j(j + 1)\, w_j^2 = \frac12 \int_{-1}^1 (1 - x^2)\, q'(x)^2 \,\mathrm{d}x .
 # ```
 #
-# Among all interpolating polynomials of degree below $p$ take the one for which this *energy* is least. What becomes of it as $p \to
-# \infty$?
+# Among all interpolating polynomials of degree below $p$ take the one for which this *energy* is least. What becomes of it
+# as $p \to \infty$?
 #
 # ````{prf:theorem} The cheapest curve through all points
 # :label: thm-cheapest-curve
-# Among all continuous, piecewise differentiable $q$ on $(-1, 1)$ with $q(x_n) = y_n$, $x_1 < \dots < x_N$, the energy {eq}`polyfit-energy` is least
-# for the curve that is linear in $u = \operatorname{artanh} x$ between neighbouring points and constant outside of them.
+# Among all continuous, piecewise differentiable $q$ on $(-1, 1)$ with $q(x_n) = y_n$, $x_1 < \dots < x_N$, the energy
+# {eq}`polyfit-energy` is least for the curve that is linear in $u = \operatorname{artanh} x$ between neighbouring points
+# and constant outside of them.
 # ````
 #
 # ````{prf:proof}
-# $\mathrm{d}x = (1 - x^2)\,\mathrm{d}u$, so the energy is $\frac12 \int_{-\infty}^\infty \big(\frac{\mathrm{d}q}{\mathrm{d}u}\big)^2
-# \mathrm{d}u$. Outside, 0 is the least. Between two points, $\int (\mathrm{d}q/\mathrm{d}u)^2\,\mathrm{d}u \ge (\Delta
-# y)^2/\Delta u$ by Cauchy–Schwarz, with equality for constant slope.
+# $\mathrm{d}x = (1 - x^2)\,\mathrm{d}u$, so the energy is $\frac12 \int_{-\infty}^\infty
+# \big(\frac{\mathrm{d}q}{\mathrm{d}u}\big)^2 \mathrm{d}u$. Outside, 0 is the least. Between two points, $\int
+# (\mathrm{d}q/\mathrm{d}u)^2\,\mathrm{d}u \ge (\Delta y)^2/\Delta u$ by Cauchy–Schwarz, with equality for constant slope.
 # ````
 #
-# It joins the dots. That the polynomials really approach this curve as their degree grows (they are dense with respect to the energy) we
-# do not prove but measure.
+# It joins the dots. That the polynomials really approach this curve as their degree grows (they are dense with respect to
+# the energy) we do not prove but measure.
 
 # %%
 def frugal(x, y, p, power=1):  # (R, N), (R, N) -> weights (R, p)
@@ -724,8 +736,8 @@ verify('a tenfold degree, a gap several times smaller',
        < gap(seed, 50, straight) / 4, seed=seeds(), tries=30)
 
 # %% [markdown]
-# Now the experiment: the cubic of the beginning, 21 points, noise of variance 1, and $p$ from 2 to 400. Up to $p = 21$ these are
-# the least-squares fits from above, whatever the price. Beyond, they interpolate.
+# Now the experiment: the cubic of the beginning, 21 points, noise of variance 1, and $p$ from 2 to 400. Up to $p = 21$
+# these are the least-squares fits from above, whatever the price. Beyond, they interpolate.
 
 # %%
 def experiment(f, sigma, sizes, power=1, R=100, N=21):  # (sizes + 1, R)
@@ -755,7 +767,7 @@ for p, name in ((4, 'degree 3'), (21, 'degree 20'), (40, 'degree 39'),
 print(f'dots joined: {middle[-1]:.2g}, plainly shortest at degree 399: '
       f'{np.median(plain, axis=1)[-2]:.2g}')
 
-# %% mystnb={"image": {"alt": "Left: test error against the number of parameters, both logarithmic: a valley at 4, a peak of about a hundred million at 21, and a second descent that levels off near one. Without the price, in grey, the curve turns up again after 30. Right: one data set; degree 20 leaves the picture at both ends, degree 399 goes through all points in nearly straight lines, the cubic passes between the points."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "The error falls, explodes at $p = 21$ parameters for 21 points, and falls again if wiggling has a price: degree 399 then nearly joins the dots."}, "image": {"alt": "Left: test error against the number of parameters, both logarithmic: a valley at 4, a peak of about a hundred million at 21, and a second descent that levels off near one. Without the price, in grey, the curve turns up again after 30. Right: one data set; degree 20 leaves the picture at both ends, degree 399 goes through all points in nearly straight lines, the cubic passes between the points."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=3.3)
 low, high = np.quantile(errors[:-1], (0.1, 0.9), axis=1)
 left.fill_between(sizes, low, high, color='C0', alpha=0.25, lw=0)
@@ -777,15 +789,15 @@ right.set(xlabel='x', ylim=(-20, 18), title='One training set')
 right.legend(fontsize=8, loc='lower center');
 
 # %% [markdown]
-# A polynomial of degree 399 through 21 noisy points, and nothing explodes. Past the threshold every further parameter makes the
-# cheapest interpolant cheaper, until it has become the curve that joins the dots. This is *double descent*
-# {cite}`belkin2019reconciling`: the error falls, rises up to the *interpolation threshold* $p = N$, and falls again. The grey curve tells how much
-# hangs on the price. Without it the shortest weights make spikes at the points and nothing in between, and the
-# second descent turns into a failure.
+# A polynomial of degree 399 through 21 noisy points, and nothing explodes. Past the threshold every further parameter
+# makes the cheapest interpolant cheaper, until it has become the curve that joins the dots. This is *double descent*
+# {cite}`belkin2019reconciling`: the error falls, rises up to the *interpolation threshold* $p = N$, and falls again. The
+# grey curve tells how much hangs on the price. Without it the shortest weights make spikes at the points and nothing in
+# between, and the second descent turns into a failure.
 #
-# Is the second valley the deeper one? Not here. The truth *is* a cubic, and the fit of degree 3 has few parameters to pay for,
-# while whoever interpolates takes over noise: joined dots carry two thirds of $\sigma^2$ (the exercise). It is different where no
-# small degree is right and noise is weak. Take a kink, $4\,|x - 0.15|$, and $\sigma = 0.05$:
+# Is the second valley the deeper one? Not here. The truth *is* a cubic, and the fit of degree 3 has few parameters to pay
+# for, while whoever interpolates takes over noise: joined dots carry two thirds of $\sigma^2$ (the exercise). It is
+# different where no small degree is right and noise is weak. Take a kink, $4\,|x - 0.15|$, and $\sigma = 0.05$:
 
 # %%
 def kink(x):
@@ -808,8 +820,8 @@ print('p = 400 beats the best p up to 21 in more than 60 of 100 sets:',
 # ```{exercise} ★★★ What joined dots cost
 # :label: polyfit-dots
 # The curve of {prf:ref}`thm-cheapest-curve` is a weighted sum of the labels: $q(x_0) = \mathbf{s}(x_0)^\top\mathbf{y}$. Find
-# $\|\mathbf{s}(x_0)\|^2$, by which noise enters its variance, and write `dots_noise(x, x0)` for sorted `x`, without a loop. What is
-# its mean between two points, if $x_0$ is equally likely anywhere on the scale $u$?
+# $\|\mathbf{s}(x_0)\|^2$, by which noise enters its variance, and write `dots_noise(x, x0)` for sorted `x`, without a
+# loop. What is its mean between two points, if $x_0$ is equally likely anywhere on the scale $u$?
 # ```
 
 # %%
@@ -831,9 +843,9 @@ grade(dots_noise, dots_by_columns, dots_cases)
 # :class: dropdown
 # ```
 # Between neighbours the weights are $1 - \theta$ and $\theta$, where $\theta$ is the share of the way on the scale $u$, so
-# $\|\mathbf{s}\|^2 = (1 - \theta)^2 + \theta^2$; outside it is 1. The mean over $\theta$ is $\frac13 + \frac13 = \frac23$, however many points
-# there are: more data do not help an interpolant against noise in one dimension. The nearest neighbour pays 1, the least-squares fit
-# $p/N$. The wrong answer measures the way in $x$.
+# $\|\mathbf{s}\|^2 = (1 - \theta)^2 + \theta^2$; outside it is 1. The mean over $\theta$ is $\frac13 + \frac13 = \frac23$,
+# however many points there are: more data do not help an interpolant against noise in one dimension. The nearest neighbour
+# pays 1, the least-squares fit $p/N$. The wrong answer measures the way in $x$.
 
 # %% jupyter={"source_hidden": true}
 def dots_noise_solution(x, x0, scale=np.arctanh):
@@ -856,12 +868,14 @@ assert not grade(on_the_wrong_scale, dots_by_columns, dots_cases)
 # %% [markdown]
 # ## Summary
 #
-# A polynomial is a linear model in the powers of its input: each parameter lowers the training error by $\sigma^2/N$ whether it is
-# needed or not, and the error on new labels shows the bill. Powers themselves lose a digit every one to three degrees, and orthogonal polynomials
-# give the same curves without that loss. At as many parameters as points a singular value nearly vanishes and the error explodes; beyond, the
-# shortest interpolant calms down again, and whether the second valley is a good place depends on what "short" means.
+# A polynomial is a linear model in the powers of its input: each parameter lowers the training error by $\sigma^2/N$
+# whether it is needed or not, and the error on new labels shows the bill. Powers themselves lose a digit every one to
+# three degrees, and orthogonal polynomials give the same curves without that loss. At as many parameters as points a
+# singular value nearly vanishes and the error explodes; beyond, the shortest interpolant calms down again, and whether the
+# second valley is a good place depends on what "short" means.
 #
-# **Further reading.** {cite}`bishop2006pattern`, chapter 1, tells the classical story on a sine. {cite}`trefethen2013approximation`
-# is the book on polynomials that behave; {cite}`beckermann2000condition` has the sharp bounds for Vandermonde matrices.
-# {cite}`belkin2019reconciling` named double descent, {cite}`belkin2020two` has the theorem on Gaussian features, {cite}`hastie2022surprises` its
-# asymptotic theory; {cite}`loog2020brief` found it in papers from 1989 on.
+# **Further reading.** {cite}`bishop2006pattern`, chapter 1, tells the classical story on a sine.
+# {cite}`trefethen2013approximation` is the book on polynomials that behave; {cite}`beckermann2000condition` has the sharp
+# bounds for Vandermonde matrices. {cite}`belkin2019reconciling` named double descent, {cite}`belkin2020two` has the
+# theorem on Gaussian features, {cite}`hastie2022surprises` its asymptotic theory; {cite}`loog2020brief` found it in papers
+# from 1989 on.

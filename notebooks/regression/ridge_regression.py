@@ -65,9 +65,9 @@ print('weights from all 442:', all_patients.round(0))
 print('weights from the 30: ', thirty.round(0))
 
 # %% [markdown]
-# The thirty patients hardly care: in one direction of the plane the training error is nearly flat, and noise decides where on
-# it the minimum lies. The remedy is to charge for long weights. Beside the loss $\mathcal{L}$ set a second function $\Omega$ that is large for weights we do not believe in
-# without evidence, and minimize the sum:
+# The thirty patients hardly care: in one direction of the plane the training error is nearly flat, and noise decides where
+# on it the minimum lies. The remedy is to charge for long weights. Beside the loss $\mathcal{L}$ set a second function
+# $\Omega$ that is large for weights we do not believe in without evidence, and minimize the sum:
 #
 # ```{math}
 # :label: ml.reg.form
@@ -298,7 +298,7 @@ assert close(norm(b - A @ touch) ** 2, norm(b - A @ thirty) ** 2 + level)
 print(f'distance to the weights of all 442: least squares {miss(thirty):.0f}, '
       f'ridge with alpha = 3 {miss(touch):.0f}')
 
-# %% mystnb={"image": {"alt": "Level lines of the loss over two weights: a long thin ellipse from upper left to lower right. Least squares sits far from the origin; the ridge path runs from there along the gorge and then to the origin. A circle around the origin touches one ellipse at the ridge solution. The weights of all patients lie closer to the path than to least squares."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Thirty patients leave the loss nearly flat along a gorge. Ridge slides along it from least squares towards the origin and, for $\\alpha = 3$, comes much closer to the weights of all 442."}, "image": {"alt": "Level lines of the loss over two weights: a long thin ellipse from upper left to lower right. Least squares sits far from the origin; the ridge path runs from there along the gorge and then to the origin. A circle around the origin touches one ellipse at the ridge solution. The weights of all patients lie closer to the path than to least squares."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(5, 4.2))
 ax.contour(w1, w2, excess, level * np.array([0.2, 1, 3, 7]), colors=GREY,
            linewidths=0.8)
@@ -478,7 +478,7 @@ for alpha in (0, 10, 100):
     assert close(condition(alpha), np.linalg.cond(lifted))
     print(f'alpha = {alpha:3}: condition number {condition(alpha):.0f}')
 
-# %% mystnb={"image": {"alt": "Left: ten eigenvalues on a logarithmic scale for three values of alpha; the two smallest are lifted most, the largest stays. Right: the condition number against alpha falls from 470 to one; that of the stacked matrix is its square root."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Adding $\\alpha$ lifts the small eigenvalues of $\\mathbf{X}^\\top\\mathbf{X}$ and hardly changes the large ones: the condition number falls from 470 towards 1; stacking works with its square root."}, "image": {"alt": "Left: ten eigenvalues on a logarithmic scale for three values of alpha; the two smallest are lifted most, the largest stays. Right: the condition number against alpha falls from 470 to one; that of the stacked matrix is its square root."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.6)
 for k, alpha in enumerate((0, 10, 100)):
     left.semilogy(range(1, 11), s + alpha, f'C{k}.-', label=f'α = {alpha}')
@@ -606,7 +606,7 @@ assert (errors[-1] < 2.0**-23).all()
 print('alpha = 1e-7: two routes a hundred times worse than stacking')
 print('alpha = 1000: all four as good as single precision can be')
 
-# %% mystnb={"image": {"alt": "Relative error of four routes, stored in single precision, against alpha, both logarithmic. For large alpha all are near 1e-8. As alpha falls, normal equations and dual lose digits in proportion to one over alpha until fewer than two are left; stacked QR and SVD lose about half as many."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Stored in single precision, the routes that form $\\mathbf{X}^\\top\\mathbf{X}$ or $\\mathbf{X}\\mathbf{X}^\\top$ lose digits like $1/\\alpha$ until fewer than two are left; stacking and SVD lose far fewer."}, "image": {"alt": "Relative error of four routes, stored in single precision, against alpha, both logarithmic. For large alpha all are near 1e-8. As alpha falls, normal equations and dual lose digits in proportion to one over alpha until fewer than two are left; stacked QR and SVD lose about half as many."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3))
 for (name, error), mark in zip(zip(routes, errors.T), 'osx+', strict=False):
     ax.loglog(prices, error, marker=mark, ms=4, lw=1.3, label=name)
@@ -617,10 +617,12 @@ ax.set(xlabel='α', ylabel='relative error', ylim=(1e-9, 1))
 ax.legend();
 
 # %% [markdown]
-# The two steep curves grow with the condition number, which is about $1/\alpha$ until $\alpha$ has sunk below $s_d$ and no
-# longer matters; the two flat ones with its root at most. Forming $\mathbf{X}^\top\mathbf{X}$ or
-# $\mathbf{X}\mathbf{X}^\top$ squares the condition number, and the digits lost are twice as many. With the prices that
-# statistics asks for, here to the right of $10^{-2}$, in double precision every route will do, and the cheapest is best.
+# The two steep curves grow with the condition number, which goes like $1/\alpha$ until $\alpha$ has sunk below $s_d$ and no
+# longer matters; the two flat ones with its root at most. (The dual matrix goes on getting worse, because $N - d$ of its
+# eigenvalues are $\alpha$ itself, but their eigenvectors are what $\mathbf{X}^\top$ sends to zero.) Forming
+# $\mathbf{X}^\top\mathbf{X}$ or $\mathbf{X}\mathbf{X}^\top$ squares the condition number, and the digits lost are twice as
+# many. With the prices that statistics asks for, here to the right of $10^{-2}$, in double precision every route will do,
+# and the cheapest is best.
 #
 # ```{exercise} ★★ A price for each feature
 # :label: ridge_regression-prices
@@ -826,7 +828,7 @@ for name, parts in (('weights', of_weights), ('predictions', of_predictions)):
           f'error {total.min() / total[0]:.2f} of least squares')
 print(f'the theorem allows alpha up to {bound:.1f}')
 
-# %% mystnb={"image": {"alt": "Two panels of squared error against alpha. Left, weights: variance falls, squared bias rises, the total dips about a fifth below least squares near one and climbs above it later. Right, predictions at the inputs: the same pattern with a shallower dip. A vertical line marks the bound of the theorem."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "A small $\\alpha$ buys less variance for little bias: about a fifth off the error of the weights at best, much less off the predictions. A large $\\alpha$ is worse than least squares."}, "image": {"alt": "Two panels of squared error against alpha. Left, weights: variance falls, squared bias rises, the total dips about a fifth below least squares near one and climbs above it later. Right, predictions at the inputs: the same pattern with a shallower dip. A vertical line marks the bound of the theorem."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.8)
 for ax, parts, title in zip(axes, (of_weights, of_predictions / 442),
                             ('Weights', 'Predictions'), strict=True):
@@ -979,7 +981,7 @@ for a in (1000, 100, 10, 1):
     print(f'alpha = {a:4}: {df[k]:.1f} degrees of freedom,',
           f's1 {path[k, 4]:+.0f}, s2 {path[k, 5]:+.0f}'.replace('-', '−'))
 
-# %% mystnb={"image": {"alt": "Ten weights against alpha, from large to small. All start at zero; bmi, s5 and bp rise early and stay. s1 is slightly negative for a long time and plunges to minus 38 at small alpha, while s2 and s5 rise."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "As $\\alpha$ falls, the weights that the data determine well, such as bmi and bp, settle first; those of s1 and s2 swing out only at small $\\alpha$."}, "image": {"alt": "Ten weights against alpha, from large to small. All start at zero; bmi, s5 and bp rise early and stay. s1 stays near zero for a long time and plunges to minus 38 at small alpha, while s2 and s5 rise."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3.6))
 for j, name in enumerate(names):
     ax.semilogx(alphas, path[:, j], f'C{j % 5}', label=name,
@@ -1109,7 +1111,7 @@ for f, errors in rmse.items():
 assert (rmse[products][:, :, 2] < rmse[products][:, :, 1]).all()
 assert (rmse[ten][:, :, 2] < rmse[ten][:, :, 0]).all()
 
-# %% mystnb={"image": {"alt": "Left: error on held-out patients against training size for 64 features; ridge falls steadily from 66 to 57, far below least squares, whose error peaks near 80 examples, and below the constant mean. Right: training, leave-one-out and test error against alpha for 160 examples: training error rises, the other two fall together to a flat minimum near 100 and rise again."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: with 64 features ridge beats least squares at every training size, even where that is worse than the mean. Right: leave-one-out and test error have their minima close together, the training error misleads."}, "image": {"alt": "Left: error on held-out patients against training size for 64 features; ridge falls steadily from 66 to 57, far below least squares, whose error peaks near 80 examples, and below the constant mean. Right: training, leave-one-out and test error against alpha for 160 examples: training error rises, the other two fall together to a flat minimum near 100 and rise again."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=3)
 for k, name in enumerate(('the mean', 'least squares', 'ridge')):
     part = rmse[products][:, :, k]
@@ -1358,7 +1360,7 @@ print(f'evidence: alpha = {alpha:.1f}, sigma = {sigma:.0f}, '
 print(f's1: least squares {plain[4]:.0f} ± {plain_width[4]:.0f}, '
       f'posterior {mean[4]:.0f} ± {width[4]:.0f}')
 
-# %% mystnb={"image": {"alt": "Ten weights with 90 percent intervals, least squares beside the posterior. For age, sex, bmi, bp and s6 both agree. For s1 and s2 the least-squares intervals are very long and the posterior's much shorter and near zero; s3, s4 and s5 lie between."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "A Gaussian prior hardly moves weights that the data determine, such as bmi and bp, and draws the doubtful ones, s1 and s2, towards zero, with much shorter intervals."}, "image": {"alt": "Ten weights with 90 percent intervals, least squares beside the posterior. For age, sex, bmi, bp and s6 both agree. For s1 and s2 the least-squares intervals are very long and the posterior's much shorter and near zero; s3, s4 and s5 lie between."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3))
 spots = np.arange(10)
 ax.errorbar(spots - 0.12, plain, plain_width, fmt='C1s', ms=4, lw=1.4,

@@ -55,8 +55,8 @@ plt.style.use('nbutils.book')
 #
 # A model that follows the noise of its training data has two obvious cures. One is more data. The notes say that it
 # always works, which is true with two conditions that they leave out: the model stays the same while the data grow, and
-# "works" speaks of the long run. For least squares with $d$ fixed Gaussian features and noise of variance $\sigma^2$, the training error is
-# $\sigma^2(1 - \frac dn)$ on average, as $d$ of the $n$ dimensions of the noise are fitted, the true one
+# "works" speaks of the long run. For least squares with $d$ fixed Gaussian features and noise of variance $\sigma^2$, the
+# training error is $\sigma^2(1 - \frac dn)$ on average, as $d$ of the $n$ dimensions of the noise are fitted, the true one
 # $\sigma^2\big(1 + \frac{d}{n - d - 1}\big)$ ([cross-validation](cross_validation.ipynb) says why), and
 #
 # ```{math}
@@ -65,8 +65,8 @@ plt.style.use('nbutils.book')
 # ```
 #
 # If the model grows with the data, the gap need not close. The control has two parameters per example and interpolates
-# for every $n$: its training error is always zero, its true error never. (Where several weights fit equally well, we take the
-# shortest, which the pseudoinverse gives.)
+# for every $n$: its training error is always zero, its true error never. (Where several weights fit equally well, we take
+# the shortest, which the pseudoinverse gives.)
 
 # %%
 def world(seed, n, d, noise=0.5):
@@ -97,8 +97,8 @@ holds('dl.weightdecay.more-data', lambda: closes(lambda n: 10),
 # %% [markdown]
 # The second condition is the stranger one. On the way to the limit, more data can make things *worse*. With 50 features
 # the error of least squares has a peak where examples and parameters are equally many: there the
-# smallest singular value is nearly zero, and the one exact fit needs enormous weights. Below, the peak, and what becomes of it if long weights
-# are charged for, as in ridge regression with a suitable $\lambda$:
+# smallest singular value is nearly zero, and the one exact fit needs enormous weights. Below, the peak, and what becomes
+# of it if long weights are charged for, as in ridge regression with a suitable $\lambda$:
 
 # %%
 sizes = [10, 20, 35, 45, 50, 55, 70, 100, 200]
@@ -111,8 +111,8 @@ for n in (20, 50, 200):
           f'without decay, {np.median(decayed[k]):.1f} with it')
 
 # %% [markdown]
-# The other cure is a smaller model, say a polynomial of lower degree. But this knob has coarse notches. In $k$ variables there
-# are
+# The other cure is a smaller model, say a polynomial of lower degree. But this knob has coarse notches. In $k$ variables
+# there are
 #
 # ```{math}
 # :label: dl.weightdecay.degree-coarse
@@ -133,7 +133,7 @@ holds('dl.weightdecay.degree-coarse',
       k=integers(1, 8), d=integers(0, 5), tries=60)
 print('20 variables: degree 2', monomials(20, 2), 'and 3', monomials(20, 3))
 
-# %% mystnb={"image": {"alt": "Left: true error against the number of examples, logarithmic axes: without decay the median peaks near 50 at 50 examples and falls to 0.3 at 200; with decay it falls steadily below it. Right: number of monomials against degree on a logarithmic axis for 2, 5 and 20 variables; the last reaches 42504 at degree 5."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: without decay the error explodes where examples and features are equally many; decay takes the peak away. Right: with many variables one more degree multiplies the number of features."}, "image": {"alt": "Left: true error against the number of examples, logarithmic axes: without decay the median peaks near 50 at 50 examples and falls to 0.3 at 200; with decay it falls steadily below it. Right: number of monomials against degree on a logarithmic axis for 2, 5 and 20 variables; the last reaches 42504 at degree 5."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.7)
 for k, (name, errors) in enumerate((('with decay', decayed),
                                     ('without', plain))):
@@ -217,8 +217,9 @@ assert not grade(of_exact_degree, growth_by_counting, growth_cases)
 # \frac{\partial}{\partial\mathbf{w}} l^{(i)}(\mathbf{w}, b)
 # ```
 #
-# The penalty has turned into forgetting: in each step all weights first shrink by the same factor, and then the data speak. That is
-# *weight decay*. For squared loss, $l^{(i)} = \frac12(\mathbf{w}^\top\mathbf{x}^{(i)} + b - y^{(i)})^2$, the sum is
+# The penalty has turned into forgetting: in each step all weights first shrink by the same factor, and then the data
+# speak. That is *weight decay*. For squared loss, $l^{(i)} = \frac12(\mathbf{w}^\top\mathbf{x}^{(i)} + b - y^{(i)})^2$,
+# the right side is
 #
 # ```{math}
 # :label: dl.norms-wd.decay-expanded
@@ -229,9 +230,9 @@ assert not grade(of_exact_degree, growth_by_counting, growth_cases)
 # :::{admonition} Erratum
 # :class: warning
 # As printed, the second line follows the first after an equals sign, but begins with $\mathbf{w}$ in place of $(1 -
-# \eta\lambda)\,\mathbf{w}$: the decay is lost just where it was to be introduced. The slip is easy to make because the line *is* right, word for
-# word, in the section on stochastic gradient descent, from where a hand would copy it. (The sum there runs over "$i \in \beta_i$", too; the
-# index belongs to the step.)
+# \eta\lambda)\,\mathbf{w}$: the decay is lost just where it was to be introduced. The slip is easy to make because the
+# line *is* right, word for word, in the section on stochastic gradient descent, from where a hand would copy it. (The sum
+# there runs over "$i \in \beta_i$", too; the index belongs to the step.)
 # :::
 
 # %%
@@ -288,8 +289,8 @@ erratum('dl.norms-wd.decay-expanded',
 # ````{prf:theorem} Decay is a penalty, for plain gradient steps
 # :label: thm-decay-penalty
 # For differentiable losses, any batches and any step sizes $\eta_t$: stochastic gradient descent on
-# {eq}`weight-decay-objective` and the decayed step {eq}`dl.norms-wd.decay-step` on the loss alone produce the same weights in
-# every step, from the same start.
+# {eq}`weight-decay-objective` and the decayed step {eq}`dl.norms-wd.decay-step` on the loss alone produce the same weights
+# in every step, from the same start.
 # ````
 #
 # ````{prf:proof}
@@ -332,10 +333,10 @@ verify('a training run equals that of torch.optim.SGD',
        tries=5)
 
 # %% [markdown]
-# **What is not decayed.** Not the bias: a penalty on $b$ would be a belief about the origin of the scale of $y$. If all targets
-# rise by 5, all predictions ought to, and nothing else may change. In PyTorch this takes two parameter groups, as
-# above; `weight_decay` given to the optimizer as a whole decays everything, the bias too (in networks also the scales
-# of normalization layers, which one exempts for the same reason).
+# **What is not decayed.** Not the bias: a penalty on $b$ would be a belief about the origin of the scale of $y$. If all
+# targets rise by 5, all predictions ought to, and nothing else may change. In PyTorch this takes two parameter groups, as
+# above; `weight_decay` given to the optimizer as a whole decays everything, the bias too (in networks also the scales of
+# normalization layers, which one exempts for the same reason).
 
 # %%
 def trained(seed, shift, lam_b):
@@ -363,9 +364,10 @@ verify('a free bias follows a shift of all targets',
 # ### The autopsy of an example
 #
 # A well-known example {cite}`zhang2023dive` has 200 features, 20 examples, and
-# $y = 0.05 + 0.01\sum_j x_j + \epsilon$ with noise of standard deviation 0.01. We train by minibatches of 5, with $\eta = 0.01$ for
-# 600 steps, seven values of $\lambda$ side by side, from small and from large random weights. As the $x_j$ are independent standard normal, the
-# true error (half the squared one) is $\frac12\big(\|\hat{\mathbf{w}} - \mathbf{w}\|^2 + (\hat b - b)^2 + 0.01^2\big)$.
+# $y = 0.05 + 0.01\sum_j x_j + \epsilon$ with noise of standard deviation 0.01. We train by minibatches of 5, with
+# $\eta = 0.01$ for 600 steps, seven values of $\lambda$ side by side, from small and from large random weights. As the
+# $x_j$ are independent standard normal, the true error (half the squared one) is $\frac12\big(\|\hat{\mathbf{w}} -
+# \mathbf{w}\|^2 + (\hat b - b)^2 + 0.01^2\big)$.
 
 # %%
 def narrow_world(rng):  # 20 examples, 200 features
@@ -430,9 +432,9 @@ holds('dl.weightdecay.first-reg', lambda: regularizes(decayed_step),
 # ````
 #
 # Twenty inputs leave 180 directions of which the data say nothing. Without decay the random start stays there
-# for good and costs about $\frac12 \cdot 180$ if its entries have variance 1. With it the start is forgotten. A start at zero would have done the
-# same: of the exact solutions below ($\lambda$ is $1/n$ times the price $\alpha$ in scikit-learn's `Ridge`) none is noticeably
-# better than that for $\lambda = 10^{-6}$.
+# for good and costs about $\frac12 \cdot 180$ if its entries have variance 1. With it the start is forgotten. A start at
+# zero would have done the same: of the exact solutions below ($\lambda$ is $1/n$ times the price $\alpha$ in
+# scikit-learn's `Ridge`) none is noticeably better than that for $\lambda = 10^{-6}$.
 
 # %%
 def ridge_risks(X, y, lams, risk):
@@ -471,9 +473,9 @@ print(f'exact, lambda 1e-6: {exact[:, 0].mean():.4f}, '
 
 # %% [markdown]
 # So the example teaches something true by an accident. Decay earns its keep where there is signal to be separated from
-# noise. Make the features unequal, with variances $1/j^2$, weights of size 1 and noise of variance 1, again 20 examples and 200
-# dimensions. Now a few strong directions carry most of the signal, and weak ones invite the model to
-# explain the noise.
+# noise. Make the features unequal, with variances $1/j^2$, weights of size 1 and noise of variance 1, again 20 examples
+# and 200 dimensions. Now a few strong directions carry most of the signal, and weak ones invite the model to explain the
+# noise.
 
 # %%
 variances = 1 / np.arange(1, 201) ** 2
@@ -494,7 +496,7 @@ print(f'mean true error: no decay {uneven[:, 0].mean():.1f}, '
       f'noise alone 1')
 print('that decay beats none in', (uneven[:, k] < uneven[:, 0]).sum(), 'of 40')
 
-# %% mystnb={"image": {"alt": "Three panels. Length of the weights during training from a large start: without decay it stays near 13, with lambda 3 it falls to almost zero within 300 steps. True error of the example against lambda: trained from start 1 the error falls from 25 to 0.01 as lambda grows; from 0.01 and exactly solved it is flat near the baseline. Unequal features: a valley between no decay and the zero model."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left and middle: in the example decay mainly undoes a large start, and zero weights do as well. Right: with unequal features a moderate decay beats both no decay and zero weights."}, "image": {"alt": "Three panels. Length of the weights during training from a large start: without decay it stays near 13, with lambda 3 it falls to almost zero within 300 steps. True error of the example against lambda: trained from start 1 the error falls from 25 to 0.01 as lambda grows; from 0.01 and exactly solved it is flat near the baseline. Unequal features: a valley between no decay and the zero model."}} tags=["hide-input"]
 fig, (a, b, c) = panels(3, height=2.8)
 for k, name in ((0, 'λ = 0'), (4, 'λ = 3')):
     a.semilogy(runs[1.0][0][2][:, k], f'C{k // 4}', label=name)
@@ -504,8 +506,8 @@ for k, (start, results) in enumerate(runs.items()):
     true = np.mean([narrow_risk(W, bias) for W, bias, *_ in results], axis=0)
     b.loglog(lams[1:], true[1:], f'C{k + 2}o', ms=4, label=f'start {start}')
 b.loglog(grid[grid > 0.05], exact.mean(axis=0)[grid > 0.05], 'C0',
-         label='exact')
-b.axhline(0.01005, color=GREY, ls='--', lw=1)
+         lw=4, alpha=0.4, label='exact')
+b.axhline(0.01005, color=GREY, ls='--', lw=1, zorder=4)
 b.set(xlabel='λ', title='error, example', ylim=(0.006, 100))
 b.legend(fontsize=8)
 low, high = np.quantile(uneven, (0.1, 0.9), axis=0)
@@ -515,8 +517,8 @@ c.axhline(np.mean(zero), color=GREY, ls='--', lw=1)
 c.set(xlabel='λ', title='error, unequal', ylim=(0.9, 5));
 
 # %% [markdown]
-# The dashed line is the zero model each time. In the right panel the valley is real: too little decay follows
-# the noise, too much ignores the signal.
+# In the middle and on the right the dashed line is the zero model. In the right panel the valley is real: too little decay
+# follows the noise, too much ignores the signal.
 #
 # ```{exercise} ★★ Where descent ends
 # :label: weight_decay-limit
@@ -568,8 +570,9 @@ assert not grade(shortest, limit_by_descent, limit_cases)
 #
 # Where does the decay bite? Take a quadratic loss $\frac12 (\mathbf{w} - \mathbf{w}^*)^\top \mathbf{H} (\mathbf{w} -
 # \mathbf{w}^*)$ with minimum $\mathbf{w}^*$: squared loss has $\mathbf{H} = \frac1n\mathbf{X}^\top\mathbf{X}$, and near a
-# minimum every smooth loss is nearly of this form. Let $\mathbf{u}_j$ be orthonormal eigenvectors of $\mathbf{H}$, $s_1 \ge \dots
-# \ge s_d \ge 0$ the eigenvalues, and $c_j = \mathbf{u}_j^\top\mathbf{w}$, $c_j^* = \mathbf{u}_j^\top\mathbf{w}^*$.
+# minimum every smooth loss is nearly of this form. Let $\mathbf{u}_j$ be orthonormal eigenvectors of $\mathbf{H}$,
+# $s_1 \ge \dots \ge s_d \ge 0$ the eigenvalues, and $c_j = \mathbf{u}_j^\top\mathbf{w}$,
+# $c_j^* = \mathbf{u}_j^\top\mathbf{w}^*$.
 #
 # ````{prf:theorem} Decay along eigenvectors
 # :label: thm-decay-directions
@@ -583,15 +586,15 @@ assert not grade(shortest, limit_by_descent, limit_cases)
 #
 # ````{prf:proof}
 # Multiply the step $\mathbf{w} \leftarrow (1 - \eta\lambda)\mathbf{w} - \eta\mathbf{H}(\mathbf{w} - \mathbf{w}^*)$ by
-# $\mathbf{u}_j^\top$: $\;c_j \leftarrow \big(1 - \eta(s_j + \lambda)\big) c_j + \eta s_j c_j^*$. The fixed point is $f_j c_j^*$, and
-# subtracting it from both sides leaves the stated factor. It is below 1 as $s_j + \lambda > 0$, and above $-1$ for all
-# $j$ if and only if $\eta(s_1 + \lambda) < 2$.
+# $\mathbf{u}_j^\top$: $\;c_j \leftarrow \big(1 - \eta(s_j + \lambda)\big) c_j + \eta s_j c_j^*$. The fixed point is
+# $f_j c_j^*$, and subtracting it from both sides leaves the stated factor. It is below 1 as $s_j + \lambda > 0$, and above
+# $-1$ for all $j$ if and only if $\eta(s_1 + \lambda) < 2$.
 # ````
 #
 # Three things can be read off. *The limit* is shrunk, by the filter factors of [ridge regression](ridge_regression.ipynb):
-# directions with $s_j \gg \lambda$ keep what the data say, those with $s_j \ll \lambda$ lose it. *The speed*: no
-# direction takes more than about $1/(\eta\lambda)$ steps, while without decay a flat direction takes forever. *The step size* has less
-# room, by $\lambda$.
+# directions with $s_j \gg \lambda$ keep what the data say, those with $s_j \ll \lambda$ lose it. *The speed*:
+# if $\eta \le 1/(s_1 + \lambda)$, no direction takes more than about $1/(\eta\lambda)$ steps, while without decay a flat
+# direction takes forever. *The step size* has less room, by $\lambda$.
 
 # %%
 def descend(H, best, w, eta, lam, t):
@@ -639,7 +642,7 @@ verify('the bound 2 / (s + λ) for the step is sharp',
        control=lambda seed, lam: settles(seed, lam, 0),
        seed=seeds(), lam=[0.3, 1.0], tries=6)
 
-# %% mystnb={"image": {"alt": "Left: coordinate over target against steps for eigenvalues 1, 0.1 and 0.01, solid with decay 0.1, dashed without. With decay they level off at 0.91, 0.5 and 0.09; without, the first two reach one, the last is still rising at 0.6 after 400 steps. Right: shrinkage against eigenvalue on a logarithmic axis, two similar S-curves, for decay and for early stopping."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Decay $\\lambda$ keeps the directions with eigenvalues $s \\gg \\lambda$ and shrinks those with $s \\ll \\lambda$ to nearly nothing; stopping early does much the same."}, "image": {"alt": "Left: coordinate over target against steps for eigenvalues 1, 0.1 and 0.01, solid with decay 0.1, dashed without. With decay they level off at 0.91, 0.5 and 0.09; without, the first two reach one, the last is still rising at 0.6 after 400 steps. Right: shrinkage against eigenvalue on a logarithmic axis, two similar S-curves, for decay and for early stopping."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.7)
 curvatures, times = np.array([1, 0.1, 0.01]), np.arange(401)
 for k, s in enumerate(curvatures):
@@ -657,13 +660,13 @@ right.set(xlabel='eigenvalue s', ylabel='share of the target',
 right.legend(fontsize=8, loc='upper left');
 
 # %% [markdown]
-# The right panel compares the limit with decay to a run without decay that is *stopped* after $t$ steps, where $\eta t\lambda
-# = 1$. The curves are cousins: *early stopping* leaves the flat directions alone, too.
+# The right panel compares the limit with decay to a run without decay that is *stopped* after $t$ steps, where
+# $\eta t\lambda = 1$. The curves are cousins: *early stopping* leaves the flat directions alone, too.
 #
 # ```{exercise} ★★ Stopping early is a decay
 # :label: weight_decay-stopping
-# In a direction of curvature $s$, gradient descent without decay, from zero, is stopped after $t$ steps. Which $\lambda$ would have
-# led to the same weight in the limit? Write `equivalent(s, eta, t)`.
+# In a direction of curvature $s$, gradient descent without decay, from zero, is stopped after $t$ steps. Which $\lambda$
+# would have led to the same weight in the limit? Write `equivalent(s, eta, t)`.
 # ```
 
 # %%
@@ -684,8 +687,8 @@ grade(equivalent, equivalent_by_search, stop_cases)
 # ```{solution-start} weight_decay-stopping
 # :class: dropdown
 # ```
-# With $q = (1 - \eta s)^t$ we need $s/(s + \lambda) = 1 - q$, so $\lambda = sq/(1 - q)$. For flat directions, $\eta t s \ll 1$,
-# this is nearly $1/(\eta t)$, the wrong answer for the others: steep directions are decayed less.
+# With $q = (1 - \eta s)^t$ we need $s/(s + \lambda) = 1 - q$, so $\lambda = sq/(1 - q)$. For flat directions,
+# $\eta t s \ll 1$, this is nearly $1/(\eta t)$, the wrong answer for the others: steep directions are decayed less.
 
 # %% jupyter={"source_hidden": true}
 def equivalent_solution(s, eta, t):
@@ -758,13 +761,13 @@ verify('also with the settings by default',
        seed=seeds(), tries=5)
 
 # %% [markdown]
-# The controls are the counterexample: the two paths differ. But where do they lead? Here lies a surprise, for the name of the penalty is often
-# given to the wrong one of the two.
+# The controls are the counterexample: the two paths differ. But where do they lead? Here lies a surprise, for the name of
+# the penalty is often given to the wrong one of the two.
 #
 # ````{prf:theorem} Where the two end
 # :label: thm-adamw-limit
-# Let $L$ be continuously differentiable, with exact gradients, constant $\eta, \lambda, \epsilon > 0$ and $0 \le \beta_1, \beta_2 <
-# 1$. If the weights converge to $\mathbf{w}$, then
+# Let $L$ be continuously differentiable, with exact gradients, constant $\eta, \lambda, \epsilon > 0$ and
+# $0 \le \beta_1, \beta_2 < 1$. If the weights converge to $\mathbf{w}$, then
 #
 # - with the penalty in the gradient, $\nabla L(\mathbf{w}) + \lambda\mathbf{w} = \mathbf{0}$: a stationary point of the
 #   penalized loss, as under SGD;
@@ -775,21 +778,22 @@ verify('also with the settings by default',
 # ````
 #
 # ````{prf:proof}
-# The gradient given to the averages converges, to $\mathbf{g}$ say, and so do its averages: $\hat{\mathbf{m}} \to \mathbf{g}$,
-# $\hat{\mathbf{s}} \to \mathbf{g}^2$. As the weights converge, their steps go to zero. With the penalty inside, $\mathbf{g} =
-# \nabla L + \lambda\mathbf{w}$ and the step $-\eta g_i/(|g_i| + \epsilon)$ is zero only for $\mathbf{g} = \mathbf{0}$. For AdamW, $\mathbf{g} = \nabla
-# L$ and
+# The gradient given to the averages converges, to $\mathbf{g}$ say, and so do its averages:
+# $\hat{\mathbf{m}} \to \mathbf{g}$, $\hat{\mathbf{s}} \to \mathbf{g}^2$. As the weights converge, their steps go to zero.
+# With the penalty inside, $\mathbf{g} = \nabla L + \lambda\mathbf{w}$ and the step $-\eta g_i/(|g_i| + \epsilon)$ is zero
+# only for $\mathbf{g} = \mathbf{0}$. For AdamW, $\mathbf{g} = \nabla L$ and
 #
 # $$ \frac{g_i}{|g_i| + \epsilon} + \lambda w_i = 0 . $$
 #
-# So $\lambda|w_i| = |g_i|/(|g_i| + \epsilon) < 1$, the signs are opposite, and solving for $|g_i|$ gives $g_i = -\lambda\epsilon\,
-# w_i/(1 - \lambda|w_i|) = -\lambda\epsilon\, \varphi'(w_i)$.
+# So $\lambda|w_i| = |g_i|/(|g_i| + \epsilon) < 1$, the signs are opposite, and solving for $|g_i|$ gives $g_i =
+# -\lambda\epsilon\, w_i/(1 - \lambda|w_i|) = -\lambda\epsilon\, \varphi'(w_i)$.
 # ````
 #
-# Since $\epsilon$ is tiny, $\lambda\epsilon\varphi$ is nearly zero inside the box $|w_i| < 1/\lambda$ and a wall at its edge:
-# AdamW with full gradients, if it converges, minimizes a convex loss *in a box* {cite}`xie2024implicit`. Inside, the limit is hardly shrunk at all. It is the penalty in
-# Adam's gradient that leads to ridge regression. (With minibatches $\sqrt{\hat{\mathbf{s}}}$ measures the noise of the
-# gradient, too, and softens the wall; that is not covered by the theorem.)
+# Since $\epsilon$ is tiny, $\lambda\epsilon\varphi$ is nearly zero inside the box $|w_i| < 1/\lambda$ and a wall at its
+# edge: AdamW with full gradients, if it converges, minimizes a convex loss *in a box* {cite}`xie2024implicit`. Inside, the
+# limit is hardly shrunk at all. It is the penalty in Adam's gradient that leads to ridge regression. (With minibatches
+# $\sqrt{\hat{\mathbf{s}}}$ measures the noise of the gradient, too, and softens the wall; that is not covered by the
+# theorem.)
 
 # %%
 def barrier(w, lam):
@@ -841,7 +845,7 @@ for name, path in paths.items():
     print(f'{name:15} ends at', path[-1].round(1) + 0.0,
           'as expected:', close(path[-1], goal, atol=0.02))
 
-# %% mystnb={"image": {"alt": "Level lines of a tilted bowl with its minimum at (3, 0.5). From the upper left, the paths of SGD and of Adam with the penalty end at the same point, where a circle around the origin touches a level line. The path of AdamW ends on the right edge of the square of half side 2, where another level line touches it."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Adam with the penalty ends where SGD does, at the ridge solution on the circle; AdamW ends on the edge of the box of half side $1/\\lambda$."}, "image": {"alt": "Level lines of a tilted bowl with its minimum at (3, 0.5). From the upper left, the paths of SGD and of Adam with the penalty end at the same point, where a circle around the origin touches a level line. The path of AdamW ends on the right edge of the square of half side 2, where another level line touches it."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(5.4, 4))
 u, v = np.meshgrid(np.linspace(-2.4, 4, 90), np.linspace(-2.4, 3, 90))
 du, dv = u - best[0], v - best[1]
@@ -905,11 +909,11 @@ print(f'guessing: {np.log(10):.2f}')
 assert (abs(losses[:, 0] / losses[:, 2] - 1) < 0.03).all()
 
 # %% [markdown]
-# Adam with the penalty finds what was asked for, the penalized minimum, to within three percent. AdamW treats the same $\lambda$
-# as something milder by far, so that its values (0.01 to 0.1 are usual) cannot be carried over. Why, then, is AdamW preferred
-# for networks? There, training stops long before it converges, and what counts is the pull on the way. In AdamW it is the
-# same for all weights, $1 - \eta\lambda$ per step. In Adam, the penalty's share of the gradient is divided like the
-# rest, so weights with large gradients are hardly pulled at all {cite}`loshchilov2019decoupled`.
+# Adam with the penalty finds what was asked for, the penalized minimum, to within three percent. AdamW treats the same
+# $\lambda$ as something milder by far, so that its values (0.01 to 0.1 are usual) cannot be carried over. Why, then, is
+# AdamW preferred for networks? There, training stops long before it converges, and what counts is the pull on the way. In
+# AdamW it is the same for all weights, $1 - \eta\lambda$ per step. In Adam, the penalty's share of the gradient is divided
+# like the rest, so weights with large gradients are hardly pulled at all {cite}`loshchilov2019decoupled`.
 #
 # ```{exercise} ★★★ Where AdamW stops in one dimension
 # :label: weight_decay-adamw
@@ -938,9 +942,9 @@ grade(adamw_limit, adamw_run, limit_cases, atol=1e-5)
 # ```{solution-start} weight_decay-adamw
 # :class: dropdown
 # ```
-# The limit lies between 0 and $c$, so $h(c - w)(1 - \lambda w) = \lambda\epsilon w$: a quadratic equation, $\lambda h\, w^2 -
-# \big(h + \lambda (hc + \epsilon)\big) w + hc = 0$. Its smaller root is below both $c$ and $1/\lambda$. The wrong answer,
-# ridge with the price $\lambda\epsilon$, forgets the wall.
+# The limit lies between 0 and $c$, so $h(c - w)(1 - \lambda w) = \lambda\epsilon w$: a quadratic equation, $\lambda h\,
+# w^2 - \big(h + \lambda (hc + \epsilon)\big) w + hc = 0$. Its smaller root is below both $c$ and $1/\lambda$. The wrong
+# answer, ridge with the price $\lambda\epsilon$, forgets the wall.
 
 # %% jupyter={"source_hidden": true}
 def adamw_limit_solution(h, c, lam, eps):
@@ -961,11 +965,11 @@ assert not grade(without_wall, adamw_run, limit_cases, atol=1e-5)
 # ## Summary
 #
 # Weight decay lets all weights shrink a little in every step, which for plain gradient descent is the same as an
-# $\ell_2$ penalty: directions with little curvature are forgotten, the random start among them, the others kept, and the bias is left alone. It
-# is the fine knob beside the coarse ones, more data and fewer features, and takes away the peak where more data hurt. In Adam decay
-# and penalty part: the penalty leads to ridge regression, decoupled decay to the loss minimized between walls at
-# $\pm 1/\lambda$.
+# $\ell_2$ penalty: directions with little curvature are forgotten, the random start among them, the others kept, and the
+# bias is left alone. It is the fine knob beside the coarse ones, more data and fewer features, and takes away the peak
+# where more data hurt. In Adam decay and penalty part: the penalty leads to ridge regression, decoupled decay to the loss
+# minimized between walls at $\pm 1/\lambda$.
 #
-# **Further reading.** {cite}`krogh1991simple` is an early analysis of decay; {cite}`goodfellow2016deep`, section 7.1, has the
-# eigendirections, {cite}`zhang2023dive` the example with 200 features; {cite}`loshchilov2019decoupled` took decay out of
-# Adam's gradient, {cite}`xie2024implicit` found the box; {cite}`nakkiran2021optimal` is about the peak.
+# **Further reading.** {cite}`krogh1991simple` is an early analysis of decay; {cite}`goodfellow2016deep`, section 7.1, has
+# the eigendirections, {cite}`zhang2023dive` the example with 200 features; {cite}`loshchilov2019decoupled` took decay out
+# of Adam's gradient, {cite}`xie2024implicit` found the box; {cite}`nakkiran2021optimal` is about the peak.

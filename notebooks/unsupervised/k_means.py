@@ -264,7 +264,7 @@ for _ in range(len(costs) // 2):
     moving = update(x, rounds[-1][0], moving)
 print(f'rounds: {len(rounds)}, cost {costs[0]:.0f} to {costs[-1]:.0f}')
 
-# %% mystnb={"image": {"alt": "Four panels of the same 160 points: unlabelled, with four prototypes bunched at the top; coloured after the first assignment; after three rounds; and at the end, with one prototype in the middle of each of the four groups."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "From four prototypes bunched at the top, ten rounds of assigning and averaging find all four groups and lower the cost from 2494 to 307."}, "image": {"alt": "Four panels of the same 160 points: unlabelled, with four prototypes bunched at the top; coloured after the first assignment; after three rounds; and at the end, with one prototype in the middle of each of the four groups."}} tags=["hide-input"]
 fig, axes = panels(4, height=1.9, sharex=True, sharey=True)
 axes[0].scatter(*x.T, s=5, color=GREY)
 axes[0].scatter(*start.T, marker='X', s=60, c=['C0', 'C1', 'C2', 'C3'])
@@ -336,7 +336,7 @@ holds(
 
 # %% [markdown]
 # On the 1797 handwritten digits, with the first ten pictures as prototypes, ours and the library's
-# algorithm agree in every assignment. What comes out are averages of similar pictures, and they are legible: without a
+# algorithm agree in every assignment. What comes out are averages of similar pictures, and most are legible: without a
 # single label, strokes have become digits.
 
 # %%
@@ -348,7 +348,7 @@ quick = len(costs) // 2 < 50
 assert same and quick and (np.diff(costs) <= 1e-9).all()
 print(f'same as scikit-learn: {same}, in fewer than 50 rounds: {quick}')
 
-# %% mystnb={"image": {"alt": "Ten blurred pictures of eight by eight pixels, the prototypes; most can be read as a digit."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Of the ten prototypes found among 1797 digits without a single label, each a mean of similar pictures, most can be read as digits."}, "image": {"alt": "Ten blurred pictures of eight by eight pixels, the prototypes; most can be read as a digit."}} tags=["hide-input"]
 fig, axes = panels(10, height=0.7)
 for ax, prototype in zip(axes, mu, strict=True):
     show_image(ax, prototype.reshape(8, 8))
@@ -576,7 +576,7 @@ bound = 8 * (np.log(3) + 2)
 assert max(ratios['k-means++']) < bound < min(ratios['uniform start'])
 print(f'bound {bound:.1f}, largest gap: {ratios["k-means++"][-1]:.2f}')
 
-# %% mystnb={"image": {"alt": "Expected cost over least cost against the gap between groups, both axes logarithmic: with a uniform start it rises in a straight line from a hundred to a hundred thousand; with k-means++ it stays flat below four, well under the dashed bound."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "For $K = 3$ groups the expected cost of a uniform start grows like the square of their gap; that of k-means++ stays below four times the least cost."}, "image": {"alt": "Expected cost over least cost against the gap between groups, both axes logarithmic: with a uniform start it rises in a straight line from a hundred to a hundred thousand; with k-means++ it stays flat below four, well under the dashed bound."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.7))
 for name, values in ratios.items():
     ax.loglog(gaps, values, 'o-', label=name)
@@ -613,7 +613,7 @@ for name, start in starts.items():
     if name == 'uniform start':
         worst = max(runs, key=lambda run: run[2][-1])
 
-# %% mystnb={"image": {"alt": "The same three groups of points in a row, twice. Above, stuck: the two groups on the left share one colour, with its prototype in the empty space between them, while two prototypes divide the group on the right. Below, the minimum: each group has its own colour."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Lloyd's algorithm does not repair every start: with one prototype between two groups and two in the third it stops at 66 times the least cost."}, "image": {"alt": "The same three groups of points in a row, twice. Above, stuck: the two groups on the left share one colour, with its prototype in the empty space between them, while two prototypes divide the group on the right. Below, the minimum: each group has its own colour."}} tags=["hide-input"]
 fig, axes = panels(1, 2, height=1)
 for ax, (z, mu, _) in zip(axes, (worst, runs[0]), strict=True):
     for k, colour in enumerate(('C0', 'C1', 'C2')):
@@ -721,7 +721,7 @@ for run in (nearest, pairwise_distances_argmin):  # the latter: scikit-learn
     assert faster
     print(f'{run.__name__}: more than 20 times faster: {faster}')
 
-# %% mystnb={"image": {"alt": "The photograph of an orange dahlia before dark green leaves, in all its colours, with four and with sixteen; with four the petals are flat and the leaves one shade, with sixteen the picture looks nearly complete. A strip below each shows its colours."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Sixteen colours chosen by K-means, 4 bits a pixel in place of 24, come close to the original; four leave the petals flat."}, "image": {"alt": "The photograph of an orange dahlia before dark green leaves, in all its colours, with four and with sixteen; with four the petals are flat and the leaves one shade, with sixteen the picture looks nearly complete. A strip below each shows its colours."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.3)
 crop = flower[80:360:2, 165:445:2]  # (140, 140, 3)
 colours = crop.reshape(-1, 3)
@@ -845,7 +845,7 @@ assert (np.diff(blob_costs) < 0).all()
 print(f'four blobs: largest drop to K = {drops.argmax() + 2}')
 print(f'photograph, K from 16 to 256: the cost goes like K to the {rate:.1f}')
 
-# %% mystnb={"image": {"alt": "Left, plain axes: the cost of four blobs falls steeply to four prototypes and hardly after. Right, logarithmic axes: the cost for the photograph falls steeply at first and from sixteen on along a straight line parallel to a dashed power law."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: the cost of four blobs has an elbow at $K = 4$. Right: the colours of a photograph have none from $K = 16$ on, where the cost falls about like $K^{-2/3}$."}, "image": {"alt": "Left, plain axes: the cost of four blobs falls steeply to four prototypes and hardly after. Right, logarithmic axes: the cost for the photograph falls steeply at first and from sixteen on along a straight line parallel to a dashed power law."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.6)
 axes[0].plot(range(1, 11), blob_costs / blob_costs[0], 'o-', ms=4)
 axes[0].set(title='four blobs', ylabel='cost / cost for K = 1', ylim=(0, None))
@@ -887,7 +887,7 @@ for name in ('wine, raw', 'wine, scaled'):
     agreement = adjusted_rand_score(sort, found)
     print(f'{name}: adjusted Rand index of three groups {agreement:.2f}')
 
-# %% mystnb={"image": {"alt": "Mean silhouette against K from 2 to 8 for four data sets: blobs peak at 4, raw wine falls from 2 on, evenly spread points are flat near 0.4, scaled wine lies lowest and peaks at 3."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "The mean silhouette finds the four blobs, but even points without groups score higher than the scaled wines, and the raw wines higher still."}, "image": {"alt": "Mean silhouette against K from 2 to 8 for four data sets: blobs peak at 4, raw wine falls from 2 on, evenly spread points are flat near 0.4, scaled wine lies lowest and peaks at 3."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.9))
 for name, score in scores.items():
     ax.plot(range(2, 9), score, 'o-', ms=4, label=name)
@@ -898,8 +898,8 @@ label_lines(ax);
 # Three lessons. Scaled, the wines fall into three groups, and these are very nearly the three sorts: the structure was
 # there, without a single label. Raw, the silhouette is *higher* and the grouping worse; so the choice of units is part
 # of what we call a cluster, and silhouettes in different units cannot be compared. And points without any groups get
-# an answer too, with a better silhouette than the wines. K-means always returns $K$ groups. Whether they mean something
-# is a question for a second sample, or for someone who knows wine.
+# an answer too, with a better silhouette than the scaled wines. K-means always returns $K$ groups. Whether they mean
+# something is a question for a second sample, or for someone who knows wine.
 #
 # ## Summary
 #
