@@ -58,11 +58,10 @@ torch.set_default_dtype(torch.float64)
 # s_{ij} = \frac{\mathbf{q}_i^\top \mathbf{k}_j}{\sqrt{d}}.
 # ```
 #
-# With queries, keys and values as the rows of matrices this is
-# $\mathrm{Attention}(\mathbf{Q}, \mathbf{K}, \mathbf{V}) = \mathrm{softmax}(\mathbf{Q}\mathbf{K}^\top/\sqrt{d})\,\mathbf{V}$,
-# the softmax taken along each row. The root is there because $\mathbf{q}^\top\mathbf{k}$ is a sum of $d$
-# products: if these are uncorrelated with mean zero and variance one, its standard deviation is $\sqrt{d}$, and
-# undivided, for large $d$, it would saturate the softmax.
+# With queries, keys and values as the rows of matrices this is $\mathrm{Attention}(\mathbf{Q}, \mathbf{K}, \mathbf{V}) =
+# \mathrm{softmax}(\mathbf{Q}\mathbf{K}^\top/\sqrt{d})\,\mathbf{V}$, the softmax taken along each row. The root is there
+# because $\mathbf{q}^\top\mathbf{k}$ is a sum of $d$ products: if these are uncorrelated with mean zero and variance one,
+# its standard deviation is $\sqrt{d}$, and undivided, for large $d$, it would saturate the softmax.
 #
 # The whole section rests on one function. It subtracts the largest score of each row, which cancels in the fraction,
 # so no exponential overflows. The largest exponential is then $e^0 = 1$ and every row sum at least one, unless a mask
@@ -524,11 +523,10 @@ grade(products(repair), product_before, cases)
 # ```{solution-start} mha-gauge
 # :class: dropdown
 # ```
-# We need
-# $\mathbf{W}'(\mathbf{W}^K\mathbf{G})^\top = \mathbf{W}'\mathbf{G}^\top(\mathbf{W}^K)^\top = \mathbf{W}^Q(\mathbf{W}^K)^\top$,
-# so $\mathbf{W}' = \mathbf{W}^Q\mathbf{G}^{-\top}$ will do. The same freedom exists between $\mathbf{W}^V_i$
-# and its block of $\mathbf{W}^O$. A single entry of $\mathbf{W}^Q$ therefore means nothing by itself; only the
-# products do.
+# We need $\mathbf{W}'(\mathbf{W}^K\mathbf{G})^\top = \mathbf{W}'\mathbf{G}^\top(\mathbf{W}^K)^\top =
+# \mathbf{W}^Q(\mathbf{W}^K)^\top$, so $\mathbf{W}' = \mathbf{W}^Q\mathbf{G}^{-\top}$ will do. The same freedom exists
+# between $\mathbf{W}^V_i$ and its block of $\mathbf{W}^O$. A single entry of $\mathbf{W}^Q$ therefore means nothing by
+# itself; only the products do.
 
 # %% jupyter={"source_hidden": true}
 def repair_solution(W_Q, G):
@@ -1060,10 +1058,9 @@ print("torch's layer:", loop > 5 * builtin)
 # ```{prf:theorem} Permutation equivariance
 # :label: thm-mha-equivariance
 #
-# For every permutation matrix $\mathbf{P}$,
-# $\mathrm{MultiHead}(\mathbf{PX}, \mathbf{PX}, \mathbf{PX}) = \mathbf{P}\, \mathrm{MultiHead}(\mathbf{X}, \mathbf{X}, \mathbf{X})$,
-# and
-# $\mathrm{MultiHead}(\mathbf{Q}, \mathbf{PK}, \mathbf{PV}) = \mathrm{MultiHead}(\mathbf{Q}, \mathbf{K}, \mathbf{V})$.
+# For every permutation matrix $\mathbf{P}$, $\mathrm{MultiHead}(\mathbf{PX}, \mathbf{PX}, \mathbf{PX}) = \mathbf{P}\,
+# \mathrm{MultiHead}(\mathbf{X}, \mathbf{X}, \mathbf{X})$, and $\mathrm{MultiHead}(\mathbf{Q}, \mathbf{PK}, \mathbf{PV}) =
+# \mathrm{MultiHead}(\mathbf{Q}, \mathbf{K}, \mathbf{V})$.
 # ```
 #
 # ```{prf:proof}

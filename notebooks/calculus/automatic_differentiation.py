@@ -117,9 +117,9 @@ def jvp(f, x, v):  # f(x) and J(x) v
 
 # %% [markdown]
 # For a vector $\mathbf{x}$ with slopes $\mathbf{v}$ the result carries $\mathbf{J}_f(\mathbf{x})\,\mathbf{v}$, a
-# *Jacobian-vector product* (jvp), the derivative in the direction $\mathbf{v}$. This is the forward accumulation of
-# [The chain rule](chain_rule.ipynb): one direction in, all outputs out, nothing stored. Because our methods carry the
-# names that torch uses, the same text runs on both, and torch's own forward mode is an oracle. Nothing is normalized: twice the
+# *Jacobian-vector product* (jvp), the derivative in the direction $\mathbf{v}$. This is the forward accumulation of [The
+# chain rule](chain_rule.ipynb): one direction in, all outputs out, nothing stored. Because our methods carry the names that
+# torch uses, the same text runs on both, and torch's own forward mode is an oracle. Nothing is normalized: twice the
 # direction gives twice the slope, and the control, which divides by the length of $\mathbf{v}$, must fail.
 
 # %%

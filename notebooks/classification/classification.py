@@ -609,8 +609,8 @@ assert not grade(without_offset, refitted, codes)
 # ````{prf:proof}
 # A linear fit passes through the means, $o_j = \pi_j + \mathbf{w}^\top (\mathbf{x} - \bar{\mathbf{x}})$, and
 # $\mathbf{w} = \boldsymbol\Sigma_T^{-1} \mathbf{c}$, where $\mathbf{c}$ is the covariance of inputs and label $y_j$:
-# $\mathbf{c} = \frac1n \sum_i (\mathbf{x}^{(i)} - \bar{\mathbf{x}}) \, y_j^{(i)} = \pi_j (\boldsymbol\mu_j - \bar{\mathbf{x}})$,
-# for only the examples of class $j$ count.
+# $\mathbf{c} = \frac1n \sum_i (\mathbf{x}^{(i)} - \bar{\mathbf{x}}) \, y_j^{(i)} = \pi_j (\boldsymbol\mu_j -
+# \bar{\mathbf{x}})$, for only the examples of class $j$ count.
 # ````
 #
 # Least squares knows a class by its share and its mean, and nothing else. And it is linear in
@@ -916,17 +916,15 @@ verify(
 )
 
 # %% [markdown]
-# **Two Gaussian clouds.** For two Gaussian classes with means $\boldsymbol\mu_0, \boldsymbol\mu_1$ and a common
-# covariance $\boldsymbol\Sigma$ the log-odds are linear,
-# $g(\mathbf{x}) = \log \frac{\pi_1}{\pi_0} + \mathbf{v}^\top \big(\mathbf{x} - \tfrac12 (\boldsymbol\mu_0 + \boldsymbol\mu_1)\big)$
-# with $\mathbf{v} = \boldsymbol\Sigma^{-1} (\boldsymbol\mu_1 - \boldsymbol\mu_0)$ ({prf:ref}`thm-logreg-gaussian`),
-# and the Bayes classifier asks for their sign. How often is it wrong? Let
-# $\Delta^2 = (\boldsymbol\mu_1 - \boldsymbol\mu_0)^\top \boldsymbol\Sigma^{-1} (\boldsymbol\mu_1 - \boldsymbol\mu_0)$,
-# the squared distance of the means in units of the spread. In class 1 the number
-# $\mathbf{v}^\top(\mathbf{x} - \dots)$ is Gaussian with mean $\frac12 \Delta^2$ and variance
-# $\mathbf{v}^\top \boldsymbol\Sigma \mathbf{v} = \Delta^2$, in class 0 with mean $-\frac12 \Delta^2$ and the same
-# variance. With $\tau = \log(\pi_0 / \pi_1)$, an error in class 1 means to stay below $\tau$, and in class 0 to
-# exceed it:
+# **Two Gaussian clouds.** For two Gaussian classes with means $\boldsymbol\mu_0, \boldsymbol\mu_1$ and a common covariance
+# $\boldsymbol\Sigma$ the log-odds are linear, $g(\mathbf{x}) = \log \frac{\pi_1}{\pi_0} + \mathbf{v}^\top \big(\mathbf{x} -
+# \tfrac12 (\boldsymbol\mu_0 + \boldsymbol\mu_1)\big)$ with $\mathbf{v} = \boldsymbol\Sigma^{-1} (\boldsymbol\mu_1 -
+# \boldsymbol\mu_0)$ ({prf:ref}`thm-logreg-gaussian`), and the Bayes classifier asks for their sign. How often is it wrong?
+# Let $\Delta^2 = (\boldsymbol\mu_1 - \boldsymbol\mu_0)^\top \boldsymbol\Sigma^{-1} (\boldsymbol\mu_1 - \boldsymbol\mu_0)$,
+# the squared distance of the means in units of the spread. In class 1 the number $\mathbf{v}^\top(\mathbf{x} - \dots)$ is
+# Gaussian with mean $\frac12 \Delta^2$ and variance $\mathbf{v}^\top \boldsymbol\Sigma \mathbf{v} = \Delta^2$, in class 0
+# with mean $-\frac12 \Delta^2$ and the same variance. With $\tau = \log(\pi_0 / \pi_1)$, an error in class 1 means to stay
+# below $\tau$, and in class 0 to exceed it:
 #
 # ```{math}
 # :label: clf-gauss-risk

@@ -393,7 +393,8 @@ ax.set(xlabel='x')
 ax.legend();
 
 # %% [markdown]
-# The code above does not compute the sum as it is written. In float64 $\exp(710)$ is infinite already, and nothing keeps a logit below 710. The remedy is an identity. Since $\exp(o_k) = e^{m} \exp(o_k - m)$,
+# The code above does not compute the sum as it is written. In float64 $\exp(710)$ is infinite already, and nothing keeps a
+# logit below 710. The remedy is an identity. Since $\exp(o_k) = e^{m} \exp(o_k - m)$,
 #
 # $$
 # \operatorname{LSE}(\mathbf{o}) = m + \log \sum_k \exp(o_k - m) .
@@ -565,8 +566,8 @@ right.legend();
 #
 # ````{prf:theorem} Cross-entropy is convex in the logits
 # :label: thm-cross-entropy-convex
-# For every $\mathbf{v} \in \mathbb{R}^q$,
-# $\; 0 \le \mathbf{v}^\top \big(\operatorname{diag}(\mathbf{s}) - \mathbf{s} \mathbf{s}^\top\big) \mathbf{v} \le \tfrac12 \|\mathbf{v}\|^2$.
+# For every $\mathbf{v} \in \mathbb{R}^q$, $\; 0 \le \mathbf{v}^\top \big(\operatorname{diag}(\mathbf{s}) - \mathbf{s}
+# \mathbf{s}^\top\big) \mathbf{v} \le \tfrac12 \|\mathbf{v}\|^2$.
 # ````
 #
 # ````{prf:proof}
@@ -713,9 +714,9 @@ learned = torch.stack([accuracy(X_test @ W, Y_test) for W in history])
 assert close(values[0], torch.full((10,), np.log(10)))
 
 # %% [markdown]
-# At the start all weights are zero, every guess is $1/10$, and the objective is $\log 10$, as it must be. Three
-# references stand beside the result: the most frequent label of the training part; the nearest of the ten mean
-# pictures; and scikit-learn's `LogisticRegression`, which finds the minimum of the same objective to many digits by a quasi-Newton method.
+# At the start all weights are zero, every guess is $1/10$, and the objective is $\log 10$, as it must be. Three references
+# stand beside the result: the most frequent label of the training part; the nearest of the ten mean pictures; and
+# scikit-learn's `LogisticRegression`, which finds the minimum of the same objective to many digits by a quasi-Newton method.
 
 # %%
 def exact_minimum(X, Y, config):  # one split -> (d, q)
@@ -865,12 +866,11 @@ grade(safe_step, by_full_hessian, step_cases)
 # ```{solution-start} cross_entropy-step
 # :class: dropdown
 # ```
-# Along $\mathbf{V}$ the logits of example $i$ move by $\mathbf{V}^\top \mathbf{x}^{(i)}$, so the curvature is the mean
-# of
-# $(\mathbf{V}^\top \mathbf{x}^{(i)})^\top \mathbf{H}^{(i)} (\mathbf{V}^\top \mathbf{x}^{(i)}) \le \tfrac12 \|\mathbf{V}^\top \mathbf{x}^{(i)}\|^2$,
-# and the mean of the right sides is
-# $\tfrac12 \operatorname{tr}(\mathbf{V}^\top \tfrac1n \mathbf{X}^\top \mathbf{X} \mathbf{V}) \le \tfrac12 \lambda_{\max} \|\mathbf{V}\|^2$.
-# The constant $\tfrac14$ belongs to logistic regression, where only *one* of the two logits moves.
+# Along $\mathbf{V}$ the logits of example $i$ move by $\mathbf{V}^\top \mathbf{x}^{(i)}$, so the curvature is the mean of
+# $(\mathbf{V}^\top \mathbf{x}^{(i)})^\top \mathbf{H}^{(i)} (\mathbf{V}^\top \mathbf{x}^{(i)}) \le \tfrac12 \|\mathbf{V}^\top
+# \mathbf{x}^{(i)}\|^2$, and the mean of the right sides is $\tfrac12 \operatorname{tr}(\mathbf{V}^\top \tfrac1n
+# \mathbf{X}^\top \mathbf{X} \mathbf{V}) \le \tfrac12 \lambda_{\max} \|\mathbf{V}\|^2$. The constant $\tfrac14$ belongs to
+# logistic regression, where only *one* of the two logits moves.
 
 # %% jupyter={"source_hidden": true}
 def safe_step_solution(X):

@@ -256,9 +256,9 @@ verify('both kernels are scikit-learn\'s',
        control=lambda seed: as_library(seed, 1), seed=seeds(), tries=50)
 
 # %% [markdown]
-# What three kernels say about the 80 points of the rings, sorted by ring and then by angle: the linear kernel
-# sees a cosine of the angle between two points, paler for the inner ring; the quadratic one squares it, so that
-# $-\mathbf{x}$ is a twin of $\mathbf{x}$; the Gaussian one knows neighbours, and two neighbourhoods that are nearly strangers.
+# What three kernels say about the 80 points of the rings, sorted by ring and then by angle: the linear kernel sees a cosine
+# of the angle between two points, paler for the inner ring; the quadratic one squares it, so that $-\mathbf{x}$ is a twin of
+# $\mathbf{x}$; the Gaussian one knows neighbours, and two neighbourhoods that are nearly strangers.
 
 # %%
 tables = {'linear': linear(rings, rings),
@@ -410,17 +410,17 @@ assert not grade(mixed_term_once, distances_by_features, distance_cases,
 # product and the limits of its Cauchy sequences, and nothing else, as $f \perp k_x$ for all $x$ means $f = 0$.
 # ````
 #
-# What does the norm measure? By {eq}`kernels-reproducing`, $|f(x) - f(z)| \le \|f\|\,\|k_x - k_z\|$: a function of small norm
-# cannot tell apart what the kernel finds similar. For the Gaussian kernel $\|k_x - k_z\|^2 = 2 - 2e^{-\gamma\|x - z\|^2} \le
-# 2\gamma\|x - z\|^2$, so that
+# What does the norm measure? By {eq}`kernels-reproducing`, $|f(x) - f(z)| \le \|f\|\,\|k_x - k_z\|$: a function of small
+# norm cannot tell apart what the kernel finds similar. For the Gaussian kernel
+# $\|k_x - k_z\|^2 = 2 - 2e^{-\gamma\|x - z\|^2} \le 2\gamma\|x - z\|^2$, so that
 #
 # ```{math}
 # :label: kernels-lipschitz
 # |f(\mathbf{x}) - f(\mathbf{z})| \le \sqrt{2\gamma}\, \|f\| \, \|\mathbf{x} - \mathbf{z}\| .
 # ```
 #
-# For $k(s, t) = \min(s, t)$ on $s, t \ge 0$ the space is an old friend: all $f(t) = \int_0^t f'$ with a
-# square-integrable slope, and $\langle f, g \rangle = \int_0^\infty f'g'\,dt$. For the slope of $k_s$ is 1 up to $s$ and 0 from there on, so
+# For $k(s, t) = \min(s, t)$ on $s, t \ge 0$ the space is an old friend: all $f(t) = \int_0^t f'$ with a square-integrable
+# slope, and $\langle f, g \rangle = \int_0^\infty f'g'\,dt$. For the slope of $k_s$ is 1 up to $s$ and 0 from there on, so
 # $\langle f, k_s \rangle = \int_0^s f' dt = f(s)$, and by the way $\min(s, t)$ is a kernel. The norm is the total squared
 # slope, and the function of least norm through given points goes straight from one to the next. The check interpolates with
 # $\mathbf{a} = \mathbf{K}^{-1}\mathbf{y}$, the least norm by the theorem that comes next, and compares
@@ -475,9 +475,9 @@ verify('values and slopes are bounded by the norm',
 #
 # ````{prf:proof}
 # Split $f = g + h$ with $g$ in the span of $k_{x_1}, \dots, k_{x_N}$ and $h$ orthogonal to it; the span has finite
-# dimension, so the projection exists. By {eq}`kernels-reproducing`, $f(x_n) = \langle g, k_{x_n} \rangle + \langle h, k_{x_n}
-# \rangle = g(x_n)$: the data do not see $h$. But $\|f\|^2 = \|g\|^2 + \|h\|^2$, so $J(g) < J(f)$ unless $h = 0$, and
-# $J(g) \le J(f)$ for non-decreasing $\Omega$.
+# dimension, so the projection exists. By {eq}`kernels-reproducing`,
+# $f(x_n) = \langle g, k_{x_n} \rangle + \langle h, k_{x_n} \rangle = g(x_n)$: the data do not see $h$. But
+# $\|f\|^2 = \|g\|^2 + \|h\|^2$, so $J(g) < J(f)$ unless $h = 0$, and $J(g) \le J(f)$ for non-decreasing $\Omega$.
 # ````
 #
 # Nothing is asked of the loss, not even continuity, and a free bias may be hidden in it. But the price must be a function of
@@ -513,11 +513,12 @@ verify('the minimizer is a combination of the examples',
 # ````
 #
 # ````{prf:proof}
-# By {prf:ref}`thm-representer` we may minimize $\|\mathbf{y} - \mathbf{K}\mathbf{a}\|^2 +
-# \alpha\,\mathbf{a}^\top\mathbf{K}\mathbf{a}$ over $\mathbf{a}$. This is convex with gradient $2\mathbf{K}
-# \big( (\mathbf{K} + \alpha\mathbf{I})\mathbf{a} - \mathbf{y} \big)$, which vanishes at the $\mathbf{a}$ stated. If it
-# vanishes at $\mathbf{a}'$ too, then $(\mathbf{K} + \alpha\mathbf{I})\mathbf{K}(\mathbf{a} - \mathbf{a}') = \mathbf{0}$;
-# the first factor is invertible, so $\mathbf{K}(\mathbf{a} - \mathbf{a}') = \mathbf{0}$ and the two functions have squared distance
+# By {prf:ref}`thm-representer` we may minimize
+# $\|\mathbf{y} - \mathbf{K}\mathbf{a}\|^2 + \alpha\,\mathbf{a}^\top\mathbf{K}\mathbf{a}$ over $\mathbf{a}$. This is convex
+# with gradient $2\mathbf{K} \big( (\mathbf{K} + \alpha\mathbf{I})\mathbf{a} - \mathbf{y} \big)$, which vanishes at the
+# $\mathbf{a}$ stated. If it vanishes at $\mathbf{a}'$ too, then
+# $(\mathbf{K} + \alpha\mathbf{I})\mathbf{K}(\mathbf{a} - \mathbf{a}') = \mathbf{0}$; the first factor is invertible, so
+# $\mathbf{K}(\mathbf{a} - \mathbf{a}') = \mathbf{0}$ and the two functions have squared distance
 # $(\mathbf{a} - \mathbf{a}')^\top\mathbf{K}(\mathbf{a} - \mathbf{a}') = 0$.
 # ````
 #
@@ -581,9 +582,9 @@ axes[0].set_ylabel('y');
 # %% [markdown]
 # ```{exercise} ★★ A free bias, without seeing a feature
 # :label: kernels-bias
-# The bias should cost nothing: minimize $\|\mathbf{y} - \boldsymbol\Phi\mathbf{w} - b\mathbf{1}\|^2 + \alpha\|\mathbf{w}\|^2$,
-# knowing only $\mathbf{K} = \boldsymbol\Phi\boldsymbol\Phi^\top$. Write `fitted(K, y, alpha)`, the fitted values at the
-# examples.
+# The bias should cost nothing: minimize
+# $\|\mathbf{y} - \boldsymbol\Phi\mathbf{w} - b\mathbf{1}\|^2 + \alpha\|\mathbf{w}\|^2$, knowing only
+# $\mathbf{K} = \boldsymbol\Phi\boldsymbol\Phi^\top$. Write `fitted(K, y, alpha)`, the fitted values at the examples.
 # ```
 
 # %%
@@ -847,14 +848,14 @@ for name, values in zip(('linear', 'Gaussian', 'support vectors'),
 # ## Random features
 #
 # This section continues [Does it pay?](#does-it-pay) The bill for a kernel grows with the examples. For 60 000 of them
-# $\mathbf{K}$ fills 29 gigabytes, solving with it takes about $N^3/3 = 7 \cdot 10^{13}$ multiplications, and every prediction
-# asks all 60 000. Could a few hundred features do nearly the same? For kernels that depend on $\boldsymbol\delta =
-# \mathbf{x} - \mathbf{z}$ alone an old theorem tells which.
+# $\mathbf{K}$ fills 29 gigabytes, solving with it takes about $N^3/3 = 7 \cdot 10^{13}$ multiplications, and every
+# prediction asks all 60 000. Could a few hundred features do nearly the same? For kernels that depend on
+# $\boldsymbol\delta = \mathbf{x} - \mathbf{z}$ alone an old theorem tells which.
 #
 # ````{prf:theorem} Bochner
 # :label: thm-bochner
-# Let $\kappa: \mathbb{R}^d \to \mathbb{R}$ be continuous with $\kappa(\mathbf{0}) = 1$. Then $\kappa(\mathbf{x} - \mathbf{z})$
-# is a kernel if and only if there is a random vector $\boldsymbol\omega$ such that
+# Let $\kappa: \mathbb{R}^d \to \mathbb{R}$ be continuous with $\kappa(\mathbf{0}) = 1$. Then
+# $\kappa(\mathbf{x} - \mathbf{z})$ is a kernel if and only if there is a random vector $\boldsymbol\omega$ such that
 #
 # ```{math}
 # :label: kernels-bochner
@@ -863,15 +864,14 @@ for name, values in zip(('linear', 'Gaussian', 'support vectors'),
 # ```
 # ````
 #
-# The "if" is two lines: $\cos(\boldsymbol\omega \cdot (\mathbf{x} - \mathbf{z})) = \cos(\boldsymbol\omega \cdot
-# \mathbf{x}) \cos(\boldsymbol\omega \cdot \mathbf{z}) + \sin(\boldsymbol\omega \cdot \mathbf{x})
-# \sin(\boldsymbol\omega \cdot \mathbf{z})$ is a kernel with two features, and an average of kernels has $\mathbf{c}^\top
-# \mathbf{K}\mathbf{c} \ge 0$ as an average of such numbers. The "only if", which we do not prove {cite}`rudin1962fourier`, is
-# the deep half: every such kernel is a mixture of waves with non-negative weights. If $\kappa$ is integrable and its Fourier
-# transform is too, the transform is the density of $\boldsymbol\omega$ up to a constant, and one look at its sign tells
-# whether $\kappa$ is a kernel. On the line the density is
-# $p(\omega) = \frac1\pi \int_0^\infty \kappa(r) \cos(\omega r)\, dr$. To the eye $e^{-r^2}$ and $e^{-r^3}$ are sisters, and
-# the tent with its kink is the odd one out. The spectrum sees it otherwise:
+# The "if" is two lines: $\cos(\boldsymbol\omega \cdot (\mathbf{x} - \mathbf{z})) = \cos(\boldsymbol\omega \cdot \mathbf{x})
+# \cos(\boldsymbol\omega \cdot \mathbf{z}) + \sin(\boldsymbol\omega \cdot \mathbf{x}) \sin(\boldsymbol\omega \cdot
+# \mathbf{z})$ is a kernel with two features, and an average of kernels has $\mathbf{c}^\top \mathbf{K}\mathbf{c} \ge 0$ as
+# an average of such numbers. The "only if", which we do not prove {cite}`rudin1962fourier`, is the deep half: every such
+# kernel is a mixture of waves with non-negative weights. If $\kappa$ is integrable and its Fourier transform is too, the
+# transform is the density of $\boldsymbol\omega$ up to a constant, and one look at its sign tells whether $\kappa$ is a
+# kernel. On the line the density is $p(\omega) = \frac1\pi \int_0^\infty \kappa(r) \cos(\omega r)\, dr$. To the eye
+# $e^{-r^2}$ and $e^{-r^3}$ are sisters, and the tent with its kink is the odd one out. The spectrum sees it otherwise:
 
 # %%
 profiles = {'exp(-r²)': (lambda r: np.exp(-r**2), 7),
@@ -989,9 +989,9 @@ verify('their variance', lambda seed: spreads(seed, variance),
 
 # %% [markdown]
 # A hundred times the features buy one more digit: that is what the rate $1/\sqrt{D}$ means. The check measures root mean
-# square errors over 300 draws for $D$ from 16 to 1024 and divides by what {eq}`kernels-random-variance` expects. The ratio is
-# 1 up to a standard error of about $1/\sqrt{600}$, and the band is five of them; the control expects $1/D$. Then all entries
-# at once, against the second half of the theorem with $\eta = 0.001$, for 40 points.
+# square errors over 300 draws for $D$ from 16 to 1024 and divides by what {eq}`kernels-random-variance` expects. The ratio
+# is 1 up to a standard error of about $1/\sqrt{600}$, and the band is five of them; the control expects $1/D$. Then all
+# entries at once, against the second half of the theorem with $\eta = 0.001$, for 40 points.
 
 # %%
 counts = 4 ** np.arange(2, 6)  # 16 to 1024
@@ -1024,8 +1024,8 @@ verify('all 1600 entries keep within the bound',
        seed=seeds(), D=[100, 1000], tries=30)
 
 # %% [markdown]
-# On the digits (with $\gamma = 1/d$ and $\alpha = 0.01$), kernel ridge regression by random features is ridge regression with
-# $D$ weights for each class. Its cost is of the order $ND^2$, and a prediction never looks back at the examples.
+# On the digits (with $\gamma = 1/d$ and $\alpha = 0.01$), kernel ridge regression by random features is ridge regression
+# with $D$ weights for each class. Its cost is of the order $ND^2$, and a prediction never looks back at the examples.
 
 # %%
 pictures = digits()
@@ -1124,7 +1124,7 @@ assert not grade(as_many_frequencies, variance_by_integral, paired_cases)
 # a linear system for squares and a quadratic program for the hinge. Where examples are many, $D$ random waves replace the
 # kernel with an error of the order $1/\sqrt{D}$.
 #
-# **Further reading.** {cite}`scholkopf2002learning` is the book on the subject; {cite}`aronszajn1950theory` the origin of the
-# spaces, {cite}`kimeldorf1971some` of the representer theorem and {cite}`scholkopf2001generalized` of the general form
-# given here. {cite}`rahimi2007random` for random features; {cite}`rasmussen2006gaussian` for the same formulas with
-# error bars; {cite}`hastie2009elements`, sections 5.8 and 12.3.
+# **Further reading.** {cite}`scholkopf2002learning` is the book on the subject; {cite}`aronszajn1950theory` the origin of
+# the spaces, {cite}`kimeldorf1971some` of the representer theorem and {cite}`scholkopf2001generalized` of the general form
+# given here. {cite}`rahimi2007random` for random features; {cite}`rasmussen2006gaussian` for the same formulas with error
+# bars; {cite}`hastie2009elements`, sections 5.8 and 12.3.

@@ -124,8 +124,8 @@ verify(
 # \end{aligned}
 # $$
 #
-# the terms quadratic in $\mathbf{x}$ are the same in both. The bracket is
-# $(\boldsymbol\mu_1 + \boldsymbol\mu_0)^\top \boldsymbol\Sigma^{-1} (\boldsymbol\mu_1 - \boldsymbol\mu_0) = (\boldsymbol\mu_1 + \boldsymbol\mu_0)^\top \mathbf{v}$.
+# the terms quadratic in $\mathbf{x}$ are the same in both. The bracket is $(\boldsymbol\mu_1 + \boldsymbol\mu_0)^\top
+# \boldsymbol\Sigma^{-1} (\boldsymbol\mu_1 - \boldsymbol\mu_0) = (\boldsymbol\mu_1 + \boldsymbol\mu_0)^\top \mathbf{v}$.
 # ```
 #
 # The check compares with the densities themselves; its control forgets that the classes need not be equally frequent.

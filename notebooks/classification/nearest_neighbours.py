@@ -1280,10 +1280,10 @@ print(f'{len(store) / 1347:.2f} of the pictures kept; held out: '
 #
 # Nearest neighbours learn nothing and look everything up: quickly by expanding squares, safely if the expansion only
 # proposes candidates and differences decide, and with a tree that opens two leaves in the plane but nearly all of them in
-# twenty dimensions. With endless data and two classes the risk of one neighbour is at most $2 R^* (1 - R^*)$, and $k$ neighbours approach
-# $R^*$ if $k$ grows, but more slowly than $n$; yet where data fill $d$ dimensions, the nearest arrives only at the rate
-# $n^{-1/d}$. What saves the rule in practice is that data fill fewer dimensions than they have coordinates, and that
-# somebody chose good units.
+# twenty dimensions. With endless data and two classes the risk of one neighbour is at most $2 R^* (1 - R^*)$, and $k$
+# neighbours approach $R^*$ if $k$ grows, but more slowly than $n$; yet where data fill $d$ dimensions, the nearest arrives
+# only at the rate $n^{-1/d}$. What saves the rule in practice is that data fill fewer dimensions than they have coordinates,
+# and that somebody chose good units.
 #
 # **Further reading.** {cite:t}`cover1967nearest`, six pages and a classic; {cite:t}`devroye1996probabilistic`, chapters
 # 5, 6 and 11, for all that can be proved; {cite:t}`shalev2014understanding`, chapter 19; {cite:t}`hastie2009elements`,

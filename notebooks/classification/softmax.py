@@ -543,11 +543,11 @@ def log_softmax(o):  # (..., q) -> (..., q)
     return z - z.exp().sum(-1, keepdim=True).log()
 
 # %% [markdown]
-# What is left of the error? Let $u = 2^{-53}$ be the rounding unit. The subtraction gives $z_i (1 + \varepsilon)$
-# with $|\varepsilon| \le u$, which multiplies $e^{z_i}$ by $e^{z_i \varepsilon} \approx 1 + z_i \varepsilon$, so by at
-# most $|z_i| u$ in relative terms; a library's exponential adds $2u$. In the sum the errors are weighted:
-# $\sum_j e^{z_j} |z_j|\, u \le \frac{q - 1}{e} u$, as $t e^{-t} \le 1/e$ and one of the $z_j$ is zero; the additions cost $(q - 1) u$, and the sum is at
-# least 1. With the final division (or logarithm and subtraction) all this stays below
+# What is left of the error? Let $u = 2^{-53}$ be the rounding unit. The subtraction gives $z_i (1 + \varepsilon)$ with
+# $|\varepsilon| \le u$, which multiplies $e^{z_i}$ by $e^{z_i \varepsilon} \approx 1 + z_i \varepsilon$, so by at most
+# $|z_i| u$ in relative terms; a library's exponential adds $2u$. In the sum the errors are weighted:
+# $\sum_j e^{z_j} |z_j|\, u \le \frac{q - 1}{e} u$, as $t e^{-t} \le 1/e$ and one of the $z_j$ is zero; the additions cost
+# $(q - 1) u$, and the sum is at least 1. With the final division (or logarithm and subtraction) all this stays below
 #
 # ```{math}
 # :label: softmax-error
@@ -650,8 +650,8 @@ right.set(xlim=(400, 1000), ylim=(-1050, -400), xlabel='t',
 right.legend(loc='lower left', fontsize=8);
 
 # %% [markdown]
-# Where a value is lost, so is its slope, and sometimes the slope alone. From {eq}`softmax-log` (or since the shift is a constant
-# that changes nothing, which is why the code detaches it),
+# Where a value is lost, so is its slope, and sometimes the slope alone. From {eq}`softmax-log` (or since the shift is a
+# constant that changes nothing, which is why the code detaches it),
 #
 # ```{math}
 # :label: softmax-log-gradient
@@ -865,10 +865,10 @@ verify(
 # the absolute values of the row, $p_i (1 - p_i) + p_i \sum_{j \ne i} p_j = 2 p_i (1 - p_i)$.
 # ````
 #
-# The null vector is the invariance under shifts, seen infinitesimally. The bounds tell how softmax *saturates*: where
-# one probability is near 1, $\mathbf{J}$ is near zero, and whatever learns through it stops, sure or mistaken. This
-# is why [attention](../attention/multi_head_attention.ipynb) divides its scores by $\sqrt{d}$, and why cross-entropy is taken of the logarithm: in
-# {eq}`softmax-log-gradient` the factor $p_i$ is gone.
+# The null vector is the invariance under shifts, seen infinitesimally. The bounds tell how softmax *saturates*: where one
+# probability is near 1, $\mathbf{J}$ is near zero, and whatever learns through it stops, sure or mistaken. This is why
+# [attention](../attention/multi_head_attention.ipynb) divides its scores by $\sqrt{d}$, and why cross-entropy is taken of
+# the logarithm: in {eq}`softmax-log-gradient` the factor $p_i$ is gone.
 
 # %%
 def shaped(p, factor):
@@ -1095,9 +1095,10 @@ verify(
 # ````
 #
 # That is why softmax stands under *Optimization* in the second set of notes, and why physics knew it long before, as
-# Boltzmann's distribution: of all distributions with a given mean energy, it assumes least {cite}`jaynes1957information`. As a statement on conjugate functions the theorem is in
-# [Convex functions](../optimization/convex_functions.ipynb). A solver that knows nothing of exponentials finds the same
-# point; the control claims that temperature $\tau$ multiplies the score instead of the bonus.
+# Boltzmann's distribution: of all distributions with a given mean energy, it assumes least {cite}`jaynes1957information`. As
+# a statement on conjugate functions the theorem is in [Convex functions](../optimization/convex_functions.ipynb). A solver
+# that knows nothing of exponentials finds the same point; the control claims that temperature $\tau$ multiplies the score
+# instead of the bonus.
 
 # %%
 def by_solver(x, tau):  # the largest p·x + tau H(p)
@@ -1133,11 +1134,11 @@ verify(
 # = \exp\big( {-e^{\operatorname{LSE}(\mathbf{x}) - t}} \big) .
 # ```
 #
-# It is a Gumbel variable again, moved by $\operatorname{LSE}(\mathbf{x})$: the smooth maximum is the *expected
-# maximum* of a noisy contest, up to the mean $\gamma = 0.577\ldots$ of the noise. And who wins? Raise $x_i$ a little. The maximum
-# rises at rate one if $i$ is the winner (ties have probability zero), else at rate zero; on average, with the
-# probability that $i$ wins. (The difference quotients lie between 0 and 1, so mean and derivative may be exchanged.) But
-# the average maximum is $\operatorname{LSE}(\mathbf{x}) + \gamma$, whose slope is softmax:
+# It is a Gumbel variable again, moved by $\operatorname{LSE}(\mathbf{x})$: the smooth maximum is the *expected maximum* of a
+# noisy contest, up to the mean $\gamma = 0.577\ldots$ of the noise. And who wins? Raise $x_i$ a little. The maximum rises at
+# rate one if $i$ is the winner (ties have probability zero), else at rate zero; on average, with the probability that $i$
+# wins. (The difference quotients lie between 0 and 1, so mean and derivative may be exchanged.) But the average maximum is
+# $\operatorname{LSE}(\mathbf{x}) + \gamma$, whose slope is softmax:
 #
 # ```{math}
 # :label: softmax-gumbel-winner

@@ -275,10 +275,10 @@ assert not grade(nearest_examples, width_of_street, hulls, rtol=1e-4)
 # y_n \, \mathbf{x}_n^\top \mathbf{w} \ge 1 - \xi_n, \qquad \xi_n \ge 0 .
 # ```
 #
-# (The scan has a minus where there was a product, $y_n - \mathbf{w}^\top \mathbf{x}_n$, and calls the slack "positive";
-# it may be zero.) There is no bias in the notes' formula, and in this part and the next we do without: if one is wanted,
-# a feature that is always 1 is appended, *and its weight is penalized like the others*. The last part sets the bias free. The objective, which the scan repeats eleven times in ruins and without
-# its $\lambda$, must have been
+# (The scan has a minus where there was a product, $y_n - \mathbf{w}^\top \mathbf{x}_n$, and calls the slack "positive"; it
+# may be zero.) There is no bias in the notes' formula, and in this part and the next we do without: if one is wanted, a
+# feature that is always 1 is appended, *and its weight is penalized like the others*. The last part sets the bias free. The
+# objective, which the scan repeats eleven times in ruins and without its $\lambda$, must have been
 #
 # ```{math}
 # :label: ml.svm.soft.objective
@@ -947,10 +947,10 @@ assert not grade(bound_kept, squared_by_sklearn, squares, rtol=1e-5)
 # ```
 #
 # A single coordinate cannot move any more: coordinate ascent stands still at $\mathbf{0}$. But two can, in opposite
-# directions {cite}`platt1999fast`. Which two? Let $\mathbf{f} = C \mathbf{K} \boldsymbol\beta$ be the scores without bias. The slope
-# along $\beta_n$ is $y_n - f_n$, the bias that would put example $n$ exactly on its kerb. Read it as a vote. By
-# {eq}`svm-kkt`, whoever can still rise wants the bias at or above its vote, and whoever can still fall wants it at or
-# below. So $\boldsymbol\beta$ is optimal if and only if
+# directions {cite}`platt1999fast`. Which two? Let $\mathbf{f} = C \mathbf{K} \boldsymbol\beta$ be the scores without bias.
+# The slope along $\beta_n$ is $y_n - f_n$, the bias that would put example $n$ exactly on its kerb. Read it as a vote. By
+# {eq}`svm-kkt`, whoever can still rise wants the bias at or above its vote, and whoever can still fall wants it at or below.
+# So $\boldsymbol\beta$ is optimal if and only if
 #
 # ```{math}
 # :label: svm-votes
@@ -987,12 +987,12 @@ def free_bias(K, y, C, tol=1e-10):
     return pairs(K, y, np.minimum(0, y), np.maximum(0, y), C, tol)
 
 # %% [markdown]
-# `SVC` climbs the same dual {cite}`chang2011libsvm`, so all its inner parts can be compared: every dual variable, which it stores as
-# $C \beta_n$ for the support vectors, and the bias, with the linear kernel and with the bell. The control is the other
-# machine: a constant 1 appended to the inputs adds 1 to every $K_{nm}$, and its weight, the bias, is penalized. That
+# `SVC` climbs the same dual {cite}`chang2011libsvm`, so all its inner parts can be compared: every dual variable, which it
+# stores as $C \beta_n$ for the support vectors, and the bias, with the linear kernel and with the bell. The control is the
+# other machine: a constant 1 appended to the inputs adds 1 to every $K_{nm}$, and its weight, the bias, is penalized. That
 # the two are different models is seen best by shifting all inputs. The free machine does not care, as
-# $K_{ii} + K_{jj} - 2K_{ij} = \|\mathbf{x}_i - \mathbf{x}_j\|^2$ does not; for the other one a distant origin makes the
-# bias expensive.
+# $K_{ii} + K_{jj} - 2K_{ij} = \|\mathbf{x}_i - \mathbf{x}_j\|^2$ does not; for the other one a distant origin makes the bias
+# expensive.
 
 # %%
 def twins(seed, N=20):  # two clouds, far from the origin
@@ -1122,11 +1122,11 @@ verify(
 )
 
 # %% [markdown]
-# **Where it matters.** The 569 breast tumours of [logistic regression](logistic_regression.ipynb)
-# {cite}`street1993nuclear`, thirty measurements each, ten random splits into 398 and 171 patients. $C$ is chosen among
-# four values by the mistakes in five folds within the 398; means and standard deviations come from the training part,
-# inside the folds, too. (For leaving one out, the scaling of the 398 and $C$ are kept.) Beside the machines stand the majority, the nearer class mean, the machine without slack, and
-# logistic regression, its penalty chosen in the same way.
+# **Where it matters.** The 569 breast tumours of [logistic regression](logistic_regression.ipynb) {cite}`street1993nuclear`,
+# thirty measurements each, ten random splits into 398 and 171 patients. $C$ is chosen among four values by the mistakes in
+# five folds within the 398; means and standard deviations come from the training part, inside the folds, too. (For leaving
+# one out, the scaling of the 398 and $C$ are kept.) Beside the machines stand the majority, the nearer class mean, the
+# machine without slack, and logistic regression, its penalty chosen in the same way.
 
 # %%
 table = load_breast_cancer()

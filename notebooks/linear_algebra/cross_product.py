@@ -43,8 +43,9 @@ from nbutils.figures import panels, show_image
 plt.style.use('nbutils.book')
 
 # %% [markdown]
-# The product itself and a way to prove things about it are used on the whole page, so they come first. Let $\varepsilon_{ijk}$ be $1$ if
-# $i, j, k$ are $1, 2, 3$ in this cyclic order, $-1$ if they are so after one exchange, and $0$ if two of them are equal. Then
+# The product itself and a way to prove things about it are used on the whole page, so they come first. Let
+# $\varepsilon_{ijk}$ be $1$ if $i, j, k$ are $1, 2, 3$ in this cyclic order, $-1$ if they are so after one exchange, and $0$
+# if two of them are equal. Then
 #
 # ```{math}
 # :label: cross-components
@@ -66,9 +67,9 @@ for a, b in rng.normal(size=(100, 2, 3)):
 print(cross(*(np.array(sp.symbols(f'{v}1:4')) for v in 'ab')))
 
 # %% [markdown]
-# The same function multiplies symbols, as the last line shows. So each identity below is first *proved*: both sides are polynomials in the
-# coordinates, and their difference must expand to nothing. Then it is *tested*, as an ordinary formula, on some dozens of generated cases. The control, a slip
-# in the formula, must survive neither.
+# The same function multiplies symbols, as the last line shows. So each identity below is first *proved*: both sides are
+# polynomials in the coordinates, and their difference must expand to nothing. Then it is *tested*, as an ordinary formula,
+# on some dozens of generated cases. The control, a slip in the formula, must survive neither.
 
 # %%
 def expands_to_zero(difference):
@@ -90,22 +91,26 @@ def refuted(difference):
 # %% [markdown]
 # ## One vector out of three volumes
 #
-# Where does {eq}`cross-components` come from? Three vectors span a slanted box. Let $\det[\mathbf{a}, \mathbf{b}, \mathbf{c}]$ be its volume, counted positive
-# if $\mathbf{a}, \mathbf{b}, \mathbf{c}$ lie like thumb, index and middle finger of the right hand, negative for the left hand. Three properties can be
-# seen in the box. The volume is linear in each vector; it changes its sign when two vectors are exchanged, so it is zero when two are equal; the unit
-# cube has the volume one. (The section on determinants starts from these three.)
+# Where does {eq}`cross-components` come from? Three vectors span a slanted box. Let
+# $\det[\mathbf{a}, \mathbf{b}, \mathbf{c}]$ be its volume, counted positive if $\mathbf{a}, \mathbf{b}, \mathbf{c}$ lie like
+# thumb, index and middle finger of the right hand, negative for the left hand. Three properties can be seen in the box. The
+# volume is linear in each vector; it changes its sign when two vectors are exchanged, so it is zero when two are equal; the
+# unit cube has the volume one. (The section on determinants starts from these three.)
 #
-# Hold $\mathbf{a}$ and $\mathbf{b}$ fixed. The volume is then a linear function of $\mathbf{c}$, and a linear function with values in the numbers is the dot product
-# with one vector, whose entries are its values at $\mathbf{e}_1, \mathbf{e}_2, \mathbf{e}_3$. This vector deserves a name.
+# Hold $\mathbf{a}$ and $\mathbf{b}$ fixed. The volume is then a linear function of $\mathbf{c}$, and a linear function with
+# values in the numbers is the dot product with one vector, whose entries are its values at
+# $\mathbf{e}_1, \mathbf{e}_2, \mathbf{e}_3$. This vector deserves a name.
 #
 # ```{prf:definition} Cross product
 # :label: def-cross
-# $\mathbf{a} \times \mathbf{b}$ is the vector with $(\mathbf{a} \times \mathbf{b}) \cdot \mathbf{c} = \det[\mathbf{a}, \mathbf{b}, \mathbf{c}]$ for all
+# $\mathbf{a} \times \mathbf{b}$ is the vector with
+# $(\mathbf{a} \times \mathbf{b}) \cdot \mathbf{c} = \det[\mathbf{a}, \mathbf{b}, \mathbf{c}]$ for all
 # $\mathbf{c} \in \mathbb{R}^3$.
 # ```
 #
-# Every law of the volume is now a law of the product. Two equal vectors span no volume, so $\mathbf{a} \times \mathbf{b}$ is perpendicular to $\mathbf{a}$
-# and to $\mathbf{b}$. Exchanging the two changes the sign, and linearity in the second vector distributes the product over sums:
+# Every law of the volume is now a law of the product. Two equal vectors span no volume, so $\mathbf{a} \times \mathbf{b}$ is
+# perpendicular to $\mathbf{a}$ and to $\mathbf{b}$. Exchanging the two changes the sign, and linearity in the second vector
+# distributes the product over sums:
 #
 # ```{math}
 # :label: la.cross.anticommutes
@@ -117,8 +122,8 @@ def refuted(difference):
 # \mathbf{a} \times (\mathbf{b} + \mathbf{c}) = (\mathbf{a} \times \mathbf{b}) + (\mathbf{a} \times \mathbf{c})
 # ```
 #
-# To move the first of three vectors to the end takes two exchanges, so it changes nothing, and
-# $\det[\mathbf{a}, \mathbf{b}, \mathbf{c}] = \det[\mathbf{b}, \mathbf{c}, \mathbf{a}] = \det[\mathbf{c}, \mathbf{a}, \mathbf{b}]$ reads
+# To move the first of three vectors to the end takes two exchanges, so it changes nothing, and $\det[\mathbf{a}, \mathbf{b},
+# \mathbf{c}] = \det[\mathbf{b}, \mathbf{c}, \mathbf{a}] = \det[\mathbf{c}, \mathbf{a}, \mathbf{b}]$ reads
 #
 # ```{math}
 # :label: la.cross.triple-1
@@ -130,9 +135,10 @@ def refuted(difference):
 # \mathbf{b} \cdot (\mathbf{c} \times \mathbf{a}) = \mathbf{c} \cdot (\mathbf{a} \times \mathbf{b})
 # ```
 #
-# This *scalar triple product* is the volume again. Finally, write $\mathbf{a} = \sum_j a_j \mathbf{e}_j$ and $\mathbf{b} = \sum_k b_k \mathbf{e}_k$ and put
-# $\mathbf{c} = \mathbf{e}_i$: entry $i$ of the product is $\sum_{j,k} \det[\mathbf{e}_j, \mathbf{e}_k, \mathbf{e}_i]\, a_j b_k$. By the three properties
-# these determinants are the $\varepsilon_{ijk}$, and {eq}`cross-components` is derived.
+# This *scalar triple product* is the volume again. Finally, write $\mathbf{a} = \sum_j a_j \mathbf{e}_j$ and
+# $\mathbf{b} = \sum_k b_k \mathbf{e}_k$ and put $\mathbf{c} = \mathbf{e}_i$: entry $i$ of the product is
+# $\sum_{j,k} \det[\mathbf{e}_j, \mathbf{e}_k, \mathbf{e}_i]\, a_j b_k$. By the three properties these determinants are the
+# $\varepsilon_{ijk}$, and {eq}`cross-components` is derived.
 
 # %%
 holds(
@@ -164,7 +170,8 @@ holds(
 )
 
 # %% [markdown]
-# The volume itself is checked against two strangers: the determinant of a library, and the hull of the eight corners of the box.
+# The volume itself is checked against two strangers: the determinant of a library, and the hull of the eight corners of the
+# box.
 
 # %%
 rng = np.random.default_rng(1)
@@ -176,8 +183,8 @@ for box in rng.normal(size=(50, 3, 3)):
 print('the triple product is the signed volume')
 
 # %% [markdown]
-# With $\mathbf{a}$ fixed, $\mathbf{b} \mapsto \mathbf{a} \times \mathbf{b}$ is linear, hence a matrix; its columns are the vectors $\mathbf{a} \times \mathbf{e}_k$. It is used,
-# but not written out, in the notes:
+# With $\mathbf{a}$ fixed, $\mathbf{b} \mapsto \mathbf{a} \times \mathbf{b}$ is linear, hence a matrix; its columns are the
+# vectors $\mathbf{a} \times \mathbf{e}_k$. It is used, but not written out, in the notes:
 #
 # ```{math}
 # :label: la.cross.skew-matrix
@@ -186,9 +193,10 @@ print('the triple product is the signed volume')
 # = -[\mathbf{a}]_\times^\top
 # ```
 #
-# It is *skew-symmetric* because of the volume: $\mathbf{x} \cdot (\mathbf{a} \times \mathbf{y}) = \det[\mathbf{a}, \mathbf{y}, \mathbf{x}]$ changes its sign with
-# $\mathbf{x}$ and $\mathbf{y}$ exchanged. Skewness and {eq}`la.cross.anticommutes` together write the product with the other vector's matrix,
-# $\mathbf{a} \times \mathbf{b} = -[\mathbf{b}]_\times \mathbf{a}$, that is,
+# It is *skew-symmetric* because of the volume:
+# $\mathbf{x} \cdot (\mathbf{a} \times \mathbf{y}) = \det[\mathbf{a}, \mathbf{y}, \mathbf{x}]$ changes its sign with
+# $\mathbf{x}$ and $\mathbf{y}$ exchanged. Skewness and {eq}`la.cross.anticommutes` together write the product with the other
+# vector's matrix, $\mathbf{a} \times \mathbf{b} = -[\mathbf{b}]_\times \mathbf{a}$, that is,
 #
 # ```{math}
 # :label: la.cross.transpose
@@ -220,9 +228,10 @@ holds(
 # %% [markdown]
 # ```{exercise} ★ Inside or outside?
 # :label: cross-inside
-# For points of the plane, given as $(x, y, 0)$, the third entry of $(\mathbf{q} - \mathbf{p}) \times (\mathbf{x} - \mathbf{p})$ tells on which side of the line from
-# $\mathbf{p}$ to $\mathbf{q}$ the point $\mathbf{x}$ lies. Write `inside(x, triangle)`: whether `x` lies in the triangle with the rows of `triangle`
-# as corners, in whatever order they come.
+# For points of the plane, given as $(x, y, 0)$, the third entry of
+# $(\mathbf{q} - \mathbf{p}) \times (\mathbf{x} - \mathbf{p})$ tells on which side of the line from $\mathbf{p}$ to
+# $\mathbf{q}$ the point $\mathbf{x}$ lies. Write `inside(x, triangle)`: whether `x` lies in the triangle with the rows of
+# `triangle` as corners, in whatever order they come.
 # ```
 
 # %%
@@ -243,8 +252,8 @@ grade(inside, by_weights, cases)
 # ```{solution-start} cross-inside
 # :class: dropdown
 # ```
-# Walking around the triangle, an inner point is always on the same side: on the left if the corners come counterclockwise, on the right otherwise. The
-# wrong answer takes the left for granted.
+# Walking around the triangle, an inner point is always on the same side: on the left if the corners come counterclockwise,
+# on the right otherwise. The wrong answer takes the left for granted.
 
 # %% jupyter={"source_hidden": true}
 def sides(x, triangle):
@@ -265,7 +274,8 @@ assert not grade(lambda x, t: (sides(x, t) >= 0).all(), by_weights, cases)
 # %% [markdown]
 # ## Products of products
 #
-# This section continues [One vector out of three volumes](#one-vector-out-of-three-volumes). Everything else rests on one fact about the symbol.
+# This section continues [One vector out of three volumes](#one-vector-out-of-three-volumes). Everything else rests on one
+# fact about the symbol.
 #
 # ```{prf:theorem} Two epsilons
 # :label: thm-epsilon
@@ -274,9 +284,9 @@ assert not grade(lambda x, t: (sides(x, t) >= 0).all(), by_weights, cases)
 # ```
 #
 # ```{prf:proof}
-# If $j = k$ or $l = m$, both sides are zero. Let $j \ne k$ and $l \ne m$. On the left only the one $i$ counts that differs from $j$ and $k$, and it must differ from
-# $l$ and $m$, so $\{l, m\} = \{j, k\}$, or both sides are zero. In the same order, $l = j$ and $m = k$, the left side is $(\pm 1)^2 = 1$; in the opposite order one factor changes
-# its sign, and it is $-1$.
+# If $j = k$ or $l = m$, both sides are zero. Let $j \ne k$ and $l \ne m$. On the left only the one $i$ counts that differs
+# from $j$ and $k$, and it must differ from $l$ and $m$, so $\{l, m\} = \{j, k\}$, or both sides are zero. In the same order,
+# $l = j$ and $m = k$, the left side is $(\pm 1)^2 = 1$; in the opposite order one factor changes its sign, and it is $-1$.
 # ```
 
 # %%
@@ -298,8 +308,8 @@ print('true for all', left.size, 'choices of j, k, l, m')
 # = b_i\, (\mathbf{a} \cdot \mathbf{c}) - c_i\, (\mathbf{a} \cdot \mathbf{b}).
 # \end{aligned}$$
 #
-# That is the *vector triple product*. Bracketing to the left follows by {eq}`la.cross.anticommutes`, since $(\mathbf{a} \times \mathbf{b}) \times \mathbf{c} =
-# -\mathbf{c} \times (\mathbf{a} \times \mathbf{b})$:
+# That is the *vector triple product*. Bracketing to the left follows by {eq}`la.cross.anticommutes`, since
+# $(\mathbf{a} \times \mathbf{b}) \times \mathbf{c} = -\mathbf{c} \times (\mathbf{a} \times \mathbf{b})$:
 #
 # ```{math}
 # :label: la.cross.vector-triple
@@ -312,8 +322,8 @@ print('true for all', left.size, 'choices of j, k, l, m')
 # ```
 #
 # The two differ, so brackets matter: $\mathbf{e}_1 \times (\mathbf{e}_1 \times \mathbf{e}_2) = -\mathbf{e}_2$, but
-# $(\mathbf{e}_1 \times \mathbf{e}_1) \times \mathbf{e}_2 = \mathbf{0}$. What holds instead of associativity is found by adding the three cyclic forms of
-# {eq}`la.cross.vector-triple`: every term appears twice, with opposite signs.
+# $(\mathbf{e}_1 \times \mathbf{e}_1) \times \mathbf{e}_2 = \mathbf{0}$. What holds instead of associativity is found by
+# adding the three cyclic forms of {eq}`la.cross.vector-triple`: every term appears twice, with opposite signs.
 #
 # ```{math}
 # :label: la.cross.jacobi
@@ -321,8 +331,9 @@ print('true for all', left.size, 'choices of j, k, l, m')
 # ```
 #
 # Two *products* of two products multiply as volumes. By {prf:ref}`def-cross` and the rotation of the three vectors,
-# $(\mathbf{a} \times \mathbf{b}) \cdot (\mathbf{c} \times \mathbf{d}) = \det[\mathbf{a}, \mathbf{b}, \mathbf{c} \times \mathbf{d}] =
-# \mathbf{a} \cdot \big(\mathbf{b} \times (\mathbf{c} \times \mathbf{d})\big)$, and the triple product inside gives the *Binet–Cauchy identity*
+# $(\mathbf{a} \times \mathbf{b}) \cdot (\mathbf{c} \times \mathbf{d}) = \det[\mathbf{a}, \mathbf{b}, \mathbf{c} \times
+# \mathbf{d}] = \mathbf{a} \cdot \big(\mathbf{b} \times (\mathbf{c} \times \mathbf{d})\big)$, and the triple product inside
+# gives the *Binet–Cauchy identity*
 #
 # ```{math}
 # :label: la.cross.binet-cauchy
@@ -382,10 +393,11 @@ holds(
 )
 
 # %% [markdown]
-# Jacobi's identity has a second reading. By {eq}`la.cross.anticommutes` it says
-# $(\mathbf{a} \times \mathbf{b}) \times \mathbf{c} = \mathbf{a} \times (\mathbf{b} \times \mathbf{c}) - \mathbf{b} \times (\mathbf{a} \times \mathbf{c})$, or without
-# $\mathbf{c}$: $[\mathbf{a} \times \mathbf{b}]_\times = [\mathbf{a}]_\times [\mathbf{b}]_\times - [\mathbf{b}]_\times [\mathbf{a}]_\times$. The cross product
-# measures by how much two skew matrices fail to commute. Such matrices are velocities of rotations, and here Lie groups and their algebras will begin.
+# Jacobi's identity has a second reading. By {eq}`la.cross.anticommutes` it says $(\mathbf{a} \times \mathbf{b}) \times
+# \mathbf{c} = \mathbf{a} \times (\mathbf{b} \times \mathbf{c}) - \mathbf{b} \times (\mathbf{a} \times \mathbf{c})$, or
+# without $\mathbf{c}$: $[\mathbf{a} \times \mathbf{b}]_\times = [\mathbf{a}]_\times [\mathbf{b}]_\times -
+# [\mathbf{b}]_\times [\mathbf{a}]_\times$. The cross product measures by how much two skew matrices fail to commute. Such
+# matrices are velocities of rotations, and here Lie groups and their algebras will begin.
 
 # %%
 def commutator_gap(a, b):
@@ -396,18 +408,20 @@ print('proved for symbols:', expands_to_zero(commutator_gap))
 # %% [markdown]
 # Now the geometry. Let $\theta \in [0, \pi]$ be the angle between $\mathbf{a}$ and $\mathbf{b}$, so that
 # $\mathbf{a} \cdot \mathbf{b} = \|\mathbf{a}\|_2 \|\mathbf{b}\|_2 \cos\theta$. Then {eq}`la.cross.norm-squared` becomes
-# $\|\mathbf{a} \times \mathbf{b}\|_2^2 = \|\mathbf{a}\|_2^2 \|\mathbf{b}\|_2^2 (1 - \cos^2\theta)$, and $\sin\theta \ge 0$: the length is
-# $\|\mathbf{a}\|_2 \|\mathbf{b}\|_2 \sin\theta$, base times height, the area of the parallelogram. The direction is perpendicular to both vectors, and of the two
-# that are left it is the right-handed one, since $\det[\mathbf{a}, \mathbf{b}, \mathbf{a} \times \mathbf{b}] = \|\mathbf{a} \times \mathbf{b}\|_2^2$ is not
-# negative. With $\mathbf{n}$ for the right-handed unit normal
+# $\|\mathbf{a} \times \mathbf{b}\|_2^2 = \|\mathbf{a}\|_2^2 \|\mathbf{b}\|_2^2 (1 - \cos^2\theta)$, and $\sin\theta \ge 0$:
+# the length is $\|\mathbf{a}\|_2 \|\mathbf{b}\|_2 \sin\theta$, base times height, the area of the parallelogram. The
+# direction is perpendicular to both vectors, and of the two that are left it is the right-handed one, since
+# $\det[\mathbf{a}, \mathbf{b}, \mathbf{a} \times \mathbf{b}] = \|\mathbf{a} \times \mathbf{b}\|_2^2$ is not negative. With
+# $\mathbf{n}$ for the right-handed unit normal
 #
 # ```{math}
 # :label: la.cross.geometric
 # \mathbf{a} \times \mathbf{b} = \|\mathbf{a}\|_2\, \|\mathbf{b}\|_2\, \sin\theta\; \mathbf{n}
 # ```
 #
-# (for parallel vectors both sides are zero, whatever $\mathbf{n}$). The check computes the right side without any cross product: the normal by a QR
-# decomposition, the angle from chords of the unit circle, since the arc cosine loses half of its digits for nearly parallel vectors.
+# (for parallel vectors both sides are zero, whatever $\mathbf{n}$). The check computes the right side without any cross
+# product: the normal by a QR decomposition, the angle from chords of the unit circle, since the arc cosine loses half of its
+# digits for nearly parallel vectors.
 
 # %%
 def from_geometry(a, b, hand=1):
@@ -455,8 +469,9 @@ ax.legend();
 # %% [markdown]
 # ```{exercise} ★★ How far apart are two lines?
 # :label: cross-lines
-# Two lines in space, $\mathbf{p} + s\mathbf{u}$ and $\mathbf{q} + t\mathbf{v}$. Derive their distance from the volume of the box that $\mathbf{u}$, $\mathbf{v}$ and
-# $\mathbf{q} - \mathbf{p}$ span, and write `line_distance(p, u, q, v)`. Take care of parallel lines.
+# Two lines in space, $\mathbf{p} + s\mathbf{u}$ and $\mathbf{q} + t\mathbf{v}$. Derive their distance from the volume of the
+# box that $\mathbf{u}$, $\mathbf{v}$ and $\mathbf{q} - \mathbf{p}$ span, and write `line_distance(p, u, q, v)`. Take care of
+# parallel lines.
 # ```
 
 # %%
@@ -479,8 +494,9 @@ grade(line_distance, by_least_squares, cases)
 # :class: dropdown
 # ```
 # The distance is the height of the box over the parallelogram of $\mathbf{u}$ and $\mathbf{v}$: volume by area,
-# $|(\mathbf{q} - \mathbf{p}) \cdot (\mathbf{u} \times \mathbf{v})| / \|\mathbf{u} \times \mathbf{v}\|_2$. For parallel lines it is the height of a parallelogram,
-# $\|(\mathbf{q} - \mathbf{p}) \times \mathbf{u}\|_2 / \|\mathbf{u}\|_2$. The wrong answer forgets to divide by the area.
+# $|(\mathbf{q} - \mathbf{p}) \cdot (\mathbf{u} \times \mathbf{v})| / \|\mathbf{u} \times \mathbf{v}\|_2$. For parallel lines
+# it is the height of a parallelogram, $\|(\mathbf{q} - \mathbf{p}) \times \mathbf{u}\|_2 / \|\mathbf{u}\|_2$. The wrong
+# answer forgets to divide by the area.
 
 # %% jupyter={"source_hidden": true}
 def volume(p, u, q, v):
@@ -502,21 +518,22 @@ assert not grade(volume, by_least_squares, cases)
 # %% [markdown]
 # ## Why space, of all places
 #
-# The area of a parallelogram makes sense in any dimension, and so does the right side of {eq}`la.cross.norm-squared`, the determinant of the Gram matrix of
-# $\mathbf{a}$ and $\mathbf{b}$. Lagrange found it to be a sum of squares:
+# The area of a parallelogram makes sense in any dimension, and so does the right side of {eq}`la.cross.norm-squared`, the
+# determinant of the Gram matrix of $\mathbf{a}$ and $\mathbf{b}$. Lagrange found it to be a sum of squares:
 #
 # ```{math}
 # :label: la.cross.lagrange
 # \|\mathbf{a}\|_2^2\, \|\mathbf{b}\|_2^2 - (\mathbf{a} \cdot \mathbf{b})^2 = \sum_{1 \le i < j \le n} (a_i b_j - a_j b_i)^2
 # ```
 #
-# To see it, sum over *all* pairs: $\sum_{i,j} (a_i b_j - a_j b_i)^2 = \sum_{i,j} (a_i^2 b_j^2 + a_j^2 b_i^2 - 2\, a_i b_i\, a_j b_j) =
-# 2 \|\mathbf{a}\|_2^2 \|\mathbf{b}\|_2^2 - 2 (\mathbf{a} \cdot \mathbf{b})^2$, where each pair $i < j$ appears twice.
+# To see it, sum over *all* pairs: $\sum_{i,j} (a_i b_j - a_j b_i)^2 = \sum_{i,j} (a_i^2 b_j^2 + a_j^2 b_i^2 - 2\, a_i b_i\,
+# a_j b_j) = 2 \|\mathbf{a}\|_2^2 \|\mathbf{b}\|_2^2 - 2 (\mathbf{a} \cdot \mathbf{b})^2$, where each pair $i < j$ appears
+# twice.
 #
-# The notes put this sum behind $\|\mathbf{a} \times \mathbf{b}\|_2^2$ without saying what $n$ is. The identity between the two sides of
-# {eq}`la.cross.lagrange` holds for every $n$; that they are $\|\mathbf{a} \times \mathbf{b}\|_2^2$ can only be said where there is such a product, for us in
-# $n = 3$. The control overlooks this. It reads the product off cyclically, entry $i$ being $a_{i+1} b_{i+2} - a_{i+2} b_{i+1}$, which is right for $n = 3$
-# and looks as good for $n = 4$:
+# The notes put this sum behind $\|\mathbf{a} \times \mathbf{b}\|_2^2$ without saying what $n$ is. The identity between the
+# two sides of {eq}`la.cross.lagrange` holds for every $n$; that they are $\|\mathbf{a} \times \mathbf{b}\|_2^2$ can only be
+# said where there is such a product, for us in $n = 3$. The control overlooks this. It reads the product off cyclically,
+# entry $i$ being $a_{i+1} b_{i+2} - a_{i+2} b_{i+1}$, which is right for $n = 3$ and looks as good for $n = 4$:
 
 # %%
 def lagrange_sum(a, b):
@@ -549,11 +566,13 @@ holds(
 )
 
 # %% [markdown]
-# The numbers $a_i b_j - a_j b_i$ fill a skew matrix, the *wedge product* $\mathbf{a} \wedge \mathbf{b} = \mathbf{a}\mathbf{b}^\top - \mathbf{b}\mathbf{a}^\top$, and
-# Lagrange's sum is half of its squared Frobenius norm. The wedge product exists everywhere; above the diagonal it has $n(n - 1)/2$ entries. A vector of the
-# same space has room for them exactly if $n(n - 1)/2 = n$, that is, $n = 3$. There {eq}`la.cross.vector-triple-left` gives
-# $(\mathbf{a} \wedge \mathbf{b})\, \mathbf{c} = \mathbf{a} (\mathbf{b} \cdot \mathbf{c}) - \mathbf{b} (\mathbf{a} \cdot \mathbf{c}) =
-# -(\mathbf{a} \times \mathbf{b}) \times \mathbf{c}$: the cross product is the wedge product, rolled up into a vector.
+# The numbers $a_i b_j - a_j b_i$ fill a skew matrix, the *wedge product*
+# $\mathbf{a} \wedge \mathbf{b} = \mathbf{a}\mathbf{b}^\top - \mathbf{b}\mathbf{a}^\top$, and Lagrange's sum is half of its
+# squared Frobenius norm. The wedge product exists everywhere; above the diagonal it has $n(n - 1)/2$ entries. A vector of
+# the same space has room for them exactly if $n(n - 1)/2 = n$, that is, $n = 3$. There {eq}`la.cross.vector-triple-left`
+# gives $(\mathbf{a} \wedge \mathbf{b})\, \mathbf{c} = \mathbf{a} (\mathbf{b} \cdot \mathbf{c}) - \mathbf{b} (\mathbf{a}
+# \cdot \mathbf{c}) = -(\mathbf{a} \times \mathbf{b}) \times \mathbf{c}$: the cross product is the wedge product, rolled up
+# into a vector.
 
 # %%
 a, b = np.random.default_rng(0).integers(-9, 10, (2, 8))
@@ -562,9 +581,10 @@ print('half of the squared Frobenius norm of the wedge product:',
       (wedge ** 2).sum() / 2 == lagrange_sum(a, b))
 
 # %% [markdown]
-# Is that the end? If we ask only for a bilinear product that is perpendicular to its factors and has the length of {eq}`la.cross.lagrange`, there is one in
-# dimension 7 too, and in no other dimension above one {cite}`massey1983cross`. It comes from the octonions {cite}`baez2002octonions`: seven triples $(i, i + 1, i + 3)$, counted modulo 7, take over the
-# role of $(1, 2, 3)$. But it pays a price.
+# Is that the end? If we ask only for a bilinear product that is perpendicular to its factors and has the length of
+# {eq}`la.cross.lagrange`, there is one in dimension 7 too, and in no other dimension above one {cite}`massey1983cross`. It
+# comes from the octonions {cite}`baez2002octonions`: seven triples $(i, i + 1, i + 3)$, counted modulo 7, take over the role
+# of $(1, 2, 3)$. But it pays a price.
 
 # %%
 seven = np.zeros((7, 7, 7), dtype=int)
@@ -587,9 +607,10 @@ print('Jacobi:', not sum(cross_7(x, cross_7(y, z)) for x, y, z in turns).any())
 # %% [markdown]
 # ```{exercise} ★★★ Many factors
 # :label: cross-many
-# {prf:ref}`def-cross` works in every dimension if one takes enough factors: let $\mathbf{v}_1 \times \dots \times \mathbf{v}_{n-1}$ be the vector whose dot
-# product with $\mathbf{c}$ is $\det[\mathbf{v}_1, \dots, \mathbf{v}_{n-1}, \mathbf{c}]$. Write `cross_many(vs)` for an array of shape $(n - 1, n)$. Then explore:
-# what is its length, and what does it give for $n = 2$?
+# {prf:ref}`def-cross` works in every dimension if one takes enough factors: let
+# $\mathbf{v}_1 \times \dots \times \mathbf{v}_{n-1}$ be the vector whose dot product with $\mathbf{c}$ is
+# $\det[\mathbf{v}_1, \dots, \mathbf{v}_{n-1}, \mathbf{c}]$. Write `cross_many(vs)` for an array of shape $(n - 1, n)$. Then
+# explore: what is its length, and what does it give for $n = 2$?
 # ```
 
 # %%
@@ -611,8 +632,9 @@ grade(cross_many, by_singular_vectors, cases)
 # ```{solution-start} cross-many
 # :class: dropdown
 # ```
-# Entry $i$ is the determinant with $\mathbf{c} = \mathbf{e}_i$. The length is the volume spanned by the factors, the root of the determinant of their Gram matrix. For
-# $n = 2$ there is one factor, and it is turned by a right angle. The wrong answer puts $\mathbf{c}$ first, which changes the sign for even $n$.
+# Entry $i$ is the determinant with $\mathbf{c} = \mathbf{e}_i$. The length is the volume spanned by the factors, the root of
+# the determinant of their Gram matrix. For $n = 2$ there is one factor, and it is turned by a right angle. The wrong answer
+# puts $\mathbf{c}$ first, which changes the sign for even $n$.
 
 # %% jupyter={"source_hidden": true}
 def cross_many_solution(vs):
@@ -633,10 +655,11 @@ assert not grade(c_first, by_singular_vectors, cases)
 # %% [markdown]
 # ## Where it matters: the sunny side of a mountain
 #
-# Half a cross product of two edges of a triangle is its *area vector*: its length is the area, its direction the normal. The Sun does nothing but dot products
-# with it. If the unit vector $\mathbf{s}$ points to the Sun, a triangle with the area vector $\mathbf{n}$ catches light in proportion to
-# $\mathbf{n} \cdot \mathbf{s}$. We take real ground, 30 by 32 kilometres of Tennessee around the Jacksboro fault, whose heights come with matplotlib, and cut
-# each cell of the grid into two triangles.
+# Half a cross product of two edges of a triangle is its *area vector*: its length is the area, its direction the normal. The
+# Sun does nothing but dot products with it. If the unit vector $\mathbf{s}$ points to the Sun, a triangle with the area
+# vector $\mathbf{n}$ catches light in proportion to $\mathbf{n} \cdot \mathbf{s}$. We take real ground, 30 by 32 kilometres
+# of Tennessee around the Jacksboro fault, whose heights come with matplotlib, and cut each cell of the grid into two
+# triangles.
 
 # %%
 ground = get_sample_data('jacksboro_fault_dem.npz')
@@ -656,14 +679,14 @@ def area_vectors(r):  # (rows, columns, 3) -> (2, rows - 1, columns - 1, 3)
 n = area_vectors(r)
 
 # %% [markdown]
-# Two checks first. Heron's formula knows the area of a triangle from the lengths of its sides alone. And the *sum* of all area vectors can be had without the
-# interior: by {eq}`la.cross.distributive` and {eq}`la.cross.anticommutes`
+# Two checks first. Heron's formula knows the area of a triangle from the lengths of its sides alone. And the *sum* of all
+# area vectors can be had without the interior: by {eq}`la.cross.distributive` and {eq}`la.cross.anticommutes`
 #
 # $$\tfrac12 (\mathbf{q} - \mathbf{p}) \times (\mathbf{t} - \mathbf{p}) =
 # \tfrac12 (\mathbf{p} \times \mathbf{q} + \mathbf{q} \times \mathbf{t} + \mathbf{t} \times \mathbf{p}),$$
 #
-# one term for each edge, in the direction in which the triangle is walked around. Two neighbours walk their common edge in opposite directions, so it cancels. What
-# is left of the whole mountain is its outline.
+# one term for each edge, in the direction in which the triangle is walked around. Two neighbours walk their common edge in
+# opposite directions, so it cancels. What is left of the whole mountain is its outline.
 
 # %%
 def heron(p, q, t):
@@ -682,20 +705,22 @@ slopes = np.linalg.norm(n, axis=-1)
 print(f'area of the ground by area of the map: {slopes.sum() / total[2]:.3f}')
 
 # %% [markdown]
-# Now the Sun, at noon on the shortest day: due south, 30 degrees high at this latitude. Flat ground catches $\sin 30^\circ = 0.5$ per square metre.
-# And now the mistake that waits in every program of this kind: we forget the minus sign of $y$, because arrays count their rows downwards. That mirrors the ground.
-# What does a mirror do to a cross product? For an orthogonal matrix $\mathbf{Q}$, $\det[\mathbf{Q}\mathbf{a}, \mathbf{Q}\mathbf{b}, \mathbf{Q}\mathbf{c}] =
-# \det\mathbf{Q} \det[\mathbf{a}, \mathbf{b}, \mathbf{c}]$ says that $(\mathbf{Q}\mathbf{a} \times \mathbf{Q}\mathbf{b}) \cdot \mathbf{Q}\mathbf{c} =
-# \det\mathbf{Q}\; (\mathbf{a} \times \mathbf{b}) \cdot \mathbf{c} = \det\mathbf{Q}\; \mathbf{Q}(\mathbf{a} \times \mathbf{b}) \cdot \mathbf{Q}\mathbf{c}$ for all
-# $\mathbf{c}$. Hence
+# Now the Sun, at noon on the shortest day: due south, 30 degrees high at this latitude. Flat ground catches
+# $\sin 30^\circ = 0.5$ per square metre. And now the mistake that waits in every program of this kind: we forget the minus
+# sign of $y$, because arrays count their rows downwards. That mirrors the ground. What does a mirror do to a cross product?
+# For an orthogonal matrix $\mathbf{Q}$, $\det[\mathbf{Q}\mathbf{a}, \mathbf{Q}\mathbf{b}, \mathbf{Q}\mathbf{c}] =
+# \det\mathbf{Q} \det[\mathbf{a}, \mathbf{b}, \mathbf{c}]$ says that $(\mathbf{Q}\mathbf{a} \times \mathbf{Q}\mathbf{b})
+# \cdot \mathbf{Q}\mathbf{c} = \det\mathbf{Q}\; (\mathbf{a} \times \mathbf{b}) \cdot \mathbf{c} = \det\mathbf{Q}\;
+# \mathbf{Q}(\mathbf{a} \times \mathbf{b}) \cdot \mathbf{Q}\mathbf{c}$ for all $\mathbf{c}$. Hence
 #
 # ```{math}
 # :label: cross-mirror
 # \mathbf{Q}\mathbf{a} \times \mathbf{Q}\mathbf{b} = \det\mathbf{Q}\; \mathbf{Q} (\mathbf{a} \times \mathbf{b}), \qquad \det\mathbf{Q} = \pm 1 .
 # ```
 #
-# A rotation takes the product along; a mirror also reverses it. So every normal of the mirrored ground points downwards, and the mountain lies in the dark. The
-# obvious repair is to exchange the two factors. Then there is light, and everything looks right.
+# A rotation takes the product along; a mirror also reverses it. So every normal of the mirrored ground points downwards, and
+# the mountain lies in the dark. The obvious repair is to exchange the two factors. Then there is light, and everything looks
+# right.
 
 # %%
 noon = np.radians(30)
@@ -728,14 +753,17 @@ for ax, v, name in ((axes[1], n, 'noon'), (axes[2], -mirrored, 'two errors')):
     show_image(ax, shade[part], name, vmin=0, vmax=1)
 
 # %% [markdown]
-# In truth the southern slopes get nearly twice the light of the northern ones. The version with two errors makes as plausible a picture, without a dark spot or a warning, and puts
-# the vineyard on the wrong side of the ridge. (We count the angle of the ground to the Sun, not the shadow of one hill on another.) What the sunny slopes gain, the
-# others lose: as long as all ground is lit, the total is $\mathbf{s}$ times the sum of the area vectors, and that depends on the outline alone.
+# In truth the southern slopes get nearly twice the light of the northern ones. The version with two errors makes as
+# plausible a picture, without a dark spot or a warning, and puts the vineyard on the wrong side of the ridge. (We count the
+# angle of the ground to the Sun, not the shadow of one hill on another.) What the sunny slopes gain, the others lose: as
+# long as all ground is lit, the total is $\mathbf{s}$ times the sum of the area vectors, and that depends on the outline
+# alone.
 #
 # ```{exercise} ★★ A volume from its surface
 # :label: cross-volume
-# The surface of a solid is given as triangles, an array of shape $(m, 3, 3)$, the corners counterclockwise as seen from outside. Write `solid_volume(triangles)`.
-# Hint: each triangle and the origin span a slanted pyramid, whose volume is one sixth of a triple product. Why may the origin lie anywhere?
+# The surface of a solid is given as triangles, an array of shape $(m, 3, 3)$, the corners counterclockwise as seen from
+# outside. Write `solid_volume(triangles)`. Hint: each triangle and the origin span a slanted pyramid, whose volume is one
+# sixth of a triple product. Why may the origin lie anywhere?
 # ```
 
 # %%
@@ -762,9 +790,10 @@ grade(solid_volume, by_hull, cases)
 # ```{solution-start} cross-volume
 # :class: dropdown
 # ```
-# The pyramids have signs. Seen from the origin, those over the far side of the solid count positive, those over the near side negative, and the space between origin and solid
-# cancels. In formulas: shifting the origin by $\mathbf{h}$ changes the sum by a multiple of $\mathbf{h} \cdot \sum \mathbf{n}$, and the area vectors of a closed
-# surface add up to zero, since it has no outline. The wrong answer takes absolute values, which is right only if the origin lies inside.
+# The pyramids have signs. Seen from the origin, those over the far side of the solid count positive, those over the near
+# side negative, and the space between origin and solid cancels. In formulas: shifting the origin by $\mathbf{h}$ changes the
+# sum by a multiple of $\mathbf{h} \cdot \sum \mathbf{n}$, and the area vectors of a closed surface add up to zero, since it
+# has no outline. The wrong answer takes absolute values, which is right only if the origin lies inside.
 
 # %% jupyter={"source_hidden": true}
 def pyramids(triangles):
@@ -781,9 +810,11 @@ assert not grade(lambda t: abs(pyramids(t)).sum(), by_hull, cases)
 # %% [markdown]
 # ## Summary
 #
-# The cross product is the vector that turns the signed volume of three vectors into a dot product, and the laws of the volume are its laws. All its identities follow from how two
-# epsilons multiply, and each was proved here by expanding it in symbols. Its length is an area in every dimension, but only in dimension three does that area, the wedge product,
-# fit into a vector, whose sign depends on the orientation of space.
+# The cross product is the vector that turns the signed volume of three vectors into a dot product, and the laws of the
+# volume are its laws. All its identities follow from how two epsilons multiply, and each was proved here by expanding it in
+# symbols. Its length is an area in every dimension, but only in dimension three does that area, the wedge product, fit into
+# a vector, whose sign depends on the orientation of space.
 #
-# **Further reading.** {cite}`massey1983cross` shows in a few pages why only the dimensions 3 and 7 have such a product, {cite}`baez2002octonions` where the second one comes from.
-# {cite}`murray1994mathematical` puts skew matrices to work on robots, and {cite}`horn1981hill` tells the history of light on maps.
+# **Further reading.** {cite}`massey1983cross` shows in a few pages why only the dimensions 3 and 7 have such a product,
+# {cite}`baez2002octonions` where the second one comes from. {cite}`murray1994mathematical` puts skew matrices to work on
+# robots, and {cite}`horn1981hill` tells the history of light on maps.

@@ -50,11 +50,11 @@ plt.style.use('nbutils.book')
 # %% [markdown]
 # ## Three rules for a signed volume
 #
-# Two vectors span a parallelogram, three a slanted box. How does its volume depend on them? Slide the end of $\mathbf{b}$ parallel to
-# $\mathbf{a}$: what is cut off on one side is gained on the other, and the area stays (left). Put $\mathbf{b} + \mathbf{c}$ in place
-# of $\mathbf{b}$: the base is still $\mathbf{a}$, and the heights add (middle). But if $\mathbf{c}$ points below the base, the heights
-# add only if below counts as negative (right). So the sign of a volume is no decoration. It is the price at which volume
-# becomes *linear* in each edge.
+# Two vectors span a parallelogram, three a slanted box. How does its volume depend on them? Slide the end of $\mathbf{b}$
+# parallel to $\mathbf{a}$: what is cut off on one side is gained on the other, and the area stays (left). Put
+# $\mathbf{b} + \mathbf{c}$ in place of $\mathbf{b}$: the base is still $\mathbf{a}$, and the heights add (middle). But if
+# $\mathbf{c}$ points below the base, the heights add only if below counts as negative (right). So the sign of a volume is no
+# decoration. It is the price at which volume becomes *linear* in each edge.
 
 # %% mystnb={"figure": {"caption": "Area is linear in each edge only if it has a sign: to slide $\\mathbf{b}$ along $\\mathbf{a}$ changes nothing, a $\\mathbf{c}$ above the base adds, and one below it subtracts."}, "image": {"alt": "Three panels over the same base vector a. Left: two parallelograms of the same height, one slid along a. Middle: the heights of b and c, both above a, add to the height of b plus c. Right: c points below a, and the height of b plus c is the height of b less that of c."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.1, sharey=True)
@@ -85,54 +85,56 @@ for ax, title in zip(axes, ('Slide: same area', 'Above the base: add',
 # %% [markdown]
 # ```{prf:definition} Determinant
 # :label: def-det
-# The *determinant* is the function of the columns of an $n \times n$ matrix that is (1) linear in each column while the others are
-# held fixed, (2) zero if two columns are equal, and (3) one for the identity.
+# The *determinant* is the function of the columns of an $n \times n$ matrix that is (1) linear in each column while the
+# others are held fixed, (2) zero if two columns are equal, and (3) one for the identity.
 # ```
 #
-# "The" function: there must be one, and only one. Rule 2 looks weak, but with rule 1 it gives the sign. Put $\mathbf{a} + \mathbf{b}$
-# into two places, and
+# "The" function: there must be one, and only one. Rule 2 looks weak, but with rule 1 it gives the sign. Put
+# $\mathbf{a} + \mathbf{b}$ into two places, and
 #
 # $$0 = \det[\mathbf{a} + \mathbf{b}, \mathbf{a} + \mathbf{b}] =
 # \underbrace{\det[\mathbf{a}, \mathbf{a}]}_0 + \det[\mathbf{a}, \mathbf{b}] + \det[\mathbf{b}, \mathbf{a}] +
 # \underbrace{\det[\mathbf{b}, \mathbf{b}]}_0 :$$
 #
-# an exchange of two columns changes the sign. And to add a multiple of one column to another changes nothing, since the extra term has
-# two proportional columns. That is the slide, in algebra. (In space, the three rules are those from which
+# an exchange of two columns changes the sign. And to add a multiple of one column to another changes nothing, since the
+# extra term has two proportional columns. That is the slide, in algebra. (In space, the three rules are those from which
 # [The cross product](../linear_algebra/cross_product.ipynb) was built.)
 #
-# Now write every column as $\mathbf{a}_j = \sum_i a_{ij} \mathbf{e}_i$ and expand by rule 1, one column after the other. Of the $n^n$
-# terms $a_{i_1 1} \cdots a_{i_n n} \det[\mathbf{e}_{i_1}, \dots, \mathbf{e}_{i_n}]$ all with an index twice are zero. There remain the
-# permutations $i_j = \sigma(j)$, and exchanges sort $\mathbf{e}_{\sigma(1)}, \dots, \mathbf{e}_{\sigma(n)}$ into the identity:
+# Now write every column as $\mathbf{a}_j = \sum_i a_{ij} \mathbf{e}_i$ and expand by rule 1, one column after the other. Of
+# the $n^n$ terms $a_{i_1 1} \cdots a_{i_n n} \det[\mathbf{e}_{i_1}, \dots, \mathbf{e}_{i_n}]$ all with an index twice are
+# zero. There remain the permutations $i_j = \sigma(j)$, and exchanges sort
+# $\mathbf{e}_{\sigma(1)}, \dots, \mathbf{e}_{\sigma(n)}$ into the identity:
 #
 # ```{math}
 # :label: det-leibniz
 # \det \mathbf{A} = \sum_{\sigma} \operatorname{sgn}(\sigma)\, a_{\sigma(1)1}\, a_{\sigma(2)2} \cdots a_{\sigma(n)n}
 # ```
 #
-# with $\operatorname{sgn}(\sigma) = -1$ if the number of exchanges is odd. Could one way of sorting take an odd number and another an
-# even one? Count the *inversions*, pairs that stand in the wrong order. An exchange of neighbours changes their number by exactly one.
-# To exchange two entries with $d$ others between them, move one past $d + 1$ neighbours and the other back past $d$: an odd number of
-# steps. So each exchange changes the parity of the inversions, sorted order has none, and
+# with $\operatorname{sgn}(\sigma) = -1$ if the number of exchanges is odd. Could one way of sorting take an odd number and
+# another an even one? Count the *inversions*, pairs that stand in the wrong order. An exchange of neighbours changes their
+# number by exactly one. To exchange two entries with $d$ others between them, move one past $d + 1$ neighbours and the other
+# back past $d$: an odd number of steps. So each exchange changes the parity of the inversions, sorted order has none, and
 # $\operatorname{sgn}(\sigma) = (-1)^{\text{inversions}}$ whichever way we sort.
 #
 # ```{prf:theorem} Existence and uniqueness
 # :label: thm-det
-# The sum {eq}`det-leibniz` obeys the three rules, and nothing else does. A function $D$ that obeys only the first two is a multiple of
-# it: $D(\mathbf{A}) = D(\mathbf{I}) \det \mathbf{A}$. Moreover $\det \mathbf{A}^\top = \det \mathbf{A}$, so rows obey the rules
-# as columns do.
+# The sum {eq}`det-leibniz` obeys the three rules, and nothing else does. A function $D$ that obeys only the first two is a
+# multiple of it: $D(\mathbf{A}) = D(\mathbf{I}) \det \mathbf{A}$. Moreover $\det \mathbf{A}^\top = \det \mathbf{A}$, so rows
+# obey the rules as columns do.
 # ```
 #
 # ```{prf:proof}
-# The expansion used rule 3 only for the value at $\mathbf{I}$; this is the statement about $D$, and uniqueness. *Existence.* Each term
-# of the sum has one factor from each column, which is rule 1. For $\mathbf{I}$ only the identical permutation contributes: rule 3. If
-# columns $p$ and $q$ are equal, pair each $\sigma$ with the one that exchanges $\sigma(p)$ and $\sigma(q)$: the product is the same,
-# the sign opposite, and all cancels: rule 2. *Transpose.* Ordered by rows, the factors of a term are $a_{i\,\sigma^{-1}(i)}$. The pair
-# $p < q$ is an inversion of $\sigma$ exactly if the pair $\sigma(q) < \sigma(p)$ is one of $\sigma^{-1}$, so both have the same sign.
+# The expansion used rule 3 only for the value at $\mathbf{I}$; this is the statement about $D$, and uniqueness. *Existence.*
+# Each term of the sum has one factor from each column, which is rule 1. For $\mathbf{I}$ only the identical permutation
+# contributes: rule 3. If columns $p$ and $q$ are equal, pair each $\sigma$ with the one that exchanges $\sigma(p)$ and
+# $\sigma(q)$: the product is the same, the sign opposite, and all cancels: rule 2. *Transpose.* Ordered by rows, the factors
+# of a term are $a_{i\,\sigma^{-1}(i)}$. The pair $p < q$ is an inversion of $\sigma$ exactly if the pair
+# $\sigma(q) < \sigma(p)$ is one of $\sigma^{-1}$, so both have the same sign.
 # ```
 #
-# In code the permutations are the rows of a table, and all products are taken at once, for a whole stack of matrices. With whole
-# numbers there is no rounding; sympy's own determinant must be equal, not close. The control forgets the signs (what is left is called the
-# *permanent*).
+# In code the permutations are the rows of a table, and all products are taken at once, for a whole stack of matrices. With
+# whole numbers there is no rounding; sympy's own determinant must be equal, not close. The control forgets the signs (what
+# is left is called the *permanent*).
 
 # %%
 def leibniz(a, sign=-1):  # a (..., n, n) -> (...)
@@ -212,9 +214,9 @@ for name, (law, slip) in laws.items():
 # %% [markdown]
 # ```{exercise} ★★ Cramer's rule
 # :label: det-cramer
-# Let $\mathbf{A}\mathbf{x} = \mathbf{b}$, that is, $\mathbf{b} = \sum_j x_j \mathbf{a}_j$. Put $\mathbf{b}$ in place of column $i$ of
-# $\mathbf{A}$, and find what the determinant becomes. Write `cramer(a, b)`, which solves the system by quotients of determinants, for
-# whole numbers `a`.
+# Let $\mathbf{A}\mathbf{x} = \mathbf{b}$, that is, $\mathbf{b} = \sum_j x_j \mathbf{a}_j$. Put $\mathbf{b}$ in place of
+# column $i$ of $\mathbf{A}$, and find what the determinant becomes. Write `cramer(a, b)`, which solves the system by
+# quotients of determinants, for whole numbers `a`.
 # ```
 
 # %%
@@ -234,8 +236,8 @@ grade(cramer, np.linalg.solve, cases)
 # ```{solution-start} det-cramer
 # :class: dropdown
 # ```
-# Linear in column $i$, the new determinant is $\sum_j x_j \det[\dots, \mathbf{a}_j, \dots]$, and all terms but $j = i$ have a column
-# twice. So it is $x_i \det \mathbf{A}$. With $\mathbf{b} = \mathbf{e}_j$ the rule gives column $j$ of the inverse:
+# Linear in column $i$, the new determinant is $\sum_j x_j \det[\dots, \mathbf{a}_j, \dots]$, and all terms but $j = i$ have
+# a column twice. So it is $x_i \det \mathbf{A}$. With $\mathbf{b} = \mathbf{e}_j$ the rule gives column $j$ of the inverse:
 # $(\mathbf{A}^{-1})_{ij} = C_{ji} / \det \mathbf{A}$, where the *cofactor* $C_{ji}$ is the determinant of $\mathbf{A}$ with
 # $\mathbf{e}_j$ in column $i$. (The matrix of the $C_{ji}$ is the *adjugate*.) The wrong answer replaces rows.
 
@@ -263,29 +265,33 @@ for a, _ in cases:
 # %% [markdown]
 # ## One factor for every shape
 #
-# Boxes are special. What happens to the area of a leaf, a face, a country, when the map $\mathbf{x} \mapsto \mathbf{A}\mathbf{x}$ is
-# applied to it?
+# Boxes are special. What happens to the area of a leaf, a face, a country, when the map
+# $\mathbf{x} \mapsto \mathbf{A}\mathbf{x}$ is applied to it?
 #
 # ```{prf:theorem} The factor of volumes
 # :label: thm-det-volume
-# A linear map multiplies the volume of every region by $|\det \mathbf{A}|$. (A region: bounded, and its boundary has volume zero.)
+# A linear map multiplies the volume of every region by $|\det \mathbf{A}|$. (A region: bounded, and its boundary has volume
+# zero.)
 # ```
 #
 # ```{prf:proof}
-# Cut space into small equal cubes. They are translates of each other, so their images are too, and each cube has its volume multiplied
-# by the same number $c(\mathbf{A})$, whatever its size: a cube cut into $m^n$ equal parts shows that. The region contains some cubes
-# and meets some others at its boundary, whose total volume tends to zero as they shrink. So its volume, too, is multiplied by
-# $c(\mathbf{A})$. First $\mathbf{B}$, then $\mathbf{A}$ multiplies it by $c(\mathbf{A}\mathbf{B}) = c(\mathbf{A})\, c(\mathbf{B})$.
+# Cut space into small equal cubes. They are translates of each other, so their images are too, and each cube has its volume
+# multiplied by the same number $c(\mathbf{A})$, whatever its size: a cube cut into $m^n$ equal parts shows that. The region
+# contains some cubes and meets some others at its boundary, whose total volume tends to zero as they shrink. So its volume,
+# too, is multiplied by $c(\mathbf{A})$. First $\mathbf{B}$, then $\mathbf{A}$ multiplies it by
+# $c(\mathbf{A}\mathbf{B}) = c(\mathbf{A})\, c(\mathbf{B})$.
 #
-# *Simple maps.* To exchange two axes changes no volume; to stretch one axis by $t$ multiplies all volumes by $|t|$; a *shear*, which
-# adds to one coordinate a multiple of another, only slides the slices of a region along themselves and changes no volume. In each case
-# $c = |\det|$. *All maps.* Elimination turns an invertible $\mathbf{A}$ into $\mathbf{I}$ by exchanges of rows, stretches and shears.
-# Read backwards, $\mathbf{A}$ is a product of simple matrices, and $c$ and $|\det|$ obey the same product rule. If $\mathbf{A}$ is not
-# invertible, everything is flattened into a hyperplane, and both are zero.
+# *Simple maps.* To exchange two axes changes no volume; to stretch one axis by $t$ multiplies all volumes by $|t|$; a
+# *shear*, which adds to one coordinate a multiple of another, only slides the slices of a region along themselves and
+# changes no volume. In each case $c = |\det|$. *All maps.* Elimination turns an invertible $\mathbf{A}$ into $\mathbf{I}$ by
+# exchanges of rows, stretches and shears. Read backwards, $\mathbf{A}$ is a product of simple matrices, and $c$ and $|\det|$
+# obey the same product rule. If $\mathbf{A}$ is not invertible, everything is flattened into a hyperplane, and both are
+# zero.
 # ```
 #
-# The sign has its meaning too. Turn the second column past the first. The area falls to zero and comes back with the letter reversed,
-# as in a mirror. The determinant is continuous, so it cannot change its sign in any other way than through a flat picture.
+# The sign has its meaning too. Turn the second column past the first. The area falls to zero and comes back with the letter
+# reversed, as in a mirror. The determinant is continuous, so it cannot change its sign in any other way than through a flat
+# picture.
 
 # %% mystnb={"figure": {"caption": "As the second column turns past the first, the determinant falls through zero, where the picture is flat, and is negative where the letter is mirrored."}, "image": {"alt": "A letter F in the unit square and four images of it, as the second column turns towards the first and past it. The determinant in the titles goes from 1.37 over 0.77 to 0, where the picture is a line, and to minus 0.79, where the F is mirrored."}} tags=["hide-input"]
 F = np.array([[2, 2, 7, 7, 4, 4, 6, 6, 4, 4],
@@ -311,10 +317,11 @@ for ax, angle in zip(axes, (None, 105, 58, 24.444, -10), strict=True):
 
 # %% [markdown]
 # The theorem can be put to the test by counting. A flower with the outline $r(\theta) = 1 + 0.4 \cos 5\theta$ has the area
-# $\tfrac12 \int_0^{2\pi} r^2 \, d\theta = \pi\,(1 + 0.08)$. We throw 2000 darts at a rectangle around its image and see how many hit.
-# A dart $\mathbf{y}$ hits if $\mathbf{A}^{-1}\mathbf{y}$ lies in the flower. The share of hits times the area of the rectangle,
-# divided by the area of the flower, estimates $|\det \mathbf{A}|$; if hits have the probability $p$, its relative standard error is
-# $\sqrt{(1 - p)/(2000\,p)}$. The control believes that the image of a unit square has the product of its edges as area.
+# $\tfrac12 \int_0^{2\pi} r^2 \, d\theta = \pi\,(1 + 0.08)$. We throw 2000 darts at a rectangle around its image and see how
+# many hit. A dart $\mathbf{y}$ hits if $\mathbf{A}^{-1}\mathbf{y}$ lies in the flower. The share of hits times the area of
+# the rectangle, divided by the area of the flower, estimates $|\det \mathbf{A}|$; if hits have the probability $p$, its
+# relative standard error is $\sqrt{(1 - p)/(2000\,p)}$. The control believes that the image of a unit square has the product
+# of its edges as area.
 
 # %%
 A = np.array([[1.2, 0.7], [-0.3, 1.0]])
@@ -353,17 +360,17 @@ right.set(xlabel='area of the image / area of the flower', yticks=[])
 right.set_title('A thousand games');
 
 # %% [markdown]
-# **Densities.** Probability is carried along by the map but spread over another volume. If $\mathbf{x}$ has the density $p$, then
-# $\mathbf{y} = \mathbf{A}\mathbf{x}$ with an invertible $\mathbf{A}$ has
+# **Densities.** Probability is carried along by the map but spread over another volume. If $\mathbf{x}$ has the density $p$,
+# then $\mathbf{y} = \mathbf{A}\mathbf{x}$ with an invertible $\mathbf{A}$ has
 #
 # ```{math}
 # :label: det-density
 # p_{\mathbf{y}}(\mathbf{y}) = \frac{p(\mathbf{A}^{-1}\mathbf{y})}{|\det \mathbf{A}|},
 # ```
 #
-# because the probability of a small region is density times volume, the same before and after. The same is true of a smooth map near a
-# point, where it looks linear; its matrix is then the one of [Jacobians](../calculus/jacobians.ipynb). For standard normal
-# $\mathbf{x}$ this must be the normal density with covariance $\mathbf{A}\mathbf{A}^\top$:
+# because the probability of a small region is density times volume, the same before and after. The same is true of a smooth
+# map near a point, where it looks linear; its matrix is then the one of [Jacobians](../calculus/jacobians.ipynb). For
+# standard normal $\mathbf{x}$ this must be the normal density with covariance $\mathbf{A}\mathbf{A}^\top$:
 
 # %%
 def carried(n, seed, power):
@@ -378,9 +385,9 @@ verify('the density is divided by |det A|',
        control=lambda n, seed: carried(n, seed, 1), n=[1, 2, 3], seed=seeds())
 
 # %% [markdown]
-# **Base times height.** Subtract from each column its projection on the earlier ones. These are slides; the determinant stays. What is
-# left of column $j$ is perpendicular to all the others and has as length $h_j$ the height of $\mathbf{a}_j$ over the span of the
-# earlier columns. For perpendicular columns $\mathbf{B}^\top\mathbf{B}$ is diagonal, so
+# **Base times height.** Subtract from each column its projection on the earlier ones. These are slides; the determinant
+# stays. What is left of column $j$ is perpendicular to all the others and has as length $h_j$ the height of $\mathbf{a}_j$
+# over the span of the earlier columns. For perpendicular columns $\mathbf{B}^\top\mathbf{B}$ is diagonal, so
 # $(\det \mathbf{B})^2 = \det(\mathbf{B}^\top\mathbf{B}) = \prod_j h_j^2$, and we have
 #
 # ```{math}
@@ -388,9 +395,9 @@ verify('the density is divided by |det A|',
 # |\det \mathbf{A}| = h_1 h_2 \cdots h_n \le \|\mathbf{a}_1\| \, \|\mathbf{a}_2\| \cdots \|\mathbf{a}_n\| .
 # ```
 #
-# The inequality is Hadamard's: of all boxes with given edges, the upright one is the largest. It also measures a parallelogram in
-# space, for which there is no determinant of $\mathbf{A}$ itself: $k$ vectors in $\mathbb{R}^n$ span the volume
-# $\sqrt{\det(\mathbf{A}^\top\mathbf{A})}$, the product of their heights.
+# The inequality is Hadamard's: of all boxes with given edges, the upright one is the largest. It also measures a
+# parallelogram in space, for which there is no determinant of $\mathbf{A}$ itself: $k$ vectors in $\mathbb{R}^n$ span the
+# volume $\sqrt{\det(\mathbf{A}^\top\mathbf{A})}$, the product of their heights.
 
 # %%
 def lengths(a):
@@ -412,10 +419,10 @@ verify('the volume is the product of the heights, at most of the lengths',
 # %% [markdown]
 # ```{exercise} ★★ Pythagoras for areas
 # :label: det-pythagoras
-# The square of a length is the sum of the squares of its projections on the axes. Show that the same holds for areas and volumes:
-# $\det(\mathbf{A}^\top\mathbf{A})$ is the sum of $(\det \mathbf{A}_S)^2$ over all choices $S$ of $k$ of the $n$ rows. Hint:
-# expand $\det(\mathbf{B}\mathbf{A})$, $\mathbf{B}$ of shape $k \times n$, in its columns $\sum_i a_{ij} \mathbf{b}_i$. Write
-# `volume(a)` in this way.
+# The square of a length is the sum of the squares of its projections on the axes. Show that the same holds for areas and
+# volumes: $\det(\mathbf{A}^\top\mathbf{A})$ is the sum of $(\det \mathbf{A}_S)^2$ over all choices $S$ of $k$ of the $n$
+# rows. Hint: expand $\det(\mathbf{B}\mathbf{A})$, $\mathbf{B}$ of shape $k \times n$, in its columns
+# $\sum_i a_{ij} \mathbf{b}_i$. Write `volume(a)` in this way.
 # ```
 
 # %%
@@ -436,10 +443,11 @@ grade(volume, by_gram, cases)
 # :class: dropdown
 # ```
 # By rule 1, $\det(\mathbf{B}\mathbf{A})$ is the sum over all $i_1, \dots, i_k$ of
-# $a_{i_1 1} \cdots a_{i_k k} \det[\mathbf{b}_{i_1}, \dots, \mathbf{b}_{i_k}]$. A repeated index gives zero. Collect the terms whose
-# indices are a given set $S$: sorting the columns gives a sign, and what remains is $\det \mathbf{B}_S \det \mathbf{A}_S$. So
-# $\det(\mathbf{B}\mathbf{A}) = \sum_S \det \mathbf{B}_S \det \mathbf{A}_S$, the *Cauchy-Binet formula*; for $k = n$ it is the product
-# rule. Put $\mathbf{B} = \mathbf{A}^\top$. The wrong answer adds the areas without squaring them.
+# $a_{i_1 1} \cdots a_{i_k k} \det[\mathbf{b}_{i_1}, \dots, \mathbf{b}_{i_k}]$. A repeated index gives zero. Collect the
+# terms whose indices are a given set $S$: sorting the columns gives a sign, and what remains is
+# $\det \mathbf{B}_S \det \mathbf{A}_S$. So $\det(\mathbf{B}\mathbf{A}) = \sum_S \det \mathbf{B}_S \det \mathbf{A}_S$, the
+# *Cauchy-Binet formula*; for $k = n$ it is the product rule. Put $\mathbf{B} = \mathbf{A}^\top$. The wrong answer adds the
+# areas without squaring them.
 
 # %% jupyter={"source_hidden": true}
 def projections(a):
@@ -460,11 +468,11 @@ assert not grade(lambda a: abs(projections(a)).sum(), by_gram, cases)
 # %% [markdown]
 # ## A shorter way: elimination
 #
-# This section continues [Three rules for a signed volume](#three-rules-for-a-signed-volume). The sum over permutations has $n!$ terms.
-# The rules know a shorter way: adding a multiple of one row to another changes nothing, an exchange changes the sign, and a triangular
-# matrix shows its determinant on the diagonal. So eliminate below the diagonal, as in solving equations, and multiply the *pivots*
-# that appear there. As pivot we take the largest entry of the column that is left; why is told in
-# [LU decomposition](../linear_algebra/lu_decomposition.ipynb).
+# This section continues [Three rules for a signed volume](#three-rules-for-a-signed-volume). The sum over permutations has
+# $n!$ terms. The rules know a shorter way: adding a multiple of one row to another changes nothing, an exchange changes the
+# sign, and a triangular matrix shows its determinant on the diagonal. So eliminate below the diagonal, as in solving
+# equations, and multiply the *pivots* that appear there. As pivot we take the largest entry of the column that is left; why
+# is told in [LU decomposition](../linear_algebra/lu_decomposition.ipynb).
 
 # %%
 def eliminate(a):  # a (n, n) -> the pivots, the sign of the exchanges
@@ -494,11 +502,12 @@ a = np.random.default_rng(7).normal(size=(200, 200))
 assert close(determinant(a) / np.linalg.det(a), 1)
 
 # %% [markdown]
-# A word about the method that is taught first. Collect the terms of {eq}`det-leibniz` by their factor from the first column, and what
-# multiplies $a_{i1}$ is again a determinant, of size $n - 1$. This *cofactor expansion* needs $M(n) = n\,(M(n - 1) + 1)$ products.
-# Divided by $n!$ that is $M(n)/n! = M(n-1)/(n-1)! + 1/(n-1)!$, so $M(n) \approx (e - 1)\, n!$, less than the
-# $(n - 1)\, n!$ of the plain sum, but a factorial still. Elimination needs, with $m = n - k$ rows below pivot $k$, just
-# $m + m^2$, and $n - 1$ products at the end: altogether $(n^3 + 2n - 3)/3$. We let numbers count what is done to them.
+# A word about the method that is taught first. Collect the terms of {eq}`det-leibniz` by their factor from the first column,
+# and what multiplies $a_{i1}$ is again a determinant, of size $n - 1$. This *cofactor expansion* needs
+# $M(n) = n\,(M(n - 1) + 1)$ products. Divided by $n!$ that is $M(n)/n! = M(n-1)/(n-1)! + 1/(n-1)!$, so
+# $M(n) \approx (e - 1)\, n!$, less than the $(n - 1)\, n!$ of the plain sum, but a factorial still. Elimination needs, with
+# $m = n - k$ rows below pivot $k$, just $m + m^2$, and $n - 1$ products at the end: altogether $(n^3 + 2n - 3)/3$. We let
+# numbers count what is done to them.
 
 # %%
 class Counted(float):
@@ -571,17 +580,17 @@ print('8 x 8, more than 10 times faster:', by_sum > 10 * by_pivots)
 assert by_sum > 10 * by_pivots
 
 # %% [markdown]
-# **Blocks.** Elimination also works with blocks. If $\mathbf{A}$ is invertible, subtract $\mathbf{C}\mathbf{A}^{-1}$ times the upper
-# rows from the lower ones:
+# **Blocks.** Elimination also works with blocks. If $\mathbf{A}$ is invertible, subtract $\mathbf{C}\mathbf{A}^{-1}$ times
+# the upper rows from the lower ones:
 #
 # $$\det \begin{bmatrix} \mathbf{A} & \mathbf{B} \\ \mathbf{C} & \mathbf{D} \end{bmatrix}
 # = \det \begin{bmatrix} \mathbf{A} & \mathbf{B} \\ \mathbf{0} & \mathbf{D} - \mathbf{C}\mathbf{A}^{-1}\mathbf{B} \end{bmatrix}
 # = \det \mathbf{A} \; \det(\mathbf{D} - \mathbf{C}\mathbf{A}^{-1}\mathbf{B}) .$$
 #
-# (The last step is {prf:ref}`thm-det` again. As a function of the columns of $\mathbf{A}$ the middle determinant obeys the first two
-# rules, so it is $\det\mathbf{A}$ times its value at $\mathbf{A} = \mathbf{I}$. That value, as a function of the rows of the lower
-# right block, obeys them as well.) Now take one matrix and eliminate in both directions, first downwards from $\mathbf{I}_k$, then
-# upwards from $\mathbf{I}_n$:
+# (The last step is {prf:ref}`thm-det` again. As a function of the columns of $\mathbf{A}$ the middle determinant obeys the
+# first two rules, so it is $\det\mathbf{A}$ times its value at $\mathbf{A} = \mathbf{I}$. That value, as a function of the
+# rows of the lower right block, obeys them as well.) Now take one matrix and eliminate in both directions, first downwards
+# from $\mathbf{I}_k$, then upwards from $\mathbf{I}_n$:
 #
 # ```{math}
 # :label: det-sylvester
@@ -597,8 +606,8 @@ assert by_sum > 10 * by_pivots
 # \det(\mathbf{A} + \mathbf{u}\mathbf{v}^\top) = \det \mathbf{A} \; (1 + \mathbf{v}^\top\mathbf{A}^{-1}\mathbf{u}) .
 # ```
 #
-# A change of rank one costs a few dot products. That is why the layers of *normalizing flows*, which need a determinant for every
-# training example, are built as a simple matrix plus one of low rank {cite}`rezende2015variational`.
+# A change of rank one costs a few dot products. That is why the layers of *normalizing flows*, which need a determinant for
+# every training example, are built as a simple matrix plus one of low rank {cite}`rezende2015variational`.
 
 # %%
 def sylvester(seed, sign):  # in whole numbers
@@ -635,10 +644,10 @@ verify('a determinant in blocks', lambda seed: blocks(seed, schur),
 # %% [markdown]
 # ```{exercise} ★★★ Whole numbers all the way
 # :label: det-bareiss
-# The determinant of whole numbers is whole, but elimination wanders through fractions. Multiply instead of dividing, and replace
-# $a_{ij}$ by $a_{kk} a_{ij} - a_{ik} a_{kj}$ in step $k$: the entries stay whole, but their digits double with every step. Yet each
-# can be divided, without a remainder, by the pivot of the step before. Write `bareiss(a)`, in whole numbers only, and explain the
-# division. (Python's whole numbers have no limit, so let `a` be an array of them with `dtype=object`.)
+# The determinant of whole numbers is whole, but elimination wanders through fractions. Multiply instead of dividing, and
+# replace $a_{ij}$ by $a_{kk} a_{ij} - a_{ik} a_{kj}$ in step $k$: the entries stay whole, but their digits double with every
+# step. Yet each can be divided, without a remainder, by the pivot of the step before. Write `bareiss(a)`, in whole numbers
+# only, and explain the division. (Python's whole numbers have no limit, so let `a` be an array of them with `dtype=object`.)
 # ```
 
 # %%
@@ -659,13 +668,13 @@ grade(bareiss, by_sympy, cases)
 # ```{solution-start} det-bareiss
 # :class: dropdown
 # ```
-# Let $d_k$ be the determinant of the upper left $k \times k$ block and $b_{ij}$ the one of size $k$ made of the first $k - 1$ rows and
-# row $i$, and the first $k - 1$ columns and column $j$. Elimination with fractions has, before step $k$, the entry $b_{ij}/d_{k-1}$ in
-# place $(i, j)$, since it does not change these determinants and the first $k - 1$ pivots multiply to $d_{k-1}$. So its step reads
-# $b'_{ij}/d_k = b_{ij}/d_{k-1} - b_{ik} b_{kj} / (d_{k-1} b_{kk})$. With $b_{kk} = d_k$ this is
-# $b'_{ij} = (b_{kk} b_{ij} - b_{ik} b_{kj}) / d_{k-1}$, and both $b$ and $b'$ are determinants of whole numbers
-# {cite}`bareiss1968sylvester`. So no entry is larger than {eq}`det-heights` allows a determinant to be. The wrong answer divides by
-# the present pivot.
+# Let $d_k$ be the determinant of the upper left $k \times k$ block and $b_{ij}$ the one of size $k$ made of the first
+# $k - 1$ rows and row $i$, and the first $k - 1$ columns and column $j$. Elimination with fractions has, before step $k$,
+# the entry $b_{ij}/d_{k-1}$ in place $(i, j)$, since it does not change these determinants and the first $k - 1$ pivots
+# multiply to $d_{k-1}$. So its step reads $b'_{ij}/d_k = b_{ij}/d_{k-1} - b_{ik} b_{kj} / (d_{k-1} b_{kk})$. With
+# $b_{kk} = d_k$ this is $b'_{ij} = (b_{kk} b_{ij} - b_{ik} b_{kj}) / d_{k-1}$, and both $b$ and $b'$ are determinants of
+# whole numbers {cite}`bareiss1968sylvester`. So no entry is larger than {eq}`det-heights` allows a determinant to be. The
+# wrong answer divides by the present pivot.
 
 # %% jupyter={"source_hidden": true}
 def bareiss_solution(a, late=False):
@@ -692,27 +701,29 @@ assert not grade(lambda a: bareiss_solution(a, late=True), by_sympy, cases)
 # %% [markdown]
 # ## Why determinants overflow
 #
-# This section continues [A shorter way: elimination](#a-shorter-way-elimination). Volume is a matter of units: from metres to
-# millimetres, it is multiplied by $1000^n$. In a hundred dimensions that is $10^{300}$, and a double ends at $1.8 \cdot 10^{308}$. But
-# could one not just choose the unit well? Let us see how large the determinant of a random matrix is.
+# This section continues [A shorter way: elimination](#a-shorter-way-elimination). Volume is a matter of units: from metres
+# to millimetres, it is multiplied by $1000^n$. In a hundred dimensions that is $10^{300}$, and a double ends at
+# $1.8 \cdot 10^{308}$. But could one not just choose the unit well? Let us see how large the determinant of a random matrix
+# is.
 #
 # ```{prf:theorem} A random determinant
 # :label: thm-det-random
-# Let the entries of $\mathbf{A}$ be independent with mean 0 and variance 1. Then $\mathbb{E}[(\det \mathbf{A})^2] = n!$. If they are
-# normal, $(\det \mathbf{A})^2$ is distributed as a product $q_1 q_2 \cdots q_n$ of independent variables, $q_k$ having the $\chi^2$
-# distribution with $k$ degrees of freedom.
+# Let the entries of $\mathbf{A}$ be independent with mean 0 and variance 1. Then $\mathbb{E}[(\det \mathbf{A})^2] = n!$. If
+# they are normal, $(\det \mathbf{A})^2$ is distributed as a product $q_1 q_2 \cdots q_n$ of independent variables, $q_k$
+# having the $\chi^2$ distribution with $k$ degrees of freedom.
 # ```
 #
 # ```{prf:proof}
-# Square the sum {eq}`det-leibniz`. The product of the terms of $\sigma$ and $\tau \ne \sigma$ contains some entry of $\mathbf{A}$ just
-# once; it is independent of all other factors and has mean zero, so the product has mean zero. The $n!$ squares have mean 1. For the
-# second part use {eq}`det-heights`. Given the earlier columns, $h_j$ is the length of the projection of $\mathbf{a}_j$ on the space
-# perpendicular to them, which has the dimension $k = n - j + 1$. In an orthonormal basis a standard normal vector has again standard
-# normal coordinates, so $h_j^2$ is a sum of $k$ squares of them, whatever the earlier columns are.
+# Square the sum {eq}`det-leibniz`. The product of the terms of $\sigma$ and $\tau \ne \sigma$ contains some entry of
+# $\mathbf{A}$ just once; it is independent of all other factors and has mean zero, so the product has mean zero. The $n!$
+# squares have mean 1. For the second part use {eq}`det-heights`. Given the earlier columns, $h_j$ is the length of the
+# projection of $\mathbf{a}_j$ on the space perpendicular to them, which has the dimension $k = n - j + 1$. In an orthonormal
+# basis a standard normal vector has again standard normal coordinates, so $h_j^2$ is a sum of $k$ squares of them, whatever
+# the earlier columns are.
 # ```
 #
-# The typical size is $\sqrt{n!}$, which in the end is larger than $c^n$ for every $c$. Where does it pass the largest number of the
-# usual formats?
+# The typical size is $\sqrt{n!}$, which in the end is larger than $c^n$ for every $c$. Where does it pass the largest number
+# of the usual formats?
 
 # %%
 def mean_square(value, n=4, draws=40000):  # of signs, not normal
@@ -731,8 +742,8 @@ for kind in (np.float16, np.float32, np.float64):
 
 # %% [markdown]
 # Divide the entries by $\sqrt{n}$, as one does with the weights of a network, and by Stirling's formula
-# $\sqrt{n!/n^n} \approx (2\pi n)^{1/4} e^{-n/2}$: now it vanishes. No unit serves all $n$. What serves is the logarithm, for products
-# become sums:
+# $\sqrt{n!/n^n} \approx (2\pi n)^{1/4} e^{-n/2}$: now it vanishes. No unit serves all $n$. What serves is the logarithm, for
+# products become sums:
 #
 # ```{math}
 # :label: det-log
@@ -765,10 +776,11 @@ steps = (log - slogdet(a / 100)[1]) / math.log(100)
 print(f'difference / log 100:     {steps:.3f}')
 
 # %% [markdown]
-# The logarithm is not only safe, it is well-behaved. By {prf:ref}`thm-det-random` its mean is half the sum of the means of $\log q_k$,
-# which are $\psi(k/2) + \log 2$ with the digamma function $\psi$. Its variance is a quarter of $\sum_k \psi'(k/2) \approx 2 \log n$,
-# so the standard deviation grows like $\sqrt{\tfrac12 \log n}$: next to nothing beside a mean of the order $n \log n$. The mean of the
-# logarithm is not the logarithm of the root mean square, $\tfrac12 \log n!$. It is smaller, by little, and the check can tell.
+# The logarithm is not only safe, it is well-behaved. By {prf:ref}`thm-det-random` its mean is half the sum of the means of
+# $\log q_k$, which are $\psi(k/2) + \log 2$ with the digamma function $\psi$. Its variance is a quarter of
+# $\sum_k \psi'(k/2) \approx 2 \log n$, so the standard deviation grows like $\sqrt{\tfrac12 \log n}$: next to nothing beside
+# a mean of the order $n \log n$. The mean of the logarithm is not the logarithm of the root mean square, $\tfrac12 \log n!$.
+# It is smaller, by little, and the check can tell.
 
 # %%
 def log_det_moments(n):  # of a matrix of standard normal entries
@@ -814,11 +826,12 @@ ax.text(330, -290, '0.1 I', color='C2')
 ax.set(xlabel='n', ylabel='log₁₀ |det|', xlim=(0, 1700), ylim=(-550, 550));
 
 # %% [markdown]
-# The figure also disposes of a popular misuse. Does a tiny determinant mean that a matrix is nearly singular? $0.1\,\mathbf{I}$ is as
-# far from singular as a matrix of its size can be, and its determinant $10^{-n}$ is as small as you please. On the other side take
-# $\mathbf{T}$ with ones on the diagonal and $-1$ everywhere above. It is triangular, $\det \mathbf{T} = 1$. But
-# $\mathbf{x} = (2^{n-2}, 2^{n-3}, \dots, 2, 1, 1)$ is mapped to $\mathbf{e}_n$, as each entry but the last is the sum of all that
-# follow it. So one single entry, number $(n, 1)$, has to be lowered by $2^{2-n}$ to make $\mathbf{x}$ a vector that is mapped to zero.
+# The figure also disposes of a popular misuse. Does a tiny determinant mean that a matrix is nearly singular?
+# $0.1\,\mathbf{I}$ is as far from singular as a matrix of its size can be, and its determinant $10^{-n}$ is as small as you
+# please. On the other side take $\mathbf{T}$ with ones on the diagonal and $-1$ everywhere above. It is triangular,
+# $\det \mathbf{T} = 1$. But $\mathbf{x} = (2^{n-2}, 2^{n-3}, \dots, 2, 1, 1)$ is mapped to $\mathbf{e}_n$, as each entry but
+# the last is the sum of all that follow it. So one single entry, number $(n, 1)$, has to be lowered by $2^{2-n}$ to make
+# $\mathbf{x}$ a vector that is mapped to zero.
 
 # %%
 n = 40
@@ -831,9 +844,9 @@ print('det T:', determinant(T), ' after the change:', determinant(changed))
 print(f'changed was one entry, by {2.0 ** (2 - n):.0e}')
 
 # %% [markdown]
-# How near a matrix is to a singular one is told by its smallest singular value
-# ([Singular value decomposition](../linear_algebra/singular_value_decomposition.ipynb)). Nor can a computed zero be trusted, or a
-# computed nonzero: the determinant found in floats is that of a matrix some roundings away, and next to a singular matrix there are
+# How near a matrix is to a singular one is told by its smallest singular value ([Singular value
+# decomposition](../linear_algebra/singular_value_decomposition.ipynb)). Nor can a computed zero be trusted, or a computed
+# nonzero: the determinant found in floats is that of a matrix some roundings away, and next to a singular matrix there are
 # always regular ones.
 
 # %%
@@ -865,10 +878,10 @@ grade(log_det_ar, by_numpy, cases)
 # ```{solution-start} det-ar
 # :class: dropdown
 # ```
-# In row $i$ the entry of column $j \le i - 1$ becomes $\rho^{i - j} - \rho\,\rho^{i - 1 - j} = 0$, and the diagonal one $1 - \rho^2$.
-# Row 1 is left as it is, with 1 on the diagonal. So $\det = (1 - \rho^2)^{n - 1}$: each new value brings as a factor the
-# variance that the one before does not explain. For $\rho = 0.99$ and $n = 400$ this is about $10^{-679}$. The wrong answer
-# counts $n$ factors.
+# In row $i$ the entry of column $j \le i - 1$ becomes $\rho^{i - j} - \rho\,\rho^{i - 1 - j} = 0$, and the diagonal one
+# $1 - \rho^2$. Row 1 is left as it is, with 1 on the diagonal. So $\det = (1 - \rho^2)^{n - 1}$: each new value brings as a
+# factor the variance that the one before does not explain. For $\rho = 0.99$ and $n = 400$ this is about $10^{-679}$. The
+# wrong answer counts $n$ factors.
 
 # %% jupyter={"source_hidden": true}
 def log_det_ar_solution(rho, n):
@@ -888,8 +901,8 @@ assert not grade(one_too_many, by_numpy, cases)
 # ## Where it matters: three photographs, thrice exposed
 #
 # Three photographs were exposed on three films, each time with other strengths. Pixel by pixel, the films are
-# $\mathbf{x} = \mathbf{A}\mathbf{s}$, where $\mathbf{s}$ holds the grey values of the three photographs. Neither $\mathbf{A}$ nor
-# $\mathbf{s}$ is known. Can the films be unmixed?
+# $\mathbf{x} = \mathbf{A}\mathbf{s}$, where $\mathbf{s}$ holds the grey values of the three photographs. Neither
+# $\mathbf{A}$ nor $\mathbf{s}$ is known. Can the films be unmixed?
 
 # %%
 def small(picture, n=100, step=4):  # the middle, in n x n blocks, in grey
@@ -906,20 +919,20 @@ mixing = np.random.default_rng(13).uniform(0.3, 1, (6, 3, 3))  # six times
 films = np.einsum('tij,jhw->tihw', mixing, s)
 
 # %% [markdown]
-# Look at the *difference* of neighbouring pixels. It is mixed by the same $\mathbf{A}$, it is small nearly everywhere and large at
-# edges, and edges of different photographs have nothing to do with each other. As a density with such a peak and such tails take
-# $p(s) = 1/(\pi \cosh s)$, for each photograph independently. With $\mathbf{W} = \mathbf{A}^{-1}$ and its rows $\mathbf{w}_i$,
-# {eq}`det-density` gives the density of the films,
+# Look at the *difference* of neighbouring pixels. It is mixed by the same $\mathbf{A}$, it is small nearly everywhere and
+# large at edges, and edges of different photographs have nothing to do with each other. As a density with such a peak and
+# such tails take $p(s) = 1/(\pi \cosh s)$, for each photograph independently. With $\mathbf{W} = \mathbf{A}^{-1}$ and its
+# rows $\mathbf{w}_i$, {eq}`det-density` gives the density of the films,
 #
 # ```{math}
 # :label: det-unmix
 # \log p(\mathbf{x}) = \log |\det \mathbf{W}| - \sum_{i=1}^{3} \log\big( \pi \cosh(\mathbf{w}_i \cdot \mathbf{x}) \big) ,
 # ```
 #
-# and we choose the $\mathbf{W}$ that makes the observed differences most likely {cite}`bell1995information`. The sum alone wants all
-# $\mathbf{w}_i \cdot \mathbf{x}$ small. It is the determinant that forbids to squeeze everything into a point, and also forbids two
-# rows to find the same photograph, for then the volume would be zero. To see what it is worth, we also leave it out: once entirely,
-# once with the rows held to length one instead.
+# and we choose the $\mathbf{W}$ that makes the observed differences most likely {cite}`bell1995information`. The sum alone
+# wants all $\mathbf{w}_i \cdot \mathbf{x}$ small. It is the determinant that forbids to squeeze everything into a point, and
+# also forbids two rows to find the same photograph, for then the volume would be zero. To see what it is worth, we also
+# leave it out: once entirely, once with the rows held to length one instead.
 
 # %%
 def logcosh(t):  # safe for large t
@@ -958,8 +971,8 @@ print('with unit rows instead, all three rows equal up to sign:',
 assert squeezed < 0.01 and (abs(alike @ alike.T) > 0.999).all()
 
 # %% [markdown]
-# With the determinant, how well does it go? For each photograph we take the best correlation with one of the three results, over the
-# whole picture. Beside it stand the films themselves and a library method made for this problem.
+# With the determinant, how well does it go? For each photograph we take the best correlation with one of the three results,
+# over the whole picture. Beside it stand the films themselves and a library method made for this problem.
 
 # %%
 def best_match(results):  # (3, 100, 100) -> three correlations
@@ -980,11 +993,11 @@ for name, match in rows.items():
 assert min(rows['likelihood, the worst of six']) > 0.99
 
 # %% [markdown]
-# The six mixtures, different as they are, came out equally well, and that is no accident. If $\mathbf{M}$ mixes the films once more,
-# $\mathbf{W}\mathbf{M}^{-1}$ does for them what $\mathbf{W}$ did before, and
-# $\log |\det(\mathbf{W}\mathbf{M}^{-1})| = \log |\det \mathbf{W}| - \log |\det \mathbf{M}|$ differs by a constant. By the product
-# rule, the answer cannot depend on how the pictures were mixed, only on the pictures. In numbers: up to order and sign,
-# $\mathbf{W}\mathbf{A}$ is the same for all six.
+# The six mixtures, different as they are, came out equally well, and that is no accident. If $\mathbf{M}$ mixes the films
+# once more, $\mathbf{W}\mathbf{M}^{-1}$ does for them what $\mathbf{W}$ did before, and
+# $\log |\det(\mathbf{W}\mathbf{M}^{-1})| = \log |\det \mathbf{W}| - \log |\det \mathbf{M}|$ differs by a constant. By the
+# product rule, the answer cannot depend on how the pictures were mixed, only on the pictures. In numbers: up to order and
+# sign, $\mathbf{W}\mathbf{A}$ is the same for all six.
 
 # %%
 order = abs(found).argmax(2).argsort(1)  # (6, 3)
@@ -1005,9 +1018,9 @@ for ax, result in zip(axes[1], results, strict=True):
 axes[1, 0].set_title('unmixed');
 
 # %% [markdown]
-# The same term keeps every model honest that learns a density by a change of variables. It is the reason why the log-determinant, not
-# the determinant, is what libraries offer and training needs; its derivative, $\mathbf{W}^{-\top}$, is derived in
-# [Matrix derivatives](../calculus/matrix_derivatives.ipynb).
+# The same term keeps every model honest that learns a density by a change of variables. It is the reason why the
+# log-determinant, not the determinant, is what libraries offer and training needs; its derivative, $\mathbf{W}^{-\top}$, is
+# derived in [Matrix derivatives](../calculus/matrix_derivatives.ipynb).
 #
 # ```{exercise} ★ The price of volume
 # :label: det-normal
@@ -1058,12 +1071,12 @@ assert not grade(without_half, by_scipy, cases)
 # %% [markdown]
 # ## Summary
 #
-# Three rules, linear in each column, zero for equal columns, one for the identity, leave room for a single function; it multiplies
-# with the maps, and it is the factor by which each of them changes volumes, negative where it mirrors. Elimination finds it in $n^3/3$
-# products where the defining sum needs $n!$, and blocks reduce a change of low rank to a small determinant. Its size leaves every
-# floating-point format as $n$ grows and says nothing about how near a matrix is to a singular one, so compute its logarithm, which is
-# what the densities of statistics ask for anyway.
+# Three rules, linear in each column, zero for equal columns, one for the identity, leave room for a single function; it
+# multiplies with the maps, and it is the factor by which each of them changes volumes, negative where it mirrors.
+# Elimination finds it in $n^3/3$ products where the defining sum needs $n!$, and blocks reduce a change of low rank to a
+# small determinant. Its size leaves every floating-point format as $n$ grows and says nothing about how near a matrix is to
+# a singular one, so compute its logarithm, which is what the densities of statistics ask for anyway.
 #
-# **Further reading.** {cite}`axler2015linear` develops linear algebra as far as possible without determinants, a useful counterpoint;
-# {cite}`horn2013matrix` collects the identities, {cite}`higham2002accuracy` treats their computation and its errors, and
-# {cite}`papamakarios2021normalizing` the densities that are built on them.
+# **Further reading.** {cite}`axler2015linear` develops linear algebra as far as possible without determinants, a useful
+# counterpoint; {cite}`horn2013matrix` collects the identities, {cite}`higham2002accuracy` treats their computation and its
+# errors, and {cite}`papamakarios2021normalizing` the densities that are built on them.

@@ -883,11 +883,11 @@ ax.legend(loc='upper right');
 # Beyond the point where blue meets the dashed line, the error exceeds the angle, and the exact cosine rounds to 1. In single
 # precision that happens at $2 \cdot 10^{-4}$ already.
 #
-# **Alike in which sense?** Three ways to look for the nearest neighbour of $\mathbf{a}$ are in use: the largest
-# product, the largest cosine, the smallest distance. Since $\|\mathbf{a} - \mathbf{b}\|^2 = \|\mathbf{a}\|^2 + \|\mathbf{b}\|^2 -
-# 2\,\mathbf{a} \cdot \mathbf{b}$, they agree if all $\mathbf{b}$ have the same length, and in general they do not. Each
-# of the 1797 handwritten digits names its nearest neighbour among the others; a name is right if it is the same digit.
-# Then we dim the pictures that ask, each to a brightness between 30 and 100 percent.
+# **Alike in which sense?** Three ways to look for the nearest neighbour of $\mathbf{a}$ are in use: the largest product, the
+# largest cosine, the smallest distance. Since $\|\mathbf{a} - \mathbf{b}\|^2 = \|\mathbf{a}\|^2 + \|\mathbf{b}\|^2 -
+# 2\,\mathbf{a} \cdot \mathbf{b}$, they agree if all $\mathbf{b}$ have the same length, and in general they do not. Each of
+# the 1797 handwritten digits names its nearest neighbour among the others; a name is right if it is the same digit. Then we
+# dim the pictures that ask, each to a brightness between 30 and 100 percent.
 
 # %%
 x, y, _ = digits()
@@ -1134,8 +1134,8 @@ grade(least_square, by_example, cases)
 # &\le d\, \big( N + N(N - 1) \max \cos^2\theta_{ij} \big).
 # \end{aligned}$$
 #
-# Solve for the maximum. The wrong answer averages over all $N^2$ entries, those on the diagonal included. This is the *Welch bound*
-# {cite}`welch1974lower`. Four lines reach it as the diagonals of a cube; five in space cannot.
+# Solve for the maximum. The wrong answer averages over all $N^2$ entries, those on the diagonal included. This is the *Welch
+# bound* {cite}`welch1974lower`. Four lines reach it as the diagonals of a cube; five in space cannot.
 
 # %% jupyter={"source_hidden": true}
 def least_square_solution(n, d):
@@ -1402,9 +1402,10 @@ grade(unexplained, by_least_squares, cases)
 # ```
 # For fixed $\alpha$ the best $\beta$ removes the mean of what is left, so we minimize
 # $\|\mathbf{Q}\mathbf{x} - \alpha\,\mathbf{Q}\mathbf{t}\|^2$. By {eq}`dot-square` the least value is
-# $\|\mathbf{Q}\mathbf{x}\|^2 - (\mathbf{Q}\mathbf{x} \cdot \mathbf{Q}\mathbf{t})^2 / \|\mathbf{Q}\mathbf{t}\|^2 = \|\mathbf{Q}\mathbf{x}\|^2
-# (1 - \operatorname{ncc}^2)$. So $\operatorname{ncc}^2$ is the explained share, the $R^2$ of statistics. (A negative
-# $\alpha$ is allowed here: a negative has $\operatorname{ncc} = -1$.) The wrong answer forgets the constant.
+# $\|\mathbf{Q}\mathbf{x}\|^2 - (\mathbf{Q}\mathbf{x} \cdot \mathbf{Q}\mathbf{t})^2 / \|\mathbf{Q}\mathbf{t}\|^2 =
+# \|\mathbf{Q}\mathbf{x}\|^2 (1 - \operatorname{ncc}^2)$. So $\operatorname{ncc}^2$ is the explained share, the $R^2$ of
+# statistics. (A negative $\alpha$ is allowed here: a negative has $\operatorname{ncc} = -1$.) The wrong answer forgets the
+# constant.
 
 # %% jupyter={"source_hidden": true}
 def unexplained_solution(x, t):

@@ -174,10 +174,10 @@ print('by a solver for symmetric matrices: all right to twelve digits')
 # ```
 #
 # This is an equivalence: $\mathbf{S} = \mathbf{I}$ relates $\mathbf{A}$ to itself, $\mathbf{S}^{-1}$ leads back, and two
-# steps make one,
-# $\mathbf{S}(\mathbf{T}\mathbf{A}_3\mathbf{T}^{-1})\mathbf{S}^{-1} = (\mathbf{S}\mathbf{T})\mathbf{A}_3(\mathbf{S}\mathbf{T})^{-1}$.
-# What a map does to directions cannot depend on the coordinates in which it is written down, so *similar* matrices should
-# have the same eigenvalues. Indeed, $\mathbf{I} = \mathbf{S}\mathbf{I}\mathbf{S}^{-1}$ and
+# steps make one, $\mathbf{S}(\mathbf{T}\mathbf{A}_3\mathbf{T}^{-1})\mathbf{S}^{-1} =
+# (\mathbf{S}\mathbf{T})\mathbf{A}_3(\mathbf{S}\mathbf{T})^{-1}$. What a map does to directions cannot depend on the
+# coordinates in which it is written down, so *similar* matrices should have the same eigenvalues. Indeed,
+# $\mathbf{I} = \mathbf{S}\mathbf{I}\mathbf{S}^{-1}$ and
 #
 # ```{math}
 # :label: la.evd.similar-shift-1
@@ -390,11 +390,11 @@ assert not grade(lambda A, t: A ** t, by_logarithm, part_cases)
 # $$\mathbf{x}(t)^\top\mathbf{A}\,\mathbf{x}(t) = \cos^2 t\; \mathbf{q}_1^\top\mathbf{A}\mathbf{q}_1 + 2 \sin t \cos t\; \mathbf{w}^\top\mathbf{A}\mathbf{q}_1
 # + \sin^2 t\; \mathbf{w}^\top\mathbf{A}\mathbf{w} .$$
 #
-# At the maximum $t = 0$ the derivative $2\mathbf{w}^\top\mathbf{A}\mathbf{q}_1$ is zero. So $\mathbf{A}\mathbf{q}_1$
-# is perpendicular to everything that is perpendicular to $\mathbf{q}_1$: it is a multiple $\lambda_1\mathbf{q}_1$. Now let
+# At the maximum $t = 0$ the derivative $2\mathbf{w}^\top\mathbf{A}\mathbf{q}_1$ is zero. So $\mathbf{A}\mathbf{q}_1$ is
+# perpendicular to everything that is perpendicular to $\mathbf{q}_1$: it is a multiple $\lambda_1\mathbf{q}_1$. Now let
 # $\mathbf{w}$ be perpendicular to $\mathbf{q}_1$. So is $\mathbf{A}\mathbf{w}$, because
-# $\mathbf{q}_1^\top\mathbf{A}\mathbf{w} = (\mathbf{A}\mathbf{q}_1)^\top\mathbf{w} = \lambda_1\mathbf{q}_1^\top\mathbf{w} = 0$.
-# Thus $\mathbf{A}$ maps the space perpendicular to $\mathbf{q}_1$, of dimension $n - 1$, into itself, and in an
+# $\mathbf{q}_1^\top\mathbf{A}\mathbf{w} = (\mathbf{A}\mathbf{q}_1)^\top\mathbf{w} = \lambda_1\mathbf{q}_1^\top\mathbf{w} =
+# 0$. Thus $\mathbf{A}$ maps the space perpendicular to $\mathbf{q}_1$, of dimension $n - 1$, into itself, and in an
 # orthonormal basis of that space it is again a symmetric matrix. By induction it has perpendicular eigenvectors there.
 # ```
 #
@@ -608,8 +608,9 @@ print(f'Rayleigh iteration: the error gets the exponent {order:.1f}')
 #
 # ```{prf:proof}
 # By {eq}`evd-qr-step`, $\mathbf{A}_k = \mathbf{Q}_{k-1}^\top\mathbf{A}\mathbf{Q}_{k-1}$, that is,
-# $\mathbf{A}\mathbf{Q}_{k-1} = \mathbf{Q}_{k-1}\mathbf{A}_k$. By induction
-# $\mathbf{A}^k = \mathbf{A}\,\mathbf{Q}_{k-1}\mathbf{R}_{k-1} = \mathbf{Q}_{k-1}\mathbf{A}_k\mathbf{R}_{k-1} = \mathbf{Q}_{k-1}\hat{\mathbf{Q}}_k\hat{\mathbf{R}}_k\mathbf{R}_{k-1} = \mathbf{Q}_k\mathbf{R}_k$.
+# $\mathbf{A}\mathbf{Q}_{k-1} = \mathbf{Q}_{k-1}\mathbf{A}_k$. By induction $\mathbf{A}^k =
+# \mathbf{A}\,\mathbf{Q}_{k-1}\mathbf{R}_{k-1} = \mathbf{Q}_{k-1}\mathbf{A}_k\mathbf{R}_{k-1} =
+# \mathbf{Q}_{k-1}\hat{\mathbf{Q}}_k\hat{\mathbf{R}}_k\mathbf{R}_{k-1} = \mathbf{Q}_k\mathbf{R}_k$.
 # ```
 #
 # The first column of $\mathbf{A}^k = \mathbf{Q}_k\mathbf{R}_k$ says that $\mathbf{q}_1$ has the direction of

@@ -396,8 +396,8 @@ assert saved
 print('A (B x) is more than 5 times faster than (A B) x:', saved)
 
 # %% [markdown]
-# For a chain of matrices of sizes $d_0 \times d_1,\ d_1 \times d_2,\ \dots,\ d_{L-1} \times d_L$ there are many ways to
-# set brackets: 14 for five factors, and more than a billion for twenty. Still the best is easily found. Whatever it is, *some*
+# For a chain of matrices of sizes $d_0 \times d_1,\ d_1 \times d_2,\ \dots,\ d_{L-1} \times d_L$ there are many ways to set
+# brackets: 14 for five factors, and more than a billion for twenty. Still the best is easily found. Whatever it is, *some*
 # product is the last, and it joins factors $i + 1, \dots, k$ to factors $k + 1, \dots, j$. Both groups must have been
 # multiplied in their own cheapest way, or we could improve on it. So the least cost obeys
 #

@@ -46,7 +46,8 @@ plt.style.use('nbutils.book')
 # %% [markdown]
 # ## Before length: vectors, bases, maps
 #
-# A list of numbers becomes a *vector* once it can be added to another one and multiplied by a number. Nothing is said about length.
+# A list of numbers becomes a *vector* once it can be added to another one and multiplied by a number. Nothing is said about
+# length.
 #
 # ```{prf:definition} Vector space
 # :label: def-vector-space
@@ -60,9 +61,8 @@ plt.style.use('nbutils.book')
 # $\alpha(\beta\mathbf{x}) = (\alpha\beta)\mathbf{x}$, $1\,\mathbf{x} = \mathbf{x}$.
 # ```
 #
-# Arrows, photographs, polynomials and the weights of a network are vectors in this sense. Inside a computer the rules hold only
-# nearly. The neighbours of $10^{16}$ lie 2 apart, so a 1 is lost
-# beside it, and it matters which sum comes first:
+# Arrows, photographs, polynomials and the weights of a network are vectors in this sense. Inside a computer the rules hold
+# only nearly. The neighbours of $10^{16}$ lie 2 apart, so a 1 is lost beside it, and it matters which sum comes first:
 
 # %%
 x, y, z = 1.0, 1e16, -1e16
@@ -71,8 +71,8 @@ print('(x + y) + z equals x + (y + z):', (x + y) + z == x + (y + z))
 # %% [markdown]
 # Sums and multiples give *linear combinations* $c_1\mathbf{b}_1 + \dots + c_k\mathbf{b}_k = \mathbf{B}\mathbf{c}$, where the
 # $\mathbf{b}_j$ are the columns of $\mathbf{B}$. All of them form the *span* of the $\mathbf{b}_j$. If only
-# $\mathbf{c} = \mathbf{0}$ gives $\mathbf{B}\mathbf{c} = \mathbf{0}$, the $\mathbf{b}_j$ are *linearly independent*. A *basis*
-# is independent and spans everything, so that each $\mathbf{x}$ has exactly one list $\mathbf{c}$ of *coordinates*:
+# $\mathbf{c} = \mathbf{0}$ gives $\mathbf{B}\mathbf{c} = \mathbf{0}$, the $\mathbf{b}_j$ are *linearly independent*. A
+# *basis* is independent and spans everything, so that each $\mathbf{x}$ has exactly one list $\mathbf{c}$ of *coordinates*:
 # $\mathbf{B}\mathbf{c} = \mathbf{B}\mathbf{c}'$ means $\mathbf{B}(\mathbf{c} - \mathbf{c}') = \mathbf{0}$.
 #
 # ```{prf:theorem} Dimension
@@ -90,9 +90,9 @@ print('(x + y) + z equals x + (y + z):', (x + y) + z == x + (y + z))
 # ```
 #
 # Settling one unknown per equation is an algorithm, *elimination*. Swapping rows and subtracting a multiple of one row from
-# another change neither the span of the rows nor the solutions of $\mathbf{A}\mathbf{d} = \mathbf{0}$, the dependencies among
-# the columns. At the end the rows form a staircase. Its nonzero rows are independent and its columns with a pivot span all
-# others, so the number of pivots, the *rank*, is the dimension spanned by the rows and by the columns alike. We take the
+# another change neither the span of the rows nor the solutions of $\mathbf{A}\mathbf{d} = \mathbf{0}$, the dependencies
+# among the columns. At the end the rows form a staircase. Its nonzero rows are independent and its columns with a pivot span
+# all others, so the number of pivots, the *rank*, is the dimension spanned by the rows and by the columns alike. We take the
 # largest entry of a column as pivot, so that no rounding error is multiplied by a factor above one.
 
 # %%
@@ -172,14 +172,15 @@ for ax in (left, right):
 
 # %% [markdown]
 # In the left picture the arrow is the same in both bases, its coordinates are not, and
-# $\sqrt{2.5^2 + 3^2} \ne \sqrt{1.5^2 + 1^2}$. If length is what it was at school, and $\mathbf{x} = \mathbf{B}\mathbf{c}$, then
+# $\sqrt{2.5^2 + 3^2} \ne \sqrt{1.5^2 + 1^2}$. If length is what it was at school, and $\mathbf{x} = \mathbf{B}\mathbf{c}$,
+# then
 #
 # $$\mathbf{x} \cdot \mathbf{x} = (\mathbf{B}\mathbf{c}) \cdot (\mathbf{B}\mathbf{c})
 # = \mathbf{c} \cdot (\mathbf{B}^\top\mathbf{B}\,\mathbf{c}) = \mathbf{c}^\top\mathbf{G}\,\mathbf{c},
 # \qquad \mathbf{G} = \mathbf{B}^\top\mathbf{B},$$
 #
-# and the *Gram matrix* $\mathbf{G}$ is the identity only for an orthonormal basis. A vector space by itself does not know how
-# long its vectors are. Length has to be agreed upon.
+# and the *Gram matrix* $\mathbf{G}$ is the identity only for an orthonormal basis. A vector space by itself does not know
+# how long its vectors are. Length has to be agreed upon.
 #
 # ```{exercise} ★ Length in a skewed basis
 # :label: norms-gram
@@ -226,8 +227,8 @@ assert not grade(lambda c, gram: np.sqrt(c @ c), by_triangular_basis, cases)
 #
 # ```{prf:definition} Norm
 # :label: def-norm
-# A *norm* gives each vector $\mathbf{x}$ a number $\|\mathbf{x}\|$ that obeys {eq}`dl.norms.homog`, {eq}`dl.norms.triangle` and
-# {eq}`dl.norms.definite` for all vectors and all $\alpha \in \mathbb{R}$.
+# A *norm* gives each vector $\mathbf{x}$ a number $\|\mathbf{x}\|$ that obeys {eq}`dl.norms.homog`, {eq}`dl.norms.triangle`
+# and {eq}`dl.norms.definite` for all vectors and all $\alpha \in \mathbb{R}$.
 # ```
 #
 # ```{math}
@@ -245,9 +246,10 @@ assert not grade(lambda c, gram: np.sqrt(c @ c), by_triangular_basis, cases)
 # \|\mathbf{x}\| > 0 \iff \mathbf{x} \ne \mathbf{0}
 # ```
 #
-# A norm is never negative, for $0 = \|\mathbf{x} - \mathbf{x}\| \le \|\mathbf{x}\| + \|{-\mathbf{x}}\| = 2\|\mathbf{x}\|$. The
-# best known one is the hypotenuse, taken $n - 1$ times: what $\mathbf{x}$ has along the first $k$ axes is perpendicular to the
-# next axis, so each coordinate adds its square. The second is the way of a taxi through streets that run north and east:
+# A norm is never negative, for $0 = \|\mathbf{x} - \mathbf{x}\| \le \|\mathbf{x}\| + \|{-\mathbf{x}}\| = 2\|\mathbf{x}\|$.
+# The best known one is the hypotenuse, taken $n - 1$ times: what $\mathbf{x}$ has along the first $k$ axes is perpendicular
+# to the next axis, so each coordinate adds its square. The second is the way of a taxi through streets that run north and
+# east:
 #
 # ```{math}
 # :label: dl.norms.l2
@@ -259,8 +261,9 @@ assert not grade(lambda c, gram: np.sqrt(c @ c), by_triangular_basis, cases)
 # \|\mathbf{x}\|_1 = \sum_{i=1}^n |x_i|
 # ```
 #
-# Each check tries a statement on generated vectors and counts only if it rejects its *control*, the statement as a careless author
-# might have written it. The comparison goes another way: $\ell_2$ as one hypotenuse after the other, $\ell_1$ as the largest of the sums $\pm x_1 \pm x_2 \pm x_3$.
+# Each check tries a statement on generated vectors and counts only if it rejects its *control*, the statement as a careless
+# author might have written it. The comparison goes another way: $\ell_2$ as one hypotenuse after the other, $\ell_1$ as the
+# largest of the sums $\pm x_1 \pm x_2 \pm x_3$.
 
 # %%
 holds(
@@ -344,9 +347,9 @@ holds(
 )
 
 # %% [markdown]
-# (The control of the second check forgets the outer root, which goes unnoticed at $p = 1$.) The family plainly obeys the first
-# rule and the third. The triangle rule is the one with content, and the picture to have in mind is the *unit ball*, all vectors of
-# norm at most one.
+# (The control of the second check forgets the outer root, which goes unnoticed at $p = 1$.) The family plainly obeys the
+# first rule and the third. The triangle rule is the one with content, and the picture to have in mind is the *unit ball*,
+# all vectors of norm at most one.
 #
 # ```{prf:theorem} Minkowski
 # :label: thm-minkowski
@@ -356,22 +359,23 @@ holds(
 # ```{prf:proof}
 # Let $p < \infty$. The function $t \mapsto |t|^p$ is convex: between two points it stays below its chord. Let
 # $\|\mathbf{u}\|_p = \|\mathbf{v}\|_p = 1$ and $0 \le \lambda \le 1$. Then
-# $\sum_i |\lambda u_i + (1 - \lambda) v_i|^p \le \lambda \sum_i |u_i|^p + (1 - \lambda) \sum_i |v_i|^p = 1$, so the segment from
-# $\mathbf{u}$ to $\mathbf{v}$ lies in the unit ball. For $\mathbf{x}, \mathbf{y} \ne \mathbf{0}$ of norms $a$ and $b$ take
-# $\mathbf{u} = \mathbf{x}/a$, $\mathbf{v} = \mathbf{y}/b$ and $\lambda = a/(a + b)$. The point of the segment is
+# $\sum_i |\lambda u_i + (1 - \lambda) v_i|^p \le \lambda \sum_i |u_i|^p + (1 - \lambda) \sum_i |v_i|^p = 1$, so the segment
+# from $\mathbf{u}$ to $\mathbf{v}$ lies in the unit ball. For $\mathbf{x}, \mathbf{y} \ne \mathbf{0}$ of norms $a$ and $b$
+# take $\mathbf{u} = \mathbf{x}/a$, $\mathbf{v} = \mathbf{y}/b$ and $\lambda = a/(a + b)$. The point of the segment is
 # $(\mathbf{x} + \mathbf{y})/(a + b)$; its norm is at most 1, so $\|\mathbf{x} + \mathbf{y}\|_p \le a + b$. For $p = \infty$,
 # $|x_i + y_i| \le |x_i| + |y_i| \le \|\mathbf{x}\|_\infty + \|\mathbf{y}\|_\infty$ for every $i$.
 # ```
 #
 # Powers entered only through the convexity of the ball. So the proof shows more: given {eq}`dl.norms.homog` and
 # {eq}`dl.norms.definite`, the triangle rule says exactly that the unit ball is convex. (Conversely,
-# $\|\lambda\mathbf{u} + (1 - \lambda)\mathbf{v}\| \le \lambda + (1 - \lambda)$.) Below $p = 1$ the ball caves in and the rule fails:
-# for $p = \tfrac12$ the detour over $\mathbf{e}_1$ to $\mathbf{e}_1 + \mathbf{e}_2$ has length $1 + 1$, the straight way
-# $(1 + 1)^2 = 4$.
+# $\|\lambda\mathbf{u} + (1 - \lambda)\mathbf{v}\| \le \lambda + (1 - \lambda)$.) Below $p = 1$ the ball caves in and the
+# rule fails: for $p = \tfrac12$ the detour over $\mathbf{e}_1$ to $\mathbf{e}_1 + \mathbf{e}_2$ has length $1 + 1$, the
+# straight way $(1 + 1)^2 = 4$.
 #
 # :::{admonition} Erratum
 # :class: warning
-# As printed, {eq}`dl.norms.triangle` has an equals sign, one missing stroke, and along one direction that is even right. But for $\mathbf{y} = -\mathbf{x}$ the left side is 0 and the right side $2\|\mathbf{x}\|$.
+# As printed, {eq}`dl.norms.triangle` has an equals sign, one missing stroke, and along one direction that is even right. But
+# for $\mathbf{y} = -\mathbf{x}$ the left side is 0 and the right side $2\|\mathbf{x}\|$.
 # :::
 
 # %%
@@ -398,8 +402,9 @@ holds(
 )
 
 # %% [markdown]
-# One statement of the notes is in words: a norm concerns the magnitude of the components, not their number, the dimension. So zeros at
-# the end must not change it, and doubling the components must double it. The root mean square fails at the zeros:
+# One statement of the notes is in words: a norm concerns the magnitude of the components, not their number, the dimension.
+# So zeros at the end must not change it, and doubling the components must double it. The root mean square fails at the
+# zeros:
 
 # %%
 def power_mean(x, p):
@@ -442,8 +447,8 @@ for name, f in candidates.items():
     print(f'{name:22} breaks {broken_rules(f) or "nothing"}')
 
 # %% [markdown]
-# Three impostors break one rule each, so no rule follows from the other two. The "$\ell_0$ norm" of the literature, the number of
-# nonzero entries, is one of them.
+# Three impostors break one rule each, so no rule follows from the other two. The "$\ell_0$ norm" of the literature, the
+# number of nonzero entries, is one of them.
 
 # %% mystnb={"figure": {"caption": "Left: for $p \\ge 1$ the unit ball is convex, below it caves in. Right: a turn of up to 90 degrees from an axis costs nothing in $\\ell_1$, while in $\\ell_2$ every turn lengthens the way."}, "image": {"alt": "Left: nested unit balls, from a four-pointed star for p one half over diamond, circle and rounded square to the square for p infinite. Right: how much longer the detour is, against the angle between two arrows; zero up to 90 degrees for p = 1, rising at once for p = 2, with a step and a plateau for p infinite."}} tags=["hide-input"]
 t = np.linspace(0, 2 * np.pi, 721)
@@ -498,8 +503,8 @@ grade(ball_norm, by_bisection, cases)
 # ```
 # $\mathbf{x} \in tB$ means $|\mathbf{a}_k \cdot \mathbf{x}| \le t$ for all $k$, so the norm is
 # $\|\mathbf{x}\| = \max_k |\mathbf{a}_k \cdot \mathbf{x}|$. It is homogeneous and obeys the triangle rule because each
-# $|\mathbf{a}_k \cdot \mathbf{x}|$ does. It is definite because a vector orthogonal to a spanning family is orthogonal to itself.
-# The wrong answer lacks the absolute value and forgets half of the ball.
+# $|\mathbf{a}_k \cdot \mathbf{x}|$ does. It is definite because a vector orthogonal to a spanning family is orthogonal to
+# itself. The wrong answer lacks the absolute value and forgets half of the ball.
 
 # %% jupyter={"source_hidden": true}
 def ball_norm_solution(x, a):
@@ -515,9 +520,8 @@ assert not grade(lambda x, a: (a @ x).max(), by_bisection, cases)
 # %% [markdown]
 # ## Lengths that survive the computer
 #
-# A double ends near $1.8 \cdot 10^{308}$, and squares get there first. At the other end squares vanish, and a vector that is not zero
-# gets the length zero, against
-# {eq}`dl.norms.definite`.
+# A double ends near $1.8 \cdot 10^{308}$, and squares get there first. At the other end squares vanish, and a vector that is
+# not zero gets the length zero, against {eq}`dl.norms.definite`.
 
 # %%
 def naive_norm(x):
@@ -537,16 +541,16 @@ with np.errstate(over='ignore', under='ignore'):
 # \|\mathbf{x}\|_p = m \, \Big( \sum_{i=1}^n \big( |x_i| / m \big)^p \Big)^{1/p}
 # ```
 #
-# Now every term lies in $[0, 1]$ and one of them is 1. The sum cannot overflow, and a term that vanishes could not be seen beside that one.
-# Since the sum lies between 1 and $n$, the same line proves
+# Now every term lies in $[0, 1]$ and one of them is 1. The sum cannot overflow, and a term that vanishes could not be seen
+# beside that one. Since the sum lies between 1 and $n$, the same line proves
 #
 # ```{math}
 # :label: norms-limit
 # \|\mathbf{x}\|_\infty \le \|\mathbf{x}\|_p \le n^{1/p} \, \|\mathbf{x}\|_\infty ,
 # ```
 #
-# and since $n^{1/p} \to 1$, the largest entry is the limit of the family for $p \to \infty$, as its name claims. The oracle for
-# $p = 2$ is the standard library's `hypot`; for $p = 3$ it is $6^3 + 8^3 + 10^3 = 12^3$.
+# and since $n^{1/p} \to 1$, the largest entry is the limit of the family for $p \to \infty$, as its name claims. The oracle
+# for $p = 2$ is the standard library's `hypot`; for $p = 3$ it is $6^3 + 8^3 + 10^3 = 12^3$.
 
 # %%
 def safe_norm(x, p):
@@ -564,8 +568,9 @@ for p in (1, 2, 10, 100, 1000, np.inf):
     print(f'p = {p:4g}: {safe_norm(np.array([3., -4., 1.]), p):.3f}')
 
 # %% [markdown]
-# Are such numbers far-fetched? In half precision, in which networks are trained, numbers end at 65504. A gradient with the harmless
-# entries 300 and 400 then has an infinite naive norm. *Clipping* it to length one divides by infinity, and training stands still:
+# Are such numbers far-fetched? In half precision, in which networks are trained, numbers end at 65504. A gradient with the
+# harmless entries 300 and 400 then has an infinite naive norm. *Clipping* it to length one divides by infinity, and training
+# stands still:
 
 # %%
 gradient = np.array([300, 400], dtype=np.float16)
@@ -576,9 +581,9 @@ with np.errstate(over='ignore'):
 # %% [markdown]
 # ```{exercise} ★★ One pass, two numbers
 # :label: norms-stream
-# A vector arrives in blocks and is too long to be kept. Write `stream_norm(blocks)`: the $\ell_2$ norm of all blocks together, safe
-# from overflow, reading each block once. Hint: carry $(m, s)$ with $\|\mathbf{x}\|_2 = m\sqrt{s}$, and change both when a larger
-# entry comes.
+# A vector arrives in blocks and is too long to be kept. Write `stream_norm(blocks)`: the $\ell_2$ norm of all blocks
+# together, safe from overflow, reading each block once. Hint: carry $(m, s)$ with $\|\mathbf{x}\|_2 = m\sqrt{s}$, and change
+# both when a larger entry comes.
 # ```
 
 # %%
@@ -599,8 +604,8 @@ grade(stream_norm, all_at_once, cases, atol=0)
 # ```{solution-start} norms-stream
 # :class: dropdown
 # ```
-# If the new block has a larger entry $m'$, the old sum $s = \sum (x_i / m)^2$ becomes $s\,(m/m')^2$ in the new unit. The wrong
-# answer forgets this. {cite}`blue1978portable` does without the divisions.
+# If the new block has a larger entry $m'$, the old sum $s = \sum (x_i / m)^2$ becomes $s\,(m/m')^2$ in the new unit. The
+# wrong answer forgets this. {cite}`blue1978portable` does without the divisions.
 
 # %% jupyter={"source_hidden": true}
 def stream_norm_solution(blocks, convert=True):
@@ -638,15 +643,15 @@ assert not grade(forgetful, all_at_once, cases, atol=0)
 # ```
 #
 # ```{prf:proof}
-# For $q = \infty$ this is {eq}`norms-limit`. Let $q$ be finite. *Left:* by homogeneity let $\|\mathbf{x}\|_p = 1$. Then every
-# $|x_i| \le 1$, so $|x_i|^q \le |x_i|^p$, and the sum gives $\|\mathbf{x}\|_q \le 1$. *Right:* $s \mapsto s^{q/p}$ is convex, so the
-# power of a mean is at most the mean of the powers (Jensen's inequality):
+# For $q = \infty$ this is {eq}`norms-limit`. Let $q$ be finite. *Left:* by homogeneity let $\|\mathbf{x}\|_p = 1$. Then
+# every $|x_i| \le 1$, so $|x_i|^q \le |x_i|^p$, and the sum gives $\|\mathbf{x}\|_q \le 1$. *Right:* $s \mapsto s^{q/p}$ is
+# convex, so the power of a mean is at most the mean of the powers (Jensen's inequality):
 # $\big(\tfrac1n \sum_i |x_i|^p\big)^{q/p} \le \tfrac1n \sum_i |x_i|^q$. The $q$-th root is
 # $n^{-1/p} \|\mathbf{x}\|_p \le n^{-1/q} \|\mathbf{x}\|_q$.
 # ```
 #
-# For example
-# $\|\mathbf{x}\|_\infty \le \|\mathbf{x}\|_2 \le \|\mathbf{x}\|_1 \le \sqrt{n}\,\|\mathbf{x}\|_2 \le n\,\|\mathbf{x}\|_\infty$.
+# For example $\|\mathbf{x}\|_\infty \le \|\mathbf{x}\|_2 \le \|\mathbf{x}\|_1 \le \sqrt{n}\,\|\mathbf{x}\|_2 \le
+# n\,\|\mathbf{x}\|_\infty$.
 
 # %%
 n, orders = 50, (1, 1.5, 2, 3, np.inf)
@@ -666,15 +671,15 @@ print(f'l_1 / l_2 of a million normal numbers: {ratio:.2f} sqrt(n)')
 # %% [markdown]
 # More is true: on $\mathbb{R}^n$ *any* norm $N$ is equivalent to $\ell_1$. First,
 # $N(\mathbf{x}) \le \sum_i |x_i| N(\mathbf{e}_i) \le C \|\mathbf{x}\|_1$ with $C = \max_i N(\mathbf{e}_i)$. Hence
-# $|N(\mathbf{x}) - N(\mathbf{y})| \le N(\mathbf{x} - \mathbf{y}) \le C \|\mathbf{x} - \mathbf{y}\|_1$: $N$ is continuous. On the closed
-# and bounded set $\|\mathbf{x}\|_1 = 1$ it therefore has a least value $c$, positive by {eq}`dl.norms.definite`, and
-# $c\|\mathbf{x}\|_1 \le N(\mathbf{x})$. So what converges in one norm converges in all. That is no comfort about sizes: the
-# constants grow with $n$, and the million random numbers reach four fifths of the worst case. (The factor tends to
+# $|N(\mathbf{x}) - N(\mathbf{y})| \le N(\mathbf{x} - \mathbf{y}) \le C \|\mathbf{x} - \mathbf{y}\|_1$: $N$ is continuous. On
+# the closed and bounded set $\|\mathbf{x}\|_1 = 1$ it therefore has a least value $c$, positive by {eq}`dl.norms.definite`,
+# and $c\|\mathbf{x}\|_1 \le N(\mathbf{x})$. So what converges in one norm converges in all. That is no comfort about sizes:
+# the constants grow with $n$, and the million random numbers reach four fifths of the worst case. (The factor tends to
 # $\sqrt{2/\pi}$, the mean of $|x_i|$.)
 #
-# **Dual norms.** Of all moves $\mathbf{x}$ of length one, how far does the best go along $\mathbf{a}$? The answer is a norm again, the
-# *dual* one. (The best move for $\mathbf{a} + \mathbf{b}$ does no better for either than its own best; and $\mathbf{x}$ along $\mathbf{a}$
-# gives more than zero.)
+# **Dual norms.** Of all moves $\mathbf{x}$ of length one, how far does the best go along $\mathbf{a}$? The answer is a norm
+# again, the *dual* one. (The best move for $\mathbf{a} + \mathbf{b}$ does no better for either than its own best; and
+# $\mathbf{x}$ along $\mathbf{a}$ gives more than zero.)
 #
 # ```{math}
 # :label: norms-dual
@@ -684,8 +689,8 @@ print(f'l_1 / l_2 of a million normal numbers: {ratio:.2f} sqrt(n)')
 #
 # ```{prf:theorem} Hölder
 # :label: thm-holder
-# The dual of $\ell_p$ is $\ell_q$ with $\tfrac1p + \tfrac1q = 1$, where $p = 1$ belongs to $q = \infty$ and the other way round. In particular
-# $|\mathbf{a} \cdot \mathbf{x}| \le \|\mathbf{a}\|_q \|\mathbf{x}\|_p$.
+# The dual of $\ell_p$ is $\ell_q$ with $\tfrac1p + \tfrac1q = 1$, where $p = 1$ belongs to $q = \infty$ and the other way
+# round. In particular $|\mathbf{a} \cdot \mathbf{x}| \le \|\mathbf{a}\|_q \|\mathbf{x}\|_p$.
 # ```
 #
 # ```{prf:proof}
@@ -696,13 +701,14 @@ print(f'l_1 / l_2 of a million normal numbers: {ratio:.2f} sqrt(n)')
 # $\sum_i |a_i x_i| \le \max_i |a_i| \sum_i |x_i|$; for $p = \infty$ exchange the roles.
 #
 # *Attained.* For $p > 1$ take $x_i = \operatorname{sign}(a_i) |a_i|^{q - 1}$. Then
-# $\mathbf{a} \cdot \mathbf{x} = \sum_i |a_i|^q$, and for finite $p$ also $\sum_i |x_i|^p = \sum_i |a_i|^q$, since $(q - 1)p = q$. So
+# $\mathbf{a} \cdot \mathbf{x} = \sum_i |a_i|^q$, and for finite $p$ also $\sum_i |x_i|^p = \sum_i |a_i|^q$, since
+# $(q - 1)p = q$. So
 # $\mathbf{a} \cdot \mathbf{x} / \|\mathbf{x}\|_p = \big(\sum_i |a_i|^q\big)^{1 - 1/p} = \|\mathbf{a}\|_q$. For $p = \infty$,
 # $\mathbf{x}$ is the vector of signs. For $p = 1$ take $\pm\mathbf{e}_i$ at the largest $|a_i|$.
 # ```
 #
-# Look at the maximizers: the best $\ell_\infty$ move uses *all* coordinates to the full, the best $\ell_1$ move only *one*. For
-# these two $p$ the maximum in {eq}`norms-dual` is a linear program, so a solver can confirm it.
+# Look at the maximizers: the best $\ell_\infty$ move uses *all* coordinates to the full, the best $\ell_1$ move only *one*.
+# For these two $p$ the maximum in {eq}`norms-dual` is a linear program, so a solver can confirm it.
 
 # %%
 def dual(p):
@@ -726,9 +732,9 @@ print('best l_inf move:', steepest(a, np.inf))
 print('best l_1 move:  ', steepest(a, 1) + 0.0)
 
 # %% [markdown]
-# **From a point to a plane.** How far is $\mathbf{x}_0$ from the plane $\mathbf{w} \cdot \mathbf{x} + b = 0$? For every $\mathbf{x}$ on it
-# {eq}`norms-dual` gives $|\mathbf{w} \cdot \mathbf{x}_0 + b| = |\mathbf{w} \cdot (\mathbf{x}_0 - \mathbf{x})| \le
-# \|\mathbf{w}\|_* \|\mathbf{x}_0 - \mathbf{x}\|$, with equality if we walk along the maximizer. So
+# **From a point to a plane.** How far is $\mathbf{x}_0$ from the plane $\mathbf{w} \cdot \mathbf{x} + b = 0$? For every
+# $\mathbf{x}$ on it {eq}`norms-dual` gives $|\mathbf{w} \cdot \mathbf{x}_0 + b| = |\mathbf{w} \cdot (\mathbf{x}_0 -
+# \mathbf{x})| \le \|\mathbf{w}\|_* \|\mathbf{x}_0 - \mathbf{x}\|$, with equality if we walk along the maximizer. So
 #
 # ```{math}
 # :label: norms-distance
@@ -736,8 +742,8 @@ print('best l_1 move:  ', steepest(a, 1) + 0.0)
 # \frac{|\mathbf{w} \cdot \mathbf{x}_0 + b|}{\|\mathbf{w}\|_*} .
 # ```
 #
-# Blow up a ball until it touches the plane. A round one touches somewhere, a diamond with a corner, and corners lie on the axes.
-# That is why $\ell_1$ produces zeros.
+# Blow up a ball until it touches the plane. A round one touches somewhere, a diamond with a corner, and corners lie on the
+# axes. That is why $\ell_1$ produces zeros.
 
 # %% mystnb={"figure": {"caption": "A growing ball first touches a line at the nearest point: $\\ell_1$ with a corner on an axis, where a coordinate is zero, $\\ell_\\infty$ where all coordinates are equally large."}, "image": {"alt": "Three panels, one line each. Growing diamonds touch the line with a corner on the vertical axis, growing circles touch it at a right angle, growing squares with the corner on the diagonal."}} tags=["hide-input"]
 w, b = np.array([1., 2.]), -2.0
@@ -758,17 +764,17 @@ for ax, p, name in zip(axes, (1, 2, np.inf), ('ℓ₁', 'ℓ₂', 'ℓ∞'), str
 # %% [markdown]
 # ```{prf:theorem} Sparse solutions
 # :label: thm-sparse
-# Let $\mathbf{A}$ have $m$ rows. If $\mathbf{A}\mathbf{x} = \mathbf{b}$ has a solution, then among its solutions of least $\ell_1$ norm there is one with
-# at most $m$ nonzero entries.
+# Let $\mathbf{A}$ have $m$ rows. If $\mathbf{A}\mathbf{x} = \mathbf{b}$ has a solution, then among its solutions of least
+# $\ell_1$ norm there is one with at most $m$ nonzero entries.
 # ```
 #
 # ```{prf:proof}
-# Of the solutions of least norm (they exist, by continuity) let $\mathbf{x}$ have the fewest nonzero entries. If there were more than
-# $m$, the columns of $\mathbf{A}$ at these places would be dependent, by {prf:ref}`thm-dimension`:
+# Of the solutions of least norm (they exist, by continuity) let $\mathbf{x}$ have the fewest nonzero entries. If there were
+# more than $m$, the columns of $\mathbf{A}$ at these places would be dependent, by {prf:ref}`thm-dimension`:
 # $\mathbf{A}\mathbf{h} = \mathbf{0}$ for some $\mathbf{h} \ne \mathbf{0}$ that is zero wherever $\mathbf{x}$ is. All points
 # $\mathbf{x} + t\mathbf{h}$ are solutions. As long as no entry changes its sign, the norm is
-# $\|\mathbf{x}\|_1 + t \sum_i \operatorname{sign}(x_i) h_i$, linear in $t$. Its minimum lies at $t = 0$, inside an interval, so it is
-# constant. Go on until an entry reaches zero: a solution of least norm with fewer nonzero entries, a contradiction.
+# $\|\mathbf{x}\|_1 + t \sum_i \operatorname{sign}(x_i) h_i$, linear in $t$. Its minimum lies at $t = 0$, inside an interval,
+# so it is constant. Go on until an entry reaches zero: a solution of least norm with fewer nonzero entries, a contradiction.
 # ```
 
 # %%
@@ -816,9 +822,9 @@ grade(group_dual, by_corners, cases)
 # ```{solution-start} norms-groups
 # :class: dropdown
 # ```
-# Within a group, $\mathbf{a}_g \cdot \mathbf{x}_g$ is at most $\|\mathbf{a}_g\|_2 \|\mathbf{x}_g\|_2$. Across groups these lengths form
-# an $\ell_1$ ball, whose dual is $\ell_\infty$. So $\|\mathbf{A}\|_* = \max_g \|\mathbf{a}_g\|_2$, and only the best group moves:
-# $\ell_1$ across groups makes whole groups zero. The wrong answer adds up the groups.
+# Within a group, $\mathbf{a}_g \cdot \mathbf{x}_g$ is at most $\|\mathbf{a}_g\|_2 \|\mathbf{x}_g\|_2$. Across groups these
+# lengths form an $\ell_1$ ball, whose dual is $\ell_\infty$. So $\|\mathbf{A}\|_* = \max_g \|\mathbf{a}_g\|_2$, and only the
+# best group moves: $\ell_1$ across groups makes whole groups zero. The wrong answer adds up the groups.
 
 # %% jupyter={"source_hidden": true}
 def group_dual_solution(a):
@@ -834,8 +840,8 @@ assert not grade(lambda a: np.linalg.norm(a, axis=1).sum(), by_corners, cases)
 # %% [markdown]
 # ## The size of a matrix
 #
-# A matrix does something to vectors, so let its size be the most that it does. The *operator norm* is the largest factor by which
-# it stretches:
+# A matrix does something to vectors, so let its size be the most that it does. The *operator norm* is the largest factor by
+# which it stretches:
 #
 # ```{math}
 # :label: norms-operator
@@ -843,33 +849,35 @@ assert not grade(lambda a: np.linalg.norm(a, axis=1).sum(), by_corners, cases)
 # \qquad\text{so that}\qquad \|\mathbf{A}\mathbf{x}\| \le \|\mathbf{A}\| \, \|\mathbf{x}\|
 # ```
 #
-# The three rules carry over, and a fourth comes for free:
-# $\|\mathbf{A}\mathbf{B}\mathbf{x}\| \le \|\mathbf{A}\| \, \|\mathbf{B}\mathbf{x}\| \le \|\mathbf{A}\| \, \|\mathbf{B}\| \, \|\mathbf{x}\|$
-# for all $\mathbf{x}$, hence $\|\mathbf{A}\mathbf{B}\| \le \|\mathbf{A}\| \, \|\mathbf{B}\|$. The layers of a network multiply, so this
-# is the rule by which signals and gradients are bounded.
+# The three rules carry over, and a fourth comes for free: $\|\mathbf{A}\mathbf{B}\mathbf{x}\| \le \|\mathbf{A}\| \,
+# \|\mathbf{B}\mathbf{x}\| \le \|\mathbf{A}\| \, \|\mathbf{B}\| \, \|\mathbf{x}\|$ for all $\mathbf{x}$, hence
+# $\|\mathbf{A}\mathbf{B}\| \le \|\mathbf{A}\| \, \|\mathbf{B}\|$. The layers of a network multiply, so this is the rule by
+# which signals and gradients are bounded.
 #
 # ```{prf:theorem} Three operator norms
 # :label: thm-operator-norms
-# $\|\mathbf{A}\|_1$ is the largest column sum of $|a_{ij}|$, $\|\mathbf{A}\|_\infty$ the largest row sum, and $\|\mathbf{A}\|_2$ the largest singular
-# value $\sigma_1$, the root of the largest eigenvalue of $\mathbf{A}^\top\mathbf{A}$.
+# $\|\mathbf{A}\|_1$ is the largest column sum of $|a_{ij}|$, $\|\mathbf{A}\|_\infty$ the largest row sum, and
+# $\|\mathbf{A}\|_2$ the largest singular value $\sigma_1$, the root of the largest eigenvalue of
+# $\mathbf{A}^\top\mathbf{A}$.
 # ```
 #
 # ```{prf:proof}
 # *Columns.* $\mathbf{A}\mathbf{x} = \sum_j x_j \mathbf{a}_j$, so
-# $\|\mathbf{A}\mathbf{x}\|_1 \le \sum_j |x_j| \|\mathbf{a}_j\|_1 \le \max_j \|\mathbf{a}_j\|_1 \cdot \|\mathbf{x}\|_1$, attained at
-# $\mathbf{x} = \mathbf{e}_j$ for the largest column. *Rows.* Entry $i$ of $\mathbf{A}\mathbf{x}$ is the dot product of row $i$ with
-# $\mathbf{x}$. Over $\|\mathbf{x}\|_\infty \le 1$ it is at most the $\ell_1$ norm of the row, by {prf:ref}`thm-holder`, attained at the
-# signs of the row. *Euclid.* $\|\mathbf{A}\mathbf{x}\|_2^2 = \mathbf{x}^\top\mathbf{A}^\top\mathbf{A}\,\mathbf{x}$. The symmetric
+# $\|\mathbf{A}\mathbf{x}\|_1 \le \sum_j |x_j| \|\mathbf{a}_j\|_1 \le \max_j \|\mathbf{a}_j\|_1 \cdot \|\mathbf{x}\|_1$,
+# attained at $\mathbf{x} = \mathbf{e}_j$ for the largest column. *Rows.* Entry $i$ of $\mathbf{A}\mathbf{x}$ is the dot
+# product of row $i$ with $\mathbf{x}$. Over $\|\mathbf{x}\|_\infty \le 1$ it is at most the $\ell_1$ norm of the row, by
+# {prf:ref}`thm-holder`, attained at the signs of the row. *Euclid.*
+# $\|\mathbf{A}\mathbf{x}\|_2^2 = \mathbf{x}^\top\mathbf{A}^\top\mathbf{A}\,\mathbf{x}$. The symmetric
 # $\mathbf{A}^\top\mathbf{A}$ has an orthonormal basis of eigenvectors $\mathbf{v}_i$ (the spectral theorem, proved in
 # Eigenvalue decomposition) with eigenvalues $\|\mathbf{A}\mathbf{v}_i\|_2^2 = \sigma_i^2$, say
 # $\sigma_1 \ge \sigma_2 \ge \dots \ge 0$. For $\mathbf{x} = \sum_i c_i \mathbf{v}_i$ we get
 # $\|\mathbf{A}\mathbf{x}\|_2^2 = \sum_i \sigma_i^2 c_i^2 \le \sigma_1^2 \|\mathbf{x}\|_2^2$, attained at $\mathbf{v}_1$.
 # ```
 #
-# The last line suggests how to find $\sigma_1$. Multiply a random vector by $\mathbf{A}^\top\mathbf{A}$ again and again: after
-# $k$ steps $c_i$ has become $\sigma_i^{2k} c_i$, and beside the direction $\mathbf{v}_1$ all others fade, as long as
-# $\sigma_1 > \sigma_2$. In this *power iteration* the part along $\mathbf{v}_2$ shrinks by $(\sigma_2/\sigma_1)^2$ per step. In
-# $\|\mathbf{A}\mathbf{x}\|_2^2 / \|\mathbf{x}\|_2^2$ it counts with its square, so the error of the norm shrinks by
+# The last line suggests how to find $\sigma_1$. Multiply a random vector by $\mathbf{A}^\top\mathbf{A}$ again and again:
+# after $k$ steps $c_i$ has become $\sigma_i^{2k} c_i$, and beside the direction $\mathbf{v}_1$ all others fade, as long as
+# $\sigma_1 > \sigma_2$. In this *power iteration* the part along $\mathbf{v}_2$ shrinks by $(\sigma_2/\sigma_1)^2$ per step.
+# In $\|\mathbf{A}\mathbf{x}\|_2^2 / \|\mathbf{x}\|_2^2$ it counts with its square, so the error of the norm shrinks by
 # $(\sigma_2/\sigma_1)^4$.
 
 # %%
@@ -891,11 +899,11 @@ print(f'(sigma_1 / sigma_2)^4 =     {(3 / 2) ** 4:.2f}')
 
 # %% [markdown]
 # Two more norms are in daily use. The *Frobenius norm* takes the matrix as one long vector,
-# $\|\mathbf{A}\|_F^2 = \sum_{i,j} a_{ij}^2 = \operatorname{tr} \mathbf{A}^\top\mathbf{A} = \sum_i \sigma_i^2$, since a trace is the
-# sum of the eigenvalues. The *nuclear norm* is $\|\mathbf{A}\|_{\text{nuc}} = \sum_i \sigma_i$. (Its triangle rule is proved in
-# Singular value decomposition; it favours low rank as $\ell_1$ favours zeros.) So spectral, Frobenius and nuclear norm are
-# $\ell_\infty$, $\ell_2$ and $\ell_1$ of the singular values, and {prf:ref}`thm-lp-equivalence` compares them for a matrix of rank
-# $r$ without another word:
+# $\|\mathbf{A}\|_F^2 = \sum_{i,j} a_{ij}^2 = \operatorname{tr} \mathbf{A}^\top\mathbf{A} = \sum_i \sigma_i^2$, since a trace
+# is the sum of the eigenvalues. The *nuclear norm* is $\|\mathbf{A}\|_{\text{nuc}} = \sum_i \sigma_i$. (Its triangle rule is
+# proved in Singular value decomposition; it favours low rank as $\ell_1$ favours zeros.) So spectral, Frobenius and nuclear
+# norm are $\ell_\infty$, $\ell_2$ and $\ell_1$ of the singular values, and {prf:ref}`thm-lp-equivalence` compares them for a
+# matrix of rank $r$ without another word:
 #
 # $$\|\mathbf{A}\|_2 \le \|\mathbf{A}\|_F \le \|\mathbf{A}\|_{\text{nuc}} \le \sqrt{r}\,\|\mathbf{A}\|_F \le r\,\|\mathbf{A}\|_2 .$$
 #
@@ -933,9 +941,9 @@ for ax, p, name in zip(axes, (1, 2, np.inf), ('1', '2', '∞'), strict=True):
     ax.set_title(f'‖A‖ = {size:.2f} for p = {name}')
 
 # %% [markdown]
-# The Frobenius norm respects products too: column by column,
-# $\|\mathbf{A}\mathbf{B}\|_F^2 = \sum_j \|\mathbf{A}\mathbf{b}_j\|_2^2 \le \|\mathbf{A}\|_2^2 \|\mathbf{B}\|_F^2 \le \|\mathbf{A}\|_F^2 \|\mathbf{B}\|_F^2$.
-# Not every norm of matrices does. The largest entry $\max_{ij} |a_{ij}|$ is one, and it can grow out of ones:
+# The Frobenius norm respects products too: column by column, $\|\mathbf{A}\mathbf{B}\|_F^2 = \sum_j
+# \|\mathbf{A}\mathbf{b}_j\|_2^2 \le \|\mathbf{A}\|_2^2 \|\mathbf{B}\|_F^2 \le \|\mathbf{A}\|_F^2 \|\mathbf{B}\|_F^2$. Not
+# every norm of matrices does. The largest entry $\max_{ij} |a_{ij}|$ is one, and it can grow out of ones:
 
 # %%
 def keeps_products(norm, tries=500):
@@ -954,10 +962,10 @@ print('largest entry of its square:', (ones @ ones).max())
 # ```{exercise} ★★★ A norm that is hard to compute
 # :label: norms-hard
 # The operator norms above are easy to compute. Mix the norms, and it gets hard:
-# $\|\mathbf{A}\|_{\infty \to 1} = \max_{\|\mathbf{x}\|_\infty \le 1} \|\mathbf{A}\mathbf{x}\|_1$. Show that the maximum is attained at a
-# corner of the cube, and write `inf_to_one(a)`. Then explore: start anywhere, let $\mathbf{y}$ be the signs of
-# $\mathbf{A}\mathbf{x}$, then $\mathbf{x}$ the signs of $\mathbf{A}^\top\mathbf{y}$, and so on. How often does this climb stop below
-# the summit?
+# $\|\mathbf{A}\|_{\infty \to 1} = \max_{\|\mathbf{x}\|_\infty \le 1} \|\mathbf{A}\mathbf{x}\|_1$. Show that the maximum is
+# attained at a corner of the cube, and write `inf_to_one(a)`. Then explore: start anywhere, let $\mathbf{y}$ be the signs of
+# $\mathbf{A}\mathbf{x}$, then $\mathbf{x}$ the signs of $\mathbf{A}^\top\mathbf{y}$, and so on. How often does this climb
+# stop below the summit?
 # ```
 
 # %%
@@ -978,9 +986,10 @@ grade(inf_to_one, both_signs, cases)
 # ```{solution-start} norms-hard
 # :class: dropdown
 # ```
-# $\mathbf{x} \mapsto \|\mathbf{A}\mathbf{x}\|_1$ is convex, so along each edge of the cube, coordinate by coordinate, it is largest at an
-# end. That leaves $2^n$ corners; the problem is NP-hard, so no fast method for large $n$ is to be expected. The wrong answer is a
-# single climb. It never goes down, since each step is a maximization, but it can stop on a lower summit.
+# $\mathbf{x} \mapsto \|\mathbf{A}\mathbf{x}\|_1$ is convex, so along each edge of the cube, coordinate by coordinate, it is
+# largest at an end. That leaves $2^n$ corners; the problem is NP-hard, so no fast method for large $n$ is to be expected.
+# The wrong answer is a single climb. It never goes down, since each step is a maximization, but it can stop on a lower
+# summit.
 
 # %% jupyter={"source_hidden": true}
 def inf_to_one_solution(a):
@@ -1007,12 +1016,12 @@ print(f'one climb misses the summit of {np.mean(stuck):.0%} of the matrices')
 # %% [markdown]
 # ## Where it matters: three ways to tell 4 from 9
 #
-# A linear classifier answers by the sign of $\mathbf{w} \cdot \mathbf{x} + b$. Between the digits 4 and 9 there is room for many planes
-# without a training error. The safest is the one that an opponent must push the pictures farthest to cross. But who measures the
-# push? An opponent who may change *every* pixel a little is measured by $\ell_\infty$, one who pays for the *sum* of all changes by
-# $\ell_1$; $\ell_2$ lies between. With labels $y_k = \pm 1$ the nearest training picture lies
-# $\min_k y_k (\mathbf{w} \cdot \mathbf{x}_k + b) / \|\mathbf{w}\|_q$ away, by {eq}`norms-distance`. The numerator can be scaled to one, so the
-# widest gap in $\ell_p$ comes from
+# A linear classifier answers by the sign of $\mathbf{w} \cdot \mathbf{x} + b$. Between the digits 4 and 9 there is room for
+# many planes without a training error. The safest is the one that an opponent must push the pictures farthest to cross. But
+# who measures the push? An opponent who may change *every* pixel a little is measured by $\ell_\infty$, one who pays for the
+# *sum* of all changes by $\ell_1$; $\ell_2$ lies between. With labels $y_k = \pm 1$ the nearest training picture lies
+# $\min_k y_k (\mathbf{w} \cdot \mathbf{x}_k + b) / \|\mathbf{w}\|_q$ away, by {eq}`norms-distance`. The numerator can be
+# scaled to one, so the widest gap in $\ell_p$ comes from
 #
 # ```{math}
 # :label: norms-margin
@@ -1044,10 +1053,10 @@ def widest(x, y, q):  # x (n, d), y (n,) of signs
     return best[:d] - best[d:2 * d], best[-2]
 
 # %% [markdown]
-# (For $q = \infty$ the optimum is not unique; the cost $10^{-6}$ picks the one with the least $\ell_1$ norm.) One half of the
-# 361 pictures trains, the other half is attacked. By {eq}`norms-distance` a picture survives a budget $\varepsilon$ exactly if
-# $y (\mathbf{w} \cdot \mathbf{x} + b) > \varepsilon \|\mathbf{w}\|_q$, where $q$ now belongs to the norm of the *attack*; none has to be
-# simulated. Ten random splits:
+# (For $q = \infty$ the optimum is not unique; the cost $10^{-6}$ picks the one with the least $\ell_1$ norm.) One half of
+# the 361 pictures trains, the other half is attacked. By {eq}`norms-distance` a picture survives a budget $\varepsilon$
+# exactly if $y (\mathbf{w} \cdot \mathbf{x} + b) > \varepsilon \|\mathbf{w}\|_q$, where $q$ now belongs to the norm of the
+# *attack*; none has to be simulated. Ten random splits:
 
 # %%
 @dataclass(frozen=True)
@@ -1108,21 +1117,22 @@ axes[1, 0].set_ylabel('share right')
 axes[1, 1].legend(fontsize=8, loc='lower left');
 
 # %% [markdown]
-# Without an attack the three differ by less than one error in a hundred. Under attack each wins against its own opponent. Against each
-# other's opponents, the first and the third lose even to the dashed line, always answering 4. The weights show why. Least $\ell_1$ sits at a
-# corner of its ball and reads few pixels. Who may shift all pixels a little gains nothing from the others, but who pays by the sum
-# ruins a single important one. Least $\ell_\infty$ spreads its trust over the whole picture, with the opposite result. No norm is the right one; choosing
-# it says which changes we expect. (Budgets count in $\mathbb{R}^{64}$, where a pixel may leave the range of greys.)
-# The same duality decides about deep networks, in Adversarial examples {cite}`goodfellow2015explaining`.
+# Without an attack the three differ by less than one error in a hundred. Under attack each wins against its own opponent.
+# Against each other's opponents, the first and the third lose even to the dashed line, always answering 4. The weights show
+# why. Least $\ell_1$ sits at a corner of its ball and reads few pixels. Who may shift all pixels a little gains nothing from
+# the others, but who pays by the sum ruins a single important one. Least $\ell_\infty$ spreads its trust over the whole
+# picture, with the opposite result. No norm is the right one; choosing it says which changes we expect. (Budgets count in
+# $\mathbb{R}^{64}$, where a pixel may leave the range of greys.) The same duality decides about deep networks, in
+# Adversarial examples {cite}`goodfellow2015explaining`.
 
 # %% [markdown]
 # ## Summary
 #
-# A norm is whatever is homogeneous and definite and has a convex unit ball; on $\mathbb{R}^n$ all norms agree up to constants, which
-# grow with $n$. Each norm has a dual that gives distances to planes and explains why $\ell_1$ produces zeros, and matrices inherit
-# norms from vectors, the spectral one being found by power iteration. On a computer take out the largest entry before squaring; in
-# an application choose the norm by asking which changes are cheap.
+# A norm is whatever is homogeneous and definite and has a convex unit ball; on $\mathbb{R}^n$ all norms agree up to
+# constants, which grow with $n$. Each norm has a dual that gives distances to planes and explains why $\ell_1$ produces
+# zeros, and matrices inherit norms from vectors, the spectral one being found by power iteration. On a computer take out the
+# largest entry before squaring; in an application choose the norm by asking which changes are cheap.
 #
-# **Further reading.** {cite}`horn2013matrix` is the reference on norms of matrices, {cite}`golub2013matrix` on computing them,
-# {cite}`higham2002accuracy` on what rounding does to them. {cite}`boyd2004convex` builds on dual norms, and {cite}`axler2015linear`
-# develops vector spaces and linear maps from the beginning.
+# **Further reading.** {cite}`horn2013matrix` is the reference on norms of matrices, {cite}`golub2013matrix` on computing
+# them, {cite}`higham2002accuracy` on what rounding does to them. {cite}`boyd2004convex` builds on dual norms, and
+# {cite}`axler2015linear` develops vector spaces and linear maps from the beginning.

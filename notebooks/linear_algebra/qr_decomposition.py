@@ -394,9 +394,8 @@ assert not grade(unmoved, by_least_squares, distance_cases)
 #
 # So $\mathbf{H}^\top\mathbf{H} = \mathbf{I}$. Which mirror sends a given $\mathbf{x}$ to
 # $\mathbf{y} = (\pm\|\mathbf{x}\|, 0, \dots, 0)$? The mirror must stand halfway, so $\mathbf{v}$ has the direction of
-# $\mathbf{x} - \mathbf{y}$. Indeed, since $\mathbf{x}$ and $\mathbf{y}$ are equally long,
-# $\|\mathbf{x} - \mathbf{y}\|^2 = 2\,\mathbf{x}\cdot\mathbf{x} - 2\,\mathbf{x}\cdot\mathbf{y} = 2(\mathbf{x} - \mathbf{y})\cdot\mathbf{x}$,
-# hence
+# $\mathbf{x} - \mathbf{y}$. Indeed, since $\mathbf{x}$ and $\mathbf{y}$ are equally long, $\|\mathbf{x} - \mathbf{y}\|^2 =
+# 2\,\mathbf{x}\cdot\mathbf{x} - 2\,\mathbf{x}\cdot\mathbf{y} = 2(\mathbf{x} - \mathbf{y})\cdot\mathbf{x}$, hence
 #
 # ```{math}
 # :label: qr-mirror-choice
@@ -594,15 +593,14 @@ holds(
 # \mathbf{H}_1 \cdots \mathbf{H}_k = \mathbf{I} - \mathbf{V}\mathbf{T}\mathbf{V}^\top \text{ with } \mathbf{T} \text{ upper triangular,}
 # ```
 #
-# for $(\mathbf{I} - \mathbf{V}\mathbf{T}\mathbf{V}^\top)(\mathbf{I} - 2\mathbf{v}\mathbf{v}^\top)$ has the
-# same form, with $\mathbf{v}$ as a new column of $\mathbf{V}$ and $(-2\mathbf{T}\mathbf{V}^\top\mathbf{v}, 2)$ as a
-# new one of $\mathbf{T}$. And $\mathbf{T}$ need not be built up: the product is orthogonal, that is,
-# $\mathbf{V}(\mathbf{T} + \mathbf{T}^\top - \mathbf{T}^\top\mathbf{V}^\top\mathbf{V}\mathbf{T})\mathbf{V}^\top = \mathbf{0}$.
-# The normals are independent, for each begins one row later than the one before, so the bracket is zero. Multiplied by
-# $\mathbf{T}^{-\top}$ and $\mathbf{T}^{-1}$ it says
-# $\mathbf{T}^{-1} + \mathbf{T}^{-\top} = \mathbf{V}^\top\mathbf{V}$, so $\mathbf{T}^{-1}$ is the part of
-# $\mathbf{V}^\top\mathbf{V}$ above the diagonal, with $\tfrac12$ on it {cite}`puglisi1992modification`. Thirty-two
-# columns at a time:
+# for $(\mathbf{I} - \mathbf{V}\mathbf{T}\mathbf{V}^\top)(\mathbf{I} - 2\mathbf{v}\mathbf{v}^\top)$ has the same form, with
+# $\mathbf{v}$ as a new column of $\mathbf{V}$ and $(-2\mathbf{T}\mathbf{V}^\top\mathbf{v}, 2)$ as a new one of $\mathbf{T}$.
+# And $\mathbf{T}$ need not be built up: the product is orthogonal, that is, $\mathbf{V}(\mathbf{T} + \mathbf{T}^\top -
+# \mathbf{T}^\top\mathbf{V}^\top\mathbf{V}\mathbf{T})\mathbf{V}^\top = \mathbf{0}$. The normals are independent, for each
+# begins one row later than the one before, so the bracket is zero. Multiplied by $\mathbf{T}^{-\top}$ and $\mathbf{T}^{-1}$
+# it says $\mathbf{T}^{-1} + \mathbf{T}^{-\top} = \mathbf{V}^\top\mathbf{V}$, so $\mathbf{T}^{-1}$ is the part of
+# $\mathbf{V}^\top\mathbf{V}$ above the diagonal, with $\tfrac12$ on it {cite}`puglisi1992modification`. Thirty-two columns
+# at a time:
 
 # %%
 def in_bulk(a, width=32):
@@ -936,9 +934,8 @@ print('x by mirrors:', solve_with(triangularize, a, b).round(3))
 # %% [markdown]
 # **How much can any method promise?** The data themselves are rounded. Change $\mathbf{A}$ by a small $\mathbf{E}$ with
 # $\|\mathbf{E}\| \le \varepsilon\|\mathbf{A}\|$, and let $\mathbf{x}$ answer with $\boldsymbol\delta$. To first order the
-# normal equations change by
-# $\mathbf{E}^\top(\mathbf{b} - \mathbf{A}\mathbf{x}) - \mathbf{A}^\top\mathbf{E}\mathbf{x} = \mathbf{A}^\top\mathbf{A}\,\boldsymbol\delta$.
-# With $\mathbf{r} = \mathbf{b} - \mathbf{A}\mathbf{x}$,
+# normal equations change by $\mathbf{E}^\top(\mathbf{b} - \mathbf{A}\mathbf{x}) - \mathbf{A}^\top\mathbf{E}\mathbf{x} =
+# \mathbf{A}^\top\mathbf{A}\,\boldsymbol\delta$. With $\mathbf{r} = \mathbf{b} - \mathbf{A}\mathbf{x}$,
 #
 # ```{math}
 # :label: qr-sensitivity

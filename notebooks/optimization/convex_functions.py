@@ -820,13 +820,13 @@ verify(
 # ````
 #
 # ```{prf:proof}
-# By {eq}`convex_functions-fenchel-young`, $s x - f^*(s) \le f(x)$ for all $s$, so $f^{**} \le f$, and $f^{**}$ is convex as a
-# maximum of affine functions. Let $g \le f$ be any convex function. At an inner point $x$ it has a line below it through
+# By {eq}`convex_functions-fenchel-young`, $s x - f^*(s) \le f(x)$ for all $s$, so $f^{**} \le f$, and $f^{**}$ is convex as
+# a maximum of affine functions. Let $g \le f$ be any convex function. At an inner point $x$ it has a line below it through
 # its own point, $g(y) \ge g(x) + s (y - x)$: a slope $s$ between all slopes of chords to the left of $x$ and all to the
 # right, which exists because for convex $g$ the former never exceed the latter. Then $f(y) \ge g(y)$ gives
-# $s y - f(y) \le s x - g(x)$ for all $y$, that is $f^*(s) \le s x - g(x)$, and $f^{**}(x) \ge s x - f^*(s) \ge g(x)$. At
-# the end $x = b$ take any $v < f(b)$; for a steep enough slope $s$ the line through $(b, v)$ lies below the continuous
-# $f$ on all of $[a, b]$, so $f^{**}(b) \ge v$. Hence $f^{**}(b) = f(b) \ge g(b)$, and the same at $a$.
+# $s y - f(y) \le s x - g(x)$ for all $y$, that is $f^*(s) \le s x - g(x)$, and $f^{**}(x) \ge s x - f^*(s) \ge g(x)$. At the
+# end $x = b$ take any $v < f(b)$; for a steep enough slope $s$ the line through $(b, v)$ lies below the continuous $f$ on
+# all of $[a, b]$, so $f^{**}(b) \ge v$. Hence $f^{**}(b) = f(b) \ge g(b)$, and the same at $a$.
 # ```
 #
 # So $f^{**}$ is the *convex envelope*: a thread pulled tight from below. Forty-one points of a graph at a time, scipy's
@@ -889,8 +889,9 @@ right.set(xlabel='slope s', ylabel='f*(s)');
 # ```{exercise} ★★★ Rounding a corner
 # :label: convex_functions-huber
 # The *infimal convolution* $(f \mathbin{\square} g)(x) = \inf_y \big( f(y) + g(x - y) \big)$ is a shadow, so it keeps
-# convexity. Show that $(f \mathbin{\square} g)^* = f^* + g^*$. Use it to find $|\cdot| \mathbin{\square} \frac{1}{2t} (\cdot)^2$ in
-# closed form: write `rounded(x, t)` for numbers $x$ and $t > 0$. Which loss of robust statistics is it?
+# convexity. Show that $(f \mathbin{\square} g)^* = f^* + g^*$. Use it to find
+# $|\cdot| \mathbin{\square} \frac{1}{2t} (\cdot)^2$ in closed form: write `rounded(x, t)` for numbers $x$ and $t > 0$. Which
+# loss of robust statistics is it?
 # ```
 
 # %%

@@ -348,13 +348,12 @@ assert not grade(inside_box, weights_exist, inside_cases)
 # ```
 #
 # ```{prf:proof}
-# For every $\mathbf{z}$ and $\lambda$,
-# $\|\mathbf{p} + \lambda(\mathbf{z} - \mathbf{p}) - \mathbf{x}\|^2 = \|\mathbf{p} - \mathbf{x}\|^2 - 2\lambda (\mathbf{x} - \mathbf{p}) \cdot (\mathbf{z} - \mathbf{p}) + \lambda^2 \|\mathbf{z} - \mathbf{p}\|^2$.
-# If the dot product is never positive, $\lambda = 1$ shows that no $\mathbf{z}$ is nearer than $\mathbf{p}$, and none
-# equally near except $\mathbf{p}$. Conversely, let $\mathbf{p}$ be nearest. For $\mathbf{z} \in C$ and
-# $0 < \lambda \le 1$ the point on the left is a member, so
-# $0 \le -2 (\mathbf{x} - \mathbf{p}) \cdot (\mathbf{z} - \mathbf{p}) + \lambda \|\mathbf{z} - \mathbf{p}\|^2$. Let
-# $\lambda \to 0$.
+# For every $\mathbf{z}$ and $\lambda$, $\|\mathbf{p} + \lambda(\mathbf{z} - \mathbf{p}) - \mathbf{x}\|^2 = \|\mathbf{p} -
+# \mathbf{x}\|^2 - 2\lambda (\mathbf{x} - \mathbf{p}) \cdot (\mathbf{z} - \mathbf{p}) + \lambda^2 \|\mathbf{z} -
+# \mathbf{p}\|^2$. If the dot product is never positive, $\lambda = 1$ shows that no $\mathbf{z}$ is nearer than
+# $\mathbf{p}$, and none equally near except $\mathbf{p}$. Conversely, let $\mathbf{p}$ be nearest. For $\mathbf{z} \in C$
+# and $0 < \lambda \le 1$ the point on the left is a member, so $0 \le -2 (\mathbf{x} - \mathbf{p}) \cdot (\mathbf{z} -
+# \mathbf{p}) + \lambda \|\mathbf{z} - \mathbf{p}\|^2$. Let $\lambda \to 0$.
 # ```
 #
 # Whatever we guess, the theorem can certify. For $\mathbf{x}$ outside the ball of radius $r$ guess

@@ -600,9 +600,8 @@ holds(
 #
 # ```{prf:theorem} Descent lemma
 # :label: thm-descent-lemma
-# If $f$ is $L$-smooth, then
-# $f(\mathbf{y}) \le f(\mathbf{x}) + \nabla f(\mathbf{x}) \cdot (\mathbf{y} - \mathbf{x}) + \frac{L}{2} \|\mathbf{y} - \mathbf{x}\|^2$
-# for all $\mathbf{x}, \mathbf{y}$.
+# If $f$ is $L$-smooth, then $f(\mathbf{y}) \le f(\mathbf{x}) + \nabla f(\mathbf{x}) \cdot (\mathbf{y} - \mathbf{x}) +
+# \frac{L}{2} \|\mathbf{y} - \mathbf{x}\|^2$ for all $\mathbf{x}, \mathbf{y}$.
 # ```
 #
 # ```{prf:proof}

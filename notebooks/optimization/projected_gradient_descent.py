@@ -363,12 +363,10 @@ verify(
 #
 # ```{prf:proof}
 # Let $\mathbf{g} = \nabla f(\mathbf{w})$, $\mathbf{w}^+ = P_C(\mathbf{w} - \mathbf{g}/L)$ and $\mathbf{z} \in C$.
-# {prf:ref}`thm-descent-lemma` and the tangent at $\mathbf{w}$ give
-# $f(\mathbf{w}^+) \le f(\mathbf{w}) + \mathbf{g} \cdot (\mathbf{w}^+ - \mathbf{w}) + \frac L2 \|\mathbf{w}^+ - \mathbf{w}\|^2$
-# and $f(\mathbf{w}) \le f(\mathbf{z}) - \mathbf{g} \cdot (\mathbf{z} - \mathbf{w})$. The obtuse angle at
-# $\mathbf{w}^+$ says
-# $\mathbf{g} \cdot (\mathbf{w}^+ - \mathbf{z}) \le L (\mathbf{w} - \mathbf{w}^+) \cdot (\mathbf{w}^+ - \mathbf{z})$.
-# Add all three:
+# {prf:ref}`thm-descent-lemma` and the tangent at $\mathbf{w}$ give $f(\mathbf{w}^+) \le f(\mathbf{w}) + \mathbf{g} \cdot
+# (\mathbf{w}^+ - \mathbf{w}) + \frac L2 \|\mathbf{w}^+ - \mathbf{w}\|^2$ and $f(\mathbf{w}) \le f(\mathbf{z}) - \mathbf{g}
+# \cdot (\mathbf{z} - \mathbf{w})$. The obtuse angle at $\mathbf{w}^+$ says $\mathbf{g} \cdot (\mathbf{w}^+ - \mathbf{z}) \le
+# L (\mathbf{w} - \mathbf{w}^+) \cdot (\mathbf{w}^+ - \mathbf{z})$. Add all three:
 #
 # $$
 # \begin{aligned}
@@ -557,10 +555,10 @@ verify(
 # ````
 #
 # ```{prf:proof}
-# The *Lagrangian* $\ell(\mathbf{w}) = f(\mathbf{w}) + \sum_i \lambda_i g_i(\mathbf{w})$ is convex, since no
-# $\lambda_i$ is negative, and its gradient vanishes at $\mathbf{w}^*$, so $\mathbf{w}^*$ minimizes it over the whole
-# space. For $\mathbf{z} \in C$ therefore
-# $f(\mathbf{z}) \ge f(\mathbf{z}) + \sum_i \lambda_i g_i(\mathbf{z}) = \ell(\mathbf{z}) \ge \ell(\mathbf{w}^*) = f(\mathbf{w}^*)$.
+# The *Lagrangian* $\ell(\mathbf{w}) = f(\mathbf{w}) + \sum_i \lambda_i g_i(\mathbf{w})$ is convex, since no $\lambda_i$ is
+# negative, and its gradient vanishes at $\mathbf{w}^*$, so $\mathbf{w}^*$ minimizes it over the whole space. For
+# $\mathbf{z} \in C$ therefore $f(\mathbf{z}) \ge f(\mathbf{z}) + \sum_i \lambda_i g_i(\mathbf{z}) = \ell(\mathbf{z}) \ge
+# \ell(\mathbf{w}^*) = f(\mathbf{w}^*)$.
 # ```
 #
 # Conversely, an optimum has such multipliers if all $g_i$ are affine, or if some point satisfies every rule strictly,
@@ -784,11 +782,11 @@ verify(
 # ```
 #
 # Indeed, let $\mathbf{p}$, $\mathbf{q}$ be the points nearest to $\mathbf{w}$ and $\mathbf{w} + \mathbf{h}$. Then
-# $\operatorname{dist}(\mathbf{w} + \mathbf{h})^2 \le \|\mathbf{w} + \mathbf{h} - \mathbf{p}\|^2 = \operatorname{dist}(\mathbf{w})^2 + 2\mathbf{h} \cdot (\mathbf{w} - \mathbf{p}) + \|\mathbf{h}\|^2$.
-# In the same way
-# $\operatorname{dist}(\mathbf{w})^2 \le \operatorname{dist}(\mathbf{w} + \mathbf{h})^2 - 2\mathbf{h} \cdot (\mathbf{w} + \mathbf{h} - \mathbf{q}) + \|\mathbf{h}\|^2$,
-# and since $\|\mathbf{q} - \mathbf{p}\| \le \|\mathbf{h}\|$, the change of the squared distance is
-# $2\mathbf{h} \cdot (\mathbf{w} - \mathbf{p})$ up to a multiple of $\|\mathbf{h}\|^2$.
+# $\operatorname{dist}(\mathbf{w} + \mathbf{h})^2 \le \|\mathbf{w} + \mathbf{h} - \mathbf{p}\|^2 =
+# \operatorname{dist}(\mathbf{w})^2 + 2\mathbf{h} \cdot (\mathbf{w} - \mathbf{p}) + \|\mathbf{h}\|^2$. In the same way
+# $\operatorname{dist}(\mathbf{w})^2 \le \operatorname{dist}(\mathbf{w} + \mathbf{h})^2 - 2\mathbf{h} \cdot (\mathbf{w} +
+# \mathbf{h} - \mathbf{q}) + \|\mathbf{h}\|^2$, and since $\|\mathbf{q} - \mathbf{p}\| \le \|\mathbf{h}\|$, the change of the
+# squared distance is $2\mathbf{h} \cdot (\mathbf{w} - \mathbf{p})$ up to a multiple of $\|\mathbf{h}\|^2$.
 #
 # So at the minimum $\mathbf{w}_\rho$ of loss and fine,
 # $\nabla f(\mathbf{w}_\rho) = -\rho (\mathbf{w}_\rho - P_C(\mathbf{w}_\rho))$: the trespass is the pull of the loss

@@ -252,11 +252,11 @@ holds(
 )
 
 # %% [markdown]
-# For {eq}`aw.gd-conv.kinds` we look at values alone, on a fine grid. Walk around a grid point, through its eight
-# neighbours, and ask of each whether it is higher. On a slope the answer changes twice, from lower to higher and back.
-# In a pit and on a peak it never changes; at an ordinary saddle it changes four times. Wherever the number is not two, a stationary
-# point lies within half a diagonal of the grid, and all fifteen are met. The control compares along one axis only, as one
-# does when one varies one parameter at a time.
+# For {eq}`aw.gd-conv.kinds` we look at values alone, on a fine grid. Walk around a grid point, through its eight neighbours,
+# and ask of each whether it is higher. On a slope the answer changes twice, from lower to higher and back. In a pit and on a
+# peak it never changes; at an ordinary saddle it changes four times. Wherever the number is not two, a stationary point lies
+# within half a diagonal of the grid, and all fifteen are met. The control compares along one axis only, as one does when one
+# varies one parameter at a time.
 
 # %%
 grid = np.array(np.meshgrid(
@@ -628,8 +628,9 @@ print(*(f'D = {D}: {share_of_minima(D):.4f}' for D in (1, 2, 3, 4)), sep='; ')
 # %% [markdown]
 # ```{exercise} ★★ Peano's surface
 # :label: stationary_points-peano
-# Along every straight line through the origin, $f(u, v) = (v - u^2)(v - 3u^2)$ has a local minimum at the
-# origin. Yet the origin is no local minimum. Write `lower_point(r)`, a point $(u, v)$ with $u^2 + v^2 \le r^2$ and $f(u, v) < 0$, for any $r > 0$.
+# Along every straight line through the origin, $f(u, v) = (v - u^2)(v - 3u^2)$ has a local minimum at the origin. Yet the
+# origin is no local minimum. Write `lower_point(r)`, a point $(u, v)$ with $u^2 + v^2 \le r^2$ and $f(u, v) < 0$, for any
+# $r > 0$.
 # ```
 
 # %%
@@ -1066,19 +1067,19 @@ holds(
 
 # %% [markdown]
 # How much should one fear saddles? For the tiny network the origin is one: the Hessian there is
-# $\begin{pmatrix} 0 & -2 \\ -2 & 0 \end{pmatrix}$, with eigenvalue 2 along $(1, -1)$ and $-2$ along $(1, 1)$. Started
-# with opposite weights, $w_2 = -w_1$, the two keep mirroring each other and slide into the saddle. But near
-# the saddle a deviation $\delta$ along $(1, 1)$ is multiplied at every step by $1 + 2\eta$. To grow to a size of order one it needs about
+# $\begin{pmatrix} 0 & -2 \\ -2 & 0 \end{pmatrix}$, with eigenvalue 2 along $(1, -1)$ and $-2$ along $(1, 1)$. Started with
+# opposite weights, $w_2 = -w_1$, the two keep mirroring each other and slide into the saddle. But near the saddle a
+# deviation $\delta$ along $(1, 1)$ is multiplied at every step by $1 + 2\eta$. To grow to a size of order one it needs about
 #
 # ```{math}
 # :label: stationary_points-escape
 # t \approx \frac{\log (1 / \delta)}{\log(1 + 2\eta)}
 # ```
 #
-# steps: a deviation a hundred times smaller costs not a hundred times as many steps, but a constant number more. Starts
-# that never leave form a line, of area zero; it can be shown that for $\eta < 1/L$ a random start leads to a saddle with a
-# negative eigenvalue with probability zero {cite}`lee2016gradient`. The danger is to *begin* in one. That is why networks are never initialised
-# with all weights zero.
+# steps: a deviation a hundred times smaller costs not a hundred times as many steps, but a constant number more. Starts that
+# never leave form a line, of area zero; it can be shown that for $\eta < 1/L$ a random start leads to a saddle with a
+# negative eigenvalue with probability zero {cite}`lee2016gradient`. The danger is to *begin* in one. That is why networks
+# are never initialised with all weights zero.
 
 # %%
 def grad_tiny(w):
@@ -1174,8 +1175,8 @@ print(f'a global one from {deepest.mean():.0%} of the starts')
 # ```
 #
 # ```{prf:proof}
-# By {eq}`gradient_descent-decrease` with $\eta = 1/L$, then by hypothesis,
-# $f(\mathbf{x}_{t+1}) - f^* \le f(\mathbf{x}_t) - f^* - \frac{1}{2L} \|\nabla f(\mathbf{x}_t)\|^2 \le (1 - \frac\mu L)(f(\mathbf{x}_t) - f^*)$.
+# By {eq}`gradient_descent-decrease` with $\eta = 1/L$, then by hypothesis, $f(\mathbf{x}_{t+1}) - f^* \le f(\mathbf{x}_t) -
+# f^* - \frac{1}{2L} \|\nabla f(\mathbf{x}_t)\|^2 \le (1 - \frac\mu L)(f(\mathbf{x}_t) - f^*)$.
 # ```
 #
 # The hypothesis forbids flat points above the floor and says nothing of convexity. The function $x^2 + 3\sin^2 x$ has
@@ -1277,8 +1278,8 @@ assert not grade(visitors(hidden_in_the_middle), lambda starts: 0, crowds)
 #
 # This section continues [Where descent ends](#where-descent-ends), with the camel and its starts. Gradient descent trusts a
 # plane and has to be told how far. With the Hessian we can trust a paraboloid, and that has a lowest point of its own:
-# setting the gradient of $f(\mathbf{x}) + \mathbf{g} \cdot \mathbf{p} + \frac12 \mathbf{p}^\top H \mathbf{p}$ with respect to
-# $\mathbf{p}$ to zero gives $H\mathbf{p} = -\mathbf{g}$, and
+# setting the gradient of $f(\mathbf{x}) + \mathbf{g} \cdot \mathbf{p} + \frac12 \mathbf{p}^\top H \mathbf{p}$ with respect
+# to $\mathbf{p}$ to zero gives $H\mathbf{p} = -\mathbf{g}$, and
 #
 # ```{math}
 # :label: stationary_points-newton
@@ -1329,7 +1330,8 @@ verify(
 # = H^{-1} \int_0^1 \big( H - \nabla^2 f(\mathbf{x}^* + s\mathbf{e}) \big) \mathbf{e} \, ds .
 # $$
 #
-# Now $\|H^{-1}\| \le 1/\mu$, the bracket is at most $M(1 - s)\|\mathbf{e}\|$ in norm, and $\int_0^1 (1 - s) \, ds = \frac12$.
+# Now $\|H^{-1}\| \le 1/\mu$, the bracket is at most $M(1 - s)\|\mathbf{e}\|$ in norm, and
+# $\int_0^1 (1 - s) \, ds = \frac12$.
 # ```
 #
 # An error of $10^{-k}$ becomes one of about $10^{-2k}$: *each step doubles the number of correct digits*, as soon as
@@ -1416,8 +1418,8 @@ for i, (name, colour) in enumerate(kinds_seen):
                transform=right.transAxes);
 
 # %% [markdown]
-# Both faults are easily mended. In the eigenbasis of $H$, $H\mathbf{p} = -\mathbf{g}$ reads $p_i = -g_i/\lambda_i$. It is the
-# sign of a negative $\lambda_i$ that sends us uphill; the size is good advice, for strongly curved directions deserve
+# Both faults are easily mended. In the eigenbasis of $H$, $H\mathbf{p} = -\mathbf{g}$ reads $p_i = -g_i/\lambda_i$. It is
+# the sign of a negative $\lambda_i$ that sends us uphill; the size is good advice, for strongly curved directions deserve
 # short steps. So take $p_i = -g_i / |\lambda_i|$ {cite}`dauphin2014identifying`. Then
 # $\mathbf{g} \cdot \mathbf{p} = -\sum_i g_i^2 / |\lambda_i| < 0$, a descent direction. And since the paraboloid cannot be
 # trusted far away, halve the step until the value falls by a fair part of what the slope promises, Armijo's condition
@@ -1489,9 +1491,9 @@ verify(
 # %% [markdown]
 # ```{exercise} ★★ Division without dividing
 # :label: stationary_points-reciprocal
-# Some early computers could multiply but not divide. They found $1/a$, $a > 0$, as the root of $1/x - a$ by Newton's method, in
-# which the division cancels. Write `reciprocal(a, x, T)`: $T$ steps from $x$, with additions and multiplications only. The
-# grader uses scipy's Newton method on $1/x - a$.
+# Some early computers could multiply but not divide. They found $1/a$, $a > 0$, as the root of $1/x - a$ by Newton's method,
+# in which the division cancels. Write `reciprocal(a, x, T)`: $T$ steps from $x$, with additions and multiplications only.
+# The grader uses scipy's Newton method on $1/x - a$.
 # ```
 
 # %%
@@ -1510,9 +1512,9 @@ grade(reciprocal, reciprocal_by_scipy, quotients)
 # ```{solution-start} stationary_points-reciprocal
 # :class: dropdown
 # ```
-# $x - \frac{1/x - a}{-1/x^2} = x + x - ax^2 = x(2 - ax)$. With $e = 1 - ax$ the new error is $1 - ax(2 - ax) = (1 - ax)^2 = e^2$:
-# squared exactly, from any $x$ between $0$ and $2/a$. Stepping by the error itself, $x + x_0(1 - ax)$ with a fixed $x_0$,
-# looks alike and gains only a constant factor at each step.
+# $x - \frac{1/x - a}{-1/x^2} = x + x - ax^2 = x(2 - ax)$. With $e = 1 - ax$ the new error is
+# $1 - ax(2 - ax) = (1 - ax)^2 = e^2$: squared exactly, from any $x$ between $0$ and $2/a$. Stepping by the error itself,
+# $x + x_0(1 - ax)$ with a fixed $x_0$, looks alike and gains only a constant factor at each step.
 
 # %% jupyter={"source_hidden": true}
 def reciprocal_solution(a, x, T):
@@ -1616,9 +1618,9 @@ for (method, name), path in runs.items():
 #
 # **Stop.** When is it enough? "When the weights hardly move" is the first idea, and a bad one: a walk moves little when it
 # has arrived, but also when its steps are short. The gradient is a better witness, if one knows how flat the valley can be.
-# If $f(\mathbf{y}) \ge f(\mathbf{x}) + \nabla f(\mathbf{x}) \cdot (\mathbf{y} - \mathbf{x}) + \frac\mu2 \|\mathbf{y} - \mathbf{x}\|^2$
-# for all $\mathbf{y}$, as when all eigenvalues of the Hessian are at least $\mu$, then the left side cannot be less than
-# the minimum of the right over $\mathbf{y}$, which lies at $\mathbf{y} - \mathbf{x} = -\nabla f / \mu$:
+# If $f(\mathbf{y}) \ge f(\mathbf{x}) + \nabla f(\mathbf{x}) \cdot (\mathbf{y} - \mathbf{x}) + \frac\mu2 \|\mathbf{y} -
+# \mathbf{x}\|^2$ for all $\mathbf{y}$, as when all eigenvalues of the Hessian are at least $\mu$, then the left side cannot
+# be less than the minimum of the right over $\mathbf{y}$, which lies at $\mathbf{y} - \mathbf{x} = -\nabla f / \mu$:
 #
 # ```{math}
 # :label: stationary_points-certificate

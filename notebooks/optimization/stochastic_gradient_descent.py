@@ -359,8 +359,8 @@ holds(
 # $bS^2 \big(1 - \frac{b-1}{N-1}\big)$; divide by $b^2$.
 # ```
 #
-# For $b = 1$ this is $S^2$; for $b = N$ it is zero, since nothing is left to chance. Drawn *with* replacement, the examples of a
-# batch are independent, and the second factor is missing: that is the control. All subsets of five examples:
+# For $b = 1$ this is $S^2$; for $b = N$ it is zero, since nothing is left to chance. Drawn *with* replacement, the examples
+# of a batch are independent, and the second factor is missing: that is the control. All subsets of five examples:
 
 # %%
 def batch_variance(G, b):  # over all subsets of size b
@@ -382,9 +382,9 @@ verify(
 )
 
 # %% [markdown]
-# On real gradients, those of the 442 patients with all ten measurements at $\mathbf{w} = \mathbf{0}$, we draw batches of many
-# sizes both ways. The variance of a mean of $K = 500$ squared distances can be estimated from the distances themselves, so
-# each measured point has an error bar, and the check allows five standard errors. The control expects $1/b^2$: twice the
+# On real gradients, those of the 442 patients with all ten measurements at $\mathbf{w} = \mathbf{0}$, we draw batches of
+# many sizes both ways. The variance of a mean of $K = 500$ squared distances can be estimated from the distances themselves,
+# so each measured point has an error bar, and the check allows five standard errors. The control expects $1/b^2$: twice the
 # batch, a quarter of the variance.
 
 # %%
@@ -480,8 +480,8 @@ assert not grade(
 # %% [markdown]
 # ## The noise floor
 #
-# With a constant step SGD does not converge. At the minimum the *mean* of the gradients vanishes, the single ones do not, and
-# each of them kicks the walker off again. Where do kicks and pull balance? Take one weight and
+# With a constant step SGD does not converge. At the minimum the *mean* of the gradients vanishes, the single ones do not,
+# and each of them kicks the walker off again. Where do kicks and pull balance? Take one weight and
 # $\mathcal{L}_n(w) = \frac a2 (w - c_n)^2$, where the $c_n$ have mean $w^*$ and variance $\sigma^2$. With $e_t = w_t - w^*$
 # and $\xi = c_n - w^*$ the update reads
 #
@@ -500,8 +500,8 @@ assert not grade(
 # V = \frac{\gamma a}{2 - \gamma a} \, \sigma^2 \approx \frac{\gamma a}{2} \sigma^2 .
 # ```
 #
-# The start is forgotten at a rate of $2\gamma a$ per step, and what remains is a *floor* in proportion to $\gamma$. A long step
-# forgets fast and rattles; a short one is quiet and slow. Four thousand walkers agree, within five standard errors. The
+# The start is forgotten at a rate of $2\gamma a$ per step, and what remains is a *floor* in proportion to $\gamma$. A long
+# step forgets fast and rattles; a short one is quiet and slow. Four thousand walkers agree, within five standard errors. The
 # control adds up the noise of one step only, $\gamma^2 a^2 \sigma^2$: too low, for old kicks are not forgotten at once.
 
 # %%
@@ -532,10 +532,9 @@ verify(
 
 # %% [markdown]
 # In more dimensions the noise depends on the place, since $\nabla \mathcal{L}_n$ contains $\mathbf{x}_n \mathbf{x}_n^\top$
-# and not its mean. For least squares even that can be forecast exactly. Let $\mathbf{v} = \mathbf{w} - \mathbf{w}^*$, and let
-# $r_n = y_n - \mathbf{x}_n^\top \mathbf{w}^*$ be the residuals of the best weights. Then
-# $\nabla \mathcal{L}_n = \mathbf{x}_n \mathbf{x}_n^\top \mathbf{v} - r_n \mathbf{x}_n$. Put a 1 on top of $\mathbf{v}$, and
-# a step becomes linear:
+# and not its mean. For least squares even that can be forecast exactly. Let $\mathbf{v} = \mathbf{w} - \mathbf{w}^*$, and
+# let $r_n = y_n - \mathbf{x}_n^\top \mathbf{w}^*$ be the residuals of the best weights. Then $\nabla \mathcal{L}_n =
+# \mathbf{x}_n \mathbf{x}_n^\top \mathbf{v} - r_n \mathbf{x}_n$. Put a 1 on top of $\mathbf{v}$, and a step becomes linear:
 #
 # $$
 # \begin{pmatrix} 1 \\ \mathbf{v} \end{pmatrix} \mapsto (I + \gamma C_n) \begin{pmatrix} 1 \\ \mathbf{v} \end{pmatrix}, \qquad
@@ -639,11 +638,11 @@ for gamma in (0.1, 0.01):
     assert inside
 
 # %% [markdown]
-# A tenth of the step, roughly a tenth of the floor. And a batch of $b$ divides the noise by $b$. So it is the ratio $\gamma/b$
-# that counts: who makes the batch $k$ times larger may make the step $k$ times longer and stay at the same floor, as long
-# as the step stays well below $2/L$. This is the *linear scaling rule* {cite}`goyal2017accurate`. Terms of
-# higher order in $\gamma$ make the floor of the large batch a trifle higher, which the check allows for; the control scales
-# the step by the root.
+# A tenth of the step, roughly a tenth of the floor. And a batch of $b$ divides the noise by $b$. So it is the ratio
+# $\gamma/b$ that counts: who makes the batch $k$ times larger may make the step $k$ times longer and stay at the same floor,
+# as long as the step stays well below $2/L$. This is the *linear scaling rule* {cite}`goyal2017accurate`. Terms of higher
+# order in $\gamma$ make the floor of the large batch a trifle higher, which the check allows for; the control scales the
+# step by the root.
 
 # %%
 def floor(gamma, b):
@@ -675,8 +674,8 @@ ax.set(xlabel='weight of body mass', ylabel='weight of pressure',
        aspect='equal');
 
 # %% [markdown]
-# One case has no floor. If some weights fit *every* example, all residuals $r_n$ are zero, and so is every single gradient at
-# the minimum: nothing kicks. Then a constant step, if short enough, converges at a geometric rate {cite}`ma2018power`.
+# One case has no floor. If some weights fit *every* example, all residuals $r_n$ are zero, and so is every single gradient
+# at the minimum: nothing kicks. Then a constant step, if short enough, converges at a geometric rate {cite}`ma2018power`.
 # Networks with more weights than examples are close to this case, one reason why constant steps work so well for them. In
 # the check the targets lie exactly on a plane; the control adds noise of a hundredth.
 
@@ -706,9 +705,10 @@ verify(
 # w_t = w_{t-1} - \tfrac1t (w_{t-1} - y_t) = \frac{(t - 1) \, w_{t-1} + y_t}{t} ,
 # ```
 #
-# the running mean: *taking an average is stochastic gradient descent with the step $1/t$*. After $t$ independent draws its mean
-# square error is $\sigma^2/t$, and no unbiased estimate from Gaussian data does better (the Cramér-Rao bound of
-# [maximum likelihood](../probability/maximum_likelihood.ipynb)). The control is an exponential average, with a constant step.
+# the running mean: *taking an average is stochastic gradient descent with the step $1/t$*. After $t$ independent draws its
+# mean square error is $\sigma^2/t$, and no unbiased estimate from Gaussian data does better (the Cramér-Rao bound of
+# [maximum likelihood](../probability/maximum_likelihood.ipynb)). The control is an exponential average, with a constant
+# step.
 
 # %%
 def average_by_sgd(y, gammas):
@@ -729,9 +729,9 @@ verify(
 #
 # ````{prf:theorem} Rate of SGD
 # :label: thm-sgd-rate
-# Let $\nabla \mathcal{L}(\mathbf{w}) \cdot (\mathbf{w} - \mathbf{w}^*) \ge \mu \|\mathbf{w} - \mathbf{w}^*\|^2$ with $\mu > 0$
-# (as for a strongly convex loss), and $\mathbb{E}\|\nabla \mathcal{L}_n(\mathbf{w})\|^2 \le G^2$, wherever the walk goes. With
-# $\gamma_t = \frac{1}{\mu t}$, $t = 1, 2, \dots$,
+# Let $\nabla \mathcal{L}(\mathbf{w}) \cdot (\mathbf{w} - \mathbf{w}^*) \ge \mu \|\mathbf{w} - \mathbf{w}^*\|^2$ with
+# $\mu > 0$ (as for a strongly convex loss), and $\mathbb{E}\|\nabla \mathcal{L}_n(\mathbf{w})\|^2 \le G^2$, wherever the
+# walk goes. With $\gamma_t = \frac{1}{\mu t}$, $t = 1, 2, \dots$,
 # ```{math}
 # :label: stochastic_gradient_descent-rate
 # \mathbb{E} \, \|\mathbf{w}_t - \mathbf{w}^*\|^2 \le \frac{2 G^2}{\mu^2 \, t} \qquad (t \ge 2),
@@ -750,9 +750,8 @@ verify(
 # $$
 #
 # For $t = 1$ this gives $\delta_2 \le -\delta_1 + \frac K2 \le \frac K2$, as claimed. If $\delta_t \le K/t$ for some
-# $t \ge 2$, then, as $1 - \frac2t \ge 0$,
-# $\delta_{t+1} \le \frac Kt - \frac{2K}{t^2} + \frac{K}{2t^2} \le \frac Kt - \frac{K}{t^2} \le \frac{K}{t + 1}$. The last step:
-# $\frac1t - \frac{1}{t+1} = \frac{1}{t(t+1)} \le \frac{1}{t^2}$.
+# $t \ge 2$, then, as $1 - \frac2t \ge 0$, $\delta_{t+1} \le \frac Kt - \frac{2K}{t^2} + \frac{K}{2t^2} \le \frac Kt -
+# \frac{K}{t^2} \le \frac{K}{t + 1}$. The last step: $\frac1t - \frac{1}{t+1} = \frac{1}{t(t+1)} \le \frac{1}{t^2}$.
 # ```
 #
 # We try the theorem where $\mu$ and $G$ are known: points $c_n$ in the interval $[-1, 1]$ and
@@ -774,17 +773,18 @@ verify(
 
 # %% [markdown]
 # How much does the constant matter? Let $a = 1$ and $\gamma_t = c/t$ in one dimension:
-# $V_t = (1 - \frac ct)^2 V_{t-1} + \frac{c^2}{t^2} \sigma^2$. Try $V_t = K/t$. Since $\frac{K}{t-1} \approx \frac Kt + \frac{K}{t^2}$,
-# the terms with $\frac{1}{t^2}$ balance if $0 = K - 2cK + c^2\sigma^2$,
+# $V_t = (1 - \frac ct)^2 V_{t-1} + \frac{c^2}{t^2} \sigma^2$. Try $V_t = K/t$. Since
+# $\frac{K}{t-1} \approx \frac Kt + \frac{K}{t^2}$, the terms with $\frac{1}{t^2}$ balance if $0 = K - 2cK + c^2\sigma^2$,
 #
 # ```{math}
 # :label: stochastic_gradient_descent-constant
 # V_t \approx \frac{c^2}{2c - 1} \cdot \frac{\sigma^2}{t} \qquad \text{for } c > \tfrac12 .
 # ```
 #
-# The factor is smallest at $c = 1$, the running mean, and grows gently for larger $c$. On the other side there is a cliff: for
-# $c < \frac12$ the start decides, which is forgotten as $\prod_s (1 - \frac cs)^2 \approx t^{-2c}$, slower than $1/t$. *A step
-# that is twice too large costs a third; one that is less than half spoils the rate.* On a log-log plot the cliff is a slope.
+# The factor is smallest at $c = 1$, the running mean, and grows gently for larger $c$. On the other side there is a cliff:
+# for $c < \frac12$ the start decides, which is forgotten as $\prod_s (1 - \frac cs)^2 \approx t^{-2c}$, slower than $1/t$.
+# *A step that is twice too large costs a third; one that is less than half spoils the rate.* On a log-log plot the cliff is
+# a slope.
 
 # %%
 def late_slope(c, T=4000):  # of log V against log t
@@ -862,8 +862,8 @@ label_lines(ax);
 # :label: stochastic_gradient_descent-averaging
 # A constant step rattles about the minimum. Then average the *places*: $\bar w_T = \frac1T \sum_{t=1}^T w_t$. In one
 # dimension with $a = 1$, start $e_0 = 0$ and kicks of variance 1, write `averaged_variance(gamma, T)`, the variance of
-# $\bar w_T$, in closed form or by a loop over $T$. The grader multiplies out the covariance matrix of all $w_t$.
-# *Hint:* $w_t = \gamma \sum_{s \le t} (1 - \gamma)^{t - s} \xi_s$. What does one kick $\xi_s$ contribute to the sum of all places?
+# $\bar w_T$, in closed form or by a loop over $T$. The grader multiplies out the covariance matrix of all $w_t$. *Hint:*
+# $w_t = \gamma \sum_{s \le t} (1 - \gamma)^{t - s} \xi_s$. What does one kick $\xi_s$ contribute to the sum of all places?
 # ```
 
 # %%
@@ -883,10 +883,10 @@ grade(averaged_variance, by_covariance, rides)
 # ```{solution-start} stochastic_gradient_descent-averaging
 # :class: dropdown
 # ```
-# A kick with $k = T - s + 1$ places left contributes $\gamma \sum_{j<k} (1 - \gamma)^j = 1 - (1 - \gamma)^k$ to the sum. So the
-# variance is $\frac{1}{T^2} \sum_{k=1}^T \big(1 - (1 - \gamma)^k\big)^2 \le \frac1T$: for large $T$ as good as the best step
-# $1/t$, with a constant step and without knowing $\mu$ {cite}`polyak1992acceleration`. Treating the places as independent,
-# $V/T$, is far too hopeful.
+# A kick with $k = T - s + 1$ places left contributes $\gamma \sum_{j<k} (1 - \gamma)^j = 1 - (1 - \gamma)^k$ to the sum. So
+# the variance is $\frac{1}{T^2} \sum_{k=1}^T \big(1 - (1 - \gamma)^k\big)^2 \le \frac1T$: for large $T$ as good as the best
+# step $1/t$, with a constant step and without knowing $\mu$ {cite}`polyak1992acceleration`. Treating the places as
+# independent, $V/T$, is far too hopeful.
 
 # %% jupyter={"source_hidden": true}
 def averaged_variance_solution(gamma, T):
@@ -976,10 +976,10 @@ for name, record in histories.items():
 
 # %% [markdown]
 # (The step of full descent is $1/L$, with $L$ half the largest eigenvalue of $\frac1N X^\top X$ plus the penalty, since no
-# softmax curves more than $\frac12$ {cite}`bohning1992multinomial`.) After one pass the small batches are as good as done, while
-# full descent has made a single step. With a constant step, however, the batches of 10 soon reach their floor.
-# The remedy is that of the last section. In the fourth run the step is halved after every second pass; the shuffles
-# are the same.
+# softmax curves more than $\frac12$ {cite}`bohning1992multinomial`.) After one pass the small batches are as good as done,
+# while full descent has made a single step. With a constant step, however, the batches of 10 soon reach their floor. The
+# remedy is that of the last section. In the fourth run the step is halved after every second pass; the shuffles are the
+# same.
 
 # %%
 final = {name: record[-1, 0] for name, record in histories.items()}
@@ -1008,8 +1008,8 @@ for ax in axes:
     ax.set(xlabel='passes over the data', xlim=(0, 60));
 
 # %% [markdown]
-# On test pictures the last decimals of the loss hardly show: what a model needs from its optimizer is often there long before
-# the minimum. That, more than any theorem, is why learning is done with stochastic gradients.
+# On test pictures the last decimals of the loss hardly show: what a model needs from its optimizer is often there long
+# before the minimum. That, more than any theorem, is why learning is done with stochastic gradients.
 #
 # ## Summary
 #
@@ -1019,7 +1019,7 @@ for ax in axes:
 # fitted. Steps that shrink as $c/t$ bring the error down as $1/t$ if $c$ is not too small, averaging and staircases do so
 # without knowing $c$, and on real digits one pass in small batches did more than sixty full gradients.
 #
-# **Further reading.** The method begins with {cite:t}`robbins1951stochastic`, who ask for $\sum_t \gamma_t = \infty$ (any start
-# can be forgotten) and $\sum_t \gamma_t^2 < \infty$ (the noise dies out). {cite:t}`bottou2018optimization` survey it for machine
-# learning; {cite:t}`polyak1992acceleration` analyse averaging, {cite:t}`goyal2017accurate` very large batches, and
-# {cite:t}`ma2018power` the case without a floor.
+# **Further reading.** The method begins with {cite:t}`robbins1951stochastic`, who ask for $\sum_t \gamma_t = \infty$ (any
+# start can be forgotten) and $\sum_t \gamma_t^2 < \infty$ (the noise dies out). {cite:t}`bottou2018optimization` survey it
+# for machine learning; {cite:t}`polyak1992acceleration` analyse averaging, {cite:t}`goyal2017accurate` very large batches,
+# and {cite:t}`ma2018power` the case without a floor.

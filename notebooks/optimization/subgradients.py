@@ -361,8 +361,8 @@ verify(
 # F(w) = \frac{1}{2N} \|y - Xw\|^2 + \lambda \|w\|_1 .
 # ```
 #
-# The gradient of the square is $-c$ with $c = \frac1N X^\top (y - Xw)$, the correlations of the features with what is not yet
-# explained. By the sum rule $0 \in \partial F(w)$ says
+# The gradient of the square is $-c$ with $c = \frac1N X^\top (y - Xw)$, the correlations of the features with what is not
+# yet explained. By the sum rule $0 \in \partial F(w)$ says
 #
 # ```{math}
 # :label: subgradients-lasso-optimal
@@ -407,9 +407,9 @@ verify(
 # %% [markdown]
 # ```{exercise} ★★ The newsvendor
 # :label: subgradients-quantile
-# Replace $|x - y_i|$ by the pinball loss of $r_i = y_i - x$, $\max(\tau r_i, (\tau - 1) r_i)$. Use {eq}`subgradients-zero` to
-# find a minimizer of the sum, and write `best_order(y, tau)` for $\tau n$ not a whole number, when it is unique. (You sell
-# newspapers. To run out costs $\tau$ a copy, a leftover $1 - \tau$.)
+# Replace $|x - y_i|$ by the pinball loss of $r_i = y_i - x$, $\max(\tau r_i, (\tau - 1) r_i)$. Use {eq}`subgradients-zero`
+# to find a minimizer of the sum, and write `best_order(y, tau)` for $\tau n$ not a whole number, when it is unique. (You
+# sell newspapers. To run out costs $\tau$ a copy, a leftover $1 - \tau$.)
 # ```
 
 # %%
@@ -487,14 +487,15 @@ assert not grade(best_order_exchanged, best_order_by_program, order_cases)
 # ````
 #
 # ```{prf:proof}
-# Add {eq}`subgradients-distance` over $t = 0, \dots, T$. The squared distances cancel but for the first and the last, and the
-# last is not negative: $2 \sum_t \gamma_t (L(w^{(t)}) - L(w^*)) \le R^2 + G^2 \sum_t \gamma_t^2$. Each gap on the left is at least
-# the smallest.
+# Add {eq}`subgradients-distance` over $t = 0, \dots, T$. The squared distances cancel but for the first and the last, and
+# the last is not negative: $2 \sum_t \gamma_t (L(w^{(t)}) - L(w^*)) \le R^2 + G^2 \sum_t \gamma_t^2$. Each gap on the left
+# is at least the smallest.
 # ```
 #
-# For *least absolute deviations*, $L(w) = \frac1N \sum_n |y_n - x_n^\top w|$, a linear program knows the minimum: minimize the
-# mean of $s_n$ under $-s_n \le y_n - x_n^\top w \le s_n$. We ask three things of {eq}`ml.opt.subgradient-descent.update`: the steps
-# of torch, the rate of the theorem, and no value below the minimum. The control has lost the sign of the residual.
+# For *least absolute deviations*, $L(w) = \frac1N \sum_n |y_n - x_n^\top w|$, a linear program knows the minimum: minimize
+# the mean of $s_n$ under $-s_n \le y_n - x_n^\top w \le s_n$. We ask three things of
+# {eq}`ml.opt.subgradient-descent.update`: the steps of torch, the rate of the theorem, and no value below the minimum. The
+# control has lost the sign of the residual.
 
 # %%
 def subgradient_descent(subgrad, w0, steps):
@@ -550,9 +551,9 @@ holds(
 )
 
 # %% [markdown]
-# With a *constant* step the bound does not go to zero but to $\gamma G^2 / 2$, and neither does the walk: on $|x|$ it ends up
-# jumping to and fro across the corner, each jump of length $\gamma$. Gradient descent need not shrink its steps because the
-# gradient shrinks; a subgradient of size 1 stays of size 1 until the very end. The control hopes for convergence.
+# With a *constant* step the bound does not go to zero but to $\gamma G^2 / 2$, and neither does the walk: on $|x|$ it ends
+# up jumping to and fro across the corner, each jump of length $\gamma$. Gradient descent need not shrink its steps because
+# the gradient shrinks; a subgradient of size 1 stays of size 1 until the very end. The control hopes for convergence.
 
 # %%
 def last_two(x, gamma):
@@ -582,10 +583,11 @@ print('the first step rises:', slanted(walk[1]) > slanted(walk[0]),
 # f(w) = \max\big( w_1, \dots, w_k,\ \|w\| - 1 - \tfrac{1}{\sqrt k} \big) .
 # ```
 #
-# Its lowest value is $-1/\sqrt k$, at $w_i = -1/\sqrt k$, at distance $R = 1$ from the start $0$ (if all $w_i < -1/\sqrt k$, then
-# $\|w\| > 1$ and the last term is larger), and $G = 1$. Of the coordinates that attain the maximum let the subgradient name the
-# first; while $\|w\| \le 1$ the last term plays no part. Each step of $1/\sqrt k$ lowers one coordinate. After fewer than $k$ steps one is still untouched, so $f \ge 0$: *the gap is
-# $1/\sqrt{T + 1}$, exactly the bound*. No luck, no average; the theorem cannot be improved. The control claims $1/(T + 1)$.
+# Its lowest value is $-1/\sqrt k$, at $w_i = -1/\sqrt k$, at distance $R = 1$ from the start $0$ (if all $w_i < -1/\sqrt k$,
+# then $\|w\| > 1$ and the last term is larger), and $G = 1$. Of the coordinates that attain the maximum let the subgradient
+# name the first; while $\|w\| \le 1$ the last term plays no part. Each step of $1/\sqrt k$ lowers one coordinate. After
+# fewer than $k$ steps one is still untouched, so $f \ge 0$: *the gap is $1/\sqrt{T + 1}$, exactly the bound*. No luck, no
+# average; the theorem cannot be improved. The control claims $1/(T + 1)$.
 
 # %%
 def worst_gap(T):
@@ -645,9 +647,9 @@ rate.legend(title='step size');
 # %% [markdown]
 # ## The proximal step
 #
-# Subgradient descent treats a corner as if all that were known is one line. But we know the corner! In
-# $F = f + h$ let $f$ be $L$-smooth and $h$ simple: say $\lambda \|w\|_1$. Then replace only $f$ by a model, the parabola of the
-# [descent lemma](gradient_descent.ipynb), and keep $h$ as it is:
+# Subgradient descent treats a corner as if all that were known is one line. But we know the corner! In $F = f + h$ let $f$
+# be $L$-smooth and $h$ simple: say $\lambda \|w\|_1$. Then replace only $f$ by a model, the parabola of the [descent
+# lemma](gradient_descent.ipynb), and keep $h$ as it is:
 #
 # $$
 # \begin{aligned}
@@ -663,18 +665,18 @@ rate.legend(title='step size');
 # \operatorname{prox}_{\gamma h}(v) = \operatorname*{arg\,min}_u \; \tfrac12 \|u - v\|^2 + \gamma h(u) .
 # ```
 #
-# By {eq}`subgradients-zero` the minimizer $p$ is recognized by $v - p \in \gamma\, \partial h(p)$: a subgradient step too, but with the
-# subgradient *at the place where it arrives*. That is why it can stop in a corner. For $h = |\cdot|$: if $p > 0$, then
-# $v - p = \gamma$, so $p = v - \gamma$, which needs $v > \gamma$; likewise $p = v + \gamma$ for $v < -\gamma$; and $p = 0$ for
-# all $|v| \le \gamma$. This is *soft thresholding*,
+# By {eq}`subgradients-zero` the minimizer $p$ is recognized by $v - p \in \gamma\, \partial h(p)$: a subgradient step too,
+# but with the subgradient *at the place where it arrives*. That is why it can stop in a corner. For $h = |\cdot|$: if
+# $p > 0$, then $v - p = \gamma$, so $p = v - \gamma$, which needs $v > \gamma$; likewise $p = v + \gamma$ for $v < -\gamma$;
+# and $p = 0$ for all $|v| \le \gamma$. This is *soft thresholding*,
 #
 # ```{math}
 # :label: subgradients-soft
 # \operatorname{prox}_{\gamma |\cdot|}(v) = \operatorname{sign}(v) \max(|v| - \gamma, 0) ,
 # ```
 #
-# and since $\|\cdot\|_1$ is a sum over coordinates, it does each on its own. The control is hard thresholding, which keeps the
-# survivors whole.
+# and since $\|\cdot\|_1$ is a sum over coordinates, it does each on its own. The control is hard thresholding, which keeps
+# the survivors whole.
 
 # %%
 def soft(v, gamma):
@@ -699,7 +701,8 @@ verify(
 # %% [markdown]
 # ````{prf:theorem} Rate of the proximal gradient method
 # :label: thm-ista-rate
-# Let $f$ be convex and $L$-smooth, $h$ convex, $w^*$ a minimizer of $F = f + h$, and $\gamma = 1/L$. Then $F$ never rises, and
+# Let $f$ be convex and $L$-smooth, $h$ convex, $w^*$ a minimizer of $F = f + h$, and $\gamma = 1/L$. Then $F$ never rises,
+# and
 # ```{math}
 # :label: subgradients-ista-bound
 # F(w^{(t)}) - F(w^*) \le \frac{L \|w^{(0)} - w^*\|^2}{2t} .
@@ -707,9 +710,10 @@ verify(
 # ````
 #
 # ```{prf:proof}
-# From $w$ to $w^+$: the descent lemma says $f(w^+) \le f(w) + \nabla f(w)^\top (w^+ - w) + \frac L2 \|w^+ - w\|^2$. Let $z$ be any point.
-# Convexity gives $f(z) \ge f(w) + \nabla f(w)^\top (z - w)$, and since $L(w - w^+) - \nabla f(w)$ is a subgradient of $h$ at $w^+$,
-# $h(z) \ge h(w^+) + (L(w - w^+) - \nabla f(w))^\top (z - w^+)$. Subtract: the gradients cancel, and
+# From $w$ to $w^+$: the descent lemma says $f(w^+) \le f(w) + \nabla f(w)^\top (w^+ - w) + \frac L2 \|w^+ - w\|^2$. Let $z$
+# be any point. Convexity gives $f(z) \ge f(w) + \nabla f(w)^\top (z - w)$, and since $L(w - w^+) - \nabla f(w)$ is a
+# subgradient of $h$ at $w^+$, $h(z) \ge h(w^+) + (L(w - w^+) - \nabla f(w))^\top (z - w^+)$. Subtract: the gradients cancel,
+# and
 #
 # $$
 # \begin{aligned}
@@ -722,9 +726,9 @@ verify(
 # $\frac L2 \|w^{(0)} - w^*\|^2$, and the left side is at least $t$ times the last gap.
 # ```
 #
-# $1/t$ for a function with corners, as if it were smooth. And the rate cannot be better: take $f = 0$ and $h = \delta |x|$, where each
-# step of $\gamma = 1$ goes by $\delta$; with $\delta = x_0 / 2t$ the walker is half way after $t$ steps, at a gap of
-# $x_0^2 / 4t$, half of the bound. Both statements are checked; the controls hope for $1/t^2$, and take steps of $2.2/L$.
+# $1/t$ for a function with corners, as if it were smooth. And the rate cannot be better: take $f = 0$ and $h = \delta |x|$,
+# where each step of $\gamma = 1$ goes by $\delta$; with $\delta = x_0 / 2t$ the walker is half way after $t$ steps, at a gap
+# of $x_0^2 / 4t$, half of the bound. Both statements are checked; the controls hope for $1/t^2$, and take steps of $2.2/L$.
 
 # %%
 def ista(grad, prox, w, gamma, T):  # prox(v, gamma)
@@ -778,8 +782,8 @@ verify(
 )
 
 # %% [markdown]
-# Now the patients, with the lasso at $\lambda = 0.05$: the proximal method, known here as *ISTA* {cite}`beck2009fast`, beside
-# subgradient descent with the best of several shrinking steps, against scikit-learn.
+# Now the patients, with the lasso at $\lambda = 0.05$: the proximal method, known here as *ISTA* {cite}`beck2009fast`,
+# beside subgradient descent with the best of several shrinking steps, against scikit-learn.
 
 # %%
 patients = data.diabetes()
@@ -824,16 +828,16 @@ weights.axhline(0, color=GREY, lw=0.8)
 weights.set(xlabel='step of ISTA', ylabel='weights');
 
 # %% [markdown]
-# Subgradient descent flits around the zeros and hits none; the proximal step makes them exact, and once it knows which weights
-# are zero it walks on a smooth quadratic, at the linear rate of [gradient descent](gradient_descent.ipynb): the bend in the
-# curve. Projection onto a convex set is the special case in which $h$ is $0$ on the set and infinite outside:
+# Subgradient descent flits around the zeros and hits none; the proximal step makes them exact, and once it knows which
+# weights are zero it walks on a smooth quadratic, at the linear rate of [gradient descent](gradient_descent.ipynb): the bend
+# in the curve. Projection onto a convex set is the special case in which $h$ is $0$ on the set and infinite outside:
 # [projected gradient descent](projected_gradient_descent.ipynb) is a proximal method.
 #
 # ```{exercise} ★★★ All or nothing
 # :label: subgradients-block
-# The *group lasso* charges $\lambda \|w\|_2$, not squared, for a whole block of weights. Find $\partial \|\cdot\|_2 (0)$, then the proximal
-# step: write `shrink_block(v, gamma)` for $\operatorname{prox}_{\gamma \|\cdot\|_2}(v)$. When does the whole block vanish? What is the
-# prox of $\frac12 \|\cdot\|_2^2$, and why does ridge regression never give zeros?
+# The *group lasso* charges $\lambda \|w\|_2$, not squared, for a whole block of weights. Find $\partial \|\cdot\|_2 (0)$,
+# then the proximal step: write `shrink_block(v, gamma)` for $\operatorname{prox}_{\gamma \|\cdot\|_2}(v)$. When does the
+# whole block vanish? What is the prox of $\frac12 \|\cdot\|_2^2$, and why does ridge regression never give zeros?
 # ```
 
 # %%
@@ -855,10 +859,10 @@ grade(shrink_block, block_by_search, block_cases, atol=1e-6)
 # ```{solution-start} subgradients-block
 # :class: dropdown
 # ```
-# At $0$ the inequality $\|u\| \ge g^\top u$ for all $u$ says $\|g\| \le 1$ (Cauchy–Schwarz, and $u = g$): a ball. So $p = 0$ if and
-# only if $\|v\| \le \gamma$. Otherwise $v - p = \gamma\, p / \|p\|$: $p$ points along $v$ and is shorter by $\gamma$. Soft
-# thresholding each entry is another function: it can spare one weight of the block. The prox of $\frac12 \|\cdot\|^2$ is
-# $v / (1 + \gamma)$, which is zero only for $v = 0$: no corner, no zeros.
+# At $0$ the inequality $\|u\| \ge g^\top u$ for all $u$ says $\|g\| \le 1$ (Cauchy–Schwarz, and $u = g$): a ball. So $p = 0$
+# if and only if $\|v\| \le \gamma$. Otherwise $v - p = \gamma\, p / \|p\|$: $p$ points along $v$ and is shorter by $\gamma$.
+# Soft thresholding each entry is another function: it can spare one weight of the block. The prox of $\frac12 \|\cdot\|^2$
+# is $v / (1 + \gamma)$, which is zero only for $v = 0$: no corner, no zeros.
 
 # %% jupyter={"source_hidden": true}
 def shrink_block_solution(v, gamma):
@@ -874,11 +878,11 @@ assert not grade(soft, block_by_search, block_cases, atol=1e-6)
 # %% [markdown]
 # ## Summary
 #
-# A subgradient is the slope of a line that fits under the whole graph; in a corner there are many, sums and maxima have rules
-# for them, and a point is a minimum if and only if zero is among them. Descent along subgradients is no descent, yet comes nearer,
-# and its best value converges like $1/\sqrt T$, which for some functions is exactly true. Where the corner is known, the proximal
-# step puts it into the step itself, which restores $1/t$, never rises, and makes zeros that are zero.
+# A subgradient is the slope of a line that fits under the whole graph; in a corner there are many, sums and maxima have
+# rules for them, and a point is a minimum if and only if zero is among them. Descent along subgradients is no descent, yet
+# comes nearer, and its best value converges like $1/\sqrt T$, which for some functions is exactly true. Where the corner is
+# known, the proximal step puts it into the step itself, which restores $1/t$, never rises, and makes zeros that are zero.
 #
-# **Further reading.** {cite:t}`nesterov2018lectures` has the lower bounds, {cite:t}`beck2009fast` the proximal gradient method and its
-# acceleration to $1/t^2$, {cite:t}`bauschke2017convex` the theory of proximal steps, and {cite:t}`hastie2009elements` what the lasso is
-# good for.
+# **Further reading.** {cite:t}`nesterov2018lectures` has the lower bounds, {cite:t}`beck2009fast` the proximal gradient
+# method and its acceleration to $1/t^2$, {cite:t}`bauschke2017convex` the theory of proximal steps, and
+# {cite:t}`hastie2009elements` what the lasso is good for.

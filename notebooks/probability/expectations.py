@@ -697,7 +697,8 @@ verify(
 
 # %% [markdown]
 # (The distance between the distribution functions exceeds the bound used with probability at most $10^{-6}$, by the
-# inequality of Dvoretzky, Kiefer and Wolfowitz. The control expects the error to shrink like $1/\sqrt n$.) Running means of 2000 samples of each law:
+# inequality of Dvoretzky, Kiefer and Wolfowitz. The control expects the error to shrink like $1/\sqrt n$.) Running means of
+# 2000 samples of each law:
 
 # %%
 rng = np.random.default_rng(7)

@@ -240,11 +240,10 @@ assert not grade(weighs_by_variance, fuse_by_quadrature, readings)
 # $A \in \mathbb{R}^{D \times k}$.
 # ```
 #
-# Its mean is $\boldsymbol\mu$, its covariance
-# $\Sigma = \mathbb{E}[(\mathbf{y} - \boldsymbol\mu)(\mathbf{y} - \boldsymbol\mu)^\top] = A \, \mathbb{E}[\mathbf{z}\mathbf{z}^\top] A^\top = A A^\top$.
-# These two say all: if $A A^\top = B B^\top$, fill up with zero columns to equal width; then $B = A Q$ with an
-# orthogonal $Q$, and the cloud $Q\mathbf{z}$ is as round as $\mathbf{z}$. So $\mathcal{N}(\boldsymbol\mu, \Sigma)$ is
-# well defined.
+# Its mean is $\boldsymbol\mu$, its covariance $\Sigma = \mathbb{E}[(\mathbf{y} - \boldsymbol\mu)(\mathbf{y} -
+# \boldsymbol\mu)^\top] = A \, \mathbb{E}[\mathbf{z}\mathbf{z}^\top] A^\top = A A^\top$. These two say all: if
+# $A A^\top = B B^\top$, fill up with zero columns to equal width; then $B = A Q$ with an orthogonal $Q$, and the cloud
+# $Q\mathbf{z}$ is as round as $\mathbf{z}$. So $\mathcal{N}(\boldsymbol\mu, \Sigma)$ is well defined.
 #
 # If $A$ is square and invertible, $\mathbf{z} = A^{-1}(\mathbf{y} - \boldsymbol\mu)$, and volumes near
 # $\mathbf{y}$ are $|\det A|$ times those near $\mathbf{z}$. So the density of $\mathbf{y}$ is

@@ -531,10 +531,9 @@ axes[1].legend(loc='upper right');
 #
 # ```{prf:proof}
 # Let $\mathbf{s}$ be the score of the whole sample. Differentiating $\int T \, p \, d\mathbf{y} = \mathbf{w}$ gives
-# $\mathbb{E}[T \mathbf{s}^\top] = I$, and since $\mathbb{E}[\mathbf{s}] = \mathbf{0}$,
-# $\mathrm{Cov}(T, \mathbf{s}) = I$. Hence
-# $\mathrm{Cov}(T - F_N^{-1} \mathbf{s}) = \mathrm{Cov}(T) - F_N^{-1} - F_N^{-1} + F_N^{-1} F_N F_N^{-1} = \mathrm{Cov}(T) - F_N^{-1}$,
-# and a covariance is positive semidefinite.
+# $\mathbb{E}[T \mathbf{s}^\top] = I$, and since $\mathbb{E}[\mathbf{s}] = \mathbf{0}$, $\mathrm{Cov}(T, \mathbf{s}) = I$.
+# Hence $\mathrm{Cov}(T - F_N^{-1} \mathbf{s}) = \mathrm{Cov}(T) - F_N^{-1} - F_N^{-1} + F_N^{-1} F_N F_N^{-1} =
+# \mathrm{Cov}(T) - F_N^{-1}$, and a covariance is positive semidefinite.
 # ```
 #
 # Equality holds exactly if $T = \mathbf{w} + F_N^{-1} \mathbf{s}$ almost surely. Linear regression does it: there

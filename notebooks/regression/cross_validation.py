@@ -100,9 +100,9 @@ def cross_validate(fit, X, y, parts, loss):  # -> (k, 2)
     return np.array(rows)  # training errors, validation errors
 
 # %% [markdown]
-# Look at the contract between `cross_validate` and the model: `fit` receives training examples and returns a function. What it
-# wants to know about the world, means and standard deviations included, it must learn from these examples and carry
-# along in that function. Ridge regression on standardized features becomes
+# Look at the contract between `cross_validate` and the model: `fit` receives training examples and returns a function. What
+# it wants to know about the world, means and standard deviations included, it must learn from these examples and carry along
+# in that function. Ridge regression on standardized features becomes
 
 # %%
 def standardized_ridge(alpha):
@@ -368,7 +368,8 @@ print(f'correlations of the twenty of 2500: {twentieth:.2f} to {largest:.2f}')
 # So each term of {eq}`dl.crossval.average` has the expectation $\frac12$, hence their average.
 # ````
 #
-# The theorem asks nothing of the procedure, only that it kept its eyes shut. The leak is the control. The second check compares with scikit-learn's pipeline, fold by fold.
+# The theorem asks nothing of the procedure, only that it kept its eyes shut. The leak is the control. The second check
+# compares with scikit-learn's pipeline, fold by fold.
 
 # %%
 def like_a_coin(rule):  # within 5 standard errors
@@ -403,10 +404,10 @@ ax.minorticks_off()
 ax.legend(loc='upper left');
 
 # %% [markdown]
-# Published studies of gene expression have made this very mistake {cite}`ambroise2002selection`. It has milder forms:
-# means and standard deviations from all the data use inputs, not labels, and for the 442 patients they change the estimate by
-# less than one percent. But one need not argue case by case if all is done inside. On real labels, the wines (178
-# bottles, 13 measurements, three growers):
+# Published studies of gene expression have made this very mistake {cite}`ambroise2002selection`. It has milder forms: means
+# and standard deviations from all the data use inputs, not labels, and for the 442 patients they change the estimate by less
+# than one percent. But one need not argue case by case if all is done inside. On real labels, the wines (178 bottles, 13
+# measurements, three growers):
 
 # %%
 def standardized(fit):  # as part of another fit
@@ -553,10 +554,10 @@ assert not grade(dealt_by_name, group_by_library, group_cases)
 #
 # Suppose $\mathbf{H}_{FF}\mathbf{v} = \mathbf{v}$, and let $\mathbf{u}$ be $\mathbf{v}$ in $F$ and zero elsewhere. The
 # eigenvalues of the symmetric $\mathbf{H}$ lie in $[0, 1]$, so $\mathbf{u}^\top\mathbf{H}\mathbf{u} =
-# \mathbf{u}^\top\mathbf{u}$ forces $\mathbf{H}\mathbf{u} = \mathbf{u}$. For ridge regression 1 is an eigenvalue only with
-# a bias, and then with the eigenvector $\mathbf{1}$ alone, which is not zero outside $F$. For least squares
-# $\mathbf{u} = \mathbf{X}\mathbf{w}$ with $\mathbf{X}\mathbf{w}$ zero outside $F$, so $\mathbf{w} = \mathbf{0}$ by uniqueness. Either
-# way $\mathbf{v} = \mathbf{0}$.
+# \mathbf{u}^\top\mathbf{u}$ forces $\mathbf{H}\mathbf{u} = \mathbf{u}$. For ridge regression 1 is an eigenvalue only with a
+# bias, and then with the eigenvector $\mathbf{1}$ alone, which is not zero outside $F$. For least squares
+# $\mathbf{u} = \mathbf{X}\mathbf{w}$ with $\mathbf{X}\mathbf{w}$ zero outside $F$, so $\mathbf{w} = \mathbf{0}$ by
+# uniqueness. Either way $\mathbf{v} = \mathbf{0}$.
 # ````
 
 # %%
@@ -618,8 +619,8 @@ print('chosen alphas:', *(f'{a:.0f}' for a in chosen))
 # %% [markdown]
 # ### Bias and variance, measured
 #
-# Now 4000 data sets of $N = 40$ examples with $d = 8$ features, and two procedures. One is least squares. The other is jumpy:
-# it looks for the single feature that fits best and uses that alone, while in truth all eight matter equally. For
+# Now 4000 data sets of $N = 40$ examples with $d = 8$ features, and two procedures. One is least squares. The other is
+# jumpy: it looks for the single feature that fits best and uses that alone, while in truth all eight matter equally. For
 # every $k$ that divides 40 we get 4000 values of $\mathrm{CV}_k$.
 
 # %%
@@ -706,10 +707,11 @@ for ax in (left, right):
     ax.minorticks_off();
 
 # %% [markdown]
-# The bias behaves as the theorem says. (The dots share their data sets, so they stray together.) The variance obeys no law as simple. For least squares, leave-one-out has the
-# *least* variance; the often heard opposite is false here. For the jumpy rule it is true: beyond five folds the standard deviation
-# rises, presumably because training sets that are almost the same make the same unlucky choice together. Five or ten
-# folds are the usual compromise {cite}`kohavi1995study`: nearly all of the bias is gone, and nobody has to wait.
+# The bias behaves as the theorem says. (The dots share their data sets, so they stray together.) The variance obeys no law
+# as simple. For least squares, leave-one-out has the *least* variance; the often heard opposite is false here. For the jumpy
+# rule it is true: beyond five folds the standard deviation rises, presumably because training sets that are almost the same
+# make the same unlucky choice together. Five or ten folds are the usual compromise {cite}`kohavi1995study`: nearly all of
+# the bias is gone, and nobody has to wait.
 #
 # ```{exercise} ★★★ Make all examples alike
 # :label: cross_validation-gcv
@@ -771,14 +773,14 @@ assert not grade(divisor_not_squared, in_rotated_basis, gcv_cases)
 # %% [markdown]
 # ## Choosing, and paying for the choice
 #
-# This section continues [Every example examined once](#every-example-examined-once). Mostly cross-validation chooses
-# among many models: take the one with the smallest error. But errors have error bars. The *one-standard-error rule* {cite}`breiman1984classification` takes, among
-# the models whose error is within one standard error of the smallest, the simplest. The standard error is that of a mean of $k$ numbers,
-# the standard deviation of the fold errors over $\sqrt k$.
+# This section continues [Every example examined once](#every-example-examined-once). Mostly cross-validation chooses among
+# many models: take the one with the smallest error. But errors have error bars. The *one-standard-error rule*
+# {cite}`breiman1984classification` takes, among the models whose error is within one standard error of the smallest, the
+# simplest. The standard error is that of a mean of $k$ numbers, the standard deviation of the fold errors over $\sqrt k$.
 #
-# Try both rules on polynomials: a cubic truth, 60 points, degrees 1 to 10, ten folds, 400 data sets, once with noise 1 and once
-# with noise 3. One QR decomposition serves all degrees, as the first $D + 1$ columns of $\mathbf{Q}$ span the polynomials of
-# degree $D$; folds are left out by {prf:ref}`thm-fold-shortcut`.
+# Try both rules on polynomials: a cubic truth, 60 points, degrees 1 to 10, ten folds, 400 data sets, once with noise 1 and
+# once with noise 3. One QR decomposition serves all degrees, as the first $D + 1$ columns of $\mathbf{Q}$ span the
+# polynomials of degree $D$; folds are left out by {prf:ref}`thm-fold-shortcut`.
 
 # %%
 def truth(x):
@@ -892,8 +894,8 @@ right.legend(fontsize=8);
 
 # %% [markdown]
 # With noise 1 the rule is a triumph: it finds the cubic nearly always, the smallest error only in two cases of three. With
-# noise 3 the cubic term is real but hard to prove, the rule mostly prefers a simpler model, and its median excess
-# risk is twice that of the smallest error. It is a taste for simplicity, with a scale attached; it is no theorem. Even its scale is
+# noise 3 the cubic term is real but hard to prove, the rule mostly prefers a simpler model, and its median excess risk is
+# twice that of the smallest error. It is a taste for simplicity, with a scale attached; it is no theorem. Even its scale is
 # shaky: the folds share their training data, their errors depend on each other, and no estimate of the variance of
 # $\mathrm{CV}_k$ is unbiased for all distributions {cite}`bengio2004no`.
 #

@@ -704,8 +704,8 @@ assert not grade(not_scaled_back, priced_primal, price_cases)
 # \end{aligned}
 # ```
 #
-# At $\alpha = 0$ the bias term has slope zero, being quadratic in $\alpha$, while the noise falls at once: the
-# derivative is $-2\sigma^2 \sum_j s_j^{-2} < 0$, if all $s_j > 0$. So *some* $\alpha > 0$ beats least squares, whatever the truth
+# At $\alpha = 0$ the bias term has slope zero, being quadratic in $\alpha$, while the noise falls at once: the derivative is
+# $-2\sigma^2 \sum_j s_j^{-2} < 0$, if all $s_j > 0$. So *some* $\alpha > 0$ beats least squares, whatever the truth
 # {cite}`hoerl1970ridge`. Comparing matrices instead of numbers tells more: how far $\alpha$ may go, and that every single
 # prediction gains.
 #
