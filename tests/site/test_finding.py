@@ -107,6 +107,17 @@ def test_numbers_are_those_of_the_pages(site):
         assert soup(site, page).select_one('article h1').get_text().startswith(f'{number}. ')
 
 
+@pytest.mark.parametrize('section', BOOK.sections)
+def test_figures_have_numbers_captions_and_lasting_addresses(site, section):
+    figures = soup(site, f'notebooks/{section}').select('figure')
+    assert len(figures) == sum('image/png' in output.get('data', {}) for cell in BOOK.cells(section)
+                               for output in cell.get('outputs', ()))
+    for number, figure in enumerate(figures, 1):
+        assert figure['id'] == f'figure-{number}'
+        assert re.fullmatch(rf'Fig\. \d+\.\d+\.{number}\s*', figure.select_one('figcaption .caption-number').text)
+        assert len(figure.select_one('figcaption .caption-text').text.split()) > 5
+
+
 def test_a_section_says_who_needs_it(site):
     page = 'notebooks/linear_algebra/norms'
     links = soup(site, page).select('p.needed-by a')
