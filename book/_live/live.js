@@ -171,6 +171,7 @@
     cell.box.id ||= `live-cell-${cell.number}`;
     cell.recorded = cell.box.querySelector(':scope > .cell_output');
     cell.alt = cell.recorded?.querySelector('img')?.alt;
+    cell.caption = make('div', 'live-caption');
     cell.row = make('div', 'live-row');
     input.after(cell.row, cell.output);
   }
@@ -247,7 +248,11 @@
     const answer = await Promise.race([executed, lost]);
     if (cell.shown) cell.output.style.minHeight = '';
     if (mine !== round) return;
-    cell.recorded?.remove();
+    if (cell.recorded?.isConnected) {
+      cell.caption.append(...cell.recorded.querySelector('figcaption')?.childNodes ?? []);
+      cell.recorded.replaceWith(cell.caption);
+    }
+    if (cell.shown) cell.caption.hidden = code !== cell.original;  // it is about the figure of the book
     cell.output?.querySelectorAll('img').forEach(image => image.alt = described(cell));
     if (answer && !answer.error) {
       cell.ran = code;

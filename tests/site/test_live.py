@@ -28,7 +28,8 @@ class Live:
     def __init__(self, site):
         command = [sys.executable, '-m', 'nbutils.maintain.live', str(site), '0']
         environ = {**os.environ, 'BROWSER': 'true', 'PYTHONPATH': str(ROOT)}  # the browser that it opens does nothing
-        self.process = subprocess.Popen(command, cwd=ROOT, env=environ, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(command, cwd=ROOT, env=environ, stdout=subprocess.PIPE, text=True,
+                                        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # ignored in the background
         said = self.process.stdout.readline()
         self.site, self.key = re.match(r'The book is at (http://127\.0\.0\.1:\d+/)book/index\.html(#live=\d+:\w+) ', said).groups()
 
@@ -98,6 +99,7 @@ def test_a_cell_is_edited_and_run_with_what_it_needs(reader):
     assert '#live' not in page.url and page.locator('.CodeMirror').count() == 0
     recorded = reader.cell(3).locator('img')
     alt, width = recorded.get_attribute('alt'), recorded.bounding_box()['width']
+    caption = reader.cell(3).locator('figcaption').inner_text()
     reader.press()
     assert page.locator('.CodeMirror').count() == page.locator('div.cell').count()
     editor = reader.cell(0).locator('.CodeMirror')
@@ -116,6 +118,7 @@ def test_a_cell_is_edited_and_run_with_what_it_needs(reader):
     [figure] = reader.cell(3).locator('img').all()
     assert figure.get_attribute('src').startswith('data:image/png') and figure.get_attribute('alt') == alt
     assert figure.bounding_box()['width'] == pytest.approx(width, abs=2), 'drawn as on the page'
+    assert reader.cell(3).locator('.live-caption').inner_text() == caption
     assert not reader.problems
     page.evaluate(AXE)
     assert not page.evaluate(SERIOUS)

@@ -7,12 +7,13 @@ MOST = 4  # more processes save nothing: what is done once takes longer then tha
 
 
 def use(app):
-    """Have Sphinx work in parallel where it can."""
-    app.parallel = min(MOST, os.cpu_count() or 1)
-    app.connect('config-inited', _declare, priority=1)
+    """Have Sphinx work in parallel, if every extension can: its own warning of one that cannot would stop a strict build."""
+    app.connect('config-inited', _start, priority=1)
 
 
-def _declare(app, config):
-    """Two extensions that parallel work does not harm do not say so."""
+def _start(app, config):
+    # two that parallel work does not harm do not say so
     app.extensions['sphinx_multitoc_numbering'].parallel_read_safe = True  # it numbers when all pages have been read
     ProofDomain.merge_domaindata = lambda domain, pages, other: None  # it keeps its proofs outside of its domain
+    safe = all(known.parallel_read_safe and known.parallel_write_safe for known in app.extensions.values())
+    app.parallel = min(MOST, os.cpu_count() or 1) if safe else 1
