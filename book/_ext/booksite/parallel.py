@@ -3,7 +3,7 @@ import os
 
 from sphinx_proof.domain import ProofDomain
 
-MOST = 4  # more processes save nothing: what is done once takes longer then than what is done for each page
+PROCESSES = 4  # on two processors, too: smaller parts keep both at work; more than four save nothing
 
 
 def use(app):
@@ -16,4 +16,4 @@ def _start(app, config):
     app.extensions['sphinx_multitoc_numbering'].parallel_read_safe = True  # it numbers when all pages have been read
     ProofDomain.merge_domaindata = lambda domain, pages, other: None  # it keeps its proofs outside of its domain
     safe = all(known.parallel_read_safe and known.parallel_write_safe for known in app.extensions.values())
-    app.parallel = min(MOST, os.cpu_count() or 1) if safe else 1
+    app.parallel = PROCESSES if safe and os.cpu_count() > 1 else 1
