@@ -16,4 +16,4 @@ def _start(app, config):
     app.extensions['sphinx_multitoc_numbering'].parallel_read_safe = True  # it numbers when all pages have been read
     ProofDomain.merge_domaindata = lambda domain, pages, other: None  # it keeps its proofs outside of its domain
     safe = all(known.parallel_read_safe and known.parallel_write_safe for known in app.extensions.values())
-    app.parallel = PROCESSES if safe and os.cpu_count() > 1 else 1
+    app.parallel = PROCESSES if safe and (os.cpu_count() or 1) > 1 else 1
