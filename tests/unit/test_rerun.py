@@ -104,7 +104,7 @@ def test_a_full_disk_is_said(run, tmp_path):
 
 
 def test_a_notebook_that_takes_longer_than_it_says(run, tmp_path):
-    work = 'import time\nstart = time.process_time()\nwhile time.process_time() < start + 6: sum(range(1000))'
+    work = 'from nbutils.maintain import rerun\nfor _ in range(200): rerun.calibration()'  # 10 s of work on any machine
     notebook(tmp_path / 'chapter' / 'slow.ipynb', work, opening='# Title\n\n- **Time** 1 s.')
     notebook(tmp_path / 'chapter' / 'waits.ipynb', 'import time\ntime.sleep(6)', opening='# Title\n\n- **Time** 1 s.')
     running = run()
@@ -132,8 +132,8 @@ def test_stated_time(opening, seconds):
 
 
 def test_calibration_is_steady():
-    times = [rerun.calibration() for _ in range(7)]
-    assert 0 < min(times) and max(times) < 3 * min(times)
+    times = sorted(rerun.calibration() for _ in range(9))
+    assert 0 < times[0] and times[4] < 2 * times[0]
 
 
 def test_work_hangs_neither_on_the_speed_of_the_machine_nor_on_warm_kernels():
