@@ -19,6 +19,13 @@ def page_of(section):
 
 def title_of(env, page):
     """The title of a page, read from its source: pages are read in any order, so Sphinx may not know it yet."""
+    titles = book(env).titles
+    if page not in titles:
+        titles[page] = _title(env, page)
+    return titles[page]
+
+
+def _title(env, page):
     source = next((path for end in ('.md', '.ipynb') if (path := Path(env.srcdir, page + end)).is_file()), None)
     if source is None:
         return page.rsplit('/', 1)[-1].replace('_', ' ').capitalize()

@@ -67,6 +67,7 @@ class Book:
         self.root = Path(root)
         self.toc = yaml.safe_load((self.root / '_toc.yml').read_text('utf-8'))
         self.problems = []
+        self.titles = {}  # of the pages whose titles other pages show
         self._cells = {}
 
     @cached_property

@@ -18,6 +18,7 @@ def keep(app):
     pybtex.style.formatting.BaseStyle.format_entry = _once(pybtex.style.formatting.BaseStyle.format_entry)
     pybtex.richtext.Text.from_latex = functools.cache(pybtex.richtext.Text.from_latex)  # the same for every style
     SearchEnglish.stem = functools.cache(SearchEnglish.stem)
+    nodes.Node.findall = _flat(nodes.Node.findall)
     # A build makes millions of nodes that live on. Looking through them for garbage took a tenth of a cold build, a quarter
     # of an incremental one, and three seconds at the end; not looking costs 40 MB.
     gc.disable()
@@ -38,6 +39,34 @@ def _once(format_entry):
         return made[key]
 
     return formatted
+
+
+def _flat(findall):
+    """Docutils goes through a tree with a generator inside a generator at each level: Sphinx does that 80 times a page."""
+    def found(node, condition=None, include_self=True, descend=True, siblings=False, ascend=False):
+        if not include_self or not descend or siblings or ascend:
+            return findall(node, condition, include_self, descend, siblings, ascend)
+        if isinstance(condition, type):
+            return _all_of(node, condition)
+        return filter(condition, _all_of(node, nodes.Node))
+
+    return found
+
+
+def _all_of(top, kind):
+    """The nodes of a class, in the order of the tree; as with docutils' own, what is put below a node found is found, too."""
+    if isinstance(top, kind):
+        yield top
+    levels = [iter(top.children)]
+    while levels:
+        for node in levels[-1]:
+            if isinstance(node, kind):
+                yield node
+            if node.children:
+                levels.append(iter(node.children))
+                break
+        else:
+            levels.pop()
 
 
 def _keep_numbers(app):

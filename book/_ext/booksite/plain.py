@@ -1,4 +1,5 @@
 """Text that a search result or a tooltip can show: LaTeX becomes letters and signs of Unicode, code and markup go."""
+import functools
 import re
 import unicodedata
 
@@ -28,6 +29,7 @@ _TOKEN = re.compile(r'\\[A-Za-z]+\*?\s*|\\.\s*|.', re.S)
 _TIDY = [(r'\s*\r', ''), (r'\s+', ' '), (r'(?<=[(\[{⟨√∇]) | (?=[)\]}⟩,;.])', ''), (r' (?=[₀-₉ₐ-ₜᵢⱼ⁰¹²³⁴-ⁿᵀ_^])', '')]
 
 
+@functools.cache  # pages repeat themselves, and each other
 def formula(latex):
     """A formula as one line of text. What has no sign in Unicode keeps its name; there is no backslash and no dollar."""
     text = _row(_TOKEN.findall(_ENVIRONMENT.sub(' ', _TABLE.sub('[…]', latex))))

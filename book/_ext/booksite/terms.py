@@ -19,6 +19,7 @@ GLOSSARY = 'book/glossary'
 INDEX = 'book/index_of_terms'
 _HERE = re.compile(r'\.\. (?P<section>\w+/\w+)$')
 _NOT_LINKED = '.. not linked:'
+_WORD = re.compile(r'(?<![\w\-–])\w+')
 _log = logging.getLogger(__name__)
 
 
@@ -88,15 +89,23 @@ class Glossary:
         return found
 
     @cached_property
-    def pattern(self):
-        """Finds the names in running text, the longest first."""
-        forms = sorted(self.forms, key=len, reverse=True)
-        words = '|'.join(re.escape(form).replace(r'\ ', r'[\s\-–]+').replace("'", "['’]") for form in forms)
-        return re.compile(rf'(?<![\w\-–])(?:{words})(?![\w])', re.I) if forms else re.compile(r'(?!)')
+    def patterns(self):
+        """First word of names -> what finds those names, the longest first."""
+        forms = {}
+        for form in sorted(self.forms, key=len, reverse=True):
+            written = re.escape(form).replace(r'\ ', r'[\s\-–]+').replace("'", "['’]")
+            forms.setdefault(re.match(r'\w*', form)[0], []).append(written)
+        return {first: re.compile(rf'(?:{"|".join(written)})(?!\w)', re.I) for first, written in forms.items()}
 
     def found(self, text):
         """Pairs of a match and its term, for all names in a text."""
-        return [(match, self.forms[normal(match[0])]) for match in self.pattern.finditer(text)]
+        pairs, end = [], 0
+        for word in _WORD.finditer(text):
+            pattern = self.patterns.get(word[0].lower())
+            if pattern and word.start() >= end and (match := pattern.match(text, word.start())):
+                pairs.append((match, self.forms[normal(match[0])]))
+                end = match.end()
+        return pairs
 
 
 def normal(text):
