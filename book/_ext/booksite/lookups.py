@@ -54,7 +54,7 @@ def _flat(findall):
 
 
 def _all_of(top, kind):
-    """The nodes of a class, in the order of the tree; as with docutils' own, what is put below a node found is found, too."""
+    """The nodes of a class, in the order of the tree; what is put below a node that was found is found, too."""
     if isinstance(top, kind):
         yield top
     levels = [iter(top.children)]
