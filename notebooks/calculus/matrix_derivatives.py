@@ -72,28 +72,29 @@ few = dict(seed=seeds(), tries=50)
 # %% [markdown]
 # ## One linear map, several tables
 #
-# A ship at $\mathbf{a}$ hangs on a line that is fastened at $\mathbf{b}$. How much line does it need when it drifts by $\mathbf{h}$? Do
-# not differentiate anything. Multiply out:
+# A ship at $\mathbf{a}$ hangs on a line that is fastened at $\mathbf{b}$. How much line does it need when it drifts by
+# $\mathbf{h}$? Do not differentiate anything. Multiply out:
 #
 # $$\|\mathbf{a} + \mathbf{h} - \mathbf{b}\|_2^2 = \|\mathbf{a} - \mathbf{b}\|_2^2 + 2(\mathbf{a} - \mathbf{b}) \cdot \mathbf{h} + \|\mathbf{h}\|_2^2 .$$
 #
-# The middle term is linear in $\mathbf{h}$, and the last is small even in comparison with $\mathbf{h}$. So the middle term *is* the
-# derivative:
+# The middle term is linear in $\mathbf{h}$, and the last is small even in comparison with $\mathbf{h}$. So the middle term
+# *is* the derivative:
 #
 # ```{math}
 # :label: la.deriv.norm-squared
 # \frac{\partial \|\mathbf{a} - \mathbf{b}\|_2^2}{\partial \mathbf{a}} = 2(\mathbf{a} - \mathbf{b}) .
 # ```
 #
-# The length itself is the square root of this, and $(\sqrt{s})' = 1/(2\sqrt{s})$ turns it, where $\mathbf{a} \ne \mathbf{b}$, into
+# The length itself is the square root of this, and $(\sqrt{s})' = 1/(2\sqrt{s})$ turns it, where
+# $\mathbf{a} \ne \mathbf{b}$, into
 #
 # ```{math}
 # :label: la.deriv.norm
 # \frac{\partial \|\mathbf{a} - \mathbf{b}\|_2}{\partial \mathbf{a}} = \frac{\mathbf{a} - \mathbf{b}}{\|\mathbf{a} - \mathbf{b}\|_2} .
 # ```
 #
-# The length has slope one wherever you are: a rope under constant force. The square pulls harder the farther away you are: a spring.
-# The controls take the derivative by $\mathbf{b}$ instead, and a spring for a rope.
+# The length has slope one wherever you are: a rope under constant force. The square pulls harder the farther away you are: a
+# spring. The controls take the derivative by $\mathbf{b}$ instead, and a spring for a rope.
 
 # %%
 far = vectors(4).filter(lambda v: np.linalg.norm(v) > 1)
@@ -134,12 +135,12 @@ for ax, power, title in ((axes[0], 1, 'length: a rope'),
 axes[0].set_ylabel('second coordinate');
 
 # %% [markdown]
-# At $\mathbf{a} = \mathbf{b}$ the square has gradient zero and the length has none: it rises with slope one in *every* direction, forwards
-# and backwards, and no linear map does that. Torch answers 0 there, one choice out of a whole ball of
+# At $\mathbf{a} = \mathbf{b}$ the square has gradient zero and the length has none: it rises with slope one in *every*
+# direction, forwards and backwards, and no linear map does that. Torch answers 0 there, one choice out of a whole ball of
 # [subgradients](../optimization/subgradients.ipynb).
 #
-# What we just did for vectors works for matrices without a change. Lengths are Frobenius norms, and the dot product is the one of all
-# entries,
+# What we just did for vectors works for matrices without a change. Lengths are Frobenius norms, and the dot product is the
+# one of all entries,
 #
 # $$\langle \mathbf{G}, \mathbf{H} \rangle = \sum_{i,j} g_{ij} h_{ij} = \operatorname{tr}(\mathbf{G}^\top \mathbf{H}) .$$
 #
@@ -150,15 +151,15 @@ axes[0].set_ylabel('second coordinate');
 # $$f(\mathbf{X} + \mathbf{H}) = f(\mathbf{X}) + df[\mathbf{H}] + r(\mathbf{H}), \qquad \|r(\mathbf{H})\|_F / \|\mathbf{H}\|_F \to 0
 # \quad\text{as } \mathbf{H} \to \mathbf{0},$$
 #
-# is the *differential* of $f$ at $\mathbf{X}$. If $f$ is a number, the *gradient* $\nabla f$ is the matrix of shape $(m, n)$ for which
-# $df[\mathbf{H}] = \langle \nabla f, \mathbf{H} \rangle$.
+# is the *differential* of $f$ at $\mathbf{X}$. If $f$ is a number, the *gradient* $\nabla f$ is the matrix of shape $(m, n)$
+# for which $df[\mathbf{H}] = \langle \nabla f, \mathbf{H} \rangle$.
 # ```
 #
-# There is exactly one such matrix: put $\mathbf{H} = \mathbf{E}_{ij}$, the matrix with a single one, and its entry $(i, j)$ must be
-# $df[\mathbf{E}_{ij}] = \partial f/\partial x_{ij}$. One usually writes $d\mathbf{X}$ for $\mathbf{H}$.
+# There is exactly one such matrix: put $\mathbf{H} = \mathbf{E}_{ij}$, the matrix with a single one, and its entry $(i, j)$
+# must be $df[\mathbf{E}_{ij}] = \partial f/\partial x_{ij}$. One usually writes $d\mathbf{X}$ for $\mathbf{H}$.
 #
-# **Layout.** The linear map $df$ knows nothing of rows and columns. Conventions begin where its numbers are written into a table, and two
-# are in use:
+# **Layout.** The linear map $df$ knows nothing of rows and columns. Conventions begin where its numbers are written into a
+# table, and two are in use:
 #
 # | function | input | numerator layout | denominator layout |
 # |---|---|---|---|
@@ -166,11 +167,11 @@ axes[0].set_ylabel('second coordinate');
 # | number | `(m, n)` | `(n, m)` | `(m, n)` |
 # | vector `(c,)` | `(d,)` | `(c, d)` | `(d, c)` |
 #
-# Each is the transpose of the other, so a chain of Jacobians, $\mathbf{J}_{f \circ g} = \mathbf{J}_f\, \mathbf{J}_g$ in numerator layout,
-# runs *backwards* in denominator layout: $\mathbf{D}_{f \circ g} = \mathbf{D}_g\, \mathbf{D}_f$. This book writes Jacobians in numerator
-# layout, because $\mathbf{J}\, d\mathbf{x}$ is then a product, and gradients in the shape of the input, as torch does, because one walks
-# along them. For one output, the gradient is the transposed Jacobian. When a formula comes from elsewhere, look at its shape first, and
-# if it is square, test it on a matrix that is *not* symmetric.
+# Each is the transpose of the other, so a chain of Jacobians, $\mathbf{J}_{f \circ g} = \mathbf{J}_f\, \mathbf{J}_g$ in
+# numerator layout, runs *backwards* in denominator layout: $\mathbf{D}_{f \circ g} = \mathbf{D}_g\, \mathbf{D}_f$. This book
+# writes Jacobians in numerator layout, because $\mathbf{J}\, d\mathbf{x}$ is then a product, and gradients in the shape of
+# the input, as torch does, because one walks along them. For one output, the gradient is the transposed Jacobian. When a
+# formula comes from elsewhere, look at its shape first, and if it is square, test it on a matrix that is *not* symmetric.
 
 # %%
 def inputs_down(f, x):  # denominator layout: (d, c)
@@ -220,8 +221,9 @@ grade(knot_gradient, knot_by_torch, knots)
 # ```{solution-start} deriv-knot
 # :class: dropdown
 # ```
-# By {eq}`la.deriv.norm` rope $i$ contributes $w_i$ times a unit vector. At rest the forces balance: this is how weights on strings find
-# the point with the least weighted sum of distances, a median in the plane. The wrong answer uses springs; they would find the mean.
+# By {eq}`la.deriv.norm` rope $i$ contributes $w_i$ times a unit vector. At rest the forces balance: this is how weights on
+# strings find the point with the least weighted sum of distances, a median in the plane. The wrong answer uses springs; they
+# would find the mean.
 
 # %% jupyter={"source_hidden": true}
 def knot_solution(a, pegs, w):
@@ -241,12 +243,13 @@ assert not grade(springs, knot_by_torch, knots)
 # %% [markdown]
 # ## Differentials and the trace trick
 #
-# Partial derivatives take a function apart into entries and hope to recognize a matrix when the pieces are put together again. Differentials
-# never take it apart.
+# Partial derivatives take a function apart into entries and hope to recognize a matrix when the pieces are put together
+# again. Differentials never take it apart.
 #
 # ````{prf:theorem} Rules
 # :label: thm-differentials
-# For differentiable $\mathbf{X}$, $\mathbf{Y}$ of fitting shapes, and a differentiable function $\sigma$ applied entry by entry,
+# For differentiable $\mathbf{X}$, $\mathbf{Y}$ of fitting shapes, and a differentiable function $\sigma$ applied entry by
+# entry,
 #
 # ```{math}
 # :label: deriv-product
@@ -264,23 +267,24 @@ assert not grade(springs, knot_by_torch, knots)
 # ````
 #
 # ````{prf:proof}
-# $(\mathbf{X} + d\mathbf{X})(\mathbf{Y} + d\mathbf{Y}) - \mathbf{X}\mathbf{Y} = d\mathbf{X}\,\mathbf{Y} + \mathbf{X}\,d\mathbf{Y} +
-# d\mathbf{X}\,d\mathbf{Y}$, and the last term is of second order. Trace and transpose are linear, so they are their own differentials, and
-# $\sigma$ acts on each entry alone. For the inverse multiply $\mathbf{X}^{-1} \big( (\mathbf{X} + \mathbf{H}) - \mathbf{X} \big)
-# (\mathbf{X} + \mathbf{H})^{-1}$ out in two ways, which gives
+# $(\mathbf{X} + d\mathbf{X})(\mathbf{Y} + d\mathbf{Y}) - \mathbf{X}\mathbf{Y} = d\mathbf{X}\,\mathbf{Y} +
+# \mathbf{X}\,d\mathbf{Y} + d\mathbf{X}\,d\mathbf{Y}$, and the last term is of second order. Trace and transpose are linear,
+# so they are their own differentials, and $\sigma$ acts on each entry alone. For the inverse multiply
+# $\mathbf{X}^{-1} \big( (\mathbf{X} + \mathbf{H}) - \mathbf{X} \big) (\mathbf{X} + \mathbf{H})^{-1}$ out in two ways, which
+# gives
 #
 # ```{math}
 # :label: deriv-resolvent
 # (\mathbf{X} + \mathbf{H})^{-1} = \mathbf{X}^{-1} - \mathbf{X}^{-1}\mathbf{H}\,(\mathbf{X} + \mathbf{H})^{-1} .
 # ```
 #
-# Insert the equation into its own right side: $(\mathbf{X} + \mathbf{H})^{-1} = \mathbf{X}^{-1} - \mathbf{X}^{-1}\mathbf{H}\mathbf{X}^{-1} +
-# \mathbf{X}^{-1}\mathbf{H}\mathbf{X}^{-1}\mathbf{H}\,(\mathbf{X} + \mathbf{H})^{-1}$. The last term is of second order, since the inverse
-# is continuous (Cramer's rule).
+# Insert the equation into its own right side: $(\mathbf{X} + \mathbf{H})^{-1} = \mathbf{X}^{-1} -
+# \mathbf{X}^{-1}\mathbf{H}\mathbf{X}^{-1} + \mathbf{X}^{-1}\mathbf{H}\mathbf{X}^{-1}\mathbf{H}\,(\mathbf{X} +
+# \mathbf{H})^{-1}$. The last term is of second order, since the inverse is continuous (Cramer's rule).
 # ````
 #
-# The order of the factors must be kept: matrices do not commute, and neither do they with $d\mathbf{X}$. That is the whole difference
-# from school, and what the controls forget.
+# The order of the factors must be kept: matrices do not commute, and neither do they with $d\mathbf{X}$. That is the whole
+# difference from school, and what the controls forget.
 
 # %%
 def square(seed):  # two nonsymmetric matrices, the first well-conditioned
@@ -305,19 +309,22 @@ verify('d(X⁻¹) = -X⁻¹ dX X⁻¹',
            inv, lambda X, H: -inv(X @ X) @ H, seed), **few)
 
 # %% [markdown]
-# For a function with a number as value, one thing remains: to read the gradient off. Two moves suffice. The trace lets factors go round,
+# For a function with a number as value, one thing remains: to read the gradient off. Two moves suffice. The trace lets
+# factors go round,
 # $\operatorname{tr}(\mathbf{A}\mathbf{B}) = \sum_{i,j} a_{ij} b_{ji} = \operatorname{tr}(\mathbf{B}\mathbf{A})$, hence also
-# $\operatorname{tr}(\mathbf{A}\mathbf{B}\mathbf{C}) = \operatorname{tr}(\mathbf{B}\mathbf{C}\mathbf{A})$, and it does not see a transpose:
-# $\operatorname{tr}\mathbf{A} = \operatorname{tr}\mathbf{A}^\top$. So every term can be turned until $d\mathbf{X}$ stands at its end, and
+# $\operatorname{tr}(\mathbf{A}\mathbf{B}\mathbf{C}) = \operatorname{tr}(\mathbf{B}\mathbf{C}\mathbf{A})$, and it does not
+# see a transpose: $\operatorname{tr}\mathbf{A} = \operatorname{tr}\mathbf{A}^\top$. So every term can be turned until
+# $d\mathbf{X}$ stands at its end, and
 #
 # ```{math}
 # :label: deriv-identify
 # df = \operatorname{tr}(\mathbf{B}\, d\mathbf{X}) \text{ for all } d\mathbf{X} \quad\Longleftrightarrow\quad \nabla f = \mathbf{B}^\top ,
 # ```
 #
-# which is {prf:ref}`def-differential` with $\mathbf{G} = \mathbf{B}^\top$. A number is its own trace, so this *trace trick* applies to
-# everything. For entrywise factors there is the companion $\langle \mathbf{A}, \mathbf{B} \odot \mathbf{C} \rangle = \langle \mathbf{A}
-# \odot \mathbf{B}, \mathbf{C} \rangle$. Four examples, a line each:
+# which is {prf:ref}`def-differential` with $\mathbf{G} = \mathbf{B}^\top$. A number is its own trace, so this *trace trick*
+# applies to everything. For entrywise factors there is the companion
+# $\langle \mathbf{A}, \mathbf{B} \odot \mathbf{C} \rangle = \langle \mathbf{A} \odot \mathbf{B}, \mathbf{C} \rangle$. Four
+# examples, a line each:
 #
 # - $d(\mathbf{x}^\top\mathbf{A}\mathbf{x}) = d\mathbf{x}^\top\mathbf{A}\mathbf{x} + \mathbf{x}^\top\mathbf{A}\,d\mathbf{x} =
 #   \mathbf{x}^\top(\mathbf{A}^\top + \mathbf{A})\,d\mathbf{x}$, as a number may be transposed. Hence $\nabla = (\mathbf{A} +
@@ -329,10 +336,11 @@ verify('d(X⁻¹) = -X⁻¹ dX X⁻¹',
 #   -\operatorname{tr}(\mathbf{X}^{-1}\mathbf{b}\,\mathbf{a}^\top\mathbf{X}^{-1} d\mathbf{X})$.
 # - $d \log \sum_i e^{x_i} = \sum_i e^{x_i} dx_i \big/ \sum_j e^{x_j} = \operatorname{softmax}(\mathbf{x}) \cdot d\mathbf{x}$.
 #
-# The last row of the table is a layer of a network. With $\mathbf{T} = \tanh(\mathbf{X}\mathbf{W})$ and $\mathbf{R} = \mathbf{T}\mathbf{V} -
-# \mathbf{Y}$ we have $d(\tfrac12 \|\mathbf{R}\|_F^2) = \langle \mathbf{R}, d\mathbf{T}\,\mathbf{V} \rangle = \langle
-# \mathbf{R}\mathbf{V}^\top, (1 - \mathbf{T}^{\odot 2}) \odot (\mathbf{X}\,d\mathbf{W}) \rangle$; move the factor over and then
-# $\mathbf{X}$: backpropagation is this calculation, done from the outside in.
+# The last row of the table is a layer of a network. With $\mathbf{T} = \tanh(\mathbf{X}\mathbf{W})$ and
+# $\mathbf{R} = \mathbf{T}\mathbf{V} - \mathbf{Y}$ we have $d(\tfrac12 \|\mathbf{R}\|_F^2) = \langle \mathbf{R},
+# d\mathbf{T}\,\mathbf{V} \rangle = \langle \mathbf{R}\mathbf{V}^\top, (1 - \mathbf{T}^{\odot 2}) \odot
+# (\mathbf{X}\,d\mathbf{W}) \rangle$; move the factor over and then $\mathbf{X}$: backpropagation is this calculation, done
+# from the outside in.
 #
 # | $f$ | $\nabla f$ | | $f$ | $\nabla f$ |
 # |---|---|---|---|---|
@@ -344,8 +352,8 @@ verify('d(X⁻¹) = -X⁻¹ dX X⁻¹',
 # | $\lVert\mathbf{X}\rVert_F^2$ | $2\mathbf{X}$ | | $\log\sum_i e^{x_i}$ | $\operatorname{softmax}(\mathbf{x})$ |
 # | $\operatorname{tr}(\mathbf{A}\mathbf{X}^{-1})$ | $-(\mathbf{X}^{-1}\mathbf{A}\mathbf{X}^{-1})^\top$ | | $\tfrac12\lVert\tanh(\mathbf{X}\mathbf{W})\mathbf{V} - \mathbf{Y}\rVert_F^2$ by $\mathbf{W}$ | $\mathbf{X}^\top\big(\mathbf{R}\mathbf{V}^\top \odot (1 - \mathbf{T}^{\odot 2})\big)$ |
 #
-# In code each row has a function, the shape of its input, the gradient, and a *slip*, the gradient as somebody in a hurry would
-# write it down. No matrix is symmetric.
+# In code each row has a function, the shape of its input, the gradient, and a *slip*, the gradient as somebody in a hurry
+# would write it down. No matrix is symmetric.
 
 # %%
 a, b, A, B = normal(1, 3), normal(2, 3), normal(3, 4, 4), normal(4, 3, 3)
@@ -408,9 +416,9 @@ for name, (f, shape, gradient, slip) in rules.items():
 # %% [markdown]
 # ```{exercise} ★★ A network that copies its input
 # :label: deriv-autoencoder
-# A linear autoencoder squeezes $\mathbf{X} \sim (n, d)$ through $k < d$ numbers and spreads it out again with the same weights
-# $\mathbf{W} \sim (d, k)$: $f(\mathbf{W}) = \|\mathbf{X} - \mathbf{X}\mathbf{W}\mathbf{W}^\top\|_F^2$. Derive its gradient, and write
-# `autoencoder_gradient(W, X)`.
+# A linear autoencoder squeezes $\mathbf{X} \sim (n, d)$ through $k < d$ numbers and spreads it out again with the same
+# weights $\mathbf{W} \sim (d, k)$: $f(\mathbf{W}) = \|\mathbf{X} - \mathbf{X}\mathbf{W}\mathbf{W}^\top\|_F^2$. Derive its
+# gradient, and write `autoencoder_gradient(W, X)`.
 # ```
 
 # %%
@@ -431,11 +439,13 @@ grade(autoencoder_gradient, autoencoder_by_torch, copies)
 # ```{solution-start} deriv-autoencoder
 # :class: dropdown
 # ```
-# With $\mathbf{R} = \mathbf{X} - \mathbf{X}\mathbf{W}\mathbf{W}^\top$, $df = -2 \operatorname{tr}\big(\mathbf{R}^\top\mathbf{X}\,(d\mathbf{W}\,
-# \mathbf{W}^\top + \mathbf{W}\,d\mathbf{W}^\top)\big)$. Turn the first term to $\operatorname{tr}(\mathbf{W}^\top\mathbf{R}^\top\mathbf{X}
-# \,d\mathbf{W})$; transpose the second to $\operatorname{tr}(d\mathbf{W}\,\mathbf{W}^\top\mathbf{X}^\top\mathbf{R})$ and turn it. So $\nabla f =
-# -2(\mathbf{X}^\top\mathbf{R} + \mathbf{R}^\top\mathbf{X})\mathbf{W}$. The wrong answer differentiates one of the two $\mathbf{W}$ and doubles
-# it, which would be right if $\mathbf{X}^\top\mathbf{R}$ were symmetric. It is not, though $\mathbf{X}^\top\mathbf{X}$ is.
+# With $\mathbf{R} = \mathbf{X} - \mathbf{X}\mathbf{W}\mathbf{W}^\top$, $df = -2
+# \operatorname{tr}\big(\mathbf{R}^\top\mathbf{X}\,(d\mathbf{W}\, \mathbf{W}^\top + \mathbf{W}\,d\mathbf{W}^\top)\big)$. Turn
+# the first term to $\operatorname{tr}(\mathbf{W}^\top\mathbf{R}^\top\mathbf{X} \,d\mathbf{W})$; transpose the second to
+# $\operatorname{tr}(d\mathbf{W}\,\mathbf{W}^\top\mathbf{X}^\top\mathbf{R})$ and turn it. So
+# $\nabla f = -2(\mathbf{X}^\top\mathbf{R} + \mathbf{R}^\top\mathbf{X})\mathbf{W}$. The wrong answer differentiates one of
+# the two $\mathbf{W}$ and doubles it, which would be right if $\mathbf{X}^\top\mathbf{R}$ were symmetric. It is not, though
+# $\mathbf{X}^\top\mathbf{X}$ is.
 
 # %% jupyter={"source_hidden": true}
 def autoencoder_solution(W, X):
@@ -455,12 +465,13 @@ assert not grade(one_of_two, autoencoder_by_torch, copies)
 # %% [markdown]
 # ## Determinants, singular values, symmetric matrices
 #
-# A small map $\mathbf{I} + \mathbf{H}$ changes volumes by a factor close to one. How close? In the sum over permutations that defines the
-# [determinant](../linear_algebra/determinants.ipynb), the identical one gives $\prod_i (1 + h_{ii}) = 1 + \operatorname{tr}\mathbf{H} +
-# \dots$, and any other moves at least two indices, so its term has at least two factors from off the diagonal, where there is
-# only $\mathbf{H}$. Therefore $\det(\mathbf{I} + \mathbf{H}) = 1 + \operatorname{tr}\mathbf{H} + O(\|\mathbf{H}\|^2)$: *to first order, only
-# the trace counts*. With $\det(\mathbf{X} + d\mathbf{X}) = \det\mathbf{X}\, \det(\mathbf{I} + \mathbf{X}^{-1}d\mathbf{X})$ this is Jacobi's
-# formula
+# A small map $\mathbf{I} + \mathbf{H}$ changes volumes by a factor close to one. How close? In the sum over permutations
+# that defines the [determinant](../linear_algebra/determinants.ipynb), the identical one gives
+# $\prod_i (1 + h_{ii}) = 1 + \operatorname{tr}\mathbf{H} + \dots$, and any other moves at least two indices, so its term has
+# at least two factors from off the diagonal, where there is only $\mathbf{H}$. Therefore
+# $\det(\mathbf{I} + \mathbf{H}) = 1 + \operatorname{tr}\mathbf{H} + O(\|\mathbf{H}\|^2)$: *to first order, only the trace
+# counts*. With $\det(\mathbf{X} + d\mathbf{X}) = \det\mathbf{X}\, \det(\mathbf{I} + \mathbf{X}^{-1}d\mathbf{X})$ this is
+# Jacobi's formula
 #
 # ```{math}
 # :label: deriv-jacobi
@@ -468,10 +479,11 @@ assert not grade(one_of_two, autoencoder_by_torch, copies)
 # \nabla \log|\det\mathbf{X}| = \mathbf{X}^{-\top} .
 # ```
 #
-# It needs an inverse; the derivative does not. The determinant is linear in column $j$, so $\det\mathbf{X} = \sum_i x_{ij} c_{ij}$, where the
-# *cofactor* $c_{ij}$ is the determinant with $\mathbf{e}_i$ in place of that column. As it does not contain the column, $\partial
-# \det\mathbf{X}/\partial x_{ij} = c_{ij}$, for *every* square matrix: the gradient of the determinant is the matrix $\mathbf{C}$ of cofactors.
-# (Where there is an inverse, {eq}`deriv-jacobi` says $\mathbf{C} = \det\mathbf{X}\,\mathbf{X}^{-\top}$, which is Cramer's rule.)
+# It needs an inverse; the derivative does not. The determinant is linear in column $j$, so
+# $\det\mathbf{X} = \sum_i x_{ij} c_{ij}$, where the *cofactor* $c_{ij}$ is the determinant with $\mathbf{e}_i$ in place of
+# that column. As it does not contain the column, $\partial \det\mathbf{X}/\partial x_{ij} = c_{ij}$, for *every* square
+# matrix: the gradient of the determinant is the matrix $\mathbf{C}$ of cofactors. (Where there is an inverse,
+# {eq}`deriv-jacobi` says $\mathbf{C} = \det\mathbf{X}\,\mathbf{X}^{-\top}$, which is Cramer's rule.)
 
 # %%
 def cofactors(X):
@@ -511,8 +523,8 @@ for name, G in verdicts.items():
 assert close(cofactors(flat), by_differences(det, flat))
 
 # %% [markdown]
-# **The largest singular value** has no formula to differentiate. It has a maximum: $\sigma_1(\mathbf{X}) = \max \mathbf{u}^\top\mathbf{X}\mathbf{v}$
-# over unit vectors.
+# **The largest singular value** has no formula to differentiate. It has a maximum:
+# $\sigma_1(\mathbf{X}) = \max \mathbf{u}^\top\mathbf{X}\mathbf{v}$ over unit vectors.
 #
 # ````{prf:theorem} Derivative of the spectral norm
 # :label: thm-sigma-max
@@ -525,33 +537,37 @@ assert close(cofactors(flat), by_differences(det, flat))
 # ````
 #
 # ```{prf:proof}
-# Let $\mathbf{u}_H, \mathbf{v}_H$ attain the maximum for $\mathbf{X} + \mathbf{H}$. Each pair is a candidate for the other matrix, so
+# Let $\mathbf{u}_H, \mathbf{v}_H$ attain the maximum for $\mathbf{X} + \mathbf{H}$. Each pair is a candidate for the other
+# matrix, so
 #
 # $$\sigma_1(\mathbf{X}) + \mathbf{u}^\top\mathbf{H}\mathbf{v} \le \sigma_1(\mathbf{X} + \mathbf{H}) = \mathbf{u}_H^\top(\mathbf{X} + \mathbf{H})\mathbf{v}_H \le
 # \sigma_1(\mathbf{X}) + \mathbf{u}_H^\top\mathbf{H}\mathbf{v}_H .$$
 #
-# As $\mathbf{H} \to \mathbf{0}$, limit points of $(\mathbf{u}_H, \mathbf{v}_H)$ attain the maximum for $\mathbf{X}$, and since $\sigma_1 >
-# \sigma_2$ there is one such pair up to a common sign. So $\mathbf{u}_H\mathbf{v}_H^\top \to \mathbf{u}\mathbf{v}^\top$, and the two bounds
-# differ by less and less in comparison with $\mathbf{H}$.
+# As $\mathbf{H} \to \mathbf{0}$, limit points of $(\mathbf{u}_H, \mathbf{v}_H)$ attain the maximum for $\mathbf{X}$, and
+# since $\sigma_1 > \sigma_2$ there is one such pair up to a common sign. So
+# $\mathbf{u}_H\mathbf{v}_H^\top \to \mathbf{u}\mathbf{v}^\top$, and the two bounds differ by less and less in comparison
+# with $\mathbf{H}$.
 # ```
 #
-# The vectors turn, too, but at a maximum that costs nothing to first order. Where $\sigma_1 = \sigma_2$, the proof breaks and so does
-# the derivative: $\operatorname{diag}(1 + t, 1 - t)$ has $\sigma_1 = 1 + |t|$.
+# The vectors turn, too, but at a maximum that costs nothing to first order. Where $\sigma_1 = \sigma_2$, the proof breaks
+# and so does the derivative: $\operatorname{diag}(1 + t, 1 - t)$ has $\sigma_1 = 1 + |t|$.
 #
-# **What breaks when $\mathbf{X}$ is symmetric?** Covariances and kernels are, and then the nudges are symmetric as well. With a symmetric
-# $d\mathbf{X}$, $\langle \mathbf{G}, d\mathbf{X} \rangle = \langle \tfrac12 (\mathbf{G} + \mathbf{G}^\top), d\mathbf{X} \rangle$, so the
-# differential determines only this symmetric part, and *that* is the gradient among symmetric matrices: take the gradient as if all
-# entries were free, and symmetrize. Many tables print something else. They count the entries with $i \le j$ as the variables. Then
-# $x_{12}$ stands in two places, $d\mathbf{X} = \mathbf{E}_{12} + \mathbf{E}_{21}$, and
+# **What breaks when $\mathbf{X}$ is symmetric?** Covariances and kernels are, and then the nudges are symmetric as well.
+# With a symmetric $d\mathbf{X}$,
+# $\langle \mathbf{G}, d\mathbf{X} \rangle = \langle \tfrac12 (\mathbf{G} + \mathbf{G}^\top), d\mathbf{X} \rangle$, so the
+# differential determines only this symmetric part, and *that* is the gradient among symmetric matrices: take the gradient as
+# if all entries were free, and symmetrize. Many tables print something else. They count the entries with $i \le j$ as the
+# variables. Then $x_{12}$ stands in two places, $d\mathbf{X} = \mathbf{E}_{12} + \mathbf{E}_{21}$, and
 #
 # ```{math}
 # :label: deriv-symmetric
 # \frac{\partial f}{\partial x_{ij}} = \begin{cases} g_{ij} + g_{ji} & i < j \\ g_{ii} & i = j , \end{cases}
 # ```
 #
-# for $\log\det\mathbf{X}$ the matrix $2\mathbf{X}^{-1} - \operatorname{diag}(\mathbf{X}^{-1})$. Both are right. One lists partial derivatives by
-# *coordinates*, for a program whose parameters are these entries; the other is the direction of steepest ascent. They vanish
-# together, but whoever descends along the first one moves everything beside the diagonal twice as fast as the diagonal itself.
+# for $\log\det\mathbf{X}$ the matrix $2\mathbf{X}^{-1} - \operatorname{diag}(\mathbf{X}^{-1})$. Both are right. One lists
+# partial derivatives by *coordinates*, for a program whose parameters are these entries; the other is the direction of
+# steepest ascent. They vanish together, but whoever descends along the first one moves everything beside the diagonal twice
+# as fast as the diagonal itself.
 
 # %% tags=["hide-input"]
 def spectral(X):
@@ -633,8 +649,8 @@ right.set(xlabel='$x_{11}$', ylabel=r'$\sqrt{2}\, x_{12}$', aspect='equal',
 # %% [markdown]
 # ```{exercise} ★★ How much room do the columns take?
 # :label: deriv-gram
-# The columns of a tall $\mathbf{X} \sim (m, n)$ span a box of volume $\sqrt{\det(\mathbf{X}^\top\mathbf{X})}$. Find the gradient of
-# $\log\det(\mathbf{X}^\top\mathbf{X})$ and write `gram_gradient(X)`. What is it for square $\mathbf{X}$?
+# The columns of a tall $\mathbf{X} \sim (m, n)$ span a box of volume $\sqrt{\det(\mathbf{X}^\top\mathbf{X})}$. Find the
+# gradient of $\log\det(\mathbf{X}^\top\mathbf{X})$ and write `gram_gradient(X)`. What is it for square $\mathbf{X}$?
 # ```
 
 # %%
@@ -653,9 +669,10 @@ grade(gram_gradient, gram_by_torch, boxes)
 # ```{solution-start} deriv-gram
 # :class: dropdown
 # ```
-# $\operatorname{tr}\big((\mathbf{X}^\top\mathbf{X})^{-1}(d\mathbf{X}^\top\mathbf{X} + \mathbf{X}^\top d\mathbf{X})\big)$ has two equal terms, for the
-# inverse is symmetric. So $\nabla = 2\mathbf{X}(\mathbf{X}^\top\mathbf{X})^{-1}$, twice the transposed pseudoinverse, and $2\mathbf{X}^{-\top}$
-# for square $\mathbf{X}$, as it must be. The wrong answer forgets one of the two terms.
+# $\operatorname{tr}\big((\mathbf{X}^\top\mathbf{X})^{-1}(d\mathbf{X}^\top\mathbf{X} + \mathbf{X}^\top d\mathbf{X})\big)$ has
+# two equal terms, for the inverse is symmetric. So $\nabla = 2\mathbf{X}(\mathbf{X}^\top\mathbf{X})^{-1}$, twice the
+# transposed pseudoinverse, and $2\mathbf{X}^{-\top}$ for square $\mathbf{X}$, as it must be. The wrong answer forgets one of
+# the two terms.
 
 # %% jupyter={"source_hidden": true}
 def gram_solution(X):
@@ -674,17 +691,18 @@ assert not grade(one_term, gram_by_torch, boxes)
 # %% [markdown]
 # ## The second differential
 #
-# Differentiate $df$ once more, with the same constant $d\mathbf{X}$, and call it $d^2 f$. Taylor's formula along the line $\mathbf{X} + t\,
-# d\mathbf{X}$ reads
+# Differentiate $df$ once more, with the same constant $d\mathbf{X}$, and call it $d^2 f$. Taylor's formula along the line
+# $\mathbf{X} + t\, d\mathbf{X}$ reads
 #
 # ```{math}
 # :label: deriv-taylor
 # f(\mathbf{X} + d\mathbf{X}) = f(\mathbf{X}) + df + \tfrac12\, d^2 f + o(\|d\mathbf{X}\|_F^2) .
 # ```
 #
-# For a vector $\mathbf{x}$ the *Hessian* is the symmetric matrix with $d^2 f = d\mathbf{x}^\top \mathbf{H}\, d\mathbf{x}$. Of a *quadratic
-# form*, $d(\mathbf{x}^\top\mathbf{A}\mathbf{x}) = d\mathbf{x}^\top\mathbf{A}\mathbf{x} + \mathbf{x}^\top\mathbf{A}\, d\mathbf{x}$, so $d^2 f = 2\, d\mathbf{x}^\top\mathbf{A}\,d\mathbf{x}$.
-# Is $\mathbf{H} = 2\mathbf{A}$? Only if that is symmetric. The form sees the symmetric part of $\mathbf{A}$ alone, and
+# For a vector $\mathbf{x}$ the *Hessian* is the symmetric matrix with $d^2 f = d\mathbf{x}^\top \mathbf{H}\, d\mathbf{x}$.
+# Of a *quadratic form*, $d(\mathbf{x}^\top\mathbf{A}\mathbf{x}) = d\mathbf{x}^\top\mathbf{A}\mathbf{x} +
+# \mathbf{x}^\top\mathbf{A}\, d\mathbf{x}$, so $d^2 f = 2\, d\mathbf{x}^\top\mathbf{A}\,d\mathbf{x}$. Is
+# $\mathbf{H} = 2\mathbf{A}$? Only if that is symmetric. The form sees the symmetric part of $\mathbf{A}$ alone, and
 #
 # ```{math}
 # :label: deriv-quadratic
@@ -692,8 +710,9 @@ assert not grade(one_term, gram_by_torch, boxes)
 # \nabla f \cdot \mathbf{h} + \mathbf{h}^\top\mathbf{A}\mathbf{h} .
 # ```
 #
-# The tangent plane misses by exactly $\mathbf{h}^\top\mathbf{A}\mathbf{h}$, wherever it is laid on. If $\mathbf{h}^\top\mathbf{A}\mathbf{h} >
-# 0$ for all $\mathbf{h} \ne \mathbf{0}$, the plane stays below the bowl. If the form takes both signs, it cuts through the surface.
+# The tangent plane misses by exactly $\mathbf{h}^\top\mathbf{A}\mathbf{h}$, wherever it is laid on. If
+# $\mathbf{h}^\top\mathbf{A}\mathbf{h} > 0$ for all $\mathbf{h} \ne \mathbf{0}$, the plane stays below the bowl. If the form
+# takes both signs, it cuts through the surface.
 
 # %% mystnb={"figure": {"caption": "A quadratic form misses its tangent plane by $\\mathbf{h}^\\top\\mathbf{A}\\mathbf{h}$: if that is positive for all $\\mathbf{h} \\ne \\mathbf{0}$, the plane stays below the surface; if it takes both signs, the plane cuts through."}, "image": {"alt": "Two surfaces with a tangent plane at the same place. Left, a bowl that lies above its plane and touches it in one point. Right, a saddle that the plane cuts along two lines through the point of contact."}} tags=["hide-input"]
 fig, axes = plt.subplots(1, 2, figsize=(6, 2.6),
@@ -717,9 +736,10 @@ for ax, A, title in ((axes[0], [[1, 0.8], [-0.2, 0.7]], 'bowl'),
     ax.set_box_aspect((1, 1, 0.8), zoom=1.25);
 
 # %% [markdown]
-# Two more Hessians, each from one line. For $f = \log \sum_i e^{x_i}$ with $\mathbf{p} = \operatorname{softmax}(\mathbf{x})$, $d^2 f = \sum_i
-# p_i\, dx_i^2 - (\mathbf{p} \cdot d\mathbf{x})^2$ by the quotient rule, so $\mathbf{H} = \operatorname{diag}(\mathbf{p}) - \mathbf{p}\mathbf{p}^\top$;
-# it is also the Jacobian of the softmax, which is the gradient of $f$. And {eq}`deriv-inverse` differentiates Jacobi's formula:
+# Two more Hessians, each from one line. For $f = \log \sum_i e^{x_i}$ with
+# $\mathbf{p} = \operatorname{softmax}(\mathbf{x})$, $d^2 f = \sum_i p_i\, dx_i^2 - (\mathbf{p} \cdot d\mathbf{x})^2$ by the
+# quotient rule, so $\mathbf{H} = \operatorname{diag}(\mathbf{p}) - \mathbf{p}\mathbf{p}^\top$; it is also the Jacobian of
+# the softmax, which is the gradient of $f$. And {eq}`deriv-inverse` differentiates Jacobi's formula:
 #
 # ```{math}
 # :label: deriv-logdet-two
@@ -732,22 +752,25 @@ for ax, A, title in ((axes[0], [[1, 0.8], [-0.2, 0.7]], 'bowl'),
 # ```
 #
 # ```{prf:proof}
-# They form a convex set, so it is enough to look at $d^2 f$ along lines. Let $\mathbf{X} = \mathbf{L}\mathbf{L}^\top$ and $\mathbf{M} =
-# \mathbf{L}^{-1} d\mathbf{X}\, \mathbf{L}^{-\top}$, which is symmetric if $d\mathbf{X}$ is. With the trace going round, $d^2 f =
-# -\operatorname{tr}(\mathbf{M}\mathbf{M}) = -\|\mathbf{M}\|_F^2$, and this is negative unless $d\mathbf{X} = \mathbf{0}$.
+# They form a convex set, so it is enough to look at $d^2 f$ along lines. Let $\mathbf{X} = \mathbf{L}\mathbf{L}^\top$ and
+# $\mathbf{M} = \mathbf{L}^{-1} d\mathbf{X}\, \mathbf{L}^{-\top}$, which is symmetric if $d\mathbf{X}$ is. With the trace
+# going round, $d^2 f = -\operatorname{tr}(\mathbf{M}\mathbf{M}) = -\|\mathbf{M}\|_F^2$, and this is negative unless
+# $d\mathbf{X} = \mathbf{0}$.
 # ```
 #
-# **A matrix as variable.** Then the Hessian has four indices, and one stacks the columns into a vector, $\operatorname{vec}\mathbf{X}$. Column
-# $j$ of $\mathbf{A}\mathbf{X}\mathbf{B}$ is $\sum_k b_{kj} \mathbf{A}\mathbf{x}_k$, that is, block $(j, k)$ of a large matrix is $b_{kj}\mathbf{A}$:
+# **A matrix as variable.** Then the Hessian has four indices, and one stacks the columns into a vector,
+# $\operatorname{vec}\mathbf{X}$. Column $j$ of $\mathbf{A}\mathbf{X}\mathbf{B}$ is $\sum_k b_{kj} \mathbf{A}\mathbf{x}_k$,
+# that is, block $(j, k)$ of a large matrix is $b_{kj}\mathbf{A}$:
 #
 # ```{math}
 # :label: deriv-vec
 # \operatorname{vec}(\mathbf{A}\mathbf{X}\mathbf{B}) = (\mathbf{B}^\top \otimes \mathbf{A}) \operatorname{vec}\mathbf{X} .
 # ```
 #
-# For $f = \|\mathbf{A}\mathbf{X}\mathbf{B} - \mathbf{C}\|_F^2$ we have $d^2 f = 2\,\|\mathbf{A}\,d\mathbf{X}\,\mathbf{B}\|_F^2$, so the Hessian is $2\,
-# (\mathbf{B}^\top \otimes \mathbf{A})^\top(\mathbf{B}^\top \otimes \mathbf{A}) = 2\, \mathbf{B}\mathbf{B}^\top \otimes \mathbf{A}^\top\mathbf{A}$. Torch and
-# numpy store rows one after the other; in their order, the two factors of {eq}`deriv-vec` change places.
+# For $f = \|\mathbf{A}\mathbf{X}\mathbf{B} - \mathbf{C}\|_F^2$ we have
+# $d^2 f = 2\,\|\mathbf{A}\,d\mathbf{X}\,\mathbf{B}\|_F^2$, so the Hessian is $2\, (\mathbf{B}^\top \otimes
+# \mathbf{A})^\top(\mathbf{B}^\top \otimes \mathbf{A}) = 2\, \mathbf{B}\mathbf{B}^\top \otimes \mathbf{A}^\top\mathbf{A}$.
+# Torch and numpy store rows one after the other; in their order, the two factors of {eq}`deriv-vec` change places.
 
 # %% tags=["hide-input"]
 def form_hessian(seed, H):
@@ -811,39 +834,45 @@ verify('d² log |det X| = -tr(X⁻¹ dX X⁻¹ dX)',
 # %% [markdown]
 # ## Where it matters: the likeliest chain of pixels
 #
-# What covariance explains $n$ observations $\mathbf{x}_i \in \mathbb{R}^d$ best, if they are Gaussian? In terms of the *precision*
-# $\mathbf{P} = \boldsymbol\Sigma^{-1}$ the log-likelihood, with the mean at its best value, the sample mean, is
+# What covariance explains $n$ observations $\mathbf{x}_i \in \mathbb{R}^d$ best, if they are Gaussian? In terms of the
+# *precision* $\mathbf{P} = \boldsymbol\Sigma^{-1}$ the log-likelihood, with the mean at its best value, the sample mean, is
 #
 # ```{math}
 # :label: deriv-likelihood
 # \ell(\mathbf{P}) = \frac n2 \big( \log\det\mathbf{P} - \operatorname{tr}(\mathbf{P}\mathbf{S}) - d \log 2\pi \big)
 # ```
 #
-# with $\mathbf{S} = \frac1n \sum_i (\mathbf{x}_i - \bar{\mathbf{x}})(\mathbf{x}_i - \bar{\mathbf{x}})^\top$, because by the trace
-# trick $\sum_i (\mathbf{x}_i - \bar{\mathbf{x}})^\top\mathbf{P}(\mathbf{x}_i - \bar{\mathbf{x}}) = n \operatorname{tr}(\mathbf{P}\mathbf{S})$. Hence $d\ell = \frac n2 \operatorname{tr}\big((\mathbf{P}^{-1} - \mathbf{S})\,d\mathbf{P}\big)$, and it vanishes for all
-# symmetric $d\mathbf{P}$ only if $\boldsymbol\Sigma = \mathbf{P}^{-1} = \mathbf{S}$: divide by $n$, not by $n - 1$. By {prf:ref}`thm-logdet` $\ell$ is strictly
-# concave, so this is the one maximum, if $\mathbf{S}$ is invertible. If $n \le d$ it is not, and $\ell$ has no bound: on a flat cloud
-# a density may rise as high as it likes.
+# with $\mathbf{S} = \frac1n \sum_i (\mathbf{x}_i - \bar{\mathbf{x}})(\mathbf{x}_i - \bar{\mathbf{x}})^\top$, because by the
+# trace trick $\sum_i (\mathbf{x}_i - \bar{\mathbf{x}})^\top\mathbf{P}(\mathbf{x}_i - \bar{\mathbf{x}}) = n
+# \operatorname{tr}(\mathbf{P}\mathbf{S})$. Hence
+# $d\ell = \frac n2 \operatorname{tr}\big((\mathbf{P}^{-1} - \mathbf{S})\,d\mathbf{P}\big)$, and it vanishes for all
+# symmetric $d\mathbf{P}$ only if $\boldsymbol\Sigma = \mathbf{P}^{-1} = \mathbf{S}$: divide by $n$, not by $n - 1$. By
+# {prf:ref}`thm-logdet` $\ell$ is strictly concave, so this is the one maximum, if $\mathbf{S}$ is invertible. If $n \le d$
+# it is not, and $\ell$ has no bound: on a flat cloud a density may rise as high as it likes.
 #
-# The remedy is to say which variables have nothing to tell each other directly. Let $\mathbf{P}$ have zeros except on the diagonal and
-# at given pairs, the *edges* of a graph. Then $d\mathbf{P}$ has these zeros, too, and the same differential says:
+# The remedy is to say which variables have nothing to tell each other directly. Let $\mathbf{P}$ have zeros except on the
+# diagonal and at given pairs, the *edges* of a graph. Then $d\mathbf{P}$ has these zeros, too, and the same differential
+# says:
 #
 # ```{math}
 # :label: deriv-edges
 # d\ell = 0 \quad\Longleftrightarrow\quad \Sigma_{ij} = s_{ij} \text{ on the edges and on the diagonal.}
 # ```
 #
-# So one matrix agrees with the data where its inverse is free, and the inverse is zero where it is not {cite}`dempster1972covariance`. For
-# a *chain*, with edges between neighbours only, there is a closed form. If each variable listens to the one before it, the density is
-# $p(x_1) \prod_k p(x_{k+1} \mid x_k) = \prod_k p(x_k, x_{k+1}) \big/ \prod_{1 < k < d} p(x_k)$, whose pairs of neighbours have the prescribed
-# covariances. Its logarithm contains no product of other pairs. So both conditions of {eq}`deriv-edges` are met by
+# So one matrix agrees with the data where its inverse is free, and the inverse is zero where it is not
+# {cite}`dempster1972covariance`. For a *chain*, with edges between neighbours only, there is a closed form. If each variable
+# listens to the one before it, the density is
+# $p(x_1) \prod_k p(x_{k+1} \mid x_k) = \prod_k p(x_k, x_{k+1}) \big/ \prod_{1 < k < d} p(x_k)$, whose pairs of neighbours
+# have the prescribed covariances. Its logarithm contains no product of other pairs. So both conditions of {eq}`deriv-edges`
+# are met by
 #
 # ```{math}
 # :label: deriv-chain
 # \mathbf{P} = \sum_{k=1}^{d-1} \big[ (\mathbf{S}_{k,k+1})^{-1} \big] - \sum_{k=2}^{d-1} \big[ 1/s_{kk} \big]
 # ```
 #
-# where $\mathbf{S}_{k,k+1}$ is the $2 \times 2$ block of two neighbours and the brackets put a matrix back into its place among zeros.
+# where $\mathbf{S}_{k,k+1}$ is the $2 \times 2$ block of two neighbours and the brackets put a matrix back into its place
+# among zeros.
 
 # %%
 def chain(S):  # (d, d) -> the precision of the likeliest chain
@@ -917,9 +946,10 @@ verify('the likeliest chain in closed form',
        seed=seeds(), tries=10)
 
 # %% [markdown]
-# Now something real: strips of twelve neighbouring pixels, cut at random from the left half of a photograph. Three Gaussians learn from $n$
-# of them: one with independent pixels, one with a chain, one with the full $\mathbf{S}$. All three are the likeliest of their kind. Which one
-# gives strips from the right half, never seen, the highest density? (In nats per pixel, for grey values between 0 and 1. Ten repetitions.)
+# Now something real: strips of twelve neighbouring pixels, cut at random from the left half of a photograph. Three Gaussians
+# learn from $n$ of them: one with independent pixels, one with a chain, one with the full $\mathbf{S}$. All three are the
+# likeliest of their kind. Which one gives strips from the right half, never seen, the highest density? (In nats per pixel,
+# for grey values between 0 and 1. Ten repetitions.)
 
 # %%
 grey = photograph('china').mean(2)  # (427, 640)
@@ -982,15 +1012,17 @@ right.text(60, 0.2, 'full', color='C2')
 right.text(90, -0.95, 'independent', color='C0');
 
 # %% [markdown]
-# With fewer strips than pixels the full model does not exist, and with twenty it is a catastrophe: the determinant rewards every
-# direction in which the sample happens to be thin. The chain needs a handful, because it asks for 23 numbers and not 78. In the end the full
-# model wins, for the chain is not quite true: given its two neighbours, a pixel still has something to say to the next but one.
+# With fewer strips than pixels the full model does not exist, and with twenty it is a catastrophe: the determinant rewards
+# every direction in which the sample happens to be thin. The chain needs a handful, because it asks for 23 numbers and
+# not 78. In the end the full model wins, for the chain is not quite true: given its two neighbours, a pixel still has
+# something to say to the next but one.
 #
 # ```{exercise} ★★★ What the chain believes about the rest
 # :label: deriv-chain-rest
-# The chain was told the variances and the covariances of neighbours. What does it believe about all the others? Find $\Sigma_{13}$ for three
-# variables from {eq}`deriv-chain` or from $p_{13} = 0$, guess the rule for $\Sigma_{ij}$, and write `completed(S)`, the full matrix, without
-# inverting anything. Then explore: how does the correlation die out along the chain, and in a picture?
+# The chain was told the variances and the covariances of neighbours. What does it believe about all the others? Find
+# $\Sigma_{13}$ for three variables from {eq}`deriv-chain` or from $p_{13} = 0$, guess the rule for $\Sigma_{ij}$, and write
+# `completed(S)`, the full matrix, without inverting anything. Then explore: how does the correlation die out along the
+# chain, and in a picture?
 # ```
 
 # %%
@@ -1008,10 +1040,10 @@ grade(completed, by_inversion, covariances)
 # ```{solution-start} deriv-chain-rest
 # :class: dropdown
 # ```
-# $p_{13} = 0$ says that the cofactor $\Sigma_{12}\Sigma_{23} - \Sigma_{13}\Sigma_{22}$ vanishes: $\Sigma_{13} = \Sigma_{12}\Sigma_{23}/\Sigma_{22}$. In
-# correlations $\rho_{13} = \rho_{12}\,\rho_{23}$, and so on down the chain: $\rho_{ij}$ is the product of the correlations on the way, and
-# with equal ones it dies out geometrically. In the photograph it dies out far more slowly, since large surfaces join distant pixels. The
-# wrong answer multiplies covariances.
+# $p_{13} = 0$ says that the cofactor $\Sigma_{12}\Sigma_{23} - \Sigma_{13}\Sigma_{22}$ vanishes:
+# $\Sigma_{13} = \Sigma_{12}\Sigma_{23}/\Sigma_{22}$. In correlations $\rho_{13} = \rho_{12}\,\rho_{23}$, and so on down the
+# chain: $\rho_{ij}$ is the product of the correlations on the way, and with equal ones it dies out geometrically. In the
+# photograph it dies out far more slowly, since large surfaces join distant pixels. The wrong answer multiplies covariances.
 
 # %% jupyter={"source_hidden": true}
 def completed_solution(S):
@@ -1042,12 +1074,13 @@ print(f'first and last pixel: {rho[0, -1]:.2f},',
 # %% [markdown]
 # ## Summary
 #
-# The derivative of a function of matrices is a linear map of the nudge, its gradient the one matrix of the input's shape that represents this
-# map, and layouts are ways to write it down. Differentials keep matrices whole: differentiate by product rule, turn $d\mathbf{X}$ to the end
-# under a trace, transpose; a second round gives Hessians, and for symmetric matrices only the symmetric part of the result means anything. The
-# differential of $\log\det$ alone settles which covariance explains the data best, and, with zeros prescribed, which part of it the data
-# should be trusted with.
+# The derivative of a function of matrices is a linear map of the nudge, its gradient the one matrix of the input's shape
+# that represents this map, and layouts are ways to write it down. Differentials keep matrices whole: differentiate by
+# product rule, turn $d\mathbf{X}$ to the end under a trace, transpose; a second round gives Hessians, and for symmetric
+# matrices only the symmetric part of the result means anything. The differential of $\log\det$ alone settles which
+# covariance explains the data best, and, with zeros prescribed, which part of it the data should be trusted with.
 #
-# **Further reading.** {cite}`magnus2019matrix` is the standard work on differentials of matrices, {cite}`horn2013matrix` the source for
-# determinants and definite matrices, {cite}`lauritzen1996graphical` for Gaussians on graphs. {cite}`srinivasan2023gradient` sort out the
-# two gradients by a symmetric matrix, and {cite}`boyd2004convex` show what concavity of $\log\det$ is good for.
+# **Further reading.** {cite}`magnus2019matrix` is the standard work on differentials of matrices, {cite}`horn2013matrix` the
+# source for determinants and definite matrices, {cite}`lauritzen1996graphical` for Gaussians on graphs.
+# {cite}`srinivasan2023gradient` sort out the two gradients by a symmetric matrix, and {cite}`boyd2004convex` show what
+# concavity of $\log\det$ is good for.

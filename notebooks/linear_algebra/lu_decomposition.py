@@ -52,10 +52,11 @@ plt.style.use('nbutils.book')
 # %% [markdown]
 # ## What a decomposition buys
 #
-# Three kinds of matrices are easy. A *diagonal* one acts on each coordinate by itself. A *triangular* system is solved one unknown
-# after the other. An *orthogonal* one is inverted by transposing it. A decomposition writes a matrix that is not easy as a product of
-# easy ones. It is paid for once, and then every question about the matrix, a solution, a determinant, a power, is a series of easy
-# questions. These are the ones that matter, for an $n \times n$ matrix $\mathbf{A}$, and a symmetric one $\mathbf{S}$:
+# Three kinds of matrices are easy. A *diagonal* one acts on each coordinate by itself. A *triangular* system is solved one
+# unknown after the other. An *orthogonal* one is inverted by transposing it. A decomposition writes a matrix that is not
+# easy as a product of easy ones. It is paid for once, and then every question about the matrix, a solution, a determinant, a
+# power, is a series of easy questions. These are the ones that matter, for an $n \times n$ matrix $\mathbf{A}$, and a
+# symmetric one $\mathbf{S}$:
 #
 # | form | for | costs about | unique | made for |
 # |---|---|---|---|---|
@@ -68,12 +69,12 @@ plt.style.use('nbutils.book')
 # | $\mathbf{A} = \mathbf{U}\boldsymbol\Sigma\mathbf{V}^\top$ | all, all shapes | $20 n^3$ | $\boldsymbol\Sigma$ is | rank, distances, approximation |
 # | $\mathbf{A} = \mathbf{U}\mathbf{H}$ (polar) | all | by $\mathbf{U}\boldsymbol\Sigma\mathbf{V}^\top$ | if invertible | the nearest orthogonal matrix |
 #
-# (Costs are additions and multiplications together, from {cite}`golub2013matrix`. The orthogonal factors are included, but for
-# $\mathbf{Q}\mathbf{R}$, which can mostly do without.) The first three are the subject of this section. The others have their own:
-# [QR](../linear_algebra/qr_decomposition.ipynb), [eigenvalues](../linear_algebra/eigendecomposition.ipynb) and
-# [singular values](../linear_algebra/singular_value_decomposition.ipynb). But what all have in common can be checked now: the product
-# gives the matrix back, and each factor has the promised form. A check of that kind is worth something only if it finds the smallest
-# damage, so every entry of every factor is spoilt in turn.
+# (Costs are additions and multiplications together, from {cite}`golub2013matrix`. The orthogonal factors are included, but
+# for $\mathbf{Q}\mathbf{R}$, which can mostly do without.) The first three are the subject of this section. The others have
+# their own: [QR](../linear_algebra/qr_decomposition.ipynb), [eigenvalues](../linear_algebra/eigendecomposition.ipynb) and
+# [singular values](../linear_algebra/singular_value_decomposition.ipynb). But what all have in common can be checked now:
+# the product gives the matrix back, and each factor has the promised form. A check of that kind is worth something only if
+# it finds the smallest damage, so every entry of every factor is spoilt in turn.
 
 # %%
 kinds = {
@@ -163,8 +164,8 @@ assert svd_time > 4 * lu_time and eig_time > 10 * lu_time
 # %% [markdown]
 # ## Elimination writes a factorization
 #
-# Eliminate by hand: subtract row 1 twice from row 2 and $-1$ times from row 3, then row 2 twice from row 3. And keep the multipliers
-# instead of throwing them away:
+# Eliminate by hand: subtract row 1 twice from row 2 and $-1$ times from row 3, then row 2 twice from row 3. And keep the
+# multipliers instead of throwing them away:
 #
 # $$\begin{bmatrix} 2 & 1 & 1 \\ 4 & 5 & 3 \\ -2 & 5 & 6 \end{bmatrix}
 # \to
@@ -173,9 +174,9 @@ assert svd_time > 4 * lu_time and eig_time > 10 * lu_time
 # \begin{bmatrix} 2 & 1 & 1 \\ 0 & 3 & 1 \\ 0 & 0 & 5 \end{bmatrix} = \mathbf{U},
 # \quad \mathbf{L} = \begin{bmatrix} 1 & & \\ 2 & 1 & \\ -1 & 2 & 1 \end{bmatrix}$$
 #
-# Row $i$ ends as row $\mathbf{u}_i$ of $\mathbf{U}$, after $l_{ik}$ times the finished row $\mathbf{u}_k$ was subtracted for each
-# $k < i$. Turn this round, and row $i$ of $\mathbf{A}$ is $\mathbf{u}_i + \sum_{k<i} l_{ik} \mathbf{u}_k$. That is the whole theory:
-# with ones on the diagonal of $\mathbf{L}$,
+# Row $i$ ends as row $\mathbf{u}_i$ of $\mathbf{U}$, after $l_{ik}$ times the finished row $\mathbf{u}_k$ was subtracted for
+# each $k < i$. Turn this round, and row $i$ of $\mathbf{A}$ is $\mathbf{u}_i + \sum_{k<i} l_{ik} \mathbf{u}_k$. That is the
+# whole theory: with ones on the diagonal of $\mathbf{L}$,
 #
 # ```{math}
 # :label: lu-product
@@ -186,24 +187,25 @@ assert svd_time > 4 * lu_time and eig_time > 10 * lu_time
 #
 # ```{prf:theorem} Existence and uniqueness
 # :label: thm-lu
-# Let $\mathbf{A}$ be invertible, and $\mathbf{A}_k$ its upper left $k \times k$ block. Then $\mathbf{A} = \mathbf{L}\mathbf{U}$ with a
-# unit lower triangular $\mathbf{L}$ and an upper triangular $\mathbf{U}$ exists exactly if all *leading minors*
-# $\det \mathbf{A}_1, \dots, \det \mathbf{A}_n$ are nonzero. It is unique, elimination finds it, and
-# $u_{kk} = \det \mathbf{A}_k / \det \mathbf{A}_{k-1}$ (with $\det \mathbf{A}_0 = 1$).
+# Let $\mathbf{A}$ be invertible, and $\mathbf{A}_k$ its upper left $k \times k$ block. Then
+# $\mathbf{A} = \mathbf{L}\mathbf{U}$ with a unit lower triangular $\mathbf{L}$ and an upper triangular $\mathbf{U}$ exists
+# exactly if all *leading minors* $\det \mathbf{A}_1, \dots, \det \mathbf{A}_n$ are nonzero. It is unique, elimination finds
+# it, and $u_{kk} = \det \mathbf{A}_k / \det \mathbf{A}_{k-1}$ (with $\det \mathbf{A}_0 = 1$).
 # ```
 #
 # ```{prf:proof}
 # *Necessary.* The upper left block of a product of triangular matrices is the product of the upper left blocks,
-# $\mathbf{A}_k = \mathbf{L}_k \mathbf{U}_k$. So $\det \mathbf{A}_k = u_{11} \cdots u_{kk}$, which gives the formula, and none of these
-# is zero since $\det \mathbf{A} = u_{11} \cdots u_{nn}$ is not. *Sufficient.* Let the first $k - 1$ pivots be nonzero. Elimination has
-# until then added multiples of rows to lower ones. This did not change $\det \mathbf{A}_k$, and the block is now triangular with the
-# first $k$ pivots on its diagonal. So pivot $k$ is $\det \mathbf{A}_k / \det \mathbf{A}_{k-1} \ne 0$, and elimination goes
-# on. *Unique.* From $\mathbf{L}\mathbf{U} = \mathbf{L}'\mathbf{U}'$ follows $\mathbf{L}'^{-1}\mathbf{L} = \mathbf{U}'\mathbf{U}^{-1}$.
-# The left side is unit lower triangular, the right side upper, so both are $\mathbf{I}$.
+# $\mathbf{A}_k = \mathbf{L}_k \mathbf{U}_k$. So $\det \mathbf{A}_k = u_{11} \cdots u_{kk}$, which gives the formula, and
+# none of these is zero since $\det \mathbf{A} = u_{11} \cdots u_{nn}$ is not. *Sufficient.* Let the first $k - 1$ pivots be
+# nonzero. Elimination has until then added multiples of rows to lower ones. This did not change $\det \mathbf{A}_k$, and the
+# block is now triangular with the first $k$ pivots on its diagonal. So pivot $k$ is
+# $\det \mathbf{A}_k / \det \mathbf{A}_{k-1} \ne 0$, and elimination goes on. *Unique.* From
+# $\mathbf{L}\mathbf{U} = \mathbf{L}'\mathbf{U}'$ follows $\mathbf{L}'^{-1}\mathbf{L} = \mathbf{U}'\mathbf{U}^{-1}$. The left
+# side is unit lower triangular, the right side upper, so both are $\mathbf{I}$.
 # ```
 #
-# The loop over $k$ remains; the two loops over rows and columns become one outer product. The same code runs on floats and, to check
-# the theorem, on exact fractions.
+# The loop over $k$ remains; the two loops over rows and columns become one outer product. The same code runs on floats and,
+# to check the theorem, on exact fractions.
 
 # %%
 def lu(a):  # a (n, n) -> L, U
@@ -259,9 +261,9 @@ for k, word in enumerate(('U: finished', 'L: multipliers', 'still to do')):
 
 # %% [markdown]
 # **Solving.** With $\mathbf{A} = \mathbf{L}\mathbf{U}$ the system $\mathbf{A}\mathbf{x} = \mathbf{b}$ is
-# $\mathbf{L}\mathbf{y} = \mathbf{b}$ and then $\mathbf{U}\mathbf{x} = \mathbf{y}$. In the first, row 1 contains only $y_1$. As soon as
-# an unknown is found, its column is moved to the right side, and the next row contains only one unknown. In the second it goes from
-# below. If `b` has several columns, all are solved together.
+# $\mathbf{L}\mathbf{y} = \mathbf{b}$ and then $\mathbf{U}\mathbf{x} = \mathbf{y}$. In the first, row 1 contains only $y_1$.
+# As soon as an unknown is found, its column is moved to the right side, and the next row contains only one unknown. In the
+# second it goes from below. If `b` has several columns, all are solved together.
 
 # %%
 def forward(l, b):  # l (n, n), b (n,) or (n, m)
@@ -308,8 +310,8 @@ verify('first forward, then back, for one right side or several',
 # \qquad \text{each right side: } 2n^2 - n \approx 2 n^2
 # ```
 #
-# operations. (Forward substitution: $n(n-1)/2$ products and differences each; backward the same, and $n$ quotients.) Do not take it on
-# trust; let the numbers count what is done to them.
+# operations. (Forward substitution: $n(n-1)/2$ products and differences each; backward the same, and $n$ quotients.) Do not
+# take it on trust; let the numbers count what is done to them.
 
 # %%
 class Counted(float):
@@ -350,9 +352,9 @@ factor, each = costs(40)
 print(f'n = 40: {factor} operations to factor, {each} for each right side')
 
 # %% [markdown]
-# So the factorization is the price, and right sides are cheap. A solver that is asked the same $\mathbf{A}$ again and again, in every
-# step of a simulation, for every user, for every class, should factor once. Measured with the library, for twenty right sides that
-# come one after the other:
+# So the factorization is the price, and right sides are cheap. A solver that is asked the same $\mathbf{A}$ again and again,
+# in every step of a simulation, for every user, for every class, should factor once. Measured with the library, for twenty
+# right sides that come one after the other:
 
 # %%
 rng = np.random.default_rng(6)
@@ -371,15 +373,15 @@ print('factoring once is more than 4 times faster:', afresh > 4 * once)
 assert afresh > 4 * once
 
 # %% [markdown]
-# The inverse is the solution for the $n$ right sides $\mathbf{e}_1, \dots, \mathbf{e}_n$, altogether $\tfrac23 n^3 + 2n^3$ operations,
-# or $2n^3$ if one skips the zeros. Since $\mathbf{A}^{-1}\mathbf{b}$ then costs another $2n^2$, as much as two triangles, nothing has
-# been gained. Formulas have inverses, programs have factorizations.
+# The inverse is the solution for the $n$ right sides $\mathbf{e}_1, \dots, \mathbf{e}_n$, altogether $\tfrac23 n^3 + 2n^3$
+# operations, or $2n^3$ if one skips the zeros. Since $\mathbf{A}^{-1}\mathbf{b}$ then costs another $2n^2$, as much as two
+# triangles, nothing has been gained. Formulas have inverses, programs have factorizations.
 #
 # ```{exercise} ★ Neighbours only
 # :label: lu-tridiagonal
-# In splines, diffusion and time series each unknown meets only its two neighbours: $\mathbf{A}$ has a diagonal $\mathbf{d}$, entries
-# $\mathbf{e}$ below and $\mathbf{f}$ above it, and zeros elsewhere. Write `tridiagonal(e, d, f, b)`, which solves such a system in
-# about $8n$ operations.
+# In splines, diffusion and time series each unknown meets only its two neighbours: $\mathbf{A}$ has a diagonal $\mathbf{d}$,
+# entries $\mathbf{e}$ below and $\mathbf{f}$ above it, and zeros elsewhere. Write `tridiagonal(e, d, f, b)`, which solves
+# such a system in about $8n$ operations.
 # ```
 
 # %%
@@ -401,8 +403,8 @@ grade(tridiagonal, by_full_matrix, cases)
 # :class: dropdown
 # ```
 # Elimination meets one multiplier per step, $l_k = e_k / u_k$, and changes only the next diagonal entry,
-# $u_{k+1} = d_{k+1} - l_k f_k$. So $\mathbf{L}$ and $\mathbf{U}$ have two diagonals each. The wrong answer divides by the original
-# diagonal instead of the pivots.
+# $u_{k+1} = d_{k+1} - l_k f_k$. So $\mathbf{L}$ and $\mathbf{U}$ have two diagonals each. The wrong answer divides by the
+# original diagonal instead of the pivots.
 
 # %% jupyter={"source_hidden": true}
 def tridiagonal_solution(e, d, f, b, keep=False):
@@ -429,8 +431,8 @@ assert not grade(original_diagonal, by_full_matrix, cases)
 # %% [markdown]
 # ## The choice of the pivot
 #
-# This section continues [Elimination writes a factorization](#elimination-writes-a-factorization). A pivot that is zero stops
-# elimination. One that is nearly zero is worse: it goes on. Solve
+# This section continues [Elimination writes a factorization](#elimination-writes-a-factorization). A pivot that is zero
+# stops elimination. One that is nearly zero is worse: it goes on. Solve
 #
 # $$\begin{bmatrix} \varepsilon & 1 \\ 1 & 1 \end{bmatrix} \begin{bmatrix} x_1 \\ x_2 \end{bmatrix} = \begin{bmatrix} 1 \\ 2 \end{bmatrix},
 # \qquad \varepsilon = 10^{-20},$$
@@ -447,33 +449,34 @@ other = lu(A + [[0, 0], [0, 4]])
 print('same L and U with 5 in that corner:', close((l, u), other))
 
 # %% [markdown]
-# The problem is harmless, a tiny change of its data changes the solution little. It is the *method* that has spoilt it. The multiplier
-# is $10^{20}$, and $u_{22} = 1 - 10^{20}$ is rounded to $-10^{20}$: the 1 that stood in the lower right corner is gone. As the last
-# two lines show, the product of the factors has 0 there, and with 5 in its place the factors would have been the same. Exchange the
-# rows, and the multiplier is $10^{-20}$. So what must be avoided is large multipliers, which blow up rows and drown others in
-# them. *Partial pivoting* brings the largest entry of the column to the diagonal, before each step. Then all $|l_{ij}| \le 1$.
+# The problem is harmless, a tiny change of its data changes the solution little. It is the *method* that has spoilt it. The
+# multiplier is $10^{20}$, and $u_{22} = 1 - 10^{20}$ is rounded to $-10^{20}$: the 1 that stood in the lower right corner is
+# gone. As the last two lines show, the product of the factors has 0 there, and with 5 in its place the factors would have
+# been the same. Exchange the rows, and the multiplier is $10^{-20}$. So what must be avoided is large multipliers, which
+# blow up rows and drown others in them. *Partial pivoting* brings the largest entry of the column to the diagonal, before
+# each step. Then all $|l_{ij}| \le 1$.
 #
 # ```{prf:theorem} LU with exchanges
 # :label: thm-palu
-# For every square matrix there is an order of its rows, $\mathbf{P}\mathbf{A}$ with a permutation matrix $\mathbf{P}$, such that
-# $\mathbf{P}\mathbf{A} = \mathbf{L}\mathbf{U}$ with all $|l_{ij}| \le 1$.
+# For every square matrix there is an order of its rows, $\mathbf{P}\mathbf{A}$ with a permutation matrix $\mathbf{P}$, such
+# that $\mathbf{P}\mathbf{A} = \mathbf{L}\mathbf{U}$ with all $|l_{ij}| \le 1$.
 # ```
 #
 # ```{prf:proof}
 # By induction on $n$. Bring the largest entry of the first column to the top, and call the result
 # $\mathbf{P}_1\mathbf{A} = \begin{bmatrix} \alpha & \mathbf{r} \\ \mathbf{c} & \mathbf{B} \end{bmatrix}$. Let
-# $\mathbf{m} = \mathbf{c}/\alpha$, whose entries are at most 1 in size; if $\alpha = 0$, then $\mathbf{c} = \mathbf{0}$, and let
-# $\mathbf{m} = \mathbf{0}$. What elimination leaves is the *Schur complement* $\mathbf{B} - \mathbf{m}\mathbf{r}$. It has size
-# $n - 1$, so $\mathbf{P}'(\mathbf{B} - \mathbf{m}\mathbf{r}) = \mathbf{L}'\mathbf{U}'$, and therefore
+# $\mathbf{m} = \mathbf{c}/\alpha$, whose entries are at most 1 in size; if $\alpha = 0$, then $\mathbf{c} = \mathbf{0}$, and
+# let $\mathbf{m} = \mathbf{0}$. What elimination leaves is the *Schur complement* $\mathbf{B} - \mathbf{m}\mathbf{r}$. It
+# has size $n - 1$, so $\mathbf{P}'(\mathbf{B} - \mathbf{m}\mathbf{r}) = \mathbf{L}'\mathbf{U}'$, and therefore
 #
 # $$\begin{bmatrix} 1 & \\ & \mathbf{P}' \end{bmatrix} \mathbf{P}_1 \mathbf{A}
 # = \begin{bmatrix} \alpha & \mathbf{r} \\ \mathbf{P}'\mathbf{c} & \mathbf{P}'\mathbf{B} \end{bmatrix}
 # = \begin{bmatrix} 1 & \\ \mathbf{P}'\mathbf{m} & \mathbf{L}' \end{bmatrix} \begin{bmatrix} \alpha & \mathbf{r} \\ & \mathbf{U}' \end{bmatrix} .$$
 # ```
 #
-# The last line says what a program has to do with the multipliers that it has found already: $\mathbf{P}'\mathbf{m}$, they are
-# exchanged along with their rows. If they are stored below the diagonal, in the place of the zeros, whole rows are exchanged and it
-# happens by itself. The control leaves the multipliers where they are.
+# The last line says what a program has to do with the multipliers that it has found already: $\mathbf{P}'\mathbf{m}$, they
+# are exchanged along with their rows. If they are stored below the diagonal, in the place of the zeros, whole rows are
+# exchanged and it happens by itself. The control leaves the multipliers where they are.
 
 # %%
 def lu_pivot(a, along=True):  # -> L and U in one matrix, order of rows
@@ -515,8 +518,8 @@ l, u = unpack(lu_pivot(singular)[0])
 print('a singular matrix has a zero pivot:', u[-1, -1] == 0)
 
 # %% [markdown]
-# Now many matrices, and a pivot of every size. We take twenty random $20 \times 20$ matrices whose entries are multiples of $1/64$,
-# replace the first entry by a power of two, $\varepsilon$, and choose $\mathbf{x}$ of plus and minus ones. Then
+# Now many matrices, and a pivot of every size. We take twenty random $20 \times 20$ matrices whose entries are multiples of
+# $1/64$, replace the first entry by a power of two, $\varepsilon$, and choose $\mathbf{x}$ of plus and minus ones. Then
 # $\mathbf{b} = \mathbf{A}\mathbf{x}$ is computed without rounding, and we know the true solution.
 
 # %%
@@ -546,11 +549,11 @@ ax.set(xlabel='first pivot ε', ylabel='relative error', ylim=(1e-17, 10))
 label_lines(ax);
 
 # %% [markdown]
-# **Blocks.** The loop above does the minimum of arithmetic, but each step reads and writes the whole remaining square for one product
-# per entry, and memory is slow. Group the columns in panels of 32. Inside a panel an entry is corrected only when its turn comes, by
-# all earlier steps of the panel at once; the square to the right waits, and gets all 32 corrections as *one product of matrices*, the
-# operation that computers do best ([Matrix multiplication](../linear_algebra/matrix_multiplication.ipynb)). The same numbers, in
-# another order:
+# **Blocks.** The loop above does the minimum of arithmetic, but each step reads and writes the whole remaining square for
+# one product per entry, and memory is slow. Group the columns in panels of 32. Inside a panel an entry is corrected only
+# when its turn comes, by all earlier steps of the panel at once; the square to the right waits, and gets all 32 corrections
+# as *one product of matrices*, the operation that computers do best ([Matrix
+# multiplication](../linear_algebra/matrix_multiplication.ipynb)). The same numbers, in another order:
 
 # %%
 def lu_blocked(a, width=32):
@@ -600,8 +603,8 @@ for n, least, most in ((256, 1.5, 20), (512, 2, 10)):
 # %% [markdown]
 # ```{exercise} ★★ The transposed system, for free
 # :label: lu-transposed
-# Backpropagation through a linear solver needs $\mathbf{A}^\top\mathbf{x} = \mathbf{b}$ after $\mathbf{A}$ has been factored.
-# Write `solve_transposed(packed, order, b)`, which uses what `lu_pivot(a)` returned and no other factorization.
+# Backpropagation through a linear solver needs $\mathbf{A}^\top\mathbf{x} = \mathbf{b}$ after $\mathbf{A}$ has been
+# factored. Write `solve_transposed(packed, order, b)`, which uses what `lu_pivot(a)` returned and no other factorization.
 # ```
 
 # %%
@@ -651,35 +654,35 @@ assert not grade(order_first, by_library, cases)
 # %% [markdown]
 # ## How far to trust the answer
 #
-# This section continues [The choice of the pivot](#the-choice-of-the-pivot). A program returns $\hat{\mathbf{x}}$ and the true
-# $\mathbf{x}$ is not known. What can be said? Turn the question round: of which system is $\hat{\mathbf{x}}$ the *exact* solution? If
-# of one that differs from ours in the sixteenth digit, the program has done all that could be asked, for the data were no better. The
-# norms are Euclidean, that of a matrix the largest singular value.
+# This section continues [The choice of the pivot](#the-choice-of-the-pivot). A program returns $\hat{\mathbf{x}}$ and the
+# true $\mathbf{x}$ is not known. What can be said? Turn the question round: of which system is $\hat{\mathbf{x}}$ the
+# *exact* solution? If of one that differs from ours in the sixteenth digit, the program has done all that could be asked,
+# for the data were no better. The norms are Euclidean, that of a matrix the largest singular value.
 #
 # ```{prf:theorem} Backward error
 # :label: thm-backward
-# Let $\mathbf{r} = \mathbf{b} - \mathbf{A}\hat{\mathbf{x}}$ and $\hat{\mathbf{x}} \ne \mathbf{0}$. The smallest $\mathbf{E}$ with
-# $(\mathbf{A} + \mathbf{E})\hat{\mathbf{x}} = \mathbf{b}$ has the relative size
-# $\displaystyle \eta = \frac{\|\mathbf{E}\|}{\|\mathbf{A}\|} = \frac{\|\mathbf{r}\|}{\|\mathbf{A}\| \, \|\hat{\mathbf{x}}\|}$,
-# the *backward error*. And if $\mathbf{A}$ is invertible,
+# Let $\mathbf{r} = \mathbf{b} - \mathbf{A}\hat{\mathbf{x}}$ and $\hat{\mathbf{x}} \ne \mathbf{0}$. The smallest $\mathbf{E}$
+# with $(\mathbf{A} + \mathbf{E})\hat{\mathbf{x}} = \mathbf{b}$ has the relative size $\displaystyle \eta =
+# \frac{\|\mathbf{E}\|}{\|\mathbf{A}\|} = \frac{\|\mathbf{r}\|}{\|\mathbf{A}\| \, \|\hat{\mathbf{x}}\|}$, the *backward
+# error*. And if $\mathbf{A}$ is invertible,
 #
 # $$\frac{\|\hat{\mathbf{x}} - \mathbf{x}\|}{\|\hat{\mathbf{x}}\|} \le \kappa \, \eta,
 # \qquad \kappa = \|\mathbf{A}\| \, \|\mathbf{A}^{-1}\| .$$
 # ```
 #
 # ```{prf:proof}
-# The equation says $\mathbf{E}\hat{\mathbf{x}} = \mathbf{r}$, so $\|\mathbf{r}\| \le \|\mathbf{E}\| \|\hat{\mathbf{x}}\|$. The matrix
-# $\mathbf{E} = \mathbf{r}\hat{\mathbf{x}}^\top / \|\hat{\mathbf{x}}\|^2$ fulfils the equation and attains the bound, since
-# $\|\mathbf{r}\hat{\mathbf{x}}^\top\mathbf{z}\| \le \|\mathbf{r}\| \|\hat{\mathbf{x}}\| \|\mathbf{z}\|$. For the second part,
-# $\mathbf{x} - \hat{\mathbf{x}} = \mathbf{A}^{-1}\mathbf{r}$, so
-# $\|\mathbf{x} - \hat{\mathbf{x}}\| \le \|\mathbf{A}^{-1}\| \|\mathbf{r}\| = \|\mathbf{A}^{-1}\| \, \eta \, \|\mathbf{A}\| \|\hat{\mathbf{x}}\|$.
+# The equation says $\mathbf{E}\hat{\mathbf{x}} = \mathbf{r}$, so $\|\mathbf{r}\| \le \|\mathbf{E}\| \|\hat{\mathbf{x}}\|$.
+# The matrix $\mathbf{E} = \mathbf{r}\hat{\mathbf{x}}^\top / \|\hat{\mathbf{x}}\|^2$ fulfils the equation and attains the
+# bound, since $\|\mathbf{r}\hat{\mathbf{x}}^\top\mathbf{z}\| \le \|\mathbf{r}\| \|\hat{\mathbf{x}}\| \|\mathbf{z}\|$. For
+# the second part, $\mathbf{x} - \hat{\mathbf{x}} = \mathbf{A}^{-1}\mathbf{r}$, so $\|\mathbf{x} - \hat{\mathbf{x}}\| \le
+# \|\mathbf{A}^{-1}\| \|\mathbf{r}\| = \|\mathbf{A}^{-1}\| \, \eta \, \|\mathbf{A}\| \|\hat{\mathbf{x}}\|$.
 # ```
 #
-# So the error is at most the product of two numbers of different origin. The *condition number* $\kappa$ belongs to the problem: it
-# says how much a change of the data can be magnified, and no program can help it. The backward error $\eta$ belongs to the method, and
-# it can be computed from the answer. We test both on random $8 \times 8$ matrices, made as $\mathbf{F}\mathbf{D}\mathbf{G}$ with
-# smaller and smaller entries in the diagonal $\mathbf{D}$, and on Hilbert's matrices $h_{ij} = 1/(i + j - 1)$. The true solution of
-# the system *as stored* comes from the same elimination in fractions.
+# So the error is at most the product of two numbers of different origin. The *condition number* $\kappa$ belongs to the
+# problem: it says how much a change of the data can be magnified, and no program can help it. The backward error $\eta$
+# belongs to the method, and it can be computed from the answer. We test both on random $8 \times 8$ matrices, made as
+# $\mathbf{F}\mathbf{D}\mathbf{G}$ with smaller and smaller entries in the diagonal $\mathbf{D}$, and on Hilbert's matrices
+# $h_{ij} = 1/(i + j - 1)$. The true solution of the system *as stored* comes from the same elimination in fractions.
 
 # %%
 def smallest_change(seed, power):  # E x = r, against others that do it
@@ -725,16 +728,16 @@ print('largest error above 1e-4:', error.max() > 1e-4)
 # %% [markdown]
 # The program never did anything wrong, and yet some answers have not four right digits.
 #
-# **Does elimination always have a small backward error?** An entry of the remaining square is replaced by $a' = a - l\,u$, and the
-# computer rounds the product and the difference, each with a relative error of at most $\delta = 2^{-53}$:
+# **Does elimination always have a small backward error?** An entry of the remaining square is replaced by $a' = a - l\,u$,
+# and the computer rounds the product and the difference, each with a relative error of at most $\delta = 2^{-53}$:
 # $a' = (a - l\,u\,(1 + \delta_1))(1 + \delta_2)$. Solved for $a$,
 #
 # $$a = a' + l\,u + \Big( l\,u\,\delta_1 - a'\,\frac{\delta_2}{1 + \delta_2} \Big) .$$
 #
 # If all numbers in all stages are at most $\rho \max_{ij} |a_{ij}|$, and $|l| \le 1$, the bracket is at most
-# $2 \rho\, \delta \max_{ij} |a_{ij}|$, up to terms in $\delta^2$. Add up all steps in which an entry takes part, fewer than $n$, and
-# the last one, in which it is divided to become a multiplier, with an error of at most $\delta\,|l\,u|$. The $a'$ cancel in the sum,
-# and what stays is Wilkinson's result {cite}`wilkinson1961error`: for the *computed* factors
+# $2 \rho\, \delta \max_{ij} |a_{ij}|$, up to terms in $\delta^2$. Add up all steps in which an entry takes part, fewer than
+# $n$, and the last one, in which it is divided to become a multiplier, with an error of at most $\delta\,|l\,u|$. The $a'$
+# cancel in the sum, and what stays is Wilkinson's result {cite}`wilkinson1961error`: for the *computed* factors
 #
 # ```{math}
 # :label: lu-wilkinson
@@ -745,12 +748,13 @@ print('largest error above 1e-4:', error.max() > 1e-4)
 # \end{gathered}
 # ```
 #
-# The two substitutions are stable in the same sense, and altogether $\eta$ is at most of the order $n^3 \rho\, \delta$, and in
-# practice near $\rho\, \delta$ or less {cite}`higham2002accuracy`. Everything hangs on the *growth factor* $\rho$. Without pivoting it
-# has no bound; that was the catastrophe above. With partial pivoting $|a'| \le |a| + |u|$, so the largest entry at most doubles in
-# each step, and $\rho \le 2^{n-1}$. Wilkinson also gave the matrix that attains the bound: ones on the diagonal and in the last
-# column, $-1$ below the diagonal. No exchange is needed, each step adds the pivot row to all rows below, and in the last column 1
-# becomes 2, 4, 8. What is its place among other matrices? We eliminate many random ones at the same time.
+# The two substitutions are stable in the same sense, and altogether $\eta$ is at most of the order $n^3 \rho\, \delta$, and
+# in practice near $\rho\, \delta$ or less {cite}`higham2002accuracy`. Everything hangs on the *growth factor* $\rho$.
+# Without pivoting it has no bound; that was the catastrophe above. With partial pivoting $|a'| \le |a| + |u|$, so the
+# largest entry at most doubles in each step, and $\rho \le 2^{n-1}$. Wilkinson also gave the matrix that attains the bound:
+# ones on the diagonal and in the last column, $-1$ below the diagonal. No exchange is needed, each step adds the pivot row
+# to all rows below, and in the last column 1 becomes 2, 4, 8. What is its place among other matrices? We eliminate many
+# random ones at the same time.
 
 # %%
 def growth(a):  # a (..., n, n) -> (...), with partial pivoting
@@ -820,10 +824,10 @@ right.text(18, 0.35, 'dashed: slope 2/3')
 right.set(xlabel='n', ylim=(0.1, 1e12), title='growth factor ρ');
 
 # %% [markdown]
-# Random matrices grow with a small power of $n$. Our exponent is near the $\tfrac23$ by which the classical experiments up to
-# $n = 1024$ were summed up {cite}`trefethen1990average`; that for normal matrices it is at most *some* power, with probability near
-# one, was proved only decades later {cite}`huang2022average`. At Wilkinson's matrix, though, partial pivoting fails, with a perfectly
-# harmless $\kappa$:
+# Random matrices grow with a small power of $n$. Our exponent is near the $\tfrac23$ by which the classical experiments up
+# to $n = 1024$ were summed up {cite}`trefethen1990average`; that for normal matrices it is at most *some* power, with
+# probability near one, was proved only decades later {cite}`huang2022average`. At Wilkinson's matrix, though, partial
+# pivoting fails, with a perfectly harmless $\kappa$:
 
 # %%
 W = wilkinson(60)
@@ -845,15 +849,15 @@ print('growth with noise of 1% below 4:', growth(noisy).max() < 4)
 assert growth(strong)[0] > 1e12 and growth(noisy).max() < 4
 
 # %% [markdown]
-# One per cent of noise, and the disaster is gone: it needs the exact conspiracy of all rows. That is why LU with partial pivoting is
-# the standard method in spite of a bound of $2^{n-1}$. Where one wants to be sure there is QR at twice the cost, and everywhere the
-# backward error, which costs $2n^2$ and tells whether this system was the exception.
+# One per cent of noise, and the disaster is gone: it needs the exact conspiracy of all rows. That is why LU with partial
+# pivoting is the standard method in spite of a bound of $2^{n-1}$. Where one wants to be sure there is QR at twice the cost,
+# and everywhere the backward error, which costs $2n^2$ and tells whether this system was the exception.
 #
 # ```{exercise} ★★★ Half the bits, all the digits
 # :label: lu-refinement
-# Factoring in single precision is faster, on graphics processors many times. Write `refine(factors, a, b)`, where `factors` is what
-# `scipy.linalg.lu_factor(a.astype(np.float32))` returned: a solution right to ten digits and more, with no other factorization. Hint:
-# what does $\mathbf{x} - \hat{\mathbf{x}}$ solve? When will your method not converge?
+# Factoring in single precision is faster, on graphics processors many times. Write `refine(factors, a, b)`, where `factors`
+# is what `scipy.linalg.lu_factor(a.astype(np.float32))` returned: a solution right to ten digits and more, with no other
+# factorization. Hint: what does $\mathbf{x} - \hat{\mathbf{x}}$ solve? When will your method not converge?
 # ```
 
 # %%
@@ -878,11 +882,12 @@ grade(refine, in_double, cases, rtol=1e-10, atol=0)
 # :class: dropdown
 # ```
 # The error $\mathbf{d} = \mathbf{x} - \hat{\mathbf{x}}$ solves $\mathbf{A}\mathbf{d} = \mathbf{r}$ with the residual
-# $\mathbf{r} = \mathbf{b} - \mathbf{A}\hat{\mathbf{x}}$. Solved with the factors in single precision, $\mathbf{d}$ has the relative
-# error $\theta \approx \kappa\, 2^{-24}$, times a modest factor. After $\hat{\mathbf{x}} \leftarrow \hat{\mathbf{x}} + \mathbf{d}$ the
-# error is $\theta$ times what it was, as long as the residual is right: $\mathbf{b}$ and $\mathbf{A}\hat{\mathbf{x}}$ agree in almost
-# all digits, so it must be computed in double precision. For $\kappa$ above about $10^7$ nothing is gained
-# {cite}`carson2018accelerating`. The wrong answer computes the residual in single precision.
+# $\mathbf{r} = \mathbf{b} - \mathbf{A}\hat{\mathbf{x}}$. Solved with the factors in single precision, $\mathbf{d}$ has the
+# relative error $\theta \approx \kappa\, 2^{-24}$, times a modest factor. After
+# $\hat{\mathbf{x}} \leftarrow \hat{\mathbf{x}} + \mathbf{d}$ the error is $\theta$ times what it was, as long as the
+# residual is right: $\mathbf{b}$ and $\mathbf{A}\hat{\mathbf{x}}$ agree in almost all digits, so it must be computed in
+# double precision. For $\kappa$ above about $10^7$ nothing is gained {cite}`carson2018accelerating`. The wrong answer
+# computes the residual in single precision.
 
 # %% jupyter={"source_hidden": true}
 def refine_solution(factors, a, b, kind=np.float64):
@@ -905,16 +910,16 @@ assert not grade(single_residual, in_double, cases, rtol=1e-10, atol=0)
 # %% [markdown]
 # ## Cholesky: when no pivot can fail
 #
-# This section continues [Elimination writes a factorization](#elimination-writes-a-factorization). Complete the square in a quadratic
-# form of two variables:
+# This section continues [Elimination writes a factorization](#elimination-writes-a-factorization). Complete the square in a
+# quadratic form of two variables:
 #
 # $$4 x_1^2 + 12 x_1 x_2 + 10 x_2^2 = (2x_1 + 3x_2)^2 + x_2^2 .$$
 #
 # It is positive for all $\mathbf{x} \ne \mathbf{0}$, now visibly so. A symmetric $\mathbf{A}$ with
 # $\mathbf{x}^\top\mathbf{A}\mathbf{x} > 0$ for all $\mathbf{x} \ne \mathbf{0}$ is *positive definite*. Such matrices are
 # everywhere: $\mathbf{B}^\top\mathbf{B}$ with independent columns, hence the covariances of variables of which none is a
-# combination of the others, and the second derivatives at a minimum that is flat in no direction. And completing the square is
-# elimination. With $\mathbf{A} = \begin{bmatrix} \alpha & \mathbf{c}^\top \\ \mathbf{c} & \mathbf{B} \end{bmatrix}$ and
+# combination of the others, and the second derivatives at a minimum that is flat in no direction. And completing the square
+# is elimination. With $\mathbf{A} = \begin{bmatrix} \alpha & \mathbf{c}^\top \\ \mathbf{c} & \mathbf{B} \end{bmatrix}$ and
 # $\mathbf{x} = (x_1, \mathbf{z})$,
 #
 # ```{math}
@@ -927,26 +932,26 @@ assert not grade(single_residual, in_double, cases, rtol=1e-10, atol=0)
 #
 # ```{prf:theorem} Cholesky
 # :label: thm-cholesky
-# For a symmetric matrix $\mathbf{A}$ these are equivalent: (a) it is positive definite; (b) elimination without exchanges finds only
-# positive pivots; (c) $\mathbf{A} = \mathbf{L}\mathbf{L}^\top$ with a lower triangular $\mathbf{L}$ whose diagonal is positive;
-# (d) all leading minors are positive. The $\mathbf{L}$ in (c) is unique.
+# For a symmetric matrix $\mathbf{A}$ these are equivalent: (a) it is positive definite; (b) elimination without exchanges
+# finds only positive pivots; (c) $\mathbf{A} = \mathbf{L}\mathbf{L}^\top$ with a lower triangular $\mathbf{L}$ whose
+# diagonal is positive; (d) all leading minors are positive. The $\mathbf{L}$ in (c) is unique.
 # ```
 #
 # ```{prf:proof}
 # *From (a) to (b).* The first pivot is $\alpha = \mathbf{e}_1^\top\mathbf{A}\mathbf{e}_1 > 0$. For any
-# $\mathbf{z} \ne \mathbf{0}$ choose $x_1$ so that the square in {eq}`lu-square` vanishes: the Schur complement is positive definite
-# too, and so on. *From (b) to (c).* The coefficients of the first square, $\sqrt{\alpha}$ and
+# $\mathbf{z} \ne \mathbf{0}$ choose $x_1$ so that the square in {eq}`lu-square` vanishes: the Schur complement is positive
+# definite too, and so on. *From (b) to (c).* The coefficients of the first square, $\sqrt{\alpha}$ and
 # $\mathbf{c}/\sqrt{\alpha}$, are the first column of $\mathbf{L}$; the rest is the $\mathbf{L}'$ of the Schur complement:
-# $\begin{bmatrix} \sqrt{\alpha} & \\ \mathbf{c}/\sqrt{\alpha} & \mathbf{L}' \end{bmatrix} \begin{bmatrix} \sqrt{\alpha} & \mathbf{c}^\top/\sqrt{\alpha} \\ & \mathbf{L}'^\top \end{bmatrix} = \mathbf{A}$. *From
-# (c) to (a).* $\mathbf{x}^\top\mathbf{L}\mathbf{L}^\top\mathbf{x} = \|\mathbf{L}^\top\mathbf{x}\|^2 > 0$, as
-# $\mathbf{L}$ is invertible. *(b) and (d)* say the same, because pivots are quotients of leading minors (proof of
-# {prf:ref}`thm-lu`). *Unique:* $\alpha$ and $\mathbf{c}$ determine the first column of $\mathbf{L}$, the Schur complement the second,
-# and so on.
+# $\begin{bmatrix} \sqrt{\alpha} & \\ \mathbf{c}/\sqrt{\alpha} & \mathbf{L}' \end{bmatrix} \begin{bmatrix} \sqrt{\alpha} &
+# \mathbf{c}^\top/\sqrt{\alpha} \\ & \mathbf{L}'^\top \end{bmatrix} = \mathbf{A}$. *From (c) to (a).*
+# $\mathbf{x}^\top\mathbf{L}\mathbf{L}^\top\mathbf{x} = \|\mathbf{L}^\top\mathbf{x}\|^2 > 0$, as $\mathbf{L}$ is invertible.
+# *(b) and (d)* say the same, because pivots are quotients of leading minors (proof of {prf:ref}`thm-lu`). *Unique:* $\alpha$
+# and $\mathbf{c}$ determine the first column of $\mathbf{L}$, the Schur complement the second, and so on.
 # ```
 #
 # Half the matrix suffices, so half the work, $\tfrac13 n^3$. And nothing can grow: row $i$ of
-# $\mathbf{L}\mathbf{L}^\top = \mathbf{A}$ says $\sum_j l_{ij}^2 = a_{ii}$, so $|l_{ij}| \le \sqrt{a_{ii}}$. Cholesky is backward
-# stable for every positive definite matrix, without looking for pivots {cite}`higham2002accuracy`. Column $j$ of
+# $\mathbf{L}\mathbf{L}^\top = \mathbf{A}$ says $\sum_j l_{ij}^2 = a_{ii}$, so $|l_{ij}| \le \sqrt{a_{ii}}$. Cholesky is
+# backward stable for every positive definite matrix, without looking for pivots {cite}`higham2002accuracy`. Column $j$ of
 # $\mathbf{A} = \mathbf{L}\mathbf{L}^\top$, solved for column $j$ of $\mathbf{L}$, is the program:
 
 # %%
@@ -994,9 +999,10 @@ print(f'n = {n}: {count} operations, LU takes {whole}')
 # %% [markdown]
 # The factor has other uses. If $\mathbf{z}$ is standard normal, $\mathbf{L}\mathbf{z}$ has the covariance
 # $\mathbf{L}\mathbf{L}^\top = \mathbf{A}$; and $\log \det \mathbf{A} = 2 \sum_i \log l_{ii}$, the safe way of
-# [Determinants](../linear_algebra/determinants.ipynb). Where does it break? A matrix that is positive definite on paper may not be so
-# after its entries were rounded, if its smallest eigenvalue is below about $2^{-53}$ of the largest. The covariances of a smooth
-# function at close points are of that kind. The remedy is a little noise on the diagonal, which raises all eigenvalues by the same amount:
+# [Determinants](../linear_algebra/determinants.ipynb). Where does it break? A matrix that is positive definite on paper may
+# not be so after its entries were rounded, if its smallest eigenvalue is below about $2^{-53}$ of the largest. The
+# covariances of a smooth function at close points are of that kind. The remedy is a little noise on the diagonal, which
+# raises all eigenvalues by the same amount:
 
 # %%
 t = np.linspace(0, 1, 30)
@@ -1042,8 +1048,8 @@ verify('A = L D Lᵀ, with as many negative pivots as negative eigenvalues',
 # %% [markdown]
 # ```{exercise} ★★ Eigenvalues by elimination
 # :label: lu-inertia
-# How many eigenvalues of a symmetric $\mathbf{A}$ lie below $t$? Let elimination answer, and find the $k$-th smallest eigenvalue by
-# bisection: write `kth(a, k)`, $k = 1, 2, \dots$, right to ten digits.
+# How many eigenvalues of a symmetric $\mathbf{A}$ lie below $t$? Let elimination answer, and find the $k$-th smallest
+# eigenvalue by bisection: write `kth(a, k)`, $k = 1, 2, \dots$, right to ten digits.
 # ```
 
 # %%
@@ -1063,9 +1069,10 @@ grade(kth, by_eigvalsh, cases, rtol=1e-10)
 # ```{solution-start} lu-inertia
 # :class: dropdown
 # ```
-# The eigenvalues of $\mathbf{A} - t\mathbf{I}$ are those of $\mathbf{A}$ less $t$. So the number below $t$ is the number of negative
-# pivots of $\mathbf{A} - t\mathbf{I}$. All lie within $\pm\|\mathbf{A}\|_F$. The wrong answer takes the sorted pivots themselves for
-# eigenvalues. (A pivot that is exactly zero needs $t$ in one of finitely many places; bisection does not meet them here.)
+# The eigenvalues of $\mathbf{A} - t\mathbf{I}$ are those of $\mathbf{A}$ less $t$. So the number below $t$ is the number of
+# negative pivots of $\mathbf{A} - t\mathbf{I}$. All lie within $\pm\|\mathbf{A}\|_F$. The wrong answer takes the sorted
+# pivots themselves for eigenvalues. (A pivot that is exactly zero needs $t$ in one of finitely many places; bisection does
+# not meet them here.)
 
 # %% jupyter={"source_hidden": true}
 def below(a, t):
@@ -1092,16 +1099,17 @@ assert not grade(sorted_pivots, by_eigvalsh, cases, rtol=1e-10)
 # %% [markdown]
 # ## Where it matters: ten names for 1797 digits
 #
-# This section continues [Cholesky: when no pivot can fail](#cholesky-when-no-pivot-can-fail). Somebody has named ten handwritten
-# digits, one of each kind. Can the names spread to the other 1787? Join each picture to the eight most similar ones, and let
-# $w_{ij} = 1$ if $i$ or $j$ chose the other, else 0. We look for a function $f$ on the pictures that is near 1 at the example of, say,
-# the digit 3, near 0 at the other examples, and changes little along the edges. Let $y_i = 1$ at that example, else 0, and
+# This section continues [Cholesky: when no pivot can fail](#cholesky-when-no-pivot-can-fail). Somebody has named ten
+# handwritten digits, one of each kind. Can the names spread to the other 1787? Join each picture to the eight most similar
+# ones, and let $w_{ij} = 1$ if $i$ or $j$ chose the other, else 0. We look for a function $f$ on the pictures that is near 1
+# at the example of, say, the digit 3, near 0 at the other examples, and changes little along the edges. Let $y_i = 1$ at
+# that example, else 0, and
 #
 # $$\text{minimize}\quad \lambda \sum_i (f_i - y_i)^2 + \tfrac12 \sum_{i,j} w_{ij} (f_i - f_j)^2
 # = \lambda \|\mathbf{f} - \mathbf{y}\|^2 + \mathbf{f}^\top(\mathbf{D} - \mathbf{W})\,\mathbf{f}$$
 #
-# with the degrees $d_i = \sum_j w_{ij}$ on the diagonal of $\mathbf{D}$. (Multiply out the square; each $f_i^2$ comes $d_i$ times.)
-# The minimum of a quadratic form is where completing the square leaves nothing: with
+# with the degrees $d_i = \sum_j w_{ij}$ on the diagonal of $\mathbf{D}$. (Multiply out the square; each $f_i^2$ comes $d_i$
+# times.) The minimum of a quadratic form is where completing the square leaves nothing: with
 # $\mathbf{M} = \lambda\mathbf{I} + \mathbf{D} - \mathbf{W}$ the sum is
 # $(\mathbf{f} - \mathbf{g})^\top\mathbf{M}(\mathbf{f} - \mathbf{g})$ plus a constant exactly if
 #
@@ -1110,10 +1118,10 @@ assert not grade(sorted_pivots, by_eigvalsh, cases, rtol=1e-10)
 # \mathbf{M}\,\mathbf{g} = \lambda\,\mathbf{y} .
 # ```
 #
-# $\mathbf{M}$ is positive definite, since the sum is positive for $\mathbf{y} = \mathbf{0}$, $\mathbf{f} \ne \mathbf{0}$. It does not
-# know the examples; those are in the right side. Ten digits give ten right sides, and fifty choices of the examples give
-# five hundred, all with one Cholesky factor {cite}`zhou2004learning`. (The factor $\lambda$ on the right can be dropped; the
-# largest of the ten $g_i$ gives the name.)
+# $\mathbf{M}$ is positive definite, since the sum is positive for $\mathbf{y} = \mathbf{0}$, $\mathbf{f} \ne \mathbf{0}$. It
+# does not know the examples; those are in the right side. Ten digits give ten right sides, and fifty choices of the examples
+# give five hundred, all with one Cholesky factor {cite}`zhou2004learning`. (The factor $\lambda$ on the right can be
+# dropped; the largest of the ten $g_i$ gives the name.)
 
 # %%
 x, y, _ = digits()
@@ -1133,10 +1141,10 @@ Y = np.zeros((n, 50, 10))
 Y[shown, np.arange(50)[:, None], range(10)] = 1
 
 # %% [markdown]
-# The factor comes from the program above, the substitutions for 500 columns from the library. With {eq}`lu-cost`, halved for Cholesky,
-# that is $\tfrac13 n^3 \approx 2 \cdot 10^9$ operations for the factor, $500 \cdot 2n^2 \approx 3 \cdot 10^9$ for all right sides,
-# instead of $10^{11}$ for fifty factorizations. Beside it stand two references: the name of the most similar of the ten examples, and
-# one who always gives the commonest name.
+# The factor comes from the program above, the substitutions for 500 columns from the library. With {eq}`lu-cost`, halved for
+# Cholesky, that is $\tfrac13 n^3 \approx 2 \cdot 10^9$ operations for the factor, $500 \cdot 2n^2 \approx 3 \cdot 10^9$ for
+# all right sides, instead of $10^{11}$ for fifty factorizations. Beside it stand two references: the name of the most
+# similar of the ten examples, and one who always gives the commonest name.
 
 # %%
 L = cholesky(M)
@@ -1161,8 +1169,9 @@ print('better in all fifty draws:', (better > 0.05).all())
 assert (better > 0.05).all()
 
 # %% [markdown]
-# Why is the detour along the edges better than the direct comparison? Take digits that look more like the example of another digit,
-# and yet got the right name. A chain of small steps leads from their own example to them, each picture a neighbour of the one before.
+# Why is the detour along the edges better than the direct comparison? Take digits that look more like the example of another
+# digit, and yet got the right name. A chain of small steps leads from their own example to them, each picture a neighbour of
+# the one before.
 
 # %%
 wrong = (similar[:, 0] != y) & (spread[:, 0] == y)
@@ -1198,11 +1207,12 @@ axes[0, 5].set_title('end');
 # %% [markdown]
 # ## Summary
 #
-# Elimination with its multipliers kept is the factorization $\mathbf{L}\mathbf{U}$, which exists when no leading minor vanishes and,
-# after an exchange of rows, always; it costs $\tfrac23 n^3$ operations once and $2n^2$ for each right side. The computed answer solves
-# a nearby system exactly, as near as the growth of the numbers allows, which pivoting keeps small in practice though not in the worst
-# case, and the condition number says what that is worth for the solution. If the matrix is positive definite, Cholesky does it in half
-# the time, needs no pivots, and doubles as the test.
+# Elimination with its multipliers kept is the factorization $\mathbf{L}\mathbf{U}$, which exists when no leading minor
+# vanishes and, after an exchange of rows, always; it costs $\tfrac23 n^3$ operations once and $2n^2$ for each right side.
+# The computed answer solves a nearby system exactly, as near as the growth of the numbers allows, which pivoting keeps small
+# in practice though not in the worst case, and the condition number says what that is worth for the solution. If the matrix
+# is positive definite, Cholesky does it in half the time, needs no pivots, and doubles as the test.
 #
-# **Further reading.** {cite}`golub2013matrix` is the reference for the algorithms and {cite}`higham2002accuracy` for their errors;
-# {cite}`trefethen1997numerical` tells the story of stability in short lectures, the riddle of the growth factor among them.
+# **Further reading.** {cite}`golub2013matrix` is the reference for the algorithms and {cite}`higham2002accuracy` for their
+# errors; {cite}`trefethen1997numerical` tells the story of stability in short lectures, the riddle of the growth factor
+# among them.
