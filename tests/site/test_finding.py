@@ -13,7 +13,7 @@ from bs4 import BeautifulSoup
 from conftest import ROOT, settle
 
 BOOK = Book(ROOT)
-NEEDS = Needs(BOOK)
+NEEDS = BOOK.needs = Needs(BOOK)
 
 
 def soup(site, page):
@@ -68,8 +68,7 @@ def boxes_of(svg):
 @pytest.mark.parametrize('chapter', [chapter for chapter, pages in BOOK.chapters.items() if len(pages) > 1])
 def test_a_map_can_be_read(chapter):
     """Boxes do not touch, each stands below all that it needs, and the column of the text is wide enough for all."""
-    env = SimpleNamespace(srcdir=str(ROOT), app=SimpleNamespace(booksite=SimpleNamespace(
-        needs=NEEDS, chapters=BOOK.chapters, cells=BOOK.cells)))
+    env = SimpleNamespace(srcdir=str(ROOT), app=SimpleNamespace(booksite=BOOK))
     svg = maps.chapter_svg(env, chapter, str)
     assert int(re.search(r' width="(\d+)"', svg)[1]) <= 660
     boxes = boxes_of(svg)
