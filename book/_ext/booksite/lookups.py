@@ -74,7 +74,7 @@ def _keep_numbers(app):
     assign = TocTreeCollector.assign_figure_numbers
 
     def note(app, doctree):
-        kinds = [domain.get_enumerable_node_type for domain in app.env.domains.values()]
+        kinds = [domain.get_enumerable_node_type for domain in _numbering(app.env.domains).values()]
         _kept(app.env, 'numbered')[app.env.docname] = [
             (node['ids'], found) for node in doctree.findall(nodes.Element)
             if any(found := [kind(node) for kind in kinds]) or isinstance(node, nodes.section)]
@@ -91,7 +91,11 @@ def _keep_numbers(app):
         if kept.get('depends') == depends:
             env.toc_fignumbers = copy.deepcopy(kept['numbers'])
             return []
-        pages = assign(collector, env)
+        domains, env.domains = env.domains, _numbering(env.domains)
+        try:
+            pages = assign(collector, env)
+        finally:
+            env.domains = domains
         kept.update(copy.deepcopy({'depends': depends, 'numbers': env.toc_fignumbers}))
         return pages
 
@@ -99,6 +103,11 @@ def _keep_numbers(app):
     app.connect('env-purge-doc', forget)
     app.connect('env-merge-info', merge)
     TocTreeCollector.assign_figure_numbers = numbers
+
+
+def _numbering(domains):
+    """The domains with something to number: Sphinx asks each of them about every node of the book."""
+    return {name: domain for name, domain in domains.items() if domain.enumerable_nodes}
 
 
 def _keep_citations():
