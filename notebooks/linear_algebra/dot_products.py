@@ -1292,7 +1292,6 @@ conditions = {
     'all of this': 0.2 + 0.4 * light * picture + 0.05 * noise,
 }
 names = ('product', 'centred', 'cosine', 'distance', 'ncc')
-found = {}
 print(f'{"found, of 40":18}' + ''.join(f'{name:>10}' for name in names))
 for condition, x in conditions.items():
     total, square = box_sums(x, (size, size)), box_sums(x * x, (size, size))
@@ -1302,7 +1301,6 @@ for condition, x in conditions.items():
         for name, s in scores(x, t, total, square).items():
             k, m = np.unravel_index(s.argmax(), s.shape)
             hits[name] += abs(k - i) <= 1 and abs(m - j) <= 1
-    found[condition] = hits
     print(f'{condition:18}' + ''.join(f'{hits[n]:10}' for n in names))
 
 # %% [markdown]

@@ -95,8 +95,10 @@ def all_damage_found(a, factors, size=1e-6):
     for k, (kind, m) in enumerate(factors):
         for i in np.ndindex(m.shape):
             spoilt = m.copy()
+            copies = factors[:k] + [(kind, spoilt)] + factors[k + 1:]
+            whole = sound(a, copies)
             spoilt[i] += size
-            if sound(a, factors[:k] + [(kind, spoilt)] + factors[k + 1:]):
+            if not whole or sound(a, copies):
                 return False
     return True
 
