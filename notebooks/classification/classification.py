@@ -298,26 +298,38 @@ holds(
 # the same.
 # ```
 #
-# So a linear classifier cannot draw an island around one name in the sea of another, nor two islands of one name. The
-# control squares the scores.
+# So a linear classifier cannot draw an island around one name in the sea of another, nor two islands of one name. The first
+# control squares the scores; the second adds to each row a number of its own.
 
 # %%
 def stays_between(seed, score):
     rng = np.random.default_rng(seed)
     W, b = rng.normal(size=(3, 2)), rng.normal(size=3)
-    v = rng.normal(size=2)
     ends = rng.normal(size=(2, 40, 2)) * 3
     t = rng.random((40, 1))
-    name = lambda X, u=0: score(scores(W + u, b, X)).argmax(1)
+    name = lambda X: score(scores(W, b, X)).argmax(1)
     same = name(ends[0]) == name(ends[1])
     inner = name(t * ends[0] + (1 - t) * ends[1])
-    return (inner == name(ends[0]))[same].all() and (
-        name(ends[0], v) == name(ends[0])).all()
+    return (inner == name(ends[0]))[same].all()
+
+def same_regions(seed, u, c):
+    rng = np.random.default_rng(seed)
+    W, b, X = (rng.normal(size=size) for size in ((3, 2), 3, (80, 2)))
+    return (scores(W + u(rng), b + c(rng), X).argmax(1)
+            == scores(W, b, X).argmax(1)).all()
 
 verify(
     'what lies between two chickens is a chicken',
     lambda seed: stays_between(seed, lambda o: o),
     control=lambda seed: stays_between(seed, lambda o: o**2),
+    seed=seeds(), tries=60,
+)
+verify(
+    'the same added to all rows and to all biases: the same regions',
+    lambda seed: same_regions(
+        seed, lambda rng: rng.normal(size=2), lambda rng: rng.normal()),
+    control=lambda seed: same_regions(
+        seed, lambda rng: rng.normal(size=(3, 1)), lambda rng: rng.normal()),
     seed=seeds(), tries=60,
 )
 
@@ -894,12 +906,16 @@ def best_of_all(seed, formula):
     return close(risks(p_x, eta).min(), p_x @ formula(eta))
 
 def excess_agrees(seed, loss):
-    p_x, eta, guess = finite_world(seed)
+    p_x, eta, _ = finite_world(seed)
     excess = risks(p_x, eta) - risks(p_x, eta).min()
     other = rules != (eta > 0.5)
+    return close(excess, other @ (p_x * loss(eta)))
+
+def bounded(seed, factor):
+    p_x, eta, guess = finite_world(seed)
+    excess = risks(p_x, eta) - risks(p_x, eta).min()
     mine = excess[(rules == (guess > 0.5)).all(1)][0]
-    return close(excess, other @ (p_x * loss(eta))) and (
-        mine <= 2 * p_x @ abs(guess - eta) + 1e-12)
+    return mine <= factor * p_x @ abs(guess - eta) + 1e-12
 
 # %% tags=["hide-input"]
 verify(
@@ -909,9 +925,14 @@ verify(
     seed=seeds(), tries=60,
 )
 verify(
-    'a wrong decision costs |2 eta - 1|, and probabilities bound it',
+    'a wrong decision costs |2 eta - 1|',
     lambda seed: excess_agrees(seed, lambda eta: abs(2 * eta - 1)),
     control=lambda seed: excess_agrees(seed, lambda eta: abs(eta - 0.5)),
+    seed=seeds(), tries=60,
+)
+verify(
+    'good probabilities lose at most twice their mean error',
+    lambda seed: bounded(seed, 2), control=lambda seed: bounded(seed, 1),
     seed=seeds(), tries=60,
 )
 
@@ -1079,9 +1100,10 @@ verify(
 )
 
 # %% [markdown]
-# Now we can watch estimates approach the limit, in two worlds with known laws in five dimensions. In one the clouds
-# share their shape, and {eq}`clf-gauss-risk` tells the limit; in the other one cloud is narrow and the other wide,
-# and the limit is measured. Twenty training sets of each size; risks on 4000 fresh points, the same for both methods.
+# Now we can watch estimates approach the limit, in two worlds with known laws in five dimensions. In one the clouds share
+# their shape, and {eq}`clf-gauss-risk` tells the limit, 0.251; in the other one cloud is narrow and the other wide. Twenty
+# training sets of each size; risks on 4000 fresh points, the same for LDA, QDA and the best classifier. Its risk on *these*
+# points is the grey line, in the first world 0.240, within the error of 4000 points, and the excess is counted from there.
 
 # %%
 def world(d, spreads):  # means and covariances
@@ -1281,9 +1303,9 @@ verify(
 # triangle of half the rectangle of $ab$ pairs.
 # ```
 #
-# The area does not change if the score is replaced by any increasing function of it, nor with the share of positives.
-# For two Gaussian scores with equal spread whose means are $\Delta$ spreads apart, the difference of a positive and a
-# negative score is Gaussian with mean $\Delta$ and variance 2; so the area is $\Phi(\Delta / \sqrt2)$.
+# The area does not change if the score is replaced by any strictly increasing function of it, nor with the share of
+# positives. For two Gaussian scores with equal spread whose means are $\Delta$ spreads apart, the difference of a positive
+# and a negative score is Gaussian with mean $\Delta$ and variance 2; so the area is $\Phi(\Delta / \sqrt2)$.
 
 # %%
 def roc(score, y):  # -> false and true positive rate, from (0, 0) to (1, 1)
@@ -1504,12 +1526,11 @@ right.set_xticks(range(3), ['A', 'B', 'C'])
 right.set_yticks(range(3), ['A', 'B', 'C']);
 
 # %% [markdown]
-# With 15 wines a grower the covariance of thirteen measurements has hardly more examples than dimensions, and QDA,
-# which needs its inverse, is worse than each of the three with straight borders in every draw; with 36 it is better
-# than each of them in more than half. Those three stay within one another's spread, and the old trick of least
-# squares on one-hot labels need not hide. (By the trivial answer two wines in three are wrong.) QDA never takes a
-# wine of A for one of C or the other way round: who errs, errs to or from the middle one. What to buy depends on how
-# many bottles you can afford to open.
+# With 15 wines a grower the covariance of thirteen measurements has hardly more examples than dimensions, and QDA, which
+# needs its inverse, is worse than each of the other three in the figure in every draw; with 36 it is better than each of
+# them in more than half. Those three stay within one another's spread, and the old trick of least squares on one-hot labels
+# need not hide. (By the trivial answer two wines in three are wrong.) QDA never takes a wine of A for one of C or the other
+# way round: who errs, errs to or from the middle one. What to buy depends on how many bottles you can afford to open.
 
 # %% [markdown]
 # ## Summary

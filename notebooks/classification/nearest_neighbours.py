@@ -192,7 +192,7 @@ for shift in (0, 1e4, 1e8):
     right = [(route == truth).all(1).mean() for route in routes]
     kept = candidates(A_far, X_far, 5).sum(1).mean()
     print(f'shift {shift:7.0e}: right for all questions: expansion '
-          f'{right[0] > 0.9}, scikit-learn by brute force {right[1] > 0.9}, '
+          f'{right[0] == 1}, scikit-learn by brute force {right[1] == 1}, '
           f'with candidates {right[2] == 1} ({kept:.0f} each)')
 middle = X_far.mean(0)
 near = expanded(A_far - middle, X_far - middle).argsort(1)[:, :5]
@@ -647,10 +647,10 @@ verify(
 # ```
 #
 # where $N_k$ are the neighbours: given the places the bracket is fixed, and the mean of $k$ independent noises has mean 0
-# and variance $\sigma^2 / k$. The second part falls with $k$, the first grows as the neighbours get farther. For
-# continuous $f$ both vanish if $k \to \infty$ but $k/n \to 0$. The same makes the risk of the classifier converge to
-# $R^*$, for *every* law {cite}`stone1977consistent`, which we do not prove. Now the circle with $a = 0.4$: all odd $k$
-# at once, by running totals of the votes.
+# and variance $\sigma^2 / k$. The second part falls with $k$, the first grows as the neighbours get farther. For continuous
+# $f$ and a possible $\mathbf{x}$ both vanish if $k \to \infty$ but $k/n \to 0$. The same makes the risk of the classifier
+# converge to $R^*$, for *every* law {cite}`stone1977consistent`, which we do not prove. Now the circle with $a = 0.4$: all
+# odd $k$ at once, by running totals of the votes.
 
 # %%
 def vote_risks(seed, n, runs=8000):  # risks for k = 1, 3, 5, ...
@@ -1063,7 +1063,7 @@ assert not grade(even_parts, by_order_statistics, balls)
 #
 # This section continues [Finding the neighbours](#finding-the-neighbours), with its classifier. Distance adds up the
 # coordinates' squares as if they had one unit. The 178 wines of three growers {cite}`aeberhard1994comparative` are
-# described by thirteen measurements, of which one, proline, is a number in the hundreds:
+# described by thirteen measurements, of which one, proline, runs from 278 to 1680:
 
 # %%
 wine = load_wine()

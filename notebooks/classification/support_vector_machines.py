@@ -651,8 +651,9 @@ assert not grade(by_means, least_hinge_by_program, thresholds)
 # ([strong convexity](../optimization/convex_functions.ipynb)). Add the two.
 # ```
 #
-# So whoever has *any* $\boldsymbol\alpha$ knows how far its weights can be from the best ones, without knowing these.
-# The second control claims half that bound; with heavy penalties it is an equality.
+# So whoever has *any* $\boldsymbol\alpha$ knows how far its weights can be from the best ones, without knowing these. The
+# second control claims half that bound, which light penalties refute. (For one example $x = y = 1$ and $\lambda = 1$ both
+# sides of {eq}`svm-gap` are $(1 - \alpha)^2$: the bound cannot be improved.)
 
 # %%
 def weights(alpha, X, y, lam):
@@ -1079,8 +1080,9 @@ left.legend(loc='upper right', fontsize=8);
 # which lies between $-1$ and 0, so on the way out it crosses $-1$ a second time. A street has two kerbs where scores are
 # linear; with a kernel the machine keeps its answer out there, but with less than the full margin.
 #
-# Whether the bias is penalized is a modelling decision, and defaults differ between two classes of one library:
-# `SVC` sets it free, `LinearSVC` does not. Centre the inputs and the difference is small.
+# Whether the bias is penalized is a modelling decision, and defaults differ between two classes of one library: `SVC` sets
+# it free, `LinearSVC` does not. With centred inputs, classes of similar size and a $C$ that is not too small, the
+# difference is small.
 #
 # **Few support vectors, a promise for the future.** Leave example $n$ out, train on the rest with the same $C$, and
 # see whether the machine errs on $n$; the share of errors is the *leave-one-out error*.

@@ -311,11 +311,11 @@ print(f'loss of the memorizer: {test_score(fair):.2f} on a fair test sample, '
 # $f$ is itself random but independent of $S$ (fitted to other data, say), all this holds given $f$.
 # ````
 #
-# If $f$ was fitted to $S$ the proof breaks at its first line. Two such rivals are the controls: the slope fitted to
-# $S$, and the *memorizer*, which answers with the label of the nearest example of $S$. On $S$ itself it has loss zero
-# for every $n$, so that its gap does not shrink at all. For the fixed line the root mean square of the gap must fall
-# with slope $-\frac12$ in logarithmic scale, in a band of five standard errors. (The losses are multiples of $\chi^2_1$
-# variables, so an average of $n$ has kurtosis $3 + 12/n$.)
+# If $f$ was fitted to $S$ the proof breaks at its first line. Two such rivals are the controls: the slope fitted to $S$,
+# and the *memorizer*, which answers with the label of the nearest example of $S$. On $S$ itself it has loss zero for every
+# $n$, so that its gap is its whole risk, which never falls below $2s^2$. For the fixed line the root mean square of the gap
+# must fall with slope $-\frac12$ in logarithmic scale, in a band of five standard errors. (The losses are multiples of
+# $\chi^2_1$ variables, so an average of $n$ has kurtosis $3 + 12/n$.)
 
 # %%
 def fixed(rng, x, y):  # 1000 samples in rows -> gaps L_S - L_D, (1000,)
@@ -455,8 +455,8 @@ grade(risk_elsewhere, by_integration, houses)
 # :class: dropdown
 # ```
 # The error is $(2 - a)x - b + e$. Its mean is $(2 - a)m - b$, its variance $(2 - a)^2 v + s^2$, and a mean square is the
-# squared mean plus the variance. Only the true line, $a = 2$, $b = 0$, has the same risk everywhere. Adding up the terms
-# of {eq}`gen-toy-risk` with $m^2 + v$ for 1 forgets the product $-2(2 - a)mb$.
+# squared mean plus the variance. Only lines with the true slope, $a = 2$, have the same risk everywhere, $b^2 + s^2$.
+# Adding up the terms of {eq}`gen-toy-risk` with $m^2 + v$ for 1 forgets the product $-2(2 - a)mb$.
 
 # %% jupyter={"source_hidden": true}
 def risk_elsewhere_solution(a, b, m, v):
@@ -777,8 +777,8 @@ assert not grade(one_more_feature, bias_by_parts, bias_cases)
 # \underbrace{\frac{n - 1}{n - q - 1}}_{\text{price of fitting, rises}} .
 # ```
 #
-# The U-shaped curve is a product of a falling and a rising factor. Feature $q + 1$ pays for itself
-# exactly if (multiply out)
+# The U-shaped curve is a product of a falling and a rising factor. For $n > q + 2$, feature $q + 1$ pays for itself exactly
+# if (multiply out)
 #
 # ```{math}
 # :label: gen-pays
@@ -853,7 +853,7 @@ axes[0].legend();
 # ```{math}
 # :label: dl.complexity.complex-few
 # \begin{aligned}
-# &\text{larger } q: \; L_S \text{ falls}, \; \mathbb{E}[L_{\mathcal{D}}] \text{ falls while features pay, then rises;} \\
+# &\text{larger } q: \; L_S \text{ falls}, \; \mathbb{E}[L_{\mathcal{D}}] \text{ falls with features that pay, rises with others;} \\
 # &\text{smaller } n: \; \mathbb{E}[L_S] \text{ falls}, \; \mathbb{E}[L_{\mathcal{D}}] \text{ and the gap rise.}
 # \end{aligned}
 # ```
@@ -866,9 +866,9 @@ axes[0].legend();
 # \big| L_{\mathcal{D}}(f) - L_S(f) \big| ,
 # ```
 #
-# grow with complexity? Not while misfit goes down, as here from the second to the third feature, because it scales with
-# $\sigma_q^2$. From then on it does. The control is the gap on 20 fresh examples, which grows only in proportion to the
-# risk.
+# grow with complexity? Not always: it scales with $\sigma_q^2$, and where misfit falls by a larger factor than the price of
+# fitting rises, as here from the second to the third feature, the gap falls. From then on it grows. The control is the gap
+# on 20 fresh examples, which grows only in proportion to the risk.
 
 # %%
 def follows(seed, turn):  # falls up to feature `turn`, then rises

@@ -422,9 +422,10 @@ assert not grade(overshoots, anew, rls_cases)
 # = \frac1N \mathbf{X}^\top\mathbf{X} .
 # ```
 #
-# It is the same at every $\mathbf{w}$, and positive semidefinite because $\mathbf{v}^\top\mathbf{H}\mathbf{v} =
-# \frac1N\|\mathbf{X}\mathbf{v}\|^2 \ge 0$: no eigenvalue is negative. (In the control the transpose of a square matrix
-# is forgotten; $\mathbf{X}\mathbf{X}$ may have any eigenvalues.)
+# It is the same at every $\mathbf{w}$, and positive semidefinite because
+# $\mathbf{v}^\top\mathbf{H}\mathbf{v} = \frac1N\|\mathbf{X}\mathbf{v}\|^2 \ge 0$: no eigenvalue is negative. (In the
+# control the transpose of a square matrix is forgotten; $\mathbf{v}^\top\mathbf{X}\mathbf{X}\mathbf{v} =
+# (\mathbf{X}^\top\mathbf{v}) \cdot (\mathbf{X}\mathbf{v})$ is no square of a length.)
 
 # %%
 def halved_mean(w, X, y):  # w (..., D) -> (...)
@@ -688,8 +689,8 @@ holds('ml.ls.invertibility.proof',
 # ```
 #
 # The other cause is a description that says something twice. The notes claim that in practice this is common, and three
-# data sets that come with this book bear them out. Give each sex a column of its own, beside the column of ones: the two
-# add up to it. Add all squares to the ten measurements: sex, coded as 1 or 2, has a square that is a line,
+# tables from the data that come with this book bear them out. Give each sex a column of its own, beside the column of ones:
+# the two add up to it. Add all squares to the ten measurements: sex, coded as 1 or 2, has a square that is a line,
 # $s^2 = 3s - 2$. Take the pixels of the handwritten digits: some at the border are blank in every picture. The control is
 # the same claim about the tables with the superfluous columns removed.
 
@@ -931,7 +932,7 @@ verify('eight steps for eight weights', lambda seed: arrives(seed, 8),
 #
 # ```{prf:theorem} The rate of conjugate gradients
 # :label: thm-ls-cg
-# Let $\mathbf{X}$ have rank $D$ and condition number $\kappa = s_1 / s_D$. With $\mathbf{w}_0 = \mathbf{0}$,
+# Let $\mathbf{X}$ have rank $D$ and condition number $\kappa = s_1 / s_D > 1$. With $\mathbf{w}_0 = \mathbf{0}$,
 #
 # $$\|\mathbf{X}(\mathbf{w}_k - \mathbf{w}^*)\| \le 2 \Big( \frac{\kappa - 1}{\kappa + 1} \Big)^k \|\mathbf{X}\mathbf{w}^*\| .$$
 # ```
@@ -1052,11 +1053,12 @@ right.legend();
 #
 # ```{exercise} ★★★ A random ruler
 # :label: ls-sketch
-# With $\kappa = 10^6$ CGLS would need millions of steps. Change the variables: if $\mathbf{R}$ is triangular and
-# $\mathbf{X}\mathbf{R}^{-1}$ is well conditioned, solve for $\mathbf{z} = \mathbf{R}\mathbf{w}$ by CGLS. The $\mathbf{R}$ of
-# $\mathbf{X}$ itself would be perfect, and as expensive as the solution. Take the one of a *sketch*: multiply $\mathbf{X}$
-# from the left by a random matrix with $4D$ rows of standard normal numbers and decompose that small product. Write
-# `sketched(X, y)` with at most 60 steps.
+# With $\kappa = 10^6$ the bound allows CGLS millions of steps, and rounding spoils the promise of $D$ steps; on the
+# problems below sixty are far too few. Change the variables: if $\mathbf{R}$ is triangular and $\mathbf{X}\mathbf{R}^{-1}$
+# is well conditioned, solve for $\mathbf{z} = \mathbf{R}\mathbf{w}$ by CGLS. The $\mathbf{R}$ of $\mathbf{X}$ itself would
+# be perfect, and as expensive as the solution. Take the one of a *sketch*: multiply $\mathbf{X}$ from the left by a random
+# matrix with $4D$ rows of standard normal numbers and decompose that small product. Write `sketched(X, y)` with at most 60
+# steps.
 # ```
 
 # %%
@@ -1104,10 +1106,13 @@ assert not grade(predictions_of(without_ruler), truth, sketch_cases)
 # ## How many digits are left
 #
 # This section continues [An iteration that only multiplies](#an-iteration-that-only-multiplies), which now runs against the
-# three direct solvers. Columns need not be dependent to make trouble; it is enough that they are *nearly* so. Let the third
-# of three columns be the sum of the first two but for a small $\epsilon\,\mathbf{z}$. Then the direction $\mathbf{u} = (1,
-# 1, -1)$ is shrunk to $\mathbf{X}\mathbf{u} = -\epsilon\,\mathbf{z}$, so $s_3 \le \epsilon\|\mathbf{z}\| / \sqrt3$, while
-# $s_1$ stays:
+# three direct solvers. Columns need not be dependent to make trouble; it is enough that they are *nearly* so. Let
+# $\mathbf{a}$, $\mathbf{b}$, $\mathbf{z}$ be independent, and let the columns be $\mathbf{a}$, $\mathbf{b}$ and
+# $\mathbf{a} + \mathbf{b} + \epsilon\,\mathbf{z}$ with a small $\epsilon > 0$. Then the direction $\mathbf{u} = (1, 1, -1)$
+# is shrunk to $\mathbf{X}\mathbf{u} = -\epsilon\,\mathbf{z}$, so $s_3 \le \epsilon\|\mathbf{z}\| / \sqrt3$. It is of no
+# smaller order: $\mathbf{X} = [\mathbf{a}\ \mathbf{b}\ \mathbf{z}]\,\mathbf{M}$ with a matrix $\mathbf{M}$ whose inverse
+# has the columns $\mathbf{e}_1$, $\mathbf{e}_2$ and $(-1, -1, 1) / \epsilon$, so $s_3$ is at least the least singular value
+# of $[\mathbf{a}\ \mathbf{b}\ \mathbf{z}]$ divided by $\sqrt{2 + 3 / \epsilon^2}$. And $s_1$ stays:
 #
 # ```{math}
 # :label: ml.ls.rank.collinear
@@ -1253,7 +1258,7 @@ kappas = condition(fine)
 drawn = {name: np.array([lost(f, k, 0, single) for k in fine])
          for name, f in solvers.items()}
 
-# %% mystnb={"figure": {"caption": "For an exact fit, stored in single precision, the error of the normal equations grows like $\\kappa^2$ in the weights and $\\kappa$ in the predictions; QR, SVD and CGLS save one power of $\\kappa$ in both."}, "image": {"alt": "Errors against the condition number for an exact fit, stored in single precision, both axes logarithmic. Left, weights: the normal equations climb with slope two and end near ten to the three; QR, SVD and CGLS climb together with slope one. Right, predictions: the normal equations climb with slope one, the other three stay level near rounding."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "For an exact fit, stored in single precision, the error of the normal equations grows like $\\kappa^2$ in the weights and $\\kappa$ in the predictions; QR, SVD and CGLS save one power of $\\kappa$ in both."}, "image": {"alt": "Errors against the condition number for an exact fit, stored in single precision, both axes logarithmic. Left, weights: the normal equations climb with slope two and break off near a condition number of 4000, where Cholesky's method fails; QR, SVD and CGLS climb together with slope one. Right, predictions: the normal equations climb with slope one, the other three stay level near rounding."}} tags=["hide-input"]
 fig, axes = panels(2, height=3.0, sharey=True)
 titles = 'Error of the weights', 'Error of the predictions'
 for part, (ax, title) in enumerate(zip(axes, titles)):
@@ -1315,9 +1320,10 @@ verify('noise is magnified by 1 / sᵢ along vᵢ',
 # The best weights are those whose residual is at right angles to every column; the loss is convex because the Gram matrix
 # $\mathbf{X}^\top\mathbf{X}$ is positive semidefinite, and its minimizer is unique exactly if the columns are independent,
 # while otherwise the shortest one, $\mathbf{X}^+\mathbf{y}$, is what descent from zero finds. The normal equations cost
-# $\kappa^2$ rounding errors in the weights where QR, SVD and an iteration made of products cost $\kappa$ for a good fit, and
-# the predictions hide it by one power of $\kappa$. Conjugate gradients need about $\kappa$ steps where descent needs
-# $\kappa^2$, and on real patients a handful of steps on 65 columns predicts better than the exact solution.
+# $\kappa^2$ rounding errors in the weights where QR, SVD and an iteration made of products cost $\kappa$ for a good fit,
+# and the predictions hide it by one power of $\kappa$. For each digit, conjugate gradients need at most about $\kappa$
+# steps where descent may need $\kappa^2$, and on real patients a handful of steps on 65 columns predicts better than the
+# exact solution.
 #
 # **Further reading.** {cite}`bjorck1996numerical` is the book on the numerical side, {cite}`trefethen1997numerical`,
 # lectures 11, 18, 19 and 38, the most readable account of it; {cite}`paige1982lsqr` is LSQR; {cite}`hastie2009elements`,

@@ -514,9 +514,10 @@ def blobs(gap, places):  # -> points and the least possible cost, certified
 
 # %% [markdown]
 # Now for a better start. This is *k-means++* {cite}`arthur2007kmeans`: choose the first prototype among the points at
-# random, and each further one among the points with a probability proportional to its squared distance from the
-# nearest prototype chosen so far. A group that has none yet is far away, carries most of the squared distances and is
-# likely to be served next. A single outlier seldom is; if we simply took the farthest point, it always would be.
+# random, and each further one among the points with a probability proportional to its squared distance from the nearest
+# prototype chosen so far. A group that has none yet is far away, carries most of the squared distances and is likely to be
+# served next. A single outlier at the same distance is less likely, by as many times as that group has members; if we
+# simply took the farthest point, an outlier would be taken as soon as it lies farthest.
 
 # %%
 def spread(x, K, rng):
