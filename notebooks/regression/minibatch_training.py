@@ -315,9 +315,10 @@ assert not grade(mean_of_means, over_examples, logs)
 # %% [markdown]
 # ## The floor of a constant step
 #
-# Write $\boldsymbol\theta = (\mathbf{w}, b)$, $\tilde{\mathbf{x}} = (\mathbf{x}, 1)$, and let $\boldsymbol\theta^*$ be
-# the exact solution, $r_i$ its residuals, $H = \frac1n \sum_i \tilde{\mathbf{x}}_i \tilde{\mathbf{x}}_i^\top$ the
-# curvature. With $\mathbf{v} = \boldsymbol\theta - \boldsymbol\theta^*$ the *excess* is
+# Write $\boldsymbol\theta = (\mathbf{w}, b)$, $\tilde{\mathbf{x}} = (\mathbf{x}, 1)$, and let $\boldsymbol\theta^*$ be the
+# exact solution, $r_i = y^{(i)} - \tilde{\mathbf{x}}_i^\top \boldsymbol\theta^*$ its residuals (from here on with this
+# sign), $H = \frac1n \sum_i \tilde{\mathbf{x}}_i \tilde{\mathbf{x}}_i^\top$ the curvature. With
+# $\mathbf{v} = \boldsymbol\theta - \boldsymbol\theta^*$ the *excess* is
 # $L(\boldsymbol\theta) - L(\boldsymbol\theta^*) = \frac12 \mathbf{v}^\top H \mathbf{v}$
 # ({prf:ref}`thm-least-squares-minimum`). At $\boldsymbol\theta^*$ single gradients do not vanish; their mean square is
 #
@@ -473,14 +474,14 @@ for eta in etas:
             mean, error = late.mean(), late.mean((0, 1)).std() / 40**0.5
             assert low - 5 * error < mean < high + 5 * error
     print(f'eta {eta}: band {100 * low / exact_loss:.1f} to '
-          f'{100 * high / exact_loss:.1f} % of the exact loss, dealt '
-          f'{100 * floors[eta, True]:.2f} %')
+          f'{100 * high / exact_loss:.1f} % of the exact loss, dealt, at '
+          f'ends of epochs, {100 * floors[eta, True]:.2f} %')
 assert floors[0.01, True] < floors[0.01, False] / 10
 assert floors[0.2, True] > floors[0.2, False] / 2
 
 # %% [markdown]
-# Dealing pays: at the smallest step it leaves less than a tenth of the excess. Why? Take one weight,
-# $l^{(i)} = \frac12 (w - c_i)^2$, and hands of one. With $v = w - \bar c$ and $\xi_i = c_i - \bar c$ a step is
+# Dealing pays: at the smallest step it leaves, at the ends of epochs, less than a tenth of the excess. Why? Take one
+# weight, $l^{(i)} = \frac12 (w - c_i)^2$, and hands of one. With $v = w - \bar c$ and $\xi_i = c_i - \bar c$ a step is
 # $v \leftarrow (1 - \eta) v + \eta \xi_i$, so an epoch that deals $\pi(1), \dots, \pi(n)$ ends at
 #
 # $$
@@ -555,7 +556,7 @@ assert (abs(variances - line) < 5 * errors).all()
 slope = (variances[3] / variances[0]).log() / torch.tensor(30.0).log()
 print(f'slope from size 1 to 30: {slope:.1f}')
 
-# %% mystnb={"figure": {"caption": "The variance of the gradient falls like $1/b$. Drawn batches leave an excess in the predicted band; dealt ones leave far less at short steps, and least at the end of an epoch."}, "image": {"alt": "Three panels. Left: the variance of the batch gradient falls with the batch size along a line of slope minus one and bends down near the full data. Middle: the excess against the step size; the points of drawn batches lie in the narrow predicted band of slope one, those of dealt batches fall away below it, thirtyfold at the smallest step. Right: the excess within an epoch of dealing for step 0.01 is an arch, low at both ends; for drawn batches it is a flat line above it."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "The variance of the gradient falls like $1/b$. Drawn batches leave an excess in the predicted band; dealt ones leave far less at short steps, and least at the end of an epoch."}, "image": {"alt": "Three panels. Left: the variance of the batch gradient falls with the batch size along a line of slope minus one and bends down near the full data. Middle: the excess at the ends of epochs against the step size; the points of drawn batches lie in the narrow predicted band of slope one, those of dealt batches fall away below it, thirtyfold at the smallest step. Right: the excess within an epoch of dealing for step 0.01 is an arch, low at both ends; for drawn batches it is a flat line above it."}} tags=["hide-input"]
 fig, (left, middle, right) = panels(3, height=2.7)
 b = torch.linspace(1, 441.5, 2000)
 left.loglog(b, S / b * (442 - b) / 441, 'C0', lw=1.2)
@@ -630,10 +631,11 @@ assert not grade(from_the_lower_end, step_by_search, budgets)
 # \mathbb{E}\big[ L(\boldsymbol\theta_0) - L(\boldsymbol\theta^*) \big] = \frac{\sigma^2 (d + 1)}{2n} .
 # ```
 #
-# A walk that has come as close as that is as good a guess as the truth would be; to go on is to polish noise. For
+# A walk that has come as close as that has as low a loss as the truth itself. Its own error is then as large as that of the
+# exact solution, and the two add up: to go on can at most halve the distance to the truth, and soon gains nothing. For
 # standardized features, of which $\|\tilde{\mathbf{x}}\|^2$ is $d + 1$ on average, $S \approx \sigma^2 (d + 1)$; then the
-# floor $\eta S / 4b$ is below {eq}`minibatch_training-noise` as soon as $\eta \le 2b / n$. Who wants to come closer has
-# two ways.
+# floor $\eta S / 4b$ is below {eq}`minibatch_training-noise` as soon as $\eta \le 2b / n$. Who wants to come closer has two
+# ways.
 #
 # **Shrink the step.** The floor is proportional to $\eta$: whenever the walk has reached it, halve the step, and it sinks
 # to half.
@@ -751,9 +753,9 @@ print('average within 2 % of exact in all splits:', bool(off.max() < 0.02))
 # %% [markdown]
 # ```{exercise} ★★★ Never shuffled
 # :label: minibatch_training-unshuffled
-# Deal the examples in the same order in every epoch. With a constant step nothing is random any more, and the places at the
-# ends of the epochs converge. To what? Write `where_it_stops(X1, y, eta)` for hands of one (`X1` has its column of ones).
-# Is it the exact solution? What becomes of it as $\eta \to 0$?
+# Deal the examples in the same order in every epoch. With a constant step nothing is random any more, and if the step is
+# short enough, the places at the ends of the epochs converge. To what? Write `where_it_stops(X1, y, eta)` for hands of one
+# (`X1` has its column of ones). Is it the exact solution? What becomes of it as $\eta \to 0$?
 # ```
 
 # %%
@@ -906,10 +908,10 @@ for name, share in right.items():
 # ## Summary
 #
 # A data loader, a model, a loss and an update make a training loop, and the update for the linear model is the residual
-# times the input, averaged over the batch. At a constant step the excess loss settles at about $\eta S / 4b$ if batches
-# are drawn, and far below if they are dealt in epochs with short steps; a floor below $\sigma^2 (d + 1) / 2n$ is closer
-# than the noise in the data warrants. Halving the step or averaging the places leads on to the exact solution, and the
-# same loop, as `nbutils.training`, trains the other models of this book.
+# times the input, averaged over the batch. At a constant step the excess loss settles at about $\eta S / 4b$ if batches are
+# drawn, and far below if they are dealt in epochs with short steps; a floor below $\sigma^2 (d + 1) / 2n$ adds less error
+# than the noise in the data has caused already. Halving the step or averaging the places leads on to the exact solution,
+# and the same loop, as `nbutils.training`, trains the other models of this book.
 #
 # **Further reading.** {cite}`zhang2023dive`, chapter 3, builds such a loop for three frameworks;
 # {cite}`bottou2018optimization` is the survey of its theory; {cite}`polyak1992acceleration` on averaging,
