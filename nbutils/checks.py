@@ -37,9 +37,9 @@ def holds(claim_id, test, /, *, control, tries=200, **cases):
     `test` gives True or False for one case; `control` is the claim as a careless author could have written it, and
     must come out False for some case. Each further keyword names an argument of both and says where its values
     come from: a strategy of `nbutils.cases`, or a list of values. Without any, both are called once and have to
-    compute their own evidence. At most `tries` cases are drawn, always the same. Prints one line. Raises
-    AssertionError where the claim fails or the control does not, KeyError for an unknown id, TypeError for wrong
-    arguments, ValueError where the ledger calls the claim wrong (that is an `erratum`).
+    compute their own evidence. At most `tries` cases are drawn, always the same. Prints one line, with the number
+    of different ones. Raises AssertionError where the claim fails or the control does not, KeyError for an unknown
+    id, TypeError for wrong arguments, ValueError where the ledger calls the claim wrong (that is an `erratum`).
     """
     if ledger.claim(claim_id).verdict == 'wrong':
         raise ValueError(f'the ledger says that {claim_id} is wrong as printed: use erratum(...)')
@@ -146,27 +146,38 @@ _quiet = dict(
 
 
 def _counterexample(test, cases, tries):
-    """The simplest case found for which `test` is false (None: there is none), and how many were tried."""
+    """The simplest case found for which `test` is false (None: there is none), and how many different ones were tried."""
     cases = {name: _strategy(name, values) for name, values in cases.items()}
     _accepts(test, cases)
-    tried = 0
+    tried = set()
 
     def fails(case):
-        nonlocal tried
-        tried += 1
+        tried.add(_key([case[name] for name in cases]))
         verdict = test(**copy.deepcopy(case))
         if not _is_verdict(verdict):
             raise TypeError(f'a check must give one True or False, not {_short(verdict)}')
         return not verdict
 
     if not cases:
-        return ({} if fails({}) else None), tried
+        return ({} if fails({}) else None), len(tried)
     try:
-        return find(st.fixed_dictionaries(cases), fails, settings=settings(max_examples=tries, **_quiet)), tried
+        return find(st.fixed_dictionaries(cases), fails, settings=settings(max_examples=tries, **_quiet)), len(tried)
     except (NoSuchExample, Unsatisfiable):
         if not tried:
             raise ValueError(f'no case satisfies the filters on {", ".join(cases)}') from None
-        return None, tried
+        return None, len(tried)
+
+
+def _key(value):
+    """Equal for equal cases: where there are few, hypothesis tries them again and again."""
+    if isinstance(value, (list, tuple)):
+        return tuple(map(_key, value))
+    torch = sys.modules.get('torch')
+    if torch and isinstance(value, torch.Tensor):
+        value = value.detach().cpu().resolve_conj().numpy()
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return value.shape, value.dtype.str, value.tobytes()
+    return repr(value)
 
 
 def _strategy(name, values):
