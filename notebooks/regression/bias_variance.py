@@ -254,9 +254,9 @@ holds('ml.bv.formula',
 # %% [markdown]
 # ```{exercise} ★ How far should a mean be shrunk?
 # :label: bias_variance-shrink
-# Observations $y_1, \dots, y_N$ have mean $\mu$ and variance $\sigma^2$. Estimate $\mu$ by $c\,\bar y$ with a fixed number
-# $c$. Find bias and variance, and write `best_shrink(mu, sigma, N)`, which returns the best $c$ and the mean squared error
-# that it leaves.
+# Independent observations $y_1, \dots, y_N$ have mean $\mu$ and variance $\sigma^2 > 0$. Estimate $\mu$ by $c\,\bar y$ with
+# a fixed number $c$. Find bias and variance, and write `best_shrink(mu, sigma, N)`, which returns the best $c$ and the mean
+# squared error that it leaves.
 # ```
 
 # %%
@@ -390,7 +390,7 @@ verify('the three families are those of numpy and scikit-learn', same_fit,
 # 2. *Ridge regression* on $\mathbf{X} = \sum_j \sqrt{s_j}\,\mathbf{p}_j\mathbf{u}_j^\top$: as $\alpha$ grows, the squared
 #    bias never falls and the variance $\frac{\sigma^2}{N} \sum_j s_j^2/(s_j + \alpha)^2$ falls.
 # 3. *Nearest neighbours*: the variance is $\sigma^2/k$ at every point. If $|f(x) - f(x')| \le L|x - x'|$, the bias at $x_0$
-#    is at most $L$ times the mean distance of $x_0$ from its $k$ nearest inputs, a bound that grows with $k$.
+#   is at most $L$ times the mean distance of $x_0$ from its $k$ nearest inputs, a bound that never falls as $k$ grows.
 # ````
 #
 # ````{prf:proof}
@@ -504,10 +504,10 @@ for name, (smoother, knobs) in families.items():
     assert (off < 5.5).all(), off.max()
     measured[name] = few, lines, dots
     k = lines.sum(axis=1).argmin()
-    print(f'best {name} = {few[k]:.3g}: bias² {lines[k, 0]:.3f}, '
+    print(f'best {name} tried = {few[k]:.3g}: bias² {lines[k, 0]:.3f}, '
           f'variance {lines[k, 1]:.3f}, sum {lines[k].sum():.3f}')
 
-# %% mystnb={"figure": {"caption": "In each family squared bias falls where variance rises, and their sum is least in between: at degree 3, at $\\alpha = 1$, at $k = 7$. The simulation (dots) confirms the exact lines."}, "image": {"alt": "Three panels with squared bias, variance and their sum. Against polynomial degree, bias falls in steps at odd degrees, variance rises, the sum is least at degree 3. Against the ridge price, bias rises and variance falls, with the least sum near 1. Against the number of neighbours the same, with the least sum near seven. Dots and short bars of the simulation lie on the lines."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "In each family squared bias falls where variance rises, and their sum is least in between: of the values tried, at degree 3, at $\\alpha = 1$, at $k = 7$. The simulation (dots) confirms the exact lines."}, "image": {"alt": "Three panels with squared bias, variance and their sum. Against polynomial degree, bias falls in steps at odd degrees, variance rises, the sum is least at degree 3. Against the ridge price, bias rises and variance falls, with the least sum near 1. Against the number of neighbours the same, with the least sum near seven. Dots and short bars of the simulation lie on the lines."}} tags=["hide-input"]
 fig, axes = panels(3, height=3, sharey=True)
 for ax, (name, (knobs, lines, dots)) in zip(axes, measured.items(),
                                             strict=True):
@@ -532,7 +532,8 @@ axes[0].legend(fontsize=8, loc='upper right');
 
 # %% [markdown]
 # In each panel one term falls, the other rises, and the sum has a valley. The bias of the polynomials falls at odd degrees
-# only: the sine is odd, and an even power costs $\sigma^2/N$ of variance and buys nothing.
+# only: the sine is odd, and an even power costs variance ($\sigma^2/N$ on average over the training inputs, more over new
+# ones at high degrees) and buys nothing.
 #
 # Compare *across* panels, too. Degree 3 has less bias *and* less variance than three neighbours: a family that suits
 # the truth pays less of both. The decomposition is a theorem; that its terms must be traded against each other is not.
@@ -578,10 +579,10 @@ grade(window, window_by_smoother, window_cases)
 # ```
 # Constant and slope drop out by symmetry. What remains is $c h^2$ times the mean of $i^2$ for $|i| \le m$,
 # $\frac{2}{2m + 1} \cdot \frac{m(m + 1)(2m + 1)}{6}$, so the bias is $\frac13 c h^2 m(m + 1)$; the variance is
-# $\sigma^2/(2m + 1)$. With the width $w = mh$ the two are about $c w^2/3$ and $\sigma^2 h/(2w)$. Minimizing $c^2 w^4/9 +
-# \sigma^2 h/(2w)$ gives $w$ of the order $h^{1/5}$ and an error of the order $h^{4/5}$, that is $N^{-4/5}$ for $N$
-# points on a fixed interval: slower than the $N^{-1}$ of a fixed number of parameters, the price for not having to name
-# the shape. The wrong answer takes the mean over one side of $m$ points without the middle.
+# $\sigma^2/(2m + 1)$. With the width $w = mh$ the two are about $c w^2/3$ and $\sigma^2 h/(2w)$. Minimizing
+# $c^2 w^4/9 + \sigma^2 h/(2w)$ gives $w$ of the order $h^{1/5}$ and an error of the order $h^{4/5}$, that is $N^{-4/5}$ for
+# $N$ points on a fixed interval: slower than the $N^{-1}$ of a fixed number of parameters, the price for not having to name
+# the shape. The wrong answer averages the $2m$ neighbours and leaves out the middle.
 
 # %% jupyter={"source_hidden": true}
 def window_solution(c, h, m, sigma):
@@ -623,11 +624,11 @@ assert not grade(without_the_middle, window_by_smoother, window_cases)
 # the covariance $c$ as well, so $\frac12 \mathbb{E}(a - b)^2 = \frac{v - c}{n} + c - c = \frac{s^2}{n}$.
 # ````
 #
-# If the $y$ are independent with variance $\sigma^2$, then $\mathbb{E}\,s^2 = \sigma^2$, and $\sigma^2/n$ is the true
-# variance of a mean of $n$. Overlapping sets miss the share $\frac nM$ of it, and what they miss is booked as bias;
-# disjoint sets miss nothing. The last statement is true for *every* method: disjoint parts of an independent sample are
-# independent training sets, and half the squared difference of two independent fits has the variance of one as its
-# expectation.
+# If the $y$ are independent with one common mean and variance $\sigma^2$, then $\mathbb{E}\,s^2 = \sigma^2$, and
+# $\sigma^2/n$ is the true variance of a mean of $n$. Overlapping sets miss the share $\frac nM$ of it, and what they miss
+# is booked as bias; disjoint sets miss nothing. The last statement is true for *every* method: disjoint parts of an
+# independent sample are independent training sets, and half the squared difference of two independent fits has the variance
+# of one as its expectation.
 
 # %%
 def half_squares(y, n, disjoint):  # mean of (a - b)^2 / 2 over pairs

@@ -117,9 +117,9 @@ def squared(prediction, y):
     return (prediction - y) ** 2
 
 # %% [markdown]
-# Referee is scikit-learn: the same folds, index by index, and the same training and validation errors. The three
-# controls are slips that one meets in practice: folds of size $\lfloor N/k \rfloor$ that lose the remainder, a new random
-# fifth in every step, and a model fitted once, before the loop.
+# Referee is scikit-learn: the same folds, index by index, and the same training and validation errors. The three controls
+# are slips that one meets in practice: folds of size $\lfloor N/k \rfloor$ that lose the remainder, a new random $k$-th
+# part in every step, and a model fitted once, before the loop.
 
 # %%
 def partition(N, k, seed, folds):
@@ -146,7 +146,8 @@ def in_turns(N, k, seed):
     return rounds(folds(np.random.default_rng(seed).permutation(N), k))
 
 def a_new_draw(N, k, seed):
-    return sk.ShuffleSplit(k, random_state=seed).split(np.zeros(N))
+    draws = sk.ShuffleSplit(k, test_size=1 / k, random_state=seed)
+    return draws.split(np.zeros(N))
 
 # %%
 def averages(seed, cross_validate):
@@ -532,8 +533,8 @@ assert not grade(dealt_by_name, group_by_library, group_cases)
 #
 # ### Every fold from one fit
 #
-# To measure bias and variance over thousands of data sets, we need the fold errors fast. For models that are linear in
-# the targets, $\hat{\mathbf{y}} = \mathbf{H}\mathbf{y}$, one fit gives them all. [Ridge
+# To measure bias and variance over thousands of data sets, we need the fold errors fast. For ridge regression and least
+# squares, which are linear in the targets, $\hat{\mathbf{y}} = \mathbf{H}\mathbf{y}$, one fit gives them all. [Ridge
 # regression](ridge_regression.ipynb) did this for one example at a time; the proof carries over to folds.
 #
 # ````{prf:theorem} The fold shortcut
@@ -708,10 +709,11 @@ for ax in (left, right):
 
 # %% [markdown]
 # The bias behaves as the theorem says. (The dots share their data sets, so they stray together.) The variance obeys no law
-# as simple. For least squares, leave-one-out has the *least* variance; the often heard opposite is false here. For the jumpy
-# rule it is true: beyond five folds the standard deviation rises, presumably because training sets that are almost the same
-# make the same unlucky choice together. Five or ten folds are the usual compromise {cite}`kohavi1995study`: nearly all of
-# the bias is gone, and nobody has to wait.
+# as simple. For least squares, leave-one-out has the *least* variance; the often heard opposite is false here. For the
+# jumpy rule it is true: beyond five folds the standard deviation rises, presumably because training sets that are almost
+# the same make the same unlucky choice together. Five or ten folds are the usual compromise {cite}`kohavi1995study`: most
+# of the bias is gone (here four fifths of that of two folds with five, more than nine tenths with ten), and nobody has to
+# wait.
 #
 # ```{exercise} ★★★ Make all examples alike
 # :label: cross_validation-gcv
@@ -1063,8 +1065,9 @@ assert round(expected_best_solution(1000, 50), 2) == 0.73
 # Cross-validation lets every example examine once and teach $k - 1$ times, and its mean is exactly the risk of the
 # procedure with $N - N/k$ examples, provided that whatever uses data, scaling, choosing features, choosing models, happens
 # inside the folds; otherwise it can find 96 % accuracy in coin flips. Five or ten folds have little bias left, the variance
-# depends on how steady the procedure is, and for linear smoothers one fit gives all left-out errors. The error of a
-# chosen model is too small because it was chosen for that; nested folds, where choosing is a part of fitting, repair it.
+# depends on how steady the procedure is, and for ridge regression and least squares one fit gives all left-out errors. The
+# error of a chosen model is too small because it was chosen for that; nested folds, where choosing is a part of fitting,
+# repair it.
 #
 # **Further reading.** {cite}`stone1974cross` and {cite}`geisser1975predictive` are the beginnings;
 # {cite}`hastie2009elements`, section 7.10, has the wrong and the right way, {cite}`arlot2010survey` the theory,

@@ -523,8 +523,8 @@ print(f'mass as printed: {2 * quad(as_printed, 0, np.inf)[0]:.3f}')
 # | uniform on $[-c, c]$ | 1 if $\lvert r \rvert \le c$ | 0 if $\lvert r \rvert \le c$, else $\infty$ |
 # | exponential delay | $e^{-\lambda r}$ if $r \ge 0$ | $r$ if $r \ge 0$, else $\infty$ |
 #
-# Read it from right to left and a loss confesses what it believes. Make a residual $k$ times as large, and the squared loss
-# charges
+# Read it from right to left and a loss confesses what it believes. Make a residual $k > 0$ times as large, and the squared
+# loss charges
 #
 # ```{math}
 # :label: dl.normal-sq.outsize
@@ -543,9 +543,10 @@ square_loss, absolute_loss = (lambda r: r**2 / 2), abs
 
 holds(
     'dl.normal-sq.outsize',
-    lambda r, k: close(square_loss(k * r), k**2 * square_loss(r)),
+    lambda r, k: close(square_loss(k * r), k**2 * square_loss(r))
+    and close(absolute_loss(k * r), k * absolute_loss(r)),
     control=lambda r, k: close(absolute_loss(k * r), k**2 * absolute_loss(r)),
-    r=scalars(), k=scalars(),
+    r=scalars(), k=scalars().map(abs),
 )
 far = {'bell': 2 * norm.sf(10), 'tent': 2 * laplace.sf(10, scale=0.5**0.5)}
 for law, p in far.items():
@@ -841,9 +842,9 @@ for name, law in laws.items():
           f'measured {measured:.2f}')
 
 # %% [markdown]
-# (For the tent the approach is slow: its density has a kink where it counts.) Below two degrees of freedom squares lose
-# altogether, since the variance is infinite. The worst case is Cauchy's law, $\nu = 1$, where the average of any number
-# of errors is distributed like a single one: more data do not help. The median error of absolute values falls like
+# (For the tent the approach is slow: its density has a kink where it counts.) Up to two degrees of freedom squares lose
+# altogether, since the variance is infinite. The best-known case is Cauchy's law, $\nu = 1$, where the average of any
+# number of errors is distributed like a single one: more data do not help. The median error of absolute values falls like
 # $1/\sqrt N$, and from $N = 25$ to $N = 400$ it must become four times smaller. A median of $R$ errors, which are about
 # normal, has the relative standard error $1.17 / \sqrt R$; the ratio of two, five times over, may miss by the factor
 # $e^{8.3/\sqrt R}$. The control are the squares.
