@@ -318,6 +318,7 @@ def same_regions(seed, u, c):
     return (scores(W + u(rng), b + c(rng), X).argmax(1)
             == scores(W, b, X).argmax(1)).all()
 
+# %% tags=["hide-input"]
 verify(
     'what lies between two chickens is a chicken',
     lambda seed: stays_between(seed, lambda o: o),
@@ -911,6 +912,7 @@ def excess_agrees(seed, loss):
     other = rules != (eta > 0.5)
     return close(excess, other @ (p_x * loss(eta)))
 
+# %%
 def bounded(seed, factor):
     p_x, eta, guess = finite_world(seed)
     excess = risks(p_x, eta) - risks(p_x, eta).min()

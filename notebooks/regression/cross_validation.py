@@ -146,8 +146,7 @@ def in_turns(N, k, seed):
     return rounds(folds(np.random.default_rng(seed).permutation(N), k))
 
 def a_new_draw(N, k, seed):
-    draws = sk.ShuffleSplit(k, test_size=1 / k, random_state=seed)
-    return draws.split(np.zeros(N))
+    return sk.ShuffleSplit(k, test_size=1/k, random_state=seed).split(range(N))
 
 # %%
 def averages(seed, cross_validate):
