@@ -337,8 +337,8 @@ assert not grade(algebraic, circle_by_scipy, circle_cases, rtol=1e-5)
 #
 # Each step lands on the other side, at $d$ times the distance. For $d > 1$ the method runs away from the minimum, however
 # near it starts. Here is the meaning of $\mathbf{M}$: the length of the residual, $d$, times the curvature, 1. Gauss–Newton
-# works if the data are nearer to the curve than its radius of curvature. (Inside the circle $d$ is negative, and
-# $d > -1$ is needed for there to be a minimum at all.)
+# works if the data are nearer to the curve than its radius of curvature. (Inside the circle $d$ is negative, and $d > -1$
+# is needed for $w = 0$ to be a strict minimum.)
 
 # %%
 def on_circle(d):  # residual and Jacobian
@@ -603,9 +603,10 @@ verify('length and angle to the gradient fall with the price',
 # finitely many refusals the loss falls, and it never rises. (That the limit points are stationary we do not prove; see
 # {cite}`more1978levenberg`.)
 #
-# **And $\mathbf{D}$?** Let each entry be the length of the column of $\mathbf{J}$, the longest met so far. If $w_1$ is
-# measured in grams instead of milligrams, its column is multiplied by 1000 and so is its entry of $\mathbf{D}$: in
-# $\mathbf{D}\mathbf{p}$ and $\mathbf{J}\mathbf{p}$ the unit cancels, and the path is the same in all units.
+# **And $\mathbf{D}$?** Let each entry be the length of the column of $\mathbf{J}$, the longest met so far (no column may
+# vanish at the start: here $w_1 \ne 0$). If $w_1$ is measured in grams instead of milligrams, its column is multiplied by
+# 1000 and so is its entry of $\mathbf{D}$: in $\mathbf{D}\mathbf{p}$ and $\mathbf{J}\mathbf{p}$ the unit cancels, and the
+# path is the same in all units.
 
 # %%
 def squares(r):  # (..., N) -> (...)
@@ -733,7 +734,8 @@ verify('a fixed price attracts if and only if S < A + 2λD²',
 # %% [markdown]
 # **The bottles again**, from the far start and from 625 others, spread over four powers of ten for $w_1$ and over two for
 # $w_2$. The program above begins with the price 1000, a very short leash. What if it begins with 1? And what does the
-# library do? Scipy's `leastsq` calls the Fortran program MINPACK, as does much of the curve fitting of this world.
+# library do? Scipy's `leastsq` calls MINPACK, a Fortran program by birth and now translated into C, as does much of the
+# curve fitting of this world.
 
 # %%
 bottles = oxygen_residual, oxygen_jacobian
@@ -960,11 +962,12 @@ print('thermistor, far start: found here:', close(here, weights, rtol=1e-4),
 # method of this kind finds every minimum; several starts are the only insurance.
 #
 # The second judge is simulation, the *parametric bootstrap*: draw 4000 sets of measurements from the fitted curve, refit
-# all, and look. With small noise the covariance must be {eq}`nlls-covariance`: then $\mathbf{R}(\hat{\mathbf{w}} -
-# \mathbf{w}^\circ) / \sigma$ has independent components of variance one. The first control forgets that the weights are
-# correlated and inverts the diagonal of $\mathbf{J}^\top\mathbf{J}$ only; the second divides by $N$. A variance from 4000
-# numbers has the relative standard error $\sqrt{2 / 4000}$ (for $s^2$, a mean of $N - D$ squares,
-# $\sqrt{2 / (4000(N - D))}$), and five of these are allowed.
+# all, and look. With small noise the covariance must be {eq}`nlls-covariance`: then
+# $\mathbf{R}(\hat{\mathbf{w}} - \mathbf{w}^\circ) / \sigma$ has independent components of variance one. The first control
+# forgets that the weights are correlated and inverts the diagonal of $\mathbf{J}^\top\mathbf{J}$ only; the second divides
+# by $N$. A variance from 4000 numbers has the relative standard error $\sqrt{2 / 4000}$, a covariance of two independent
+# ones the standard error $\sqrt{1 / 4000}$ (for $s^2$, a mean of $N - D$ squares, $\sqrt{2 / (4000(N - D))}$), and five of
+# these are allowed.
 
 # %%
 def refit(seed, x, w, sigma, draws=4000):  # refits (draws, 2), residuals
@@ -985,7 +988,8 @@ trials = [refit(seed, pressure, dental, 0.005) for seed in (0, 1)]
 def spread_is(trial, root):
     fits, _ = trials[trial]
     z = (fits - dental) @ root(rise_jacobian(dental, pressure)) / 0.005
-    return (abs((z**2).mean(axis=0) - 1) < 5 * np.sqrt(2 / 4000)).all()
+    off = abs(z.T @ z / len(z) - np.eye(2))
+    return (off < 5 * np.sqrt((1 + np.eye(2)) / 4000)).all()
 
 def noise_is(trial, lost):
     _, r = trials[trial]

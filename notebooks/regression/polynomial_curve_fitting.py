@@ -364,7 +364,7 @@ assert not grade(constant_forgotten, noise_by_basis, noise_cases)
 # absolute sum is $|T_d(-3)| = \frac12\big((3 + 2\sqrt2)^d + (3 - 2\sqrt2)^d\big)$, where $3 + 2\sqrt2 = (1 + \sqrt2)^2$.
 # ````
 #
-# So in the long run each degree costs at least 0.38 digits on $[-1, 1]$ and 0.77 on $[0, 1]$. The remedy is to combine the
+# So in the long run each degree costs at least 0.38 digits on $[-1, 1]$ and 0.76 on $[0, 1]$. The remedy is to combine the
 # same powers into columns that do not look alike. *Legendre's polynomials* $P_0 = 1$, $P_1 = x$,
 # $P_2 = \frac12(3x^2 - 1), \dots$ are orthogonal on $[-1, 1]$, $\int_{-1}^1 P_i P_j \,\mathrm{d}x = 0$ for $i \ne j$, and
 # on well-spread points their columns nearly are. The span is the same, hence so are the projection and the fitted curve.
@@ -643,7 +643,7 @@ for ax in (left, right):
 
 # %% [markdown]
 # The mean is infinite at the peak and next to it (there a simulated mean says nothing, so the figure shows medians and the
-# band of 80 % of 200 seeds). Here the second valley is higher than the first, and shallow: with $p$ grows the share
+# band of 80 % of 200 draws). Here the second valley is higher than the first, and shallow: with $p$ grows the share
 # $1 - N/p$ of $\mathbf{w}$ that 20 examples cannot see. More parameters are not better as such. What decides is *which*
 # interpolant is the shortest one.
 #
@@ -803,8 +803,8 @@ right.legend(fontsize=8, loc='lower center');
 def kink(x):
     return 4 * abs(x - 0.15)
 
-kinked, _, _, _ = experiment(kink, 0.05, sizes)
-first = kinked[:14].min(axis=0)  # the best p <= 21, known only afterwards
+kinked, _, _, _ = experiment(kink, 0.05, [*range(2, 22), 400])
+first = kinked[:20].min(axis=0)  # the best p <= 21, known only afterwards
 print(f'best p up to 21: median error {np.median(first):.2g}, p = 400: '
       f'{np.median(kinked[-2]):.2g}')
 wins = (kinked[-2] < first).sum()
@@ -844,8 +844,8 @@ grade(dots_noise, dots_by_columns, dots_cases)
 # ```
 # Between neighbours the weights are $1 - \theta$ and $\theta$, where $\theta$ is the share of the way on the scale $u$, so
 # $\|\mathbf{s}\|^2 = (1 - \theta)^2 + \theta^2$; outside it is 1. The mean over $\theta$ is $\frac13 + \frac13 = \frac23$,
-# however many points there are: more data do not help an interpolant against noise in one dimension. The nearest neighbour
-# pays 1, the least-squares fit $p/N$. The wrong answer measures the way in $x$.
+# however many points there are: more data do not help this interpolant against noise. The nearest neighbour pays 1, the
+# least-squares fit $p/N$. The wrong answer measures the way in $x$.
 
 # %% jupyter={"source_hidden": true}
 def dots_noise_solution(x, x0, scale=np.arctanh):

@@ -207,8 +207,8 @@ holds('ml.reg.form', lambda seed: trades(seed, priced),
 # ```
 #
 # In the copy from which this book works the last two lines are damaged. On the left of the solution stands
-# $\nabla\mathcal{L}_{\text{MSE}}$, carried over from the line above, and the prime is lost, so that it reads
-# $\lambda = \frac2N\lambda$. The controls take these two at their word.
+# $\nabla\mathcal{L}_{\text{MSE}}$, carried over from the line above, and the prime is lost in both lines, so that the
+# abbreviation reads $\lambda = \frac2N\lambda$. The controls lose the prime, too, one in each line.
 #
 # ````{prf:theorem} One minimum, always
 # :label: thm-ridge-minimum
@@ -981,7 +981,7 @@ for a in (1000, 100, 10, 1):
     print(f'alpha = {a:4}: {df[k]:.1f} degrees of freedom,',
           f's1 {path[k, 4]:+.0f}, s2 {path[k, 5]:+.0f}'.replace('-', '−'))
 
-# %% mystnb={"figure": {"caption": "As $\\alpha$ falls, the weights that the data determine well, such as bmi and bp, settle first; those of s1 and s2 swing out only at small $\\alpha$."}, "image": {"alt": "Ten weights against alpha, from large to small. All start at zero; bmi, s5 and bp rise early and stay. s1 stays near zero for a long time and plunges to minus 38 at small alpha, while s2 and s5 rise."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "As $\\alpha$ falls, the weights that the data determine well, such as bmi and bp, settle first; those of s1 and s2 swing out only at small $\\alpha$."}, "image": {"alt": "Ten weights against alpha, from large to small. All start at zero; bmi, s5 and bp rise early, and bmi and bp stay. s1 stays near zero for a long time and plunges to minus 38 at small alpha, while s2, s3 and s5 rise."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3.6))
 for j, name in enumerate(names):
     ax.semilogx(alphas, path[:, j], f'C{j % 5}', label=name,
@@ -992,10 +992,10 @@ ax.set(xlabel='α', ylabel='weight per standard deviation')
 label_lines(ax);
 
 # %% [markdown]
-# From left to right evidence is admitted, the firmest first. The body mass index, blood pressure and s5 come early and
-# stay. The quarrel of s1, s2 and s5 breaks out at the very end, in the direction of the smallest eigenvalue, where the
-# thirty patients went astray. Each weight is a rational function of $\alpha$, so it may pass through zero at single
-# points but cannot stay there; to set weights to zero is the business of the lasso.
+# From left to right evidence is admitted, the firmest first. The body mass index and blood pressure come early and stay.
+# The quarrel of the blood values s1, s2, s3 and s5 breaks out at the very end, in the direction of the smallest eigenvalue,
+# where the thirty patients went astray. Each weight is a rational function of $\alpha$, so it may pass through zero at
+# single points but cannot stay there; to set weights to zero is the business of the lasso.
 #
 # ### Leaving one out, without leaving anything out
 #
