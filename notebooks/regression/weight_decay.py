@@ -260,6 +260,7 @@ def by_penalty(w, b, X, y, eta, lam, half=0.5):
     g_w, g_b = torch.func.grad(penalized, argnums=(0, 1))(w, b)
     return w - eta * g_w, b - eta * g_b
 
+# %%
 def by_decay(w, b, X, y, eta, lam):  # the bare gradient, and forgetting
     new_w, new_b = by_penalty(w, b, X, y, eta, 0.0)
     return new_w - eta * lam * torch.tensor(w), new_b
