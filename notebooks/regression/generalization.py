@@ -853,7 +853,7 @@ axes[0].legend();
 # ```{math}
 # :label: dl.complexity.complex-few
 # \begin{aligned}
-# &\text{larger } q: \; L_S \text{ falls}, \; \mathbb{E}[L_{\mathcal{D}}] \text{ falls with features that pay, rises with others;} \\
+# &\text{larger } q: \; L_S \text{ falls}, \; \mathbb{E}[L_{\mathcal{D}}] \text{ falls with features that pay, else rises;} \\
 # &\text{smaller } n: \; \mathbb{E}[L_S] \text{ falls}, \; \mathbb{E}[L_{\mathcal{D}}] \text{ and the gap rise.}
 # \end{aligned}
 # ```
