@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 import zipfile
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -29,14 +30,29 @@ def folder(site, tmp_path_factory):
     return place / 'deep-learning-verified'
 
 
+def is_there(address):
+    """Whether an address is that of a file. Then its request failed only because the page was left
+    meanwhile, or because the browser refuses such files, which it says on the console."""
+    parts = urlsplit(address)
+    return parts.scheme == 'file' and Path(unquote(parts.path)).is_file()
+
+
 @pytest.fixture
-def opened(browser, folder):
-    """A function that opens a page of the folder as a file; what is logged must be nothing."""
+def watched(browser):
+    """A page and the list of what goes wrong on it: warnings, errors, files that cannot be read."""
     context, logged = browser.new_context(viewport={'width': 1280, 'height': 900}, color_scheme='light'), []
     page = context.new_page()
     page.on('console', lambda message: message.type in ('error', 'warning') and logged.append(message.text))
     page.on('pageerror', lambda error: logged.append(str(error)))
-    page.on('requestfailed', lambda request: logged.append(request.url))
+    page.on('requestfailed', lambda request: is_there(request.url) or logged.append(request.url))
+    yield page, logged
+    context.close()
+
+
+@pytest.fixture
+def opened(watched, folder):
+    """A function that opens a page of the folder as a file; what is logged must be nothing."""
+    page, logged = watched
 
     def open_page(name, query=''):
         page.goto((folder / name).as_uri() + query)
@@ -46,7 +62,6 @@ def opened(browser, folder):
         return page
 
     yield open_page
-    context.close()
     assert not logged
 
 
@@ -68,6 +83,23 @@ def test_pages_lead_to_one_another(opened):
     page.wait_for_url('**/book/errata.html')
     page.click('main .lesson-mended a >> nth=0')
     page.wait_for_url('**/notebooks/**.html#check-*')
+
+
+@pytest.mark.parametrize('source', [
+    '<link rel="stylesheet" href="lost.css">', '<img src="lost.png" alt="">', '<script src="https://lost.invalid/x.js"></script>',
+    '<style>@font-face {font-family: lost; src: url(lost.woff)} p {font-family: lost}</style><p>x',
+    '<script>fetch("lost.json").catch(String)</script>', '<script>fetch("refused.json").catch(String)</script>',
+    '<script>console.warn("lost")</script>', '<script>throw Error("lost")</script>'])
+def test_what_goes_wrong_is_noticed(watched, tmp_path, source):
+    """The control of the other checks."""
+    page, logged = watched
+    (tmp_path / 'refused.json').write_text('{}')
+    (tmp_path / 'page.html').write_text(source, 'utf-8')
+    page.goto((tmp_path / 'page.html').as_uri())
+    for _ in range(200):
+        if not logged:
+            page.wait_for_timeout(50)
+    assert any(re.search('lost|refused', line) for line in logged), logged
 
 
 def test_search_works_without_a_server(opened):
