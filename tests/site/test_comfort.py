@@ -74,10 +74,10 @@ def test_menus_open_on_a_phone(phone, address):
     assert not phone.evaluate(VIOLATIONS, {})
     for button, name in (('Contents of the book', 'Linear algebra'), ('On this page', 'Summary')):
         phone.get_by_role('button', name=button).click()
-        assert phone.locator('dialog[open]').get_by_role('link', name=name).is_visible()
+        phone.locator('dialog[open]').get_by_role('link', name=name).wait_for()
         assert not phone.evaluate(VIOLATIONS, {})
         phone.keyboard.press('Escape')
-        assert not phone.locator('dialog[open]').count()
+        phone.wait_for_selector('dialog[open]', state='detached')
 
 
 def test_the_contents_can_be_put_away(page, address):

@@ -148,8 +148,9 @@ def test_errors_interrupting_and_restarting(reader):
     page.keyboard.type('1 / 0')  # a slash must not be taken as a shortcut for the search
     reader.run(reader.cell(0), 'failed')
     assert page.inner_text('.live-status') == 'Stopped at cell 1: ZeroDivisionError.'
-    reader.write(reader.cell(0), 'import time\ntime.sleep(100)')
+    reader.write(reader.cell(0), 'import time\nprint("asleep")\ntime.sleep(100)')
     reader.cell(0).locator('.live-row >> text="Run"').click()
+    reader.cell(0).locator('.live-output', has_text='asleep').wait_for(timeout=60_000)  # nothing else can be interrupted
     reader.cell(1).locator('.live-row >> text="Run"').click()
     page.click('text=Interrupt')
     reader.finished(reader.cell(0), 'failed')

@@ -33,6 +33,7 @@ def test_search_opens_from_the_keyboard(page, address):
     page.goto(f'{address}book/index.html')
     settle(page)
     page.keyboard.press('Control+k')
+    page.wait_for_selector('dialog[open] input:focus')
     page.keyboard.type('convolution')
     page.keyboard.press('Enter')
     page.wait_for_url('**/search.html?q=convolution')
@@ -78,7 +79,7 @@ def test_launch_links(site, section):
 def test_launch_buttons_open(page, address):
     page.goto(f'{address}notebooks/{SECTION}.html')
     page.click('.dropdown-launch-buttons button')
-    assert page.locator('.dropdown-launch-buttons').get_by_text('Colab').is_visible()
+    page.locator('.dropdown-launch-buttons').get_by_text('Colab').wait_for()
 
 
 @pytest.mark.parametrize('lost', ['lost.html', 'book/lost.html', 'notebooks/linear_algebra/deep/lost.html'])
