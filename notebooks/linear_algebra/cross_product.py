@@ -568,11 +568,11 @@ holds(
 # %% [markdown]
 # The numbers $a_i b_j - a_j b_i$ fill a skew matrix, the *wedge product*
 # $\mathbf{a} \wedge \mathbf{b} = \mathbf{a}\mathbf{b}^\top - \mathbf{b}\mathbf{a}^\top$, and Lagrange's sum is half of its
-# squared Frobenius norm. The wedge product exists everywhere; above the diagonal it has $n(n - 1)/2$ entries. A vector of
-# the same space has room for them exactly if $n(n - 1)/2 = n$, that is, $n = 3$. There {eq}`la.cross.vector-triple-left`
-# gives $(\mathbf{a} \wedge \mathbf{b})\, \mathbf{c} = \mathbf{a} (\mathbf{b} \cdot \mathbf{c}) - \mathbf{b} (\mathbf{a}
-# \cdot \mathbf{c}) = -(\mathbf{a} \times \mathbf{b}) \times \mathbf{c}$: the cross product is the wedge product, rolled up
-# into a vector.
+# squared Frobenius norm. The wedge product exists everywhere; above the diagonal it has $n(n - 1)/2$ entries. They fill a
+# vector of the same space exactly if $n(n - 1)/2 = n$, that is, $n = 3$. There {eq}`la.cross.vector-triple-left` gives
+# $(\mathbf{a} \wedge \mathbf{b})\, \mathbf{c} = \mathbf{a} (\mathbf{b} \cdot \mathbf{c}) - \mathbf{b} (\mathbf{a} \cdot
+# \mathbf{c}) = -(\mathbf{a} \times \mathbf{b}) \times \mathbf{c}$: the cross product is the wedge product, rolled up into a
+# vector.
 
 # %%
 a, b = np.random.default_rng(0).integers(-9, 10, (2, 8))
@@ -754,7 +754,7 @@ for ax, v, name in ((axes[1], n, 'noon'), (axes[2], -mirrored, 'two errors')):
 
 # %% [markdown]
 # In truth the southern slopes get nearly twice the light of the northern ones. The version with two errors makes as
-# plausible a picture, without a dark spot or a warning, and puts the vineyard on the wrong side of the ridge. (We count the
+# plausible a picture, without a blackout or a warning, and puts the vineyard on the wrong side of the ridge. (We count the
 # angle of the ground to the Sun, not the shadow of one hill on another.) What the sunny slopes gain, the others lose: as
 # long as all ground is lit, the total is $\mathbf{s}$ times the sum of the area vectors, and that depends on the outline
 # alone.
@@ -812,8 +812,8 @@ assert not grade(lambda t: abs(pyramids(t)).sum(), by_hull, cases)
 #
 # The cross product is the vector that turns the signed volume of three vectors into a dot product, and the laws of the
 # volume are its laws. All its identities follow from how two epsilons multiply, and each was proved here by expanding it in
-# symbols. Its length is an area in every dimension, but only in dimension three does that area, the wedge product, fit into
-# a vector, whose sign depends on the orientation of space.
+# symbols. Its length is an area in every dimension, but only in dimension three does that area, the wedge product, fill a
+# vector, whose sign depends on the orientation of space.
 #
 # **Further reading.** {cite}`massey1983cross` shows in a few pages why only the dimensions 3 and 7 have such a product,
 # {cite}`baez2002octonions` where the second one comes from. {cite}`murray1994mathematical` puts skew matrices to work on

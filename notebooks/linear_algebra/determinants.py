@@ -182,7 +182,8 @@ verify('the signed sum over permutations is the determinant',
 #   identical permutation collects $n$ factors $\lambda$. So it equals $\prod_i (\lambda - \lambda_i)$ with its $n$ complex zeros, and
 #   $\lambda = 0$ gives $\det \mathbf{A} = \lambda_1 \cdots \lambda_n$.
 #
-# Each law is tried on whole numbers, without rounding, and so is what a careless author could have written in its place.
+# Most of these laws, and the rules behind them, are tried on whole numbers, without rounding except in the eigenvalues, and
+# so is what a careless author could have written in their place.
 
 # %%
 det = leibniz
@@ -334,7 +335,7 @@ darts = rng.uniform(-frame, frame, (1000, 2000, 2))  # 1000 games
 x, y = np.moveaxis(darts @ np.linalg.inv(A).T, -1, 0)
 hit = np.hypot(x, y) <= 1 + 0.4 * np.cos(5 * np.arctan2(y, x))
 ratio = hit.mean(1) * (2 * frame).prod() / area  # (1000,)
-assert 0.9 < ratio.std() / error < 1.1  # 5 standard errors of a deviation
+assert 0.9 < ratio.std() / error < 1.1  # 4.5 standard errors of a deviation
 
 def counted(factor):  # within five standard errors of the mean
     return abs(ratio.mean() - factor) < 5 * error / np.sqrt(1000)
@@ -502,9 +503,9 @@ a = np.random.default_rng(7).normal(size=(200, 200))
 assert close(determinant(a) / np.linalg.det(a), 1)
 
 # %% [markdown]
-# A word about the method that is taught first. Collect the terms of {eq}`det-leibniz` by their factor from the first column,
-# and what multiplies $a_{i1}$ is again a determinant, of size $n - 1$. This *cofactor expansion* needs
-# $M(n) = n\,(M(n - 1) + 1)$ products. Divided by $n!$ that is $M(n)/n! = M(n-1)/(n-1)! + 1/(n-1)!$, so
+# A word about the method that is taught first. Collect the terms of {eq}`det-leibniz` by their factor from the first
+# column, and what multiplies $a_{i1}$ is, up to the sign $(-1)^{i+1}$, again a determinant, of size $n - 1$. This *cofactor
+# expansion* needs $M(n) = n\,(M(n - 1) + 1)$ products. Divided by $n!$ that is $M(n)/n! = M(n-1)/(n-1)! + 1/(n-1)!$, so
 # $M(n) \approx (e - 1)\, n!$, less than the $(n - 1)\, n!$ of the plain sum, but a factorial still. Elimination needs, with
 # $m = n - k$ rows below pivot $k$, just $m + m^2$, and $n - 1$ products at the end: altogether $(n^3 + 2n - 3)/3$. We let
 # numbers count what is done to them.
@@ -587,10 +588,11 @@ assert by_sum > 10 * by_pivots
 # = \det \begin{bmatrix} \mathbf{A} & \mathbf{B} \\ \mathbf{0} & \mathbf{D} - \mathbf{C}\mathbf{A}^{-1}\mathbf{B} \end{bmatrix}
 # = \det \mathbf{A} \; \det(\mathbf{D} - \mathbf{C}\mathbf{A}^{-1}\mathbf{B}) .$$
 #
-# (The last step is {prf:ref}`thm-det` again. As a function of the columns of $\mathbf{A}$ the middle determinant obeys the
-# first two rules, so it is $\det\mathbf{A}$ times its value at $\mathbf{A} = \mathbf{I}$. That value, as a function of the
-# rows of the lower right block, obeys them as well.) Now take one matrix and eliminate in both directions, first downwards
-# from $\mathbf{I}_k$, then upwards from $\mathbf{I}_n$:
+# (The last step is {prf:ref}`thm-det` again. Hold the lower right block fixed, whatever it is. As a function of the columns
+# of the upper left block alone the middle determinant obeys the first two rules, so it is $\det\mathbf{A}$ times its value
+# with $\mathbf{I}$ in place of $\mathbf{A}$. That value, as a function of the rows of the lower right block, obeys them as
+# well.) Now take one matrix and eliminate in both directions, first downwards from $\mathbf{I}_k$, then upwards from
+# $\mathbf{I}_n$:
 #
 # ```{math}
 # :label: det-sylvester
@@ -606,8 +608,9 @@ assert by_sum > 10 * by_pivots
 # \det(\mathbf{A} + \mathbf{u}\mathbf{v}^\top) = \det \mathbf{A} \; (1 + \mathbf{v}^\top\mathbf{A}^{-1}\mathbf{u}) .
 # ```
 #
-# A change of rank one costs a few dot products. That is why the layers of *normalizing flows*, which need a determinant for
-# every training example, are built as a simple matrix plus one of low rank {cite}`rezende2015variational`.
+# For $\mathbf{A} = \mathbf{I}$ a change of rank one costs one dot product. *Normalizing flows* need the determinant of a
+# Jacobian for every training example; an early kind, the *planar flows*, therefore have layers whose Jacobian is the
+# identity plus a matrix of rank one {cite}`rezende2015variational`.
 
 # %%
 def sylvester(seed, sign):  # in whole numbers

@@ -1172,10 +1172,10 @@ print('the Gram matrix as stored has an eigenvalue below zero:',
 #
 # ```{exercise} ★★★ Leave one out, for free
 # :label: qr-loo
-# Are the products worth having? To judge a fit by patients it has not seen, leave out patient $i$, fit the others, and
-# take the error at $i$; and so for all 442. Show that with $h_i = \|\text{row } i \text{ of } \mathbf{Q}\|^2$ and the
-# residual $r_i$ of the *one* fit to all, that error is $r_i / (1 - h_i)$. Write `leave_one_out(a, b)`, which gives all $m$
-# errors, and compare the 11 columns without products to all 65.
+# Are the products worth having? To judge a fit by patients it has not seen, leave out patient $i$, fit the others, and take
+# the error at $i$; and so for all 442. Show that with $h_i = \|\text{row } i \text{ of } \mathbf{Q}\|^2$ and the residual
+# $r_i$ of the *one* fit to all, that error is $r_i / (1 - h_i)$, provided that $h_i < 1$. Write `leave_one_out(a, b)`,
+# which gives all $m$ errors, and compare the 11 columns without products to all 65.
 # ```
 
 # %%

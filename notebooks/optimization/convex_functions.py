@@ -226,8 +226,8 @@ print('strictly below: |x|', strictly_below('|x|', 1, 2, 0.5),
 # %% [markdown]
 # ```{exercise} ★ Beyond the second point
 # :label: convex_functions-endpoint
-# Of a convex $f$ on the line you know $f(0) = a$ and $f(1) = b$. Write `floor_at(a, b, x)`: the least value that $f$
-# can have at a point $x > 1$. (Where is 1 on the chord from 0 to $x$?) The grader asks a solver.
+# Of a convex $f$ on the line you know $f(0) = a$ and $f(1) = b$. Write `floor_at(a, b, x)`: the least value that $f$ can
+# have at a point $x > 1$. (Where is 1 on the chord from 0 to $x$?) The grader searches a grid.
 # ```
 
 # %%
@@ -319,7 +319,7 @@ def heights_agree(x, d, weight):
 verify(
     'height over the tangent is curvature added up',
     lambda x, d: heights_agree(x, d, lambda s: 1 - s),
-    control=lambda x, d: heights_agree(x, d, lambda s: s),
+    control=lambda x, d: heights_agree(x, d, torch.ones_like),
     x=vectors(2, -2, 2), d=vectors(2, -2, 2), tries=12,
 )
 
@@ -498,7 +498,7 @@ print('two valleys for c = -2:', ends.round(3))
 # :label: ml.convexity.unique-min
 # \begin{gathered}
 # \text{A strictly convex function has at most one minimizer,} \\
-# \text{and a continuous one that is also coercive exactly one,}
+# \text{and one on all of } \mathbb{R}^n \text{ that is also coercive exactly one,}
 # \end{gathered}
 # ```
 #
@@ -573,7 +573,7 @@ for ax, (name, f) in zip(axes, landscapes.items(), strict=True):
 # ```
 #
 # This is what the ridge term $\frac\mu2 \|w\|^2$ does for any convex loss. (The companion bound on $f(x) - f^*$ is
-# {eq}`stationary_points-certificate`.) The control halves the bound, as $\frac\mu2$ in the definition might suggest.
+# {eq}`stationary_points-certificate`.) The control halves the bound.
 
 # %%
 def within(w, shift, mu, factor):  # softplus(2 w1 - w2) + mu |w - shift|²/2
@@ -604,7 +604,7 @@ verify(
 # | maximum | $\max(f, g)$ | epigraphs intersect | $\min(f, g)$ |
 # | inside | $f(Ax + b)$ | lines go to lines | $f(g(x))$ |
 # | outside | $\varphi(f(x))$, $\varphi$ convex and increasing | two inequalities | $\varphi$ convex |
-# | shadow | $\inf_y h(x, y)$, $h$ convex in $(x, y)$ | epigraphs are projected | $h$ convex in $x$ and in $y$ |
+# | shadow | $\inf_y h(x, y)$ if finite, $h$ convex in $(x, y)$ | epigraphs are projected | $h$ convex in $x$ and in $y$ |
 #
 # The first line is in the notes:
 #
@@ -882,8 +882,8 @@ right.text(0.5, 5, 'slope of the bridge', color=GREY)
 right.set(xlabel='slope s', ylabel='f*(s)');
 
 # %% [markdown]
-# A straight piece of the envelope becomes a kink of the conjugate: many points, one slope. Conversely a kink of $f$
-# becomes a straight piece of $f^*$. This exchange is why corners matter so much for
+# A straight piece of the envelope becomes a kink of the conjugate: many points, one slope. Conversely a kink of the
+# envelope becomes a straight piece of $f^*$. This exchange is why corners matter so much for
 # [subgradients](subgradients.ipynb).
 #
 # ```{exercise} ★★★ Rounding a corner

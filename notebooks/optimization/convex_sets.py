@@ -271,9 +271,9 @@ def weights_exist(p, a, b, c):
     return linprog(np.zeros(3), A_eq=equations, b_eq=[*p, 1]).status == 0
 
 corners = [2.0, 0.0], [0.0, 3.0], [-1.0, -1.0]
-inside_cases = [
-    (p, *corners) for p in ([0.2, 0.5], [1.5, 1.5], [1.0, 1.4], [-0.9, 0.5])
-]
+points = [0.2, 0.5], [1.5, 1.5], [1.0, 1.4], [-0.9, 0.5], [0.5, -0.8]
+inside_cases = [(p, *corners) for p in points]
+inside_cases.append(([0.2, 0.5], *corners[::-1]))
 grade(inside, weights_exist, inside_cases)
 
 # %% [markdown]
@@ -420,7 +420,7 @@ holds(
 
 # %% [markdown]
 # Uniqueness shows in that the start of the search does not matter. The control keeps only the shell of the ball, the
-# sphere, which is not convex; from its centre, each start leads elsewhere.
+# sphere, which is not convex; from its centre, starts on opposite sides lead to opposite points.
 
 # %%
 def one_goal(x, g, kind):
@@ -654,7 +654,8 @@ verify(
     'the projection onto the diamond is the same with signs',
     lambda x: agrees_with_solver(project_diamond(x, total), x, in_diamond),
     control=lambda x: agrees_with_solver(
-        np.sign(x) * cut_off(abs(x)), x, in_diamond),
+        x if norm(x, 1) <= total else np.sign(x) * cut_off(abs(x)),
+        x, in_diamond),
     x=vectors(3, -3, 3), tries=40,
 )
 

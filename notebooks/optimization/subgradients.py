@@ -461,10 +461,10 @@ assert not grade(best_order_exchanged, best_order_by_program, order_cases)
 # w^{(t+1)} := w^{(t)} - \gamma g, \qquad g \in \partial L(w^{(t)})
 # ```
 #
-# Any element will do; programs such as torch return one of them. But the name misleads. Stand at $(1, 0)$ on
-# $|x| + 3|y|$. One subgradient is $(1, 3)$, and a step against it leads to $|1 - \gamma| + 9\gamma = 1 + 8\gamma$: up,
-# however short the step. What does fall is another quantity, the distance to a minimizer $w^*$. With
-# $e_t = w^{(t)} - w^*$,
+# Any element will do. For a loss put together by the rules above, programs such as torch return one of them. (Not for every
+# formula: $\max(0, x) - \max(0, -x)$ is $x$, yet torch gives it the slope 0 at 0.) But the name misleads. Stand at $(1, 0)$
+# on $|x| + 3|y|$. One subgradient is $(1, 3)$, and a step against it leads to $|1 - \gamma| + 9\gamma = 1 + 8\gamma$: up,
+# however short the step. What does fall is another quantity, the distance to a minimizer $w^*$. With $e_t = w^{(t)} - w^*$,
 #
 # ```{math}
 # :label: subgradients-distance
@@ -495,7 +495,7 @@ assert not grade(best_order_exchanged, best_order_by_program, order_cases)
 # For *least absolute deviations*, $L(w) = \frac1N \sum_n |y_n - x_n^\top w|$, a linear program knows the minimum: minimize
 # the mean of $s_n$ under $-s_n \le y_n - x_n^\top w \le s_n$. We ask three things of
 # {eq}`ml.opt.subgradient-descent.update`: the steps of torch, the rate of the theorem, and no value below the minimum. The
-# control has lost the sign of the residual.
+# control has lost the minus sign in front and walks along the subgradient.
 
 # %%
 def subgradient_descent(subgrad, w0, steps):
