@@ -144,8 +144,8 @@ print('a @ b is more than 20 times faster than the loop:', faster)
 # (positive).
 # ```
 #
-# The notes print one of these rules. (As printed, the first $\mathbf{a}$ on the right has lost its bold type, which
-# makes it a number, and the right side a vector.)
+# The notes print one of these rules. (As printed, both $\mathbf{a}$ on the right have lost their bold type, which makes
+# them numbers, and the right side a vector.)
 #
 # ```{math}
 # :label: la.dot.properties.distributive
@@ -575,11 +575,11 @@ print('missing for b = 3a:', gaps[0], '  for b = 3a + e4:', gaps[1])
 # \mathbf{A}^\top(\mathbf{b} - \mathbf{A}\hat{\mathbf{x}}) = 0$.
 # ```
 #
-# That is Pythagoras, and all of [linear regression](../regression/linear_regression.ipynb). If the columns are
-# orthonormal, $\mathbf{A}^\top\mathbf{A} = \mathbf{I}$, and the shadow on the plane is the sum of the shadows on
-# its axes. One warning: to form $\mathbf{A}^\top\mathbf{A}$ is to square. Columns that differ by $\delta$ give
-# entries that differ by $\delta^2$, and for $\delta < 10^{-8}$ that is below rounding. Here the columns are
-# $(1, \delta, 0)$ and $(1, 0, \delta)$, whose plane has the exact normal $(\delta, -1, -1)$.
+# That is Pythagoras, and all of [linear regression](../regression/linear_regression.ipynb). If the columns are orthonormal,
+# $\mathbf{A}^\top\mathbf{A} = \mathbf{I}$, and the shadow on the plane is the sum of the shadows on its axes. One warning:
+# to form $\mathbf{A}^\top\mathbf{A}$ is to square. Equally long columns that differ by $\delta$ give entries that differ
+# only by about $\delta^2$, and for $\delta < 10^{-8}$ that is below rounding. Here the columns are $(1, \delta, 0)$ and
+# $(1, 0, \delta)$, whose plane has the exact normal $(\delta, -1, -1)$.
 
 # %%
 def by_normal_equations(A, b):
@@ -739,11 +739,12 @@ holds(
 # \quad\longrightarrow\quad \frac{\mathbf{x}}{\|\mathbf{x}\|}
 # ```
 #
-# Why does it arrive? Split $\mathbf{w}$ into $c = \cos\theta$ along $\mathbf{x}$ and $s = \sin\theta$ across. A step
-# adds $\eta\|\mathbf{x}\|$ to $c$ and nothing to $s$, so $\tan\theta$ becomes $s / (c + \eta\|\mathbf{x}\|)$. Once
-# $c > 0$, which happens after finitely many steps unless $\mathbf{w}$ is exactly opposite, each step divides
-# $\tan\theta$ by $1 + \eta\|\mathbf{x}\|/c \ge 1 + \eta\|\mathbf{x}\|$. Without the division the weights turn the right
-# way too, and grow for ever: Hebb's rule for neurons, which {cite}`oja1982simplified` repaired in this manner.
+# Why does it arrive? Split $\mathbf{w}$ into $c = \cos\theta$ along $\mathbf{x}$ and $s = \sin\theta$ across. A step adds
+# $\eta\|\mathbf{x}\|$ to $c$ and nothing to $s$, so $\cot\theta = c / s$ grows by
+# $\eta\|\mathbf{x}\| / s \ge \eta\|\mathbf{x}\|$. Hence $c > 0$ after finitely many steps, unless $\mathbf{w}$ is exactly
+# opposite ($s = 0$), and from then on each step divides $\tan\theta$ by
+# $1 + \eta\|\mathbf{x}\|/c \ge 1 + \eta\|\mathbf{x}\|$. Without the division the weights turn the right way too, and grow
+# for ever: Hebb's rule for neurons, which {cite}`oja1982simplified` repaired in this manner.
 
 # %%
 def resonate(w, x, keep_length=True):
@@ -997,8 +998,8 @@ assert not grade(without_roots, by_determinant, cases)
 #
 # ```{prf:theorem} Concentration of angles
 # :label: thm-concentration
-# Let $\theta$ be the angle between a random direction in $\mathbb{R}^d$ and a fixed one, or a second, independent
-# random one. Then
+# Let $\theta$ be the angle between a random direction in $\mathbb{R}^d$ and a fixed one, or a second, independent random
+# one. Then for every $t \ge 0$
 #
 # $$\mathbb{E} \cos\theta = 0, \qquad \mathbb{E} \cos^2\theta = \frac1d, \qquad
 # \mathbb{P}(|\cos\theta| \ge t) \le 2\, e^{-d t^2/2} .$$
@@ -1037,7 +1038,7 @@ for d, c in cosines.items():
     law = stats.beta((d - 1) / 2, (d - 1) / 2, loc=-1, scale=2)
     assert stats.kstest(c, law.cdf).pvalue > 1e-3
     assert abs((c * c).mean() - 1 / d) < 5 * (c * c).std() / np.sqrt(len(c))
-    for t in (2, 3):
+    for t in (1.3, 2, 3):
         share = (abs(c) >= t / np.sqrt(d)).mean()
         assert share <= 2 * np.exp(-t * t / 2) < 1
 print('the draws agree with the law, the mean square and the bound')
@@ -1209,11 +1210,11 @@ assert faster
 print('more than 20 times faster than window by window:', faster)
 
 # %% [markdown]
-# (`correlate` is scipy's; it takes the way through the Fourier transform, see
-# [Convolutions](../convolution/convolutions.ipynb).) First a signal. In weak noise we plant a faded copy of a template
-# of length 64, raised by a constant. Elsewhere somebody shouts: noise a hundred times as strong. For 64 unrelated
-# numbers {prf:ref}`thm-concentration` expects cosines of about $\tfrac18$ (in the 63 dimensions that $\mathbf{Q}$
-# leaves), and reaching even 0.8 has a probability below $2e^{-20}$ per window; the planted copy has
+# (`correlate` is scipy's; it takes the way through the Fourier transform where that is faster, see
+# [Convolutions](../convolution/convolutions.ipynb).) First a signal. In weak noise we plant a faded copy of a template of
+# length 64, raised by a constant. Elsewhere somebody shouts: noise a hundred times as strong. For 64 unrelated numbers
+# {prf:ref}`thm-concentration` expects cosines of about $\tfrac18$ (in the 63 dimensions that $\mathbf{Q}$ leaves), and
+# reaching even 0.8 has a probability below $2e^{-20}$ per window; the planted copy has
 # $0.5/\sqrt{0.5^2 + 0.1^2} \approx 0.98$. The product, the control of the check, goes where it is loud.
 
 # %%

@@ -170,7 +170,7 @@ for m, n, p in rng.integers(1, 9, (50, 3)):
         assert close(way(A, B), A @ B)
     partial = by_outer(A[:, :2], B[:2])
     assert np.linalg.matrix_rank(partial) <= 2
-print('five orders of the same multiplications agree')
+print('five programs for the same multiplications agree')
 
 # %% tags=["hide-input"]
 def is_table(table, u, v):
@@ -366,9 +366,8 @@ assert not grade(lambda A, k: A ** k, by_walking, cases)
 # ```
 #
 # Other habits from numbers must go. Order matters: first turn, then mirror is not first mirror, then turn. Zero has
-# divisors, so nothing can be cancelled. And transposing reverses the order,
-# $(\mathbf{A}\mathbf{B})^\top = \mathbf{B}^\top\mathbf{A}^\top$, because rows and columns change
-# places.
+# divisors, so a factor cannot be cancelled just because it is not zero. And transposing reverses the order,
+# $(\mathbf{A}\mathbf{B})^\top = \mathbf{B}^\top\mathbf{A}^\top$, because rows and columns change places.
 
 # %%
 turn, mirror = np.array([[0, -1], [1, 0]]), np.array([[1, 0], [0, -1]])

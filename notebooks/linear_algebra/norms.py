@@ -91,9 +91,10 @@ print('(x + y) + z equals x + (y + z):', (x + y) + z == x + (y + z))
 #
 # Settling one unknown per equation is an algorithm, *elimination*. Swapping rows and subtracting a multiple of one row from
 # another change neither the span of the rows nor the solutions of $\mathbf{A}\mathbf{d} = \mathbf{0}$, the dependencies
-# among the columns. At the end the rows form a staircase. Its nonzero rows are independent and its columns with a pivot span
-# all others, so the number of pivots, the *rank*, is the dimension spanned by the rows and by the columns alike. We take the
-# largest entry of a column as pivot, so that no rounding error is multiplied by a factor above one.
+# among the columns. At the end the rows form a staircase. Its nonzero rows are independent; its columns with a pivot are
+# independent too and span all others, so the number of pivots, the *rank*, is the dimension spanned by the rows and by the
+# columns alike. We take the largest entry of a column as pivot, so that no rounding error is multiplied by a factor above
+# one.
 
 # %%
 def rank(a, tol=1e-9):  # a (m, n)
@@ -745,7 +746,7 @@ print('best l_1 move:  ', steepest(a, 1) + 0.0)
 # Blow up a ball until it touches the plane. A round one touches somewhere, a diamond with a corner, and corners lie on the
 # axes. That is why $\ell_1$ produces zeros.
 
-# %% mystnb={"figure": {"caption": "A growing ball first touches a line at the nearest point: $\\ell_1$ with a corner on an axis, where a coordinate is zero, $\\ell_\\infty$ where all coordinates are equally large."}, "image": {"alt": "Three panels, one line each. Growing diamonds touch the line with a corner on the vertical axis, growing circles touch it at a right angle, growing squares with the corner on the diagonal."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "A growing ball first touches a line at the nearest point: $\\ell_1$ with a corner on an axis, where a coordinate is zero, $\\ell_\\infty$ where all coordinates are equally large."}, "image": {"alt": "Three panels, one line each. Growing diamonds touch the line with a corner on the vertical axis, the largest of the growing circles touches it where the radius meets it at a right angle, growing squares with the corner on the diagonal."}} tags=["hide-input"]
 w, b = np.array([1., 2.]), -2.0
 t = np.linspace(0, 2 * np.pi, 721)
 circle = np.stack([np.cos(t), np.sin(t)], -1)  # (721, 2)
@@ -1100,7 +1101,7 @@ for k in range(3):  # in every split, against the attack dual to its norm
     assert (kept[k, :, k, 20] > others[:, :, k, 20]).all()
 print('each wins against its dual attack in all ten splits')
 
-# %% mystnb={"figure": {"caption": "Each classifier withstands best the attack that is dual to the norm of its weights (mean of ten splits); least $\\ell_1$ and least $\\ell_\\infty$ fail against each other's attack."}, "image": {"alt": "Top: three weight pictures of 8 by 8 pixels; the first uses a handful of pixels, the second grades nearly all, the third has nearly all pixels at plus or minus the same value. Bottom: share of pictures still classified rightly against the budget of an attack; in each of the three panels another classifier is on top, and the losers fall below the line of always answering 4."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Each classifier withstands best the attack that is dual to the norm of its weights (mean of ten splits); least $\\ell_1$ and least $\\ell_\\infty$ fail against each other's attack."}, "image": {"alt": "Top: three weight pictures of 8 by 8 pixels; the first uses a handful of pixels, the second grades nearly all, the third has 38 of the 64 at plus or minus the same value. Bottom: share of pictures still classified rightly against the budget of an attack; in each of the three panels another classifier is on top, and the losers fall below the line of always answering 4."}} tags=["hide-input"]
 fig, axes = panels(3, 2, height=2.1)
 for ax, row, name in zip(axes[0], fights, ('ℓ₁', 'ℓ₂', 'ℓ∞'), strict=True):
     w = row[0][0]

@@ -236,10 +236,10 @@ print('written through X.T:', X[2, 0] == -1)
 print('written through X[[0, 1]]:', X[0, 0] == -1)
 
 # %% [markdown]
-# The last of the six is worth a thought. Two neighbouring axes can be read as one exactly if the outer step continues
-# where the inner axis ends, $t_k = s_{k+1} t_{k+1}$. That holds in row-major order, and fails after a transposition,
-# $1 \ne 3 \cdot 4$. Here numpy's `reshape` copies in silence, while torch's `view` refuses. (Torch has no negative strides
-# either; its `flip` copies.)
+# The last of the six is worth a thought. Two neighbouring axes, both longer than 1, can be read as one exactly if the outer
+# step continues where the inner axis ends, $t_k = s_{k+1} t_{k+1}$. That holds in row-major order, and fails after a
+# transposition, $1 \ne 3 \cdot 4$. Here numpy's `reshape` copies in silence, while torch's `view` refuses. (Torch has no
+# negative strides either; its `flip` copies.)
 #
 # A transpose is free when it is made. The price comes later, when the elements are read across the line instead of along
 # it, and the processor fetches a whole stretch of memory for each:
@@ -441,9 +441,11 @@ for _ in range(3000):
         want, refused = None, refused + 1
     try:
         got = hadamard(x, y)
-        assert got.shape == np.broadcast_shapes(s, t) and close(got, want)
     except ValueError:
-        assert want is None
+        got = None
+    assert (got is None) == (want is None)
+    if want is not None:
+        assert got.shape == np.broadcast_shapes(s, t) and close(got, want)
 print(f'all agree with torch and numpy; {refused / 3000:.0%} do not fit')
 
 # %% mystnb={"figure": {"caption": "An axis of size 1 is stretched by a stride of zero: a column and a row give the table of all sums, and the pale copies are never stored."}, "image": {"alt": "A column of three numbers plus a row of four numbers gives a table of three by four sums. The column is repeated to the right and the row downwards in pale cells, which are not stored."}} tags=["hide-input"]

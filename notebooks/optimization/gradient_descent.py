@@ -655,12 +655,12 @@ ax.set(xlabel='x', ylabel='φ and parabolas above it', ylim=(-0.8, 4));
 # f(\mathbf{x} - \eta \nabla f(\mathbf{x})) \le f(\mathbf{x}) - \eta \Big( 1 - \frac{L\eta}{2} \Big) \|\nabla f(\mathbf{x})\|^2
 # ```
 #
-# The bracket is positive exactly for $0 < \eta < 2/L$: each such step leads down, wherever the gradient is not zero
-# already. The promised gain is largest at $\eta = 1/L$, the jump to the vertex of the parabola. And the threshold
-# $2/L$ is sharp, for on $f(x) = \frac{L}{2}x^2$ a step maps $x$ to $(1 - \eta L)x$, which is nearer to 0 if and only
-# if $|1 - \eta L| < 1$. The cosine key, with $\eta = 1 = 2/L$, walked on the very edge, and got away with it: after
-# two presses the display lies between $\cos 1$ and 1, where $\varphi'' \le 1 + \sin 1 < 1.85$, and $1 < 2/1.85$. A
-# step of 3 would not settle: at the minimum $\varphi'' \approx 1.67$, and $|1 - 3 \cdot 1.67| > 1$.
+# For $\eta > 0$ the bracket is positive exactly if $\eta < 2/L$: each such step leads down, wherever the gradient is not
+# zero already. The promised gain is largest at $\eta = 1/L$, the jump to the vertex of the parabola. And the threshold
+# $2/L$ is sharp, for on $f(x) = \frac{L}{2}x^2$ a step maps $x$ to $(1 - \eta L)x$, which is nearer to 0 if and only if
+# $|1 - \eta L| < 1$. The cosine key, with $\eta = 1 = 2/L$, walked on the very edge, and got away with it: after two
+# presses the display lies between $\cos 1$ and 1, where $\varphi'' \le 1 + \sin 1 < 1.85$, and $1 < 2/1.85$. A step of 3
+# would not settle: at the minimum $\varphi'' \approx 1.67$, and $|1 - 3 \cdot 1.67| > 1$.
 #
 # Where does the walk end? Add {eq}`gradient_descent-decrease` over all steps. The left sides telescope, and $f$
 # cannot fall below its infimum:

@@ -150,7 +150,8 @@ def ball_agrees(seed, lam, scale=1.0, shift=0):
     own = torch_path(
         seed, etas, lambda p: torch.optim.SGD(p, lr=1, momentum=lam))
     steps = np.diff(mine, axis=0)
-    moved = x + np.cumsum(np.roll(steps, shift, axis=0), axis=0)
+    old = np.concatenate([0 * steps[:shift], steps[:12 - shift]])
+    moved = x + np.cumsum(old, axis=0)
     return exactly(moved, own[1:])
 
 holds(
@@ -268,7 +269,8 @@ verify(
 )
 
 # %% [markdown]
-# In the valley with $\kappa = 30$, the best step of gradient descent against a ball with the *shorter* step $1/L$:
+# In the valley with $\kappa = 30$, the best step of gradient descent against a ball with the *shorter* step $1/L$ and
+# $\lambda = (1 - 1/\sqrt\kappa)^2 = 0.668$ (the next section says why):
 
 # %%
 valley = np.array([1.0, 30.0])
@@ -833,8 +835,9 @@ verify(
 # %% [markdown]
 # What do these divisions buy? Multiply the loss by $c > 0$, or measure one weight in other units, $x_i = u_i z_i$: the
 # gradient in $z$ is $u_i$ times as long, and without $\epsilon$ the quotients do not change. Steps in $z$ all have the same
-# size again, whatever the units. What do they cost? A quotient taken entry by entry knows its axes. Turn the problem by $Q$,
-# and the path of the heavy ball turns with it, for its steps are sums of gradients $Q^\top \nabla f$; Adam's does not.
+# size again, whatever the units. (So in $x_i$ they are $u_i$ times as long: what no longer matters is the unit of the loss,
+# not that of the weight.) What do they cost? A quotient taken entry by entry knows its axes. Turn the problem by $Q$, and
+# the path of the heavy ball turns with it, for its steps are sums of gradients $Q^\top \nabla f$; Adam's does not.
 
 # %%
 def turns_along(method, seed):
@@ -1172,8 +1175,8 @@ verify(
 )
 
 # %% [markdown]
-# Adam on the tumours in batches of 16, five runs side by side. Both schedules begin with a long step, $0.1$. To be fair, the
-# constant step may be the best of four:
+# Adam on the tumours in batches of 16, five runs side by side. Both schedules have their longest step, $0.1$, near the
+# start. To be fair, the constant step may be the best of four:
 
 # %%
 def batch_gradient(seed, size=16, runs=5):
@@ -1221,7 +1224,7 @@ verify('batches have the mean of the full gradient',
        lambda: mean_of_batches(1, probe),
        control=lambda: mean_of_batches(1.1, probe))
 
-# %% mystnb={"figure": {"caption": "With random batches Adam at a long constant step rattles on a plateau; schedules that begin as long and end short come closer to the minimum than the best constant step."}, "image": {"alt": "Left: four schedules against the step, two flat lines, a falling staircase, and a short rise followed by half a cosine down to zero. Right: the gap to the lowest loss with bands over five runs; the long constant step rattles on a plateau, the short one is lower, and the staircase and the cosine sink below both."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "With random batches Adam at a long constant step rattles on a plateau; schedules that are as long near the start and end short come closer to the minimum than the best constant step."}, "image": {"alt": "Left: four schedules against the step, two flat lines, a falling staircase, and a short rise followed by half a cosine down to zero. Right: the gap to the lowest loss with bands over five runs; the long constant step rattles on a plateau, the short one is lower, and the staircase and the cosine sink below both."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.8)
 for i, (name, etas) in enumerate(schedules.items()):
     left.plot(etas, color=f'C{i}', label=name)
@@ -1240,8 +1243,9 @@ right.set(xlabel='step t', ylabel='gap to the lowest loss');
 # A heavy ball sums past gradients with weights $\lambda^k$, and on a quadratic this replaces the condition number in the
 # rate by its root, the best that any fixed step and momentum can do; Nesterov's look-ahead keeps that order of speed where
 # the ball may be trapped in a cycle. Adaptive methods divide each coordinate of the gradient by a running size of its own,
-# which makes them blind to units and dependent on the axes. In the race the heavy ball won tenfold over descent on every
-# problem, Adagrad and RMSProp won only along the axes, and with noisy gradients the schedule decided how close Adam came.
+# which makes them blind to the scale of the loss and of each entry of the gradient, and dependent on the axes. In the race
+# the heavy ball won tenfold over descent on every problem, Adagrad and RMSProp won only along the axes, and with noisy
+# gradients the schedule decided how close Adam came.
 #
 # **Further reading.** The heavy ball is from {cite:t}`polyak1964methods`; {cite:t}`nesterov2018lectures` proves the rates
 # and lower bounds, {cite:t}`lessard2016analysis` find the cycle by treating optimizers as control systems,

@@ -528,7 +528,9 @@ def move_free_minimum(A, b, E, e):
 def is_best(method, seed):
     A, b, E, e = equations(seed)
     goal = solver(A, b, lambda w: E @ w - e, 'eq')
-    return close(method(A, b, E, e)[0], goal, atol=1e-5)
+    w, lam = method(A, b, E, e)
+    return close(w, goal, atol=1e-5) and close(
+        E.T @ lam, b - A @ goal, atol=1e-4)
 
 verify(
     'one linear system gives optimum and multipliers',
@@ -755,7 +757,7 @@ indicator = cheapest(lambda d: np.where(d > 0, np.inf, 0))
 holds(
     'ml.opt.constrained.penalty',
     lambda rho: close(indicator, 1) and fined(rho, 1 + 2 / (1 + rho)),
-    control=lambda rho: fined(rho, 1), rho=scalars(0, 1000),
+    control=lambda rho: fined(rho, 1), rho=scalars(1, 1000),
 )
 
 # %% [markdown]

@@ -639,10 +639,10 @@ for gamma in (0.1, 0.01):
 
 # %% [markdown]
 # A tenth of the step, roughly a tenth of the floor. And a batch of $b$ divides the noise by $b$. So it is the ratio
-# $\gamma/b$ that counts: who makes the batch $k$ times larger may make the step $k$ times longer and stay at the same floor,
-# as long as the step stays well below $2/L$. This is the *linear scaling rule* {cite}`goyal2017accurate`. Terms of higher
-# order in $\gamma$ make the floor of the large batch a trifle higher, which the check allows for; the control scales the
-# step by the root.
+# $\gamma/b$ that counts: who makes the batch $k$ times larger may make the step $k$ times longer and stay at the same
+# floor, as long as the step stays well below $2/L$, with $L$ the largest eigenvalue of $\frac1N X^\top X$. This is the
+# *linear scaling rule* {cite}`goyal2017accurate`. Terms of higher order in $\gamma$ make the floor of the large batch a
+# trifle higher, which the check allows for; the control scales the step by the root.
 
 # %%
 def floor(gamma, b):
@@ -707,8 +707,8 @@ verify(
 #
 # the running mean: *taking an average is stochastic gradient descent with the step $1/t$*. After $t$ independent draws its
 # mean square error is $\sigma^2/t$, and no unbiased estimate from Gaussian data does better (the Cramér-Rao bound of
-# [maximum likelihood](../probability/maximum_likelihood.ipynb)). The control is an exponential average, with a constant
-# step.
+# [maximum likelihood](../probability/maximum_likelihood.ipynb)). The control is an exponential average: after the first
+# step, which forgets the start, the step is constant.
 
 # %%
 def average_by_sgd(y, gammas):
@@ -720,7 +720,7 @@ def average_by_sgd(y, gammas):
 verify(
     'SGD with steps 1/t computes the mean',
     lambda y: close(average_by_sgd(y, 1 / np.arange(1, 7)), y.mean()),
-    control=lambda y: close(average_by_sgd(y, np.full(6, 1 / 6)), y.mean()),
+    control=lambda y: close(average_by_sgd(y, [1] + 5 * [1 / 6]), y.mean()),
     y=vectors(6),
 )
 
@@ -884,9 +884,9 @@ grade(averaged_variance, by_covariance, rides)
 # :class: dropdown
 # ```
 # A kick with $k = T - s + 1$ places left contributes $\gamma \sum_{j<k} (1 - \gamma)^j = 1 - (1 - \gamma)^k$ to the sum. So
-# the variance is $\frac{1}{T^2} \sum_{k=1}^T \big(1 - (1 - \gamma)^k\big)^2 \le \frac1T$: for large $T$ as good as the best
-# step $1/t$, with a constant step and without knowing $\mu$ {cite}`polyak1992acceleration`. Treating the places as
-# independent, $V/T$, is far too hopeful.
+# the variance is $\frac{1}{T^2} \sum_{k=1}^T \big(1 - (1 - \gamma)^k\big)^2$, for $\gamma \le 1$ at most $\frac1T$: for
+# large $T$ as good as the best step $1/t$, with a constant step and without knowing $\mu$ {cite}`polyak1992acceleration`.
+# Treating the places as independent, $V/T$, is far too hopeful.
 
 # %% jupyter={"source_hidden": true}
 def averaged_variance_solution(gamma, T):
@@ -905,9 +905,9 @@ assert not grade(averaged_as_if_independent, by_covariance, rides)
 # %% [markdown]
 # ## One pass through the digits
 #
-# Does it pay on a real task? A linear softmax classifier of handwritten digits, 650 weights, 1200 training pictures, and 597
-# to judge. A small ridge penalty makes the minimum unique; its reference is scipy's L-BFGS. All runs start at zero, and each
-# is repeated with five shuffles, side by side in one array.
+# Does it pay on a real task? A linear softmax classifier of handwritten digits, 650 weights, 1200 training pictures, and
+# 597 to judge. A small ridge penalty makes the minimum unique; its reference is scipy's L-BFGS. All runs start at zero, and
+# those in batches are repeated with five shuffles, side by side in one array.
 
 # %%
 digits = data.digits()
@@ -976,10 +976,10 @@ for name, record in histories.items():
 
 # %% [markdown]
 # (The step of full descent is $1/L$, with $L$ half the largest eigenvalue of $\frac1N X^\top X$ plus the penalty, since no
-# softmax curves more than $\frac12$ {cite}`bohning1992multinomial`.) After one pass the small batches are as good as done,
-# while full descent has made a single step. With a constant step, however, the batches of 10 soon reach their floor. The
-# remedy is that of the last section. In the fourth run the step is halved after every second pass; the shuffles are the
-# same.
+# softmax curves more than $\frac12$ {cite}`bohning1992multinomial`.) After one pass in batches of 10 the gap is down from
+# 2.0 to 0.1 and nine test pictures in ten are named right, while full descent has made a single step. With a constant step,
+# however, the batches of 10 soon reach their floor. The remedy is that of the last section. In the fourth run the step is
+# halved after every second pass; the shuffles are the same.
 
 # %%
 final = {name: record[-1, 0] for name, record in histories.items()}
@@ -991,7 +991,7 @@ for name in ('batches of 10', '10, halved'):
     print(f'{name:13} final gap {final[name].mean():.4f}, '
           f'accuracy {histories[name][-1, 1].mean():.3f}')
 
-# %% mystnb={"figure": {"caption": "One pass in batches of 10 brings the loss lower than 60 full gradients do. A constant step then rattles on a floor, which halving the step lowers."}, "image": {"alt": "Left: the gap to the lowest loss against passes over the data, with bands over five shuffles. Full descent falls slowly, batches of 100 faster, batches of 10 fastest but with a ragged floor, which halving the step removes. Right: the accuracy on test pictures, above nine in ten after one pass in small batches."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "One pass in batches of 10 brings the loss lower than 60 full gradients do. A constant step then rattles on a floor, which halving the step lowers."}, "image": {"alt": "Left: the gap to the lowest loss against passes over the data, with bands over five shuffles. Full descent falls slowly, batches of 100 faster, batches of 10 fastest but with a ragged floor, which halving the step removes. Right: the accuracy on test pictures, above nine in ten after one pass in batches of 10."}} tags=["hide-input"]
 fig, axes = panels(2, height=3.0)
 for i, (name, record) in enumerate(histories.items()):
     passes = np.arange(1, len(record) + 1)
@@ -1008,8 +1008,10 @@ for ax in axes:
     ax.set(xlabel='passes over the data', xlim=(0, 60));
 
 # %% [markdown]
-# On test pictures the last decimals of the loss hardly show: what a model needs from its optimizer is often there long
-# before the minimum. That, more than any theorem, is why learning is done with stochastic gradients.
+# Most of the way is short: one pass takes the accuracy from guessing to 0.92. The rest is long, and shows on test pictures
+# as well: from the floor of the constant step over the halved steps to the minimum the accuracy goes from 0.956 over 0.967
+# to 0.978. To be most of the way there after one look at the data, more than any theorem, is why learning is done with
+# stochastic gradients.
 #
 # ## Summary
 #

@@ -354,11 +354,12 @@ print(f'log-density by Cholesky: {got:.1f}')
 # %% [markdown]
 # **The shape.** The density is constant where
 # $(\mathbf{y} - \boldsymbol\mu)^\top \Sigma^{-1} (\mathbf{y} - \boldsymbol\mu) = r^2$, the image of the sphere
-# $\|\mathbf{z}\| = r$: an ellipsoid. Its half-axes point along the eigenvectors of $\Sigma$ and are
-# $r\sqrt{\lambda_i}$ long, since $A = V \mathrm{diag}(\sqrt{\lambda_i})$ is one of the admissible matrices. If
-# $\Sigma$ is diagonal, axes are parallel to the coordinates, the exponential of the sum splits into a product, and the
-# coordinates are independent. Conversely, independence makes covariances vanish. So *for a Gaussian vector,
-# uncorrelated means independent*; the same holds for blocks, because a block-diagonal $\Sigma$ splits just as well.
+# $\|\mathbf{z}\| = r$: an ellipsoid. Its half-axes point along the eigenvectors of $\Sigma$ and are $r\sqrt{\lambda_i}$
+# long, since $A = V \mathrm{diag}(\sqrt{\lambda_i})$ is one of the admissible matrices. If $\Sigma$ is diagonal, axes are
+# parallel to the coordinates, the exponential of the sum splits into a product, and the coordinates are independent.
+# Conversely, independence makes covariances vanish. So *for a Gaussian vector, uncorrelated means independent*; the same
+# holds for blocks, and without a density, too: a block-diagonal $\Sigma$ is $A A^\top$ with a block-diagonal $A$, and then
+# the blocks are made of different $z_i$.
 
 # %%
 def factorises(y, rho):  # sigma = 1 and 2, correlation rho
@@ -846,10 +847,10 @@ grade(move, move_by_residuals, moves)
 # ```
 # In the proof of {prf:ref}`thm-gaussian-conditioning` the residual $\mathbf{r}_n = \mathbf{a}_n - K \mathbf{b}_n$ is
 # independent of the observed block. Keep it and replace the block:
-# $\mathbf{r}_n + K \mathbf{b} = \mathbf{a}_n + K (\mathbf{b} - \mathbf{b}_n)$. For all coordinates at once the matrix
-# is $\Sigma_{\cdot b} \Sigma_{bb}^{-1}$, whose rows for $\mathbf{b}$ are the identity. Whoever adds $K \mathbf{b}$ to
-# the sample as it is gets the mean right and leaves the covariance too large. This is *Matheron's rule*
-# {cite}`wilson2020efficiently`; it needs only $\Sigma_{bb}$, however many unknowns there are.
+# $\mathbf{r}_n + K \mathbf{b} = \mathbf{a}_n + K (\mathbf{b} - \mathbf{b}_n)$. For all coordinates at once the matrix is
+# $\Sigma_{\cdot b} \Sigma_{bb}^{-1}$, whose rows for $\mathbf{b}$ are the identity. Whoever adds $K \mathbf{b}$ to the
+# sample as it is gets the mean right and leaves the covariance too large. This is *Matheron's rule*
+# {cite}`wilson2020efficiently`; the only matrix it inverts is $\Sigma_{bb}$, however many unknowns there are.
 
 # %% jupyter={"source_hidden": true}
 def move_solution(y, Sigma, known, values):

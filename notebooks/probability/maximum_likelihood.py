@@ -885,7 +885,7 @@ for N in (10**2, 10**4, 10**6):
 # ## When a condition fails
 #
 # The conditions are no fine print. Identifiability, a fixed $W$ and a true model have been [taken away
-# already](#why-the-summit-moves-to-the-truth); now those of {prf:ref}`thm-mle-normality`, one at a time:
+# already](#why-the-summit-moves-to-the-truth); now those of {prf:ref}`thm-mle-normality`:
 #
 # | condition | model | estimate | consequence |
 # |---|---|---|---|
@@ -943,8 +943,8 @@ assert abs(tops.var() - 1 / 120) < 5 * ((tops - 1) ** 2).std() / 20_000**0.5
 
 # %% [markdown]
 # The band 0.012 is five standard errors: the logarithm of a root mean square over $R$ draws has standard error
-# $\sqrt{(\kappa - 1) / 4R}$, where the ratio $\kappa = \mathbb{E}[e^4] / \mathbb{E}[e^2]^2$ is at most 6 here. Next
-# the limit laws, with the theorem's normal law as rival:
+# $\sqrt{(\kappa - 1) / 4R}$, where the ratio $\kappa = \mathbb{E}[e^4] / \mathbb{E}[e^2]^2$ is at most 6 here. Next the
+# limit laws, with the normal law of the same mean and spread as rival:
 
 # %%
 laws = {
