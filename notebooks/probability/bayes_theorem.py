@@ -946,7 +946,8 @@ grade(log_joint_missing, missing_by_filling, partial)
 # ```
 # Summing $\theta^{x} (1 - \theta)^{1 - x}$ over $x = 0, 1$ gives $(1 - \theta) + \theta = 1$: the sum over the gaps
 # factorises, and every factor of a gap is 1. Setting unknown pixels to black, instead, treats ignorance as evidence. A
-# classifier that models only $P(c \mid \mathbf{x})$ has no such way out: it does not know what pixels look like.
+# classifier that models only $P(c \mid \mathbf{x})$ has no such way out: it does not know what pixels look like. About two
+# pixels in five may be lost before the accuracy falls below 0.8.
 
 # %% jupyter={"source_hidden": true}
 def log_joint_missing_solution(x, log_prior, chance):
@@ -961,7 +962,7 @@ assert not grade(black_for_unknown, missing_by_filling, partial)
 
 some = np.random.default_rng(8).permutation(len(y))
 model, rest = fit(X[some[:900]], y[some[:900]]), some[900:]
-for lost in (0.25, 0.5, 0.75):
+for lost in (0.25, 0.4, 0.45, 0.5, 0.75):
     blank = np.random.default_rng(9).random((len(rest), 64)) < lost
     holed = np.where(blank, np.nan, X[rest])
     hits = [

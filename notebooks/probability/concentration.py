@@ -215,9 +215,9 @@ assert not grade(half_of_chebyshev, one_sided_by_search, spreads)
 # %% [markdown]
 # ## An exponential promise
 #
-# Chebyshev's inequality came from Markov's with a square. Any increasing function would do in its place, and the
-# exponential has the gift of turning sums into products. Let $S = \sum_n (\Theta_n - \mathbb{E}[\Theta_n])$ with
-# independent terms. For every $\lambda > 0$,
+# Chebyshev's inequality came from Markov's with a square. Any increasing function with positive values would do in its
+# place, and the exponential has the gift of turning sums into products. Let $S = \sum_n (\Theta_n - \mathbb{E}[\Theta_n])$
+# with independent terms. For every $\lambda > 0$,
 #
 # ```{math}
 # :label: eq-conc-chernoff
@@ -369,9 +369,9 @@ axes[0].legend(loc='lower left');
 # %% [markdown]
 # For the fair coin Hoeffding's bound falls as fast as the truth. Write $\epsilon = z / (2 \sqrt N)$, so that $z$ counts
 # standard deviations: the bound is $2 e^{-z^2/2}$, and the central limit theorem gives about
-# $2 e^{-z^2/2} / (z \sqrt{2\pi})$ for large $z$. The exponent is right, only a slow factor is lost. For the rare coin
-# the exponent itself is wrong: the range $b - a$ still stands where the standard deviation, less than a quarter of it,
-# should be. That is the price of not asking for the variance.
+# $2 e^{-z^2/2} / (z \sqrt{2\pi})$ for large $z$. The exponent is right, only a slow factor is lost. For the rare coin the
+# exponent itself is wrong: half the range, $\frac{b - a}{2}$, still stands where the standard deviation, less than half of
+# that, should be. That is the price of not asking for the variance.
 #
 # Turned round, the bound says how many observations are enough. To have $|\bar\Theta - \mathbb{E}[\Theta]| < 0.01$ with
 # probability 0.95, for variables in $[0, 1]$:
@@ -395,9 +395,10 @@ for name, size in sizes.items():
     print(f'{name:21s} N = {size:6d}, fair coin misses with Pr {tail:.5f}')
 
 # %% [markdown]
-# About 15 000 is an often quoted answer to this question. It is the *one-sided* count, put in the place of a two-sided
-# one, which is 18 445. The normal approximation asks for half of that, but promises nothing for any particular $N$ or
-# distribution; for the fair coin, which is its best case, it just about keeps its word.
+# About 15 000 is an often quoted answer to this question. It is the *one-sided* count, put in the place of a two-sided one,
+# which is 18 445. The normal approximation asks for half of that, but promises nothing for any particular $N$ or
+# distribution. It was made here for the largest standard deviation, $\frac12$, that of a fair coin, which just about keeps
+# the word; coins of clearly smaller variance keep it easily.
 #
 # ```{exercise} ★★ The best exponent for coins
 # :label: conc-exponent
@@ -694,8 +695,8 @@ assert not grade(range_not_squared, ratings_by_trying, shops)
 # ```
 #
 # The notes leave out the one word on which both lines hang: $f$ must be *fixed* before the sample is seen. If $f$ was
-# chosen by looking at $S$, the losses share that choice: they are neither independent, nor is each one's expectation
-# the risk of $f$.
+# chosen by looking at $S$, the losses share that choice: they need no longer be independent, nor need their expectation be
+# the risk of $f$ (which is now random, too).
 #
 # To see it we need a world in which the risk is known. Take 1497 handwritten digits as the *whole* world, and draw
 # samples from it with replacement. The fixed classifier takes the nearest of ten class means, computed from 300 other
@@ -804,11 +805,11 @@ grade(radius_at, radius_at_by_search, looks)
 # :class: dropdown
 # ```
 # Put $\delta / (n (n + 1))$ for $\delta$ in the radius. The shares telescope,
-# $\frac{1}{n (n + 1)} = \frac1n - \frac{1}{n + 1}$, so they add up to 1, and the probability that *any* look fails is
-# at most the sum $\delta$. The price is small, a term $\ln(n (n + 1))$ under the root. With the ordinary radius the
-# failures of ever new looks accumulate, and by the law of the iterated logarithm some look fails almost surely in the
-# end, whatever $\delta$ is. Sharper bars of this kind are called confidence sequences {cite}`howard2021time`. Below, 3000
-# fair coins are watched, with $\delta = 0.3$ so that the failures show.
+# $\frac{1}{n (n + 1)} = \frac1n - \frac{1}{n + 1}$, so they add up to 1, and the probability that *any* look fails is at
+# most the sum $\delta$. The price is small, a term $\ln(n (n + 1))$ under the root. With the ordinary radius the failures
+# of ever new looks accumulate, and by the law of the iterated logarithm some look fails almost surely in the end, whatever
+# $\delta$ is, unless the observations are constant. Sharper bars of this kind are called confidence sequences
+# {cite}`howard2021time`. Below, 3000 fair coins are watched, with $\delta = 0.3$ so that the failures show.
 
 # %% jupyter={"source_hidden": true}
 def radius_at_solution(n, delta):

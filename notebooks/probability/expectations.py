@@ -287,11 +287,11 @@ print('covariance as numpy has it')
 
 # %% [markdown]
 # The hats once more: $\mathrm{Var}(X_i) = \frac1n - \frac1{n^2}$, and two people both get theirs with probability
-# $\frac{1}{n (n-1)}$, so $\mathrm{Cov}(X_i, X_j) = \frac{1}{n(n-1)} - \frac{1}{n^2} = \frac{1}{n^2 (n-1)}$.
-# Together, $n \big(\frac1n - \frac1{n^2}\big) + n (n-1) \frac{1}{n^2 (n-1)} = 1$: mean one, variance one. In
-# simulation with $R$ rounds the sample mean has standard error $1/\sqrt R$; the number of fixed points has fourth
-# central moment 4 (as a Poisson law with mean 1), hence the sample variance $\sqrt{(4 - 1) / R}$. The control forgets
-# the covariances, small as they are, and expects $1 - \frac1n$.
+# $\frac{1}{n (n-1)}$, so $\mathrm{Cov}(X_i, X_j) = \frac{1}{n(n-1)} - \frac{1}{n^2} = \frac{1}{n^2 (n-1)}$. Together,
+# $n \big(\frac1n - \frac1{n^2}\big) + n (n-1) \frac{1}{n^2 (n-1)} = 1$: mean one, variance one. In simulation with $R$
+# rounds the sample mean has standard error $1/\sqrt R$; for $n \ge 4$ the number of fixed points has fourth central moment
+# 4 (as a Poisson law with mean 1), hence the sample variance $\sqrt{(4 - 1) / R}$. The control forgets the covariances,
+# small as they are, and expects $1 - \frac1n$.
 
 # %%
 def own_hats(seed, variance, R=20_000):
@@ -465,7 +465,7 @@ explained[alive] = between[alive] / x.var(0)[alive]
 print(f'all pixels: {between.sum() / x.var(0).sum():.0%} between the classes')
 print(f'best pixel {np.nanmax(explained):.0%}, {(~alive).sum()} never lit')
 
-# %% mystnb={"figure": {"caption": "The class of a digit explains 42 % of the variance of all pixels together, and 61 % of the variance of the best pixel."}, "image": {"alt": "Three 8 by 8 maps of pixels: the total variance is largest left below the centre and small at the left and right edges; the part between the classes is about half as large; the explained share exceeds one half at a few pixels left of the centre."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "The class of a digit explains 42 % of the variance of all pixels together, and 61 % of the variance of the best pixel."}, "image": {"alt": "Three 8 by 8 maps of pixels: the total variance is largest left below the centre and small at the left and right edges; the part between the classes is about half as large; the explained share exceeds one half at eleven pixels, and is largest, about 0.6, at four left of the centre."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.2)
 maps = {'total variance': x.var(0), 'between classes': between}
 for ax, (title, values) in zip(axes, maps.items(), strict=False):
