@@ -435,9 +435,10 @@ assert not grade(central_difference, truth, questions, atol=0, rtol=1e-14)
 # and the fifth holds because $\sum_j g_j\, a_{i_j}$ contains $a_k$ with the factor $\sum_{j : i_j = k} g_j$: an entry
 # picked twice collects twice.
 #
-# Notice that the rules use only operations of the table. So we write them *in tensors*, not in arrays: then the
-# backward sweep can be taped as well, and differentiated again. A tensor knows its data, whether anyone wants its
-# derivative, which tensors it was made of, with one rule for each, and its number on the tape.
+# Notice that the rules use only operations of the table, transposes, and the putting back, whose own rule is picking. So we
+# write them *in tensors*, not in arrays: then the backward sweep can be taped as well, and differentiated again. A tensor
+# knows its data, whether anyone wants its derivative, which tensors it was made of, with one rule for each, and its number
+# on the tape.
 
 # %%
 class Tensor:
@@ -584,9 +585,9 @@ def backward(out, seed=1.0):
             t.grad = g.data if t.grad is None else t.grad + g.data
 
 # %% [markdown]
-# That is a complete engine. Softmax needs no rule of its own, being composed of taped operations. The largest score
-# is subtracted as a *constant*, which is legitimate since $\operatorname{softmax}$ does not depend on a common shift,
-# and so neither does its derivative:
+# That is a complete engine. Softmax needs no rule of its own, being composed of taped operations. The largest score is
+# subtracted as a *constant*, which is legitimate since $\operatorname{softmax}$ does not depend on a common shift, and so
+# neither does its derivative. The control does not subtract it, and overflows:
 
 # %%
 def log_softmax(a):  # over the last axis
@@ -597,9 +598,9 @@ def softmax(a):
     return log_softmax(a).exp()
 
 def softmax_as_torch(shift, f):
-    a = np.random.default_rng(1).normal(size=(4, 7)) + shift
+    a = np.random.default_rng(1).normal(size=(4, 7))
     with np.errstate(over='ignore', invalid='ignore'):
-        return close(f(Tensor(a)).data, torch.tensor(a).softmax(-1))
+        return close(f(Tensor(a + shift)).data, torch.tensor(a).softmax(-1))
 
 verify('softmax does not depend on a shift, however large',
        lambda shift: softmax_as_torch(shift, softmax),
@@ -892,12 +893,12 @@ verify('with x² detached, x · x² has the slope x²',
        x=scalars())
 
 # %% [markdown]
-# Whatever the input, the output is $a$ times a constant $k$, a power of two and perhaps a hundred, which stays the
-# same in a neighbourhood of almost every $a$. There $f(a) = ka$, and the slope is $k = f(a)/a$. At the exceptional
-# points, such as $a = 31.25$ with $2^5 a = 1000$, the function *jumps*, no derivative exists, and the engine calmly
-# reports the slope of the branch that was taken. Automatic differentiation differentiates the run, not the function.
-# If the two part company, nothing warns us. For continuous functions put together from smooth pieces, as networks
-# are, {cite:t}`bolte2020mathematical` prove that this happens only on a set of measure zero.
+# Whatever the input (except 0, for which the loop never ends), the output is $a$ times a constant $k$, a power of two and
+# perhaps a hundred, which stays the same in a neighbourhood of almost every $a$. There $f(a) = ka$, and the slope is
+# $k = f(a)/a$. At the exceptional points, such as $a = 31.25$ with $2^5 a = 1000$, the function *jumps*, no derivative
+# exists, and the engine calmly reports the slope of the branch that was taken. Automatic differentiation differentiates the
+# run, not the function. If the two part company, nothing warns us. For continuous functions put together from smooth
+# pieces, as networks are, {cite:t}`bolte2020mathematical` prove that this happens only on a set of measure zero.
 #
 # ```{exercise} ★★★ Forwards by going backwards twice
 # :label: autodiff-two-sweeps

@@ -485,12 +485,12 @@ for name, (path, velocity) in paths.items():
     print(f'{name:12} hills {climbed:6.3f}, turning field {collected:5.2f}')
 
 # %% [markdown]
-# **Two players.** Fields that turn are no curiosity. Let one player choose $x$ to make $xy$ small and another choose $y$
-# to make it large, each following the slope that they see: the pair moves along $(-\partial_x, \partial_y)(xy) = (-y, x)$.
+# **Two players.** Fields that turn are no curiosity. Let one player choose $x$ to make $xy$ small and another choose $y$ to
+# make it large, each following the slope that they see: the pair moves along $(-\partial_x, \partial_y)(xy) = (-y, x)$.
 # Nobody goes downhill, because there is no hill. With steps of size $\eta$ the squared distance from the equilibrium
 # becomes $(x - \eta y)^2 + (y + \eta x)^2 = (1 + \eta^2)(x^2 + y^2)$, and *grows*. Networks that are trained against each
-# other have exactly this trouble {cite}`mescheder2017numerics`, while a single loss, whatever its shape, cannot go in
-# circles: along $-\nabla f$ it falls.
+# other have exactly this trouble {cite}`mescheder2017numerics`, while a single loss with a continuous gradient, whatever
+# its shape, cannot go in circles as long as the steps are short enough: along $-\nabla f$ it falls.
 
 # %%
 eta, p = 0.15, np.array([0.5, 0.])
@@ -722,10 +722,10 @@ right.set(xscale='log', yscale='log', xlabel='noise δ')
 right.set(title='Best error');
 
 # %% [markdown]
-# **In $d$ dimensions** a gradient costs $d + 1$ values by forward and $2d$ by central quotients. Two details save digits.
-# The step must grow with $x$, else $x + h$ rounds back to $x$; we take $h_i = u^{1/3} \max(1, |x_i|)$. And since
-# $x_i + h_i$ is rounded, we divide by the distance that was really walked. All $2d$ points go into one batch, `(d, d)`
-# each:
+# **In $d$ dimensions** a gradient costs $d + 1$ values by forward and $2d$ by central quotients. The step must grow with
+# $x$, else $x + h$ rounds back to $x$; we take $h_i = u^{1/3} \max(1, |x_i|)$. And since $x_i \pm h_i$ is rounded, we
+# divide by the distance that was really walked, which costs nothing and gains a little. The $2d$ points go into two
+# batches, `(d, d)` each:
 
 # %%
 def numerical_gradient(f, x):  # f: (..., d) -> (...)
@@ -738,11 +738,12 @@ functions = {
         (1 - x[..., :-1])**2 + 100 * (x[..., 1:] - x[..., :-1]**2)**2).sum(-1),
     'log-sum-exp': lambda x: x.logsumexp(-1),
     'length': lambda x: (x * x).sum(-1).sqrt(),
-    'inverse, large x': lambda x: 1e12 / (1e6 * x).pow(2).sum(-1),
+    'inverse, large x': lambda x: 1e12 / x.pow(2).sum(-1),
 }
 generator = torch.Generator().manual_seed(0)
 for name, f_d in functions.items():
-    x_d = torch.randn(10, generator=generator)
+    size = 1e6 if 'large' in name else 1
+    x_d = size * torch.randn(10, generator=generator)
     y = x_d.clone().requires_grad_()
     slopes, = torch.autograd.grad(f_d(y), y)
     gap = (numerical_gradient(f_d, x_d) - slopes).norm() / slopes.norm()

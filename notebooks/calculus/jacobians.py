@@ -602,9 +602,10 @@ axes[0].set_ylabel('second coordinate');
 
 # %% [markdown]
 # Solid lines are the true images, dashed ones the Jacobian's: always a parallelogram, and the smaller the square, the
-# better the likeness, even relative to its size: by {eq}`jacobians-remainder` the error *per side* halves with the
-# side, once the square is small (measured at sides 0.02 and 0.01). The area of the parallelogram, $|\det \partial f|$
-# times that of the square, is the subject of [Determinants](../linear_algebra/determinants.ipynb).
+# better the likeness, even relative to its size: by {eq}`jacobians-remainder` the bound on the error *per side* halves with
+# the side, and here so does the error, once the square is small (measured at sides 0.02 and 0.01). The area of the
+# parallelogram, $|\det \partial f|$ times that of the square, is the subject of
+# [Determinants](../linear_algebra/determinants.ipynb).
 #
 # **Products without the matrix.** A network of ten layers with a thousand values each has a Jacobian with a million
 # entries, but most questions to it are products: where does *this* nudge go, $\partial f\, \mathbf{v}$ (a *jvp*), and
