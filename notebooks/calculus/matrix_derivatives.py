@@ -818,8 +818,8 @@ verify('vec(AXB) = (Bᵀ ⊗ A) vec X, columns stacked',
 def curvature(seed, sign):  # of log |det|, against torch
     X, H = normal(seed, 2, 3, 3)
     inverse = torch.linalg.inv(X)
-    slope = lambda t: torch.trace(torch.linalg.inv(X + t * H) @ H)
-    second = by_torch(slope, torch.tensor(0.0))
+    along = lambda t: logdet(X + t * H)
+    second = torch.func.hessian(along)(torch.tensor(0.0))
     return close(second, sign * (inverse @ H @ inverse @ H).trace())
 
 A, B, C = normal(1, 5, 4), normal(2, 3, 2), normal(3, 5, 2)
@@ -996,7 +996,7 @@ beside, beyond = partial.diagonal(1).min(), np.triu(partial, 3).max()
 print(f'neighbours at least {beside:.1f}; three or more apart'
       f' at most {beyond:.1f}')
 
-# %% mystnb={"figure": {"caption": "From few strips the chain, with 23 numbers to learn, scores higher on new ones than the full covariance with 78, which overtakes near 100 strips and always wins from 200 on."}, "image": {"alt": "Left: the full precision matrix of twelve pixels from many strips, scaled to a unit diagonal; it is dark except on the diagonal and next to it. Right: log-likelihood of new strips per pixel against the number of strips for learning, with bands; the chain is good from ten strips on, the full covariance starts below the picture at fourteen and overtakes at a hundred, independent pixels stay far below."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "From few strips the chain, with 23 numbers to learn, scores higher on new ones than the full covariance with 78, which overtakes near 100 strips and always wins from 200 on."}, "image": {"alt": "Left: the full precision matrix of twelve pixels from many strips, scaled to a unit diagonal; it is bright on the diagonal, half as bright next to it, pale two and three places away, and dark beyond. Right: log-likelihood of new strips per pixel against the number of strips for learning, with bands; the chain is good from ten strips on, the full covariance starts below the picture at fourteen and overtakes at a hundred, independent pixels stay far below."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.9, width_ratios=[1, 1.5])
 picture = left.imshow(partial, vmin=0, vmax=1)
 fig.colorbar(picture, ax=left, shrink=0.7)
@@ -1014,8 +1014,8 @@ right.text(90, -0.95, 'independent', color='C0');
 # %% [markdown]
 # With fewer strips than pixels the full model does not exist, and with twenty it is a catastrophe: the determinant rewards
 # every direction in which the sample happens to be thin. The chain needs a handful, because it asks for 23 numbers and
-# not 78. In the end the full model wins, for the chain is not quite true: given its two neighbours, a pixel still has
-# something to say to the next but one.
+# not 78. In the end the full model wins, for the chain is not quite true: given all others, a pixel still has something to
+# say to those two and three places away.
 #
 # ```{exercise} ★★★ What the chain believes about the rest
 # :label: deriv-chain-rest

@@ -861,10 +861,10 @@ ax.set(ylabel='entry', xlim=(-0.6, 26.6), title='The second eigenvector');
 # ```{exercise} ★★★ The random surfer
 # :label: evd-damping
 # A surfer follows a random link with probability $d$ and else jumps to a random page, drawn with the probabilities
-# $\mathbf{v}$. Pages are ranked by the left eigenvector of $d\,\mathbf{P} + (1 - d)\,\mathbf{1}\mathbf{v}^\top$ for
-# the eigenvalue 1. Show that its other eigenvalues are $d$ times the other eigenvalues of $\mathbf{P}$, whatever
-# $\mathbf{v}$ is: apart from the 1, none exceeds $d$, which is what power iteration needs. Write `second(P, d)`, the
-# second largest absolute value among them. Then explore: on a ring of pages, how many steps does power iteration need for
+# $\mathbf{v}$. Pages are ranked by the left eigenvector of $d\,\mathbf{P} + (1 - d)\,\mathbf{1}\mathbf{v}^\top$ for the
+# eigenvalue 1. Show that its other eigenvalues are $d$ times the other eigenvalues of $\mathbf{P}$, whatever $\mathbf{v}$
+# is: apart from the 1, none exceeds $d$, which is what power iteration needs. Write `second(P, d)`, the largest absolute
+# value among these others. Then explore: on a ring of pages, how many steps does power iteration need for
 # $d = 0.5, 0.85, 0.99$?
 # ```
 
@@ -977,7 +977,10 @@ for n in (2, 4, 8, 16):
 # matrix, and let $\mathbf{y}^*\mathbf{A} = \lambda\mathbf{y}^*$ be the eigenvector from the left ($^*$ is the conjugate
 # transpose). Differentiate $\mathbf{A}\mathbf{x} = \lambda\mathbf{x}$ along $\mathbf{A} + t\mathbf{E}$,
 # $\mathbf{E}\mathbf{x} + \mathbf{A}\dot{\mathbf{x}} = \dot\lambda\mathbf{x} + \lambda\dot{\mathbf{x}}$, and multiply by
-# $\mathbf{y}^*$. The terms with $\dot{\mathbf{x}}$ cancel:
+# $\mathbf{y}^*$. The terms with $\dot{\mathbf{x}}$ cancel. And $\mathbf{y}^*\mathbf{x} \ne 0$: otherwise $\mathbf{x}$,
+# perpendicular to $\mathbf{y}$, would be of the form $(\mathbf{A} - \lambda\mathbf{I})\mathbf{z}$, as this range is all
+# that is perpendicular to $\mathbf{y}$; then $(\mathbf{A} - \lambda\mathbf{I})^2\mathbf{z} = \mathbf{0} \ne (\mathbf{A} -
+# \lambda\mathbf{I})\mathbf{z}$, and $\lambda$ would not be simple. So
 #
 # ```{math}
 # :label: evd-sensitivity
@@ -1038,7 +1041,7 @@ for name, A, cloud in zip(
     print(f'{name:9} condition of V {condition:3.0f}, E of norm 0.01',
           f'moves eigenvalues by {away:.2f}')
 
-# %% mystnb={"figure": {"caption": "Left: the eigenvalues lie within Gershgorin's discs. Middle and right: errors of norm 0.01 hardly move those of a symmetric matrix, but smear out the same ones of a tilted matrix."}, "image": {"alt": "Left: five discs in the complex plane with five eigenvalues inside their union. Middle: a symmetric matrix; under 600 small perturbations its five eigenvalues remain five dots. Right: another matrix with the same eigenvalues; under perturbations of the same size they smear out into large merging clouds."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: the eigenvalues lie within Gershgorin's discs. Middle and right: errors of norm 0.01 hardly move those of a symmetric matrix, but smear out most of the same ones of a tilted matrix."}, "image": {"alt": "Left: five discs in the complex plane with five eigenvalues inside their union. Middle: a symmetric matrix; under 600 small perturbations its five eigenvalues remain five dots. Right: another matrix with the same eigenvalues; under perturbations of the same size the middle ones smear out into large merging clouds, while −2 remains a dot."}} tags=["hide-input"]
 G = np.array([[4, 0.6, -0.4, 0, 0.3], [0.5, -1, -1.2, 0.4, 0],
               [-0.3, 1.1, -1.2, 0, 0.5], [0.4, 0, 0.7, 1.5, -0.8],
               [0, 0.3, 0, 0.9, 1.8]])

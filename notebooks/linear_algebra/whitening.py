@@ -312,9 +312,10 @@ assert not grade(by_itself, by_scaler, cases)
 #
 # **Which matrices may be used?** The notes take $\mathbf{W} \in \mathbb{R}^{D \times D}$ with $\det\mathbf{W} > 0$, "for
 # preserving the original characteristics". They do not say which. If nothing is to be lost, the rows $\mathbf{x}_n$ must be
-# recoverable from $\mathbf{z}_n$, and for that $\mathbf{W}$ has to be square and invertible, $\det\mathbf{W} \ne 0$; the
-# next steps use nothing else. A positive determinant adds only that $\mathbf{W}$ contains no mirror image. It will turn out
-# to be a harmless but unnecessary wish. The precise statement is therefore
+# recoverable from $\mathbf{z}_n$, which takes at least $D$ columns; and more than $D$ cannot be white, since
+# $\mathbf{W}^\top\boldsymbol\Sigma\mathbf{W}$ has at most rank $D$. So $\mathbf{W}$ is square, and it has to be invertible,
+# $\det\mathbf{W} \ne 0$; the next steps use nothing else. A positive determinant adds only that $\mathbf{W}$ contains no
+# mirror image. It will turn out to be a harmless but unnecessary wish. The precise statement is therefore
 # ```{math}
 # :label: la.whiten.square-W
 # \mathbf{W} \in \mathbb{R}^{D \times D}, \quad \det\mathbf{W} \ne 0 .
@@ -479,7 +480,7 @@ holds('la.whiten.sigma-from-W-2',
 # %% tags=["hide-input"]
 def by_eigenvectors(s, transposed=False):
     a = np.random.default_rng(s).integers(-1, 2, (4, 4))
-    sigma = (a @ a.T).astype(float)  # often with repeated eigenvalues
+    sigma = (a @ a.T).astype(float)  # a few with repeated eigenvalues
     lam, v = np.linalg.eigh(sigma)
     again = v.T * lam @ v if transposed else v * lam @ v.T
     return (close(again, sigma) and close(v.T @ v, np.eye(4))
@@ -852,7 +853,7 @@ grade(faithful, by_polar, cases)
 # White features have variance one, so the correlation of old and new feature $k$ is $\frac1N\sum_n s_{nk} z_{nk}$ with the
 # scores $s_{nk}$. Every whitening of $\mathbf{X}$ is one of the scores. The sum over $k$ is the trace that was made largest
 # in the proof of {prf:ref}`thm-zca`, now with the correlation matrix in place of $\boldsymbol\Sigma$. The wrong answer
-# forgets to standardize; it agrees with the right one only if all variances are equal.
+# forgets to standardize; it agrees with the right one only if correlated features have equal variances.
 
 # %% jupyter={"source_hidden": true}
 def faithful_solution(x):
