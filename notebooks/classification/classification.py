@@ -293,9 +293,9 @@ holds(
 #
 # ```{prf:theorem} Regions of a linear classifier
 # :label: thm-clf-regions
-# The set of inputs to which a linear classifier gives name $j$ is convex, an intersection of $q - 1$ half-spaces. If
-# the same vector is added to all rows of $\mathbf{W}$, or the same number to all of $\mathbf{b}$, the regions stay
-# the same.
+# The set of inputs to which a linear classifier gives name $j$ is convex, and an intersection of $q - 1$ half-spaces if no
+# two rows of $\mathbf{W}$ are equal. If the same vector is added to all rows of $\mathbf{W}$, or the same number to all of
+# $\mathbf{b}$, the regions stay the same.
 # ```
 #
 # So a linear classifier cannot draw an island around one name in the sea of another, nor two islands of one name. The first
@@ -714,11 +714,11 @@ axes[0].set(ylabel='output');
 # \end{aligned}
 # ```
 #
-# What we would like to make small is the first, but it is flat almost everywhere and has no useful slope. The others
-# are convex and lie above it, so making them small makes it small. And in the limit of endless data and all functions
-# they are honest: if class 1 has probability $\eta$ at some $\mathbf{x}$, the score that minimizes
-# $\eta \, \psi(g) + (1 - \eta) \, \psi(-g)$ has the sign of $2\eta - 1$ {cite}`bartlett2006convexity`. The control is
-# a loss that someone might call natural, $-m$.
+# What we would like to make small is the first, but it is flat almost everywhere and has no useful slope. The others are
+# convex and lie above it, so making them small makes it small. And in the limit of endless data and all functions they are
+# honest: if class 1 has probability $\eta$ at some $\mathbf{x}$, neither 0 nor $\frac12$ nor 1, a score that minimizes
+# $\eta \, \psi(g) + (1 - \eta) \, \psi(-g)$ has the sign of $2\eta - 1$ {cite}`bartlett2006convexity`. The control is a
+# loss that someone might call natural, $-m$.
 
 # %%
 surrogates = {
@@ -1105,7 +1105,8 @@ verify(
 # Now we can watch estimates approach the limit, in two worlds with known laws in five dimensions. In one the clouds share
 # their shape, and {eq}`clf-gauss-risk` tells the limit, 0.251; in the other one cloud is narrow and the other wide. Twenty
 # training sets of each size; risks on 4000 fresh points, the same for LDA, QDA and the best classifier. Its risk on *these*
-# points is the grey line, in the first world 0.240, within the error of 4000 points, and the excess is counted from there.
+# points is the grey line, in the first world 0.240, less than two standard errors of 4000 points below the limit, and the
+# excess is counted from there.
 
 # %%
 def world(d, spreads):  # means and covariances
@@ -1205,6 +1206,7 @@ def cheapest(p, c):  # expected cost of each answer, doubt first
 rng = np.random.default_rng(3)
 doubts = [(rng.dirichlet(np.ones(q), size=30), c)
           for q, c in ((2, 0.3), (3, 0.4), (4, 0.1))]
+doubts.append((np.array([[0.75, 0.25], [0.5, 0.5], [0.2, 0.8]]), 0.25))
 grade(with_doubt, cheapest, doubts)
 
 # %% [markdown]
@@ -1531,8 +1533,9 @@ right.set_yticks(range(3), ['A', 'B', 'C']);
 # With 15 wines a grower the covariance of thirteen measurements has hardly more examples than dimensions, and QDA, which
 # needs its inverse, is worse than each of the other three in the figure in every draw; with 36 it is better than each of
 # them in more than half. Those three stay within one another's spread, and the old trick of least squares on one-hot labels
-# need not hide. (By the trivial answer two wines in three are wrong.) QDA never takes a wine of A for one of C or the other
-# way round: who errs, errs to or from the middle one. What to buy depends on how many bottles you can afford to open.
+# need not hide. (By the trivial answer two wines in three are wrong.) With 36 wines a grower QDA never takes a wine of A
+# for one of C or the other way round: who errs then, errs to or from the middle one. What to buy depends on how many
+# bottles you can afford to open.
 
 # %% [markdown]
 # ## Summary

@@ -131,6 +131,8 @@ holds(
     control=lambda o, z, label: agrees(swapped, o, z, label),
     o=vectors(4, -5, 5), z=vectors(4, -5, 5), label=integers(0, 3),
 )
+sure = torch.eye(2)
+assert close(cross_entropy(sure[0], sure), [0, np.inf])
 
 # %% [markdown]
 # Summed over the examples it is the negative logarithm of {eq}`dl.loglik.product`, and PyTorch's `nll_loss`:
@@ -172,6 +174,8 @@ def by_geometric_mean(y_hat, labels):
 perplexity_cases = [
     (torch.full((5, 8), 1 / 8), torch.arange(5)),
     (torch.tensor([[0.9, 0.1], [0.2, 0.8]]), torch.tensor([0, 0])),
+    (torch.tensor([[0.7, 0.2, 0.1], [0.3, 0.6, 0.1], [0.5, 0.1, 0.4]]),
+     torch.tensor([2, 1, 0])),
 ]
 grade(perplexity, by_geometric_mean, perplexity_cases)
 
@@ -463,7 +467,7 @@ def loss_by_many_digits(o, label):
 
 small_cases = [(torch.tensor(o, dtype=torch.float64), label) for o, label in (
     ((0, -40), 0), ((0, -40), 1), ((900, 850, 840), 0), ((-2000, 2000, 5), 2),
-    ((1e15, 1e15 - 2, 1e15 - 2), 0))]
+    ((1e15, 1e15 - 2, 1e15 - 2), 0), ((0, 22), 0))]
 grade(small_loss, loss_by_many_digits, small_cases, atol=0, rtol=1e-12)
 
 # %% [markdown]

@@ -267,7 +267,7 @@ tables = {'linear': linear(rings, rings),
 for name, K in tables.items():
     print(f'{name}: {(eigvalsh(K) > 0.01).sum()} eigenvalues above 0.01')
 
-# %% mystnb={"figure": {"caption": "With $\\gamma = 3$ each point resembles its neighbours on its own ring and hardly any on the other; the linear and the quadratic kernel see angle and radius instead."}, "image": {"alt": "Three heat maps of 80 by 80 similarities. Linear: in each of four blocks two broad waves, strongest for the outer ring. Quadratic: twice as many bands, all non-negative, bright only in the block of the outer ring. Gaussian: bright along the diagonal and in the corners of each ring's own block, dark between the rings."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "With $\\gamma = 3$ each point resembles its neighbours on its own ring, and much less those on the other; the linear and the quadratic kernel see angle and radius instead."}, "image": {"alt": "Three heat maps of 80 by 80 similarities. Linear: in each of four blocks two broad waves, strongest for the outer ring. Quadratic: twice as many bands, all non-negative, bright only in the block of the outer ring. Gaussian: bright along the diagonal and in the corners of the inner ring's block; between the rings dark but for a faint band of points at the same angle."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.2)
 for ax, (name, K) in zip(axes, tables.items(), strict=True):
     show_image(ax, K, name, cmap='viridis')
@@ -421,9 +421,9 @@ assert not grade(mixed_term_once, distances_by_features, distance_cases,
 #
 # For $k(s, t) = \min(s, t)$ on $s, t \ge 0$ the space is an old friend: all $f(t) = \int_0^t f'$ with a square-integrable
 # slope, and $\langle f, g \rangle = \int_0^\infty f'g'\,dt$. For the slope of $k_s$ is 1 up to $s$ and 0 from there on, so
-# $\langle f, k_s \rangle = \int_0^s f' dt = f(s)$, and by the way $\min(s, t)$ is a kernel. The norm is the total squared
-# slope, and the function of least norm through given points goes straight from one to the next. The check interpolates with
-# $\mathbf{a} = \mathbf{K}^{-1}\mathbf{y}$, the least norm by the theorem that comes next, and compares
+# $\langle f, k_s \rangle = \int_0^s f' dt = f(s)$, and by the way $\min(s, t)$ is a kernel. The squared norm is the total
+# squared slope, and the function of least norm through given points goes straight from one to the next. The check
+# interpolates with $\mathbf{a} = \mathbf{K}^{-1}\mathbf{y}$, the least norm by the theorem that comes next, and compares
 # $\|f\|^2 = \mathbf{a}^\top\mathbf{K}\mathbf{a}$ with the integral.
 
 # %%
@@ -513,10 +513,10 @@ verify('the minimizer is a combination of the examples',
 # ````
 #
 # ````{prf:proof}
-# By {prf:ref}`thm-representer` we may minimize
-# $\|\mathbf{y} - \mathbf{K}\mathbf{a}\|^2 + \alpha\,\mathbf{a}^\top\mathbf{K}\mathbf{a}$ over $\mathbf{a}$. This is convex
-# with gradient $2\mathbf{K} \big( (\mathbf{K} + \alpha\mathbf{I})\mathbf{a} - \mathbf{y} \big)$, which vanishes at the
-# $\mathbf{a}$ stated. If it vanishes at $\mathbf{a}'$ too, then
+# The proof of {prf:ref}`thm-representer` finds for each $f$ a $g$ in the span with $J(g) < J(f)$ unless $g = f$. So we may
+# minimize $\|\mathbf{y} - \mathbf{K}\mathbf{a}\|^2 + \alpha\,\mathbf{a}^\top\mathbf{K}\mathbf{a}$ over $\mathbf{a}$. This
+# is convex with gradient $2\mathbf{K} \big( (\mathbf{K} + \alpha\mathbf{I})\mathbf{a} - \mathbf{y} \big)$, which vanishes
+# at the $\mathbf{a}$ stated. If it vanishes at $\mathbf{a}'$ too, then
 # $(\mathbf{K} + \alpha\mathbf{I})\mathbf{K}(\mathbf{a} - \mathbf{a}') = \mathbf{0}$; the first factor is invertible, so
 # $\mathbf{K}(\mathbf{a} - \mathbf{a}') = \mathbf{0}$ and the two functions have squared distance
 # $(\mathbf{a} - \mathbf{a}')^\top\mathbf{K}(\mathbf{a} - \mathbf{a}') = 0$.
@@ -811,7 +811,7 @@ for gamma in (0.01, 1, 20):
     maps[gamma] = f.reshape(121, 121), abs(c) > 1e-6
     print(f'gamma = {gamma:4}: {(abs(c) > 1e-6).sum()} support vectors')
 
-# %% mystnb={"figure": {"caption": "A wide kernel cannot bend the boundary enough ($\\gamma = 0.01$), a narrow one closes it around groups of examples ($\\gamma = 20$); between them, $\\gamma = 1$ parts the spirals with the fewest support vectors."}, "image": {"alt": "Two spiral arms of points with the boundary of a Gaussian support vector machine in three panels. Gamma 0.01: one shallow arc cuts through both arms. Gamma 1: the boundary winds between the arms. Gamma 20: it closes into islands around pieces of one arm. Support vectors are circled."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "At $C = 10$ a wide kernel does not bend the boundary enough ($\\gamma = 0.01$) and a narrow one closes it around groups of examples ($\\gamma = 20$); of the three, $\\gamma = 1$ has the fewest support vectors."}, "image": {"alt": "Two spiral arms of points with the boundary of a Gaussian support vector machine in three panels. Gamma 0.01: one shallow arc cuts through both arms. Gamma 1: the boundary winds between the arms. Gamma 20: it closes into islands around pieces of one arm. Support vectors are circled."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.2, sharey=True)
 for ax, (gamma, (f, used)) in zip(axes, maps.items(), strict=True):
     ax.contour(mesh[..., 0], mesh[..., 1], f, [0], colors=GREY)
@@ -1032,7 +1032,8 @@ pictures = digits()
 
 def by_random_features(seed, sizes):  # percent right: for each D, and exact
     Z, train, test = prepare(pictures.x, seed, 400, None)
-    Y = np.eye(10)[pictures.y] - np.eye(10)[pictures.y[train]].mean(axis=0)
+    mean = np.eye(10)[pictures.y[train]].mean(axis=0)
+    Y = np.eye(10)[pictures.y] - mean
     rng, scores = np.random.default_rng(seed), []
     for D in sizes:
         F = random_features(Z, *draw(rng, 64, D, 1 / 64))
@@ -1040,7 +1041,7 @@ def by_random_features(seed, sizes):  # percent right: for each D, and exact
         scores.append(F[test] @ solve(A, F[train].T @ Y[train]))
     a = kernel_ridge(rbf(Z[train], Z[train], 1 / 64), Y[train], 0.01)
     scores.append(rbf(Z[test], Z[train], 1 / 64) @ a)
-    return [100 * (f.argmax(axis=1) == pictures.y[test]).mean()
+    return [100 * ((mean + f).argmax(axis=1) == pictures.y[test]).mean()
             for f in scores]
 
 shares = np.array([by_random_features(seed, counts) for seed in range(5)])

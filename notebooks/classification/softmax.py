@@ -479,9 +479,10 @@ centred = [abs(w.sum(0)).max() < 1e-6 * abs(w).max() for w, _ in splits]
 print('weights of each pixel sum to zero:', all(centred))
 
 # %% [markdown]
-# (Whoever knows nothing has a loss of $\log 10 = 2.30$ and a confidence of 0.1.) The last line shows
-# that even a tiny penalty singles out, among all weights with the same answers, those whose rows sum to zero. Each
-# curve below is one split, each dot the temperature found on *other* pictures.
+# (Whoever knows nothing has a loss of $\log 10 = 2.30$ and a confidence of 0.1.) The last line agrees with what a penalty,
+# however tiny, demands: among all weights with the same answers, those whose rows sum to zero. (Descent without one, begun
+# at zero, has them too: each row of its gradient sums to zero.) Each curve below is one split, each dot the temperature
+# found on *other* pictures.
 
 # %%
 taus = np.geomspace(0.5, 5, 60)
@@ -518,10 +519,10 @@ print('naive softmax of (1000, 1001):  ', naive(torch.tensor([1e3, 1001])))
 print('naive softmax of (-1000, -1001):', naive(torch.tensor([-1e3, -1001])))
 
 # %% [markdown]
-# The remedy is a freedom that we have met: a common shift of the scores changes nothing. Shift them by their maximum
-# $m$. With $z_i = o_i - m \le 0$ no exponential exceeds 1, the sum lies between 1 and $q$, and what underflows is
-# beneath notice. Any other shift would not do: subtract the mean, and $(3000, 0, 0)$ overflows still. For the logarithm
-# of a probability take the logarithm in the formula, not of the result:
+# The remedy is a freedom that we have met: a common shift of the scores changes nothing. Shift them by their maximum $m$.
+# With $z_i = o_i - m \le 0$ no exponential exceeds 1, the sum lies between 1 and $q$, and what underflows is beneath
+# notice. A shift that does not follow the maximum would not do: subtract the mean, and $(3000, 0, 0)$ overflows still. For
+# the logarithm of a probability take the logarithm in the formula, not of the result:
 #
 # ```{math}
 # :label: softmax-log
@@ -559,9 +560,10 @@ def log_softmax(o):  # (..., q) -> (..., q)
 # exponential magnifies the rounding of its argument.
 #
 # A bound wants a judge that does not use the same trick. Python's `decimal` numbers have exponents up to $10^{18}$, so
-# there the definition can be evaluated literally, with 200 digits. The scores of the check spread over $\pm 1000$ and are
-# moved by up to $10^{12}$ besides; below the smallest normal number, multiples of $2^{-1074}$ are all there is. The
-# controls are the two habits of careless authors: to shift by the mean, and to take the logarithm afterwards.
+# there the definition can be evaluated literally, with 200 digits. The scores of the check spread over $\pm 1100$
+# (multiples of 1.1, which use all digits) and are moved by up to $10^{12}$ besides; below the smallest normal number,
+# multiples of $2^{-1074}$ are all there is. The controls are the two habits of careless authors: to shift by the mean, and
+# to take the logarithm afterwards.
 
 # %%
 wide = Context(prec=200, Emax=MAX_EMAX, Emin=MIN_EMIN)
@@ -591,7 +593,7 @@ def by_the_mean(o):
     e = (o - o.mean()).exp()
     return e / e.sum()
 
-scores = dict(o=vectors(4, -1000, 1000).map(torch.tensor),
+scores = dict(o=vectors(4, -1000, 1000).map(lambda v: torch.tensor(1.1 * v)),
               shift=[0, 300, -5000, 1e6, 1e12], tries=60)
 verify(
     'softmax is as accurate as the bound says, for every shift',
@@ -658,10 +660,10 @@ right.legend(loc='lower left', fontsize=8);
 # \frac{\partial \log \hat{y}_i}{\partial o_j} = \delta_{ij} - \hat{y}_j ,
 # ```
 #
-# harmless numbers between $-1$ and $1$. Automatic differentiation finds them in the form `log_softmax`. In the other two
-# it multiplies $1 / \hat{y}_i = \infty$ by $0$ and returns `nan`, which one step of training spreads over all weights. A
-# score of $-\infty$ is legal, it forbids its label; there `log of safe` has the right value for the second label, and
-# yet no slope (last row).
+# harmless numbers between $-1$ and $1$. Automatic differentiation finds them in the form `log_softmax`. In the other two it
+# multiplies $1 / \hat{y}_i = \infty$ by $0$, or starts from a `nan`, and returns `nan`, which one step of training spreads
+# over all weights. A score of $-\infty$ is legal, it forbids its label; there `log of safe` has the right value for the
+# second label, and yet no slope (last row).
 
 # %%
 def exact_slope(o):  # of the second log-probability
@@ -779,7 +781,8 @@ def entropy_at_once(x):
     return entr(softmax(x)).sum()
 
 entropy_cases = [(np.array(x),) for x in (
-    [0.0, 1.0, 2.0], [3.0, -1.0, 3.5, 0.2], [900.0, 1000.0, 999.0, -1e4])]
+    [0.0, 1.0, 2.0], [3.0, -1.0, 3.5, 0.2], [900.0, 1000.0, 999.0, -1e4],
+    [-1000.0, -1001.0, -999.5])]
 grade(streamed_entropy, entropy_at_once, entropy_cases)
 
 # %% [markdown]
@@ -1010,7 +1013,7 @@ def by_trying_pairs(v):  # probability w on one entry, 1 - w on another
     return (p * abs(v - (p @ v)[:, None])).sum(1).max()
 
 push_cases = [(np.array(v),) for v in (
-    [1.0, 0.0], [3.0, -1.0, 0.5], [2.0, 5.0, 4.0, 2.5])]
+    [1.0, 0.0], [3.0, -1.0, 0.5], [2.0, 4.0, 5.0, 2.5])]
 grade(push_bound, by_trying_pairs, push_cases)
 
 # %% [markdown]
@@ -1196,7 +1199,7 @@ def die_by_solver(mean):
             {'type': 'eq', 'fun': lambda p: p @ faces - mean}])
     return result.x
 
-die_cases = [(3.5,), (4.5,), (2.9,)]
+die_cases = [(3.5,), (4.5,), (2.9,), (5.5,), (1.3,)]
 grade(loaded, die_by_solver, die_cases, atol=1e-5)
 
 # %% [markdown]

@@ -329,9 +329,10 @@ assert not grade(of_one_observation, shrink_by_search, shrink_cases,
 # the second has variance $\mathbf{s}^\top (\sigma^2\mathbf{I}) \, \mathbf{s}$.
 # ````
 #
-# So the bias is what the method makes of labels *without* noise, and the variance what it makes of noise without labels.
-# Three families, with a knob each: the degree of a polynomial, the price $\alpha$ of ridge regression (on the polynomials
-# of degree 12, in Legendre's basis), the number $k$ of nearest neighbours whose labels are averaged.
+# So the bias is the error that the method makes on labels *without* noise, and the variance the mean square of what it
+# makes of noise without labels. Three families, with a knob each: the degree of a polynomial, the price $\alpha$ of ridge
+# regression (on the polynomials of degree 12, in Legendre's basis), the number $k$ of nearest neighbours whose labels are
+# averaged.
 
 # %%
 def ridge(x, x0, alpha):  # (m, N)
@@ -507,7 +508,7 @@ for name, (smoother, knobs) in families.items():
     print(f'best {name} tried = {few[k]:.3g}: bias² {lines[k, 0]:.3f}, '
           f'variance {lines[k, 1]:.3f}, sum {lines[k].sum():.3f}')
 
-# %% mystnb={"figure": {"caption": "In each family squared bias falls where variance rises, and their sum is least in between: of the values tried, at degree 3, at $\\alpha = 1$, at $k = 7$. The simulation (dots) confirms the exact lines."}, "image": {"alt": "Three panels with squared bias, variance and their sum. Against polynomial degree, bias falls in steps at odd degrees, variance rises, the sum is least at degree 3. Against the ridge price, bias rises and variance falls, with the least sum near 1. Against the number of neighbours the same, with the least sum near seven. Dots and short bars of the simulation lie on the lines."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "In each family squared bias falls, all in all, where variance rises, and their sum is least in between: of the values tried, at degree 3, at $\\alpha = 1$, at $k = 7$. The simulation (dots) confirms the exact lines."}, "image": {"alt": "Three panels with squared bias, variance and their sum. Against polynomial degree, bias falls in steps at odd degrees, variance rises, the sum is least at degree 3. Against the ridge price, bias rises and variance falls, with the least sum near 1. Against the number of neighbours the same, with the least sum near seven. Dots and short bars of the simulation lie on the lines."}} tags=["hide-input"]
 fig, axes = panels(3, height=3, sharey=True)
 for ax, (name, (knobs, lines, dots)) in zip(axes, measured.items(),
                                             strict=True):
@@ -531,9 +532,9 @@ axes[0].set_ylabel('mean squared error, noise taken off')
 axes[0].legend(fontsize=8, loc='upper right');
 
 # %% [markdown]
-# In each panel one term falls, the other rises, and the sum has a valley. The bias of the polynomials falls at odd degrees
-# only: the sine is odd, and an even power costs variance ($\sigma^2/N$ on average over the training inputs, more over new
-# ones at high degrees) and buys nothing.
+# In each panel one term falls, the other rises (at even degrees the bias over new inputs rises by a trace, too), and the
+# sum has a valley. The bias of the polynomials falls at odd degrees only: the sine is odd, and an even power costs variance
+# ($\sigma^2/N$ on average over the training inputs, more over new ones at high degrees) and buys nothing.
 #
 # Compare *across* panels, too. Degree 3 has less bias *and* less variance than three neighbours: a family that suits
 # the truth pays less of both. The decomposition is a theorem; that its terms must be traded against each other is not.
@@ -579,7 +580,7 @@ grade(window, window_by_smoother, window_cases)
 # ```
 # Constant and slope drop out by symmetry. What remains is $c h^2$ times the mean of $i^2$ for $|i| \le m$,
 # $\frac{2}{2m + 1} \cdot \frac{m(m + 1)(2m + 1)}{6}$, so the bias is $\frac13 c h^2 m(m + 1)$; the variance is
-# $\sigma^2/(2m + 1)$. With the width $w = mh$ the two are about $c w^2/3$ and $\sigma^2 h/(2w)$. Minimizing
+# $\sigma^2/(2m + 1)$. With the width $w = mh$ the two are about $c w^2/3$ and $\sigma^2 h/(2w)$. For $c \ne 0$, minimizing
 # $c^2 w^4/9 + \sigma^2 h/(2w)$ gives $w$ of the order $h^{1/5}$ and an error of the order $h^{4/5}$, that is $N^{-4/5}$ for
 # $N$ points on a fixed interval: slower than the $N^{-1}$ of a fixed number of parameters, the price for not having to name
 # the shape. The wrong answer averages the $2m$ neighbours and leaves out the middle.

@@ -144,9 +144,9 @@ holds(
 # \end{gathered}
 # ```
 #
-# This says more than it seems to: at the true weights the residuals are Gaussian *and* know nothing of the inputs, so
-# that $\frac1N \sum_n x_n \epsilon_n$ is zero up to five standard errors. Noise of the same variance with another law
-# fails, and so do weights that are a little off.
+# This says more than it seems to: at the true weights the residuals are Gaussian *and* know nothing of the inputs, so that
+# $\frac1N \sum_n x_n \epsilon_n$ is zero up to five standard errors. Uniform noise of the same variance fails, and so do
+# weights that are a little off. (A law closer to the bell would need more residuals to be told apart.)
 
 # %%
 def fits_the_model(seed, law, w_read, sigma=0.7):
@@ -448,7 +448,8 @@ def peak_by_search(e):
     return -minimize_scalar(down, bracket=(-3, 3), tol=1e-10).fun
 
 peak_rng = np.random.default_rng(3)
-leftovers = [(s * peak_rng.normal(size=n),) for n, s in ((5, 1), (40, 0.2))]
+leftovers = [s * peak_rng.normal(size=n) for n, s in ((5, 1), (40, 0.2))]
+leftovers = [(e - e.mean(),) for e in leftovers]  # as a bias leaves them
 grade(peak, peak_by_search, leftovers)
 
 # %% [markdown]
@@ -699,8 +700,8 @@ def timetable_by_program(x, y):  # the highest line below all points
     free = [(None, None), (None, None)]
     return linprog(-below.sum(0), A_ub=below, b_ub=y, bounds=free).x
 
-train_rng = np.random.default_rng(5)
-stations = [train_rng.uniform(0, 10, n) for n in (6, 15, 40)]
+train_rng = np.random.default_rng(32)  # lopsided: the mean is not the middle
+stations = [10 * train_rng.uniform(size=n) ** 3 for n in (6, 15, 40)]
 trains = [(x, 2 * x + 1 + train_rng.exponential(size=len(x)))
           for x in stations]
 grade(timetable, timetable_by_program, trains)
@@ -923,9 +924,9 @@ grade(efficiency_with, by_quadrature, apples, rtol=1e-5)
 # :class: dropdown
 # ```
 # Densities and second moments mix in proportion: $f(0) = (1 - q + q/k) / \sqrt{2\pi}$ and $\sigma^2 = 1 - q + q k^2$. The
-# variance feels $k^2$, the density at 0 hardly anything. Who mixes the standard deviations gets $(1 - q + qk)^2$, which
-# is smaller. The thresholds are printed below: for $k = 10$ less than one apple in a hundred decides, far too few to be
-# noticed {cite}`tukey1960survey`.
+# variance feels $k^2$, the density at 0 hardly anything. Who mixes the standard deviations gets $(1 - q + qk)^2$, which is
+# smaller. The thresholds are printed below: for $k = 10$ less than one apple in a hundred decides, far too few to be
+# noticed {cite}`tukey1960survey`. (Where nearly all are bad, the law is nearly a bell again, and squares win.)
 
 # %% jupyter={"source_hidden": true}
 def efficiency_with_solution(q, k):
@@ -937,8 +938,10 @@ def mixes_deviations(q, k):
 assert grade(efficiency_with_solution, by_quadrature, apples, rtol=1e-5)
 assert not grade(mixes_deviations, by_quadrature, apples, rtol=1e-5)
 for k in (3, 10):
-    q = brentq(lambda q: efficiency_with_solution(q, k) - 1, 0, 0.3)
-    print(f'errors {k} times as large: from {100 * q:.1f} % on')
+    lead = lambda q: efficiency_with_solution(q, k) - 1
+    low, high = brentq(lead, 0, 0.3), brentq(lead, 0.3, 1)
+    print(f'errors {k} times as large: from {100 * low:.1f} % '
+          f'to {100 * high:.1f} %')
 
 # %% [markdown]
 # ```{solution-end}
@@ -1036,10 +1039,10 @@ features = with_ones(patients.x / patients.x.std(0))
 for name, pair in (('calls', peaks(X, calls)),
                    ('patients', peaks(features, patients.y))):
     lead = pair[1] - pair[0]
-    print(f'{name}: Laplace leads by {lead:.1f} in log-likelihood')
+    print(f'{name}: Laplace leads by {lead:.2f} in log-likelihood')
 
 # %% [markdown]
-# The calls speak for the tent, by a factor of $e^{3.6} \approx 37$; the patients speak for the bell, by $e^{25}$. Their
+# The calls speak for the tent, by a factor of $e^{3.64} \approx 38$; the patients speak for the bell, by $e^{25}$. Their
 # residuals have tails no heavier than a Gaussian's, and the squared loss is theirs by right. A loss is a belief about
 # noise, and data can be asked whether they share it.
 

@@ -270,8 +270,8 @@ right.set(xlabel='epoch', ylabel='loss on all patients', ylim=(0.22, 0.52),
 label_lines(right);
 
 # %% [markdown]
-# Small hands make fast starts: in one epoch they take hundreds of steps where full descent takes one. They also do not
-# settle. How high do they hover?
+# Small hands make fast starts: in one epoch they take tens or hundreds of steps where full descent takes one. They also do
+# not settle. How high do they hover?
 #
 # ```{exercise} ★ The loss of an epoch
 # :label: minibatch_training-epoch
@@ -539,7 +539,7 @@ verify(
 # $\sigma^2 k (n - k) / (n - 1)$ (a batch of $k$, {prf:ref}`thm-sgd-batch`): nothing, an arch, and nothing again. So the
 # same walk is near the goal at the end of each epoch and away from it in the middle. To the left in the figure the reason
 # why $b$ stands below $S$ in the theorem: the variance of a dealt batch gradient at $\boldsymbol\theta^*$, on its line of
-# slope $-1$ until the batch is most of the data.
+# slope $-1$ until the batch is a sizeable part of the data.
 
 # %%
 def batch_variance(size, count=600):  # at the exact solution, and its error

@@ -914,11 +914,12 @@ print(f'guessing: {np.log(10):.2f}')
 assert (abs(losses[:, 0] / losses[:, 2] - 1) < 0.03).all()
 
 # %% [markdown]
-# Adam with the penalty finds what was asked for, the penalized minimum, to within three percent. AdamW treats the same
-# $\lambda$ as something milder by far, so that its values (0.01 to 0.1 are usual) cannot be carried over. Why, then, is
-# AdamW preferred for networks? There, training stops long before it converges, and what counts is the pull on the way. In
-# AdamW it is the same for all weights, $1 - \eta\lambda$ per step. In Adam, the penalty's share of the gradient is divided
-# like the rest, so weights with large gradients are hardly pulled at all {cite}`loshchilov2019decoupled`.
+# Adam with the penalty gets what was asked for: its loss on the other digits is that of the penalized minimum, to within
+# three percent. AdamW treats the same $\lambda$ as something milder by far, so that its values (0.01 to 0.1 are usual)
+# cannot be carried over. Why, then, is AdamW preferred for networks? There, training stops long before it converges, and
+# what counts is the pull on the way. In AdamW it is the same for all weights, $1 - \eta\lambda$ per step. In Adam, the
+# penalty's share of the gradient is divided like the rest, so weights with large gradients are hardly pulled at all
+# {cite}`loshchilov2019decoupled`.
 #
 # ```{exercise} ★★★ Where AdamW stops in one dimension
 # :label: weight_decay-adamw

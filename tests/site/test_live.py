@@ -132,7 +132,7 @@ def test_an_exercise_is_done_and_kept(reader):
     assert 'not attempted yet' in grader.locator('.live-output').inner_text()
     reader.write(stub, 'def inside(p, a, b, c):\n    return weights_exist(p, a, b, c)')
     reader.run(grader)  # the stub was changed, so it runs again, too
-    assert 'correct on 4 cases' in grader.locator('.live-output').inner_text()
+    assert re.search(r'correct on \d+ cases', grader.locator('.live-output').inner_text())
     reader.page.reload()
     reader.press()
     stub = reader.cell(code='def inside(p, a, b, c)')
