@@ -135,6 +135,7 @@ def lossy(order, k):
     size = len(order) // k
     return [order[i * size:(i + 1) * size] for i in range(k)]
 
+# %%
 def once_each(N, k, seed, steps):
     taught, judged = np.zeros((2, N), int)
     apart = True

@@ -559,18 +559,20 @@ def decomposes(seed, N, D, transposed):
     ordered = (np.diff(s) <= 0).all() and s[-1] >= 0
     return orthogonal and ordered and close(U @ S @ V.T, X)
 
-def eigenvalues_are(seed, N, D, power):
+def gram_is(seed, N, D, power):
     X, _ = problem(seed, N, D, 2)
-    s = np.linalg.svd(X)[1]
-    padded = np.r_[np.zeros(max(0, D - N)), s[::-1] ** power]
-    return close(np.linalg.eigvalsh(X.T @ X), padded, atol=1e-10)
+    s, Vt = np.linalg.svd(X)[1:]
+    squares = np.r_[s ** power, np.zeros(max(0, D - N))]
+    eigenvalues = np.linalg.eigvalsh(X.T @ X)
+    return (close(X.T @ X, Vt.T * squares @ Vt, atol=1e-10)
+            and close(eigenvalues, squares[::-1], atol=1e-10))
 
 # %% tags=["hide-input"]
 sizes = dict(seed=seeds(), N=[3, 6], D=[3, 4], tries=60)
 holds('ml.ls.svd.svd', lambda seed, N, D: decomposes(seed, N, D, False),
       control=lambda seed, N, D: decomposes(seed, N, D, True), **sizes)
-holds('ml.ls.svd.psd', lambda seed, N, D: eigenvalues_are(seed, N, D, 2),
-      control=lambda seed, N, D: eigenvalues_are(seed, N, D, 1), **sizes)
+holds('ml.ls.svd.psd', lambda seed, N, D: gram_is(seed, N, D, 2),
+      control=lambda seed, N, D: gram_is(seed, N, D, 1), **sizes)
 for k in range(20):
     A, _ = problem(k, 6, 3, 3)
     U, s, Vt = svd_via_gram(A)
@@ -647,9 +649,9 @@ assert not grade(slanted, by_two_losses, excess_cases)
 # so $\mathbf{X}\mathbf{u} = \mathbf{0}$ and $\operatorname{rank}\mathbf{X} < D$.
 # ```
 #
-# In the notes the last steps of the first half read "$\operatorname{rank}(\mathbf{X}^\top) < D$, so $\mathbf{X}^\top$ is not
-# invertible". The factor $\mathbf{X}$ is lost there: $\mathbf{X}^\top$ is not square, so there is nothing to invert. The
-# second half is missing altogether, and it is the one with an idea. It shows that $\mathbf{X}$ and
+# In the notes the last steps of the first half read "$\operatorname{rank}(\mathbf{X}^\top) < D$, so $\mathbf{X}^\top$ is
+# not invertible". The factor $\mathbf{X}$ is lost there: $\mathbf{X}^\top$ need not be square, and then there is nothing to
+# invert. The second half is missing altogether, and it is the one with an idea. It shows that $\mathbf{X}$ and
 # $\mathbf{X}^\top\mathbf{X}$ have the same null vectors, hence the same rank. The controls are two wrong Gram matrices: for
 # the theorem, $\mathbf{X}\mathbf{X}^\top$; for the step in the proof, $\|\mathbf{X}^\top\mathbf{u}\|^2$.
 
@@ -990,10 +992,11 @@ print(f'factor per step of descent {tail:.3f}, in theory at most {slow:.3f}')
 # %% [markdown]
 # **Stopping early on real data.** On the 442 patients of [Linear regression](linear_regression.ipynb) let the ten
 # measurements be joined by their 55 squares and products. For 332 patients, 65 weights are many: the exact least-squares
-# solution fits noise. CGLS finds the directions with large $s_i$, along which the data speak clearly, in its first steps,
-# and fits the noise later. So its number of steps is a dial. We turn it by the rules: means and standard deviations come
-# from the training part, the number of steps is chosen on a quarter of the training part, which is not fitted, and the 110
-# test patients see the result once. The baseline is step 0, which predicts the mean.
+# solution (the shortest one, since the square of sex is superfluous) fits noise. CGLS finds the directions with large
+# $s_i$, along which the data speak clearly, in its first steps, and fits the noise later. So its number of steps is a dial.
+# We turn it by the rules: means and standard deviations come from the training part, the number of steps is chosen on a
+# quarter of the training part, which is not fitted, and the 110 test patients see the result once. The baseline is step 0,
+# which predicts the mean.
 
 # %%
 patients, progress, _ = diabetes()
@@ -1070,6 +1073,9 @@ def predictions_of(solve):  # the weights themselves are not so well determined
     return lambda X, y: X @ solve(X, y)
 
 sketch_cases = [random_problem(k, 1e6, N=300, D=20) for k in range(3)]
+for X, y in [random_problem(k, 1e6, N=300, D=20) for k in range(3)]:
+    X[:-1, -1] = 0  # only the last row knows this weight
+    sketch_cases.append((X, y))
 grade(predictions_of(sketched), predictions_of(by_qr), sketch_cases)
 
 # %% [markdown]
@@ -1279,9 +1285,9 @@ fig.legend(*axes[0].get_legend_handles_labels(), ncols=4,
 # %% [markdown]
 # The picture shows exact fits. There the exponents are those of {eq}`ls-gram-error` and {eq}`ls-fit-error` for the normal
 # equations, and one less in the weights for the three methods that never square. In the predictions these three lose
-# nothing. With a residual of the size of the fit the check finds $\kappa^2$ in the weights and $\kappa$ in the predictions
-# for *all four*: what the data do not determine, no algorithm can. Only the normal equations lose it always, and
-# where $\varepsilon\kappa^2$ has passed one they often give no answer at all.
+# nothing. With a residual of about a quarter of the fit the check finds $\kappa^2$ in the weights and $\kappa$ in the
+# predictions for *all four*: what the data do not determine, no algorithm can. Only the normal equations lose it always,
+# and where $\varepsilon\kappa^2$ has passed one they often give no answer at all.
 #
 # **Rounding and noise are made alike.** The same small $s_D$ magnifies the noise of the data. Let $\mathbf{y} =
 # \mathbf{X}\mathbf{w} + \mathbf{e}$ with independent errors of mean zero and variance $\sigma^2$. Then
