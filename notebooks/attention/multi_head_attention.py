@@ -183,6 +183,8 @@ def by_least_squares(alpha, places, s):
 alike = torch.tensor([[0.6, 0.4, 0.0], [0.5, 0.5, 0.0]])
 apart = torch.tensor([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
 cases = [(rows, [0, 1], s) for rows in (alike, apart) for s in (0.1, 0.5)]
+leaky = torch.tensor([[0.5, 0.2, 0.3], [0.1, 0.3, 0.6]])
+cases.append((leaky, [2, 0], 0.5))
 grade(noisy_error, by_least_squares, cases)
 
 # %% [markdown]
@@ -451,16 +453,16 @@ holds(
 )
 
 # %% tags=["hide-input"]
-def self_agrees(seed, H, D_h, embedding):
+def self_agrees(seed, H, D_h, form):
     X, *W = draw_self(seed, H, D_h)
     layer = torch_layer(*W)
-    agrees = close(multi_head(X, X, X, *W), layer(X, X, X)[0])
-    return agrees and layer.embed_dim == embedding
+    agrees = close(form(X, X, X, *W), layer(X, X, X)[0])
+    return agrees and layer.embed_dim == H * D_h
 
 holds(
     'la.mha.self',
-    lambda seed, H, D_h: self_agrees(seed, H, D_h, embedding=H * D_h),
-    control=lambda seed, H, D_h: self_agrees(seed, H, D_h, embedding=D_h),
+    lambda seed, H, D_h: self_agrees(seed, H, D_h, multi_head),
+    control=lambda seed, H, D_h: self_agrees(seed, H, D_h, interleaved),
     seed=seeds(), H=integers(1, 4), D_h=integers(1, 4), tries=40,
 )
 
@@ -1073,10 +1075,10 @@ print("torch's layer:", loop > 5 * builtin)
 # shuffled, $\mathbf{A}$ becomes $\mathbf{AP}^\top$, and $\mathbf{AP}^\top\mathbf{PV} = \mathbf{AV}$.
 # ```
 #
-# To this layer *dog bites man* and *man bites dog* are the same three outputs in another order. Order has to be put
-# into the tokens, as in the experiment below, or into the mask: the causal mask stays in place when tokens move,
-# which breaks the symmetry. What it gives in return is that no output depends on a later token, without which text
-# could not be generated from left to right.
+# To this layer *dog bites man* and *man bites dog* are the same three outputs in another order. Order has to be put into
+# the tokens, as in the experiment below, or into the mask: the causal mask stays in place when tokens move, which breaks
+# the symmetry. What it gives in return is that no output depends on a later token, without which each new token of a text
+# would change all the outputs before it, and they would have to be computed anew.
 
 # %%
 X, *W = sample(7, h=3)
@@ -1288,11 +1290,10 @@ axes[1, 0].set(xlabel='key: hour 0 to 11', ylabel='query: hour 0 to 11')
 fig.colorbar(picture, ax=axes, shrink=0.6, label='weight', ticks=[0, 1]);
 
 # %% [markdown]
-# From nine of ten starts two heads find what we did by hand: one becomes the shift, the other the reversal. The
-# theorem only asks that their two rows together span the two places; that each takes one of them is training's own
-# tidy idea. Four heads succeed from all ten starts. One head at best chooses *one* of its two duties, does it
-# perfectly, and stops at the bound. (It could use the cards to decide where to look, which the theorem excludes; it
-# gains nothing by that.)
+# From nine of ten starts two heads find what we did by hand: one becomes the shift, the other the reversal. The theorem
+# only asks that their two rows together span the two places; that each takes one of them is training's own tidy idea. Four
+# heads succeed from all ten starts. One head at best chooses *one* of its two duties, does it perfectly, and stops at the
+# bound. (It could use the cards to decide where to look, which the theorem excludes; it gained nothing by that here.)
 #
 # Above the bound there are two failures: three layers, two of one head and one of two, that are stuck between 0.70 and
 # 0.77, and all layers of eight heads. They are the same failure. The worst of the single heads tries to please both wishes
@@ -1304,13 +1305,15 @@ fig.colorbar(picture, ax=axes, shrink=0.6, label='weight', ticks=[0, 1]);
 # = 2 \cos(t - 15°) \begin{bmatrix} \cos 15° \\ -\sin 15° \end{bmatrix}.
 # ```
 #
-# A rotation plus a reflection has rank one: the plane of the clock collapses onto a line, and the scores become a
-# product $f_i\, g_j$ with $f_i = \cos(30°i - 15°)$ and $g_j = \cos(30°j + 15°)$. Such a product is a plaid, and it is
-# the second map in the figure. The singular values of the scores tell the two kinds of head apart. A rotation or a
-# reflection has two equal ones, so the first carries the share 0.50 of the sum of squares; in a plaid it carries all:
+# A rotation plus a reflection has rank one: the plane of the clock collapses onto a line, and the scores become a product
+# $f_i\, g_j$ with $f_i = \cos(30°i - 15°)$ and $g_j = \cos(30°j + 15°)$. Such a product is a plaid, and it is the second
+# map in the figure. The singular values of the scores tell the two kinds of head apart. Here they are read off the
+# logarithm of the weights, averaged over the clocks, which is the scores as far as the head ignores the cards. A rotation
+# or a reflection has two equal ones, so the first carries the share 0.50 of the sum of squares; in a plaid it carries all,
+# or nearly, where the cards disturb the mean:
 
 # %%
-def centred(maps):  # scores up to a constant per row, which no softmax sees
+def centred(maps):  # up to a constant per row, which no softmax sees
     return maps.log() - maps.log().mean(-1, keepdim=True)
 
 f, g = torch.cos(angle - torch.pi / 12), torch.cos(angle + torch.pi / 12)
@@ -1333,8 +1336,8 @@ for name, maps in chosen.items():
 # head of width one has no way out. *All* its scores have rank one; it can weave plaids and nothing else, and eight such
 # heads fail where two succeed. This is the low-rank bottleneck of {cite}`bhojanapalli2020lowrank`: more heads ask more
 # questions, and each question gets shorter. The four heads of the first start show the other side: two follow the
-# diagonals, and the other two stay plaids that nobody needs. (From other starts one or both of these share a diagonal
-# instead.) In trained translation models, too, many heads can be removed at little loss
+# diagonals, and the other two stay plaids that are hardly needed. (From some other starts one or both of these share a
+# diagonal instead.) In trained translation models, too, many heads can be removed at little loss
 # {cite}`michel2019sixteen,voita2019analyzing`.
 #
 # ```{exercise} ★★★ The favourites of a head of width one
@@ -1357,7 +1360,7 @@ def by_all_scores(f, g):
 numbers = torch.randn(2, 12, generator=torch.Generator().manual_seed(9))
 some, keys = numbers
 cases = [(a, keys) for a in (some, some.abs(), -some.abs())]
-cases.append((some, keys[:1]))
+cases += [(some, keys[:1]), (some, keys.abs())]
 grade(favourites, by_all_scores, cases)
 
 # %% [markdown]

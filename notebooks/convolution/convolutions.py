@@ -452,7 +452,7 @@ def length_in_torch(n, k, p, s, d):
 
 cases = [
     (9, 3, 0, 1, 1), (9, 3, 1, 1, 1), (10, 3, 1, 2, 1), (12, 4, 2, 3, 2),
-    (7, 7, 0, 4, 1), (16, 3, 2, 1, 2),
+    (7, 7, 0, 4, 1), (16, 3, 2, 1, 2), (10, 3, 0, 4, 1),
 ]
 grade(positions, length_in_torch, cases)
 
@@ -571,7 +571,8 @@ for ax in axes:
 #
 # This is *translation equivariance*. It is exact for signals without ends. Signals that have ends need a rule for what lies
 # beyond: on a circle, where the first pixel follows the last, equivariance stays exact; with zeros, as in the control, it
-# fails near the border as soon as a shift to the left pushes pixels out.
+# fails near the borders under a shift to the left: there pixels are pushed out on one side, and on the other the layer had
+# already cut off what now should come in.
 
 # %%
 def on_circle(x, f):
@@ -870,7 +871,7 @@ print(f'of the edge still missing after ten steps: {errors[10]:.2f}')
 # the error along an eigenvector with eigenvalue $\lambda$ by $1 - \lambda/\lambda_{\max}$: along the blur nothing is
 # left, along the edge the fraction $1 - 1/\kappa$, where $\kappa = (c_0 + c_1)/(c_0 - c_1)$. Reaching 1 % takes at most
 #
-# $$\left\lceil \frac{\ln 100}{-\ln(1 - 1/\kappa)} \right\rceil \approx 4.6\, \kappa \text{ steps.}$$
+# $$\left\lceil \frac{\ln 100}{-\ln(1 - 1/\kappa)} \right\rceil \approx 4.6\, \kappa \text{ steps if } \kappa \text{ is large.}$$
 #
 # If this is right, it predicts every count and offers a cure: take the mean brightness away, which lowers $c_0 + c_1$
 # and leaves $c_0 - c_1$ as it is {cite}`lecun1991eigenvalues`. Best would be pixels that know nothing of each other.

@@ -129,6 +129,9 @@ line = np.array([[0.], [1], [2], [3.5], [4]])
 cases = [
     (line, np.array([0, 0, 0, 1, 1])), (line, np.array([1, 1, 0, 0, 0])),
     (np.array([[0.], [1], [5], [6]]), np.array([0, 0, 1, 1])),
+    (np.array([[0.], [1], [2], [3]]), np.array([0, 0, 1, 1])),
+    (np.array([[0., 0], [0, 3], [1, 0], [1, 3]]), np.array([0, 0, 1, 1])),
+    (np.array([[0.], [1], [4], [5], [20], [28]]), np.repeat([0, 1, 2], 2)),
 ]
 grade(well_separated, by_pairs, cases)
 
@@ -646,6 +649,7 @@ rng = np.random.default_rng(5)
 sizes = ((4, 2), (6, 3), (7, 2), (5, 4))
 cases = [(rng.normal(size=N).round(2), K) for N, K in sizes]
 cases.append((np.array([0.0, 0.9, 2.0, 6.0]), 2))
+cases.append((np.array([0.0, 3, 4, 6, 8, 11]), 3))
 grade(least_cost, by_brute_force, cases)
 
 # %% [markdown]
@@ -722,7 +726,7 @@ for run in (nearest, pairwise_distances_argmin):  # the latter: scikit-learn
     assert faster
     print(f'{run.__name__}: more than 20 times faster: {faster}')
 
-# %% mystnb={"figure": {"caption": "Sixteen colours chosen by K-means, 4 bits a pixel in place of 24, come close to the original; four leave the petals flat."}, "image": {"alt": "The photograph of an orange dahlia before dark green leaves, in all its colours, with four and with sixteen; with four the petals are flat and the leaves one shade, with sixteen the picture looks nearly complete. A strip below each shows its colours."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Sixteen colours chosen by K-means, 4 bits a pixel in place of 24, come close to the original; four leave the petals flat."}, "image": {"alt": "The photograph of an orange dahlia before dark green leaves, in all its colours, with four and with sixteen; with four the petals are flat and the leaves two shades, with sixteen the picture looks nearly complete. A strip below each shows its colours."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.3)
 crop = flower[80:360:2, 165:445:2]  # (140, 140, 3)
 colours = crop.reshape(-1, 3)
@@ -783,7 +787,7 @@ def by_differences(x, mu):
 rng = np.random.default_rng(7)
 cases = [
     (offset + rng.normal(size=(50, 3)), offset + rng.normal(size=(5, 3)))
-    for offset in (0, 1e4, 1e8)
+    for offset in (0, 1e4, 1e8, np.array([1e8, 0, -1e8]))
 ]
 grade(nearest_anywhere, by_differences, cases)
 
@@ -888,7 +892,7 @@ for name in ('wine, raw', 'wine, scaled'):
     agreement = adjusted_rand_score(sort, found)
     print(f'{name}: adjusted Rand index of three groups {agreement:.2f}')
 
-# %% mystnb={"figure": {"caption": "The mean silhouette finds the four blobs, but even points without groups score higher than the scaled wines, and the raw wines higher still."}, "image": {"alt": "Mean silhouette against K from 2 to 8 for four data sets: blobs peak at 4, raw wine falls from 2 on, evenly spread points are flat near 0.4, scaled wine lies lowest and peaks at 3."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "The mean silhouette finds the four blobs, but even points without groups score higher than the scaled wines, and the raw wines higher still."}, "image": {"alt": "Mean silhouette against K from 2 to 8 for four data sets: blobs peak at 4, raw wine is highest at 2 and stays above 0.5, evenly spread points are flat near 0.4, scaled wine lies lowest and peaks at 3."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.9))
 for name, score in scores.items():
     ax.plot(range(2, 9), score, 'o-', ms=4, label=name)
@@ -897,9 +901,9 @@ label_lines(ax);
 
 # %% [markdown]
 # Three lessons. Scaled, the wines fall into three groups, and these are very nearly the three sorts: the structure was
-# there, without a single label. Raw, the silhouette is *higher* and the grouping worse; so the choice of units is part
-# of what we call a cluster, and silhouettes in different units cannot be compared. And points without any groups get
-# an answer too, with a better silhouette than the scaled wines. K-means always returns $K$ groups. Whether they mean
+# there, without a single label. Raw, the silhouette is *higher* and the grouping worse; so the choice of units is part of
+# what we call a cluster, and silhouettes in different units cannot be compared. And points without any groups get an answer
+# too, with a better silhouette than the scaled wines. K-means returns $K$ prototypes for any points. Whether they mean
 # something is a question for a second sample, or for someone who knows wine.
 #
 # ## Summary
