@@ -456,9 +456,8 @@ assert not grade(not_halved, two_by_search, boards)
 # Of {eq}`ml.ms.union.selection-tail` the notes keep the right side, without the $K$. Is it needed? One good model stands
 # against $K - 1$ equal bad ones, whose risk is larger by $2\epsilon$. The more there are, the likelier is one of them to
 # win by luck (a tie counts as lost). The probability is exact: condition on the number of errors of the good one. A single
-# rival that errs exactly where the good one is right shows that the 2 in $2\epsilon$ is needed, too. For
-# {eq}`ml.ms.union.selection` the chain is tried on arbitrary risks and deviations; its control spends the deviation only
-# once.
+# rival that errs exactly where the good one is right puts the 2 in $2\epsilon$ to the test. For {eq}`ml.ms.union.selection`
+# the chain is tried on arbitrary risks and deviations; its control spends the deviation only once.
 
 # %%
 def select_model(test_errors):  # (..., K) -> winner
