@@ -1,0 +1,592 @@
+"""The tree of a formula, evaluated: letters, arithmetic, indices, functions, brackets, matrices and cases.
+
+`evaluate(node, scope)` gives a number, an array, a family, a function or a verdict. Sums, expectations and derivatives are in
+`operators`, relations in `relations`; each kind of node has one rule, which its module enters with `@rule`.
+"""
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from nbutils.printed.grammar import Node, walk
+from nbutils.printed.patterns import all_terms, collect_differences, first_alike, series, with_counter
+from nbutils.printed.tokens import FormulaError, ShapeError
+from nbutils.printed.values import (
+    Identity, Random, Scope, Zero, add, divide, is_number, joined, lift, lower, power, slope, times, whole,
+)
+
+CONSTANTS = {'pi': math.pi, 'e': math.e, 'infty': math.inf}
+ELEMENTWISE = {
+    'exp': np.exp, 'log': np.log, 'ln': np.log, 'sin': np.sin, 'cos': np.cos, 'tan': np.tan, 'tanh': np.tanh, 'cosh': np.cosh,
+    'sinh': np.sinh, 'arctan': np.arctan, 'arccos': np.arccos, 'arcsin': np.arcsin, 'sign': np.sign, 'sgn': np.sign,
+    'Im': np.imag, 'Re': np.real,
+}
+CAPITALS = {'sigma': 'Sigma', 'lambda': 'Lambda'}  # the entries of a matrix are written with its small letter
+
+_rules: dict[str, Callable] = {}
+
+
+class Unfinished(FormulaError):
+    """What is printed cannot be run: a convergence, a quantifier, a distribution."""
+
+
+def rule(*ops: str):
+    """Enter a function as the rule for nodes of these kinds."""
+    def enter(function):
+        _rules.update(dict.fromkeys(ops, function))
+        return function
+    return enter
+
+
+def evaluate(node: Node, scope: Scope):
+    """The value of a formula. Raises FormulaError where it has none, ShapeError where its shapes do not fit."""
+    if node.op not in _rules:
+        raise Unfinished(f'{node.op} has no value')
+    return _rules[node.op](node, scope)
+
+
+def names_in(node):
+    """All names that occur in a tree, with and without their subscripts."""
+    found = set()
+    for part in walk(node):
+        if part.op == 'name':
+            found.add(part.args[0])
+        if part.op == 'scripted' and part.args[0].op == 'name' and part.args[1] is not None:
+            found.add(f'{part.args[0].args[0]}_{part.args[1].args[0]}')
+    return found
+
+
+# letters and numbers
+
+
+@rule('number', 'degrees', 'value')
+def _number(node, scope):
+    value = node.args[0]
+    return math.radians(value) if node.op == 'degrees' else float(value) if node.op == 'number' else value
+
+
+@rule('name')
+def _name(node, scope):
+    name, bold = node.args
+    for key in (f'{name}_bold', name) if bold else (name,):
+        if key in scope:
+            value = scope.get(key)
+            if isinstance(value, Random):
+                raise FormulaError(f'{name} is random, and stands outside an expectation')
+            return value
+    if bold and name == 'I':
+        return Identity()
+    if bold and name == '0':
+        return Zero()
+    if name in CONSTANTS and not bold:
+        return CONSTANTS[name]
+    raise FormulaError(f'no meaning was given for {name}')
+
+
+# arithmetic
+
+
+@rule('add')
+def _add(node, scope):
+    items = [(sign, item) for sign, item, _ in node.args]
+    dots = next((k for k, (_, item) in enumerate(items) if item.op == 'dots'), None)
+    if dots is not None:
+        if not 1 <= dots < len(items) - 1 or items[dots - 1][0] != items[dots + 1][0]:
+            raise FormulaError('dots between terms of different sign')
+        first = first_alike([item for _, item in items], dots)
+        middle = [(items[dots + 1][0], value) for value in series(items[first][1], items[dots + 1][1], evaluate, scope)]
+        middle[0] = (items[first][0], middle[0][1])
+        values = [(s, evaluate(v, scope)) for s, v in items[:first]] + middle + [
+            (s, evaluate(v, scope)) for s, v in items[dots + 2:]]
+    else:
+        values = [(sign, evaluate(item, scope)) for sign, item in items]
+    total = Zero()
+    for sign, value in values:
+        total = add(total, value, _factor(sign, scope))
+    return total
+
+
+def _factor(sign, scope):
+    return {'-': -1, '+': 1}.get(sign) or scope.options.get('pm', 1) * (-1 if sign == 'mp' else 1)
+
+
+@rule('product')
+def _product(node, scope):
+    factors = node.args
+    nudge = _nudge(factors, scope)
+    if nudge is not None:
+        return nudge
+    values = all_terms(factors, evaluate, scope)
+    result = values[0]
+    for value in values[1:]:
+        result = times(result, value)
+    return result
+
+
+def _nudge(factors, scope):
+    """d X where a direction dX was given is that direction; d of anything else is its change along all directions."""
+    at = next((k for k, f in enumerate(factors[:-1]) if f.op == 'name' and f.args == ('d', False)), None)
+    directions = {n[1:]: v for n, v in scope.values.items() if n[0] == 'd' and n[1:] in scope.values}
+    if at is None or not directions:
+        return None
+    moved, rest = factors[at + 1], factors[at + 2:]
+    if moved.op == 'name' and moved.args[0] in directions:
+        result = directions[moved.args[0]]
+    else:
+        result = slope(lambda t: evaluate(moved, scope.changed(**{
+            n: add(scope.values[n], times(t, v)) for n, v in directions.items()})), 0.0)
+    for factor in reversed(factors[:at]):
+        result = times(evaluate(factor, scope), result)
+    return times(result, evaluate(Node('product', rest) if len(rest) > 1 else rest[0], scope)) if rest else result
+
+
+@rule('join')
+def _join(node, scope):
+    sign, a, b = node.args[:3]
+    a, b = evaluate(a, scope), evaluate(b, scope)
+    if sign in scope and callable(scope.raw(sign)):
+        return lift(scope.raw(sign)(lower(a), lower(b)))
+    return joined(sign, a, b)
+
+
+@rule('frac')
+def _fraction(node, scope):
+    return divide(*(evaluate(part, scope) for part in node.args))
+
+
+@rule('sqrt')
+def _root(node, scope):
+    radicand, degree = node.args
+    value = evaluate(radicand, scope)
+    if not is_number(value):
+        raise ShapeError('a root of an array')
+    return power(value, 0.5 if degree is None else 1 / evaluate(degree, scope))
+
+
+@rule('binom')
+def _binomial(node, scope):
+    return float(math.comb(*(whole(evaluate(part, scope)) for part in node.args)))
+
+
+@rule('factorial')
+def _factorial(node, scope):
+    return float(math.factorial(whole(evaluate(node.args[0], scope))))
+
+
+# subscripts and superscripts
+
+
+@rule('scripted')
+def _scripted(node, scope):
+    base, sub, sup, primes = node.args
+    if base.op == 'norm':
+        return _norm_with_name(node, scope)
+    kind, extra = sup.args if sup is not None else (None, None)
+    if sub is not None and _is_shape(sub):
+        value = evaluate(base, scope)
+        if np.shape(value) != shape_of(sub.args[1][0], scope):
+            raise ShapeError(f'the shape {np.shape(value)} is not the one printed')
+        sub = None
+    else:
+        value, sub, kind = _named(base, sub, kind, extra, primes, scope)
+    if kind == 'mark':
+        raise FormulaError(f'no meaning was given for {label(base)} with the mark {extra}')
+    if kind == 'label':
+        value = indexed(value, (extra,), scope)
+    if sub is not None:
+        if sub.args[1] is None:
+            raise FormulaError(f'no meaning was given for the subscript {sub.args[0]}')
+        if isinstance(value, Identity):  # I_n
+            value = value.sized(whole(evaluate(sub.args[1][0], scope)))
+        else:
+            value = indexed(value, sub.args[1], scope)
+    return _raised(value, kind, extra, scope)
+
+
+def _named(base, sub, kind, extra, primes, scope):
+    """(value, what of the subscript is left, what of the superscript is left) of a letter with scripts."""
+    if base.op != 'name':
+        if primes:
+            raise FormulaError('a prime behind what is no letter')
+        return evaluate(base, scope), sub, kind
+    name, key = base.args[0], sub.args[0] if sub is not None else ''
+    mark = extra if kind == 'mark' else 'prime' * bool(primes)
+    text = label(extra) if kind in ('label', 'power') else ''
+    for parts in (name, key, mark, text), (name, mark, key), (name, key, text), (name, key), (name, mark), (name, text):
+        literal = '_'.join(filter(None, parts))
+        if literal != name and literal in scope:
+            named_text = text and text in parts[1:]
+            named_mark = kind == 'mark' and mark in parts[1:]
+            if primes and 'prime' not in parts:
+                break
+            return scope.get(literal), None if key in parts[1:] else sub, None if named_text or named_mark else kind
+    if primes:
+        raise FormulaError(f'no meaning was given for {name} with a prime')
+    if sub is not None and name not in scope and f'{name}_bold' not in scope:
+        if name == 'e' and base.args[1] and sub.args[1]:
+            return _unit_vector(sub, scope), None, kind
+        capital = CAPITALS.get(name, name.upper())
+        if capital != name and capital in scope and np.ndim(scope.get(capital)) == 2:
+            return scope.get(capital), sub, kind
+    return evaluate(base, scope), sub, kind
+
+
+def _raised(value, kind, extra, scope):
+    if kind == 'transpose':
+        return transposed(value)
+    if kind == 'inverse transpose':
+        return transposed(power(value, -1))
+    if kind == 'power':
+        if callable(value) or isinstance(value, list):
+            return indexed(value, (extra,), scope)
+        return power(value, evaluate(extra, scope))
+    return value
+
+
+def transposed(value):
+    if isinstance(value, np.ndarray):
+        return value.T
+    if is_number(value) or isinstance(value, Identity):
+        return value
+    raise FormulaError('a transpose of what is no array')
+
+
+def label(node):
+    """A node as part of a name: `T`, `2`, `t_1` for t + 1."""
+    if node is None:
+        return ''
+    if node.op in ('name', 'number'):
+        return str(node.args[0])
+    if node.op == 'bracket':
+        return ''.join(map(label, node.args[2]))
+    if node.op == 'add':
+        return '_'.join(label(item) for _, item, _ in node.args)
+    return '?'
+
+
+def _is_shape(sub):
+    nodes = sub.args[1]
+    return bool(nodes) and nodes[0].op == 'join' and nodes[0].args[0] == 'times'
+
+
+def shape_of(node, scope):
+    """The shape that m x n below a letter or above the real numbers says."""
+    if node.op == 'join' and node.args[0] == 'times':
+        return shape_of(node.args[1], scope) + shape_of(node.args[2], scope)
+    return (whole(evaluate(node, scope)),)
+
+
+def _unit_vector(sub, scope):
+    n = scope.options.get('n') or next((len(v) for v in scope.values.values() if isinstance(v, np.ndarray)), None)
+    k = whole(evaluate(sub.args[1][0], scope))
+    if n is None or not 1 <= k <= n:
+        raise FormulaError('a unit vector of unknown size')
+    return np.eye(whole(n))[:, k - 1:k]
+
+
+def indices(nodes, value):
+    """The nodes of a subscript one by one: the letters of ij, or what stands in brackets."""
+    if len(nodes) == 1 and nodes[0].op == 'bracket':
+        return nodes[0].args[2]
+    many = callable(value) or isinstance(value, list) or np.ndim(value) == 2 and np.shape(value)[1] > 1
+    return nodes[0].args if len(nodes) == 1 and nodes[0].op == 'product' and many else nodes
+
+
+def indexed(value, nodes, scope):
+    """An entry, a row or column, or a member of a family; a function is applied to its indices."""
+    nodes = indices(nodes, value)
+    if callable(value):
+        return lift(value(*(lower(evaluate(n, scope)) for n in nodes)))
+    where = [slice(None) if n.op == 'sign' else whole(evaluate(n, scope)) for n in nodes]
+    if isinstance(value, list):
+        member = value[_place(where[0], len(value))]
+        return member if len(where) == 1 else indexed(member, nodes[1:], scope)
+    if isinstance(value, np.ndarray) and len(where) == 1 and value.shape[1] == 1:
+        return value[_place(where[0], len(value)), 0]
+    if isinstance(value, np.ndarray) and len(where) == 2:
+        i, j = (_place(w, n) for w, n in zip(where, value.shape, strict=True))
+        part = value[i, j]
+        return part if np.ndim(part) == 0 else part[None, :] if isinstance(j, slice) else part[:, None]
+    if isinstance(value, np.ndarray) and len(where) == 1:
+        raise FormulaError('one index of a matrix: bind its rows or its columns')
+    raise FormulaError('an index of what has no entries')
+
+
+def _place(k, n):
+    if isinstance(k, slice):
+        return k
+    if not 1 <= k <= n:
+        raise FormulaError(f'index {k} of {n} entries')
+    return k - 1
+
+
+# functions
+
+
+@rule('call')
+def _call(node, scope):
+    head, args = node.args
+    if head.op == 'bracket':
+        return _composition(head, args, scope)
+    name, sub, sup, primes = head.args[0], None, None, 0
+    if head.op == 'scripted':
+        base, sub, sup, primes = head.args
+        name = base.args[0] if base.op == 'name' else None
+    moment = _rules.get('moment') if name in ('Expect', 'Pr', 'Var', 'Cov') and name not in scope else None
+    kind, extra = sup.args if sup is not None else (None, None)
+    if kind in ('transpose', 'inverse transpose'):
+        raise FormulaError('a transposed function')
+    if moment:
+        result = moment(Node('moment', (name, sub, args)), scope)
+    elif name == 'Indicator' and name not in scope:
+        result = float(evaluate(args[0], scope))
+    else:
+        result = _applied(name, sub, extra if kind in ('mark', 'label') else None, primes, args, scope)
+    return power(result, evaluate(extra, scope)) if kind == 'power' else result
+
+
+def _applied(name, sub, mark, primes, args, scope):
+    """A function with its marks and indices, applied to arguments; a product where the letter is no function."""
+    function, parameters = _function(name, sub, mark, scope)
+    if function is not None and not callable(function):
+        if primes:
+            raise FormulaError(f'a derivative of {name}, which is no function')
+        factor = indexed(function, sub.args[1], scope) if parameters else function
+        return times(factor, evaluate(args[0], scope))
+    values = _arguments(args, scope)
+    if function is None:
+        if primes or parameters:
+            raise FormulaError(f'no meaning was given for the function {name}')
+        return builtin(name, values)
+    parameters = [lower(p) for p in parameters]
+    with np.errstate(all='ignore'):
+        if primes:
+            rest = [lower(v) for v in values[1:]]
+            return _nth_derivative(lambda t: lift(function(*parameters, lower(t), *rest)), values[0], primes)
+        return lift(function(*parameters, *map(lower, values)))
+
+
+def _function(name, sub, mark, scope):
+    """(function or None, its parameters) of a name with a subscript and a mark."""
+    key = sub.args[0] if sub is not None else ''
+    text = mark if isinstance(mark, str) else ''
+    for literal in (f'{name}_{key}_{text}', f'{name}_{text}_{key}') if key and text else (f'{name}_{key or text}',):
+        if (key or text) and literal in scope:
+            return scope.get(literal), [] if text or mark is None else [evaluate(mark, scope)]
+    if text:
+        raise FormulaError(f'no meaning was given for {name} with the mark {text}')
+    parameters = [evaluate(mark, scope)] if mark is not None else []
+    if sub is not None:
+        if sub.args[1] is None:
+            raise FormulaError(f'no meaning was given for the subscript {key}')
+        parameters += [evaluate(n, scope) for n in sub.args[1]]
+    return scope.get(name) if name in scope else None, parameters
+
+
+def _nth_derivative(f, v, order):
+    return slope(f if order == 1 else lambda t: _nth_derivative(f, t, order - 1), v)
+
+
+def _arguments(args, scope):
+    """The values between the brackets; s_1, ..., s_N is one list."""
+    dots = next((k for k, a in enumerate(args) if a.op == 'dots'), None)
+    if dots is None:
+        return [evaluate(a, scope) for a in args if a.op != 'sign']
+    return [series(args[0], args[dots + 1], evaluate, scope), *(evaluate(a, scope) for a in args[dots + 2:])]
+
+
+def _composition(head, args, scope):
+    """[f \\circ g](x)."""
+    sign, f, g = head.args[2][0].args[:3]
+    f, g = evaluate(f, scope), evaluate(g, scope)
+    values = [lower(evaluate(a, scope)) for a in args]
+    if sign == 'circ':
+        return lift(f(lower(lift(g(*values)))))
+    return lift(scope.raw(sign)(f, g)(*values))
+
+
+def builtin(name, values):
+    """A function that every formula knows, of its values."""
+    x = values[0] if values else None
+    if name in ELEMENTWISE and len(values) == 1:
+        if isinstance(x, (list, Identity)) or callable(x):
+            raise FormulaError(f'{name} of what is no number')
+        with np.errstate(all='ignore'):
+            return ELEMENTWISE[name](x)
+    if name in ('max', 'min', 'sup', 'inf'):
+        return extremum(name, list(x.flat) if isinstance(x, np.ndarray) and len(values) == 1 else _members(values))
+    if name in ('argmax', 'argmin') and isinstance(x, np.ndarray):
+        return float(getattr(np, name)(x)) + 1
+    if name == 'diag':
+        entries = np.array(x, float) if isinstance(x, list) else x
+        return np.diag(entries.ravel()) if 1 in entries.shape or entries.ndim == 1 else np.diag(entries)[:, None]
+    if name in ('det', 'tr', 'rank', 'vec'):
+        return _of_matrix(name, x)
+    raise FormulaError(f'no meaning was given for the function {name}')
+
+
+def _members(values):
+    return [v for value in values for v in (value if isinstance(value, list) else [value])]
+
+
+def extremum(name, values):
+    if not all(map(is_number, values)):
+        raise ShapeError(f'{name} of arrays')
+    if not values:
+        raise FormulaError(f'the {name} of nothing')
+    return max(values) if name in ('max', 'sup') else min(values)
+
+
+def _of_matrix(name, x):
+    if is_number(x) and name in ('det', 'tr'):
+        return x
+    if not isinstance(x, np.ndarray):
+        raise FormulaError(f'{name} of what is no matrix')
+    if name in ('det', 'tr') and x.shape[0] != x.shape[1]:
+        raise ShapeError(f'{name} of a matrix that is not square')
+    if name == 'vec':
+        return x.T.reshape(-1, 1)
+    return np.linalg.det(x) if name == 'det' else np.trace(x) if name == 'tr' else float(np.linalg.matrix_rank(x))
+
+
+# brackets, bars, matrices, cases
+
+
+@rule('group')
+def _group(node, scope):
+    return evaluate(node.args[0], scope)
+
+
+@rule('bracket')
+def _bracket(node, scope):
+    opening, _, items = node.args
+    if opening in ('lfloor', 'lceil'):
+        value = evaluate(items[0], scope)  # 1e-12: three divided by 0.1 counts as thirty
+        return float(math.floor(value + 1e-12) if opening == 'lfloor' else math.ceil(value - 1e-12))
+    if opening == 'langle':
+        return _inner_product(*(evaluate(i, scope) for i in items), scope)
+    if opening == '{':
+        return all_terms(items, evaluate, scope)
+    if len(items) == 1:
+        return evaluate(items[0], scope)
+    values = all_terms(items, evaluate, scope)
+    if all(map(is_number, values)):
+        return np.array(values)[:, None] if opening == '(' else np.array(values)[None, :]
+    return np.hstack(values) if all(isinstance(v, np.ndarray) for v in values) else values
+
+
+def _inner_product(a, b, scope):
+    if 'inner' in scope:
+        return lift(scope.raw('inner')(lower(a), lower(b)))
+    if np.shape(a) != np.shape(b):
+        raise ShapeError('an inner product of different shapes')
+    return (a * b).sum()
+
+
+@rule('bars')
+def _bars(node, scope):
+    value = evaluate(node.args[0], scope)
+    if isinstance(value, list):
+        return float(len(value))
+    if is_number(value):
+        return abs(value)
+    raise ShapeError('bars around an array')
+
+
+@rule('norm')
+def _norm(node, scope):
+    return norm(evaluate(node.args[0], scope), None)
+
+
+def norm(value, order):
+    """A norm; `order` is None (Euclidean, vectors only), a number p, 'fro' or 'nuc'."""
+    if is_number(value):
+        return abs(value)
+    if 1 in value.shape:
+        return np.linalg.norm(value.ravel(), 2 if order in (None, 'fro') else order)
+    if order is None:
+        raise FormulaError('a norm of a matrix without its name')
+    return np.linalg.norm(value, order)
+
+
+def _norm_with_name(node, scope):
+    base, sub, sup, _ = node.args
+    inner = evaluate(base.args[0], scope)
+    if sub is None:
+        value = norm(inner, None)
+    elif f'norm_{sub.args[0]}' in scope:
+        value = lift(scope.raw(f'norm_{sub.args[0]}')(lower(inner)))
+    elif sub.args[0] in ('F', 'nuc', 'text_nuc'):
+        value = norm(inner, 'fro' if sub.args[0] == 'F' else 'nuc')
+    elif sub.args[1] is None:
+        raise FormulaError(f'the norm {sub.args[0]} is not known')
+    else:
+        value = norm(inner, evaluate(sub.args[1][0], scope))
+    if sup is None:
+        return value
+    if sup.args[0] != 'power':
+        raise FormulaError('a norm with a mark')
+    return power(value, evaluate(sup.args[1], scope))
+
+
+@rule('cases')
+def _cases(node, scope):
+    for value, test in node.args:
+        if test is None or evaluate(test, scope):
+            return evaluate(value, scope)
+    raise FormulaError('no case applies')
+
+
+@rule('matrix')
+def _matrix(node, scope):
+    rows = node.args
+    if any(cell.op in ('dots', 'empty') for row in rows for cell in row):
+        return _matrix_with_dots(rows, scope)
+    cells = [[evaluate(cell, scope) for cell in row] for row in rows]
+    if len({len(row) for row in cells}) > 1:
+        raise ShapeError('rows of different length')
+    if all(is_number(cell) for row in cells for cell in row):
+        return np.array(cells)
+    return _blocks(cells)
+
+
+def _blocks(cells):
+    heights = [next((len(c) for c in row if isinstance(c, np.ndarray)), None) for row in cells]
+    widths = [next((row[j].shape[1] for row in cells if isinstance(row[j], np.ndarray)), None) for j in range(len(cells[0]))]
+    for i, row in enumerate(cells):
+        for j, cell in enumerate(row):
+            if isinstance(cell, Identity):
+                size = heights[i] or widths[j]
+                if size is None:
+                    raise FormulaError('an identity block of unknown size')
+                row[j] = cell.sized(size)
+            elif is_number(cell):
+                shape = heights[i] or 1, widths[j] or 1
+                if cell != 0 and shape != (1, 1):
+                    raise ShapeError('a number as a block')
+                row[j] = np.full(shape, cell)
+    try:
+        return np.block(cells)
+    except ValueError as error:
+        raise ShapeError(f'blocks that do not fit: {error}') from None
+
+
+def _matrix_with_dots(rows, scope):
+    """A row, a column or a matrix with dots: its corners say which entry stands where."""
+    if len(rows) == 1:
+        values = all_terms(rows[0], evaluate, scope)
+        return np.array([values]) if all(map(is_number, values)) else np.hstack(values)
+    full = [row for row in rows if row[0].op not in ('dots', 'empty')]
+    if len(full) < 2 or any(cell.op == 'empty' for row in full for cell in row):
+        raise FormulaError('it is not clear what the dots of the matrix leave out')
+    first, last, pairs = full[0], full[-1], []
+    for a, b in zip(first, last, strict=True):
+        if a.op != 'dots':
+            collect_differences(a, b, pairs)
+    low, high = (whole(evaluate(p, scope)) for p in pairs[0])
+    between = [
+        all_terms(tuple(with_counter(a, b, k) if a.op != 'dots' else a for a, b in zip(first, last, strict=True)), evaluate, scope)
+        for k in range(low, high + 1)]
+    if all(is_number(v) for row in between for v in row):
+        return np.array(between)
+    return np.block(between)

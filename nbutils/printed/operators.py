@@ -1,0 +1,272 @@
+"""Operators with a variable of their own: sums, products, extrema, integrals, limits, derivatives and expectations."""
+import math
+from itertools import product
+
+import numpy as np
+
+from nbutils.printed.evaluating import (
+    CAPITALS, ELEMENTWISE, Unfinished, builtin, evaluate, extremum, indices, names_in, rule, shape_of,
+)
+from nbutils.printed.grammar import Node, walk
+from nbutils.printed.tokens import FormulaError, ShapeError
+from nbutils.printed.values import Zero, add, divide, gradient, is_number, slope, times, whole
+
+INFINITE_SUM = 60  # terms of a sum to infinity: what is left out of a geometric series with ratio 1/2 is below 1e-18
+
+
+@rule('big')
+def _big(node, scope):
+    kind, domain, body = node.args[:3]
+    if kind == 'int':
+        return _integral(node, scope)
+    if kind == 'lim':
+        return _limit(domain, body, scope)
+    if kind not in ('sum', 'prod', 'max', 'min', 'sup', 'inf', 'argmax', 'argmin'):
+        raise Unfinished(f'{kind} over sets')
+    if domain is None:
+        if kind in ('sum', 'prod'):
+            raise FormulaError(f'a {kind} that does not say over what')
+        return builtin(kind, [evaluate(body, scope)])
+    cases = [(place, evaluate(body, case)) for place, case in over(domain, body, scope)]
+    values = [value for _, value in cases]
+    if kind == 'sum':
+        total = Zero()
+        for value in values:
+            total = add(total, value)
+        return total
+    if kind == 'prod':
+        total = 1.0
+        for value in values:
+            total = times(total, value)
+        return total
+    best = extremum(kind.removeprefix('arg'), values)
+    if not kind.startswith('arg'):
+        return best
+    place = next(place for place, value in cases if value == best)
+    return place[0] if len(place) == 1 else list(place)
+
+
+def over(domain, body, scope):
+    """(values of the counters, scope) for all that an operator runs over."""
+    how, *what = domain
+    if how == 'range':
+        name, low, high = what
+        low = whole(evaluate(low, scope))
+        for k in range(low, _last(name, high, low, body, scope) + 1):
+            yield (float(k),), scope.changed(**{name: float(k)})
+        return
+    tests = () if how == 'over' else what[0]
+    if len(tests) == 1 and tests[0].op == 'relation' and tests[0].args[1].text == 'in':
+        name = _counter(tests[0].args[0])
+        members = evaluate(tests[0].args[2], scope)
+        if not isinstance(members, list):
+            raise FormulaError('an operator over what is no finite set')
+        for value in members:
+            yield (value,), scope.changed(**{name: value})
+        return
+    if how == 'over':
+        names = [_counter(n) for n in what[0]]
+    else:
+        names = sorted({n for t in tests for n in names_in(t) if n not in scope or isinstance(scope.raw(n), range)})
+    if not names:
+        raise FormulaError('it is not clear what the operator runs over')
+    if not all(t.op == 'relation' for t in tests):
+        raise FormulaError('what stands below the operator cannot be read')
+    for ks in product(*(counter_range(body, n, scope) for n in names)):
+        case = scope.changed(**{n: float(k) for n, k in zip(names, ks, strict=True)})
+        if all(evaluate(t, case) for t in tests):
+            yield tuple(map(float, ks)), case
+
+
+def _last(name, high, low, body, scope):
+    """Where a counter ends; a letter without a meaning there ends it at the length of what it indexes."""
+    try:
+        value = evaluate(high, scope)
+    except FormulaError:
+        if high.op != 'name' or high.args[0] in scope:
+            raise
+        return counter_range(body, name, scope)[-1]
+    return low + INFINITE_SUM if value == math.inf else whole(value)
+
+
+def _counter(node):
+    if node.op != 'name':
+        raise Unfinished('what the operator runs over is no counter')
+    return node.args[0]
+
+
+def counter_range(body, name, scope):
+    """The range of a counter: the one that was given, or the length of what it indexes."""
+    if isinstance(scope.raw(name), range):
+        return scope.raw(name)
+    lengths = set()
+    for node in walk(body):
+        if node.op == 'scripted':
+            lengths |= _lengths(node, name, scope)
+    if len(lengths) != 1:
+        raise FormulaError(f'{name} indexes axes of different lengths' if lengths else f'it is not clear how far {name} runs')
+    return range(1, lengths.pop() + 1)
+
+
+def _lengths(node, name, scope):
+    """The lengths of the axes of a letter with scripts that a counter indexes."""
+    base, sub, sup, _ = node.args
+    try:
+        value = _indexed_value(base, scope)
+    except FormulaError:
+        return set()
+    nodes = indices(sub.args[1], value) if sub is not None and sub.args[1] else ()
+    if sup is not None and sup.args[0] == 'label':
+        nodes = (*sup.args[1].args[2], *nodes)
+    places = [k for k, n in enumerate(nodes) if n.op == 'name' and n.args[0] == name]
+    if isinstance(value, list):
+        return {len(value) if k == 0 else len(value[0]) for k in places}
+    if isinstance(value, np.ndarray):
+        return {value.shape[k] for k in places if k < value.ndim}
+    return set()
+
+
+def _indexed_value(base, scope):
+    if base.op == 'name' and base.args[0] not in scope and f'{base.args[0]}_bold' not in scope:
+        return scope.get(CAPITALS.get(base.args[0], base.args[0].upper()))
+    return evaluate(base, scope)
+
+
+def _integral(node, scope):
+    from scipy.integrate import quad
+
+    _, limits, body, variable = node.args
+    low, high = (evaluate(limit, scope) for limit in limits) if limits else (-math.inf, math.inf)
+    name = _counter(variable)
+    return quad(lambda t: evaluate(body, scope.changed(**{name: t})), low, high, limit=200)[0]
+
+
+def _limit(domain, body, scope):
+    test = domain[1][0] if domain and domain[0] == 'where' else None
+    if test is None or test.op != 'relation' or test.args[1].text != 'to':
+        raise Unfinished('a limit of an unknown kind')
+    name, goal = _counter(test.args[0]), evaluate(test.args[2], scope)
+    if not math.isfinite(goal):
+        raise Unfinished('a limit at infinity')
+    table = [evaluate(body, scope.changed(**{name: goal + 1e-2 / 2 ** k})) for k in range(7)]
+    for order in range(1, 7):  # Richardson: each column removes one power of the step
+        table = [divide(add(times(2 ** order, b), a, -1), 2 ** order - 1) for a, b in zip(table, table[1:], strict=False)]
+    return table[0]
+
+
+# derivatives
+
+
+@rule('derivative')
+def _derivative(node, scope):
+    wrt, body = node.args
+    if body.op == 'name' and body.args[0] in scope and callable(scope.get(body.args[0])):  # df/dx_i for f of x
+        letter = wrt[-1].args[0] if wrt[-1].op == 'scripted' else wrt[-1]
+        body = Node('call', (body, (letter,)), body.start, body.end)
+    if len(wrt) == 1:
+        return _partial(wrt[0], lambda s: evaluate(body, s), scope)
+    return _partial(wrt[0], lambda s: _derivative(Node('derivative', (wrt[1:], body)), s), scope)
+
+
+@rule('gradient')
+def _gradient(node, scope):
+    sign, wrt, order, body = node.args
+    if wrt is not None:
+        def once(s):
+            return _partial(wrt, lambda r: evaluate(body, r), s)
+        return once(scope) if order == 1 else _partial(wrt, once, scope)
+    if body.op == 'call' and body.args[1] and not (body.args[0].op == 'name' and body.args[0].args[0] in ELEMENTWISE):
+        return _gradient_of_call(sign, order, body, scope)
+    name = scope.options.get('wrt')
+    if name is None:
+        raise FormulaError('a gradient that does not say with respect to what')
+    return _gradient(Node('gradient', (sign, Node('name', (name, False)), order, body)), scope)
+
+
+def _gradient_of_call(sign, order, body, scope):
+    """The gradient of f at x in `\\nabla f(x)`; its Jacobian in `\\partial f(x)`, which is a row for a number f."""
+    head, args = body.args
+    at = evaluate(args[0], scope)
+
+    def f(v):
+        return evaluate(Node('call', (head, (Node('value', (v,)), *args[1:]))), scope)
+    if order == 2:
+        return gradient(lambda v: gradient(f, v), at)
+    result = gradient(f, at)
+    row = sign == 'partial' and isinstance(result, np.ndarray) and is_number(f(at))
+    return result.T if row else result
+
+
+def _partial(variable, value, scope):
+    """The derivative of value(scope) with respect to a letter or an entry of it."""
+    base, sub = (variable, None) if variable.op == 'name' else variable.args[:2]
+    if base.op != 'name':
+        raise FormulaError('a derivative with respect to what is no letter')
+    name, bold = base.args
+    key = f'{name}_bold' if bold and f'{name}_bold' in scope else name
+    literal = f'{name}_{sub.args[0]}' if sub is not None else key
+    if sub is None or literal in scope.values:
+        return gradient(lambda v: value(scope.changed(**{literal: v})), scope.get(literal))
+    if key not in scope:
+        key = CAPITALS.get(name, name.upper())
+    array = scope.get(key)
+    if not isinstance(array, np.ndarray) or sub.args[1] is None:
+        raise FormulaError('a derivative with respect to what is no letter and no entry')
+    at = [whole(evaluate(n, scope)) - 1 for n in indices(sub.args[1], array)]
+    at = (*at, 0) if len(at) == 1 and array.shape[1] == 1 else tuple(at)
+    if len(at) != 2 or not all(0 <= k < n for k, n in zip(at, array.shape, strict=True)):
+        raise FormulaError('a derivative with respect to an entry that is not there')
+
+    def moved(t):
+        changed = array.astype(np.result_type(array, type(t)))
+        changed[at] = t
+        return value(scope.changed(**{key: changed}))
+    return slope(moved, array[at])
+
+
+# expectations over finitely many outcomes, exactly
+
+
+@rule('moment')
+def _moment(node, scope):
+    kind, sub, args = node.args
+    body, given = args[0], args[1:]
+    if not all(g.op in ('relation', 'implies') for g in given):
+        raise Unfinished('a condition that is no statement: say X = x')
+    names = _random_names(args, scope)
+    if sub is not None:
+        named = set() if sub.args[1] is None else {n for k in sub.args[1] for n in names_in(k)}
+        if not named & set(scope.randoms):
+            raise FormulaError(f'{kind} over {sub.args[0]}, which is not random')
+        names = sorted(set(names) & named)
+    if not names:
+        raise FormulaError(f'{kind} of what is not random')
+    outcomes = []
+    for weight, case in scope.outcomes(names):
+        if all(evaluate(g, case) for g in given):
+            value = evaluate(body, case)
+            outcomes.append((weight, float(value) if kind == 'Pr' else value))
+    mass = sum(weight for weight, _ in outcomes)
+    if not mass:
+        raise FormulaError('a condition of probability zero')
+    mean = _mean(outcomes, mass)
+    if kind in ('Expect', 'Pr'):
+        return mean
+    if kind == 'Cov':
+        raise FormulaError('covariances are not built in')
+    centred = [(weight, add(value, mean, -1)) for weight, value in outcomes]
+    return _mean([(w, times(v, v.T) if isinstance(v, np.ndarray) else abs(v) ** 2) for w, v in centred], mass)
+
+
+def _mean(outcomes, mass):
+    total = Zero()
+    for weight, value in outcomes:
+        total = add(total, times(weight, value))
+    return divide(total, mass)
+
+
+def _random_names(nodes, scope):
+    names = set().union(*(names_in(node) for node in nodes))
+    return sorted({r for name in names for r in scope.needs(name) if r in scope.randoms})
+
+

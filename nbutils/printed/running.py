@@ -1,0 +1,310 @@
+"""A displayed formula, run: its letters are given meanings, cases are drawn, and its spoilt prints must be rejected.
+
+    report = run(latex, x=vectors(3), A=matrices(3, 3))
+
+The meaning of a letter is a strategy or a list (drawn), a function, a number or an array, a `range` (a counter), `of(lambda a, b:
+...)` (computed from the letters a and b) or `Random(values, weights)`. Fonts do not count; `\\hat{\\mathbf{w}}` is `w_hat`, `x^*` is
+`x_star`, `w_{\\text{ridge}}` is `w_ridge`, and `lambda_` is the letter lambda. An equation whose left side has no meaning yet
+defines it. Conditions ("for all ...") choose among the cases; a condition that no case meets is an error.
+"""
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import product
+
+import numpy as np
+
+from nbutils.printed import operators, relations
+from nbutils.printed.evaluating import CONSTANTS, ELEMENTWISE, Unfinished, evaluate
+from nbutils.printed.grammar import EXTREMA, PREFIX, RELATIONS, Node, parse, walk
+from nbutils.printed.spoiling import variants
+from nbutils.printed.tokens import FormulaError, ShapeError
+from nbutils.printed.values import Identity, Random, Scope, is_number, lift, of
+
+MISHAPS = TypeError, ValueError, IndexError, AttributeError, ArithmeticError, np.linalg.LinAlgError
+OPTIONS = ('approx', 'over', 'wrt', 'n')
+RESERVED = {*CONSTANTS, *ELEMENTWISE, *PREFIX, *EXTREMA, 'Reals', 'I', '1', '0'}
+
+
+@dataclass
+class Report:
+    """What came of a formula. `spoilt` maps what came of a spoilt print to pairs (kind of slip, LaTeX)."""
+    statements: int
+    cases: int
+    counterexample: dict | None
+    spoilt: dict[str, list] = field(default_factory=lambda: {'false': [], 'ill-formed': [], 'same': [], 'survived': []})
+
+    @property
+    def rejected(self) -> int:
+        return len(self.spoilt['false']) + len(self.spoilt['ill-formed'])
+
+    @property
+    def different(self) -> int:
+        """How many spoilt prints say something else than the formula."""
+        return self.rejected + len(self.spoilt['survived'])
+
+
+def run(latex: str, search: Callable, *, spoil: bool = True, options: dict | None = None, **meanings) -> Report:
+    """Run a formula on drawn cases, and then all its spoilt prints on the same cases.
+
+    `search(test, strategies)` draws cases and gives (the simplest case for which the test is false or None, number of cases).
+    `options`: `approx` (how close ≈ is), `over` (two letters: what ∝ compares), `wrt` (the letter of a bare ∇), `n` (the size of
+    unit vectors). Raises FormulaError where the formula cannot be read or run, ValueError where no case meets its conditions.
+    """
+    meanings = {name.rstrip('_'): value for name, value in meanings.items()}
+    options = options or {}
+    if unknown := set(options) - set(OPTIONS):
+        raise TypeError(f'no such option: {", ".join(sorted(unknown))}')
+    formula = Formula(latex, meanings, options)
+    cases = []
+
+    def holds(**case):
+        cases.append(copy.deepcopy(case))
+        return formula.holds(**case)
+    found, tried = search(holds, formula.drawn)
+    report = Report(len(formula.claims), tried, found)
+    if not formula.met:
+        raise ValueError('no case meets the conditions that are printed')
+    if found is None and spoil:
+        sides = [formula.sides(**copy.deepcopy(case)) for case in cases]
+        for kind, spoilt in variants(formula.parts, latex, formula.alike(cases[-1])):
+            report.spoilt[_verdict(spoilt, meanings, options, cases, sides, formula)].append((kind, spoilt))
+    return report
+
+
+def _verdict(spoilt, meanings, options, cases, sides, original):
+    """What came of a spoilt print: false, ill-formed (no value in any case), same (equal sides in all cases) or survived."""
+    try:
+        formula = Formula(spoilt, meanings, options, definable=set(original.defined))
+    except (FormulaError, *MISHAPS):
+        return 'ill-formed'
+    ran = same = 0
+    for case, side in zip(cases, sides, strict=True):
+        try:
+            if not formula.holds(**copy.deepcopy(case)):
+                return 'false'
+            equal_sides = same == ran and _agree(formula.sides(**copy.deepcopy(case)), side)
+        except ShapeError:
+            return 'ill-formed'
+        except (FormulaError, *MISHAPS):
+            continue
+        ran, same = ran + 1, same + equal_sides
+    return 'ill-formed' if not ran else 'same' if same == ran else 'survived'
+
+
+def _agree(a, b):
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(_agree, a, b))
+    if isinstance(a, Identity) and isinstance(b, Identity):
+        return a.scale == b.scale
+    try:
+        return np.shape(a) == np.shape(b) and bool(np.allclose(a, b, rtol=1e-9, atol=1e-9))
+    except TypeError:
+        return a is b
+
+
+class Formula:
+    """A display, its statements, and the meanings of its letters. `definable` restricts which letters an equation may define."""
+
+    def __init__(self, latex, meanings, options, definable=None):
+        self.options, self.met = options, 0  # met: in how many cases the printed conditions held
+        self.drawn = {k: v for k, v in meanings.items() if isinstance(v, list) or hasattr(v, 'example')}
+        self.computed = {k: v for k, v in meanings.items() if isinstance(v, of)}
+        self.fixed = {
+            k: v if callable(v) or isinstance(v, (Random, range)) else lift(v)
+            for k, v in meanings.items() if k not in self.drawn and k not in self.computed
+        }
+        self.parts = self._parsed(latex, meanings)
+        self.defined, self.claims, self.conditions = {}, [], []
+        for part in self.parts:
+            self._sort(part, set(meanings), definable)
+        if not self.claims:
+            raise Unfinished('nothing to run: only definitions')
+
+    def _parsed(self, latex, meanings):
+        functions = {k for k, v in self.fixed.items() if callable(v)}
+        functions |= {k for k, v in self.drawn.items() if isinstance(v, list) and v and callable(v[0])}
+        functions |= {k for k, v in self.computed.items() if _gives_a_function(v)}
+        functions |= {k.split('_')[0] for k in functions}
+        parts = parse(latex, frozenset(functions))
+        new = {f for p in parts if (f := _defined_function(p.node, set(meanings) | functions))}
+        return parse(latex, frozenset(functions | new)) if new else parts
+
+    def _sort(self, part, known, definable):
+        """Enter a part as a condition, a definition or a claim."""
+        node = part.node
+        if part.role == 'range':
+            name, low, high = node.args
+            self.defined[f'range of {name}'] = (low, high)
+        elif part.role == 'given' and node.op in ('relation', 'iff', 'implies'):
+            self.conditions.append(node)
+        elif part.role == 'given':
+            unread = {n.args[0] for n in walk(node) if n.op == 'name'} - known - set(self.defined)
+            if unread or node.op not in ('name', 'scripted', 'product', 'bracket'):
+                raise FormulaError(f'a condition that cannot be run: {part.latex}')
+        elif node.op not in ('relation', 'iff', 'implies'):
+            raise FormulaError(f'no statement: {part.latex}')
+        elif (rule := _definition(node, known | set(self.defined), definable)) is not None:
+            self.defined[rule[0]] = rule[1]
+            if len(node.args) > 3:
+                self.claims.append(Node('relation', node.args[2:], node.start, node.end))
+        else:
+            self.claims.append(node)
+
+    def _scope(self, case):
+        defined = {k: v for k, v in self.defined.items() if callable(v)}
+        return Scope(self.fixed | {k: lift(v) for k, v in case.items()}, self.computed, defined, self.options)
+
+    def holds(self, **case) -> bool:
+        """Whether all claims are true in this case, or a printed condition is not met."""
+        scope = self._scope(case)
+        for condition in self.conditions:
+            if not all(evaluate(condition, s) for s in self._quantified(condition, scope)):
+                return True
+        self.met += 1
+        return all(self._true(claim, s) for claim in self.claims for s in self._quantified(claim, scope))
+
+    def _true(self, claim, scope):
+        if not any(n.op == 'add' and any(s in ('pm', 'mp') for s, _, _ in n.args) for n in walk(claim)):
+            return bool(evaluate(claim, scope))
+        return all(
+            evaluate(claim, Scope(scope.values, scope.computed, scope.defined, scope.options | {'pm': sign})) for sign in (1, -1))
+
+    def sides(self, **case) -> list:
+        """The values of all that the claims compare: the same for two prints that say the same."""
+        scope, found = self._scope(case), []
+        for claim in self.claims:
+            for s in self._quantified(claim, scope):
+                for side in claim.args:
+                    found.append(_value_or_none(side, s) if isinstance(side, Node) else side.text)
+        return found
+
+    def alike(self, case) -> dict[str, str]:
+        """For each letter another one whose value has the same shape."""
+        scope, kinds = self._scope(case), {}
+        for name in sorted(set().union(*(free_names(c) for c in self.claims)) & {*scope.values, *scope.computed}):
+            try:
+                value = scope.get(name)
+            except (FormulaError, *MISHAPS):  # it hangs on a random variable
+                continue
+            if isinstance(value, np.ndarray) or is_number(value) and isinstance(value, (float, np.floating)):
+                kinds.setdefault(np.shape(value), []).append(name)
+        return {a: b for names in kinds.values() if len(names) > 1 for a, b in zip(names, names[1:] + names[:1], strict=True)}
+
+    def _quantified(self, node, scope):
+        """The scope for all values of the counters that nothing in the statement binds."""
+        counters = {}
+        for name in sorted(free_names(node)):
+            if isinstance(scope.raw(name), range):
+                counters[name] = scope.raw(name)
+            elif name not in scope and name not in CONSTANTS and len(name) == 1:
+                counters[name] = self._counter(name, node, scope)
+        for ks in product(*(r for r in counters.values() if r is not None)):
+            yield scope.changed(**{n: float(k) for n, k in zip((n for n, r in counters.items() if r is not None), ks, strict=True)})
+
+    def _counter(self, name, node, scope):
+        if f'range of {name}' in self.defined:
+            low, high = self.defined[f'range of {name}']
+            try:
+                return range(int(evaluate(low, scope)), int(evaluate(high, scope)) + 1)
+            except FormulaError:
+                pass  # a letter for a length, as in i = 1, ..., n
+        try:
+            return operators.counter_range(node, name, scope)
+        except FormulaError:
+            return None  # no counter: evaluating says what is missing
+
+
+def _value_or_none(node, scope):
+    try:
+        return evaluate(node, scope)
+    except FormulaError:
+        return None
+
+
+def _gives_a_function(rule):
+    """Whether an `of` computes a function: its lambda returns a lambda."""
+    code = getattr(rule.function, '__code__', None)
+    return code is not None and any(hasattr(constant, 'co_code') for constant in code.co_consts) and 'genexpr' not in str(
+        [getattr(c, 'co_name', '') for c in code.co_consts])
+
+
+# definitions
+
+
+def _definition(node, known, definable):
+    """(name, rule) where an equation defines a letter or a function that has no meaning yet, or None."""
+    if node.op != 'relation' or RELATIONS[node.args[1].text] != '=':
+        return None
+    name, parameters = _head(node.args[0], known) or (None, ())
+    if name is None or name in known or name in RESERVED or definable is not None and name not in definable:
+        return None
+    body = node.args[2]
+    if not parameters:
+        return name, lambda scope: evaluate(body, scope)
+    return name, lambda scope: lambda *values: evaluate(
+        body, scope.changed(**{p: lift(v) for p, v in zip(parameters, values, strict=True)}))
+
+
+def _head(left, known):
+    """(name, parameters) of what an equation could define: x, x^*, x_i, f_k, f(x); None for anything else."""
+    if left.op == 'name':
+        return left.args[0], ()
+    if left.op == 'call' and left.args[0].op == 'name' and all(a.op == 'name' for a in left.args[1]):
+        return left.args[0].args[0], tuple(a.args[0] for a in left.args[1])
+    if left.op != 'scripted' or left.args[0].op != 'name':
+        return None
+    base, sub, sup, _ = left.args
+    name, key = base.args[0], sub.args[0] if sub is not None else ''
+    if sup is not None:
+        return ('_'.join(p for p in (name, sup.args[1], key) if p), ()) if sup.args[0] == 'mark' else None
+    if sub is None or name in known or f'{name}_{key}' in known:
+        return None
+    nodes = sub.args[1] or ()
+    if nodes and nodes[0].op == 'join':
+        return None
+    if len(nodes) == 1 and nodes[0].op == 'product':
+        nodes = nodes[0].args
+    if nodes and all(n.op == 'name' and len(n.args[0]) == 1 and n.args[0] not in known for n in nodes):
+        return name, tuple(n.args[0] for n in nodes)
+    return f'{name}_{key}', ()
+
+
+def _defined_function(node, known):
+    """The name of f where `f(x) = ...` was read as a product of f and x, because f has no meaning."""
+    if node.op == 'relation' and node.args[0].op == 'product':
+        factors = node.args[0].args
+        if len(factors) == 2 and factors[0].op == 'name' and factors[0].args[0] not in known and factors[1].op == 'bracket':
+            return factors[0].args[0] if all(n.op == 'name' for n in factors[1].args[2]) else None
+    return None
+
+
+def free_names(node) -> set[str]:
+    """The names of a tree that no sum, integral or limit inside it binds."""
+    if node.op == 'name':
+        return {node.args[0]}
+    inside = set()
+    for child in _children_of(node):
+        inside |= free_names(child)
+    if node.op == 'big':
+        inside -= _bound(node)
+    return inside
+
+
+def _children_of(node):
+    from nbutils.printed.grammar import children
+    return children(node)
+
+
+def _bound(node):
+    kind, domain = node.args[:2]
+    if kind == 'int':
+        return free_names(node.args[3])
+    if domain is None:
+        return set()
+    if domain[0] == 'range':
+        return {domain[1]}
+    return set().union(*(free_names(n) for n in domain[1]))
+
+
+__all__ = ['Formula', 'Report', 'relations', 'run']

@@ -1,0 +1,161 @@
+"""Slightly wrong variants of a printed formula: single slips of a typesetter or a student, made in the LaTeX itself.
+
+Each slip is a place in the LaTeX and what stands there instead. Conditions and ranges are left as they are: only claims are spoilt.
+"""
+import re
+from collections.abc import Iterator
+
+from nbutils.printed.grammar import Part, walk
+
+TURNED = {
+    'le': r'\ge', 'leq': r'\ge', 'ge': r'\le', 'geq': r'\le', '<': '>', '>': '<', 'succeq': r'\preceq', 'preceq': r'\succeq',
+    'succ': r'\prec', 'prec': r'\succ',
+}
+SWAPPED = {
+    'max': 'min', 'min': 'max', 'sup': 'inf', 'inf': 'sup', 'argmax': 'argmin', 'argmin': 'argmax', 'sin': 'cos', 'cos': 'sin',
+    'log': 'exp', 'exp': 'log', 'ln': 'exp', 'det': 'tr', 'tr': 'det', 'sum': 'prod', 'prod': 'sum',
+}
+OPERATORS = ('tr', 'argmin', 'argmax')  # written with \operatorname
+
+
+def variants(parts: list[Part], latex: str, alike: dict[str, str] | None = None) -> Iterator[tuple[str, str]]:
+    """(kind of slip, spoilt LaTeX) for all single slips in the claims of a formula, each text once.
+
+    `alike` gives to a letter another one whose value has the same shape, which could stand in its place.
+    """
+    seen, swaps = {latex}, _letter_swaps(parts, latex, alike or {})
+    for part in parts:
+        if part.role != 'claim':
+            continue
+        for node in walk(part.node):
+            for kind, start, end, text in (*_slips(node, latex), *_letter_slips(node, swaps)):
+                spoilt = latex[:start] + text + latex[end:]
+                if spoilt not in seen:
+                    seen.add(spoilt)
+                    yield kind, spoilt
+
+
+def _letter_swaps(parts, latex, alike):
+    written = {}
+    for part in parts:
+        for node in walk(part.node):
+            if node.op == 'name' and node.end > node.start:
+                written.setdefault(node.args[0], latex[node.start:node.end])
+    return {a: written[b] for a, b in alike.items() if a in written and b in written}
+
+
+def _letter_slips(node, swaps):
+    if node.op == 'name' and node.args[0] in swaps and node.end > node.start:
+        yield 'another letter', node.start, node.end, f'{{{swaps[node.args[0]]}}}'
+
+
+def _slips(node, latex):
+    if node.op in _kinds:
+        yield from _kinds[node.op](node, latex)
+    if node.op in ('call', 'big'):
+        yield from _function_swapped(node, latex)
+
+
+def _text(node, latex):
+    return latex[node.start:node.end]
+
+
+def _relation(node, latex):
+    for left, sign, right in zip(node.args[0::2], node.args[1::2], node.args[2::2], strict=False):
+        if sign.text in TURNED:
+            yield 'relation turned', sign.start, sign.end, TURNED[sign.text] + ' '
+        if sign.text == '=' and right.op not in ('add', 'cases', 'matrix') and left.end > left.start:
+            yield 'minus put', right.start, right.start, '-'
+
+
+def _add(node, latex):
+    for k, (sign, item, token) in enumerate(node.args):
+        if item.op == 'dots' or token is None or sign not in '+-':
+            continue
+        if k:
+            yield 'sign flipped', token.start, token.end, '-' if sign == '+' else '+'
+            yield 'term dropped', token.start, item.end, ''
+        elif sign == '-':
+            yield 'sign flipped', token.start, token.end, ''
+
+
+def _product(node, latex):
+    factors = node.args
+    for before, factor in zip((None, *factors), factors, strict=False):
+        if factor.op == 'dots' or factor.op == 'name' and factor.args[0] == 'd':
+            continue
+        yield 'factor dropped', factor.start, factor.end, '{}'
+        if before is not None and before.op != 'dots':
+            between = latex[before.end:factor.start]
+            yield 'factors swapped', before.start, factor.end, f'{_text(factor, latex)} {between} {_text(before, latex)}'
+
+
+def _join(node, latex):
+    sign, left, right, token = node.args
+    if sign == 'odot':
+        yield 'product changed', token.start, token.end, ''
+    if sign in ('cdot', 'times', '/', 'odot'):
+        yield 'factor dropped', token.start, right.end, ''
+
+
+def _scripted(node, latex):
+    sup = node.args[2]
+    if sup is not None and sup.args[0] == 'inverse transpose':
+        yield 'transpose dropped', sup.start, sup.end, '^{-1}'
+    elif sup is not None and sup.args[0] in ('transpose', 'power'):
+        yield {'transpose': 'transpose', 'power': 'exponent'}[sup.args[0]] + ' dropped', sup.start, sup.end, ''
+
+
+def _fraction(node, latex):
+    top, bottom = node.args
+    yield 'denominator dropped', node.start, node.end, f'{{{_text(top, latex)}}}'
+    yield 'fraction turned', node.start, node.end, rf'\frac{{{_text(bottom, latex)}}}{{{_text(top, latex)}}}'
+    if re.fullmatch(r'\d+|\\?[a-z]+', _text(top, latex).strip()) and _text(top, latex).strip() != '1':
+        yield 'numerator dropped', top.start, top.end, '1'
+
+
+def _bare(kind):
+    def slip(node, latex):
+        if node.op != 'sqrt' or node.args[1] is None:
+            yield kind, node.start, node.end, f'({_text(node.args[0], latex)})'
+    return slip
+
+
+
+def _big(node, latex):
+    domain = node.args[1]
+    if domain and domain[0] == 'range' and domain[2].op == 'number' and domain[2].end > domain[2].start:
+        low = domain[2]
+        yield 'range shifted', low.start, low.end, str(int(low.args[0]) + 1)
+
+
+def _number(node, latex):
+    if node.end > node.start and isinstance(node.args[0], int) and node.args[0] != 0:
+        yield 'number changed', node.start, node.end, str(node.args[0] + 1)
+
+
+def _subscript(node, latex):
+    nodes = node.args[1] or ()
+    if len(nodes) == 1 and nodes[0].op == 'product' and len(nodes[0].args) == 2:
+        nodes = nodes[0].args
+    if len(nodes) == 2 and all(n.op in ('name', 'number') for n in nodes):
+        a, b = nodes
+        yield 'indices swapped', a.start, b.end, _text(b, latex) + latex[a.end:b.start] + _text(a, latex)
+
+
+_kinds = {
+    'relation': _relation, 'add': _add, 'product': _product, 'join': _join, 'scripted': _scripted, 'frac': _fraction,
+    'sqrt': _bare('root dropped'), 'bars': _bare('bars dropped'), 'big': _big, 'number': _number, 'sub': _subscript,
+}
+
+
+def _function_swapped(node, latex):
+    head = node.args[0]
+    name = head if node.op == 'big' else head.args[0] if head.op == 'name' else None
+    written = re.match(r'\\operatorname\*?\{[^}]*\}|\\[a-z]+', latex[node.start:])
+    if name in SWAPPED and written:
+        other = SWAPPED[name]
+        new = f'\\operatorname{{{other}}}' if other in OPERATORS else f'\\{other} '
+        yield 'function swapped', node.start, node.start + written.end(), new
+
+
