@@ -288,8 +288,12 @@ def indices(nodes, value):
     """The nodes of a subscript one by one: the letters of ij, or what stands in brackets."""
     if len(nodes) == 1 and nodes[0].op == 'bracket':
         return nodes[0].args[2]
-    many = callable(value) or isinstance(value, list) or np.ndim(value) == 2 and np.shape(value)[1] > 1
-    return nodes[0].args if len(nodes) == 1 and nodes[0].op == 'product' and many else nodes
+    is_matrix = isinstance(value, np.ndarray) and value.shape[1] > 1
+    if len(nodes) == 1 and nodes[0].op == 'product' and (is_matrix or callable(value) or isinstance(value, list)):
+        return nodes[0].args
+    if len(nodes) == 1 and nodes[0].op == 'number' and is_matrix:  # 12 is row 1, column 2
+        return tuple(Node('number', (int(digit),)) for digit in str(nodes[0].args[0]))
+    return nodes
 
 
 def indexed(value, nodes, scope):
@@ -452,7 +456,7 @@ def _of_matrix(name, x):
 # brackets, bars, matrices, cases
 
 
-@rule('group')
+@rule('group', 'given')
 def _group(node, scope):
     return evaluate(node.args[0], scope)
 

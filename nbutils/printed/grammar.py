@@ -34,7 +34,7 @@ FRACTIONS = ('frac', 'tfrac', 'dfrac')
 DOTS = ('dots', 'ldots', 'cdots', 'vdots', 'ddots')
 OPEN, CLOSE = ('(', '[', '{', 'langle', 'lfloor', 'lceil'), (')', ']', '}', 'rangle', 'rfloor', 'rceil')
 CLOSED_BY = {
-    '(': (')', ']'), '[': (']', '['), '{': ('}',), 'langle': ('rangle',), 'lfloor': ('rfloor',), 'lceil': ('rceil',),
+    '(': (')', ']'), '[': (']', ')', '['), '{': ('}',), 'langle': ('rangle',), 'lfloor': ('rfloor',), 'lceil': ('rceil',),
 }
 BEGINS_FACTOR = {
     *BIG, *FRACTIONS, *DOTS, 'sqrt', 'nabla', 'partial', 'underbrace', 'binom', 'infty', '{', 'langle', 'lfloor', 'lceil',
@@ -389,10 +389,13 @@ class _Parser:
         items = []
         if not self.at(*CLOSED_BY[opening.text]):
             items.append(self.item())
-            while self.at(',', ';', 'mid', '|', ':', '&'):
+            given = False
+            while self.at(',', ';', 'mid', '|', ':'):
+                given = given or self.at('mid', '|')
                 if self.next().text == '|' and self.at('|'):
                     self.next()
-                items.append(self.item())
+                item = self.item()
+                items.append(Node('given', (item,), item.start, item.end) if given else item)
         closing = self.expect(*CLOSED_BY[opening.text])
         self.bars, self.conditional = outside
         return Node('bracket', (opening.text, closing.text, tuple(items)), opening.start, closing.end)

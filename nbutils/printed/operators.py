@@ -5,10 +5,10 @@ from itertools import product
 import numpy as np
 
 from nbutils.printed.evaluating import (
-    CAPITALS, ELEMENTWISE, Unfinished, builtin, evaluate, extremum, indices, names_in, rule, shape_of,
+    CAPITALS, ELEMENTWISE, Unfinished, builtin, evaluate, extremum, indices, names_in, rule,
 )
 from nbutils.printed.grammar import Node, walk
-from nbutils.printed.tokens import FormulaError, ShapeError
+from nbutils.printed.tokens import FormulaError
 from nbutils.printed.values import Zero, add, divide, gradient, is_number, slope, times, whole
 
 INFINITE_SUM = 60  # terms of a sum to infinity: what is left out of a geometric series with ratio 1/2 is below 1e-18
@@ -230,9 +230,11 @@ def _partial(variable, value, scope):
 @rule('moment')
 def _moment(node, scope):
     kind, sub, args = node.args
-    body, given = args[0], args[1:]
+    events, given = [a for a in args if a.op != 'given'], [a.args[0] for a in args if a.op == 'given']
     if not all(g.op in ('relation', 'implies') for g in given):
         raise Unfinished('a condition that is no statement: say X = x')
+    if len(events) > 1 and kind != 'Pr':
+        raise FormulaError(f'{kind} of several things')
     names = _random_names(args, scope)
     if sub is not None:
         named = set() if sub.args[1] is None else {n for k in sub.args[1] for n in names_in(k)}
@@ -244,8 +246,7 @@ def _moment(node, scope):
     outcomes = []
     for weight, case in scope.outcomes(names):
         if all(evaluate(g, case) for g in given):
-            value = evaluate(body, case)
-            outcomes.append((weight, float(value) if kind == 'Pr' else value))
+            outcomes.append((weight, float(all(evaluate(e, case) for e in events)) if kind == 'Pr' else evaluate(events[0], case)))
     mass = sum(weight for weight, _ in outcomes)
     if not mass:
         raise FormulaError('a condition of probability zero')

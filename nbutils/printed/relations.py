@@ -74,7 +74,7 @@ def _ordered(sign, a, b):
 
 
 def _definite(sign, a, b):
-    gap = add(a, b, -1)
+    gap = a if is_number(b) and b == 0 else add(a, b, -1)  # 0 is the zero matrix here
     if not isinstance(gap, np.ndarray) or gap.shape[0] != gap.shape[1]:
         raise ShapeError('a definite matrix that is not square')
     if abs(gap - gap.T).max() > TOLERANCE * max(1, abs(gap).max()):

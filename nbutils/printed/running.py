@@ -14,9 +14,10 @@ from itertools import product
 
 import numpy as np
 
-from nbutils.printed import operators, relations
+from nbutils.printed import operators
+from nbutils.printed import relations as _relations  # noqa: F401  (enters its rules)
 from nbutils.printed.evaluating import CONSTANTS, ELEMENTWISE, Unfinished, evaluate
-from nbutils.printed.grammar import EXTREMA, PREFIX, RELATIONS, Node, parse, walk
+from nbutils.printed.grammar import EXTREMA, PREFIX, RELATIONS, Node, children, parse, walk
 from nbutils.printed.spoiling import variants
 from nbutils.printed.tokens import FormulaError, ShapeError
 from nbutils.printed.values import Identity, Random, Scope, is_number, lift, of
@@ -100,7 +101,7 @@ def _agree(a, b):
     try:
         return np.shape(a) == np.shape(b) and bool(np.allclose(a, b, rtol=1e-9, atol=1e-9))
     except TypeError:
-        return a is b
+        return a is b or isinstance(a, str) and a == b
 
 
 class Formula:
@@ -250,8 +251,9 @@ def _head(left, known):
     """(name, parameters) of what an equation could define: x, x^*, x_i, f_k, f(x); None for anything else."""
     if left.op == 'name':
         return left.args[0], ()
-    if left.op == 'call' and left.args[0].op == 'name' and all(a.op == 'name' for a in left.args[1]):
-        return left.args[0].args[0], tuple(a.args[0] for a in left.args[1])
+    if left.op == 'call' and left.args[0].op == 'name':
+        arguments = [a.args[0] if a.op == 'given' else a for a in left.args[1]]
+        return (left.args[0].args[0], tuple(a.args[0] for a in arguments)) if all(a.op == 'name' for a in arguments) else None
     if left.op != 'scripted' or left.args[0].op != 'name':
         return None
     base, sub, sup, _ = left.args
@@ -284,16 +286,11 @@ def free_names(node) -> set[str]:
     if node.op == 'name':
         return {node.args[0]}
     inside = set()
-    for child in _children_of(node):
+    for child in children(node):
         inside |= free_names(child)
     if node.op == 'big':
         inside -= _bound(node)
     return inside
-
-
-def _children_of(node):
-    from nbutils.printed.grammar import children
-    return children(node)
 
 
 def _bound(node):
@@ -306,5 +303,3 @@ def _bound(node):
         return {domain[1]}
     return set().union(*(free_names(n) for n in domain[1]))
 
-
-__all__ = ['Formula', 'Report', 'relations', 'run']

@@ -90,7 +90,8 @@ def _converted(nodes):
         elif isinstance(node, LatexEnvironmentNode):
             found.append(Token('environment', node.environmentname, start, end, (_converted(node.nodelist),)))
         elif isinstance(node, LatexMacroNode):
-            found += _macro(node, start, end - len(node.macro_post_space or ''))
+            blank = '' if node.nodeargd and any(node.nodeargd.argnlist) else node.macro_post_space  # \alpha x, not \bar x
+            found += _macro(node, start, end - len(blank))
         else:
             raise FormulaError(f'not read: {node.latex_verbatim()!r}')
     return found

@@ -1,0 +1,266 @@
+"""What the reader of formulas must get right, construct by construct, and what it must refuse: the trusted base of the book."""
+import json
+import math
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nbutils.cases import integers, matrices, scalars, vectors
+from nbutils.checks import _counterexample
+from nbutils.maintain import notebooks
+from nbutils.printed import FormulaError, Random, ShapeError, of, run
+from nbutils.printed.evaluating import Unfinished, evaluate
+from nbutils.printed.grammar import Node, children, parse
+from nbutils.printed.tokens import Token
+from nbutils.printed.values import Scope, lift
+
+A, B = np.array([[1., 2.], [3., 5.]]), np.array([[0., 1.], [4., -2.]])
+S = np.array([[2., 1.], [1., 3.]])
+x, y = np.array([1., -2.]), np.array([3., 0.5])
+u, v = np.array([1., 2., 3.]), np.array([-1., 0., 2.])
+LETTERS = dict(
+    A=A, B=B, M=A, S=S, x=x, y=y, u=u, v=v, a=2.0, b=-3.0, n=4, f=lambda t: t ** 3, g=lambda w: w @ w, h=lambda w: w * 2, k=range(1, 3),
+    family=[x, y], X=Random([0., 1., 5.], [0.5, 0.2, 0.3]), Y=Random([-1., 1.]),
+)
+
+
+def value(latex, **more):
+    """The value of a formula without relation, or the truth of one with a relation."""
+    letters = LETTERS | more
+    functions = frozenset(name for name, meaning in letters.items() if callable(meaning))
+    (part,) = parse(latex, functions)
+    kept = {n: m if callable(m) or isinstance(m, (Random, range)) else lift(m) for n, m in letters.items()}
+    return evaluate(part.node, Scope(kept))
+
+
+def search(test, strategies):
+    return _counterexample(test, strategies, 60)
+
+
+@pytest.mark.parametrize('latex, want', [
+    # numbers, sums and products
+    (r'2 + 3 \cdot 4', 14), (r'-a^2', -4), (r'(-a)^2', 4), (r'2 a b', -12), (r'a / b', -2 / 3), (r'\frac{1}{2} a', 1),
+    (r'\tfrac12 a^2', 2), (r'a - b - 1', 4), (r'a - (b - 1)', 6), (r'2^{a + 1}', 8), (r'0.25 n', 1), (r'n!', 24), (r'\binom{n}{2}', 6),
+    (r'\sqrt{n}', 2), (r'\sqrt[3]{8}', 2), (r'|b|', 3), (r'|a| |b|', 6), (r'\lfloor 2.7 \rfloor', 2), (r'\lceil 2.1 \rceil', 3),
+    (r'2 \pi', 2 * math.pi), (r'e^{2}', math.exp(2)), (r'\cos 90°', math.cos(math.pi / 2)), (r'a \times b', -6),
+    # functions, with and without brackets
+    (r'\log 2 a', math.log(4)), (r'\log a \, b', math.log(2) * -3), (r'\exp(a) + 1', math.exp(2) + 1), (r'\sin^2 a + \cos^2 a', 1),
+    (r'f(a)', 8), (r'f(a)^2', 64), (r"f'(a)", 12), (r"f''(a)", 12), (r'[f \circ f](a)', 512), (r'g(\mathbf{x})', 5),
+    (r'\max(a, b)', 2), (r'\min(a, b, 0)', -3), (r'\max_i x_i', 1), (r'\max_i |x_i|', 2), (r'\arg\min_i x_i', 2),
+    (r'\min_{i < j} (u_j - u_i)', 1), (r'\operatorname{sign}(b)', -1),
+    # vectors and matrices
+    (r'\mathbf{x}^\top\mathbf{y}', x @ y), (r'\mathbf{x} \cdot \mathbf{y}', x @ y), (r'\mathbf{x}\mathbf{y}^\top', np.outer(x, y)),
+    (r'\mathbf{x}^\top\mathbf{A}\mathbf{y}', x @ A @ y), (r'\mathbf{A}\mathbf{x}', (A @ x)[:, None]),
+    (r'\mathbf{A}^{-1}\mathbf{x}', np.linalg.solve(A, x)[:, None]), (r'\mathbf{A}^{-\top}', np.linalg.inv(A).T), (r'\mathbf{A}^2', A @ A),
+    (r'\mathbf{A}^\top\mathbf{A} + 2\mathbf{I}', A.T @ A + 2 * np.eye(2)), (r'\mathbf{A} \odot \mathbf{B}', A * B),
+    (r'\mathbf{A} \otimes \mathbf{B}', np.kron(A, B)), (r'\mathbf{u} \times \mathbf{v}', np.cross(u, v)[:, None]),
+    (r'\mathbf{u} \cdot (\mathbf{v} \times \mathbf{u})', 0), (r'm_{12}', 2), (r'\mathbf{A}_{12}', 2), (r'\mathbf{A}_{2,1}', 3), (r'\mathbf{A}_{:,2}', A[:, 1:]),
+    (r'\mathbf{A}_{1,:}', A[:1]), (r'\mathbf{I}_3', np.eye(3)), (r'\mathbf{e}_2^\top\mathbf{x}', -2),
+    (r'\det \mathbf{A}\mathbf{B}', np.linalg.det(A @ B)), (r'\det \mathbf{A} \; (1 + \mathbf{x}^\top\mathbf{y})', np.linalg.det(A) * (1 + x @ y)),
+    (r'\operatorname{tr} \mathbf{A}^\top\mathbf{B}', np.trace(A.T @ B)), (r'\operatorname{rank}(\mathbf{x}\mathbf{y}^\top)', 1),
+    (r'\operatorname{vec}\mathbf{A}', A.T.reshape(-1, 1)), (r'\operatorname{diag}(\mathbf{x})', np.diag(x)),
+    (r'\langle \mathbf{A}, \mathbf{B} \rangle', (A * B).sum()), (r'(a, b)', np.array([[2.], [-3.]])),
+    (r'\begin{bmatrix} x_1 & 0 \\ 1 & y_2 \end{bmatrix}', [[1, 0], [1, 0.5]]),
+    (r'\begin{bmatrix} \mathbf{A} & \mathbf{x} \\ \mathbf{y}^\top & 7 \end{bmatrix}', np.block([[A, x[:, None]], [y[None], 7]])),
+    (r'\begin{bmatrix} u_1 \\ \vdots \\ u_3 \end{bmatrix}', u[:, None]),
+    # norms
+    (r'\|\mathbf{x}\|', math.sqrt(5)), (r'\|\mathbf{x}\|_1', 3), (r'\lVert\mathbf{x}\rVert_\infty', 2), (r'\|\mathbf{x} - \mathbf{y}\|_2^2', 10.25),
+    (r'\|\mathbf{A}\|_F', np.linalg.norm(A)), (r'\|\mathbf{A}\|_2', np.linalg.norm(A, 2)), (r'\|\mathbf{u}\|_3', 36 ** (1 / 3)),
+    # sums, products, dots
+    (r'\sum_i x_i^2 - \sum_i y_i', 5 - 3.5), (r'\sum_{i=1}^{3} u_i v_i', 5), (r'\sum_{i=2}^{n} i', 9), (r'\sum_{i < j} u_i u_j', 11),
+    (r'\sum_{i, j} m_{ij}', 11), (r'\sum_i \sum_j m_{ij} x_i y_j', x @ A @ y), (r'\prod_{i=1}^{n} i', 24), (r'\sum_{k=0}^\infty 2^{-k}', 2),
+    (r'\log \sum_k \exp(x_k) - 2', math.log(np.exp(x).sum()) - 2), (r'x_1 y_1 + \dots + x_2 y_2', x @ y), (r'1 + 2 + \dots + n', 10),
+    (r'1 - 2 - \dots - n', -8), (r'1 \cdot 2', 2), (r'\sum_{k \in \{1, 3\}} k^2', 10), (r'\sum_{i \ne j} u_i u_j', 22),
+    # derivatives, integrals, limits
+    (r'\nabla_{\mathbf{x}} (\mathbf{x}^\top\mathbf{A}\mathbf{x})', ((A + A.T) @ x)[:, None]), (r'\nabla g(\mathbf{x})', 2 * x[:, None]),
+    (r'\nabla g(\mathbf{x})^\top \mathbf{y}', 2 * x @ y), (r'\frac{\partial}{\partial x_1} (x_1^2 x_2)', -4), (r'\nabla^2 g(\mathbf{x})', 2 * np.eye(2)),
+    (r'\frac{\partial^2}{\partial x_1 \partial x_2} (x_1^2 x_2)', 2), (r'\frac{\partial^2 f(a)}{\partial a^2}', 12), (r'\frac{d}{d a} a^3', 12),
+    (r'\partial h(\mathbf{x})', 2 * np.eye(2)), (r'\partial g(\mathbf{x})', 2 * x[None, :]),
+    (r'\nabla_{\mathbf{A}} \det \mathbf{A}', np.linalg.det(A) * np.linalg.inv(A).T), (r'\frac{\partial |b|}{\partial b}', -1),
+    (r'\int_0^1 t^2 \, dt', 1 / 3), (r'\int e^{-t^2} \, dt', math.sqrt(math.pi)), (r'\lim_{t \to 0} \frac{\sin t}{t}', 1),
+    # expectations over finitely many outcomes
+    (r'\mathbb{E}[X]', 1.7), (r'\mathbb{E}[X^2]', 7.7), (r'\operatorname{Var}(X)', 7.7 - 1.7 ** 2), (r'\Pr[X > 0]', 0.5), (r'\mathbb{E}[X Y]', 0),
+    (r'\mathbb{E}[X \mid X > 0]', 1.7 / 0.5), (r'\mathbb{E}_X[X + a]', 3.7), (r'\Pr[X > 0 \mid X < 2, Y = 1]', 0.2 / 0.7), (r'\Pr[X = 1, Y = 1]', 0.1),
+    # cases, indicators
+    (r'\begin{cases} 1 & \text{if } a > 3 \\ 7 & \text{otherwise} \end{cases}', 7), (r'\mathbb{1}[a > b]', 1),
+])
+def test_value(latex, want):
+    got = value(latex)
+    assert np.shape(got) == np.shape(want), (got, want)
+    assert np.allclose(got, want, rtol=1e-8, atol=1e-8), (got, want)
+
+
+@pytest.mark.parametrize('latex, want', [
+    (r'a = 2', True), (r'a \ne 2', False), (r'a < b', False), (r'b \le a \le 2', True), (r'b \le a < 2', False), (r'a = 2 = 3', False),
+    (r'a > b \iff b > a', False), (r'a < b \implies 1 = 2', True), (r'a > b \implies 1 = 2', False), (r'\mathbf{S} \succ 0', True),
+    (r'\mathbf{x}\mathbf{x}^\top \succ 0', False), (r'\mathbf{x}\mathbf{x}^\top \succeq 0', True), (r'\mathbf{A} \succeq 0', False),
+    (r'\mathbf{x} \in \mathbb{R}^2', True), (r'\mathbf{x} \in \mathbb{R}^3', False), (r'\mathbf{A} \in \mathbb{R}^{2 \times 2}', True),
+    (r'a \in \mathbb{R}', True), (r'a \in [0, 2]', True), (r'a \in [0, 2)', False), (r'a \in \{1, 3\}', False), (r'\mathbf{A} \sim (2, 2)', True),
+    (r'\mathbf{x} = \mathbf{0}', False), (r'\mathbf{A} - \mathbf{A} = \mathbf{0}', True), (r'\mathbf{A}\mathbf{A}^{-1} = \mathbf{I}', True),
+    (r'u_i \ge 1', None), (r'\mathbf{u} \ge 0', True), (r'\mathbf{v} > 0', False),
+])
+def test_statement(latex, want):
+    if want is None:  # a counter that nothing binds: evaluating alone does not quantify
+        with pytest.raises(FormulaError, match='no meaning was given for i'):
+            value(latex)
+    else:
+        assert value(latex) is want
+
+
+@pytest.mark.parametrize('latex', [
+    r'\mathbf{x}\mathbf{y}', r'\mathbf{x} + 1', r'1 - \mathbf{x} \odot \mathbf{x}', r'\mathbf{A}\mathbf{x}^\top', r'\frac{1}{\mathbf{x}}',
+    r'\sqrt{\mathbf{x}}', r'\mathbf{u} \times \mathbf{x}', r'\mathbf{x} = \mathbf{u}', r'\mathbf{A} + \mathbf{x}', r'|\mathbf{x}|',
+    r'2^{\mathbf{x}}', r'\det \mathbf{u}', r'\mathbf{x} \odot \mathbf{u}', r'a = \mathbf{I}', r'\mathbf{x} \le \mathbf{u}',
+])
+def test_nothing_is_broadcast(latex):
+    with pytest.raises(ShapeError):
+        value(latex)
+
+
+@pytest.mark.parametrize('latex, error', [
+    (r'\mathbf{x} + \mathbf{z}', 'no meaning was given for z'), (r'a \le 3 \quad \text{by assumption}', 'words that cannot be run'),
+    (r'a = 2 \text{ or } a = 3', 'words that cannot be run'), (r'\exists t \; t > a', 'there is'), (r'a \to 2', 'the relation to'),
+    (r'\underbrace{a}_{2} = 2', 'below a brace'), (r'\begin{cases} 1 & \text{almost surely} \end{cases}', 'words in a case'),
+    (r'\lim_{n \to \infty} 1 / n', 'limit at infinity'), (r'a \approx 2', 'how close'), (r'a \propto 2', 'with respect to what'),
+    (r'\sum a', 'does not say over what'), (r'\nabla (a^2)', 'with respect to what'), (r'X = 1', 'stands outside an expectation'),
+    (r'\frac{\partial^2 f(a)}{\partial a}', 'order 2 with respect to 1'), (r'\|\mathbf{A}\|', 'without its name'), (r'u_4', 'index 4 of 3'),
+    (r'a \circledast b', 'left over'), (r'(a', 'expected'), (r'a^\dagger', 'mark dagger'), (r'\mathbf{w}_{\text{ridge}}', 'no meaning'),
+    (r'a_{\text{old}}', 'subscript'), (r'\mathbf{A}_1', 'one index of a matrix'), (r'\mathbb{E}_b[X]', 'not random'), (r'a \subset b', 'subset'),
+    (r'X \mid Y', 'left over'), (r'\mathcal{N}(a, b)', 'no meaning was given for N'), (r"b'", 'with a prime'), (r'f(a', 'expected'),
+])
+def test_what_cannot_be_run_is_refused(latex, error):
+    with pytest.raises(FormulaError, match=error):
+        value(latex)
+
+
+# formulas that are put together by chance, with values that are computed beside them
+
+numbers = st.sampled_from([('a', 2.0), ('b', -3.0), ('n', 4.0), ('3', 3.0), (r'\mathbf{x}^\top\mathbf{y}', x @ y), (r'm_{12}', 2.0)])
+columns = st.sampled_from([(r'\mathbf{x}', x[:, None]), (r'\mathbf{y}', y[:, None])])
+squares = st.sampled_from([(r'\mathbf{A}', A), (r'\mathbf{B}', B), (r'\mathbf{S}', S)])
+
+
+def combined(parts, *others):
+    """Formulas made of smaller ones of the same shape, `others` being strategies for numbers to multiply with."""
+    sums = st.tuples(parts, st.sampled_from('+-'), parts).map(
+        lambda t: (f'{t[0][0]} {t[1]} ({t[2][0]})', t[0][1] + t[2][1] if t[1] == '+' else t[0][1] - t[2][1]))
+    scaled = [st.tuples(o, parts).map(lambda t: (f'({t[0][0]}) ({t[1][0]})', t[0][1] * t[1][1])) for o in others]
+    return st.one_of(sums, *scaled)
+
+
+scalars_ = st.recursive(numbers, lambda p: st.one_of(
+    combined(p, p), st.tuples(p, p).map(lambda t: (rf'\frac{{{t[0][0]}}}{{1 + ({t[1][0]})^2}}', t[0][1] / (1 + t[1][1] ** 2))),
+    p.map(lambda t: (rf'\cos({t[0]})', math.cos(t[1])))), max_leaves=5)
+matrices_ = st.recursive(squares, lambda p: st.one_of(
+    combined(p, numbers), p.map(lambda t: (rf'({t[0]})^\top', t[1].T)),
+    st.tuples(p, p).map(lambda t: (rf'({t[0][0]}) ({t[1][0]})', t[0][1] @ t[1][1]))), max_leaves=4)
+vectors_ = st.recursive(columns, lambda p: st.one_of(
+    combined(p, numbers), st.tuples(matrices_, p).map(lambda t: (f'({t[0][0]}) ({t[1][0]})', t[0][1] @ t[1][1]))), max_leaves=4)
+quadratic = st.tuples(vectors_, matrices_, vectors_).map(
+    lambda t: (rf'({t[0][0]})^\top ({t[1][0]}) ({t[2][0]})', (t[0][1].T @ t[1][1] @ t[2][1])[0, 0]))
+
+
+@settings(max_examples=300, derandomize=True, deadline=None)
+@given(st.one_of(scalars_, matrices_, vectors_, quadratic))
+def test_composed_formulas_have_the_value_of_their_parts(pair):
+    latex, want = pair
+    got = value(latex)
+    assert np.shape(got) == np.shape(want)
+    assert np.allclose(got, want, rtol=1e-9, atol=1e-9)
+
+
+# the displays of the book
+
+
+def displays():
+    """Label and LaTeX of every labelled display of the stored notebooks."""
+    for path in notebooks.sources():
+        for cell in json.loads(path.with_suffix('.ipynb').read_text('utf-8'))['cells']:
+            if cell['cell_type'] == 'markdown':
+                for body in re.findall(r'^`{3,}\{math\}[ \t]*\n(.*?)^`{3,}', ''.join(cell['source']), re.S | re.M):
+                    if label := re.search(r'^:label:\s*(\S+)', body, re.M):
+                        yield label[1], re.sub(r'^:\w+:.*\n', '', body, flags=re.M).strip()
+
+
+def bare(node):
+    """A tree without its places."""
+    if isinstance(node, Node):
+        return node.op, tuple(map(bare, node.args))
+    if isinstance(node, Token):
+        return node.text
+    return tuple(map(bare, node)) if isinstance(node, tuple) else node
+
+
+def test_the_text_of_a_side_is_read_as_that_side():
+    """Formula to tree to formula: what stands at a node's place is read as the same node, over all displays of the book."""
+    sides = 0
+    for label, latex in displays():
+        try:
+            parts = parse(latex)
+        except FormulaError:
+            continue
+        for part in parts:
+            for side in children(part.node) if part.node.op == 'relation' else ():
+                text = latex[side.start:side.end]
+                if side.end > side.start and not re.search(r'&|\\\\|\\text', text):
+                    (again,) = parse(text)
+                    assert bare(again.node) == bare(side), (label, text)
+                    sides += 1
+    assert sides > 500
+
+
+# whole displays
+
+
+@pytest.mark.parametrize('latex, meanings', [
+    (r'(\mathbf{A}\mathbf{B})^\top = \mathbf{B}^\top\mathbf{A}^\top', dict(A=matrices(2, 3), B=matrices(3, 2))),
+    (r'(a + b)^2 = a^2 + 2 a b + b^2', dict(a=scalars(), b=scalars())),
+    (r'\sum_{i=1}^{n} i = \frac{n (n + 1)}{2}', dict(n=integers(2, 9))),
+    (r'\operatorname{Var}[X] = \mathbb{E}[X^2] - (\mathbb{E}[X])^2', dict(X=LETTERS['X'])),
+    (r'P(A \mid B) = \frac{P(B \mid A) P(A)}{P(B)}',
+     dict(A=[frozenset({1, 2})], B=[frozenset({2, 3, 4})], P=lambda a, b=frozenset(range(6)): len(a & b) / len(b))),
+    (r'\frac{\partial l}{\partial x_i} = 2 x_i', dict(x=vectors(3), l=of(lambda x: x @ x))),
+    (r'(\mathbf{a} \times \mathbf{b}) \cdot (\mathbf{c} \times \mathbf{d}) = (\mathbf{a}\cdot\mathbf{c})(\mathbf{b}\cdot\mathbf{d}) - '
+     r'(\mathbf{a}\cdot\mathbf{d})(\mathbf{b}\cdot\mathbf{c})', dict(zip('abcd', [vectors(3)] * 4, strict=True))),
+    (r'x_{t+1} = x_t + a \quad \text{for all } t = 1, \dots, 3', dict(x=[[2., 5., 8., 11.]], a=3.0)),
+])
+def test_true_prints_hold_and_all_their_slips_fall(latex, meanings):
+    report = run(latex, search, **meanings)
+    assert report.counterexample is None
+    assert report.rejected and not report.spoilt['survived'], report.spoilt['survived']
+
+
+def test_a_false_print_is_refuted_by_a_small_case():
+    report = run(r'\|\mathbf{x}\|_p = \Big(\sum_i x_i^p\Big)^{1/p}', search, x=vectors(3), p=[1, 3])
+    assert report.counterexample['p'] == 1 and np.array_equal(np.sort(report.counterexample['x']), [-1, 0, 0])
+
+
+def test_a_definition_is_used_and_not_claimed():
+    report = run(r'c^2 = a^2 + b^2, \qquad c = \sqrt{a^2 + b^2}', search, a=scalars(), b=scalars())
+    assert report.statements == 1 and not report.spoilt['survived']
+    with pytest.raises(Unfinished, match='only definitions'):
+        run(r'p = a^2', search, a=scalars())
+
+
+@pytest.mark.parametrize('latex, meanings, error', [
+    (r'\sqrt{a^2} = a \quad \text{for all } a \ge 0', dict(a=scalars(-5, -1)), 'no case meets the conditions'),
+    (r'a = a \quad \text{for all nice } a', dict(a=scalars()), 'words that cannot be run'),
+    (r'a = a \quad \text{for all } \epsilon', dict(a=scalars()), 'a condition that cannot be run'),
+    (r'a = a, \quad b', dict(a=scalars(), b=1.0), 'no statement'),
+])
+def test_conditions_are_not_passed_over(latex, meanings, error):
+    with pytest.raises(ValueError, match=error):
+        run(latex, search, **meanings)
+
+
+def test_a_condition_chooses_the_cases():
+    assert run(r'\sqrt{a^2} = a \quad \text{for all } a \ge 0', search, a=scalars()).counterexample is None
+    assert run(r'\sqrt{a^2} = a', search, a=scalars()).counterexample is not None
+
+
+def test_unknown_options_are_refused():
+    with pytest.raises(TypeError, match='no such option: nearly'):
+        run('a = a', search, a=scalars(), options={'nearly': 1})
