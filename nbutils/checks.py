@@ -185,37 +185,41 @@ def _counterexample(test, cases, tries):
     _accepts(test, cases)
     tried = 0
 
-    def fails(case):
+    def fails(row):
         nonlocal tried
         tried += 1
         try:
-            verdict = test(**copy.deepcopy(case))
+            verdict = test(**copy.deepcopy(dict(zip(cases, row, strict=True))))
         except UnsatisfiedAssumption:
             raise TypeError('a check must decide each case: in place of assume, .filter the strategy') from None
         if not _is_verdict(verdict):
             raise TypeError(f'a check must give one True or False, not {_short(verdict)}')
         return not verdict
 
-    if not any(isinstance(values, st.SearchStrategy) for values in cases.values()):
-        return next(filter(fails, _combined(cases, tries)), None), tried
-    drawn = st.fixed_dictionaries({
-        name: st.sampled_from(values) if isinstance(values, (list, tuple)) else values for name, values in cases.items()
-    })
-    try:
-        found = find(drawn, fails, settings=settings(max_examples=tries, **_quiet), random=Random(0))
-    except (NoSuchExample, Unsatisfiable):
+    if any(isinstance(values, st.SearchStrategy) for values in cases.values()):
+        found = _found(cases, fails, tries)
         if not tried:
-            raise ValueError(f'no case satisfies the filters on {", ".join(cases)}') from None
-        found = None
-    return found, tried
+            raise ValueError(f'no case satisfies the filters on {", ".join(cases)}')
+    else:
+        found = next(filter(fails, _combined(cases, tries)), None)
+    return None if found is None else dict(zip(cases, found, strict=True)), tried
+
+
+def _found(cases, fails, tries):
+    """The simplest row of values drawn for which `fails` is true, None where there is none."""
+    drawn = [st.sampled_from(values) if isinstance(values, (list, tuple)) else values for values in cases.values()]
+    try:
+        return find(st.tuples(*drawn), fails, settings=settings(max_examples=tries, **_quiet), random=Random(0))
+    except (NoSuchExample, Unsatisfiable):
+        return None
 
 
 def _combined(cases, tries):
-    """All combinations of lists, or `tries` of them, in their order."""
+    """All combinations of the values of lists, or `tries` of them, in their order."""
     rows = list(itertools.product(*cases.values()))
-    if len(rows) > tries:
-        rows = [rows[n] for n in sorted(Random(0).sample(range(len(rows)), tries))]
-    return (dict(zip(cases, row, strict=True)) for row in rows)
+    if len(rows) <= tries:
+        return rows
+    return [rows[n] for n in sorted(Random(0).sample(range(len(rows)), tries))]
 
 
 def _accepts(test, cases):
