@@ -6,6 +6,8 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+SEEDS = st.integers(0, 2**32 - 1)
+
 
 def scalars(low=-10, high=10):
     """Floats in [low, high], rounded to three decimals."""
@@ -30,4 +32,4 @@ def integers(low, high):
 
 def seeds():
     """Ints that seed a random generator, where a case is too large to be drawn entry by entry."""
-    return st.integers(0, 2**32 - 1)
+    return SEEDS  # by which checks know that a case is a seed

@@ -1,19 +1,28 @@
-"""Checks that can fail: a claim is tried on generated cases, and a slightly wrong variant of it must be rejected."""
+"""Checks that can fail: a claim is tried on cases, and a slightly wrong variant of it must be rejected."""
 import copy
 import inspect
+import itertools
 import sys
+from random import Random
 
 import numpy as np
 from hypothesis import HealthCheck, Phase, find, settings
 from hypothesis import strategies as st
-from hypothesis.errors import NoSuchExample, Unsatisfiable
-from hypothesis.internal.conjecture import providers
+from hypothesis.errors import NoSuchExample, Unsatisfiable, UnsatisfiedAssumption
 
 from nbutils import ledger
+from nbutils.cases import SEEDS
 
-# hypothesis draws numbers that it finds in the source files of a checkout, too: then the cases, and the counterexamples
-# printed, would change with an unrelated line of nbutils, or where nbutils is installed as a package
-providers._get_local_constants = lambda: providers._local_constants
+# Hypothesis also draws numbers that it finds in the source files of a checkout, so that the cases would change with an
+# unrelated line of nbutils. No public setting prevents it. Where this private module has changed, all else works without it.
+try:
+    from hypothesis.internal.conjecture import providers
+
+    _no_constants = providers.Constants()
+    if callable(providers._get_local_constants):
+        providers._get_local_constants = lambda: _no_constants
+except (ImportError, AttributeError, TypeError):
+    pass
 
 
 def close(got, want, *, atol=1e-8, rtol=1e-6):
@@ -31,23 +40,26 @@ def close(got, want, *, atol=1e-8, rtol=1e-6):
     return bool((near | (got == want)).all())
 
 
-def holds(claim_id, test, /, *, control, tries=200, **cases):
+def holds(claim_id, test, /, *, slip=None, control=None, tries=200, **cases):
     """Show that a claim of the ledger holds, and that the check can fail.
 
-    `test` gives True or False for one case; `control` is the claim as a careless author could have written it, and
-    must come out False for some case. Each further keyword names an argument of both and says where its values
-    come from: a strategy of `nbutils.cases`, or a list of values. Without any, both are called once and have to
-    compute their own evidence. At most `tries` cases are drawn, always the same. Prints one line, with the number
-    of different ones. Raises AssertionError where the claim fails or the control does not, KeyError for an unknown
-    id, TypeError for wrong arguments, ValueError where the ledger calls the claim wrong (that is an `erratum`).
+    `test` gives True or False for one case. `slip` is a pair of words that name a mistake, two at least, and the test
+    of a claim with this mistake, which must come out False for some case; `control` is such a test without words. Give
+    one of them. Each further keyword names an argument of both tests and says where its values come from: a strategy
+    of `nbutils.cases`, or a list of values. Without any, both are called once and have to compute their own evidence.
+
+    Lists alone are combined in all ways, up to `tries`. Else `tries` cases are drawn, always the same for one version of
+    hypothesis, fewer where there are no more; some may be equal. Prints one line with the number of cases that were tried
+    and the simplest one that shows the slip. Raises AssertionError where the claim fails or the slip does not, KeyError
+    for an unknown id, TypeError for wrong arguments, ValueError where the ledger calls the claim wrong: see `erratum`.
     """
     if ledger.claim(claim_id).verdict == 'wrong':
         raise ValueError(f'the ledger says that {claim_id} is wrong as printed: use erratum(...)')
     tried = _hold(claim_id, test, cases, tries)
-    print(f'✓ {claim_id} holds{tried}; control fails{_refute(claim_id, "the control", control, cases, tries)}')
+    print(f'✓ {claim_id} holds{tried}; {_noticed(claim_id, slip, control, cases, tries)}')
 
 
-def verify(statement, test, /, *, control, tries=200, **cases):
+def verify(statement, test, /, *, slip=None, control=None, tries=200, **cases):
     """Show that a statement of the book's own holds, one that no claim of the ledger makes; else as `holds`.
 
     `statement` is a short sentence, which is printed. Raises ValueError where it is the id of a claim.
@@ -55,21 +67,22 @@ def verify(statement, test, /, *, control, tries=200, **cases):
     if statement in ledger.claims():
         raise ValueError(f'{statement} is a claim of the ledger: use holds(...) or erratum(...)')
     tried = _hold(repr(statement), test, cases, tries)
-    print(f'✓ {statement}: holds{tried}; control fails{_refute(repr(statement), "the control", control, cases, tries)}')
+    print(f'✓ {statement}: holds{tried}; {_noticed(repr(statement), slip, control, cases, tries)}')
 
 
-def erratum(claim_id, /, *, printed, corrected, tries=200, **cases):
+def erratum(claim_id, /, *, printed, corrected, slip=None, tries=200, **cases):
     """Show a counterexample to what the notes print, and that the correction holds.
 
-    `printed` and `corrected` give True or False for one case; the cases are those of `holds`. Prints two lines.
-    Raises AssertionError where the printed form is not refuted or the correction fails, ValueError where the
-    ledger does not call the claim wrong.
+    `printed` and `corrected` give True or False for one case; the cases, and `slip`, a mistake in the correction that
+    may be given as well, are those of `holds`. Prints two lines. Raises AssertionError where the printed form is not
+    refuted, the correction fails or the slip does not, ValueError where the ledger does not call the claim wrong.
     """
     if (verdict := ledger.claim(claim_id).verdict) != 'wrong':
         raise ValueError(f'the ledger says that {claim_id} is {verdict}, not wrong: use holds(...)')
     refuted = _refute(claim_id, 'what the notes print', printed, cases, tries)
     tried = _hold(f'{claim_id} as corrected', corrected, cases, tries)
-    print(f'✗ {claim_id} as printed fails{refuted}\n✓ {claim_id} as corrected holds{tried}')
+    noticed = f'; {_noticed(claim_id, slip, None, cases, tries)}' if slip else ''
+    print(f'✗ {claim_id} as printed fails{_at(refuted)}\n✓ {claim_id} as corrected holds{tried}{noticed}')
 
 
 class Grade:
@@ -132,60 +145,81 @@ def _hold(name, test, cases, tries):
     return f' in {tried} case{"s" * (tried > 1)}' if cases else ''
 
 
-def _refute(claim_id, what, test, cases, tries):
+def _noticed(name, slip, control, cases, tries):
+    """The end of a line, after the slip, or the control, has been rejected."""
+    if (slip is None) == (control is None):
+        raise TypeError(f"{name}: give slip=('words that name a mistake', variant), or control=variant")
+    if slip is None:
+        return f'control fails{_at(_refute(name, "the control", control, cases, tries))}'
+    words, variant = _pair(name, slip)
+    shown = _at(_refute(name, f'the slip {words!r}', variant, cases, tries)).removeprefix(' at ')
+    return f'would notice: {words}{shown and f" ({shown})"}'
+
+
+def _pair(name, slip):
+    if not (isinstance(slip, tuple) and len(slip) == 2 and isinstance(slip[0], str)):
+        raise TypeError(f"{name}: slip is a pair ('words that name a mistake', variant), not {_short(slip)}")
+    if len([word for word in slip[0].split() if any(map(str.isalpha, word))]) < 2 or not slip[0].isprintable():
+        raise ValueError(f'{name}: {slip[0]!r} does not name a mistake: write two words or more, on one line')
+    return slip
+
+
+def _refute(name, what, test, cases, tries):
+    """The simplest case found for which `test` is false, without what is a seed: such a number tells a reader nothing."""
     found, tried = _counterexample(test, cases, tries)
     if found is None:
-        raise AssertionError(f'{claim_id}: {what} was not rejected in {tried} cases, so the check proves nothing')
-    return _at(found)
+        raise AssertionError(f'{name}: {what} was not rejected in {tried} cases, so the check proves nothing')
+    return {key: value for key, value in found.items() if key != 'seed' and cases[key] is not SEEDS}
 
 
 _quiet = dict(
-    derandomize=True, database=None, deadline=None, phases=(Phase.generate, Phase.shrink),
-    suppress_health_check=list(HealthCheck),
+    database=None, deadline=None, phases=(Phase.generate, Phase.shrink), suppress_health_check=list(HealthCheck),
 )
 
 
 def _counterexample(test, cases, tries):
-    """The simplest case found for which `test` is false (None: there is none), and how many different ones were tried."""
-    cases = {name: _strategy(name, values) for name, values in cases.items()}
+    """The simplest case found for which `test` is false (None: there is none), and how many were tried."""
+    for name, values in cases.items():
+        if not (isinstance(values, st.SearchStrategy) or isinstance(values, (list, tuple)) and values):
+            raise TypeError(f'{name}={_short(values)}: give a strategy of nbutils.cases or a list of values')
     _accepts(test, cases)
-    tried = set()
+    tried = 0
 
-    def fails(case):
-        tried.add(_key([case[name] for name in cases]))
-        verdict = test(**copy.deepcopy(case))
+    def fails(row):
+        nonlocal tried
+        tried += 1
+        try:
+            verdict = test(**copy.deepcopy(dict(zip(cases, row, strict=True))))
+        except UnsatisfiedAssumption:
+            raise TypeError('a check must decide each case: in place of assume, .filter the strategy') from None
         if not _is_verdict(verdict):
             raise TypeError(f'a check must give one True or False, not {_short(verdict)}')
         return not verdict
 
-    if not cases:
-        return ({} if fails({}) else None), len(tried)
-    try:
-        return find(st.fixed_dictionaries(cases), fails, settings=settings(max_examples=tries, **_quiet)), len(tried)
-    except (NoSuchExample, Unsatisfiable):
+    if any(isinstance(values, st.SearchStrategy) for values in cases.values()):
+        found = _found(cases, fails, tries)
         if not tried:
-            raise ValueError(f'no case satisfies the filters on {", ".join(cases)}') from None
-        return None, len(tried)
+            raise ValueError(f'no case satisfies the filters on {", ".join(cases)}')
+    else:
+        found = next(filter(fails, _combined(cases, tries)), None)
+    return None if found is None else dict(zip(cases, found, strict=True)), tried
 
 
-def _key(value):
-    """Equal for equal cases: where there are few, hypothesis tries them again and again."""
-    if isinstance(value, (list, tuple)):
-        return tuple(map(_key, value))
-    torch = sys.modules.get('torch')
-    if torch and isinstance(value, torch.Tensor):
-        value = value.detach().cpu().resolve_conj().numpy()
-    if isinstance(value, np.ndarray) and value.dtype != object:
-        return value.shape, value.dtype.str, value.tobytes()
-    return repr(value)
+def _found(cases, fails, tries):
+    """The simplest row of values drawn for which `fails` is true, None where there is none."""
+    drawn = [st.sampled_from(values) if isinstance(values, (list, tuple)) else values for values in cases.values()]
+    try:
+        return find(st.tuples(*drawn), fails, settings=settings(max_examples=tries, **_quiet), random=Random(0))
+    except (NoSuchExample, Unsatisfiable):
+        return None
 
 
-def _strategy(name, values):
-    if isinstance(values, (list, tuple)) and values:
-        return st.sampled_from(values)
-    if not isinstance(values, st.SearchStrategy):
-        raise TypeError(f'{name}={_short(values)}: give a strategy of nbutils.cases or a list of values')
-    return values
+def _combined(cases, tries):
+    """All combinations of the values of lists, or `tries` of them, in their order."""
+    rows = list(itertools.product(*cases.values()))
+    if len(rows) <= tries:
+        return rows
+    return [rows[n] for n in sorted(Random(0).sample(range(len(rows)), tries))]
 
 
 def _accepts(test, cases):

@@ -158,9 +158,15 @@ class Finder(cst.CSTVisitor):
     def check(self, call):
         """holds, verify or erratum: all arguments but the claim are free to choose."""
         given = {arg.keyword.value: i for i, arg in enumerate(call.args) if arg.keyword}
-        weak, claim = (given['printed'], given['corrected']) if called(call) == 'erratum' else (given['control'], 1)
-        self.add('control', call, _with(call, {weak: call.args[claim].value}))
-        self.claims(call.args[claim].value)
+        claim = call.args[given.get('corrected', 1)].value
+        for name in given.keys() & {'printed', 'control'}:
+            self.add('control', call, _with(call, {given[name]: claim}))
+        if 'slip' in given:
+            slip = call.args[given['slip']].value
+            words, variant = slip.elements
+            self.add('control', call, _with(call, {
+                given['slip']: slip.with_changes(elements=[words, variant.with_changes(value=claim)])}))
+        self.claims(claim)
 
     def claims(self, node):
         """Look into what a check says: there a comparison is its claim."""

@@ -27,6 +27,12 @@ CONFIGURED = 'https://github.com/deep-learning-verified/book'
     ('✓ dl.norms.lp as corrected holds in 200 cases', Line('corrected', 'dl.norms.lp', 200)),
     ('✓ sums add: holds in 9 cases; control fails at n = 1', Line('verified', 'sums add', 9, 'n = 1')),
     ('✓ this holds for sums: of any kind: holds; control fails', Line('verified', 'this holds for sums: of any kind')),
+    (
+        '✓ dl.norms.homog holds in 9 cases; would notice: drops the sign (of a) (a = -1, x = [0, 1])',
+        Line('holds', 'dl.norms.homog', 9, 'a = -1, x = [0, 1]', 'drops the sign (of a)'),
+    ),
+    ('✓ sums add: holds; would notice: adds one', Line('verified', 'sums add', slip='adds one')),
+    ('✓ dl.norms.lp as corrected holds; would notice: adds one (n = 2)', Line('corrected', 'dl.norms.lp', None, 'n = 2', 'adds one')),
     ('loss 0.12', None),
     ('✓ done', None),
 ])
@@ -46,9 +52,10 @@ def test_what_the_checks_print_is_what_is_read(capsys):
     holds('dl.norms.homog', lambda: True, control=lambda: False)
     erratum('dl.norms.lp', printed=lambda n: n != 2, corrected=lambda n: True, n=[1, 2])
     verify('sums add', lambda n: True, control=lambda n: n != 2, n=[1, 2])
+    verify('sums add again', lambda n: True, slip=('adds one', lambda n: n != 2), n=[1, 2])
     kinds = [read_line(line) for line in capsys.readouterr().out.splitlines()]
-    assert [line and line.kind for line in kinds] == ['holds', 'holds', 'printed', 'corrected', 'verified']
-    assert kinds[0].at == 'n = 2' and kinds[1].cases is None
+    assert [line and line.kind for line in kinds] == ['holds', 'holds', 'printed', 'corrected', 'verified', 'verified']
+    assert kinds[0].at == 'n = 2' and kinds[1].cases is None and kinds[5][3:] == ('n = 2', 'adds one')
 
 
 @pytest.fixture
@@ -66,6 +73,11 @@ def small(tmp_path):
 
 
 GOOD = '✓ dl.chain.sum holds in 9 cases; control fails at x = 1'
+
+
+def test_a_slip_is_kept_as_evidence(small):
+    check = small('✓ dl.chain.sum holds; would notice: adds one (x = 1)').checks['dl.chain.sum']
+    assert (check.at, check.slip) == ('x = 1', 'adds one')
 
 
 def test_a_checked_claim_counts_as_verified(small):

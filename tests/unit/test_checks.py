@@ -1,6 +1,7 @@
 import time
 from fractions import Fraction
 
+import hypothesis
 import numpy as np
 import pytest
 import sympy
@@ -48,6 +49,75 @@ def test_holds_prints_one_line(capsys):
     assert capsys.readouterr().out == f'✓ {CORRECT} holds in 3 cases; control fails at a = -1\n'
 
 
+NOTICED = [  # what is given beside the test, and the line after the name of the claim
+    ({'slip': ('forgets the bars', lambda a: abs(-a) == a), 'a': [1, 2, -1]}, 'holds in 3 cases; would notice: forgets the bars (a = -1)'),
+    ({'slip': ('says no', lambda a: False), 'a': seeds()}, 'holds in 200 cases; would notice: says no'),
+    ({'slip': ('says no', lambda a, n: n != 2), 'a': seeds(), 'n': [1, 2], 'tries': 20},
+     'holds in 20 cases; would notice: says no (n = 2)'),
+    ({'slip': ('says no', lambda seed: False), 'seed': [3, 4]}, 'holds in 2 cases; would notice: says no'),
+    ({'slip': ('says no', lambda: False)}, 'holds; would notice: says no'),
+    ({'control': lambda a: False, 'a': seeds()}, 'holds in 200 cases; control fails'),
+    ({'control': lambda seed, n: n != 2, 'seed': seeds(), 'n': [1, 2]}, 'holds in 200 cases; control fails at n = 2'),
+]
+
+
+@pytest.mark.parametrize('given, line', NOTICED)
+def test_a_line_names_the_mistake_and_no_bare_seed(given, line, capsys):
+    holds(CORRECT, lambda **case: True, **given)
+    verify('so it is', lambda **case: True, **given)
+    assert capsys.readouterr().out == f'✓ {CORRECT} {line}\n✓ so it is: {line}\n'
+
+
+@pytest.mark.parametrize('given, error, message', [
+    ({}, TypeError, r'give slip=\(.*\), or control=variant'),
+    ({'slip': ('says no', lambda a: False), 'control': lambda a: False}, TypeError, 'or control=variant'),
+    ({'slip': lambda a: False}, TypeError, 'a pair'),
+    ({'slip': (lambda a: False, 'says no')}, TypeError, 'a pair'),
+    ({'slip': ('says no', 'so')}, TypeError, 'must be a function of a'),
+    ({'slip': ('wrong', lambda a: False)}, ValueError, "'wrong' does not name a mistake"),
+    ({'slip': ('= 2', lambda a: False)}, ValueError, 'two words or more'),
+    ({'slip': ('says\nno', lambda a: False)}, ValueError, 'on one line'),
+    ({'slip': ('says no', lambda a: True)}, AssertionError, "the slip 'says no' was not rejected in 3 cases"),
+])
+def test_a_slip_has_words_and_is_rejected(given, error, message):
+    with pytest.raises(error, match=message):
+        holds(CORRECT, lambda a: True, a=[1, 2, 3], **given)
+
+
+def test_a_failing_claim_names_its_seed():
+    with pytest.raises(AssertionError, match='fails at seed = 0$'):
+        holds(CORRECT, lambda seed: False, control=lambda seed: False, seed=seeds())
+
+
+@pytest.mark.filterwarnings('ignore:Using `assume` outside')
+@pytest.mark.parametrize('cases', [{'a': scalars()}, {'a': [1]}])
+def test_assume_is_refused(cases):
+    def test(a):
+        hypothesis.assume(False)
+        return True
+
+    with pytest.raises(TypeError, match='in place of assume, .filter the strategy'):
+        holds(CORRECT, test, control=lambda a: False, **cases)
+
+
+@pytest.mark.parametrize('cases, tries, number', [
+    ({'a': scalars()}, 200, 200), ({'a': vectors(3)}, 60, 60), ({'a': seeds(), 'b': [1, 2, 3]}, 30, 30),
+    ({'a': scalars().filter(lambda v: v > 0)}, 50, 50), ({'a': integers(2, 5)}, 200, 4),
+    ({'a': integers(1, 7), 'b': integers(1, 5)}, 60, 35), ({'a': list(range(30)), 'b': [1, 2, 3]}, 200, 90),
+    ({'a': list(range(30)), 'b': [1, 2, 3]}, 40, 40), ({'a': [1]}, 200, 1),
+])
+def test_the_number_printed_is_that_of_the_cases_tried(cases, tries, number, capsys):
+    tried = []
+    holds(CORRECT, lambda **case: tried.append(case) or True, control=lambda **case: False, tries=tries, **cases)
+    assert len(tried) == number and f'holds in {number} case' in capsys.readouterr().out
+
+
+def test_lists_are_combined_in_all_ways():
+    tried = []
+    holds(CORRECT, lambda **case: tried.append(case) or True, control=lambda **case: False, a=[1, 2], b=['x', 'y'])
+    assert [tuple(case.values()) for case in tried] == [(1, 'x'), (1, 'y'), (2, 'x'), (2, 'y')]
+
+
 def test_long_cases_are_cut(capsys):
     holds(CORRECT, lambda v: True, control=lambda v: False, v=[list(range(100))])
     shown = capsys.readouterr().out.partition('v = ')[2].rstrip()
@@ -69,12 +139,6 @@ def test_holds_without_cases(capsys):
 def test_lists_are_cases(capsys):
     holds(CORRECT, lambda p: p > 0, control=lambda p: p < 3, p=[1, 2, np.inf])
     assert 'in 3 cases; control fails at p = inf' in capsys.readouterr().out
-
-
-def test_the_same_case_counts_once(capsys):
-    verify('a b = b a', lambda a, b: np.allclose(a @ b, b @ a), control=lambda a, b: a is b,
-           a=[np.eye(2), 2 * np.eye(2), np.ones((2, 2))], b=[np.eye(2), np.zeros((2, 2))])
-    assert 'holds in 6 cases' in capsys.readouterr().out
 
 
 def test_a_false_claim_fails_with_the_simplest_case():
@@ -110,11 +174,6 @@ def test_cases_do_not_hang_on_source_files(tmp_path, monkeypatch, capsys):
         verify('draws', lambda a: drawn.append(a) or True, control=lambda a: False, tries=2000, a=scalars(0, 1))
         import innocent  # noqa: F401
     assert drawn[:2000] == drawn[2000:]
-
-
-def test_holds_demands_a_control():
-    with pytest.raises(TypeError, match='control'):
-        holds(CORRECT, lambda a: True, a=scalars())
 
 
 def test_unknown_claims_are_named_with_a_remedy():
@@ -171,6 +230,13 @@ def test_erratum_needs_a_counterexample_and_a_correction_that_holds():
         erratum(WRONG, printed=lambda x: True, corrected=lambda x: True, x=scalars())
     with pytest.raises(AssertionError, match='as corrected fails at x = 0'):
         erratum(WRONG, printed=lambda x: False, corrected=lambda x: False, x=scalars())
+
+
+def test_a_correction_may_have_a_slip(capsys):
+    erratum(WRONG, printed=lambda x: x > 0, corrected=lambda x: x >= 0, slip=('leaves out one', lambda x: x != 1), x=[0, 1])
+    assert capsys.readouterr().out.endswith(f'✓ {WRONG} as corrected holds in 2 cases; would notice: leaves out one (x = 1)\n')
+    with pytest.raises(AssertionError, match="the slip 'says yes' was not rejected"):
+        erratum(WRONG, printed=lambda x: x > 0, corrected=lambda x: True, slip=('says yes', lambda x: True), x=[0, 1])
 
 
 def test_counterexamples_are_the_same_every_time(capsys):

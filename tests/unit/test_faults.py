@@ -47,6 +47,7 @@ def edits(code, kind, spared=frozenset()):
     ('tolerance', 'assert grade(mine, truth, cases)', {'assert grade(mine, nudged(truth), cases)'}),
     ('answer', 'assert not grade(wrong, truth, cases)', {'assert not grade(truth, truth, cases)'}),
     ('control', "holds('a', lambda x: x > 0, control=lambda x: x > 1, x=[2])", {"holds('a', lambda x: x > 0, control=lambda x: x > 0, x=[2])"}),
+    ('control', "holds('a', f, slip=('adds one', g), x=[2])", {"holds('a', f, slip=('adds one', f), x=[2])"}),
     ('control', "erratum('a', printed=f, corrected=g, x=[2])", {"erratum('a', printed=g, corrected=g, x=[2])"}),
     ('sign', "holds('a', lambda x: x + 1, control=lambda x: x - 1, x=[-1])", {"holds('a', lambda x: x - 1, control=lambda x: x - 1, x=[-1])"}),
 ])

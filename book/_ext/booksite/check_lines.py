@@ -63,10 +63,12 @@ def _item(env, check):
     if check.cases:
         said += f' in {check.cases:,} case{"s" * (check.cases > 1)}'
     children = [nodes.inline('', MARKS[check.kind], classes=['verdict']), nodes.Text(' '), name, nodes.Text(said)]
-    if check.kind in ('holds', 'verified'):
+    if check.slip:
+        children.append(nodes.Text(f'; would notice: {check.slip}'))
+    elif check.kind in ('holds', 'verified'):
         children.append(nodes.Text('; control fails'))
     if check.at:
-        children += [nodes.Text(' at '), nodes.literal('', check.at, classes=['counterexample'])]
+        children += [nodes.Text(', at ' if check.slip else ' at '), nodes.literal('', check.at, classes=['counterexample'])]
     anchors = {'holds': check_anchor, 'printed': check_anchor, 'verified': verified_anchor}  # one for both of an erratum
     ids = [anchors[check.kind](check.name)] if check.kind in anchors and env.docname.startswith('notebooks/') else []
     if ids and check.kind == 'verified':  # a claim has its permanent link on the claims page

@@ -6,7 +6,7 @@ from nbutils import ledger
 
 from . import formula
 from .build import CLAIMS_PAGE, book, check_anchor, claim_anchor, erratum_anchor, link, page_of, paragraph, title_of
-from .ledger_pages import counterexample, tried
+from .ledger_pages import counterexample, noticed, tried
 
 MENDED = {'wrong': 'Corrected', 'garbled': 'Restored', 'unclear': 'Made precise'}
 
@@ -53,7 +53,9 @@ class Errata(SphinxDirective):
         """The line above the form that holds, with a link to its check."""
         run = link(self.env, page_of(check.section), tried(check), check_anchor(check.id))
         said = [mark('✓'), f' {MENDED[claim.verdict]}, it ', run]
-        if check.at and not check.refuted:
+        if check.slip:
+            said += ['; ', *noticed(check)]
+        elif check.at and not check.refuted:
             said += ['; the control fails at ', counterexample(check.at)]
         return paragraph(*said, classes=['lesson-mended'])
 

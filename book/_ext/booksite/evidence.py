@@ -15,34 +15,38 @@ from nbutils import ledger
 
 _CASES = r'(?: in (?P<cases>\d+) cases?)?'
 _AT = r'(?: at (?P<at>.+))?'
+_SLIP = r'would notice: (?P<slip>.+?)(?: \((?P<case>\w+ = .+)\))?'
 LINES = {  # kind of line -> its form
-    'verified': re.compile(rf'✓ (?P<name>.+): holds{_CASES}; control fails{_AT}$'),
-    'holds': re.compile(rf'✓ (?P<name>\S+) holds{_CASES}; control fails{_AT}$'),
+    'verified': re.compile(rf'✓ (?P<name>.+): holds{_CASES}; (?:control fails{_AT}|{_SLIP})$'),
+    'holds': re.compile(rf'✓ (?P<name>\S+) holds{_CASES}; (?:control fails{_AT}|{_SLIP})$'),
     'printed': re.compile(rf'✗ (?P<name>\S+) as printed fails{_AT}$'),
-    'corrected': re.compile(rf'✓ (?P<name>\S+) as corrected holds{_CASES}$'),
+    'corrected': re.compile(rf'✓ (?P<name>\S+) as corrected holds{_CASES}(?:; {_SLIP})?$'),
 }
 _LOOKS_LIKE_A_CHECK = re.compile(rf'[✓✗] (?:(?:{"|".join(ledger.FILES)})\.\S|.*: (?:holds|fails)\b)')
 
 
 class Line(NamedTuple):
-    """One line printed by a check. `cases` and `at` are None where the check needs no cases.
+    """One line printed by a check. `cases` is None where the check needs no cases, `at` where no case is worth showing.
 
-    `name` is the id of a claim or, where the kind is 'verified', a sentence of the book's own.
+    `name` is the id of a claim or, where the kind is 'verified', a sentence of the book's own. `slip` names the mistake
+    that was noticed, at the case `at`; None where the mistake has no words.
     """
     kind: str
     name: str
     cases: int | None = None
     at: str | None = None
+    slip: str | None = None
 
 
 class Check(NamedTuple):
-    """What was executed for one claim: `at` is where the control, or the printed form, fails."""
+    """What was executed for one claim: `at` is where the slip, the control, or the printed form, fails."""
     id: str
     section: str
     cell: int
     refuted: bool
     cases: int | None
     at: str | None
+    slip: str | None = None
 
 
 def read_line(text):
@@ -51,7 +55,7 @@ def read_line(text):
         if found := form.match(text):
             parts = found.groupdict()
             cases = parts.get('cases')
-            return Line(kind, parts['name'], cases and int(cases), parts.get('at'))
+            return Line(kind, parts['name'], cases and int(cases), parts.get('at') or parts.get('case'), parts.get('slip'))
     if _LOOKS_LIKE_A_CHECK.match(text):
         raise ValueError(f'a check line in an unknown form: {text}')
     return None
@@ -175,7 +179,7 @@ class Book:
                 elif line.kind == 'printed':
                     refuted[line.name] = line
                 elif line.kind == 'holds':
-                    yield Check(line.name, section, number, False, line.cases, line.at)
+                    yield Check(line.name, section, number, False, line.cases, line.at, line.slip)
                 elif line.name in refuted:
                     yield Check(line.name, section, number, True, line.cases, refuted[line.name].at)
 

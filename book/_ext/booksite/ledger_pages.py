@@ -142,7 +142,9 @@ class ClaimTables(SphinxDirective):
         if check is None:
             return [paragraph(claim.uncheckable or '')]
         said = [paragraph(link(self.env, page_of(check.section), tried(check), check_anchor(claim.id)))]
-        if check.at:
+        if check.slip:
+            said.append(paragraph(*noticed(check)))
+        elif check.at:
             who = 'the printed form' if check.refuted else 'the control'
             said.append(paragraph(f'{who} fails at ', counterexample(check.at)))
         return said
@@ -162,6 +164,12 @@ def statement(claim):
 
 def tried(check):
     return f'holds in {check.cases:,} case{"s" * (check.cases > 1)}' if check.cases else 'holds'
+
+
+def noticed(check):
+    """The mistake that a check has rejected, and where."""
+    words = nodes.Text(f'would notice: {check.slip}')
+    return [words, nodes.Text(', at '), counterexample(check.at)] if check.at else [words]
 
 
 def counterexample(text):
