@@ -2,6 +2,7 @@
 import copy
 import inspect
 import itertools
+import re
 import sys
 from random import Random
 
@@ -40,7 +41,7 @@ def close(got, want, *, atol=1e-8, rtol=1e-6):
     return bool((near | (got == want)).all())
 
 
-def holds(claim_id, test, /, *, slip=None, control=None, tries=200, **cases):
+def holds(claim_id, test=None, /, *, slip=None, control=None, tries=200, **cases):
     """Show that a claim of the ledger holds, and that the check can fail.
 
     `test` gives True or False for one case. `slip` is a pair of words that name a mistake, two at least, and the test
@@ -48,13 +49,24 @@ def holds(claim_id, test, /, *, slip=None, control=None, tries=200, **cases):
     one of them. Each further keyword names an argument of both tests and says where its values come from: a strategy
     of `nbutils.cases`, or a list of values. Without any, both are called once and have to compute their own evidence.
 
-    Lists alone are combined in all ways, up to `tries`. Else `tries` cases are drawn, always the same for one version of
-    hypothesis, fewer where there are no more; some may be equal. Prints one line with the number of cases that were tried
-    and the simplest one that shows the slip. Raises AssertionError where the claim fails or the slip does not, KeyError
-    for an unknown id, TypeError for wrong arguments, ValueError where the ledger calls the claim wrong: see `erratum`.
+    Lists alone are combined in all ways, up to `tries`. Else `tries` cases are drawn, always the same for one version
+    of hypothesis, fewer where there are no more; some may be equal. Prints one line with the number of cases that
+    were tried and the simplest one that shows the slip. Raises AssertionError where the claim fails or the slip does
+    not, KeyError for an unknown id, TypeError for wrong arguments, ValueError where the ledger calls the claim wrong:
+    see `erratum`.
+
+    Without a test, the display that is labelled `claim_id` is what runs: each keyword says what a letter of it stands
+    for (see `nbutils.printed`), and its spoilt prints must be rejected. An inequality also takes `equality={...}`, a
+    case in which its sides are equal, or a `slip` whose second part is LaTeX.
     """
     if ledger.claim(claim_id).verdict == 'wrong':
         raise ValueError(f'the ledger says that {claim_id} is wrong as printed: use erratum(...)')
+    if test is None:
+        from nbutils.printed.displays import display
+
+        slip = _pair(claim_id, slip) if slip else None
+        print(f'✓ {claim_id}: {_as_printed(claim_id, display(claim_id), tries, slip=slip, **cases)}')
+        return
     tried = _hold(claim_id, test, cases, tries)
     print(f'✓ {claim_id} holds{tried}; {_noticed(claim_id, slip, control, cases, tries)}')
 
@@ -70,19 +82,52 @@ def verify(statement, test, /, *, slip=None, control=None, tries=200, **cases):
     print(f'✓ {statement}: holds{tried}; {_noticed(repr(statement), slip, control, cases, tries)}')
 
 
-def erratum(claim_id, /, *, printed, corrected, slip=None, tries=200, **cases):
+def erratum(claim_id, /, *, printed=None, corrected=None, slip=None, tries=200, **cases):
     """Show a counterexample to what the notes print, and that the correction holds.
 
     `printed` and `corrected` give True or False for one case; the cases, and `slip`, a mistake in the correction that
     may be given as well, are those of `holds`. Prints two lines. Raises AssertionError where the printed form is not
     refuted, the correction fails or the slip does not, ValueError where the ledger does not call the claim wrong.
+
+    Without `printed` and `corrected`, the LaTeX of the notes and that of the correction run themselves, as in `holds`.
     """
     if (verdict := ledger.claim(claim_id).verdict) != 'wrong':
         raise ValueError(f'the ledger says that {claim_id} is {verdict}, not wrong: use holds(...)')
+    if printed is None and corrected is None:
+        _print_erratum(claim_id, tries, slip, cases)
+        return
     refuted = _refute(claim_id, 'what the notes print', printed, cases, tries)
     tried = _hold(f'{claim_id} as corrected', corrected, cases, tries)
     noticed = f'; {_noticed(claim_id, slip, None, cases, tries)}' if slip else ''
     print(f'✗ {claim_id} as printed fails{_at(refuted)}\n✓ {claim_id} as corrected holds{tried}{noticed}')
+
+
+def _as_printed(name, latex, tries, **keywords):
+    """What is said of a display that has run: cases, and how many of its spoilt prints were rejected."""
+    from nbutils.printed.checking import check
+
+    report = check(name, latex, lambda test, cases: _counterexample(test, cases, tries), **keywords)
+    return (f'as printed, {report.cases} case{"s" * (report.cases > 1)}; '
+            f'{report.rejected} of {report.different} spoilt variants rejected')
+
+
+def _print_erratum(claim_id, tries, slip, meanings):
+    """The notes' own LaTeX must fail, or put together what does not fit; that of the correction must hold."""
+    from nbutils.printed import ShapeError, run
+
+    claim = ledger.claim(claim_id)
+    notes = re.sub(r'\\quad\s*\(\d+\)\s*$', '', claim.notes)  # the number of an equation
+    options = {k: meanings[k] for k in ('options',) if k in meanings}
+    letters = {k: v for k, v in meanings.items() if k not in ('options', 'equality', 'also_true')}
+    try:
+        report = run(notes, lambda test, cases: _counterexample(test, cases, tries), spoil=False, **options, **letters)
+        if (refuted := report.counterexample) is None:
+            raise AssertionError(f'{claim_id}: what the notes print was not rejected')
+        shown = _at(refuted)
+    except ShapeError as error:
+        shown = f': {error}'
+    said = _as_printed(claim_id, claim.correct, tries, slip=_pair(claim_id, slip) if slip else None, **meanings)
+    print(f'✗ {claim_id} as printed in the notes fails{shown}\n✓ {claim_id} as corrected holds {said}')
 
 
 class Grade:
@@ -165,7 +210,8 @@ def _pair(name, slip):
 
 
 def _refute(name, what, test, cases, tries):
-    """The simplest case found for which `test` is false, without what is a seed: such a number tells a reader nothing."""
+    """The simplest case found for which `test` is false, without what is a seed: such a number tells a reader
+    nothing."""
     found, tried = _counterexample(test, cases, tries)
     if found is None:
         raise AssertionError(f'{name}: {what} was not rejected in {tried} cases, so the check proves nothing')

@@ -1,7 +1,7 @@
 """The formula that a page displays is what its check executes: LaTeX is read, evaluated on drawn cases, and spoilt.
 
-`tokens` and `grammar` make a tree of the LaTeX, `values`, `evaluating`, `operators` and `relations` give it a value, `spoiling`
-makes single slips in it, and `running` puts them together.
+`tokens` and `grammar` make a tree of the LaTeX, `values`, `evaluating`, `operators` and `relations` give it a value,
+`spoiling` makes single slips in it, and `running` puts them together.
 """
 from nbutils.printed.running import Formula, Report, run
 from nbutils.printed.tokens import FormulaError, ShapeError

@@ -1,7 +1,8 @@
 """The tree of a formula, evaluated: letters, arithmetic, indices, functions, brackets, matrices and cases.
 
-`evaluate(node, scope)` gives a number, an array, a family, a function or a verdict. Sums, expectations and derivatives are in
-`operators`, relations in `relations`; each kind of node has one rule, which its module enters with `@rule`.
+`evaluate(node, scope)` gives a number, an array, a family, a function or a verdict. Sums, expectations and
+derivatives are in `operators`, relations in `relations`; each kind of node has one rule, which its module enters with
+`@rule`.
 """
 import math
 from collections.abc import Callable
@@ -12,12 +13,26 @@ from nbutils.printed.grammar import Node, walk
 from nbutils.printed.patterns import all_terms, collect_differences, first_alike, series, with_counter
 from nbutils.printed.tokens import FormulaError, ShapeError
 from nbutils.printed.values import (
-    Identity, Random, Scope, Zero, add, divide, is_number, joined, lift, lower, power, slope, times, whole,
+    Identity,
+    Random,
+    Scope,
+    Zero,
+    add,
+    divide,
+    is_number,
+    joined,
+    lift,
+    lower,
+    power,
+    slope,
+    times,
+    whole,
 )
 
 CONSTANTS = {'pi': math.pi, 'e': math.e, 'infty': math.inf}
 ELEMENTWISE = {
-    'exp': np.exp, 'log': np.log, 'ln': np.log, 'sin': np.sin, 'cos': np.cos, 'tan': np.tan, 'tanh': np.tanh, 'cosh': np.cosh,
+    'exp': np.exp, 'log': np.log, 'ln': np.log, 'sin': np.sin, 'cos': np.cos, 'tan': np.tan, 'tanh': np.tanh,
+    'cosh': np.cosh,
     'sinh': np.sinh, 'arctan': np.arctan, 'arccos': np.arccos, 'arcsin': np.arcsin, 'sign': np.sign, 'sgn': np.sign,
     'Im': np.imag, 'Re': np.real,
 }
@@ -588,9 +603,10 @@ def _matrix_with_dots(rows, scope):
         if a.op != 'dots':
             collect_differences(a, b, pairs)
     low, high = (whole(evaluate(p, scope)) for p in pairs[0])
-    between = [
-        all_terms(tuple(with_counter(a, b, k) if a.op != 'dots' else a for a, b in zip(first, last, strict=True)), evaluate, scope)
-        for k in range(low, high + 1)]
+    between = []
+    for k in range(low, high + 1):
+        row = tuple(a if a.op == 'dots' else with_counter(a, b, k) for a, b in zip(first, last, strict=True))
+        between.append(all_terms(row, evaluate, scope))
     if all(is_number(v) for row in between for v in row):
         return np.array(between)
     return np.block(between)

@@ -1,9 +1,9 @@
 """Tokens into a tree, by recursive descent. A display is cut into statements, conditions and ranges of counters.
 
-Juxtaposition binds tighter than `\\cdot`, `\\times` and `\\odot`. A sum or a product takes the term after it, an expectation or an
-extremum the product after it. A function without brackets takes the factors up to the next blank, function or sign. Whether
-`f(x)` is a value of f or a product depends on the names that are known to be functions. A word that is no connective
-(`and`, `for all`, `if` ...) is an error: nothing that is printed is passed over.
+Juxtaposition binds tighter than `\\cdot`, `\\times` and `\\odot`. A sum or a product takes the term after it, an
+expectation or an extremum the product after it. A function without brackets takes the factors up to the next blank,
+function or sign. Whether `f(x)` is a value of f or a product depends on the names that are known to be functions. A
+word that is no connective (`and`, `for all`, `if` ...) is an error: nothing that is printed is passed over.
 """
 import re
 from typing import NamedTuple
@@ -13,8 +13,8 @@ from nbutils.printed.tokens import FormulaError, Token, tokens
 RELATIONS = {
     '=': '=', ':=': '=', 'le': '<=', 'leq': '<=', 'ge': '>=', 'geq': '>=', '<': '<', '>': '>', 'ne': '!=', 'neq': '!=',
     'approx': '~', 'simeq': '~', 'propto': 'propto', 'in': 'in', 'notin': 'notin', 'sim': 'sim', 'leftarrow': '<-',
-    'succeq': 'psd', 'succ': 'pd', 'preceq': 'nsd', 'prec': 'nd', 'to': 'to', 'longrightarrow': 'to', 'mapsto': 'mapsto', 'll': '<<',
-    'subset': 'subset', 'subseteq': 'subset', 'longleftrightarrow': 'to', 'perp': 'perp',
+    'succeq': 'psd', 'succ': 'pd', 'preceq': 'nsd', 'prec': 'nd', 'to': 'to', 'longrightarrow': 'to', 'mapsto': 'mapsto',
+    'll': '<<',     'subset': 'subset', 'subseteq': 'subset', 'longleftrightarrow': 'to', 'perp': 'perp',
 }
 ARROWS = {
     'iff': 'iff', 'Longleftrightarrow': 'iff', 'Leftrightarrow': 'iff',
@@ -24,8 +24,8 @@ JOINERS = ('cdot', 'times', 'odot', 'otimes', 'circ', '*', '/', 'cup', 'cap', 's
 BIG = ('sum', 'prod', 'int', 'iint', 'bigcap', 'bigcup')
 EXTREMA = {'max', 'min', 'sup', 'inf', 'argmax', 'argmin', 'lim'}
 PREFIX = {
-    'exp', 'log', 'ln', 'sin', 'cos', 'tan', 'tanh', 'cosh', 'sinh', 'arctan', 'arccos', 'arcsin', 'det', 'tr', 'rank', 'vec',
-    'diag', 'sign', 'sgn', 'Var', 'Cov', 'Pr', 'Expect', 'Indicator', 'Im', 'Re', 'dim',
+    'exp', 'log', 'ln', 'sin', 'cos', 'tan', 'tanh', 'cosh', 'sinh', 'arctan', 'arccos', 'arcsin', 'det', 'tr', 'rank',
+    'vec', 'diag', 'sign', 'sgn', 'Var', 'Cov', 'Pr', 'Expect', 'Indicator', 'Im', 'Re', 'dim',
 }
 GUARD = re.compile(r'^\W*(for all|for every|for each|for any|for|if|when|where|with|since|whenever)\W*$')
 CONNECTIVE = re.compile(r'^\W*(and|so that|hence|thus|then|that is|so|i\.e\.|therefore|also|but)?\W*$')
@@ -366,7 +366,8 @@ class _Parser:
         self.fail('no meaning is known for what stands')
 
     def braced(self, token):
-        """What stands above a brace. Words below it are a remark on it; a formula there would be a statement of its own."""
+        """What stands above a brace. Words below it are a remark on it; a formula there would be a statement of its
+        own."""
         inner = self.inner(token.args[0]).whole()
         while self.peek(blanks=True) and self.peek(blanks=True).is_('_'):
             self.next()
@@ -616,7 +617,8 @@ class _Parser:
                     inner.fail('words')
         except FormulaError:
             nodes = None
-        return Node('sub', (re.sub(r'\W+', '_', key).strip('_'), nodes and tuple(nodes)), token.start, self.tokens[self.k - 1].end)
+        end = self.tokens[self.k - 1].end
+        return Node('sub', (re.sub(r'\W+', '_', key).strip('_'), nodes and tuple(nodes)), token.start, end)
 
     def superscript(self, token, script):
         """('sup', (kind, what)): a power, a transpose, a mark such as the star of w^*, or a label in brackets."""
@@ -675,4 +677,5 @@ def _differentials(pieces):
 
 def _is_upright_d(pieces):
     first = pieces[0]
-    return first.kind == 'name' and first.text == 'd' and not first.bold and not (len(pieces) > 1 and pieces[1].is_('_', '+', '-'))
+    named = len(pieces) > 1 and pieces[1].is_('_', '+', '-')  # d_k is a letter
+    return first.kind == 'name' and first.text == 'd' and not first.bold and not named

@@ -5,7 +5,15 @@ from itertools import product
 import numpy as np
 
 from nbutils.printed.evaluating import (
-    CAPITALS, ELEMENTWISE, Unfinished, builtin, evaluate, extremum, indices, names_in, rule,
+    CAPITALS,
+    ELEMENTWISE,
+    Unfinished,
+    builtin,
+    evaluate,
+    extremum,
+    indices,
+    names_in,
+    rule,
 )
 from nbutils.printed.grammar import Node, walk
 from nbutils.printed.tokens import FormulaError
@@ -104,7 +112,8 @@ def counter_range(body, name, scope):
         if node.op == 'scripted':
             lengths |= _lengths(node, name, scope)
     if len(lengths) != 1:
-        raise FormulaError(f'{name} indexes axes of different lengths' if lengths else f'it is not clear how far {name} runs')
+        raise FormulaError(
+            f'{name} indexes axes of different lengths' if lengths else f'it is not clear how far {name} runs')
     return range(1, lengths.pop() + 1)
 
 
@@ -246,7 +255,8 @@ def _moment(node, scope):
     outcomes = []
     for weight, case in scope.outcomes(names):
         if all(evaluate(g, case) for g in given):
-            outcomes.append((weight, float(all(evaluate(e, case) for e in events)) if kind == 'Pr' else evaluate(events[0], case)))
+            happened = all(evaluate(e, case) for e in events) if kind == 'Pr' else None
+            outcomes.append((weight, evaluate(events[0], case) if happened is None else float(happened)))
     mass = sum(weight for weight, _ in outcomes)
     if not mass:
         raise FormulaError('a condition of probability zero')

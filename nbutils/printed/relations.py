@@ -1,8 +1,8 @@
 """Statements, evaluated: `evaluate` gives True or False for relations, implications and chains of them.
 
-Two sides are equal if they differ by at most TOLERANCE times the larger one (at least 1): rounding of some hundred operations on
-numbers of moderate size stays below 1e-12, and a slip in a formula changes it by far more. Where a derivative cannot be taken
-by a complex step, its differences have an error of 1e-6, so DIFFERENCED is used.
+Two sides are equal if they differ by at most TOLERANCE times the larger one (at least 1): rounding of some hundred
+operations on numbers of moderate size stays below 1e-12, and a slip in a formula changes it by far more. Where a
+derivative cannot be taken by a complex step, its differences have an error of 1e-6, so DIFFERENCED is used.
 """
 import numpy as np
 
@@ -137,7 +137,7 @@ def _sized(a, b):
 
 
 def _contained(value, right, scope):
-    if right.op == 'scripted' and right.args[0].op == 'name' and right.args[0].args[0] == 'Reals' and right.args[2] is not None:
+    if right.op == 'scripted' and right.args[0].args[0] == 'Reals' and right.args[2] is not None:
         return _fits(value, shape_of(right.args[2].args[1], scope))
     if right.op == 'name' and right.args[0] == 'Reals':
         return is_number(value) and not np.iscomplexobj(value)

@@ -2,10 +2,11 @@
 
     report = run(latex, x=vectors(3), A=matrices(3, 3))
 
-The meaning of a letter is a strategy or a list (drawn), a function, a number or an array, a `range` (a counter), `of(lambda a, b:
-...)` (computed from the letters a and b) or `Random(values, weights)`. Fonts do not count; `\\hat{\\mathbf{w}}` is `w_hat`, `x^*` is
-`x_star`, `w_{\\text{ridge}}` is `w_ridge`, and `lambda_` is the letter lambda. An equation whose left side has no meaning yet
-defines it. Conditions ("for all ...") choose among the cases; a condition that no case meets is an error.
+The meaning of a letter is a strategy or a list (drawn), a function, a number or an array, a `range` (a counter),
+`of(lambda a, b: ...)` (computed from the letters a and b) or `Random(values, weights)`. Fonts do not count;
+`\\hat{\\mathbf{w}}` is `w_hat`, `x^*` is `x_star`, `w_{\\text{ridge}}` is `w_ridge`, and `lambda_` is the letter
+lambda. An equation whose left side has no meaning yet defines it. Conditions ("for all ...") choose among the cases;
+a condition that no case meets is an error.
 """
 import copy
 from collections.abc import Callable
@@ -45,12 +46,13 @@ class Report:
         return self.rejected + len(self.spoilt['survived'])
 
 
-def run(latex: str, search: Callable, *, spoil: bool = True, options: dict | None = None, **meanings) -> Report:
+def run(latex: str, search: Callable, *, spoil=True, options: dict | None = None, more=(), **meanings) -> Report:
     """Run a formula on drawn cases, and then all its spoilt prints on the same cases.
 
-    `search(test, strategies)` draws cases and gives (the simplest case for which the test is false or None, number of cases).
-    `options`: `approx` (how close ≈ is), `over` (two letters: what ∝ compares), `wrt` (the letter of a bare ∇), `n` (the size of
-    unit vectors). Raises FormulaError where the formula cannot be read or run, ValueError where no case meets its conditions.
+    `search(test, strategies)` draws cases and gives (the simplest case for which the test is false or None, number of
+    cases). `options`: `approx` (how close ≈ is), `over` (two letters: what ∝ compares), `wrt` (the letter of a bare
+    ∇), `n` (the size of unit vectors). `more` are further cases, as dicts, on which all are run. Raises FormulaError
+    where the formula cannot be read or run, ValueError where no case meets its conditions.
     """
     meanings = {name.rstrip('_'): value for name, value in meanings.items()}
     options = options or {}
@@ -63,6 +65,8 @@ def run(latex: str, search: Callable, *, spoil: bool = True, options: dict | Non
         cases.append(copy.deepcopy(case))
         return formula.holds(**case)
     found, tried = search(holds, formula.drawn)
+    found = found or next((case for case in more if not holds(**case)), None)
+    tried += len(more)
     report = Report(len(formula.claims), tried, found)
     if not formula.met:
         raise ValueError('no case meets the conditions that are printed')
@@ -74,7 +78,8 @@ def run(latex: str, search: Callable, *, spoil: bool = True, options: dict | Non
 
 
 def _verdict(spoilt, meanings, options, cases, sides, original):
-    """What came of a spoilt print: false, ill-formed (no value in any case), same (equal sides in all cases) or survived."""
+    """What came of a spoilt print: false, ill-formed (no value in any case), same (equal sides in all cases) or
+    survived."""
     try:
         formula = Formula(spoilt, meanings, options, definable=set(original.defined))
     except (FormulaError, *MISHAPS):
@@ -105,7 +110,8 @@ def _agree(a, b):
 
 
 class Formula:
-    """A display, its statements, and the meanings of its letters. `definable` restricts which letters an equation may define."""
+    """A display, its statements, and the meanings of its letters. `definable` restricts which letters an equation may
+    define."""
 
     def __init__(self, latex, meanings, options, definable=None):
         self.options, self.met = options, 0  # met: in how many cases the printed conditions held
@@ -168,8 +174,8 @@ class Formula:
     def _true(self, claim, scope):
         if not any(n.op == 'add' and any(s in ('pm', 'mp') for s, _, _ in n.args) for n in walk(claim)):
             return bool(evaluate(claim, scope))
-        return all(
-            evaluate(claim, Scope(scope.values, scope.computed, scope.defined, scope.options | {'pm': sign})) for sign in (1, -1))
+        signed = (Scope(scope.values, scope.computed, scope.defined, scope.options | {'pm': sign}) for sign in (1, -1))
+        return all(evaluate(claim, s) for s in signed)
 
     def sides(self, **case) -> list:
         """The values of all that the claims compare: the same for two prints that say the same."""
@@ -190,7 +196,8 @@ class Formula:
                 continue
             if isinstance(value, np.ndarray) or is_number(value) and isinstance(value, (float, np.floating)):
                 kinds.setdefault(np.shape(value), []).append(name)
-        return {a: b for names in kinds.values() if len(names) > 1 for a, b in zip(names, names[1:] + names[:1], strict=True)}
+        several = [names for names in kinds.values() if len(names) > 1]
+        return {a: b for names in several for a, b in zip(names, names[1:] + names[:1], strict=True)}
 
     def _quantified(self, node, scope):
         """The scope for all values of the counters that nothing in the statement binds."""
@@ -200,8 +207,9 @@ class Formula:
                 counters[name] = scope.raw(name)
             elif name not in scope and name not in CONSTANTS and len(name) == 1:
                 counters[name] = self._counter(name, node, scope)
-        for ks in product(*(r for r in counters.values() if r is not None)):
-            yield scope.changed(**{n: float(k) for n, k in zip((n for n, r in counters.items() if r is not None), ks, strict=True)})
+        counters = {name: values for name, values in counters.items() if values is not None}
+        for ks in product(*counters.values()):
+            yield scope.changed(**{n: float(k) for n, k in zip(counters, ks, strict=True)})
 
     def _counter(self, name, node, scope):
         if f'range of {name}' in self.defined:
@@ -253,7 +261,8 @@ def _head(left, known):
         return left.args[0], ()
     if left.op == 'call' and left.args[0].op == 'name':
         arguments = [a.args[0] if a.op == 'given' else a for a in left.args[1]]
-        return (left.args[0].args[0], tuple(a.args[0] for a in arguments)) if all(a.op == 'name' for a in arguments) else None
+        named = all(a.op == 'name' for a in arguments)
+        return (left.args[0].args[0], tuple(a.args[0] for a in arguments)) if named else None
     if left.op != 'scripted' or left.args[0].op != 'name':
         return None
     base, sub, sup, _ = left.args

@@ -1,6 +1,7 @@
 """Slightly wrong variants of a printed formula: single slips of a typesetter or a student, made in the LaTeX itself.
 
-Each slip is a place in the LaTeX and what stands there instead. Conditions and ranges are left as they are: only claims are spoilt.
+Each slip is a place in the LaTeX and what stands there instead. Conditions and ranges are left as they are: only
+claims are spoilt.
 """
 import re
 from collections.abc import Iterator
@@ -12,8 +13,8 @@ TURNED = {
     'succ': r'\prec', 'prec': r'\succ',
 }
 SWAPPED = {
-    'max': 'min', 'min': 'max', 'sup': 'inf', 'inf': 'sup', 'argmax': 'argmin', 'argmin': 'argmax', 'sin': 'cos', 'cos': 'sin',
-    'log': 'exp', 'exp': 'log', 'ln': 'exp', 'det': 'tr', 'tr': 'det', 'sum': 'prod', 'prod': 'sum',
+    'max': 'min', 'min': 'max', 'sup': 'inf', 'inf': 'sup', 'argmax': 'argmin', 'argmin': 'argmax', 'sin': 'cos',
+    'cos': 'sin', 'log': 'exp', 'exp': 'log', 'ln': 'exp', 'det': 'tr', 'tr': 'det', 'sum': 'prod', 'prod': 'sum',
 }
 OPERATORS = ('tr', 'argmin', 'argmax')  # written with \operatorname
 

@@ -1,7 +1,7 @@
 """LaTeX into tokens. pylatexenc finds macros, arguments and groups; here fonts and accents become parts of names.
 
-`\\hat{\\mathbf{w}}` is the bold name `w_hat`, `\\varepsilon` the name `epsilon`, `\\operatorname{tr}` the name `tr`. Each token
-keeps the place where it stands in the LaTeX, so that a slip can be made there.
+`\\hat{\\mathbf{w}}` is the bold name `w_hat`, `\\varepsilon` the name `epsilon`, `\\operatorname{tr}` the name `tr`.
+Each token keeps the place where it stands in the LaTeX, so that a slip can be made there.
 """
 import re
 from typing import NamedTuple
@@ -19,16 +19,20 @@ from pylatexenc.latexwalker import (
 from pylatexenc.macrospec import std_macro
 
 FONTS = {'mathbf', 'boldsymbol', 'bm', 'mathcal', 'mathrm', 'mathsf', 'mathbb', 'operatorname', 'mathop', 'mathit'}
-ACCENTS = {'hat': 'hat', 'widehat': 'hat', 'tilde': 'tilde', 'widetilde': 'tilde', 'bar': 'bar', 'overline': 'bar', 'dot': 'dot'}
+ACCENTS = {
+    'hat': 'hat', 'widehat': 'hat', 'tilde': 'tilde', 'widetilde': 'tilde', 'bar': 'bar', 'overline': 'bar', 'dot': 'dot',
+}
 BOARD = {'R': 'Reals', 'P': 'Pr', '1': 'Indicator', 'E': 'Expect', 'N': 'Naturals'}
 BLANKS = {',', ';', ':', '!', ' ', '/', 'displaystyle', 'textstyle', 'nolimits', 'limits'}
 WIDE_BLANKS = {'quad', 'qquad'}
 SIZES = {f'{size}{side}' for size in ('big', 'Big', 'bigg', 'Bigg') for side in ('', 'l', 'r', 'm')} | {'left', 'right'}
 GREEK = set(
-    'alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi '
-    'varphi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega ell'.split()
+    'alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi pi rho sigma tau upsilon '
+    'phi varphi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega ell'.split()
 )
-FUNCTIONS = set('exp log ln sin cos tan tanh cosh sinh arctan arccos arcsin det max min arg sup inf lim Pr dim ker gcd'.split())
+FUNCTIONS = set(
+    'exp log ln sin cos tan tanh cosh sinh arctan arccos arcsin det max min arg sup inf lim Pr dim ker gcd'.split()
+)
 
 _context = get_default_latex_context_db()
 _context.add_context_category('formulas', prepend=True, macros=[

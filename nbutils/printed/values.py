@@ -1,9 +1,9 @@
 """What letters stand for while a formula is evaluated, and the arithmetic of these values.
 
-A number is a float or complex; a vector is a column of shape (n, 1); a matrix has shape (m, n); a family (x_1, ..., x_N) is a list;
-the identity and zero take their size from what they meet. So transposes, inner and outer products mean what is printed, and
-nothing is broadcast: a number added to a vector is an error of the formula. Python functions receive vectors as arrays of
-shape (n,) and whole numbers as ints.
+A number is a float or complex; a vector is a column of shape (n, 1); a matrix has shape (m, n); a family (x_1, ...,
+x_N) is a list; the identity and zero take their size from what they meet. So transposes, inner and outer products
+mean what is printed, and nothing is broadcast: a number added to a vector is an error of the formula. Python
+functions receive vectors as arrays of shape (n,) and whole numbers as ints.
 """
 import inspect
 import math
@@ -32,8 +32,8 @@ class Zero(float):
 class Random:
     """A random variable with finitely many values.
 
-    `values` is a sequence of numbers or arrays, `weights` their probabilities (numbers that add to 1, equal ones if left out, or
-    an `of` that computes them).
+    `values` is a sequence of numbers or arrays, `weights` their probabilities (numbers that add to 1, equal ones if
+    left out, or an `of` that computes them).
     """
 
     def __init__(self, values, weights=None):
@@ -243,8 +243,8 @@ _AGREE = 1e-5  # the error of the differences: rounding 1e-16 divided by the ste
 def slope(f: Callable, v: float, step: float = 1e-3):
     """The derivative of f at the number v.
 
-    By a complex step, which has no cancellation, wherever it agrees with central differences of the given step; by those where
-    f does not take complex numbers or is not analytic (bars, maxima), so with an error of about 1e-6.
+    By a complex step, which has no cancellation, wherever it agrees with central differences of the given step; by
+    those where f does not take complex numbers or is not analytic (bars, maxima), so with an error of about 1e-6.
     """
     h = step * max(1, abs(v))
     by_differences = Zero()

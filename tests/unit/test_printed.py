@@ -9,9 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nbutils.cases import integers, matrices, scalars, vectors
-from nbutils.checks import _counterexample
+from nbutils.checks import _counterexample, erratum, holds
 from nbutils.maintain import notebooks
 from nbutils.printed import FormulaError, Random, ShapeError, of, run
+from nbutils.printed.checking import check
+from nbutils.printed.displays import display
 from nbutils.printed.evaluating import Unfinished, evaluate
 from nbutils.printed.grammar import Node, children, parse
 from nbutils.printed.tokens import Token
@@ -264,3 +266,48 @@ def test_a_condition_chooses_the_cases():
 def test_unknown_options_are_refused():
     with pytest.raises(TypeError, match='no such option: nearly'):
         run('a = a', search, a=scalars(), options={'nearly': 1})
+
+
+# as a check
+
+
+def test_an_inequality_needs_equality_or_a_slip():
+    latex, letters = r'\|\mathbf{x} + \mathbf{y}\| \le \|\mathbf{x}\| + \|\mathbf{y}\|', dict(x=vectors(3), y=vectors(3))
+    with pytest.raises(TypeError, match='an inequality needs equality'):
+        check('triangle', latex, search, **letters)
+    with pytest.raises(AssertionError, match='not equal in the case'):
+        check('triangle', latex, search, equality=dict(x=np.array([1., 0, 0]), y=np.array([0., 1, 0])), **letters)
+    report = check('triangle', latex, search, equality=dict(x=np.array([1., 2, 2]), y=np.array([2., 4, 4])), **letters)
+    assert report.rejected and {text for _, text in report.spoilt['survived']} <= {
+        r'\|\mathbf{x} - \mathbf{y}\| \le \|\mathbf{x}\| + \|\mathbf{y}\|', r'\|\mathbf{x} \| \le \|\mathbf{x}\| + \|\mathbf{y}\|'}
+    with pytest.raises(AssertionError, match='was not rejected'):
+        check('triangle', latex, search, slip=('takes the difference', latex.replace('+', '-', 1)), **letters)
+    check('triangle', latex, search, slip=('leaves out the second norm', latex.replace(r' + \|\mathbf{y}\|', '')), **letters)
+
+
+def test_a_spoilt_print_that_holds_is_reported():
+    with pytest.raises(AssertionError, match='hold as well'):
+        check('definition alone', r'c + 1 = 1 + c, \qquad c = 2 a', search, a=scalars())
+
+
+@pytest.mark.parametrize('latex', [r'a^2 + b^2 = (a + b)^2', r'a \ge b'])
+def test_a_false_print_fails(latex):
+    with pytest.raises(AssertionError, match='fails as printed'):
+        check('false', latex, search, equality=dict(a=1.0, b=1.0), a=scalars(), b=scalars())
+
+
+def test_displays_are_found_by_label():
+    assert display('la.cross.binet-cauchy').count(r'\times') == 2
+    with pytest.raises(KeyError, match=':label: la.cross.nothing'):
+        display('la.cross.nothing')
+
+
+def test_holds_without_a_test_runs_the_display(capsys):
+    holds('la.cross.binet-cauchy', a=vectors(3), b=vectors(3), c=vectors(3), d=vectors(3))
+    assert re.fullmatch(r'✓ la\.cross\.binet-cauchy: as printed, \d+ cases; (\d+) of \1 spoilt variants rejected\n', capsys.readouterr().out)
+
+
+def test_erratum_runs_what_the_notes_print(capsys):
+    erratum('dl.norms.lp', x=vectors(3), p=[1, 2, 3, 7])
+    said = capsys.readouterr().out
+    assert '✗ dl.norms.lp as printed in the notes fails at x = [' in said and '✓ dl.norms.lp as corrected holds as printed' in said

@@ -1,0 +1,68 @@
+"""A displayed formula as a check: it must hold as printed, and slips in it must be rejected."""
+
+from collections.abc import Callable
+
+from nbutils.printed.grammar import RELATIONS, walk
+from nbutils.printed.running import MISHAPS, Formula, Report, run
+from nbutils.printed.tokens import FormulaError
+
+INEQUALITIES = {'<=', '>=', '<', '>', 'psd', 'pd', 'nsd', 'nd'}
+
+
+def check(
+    name: str, latex: str, search: Callable, *, slip=None, equality=None, also_true=0, options=None, **meanings
+) -> Report:
+    """Run a display and all its spoilt prints.
+
+    A print of inequalities alone also needs `equality`, a dict of values of the letters at which its sides are equal,
+    or `slip`, a pair of words that name a mistake and the LaTeX with that mistake: true weaker statements are among
+    its spoilt prints. `also_true` is how many spoilt prints of an equation may survive because they say something
+    else that is true. Raises AssertionError where the print fails, or a slip is not rejected.
+    """
+    report = run(latex, search, options=options, more=[equality] if equality else [], **meanings)
+    if report.counterexample is not None:
+        raise AssertionError(f'{name} fails as printed', report.counterexample)
+    formula = Formula(latex, {k.rstrip('_'): v for k, v in meanings.items()}, options or {})
+    signs = {
+        RELATIONS[sign.text]
+        for claim in formula.claims
+        for n in walk(claim)
+        if n.op == 'relation'
+        for sign in n.args[1::2]
+    }
+    unequal = signs <= INEQUALITIES
+    if unequal and equality is None and slip is None:
+        raise TypeError(
+            f'{name}: an inequality needs equality={{...}}, a case in which its sides are equal, '
+            "or slip=('words that name a mistake', LaTeX)"
+        )
+    if equality is not None:
+        _must_be_equal(name, formula, equality)
+    if slip is not None:
+        _must_fail(name, slip, search, options, meanings)
+    survived = report.spoilt['survived']
+    if not report.rejected and slip is None:
+        raise AssertionError(f'{name}: no spoilt print was rejected, so the check proves nothing')
+    if not unequal and len(survived) > also_true:
+        kind, text = survived[0]
+        raise AssertionError(f'{name}: {len(survived)} spoilt prints hold as well, for example ({kind}) {text}')
+    return report
+
+
+def _must_be_equal(name, formula, equality):
+    from nbutils.printed.relations import equal
+
+    sides = formula.sides(**equality)
+    values = [s for s in sides if not isinstance(s, str)]
+    if not any(equal(a, b) for a, b in zip(values, values[1:], strict=False)):
+        raise AssertionError(f'{name}: the sides are not equal in the case that was given as one of equality')
+
+
+def _must_fail(name, slip, search, options, meanings):
+    words, latex = slip
+    try:
+        found = run(latex, search, spoil=False, options=options, **meanings).counterexample
+    except (FormulaError, *MISHAPS) as error:
+        raise AssertionError(f'{name}: the slip {words!r} cannot be run: {error}') from error
+    if found is None:
+        raise AssertionError(f'{name}: the slip {words!r} was not rejected')
