@@ -32,9 +32,8 @@ from nbutils.printed.values import (
 CONSTANTS = {'pi': math.pi, 'e': math.e, 'infty': math.inf}
 ELEMENTWISE = {
     'exp': np.exp, 'log': np.log, 'ln': np.log, 'sin': np.sin, 'cos': np.cos, 'tan': np.tan, 'tanh': np.tanh,
-    'cosh': np.cosh,
-    'sinh': np.sinh, 'arctan': np.arctan, 'arccos': np.arccos, 'arcsin': np.arcsin, 'sign': np.sign, 'sgn': np.sign,
-    'Im': np.imag, 'Re': np.real,
+    'cosh': np.cosh, 'sinh': np.sinh, 'arctan': np.arctan, 'arccos': np.arccos, 'arcsin': np.arcsin, 'sign': np.sign,
+    'sgn': np.sign, 'Im': np.imag, 'Re': np.real,
 }
 CAPITALS = {'sigma': 'Sigma', 'lambda': 'Lambda'}  # the entries of a matrix are written with its small letter
 

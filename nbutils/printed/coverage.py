@@ -1,0 +1,76 @@
+"""Which labelled displays of the book run as printed: on their pages, in the table of tests/prints, or not, and why not.
+
+`python -m nbutils.printed.coverage` prints the counts by chapter.
+"""
+import ast
+import sys
+from collections import Counter
+from pathlib import Path
+
+from nbutils import ledger
+from nbutils.printed.displays import NOTEBOOKS, in_source
+from nbutils.printed.grammar import parse
+from nbutils.printed.tokens import FormulaError
+
+PLACES = ('page', 'table', 'words', 'definition', 'quantifier', 'asymptotic', 'notation', 'open')
+
+
+def has_relation(latex: str) -> bool:
+    """Whether a display states something, so far as it can be read."""
+    try:
+        return any(part.role == 'claim' and part.node.op in ('relation', 'iff', 'implies') for part in parse(latex))
+    except FormulaError:
+        return True
+
+
+def run_on_page(path: Path) -> set[str]:
+    """The labels that a notebook's `.py` file runs: calls of `holds` with an id alone."""
+    calls = (node for node in ast.walk(ast.parse(path.read_text('utf-8'))) if isinstance(node, ast.Call))
+    return {
+        call.args[0].value for call in calls
+        if getattr(call.func, 'id', '') == 'holds' and len(call.args) == 1 and isinstance(call.args[0], ast.Constant)
+    }
+
+
+def places(table: dict, unrun: dict) -> dict[str, tuple[str, str]]:
+    """{label: (chapter, one of PLACES)} for each labelled display that has a relation."""
+    found = {}
+    for path in sorted(NOTEBOOKS.glob('*/*.py')):
+        on_page = run_on_page(path)
+        for label, latex in in_source(path).items():
+            if label in on_page:
+                place = 'page'
+            elif label in table:
+                place = 'table'
+            elif label in unrun:
+                place = unrun[label][0]
+            elif has_relation(latex):
+                place = 'open'
+            else:
+                continue
+            found[label] = path.parent.name, place
+    return found
+
+
+def shares(found: dict) -> tuple[float, float]:
+    """The shares of all labelled displays with a relation, and of those with the id of a claim, that run as printed."""
+    claims = [place for label, (_, place) in found.items() if label in ledger.claims()]
+    return tuple(sum(p in ('page', 'table') for p in group) / max(1, len(group))
+                 for group in ([place for _, place in found.values()], claims))
+
+
+def main():
+    sys.path.insert(0, str(NOTEBOOKS.parent))
+    from tests import prints
+
+    found = places(prints.table(), prints.unrun())
+    print(f'{"":16}' + ''.join(f'{place:>12}' for place in PLACES))
+    for chapter in sorted({chapter for chapter, _ in found.values()}):
+        counts = Counter(place for where, place in found.values() if where == chapter)
+        print(f'{chapter:16}' + ''.join(f'{counts[place]:12}' for place in PLACES))
+    every, claims = shares(found)
+    print(f'{every:.0%} of {len(found)} labelled displays with a relation run as printed, {claims:.0%} of those of claims.')
+
+
+if __name__ == '__main__':
+    main()

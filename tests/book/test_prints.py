@@ -1,0 +1,32 @@
+"""The displays of the book run as printed, and each that does not has a reason."""
+import pytest
+
+from nbutils.checks import _counterexample
+from nbutils.printed import coverage
+from nbutils.printed.checking import check
+from nbutils.printed.displays import display, displays
+from tests import prints
+
+TABLE, UNRUN = prints.table(), prints.unrun()
+PLACES = coverage.places(TABLE, UNRUN)
+OPEN = 626  # displays that neither run nor have a reason; this number may only become smaller
+
+
+@pytest.mark.parametrize('label', sorted(TABLE))
+def test_display_runs_as_printed(label):
+    meanings, tries = TABLE[label]
+    check(label, display(label), lambda test, cases: _counterexample(test, cases, tries), **meanings)
+
+
+def test_the_lists_name_displays_of_the_book_once():
+    for label in [*TABLE, *UNRUN]:
+        assert label in displays(), f'{label} is no display of the book: take it from tests/prints'
+    twice = set(TABLE) & set(UNRUN) | {label for label, (_, place) in PLACES.items() if place == 'page'} & {*TABLE, *UNRUN}
+    assert not twice, f'in two lists, or on the page as well: {sorted(twice)}'
+    assert {reason for reason, _ in UNRUN.values()} <= set(prints.REASONS)
+
+
+def test_displays_without_a_place():
+    left = sorted(label for label, (_, place) in PLACES.items() if place == 'open')
+    assert len(left) <= OPEN, f'run these on their pages or in tests/prints, or give a reason in unrun.yml: {left}'
+    assert len(left) == OPEN, f'{len(left)} displays are left: lower OPEN in {__file__}'

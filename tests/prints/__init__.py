@@ -1,0 +1,35 @@
+"""What the letters of displayed formulas mean, for those whose meanings would clutter their pages: one file a chapter.
+
+`prints(label, x=vectors(3), ...)` enters a display of the book with the meanings of its letters (see `nbutils.printed`);
+`unrun.yml` lists the displays that no machine can run, with one of five reasons. `tests/book/test_prints.py` runs the table
+and demands that each labelled display with a relation is in one of the two, or runs on its page.
+"""
+from importlib import import_module
+from pathlib import Path
+
+import yaml
+
+REASONS = ('words', 'definition', 'quantifier', 'asymptotic', 'notation')
+HERE = Path(__file__).parent
+TABLE = {}  # label -> (keywords of `nbutils.printed.checking.check`, number of cases)
+
+
+def prints(label, /, *, tries=60, **meanings):
+    """Enter a display: the meaning of each letter, and `equality`, `slip`, `also_true` or `options` where it needs them."""
+    if label in TABLE:
+        raise ValueError(f'{label} stands in the table twice')
+    TABLE[label] = (meanings, tries)
+
+
+def table():
+    """The whole table, as {label: (keywords, tries)}."""
+    for path in sorted(HERE.glob('*.py')):
+        if path.stem != '__init__':
+            import_module(f'tests.prints.{path.stem}')
+    return TABLE
+
+
+def unrun():
+    """{label: (reason, remark)} of the displays that cannot run."""
+    entries = yaml.safe_load((HERE / 'unrun.yml').read_text('utf-8')) or {}
+    return {label: (reason, remark) for reason, labels in entries.items() for label, remark in labels.items()}
