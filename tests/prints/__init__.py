@@ -7,7 +7,10 @@ and demands that each labelled display with a relation is in one of the two, or 
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import yaml
+
+from nbutils.cases import seeds
 
 REASONS = ('words', 'definition', 'quantifier', 'asymptotic', 'notation')
 HERE = Path(__file__).parent
@@ -19,6 +22,11 @@ def prints(label, /, *, tries=60, **meanings):
     if label in TABLE:
         raise ValueError(f'{label} stands in the table twice')
     TABLE[label] = (meanings, tries)
+
+
+def normal(*shape):
+    """Arrays with independent standard normal entries, as a strategy."""
+    return seeds().map(lambda seed: np.random.default_rng(seed).normal(size=shape))
 
 
 def table():
