@@ -78,45 +78,41 @@ def _words(text):
 
 def same_figure(got, stored):
     """Whether two figures, SVGs as they are stored, show the same."""
-    return got == stored or not figure_differences(got, stored)
+    return got == stored or next(_apart(*_trees(got, stored), 'figure'), None) is None
 
 
 def figure_differences(got, stored):
     """What differs between two figures, as lines of text; none where they show the same."""
-    new, old = (ET.fromstring(svg.without_prefix(figure)) for figure in (got, stored))
-    lines = list(_texts_apart(_labels(new), _labels(old)))
     found = collections.defaultdict(list)
-    for where, what, size in _apart(new, old, 'figure'):
+    for where, what, size in _apart(*_trees(got, stored), 'figure'):
         found[where, what].append(size)
-    for (where, what), sizes in found.items():
-        lines.append(f'{where}: {what}' + (f' by up to {max(sizes):.3g}' if max(sizes) else ''))
-    return lines
+    largest = [(*key, max(sizes)) for key, sizes in found.items()]
+    largest.sort(key=lambda one: one[0] == 'figure')  # glyphs and clips, which are shared, come last
+    return [f'{where}: {what}' + (f' by up to {size:.3g}' if size else '') for where, what, size in largest]
 
 
-def _labels(tree):
-    return [part.get('aria-label') for part in tree.iter() if 'aria-label' in part.attrib]
-
-
-def _texts_apart(new, old):
-    for what, *places in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if what != 'equal':
-            yield f'texts: stored {old[places[0]:places[1]]}, now {new[places[2]:places[3]]}'
+def _trees(*figures):
+    return [ET.fromstring(svg.without_prefix(figure)) for figure in figures]
 
 
 def _apart(new, old, where):
     """(where, what, by how much) of all that differs between two trees."""
-    if new.tag != old.tag or new.attrib.keys() != old.attrib.keys() or new.get('class') != old.get('class'):
-        yield where, 'is drawn in another way', 0
+    if new.get('aria-label') != old.get('aria-label'):
+        yield where, f'now {new.get("aria-label")!r}', 0
         return
-    if len(new) != len(old):
-        yield where, f'stored with {len(old)} parts, now with {len(new)}', 0
+    if new.tag != old.tag or new.attrib.keys() != old.attrib.keys() or len(new) != len(old):
+        yield where, f'{len(old)} parts {_kinds(old)}, now {len(new)} {_kinds(new)}', 0
         return
     for name in new.attrib:
         if new.get(name) != old.get(name):
-            for what, size in _value_apart(name, new, old):
+            for what, size in _value_apart(name, new.get(name), old.get(name)):
                 yield where, what, size
     for a, b, place in zip(new, old, _places(old, where), strict=True):
         yield from _apart(a, b, place)
+
+
+def _kinds(element):
+    return [child.get('aria-label') or child.get('class') or child.tag.rpartition('}')[2] for child in element][:LINES]
 
 
 def _places(parent, where):
@@ -129,18 +125,15 @@ def _places(parent, where):
         yield f'{where.removeprefix("figure, ")}, {kind}{label}' if kind else where
 
 
-def _value_apart(name, new, old):
-    """(what, by how much) of the difference between the values of an attribute, where it is one."""
-    a, b = new.get(name), old.get(name)
+def _value_apart(name, a, b):
+    """(what, by how much) of the difference between two values of an attribute, where it counts."""
     if a.startswith('data:') and b.startswith('data:'):
-        pictures = (value.partition(',')[2] for value in (a, b))
-        if not same_picture(*pictures, exactly='image-rendering' in old.attrib):
+        if not same_picture(a.partition(',')[2], b.partition(',')[2]):
             yield 'another picture', 0
     elif re.fullmatch('#[0-9a-f]{6} #[0-9a-f]{6}', f'{a} {b}'):
-        gap = max(abs(x - y) for x, y in zip(bytes.fromhex(a[1:]), bytes.fromhex(b[1:]), strict=True))
-        if gap > LEVELS:
+        if max(abs(x - y) for x, y in zip(bytes.fromhex(a[1:]), bytes.fromhex(b[1:]), strict=True)) > LEVELS:
             yield f'{name} {b}, now {a}', 0
-    elif name in ('id', 'href', 'class', 'aria-label') or '#' in a + b:
+    elif name in ('id', 'href', 'class') or '#' in a + b:
         yield f'{name} {b!r}, now {a!r}', 0
     else:
         yield from _numbers_apart(name, a, b)
@@ -170,15 +163,8 @@ def _factors(name, numbers):
     return place < {'matrix': 4, 'translate': 0}.get(name, len(place))
 
 
-def same_picture(got, stored, *, exactly=False):
-    """Whether two PNGs (base64) show the same; `exactly` means pixel by pixel, where each one stands for a number."""
-    if got == stored:
-        return True
-    a, b = _pixels(got), _pixels(stored)
-    if a.shape != b.shape:
-        return False
-    if exactly:
-        return abs(a - b).max() <= LEVELS
+def same_picture(got, stored):
+    """Whether two PNGs (base64) show the same."""
     rms, worst = picture_distance(got, stored)
     return rms <= PICTURE_RMS and worst <= PICTURE_BLOCK
 
