@@ -8,6 +8,7 @@ What comes out is the same bytes each time, and small:
 """
 import base64
 import hashlib
+import html
 import io
 import re
 import xml.etree.ElementTree as ET
@@ -106,7 +107,7 @@ def _attributes(tag, element):
 
 def _group(group, source):
     """A group as short as it can be said: the label of a text in place of the comment, nothing that holds only itself."""
-    comments = [child.text.strip() for child in source if child.tag is ET.Comment]
+    comments = [html.unescape(child.text.strip()) for child in source if child.tag is ET.Comment]
     if not len(group):
         return []
     if comments:
