@@ -190,9 +190,11 @@ def _pixels(png):
 def align(got, stored):
     """The outputs `got`, with each value that agrees with the `stored` one replaced by it.
 
-    So outputs agree exactly when `align(got, stored)` equals `stored`. Both are lists of notebook outputs.
+    So outputs agree exactly when `align(got, stored)` equals `stored`. Both are lists of notebook outputs; figures that
+    come from a kernel are brought to the form of stored ones.
     """
     got = copy.deepcopy(got)
+    svg.normalize(got)
     for new, old in zip(got, stored, strict=False):
         if new['output_type'] != old['output_type']:
             break
@@ -302,7 +304,6 @@ def pytest_configure(config):
 
     def compare_outputs(cell, test, ref, skip_compare=None):
         test, ref = (plugin.coalesce_streams(outputs) for outputs in (test, ref))
-        svg.normalize(test)
         skip = tuple(key for key in cell.parent.skip_compare if key not in ('image/png', 'image/jpeg'))
         same = exactly(cell, align(test, ref), ref, skip)
         if not same:
