@@ -62,8 +62,14 @@ def normalize(outputs):
 
 def bare_png(png):
     """The same picture (base64) without metadata (matplotlib writes its version into it), packed tightly."""
+    picture = Image.open(io.BytesIO(base64.b64decode(png))).convert('RGBA')
+    best = picture
+    for mode in ('RGB', 'P', 'L'):  # the last one that loses nothing: opaque, of few colours, grey
+        less = picture.convert(mode, palette=Image.Palette.ADAPTIVE)
+        if less.convert('RGBA') == picture:
+            best = less
     file = io.BytesIO()
-    Image.open(io.BytesIO(base64.b64decode(png))).save(file, 'PNG', optimize=True)
+    best.save(file, 'PNG', optimize=True)
     return base64.b64encode(file.getvalue()).decode()
 
 
