@@ -65,7 +65,7 @@ def bare_png(png):
     picture = Image.open(io.BytesIO(base64.b64decode(png))).convert('RGBA')
     best = picture
     for mode in ('RGB', 'P', 'L'):  # the last one that loses nothing: opaque, of few colours, grey
-        less = picture.convert(mode, palette=Image.Palette.ADAPTIVE)
+        less = best.convert(mode, palette=Image.Palette.ADAPTIVE)
         if less.convert('RGBA') == picture:
             best = less
     file = io.BytesIO()
