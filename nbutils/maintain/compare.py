@@ -22,7 +22,6 @@ RTOL = 1e-3  # beside one unit of the last digit that is printed
 
 # Figures. A position may differ by half a pixel at double density, which no screen shows, and by the rounding of both.
 SHIFT = 0.5 * 72 / 240 + 2 * 0.5 * 10 ** -svg.DECIMALS  # points
-FACTOR = SHIFT / 432  # of factors: moves the far edge of a figure as wide as the text by as much
 WIDTH = 1.01 * 10 ** -svg.DECIMALS  # of widths of lines, opacities and dashes: their rounding
 LEVELS = 4  # of 255, of a colour: one step in a colour map of 256
 # Embedded pictures and PNGs: root mean square of the difference in grey levels, over the picture and over its worst block.
@@ -31,6 +30,7 @@ BLOCK = 16  # pixels; compared block by block, so that a small change is not los
 PICTURE_RMS, PICTURE_BLOCK = 3.0, 12.0
 
 _NUMBER = re.compile(r'(?<![\w.])[-+−]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?(?![\w])')
+_PARTS = {'all': re.compile(r'(-?\d+\.?\d*)'), 'translate': re.compile(r'(?<=translate\()(.*?)(?=\))')}
 
 
 # ---- numbers and texts ----
@@ -140,27 +140,16 @@ def _value_apart(name, a, b):
 
 
 def _numbers_apart(name, a, b):
-    """(what, by how much) of two lists of numbers between which stand the same words."""
-    number = r'-?\d+\.?\d*'
-    values = [np.array(re.findall(number, text), float) for text in (a, b)]
-    if re.sub(number, '', a) != re.sub(number, '', b) or values[0].shape != values[1].shape:
+    """(what, by how much) of two lists of numbers between which the same words stand; factors and angles are words."""
+    parts = [_PARTS['translate' if name == 'transform' else 'all'].split(text) for text in (a, b)]
+    if parts[0][::2] != parts[1][::2]:
         yield f'{name} of another shape', 0
         return
-    gap = abs(values[0] - values[1])
-    if name == 'transform':
-        factor = np.concatenate([_factors(*found) for found in re.findall(r'(\w+)\(([^)]*)\)', b)])
-        if (gap > FACTOR * abs(values[1]))[factor].any():
-            yield 'turned or of another size', 0
-        gap = gap[~factor]
+    gap = max(abs(float(x) - float(y)) for numbers in zip(parts[0][1::2], parts[1][1::2], strict=True)
+              for x, y in zip(*(text.split() for text in numbers), strict=True))
     positions = name in ('d', 'transform', 'x', 'y', 'width', 'height', 'viewBox')
-    if gap.size and gap.max() > (SHIFT if positions else WIDTH):
-        yield ('moved' if positions else f'other {name}'), gap.max()
-
-
-def _factors(name, numbers):
-    """Which numbers of a transformation are factors or angles, and no shifts."""
-    place = np.arange(len(numbers.split()))
-    return place < {'matrix': 4, 'translate': 0}.get(name, len(place))
+    if gap > (SHIFT if positions else WIDTH):
+        yield ('moved' if positions else f'other {name}'), gap
 
 
 def same_picture(got, stored):

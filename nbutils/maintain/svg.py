@@ -22,6 +22,7 @@ LINEAR = 5  # decimals of factors, which multiply numbers up to some hundred
 _INHERITED = ('fill', 'fill-opacity', 'stroke', 'stroke-width', 'stroke-opacity', 'stroke-dasharray', 'stroke-dashoffset',
               'stroke-linecap', 'stroke-linejoin', 'stroke-miterlimit')
 _NUMBER = re.compile(r'-?\d+\.?\d*(?:e[-+]?\d+)?')
+_MATRIX = re.compile(r'matrix\((\S+) 0 0 (\S+) ([^)]*)\)')  # of pictures
 _REFERENCE = re.compile(r'(?<=#)[^)\s]+')
 _PREFIX = re.compile(r'(?<=[#"])f[0-9a-f]{6}(?=-\d+[")])')
 
@@ -196,7 +197,7 @@ def _transform(tag, text):
     """Transformations with rounded numbers; of what is used at another place, that place."""
     found = [
         (name, _short(numbers, DECIMALS if name == 'translate' else LINEAR))
-        for name, numbers in re.findall(r'(\w+)\(([^)]*)\)', text)
+        for name, numbers in re.findall(r'(\w+)\(([^)]*)\)', re.sub(_MATRIX, r'translate(\3) scale(\1 \2)', text))
     ]
     if tag == 'use' and [name for name, _ in found] == ['translate']:
         yield from zip('xy', found[0][1].split(), strict=True)

@@ -245,7 +245,8 @@ def test_no_fault_in_figures_passes(name):
     tried, passed = 0, []
     for section in SECTIONS:
         figures = shown(section)
-        for i in range(len(figures)) if EVERY else [list(IN_FIGURES).index(name) % len(figures)]:
+        turn = list(IN_FIGURES).index(name) % max(1, len(figures))
+        for i in range(len(figures)) if EVERY else range(len(figures))[turn:turn + 1]:
             tree = ElementTree.fromstring(figures[i])
             IN_FIGURES[name](tree)
             faulty = ElementTree.tostring(tree, 'unicode').replace('ns0:', '').replace(':ns0', '')
