@@ -103,7 +103,7 @@ def differing(outputs, cell):
         return None
     stored = [{k: v for k, v in o.items() if k in ('output_type', 'name', 'text', 'data')} for o in cell.outputs]
     got = compare.align(outputs, stored)
-    texts = [[o | {'data': {k: v for k, v in o.get('data', {}).items() if k != 'image/png'}} for o in side]
+    texts = [[o | {'data': {k: v for k, v in o.get('data', {}).items() if k not in compare.PICTURES}} for o in side]
              for side in (got, stored)]
     return None if got == stored else 'figure' if texts[0] == texts[1] else 'text'
 

@@ -13,7 +13,7 @@ from nbutils import ledger
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = ROOT / 'notebooks'
 SEEN = ROOT / '.cache' / 'seen.json'
-EXECUTING = ('compare', 'environment', 'notebooks', 'record', 'rerun', 'warm')  # the modules that execute and compare
+EXECUTING = ('compare', 'environment', 'notebooks', 'record', 'rerun', 'svg', 'warm')  # the modules that execute and compare
 
 
 def sources():

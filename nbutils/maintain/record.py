@@ -5,10 +5,8 @@ fails or writes to stderr, nor where the outputs are equal to the stored ones wi
 is shown; pictures before and after, and their difference, are written to `_build/differences`.
 """
 import argparse
-import base64
 import contextlib
 import difflib
-import io
 import os
 import subprocess
 import sys
@@ -19,9 +17,8 @@ from pathlib import Path
 import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
-from PIL import Image
 
-from nbutils.maintain import compare, environment, notebooks, warm
+from nbutils.maintain import compare, environment, notebooks, svg, warm
 
 CELL_SECONDS = 120
 LINES = 60  # of changes in outputs are shown for one notebook
@@ -74,8 +71,7 @@ def execute(notebook, path):
             for output in cell.outputs:
                 if output.get('name') == 'stderr':
                     raise Refused(f'{notebooks.name(path)}, cell {number} writes to stderr: {output.text.strip()}')
-                if 'image/png' in output.get('data', {}):
-                    output.data['image/png'] = _bare_png(output.data['image/png'])
+            svg.normalize(cell.outputs)
     return notebook
 
 
@@ -89,13 +85,6 @@ def _where(path, client, index):
     """A cell by its number, as JupyterLab counts all cells, and its first line."""
     first, *_ = client.nb.cells[index].source.strip().splitlines() or ['']
     return f'{notebooks.name(path)}, cell {index + 1} ({first} ...)'
-
-
-def _bare_png(png):
-    """The same picture without metadata (matplotlib writes its version into it), packed tightly."""
-    file = io.BytesIO()
-    Image.open(io.BytesIO(base64.b64decode(png))).save(file, 'PNG', optimize=True)
-    return base64.b64encode(file.getvalue()).decode()
 
 
 def _load(target):

@@ -729,7 +729,8 @@ for ax, A, title in ((axes[0], [[1, 0.8], [-0.2, 0.7]], 'bowl'),
     plane = x @ A @ x + np.tensordot((A + A.T) @ x, h, 1)
     ax.plot_surface(*np.dstack([p, p]), np.hstack([form, plane]),
                     facecolors=np.tile(paint, (61, 1, 1)), lw=0,
-                    rcount=61, ccount=122, antialiased=False)
+                    rcount=61, ccount=122, antialiased=False,
+                    rasterized=True)
     ax.view_init(19, -50)
     ax.set_axis_off()
     ax.set_title(title, y=0.9)

@@ -1055,7 +1055,7 @@ axes[0].plot(values.real, values.imag, 'o', color='C1', ms=4)
 axes[0].set(title='Gershgorin’s discs', aspect='equal', ylim=(-4.4, 4.4))
 for ax, cloud, name in zip(axes[1:], clouds, ('Symmetric', 'Tilted'),
                            strict=True):
-    ax.plot(cloud.real, cloud.imag, '.', color='C0', ms=1.5)
+    ax.plot(cloud.real, cloud.imag, '.', color='C0', ms=1.5, rasterized=True)
     ax.plot(spread, 0 * spread, 'o', color='C1', ms=3)
     ax.set(xlim=(-3, 3), ylim=(-3, 3), aspect='equal', title=name)
 for ax in axes:

@@ -718,7 +718,7 @@ for name, (low, high) in bands.items():
 # %% mystnb={"figure": {"caption": "With a variance the 90 % band of the running mean narrows like $1/\\sqrt n$; with a mean but no variance (Pareto) it narrows more slowly, without a mean (Cauchy) not at all."}, "image": {"alt": "Three panels of running means against the number of draws. For the exponential law the band narrows between two curves of the form 1.64 over root n. For the Pareto law it narrows more slowly and lopsidedly, with jumps. For the Cauchy law it does not narrow at all."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.6)
 for ax, (name, m) in zip(axes, running.items(), strict=True):
-    ax.fill_between(n, *bands[name], color='C0', alpha=0.25)
+    ax.fill_between(n, *bands[name], color='C0', alpha=0.25, rasterized=True)
     ax.plot(n, m[:4].T, color='C0', lw=0.8)
     ax.axhline(0, color=GREY, lw=1)
     limit = {'exponential': 1, 'Pareto 3/2': 4, 'Cauchy': 12}[name]

@@ -859,7 +859,7 @@ flat = {tau: y @ corners for tau, y in clouds.items()}
 fig, axes = panels(3, height=2.0)
 for ax, (tau, points) in zip(axes, flat.items(), strict=True):
     ax.fill(*corners.T, fill=False, ec=GREY)
-    ax.scatter(*points.T, s=3, alpha=0.35, color='C0')
+    ax.scatter(*points.T, s=3, alpha=0.35, color='C0', rasterized=True)
     for k, (x, y) in enumerate(corners):
         ax.text(x, y + (0.05 if k == 2 else -0.13), (0.5, 0.3, 0.2)[k],
                 ha='center', color=GREY)

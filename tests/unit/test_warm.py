@@ -172,7 +172,7 @@ def test_a_notebook_gives_the_same_bytes(warmed, tmp_path, monkeypatch):
     plain = record.execute(notebooks.read(section), section)
     assert forked == plain
     drawn = [list(output.data) for cell in forked.cells for output in cell.outputs]
-    assert drawn[0] == drawn[1] == ['text/plain', 'image/png']
+    assert drawn[0] == drawn[1] == ['text/plain', 'image/svg+xml']
 
 
 @pytest.mark.parametrize('how', ['warm', 'plain'])
