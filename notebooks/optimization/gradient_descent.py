@@ -1343,7 +1343,7 @@ arrival = {name: t[(curve < 0.517).sum()] for name, curve in curves.items()}
 print('steps to R² = 0.517:',
       ', '.join(f'{name} {steps:.3g}' for name, steps in arrival.items()))
 
-# %% mystnb={"figure": {"caption": "Units decide how long descent takes: $R^2 = 0.517$, practically the exact solver's, needs some four hundred steps on standardized measurements and a hundred million on raw ones."}, "image": {"alt": "R squared against the number of steps on a logarithmic axis. Standardized data reach the exact solver's dashed line within some tens of steps; raw data climb in stages and need about a hundred million. Dots from actual runs lie on the forecast curves."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Units decide how long descent takes: $R^2 = 0.517$, practically the exact solver's, needs some four hundred steps on standardized measurements and a hundred million on raw ones."}, "image": {"alt": "R squared against the number of steps on a logarithmic axis. Standardized data reach the exact solver's dashed line within a few hundred steps; raw data climb in stages and need about a hundred million. Dots from actual runs lie on the forecast curves."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3.4))
 for i, name in enumerate(['raw', 'standardized']):
     ax.semilogx(t, curves[name], color=f'C{i}')
