@@ -406,7 +406,7 @@ for start, results in runs.items():
     training = np.mean([loss for *_, loss in results], axis=0)
     for k in (0, 4):
         print(f'start {start:.2f}, lambda {lams[k]:.0f}: training error '
-              f'{training[k]:.5f}, true error {true[k]:.4f}')
+              f'{training[k]:.5f}, true error {true[k]:#.3g}')
 print(f'all weights zero: {narrow_risk(np.zeros(200), 0.05):.4f}')
 
 # %% tags=["hide-input"]
