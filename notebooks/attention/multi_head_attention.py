@@ -209,7 +209,7 @@ def square_forgotten(alpha, places, s):
 assert grade(noisy_error_solution, by_least_squares, cases)
 assert not grade(square_forgotten, by_least_squares, cases)
 for name, rows in ('alike', alike), ('apart', apart):
-    print(f'{name}: {noisy_error_solution(rows, [0, 1], 0.1):.2f} of 2')
+    print(f'{name}: {noisy_error_solution(rows, [0, 1], 0.1):.3f} of 2')
 
 # %% [markdown]
 # ```{solution-end}
@@ -1248,9 +1248,10 @@ def train(run):
 # %%
 records = {h: train(Run(heads=h)) for h in (1, 2, 4, 8)}
 for h, record in records.items():
-    low, median, high = record.error.quantile(torch.tensor([0, 0.5, 1]))
+    spread = record.error.quantile(torch.tensor([0, 0.5, 1]))
+    low, median, high = (f'{e:.2f}' if e > 0.01 else '<0.01' for e in spread)
     solved = (record.error < 0.01).sum()
-    print(f'heads: {h}, error {low:.2f} to {high:.2f}, median {median:.2f},'
+    print(f'heads: {h}, error {low} to {high}, median {median},'
           f' solved from {solved} of 10 starts')
 assert records[1].error.min() > 0.477 and records[8].error.min() > 0.6
 assert all(records[h].error.median() < 0.01 for h in (2, 4))

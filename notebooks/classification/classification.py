@@ -424,7 +424,7 @@ shares['softmax_regression'] = np.array([
     (softmax_regression(x[o[450:]], label[o[450:]], x[o[:450]], 'lbfgs')
      == label[o[:450]]).mean() for o in orders[:3]])
 for name, share in shares.items():
-    print(f'{name:18} {share.mean():.3f} ± {share.std():.3f}')
+    print(f'{name:18} {share.mean():.3f} ± {share.std():.4f}')
 
 def works_well(method):
     return (shares[method] > shares['nearest_mean']).all() and (
@@ -1135,8 +1135,8 @@ assert abs(curves['one shape'][0] - R) < 5 * np.sqrt(R * (1 - R) / 4000)
 print(f'Bayes risk of one shape: {R:.3f}')
 for name, (bayes, risk) in curves.items():
     excess = risk[:, -1].mean(1) - bayes
-    print(f'{name:10} excess with 1000 examples: LDA {excess[0]:.3f}, '
-          f'QDA {excess[1]:.3f}')
+    print(f'{name:10} excess with 1000 examples: LDA {excess[0]:.4f}, '
+          f'QDA {excess[1]:.4f}')
     wins = (risk[0] < risk[1]).mean(1)  # (sizes,)
     print(f'{"":10} LDA better in {wins[1]:.2f} of the sets of 24, '
           f'{wins[-1]:.2f} of 1000')
@@ -1400,8 +1400,8 @@ for name, parts in samples.items():
     counted = [truth[p][score[p] > 0.3].mean() for p in parts]
     assert close(exact, counted)
     share = np.mean([truth[p].mean() for p in parts])
-    print(f'{name:13} share {share:.2f}, area {areas.mean():.3f}, '
-          f'precision {exact.mean():.2f} at threshold 0.3')
+    print(f'{name:13} share {share:.4f}, area {areas.mean():.3f}, '
+          f'precision {exact.mean():.3f} at threshold 0.3')
 
 # %% mystnb={"figure": {"caption": "The ROC curve hardly depends on how common the positives are, precision does: with the same scores and at the same recall it is lower when positives are rarer."}, "image": {"alt": "Left: three ROC staircases, for few negatives, the sample as it is and few positives, lie close together near the upper left corner. Right: precision against recall for the same three samples; the curves are far apart, with few positives precision is lowest."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.8)
@@ -1500,7 +1500,7 @@ assert tables.sum() == 20 * 70
 # %%
 print('training wines a grower:', *per_grower)
 for i, f in enumerate(methods):
-    print(f'{f.__name__:18}', *(f'{e.mean():.3f} ± {e.std():.3f}'
+    print(f'{f.__name__:18}', *(f'{e.mean():.3f} ± {e.std():.4f}'
                                 for e in errors[:, :, i].T))
 for i in (2, 3, 5):
     worse = (errors[:, 0, 4] > errors[:, 0, i]).sum()
@@ -1509,7 +1509,8 @@ for i in (2, 3, 5):
     print(f'QDA against {methods[i].__name__}: worse in {worse} of 20 draws '
           f'with 15, better in {better} and worse in {behind} with 36')
 share = tables / tables.sum(1, keepdims=True)
-print('QDA with 36, recall of A, B, C:', *share.diagonal().round(3))
+print('QDA with 36, recall of A, B, C:',
+      *(f'{recall:.3f}' for recall in share.diagonal()))
 
 # %% mystnb={"figure": {"caption": "Left: of the four methods QDA errs most with 15 training wines of each grower, and least on average with 36. Right: it then never takes A for C or C for A."}, "image": {"alt": "Left: error rate against training wines of each grower with bands. QDA starts at one quarter and falls to the lowest error at 36; least squares, LDA and softmax lie close together and fall slowly; the trivial answer is at two thirds, outside. Right: confusion matrix of QDA over all draws; errors occur only between the middle grower and the two others."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.9)

@@ -744,7 +744,7 @@ results = {
 
 # %%
 for name, shares in results.items():
-    print(f'{name:20} {shares.mean():.3f} ± {shares.std():.3f} '
+    print(f'{name:20} {shares.mean():.3f} ± {shares.std():.4f} '
           'of held-out digits')
 gap = values[-1] / floor - 1
 print('objective above its minimum, in each split, by less than 1 %:',

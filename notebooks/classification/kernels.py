@@ -302,7 +302,7 @@ suspects = {
     'min(x, z)': (np.minimum, (0.5, 1, 2)),
 }
 for name, (k, points) in suspects.items():
-    print(f'{name:14}  smallest eigenvalue {least(k, points):5.2f}')
+    print(f'{name:14}  smallest eigenvalue {least(k, points):6.3f}')
 
 # %% tags=["hide-input"]
 def bracket(a, q, square):
@@ -567,8 +567,8 @@ for gamma in (0.5, 50, 2000):
     fits[gamma] = rbf(grid, x, gamma) @ a
     off = np.sqrt(((fits[gamma] - curve(grid[:, 0])) ** 2).mean())
     seen = np.sqrt(((rbf(x, x, gamma) @ a - y) ** 2).mean())
-    print(f'gamma = {gamma:4}: misses the data by {seen:.2f}, '
-          f'the curve by {off:.2f}')
+    print(f'gamma = {gamma:4}: misses the data by {seen:.3f}, '
+          f'the curve by {off:.3f}')
 
 # %% mystnb={"figure": {"caption": "The width of the bumps decides: at $\\gamma = 0.5$ the fit misses the swings, at 50 it follows the curve, at 2000 it falls back to zero between the examples."}, "image": {"alt": "Three panels with the same forty points and fits of Gaussian kernel ridge regression. Gamma 0.5: a flat line misses the fast swings. Gamma 50: the fit follows the curve. Gamma 2000: narrow spikes from zero to every single point."}} tags=["hide-input"]
 fig, axes = panels(3, sharey=True, height=2.4)
@@ -728,13 +728,13 @@ for title, scores in results.items():
     print(f'{title}, mean ± sd of {len(scores)} splits')
     for name, values in zip(('baseline', 'linear', 'Gaussian'),
                             np.transpose(scores), strict=True):
-        print(f'  {name:8} {values.mean():4.1f} ± {values.std():.1f}')
+        print(f'  {name:8} {values.mean():4.1f} ± {values.std():#.3g}')
 
 # %%
 errors, shares = map(np.transpose, results.values())
 gain = errors[1] - errors[2]
-print(f'diabetes, linear minus Gaussian: {gain.mean():.1f} '
-      f'± {gain.std():.1f}')
+print(f'diabetes, linear minus Gaussian: {gain.mean():.3f} '
+      f'± {gain.std():.3f}')
 ahead = (shares[2] > shares[1]).all()
 print('digits, Gaussian ahead in every split:', ahead)
 
@@ -837,7 +837,7 @@ def machines(seed):  # percent right, linear and Gaussian; share in use
 for name, values in zip(('linear', 'Gaussian', 'support vectors'),
                         np.transpose([machines(seed) for seed in range(5)]),
                         strict=True):
-    print(f'{name:15} {values.mean():.1f} ± {values.std():.1f} percent')
+    print(f'{name:15} {values.mean():.1f} ± {values.std():#.3g} percent')
 
 # %% [markdown]
 # The linear machine, a vote among 45 of them, one for each pair of digits, beats linear regression on targets; the Gaussian
@@ -1046,12 +1046,13 @@ def by_random_features(seed, sizes):  # percent right: for each D, and exact
 
 shares = np.array([by_random_features(seed, counts) for seed in range(5)])
 for D, share in zip([*counts, 'exact'], shares.T, strict=True):
-    print(f'D = {D:>5}: {share.mean():.1f} ± {share.std():.1f} percent')
+    print(f'D = {D:>5}: {share.mean():.1f} ± {share.std():#.3g} percent')
 
 # %%
 measured = np.array([rms_errors(seed) for seed in range(5)])  # (5, 4)
 slopes = np.polyfit(np.log(counts), np.log(measured).T, 1)[0]
-print('slopes of log error against log D, five seeds:', slopes.round(2))
+print('slopes of log error against log D, five seeds:',
+      *(f'{slope:.2f}' for slope in slopes))
 
 # %% mystnb={"figure": {"caption": "Left: the error of $D$ random features falls like $1/\\sqrt{D}$. Right: with 1024 of them the digits come within one percentage point of the exact kernel."}, "image": {"alt": "Left: measured errors of random features against their number, both logarithmic; five seeds lie in a narrow band around the line of slope minus one half, far above the dotted line 1/D. Right: percent of digits right against the number of features, rising from 66 with 16 features to just below the dashed line of the exact kernel with 1024; five splits lie close together."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.7)

@@ -1243,7 +1243,7 @@ y_5 = np.array([0.0, 0, 1, 1, 1])
 plain = newton(X_5, y_5, np.zeros(3), 40)
 safe = damped_newton(*objective(X_5, y_5, np.zeros(3)), np.zeros(3))
 print('separable:', separable(X_5, y_5))
-print('plain, largest weight:', *(f'{v:.3g}' for v in abs(plain).max(1)[:9]))
+print('plain, largest weight:', *(f'{v:#.3g}' for v in abs(plain).max(1)[:9]))
 print('damped:', *safe[-1].round(3), 'in', len(safe) - 1, 'steps')
 assert len(plain) < 41
 assert close(safe[-1], by_sklearn(X_5, y_5), rtol=1e-5)
@@ -1517,7 +1517,7 @@ for name, clock in clocks.items():
     assert close(mu.sum(), deaths.sum())
     pearson = ((deaths - mu) ** 2 / mu).sum() / 12
     bar = covariance(X, w, 'Poisson')[1, 1] ** 0.5
-    print(f'{name:13} {w[1]:.3f} ± {bar:.3f}, Pearson / 12 = {pearson:.1f}')
+    print(f'{name:13} {w[1]:.3f} ± {bar:.3f}, Pearson / 12 = {pearson:.2f}')
 
 # %% mystnb={"figure": {"caption": "Left: at 31 °F, far below all data, the estimate is close to $1$, but its interval reaches down to about one half. Right: a power of time follows the deaths better than an exponential."}, "image": {"alt": "Left: damage against temperature as dots at 0 and 1 with the fitted falling curve and its 95 per cent band; at 31 degrees, far left of all data, the curve is at 1 and the band spans the upper half. Right: quarterly deaths as dots rising from 0 to 45, an exponential curve that overshoots at the end, and a power of time that fits better."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.8)
@@ -1699,8 +1699,8 @@ z, y = np.array(forecasts), np.array(truths)[:, None]  # (20, 4, 171)
 lost = (np.logaddexp(0, z) - y * z).mean(-1)  # (20, 4)
 wrong = ((z > 0) != y).mean(-1)
 for i, name in enumerate(['share of malignant', *fits]):
-    print(f'{name:18} loss {lost[:, i].mean():.3f} ± {lost[:, i].std():.3f}, '
-          f'wrong {wrong[:, i].mean():.3f} ± {wrong[:, i].std():.3f}')
+    print(f'{name:18} loss {lost[:, i].mean():.3f} ± {lost[:, i].std():#.3g}, '
+          f'wrong {wrong[:, i].mean():.4f} ± {wrong[:, i].std():.4f}')
 print(f'training part separable in {sum(clean)} of 20 splits')
 worse = (lost[:, 2] > lost[:, 0]).sum()
 print(f'no penalty worse than the constant share in {worse} of 20 splits')
@@ -1731,7 +1731,7 @@ for i, name in ((2, 'no penalty'), (3, 'penalty')):
     certain = abs(score) > np.log(999)
     mistaken = ((score > 0) != is_ill)[certain].mean()
     print(f'{name:10}: certain to 0.999 in {certain.mean():.2f} of all '
-          f'cases, wrong in {mistaken:.3f} of these')
+          f'cases, wrong in {mistaken:.2g} of these')
     assert close(diagrams[name][1] @ diagrams[name][2], is_ill.sum())
 
 # %% mystnb={"figure": {"caption": "Left: with a penalty the probabilities are near the truth, without one those between 0 and 1 say little. Right: without penalty the loss is mostly above that of the constant share."}, "image": {"alt": "Left: frequency of malignant tumours against the probability announced. The penalized forecasts rise near the diagonal, a little more steeply than it; those without penalty lie between 0.2 and 0.5 whatever was announced, except at the ends. Right: held-out losses of four forecasts in twenty splits; the constant share at 0.66, mean radius near 0.3, no penalty mostly between 0.6 and 4, penalty near 0.07."}} tags=["hide-input"]

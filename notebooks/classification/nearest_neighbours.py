@@ -368,7 +368,7 @@ rng = np.random.default_rng(0)
 for n in (1024, 4096, 16384):
     opened = leaves_opened(rng.random((n, 2)), rng.random((100, 2)))
     print(f'{n:5} examples in the plane, {n // 8:4} leaves: '
-          f'{opened:.1f} opened')
+          f'{opened:.2f} opened')
 
 # %% [markdown]
 # Sixteen times as many examples, and still about two leaves: in the plane, a question costs a walk of $\log_2 n$ steps
@@ -736,7 +736,7 @@ def plane_errors(seed):
 errors = np.array([plane_errors(seed) for seed in range(10)])  # (10, 3)
 for k, mean, spread in zip((1, 15, 121), errors.mean(0), errors.std(0),
                            strict=True):
-    print(f'k = {k:3}: error {mean:.2f} ± {spread:.2f}')
+    print(f'k = {k:3}: error {mean:.3f} ± {spread:.4f}')
 X_plane, y_plane = plane(np.random.default_rng(0), 121)
 u = (np.arange(60) + 0.5) / 60
 grid = np.stack(np.meshgrid(u, u), 2).reshape(-1, 2)
@@ -898,8 +898,8 @@ verify(
 for d in (2, 5, 10, 20):
     edge, needed = 0.01**(1 / d), (d / (d + 1) / 0.1)**d / ball(d)
     assert close(edge**d, 0.01)
-    print(f'{d:2} dimensions: one percent needs edges of {edge:.2f}; '
-          f'mean distance 0.1 needs at least {needed:.0e} examples')
+    print(f'{d:2} dimensions: one percent needs edges of {edge:.3f}; '
+          f'mean distance 0.1 needs at least {needed:.3g} examples')
 
 # %% [markdown]
 # At the same time "nearest" loses its meaning. Let the coordinates of all points be independent and of one law. A
@@ -983,8 +983,8 @@ for kind in (cube, tilted_plane):
     ratios[kind] = [near_to_far(*pair) for pair in sets]
     shares[kind] = [leaves_opened(*pair) / 512 for pair in sets]
     print(f'{kind.__name__:12} nearest / farthest in 2 and 20 dimensions: '
-          f'{ratios[kind][0]:.3f}, {ratios[kind][-1]:.3f}; '
-          f'leaves opened: {shares[kind][0]:.3f}, {shares[kind][-1]:.3f}')
+          f'{ratios[kind][0]:.4f}, {ratios[kind][-1]:.4f}; '
+          f'leaves opened: {shares[kind][0]:.4f}, {shares[kind][-1]:.4f}')
 
 # %% mystnb={"figure": {"caption": "In a uniform cube of 20 dimensions the nearest of 4096 points is more than a third as far as the farthest, and the tree opens nearly every leaf; a tilted plane stays easy."}, "image": {"alt": "Left: ratio of nearest to farthest distance against dimension. For the cube it rises from near zero to above one third, for the tilted plane it stays near zero. Right: share of the leaves opened; for the cube it rises from near zero to nearly all, for the plane it stays near zero."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.6)
@@ -1103,7 +1103,7 @@ for name, rule in (('commonest', commonest), ('raw', classify),
         [(rule(X, y, new, k) == truth).mean() for k in ks]
         for X, y, new, truth in splits])  # (20, 6)
     right = growers[name][:, 1]
-    print(f'{name:9} {right.mean():.2f} ± {right.std():.2f}')
+    print(f'{name:9} {right.mean():.3f} ± {right.std():.4f}')
 for X, y, new, truth in splits:
     assert (scaled(X, y, new, 5) == pipeline(X, y, new, 5)).all()
 wins = (growers['scaled'] > growers['raw'])[:, 1].sum()
@@ -1169,7 +1169,7 @@ chosen = held[np.arange(10), inside.argmax(1)]
 named = {'commonest': references[:, 0], 'nearest mean': references[:, 1],
          'k chosen': chosen, 'k = 65': held[:, -1]}
 for name, right in named.items():
-    print(f'{name:12} {right.mean():.3f} ± {right.std():.3f}')
+    print(f'{name:12} {right.mean():.3f} ± {right.std():.4f}')
 print('chosen k at most', max(ks_digits[i] for i in inside.argmax(1)))
 
 # %% mystnb={"figure": {"caption": "Left: with $k$ up to 45, wines are told apart far better if each measurement is scaled. Right: leaving one out in the training part follows the held-out error closely."}, "image": {"alt": "Left: share of right answers on wines against k with bands. Scaled stays near 0.95 until 45 and then falls toward the commonest grower's 0.4; raw lies near 0.7. Right: digits, share of errors against k for held-out pictures and for leaving one out; both curves run close together and rise from 0.014 at one neighbour to 0.07 at 65."}} tags=["hide-input"]
@@ -1267,7 +1267,7 @@ X, y, new, truth = split(x, label, 1347, 0)
 store = condensed_solution(X, y)
 right = (classify(X[store], y[store], new, 1) == truth).mean()
 assert (classify(X[store], y[store], X, 1) == y).all()
-print(f'{len(store) / 1347:.2f} of the pictures kept; held out: '
+print(f'{len(store) / 1347:.3f} of the pictures kept; held out: '
       f'{right:.3f} right, with all {held[0, 0]:.3f}')
 
 # %% [markdown]

@@ -473,7 +473,7 @@ rows = np.array(rows)
 names = ('temperature', 'loss as trained', 'loss scaled', 'share right',
          'confidence as trained', 'confidence scaled')
 for name, column in zip(names, rows.T, strict=True):
-    print(f'{name:22} {column.mean():.2f} ± {column.std(ddof=1):.2f}')
+    print(f'{name:22} {column.mean():.3f} ± {column.std(ddof=1):.4f}')
 print('scaled is better in all five splits:', (rows[:, 2] < rows[:, 1]).all())
 centred = [abs(w.sum(0)).max() < 1e-6 * abs(w).max() for w, _ in splits]
 print('weights of each pixel sum to zero:', all(centred))

@@ -425,7 +425,7 @@ X_d = np.column_stack([
 streets = {lam: by_sklearn(X_d, y_d, lam) for lam in (1, 0.1, 0.001)}
 for lam, w in streets.items():
     m = y_d * (X_d @ w)
-    print(f'λ = {lam:5}: width {2 / norm(w[:2]):.1f}, in or beyond the '
+    print(f'λ = {lam:5}: width {2 / norm(w[:2]):.2f}, in or beyond the '
           f'street {(m < 1 - 1e-6).sum()}, mistakes {(m < 0).sum()}')
 
 # %% mystnb={"figure": {"caption": "On these data a larger price $\\lambda$ on the weights makes the street wider and its trespassers more: 17 of 80 at $\\lambda = 0.001$, 30 at 0.1, 57 at 1."}, "image": {"alt": "Three panels of the same two overlapping clouds. For lambda 1 the street between the dashed kerbs covers most points, for 0.1 it is narrower, for 0.001 narrower still; short lines lead from every trespassing point to the kerb where it should be."}} tags=["hide-input"]
@@ -525,8 +525,9 @@ excess = objective(walks, X_d, y_d, 0.1) - objective(
     streets[0.1], X_d, y_d, 0.1)
 print('above the minimum, by less than 0.0005, in all ten walks:',
       (excess > 0).all() and (excess < 5e-4).all())
-print('mean of the walks:', *walks.mean(0).round(2),
-      ' LinearSVC:', *streets[0.1].round(2))
+for name, end in (('mean of the walks', walks.mean(0)),
+                  ('LinearSVC', streets[0.1])):
+    print(f'{name:17}', *(f'{v:.3f}' for v in end))
 
 # %% [markdown]
 # Two or three digits after 250 rounds through the data; and how good they are we know only because another solver told
@@ -1186,7 +1187,7 @@ for order in orders:
         rates[name].append(mistakes(make, C, train, test) / 171)
     clean.append(mistakes(makers['no slack'], 1e6, train, train) == 0)
 for name, rate in rates.items():
-    print(f'{name:12} wrong {np.mean(rate):.3f} ± {np.std(rate):.3f}')
+    print(f'{name:12} wrong {np.mean(rate):.3f} ± {np.std(rate):.4f}')
 worse = np.greater(rates['no slack'], rates['soft, linear']).sum()
 print(f'no slack: perfect training in {sum(clean)} of 10 splits, '
       f'worse than soft in {worse}')

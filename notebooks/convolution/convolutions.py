@@ -894,7 +894,7 @@ for name, X in sources.items():
     needed = (curves[name] > 0.01).sum()
     most = int(np.ceil(np.log(100) / -np.log(kept[name])))
     assert needed <= most
-    print(f'{name}: κ = {high / low:.1f}, steps {needed}, at most {most}')
+    print(f'{name}: κ = {high / low:.2f}, steps {needed}, at most {most}')
 
 # %% mystnb={"figure": {"caption": "Gradient descent needs nearly two hundred steps to learn an edge from a photograph, a third of these without the mean brightness, and one from noise, as $\\kappa$ predicts."}, "image": {"alt": "Error of the learned edge kernel against steps on a logarithmic scale: a slow straight descent for the photograph, three times as fast for the photograph minus its mean, and an immediate drop for noise. Broad lines of the predicted slopes lie under the first two."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.9))

@@ -1030,7 +1030,7 @@ errors = np.array([[fill_errors(share, seed) for seed in range(12)]
 worst = errors.max(1)
 print('worst of 12   raw R  repaired  complete  column means')
 for share, (raw, repaired, complete, means) in zip(shares, worst):
-    print(f'{share:4.0%} erased  {raw:6.1f}  {repaired:8.2f}  '
+    print(f'{share:4.0%} erased  {raw:6.2f}  {repaired:8.2f}  '
           f'{complete:8.2f}  {means:12.2f}')
 assert (worst[:, 0] > worst[:, 3]).all()
 assert (errors[:, :, 1] < 1.1 * errors[:, :, 2]).all()
@@ -1056,7 +1056,7 @@ def distance_moved(give_back):
     return norm(nearest_correlation(R, give_back) - R)
 
 extra = distance_moved(0) / distance_moved(1) - 1
-print(f'alternating projections move R farther, by {extra:.1%}')
+print(f'alternating projections move R farther, by {extra:.3%}')
 
 # %% [markdown]
 # ## Summary

@@ -106,7 +106,7 @@ well = tilted_well(0.5)
 points, kinds = classify_stationary_points(well)
 for w, kind in zip(points, kinds, strict=True):
     name = 'valley' if kind > 0 else 'hill'
-    print(f'w = {w:5.2f}, loss = {well(w):5.2f}: {name}')
+    print(f'w = {w:6.3f}, loss = {well(w):6.3f}: {name}')
 
 # %% [markdown]
 # Sympy isolates the roots exactly. It agrees for several tilts, also where only one valley is left:
@@ -629,7 +629,7 @@ def parabola(x, y, L):
     return phi(x) + (x - np.cos(x)) * (y - x) + L / 2 * (y - x) ** 2
 
 x, y = np.random.default_rng(1).uniform(-4, 4, size=(2, 10_000))
-for L in (2, 1.8):
+for L in (2, 1.75):
     above = (parabola(x, y, L) >= phi(y) - 1e-12).all()
     print(f'the parabola with L = {L} stays above: {above}')
 
@@ -866,7 +866,7 @@ walks = {
     for name, eta in sizes.items()
 }
 for name, path in walks.items():
-    print(f'{name:20} error after 40 steps {norm(path[-1]):.3f}')
+    print(f'{name:20} error after 40 steps {norm(path[-1]):.3g}')
 
 # %% mystnb={"figure": {"caption": "In a valley with $\\mu = 1$ and $L = 10$ a short step creeps along the floor, the best, $2/(\\mu + L)$, zigzags in, and one beyond $2/L = 0.2$ swings out."}, "image": {"alt": "Three descent paths on elliptic contours from the same start: a small step creeps along the valley, the best step zigzags to the minimum, too long a step bounces between the walls with growing swings."}} tags=["hide-input"]
 u, v = np.meshgrid(np.linspace(-1.2, 4.5, 120), np.linspace(-1.9, 1.9, 120))
@@ -1341,9 +1341,9 @@ for name, X in designs.items():
     assert close(walked[name], forecast(X, best[name], stops), atol=1e-6)
 arrival = {name: t[(curve < 0.517).sum()] for name, curve in curves.items()}
 print('steps to R² = 0.517:',
-      ', '.join(f'{name} {steps:.0e}' for name, steps in arrival.items()))
+      ', '.join(f'{name} {steps:.3g}' for name, steps in arrival.items()))
 
-# %% mystnb={"figure": {"caption": "Units decide how long descent takes: $R^2 = 0.517$, practically the exact solver's, needs some four hundred steps on standardized measurements and a hundred million on raw ones."}, "image": {"alt": "R squared against the number of steps on a logarithmic axis. Standardized data reach the exact solver's dashed line within some tens of steps; raw data climb in stages and need about a hundred million. Dots from actual runs lie on the forecast curves."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Units decide how long descent takes: $R^2 = 0.517$, practically the exact solver's, needs some four hundred steps on standardized measurements and a hundred million on raw ones."}, "image": {"alt": "R squared against the number of steps on a logarithmic axis. Standardized data reach the exact solver's dashed line within a few hundred steps; raw data climb in stages and need about a hundred million. Dots from actual runs lie on the forecast curves."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3.4))
 for i, name in enumerate(['raw', 'standardized']):
     ax.semilogx(t, curves[name], color=f'C{i}')

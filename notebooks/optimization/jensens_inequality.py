@@ -860,11 +860,11 @@ rival = log_evidence(few, *models['d = 20'])
 error = log_w.mean(2).std(0, ddof=1).mean() / np.sqrt(5 * 40)
 lowest = by_size[0].mean()
 assert abs(lowest - floor) < 5 * error
-print(f'K = 1: {lowest:.2f} ± {error:.2f}, mean-field bound {floor:.2f}')
+print(f'K = 1: {lowest:.2f} ± {error:.4f}, mean-field bound {floor:.2f}')
 assert (by_size < ceiling).all()
 for K in (1, 32, 512):
     short = ceiling - by_size[group_sizes == K].mean()
-    print(f'K = {K:3d}: short of the evidence by {short:.1f}')
+    print(f'K = {K:3d}: short of the evidence by {short:.2f}')
 
 # %% mystnb={"figure": {"caption": "Averaging $K$ weights before the logarithm tightens the bound, ever more slowly: with 512 draws it is still about one nat short, and one draw ranks the turned model below the smaller one."}, "image": {"alt": "The importance-weighted bound of the turned model against the number of draws K from 1 to 512, five seeds close together, rising from the mean-field bound towards the log evidence; on the way it passes the line of the model with 20 directions."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3))
@@ -943,7 +943,7 @@ r = norm.pdf(0.5, z, 1).mean(1) / norm.pdf(0.5, 0, np.sqrt(2))
 scaled = 256 * (r - 1 - np.log(r))
 error = scaled.std() / np.sqrt(10_000)
 assert abs(scaled.mean() - limit_solution(0.5, 1)) < 5 * error
-print(f'K times the gap: {scaled.mean():.2f} at K = 256, '
+print(f'K times the gap: {scaled.mean():.3f} at K = 256, '
       f'limit {limit_solution(0.5, 1):.3f}')
 
 # %% [markdown]

@@ -629,7 +629,7 @@ def kinked(x):
 
 trapped = heavy_ball(kinked, np.array(3.3), [1 / 9] * 400, 4 / 9)
 settled = nesterov(kinked, np.array(3.3), [1 / 25] * 400, 2 / 3)
-print('heavy ball goes round', *np.round(trapped[-3:], 2))
+print('heavy ball goes round', *np.round(trapped[-3:], 3))
 assert close(trapped[-3:], trapped[-6:-3]) and abs(trapped[-3:]).min() > 0.5
 assert abs(settled[-1]) < 1e-9
 print('Nesterov arrives at the minimum')
@@ -899,7 +899,8 @@ verify(
 )
 pulled = {c: adam(lambda x: 0 * x, np.array([5.0, -2]), [0.1], l2=c)[-1]
           for c in (0.01, 1, 100)}
-print(*(f'c = {c}: {x.round(2)}' for c, x in pulled.items()), sep='\n')
+print(*(f'c = {c}: ({x[0]:.2f}, {x[1]:.2f})' for c, x in pulled.items()),
+      sep='\n')
 
 # %% [markdown]
 # ```{exercise} ★★ No correction

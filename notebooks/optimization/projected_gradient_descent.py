@@ -944,7 +944,7 @@ rounds = {
     for rho in (1, 10, 100)
 }
 for rho, error in rounds.items():
-    print(f'rho = {rho:3}: error {error[0]:.2f} after the first round, '
+    print(f'rho = {rho:3}: error {error[0]:.3f} after the first round, '
           f'below 1e-6 after {(error > 1e-6).sum() + 1} rounds')
 
 # %% mystnb={"figure": {"caption": "Left: the error of a penalty falls like $1/\\rho$, while the number of steps grows nearly like $\\rho$. Right: the method of multipliers converges at a fixed $\\rho$, by a constant factor per round."}, "image": {"alt": "Left: against the weight rho of the penalty, on double logarithmic axes, the errors of six problems fall along a line of slope minus one while their numbers of steps rise with slope one. Right: error of the method of multipliers against the round on a logarithmic axis, three straight lines, the steeper the larger rho."}} tags=["hide-input"]
@@ -1077,8 +1077,8 @@ assert (-1e-9 <= excess).all() and (excess <= gain).all()
 free = np.linalg.lstsq(D.T, film.T)[0].T  # (frames, atoms)
 print(f'loss {loss(W).mean():.3f} with rules; without them less than '
       f'a tenth of that: {loss(free).mean() < 0.1 * loss(W).mean()}')
-print(f'still to gain: at most {gain.mean():.3f} by the certificate, '
-      f'{excess.mean():.3f} by the exact solver')
+print(f'still to gain: at most {gain.mean():.4f} by the certificate, '
+      f'{excess.mean():.4f} by the exact solver')
 print(f'dictionary pictures in use: {(W > 1e-3).sum(1).mean():.0f} of 300, '
       f'by the exact solver {(exact > 1e-3).sum(1).mean():.0f}')
 

@@ -225,7 +225,7 @@ def gap(path):  # to the lowest loss
     return (errors.mean(1) - ((y - X @ goal) ** 2).mean()) / 2
 
 one_pass = gap(noisy)[-100:].mean()
-print(f'SGD: from {gap(noisy)[0]:.2f} to {one_pass:.3f} in one pass')
+print(f'SGD: from {gap(noisy)[0]:.2f} to {one_pass:.4f} in one pass')
 print('descent is closer, for twelve passes:', gap(smooth)[-1] < one_pass)
 
 # %% mystnb={"figure": {"caption": "One pass of SGD over 442 examples comes near the minimum and then wanders about it; descent has made only one step by then, but goes on improving."}, "image": {"alt": "Left: on elliptic contours the smooth path of gradient descent runs to the minimum, and the jagged path of SGD follows it roughly and then wanders about the minimum. Right: the loss above the lowest, on a logarithmic axis, against the number of examples read; SGD is down to a ragged floor before descent has made its second step, descent goes on falling."}} tags=["hide-input"]
@@ -972,7 +972,7 @@ histories = {
 }
 for name, record in histories.items():
     gap, right = record[0].mean(1)
-    print(f'{name:14} after one pass: gap {gap:.1f}, accuracy {right:.2f}')
+    print(f'{name:14} after one pass: gap {gap:.3f}, accuracy {right:.2f}')
 
 # %% [markdown]
 # (The step of full descent is $1/L$, with $L$ half the largest eigenvalue of $\frac1N X^\top X$ plus the penalty, since no

@@ -505,8 +505,8 @@ for name, (smoother, knobs) in families.items():
     assert (off < 5.5).all(), off.max()
     measured[name] = few, lines, dots
     k = lines.sum(axis=1).argmin()
-    print(f'best {name} tried = {few[k]:.3g}: bias² {lines[k, 0]:.3f}, '
-          f'variance {lines[k, 1]:.3f}, sum {lines[k].sum():.3f}')
+    print(f'best {name} tried = {few[k]:.3g}: bias² {lines[k, 0]:.4f}, '
+          f'variance {lines[k, 1]:.4f}, sum {lines[k].sum():.4f}')
 
 # %% mystnb={"figure": {"caption": "In each family squared bias falls, all in all, where variance rises, and their sum is least in between: of the values tried, at degree 3, at $\\alpha = 1$, at $k = 7$. The simulation (dots) confirms the exact lines."}, "image": {"alt": "Three panels with squared bias, variance and their sum. Against polynomial degree, bias falls in steps at odd degrees, variance rises, the sum is least at degree 3. Against the ridge price, bias rises and variance falls, with the least sum near 1. Against the number of neighbours the same, with the least sum near seven. Dots and short bars of the simulation lie on the lines."}} tags=["hide-input"]
 fig, axes = panels(3, height=3, sharey=True)

@@ -689,7 +689,7 @@ verify('the mean of CV is the risk at N - N/k', lambda: as_expected(8),
        control=lambda: as_expected(7))
 print('   k  LS: bias   sd   one feature: sd')
 for i in (0, 2, 4, 6):
-    print(f'{ks[i]:4}  {risk(40 - 40 / ks[i], 8) - risk(40, 8):8.3f} '
+    print(f'{ks[i]:4}  {risk(40 - 40 / ks[i], 8) - risk(40, 8):8.4f} '
           f'{spread[0, i]:.3f} {spread[1, i]:13.3f}')
 
 # %% mystnb={"figure": {"caption": "Left: $k$ folds estimate the risk with $N - N/k$ examples, close to $R_N$ from ten folds on. Right: more folds steady least squares, but beyond five not the choice of one feature."}, "image": {"alt": "Left: mean of the cross-validation error of least squares against k: dots lie on the theoretical curve that falls from 1.73 at two folds towards the risk at 40 examples, 1.26. Right: standard deviation against k: for least squares it falls all the way; for the one-feature rule it falls to a minimum at 5 and rises again."}} tags=["hide-input"]
@@ -870,9 +870,9 @@ for noise in (1, 3):
     names = 'smallest error', 'one SE rule'
     for name, D in zip(names, degrees, strict=True):
         median = np.median(risks[np.arange(400), D - 1])
-        print(f'noise {noise}, {name:14}: degree < 3 {(D < 3).mean():.2f}, '
-              f'= 3 {(D == 3).mean():.2f}, > 3 {(D > 3).mean():.2f}, '
-              f'median excess {median:.2f}')
+        print(f'noise {noise}, {name:14}: degree < 3 {(D < 3).sum():3}, '
+              f'= 3 {(D == 3).sum()}, > 3 {(D > 3).sum():3} of 400, '
+              f'median excess {median:.3f}')
 
 # %% mystnb={"figure": {"caption": "With a cubic truth and noise 1, the one-standard-error rule finds degree 3 in 99 of 100 data sets, the smallest error in two of three, else a higher one."}, "image": {"alt": "Left: cross-validation error of one data set against degree with error bars: high at degrees 1 and 2, flat from 3 to 6 and then slowly rising, with bars of nearly the same length; a dashed line one standard error above the smallest crosses at degree 3. Right: how often each rule chose each degree at noise 1: the one-standard-error rule nearly always 3, the smallest error 3 in two thirds and higher degrees else."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.8)

@@ -551,7 +551,7 @@ holds(
 )
 far = {'bell': 2 * norm.sf(10), 'tent': 2 * laplace.sf(10, scale=0.5**0.5)}
 for law, p in far.items():
-    print(f'beyond ten standard deviations, {law}: {p:.0e}')
+    print(f'beyond ten standard deviations, {law}: {p:.2e}')
 
 # %% [markdown]
 # **How to fit it.** Least absolute deviations have no formula; linear regression found them as a linear program. The
@@ -940,8 +940,8 @@ assert not grade(mixes_deviations, by_quadrature, apples, rtol=1e-5)
 for k in (3, 10):
     lead = lambda q: efficiency_with_solution(q, k) - 1
     low, high = brentq(lead, 0, 0.3), brentq(lead, 0.3, 1)
-    print(f'errors {k} times as large: from {100 * low:.1f} % '
-          f'to {100 * high:.1f} %')
+    print(f'errors {k} times as large: from {100 * low:.2f} % '
+          f'to {100 * high:.2f} %')
 
 # %% [markdown]
 # ```{solution-end}
@@ -1000,7 +1000,7 @@ scores = {
     'squares on the honest years': honest_error(X @ honest_line),
 }
 for name, score in scores.items():
-    print(f'{name}: mean absolute error {score:.1f}')
+    print(f'{name}: mean absolute error {score:.2f}')
 
 # %% mystnb={"figure": {"caption": "Eight spoiled years (crosses) pull the least-squares line up to 5 million more calls a year; lines of least absolute deviations stay near the honest years."}, "image": {"alt": "Calls per year from 1950 to 1973: a gentle rise, six points from 1964 to 1969 that shoot up to two hundred, then back. The least-squares line climbs steeply and misses nearly all; two nearly equal lines of least absolute deviations run through the honest points."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3.1))

@@ -275,8 +275,8 @@ holds('dl.train-gen-error.iid',
       control=lambda seed: alarms(seed, shifted) < 0.05 + band,
       seed=[0, 1, 2])
 assert alarms(0, copied) == 0 == test_score(copied) < 0.5 < test_score(fair)
-print('share of alarms:', alarms(0, fair), 'if fair,',
-      alarms(0, shifted), 'if shifted')
+print(f'alarms in 100 splits: {100 * alarms(0, fair):.0f} if fair, '
+      f'{100 * alarms(0, shifted):.0f} if shifted')
 print(f'loss of the memorizer: {test_score(fair):.2f} on a fair test sample, '
       'none on a copy')
 
@@ -666,8 +666,8 @@ right.legend();
 # \mathbb{E}\big[ L_{\mathcal{D}}(\mathbf{w}_S) - L_S(\mathbf{w}_S) \big] \to 0 \qquad (n \to \infty, \; p \text{ fixed}).
 # ```
 #
-# "Abundant" is relative: with $p = n/4$ the gap stays at $0.58\,\sigma^2$; that is the control. And the remedy for a
-# flattering score is *an independent test set $T$, withheld from training*:
+# "Abundant" is relative: with $p = n/4$ the expected gap stays near $0.58\,\sigma^2$; that is the control. And the remedy
+# for a flattering score is *an independent test set $T$, withheld from training*:
 #
 # ```{math}
 # :label: dl.train-gen-error.estimate
@@ -705,7 +705,7 @@ holds('dl.complexity.simple-abundant',
       control=lambda seed: closes(seed, lambda n: n // 4), seed=[0, 1])
 for size in (lambda n: 4, lambda n: n // 4):
     print('mean gap for n = 24, 96, 384 with p =', [size(24), size(384)],
-          *(f'{mean_gap(0, n, size(n)):.3f}' for n in (24, 96, 384)))
+          *(f'{mean_gap(0, n, size(n)):.4f}' for n in (24, 96, 384)))
 holds('dl.train-gen-error.estimate',
       lambda seed: honest(seed, 0), control=lambda seed: honest(seed, 10),
       seed=seeds(), tries=60)

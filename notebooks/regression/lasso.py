@@ -130,8 +130,8 @@ on_circle = ridge(b, price)
 draws = b + 10 * np.random.default_rng(2).normal(size=(200, 30))
 zeros = [sum(w[0] == 0 for w in fits) for fits in (
     [by_library(A, t, 16) for t in draws], [ridge(t, price) for t in draws])]
-print('least squares', least.round(0), '  lasso', corner.round(0) + 0,
-      '  ridge', on_circle.round(0))
+print('least squares', least.round(1), '  lasso', corner.round(1) + 0,
+      '  ridge', on_circle.round(1))
 print(f'targets disturbed 200 times: s3 is zero in {zeros[0]} by the lasso, '
       f'in {zeros[1]} by ridge')
 
@@ -1009,8 +1009,8 @@ for table, rows in results.items():
 used, dearer = chosen['decoys'].mean(axis=0)
 for name, share, error in (('the best', used, rmse['decoys'][:, 3]),
                            ('twice the', dearer, rmse['decoys'][:, 4])):
-    print(f'decoys, {name} price: {share[:10].sum():.1f} real features and '
-          f'{share[10:].sum():.1f} decoys, error {error.mean():.1f}')
+    print(f'decoys, {name} price: {share[:10].sum():.2f} real features and '
+          f'{share[10:].sum():.2f} decoys, error {error.mean():.1f}')
 
 # %% mystnb={"figure": {"caption": "Left: the lasso beats ridge where many features are useless and ties on the ten measurements. Right: beside ninety decoys it always uses bmi and s5, but sex in only one split of five."}, "image": {"alt": "Left: error of the lasso against that of ridge, one point for each of 20 splits and three sets of features. With ten features the points lie on the diagonal, with products mostly below it, with decoys nearly all well below. Right: how often each of the ten real features was used beside ninety decoys: bmi and s5 always, bp and s3 nearly always, sex, s4 and s6 in about a fifth of the splits, age, s1 and s2 hardly ever, like a decoy."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.9)

@@ -514,8 +514,8 @@ paths = {k: gradient_descent(x, y, steps=100) for k, x in feature.items()}
 condition = {k: np.linalg.cond(with_ones(x)) ** 2 for k, x in feature.items()}
 assert condition['Raw units'] > 10_000 and close(condition['Standardized'], 1)
 assert close(paths['Standardized'][1], fits['Standardized'])
-print('raw units after 100 steps, (w, b):', paths['Raw units'][-1].round(1))
-print('           the minimum is (w, b):', fits['Raw units'].round(1))
+print('raw units after 100 steps, (w, b):', paths['Raw units'][-1].round(2))
+print('           the minimum is (w, b):', fits['Raw units'].round(2))
 
 # %%
 def surface(x, best, width):  # L - min L, by the identity in the proof
@@ -708,7 +708,7 @@ for worse, better in [('the mean', 'bmi'), ('bmi', 'bmi, bp'),
 # %%
 removed = 1 - (errors['all ten'] / errors['the mean']) ** 2
 print("share of the mean's squared error removed by all ten: "
-      f'{removed.mean():.2f} ± {removed.std():.2f}')
+      f'{removed.mean():.3f} ± {removed.std():.3f}')
 
 model = LinearRegression().fit(X[:, 2:4], y)
 above = y > model.predict(X[:, 2:4])  # (442,)
@@ -744,7 +744,7 @@ ax.view_init(15, -55);
 s1, s2 = weights['all ten'][:, [4, 5]].T  # (100,) each
 correlation = np.corrcoef(X[:, 4], X[:, 5])[0, 1]
 print(f'correlation of s1 and s2 among the patients: {correlation:.2f}')
-spread_of = lambda w: f'{w.std():.1f}'
+spread_of = lambda w: f'{w.std():.2f}'
 print('spread of the weights: bmi', spread_of(weights['all ten'][:, 2]))
 print('s1', spread_of(s1), 's2', spread_of(s2), 'sum', spread_of(s1 + s2))
 
@@ -857,10 +857,10 @@ fitted = {
 lever = least_absolute(bad_x[:, None], y)
 slopes = [line[0] for line in fitted.values()]
 assert robust[0] > 0.35 and lever[0] < 0.1
-print('slope with a bad label: squares {1:.2f}, '
-      'absolute values {2:.2f}'.format(*slopes))
-print(f'slope with a bad feature: squares {np.polyfit(bad_x, y, 1)[0]:.2f}, '
-      f'absolute values {lever[0]:.2f}')
+print('slope with a bad label: squares {1:.3f}, '
+      'absolute values {2:.3f}'.format(*slopes))
+print(f'slope with a bad feature: squares {np.polyfit(bad_x, y, 1)[0]:.4f}, '
+      f'absolute values {lever[0]:.4f}')
 
 # %% mystnb={"figure": {"caption": "One bad label turns the slope of least squares from rising to falling; the fit by absolute values keeps to the line of the other twenty points."}, "image": {"alt": "Twenty-one points along a rising line; one of them lies far below. The least-squares line tips downwards with it, the least-absolute line stays with the other points."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3.2))

@@ -229,7 +229,7 @@ paths = {
 }
 for size, (path, losses) in paths.items():
     near = (path[-1, :2] - goal).norm() / (path[0, :2] - goal).norm()
-    print(f'size {size:3}: {len(losses):3} steps, {near:.2f} of the way left')
+    print(f'size {size:3}: {len(losses):3} steps, {near:.4f} of the way left')
 
 # %%
 def loss_by_epoch(size, seed, eta=0.05, epochs=12):
@@ -473,9 +473,9 @@ for eta in etas:
             low, high = band(X1, y, eta, 17)
             mean, error = late.mean(), late.mean((0, 1)).std() / 40**0.5
             assert low - 5 * error < mean < high + 5 * error
-    print(f'eta {eta}: band {100 * low / exact_loss:.1f} to '
-          f'{100 * high / exact_loss:.1f} % of the exact loss, dealt, at '
-          f'ends of epochs, {100 * floors[eta, True]:.2f} %')
+    print(f'eta {eta}: band {100 * low / exact_loss:.2f} to '
+          f'{100 * high / exact_loss:.2f} % of the exact loss, dealt, at '
+          f'ends of epochs, {100 * floors[eta, True]:#.3g} %')
 assert floors[0.01, True] < floors[0.01, False] / 10
 assert floors[0.2, True] > floors[0.2, False] / 2
 
@@ -554,7 +554,7 @@ variances, errors = torch.tensor([batch_variance(b) for b in sizes.tolist()]).T
 line = S / sizes * (442 - sizes) / 441
 assert (abs(variances - line) < 5 * errors).all()
 slope = (variances[3] / variances[0]).log() / torch.tensor(30.0).log()
-print(f'slope from size 1 to 30: {slope:.1f}')
+print(f'slope from size 1 to 30: {slope:.2f}')
 
 # %% mystnb={"figure": {"caption": "The variance of the gradient falls like $1/b$. Drawn batches leave an excess in the predicted band; dealt ones leave far less at short steps, and least at the end of an epoch."}, "image": {"alt": "Three panels. Left: the variance of the batch gradient falls with the batch size along a line of slope minus one and bends down near the full data. Middle: the excess at the ends of epochs against the step size; the points of drawn batches lie in the narrow predicted band of slope one, those of dealt batches fall away below it, thirtyfold at the smallest step. Right: the excess within an epoch of dealing for step 0.01 is an arch, low at both ends; for drawn batches it is a flat line above it."}} tags=["hide-input"]
 fig, (left, middle, right) = panels(3, height=2.7)
@@ -694,7 +694,7 @@ assert ways['constant'][10:].mean() > noise
 print(f'S / sigma² (d + 1): {S / (noise * 2 * 442):.2f}')
 print(f'noise: {100 * noise / exact_loss:.1f} % of the exact loss')
 for name, curve in ways.items():
-    print(f'{name:8}: {100 * curve[-10:].mean() / exact_loss:.2f} % above, '
+    print(f'{name:8}: {100 * curve[-10:].mean() / exact_loss:.3f} % above, '
           f'closer than the noise: {bool((curve[-10:] < noise).all())}')
 
 # %% mystnb={"figure": {"caption": "The mean excess of ten shuffles stays above the noise of the data at a constant step; halving the step or averaging the places brings it far below."}, "image": {"alt": "Excess over the exact loss against epochs, logarithmic. The constant step stays on a ragged plateau above the dashed line of the noise. The halved step goes down in stairs through the line. The average, begun after ten epochs, starts well below the line, with a narrow band, and goes on falling smoothly."}} tags=["hide-input"]
@@ -899,7 +899,7 @@ solver = LogisticRegression(C=1, max_iter=1000)
 solver.fit(pixels[:1200], labels[:1200])
 reference = solver.score(pixels[1200:], labels[1200:])
 frequent = (labels[1200:] == labels[:1200].mode().values).double().mean()
-print(f'most frequent class {frequent:.2f}, scikit-learn {reference:.2f}')
+print(f'most frequent class {frequent:.3f}, scikit-learn {reference:.2f}')
 for name, share in right.items():
     assert share > 0.93 and not nets[name].training
     print(f'{name}: {share:.2f}')

@@ -288,8 +288,8 @@ dots = {p: np.array([[np.quantile(simulated_max(seed, N, K, p, 400), 0.95)
 for p, exact in needed.items():
     assert (exact < bound).all()
     ratio = exact / bound
-    print(f'risk {p}: the bound is {1 / ratio[0]:.1f} times too wide for one '
-          f'model, {1 / ratio[-1]:.1f} times for ten thousand')
+    print(f'risk {p}: the bound is {1 / ratio[0]:.2f} times too wide for one '
+          f'model, {1 / ratio[-1]:.2f} times for ten thousand')
 
 # %% mystnb={"figure": {"caption": "For $N = 500$ the radius that holds for all $K$ models grows slowly with $K$; the union bound comes closer with $K$ for risk one half and is generous for risk 0.05."}, "image": {"alt": "Radius that holds for all models at once against their number, on a logarithmic axis, 500 test examples. The union bound rises slowly from 0.06 to 0.11; the exact radius for independent models of risk one half lies a little below it, that for risk 0.05 far below; a flat line for copies of one model. Simulated points lie on the exact curves."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3.1))
@@ -506,10 +506,9 @@ holds('ml.ms.union.selection-tail',
       lambda N, K, x: tail_holds(N, K, x, K),
       control=lambda N, K, x: tail_holds(N, K, x, 1),
       N=[60, 100, 250], K=[2, 100, 10**5], x=scalars(0.1, 3))
-print('100 000 rivals, N = 100, ε = 0.12: a bad one wins or draws with '
-      'probability '
-      f'{bad_one_wins(100, 10**5, 0.38, 0.12):.2f}, without K the bound says '
-      f'{tail_bound(100, 1, 0.12):.2f}')
+print('100 000 rivals, N = 100, ε = 0.125: a bad one wins or draws with '
+      f'probability {bad_one_wins(100, 10**5, 0.375, 0.125):.3f}, '
+      f'without K the bound says {tail_bound(100, 1, 0.125):.3f}')
 
 # %% [markdown]
 # In the picture are 40 models, say 40 values of a hyper-parameter, and one test set of 500. The test errors jump about
@@ -527,7 +526,7 @@ winner = select_model(tests)  # (4000,)
 excess = risks[winner] - risks.min()
 assert (abs(tests - risks).max(axis=1) >= eps).mean() <= delta
 assert np.mean(excess >= 2 * eps) == 0 < np.mean(excess > 0)
-print(f'excess risk of the winner: on average {excess.mean():.3f}, '
+print(f'excess risk of the winner: on average {excess.mean():.4f}, '
       f'bound {2 * eps:.3f}')
 
 # %%
@@ -879,7 +878,7 @@ report = {'winner, its test score': score, 'winner, fresh digits': worth,
 report |= dict(zip(('always the commonest digit', 'all 64 pixels'),
                    np.transpose([references(s) for s in range(8)])))
 for name, values in report.items():
-    print(f'{name:27} {values.mean():.3f} ± {values.std():.3f}')
+    print(f'{name:27} {values.mean():.3f} ± {values.std():.4f}')
 print('score too low in', (score < worth).sum(), 'of 8 deals; winner better '
       'than the average set in', (worth < average).sum(), 'of 8')
 
@@ -888,8 +887,8 @@ deviation = abs(trials[..., 0] - trials[..., 1]).max(axis=1)
 eps = radius(200, 100, 0.05) + radius(997, 100, 0.05)
 excess = worth - trials[..., 1].min(axis=1)
 assert (deviation < eps).all() and (excess < 2 * eps).all()
-print(f'largest of 100 deviations: {deviation.mean():.2f} on average, '
-      f'{deviation.max():.2f} at most, promised {eps:.2f}')
+print(f'largest of 100 deviations: {deviation.mean():.3f} on average, '
+      f'{deviation.max():.3f} at most, promised {eps:.3f}')
 spread = (trials[..., 0] - trials[..., 1]).std(axis=1).mean()
 alone = np.sqrt(average.mean() * (1 - average.mean()) / 200)
 print(f'spread of deviations over the sets {spread:.3f}, '

@@ -761,7 +761,7 @@ for factor in (100, 1):
 # %%
 far_path, far_prices = levenberg_marquardt(*bottles, np.array([1., 1]), 18)
 for k in (6, 9, 12):
-    print(f'from the far start, {k} damped steps:', far_path[k].round(2))
+    print(f'from the far start, {k} damped steps:', far_path[k].round(3))
 start, eta = np.array([120, 1.2]), 1 / norm(oxygen_jacobian(best), 2) ** 2
 descent = [start]
 for _ in range(500):
@@ -946,7 +946,7 @@ for name, (*table, weights, errors) in tables.items():
     w, se = fitted(*table)
     same = (close(w, weights, atol=0, rtol=1e-9)
             and close(se, errors, atol=0, rtol=1e-8))
-    print(f'{name}:', *(f'{a:.4g} ± {b:.2g}' for a, b in zip(w, se)))
+    print(f'{name}:', *(f'{a:.4g} ± {b:#.3g}' for a, b in zip(w, se)))
     print('    agrees with the certified digits:', same)
     assert same
 
@@ -1052,7 +1052,7 @@ verify('95% intervals and the level region hold what they promise',
 for name, x in (('six days of ten', days), ('hurried', hurried)):
     below, above, ellipse, region = coverage(x, t_distribution.ppf(0.975, 4))
     print(f'{name}: ellipse {ellipse:.1%}, level region {region:.1%},')
-    print(f'    w1 above its interval {below[0]:.1%}, below {above[0]:.1%}')
+    print(f'    w1 above its interval {below[0]:.2%}, below {above[0]:.2%}')
 
 # %%
 def corner(x, w):  # R of the Jacobian, inverted

@@ -133,7 +133,7 @@ for degree, curve in three.items():
     test = 1 + ((curve(grid) - truth(grid)) ** 2).mean()  # noise: 1
     print(f'degree {degree:2}: training error '
           f'{"none" if degree == 20 else f"{training:.2f}"}, '
-          f'test error {test:.2g}')
+          f'test error {test:.3g}')
 assert training < 1e-9
 library = [np.polyval(np.polyfit(x, y, d), grid) for d in (1, 3)]
 assert close([three[1](grid), three[3](grid)], library)
@@ -228,7 +228,7 @@ test = np.median(few[:, 1], axis=0)
 print('best degree by the median test error:', test.argmin())
 for d in (1, 3, 8, 14):
     print(f'degree {d:2}: training {np.median(few[:, 0, d]):.2f}, '
-          f'test {test[d]:.2g}')
+          f'test {test[d]:.3g}')
 print(f'degree 20 on 200 points: test {np.median(many[:, 1, 2]):.2f}')
 assert test[20] > 1e6 and (few[:, 0, 20] < 1e-6).all()
 print('degree 20 on 21 points: training 0, test above a million')
@@ -424,7 +424,7 @@ bases = {'powers, [0, 1]': lambda d: powers((1 + points) / 2, d),
 lost = {name: [np.log10(condition(bases[name](d)))
                for d in range(1, reach[name] + 1)] for name in bases}
 for name, digits in lost.items():
-    print(f'{name:16} degree {len(digits)}: {digits[-1]:.1f} digits lost')
+    print(f'{name:16} degree {len(digits)}: {digits[-1]:.2f} digits lost')
 
 def recovered(basis, seed):  # relative error of the weights
     w = np.random.default_rng(seed).normal(size=15)
@@ -763,9 +763,9 @@ print('least at p =', sizes[middle[:-1].argmin()],
       '- most at p =', sizes[middle.argmax()])
 for p, name in ((4, 'degree 3'), (21, 'degree 20'), (40, 'degree 39'),
                 (400, 'degree 399')):
-    print(f'{name:10}: median error {middle[:-1][sizes == p][0]:.2g}')
-print(f'dots joined: {middle[-1]:.2g}, plainly shortest at degree 399: '
-      f'{np.median(plain, axis=1)[-2]:.2g}')
+    print(f'{name:10}: median error {middle[:-1][sizes == p][0]:.3g}')
+print(f'dots joined: {middle[-1]:.3g}, plainly shortest at degree 399: '
+      f'{np.median(plain, axis=1)[-2]:.3g}')
 
 # %% mystnb={"figure": {"caption": "The error falls, explodes at $p = 21$ parameters for 21 points, and falls again if wiggling has a price: degree 399 then nearly joins the dots."}, "image": {"alt": "Left: test error against the number of parameters, both logarithmic: a valley at 4, a peak of about a hundred million at 21, and a second descent that levels off near one. Without the price, in grey, the curve turns up again after 30. Right: one data set; degree 20 leaves the picture at both ends, degree 399 goes through all points in nearly straight lines, the cubic passes between the points."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=3.3)

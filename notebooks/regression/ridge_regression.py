@@ -61,8 +61,8 @@ blood = (blood - blood[few].mean(axis=0)) / blood[few].std(axis=0)
 all_patients = LinearRegression().fit(blood, label).coef_
 thirty = LinearRegression().fit(blood[few], label[few]).coef_
 print('correlation in the thirty:', np.corrcoef(blood[few].T)[0, 1].round(2))
-print('weights from all 442:', all_patients.round(0))
-print('weights from the 30: ', thirty.round(0))
+print('weights from all 442:', all_patients.round(1))
+print('weights from the 30: ', thirty.round(1))
 
 # %% [markdown]
 # The thirty patients hardly care: in one direction of the plane the training error is nearly flat, and noise decides where
@@ -825,9 +825,9 @@ of_predictions = np.array([
 assert close(of_predictions[0], [0, 10 * sigma**2])
 for name, parts in (('weights', of_weights), ('predictions', of_predictions)):
     total = parts.sum(axis=1)
-    print(f'{name}: best alpha {alphas[total.argmin()]:.1f}, '
+    print(f'{name}: best alpha {alphas[total.argmin()]:.2f}, '
           f'error {total.min() / total[0]:.2f} of least squares')
-print(f'the theorem allows alpha up to {bound:.1f}')
+print(f'the theorem allows alpha up to {bound:.2f}')
 
 # %% mystnb={"figure": {"caption": "A small $\\alpha$ buys less variance for little bias: about a fifth off the error of the weights at best, much less off the predictions. A large $\\alpha$ is worse than least squares."}, "image": {"alt": "Two panels of squared error against alpha. Left, weights: variance falls, squared bias rises, the total dips about a fifth below least squares near one and climbs above it later. Right, predictions at the inputs: the same pattern with a shallower dip. A vertical line marks the bound of the theorem."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.8)

@@ -107,8 +107,8 @@ plain, decayed = (np.array([
     for n in sizes]) for price in (0, 12.5))  # 12.5 = d sigma^2
 for n in (20, 50, 200):
     k = sizes.index(n)
-    print(f'n = {n:3}: median true error {np.median(plain[k]):4.1f} '
-          f'without decay, {np.median(decayed[k]):.1f} with it')
+    print(f'n = {n:3}: median true error {np.median(plain[k]):5.2f} '
+          f'without decay, {np.median(decayed[k]):.3f} with it')
 
 # %% [markdown]
 # The other cure is a smaller model, say a polynomial of lower degree. But this knob has coarse notches. In $k$ variables
@@ -405,9 +405,9 @@ for start, results in runs.items():
     true = np.mean([narrow_risk(W, b) for W, b, _, _ in results], axis=0)
     training = np.mean([loss for *_, loss in results], axis=0)
     for k in (0, 4):
-        print(f'start {start:4}, lambda {lams[k]:.0f}: training error '
-              f'{training[k]:.4f}, true error {true[k]:.3f}')
-print(f'all weights zero: {narrow_risk(np.zeros(200), 0.05):.3f}')
+        print(f'start {start:.2f}, lambda {lams[k]:.0f}: training error '
+              f'{training[k]:.5f}, true error {true[k]:#.3g}')
+print(f'all weights zero: {narrow_risk(np.zeros(200), 0.05):.4f}')
 
 # %% tags=["hide-input"]
 def regularizes(step):
@@ -496,8 +496,8 @@ uneven = np.array([ridge_risks(*unequal_world(seed)[:2], prices,
                                unequal_world(seed)[2]) for seed in range(40)])
 zero = [unequal_world(seed)[2](np.zeros(200), 0) for seed in range(40)]
 k = uneven.mean(axis=0).argmin()
-print(f'mean true error: no decay {uneven[:, 0].mean():.1f}, '
-      f'best decay {uneven[:, k].mean():.1f}, zero {np.mean(zero):.1f}, '
+print(f'mean true error: no decay {uneven[:, 0].mean():.2f}, '
+      f'best decay {uneven[:, k].mean():.2f}, zero {np.mean(zero):.2f}, '
       f'noise alone 1')
 print('that decay beats none in', (uneven[:, k] < uneven[:, 0]).sum(), 'of 40')
 
@@ -847,7 +847,7 @@ in_box = minimize(lambda w: (w - best) @ H @ (w - best), 0 * best,
                   bounds=[(-1 / lam, 1 / lam)] * 2, tol=1e-12).x
 for name, path in paths.items():
     goal = in_box if name == 'AdamW' else ridge_end
-    print(f'{name:15} ends at', path[-1].round(1) + 0.0,
+    print(f'{name:15} ends at', *(f'{w:.2f}' for w in path[-1]),
           'as expected:', close(path[-1], goal, atol=0.02))
 
 # %% mystnb={"figure": {"caption": "Adam with the penalty ends where SGD does, at the ridge solution on the circle; AdamW ends on the edge of the box of half side $1/\\lambda$."}, "image": {"alt": "Level lines of a tilted bowl with its minimum at (3, 0.5). From the upper left, the paths of SGD and of Adam with the penalty end at the same point, where a circle around the origin touches a level line. The path of AdamW ends on the right edge of the square of half side 2, where another level line touches it."}} tags=["hide-input"]

@@ -749,8 +749,8 @@ def error(mu):  # root mean squared distance of a pixel from its colour
 grid = np.array(list(product([0.25, 0.75], repeat=3)))
 eights = [rng.choice(4000, 8, replace=False) for _ in range(20)]
 drawn = [error(sample[e]) for e in eights]
-print(f'even grid {error(grid):.2f}, random pixels {np.mean(drawn):.2f}')
-print(f'K-means {error(palettes[8]):.2f}')
+print(f'even grid {error(grid):.3f}, random pixels {np.mean(drawn):.3f}')
+print(f'K-means {error(palettes[8]):.3f}')
 assert error(palettes[8]) < min(drawn)
 
 # %%
@@ -848,7 +848,7 @@ rate = np.polyfit(np.log(many[3:]), np.log(colour_costs[3:]), 1)[0]
 drops = blob_costs[:-1] / blob_costs[1:]
 assert (np.diff(blob_costs) < 0).all()
 print(f'four blobs: largest drop to K = {drops.argmax() + 2}')
-print(f'photograph, K from 16 to 256: the cost goes like K to the {rate:.1f}')
+print(f'photograph, K from 16 to 256: the cost goes like K to the {rate:.2f}')
 
 # %% mystnb={"figure": {"caption": "Left: the cost of four blobs has an elbow at $K = 4$. Right: the colours of a photograph have none from $K = 16$ on, where the cost falls about like $K^{-2/3}$."}, "image": {"alt": "Left, plain axes: the cost of four blobs falls steeply to four prototypes and hardly after. Right, logarithmic axes: the cost for the photograph falls steeply at first and from sixteen on along a straight line parallel to a dashed power law."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.6)
@@ -874,7 +874,7 @@ wine, sort = load_wine(return_X_y=True)
 scaled = (wine - wine.mean(0)) / wine.std(0)
 even = np.random.default_rng(9).uniform(size=(200, 2))  # no groups at all
 means, share = wine.mean(0), wine.var(0).max() / wine.var(0).sum()
-print(f'means from {means.min():.1f} to {means.max():.0f}')
+print(f'means from {means.min():.2f} to {means.max():.0f}')
 print(f'share of one measurement in the squares: {share:.3f}')
 
 tables = {
