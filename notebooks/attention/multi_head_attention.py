@@ -63,10 +63,9 @@ torch.set_default_dtype(torch.float64)
 # because $\mathbf{q}^\top\mathbf{k}$ is a sum of $d$ products: if these are uncorrelated with mean zero and variance one,
 # its standard deviation is $\sqrt{d}$, and undivided, for large $d$, it would saturate the softmax.
 #
-# The whole section rests on one function. It subtracts the largest score of each row, which cancels in the fraction,
-# so no exponential overflows. The largest exponential is then $e^0 = 1$ and every row sum at least one, unless a mask
-# has removed all keys. In that one case the clamp makes the weights $0/1$ instead of $0/0$: who may look nowhere
-# fetches nothing.
+# The whole section rests on one function. A mask sets the scores of hidden keys to $-\infty$, which makes their weights
+# zero, unless it hides all keys: then the softmax is $0/0$. So hidden weights are set to zero once more: a token that
+# may look nowhere fetches nothing.
 
 # %%
 def attend(q, k, v, keep=None):
@@ -74,9 +73,9 @@ def attend(q, k, v, keep=None):
     scores = q @ k.mT / q.shape[-1] ** 0.5  # (..., n, m)
     if keep is not None:
         scores = scores.masked_fill(~keep, -torch.inf)
-    top = scores.amax(-1, keepdim=True).clamp(min=-1e300)
-    e = torch.exp(scores - top.detach())
-    weights = e / e.sum(-1, keepdim=True).clamp(min=1)
+    weights = scores.softmax(-1)
+    if keep is not None:
+        weights = weights.masked_fill(~keep, 0)  # not 0/0 in empty rows
     return weights @ v, weights  # (..., n, d_v), (..., n, m)
 
 # %% [markdown]

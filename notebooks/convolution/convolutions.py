@@ -60,15 +60,15 @@ torch.set_default_dtype(torch.float64)
 #
 # where a value outside the range of a die counts as zero. The two arguments add up to $i$: that is all there is to
 # remember, and it explains the minus sign. The sum is also a recipe. As $a$ grows, $i - a$ falls, so *flip* $g$ end to
-# end, *slide* it to the place $i$, multiply by $f$ and *sum*.
+# end, *slide* it to the place $i$, multiply by $f$ and *sum*. In code it is easier to go through all pairs $(a, b)$ and to
+# add $f(a)\, g(b)$ at the place $i = a + b$.
 
 # %%
 def convolve(f, g):
-    h = np.zeros(len(f) + len(g) - 1)
-    for i in range(len(h)):
-        for a in range(len(f)):
-            if 0 <= i - a < len(g):
-                h[i] += f[a] * g[i - a]
+    h = [0.0] * (len(f) + len(g) - 1)
+    for a in range(len(f)):
+        for b in range(len(g)):
+            h[a + b] += f[a] * g[b]
     return h
 
 # %%

@@ -428,8 +428,8 @@ def reflector(x):  # x (m, ...) -> the unit normal v
     return v / np.where(size > 0, size, 1)
 
 def reflect(v, a):  # v (m, ...), a (m, n, ...)
-    v = v[:, None]
-    return a - 2 * v * (v * a).sum(0)
+    dots = np.einsum('i...,ij...->j...', v, a)  # of v with each column
+    return a - 2 * v[:, None] * dots
 
 def triangularize(a):  # -> the mirrors, r (m, n, ...)
     mirrors, r = [], a.copy()

@@ -525,11 +525,11 @@ assert not grade(scaled_gradient, best_corner, slopes)
 
 # %%
 def gradient_descent(grad, x, eta, T):  # eta: a number or T numbers
-    path = [x]
-    for eta_t in np.broadcast_to(eta, T):
-        x = x - eta_t * grad(x)
-        path.append(x)
-    return np.array(path)  # (T + 1, n)
+    path = np.empty((T + 1, *np.shape(x)))  # (T + 1, n)
+    path[0] = x
+    for t, eta_t in enumerate(np.broadcast_to(eta, T)):
+        path[t + 1] = path[t] - eta_t * grad(path[t])
+    return path
 
 # %% [markdown]
 # PyTorch's `SGD` takes the same steps, here on the mountain pass $x_1^2 + \cos x_2$. The control normalizes the
@@ -1178,10 +1178,10 @@ assert faster
 # %%
 def gd_least_squares(X, y, T):
     eta = 1 / np.linalg.eigvalsh(X.T @ X / len(y))[-1]
-    path = [np.zeros(X.shape[1])]
-    for _ in range(T):
-        path.append(path[-1] - eta * mse_gradient(X, y, path[-1]))
-    return np.array(path)  # (T + 1, D)
+    path = np.zeros((T + 1, X.shape[1]))
+    for t in range(T):
+        path[t + 1] = path[t] - eta * mse_gradient(X, y, path[t])
+    return path  # (T + 1, D)
 
 def exact_least_squares(X, y):
     return np.linalg.lstsq(X, y, rcond=None)[0]
