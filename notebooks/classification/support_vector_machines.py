@@ -858,8 +858,9 @@ def ascent_by_gram(K, y, lam, tol=1e-11, seed=0):  # -> alpha, scores
         for n in rng.permutation(N):
             top = alpha[n] + lam * N * (1 - y[n] * f[n]) / K[n, n]
             change = min(max(top, 0), 1) - alpha[n]
-            alpha[n] += change
-            f += change * y[n] * K[n] / (lam * N)
+            if change:
+                alpha[n] += change
+                f += change * y[n] * K[n] / (lam * N)
     return alpha, f
 
 def bell(X, Z, g=1.0):  # (N, M)
