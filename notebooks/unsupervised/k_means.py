@@ -733,9 +733,9 @@ for run in (nearest, by_cdist, pairwise_distances_argmin):  # scikit-learn's
 
 
 # %% [markdown]
-# Is the product faster than compiled differences? For the photograph it is not: in three coordinates most of the time
-# goes into storing the $NK$ results. It is for 2000 points of 784 coordinates, like pictures of $28 \times 28$
-# pixels, with 100 prototypes. So `lloyd` could go over to it there, if rounding is no danger (see the exercise).
+# Is the product faster than compiled differences? For the photograph hardly, since in three coordinates there is little to
+# multiply. It is for 2000 points of 784 coordinates, like pictures of $28 \times 28$ pixels, with 100 prototypes.
+# There `lloyd` could use it, too, if rounding is no danger (see the exercise below).
 
 # %%
 many = np.random.default_rng(10).random((2000, 784))
