@@ -34,10 +34,9 @@ from itertools import product
 import matplotlib.pyplot as plt
 import numpy as np
 from numpy.linalg import norm
-from scipy import stats
+from scipy import special, stats
 from scipy.integrate import quad
 from scipy.spatial import cKDTree
-from scipy.special import gamma
 from sklearn.datasets import load_wine
 from sklearn.neighbors import (
     KNeighborsClassifier,
@@ -878,7 +877,7 @@ assert not grade(tie_says_no, by_all_votes, evens)
 
 # %%
 def ball(d):
-    return np.pi**(d / 2) / gamma(d / 2 + 1)
+    return np.pi**(d / 2) / special.gamma(d / 2 + 1)
 
 def nearest_distances(seed, d, n, m=400):
     rng = np.random.default_rng(seed)
