@@ -985,9 +985,9 @@ assert not grade(filled_on_the_right, entry_by_entry, cases)
 # Count the entries in {eq}`la.mha.weight-shapes`: $h\,(2 d_k \tilde d_k + d_v \tilde d_v) + h \tilde d_v d_o$. With
 # all outer sizes equal to $d$ and the usual $\tilde d_k = \tilde d_v = d/h$, the number of heads cancels: $4d^2$
 # weights remain, and $4d$ biases if there are any, for every $h$. The same happens to the multiplications, $4Td^2$
-# for the projections and $2T^2d$ for scores and means. **Heads cost no weights and no multiplications**; what they are
-# paid with is width, $d/h$ each. But the attention maps grow: $hT^2$ numbers, each with an exponential, and in a long
-# sequence time goes into these.
+# for the projections and $2T^2d$ for scores and means. **More heads need no more weights and no more multiplications**;
+# what they are paid with is width, $d/h$ each. But the attention maps grow, to $hT^2$ numbers, each with an exponential,
+# and in long sequences these cost time.
 
 # %%
 def count(d, h):
