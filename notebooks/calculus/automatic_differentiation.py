@@ -519,6 +519,8 @@ def stretch(a, shape):
                   lambda g: fit(g, a.shape))
 
 def fit(g, shape):
+    if g.shape == shape:
+        return g
     extra = len(g.shape) - len(shape)
     if extra:
         g = total(g, tuple(range(extra)))

@@ -409,12 +409,10 @@ ax.legend();
 # keeps $\infty - \infty$ away.) For the loss, subtract $m$ from *all* logits before anything else:
 
 # %%
-def log_softmax(o):  # (..., q) -> (..., q)
+def softmax_cross_entropy(o, y):  # (..., q) twice -> (...); y adds up to 1
     z = o - o.max(-1, keepdim=True).values
-    return z - z.exp().sum(-1, keepdim=True).log()
-
-def softmax_cross_entropy(o, y):  # (..., q), (..., q) -> (...)
-    return -torch.where(y > 0, y * log_softmax(o), 0).sum(-1)
+    chosen = torch.where(y > 0, y * z, 0).sum(-1)  # not 0 times -inf
+    return z.exp().sum(-1).log() - chosen
 
 # %% [markdown]
 # Extreme logits, with 60-digit arithmetic as the oracle. The last row shows why $m$ is subtracted first: near $10^{15}$
@@ -681,7 +679,7 @@ def objective(W, X, Y, config):  # (R, d, q), (R, n, d), (R, n, q) -> (R,)
     return fit + config.penalty / 2 * (W[:, :-1] ** 2).sum((-2, -1))
 
 def gradient(W, X, Y, config):
-    S = log_softmax(X @ W).exp()  # (R, n, q)
+    S = torch.softmax(X @ W, -1)  # (R, n, q)
     penalized = torch.cat([W[:, :-1], torch.zeros_like(W[:, -1:])], 1)
     return X.mT @ (S - Y) / X.shape[1] + config.penalty * penalized
 

@@ -741,15 +741,17 @@ verify(
 def ascent(X, y, lam, tol=1e-11, seed=0):  # -> alpha, w, P and D by sweep
     rng, N = np.random.default_rng(seed), len(y)
     alpha, w, record = np.zeros(N), np.zeros(X.shape[1]), []
+    squares = (X**2).sum(1)
     while True:
         record.append((objective(w, X, y, lam), dual(alpha, X, y, lam)))
         if np.subtract(*record[-1]) <= tol:
             return alpha, w, np.array(record)
         for n in rng.permutation(N):
-            top = alpha[n] + lam * N * (1 - y[n] * (X[n] @ w)) / (X[n] @ X[n])
+            top = alpha[n] + lam * N * (1 - y[n] * (X[n] @ w)) / squares[n]
             change = min(max(top, 0), 1) - alpha[n]
-            alpha[n] += change
-            w += change * y[n] * X[n] / (lam * N)
+            if change:  # most weights soon stay at 0 or 1
+                alpha[n] += change
+                w += change * y[n] * X[n] / (lam * N)
 
 # %% [markdown]
 # Against `LinearSVC`, weight by weight; the control has lost the $N$ in $\lambda N$ when it asks the library. And the
@@ -857,8 +859,9 @@ def ascent_by_gram(K, y, lam, tol=1e-11, seed=0):  # -> alpha, scores
         for n in rng.permutation(N):
             top = alpha[n] + lam * N * (1 - y[n] * f[n]) / K[n, n]
             change = min(max(top, 0), 1) - alpha[n]
-            alpha[n] += change
-            f += change * y[n] * K[n] / (lam * N)
+            if change:
+                alpha[n] += change
+                f += change * y[n] * K[n] / (lam * N)
     return alpha, f
 
 def bell(X, Z, g=1.0):  # (N, M)

@@ -428,7 +428,7 @@ assert not grade(lambda A, t: A ** t, by_logarithm, part_cases)
 # In practice one simply takes all pairs in turn.
 
 # %%
-def jacobi(A, sweeps=8):  # -> eigenvalues, eigenvectors as columns
+def jacobi(A, sweeps=6):  # -> eigenvalues, eigenvectors as columns
     A, Q = A.copy(), np.eye(len(A))
     for _ in range(sweeps):
         for p, q in combinations(range(len(A)), 2):

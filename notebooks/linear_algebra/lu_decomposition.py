@@ -595,7 +595,7 @@ for n, least, most in ((256, 1.5, 20), (512, 2, 10)):
     a = A[:n, :n].copy()
     steps, blocks, library = seconds(
         lambda: lu_pivot(a), lambda: lu_blocked(a),
-        lambda: scipy.linalg.lu_factor(a))
+        lambda: scipy.linalg.lu_factor(a), rounds=3)
     print(f'n = {n}: blocks beat outer products by more than {least}:',
           steps > least * blocks)
     print(f'n = {n}: the library is less than {most} times faster:',

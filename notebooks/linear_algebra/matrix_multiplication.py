@@ -65,12 +65,13 @@ plt.style.use('nbutils.book')
 def by_loops(A, B):
     m, n, p = *A.shape, B.shape[1]
     assert len(B) == n, 'the inner sizes must agree'
-    C = np.zeros((m, p))
+    A, B = A.tolist(), B.tolist()  # lists, whose entries Python reads faster
+    C = [[0.0] * p for _ in range(m)]
     for i in range(m):
         for j in range(p):
             for k in range(n):
-                C[i, j] += A[i, k] * B[k, j]
-    return C
+                C[i][j] += A[i][k] * B[k][j]
+    return np.array(C)
 
 holds(
     'la.matmul.entry',
@@ -850,8 +851,8 @@ def per_multiplication(**ways):  # seconds; each way has its own n
 cost = per_multiplication(loop=(by_loops, 40), dots=(by_dots, 200),
                           rows=(by_rows, 700), BLAS=(np.matmul, 700))
 for slower, faster, least in (
-        ('loop', 'dots', 10), ('dots', 'rows', 3), ('rows', 'BLAS', 1.5),
-        ('loop', 'BLAS', 1000)):
+        ('loop', 'dots', 3), ('dots', 'rows', 3), ('rows', 'BLAS', 1.5),
+        ('loop', 'BLAS', 100)):
     climbs = cost[slower] > least * cost[faster]
     assert climbs
     rung = f'{faster:4} more than {least:4g} times as fast as {slower}'
@@ -860,10 +861,16 @@ for slower, faster, least in (
 # %%
 cost = per_multiplication(rows=(by_rows, 256), BLAS=(np.matmul, 256))
 near = cost['rows'] < 10 * cost['BLAS']
-assert near
+cost = per_multiplication(loop=(by_loops, 4), dots=(by_dots, 4))
+turned = cost['loop'] < cost['dots']
+assert near and turned
 print('at n = 256, rows times matrix is within 10 times of @:', near)
+print('at n = 4, the loops are faster than dot products:', turned)
 
 # %% [markdown]
+# The ladder holds for large matrices. To start a dot product in compiled code costs as much as ten or twenty turns of a
+# loop in Python, so in small matrices the first rung leads down.
+#
 # A trap lies beside the ladder. BLAS knows floating-point numbers only, so an innocent product of *integer* matrices
 # goes through plain loops.
 
@@ -877,8 +884,8 @@ assert slower
 print('integers take more than 3 times as long as floats:', slower)
 
 # %% [markdown]
-# **Why the order matters.** The first rung is explained by Python, which spends hundreds of steps of the processor on
-# one multiplication. But the last step, from rows to everything, happens between two compiled programs with the same
+# **Why the order matters.** The first rung is explained by Python: for each multiplication it looks up entries in
+# lists, asks for their types and makes new numbers, while compiled code does several at once. But the last step, from rows to everything, happens between two compiled programs with the same
 # multiplications. What differs is where the numbers come from. A processor multiplies faster than the memory delivers.
 # So it keeps what was used lately in a small, fast *cache*, and what is not there must be fetched, in *lines* of
 # several neighbours. A numpy array lies row after row: along a row one fetch serves eight numbers, down a column it
@@ -969,17 +976,20 @@ ax.set_yticks([1e-3, 1e-2, 1e-1, 1, 2], ['0.001', '0.01', '0.1', '1', '2'])
 label_lines(ax)
 
 # %% [markdown]
-# The model is crude, and right about what it is for. A real machine agrees: to add up a large array row by row, or
-# column by column, is the same work, and takes another time.
+# The model is crude, and right about what it is for. A real machine agrees: to add up an array row by row, or column by
+# column, is the same work. It takes the same time while the array fits into the cache, and another when it does not. (At
+# $n = 2048$ there is more to it: in a cache, addresses at a distance of a power of two compete for the same few places.)
 
 # %%
-a = np.random.default_rng(9).normal(size=(2000, 2000))
-
-by_row, by_column = seconds(
-    lambda: [r.sum() for r in a], lambda: [c.sum() for c in a.T])
-slower = by_column > 1.5 * by_row
-assert slower
-print('columns take more than 1.5 times as long as rows:', slower)
+slower = {}
+for n in (64, 2048):
+    a = np.random.default_rng(9).normal(size=(n, n))
+    by_row, by_column = seconds(
+        lambda: [r.sum() for r in a], lambda: [c.sum() for c in a.T])
+    slower[n] = by_column > 2 * by_row
+    print(f'n = {n}: columns take more than 2 times as long as rows:',
+          slower[n])
+assert slower[2048] and not slower[64]
 
 # %% [markdown]
 # BLAS is {eq}`la.matmul.block-product` three times over: blocks for each level of the cache, and in the innermost a few

@@ -525,11 +525,11 @@ assert not grade(scaled_gradient, best_corner, slopes)
 
 # %%
 def gradient_descent(grad, x, eta, T):  # eta: a number or T numbers
-    path = [x]
-    for eta_t in np.broadcast_to(eta, T):
-        x = x - eta_t * grad(x)
-        path.append(x)
-    return np.array(path)  # (T + 1, n)
+    path = np.empty((T + 1, *np.shape(x)))  # (T + 1, n)
+    path[0] = x
+    for t, eta_t in enumerate(np.broadcast_to(eta, T)):
+        path[t + 1] = path[t] - eta_t * grad(path[t])
+    return path
 
 # %% [markdown]
 # PyTorch's `SGD` takes the same steps, here on the mountain pass $x_1^2 + \cos x_2$. The control normalizes the
@@ -1152,7 +1152,8 @@ holds(
 )
 
 # %% [markdown]
-# The count is silent about the constant. Loops do the same multiplications, and pay for each one in Python:
+# The count is silent about the constant. Loops do the same multiplications, and pay for each one in Python. Where there
+# are many, that decides:
 
 # %%
 def mse_gradient_loops(X, y, w):
@@ -1162,14 +1163,17 @@ def mse_gradient_loops(X, y, w):
         g = [g_j - e * a / len(y) for g_j, a in zip(g, row, strict=True)]
     return g
 
-big = problem(0, N=2000, D=50)
-assert close(mse_gradient_loops(*big), mse_gradient(*big))
-lists = [a.tolist() for a in big]
-slow, fast = seconds(lambda: mse_gradient_loops(*lists),
-                     lambda: mse_gradient(*big))
-faster = slow > 20 * fast
-print('matrix products more than 20 times faster than loops:', faster)
-assert faster
+faster = {}
+for N, D in ((5, 2), (2000, 50)):
+    arrays = problem(0, N=N, D=D)
+    lists = [a.tolist() for a in arrays]
+    assert close(mse_gradient_loops(*lists), mse_gradient(*arrays))
+    slow, fast = seconds(lambda: mse_gradient_loops(*lists),
+                         lambda: mse_gradient(*arrays))
+    faster[N] = slow > 20 * fast
+    print(f'{N} examples, {D} weights: '
+          f'matrix products more than 20 times faster: {faster[N]}')
+assert faster[2000] and not faster[5]
 
 # %% [markdown]
 # The Hessian of $\mathcal{L}$ is $A = \frac1N X^\top X$: the condition number is a property of the data. Here is
@@ -1178,10 +1182,10 @@ assert faster
 # %%
 def gd_least_squares(X, y, T):
     eta = 1 / np.linalg.eigvalsh(X.T @ X / len(y))[-1]
-    path = [np.zeros(X.shape[1])]
-    for _ in range(T):
-        path.append(path[-1] - eta * mse_gradient(X, y, path[-1]))
-    return np.array(path)  # (T + 1, D)
+    path = np.zeros((T + 1, X.shape[1]))
+    for t in range(T):
+        path[t + 1] = path[t] - eta * mse_gradient(X, y, path[t])
+    return path  # (T + 1, D)
 
 def exact_least_squares(X, y):
     return np.linalg.lstsq(X, y, rcond=None)[0]

@@ -102,11 +102,12 @@ holds(
 
 # %%
 def heavy_ball(grad, x, etas, lam, g=0.0):
-    path = [x]
-    for eta in etas:
-        g = -eta * grad(path[-1]) + lam * g
-        path.append(path[-1] + g)
-    return np.array(path)  # (T + 1, ...)
+    path = np.empty((len(etas) + 1, *np.shape(x)))  # (T + 1, ...)
+    path[0] = x
+    for t, eta in enumerate(etas):
+        g = -eta * grad(path[t]) + lam * g
+        path[t + 1] = path[t] + g
+    return path
 
 # %% [markdown]
 # Every optimizer of this section will be compared with PyTorch, step by step, on the function
@@ -540,12 +541,13 @@ holds(
 
 # %%
 def nesterov(grad, x, etas, lam):
-    path, g = [x], 0.0  # path: the places y
-    for eta in etas:
-        g = lam * g - eta * grad(path[-1])
+    path, g = np.empty((len(etas) + 1, *np.shape(x))), 0.0
+    path[0] = x  # path: the places y
+    for t, eta in enumerate(etas):
+        g = lam * g - eta * grad(path[t])
         x = x + g
-        path.append(x + lam * g)
-    return np.array(path)
+        path[t + 1] = x + lam * g
+    return path
 
 def is_torch_nesterov(method, seed, lam):
     etas = np.full(12, 0.07)
@@ -702,20 +704,22 @@ assert not grade(lambda k: k**0.5, saved_by_radius, valleys, rtol=1e-5)
 
 # %%
 def adagrad(grad, x, etas, eps=1e-10):
-    path, s = [x], 0.0
-    for eta in etas:
-        g = grad(path[-1])
+    path, s = np.empty((len(etas) + 1, *np.shape(x))), 0.0
+    path[0] = x
+    for t, eta in enumerate(etas):
+        g = grad(path[t])
         s = s + g**2
-        path.append(path[-1] - eta * g / (np.sqrt(s) + eps))
-    return np.array(path)
+        path[t + 1] = path[t] - eta * g / (np.sqrt(s) + eps)
+    return path
 
 def rmsprop(grad, x, etas, beta=0.99, eps=1e-8):
-    path, s = [x], 0.0
-    for eta in etas:
-        g = grad(path[-1])
+    path, s = np.empty((len(etas) + 1, *np.shape(x))), 0.0
+    path[0] = x
+    for t, eta in enumerate(etas):
+        g = grad(path[t])
         s = beta * s + (1 - beta) * g**2
-        path.append(path[-1] - eta * g / (np.sqrt(s) + eps))
-    return np.array(path)
+        path[t + 1] = path[t] - eta * g / (np.sqrt(s) + eps)
+    return path
 
 # %% [markdown]
 # Adam {cite}`kingma2015adam` adds momentum. It averages the gradients as well, and corrects both averages for having started
@@ -737,16 +741,17 @@ def rmsprop(grad, x, etas, beta=0.99, eps=1e-8):
 
 # %%
 def adam(grad, x, etas, betas=(0.9, 0.999), eps=1e-8, l2=0.0, decay=0.0):
-    path, m, s = [x], 0.0, 0.0
+    path, m, s = np.empty((len(etas) + 1, *np.shape(x))), 0.0, 0.0
+    path[0] = x
     for t, eta in enumerate(etas, 1):
-        x = path[-1]
+        x = path[t - 1]
         g = grad(x) + l2 * x
         m = betas[0] * m + (1 - betas[0]) * g
         s = betas[1] * s + (1 - betas[1]) * g**2
         m_hat, s_hat = m / (1 - betas[0] ** t), s / (1 - betas[1] ** t)
-        path.append((1 - eta * decay) * x
-                    - eta * m_hat / (np.sqrt(s_hat) + eps))
-    return np.array(path)
+        step = eta * m_hat / (np.sqrt(s_hat) + eps)
+        path[t] = (1 - eta * decay) * x - step
+    return path
 
 # %% [markdown]
 # All of them against PyTorch, with changing step sizes, default and unusual settings (a large $\epsilon$ shows where it

@@ -418,10 +418,12 @@ def sweep(w, X, y, alpha):  # changes w
     N = len(y)
     a = (X**2).sum(axis=0) / N
     r = y - X @ w
-    for j, x in enumerate(X.T):
+    for j, x in enumerate(X.T.copy()):  # columns, each in one piece
         old = w[j]
-        w[j] = soft(x @ r / N + a[j] * old, alpha) / a[j]
-        r += x * (old - w[j])
+        v = x @ r / N + a[j] * old
+        w[j] = (v - min(max(v, -alpha), alpha)) / a[j]  # soft(v, alpha)
+        if w[j] != old:
+            r += x * (old - w[j])
 
 def coordinate_descent(X, y, alpha, w=0.0, tol=1e-12):
     w = w + np.zeros(X.shape[1])

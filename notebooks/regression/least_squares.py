@@ -1218,9 +1218,10 @@ digits_lost = {(name, noise): np.array([lost(f, k, noise, np.asarray)
                for name, f in solvers.items() for noise in (0, 1)}
 
 # %%
+log_kappa = np.log10(condition(levels))
+
 def growth(name, noise, part):  # p in error ~ kappa^p
-    return np.polyfit(np.log10(condition(levels)),
-                      digits_lost[name, noise][:, part], 1)[0]
+    return np.polyfit(log_kappa, digits_lost[name, noise][:, part], 1)[0]
 
 def exponents(name, noise, weights_exact):  # of weights and predictions
     weights = 2 if noise else weights_exact[name]
