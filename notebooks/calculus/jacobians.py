@@ -407,7 +407,7 @@ def worst_error(f, x_0, M, r, directions=circle):
     return np.linalg.norm(error, axis=0).max()
 
 def order(f, x_0, M):
-    r = 2.0 ** -np.arange(7, 14)
+    r = 2.0 ** -np.arange(10, 17)
     errors = [worst_error(f, x_0, M, s) for s in r]
     return np.polyfit(np.log(r), np.log(errors), 1)[0]
 
