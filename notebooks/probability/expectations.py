@@ -714,7 +714,7 @@ bands = {name: np.quantile(m, [0.05, 0.95], axis=0)
          for name, m in running.items()}
 for name, (low, high) in bands.items():
     before, after = (high - low)[[99, 999]]
-    print(f'{name:12s} 90 % band shrinks by {before / after:.1f}')
+    print(f'{name:12s} 90 % band shrinks by {before / after:.2f}')
 
 # %% mystnb={"figure": {"caption": "With a variance the 90 % band of the running mean narrows like $1/\\sqrt n$; with a mean but no variance (Pareto) it narrows more slowly, without a mean (Cauchy) not at all."}, "image": {"alt": "Three panels of running means against the number of draws. For the exponential law the band narrows between two curves of the form 1.64 over root n. For the Pareto law it narrows more slowly and lopsidedly, with jumps. For the Cauchy law it does not narrow at all."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.6)
