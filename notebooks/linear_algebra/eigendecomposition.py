@@ -464,7 +464,7 @@ for sweeps in range(7):
     _, Q = jacobi(A, sweeps)
     left.append(off_diagonal(Q.T @ A @ Q) / off_diagonal(A))
 print('agrees with numpy: eigenvalues, projectors, Rayleigh bounds')
-print('left after 2, 3, 4, 5 sweeps:', *(f'{v:.1e}' for v in left[2:6]))
+print('left after 2, 3, 4, 5 sweeps:', *(f'{v:.2e}' for v in left[2:6]))
 assert left[6] < 1e-12
 
 # %% [markdown]

@@ -880,7 +880,7 @@ picked = measured[np.arange(10), chosen]
 assert (picked < 1.02 * measured.min(1)).all()
 print('noisy', D * s**2, ' mean digit', lam.sum().round(2),
       f' shrunk {shrunk:.2f}')
-print(f'projected: {picked.mean():.2f} +- {picked.std():.3f}',
+print(f'projected: {picked.mean():.2f} +- {picked.std():.4f}',
       f'(formula {expected.min():.2f}), k from {min(chosen)} to {max(chosen)}')
 
 # %%

@@ -1112,7 +1112,7 @@ variance = wine.var(0)
 print(f'largest share of one feature: {variance.max() / variance.sum():.1%}')
 print(f'{"always the commonest":20} {(grower == 1).mean():.2f}')
 for name, share in right.items():
-    print(f'{name:20} {share.mean():.2f} +- {share.std():.3f}')
+    print(f'{name:20} {share.mean():.3f} +- {share.std():.4f}')
 assert all((s['PCA white'] == s['ZCA white']).all() for s in splits)
 order = ('raw', 'PCA white', 'standardized')
 for worse, better in zip(order, order[1:], strict=False):

@@ -368,7 +368,7 @@ for p in (0.7, 0.5):  # biased or fair; rival hypotheses for all coins
     lanes[p] = log_odds(0.7, 0.5, flips.cumsum(1), steps) / np.log(10)
 drift = [divergence(0.7, 0.5), -divergence(0.5, 0.7)]
 misled = (lanes[0.5][:, -1] > 0).mean()
-print(f'fair coins that look biased after 200 flips: {misled:.2%}')
+print(f'fair coins that look biased after 200 flips: {misled:.3%}')
 print(f'drift per flip: {drift[0]:.4f} if biased, {drift[1]:.4f} if fair')
 
 # %% mystnb={"figure": {"caption": "Log odds drift toward the truth in proportion to the number of flips, while their spread grows only like its root: after about 60 flips the 90 % bands part."}, "image": {"alt": "Log odds for a biased coin against flips. Paths of truly biased coins climb along a straight line, paths of fair coins fall along another; the 90 per cent bands around both lines widen and separate after about 60 flips."}} tags=["hide-input"]
