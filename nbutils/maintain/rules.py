@@ -6,6 +6,7 @@ from pathlib import Path
 
 import nbformat
 import yaml
+from nbval.plugin import find_comment_markers
 
 from nbutils import ledger
 from nbutils.maintain import compare, notebooks
@@ -15,6 +16,7 @@ CELL_LINES, CODE_COLUMNS = 25, 79
 PICTURE_BYTES, NOTEBOOK_BYTES = 150_000, 1_000_000
 CAPTION_WORDS = range(6, 46)
 EXERCISES = 3
+COARSE = 0.05  # the relative tolerance of a printed number, above which the comparison hardly sees a change
 
 LAUNCH = '''try:
     import nbutils  # noqa: F401
@@ -56,11 +58,16 @@ class Pair:
 
 def checks_in(code):
     """(function, claim id or statement) of every check in a piece of code; None where that is no literal."""
-    calls = [n for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
-    for call in calls:
-        if call.func.id in ('holds', 'erratum', 'verify'):
-            first = call.args[0] if call.args else None
-            yield call.func.id, first.value if isinstance(first, ast.Constant) else None
+    for call in check_calls(ast.parse(code)):
+        first = call.args[0] if call.args else None
+        yield call.func.id, first.value if isinstance(first, ast.Constant) else None
+
+
+def check_calls(tree):
+    """The calls of checks in a syntax tree."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ('holds', 'erratum', 'verify'):
+            yield node
 
 
 def recorded(pair):
@@ -104,8 +111,11 @@ def portable(pair):
 
 
 def tagged(pair):
-    """A misspelt tag does nothing, silently; an output that is not compared needs its reason in view."""
+    """A misspelt tag does nothing, silently; an output that is not compared needs its reason in view, and is counted."""
     for i, cell in enumerate(pair.source.cells, 1):
+        if cell.cell_type == 'code' and (markers := [kind for kind, _ in find_comment_markers(cell.source)]):
+            yield (f'{pair.name}, cell {i}: a comment tells nbval to look away ({", ".join(markers)}): remove it; '
+                   'only the tag nbval-ignore-output is counted')
         if unknown := set(cell.metadata.get('tags', [])) - TAGS:
             yield f'{pair.name}, cell {i}: unknown tag {", ".join(sorted(unknown))}; known are {", ".join(sorted(TAGS))}'
         if 'nbval-ignore-output' in cell.metadata.get('tags', []) and not cell.source.startswith('# not compared: '):
@@ -194,6 +204,85 @@ def checks_printed(pair):
                 yield f'{pair.name}, cell {i}: {function} of {claim_id} left no line in the output: make record'
 
 
+def dependent(pair):
+    """A test that reads nothing of what it is given is true for any code, and its variant false: the pair proves nothing."""
+    cells = [(i, ast.parse(c.source)) for i, c in enumerate(pair.source.cells, 1) if c.cell_type == 'code']
+    functions, bound = {}, set()
+    for _, tree in cells:
+        functions |= _functions(tree)
+        bound |= _bound(tree)
+    for i, tree in cells:
+        for call in check_calls(tree):
+            for what, part in _tests(call):
+                node = functions.get(part.id) if isinstance(part, ast.Name) else part
+                if node is not None and not _read(node) & (bound - _bound(node) | _parameters(node)):
+                    yield (f'{pair.name}, cell {i}: {what} of {call.func.id} (line {call.lineno}) reads none of its '
+                           'arguments and no name of the notebook: let it depend on what is checked')
+
+
+def _tests(call):
+    """(name, expression) of each function that a check calls."""
+    if call.func.id != 'erratum' and len(call.args) > 1:
+        yield 'the test', call.args[1]
+    for keyword in call.keywords:
+        if keyword.arg in ('control', 'printed', 'corrected'):
+            yield keyword.arg, keyword.value
+        elif keyword.arg == 'slip' and isinstance(keyword.value, ast.Tuple):
+            yield 'slip', keyword.value.elts[-1]
+
+
+def _functions(tree):
+    """Name -> definition of the functions in a tree, as def or as lambda."""
+    found = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            found[node.name] = node
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
+            found |= {target.id: node.value for target in node.targets if isinstance(target, ast.Name)}
+    return found
+
+
+def _bound(tree):
+    """The names that a tree assigns, defines or imports; `close` and the like are no matter of the notebook."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node is not tree:
+            found.add(node.name)
+        elif isinstance(node, ast.Import) or isinstance(node, ast.ImportFrom) and node.module != 'nbutils.checks':
+            found |= {(alias.asname or alias.name).split('.')[0] for alias in node.names}
+    return found
+
+
+def _read(tree):
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+
+
+def _parameters(node):
+    return {argument.arg for argument in ast.walk(node) if isinstance(argument, ast.arg)}
+
+
+def coarse(pair):
+    """(cell, number) for each printed number that may change by more than `COARSE` before the comparison sees it.
+
+    Lines of checks are left out: their numbers are cases, no results.
+    """
+    for i, cell in pair.code():
+        for output in cell.outputs:
+            lines = (output.get('text', '') or output.get('data', {}).get('text/plain', '')).splitlines()
+            numbers = compare._NUMBER.findall('\n'.join(line for line in lines if not line.startswith(('✓', '✗'))))
+            yield from ((i, number) for number in numbers if relative_tolerance(number) > COARSE)
+
+
+def relative_tolerance(text):
+    """How much a printed number may change, relative to it: one unit of the last of two digits or more; else not at all."""
+    mantissa = text.lower().partition('e')[0].lstrip('+-−')
+    digits = mantissa.replace('.', '').lstrip('0')
+    exact = len(digits) < 2 or not re.search(r'\.\d|[eE]', text)
+    return 0 if exact else 1 / int(digits)
+
+
 def exercises(pair):
     """An exercise that is not graded, or whose grader accepts a wrong answer, teaches the wrong thing."""
     cells = pair.source.cells
@@ -257,5 +346,5 @@ def continued(pair, title):
 
 RULES = (
     recorded, executed, portable, tagged, described, shaped, braced, computed, claims_checked, checks_printed,
-    exercises, launches,
+    dependent, exercises, launches,
 )

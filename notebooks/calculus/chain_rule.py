@@ -245,8 +245,8 @@ axes[0].legend();
 x = torch.tensor([-1.0, 0.0, 1.0], requires_grad=True)
 identity = x.relu() - (-x).relu()
 identity.sum().backward()
-print('values:', identity.tolist())
-print('slopes:', x.grad.tolist())
+print('values:', identity.detach().numpy())
+print('slopes:', x.grad.numpy())
 
 # %% [markdown]
 # ```{exercise} ★ Polar coordinates

@@ -483,7 +483,7 @@ for name, (path, velocity) in paths.items():
     climbed = np.round(along(uphill, path, velocity), 12) + 0.0
     assert close(climbed, height(path(1)) - height(path(0)))
     collected = along(turning, path, velocity)
-    print(f'{name:12} hills {climbed:6.3f}, turning field {collected:5.2f}')
+    print(f'{name:12} hills {climbed:6.3f}, turning field {collected:6.3f}')
 
 # %% [markdown]
 # **Two players.** Fields that turn are no curiosity. Let one player choose $x$ to make $xy$ small and another choose $y$ to

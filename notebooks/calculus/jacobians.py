@@ -407,7 +407,7 @@ def worst_error(f, x_0, M, r, directions=circle):
     return np.linalg.norm(error, axis=0).max()
 
 def order(f, x_0, M):
-    r = 2.0 ** -np.arange(7, 14)
+    r = 2.0 ** -np.arange(10, 17)
     errors = [worst_error(f, x_0, M, s) for s in r]
     return np.polyfit(np.log(r), np.log(errors), 1)[0]
 
@@ -457,7 +457,7 @@ error = {
 for name, e in error.items():
     fair = (1e-5 < step) & (step < 1e-3)
     p = np.polyfit(np.log(step[fair]), np.log(e[fair]), 1)[0]
-    print(f'{name:12} order {p:.1f}')
+    print(f'{name:12} order {p:.2f}')
 
 # %% mystnb={"figure": {"caption": "On logarithmic axes the order of an error is a slope: 2 for the parabola's tangent, 1 for a wrong slope, and at 0 it is 1.5 for $|x|^{3/2}$ and 3 for the sine."}, "image": {"alt": "Left: the parabola of the notes and its tangent at 0.5, which touch there and part as the square of the distance. Right: four errors against the step, logarithmic, as straight lines of slope 1, 1.5, 2 and 3; toward small steps the third bends into a ragged rounding floor and the fourth ends."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=3, width_ratios=[1, 1.25])
@@ -794,8 +794,8 @@ measured = distance_to_flip(nearest, 3)
 by_chance = distance_to_flip(random, 15)
 off = abs(measured / forecast - 1)
 size = np.median(np.linalg.norm(pictures, axis=1))
-print(f'median forecast {np.median(forecast):.1f},',
-      f'measured {np.median(measured):.1f}; size {size:.0f}')
+print(f'median forecast {np.median(forecast):.2f},',
+      f'measured {np.median(measured):.2f}; size {size:.0f}')
 close_call = forecast < np.median(forecast)
 near, far = np.median(off[close_call]), np.median(off[~close_call])
 print('half of the close calls are forecast to 3 %:', near < 0.03)

@@ -615,7 +615,7 @@ apart = np.array([sigmas(t, 0.12).tolist() for t in line])  # (201, 2)
 kinked = np.array([sigmas(t, 0.0).tolist() for t in line])
 assert close(kinked[:, 0], 1 + abs(line))
 closest = (apart[:, 0] - apart[:, 1]).min()
-print(f'with the twist the two keep a distance of {closest:.2f}')
+print(f'with the twist the two keep a distance of {closest:.3f}')
 
 start, goal = np.array([[3.0, 1.8], [1.8, 1.0]]), np.eye(2)
 walks = {'gradient': [start], 'entries': [start]}  # |S - goal|² / 2
@@ -994,8 +994,8 @@ P = np.linalg.inv(np.cov(many, rowvar=False, bias=True))
 scale = np.sqrt(P.diagonal())
 partial = abs(P) / np.outer(scale, scale)  # partial correlations
 beside, beyond = partial.diagonal(1).min(), np.triu(partial, 3).max()
-print(f'neighbours at least {beside:.1f}; three or more apart'
-      f' at most {beyond:.1f}')
+print(f'neighbours at least {beside:.2f}; three or more apart'
+      f' at most {beyond:.2f}')
 
 # %% mystnb={"figure": {"caption": "From few strips the chain, with 23 numbers to learn, scores higher on new ones than the full covariance with 78, which overtakes near 100 strips and always wins from 200 on."}, "image": {"alt": "Left: the full precision matrix of twelve pixels from many strips, scaled to a unit diagonal; it is bright on the diagonal, half as bright next to it, pale two and three places away, and dark beyond. Right: log-likelihood of new strips per pixel against the number of strips for learning, with bands; the chain is good from ten strips on, the full covariance starts below the picture at fourteen and overtakes at a hundred, independent pixels stay far below."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.9, width_ratios=[1, 1.5])

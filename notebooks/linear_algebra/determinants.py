@@ -843,7 +843,7 @@ changed = T.copy()
 changed[-1, 0] -= 2.0 ** (2 - n)  # a power of two: nothing is rounded
 x = np.append(2.0 ** np.arange(n - 2, -1, -1), 1)
 assert (T @ x == np.eye(n)[-1]).all() and not (changed @ x).any()
-print('det T:', determinant(T), ' after the change:', determinant(changed))
+print(f'det T: {determinant(T):g}  after the change: {determinant(changed):g}')
 print(f'changed was one entry, by {2.0 ** (2 - n):.0e}')
 
 # %% [markdown]

@@ -1074,7 +1074,7 @@ np.fill_diagonal(c, 0)
 t = np.sqrt(2 * np.log(100 * N * N) / d)  # passed with probability < 1/100
 assert abs(c).max() < t
 print(f'{N} random directions in {d} dimensions')
-print(f'largest |cos|: {abs(c).max():.2f}, expected below {t:.2f}')
+print(f'largest |cos|: {abs(c).max():.3f}, expected below {t:.3f}')
 
 # %% [markdown]
 # A warning belongs here. Data are not random directions. If $\mathbf{x}$ and $\mathbf{y}$ are independent with mean

@@ -464,7 +464,7 @@ for sweeps in range(7):
     _, Q = jacobi(A, sweeps)
     left.append(off_diagonal(Q.T @ A @ Q) / off_diagonal(A))
 print('agrees with numpy: eigenvalues, projectors, Rayleigh bounds')
-print('left after 2, 3, 4, 5 sweeps:', *(f'{v:.0e}' for v in left[2:6]))
+print('left after 2, 3, 4, 5 sweeps:', *(f'{v:.2e}' for v in left[2:6]))
 assert left[6] < 1e-12
 
 # %% [markdown]
@@ -815,7 +815,7 @@ print('most frequent:', *(repr(ALPHABET[i]) for i in (-x).argsort()[:6]))
 values, _ = eigenvalues(P)
 assert distance(values, np.linalg.eigvals(P)) < 1e-10
 values = values[(-abs(values)).argsort()]
-print('largest eigenvalues:', abs(values[0]).round(3), values[1].real.round(3))
+print(f'largest eigenvalues: {abs(values[0]):.3f} {values[1].real:.3f}')
 print('others at most:', abs(values[2:]).max().round(3))
 
 # %% [markdown]
@@ -838,8 +838,8 @@ assert low == ' aeiou'
 shuffled = [np.random.default_rng(s).permutation(signs) for s in range(20)]
 lowest = [np.linalg.eigvals(transitions(s)).real.min() for s in shuffled]
 assert lam < min(lowest)
-print(f'most negative real part {lam:.2f};',
-      f'in 20 shuffled texts never below {min(lowest):.2f}')
+print(f'most negative real part {lam:.3f};',
+      f'in 20 shuffled texts never below {min(lowest):.3f}')
 
 # %% [markdown]
 # The five vowels, and the blank, which keeps company with them. Nobody said what a vowel is. Markov counted vowels and
@@ -950,7 +950,7 @@ for n in (2, 4, 8, 16):
     values, V = np.linalg.eig(A)
     assert abs(abs(values - 1) - 1e-8 ** (1 / n)).max() < 1e-6
     print(f'n = {n:2}: 1e-8 in the corner moves the eigenvalues by',
-          f'{1e-8 ** (1 / n):.0e}, condition of V {np.linalg.cond(V):.0e}')
+          f'{1e-8 ** (1 / n):.0e}, condition of V {np.linalg.cond(V):.2e}')
 
 # %% [markdown]
 # So $\kappa(\mathbf{V}) = \|\mathbf{V}\|\|\mathbf{V}^{-1}\|$ is the number to watch {cite}`bauer1960norms`.
@@ -1039,7 +1039,7 @@ for name, A, cloud in zip(
     condition = np.linalg.cond(np.linalg.eig(A)[1])
     assert away <= 0.01 * condition * (1 + 1e-9)
     print(f'{name:9} condition of V {condition:3.0f}, E of norm 0.01',
-          f'moves eigenvalues by {away:.2f}')
+          f'moves eigenvalues by {away:.4f}')
 
 # %% mystnb={"figure": {"caption": "Left: the eigenvalues lie within Gershgorin's discs. Middle and right: errors of norm 0.01 hardly move those of a symmetric matrix, but smear out most of the same ones of a tilted matrix."}, "image": {"alt": "Left: five discs in the complex plane with five eigenvalues inside their union. Middle: a symmetric matrix; under 600 small perturbations its five eigenvalues remain five dots. Right: another matrix with the same eigenvalues; under perturbations of the same size the middle ones smear out into large merging clouds, while −2 remains a dot."}} tags=["hide-input"]
 G = np.array([[4, 0.6, -0.4, 0, 0.3], [0.5, -1, -1.2, 0.4, 0],
@@ -1098,7 +1098,7 @@ for name, A in nets.items():
         powers.append(A @ powers[-1])
     growth[name] = np.linalg.norm(powers, 2, axis=(1, 2))
     assert (growth[name] >= 0.9 ** np.arange(101) * (1 - 1e-9)).all()
-    print(f'{name:12} largest ‖Wᵗ‖ = {growth[name].max():.1f}')
+    print(f'{name:12} largest ‖Wᵗ‖ = {growth[name].max():.2f}')
 
 # %% mystnb={"figure": {"caption": "Eigenvalues of random weights fill the unit disc, or follow the semicircle law if symmetric ($n = 200$). Right: at spectral radius 0.9 a chain still amplifies more than seventyfold before it decays."}, "image": {"alt": "Left: 200 eigenvalues of a random matrix fill the unit disc. Middle: a histogram of the eigenvalues of a symmetric random matrix follows a half ellipse from -2 to 2. Right: norms of matrix powers; the symmetric network decays from the start, the independent one rises a little first, the chain rises to about seventy before it decays."}} tags=["hide-input"]
 t = np.linspace(0, 2 * np.pi, 181)

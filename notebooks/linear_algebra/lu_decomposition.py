@@ -537,7 +537,7 @@ for j in range(20):
             errors[k, i, j] = np.linalg.norm(method(a, a @ x) - x) / 20 ** 0.5
 lost = np.log10(np.median(errors, axis=2))  # (2, 16)
 slope = -np.polyfit(np.log10(sizes[4:]), lost[0, 4:], 1)[0]
-print(f'digits lost per digit of smallness: {slope:.1f}')
+print(f'digits lost per digit of smallness: {slope:.2f}')
 assert (lost[1] < -12).all() and 0.8 < slope < 1.2
 
 # %% mystnb={"figure": {"caption": "Without pivoting, each digit by which the first pivot gets smaller costs one digit of the solution; with partial pivoting it costs none ($n = 20$)."}, "image": {"alt": "Relative error of the solution against the size of the pivot, both logarithmic. Without pivoting the error rises in proportion to one over the pivot, from 1e-14 to 1e-2. With pivoting it stays near 1e-15 throughout."}} tags=["hide-input"]
@@ -802,7 +802,7 @@ def slope(values):  # of log values against log n, from n = 8 on
 
 rng = np.random.default_rng(14)
 again = [slope(mean + spread * rng.normal(size=7)) for _ in range(500)]
-print(f'exponent {slope(mean):.2f}, standard error {np.std(again):.2f}')
+print(f'exponent {slope(mean):.2f}, standard error {np.std(again):.3f}')
 
 # %% mystnb={"figure": {"caption": "Left: the backward error is tiny at every condition number $\\kappa$; the error of the solution grows with $\\kappa$. Right: growth is slow on random matrices, exponential on Wilkinson's."}, "image": {"alt": "Left: relative error and backward error against the condition number, both logarithmic. The error follows a line of slope one, from 1e-16 to 1e-3; the backward error stays at 1e-17. Right: growth factor against n, logarithmic. That of Wilkinson's matrix shoots up like an exponential, that of random matrices runs parallel to a dashed line of slope two thirds and stays below 25."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.9)
@@ -1167,8 +1167,8 @@ spread, similar = g.argmax(2), distance[:, shown].argmin(2)
 shares = {'spread along edges': share_right(spread),
           'most similar': share_right(similar)}
 for name, share in shares.items():
-    print(f'{name:20} {share.mean():.2f} +- {share.std():.2f}')
-print(f'{"always the same":20} {np.bincount(y).max() / n:.2f}')
+    print(f'{name:20} {share.mean():.3f} +- {share.std():.3f}')
+print(f'{"always the same":20} {np.bincount(y).max() / n:.3f}')
 better = np.subtract(*shares.values())
 print('better in all fifty draws:', (better > 0.05).all())
 assert (better > 0.05).all()

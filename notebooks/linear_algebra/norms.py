@@ -956,8 +956,8 @@ for kind in (1, 2, np.inf, 'fro'):
     assert keeps_products(lambda a, kind=kind: np.linalg.norm(a, kind))
 assert not keeps_products(lambda a: abs(a).max())
 ones = np.ones((2, 2))
-print('largest entry of ones(2, 2):', ones.max())
-print('largest entry of its square:', (ones @ ones).max())
+print(f'largest entry of ones(2, 2): {ones.max():g}')
+print(f'largest entry of its square: {(ones @ ones).max():g}')
 
 # %% [markdown]
 # ```{exercise} ★★★ A norm that is hard to compute
@@ -1095,7 +1095,7 @@ rows = dict(zip(('l_1', 'l_2', 'l_inf'), kept.mean(1), strict=True))
 rows['(always 4)'] = np.full((3, 41), majority)
 for name, row in rows.items():
     clean, (a, b, c) = row[0, 0], row[:, 20]
-    print(f'{name:10} {clean:9.2f} {a:12.2f} {b:10.2f} {c:10.2f}')
+    print(f'{name:10} {clean:9.3f} {a:12.3f} {b:10.3f} {c:10.3f}')
 for k in range(3):  # in every split, against the attack dual to its norm
     others = np.delete(kept, k, axis=0)
     assert (kept[k, :, k, 20] > others[:, :, k, 20]).all()

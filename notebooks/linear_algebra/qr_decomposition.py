@@ -793,7 +793,7 @@ losses = {name: np.array([loss(method(graded(k))[0]) for k in kappas])
 typical = {name: np.log10(l).mean(1) for name, l in losses.items()}
 for name, upto in (('classical', 8), ('modified', 15)):
     slope = np.polyfit(np.arange(1, upto), typical[name][1:upto], 1)[0]
-    print(f'{name:9} Gram-Schmidt: loss grows like kappa^{slope:.1f}')
+    print(f'{name:9} Gram-Schmidt: loss grows like kappa^{slope:.2f}')
 most = max(losses['mirrors'].max(), losses['turns'].max())
 assert most < 1e-14
 print('mirrors and turns: loss below 1e-14 for every matrix:', most < 1e-14)
@@ -998,7 +998,7 @@ typical = {
 print('error grows like kappa^p; p for residual 0 and 1:')
 for name in ('normal equations', 'mirrors'):
     p = [np.polyfit(range(2, 8), typical[name, r][2:8], 1)[0] for r in (0, 1)]
-    print(f'{name:17} {p[0]:.1f} {p[1]:.1f}')
+    print(f'{name:17} {p[0]:.2f} {p[1]:.2f}')
 
 # %% mystnb={"figure": {"caption": "Left: with an exact fit, only mirrors and Gram–Schmidt with $\\mathbf{b}$ as a column keep the error near $\\varepsilon\\kappa$. Right: with a residual of length 1 all four methods follow $\\varepsilon\\kappa^2$."}, "image": {"alt": "Error of the solution against condition number for residual 0, left, and 1, right. Left: the normal equations and Gram-Schmidt with Q trusted climb with slope two, mirrors and Gram-Schmidt with b as a column with slope one. Right: all four climb together with slope two."}} tags=["hide-input"]
 fig, axes = panels(2, height=3.1, sharey=True)
@@ -1150,7 +1150,7 @@ assert close(weights, np.linalg.lstsq(A65, y)[0])
 single = A65.astype(np.float32), y.astype(np.float32)
 wrong = {solve: (np.sign(solve(*single)) != np.sign(weights)).sum()
          for solve in (by_gram, by_mirrors)}
-print(f'condition number {np.linalg.cond(A65):.0e}')
+print(f'condition number {np.linalg.cond(A65):.1e}')
 print('single precision, more than 5 of 65 signs wrong:')
 print('normal equations', wrong[by_gram] > 5)
 print('mirrors         ', wrong[by_mirrors] > 5)

@@ -729,7 +729,7 @@ best = left_over(sigma)[20] * np.linalg.norm(A)
 for passes in (0, 1, 2):
     u_k, s_k, vt_k = sketched_svd(A, 20, passes, np.random.default_rng(9))
     error = np.linalg.norm(A - u_k * s_k @ vt_k)
-    print(f'passes: {passes}, error {error / best - 1:.1%} above the least')
+    print(f'passes: {passes}, error {error / best - 1:.2%} above the least')
 work = {'sketch': lambda: sketched_svd(A, 20, 1, np.random.default_rng(9)),
         'full': lambda: np.linalg.svd(A, full_matrices=False)}
 quick = seconds(work['sketch'])
@@ -879,8 +879,8 @@ shrunk = (lam * s**2 / (lam + s**2)).sum()
 picked = measured[np.arange(10), chosen]
 assert (picked < 1.02 * measured.min(1)).all()
 print('noisy', D * s**2, ' mean digit', lam.sum().round(2),
-      ' shrunk', shrunk.round(2))
-print(f'projected: {picked.mean():.2f} +- {picked.std():.2f}',
+      f' shrunk {shrunk:.2f}')
+print(f'projected: {picked.mean():.2f} +- {picked.std():.4f}',
       f'(formula {expected.min():.2f}), k from {min(chosen)} to {max(chosen)}')
 
 # %%
@@ -1214,7 +1214,7 @@ verify('the pseudoinverse jumps where the rank rises',
 A = np.zeros((100, 100))
 A[0, 0], A[1, 1] = 1, 3e-15
 for name, library in (('numpy', np.linalg.pinv), ('scipy', scipy.linalg.pinv)):
-    print(f'{name}: largest entry of the pseudoinverse {library(A).max():.0e}')
+    print(f'{name}: pseudoinverse with entries above 1e10:', library(A).max() > 1e10)
 
 # %% [markdown]
 # By default numpy's `pinv` cuts below $10^{-15}\sigma_1$ and scipy's below $\max(m, n)\,\varepsilon\,\sigma_1$; between the
@@ -1336,7 +1336,7 @@ measured = np.array([error(sharpen(tau)) for tau in taus])
 best = taus[measured.argmin()]
 cutoff = X.size * np.finfo(float).eps * stretch.max()  # of scipy's pinv
 assert stretch.min() > 50 * cutoff
-print(f'blurred {error(B):.0f}, with no cutoff {error(sharpen(0)):.0e}')
+print(f'blurred {error(B):.0f}, with no cutoff above 1e6:', error(sharpen(0)) > 1e6)
 print(f'cutoff {best:.3f} keeps {(stretch > best).mean():.0%}:',
       f'error {measured.min():.1f} grey levels')
 near = max(error(sharpen(best / 2)), error(sharpen(2 * best)))

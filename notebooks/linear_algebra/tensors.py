@@ -542,8 +542,8 @@ for seed in range(5):
     scores.append([R2(prediction, t_test) for prediction in predictions])
 names = [*losses, 'exact least squares']
 for name, score in zip(names, np.transpose(scores), strict=True):
-    low, high = np.round([score.min(), score.max()], 2) + 0.0  # no -0.00
-    print(f'{name:22} R2 from {low:5.2f} to {high:5.2f}')
+    low, high = np.round([score.min(), score.max()], 3) + 0.0  # no -0.00
+    print(f'{name:22} R2 from {low:6.3f} to {high:6.3f}')
 
 loss = next(iter(losses.values()))
 y_hat = torch.linspace(-1, 1, len(t))[:, None]
@@ -1082,7 +1082,7 @@ for pair in np.einsum_path(spec, *chain, optimize='optimal')[0][1:]:
     terms.append(p ^ q)
 assert by_numpy == costs[0]
 print(len(costs), 'orders, from', costs[0], 'to', costs[-1])
-print(f'all letters at once: {prod(sizes):.1e}')
+print('all letters at once:', prod(sizes))
 print("numpy's einsum_path needs", by_numpy)
 
 # %% mystnb={"figure": {"caption": "The order of the products decides the cost: for one chain of six matrices the 42 orders differ by a factor above 40, and both one-way orders are far from the cheapest."}, "image": {"alt": "The number of multiplications of all 42 orders of a chain of six matrices, sorted, on a logarithmic scale: they rise from about eleven thousand to half a million; from the left and from the right are marked, both near one hundred thousand."}} tags=["hide-input"]

@@ -570,7 +570,7 @@ x = np.random.default_rng(0).normal(size=100_000)
 y = (x**2 - 1) / np.sqrt(2)
 error = np.sqrt(5 / x.size)  # of the correlation, as Var(x y) = 5
 assert abs(np.corrcoef(x, y)[0, 1]) < 5 * error
-print(f'x with y: nothing beyond {5 * error:.2f}, five standard errors')
+print(f'x with y: nothing beyond {5 * error:.3f}, five standard errors')
 print(f'x^2 with y: {np.corrcoef(x**2, y)[0, 1]:.2f}')
 
 # %% [markdown]
@@ -783,7 +783,7 @@ for name, W in kinds.items():
     assert is_white(white)
     cross[name] = scores.T @ white / len(scores)  # old row, new column
     kept = np.trace(abs(cross[name])) / 10
-    print(f'{name:9} mean |correlation| of feature k old and new {kept:.2f}')
+    print(f'{name:9} mean |correlation| of feature k old and new {kept:.3f}')
 assert close(np.triu(cross['Cholesky'], 1), np.zeros((10, 10)))
 
 # %% mystnb={"figure": {"caption": "Of ten whitened features, ZCA keeps most close to their old ones, PCA mixes them all, and Cholesky favours those that come first."}, "image": {"alt": "Four heat maps of correlations, ten by ten. Before: blocks off the diagonal. PCA: a few strong columns, no diagonal. ZCA: a strong diagonal and little else. Cholesky: a lower triangle, strong at first and weaker down the diagonal."}} tags=["hide-input"]
@@ -1112,7 +1112,7 @@ variance = wine.var(0)
 print(f'largest share of one feature: {variance.max() / variance.sum():.1%}')
 print(f'{"always the commonest":20} {(grower == 1).mean():.2f}')
 for name, share in right.items():
-    print(f'{name:20} {share.mean():.2f} +- {share.std():.2f}')
+    print(f'{name:20} {share.mean():.3f} +- {share.std():.4f}')
 assert all((s['PCA white'] == s['ZCA white']).all() for s in splits)
 order = ('raw', 'PCA white', 'standardized')
 for worse, better in zip(order, order[1:], strict=False):
@@ -1159,8 +1159,8 @@ for name, d in designs.items():
     assert close(run(d, y, 500), descend(d, y, np.array([500]))[0])
     lam = eigen(d.T @ d / len(d))[0]
     needed = times[np.argmax(curves[name] < 1e-3 * y.var())]
-    print(f'{name:13} kappa {lam[0] / lam[-1]:.0e},',
-          f'steps to 1/1000 of the variance: {needed:.0e}')
+    print(f'{name:13} kappa {lam[0] / lam[-1]:.1e},',
+          f'steps to 1/1000 of the variance: {needed}')
 print('white: one step to the solution:', bool(run(white, y, 1) < 1e-12))
 
 # %% mystnb={"figure": {"caption": "Gradient descent brings the excess loss below a thousandth of the variance in about $10^5$ steps on raw features, in about 200 on standardized ones; on white ones a single step ends it."}, "image": {"alt": "Excess loss as a share of the variance of the target against the number of steps, both logarithmic. Raw: falls in stages over a hundred thousand steps. Standardized: falls within some hundred steps. White: gone after one step, marked by an upright line."}} tags=["hide-input"]

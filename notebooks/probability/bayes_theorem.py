@@ -368,7 +368,7 @@ for p in (0.7, 0.5):  # biased or fair; rival hypotheses for all coins
     lanes[p] = log_odds(0.7, 0.5, flips.cumsum(1), steps) / np.log(10)
 drift = [divergence(0.7, 0.5), -divergence(0.5, 0.7)]
 misled = (lanes[0.5][:, -1] > 0).mean()
-print(f'fair coins that look biased after 200 flips: {misled:.1%}')
+print(f'fair coins that look biased after 200 flips: {misled:.3%}')
 print(f'drift per flip: {drift[0]:.4f} if biased, {drift[1]:.4f} if fair')
 
 # %% mystnb={"figure": {"caption": "Log odds drift toward the truth in proportion to the number of flips, while their spread grows only like its root: after about 60 flips the 90 % bands part."}, "image": {"alt": "Log odds for a biased coin against flips. Paths of truly biased coins climb along a straight line, paths of fair coins fall along another; the 90 per cent bands around both lines widen and separate after about 60 flips."}} tags=["hide-input"]
@@ -587,7 +587,7 @@ for n, densities in views.items():
         exactly = beta(a + k, a + n - k)
         assert close(densities[-1], exactly.pdf(theta), rtol=2e-5)
 gap = [abs(theta @ (one - two)) / 1000 for one, two in views.values()]
-print('distance of the two means:', np.round(gap, 2))
+print('distance of the two means:', np.round(gap, 3))
 
 # %% mystnb={"figure": {"caption": "Data outweigh the prior: the posterior means of a flat and of a stubborn prior differ by 0.14 after 10 flips, but only by 0.03 after 500."}, "image": {"alt": "Three panels for 0, 10 and 500 flips. A flat and a narrow curve around one half at first; after 10 flips they still differ; after 500 flips they lie almost upon each other near the true value 0.75."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.5)
@@ -813,8 +813,8 @@ gain = losses[:, powers == 1].ravel() - losses[np.arange(20), at]
 boast = (claimed - accuracy).mean(0)
 print('right:  ', accuracy.mean(0).round(3), 'as it is and tempered')
 print('claimed:', claimed.mean(0).round(3))
-print('boast:  ', boast.round(3), '±', (claimed - accuracy).std(0).round(3))
-print(f'power chosen: {t_best.mean():.2f}, spread {t_best.std():.2f}')
+print('boast:  ', boast.round(4), '±', (claimed - accuracy).std(0).round(4))
+print(f'power chosen: {t_best.mean():.2f}, spread {t_best.std():.3f}')
 print('tempering lowers the log loss in', (gain > 0).sum(), 'of 20 splits')
 print('it claims too much in', (claimed > accuracy).sum(0)[0], 'of 20')
 
@@ -837,7 +837,7 @@ print('naive Bayes beats each in', above, 'of 5 splits:')
 for name, score in zip(
     ('commonest class', 'nearest mean', 'logistic'), scores.T, strict=True,
 ):
-    print(f'{name:16s} {score.mean():.2f}')
+    print(f'{name:16s} {score.mean():.3f}')
 
 # %% mystnb={"figure": {"caption": "Naive Bayes claims too much, most of all where it claims about 0.8; with the likelihood raised to a power of about one half it keeps its word and has the least log loss."}, "image": {"alt": "Left: share of right answers against claimed confidence in five bins. Plain naive Bayes lies below the diagonal, most of all at middle confidence; the tempered one follows the diagonal. Right: log loss against the power, twenty grey curves and their mean with a minimum near one half; power 1 is marked."}} tags=["hide-input"]
 fig, (left, right_ax) = panels(2, height=2.9)

@@ -392,7 +392,7 @@ for sides, name in ((2, 'Hoeffding'), (1, 'Hoeffding, one side')):
     assert at <= 0.05 < before
 for name, size in sizes.items():
     tail = sum(exact_tails(size, 0.5, 0.01))
-    print(f'{name:21s} N = {size:6d}, fair coin misses with Pr {tail:.5f}')
+    print(f'{name:21s} N = {size:6d}, fair coin misses with Pr {tail:.2e}')
 
 # %% [markdown]
 # About 15 000 is an often quoted answer to this question. It is the *one-sided* count, put in the place of a two-sided one,
@@ -830,7 +830,7 @@ slack = 5 * np.sqrt(0.3 * 0.7 / 3000)
 at_end = (off[:, -1] >= ordinary(2000, 0.3)).mean()
 assert at_end < 0.3 + slack < ever['ordinary']
 assert ever['radius_at_solution'] <= 0.3 + slack
-print(f'ordinary radius fails at the end {at_end:.2f}, '
+print(f'ordinary radius fails at the end {at_end:.3f}, '
       f'at some look {ever["ordinary"]:.2f}')
 
 # %% [markdown]

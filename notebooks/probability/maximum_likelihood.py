@@ -935,10 +935,10 @@ slope = {
 }
 for name, want in zip(slope, (-1, -1 / 2, -1 / 6, -1 / 2), strict=True):
     assert abs(slope[name] - want) < 0.012
-    print(f'{name:8s} error shrinks like N^{slope[name]:.2f}')
+    print(f'{name:8s} error shrinks like N^{slope[name]:.3f}')
 
 tops = 11 / 10 * np.random.default_rng(8).beta(10, 1, size=20_000)
-print(f'variance against "bound", N = 10: {tops.var():.3f} < {1 / 10}')
+print(f'variance against "bound", N = 10: {tops.var():.4f} < {1 / 10}')
 assert abs(tops.var() - 1 / 120) < 5 * ((tops - 1) ** 2).std() / 20_000**0.5
 
 # %% [markdown]
@@ -1076,7 +1076,7 @@ half = 1.8 - w_b[0] / w_b[1]
 grad = np.array([-1 / w_b[1], w_b[0] / w_b[1] ** 2])
 error_bar = np.sqrt(grad @ C_b @ grad)
 print(f'slope {w_b[1]:.1f} ± {np.sqrt(C_b[1, 1]):.1f}')
-print(f'log dose that kills half: {half:.3f} ± {error_bar:.3f}')
+print(f'log dose that kills half: {half:.3f} ± {error_bar:.4f}')
 
 # %% [markdown]
 # Repeat the experiment 4000 times in the computer, at the fitted parameters, and compare the spread with the formula.
@@ -1124,7 +1124,7 @@ assert abs(total_score(X_b, beetles, killed, w_r, log_log)).max() < 1e-8
 print(f'the rival leads by {seen:.1f}')
 print('by luck in less than 1 of 100:', (by_luck >= seen).mean() < 0.01)
 shift = (half_r - half) / error_bar
-print(f'its log dose: {half_r:.3f}, which is {shift:.1f} error bars away')
+print(f'its log dose: {half_r:.3f}, which is {shift:.2f} error bars away')
 
 # %% mystnb={"figure": {"caption": "Left: the log-log curve fits the observed fractions better than the logistic one. Right: if the logistic were true, so large a lead would come by luck in less than 1 of 100 repetitions."}, "image": {"alt": "Left: the fraction of beetles killed against log dose with two fitted curves and the ranges in which 95 per cent of repetitions fall under the logistic one; the asymmetric log-log curve passes closer to the points. Right: histogram of the lead that the rival would have by luck, mostly negative, with the observed lead far in the right tail."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.9)

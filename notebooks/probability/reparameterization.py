@@ -672,8 +672,8 @@ ideal = np.log(formula[:, 1] / formula[:, 0]) / np.log(16)
 assert (abs(rate - ideal) < 0.05).all()
 assert not (abs(rate[:, 1] - ideal[2]) < 0.05).any()
 path, score, baseline = abs(rate.mean(0))
-print(f'growth of the variance: path D^{path:.1f}, score D^{score:.1f}, '
-      f'with baseline D^{baseline:.1f}')
+print(f'growth of the variance: path D^{path:.2f}, score D^{score:.2f}, '
+      f'with baseline D^{baseline:.2f}')
 
 rng = np.random.default_rng(2)
 clouds = estimates(20, 1, 1, 20_000, rng)
@@ -736,7 +736,7 @@ verify(
 wiggles = np.linspace(0.05, 4, 200)
 rough, _ = rough_variances(wiggles, 0.5)
 cross = wiggles[np.flatnonzero(rough[0] > rough[1])[0]]
-print(f'the score function wins from frequency {cross:.1f} on')
+print(f'the score function wins from frequency {cross:.2f} on')
 
 # %% mystnb={"figure": {"caption": "For a smooth $f$ the path has less noise, for a rough one the score function: here, with $\\mu = 0.5$, from frequency $1.1$ on, where its variance settles at one half and the path's keeps growing."}, "image": {"alt": "Variance of both estimators against the frequency of f. The path is better at low frequencies, then its curve rises like a parabola while the score function's levels off at one half; they cross near frequency one."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.4))

@@ -642,7 +642,7 @@ assert not grade(scaled_by_c, weighted_by_library, weighted_cases)
 def beats_neighbour(seed, low, dw, db):
     rng = np.random.default_rng(seed)
     draw = lambda x: (x, x**2 + 0.1 * rng.normal(size=x.size))
-    w, b = np.polyfit(*draw(rng.random(1000)), 1)
+    w, b = np.polyfit(*draw(rng.random(4000)), 1)
     x, y = draw(low + rng.random(10_000))  # new examples
     risk = lambda w, b: ((w * x + b - y) ** 2).mean() / 2
     return risk(w, b) < risk(w + dw, b + db)

@@ -1,3 +1,5 @@
+import subprocess
+import sys
 import time
 from fractions import Fraction
 
@@ -176,6 +178,30 @@ def test_cases_do_not_hang_on_source_files(tmp_path, monkeypatch, capsys):
     assert drawn[:2000] == drawn[2000:]
 
 
+WITHOUT = '''
+import builtins
+real = builtins.__import__
+
+def without(name, scope=None, *rest, **named):
+    if name.startswith('hypothesis.internal') and (scope or {}).get('__name__') == 'nbutils.checks':
+        raise ImportError(name)
+    return real(name, scope, *rest, **named)
+
+builtins.__import__ = without
+from hypothesis.internal.conjecture import providers
+drawn = getattr(providers, '_get_local_constants', None)
+from nbutils.cases import scalars, vectors
+from nbutils.checks import verify
+assert getattr(providers, '_get_local_constants', None) is drawn
+verify('so', lambda a, x: True, slip=('says no', lambda a, x: a < 1), a=scalars(), x=vectors(2), tries=50)
+'''
+
+
+def test_checks_need_no_private_part_of_hypothesis():
+    done = subprocess.run([sys.executable, '-c', WITHOUT], capture_output=True, text=True)
+    assert done.stdout == '✓ so: holds in 50 cases; would notice: says no (a = 1, x = [0, 0])\n', done.stderr
+
+
 def test_unknown_claims_are_named_with_a_remedy():
     with pytest.raises(KeyError, match='did you mean dl.norms.homog'):
         holds('dl.norms.homogg', lambda: True, control=lambda: False)
@@ -273,8 +299,6 @@ def test_a_check_is_fast():
 
 
 def test_importing_checks_loads_neither_torch_nor_matplotlib():
-    import subprocess
-    import sys
     code = ('import sys, nbutils.cases, nbutils.checks, nbutils.data, nbutils.device, nbutils.figures, nbutils.ledger; '
             'print([m for m in ("torch", "matplotlib", "sklearn") if m in sys.modules])')
     assert subprocess.run([sys.executable, '-c', code], capture_output=True, text=True).stdout == '[]\n'

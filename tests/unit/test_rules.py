@@ -16,11 +16,15 @@ GOOD = f'''# %% [markdown]
 # %%
 from nbutils.checks import grade, holds
 
+def doubled(x):
+    return 2 * x
+
 # %% [markdown]
 # ## First
 
 # %%
-holds('dl.x.y', lambda: True, control=lambda: False)
+holds('dl.x.y', lambda x: doubled(x) == x + x,
+      control=lambda x: x == x + x, x=[1, 2])
 
 # %% mystnb={{"figure": {{"caption": "The line $y = x$ rises by one at each step."}}, "image": {{"alt": "A line that rises to the right"}}}}
 draw();
@@ -63,6 +67,9 @@ assert not grade(lambda x: 2 * x, lambda x: x**2, cases)
 '''
 for n in '123':
     GOOD = GOOD.replace(f'EXERCISE{n}\n', EXERCISE.replace('sectionN', f'section{n}') + '\n')
+
+
+TEST, VARIANT = 'lambda x: doubled(x) == x + x', 'lambda x: x == x + x'
 
 
 @pytest.fixture
@@ -122,6 +129,18 @@ FAULTS = {  # what is wrong: (rule, change of the .py or of the .ipynb, what the
     'a device': (rules.portable, prints('cuda:0'), 'a device'),
     'a duration': (rules.portable, prints('took 31 ms'), 'a duration'),
     'an unknown tag': (rules.tagged, ('tags=["remove-cell"]', 'tags=["remove-cel"]'), 'unknown tag remove-cel; known are'),
+    'a cell that nbval ignores': (rules.tagged, ('draw();', '# NBVAL_IGNORE_OUTPUT\ndraw();'), 'cell 6: a comment tells nbval to look away (check)'),
+    'a cell that nbval skips': (rules.tagged, ('draw();', 'draw()  # here\n  #  NBVAL_SKIP'), 'look away (skip)'),
+    'a cell that may fail': (rules.tagged, ('draw();', '# NBVAL_RAISES_EXCEPTION\ndraw();'), 'look away (check_exception)'),
+    'a test that is always true': (rules.dependent, (TEST, 'lambda x: True'), 'cell 5: the test of holds (line 1) reads none of its arguments'),
+    'a variant that is always false': (rules.dependent, (VARIANT, 'lambda x: False'), 'control of holds'),
+    'a test of numbers alone': (rules.dependent, (TEST, 'lambda x: all(k < 9 for k in (1, 2))'), 'the test of holds'),
+    'a test of close alone': (rules.dependent, (TEST, 'lambda: grade(1, 1)'), 'the test of holds'),
+    'a named test that is always true': (rules.dependent, (
+        "holds('dl.x.y', " + TEST, "def fine(x):\n    y = 2\n    return y > 1\n\nholds('dl.x.y', fine"), 'the test of holds'),
+    'a slip that is always false': (rules.dependent, ('control=' + VARIANT, "slip=('says no', lambda x: False)"), 'slip of holds'),
+    'an erratum of nothing': (rules.dependent, ("holds('dl.x.y', " + TEST + ',\n      control=' + VARIANT,
+        "erratum('dl.x.y', printed=lambda: False, corrected=lambda: True"), 'printed of erratum'),
     'no reason to ignore': (rules.tagged, ('# %% mystnb', '# %% tags=["nbval-ignore-output"] mystnb'), "'# not compared: <reason>'"),
     'no alt text': (rules.described, (', "image": {"alt": "A line that rises to the right"}', ''), 'cell 6 draws a figure without alt text'),
     'no caption': (rules.described, ('"figure": {"caption": "The line $y = x$ rises by one at each step."}, ', ''), 'cell 6: a caption has'),
@@ -137,7 +156,7 @@ FAULTS = {  # what is wrong: (rule, change of the .py or of the .ipynb, what the
     'an index without braces': (rules.braced, ('# ## First', '# $x_\\mathcal{D}$\n#\n# ## First'), r'has _\mathcal{...} as an index'),
     'a result that is none': (rules.computed, ('draw();', "print('all agree:', True)"), 'cell 6 prints a literal verdict'),
     'a misspelt claim': (rules.claims_checked, ("'dl.x.y'", "'dl.x.yy'"), "checks 'dl.x.yy', which is no claim"),
-    'a claim not checked': (rules.claims_checked, ("holds('dl.x.y', lambda: True, control=lambda: False)", '1'), 'does not check dl.x.y: add holds'),
+    'a claim not checked': (rules.claims_checked, ("holds('dl.x.y', ", 'print('), 'does not check dl.x.y: add holds'),
     "another section's claim": (rules.claims_checked, ("'dl.x.y'", "'la.a.b'"), 'checks la.a.b, which belongs to other/section'),
     'a hidden claim': (rules.claims_checked, ("'dl.x.y'", 'name'), 'checks None'),
     'checked though uncheckable': (rules.claims_checked, ("'dl.x.y'", "'dl.x.z'"), 'dl.x.z is checked'),
@@ -163,6 +182,26 @@ def test_the_rule_rejects(pair, fault):
     problems = list(rule(faulty))
     assert message in '\n'.join(problems), problems
     assert all('chapter/section' in p or 'dl.x.z' in p for p in problems)
+
+
+@pytest.mark.parametrize('test', [
+    'lambda **case: case', 'doubled', 'lambda: doubled(2) == 4', 'functools.partial(doubled, 2)', 'lambda x, *, y=draw: y(x)',
+])
+def test_tests_that_depend_on_something(pair, test):
+    assert list(rules.dependent(pair(GOOD.replace(TEST, test)))) == []
+
+
+@pytest.mark.parametrize('text, tolerance', [
+    ('3.', 0), ('12.', 0), ('0.9', 0), ('2e-3', 0), ('0.0', 0), ('17', 0), ('1.2', 1 / 12), ('-0.012', 1 / 12), ('1.00', 1 / 100),
+    ('−9.9', 1 / 99), ('1.5e-8', 1 / 15), ('4.321', 1 / 4321), ('10.5', 1 / 105), ('.25', 1 / 25),
+])
+def test_the_tolerance_of_a_printed_number(text, tolerance):
+    assert rules.relative_tolerance(text) == pytest.approx(tolerance)
+
+
+def test_coarse_numbers_are_found(pair):
+    made = pair(edit=prints('1.2 and 1.21, [0.015 3.  0.9]\n✓ a: holds in 3 cases; control fails at x = 1.5\n1.9e-5'))
+    assert list(rules.coarse(made)) == [(3, '1.2'), (3, '0.015'), (3, '1.9e-5')]
 
 
 def test_a_section_without_recording(pair):
