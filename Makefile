@@ -27,7 +27,7 @@ pdf: .venv/site  ## make the book as one PDF (needs xelatex, and says what to in
 	@$(BIN)/python -m nbutils.maintain.pdf
 
 zip: site  ## pack the website and all notebooks beside its pages, to take along (with the PDF, where make pdf has made it)
-	@$(BIN)/python -m nbutils.maintain.take_along
+	@$(BIN)/python -m nbutils.maintain.bundle
 
 test: style unit rules notebooks site site-tests  ## set up and check everything
 	@echo "Everything passed."

@@ -5,8 +5,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import yaml
-from booksite import claim_filter, errata, formula, ledger_faults
-from booksite.evidence import Book
+from booksite.claims import claim_filter, errata, formula, ledger_faults
+from booksite.claims.evidence import Book
 from bs4 import BeautifulSoup
 from conftest import ROOT, settle
 from docutils import nodes

@@ -2,7 +2,7 @@
 import xml.etree.ElementTree as ElementTree
 
 import pytest
-from booksite import repository
+from booksite.publish import repository
 from bs4 import BeautifulSoup
 from conftest import ROOT
 from test_pages import OTHERS, PAGES

@@ -1,4 +1,4 @@
-"""What every part of the extension needs to know about the running build."""
+"""What every part of the extension needs to know about the running build: the book, its pages, links between them."""
 from pathlib import Path
 
 from docutils import nodes

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from docutils import nodes
 
-from . import plain, terms
-from .build import CLAIMS_PAGE, check_anchor, claim_anchor, page_of, title_of
+from ..build import CLAIMS_PAGE, check_anchor, claim_anchor, page_of, title_of
+from . import plain_text, terms
 
 NAME = 'search_index.js'
 _BEFORE, _AFTER = 'var bookIndex = ', ';\n'
@@ -33,12 +33,12 @@ def collect(app, doctree, docname):
 
 def _parts(section, anchor='', heading=''):
     """Address, heading and prose of a section, then of the sections in it."""
-    below = [child for child in section.children if isinstance(child, nodes.section) and not plain.is_hidden(child)]
+    below = [child for child in section.children if isinstance(child, nodes.section) and not plain_text.is_hidden(child)]
     own = [child for child in section.children if child not in below and not isinstance(child, nodes.title)]
-    yield [anchor, heading, ' '.join(filter(None, map(plain.text_of, own)))]
+    yield [anchor, heading, ' '.join(filter(None, map(plain_text.text_of, own)))]
     for child in below:
         title = child.next_node(nodes.title)
-        yield from _parts(child, child['ids'][0], plain.text_of(title) if title else '')
+        yield from _parts(child, child['ids'][0], plain_text.text_of(title) if title else '')
 
 
 def pages(app):
@@ -56,7 +56,7 @@ def finish(app, error):
         if docname not in app.booksite.search:
             app.env.get_and_resolve_doctree(docname, app.builder)  # which collects it
         if page := app.booksite.search.get(docname):
-            title = plain.text(title_of(app.env, docname))
+            title = plain_text.text(title_of(app.env, docname))
             found[docname] = {'title': f'{app.booksite.numbers.get(docname, "")} {title}'.strip(), **page}
     whole = {'pages': found, 'names': [*_terms(app), *_claims(app)]}
     Path(app.outdir, NAME).write_text(f'{_BEFORE}{json.dumps(whole, ensure_ascii=False)}{_AFTER}', 'utf-8')
@@ -81,4 +81,4 @@ def _claims(app):
             if claim.id in app.booksite.checks:
                 page = page_of(section)
                 links.insert(0, [f'Check in {title_of(app.env, page)}', page, check_anchor(claim.id)])
-            yield {'names': [claim.id], 'text': plain.formula(claim.correct or claim.notes), 'links': links}
+            yield {'names': [claim.id], 'text': plain_text.formula(claim.correct or claim.notes), 'links': links}

@@ -12,8 +12,8 @@ from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
-from . import plain
-from .build import book, link, page_of, paragraph, title_of
+from ..build import book, link, page_of, paragraph, title_of
+from . import plain_text
 
 GLOSSARY = 'book/glossary'
 INDEX = 'book/index_of_terms'
@@ -138,7 +138,6 @@ class Terms(SphinxTransform):
         if page == GLOSSARY:
             finish_glossary(self.env, self.document, glossary)
         elif page in needed(self.env):
-            self.env.note_dependency(str(glossary.path))
             self.mark(glossary, page.removeprefix('notebooks/'))
 
     def mark(self, glossary, section):
@@ -252,7 +251,7 @@ def used(term):
 
 def shown(term):
     """The definition as plain text, for a tooltip."""
-    return plain.text(term.definition)
+    return plain_text.text(term.definition)
 
 
 def finish_glossary(env, document, glossary):

@@ -1,7 +1,7 @@
 """The page for addresses that do not exist. A server shows it at any depth, so it must not use relative links."""
 from urllib.parse import urlsplit
 
-from .build import book, title_of
+from ..build import book, title_of
 
 
 def pages(app):

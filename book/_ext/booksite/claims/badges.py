@@ -4,7 +4,7 @@ from html import escape
 
 from docutils import nodes
 
-from .build import check_anchor
+from ..build import check_anchor
 from .ledger_pages import tried
 
 _NUMBER = re.compile(r'(<div class="math[^>]* id="([^"]+)">\s*<span class="eqno">)')

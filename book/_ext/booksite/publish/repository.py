@@ -7,7 +7,7 @@ from docutils import nodes
 from sphinx.errors import ConfigError
 from sphinx.util.docutils import ReferenceRole, SphinxRole
 
-from nbutils.maintain import take_along
+from nbutils.maintain import bundle
 
 _ADDRESS = re.compile(
     r'(?:git@|ssh://git@|https?://(?:[^@/]*@)?)(?P<host>github\.com|gitlab\.com)[:/]'
@@ -76,22 +76,15 @@ def configure(app, config):
         options['launch_buttons'] = {**options.get('launch_buttons', {}), 'colab_url': ''}  # it opens only GitHub's
 
 
-def published(url):
-    """Where the site of a repository is published, with a slash at the end: https://owner.github.io/name/."""
-    host, owner, name = url.removeprefix('https://').split('/')
-    return f'https://{owner}.{host.split(".")[0]}.io/{name}/'
-
-
 class PublishedFile(ReferenceRole):
     """A file of the published site that this build has not: {published}`the book as a PDF <deep-learning-verified.pdf>`."""
 
     def run(self):
-        if self.target not in take_along.FILES:
-            known = ', '.join(take_along.FILES)
+        if self.target not in bundle.FILES:
+            known = ', '.join(bundle.FILES)
             message = self.inliner.reporter.error(f'{self.target} is none of {known}', line=self.lineno)
             return [], [message]
-        uri = published(self.config.html_theme_options['repository_url']) + self.target
-        return [nodes.reference('', self.title, refuri=uri)], []
+        return [nodes.reference('', self.title, refuri=self.config.html_baseurl + self.target)], []
 
 
 class RepositoryFile(SphinxRole):

@@ -6,8 +6,7 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from nbutils import ledger
 
-from . import claim_filter, formula
-from .build import (
+from ..build import (
     ERRATA_PAGE,
     book,
     check_anchor,
@@ -20,6 +19,7 @@ from .build import (
     table,
     title_of,
 )
+from . import claim_filter, formula
 
 VERDICTS = {  # verdict of the ledger -> what the tables call it once a cell has shown it
     'correct': 'holds',

@@ -1,19 +1,17 @@
-"""What others see of a page: its address, title, description and picture in links, in search results and in the sitemap."""
+"""What others see of a page in links and in search results: its address, title, description and picture.
+
+sphinxext-opengraph takes a description from the text as it stands, TeX included, and the first picture, also a narrow one.
+"""
 import html
 import textwrap
 from pathlib import Path
-from urllib.parse import urlsplit
-from xml.sax.saxutils import escape
 
 from docutils import nodes
-from sphinx.util import logging
 
-from .images import png_size
-from .plain import text_of
+from ..finding.plain_text import text_of
+from ..page.images import png_size
 
 PICTURE = '_static/page.png'  # of pages without a figure
-ADDRESSES = 'book/addresses.txt'
-_log = logging.getLogger(__name__)
 
 
 def add_tags(app, page, template, context, doctree):
@@ -66,33 +64,3 @@ def picture(app, doctree):
             return f'{app.config.html_baseurl}{app.builder.imagedir}/{name}', image.get('alt', ''), *size
     alt = 'A page of the book: a formula, its check, and what the check printed'
     return app.config.html_baseurl + PICTURE, alt, *png_size(Path(app.srcdir, 'book', PICTURE))
-
-
-def write_sitemap(app, error):
-    """List the pages in sitemap.xml; where the book has a host of its own, robots.txt says so."""
-    if error or app.builder.name != 'html':
-        return
-    base = app.config.html_baseurl
-    pages = [escape(base + app.builder.get_target_uri(page)) for page in sorted(app.env.found_docs)]
-    Path(app.outdir, 'sitemap.xml').write_text('\n'.join([
-        '<?xml version="1.0" encoding="utf-8"?>', '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">',
-        *(f'<url><loc>{page}</loc></url>' for page in pages), '</urlset>', '',
-    ]), 'utf-8')
-    if urlsplit(base).path == '/':  # nobody asks for it anywhere else
-        Path(app.outdir, 'robots.txt').write_text(f'User-agent: *\nAllow: /\nSitemap: {base}sitemap.xml\n', 'utf-8')
-
-
-def check_addresses(app, env):
-    """Compare the pages with the list of all addresses that were ever published: these must keep working."""
-    path = Path(app.srcdir, ADDRESSES)
-    if not path.is_file():
-        return
-    listed = path.read_text('utf-8').split()
-    redirected = {old.rsplit('.', 1)[0] for old in app.config.rediraffe_redirects}
-    for number, page in enumerate(listed, 1):
-        if page not in env.found_docs and page not in redirected:
-            _log.warning('%s was a page: say in rediraffe_redirects of _config.yml where it is now', page,
-                         location=f'{path}:{number}', type='booksite')
-    for page in sorted(env.found_docs - set(listed)):
-        _log.warning('%s is a new page: add its line, so that its address keeps working', page,
-                     location=f'{path}:{len(listed)}', type='booksite')

@@ -9,7 +9,7 @@ from docutils import nodes
 
 from nbutils import ledger
 
-from .build import CLAIMS_PAGE
+from ..build import CLAIMS_PAGE
 
 _MARKS = re.compile(
     r'\\(?:mathbf|mathrm|mathsf|mathcal|mathbb|boldsymbol|operatorname|text|texttt|left|right|[bB]igg?[lr]?|quad|qquad)\b\*?'

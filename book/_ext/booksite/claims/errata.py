@@ -4,8 +4,8 @@ from sphinx.util.docutils import SphinxDirective
 
 from nbutils import ledger
 
+from ..build import CLAIMS_PAGE, book, check_anchor, claim_anchor, erratum_anchor, link, page_of, paragraph, title_of
 from . import formula
-from .build import CLAIMS_PAGE, book, check_anchor, claim_anchor, erratum_anchor, link, page_of, paragraph, title_of
 from .ledger_pages import counterexample, tried
 
 MENDED = {'wrong': 'Corrected', 'garbled': 'Restored', 'unclear': 'Made precise'}

@@ -2,15 +2,15 @@
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
-from .build import address, book, link, paragraph, title_of
-from .layers import Box, draw
+from ..build import address, book, link, paragraph, title_of
+from .graph_layout import Box, draw
 
 CAPTION = ('An arrow leads from a section to those that need it; small print names what is needed from other chapters. '
            'What follows from other needs is left out.')
 
 
 def needs(env):
-    """The `Needs` of the running build."""
+    """The `Prerequisites` of the running build."""
     return env.app.booksite.needs
 
 
@@ -108,16 +108,6 @@ def add_foot(app, doctree):
     if page in needs(app.env).of and (users := needs(app.env).needed_by(page)):
         section = next(doctree.findall(nodes.section))
         section += paragraph('Needed by ', *listed(app.env, users), classes=['needed-by'])
-
-
-def outdated(app, env, added, changed, removed):
-    """The pages on which something of this module changed since they were read."""
-    found = needs(env)
-    shown = {page: repr([(user, found.book.numbers[user], title_of(env, user)) for user in found.needed_by(page)])
-             for page in found.pages}
-    shown |= {chapter: chapter_svg(env, chapter, str) for chapter in found.book.chapters}
-    before, env.booksite_maps = getattr(env, 'booksite_maps', {}), shown
-    return [page for page in shown if shown[page] != before.get(page) and page in env.found_docs]
 
 
 def _direct(edges):

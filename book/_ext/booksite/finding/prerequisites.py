@@ -8,7 +8,7 @@ _ITEM = re.compile(r'\*\*You need\b\.?\*\*(?P<text>.*?)(?=\n\s*[-*] \*\*|\n\s*\n
 _LINK = re.compile(r'\]\((?P<target>[^)#\s:]+)(?:#[^)]*)?\)')
 
 
-class Needs:
+class Prerequisites:
     """Which page needs which others. Pages are named as in the table of contents: 'notebooks/linear_algebra/norms'.
 
     `problems` lists (place, message) for all that must stop a build: a section without the item, a link to a page that

@@ -1,9 +1,8 @@
-"""Repairs to the HTML of the theme and of other extensions: controls without a name, identifiers given twice."""
+"""Repairs to the HTML of other extensions in the body of a page: controls with two names, identifiers given twice."""
 import re
 
-_ARROW = re.compile(r'>([^<>]+)</a>(\s*<details[^>]*>\s*<summary)>')
 _FORMULA = re.compile(r'([(\[“‘]*)(<span class="math notranslate nohighlight">[^<]*</span>)([-.,;:!?)\]”’]+|)')
-_REPAIRS = {  # what is written -> what it should be
+REPAIRS = {  # what is written -> what it should be
     # two names: voice control would hear another one than the reader sees
     '<summary aria-label="Toggle hidden content">': '<summary>',
     # sphinx-proof gives all proofs of a page one identifier
@@ -22,19 +21,13 @@ _REPAIRS = {  # what is written -> what it should be
 
 
 def repair(app, page, template, context, doctree):
-    """Repair the text of a page, and name each arrow of the table of contents after its chapter."""
+    """Repair the text of a page."""
     body = context.get('body') or ''
-    for written, wanted in _REPAIRS.items():
+    for written, wanted in REPAIRS.items():
         body = body.replace(written, wanted)
     context['body'] = _FORMULA.sub(_kept_together, body)
-    if tree := context.get('generate_toctree_html'):
-        context['generate_toctree_html'] = lambda *args, **options: _named(tree(*args, **options))
 
 
 def _kept_together(found):
     """A formula with the brackets and stops that touch it: a line must not begin with a full stop."""
     return f'<span class="keep">{found[0]}</span>' if found[1] or found[3] else found[0]
-
-
-def _named(html):
-    return _ARROW.sub(r'>\1</a>\2 aria-label="Sections of \1">', str(html)) if html else html

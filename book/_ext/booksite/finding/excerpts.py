@@ -13,9 +13,9 @@ from sphinx.util.docutils import SphinxDirective
 
 from nbutils import ledger
 
-from . import check_lines, formula
-from .build import book, link, paragraph, title_of
-from .evidence import printed_lines
+from ..build import book, link, paragraph, title_of
+from ..claims import check_lines, formula
+from ..claims.evidence import printed_lines
 
 _QUESTION = re.compile(r'\*\*Question\.?\*\*\s*(.+?)(?=\s*(?:\*\*You need|\n\s*\n|\n\s*[-*] |\Z))', re.S)
 

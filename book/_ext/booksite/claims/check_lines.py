@@ -1,9 +1,7 @@
 """Check lines in the outputs of a page: from a printed log to a list with links to the claims page."""
 from docutils import nodes
 
-from nbutils import ledger
-
-from .build import CLAIMS_PAGE, book, check_anchor, claim_anchor, link, paragraph, section_anchor, verified_anchor
+from ..build import CLAIMS_PAGE, book, check_anchor, claim_anchor, link, paragraph, section_anchor, verified_anchor
 from .evidence import read_line
 
 MARKS = {'verified': '✓', 'holds': '✓', 'corrected': '✓', 'printed': '✗'}
@@ -14,8 +12,6 @@ def tidy(app, doctree):
     page = app.env.docname
     if not page.startswith('notebooks/') or CLAIMS_PAGE not in app.env.found_docs:
         return
-    for file in ledger.FILES:  # verdicts and counts of this page come from there
-        app.env.note_dependency(str(ledger.FOLDER / f'{file}.yml'))
     for block in list(doctree.findall(_is_output)):
         if made := rewritten(app.env, block.astext()):
             block.parent.replace(block, made)  # replace_self would hand on its classes

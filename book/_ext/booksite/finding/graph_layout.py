@@ -1,11 +1,12 @@
 """A drawing of what depends on what: nodes in layers from top to bottom, as SVG. Nothing here depends on Sphinx.
 
-The usual four steps (Sugiyama): layers by longest paths, bends where an edge crosses a layer, an order within each layer
-that crosses few edges, and places that keep edges straight.
+Layers by longest paths, bends where an edge crosses a layer, an order within each layer that crosses few edges (Sugiyama).
+Graphviz would do it, and needs a binary.
 """
 import textwrap
 from html import escape
 from itertools import pairwise
+from statistics import fmean
 from typing import NamedTuple
 
 WIDTH, PAD, GAP, ROW_GAP, BEND = 142, 8, 12, 30, 8  # pixels: of a box, inside it, between boxes and rows, for a bend
@@ -35,7 +36,7 @@ def draw(boxes, edges, label):
     rows, paths = _with_bends(_layers(list(boxes), edges), edges)
     steps = list(dict.fromkeys(step for path in paths for step in pairwise(path)))
     rows = _ordered(rows, steps)
-    x = _places(rows, steps)
+    x = _places(rows)
     heights = [max(boxes[name].height for name in row if name in boxes) for row in rows]
     tops = [1 + sum(heights[:i]) + ROW_GAP * i for i in range(len(rows))]
     top = {name: tops[i] for i, row in enumerate(rows) for name in row}
@@ -102,60 +103,21 @@ def _with_bends(layer, edges):
 
 
 def _ordered(rows, steps):
-    """Rows in the order, of those that sweeps by barycentres give, that crosses fewest edges."""
-    near = _neighbours(rows, steps)
-    best = rows
-    for sweep in range(8):
-        side, step = (0, 1) if sweep % 2 == 0 else (1, -1)  # down, each row by the one above it, and up again
-        rows = rows[::step]
-        for i in range(1, len(rows)):
-            place = {name: place for place, name in enumerate(rows[i - 1])}
-            middle = {name: _mean([place[other] for other in near[name][side]], rows[i].index(name)) for name in rows[i]}
-            rows[i] = sorted(rows[i], key=middle.get)
-        rows = rows[::step]
-        best = min(best, rows, key=lambda rows: _crossings(rows, steps))
-    return best
+    """Each row ordered by the mean place of what its nodes hang from in the row above."""
+    above = {name: [a for a, b in steps if b == name] for row in rows for name in row}
+    for before, row in pairwise(rows):
+        own, place = ({name: i for i, name in enumerate(names)} for names in (row, before))
+        row.sort(key=lambda name: fmean([place[other] for other in above[name]] or [own[name]]))
+    return rows
 
 
-def _crossings(rows, steps):
-    place = {name: i for row in rows for i, name in enumerate(row)}
-    level = {name: i for i, row in enumerate(rows) for name in row}
-    count = 0
-    for i, (a, b) in enumerate(steps):
-        for c, d in steps[:i]:
-            count += level[a] == level[c] and (place[a] - place[c]) * (place[b] - place[d]) < 0
-    return count
-
-
-def _places(rows, steps):
-    """Middle of each node: near the mean of its neighbours, as far as the order, the widths and the widest row allow."""
-    near = _neighbours(rows, steps)
-    x, half = {}, max(_offsets(row)[-1] for row in rows) / 2
+def _places(rows):
+    """Middle of each node: rows are centred."""
+    x = {}
     for row in rows:
         offsets = _offsets(row)
         x.update({name: offset - offsets[-1] / 2 for name, offset in zip(row, offsets, strict=True)})
-    for sweep in range(9):
-        side = sweep % 2  # down, each row by the one above it, and up again
-        for row in rows if side == 0 else reversed(rows):
-            wanted = [_mean([x[other] for other in near[name][side]], x[name]) for name in row]
-            offsets = _offsets(row)
-            fitted = _rising([want - offset for want, offset in zip(wanted, offsets, strict=True)])
-            fitted = [min(max(fit, -half), half - offsets[-1]) for fit in fitted]
-            x.update({name: fit + offset for name, fit, offset in zip(row, fitted, offsets, strict=True)})
     return x
-
-
-def _neighbours(rows, steps):
-    """Node -> its neighbours above, its neighbours below."""
-    near = {name: ([], []) for row in rows for name in row}
-    for a, b in steps:
-        near[a][1].append(b)
-        near[b][0].append(a)
-    return near
-
-
-def _mean(values, default):
-    return sum(values) / len(values) if values else default
 
 
 def _offsets(row):
@@ -165,17 +127,6 @@ def _offsets(row):
     for a, b in pairwise(widths):
         offsets.append(offsets[-1] + (a + b) / 2 + (GAP if WIDTH in (a, b) else 0))
     return offsets
-
-
-def _rising(values):
-    """The sequence nearest to `values`, in squares, that does not fall: neighbours that fall share their mean."""
-    blocks = []
-    for value in values:
-        blocks.append((value, 1))
-        while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
-            (b, m), (a, n) = blocks.pop(), blocks.pop()
-            blocks.append(((a * n + b * m) / (n + m), n + m))
-    return [mean for mean, count in blocks for _ in range(count)]
 
 
 def _edge(path, x, top, bottom):

@@ -1,4 +1,4 @@
-"""The book to take along: `python -m nbutils.maintain.take_along`, run when the site is built (`make zip`).
+"""The book to take along: `python -m nbutils.maintain.bundle`, run when the site is built (`make zip`).
 
 Packs all notebooks, and the site itself for reading from a folder, into archives beside the pages; the PDF joins them
 where it was made. Then the page that names them by their published address links to the files themselves, with their

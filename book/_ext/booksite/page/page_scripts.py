@@ -1,14 +1,9 @@
 """What a page loads: nothing from another host, nothing twice, nothing unused. And the words on the launch buttons."""
-import re
+from docutils import nodes
 
-_THEBE = re.compile(
-    r'\s*<script type="text/x-thebe-config">.*?</script>\s*(<script>kernelName = [^<]*</script>)?', re.S,
-)
-_MODE = re.compile(r'(document\.documentElement\.dataset\.theme = [^;]*;)')
+LATE = ('mystnb.', 'exercise.css', 'proof.css')
 _FONT = '_static/fonts/source-serif-4-latin-wght-normal.woff2'
 _MATH_FONT = '_static/mathjax/output/chtml/fonts/woff-v2/MathJax_'
-_ICONS = re.compile(r'<script[^>]*/fontawesome\.js[^>]*></script>')
-_STOCK_SEARCH = re.compile(r'\s*<script[^>]*/?(?:searchtools|language_data|searchindex)\.js[^>]*></script>')
 _LAUNCH = {  # the theme's name -> what the button says
     'Binder': 'JupyterLab on Binder',
     'Colab': 'Colab',
@@ -21,16 +16,21 @@ def drop_live_files(app):
     app.config.html_static_path = [path for path in app.config.html_static_path if 'sphinx_thebe' not in path]
 
 
+def drop_live_nodes(app, doctree, page):
+    """Drop what the same extension puts at the end of a page: its settings, and the name of a kernel."""
+    for node in list(doctree.findall(nodes.raw)):
+        if 'text/x-thebe-config' in node.astext() or 'kernelName =' in node.astext():
+            node.parent.remove(node)
+
+
 def clean(app, page, template, context, doctree):
-    """Drop what the live-code extension adds to every page, though it is off; let the other scripts wait for the text."""
+    """Drop the scripts of the live-code extension, which is off; let the other scripts wait for the text."""
     scripts = _once(context.get('script_files', ()))
     if not any('mathjax/' in _name(script) for script in scripts):  # a page without formulas
         scripts = [script for script in scripts if 'math.js' not in _name(script)]
     context['script_files'] = [_deferred(script) for script in scripts]
-    context['css_files'] = [style for style in context.get('css_files', ()) if 'thebe' not in str(style)]
+    context['css_files'] = _styles(context.get('css_files', ()))
     context['font_files'] = fonts(context.get('body') or '')
-    if body := context.get('body'):
-        context['body'] = _THEBE.sub('', body)
 
 
 def name_buttons(app, page, template, context, doctree):
@@ -52,27 +52,10 @@ def fonts(body):
     return [_FONT, *(f'{_MATH_FONT}{name}.woff' for name in ['Main-Regular', 'Math-Italic', *bold])]
 
 
-def without_icon_script(html):
-    """A filter for templates/layout.html."""
-    return _ICONS.sub('', html)
-
-
-def without_stock_search(html):
-    """A filter for templates/layout.html: the theme loads the stock search, with its index, on every page."""
-    return _STOCK_SEARCH.sub('', html)
-
-
-def with_colours_at_once(html):
-    """A filter for templates/layout.html: light or dark is known before the first painting, not after the last script."""
-    return _MODE.sub(r"\1 if (document.documentElement.dataset.theme === 'auto') document.documentElement.dataset.theme ="
-                     r" matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light';", html, count=1)
-
-
-def add_filter(app):
-    """Make the filters known to the templates."""
-    if app.builder.format == 'html':
-        for made in (without_icon_script, with_colours_at_once, without_stock_search):
-            app.builder.templates.environment.filters[made.__name__] = made
+def _styles(styles):
+    """The style sheets in their order. Those that come too late for Sphinx' check sum (?v=) never have one."""
+    kept = sorted((style for style in styles if 'thebe' not in _name(style)), key=lambda style: style.priority)
+    return [_name(style) if style.filename.removeprefix('_static/').startswith(LATE) else style for style in kept]
 
 
 def _name(script):
