@@ -1,6 +1,4 @@
 """Read the ledger and the stored outputs before anything else; each contradiction is a warning, so stops a strict build."""
-from pathlib import Path
-
 from sphinx.errors import ExtensionError
 from sphinx.util import logging
 
@@ -20,8 +18,7 @@ def read_book(app):
     """Put a `Book` with its prerequisites and its glossary where `build.book` finds it. Raises ExtensionError."""
     if _warn(ledger_faults.broken()):
         raise ExtensionError('the ledger of claims cannot be read: see the warnings above')
-    macros = (app.config.mathjax3_config or {}).get('tex', {}).get('macros', ())
-    _warn(ledger_faults.doubtful(ledger_faults.commands(Path(app.srcdir, 'book', '_static', 'mathjax'), macros)))
+    _warn(ledger_faults.doubtful())
     book = app.booksite = Book(app.srcdir)
     book.needs, book.glossary = Prerequisites(book), Glossary(book)
     checks, own = book.checks, sum(map(len, book.verified.values()))

@@ -104,17 +104,31 @@ class Book:
         return found
 
     @cached_property
+    def lines(self):
+        """Section -> pairs of the number of a cell and a check `Line` that it printed. Fills `problems`."""
+        found = {}
+        for section in self.sections:
+            printed = ((number, text) for number, cell in enumerate(self.cells(section), 1) for text in printed_lines(cell))
+            found[section] = []
+            for number, text in printed:
+                try:
+                    if line := read_line(text):
+                        found[section].append((number, line))
+                except ValueError as error:
+                    self._report(section, number, str(error))
+        return found
+
+    @cached_property
     def verified(self):
         """Section -> the sentences of the book's own that its cells have verified. Fills `problems`."""
         found = {}
-        for section in self.sections:
+        for section, lines in self.lines.items():
             said = found[section] = []
-            for number, cell in enumerate(self.cells(section), 1):
-                for line in lines_of(cell):
-                    if line.kind == 'verified' and line.name in said:
-                        self._report(section, number, f'verified twice: {line.name}')
-                    elif line.kind == 'verified':
-                        said.append(line.name)
+            for number, line in lines:
+                if line.kind == 'verified' and line.name in said:
+                    self._report(section, number, f'verified twice: {line.name}')
+                elif line.kind == 'verified':
+                    said.append(line.name)
         return found
 
     @cached_property
@@ -156,23 +170,17 @@ class Book:
 
     def _checks_of(self, section):
         refuted = {}
-        for number, cell in enumerate(self.cells(section), 1):
-            for text in printed_lines(cell):
-                try:
-                    line = read_line(text)
-                except ValueError as error:
-                    self._report(section, number, str(error))
-                    continue
-                if line is None or line.kind == 'verified':
-                    continue
-                if line.name not in ledger.claims():
-                    self._report(section, number, f'a check of {line.name}, which is no claim of book/claims')
-                elif line.kind == 'printed':
-                    refuted[line.name] = line
-                elif line.kind == 'holds':
-                    yield Check(line.name, section, number, False, line.cases, line.at)
-                elif line.name in refuted:
-                    yield Check(line.name, section, number, True, line.cases, refuted[line.name].at)
+        for number, line in self.lines[section]:
+            if line.kind == 'verified':
+                continue
+            if line.name not in ledger.claims():
+                self._report(section, number, f'a check of {line.name}, which is no claim of book/claims')
+            elif line.kind == 'printed':
+                refuted[line.name] = line
+            elif line.kind == 'holds':
+                yield Check(line.name, section, number, False, line.cases, line.at)
+            elif line.name in refuted:
+                yield Check(line.name, section, number, True, line.cases, refuted[line.name].at)
 
     def _compare(self, section, checks):
         """Report claims of the section without a check, and checks that the ledger contradicts."""
@@ -200,17 +208,6 @@ def printed_lines(cell):
     for output in cell.get('outputs', ()):
         if output.get('output_type') == 'stream' and output.get('name') == 'stdout':
             yield from ''.join(output['text']).splitlines()
-
-
-def lines_of(cell):
-    """The check lines that a cell wrote; those in an unknown form are left out."""
-    for text in printed_lines(cell):
-        try:
-            line = read_line(text)
-        except ValueError:  # reported with the checks
-            continue
-        if line:
-            yield line
 
 
 def _place(claim_id):

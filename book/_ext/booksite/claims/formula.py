@@ -140,17 +140,10 @@ def marked(text):
     return _MARKED.findall(text)
 
 
-def fault(latex, known=None):
-    r"""What MathJax would stumble over, in words; None where nothing is found.
-
-    Looks for groups, environments and \left that are not closed, for single dollars, and for commands that are not in
-    the set `known`, if that is given.
-    """
+def fault(latex):
+    r"""What MathJax would stumble over, in words: a group, environment or \left not closed, a single dollar; else None."""
     waiting, dollars = [], 0
     for token in _TOKEN.findall(latex):
-        command = re.match(r'\\(?!begin\b|end\b)([a-zA-Z]+)', token)
-        if known is not None and command and command[1] not in known:
-            return f'\\{command[1]} is no command'
         if closer := _closer(token):
             waiting.append(closer)
         elif token in ('}', r'\right') or token.startswith(r'\end{'):
@@ -162,11 +155,11 @@ def fault(latex, known=None):
     return 'a single dollar' if dollars % 2 else None
 
 
-def prose_fault(text, known=None):
+def prose_fault(text):
     """As `fault`, for the formulas in sentences."""
     if re.search('[$`]', _MARKED.sub('', text)):
         return 'a single dollar or backtick'
-    return next(filter(None, (fault(part[1:-1], known) for part in marked(text) if part[0] == '$')), None)
+    return next(filter(None, (fault(part[1:-1]) for part in marked(text) if part[0] == '$')), None)
 
 
 def _closer(token):

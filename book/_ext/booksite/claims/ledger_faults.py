@@ -1,6 +1,5 @@
 """Faults of the ledger itself, as pairs of a place (file and line) and a message."""
 import json
-import re
 
 import yaml
 from jsonschema import Draft202012Validator
@@ -8,8 +7,6 @@ from jsonschema import Draft202012Validator
 from nbutils import ledger
 
 from . import formula
-
-_KEY = re.compile(r'[{,]"?(?:\\\\)?([A-Za-z]+)"?:')
 
 
 def broken():
@@ -28,8 +25,8 @@ def broken():
             yield _place(file, tree, error.absolute_path), f'against schema.json: {error.message}'
 
 
-def doubtful(known=None):
-    """Names given twice, and LaTeX that cannot be set; `known` are the names of its commands, as for `formula.fault`."""
+def doubtful():
+    """Names given twice, and LaTeX that cannot be set. That its commands exist is tried in a browser (tests/site)."""
     seen = {}
     for file in ledger.FILES:
         tree = _tree(file)
@@ -38,17 +35,8 @@ def doubtful(known=None):
             if entry['id'] in seen:
                 yield place, f'{entry["id"]} is given twice, also in {seen[entry["id"]]}'
             seen.setdefault(entry['id'], place)
-            for field, message in _latex_faults(entry, known):
+            for field, message in _latex_faults(entry):
                 yield _place(file, tree, [*path, field]), f'{field} of {entry["id"]}: {message}'
-
-
-def commands(folder, macros=()):
-    """The names that a copy of MathJax in `folder` can know as commands, `macros` included; None without a copy.
-
-    They are read off its scripts as names of properties: far more than the commands, but a misspelt one is not there.
-    """
-    scripts = [path.read_text('utf-8') for path in folder.rglob('*.js')] if folder.is_dir() else []
-    return {*macros, *(name for script in scripts for name in _KEY.findall(script))} if scripts else None
 
 
 def _entries(headings):
@@ -59,11 +47,11 @@ def _entries(headings):
             yield [n, 'claims', k], claim
 
 
-def _latex_faults(entry, known):
+def _latex_faults(entry):
     for field in ('notes', 'correct'):
-        if message := formula.fault(entry.get(field, ''), known):
+        if message := formula.fault(entry.get(field, '')):
             yield field, message
-    if message := formula.prose_fault(entry.get('why', ''), known):
+    if message := formula.prose_fault(entry.get('why', '')):
         yield 'why', message
 
 

@@ -1,4 +1,4 @@
-"""What a page loads: nothing from another host, nothing twice, nothing unused. And the words on the launch buttons."""
+"""What a page loads: nothing from another host, nothing unused. And the words on the launch buttons."""
 from docutils import nodes
 
 LATE = ('mystnb.', 'exercise.css', 'proof.css')
@@ -25,7 +25,7 @@ def drop_live_nodes(app, doctree, page):
 
 def clean(app, page, template, context, doctree):
     """Drop the scripts of the live-code extension, which is off; let the other scripts wait for the text."""
-    scripts = _once(context.get('script_files', ()))
+    scripts = [script for script in context.get('script_files', ()) if not _is_live(script)]
     if not any('mathjax/' in _name(script) for script in scripts):  # a page without formulas
         scripts = [script for script in scripts if 'math.js' not in _name(script)]
     context['script_files'] = [_deferred(script) for script in scripts]
@@ -58,6 +58,10 @@ def _styles(styles):
     return [_name(style) if style.filename.removeprefix('_static/').startswith(LATE) else style for style in kept]
 
 
+def _is_live(script):
+    return 'thebe' in f'{_name(script)} {getattr(script, "attributes", {}).get("body")}'.lower()
+
+
 def _name(script):
     return str(getattr(script, 'filename', None) or '')
 
@@ -67,13 +71,3 @@ def _deferred(script):
     if not _name(script) or 'documentation_options' in _name(script) or {'async', 'defer'} & set(script.attributes):
         return script
     return type(script)(script.filename, priority=script.priority, **script.attributes, defer='defer')
-
-
-def _once(scripts):
-    kept, seen = [], set()
-    for script in scripts:
-        key = (str(getattr(script, 'filename', script)), getattr(script, 'attributes', {}).get('body'))
-        if key not in seen and 'thebe' not in f'{key}'.lower():
-            kept.append(script)
-        seen.add(key)
-    return kept
