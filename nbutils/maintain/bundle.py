@@ -33,7 +33,7 @@ Text and figures: CC BY 4.0; code: BSD 3-Clause (LICENSE). The book, and where t
 """
 
 
-def pack(target, files):
+def pack(target: Path, files: dict[str, bytes]) -> None:
     """Write a zip archive; `files` maps names in it to their content. Sorted, without times: same content, same bytes."""
     with zipfile.ZipFile(target, 'w') as archive:
         for name, content in sorted(files.items()):
@@ -42,7 +42,7 @@ def pack(target, files):
             archive.writestr(entry, content, zipfile.ZIP_DEFLATED, 9)
 
 
-def notebooks(root):
+def notebooks(root: Path) -> dict[str, bytes]:
     """What notebooks.zip holds, as {name: content}: the notebooks with outputs and all that they need to run."""
     paths = [*root.glob('notebooks/*/*.ipynb'), *root.glob('nbutils/*.*'), *root.glob('book/claims/*.yml'),
              root / 'pyproject.toml', root / 'constraints.txt', root / 'LICENSE']
@@ -53,38 +53,38 @@ def notebooks(root):
     return {f'deep-learning-verified/{name}': content for name, content in found.items()}
 
 
-def requirements(text):
+def requirements(text: str) -> str:
     """What notebooks compute with and are read with: without the site and the tests, and nbutils from this folder."""
     needed = text.split('# testing')[0].replace('-r requirements-site.txt\n', '')
     return needed.replace('-e .\n', '.\n').rstrip() + '\n'
 
 
-def site(folder):
+def site(folder: Path) -> dict[str, bytes]:
     """What the archive of the site holds, as {name: content}: every page and what it shows, not the archives."""
     paths = [path for path in folder.rglob('*') if path.is_file() and path.name not in (*FILES, '.buildinfo')]
     kept = (path for path in paths if path.relative_to(folder).parts[0] != 'reports')
     return {f'deep-learning-verified/{path.relative_to(folder).as_posix()}': as_file(path) for path in kept}
 
 
-def as_file(path):
+def as_file(path: Path) -> bytes:
     """A file of the site for reading from a folder, where browsers refuse to fetch fonts ahead of need, and log it."""
     content = path.read_bytes()
     return re.sub(rb'\s*<link rel="preload" as="font"[^>]*>', b'', content) if path.suffix == '.html' else content
 
 
-def offer(folder):
+def offer(folder: Path) -> None:
     """Link to the files that exist, with their size, where the page names them by their published address."""
     page = folder / PAGE
     text = page.read_text('utf-8')
     for name in FILES:
         if (file := folder / name).is_file():
-            link = re.compile(rf'href="[^"]*/{re.escape(name)}">([^<]*)</a>(?: \([\d.]+ MB\))?')
+            link = re.compile(rf'href="(?:[^"]*/)?{re.escape(name)}">([^<]*)</a>(?: \([\d.]+ MB\))?')
             size = file.stat().st_size / 1e6
             text = link.sub(rf'href="../{name}">\1</a> ({size:.{0 if size >= 10 else 1}f} MB)', text)
     page.write_text(text, 'utf-8')
 
 
-def main(argv=None):
+def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description='Pack the site and the notebooks to take along.')
     parser.add_argument('--root', type=Path, default=ROOT, help='the folder of _config.yml')
     root = parser.parse_args(argv).root.resolve()

@@ -172,4 +172,4 @@ def test_what_is_there_is_offered_with_its_size(tmp_path):
 
 def test_the_page_names_all_by_their_published_address(site):
     text = (site / bundle.PAGE).read_text('utf-8')
-    assert all(re.search(rf'href="(https://[\w.-]+/[\w.-]+|\.\.)/{re.escape(name)}">', text) for name in bundle.FILES)
+    assert all(re.search(rf'href="(https://[\w.-]+(/[\w.-]+)?|\.\.)/{re.escape(name)}">', text) for name in bundle.FILES)

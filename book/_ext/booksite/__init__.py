@@ -22,6 +22,8 @@ import sys
 import zlib
 from pathlib import Path
 
+from sphinx.application import Sphinx
+
 _root = Path(__file__).resolve().parents[3]
 if str(_root) not in sys.path:  # the ledger is read from the checkout: nbutils need not be installed
     sys.path.insert(0, str(_root))
@@ -29,7 +31,7 @@ if str(_root) not in sys.path:  # the ledger is read from the checkout: nbutils 
 from . import caches, claims, finding, freshness, page, publish, reading  # noqa: E402
 
 
-def setup(app):
+def setup(app: Sphinx) -> dict:
     for part in (reading, claims, finding, page, publish, freshness, caches):
         part.setup(app)
     files = sorted([*Path(__file__).parent.rglob('*.py'), *_root.glob('nbutils/ledger.py')])

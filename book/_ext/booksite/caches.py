@@ -5,9 +5,10 @@ from importlib.metadata import entry_points
 
 from pybtex.plugin import register_plugin
 from pybtex.style.formatting import BaseStyle
+from sphinx.application import Sphinx
 
 
-def setup(app):
+def setup(app: Sphinx) -> None:
     # pybtex reads the metadata of all installed packages for each of its plugins and citations: it is told them once
     for kind in ('backends', 'style.formatting', 'style.labels', 'style.names', 'style.sorting'):
         for found in entry_points(group=f'pybtex.{kind}'):

@@ -27,7 +27,7 @@ from .finding.terms import GLOSSARY, INDEX
 FILE = 'booksite.json'  # beside the doctrees
 
 
-def setup(app):
+def setup(app: Sphinx) -> None:
     app.connect('env-get-outdated', to_read)
     app.connect('env-updated', to_write, priority=900)
     app.connect('build-finished', finish, priority=900)
@@ -87,7 +87,7 @@ def written_by_all(app: Sphinx, env: BuildEnvironment) -> list:
     ]
 
 
-def finish(app: Sphinx, error: Exception | None):
+def finish(app: Sphinx, error: Exception | None) -> None:
     """Remove what is gone, and keep the digests of a build that ended well."""
     if error:
         return

@@ -1,4 +1,5 @@
 """Read the ledger and the stored outputs before anything else; each contradiction is a warning, so stops a strict build."""
+from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 from sphinx.util import logging
 
@@ -10,11 +11,11 @@ from .finding.terms import Glossary
 _log = logging.getLogger(__name__)
 
 
-def setup(app):
+def setup(app: Sphinx) -> None:
     app.connect('builder-inited', read_book, priority=100)
 
 
-def read_book(app):
+def read_book(app: Sphinx) -> None:
     """Put a `Book` with its prerequisites and its glossary where `build.book` finds it. Raises ExtensionError."""
     if _warn(ledger_faults.broken()):
         raise ExtensionError('the ledger of claims cannot be read: see the warnings above')

@@ -1,8 +1,10 @@
 """The ledger of claims beside what was executed: two pages, a badge at each formula, check lines with links."""
+from sphinx.application import Sphinx
+
 from . import badges, check_lines, claim_filter, errata, ledger_pages
 
 
-def setup(app):
+def setup(app: Sphinx) -> None:
     app.add_role('ledger', ledger_pages.LedgerNumber())
     app.add_directive('claim-summary', ledger_pages.ClaimSummary)
     app.add_directive('claim-counts', ledger_pages.ClaimCounts)

@@ -3,14 +3,16 @@ import re
 from html import escape
 
 from docutils import nodes
+from sphinx.application import Sphinx
 
 from ..build import check_anchor
+from .evidence import Check
 from .ledger_pages import tried
 
 _NUMBER = re.compile(r'(<div class="math[^>]* id="([^"]+)">\s*<span class="eqno">)')
 
 
-def add(app, page, template, context, doctree):
+def add(app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None) -> None:
     """Put the marks before the numbers of the equations."""
     if not page.startswith('notebooks/') or not context.get('body'):
         return
@@ -20,7 +22,7 @@ def add(app, page, template, context, doctree):
     context['body'] = _NUMBER.sub(lambda found: found[1] + badges.get(found[2], ''), context['body'])
 
 
-def badge(check):
+def badge(check: Check) -> str:
     """✓ for a formula that the notes print so; ✗✓ for one that had to be corrected."""
     name = f'{"corrected and " * check.refuted}checked: {check.id}'
     sign = '<span class="was-wrong">✗</span>✓' if check.refuted else '✓'

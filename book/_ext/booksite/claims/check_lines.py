@@ -1,5 +1,7 @@
 """Check lines in the outputs of a page: from a printed log to a list with links to the claims page."""
 from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 
 from ..build import CLAIMS_PAGE, book, check_anchor, claim_anchor, link, paragraph, section_anchor, verified_anchor
 from .evidence import read_line
@@ -7,7 +9,7 @@ from .evidence import read_line
 MARKS = {'verified': '✓', 'holds': '✓', 'corrected': '✓', 'printed': '✗'}
 
 
-def tidy(app, doctree):
+def tidy(app: Sphinx, doctree: nodes.document) -> None:
     """Replace check lines in the outputs of a section by lists, and end the page with a line about its claims."""
     page = app.env.docname
     if not page.startswith('notebooks/') or CLAIMS_PAGE not in app.env.found_docs:
@@ -22,7 +24,7 @@ def _is_output(node):
     return isinstance(node, nodes.literal_block) and 'stream' in node['classes']
 
 
-def rewritten(env, text):
+def rewritten(env: BuildEnvironment, text: str) -> list[nodes.Element] | None:
     """Nodes for an output with check lines in it; None where there are none."""
     made, found = [], False
     for line in text.splitlines():

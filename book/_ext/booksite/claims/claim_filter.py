@@ -6,6 +6,7 @@ import re
 from html import escape
 
 from docutils import nodes
+from sphinx.application import Sphinx
 
 from nbutils import ledger
 
@@ -29,18 +30,18 @@ _NAMES = {  # name -> how LaTeX shows the thing
 }
 
 
-def add_script(app, page, template, context, doctree):
+def add_script(app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None) -> None:
     """Load the filter on the claims page alone."""
     if page == CLAIMS_PAGE:
         app.add_js_file('claims.js', loading_method='defer')
 
 
-def words(claim):
+def words(claim: ledger.Claim) -> nodes.raw:
     """A node that shows nothing and holds the `search_words` of a claim."""
     return nodes.raw('', f'<data value="{escape(search_words(claim))}"></data>', format='html')
 
 
-def search_words(claim):
+def search_words(claim: ledger.Claim) -> str:
     """Name and title of a claim, the heading of the notes, its formulas in three forms."""
     heading = next(h for h in ledger.headings(claim.id.split('.')[0]) if h['id'] == claim.heading)
     latex = ' '.join(filter(None, (claim.notes, claim.correct)))
@@ -48,7 +49,7 @@ def search_words(claim):
     return ' '.join(filter(None, (claim.id, claim.title, heading['heading'], latex, plain(latex), *named)))
 
 
-def plain(latex):
+def plain(latex: str) -> str:
     """A formula without spaces, groups and typefaces, as one would type it."""
     text = _MARKS.sub('', latex)
     for sign, typed in _SIGNS.items():

@@ -6,6 +6,7 @@ from nbutils import ledger
 
 from ..build import CLAIMS_PAGE, book, check_anchor, claim_anchor, erratum_anchor, link, page_of, paragraph, title_of
 from . import formula
+from .evidence import Check
 from .ledger_pages import counterexample, tried
 
 MENDED = {'wrong': 'Corrected', 'garbled': 'Restored', 'unclear': 'Made precise'}
@@ -15,7 +16,7 @@ class Errata(SphinxDirective):
     """The lessons of one verdict (wrong, garbled or unclear), by chapter."""
     required_arguments = 1
 
-    def run(self):
+    def run(self) -> list[nodes.Node]:
         if self.arguments[0] not in MENDED:
             raise self.error(f'unknown verdict {self.arguments[0]!r}: one of {", ".join(MENDED)}')
         chapters = book(self.env).chapters.items()
@@ -58,7 +59,7 @@ class Errata(SphinxDirective):
         return paragraph(*said, classes=['lesson-mended'])
 
 
-def printed(check):
+def printed(check: Check) -> nodes.paragraph:
     """The line above the printed form, with the counterexample where it was refuted."""
     if not check.refuted:
         return paragraph(mark('?'), ' As printed', classes=['lesson-printed', 'in-doubt'])
@@ -66,17 +67,17 @@ def printed(check):
     return paragraph(mark('✗'), ' As printed, it fails', *at, classes=['lesson-printed'])
 
 
-def mark(sign):
+def mark(sign: str) -> nodes.inline:
     return nodes.inline('', sign, classes=['verdict'])
 
 
-def title(claim):
+def title(claim: ledger.Claim) -> str:
     """The title of a lesson: the ledger's, else the heading of the notes, without its number."""
     heading = next(h for h in ledger.headings(claim.id.split('.')[0]) if h['id'] == claim.heading)
     return claim.title or heading['heading'].split(' > ')[-1].lstrip('0123456789. ')
 
 
-def sentence(text):
+def sentence(text: str) -> str:
     """A remark of the ledger with a capital and a full stop, unless it starts with a formula."""
     first = text.split()[0].rstrip(',;:')
     if first.isalpha() and (len(first) > 1 or first == 'a'):

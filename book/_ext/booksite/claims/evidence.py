@@ -4,6 +4,7 @@ Nothing here depends on Sphinx. `nbutils.checks` prints the lines; this module r
 """
 import json
 import re
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -44,7 +45,7 @@ class Check(NamedTuple):
     at: str | None
 
 
-def read_line(text):
+def read_line(text: str) -> Line | None:
     """The `Line` in one line of output, None where it is none. Raises ValueError for a check in an unknown form."""
     for kind, form in LINES.items():
         if found := form.match(text):
@@ -70,7 +71,7 @@ class Book:
         self._cells = {}
 
     @cached_property
-    def chapters(self):
+    def chapters(self) -> dict[str, list[str]]:
         """Page of each chapter -> pages of its sections, in the order of the table of contents."""
         return {
             chapter['file']: [section['file'] for section in chapter.get('sections', ())]
@@ -79,7 +80,7 @@ class Book:
         }
 
     @cached_property
-    def numbers(self):
+    def numbers(self) -> dict[str, str]:
         """Page of each numbered chapter and section -> its number in the book: '3', '3.2'."""
         numbered = [part for part in self.toc.get('parts', ()) if part.get('numbered')]
         found = {}
@@ -90,13 +91,13 @@ class Book:
         return found
 
     @cached_property
-    def sections(self):
+    def sections(self) -> list[str]:
         """The notebooks of the table of contents, as the ledger names them: 'linear_algebra/norms'."""
         pages = [page for pages in self.chapters.values() for page in pages]
         return [page.removeprefix('notebooks/') for page in pages if page.startswith('notebooks/')]
 
     @cached_property
-    def claims(self):
+    def claims(self) -> dict[str, list[ledger.Claim]]:
         """Section -> its claims, for every section that the ledger names, in the order of the ledger."""
         found = {}
         for claim in ledger.claims().values():
@@ -104,7 +105,7 @@ class Book:
         return found
 
     @cached_property
-    def lines(self):
+    def lines(self) -> dict[str, list[tuple[int, Line]]]:
         """Section -> pairs of the number of a cell and a check `Line` that it printed. Fills `problems`."""
         found = {}
         for section in self.sections:
@@ -119,7 +120,7 @@ class Book:
         return found
 
     @cached_property
-    def verified(self):
+    def verified(self) -> dict[str, list[str]]:
         """Section -> the sentences of the book's own that its cells have verified. Fills `problems`."""
         found = {}
         for section, lines in self.lines.items():
@@ -132,7 +133,7 @@ class Book:
         return found
 
     @cached_property
-    def checks(self):
+    def checks(self) -> dict[str, Check]:
         """Id -> `Check`, for all sections of the table of contents. Fills `problems`."""
         found = {}
         for section in self.sections:
@@ -144,25 +145,25 @@ class Book:
         return found
 
     @cached_property
-    def shown(self):
+    def shown(self) -> list:
         """What pages about the whole book show of sections: checks, own statements, openings with their questions."""
         checks = [check._replace(cell=0) for check in self.checks.values()]  # where a cell stands is not shown
         return [checks, self.verified, *(cell['source'] for section in self.sections for cell in self.cells(section)[:1])]
 
-    def notebook(self, section):
+    def notebook(self, section: str) -> Path:
         return self.root / 'notebooks' / f'{section}.ipynb'
 
     def name(self, section):
         return self.notebook(section).relative_to(self.root).as_posix()
 
-    def cells(self, section):
+    def cells(self, section: str) -> list[dict]:
         """The cells of a section's notebook, as nbformat stores them; none where the file is missing. Read once."""
         if section not in self._cells:
             path = self.notebook(section)
             self._cells[section] = json.loads(path.read_text('utf-8'))['cells'] if path.is_file() else []
         return self._cells[section]
 
-    def state(self, claim):
+    def state(self, claim: ledger.Claim) -> str:
         """One of 'holds', 'wrong', 'uncheckable', 'to come': where the book stands with a claim."""
         if claim.id in self.checks:
             return 'wrong' if self.checks[claim.id].refuted else 'holds'
@@ -203,7 +204,7 @@ class Book:
         self.problems.append((f'{self.name(section)}:cell {cell}', message))
 
 
-def printed_lines(cell):
+def printed_lines(cell: dict) -> Iterator[str]:
     """The lines that a cell wrote."""
     for output in cell.get('outputs', ()):
         if output.get('output_type') == 'stream' and output.get('name') == 'stdout':

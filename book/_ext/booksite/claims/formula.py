@@ -26,7 +26,7 @@ _STEP = re.compile(r':=|\\[a-zA-Z]+(?:\[[^]]*\](?=\{))?|\\.|.', re.S)
 _ESCAPED = re.compile(r'\\([%&#_$ ])')
 
 
-def pieces(latex):
+def pieces(latex: str) -> list[tuple[str, str]]:
     """Cut LaTeX into ('math', formula), ('text', words), ('code', words) and ('space', ' ').
 
     It is cut where neither group nor environment is open: at \\text{...}, at \\texttt{...}, and at wide spaces.
@@ -48,7 +48,7 @@ def pieces(latex):
     return [(kind, value) for kind, value in tidy if kind == 'space' or value.strip()]
 
 
-def inline(latex):
+def inline(latex: str) -> list[nodes.Node]:
     """The formula as inline nodes that may break across lines."""
     made, before = [], None
     for kind, value in pieces(latex):
@@ -83,7 +83,7 @@ def _touch(made, kind, value):
     return False
 
 
-def parts(latex):
+def parts(latex: str) -> list[str]:
     """Cut a formula before its relations and after its commas, those in brackets left out."""
     cut, depth, environment = [''], 0, 0
     for step in _STEP.findall(latex):
@@ -101,7 +101,7 @@ def parts(latex):
     return [part for part in (part.strip() for part in cut) if part not in ('', '\\;', '\\,')]
 
 
-def in_lines(latex):
+def in_lines(latex: str) -> str:
     """A long chain of relations as one `aligned`, a link on each line; any other formula as it is."""
     first, *rest = parts(latex)
     if len(latex) < _LINE or len(rest) < 2 or not all(re.match(r'=|\\[lg]e(?![a-z])|\\approx', part) for part in rest):
@@ -109,12 +109,12 @@ def in_lines(latex):
     return '\\begin{aligned}\n' + first + ' &' + ' \\\\\n&'.join(rest) + '\n\\end{aligned}'
 
 
-def has_words(latex):
+def has_words(latex: str) -> bool:
     """Whether words stand beside the mathematics, so that it reads as a sentence rather than as a formula."""
     return any(kind in ('text', 'code') for kind, _ in pieces(latex))
 
 
-def displayed(latex):
+def displayed(latex: str) -> nodes.Element:
     """The formula on its own line; one with words in it as a paragraph that may break."""
     if has_words(latex):
         return nodes.paragraph('', '', *inline(latex), classes=['displayed'])
@@ -122,7 +122,7 @@ def displayed(latex):
     return nodes.math_block(latex, latex, nowrap=False, number=None, label=None)
 
 
-def prose(text):
+def prose(text: str) -> list[nodes.Node]:
     """Sentences as inline nodes: formulas stand between dollars, code between backticks."""
     made = []
     for part in _MARKED.split(text):
@@ -135,12 +135,12 @@ def prose(text):
     return made
 
 
-def marked(text):
+def marked(text: str) -> list[str]:
     """The formulas and the code in sentences, with their dollars or backticks."""
     return _MARKED.findall(text)
 
 
-def fault(latex):
+def fault(latex: str) -> str | None:
     r"""What MathJax would stumble over, in words: a group, environment or \left not closed, a single dollar; else None."""
     waiting, dollars = [], 0
     for token in _TOKEN.findall(latex):
@@ -155,7 +155,7 @@ def fault(latex):
     return 'a single dollar' if dollars % 2 else None
 
 
-def prose_fault(text):
+def prose_fault(text: str) -> str | None:
     """As `fault`, for the formulas in sentences."""
     if re.search('[$`]', _MARKED.sub('', text)):
         return 'a single dollar or backtick'

@@ -1,5 +1,6 @@
 """Faults of the ledger itself, as pairs of a place (file and line) and a message."""
 import json
+from collections.abc import Iterator
 
 import yaml
 from jsonschema import Draft202012Validator
@@ -9,7 +10,7 @@ from nbutils import ledger
 from . import formula
 
 
-def broken():
+def broken() -> Iterator[tuple[str, str]]:
     """What makes the ledger unreadable: files that are no YAML, entries that break the schema."""
     schema = Draft202012Validator(json.loads((ledger.FOLDER / 'schema.json').read_text('utf-8')))
     for file in ledger.FILES:
@@ -25,7 +26,7 @@ def broken():
             yield _place(file, tree, error.absolute_path), f'against schema.json: {error.message}'
 
 
-def doubtful():
+def doubtful() -> Iterator[tuple[str, str]]:
     """Names given twice, and LaTeX that cannot be set. That its commands exist is tried in a browser (tests/site)."""
     seen = {}
     for file in ledger.FILES:

@@ -1,5 +1,6 @@
 """The claims page: directives that write out the ledger beside what was executed."""
 from collections import Counter
+from collections.abc import Iterable
 
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective, SphinxRole
@@ -19,7 +20,9 @@ from ..build import (
     table,
     title_of,
 )
+from ..claims.evidence import Book
 from . import claim_filter, formula
+from .evidence import Check
 
 VERDICTS = {  # verdict of the ledger -> what the tables call it once a cell has shown it
     'correct': 'holds',
@@ -30,7 +33,7 @@ VERDICTS = {  # verdict of the ledger -> what the tables call it once a cell has
 STATES = {'holds': 'Verified', 'wrong': 'Errata', 'uncheckable': 'Not checkable', 'to come': 'Still to come'}
 
 
-def count(the_book, claims=None):
+def count(the_book: Book, claims: Iterable[ledger.Claim] | None = None) -> dict[str, int]:
     """How many claims are in each state, and their `total`."""
     claims = list(ledger.claims().values()) if claims is None else claims
     counted = Counter(the_book.state(claim) for claim in claims)
@@ -40,14 +43,14 @@ def count(the_book, claims=None):
 class LedgerNumber(SphinxRole):
     """A number of the ledger in running text: {ledger}`verified`."""
 
-    def run(self):
+    def run(self) -> list[nodes.Node]:
         numbers = self.numbers()
         if self.text not in numbers:
             message = self.inliner.reporter.error(f'unknown number of the ledger: {self.text}', line=self.lineno)
             return [], [message]
         return [nodes.inline('', f'{numbers[self.text]:,}', classes=['ledger-number'])], []
 
-    def numbers(self):
+    def numbers(self) -> dict[str, int]:
         the_book = book(self.env)
         counted = count(the_book)
         return {
@@ -63,7 +66,7 @@ class LedgerNumber(SphinxRole):
 class ClaimSummary(SphinxDirective):
     """How far the book is, in four numbers."""
 
-    def run(self):
+    def run(self) -> list[nodes.Node]:
         items = nodes.bullet_list(classes=['claim-summary'])
         for state, number in count(book(self.env)).items():
             words = 'statements' if state == 'total' else STATES[state].lower()
@@ -75,7 +78,7 @@ class ClaimSummary(SphinxDirective):
 class ClaimCounts(SphinxDirective):
     """How far the book is: one row for each chapter of the ledger, and the total."""
 
-    def run(self):
+    def run(self) -> list[nodes.Node]:
         the_book, chapters = book(self.env), {}
         for section, claims in the_book.claims.items():
             chapters.setdefault(section.split('/')[0], []).extend(claims)
@@ -98,7 +101,7 @@ class ClaimCounts(SphinxDirective):
 class ClaimTables(SphinxDirective):
     """Every section of the table of contents with its claims: what is stated, the verdict, what was tried."""
 
-    def run(self):
+    def run(self) -> list[nodes.Node]:
         return [self.chapter(page, sections) for page, sections in book(self.env).chapters.items()]
 
     def chapter(self, page, pages):
@@ -148,7 +151,7 @@ class ClaimTables(SphinxDirective):
         return said
 
 
-def statement(claim):
+def statement(claim: ledger.Claim) -> list[nodes.paragraph]:
     """The cell of a table that says what is claimed: the form that holds, below it the form as printed.
 
     The words by which the filter of the page finds it stand there, too, unseen.
@@ -160,9 +163,9 @@ def statement(claim):
     return [*lines, paragraph(permalink, claim_filter.words(claim))]
 
 
-def tried(check):
+def tried(check: Check) -> str:
     return f'holds in {check.cases:,} case{"s" * (check.cases > 1)}' if check.cases else 'holds'
 
 
-def counterexample(text):
+def counterexample(text: str) -> nodes.literal:
     return nodes.literal('', text, classes=['counterexample'])

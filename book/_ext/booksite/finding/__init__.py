@@ -1,8 +1,10 @@
 """How readers find their way: contents, maps of what needs what, glossary, index of terms, search, excerpts."""
+from sphinx.application import Sphinx
+
 from . import contents, excerpts, maps, search_index, terms
 
 
-def setup(app):
+def setup(app: Sphinx) -> None:
     app.add_directive('check-lines', excerpts.CheckLines)
     app.add_directive('check-excerpt', excerpts.CheckExcerpt)
     app.add_directive('figure-excerpt', excerpts.FigureExcerpt)

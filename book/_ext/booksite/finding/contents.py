@@ -1,8 +1,11 @@
 """The contents beside each page, for page/templates/sbt-sidebar-nav.html: the theme would resolve them anew for each."""
+from docutils import nodes
+from sphinx.application import Sphinx
+
 from ..build import book
 
 
-def add(app, page, template, context, doctree):
+def add(app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None) -> None:
     """Hand the template the parts of the book, and a function from a page to its number and title as HTML."""
     titles = book(app.env).__dict__.setdefault('titles_in_contents', {})  # the same on all pages
 

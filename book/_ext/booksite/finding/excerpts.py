@@ -24,7 +24,7 @@ class Excerpt(SphinxDirective):
     """Base of the directives that quote a section: its argument is a section of the table of contents."""
     required_arguments = 1
 
-    def cells(self):
+    def cells(self) -> list[dict]:
         section = self.arguments[0]
         path = book(self.env).notebook(section)
         if not path.is_file():
@@ -40,7 +40,7 @@ class CheckLines(SphinxDirective):
     """The lines that the check of one claim has printed: {check-lines} ID."""
     required_arguments = 1
 
-    def run(self):
+    def run(self) -> list[nodes.Node]:
         check = book(self.env).checks.get(self.arguments[0])
         if check is None:
             raise self.error(f'no notebook shows a check of {self.arguments[0]}')
@@ -55,7 +55,7 @@ class CheckExcerpt(Excerpt):
     """
     option_spec = {'claim': directives.unchanged_required}
 
-    def run(self):
+    def run(self) -> list[nodes.Node]:
         check = book(self.env).checks.get(self.options['claim'])
         cells = self.cells()
         if check is None or check.section != self.arguments[0]:
@@ -76,7 +76,7 @@ class FigureExcerpt(Excerpt):
     option_spec = {'showing': directives.unchanged_required}
     has_content = True
 
-    def run(self):
+    def run(self) -> list[nodes.Node]:
         alt, png = self.figure()
         image = nodes.image(uri=self.stored(png), alt=alt)
         made = nodes.figure('', image, classes=['excerpt-figure'], align='center')
@@ -111,7 +111,7 @@ class SectionCards(SphinxDirective):
     """
     optional_arguments = 1
 
-    def run(self):
+    def run(self) -> list[nodes.Node]:
         chapters = book(self.env).chapters
         if self.arguments and self.arguments[0] not in chapters:
             raise self.error(f'{self.arguments[0]} is no chapter of _toc.yml')
@@ -139,19 +139,19 @@ class SectionCards(SphinxDirective):
         ])
 
 
-def question(cells):
+def question(cells: list[dict]) -> str:
     """The question that opens a section, '' where there is none."""
     opening = ''.join(cells[0]['source']) if cells else ''
     found = _QUESTION.search(opening)
     return ' '.join(found.group(1).split()) if found else ''
 
 
-def statements_about(claim_id, code):
+def statements_about(claim_id: str, code: str) -> str:
     """The top-level statements of a cell in which a claim is named."""
     parts = (ast.get_source_segment(code, statement) for statement in ast.parse(code).body)
     return '\n'.join(part for part in parts if f"'{claim_id}'" in part)
 
 
-def lines_about(claim_id, cell):
+def lines_about(claim_id: str, cell: dict) -> str:
     """What a cell has printed about one claim."""
     return '\n'.join(line for line in printed_lines(cell) if f' {claim_id} ' in line)

@@ -31,7 +31,7 @@ class Box(NamedTuple):
         return 2 * PAD + LINE * len(self.lines()) + (SMALL * small + PAD if small else 0)
 
 
-def draw(boxes, edges, label):
+def draw(boxes: dict[str, Box], edges: list[tuple[str, str]], label: str) -> str:
     """SVG of `boxes` (name -> Box) and `edges` (pairs of names, from what is needed to what needs it; no cycles)."""
     rows, paths = _with_bends(_layers(list(boxes), edges), edges)
     steps = list(dict.fromkeys(step for path in paths for step in pairwise(path)))

@@ -1,15 +1,20 @@
 """Maps of what depends on what: of a chapter, of the book; and the line at the end of a section that says who needs it."""
+from collections.abc import Callable
+
 from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
 
 from ..build import address, book, link, paragraph, title_of
 from .graph_layout import Box, draw
+from .prerequisites import Prerequisites
 
 CAPTION = ('An arrow leads from a section to those that need it; small print names what is needed from other chapters. '
            'What follows from other needs is left out.')
 
 
-def needs(env):
+def needs(env: BuildEnvironment) -> Prerequisites:
     """The `Prerequisites` of the running build."""
     return env.app.booksite.needs
 
@@ -18,7 +23,7 @@ class ChapterMap(SphinxDirective):
     """The sections of a chapter, given by its page, and what they need from others: {chapter-map} book/calculus."""
     required_arguments = 1
 
-    def run(self):
+    def run(self) -> list[nodes.Node]:
         chapter = self.arguments[0]
         if chapter not in book(self.env).chapters:
             raise self.error(f'{chapter} is no chapter of _toc.yml')
@@ -40,7 +45,7 @@ class BookMap(ChapterMap):
     """The chapters of the book and which need others, with the sections where one can start: {book-map}."""
     required_arguments = 0
 
-    def run(self):
+    def run(self) -> list[nodes.Node]:
         found = needs(self.env)
         edges = chapter_edges(found)
         boxes = {chapter: Box(found.book.numbers[chapter], title_of(self.env, chapter), self.uri(chapter))
@@ -56,7 +61,7 @@ class BookMap(ChapterMap):
         return [*figure(svg, 'An arrow leads from a chapter to those with sections that need it.', items), start]
 
 
-def chapter_edges(found):
+def chapter_edges(found: Prerequisites) -> list[tuple[str, str]]:
     """Pairs of chapters, what is needed first. Of two that need each other the one with the lower number is needed."""
     chapters = list(found.book.chapters)
     pairs = {(found.chapter[need], found.chapter[page]) for page in found.pages for need in found.of[page]}
@@ -68,7 +73,7 @@ def chapter_edges(found):
     return sorted(kept, key=lambda pair: tuple(map(chapters.index, pair)))
 
 
-def chapter_svg(env, chapter, uri):
+def chapter_svg(env: BuildEnvironment, chapter: str, uri: Callable[[str], str]) -> str:
     """The map of a chapter; `uri` gives the address of a page."""
     found, pages = needs(env), book(env).chapters[chapter]
 
@@ -80,7 +85,7 @@ def chapter_svg(env, chapter, uri):
     return draw(boxes, edges, f'Map of the chapter {title_of(env, chapter)}')
 
 
-def figure(svg, caption, items):
+def figure(svg: str, caption: str, items: list[nodes.Node]) -> list[nodes.Node]:
     """The drawing in a box that scrolls, its caption, and the same as a list that unfolds."""
     opened = f'<figure class="map-figure"><div class="map-box">{svg}</div>\n<figcaption>{caption}</figcaption></figure>\n'
     return [
@@ -90,11 +95,11 @@ def figure(svg, caption, items):
     ]
 
 
-def named(env, page):
+def named(env: BuildEnvironment, page: str) -> nodes.reference:
     return link(env, page, f'{book(env).numbers[page]} {title_of(env, page)}')
 
 
-def listed(env, pages):
+def listed(env: BuildEnvironment, pages: list[str]) -> list[nodes.Node | str]:
     """Links to pages with commas between and a full stop at the end."""
     made = []
     for i, page in enumerate(pages):
@@ -102,7 +107,7 @@ def listed(env, pages):
     return made
 
 
-def add_foot(app, doctree):
+def add_foot(app: Sphinx, doctree: nodes.document) -> None:
     """A line at the end of a section: which sections need it."""
     page = app.env.docname
     if page in needs(app.env).of and (users := needs(app.env).needed_by(page)):

@@ -30,7 +30,7 @@ _TIDY = [(r'\s*\r', ''), (r'\s+', ' '), (r'(?<=[(\[{⟨√∇]) | (?=[)\]}⟩,;.
 
 
 @functools.cache  # pages repeat themselves, and each other
-def formula(latex):
+def formula(latex: str) -> str:
     """A formula as one line of text. What has no sign in Unicode keeps its name; there is no backslash and no dollar."""
     text = _row(_TOKEN.findall(_ENVIRONMENT.sub(' ', _TABLE.sub('[…]', latex))))
     for pattern, wanted in _TIDY:
@@ -96,7 +96,7 @@ def _grouped(text):
     return text.strip() if re.fullmatch(r'\s*[\w.‖|′]*\s*', text) else f'({text.strip()})'
 
 
-def text(markdown):
+def text(markdown: str) -> str:
     """One paragraph of MyST as plain text: formulas as `formula` writes them, no marks of emphasis or code."""
     pieces = re.split(r'\$([^$]+)\$', markdown)
     pieces[::2] = [re.sub(r'[*`]|(?<=\])\([^)]*\)', '', piece) for piece in pieces[::2]]
@@ -108,7 +108,7 @@ def text(markdown):
 HIDDEN = ('cell', 'solution', 'section-cards', 'needed-by', 'claims-foot')
 
 
-def text_of(node):
+def text_of(node: nodes.Node) -> str:
     """The prose of a node on one line: no code and no outputs, no solutions; long formulas become three dots."""
     return re.sub(r'\s+', ' ', ''.join(_pieces(node))).strip()
 
@@ -128,7 +128,7 @@ def _pieces(node):
             yield ' '
 
 
-def is_hidden(node):
+def is_hidden(node: nodes.Node) -> bool:
     """Whether a node holds something other than prose."""
     skipped = (nodes.literal_block, nodes.raw, nodes.comment, nodes.Invisible, nodes.image)
     return isinstance(node, skipped) or any(name in HIDDEN for name in node.get('classes', ()))

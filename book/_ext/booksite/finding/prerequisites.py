@@ -25,7 +25,7 @@ class Prerequisites:
         self._report_cycle()
 
     @cached_property
-    def implied(self):
+    def implied(self) -> dict[str, set[str]]:
         """Page -> all that it needs, directly or through others."""
         found = {}
         for page in self.in_order:
@@ -33,7 +33,7 @@ class Prerequisites:
         return found
 
     @cached_property
-    def in_order(self):
+    def in_order(self) -> list[str]:
         """All pages, each after what it needs, otherwise as in the table of contents."""
         sorter, place, ordered = TopologicalSorter(self.of), self.pages.index, []
         sorter.prepare()
@@ -43,17 +43,17 @@ class Prerequisites:
             sorter.done(*ready)
         return ordered
 
-    def inside(self, page, pages):
+    def inside(self, page: str, pages: list[str]) -> list[str]:
         """What a page needs, directly or through others, among `pages`, less what follows from the rest of it."""
         near = [need for need in pages if need in self.implied[page]]
         return [need for need in near if not any(need in self.implied[other] for other in near)]
 
-    def outside(self, page, pages):
+    def outside(self, page: str, pages: list[str]) -> list[str]:
         """What a page needs directly from elsewhere, less what follows from its other needs."""
         return [need for need in self.of[page] if need not in pages
                 and not any(need in self.implied[other] for other in self.of[page])]
 
-    def needed_by(self, page):
+    def needed_by(self, page: str) -> list[str]:
         """The pages that name this page among their needs."""
         return [other for other in self.pages if page in self.of[other]]
 

@@ -1,8 +1,10 @@
 """What the search page searches: the prose of each part of each page, the glossary, the claims. For _static/search.js."""
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 from docutils import nodes
+from sphinx.application import Sphinx
 
 from ..build import CLAIMS_PAGE, check_anchor, claim_anchor, page_of, title_of
 from . import plain_text, terms
@@ -13,7 +15,7 @@ WEIGHTS = {'notebooks/': 1, 'book/notation': .6, 'book/claims': .3, 'book/errata
 ELSEWHERE = (terms.GLOSSARY, terms.INDEX)  # pages that the search knows by their entries
 
 
-def start(app):
+def start(app: Sphinx) -> None:
     """Take up the index of the last build, of which pages that have not changed keep their place; no stock search."""
     if app.builder.format != 'html':
         return
@@ -23,7 +25,7 @@ def start(app):
     app.booksite.search = json.loads(text[len(_BEFORE):-len(_AFTER)])['pages'] if text else {}
 
 
-def collect(app, doctree, docname):
+def collect(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Take the prose of a page into the index."""
     if app.builder.format == 'html' and docname not in ELSEWHERE:
         top = next(doctree.findall(nodes.section), None)
@@ -41,13 +43,13 @@ def _parts(section, anchor='', heading=''):
         yield from _parts(child, child['ids'][0], plain_text.text_of(title) if title else '')
 
 
-def pages(app):
+def pages(app: Sphinx) -> Iterator[tuple]:
     """The search page itself."""
     if app.builder.format == 'html':
         yield 'search', {}, 'search.html'
 
 
-def finish(app, error):
+def finish(app: Sphinx, error: Exception | None) -> None:
     """Write the index of all pages that there are."""
     if error or app.builder.format != 'html':
         return

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from docutils import nodes
 from sphinx import addnodes
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
@@ -108,12 +110,12 @@ class Glossary:
         return pairs
 
 
-def normal(text):
+def normal(text: str) -> str:
     """A name with small letters, spaces for hyphens and dashes, and the plain apostrophe."""
     return re.sub(r'[\s\-–]+', ' ', text.lower()).replace('’', "'")
 
 
-def plurals(name):
+def plurals(name: str) -> list[str]:
     """The name and the forms that its plural may have."""
     endings = {'y': ('y', 'ies'), 'is': ('is', 'es'), 'ix': ('ix', 'ices'), 'x': ('x', 'xes'), 's': ('s',)}
     for end in ('is', 'ix', 'y', 'x', 's'):
@@ -193,7 +195,7 @@ class Terms(SphinxTransform):
         self.document.insert(0, addnodes.index(entries=entries))
 
 
-def join_lines(document):
+def join_lines(document: nodes.document) -> None:
     """Make one text of the lines of a paragraph: the parser makes one of each, and a name may run over the end of a line."""
     for parent in {text.parent for text in document.findall(nodes.Text) if is_prose(text)}:
         groups = groupby(parent.children, lambda node: isinstance(node, nodes.Text))
@@ -203,17 +205,17 @@ def join_lines(document):
             node.parent = parent
 
 
-def needed(env):
+def needed(env: BuildEnvironment) -> list[str]:
     return [page_of(section) for section in book(env).sections]
 
 
-def is_prose(text):
+def is_prose(text: nodes.Text) -> bool:
     """Whether a text is one of sentences: neither code nor mathematics."""
     return not any(isinstance(node, (nodes.literal, nodes.FixedTextElement, nodes.math, nodes.Invisible)) or
                    'cell' in node.get('classes', ()) for node in _around(text))
 
 
-def may_change(text):
+def may_change(text: nodes.Text) -> bool:
     """Whether a link may stand in a text: not in headings, links and captions, nor in the opening list, nor in solutions."""
     kept = (nodes.title, nodes.reference, addnodes.pending_xref, nodes.caption)
     for node in _around(text):
@@ -224,7 +226,7 @@ def may_change(text):
     return True
 
 
-def paragraph_of(text):
+def paragraph_of(text: nodes.Text) -> nodes.Element | None:
     """The paragraph in which a text stands, or the first one below a heading."""
     around = (node for node in _around(text) if isinstance(node, nodes.paragraph))
     return next(around, None) or text.parent.parent.next_node(nodes.paragraph)
@@ -237,24 +239,24 @@ def _around(text):
         node = node.parent
 
 
-def defined(term):
+def defined(term: Term) -> str:
     return f'glossary-{term.slug}'  # the glossary's own begin with term-
 
 
-def introduced(term):
+def introduced(term: Term) -> str:
     return f'introduced-{term.slug}'
 
 
-def used(term):
+def used(term: Term) -> str:
     return f'used-{term.slug}'
 
 
-def shown(term):
+def shown(term: Term) -> str:
     """The definition as plain text, for a tooltip."""
     return plain_text.text(term.definition)
 
 
-def finish_glossary(env, document, glossary):
+def finish_glossary(env: BuildEnvironment, document: nodes.document, glossary: Glossary) -> None:
     """Give each entry of the glossary an address that other pages know, and a link to the section that introduces it."""
     terms, first = {term.name: term for term in glossary.terms}, {}
     for item in document.findall(nodes.definition_list_item):
@@ -278,17 +280,17 @@ class index_of_terms(nodes.General, nodes.Element):
 class IndexOfTerms(SphinxDirective):
     """All terms, theorems and definitions, with the sections that introduce and use them: {index-of-terms}."""
 
-    def run(self):
+    def run(self) -> list[nodes.Node]:
         return [index_of_terms()]
 
 
-def fill_index(app, doctree, docname):
+def fill_index(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Write the index from what Sphinx has collected from all pages."""
     for place in list(doctree.findall(index_of_terms)):
         place.replace_self(index_nodes(app, docname))
 
 
-def index_nodes(app, docname):
+def index_nodes(app: Sphinx, docname: str) -> list[nodes.Node]:
     env, found = app.env, {}
     other = {name: term for term in book(env).glossary.terms for name in term.names[1:]}
     order = {page: i for i, page in enumerate(needed(env))}
@@ -306,7 +308,7 @@ def index_nodes(app, docname):
     return made
 
 
-def letters_bar(anchors):
+def letters_bar(anchors: dict[str, str]) -> nodes.paragraph:
     """A line of links to where the letters begin; `anchors`: letter -> anchor on this page."""
     links = [nodes.reference('', letter, refuri=f'#{anchor}', internal=True) for letter, anchor in sorted(anchors.items())]
     return paragraph(*[part for link in links for part in (link, ' ')], classes=['letters'])

@@ -1,12 +1,14 @@
 """What a single page is made of: template, scripts and fonts, pictures, code, repairs to the markup of others."""
 from pathlib import Path
 
+from sphinx.application import Sphinx
+
 from . import highlight, images, page_scripts, pictures, repairs
 
 TEMPLATES = Path(__file__).parent / 'templates'
 
 
-def setup(app):
+def setup(app: Sphinx) -> None:
     app.connect('config-inited', _use_our_templates, priority=100)
     app.add_transform(pictures.Addresses)
     app.connect('doctree-read', pictures.check)

@@ -1,5 +1,6 @@
 """What a page loads: nothing from another host, nothing unused. And the words on the launch buttons."""
 from docutils import nodes
+from sphinx.application import Sphinx
 
 LATE = ('mystnb.', 'exercise.css', 'proof.css')
 _FONT = '_static/fonts/source-serif-4-latin-wght-normal.woff2'
@@ -11,19 +12,19 @@ _LAUNCH = {  # the theme's name -> what the button says
 _DOWNLOAD = {'.ipynb': 'Notebook (.ipynb)', '.md': 'Source (.md)', '.pdf': 'Print or PDF'}
 
 
-def drop_live_files(app):
+def drop_live_files(app: Sphinx) -> None:
     """Do not copy the files of the live-code extension, which jupyter-book always loads (`make live` has its own)."""
     app.config.html_static_path = [path for path in app.config.html_static_path if 'sphinx_thebe' not in path]
 
 
-def drop_live_nodes(app, doctree, page):
+def drop_live_nodes(app: Sphinx, doctree: nodes.document, page: str) -> None:
     """Drop what the same extension puts at the end of a page: its settings, and the name of a kernel."""
     for node in list(doctree.findall(nodes.raw)):
         if 'text/x-thebe-config' in node.astext() or 'kernelName =' in node.astext():
             node.parent.remove(node)
 
 
-def clean(app, page, template, context, doctree):
+def clean(app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None) -> None:
     """Drop the scripts of the live-code extension, which is off; let the other scripts wait for the text."""
     scripts = [script for script in context.get('script_files', ()) if not _is_live(script)]
     if not any('mathjax/' in _name(script) for script in scripts):  # a page without formulas
@@ -33,7 +34,7 @@ def clean(app, page, template, context, doctree):
     context['font_files'] = fonts(context.get('body') or '')
 
 
-def name_buttons(app, page, template, context, doctree):
+def name_buttons(app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None) -> None:
     """Say on each button what it opens."""
     for group in context.get('header_buttons', ()):
         for button in group.get('buttons', ()):
@@ -44,7 +45,7 @@ def name_buttons(app, page, template, context, doctree):
                 button['text'] = _DOWNLOAD.get(button['text'], button['text'])
 
 
-def fonts(body):
+def fonts(body: str) -> list[str]:
     """The fonts that the first screen of a page with this text needs, to be fetched before the style asks for them."""
     if 'class="math ' not in body:
         return [_FONT]

@@ -1,6 +1,9 @@
 """Repairs to the HTML of other extensions in the body of a page: controls with two names, identifiers given twice."""
 import re
 
+from docutils import nodes
+from sphinx.application import Sphinx
+
 _FORMULA = re.compile(r'([(\[“‘]*)(<span class="math notranslate nohighlight">[^<]*</span>)([-.,;:!?)\]”’]+|)')
 REPAIRS = {  # what is written -> what it should be
     # two names: voice control would hear another one than the reader sees
@@ -20,7 +23,7 @@ REPAIRS = {  # what is written -> what it should be
 }
 
 
-def repair(app, page, template, context, doctree):
+def repair(app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None) -> None:
     """Repair the text of a page."""
     body = context.get('body') or ''
     for written, wanted in REPAIRS.items():

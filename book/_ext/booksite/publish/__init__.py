@@ -1,8 +1,10 @@
 """How the book reaches readers: its addresses, what links to a page show, the sitemap, lost addresses, paper."""
+from sphinx.application import Sphinx
+
 from . import latex, not_found, opengraph, repository, sitemap
 
 
-def setup(app):
+def setup(app: Sphinx) -> None:
     app.add_role('repository', repository.RepositoryFile())
     app.add_role('published', repository.PublishedFile())
     app.connect('config-inited', repository.configure, priority=100)

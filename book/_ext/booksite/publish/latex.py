@@ -6,6 +6,7 @@ import re
 
 from docutils import nodes
 from sphinx import addnodes
+from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.writers.latex import LaTeXTranslator
 from sphinx_exercise.nodes import is_exercise_node, solution_node
@@ -166,22 +167,22 @@ def _before(node, new):
     node.parent.insert(node.parent.index(node), new)
 
 
-def docname(node):
+def docname(node: nodes.Node) -> str:
     """The page from which a node of the whole document comes."""
     while not ('docname' in node and isinstance(node, (addnodes.start_of_file, nodes.document))):
         node = node.parent
     return node['docname']
 
 
-def raw(latex):
+def raw(latex: str) -> nodes.raw:
     return nodes.raw('', latex, format='latex')
 
 
-def anchor(name):
+def anchor(name: str) -> nodes.raw:
     return raw(rf'\bookanchor{{{name}}}')
 
 
-def numbered(number, name):
+def numbered(number: str, name: str) -> nodes.raw:
     """An anchor that \\ref gives a number for."""
     return raw(rf'\booknumbered{{{number}}}{{{name}}}')
 
@@ -217,7 +218,7 @@ def depart_image(self, node):
     pass
 
 
-def setup(app):
+def setup(app: Sphinx) -> None:
     app.add_node(Box, latex=(visit_box, depart_box))
     app.add_node(BoxTitle, latex=(visit_title, depart_title))
     app.add_node(nodes.image, override=True, latex=(visit_image, depart_image))

@@ -1,10 +1,13 @@
 """The page for addresses that do not exist. A server shows it at any depth, so it must not use relative links."""
+from collections.abc import Iterator
 from urllib.parse import urlsplit
+
+from sphinx.application import Sphinx
 
 from ..build import book, title_of
 
 
-def pages(app):
+def pages(app: Sphinx) -> Iterator[tuple]:
     """Add 404.html to the pages of the site."""
     if app.builder.format != 'html':
         return

@@ -7,6 +7,7 @@ import textwrap
 from pathlib import Path
 
 from docutils import nodes
+from sphinx.application import Sphinx
 
 from ..finding.plain_text import text_of
 from ..page.images import png_size
@@ -14,7 +15,7 @@ from ..page.images import png_size
 PICTURE = '_static/page.png'  # of pages without a figure
 
 
-def add_tags(app, page, template, context, doctree):
+def add_tags(app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None) -> None:
     """Put description, Open Graph and Twitter tags into the head of a page."""
     if doctree is None or not context.get('pageurl'):
         return
@@ -33,12 +34,12 @@ def add_tags(app, page, template, context, doctree):
     context['metatags'] += '\n'.join(['', *lines, ''])
 
 
-def title(doctree, page):
+def title(doctree: nodes.document, page: str) -> str:
     """The title of a page as plain text."""
     return next((text_of(node) for node in doctree.findall(nodes.title)), page)
 
 
-def description(doctree):
+def description(doctree: nodes.document) -> str:
     """What a page is about in at most 200 characters: as its source says, else its question, else its first paragraph."""
     if said := written(doctree):
         return said
@@ -47,12 +48,12 @@ def description(doctree):
     return textwrap.shorten(first.removeprefix('Question.'), 200, placeholder=' …')
 
 
-def written(doctree):
+def written(doctree: nodes.document) -> str:
     """The description that a page gives in `html_meta`, '' where it gives none."""
     return next((node['content'] for node in doctree.findall(nodes.meta) if node.get('name') == 'description'), '')
 
 
-def picture(app, doctree):
+def picture(app: Sphinx, doctree: nodes.document) -> tuple[str, str, int, int]:
     """Address, alternative text, width and height of the first wide figure of a page, else of the picture of the book.
 
     Figures are transparent, in colours that keep their contrast on a light and on a dark ground.

@@ -2,8 +2,12 @@
 import os
 import re
 import subprocess
+from collections.abc import Mapping
+from pathlib import Path
 
 from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.config import Config
 from sphinx.errors import ConfigError
 from sphinx.util.docutils import ReferenceRole, SphinxRole
 
@@ -15,7 +19,7 @@ _ADDRESS = re.compile(
 )
 
 
-def address(configured, remote='', environ=os.environ):
+def address(configured: str, remote: str = '', environ: Mapping[str, str] = os.environ) -> str:
     """The address to link to: BOOK_REPO_URL, else the git remote, else the configured one.
 
     Any form that git takes is turned into https://host/owner/name, without user name or token. Raises ValueError
@@ -27,12 +31,12 @@ def address(configured, remote='', environ=os.environ):
     return clean(chosen) or clean(remote) or configured
 
 
-def branch(configured, environ=os.environ):
+def branch(configured: str, environ: Mapping[str, str] = os.environ) -> str:
     """The branch to link to: BOOK_BRANCH, else the configured one."""
     return environ.get('BOOK_BRANCH') or configured
 
 
-def site(repository, environ=os.environ):
+def site(repository: str, environ: Mapping[str, str] = os.environ) -> str:
     """The address of the published site, with a slash at the end: BOOK_SITE_URL, else the Pages of the repository.
 
     Raises ValueError where BOOK_SITE_URL is no address.
@@ -48,13 +52,13 @@ def site(repository, environ=os.environ):
     return f'https://{host}/' if found['name'].lower() == host else f'https://{host}/{found["name"]}/'
 
 
-def clean(url):
+def clean(url: str | None) -> str:
     """https://host/owner/name without credentials, '' where the address is of another kind."""
     found = _ADDRESS.match(url or '')
     return f'https://{found["host"]}/{found["owner"]}/{found["name"]}' if found else ''
 
 
-def remote(root):
+def remote(root: str | Path) -> str:
     """The address of the git remote `origin`, '' where there is none, or no git."""
     command = ['git', '-C', str(root), 'config', '--get', 'remote.origin.url']
     try:
@@ -63,7 +67,7 @@ def remote(root):
         return ''
 
 
-def configure(app, config):
+def configure(app: Sphinx, config: Config) -> None:
     """Set the theme's repository address and branch before the theme reads them, and the address of the site."""
     options = config.html_theme_options
     try:
@@ -79,7 +83,7 @@ def configure(app, config):
 class PublishedFile(ReferenceRole):
     """A file of the published site that this build has not: {published}`the book as a PDF <deep-learning-verified.pdf>`."""
 
-    def run(self):
+    def run(self) -> tuple[list[nodes.Node], list]:
         if self.target not in bundle.FILES:
             known = ', '.join(bundle.FILES)
             message = self.inliner.reporter.error(f'{self.target} is none of {known}', line=self.lineno)
@@ -90,7 +94,7 @@ class PublishedFile(ReferenceRole):
 class RepositoryFile(SphinxRole):
     """A file of the project, linked to where this build's repository shows it: {repository}`CONTRIBUTING.md`."""
 
-    def run(self):
+    def run(self) -> tuple[list[nodes.Node], list]:
         options = self.config.html_theme_options
         if not os.path.exists(os.path.join(self.env.srcdir, self.text)):
             message = self.inliner.reporter.error(f'{self.text} is not in the repository', line=self.lineno)

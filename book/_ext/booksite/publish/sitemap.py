@@ -7,13 +7,14 @@ from urllib.parse import urlsplit
 from xml.sax.saxutils import escape
 
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
 ADDRESSES = 'book/addresses.txt'
 _log = logging.getLogger(__name__)
 
 
-def write(app: Sphinx, error: Exception | None):
+def write(app: Sphinx, error: Exception | None) -> None:
     """List the pages in sitemap.xml; where the book has a host of its own, robots.txt says so."""
     if error or app.builder.name != 'html':
         return
@@ -27,7 +28,7 @@ def write(app: Sphinx, error: Exception | None):
         Path(app.outdir, 'robots.txt').write_text(f'User-agent: *\nAllow: /\nSitemap: {base}sitemap.xml\n', 'utf-8')
 
 
-def check_addresses(app, env):
+def check_addresses(app: Sphinx, env: BuildEnvironment) -> None:
     """Compare the pages with the list of all addresses that were ever published: these must keep working."""
     path = Path(app.srcdir, ADDRESSES)
     if not path.is_file():
