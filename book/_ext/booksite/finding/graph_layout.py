@@ -4,6 +4,7 @@ Layers by longest paths, bends where an edge crosses a layer, an order within ea
 Graphviz would do it, and needs a binary.
 """
 import textwrap
+from functools import cache
 from html import escape
 from itertools import pairwise
 from statistics import fmean
@@ -42,8 +43,8 @@ def draw(boxes: dict[str, Box], edges: list[tuple[str, str]], label: str) -> str
     top = {name: tops[i] for i, row in enumerate(rows) for name in row}
     bottom = {name: top[name] + (boxes[name].height if name in boxes else heights[i])
               for i, row in enumerate(rows) for name in row}
-    left = round(min(x.values()) - WIDTH / 2) - 1
-    size = round(max(x.values()) + WIDTH / 2) + 1 - left, tops[-1] + heights[-1] + 1
+    left = round(min(x[name] - _width(name) / 2 for name in x)) - 1
+    size = round(max(x[name] + _width(name) / 2 for name in x)) + 1 - left, tops[-1] + heights[-1] + 1
     return '\n'.join([
         f'<svg class="map" role="group" aria-label="{escape(label)}" viewBox="{left} 0 {size[0]} {size[1]}" '
         f'width="{size[0]}" height="{size[1]}">',
@@ -74,16 +75,11 @@ def _layers(names, edges):
 
 def _longest(names, near):
     """How many steps the longest path from each node takes along `near`."""
-    steps = {}
+    @cache
+    def steps(name):
+        return max((steps(other) + 1 for other in near[name]), default=0)
 
-    def count(name):
-        if name not in steps:
-            steps[name] = max((count(other) + 1 for other in near[name]), default=0)
-        return steps[name]
-
-    for name in names:
-        count(name)
-    return steps
+    return {name: steps(name) for name in names}
 
 
 def _with_bends(layer, edges):
@@ -120,9 +116,13 @@ def _places(rows):
     return x
 
 
+def _width(name):
+    return BEND if isinstance(name, tuple) else WIDTH
+
+
 def _offsets(row):
     """How far each node of a row must stand from the first one."""
-    widths = [BEND if isinstance(name, tuple) else WIDTH for name in row]
+    widths = list(map(_width, row))
     offsets = [0]
     for a, b in pairwise(widths):
         offsets.append(offsets[-1] + (a + b) / 2 + (GAP if WIDTH in (a, b) else 0))
