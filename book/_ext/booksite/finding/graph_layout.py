@@ -112,7 +112,8 @@ def _places(rows):
     x = {}
     for row in rows:
         offsets = _offsets(row)
-        x.update({name: offset - offsets[-1] / 2 for name, offset in zip(row, offsets, strict=True)})
+        middle = (offsets[-1] + _width(row[-1]) / 2 - _width(row[0]) / 2) / 2
+        x.update({name: offset - middle for name, offset in zip(row, offsets, strict=True)})
     return x
 
 
