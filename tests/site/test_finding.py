@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import pytest
 import yaml
 from booksite.claims.evidence import Book
-from booksite.finding import graph_layout, maps, plain_text, terms
+from booksite.finding import glossary as terms
+from booksite.finding import graph_layout, maps, plain_text
 from booksite.finding.prerequisites import Prerequisites as Needs
 from bs4 import BeautifulSoup
 from conftest import ROOT, settle

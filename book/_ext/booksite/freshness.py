@@ -22,7 +22,8 @@ from sphinx.environment import BuildEnvironment
 from nbutils import ledger
 
 from .build import book, page_of, title_of
-from .finding.terms import GLOSSARY, INDEX
+from .finding.glossary import GLOSSARY
+from .finding.index_of_terms import INDEX
 
 FILE = 'booksite.json'  # beside the doctrees
 

@@ -5,8 +5,8 @@ from sphinx.util import logging
 
 from .claims import ledger_faults
 from .claims.evidence import Book
+from .finding.glossary import Glossary
 from .finding.prerequisites import Prerequisites
-from .finding.terms import Glossary
 
 _log = logging.getLogger(__name__)
 

@@ -1,7 +1,7 @@
 """How readers find their way: contents, maps of what needs what, glossary, index of terms, search, excerpts."""
 from sphinx.application import Sphinx
 
-from . import contents, excerpts, maps, search_index, terms
+from . import contents, excerpts, index_of_terms, maps, search_index, terms
 
 
 def setup(app: Sphinx) -> None:
@@ -11,11 +11,11 @@ def setup(app: Sphinx) -> None:
     app.add_directive('section-cards', excerpts.SectionCards)
     app.add_directive('chapter-map', maps.ChapterMap)
     app.add_directive('book-map', maps.BookMap)
-    app.add_directive('index-of-terms', terms.IndexOfTerms)
-    app.add_node(terms.index_of_terms)
+    app.add_directive('index-of-terms', index_of_terms.IndexOfTerms)
+    app.add_node(index_of_terms.index_of_terms)
     app.add_transform(terms.Terms)
     app.connect('doctree-read', maps.add_foot, priority=400)  # above what `claims` says there
-    app.connect('doctree-resolved', terms.fill_index)
+    app.connect('doctree-resolved', index_of_terms.fill_index)
     app.connect('html-page-context', contents.add)
     app.connect('builder-inited', search_index.start)
     app.connect('doctree-resolved', search_index.collect)

@@ -7,12 +7,13 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 from ..build import CLAIMS_PAGE, check_anchor, claim_anchor, page_of, title_of
-from . import plain_text, terms
+from . import glossary, plain_text
+from .index_of_terms import INDEX
 
 NAME = 'search_index.js'
 _BEFORE, _AFTER = 'var bookIndex = ', ';\n'
 WEIGHTS = {'notebooks/': 1, 'book/notation': .6, 'book/claims': .3, 'book/errata': .4, 'book/bibliography': .3, 'book/': .5}
-ELSEWHERE = (terms.GLOSSARY, terms.INDEX)  # pages that the search knows by their entries
+ELSEWHERE = (glossary.GLOSSARY, INDEX)  # pages that the search knows by their entries
 
 
 def start(app: Sphinx) -> None:
@@ -68,9 +69,9 @@ def _terms(app):
     """Each term: its names, its definition, links, and the page that introduces it."""
     for term in app.booksite.glossary.terms:
         page = page_of(term.section)
-        links = [[f'{app.booksite.numbers.get(page, "")} {title_of(app.env, page)}'.strip(), page, terms.introduced(term)],
-                 ['Glossary', terms.GLOSSARY, terms.defined(term)]]
-        yield {'names': term.names, 'text': terms.shown(term), 'links': links}
+        name = f'{app.booksite.numbers.get(page, "")} {title_of(app.env, page)}'.strip()
+        links = [[name, page, glossary.introduced(term)], ['Glossary', glossary.GLOSSARY, glossary.defined(term)]]
+        yield {'names': term.names, 'text': glossary.shown(term), 'links': links}
 
 
 def _claims(app):
