@@ -8,7 +8,6 @@ from bs4 import BeautifulSoup
 from conftest import ROOT
 from docutils.writers import _html_base
 from myst_nb import sphinx_ as myst_nb
-from pybtex.style.formatting import BaseStyle
 from sphinx.builders.html import StandaloneHTMLBuilder
 from sphinx_book_theme.header_buttons import launch
 from sphinx_exercise import directive as exercise
@@ -19,12 +18,6 @@ SECTION = 'notebooks/calculus/chain_rule'
 
 def test_sphinx_builders_have_a_search_that_can_be_turned_off():
     assert StandaloneHTMLBuilder.search is True
-
-
-def test_pybtex_formats_an_entry_by_the_method_that_is_wrapped():
-    original = inspect.unwrap(BaseStyle.format_entry)
-    assert list(inspect.signature(original).parameters) == ['self', 'label', 'entry', 'bib_data']
-    assert 'self.format_entry(' in inspect.getsource(BaseStyle.format_entries)
 
 
 @pytest.mark.parametrize('module, words', [

@@ -13,7 +13,6 @@ Nothing is executed and nothing is written outside the build folder.
 Seams that are not public, each guarded by tests/site/test_seams.py:
 
 - `builder.search = False` (class attribute of Sphinx' HTML builder): the stock index would cost a tenth of the build;
-- `BaseStyle.format_entry` of pybtex is wrapped (`caches`): each work is formatted once in place of three times;
 - exact strings in the body of a page (`page.repairs`): myst-nb, sphinx-proof, sphinx-exercise and docutils write them;
 - `context['header_buttons']` of sphinx-book-theme (`page.page_scripts`): its buttons get the words that they show;
 - three style sheets that their extensions copy only after all pages are written (`page.page_scripts.LATE`).
