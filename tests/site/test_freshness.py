@@ -56,7 +56,7 @@ A map.
 Do it.
 ```
 '''
-FLOW = '''The flux of a norm: see [](chain_rule.ipynb#a-first-part), {numref}`fig-rule`, {eq}`one`, {prf:ref}`def-map` and {ref}`ex-first`.
+FLOW = '''The flux of a norm: see [](chain_rule.ipynb#a-first-part), {numref}`fig-rule`, {ref}`fig-rule`, {eq}`one`, {prf:ref}`def-map` and {ref}`ex-first`.
 
 ![A page](../../book/_static/page.png)
 '''
@@ -132,7 +132,7 @@ CHANGES = {  # in this order: the first ones are read again alone, so that nothi
     'what a check printed': replace(RULES, 'in 9 cases', 'in 8 cases'),
     'a question': replace('notebooks/calculus/flow.ipynb', 'Why Flow?', 'Why flow at all?'),
     'a style sheet': replace('book/_static/book.css', '{', '{ '),
-    'a work': replace('book/references.bib', 'Ada Bee', 'Ada Cee'),
+    'a work': replace('book/references.bib', 'A first title', 'A later title'),
     'a term': replace('book/glossary.md', 'What flows.', 'What flows on.'),
     'the title of a section': replace('notebooks/calculus/flow.ipynb', '# Flow', '# Flows'),
     'the title of a chapter': replace('book/algebra.md', '# Algebra', '# Linear algebra'),

@@ -7,7 +7,7 @@ from sphinx.application import Sphinx
 
 
 def setup(app: Sphinx) -> None:
-    # for each citation pybtex reads the metadata of all installed packages, a third of a cold build: it is told its plugins
+    # for each citation pybtex reads the metadata of all installed packages, 4 ms each time: it is told its plugins
     for kind in ('backends', 'style.formatting', 'style.labels', 'style.names', 'style.sorting'):
         for found in entry_points(group=f'pybtex.{kind}'):
             register_plugin(found.group, found.name, found.load(), force=True)

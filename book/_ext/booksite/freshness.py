@@ -39,11 +39,10 @@ def to_read(app: Sphinx, env: BuildEnvironment, added: set, changed: set, remove
     file = Path(app.doctreedir, FILE)
     app.booksite.last = json.loads(file.read_text('utf-8')) if file.is_file() else {}
     app.booksite.digests = {}
+    shown = _changed(app, 'shown', book(env).shown)
     if _changed(app, 'read', read_by_all(app)):
         return env.found_docs
-    if _changed(app, 'shown', book(env).shown):
-        return env.found_docs - set(map(page_of, book(env).sections))
-    return ()
+    return env.found_docs - set(map(page_of, book(env).sections)) if shown else ()
 
 
 def to_write(app: Sphinx, env: BuildEnvironment) -> Iterable[str]:
