@@ -30,7 +30,7 @@ FILE = 'booksite.json'  # beside the doctrees
 
 def setup(app: Sphinx) -> None:
     app.connect('env-get-outdated', to_read)
-    app.connect('env-updated', to_write, priority=900)
+    app.connect('env-get-updated', to_write, priority=900)  # when all numbers are given
     app.connect('build-finished', finish, priority=900)
 
 
