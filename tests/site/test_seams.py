@@ -58,6 +58,7 @@ def test_the_contents_beside_a_page_are_those_of_the_book(site):
     assert len(links) == len(wanted)
     for link, name in zip(links, wanted, strict=True):
         assert link['href'] == '#' if name == SECTION else link['href'].endswith(f'{name.split("/", 1)[1]}.html')
-    assert [link.get_text() for link in page.select('a.current')] == [links[wanted.index(SECTION)].get_text()]
+    heading = BeautifulSoup((site / f'{SECTION}.html').read_text('utf-8'), 'html.parser').article.h1.get_text().strip('#')
+    assert [link.get_text() for link in page.select('a.current')] == [links[wanted.index(SECTION)].get_text()] == [heading]
     assert len(page.select('details[open]')) == 1 and page.select('details[open] a.current')
     assert all(arrow['aria-label'].startswith('Sections of ') for arrow in page.select('summary'))
