@@ -1,4 +1,7 @@
-"""The page for addresses that do not exist. A server shows it at any depth, so it must not use relative links."""
+"""The page for addresses that do not exist. A server shows it at any depth, so it must not use relative links.
+
+sphinx-notfound-page writes one prefix into all links; here a server at the root finds style and search as well.
+"""
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
