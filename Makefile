@@ -12,8 +12,9 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-site: .venv/site  ## build the website into _build/html (executes nothing)
+site: .venv/site  ## build the website into _build/html (executes nothing; ALL=1: from nothing)
 	@$(call stage,building the website)
+	@$(if $(ALL),rm -rf $(SITE) _build/.doctrees)
 	@$(BIN)/jupyter-book build . -W -n --keep-going || $(call fail,mend what the warnings above name and run make site again)
 	@echo "The website is ready: $(CURDIR)/$(SITE)/index.html (make read opens it)"
 
@@ -27,7 +28,7 @@ pdf: .venv/site  ## make the book as one PDF (needs xelatex, and says what to in
 	@$(BIN)/python -m nbutils.maintain.pdf
 
 zip: site  ## pack the website and all notebooks beside its pages, to take along (with the PDF, where make pdf has made it)
-	@$(BIN)/python -m nbutils.maintain.take_along
+	@$(BIN)/python -m nbutils.maintain.bundle
 
 test: style unit rules notebooks site site-tests  ## set up and check everything
 	@echo "Everything passed."

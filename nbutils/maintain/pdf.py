@@ -27,12 +27,12 @@ _FAULTS = (
 _OVERFULL = re.compile(r'Overfull \\hbox \((\d+)\.\d+pt too wide\) [^\n]*?at lines (\d+)')
 
 
-def missing():
+def missing() -> list[str]:
     """The programs that are needed and not there."""
     return [program for program in ('xelatex', 'latexmk') if not shutil.which(program)]
 
 
-def write_latex(root, out):
+def write_latex(root: Path, out: Path) -> Path:
     """Let Sphinx write the LaTeX of the book in `root`, as strictly as the site; gives its folder, in `out`.
 
     `out` keeps its own doctrees: other builders are not disturbed. Raises CalledProcessError where a page has a fault.
@@ -43,14 +43,14 @@ def write_latex(root, out):
     return Path(out, '_build', 'latex')
 
 
-def changed(root):
+def changed(root: Path) -> str:
     """When the book was last changed, in seconds since 1970, as text: the date on the title page."""
     command = ['git', '-C', str(root), 'log', '-1', '--format=%ct']
     told = subprocess.run(command, capture_output=True, text=True).stdout.strip()
     return os.environ.get('SOURCE_DATE_EPOCH') or told or str(int(time.time()))
 
 
-def typeset(folder, epoch):
+def typeset(folder: Path, epoch: str) -> Path:
     """Run xelatex until references settle; gives the PDF. Raises CalledProcessError with LaTeX's last lines."""
     command = ['latexmk', '-xelatex', '-interaction=nonstopmode', '-halt-on-error', '-file-line-error', f'{NAME}.tex']
     environ = {**os.environ, 'SOURCE_DATE_EPOCH': epoch, 'FORCE_SOURCE_DATE': '1', 'max_print_line': '9999'}
@@ -59,17 +59,17 @@ def typeset(folder, epoch):
     return Path(folder, f'{NAME}.pdf')
 
 
-def faults(log):
+def faults(log: str) -> list[str]:
     """What LaTeX has only logged and readers would meet, each once."""
     return sorted({' '.join(found.group().split()) for fault in _FAULTS for found in fault.finditer(log)})
 
 
-def overfull(log):
+def overfull(log: str) -> list[tuple[int, int]]:
     """(points, line of the .tex file) for everything that runs over the margin, the worst first."""
     return sorted(((int(points), int(line)) for points, line in _OVERFULL.findall(log)), reverse=True)
 
 
-def main(argv=None):
+def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description='Make the book as one PDF.')
     parser.add_argument('--root', type=Path, default=ROOT, help='the folder of _config.yml')
     parser.add_argument('--packages', action='store_true', help='print the names of the packages that hold xelatex')

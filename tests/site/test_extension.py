@@ -5,8 +5,10 @@ import subprocess
 from types import SimpleNamespace
 
 import pytest
-from booksite import excerpts, formula, ledger_pages, repairs, repository
-from booksite.evidence import Book, Line, read_line
+from booksite.claims import formula, ledger_pages
+from booksite.claims.evidence import Book, Line, read_line
+from booksite.finding import excerpts
+from booksite.publish import repository
 from conftest import ROOT
 
 from nbutils import ledger
@@ -182,11 +184,6 @@ def test_addresses_are_cleaned(url, clean):
     assert repository.clean(url) == clean
 
 
-def test_a_repository_says_where_its_site_is_published():
-    assert repository.published('https://github.com/me/fork') == 'https://me.github.io/fork/'
-    assert repository.published('https://gitlab.com/me/fork') == 'https://me.gitlab.io/fork/'
-
-
 def test_the_address_is_the_variable_else_the_remote_else_the_configured_one():
     ours, theirs = 'git@github.com:me/fork.git', {'BOOK_REPO_URL': 'https://github.com/you/book'}
     assert repository.address(CONFIGURED, environ={}) == CONFIGURED
@@ -234,8 +231,3 @@ def test_the_question_of_a_section_is_found(opening):
 def test_the_check_of_one_claim_is_cut_out_of_its_cell():
     code = "a = 1\nholds(\n    'dl.x.y', f,\n)\nholds('dl.x.z', g)"
     assert excerpts.statements_about('dl.x.y', code) == "holds(\n    'dl.x.y', f,\n)"
-
-
-def test_arrows_of_the_contents_get_names():
-    html = '<a class="reference" href="x.html">1. Linear algebra</a><details><summary><span></span></summary>'
-    assert '<summary aria-label="Sections of 1. Linear algebra">' in repairs._named(html)

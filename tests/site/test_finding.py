@@ -6,9 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
-from booksite import layers, maps, plain, terms
-from booksite.evidence import Book
-from booksite.needs import Needs
+from booksite.claims.evidence import Book
+from booksite.finding import glossary as terms
+from booksite.finding import graph_layout, maps, plain_text
+from booksite.finding.prerequisites import Prerequisites as Needs
 from bs4 import BeautifulSoup
 from conftest import ROOT, settle
 
@@ -82,7 +83,7 @@ def test_a_map_can_be_read(chapter):
 
 def test_an_edge_goes_around_the_boxes_of_the_rows_between():
     chain = [('a', 'b'), ('b', 'c'), ('a', 'c')]
-    svg = layers.draw({name: layers.Box('', name, name) for name in 'abc'}, chain, 'test')
+    svg = graph_layout.draw({name: graph_layout.Box('', name, name) for name in 'abc'}, chain, 'test')
     x, y, width, height = boxes_of(svg)['b']
     long = next(path for path in re.findall(r'<path d="([^"]*)"', svg) if 'V' in path)
     bend = float(re.search(r'(-?\d+) \d+V', long)[1])
@@ -230,7 +231,7 @@ def test_the_index_leads_to_sections(site):
     (r'\begin{bmatrix} 1 & 2 \end{bmatrix} \nosuch', '[…] nosuch'),
 ])
 def test_formulas_as_plain_text(latex, text):
-    assert plain.formula(latex) == text
+    assert plain_text.formula(latex) == text
 
 
 def test_symbols_of_the_notation_page_are_where_it_says():

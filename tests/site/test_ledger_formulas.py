@@ -3,7 +3,7 @@ import html
 import re
 
 import pytest
-from booksite import formula
+from booksite.claims import formula
 from conftest import settle
 
 from nbutils import ledger

@@ -5,8 +5,8 @@ from urllib.parse import urlsplit
 
 import pytest
 import yaml
-from booksite import repository
-from booksite.evidence import Book
+from booksite.claims.evidence import Book
+from booksite.publish import repository
 from bs4 import BeautifulSoup
 from conftest import ROOT, settle
 

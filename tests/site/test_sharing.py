@@ -1,12 +1,15 @@
 """What others see of a page: links with title, description and picture; addresses that keep working."""
 import xml.etree.ElementTree as ElementTree
+from types import SimpleNamespace
 
 import pytest
-from booksite import repository
+from booksite.publish import repository
 from bs4 import BeautifulSoup
 from conftest import ROOT
 from test_pages import OTHERS, PAGES
 from test_reading import CONFIG
+
+from nbutils.maintain import bundle
 
 BASE = repository.site(repository.address(CONFIG['repository']['url'], repository.remote(ROOT)))
 WRITTEN = [name for name in PAGES if name not in OTHERS]
@@ -69,10 +72,19 @@ def test_redirects_lead_to_pages(site):
     ('https://github.com/me/me.github.io', {}, 'https://me.github.io/'),
     ('https://gitlab.com/me/fork', {}, 'https://me.gitlab.io/fork/'),
     ('https://example.org/book', {}, ''),
+    ('https://gitlab.com/me/Me.gitlab.io', {}, 'https://me.gitlab.io/'),
     ('https://github.com/me/fork', {'BOOK_SITE_URL': 'https://book.example.org'}, 'https://book.example.org/'),
+    ('https://github.com/me/me.github.io', {'BOOK_SITE_URL': 'https://me.org/book/'}, 'https://me.org/book/'),
 ])
 def test_the_address_of_the_site_follows_that_of_the_repository(url, environ, site):
     assert repository.site(url, environ) == site
+
+
+def test_a_published_file_is_linked_to_at_the_address_of_the_site():
+    env = SimpleNamespace(config=SimpleNamespace(html_baseurl='https://me.github.io/'))
+    inliner = SimpleNamespace(document=SimpleNamespace(settings=SimpleNamespace(env=env)))
+    [link], _ = repository.PublishedFile()('published', '', f'the PDF <{bundle.PDF}>', 1, inliner)
+    assert link['refuri'] == 'https://me.github.io/deep-learning-verified.pdf' and link.astext() == 'the PDF'
 
 
 def test_a_useless_address_of_the_site_is_refused():

@@ -1,13 +1,11 @@
 """What keeps pages light and builds quick. Seconds are measured by `make bench-site`, never here."""
-import posixpath
 import re
 import statistics
 from types import SimpleNamespace
 
 import pygments
 import pytest
-import yaml
-from booksite import highlight, images, page_scripts, sidebar
+from booksite.page import highlight, images, page_scripts
 from bs4 import BeautifulSoup
 from conftest import settle
 from pygments.formatters import HtmlFormatter
@@ -36,95 +34,10 @@ CODE = 'import math\n\n\ndef root(x):\n    """Text."""\n    return [math.sqrt(x)
 
 
 def test_plain_tokens_have_no_element():
-    lean, whole = (pygments.highlight(CODE, PythonLexer(), form()) for form in (highlight.LeanFormatter, HtmlFormatter))
+    lean, whole = (pygments.highlight(CODE, lexer(), HtmlFormatter()) for lexer in (highlight.LeanPython, PythonLexer))
     assert BeautifulSoup(lean, 'html.parser').get_text() == BeautifulSoup(whole, 'html.parser').get_text()
     kinds = re.findall(r'class="(\w+)"', lean)
     assert not {'n', 'p', 'w'} & set(kinds) and {'k', 'kn', 'nf', 'mf', 's2', 'c1', 'o'} <= set(kinds)
-
-
-# The contents beside each page
-
-THEME = """<p class="caption">Chapters</p>
-<ul class="nav bd-sidenav">
-<li class="toctree-l1 has-children"><a class="reference internal" href="a.html">A</a><details><summary></summary><ul>
-<li class="toctree-l2"><a class="reference internal" href="../notebooks/a/x.html">X</a></li>
-<li class="toctree-l2"><a class="reference internal" href="../notebooks/a/y.html">Y</a></li>
-</ul>
-</details></li>
-<li class="toctree-l1"><a class="reference external" href="https://example.org/b.html">B</a></li>
-</ul>"""
-
-
-def test_contents_are_marked_on_the_way_to_a_page():
-    def relative(page, target):
-        return posixpath.relpath(f'{target}.html', posixpath.dirname(page))
-
-    contents = sidebar.Contents(THEME, 'book/index', '.html')
-    assert contents.beside('book/index', relative) == THEME
-    found = BeautifulSoup(contents.beside('notebooks/a/x', relative), 'html.parser')
-    assert [a['href'] for a in found('a')] == ['../../book/a.html', '#', 'y.html', 'https://example.org/b.html']
-    assert [li['class'] for li in found.select('li.current.active')] == [
-        ['toctree-l1', 'current', 'active', 'has-children'], ['toctree-l2', 'current', 'active']]
-    assert len(found.select('details[open]')) == 1 and len(found.select('ul.current')) == 2
-    chapter = BeautifulSoup(contents.beside('book/a', relative), 'html.parser')
-    assert len(chapter.select('details[open]')) == 1 and [a.text for a in chapter.select('a.current')] == ['A']
-
-
-@pytest.fixture(scope='module')
-def made(tmp_path_factory):
-    """The site of a made-up book, how often the contents were rendered for it, and the theme's own HTML of some pages."""
-    root = bench_site.made_up(tmp_path_factory.mktemp('made') / 'book', 12, sections=4)
-    record = root.with_name('record.yml')
-    (root / 'watch.py').write_text(WATCH.format(record=str(record)))
-    settings = root / '_config.yml'
-    config = yaml.safe_load(settings.read_text('utf-8'))
-    config['sphinx']['local_extensions']['watch'] = '.'
-    settings.write_text(yaml.safe_dump(config))
-    done = bench_site.run_book(root, '-W', '-n', '--keep-going')
-    assert not done.returncode, done.stdout
-    return root / '_build' / 'html', *yaml.safe_load(record.read_text())
-
-
-WATCH = '''
-import pydata_sphinx_theme.toctree as theme, yaml
-from sphinx.builders.html import StandaloneHTMLBuilder
-rendered, pages = [], {{}}
-resolve = StandaloneHTMLBuilder._get_local_toctree
-
-def counted(self, page, *args, **options):
-    rendered.append(page)
-    return resolve(self, page, *args, **options)
-
-def by_the_theme(app, page, template, context, doctree):
-    if page in ('book/c0', 'notebooks/s1', 'search'):
-        other = dict(context, toctree=lambda **options: resolve(app.builder, page, **options))
-        theme.add_toctree_functions(app, page, template, other, None)
-        pages[page] = str(other['generate_toctree_html'](
-            startdepth=0, kind='sidebar', maxdepth=2, collapse=False, includehidden=True, titles_only=True, show_nav_level=1))
-
-def write(app, error):
-    open({record!r}, 'w').write(yaml.safe_dump([len(rendered), pages]))
-
-def setup(app):
-    StandaloneHTMLBuilder._get_local_toctree = counted
-    app.connect('html-page-context', by_the_theme, priority=990)
-    app.connect('build-finished', write)
-'''
-
-
-def test_contents_are_rendered_once_whatever_the_number_of_pages(made):
-    assert made[1] == 1
-
-
-def test_contents_are_those_of_the_theme(made):
-    folder, _, pages = made
-    assert len(pages) == 3
-    for page, html in pages.items():
-        shown = BeautifulSoup((folder / f'{page}.html').read_text('utf-8'), 'html.parser').select_one('.bd-toc-item')
-        for arrow in shown('summary'):
-            del arrow['aria-label']  # given by `repairs`
-        wanted = BeautifulSoup(html, 'html.parser')
-        assert [str(e) for e in shown.find_all(True)] == [str(e) for e in wanted.find_all(True)], page
 
 
 # What a page loads

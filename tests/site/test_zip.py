@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from conftest import ROOT, settle
 
-from nbutils.maintain import take_along
+from nbutils.maintain import bundle
 
 RUN = """
 import nbformat, nbclient, sys
@@ -25,7 +25,7 @@ print('ran with', nbutils.__file__)
 def folder(site, tmp_path_factory):
     """The archive of the site, unpacked."""
     place = tmp_path_factory.mktemp('taken along')  # with a space: readers' folders have them
-    take_along.pack(place / 'site.zip', take_along.site(site))
+    bundle.pack(place / 'site.zip', bundle.site(site))
     zipfile.ZipFile(place / 'site.zip').extractall(place)
     return place / 'deep-learning-verified'
 
@@ -124,8 +124,8 @@ def test_every_link_stays_in_the_folder(folder):
 
 def test_the_same_content_gives_the_same_bytes(tmp_path):
     files = {'b/two.txt': b'2' * 1000, 'a/one.txt': b'1'}
-    take_along.pack(tmp_path / '1.zip', files)
-    take_along.pack(tmp_path / '2.zip', dict(reversed(files.items())))
+    bundle.pack(tmp_path / '1.zip', files)
+    bundle.pack(tmp_path / '2.zip', dict(reversed(files.items())))
     assert (tmp_path / '1.zip').read_bytes() == (tmp_path / '2.zip').read_bytes()
     with zipfile.ZipFile(tmp_path / '1.zip') as archive:
         assert archive.namelist() == sorted(files) and archive.read('b/two.txt') == files['b/two.txt']
@@ -136,7 +136,7 @@ def test_the_same_content_gives_the_same_bytes(tmp_path):
 def notebooks(tmp_path_factory):
     """The archive of the notebooks, unpacked."""
     place = tmp_path_factory.mktemp('notebooks')
-    take_along.pack(place / 'notebooks.zip', take_along.notebooks(ROOT))
+    bundle.pack(place / 'notebooks.zip', bundle.notebooks(ROOT))
     zipfile.ZipFile(place / 'notebooks.zip').extractall(place)
     return place / 'deep-learning-verified'
 
@@ -158,18 +158,18 @@ def test_a_notebook_runs_from_the_unpacked_folder(notebooks):
 
 
 def test_what_is_there_is_offered_with_its_size(tmp_path):
-    page = tmp_path / take_along.PAGE
+    page = tmp_path / bundle.PAGE
     page.parent.mkdir()
-    links = [f'<a class="reference external" href="https://o.github.io/b/{name}">take {name}</a>.' for name in take_along.FILES]
+    links = [f'<a class="reference external" href="https://o.github.io/b/{name}">take {name}</a>.' for name in bundle.FILES]
     page.write_text('\n'.join(links))
-    (tmp_path / take_along.NOTEBOOKS).write_bytes(b'0' * 8_700_000)
+    (tmp_path / bundle.NOTEBOOKS).write_bytes(b'0' * 8_700_000)
     for _ in range(2):
-        take_along.offer(tmp_path)
+        bundle.offer(tmp_path)
         pdf, site, packed = page.read_text().splitlines()
         assert [pdf, site] == links[:2], 'what is not there keeps its published address'
         assert 'href="../notebooks.zip">take notebooks.zip</a> (8.7 MB).' in packed
 
 
 def test_the_page_names_all_by_their_published_address(site):
-    text = (site / take_along.PAGE).read_text('utf-8')
-    assert all(re.search(rf'href="(https://[\w.-]+/[\w.-]+|\.\.)/{re.escape(name)}">', text) for name in take_along.FILES)
+    text = (site / bundle.PAGE).read_text('utf-8')
+    assert all(re.search(rf'href="(https://[\w.-]+(/[\w.-]+)?|\.\.)/{re.escape(name)}">', text) for name in bundle.FILES)

@@ -1,0 +1,33 @@
+"""A mark at each displayed formula that bears the name of a claim: it leads to the line of the check."""
+import re
+from html import escape
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+from ..build import check_anchor
+from .evidence import Check
+from .ledger_pages import tried
+
+_NUMBER = re.compile(r'(<div class="math[^>]* id="([^"]+)">\s*<span class="eqno">)')
+
+
+def add(app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None) -> None:
+    """Put the marks before the numbers of the equations."""
+    if not page.startswith('notebooks/') or not context.get('body'):
+        return
+    section = page.removeprefix('notebooks/')
+    checks = [check for check in app.booksite.checks.values() if check.section == section]
+    badges = {nodes.make_id(f'equation-{check.id}'): badge(check) for check in checks}
+    context['body'] = _NUMBER.sub(lambda found: found[1] + badges.get(found[2], ''), context['body'])
+
+
+def badge(check: Check) -> str:
+    """✓ for a formula that the notes print so; ✗✓ for one that had to be corrected."""
+    name = f'{"corrected and " * check.refuted}checked: {check.id}'
+    sign = '<span class="was-wrong">✗</span>✓' if check.refuted else '✓'
+    said = f'{"as corrected, " * check.refuted}{tried(check)}'
+    return (
+        f'<a class="check-badge" href="#{escape(check_anchor(check.id))}" aria-label="{escape(name)}" '
+        f'title="{escape(said.capitalize())}">{sign}</a>'
+    )

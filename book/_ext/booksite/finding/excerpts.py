@@ -1,0 +1,157 @@
+"""Pieces of the recorded notebooks on other pages: a check with its result, a figure, cards of sections."""
+import ast
+import base64
+import hashlib
+import os
+import re
+from pathlib import Path
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from docutils.statemachine import StringList
+from sphinx.util.docutils import SphinxDirective
+
+from nbutils import ledger
+
+from ..build import book, link, paragraph, title_of
+from ..claims import check_lines, formula
+from ..claims.evidence import printed_lines
+
+_QUESTION = re.compile(r'\*\*Question\.?\*\*\s*(.+?)(?=\s*(?:\*\*You need|\n\s*\n|\n\s*[-*] |\Z))', re.S)
+
+
+class Excerpt(SphinxDirective):
+    """Base of the directives that quote a section: its argument is a section of the table of contents."""
+    required_arguments = 1
+
+    def cells(self) -> list[dict]:
+        section = self.arguments[0]
+        path = book(self.env).notebook(section)
+        if not path.is_file():
+            raise self.error(f'{path} is missing: record it first')
+        self.env.note_dependency(str(path))
+        return book(self.env).cells(section)
+
+    def missing(self, what):
+        return self.error(f'{book(self.env).notebook(self.arguments[0])} has no {what}')
+
+
+class CheckLines(SphinxDirective):
+    """The lines that the check of one claim has printed: {check-lines} ID."""
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        check = book(self.env).checks.get(self.arguments[0])
+        if check is None:
+            raise self.error(f'no notebook shows a check of {self.arguments[0]}')
+        cell = book(self.env).cells(check.section)[check.cell - 1]
+        return check_lines.rewritten(self.env, lines_about(check.id, cell))
+
+
+class CheckExcerpt(Excerpt):
+    """One claim as printed, the code that checks it, what that printed, the claim as it should read.
+
+    {check-excerpt} SECTION with :claim: ID.
+    """
+    option_spec = {'claim': directives.unchanged_required}
+
+    def run(self) -> list[nodes.Node]:
+        check = book(self.env).checks.get(self.options['claim'])
+        cells = self.cells()
+        if check is None or check.section != self.arguments[0]:
+            raise self.missing(f'check of {self.options["claim"]}')
+        cell = cells[check.cell - 1]
+        code = statements_about(check.id, ''.join(cell['source']))
+        made = nodes.container(classes=['excerpt'])
+        made += formula.displayed(ledger.claim(check.id).notes)
+        made += nodes.literal_block(code, code, language='python')
+        made += check_lines.rewritten(self.env, lines_about(check.id, cell))
+        if correct := ledger.claim(check.id).correct:
+            made += formula.displayed(correct)
+        return [made]
+
+
+class FigureExcerpt(Excerpt):
+    """A figure of a section: {figure-excerpt} SECTION with :showing: words of its alternative text, caption inside."""
+    option_spec = {'showing': directives.unchanged_required}
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        alt, png = self.figure()
+        image = nodes.image(uri=self.stored(png), alt=alt)
+        made = nodes.figure('', image, classes=['excerpt-figure'], align='center')
+        caption = nodes.caption()
+        self.state.nested_parse(self.content, self.content_offset, caption)
+        if caption.children:
+            made += nodes.caption('', '', *caption.children[0].children)
+        return [made]
+
+    def figure(self):
+        """Alternative text and picture of the one figure whose alternative text contains the given words."""
+        for cell in self.cells():
+            alt = cell['metadata'].get('mystnb', {}).get('image', {}).get('alt', '')
+            shown = [output.get('data', {}).get('image/png') for output in cell.get('outputs', ())]
+            if self.options['showing'].lower() in alt.lower() and any(shown):
+                return alt, base64.b64decode(''.join(next(filter(None, shown))))
+        raise self.missing(f'figure whose alternative text says {self.options["showing"]!r}')
+
+    def stored(self, png):
+        """Put the picture beside the doctrees, never into the sources, and give its path from the sources."""
+        folder = Path(self.env.doctreedir).parent / 'excerpts'
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f'{hashlib.sha256(png).hexdigest()[:16]}.png'
+        path.write_bytes(png)
+        return '/' + os.path.relpath(path, self.env.srcdir).replace(os.sep, '/')
+
+
+class SectionCards(SphinxDirective):
+    """A card with its question for every section; with a chapter's page as argument, for those of the chapter.
+
+    On paper a list, and none without an argument: the table of contents is near.
+    """
+    optional_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        chapters = book(self.env).chapters
+        if self.arguments and self.arguments[0] not in chapters:
+            raise self.error(f'{self.arguments[0]} is no chapter of _toc.yml')
+        pages = chapters[self.arguments[0]] if self.arguments else sum(chapters.values(), [])
+        if self.env.app.builder.format == 'latex':
+            return self.listed(pages if self.arguments else [])
+        grid = '::::{grid} 1 2 2 2\n:gutter: 3\n:class-container: section-cards\n'
+        text = '\n'.join([grid, *map(self.card, pages), '::::'])
+        made = nodes.container()
+        self.state.nested_parse(StringList(text.splitlines(), source=self.env.docname), 0, made)
+        return made.children
+
+    def listed(self, pages):
+        items = []
+        for page in pages:
+            title = link(self.env, page, title_of(self.env, page))
+            asked = question(book(self.env).cells(page.removeprefix('notebooks/')))
+            items.append(nodes.list_item('', paragraph(title, f'. {asked}')))
+        return [nodes.bullet_list('', *items)] if items else []
+
+    def card(self, page):
+        asked = question(book(self.env).cells(page.removeprefix('notebooks/')))
+        return '\n'.join([
+            f':::{{grid-item-card}} {title_of(self.env, page)}', f':link: /{page}', ':link-type: doc', '', asked, ':::',
+        ])
+
+
+def question(cells: list[dict]) -> str:
+    """The question that opens a section, '' where there is none."""
+    opening = ''.join(cells[0]['source']) if cells else ''
+    found = _QUESTION.search(opening)
+    return ' '.join(found.group(1).split()) if found else ''
+
+
+def statements_about(claim_id: str, code: str) -> str:
+    """The top-level statements of a cell in which a claim is named."""
+    parts = (ast.get_source_segment(code, statement) for statement in ast.parse(code).body)
+    return '\n'.join(part for part in parts if f"'{claim_id}'" in part)
+
+
+def lines_about(claim_id: str, cell: dict) -> str:
+    """What a cell has printed about one claim."""
+    return '\n'.join(line for line in printed_lines(cell) if f' {claim_id} ' in line)

@@ -1,0 +1,27 @@
+"""What a single page is made of: template, scripts and fonts, pictures, code, repairs to the markup of others."""
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+from . import highlight, images, page_scripts, pictures, repairs
+
+TEMPLATES = Path(__file__).parent / 'templates'
+
+
+def setup(app: Sphinx) -> None:
+    app.connect('config-inited', _use_our_templates, priority=100)
+    app.add_transform(pictures.Addresses)
+    app.connect('doctree-read', pictures.check)
+    app.connect('html-page-context', images.lazy, priority=940)
+    app.connect('builder-inited', page_scripts.drop_live_files, priority=900)
+    app.connect('doctree-resolved', page_scripts.drop_live_nodes, priority=900)
+    app.connect('html-page-context', page_scripts.name_buttons, priority=900)
+    app.connect('html-page-context', page_scripts.clean, priority=950)
+    app.connect('html-page-context', repairs.repair, priority=950)
+    app.add_lexer('ipython3', highlight.LeanPython)
+    app.add_lexer('python', highlight.LeanPython)
+    app.add_js_file('math.js', priority=400, loading_method='defer')  # before MathJax, which has 500
+
+
+def _use_our_templates(app, config):
+    config.templates_path.insert(0, str(TEMPLATES))  # before those of the theme

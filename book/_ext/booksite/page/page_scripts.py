@@ -1,0 +1,74 @@
+"""What a page loads: nothing from another host, nothing unused. And the words on the launch buttons."""
+from docutils import nodes
+from sphinx.application import Sphinx
+
+LATE = ('mystnb.', 'exercise.css', 'proof.css')
+_FONT = '_static/fonts/source-serif-4-latin-wght-normal.woff2'
+_MATH_FONT = '_static/mathjax/output/chtml/fonts/woff-v2/MathJax_'
+_LAUNCH = {  # the theme's name -> what the button says
+    'Binder': 'JupyterLab on Binder',
+    'Colab': 'Colab',
+}
+_DOWNLOAD = {'.ipynb': 'Notebook (.ipynb)', '.md': 'Source (.md)', '.pdf': 'Print or PDF'}
+
+
+def drop_live_files(app: Sphinx) -> None:
+    """Do not copy the files of the live-code extension, which jupyter-book always loads (`make live` has its own)."""
+    app.config.html_static_path = [path for path in app.config.html_static_path if 'sphinx_thebe' not in path]
+
+
+def drop_live_nodes(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Drop what the same extension puts at the end of a page: its settings, and the name of a kernel."""
+    for node in list(doctree.findall(nodes.raw)):
+        if 'text/x-thebe-config' in node.astext() or 'kernelName =' in node.astext():
+            node.parent.remove(node)
+
+
+def clean(app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None) -> None:
+    """Drop the scripts of the live-code extension, which is off; let the other scripts wait for the text."""
+    scripts = [script for script in context.get('script_files', ()) if not _is_live(script)]
+    if not any('mathjax/' in _name(script) for script in scripts):  # a page without formulas
+        scripts = [script for script in scripts if 'math.js' not in _name(script)]
+    context['script_files'] = [_deferred(script) for script in scripts]
+    context['css_files'] = _styles(context.get('css_files', ()))
+    context['font_files'] = fonts(context.get('body') or '')
+
+
+def name_buttons(app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None) -> None:
+    """Say on each button what it opens."""
+    for group in context.get('header_buttons', ()):
+        for button in group.get('buttons', ()):
+            if button.get('text') in _LAUNCH:
+                button['text'] = _LAUNCH[button['text']]
+                button['tooltip'] = f'Open this notebook in {button["text"]}'
+            elif group.get('label') == 'download-buttons':
+                button['text'] = _DOWNLOAD.get(button['text'], button['text'])
+
+
+def fonts(body: str) -> list[str]:
+    """The fonts that the first screen of a page with this text needs, to be fetched before the style asks for them."""
+    if 'class="math ' not in body:
+        return [_FONT]
+    bold = ['Main-Bold'] if '\\mathbf' in body else []
+    return [_FONT, *(f'{_MATH_FONT}{name}.woff' for name in ['Main-Regular', 'Math-Italic', *bold])]
+
+
+def _styles(styles):
+    """The style sheets in their order. Those that come too late for Sphinx' check sum (?v=) never have one."""
+    kept = sorted((style for style in styles if 'thebe' not in _name(style)), key=lambda style: style.priority)
+    return [_name(style) if style.filename.removeprefix('_static/').startswith(LATE) else style for style in kept]
+
+
+def _is_live(script):
+    return 'thebe' in f'{_name(script)} {getattr(script, "attributes", {}).get("body")}'.lower()
+
+
+def _name(script):
+    return str(getattr(script, 'filename', None) or '')
+
+
+def _deferred(script):
+    """The script with `defer`, except where scripts in the page need it before the text is there."""
+    if not _name(script) or 'documentation_options' in _name(script) or {'async', 'defer'} & set(script.attributes):
+        return script
+    return type(script)(script.filename, priority=script.priority, **script.attributes, defer='defer')

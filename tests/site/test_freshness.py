@@ -1,0 +1,191 @@
+"""An incremental build gives the files that a cold one gives, whatever has changed: tried on a small book, change by change."""
+import base64
+import importlib
+import json
+import multiprocessing
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+from jupyter_book.cli import main as jupyter_book
+from test_pdf import png
+
+TOC = '''
+format: jb-book
+root: book/index
+parts:
+  - caption: Chapters
+    numbered: 2
+    chapters:
+      - file: book/calculus
+        sections:
+          - file: notebooks/calculus/chain_rule
+          - file: notebooks/calculus/flow
+      - file: book/algebra
+        sections:
+          - file: notebooks/algebra/sizes
+  - caption: Reference
+    chapters: [file: book/glossary, file: book/index_of_terms, file: book/claims, file: book/errata, file: book/bibliography]
+'''
+PAGES = {
+    'index': '# A book\n\nOf {ledger}`verified` statements.\n\n```{section-cards}\n```\n\n```{book-map}\n```\n',
+    'calculus': '# Calculus\n\n```{chapter-map} book/calculus\n```\n\n```{section-cards} book/calculus\n```\n',
+    'algebra': '# Algebra\n\n```{check-lines} dl.chain.sum\n```\n',
+    'glossary': '# Glossary\n\n```{glossary}\n.. calculus/flow\n\nflux\n  What flows.\n\n.. algebra/sizes\n\nnorm\n  A size.\n```\n',
+    'index_of_terms': '# Index of terms\n\n```{index-of-terms}\n```\n',
+    'bibliography': '# Bibliography\n\n```{bibliography}\n```\n',
+}
+BIB = '@book{bee, author={Ada Bee}, title={A first title}, year={1900}, publisher={P}}\n'
+CHECK = '✓ dl.chain.sum holds in 9 cases; control fails at x = 1\n'
+RULE = r'''Of flux, after {cite:t}`bee`.
+
+## A first part
+
+$$x = 1$$ (one)
+
+```{prf:definition} Map
+:label: def-map
+A map.
+```
+
+```{exercise} The first one
+:label: ex-first
+Do it.
+```
+'''
+FLOW = '''The flux of a norm: see [](chain_rule.ipynb#a-first-part), {numref}`fig-rule`, {ref}`fig-rule`, {eq}`one`, {prf:ref}`def-map` and {ref}`ex-first`.
+
+![A page](../../book/_static/page.png)
+'''
+
+
+def section(path, title, needs, text, printed='', caption='A line'):
+    """Write the notebook of a section, with a figure that has a caption."""
+    def cell(kind, source, **other):
+        return {'cell_type': kind, 'id': f'{kind}-{len(source)}', 'metadata': {}, 'source': source, **other}
+
+    picture = {'output_type': 'display_data', 'metadata': {}, 'data': {
+        'image/png': base64.b64encode(png(width=100 + len(title + caption))).decode()}}
+    look = {'mystnb': {'figure': {'caption': caption, 'name': f'fig-{path.stem.split("_")[-1]}'}, 'image': {'alt': 'a line'}}}
+    cells = [
+        cell('markdown', f'# {title}\n\n- **Question.** Why {title}?\n- **You need** {needs}'), cell('markdown', text),
+        cell('code', 'check()', execution_count=1, outputs=[{'output_type': 'stream', 'name': 'stdout', 'text': printed}][:len(printed)]),
+        cell('code', 'draw(x)', execution_count=2, outputs=[picture]) | {'metadata': look},
+    ]
+    kernel = {'kernelspec': {'display_name': 'Python 3', 'language': 'python', 'name': 'python3'}}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({'cells': cells, 'metadata': kernel, 'nbformat': 4, 'nbformat_minor': 5}))
+
+
+def lay_out(root):
+    """A book of three sections that refer to one another in every way, with an extension and a ledger of its own."""
+    for folder in ('_ext', '_static', 'claims'):
+        shutil.copytree(ROOT / 'book' / folder, root / 'book' / folder)
+    shutil.copytree(ROOT / 'nbutils', root / 'nbutils')
+    shutil.copy(ROOT / '_config.yml', root)
+    for name in ('claims.md', 'errata.md'):
+        shutil.copy(ROOT / 'book' / name, root / 'book')
+    for name, text in PAGES.items():
+        (root / 'book' / f'{name}.md').write_text(text)
+    (root / 'book' / 'references.bib').write_text(BIB)
+    (root / '_toc.yml').write_text(TOC)
+    section(root / 'notebooks/calculus/chain_rule.ipynb', 'The chain rule', 'nothing.', RULE, CHECK)
+    section(root / 'notebooks/calculus/flow.ipynb', 'Flow', 'the [chain rule](chain_rule.ipynb).', FLOW)
+    section(root / 'notebooks/algebra/sizes.ipynb', 'Sizes', '[flow](../calculus/flow.ipynb).', 'Flux and norm.')
+
+
+def replace(name, old, new):
+    """A change: in the file, from the old text to the new one."""
+    def change(root):
+        path = root / name
+        text = path.read_text('utf-8')
+        assert old in text
+        path.write_text(text.replace(old, new, 1), 'utf-8')
+    return change
+
+
+def add_a_page(root):
+    section(root / 'notebooks/algebra/more.ipynb', 'More', '[sizes](sizes.ipynb).', 'More flux.')
+    replace('_toc.yml', 'algebra/sizes', 'algebra/more\n          - file: notebooks/algebra/sizes')(root)
+
+
+def remove_a_page(root):
+    (root / 'notebooks/algebra/more.ipynb').unlink()
+    replace('_toc.yml', '          - file: notebooks/algebra/more\n', '')(root)
+
+
+def change_a_figure(root):
+    section(root / 'notebooks/calculus/chain_rule.ipynb', 'The chain rule', 'nothing.', RULE, CHECK, caption='A longer line')
+
+
+RULES, LEDGER = 'notebooks/calculus/chain_rule.ipynb', 'book/claims/dl.yml'
+CHANGES = {  # in this order: the first ones are read again alone, so that nothing covers what they forget
+    'nothing': lambda root: None,
+    'prose': replace(RULES, 'Of flux', 'A norm, and of flux'),
+    'a heading that others name': replace(RULES, 'A first part', 'A first Part'),
+    'a figure and its caption': change_a_figure,
+    'a formula more': replace(RULES, '## A first part', r'$$y = 2$$ (two)\n\n## A first part'),
+    'what a check printed': replace(RULES, 'in 9 cases', 'in 8 cases'),
+    'a question': replace('notebooks/calculus/flow.ipynb', 'Why Flow?', 'Why flow at all?'),
+    'a style sheet': replace('book/_static/book.css', '{', '{ '),
+    'a work': replace('book/references.bib', 'A first title', 'A later title'),
+    'a term': replace('book/glossary.md', 'What flows.', 'What flows on.'),
+    'the title of a section': replace('notebooks/calculus/flow.ipynb', '# Flow', '# Flows'),
+    'the title of a chapter': replace('book/algebra.md', '# Algebra', '# Linear algebra'),
+    'a claim': replace(LEDGER, 'title: The chain rule needs', 'title: A chain rule needs'),
+    'a page more': add_a_page,
+    'a page less': remove_a_page,
+    'a section elsewhere': replace('_toc.yml', '''          - file: notebooks/calculus/chain_rule
+          - file: notebooks/calculus/flow''', '''          - file: notebooks/calculus/flow
+          - file: notebooks/calculus/chain_rule'''),
+}
+
+
+def files(folder):
+    """Name of each file of a site -> its bytes."""
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob('*') if path.is_file()}
+
+
+def build(root, out):
+    """Build the book in a fork of this process, which has imported what Sphinx loads: imports are half of a small build."""
+    for name in ('sphinx_book_theme', 'myst_nb.sphinx_ext', 'sphinxcontrib.bibtex', 'sphinx_exercise', 'sphinx_proof', 'jsonschema',
+                 'sphinx_design', 'jupyter_book.sphinx', 'sphinx.builders.html', 'sphinx.search.en'):
+        importlib.import_module(name)
+    log = out.with_suffix('.log')
+    running = multiprocessing.get_context('fork').Process(target=_build, args=(root, out, log))
+    running.start()
+    running.join()
+    assert not running.exitcode, log.read_text('utf-8')[-3000:]
+    return files(out / '_build' / 'html')
+
+
+def _build(root, out, log):
+    for stream in (1, 2):
+        os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND), stream)
+    sys.stdout, sys.stderr = (open(stream, 'w', closefd=False) for stream in (1, 2))  # in place of those of pytest
+    os.environ.update(BOOK_REPO_URL='', BOOK_BRANCH='', NO_COLOR='1')
+    sys.path[:] = [place for place in sys.path if not Path(place or '.').resolve().is_relative_to(ROOT) or '.venv' in place]
+    for name in [name for name in sys.modules if name.split('.')[0] in ('booksite', 'nbutils')]:
+        del sys.modules[name]  # the book brings its own
+    jupyter_book.main(['build', str(root), '--path-output', str(out), '-W', '-n', '--keep-going'], standalone_mode=False)
+
+
+@pytest.fixture(scope='module')
+def root(tmp_path_factory):
+    root = tmp_path_factory.mktemp('fresh') / 'book'
+    lay_out(root)
+    build(root, root.with_name('kept'))
+    return root
+
+
+@pytest.mark.parametrize('name', CHANGES)
+def test_an_incremental_build_is_the_cold_one(root, name):
+    CHANGES[name](root)
+    cold = root.with_name('cold')
+    shutil.rmtree(cold, ignore_errors=True)
+    kept, made = build(root, root.with_name('kept')), build(root, cold)
+    assert sorted(kept) == sorted(made)
+    assert [page for page in made if kept[page] != made[page]] == []
