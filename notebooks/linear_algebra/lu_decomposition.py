@@ -802,7 +802,7 @@ def slope(values):  # of log values against log n, from n = 8 on
 
 rng = np.random.default_rng(14)
 again = [slope(mean + spread * rng.normal(size=7)) for _ in range(500)]
-print(f'exponent {slope(mean):.2f}, standard error {np.std(again):.3f}')
+print(f'exponent {slope(mean):.2f}, standard error {np.std(again):.4f}')
 
 # %% mystnb={"figure": {"caption": "Left: the backward error is tiny at every condition number $\\kappa$; the error of the solution grows with $\\kappa$. Right: growth is slow on random matrices, exponential on Wilkinson's."}, "image": {"alt": "Left: relative error and backward error against the condition number, both logarithmic. The error follows a line of slope one, from 1e-16 to 1e-3; the backward error stays at 1e-17. Right: growth factor against n, logarithmic. That of Wilkinson's matrix shoots up like an exponential, that of random matrices runs parallel to a dashed line of slope two thirds and stays below 25."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.9)

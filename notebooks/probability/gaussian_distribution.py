@@ -962,7 +962,7 @@ def rms_errors(seed):
 errors = np.array([rms_errors(seed) for seed in range(5)])  # (5, 4)
 names = 'mean picture', 'nearest neighbour', 'one Gaussian', 'ten Gaussians'
 for name, e in zip(names, errors.T, strict=True):
-    print(f'{name:18} {e.mean():.3f} ± {e.std():.4f}')
+    print(f'{name:18} {e.mean():.4f} ± {e.std():.5f}')
 assert (errors[:, 3] < errors[:, :3].min(1)).all()  # in every split
 
 # %% mystnb={"figure": {"caption": "From the upper half of a digit one Gaussian completes a blur; ten Gaussians, one for each digit and weighed by Bayes' theorem, complete most of them more sharply."}, "image": {"alt": "Four rows of ten digits. The first is the truth, the second shows only the upper half, the third the completion by one Gaussian, blurred, the fourth the completion by ten Gaussians, mostly sharp and right."}} tags=["hide-input"]
