@@ -1,7 +1,7 @@
 """Write the repository's address and the version of the book into the launch cell of every notebook.
 
-The address stands in `_config.yml`, the version in `pyproject.toml`. Both files of a pair are written: the launch cell prints nothing,
-so what is stored stays true.
+The address stands in `_config.yml`, the version in `pyproject.toml`. Both files of a pair are written: the launch cell
+prints nothing, so what is stored stays true.
 """
 import re
 

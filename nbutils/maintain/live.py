@@ -1,9 +1,9 @@
 """Serve the built website with cells that can be edited and run: `python -m nbutils.maintain.live FOLDER PORT`.
 
 The pages are those of the website as it is published; what makes them live (`book/_live`) is added while they are
-served. A Jupyter server beside them runs the cells. Its token stands in the address that the browser opens, behind the #, and
-in no page: there is nothing that could be published with it. Nor does it stand in a command line: the browser is led to that
-address by a file that no other user can read and that ends with the server.
+served. A Jupyter server beside them runs the cells. Its token stands in the address that the browser opens, behind the #,
+and in no page: there is nothing that could be published with it. Nor does it stand in a command line: the browser is led to
+that address by a file that no other user can read and that ends with the server.
 """
 import contextlib
 import os

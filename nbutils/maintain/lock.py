@@ -1,7 +1,7 @@
 """Pin everything that is installed, with its hashes: `python -m nbutils.maintain.lock` (`make lock`).
 
-From the versions in requirements*.txt it makes `requirements.lock` and `requirements-site.lock`, for all systems and Pythons at
-once, and `constraints.txt`, the same versions without hashes. Versions that are locked already stay where they can.
+From the versions in requirements*.txt it makes `requirements.lock` and `requirements-site.lock`, for all systems and Pythons
+at once, and `constraints.txt`, the same versions without hashes. Versions that are locked already stay where they can.
 
 torch and what it brings for graphics cards stand in no lock: its wheels differ from index to index, for one version.
 """
@@ -17,17 +17,17 @@ _OF_TORCH = re.compile(r'(torch|triton|nvidia-[\w-]+|cuda-[\w-]+)==')
 
 
 def compiled(requirements, known):
-    """The lock of a text of requirements: one string a package, hashes included. `known` is a lock whose versions are preferred.
+    """The lock of a text of requirements: one string a package, hashes included.
 
-    Raises CalledProcessError where there is no network, or no set of versions.
+    Versions of `known`, the text of another lock, are preferred. Raises CalledProcessError where there is no network, or no
+    set of versions that fit.
     """
     with tempfile.TemporaryDirectory() as folder:
         asked, lock = Path(folder, 'asked.txt'), Path(folder, 'lock.txt')
         asked.write_text(requirements, 'utf-8')
         lock.write_text(known, 'utf-8')
-        command = [sys.executable, '-m', 'uv', 'pip', 'compile', '-q', '--universal', '--python-version', '3.11', '--generate-hashes', '--no-annotate',
-                   '--no-header', asked, '-o', lock]
-        subprocess.run(command, check=True)
+        options = ['--quiet', '--universal', '--python-version', '3.11', '--generate-hashes', '--no-annotate', '--no-header']
+        subprocess.run([sys.executable, '-m', 'uv', 'pip', 'compile', *options, asked, '-o', lock], check=True)
         packages = re.split(r'^(?=\S)', lock.read_text('utf-8'), flags=re.M)
     return [package for package in packages if package and not _OF_TORCH.match(package)]
 

@@ -1,7 +1,7 @@
 """Release a version: `python -m nbutils.maintain.release x.y.z` (`make release VERSION=x.y.z`).
 
-Writes the version into `pyproject.toml`, the launch cells and `CITATION.cff`, today's date into the latter and into `CHANGELOG.md`,
-commits and tags. It pushes nothing: that publishes, and is left to whoever releases.
+Writes the version into `pyproject.toml`, the launch cells and `CITATION.cff`, today's date into the latter and into
+`CHANGELOG.md`, commits and tags. It pushes nothing: that publishes, and is left to whoever releases.
 """
 import datetime
 import re

@@ -71,8 +71,9 @@ def run(running, path='', folder=None):
 @contextlib.contextmanager
 def leading_to(address, folder):
     """A page in `folder` that leads on to an address, as long as the context lasts; gives its own address, file://..."""
-    with tempfile.NamedTemporaryFile('w', dir=folder, prefix='open-', suffix='.html', encoding='utf-8') as page:  # of mode 600
-        page.write(f'<!DOCTYPE html><meta charset="utf-8"><title>The book</title><meta http-equiv="refresh" content="0; url={address}">')
+    text = f'<!DOCTYPE html><title>The book</title><meta http-equiv="refresh" content="0; url={address}">'
+    with tempfile.NamedTemporaryFile('w', dir=folder, prefix='open-', suffix='.html') as page:  # only its owner can read it
+        page.write(text)
         page.flush()
         yield Path(page.name).resolve().as_uri()
 

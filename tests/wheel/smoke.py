@@ -11,11 +11,11 @@ import numpy as np
 import sympy
 
 matplotlib.use('agg')
-import matplotlib.pyplot as plt  # noqa: E402
+import matplotlib.pyplot as plt
 
-import nbutils  # noqa: E402
-from nbutils import cases, data, device, figures, ledger, timing, training  # noqa: E402, F401
-from nbutils.checks import close, grade, holds, verify  # noqa: E402
+import nbutils
+from nbutils import cases, data, device, figures, ledger, timing, training  # noqa: F401
+from nbutils.checks import close, grade, holds, verify
 
 
 def said(function, *arguments, **options):
