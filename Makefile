@@ -7,7 +7,7 @@ JOBS ?= $(shell $(BIN)/python -c 'import os; print(os.cpu_count())' 2>/dev/null 
 SITE := _build/html
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
-.PHONY: help site read live pdf zip test lab record bench bench-site portable faults launch lock wheel links release clean style unit rules notebooks site-tests
+.PHONY: help site read live pdf zip test lab record bench bench-site portable faults parts launch lock wheel links release clean style unit rules notebooks site-tests
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -51,6 +51,9 @@ portable: .venv/full  ## execute all notebooks under other thread counts and ins
 
 faults: .venv/full  ## inject faults into sections and nbutils and see what notices (N=12 a file, 0: all; SEED=0; FILES=)
 	@$(BIN)/python -m nbutils.maintain.faults --number $(or $(N),12) --seed $(or $(SEED),0) $(FILES)
+
+parts: .venv/full  ## execute every part of every section alone, which takes longer than the sections
+	@$(BIN)/python -m pytest -q -n $(JOBS) tests/weekly
 
 launch: .venv/full  ## write the repository address of _config.yml into every notebook's launch cell
 	@$(BIN)/python -m nbutils.maintain.launch
