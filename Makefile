@@ -102,14 +102,14 @@ site-tests: site .venv/full
 	@touch $@
 .venv/site: requirements-site.lock | .venv/python
 	@$(call stage,installing what the website needs)
-	@$(BIN)/python -m pip install -q --require-hashes -r requirements-site.lock || $(call fail,check the network and run make again)
+	@$(BIN)/python -m pip install -q --no-deps --require-hashes -r requirements-site.lock || $(call fail,check the network and run make again)
 	@touch $@
 # torch comes from the index that is asked for, so after all else and without a hash: none holds for the wheels of every index
 TORCH = $(if $(NEWEST),torch,$$(grep '^torch==' requirements.txt))
 .venv/full: requirements.txt requirements.lock pyproject.toml | .venv/python
 	@$(call stage,installing everything (1.6 GB with the CPU build of torch))
 	@$(if $(NEWEST),sed -E '/^-[cer] |^torch/d; /^jupyter-book|^sphinx=/!s/==[^ ;]+//' requirements-site.txt requirements.txt > .venv/newest.txt)
-	@$(BIN)/python -m pip install -q $(if $(NEWEST),-r .venv/newest.txt,--require-hashes -r requirements.lock) || $(call fail,check the network and run make again)
+	@$(BIN)/python -m pip install -q $(if $(NEWEST),-r .venv/newest.txt,--no-deps --require-hashes -r requirements.lock) || $(call fail,check the network and run make again)
 	@$(BIN)/python -m pip install -q $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $(TORCH) || $(call fail,TORCH_INDEX must be a package index that has this torch)
 	@$(BIN)/python -m pip install -q --no-deps --no-build-isolation -e .
 	@touch .venv/site $@
