@@ -21,10 +21,10 @@ def main():
     wanted = tomllib.loads((ROOT / 'pyproject.toml').read_text('utf-8'))['project']['dependencies']
     exact = [requirement.split(',')[0].replace('>=', '==') for requirement in wanted] if lowest else []
     with tempfile.TemporaryDirectory() as folder:
-        run(sys.executable, '-m', 'pip', 'wheel', '-q', '--no-deps', '-w', folder, ROOT)
-        wheel, = Path(folder).glob('nbutils-*.whl')
         venv.create(Path(folder, 'venv'), with_pip=True)
         python = Path(folder, 'venv', 'bin', 'python')
+        run(python, '-m', 'pip', 'wheel', '-q', '--no-deps', '-w', folder, ROOT)
+        wheel, = Path(folder).glob('nbutils-*.whl')
         run(python, '-m', 'pip', 'install', '-q', '--only-binary=:all:', wheel, *exact)
         warnings = 'ignore' if lowest else 'error'  # old versions warn of what the newest of their own dependencies will drop
         run(python, '-I', '-W', warnings, Path(__file__).with_name('smoke.py').resolve(), cwd=folder)
