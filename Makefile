@@ -55,7 +55,7 @@ faults: .venv/full  ## inject faults into sections and nbutils and see what noti
 parts: .venv/full  ## execute every part of every section alone, which takes longer than the sections
 	@$(BIN)/python -m pytest -q -n $(JOBS) tests/weekly
 
-launch: .venv/full  ## write the repository address of _config.yml into every notebook's launch cell
+launch: .venv/full  ## write the repository's address and the version of the book into every notebook's launch cell
 	@$(BIN)/python -m nbutils.maintain.launch
 
 lock: .venv/python  ## pin all that requirements*.txt need, with hashes, in *.lock and constraints.txt
