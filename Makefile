@@ -110,7 +110,7 @@ TORCH = $(if $(NEWEST),torch,$$(grep '^torch==' requirements.txt))
 	@$(call stage,installing everything (1.6 GB with the CPU build of torch))
 	@$(if $(NEWEST),sed -E '/^-[cer] |^torch/d; /^jupyter-book|^sphinx=/!s/==[^ ;]+//' requirements-site.txt requirements.txt > .venv/newest.txt)
 	@$(BIN)/python -m pip install -q $(if $(NEWEST),-r .venv/newest.txt,--no-deps --require-hashes -r requirements.lock) || $(call fail,check the network and run make again)
-	@$(BIN)/python -m pip install -q $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $(TORCH) || $(call fail,TORCH_INDEX must be a package index that has this torch)
+	@$(BIN)/python -m pip install -q $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $(TORCH) || $(call fail,check the network and whether TORCH_INDEX has this torch)
 	@$(BIN)/python -m pip install -q --no-deps --no-build-isolation -e .
 	@touch .venv/site $@
 
