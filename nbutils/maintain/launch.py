@@ -21,16 +21,28 @@ def rewrite(path, cell):
     new, found = _CELL.subn(lambda _: cell, old)
     if not found:
         raise ValueError(f'{notebooks.name(path)}: no launch cell; add it as the first code cell (see CONTRIBUTING.md)')
-    if new == old:
-        return False
+    if new != old:
+        path.write_text(new, 'utf-8')
+    return store(path, cell) or new != old
+
+
+def store(path, cell):
+    """Make `cell` the launch cell of the `.ipynb` beside a `.py` where the two differ in that alone; gives whether they did.
+
+    Where they differ in more, the notebook waits for `make record` anyway.
+    """
     target = path.with_suffix('.ipynb')
-    stored = nbformat.read(target, as_version=4) if target.is_file() else None
-    up_to_date = stored is not None and notebooks.cells_of(notebooks.read(path)) == notebooks.cells_of(stored)
-    path.write_text(new, 'utf-8')
-    if up_to_date:  # else it waits for make record anyway
-        for was, now in zip(stored.cells, notebooks.read(path).cells, strict=True):
-            was.source, was.id = now.source, now.id
-        notebooks.replace(target, nbformat.writes(stored, version=nbformat.NO_CONVERT) + '\n')
+    if not target.is_file():
+        return False
+    source, stored = notebooks.read(path), nbformat.read(target, as_version=4)
+    if len(source.cells) != len(stored.cells):
+        return False
+    both = zip(source.cells, notebooks.cells_of(source), notebooks.cells_of(stored), strict=True)
+    if [now.source for now, wanted, there in both if wanted != there] != [cell]:
+        return False
+    for was, now in zip(stored.cells, source.cells, strict=True):
+        was.source, was.id = now.source, now.id
+    notebooks.replace(target, nbformat.writes(stored, version=nbformat.NO_CONVERT) + '\n')
     return True
 
 
