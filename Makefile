@@ -7,7 +7,7 @@ JOBS ?= $(shell $(BIN)/python -c 'import os; print(os.cpu_count())' 2>/dev/null 
 SITE := _build/html
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
-.PHONY: help site read live pdf zip test lab record bench bench-site portable faults launch lock clean style unit rules notebooks site-tests
+.PHONY: help site read live pdf zip test lab record bench bench-site portable faults parts launch lock wheel links release clean style unit rules notebooks site-tests
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -53,12 +53,24 @@ portable: .venv/full  ## execute all notebooks under other thread counts and ins
 faults: .venv/full  ## inject faults into sections and nbutils and see what notices (N=12 a file, 0: all; SEED=0; FILES=)
 	@$(BIN)/python -m nbutils.maintain.faults --number $(or $(N),12) --seed $(or $(SEED),0) $(FILES)
 
-launch: .venv/full  ## write the repository address of _config.yml into every notebook's launch cell
+parts: .venv/full  ## execute every part of every section alone, which takes longer than the sections
+	@$(BIN)/python -m pytest -q -n $(JOBS) tests/weekly
+
+launch: .venv/full  ## write the repository's address and the version of the book into every notebook's launch cell
 	@$(BIN)/python -m nbutils.maintain.launch
 
-lock: .venv/full  ## write constraints.txt from what is installed
-	@{ echo '# Made by make lock: the versions of everything that is installed, so that next year gives the same.'; \
-	  $(BIN)/python -m pip freeze --exclude-editable | sed 's/+cpu$$//'; } > constraints.txt
+lock: .venv/python  ## pin all that requirements*.txt need, with hashes, in *.lock and constraints.txt
+	@$(BIN)/python -m pip install -q uv==0.13.9
+	@$(BIN)/python -m nbutils.maintain.lock
+
+wheel:  ## install the wheel of nbutils alone and try it, with the newest versions that it allows (PYTHON=, LOWEST=1)
+	@$(PYTHON) tests/wheel/install.py $(if $(LOWEST),--lowest)
+
+links: .venv/site  ## ask every address that the book links to whether it is still there (needs the network)
+	@$(BIN)/jupyter-book build . --path-output _build/links --builder linkcheck || $(call fail,mend the addresses named above)
+
+release: .venv/full  ## VERSION=x.y.z: write it, with the date, into the files that name it, commit and tag
+	@$(BIN)/python -m nbutils.maintain.release $(VERSION)
 
 clean:  ## remove what make made, the virtual environment included
 	rm -rf .venv _build .cache
@@ -89,15 +101,18 @@ site-tests: site .venv/full
 	@$(call stage,creating .venv)
 	@$(PYTHON) -m venv .venv
 	@touch $@
-.venv/site: requirements-site.txt constraints.txt | .venv/python
+.venv/site: requirements-site.lock | .venv/python
 	@$(call stage,installing what the website needs)
-	@$(BIN)/python -m pip install -q -r requirements-site.txt -c constraints.txt || $(call fail,check the network and run make again)
+	@$(BIN)/python -m pip install -q --no-deps --require-hashes -r requirements-site.lock || $(call fail,check the network and run make again)
 	@touch $@
-.venv/full: requirements.txt requirements-site.txt constraints.txt pyproject.toml | .venv/python
+# torch comes from the index that is asked for, so after all else and without a hash: none holds for the wheels of every index
+TORCH = $(if $(NEWEST),torch,$$(grep '^torch==' requirements.txt))
+.venv/full: requirements.txt requirements.lock pyproject.toml | .venv/python
 	@$(call stage,installing everything (1.6 GB with the CPU build of torch))
-	@$(if $(TORCH_INDEX),$(BIN)/python -m pip install -q --index-url $(TORCH_INDEX) $$(grep '^torch==' requirements.txt) || $(call fail,TORCH_INDEX must be a package index that has this torch))
-	@$(if $(NEWEST),sed -E '/^-[cr] /d; /^jupyter-book|^sphinx=/!s/==[^ ;]+//' requirements-site.txt requirements.txt > .venv/newest.txt)
-	@$(BIN)/python -m pip install -q -r $(if $(NEWEST),.venv/newest.txt,requirements.txt) || $(call fail,check the network and run make again)
+	@$(if $(NEWEST),sed -E '/^-[cer] |^torch/d; /^jupyter-book|^sphinx=/!s/==[^ ;]+//' requirements-site.txt requirements.txt > .venv/newest.txt)
+	@$(BIN)/python -m pip install -q $(if $(NEWEST),-r .venv/newest.txt,--no-deps --require-hashes -r requirements.lock) || $(call fail,check the network and run make again)
+	@$(BIN)/python -m pip install -q $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $(TORCH) || $(call fail,check the network and whether TORCH_INDEX has this torch)
+	@$(BIN)/python -m pip install -q --no-deps --no-build-isolation -e .
 	@touch .venv/site $@
 
 stage = printf '\n\033[1m== %s\033[0m\n' '$(1)'

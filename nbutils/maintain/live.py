@@ -2,7 +2,8 @@
 
 The pages are those of the website as it is published; what makes them live (`book/_live`) is added while they are
 served. A Jupyter server beside them runs the cells. Its token stands in the address that the browser opens, behind the #,
-and in no file and no page: there is nothing that could be published with it.
+and in no page: there is nothing that could be published with it. Nor does it stand in a command line: the browser is led to
+that address by a file that no other user can read and that ends with the server.
 """
 import contextlib
 import os
@@ -22,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = ROOT / 'book' / '_live'
 HEAD = b'<link rel="stylesheet" href="/_live/live.css"><script src="/_live/live.js" defer></script></head>'
 FIRST = 'book/index.html'
+LEADING = ROOT / '_build'  # not /tmp: a browser from a snap has another one; not _build/html: it is served
 
 
 class LivePages(serve.Pages):
@@ -109,7 +111,8 @@ def main(argv=None):
     token = secrets.token_hex(24)
     try:
         with jupyter(f'http://127.0.0.1:{running.server_port}', token) as port:
-            serve.run(running, f'{FIRST}#live={port}:{token}')
+            LEADING.mkdir(exist_ok=True)
+            serve.run(running, f'{FIRST}#live={port}:{token}', LEADING)
     except RuntimeError as error:
         sys.exit(str(error))
     except KeyboardInterrupt:  # while it started

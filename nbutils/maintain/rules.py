@@ -1,6 +1,7 @@
 """The rules that hold for every notebook. Each takes a `Pair` and yields what is wrong, with the remedy."""
 import ast
 import re
+import tomllib
 from functools import cached_property
 from pathlib import Path
 
@@ -24,7 +25,7 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
     import subprocess
     import sys
 
-    address = '{address}/archive/refs/heads/{branch}.zip'
+    address = '{address}/archive/refs/tags/v{version}.zip'
     subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {{address}}'], check=True)'''
 
 
@@ -308,15 +309,16 @@ def exercises(pair):
 
 
 def repository():
-    """(address, branch) of the repository, from the one place that holds it, `_config.yml`."""
+    """(address, version) of the project: the address from `_config.yml`, the version from `pyproject.toml`."""
     settings = yaml.safe_load((notebooks.ROOT / '_config.yml').read_text('utf-8'))['repository']
-    return settings['url'].rstrip('/'), settings['branch']
+    project = tomllib.loads((notebooks.ROOT / 'pyproject.toml').read_text('utf-8'))['project']
+    return settings['url'].rstrip('/'), project['version']
 
 
 def launch_cell():
-    """The text of the cell that makes a notebook run on a hosted service."""
-    address, branch = repository()
-    return LAUNCH.format(address=address, branch=branch)
+    """The text of the cell that makes a notebook run on a hosted service, with the release that it belongs to."""
+    address, version = repository()
+    return LAUNCH.format(address=address, version=version)
 
 
 def launches(pair):

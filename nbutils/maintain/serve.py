@@ -1,8 +1,10 @@
 """Serve the built website on this machine: `python -m nbutils.maintain.serve FOLDER PORT`."""
 import argparse
+import contextlib
 import functools
 import http.server
 import sys
+import tempfile
 import webbrowser
 from pathlib import Path
 
@@ -47,17 +49,33 @@ def from_command_line(argv, target, handler=Pages):
         sys.exit(f'Port {arguments.port} cannot be had ({error.strerror}): make {target} PORT={arguments.port + 1}')
 
 
-def run(running, path=''):
-    """Open the website at `path` in a browser and serve it until Ctrl-C."""
+def run(running, path='', folder=None):
+    """Open the website at `path` in a browser and serve it until Ctrl-C.
+
+    With a `folder`, the browser is given a file in it that leads to the address, for this user's eyes alone: what is secret
+    in the address then stands in no command line, which everybody on the machine can read. Raises OSError where the file
+    cannot be written.
+    """
     address = f'http://127.0.0.1:{running.server_port}/{path}'
     print(f'The book is at {address} (Ctrl-C ends it)', flush=True)
-    webbrowser.open(address)
-    try:
-        running.serve_forever()
-    except KeyboardInterrupt:
-        print()
-    finally:
-        running.server_close()
+    with leading_to(address, folder) if folder else contextlib.nullcontext(address) as opened:
+        webbrowser.open(opened)
+        try:
+            running.serve_forever()
+        except KeyboardInterrupt:
+            print()
+        finally:
+            running.server_close()
+
+
+@contextlib.contextmanager
+def leading_to(address, folder):
+    """A page in `folder` that leads on to an address, as long as the context lasts; gives its own address, file://..."""
+    text = f'<!DOCTYPE html><title>The book</title><meta http-equiv="refresh" content="0; url={address}">'
+    with tempfile.NamedTemporaryFile('w', dir=folder, prefix='open-', suffix='.html') as page:  # only its owner can read it
+        page.write(text)
+        page.flush()
+        yield Path(page.name).resolve().as_uri()
 
 
 if __name__ == '__main__':

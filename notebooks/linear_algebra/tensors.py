@@ -23,7 +23,7 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
     import subprocess
     import sys
 
-    address = 'https://github.com/deep-learning-verified/book/archive/refs/heads/main.zip'
+    address = 'https://github.com/deep-learning-verified/book/archive/refs/tags/v0.2.0.zip'
     subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
 
 # %%

@@ -4,6 +4,7 @@ import re
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import psutil
 import pytest
@@ -25,9 +26,9 @@ def test_published_pages_know_nothing_of_it(site):
 class Live:
     """`make live` as it runs: its address, its process, and those that it started."""
 
-    def __init__(self, site):
+    def __init__(self, site, browser='true'):
         command = [sys.executable, '-m', 'nbutils.maintain.live', str(site), '0']
-        environ = {**os.environ, 'BROWSER': 'true', 'PYTHONPATH': str(ROOT)}  # the browser that it opens does nothing
+        environ = {**os.environ, 'BROWSER': browser, 'PYTHONPATH': str(ROOT)}  # true: one that does nothing
         self.process = subprocess.Popen(command, cwd=ROOT, env=environ, stdout=subprocess.PIPE, text=True,
                                         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # ignored in the background
         said = self.process.stdout.readline()
@@ -181,6 +182,29 @@ def test_without_its_server_a_page_says_what_to_do_and_stays_readable(page, site
     reader.cell(0).locator('.live-row >> text="Run"').click()
     page.wait_for_timeout(100)
     assert 'make live' in page.inner_text('.live-status') and not reader.cell(0).get_attribute('data-live')
+
+
+def test_the_token_is_in_no_command_line(tmp_path, site, page):
+    """Every user of the machine can read those. The browser gets a file, which only its owner can read, and only meanwhile."""
+    browser, told = tmp_path / 'browser', tmp_path / 'told'
+    browser.write_text(f'#!/bin/sh\nls -l "${{1#file://}}" > {told}.listed\nprintf %s "$1" > {told}\nsleep 60\n')
+    browser.chmod(0o755)
+    live = Live(site, str(browser) + ' %s &')
+    try:
+        token = live.key.rpartition(':')[2]
+        while not told.is_file():
+            page.wait_for_timeout(50)
+        process = psutil.Process(live.process.pid)
+        lines = [' '.join(p.cmdline()) for p in (process, *process.children(recursive=True))]
+        assert len(lines) > 1 and [line for line in lines if 'jupyter_server' in line] and not [line for line in lines if token in line]
+        opened = told.read_text()
+        assert opened.startswith('file:///') and token not in opened and (tmp_path / 'told.listed').read_text().startswith('-rw-------')
+        page.goto(opened)
+        page.wait_for_url('**/book/index.html*')
+        assert page.evaluate("JSON.parse(localStorage.getItem('book-live')).token") == token
+    finally:
+        live.stop()
+    assert not Path(opened.removeprefix('file://')).exists()
 
 
 def test_a_page_that_was_opened_without_the_key_says_what_to_do(page, live):

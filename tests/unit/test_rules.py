@@ -222,10 +222,10 @@ def test_launch_cells_follow_the_configuration(pair, monkeypatch, capsys):
 
     made = pair()
     monkeypatch.setattr(notebooks, 'sources', lambda: [made.path])
-    monkeypatch.setattr(rules, 'repository', lambda: ('https://github.com/me/fork', 'dev'))
+    monkeypatch.setattr(rules, 'repository', lambda: ('https://github.com/me/fork', '3.1.4'))
     launch.main()
-    assert capsys.readouterr().out == 'chapter/section: changed; make record\n'
-    assert "address = 'https://github.com/me/fork/archive/refs/heads/dev.zip'" in made.path.read_text()
+    assert capsys.readouterr().out == 'chapter/section: changed\n'
+    assert "address = 'https://github.com/me/fork/archive/refs/tags/v3.1.4.zip'" in made.path.read_text()
     assert list(rules.launches(rules.Pair(made.path))) == []
     launch.main()
     assert capsys.readouterr().out == ''

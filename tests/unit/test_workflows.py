@@ -1,4 +1,6 @@
 """The workflows of continuous integration: sound, pinned by commit, with no more rights than they need."""
+import json
+import os
 import re
 import shutil
 import subprocess
@@ -46,3 +48,43 @@ def test_actions_are_pinned_and_rights_are_few(path):
     writes = {name: {k for k, v in job.get('permissions', {}).items() if v == 'write'} for name, job in workflow['jobs'].items()}
     allowed = {'publish': {'pages', 'id-token'}, 'report': {'issues'}}
     assert all(rights <= allowed.get(name, set()) for name, rights in writes.items()), writes
+
+
+def script(workflow, job):
+    """The last shell script of a job."""
+    steps = yaml.safe_load((ROOT / '.github' / 'workflows' / workflow).read_text())['jobs'][job]['steps']
+    return [step['run'] for step in steps if 'run' in step][-1]
+
+
+def bash(text, **environment):
+    done = subprocess.run(['bash', '-e', '-o', 'pipefail', '-c', text], cwd=ROOT, capture_output=True, text=True, env=os.environ | environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+needs_jq = pytest.mark.skipif(not shutil.which('jq'), reason='there is no jq here; the machines of the workflows have it')
+
+
+@needs_jq
+def test_every_chapter_has_its_job(tmp_path):
+    bash(script('ci.yml', 'chapters'), GITHUB_OUTPUT=str(tmp_path / 'output'))
+    name, _, value = (tmp_path / 'output').read_text().strip().partition('=')
+    assert name == 'names' and json.loads(value) == sorted({path.parent.name for path in ROOT.glob('notebooks/*/*.py')})
+
+
+@needs_jq
+@pytest.mark.parametrize('titles, done', [
+    ([], 'issue create --title The weekly run fails'),
+    (['Something else', 'The weekly run fails: why?'], 'issue create --title The weekly run fails'),
+    (['Something else', 'The weekly run fails', 'The weekly run fails'], 'issue comment 2'),
+])
+def test_a_second_failure_comments_on_the_issue_of_the_first(tmp_path, titles, done):
+    gh = tmp_path / 'gh'
+    gh.write_text('#!/bin/sh\n[ "$2" = list ] && exec cat issues.json\nprintf "%s " "$@" >> said\n'.replace('issues.json', f'{tmp_path}/issues.json')
+                  .replace('said', f'{tmp_path}/said'))
+    gh.chmod(0o755)
+    (tmp_path / 'issues.json').write_text(json.dumps([{'number': i, 'title': title} for i, title in enumerate(titles, 1)]))
+    needs = {'newest': {'result': 'failure'}, 'links': {'result': 'success'}, 'macos': {'result': 'failure'}}
+    bash(script('weekly.yml', 'report'), PATH=f'{tmp_path}:{os.environ["PATH"]}', TITLE='The weekly run fails', NEEDS=json.dumps(needs),
+         REPOSITORY='me/book', RUN='the-address')
+    said = (tmp_path / 'said').read_text().replace('--repo me/book ', '')
+    assert said == f'{done} --body Failed: newest, macos. the-address '
