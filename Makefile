@@ -75,8 +75,8 @@ rules: .venv/full
 	@$(BIN)/python -m pytest -q tests/book -n $(JOBS) || $(call fail,each line above names the notebook and the remedy)
 notebooks: .venv/full
 	@$(call stage,4 of 6: every cell again with outputs compared)
-	@$(BIN)/python -m pytest -q -p nbutils.maintain.rerun $(if $(or $(ALL),$(CI)),,--affected) --nbval --nbval-current-env --nbval-cell-timeout 120 \
-	  -n $(JOBS) --dist loadfile notebooks \
+	@$(BIN)/python -m pytest -q $(if $(or $(ALL),$(if $(AFFECTED),,$(CI))),,--affected) --nbval --nbval-current-env --nbval-cell-timeout 120 \
+	  -n $(JOBS) --dist loadfile notebooks/$(CHAPTER) \
 	  || $(call fail,a cell gives another output than the stored one: mend its cause; if the new output is right run make record)
 site-tests: site .venv/full
 	@$(call stage,6 of 6: the website in a browser)

@@ -1,4 +1,4 @@
-"""What keeps pages light and builds quick. Seconds are measured by `make bench-site`, never here."""
+"""What keeps pages light and builds quick. Seconds are measured by `make bench`, never here."""
 import posixpath
 import re
 import statistics
@@ -10,18 +10,17 @@ import yaml
 from booksite import highlight, images, page_scripts, sidebar
 from bs4 import BeautifulSoup
 from conftest import settle
+from made_up import made_up, own_bytes, run_book
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 from test_reading import SECTION, SECTIONS
-
-from nbutils.maintain import bench_site
 
 MEDIAN, MOST = 400_000, 800_000  # bytes of a section: its HTML and its figures
 
 
 @pytest.fixture(scope='module')
 def own(site):
-    return {page: sum(sizes) for page, sizes in bench_site.own_bytes(site).items()}
+    return {page: sum(sizes) for page, sizes in own_bytes(site).items()}
 
 
 def test_the_weight_of_pages(own):
@@ -73,14 +72,14 @@ def test_contents_are_marked_on_the_way_to_a_page():
 @pytest.fixture(scope='module')
 def made(tmp_path_factory):
     """The site of a made-up book, how often the contents were rendered for it, and the theme's own HTML of some pages."""
-    root = bench_site.made_up(tmp_path_factory.mktemp('made') / 'book', 12, sections=4)
+    root = made_up(tmp_path_factory.mktemp('made') / 'book', 12, sections=4)
     record = root.with_name('record.yml')
     (root / 'watch.py').write_text(WATCH.format(record=str(record)))
     settings = root / '_config.yml'
     config = yaml.safe_load(settings.read_text('utf-8'))
     config['sphinx']['local_extensions']['watch'] = '.'
     settings.write_text(yaml.safe_dump(config))
-    done = bench_site.run_book(root, '-W', '-n', '--keep-going')
+    done = run_book(root, '-W', '-n', '--keep-going')
     assert not done.returncode, done.stdout
     return root / '_build' / 'html', *yaml.safe_load(record.read_text())
 
