@@ -1,8 +1,9 @@
-"""How long `make test` takes, stage by stage, and what a further section adds to it: `python -m nbutils.maintain.bench [STAGE ...]`.
+"""How long `make test` takes by stages, and what a section adds to it: `python -m nbutils.maintain.bench [STAGE ...]`.
 
 Beside the time that passes stands the time of the processors, which other work on the machine disturbs less. A section
 takes the share of a stage that the tests named after sections take of all its tests, and of the building a page's share.
 """
+import contextlib
 import ctypes
 import os
 import resource
@@ -24,13 +25,14 @@ def measured(command, **extra):
     if sys.platform == 'linux':
         ctypes.CDLL(None).prctl(ADOPT_ORPHANS, 1)
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    status = subprocess.run(command, cwd=notebooks.ROOT, env=os.environ | extra, stdout=subprocess.DEVNULL).returncode
-    seconds = time.perf_counter() - start
-    try:
+    own = subprocess.Popen(command, cwd=notebooks.ROOT, env=os.environ | extra, stdout=subprocess.DEVNULL).pid
+    ended = {}
+    with contextlib.suppress(ChildProcessError):  # all have ended
         while True:
-            os.wait()
-    except ChildProcessError:
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            process, status = os.wait()
+            ended[process] = time.perf_counter() - start, os.waitstatus_to_exitcode(status)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds, status = ended[own]
     return seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, status
 
 

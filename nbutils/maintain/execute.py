@@ -58,7 +58,7 @@ class Shell:
             def showsyntaxerror(self, *_, **__): pass
 
         os.chdir(folder)
-        sys.path.insert(0, '')
+        sys.path.insert(0, os.getcwd())
         self.outputs = []
         quiet = Config(HistoryManager={'enabled': False})
         self.shell = Quiet.instance(config=quiet, displayhook_class=Hook, display_pub_class=Publisher)
