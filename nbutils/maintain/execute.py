@@ -190,9 +190,12 @@ class Kernel:
 
     def receive(self, seconds=None):
         """The outputs of the cell that was sent. Raises TimeoutError and Died."""
+        ready = connection.wait([self._connection, self.process.sentinel], seconds)
+        if not ready:
+            raise TimeoutError
         try:
-            if not connection.wait([self._connection, self.process.sentinel], seconds):
-                raise TimeoutError
+            if self._connection not in ready:  # a process that it has started may hold its end of the pipe
+                raise EOFError
             answer, self.seconds = self._connection.recv()
         except (EOFError, ConnectionError):
             raise Died('the kernel died') from None
@@ -221,6 +224,7 @@ def _serve(pipe, folder):
     """What a kernel does: run the cells that come through the pipe until its other end is closed."""
     os.setsid()  # Ctrl-C goes to the process that asks, which ends this one with all that it started
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    signal.signal(signal.SIGTERM, lambda *_: os.killpg(0, signal.SIGKILL))  # the process that asks has ended
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     multiprocessing.current_process().daemon = False  # a cell may start processes
     for name in [name for name in sys.modules if name.partition('.')[0] in ('nbutils', '__mp_main__')]:
