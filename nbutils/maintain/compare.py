@@ -1,45 +1,62 @@
-"""When outputs count as the same: text exactly, floats within a tolerance, figures as pictures."""
+"""When outputs count as the same: text exactly, floats within a tolerance, figures by their texts, positions and colours."""
 import base64
+import collections
 import copy
 import difflib
 import io
 import itertools
 import re
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
-PICTURES = {'image/png', 'image/jpeg'}
+from nbutils.maintain import svg
+
+PICTURES = {svg.KIND: 'svg', 'image/png': 'png', 'image/jpeg': 'jpg'}
 LINES = 20  # of a difference are shown
 RTOL = 1e-3  # beside one unit of the last digit that is printed
-BLOCK = 16  # pixels; pictures are compared block by block, so that a small change is not lost in a large picture
-# Pictures drawn with the same fonts: root mean square of the difference in grey levels (0 to 255), over the picture and over
-# its worst block. Measured on 20 figures of the book: one letter changed in a title 15 to 55 in the worst block, in a label
-# 26 to 71, a curve shifted by 1 % of its axis 19 to 81, another tick 35 to 146, a transposed matrix 156 to 208.
+
+# Figures. A position may differ by half a pixel at double density, which no screen shows, and by the rounding of both.
+SHIFT = 0.5 * 72 / 240 + 2 * 0.5 * 10 ** -svg.DECIMALS  # points
+FACTOR = SHIFT / 432  # of factors: moves the far edge of a figure as wide as the text by as much
+WIDTH = 1.01 * 10 ** -svg.DECIMALS  # of widths of lines, opacities and dashes: their rounding
+LEVELS = 4  # of 255, of a colour: one step in a colour map of 256
+# Embedded pictures and PNGs: root mean square of the difference in grey levels, over the picture and over its worst block.
+# Measured on 20 figures of the book: a curve shifted by 1 % of its axis 19 to 81, a transposed matrix 156 to 208.
+BLOCK = 16  # pixels; compared block by block, so that a small change is not lost in a large picture
 PICTURE_RMS, PICTURE_BLOCK = 3.0, 12.0
-# Pictures drawn with other hinting differ by as much, but in all their text: in 42 to 100 % of its pieces (18 % in one
-# figure, which therefore fails), where a changed letter or label alters 0 to 42 %. They are compared with less: each place
-# of the size of a letter may have moved by some pixels. Then other hinting gives 11 to 31, swapped colours 65 to 118, a
-# curve shifted by 2 % 60 to 66; a changed letter, 20 to 36, is seen for certain only with the fonts of the recording.
-# With these limits 0 of 155 faults pass in figures of the book, and other hinting passes in 55 of 60 drawings of 20 figures.
-OTHER_FONTS, SHIFT, LETTER, MOVED = 0.4, 3, 9, 33.0
 
 _NUMBER = re.compile(r'(?<![\w.])[-+−]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?(?![\w])')
 
 
+# ---- numbers and texts ----
+
+def relative_tolerance(text):
+    """By what share of itself another value may differ from a printed number: 0 where it must be the same.
+
+    Integers are exact, and so are floats with no digit after the point or with a single significant one (`3.`, `0.5`,
+    `1e-16`). Others may differ by one unit of the last digit plus RTOL.
+    """
+    mantissa, _, exponent = text.lower().partition('e')
+    digits = mantissa.partition('.')[2]
+    if not digits or len(re.sub(r'\D', '', mantissa).lstrip('0')) < 2:
+        return 0.0
+    return 10.0 ** (int(exponent or 0) - len(digits)) / abs(_value(text)) + RTOL
+
+
 def same_number(got, stored):
-    """Whether two printed numbers agree: integers exactly, floats to one unit of the last digit plus RTOL."""
+    """Whether two printed numbers agree within the smaller one of their tolerances."""
     if not any(re.search('[.eE]', text) for text in (got, stored)):
         return got == stored
-    a, b = (float(text.replace('−', '-')) for text in (got, stored))
-    return abs(a - b) <= 1.01 * min(_unit(text) for text in (got, stored)) + RTOL * abs(b)
+    a, b = _value(got), _value(stored)
+    allowed = min(relative_tolerance(text) * abs(_value(text)) for text in (got, stored))
+    return abs(a - b) <= allowed * (1 + 1e-9)
 
 
-def _unit(text):
-    """The value of one unit in the last printed digit of a float."""
-    mantissa, _, exponent = text.lower().partition('e')
-    return 10.0 ** (int(exponent or 0) - len(mantissa.partition('.')[2]))
+def _value(text):
+    return float(text.replace('−', '-'))
 
 
 def same_text(got, stored):
@@ -55,25 +72,111 @@ def _words(text):
     return re.sub(r' +', ' ', _NUMBER.sub(' # ', text)).strip()
 
 
+# ---- figures ----
+
+def same_figure(got, stored):
+    """Whether two figures, SVGs as they are stored, show the same."""
+    return got == stored or next(_apart(*_trees(got, stored), 'figure'), None) is None
+
+
+def figure_differences(got, stored):
+    """What differs between two figures, as lines of text; none where they show the same."""
+    found = collections.defaultdict(list)
+    for where, what, size in _apart(*_trees(got, stored), 'figure'):
+        found[where, what].append(size)
+    largest = [(*key, max(sizes)) for key, sizes in found.items()]
+    largest.sort(key=lambda one: one[0] == 'figure')  # glyphs and clips, which are shared, come last
+    return [f'{where}: {what}' + (f' by up to {size:.3g}' if size else '') for where, what, size in largest]
+
+
+def _trees(*figures):
+    return [ET.fromstring(svg.without_prefix(figure)) for figure in figures]
+
+
+def _apart(new, old, where):
+    """(where, what, by how much) of all that differs between two trees."""
+    if new.get('aria-label') != old.get('aria-label'):
+        yield where, f'now {new.get("aria-label")!r}', 0
+        return
+    if new.tag != old.tag or new.attrib.keys() != old.attrib.keys() or len(new) != len(old):
+        yield where, f'{len(old)} parts {_kinds(old)}, now {len(new)} {_kinds(new)}', 0
+        return
+    for name in new.attrib:
+        if new.get(name) != old.get(name):
+            for what, size in _value_apart(name, new.get(name), old.get(name)):
+                yield where, what, size
+    for a, b, place in zip(new, old, _places(old, where), strict=True):
+        yield from _apart(a, b, place)
+
+
+def _kinds(element):
+    return [child.get('aria-label') or child.get('class') or child.tag.rpartition('}')[2] for child in element][:LINES]
+
+
+def _places(parent, where):
+    """What the parts of an element are called: axes 2, line2d 1."""
+    seen = collections.Counter()
+    for child in parent:
+        kind = child.get('class', '').removeprefix('mpl-')
+        seen[kind] += 1
+        label = f' {child.get("aria-label")!r}' if 'aria-label' in child.attrib else f' {seen[kind]}'
+        yield f'{where.removeprefix("figure, ")}, {kind}{label}' if kind else where
+
+
+def _value_apart(name, a, b):
+    """(what, by how much) of the difference between two values of an attribute, where it counts."""
+    if a.startswith('data:') and b.startswith('data:'):
+        if not same_picture(a.partition(',')[2], b.partition(',')[2]):
+            yield 'another picture', 0
+    elif re.fullmatch('#[0-9a-f]{6} #[0-9a-f]{6}', f'{a} {b}'):
+        if max(abs(x - y) for x, y in zip(bytes.fromhex(a[1:]), bytes.fromhex(b[1:]), strict=True)) > LEVELS:
+            yield f'{name} {b}, now {a}', 0
+    elif name in ('id', 'href', 'class') or '#' in a + b:
+        yield f'{name} {b!r}, now {a!r}', 0
+    else:
+        yield from _numbers_apart(name, a, b)
+
+
+def _numbers_apart(name, a, b):
+    """(what, by how much) of two lists of numbers between which stand the same words."""
+    number = r'-?\d+\.?\d*'
+    values = [np.array(re.findall(number, text), float) for text in (a, b)]
+    if re.sub(number, '', a) != re.sub(number, '', b) or values[0].shape != values[1].shape:
+        yield f'{name} of another shape', 0
+        return
+    gap = abs(values[0] - values[1])
+    if name == 'transform':
+        factor = np.concatenate([_factors(*found) for found in re.findall(r'(\w+)\(([^)]*)\)', b)])
+        if (gap > FACTOR * abs(values[1]))[factor].any():
+            yield 'turned or of another size', 0
+        gap = gap[~factor]
+    positions = name in ('d', 'transform', 'x', 'y', 'width', 'height', 'viewBox')
+    if gap.size and gap.max() > (SHIFT if positions else WIDTH):
+        yield ('moved' if positions else f'other {name}'), gap.max()
+
+
+def _factors(name, numbers):
+    """Which numbers of a transformation are factors or angles, and no shifts."""
+    place = np.arange(len(numbers.split()))
+    return place < {'matrix': 4, 'translate': 0}.get(name, len(place))
+
+
 def same_picture(got, stored):
-    """Whether two PNGs (base64) show the same figure, drawn with the same fonts or with others."""
-    if got == stored:
-        return True
-    a, b = _pixels(got), _pixels(stored)
-    if a.shape == b.shape:
-        if (a == b).all():
-            return True
-        rms, worst = _distance(a, b)
-        if rms <= PICTURE_RMS and worst <= PICTURE_BLOCK:
-            return True
-    a, b = _cut_alike(a, b)
-    return a is not None and _text_that_differs(a, b) >= OTHER_FONTS and _moved_distance(a, b) <= MOVED
+    """Whether two PNGs (base64) show the same."""
+    rms, worst = picture_distance(got, stored)
+    return rms <= PICTURE_RMS and worst <= PICTURE_BLOCK
 
 
 def picture_distance(got, stored):
     """How far two PNGs (base64) differ, as (rms, rms of the worst block) in grey levels; inf where the sizes differ."""
     a, b = _pixels(got), _pixels(stored)
-    return _distance(a, b) if a.shape == b.shape else (np.inf, np.inf)
+    if a.shape != b.shape:
+        return np.inf, np.inf
+    square = ((a - b).astype(np.float32) ** 2).mean(-1)
+    square = np.pad(square, [(0, -n % BLOCK) for n in square.shape])
+    rows, columns = (n // BLOCK for n in square.shape)
+    blocks = square.reshape(rows, BLOCK, columns, BLOCK).mean((1, 3))
+    return blocks.mean() ** 0.5, blocks.max() ** 0.5
 
 
 def _pixels(png):
@@ -82,55 +185,14 @@ def _pixels(png):
     return np.asarray(picture.convert('RGB')).astype(np.int16)
 
 
-def _distance(a, b):
-    square = ((a - b).astype(np.float32) ** 2).mean(-1)
-    square = np.pad(square, [(0, -n % BLOCK) for n in square.shape])
-    rows, columns = (n // BLOCK for n in square.shape)
-    blocks = square.reshape(rows, BLOCK, columns, BLOCK).mean((1, 3))
-    return blocks.mean() ** 0.5, blocks.max() ** 0.5
-
-
-def _cut_alike(a, b):
-    """Two pictures cut to one size, at the edges where they then agree best; None where they differ by more than SHIFT."""
-    rows, columns = (min(sizes) for sizes in zip(a.shape[:2], b.shape[:2], strict=True))
-    spare = [(p.shape[0] - rows, p.shape[1] - columns) for p in (a, b)]
-    if max(map(max, spare)) > SHIFT:
-        return None, None
-    cuts = [[p[i:i + rows, j:j + columns] for i in {0, y} for j in {0, x}] for p, (y, x) in zip((a, b), spare, strict=True)]
-    return min(itertools.product(*cuts), key=lambda pair: _distance(*pair)[0])
-
-
-def _text_that_differs(a, b):
-    """The share of the pieces of grey text in the picture b, words or numbers, that look different in a."""
-    from scipy import ndimage
-
-    grey = (b.max(-1) - b.min(-1) < 12) & (b.mean(-1) < 225)
-    pieces, _ = ndimage.label(ndimage.binary_dilation(grey, iterations=2))
-    differs = abs(a - b).max(-1) > 20
-    found = [differs[part].any() for part in ndimage.find_objects(pieces)
-             if min(s.stop - s.start for s in part) <= 24]  # pixels: no picture in grey
-    return sum(found) / len(found) if found else 0
-
-
-def _moved_distance(a, b):
-    """The rms of the worst place of two blurred pictures, where each place may have moved by up to SHIFT pixels."""
-    from scipy import ndimage
-
-    a, b = (ndimage.gaussian_filter(p.astype(np.float32), (1, 1, 0)) for p in (a, b))
-    wide = np.pad(a, ((SHIFT, SHIFT), (SHIFT, SHIFT), (0, 0)), mode='edge')
-    least = np.full(b.shape[:2], np.inf, np.float32)
-    for y, x in itertools.product(range(2 * SHIFT + 1), repeat=2):
-        square = ((wide[y:y + b.shape[0], x:x + b.shape[1]] - b) ** 2).mean(-1)
-        np.minimum(least, ndimage.uniform_filter(square, LETTER, mode='constant'), out=least)
-    return least.max() ** 0.5
-
-
 def align(got, stored):
     """The outputs `got`, with each value that agrees with the `stored` one replaced by it.
 
-    So outputs agree exactly when `align(got, stored)` equals `stored`. Both are lists of notebook outputs.
+    So outputs agree exactly when `align(got, stored)` equals `stored`. Both are lists of notebook outputs; figures that
+    come from a kernel are brought to the form of stored ones.
     """
     got = copy.deepcopy(got)
+    svg.normalize(got)
     for new, old in zip(got, stored, strict=False):
         if new['output_type'] != old['output_type']:
             break
@@ -145,7 +207,7 @@ def _same(key, got, stored):
     if got == stored:
         return True
     if key in PICTURES:
-        return same_picture(got, stored)
+        return (same_figure if key == svg.KIND else same_picture)(got, stored)
     return isinstance(got, str) and isinstance(stored, str) and same_text(got, stored)
 
 
@@ -165,9 +227,10 @@ def differences(got, stored, folder, name):
             elif new[kind] != old[kind]:
                 yield f'{kind}:'
                 if kind in PICTURES:
-                    yield '  ' + show_difference(new[kind], old[kind], folder, f'{name}-{i}')
+                    lines = _picture_difference(kind, new[kind], old[kind], Path(folder), f'{name}-{i}')
                 else:
-                    yield from ('  ' + line for line in _text_difference(str(new[kind]), str(old[kind])))
+                    lines = _text_difference(str(new[kind]), str(old[kind]))
+                yield from ('  ' + line for line in lines)
 
 
 def _values(output):
@@ -182,12 +245,28 @@ def _values(output):
 def _picture_alone(kind, new, old, folder, name):
     value = new.get(kind, old.get(kind))
     if kind in PICTURES:
-        folder.mkdir(parents=True, exist_ok=True)
-        file = folder / f'{name}-{"got" if kind in new else "stored"}.png'
-        file.write_bytes(base64.b64decode(value))
-        yield f'  {file}'
+        what = 'got' if kind in new else 'stored'
+        yield f'  {_file(kind, value, folder, f"{name}-{what}")}'
     else:
         yield from ('  ' + line for line in str(value).splitlines()[:LINES])
+
+
+def _picture_difference(kind, got, stored, folder, name):
+    """Both pictures as files, and what differs."""
+    files = [_file(kind, value, folder, f'{name}-{what}') for what, value in (('got', got), ('stored', stored))]
+    if kind == svg.KIND:
+        yield from figure_differences(got, stored)[:LINES]
+    else:
+        rms, worst = picture_distance(got, stored)
+        yield f'pictures differ by {rms:.1f} (limit {PICTURE_RMS:g}), in one place by {worst:.1f} (limit {PICTURE_BLOCK:g})'
+    yield ' '.join(map(str, files))
+
+
+def _file(kind, value, folder, name):
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f'{name}.{PICTURES[kind]}'
+    file.write_bytes(value.encode() if kind == svg.KIND else base64.b64decode(value))
+    return file
 
 
 def _text_difference(got, stored):
@@ -205,23 +284,5 @@ def _text_difference(got, stored):
 
 
 def _gap(got, stored):
-    a, b = (float(text.replace('−', '-')) for text in (got, stored))
+    a, b = _value(got), _value(stored)
     return abs(a - b) / abs(b) if b else np.inf
-
-
-def show_difference(got, stored, folder, name):
-    """Write two PNGs (base64) and their difference as files into `folder`; gives a line that says where."""
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    for what, png in (('got', got), ('stored', stored)):
-        (folder / f'{name}-{what}.png').write_bytes(base64.b64decode(png))
-    a, b = (_pixels(png) for png in (got, stored))
-    if a.shape != b.shape:
-        sizes = ' and '.join(f'{p.shape[1]} x {p.shape[0]}' for p in (b, a))
-        return f'pictures of different size, {sizes} pixels: {folder}/{name}-{{got,stored}}.png'
-    Image.fromarray((255 - abs(a - b)).astype(np.uint8)).save(folder / f'{name}-difference.png')
-    rms, worst = picture_distance(got, stored)
-    return (
-        f'pictures differ by {rms:.1f} (limit {PICTURE_RMS:g}), in one place by {worst:.1f} (limit {PICTURE_BLOCK:g}): '
-        f'{folder}/{name}-{{got,stored,difference}}.png'
-    )

@@ -1,5 +1,6 @@
 """The conditions under which every notebook is executed, in recording and in comparing alike."""
 import contextlib
+import json
 import os
 from pathlib import Path
 
@@ -15,6 +16,12 @@ FIXED = {
     'MPLBACKEND': 'module://matplotlib_inline.backend_inline',
     'PYDEVD_DISABLE_FILE_VALIDATION': '1',  # ipykernel's debugger would write to stderr
 }
+# Figures in the kernels of record and make test: the inline backend of IPython finds this in its settings. Readers' kernels
+# draw PNGs, as they do by themselves.
+INLINE_BACKEND = {
+    'figure_formats': ['svg'],
+    'print_figure_kwargs': {'bbox_inches': 'tight', 'dpi': 240},  # pictures within figures have double density
+}
 
 
 def fix():
@@ -26,4 +33,13 @@ def fix():
         os.environ.setdefault(name, value)
     os.environ['MPLBACKEND'] = FIXED['MPLBACKEND']  # another one, agg for example, would lose every figure
     with contextlib.suppress(OSError):  # where it cannot be made, IPython takes a temporary one
-        os.makedirs(os.environ['IPYTHONDIR'], exist_ok=True)
+        profile = Path(os.environ['IPYTHONDIR'], 'profile_default')
+        _write(profile / 'ipython_kernel_config.json', {'InlineBackend': INLINE_BACKEND})
+
+
+def _write(path, settings):
+    """Write a file whole: other processes do the same, and kernels read it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(f'.{os.getpid()}')
+    part.write_text(json.dumps(settings), 'utf-8')
+    os.replace(part, path)

@@ -60,8 +60,8 @@ class Shell:
         os.chdir(folder)
         sys.path.insert(0, os.getcwd())
         self.outputs = []
-        quiet = Config(HistoryManager={'enabled': False})
-        self.shell = Quiet.instance(config=quiet, displayhook_class=Hook, display_pub_class=Publisher)
+        settings = Config(HistoryManager={'enabled': False}, InlineBackend=environment.INLINE_BACKEND)
+        self.shell = Quiet.instance(config=settings, displayhook_class=Hook, display_pub_class=Publisher)
         activate_matplotlib(os.environ['MPLBACKEND'])
         configure_inline_support(self.shell, os.environ['MPLBACKEND'])
 

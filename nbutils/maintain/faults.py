@@ -50,7 +50,7 @@ def differing(outputs, cell):
     kept = 'output_type', 'name', 'text', 'data'
     got, stored = ([{k: v for k, v in o.items() if k in kept} for o in side] for side in (outputs, cell.outputs))
     got = compare.align(got, stored)
-    texts = [[o | {'data': {k: v for k, v in o.get('data', {}).items() if k != 'image/png'}} for o in side]
+    texts = [[o | {'data': {k: v for k, v in o.get('data', {}).items() if k not in compare.PICTURES}} for o in side]
              for side in (got, stored)]
     return None if got == stored else 'figure' if texts[0] == texts[1] else 'text'
 

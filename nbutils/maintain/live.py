@@ -65,6 +65,7 @@ def jupyter(origin, token):
         log = Path(folder, 'log')
         environ = {
             **os.environ, 'JUPYTER_TOKEN': token, 'JUPYTER_NO_CONFIG': '1', 'JUPYTER_RUNTIME_DIR': folder,
+            'IPYTHONDIR': folder,  # figures as a reader's kernel draws them
             'PYTHONPATH': os.pathsep.join(filter(None, (str(ROOT), os.environ.get('PYTHONPATH')))),
         }
         with log.open('wb') as stderr:

@@ -13,7 +13,7 @@ from nbutils import ledger
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = ROOT / 'notebooks'
 SEEN = ROOT / '.cache' / 'seen.json'
-EXECUTING = ('compare', 'environment', 'execute', 'notebooks', 'record', 'rerun')  # the modules that execute and compare
+EXECUTING = ('compare', 'environment', 'execute', 'notebooks', 'record', 'rerun', 'svg')  # what executes and compares
 
 
 def sources():

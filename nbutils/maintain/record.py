@@ -5,9 +5,7 @@ fails or writes to stderr, nor where the outputs are equal to the stored ones wi
 is shown; pictures before and after, and their difference, are written to `_build/differences`.
 """
 import argparse
-import base64
 import difflib
-import io
 import os
 import sys
 import threading
@@ -16,9 +14,8 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 import nbformat
-from PIL import Image
 
-from nbutils.maintain import compare, execute, notebooks
+from nbutils.maintain import compare, execute, notebooks, svg
 from nbutils.maintain.execute import Died, Kernel
 
 CELL_SECONDS = 120
@@ -69,9 +66,8 @@ def executed(path):
                     raise Refused(f'{where}: {output["ename"]}: {output["evalue"]}')
                 if output.get('name') == 'stderr':
                     raise Refused(f'{where} writes to stderr: {output["text"].strip()}')
-                if 'image/png' in output.get('data', {}):
-                    output['data']['image/png'] = _bare_png(output['data']['image/png'])
             cell.outputs = nbformat.from_dict(outputs)
+            svg.normalize(cell.outputs)
             cell.execution_count = count
     return notebook
 
@@ -79,13 +75,6 @@ def executed(path):
 def _first(cell):
     """The first line of a cell."""
     return cell.source.strip().partition('\n')[0]
-
-
-def _bare_png(png):
-    """The same picture without metadata (matplotlib writes its version into it), packed tightly."""
-    file = io.BytesIO()
-    Image.open(io.BytesIO(base64.b64decode(png))).save(file, 'PNG', optimize=True)
-    return base64.b64encode(file.getvalue()).decode()
 
 
 def _load(target):

@@ -12,7 +12,7 @@ import nbformat
 import yaml
 
 from nbutils import ledger
-from nbutils.maintain import notebooks
+from nbutils.maintain import compare, notebooks
 
 TAGS = {'remove-cell', 'hide-input', 'hide-output', 'hide-cell', 'nbval-ignore-output'}
 CELL_LINES, CODE_COLUMNS = 25, 79
@@ -120,7 +120,8 @@ def described(pair):
     """A reader who does not see the figure gets its file name read out unless it has alt text; one who looks at the figures
     alone learns from the captions what to see in them."""
     for i, cell in pair.code():
-        pictures = [o.data['image/png'] for o in cell.outputs if 'image/png' in o.get('data', {})]
+        shown = [o.get('data', {}) for o in cell.outputs]
+        pictures = [data[kind] for data in shown for kind in compare.PICTURES if kind in data]
         about = cell.metadata.get('mystnb', {})
         if pictures and len(about.get('image', {}).get('alt', '')) < 15:
             yield f'{pair.name}, cell {i} draws a figure without alt text: # %% mystnb={{"image": {{"alt": "..."}}}}'

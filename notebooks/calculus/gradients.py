@@ -200,7 +200,8 @@ fig = plt.figure(figsize=(6, 2.8))
 left = fig.add_subplot(1, 2, 1, projection='3d', computed_zorder=False)
 x, y = np.meshgrid(np.linspace(-2, 2, 60), np.linspace(-2, 2, 60))
 left.plot_surface(x, y, height(x, y), cmap='viridis', vmin=-0.4, lw=0,
-                  rcount=60, ccount=60, antialiased=False)
+                  rcount=60, ccount=60, antialiased=False,
+                  rasterized=True)
 unit = g / np.hypot(*g)
 up = np.stack([p, p + 0.9 * unit], 1)
 level = p[:, None] + np.outer([-unit[1], unit[0]], [-0.8, 0.8])

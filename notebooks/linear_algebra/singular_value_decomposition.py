@@ -692,7 +692,7 @@ fig, axes = panels(3, height=1.6)
 for ax, k in zip(axes, (5, 40, min(m, n)), strict=True):
     title = f'rank {k}' + (': the original' if k == min(m, n) else '')
     A_k = u[:, :k] * sigma[:k] @ vt[:k]
-    show_image(ax, A_k, title, vmin=0, vmax=1)
+    show_image(ax, A_k[::2, ::2], title, vmin=0, vmax=1, interpolation='none')
 
 # %% mystnb={"figure": {"caption": "Fixed cosine waves beat the SVD until about half of the numbers are stored: best among matrices of its rank is not best among all codes."}, "image": {"alt": "Relative error against the share of numbers stored, on a logarithmic scale, for the SVD and for cosine waves. Both fall together; the waves are slightly better for small shares, the SVD for large ones."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.6))

@@ -1053,7 +1053,7 @@ for ax, p in zip(axes, problems):
         ax.semilogy(np.median(gap, 1), line, color=colour, lw=1.3,
                     label=m if ax is axes[0] else None)
         ax.fill_between(np.arange(T + 1), gap.min(1), gap.max(1),
-                        color=colour, alpha=0.1, lw=0)
+                        color=colour, alpha=0.1, lw=0, rasterized=True)
     ax.set(title=p, xlabel='step', xlim=(0, 150))  # then rounding shows
 axes[2].semilogy(log_loss(newton_path[:rounds]) - lowest, ':', color='C4',
                  label='Newton')

@@ -1,10 +1,18 @@
+import base64
+import io
 import itertools
+import re
+import shutil
+import subprocess
+from xml.etree import ElementTree
 
 import matplotlib
 import numpy as np
 import pytest
+from PIL import Image
 
 from nbutils import figures
+from nbutils.maintain import svg
 
 matplotlib.use('agg')
 WHITE, DARK = '#ffffff', '#14181e'  # the grounds of the page
@@ -91,3 +99,72 @@ def test_labels_stand_at_the_ends_of_lines_and_apart(plt):
     boxes = sorted((t.get_window_extent().y0, t.get_window_extent().y1) for t in ax.texts)
     assert all(upper[0] >= lower[1] - 4 for lower, upper in itertools.pairwise(boxes))
     assert {t.get_color() for t in ax.texts} == {line.get_color() for line in ax.get_lines()[:4]}
+
+
+# ---- as they are stored ----
+
+def drawn(**settings):
+    """A figure with all that matplotlib writes in ways of its own, as matplotlib writes it."""
+    import matplotlib.pyplot as plt
+
+    with plt.style.context(['nbutils.book', settings]):
+        fig, (left, right) = plt.subplots(1, 2)
+        left.plot([1, 2, 300], [1, 10, 100], 'o-', label='a < b')
+        left.fill_between([1, 300], [1, 2], hatch='/')
+        left.set(title='two\nlines', xlabel=r'$\lambda_1$ -- x', yscale='log')
+        left.legend()
+        right.imshow(np.eye(3))
+        right.scatter([0, 1, 2], [0, 1, 1], c=[0.0, 0.5, 1.0], rasterized=True)
+        file = io.BytesIO()
+        fig.savefig(file, format='svg', bbox_inches='tight', dpi=240)
+        plt.close(fig)
+    return file.getvalue().decode()
+
+
+@pytest.fixture(scope='module')
+def figure():
+    return svg.normalized(drawn())
+
+
+def test_texts_of_a_stored_figure_are_readable(figure):
+    labels = [part.get('aria-label') for part in ElementTree.fromstring(figure).iter() if 'aria-label' in part.attrib]
+    assert {'two\nlines', r'$\lambda_1$ - - x', 'a < b', r'$\mathdefault{10^{2}}$', '0', '200'} <= {*labels}
+
+
+def test_a_stored_figure_names_what_it_shares_by_its_content(figure):
+    ids = re.findall(r' id="([^"]*)"', figure)
+    assert len(ids) == len(set(ids)) > 20 and {name.partition('-')[0] for name in ids} == {ids[0].partition('-')[0]}
+    used = re.findall(r'href="#([^"]*)"|url\(#([^)]*)\)', figure)
+    assert {a or b for a, b in used} == set(ids)
+    other = svg.normalized(drawn(**{'lines.linewidth': 3}))
+    assert not {*ids} & {*re.findall(r' id="([^"]*)"', other)}
+
+
+def test_a_stored_figure_can_stand_in_a_page(figure):
+    assert not re.search(r'<\?|<!|<style|<metadata|style=|xlink|\d\.\d{6}', re.sub(r'base64,[^"]*', '', figure))
+    assert 'fill="#0d68ff"' in figure and 'stroke="#787878"' in figure and len(figure) < 0.75 * len(drawn())
+
+
+@pytest.mark.parametrize('settings', [
+    {}, {'text.hinting': 'none'}, {'text.hinting': 'force_autohint'}, {'text.hinting_factor': 1}, {'text.antialiased': False},
+])
+def test_figures_are_the_same_bytes_again_and_with_other_hinting(figure, settings):
+    assert svg.normalized(drawn(**settings)) == figure
+
+
+def test_pictures_in_a_stored_figure_have_double_density(figure):
+    pictures = [base64.b64decode(found) for found in re.findall(r'base64,([^"]*)', figure)]
+    pixels = [Image.open(io.BytesIO(picture)) for picture in pictures]
+    assert len(pixels) == 2 and all(picture.width > 240 and not picture.info for picture in pixels)
+
+
+def test_what_is_stored_looks_as_it_was_drawn(figure, tmp_path):
+    """Read by another program, where there is one."""
+    convert = shutil.which('rsvg-convert')
+    if not convert:
+        pytest.skip('rsvg-convert is not installed')
+    for name, text in (('drawn', drawn()), ('stored', figure)):
+        (tmp_path / f'{name}.svg').write_text(text)
+        subprocess.run([convert, '--zoom', '2', '-b', 'white', '-o', tmp_path / f'{name}.png', tmp_path / f'{name}.svg'], check=True)
+    a, b = (np.asarray(Image.open(tmp_path / f'{name}.png').convert('RGB')).astype(int) for name in ('drawn', 'stored'))
+    assert a.shape == b.shape and ((a - b) ** 2).mean() ** 0.5 < 1 and abs(a - b).max() < 64  # positions are rounded

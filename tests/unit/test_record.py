@@ -215,9 +215,9 @@ def test_changed_pictures_are_written(section, monkeypatch):
     section.write_text(code)
     record.record(section)
     section.write_text(code.replace('[0, 1]', '[1, 0]'))
-    first, cell, kind, line = record.record(section).splitlines()
+    first, cell, kind, *lines = record.record(section).splitlines()
     assert first.startswith('1 cells new or edited') and cell == '  cell 1 (import matplotlib.pyplot as plt ...)'
-    assert kind == '    image/png:' and line.strip().startswith('pictures differ by ')
+    assert kind == '    image/svg+xml:' and 'axes 1, line2d 1: moved by up to ' in ''.join(lines)
     assert sorted(p.name for p in (section.parent / '_build' / 'differences').iterdir()) == [
-        f'chapter-section-cell1-0-{what}.png' for what in ('difference', 'got', 'stored')]
+        f'chapter-section-cell1-0-{what}.svg' for what in ('got', 'stored')]
     assert record.record(section) == 'unchanged'
