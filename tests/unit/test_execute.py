@@ -55,7 +55,7 @@ CELLS = [
     'plt.plot([1, 3, 2], label="$x$")\nplt.legend()\nplt.show()\nprint(1)\nnp.linalg.svd(np.ones((3, 3)))',
     'print("a", end="")\nfrom IPython.display import HTML, Latex, display\ndisplay(HTML("<b>1</b>"), Latex("$x$"))\nprint("b")\n{1: 2}',
     'import asyncio\nawait asyncio.sleep(0)\nprint(_, In[4][:5], __name__)',
-    'import base64\nfrom IPython.display import Image\nImage(base64.b64decode("iVBORw0KGgo="))',
+    'import base64\nfrom IPython.display import Image\nImage(base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="))',
     'import sympy\nsympy.sqrt(2)',
 ]
 
