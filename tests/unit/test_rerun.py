@@ -36,10 +36,10 @@ def run(tmp_path):
     (tmp_path / 'pytest.ini').write_text('[pytest]\n')
     runs = contextlib.ExitStack()
 
-    def start(*options, **settings):
+    def start(*options, workers='0', **settings):
         running = subprocess.Popen(
             [sys.executable, '-m', 'pytest', '-q', '-p', 'nbutils.maintain.rerun',
-             '--nbval', '--nbval-current-env', '--color=no', '-p', 'no:cacheprovider', '-n', '1', '--dist', 'loadfile',
+             '--nbval', '--nbval-current-env', '--color=no', '-p', 'no:cacheprovider', '-n', workers, '--dist', 'loadfile',
              *options, 'chapter'],
             cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background ignores it
@@ -82,7 +82,7 @@ def test_what_cannot_be_executed_or_read_is_named(run, tmp_path):
 
 def test_ctrl_c_names_the_cell_and_leaves_nothing(run, tmp_path):
     notebook(tmp_path / 'chapter' / 'long.ipynb', 'import pathlib, time', 'pathlib.Path("started").touch()\ntime.sleep(99)')
-    running = run()
+    running = run(workers='1')
     while not (tmp_path / 'chapter' / 'started').exists():
         assert running.poll() is None
         time.sleep(0.1)
