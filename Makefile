@@ -1,5 +1,7 @@
-# `make help` lists the targets. Settings: PYTHON (3.11 or newer), PORT, ALL=1, TORCH_INDEX (see README), NEWEST=1 (the newest
-# versions in place of the pinned ones), COLD=1 (plain kernels in place of warm ones).
+# `make help` lists the targets. Settings: PYTHON (3.11 or newer), PORT, TORCH_INDEX (see README), NEWEST=1 (the newest versions in
+# place of the pinned ones), COLD=1 (Jupyter's own kernels in place of forked ones). `make notebooks` and `make test` execute what a
+# change can affect, as far as .cache/seen.json tells, and everything where CI is set: ALL=1 and AFFECTED=1 say otherwise;
+# CHAPTER=optimization executes one chapter.
 PYTHON ?= python3
 PORT ?= 8000
 BIN := .venv/bin
@@ -7,7 +9,7 @@ JOBS ?= $(shell $(BIN)/python -c 'import os; print(os.cpu_count())' 2>/dev/null 
 SITE := _build/html
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
-.PHONY: help site read live pdf zip test lab record bench bench-site portable faults parts launch lock wheel links release clean style unit rules notebooks site-tests
+.PHONY: help site read live pdf zip test lab record bench portable faults parts launch lock wheel links release clean style unit rules notebooks site-tests
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -39,13 +41,8 @@ lab: .venv/full  ## open the notebooks in JupyterLab
 record: .venv/full  ## execute the notebooks that changed and store their outputs (ALL=1: all)
 	@$(BIN)/python -m nbutils.maintain.record $(if $(ALL),--all)
 
-bench: .venv/full  ## measure how fast the book is re-executed, against plain nbval and the cells alone
+bench: .venv/full  ## measure how long make test takes, by stages, and what a section adds to it
 	@$(BIN)/python -m nbutils.maintain.bench
-
-bench-site: site .venv/full  ## measure pages in a browser beside the stock theme, and the build (PAGES=, LOADS=5)
-	@$(BIN)/python -m nbutils.maintain.bench_site --loads $(or $(LOADS),5) $(PAGES)
-	@$(BIN)/python -m nbutils.maintain.bench_site --loads $(or $(LOADS),5) --line $(PAGES)
-	@$(BIN)/python -m nbutils.maintain.bench_site --build
 
 portable: .venv/full  ## execute all notebooks under other thread counts and instruction sets
 	@$(BIN)/python -m nbutils.maintain.portable
@@ -82,14 +79,14 @@ style: .venv/full
 	@$(BIN)/python -m pytest -q tests/unit/test_workflows.py || $(call fail,mend the workflow named above)
 unit: .venv/full
 	@$(call stage,2 of 6: nbutils)
-	@$(BIN)/python -m pytest -q tests/unit --ignore tests/unit/test_workflows.py -n $(JOBS) || $(call fail,mend nbutils or its test)
+	@$(BIN)/python -m pytest -q tests/unit --ignore tests/unit/test_workflows.py -n $(JOBS) --dist loadfile || $(call fail,mend nbutils or its test)
 rules: .venv/full
 	@$(call stage,3 of 6: the rules of the book)
 	@$(BIN)/python -m pytest -q tests/book -n $(JOBS) || $(call fail,each line above names the notebook and the remedy)
 notebooks: .venv/full
 	@$(call stage,4 of 6: every cell again with outputs compared)
-	@$(BIN)/python -m pytest -q -p nbutils.maintain.rerun $(if $(or $(ALL),$(CI)),,--affected) --nbval --nbval-current-env --nbval-cell-timeout 120 \
-	  -n $(JOBS) --dist loadfile notebooks \
+	@$(BIN)/python -m pytest -q $(if $(or $(ALL),$(if $(AFFECTED),,$(CI))),,--affected) --nbval --nbval-current-env --nbval-cell-timeout 120 \
+	  -n $(JOBS) --dist loadfile notebooks/$(CHAPTER) \
 	  || $(call fail,a cell gives another output than the stored one: mend its cause; if the new output is right run make record)
 site-tests: site .venv/full
 	@$(call stage,6 of 6: the website in a browser)

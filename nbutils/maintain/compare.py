@@ -1,6 +1,4 @@
-"""When outputs count as the same: text exactly, floats within a tolerance, figures by their texts, positions and colours.
-Also the pytest plugin that teaches this to nbval, which by itself compares numbers as text and pictures not at all.
-"""
+"""When outputs count as the same: text exactly, floats within a tolerance, figures by their texts, positions and colours."""
 import base64
 import collections
 import copy
@@ -277,36 +275,3 @@ def _text_difference(got, stored):
 def _gap(got, stored):
     a, b = _value(got), _value(stored)
     return abs(a - b) / abs(b) if b else np.inf
-
-
-# ---- in nbval ----
-
-def pytest_configure(config):
-    """Let nbval compare with `align`, in the fixed environment."""
-    from nbval import kernel, plugin
-
-    from nbutils.maintain import environment
-
-    environment.fix()
-    exactly = plugin.IPyNbCell.compare_outputs
-    folder = config.rootpath / '_build' / 'differences'
-
-    def compare_outputs(cell, test, ref, skip_compare=None):
-        test, ref = (plugin.coalesce_streams(outputs) for outputs in (test, ref))
-        skip = tuple(key for key in cell.parent.skip_compare if key not in ('image/png', 'image/jpeg'))
-        same = exactly(cell, align(test, ref), ref, skip)
-        if not same:
-            name = f'{cell.parent.path.parent.name}-{cell.parent.path.stem}-cell{cell.cell_num}'
-            try:
-                cell.comparison_traceback = list(differences(test, ref, folder, name)) or cell.comparison_traceback
-            except OSError as error:  # a full disk: nbval's own words have to do
-                cell.comparison_traceback.append(f'the pictures could not be written: {error}')
-        return same
-
-    def execute_cell_input(running, source, allow_stdin=None):
-        # with history, as JupyterLab does: without it a closing semicolon would not silence a cell
-        return running.kc.execute(source, allow_stdin=allow_stdin, store_history=True, stop_on_error=False)
-
-    plugin.IPyNbCell.compare_outputs = compare_outputs
-    kernel.RunningKernel.execute_cell_input = execute_cell_input
-

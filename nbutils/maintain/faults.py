@@ -22,7 +22,7 @@ from typing import NamedTuple
 import nbformat
 import yaml
 
-from nbutils.maintain import environment, mutations, notebooks, warm
+from nbutils.maintain import environment, execute, mutations, notebooks
 
 GOAL = 0.95
 CPU_SECONDS, WALL_SECONDS = 30, 300  # a notebook takes less than 10; what takes more is caught by its time
@@ -34,65 +34,11 @@ REPORT = notebooks.ROOT / '_build' / 'faults.txt'
 
 # ---- what notices them ----
 
-class Kernel:
-    """Runs cells in this process, once a process; gives outputs as a notebook holds them."""
-
-    def __init__(self, folder):
-        from IPython.core.displayhook import DisplayHook
-        from IPython.core.displaypub import DisplayPublisher
-        from IPython.core.interactiveshell import InteractiveShell
-        from IPython.core.pylabtools import activate_matplotlib
-        from matplotlib_inline.backend_inline import configure_inline_support
-        from traitlets.config import Config
-
-        class Hook(DisplayHook):
-            def write_output_prompt(self): pass
-            def finish_displayhook(hook): hook._is_active = False
-            def write_format_data(hook, data, metadata=None): self.add('execute_result', data=data)
-
-        class Publisher(DisplayPublisher):
-            def publish(publisher, data, *_, **__): self.add('display_data', data=data)
-
-        os.chdir(folder)
-        sys.path.insert(0, '')
-        self.outputs = []
-        quiet = Config(HistoryManager={'enabled': False})
-        self.shell = InteractiveShell.instance(config=quiet, displayhook_class=Hook, display_pub_class=Publisher)
-        self.shell.showtraceback = self.shell.showsyntaxerror = lambda *_, **__: None
-        activate_matplotlib(os.environ['MPLBACKEND'])
-        configure_inline_support(self.shell, os.environ['MPLBACKEND'])
-        self.shell.user_ns['nudged'] = mutations.nudged
-
-    def add(self, output_type, **values):
-        self.outputs.append({'output_type': output_type, **values})
-
-    def run(self, source):
-        """Gives (outputs, the exception or None)."""
-        self.outputs = []
-        streams, sys.stdout, sys.stderr = (sys.stdout, sys.stderr), Stream(self, 'stdout'), Stream(self, 'stderr')
-        try:
-            result = self.shell.run_cell(source, store_history=True)
-        finally:
-            sys.stdout, sys.stderr = streams
-        return self.outputs, result.error_before_exec or result.error_in_exec
-
-
-class Stream:
-    """Writes into a kernel's outputs."""
-
-    def __init__(self, kernel, name):
-        self.kernel, self.name = kernel, name
-
-    def write(self, text):
-        last = self.kernel.outputs[-1] if self.kernel.outputs else {}
-        if last.get('name') == self.name:
-            last['text'] += text
-        else:
-            self.kernel.add('stream', name=self.name, text=text)
-        return len(text)
-
-    def flush(self): pass
-    def isatty(self): return False
+def shell_in(folder):
+    """A shell that knows the function `nudged`, with which some faults are made."""
+    shell = execute.Shell(folder)
+    shell.shell.user_ns['nudged'] = mutations.nudged
+    return shell
 
 
 def differing(outputs, cell):
@@ -101,17 +47,18 @@ def differing(outputs, cell):
 
     if 'nbval-ignore-output' in cell.metadata.get('tags', []):
         return None
-    stored = [{k: v for k, v in o.items() if k in ('output_type', 'name', 'text', 'data')} for o in cell.outputs]
-    got = compare.align(outputs, stored)
+    kept = 'output_type', 'name', 'text', 'data'
+    got, stored = ([{k: v for k, v in o.items() if k in kept} for o in side] for side in (outputs, cell.outputs))
+    got = compare.align(got, stored)
     texts = [[o | {'data': {k: v for k, v in o.get('data', {}).items() if k not in compare.PICTURES}} for o in side]
              for side in (got, stored)]
     return None if got == stored else 'figure' if texts[0] == texts[1] else 'text'
 
 
-def trial(kernel, cells, code):
+def trial(shell, cells, code):
     """Run `code` in place of the first cell, then the others; gives (who noticed, how many cells later, words) or None."""
     for i, cell in enumerate(cells):
-        outputs, error = kernel.run(cell.source if i else code)
+        outputs, error = shell.run(cell.source if i else code)
         if error is not None:
             who = 'check' if isinstance(error, AssertionError) else 'error'
             return who, i, f'{type(error).__name__}: {error}'[:200]
@@ -175,11 +122,11 @@ def section(path, number, seed):
     spared = mutations.free_names([c.source for c in cells])
     edits = [edit for i, cell in enumerate(cells) if i and 'raise NotImplementedError' not in cell.source
              for edit in mutations.possible(cell.source, i, spared)]  # the first cell is the launch cell
-    faults, found, kernel = mutations.drawn(edits, number, f'{seed} {notebooks.name(path)}'), [], Kernel(path.parent)
+    faults, found, shell = mutations.drawn(edits, number, f'{seed} {notebooks.name(path)}'), [], shell_in(path.parent)
     for i, cell in enumerate(cells):
         here = [fault for fault in faults if fault.cell == i]
-        found += spread(lambda fault: trial(kernel, cells[i:], fault.code), here, seconds=WALL_SECONDS, cpu=CPU_SECONDS)
-        if noticed := trial(kernel, [cell], cell.source):
+        found += spread(lambda fault: trial(shell, cells[i:], fault.code), here, seconds=WALL_SECONDS, cpu=CPU_SECONDS)
+        if noticed := trial(shell, [cell], cell.source):
             broken = f'unchanged, code cell {i + 1} differs from what is stored {noticed}: make record first'
             return Result(path, len(edits), found, broken)
     return Result(path, len(edits), found)
@@ -244,7 +191,7 @@ def fails(tests):
 def whole(path):
     """Run a section as it is; gives what `trial` gives."""
     cells = code_cells(path)
-    return trial(Kernel(path.parent), cells, cells[0].source)
+    return trial(shell_in(path.parent), cells, cells[0].source)
 
 
 def recorded():
@@ -302,10 +249,11 @@ def main(argv=None):
         environment.fix()
         os.execv(sys.executable, [sys.executable, '-m', 'nbutils.maintain.faults', *sys.argv[1:]])
     environment.fix()
-    if reason := warm.why_not() or warm.preload():
-        sys.exit(f'faults are tried in forked processes: {reason}')
     files = [Path(f).resolve() for f in arguments.files] or [
         *recorded(), *(p for p in sorted(PACKAGE.glob('*.py')) if p.stem not in ('__init__', 'ledger'))]
+    if sys.platform != 'linux':
+        sys.exit('faults are tried in forked processes, which are safe on Linux only')
+    execute.hold(recorded())
     sys.exit(report(files, arguments.number, arguments.seed))
 
 

@@ -13,7 +13,7 @@ from nbutils import ledger
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = ROOT / 'notebooks'
 SEEN = ROOT / '.cache' / 'seen.json'
-EXECUTING = ('compare', 'environment', 'notebooks', 'record', 'rerun', 'svg', 'warm')  # the modules that execute and compare
+EXECUTING = ('compare', 'environment', 'execute', 'notebooks', 'record', 'rerun', 'svg')  # what executes and compares
 
 
 def sources():
@@ -36,7 +36,7 @@ def read(path):
         cell['id'] = key if seen[key] == 1 else f'{key}-{seen[key]}'
     notebook.metadata = {
         'kernelspec': {'display_name': 'Python 3', 'language': 'python', 'name': 'python3'},
-        'language_info': {'name': 'python'},
+        'language_info': {'name': 'python', 'pygments_lexer': 'ipython3'},
     }
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     return notebook
@@ -67,6 +67,13 @@ def _imports(text):
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
             yield from (f'{node.module}.{alias.name}' for alias in node.names)
+
+
+def libraries(path):
+    """The names of what a notebook imports that is not of this project, directly or through this project's modules."""
+    own = {path.stem for path in ROOT.iterdir()}
+    found = {name for file in [path, *modules(path)] for name in _imports(file.read_text('utf-8'))}
+    return {name for name in found if name.partition('.')[0] not in own}
 
 
 def inputs(path):

@@ -1,5 +1,5 @@
 """Do the stored outputs hold under other conditions? `python -m nbutils.maintain.portable [FILE.ipynb ...]` runs notebooks
-(all, if none is named) under each and prints a table: how many cells of each notebook differ. Kernels are warm,
+(all, if none is named) under each and prints a table: how many cells of each notebook differ. Kernels are forked,
 but for `cold kernels` and `two threads`, as a process with threads cannot be forked.
 """
 import os

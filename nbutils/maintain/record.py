@@ -5,24 +5,23 @@ fails or writes to stderr, nor where the outputs are equal to the stored ones wi
 is shown; pictures before and after, and their difference, are written to `_build/differences`.
 """
 import argparse
-import contextlib
 import difflib
 import os
-import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 import nbformat
-from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
-from nbutils.maintain import compare, environment, notebooks, svg, warm
+from nbutils.maintain import compare, execute, notebooks, svg
+from nbutils.maintain.execute import Died, Kernel
 
 CELL_SECONDS = 120
 LINES = 60  # of changes in outputs are shown for one notebook
-RUNNING = {}  # path -> (what runs its notebook, index of the cell); threads fill it, so that Ctrl-C can name and stop them
+RUNNING = {}  # path -> (its kernel, the cell in words); threads fill it, so that Ctrl-C can name and stop them
+STOPPED = threading.Event()
 
 
 class Refused(Exception):
@@ -35,7 +34,7 @@ def record(path):
     Raises Refused, with the stored notebook left as it was, where a cell fails.
     """
     target = path.with_suffix('.ipynb')
-    notebook = execute(notebooks.read(path), path)
+    notebook = executed(path)
     stored = _load(target)
     if stored is not None and _same(notebook, stored):
         return 'unchanged'
@@ -44,47 +43,38 @@ def record(path):
     return changed
 
 
-def execute(notebook, path):
-    """Run all cells in the notebook's folder, in the fixed environment; outputs hold nothing machine-bound."""
-    environment.fix()
-
-    def note(cell, cell_index):
-        if path not in RUNNING:
-            raise Refused('stopped')
-        RUNNING[path] = client, cell_index
-
-    client = NotebookClient(
-        notebook, timeout=CELL_SECONDS, kernel_name='python3', record_timing=False,
-        resources={'metadata': {'path': str(path.parent)}}, coalesce_streams=True,
-        on_cell_execute=note,
-    )
-    RUNNING[path] = client, 0
-    try:
-        client.execute(stderr=subprocess.DEVNULL)  # what the kernel program itself says is not the notebook's
-    except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
-        raise Refused(f'{_where(path, client, RUNNING.get(path, (client, 0))[1])}: {_reason(error)}') from None
-    finally:
-        RUNNING.pop(path, None)
-    for number, cell in enumerate(notebook.cells, 1):
-        if cell.cell_type == 'code':
-            cell.metadata.pop('execution', None)
-            for output in cell.outputs:
+def executed(path):
+    """The notebook of a `.py` file with the outputs of all its cells, run in its folder; they hold nothing machine-bound."""
+    notebook = notebooks.read(path)
+    code = [(number, cell) for number, cell in enumerate(notebook.cells, 1) if cell.cell_type == 'code']
+    with Kernel(path.parent) as kernel:
+        for count, (number, cell) in enumerate(code, 1):
+            where = f'{notebooks.name(path)}, cell {number} ({_first(cell)} ...)'  # as JupyterLab counts all cells
+            RUNNING[path] = kernel, where
+            try:
+                if STOPPED.is_set():
+                    raise Died('stopped')
+                outputs = kernel.run(cell.source, CELL_SECONDS)
+            except TimeoutError:
+                raise Refused(f'{where}: took more than {CELL_SECONDS} s') from None
+            except Died as error:
+                raise Refused(f'{where}: {error}') from None
+            finally:
+                RUNNING.pop(path, None)
+            for output in outputs:
+                if output['output_type'] == 'error':
+                    raise Refused(f'{where}: {output["ename"]}: {output["evalue"]}')
                 if output.get('name') == 'stderr':
-                    raise Refused(f'{notebooks.name(path)}, cell {number} writes to stderr: {output.text.strip()}')
+                    raise Refused(f'{where} writes to stderr: {output["text"].strip()}')
+            cell.outputs = nbformat.from_dict(outputs)
             svg.normalize(cell.outputs)
+            cell.execution_count = count
     return notebook
 
 
-def _reason(error):
-    if isinstance(error, CellExecutionError):
-        return f'{error.ename}: {error.evalue}'
-    return f'took more than {CELL_SECONDS} s' if isinstance(error, CellTimeoutError) else 'the kernel died'
-
-
-def _where(path, client, index):
-    """A cell by its number, as JupyterLab counts all cells, and its first line."""
-    first, *_ = client.nb.cells[index].source.strip().splitlines() or ['']
-    return f'{notebooks.name(path)}, cell {index + 1} ({first} ...)'
+def _first(cell):
+    """The first line of a cell."""
+    return cell.source.strip().partition('\n')[0]
 
 
 def _load(target):
@@ -125,7 +115,7 @@ def _differences(notebook, stored, path):
         except OSError as error:
             found = [f'outputs differ; the pictures could not be written: {error}']
         if found:
-            lines += [f'  cell {number} ({new.source.strip().splitlines()[0]} ...)', *('    ' + line for line in found)]
+            lines += [f'  cell {number} ({_first(new)} ...)', *('    ' + line for line in found)]
     return lines[:LINES] + [f'  ... and {len(lines) - LINES} more lines'] * (len(lines) > LINES)
 
 
@@ -178,8 +168,9 @@ def main(argv=None):
         print(f'{notebooks.name(path)}: {", ".join(why)}')
     if not todo:
         print('Nothing to record: no notebook changed since it was last recorded (all: make record ALL=1).')
-    if todo and (reason := warm.enable()):
+    if todo and (reason := execute.cold()):
         print(f'Plain kernels, which take longer: {reason}.')
+    execute.preload(todo)
     try:
         failed = record_all(todo)
     except KeyboardInterrupt:
@@ -205,12 +196,11 @@ def record_all(todo):
             if good:
                 _remember(path)
     except BaseException:
+        STOPPED.set()
         pool.shutdown(wait=False, cancel_futures=True)
-        for path, (client, index) in list(RUNNING.items()):
-            print(f'Stopped in {_where(path, client, index)}', file=sys.stderr)
-            RUNNING.pop(path, None)
-            with contextlib.suppress(Exception):  # it may be starting or ending
-                client.km.provisioner.process.kill()
+        for kernel, where in list(RUNNING.values()):
+            print(f'Stopped in {where}', file=sys.stderr)
+            kernel.process.kill()
         raise
     finally:
         pool.shutdown()

@@ -1,6 +1,10 @@
 """The rules that hold for every notebook. Each takes a `Pair` and yields what is wrong, with the remedy."""
 import ast
+import json
 import re
+import subprocess
+import sys
+import tempfile
 import tomllib
 from functools import cached_property
 from pathlib import Path
@@ -344,6 +348,32 @@ def continued(pair, title):
     first = sections(pair)[title][0][1].source
     found = re.search(r'This section\s+continues\s+\[(.+?)\]\(#', first, re.S)
     return [re.sub(r'\s+', ' ', found[1])] if found else []
+
+
+def alone(pair, title):
+    """The code cells that a reader runs who starts at a section: the opening, what the section continues, and it."""
+    return [cell for part in dict.fromkeys(['', *_continued(pair, title), title]) for _, cell in sections(pair)[part]
+            if cell.cell_type == 'code']
+
+
+def _continued(pair, title):
+    return [t for needed in continued(pair, title) for t in [*_continued(pair, needed), needed]]
+
+
+def unbound(codes):
+    """The names that each of many programs uses and never binds, as {key: [names]}: `codes` are {key: [cells]}."""
+    numbered = dict(enumerate(codes))
+    with tempfile.TemporaryDirectory() as folder:
+        for i, key in numbered.items():
+            text = '\n\n'.join(re.sub(r'^[%!]', '# ', source, flags=re.M) for source in codes[key])
+            Path(folder, f'{i}.py').write_text(text + '\n', 'utf-8')
+        found = subprocess.run(
+            [sys.executable, '-m', 'ruff', 'check', '--isolated', '--select', 'F821', '--output-format', 'json', folder],
+            capture_output=True, text=True)
+    names = {key: [] for key in codes}
+    for problem in json.loads(found.stdout):
+        names[numbered[int(Path(problem['filename']).stem)]].append(problem['message'])
+    return names
 
 
 RULES = (

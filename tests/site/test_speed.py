@@ -1,4 +1,4 @@
-"""What keeps pages light and builds quick. Seconds are measured by `make bench-site`, never here."""
+"""What keeps pages light and builds quick. Seconds are measured by `make bench`, never here."""
 import re
 import statistics
 from types import SimpleNamespace
@@ -8,18 +8,17 @@ import pytest
 from booksite.page import highlight, images, page_scripts
 from bs4 import BeautifulSoup
 from conftest import settle
+from made_up import own_bytes
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 from test_reading import SECTION, SECTIONS
-
-from nbutils.maintain import bench_site
 
 MEDIAN, MOST = 400_000, 800_000  # bytes of a section: its HTML and its figures
 
 
 @pytest.fixture(scope='module')
 def own(site):
-    return {page: sum(sizes) for page, sizes in bench_site.own_bytes(site).items()}
+    return {page: sum(sizes) for page, sizes in own_bytes(site).items()}
 
 
 def test_the_weight_of_pages(own):

@@ -306,7 +306,7 @@ def good(tmp_path_factory):
     """A small notebook, recorded."""
     path = tmp_path_factory.mktemp('chapter') / 'good.py'
     path.write_text('\n\n'.join(f'# %%\n{cell}' for cell in CELLS) + '\n')
-    return record.execute(notebooks.read(path), path)
+    return record.executed(path)
 
 
 def digit(nb):
@@ -383,7 +383,7 @@ def test_nbval_sees_every_fault_and_accepts_the_rest(good, tmp_path):
         fault(faulty)
         nbformat.write(faulty, tmp_path / f'{fault.__name__}.ipynb')
     run = subprocess.run(
-        [sys.executable, '-m', 'pytest', '-p', 'nbutils.maintain.compare', '--nbval', '--nbval-current-env', '-q', '-n', '2',
+        [sys.executable, '-m', 'pytest', '-p', 'nbutils.maintain.rerun', '--nbval', '--nbval-current-env', '-q', '-n', '2',
          '--dist', 'loadfile', '--color=no', '-p', 'no:cacheprovider', '--rootdir', str(tmp_path), str(tmp_path)],
         capture_output=True, text=True, cwd=tmp_path)
     failed = {line.split('::')[0].removeprefix('FAILED ') for line in run.stdout.splitlines() if line.startswith('FAILED')}

@@ -2,6 +2,7 @@
 import os
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,13 @@ def test_a_notebook_runs_from_the_wheel_outside_the_repository(tmp_path):
     (there / '__init__.py').write_text('__version__ = "9.9"\nclass Tensor: pass\n')
     (packages / 'torch-9.9.dist-info').mkdir()
     (packages / 'torch-9.9.dist-info' / 'METADATA').write_text('Metadata-Version: 2.1\nName: torch\nVersion: 9.9\n')
+
+    service = tmp_path / 'service'  # all else that the service has, so that nothing is fetched
+    service.mkdir()
+    for found in Path(sysconfig.get_path('purelib')).iterdir():
+        if not found.name.lower().startswith(('nbutils', '_nbutils', '_editable', '__editable__', 'torch')):
+            (service / found.name).symlink_to(found)
+    (packages / 'service.pth').write_text(str(service))
 
     empty = tmp_path / 'empty'
     empty.mkdir()

@@ -21,7 +21,6 @@ def files(tmp_path):
 
 
 def test_cells_that_hang_on_a_condition_are_named(files, monkeypatch, capsys):
-    monkeypatch.setenv('COLD', '1')
     monkeypatch.setattr(notebooks, 'ROOT', files[0].parents[1])
     monkeypatch.setattr(portable, 'CONDITIONS', {'as recorded': {}, 'two threads': {'OMP_NUM_THREADS': '2'}})
     monkeypatch.setattr(sys, 'argv', ['portable', *map(str, files)])

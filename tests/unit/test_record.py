@@ -53,8 +53,9 @@ def test_equal_outputs_are_left_alone(section):
 
 @pytest.mark.parametrize('cell, message', [
     ('assert 1 > 2, "no"', r'chapter/section, cell 4 \(assert 1 > 2, "no" ...\): AssertionError: no'),
-    ('import sys\nsys.stderr.write("careful")', 'cell 4 writes to stderr: careful'),
-    ('import warnings\nwarnings.warn("old")', 'cell 4 writes to stderr: .*UserWarning: old'),
+    ('import sys\nsys.stderr.write("careful")', r'cell 4 \(import sys ...\) writes to stderr: careful'),
+    ('import warnings\nwarnings.warn("old")', 'writes to stderr: .*UserWarning: old'),
+    ('import os\nos.system("echo careful >&2")', 'writes to stderr: careful'),
     ('import os\nos._exit(1)', r'cell 4 \(import os ...\): the kernel died'),
     ('import time\ntime.sleep(60)', r'cell 4 \(import time ...\): took more than 2 s'),
 ])
@@ -113,7 +114,7 @@ def test_only_what_changed_is_recorded(section, monkeypatch, capsys):
     monkeypatch.setattr(notebooks, 'ROOT', root)
     monkeypatch.setattr(notebooks, 'NOTEBOOKS', root / 'notebooks')
     monkeypatch.setattr(notebooks, 'SEEN', root / '.cache' / 'seen.json')
-    monkeypatch.setattr(record, 'execute', lambda notebook, path: notebook)
+    monkeypatch.setattr(record, 'executed', notebooks.read)
 
     def said():
         record.main([])
@@ -134,7 +135,7 @@ def start(*files, **environment):
     return subprocess.Popen(
         [sys.executable, '-m', 'nbutils.maintain.record', *map(str, files)], cwd=notebooks.ROOT, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-        env=os.environ | {'COLD': '1', 'MARK': str(files[0].parent)} | environment)
+        env=os.environ | {'MARK': str(files[0].parent)} | environment)
 
 
 def left(folder, seconds=60):

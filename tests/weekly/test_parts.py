@@ -2,45 +2,29 @@
 
 That names are bound is seen at every change, without executing; here it shows whether they hold what the part needs, too.
 """
-import contextlib
-import io
-import warnings
-
-import matplotlib
 import pytest
 
-from nbutils.maintain import environment, notebooks, rules
+from nbutils.maintain import execute, notebooks, rules
 
 PAIRS = [rules.Pair(path) for path in notebooks.sources()]
 PARTS = [(pair, title) for pair in PAIRS for title in rules.sections(pair) if title]
+execute.preload([pair.path for pair in PAIRS])
 
 
-def needed(pair, title):
-    """The titles of all parts that one continues, directly or through others, in order."""
-    return [t for before in rules.continued(pair, title) for t in [*needed(pair, before), before]]
+def errors(pair, cells):
+    """The errors of cells that run one after the other in a kernel of their own, as lines of text."""
+    with execute.Kernel(pair.path.parent) as kernel:
+        outputs = [output for cell in cells for output in kernel.run(cell.source, 120)]
+    return [f'{output["ename"]}: {output["evalue"]}' for output in outputs if output['output_type'] == 'error']
 
 
 @pytest.mark.parametrize('pair, title', PARTS, ids=[f'{pair.name}: {title}' for pair, title in PARTS])
-def test_a_part_runs_alone(pair, title, monkeypatch):
-    environment.fix()
-    matplotlib.use('agg')
-    monkeypatch.chdir(pair.path.parent)
-    run([cell for part in dict.fromkeys(['', *needed(pair, title), title]) for cell in rules.sections(pair)[part]])
-    matplotlib.pyplot.close('all')
-
-
-def run(cells):
-    """Execute the code among numbered cells, quietly."""
-    names = {'__name__': '__main__'}
-    for number, cell in cells:
-        if cell.cell_type == 'code':
-            with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
-                warnings.simplefilter('ignore')
-                exec(compile(cell.source, f'cell {number}', 'exec'), names)
+def test_a_part_runs_alone(pair, title):
+    assert not errors(pair, rules.alone(pair, title))
 
 
 def test_parts_that_lean_on_others_fail_without_them():
     """The control: where a part says that it continues another, it does not run after the opening alone."""
     pair, title = next((pair, title) for pair, title in PARTS if rules.continued(pair, title))
-    with pytest.raises(NameError):
-        run([cell for part in ('', title) for cell in rules.sections(pair)[part]])
+    cells = [cell for part in ('', title) for _, cell in rules.sections(pair)[part] if cell.cell_type == 'code']
+    assert any(error.startswith('NameError') for error in errors(pair, cells))
