@@ -58,6 +58,10 @@ assert fails(verify, 'Nothing else would do', scales, control=scales, **drawn)
 assert fails(holds, 'dl.norms.nothing', scales, control=without_bars, error=KeyError)
 assert close(sympy.Matrix([1, sympy.Rational(1, 2)]), np.array([[1], [0.5]])) and not close(1.0, 1.1)
 
+line = said(holds, 'la.cross.binet-cauchy', **dict.fromkeys('abcd', cases.vectors(3)))
+assert line.startswith('✓ la.cross.binet-cauchy: as printed, '), line
+assert not importlib.metadata.distribution('nbutils').entry_points
+
 asked = [(1.0,), (3.0,)]
 assert grade(lambda x: 2 * x, lambda x: x + x, asked) and not grade(lambda x: x * x, lambda x: x + x, asked)
 
