@@ -11,7 +11,7 @@
 - `excerpts`: a check, a figure and the questions of the sections on the landing page, taken from the notebooks;
 - `repository`, `page_scripts`: the address of the project, and no request to another host;
 - `repairs`: names for the theme's nameless controls;
-- `pictures`: no picture without words for those who cannot see it;
+- `pictures`: no picture without words for those who cannot see it; `svg_figures`: figures in the colours of the page;
 - `sharing`: what links to a page show, the sitemap, and that addresses keep working;
 - `highlight`, `images`, `sidebar`, `lookups`: pages of fewer bytes, and a build that computes once what is the same on each;
 - `parallel`: a build on all processors;
@@ -53,6 +53,7 @@ from . import (  # noqa: E402
     search_index,
     sharing,
     sidebar,
+    svg_figures,
     terms,
 )
 from .evidence import Book  # noqa: E402
@@ -106,6 +107,7 @@ def setup(app):
     app.connect('build-finished', sharing.write_sitemap)
     app.connect('html-collect-pages', not_found.pages)
     app.connect('html-page-context', images.lazy, priority=940)
+    app.connect('html-page-context', svg_figures.put_in, priority=940)
     highlight.use(app)
     lookups.keep(app)
     parallel.use(app)

@@ -8,6 +8,7 @@ from xml.sax.saxutils import escape
 from docutils import nodes
 from sphinx.util import logging
 
+from . import svg_figures
 from .images import png_size
 from .plain import text_of
 
@@ -59,11 +60,16 @@ def picture(app, doctree):
 
     Figures are transparent, in colours that keep their contrast on a light and on a dark ground.
     """
-    sources = {name: source for source, name in app.builder.images.items() if name.endswith('.png')}
+    sources = {name: source for source, name in app.builder.images.items() if name.endswith(('.png', '.svg'))}
     for image in doctree.findall(nodes.image):
         name = image['uri'].rsplit('/', 1)[-1]
-        if name in sources and (size := png_size(Path(app.srcdir, sources[name])))[0] > size[1]:
-            return f'{app.config.html_baseurl}{app.builder.imagedir}/{name}', image.get('alt', ''), *size
+        if name not in sources:
+            continue
+        path = Path(app.srcdir, sources[name])
+        if name.endswith('.svg'):
+            path = svg_figures.preview(app, path)
+        if (size := png_size(path))[0] > size[1]:
+            return f'{app.config.html_baseurl}{app.builder.imagedir}/{path.name}', image.get('alt', ''), *size
     alt = 'A page of the book: a formula, its check, and what the check printed'
     return app.config.html_baseurl + PICTURE, alt, *png_size(Path(app.srcdir, 'book', PICTURE))
 
