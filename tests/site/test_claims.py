@@ -7,7 +7,6 @@ import pytest
 import yaml
 from booksite import claim_filter, errata, formula, ledger_faults
 from booksite.evidence import Book
-from bs4 import BeautifulSoup
 from conftest import ROOT, settle
 from docutils import nodes
 
@@ -15,12 +14,6 @@ from nbutils import ledger
 
 BOOK = Book(ROOT)
 CLAIMS = {claim.id: claim for section in BOOK.sections for claim in BOOK.claims.get(section, ())}
-
-
-@pytest.fixture(scope='module')
-def parsed(site):
-    """A function from the name of a page to its parsed HTML, each read once."""
-    return functools.cache(lambda name: BeautifulSoup((site / f'{name}.html').read_text('utf-8'), 'html.parser'))
 
 
 @pytest.fixture(scope='module')

@@ -1,5 +1,6 @@
 """Every page of the site in a browser without network: it loads, shows its mathematics, reads well, fits a phone."""
 import functools
+import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,37 +40,75 @@ class Visit(NamedTuple):
 
 
 @pytest.fixture(scope='session')
-def visit(browser, address):
+def visit(browser, address, cover):
     """A function from a page to its `Visit`; each page is opened once, as on a phone, and then widened."""
-    context = browser.new_context(viewport={'width': 390, 'height': 844}, color_scheme='light')
-    yield functools.cache(lambda name: look_at(context.new_page(), address, name))
-    context.close()
+    page = browser.new_context().new_page()
+    return functools.cache(lambda name: look_at(page, address, name, name in cover))
 
 
-def look_at(page, address, name):
+def look_at(page, address, name, wholly):
+    """The `Visit` of a page; axe-core is asked where it is to be looked at `wholly`."""
     console, foreign, failed = [], [], []
-    page.on('console', lambda message: message.type in ('error', 'warning') and console.append(message.text))
-    page.on('pageerror', lambda error: console.append(str(error)))
-    page.on('request', lambda request: request.url.startswith((address, 'data:')) or foreign.append(request.url))
-    page.on('response', lambda response: response.status >= 400 and failed.append(response.url))
+    heard = {
+        'console': lambda message: message.type in ('error', 'warning') and console.append(message.text),
+        'pageerror': lambda error: console.append(str(error)),
+        'request': lambda request: request.url.startswith((address, 'data:')) or foreign.append(request.url),
+        'response': lambda response: response.status >= 400 and failed.append(response.url),
+    }
+    page.goto('about:blank')
+    page.set_viewport_size({'width': 390, 'height': 844})
+    page.emulate_media(color_scheme='light')
+    for event, hear in heard.items():
+        page.on(event, hear)
     page.goto(address + name)
     settle(page)
     page.add_style_tag(content='* { transition: none !important; animation: none !important; }')
     overflow = page.evaluate(OVERFLOW)
     page.set_viewport_size({'width': 1280, 'height': 900})
     raw, errors, code = page.evaluate(RAW_MATH), page.evaluate(MATH_ERRORS), page.evaluate(WIDE_CODE)
-    solutions = [open_solution(solution) for solution in page.locator('div.solution').all()]
+    solutions = page.evaluate(SOLUTIONS)
     displays = page.evaluate(WIDE_DISPLAYS)
-    violations = barriers(page)
-    page.close()
+    violations = barriers(page) if wholly else []
+    for event, hear in heard.items():
+        page.remove_listener(event, hear)
     return Visit(console, foreign, failed, raw, errors, violations, overflow, code, displays, solutions)
 
 
-def open_solution(solution):
-    """What a reader sees of a solution before and after a click on its title."""
-    before = solution.evaluate(SEEN)
-    solution.locator('.admonition-title').click()
-    return before, solution.evaluate(SEEN)
+@pytest.fixture(scope='session')
+def cover(site):
+    """Pages that together hold every kind of markup of the site: axe-core, which takes most of a visit, looks at these."""
+    return covering({name: markup((site / name).read_text('utf-8')) for name in PAGES})
+
+
+def markup(html):
+    """The kinds of elements in a page: tag, classes and role, with those of the element around it."""
+    html = DRAWING.sub('', html)
+    found, around = set(), ['']
+    for closing, tag, attributes, empty in TAG.findall(html):
+        if closing:
+            while len(around) > 1 and around.pop().split(' ')[0] != tag:
+                pass
+            continue
+        kind = ' '.join([tag, *sorted(' '.join(KIND.findall(attributes)).split())])
+        found.add(f'{around[-1]} > {kind}')
+        if tag not in VOID and not empty:
+            around.append(kind)
+    return found
+
+
+def covering(kinds):
+    """Few of the pages, given with their kinds of markup, in which each kind of any is found; by greed."""
+    chosen, lacking = [], set().union(*kinds.values())
+    while lacking:
+        chosen.append(max(kinds, key=lambda name: len(kinds[name] & lacking)))
+        lacking -= kinds[chosen[-1]]
+    return chosen
+
+
+TAG = re.compile(r'<(/?)([a-z][\w-]*)((?:\s+[\w:.-]+(?:="[^"]*")?)*)\s*(/?)>')
+KIND = re.compile(r'\s(?:class|role)="([^"]*)"')
+DRAWING = re.compile(r'(?<=</defs>)<g\b.*?(?=</svg>)|<script\b.*?</script>|<!--.*?-->', re.S)
+VOID = {'area', 'base', 'br', 'col', 'embed', 'hr', 'img', 'input', 'link', 'meta', 'source', 'wbr'}
 
 
 def barriers(page):
@@ -87,6 +126,7 @@ COLOUR = ['color-contrast', 'link-in-text-block']
 # kind of row of a table once
 PRUNE = """() => {
   document.querySelectorAll('mjx-container').forEach(m => m.replaceChildren('x'));
+  document.querySelectorAll('svg.figure, svg.glyphs').forEach(drawing => drawing.replaceChildren());
   const seen = new Set();
   for (const word of document.querySelectorAll('pre span')) {
     const kind = word.className + word.closest('div.cell_input, div.cell_output, div.admonition, pre').className;
@@ -104,16 +144,19 @@ PRUNE = """() => {
 VIOLATIONS = """async options => (await axe.run({resultTypes: ['violations'], ...options})).violations
   .filter(v => ['moderate', 'serious', 'critical'].includes(v.impact))
   .map(v => `${v.id} (${v.impact}), ${v.nodes.length} times, first: ${v.nodes[0].html.slice(0, 200)}`)"""
-SEEN = """box => {
+SOLUTIONS = """() => [...document.querySelectorAll('div.solution')].map(box => {  // before and after a click on its title
   const seen = {opacityProperty: true, visibilityProperty: true};
   const unfolded = selector => [...box.querySelectorAll(selector)].filter(e => !e.closest('details:not([open])'));
   const visible = selector => unfolded(selector).map(e => e.checkVisibility(seen));
-  return {
+  const state = () => ({
     text: visible('p:not(.admonition-title)'),
     code: visible('div.cell_input pre'),
     formulas: visible('.math mjx-container'),
-  };
-}"""
+  });
+  const before = state();
+  box.querySelector('.admonition-title').click();
+  return [before, state()];
+})"""
 RAW_MATH = """[...document.querySelectorAll('.math')]
   .filter(m => !m.querySelector('mjx-container') || m.textContent.includes('\\\\('))
   .map(m => m.textContent.slice(0, 80))"""
@@ -158,8 +201,17 @@ def test_mathematics_is_typeset(visit, name):
 
 @every_page
 def test_no_barrier(visit, name):
-    """axe-core finds nothing moderate, serious or critical, in light and in dark."""
+    """axe-core finds nothing moderate, serious or critical, in light and in dark, on the pages of the cover."""
     assert not visit(name).violations
+
+
+def test_a_new_kind_of_markup_brings_its_page_into_the_cover(site, cover):
+    kinds = {name: markup((site / name).read_text('utf-8')) for name in PAGES}
+    assert set().union(*(kinds[name] for name in cover)) == set().union(*kinds.values()) and len(cover) < len(PAGES) / 2
+    plain = next(name for name in PAGES if name not in cover)
+    text = (site / plain).read_text('utf-8')
+    for old, new in (('<p>', '<p class="new">'), ('<p>', '<p role="note">'), ('<p>', '<p><b class="new">x</b>'), ('</h2>', '</h2><hr/>')):
+        assert plain in covering(kinds | {plain: markup(text.replace(old, new, 1))}), new
 
 
 @every_page

@@ -7,7 +7,6 @@ import pytest
 import yaml
 from booksite import repository
 from booksite.evidence import Book
-from bs4 import BeautifulSoup
 from conftest import ROOT, settle
 
 CONFIG = yaml.safe_load((ROOT / '_config.yml').read_text('utf-8'))
@@ -50,11 +49,11 @@ def test_dark_mode_leaves_figures_alone(page, address):
     assert page.get_attribute('html', 'data-theme') == 'dark'
     ground = page.evaluate('getComputedStyle(document.body).backgroundColor')
     assert max(map(int, re.findall(r'\d+', ground)[:3])) < 40, ground
-    styles = page.eval_on_selector_all('.cell_output img', """all => Promise.all(all.map(async i => {
+    styles = page.eval_on_selector_all('.cell_output :is(img, svg.figure)', """all => Promise.all(all.map(async i => {
         i.loading = 'eager';
-        await i.decode();
+        await i.decode?.();
         const style = getComputedStyle(i);
-        return [style.filter, style.backgroundColor, i.naturalWidth > 0];
+        return [style.filter, style.backgroundColor, i.naturalWidth !== 0 && i.getBoundingClientRect().width > 300];
     }))""")
     assert styles and all(style == ['none', 'rgba(0, 0, 0, 0)', True] for style in styles)
     page.reload()
@@ -62,13 +61,13 @@ def test_dark_mode_leaves_figures_alone(page, address):
 
 
 @pytest.mark.parametrize('section', SECTIONS)
-def test_launch_links(site, section):
+def test_launch_links(site, parsed, section):
     """Colab, JupyterLab on Binder, and the very notebook for download."""
     url = repository.address(CONFIG['repository']['url'], repository.remote(ROOT))
     owner, name = url.rsplit('/', 2)[1:]
     branch = repository.branch(CONFIG['repository']['branch'])
     path = f'notebooks/{section}.ipynb'
-    page = BeautifulSoup((site / 'notebooks' / f'{section}.html').read_text('utf-8'), 'html.parser')
+    page = parsed(f'notebooks/{section}')
     links = {link.get_text(strip=True): link['href'] for link in page.select('.article-header-buttons a')}
     assert links['Colab'] == f'https://colab.research.google.com/github/{owner}/{name}/blob/{branch}/{path}'
     assert links['JupyterLab on Binder'] == f'https://mybinder.org/v2/gh/{owner}/{name}/{branch}?urlpath=lab/tree/{path}'
@@ -139,8 +138,9 @@ def test_the_landing_page_shows_a_check_and_a_figure(page, address):
     page.goto(f'{address}book/index.html')
     settle(page)
     assert page.locator('.excerpt pre').is_visible() and page.locator('.excerpt ul.checks li').count() == 2
-    figure = page.locator('.excerpt-figure img')
-    assert figure.get_attribute('alt') and figure.evaluate('i => i.naturalWidth') > 300
+    figure = page.locator('.excerpt-figure :is(img, svg.figure)')
+    assert figure.get_attribute('alt') or figure.get_attribute('aria-label')
+    assert figure.bounding_box()['width'] > 300
     assert page.locator('.section-cards .sd-card').count() == len(SECTIONS)
 
 
