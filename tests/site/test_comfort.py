@@ -2,7 +2,7 @@
 import re
 from collections import Counter
 
-from conftest import settle
+from conftest import settle, without_formulas
 from test_pages import AXE, PAGES, PRUNE, VIOLATIONS
 
 SECTION = 'linear_algebra/norms'
@@ -15,9 +15,8 @@ SHOWN = 'all => all.filter(e => e.checkVisibility({opacityProperty: true, visibi
 
 
 def open_section(page, address, formulas=False):
-    """Go to a section; without its formulas, where these do not matter, for they take most of the time."""
     if not formulas:
-        page.route('**/tex-chtml.js', lambda route: route.abort())
+        without_formulas(page)
     page.goto(f'{address}notebooks/{SECTION}.html')
     settle(page)
 

@@ -9,7 +9,7 @@ import yaml
 from booksite import layers, maps, plain, terms
 from booksite.evidence import Book
 from booksite.needs import Needs
-from conftest import ROOT, settle
+from conftest import ROOT, without_formulas
 
 BOOK = Book(ROOT)
 NEEDS = BOOK.needs = Needs(BOOK)
@@ -189,8 +189,7 @@ def test_terms_are_linked_once_in_prose_and_not_at_home(parsed):
 
 
 def test_a_tooltip_opens_from_the_keyboard(page, address):
-    page.goto(f'{address}notebooks/linear_algebra/whitening.html')
-    settle(page)
+    without_formulas(page).goto(f'{address}notebooks/linear_algebra/whitening.html')
     link = page.locator('a.term').first
     link.focus()
     shown = page.locator('.tooltip')

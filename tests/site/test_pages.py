@@ -1,7 +1,6 @@
 """Every page of the site in a browser without network: it loads, shows its mathematics, reads well, fits a phone."""
 import functools
 import re
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -239,7 +238,3 @@ def test_code_of_79_columns_does_not_scroll(visit, name):
 def test_displays_fit_the_column(visit, name):
     """At 1280 px no displayed formula scrolls, those of opened solutions included: break it with aligned or gathered."""
     assert not visit(name).wide_displays
-
-
-def test_every_page_of_the_contents_is_built(site):
-    assert not [name for name in PAGES if not Path(site, name).is_file()]

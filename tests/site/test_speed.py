@@ -9,7 +9,7 @@ import pytest
 import yaml
 from booksite import highlight, images, page_scripts, sidebar
 from bs4 import BeautifulSoup
-from conftest import settle
+from conftest import settle, without_formulas
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 from test_reading import SECTION, SECTIONS
@@ -181,8 +181,7 @@ def test_the_first_painting_knows_the_colours(browser, address, scheme):
 def test_icons_come_from_the_small_font(page, address):
     asked = []
     page.on('request', lambda request: asked.append(request.url))
-    page.goto(f'{address}notebooks/{SECTION}.html')
-    settle(page)
+    without_formulas(page).goto(f'{address}notebooks/{SECTION}.html', wait_until='networkidle')
     fonts = [url for url in asked if 'woff' in url and ('fontawesome' in url or 'icons' in url)]
     assert fonts and all('/fonts/icons-' in url for url in fonts), 'an icon is missing in book/_static/fonts/icons-*.woff2'
 
