@@ -1,5 +1,4 @@
 """What keeps pages light and builds quick. Seconds are measured by `make bench-site`, never here."""
-import posixpath
 import re
 import statistics
 from types import SimpleNamespace
@@ -7,7 +6,7 @@ from types import SimpleNamespace
 import pygments
 import pytest
 import yaml
-from booksite import highlight, images, page_scripts, sidebar
+from booksite import highlight, images, page_scripts
 from bs4 import BeautifulSoup
 from conftest import settle, without_formulas
 from pygments.formatters import HtmlFormatter
@@ -43,32 +42,6 @@ def test_plain_tokens_have_no_element():
 
 
 # The contents beside each page
-
-THEME = """<p class="caption">Chapters</p>
-<ul class="nav bd-sidenav">
-<li class="toctree-l1 has-children"><a class="reference internal" href="a.html">A</a><details><summary></summary><ul>
-<li class="toctree-l2"><a class="reference internal" href="../notebooks/a/x.html">X</a></li>
-<li class="toctree-l2"><a class="reference internal" href="../notebooks/a/y.html">Y</a></li>
-</ul>
-</details></li>
-<li class="toctree-l1"><a class="reference external" href="https://example.org/b.html">B</a></li>
-</ul>"""
-
-
-def test_contents_are_marked_on_the_way_to_a_page():
-    def relative(page, target):
-        return posixpath.relpath(f'{target}.html', posixpath.dirname(page))
-
-    contents = sidebar.Contents(THEME, 'book/index', '.html')
-    assert contents.beside('book/index', relative) == THEME
-    found = BeautifulSoup(contents.beside('notebooks/a/x', relative), 'html.parser')
-    assert [a['href'] for a in found('a')] == ['../../book/a.html', '#', 'y.html', 'https://example.org/b.html']
-    assert [li['class'] for li in found.select('li.current.active')] == [
-        ['toctree-l1', 'current', 'active', 'has-children'], ['toctree-l2', 'current', 'active']]
-    assert len(found.select('details[open]')) == 1 and len(found.select('ul.current')) == 2
-    chapter = BeautifulSoup(contents.beside('book/a', relative), 'html.parser')
-    assert len(chapter.select('details[open]')) == 1 and [a.text for a in chapter.select('a.current')] == ['A']
-
 
 @pytest.fixture(scope='module')
 def made(tmp_path_factory):
