@@ -170,7 +170,8 @@
     const input = cell.box.querySelector(':scope > details') ?? cell.box.querySelector('.cell_input');
     cell.box.id ||= `live-cell-${cell.number}`;
     cell.recorded = cell.box.querySelector(':scope > .cell_output');
-    cell.alt = cell.recorded?.querySelector('img')?.alt;
+    const figure = cell.recorded?.querySelector('img, svg.figure');
+    cell.alt = figure?.alt ?? figure?.getAttribute('aria-label');
     cell.caption = make('div', 'live-caption');
     cell.row = make('div', 'live-row');
     input.after(cell.row, cell.output);

@@ -14,10 +14,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 NAME = 'deep-learning-verified'
 PACKAGES = ('texlive-xetex texlive-latex-extra texlive-fonts-recommended latexmk '  # of Debian and Ubuntu, also for .ci/run
-            'fonts-texgyre fonts-texgyre-math fonts-dejavu-core')
-MISSING = f"""the PDF is set by xelatex, and {{}} is not installed:
+            'fonts-texgyre fonts-texgyre-math fonts-dejavu-core librsvg2-bin')
+MISSING = f"""the PDF is set by xelatex, its figures by rsvg-convert, and {{}} is not installed:
     Debian, Ubuntu:  sudo apt-get install --no-install-recommends {PACKAGES}
-    macOS:           brew install --cask mactex"""
+    macOS:           brew install librsvg && brew install --cask mactex"""
 _FAULTS = (
     re.compile(r"(?:Hyper r|R)eference `[^']+'[^.]*?undefined[^.]*\."),
     re.compile(r"Citation `[^']+'[^.]*?undefined[^.]*\."),
@@ -29,7 +29,7 @@ _OVERFULL = re.compile(r'Overfull \\hbox \((\d+)\.\d+pt too wide\) [^\n]*?at lin
 
 def missing() -> list[str]:
     """The programs that are needed and not there."""
-    return [program for program in ('xelatex', 'latexmk') if not shutil.which(program)]
+    return [program for program in ('xelatex', 'latexmk', 'rsvg-convert') if not shutil.which(program)]
 
 
 def write_latex(root: Path, out: Path) -> Path:
@@ -72,7 +72,7 @@ def overfull(log: str) -> list[tuple[int, int]]:
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description='Make the book as one PDF.')
     parser.add_argument('--root', type=Path, default=ROOT, help='the folder of _config.yml')
-    parser.add_argument('--packages', action='store_true', help='print the names of the packages that hold xelatex')
+    parser.add_argument('--packages', action='store_true', help='print the names of the packages that hold these programs')
     arguments = parser.parse_args(argv)
     if arguments.packages:
         return print(PACKAGES)

@@ -1,6 +1,8 @@
-"""Fixtures of the site checks: the built site, a server for it, and one browser without network."""
+"""Fixtures of the site checks: the built site, its pages parsed, a server for it, and one browser without network."""
 import fcntl
+import functools
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -8,6 +10,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from bs4 import BeautifulSoup
 
 from nbutils.maintain import serve
 
@@ -26,7 +29,7 @@ APPLICATIONS = (
     '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
 )
 FLAGS = [
-    '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--disable-background-networking',
+    '--no-sandbox', '--process-per-site', '--disable-gpu', '--disable-dev-shm-usage', '--disable-background-networking',
     '--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1',  # the network is cut
 ]
 
@@ -38,16 +41,40 @@ def jupyter_book(root, *, environ=None):
     return subprocess.run(command, cwd=root, env=environ, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
+def pytest_collection_modifyitems(items):
+    """Under `--dist loadgroup` a worker takes all visits of one page, all that reads parsed pages, or all else of a file."""
+    for item in items:
+        group = 'parsed' if 'parsed' in item.fixturenames else item.path.name
+        if 'visit' in item.fixturenames:
+            group = item.callspec.params['name']
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
 @pytest.fixture(scope='session')
-def site():
-    """The folder of the site, built from the tree as it is. Workers of pytest-xdist wait for one another."""
+def site(testrun_uid):
+    """The folder of the site, built from the tree as it is: by one worker of pytest-xdist, while the others wait."""
     (ROOT / '_build').mkdir(exist_ok=True)
-    with open(ROOT / '_build' / '.lock', 'w') as lock:
+    with open(ROOT / '_build' / '.lock', 'a+') as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        built = jupyter_book(ROOT)
-    if built.returncode:
-        pytest.fail(f'the site does not build:\n{built.stdout[-6000:]}', pytrace=False)
+        lock.seek(0)
+        if lock.read() != testrun_uid:
+            built = jupyter_book(ROOT)
+            if built.returncode:
+                pytest.fail(f'the site does not build:\n{built.stdout[-6000:]}', pytrace=False)
+            lock.truncate(0)
+            lock.write(testrun_uid)
     return ROOT / '_build' / 'html'
+
+
+@pytest.fixture(scope='session')
+def parsed(site):
+    """A function from the name of a page, 'book/claims', to its parsed HTML, each read once; drawings are left out."""
+    @functools.cache
+    def page(name):
+        text = (site / f'{name}.html').read_text('utf-8')
+        text = re.sub(r'(<svg class="(?:figure|glyphs)"[^>]*>).*?</svg>', r'\1</svg>', text, flags=re.S)
+        return BeautifulSoup(text, 'html.parser')
+    return page
 
 
 @pytest.fixture(scope='session')
@@ -81,12 +108,40 @@ def browser():
         launched.close()
 
 
+@pytest.fixture(scope='session')
+def desktop(browser):
+    return browser.new_context(viewport={'width': 1280, 'height': 900}, color_scheme='light')
+
+
+@pytest.fixture(scope='session')
+def pocket(browser):
+    return browser.new_context(viewport={'width': 390, 'height': 844}, color_scheme='dark')
+
+
 @pytest.fixture
-def page(browser):
-    """A fresh page of a desktop browser."""
-    context = browser.new_context(viewport={'width': 1280, 'height': 900}, color_scheme='light')
-    yield context.new_page()
-    context.close()
+def page(desktop):
+    """A page of a desktop browser in which nothing was done before."""
+    yield from fresh(desktop)
+
+
+@pytest.fixture
+def phone(pocket):
+    """A page of a phone in the dark, in which nothing was done before."""
+    yield from fresh(pocket)
+
+
+def fresh(context):
+    """A page of a context that is used again: scripts and fonts need not be read anew. What a page stores is forgotten."""
+    page = context.new_page()
+    yield page
+    context.new_cdp_session(page).send('Storage.clearDataForOrigin', {'origin': '*', 'storageTypes': 'local_storage'})
+    page.close()
+
+
+def without_formulas(page):
+    """Leave the formulas of pages as they are: setting them takes most of the time, and most checks need none."""
+    page.route('**/tex-chtml.js', lambda route: route.abort())
+    return page
 
 
 def settle(page):

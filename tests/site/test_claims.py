@@ -7,20 +7,13 @@ import pytest
 import yaml
 from booksite.claims import claim_filter, errata, formula, ledger_faults
 from booksite.claims.evidence import Book
-from bs4 import BeautifulSoup
-from conftest import ROOT, settle
+from conftest import ROOT, settle, without_formulas
 from docutils import nodes
 
 from nbutils import ledger
 
 BOOK = Book(ROOT)
 CLAIMS = {claim.id: claim for section in BOOK.sections for claim in BOOK.claims.get(section, ())}
-
-
-@pytest.fixture(scope='module')
-def parsed(site):
-    """A function from the name of a page to its parsed HTML, each read once."""
-    return functools.cache(lambda name: BeautifulSoup((site / f'{name}.html').read_text('utf-8'), 'html.parser'))
 
 
 @pytest.fixture(scope='module')
@@ -191,11 +184,10 @@ def test_faults_of_the_ledger_are_named_with_their_line(tmp_path, monkeypatch, c
 @pytest.fixture
 def claims(page, address):
     """A function that opens the claims page with the given end of the address."""
-    def visit(end=''):
-        page.goto(f'{address}book/claims.html{end}')
-        settle(page)
+    def opened(end=''):
+        without_formulas(page).goto(f'{address}book/claims.html{end}')
         return page
-    return visit
+    return opened
 
 
 STATE = """() => {
@@ -263,13 +255,11 @@ IN_VIEW = """id => {
 
 def test_from_the_badge_to_the_check_to_the_claim_and_back(page, address):
     page.set_viewport_size({'width': 390, 'height': 844})
-    page.goto(f'{address}notebooks/linear_algebra/norms.html')
-    settle(page)
+    without_formulas(page).goto(f'{address}notebooks/linear_algebra/norms.html')
     page.get_by_role('link', name='corrected and checked: dl.norms.triangle').click()
     page.wait_for_function(IN_VIEW, arg='check-dl.norms.triangle')
     page.locator('[id="check-dl.norms.triangle"] a.claim-id').click()
     page.wait_for_url('**/claims.html#claim-dl.norms.triangle')
-    settle(page)
     page.wait_for_function(IN_VIEW, arg='claim-dl.norms.triangle')
     assert page.evaluate('document.documentElement.scrollWidth <= innerWidth')
     page.locator('[id="claim-dl.norms.triangle"] a', has_text='holds in').click()

@@ -2,8 +2,7 @@
 import re
 from collections import Counter
 
-import pytest
-from conftest import settle
+from conftest import settle, without_formulas
 from test_pages import AXE, PAGES, PRUNE, VIOLATIONS
 
 SECTION = 'linear_algebra/norms'
@@ -15,14 +14,9 @@ FOCUS = """() => {
 SHOWN = 'all => all.filter(e => e.checkVisibility({opacityProperty: true, visibilityProperty: true})).length'
 
 
-@pytest.fixture
-def phone(browser):
-    context = browser.new_context(viewport={'width': 390, 'height': 844}, color_scheme='dark')
-    yield context.new_page()
-    context.close()
-
-
-def open_section(page, address):
+def open_section(page, address, formulas=False):
+    if not formulas:
+        without_formulas(page)
     page.goto(f'{address}notebooks/{SECTION}.html')
     settle(page)
 
@@ -67,7 +61,7 @@ def test_columns_stay_columns_on_a_phone(phone, address):
 
 def test_menus_open_on_a_phone(phone, address):
     """With the book's contents, or those of the page, open there is no barrier either, and Escape closes them."""
-    open_section(phone, address)
+    open_section(phone, address, formulas=True)
     phone.add_style_tag(content='* { transition: none !important; animation: none !important; }')
     phone.evaluate(AXE)
     phone.evaluate(PRUNE)
@@ -114,7 +108,7 @@ def test_the_text_is_one_key_away(page, address):
 
 def test_a_link_leads_to_what_it_names(page, address):
     """An equation is outlined, below the bar of buttons, and Back returns to where the reader was."""
-    open_section(page, address)
+    open_section(page, address, formulas=True)
     link = page.locator('article p a[href^="#equation-"]').first
     link.scroll_into_view_if_needed()
     before = page.evaluate('scrollY')
@@ -151,7 +145,7 @@ def test_paper(browser, address):
     """Printed from a dark screen: the text in the light, with solutions, without what can only be clicked."""
     context = browser.new_context(viewport={'width': 700, 'height': 1000}, color_scheme='dark')
     page = context.new_page()
-    open_section(page, address)
+    open_section(page, address, formulas=True)
     assert page.get_attribute('html', 'data-theme') == 'dark'
     page.emulate_media(media='print', color_scheme='dark')
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
@@ -165,7 +159,7 @@ def test_paper(browser, address):
         assert solution.bounding_box()['height'] > 100
     ink, paper = (page.evaluate(f'getComputedStyle(document.querySelector("{at}")).{what}') for at, what in (('article p', 'color'), ('body', 'backgroundColor')))
     assert max(map(int, re.findall(r'\d+', ink))) < 80 and paper == 'rgb(255, 255, 255)'
-    cut = page.eval_on_selector_all('article img, article pre, article mjx-container[display]', 'all => all.filter(e => e.getBoundingClientRect().right > innerWidth).length')
+    cut = page.eval_on_selector_all('article img, article svg.figure, article pre, article mjx-container[display]', 'all => all.filter(e => e.getBoundingClientRect().right > innerWidth).length')
     assert not cut
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert page.get_attribute('html', 'data-theme') == 'dark'

@@ -98,8 +98,8 @@ def test_a_cell_is_edited_and_run_with_what_it_needs(reader):
     """Cells above run first, the hidden launch cell among them; text, torch, figure and formula replace what was recorded."""
     page = reader.page
     assert '#live' not in page.url and page.locator('.CodeMirror').count() == 0
-    recorded = reader.cell(3).locator('img')
-    alt, width = recorded.get_attribute('alt'), recorded.bounding_box()['width']
+    recorded = reader.cell(3).locator(':is(img, svg.figure)')
+    alt, width = recorded.get_attribute('alt') or recorded.get_attribute('aria-label'), recorded.bounding_box()['width']
     caption = reader.cell(3).locator('figcaption').inner_text()
     reader.press()
     assert page.locator('.CodeMirror').count() == page.locator('div.cell').count()
@@ -117,7 +117,7 @@ def test_a_cell_is_edited_and_run_with_what_it_needs(reader):
     assert third.locator('.live-output mjx-container mjx-mfrac').count() == 1
     reader.run(reader.cell(3))
     [figure] = reader.cell(3).locator('img').all()
-    assert figure.get_attribute('src').startswith('data:image/png') and figure.get_attribute('alt') == alt
+    assert figure.get_attribute('src').startswith('data:image/') and figure.get_attribute('alt') == alt
     assert figure.bounding_box()['width'] == pytest.approx(width, abs=2), 'drawn as on the page'
     assert reader.cell(3).locator('.live-caption').inner_text() == caption
     assert not reader.problems
@@ -176,7 +176,7 @@ def test_without_its_server_a_page_says_what_to_do_and_stays_readable(page, site
     assert started and status == 0 and not left
     reader.wait('stopped')
     assert 'make live' in page.inner_text('.live-status')
-    assert page.locator('.cell_output img').first.is_visible() and page.locator('.bd-article h1').is_visible()
+    assert page.locator('.cell_output :is(img, svg.figure)').first.is_visible() and page.locator('.bd-article h1').is_visible()
     page.click('text=Connect')
     reader.wait('stopped')
     reader.cell(0).locator('.live-row >> text="Run"').click()

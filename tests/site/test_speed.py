@@ -7,7 +7,7 @@ import pygments
 import pytest
 from booksite.page import highlight, images, page_scripts
 from bs4 import BeautifulSoup
-from conftest import settle
+from conftest import settle, without_formulas
 from made_up import own_bytes
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
@@ -41,22 +41,25 @@ def test_plain_tokens_have_no_element():
 
 # What a page loads
 
-@pytest.mark.parametrize('name', [f'notebooks/{SECTION}.html', 'book/index.html', 'search.html'])
-def test_scripts_wait_and_the_index_of_the_search_stays_away(site, name):
-    page = BeautifulSoup((site / name).read_text('utf-8'), 'html.parser')
+@pytest.mark.parametrize('name', [f'notebooks/{SECTION}', 'book/index', 'search'])
+def test_scripts_wait_and_the_index_of_the_search_stays_away(parsed, name):
+    page = parsed(name)
     scripts = [script for script in page('script', src=True) if 'documentation_options' not in script['src']]
     assert not [s['src'] for s in scripts if not s.has_attr('defer')]
-    assert [s['src'] for s in scripts if 'search_index' in s['src']] == ['search_index.js'] * (name == 'search.html')
+    assert [s['src'] for s in scripts if 'search_index' in s['src']] == ['search_index.js'] * (name == 'search')
     order = [re.search(r'([\w.-]+)\.js', script['src'])[1] for script in scripts]
     assert 'tex-chtml' not in order or order.index('math') < order.index('tex-chtml')
 
 
 @pytest.mark.parametrize('section', SECTIONS)
-def test_figures_hold_their_place_and_load_late(site, section):
-    page = BeautifulSoup((site / 'notebooks' / f'{section}.html').read_text('utf-8'), 'html.parser')
-    figures = page.select('img[src*="_images/"]')
-    assert figures
-    for figure in figures:
+def test_figures_hold_their_place(parsed, site, section):
+    """Those that are drawn in the page have a size, and so have pictures, which load when they come near the screen."""
+    page = parsed(f'notebooks/{section}')
+    assert page.select('figure svg.figure, figure img')
+    for figure in page.select('svg.figure'):
+        width, height = map(float, figure['viewbox'].split()[2:])
+        assert abs(int(figure['width']) / width - int(figure['height']) / height) < .02
+    for figure in page.select('img[src*="_images/"]'):
         assert figure['loading'] == 'lazy'
         path = (site / 'notebooks' / section).parent / figure['src']
         assert images.png_size(path) == (int(figure['width']), int(figure['height']))
@@ -90,8 +93,7 @@ def test_the_first_painting_knows_the_colours(browser, address, scheme):
 def test_icons_come_from_the_small_font(page, address):
     asked = []
     page.on('request', lambda request: asked.append(request.url))
-    page.goto(f'{address}notebooks/{SECTION}.html')
-    settle(page)
+    without_formulas(page).goto(f'{address}notebooks/{SECTION}.html', wait_until='networkidle')
     fonts = [url for url in asked if 'woff' in url and ('fontawesome' in url or 'icons' in url)]
     assert fonts and all('/fonts/icons-' in url for url in fonts), 'an icon is missing in book/_static/fonts/icons-*.woff2'
 
@@ -125,10 +127,9 @@ def watched(page):
     return page
 
 
-def test_the_formulas_on_the_screen_come_first(watched, site, address):
-    texts = {section: (site / 'notebooks' / f'{section}.html').read_text('utf-8') for section in SECTIONS}
-    name = max(texts, key=lambda section: texts[section].count('class="math '))
-    headings = BeautifulSoup(texts[name], 'html.parser').select('article section > h2')
+def test_the_formulas_on_the_screen_come_first(watched, site, parsed, address):
+    name = max(SECTIONS, key=lambda section: (site / 'notebooks' / f'{section}.html').read_text('utf-8').count('class="math '))
+    headings = parsed(f'notebooks/{name}').select('article section > h2')
     place = headings[len(headings) // 2].parent['id']
     watched.goto(f'{address}notebooks/{name}.html#{place}')
     settle(watched)

@@ -77,8 +77,8 @@ class FigureExcerpt(Excerpt):
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        alt, png = self.figure()
-        image = nodes.image(uri=self.stored(png), alt=alt)
+        alt, *stored = self.figure()
+        image = nodes.image(uri=self.stored(*stored), alt=alt)
         made = nodes.figure('', image, classes=['excerpt-figure'], align='center')
         caption = nodes.caption()
         self.state.nested_parse(self.content, self.content_offset, caption)
@@ -87,20 +87,24 @@ class FigureExcerpt(Excerpt):
         return [made]
 
     def figure(self):
-        """Alternative text and picture of the one figure whose alternative text contains the given words."""
+        """Alternative text, bytes and suffix of the one figure whose alternative text contains the given words."""
         for cell in self.cells():
             alt = cell['metadata'].get('mystnb', {}).get('image', {}).get('alt', '')
-            shown = [output.get('data', {}).get('image/png') for output in cell.get('outputs', ())]
-            if self.options['showing'].lower() in alt.lower() and any(shown):
-                return alt, base64.b64decode(''.join(next(filter(None, shown))))
+            if self.options['showing'].lower() not in alt.lower():
+                continue
+            for data in (output.get('data', {}) for output in cell.get('outputs', ())):
+                if svg := data.get('image/svg+xml'):
+                    return alt, ''.join(svg).encode(), 'svg'
+                if png := data.get('image/png'):
+                    return alt, base64.b64decode(''.join(png)), 'png'
         raise self.missing(f'figure whose alternative text says {self.options["showing"]!r}')
 
-    def stored(self, png):
+    def stored(self, content, suffix):
         """Put the picture beside the doctrees, never into the sources, and give its path from the sources."""
         folder = Path(self.env.doctreedir).parent / 'excerpts'
         folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f'{hashlib.sha256(png).hexdigest()[:16]}.png'
-        path.write_bytes(png)
+        path = folder / f'{hashlib.sha256(content).hexdigest()[:16]}.{suffix}'
+        path.write_bytes(content)
         return '/' + os.path.relpath(path, self.env.srcdir).replace(os.sep, '/')
 
 

@@ -10,6 +10,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 from ..finding.plain_text import text_of
+from ..page import svg_figures
 from ..page.images import png_size
 
 PICTURE = '_static/page.png'  # of pages without a figure
@@ -58,10 +59,15 @@ def picture(app: Sphinx, doctree: nodes.document) -> tuple[str, str, int, int]:
 
     Figures are transparent, in colours that keep their contrast on a light and on a dark ground.
     """
-    sources = {name: source for source, name in app.builder.images.items() if name.endswith('.png')}
+    sources = {name: source for source, name in app.builder.images.items() if name.endswith(('.png', '.svg'))}
     for image in doctree.findall(nodes.image):
         name = image['uri'].rsplit('/', 1)[-1]
-        if name in sources and (size := png_size(Path(app.srcdir, sources[name])))[0] > size[1]:
-            return f'{app.config.html_baseurl}{app.builder.imagedir}/{name}', image.get('alt', ''), *size
+        if name not in sources:
+            continue
+        path = Path(app.srcdir, sources[name])
+        if name.endswith('.svg'):
+            path = svg_figures.preview(app, path)
+        if (size := png_size(path))[0] > size[1]:
+            return f'{app.config.html_baseurl}{app.builder.imagedir}/{path.name}', image.get('alt', ''), *size
     alt = 'A page of the book: a formula, its check, and what the check printed'
     return app.config.html_baseurl + PICTURE, alt, *png_size(Path(app.srcdir, 'book', PICTURE))

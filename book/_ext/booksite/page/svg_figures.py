@@ -1,0 +1,69 @@
+"""Figures that are stored as SVG stand in the page itself: book.css gives them the colours of the page.
+
+They are stored with colours as attributes, and with names that no two figures share.
+"""
+import html
+import re
+from pathlib import Path
+
+import resvg_py
+
+_IMAGE = re.compile(r'<img [^>]*?src="[^"]*_images/(?P<name>[^"/]+\.svg)"[^>]*>')
+_ALT = re.compile(r'\balt="([^"]*)"')
+_ROOT = re.compile(r'<svg [^>]*?viewBox="(?P<box>0 0 (?P<width>[\d.]+) (?P<height>[\d.]+))"[^>]*>')
+_MARKS = re.compile(r' (?:aria-label|class)="[^"]*"| (?=/>)')  # the words of a drawing: its alternative text speaks for all
+_GLYPH = re.compile(r'<path id="([^"]*)"( d="[^"]*" transform="scale[^"]*")/>')
+_USED = re.compile(r'href="#([^"]*)"')
+_LENGTH = re.compile(r' (width|height)="([\d.]+)pt"')  # resvg does not know points
+_DOTS_A_POINT = 120 / 72  # as wide on the page as a picture of 120 dots an inch
+
+
+def put_in(app, page, template, context, doctree):
+    """Replace each image of a stored SVG in the body of a page by the SVG; a handler of html-page-context."""
+    body = context.get('body')
+    if not body or '.svg"' not in body:
+        return
+    sources = {name: Path(app.srcdir, source) for source, name in app.builder.images.items()}
+
+    glyphs = {}
+
+    def replaced(found):
+        if found['name'] not in sources:
+            return found[0]
+        alt = _ALT.search(found[0])
+        return in_page(sources[found['name']].read_text('utf-8'), html.unescape(alt[1]) if alt else '', glyphs) or found[0]
+
+    body = _IMAGE.sub(replaced, body)
+    drawn = ''.join(f'<path id="{name}"{outline}/>' for outline, name in glyphs.items())
+    context['body'] = f'<svg class="glyphs" width="0" height="0" aria-hidden="true"><defs>{drawn}</defs></svg>{body}'
+
+
+def in_page(svg, alt, glyphs):
+    """A stored SVG as an element of HTML with its size in pixels, described by `alt`; None for an SVG from elsewhere.
+
+    Its letters go into `glyphs`, outline to name: all figures of a page share them. They are a fifth of its bytes.
+    """
+    opening = _ROOT.match(svg)
+    if opening is None:
+        return None
+    width, height = (round(float(opening[side]) * _DOTS_A_POINT) for side in ('width', 'height'))
+    names = {}
+
+    def share(found):
+        names[found[1]] = glyphs.setdefault(found[2], f'g{len(glyphs) + 1}')
+        return ''
+
+    drawing = _GLYPH.sub(share, _MARKS.sub('', svg[opening.end():]))
+    drawing = _USED.sub(lambda found: f'href="#{names.get(found[1], found[1])}"', drawing)
+    return (f'<svg class="figure" role="img" aria-label="{html.escape(alt)}" viewBox="{opening["box"]}" width="{width}"'
+            f' height="{height}" stroke-linejoin="round" stroke-linecap="butt">{drawing}')
+
+
+def preview(app, source):
+    """The path of a PNG, 800 pixels wide on white, of the SVG at `source`, for those who link to a page; made once."""
+    path = Path(app.outdir, app.builder.imagedir, f'{source.stem}.png')
+    if not path.is_file():
+        svg = _LENGTH.sub(r' \1="\2"', source.read_text('utf-8'), count=2)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(bytes(resvg_py.svg_to_bytes(svg_string=svg, background='white', width=800, skip_system_fonts=True)))
+    return path
