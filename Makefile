@@ -9,7 +9,7 @@ JOBS ?= $(shell $(BIN)/python -c 'import os; print(os.cpu_count())' 2>/dev/null 
 SITE := _build/html
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
-.PHONY: help site read live pdf zip test lab record bench portable faults parts launch lock wheel links release clean style unit rules notebooks site-tests
+.PHONY: help site read live pdf zip test lab record bench portable faults parts printed launch lock wheel links release clean style unit rules notebooks site-tests
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -52,6 +52,9 @@ faults: .venv/full  ## inject faults into sections and nbutils and see what noti
 
 parts: .venv/full  ## execute every part of every section alone, which takes longer than the sections
 	@$(BIN)/python -m pytest -q -n $(JOBS) tests/weekly
+
+printed: .venv/full  ## count which displayed formulas run as printed, and why others do not
+	@$(BIN)/python -m nbutils.maintain.printed
 
 launch: .venv/full  ## write the repository's address and the version of the book into every notebook's launch cell
 	@$(BIN)/python -m nbutils.maintain.launch

@@ -2,13 +2,13 @@
 import pytest
 
 from nbutils.checks import _counterexample
-from nbutils.printed import coverage
+from nbutils.maintain import printed
 from nbutils.printed.checking import check
 from nbutils.printed.displays import display, displays
 from tests import prints
 
 TABLE, UNRUN = prints.table(), prints.unrun()
-PLACES = coverage.places(TABLE, UNRUN)
+PLACES = printed.places(TABLE, UNRUN)
 OPEN = 541
 
 

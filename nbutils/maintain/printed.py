@@ -1,6 +1,6 @@
 """Which labelled displays of the book run as printed: on their pages, in the table of tests/prints, or not, and why not.
 
-`python -m nbutils.printed.coverage` prints the counts by chapter.
+`python -m nbutils.maintain.printed` prints the counts by chapter.
 """
 import ast
 import sys
