@@ -1214,7 +1214,8 @@ verify('the pseudoinverse jumps where the rank rises',
 A = np.zeros((100, 100))
 A[0, 0], A[1, 1] = 1, 3e-15
 for name, library in (('numpy', np.linalg.pinv), ('scipy', scipy.linalg.pinv)):
-    print(f'{name}: pseudoinverse with entries above 1e10:', library(A).max() > 1e10)
+    huge = library(A).max() > 1e10
+    print(f'{name}: pseudoinverse with entries above 1e10:', huge)
 
 # %% [markdown]
 # By default numpy's `pinv` cuts below $10^{-15}\sigma_1$ and scipy's below $\max(m, n)\,\varepsilon\,\sigma_1$; between the
@@ -1336,7 +1337,8 @@ measured = np.array([error(sharpen(tau)) for tau in taus])
 best = taus[measured.argmin()]
 cutoff = X.size * np.finfo(float).eps * stretch.max()  # of scipy's pinv
 assert stretch.min() > 50 * cutoff
-print(f'blurred {error(B):.0f}, with no cutoff above 1e6:', error(sharpen(0)) > 1e6)
+print(f'blurred {error(B):.0f},',
+      'with no cutoff above 1e6:', error(sharpen(0)) > 1e6)
 print(f'cutoff {best:.3f} keeps {(stretch > best).mean():.0%}:',
       f'error {measured.min():.1f} grey levels')
 near = max(error(sharpen(best / 2)), error(sharpen(2 * best)))

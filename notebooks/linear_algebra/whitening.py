@@ -726,7 +726,7 @@ for name, z in views.items():
 # %% mystnb={"figure": {"caption": "All three whitenings make the same slanted cloud round and differ by a turn: Cholesky keeps the first feature, PCA nearly does, and ZCA leans towards both."}, "image": {"alt": "Six scatter plots of the same patients, coloured by total cholesterol. Centred and standardized: a narrow slanted cloud. After each whitening a round cloud; the colours run nearly from left to right for PCA, exactly so for Cholesky, and on a slope for ZCA."}} tags=["hide-input"]
 fig, axes = panels(3, 2, height=2.1)
 for ax, (name, z) in zip(axes.flat, views.items(), strict=True):
-    ax.scatter(*z.T, c=pair[:, 0], s=6, rasterized=True)
+    ax.scatter(*z.T, c=pair[:, 0], s=6, rasterized=True, antialiased=False)
     limit = 1.05 * abs(z).max()
     ax.set(aspect='equal', xlim=(-limit, limit), ylim=(-limit, limit))
     ax.set_title(name, fontsize=9)
