@@ -1095,10 +1095,10 @@ holds(
 )
 
 # %% mystnb={"figure": {"caption": "Entry by entry, a mask keeps a picture where it is one, erases it where it is zero and dims it in between; for a fixed mask this is a linear map."}, "image": {"alt": "Three pictures: a photograph of a dahlia, a mask that is white in a disc and fades to black outside, and their product, the flower alone with dark surroundings."}} tags=["hide-input"]
-flower = photograph('flower')[50:390:2, 140:480:2]
-row, column = np.indices((170, 170))
-radius = np.hypot(row - 84, column - 84)
-mask = np.clip((77 - radius) / 6, 0, 1)  # soft at the rim
+flower = photograph('flower')[60:380:2, 150:470:2]
+row, column = np.indices((160, 160))
+radius = np.hypot(row - 79, column - 79)
+mask = np.clip((75 - radius) / 6, 0, 1)  # soft at the rim
 fig, axes = panels(3, height=2.1)
 show_image(axes[0], flower, 'X')
 show_image(axes[1], mask, 'M')
