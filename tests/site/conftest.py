@@ -41,13 +41,12 @@ def jupyter_book(root, *, environ=None):
     return subprocess.run(command, cwd=root, env=environ, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
-def pytest_collection_modifyitems(items):
+def pytest_itemcollected(item):
     """Under `--dist loadgroup` a worker takes all visits of one page, all that reads parsed pages, or all else of a file."""
-    for item in items:
-        group = 'parsed' if 'parsed' in item.fixturenames else item.path.name
-        if 'visit' in item.fixturenames:
-            group = item.callspec.params['name']
-        item.add_marker(pytest.mark.xdist_group(group))
+    group = 'parsed' if 'parsed' in item.fixturenames else item.path.name
+    if 'visit' in item.fixturenames:
+        group = item.callspec.params['name']
+    item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture(scope='session')

@@ -112,7 +112,7 @@ def _remove_lost_pages(app):
 
 
 def _remove_lost_pictures(app):
-    shown = {name for _, name in app.env.images.values()}
+    shown = {Path(name).stem for _, name in app.env.images.values()}  # a drawing and its preview share their stem
     for path in Path(app.outdir, app.builder.imagedir).glob('*'):
-        if path.name not in shown:
+        if path.stem not in shown:
             path.unlink()
