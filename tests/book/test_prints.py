@@ -1,4 +1,6 @@
 """The displays of the book run as printed, and each that does not has a reason."""
+from collections import Counter
+
 import pytest
 
 from nbutils.checks import _counterexample
@@ -9,7 +11,18 @@ from tests import prints
 
 TABLE, UNRUN = prints.table(), prints.unrun()
 PLACES = printed.places(TABLE, UNRUN)
-OPEN = 541
+# how many displays of a chapter neither run nor have a reason; these may only shrink
+OPEN = {
+    'attention': 5,
+    'calculus': 44,
+    'classification': 72,
+    'convolution': 6,
+    'linear_algebra': 127,
+    'optimization': 120,
+    'probability': 55,
+    'regression': 108,
+    'unsupervised': 4,
+}
 
 
 @pytest.mark.parametrize('label', sorted(TABLE))
@@ -26,7 +39,9 @@ def test_the_lists_name_displays_of_the_book_once():
     assert {reason for reason, _ in UNRUN.values()} <= set(prints.REASONS)
 
 
-def test_displays_without_a_place():
-    left = sorted(label for label, (_, place) in PLACES.items() if place == 'open')
-    assert len(left) <= OPEN, f'run these on their pages or in tests/prints, or give a reason in unrun.yml: {left}'
-    assert len(left) == OPEN, f'{len(left)} displays are left: lower OPEN in {__file__}'
+@pytest.mark.parametrize('chapter', sorted({chapter for chapter, _ in PLACES.values()}))
+def test_displays_without_a_place(chapter):
+    left = sorted(label for label, (where, place) in PLACES.items() if (where, place) == (chapter, 'open'))
+    limit = OPEN.get(chapter, 0)
+    assert len(left) <= limit, f'run these on their pages or in tests/prints, or give a reason in unrun.yml: {left}'
+    assert len(left) == limit, f'{len(left)} displays are left: lower OPEN in {__file__}'
