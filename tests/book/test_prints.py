@@ -1,6 +1,4 @@
 """The displays of the book run as printed, and each that does not has a reason."""
-from collections import Counter
-
 import pytest
 
 from nbutils.checks import _counterexample

@@ -39,5 +39,5 @@ def table():
 
 def unrun():
     """{label: (reason, remark)} of the displays that cannot run."""
-    entries = yaml.safe_load((HERE / 'unrun.yml').read_text('utf-8')) or {}
-    return {label: (reason, remark) for reason, labels in entries.items() for label, remark in labels.items()}
+    chapters = yaml.safe_load((HERE / 'unrun.yml').read_text('utf-8'))
+    return {label: reason for labels in chapters.values() for label, entry in labels.items() for reason in entry.items()}
