@@ -62,7 +62,8 @@ def parse(latex: str, functions: frozenset[str] = frozenset()) -> list[Part]:
 
     Raises FormulaError for words and signs that cannot be read.
     """
-    return [_part(role, piece, latex, functions) for role, piece in _Pieces(_rows_joined(tokens(latex))).cut()]
+    pieces = _Pieces(_rows_joined(tokens(latex))).cut()
+    return [part for role, piece in pieces for part in _parts(role, piece, latex, functions)]
 
 
 def children(node):
@@ -83,13 +84,28 @@ def walk(node):
         yield from walk(child)
 
 
-def _part(role, piece, latex, functions):
+def _parts(role, piece, latex, functions):
     text = latex[piece[0].start:piece[-1].end]
+    if (ends := _range(text)) is not None:
+        name, *ends = ends
+        low, high = (_Parser(tokens(end), end, functions).whole() for end in ends)
+        return [Part('range', Node('range', (name, low, high)), text)]
+    node = _Parser(piece, latex, functions).whole()
+    if node.op == 'bracket' and node.args[0] == '(' and all(item.op == 'relation' for item in node.args[2]):
+        return [Part('given', item, text) for item in node.args[2]]  # (k < j) says: for all k < j
+    return [Part(role, node, text)]
+
+
+def _range(text):
+    """(counter, first, last) of k = 1, ..., K or (k = 1, 2, 3); None for anything else."""
     listed = re.fullmatch(r'\(?\s*([a-zA-Z]) = ([^,]+),\s*(?:[^,]+,\s*)?\\(?:ldots|dots)\s*,\s*([^,]+?)\s*\)?', text)
-    if listed:  # k = 1, ..., K
-        low, high = (_Parser(tokens(listed[k]), listed[k], functions).whole() for k in (2, 3))
-        return Part('range', Node('range', (listed[1], low, high)), text)
-    return Part(role, _Parser(piece, latex, functions).whole(), text)
+    if listed:
+        return listed.groups()
+    listed = re.fullmatch(r'\(\s*([a-zA-Z]) = (\d+(?:,\s*\d+)+)\s*\)', text)
+    members = [int(member) for member in listed[2].split(',')] if listed else [0]
+    if not listed or members != list(range(members[0], members[-1] + 1)):
+        return None
+    return listed[1], str(members[0]), str(members[-1])
 
 
 def _rows_joined(pieces):

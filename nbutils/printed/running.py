@@ -165,11 +165,21 @@ class Formula:
     def holds(self, **case) -> bool:
         """Whether all claims are true in this case, or a printed condition is not met."""
         scope = self._scope(case)
+        instances = list(self._instances(scope))
+        self.met += bool(instances)
+        return all(self._true(claim, s) for claim, s in instances)
+
+    def _instances(self, scope):
+        """(claim, scope) for all values of the counters that nothing in a claim binds, where the conditions are met."""
+        bound = set().union(*(self._counted(claim, scope) for claim in self.claims))
+        chosen = [c for c in self.conditions if self._counted(c, scope) & bound]
         for condition in self.conditions:
-            if not all(evaluate(condition, s) for s in self._quantified(condition, scope)):
-                return True
-        self.met += 1
-        return all(self._true(claim, s) for claim in self.claims for s in self._quantified(claim, scope))
+            if condition not in chosen and not all(evaluate(condition, s) for s in self._quantified(condition, scope)):
+                return
+        for claim in self.claims:
+            counters = self._counted(claim, scope)
+            tests = [c for c in chosen if self._counted(c, scope) <= counters]
+            yield from ((claim, s) for s in self._quantified(claim, scope) if all(evaluate(t, s) for t in tests))
 
     def _true(self, claim, scope):
         if not any(n.op == 'add' and any(s in ('pm', 'mp') for s, _, _ in n.args) for n in walk(claim)):
@@ -180,10 +190,9 @@ class Formula:
     def sides(self, **case) -> list:
         """The values of all that the claims compare: the same for two prints that say the same."""
         scope, found = self._scope(case), []
-        for claim in self.claims:
-            for s in self._quantified(claim, scope):
-                for side in claim.args:
-                    found.append(_value_or_none(side, s) if isinstance(side, Node) else side.text)
+        for claim, s in self._instances(scope):
+            for side in claim.args:
+                found.append(_value_or_none(side, s) if isinstance(side, Node) else side.text)
         return found
 
     def alike(self, case) -> dict[str, str]:
@@ -201,17 +210,21 @@ class Formula:
 
     def _quantified(self, node, scope):
         """The scope for all values of the counters that nothing in the statement binds."""
-        counters = {}
-        for name in sorted(free_names(node)):
-            if isinstance(scope.raw(name), range):
-                counters[name] = scope.raw(name)
-            elif name not in scope and name not in CONSTANTS and len(name) == 1:
-                counters[name] = self._counter(name, node, scope)
+        counters = {name: self._counter(name, node, scope) for name in sorted(self._counted(node, scope))}
         counters = {name: values for name, values in counters.items() if values is not None}
         for ks in product(*counters.values()):
             yield scope.changed(**{n: float(k) for n, k in zip(counters, ks, strict=True)})
 
+    def _counted(self, node, scope):
+        """The names that nothing in a statement binds and that have no value: its counters."""
+        return {
+            name for name in free_names(node)
+            if isinstance(scope.raw(name), range) or name not in scope and name not in CONSTANTS and len(name) == 1
+        }
+
     def _counter(self, name, node, scope):
+        if isinstance(scope.raw(name), range):
+            return scope.raw(name)
         if f'range of {name}' in self.defined:
             low, high = self.defined[f'range of {name}']
             try:

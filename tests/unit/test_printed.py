@@ -263,6 +263,19 @@ def test_a_condition_chooses_the_cases():
     assert run(r'\sqrt{a^2} = a', search, a=scalars()).counterexample is not None
 
 
+@pytest.mark.parametrize('latex, meanings, true', [
+    (r'm_{ij} = 0 \quad (i < j)', dict(m=[np.array([[1., 0.], [3., 5.]])]), True),
+    (r'm_{ij} = 0 \quad (i \ne j)', dict(m=[np.array([[1., 0.], [3., 5.]])]), False),
+    (r'y_k = 0 \quad (k \ne j)', dict(y=[np.eye(3)[0], np.eye(3)[2]], j=[1]), False),
+    (r'y_j = 1, \qquad y_k = 0 \quad (k \ne j)', dict(y=[np.eye(3)[1]], j=[2]), True),
+    (r'x_k > 0 \quad (k = 2, 3)', dict(x=[np.array([-1., 1., 2., -1.])]), True),
+    (r'x_k > 0 \quad (k = 2, 3, 4)', dict(x=[np.array([-1., 1., 2., -1.])]), False),
+    (r'|a| = a \quad (0 \le a \le 1)', dict(a=[-1., 0.5]), True),
+])
+def test_a_bracket_with_relations_is_a_condition(latex, meanings, true):
+    assert (run(latex, search, spoil=False, **meanings).counterexample is None) is true
+
+
 def test_unknown_options_are_refused():
     with pytest.raises(TypeError, match='no such option: nearly'):
         run('a = a', search, a=scalars(), options={'nearly': 1})
