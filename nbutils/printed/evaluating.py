@@ -6,6 +6,7 @@ derivatives are in `operators`, relations in `relations`; each kind of node has 
 """
 import math
 from collections.abc import Callable
+from functools import partial, reduce
 
 import numpy as np
 
@@ -157,10 +158,19 @@ def _nudge(factors, scope):
 @rule('join')
 def _join(node, scope):
     sign, a, b = node.args[:3]
+    chain = _chain(node)
+    if any(item.op == 'dots' for item in chain):  # F_1 \cup \dots \cup F_k
+        return reduce(partial(joined, sign), all_terms(chain, evaluate, scope))
     a, b = evaluate(a, scope), evaluate(b, scope)
     if sign in scope and callable(scope.raw(sign)):
         return lift(scope.raw(sign)(lower(a), lower(b)))
     return joined(sign, a, b)
+
+
+def _chain(node):
+    """The terms between equal signs: a, b and c of a sign b sign c."""
+    sign, a, b = node.args[:3]
+    return [*_chain(a), b] if a.op == 'join' and a.args[0] == sign else [a, b]
 
 
 @rule('frac')
@@ -484,7 +494,8 @@ def _bracket(node, scope):
     if opening == 'langle':
         return _inner_product(*(evaluate(i, scope) for i in items), scope)
     if opening == '{':
-        return all_terms(items, evaluate, scope)
+        event = len(items) == 1 and items[0].op == 'relation'
+        return evaluate(items[0], scope) if event else all_terms(items, evaluate, scope)
     if len(items) == 1:
         return evaluate(items[0], scope)
     values = all_terms(items, evaluate, scope)

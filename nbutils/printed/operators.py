@@ -1,5 +1,6 @@
 """Operators with a variable of their own: sums, products, extrema, integrals, limits, derivatives and expectations."""
 import math
+from functools import partial, reduce
 from itertools import product
 
 import numpy as np
@@ -17,7 +18,7 @@ from nbutils.printed.evaluating import (
 )
 from nbutils.printed.grammar import Node, walk
 from nbutils.printed.tokens import FormulaError
-from nbutils.printed.values import Zero, add, divide, gradient, is_number, slope, times, whole
+from nbutils.printed.values import Zero, add, divide, gradient, is_number, joined, slope, times, whole
 
 INFINITE_SUM = 60  # terms of a sum to infinity: what is left out of a geometric series with ratio 1/2 is below 1e-18
 
@@ -29,10 +30,8 @@ def _big(node, scope):
         return _integral(node, scope)
     if kind == 'lim':
         return _limit(domain, body, scope)
-    if kind not in ('sum', 'prod', 'max', 'min', 'sup', 'inf', 'argmax', 'argmin'):
-        raise Unfinished(f'{kind} over sets')
     if domain is None:
-        if kind in ('sum', 'prod'):
+        if kind in ('sum', 'prod', 'bigcup', 'bigcap'):
             raise FormulaError(f'a {kind} that does not say over what')
         return builtin(kind, [evaluate(body, scope)])
     cases = [(place, evaluate(body, case)) for place, case in over(domain, body, scope)]
@@ -42,6 +41,8 @@ def _big(node, scope):
         for value in values:
             total = add(total, value)
         return total
+    if kind in ('bigcup', 'bigcap'):
+        return reduce(partial(joined, kind.removeprefix('big')), values)
     if kind == 'prod':
         total = 1.0
         for value in values:

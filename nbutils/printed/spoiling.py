@@ -15,6 +15,7 @@ TURNED = {
 SWAPPED = {
     'max': 'min', 'min': 'max', 'sup': 'inf', 'inf': 'sup', 'argmax': 'argmin', 'argmin': 'argmax', 'sin': 'cos',
     'cos': 'sin', 'log': 'exp', 'exp': 'log', 'ln': 'exp', 'det': 'tr', 'tr': 'det', 'sum': 'prod', 'prod': 'sum',
+    'bigcup': 'bigcap', 'bigcap': 'bigcup', 'cup': 'cap', 'cap': 'cup',
 }
 OPERATORS = ('tr', 'argmin', 'argmax')  # written with \operatorname
 
@@ -93,9 +94,11 @@ def _product(node, latex):
 
 def _join(node, latex):
     sign, left, right, token = node.args
+    if sign in SWAPPED:
+        yield 'union and intersection swapped', token.start, token.end, f'\\{SWAPPED[sign]} '
     if sign == 'odot':
         yield 'product changed', token.start, token.end, ''
-    if sign in ('cdot', 'times', '/', 'odot'):
+    if sign in ('cdot', 'times', '/', 'odot', 'setminus'):
         yield 'factor dropped', token.start, right.end, ''
 
 

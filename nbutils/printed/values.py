@@ -191,8 +191,13 @@ def divide(a, b):
         return times(a, np.float64(1) / b)
 
 
+SETS = {'cup': set.union, 'cap': set.intersection, 'setminus': set.difference}
+
+
 def joined(sign, a, b):
     """a sign b, for the signs between factors. Raises ShapeError where the shapes do not fit the sign."""
+    if sign in SETS:
+        return _of_sets(sign, a, b)
     numbers = is_number(a), is_number(b)
     if sign == '/':
         return divide(a, b)
@@ -213,6 +218,20 @@ def joined(sign, a, b):
     if sign in ('cdot', 'times'):
         return times(a, b)
     raise FormulaError(f'no meaning is known for the sign {sign} here')
+
+
+def _of_sets(sign, a, b):
+    """What two events or two sets of numbers make; a set is the sorted list of its members."""
+    if is_event(a) and is_event(b):
+        return {'cup': a or b, 'cap': a and b, 'setminus': a and not b}[sign]
+    if not all(isinstance(v, list) and all(map(is_number, v)) for v in (a, b)):
+        raise FormulaError(f'{sign} of what is no set of numbers and no event')
+    return sorted(SETS[sign](set(a), set(b)))
+
+
+def is_event(value):
+    """Whether a value is the truth of a statement."""
+    return isinstance(value, (bool, np.bool_))
 
 
 def power(a, b):

@@ -25,7 +25,7 @@ x, y = np.array([1., -2.]), np.array([3., 0.5])
 u, v = np.array([1., 2., 3.]), np.array([-1., 0., 2.])
 LETTERS = dict(
     A=A, B=B, M=A, S=S, x=x, y=y, u=u, v=v, a=2.0, b=-3.0, n=4, f=lambda t: t ** 3, g=lambda w: w @ w, h=lambda w: w * 2, k=range(1, 3),
-    family=[x, y], X=Random([0., 1., 5.], [0.5, 0.2, 0.3]), Y=Random([-1., 1.]),
+    family=[x, y], F=[[4, 5], [2, 1], [5]], X=Random([0., 1., 5.], [0.5, 0.2, 0.3]), Y=Random([-1., 1.]),
 )
 
 
@@ -86,6 +86,10 @@ def search(test, strategies):
     # expectations over finitely many outcomes
     (r'\mathbb{E}[X]', 1.7), (r'\mathbb{E}[X^2]', 7.7), (r'\operatorname{Var}(X)', 7.7 - 1.7 ** 2), (r'\Pr[X > 0]', 0.5), (r'\mathbb{E}[X Y]', 0),
     (r'\mathbb{E}[X \mid X > 0]', 1.7 / 0.5), (r'\mathbb{E}_X[X + a]', 3.7), (r'\Pr[X > 0 \mid X < 2, Y = 1]', 0.2 / 0.7), (r'\Pr[X = 1, Y = 1]', 0.1),
+    # sets and events
+    (r'\{1, 3\} \cup \{2, 3\}', [1, 2, 3]), (r'\{1, 3\} \cap \{2, 3\}', [3]), (r'\{1, \dots, n\} \setminus \{2\}', [1, 3, 4]),
+    (r'|\{1, 3\} \cup \{3\}|', 2), (r'F_1 \cup \dots \cup F_3', [1, 2, 4, 5]), (r'\bigcap_{i=1}^2 F_i', []), (r'\bigcup_{i=2}^3 F_i', [1, 2, 5]),
+    (r'\Pr[\bigcup_i \{ u_i X = 10 \}]', 0.3), (r'\Pr[\{X > 0\} \cap \{Y = 1\}]', 0.25), (r'\Pr[\{X > 0\} \cup \{Y = 1\}]', 0.75),
     # cases, indicators
     (r'\begin{cases} 1 & \text{if } a > 3 \\ 7 & \text{otherwise} \end{cases}', 7), (r'\mathbb{1}[a > b]', 1),
 ])
@@ -103,6 +107,8 @@ def test_value(latex, want):
     (r'a \in \mathbb{R}', True), (r'a \in [0, 2]', True), (r'a \in [0, 2)', False), (r'a \in \{1, 3\}', False), (r'\mathbf{A} \sim (2, 2)', True),
     (r'\mathbf{x} = \mathbf{0}', False), (r'\mathbf{A} - \mathbf{A} = \mathbf{0}', True), (r'\mathbf{A}\mathbf{A}^{-1} = \mathbf{I}', True),
     (r'u_i \ge 1', None), (r'\mathbf{u} \ge 0', True), (r'\mathbf{v} > 0', False),
+    (r'F_1 \cap F_2 = \emptyset', True), (r'F_1 \cap F_3 = \emptyset', False), (r'F_2 \cup F_1 = \{1, 2, 4, 5\}', True), (r'F_1 \cup F_3 = \{4\}', False),
+    (r'2 \in F_1 \cup F_2', True), (r'2 \in F_2 \setminus F_2', False),
 ])
 def test_statement(latex, want):
     if want is None:  # a counter that nothing binds: evaluating alone does not quantify
@@ -130,7 +136,7 @@ def test_nothing_is_broadcast(latex):
     (r'\sum a', 'does not say over what'), (r'\nabla (a^2)', 'with respect to what'), (r'X = 1', 'stands outside an expectation'),
     (r'\frac{\partial^2 f(a)}{\partial a}', 'order 2 with respect to 1'), (r'\|\mathbf{A}\|', 'without its name'), (r'u_4', 'index 4 of 3'),
     (r'a \circledast b', 'left over'), (r'(a', 'expected'), (r'a^\dagger', 'mark dagger'), (r'\mathbf{w}_{\text{ridge}}', 'no meaning'),
-    (r'a_{\text{old}}', 'subscript'), (r'\mathbf{A}_1', 'one index of a matrix'), (r'\mathbb{E}_b[X]', 'not random'), (r'a \subset b', 'subset'),
+    (r'a_{\text{old}}', 'subscript'), (r'\mathbf{A}_1', 'one index of a matrix'), (r'\mathbb{E}_b[X]', 'not random'), (r'a \subset b', 'subset'), (r'a \cup F_1', 'no set of numbers'),
     (r'X \mid Y', 'left over'), (r'\mathcal{N}(a, b)', 'no meaning was given for N'), (r"b'", 'with a prime'), (r'f(a', 'expected'),
 ])
 def test_what_cannot_be_run_is_refused(latex, error):
