@@ -1,8 +1,10 @@
-"""Execute notebooks and store their outputs: `python -m nbutils.maintain.record [--all] [FILE.py ...]`.
+"""Execute notebooks and store their outputs: `python -m nbutils.maintain.record [--all] [--accept] [FILE.py ...]`.
 
 Without files, what changed since it was last recorded on this machine is recorded. Nothing is stored where a cell
 fails or writes to stderr, nor where the outputs are equal to the stored ones within tolerance. What changed in outputs
-is shown; pictures before and after, and their difference, are written to `_build/differences`.
+is shown, with the caption, the alt text and the sentences that state its old numbers; pictures before and after, and
+their difference, are written to `_build/differences`. Without `--accept`, an output that changed although no code up to
+its cell did is refused: it can only come from a helper, a library or the machine.
 """
 import argparse
 import difflib
@@ -15,7 +17,7 @@ from pathlib import Path
 
 import nbformat
 
-from nbutils.maintain import compare, execute, notebooks, svg
+from nbutils.maintain import compare, execute, notebooks, svg, words
 from nbutils.maintain.execute import Died, Kernel
 
 CELL_SECONDS = 120
@@ -28,17 +30,26 @@ class Refused(Exception):
     """Why a notebook was not recorded, as a message for the maintainer."""
 
 
-def record(path):
-    """Execute the notebook of a `.py` file and store it beside it; gives a line that says what happened.
+def record(path, accept=False):
+    """Execute the notebook of a `.py` file and store it beside it; gives lines that say what happened.
 
-    Raises Refused, with the stored notebook left as it was, where a cell fails.
+    Raises Refused, with the stored notebook left as it was, where a cell fails, and, unless `accept`, where an output
+    changed that no change of the notebook's code explains.
     """
     target = path.with_suffix('.ipynb')
     notebook = executed(path)
     stored = _load(target)
     if stored is not None and _same(notebook, stored):
         return 'unchanged'
-    changed = '\n'.join([_changes(notebook, stored), *_differences(notebook, stored, path)])
+    differences = _differences(notebook, stored, path)
+    if not accept and (cells := _unexplained(notebook, stored)):
+        raise Refused('\n'.join([
+            f'{notebooks.name(path)}, {", ".join(cells)}: the output changed, and no code of the notebook up to there did',
+            *differences,
+            '  A helper, a library or the machine gives another output: mend that, if the stored output is right.',
+            '  If the new one is right, correct the words above that it belies, then: ACCEPT=1 make record',
+        ]))
+    changed = '\n'.join([_changes(notebook, stored), *differences])
     _write(target, nbformat.writes(notebook, version=nbformat.NO_CONVERT) + '\n')
     return changed
 
@@ -105,8 +116,20 @@ def _changes(notebook, stored):
     return f'{fresh} cells new or edited, {other} others with changed outputs'
 
 
+def _unexplained(notebook, stored):
+    """The cells, in words, whose outputs changed although neither their source nor that of a cell before them did."""
+    found = []
+    code = [[(i, c) for i, c in enumerate(book.cells, 1) if c.cell_type == 'code'] for book in (notebook, stored) if book]
+    for (number, new), (_, old) in zip(*code, strict=False) if stored else ():
+        if new.source != old.source:
+            break
+        if compare.align(new.outputs, old.outputs) != old.outputs:
+            found.append(f'cell {number} ({_first(new)} ...)')
+    return found
+
+
 def _differences(notebook, stored, path):
-    """What changed in the outputs of the cells that were stored before, as indented lines."""
+    """What changed in the outputs of the cells that were stored before, and the words about it, as indented lines."""
     folder, lines = notebooks.ROOT / '_build' / 'differences', []
     for number, new, old in _pairs(notebook.cells, stored.cells if stored else []):
         name = f'{path.parent.name}-{path.stem}-cell{number}'
@@ -115,8 +138,19 @@ def _differences(notebook, stored, path):
         except OSError as error:
             found = [f'outputs differ; the pictures could not be written: {error}']
         if found:
+            found += _words(notebook.cells, number - 1, old.outputs)
             lines += [f'  cell {number} ({_first(new)} ...)', *('    ' + line for line in found)]
     return lines[:LINES] + [f'  ... and {len(lines) - LINES} more lines'] * (len(lines) > LINES)
+
+
+def _words(cells, index, old):
+    """What readers are told of a changed output: caption, alt text, the sentences of its part that state its old numbers."""
+    before, now = words.shown_by(old), words.shown_by(cells[index].outputs)
+    for kind, sentence in words.beside(cells, index):
+        stated = [number for number in words.numbers(sentence, small=True) if number.among(before)]
+        gone = [number.text for number in stated if not number.among(now)]
+        if kind != 'prose' or gone or any(number.counts for number in stated):
+            yield f'{kind}: {sentence}' + (f' [no longer there: {", ".join(gone)}]' if gone else '')
 
 
 def _pairs(new, old):
@@ -136,10 +170,10 @@ def _write(target, text):
         raise Refused(f'{target.name} could not be written ({error}); the old one is untouched') from None
 
 
-def _one(path):
+def _one(path, accept):
     start = time.perf_counter()
     try:
-        said, good = record(path), True
+        said, good = record(path, accept), True
     except Refused as error:
         said, good = f'NOT RECORDED: {error}', False
     except Exception as error:  # the others are recorded all the same
@@ -160,6 +194,7 @@ def main(argv=None):
     parser = argparse.ArgumentParser(description='Execute notebooks and store their outputs.')
     parser.add_argument('files', nargs='*', help='.py files of notebooks; without any, those that changed')
     parser.add_argument('--all', action='store_true', help='all notebooks, changed or not')
+    parser.add_argument('--accept', action='store_true', help='store outputs that changed by themselves, too')
     arguments = parser.parse_args(argv)
     todo = _chosen(arguments)
     for path, why in todo.items():
@@ -172,7 +207,7 @@ def main(argv=None):
         print(f'Plain kernels, which take longer: {reason}.')
     execute.preload(todo)
     try:
-        failed = record_all(todo)
+        failed = record_all(todo, arguments.accept)
     except KeyboardInterrupt:
         print('Stopped. Each stored notebook is whole, old or new; make record goes on with the rest.', file=sys.stderr)
         sys.exit(130)
@@ -180,7 +215,7 @@ def main(argv=None):
         sys.exit(f'{failed} not recorded; mend the cell named above, then make record again')
 
 
-def record_all(todo):
+def record_all(todo, accept=False):
     """Record notebooks, as many at once as there are processors; gives how many failed.
 
     At Ctrl-C, what is being executed is named and its kernels are killed. Threads, because processes in their place would
@@ -188,7 +223,7 @@ def record_all(todo):
     """
     failed, pool = 0, ThreadPoolExecutor(max_workers=min(len(todo), os.cpu_count() or 1) or 1)
     try:
-        for done, job in enumerate(as_completed([pool.submit(_one, p) for p in todo]), 1):
+        for done, job in enumerate(as_completed([pool.submit(_one, p, accept) for p in todo]), 1):
             path, good, said, seconds = job.result()
             first, *more = said.splitlines()
             print(f'[{done}/{len(todo)}] {notebooks.name(path)}: {first} ({seconds:.1f} s)', *more, sep='\n', flush=True)

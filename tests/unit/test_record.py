@@ -41,7 +41,7 @@ def test_equal_outputs_are_left_alone(section):
     target.write_text(near)
     assert record.record(section) == 'unchanged' and target.read_text() == near
     target.write_text(near.replace('0.123457', '0.223457'))
-    first, *more = record.record(section).splitlines()
+    first, *more = record.record(section, accept=True).splitlines()
     assert first == '0 cells new or edited, 1 others with changed outputs'
     assert more == [
         '  cell 2 (x = 0.123456 ...)', '    stdout:',
@@ -49,6 +49,88 @@ def test_equal_outputs_are_left_alone(section):
         '      stored       0.223457   now       0.123456   relative gap 4.5e-01',
     ]
     assert '0.123456' in target.read_text()
+
+
+HELPED = """# %% [markdown]
+# # Title
+#
+# Nothing is 0.7391 here.
+
+# %%
+from helper import gain
+print('ready')
+
+# %% [markdown]
+# ## A part
+#
+# The gain is $0.74$. In 8 of 10 runs it is larger. It is never 0.91.
+
+# %% mystnb={"figure": {"caption": "A gain of 0.739 is enough."}, "image": {"alt": "A bar of height 0.739."}}
+print(gain, '8 of 10')
+
+# %% [markdown]
+# ## Another
+#
+# The gain of 0.74 comes back.
+"""
+
+
+@pytest.fixture
+def helped(section):
+    """A section that prints what a helper beside it gives."""
+    section.with_name('helper.py').write_text('gain = 0.7391\n')
+    section.write_text(HELPED)
+    record.record(section)
+    section.with_name('helper.py').write_text('gain = 0.5391\n')
+    return section
+
+
+# A helper broke, make record is typed, and the wrong number is stored under sentences that say another.
+def test_an_output_that_changed_by_itself_is_refused(helped):
+    before = helped.with_suffix('.ipynb').read_bytes()
+    with pytest.raises(record.Refused) as refused:
+        record.record(helped)
+    first, *more = str(refused.value).splitlines()
+    assert first == ("chapter/section, cell 4 (print(gain, '8 of 10') ...): "
+                     'the output changed, and no code of the notebook up to there did')
+    assert '      stored         0.7391   now         0.5391   relative gap 2.7e-01' in more
+    assert more[-1].endswith('then: ACCEPT=1 make record') and helped.with_suffix('.ipynb').read_bytes() == before
+    record.record(helped, accept=True)
+    assert b'0.5391' in helped.with_suffix('.ipynb').read_bytes() and record.record(helped) == 'unchanged'
+
+
+def test_the_command_refuses_and_accepts(helped, capsys):
+    with pytest.raises(SystemExit, match='1 not recorded'):
+        record.main([str(helped)])
+    assert 'chapter/section: NOT RECORDED: chapter/section, cell 4' in capsys.readouterr().out
+    record.main(['--accept', str(helped)])
+    assert b'0.5391' in helped.with_suffix('.ipynb').read_bytes()
+
+
+@pytest.mark.parametrize('old, new, refused', [
+    ("print('ready')", "print('go')", False),  # code before the output
+    ('print(gain,', 'print(gain ,', False),  # its own code
+    ('The gain is', 'Gain is', True),  # prose
+    ('# ## Another', '# %%\n1\n\n# %% [markdown]\n# ## Another', True),  # code after it
+    ('A bar of', 'The bar of', True),  # its alt text
+])
+def test_only_code_up_to_an_output_explains_it(helped, old, new, refused):
+    helped.write_text(HELPED.replace(old, new))
+    if refused:
+        with pytest.raises(record.Refused, match=r'cell 4 .* no code'):
+            record.record(helped)
+    else:
+        assert '0.5391' in record.record(helped)
+
+
+# A changed output is stored, and the caption goes on to state the old number.
+def test_the_words_beside_a_changed_output_are_shown(helped):
+    said = record.record(helped, accept=True).splitlines()
+    assert said[said.index('    caption: A gain of 0.739 is enough. [no longer there: 0.739]'):] == [
+        '    caption: A gain of 0.739 is enough. [no longer there: 0.739]',
+        '    alt text: A bar of height 0.739. [no longer there: 0.739]',
+        '    prose: The gain is 0.74. [no longer there: 0.74]',
+    ]
 
 
 @pytest.mark.parametrize('cell, message', [
