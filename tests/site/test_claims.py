@@ -65,7 +65,7 @@ def test_every_lesson_says_what_is_printed_why_it_fails_and_what_holds(parsed, a
         assert lesson.find(re.compile('^h[2-6]$')).text.strip('#'), name
         printed, mended = lesson.select_one('.lesson-printed'), lesson.select_one('.lesson-mended')
         assert ('fails' in printed.text) == (claim.verdict == 'wrong')
-        assert not check.refuted or (check.at or '') in printed.text
+        assert not check.fails or (check.fails.at or '') in printed.text
         shown = [part for part in lesson.select('p, div.math') if not part.get('class') or part['class'][0] in ('math', 'displayed')]
         assert len(shown) == 1 + bool(claim.why) + bool(claim.correct), name
         assert mended.text.startswith(f'✓ {errata.MENDED[claim.verdict]}')
@@ -93,8 +93,8 @@ def test_a_badge_stands_at_every_formula_with_the_name_of_a_claim(parsed):
             assert len(badges) == (check is not None), f'{name}#{display["id"]}'
             for badge in badges:
                 found += 1
-                assert badge['aria-label'] == f'{"corrected and " * check.refuted}checked: {check.id}'
-                assert bool(badge.select('.was-wrong')) == check.refuted and badge['href'] == f'#check-{check.id}'
+                assert badge['aria-label'] == f'{"corrected and " * bool(check.fails)}checked: {check.id}'
+                assert bool(badge.select('.was-wrong')) == bool(check.fails) and badge['href'] == f'#check-{check.id}'
                 line = lines[badge['href'][1:]]
                 assert not line.find_parent(['details', 'div'], class_=['solution', 'hide', 'toggle'])
     assert found > 200

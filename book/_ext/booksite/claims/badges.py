@@ -6,8 +6,8 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 from ..build import check_anchor
+from .check_lines import tried
 from .evidence import Check
-from .ledger_pages import tried
 
 _NUMBER = re.compile(r'(<div class="math[^>]* id="([^"]+)">\s*<span class="eqno">)')
 
@@ -24,9 +24,9 @@ def add(app: Sphinx, page: str, template: str, context: dict, doctree: nodes.doc
 
 def badge(check: Check) -> str:
     """✓ for a formula that the notes print so; ✗✓ for one that had to be corrected."""
-    name = f'{"corrected and " * check.refuted}checked: {check.id}'
-    sign = '<span class="was-wrong">✗</span>✓' if check.refuted else '✓'
-    said = f'{"as corrected, " * check.refuted}{tried(check)}'
+    name, sign, said = f'checked: {check.id}', '✓', tried(check.holds)
+    if check.fails:
+        name, sign, said = f'corrected and {name}', f'<span class="was-wrong">✗</span>{sign}', f'as corrected, {said}'
     return (
         f'<a class="check-badge" href="#{escape(check_anchor(check.id))}" aria-label="{escape(name)}" '
         f'title="{escape(said.capitalize())}">{sign}</a>'

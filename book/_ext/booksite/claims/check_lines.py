@@ -4,7 +4,7 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
 from ..build import CLAIMS_PAGE, book, check_anchor, claim_anchor, link, paragraph, section_anchor, verified_anchor
-from .evidence import read_line
+from .evidence import Line, read_line
 
 MARKS = {'verified': '✓', 'holds': '✓', 'corrected': '✓', 'printed': '✗'}
 
@@ -47,32 +47,45 @@ def _read(line):
         return None
 
 
-def _item(env, check):
-    if check.kind == 'verified':
-        name = nodes.inline('', f'{check.name}:')
+def _item(env, line):
+    if line.kind == 'verified':
+        name = nodes.inline('', f'{line.name}:')
     else:
-        name = link(env, CLAIMS_PAGE, check.name, claim_anchor(check.name), ['claim-id'])
-    said = {
-        'verified': ' holds',
-        'holds': ' holds',
-        'printed': ' as printed fails',
-        'corrected': ' as corrected holds',
-    }[check.kind]
-    if check.cases:
-        said += f' in {check.cases:,} case{"s" * (check.cases > 1)}'
-    children = [nodes.inline('', MARKS[check.kind], classes=['verdict']), nodes.Text(' '), name, nodes.Text(said)]
-    if check.slip:
-        children.append(nodes.Text(f'; would notice: {check.slip}'))
-    elif check.kind in ('holds', 'verified'):
-        children.append(nodes.Text('; control fails'))
-    if check.at:
-        children += [nodes.Text(', at ' if check.slip else ' at '), nodes.literal('', check.at, classes=['counterexample'])]
+        name = link(env, CLAIMS_PAGE, line.name, claim_anchor(line.name), ['claim-id'])
+    parts = [nodes.inline('', MARKS[line.kind], classes=['verdict']), ' ', name]
+    if line.kind == 'printed':
+        parts += [' as printed fails', *place_of(line)]
+    else:
+        parts += [' as corrected ' if line.kind == 'corrected' else ' ', tried(line)]
+        parts += ['; ', *rejected] if (rejected := noticed(line)) else []
     anchors = {'holds': check_anchor, 'printed': check_anchor, 'verified': verified_anchor}  # one for both of an erratum
-    ids = [anchors[check.kind](check.name)] if check.kind in anchors and env.docname.startswith('notebooks/') else []
-    if ids and check.kind == 'verified':  # a claim has its permanent link on the claims page
-        children.append(nodes.reference(
+    ids = [anchors[line.kind](line.name)] if line.kind in anchors and env.docname.startswith('notebooks/') else []
+    if ids and line.kind == 'verified':  # a claim has its permanent link on the claims page
+        parts.append(nodes.reference(
             '', '#', refuri=f'#{ids[0]}', internal=True, reftitle='Link to this statement', classes=['headerlink']))
-    return nodes.list_item('', paragraph(*children), classes=[f'check-{check.kind}'], ids=ids)
+    return nodes.list_item('', paragraph(*parts), classes=[f'check-{line.kind}'], ids=ids)
+
+
+def tried(line: Line) -> str:
+    """What was tried: 'holds in 9 cases'."""
+    said = 'holds as printed' if line.spoilt else 'holds'
+    return f'{said} in {line.cases:,} case{"s" * (line.cases > 1)}' if line.cases else said
+
+
+def noticed(line: Line) -> list[nodes.Node | str]:
+    """What was rejected, and where; nothing for a correction that was tried without a mistake."""
+    if line.spoilt:
+        return [f'{line.spoilt} spoilt variants rejected']
+    if line.slip:
+        return [f'would notice: {line.slip}', *place_of(line, ', at ')]
+    return [] if line.kind == 'corrected' else ['control fails', *place_of(line)]
+
+
+def place_of(line: Line, words: str = ' at ') -> list[nodes.Node | str]:
+    """The case in which something fails, after the words, or the reason; nothing where neither was printed."""
+    if line.reason:
+        return [f': {line.reason}']
+    return [words, nodes.literal('', line.at, classes=['counterexample'])] if line.at else []
 
 
 def _plain(text):

@@ -6,8 +6,8 @@ from nbutils import ledger
 
 from ..build import CLAIMS_PAGE, book, check_anchor, claim_anchor, erratum_anchor, link, page_of, paragraph, title_of
 from . import formula
+from .check_lines import noticed, place_of, tried
 from .evidence import Check
-from .ledger_pages import counterexample, noticed, tried
 
 MENDED = {'wrong': 'Corrected', 'garbled': 'Restored', 'unclear': 'Made precise'}
 
@@ -52,21 +52,17 @@ class Errata(SphinxDirective):
 
     def mended(self, claim, check):
         """The line above the form that holds, with a link to its check."""
-        run = link(self.env, page_of(check.section), tried(check), check_anchor(check.id))
-        said = [mark('✓'), f' {MENDED[claim.verdict]}, it ', run]
-        if check.slip:
-            said += ['; ', *noticed(check)]
-        elif check.at and not check.refuted:
-            said += ['; the control fails at ', counterexample(check.at)]
+        run = link(self.env, page_of(check.section), tried(check.holds), check_anchor(check.id))
+        rejected = noticed(check.holds)
+        said = [mark('✓'), f' {MENDED[claim.verdict]}, it ', run, *(['; ', *rejected] if rejected else [])]
         return paragraph(*said, classes=['lesson-mended'])
 
 
 def printed(check: Check) -> nodes.paragraph:
     """The line above the printed form, with the counterexample where it was refuted."""
-    if not check.refuted:
+    if not check.fails:
         return paragraph(mark('?'), ' As printed', classes=['lesson-printed', 'in-doubt'])
-    at = [' at ', counterexample(check.at)] if check.at else []
-    return paragraph(mark('✗'), ' As printed, it fails', *at, classes=['lesson-printed'])
+    return paragraph(mark('✗'), ' As printed, it fails', *place_of(check.fails), classes=['lesson-printed'])
 
 
 def mark(sign: str) -> nodes.inline:

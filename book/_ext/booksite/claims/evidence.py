@@ -16,46 +16,54 @@ from nbutils import ledger
 _CASES = r'(?: in (?P<cases>\d+) cases?)?'
 _AT = r'(?: at (?P<at>.+))?'
 _SLIP = r'would notice: (?P<slip>.+?)(?: \((?P<case>\w+ = .+)\))?'
-LINES = {  # kind of line -> its form
-    'verified': re.compile(rf'✓ (?P<name>.+): holds{_CASES}; (?:control fails{_AT}|{_SLIP})$'),
-    'holds': re.compile(rf'✓ (?P<name>\S+) holds{_CASES}; (?:control fails{_AT}|{_SLIP})$'),
-    'printed': re.compile(rf'✗ (?P<name>\S+) as printed fails{_AT}$'),
-    'corrected': re.compile(rf'✓ (?P<name>\S+) as corrected holds{_CASES}(?:; {_SLIP})?$'),
-}
+_RAN = r'as printed, (?P<cases>\d+) cases?; (?P<spoilt>\d+ of \d+) spoilt variants rejected'
+FORMS = [(kind, re.compile(form)) for kind, form in (
+    ('verified', rf'✓ (?P<name>.+): holds{_CASES}; (?:control fails{_AT}|{_SLIP})'),
+    ('holds', rf'✓ (?P<name>\S+) holds{_CASES}; (?:control fails{_AT}|{_SLIP})'),
+    ('holds', rf'✓ (?P<name>\S+): {_RAN}'),
+    ('printed', rf'✗ (?P<name>\S+) as printed(?: in the notes)? fails(?:: (?P<reason>.+)|{_AT})'),
+    ('corrected', rf'✓ (?P<name>\S+) as corrected holds{_CASES}(?:; {_SLIP})?'),
+    ('corrected', rf'✓ (?P<name>\S+) as corrected holds {_RAN}'),
+)]
 _LOOKS_LIKE_A_CHECK = re.compile(rf'[✓✗] (?:(?:{"|".join(ledger.FILES)})\.\S|.*: (?:holds|fails)\b)')
 
 
 class Line(NamedTuple):
-    """One line printed by a check. `cases` is None where the check needs no cases, `at` where no case is worth showing.
+    """One line printed by a check.
 
-    `name` is the id of a claim or, where the kind is 'verified', a sentence of the book's own. `slip` names the mistake
-    that was noticed, at the case `at`; None where the mistake has no words.
+    `kind` is that of its form; `name` the id of a claim or, where the kind is 'verified', a sentence of the book's own.
+    `cases` is how many were tried, None where there are none. `at` is the case in which the slip, the control or the
+    printed form fails, `reason` why the printed form could not be put together. `slip` names the mistake that was
+    noticed; `spoilt` says how many variants of a display, '3 of 3', were rejected.
     """
     kind: str
     name: str
     cases: int | None = None
     at: str | None = None
     slip: str | None = None
+    spoilt: str | None = None
+    reason: str | None = None
 
 
 class Check(NamedTuple):
-    """What was executed for one claim: `at` is where the slip, the control, or the printed form, fails."""
+    """What was executed for one claim: the line that says what holds, and for an erratum the one that says what fails."""
     id: str
     section: str
     cell: int
-    refuted: bool
-    cases: int | None
-    at: str | None
-    slip: str | None = None
+    holds: Line
+    fails: Line | None = None
 
 
 def read_line(text: str) -> Line | None:
     """The `Line` in one line of output, None where it is none. Raises ValueError for a check in an unknown form."""
-    for kind, form in LINES.items():
-        if found := form.match(text):
-            parts = found.groupdict()
-            cases = parts.get('cases')
-            return Line(kind, parts['name'], cases and int(cases), parts.get('at') or parts.get('case'), parts.get('slip'))
+    for kind, form in FORMS:
+        if found := form.fullmatch(text):
+            parts = {name: part for name, part in found.groupdict().items() if part is not None}
+            if 'cases' in parts:
+                parts['cases'] = int(parts['cases'])
+            if 'case' in parts:
+                parts['at'] = parts.pop('case')
+            return Line(kind, **parts)
     if _LOOKS_LIKE_A_CHECK.match(text):
         raise ValueError(f'a check line in an unknown form: {text}')
     return None
@@ -170,22 +178,20 @@ class Book:
     def state(self, claim: ledger.Claim) -> str:
         """One of 'holds', 'wrong', 'uncheckable', 'to come': where the book stands with a claim."""
         if claim.id in self.checks:
-            return 'wrong' if self.checks[claim.id].refuted else 'holds'
+            return 'wrong' if self.checks[claim.id].fails else 'holds'
         return 'uncheckable' if claim.uncheckable else 'to come'
 
     def _checks_of(self, section):
-        refuted = {}
+        fails = {}
         for number, line in self.lines[section]:
             if line.kind == 'verified':
                 continue
             if line.name not in ledger.claims():
                 self._report(section, number, f'a check of {line.name}, which is no claim of book/claims')
             elif line.kind == 'printed':
-                refuted[line.name] = line
-            elif line.kind == 'holds':
-                yield Check(line.name, section, number, False, line.cases, line.at, line.slip)
-            elif line.name in refuted:
-                yield Check(line.name, section, number, True, line.cases, refuted[line.name].at)
+                fails[line.name] = line
+            elif line.kind == 'holds' or line.name in fails:
+                yield Check(line.name, section, number, line, fails.get(line.name))
 
     def _compare(self, section, checks):
         """Report claims of the section without a check, and checks that the ledger contradicts."""
@@ -196,8 +202,8 @@ class Book:
             place = _place(claim.id)
             if check is None and not claim.uncheckable:
                 self.problems.append((place, f'{claim.id}: no cell of {self.name(section)} shows a check of it'))
-            elif check and check.refuted != (claim.verdict == 'wrong'):
-                shown = 'refutes' if check.refuted else 'confirms'
+            elif check and bool(check.fails) != (claim.verdict == 'wrong'):
+                shown = 'refutes' if check.fails else 'confirms'
                 self._report(section, check.cell, f'it {shown} {claim.id}, which is {claim.verdict} in {place}')
         for check in checks.values():
             home = ledger.claims()[check.id].section

@@ -22,7 +22,7 @@ from ..build import (
 )
 from ..claims.evidence import Book
 from . import claim_filter, formula
-from .evidence import Check
+from .check_lines import noticed, place_of, tried
 
 VERDICTS = {  # verdict of the ledger -> what the tables call it once a cell has shown it
     'correct': 'holds',
@@ -59,7 +59,7 @@ class LedgerNumber(SphinxRole):
             'to-come': counted['to come'], 'sections': len(the_book.sections),
             'lessons': sum(claim.verdict != 'correct' for claim in ledger.claims().values() if claim.id in the_book.checks),
             'own': sum(map(len, the_book.verified.values())),
-            'cases': sum(check.cases or 0 for check in the_book.checks.values()),
+            'cases': sum(check.holds.cases or 0 for check in the_book.checks.values()),
         }
 
 
@@ -144,13 +144,11 @@ class ClaimTables(SphinxDirective):
         check = book(self.env).checks.get(claim.id)
         if check is None:
             return [paragraph(claim.uncheckable or '')]
-        said = [paragraph(link(self.env, page_of(check.section), tried(check), check_anchor(claim.id)))]
-        if check.slip:
-            said.append(paragraph(*noticed(check)))
-        elif check.at:
-            who = 'the printed form' if check.refuted else 'the control'
-            said.append(paragraph(f'{who} fails at ', counterexample(check.at)))
-        return said
+        lines = [[link(self.env, page_of(check.section), tried(check.holds), check_anchor(claim.id))]]
+        if check.fails:
+            lines.append(['the printed form fails', *place_of(check.fails)])
+        lines.append(noticed(check.holds))
+        return [paragraph(*line) for line in lines if line]
 
 
 def statement(claim: ledger.Claim) -> list[nodes.paragraph]:
@@ -163,17 +161,3 @@ def statement(claim: ledger.Claim) -> list[nodes.paragraph]:
         lines.append(paragraph('as printed: ', *formula.inline(claim.notes), classes=['as-printed']))
     permalink = nodes.reference('', claim.id, refuri=f'#{claim_anchor(claim.id)}', internal=True, classes=['claim-id'])
     return [*lines, paragraph(permalink, claim_filter.words(claim))]
-
-
-def tried(check: Check) -> str:
-    return f'holds in {check.cases:,} case{"s" * (check.cases > 1)}' if check.cases else 'holds'
-
-
-def noticed(check: Check) -> list[nodes.Node]:
-    """The mistake that a check has rejected, and where."""
-    words = nodes.Text(f'would notice: {check.slip}')
-    return [words, nodes.Text(', at '), counterexample(check.at)] if check.at else [words]
-
-
-def counterexample(text: str) -> nodes.literal:
-    return nodes.literal('', text, classes=['counterexample'])

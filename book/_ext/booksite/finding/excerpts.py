@@ -15,7 +15,7 @@ from nbutils import ledger
 
 from ..build import book, link, paragraph, title_of
 from ..claims import check_lines, formula
-from ..claims.evidence import printed_lines
+from ..claims.evidence import printed_lines, read_line
 
 _QUESTION = re.compile(r'\*\*Question\.?\*\*\s*(.+?)(?=\s*(?:\*\*You need|\n\s*\n|\n\s*[-*] |\Z))', re.S)
 
@@ -158,4 +158,4 @@ def statements_about(claim_id: str, code: str) -> str:
 
 def lines_about(claim_id: str, cell: dict) -> str:
     """What a cell has printed about one claim."""
-    return '\n'.join(line for line in printed_lines(cell) if f' {claim_id} ' in line)
+    return '\n'.join(text for text in printed_lines(cell) if (line := read_line(text)) and line.name == claim_id)
