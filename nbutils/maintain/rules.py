@@ -14,7 +14,7 @@ import yaml
 from nbval.plugin import find_comment_markers
 
 from nbutils import ledger
-from nbutils.maintain import compare, notebooks
+from nbutils.maintain import compare, lint, notebooks
 
 TAGS = {'remove-cell', 'hide-input', 'hide-output', 'hide-cell', 'nbval-ignore-output'}
 CELL_LINES, CODE_COLUMNS = 25, 79
@@ -44,6 +44,12 @@ class Pair:
         return notebooks.read(self.path)
 
     @cached_property
+    def trees(self):
+        """(number, syntax tree, all its nodes) of each code cell of the source, counted as JupyterLab counts all cells."""
+        trees = [(i, ast.parse(c.source)) for i, c in enumerate(self.source.cells, 1) if c.cell_type == 'code']
+        return [(i, tree, list(ast.walk(tree))) for i, tree in trees]
+
+    @cached_property
     def stored(self):
         target = self.path.with_suffix('.ipynb')
         return nbformat.read(target, as_version=4) if target.is_file() else None
@@ -58,21 +64,18 @@ class Pair:
 
     def checks(self):
         """(function, claim id or statement) of every check in the source, in order."""
-        return [found for cell in self.source.cells if cell.cell_type == 'code' for found in checks_in(cell.source)]
+        return [found for _, _, nodes in self.trees for found in _named(nodes)]
 
 
 def checks_in(code):
     """(function, claim id or statement) of every check in a piece of code; None where that is no literal."""
-    for call in check_calls(ast.parse(code)):
+    return list(_named(ast.walk(ast.parse(code))))
+
+
+def _named(nodes):
+    for call in lint.check_calls(nodes):
         first = call.args[0] if call.args else None
         yield call.func.id, first.value if isinstance(first, ast.Constant) else None
-
-
-def check_calls(tree):
-    """The calls of checks in a syntax tree."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ('holds', 'erratum', 'verify'):
-            yield node
 
 
 def recorded(pair):
@@ -174,15 +177,6 @@ def braced(pair):
         yield f'{pair.name} has {found[0]}...}} as an index: put braces around it'
 
 
-def computed(pair):
-    """A literal True in an output looks like a result and is none; after asserts, print the sentence alone."""
-    for i, cell in enumerate(pair.source.cells, 1):
-        for call in ast.walk(ast.parse(cell.source)) if cell.cell_type == 'code' else ():
-            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == 'print':
-                if any(isinstance(a, ast.Constant) and a.value in (True, False) for a in call.args):
-                    yield f'{pair.name}, cell {i} prints a literal verdict: print the value that was computed'
-
-
 def claims_checked(pair):
     """A claim that nobody checks is what this book exists to rule out; so is a check of no known claim."""
     known, mine = ledger.claims(), {c.id for c in ledger.claims().values() if c.section == pair.name}
@@ -207,65 +201,6 @@ def checks_printed(pair):
         for function, claim_id in checks_in(cell.source):
             if claim_id and f'✓ {claim_id}{":" * (function == "verify")} ' not in printed:
                 yield f'{pair.name}, cell {i}: {function} of {claim_id} left no line in the output: make record'
-
-
-def dependent(pair):
-    """A test that reads nothing of what it is given is true for any code, and its variant false: the pair proves nothing."""
-    cells = [(i, ast.parse(c.source)) for i, c in enumerate(pair.source.cells, 1) if c.cell_type == 'code']
-    functions, bound = {}, set()
-    for _, tree in cells:
-        functions |= _functions(tree)
-        bound |= _bound(tree)
-    for i, tree in cells:
-        for call in check_calls(tree):
-            for what, part in _tests(call):
-                node = functions.get(part.id) if isinstance(part, ast.Name) else part
-                if node is not None and not _read(node) & (bound - _bound(node) | _parameters(node)):
-                    yield (f'{pair.name}, cell {i}: {what} of {call.func.id} (line {call.lineno}) reads none of its '
-                           'arguments and no name of the notebook: let it depend on what is checked')
-
-
-def _tests(call):
-    """(name, expression) of each function that a check calls."""
-    if call.func.id != 'erratum' and len(call.args) > 1:
-        yield 'the test', call.args[1]
-    for keyword in call.keywords:
-        if keyword.arg in ('control', 'printed', 'corrected'):
-            yield keyword.arg, keyword.value
-        elif keyword.arg == 'slip' and isinstance(keyword.value, ast.Tuple):
-            yield 'slip', keyword.value.elts[-1]
-
-
-def _functions(tree):
-    """Name -> definition of the functions in a tree, as def or as lambda."""
-    found = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef):
-            found[node.name] = node
-        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
-            found |= {target.id: node.value for target in node.targets if isinstance(target, ast.Name)}
-    return found
-
-
-def _bound(tree):
-    """The names that a tree assigns, defines or imports; `close` and the like are no matter of the notebook."""
-    found = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found.add(node.id)
-        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node is not tree:
-            found.add(node.name)
-        elif isinstance(node, ast.Import) or isinstance(node, ast.ImportFrom) and node.module != 'nbutils.checks':
-            found |= {(alias.asname or alias.name).split('.')[0] for alias in node.names}
-    return found
-
-
-def _read(tree):
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
-
-
-def _parameters(node):
-    return {argument.arg for argument in ast.walk(node) if isinstance(argument, ast.arg)}
 
 
 def coarse(pair):
@@ -369,6 +304,6 @@ def unbound(codes):
 
 
 RULES = (
-    recorded, executed, portable, tagged, described, shaped, braced, computed, claims_checked, checks_printed,
-    dependent, exercises, launches,
+    recorded, executed, portable, tagged, described, shaped, braced, claims_checked, checks_printed, exercises, launches,
+    lint.computed, lint.kept, lint.two_sided, lint.tight, lint.dependent,
 )

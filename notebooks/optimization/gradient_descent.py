@@ -68,7 +68,8 @@ def some_is_best(no_worse):  # (n, n): is i no worse than j?
 
 holds(
     'aw.gd.single-objective',
-    lambda price, weight: some_is_best(price[:, None] <= price),
+    lambda price, weight: some_is_best(price[:, None] <= price)
+    and some_is_best(weight[:, None] <= weight),
     control=lambda price, weight: some_is_best(
         (price[:, None] <= price) & (weight[:, None] <= weight)),
     price=vectors(4, 0, 10), weight=vectors(4, 0, 10),
@@ -378,8 +379,8 @@ def steps_down(a):  # from one point of the hill, a step of 0.0001
 
 askew = scalars(0, 2 * np.pi).filter(lambda a: abs(np.cos(a)) > 0.01)
 holds(
-    'aw.gd.const-and-unit', lambda x, a, size: first_factor_is_norm(x, a, 1),
-    control=first_factor_is_norm, x=steep, a=askew, size=scalars(0.5, 2),
+    'aw.gd.const-and-unit', lambda x, a: first_factor_is_norm(x, a, 1),
+    control=lambda x, a: first_factor_is_norm(x, a, 1.01), x=steep, a=askew,
 )
 holds(
     'aw.gd.half-circle',

@@ -3,7 +3,7 @@ import nbformat
 import pytest
 
 from nbutils import ledger
-from nbutils.maintain import notebooks, rules
+from nbutils.maintain import lint, notebooks, rules
 
 GOOD = f'''# %% [markdown]
 # # A title
@@ -132,14 +132,29 @@ FAULTS = {  # what is wrong: (rule, change of the .py or of the .ipynb, what the
     'a cell that nbval ignores': (rules.tagged, ('draw();', '# NBVAL_IGNORE_OUTPUT\ndraw();'), 'cell 6: a comment tells nbval to look away (check)'),
     'a cell that nbval skips': (rules.tagged, ('draw();', 'draw()  # here\n  #  NBVAL_SKIP'), 'look away (skip)'),
     'a cell that may fail': (rules.tagged, ('draw();', '# NBVAL_RAISES_EXCEPTION\ndraw();'), 'look away (check_exception)'),
-    'a test that is always true': (rules.dependent, (TEST, 'lambda x: True'), 'cell 5: the test of holds (line 1) reads none of its arguments'),
-    'a variant that is always false': (rules.dependent, (VARIANT, 'lambda x: False'), 'control of holds'),
-    'a test of numbers alone': (rules.dependent, (TEST, 'lambda x: all(k < 9 for k in (1, 2))'), 'the test of holds'),
-    'a test of close alone': (rules.dependent, (TEST, 'lambda: grade(1, 1)'), 'the test of holds'),
-    'a named test that is always true': (rules.dependent, (
+    'a test that is always true': (lint.dependent, (TEST, 'lambda x: True'), 'cell 5: the test of holds (line 1) reads none of its arguments'),
+    'a variant that is always false': (lint.dependent, (VARIANT, 'lambda x: False'), 'control of holds'),
+    'a test of numbers alone': (lint.dependent, (TEST, 'lambda x: all(k < 9 for k in (1, 2))'), 'the test of holds'),
+    'a test of close alone': (lint.dependent, (TEST, 'lambda: grade(1, 1)'), 'the test of holds'),
+    'a named test that is always true': (lint.dependent, (
         "holds('dl.x.y', " + TEST, "def fine(x):\n    y = 2\n    return y > 1\n\nholds('dl.x.y', fine"), 'the test of holds'),
-    'a slip that is always false': (rules.dependent, ('control=' + VARIANT, "slip=('says no', lambda x: False)"), 'slip of holds'),
-    'an erratum of nothing': (rules.dependent, ("holds('dl.x.y', " + TEST + ',\n      control=' + VARIANT,
+    'a slip that is always false': (lint.dependent, ('control=' + VARIANT, "slip=('says no', lambda x: False)"), 'slip of holds'),
+    'a test that ignores an argument': (lint.dependent, (TEST + ',\n      control=' + VARIANT + ', x=[1, 2]',
+        'lambda x, k: doubled(x) == x + x,\n      control=lambda x, k: doubled(k) == x, x=[1, 2], k=[1, 2]'), 'ignores k: let it read each case'),
+    'a variant that ignores all arguments': (lint.dependent, (VARIANT, 'lambda x: doubled(1) == 1'), 'control of holds (line 1) reads none of its arguments, so'),
+    'a lost assert': (lint.kept, ('draw();', 'doubled(1) == 2\ndraw();'), "cell 6 throws away 'doubled(1) == 2': assert it"),
+    'a lost assert in a loop': (lint.kept, ('draw();', 'for x in (1, 2):\n    close(doubled(x), x)'), 'throws away'),
+    'a lost assert in a function': (lint.kept, ('    return 2 * x', '    x.all()\n    return 2 * x'), 'cell 3 throws away'),
+    'a comparison with itself': (lint.two_sided, ('draw();', 'assert close(doubled(1), doubled(1), atol=1)'), 'is decided before it runs'),
+    'an answer graded by itself': (lint.two_sided, ('draw();', 'assert grade(doubled, doubled, cases)'), 'is decided before it runs'),
+    'an order of one thing': (lint.two_sided, ('draw();', 'assert 0 <= doubled(1) <= doubled(1)'), 'is decided before it runs'),
+    'numbers in place of results': (lint.two_sided, ('draw();', 'assert 1 < 2'), 'is decided before it runs'),
+    'a way out': (lint.two_sided, ('draw();', 'assert doubled(1) == 3 or True'), 'is decided before it runs'),
+    'an assert of nothing': (lint.two_sided, ('draw();', 'assert 1'), 'is decided before it runs'),
+    'a tolerance of percents': (lint.tight, ('draw();', 'assert close(doubled(1), 2.1, rtol=0.1)'), 'cell 6 compares with rtol=0.1'),
+    'a fixed sentence': (lint.told, ('draw();', "assert doubled(1) == 2\nprint('all agree')"), "cell 6 prints the fixed sentence 'all agree': print the numbers"),
+    'a fixed sentence before other things': (lint.told, ('draw();', "print('all agree')\nx = 1\nprint(x)"), 'cell 6 prints the fixed sentence'),
+    'an erratum of nothing': (lint.dependent, ("holds('dl.x.y', " + TEST + ',\n      control=' + VARIANT,
         "erratum('dl.x.y', printed=lambda: False, corrected=lambda: True"), 'printed of erratum'),
     'no reason to ignore': (rules.tagged, ('# %% mystnb', '# %% tags=["nbval-ignore-output"] mystnb'), "'# not compared: <reason>'"),
     'no alt text': (rules.described, (', "image": {"alt": "A line that rises to the right"}', ''), 'cell 6 draws a figure without alt text'),
@@ -154,7 +169,7 @@ FAULTS = {  # what is wrong: (rule, change of the .py or of the .ipynb, what the
     'no question': (rules.shaped, ('**Question.**', 'Question.'), 'the opening lacks **Question.**'),
     'no summary': (rules.shaped, ('## Summary', '## End'), 'lacks its ## Summary'),
     'an index without braces': (rules.braced, ('# ## First', '# $x_\\mathcal{D}$\n#\n# ## First'), r'has _\mathcal{...} as an index'),
-    'a result that is none': (rules.computed, ('draw();', "print('all agree:', True)"), 'cell 6 prints a literal verdict'),
+    'a result that is none': (lint.computed, ('draw();', "print('all agree:', True)"), 'cell 6 prints a literal verdict'),
     'a misspelt claim': (rules.claims_checked, ("'dl.x.y'", "'dl.x.yy'"), "checks 'dl.x.yy', which is no claim"),
     'a claim not checked': (rules.claims_checked, ("holds('dl.x.y', ", 'print('), 'does not check dl.x.y: add holds'),
     "another section's claim": (rules.claims_checked, ("'dl.x.y'", "'la.a.b'"), 'checks la.a.b, which belongs to other/section'),
@@ -188,7 +203,24 @@ def test_the_rule_rejects(pair, fault):
     'lambda **case: case', 'doubled', 'lambda: doubled(2) == 4', 'functools.partial(doubled, 2)', 'lambda x, *, y=draw: y(x)',
 ])
 def test_tests_that_depend_on_something(pair, test):
-    assert list(rules.dependent(pair(GOOD.replace(TEST, test)))) == []
+    assert list(lint.dependent(pair(GOOD.replace(TEST, test)))) == []
+
+
+@pytest.mark.parametrize('code', [
+    'doubled(1) == 2', "print('  n   error')\nprint('(both rounded)')\nfor n in 1, 2: print(n)", "if doubled(1) == 2: print('as it should')",
+    'angle = doubled(0) or 1', 'assert close(doubled(1), 2, rtol=1e-3)', 'assert 1e-9 < doubled(1) < 1e9', 'doubled(1)\ndraw();',
+    "try: doubled(None)\nexcept TypeError: print('refused')", "print('twice', doubled(1))",
+])
+def test_what_is_said_by_what_is_computed(pair, code):
+    made = pair(GOOD.replace('draw();', code))
+    assert not [problem for rule in (lint.computed, lint.kept, lint.two_sided, lint.tight, lint.told) for problem in rule(made)]
+
+
+def test_one_sided_verdicts_are_found(pair):
+    code = ["x = doubled(1)", "print('small:', x < 3, x == 2, x)", "far = (x > 1).all()", "print(f'far: {far}, {bool(x < 9)}, {x}')",
+            "print(*[x < 5])", "near = all(v < 3 for v in [x])", "print(near, 'or', x > 1 and x < 3)"]
+    assert list(lint.one_sided(pair(GOOD.replace('draw();', '\n'.join(code))))) == [
+        (6, 'x < 3'), (6, 'far'), (6, 'bool(x < 9)'), (6, 'near'), (6, 'x > 1 and x < 3')]
 
 
 def test_coarse_numbers_are_found(pair):
