@@ -171,8 +171,8 @@ class _Pieces:
             self.close('given')
         elif CONNECTIVE.match(token.text):
             self.close('claim')
-        elif not self.now and _continues(after) or _continues(self.last()) and not _continues(after):
-            name = re.sub(r'\W+', '_', token.text.strip())  # a word as a name: precision = ...
+        elif not self.now and _continues(after) or _continues(self.last()):
+            name = re.sub(r'\W+', '_', token.text).strip('_')  # a word as a name: precision = ...
             self.now.append(Token('name', name, token.start, token.end))
         else:
             raise FormulaError(f'words that cannot be run: {token.text.strip()!r}')

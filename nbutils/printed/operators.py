@@ -55,6 +55,16 @@ def _big(node, scope):
     return place[0] if len(place) == 1 else list(place)
 
 
+def places(node, scope):
+    """(all places that an arg max or arg min runs over, the heights there with a sign that makes low ones the best)."""
+    kind, domain, body = node.args[:3]
+    if domain is None:
+        raise FormulaError(f'an {kind} that does not say over what')
+    sign = 1 if kind == 'argmin' else -1
+    found = [(place, sign * evaluate(body, case)) for place, case in over(domain, body, scope)]
+    return [list(place) if len(place) > 1 else place[0] for place, _ in found], [height for _, height in found]
+
+
 def over(domain, body, scope):
     """(values of the counters, scope) for all that an operator runs over."""
     how, *what = domain
@@ -81,10 +91,17 @@ def over(domain, body, scope):
         raise FormulaError('it is not clear what the operator runs over')
     if not all(t.op == 'relation' for t in tests):
         raise FormulaError('what stands below the operator cannot be read')
-    for ks in product(*(counter_range(body, n, scope) for n in names)):
-        case = scope.changed(**{n: float(k) for n, k in zip(names, ks, strict=True)})
+    for values in product(*(_choices(n, body, scope) for n in names)):
+        case = scope.changed(**dict(zip(names, values, strict=True)))
         if all(evaluate(t, case) for t in tests):
-            yield tuple(map(float, ks)), case
+            yield values, case
+
+
+def _choices(name, body, scope):
+    """What a letter below an operator runs over: the members of the family that it stands for, or a counter's range."""
+    if name in scope and isinstance(scope.get(name), list):
+        return scope.get(name)
+    return [float(k) for k in counter_range(body, name, scope)]
 
 
 def _last(name, high, low, body, scope):

@@ -8,6 +8,7 @@ import numpy as np
 
 from nbutils.printed.evaluating import Unfinished, evaluate, label, rule, shape_of
 from nbutils.printed.grammar import RELATIONS, walk
+from nbutils.printed.operators import places
 from nbutils.printed.tokens import FormulaError, ShapeError
 from nbutils.printed.values import Identity, Zero, add, is_number, lower
 
@@ -146,6 +147,9 @@ def _contained(value, right, scope):
         above = value >= low if right.args[0] == '[' else value > low
         below = value <= high if right.args[1] == ']' else value < high
         return bool(np.all(above & below))
+    if right.op == 'big' and right.args[0] in ('argmin', 'argmax'):
+        where, heights = places(right, scope)
+        return any(equal(value, v) for v, h in zip(where, heights, strict=True) if equal(h, min(heights)))
     members = evaluate(right, scope)
     if callable(members):
         return bool(members(lower(value)))

@@ -5,7 +5,8 @@
 The meaning of a letter is a strategy or a list (drawn), a function, a number or an array, a `range` (a counter),
 `of(lambda a, b: ...)` (computed from the letters a and b) or `Random(values, weights)`. Fonts do not count;
 `\\hat{\\mathbf{w}}` is `w_hat`, `x^*` is `x_star`, `w_{\\text{ridge}}` is `w_ridge`, and `lambda_` is the letter
-lambda. An equation whose left side has no meaning yet defines it. Conditions ("for all ...") choose among the cases;
+lambda. A letter below a sum or an extremum that stands for a family, `of(lambda: [...])`, runs over its members. An
+equation whose left side has no meaning yet defines it. Conditions ("for all ...") choose among the cases;
 a condition that no case meets is an error.
 """
 import copy

@@ -25,7 +25,7 @@ x, y = np.array([1., -2.]), np.array([3., 0.5])
 u, v = np.array([1., 2., 3.]), np.array([-1., 0., 2.])
 LETTERS = dict(
     A=A, B=B, M=A, S=S, x=x, y=y, u=u, v=v, a=2.0, b=-3.0, n=4, f=lambda t: t ** 3, g=lambda w: w @ w, h=lambda w: w * 2, k=range(1, 3),
-    family=[x, y], F=[[4, 5], [2, 1], [5]], X=Random([0., 1., 5.], [0.5, 0.2, 0.3]), Y=Random([-1., 1.]),
+    family=[x, y], w=[y, x], t=[1., 7.], rest=11., F=[[4, 5], [2, 1], [5]], X=Random([0., 1., 5.], [0.5, 0.2, 0.3]), Y=Random([-1., 1.]),
 )
 
 
@@ -76,6 +76,8 @@ def search(test, strategies):
     (r'\sum_{i, j} m_{ij}', 11), (r'\sum_i \sum_j m_{ij} x_i y_j', x @ A @ y), (r'\prod_{i=1}^{n} i', 24), (r'\sum_{k=0}^\infty 2^{-k}', 2),
     (r'\log \sum_k \exp(x_k) - 2', math.log(np.exp(x).sum()) - 2), (r'x_1 y_1 + \dots + x_2 y_2', x @ y), (r'1 + 2 + \dots + n', 10),
     (r'1 - 2 - \dots - n', -8), (r'1 \cdot 2', 2), (r'\sum_{k \in \{1, 3\}} k^2', 10), (r'\sum_{i \ne j} u_i u_j', 22),
+    (r'\max_{\mathbf{w}, t} (t + \mathbf{x}^\top\mathbf{w})', 12), (r'\operatorname*{arg\,min}_{\mathbf{w}} \mathbf{u}^\top\mathbf{u} \mathbf{x}^\top\mathbf{w}', y[:, None]),
+    (r'\sum_{t} t^2', 50), (r'a + \text{rest}', 13), (r'\text{rest} - a', 9),
     # derivatives, integrals, limits
     (r'\nabla_{\mathbf{x}} (\mathbf{x}^\top\mathbf{A}\mathbf{x})', ((A + A.T) @ x)[:, None]), (r'\nabla g(\mathbf{x})', 2 * x[:, None]),
     (r'\nabla g(\mathbf{x})^\top \mathbf{y}', 2 * x @ y), (r'\frac{\partial}{\partial x_1} (x_1^2 x_2)', -4), (r'\nabla^2 g(\mathbf{x})', 2 * np.eye(2)),
@@ -108,7 +110,8 @@ def test_value(latex, want):
     (r'\mathbf{x} = \mathbf{0}', False), (r'\mathbf{A} - \mathbf{A} = \mathbf{0}', True), (r'\mathbf{A}\mathbf{A}^{-1} = \mathbf{I}', True),
     (r'u_i \ge 1', None), (r'\mathbf{u} \ge 0', True), (r'\mathbf{v} > 0', False),
     (r'F_1 \cap F_2 = \emptyset', True), (r'F_1 \cap F_3 = \emptyset', False), (r'F_2 \cup F_1 = \{1, 2, 4, 5\}', True), (r'F_1 \cup F_3 = \{4\}', False),
-    (r'2 \in F_1 \cup F_2', True), (r'2 \in F_2 \setminus F_2', False),
+    (r'2 \in F_1 \cup F_2', True), (r'1 \in \arg\min_t t', True), (r'7 \in \arg\min_t t', False), (r'7 \in \arg\max_t (t - 1)(t - 7)', True),
+    (r'\mathbf{x} \in \arg\max_{\mathbf{w}} \mathbf{x}^\top\mathbf{w}', True), (r'\mathbf{y} \in \arg\max_{\mathbf{w}} \mathbf{x}^\top\mathbf{w}', False), (r'2 \in F_2 \setminus F_2', False),
 ])
 def test_statement(latex, want):
     if want is None:  # a counter that nothing binds: evaluating alone does not quantify
