@@ -4,7 +4,6 @@ Packs all notebooks, and the site itself for reading from a folder, into archive
 where it was made. Then the page that names them by their published address links to the files themselves, with their
 size. The archives hold the same bytes whenever their contents are the same.
 """
-import argparse
 import re
 import shutil
 import sys
@@ -31,6 +30,9 @@ and none needs a network or a GPU. `nbutils/` is what they import and `book/clai
 
 Text and figures: CC BY 4.0; code: BSD 3-Clause (LICENSE). The book, and where to report a mistake: {address}
 """
+# `.` is nbutils with what it needs; the versions are those of constraints.txt
+REQUIREMENTS = '\n'.join(['-c constraints.txt', '.', 'torch', 'ipykernel', 'jupyterlab', 'jupyterlab-myst', 'jupytext', ''])
+_LEFT_OUT = {'maintain', '__pycache__', '.ipynb_checkpoints'}
 
 
 def pack(target: Path, files: dict[str, bytes]) -> None:
@@ -42,21 +44,17 @@ def pack(target: Path, files: dict[str, bytes]) -> None:
             archive.writestr(entry, content, zipfile.ZIP_DEFLATED, 9)
 
 
-def notebooks(root: Path) -> dict[str, bytes]:
+def notebooks() -> dict[str, bytes]:
     """What notebooks.zip holds, as {name: content}: the notebooks with outputs and all that they need to run."""
-    paths = [*root.glob('notebooks/*/*.ipynb'), *root.glob('nbutils/*.*'), *root.glob('book/claims/*.yml'),
-             root / 'pyproject.toml', root / 'constraints.txt', root / 'LICENSE']
-    found = {path.relative_to(root).as_posix(): path.read_bytes() for path in paths}
-    address = re.search(r'^ +url: (\S+)', (root / '_config.yml').read_text('utf-8'), re.M)[1]
+    paths = [ROOT / name for name in ('pyproject.toml', 'hatch_build.py', 'constraints.txt', 'LICENSE')]
+    for folder in ('notebooks', 'nbutils', 'book/claims'):
+        paths += [path for path in ROOT.glob(f'{folder}/**/*') if path.is_file()]
+    names = {path.relative_to(ROOT): path for path in paths}
+    found = {name.as_posix(): path.read_bytes() for name, path in names.items() if not _LEFT_OUT & {*name.parts}}
+    address = re.search(r'^ +url: (\S+)', (ROOT / '_config.yml').read_text('utf-8'), re.M)[1]
     found['README.md'] = README.format(address=address).encode()
-    found['requirements.txt'] = requirements((root / 'requirements.txt').read_text('utf-8')).encode()
+    found['requirements.txt'] = REQUIREMENTS.encode()
     return {f'deep-learning-verified/{name}': content for name, content in found.items()}
-
-
-def requirements(text: str) -> str:
-    """What notebooks compute with and are read with: without the site and the tests, and nbutils from this folder."""
-    needed = text.split('# testing')[0].replace('-r requirements-site.txt\n', '')
-    return needed.replace('-e .\n', '.\n').rstrip() + '\n'
 
 
 def site(folder: Path) -> dict[str, bytes]:
@@ -84,17 +82,14 @@ def offer(folder: Path) -> None:
     page.write_text(text, 'utf-8')
 
 
-def main(argv: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description='Pack the site and the notebooks to take along.')
-    parser.add_argument('--root', type=Path, default=ROOT, help='the folder of _config.yml')
-    root = parser.parse_args(argv).root.resolve()
-    folder = root / '_build' / 'html'
+def main() -> None:
+    folder = ROOT / '_build' / 'html'
     if not (folder / PAGE).is_file():
         sys.exit(f'There is no website in {folder}: make site')
-    pack(folder / NOTEBOOKS, notebooks(root))
+    pack(folder / NOTEBOOKS, notebooks())
     pack(folder / SITE, site(folder))
-    if (root / '_build' / PDF).is_file():
-        shutil.copyfile(root / '_build' / PDF, folder / PDF)
+    if (ROOT / '_build' / PDF).is_file():
+        shutil.copyfile(ROOT / '_build' / PDF, folder / PDF)
     offer(folder)
     for path in (folder / name for name in FILES):
         print(f'{path} ({path.stat().st_size / 1e6:.1f} MB)' if path.is_file() else f'{path.name} is not there: make pdf')
