@@ -9,7 +9,7 @@ from pathlib import Path
 
 from nbutils import ledger
 from nbutils.printed.displays import NOTEBOOKS, in_source
-from nbutils.printed.grammar import parse
+from nbutils.printed.grammar import STATEMENTS, parse
 from nbutils.printed.tokens import FormulaError
 
 PLACES = ('page', 'table', 'words', 'definition', 'quantifier', 'asymptotic', 'notation', 'open')
@@ -18,7 +18,7 @@ PLACES = ('page', 'table', 'words', 'definition', 'quantifier', 'asymptotic', 'n
 def has_relation(latex: str) -> bool:
     """Whether a display states something, so far as it can be read."""
     try:
-        return any(part.role == 'claim' and part.node.op in ('relation', 'iff', 'implies') for part in parse(latex))
+        return any(part.role == 'claim' and part.node.op in STATEMENTS for part in parse(latex))
     except FormulaError:
         return True
 

@@ -5,6 +5,6 @@
 """
 from nbutils.printed.running import Formula, Report, run
 from nbutils.printed.tokens import FormulaError, ShapeError
-from nbutils.printed.values import Random, of
+from nbutils.printed.values import Box, Random, of
 
-__all__ = ['Formula', 'FormulaError', 'Random', 'Report', 'ShapeError', 'of', 'run']
+__all__ = ['Box', 'Formula', 'FormulaError', 'Random', 'Report', 'ShapeError', 'of', 'run']

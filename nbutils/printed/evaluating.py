@@ -14,6 +14,7 @@ from nbutils.printed.grammar import Node, walk
 from nbutils.printed.patterns import all_terms, collect_differences, first_alike, series, with_counter
 from nbutils.printed.tokens import FormulaError, ShapeError
 from nbutils.printed.values import (
+    Box,
     Identity,
     Random,
     Scope,
@@ -88,6 +89,8 @@ def _name(node, scope):
             value = scope.get(key)
             if isinstance(value, Random):
                 raise FormulaError(f'{name} is random, and stands outside an expectation')
+            if isinstance(value, Box):
+                raise FormulaError(f'{name} is what an extremum runs over, and stands outside of one')
             return value
     if bold and name == 'I':
         return Identity()

@@ -3,7 +3,9 @@
 Juxtaposition binds tighter than `\\cdot`, `\\times` and `\\odot`. A sum or a product takes the term after it, an
 expectation or an extremum the product after it. A function without brackets takes the factors up to the next blank,
 function or sign. Whether `f(x)` is a value of f or a product depends on the names that are known to be functions. A
-word that is no connective (`and`, `for all`, `if` ...) is an error: nothing that is printed is passed over.
+word that is no connective (`and`, `for all`, `if` ...) is an error: nothing that is printed is passed over. Words that
+are known to be functions are predicates: `f \\text{ is convex}` says `is_convex(f)`, and what stands behind the words is
+their second argument.
 """
 import re
 from typing import NamedTuple
@@ -28,10 +30,12 @@ PREFIX = {
     'vec', 'diag', 'sign', 'sgn', 'Var', 'Cov', 'Pr', 'Expect', 'Indicator', 'Im', 'Re', 'dim',
 }
 GUARD = re.compile(r'^\W*(for all|for every|for each|for any|for|if|when|where|with|since|whenever)\W*$')
+MORE_GIVEN = re.compile(r'^\W*and (for )?(all|every|each|any)\W*$')
 CONNECTIVE = re.compile(r'^\W*(and|so that|hence|thus|then|that is|so|i\.e\.|therefore|also|but)?\W*$')
 CASE_WORD = re.compile(r'^\W*(if|for|when|otherwise|else)?\W*$')
 FRACTIONS = ('frac', 'tfrac', 'dfrac')
 DOTS = ('dots', 'ldots', 'cdots', 'vdots', 'ddots')
+STATEMENTS = ('relation', 'predicate', 'both', 'iff', 'implies')
 OPEN, CLOSE = ('(', '[', '{', 'langle', 'lfloor', 'lceil'), (')', ']', '}', 'rangle', 'rfloor', 'rceil')
 CLOSED_BY = {
     '(': (')', ']'), '[': (']', ')', '['), '{': ('}',), 'langle': ('rangle',), 'lfloor': ('rfloor',), 'lceil': ('rceil',),
@@ -62,8 +66,11 @@ def parse(latex: str, functions: frozenset[str] = frozenset()) -> list[Part]:
 
     Raises FormulaError for words and signs that cannot be read.
     """
-    pieces = _Pieces(_rows_joined(tokens(latex))).cut()
-    return [part for role, piece in pieces for part in _parts(role, piece, latex, functions)]
+    parts, ends = [], []
+    for role, piece, end in _Pieces(_rows_joined(tokens(latex)), functions).cut():
+        found = _parts(role, piece, latex, functions)
+        parts, ends = parts + found, ends + [end] * len(found)
+    return _together(parts, ends)
 
 
 def children(node):
@@ -108,6 +115,34 @@ def _range(text):
     return listed[1], str(members[0]), str(members[-1])
 
 
+def _together(parts, ends):
+    """Puts together what is one statement: `x, y \\in C` says it of both, `A \\text{ and } B \\implies C` supposes both."""
+    found = []
+    for part, end in reversed(list(zip(parts, ends, strict=True))):
+        after = found[0] if found and found[0].role == part.role else None
+        node = part.node
+        if after is not None and end == ',':
+            node = _said_of(node, after.node) or node
+        supposed = node is not part.node or end == 'and' and node.op in STATEMENTS
+        if after is not None and after.node.op in ARROWS.values() and supposed:
+            first, *rest = after.node.args
+            both = Node('both', (node, first), node.start, first.end)
+            found[0] = after._replace(node=after.node._replace(args=(both, *rest)))
+        else:
+            found.insert(0, part._replace(node=node))
+    return found
+
+
+def _said_of(subject, statement):
+    """What `x, y \\in C` and `f, g \\text{ are convex}` say of the letter before the comma; None for anything else."""
+    while statement.op in ('both', *ARROWS.values()):
+        statement = statement.args[0]
+    shared = statement.op == 'predicate' or statement.op == 'relation' and statement.args[1].text in ('in', 'sim')
+    if not shared or len(statement.args) > 3 or not {subject.op, statement.args[0].op} <= {'name', 'scripted'}:
+        return None
+    return Node(statement.op, (subject, *statement.args[1:]), subject.start, subject.end)
+
+
 def _rows_joined(pieces):
     """Opens aligned and gathered: their rows continue one statement or begin another one."""
     found = []
@@ -130,10 +165,11 @@ def _continues(token):
 class _Pieces:
     """Cuts the tokens of a display at row ends, wide blanks, commas and connectives."""
 
-    def __init__(self, pieces):
-        self.tokens, self.out, self.now, self.role = pieces, [], [], 'claim'
+    def __init__(self, pieces, functions):
+        self.tokens, self.functions, self.out, self.now, self.role = pieces, functions, [], [], 'claim'
 
     def cut(self):
+        """(role, tokens, what ended it: a comma, `and`, or anything else) for each piece."""
         depth = 0
         for k, token in enumerate(self.tokens):
             depth += token.is_(*OPEN) - token.is_(*CLOSE)
@@ -150,30 +186,32 @@ class _Pieces:
             elif token.kind == 'wide' or token.is_('\\'):
                 self.gap(after)
             elif token.is_(',', ';') and not self.in_list(k):
-                self.close('given' if self.role == 'given' else 'claim')
+                self.close('given' if self.role == 'given' else 'claim', token.text)
             else:
                 self.now.append(token)
         self.close('claim')
         return self.out
 
-    def close(self, next_role):
+    def close(self, next_role, end=''):
         piece = self.now
         while piece and (piece[-1].kind == 'blank' or piece[-1].is_('.', ',', ';', ':')):
             piece = piece[:-1]
         while piece and piece[0].kind == 'blank':
             piece = piece[1:]
         if piece:
-            self.out.append((self.role, piece))
+            self.out.append((self.role, piece, end))
         self.now, self.role = [], next_role
 
     def word(self, token, after):
-        if GUARD.match(token.text):
+        words = re.sub(r'\W+', '_', token.text).strip('_')
+        if GUARD.match(token.text) or self.role == 'given' and MORE_GIVEN.match(token.text):
             self.close('given')
         elif CONNECTIVE.match(token.text):
-            self.close('claim')
+            self.close('claim', token.text.strip())
+        elif self.now and words in self.functions:
+            self.now.append(token._replace(kind='predicate', text=words))
         elif not self.now and _continues(after) or _continues(self.last()):
-            name = re.sub(r'\W+', '_', token.text).strip('_')  # a word as a name: precision = ...
-            self.now.append(Token('name', name, token.start, token.end))
+            self.now.append(Token('name', words, token.start, token.end))  # a word as a name: precision = ...
         else:
             raise FormulaError(f'words that cannot be run: {token.text.strip()!r}')
 
@@ -249,7 +287,14 @@ class _Parser:
         while self.at(*RELATIONS):
             sign = self.next()
             parts += [sign, self.expression()]
+        if len(parts) == 1 and self.peek() and self.peek().kind == 'predicate':
+            return self.predicate(parts[0])
         return parts[0] if len(parts) == 1 else Node('relation', tuple(parts), parts[0].start, parts[-1].end)
+
+    def predicate(self, subject):
+        words = self.next()
+        second = (self.expression(),) if self.starts_factor() or self.at('-') else ()
+        return Node('predicate', (subject, words, *second), subject.start, (*second, words)[0].end)
 
     def expression(self):
         sign = self.next() if self.at('+', '-', 'pm', 'mp') else None
@@ -283,7 +328,7 @@ class _Parser:
 
     def starts_factor(self):
         token = self.peek()
-        if token is None or token.kind == 'text':
+        if token is None or token.kind in ('text', 'predicate'):
             return False
         if token.kind in ('name', 'number', 'group', 'environment'):
             return True

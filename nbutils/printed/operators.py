@@ -18,7 +18,7 @@ from nbutils.printed.evaluating import (
 )
 from nbutils.printed.grammar import Node, walk
 from nbutils.printed.tokens import FormulaError
-from nbutils.printed.values import Zero, add, divide, gradient, is_number, joined, slope, times, whole
+from nbutils.printed.values import Box, Zero, add, divide, gradient, is_number, joined, slope, times, whole
 
 INFINITE_SUM = 60  # terms of a sum to infinity: what is left out of a geometric series with ratio 1/2 is below 1e-18
 
@@ -33,7 +33,11 @@ def _big(node, scope):
     if domain is None:
         if kind in ('sum', 'prod', 'bigcup', 'bigcap'):
             raise FormulaError(f'a {kind} that does not say over what')
+        if body.op == 'name' and f'{kind}_{body.args[0]}' in scope:  # inf f
+            return scope.get(f'{kind}_{body.args[0]}')
         return builtin(kind, [evaluate(body, scope)])
+    if kind not in ('sum', 'prod') and (name := _letter_of_a_box(domain, scope)):
+        return _searched(kind, name, domain, body, scope)
     cases = [(place, evaluate(body, case)) for place, case in over(domain, body, scope)]
     values = [value for _, value in cases]
     if kind == 'sum':
@@ -63,6 +67,50 @@ def places(node, scope):
     sign = 1 if kind == 'argmin' else -1
     found = [(place, sign * evaluate(body, case)) for place, case in over(domain, body, scope)]
     return [list(place) if len(place) > 1 else place[0] for place, _ in found], [height for _, height in found]
+
+
+def _letter_of_a_box(domain, scope):
+    """The letter below an extremum, as in `\\min_x` or `\\min_{x \\in C}`, if it runs over a box; else None."""
+    if domain[0] == 'range' or len(domain[1]) != 1:
+        return None
+    below = domain[1][0]
+    below = below.args[0] if below.op == 'relation' else below
+    return below.args[0] if below.op == 'name' and isinstance(scope.raw(below.args[0]), Box) else None
+
+
+def _searched(kind, name, domain, body, scope):
+    """An extremum over a box, or over those of its members of which the relation below is true."""
+    box, sign = scope.raw(name), 1 if kind.endswith(('min', 'inf')) else -1
+
+    def height(v):
+        case = scope.changed(**{name: v})
+        return sign * evaluate(body, case) if domain[0] == 'over' or evaluate(domain[1][0], case) else math.inf
+    with np.errstate(all='ignore'):
+        place = _lowest_number(height, box) if box.size is None else _lowest_vector(height, box)
+    return place if kind.startswith('arg') else sign * height(place)
+
+
+def _lowest_number(height, box):
+    from scipy.optimize import minimize_scalar
+
+    grid = np.linspace(box.low, box.high, 65)
+    best = int(np.argmin([height(v) for v in grid.tolist()]))
+    if best in (0, 64):
+        raise FormulaError('an extremum on the border of its box')
+    found = minimize_scalar(height, bounds=grid[[best - 1, best + 1]], method='bounded', options={'xatol': 1e-10})
+    return float(found.x) if found.fun < height(float(grid[best])) else float(grid[best])
+
+
+def _lowest_vector(height, box):
+    from scipy.optimize import minimize
+
+    starts = [np.array(v) for v in product(np.linspace(box.low, box.high, 5), repeat=box.size)]
+    start = min(starts, key=lambda v: height(v[:, None]))
+    found = minimize(
+        lambda v: height(v[:, None]), start, jac=lambda v: gradient(height, v[:, None])[:, 0], options={'gtol': 1e-9})
+    if abs(found.jac).max() > 1e-5 or not np.all((box.low < found.x) & (found.x < box.high)):
+        raise FormulaError('an extremum that is not inside its box, or not smooth')
+    return found.x[:, None]
 
 
 def over(domain, body, scope):
@@ -265,6 +313,8 @@ def _moment(node, scope):
     names = _random_names(args, scope)
     if sub is not None:
         named = set() if sub.args[1] is None else {n for k in sub.args[1] for n in names_in(k)}
+        for below in sub.args[1] or ():
+            _check_law(below, scope)
         if not named & set(scope.randoms):
             raise FormulaError(f'{kind} over {sub.args[0]}, which is not random')
         names = sorted(set(names) & named)
@@ -285,6 +335,18 @@ def _moment(node, scope):
         raise FormulaError('covariances are not built in')
     centred = [(weight, add(value, mean, -1)) for weight, value in outcomes]
     return _mean([(w, times(v, v.T) if isinstance(v, np.ndarray) else abs(v) ** 2) for w, v in centred], mass)
+
+
+def _check_law(below, scope):
+    """Raises FormulaError where `Y \\sim p` or `Y \\sim p(Y)` is printed, p is a function, and Y has other weights."""
+    if below.op != 'relation' or below.args[1].text != 'sim':
+        return
+    variable, _, law = below.args
+    law = law.args[0] if law.op == 'call' else law
+    if variable.op == law.op == 'name' and law.args[0] in scope and callable(scope.get(law.args[0])):
+        for weight, case in scope.outcomes([variable.args[0]]):
+            if abs(weight - evaluate(Node('call', (law, (variable,))), case)) > 1e-9:
+                raise FormulaError(f'{variable.args[0]} has other weights than {law.args[0]}')
 
 
 def _mean(outcomes, mass):

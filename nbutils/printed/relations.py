@@ -2,7 +2,8 @@
 
 Two sides are equal if they differ by at most TOLERANCE times the larger one (at least 1): rounding of some hundred
 operations on numbers of moderate size stays below 1e-12, and a slip in a formula changes it by far more. Where a
-derivative cannot be taken by a complex step, its differences have an error of 1e-6, so DIFFERENCED is used.
+derivative cannot be taken by a complex step, its differences have an error of 1e-6, so DIFFERENCED is used; and so
+where the place of an extremum is searched.
 """
 import numpy as np
 
@@ -28,6 +29,17 @@ def _iff(node, scope):
 @rule('implies')
 def _implies(node, scope):
     return not evaluate(node.args[0], scope) or bool(evaluate(node.args[1], scope))
+
+
+@rule('both')
+def _both(node, scope):
+    return all(evaluate(part, scope) for part in node.args)
+
+
+@rule('predicate')
+def _predicate(node, scope):
+    subject, words, *second = node.args
+    return bool(scope.get(words.text)(*(lower(evaluate(part, scope)) for part in (subject, *second))))
 
 
 @rule('relation')
@@ -102,7 +114,9 @@ def _proportional(left, right, scope):
 
 
 def _is_differenced(node):
-    return any(n.op in ('derivative', 'gradient') or n.op == 'call' and n.args[0].op == 'scripted' for n in walk(node))
+    return any(
+        n.op in ('derivative', 'gradient') or n.op == 'call' and n.args[0].op == 'scripted'
+        or n.op == 'big' and n.args[0].startswith('arg') for n in walk(node))
 
 
 def equal(a, b, tolerance: float = TOLERANCE) -> bool:

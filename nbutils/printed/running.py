@@ -3,7 +3,8 @@
     report = run(latex, x=vectors(3), A=matrices(3, 3))
 
 The meaning of a letter is a strategy or a list (drawn), a function, a number or an array, a `range` (a counter),
-`of(lambda a, b: ...)` (computed from the letters a and b) or `Random(values, weights)`. Fonts do not count;
+`of(lambda a, b: ...)` (computed from the letters a and b), `Random(values, weights)`, or `Box(low, high)`, over which
+extrema are searched. Fonts do not count;
 `\\hat{\\mathbf{w}}` is `w_hat`, `x^*` is `x_star`, `w_{\\text{ridge}}` is `w_ridge`, and `lambda_` is the letter
 lambda. A letter below a sum or an extremum that stands for a family, `of(lambda: [...])`, runs over its members. An
 equation whose left side has no meaning yet defines it. Conditions ("for all ...") choose among the cases;
@@ -19,10 +20,10 @@ import numpy as np
 from nbutils.printed import operators
 from nbutils.printed import relations as _relations  # noqa: F401  (enters its rules)
 from nbutils.printed.evaluating import CONSTANTS, ELEMENTWISE, Unfinished, evaluate
-from nbutils.printed.grammar import EXTREMA, PREFIX, RELATIONS, Node, children, parse, walk
+from nbutils.printed.grammar import EXTREMA, PREFIX, RELATIONS, STATEMENTS, Node, children, parse, walk
 from nbutils.printed.spoiling import variants
 from nbutils.printed.tokens import FormulaError, ShapeError
-from nbutils.printed.values import Identity, Random, Scope, is_number, lift, of
+from nbutils.printed.values import Box, Identity, Random, Scope, is_number, lift, of
 
 MISHAPS = TypeError, ValueError, IndexError, AttributeError, ArithmeticError, np.linalg.LinAlgError
 OPTIONS = ('approx', 'over', 'wrt', 'n')
@@ -119,7 +120,7 @@ class Formula:
         self.drawn = {k: v for k, v in meanings.items() if isinstance(v, list) or hasattr(v, 'example')}
         self.computed = {k: v for k, v in meanings.items() if isinstance(v, of)}
         self.fixed = {
-            k: v if callable(v) or isinstance(v, (Random, range)) else lift(v)
+            k: v if callable(v) or isinstance(v, (Box, Random, range)) else lift(v)
             for k, v in meanings.items() if k not in self.drawn and k not in self.computed
         }
         self.parts = self._parsed(latex, meanings)
@@ -144,13 +145,13 @@ class Formula:
         if part.role == 'range':
             name, low, high = node.args
             self.defined[f'range of {name}'] = (low, high)
-        elif part.role == 'given' and node.op in ('relation', 'iff', 'implies'):
+        elif part.role == 'given' and node.op in STATEMENTS:
             self.conditions.append(node)
         elif part.role == 'given':
             unread = {n.args[0] for n in walk(node) if n.op == 'name'} - known - set(self.defined)
             if unread or node.op not in ('name', 'scripted', 'product', 'bracket'):
                 raise FormulaError(f'a condition that cannot be run: {part.latex}')
-        elif node.op not in ('relation', 'iff', 'implies'):
+        elif node.op not in STATEMENTS:
             raise FormulaError(f'no statement: {part.latex}')
         elif (rule := _definition(node, known | set(self.defined), definable)) is not None:
             self.defined[rule[0]] = rule[1]

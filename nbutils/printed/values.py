@@ -41,6 +41,16 @@ class Random:
         self.weights = [1 / len(self.values)] * len(self.values) if weights is None else weights
 
 
+class Box:
+    """What an extremum runs over: the numbers between `low` and `high`, or the vectors of `size` such numbers.
+
+    The extremum is searched numerically, from a grid of starts; it must not lie on the border.
+    """
+
+    def __init__(self, low: float, high: float, size: int | None = None):
+        self.low, self.high, self.size = low, high, size
+
+
 class of:
     """A value computed from others: `of(lambda a, b: ...)` takes the values of the letters a and b."""
 
@@ -154,6 +164,10 @@ def add(a, b, sign=1):
         b = b.sized(len(a))
     if isinstance(a, Identity) and np.ndim(b) == 2:
         a = a.sized(len(b))
+    if isinstance(a, Zero) and callable(b) and sign == 1:
+        return b
+    if callable(a) and callable(b):
+        return lambda *values: add(lift(a(*values)), lift(b(*values)), sign)
     if any(isinstance(v, (Identity, list, bool)) or callable(v) for v in (a, b)):
         raise FormulaError('these cannot be added')
     if isinstance(b, Zero):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from nbutils.cases import integers, matrices, scalars, vectors
 from nbutils.checks import _counterexample, erratum, holds
 from nbutils.maintain import notebooks
-from nbutils.printed import FormulaError, Random, ShapeError, of, run
+from nbutils.printed import Box, FormulaError, Random, ShapeError, of, run
 from nbutils.printed.checking import check
 from nbutils.printed.displays import display
 from nbutils.printed.evaluating import Unfinished, evaluate
@@ -26,6 +26,8 @@ u, v = np.array([1., 2., 3.]), np.array([-1., 0., 2.])
 LETTERS = dict(
     A=A, B=B, M=A, S=S, x=x, y=y, u=u, v=v, a=2.0, b=-3.0, n=4, f=lambda t: t ** 3, g=lambda w: w @ w, h=lambda w: w * 2, k=range(1, 3),
     family=[x, y], w=[y, x], t=[1., 7.], rest=11., F=[[4, 5], [2, 1], [5]], X=Random([0., 1., 5.], [0.5, 0.2, 0.3]), Y=Random([-1., 1.]),
+    p=lambda t: {0: 0.5, 1: 0.2, 5: 0.3}.get(t, 0.0), q=Box(-4, 4), r=Box(-9, 9, 2), inf_f=-7.0, is_even=lambda t: t % 2 == 0,
+    is_longer_than=lambda v, w: np.linalg.norm(v) > np.linalg.norm(w),
 )
 
 
@@ -34,7 +36,7 @@ def value(latex, **more):
     letters = LETTERS | more
     functions = frozenset(name for name, meaning in letters.items() if callable(meaning))
     (part,) = parse(latex, functions)
-    kept = {n: m if callable(m) or isinstance(m, (Random, range)) else lift(m) for n, m in letters.items()}
+    kept = {n: m if callable(m) or isinstance(m, (Box, Random, range)) else lift(m) for n, m in letters.items()}
     return evaluate(part.node, Scope(kept))
 
 
@@ -53,6 +55,8 @@ def search(test, strategies):
     (r'f(a)', 8), (r'f(a)^2', 64), (r"f'(a)", 12), (r"f''(a)", 12), (r'[f \circ f](a)', 512), (r'g(\mathbf{x})', 5),
     (r'\max(a, b)', 2), (r'\min(a, b, 0)', -3), (r'\max_i x_i', 1), (r'\max_i |x_i|', 2), (r'\arg\min_i x_i', 2),
     (r'\min_{i < j} (u_j - u_i)', 1), (r'\operatorname{sign}(b)', -1),
+    (r'\min_{q} (q^2 - 3 q)', -9 / 4), (r'\max_{q \in [-1, 2)} (q^2 - q^3)', 2), (r'\sup_{q} (a q - \frac{1}{4} q^4)', 1.5 * 2 ** (1 / 3)),
+    (r'\min_{\mathbf{r}} (\|\mathbf{r}\|^2 - 2 \mathbf{x}^\top\mathbf{r})', -5), (r'\inf f', -7),
     # vectors and matrices
     (r'\mathbf{x}^\top\mathbf{y}', x @ y), (r'\mathbf{x} \cdot \mathbf{y}', x @ y), (r'\mathbf{x}\mathbf{y}^\top', np.outer(x, y)),
     (r'\mathbf{x}^\top\mathbf{A}\mathbf{y}', x @ A @ y), (r'\mathbf{A}\mathbf{x}', (A @ x)[:, None]),
@@ -92,6 +96,7 @@ def search(test, strategies):
     (r'\{1, 3\} \cup \{2, 3\}', [1, 2, 3]), (r'\{1, 3\} \cap \{2, 3\}', [3]), (r'\{1, \dots, n\} \setminus \{2\}', [1, 3, 4]),
     (r'|\{1, 3\} \cup \{3\}|', 2), (r'F_1 \cup \dots \cup F_3', [1, 2, 4, 5]), (r'\bigcap_{i=1}^2 F_i', []), (r'\bigcup_{i=2}^3 F_i', [1, 2, 5]),
     (r'\Pr[\bigcup_i \{ u_i X = 10 \}]', 0.3), (r'\Pr[\{X > 0\} \cap \{Y = 1\}]', 0.25), (r'\Pr[\{X > 0\} \cup \{Y = 1\}]', 0.75),
+    (r'\mathbb{E}_{X \sim p(X)}[X + a]', 3.7), (r'\mathbb{E}_{X \sim p}[X]', 1.7),
     # cases, indicators
     (r'\begin{cases} 1 & \text{if } a > 3 \\ 7 & \text{otherwise} \end{cases}', 7), (r'\mathbb{1}[a > b]', 1),
 ])
@@ -108,6 +113,12 @@ def test_value(latex, want):
     (r'\mathbf{x} \in \mathbb{R}^2', True), (r'\mathbf{x} \in \mathbb{R}^3', False), (r'\mathbf{A} \in \mathbb{R}^{2 \times 2}', True),
     (r'a \in \mathbb{R}', True), (r'a \in [0, 2]', True), (r'a \in [0, 2)', False), (r'a \in \{1, 3\}', False), (r'\mathbf{A} \sim (2, 2)', True),
     (r'\mathbf{x} = \mathbf{0}', False), (r'\mathbf{A} - \mathbf{A} = \mathbf{0}', True), (r'\mathbf{A}\mathbf{A}^{-1} = \mathbf{I}', True),
+    (r'\arg\min_{q} (q - 1)^2 = 1', True), (r'\arg\min_{q} (q - 1)^2 = 1.001', False), (r'\arg\max_{q} (a q - q^2) = 1', True),
+    (r'\arg\min_{\mathbf{r}} \|\mathbf{A}\mathbf{r} - \mathbf{x}\|^2 = \mathbf{A}^{-1}\mathbf{x}', True),
+    (r'a \text{ is even}', True), (r'a + 1 \text{ is even}', False), (r'b \text{ is even} \iff a + b \text{ is even}', True),
+    (r'\mathbf{y} \text{ is longer than } \mathbf{x} + \mathbf{x}', False), (r'\mathbf{y} \text{ is longer than } \mathbf{x}', True),
+    (r'b, a \text{ is even} \implies a > 3', True), (r'n, a \text{ is even} \implies a > 3', False),
+    (r'a > 1 \text{ and } b > 1 \implies a > 3', True), (r'a > 1 \text{ and } n > 1 \implies a > 3', False),
     (r'u_i \ge 1', None), (r'\mathbf{u} \ge 0', True), (r'\mathbf{v} > 0', False),
     (r'F_1 \cap F_2 = \emptyset', True), (r'F_1 \cap F_3 = \emptyset', False), (r'F_2 \cup F_1 = \{1, 2, 4, 5\}', True), (r'F_1 \cup F_3 = \{4\}', False),
     (r'2 \in F_1 \cup F_2', True), (r'1 \in \arg\min_t t', True), (r'7 \in \arg\min_t t', False), (r'7 \in \arg\max_t (t - 1)(t - 7)', True),
@@ -139,7 +150,9 @@ def test_nothing_is_broadcast(latex):
     (r'\sum a', 'does not say over what'), (r'\nabla (a^2)', 'with respect to what'), (r'X = 1', 'stands outside an expectation'),
     (r'\frac{\partial^2 f(a)}{\partial a}', 'order 2 with respect to 1'), (r'\|\mathbf{A}\|', 'without its name'), (r'u_4', 'index 4 of 3'),
     (r'a \circledast b', 'left over'), (r'(a', 'expected'), (r'a^\dagger', 'mark dagger'), (r'\mathbf{w}_{\text{ridge}}', 'no meaning'),
-    (r'a_{\text{old}}', 'subscript'), (r'\mathbf{A}_1', 'one index of a matrix'), (r'\mathbb{E}_b[X]', 'not random'), (r'a \subset b', 'subset'), (r'a \cup F_1', 'no set of numbers'),
+    (r'a_{\text{old}}', 'subscript'), (r'\mathbf{A}_1', 'one index of a matrix'), (r'\mathbb{E}_b[X]', 'not random'), (r'\mathbb{E}_{Y \sim p}[Y]', 'other weights'),
+    (r'\min_{q} q', 'on the border'), (r'\min_{\mathbf{r}} \mathbf{x}^\top\mathbf{r}', 'inside its box'), (r'q + 1', 'outside of one'),
+    (r'a \cup F_1', 'no set of numbers'), (r'a \text{ is odd}', 'words that cannot be run'), (r'a \text{ is even } \text{or odd}', 'words that cannot be run'), (r'a \subset b', 'subset'),
     (r'X \mid Y', 'left over'), (r'\mathcal{N}(a, b)', 'no meaning was given for N'), (r"b'", 'with a prime'), (r'f(a', 'expected'),
 ])
 def test_what_cannot_be_run_is_refused(latex, error):
@@ -265,6 +278,29 @@ def test_a_definition_is_used_and_not_claimed():
 def test_conditions_are_not_passed_over(latex, meanings, error):
     with pytest.raises(ValueError, match=error):
         run(latex, search, **meanings)
+
+
+@pytest.mark.parametrize('latex, holds', [
+    (r'a + b \ge 2 \quad \text{for all } a, b \in C', True), (r'a - b \ge 0 \quad \text{for all } b \in C', False),
+    (r'a - b \ge 0 \quad \text{for all } b \in C \text{ and all } a \in D', True), (r'a, b \in C \cup D', None),
+    (r'\sqrt{a^2} = a \qquad (a \ge 0)', True), (r'\sqrt{a^2} = a \qquad (a \ge -3)', False),
+])
+def test_what_is_said_of_several_letters(latex, holds):
+    letters = dict(a=integers(-5, 5), b=integers(-5, 5), C=lambda t: t >= 1, D=lambda t: t >= 2)
+    if holds is None:
+        with pytest.raises(FormulaError):
+            run(latex, search, **letters)
+    else:
+        meanings = letters | (dict(C=lambda t: 1 <= t <= 2) if 'D' in latex else {})
+        assert (run(latex, search, spoil=False, **meanings).counterexample is None) is holds
+
+
+def test_a_sum_of_functions_is_a_function():
+    functions = dict(f=[np.cos, np.exp], g=[np.sin, np.square], is_even=lambda f: f(1.0) == f(-1.0))
+    assert run(r'f, g \text{ is even} \implies f + g \text{ is even}', search, spoil=False, **functions).counterexample is None
+    assert run(r'f \text{ is even} \implies f + g \text{ is even}', search, spoil=False, **functions).counterexample is not None
+    with pytest.raises(FormulaError, match='cannot be added'):
+        run(r'f + 1 \text{ is even}', search, **functions)
 
 
 def test_a_condition_chooses_the_cases():
