@@ -9,7 +9,7 @@ JOBS ?= $(shell $(BIN)/python -c 'import os; print(os.cpu_count())' 2>/dev/null 
 SITE := _build/html
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
-.PHONY: help site read live pdf zip test lab record bench portable faults parts printed launch lock wheel links release clean style unit rules notebooks site-tests
+.PHONY: help site read live pdf zip test lab record seal bench portable faults parts printed launch lock wheel links release clean style unit rules notebooks site-tests
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -40,6 +40,9 @@ lab: .venv/full  ## open the notebooks in JupyterLab
 
 record: .venv/full  ## execute the notebooks that changed and store their outputs (ALL=1: all; ACCEPT=1: also outputs that changed by themselves)
 	@$(BIN)/python -m nbutils.maintain.record $(if $(ALL),--all) $(if $(ACCEPT),--accept)
+
+seal:  ## list statements and checks that changed alone; ID='a b': show what changed in these, old and new, and seal them again
+	@$(BIN)/python -m nbutils.maintain.seals $(ID)
 
 bench: .venv/full  ## measure how long make test takes, by stages, and what a section adds to it
 	@$(BIN)/python -m nbutils.maintain.bench

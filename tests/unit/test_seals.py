@@ -1,0 +1,233 @@
+"""What breaks a seal, and what does not."""
+import re
+import subprocess
+
+import pytest
+
+from nbutils import ledger
+from nbutils.maintain import notebooks, seals
+
+PAGE = '''# %% [markdown]
+# # A title
+
+# %% tags=["remove-cell"]
+version = '0.2.0'
+
+# %%
+import numpy as np
+from nbutils.checks import close, holds, verify
+
+def doubled(x):
+    """Twice a number."""
+    return scale(x)  # looks easy
+
+# %% [markdown]
+# ## First
+#
+# Words that nobody seals.
+#
+# ````{prf:theorem} Doubling
+# :label: thm-double
+# For every $x \\ge 0$,
+# ```{math}
+# :label: dl.x.y
+# 2x \\ge x .
+# ```
+# ````
+#
+# (dl.x.words)=
+# A sum of two
+# equal numbers is even.
+#
+# More words.
+
+# %%
+def scale(x):
+    return 2 * x
+
+other = scale(3)
+start = np.arange(4)
+start[0] = 7
+total = 0
+for k in range(3):
+    total += k
+
+# %%
+holds('dl.x.y', lambda x: doubled(x) >= x, slip=('adds the half', lambda x: x - x / 2 >= x), x=[0, 1])
+holds('dl.x.words', lambda x: close(x % 2, 0), control=lambda x: close(x, 1), x=start)
+verify('three numbers add up to 3', lambda: close(total, 3, atol=1e-9), control=lambda: close(total, 4))
+
+# %% [markdown]
+# ## Second
+#
+# ```{prf:definition} Even
+# :label: def-even
+# A number is *even* if its half is whole.
+# ```
+
+# %%
+assert scale(2) == 4
+'''
+CLAIMS = {
+    'dl.x.y': ledger.Claim('dl.x.y', 'dl.x', 'chapter/section', '2x > x', 'wrong', '2x \\ge x', 'Zero is a number.'),
+    'dl.x.words': ledger.Claim('dl.x.words', 'dl.x', 'chapter/section', 'even', 'correct', remark='to be read'),
+}
+KEYS = {'dl.x.y', 'dl.x.words', 'verify-three-numbers-add-up-to-3', 'thm-double', 'def-even'}
+
+
+def digests(page, claims=CLAIMS):
+    return {key: seal.digests() for key, seal in seals.seals(seals.Section(page), claims).items()}
+
+
+def changed(old, new, page=PAGE):
+    """{key: the numbers of the digests that change} where `old` becomes `new`."""
+    assert page.count(old) == 1, old
+    before, after = digests(page), digests(page.replace(old, new))
+    assert before.keys() == after.keys()
+    return {key: tuple(i for i in range(3) if before[key][i] != after[key][i]) for key in before if before[key] != after[key]}
+
+
+def test_theorems_claims_and_sentences_are_sealed():
+    found = digests(PAGE)
+    assert found.keys() == KEYS
+    assert all(re.fullmatch('[0-9a-f]{6}', d) for line in found.values() for d in line if d != 'none')
+    assert {key: [d != 'none' for d in line] for key, line in found.items()} == {
+        'dl.x.y': [True, True, True], 'dl.x.words': [True, True, True], 'verify-three-numbers-add-up-to-3': [True, True, False],
+        'thm-double': [True, True, False], 'def-even': [True, True, False]}
+
+
+STATEMENT, CHECK = (0,), (1,)
+FIRST = ('dl.x.y', 'dl.x.words', 'verify-three-numbers-add-up-to-3', 'thm-double')
+
+
+@pytest.mark.parametrize('old, new, want', [
+    ('For every $x \\ge 0$', 'For every $x$', {'thm-double': STATEMENT}),
+    ('2x \\ge x .', '2x > x .', {'thm-double': STATEMENT, 'dl.x.y': STATEMENT}),
+    ('equal numbers is even', 'odd numbers is even', {'dl.x.words': STATEMENT}),
+    ('its half is whole', 'its third is whole', {'def-even': STATEMENT}),
+    ('doubled(x) >= x', 'doubled(x) > x', {'dl.x.y': CHECK, 'thm-double': CHECK}),
+    ('x - x / 2', 'x - x / 3', {'dl.x.y': CHECK, 'thm-double': CHECK}),
+    ('x=[0, 1]', 'x=[1]', {'dl.x.y': CHECK, 'thm-double': CHECK}),
+    ('atol=1e-9', 'atol=1e-5', {'verify-three-numbers-add-up-to-3': CHECK, 'thm-double': CHECK}),
+    ('return scale(x)', 'return x + scale(x)', {'dl.x.y': CHECK, 'thm-double': CHECK}),
+    ('return 2 * x', 'return 3 * x', {'dl.x.y': CHECK, 'thm-double': CHECK, 'def-even': CHECK}),
+    ('start[0] = 7', 'start[0] = 8', {'dl.x.words': CHECK, 'thm-double': CHECK}),
+    ('total += k', 'total += 2 * k', {'verify-three-numbers-add-up-to-3': CHECK, 'thm-double': CHECK}),
+    ('import numpy as np', 'import math as np', {'dl.x.words': CHECK, 'thm-double': CHECK}),
+    ('assert scale(2) == 4', 'assert scale(2) >= 4', {'def-even': CHECK}),
+    ('add up to 3', 'add up to: 3', {'verify-three-numbers-add-up-to-3': (0, 1), 'thm-double': CHECK}),
+])
+def test_what_is_sealed_cannot_change_unseen(old, new, want):
+    assert changed(old, new) == want
+
+
+@pytest.mark.parametrize('old, new', [
+    ('Words that nobody seals.', 'Other words.'),
+    ('  # looks easy', ''),
+    ('"""Twice a number."""', '"""Two times a number."""'),
+    ('For every $x \\ge 0$,', 'For every\n# $x \\ge 0$,'),
+    ('A sum of two\n# equal', 'A sum\n# of two equal'),
+    ('def scale(x):\n    return 2 * x', 'def scale(x):\n\n    return (2\n            * x)'),
+    ('other = scale(3)', 'other = scale(4)'),
+    ("version = '0.2.0'", "version = '0.3.0'"),
+    ('import close, holds, verify', 'import close, grade, holds, verify'),
+    ('# ## Second', '# A new paragraph.\n\n# %% [markdown]\n# ## Second'),
+])
+def test_what_says_the_same_breaks_nothing(old, new):
+    assert changed(old, new) == {}
+
+
+def test_the_ledger_is_sealed_too():
+    before = digests(PAGE)
+    for field, new, breaks in [('notes', '3x > x', True), ('verdict', 'unclear', True), ('correct', 'x', True),
+                               ('why', 'No.', True), ('remark', 'read', False), ('heading', 'dl.z', False)]:
+        after = digests(PAGE, CLAIMS | {'dl.x.y': CLAIMS['dl.x.y']._replace(**{field: new})})
+        assert {key for key in before if before[key] != after[key]} == ({'dl.x.y'} if breaks else set()), field
+
+
+def test_a_theorem_hangs_on_the_cells_that_name_it():
+    page = PAGE.replace("holds('dl.x.y'", "# thm-double\nholds('dl.x.y'").replace('verify(', '\n# %%\nverify(')
+    assert changed('atol=1e-9', 'atol=1e-5', page) == {'verify-three-numbers-add-up-to-3': CHECK}
+
+
+def test_a_part_of_exercises_checks_no_theorem():
+    page = PAGE.replace('assert scale(2) == 4', 'assert grade(scale, doubled, [(1,)])')
+    assert digests(page)['def-even'][1] == 'none'
+
+
+def test_a_theorem_needs_a_label():
+    with pytest.raises(ValueError, match="definition 'Even' has no :label:"):
+        digests(PAGE.replace('# :label: def-even\n', ''))
+
+
+def test_a_display_that_is_executed_may_change():
+    page = PAGE.replace("holds('dl.x.words', lambda x: close(x % 2, 0), control=lambda x: close(x, 1), x=start)",
+                        "holds('dl.x.z', x=start)")
+    section = seals.Section(page)
+    assert section.executed == {'dl.x.z'} and 'dl.x.z' not in seals.seals(section, CLAIMS)
+    now = {'chapter/section': seals.seals(section, CLAIMS)}
+    sealed = {'chapter/section': digests(page)}
+    then = seals.Section(page.replace('2x \\ge x .', '2x > x .'))
+    later = {'chapter/section': {'dl.x.y': seals.seals(then, CLAIMS)['dl.x.y']}}
+    assert not list(seals.broken(sealed, now, set()))
+    sealed['chapter/section'] = {'dl.x.y': sealed['chapter/section']['dl.x.y']}
+    assert not list(seals.broken(sealed, later, {'dl.x.y'}))
+    assert [problem for *_, problem in seals.broken(sealed, later, set())] == ['the statement changed since it was sealed']
+
+
+@pytest.fixture
+def book(tmp_path, monkeypatch):
+    """A book of one section in a repository of git, sealed and committed; gives its `.py` file."""
+    path = tmp_path / 'notebooks' / 'chapter' / 'section.py'
+    for folder in (path.parent, tmp_path / 'book' / 'claims', tmp_path / 'prints'):
+        folder.mkdir(parents=True)
+    path.write_text(PAGE, 'utf-8')
+    (tmp_path / 'prints' / 'chapter.py').write_text("prints('dl.other')\n", 'utf-8')
+    (tmp_path / 'book' / 'claims' / 'dl.yml').write_text('- {id: dl.x, section: chapter/section, claims: []}\n', 'utf-8')
+    monkeypatch.setattr(notebooks, 'ROOT', tmp_path)
+    monkeypatch.setattr(notebooks, 'NOTEBOOKS', tmp_path / 'notebooks')
+    monkeypatch.setattr(seals, 'SEALS', tmp_path / 'book' / 'seals.yml')
+    monkeypatch.setattr(seals, 'PRINTS', tmp_path / 'prints')
+    monkeypatch.setattr(ledger, 'claims', lambda: CLAIMS)
+    seals.write({'chapter/section': digests(PAGE)})
+    for command in ('init -q', 'add .', '-c user.name=a -c user.email=a@b commit -qm sealed'):
+        subprocess.run(['git', *command.split()], cwd=tmp_path, check=True)
+    return path
+
+
+def run(monkeypatch, capsys, *keys):
+    monkeypatch.setattr('sys.argv', ['seals', *keys])
+    seals.main()
+    return capsys.readouterr().out
+
+
+def test_without_an_id_it_lists_and_renews_nothing(book, monkeypatch, capsys):
+    stored = seals.SEALS.read_text('utf-8')
+    assert run(monkeypatch, capsys) == '0 of 5 seals are broken.\n'
+    book.write_text(PAGE.replace('x \\ge 0', 'x').replace('atol=1e-9', 'atol=1'), 'utf-8')
+    listed = run(monkeypatch, capsys)
+    assert 'thm-double: the statement and the check changed since it was sealed' in listed
+    assert 'verify-three-numbers-add-up-to-3: the check changed' in listed and '2 of 5 seals are broken. Read' in listed
+    assert seals.SEALS.read_text('utf-8') == stored
+
+
+def test_an_id_shows_old_and_new_and_renews_its_line_alone(book, monkeypatch, capsys):
+    before = seals.stored()['chapter/section']
+    book.write_text(PAGE.replace('x \\ge 0', 'x').replace('atol=1e-9', 'atol=1'), 'utf-8')
+    shown = run(monkeypatch, capsys, 'thm-double')
+    assert '-- statement: changed' in shown and '-For every $x \\ge 0$,' in shown and '+For every $x$,' in shown
+    assert '-- check: changed' in shown and "-verify('three numbers add up to 3'" in shown and '-- entry in the ledger: as it was' in shown
+    after = seals.stored()['chapter/section']
+    assert {key for key in before if before[key] != after[key]} == {'thm-double'}
+    assert '1 of 5 seals are broken' in run(monkeypatch, capsys)
+
+
+def test_new_ones_and_those_that_are_gone(book, monkeypatch, capsys):
+    book.write_text(PAGE.replace('def-even', 'def-halves'), 'utf-8')
+    listed = run(monkeypatch, capsys)
+    assert 'def-even: has a line, and there is no such statement' in listed and 'def-halves: is not sealed' in listed
+    shown = run(monkeypatch, capsys, 'def-even', 'def-halves')
+    assert 'its line is removed' in shown and 'A number is *even*' in shown
+    assert run(monkeypatch, capsys) == '0 of 5 seals are broken.\n'
+    with pytest.raises(KeyError, match='thm-unknown is nothing that is sealed'):
+        run(monkeypatch, capsys, 'thm-unknown')
