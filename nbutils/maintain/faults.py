@@ -1,12 +1,16 @@
-"""Inject faults and see what notices: `python -m nbutils.maintain.faults [--number N] [--seed S] [FILE.py ...]`.
+"""Inject faults and see what notices: `python -m nbutils.maintain.faults [--number N] [--seed S] [--kind K] [FILE.py ...]`.
 
 A fault is one small edit (nbutils.maintain.mutations) to a section or to a module of nbutils. It is caught where a cell
 then fails or gives another output than the stored one; for nbutils, also where a test fails. What is not caught
 escapes: it shows what the book would not notice. A check that is too weak lets the fault escape that is made for it.
 
+With `--kind weaker` the edits are those that make a check say less (nbutils.maintain.weakenings), and the rules of
+nbutils.maintain.lint can catch them, too.
+
 tests/faults/equivalent.yml lists faults that change nothing that counts, each with the reason.
 """
 import argparse
+import ast
 import importlib.util
 import multiprocessing
 import os
@@ -17,15 +21,17 @@ import time
 from collections import Counter
 from multiprocessing import connection
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import nbformat
 import yaml
 
-from nbutils.maintain import environment, execute, mutations, notebooks
+from nbutils.maintain import environment, execute, lint, mutations, notebooks, weakenings
 
 GOAL = 0.95
 CPU_SECONDS, WALL_SECONDS = 30, 300  # a notebook takes less than 10; what takes more is caught by its time
+IDLE = 3  # so many faults in what a check calls, none of them noticed by it first: it may be no check
 USERS = 3  # how many sections a fault of nbutils is tried on
 PACKAGE = notebooks.ROOT / 'nbutils'
 EQUIVALENT = notebooks.ROOT / 'tests' / 'faults' / 'equivalent.yml'
@@ -116,20 +122,56 @@ class Result(NamedTuple):
         return f'nbutils.{self.path.stem}' if self.path.parent == PACKAGE else notebooks.name(self.path)
 
 
-def section(path, number, seed):
+def section(path, number, seed, weaker=False):
     """Inject faults into one section: it runs once, and before each cell its faults are tried in forks."""
     cells = code_cells(path)
-    spared = mutations.free_names([c.source for c in cells])
-    edits = [edit for i, cell in enumerate(cells) if i and 'raise NotImplementedError' not in cell.source
-             for edit in mutations.possible(cell.source, i, spared)]  # the first cell is the launch cell
+    sources = [c.source for c in cells]
+    finder, names = ((weakenings.possible, weakenings.judging(sources)) if weaker else
+                     (mutations.possible, mutations.free_names(sources)))
+    edits = [edit for i, source in enumerate(sources) if i and 'raise NotImplementedError' not in source
+             for edit in finder(source, i, names)]  # the first cell is the launch cell
     faults, found, shell = mutations.drawn(edits, number, f'{seed} {notebooks.name(path)}'), [], shell_in(path.parent)
+
+    def noticed_by(fault):
+        last = reach(sources, fault) if weaker else len(cells)
+        return weaker and broken_rule(sources, fault) or trial(shell, cells[fault.cell:last + 1], fault.code)
+
     for i, cell in enumerate(cells):
         here = [fault for fault in faults if fault.cell == i]
-        found += spread(lambda fault: trial(shell, cells[i:], fault.code), here, seconds=WALL_SECONDS, cpu=CPU_SECONDS)
+        found += spread(noticed_by, here, seconds=WALL_SECONDS, cpu=CPU_SECONDS)
         if noticed := trial(shell, [cell], cell.source):
             broken = f'unchanged, code cell {i + 1} differs from what is stored {noticed}: make record first'
             return Result(path, len(edits), found, broken)
     return Result(path, len(edits), found)
+
+
+def changed_names(before, after):
+    """The names that are bound by those statements of a cell that an edit has changed."""
+    old = {ast.dump(line) for line in ast.parse(before).body}
+    return {name for line in ast.parse(after).body if ast.dump(line) not in old for name in bound_by(line)}
+
+
+def bound_by(line):
+    """The names that a statement of a cell binds, its own if it is a definition."""
+    return lint.bound(ast.Module([line], []))
+
+
+def reach(sources, fault):
+    """The number of the last cell that reads what a fault has changed, directly or through what others make of it."""
+    names, last = changed_names(sources[fault.cell], fault.code), fault.cell
+    for i, source in enumerate(sources[fault.cell + 1:], fault.cell + 1):
+        for line in ast.parse(source).body:
+            if names & lint.read(line):
+                names |= bound_by(line)
+                last = i
+    return last
+
+
+def broken_rule(sources, fault):
+    """('rule', 0, what it says) where a rule forbids what a fault has made of a section, else None."""
+    trees = [ast.parse(fault.code if i == fault.cell else source) for i, source in enumerate(sources)]
+    made = SimpleNamespace(name='', trees=[(i, tree, list(ast.walk(tree))) for i, tree in enumerate(trees)])
+    return next((('rule', 0, problem) for rule in lint.RULES for problem in rule(made)), None)
 
 
 def code_cells(path):
@@ -225,6 +267,25 @@ def stale(equivalent, results):
                 yield f'{result.name}: listed as equivalent, but {caught[was, now]} notices it: {now}'
 
 
+def idle(sources, found):
+    """(number of the cell, claim or statement, how many) of each check that was never the first to notice one of the
+    `IDLE` faults or more in the functions that it calls, directly or through others: `found` is that of a `Result`.
+    """
+    nodes = list(ast.walk(ast.parse('\n'.join(sources))))
+    functions = {node.name: lint.read(node) for node in nodes if isinstance(node, ast.FunctionDef)}
+    touched = [(changed_names(sources[fault.cell], fault.code), fault.cell + by[1] if isinstance(by, tuple) else None)
+               for fault, by in found]
+    for i, source in enumerate(sources):
+        for call in lint.check_calls(ast.walk(ast.parse(source))):
+            called, more = set(), lint.read(call) & functions.keys()
+            while more:
+                called |= more
+                more = set().union(*(functions[name] for name in more)) & functions.keys() - called
+            noticed_in = [where for names, where in touched if names & called]
+            if len(noticed_in) >= IDLE and i not in noticed_in:
+                yield i, ast.unparse(call.args[0]), len(noticed_in)
+
+
 def line(result, groups):
     """One line about a section."""
     by = Counter(noticed for _, noticed, *_ in groups['caught'])
@@ -244,21 +305,26 @@ def main(argv=None):
     parser.add_argument('files', nargs='*', help='.py files of sections or of nbutils; without any, all')
     parser.add_argument('--number', type=int, default=12, help='how many faults for each file; 0: all')
     parser.add_argument('--seed', default='0', help='draws other faults')
+    parser.add_argument('--kind', choices=['wrong', 'weaker'], default='wrong', help='faults, or checks that say less')
     arguments = parser.parse_args(argv)
     if os.environ.get('PYTHONHASHSEED') != environment.FIXED['PYTHONHASHSEED']:  # Python reads it when it starts
         environment.fix()
         os.execv(sys.executable, [sys.executable, '-m', 'nbutils.maintain.faults', *sys.argv[1:]])
     environment.fix()
-    files = [Path(f).resolve() for f in arguments.files] or [
-        *recorded(), *(p for p in sorted(PACKAGE.glob('*.py')) if p.stem not in ('__init__', 'ledger'))]
+    weaker = arguments.kind == 'weaker'
+    modules = [] if weaker else [p for p in sorted(PACKAGE.glob('*.py')) if p.stem not in ('__init__', 'ledger')]
+    files = [Path(f).resolve() for f in arguments.files] or [*recorded(), *modules]
     if sys.platform != 'linux':
         sys.exit('faults are tried in forked processes, which are safe on Linux only')
     execute.hold(recorded())
-    sys.exit(report(files, arguments.number, arguments.seed))
+    sys.exit(report(files, arguments.number, arguments.seed, weaker))
 
 
-def report(files, number, seed):
-    """Try the faults of these files, print a line for each and write REPORT; gives the exit status."""
+def report(files, number, seed, weaker=False):
+    """Try the faults of these files, print a line for each and write REPORT; gives the exit status.
+
+    There is a goal for faults alone: of the checks that say less, most are noticed by their seals.
+    """
     equivalent = (yaml.safe_load(EQUIVALENT.read_text('utf-8')) if EQUIVALENT.is_file() else None) or {}
     results, text, start = [], [], time.monotonic()
 
@@ -267,7 +333,7 @@ def report(files, number, seed):
         text.append(words)
 
     def one(path):
-        return (module if path.parent == PACKAGE else section)(path, number, seed)
+        return module(path, number, seed) if path.parent == PACKAGE else section(path, number, seed, weaker)
 
     for path, result in spread(one, files, workers=os.cpu_count() or 1):
         if isinstance(result, str):
@@ -276,12 +342,15 @@ def report(files, number, seed):
         say(f'{result.name}: BROKEN: {result.broken}' if result.broken else line(result, groups))
         for fault, _, where, _ in groups['escaped']:
             say(diff(fault, where))
+        sources = [] if weaker or path.parent == PACKAGE else [c.source for c in code_cells(path)]
+        for cell, what, number in idle(sources, result.found):
+            say(f'  never the first or only to notice, code cell {cell + 1}: {what} ({number} faults in what it calls)')
     total = {group: [one for _, groups in results for one in groups[group]] for group in ('caught', 'equivalent', 'escaped')}
     say('')
-    for kind, meaning in (mutations.KINDS | mutations.CHECKS).items():
+    for kind, meaning in (weakenings.KINDS if weaker else mutations.KINDS | mutations.CHECKS).items():
         of = {group: sum(one[0].kind == kind for one in all_) for group, all_ in total.items()}
         say(f'{kind:11} {of["caught"]:5} caught {of["escaped"]:4} escaped {of["equivalent"]:4} equivalent   ({meaning})')
-    for words in stale(equivalent, [result for result, _ in results]):
+    for words in () if weaker else stale(equivalent, [result for result, _ in results]):
         say(words)
     tried = len(total['caught']) + len(total['escaped'])
     share = len(total['caught']) / tried if tried else 1.0
@@ -292,7 +361,7 @@ def report(files, number, seed):
     REPORT.parent.mkdir(exist_ok=True)
     notebooks.replace(REPORT, '\n'.join(text) + '\n')
     print(f'Every fault with its diff: {os.path.relpath(REPORT)}')
-    return int(share < GOAL or any(result.broken for result, _ in results))
+    return int(not weaker and share < GOAL or any(result.broken for result, _ in results))
 
 
 if __name__ == '__main__':

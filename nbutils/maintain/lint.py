@@ -76,26 +76,26 @@ def dependent(pair):
 
     A test reads each of its arguments, else cases would be counted that were never tried. A variant reads one at least.
     """
-    functions, bound = {}, set()
+    functions, names = {}, set()
     for _, tree, _ in pair.trees:
         functions |= _functions(tree)
-        bound |= _bound(tree)
+        names |= bound(tree)
     for i, _, nodes in pair.trees:
         for call in check_calls(nodes):
             where = f'{call.func.id} (line {call.lineno})'
             cases = {keyword.arg for keyword in call.keywords} - NO_CASES
-            for what, part in _tests(call):
+            for what, part in tests(call):
                 node = functions.get(part.id) if isinstance(part, ast.Name) else part
                 if node is None:
                     continue
-                read, given = _read(node), _given(node)
-                if not read & (bound - _bound(node) | _parameters(node)):
+                reads, given = read(node), _given(node)
+                if not reads & (names - bound(node) | _parameters(node)):
                     yield (f'{pair.name}, cell {i}: {what} of {where} reads none of its '
                            'arguments and no name of the notebook: let it depend on what is checked')
-                elif cases and given and not given & read:
+                elif cases and given and not given & reads:
                     yield f'{pair.name}, cell {i}: {what} of {where} reads none of its arguments, so that all cases are one'
-                elif what in ('the test', 'corrected') and given - read:
-                    yield (f'{pair.name}, cell {i}: {what} of {where} ignores {", ".join(sorted(given - read))}: '
+                elif what in ('the test', 'corrected') and given - reads:
+                    yield (f'{pair.name}, cell {i}: {what} of {where} ignores {", ".join(sorted(given - reads))}: '
                            'let it read each case, or give fewer')
 
 
@@ -112,6 +112,9 @@ def one_sided(pair):
                 for value in _printed_values(part):
                     if _orders(value) or isinstance(value, ast.Name) and value.id in orders:
                         yield i, ast.unparse(value)
+
+
+RULES = computed, kept, two_sided, tight, dependent
 
 
 # ---- what they look at ----
@@ -181,7 +184,7 @@ def _orders(node):
     return False
 
 
-def _tests(call):
+def tests(call):
     """(name, expression) of each function that a check calls."""
     if call.func.id != 'erratum' and len(call.args) > 1:
         yield 'the test', call.args[1]
@@ -203,7 +206,7 @@ def _functions(tree):
     return found
 
 
-def _bound(tree):
+def bound(tree):
     """The names that a tree assigns, defines or imports; `close` and the like are no matter of the notebook."""
     found = set()
     for node in ast.walk(tree):
@@ -216,7 +219,8 @@ def _bound(tree):
     return found
 
 
-def _read(tree):
+def read(tree):
+    """The names that a tree reads."""
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
 
 

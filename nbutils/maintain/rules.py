@@ -305,5 +305,5 @@ def unbound(codes):
 
 RULES = (
     recorded, executed, portable, tagged, described, shaped, braced, claims_checked, checks_printed, exercises, launches,
-    lint.computed, lint.kept, lint.two_sided, lint.tight, lint.dependent,
+    *lint.RULES,
 )
