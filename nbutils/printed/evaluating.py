@@ -11,7 +11,7 @@ from functools import partial, reduce
 import numpy as np
 
 from nbutils.printed.grammar import Node, walk
-from nbutils.printed.patterns import all_terms, collect_differences, first_alike, series, with_counter
+from nbutils.printed.patterns import all_terms, filled, pattern_around, terms
 from nbutils.printed.tokens import FormulaError, ShapeError
 from nbutils.printed.values import (
     Box,
@@ -21,6 +21,7 @@ from nbutils.printed.values import (
     Zero,
     add,
     divide,
+    exponential,
     is_number,
     joined,
     lift,
@@ -106,22 +107,23 @@ def _name(node, scope):
 
 @rule('add')
 def _add(node, scope):
-    items = [(sign, item) for sign, item, _ in node.args]
-    dots = next((k for k, (_, item) in enumerate(items) if item.op == 'dots'), None)
-    if dots is not None:
-        if not 1 <= dots < len(items) - 1 or items[dots - 1][0] != items[dots + 1][0]:
-            raise FormulaError('dots between terms of different sign')
-        first = first_alike([item for _, item in items], dots)
-        middle = [(items[dots + 1][0], value) for value in series(items[first][1], items[dots + 1][1], evaluate, scope)]
-        middle[0] = (items[first][0], middle[0][1])
-        values = [(s, evaluate(v, scope)) for s, v in items[:first]] + middle + [
-            (s, evaluate(v, scope)) for s, v in items[dots + 2:]]
-    else:
-        values = [(sign, evaluate(item, scope)) for sign, item in items]
     total = Zero()
-    for sign, value in values:
-        total = add(total, value, _factor(sign, scope))
+    for sign, item in _summands([(sign, item) for sign, item, _ in node.args], scope):
+        total = add(total, evaluate(item, scope), _factor(sign, scope))
     return total
+
+
+def _summands(items, scope):
+    """The terms of a sum with their signs, those that dots leave out among them."""
+    dots = next((k for k, (_, item) in enumerate(items) if item.op == 'dots'), None)
+    if dots is None:
+        return items
+    first, after = pattern_around([item for _, item in items], dots)
+    if len({sign for sign, _ in items[first + 1:after]}) > 1:
+        raise FormulaError('dots between terms of different sign')
+    between = terms([item for _, item in items[first:dots]], [item for _, item in items[dots + 1:after]], evaluate, scope)
+    signs = [items[first][0], *[items[dots][0]] * (len(between) - 1)]
+    return items[:first] + list(zip(signs, between, strict=False)) + items[after:]
 
 
 def _factor(sign, scope):
@@ -135,7 +137,7 @@ def _product(node, scope):
     if nudge is not None:
         return nudge
     values = all_terms(factors, evaluate, scope)
-    result = values[0]
+    result = values[0] if values else 1.0
     for value in values[1:]:
         result = times(result, value)
     return result
@@ -185,8 +187,6 @@ def _fraction(node, scope):
 def _root(node, scope):
     radicand, degree = node.args
     value = evaluate(radicand, scope)
-    if not is_number(value):
-        raise ShapeError('a root of an array')
     return power(value, 0.5 if degree is None else 1 / evaluate(degree, scope))
 
 
@@ -209,6 +209,8 @@ def _scripted(node, scope):
     if base.op == 'norm':
         return _norm_with_name(node, scope)
     kind, extra = sup.args if sup is not None else (None, None)
+    if base.op == 'bracket' and sub is not None and sub.args[0] == 'times':
+        return _raised(cross_matrix(evaluate(base, scope)), kind, extra, scope)
     if sub is not None and _is_shape(sub):
         value = evaluate(base, scope)
         if np.shape(value) != shape_of(sub.args[1][0], scope):
@@ -266,7 +268,10 @@ def _raised(value, kind, extra, scope):
     if kind == 'power':
         if callable(value) or isinstance(value, list):
             return indexed(value, (extra,), scope)
-        return power(value, evaluate(extra, scope))
+        exponent = evaluate(extra, scope)
+        if isinstance(exponent, np.ndarray) and is_number(value) and value == math.e:
+            return exponential(exponent)
+        return power(value, exponent)
     return value
 
 
@@ -289,6 +294,13 @@ def label(node):
     if node.op == 'add':
         return '_'.join(label(item) for _, item, _ in node.args)
     return '?'
+
+
+def cross_matrix(a):
+    """The matrix by which a cross product from the left multiplies."""
+    if np.shape(a) != (3, 1):
+        raise ShapeError('the matrix of a cross product outside space')
+    return np.cross(a[:, 0], np.eye(3)).T
 
 
 def _is_shape(sub):
@@ -423,7 +435,9 @@ def _arguments(args, scope):
     dots = next((k for k, a in enumerate(args) if a.op == 'dots'), None)
     if dots is None:
         return [evaluate(a, scope) for a in args if a.op != 'sign']
-    return [series(args[0], args[dots + 1], evaluate, scope), *(evaluate(a, scope) for a in args[dots + 2:])]
+    first, after = pattern_around(args, dots)
+    listed = [evaluate(a, scope) for a in terms(args[first:dots], args[dots + 1:after], evaluate, scope)]
+    return [*(evaluate(a, scope) for a in args[:first]), listed, *(evaluate(a, scope) for a in args[after:])]
 
 
 def _composition(head, args, scope):
@@ -527,7 +541,8 @@ def _bars(node, scope):
 
 @rule('norm')
 def _norm(node, scope):
-    return norm(evaluate(node.args[0], scope), None)
+    value = evaluate(node.args[0], scope)
+    return lift(scope.get('norm')(lower(value))) if 'norm' in scope else norm(value, None)
 
 
 def norm(value, order):
@@ -545,9 +560,11 @@ def _norm_with_name(node, scope):
     base, sub, sup, _ = node.args
     inner = evaluate(base.args[0], scope)
     if sub is None:
-        value = norm(inner, None)
+        value = _norm(base, scope)
+    elif _is_starred(sub):
+        value = lift(scope.get('norm_star')(lower(inner)))
     elif f'norm_{sub.args[0]}' in scope:
-        value = lift(scope.raw(f'norm_{sub.args[0]}')(lower(inner)))
+        value = lift(scope.get(f'norm_{sub.args[0]}')(lower(inner)))
     elif sub.args[0] in ('F', 'nuc', 'text_nuc'):
         value = norm(inner, 'fro' if sub.args[0] == 'F' else 'nuc')
     elif sub.args[1] is None:
@@ -561,6 +578,12 @@ def _norm_with_name(node, scope):
     return power(value, evaluate(sup.args[1], scope))
 
 
+def _is_starred(sub):
+    """Whether a norm is the dual one."""
+    nodes = sub.args[1] or ()
+    return len(nodes) == 1 and nodes[0].op == 'sign' and nodes[0].args[0] == '*'
+
+
 @rule('cases')
 def _cases(node, scope):
     for value, test in node.args:
@@ -572,9 +595,9 @@ def _cases(node, scope):
 @rule('matrix')
 def _matrix(node, scope):
     rows = node.args
-    if any(cell.op in ('dots', 'empty') for row in rows for cell in row):
+    if any(cell.op == 'dots' for row in rows for cell in row):
         return _matrix_with_dots(rows, scope)
-    cells = [[evaluate(cell, scope) for cell in row] for row in rows]
+    cells = [[0.0 if cell.op == 'empty' else evaluate(cell, scope) for cell in row] for row in rows]
     if len({len(row) for row in cells}) > 1:
         raise ShapeError('rows of different length')
     if all(is_number(cell) for row in cells for cell in row):
@@ -608,18 +631,10 @@ def _matrix_with_dots(rows, scope):
     if len(rows) == 1:
         values = all_terms(rows[0], evaluate, scope)
         return np.array([values]) if all(map(is_number, values)) else np.hstack(values)
-    full = [row for row in rows if row[0].op not in ('dots', 'empty')]
-    if len(full) < 2 or any(cell.op == 'empty' for row in full for cell in row):
-        raise FormulaError('it is not clear what the dots of the matrix leave out')
-    first, last, pairs = full[0], full[-1], []
-    for a, b in zip(first, last, strict=True):
-        if a.op != 'dots':
-            collect_differences(a, b, pairs)
-    low, high = (whole(evaluate(p, scope)) for p in pairs[0])
-    between = []
-    for k in range(low, high + 1):
-        row = tuple(a if a.op == 'dots' else with_counter(a, b, k) for a, b in zip(first, last, strict=True))
-        between.append(all_terms(row, evaluate, scope))
-    if all(is_number(v) for row in between for v in row):
-        return np.array(between)
-    return np.block(between)
+    nodes = [Node('dots', ()) if all(cell.op in ('dots', 'empty') for cell in row) else Node('row', row) for row in rows]
+    values = [all_terms(row.args, evaluate, scope) for row in filled(nodes, evaluate, scope)]
+    if len({len(row) for row in values}) > 1:
+        raise ShapeError('rows of different length')
+    if all(is_number(v) for row in values for v in row):
+        return np.array(values)
+    return np.block(values)

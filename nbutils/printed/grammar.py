@@ -1,11 +1,11 @@
 """Tokens into a tree, by recursive descent. A display is cut into statements, conditions and ranges of counters.
 
 Juxtaposition binds tighter than `\\cdot`, `\\times` and `\\odot`. A sum or a product takes the term after it, an
-expectation or an extremum the product after it. A function without brackets takes the factors up to the next blank,
-function or sign. Whether `f(x)` is a value of f or a product depends on the names that are known to be functions. A
-word that is no connective (`and`, `for all`, `if` ...) is an error: nothing that is printed is passed over. Words that
-are known to be functions are predicates: `f \\text{ is convex}` says `is_convex(f)`, and what stands behind the words is
-their second argument.
+expectation the product after it, an extremum the factors up to the last one that its letters stand in. A function
+without brackets takes the factors up to the next blank, function or sign. Whether `f(x)` is a value of f or a product
+depends on the names that are known to be functions. A word that is no connective (`and`, `for all`, `if` ...) is an
+error: nothing that is printed is passed over. Words that are known to be functions are predicates: `f \\text{ is
+convex}` says `is_convex(f)`, and what stands behind the words is their second argument.
 """
 import re
 from typing import NamedTuple
@@ -482,7 +482,7 @@ class _Parser:
         if name not in PREFIX and name not in self.functions:
             return node
         head = self.scripts(node)
-        if self.at('(') or self.at('[') and name in PREFIX or self.at('{') and name in ('Pr', 'Expect'):
+        if self.at('(', '[') or self.at('{') and name in ('Pr', 'Expect'):
             return self.applied(head)
         word = self.latex[token.start:].startswith(('\\operatorname', '\\mathrm', '\\text'))
         return self.prefixed(head) if (name in PREFIX or word) and self.starts_factor() else head
@@ -529,8 +529,22 @@ class _Parser:
         if kind in ('sum', 'prod', 'lim'):
             body = self.expression_of_one() if self.at('-') else self.term()
         else:
-            body = self.juxtaposed()
+            body = self.extremal(domain)
         return Node('big', (kind, domain, body), token.start, body.end)
+
+    def extremal(self, domain):
+        """What an extremum is taken of: the product after it, and further factors that its letters stand in."""
+        below = [n for part in (domain or ('', ()))[1] if isinstance(part, Node) for n in walk(part)]
+        letters = {n.args[0] for n in below if n.op == 'name'}
+        body = self.juxtaposed()
+        while self.at(*JOINERS):
+            before, joiner = self.k, self.next()
+            right = self.juxtaposed()
+            if not letters & {n.args[0] for n in walk(right) if n.op == 'name'}:
+                self.k = before
+                break
+            body = Node('join', (joiner.text, body, right, joiner), body.start, right.end)
+        return body
 
     def expression_of_one(self):
         minus = self.next()

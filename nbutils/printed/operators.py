@@ -134,7 +134,8 @@ def over(domain, body, scope):
     if how == 'over':
         names = [_counter(n) for n in what[0]]
     else:
-        names = sorted({n for t in tests for n in names_in(t) if n not in scope or isinstance(scope.raw(n), range)})
+        found = {n for t in tests for n in names_in(t)}
+        names = sorted(n for n in found if n not in scope or f'{n}_in' in scope or isinstance(scope.raw(n), range))
     if not names:
         raise FormulaError('it is not clear what the operator runs over')
     if not all(t.op == 'relation' for t in tests):
@@ -146,7 +147,10 @@ def over(domain, body, scope):
 
 
 def _choices(name, body, scope):
-    """What a letter below an operator runs over: the members of the family that it stands for, or a counter's range."""
+    """What a letter x below an operator runs over: the list x_in, the members of the family that it stands for, or a
+    counter's range."""
+    if f'{name}_in' in scope:
+        return scope.get(f'{name}_in')
     if name in scope and isinstance(scope.get(name), list):
         return scope.get(name)
     return [float(k) for k in counter_range(body, name, scope)]
@@ -194,11 +198,12 @@ def _lengths(node, name, scope):
     if sup is not None and sup.args[0] == 'label':
         nodes = (*sup.args[1].args[2], *nodes)
     places = [k for k, n in enumerate(nodes) if n.op == 'name' and n.args[0] == name]
-    if isinstance(value, list):
-        return {len(value) if k == 0 else len(value[0]) for k in places}
-    if isinstance(value, np.ndarray):
-        return {value.shape[k] for k in places if k < value.ndim}
-    return set()
+    sizes = np.shape(value) if isinstance(value, np.ndarray) else ()
+    while isinstance(value, list) and value:  # a family of families, or of vectors or matrices
+        sizes, value = (*sizes, len(value)), value[0]
+        if isinstance(value, np.ndarray):
+            sizes = (*sizes, *value.shape)
+    return {sizes[k] for k in places if k < len(sizes)}
 
 
 def _indexed_value(base, scope):
@@ -220,7 +225,10 @@ def _limit(domain, body, scope):
     test = domain[1][0] if domain and domain[0] == 'where' else None
     if test is None or test.op != 'relation' or test.args[1].text != 'to':
         raise Unfinished('a limit of an unknown kind')
-    name, goal = _counter(test.args[0]), evaluate(test.args[2], scope)
+    goal = test.args[2]
+    if goal.op == 'scripted' and goal.args[2] is not None and goal.args[2].args == ('mark', 'plus'):
+        goal = goal.args[0]  # from above, as all limits here are taken
+    name, goal = _counter(test.args[0]), evaluate(goal, scope)
     if not math.isfinite(goal):
         raise Unfinished('a limit at infinity')
     table = [evaluate(body, scope.changed(**{name: goal + 1e-2 / 2 ** k})) for k in range(7)]

@@ -9,31 +9,69 @@ from nbutils.printed.values import whole
 
 def all_terms(items, evaluate, scope):
     """The values of a list of nodes, in which each `dots` stands for what its neighbours say."""
+    return [evaluate(node, scope) for node in filled(items, evaluate, scope)]
+
+
+def filled(items, evaluate, scope):
+    """A list of nodes with all terms of the pattern in place of its `dots`."""
     at = next((k for k, node in enumerate(items) if node.op == 'dots'), None)
     if at is None:
-        return [evaluate(node, scope) for node in items]
-    first = first_alike(items, at)
-    between = series(items[first], items[at + 1], evaluate, scope)
-    return [evaluate(n, scope) for n in items[:first]] + between + [evaluate(n, scope) for n in items[at + 2:]]
+        return list(items)
+    first, after = pattern_around(items, at)
+    return [*items[:first], *terms(items[first:at], items[at + 1:after], evaluate, scope), *items[after:]]
 
 
-def first_alike(items, at):
-    """The index of the first term of the pattern that ends after the dots at `at`."""
-    last = _form(items[at + 1]) if at + 1 < len(items) else None
-    for k in range(at):
-        if _form(items[k]) == last:
-            return k
-    raise FormulaError('it is not clear what the dots leave out')
-
-
-def series(first, last, evaluate, scope):
-    """The values of first, ..., last, which differ in one counter."""
-    pairs = []
-    collect_differences(first, last, pairs)
-    if not pairs or any(_bare(pair) != _bare(pairs[0]) for pair in pairs):
+def pattern_around(items, at):
+    """(index of the first term, index behind the last one) of the pattern whose dots stand at `at`."""
+    if at + 1 == len(items):
+        raise FormulaError('it is not clear where the dots end')
+    for first in range(at):
+        frames = {_frame(item, items[at + 1]) for item in items[first:at]}
+        if len(frames) == 1 and None not in frames:
+            break
+    else:
         raise FormulaError('it is not clear what the dots leave out')
-    low, high = (whole(evaluate(node, scope)) for node in pairs[0])
-    return [evaluate(with_counter(first, last, k), scope) for k in range(low, high + 1)]
+    after = at + 2
+    while after < len(items) and _frame(items[after], items[first]) in frames:
+        after += 1
+    return first, after
+
+
+def _frame(term, other):
+    """What is left of a term without the counter in which it differs from another one; None if they differ in more."""
+    pairs = []
+    collect_differences(term, other, pairs)
+    if not pairs or any(_bare(pair) != _bare(pairs[0]) for pair in pairs):
+        return None
+    frame = _bare(with_counter(term, other, 0))
+    return frame if frame == _bare(with_counter(other, term, 0)) else None
+
+
+def terms(before, after, evaluate, scope):
+    """All terms of a pattern, as nodes, from those before its dots and those behind them.
+
+    They differ in one counter. Two terms side by side say how it moves, else it grows by one. Terms that are printed
+    beyond the end, as x_2 in x_1, x_2, ..., x_n for n = 1, are not there.
+    """
+    first, last = before[0], after[-1]
+    starts = [_counter(term, last, evaluate, scope) for term in before]
+    ends = [_counter(term, first, evaluate, scope) for term in after]
+    low, high = starts[0], ends[-1]
+    step = starts[1] - low if len(starts) > 1 else high - ends[-2] if len(ends) > 1 else 1
+    if step == 0 or starts != [low + j * step for j in range(len(starts))]:
+        raise FormulaError('the terms before the dots do not follow one another')
+    if ends[::-1] != [high - j * step for j in range(len(ends))]:
+        raise FormulaError('the terms behind the dots do not follow one another')
+    alone = len(starts) == len(ends) == 1
+    if (high - low) % step or (high - low) // step < (0 if alone else -1):
+        raise FormulaError(f'the dots do not lead from {low} to {high}')
+    return [with_counter(first, last, k) for k in range(low, high + step // abs(step), step)]
+
+
+def _counter(term, other, evaluate, scope):
+    pairs = []
+    collect_differences(term, other, pairs)
+    return whole(evaluate(pairs[0][0], scope))
 
 
 def collect_differences(a, b, pairs):
@@ -83,14 +121,6 @@ def _apart(a, b):
 
 def _is_list(value):
     return isinstance(value, tuple) and not isinstance(value, (Node, Token))
-
-
-def _form(node):
-    """The tree without places, numbers, and names of one letter: what the terms of one pattern share."""
-    if isinstance(node, Node):
-        counts = node.op in ('number', 'add') or node.op == 'name' and len(node.args[0]) == 1
-        return '?' if counts else (node.op, tuple(map(_form, node.args)))
-    return '?' if isinstance(node, (int, float, str, bool)) else None
 
 
 def _bare(value):

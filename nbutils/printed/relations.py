@@ -181,6 +181,7 @@ def _has_shape(value, right, scope):
 
 def _fits(value, shape):
     got = np.shape(value)
-    return got == shape or len(shape) == 1 and got in ((shape[0], 1), (1, shape[0]))
+    one = got == () and shape == (1, 1)  # a number is a matrix with one entry
+    return got == shape or one or len(shape) == 1 and got in ((shape[0], 1), (1, shape[0]))
 
 

@@ -4,11 +4,12 @@
 
 The meaning of a letter is a strategy or a list (drawn), a function, a number or an array, a `range` (a counter),
 `of(lambda a, b: ...)` (computed from the letters a and b), `Random(values, weights)`, or `Box(low, high)`, over which
-extrema are searched. Fonts do not count;
-`\\hat{\\mathbf{w}}` is `w_hat`, `x^*` is `x_star`, `w_{\\text{ridge}}` is `w_ridge`, and `lambda_` is the letter
-lambda. A letter below a sum or an extremum that stands for a family, `of(lambda: [...])`, runs over its members. An
-equation whose left side has no meaning yet defines it. Conditions ("for all ...") choose among the cases;
-a condition that no case meets is an error.
+extrema are searched. Fonts do not count; `\\hat{\\mathbf{w}}` is `w_hat`, `x^*` is `x_star`, `w_{\\text{ridge}}` is
+`w_ridge`, and `lambda_` is the letter lambda. `norm` is the norm without an index, if not the Euclidean one, and
+`norm_star` its dual. A letter below a sum or an extremum that stands for a family, `of(lambda: [...])`, runs over its
+members, and so does x where it stands for something else and a list is given as `x_in`. An equation whose left side
+has no meaning yet defines it. Conditions ("for all ...") choose among the cases, or among the values of counters.
+A statement that they always exclude is an error.
 """
 import copy
 from collections.abc import Callable
@@ -19,7 +20,7 @@ import numpy as np
 
 from nbutils.printed import operators
 from nbutils.printed import relations as _relations  # noqa: F401  (enters its rules)
-from nbutils.printed.evaluating import CONSTANTS, ELEMENTWISE, Unfinished, evaluate
+from nbutils.printed.evaluating import CAPITALS, CONSTANTS, ELEMENTWISE, Unfinished, evaluate
 from nbutils.printed.grammar import EXTREMA, PREFIX, RELATIONS, STATEMENTS, Node, children, parse, walk
 from nbutils.printed.spoiling import variants
 from nbutils.printed.tokens import FormulaError, ShapeError
@@ -70,7 +71,7 @@ def run(latex: str, search: Callable, *, spoil=True, options: dict | None = None
     found = found or next((case for case in more if not holds(**case)), None)
     tried += len(more)
     report = Report(len(formula.claims), tried, found)
-    if not formula.met:
+    if found is None and len(formula.met) < len(formula.claims):
         raise ValueError('no case meets the conditions that are printed')
     if found is None and spoil:
         sides = [formula.sides(**copy.deepcopy(case)) for case in cases]
@@ -116,8 +117,10 @@ class Formula:
     define."""
 
     def __init__(self, latex, meanings, options, definable=None):
-        self.options, self.met = options, 0  # met: in how many cases the printed conditions held
-        self.drawn = {k: v for k, v in meanings.items() if isinstance(v, list) or hasattr(v, 'example')}
+        self.options, self.met = options, set()  # met: the claims that the printed conditions allowed in some case
+        self.drawn = {
+            k: v for k, v in meanings.items() if isinstance(v, list) and not k.endswith('_in') or hasattr(v, 'example')
+        }
         self.computed = {k: v for k, v in meanings.items() if isinstance(v, of)}
         self.fixed = {
             k: v if callable(v) or isinstance(v, (Box, Random, range)) else lift(v)
@@ -134,6 +137,7 @@ class Formula:
         functions = {k for k, v in self.fixed.items() if callable(v)}
         functions |= {k for k, v in self.drawn.items() if isinstance(v, list) and v and callable(v[0])}
         functions |= {k for k, v in self.computed.items() if _gives_a_function(v)}
+        functions |= {k.removesuffix('_in') for k, v in self.fixed.items() if k.endswith('_in') and callable(v[0])}
         functions |= {k.split('_')[0] for k in functions}
         parts = parse(latex, frozenset(functions))
         new = {f for p in parts if (f := _defined_function(p.node, set(meanings) | functions))}
@@ -168,13 +172,15 @@ class Formula:
         """Whether all claims are true in this case, or a printed condition is not met."""
         scope = self._scope(case)
         instances = list(self._instances(scope))
-        self.met += bool(instances)
+        self.met |= {id(claim) for claim, _ in instances}
         return all(self._true(claim, s) for claim, s in instances)
 
     def _instances(self, scope):
         """(claim, scope) for all values of the counters that nothing in a claim binds, where the conditions are met."""
-        bound = set().union(*(self._counted(claim, scope) for claim in self.claims))
-        chosen = [c for c in self.conditions if self._counted(c, scope) & bound]
+        counted = [self._counted(claim, scope) for claim in self.claims]
+        chosen = [c for c in self.conditions if self._counted(c, scope) & set().union(*counted)]
+        if any(not any(self._counted(c, scope) <= counters for counters in counted) for c in chosen):
+            raise FormulaError('a condition on a counter that stands in no statement beside the others')
         for condition in self.conditions:
             if condition not in chosen and not all(evaluate(condition, s) for s in self._quantified(condition, scope)):
                 return
@@ -184,10 +190,13 @@ class Formula:
             yield from ((claim, s) for s in self._quantified(claim, scope) if all(evaluate(t, s) for t in tests))
 
     def _true(self, claim, scope):
-        if not any(n.op == 'add' and any(s in ('pm', 'mp') for s, _, _ in n.args) for n in walk(claim)):
+        """Whether a claim is true; with ± on both sides for both signs, with ± on one side for one of them."""
+        signed = sum(map(_has_two_signs, claim.args[::2] if claim.op == 'relation' else (claim,)))
+        if not signed:
             return bool(evaluate(claim, scope))
-        signed = (Scope(scope.values, scope.computed, scope.defined, scope.options | {'pm': sign}) for sign in (1, -1))
-        return all(evaluate(claim, s) for s in signed)
+        either = claim.op == 'relation' and signed == 1
+        scopes = (Scope(scope.values, scope.computed, scope.defined, scope.options | {'pm': sign}) for sign in (1, -1))
+        return (any if either else all)(evaluate(claim, s) for s in scopes)
 
     def sides(self, **case) -> list:
         """The values of all that the claims compare: the same for two prints that say the same."""
@@ -253,6 +262,10 @@ def _gives_a_function(rule):
         [getattr(c, 'co_name', '') for c in code.co_consts])
 
 
+def _has_two_signs(node):
+    return any(n.op == 'add' and any(sign in ('pm', 'mp') for sign, _, _ in n.args) for n in walk(node))
+
+
 # definitions
 
 
@@ -261,6 +274,8 @@ def _definition(node, known, definable):
     if node.op != 'relation' or RELATIONS[node.args[1].text] != '=':
         return None
     name, parameters = _head(node.args[0], known) or (None, ())
+    if parameters and CAPITALS.get(name, name.upper()) in known:
+        return None  # an entry of a matrix that has a meaning
     if name is None or name in known or name in RESERVED or definable is not None and name not in definable:
         return None
     body = node.args[2]

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from itertools import product
 
 import numpy as np
+from scipy.linalg import expm
 
 from nbutils.printed.tokens import FormulaError, ShapeError
 
@@ -252,8 +253,10 @@ def power(a, b):
     if isinstance(b, np.ndarray):
         raise ShapeError('an array in an exponent')
     if isinstance(a, np.ndarray):
-        if a.shape[0] != a.shape[1] or not is_number(b) or b != int(b):
+        if a.shape[0] != a.shape[1] or not is_number(b):
             raise ShapeError('a power of what is no square matrix')
+        if b != int(b):
+            return _root_of_matrix(a, b)
         try:
             return np.linalg.matrix_power(a, int(b))
         except np.linalg.LinAlgError:
@@ -264,6 +267,21 @@ def power(a, b):
         raise FormulaError('a power of what is neither number nor matrix')
     with np.errstate(all='ignore'):
         return a ** b if isinstance(a, (complex, np.complexfloating)) else np.float64(a) ** b
+
+
+def _root_of_matrix(a, b):
+    """A broken power of a symmetric positive semidefinite matrix, by its eigenvalues."""
+    values, vectors = np.linalg.eigh(a)
+    if abs(a - a.T).max() > 1e-9 * abs(a).max() or values[0] < 0 and b < 0 or values[0] < -1e-9 * abs(a).max():
+        raise FormulaError('a root of a matrix that is not symmetric and positive')
+    return vectors * np.maximum(values, 0) ** b @ vectors.T
+
+
+def exponential(a):
+    """The exponential of a square matrix."""
+    if a.shape[0] != a.shape[1]:
+        raise ShapeError('an exponential of a matrix that is not square')
+    return expm(a)
 
 
 # derivatives

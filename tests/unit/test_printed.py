@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.linalg import expm
 
 from nbutils.cases import integers, matrices, scalars, vectors
 from nbutils.checks import _counterexample, erratum, holds
@@ -27,7 +28,8 @@ LETTERS = dict(
     A=A, B=B, M=A, S=S, x=x, y=y, u=u, v=v, a=2.0, b=-3.0, n=4, f=lambda t: t ** 3, g=lambda w: w @ w, h=lambda w: w * 2, k=range(1, 3),
     family=[x, y], w=[y, x], t=[1., 7.], rest=11., F=[[4, 5], [2, 1], [5]], X=Random([0., 1., 5.], [0.5, 0.2, 0.3]), Y=Random([-1., 1.]),
     p=lambda t: {0: 0.5, 1: 0.2, 5: 0.3}.get(t, 0.0), q=Box(-4, 4), r=Box(-9, 9, 2), inf_f=-7.0, is_even=lambda t: t % 2 == 0,
-    is_longer_than=lambda v, w: np.linalg.norm(v) > np.linalg.norm(w),
+    H=[A, B, S], R=[np.arange(6.).reshape(2, 3)] * 4, G=lambda i, j: 10 * i + j,
+    z_in=[np.array([0., -1.]), np.array([0.6, -0.8]), np.array([9., 9.])], is_longer_than=lambda v, w: np.linalg.norm(v) > np.linalg.norm(w),
 )
 
 
@@ -52,7 +54,7 @@ def search(test, strategies):
     (r'2 \pi', 2 * math.pi), (r'e^{2}', math.exp(2)), (r'\cos 90°', math.cos(math.pi / 2)), (r'a \times b', -6),
     # functions, with and without brackets
     (r'\log 2 a', math.log(4)), (r'\log a \, b', math.log(2) * -3), (r'\exp(a) + 1', math.exp(2) + 1), (r'\sin^2 a + \cos^2 a', 1),
-    (r'f(a)', 8), (r'f(a)^2', 64), (r"f'(a)", 12), (r"f''(a)", 12), (r'[f \circ f](a)', 512), (r'g(\mathbf{x})', 5),
+    (r'f(a)', 8), (r'f(a)^2', 64), (r"f'(a)", 12), (r"f''(a)", 12), (r'[f \circ f](a)', 512), (r'g(\mathbf{x})', 5), (r'G[1, 2]', 12),
     (r'\max(a, b)', 2), (r'\min(a, b, 0)', -3), (r'\max_i x_i', 1), (r'\max_i |x_i|', 2), (r'\arg\min_i x_i', 2),
     (r'\min_{i < j} (u_j - u_i)', 1), (r'\operatorname{sign}(b)', -1),
     (r'\min_{q} (q^2 - 3 q)', -9 / 4), (r'\max_{q \in [-1, 2)} (q^2 - q^3)', 2), (r'\sup_{q} (a q - \frac{1}{4} q^4)', 1.5 * 2 ** (1 / 3)),
@@ -71,7 +73,9 @@ def search(test, strategies):
     (r'\langle \mathbf{A}, \mathbf{B} \rangle', (A * B).sum()), (r'(a, b)', np.array([[2.], [-3.]])),
     (r'\begin{bmatrix} x_1 & 0 \\ 1 & y_2 \end{bmatrix}', [[1, 0], [1, 0.5]]),
     (r'\begin{bmatrix} \mathbf{A} & \mathbf{x} \\ \mathbf{y}^\top & 7 \end{bmatrix}', np.block([[A, x[:, None]], [y[None], 7]])),
-    (r'\begin{bmatrix} u_1 \\ \vdots \\ u_3 \end{bmatrix}', u[:, None]),
+    (r'\begin{bmatrix} u_1 \\ \vdots \\ u_3 \end{bmatrix}', u[:, None]), (r'\begin{bmatrix} a & \\ & b \end{bmatrix}', [[2, 0], [0, -3]]),
+    (r'\sqrt{\mathbf{S}\mathbf{S}}', S), (r'(\mathbf{S}\mathbf{S})^{-1/2}', np.linalg.inv(S)), (r'e^{\mathbf{S}}', expm(S)),
+    (r'[\mathbf{u}]_\times\mathbf{v}', np.cross(u, v)[:, None]), (r'[\mathbf{u}]_\times^\top\mathbf{v}', np.cross(v, u)[:, None]),
     # norms
     (r'\|\mathbf{x}\|', math.sqrt(5)), (r'\|\mathbf{x}\|_1', 3), (r'\lVert\mathbf{x}\rVert_\infty', 2), (r'\|\mathbf{x} - \mathbf{y}\|_2^2', 10.25),
     (r'\|\mathbf{A}\|_F', np.linalg.norm(A)), (r'\|\mathbf{A}\|_2', np.linalg.norm(A, 2)), (r'\|\mathbf{u}\|_3', 36 ** (1 / 3)),
@@ -79,7 +83,12 @@ def search(test, strategies):
     (r'\sum_i x_i^2 - \sum_i y_i', 5 - 3.5), (r'\sum_{i=1}^{3} u_i v_i', 5), (r'\sum_{i=2}^{n} i', 9), (r'\sum_{i < j} u_i u_j', 11),
     (r'\sum_{i, j} m_{ij}', 11), (r'\sum_i \sum_j m_{ij} x_i y_j', x @ A @ y), (r'\prod_{i=1}^{n} i', 24), (r'\sum_{k=0}^\infty 2^{-k}', 2),
     (r'\log \sum_k \exp(x_k) - 2', math.log(np.exp(x).sum()) - 2), (r'x_1 y_1 + \dots + x_2 y_2', x @ y), (r'1 + 2 + \dots + n', 10),
-    (r'1 - 2 - \dots - n', -8), (r'1 \cdot 2', 2), (r'\sum_{k \in \{1, 3\}} k^2', 10), (r'\sum_{i \ne j} u_i u_j', 22),
+    (r'1 - 2 - \dots - n', -8), (r'u_1 + u_2 + \dots + u_3', 6), (r'1 + 3 + \dots + 9', 25), (r'\sum_{m=1}^2 (u_1 + u_2 + \dots + u_m)', 4),
+    (r'\mathbf{H}_3 \cdots \mathbf{H}_2\mathbf{H}_1', S @ B @ A), (r'\mathbf{H}_1 \mathbf{H}_2 \cdots \mathbf{H}_3', A @ B @ S),
+    (r'\mathbf{H}_1 \cdots \mathbf{H}_2 \mathbf{H}_3', A @ B @ S), (r'u_2 u_3 \cdots u_1', 1), (r'a u_2 \cdots u_3', 12),
+    (r'\begin{bmatrix} u_1 v_1 & \cdots & u_1 v_3 \\ \vdots & & \vdots \\ u_3 v_1 & \cdots & u_3 v_3 \end{bmatrix}', np.outer(u, v)),
+    (r'\begin{bmatrix} u_1 \\ u_2 \\ \vdots \\ u_3 \end{bmatrix}', u[:, None]), (r'\sum_{i, j, m} R_{ijm}', 60),
+    (r'\max_{\|\mathbf{z}\| \le 1} \mathbf{x} \cdot \mathbf{z}', 2.2), (r'\min_{\mathbf{z}} \|\mathbf{z} - \mathbf{x}\|', math.sqrt(1.6)), (r'\max_i u_i \cdot b', -9), (r'1 \cdot 2', 2), (r'\sum_{k \in \{1, 3\}} k^2', 10), (r'\sum_{i \ne j} u_i u_j', 22),
     (r'\max_{\mathbf{w}, t} (t + \mathbf{x}^\top\mathbf{w})', 12), (r'\operatorname*{arg\,min}_{\mathbf{w}} \mathbf{u}^\top\mathbf{u} \mathbf{x}^\top\mathbf{w}', y[:, None]),
     (r'\sum_{t} t^2', 50), (r'a + \text{rest}', 13), (r'\text{rest} - a', 9),
     # derivatives, integrals, limits
@@ -88,7 +97,7 @@ def search(test, strategies):
     (r'\frac{\partial^2}{\partial x_1 \partial x_2} (x_1^2 x_2)', 2), (r'\frac{\partial^2 f(a)}{\partial a^2}', 12), (r'\frac{d}{d a} a^3', 12),
     (r'\partial h(\mathbf{x})', 2 * np.eye(2)), (r'\partial g(\mathbf{x})', 2 * x[None, :]),
     (r'\nabla_{\mathbf{A}} \det \mathbf{A}', np.linalg.det(A) * np.linalg.inv(A).T), (r'\frac{\partial |b|}{\partial b}', -1),
-    (r'\int_0^1 t^2 \, dt', 1 / 3), (r'\int e^{-t^2} \, dt', math.sqrt(math.pi)), (r'\lim_{t \to 0} \frac{\sin t}{t}', 1),
+    (r'\int_0^1 t^2 \, dt', 1 / 3), (r'\int e^{-t^2} \, dt', math.sqrt(math.pi)), (r'\lim_{t \to 0} \frac{\sin t}{t}', 1), (r'\lim_{t \to 0^+} \frac{|t|}{t}', 1),
     # expectations over finitely many outcomes
     (r'\mathbb{E}[X]', 1.7), (r'\mathbb{E}[X^2]', 7.7), (r'\operatorname{Var}(X)', 7.7 - 1.7 ** 2), (r'\Pr[X > 0]', 0.5), (r'\mathbb{E}[X Y]', 0),
     (r'\mathbb{E}[X \mid X > 0]', 1.7 / 0.5), (r'\mathbb{E}_X[X + a]', 3.7), (r'\Pr[X > 0 \mid X < 2, Y = 1]', 0.2 / 0.7), (r'\Pr[X = 1, Y = 1]', 0.1),
@@ -119,7 +128,7 @@ def test_value(latex, want):
     (r'\mathbf{y} \text{ is longer than } \mathbf{x} + \mathbf{x}', False), (r'\mathbf{y} \text{ is longer than } \mathbf{x}', True),
     (r'b, a \text{ is even} \implies a > 3', True), (r'n, a \text{ is even} \implies a > 3', False),
     (r'a > 1 \text{ and } b > 1 \implies a > 3', True), (r'a > 1 \text{ and } n > 1 \implies a > 3', False),
-    (r'u_i \ge 1', None), (r'\mathbf{u} \ge 0', True), (r'\mathbf{v} > 0', False),
+    (r'\mathbf{x}^\top\mathbf{y} \sim (1, 1)', True), (r'a \sim (2, 2)', False), (r'u_i \ge 1', None), (r'\mathbf{u} \ge 0', True), (r'\mathbf{v} > 0', False),
     (r'F_1 \cap F_2 = \emptyset', True), (r'F_1 \cap F_3 = \emptyset', False), (r'F_2 \cup F_1 = \{1, 2, 4, 5\}', True), (r'F_1 \cup F_3 = \{4\}', False),
     (r'2 \in F_1 \cup F_2', True), (r'1 \in \arg\min_t t', True), (r'7 \in \arg\min_t t', False), (r'7 \in \arg\max_t (t - 1)(t - 7)', True),
     (r'\mathbf{x} \in \arg\max_{\mathbf{w}} \mathbf{x}^\top\mathbf{w}', True), (r'\mathbf{y} \in \arg\max_{\mathbf{w}} \mathbf{x}^\top\mathbf{w}', False), (r'2 \in F_2 \setminus F_2', False),
@@ -153,7 +162,12 @@ def test_nothing_is_broadcast(latex):
     (r'a_{\text{old}}', 'subscript'), (r'\mathbf{A}_1', 'one index of a matrix'), (r'\mathbb{E}_b[X]', 'not random'), (r'\mathbb{E}_{Y \sim p}[Y]', 'other weights'),
     (r'\min_{q} q', 'on the border'), (r'\min_{\mathbf{r}} \mathbf{x}^\top\mathbf{r}', 'inside its box'), (r'q + 1', 'outside of one'),
     (r'a \cup F_1', 'no set of numbers'), (r'a \text{ is odd}', 'words that cannot be run'), (r'a \text{ is even } \text{or odd}', 'words that cannot be run'), (r'a \subset b', 'subset'),
-    (r'X \mid Y', 'left over'), (r'\mathcal{N}(a, b)', 'no meaning was given for N'), (r"b'", 'with a prime'), (r'f(a', 'expected'),
+    (r'X \mid Y', 'left over'), (r'\mathcal{N}(a, b)', 'no meaning was given for N'),
+    (r'u_3 \cdots u_1', 'do not lead from 3 to 1'), (r'1 + 2 + 4 + \dots + 8', 'before the dots do not follow'),
+    (r'1 + \dots + 6 + 8', r'do not lead'), (r'u_1 + v_2 + \dots + u_3', 'what the dots leave out'), (r'u_1 + \dots + v_3', 'leave out'),
+    (r'1 + \dots + 5 + 6 + 8', 'behind the dots do not follow'), (r'u_1 + \dots', 'where the dots end'), (r'u_1 - u_2 + \dots + u_3', 'sign'),
+    (r'(u_1 + a) \cdots (u_3 - a)', 'leave out'), (r'\begin{bmatrix} u_1 \\ u_3 \\ \vdots \\ u_2 \end{bmatrix}', 'do not lead from 1 to 2'),
+    (r'\sqrt{\mathbf{A}}', 'not symmetric'), (r'[\mathbf{x}]_\times', 'outside space'), (r"b'", 'with a prime'), (r'f(a', 'expected'),
 ])
 def test_what_cannot_be_run_is_refused(latex, error):
     with pytest.raises(FormulaError, match=error):
@@ -319,6 +333,38 @@ def test_a_condition_chooses_the_cases():
 ])
 def test_a_bracket_with_relations_is_a_condition(latex, meanings, true):
     assert (run(latex, search, spoil=False, **meanings).counterexample is None) is true
+
+
+def test_a_condition_on_counters_chooses_their_values():
+    upper = dict(R=matrices(3, 3).map(np.triu))
+    for condition in (r'\quad \text{for all } i > j', r'\quad (i > j)'):
+        assert run('r_{ij} = 0' + condition, search, **upper).counterexample is None
+    assert run(r'r_{ij} = 0 \quad \text{for all } i \ge j', search, **upper).counterexample is not None
+    with pytest.raises(ValueError, match='no case meets'):
+        run(r'r_{ij} = 0 \quad \text{for all } i > j + 2', search, **upper)
+    with pytest.raises(FormulaError, match='stands in no statement'):
+        run(r'r_{ij} = 0 \quad \text{for all } i > j > l', search, **upper)
+    every = r'x_1 \ge 0 \quad \text{for all } x_i \ge 0'  # a counter of the condition alone: all its values
+    assert run(every, search, x=vectors(2, -2, 2)).counterexample is None
+
+
+@pytest.mark.parametrize('latex, true', [
+    (r'(a \pm b)^2 = a^2 \pm 2 a b + b^2', True), (r'(a \pm b)^2 = a^2 \mp 2 a b + b^2', False), (r'|a| = \pm a', True), (r'|a| = \pm b', False),
+])
+def test_two_signs_are_both_meant_or_one_of_them(latex, true):
+    assert (run(latex, search, a=scalars(), b=scalars()).counterexample is None) is true
+
+
+def test_an_entry_of_a_matrix_that_has_a_meaning_is_not_defined_by_an_equation():
+    latex, factors = r'c_{ij} = \sum_k a_{ik} b_{kj}', dict(A=matrices(2, 2), B=matrices(2, 2))
+    assert run(latex, search, C=of(lambda A, B: A @ B), **factors).counterexample is None
+    assert run(latex, search, C=of(lambda A, B: B @ A), **factors).counterexample is not None
+
+
+def test_a_norm_can_be_any():
+    norms = dict(norm=lambda x: abs(x).sum(), norm_star=lambda x: abs(x).max())
+    assert value(r'\|\mathbf{y}\|', **norms) == value(r'\|\mathbf{y}\|_1') == 3.5
+    assert value(r'\|\mathbf{y}\|_*^2', **norms) == 9
 
 
 def test_unknown_options_are_refused():
