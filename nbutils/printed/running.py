@@ -157,7 +157,7 @@ class Formula:
                 raise FormulaError(f'a condition that cannot be run: {part.latex}')
         elif node.op not in STATEMENTS:
             raise FormulaError(f'no statement: {part.latex}')
-        elif (rule := _definition(node, known | set(self.defined), definable)) is not None:
+        elif (rule := _definition(node, known, set(self.defined), definable)) is not None:
             self.defined[rule[0]] = rule[1]
             if len(node.args) > 3:
                 self.claims.append(Node('relation', node.args[2:], node.start, node.end))
@@ -269,13 +269,14 @@ def _has_two_signs(node):
 # definitions
 
 
-def _definition(node, known, definable):
+def _definition(node, given, defined, definable):
     """(name, rule) where an equation defines a letter or a function that has no meaning yet, or None."""
     if node.op != 'relation' or RELATIONS[node.args[1].text] != '=':
         return None
+    known = given | defined
     name, parameters = _head(node.args[0], known) or (None, ())
-    if parameters and CAPITALS.get(name, name.upper()) in known:
-        return None  # an entry of a matrix that has a meaning
+    if parameters and CAPITALS.get(name, name.upper()) in given:
+        return None  # an entry of a matrix that was given
     if name is None or name in known or name in RESERVED or definable is not None and name not in definable:
         return None
     body = node.args[2]
