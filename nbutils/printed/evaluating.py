@@ -291,8 +291,8 @@ def label(node):
         return str(node.args[0])
     if node.op == 'bracket':
         return ''.join(map(label, node.args[2]))
-    if node.op == 'add':
-        return '_'.join(label(item) for _, item, _ in node.args)
+    if node.op == 'add':  # t_1 for t + 1, t_minus_1 for t - 1
+        return '_'.join('minus_' * (sign == '-') + label(item) for sign, item, _ in node.args)
     return '?'
 
 
@@ -375,7 +375,7 @@ def _call(node, scope):
     if head.op == 'scripted':
         base, sub, sup, primes = head.args
         name = base.args[0] if base.op == 'name' else None
-    moment = _rules.get('moment') if name in ('Expect', 'Pr', 'Var', 'Cov') and name not in scope else None
+    moment = _rules.get('moment') if name in ('Expect', 'Pr', 'P', 'Var', 'Cov') and name not in scope else None
     kind, extra = sup.args if sup is not None else (None, None)
     if kind in ('transpose', 'inverse transpose'):
         raise FormulaError('a transposed function')
@@ -541,14 +541,24 @@ def _bars(node, scope):
 
 @rule('norm')
 def _norm(node, scope):
-    value = evaluate(node.args[0], scope)
-    return lift(scope.get('norm')(lower(value))) if 'norm' in scope else norm(value, None)
+    return _length(evaluate(node.args[0], scope), scope)
+
+
+def _length(value, scope):
+    """The norm without a name: the one that was given, or Euclidean; for functions that of a given inner product."""
+    if 'norm' in scope:
+        return lift(scope.get('norm')(lower(value)))
+    if callable(value) and 'inner' in scope:
+        return math.sqrt(scope.raw('inner')(value, value))
+    return norm(value, None)
 
 
 def norm(value, order):
     """A norm; `order` is None (Euclidean, vectors only), a number p, 'fro' or 'nuc'."""
     if is_number(value):
         return abs(value)
+    if not isinstance(value, np.ndarray):
+        raise FormulaError('a norm of what is no array')
     if 1 in value.shape:
         return np.linalg.norm(value.ravel(), 2 if order in (None, 'fro') else order)
     if order is None:

@@ -681,7 +681,7 @@ class _Parser:
 
     def subscript(self, token, script):
         """('sub', (literal text, nodes)): a subscript is part of a name or an index; nodes is None where it is a word."""
-        key = ''.join(t.text for t in script if t.kind not in ('group', 'blank'))
+        key = ''.join('_minus_' if t.is_('-') else t.text for t in script if t.kind not in ('group', 'blank'))
         inner, nodes = self.inner(script), []
         try:
             while inner.peek():

@@ -18,7 +18,7 @@ from nbutils.printed.evaluating import (
 )
 from nbutils.printed.grammar import Node, walk
 from nbutils.printed.tokens import FormulaError
-from nbutils.printed.values import Box, Zero, add, divide, gradient, is_number, joined, slope, times, whole
+from nbutils.printed.values import Box, Zero, add, divide, gradient, is_event, is_number, joined, slope, times, whole
 
 INFINITE_SUM = 60  # terms of a sum to infinity: what is left out of a geometric series with ratio 1/2 is below 1e-18
 
@@ -316,7 +316,8 @@ def _moment(node, scope):
     events, given = [a for a in args if a.op != 'given'], [a.args[0] for a in args if a.op == 'given']
     if not all(g.op in ('relation', 'implies') for g in given):
         raise Unfinished('a condition that is no statement: say X = x')
-    if len(events) > 1 and kind != 'Pr':
+    kind = 'Pr' if kind == 'P' else kind
+    if len(events) > {'Pr': math.inf, 'Cov': 2}.get(kind, 1):
         raise FormulaError(f'{kind} of several things')
     names = _random_names(args, scope)
     if sub is not None:
@@ -328,21 +329,34 @@ def _moment(node, scope):
         names = sorted(set(names) & named)
     if not names:
         raise FormulaError(f'{kind} of what is not random')
-    outcomes = []
-    for weight, case in scope.outcomes(names):
-        if all(evaluate(g, case) for g in given):
-            happened = all(evaluate(e, case) for e in events) if kind == 'Pr' else None
-            outcomes.append((weight, evaluate(events[0], case) if happened is None else float(happened)))
+    outcomes = [
+        (weight, [evaluate(e, case) for e in events])
+        for weight, case in scope.outcomes(names) if all(evaluate(g, case) for g in given)
+    ]
     mass = sum(weight for weight, _ in outcomes)
     if not mass:
         raise FormulaError('a condition of probability zero')
-    mean = _mean(outcomes, mass)
-    if kind in ('Expect', 'Pr'):
-        return mean
-    if kind == 'Cov':
-        raise FormulaError('covariances are not built in')
-    centred = [(weight, add(value, mean, -1)) for weight, value in outcomes]
-    return _mean([(w, times(v, v.T) if isinstance(v, np.ndarray) else abs(v) ** 2) for w, v in centred], mass)
+    if kind == 'Pr':
+        return _mean([(weight, _happened(values)) for weight, values in outcomes], mass)
+    means = [_mean([(weight, values[k]) for weight, values in outcomes], mass) for k in range(len(events))]
+    if kind == 'Expect':
+        return means[0]
+    centred = [(weight, [add(v, m, -1) for v, m in zip(values, means, strict=True)]) for weight, values in outcomes]
+    return _mean([(weight, _spread(differences)) for weight, differences in centred], mass)
+
+
+def _happened(events):
+    if not all(map(is_event, events)):
+        raise FormulaError('the probability of what is no statement')
+    return float(all(events))
+
+
+def _spread(differences):
+    """The product of the differences from two means, or of one with itself; an outer product for vectors."""
+    a, b = differences[0], differences[-1]
+    if is_number(a) and is_number(b):
+        return a * np.conj(b)
+    return times(a, b if is_number(b) else b.T)
 
 
 def _check_law(below, scope):

@@ -97,10 +97,11 @@ def _definite(sign, a, b):
 
 
 def _updated(left, right, scope):
-    key = f'{label(left)}_new'
-    if key not in scope:
-        raise FormulaError(f'an update: give {key}, the value after it')
-    return equal(scope.get(key), evaluate(right, scope))
+    name = label(left.args[0] if left.op == 'scripted' else left)
+    if f'{name}_new' not in scope:
+        raise FormulaError(f'an update: give {name}_new, the value after it')
+    after = evaluate(left, scope.changed(**{name: scope.get(f'{name}_new')}))
+    return equal(after, evaluate(right, scope))
 
 
 def _proportional(left, right, scope):
@@ -156,7 +157,7 @@ def _contained(value, right, scope):
         return _fits(value, shape_of(right.args[2].args[1], scope))
     if right.op == 'name' and right.args[0] == 'Reals':
         return is_number(value) and not np.iscomplexobj(value)
-    if right.op == 'bracket' and right.args[0] in ('[', '(') and len(right.args[2]) == 2:
+    if _is_interval(right):
         low, high = (evaluate(i, scope) for i in right.args[2])
         above = value >= low if right.args[0] == '[' else value > low
         below = value <= high if right.args[1] == ']' else value < high
@@ -164,12 +165,19 @@ def _contained(value, right, scope):
     if right.op == 'big' and right.args[0] in ('argmin', 'argmax'):
         where, heights = places(right, scope)
         return any(equal(value, v) for v, h in zip(where, heights, strict=True) if equal(h, min(heights)))
+    if right.op == 'scripted' and _is_interval(right.args[0]) and right.args[2] is not None:  # a cube
+        is_inside = _contained(value, right.args[0], scope)
+        return is_inside and _fits(value, (int(evaluate(right.args[2].args[1], scope)),))
     members = evaluate(right, scope)
     if callable(members):
         return bool(members(lower(value)))
     if isinstance(members, list):
         return any(np.shape(m) == np.shape(value) and equal(value, m) for m in members)
     raise FormulaError('membership in what is no set')
+
+
+def _is_interval(node):
+    return node.op == 'bracket' and node.args[0] in ('[', '(') and len(node.args[2]) == 2
 
 
 def _has_shape(value, right, scope):

@@ -68,7 +68,8 @@ def run(latex: str, search: Callable, *, spoil=True, options: dict | None = None
         cases.append(copy.deepcopy(case))
         return formula.holds(**case)
     found, tried = search(holds, formula.drawn)
-    found = found or next((case for case in more if not holds(**case)), None)
+    if found is None:  # {} is a case, too: that of a formula in which nothing is drawn
+        found = next((case for case in more if not holds(**case)), None)
     tried += len(more)
     report = Report(len(formula.claims), tried, found)
     if found is None and len(formula.met) < len(formula.claims):
@@ -139,6 +140,8 @@ class Formula:
         functions |= {k for k, v in self.computed.items() if _gives_a_function(v)}
         functions |= {k.removesuffix('_in') for k, v in self.fixed.items() if k.endswith('_in') and callable(v[0])}
         functions |= {k.split('_')[0] for k in functions}
+        if 'P' not in meanings and any(isinstance(v, Random) for v in meanings.values()):
+            functions.add('P')  # P(A) is Pr[A]
         parts = parse(latex, frozenset(functions))
         new = {f for p in parts if (f := _defined_function(p.node, set(meanings) | functions))}
         return parse(latex, frozenset(functions | new)) if new else parts

@@ -98,7 +98,7 @@ assert np.zeros((2, 2, 3)).reshape(-1).shape == (12,)  # three colours
 #
 # ```{math}
 # :label: dl.classification.cat-chicken-dog
-# \text{cat} \mapsto (1, 0, 0), \qquad \text{chicken} \mapsto (0, 1, 0), \qquad \text{dog} \mapsto (0, 0, 1) .
+# \mathbf{y}_{\text{cat}} = (1, 0, 0), \qquad \mathbf{y}_{\text{chicken}} = (0, 1, 0), \qquad \mathbf{y}_{\text{dog}} = (0, 0, 1) .
 # ```
 #
 # In code, compare each label with each name. PyTorch and scikit-learn are the oracles; one control begins to count at
@@ -166,12 +166,13 @@ for j, name in enumerate(animals):
 # %% [markdown]
 # All pairs of codes are $\|\mathbf{e}_j - \mathbf{e}_k\| = \sqrt2$ apart. Does it matter? A method that respects that
 # names have no order must not change its mind when the names are listed in another one: rename, and its answers are
-# renamed, nothing else.
+# renamed, nothing else. For the answer to $\mathbf{x}$ that was learned from the labels $\mathbf{c}$, and permutations
+# $\pi$ of the names,
 #
 # ```{math}
 # :label: dl.classification.no-order
-# \operatorname{guess}\big(\mathbf{x}; \pi(\text{labels})\big) = \pi\big( \operatorname{guess}(\mathbf{x}; \text{labels}) \big)
-# \qquad \text{for every permutation } \pi
+# \operatorname{guess}\big(\mathbf{x}; \pi(\mathbf{c})\big) = \pi\big( \operatorname{guess}(\mathbf{x}; \mathbf{c}) \big)
+# \qquad \text{for all } \pi .
 # ```
 #
 # A linear fit to one-hot labels has this property, as a permutation of the code merely permutes the columns of the
@@ -255,7 +256,7 @@ assert not grade(lambda q: pdist(left_out(q)), all_root_two, sizes)
 #
 # ```{math}
 # :label: dl.linear-model.outputs
-# o_j = \sum_{k=1}^{4} x_k w_{jk} + b_j \quad (j = 1, 2, 3), \qquad \text{or} \quad \mathbf{o} = \mathbf{W} \mathbf{x} + \mathbf{b}
+# o_j = \sum_{k=1}^{4} x_k w_{jk} + b_j \quad (j = 1, 2, 3), \qquad \text{that is,} \quad \mathbf{o} = \mathbf{W} \mathbf{x} + \mathbf{b}
 # ```
 #
 # with $\mathbf{W} \sim (3, 4)$: twelve weights and three biases, one for each line and each right-hand dot of the
@@ -951,14 +952,11 @@ verify(
 #
 # ```{math}
 # :label: clf-gauss-risk
-# \begin{aligned}
-# R^* &= \pi_1 \, \Phi\Big( \frac{\tau}{\Delta} - \frac\Delta2 \Big) + \pi_0 \, \Phi\Big( {-\frac{\tau}{\Delta}} - \frac\Delta2 \Big) \\
-# &= \Phi(-\Delta / 2) \quad \text{for equal shares.}
-# \end{aligned}
+# R^* = \pi_1 \, \Phi\Big( \frac{\tau}{\Delta} - \frac\Delta2 \Big) + \pi_0 \, \Phi\Big( {-\frac{\tau}{\Delta}} - \frac\Delta2 \Big) .
 # ```
 #
-# Simulation agrees within five standard errors; the control ignores the shares and always asks whether $\tau = 0$ is
-# exceeded.
+# For equal shares this is $\Phi(-\Delta / 2)$. Simulation agrees within five standard errors; the control ignores the
+# shares and always asks whether $\tau = 0$ is exceeded.
 
 # %%
 def bayes_risk(means, S, share):  # of class 1

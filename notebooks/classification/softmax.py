@@ -315,7 +315,7 @@ assert not grade(over_the_mean, by_least_norm, logit_cases)
 #
 # ```{math}
 # :label: softmax-rate
-# \tfrac2n \, e^{-\beta \delta} \ \le \ \big\| \operatorname{softmax}(\beta \mathbf{x}) - \operatorname{onehot} \big\|_1
+# \tfrac2n \, e^{-\beta \delta} \ \le \ \big\| \operatorname{softmax}(\beta \mathbf{x}) - \mathbf{e}_m \big\|_1
 # \ \le \ 2 (n - 1) \, e^{-\beta \delta} .
 # ```
 #

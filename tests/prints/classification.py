@@ -1,10 +1,18 @@
 """Classification: the meanings of letters."""
 
-import numpy as np
-from scipy import special, stats
+from itertools import permutations, product
 
-from nbutils.cases import scalars, vectors
-from nbutils.printed import of
+import numpy as np
+import torch
+from hypothesis import strategies as st
+from scipy import integrate, special, stats
+from sklearn.linear_model import LinearRegression
+from sklearn.metrics import confusion_matrix, precision_score
+from sklearn.preprocessing import LabelBinarizer
+from torch.nn import functional
+
+from nbutils.cases import matrices, scalars, seeds, vectors
+from nbutils.printed import Random, of
 from tests.prints import normal, prints
 
 smooth = [lambda x: x[0] ** 2 * x[1] + np.sin(x[1]), lambda x: np.exp(x[0] / 5) + x[0] * x[1]]
@@ -135,3 +143,229 @@ prints(
 )
 prints('dl.softmax-ce.expanded', o=vectors(3), y=onehot3, q=3, l=of(lambda o, y: special.logsumexp(o) - y @ o))
 prints('dl.softmax-ce.logsumexp', o=vectors(3), y=onehot3, q=3, l=of(lambda o, y: -(y * special.log_softmax(o)).sum()))
+
+
+def tensor(array):
+    return torch.tensor(np.asarray(array), dtype=torch.float64)
+
+
+# classification
+
+prints(
+    'dl.classification.one-hot',
+    j=[1, 2, 3, 4],
+    y=of(lambda j: functional.one_hot(torch.tensor(j - 1), 4)),
+)
+_animals = LabelBinarizer().fit(['cat', 'chicken', 'dog'])
+
+prints(
+    'dl.classification.cat-chicken-dog',
+    y_cat=_animals.transform(['cat'])[0],
+    y_chicken=_animals.transform(['chicken'])[0],
+    y_dog=_animals.transform(['dog'])[0],
+)
+_inputs = np.random.default_rng(2).normal(size=(12, 2))
+
+
+def guess_by_codes(x, c):
+    """The name, 1, 2 or 3, with the largest output of least squares for one-hot codes."""
+    return LinearRegression().fit(_inputs, np.eye(3)[c.astype(int) - 1]).predict(x[None]).argmax() + 1
+
+
+def renaming(order):
+    return lambda names: np.array(order)[np.array(names, int) - 1]
+
+prints(
+    'dl.classification.no-order',
+    x=vectors(2, -2, 2),
+    pi=[renaming(order) for order in permutations([1, 2, 3])],
+    c=[np.array([1, 2, 3, 1, 2, 3, 1, 2, 3, 1, 1, 2]), np.array([1, 1, 2, 2, 2, 3, 3, 1, 3, 3, 3, 1])],
+    guess=guess_by_codes,
+    tries=12,
+)
+prints(
+    'dl.linear-model.outputs',
+    x=vectors(4),
+    W=matrices(3, 4),
+    b=vectors(3),
+    o=of(lambda x, W, b: functional.linear(tensor(x), tensor(W), tensor(b))),
+)
+_dots = [np.array([0., 1]), np.array([2., 1]), np.array([1., -1])]  # three inputs, each with six equally likely labels
+_labels = {0: [0, 0, 0, 0, 1, 2], 2: [0, 1, 1, 1, 2, 2], 1: [2, 2, 2, 2, 2, 2]}
+
+prints(
+    'clf-two-parts',
+    f=[lambda x: np.array([x[0], 1 - x[1], x[1] / 2]), lambda x: np.array([0.2, x[0] * x[1], 0.5])],
+    p=lambda x: np.bincount(_labels[int(x[0])], minlength=3) / 6,
+    x=Random(_dots, [0.5, 0.3, 0.2]),
+    u=Random(range(6)),
+    y=of(lambda x, u: np.eye(3)[_labels[int(x[0])][int(u)]]),
+)
+_ids = np.array([0, 0, 0, 1, 1, 2, 2, 2, 2, 0])
+_some_inputs = normal(10, 2)
+
+prints(
+    'clf-ls-scores',
+    X=_some_inputs,
+    o=of(lambda X: lambda j, x: LinearRegression().fit(X, np.eye(3)[_ids]).predict(x[None])[0, j - 1]),
+    pi=np.bincount(_ids) / 10,
+    mu=of(lambda X: [X[_ids == j].mean(0) for j in range(3)]),
+    x_bar=of(lambda X: X.mean(0)),
+    Sigma_T=of(lambda X: np.cov(X.T, bias=True)),
+    x=vectors(2),
+    tries=10,
+)
+_eta, _share = np.array([0.2, 0.9, 0.6, 0.5]), np.array([0.4, 0.1, 0.3, 0.2])
+
+prints(
+    'clf-excess',
+    f=[lambda x, c=c: c[x] for c in product([0, 1], repeat=4)],
+    f_star=lambda x: int(_eta[x] > 0.5),
+    eta=lambda x: _eta[x],
+    x=Random(range(4), _share),
+    R=lambda f: sum(_share[x] * (_eta[x] if y else 1 - _eta[x]) for x in range(4) for y in (0, 1) if f(x) != y),
+    R_star=(_share * np.minimum(_eta, 1 - _eta)).sum(),
+)
+
+
+def two_clouds_risk(pi_1, Delta):
+    """The smaller of the two densities along the line through the means, integrated."""
+    def density(t):
+        return min(pi_1 * stats.norm.pdf(t, Delta / 2), (1 - pi_1) * stats.norm.pdf(t, -Delta / 2))
+    border = np.log(1 / pi_1 - 1) / Delta
+    return integrate.quad(density, -15, border)[0] + integrate.quad(density, border, 15)[0]
+
+prints(
+    'clf-gauss-risk',
+    pi_1=scalars(0.2, 0.8),
+    Delta=scalars(0.5, 4),
+    pi_0=of(lambda pi_1: 1 - pi_1),
+    tau=of(lambda pi_1: np.log((1 - pi_1) / pi_1)),
+    R_star=of(two_clouds_risk),
+    Phi=special.ndtr,
+    tries=6,
+)
+_two_lists = seeds().map(lambda seed: np.random.default_rng(seed).integers(0, 3, (2, 9)))
+
+prints(
+    'clf-confusion',
+    names=_two_lists,
+    Y=of(lambda names: np.eye(3)[names[0].astype(int)]),
+    Y_hat=of(lambda names: np.eye(3)[names[1].astype(int)]),
+    C=of(lambda names: confusion_matrix(*names, labels=[0, 1, 2])),
+)
+_counts = [[5, 2, 1, 9], [3, 3, 3, 1], [1, 0, 4, 2]]  # true positives, false negatives, false positives, true negatives
+
+
+def precision(counts):
+    truth, said = np.repeat([1, 1, 0, 0], counts), np.repeat([1, 0, 1, 0], counts)
+    return precision_score(truth, said)
+
+prints(
+    'clf-precision',
+    counts=_counts,
+    precision=of(lambda counts: precision(counts)),
+    pi=of(lambda counts: (counts[0] + counts[1]) / sum(counts)),
+    TPR=of(lambda counts: counts[0] / (counts[0] + counts[1])),
+    FPR=of(lambda counts: counts[2] / (counts[2] + counts[3])),
+)
+
+# softmax
+
+prints('la.softmax.last-component', Softmax=special.softmax, x=vectors(4), n=4)
+
+
+def lead(x):
+    return np.subtract(*np.sort(x)[:-3:-1])
+
+prints(
+    'softmax-rate',
+    softmax=special.softmax,
+    x=st.one_of(vectors(2), vectors(4)),
+    beta=[0.3, 1, 2],
+    n=of(lambda x: len(x)),
+    m=of(lambda x: np.argmax(x) + 1),
+    delta=of(lead),
+    equality=dict(x=np.zeros(2), beta=1.0),
+    slip=('the largest score in place of its lead',
+          r'\|\operatorname{softmax}(\beta \mathbf{x}) - \mathbf{e}_m\|_1 \le 2 (n - 1) e^{-\beta x_m}'),
+)
+
+
+def of_scores(function):
+    """What a function gives for the probabilities of the scores x at the inverse temperature beta."""
+    return of(lambda beta, x: function(np.exp(beta * x - special.logsumexp(beta * x)), x))
+
+prints(
+    'softmax-beta',
+    x=vectors(3, -2, 2),
+    beta=scalars(0.1, 2),
+    p=of_scores(lambda p, x: p),
+    mu=of_scores(lambda p, x: p @ x),
+    H=of_scores(lambda p, x: stats.entropy(p)),
+    Var=of(lambda beta, x: lambda scores: np.cov(scores, aweights=special.softmax(beta * x), ddof=0)),
+    tries=8,
+)
+prints(
+    'softmax-log',
+    o=vectors(3),
+    y_hat=of(lambda o: special.softmax(o)),
+    z=of(lambda o: np.array([score - max(o) for score in o])),
+)
+prints('softmax-log-gradient', o=vectors(3), y_hat=of(lambda o: special.softmax(o)), delta=np.eye(3), tries=20)
+
+
+def state(x, V):
+    """The maximum, the sum and the weighted values of the entries that were read."""
+    return x.max(), np.exp(special.logsumexp(x) - x.max()), np.exp(x - x.max()) @ V
+
+
+
+def part_of_state(k, which):
+    return of(lambda x, V: state(x[which], V[which])[k])
+
+prints(
+    'softmax-merge',
+    x=vectors(5),
+    V=normal(5, 2),
+    **{f'{name}{part}': part_of_state(k, which) for k, name in enumerate('msa')
+       for part, which in {'': slice(5), '_1': slice(2), '_2': slice(2, 5)}.items()},
+)
+
+
+def softmax_jacobian(x):
+    return torch.func.jacrev(lambda t: t.softmax(0))(tensor(x))
+
+_pushed = dict(x=vectors(3, -3, 3), p=of(lambda x: special.softmax(x)), J=of(softmax_jacobian), g=vectors(3), tries=10,
+               **{'1': np.ones(3)})
+
+prints('softmax-jacobian', delta=np.eye(3), **_pushed)
+prints('softmax-vjp', **_pushed)
+prints('softmax-vjp-centred', m=[1, 2, 3], **_pushed)
+
+# cross-entropy
+
+_weights = np.random.default_rng(3).normal(size=(3, 2))
+
+
+def probability(y, x):
+    """The probability of one-hot rows for rows of inputs, or of one of them, in a linear softmax model."""
+    Y, X = np.atleast_2d(y), np.atleast_2d(x)
+    return np.exp(-functional.cross_entropy(tensor(X @ _weights.T), tensor(Y), reduction='sum').item())
+
+prints(
+    'dl.loglik.product',
+    P=probability,
+    X=normal(3, 2),
+    x=of(rows),
+    Y=[np.eye(3)[[0, 2, 1]], np.eye(3)[[1, 1, 2]]],
+    y=of(lambda Y: list(Y)),
+    n=3,
+)
+prints(
+    'dl.loglik.cross-entropy',
+    y=onehot3 + [np.array([0.2, 0.5, 0.3])],
+    y_hat=vectors(3, -3, 3).map(special.softmax),
+    q=3,
+    l=lambda y, y_hat: functional.cross_entropy(tensor(np.log(y_hat)), tensor(y)),
+)

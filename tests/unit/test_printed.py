@@ -106,6 +106,8 @@ def search(test, strategies):
     (r'|\{1, 3\} \cup \{3\}|', 2), (r'F_1 \cup \dots \cup F_3', [1, 2, 4, 5]), (r'\bigcap_{i=1}^2 F_i', []), (r'\bigcup_{i=2}^3 F_i', [1, 2, 5]),
     (r'\Pr[\bigcup_i \{ u_i X = 10 \}]', 0.3), (r'\Pr[\{X > 0\} \cap \{Y = 1\}]', 0.25), (r'\Pr[\{X > 0\} \cup \{Y = 1\}]', 0.75),
     (r'\mathbb{E}_{X \sim p(X)}[X + a]', 3.7), (r'\mathbb{E}_{X \sim p}[X]', 1.7),
+    (r'\operatorname{Cov}(X, X + Y)', 7.7 - 1.7 ** 2), (r'\operatorname{Cov}(X, Y)', 0), (r'\operatorname{Cov}(2 X)', 4 * (7.7 - 1.7 ** 2)),
+    (r'\operatorname{Cov}(X \mathbf{x})', (7.7 - 1.7 ** 2) * np.outer(x, x)),
     # cases, indicators
     (r'\begin{cases} 1 & \text{if } a > 3 \\ 7 & \text{otherwise} \end{cases}', 7), (r'\mathbb{1}[a > b]', 1),
 ])
@@ -120,7 +122,8 @@ def test_value(latex, want):
     (r'a > b \iff b > a', False), (r'a < b \implies 1 = 2', True), (r'a > b \implies 1 = 2', False), (r'\mathbf{S} \succ 0', True),
     (r'\mathbf{x}\mathbf{x}^\top \succ 0', False), (r'\mathbf{x}\mathbf{x}^\top \succeq 0', True), (r'\mathbf{A} \succeq 0', False),
     (r'\mathbf{x} \in \mathbb{R}^2', True), (r'\mathbf{x} \in \mathbb{R}^3', False), (r'\mathbf{A} \in \mathbb{R}^{2 \times 2}', True),
-    (r'a \in \mathbb{R}', True), (r'a \in [0, 2]', True), (r'a \in [0, 2)', False), (r'a \in \{1, 3\}', False), (r'\mathbf{A} \sim (2, 2)', True),
+    (r'a \in \mathbb{R}', True), (r'a \in [0, 2]', True), (r'a \in [0, 2)', False), (r'\mathbf{x} \in [-2, 1]^2', True), (r'\mathbf{x} \in [-2, 1)^2', False), (r'\mathbf{x} \in [-2, 1]^3', False),
+    (r'a \in \{1, 3\}', False), (r'\mathbf{A} \sim (2, 2)', True),
     (r'\mathbf{x} = \mathbf{0}', False), (r'\mathbf{A} - \mathbf{A} = \mathbf{0}', True), (r'\mathbf{A}\mathbf{A}^{-1} = \mathbf{I}', True),
     (r'\arg\min_{q} (q - 1)^2 = 1', True), (r'\arg\min_{q} (q - 1)^2 = 1.001', False), (r'\arg\max_{q} (a q - q^2) = 1', True),
     (r'\arg\min_{\mathbf{r}} \|\mathbf{A}\mathbf{r} - \mathbf{x}\|^2 = \mathbf{A}^{-1}\mathbf{x}', True),
@@ -162,7 +165,8 @@ def test_nothing_is_broadcast(latex):
     (r'a_{\text{old}}', 'subscript'), (r'\mathbf{A}_1', 'one index of a matrix'), (r'\mathbb{E}_b[X]', 'not random'), (r'\mathbb{E}_{Y \sim p}[Y]', 'other weights'),
     (r'\min_{q} q', 'on the border'), (r'\min_{\mathbf{r}} \mathbf{x}^\top\mathbf{r}', 'inside its box'), (r'q + 1', 'outside of one'),
     (r'a \cup F_1', 'no set of numbers'), (r'a \text{ is odd}', 'words that cannot be run'), (r'a \text{ is even } \text{or odd}', 'words that cannot be run'), (r'a \subset b', 'subset'),
-    (r'X \mid Y', 'left over'), (r'\mathcal{N}(a, b)', 'no meaning was given for N'),
+    (r'X \mid Y', 'left over'), (r'\Pr[X]', 'no statement'), (r'\operatorname{Cov}(X, Y, Y)', 'several things'), (r'\|f\|', 'no array'),
+    (r'\mathcal{N}(a, b)', 'no meaning was given for N'),
     (r'u_3 \cdots u_1', 'do not lead from 3 to 1'), (r'1 + 2 + 4 + \dots + 8', 'before the dots do not follow'),
     (r'1 + \dots + 6 + 8', r'do not lead'), (r'u_1 + v_2 + \dots + u_3', 'what the dots leave out'), (r'u_1 + \dots + v_3', 'leave out'),
     (r'1 + \dots + 5 + 6 + 8', 'behind the dots do not follow'), (r'u_1 + \dots', 'where the dots end'), (r'u_1 - u_2 + \dots + u_3', 'sign'),
@@ -276,6 +280,13 @@ def test_a_false_print_is_refuted_by_a_small_case():
     assert report.counterexample['p'] == 1 and np.array_equal(np.sort(report.counterexample['x']), [-1, 0, 0])
 
 
+def test_a_false_print_in_which_nothing_is_drawn_is_refuted():
+    assert run('a = 2', search, a=2.0).counterexample is None
+    assert run('a = 3', search, a=2.0).counterexample == {}
+    with pytest.raises(AssertionError, match='fails as printed'):
+        check('false', 'a = 3', search, a=2.0)
+
+
 def test_a_definition_is_used_and_not_claimed():
     report = run(r'c^2 = a^2 + b^2, \qquad c = \sqrt{a^2 + b^2}', search, a=scalars(), b=scalars())
     assert report.statements == 1 and not report.spoilt['survived']
@@ -365,6 +376,21 @@ def test_a_norm_can_be_any():
     norms = dict(norm=lambda x: abs(x).sum(), norm_star=lambda x: abs(x).max())
     assert value(r'\|\mathbf{y}\|', **norms) == value(r'\|\mathbf{y}\|_1') == 3.5
     assert value(r'\|\mathbf{y}\|_*^2', **norms) == 9
+
+
+@pytest.mark.parametrize('latex, meanings, true', [
+    (r'x^{(t-1)} < x^{(t+1)}', dict(x_t_minus_1=[1.0], x_t_1=[2.0]), True),
+    (r'x_{t+1} < x_{t-1}', dict(x_t_minus_1=[1.0], x_t_1=[2.0]), False),
+    (r'y_n - \hat{y}_n^{(-n)} = 2', dict(y=[np.array([5., 6.])], y_hat_n_minus_n=[3.0], n=1), True),
+    (r'x_n \leftarrow x_n + n', dict(x=[np.array([5., 6.])], x_new=np.array([6., 8.])), True),
+    (r'x_n \leftarrow x_n + 1', dict(x=[np.array([5., 6.])], x_new=np.array([6., 8.])), False),
+    (r'\mathbf{x} \leftarrow 2 \mathbf{x}', dict(x=[np.array([5., 6.])], x_new=np.array([10., 12.])), True),
+    (r'P(X > 0) = \tfrac12', dict(X=LETTERS['X']), True),
+    (r'P(X > 0 \mid X < 2) = \tfrac12', dict(X=LETTERS['X']), False),
+    (r'\|f\|^2 = 16', dict(f=np.polynomial.Polynomial([0, 2]), inner=lambda f, g: f(2) * g(2)), True),
+])
+def test_scripts_updates_and_probabilities(latex, meanings, true):
+    assert (run(latex, search, spoil=False, **meanings).counterexample is None) is true
 
 
 def test_unknown_options_are_refused():
