@@ -136,6 +136,7 @@ def _product(node, scope):
     nudge = _nudge(factors, scope)
     if nudge is not None:
         return nudge
+    factors = _with_directional_derivatives(factors, scope)
     values = all_terms(factors, evaluate, scope)
     result = values[0] if values else 1.0
     for value in values[1:]:
@@ -158,6 +159,26 @@ def _nudge(factors, scope):
     for factor in reversed(factors[:at]):
         result = times(evaluate(factor, scope), result)
     return times(result, evaluate(Node('product', rest) if len(rest) > 1 else rest[0], scope)) if rest else result
+
+
+def _with_directional_derivatives(factors, scope):
+    """D_v f(x), two factors, as one: how fast f changes at x along v."""
+    done = []
+    for factor in factors:
+        before = done[-1] if done else None
+        if factor.op == 'call' and before is not None and before.op == 'scripted' and before.args[0].args[:1] == ('D',):
+            done[-1] = Node('value', (_along(before.args[1], factor, scope),), before.start, factor.end)
+        else:
+            done.append(factor)
+    return tuple(done)
+
+
+def _along(direction, call, scope):
+    head, args = call.args
+    if direction is None or not direction.args[1] or 'D' in scope:
+        raise FormulaError('a directional derivative that does not say along what')
+    at, v = evaluate(args[0], scope), evaluate(direction.args[1][0], scope)
+    return slope(lambda t: evaluate(Node('call', (head, (Node('value', (add(at, times(t, v)),)), *args[1:]))), scope), 0.0)
 
 
 @rule('join')

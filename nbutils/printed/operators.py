@@ -16,9 +16,9 @@ from nbutils.printed.evaluating import (
     names_in,
     rule,
 )
-from nbutils.printed.grammar import Node, walk
+from nbutils.printed.grammar import Node, children, walk
 from nbutils.printed.tokens import FormulaError
-from nbutils.printed.values import Box, Zero, add, divide, gradient, is_event, is_number, joined, slope, times, whole
+from nbutils.printed.values import Box, Zero, add, divide, gradient, is_event, is_number, joined, lift, lower, slope, times, whole
 
 INFINITE_SUM = 60  # terms of a sum to infinity: what is left out of a geometric series with ratio 1/2 is below 1e-18
 
@@ -134,8 +134,7 @@ def over(domain, body, scope):
     if how == 'over':
         names = [_counter(n) for n in what[0]]
     else:
-        found = {n for t in tests for n in names_in(t)}
-        names = sorted(n for n in found if n not in scope or f'{n}_in' in scope or isinstance(scope.raw(n), range))
+        names = sorted({n for t in tests for n in _counters_in(t, scope)})
     if not names:
         raise FormulaError('it is not clear what the operator runs over')
     if not all(t.op == 'relation' for t in tests):
@@ -154,6 +153,17 @@ def _choices(name, body, scope):
     if name in scope and isinstance(scope.get(name), list):
         return scope.get(name)
     return [float(k) for k in counter_range(body, name, scope)]
+
+
+def _counters_in(node, scope):
+    """The letters of what stands below an operator that have no value: of p_i only i, where p has one."""
+    if node.op == 'name':
+        name = node.args[0]
+        return {name} if name not in scope or f'{name}_in' in scope or isinstance(scope.raw(name), range) else set()
+    if node.op == 'scripted' and node.args[0].op == 'name' and node.args[1] is not None:
+        if f'{node.args[0].args[0]}_{node.args[1].args[0]}' in scope:
+            return set()
+    return set().union(*(_counters_in(child, scope) for child in children(node)))
 
 
 def _last(name, high, low, body, scope):
@@ -254,6 +264,9 @@ def _derivative(node, scope):
 @rule('gradient')
 def _gradient(node, scope):
     sign, wrt, order, body = node.args
+    subgradients = f'partial_{body.args[0].args[0]}' if sign == 'partial' and body.op == 'call' else ''
+    if wrt is None and subgradients in scope:
+        return lift(scope.get(subgradients)(*(lower(evaluate(a, scope)) for a in body.args[1])))
     if wrt is not None:
         def once(s):
             return _partial(wrt, lambda r: evaluate(body, r), s)

@@ -50,10 +50,10 @@ def _relation(node, scope):
 
 def compare(left, sign, right, scope) -> bool:
     """Whether `left sign right` is true. Raises Unfinished for relations that cannot be run."""
-    if sign in ('to', 'mapsto', 'subset', '<<', 'notin'):
+    if sign in ('to', 'mapsto', '<<'):
         raise Unfinished(f'the relation {sign}')
-    if sign == 'in':
-        return _contained(evaluate(left, scope), right, scope)
+    if sign in ('in', 'notin'):
+        return _contained(evaluate(left, scope), right, scope) == (sign == 'in')
     if sign == 'sim':
         return _has_shape(evaluate(left, scope), right, scope)
     if sign == '<-':
@@ -70,6 +70,8 @@ def compare(left, sign, right, scope) -> bool:
         if 'approx' not in scope.options:
             raise Unfinished('an approximation: say how close (approx)')
         return equal(a, b, scope.options['approx'])
+    if sign == 'subset':
+        return _part_of(a, b)
     if sign == 'perp':
         return equal(float(np.vdot(a, b)), 0.0)
     if sign in ('psd', 'pd', 'nsd', 'nd'):
@@ -117,7 +119,8 @@ def _proportional(left, right, scope):
 def _is_differenced(node):
     return any(
         n.op in ('derivative', 'gradient') or n.op == 'call' and n.args[0].op == 'scripted'
-        or n.op == 'big' and n.args[0].startswith('arg') for n in walk(node))
+        or n.op == 'scripted' and n.args[0].args[:1] == ('D',) or n.op == 'big' and n.args[0].startswith('arg')
+        for n in walk(node))
 
 
 def equal(a, b, tolerance: float = TOLERANCE) -> bool:
@@ -152,6 +155,12 @@ def _sized(a, b):
     return np.zeros_like(b) if isinstance(a, Zero) and np.ndim(b) else a
 
 
+def _part_of(a, b):
+    if not isinstance(a, list) or not isinstance(b, list):
+        raise FormulaError('subset of what is no finite set')
+    return all(any(np.shape(v) == np.shape(w) and equal(v, w) for w in b) for v in a)
+
+
 def _contained(value, right, scope):
     if right.op == 'scripted' and right.args[0].args[0] == 'Reals' and right.args[2] is not None:
         return _fits(value, shape_of(right.args[2].args[1], scope))
@@ -171,6 +180,8 @@ def _contained(value, right, scope):
     members = evaluate(right, scope)
     if callable(members):
         return bool(members(lower(value)))
+    if right.op == 'gradient' and is_number(value) and np.shape(members) == (1, 2):  # an interval of subgradients
+        return bool(members[0, 0] - TOLERANCE <= value <= members[0, 1] + TOLERANCE)
     if isinstance(members, list):
         return any(np.shape(m) == np.shape(value) and equal(value, m) for m in members)
     raise FormulaError('membership in what is no set')

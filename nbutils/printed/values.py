@@ -206,6 +206,7 @@ def divide(a, b):
         return times(a, np.float64(1) / b)
 
 
+EVENTS = {'cup': lambda a, b: a or b, 'cap': lambda a, b: a and b, 'setminus': lambda a, b: a and not b}
 SETS = {'cup': set.union, 'cap': set.intersection, 'setminus': set.difference}
 
 
@@ -238,7 +239,9 @@ def joined(sign, a, b):
 def _of_sets(sign, a, b):
     """What two events or two sets of numbers make; a set is the sorted list of its members."""
     if is_event(a) and is_event(b):
-        return {'cup': a or b, 'cap': a and b, 'setminus': a and not b}[sign]
+        return EVENTS[sign](a, b)
+    if callable(a) and callable(b):  # sets that are given by a test of membership
+        return lambda v: EVENTS[sign](a(v), b(v))
     if not all(isinstance(v, list) and all(map(is_number, v)) for v in (a, b)):
         raise FormulaError(f'{sign} of what is no set of numbers and no event')
     return sorted(SETS[sign](set(a), set(b)))
