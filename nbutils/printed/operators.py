@@ -18,7 +18,21 @@ from nbutils.printed.evaluating import (
 )
 from nbutils.printed.grammar import Node, children, walk
 from nbutils.printed.tokens import FormulaError
-from nbutils.printed.values import Box, Zero, add, divide, gradient, is_event, is_number, joined, lift, lower, slope, times, whole
+from nbutils.printed.values import (
+    Box,
+    Zero,
+    add,
+    divide,
+    gradient,
+    is_event,
+    is_number,
+    joined,
+    lift,
+    lower,
+    slope,
+    times,
+    whole,
+)
 
 INFINITE_SUM = 60  # terms of a sum to infinity: what is left out of a geometric series with ratio 1/2 is below 1e-18
 
