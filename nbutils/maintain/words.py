@@ -1,12 +1,34 @@
-"""Numbers in words: what prose, captions and alt texts state, and what cells show.
+"""Numbers in words: what prose, captions and alt texts state must be shown, by an output, a figure's texts or the code.
+
+The fewer digits a number has, the nearer must it be shown, because among many numbers a wrong one would find its like:
+- near by, that is by the code cells around a paragraph or a figure, it is shown by a text output, by a figure's text other
+  than its ticks, or, digit by digit, by a number in the code (a figure's code counts for the words under it alone);
+- three digits, or two of a whole number, are shown by the outputs, figures and code of the same part and the opening as
+  well; the opening and the summary speak of all parts;
+- what is shown so may be said again in the same part, and in the opening and the summary;
+- an inline formula such as `$1/\\sqrt{575} \\approx 0.042$` is computed.
+A number may be rounded to the digits that it shows. One digit is too little for that, but after "about" or "near".
+What the functions of `nbutils.data` that a section imports say of their data is shown. Years, sections of books, and what
+stands beside a citation come from elsewhere.
 
 Signs are not compared: prose says "minus", "below" and "falls by".
 """
+import ast
+import bisect
 import html
+import json
+import math
 import re
+from pathlib import Path
 from typing import NamedTuple
 
+from nbutils import data
 from nbutils.maintain import svg
+from nbutils.printed import operators, relations  # noqa: F401  (they enter their rules)
+from nbutils.printed.evaluating import evaluate
+from nbutils.printed.grammar import children, parse
+from nbutils.printed.tokens import FormulaError
+from nbutils.printed.values import Scope
 
 # ---- what is said ----
 
@@ -20,13 +42,16 @@ _NO_PROSE = (  # of Markdown: (pattern, what stands in its place)
 )
 _BETWEEN = re.compile(r'(?<=[.!?:])[*_)"’”]*\s+(?=[A-Z"“(*$`\[†])|\n\s*\n|\n\s*(?=[-*] |\d+\. |#)|\n?\|')
 _FORMULA = re.compile(r'(?<!\\)\$([^$]+)\$')
+_GROUPS = re.compile(r'(?<=\d)(?:\{,\}|\\,)(?=\d{3})')
+_SHORT_FRACTION = re.compile(r'\\[td]?frac(?: *(\d)(?=\d|\{)|\{([^{}]*)\})(?:(\d)|\{([^{}]*)\})')
 _POWER = re.compile(r'(?<![\d.])(?:(\d+(?:\.\d+)?)(?: *\\(?:cdot|times) *))?10\^(?:\{([-+]?\d+)\}|(\d))')
 _SCRIPT = re.compile(r'[_^](?:\{(?:[^{}]|\{[^{}]*\})*\}|\\?\w)')
-_THOUSANDS = re.compile(r'(?<![\d.])(\d{1,3})((?:[, ]\d{3})+)(?![\d,]|\.\d)')
+_THOUSANDS = re.compile(r'(?<![\d.])(\d{1,3})((?:[, ]\d{3})+)(?!\d|[.,]\d)')
 _NUMBER = re.compile(
     r'(?<![\w.:/])(\d+(?:\.\d+)?|\.\d+)(?:[eE]([-+]?\d+))?(?![\w:]|\.\d)'
     r'(?:-?\s*(%|per cent\b|percent\b|thousand\b|million\b|billion\b))?')
 _SCALES = {'%': 0.01, 'per cent': 0.01, 'percent': 0.01, 'thousand': 1e3, 'million': 1e6, 'billion': 1e9}
+_ROUGH = re.compile(r'(?:\b(?:[Aa]bout|around|near|nearly|almost|roughly|some)|≈)\s+(?:minus\s+|the\s+|-)?$')
 
 
 class Number(NamedTuple):
@@ -36,14 +61,32 @@ class Number(NamedTuple):
     value: float  # without its sign; 0.25 for 25 %
     step: float  # what one unit of its last digit is worth
     counts: bool  # it has a point, an exponent, a unit such as % or million, or three digits
+    before: str = ''  # the words before it
 
-    def is_(self, value):
-        """Whether a value, rounded to the digits of this number, is this number."""
-        return abs(self.value - value) <= self.step / 2 * (1 + 1e-9) + 1e-12 * self.value
+    def equal(self, other):
+        """Whether another number, no coarser than this one, has the same value."""
+        return other.step <= self.step * 1.001 and abs(self.value - other.value) <= 1e-9 * self.value
 
-    def among(self, values):
-        """Whether one of the values, rounded to the digits of this number, is this number."""
-        return any(map(self.is_, values))
+    def rounded(self, other):
+        """Whether another number, no coarser than this one, rounded to the digits of this one, is this one."""
+        return other.step <= self.step * 1.001 and abs(self.value - other.value) <= self.step / 2 * (1 + 1e-9)
+
+    def among(self, others):
+        """Whether one of many numbers, rounded to the digits of this one, is this one."""
+        return any(map(self.rounded, others))
+
+    @property
+    def digits(self):
+        """How many digits say something: 2 in 0.074 and in 7400."""
+        mantissa = re.match(r'[\d.]*', self.text)[0]
+        return len(mantissa.replace('.', '').lstrip('0') if '.' in mantissa else mantissa.strip('0'))
+
+    def rough(self):
+        """The number with zeros at its end taken as no digits, where a word such as "about" stands before it; else None."""
+        if not _ROUGH.search(self.before):
+            return None
+        zeros = len(re.search(r'0*$', re.match(r'[\d.]*', self.text)[0])[0]) if self.step >= 1 else 0
+        return self._replace(step=self.step * 10**zeros)
 
 
 def sentences(markdown):
@@ -58,9 +101,15 @@ def sentences(markdown):
 
 
 def _plain(formula):
-    formula = re.sub(r'(?<=\d)(?:\{,\}|\\,)(?=\d{3})', '', formula).replace('{.}', '.').replace(r'\%', '%')
-    formula = _POWER.sub(lambda found: f' {found[1] or 1}e{found[2] or found[3]} ', formula)
-    return re.sub(r'\\(?:[a-zA-Z]+|[,;!])', ' ', _SCRIPT.sub(' ', formula)).replace('{', ' ').replace('}', ' ')
+    formula = _GROUPS.sub('', formula).replace('{.}', '.').replace(r'\%', '%').replace(r'\approx', '≈')
+    formula = _SHORT_FRACTION.sub(lambda found: f' {found[1] or found[2]} / {found[3] or found[4]} · ', formula)
+    formula = re.sub(r'\\(?:cdot|times|frac)(?![a-zA-Z])', ' · ', _SCRIPT.sub(' ', _powers(formula)))
+    return re.sub(r'\\(?:[a-zA-Z]+|[,;!])', ' ', formula).replace('{', ' ').replace('}', ' ')
+
+
+def _powers(formula):
+    """Powers of ten as `1e5`."""
+    return _POWER.sub(lambda found: f' {found[1] or 1}e{found[2] or found[3]} ', formula)
 
 
 def numbers(text, small=False):
@@ -74,13 +123,59 @@ def numbers(text, small=False):
         counts = bool('.' in digits or len(digits) > 2 or exponent or unit)
         if small or counts:
             step = 10.0 ** (power - len(digits.partition('.')[2])) * scale
-            found.append(Number(match[0].strip(), float(digits) * 10.0**power * scale, step, counts))
+            value = float(digits) * 10.0**power * scale
+            found.append(Number(match[0].strip(), value, step, counts, text[max(0, match.start() - 20):match.start()]))
     return found
+
+
+def computed(markdown):
+    """(number, value of the side before it) of the numbers to which inline formulas equate what has no letters."""
+    for formula in _FORMULA.findall(markdown):
+        latex = ' '.join(_GROUPS.sub('', formula).split())
+        try:
+            parts = parse(latex) if re.search(r'\d.*(?:=|\\approx)', latex) else []
+        except (FormulaError, RecursionError):
+            continue
+        for part in parts:
+            if part.node.op == 'relation':
+                yield from _equated(part.node.args, latex)
+
+
+def _equated(sides, latex):
+    """(number, value of the side before it) in a chain of sides and signs."""
+    for left, sign, right in zip(sides[::2], sides[1::2], sides[2::2], strict=False):
+        stated = numbers(_plain(latex[right.start:right.end]), small=True)
+        value = _value(left) if any(children(left)) and _value(right) is not None else None
+        if sign.text in ('=', 'approx') and len(stated) == 1 and value is not None:
+            yield stated[0], abs(value)
+
+
+def _value(node):
+    """The value of a formula without letters; None of others."""
+    try:
+        value = evaluate(node, Scope({}))
+    except (FormulaError, ArithmeticError, ValueError, TypeError):
+        return None
+    return value if isinstance(value, (int, float)) else None
 
 
 # ---- what is shown ----
 
 _LABEL = re.compile(r'(<g class="mpl-[xyz]tick">(?:\s*<use[^>]*>)?\s*<[^>]*?)?\baria-label="([^"]*)"')
+_DRAWING = {  # arguments that shape a figure, and seeds: no statement is about them
+    'alpha', 'bbox_to_anchor', 'borderaxespad', 'capsize', 'color', 'colors', 'columnspacing', 'dashes', 'dpi', 'elinewidth',
+    'figsize', 'fontsize', 'handlelength', 'head_width', 'height', 'height_ratios', 'hspace', 'labelpad', 'linewidth',
+    'linewidths', 'loc', 'lw', 'markeredgewidth', 'markersize', 'markevery', 'mew', 'ms', 'ncols', 'nrows', 'num', 'pad',
+    'random_state', 'rotation', 'rwidth', 's', 'seed', 'shrinkA', 'shrinkB', 'size', 'width', 'width_ratios', 'wspace', 'xy',
+    'xytext', 'zorder',
+}
+_PLACING = {'text', 'annotate', 'arrow', 'label_lines', 'panels', 'subplots', 'figure', 'subplots_adjust', 'margins',
+            'default_rng', 'manual_seed', 'seeds'}
+_GRIDS = {'linspace', 'geomspace', 'logspace'}  # their third argument says how finely something is drawn
+_ARITHMETIC = {
+    ast.Add: lambda a, b: a + b, ast.Sub: lambda a, b: a - b, ast.Mult: lambda a, b: a * b, ast.Div: lambda a, b: a / b,
+    ast.FloorDiv: lambda a, b: a // b, ast.Mod: lambda a, b: a % b, ast.Pow: lambda a, b: a**b,
+}
 
 
 def printed(outputs):
@@ -91,18 +186,83 @@ def printed(outputs):
 
 
 def labels(outputs):
-    """(labels of the ticks, other texts) of the figures among the outputs of a cell."""
-    ticks, others = [], []
+    """The texts of the figures among the outputs of a cell, those of the ticks aside."""
+    found = []
     for output in outputs:
         for tick, label in _LABEL.findall(''.join(output.get('data', {}).get(svg.KIND, ''))):
-            label = re.sub(r'\\mathdefault\{(.*?)\}\$', r'\1$', html.unescape(label))
-            (ticks if tick else others).extend(sentences(label))
-    return ticks, others
+            if not tick:
+                found += sentences(html.unescape(label))
+    return found
 
 
 def shown_by(outputs):
-    """The values of all numbers in the text outputs of a cell and in the texts of its figures, ticks aside."""
-    return [number.value for text in [printed(outputs), *labels(outputs)[1]] for number in numbers(text, small=True)]
+    """All numbers in the text outputs of a cell and in the texts of its figures, ticks aside."""
+    return [number for text in [printed(outputs), *labels(outputs)] for number in numbers(text, small=True)]
+
+
+def literals(source):
+    """The numbers of a piece of code and of its strings, what is computed of numbers alone included.
+
+    Left out are indices, seeds and what only shapes a figure.
+    """
+    found = []
+    _gather(ast.parse(re.sub(r'^[%!]', '# ', source, flags=re.M)), found)
+    return found
+
+
+def documented(source):
+    """The numbers in what the functions of `nbutils.data` that a piece of code imports say of themselves."""
+    found = []
+    for node in ast.walk(ast.parse(re.sub(r'^[%!]', '# ', source, flags=re.M))):
+        if isinstance(node, ast.ImportFrom) and node.module == 'nbutils.data':
+            for alias in node.names:
+                found += numbers(getattr(data, alias.name).__doc__)
+    return found
+
+
+def _gather(node, found):
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        found += numbers(node.value)
+    elif (value := _folded(node)) is not None and abs(value) < 1e300:
+        found.append(Number(str(value), abs(float(value)), _precision(value), True))
+    for child in _children(node):
+        _gather(child, found)
+
+
+def _children(node):
+    """The parts of a piece of code that say something."""
+    if isinstance(node, ast.Subscript):
+        return [node.value]
+    if not isinstance(node, ast.Call):
+        return ast.iter_child_nodes(node)
+    name = getattr(node.func, 'attr', getattr(node.func, 'id', ''))
+    args = node.args[:2] if name in _GRIDS else node.args
+    if name in _PLACING:
+        args = [a for a in args if isinstance(a, ast.JoinedStr) or isinstance(a, ast.Constant) and isinstance(a.value, str)]
+    return [node.func, *args, *(k.value for k in node.keywords if k.arg not in _DRAWING)]
+
+
+def _folded(node):
+    """The value of numbers joined by arithmetic; None of other code."""
+    if isinstance(node, ast.Constant):
+        return node.value if type(node.value) in (int, float) else None
+    if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
+        a, b = _folded(node.left), _folded(node.right)
+        if a is not None and b is not None and not (isinstance(node.op, ast.Pow) and abs(b) > 300):
+            try:
+                return _real(_ARITHMETIC[type(node.op)](a, b))
+            except (ArithmeticError, ValueError):
+                return None
+
+
+def _real(value):
+    return None if isinstance(value, complex) else value
+
+
+def _precision(value):
+    """What one unit of the last digit of a number is worth, as Python prints it."""
+    mantissa, _, exponent = repr(value).partition('e')
+    return 10.0 ** (int(exponent or 0) - len(mantissa.removesuffix('.0').partition('.')[2]))
 
 
 # ---- what stands where ----
@@ -130,3 +290,153 @@ def parts(cells):
         part += cell['cell_type'] == 'markdown' and ''.join(cell['source']).startswith('## ')
         found.append(part)
     return found
+
+
+# ---- the rule ----
+
+_REFERENCE = re.compile(
+    r'\b(?:[Ss]ections?|[Cc]hapters?|[Pp]ages?|[Ee]xercises?|[Ff]ig(?:ures?|\.)|[Tt]heorems?|[Ee]quations?|[Vv]ersions?|'
+    r'[Aa]lgorithms?|Python|CUDA)\s+\d[\d.]*(?:(?:\s*(?:,|and|or|to|–|-)\s*)+\d[\d.]*)*')
+_YEAR = re.compile(
+    r'(?:\b(?:in|since|until|from|to|and|by|of|early|late|year|January|February|March|April|May|June|July|August|September|'
+    r'October|November|December)\s|\(|^)$', re.I)
+
+
+class Statement(NamedTuple):
+    """A number that a section states, and where."""
+
+    cell: int
+    part: int
+    kind: str  # prose, caption or alt text
+    sentence: str
+    number: Number
+
+
+class Pool:
+    """Numbers that are shown, kept sorted."""
+
+    def __init__(self, found):
+        self.numbers = sorted({(n.value, n.step): n for n in found if n.value}.values(), key=lambda n: n.value)
+        self.values = [n.value for n in self.numbers]
+
+    def near(self, number):
+        """The numbers within one and a half units of the last digit of a number."""
+        low = bisect.bisect_left(self.values, number.value - 1.5 * number.step)
+        return self.numbers[low:bisect.bisect_right(self.values, number.value + 1.5 * number.step)]
+
+    def has(self, number):
+        return any(map(number.equal, self.near(number)))
+
+    def rounds(self, number):
+        return any(map(number.rounded, self.near(number)))
+
+
+class Section:
+    """A recorded notebook: the numbers that it states, and those that it shows."""
+
+    def __init__(self, path):
+        self.name = f'{Path(path).parent.name}/{Path(path).stem}'
+        self.cells = json.loads(Path(path).read_text('utf-8'))['cells']
+        self.parts = parts(self.cells)
+        self.last = self.parts[-1]
+        self.place = []  # of each cell: how many cells of text have come
+        for cell in self.cells:
+            self.place.append((self.place[-1] if self.place else 0) + (cell['cell_type'] == 'markdown'))
+        self.results, self.literals, self.documented = {}, {}, []
+        for i, cell in enumerate(self.cells):
+            if cell['cell_type'] == 'code' and 'remove-cell' not in cell['metadata'].get('tags', []):
+                self.results[i] = shown_by(cell['outputs'])
+                self.literals[i] = literals(''.join(cell['source']))
+                self.documented += documented(''.join(cell['source']))
+        self._pools, self._computed = {}, {}
+
+    def statements(self):
+        """All numbers that count in prose, captions and alt texts, in order."""
+        found = []
+        for i, cell in enumerate(self.cells):
+            text = cell['cell_type'] == 'markdown'
+            for kind, sentence in [('prose', s) for s in sentences(''.join(cell['source']))] if text else described(cell):
+                found += [Statement(i, self.parts[i], kind, sentence, n) for n in numbers(sentence)]
+        return found
+
+    def pools(self, i):
+        """What is shown for the texts of a cell: (results near by, code near by, all of the part)."""
+        if i not in self._pools:
+            prose = self.cells[i]['cell_type'] == 'markdown'
+            places = (-1, 0) if prose else (0,)
+            part = [j for j in self.results if self.speaks_of(self.parts[i], self.parts[j])]
+            near = [j for j in self.results if self.parts[j] == self.parts[i] and self.place[j] - self.place[i] in places]
+            self._pools[i] = (
+                Pool([n for j in near for n in self.results[j]]),
+                Pool([n for j in near if not (prose and self.draws(j)) for n in self.literals[j]]),
+                Pool([n for j in part for n in self.results[j] + self.literals[j]] + self.documented),
+            )
+        return self._pools[i]
+
+    def draws(self, i):
+        """Whether a cell shows a figure: its code is about positions, and counts for its own caption and alt text alone."""
+        return any(svg.KIND in output.get('data', {}) for output in self.cells[i]['outputs'])
+
+    def speaks_of(self, part, other):
+        """Whether the texts of one part may repeat numbers of another: of the opening, and opening and summary of all."""
+        return other in (0, part) or part in (0, self.last)
+
+    def shows(self, statement):
+        """Whether a number is shown, near by if it has few digits."""
+        results, code, part = self.pools(statement.cell)
+        number, rough = statement.number, statement.number.rough()
+        percent = number._replace(value=number.value * 100, step=number.step * 100)
+        for one in (number, percent) if re.search('[%p]', number.text) else (number,):
+            if results.has(one) or code.has(one) or one.digits > 1 and results.rounds(one):
+                return True
+            if one.digits > 1 and one.step >= 1 and part.has(one) or one.digits > 2 and part.rounds(one):
+                return True
+        return rough is not None and results.rounds(rough)
+
+    def repeats(self, statement, known):
+        """Whether a number is one of the `known` statements of its part, or of any for the opening and the summary."""
+        return any(self.speaks_of(statement.part, other.part) and statement.number.equal(other.number) for other in known)
+
+    def computes(self, statement):
+        """The value of the other side, where an inline formula of the cell computes the number; else None."""
+        if statement.cell not in self._computed:
+            text = self.cells[statement.cell]
+            pairs = computed(''.join(text['source'])) if text['cell_type'] == 'markdown' else ()
+            self._computed[statement.cell] = {number.value: value for number, value in pairs}
+        return self._computed[statement.cell].get(statement.number.value)
+
+    def nearest(self, statement):
+        """The number of the part that comes nearest to a stated one, as words."""
+        number, part = statement.number, self.pools(statement.cell)[2].numbers
+        if not part or not number.value:
+            return 'the part shows no number'
+        best = min(part, key=lambda other: abs(math.log(other.value / number.value)))
+        digits = f', which rounds to {round(best.value / number.step) * number.step:.6g}' if best.step < number.step else ''
+        return f'the nearest number of the part is {best.text}{digits}'
+
+
+def elsewhere(statement):
+    """Whether a number comes from elsewhere: a citation is in the sentence, or it is a year or a section of a book."""
+    number = statement.number
+    if '†' in statement.sentence or re.fullmatch(r'1[6-9]\d\d|20[0-2]\d', number.text) and _YEAR.search(number.before):
+        return True
+    return any(number.text in found[0] for found in _REFERENCE.finditer(statement.sentence))
+
+
+def unshown(section, listed):
+    """(message, None) for each number that nothing shows or a formula belies, (None, text) for each that is `listed`."""
+    stated = section.statements()
+    known = [one for one in stated if section.shows(one)]
+    for one in stated:
+        value, number = section.computes(one), one.number
+        where = f'{section.name}, cell {one.cell + 1}, {one.kind}: {number.text} in "{one.sentence}"'
+        if value is not None:
+            if abs(value - number.value) > number.step / 2 * (1 + 1e-9):
+                yield f'{where}: the formula gives {value:.6g}', None
+        elif one in known or section.repeats(one, known) or elsewhere(one):
+            continue
+        elif number.text in listed:
+            yield None, number.text
+        else:
+            yield (f'{where} is not shown: {section.nearest(one)}. Correct it, print it, '
+                   'or list it with the reason in tests/book/numbers.yml'), None
