@@ -130,6 +130,22 @@ def _print_erratum(claim_id, tries, slip, meanings):
     print(f'✗ {claim_id} as printed in the notes fails{shown}\n✓ {claim_id} as corrected holds {said}')
 
 
+def below(error, bound=1e-12):
+    """The largest size of an error as words that are the same on every machine: as `between(error, 0, bound)`."""
+    return between(error, 0, bound)
+
+
+def between(values, low, high):
+    """Where the sizes |v| of some numbers lie: 'between low and high', or 'below high' for low = 0.
+
+    For what has no digits that are the same on every machine. Sizes that lie elsewhere are given with two digits.
+    """
+    sizes = abs(_array(values))
+    if low <= sizes.min() and sizes.max() < high:
+        return f'between {low:g} and {high:g}' if low else f'below {high:g}'
+    return f'{sizes.max():.1e}' if sizes.ndim == 0 else f'{sizes.min():.1e} to {sizes.max():.1e}'
+
+
 class Grade:
     """The verdict on an answer: true if it is right; shown as a sentence."""
 

@@ -267,14 +267,15 @@ def stale(equivalent, results):
                 yield f'{result.name}: listed as equivalent, but {caught[was, now]} notices it: {now}'
 
 
-def idle(sources, found):
-    """(number of the cell, claim or statement, how many) of each check that was never the first to notice one of the
-    `IDLE` faults or more in the functions that it calls, directly or through others: `found` is that of a `Result`.
+def idle(result):
+    """(number of the cell, claim or statement, how many) of each check of a section that was never the first to notice one
+    of the `IDLE` faults or more in the functions that it calls, directly or through others.
     """
+    sources = [c.source for c in code_cells(result.path)]
     nodes = list(ast.walk(ast.parse('\n'.join(sources))))
     functions = {node.name: lint.read(node) for node in nodes if isinstance(node, ast.FunctionDef)}
     touched = [(changed_names(sources[fault.cell], fault.code), fault.cell + by[1] if isinstance(by, tuple) else None)
-               for fault, by in found]
+               for fault, by in result.found]
     for i, source in enumerate(sources):
         for call in lint.check_calls(ast.walk(ast.parse(source))):
             called, more = set(), lint.read(call) & functions.keys()
@@ -342,8 +343,7 @@ def report(files, number, seed, weaker=False):
         say(f'{result.name}: BROKEN: {result.broken}' if result.broken else line(result, groups))
         for fault, _, where, _ in groups['escaped']:
             say(diff(fault, where))
-        sources = [] if weaker or path.parent == PACKAGE else [c.source for c in code_cells(path)]
-        for cell, what, number in idle(sources, result.found):
+        for cell, what, number in [] if weaker or path.parent == PACKAGE else idle(result):
             say(f'  never the first or only to notice, code cell {cell + 1}: {what} ({number} faults in what it calls)')
     total = {group: [one for _, groups in results for one in groups[group]] for group in ('caught', 'equivalent', 'escaped')}
     say('')

@@ -102,9 +102,15 @@ def dependent(pair):
 def one_sided(pair):
     """(cell, code) of each printed order that shows no number, `print('error below 1e-6:', error < 1e-6)`.
 
-    Such a line stays the same while what is measured moves by any factor on its side.
+    Such a line stays the same while what is measured moves by any factor on its side. Times have no digits that another
+    machine would repeat: where they are taken, only their order can be said.
     """
+    timing = {'seconds'}
+    for _, tree, _ in pair.trees:
+        timing |= {name for name, function in _functions(tree).items() if read(function) & timing}
     for i, _, nodes in pair.trees:
+        if calls(nodes, timing):
+            continue
         orders = {target.id for node in nodes if isinstance(node, ast.Assign) and _orders(node.value)
                   for target in node.targets if isinstance(target, ast.Name)}
         for call in calls(nodes, {'print'}):
@@ -136,12 +142,15 @@ def is_verdict(node):
 
 
 def _decided(node):
-    """Whether a comparison has equal sides or no name in it, or a verdict is combined with a literal True or False."""
+    """Whether a comparison, a difference or a quotient has equal sides, a comparison or an assert no name in it, or a
+    verdict is combined with a literal True or False."""
     if called(node) in COMPARING:
         return len(node.args) > 1 and ast.dump(node.args[0]) == ast.dump(node.args[1])
     if isinstance(node, ast.Compare):
         sides = [node.left, *node.comparators]
         return all(map(_literal, sides)) or any(ast.dump(a) == ast.dump(b) for a, b in itertools.pairwise(sides))
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Sub, ast.Div)):
+        return ast.dump(node.left) == ast.dump(node.right) and not any(map(called, ast.walk(node)))  # which may draw anew
     if isinstance(node, ast.BoolOp):
         return any(isinstance(value, ast.Constant) and isinstance(value.value, bool) for value in node.values)
     return isinstance(node, ast.Assert) and _literal(node.test)

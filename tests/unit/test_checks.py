@@ -10,7 +10,7 @@ import sympy
 import torch
 
 from nbutils.cases import integers, matrices, scalars, seeds, vectors
-from nbutils.checks import close, erratum, grade, holds, verify
+from nbutils.checks import below, between, close, erratum, grade, holds, verify
 
 CORRECT, WRONG = 'dl.norms.homog', 'dl.norms.triangle'
 
@@ -32,6 +32,16 @@ def test_close(got, want):
 ])
 def test_not_close(got, want):
     assert not close(got, want)
+
+
+@pytest.mark.parametrize('said, words', [
+    (below(3e-16), 'below 1e-12'), (below([0.0, -2e-13]), 'below 1e-12'), (below([1e-3, -0.25]), '1.0e-03 to 2.5e-01'),
+    (below(np.nan), 'nan'), (below(torch.tensor(2e-10), 1e-9), 'below 1e-09'), (below(1e-12), '1.0e-12'),
+    (between(0.02, 0.01, 10), 'between 0.01 and 10'), (between([0.02, -20], 0.01, 10), '2.0e-02 to 2.0e+01'),
+    (between(0.001, 0.01, 10), '1.0e-03'), (between([0.02, np.nan], 0.01, 10), 'nan to nan'),
+])
+def test_sizes_in_words(said, words):
+    assert said == words
 
 
 @pytest.mark.parametrize('got, want', [([1, 1], 1), ([[1]], [1]), (np.ones((3, 1)), np.ones(3)), ([], 0)])

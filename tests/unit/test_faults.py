@@ -134,13 +134,18 @@ def test_the_cells_that_can_show_a_weaker_check():
     assert faults.reach(sources, mutations.Fault(4, '', 'pass', '', '')) == 4
 
 
-def test_checks_that_never_notice_first_are_named():
+def test_checks_that_never_notice_first_are_named(monkeypatch):
     sources = ['def f(x):\n    return x + 1', 'def g(x):\n    return f(x) - 2', "verify('near', lambda x: g(x) < 9, slip=('far off', h), x=[1])",
                "verify('far', lambda x: f(x) > 9, slip=('near by', h), x=[1])"]
+    monkeypatch.setattr(faults, 'code_cells', lambda path: [nbformat.v4.new_code_cell(source) for source in sources])
     made = [mutations.Fault(0, '', f'def f(x):\n    return x + {n}', '', '') for n in (2, 3, 4)]
-    assert list(faults.idle(sources, [(fault, ('check', 2, '')) for fault in made])) == [(3, "'far'", 3)]
-    assert list(faults.idle(sources, [(made[0], ('check', 3, '')), (made[1], None), (made[2], 'time')])) == [(2, "'near'", 3)]
-    assert list(faults.idle(sources, [(made[0], None), (made[1], 'time')])) == []
+
+    def idle(*by):
+        return list(faults.idle(faults.Result(None, 9, list(zip(made, by, strict=False)))))
+
+    assert idle(*[('check', 2, '')] * 3) == [(3, "'far'", 3)]
+    assert idle(('check', 3, ''), None, 'time') == [(2, "'near'", 3)]
+    assert idle(None, 'time') == []
 
 
 def test_a_rule_catches_what_it_forbids():
@@ -191,6 +196,8 @@ known = [{'was': f.was, 'now': f.now, 'why': 'free'} for f in escaped] + [
     {'was': 'gone = 1', 'now': 'gone = 2', 'why': 'free'}, {'was': 'y = x.sum()', 'now': 'y = 3', 'why': 'free'}]
 faults.EQUIVALENT.write_text(json.dumps({'a/weak': known}))
 print(json.dumps([*status, faults.report([weak], 0, 0)]))
+faults.section = lambda path, *_: less[path]
+faults.report([folder / 'a' / 'strong.py'], 0, 0, weaker=True)
 '''
 
 
@@ -253,8 +260,16 @@ def test_an_outdated_section_is_named(tried):
     assert 'code cell 2 differs' in tried[0]['outdated'][1]
 
 
+def test_the_report_of_weaker_checks_counts_by_their_kinds(tried):
+    said = tried[1].partition('\n[')[2].splitlines()
+    assert [line.split()[:5] for line in said if line.startswith(('control', 'conjunct'))] == [
+        ['conjunct', '1', 'caught', '1', 'escaped'], ['control', '2', 'caught', '0', 'escaped']]
+    assert not [line for line in said if 'never the first' in line]
+
+
 def test_the_report_counts_and_fails(tried):
-    *said, status = tried[1].splitlines()
+    said = tried[1].splitlines()
+    status = next(line for line in said if line.startswith('['))
     assert json.loads(status) == [1, 1, 0]  # escapes; an outdated section; escapes that are listed as equivalent
     assert any(line.startswith('a/outdated: BROKEN') for line in said)
     assert '    - y += 1' in said and '    + y -= 1' in said

@@ -148,6 +148,7 @@ FAULTS = {  # what is wrong: (rule, change of the .py or of the .ipynb, what the
     'a comparison with itself': (lint.two_sided, ('draw();', 'assert close(doubled(1), doubled(1), atol=1)'), 'is decided before it runs'),
     'an answer graded by itself': (lint.two_sided, ('draw();', 'assert grade(doubled, doubled, cases)'), 'is decided before it runs'),
     'an order of one thing': (lint.two_sided, ('draw();', 'assert 0 <= doubled(1) <= doubled(1)'), 'is decided before it runs'),
+    'a gap to itself': (lint.two_sided, ('draw();', 'x = doubled(1)\nprint(abs(x - x))'), 'is decided before it runs'),
     'numbers in place of results': (lint.two_sided, ('draw();', 'assert 1 < 2'), 'is decided before it runs'),
     'a way out': (lint.two_sided, ('draw();', 'assert doubled(1) == 3 or True'), 'is decided before it runs'),
     'an assert of nothing': (lint.two_sided, ('draw();', 'assert 1'), 'is decided before it runs'),
@@ -208,7 +209,7 @@ def test_tests_that_depend_on_something(pair, test):
 
 @pytest.mark.parametrize('code', [
     'doubled(1) == 2', "print('  n   error')\nprint('(both rounded)')\nfor n in 1, 2: print(n)", "if doubled(1) == 2: print('as it should')",
-    'angle = doubled(0) or 1', 'assert close(doubled(1), 2, rtol=1e-3)', 'assert 1e-9 < doubled(1) < 1e9', 'doubled(1)\ndraw();',
+    'angle = doubled(0) or 1', 'gap = draw() - draw()', 'assert close(doubled(1), 2, rtol=1e-3)', 'assert 1e-9 < doubled(1) < 1e9', 'doubled(1)\ndraw();',
     "try: doubled(None)\nexcept TypeError: print('refused')", "print('twice', doubled(1))",
 ])
 def test_what_is_said_by_what_is_computed(pair, code):
@@ -221,6 +222,8 @@ def test_one_sided_verdicts_are_found(pair):
             "print(*[x < 5])", "near = all(v < 3 for v in [x])", "print(near, 'or', x > 1 and x < 3)"]
     assert list(lint.one_sided(pair(GOOD.replace('draw();', '\n'.join(code))))) == [
         (6, 'x < 3'), (6, 'far'), (6, 'bool(x < 9)'), (6, 'near'), (6, 'x > 1 and x < 3')]
+    timed = ['def race(x):\n    return seconds(x)', "fast = race(doubled)\nprint('fast:', fast < 1)"]
+    assert list(lint.one_sided(pair(GOOD.replace('draw();', '\n\n# %%\n'.join(timed))))) == []
 
 
 def test_coarse_numbers_are_found(pair):
