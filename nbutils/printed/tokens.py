@@ -1,6 +1,7 @@
 """LaTeX into tokens. pylatexenc finds macros, arguments and groups; here fonts and accents become parts of names.
 
-`\\hat{\\mathbf{w}}` is the bold name `w_hat`, `\\varepsilon` the name `epsilon`, `\\operatorname{tr}` the name `tr`.
+`\\hat{\\mathbf{w}}` is the bold name `w_hat`, `\\varepsilon` the name `epsilon`, `\\operatorname{tr}` the name `tr`,
+`\\mathcal{N}` the name `Normal`.
 Each token keeps the place where it stands in the LaTeX, so that a slip can be made there.
 """
 import re
@@ -134,6 +135,8 @@ def _in_font(font, given, start, end):
     plain = _plain(given)
     if font == 'mathbb':
         return Token('name', BOARD.get(plain, plain), start, end)
+    if (font, plain) == ('mathcal', 'N'):  # beside N, the number of examples
+        return Token('name', 'Normal', start, end)
     inner = _inner(given)
     if len(inner) == 1 and inner[0].kind in ('name', 'number'):
         return Token('name', inner[0].text, start, end, bold=font in ('mathbf', 'boldsymbol', 'bm'))

@@ -12,7 +12,7 @@ _cov = seeds().map(lambda s: (lambda a: a @ a.T + np.eye(2))(np.random.default_r
 
 prints(
     'ml.mle.gaussian.multivariate',
-    N=stats.multivariate_normal.pdf,
+    Normal=stats.multivariate_normal.pdf,
     y=vectors(2, -2, 2),
     mu=vectors(2, -2, 2),
     Sigma=_cov,
@@ -21,7 +21,7 @@ prints(
 prints(
     'ml.mle.gaussian.univariate',
     p=lambda y, m, v: stats.norm.pdf(y, m, np.sqrt(v)),
-    N=lambda y, m, v: stats.norm.pdf(y, m, np.sqrt(v)),
+    Normal=lambda y, m, v: stats.norm.pdf(y, m, np.sqrt(v)),
     y=scalars(-3, 3),
     mu=scalars(-3, 3),
     sigma=scalars(0.5, 3),

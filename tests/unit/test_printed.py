@@ -26,7 +26,7 @@ x, y = np.array([1., -2.]), np.array([3., 0.5])
 u, v = np.array([1., 2., 3.]), np.array([-1., 0., 2.])
 LETTERS = dict(
     A=A, B=B, M=A, S=S, x=x, y=y, u=u, v=v, a=2.0, b=-3.0, n=4, f=lambda t: t ** 3, g=lambda w: w @ w, h=lambda w: w * 2, k=range(1, 3),
-    family=[x, y], w=[y, x], t=[1., 7.], rest=11., F=[[4, 5], [2, 1], [5]], X=Random([0., 1., 5.], [0.5, 0.2, 0.3]), Y=Random([-1., 1.]),
+    family=[x, y], w=[y, x], t=[1., 7.], rest=11., N=10, Normal=lambda m, s: m + s - 2, F=[[4, 5], [2, 1], [5]], X=Random([0., 1., 5.], [0.5, 0.2, 0.3]), Y=Random([-1., 1.]),
     p=lambda t: {0: 0.5, 1: 0.2, 5: 0.3}.get(t, 0.0), q=Box(-4, 4), r=Box(-9, 9, 2), inf_f=-7.0, is_even=lambda t: t % 2 == 0,
     H=[A, B, S], R=[np.arange(6.).reshape(2, 3)] * 4, G=lambda i, j: 10 * i + j,
     z_in=[np.array([0., -1.]), np.array([0.6, -0.8]), np.array([9., 9.])], is_longer_than=lambda v, w: np.linalg.norm(v) > np.linalg.norm(w),
@@ -111,6 +111,8 @@ def search(test, strategies):
     (r'\mathbb{E}_{X \sim p(X)}[X + a]', 3.7), (r'\mathbb{E}_{X \sim p}[X]', 1.7),
     (r'\operatorname{Cov}(X, X + Y)', 7.7 - 1.7 ** 2), (r'\operatorname{Cov}(X, Y)', 0), (r'\operatorname{Cov}(2 X)', 4 * (7.7 - 1.7 ** 2)),
     (r'\operatorname{Cov}(X \mathbf{x})', (7.7 - 1.7 ** 2) * np.outer(x, x)),
+    # fonts
+    (r'N \mathcal{N}(a, b) \mathrm{N}', 100 * -3),
     # cases, indicators
     (r'\begin{cases} 1 & \text{if } a > 3 \\ 7 & \text{otherwise} \end{cases}', 7), (r'\mathbb{1}[a > b]', 1),
 ])
@@ -172,7 +174,7 @@ def test_nothing_is_broadcast(latex):
     (r'\min_{q} q', 'on the border'), (r'\min_{\mathbf{r}} \mathbf{x}^\top\mathbf{r}', 'inside its box'), (r'q + 1', 'outside of one'),
     (r'a \cup F_1', 'no set of numbers'), (r'a \text{ is odd}', 'words that cannot be run'), (r'a \text{ is even } \text{or odd}', 'words that cannot be run'), (r'a \subset b', 'subset'),
     (r'X \mid Y', 'left over'), (r'\Pr[X]', 'no statement'), (r'\operatorname{Cov}(X, Y, Y)', 'several things'), (r'\|f\|', 'no array'),
-    (r'\mathcal{N}(a, b)', 'no meaning was given for N'),
+    (r'\mathcal{Q}(a, b)', 'no meaning was given for Q'),
     (r'u_3 \cdots u_1', 'do not lead from 3 to 1'), (r'1 + 2 + 4 + \dots + 8', 'before the dots do not follow'),
     (r'1 + \dots + 6 + 8', r'do not lead'), (r'u_1 + v_2 + \dots + u_3', 'what the dots leave out'), (r'u_1 + \dots + v_3', 'leave out'),
     (r'1 + \dots + 5 + 6 + 8', 'behind the dots do not follow'), (r'u_1 + \dots', 'where the dots end'), (r'u_1 - u_2 + \dots + u_3', 'sign'),
