@@ -85,7 +85,7 @@ def lower(value):
 
 
 def is_number(value):
-    return np.ndim(value) == 0 and not isinstance(value, (Identity, list)) and not callable(value)
+    return not isinstance(value, (Identity, list)) and not callable(value) and np.ndim(value) == 0
 
 
 def whole(value):

@@ -246,7 +246,7 @@ right.set(xlabel='input', ylabel='target', ylim=(-2, 9),
 #
 # ```{math}
 # :label: dl.normal-sq.mle
-# \hat{\mathbf{w}}, \hat b = \operatorname*{arg\,max}_{\mathbf{w}, b} \; P(\mathbf{y} \mid \mathbf{X}) ,
+# (\hat{\mathbf{w}}, \hat b) = \operatorname*{arg\,max}_{\mathbf{w}, b} \; P(\mathbf{y} \mid \mathbf{X}) ,
 # ```
 #
 # and its whole theory stands in [the section on it](../probability/maximum_likelihood.ipynb). A product of $n$ small
@@ -314,9 +314,15 @@ print(f'minus its logarithm: {nll(*many, 0.8):.0f}')
 # the squared loss, up to a factor: with $L(\mathbf{w}, b) = \frac1n \sum_i \frac12 (\hat y^{(i)} - y^{(i)})^2$,
 #
 # ```{math}
+# :label: gaussian_noise-loss
+# -\log P(\mathbf{y} \mid \mathbf{X}) = \frac{n}{2} \log(2\pi\sigma^2) + \frac{n}{\sigma^2} L(\mathbf{w}, b) ,
+# ```
+#
+# so both are smallest at the same place:
+#
+# ```{math}
 # :label: dl.normal-sq.equiv
-# -\log P(\mathbf{y} \mid \mathbf{X}) = \frac{n}{2} \log(2\pi\sigma^2) + \frac{n}{\sigma^2} L(\mathbf{w}, b), \\
-# \text{so} \quad \arg\min L = \arg\max P(\mathbf{y} \mid \mathbf{X}) .
+# \operatorname*{arg\,min}_{\mathbf{w}, b} \; L(\mathbf{w}, b) = \operatorname*{arg\,max}_{\mathbf{w}, b} \; P(\mathbf{y} \mid \mathbf{X}) .
 # ```
 #
 # *The square in the squared loss is the square in the exponent of the bell.* And $\sigma$, which nobody knows, plays no
@@ -524,18 +530,15 @@ print(f'mass as printed: {2 * quad(as_printed, 0, np.inf)[0]:.3f}')
 # | uniform on $[-c, c]$ | 1 if $\lvert r \rvert \le c$ | 0 if $\lvert r \rvert \le c$, else $\infty$ |
 # | exponential delay | $e^{-\lambda r}$ if $r \ge 0$ | $r$ if $r \ge 0$, else $\infty$ |
 #
-# Read it from right to left and a loss confesses what it believes. Make a residual $k > 0$ times as large, and the squared
-# loss charges
+# Read it from right to left and a loss confesses what it believes. Make a residual $k$ times as large, and the squared
+# loss $\ell_2$ and the absolute loss $\ell_1$ charge
 #
 # ```{math}
 # :label: dl.normal-sq.outsize
-# \begin{aligned}
-# && \ell(k r) &= k^2 \, \ell(r) && \text{(squares)} \\
-# &\text{against} \quad & \ell(k r) &= k \, \ell(r) && \text{(absolute values)} :
-# \end{aligned}
+# \ell_2(k r) = k^2 \, \ell_2(r) , \qquad \ell_1(k r) = k \, \ell_1(r) \quad \text{for all } k > 0 .
 # ```
 #
-# a hundredfold for tenfold. It is the bell that thinks so: an error of ten standard deviations, it says, comes less than
+# Squares charge a hundredfold for tenfold. It is the bell that thinks so: an error of ten standard deviations, it says, comes less than
 # once in $10^{22}$ measurements, and a line that would rather turn round than admit one is only consistent. A tent of the
 # same variance grants it once in about a million.
 
@@ -559,10 +562,10 @@ for law, p in far.items():
 #
 # ```{math}
 # :label: gaussian_noise-tangent
-# |r| \le \frac{r^2}{2c} + \frac c2 , \qquad \text{with equality at } c = |r| ,
+# |r| \le \frac{r^2}{2c} + \frac c2 ,
 # ```
 #
-# because the difference is $(|r| - c)^2 / 2c$. So take the residuals of the present line as $c_n$ and minimize
+# with equality at $c = |r|$, because the difference is $(|r| - c)^2 / 2c$. So take the residuals of the present line as $c_n$ and minimize
 # $\sum_n r_n^2 / c_n$, *least squares with weights $1/c_n$*. The bound touches the cost where we stand and is above it
 # elsewhere; where the bound is lowest, the cost is no higher than before. Repeat. A residual of zero would divide by
 # zero, so we do the same for $\sqrt{r^2 + \epsilon^2}$, with $c = \sqrt{r^2 + \epsilon^2}$. As
@@ -621,16 +624,19 @@ verify(
 # %% [markdown]
 # **What it estimates.** If the noise is lopsided, the two losses do not even aim at the same line. The squared loss is
 # smallest, on average over new examples, at the conditional *mean* ({prf:ref}`thm-conditional-mean`), so that whenever
-# the pattern is truly linear,
+# the pattern is truly linear, the best line gives it for every input:
 #
 # ```{math}
 # :label: dl.normal-sq.cond-exp
-# \operatorname*{arg\,min}_{\mathbf{w}, b} \mathbb{E}\big[ (\mathbf{w}^\top \mathbf{X} + b - Y)^2 \big] \quad\text{gives}\quad \mathbf{w}^\top \mathbf{x} + b = \mathbb{E}[Y \mid \mathbf{X} = \mathbf{x}] .
+# \begin{aligned}
+# (\mathbf{w}^*, b^*) &= \operatorname*{arg\,min}_{\mathbf{w}, b} \; \mathbb{E}\big[ (\mathbf{w}^\top X + b - Y)^2 \big] , \\
+# \mathbf{x}^\top \mathbf{w}^* + b^* &= \mathbb{E}[Y \mid X = \mathbf{x}] .
+# \end{aligned}
 # ```
 #
 # The absolute loss is smallest at the conditional *median*, as for [single numbers](../optimization/subgradients.ipynb).
 # Delays show it: exponential with mean 1, and the mean subtracted, they have the median $\ln 2 - 1 = -0.31$. With
-# $N = 4000$ the parameters have the standard errors $\sqrt{G_{jj}}$ for both losses, $G = (X^\top X)^{-1}$ (for absolute
+# $N = 4000$ the parameters have the standard errors $\sqrt{g_{jj}}$ for both losses, $\mathbf{G} = (\mathbf{X}^\top \mathbf{X})^{-1}$ (for absolute
 # values see the next section, where $2 f(m) = 1$ for the density $f(m) = \frac12$ at the median). Each loss must find its
 # own line and miss the other's by more than five of them.
 
@@ -740,15 +746,16 @@ assert not grade(pushed_down, timetable_by_program, trains)
 #
 # This section continues [Another law, another loss](#another-law-another-loss). Let the noise be symmetric, so that mean
 # and median agree and both fits aim at the same line. Which comes closer? The least-squares estimate has, for noise of
-# *any* law with variance $\sigma^2$, the covariance $\sigma^2 (X^\top X)^{-1}$. What is that of the other one? A residual
+# *any* law with variance $\sigma^2$, the covariance $\sigma^2 (\mathbf{X}^\top \mathbf{X})^{-1}$. What is that of the other one? A residual
 # that is shifted by $u$ changes its absolute value by
 #
 # ```{math}
 # :label: gaussian_noise-knight
-# |\epsilon - u| - |\epsilon| = -u \operatorname{sign} \epsilon + 2 \, (|u| - |\epsilon|)_+ \, [u \epsilon > 0] \qquad (\epsilon \ne 0):
+# |\epsilon - u| - |\epsilon| = -u \operatorname{sign} \epsilon + 2 \, \max(|u| - |\epsilon|, 0) \, \mathbb{1}[u \epsilon > 0]
+# \quad \text{for all } \epsilon \ne 0 .
 # ```
 #
-# linear in $u$, unless $\epsilon$ changes its side. For $0 < \epsilon < u$ the left side is $u - 2\epsilon$ and the right
+# This is linear in $u$, unless $\epsilon$ changes its side. For $0 < \epsilon < u$ the left side is $u - 2\epsilon$ and the right
 # $-u + 2(u - \epsilon)$; the other cases are as quick.
 
 # %%
@@ -766,11 +773,11 @@ verify(
 # ````{prf:theorem} Least absolute deviations
 # :label: thm-noise-lad
 # Let $y_n = \mathbf{x}_n^\top \mathbf{w} + \epsilon_n$ with independent $\epsilon_n$ of one law that has the median 0 and
-# near it a continuous density $f$ with $f(0) > 0$; let $\frac1N X^\top X \to Q$, positive definite, and
+# near it a continuous density $f$ with $f(0) > 0$; let $\frac1N \mathbf{X}^\top \mathbf{X} \to \mathbf{Q}$, positive definite, and
 # $\max_n \|\mathbf{x}_n\| / \sqrt N \to 0$. Then the estimate $\hat{\mathbf{w}}$ of least absolute deviations satisfies
 # ```{math}
 # :label: gaussian_noise-lad
-# \sqrt N \, (\hat{\mathbf{w}} - \mathbf{w}) \xrightarrow{d} \mathcal{N}\Big( \mathbf{0}, \; \frac{1}{4 f(0)^2} \, Q^{-1} \Big) .
+# \sqrt N \, (\hat{\mathbf{w}} - \mathbf{w}) \xrightarrow{d} \mathcal{N}\Big( \mathbf{0}, \; \frac{1}{4 f(0)^2} \, \mathbf{Q}^{-1} \Big) .
 # ```
 # ````
 #
@@ -780,27 +787,28 @@ verify(
 # {eq}`gaussian_noise-knight` this is $-\boldsymbol\delta^\top \mathbf{s}_N$ plus a sum of $t_n \ge 0$, where
 # $\mathbf{s}_N = \frac{1}{\sqrt N} \sum_n \mathbf{x}_n \operatorname{sign} \epsilon_n$.
 #
-# Signs have mean 0 and variance 1, so by the central limit theorem $\mathbf{s}_N \to \mathcal{N}(\mathbf{0}, Q)$. The
+# Signs have mean 0 and variance 1, so by the central limit theorem $\mathbf{s}_N \to \mathcal{N}(\mathbf{0}, \mathbf{Q})$. The
 # mean of $t_n$ is $2 \int_0^{|u_n|} (|u_n| - \epsilon) f(\pm\epsilon) \, d\epsilon = u_n^2 \, (f(0) + o(1))$, uniformly,
-# since all $u_n$ tend to 0; and $\sum_n u_n^2 \to \boldsymbol\delta^\top Q \boldsymbol\delta$. The variance of the sum
+# since all $u_n$ tend to 0; and $\sum_n u_n^2 \to \boldsymbol\delta^\top \mathbf{Q} \boldsymbol\delta$. The variance of the sum
 # vanishes: it is at most $\sum_n \mathbb{E}[t_n^2] \le 2 \max_n |u_n| \sum_n \mathbb{E}[t_n] \to 0$. So for every
 # $\boldsymbol\delta$
 #
 # $$
-# Z_N(\boldsymbol\delta) = -\boldsymbol\delta^\top \mathbf{s}_N + f(0) \, \boldsymbol\delta^\top Q \boldsymbol\delta + o_P(1) .
+# Z_N(\boldsymbol\delta) = -\boldsymbol\delta^\top \mathbf{s}_N + f(0) \, \boldsymbol\delta^\top \mathbf{Q} \boldsymbol\delta + o_P(1) .
 # $$
 #
-# The $Z_N$ are convex, the bowl on the right has the single lowest point $\frac{1}{2 f(0)} Q^{-1} \mathbf{s}_N$, and for
+# The $Z_N$ are convex, the bowl on the right has the single lowest point $\frac{1}{2 f(0)} \mathbf{Q}^{-1} \mathbf{s}_N$, and for
 # convex functions closeness at every point makes the minimizers close {cite}`pollard1991asymptotics`. The covariance of
-# that point tends to $\frac{1}{4 f(0)^2} Q^{-1} Q \, Q^{-1}$.
+# that point tends to $\frac{1}{4 f(0)^2} \mathbf{Q}^{-1} \mathbf{Q} \, \mathbf{Q}^{-1}$.
 # ````
 #
-# Only the density at the centre counts; how far the tails reach is of no concern. Divide one covariance by the other: the
-# *efficiency* of absolute values relative to squares is
+# Only the density at the centre counts; how far the tails reach is of no concern. With
+# $\mathbf{G} = (\mathbf{X}^\top \mathbf{X})^{-1}$, divide the variances of one weight by each other: the *efficiency* of
+# absolute values relative to squares is
 #
 # ```{math}
 # :label: gaussian_noise-efficiency
-# \frac{\sigma^2 (X^\top X)^{-1}}{\frac{1}{4 f(0)^2} (X^\top X)^{-1}} = 4 f(0)^2 \sigma^2 .
+# \frac{\sigma^2 g_{jj}}{g_{jj} / 4 f(0)^2} = 4 f(0)^2 \sigma^2 .
 # ```
 #
 # It says how many examples squares need to do what absolute values do with one. For the Gaussian,

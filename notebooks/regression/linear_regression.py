@@ -94,12 +94,11 @@ holds(
 
 # %% [markdown]
 # A data set has $n$ patients, one a row of the *design matrix* $\mathbf{X} \in \mathbb{R}^{n \times d}$. One product
-# serves them all; $\mathbf{1}$ is the vector of $n$ ones:
+# serves them all; $\mathbf{1}$ is the vector of $n$ ones. The predictions for one example and for all $n$ are
 #
 # ```{math}
 # :label: dl.linreg.predict
-# \hat{y} = \mathbf{w}^\top \mathbf{x} + b \ \text{ for one example,} \qquad
-# \hat{\mathbf{y}} = \mathbf{X} \mathbf{w} + b \mathbf{1} \ \text{ for all } n
+# \hat{y} = \mathbf{w}^\top \mathbf{x} + b , \qquad \hat{\mathbf{y}} = \mathbf{X} \mathbf{w} + b \mathbf{1} .
 # ```
 #
 # :::{admonition} Erratum
@@ -385,7 +384,7 @@ erratum(
 #
 # ```{math}
 # :label: dl.loss.argmin
-# \mathbf{w}^*, b^* = \operatorname*{arg\,min}_{\mathbf{w},\, b} \; L(\mathbf{w}, b)
+# (\mathbf{w}^*, b^*) = \operatorname*{arg\,min}_{\mathbf{w},\, b} \; L(\mathbf{w}, b)
 # ```
 #
 # Average or total makes no difference here, since dividing by $n$ moves no minimum. A small trick rids us of the bias:
@@ -608,11 +607,12 @@ assert not grade(scaled_by_c, weighted_by_library, weighted_cases)
 # ## New patients
 #
 # The patients in the table are known already. The purpose is prediction: small error on *new* examples, drawn from the
-# same distribution,
+# same distribution. The weights and the bias that we would like to have are
 #
 # ```{math}
 # :label: dl.linreg.goal
-# \text{find } \mathbf{w}, b \ \text{ such that } \ \mathbb{E}\Big[\tfrac12 \big(\mathbf{w}^\top X + b - Y\big)^2\Big] \ \text{ is smallest.}
+# (\mathbf{w}_{\text{best}}, b_{\text{best}}) = \operatorname*{arg\,min}_{\mathbf{w},\, b} \;
+# \mathbb{E}\Big[\tfrac12 \big(\mathbf{w}^\top X + b - Y\big)^2\Big] .
 # ```
 #
 # Why should a squared error lead to the *average* {eq}`dl.linreg.cond-exp`, and why "the same distribution"? One

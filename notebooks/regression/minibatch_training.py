@@ -165,11 +165,12 @@ holds(
 
 # %% [markdown]
 # In the notes all three sums run over $i \in \beta_i$ and are divided by $|\beta|$. The subscript is garbled: a set cannot
-# hang on the index that runs through it. It hangs on the step, and so does its size:
+# hang on the index that runs through it. It hangs on the step, and so does its size: a step takes the mean
+# $\frac{1}{|\beta_t|} \sum_{i \in \beta_t}$. The $T$ batches of one epoch contain every example once:
 #
 # ```{math}
 # :label: dl.sgd.batch-index
-# \frac{1}{|\beta_t|} \sum_{i \in \beta_t}, \qquad \beta_1 \cup \dots \cup \beta_T = \{1, \dots, n\} \ \text{ in one epoch, each } i \text{ once}
+# \beta_1 \cup \dots \cup \beta_T = \{1, \dots, n\} , \qquad |\beta_1| + \dots + |\beta_T| = n .
 # ```
 #
 # Because every example is dealt once, the batch gradients $\mathbf{g}_t$ of an epoch, all taken at the same place, add up
@@ -317,9 +318,9 @@ assert not grade(mean_of_means, over_examples, logs)
 #
 # Write $\boldsymbol\theta = (\mathbf{w}, b)$, $\tilde{\mathbf{x}} = (\mathbf{x}, 1)$, and let $\boldsymbol\theta^*$ be the
 # exact solution, $r_i = y^{(i)} - \tilde{\mathbf{x}}_i^\top \boldsymbol\theta^*$ its residuals (from here on with this
-# sign), $H = \frac1n \sum_i \tilde{\mathbf{x}}_i \tilde{\mathbf{x}}_i^\top$ the curvature. With
+# sign), $\mathbf{H} = \frac1n \sum_i \tilde{\mathbf{x}}_i \tilde{\mathbf{x}}_i^\top$ the curvature. With
 # $\mathbf{v} = \boldsymbol\theta - \boldsymbol\theta^*$ the *excess* is
-# $L(\boldsymbol\theta) - L(\boldsymbol\theta^*) = \frac12 \mathbf{v}^\top H \mathbf{v}$
+# $L(\boldsymbol\theta) - L(\boldsymbol\theta^*) = \frac12 \mathbf{v}^\top \mathbf{H} \mathbf{v}$
 # ({prf:ref}`thm-least-squares-minimum`). At $\boldsymbol\theta^*$ single gradients do not vanish; their mean square is
 #
 # $$
@@ -331,9 +332,9 @@ assert not grade(mean_of_means, over_examples, logs)
 #
 # ````{prf:theorem} The floor
 # :label: thm-minibatch-floor
-# Let $H$ be invertible with largest eigenvalue $\lambda$, let $\kappa$ be the smallest number with
+# Let $\mathbf{H}$ be invertible with largest eigenvalue $\lambda$, let $\kappa$ be the smallest number with
 # $\frac1n \sum_i \|\tilde{\mathbf{x}}_i\|^2 \mathbf{u}^\top \tilde{\mathbf{x}}_i \tilde{\mathbf{x}}_i^\top \mathbf{u} \le
-# \kappa \, \mathbf{u}^\top H \mathbf{u}$ for all $\mathbf{u}$, and $\kappa_b = \frac{\kappa}{b} + (1 - \frac1b) \lambda$.
+# \kappa \, \mathbf{u}^\top \mathbf{H} \mathbf{u}$ for all $\mathbf{u}$, and $\kappa_b = \frac{\kappa}{b} + (1 - \frac1b) \lambda$.
 # If $0 < \eta < 2 / \kappa_b$, then from any start the mean excess, averaged over the first $T$ steps, comes for large $T$
 # as near as one likes to the band
 # ```{math}
@@ -343,7 +344,8 @@ assert not grade(mean_of_means, over_examples, logs)
 # ````
 #
 # ````{prf:proof}
-# A batch gradient is $\mathbf{g} = \hat H \mathbf{v} - \boldsymbol\zeta$, where $\hat H$ and $\boldsymbol\zeta$ are the
+# A batch gradient is $\mathbf{g} = \hat{\mathbf{H}} \mathbf{v} - \boldsymbol\zeta$, where $\hat{\mathbf{H}}$ and
+# $\boldsymbol\zeta$ are the
 # batch's means of $\tilde{\mathbf{x}} \tilde{\mathbf{x}}^\top$ and of $r \tilde{\mathbf{x}}$. By the normal equations
 # $\boldsymbol\zeta$ has mean zero, so $\mathbb{E}\|\boldsymbol\zeta\|^2 = S/b$. Expand the step,
 #
@@ -353,14 +355,14 @@ assert not grade(mean_of_means, over_examples, logs)
 #
 # and take means:
 #
-# - $\mathbb{E}[\mathbf{v} \cdot \mathbf{g}] = \mathbb{E}[\mathbf{v}^\top H \mathbf{v}]$, twice the mean excess $\ell_t$;
-# - $\mathbb{E}\|\hat H \mathbf{v}\|^2$ has $b$ equal and $b^2 - b$ different pairs of examples, which give at most
-#   $\frac{\kappa}{b} \mathbf{v}^\top H \mathbf{v} + (1 - \frac1b) \|H \mathbf{v}\|^2 \le \kappa_b \mathbf{v}^\top H \mathbf{v}$:
+# - $\mathbb{E}[\mathbf{v} \cdot \mathbf{g}] = \mathbb{E}[\mathbf{v}^\top \mathbf{H} \mathbf{v}]$, twice the mean excess $\ell_t$;
+# - $\mathbb{E}\|\hat{\mathbf{H}} \mathbf{v}\|^2$ has $b$ equal and $b^2 - b$ different pairs of examples, which give at most
+#   $\frac{\kappa}{b} \mathbf{v}^\top \mathbf{H} \mathbf{v} + (1 - \frac1b) \|\mathbf{H} \mathbf{v}\|^2 \le \kappa_b \mathbf{v}^\top \mathbf{H} \mathbf{v}$:
 #   call its mean $q_t$, then $0 \le q_t \le 2 \kappa_b \ell_t$;
-# - the mixed term $\mathbb{E}[\hat H \mathbf{v} \cdot \boldsymbol\zeta]$ is linear in
-#   $\mathbb{E}[\mathbf{v}_t] = (I - \eta H)^t \mathbf{v}_0$, so it dies out, for $\eta < 2/\kappa_b \le 2/\lambda$.
+# - the mixed term $\mathbb{E}[\hat{\mathbf{H}} \mathbf{v} \cdot \boldsymbol\zeta]$ is linear in
+#   $\mathbb{E}[\mathbf{v}_t] = (\mathbf{I} - \eta \mathbf{H})^t \mathbf{v}_0$, so it dies out, for $\eta < 2/\kappa_b \le 2/\lambda$.
 #   (Indeed $\kappa \ge \lambda$: for a top unit eigenvector $\mathbf{u}$,
-#   $\lambda^2 = \|H\mathbf{u}\|^2 \le \frac1n \sum_i \|\tilde{\mathbf{x}}_i \tilde{\mathbf{x}}_i^\top \mathbf{u}\|^2 \le \kappa \lambda$.)
+#   $\lambda^2 = \|\mathbf{H}\mathbf{u}\|^2 \le \frac1n \sum_i \|\tilde{\mathbf{x}}_i \tilde{\mathbf{x}}_i^\top \mathbf{u}\|^2 \le \kappa \lambda$.)
 #
 # Hence, with $D_t = \mathbb{E}\|\mathbf{v}_t\|^2$ and some $\epsilon_t \to 0$, we have
 # $D_{t+1} = D_t - 4 \eta \ell_t + \eta^2 (S/b + q_t + \epsilon_t)$. Sum over $t < T$ and divide by $4 \eta T$; with a bar
@@ -378,7 +380,9 @@ assert not grade(mean_of_means, over_examples, logs)
 #
 # In words: *the excess is the step, times the variance of the batch gradient, over four.* For a check we solve the
 # equation that the covariance of the settled walk must satisfy,
-# $C = \mathbb{E}\big[(I - \eta \hat H) \, C \, (I - \eta \hat H)\big] + \frac{\eta^2}{b} G$ with $G$ the mean of
+# $\mathbf{C} = \frac{\eta^2}{b} \mathbf{G} +
+# \mathbb{E}\big[(\mathbf{I} - \eta \hat{\mathbf{H}}) \, \mathbf{C} \, (\mathbf{I} - \eta \hat{\mathbf{H}})\big]$ with
+# $\mathbf{G}$ the mean of
 # $r_i^2 \tilde{\mathbf{x}}_i \tilde{\mathbf{x}}_i^\top$, on small random data sets. The control has lost a factor two.
 
 # %%
@@ -622,9 +626,10 @@ assert not grade(from_the_lower_end, step_by_search, budgets)
 # ## Down to the exact solution
 #
 # This section continues [The floor of a constant step](#the-floor-of-a-constant-step). How near is near enough? Suppose
-# that the targets are $\tilde X \boldsymbol\theta_0 + \boldsymbol\varepsilon$ with independent noise of variance
-# $\sigma^2$. The exact solution projects $\boldsymbol\varepsilon$ onto the $d + 1$ columns of $\tilde X$, so the *true*
-# $\boldsymbol\theta_0$ has the excess $\frac{1}{2n} \|P \boldsymbol\varepsilon\|^2$, with mean
+# that the targets are $\tilde{\mathbf{X}} \boldsymbol\theta_0 + \boldsymbol\varepsilon$ with independent noise of
+# variance $\sigma^2$. The exact solution projects $\boldsymbol\varepsilon$ onto the $d + 1$ columns of
+# $\tilde{\mathbf{X}}$, so the *true*
+# $\boldsymbol\theta_0$ has the excess $\frac{1}{2n} \|\mathbf{P} \boldsymbol\varepsilon\|^2$, with mean
 #
 # ```{math}
 # :label: minibatch_training-noise
@@ -641,13 +646,14 @@ assert not grade(from_the_lower_end, step_by_search, budgets)
 # to half.
 #
 # **Average the places.** With drawn batches a step is
-# $\mathbf{v}_{t+1} = \mathbf{v}_t - \eta (H \mathbf{v}_t - \boldsymbol\xi_t)$, where the noise
-# $\boldsymbol\xi_t = H \mathbf{v}_t - \mathbf{g}_t$ has mean zero whatever came before. Add up $T$ steps and divide by
+# $\mathbf{v}_{t+1} = \mathbf{v}_t - \eta (\mathbf{H} \mathbf{v}_t - \boldsymbol\xi_t)$, where the noise
+# $\boldsymbol\xi_t = \mathbf{H} \mathbf{v}_t - \mathbf{g}_t$ has mean zero whatever came before. Add up $T$ steps and
+# divide by
 # $\eta T$:
 #
 # ```{math}
 # :label: minibatch_training-average
-# H \bar{\mathbf{v}} = \frac{\mathbf{v}_0 - \mathbf{v}_T}{\eta T} + \bar{\boldsymbol\xi} .
+# \mathbf{H} \bar{\mathbf{v}} = \frac{\mathbf{v}_0 - \mathbf{v}_T}{\eta T} + \bar{\boldsymbol\xi} .
 # ```
 #
 # The walk stays bounded in mean square, so the first term vanishes like $1/T$; the second is a mean of $T$ uncorrelated

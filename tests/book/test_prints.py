@@ -18,7 +18,7 @@ OPEN = {
     'linear_algebra': 127,
     'optimization': 120,
     'probability': 55,
-    'regression': 108,
+    'regression': 81,
     'unsupervised': 4,
 }
 
