@@ -259,10 +259,10 @@ def _value_or_none(node, scope):
 
 
 def _gives_a_function(rule):
-    """Whether an `of` computes a function: its lambda returns a lambda."""
+    """Whether an `of` computes a function: its lambda or def holds another one, which is no comprehension."""
     code = getattr(rule.function, '__code__', None)
-    return code is not None and any(hasattr(constant, 'co_code') for constant in code.co_consts) and 'genexpr' not in str(
-        [getattr(c, 'co_name', '') for c in code.co_consts])
+    inside = [getattr(constant, 'co_name', '<>') for constant in code.co_consts] if code is not None else []
+    return any(name == '<lambda>' or name[0] != '<' for name in inside)
 
 
 def _has_two_signs(node):
