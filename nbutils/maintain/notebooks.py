@@ -13,6 +13,7 @@ from nbutils import ledger
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = ROOT / 'notebooks'
 SEEN = ROOT / '.cache' / 'seen.json'
+FOLDED = {'checks'}  # tags of cells whose code JupyterLab and Colab fold
 EXECUTING = ('compare', 'environment', 'execute', 'notebooks', 'record', 'rerun', 'svg')  # what executes and compares
 
 
@@ -27,14 +28,17 @@ def name(path):
 
 
 def read(path):
-    """The notebook of a `.py` file, with cell ids that depend on the cells' text alone."""
+    """The notebook of a `.py` file, with cell ids that depend on the cells' text alone, and what is folded marked so."""
     notebook = jupytext.read(path)
     seen = {}
     for cell in notebook.cells:
         key = hashlib.sha256(f'{cell.cell_type}\n{cell.source}'.encode()).hexdigest()[:8]
         seen[key] = seen.get(key, 0) + 1
         cell['id'] = key if seen[key] == 1 else f'{key}-{seen[key]}'
-    notebook.metadata = {
+        if FOLDED & {*cell.metadata.get('tags', [])}:
+            cell.metadata |= {'jupyter': {'source_hidden': True}, 'cellView': 'form'}
+    about = {'book': notebook.metadata['book']} if 'book' in notebook.metadata else {}
+    notebook.metadata = about | {
         'kernelspec': {'display_name': 'Python 3', 'language': 'python', 'name': 'python3'},
         'language_info': {'name': 'python', 'pygments_lexer': 'ipython3'},
     }

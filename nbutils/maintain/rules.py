@@ -16,8 +16,8 @@ from nbval.plugin import find_comment_markers
 from nbutils import ledger
 from nbutils.maintain import compare, lint, notebooks
 
-TAGS = {'remove-cell', 'hide-input', 'hide-output', 'hide-cell', 'nbval-ignore-output'}
-CELL_LINES, CODE_COLUMNS = 25, 79
+TAGS = {'checks', 'remove-cell', 'hide-input', 'hide-output', 'hide-cell', 'nbval-ignore-output'}
+VIEW, FOLDED = (25, 79), (60, 125)  # lines and columns of a cell in view, and of one whose code is folded
 PICTURE_BYTES, NOTEBOOK_BYTES = 150_000, 1_000_000
 CAPTION_WORDS = range(6, 46)
 EXERCISES = 3
@@ -157,16 +157,20 @@ def shaped(pair):
         if cell.cell_type != 'code' or cell.source == launch:
             continue
         lines = cell.source.splitlines()
-        if len(lines) > CELL_LINES:
-            yield f'{pair.name}, cell {i} has {len(lines)} lines; at most {CELL_LINES}: split it'
-        if longest := [line for line in lines if len(line) > CODE_COLUMNS]:
-            yield f'{pair.name}, cell {i} has a line of {len(longest[0])} columns; at most {CODE_COLUMNS}'
+        height, width = FOLDED if {'checks', 'hide-input'} & {*cell.metadata.get('tags', [])} else VIEW
+        if len(lines) > height:
+            yield f'{pair.name}, cell {i} has {len(lines)} lines; at most {height}: split it'
+        if longest := [line for line in lines if len(line) > width]:
+            yield f'{pair.name}, cell {i} has a line of {len(longest[0])} columns; at most {width}'
     headings = re.findall(r'^# .+', pair.text(), re.M)
     if len(headings) != 1 or not pair.source.cells[0].source.startswith('# '):
         yield f'{pair.name} must begin with its title and have no second one'
-    for word in ('**Question.**', '**You need**', '**You build**', '**Time**'):
-        if word not in pair.source.cells[0].source:
-            yield f'{pair.name}: the opening lacks {word}'
+    opening = pair.source.cells[0].source
+    for words in (('**You need**',), ('**You build**',), ('**Runs in**', '**Time**')):
+        if not any(word in opening for word in words):
+            yield f'{pair.name}: the opening lacks {words[0]}'
+    if '?' not in opening.partition('**You need**')[0]:
+        yield f'{pair.name}: the opening raises no question'
     if not re.search(r'^## Summary$', pair.text(), re.M):
         yield f'{pair.name} lacks its ## Summary'
 
@@ -218,20 +222,24 @@ def coarse(pair):
 def exercises(pair):
     """An exercise that is not graded, or whose grader accepts a wrong answer, teaches the wrong thing."""
     cells = pair.source.cells
-    starts = [(i, m[1]) for i, c in enumerate(cells) if c.cell_type == 'markdown'
-              for m in re.finditer(r'^```\{exercise\}.*\n:label: (\S+)', c.source, re.M)]
+    starts = [(i, m[2], bool(m[1])) for i, c in enumerate(cells) if c.cell_type == 'markdown'
+              for m in re.finditer(r'^```\{exercise\}.*?(Pencil:|Experiment:)?[^:\n]*\n:label: (\S+)', c.source, re.M)]
     if len(starts) < EXERCISES:
         yield f'{pair.name} has {len(starts)} exercises; at least {EXERCISES}'
-    for i, label in starts:
+    if starts and all(ungraded for *_, ungraded in starts):
+        yield f'{pair.name} has no exercise that is graded'
+    for i, label, ungraded in starts:
         end = next((j for j in range(i, len(cells)) if cells[j].source.startswith('```{solution-end}')), None)
         start = f'{{solution-start}} {label}\n'
         middle = next((j for j in range(i, end or i) if start in cells[j].source + '\n'), None)
         if middle is None:
             yield f'{pair.name}: exercise {label} has no solution-start ... solution-end after it'
             continue
+        if ungraded:
+            continue
         asked = '\n'.join(c.source for c in cells[i:middle] if c.cell_type == 'code')
         solved = '\n'.join(c.source for c in cells[middle:end] if c.cell_type == 'code')
-        if 'raise NotImplementedError' not in asked or not re.search(r'^grade\(', asked, re.M):
+        if 'raise NotImplementedError' not in asked or not re.search(r'\bgrade\(', asked):
             yield f'{pair.name}: exercise {label} needs a stub raising NotImplementedError and a cell grade(...)'
         if not re.search(r'^assert grade\(', solved, re.M):
             yield f'{pair.name}: the solution of {label} is not graded: assert grade(...)'

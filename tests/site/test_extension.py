@@ -237,6 +237,7 @@ def test_the_remote_is_read(tmp_path):
     '# T\n\n- **Question.** How long is\n  it?\n- **You need** sums.',
     '# T\n\n**Question.** How long is it?\n**You need** sums.',
     '# T\n\n**Question.** How long is it?  \n**You need** sums.',
+    '# T\n\nA line has two ends. How long\nis it?\n\n- **You need** sums.',
 ])
 def test_the_question_of_a_section_is_found(opening):
     assert excerpts.question([{'source': opening}]) == 'How long is it?'

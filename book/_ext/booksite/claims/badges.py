@@ -24,10 +24,18 @@ def add(app: Sphinx, page: str, template: str, context: dict, doctree: nodes.doc
 
 def badge(check: Check) -> str:
     """✓ for a formula that the notes print so; ✗✓ for one that had to be corrected."""
-    name, sign, said = f'checked: {check.id}', '✓', tried(check.holds)
-    if check.fails:
-        name, sign, said = f'corrected and {name}', f'<span class="was-wrong">✗</span>{sign}', f'as corrected, {said}'
+    sign = '<span class="was-wrong">✗</span>✓' if bool(check.fails) else '✓'
     return (
-        f'<a class="check-badge" href="#{escape(check_anchor(check.id))}" aria-label="{escape(name)}" '
-        f'title="{escape(said.capitalize())}">{sign}</a>'
+        f'<a class="check-badge" href="#{escape(check_anchor(check.id))}" aria-label="{escape(name_of(check))}" '
+        f'title="{escape(said_of(check))}">{sign}</a>'
     )
+
+
+def name_of(check: Check) -> str:
+    """What a screen reader says of the mark."""
+    return f'{"corrected and " * bool(check.fails)}checked: {check.id}'
+
+
+def said_of(check: Check) -> str:
+    """What the mark says on hover: in how many cases the check was tried."""
+    return f'{"as corrected, " * bool(check.fails)}{tried(check.holds)}'.capitalize()

@@ -144,10 +144,12 @@ class SectionCards(SphinxDirective):
 
 
 def question(cells: list[dict]) -> str:
-    """The question that opens a section, '' where there is none."""
+    """The question that opens a section: after the word, or at the end of its first paragraph; '' where there is none."""
     opening = ''.join(cells[0]['source']) if cells else ''
-    found = _QUESTION.search(opening)
-    return ' '.join(found.group(1).split()) if found else ''
+    if found := _QUESTION.search(opening):
+        return ' '.join(found.group(1).split())
+    first = ' '.join(opening.partition('\n')[2].strip().partition('\n\n')[0].split())
+    return re.split(r'(?<=[.?!]) ', first)[-1] if first.endswith('?') else ''
 
 
 def statements_about(claim_id: str, code: str) -> str:
