@@ -12,5 +12,6 @@ def setup(app: Sphinx) -> None:
     app.add_directive('errata', errata.Errata)
     part_checks.setup(app)
     app.connect('doctree-read', check_lines.tidy)
+    app.connect('doctree-read', part_checks.gather)  # the lists that it has made
     app.connect('html-page-context', badges.add)
     app.connect('html-page-context', claim_filter.add_script)

@@ -24,7 +24,7 @@ def add(app: Sphinx, page: str, template: str, context: dict, doctree: nodes.doc
 
 def badge(check: Check) -> str:
     """✓ for a formula that the notes print so; ✗✓ for one that had to be corrected."""
-    sign = '<span class="was-wrong">✗</span>✓' if bool(check.fails) else '✓'
+    sign = '<span class="was-wrong">✗</span>✓' if check.fails else '✓'
     return (
         f'<a class="check-badge" href="#{escape(check_anchor(check.id))}" aria-label="{escape(name_of(check))}" '
         f'title="{escape(said_of(check))}">{sign}</a>'

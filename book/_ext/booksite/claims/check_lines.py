@@ -4,7 +4,6 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
 from ..build import CLAIMS_PAGE, book, check_anchor, claim_anchor, link, paragraph, section_anchor, verified_anchor
-from . import part_checks
 from .evidence import Line, read_line
 
 MARKS = {'verified': '✓', 'holds': '✓', 'corrected': '✓', 'printed': '✗'}
@@ -18,7 +17,6 @@ def tidy(app: Sphinx, doctree: nodes.document) -> None:
     for block in list(doctree.findall(_is_output)):
         if made := rewritten(app.env, block.astext()):
             block.parent.replace(block, made)  # replace_self would hand on its classes
-    part_checks.gather(app, doctree)
     _add_foot(app.env, doctree, page.removeprefix('notebooks/'))
 
 
