@@ -279,7 +279,13 @@ def sections(pair):
 
 
 def continued(pair, title):
-    """The titles of the earlier sections that a section says it continues, in its first lines."""
+    """The titles of the earlier sections that a section says it continues, in its first lines.
+
+    A section of the book whose metadata name its main formula is read from its beginning: each part continues the one before.
+    """
+    if 'book' in pair.source.metadata:
+        titles = [earlier for earlier in sections(pair) if earlier]
+        return titles[:titles.index(title)][-1:] if title in titles else []
     first = sections(pair)[title][0][1].source
     found = re.search(r'This section\s+continues\s+\[(.+?)\]\(#', first, re.S)
     return [re.sub(r'\s+', ' ', found[1])] if found else []
