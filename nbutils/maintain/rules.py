@@ -281,7 +281,7 @@ def sections(pair):
 def continued(pair, title):
     """The titles of the earlier sections that a section says it continues, in its first lines.
 
-    A section of the book whose metadata name its main formula is read from its beginning: each part continues the one before.
+    A section whose metadata name its main formula is read from its beginning: each part continues the one before.
     """
     if 'book' in pair.source.metadata:
         titles = [earlier for earlier in sections(pair) if earlier]
