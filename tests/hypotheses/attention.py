@@ -62,3 +62,25 @@ theorem(
     P=[np.eye(3), np.eye(3)[[1, 2, 0]], np.eye(3)[::-1]], X=normal(3, 2), Q=normal(4, 2),
     without={'permutation matrix': dict(P=np.diag([1., -1., 1.]), X=np.eye(3)[:, :2], Q=np.eye(2))},
 )
+
+
+SIGNS = np.array(list(product([-1., 1.], repeat=4)))  # two independent vectors of two independent signs: 16 cases
+Q, K = SIGNS[:, :2], SIGNS[:, 2:]
+TWINS = Q[:, [0, 0]]  # its entries have mean zero and variance one, and are equal
+
+
+def moments_are_right(q, k):
+    """Whether the dot product of the vectors in the rows, all rows equally likely, has mean 0 and variance d_k."""
+    scores = (q * k).sum(1)
+    return close([scores.mean(), scores.var(), (scores / q.shape[1] ** 0.5).var()], [0, q.shape[1], 1])
+
+
+theorem(
+    'thm-sdpa-variance', moments_are_right, q=[Q], k=[K, K[:, [0, 0]]],  # those of k may be correlated
+    without={
+        'independent': dict(q=Q, k=Q),
+        'mean zero': dict(q=Q + 1, k=K),
+        'variance one': dict(q=2 * Q, k=K),
+        'uncorrelated with each other': dict(q=TWINS, k=K[:, [0, 0]]),
+    },
+)
