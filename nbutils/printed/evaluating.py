@@ -415,6 +415,8 @@ def _applied(name, sub, mark, primes, args, scope):
     if function is not None and not callable(function):
         if primes:
             raise FormulaError(f'a derivative of {name}, which is no function')
+        if len(args) > 1:
+            raise FormulaError(f'{name} of several things, which is no function')
         factor = indexed(function, sub.args[1], scope) if parameters else function
         return times(factor, evaluate(args[0], scope))
     values = _arguments(args, scope)
@@ -483,6 +485,10 @@ def builtin(name, values):
         return extremum(name, list(x.flat) if isinstance(x, np.ndarray) and len(values) == 1 else _members(values))
     if name in ('argmax', 'argmin') and isinstance(x, np.ndarray):
         return float(getattr(np, name)(x)) + 1
+    if len(values) > 1 and name == 'diag':
+        x = values
+    elif len(values) > 1:
+        raise FormulaError(f'{name} of several things')
     if name == 'diag':
         entries = np.array(x, float) if isinstance(x, list) else x
         return np.diag(entries.ravel()) if 1 in entries.shape or entries.ndim == 1 else np.diag(entries)[:, None]

@@ -29,6 +29,7 @@ PREFIX = {
     'exp', 'log', 'ln', 'sin', 'cos', 'tan', 'tanh', 'cosh', 'sinh', 'arctan', 'arccos', 'arcsin', 'det', 'tr', 'rank',
     'vec', 'diag', 'sign', 'sgn', 'Var', 'Cov', 'Pr', 'Expect', 'Indicator', 'Im', 'Re', 'dim',
 }
+OF_MATRICES = {'det', 'tr', 'rank'}
 GUARD = re.compile(r'^\W*(for all|for every|for each|for any|for|if|when|where|with|since|whenever)\W*$')
 MORE_GIVEN = re.compile(r'^\W*and (for )?(all|every|each|any)\W*$')
 CONNECTIVE = re.compile(r'^\W*(and|so that|hence|thus|then|that is|so|i\.e\.|therefore|also|but)?\W*$')
@@ -489,7 +490,10 @@ class _Parser:
 
     def applied(self, head):
         arguments = self.bracket(conditional=True)
-        return Node('call', (head, arguments.args[2]), head.start, arguments.end)
+        items = arguments.args[2]
+        if head.op == 'name' and head.args[0] in OF_MATRICES and arguments.args[0] == '[' and len(items) > 1:
+            items = (arguments,)  # rank [A | b]
+        return Node('call', (head, items), head.start, arguments.end)
 
     def composed(self, bracket):
         """[f \\circ g](x): the bracket is a function."""

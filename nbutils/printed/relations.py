@@ -21,14 +21,16 @@ ORDERED = {
 }
 
 
-@rule('iff')
-def _iff(node, scope):
-    return bool(evaluate(node.args[0], scope)) == bool(evaluate(node.args[1], scope))
-
-
-@rule('implies')
-def _implies(node, scope):
-    return not evaluate(node.args[0], scope) or bool(evaluate(node.args[1], scope))
+@rule('iff', 'implies')
+def _arrow(node, scope):
+    """A chain says each of its steps: A iff B implies C is (A iff B) and (B implies C)."""
+    left, right = node.args[:2]
+    if left.op in ('iff', 'implies'):
+        if not evaluate(left, scope):
+            return False
+        left = left.args[1]
+    a, b = bool(evaluate(left, scope)), bool(evaluate(right, scope))
+    return a == b if node.op == 'iff' else b or not a
 
 
 @rule('both')

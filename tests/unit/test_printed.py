@@ -69,7 +69,8 @@ def search(test, strategies):
     (r'\mathbf{u} \cdot (\mathbf{v} \times \mathbf{u})', 0), (r'm_{12}', 2), (r'\mathbf{A}_{12}', 2), (r'\mathbf{A}_{2,1}', 3), (r'\mathbf{A}_{:,2}', A[:, 1:]),
     (r'\mathbf{A}_{1,:}', A[:1]), (r'\mathbf{I}_3', np.eye(3)), (r'\mathbf{e}_2^\top\mathbf{x}', -2),
     (r'\det \mathbf{A}\mathbf{B}', np.linalg.det(A @ B)), (r'\det \mathbf{A} \; (1 + \mathbf{x}^\top\mathbf{y})', np.linalg.det(A) * (1 + x @ y)),
-    (r'\operatorname{tr} \mathbf{A}^\top\mathbf{B}', np.trace(A.T @ B)), (r'\operatorname{rank}(\mathbf{x}\mathbf{y}^\top)', 1),
+    (r'\operatorname{tr} \mathbf{A}^\top\mathbf{B}', np.trace(A.T @ B)), (r'\operatorname{rank}(\mathbf{x}\mathbf{y}^\top)', 1), (r'\operatorname{rank}[\mathbf{x} \,|\, \mathbf{y}]', 2),
+    (r'\det[\mathbf{x} \,|\, \mathbf{y}]', 6.5), (r'\operatorname{diag}(a, b)', [[2, 0], [0, -3]]),
     (r'\operatorname{vec}\mathbf{A}', A.T.reshape(-1, 1)), (r'\operatorname{diag}(\mathbf{x})', np.diag(x)),
     (r'\langle \mathbf{A}, \mathbf{B} \rangle', (A * B).sum()), (r'(a, b)', np.array([[2.], [-3.]])),
     (r'\begin{bmatrix} x_1 & 0 \\ 1 & y_2 \end{bmatrix}', [[1, 0], [1, 0.5]]),
@@ -124,6 +125,7 @@ def test_value(latex, want):
 
 @pytest.mark.parametrize('latex, want', [
     (r'a = 2', True), (r'a \ne 2', False), (r'a < b', False), (r'b \le a \le 2', True), (r'b \le a < 2', False), (r'a = 2 = 3', False),
+    (r'a = b \iff 1 = 2 \iff 1 = 1', False), (r'1 = 2 \iff a = b \implies 1 = 3', True), (r'a > b \implies 1 = 1 \iff 1 = 2', False),
     (r'a > b \iff b > a', False), (r'a < b \implies 1 = 2', True), (r'a > b \implies 1 = 2', False), (r'\mathbf{S} \succ 0', True),
     (r'\mathbf{x}\mathbf{x}^\top \succ 0', False), (r'\mathbf{x}\mathbf{x}^\top \succeq 0', True), (r'\mathbf{A} \succeq 0', False),
     (r'\mathbf{x} \in \mathbb{R}^2', True), (r'\mathbf{x} \in \mathbb{R}^3', False), (r'\mathbf{A} \in \mathbb{R}^{2 \times 2}', True),
@@ -172,6 +174,7 @@ def test_nothing_is_broadcast(latex):
     (r'a \circledast b', 'left over'), (r'(a', 'expected'), (r'a^\dagger', 'mark dagger'), (r'\mathbf{w}_{\text{ridge}}', 'no meaning'),
     (r'a_{\text{old}}', 'subscript'), (r'\mathbf{A}_1', 'one index of a matrix'), (r'\mathbb{E}_b[X]', 'not random'), (r'\mathbb{E}_{Y \sim p}[Y]', 'other weights'),
     (r'\min_{q} q', 'on the border'), (r'\min_{\mathbf{r}} \mathbf{x}^\top\mathbf{r}', 'inside its box'), (r'q + 1', 'outside of one'),
+    (r'\operatorname{tr}(\mathbf{A}, \mathbf{B})', 'of several things'), (r'\exp(a, b)', 'of several things'),
     (r'a \cup F_1', 'no set of numbers'), (r'a \text{ is odd}', 'words that cannot be run'), (r'a \text{ is even } \text{or odd}', 'words that cannot be run'), (r'a \subset b', 'subset'),
     (r'X \mid Y', 'left over'), (r'\Pr[X]', 'no statement'), (r'\operatorname{Cov}(X, Y, Y)', 'several things'), (r'\|f\|', 'no array'),
     (r'\mathcal{Q}(a, b)', 'no meaning was given for Q'),
