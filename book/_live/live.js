@@ -1,15 +1,13 @@
 // Live pages: what `make live` adds to a page of the book, so that its cells are edited and run in place. thebe brings the
 // editors, the connection and the outputs; this file says what runs when, and tells the reader.
 (() => {
-  const SERVER = 'book-live';  // in this browser's storage: port and token of the server
+  const KEPT = 'book-live';  // in this browser's storage: what a reader has changed
   const STOPPED = 'No answer from Python. Run “make live” in the folder of the book, and open the address that it prints.'
     + ' Then press the button again: your changes are kept.';
 
-  const given = location.hash.match(/^#live=(\d+):(\w+)$/);  // the address that `make live` opens
-  if (given) {
-    localStorage.setItem(SERVER, JSON.stringify({port: given[1], token: given[2]}));
-    history.replaceState(null, '', location.pathname + location.search);
-  }
+  const token = document.currentScript.dataset.token;
+  const given = new URLSearchParams(location.search).has('token');  // the address that `make live` opens
+  if (given) history.replaceState(null, '', location.pathname + location.hash);
 
   const root = new URL(document.documentElement.dataset.content_root ?? './', location);
   const page = location.pathname.slice(root.pathname.length).replace(/\.html$/, '');  // notebooks/linear_algebra/norms
@@ -60,9 +58,8 @@
   async function connect() {
     begin();
     tell('starting', 'Python is starting …');
-    const {port, token} = JSON.parse(localStorage.getItem(SERVER) ?? '{}');
-    const baseUrl = `http://127.0.0.1:${port}/`;
-    const answer = port && await fetch(`${baseUrl}api/status`, {headers: {Authorization: `token ${token}`}}).catch(() => null);
+    const baseUrl = `${location.origin}/`;
+    const answer = await fetch(`${baseUrl}api/status`, {headers: {Authorization: `token ${token}`}}).catch(() => null);
     if (!answer?.ok) return tell('stopped', STOPPED);
     try {
       await load();
@@ -132,7 +129,7 @@
   function load() {
     if (window.thebeCore) return;
     return new Promise((resolve, reject) => {
-      document.head.append(Object.assign(make('script', ''), {src: '/_live/thebe/index.js', onload: resolve, onerror: reject}));
+      document.head.append(Object.assign(make('script', ''), {src: `${root}_live/thebe/index.js`, onload: resolve, onerror: reject}));
     });
   }
 
@@ -193,7 +190,7 @@
       'Shift-Tab': 'indentLess',
     });
     // changes outlast the page: they are kept in this browser as long as the book's own code is the same
-    const place = `${SERVER}:${page}#${cell.id}`;
+    const place = `${KEPT}:${page}#${cell.id}`;
     const changed = () => {
       const now = editor.getValue();
       undo.hidden = now === cell.original;

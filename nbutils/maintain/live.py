@@ -1,123 +1,85 @@
 """Serve the built website with cells that can be edited and run: `python -m nbutils.maintain.live FOLDER PORT`.
 
-The pages are those of the website as it is published; what makes them live (`book/_live`) is added while they are
-served. A Jupyter server beside them runs the cells. Its token stands in the address that the browser opens, behind the #,
-and in no page: there is nothing that could be published with it. Nor does it stand in a command line: the browser is led to
-that address by a file that no other user can read and that ends with the server.
+It is a Jupyter server that also shows the pages of the website, to those who know its token. The pages are those that are
+published; what makes them live (`book/_live`), and the token, are put into their heads as they are served, so there is
+nothing that could be published with them. Jupyter leads the browser to the first page by a file that no other user can read.
 """
-import contextlib
 import os
-import secrets
 import signal
-import socket
-import subprocess
 import sys
-import tempfile
-import time
-import urllib.request
+from html import escape
 from pathlib import Path
 
-from . import environment, serve
+from jupyter_server.base.handlers import AuthenticatedFileHandler, JupyterHandler
+from jupyter_server.serverapp import ServerApp
+from traitlets import Unicode
+
+from . import environment
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = ROOT / 'book' / '_live'
-HEAD = b'<link rel="stylesheet" href="/_live/live.css"><script src="/_live/live.js" defer></script></head>'
-FIRST = 'book/index.html'
-LEADING = ROOT / '_build'  # not /tmp: a browser from a snap has another one; not _build/html: it is served
+SITE = '/site/'  # where the website begins on this server
+HEAD = (f'<link rel="stylesheet" href="{SITE}_live/live.css">'
+        f'<script src="{SITE}_live/live.js" data-token="{{}}" defer></script></head>')
 
 
-class LivePages(serve.Pages):
-    """The pages of the website with the live scripts in their heads; /_live/ is the folder of these."""
+class LivePages(AuthenticatedFileHandler):
+    """Files of the website; heads of pages end with `head_end`."""
+    head_end = b'</head>'
+    content_security_policy = JupyterHandler.content_security_policy  # scripts of these pages may ask the server
 
-    def translate_path(self, path):
-        inside = super().translate_path(path)
-        parts = Path(inside).relative_to(self.directory).parts
-        return str(SCRIPTS.joinpath(*parts[1:])) if parts[:1] == ('_live',) else inside
+    @classmethod
+    def get_content(cls, abspath, start=None, end=None):
+        content = Path(abspath).read_bytes()
+        if abspath.endswith('.html'):
+            content = content.replace(b'</head>', cls.head_end, 1)
+        return content[start:end]
 
-    def do_GET(self):
-        page = Path(self.translate_path(self.path))
-        if page.suffix != '.html' or not page.is_file():
-            return super().do_GET()
-        body = page.read_bytes().replace(b'</head>', HEAD, 1)
-        self.send_response(200)
-        self.send_header('Content-Type', 'text/html; charset=utf-8')
-        self.send_header('Content-Length', str(len(body)))
-        self.send_header('Cache-Control', 'no-store')
-        self.end_headers()
-        self.wfile.write(body)
+    def get_content_size(self):
+        return len(self.get_content(self.absolute_path))
+
+    def check_xsrf_cookie(self):
+        """Nothing is changed by reading; what is read, other sites do not see."""
+
+    def should_return_304(self):
+        return False  # a page that the browser has kept holds the token of another server
 
 
-@contextlib.contextmanager
-def jupyter(origin, token):
-    """A Jupyter server for pages of `origin`, as long as the context lasts; gives its port.
+class Live(ServerApp):
+    """A Jupyter server whose first page is that of the book in the folder `site`."""
+    site = Unicode(config=True)
+    default_url = SITE + 'book/index.html'
 
-    Cells run under the conditions under which the book is recorded. The user's own Jupyter settings are not read.
-    Raises RuntimeError with the last lines of its log where it does not start.
-    """
+    def init_webapp(self):
+        super().init_webapp()
+        LivePages.head_end = HEAD.format(escape(self.identity_provider.token)).encode()
+        self.web_app.add_handlers('.*', [
+            (f'{SITE}_live/(.*)', LivePages, {'path': str(SCRIPTS)}), (f'{SITE}(.*)', LivePages, {'path': self.site})])
+
+    def init_signal(self):
+        """However it is ended, the kernels are shut down."""
+        for name in ('SIGINT', 'SIGTERM', 'SIGHUP'):  # Ctrl-C, from outside, the terminal was closed
+            if hasattr(signal, name):
+                signal.signal(getattr(signal, name), lambda *_: self.stop(from_signal=True))
+
+
+def main(folder, port='8000'):
+    """Serve until Ctrl-C. Cells run under the conditions under which the book is recorded, without the user's settings."""
     environment.fix()
-    port = free_port()
-    command = [
-        sys.executable, '-m', 'jupyter_server', '--no-browser', '--allow-root', '--ServerApp.ip=127.0.0.1',
-        f'--ServerApp.port={port}', '--ServerApp.port_retries=0', f'--ServerApp.root_dir={ROOT}',
-        f'--ServerApp.allow_origin={origin}',
+    private = ROOT / '_build' / 'live'  # not /tmp: a browser from a snap has another one
+    os.environ |= {
+        'JUPYTER_NO_CONFIG': '1', 'JUPYTER_RUNTIME_DIR': str(private),
+        'IPYTHONDIR': str(private / 'ipython'),  # figures as a reader's kernel draws them
+        'PYTHONPATH': os.pathsep.join(filter(None, (str(ROOT), os.environ.get('PYTHONPATH')))),
+    }
+    Live.launch_instance([
+        f'--Live.site={Path(folder).resolve()}', f'--ServerApp.root_dir={ROOT}', '--ServerApp.ip=127.0.0.1',
+        f'--ServerApp.port={port}', '--ServerApp.port_retries=0', '--ServerApp.open_browser=True', '--allow-root',
+        '--log-level=CRITICAL',  # of what it logs only the address
         # the kernel of a page that was closed, or left, ends after some minutes
         '--MappingKernelManager.cull_idle_timeout=300', '--MappingKernelManager.cull_interval=60',
-    ]
-    with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder, 'log')
-        environ = {
-            **os.environ, 'JUPYTER_TOKEN': token, 'JUPYTER_NO_CONFIG': '1', 'JUPYTER_RUNTIME_DIR': folder,
-            'IPYTHONDIR': folder,  # figures as a reader's kernel draws them
-            'PYTHONPATH': os.pathsep.join(filter(None, (str(ROOT), os.environ.get('PYTHONPATH')))),
-        }
-        with log.open('wb') as stderr:
-            # in a session of its own: Ctrl-C comes to us, and we stop it in order
-            server = subprocess.Popen(command, env=environ, stdout=stderr, stderr=stderr, start_new_session=True)
-        try:
-            wait_for(server, port, log)
-            yield port
-        finally:
-            server.terminate()  # it shuts its kernels down
-            try:
-                server.wait(15)
-            except subprocess.TimeoutExpired:
-                server.kill()  # its kernels notice that they are alone
-                server.wait()
-
-
-def free_port():
-    with socket.socket() as free:
-        free.bind(('127.0.0.1', 0))
-        return free.getsockname()[1]
-
-
-def wait_for(server, port, log, seconds=60):
-    """Return when the server answers. Raises RuntimeError where it ends, or does not answer in time."""
-    end = time.monotonic() + seconds
-    while server.poll() is None and time.monotonic() < end:
-        with contextlib.suppress(OSError):
-            urllib.request.urlopen(f'http://127.0.0.1:{port}/api', timeout=5).close()
-            return
-        time.sleep(0.1)
-    last = '\n'.join(log.read_text('utf-8', 'replace').splitlines()[-10:])
-    raise RuntimeError(f'the Jupyter server did not start:\n{last}')
-
-
-def main(argv=None):
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ended from outside is ended like by Ctrl-C
-    if hasattr(signal, 'SIGHUP'):  # the terminal was closed
-        signal.signal(signal.SIGHUP, signal.default_int_handler)
-    running = serve.from_command_line(argv, 'live', LivePages)
-    token = secrets.token_hex(24)
-    try:
-        with jupyter(f'http://127.0.0.1:{running.server_port}', token) as port:
-            LEADING.mkdir(exist_ok=True)
-            serve.run(running, f'{FIRST}#live={port}:{token}', LEADING)
-    except RuntimeError as error:
-        sys.exit(str(error))
-    except KeyboardInterrupt:  # while it started
-        pass
+    ])
 
 
 if __name__ == '__main__':
-    main()
+    main(*sys.argv[1:])
