@@ -9,7 +9,7 @@ JOBS ?= $(shell $(BIN)/python -c 'import os; print(os.cpu_count())' 2>/dev/null 
 SITE := _build/html
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
-.PHONY: help site read live pdf zip test lab record seal bench portable faults parts printed launch lock wheel links release clean style unit rules notebooks site-tests
+.PHONY: help site read live pdf zip test lab record seal bench portable faults parts printed budget launch lock wheel links release clean style unit rules notebooks site-tests
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -58,6 +58,9 @@ parts: .venv/full  ## execute every part of every section alone, which takes lon
 
 printed: .venv/full  ## count which displayed formulas run as printed, and why others do not
 	@$(BIN)/python -m nbutils.maintain.printed
+
+budget: .venv/full  ## print what each section costs its reader: words, lines, checking code, parts
+	@$(BIN)/python -m nbutils.maintain.budget
 
 launch: .venv/full  ## write the repository's address and the version of the book into every notebook's launch cell
 	@$(BIN)/python -m nbutils.maintain.launch

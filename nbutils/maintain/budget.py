@@ -1,0 +1,173 @@
+"""What a section costs its reader, measured: `python -m nbutils.maintain.budget [FILE.py ...]` (`make budget`).
+
+The limits are those of the book's style. `tests/book/over_budget.yml` lists the sections that do not keep them yet; a new
+section keeps them all. What a browser must measure, how far down the first figure or printed example stands, is not here:
+see tests/site/test_budget.py.
+"""
+import ast
+import re
+import statistics
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from nbutils.maintain import notebooks
+
+CHECKS = {'holds', 'verify', 'erratum'}
+OUT_OF_VIEW = {'checks', 'hide-input', 'hide-cell', 'remove-cell'}
+BANNED = re.compile(
+    r'\b(?:the notes|the scan|garbled|as printed|the controls?|the check|is restored|are restored)\b|\bholds in [\d,]+ cases\b', re.I)
+_FENCE = re.compile(r'(`{3,}|:{3,})\{?([\w:-]*)\}?(.*)')
+_SENTENCE = re.compile(r'^\s*(?:\\begin\{(?:aligned|gathered)\}\s*)?&?\s*\\text\{\s*[^}]{12,}')
+_DOWN = ('prf:proof', 'admonition')  # folded where their class says so
+
+
+class Budget(NamedTuple):
+    """What is measured of a section; `LIMITS` says how much of it is allowed."""
+
+    words: int  # of prose in view
+    lines: int  # of code in view, without figures and exercises
+    median: float  # lines of a cell in view
+    longest: int
+    checking: float  # share of the code in view that serves checks alone
+    parts: int
+    sentences: int  # displayed formulas that begin as sentences
+    banned: int  # words about the making of the book
+
+
+LIMITS = Budget(words=2200, lines=180, median=8, longest=20, checking=0.10, parts=4, sentences=0, banned=0)
+
+
+def measure(notebook) -> Budget:
+    """The budget of a notebook, as `notebooks.read` gives it."""
+    code = [cell.source for cell in taught(notebook)]
+    lengths = [len(_lines(source)) for source in code] or [0]
+    texts = [cell.source for cell in notebook.cells if cell.cell_type == 'markdown']
+    view = '\n\n'.join(text for text, solution in zip(texts, _in_solutions(texts), strict=True) if not solution)
+    said = '\n'.join([_without_blocks(view, ('admonition',), 'warning'), *_captions(notebook)])
+    return Budget(
+        words=len(_prose(view).split()), lines=sum(lengths), median=statistics.median(lengths), longest=max(lengths),
+        checking=round(_checking(code) / max(1, sum(lengths)), 3),
+        parts=len(re.findall(r'^## (?!Summary)', '\n'.join(texts), re.M)),
+        sentences=sum(bool(_SENTENCE.match(formula)) for formula in _displays(view)),
+        banned=len(BANNED.findall(said)))
+
+
+def taught(notebook) -> list:
+    """The code cells in view that teach: not those of figures, checks and exercises."""
+    found, exercise = [], False
+    for cell in notebook.cells:
+        if cell.cell_type == 'markdown':
+            if '{exercise}' in cell.source:
+                exercise = True
+            if '{solution-end}' in cell.source:
+                exercise = cell.source.rindex('{solution-end}') < cell.source.rfind('{exercise}')
+        elif not exercise and not OUT_OF_VIEW & {*cell.metadata.get('tags', [])} and not cell.metadata.get('jupyter'):
+            if not re.match(r'(?:import|from) ', cell.source):
+                found.append(cell)
+    return found
+
+
+def over(budget: Budget) -> list[str]:
+    """The names of what exceeds its limit."""
+    return [name for name, value, limit in zip(Budget._fields, budget, LIMITS, strict=True) if value > limit]
+
+
+def _lines(source):
+    return [line for line in source.splitlines() if line.strip()]
+
+
+def _checking(code):
+    """How many lines serve checks alone: their calls, and the functions that nothing else uses."""
+    trees = [ast.parse(re.sub(r'^[%!]', '# ', source, flags=re.M)) for source in code]
+    statements = [(node, _used(node)) for tree in trees for node in tree.body]
+    checks = {id(node) for node, _ in statements if _is_check(node)}
+    while True:
+        taught_names = set().union(*(used for node, used in statements if id(node) not in checks), set())
+        more = {id(node) for node, _ in statements
+                if isinstance(node, ast.FunctionDef) and node.name not in taught_names and id(node) not in checks
+                and any(node.name in used for other, used in statements if id(other) in checks)}
+        if not more:
+            break
+        checks |= more
+    return sum(node.end_lineno - node.lineno + 1 for node, _ in statements if id(node) in checks)
+
+
+def _is_check(node):
+    return (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
+            and getattr(node.value.func, 'id', None) in CHECKS)
+
+
+def _used(node):
+    """The names that a statement reads, its own name apart."""
+    names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)}
+    return names - {getattr(node, 'name', None)}
+
+
+def _in_solutions(texts):
+    """For each Markdown cell, whether it stands in a solution that spans several cells."""
+    inside = False
+    for text in texts:
+        begins, ends = text.rfind('{solution-start}'), text.rfind('{solution-end}')
+        yield inside and ends < 0
+        inside = begins > ends if max(begins, ends) >= 0 else inside
+
+
+def _without_blocks(text, kinds, css):
+    """A text without its fenced blocks of these kinds that have a class."""
+    kept, closing = [], None
+    lines = text.splitlines()
+    for i, line in enumerate(lines):
+        fence = _FENCE.match(line.strip())
+        if closing is None and fence and fence[2] in kinds:
+            head = []
+            for following in lines[i + 1:]:
+                if not following.strip().startswith(':'):
+                    break
+                head.append(following)
+            if any(re.search(rf':class:.*\b{css}\b', option) for option in head):
+                closing = fence[1]
+        elif closing is not None:
+            if line.strip() == closing:
+                closing = None
+            continue
+        if closing is None:
+            kept.append(line)
+    return '\n'.join(kept)
+
+
+def _prose(text):
+    """What is read of a text: no folded proofs and solutions, no displays, no markup; a formula in a line is one word."""
+    text = re.sub(r'^ *`{3}\{solution-start\}.*?^ *`{3}\{solution-end\}\n *`{3}', '', text, flags=re.M | re.S)
+    text = _without_blocks(text, _DOWN, 'dropdown')
+    text = re.sub(r'^ *(`{3,}|:{3,})\{math\}.*?^ *\1|\$\$.*?\$\$', '', text, flags=re.M | re.S)
+    text = re.sub(r'\$[^$]+\$', 'x', text)
+    text = re.sub(r'^ *(?:`{3,}|:{3,}).*$|^ *:[\w-]+:.*$|^\([^)]*\)=$|\]\([^)]*\)', '', text, flags=re.M)
+    return re.sub(r'(?<!\w)[*_|#>-]+(?!\w)', ' ', text)
+
+
+def _displays(text):
+    for found in re.finditer(r'^ *(`{3,}|:{3,})\{math\}\n(?: *:[^\n]*\n)*(.*?)^ *\1|\$\$(.*?)\$\$', text, re.M | re.S):
+        yield found[2] or found[3] or ''
+
+
+def _captions(notebook):
+    for cell in notebook.cells:
+        about = cell.metadata.get('mystnb', {})
+        yield about.get('figure', {}).get('caption', '')
+        yield about.get('image', {}).get('alt', '')
+
+
+def main(arguments):
+    paths = [Path(argument).with_suffix('.py') for argument in arguments] or notebooks.sources()
+    print(f'{"":44}' + ''.join(f'{name:>10}' for name in Budget._fields))
+    print(f'{"at most":44}' + ''.join(f'{limit:>10}' for limit in LIMITS))
+    for path in paths:
+        budget = measure(notebooks.read(path))
+        exceeded = over(budget)
+        marks = (f'{value:>9}{"*" if name in exceeded else " "}' for name, value in zip(Budget._fields, budget, strict=True))
+        print(f'{notebooks.name(path):44}' + ''.join(marks))
+
+
+if __name__ == '__main__':
+    main(sys.argv[1:])
