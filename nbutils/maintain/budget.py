@@ -16,7 +16,7 @@ from nbutils.maintain import notebooks
 CHECKS = {'holds', 'verify', 'erratum'}
 OUT_OF_VIEW = {'checks', 'hide-input', 'hide-cell', 'remove-cell'}
 BANNED = re.compile(
-    r'\b(?:the notes|the scan|garbled|as printed|the controls?|the check|is restored|are restored)\b|\bholds in [\d,]+ cases\b', re.I)
+    r'\b(?:the notes|the scan|garbled|as printed|the controls?|the check|(?:is|are) restored|holds in [\d,]+ cases)\b', re.I)
 _FENCE = re.compile(r'(`{3,}|:{3,})\{?([\w:-]*)\}?(.*)')
 _SENTENCE = re.compile(r'^\s*(?:\\begin\{(?:aligned|gathered)\}\s*)?&?\s*\\text\{\s*[^}]{12,}')
 _DOWN = ('prf:proof', 'admonition')  # folded where their class says so
