@@ -23,7 +23,7 @@ from nbutils.printed import relations as _relations  # noqa: F401  (enters its r
 from nbutils.printed.evaluating import CAPITALS, CONSTANTS, ELEMENTWISE, Unfinished, evaluate
 from nbutils.printed.grammar import EXTREMA, PREFIX, RELATIONS, STATEMENTS, Node, children, parse, walk
 from nbutils.printed.spoiling import variants
-from nbutils.printed.tokens import FormulaError, ShapeError
+from nbutils.printed.tokens import FormulaError
 from nbutils.printed.values import Box, Identity, Random, Scope, is_number, lift, of
 
 MISHAPS = TypeError, ValueError, IndexError, AttributeError, ArithmeticError, np.linalg.LinAlgError
@@ -82,24 +82,21 @@ def run(latex: str, search: Callable, *, spoil=True, options: dict | None = None
 
 
 def _verdict(spoilt, meanings, options, cases, sides, original):
-    """What came of a spoilt print: false, ill-formed (no value in any case), same (equal sides in all cases) or
+    """What came of a spoilt print: false, ill-formed (without a value in some case), same (equal sides in all cases) or
     survived."""
     try:
         formula = Formula(spoilt, meanings, options, definable=set(original.defined))
     except (FormulaError, *MISHAPS):
         return 'ill-formed'
-    ran = same = 0
+    same = True
     for case, side in zip(cases, sides, strict=True):
         try:
             if not formula.holds(**copy.deepcopy(case)):
                 return 'false'
-            equal_sides = same == ran and _agree(formula.sides(**copy.deepcopy(case)), side)
-        except ShapeError:
-            return 'ill-formed'
+            same = same and _agree(formula.sides(**copy.deepcopy(case)), side)
         except (FormulaError, *MISHAPS):
-            continue
-        ran, same = ran + 1, same + equal_sides
-    return 'ill-formed' if not ran else 'same' if same == ran else 'survived'
+            return 'ill-formed'
+    return 'same' if same else 'survived'
 
 
 def _agree(a, b):

@@ -98,11 +98,11 @@ holds(
 # A computer rounds each product and each sum, multiplying it by some $1 + \delta$ with $|\delta| \le u = 2^{-53}$. In
 # whatever order the terms are added, no $a_i b_i$ goes through more than $n$ roundings: its own product and at most
 # $n - 1$ sums. A product of $n$ such factors differs from 1 by at most $\gamma_n = nu/(1 - nu)$
-# {cite}`higham2002accuracy`, so, underflow aside,
+# {cite}`higham2002accuracy`, so, underflow aside, the computed value $\hat s$ satisfies
 #
 # ```{math}
 # :label: dot-rounding
-# |\text{computed} - \mathbf{a} \cdot \mathbf{b}| \le \gamma_n \sum_{i=1}^n |a_i|\,|b_i| .
+# |\hat s - \mathbf{a} \cdot \mathbf{b}| \le \gamma_n \sum_{i=1}^n |a_i|\,|b_i| .
 # ```
 #
 # Loop, numpy, einsum and torch add in different orders and differ in their last digits, but all obey
@@ -687,7 +687,8 @@ assert not grade(one_after_the_other, by_descent, cases, atol=1e-6)
 # :label: aw.vec-ops.max-dot
 # \begin{gathered}
 # \|\mathbf{x} - \mathbf{w}\|^2 = 2 - 2\, \mathbf{x} \cdot \mathbf{w}, \qquad\text{so that} \\
-# \max_{\|\mathbf{x}\| = \|\mathbf{w}\| = 1} \mathbf{x} \cdot \mathbf{w} = 1, \text{ attained only at } \mathbf{x} = \mathbf{w} .
+# \mathbf{x} \cdot \mathbf{w} \le 1, \qquad \mathbf{x} \cdot \mathbf{w} = 1 \iff \mathbf{x} = \mathbf{w}
+# \qquad\text{for all } \|\mathbf{x}\| = \|\mathbf{w}\| = 1 .
 # \end{gathered}
 # ```
 #
@@ -773,7 +774,8 @@ holds(
 # ```{math}
 # :label: la.dot.trig-vectors
 # \mathbf{a} = \begin{bmatrix} \cos\alpha \\ \sin\alpha \end{bmatrix}, \qquad
-# \mathbf{b} = \begin{bmatrix} \cos\beta \\ \sin\beta \end{bmatrix} \qquad\text{(unit circle)},
+# \mathbf{b} = \begin{bmatrix} \cos\beta \\ \sin\beta \end{bmatrix}, \qquad
+# \|\mathbf{a}\| = \|\mathbf{b}\| = 1 ,
 # ```
 #
 # and compare the two faces of their product. They enclose the angle $\alpha - \beta$, up to its sign and full turns,

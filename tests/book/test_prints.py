@@ -15,7 +15,7 @@ OPEN = {
     'calculus': 44,
     'classification': 46,
     'convolution': 6,
-    'linear_algebra': 127,
+    'linear_algebra': 89,
     'optimization': 120,
     'probability': 55,
     'regression': 81,

@@ -1,9 +1,12 @@
 """Linear algebra: the meanings of letters."""
 
+from itertools import product
+
 import numpy as np
 from scipy import stats
+from scipy.spatial import distance
 
-from nbutils.cases import matrices, scalars, vectors
+from nbutils.cases import integers, matrices, scalars, vectors
 from nbutils.printed import of
 from tests.prints import normal, prints
 
@@ -88,3 +91,206 @@ prints(
 )
 prints('la.cross.jacobi', a=vectors(3), b=vectors(3), c=vectors(3))
 prints('la.whiten.sigma-from-W', X=normal(6, 3), W=of(whitening), Sigma=of(lambda X: X.T @ X / len(X)))
+
+# tensors
+
+prints(
+    'tensors-place',
+    tries=20,
+    s=[[2, 3, 4], [5, 1, 2], [3, 2, 2]],
+    n=3,
+    t=of(lambda s: [k // 8 for k in np.empty(s).strides]),
+    u=vectors(3, 0, 0.99),
+    i=of(lambda s, u: [int(a * b) for a, b in zip(s, u, strict=True)]),
+    place=of(lambda s: lambda i: np.ravel_multi_index(i, s)),
+)
+prints('la.notation.column-vectors', also_true=4, x=vectors(3), y=vectors(3), n=3)
+prints(
+    'tensors-silent',
+    n=4,
+    y_hat=vectors(4),
+    y=vectors(4),
+    y_bar=of(lambda y: y.mean()),
+    L_tilde=of(lambda y_hat, y: np.subtract.outer(y_hat, y).var() + np.subtract.outer(y_hat, y).mean() ** 2),
+)
+prints('tensors-minimax', X=matrices(2, 3), equality=dict(X=np.array([[1., 3], [2, 5]])))
+prints(
+    'tensors-box',
+    x=normal(4, 5),
+    X=of(lambda x: lambda i, j: x[i, j]),
+    S=of(lambda x: lambda b, d: np.pad(x, ((1, 0), (1, 0))).cumsum(0).cumsum(1)[b, d]),
+    a=integers(0, 2),
+    b=integers(2, 4),
+    c=integers(0, 3),
+    d=integers(3, 5),
+)
+prints(
+    'aw.tensor-ops.batched-or-reduce',
+    tries=10,
+    U=normal(12),
+    V=normal(18),
+    X=of(lambda U: list(U.reshape(2, 2, 3))),
+    Y=of(lambda V: list(V.reshape(2, 3, 3))),
+    Z=of(lambda U, V: list(np.einsum('nik,nkj->nij', U.reshape(2, 2, 3), V.reshape(2, 3, 3)))),
+)
+
+# norms
+
+_orders = [1, 1.5, 2, 4, np.inf]
+
+
+def lp(p):
+    return lambda x: (abs(x) ** p).sum() ** (1 / p) if p < np.inf else abs(x).max()
+
+
+def dual_order(p):
+    return np.inf if p == 1 else 1 if p == np.inf else p / (p - 1)
+
+
+def best_move(a, p):
+    """The vector of length one that goes farthest along a."""
+    if p == 1:
+        return np.sign(a) * (abs(a) == abs(a).max()) / (abs(a) == abs(a).max()).sum()
+    x = np.sign(a) * abs(a) ** (dual_order(p) - 1)
+    return x / lp(p)(x)
+
+
+def moves(a, p):
+    """Vectors around the unit ball, the best move among them."""
+    return [best_move(a, p), *np.random.default_rng(0).normal(size=(20, len(a)))]
+
+
+def points_of_plane(w, b, x_0, p):
+    """Points on the plane, the nearest one among them."""
+    others = np.random.default_rng(0).normal(size=(10, len(w)))
+    steps = [best_move(w, p), *others[abs(others @ w) > 1e-3]]
+    return [x_0 - (w @ x_0 + b) / (w @ step) * step for step in steps]
+
+
+prints('norms-product', A=matrices(2, 3), B=matrices(3, 2))
+prints('dl.norms.homog', alpha=scalars(), x=vectors(3), p=_orders, norm=of(lp))
+prints(
+    'dl.norms.triangle',
+    x=vectors(3),
+    y=vectors(3),
+    p=_orders,
+    norm=of(lp),
+    equality=dict(x=np.array([1., -2, 3]), y=np.array([2., -4, 6]), p=1.5),
+)
+prints('dl.norms.definite', x=vectors(2, -2, 2).map(np.round), p=_orders, norm=of(lp))
+prints('dl.norms.l2', x=vectors(3), n=3)
+prints('dl.norms.l1', x=vectors(3), n=3)
+prints('dl.norms.manhattan', x=vectors(3), y=vectors(3), n=3, d=distance.cityblock)
+prints('norms-scaled', x=vectors(3).filter(np.any), n=3, p=_orders[:4], m=of(lambda x: abs(x).max()))
+prints('norms-limit', x=vectors(3), n=3, p=_orders[:4], equality=dict(x=np.array([2., 2, -2]), p=1.5))
+prints(
+    'norms-dual',
+    tries=20,
+    a=vectors(3).filter(np.any),
+    x=vectors(3),
+    p=_orders,
+    x_in=of(moves),
+    norm=of(lp),
+    norm_star=of(lambda p: lp(dual_order(p))),
+)
+prints(
+    'norms-distance',
+    tries=20,
+    w=vectors(3).filter(np.any),
+    b=scalars(),
+    x_0=vectors(3),
+    p=_orders,
+    x_in=of(points_of_plane),
+    norm=of(lp),
+    norm_star=of(lambda p: lp(dual_order(p))),
+)
+_corners = [np.array(signs) for signs in product([-1., 1.], repeat=3)]
+prints(
+    'norms-operator',
+    tries=20,
+    A=normal(2, 3).map(lambda A: A * 3 if A[0, 0] > 0 else A / 9),
+    x=normal(3),
+    p=[1, 2, np.inf],
+    x_in=of(lambda A, p: [*_corners, *np.eye(3), np.linalg.svd(A)[2][0]]),
+    norm=of(lambda p: lambda v: np.linalg.norm(v, p)),
+)
+
+# dot products
+
+_directions = [np.array([c, s]) for c, s in [(1., 0.), (0.8, 0.6), (0.6, -0.8), (0., -1.), (-1., 0.), (-0.28, 0.96)]]
+
+
+def half_precision(a, b):
+    """The dot product as a running sum in numbers of 16 bits."""
+    total = np.float16(0)
+    for p, q in zip(a.astype(np.float16), b.astype(np.float16), strict=True):
+        total += p * q
+    return float(total)
+
+
+def rounded(v):
+    return v.astype(np.float16).astype(float)
+
+
+def angle(a, b):
+    return np.arccos(np.clip(a @ b / np.sqrt(a @ a) / np.sqrt(b @ b), -1, 1))
+
+
+def angle_by_turning(a, b):
+    """The angle from a to b in the plane, by the argument of a complex number."""
+    return abs(np.angle(complex(*b) / complex(*a)))
+
+
+prints('la.dot.sum', a=vectors(3), b=vectors(3), n=3)
+prints('la.dot.matrix-form', a=vectors(3), b=vectors(3), n=3)
+prints(
+    'dot-rounding',
+    n=6,
+    gamma_n=6 * 2.0**-11 / (1 - 6 * 2.0**-11),
+    p=normal(3).map(rounded),
+    q=normal(3).map(rounded),
+    r=normal(3).map(rounded),
+    s=[-1.0, 0.5],  # -1: the sum is zero
+    a=of(lambda p, r, s: np.concatenate([p, p if s == -1 else r])),
+    b=of(lambda q, s: np.concatenate([q, s * q])),
+    s_hat=of(lambda a, b: half_precision(a, b)),
+    slip=('takes the absolute value of the sum',
+          r'|\hat s - \mathbf{a} \cdot \mathbf{b}| \le \gamma_n \Big| \sum_{i=1}^n a_i b_i \Big|'),
+)
+prints('la.dot.properties.distributive', a=vectors(3), b=vectors(3), c=vectors(3))
+prints('dot-expand', a=vectors(3), b=vectors(3))
+prints(
+    'la.dot.geometric',
+    a=vectors(2, 0.1, 10),
+    b=vectors(2).filter(np.any),
+    theta=of(angle_by_turning),
+)
+prints(
+    'la.dot.orthonormal-basis',
+    B=normal(2, 2),
+    c=vectors(2).filter(np.any),
+    d=vectors(2, 0.1, 10),
+    a=of(lambda B, c: B @ c),
+    b=of(lambda B, d: B @ d),
+    theta=of(angle_by_turning),
+)
+prints('dot-parallelogram', a=vectors(3), b=vectors(3))
+prints('dot-square', a=vectors(3).filter(np.any), b=vectors(3), t=scalars())
+prints(
+    'la.dot.projection-2',
+    a=vectors(3).filter(np.any),
+    b=vectors(3),
+    proj=lambda a, b: np.linalg.lstsq(a[:, None], b, rcond=None)[0] * a,
+)
+prints('la.dot.cbs', a=vectors(3), b=vectors(3), equality=dict(a=np.array([1., -2, 3]), b=np.array([2., -4, 6])))
+prints('dot-lagrange', tries=2, a=normal(3), b=normal(3))
+prints(
+    'dot-subspace',
+    A=normal(4, 2),
+    b=vectors(4),
+    x_hat=of(lambda A, b: np.linalg.lstsq(A, b, rcond=None)[0]),
+)
+prints('aw.vec-ops.max-dot', also_true=4, x=_directions, w=_directions)
+prints('la.dot.trig-vectors', alpha=scalars(-4, 4), beta=scalars(-4, 4))
+prints('la.dot.trig-even', alpha=scalars(-4, 4), beta=scalars(-4, 4))
+prints('dot-half-angle', a=vectors(3).filter(np.any), b=vectors(3).filter(np.any), theta=of(angle))
