@@ -100,6 +100,7 @@ def _load(target):
 def _same(notebook, stored):
     return (
         notebooks.cells_of(notebook) == notebooks.cells_of(stored)
+        and notebook.metadata.get('book') == stored.metadata.get('book')
         and [c.get('id') for c in notebook.cells] == [c.get('id') for c in stored.cells]
         and all(
             compare.align(new.outputs, old.outputs) == old.outputs and new.execution_count == old.execution_count

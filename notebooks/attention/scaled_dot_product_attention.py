@@ -1,6 +1,10 @@
 # ---
 # jupyter:
 #   book:
+#     functions:
+#       attention: attention(normal(3, 4), normal(5, 4), normal(5, 2))
+#       masked_attention: masked_attention(normal(3, 4), normal(5, 4), normal(5, 2), uniform(3, 5) < 0.8)
+#       tiled_attention: tiled_attention(normal(3, 4), normal(5, 4), normal(5, 2), 2)
 #     main: la.attention.formula
 #   kernelspec:
 #     display_name: Python 3
