@@ -34,6 +34,7 @@ from nbutils.printed.values import (
     whole,
 )
 
+FAR = 30  # in an integral to infinity, how far out 0 · inf is 0: a density has underflowed there
 INFINITE_SUM = 60  # terms of a sum to infinity: what is left out of a geometric series with ratio 1/2 is below 1e-18
 
 
@@ -242,7 +243,13 @@ def _integral(node, scope):
     _, limits, body, variable = node.args
     low, high = (evaluate(limit, scope) for limit in limits) if limits else (-math.inf, math.inf)
     name = _counter(variable)
-    return quad(lambda t: evaluate(body, scope.changed(**{name: t})), low, high, limit=200)[0]
+
+    def height(t):
+        value = evaluate(body, scope.changed(**{name: t}))
+        return 0.0 if far and abs(t) > FAR and np.isnan(value) else value
+    far = math.isinf(low) or math.isinf(high)
+    with np.errstate(all='ignore'):
+        return quad(height, low, high, limit=200)[0]
 
 
 def _limit(domain, body, scope):

@@ -100,7 +100,8 @@ class Scope:
 
     def __init__(self, values, computed=None, defined=None, options=None):
         self.values, self.computed, self.defined = dict(values), computed or {}, defined or {}
-        self.options, self._cache = dict(options or {}), {}
+        self.options, self._cache, self._needs = dict(options or {}), {}, {}
+        self._parent, self._fresh = None, set()
         self.randoms = {name: v for name, v in self.values.items() if isinstance(v, Random)}
 
     def __contains__(self, name):
@@ -114,6 +115,8 @@ class Scope:
         """The value of a letter. Raises FormulaError where it has none."""
         if name in self.values:
             return self.values[name]
+        if self._parent is not None and name in self.computed and self.needs(name).isdisjoint(self._fresh):
+            return self._parent.get(name)
         if name not in self._cache:
             self._cache[name] = None  # until it is known: what needs itself is an error
             if name in self.computed:
@@ -130,13 +133,16 @@ class Scope:
     def changed(self, **changes):
         """The scope with other values for some letters."""
         scope = Scope(self.values | changes, self.computed, self.defined, self.options)
-        scope.randoms = self.randoms
+        scope.randoms, scope._needs = self.randoms, self._needs
+        scope._parent, scope._fresh = self, {*changes, *self.defined}
         return scope
 
     def needs(self, name):
         """The letters on which a value hangs, itself included."""
-        rule = self.computed.get(name)
-        return {name}.union(*(self.needs(n) for n in rule.needs)) if rule else {name}
+        if name not in self._needs:
+            rule, self._needs[name] = self.computed.get(name), {name}  # for now: a letter may hang on itself
+            self._needs[name] = {name}.union(*(self.needs(n) for n in rule.needs)) if rule else {name}
+        return self._needs[name]
 
     def outcomes(self, names):
         """(probability, scope) for all joint values of these independent random variables."""

@@ -278,13 +278,13 @@ erratum(
 )
 
 # %% [markdown]
-# One factor is $p(y_n = 1 \mid \mathbf{x}_n, \mathbf{w})$ if $y_n = 1$, and the probability of a zero otherwise. An
-# exponent of 0 or 1 works as a switch between them:
+# One factor is $p(1 \mid \mathbf{x}_n, \mathbf{w})$ if $y_n = 1$, and the probability of a zero otherwise. An exponent of
+# 0 or 1 works as a switch between them:
 #
 # ```{math}
 # :label: ml.logreg.mle.bernoulli
 # \prod_{n=1}^N p(y_n \mid \mathbf{x}_n, \mathbf{w})
-# = \prod_{n=1}^N p(y_n = 0 \mid \mathbf{x}_n, \mathbf{w})^{1 - y_n} \, p(y_n = 1 \mid \mathbf{x}_n, \mathbf{w})^{y_n}
+# = \prod_{n=1}^N p(0 \mid \mathbf{x}_n, \mathbf{w})^{1 - y_n} \, p(1 \mid \mathbf{x}_n, \mathbf{w})^{y_n}
 # ```
 #
 # (The notes have $p(\mathbf{x}_n \mid \mathbf{w})$ inside, which a line earlier was the density of the *input*; read
@@ -579,10 +579,7 @@ holds(
 #
 # ```{math}
 # :label: ml.logreg.convexity.convex
-# \begin{aligned}
-# & \nabla^2 L \succeq 0 \text{ everywhere} \\
-# & \quad \Longrightarrow \quad L\big( (1 - t) \mathbf{w} + t \mathbf{u} \big) \le (1 - t) L(\mathbf{w}) + t L(\mathbf{u}) \quad (0 \le t \le 1) .
-# \end{aligned}
+# L\big( (1 - t) \mathbf{w} + t \mathbf{u} \big) \le (1 - t) L(\mathbf{w}) + t L(\mathbf{u}) \quad (0 \le t \le 1) .
 # ```
 #
 # The weights $\sigma (1 - \sigma)$ are positive, so {eq}`ml.logreg.convexity.psd` is zero only if
@@ -725,7 +722,7 @@ assert not grade(of_fractions, gradient_unrolled, groups)
 #
 # This section continues [A loss with one valley](#a-loss-with-one-valley), with its derivatives and the flights.
 # Descent sees a slope. [Newton's method](../optimization/stationary_points.ipynb) sees a bowl: with gradient and
-# Hessian at the current weights it draws the paraboloid
+# Hessian at the current weights it draws a paraboloid $Q$, the right side of
 #
 # ```{math}
 # :label: ml.logreg.newton.taylor
@@ -736,12 +733,12 @@ assert not grade(of_fractions, gradient_unrolled, groups)
 # ```
 #
 # (in the notes it is garbled: the constant is lost, and the gradient multiplied by the Hessian) and jumps to its
-# lowest point. The gradient of the right side is $\nabla L + \nabla^2 L \, (\mathbf{w} - \mathbf{w}^{(t)})$; setting
+# lowest point. The gradient of $Q$ is $\nabla L + \nabla^2 L \, (\mathbf{w} - \mathbf{w}^{(t)})$; setting
 # it to zero,
 #
 # ```{math}
 # :label: ml.logreg.newton.idea
-# \operatorname*{arg\,min}_{\mathbf{w}} \, (\text{paraboloid}) = \mathbf{w}^{(t)} - \nabla^2 L(\mathbf{w}^{(t)})^{-1} \, \nabla L(\mathbf{w}^{(t)}) .
+# \operatorname*{arg\,min}_{\mathbf{w}} Q(\mathbf{w}) = \mathbf{w}^{(t)} - \nabla^2 L(\mathbf{w}^{(t)})^{-1} \, \nabla L(\mathbf{w}^{(t)}) .
 # ```
 #
 # That the paraboloid fits to second order means that the error falls with the *third* power of the distance: at half

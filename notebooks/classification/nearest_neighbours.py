@@ -80,11 +80,11 @@ plt.style.use('nbutils.book')
 # ````{prf:theorem} What the expansion may lose
 # :label: thm-knn-rounding
 # Let {eq}`knn-expanded` be computed in floating point with unit of rounding $u$, sums in any order, without overflow
-# or underflow. The error is at most
+# or underflow, in $d$ dimensions. Then
 #
 # ```{math}
 # :label: knn-gamma
-# \gamma_{d+2} \, \big( \|\mathbf{a}\| + \|\mathbf{x}\| \big)^2 , \qquad \gamma_m = \frac{m u}{1 - m u} .
+# \text{error} \le \gamma_{d+2} \, \big( \|\mathbf{a}\| + \|\mathbf{x}\| \big)^2 , \qquad \gamma_m = \frac{m u}{1 - m u} .
 # ```
 # ````
 #
@@ -519,11 +519,11 @@ verify(
 #
 # ```{math}
 # :label: knn-circle
-# R_n = \frac12 - a^2 \int_0^1 \cos(\pi t) \; n (1 - t)^{n - 1} \, dt
-# \;\longrightarrow\; \frac12 - a^2 .
+# R_n = \frac12 - a^2 \int_0^1 \cos(\pi t) \; n (1 - t)^{n - 1} \, dt .
 # ```
 #
-# The limit is $R_{\text{NN}} = \mathbb{E}[2 \eta (1 - \eta)]$, as {eq}`knn-limit` demands, while
+# With more and more examples this tends to $\frac12 - a^2$. The limit is
+# $R_{\text{NN}} = \mathbb{E}[2 \eta (1 - \eta)]$, as {eq}`knn-limit` demands, while
 # $R^* = \mathbb{E}[\frac12 - |\eta - \frac12|] = \frac12 - \frac{2a}{\pi}$. Twenty thousand fresh training sets for
 # each case, each asked one question, agree within five standard errors; the control takes $t$ for $D$.
 
@@ -617,18 +617,18 @@ ax.legend(loc='lower right');
 # ````{prf:theorem} A vote of twins
 # :label: thm-knn-vote
 # Under the hypotheses of {prf:ref}`thm-knn-cover-hart`, for fixed odd $k$ the risk converges to
-# $R_{(k)} = \mathbb{E}[\rho_k(r)]$ with $r = \min(\eta, 1 - \eta)$ and
+# $R_{(k)} = \mathbb{E}[\rho_k(r)]$ with $r = \min(\eta, 1 - \eta)$ and, for $B \sim \operatorname{Bin}(k, r)$,
 #
 # ```{math}
 # :label: knn-vote
-# \rho_k(r) = r + (1 - 2r) \; P\big( \operatorname{Bin}(k, r) > \tfrac{k}{2} \big) .
+# \rho_k(r) = r + (1 - 2r) \; P\big( B > \tfrac{k}{2} \big) .
 # ```
 #
 # Moreover $R_{\text{NN}} = R_{(1)} \ge R_{(3)} \ge R_{(5)} \ge \dots$, and $R_{(k)} - R^* \le 1 / \sqrt{k}$.
 # ````
 #
 # ````{prf:proof}
-# All $k$ neighbours arrive, as one does. Against the likelier label vote $\operatorname{Bin}(k, r)$ of them; if they
+# All $k$ neighbours arrive, as one does. Against the likelier label vote $B$ of them; if they
 # win, the error is $1 - r$ instead of $r$.
 #
 # Let $k = 2m + 1$ and let two more vote. They make the less likely label win if it had $m$ votes and gets both, and
@@ -662,7 +662,7 @@ verify(
 #
 # ```{math}
 # :label: knn-bias-variance
-# \mathbb{E} \big( \hat f_k(\mathbf{x}) - f(\mathbf{x}) \big)^2
+# \mathbb{E} \Big[ \big( \hat f_k(\mathbf{x}) - f(\mathbf{x}) \big)^2 \Big]
 # = \Big( \frac1k \sum_{i \in N_k} f(\mathbf{x}^{(i)}) - f(\mathbf{x}) \Big)^2 + \frac{\sigma^2}{k} ,
 # ```
 #

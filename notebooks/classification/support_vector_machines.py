@@ -49,11 +49,11 @@ plt.style.use('nbutils.book')
 # Labels are $y_n = \pm 1$ on this page, and a hyperplane $\mathbf{w}^\top \mathbf{x} + b = 0$ answers with the sign of
 # the left side. Suppose that it makes no mistake on the training data: all $y_n (\mathbf{w}^\top \mathbf{x}_n + b)$
 # are positive. If the inputs had been measured a little differently, would it still make none? That depends on how
-# near they come to it.
+# near they come to it. The distance of $\mathbf{x}$ from the hyperplane $H$ is
 #
 # ```{math}
 # :label: svm-distance
-# \operatorname{dist}(\mathbf{x}, \text{hyperplane}) = \frac{|\mathbf{w}^\top \mathbf{x} + b|}{\|\mathbf{w}\|}
+# \operatorname{dist}(\mathbf{x}, H) = \frac{|\mathbf{w}^\top \mathbf{x} + b|}{\|\mathbf{w}\|}
 # ```
 #
 # For every $\mathbf{z}$ on the hyperplane, $\mathbf{w}^\top \mathbf{x} + b = \mathbf{w}^\top (\mathbf{x} - \mathbf{z})$
@@ -598,23 +598,24 @@ assert not grade(by_means, least_hinge_by_program, thresholds)
 # ```
 #
 # The [KKT conditions](../optimization/projected_gradient_descent.ipynb) ask that it be stationary. In $\xi_n$ this
-# means $\alpha_n + \nu_n = 1$, so $0 \le \alpha_n \le 1$; and in $\mathbf{w}$ that
+# means $\alpha_n + \nu_n = 1$, so $0 \le \alpha_n \le 1$; and in $\mathbf{w}$ that it is
 #
 # ```{math}
 # :label: svm-weights
-# \mathbf{w} = \mathbf{w}(\boldsymbol\alpha) = \frac{1}{\lambda N} \sum_{n=1}^N \alpha_n y_n \mathbf{x}_n .
+# \mathbf{w}(\boldsymbol\alpha) = \frac{1}{\lambda N} \sum_{n=1}^N \alpha_n y_n \mathbf{x}_n .
 # ```
 #
 # A force balance: each example pulls the weights towards its own side with a force $\alpha_n$ between 0 and 1, against
 # the spring of the penalty. Complementary slackness, $\alpha_n (1 - \xi_n - m_n) = 0$ and $(1 - \alpha_n) \xi_n = 0$
-# with the margin $m_n = y_n \mathbf{x}_n^\top \mathbf{w}$, leaves three sorts of examples:
+# with the margin $m_n = y_n \mathbf{x}_n^\top \mathbf{w}$, leaves three sorts of examples: those beyond their kerb, which
+# do not pull, those on the kerb, and trespassers, which pull with full force. For all $n$,
 #
 # ```{math}
 # :label: svm-kkt
 # \begin{aligned}
-# \alpha_n = 0 &: \quad m_n \ge 1 && \text{(beyond its kerb, does not pull)} \\
-# 0 < \alpha_n < 1 &: \quad m_n = 1 && \text{(on the kerb)} \\
-# \alpha_n = 1 &: \quad m_n \le 1 && \text{(a trespasser, pulls with full force)}
+# \alpha_n = 0 \ &\implies \ m_n \ge 1 , \\
+# 0 < \alpha_n < 1 \ &\implies \ m_n = 1 , \\
+# \alpha_n = 1 \ &\implies \ m_n \le 1 .
 # \end{aligned}
 # ```
 #

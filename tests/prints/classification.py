@@ -12,7 +12,7 @@ from sklearn.preprocessing import LabelBinarizer
 from torch.nn import functional
 
 from nbutils.cases import matrices, scalars, seeds, vectors
-from nbutils.printed import Random, of
+from nbutils.printed import Box, Random, of
 from tests.prints import normal, prints
 
 smooth = [lambda x: x[0] ** 2 * x[1] + np.sin(x[1]), lambda x: np.exp(x[0] / 5) + x[0] * x[1]]
@@ -368,4 +368,126 @@ prints(
     y_hat=vectors(3, -3, 3).map(special.softmax),
     q=3,
     l=lambda y, y_hat: functional.cross_entropy(tensor(np.log(y_hat)), tensor(y)),
+)
+
+# logistic regression
+
+_answers = np.array([0., 1, 1, 0])
+
+
+def coins(y, x, w):
+    """The probability of the answers y, or of one of them, to the inputs x."""
+    return stats.bernoulli.pmf(y, sigmoid(x @ w)).prod()
+
+
+def mean_loss(X, y):
+    return lambda w: np.logaddexp(0, (1 - 2 * y) * (X @ w)).mean()
+
+_logistic = dict(X=normal(4, 2), x=of(rows), y=[_answers], N=4, sigma=sigmoid, tries=20)
+_loss = dict(w=vectors(2, -2, 2), L=of(mean_loss), **_logistic)
+
+prints('ml.logreg.mle.bernoulli', p=coins, w=normal(2), **_logistic)
+prints(
+    'ml.logreg.mle.sigmoid-lik',
+    w=normal(2),
+    v=normal(2),
+    L=of(lambda X, y: lambda w: 0.3 * coins(y, X, w)),
+    options={'over': ('w', 'v')},
+    **_logistic,
+)
+prints('ml.logreg.nll.simplified', p=coins, w=normal(2), **_logistic)
+prints('logreg-gradient', p=of(lambda X, w: sigmoid(X @ w)), **_loss)
+prints('ml.logreg.convexity.psd', v=vectors(2), **_loss)
+_one_feature = np.array([[1., 0], [2., 0], [-1., 0], [0.5, 0]])
+
+prints(
+    'ml.logreg.convexity.geq',
+    slip=('definite although one feature never occurs', r'\nabla^2 L(\mathbf{w}) \succ 0'),
+    **_loss | dict(X=[_one_feature, np.array([[1., 2], [0, 1], [3, -1], [1, 1]])]),
+)
+prints(
+    'ml.logreg.convexity.convex',
+    u=vectors(2, -2, 2),
+    t=scalars(-0.5, 1.5),
+    slip=('the weights of the two ends exchanged',
+          r'L((1 - t) \mathbf{w} + t \mathbf{u}) \le t L(\mathbf{w}) + (1 - t) L(\mathbf{u}) \quad (0 \le t \le 1)'),
+    **_loss,
+)
+
+
+def derivatives(X, y, w):
+    """Loss, gradient and Hessian of the mean logistic loss, by autograd."""
+    def loss(w):
+        return functional.binary_cross_entropy_with_logits(tensor(X) @ w, tensor(y))
+    at = tensor(w)
+    return loss(at).item(), torch.func.grad(loss)(at).numpy(), torch.func.hessian(loss)(at).numpy()
+
+
+def taylor(X, y, w_t):
+    value, g, H = derivatives(X, y, w_t)
+    return lambda w: value + g @ (w - w_t) + (w - w_t) @ H @ (w - w_t) / 2
+
+
+def descent_in_other_units(X, y, w_t, gamma_t):
+    """A step of gradient descent on v = C^T w, read back, where C C^T is the Hessian."""
+    C = np.linalg.cholesky(derivatives(X, y, w_t)[2])
+    v = tensor(C.T @ w_t)
+    slope = torch.func.grad(lambda v: functional.binary_cross_entropy_with_logits(
+        tensor(X) @ torch.linalg.solve(tensor(C.T), v), tensor(y)))(v)
+    return np.linalg.solve(C.T, (v - gamma_t * slope).numpy())
+
+_newton = dict(
+    X=[np.array([[1., 2], [0.5, 1], [1, -1], [0, 1]])],
+    y=[_answers],
+    w_t=vectors(2, -1, 1),
+    L=of(mean_loss),
+)
+
+prints('ml.logreg.newton.idea', w=Box(-20, 20, 2), Q=of(taylor), tries=4, **_newton)
+prints('ml.logreg.newton.is-gd', gamma_t=scalars(0.1, 2), w_t_1=of(descent_in_other_units), tries=10, **_newton)
+
+def separable():
+    """Points, each times its label: those of the page."""
+    X = np.random.default_rng(3).normal(size=(60, 2)) * [1.5, 1]
+    score = X @ [0.6, 0.8]
+    return (np.sign(score)[:, None] * X)[abs(score) > 0.3]
+
+_signed = separable()
+
+
+def penalized(lambda_):
+    """The weights with the least mean logistic loss and penalty, by Newton's method for smaller and smaller penalties."""
+    w = np.zeros(2)
+    for penalty in np.geomspace(1, lambda_, 30):
+        for _ in range(6):
+            p = sigmoid(-_signed @ w)
+            hessian = (_signed.T * (p * (1 - p))) @ _signed / len(_signed) + penalty * np.eye(2)
+            w = w - np.linalg.solve(hessian, penalty * w - p @ _signed / len(_signed))
+    return w
+
+
+def margin(u):
+    return (_signed @ u).min()
+
+_compass = np.linspace(0, 2 * np.pi, 100_001)
+
+prints(
+    'logreg-margin-bound',
+    lambda_=[1e-3, 1e-5, 1e-7],
+    w=of(penalized),
+    r=of(lambda w: np.linalg.norm(w)),
+    u=of(lambda w: w / np.linalg.norm(w)),
+    m=margin,
+    m_star=(_signed @ [np.cos(_compass), np.sin(_compass)]).min(0).max(),
+    N=len(_signed),
+    slip=('one over the square of the length', r'm^* - m(\mathbf{u}) \le \frac{\log 2N}{r^2}'),
+)
+prints(
+    'logreg-family',
+    p=lambda y, eta: stats.norm.pdf(y, eta),
+    h=stats.norm.pdf,
+    A=lambda eta: eta ** 2 / 2,
+    y=scalars(-3, 3),
+    eta=scalars(-2, 2),
+    tries=4,
 )

@@ -101,7 +101,8 @@ def search(test, strategies):
     (r'\frac{\partial^2}{\partial x_1 \partial x_2} (x_1^2 x_2)', 2), (r'\frac{\partial^2 f(a)}{\partial a^2}', 12), (r'\frac{d}{d a} a^3', 12),
     (r'\partial h(\mathbf{x})', 2 * np.eye(2)), (r'\partial g(\mathbf{x})', 2 * x[None, :]),
     (r'\nabla_{\mathbf{A}} \det \mathbf{A}', np.linalg.det(A) * np.linalg.inv(A).T), (r'\frac{\partial |b|}{\partial b}', -1),
-    (r'\int_0^1 t^2 \, dt', 1 / 3), (r'\int e^{-t^2} \, dt', math.sqrt(math.pi)), (r'\lim_{t \to 0} \frac{\sin t}{t}', 1), (r'\lim_{t \to 0^+} \frac{|t|}{t}', 1),
+    (r'\int_0^1 t^2 \, dt', 1 / 3), (r'\int e^{-t^2} \, dt', math.sqrt(math.pi)), (r'\int e^{-t^2} e^{t} \, dt', math.sqrt(math.pi) * math.exp(0.25)),
+    (r'\lim_{t \to 0} \frac{\sin t}{t}', 1), (r'\lim_{t \to 0^+} \frac{|t|}{t}', 1),
     # expectations over finitely many outcomes
     (r'\mathbb{E}[X]', 1.7), (r'\mathbb{E}[X^2]', 7.7), (r'\operatorname{Var}(X)', 7.7 - 1.7 ** 2), (r'\Pr[X > 0]', 0.5), (r'\mathbb{E}[X Y]', 0),
     (r'\mathbb{E}[X \mid X > 0]', 1.7 / 0.5), (r'\mathbb{E}_X[X + a]', 3.7), (r'\Pr[X > 0 \mid X < 2, Y = 1]', 0.2 / 0.7), (r'\Pr[X = 1, Y = 1]', 0.1),
