@@ -22,7 +22,7 @@ RTOL = 1e-3  # beside one unit of the last digit that is printed
 SHIFT = 0.5 * 72 / 240 + 2 * 0.5 * 10 ** -svg.DECIMALS  # points
 WIDTH = 1.01 * 10 ** -svg.DECIMALS  # of widths of lines, opacities and dashes: their rounding
 LEVELS = 4  # of 255, of a colour: one step in a colour map of 256
-# Embedded pictures and PNGs: root mean square of the difference in grey levels, over the picture and over its worst block.
+# Pictures in figures: root mean square of the difference in grey levels, over the picture and over its worst block.
 # Measured on 20 figures of the book: a curve shifted by 1 % of its axis 19 to 81, a transposed matrix 156 to 208.
 BLOCK = 16  # pixels; compared block by block, so that a small change is not lost in a large picture
 PICTURE_RMS, PICTURE_BLOCK = 3.0, 12.0
@@ -152,20 +152,14 @@ def _numbers_apart(name, a, b):
 
 def same_picture(got, stored):
     """Whether two PNGs (base64) show the same."""
-    rms, worst = picture_distance(got, stored)
-    return rms <= PICTURE_RMS and worst <= PICTURE_BLOCK
-
-
-def picture_distance(got, stored):
-    """How far two PNGs (base64) differ, as (rms, rms of the worst block) in grey levels; inf where the sizes differ."""
     a, b = _pixels(got), _pixels(stored)
     if a.shape != b.shape:
-        return np.inf, np.inf
+        return False
     square = ((a - b).astype(np.float32) ** 2).mean(-1)
     square = np.pad(square, [(0, -n % BLOCK) for n in square.shape])
     rows, columns = (n // BLOCK for n in square.shape)
     blocks = square.reshape(rows, BLOCK, columns, BLOCK).mean((1, 3))
-    return blocks.mean() ** 0.5, blocks.max() ** 0.5
+    return bool(blocks.mean() <= PICTURE_RMS ** 2 and blocks.max() <= PICTURE_BLOCK ** 2)
 
 
 def _pixels(png):
@@ -193,10 +187,8 @@ def align(got, stored):
 
 
 def _same(key, got, stored):
-    if got == stored:
-        return True
-    if key in PICTURES:
-        return (same_figure if key == svg.KIND else same_picture)(got, stored)
+    if got == stored or key in PICTURES:
+        return got == stored or key == svg.KIND and same_figure(got, stored)
     return isinstance(got, str) and isinstance(stored, str) and same_text(got, stored)
 
 
@@ -209,17 +201,18 @@ def differences(got, stored, folder, name):
     """
     for i, (new, old) in enumerate(itertools.zip_longest(align(got, stored), stored, fillvalue={})):
         new, old = _values(new), _values(old)
-        for kind in [*old, *(new.keys() - old.keys())]:
-            if kind not in new or kind not in old:
-                yield f'{kind}: stored, and now lost' if kind in old else f'{kind}: new, and not stored'
-                yield from _picture_alone(kind, new, old, Path(folder), f'{name}-{i}')
-            elif new[kind] != old[kind]:
+        for kind in dict.fromkeys([*old, *new]):
+            if new.get(kind) == old.get(kind):
+                continue
+            if kind in new and kind in old:
                 yield f'{kind}:'
-                if kind in PICTURES:
-                    lines = _picture_difference(kind, new[kind], old[kind], Path(folder), f'{name}-{i}')
-                else:
-                    lines = _text_difference(str(new[kind]), str(old[kind]))
-                yield from ('  ' + line for line in lines)
+            else:
+                yield f'{kind}: stored, and now lost' if kind in old else f'{kind}: new, and not stored'
+            if kind in PICTURES:
+                lines = _picture_difference(kind, new.get(kind), old.get(kind), Path(folder, f'{name}-{i}'))
+            else:
+                lines = _text_difference(str(new.get(kind, '')), str(old.get(kind, '')))
+            yield from ('  ' + line for line in lines)
 
 
 def _values(output):
@@ -231,31 +224,16 @@ def _values(output):
     return data | {named[key]: output[key] for key in named if key in output}
 
 
-def _picture_alone(kind, new, old, folder, name):
-    value = new.get(kind, old.get(kind))
-    if kind in PICTURES:
-        what = 'got' if kind in new else 'stored'
-        yield f'  {_file(kind, value, folder, f"{name}-{what}")}'
-    else:
-        yield from ('  ' + line for line in str(value).splitlines()[:LINES])
-
-
-def _picture_difference(kind, got, stored, folder, name):
-    """Both pictures as files, and what differs."""
-    files = [_file(kind, value, folder, f'{name}-{what}') for what, value in (('got', got), ('stored', stored))]
-    if kind == svg.KIND:
+def _picture_difference(kind, got, stored, place):
+    """What differs between two figures, and the files in which they are; one may be None."""
+    if kind == svg.KIND and got and stored:
         yield from figure_differences(got, stored)[:LINES]
-    else:
-        rms, worst = picture_distance(got, stored)
-        yield f'pictures differ by {rms:.1f} (limit {PICTURE_RMS:g}), in one place by {worst:.1f} (limit {PICTURE_BLOCK:g})'
-    yield ' '.join(map(str, files))
-
-
-def _file(kind, value, folder, name):
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f'{name}.{PICTURES[kind]}'
-    file.write_bytes(value.encode() if kind == svg.KIND else base64.b64decode(value))
-    return file
+    place.parent.mkdir(parents=True, exist_ok=True)
+    for value, what in ((got, 'got'), (stored, 'stored')):
+        if value:
+            file = place.with_name(f'{place.name}-{what}.{PICTURES[kind]}')
+            file.write_bytes(value.encode() if kind == svg.KIND else base64.b64decode(value))
+            yield str(file)
 
 
 def _text_difference(got, stored):

@@ -57,8 +57,6 @@ def normalize(outputs):
         data = output.get('data', {})
         if KIND in data and '-//W3C//DTD' in data[KIND]:  # as matplotlib wrote it
             data[KIND] = normalized(data[KIND])
-        if 'image/png' in data:
-            data['image/png'] = bare_png(data['image/png'])
 
 
 def bare_png(png):
