@@ -19,6 +19,7 @@ def check(
     its spoilt prints. `also_true` is how many spoilt prints of an equation may survive because they say something
     else that is true. Raises AssertionError where the print fails, or a slip is not rejected.
     """
+    equality = equality and {k.rstrip('_'): v for k, v in equality.items()}
     report = run(latex, search, options=options, more=[equality] if equality else [], **meanings)
     if report.counterexample is not None:
         raise AssertionError(f'{name} fails as printed', report.counterexample)

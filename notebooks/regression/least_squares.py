@@ -68,11 +68,12 @@ def problem(seed, N, D, rank):  # X (N, D) of that rank, y (N,)
 #
 # Three measurements, two weights: $\mathbf{X}\mathbf{w} = \mathbf{y}$ is three equations for two unknowns. As $\mathbf{w}$
 # runs through all pairs of numbers, $\mathbf{X}\mathbf{w}$ runs through a plane in space, the span of the two columns.
-# The equations ask that $\mathbf{y}$ lie in that plane, and measured numbers hardly ever do. In general,
+# The equations ask that $\mathbf{y}$ lie in that plane, and measured numbers hardly ever do. In general, the system can be
+# solved exactly if $\mathbf{y}$ lies in the span $\operatorname{col}(\mathbf{X})$ of the columns,
 #
 # ```{math}
 # :label: la.lsq.system
-# \mathbf{X}\mathbf{w} = \mathbf{y} \ \text{ can be solved} \iff \mathbf{y} \in \operatorname{col}(\mathbf{X})
+# \min_{\mathbf{w}} \|\mathbf{X}\mathbf{w} - \mathbf{y}\| = 0 \iff \mathbf{y} \in \operatorname{col}(\mathbf{X})
 # \iff \operatorname{rank}[\mathbf{X} \,|\, \mathbf{y}] = \operatorname{rank} \mathbf{X} ,
 # ```
 #
@@ -85,10 +86,13 @@ def problem(seed, N, D, rank):  # X (N, D) of that rank, y (N,)
 # :label: la.lsq.objective
 # \begin{gathered}
 # \hat{\mathbf{w}} \in \operatorname*{arg\,min}_{\mathbf{w}} \|\mathbf{X}\mathbf{w} - \mathbf{y}\|_2^2
-# \iff \mathbf{X}^\top\mathbf{X}\,\hat{\mathbf{w}} = \mathbf{X}^\top\mathbf{y} ; \\
-# \mathbf{X}^+\mathbf{y} \text{ is the shortest of them.}
+# \iff \mathbf{X}^\top\mathbf{X}\,\hat{\mathbf{w}} = \mathbf{X}^\top\mathbf{y} , \\
+# \mathbf{X}^\top\mathbf{X}\,\hat{\mathbf{w}} = \mathbf{X}^\top\mathbf{y}
+# \implies \|\mathbf{X}^+\mathbf{y}\| \le \|\hat{\mathbf{w}}\| .
 # \end{gathered}
 # ```
+#
+# The second line says that $\mathbf{X}^+\mathbf{y}$, which is one of the minimizers, is the shortest of them.
 #
 # The proof needs one picture. Drop a perpendicular from $\mathbf{y}$ onto the plane. Its foot $\hat{\mathbf{y}}$ is nearer
 # than any other point of the plane, since the way to another point is the hypotenuse of a right triangle. And the
@@ -187,7 +191,8 @@ holds(
 #
 # ```{math}
 # :label: ml.ls.closed-form.normal-eq
-# \nabla L(\mathbf{w}) = -\frac1N \mathbf{X}^\top (\mathbf{y} - \mathbf{X}\mathbf{w}) = \mathbf{0} ,
+# \nabla L(\mathbf{w}) = -\frac1N \mathbf{X}^\top (\mathbf{y} - \mathbf{X}\mathbf{w}) , \qquad
+# \nabla L(\mathbf{w}^*) = \mathbf{0} ,
 # ```
 #
 # are the normal equations again, found without geometry. If the Gram matrix $\mathbf{X}^\top\mathbf{X}$ can be inverted,
@@ -400,7 +405,10 @@ assert not grade(overshoots, anew, rls_cases)
 #
 # ```{math}
 # :label: ml.ls.convexity.defect
-# -\frac{1}{2N}\, \lambda(1-\lambda)\, \|\mathbf{X}(\mathbf{w} - \mathbf{w}')\|_2^2 \le 0 .
+# \begin{aligned}
+# L(\lambda\mathbf{w} + (1-\lambda)\mathbf{w}') & - \big(\lambda L(\mathbf{w}) + (1-\lambda) L(\mathbf{w}')\big) \\
+# & = -\frac{1}{2N}\, \lambda(1-\lambda)\, \|\mathbf{X}(\mathbf{w} - \mathbf{w}')\|_2^2 \le 0 \qquad (0 \le \lambda \le 1).
+# \end{aligned}
 # ```
 #
 # :::{admonition} Erratum
@@ -635,7 +643,7 @@ assert not grade(slanted, by_two_losses, excess_cases)
 #
 # ```{math}
 # :label: ml.ls.invertibility.iff
-# \mathbf{X}^\top\mathbf{X} \in \mathbb{R}^{D \times D} \ \text{ is invertible} \iff \operatorname{rank}(\mathbf{X}) = D .
+# \mathbf{X}^\top\mathbf{X} \ \text{ is invertible} \iff \operatorname{rank}(\mathbf{X}) = D .
 # ```
 #
 # ```{prf:proof}
@@ -1118,11 +1126,12 @@ assert not grade(predictions_of(without_ruler), truth, sketch_cases)
 # is shrunk to $\mathbf{X}\mathbf{u} = -\epsilon\,\mathbf{z}$, so $s_3 \le \epsilon\|\mathbf{z}\| / \sqrt3$. It is of no
 # smaller order: $\mathbf{X} = [\mathbf{a}\ \mathbf{b}\ \mathbf{z}]\,\mathbf{M}$ with a matrix $\mathbf{M}$ whose inverse
 # has the columns $\mathbf{e}_1$, $\mathbf{e}_2$ and $(-1, -1, 1) / \epsilon$, so $s_3$ is at least the least singular value
-# of $[\mathbf{a}\ \mathbf{b}\ \mathbf{z}]$ divided by $\sqrt{2 + 3 / \epsilon^2}$. And $s_1$ stays:
+# of $[\mathbf{a}\ \mathbf{b}\ \mathbf{z}]$ divided by $\sqrt{2 + 3 / \epsilon^2}$. And $s_1$ stays. So the condition number
+# grows like $1/\epsilon$, and that of the Gram matrix like its square:
 #
 # ```{math}
 # :label: ml.ls.rank.collinear
-# \kappa(\mathbf{X}) = \frac{s_1}{s_3} \sim \frac1\epsilon , \qquad
+# \kappa(\mathbf{X}) = \frac{s_1}{s_3} , \qquad
 # \kappa(\mathbf{X}^\top\mathbf{X}) = \frac{s_1^2}{s_3^2} = \kappa(\mathbf{X})^2 .
 # ```
 #
@@ -1294,13 +1303,18 @@ fig.legend(*axes[0].get_legend_handles_labels(), ncols=4,
 # \mathbf{X}\mathbf{w} + \mathbf{e}$ with independent errors of mean zero and variance $\sigma^2$. Then
 #
 # ```{math}
-# :label: ls-covariance
-# \hat{\mathbf{w}} - \mathbf{w} = \mathbf{X}^+ \mathbf{e} = \sum_i \frac{\mathbf{u}_i \cdot \mathbf{e}}{s_i}\, \mathbf{v}_i ,
-# \qquad \operatorname{Cov}(\hat{\mathbf{w}}) = \sigma^2 (\mathbf{X}^\top\mathbf{X})^{-1} ,
+# :label: ls-noise
+# \hat{\mathbf{w}} - \mathbf{w} = \mathbf{X}^+ \mathbf{e} = \sum_i \frac{\mathbf{u}_i \cdot \mathbf{e}}{s_i}\, \mathbf{v}_i .
 # ```
 #
-# since the $\mathbf{u}_i \cdot \mathbf{e}$ are uncorrelated with variance $\sigma^2$: along $\mathbf{v}_i$ the weights have
-# the variance $\sigma^2 / s_i^2$. In double precision, noise does the damage long before rounding does: noise of one percent
+# The $\mathbf{u}_i \cdot \mathbf{e}$ are uncorrelated with variance $\sigma^2$, so
+#
+# ```{math}
+# :label: ls-covariance
+# \operatorname{Cov}(\hat{\mathbf{w}}) = \sigma^2 (\mathbf{X}^\top\mathbf{X})^{-1} :
+# ```
+#
+# along $\mathbf{v}_i$ the weights have the variance $\sigma^2 / s_i^2$. In double precision, noise does the damage long before rounding does: noise of one percent
 # along $\mathbf{u}_D$ is blown up to the size of $\mathbf{w}$ at $\kappa = 100$, where even the normal equations have lost
 # only four of their sixteen digits. Better arithmetic does not help there; *less freedom* does, by stopping early as above,
 # or by a penalty. The check draws 4000 data sets; a variance estimated from them has the relative standard error

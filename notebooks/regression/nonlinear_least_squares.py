@@ -55,11 +55,12 @@ np.seterr(over='ignore');  # a bad step may overflow; it will be refused
 # where $w_1$ is the total demand in mg/l and $w_2$ the rate per day. If $w_2$ were known, $w_1$ would be a matter of
 # [linear least squares](least_squares.ipynb). It is not known, and it sits in the exponent: $f$ is not linear in
 # $\mathbf{w}$. The notes have a heading for this problem and nothing below it. With the *residual* $\mathbf{r}(\mathbf{w}) =
-# \mathbf{f}(\mathbf{w}) - \mathbf{y} \in \mathbb{R}^N$ the task is
+# \mathbf{f}(\mathbf{w}) - \mathbf{y} \in \mathbb{R}^N$ the task is to find the $\mathbf{w} \in \mathbb{R}^D$ that makes the
+# loss smallest,
 #
 # ```{math}
 # :label: nlls-loss
-# \min_{\mathbf{w} \in \mathbb{R}^D} L(\mathbf{w}) , \qquad L(\mathbf{w}) = \tfrac12 \|\mathbf{r}(\mathbf{w})\|^2 .
+# L(\mathbf{w}) = \tfrac12 \|\mathbf{r}(\mathbf{w})\|^2 .
 # ```
 #
 # These six numbers are part of a collection by which the National Institute of Standards and Technology examines
@@ -96,8 +97,8 @@ oxygen = np.array([109., 149, 149, 191, 213, 224])  # mg/l
 #
 # ```{math}
 # :label: nlls-hessian
-# \nabla L = \mathbf{J}^\top\mathbf{r} , \qquad \nabla^2 L = \mathbf{J}^\top\mathbf{J} + \mathbf{S} , \qquad
-# \mathbf{S} = \sum_{n=1}^N r_n \nabla^2 r_n .
+# \nabla L(\mathbf{w}) = \mathbf{J}^\top\mathbf{r} , \qquad \nabla^2 L(\mathbf{w}) = \mathbf{J}^\top\mathbf{J} + \mathbf{S} , \qquad
+# \mathbf{S} = \sum_{n=1}^N r_n(\mathbf{w}) \, \nabla^2 r_n(\mathbf{w}) .
 # ```
 #
 # [Newton's method](../optimization/stationary_points.ipynb) would solve $(\mathbf{J}^\top\mathbf{J} +
@@ -594,8 +595,8 @@ verify('length and angle to the gradient fall with the price',
 #
 # ```{math}
 # :label: nlls-gain
-# \gamma = \frac{\|\mathbf{r}(\mathbf{w})\|^2 - \|\mathbf{r}(\mathbf{w} + \mathbf{p})\|^2}{\|\mathbf{r}\|^2 - \|\mathbf{r} +
-# \mathbf{J}\mathbf{p}\|^2} .
+# \gamma = \frac{\|\mathbf{r}(\mathbf{w})\|^2 - \|\mathbf{r}(\mathbf{w} + \mathbf{p})\|^2}{\|\mathbf{r}(\mathbf{w})\|^2 -
+# \|\mathbf{r}(\mathbf{w}) + \mathbf{J}\mathbf{p}\|^2} .
 # ```
 #
 # Where nothing was gained, the step is taken back. Where more than three quarters of the promise were kept, the price is
@@ -706,12 +707,13 @@ verify('minima from which Gauss-Newton flees are found',
 # Why does damping repair even the second failure, where Gauss–Newton leaves a minimum that it starts next to? With
 # $\mathbf{A} = \mathbf{J}^\top\mathbf{J}$ and a fixed price, the derivative of the step map at a minimum is, as in the
 # proof of {prf:ref}`thm-nlls-rate`, $\mathbf{I} - (\mathbf{A} + \lambda\mathbf{D}^2)^{-1}(\mathbf{A} + \mathbf{S})$. If
-# the Hessian $\mathbf{A} + \mathbf{S}$ is positive definite, the eigenvalues are real and below 1, and they are above $-1$
-# if and only if $2(\mathbf{A} + \lambda\mathbf{D}^2) - (\mathbf{A} + \mathbf{S})$ is positive definite, too, that is,
+# the Hessian $\mathbf{A} + \mathbf{S}$ is positive definite, its eigenvalues $\mu_i$ are real and below 1, and they are
+# above
+# $-1$ if and only if $2(\mathbf{A} + \lambda\mathbf{D}^2) - (\mathbf{A} + \mathbf{S})$ is positive definite, too. That is,
 #
 # ```{math}
 # :label: nlls-enough
-# \mathbf{S} \prec \mathbf{A} + 2\lambda\mathbf{D}^2 .
+# \max_i |\mu_i| < 1 \iff \mathbf{S} \prec \mathbf{A} + 2\lambda\mathbf{D}^2 .
 # ```
 #
 # Every minimum with a positive definite Hessian attracts if the price is high enough. (The control forgets the factor 2.)
@@ -884,10 +886,11 @@ assert not grade(repaired_afterwards, turn_by_scipy, turn_cases)
 # ```{math}
 # :label: nlls-covariance
 # \operatorname{Cov}(\hat{\mathbf{w}}) \approx \sigma^2 (\mathbf{J}^\top\mathbf{J})^{-1} , \qquad
-# \sigma^2 \approx s^2 = \frac{\|\mathbf{r}(\hat{\mathbf{w}})\|^2}{N - D} .
+# \mathbb{E}\bigg[ \frac{\|\mathbf{r}(\hat{\mathbf{w}})\|^2}{N - D} \bigg] \approx \sigma^2 .
 # ```
 #
-# The divisor is $N - D$ because what is left of $\boldsymbol\epsilon$ lies at right angles to the $D$ columns of
+# So $\sigma^2$ is estimated by the quotient in the bracket, $s^2$. The divisor is $N - D$ because what is left of
+# $\boldsymbol\epsilon$ lies at right angles to the $D$ columns of
 # $\mathbf{J}$ ([Least squares](least_squares.ipynb): a projection onto $N - D$ dimensions has that trace). Both statements
 # become exact as $\sigma \to 0$. The *standard error* of $\hat w_j$ is the root of a diagonal element of
 # $s^2(\mathbf{J}^\top\mathbf{J})^{-1}$. With $\mathbf{J} = \mathbf{Q}\mathbf{R}$ it is $s$ times the length of row $j$ of

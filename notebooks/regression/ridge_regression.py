@@ -87,8 +87,10 @@ print('weights from the 30: ', thirty.round(1))
 #
 # ```{math}
 # :label: ml.reg.ridge.objective
-# \min_{\mathbf{w}} \; \frac{1}{2N} \sum_{n=1}^N (y_n - \mathbf{x}_n^\top \mathbf{w})^2 + \lambda \|\mathbf{w}\|_2^2
-# = \min_{\mathbf{w}} \; \frac{1}{2N} \|\mathbf{y} - \mathbf{X}\mathbf{w}\|^2 + \lambda \|\mathbf{w}\|_2^2 .
+# \begin{aligned}
+# & \min_{\mathbf{w}} \Big( \frac{1}{2N} \sum_{n=1}^N (y_n - \mathbf{x}_n^\top \mathbf{w})^2 + \lambda \|\mathbf{w}\|_2^2 \Big) \\
+# & \qquad = \min_{\mathbf{w}} \Big( \frac{1}{2N} \|\mathbf{y} - \mathbf{X}\mathbf{w}\|^2 + \lambda \|\mathbf{w}\|_2^2 \Big) .
+# \end{aligned}
 # ```
 #
 # :::{admonition} Erratum
@@ -187,8 +189,11 @@ holds('ml.reg.form', lambda seed: trades(seed, priced),
 #
 # ```{math}
 # :label: ml.reg.ridge-solution.grad
-# \nabla \big(\mathcal{L}_{\text{MSE}} + \lambda\Omega\big) = \nabla\mathcal{L}_{\text{MSE}} + \lambda\nabla\Omega
-# = -\frac1N \mathbf{X}^\top (\mathbf{y} - \mathbf{X}\mathbf{w}) + 2\lambda\mathbf{w} .
+# \begin{aligned}
+# \nabla_{\mathbf{w}} \big( \mathcal{L}_{\text{MSE}}(\mathbf{w}) + \lambda \, \Omega(\mathbf{w}) \big)
+# &= \nabla \mathcal{L}_{\text{MSE}}(\mathbf{w}) + \lambda \, \nabla \Omega(\mathbf{w}) \\
+# &= -\frac1N \mathbf{X}^\top (\mathbf{y} - \mathbf{X}\mathbf{w}) + 2\lambda\mathbf{w} .
+# \end{aligned}
 # ```
 #
 # Set it to zero, multiply by $N$ and collect $\mathbf{w}$:
@@ -422,13 +427,12 @@ assert not grade(guess_on_top, towards_by_library, guess_cases)
 #
 # ```{math}
 # :label: ml.reg.ridge-conditioning.lift
-# \begin{gathered}
-# \text{the eigenvalues of } \mathbf{X}^\top\mathbf{X} + \lambda'\mathbf{I} \text{ are } s_j + \lambda' \ge \lambda', \\
-# \text{so its inverse exists whenever } \lambda' > 0 .
-# \end{gathered}
+# (\mathbf{X}^\top\mathbf{X} + \lambda'\mathbf{I}) \, \mathbf{u}_j = (s_j + \lambda') \, \mathbf{u}_j , \qquad
+# s_j + \lambda' \ge \lambda' .
 # ```
 #
-# A careless hand writes `X.T @ X + alpha` and lifts every *entry*, which raises one direction of $d$ and leaves the rest
+# So the inverse exists whenever $\lambda' > 0$. A careless hand writes `X.T @ X + alpha` and lifts every *entry*, which
+# raises one direction of $d$ and leaves the rest
 # where it was. That is the control. The matrices have four columns and rank two.
 
 # %%

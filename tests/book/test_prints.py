@@ -18,7 +18,7 @@ OPEN = {
     'linear_algebra': 89,
     'optimization': 120,
     'probability': 55,
-    'regression': 81,
+    'regression': 49,
     'unsupervised': 4,
 }
 

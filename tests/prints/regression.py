@@ -2,7 +2,8 @@
 from itertools import permutations, product
 
 import numpy as np
-from scipy import linalg, special, stats
+from hypothesis import strategies as st
+from scipy import linalg, optimize, special, stats
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.metrics import mean_squared_error
 
@@ -358,6 +359,305 @@ prints(
     G=normal(5, 2).map(lambda X: np.linalg.inv(X.T @ X)),
 )
 
+# least_squares
+
+
+def scipy_cost(r, w):
+    """The loss that scipy's solver reports at its start: half the squared length of the residual."""
+    return optimize.least_squares(r, w, max_nfev=1).cost
+
+
+def of_rank(rank):
+    """Matrices of shape (4, 3) and this rank."""
+    return st.tuples(normal(4, rank), normal(rank, 3)).map(lambda pair: pair[0] @ pair[1])
+
+
+def in_span(X):
+    """Membership in the span of the columns, by the projection onto it."""
+    return lambda y: np.linalg.norm(y - X @ np.linalg.pinv(X) @ y) < 1e-9
+
+
+def some_minimizers(X, y):
+    """Solutions of least squares, and their neighbours."""
+    best = np.linalg.lstsq(X, y)[0]
+    flat = np.linalg.svd(X)[2][-1]
+    return [best, best + flat, best - 2 * flat, *around(best)[1:]]
+
+
+_squares = dict(
+    X=normal(4, 2), x=of(rows), y=normal(4), N=4, w=normal(2),
+    L=of(lambda X, y: lambda w: mean_squared_error(y, predicted(X, w)) / 2),
+)
+_chord = _squares | dict(w_prime=normal(2), lambda_=scalars(0, 1))
+_level = dict(
+    X=np.eye(4, 2), y=np.ones(4), w=np.array([1., 2.]), w_prime=np.array([3., -1.]), lambda_=1.0,
+)
+_svd = dict(
+    X=normal(4, 3),
+    U=of(lambda X: np.linalg.svd(X)[0]),
+    S=of(lambda X: linalg.diagsvd(np.linalg.svd(X)[1], 4, 3)),
+    V=of(lambda X: np.linalg.svd(X)[2].T),
+    N=4,
+    D=3,
+)
+_ranks = st.sampled_from([1, 2, 3]).flatmap(of_rank)
+
+prints(
+    'la.lsq.system',
+    tries=20,
+    X=_ranks,
+    v=normal(3),
+    off=[np.zeros(4), np.array([1., 0., -1., 2.])],
+    y=of(lambda X, v, off: X @ v + off),
+    w=of(some_minimizers),
+    col=in_span,
+)
+prints(
+    'la.lsq.objective',
+    tries=20,
+    also_true=1,  # a solution with -y is as long as one with y
+    X=_ranks,
+    y=normal(4),
+    w=of(some_minimizers),
+    which=list(range(9)),
+    w_hat=of(lambda w, which: w[which]),
+    X_plus=of(lambda X: np.linalg.pinv(X)),
+)
+prints('ml.ls.loss', tries=20, **_squares)
+prints(
+    'ml.ls.closed-form.normal-eq', tries=6, **_squares,
+    w_star=of(lambda X, y: LinearRegression(fit_intercept=False).fit(X, y).coef_),
+)
+prints(
+    'ml.ls.closed-form.solution', **_squares,
+    w_star=of(lambda X, y: LinearRegression(fit_intercept=False).fit(X, y).coef_),
+)
+prints('ml.ls.convexity.definition', tries=20, **_chord, equality=_level)
+prints('ml.ls.convexity.defect', tries=6, **_chord)
+prints('ml.ls.convexity.hessian', tries=4, X=normal(5, 2), y=normal(5), w=normal(2), N=5, options={'wrt': 'w'})
+prints('ml.ls.svd.svd', **_svd)
+prints('ml.ls.svd.psd', **_svd)
+prints('ml.ls.invertibility.iff', X=_ranks, D=3, is_invertible=lambda A: np.linalg.cond(A) < 1e12)
+prints(
+    'ml.ls.rank.wide',
+    also_true=2,  # N > N and D > D, which never happens, imply everything
+    X=st.one_of(of_rank(2), of_rank(3), of_rank(2).map(np.transpose), of_rank(1).map(np.transpose)),
+    N=of(lambda X: X.shape[0]),
+    D=of(lambda X: X.shape[1]),
+)
+prints('ml.ls.rank.collinear', X=normal(5, 3), s=of(lambda X: linalg.svdvals(X)), kappa=np.linalg.cond)
+
+_noise = dict(
+    X=normal(4, 2),
+    w=normal(2),
+    s=of(lambda X: linalg.svdvals(X)),
+    u=of(lambda X: list(np.linalg.svd(X)[0].T[:2])),
+    v=of(lambda X: list(np.linalg.svd(X)[2])),
+    X_plus=of(lambda X: np.linalg.pinv(X)),
+    w_hat=of(lambda X, w, e: LinearRegression(fit_intercept=False).fit(X, X @ w + e).coef_),
+)
+prints('ls-noise', tries=30, **_noise, e=normal(4))
+prints(
+    'ls-covariance', tries=5, **_noise, sigma=scalars(0.5, 3), signs=Random(product([-1., 1.], repeat=4)),
+    e=of(lambda sigma, signs: sigma * np.array(signs)),
+)
+
+# nonlinear_least_squares
+
+
+def residual(x, y):
+    """The residual of w_1 (1 - exp(-w_2 x)), or its entry n, as a function."""
+    def r(*arguments):
+        *n, w = arguments
+        e = w[0] * (1 - np.exp(-w[1] * x)) - y
+        return e[n[0] - 1] if n else e
+    return r
+
+
+def jacobian(x, w):
+    e = np.exp(-w[1] * x)
+    return np.stack([1 - e, w[0] * x * e], axis=1)
+
+
+_curve = dict(
+    x=np.array([0.5, 1., 2., 3.]),
+    y=normal(4),
+    N=4,
+    w=vectors(2, 0.5, 2),
+    r=of(residual),
+    r_bold=of(lambda r, w: r(w)),
+    J=of(jacobian),
+    L=of(lambda r: lambda w: scipy_cost(r, w)),
+    lambda_=scalars(0.1, 3),
+    D=np.diag([1., 2.]),
+)
+
+
+def damped_step(J, r_bold, D, lambda_):
+    """The step by least squares, with more rows for the price of its length."""
+    return np.linalg.lstsq(np.vstack([J, np.sqrt(lambda_) * D]), np.append(-r_bold, np.zeros(2)))[0]
+
+
+prints('nlls-loss', **_curve)
+prints(
+    'nlls-gauss-newton', **_curve,
+    p=of(lambda J, r_bold: -np.linalg.pinv(J) @ r_bold),
+    w_new=of(lambda J, r_bold, w: np.linalg.lstsq(J, J @ w - r_bold)[0]),
+)
+prints('nlls-hessian', tries=4, **_curve | dict(L=of(lambda r: lambda w: (r(w) ** 2).sum() / 2)))
+prints(
+    'nlls-foot',
+    w=scalars(-0.02, 0.02),
+    d=scalars(-0.9, 3),
+    w_new=of(lambda w, d: w - np.linalg.lstsq(np.array([[-np.sin(w)], [np.cos(w)]]), np.array([np.cos(w) - 1 - d, np.sin(w)]))[0][0]),
+    options={'approx': 2e-5},
+)
+prints('nlls-damped', **_curve, p=of(lambda J, r_bold, D: lambda price: damped_step(J, r_bold, D, price)))
+prints(
+    'nlls-gain',
+    tries=30,
+    **_curve,
+    p=of(damped_step),
+    gamma=of(lambda L, w, p, J, D, lambda_: 2 * (L(w) - L(w + p)) / (p @ (J.T @ J + 2 * lambda_ * D @ D) @ p)),
+)
+
+
+def step_map_eigenvalues(A, S, D, lambda_):
+    return list(np.linalg.eigvals(np.eye(2) - np.linalg.solve(A + lambda_ * D @ D, A + S)).real)
+
+
+prints(
+    'nlls-enough',
+    slip=('forgets the factor two', r'\max_i |\mu_i| < 1 \iff \mathbf{S} \prec \mathbf{A} + \lambda\mathbf{D}^2'),
+    H=normal(2, 2).map(lambda B: B @ B.T + 0.1 * np.eye(2)),
+    A=normal(2, 2).map(lambda B: B @ B.T + 0.1 * np.eye(2)),
+    S=of(lambda H, A: H - A),
+    D=np.diag([1., 2.]),
+    lambda_=scalars(0.05, 3),
+    mu=of(lambda A, S, D, lambda_: np.array(step_map_eigenvalues(A, S, D, lambda_))),
+)
+
+
+def fitted(x, y, w):
+    """The best weights near w, by Gauss-Newton steps."""
+    r = residual(x, y)
+    for _ in range(4):
+        w = w - np.linalg.lstsq(jacobian(x, w), r(w))[0]
+    return w
+
+
+prints(
+    'nlls-covariance',
+    tries=2,
+    x=np.array([0.5, 1., 2., 3.]) * 1e-4,  # so that both weights are large, and their variances about one
+    w=vectors(2, 1, 2).map(lambda w: 1e4 * w),
+    sigma=scalars(0.5, 1.5),
+    signs=Random(product([-1., 1.], repeat=4)),
+    y=of(lambda x, w, sigma, signs: residual(x, 0.0)(w) + sigma * np.array(signs)),
+    w_hat=of(fitted),
+    r=of(residual),
+    J=of(jacobian),
+    N=4,
+    D=2,
+    options={'approx': 1e-2},
+)
+
+# ridge_regression
+
+
+def by_ridge(X, y, alpha):
+    return Ridge(alpha=alpha, fit_intercept=False, solver='svd').fit(X, y).coef_
+
+
+def gram_eigenvalues(X):
+    """The eigenvalues of XᵀX, largest first; those that are zero are exactly so."""
+    s = linalg.eigh(X.T @ X, eigvals_only=True)[::-1]
+    return np.where(s < 1e-10, 0, s)
+
+
+def gram_eigenvectors(X):
+    return linalg.eigh(X.T @ X)[1][:, ::-1]
+
+
+_gram = dict(
+    X=_ranks,
+    y=normal(4),
+    N=4,
+    d=3,
+    s=of(gram_eigenvalues),
+    u=of(lambda X: list(gram_eigenvectors(X).T)),
+    p=of(lambda X, s: [X @ v / np.sqrt(c) if c else np.zeros(4) for v, c in zip(gram_eigenvectors(X).T, s, strict=True)]),
+    alpha=scalars(0.1, 5),
+    w_alpha=of(by_ridge),
+)
+
+prints('ml.reg.ridge.omega', w=vectors(3), Omega=lambda w: w @ w)
+prints(
+    'ml.reg.ridge.objective',
+    tries=6,
+    **_squares | dict(lambda_=scalars(0.1, 2), w=of(lambda X, y, lambda_: around(by_ridge(X, y, 8 * lambda_)))),
+)
+prints(
+    'ml.reg.ridge-solution.grad',
+    tries=10,
+    **_squares,
+    L_MSE=of(lambda X, y: lambda w: ((y - X @ w) ** 2).mean() / 2),
+    Omega=lambda w: w @ w,
+    lambda_=scalars(0.1, 2),
+)
+prints(
+    'ml.reg.ridge-solution.lambda-prime',
+    lambda_=scalars(0.1, 2),
+    N=[1, 4],
+    off=[0.0, 1.0],
+    lambda_prime=of(lambda lambda_, N, off: 2 * N * lambda_ + off),
+)
+prints(
+    'ml.reg.ridge-solution.solution',
+    X=normal(5, 2),
+    y=normal(5),
+    lambda_prime=scalars(0.1, 5),
+    w_star_ridge=of(lambda X, y, lambda_prime: by_ridge(X, y, lambda_prime)),
+)
+prints(
+    'ml.reg.ridge-conditioning.proof', tries=30, **_gram, lambda_prime=scalars(0.1, 5),
+    U=of(gram_eigenvectors), S=of(lambda s: np.diag(s)),
+)
+prints('ml.reg.ridge-conditioning.lift', **_gram, lambda_prime=scalars(0.1, 5))
+prints('ridge-filter', tries=30, **_gram)
+prints('ridge-dual', tries=40, **_gram)
+prints(
+    'ridge-mse',
+    tries=2,
+    X=normal(3, 2),
+    w=normal(2),
+    d=2,
+    sigma=scalars(0.5, 2),
+    alpha=scalars(0.2, 3),
+    signs=Random(product([-1., 1.], repeat=3)),
+    y=of(lambda X, w, sigma, signs: X @ w + sigma * np.array(signs)),
+    w_hat_alpha=of(lambda X, y, alpha: np.linalg.solve(X.T @ X + alpha * np.eye(2), X.T @ y)),
+    s=of(gram_eigenvalues),
+    c=of(lambda X, w: gram_eigenvectors(X).T @ w),
+)
+
+
+def freedom(X):
+    """How much all fitted values change with their own targets, by the library."""
+    return lambda alpha: sum((X @ by_ridge(X, e, alpha))[n] for n, e in enumerate(np.eye(len(X))))
+
+
+prints('ridge-hat', tries=10, **_gram, y_hat=of(lambda X, w_alpha: X @ w_alpha), df=of(freedom))
+prints(
+    'ridge-evidence',
+    tries=40,
+    **_gram | dict(
+        C=of(lambda X, alpha: np.eye(4) + X @ X.T / alpha),
+        sigma_hat=of(lambda y, C: np.sqrt(y @ np.linalg.solve(C, y) / 4)),
+        p=of(lambda C, sigma_hat: lambda y: stats.multivariate_normal.pdf(y, np.zeros(4), sigma_hat ** 2 * C)),
+    ),
+)
+
 prints(
     'ml.ms.union.kstar',
     f=of(lambda: _guess),
@@ -366,27 +666,6 @@ prints(
     L_test=of(lambda y: lambda f: ((f(np.arange(2)) - y[:2]) ** 2).mean()),
     k_star=of(lambda y: int(np.argmin([((g(np.arange(3)) - y) ** 2).mean() for g in _guess])) + 1),
     k_hat=of(lambda y: int(np.argmin([((g(np.arange(2)) - y[:2]) ** 2).mean() for g in _guess])) + 1),
-)
-
-prints('ml.ls.convexity.hessian', tries=5, X=normal(5, 2), y=normal(5), w=normal(2), N=5, options={'wrt': 'w'})
-
-
-def by_ridge(X, y, lambda_prime):
-    return Ridge(alpha=lambda_prime, fit_intercept=False, solver='svd').fit(X, y).coef_
-
-
-prints(
-    'ml.reg.ridge-solution.solution',
-    X=normal(5, 2),
-    y=normal(5),
-    lambda_prime=scalars(0.1, 5),
-    w_star_ridge=of(by_ridge),
-)
-prints(
-    'ml.ls.svd.psd',
-    X=normal(4, 3),
-    V=of(lambda X: np.linalg.svd(X)[2].T),
-    S=of(lambda X: np.vstack([np.diag(np.linalg.svd(X)[1]), np.zeros((1, 3))])),
 )
 _guess = [lambda x: 0.2 * x, lambda x: 0.5 + 0 * x, lambda x: x ** 2]
 prints(
