@@ -4,8 +4,8 @@ A fault is one small edit (nbutils.maintain.mutations) to a section or to a modu
 then fails or gives another output than the stored one; for nbutils, also where a test fails. What is not caught
 escapes: it shows what the book would not notice. A check that is too weak lets the fault escape that is made for it.
 
-With `--kind weaker` the edits are those that make a check say less (nbutils.maintain.weakenings), and the rules of
-nbutils.maintain.lint can catch them, too.
+With `--kind weaker` the edits are those that make a check say less (nbutils.maintain.weakenings). The rules of
+nbutils.maintain.lint can catch them, too, and where neither they nor a run do, a seal.
 
 tests/faults/equivalent.yml lists faults that change nothing that counts, each with the reason.
 """
@@ -27,7 +27,7 @@ from typing import NamedTuple
 import nbformat
 import yaml
 
-from nbutils.maintain import environment, execute, lint, mutations, notebooks, weakenings
+from nbutils.maintain import environment, execute, lint, mutations, notebooks, seals, weakenings
 
 GOAL = 0.95
 CPU_SECONDS, WALL_SECONDS = 30, 300  # a notebook takes less than 10; what takes more is caught by its time
@@ -134,7 +134,8 @@ def section(path, number, seed, weaker=False):
 
     def noticed_by(fault):
         last = reach(sources, fault) if weaker else len(cells)
-        return weaker and broken_rule(sources, fault) or trial(shell, cells[fault.cell:last + 1], fault.code)
+        return (weaker and broken_rule(sources, fault) or trial(shell, cells[fault.cell:last + 1], fault.code)
+                or (broken_seal(path, sources[fault.cell], fault.code) if weaker else None))
 
     for i, cell in enumerate(cells):
         here = [fault for fault in faults if fault.cell == i]
@@ -172,6 +173,14 @@ def broken_rule(sources, fault):
     trees = [ast.parse(fault.code if i == fault.cell else source) for i, source in enumerate(sources)]
     made = SimpleNamespace(name='', trees=[(i, tree, list(ast.walk(tree))) for i, tree in enumerate(trees)])
     return next((('rule', 0, problem) for rule in lint.RULES for problem in rule(made)), None)
+
+
+def broken_seal(path, before, after):
+    """('seal', 0, its name) of the first seal of a section that breaks with an edit of a cell, else None."""
+    text = path.read_text('utf-8')
+    old, new = ({key: seal.digests() for key, seal in seals.seals(seals.Section(version), {}).items()}
+                for version in (text, text.replace(before, after)))
+    return next((('seal', 0, key) for key in old if old[key] != new.get(key)), None)
 
 
 def code_cells(path):
@@ -324,7 +333,7 @@ def main(argv=None):
 def report(files, number, seed, weaker=False):
     """Try the faults of these files, print a line for each and write REPORT; gives the exit status.
 
-    There is a goal for faults alone: of the checks that say less, most are noticed by their seals.
+    There is a goal for faults alone: that a check says less is often seen by its seal alone, and an assert may have none.
     """
     equivalent = (yaml.safe_load(EQUIVALENT.read_text('utf-8')) if EQUIVALENT.is_file() else None) or {}
     results, text, start = [], [], time.monotonic()
@@ -349,7 +358,9 @@ def report(files, number, seed, weaker=False):
     say('')
     for kind, meaning in (weakenings.KINDS if weaker else mutations.KINDS | mutations.CHECKS).items():
         of = {group: sum(one[0].kind == kind for one in all_) for group, all_ in total.items()}
-        say(f'{kind:11} {of["caught"]:5} caught {of["escaped"]:4} escaped {of["equivalent"]:4} equivalent   ({meaning})')
+        alone = f'({sum(one[0].kind == kind and one[1] == "seal" for one in total["caught"]):3} by a seal alone) '
+        say(f'{kind:11} {of["caught"]:5} caught {alone if weaker else ""}{of["escaped"]:4} escaped '
+            f'{of["equivalent"]:4} equivalent   ({meaning})')
     for words in () if weaker else stale(equivalent, [result for result, _ in results]):
         say(words)
     tried = len(total['caught']) + len(total['escaped'])
