@@ -43,6 +43,8 @@ def _frame(term, other):
     collect_differences(term, other, pairs)
     if not pairs or any(_bare(pair) != _bare(pairs[0]) for pair in pairs):
         return None
+    if pairs[0][0] is term and {'scripted', 'call'} & {term.op, other.op}:
+        return None  # the terms have nothing in common
     frame = _bare(with_counter(term, other, 0))
     return frame if frame == _bare(with_counter(other, term, 0)) else None
 

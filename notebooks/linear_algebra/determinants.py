@@ -750,10 +750,10 @@ for kind in (np.float16, np.float32, np.float64):
 #
 # ```{math}
 # :label: det-log
-# \log |\det \mathbf{A}| = \sum_k \log |u_{kk}|, \qquad \operatorname{sign} \det \mathbf{A} = \pm \prod_k \operatorname{sign} u_{kk}
+# \log |\det \mathbf{A}| = \sum_k \log |u_{kk}|, \qquad \operatorname{sign} \det \mathbf{A} = (-1)^s \prod_k \operatorname{sign} u_{kk}
 # ```
 #
-# with the pivots $u_{kk}$, and a minus in front if the number of exchanges was odd.
+# with the pivots $u_{kk}$ after $s$ exchanges of rows.
 
 # %%
 def slogdet(a):  # sign and logarithm of the absolute value

@@ -94,12 +94,12 @@ holds(
 # \mathbf{a}_m \cdot \mathbf{b}_1 & \cdots & \mathbf{a}_m \cdot \mathbf{b}_p \end{bmatrix}
 # ```
 #
-# One set of notes writes this for $\mathbf{Z} = \mathbf{X}\mathbf{Y}$ with one kind of index, and adds in words that
-# $\mathbf{X}_i$ is the $i$-th row and $\mathbf{Y}_j$ the $j$-th column:
+# One set of notes writes $\mathbf{X}_i \cdot \mathbf{Y}_j$ for an entry of $\mathbf{Z} = \mathbf{X}\mathbf{Y}$, and adds in
+# words that $\mathbf{X}_i$ is the $i$-th row and $\mathbf{Y}_j$ the $j$-th column. With colons for whole rows and columns,
 #
 # ```{math}
 # :label: aw.mat-ops.matmul
-# \mathbf{Z}_{ij} = \mathbf{X}_i \cdot \mathbf{Y}_j = \mathbf{X}_{i,:} \cdot \mathbf{Y}_{:,j}
+# z_{ij} = \mathbf{X}_{i,:}\, \mathbf{Y}_{:,j} = \sum_k x_{ik}\, y_{kj}
 # ```
 #
 # The words are needed. In code `X[i]` and `Y[j]` are both rows, and taking the formula so gives
@@ -403,7 +403,7 @@ print('A (B x) is more than 5 times faster than (A B) x:', saved)
 #
 # ```{math}
 # :label: matmul-chain
-# c_{ij} = \min_{i < k < j} \big( c_{ik} + c_{kj} + d_i\, d_k\, d_j \big), \qquad c_{i,i+1} = 0,
+# c_{ij} = \min_{i < k < j} \big( c_{ik} + c_{kj} + d_i\, d_k\, d_j \big) \quad (i + 1 < j), \qquad c_{i,i+1} = 0,
 # ```
 #
 # and is computed from short groups to long ones, in about $L^3/6$ steps. Such a recursion over best parts is called *dynamic
@@ -1053,7 +1053,7 @@ assert not grade(lambda n: is_thrifty(dots_order, n), wanted, cases)
 #
 # ```{math}
 # :label: aw.mat-ops.hadamard
-# \mathbf{Z}_{ij} = \mathbf{X}_{ij} \cdot \mathbf{Y}_{ij}, \qquad \mathbf{Z} = \mathbf{X} \odot \mathbf{Y}
+# z_{ij} = x_{ij}\, y_{ij}, \qquad \mathbf{Z} = \mathbf{X} \odot \mathbf{Y}
 # ```
 #
 # In code it is `X * Y`. Its main use is *masking*. A matrix of zeros and ones erases some entries and keeps the others,
@@ -1181,7 +1181,7 @@ print('X * X is linear in X:', close((A + B) * (A + B), A * A + B * B))
 #
 # ```{math}
 # :label: aw.mat-ops.both-kinds
-# e^{\mathbf{A}} = \sum_{k=0}^\infty \frac{\mathbf{A}^k}{k!}, \qquad\text{in contrast to}\qquad \exp(\mathbf{A})_{ij} = e^{a_{ij}} .
+# e^{\mathbf{A}} = \sum_{k=0}^\infty \frac{\mathbf{A}^k}{k!}, \qquad\text{but}\qquad \exp(\mathbf{A})_{ij} = e^{a_{ij}} .
 # ```
 #
 # Differentiating term by term, $\frac{d}{dt} e^{t\mathbf{A}} = \mathbf{A} e^{t\mathbf{A}}$: so

@@ -15,7 +15,7 @@ OPEN = {
     'calculus': 44,
     'classification': 32,
     'convolution': 6,
-    'linear_algebra': 89,
+    'linear_algebra': 58,
     'optimization': 120,
     'probability': 55,
     'regression': 49,

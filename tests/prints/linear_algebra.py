@@ -1,9 +1,9 @@
 """Linear algebra: the meanings of letters."""
 
-from itertools import product
+from itertools import permutations, product
 
 import numpy as np
-from scipy import stats
+from scipy import linalg, stats
 from scipy.spatial import distance
 
 from nbutils.cases import integers, matrices, scalars, vectors
@@ -16,6 +16,7 @@ def at(array):
 
 prints(
     'la.matmul.block-product',
+    tries=15,
     **{f'M_{a}': matrices(*s) for a, s in {
     'ra': (2, 2), 'rb': (2, 3), 'sa': (3, 2), 'sb': (3, 3), 'at': (2, 2), 'au': (2, 4), 'bt': (3, 2), 'bu': (3, 4)}.items()},
     A=of(lambda M_ra, M_rb, M_sa, M_sb: np.block([[M_ra, M_rb], [M_sa, M_sb]])),
@@ -28,7 +29,7 @@ def whitening(X):
     return vt.T / s * np.sqrt(len(X))
 
 prints('la.whiten.condition-1', X=normal(6, 3), N=6, W=of(whitening))
-prints('aw.mat-ops.mask', M=matrices(3, 3, 0, 1).map(np.round), X=matrices(3, 3), c=scalars(), **{'1': np.ones(3)})
+prints('aw.mat-ops.mask', tries=20, M=matrices(3, 3, 0, 1).map(np.round), X=matrices(3, 3), c=scalars(), **{'1': np.ones(3)})
 prints('la.cross.binet-cauchy', a=vectors(3), b=vectors(3), c=vectors(3), d=vectors(3))
 prints(
     'aw.vec-ops.template',
@@ -51,6 +52,7 @@ prints('dl.norms.lp', x=vectors(3), p=[1, 2, 3, 7])
 prints('la.cross.vector-triple-left', a=vectors(3), b=vectors(3), c=vectors(3))
 prints(
     'aw.mat-ops.no-composition',
+    tries=20,
     A=matrices(2, 2),
     B=matrices(2, 2),
     X=matrices(2, 2, -2, 2),
@@ -294,3 +296,144 @@ prints('aw.vec-ops.max-dot', also_true=4, x=_directions, w=_directions)
 prints('la.dot.trig-vectors', alpha=scalars(-4, 4), beta=scalars(-4, 4))
 prints('la.dot.trig-even', alpha=scalars(-4, 4), beta=scalars(-4, 4))
 prints('dot-half-angle', a=vectors(3).filter(np.any), b=vectors(3).filter(np.any), theta=of(angle))
+
+# matrix multiplication
+
+
+def fewest_multiplications(sizes):
+    """The least cost of a chain of products, over all orders in which the inner sizes can be summed away."""
+    if len(sizes) == 2:
+        return 0
+    return min(
+        sizes[k - 1] * sizes[k] * sizes[k + 1] + fewest_multiplications(sizes[:k] + sizes[k + 1:])
+        for k in range(1, len(sizes) - 1))
+
+
+_blocks = {
+    f'M_{name}': of(cut) for name, cut in {
+        'ra': lambda A: A[:2, :3], 'rb': lambda A: A[:2, 3:], 'sa': lambda A: A[2:, :3], 'sb': lambda A: A[2:, 3:],
+        'at': lambda B: B[:3, :2], 'au': lambda B: B[:3, 2:], 'bt': lambda B: B[3:, :2], 'bu': lambda B: B[3:, 2:],
+    }.items()
+}
+_quarters = dict(
+    A_11=of(lambda A: A[:2, :2]), A_12=of(lambda A: A[:2, 2:]), A_21=of(lambda A: A[2:, :2]), A_22=of(lambda A: A[2:, 2:]),
+    B_11=of(lambda B: B[:2, :2]), B_12=of(lambda B: B[:2, 2:]), B_21=of(lambda B: B[2:, :2]), B_22=of(lambda B: B[2:, 2:]),
+)
+
+prints('la.matmul.entry', tries=20, m=2, n=3, p=4, A=matrices(2, 3), B=matrices(3, 4), C=of(lambda A, B: np.einsum('ik,kj->ij', A, B)))
+prints(
+    'la.matmul.generalises-dot',
+    tries=10,
+    m=2,
+    p=4,
+    A=matrices(2, 3),
+    B=matrices(3, 4),
+    a=of(lambda A: list(A)),
+    b=of(lambda B: list(B.T)),
+)
+prints('aw.mat-ops.matmul', tries=20, X=matrices(2, 3), Y=matrices(3, 4), Z=of(lambda X, Y: np.tensordot(X, Y, 1)))
+prints('la.matmul.outer', tries=20, u=vectors(2), v=vectors(3), m=2, n=3, otimes=np.outer)
+prints('la.matmul.sum-of-outer', m=2, n=3, p=4, A=matrices(2, 3), B=matrices(3, 4))
+prints('matmul-associative', tries=5, A=normal(2, 2), B=normal(2, 3), C=normal(3, 2))
+prints(
+    'matmul-chain',
+    tries=10,
+    sizes=normal(6).map(lambda v: [1 + int(9 * abs(x)) for x in v]),
+    d=of(lambda sizes: lambda k: sizes[k]),
+    c=of(lambda sizes: lambda i, j: fewest_multiplications(sizes[i:j + 1])),
+    i=range(0, 5),
+    j=range(0, 6),
+    k=range(0, 6),
+)
+prints('la.matmul.block-partition', A=matrices(4, 5), B=matrices(5, 4), **_blocks)
+prints(
+    'la.matmul.block-names',
+    A=matrices(4, 5),
+    B=matrices(5, 4),
+    **_blocks,
+    M_rt=of(lambda M_ra, M_rb, M_at, M_bt: M_ra @ M_at + M_rb @ M_bt),
+    M_ru=of(lambda M_ra, M_rb, M_au, M_bu: M_ra @ M_au + M_rb @ M_bu),
+    M_st=of(lambda M_sa, M_sb, M_at, M_bt: M_sa @ M_at + M_sb @ M_bt),
+    M_su=of(lambda M_sa, M_sb, M_au, M_bu: M_sa @ M_au + M_sb @ M_bu),
+)
+prints('matmul-strassen', tries=2, A=normal(4, 4), B=normal(4, 4), **_quarters)
+prints('aw.mat-ops.hadamard', X=matrices(2, 3), Y=matrices(2, 3), Z=of(lambda X, Y: np.einsum('ij,ij->ij', X, Y)))
+prints(
+    'aw.mat-ops.not-linear',
+    A=matrices(2, 3),
+    X=matrices(2, 3),
+    Y=matrices(2, 3),
+    alpha=scalars(),
+    beta=scalars(),
+)
+prints('aw.mat-ops.both-kinds', tries=10, A=normal(2, 2))
+
+# the cross product
+
+_space = dict(a=vectors(3), b=vectors(3), c=vectors(3))
+
+
+def unit_normal(a, b):
+    """The right-handed unit normal of two vectors, without a cross product."""
+    n = np.linalg.svd(np.array([a, b]))[2][2]
+    return n * np.sign(np.linalg.det([a, b, n]))
+
+
+def orthogonal(n):
+    """Orthogonal matrices with determinants of both signs, as a strategy."""
+    return normal(n, n).map(lambda A: np.linalg.qr(A)[0] * np.sign(A[0]))
+
+
+_signs = {ijk: round(np.linalg.det(np.eye(3)[list(ijk)])) for ijk in product(range(3), repeat=3)}
+
+prints(
+    'cross-components',
+    tries=10,
+    a=vectors(3),
+    b=vectors(3),
+    epsilon=lambda i, j, k: _signs[i - 1, j - 1, k - 1],
+)
+prints('la.cross.anticommutes', a=vectors(3), b=vectors(3))
+prints('la.cross.distributive', **_space)
+prints('la.cross.triple-1', **_space)
+prints('la.cross.triple-2', **_space)
+prints('la.cross.skew-matrix', a=vectors(3), b=vectors(3))
+prints('la.cross.transpose', a=vectors(3), b=vectors(3))
+prints('la.cross.vector-triple', **_space)
+prints('la.cross.norm-squared', a=vectors(3), b=vectors(3))
+prints('la.cross.geometric', a=normal(3), b=normal(3), theta=of(angle), n=of(unit_normal))
+prints('la.cross.lagrange', tries=10, n=4, a=vectors(4), b=vectors(4))
+prints('cross-mirror', Q=orthogonal(3), a=vectors(3), b=vectors(3))
+
+# determinants
+
+def heights(A):
+    """The distances of the columns from the span of those before them."""
+    fits = [np.linalg.lstsq(A[:, :j], A[:, j], rcond=None)[0] if j else [] for j in range(A.shape[1])]
+    return np.array([np.linalg.norm(A[:, j] - A[:, :j] @ fit) for j, fit in enumerate(fits)])
+
+
+prints(
+    'det-leibniz',
+    tries=10,
+    n=3,
+    A=normal(3, 3),
+    sigma_in=[lambda k, p=p: p[k - 1] + 1 for p in permutations(range(3))],
+    sgn=lambda sigma: -1 if sum(sigma(i) > sigma(j) for i, j in [(1, 2), (1, 3), (2, 3)]) % 2 else 1,
+)
+prints(
+    'det-density',
+    A=normal(2, 2),
+    y=normal(2),
+    p=lambda x: stats.norm.pdf(x).prod(),
+    p_y=of(lambda A: lambda y: stats.multivariate_normal.pdf(y, cov=A @ A.T)),
+)
+prints('det-heights', n=3, A=normal(3, 3), a=of(lambda A: list(A.T)), h=of(heights))
+prints('det-sylvester', k=2, n=3, U=normal(3, 2), V=normal(2, 3))
+prints('det-lemma', A=normal(3, 3), u=vectors(3), v=vectors(3))
+prints(
+    'det-log',
+    A=normal(3, 3),
+    U=of(lambda A: linalg.lu(A)[2]),
+    s=of(lambda A: (linalg.lapack.dgetrf(A)[1] != range(3)).sum()),
+)
