@@ -26,7 +26,10 @@ parts:
 '''
 
 
-PICTURE = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+def drawing(width):
+    """A figure as it is stored."""
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} 60" width="{width}pt" height="60pt">'
+            f'<path d="M0 0L{width} 60" stroke="#0d68ff" /></svg>')
 
 
 def make(root, *, printed=GOOD, text='Nothing.', needs='nothing.', glossary='', page='', picture=False, notebook=True, ledger=None, addresses=None):
@@ -59,7 +62,7 @@ def make(root, *, printed=GOOD, text='Nothing.', needs='nothing.', glossary='', 
     if notebook:
         opening = f'# The chain rule\n\n- **Question.** Why?\n- **You need** {needs}\n\n{text}'
         output = {'output_type': 'stream', 'name': 'stdout', 'text': printed}
-        shown = [{'output_type': 'display_data', 'metadata': {}, 'data': {'image/png': PICTURE}}] * picture
+        shown = [{'output_type': 'display_data', 'metadata': {}, 'data': {'image/svg+xml': drawing(60)}}] * picture
         cells = [
             {'cell_type': 'markdown', 'id': 'a', 'metadata': {}, 'source': opening},
             {'cell_type': 'code', 'id': 'b', 'metadata': {}, 'execution_count': 1, 'source': 'check()',

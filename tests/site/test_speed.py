@@ -1,30 +1,23 @@
 """What keeps pages light and builds quick. Seconds are measured by `make bench`, never here."""
 import re
 import statistics
-from types import SimpleNamespace
 
 import pygments
 import pytest
-from booksite.page import highlight, images, page_scripts
+from booksite.page import highlight, page_scripts
 from bs4 import BeautifulSoup
 from conftest import settle, without_formulas
-from made_up import own_bytes
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 from test_reading import SECTION, SECTIONS
 
-MEDIAN, MOST = 400_000, 800_000  # bytes of a section: its HTML and its figures
+MEDIAN, MOST = 400_000, 800_000  # bytes of a section; its figures are in it
 
 
-@pytest.fixture(scope='module')
-def own(site):
-    return {page: sum(sizes) for page, sizes in own_bytes(site).items()}
-
-
-def test_the_weight_of_pages(own):
-    heavy = {page: size for page, size in own.items() if size > MOST}
-    assert not heavy, 'fewer or smaller figures, or two sections'
-    assert statistics.median(own.values()) <= MEDIAN
+def test_the_weight_of_pages(site):
+    weights = {path.stem: path.stat().st_size for path in site.glob('notebooks/*/*.html')}
+    assert not [page for page, weight in weights.items() if weight > MOST], 'fewer or smaller figures, or two sections'
+    assert statistics.median(weights.values()) <= MEDIAN
 
 
 # Code
@@ -52,24 +45,13 @@ def test_scripts_wait_and_the_index_of_the_search_stays_away(parsed, name):
 
 
 @pytest.mark.parametrize('section', SECTIONS)
-def test_figures_hold_their_place(parsed, site, section):
-    """Those that are drawn in the page have a size, and so have pictures, which load when they come near the screen."""
-    page = parsed(f'notebooks/{section}')
-    assert page.select('figure svg.figure, figure img')
-    for figure in page.select('svg.figure'):
+def test_figures_hold_their_place(parsed, section):
+    """They are drawn in the page, with a size."""
+    figures = parsed(f'notebooks/{section}').select('svg.figure')
+    assert figures and not parsed(f'notebooks/{section}').select('article img')
+    for figure in figures:
         width, height = map(float, figure['viewbox'].split()[2:])
         assert abs(int(figure['width']) / width - int(figure['height']) / height) < .02
-    for figure in page.select('img[src*="_images/"]'):
-        assert figure['loading'] == 'lazy'
-        path = (site / 'notebooks' / section).parent / figure['src']
-        assert images.png_size(path) == (int(figure['width']), int(figure['height']))
-
-
-def test_a_figure_with_a_size_of_its_own_keeps_it(tmp_path):
-    app = SimpleNamespace(srcdir=tmp_path, builder=SimpleNamespace(images={}))
-    context = {'body': '<img width="10" src="../_images/a.png"/><img src="https://x.org/a.png"/>'}
-    images.lazy(app, '', '', context, None)
-    assert context['body'] == '<img width="10" src="../_images/a.png"/><img src="https://x.org/a.png"/>'
 
 
 def test_fonts_are_asked_for_where_they_are_used(site):

@@ -3,10 +3,11 @@ import re
 import sys
 from types import SimpleNamespace
 
+import imagesize
 import matplotlib
 import matplotlib.style
 import pytest
-from booksite.page import images, svg_figures
+from booksite.page import svg_figures
 from bs4 import BeautifulSoup
 from conftest import ROOT
 
@@ -58,7 +59,7 @@ def test_figures_of_a_page_share_their_letters_and_no_other_name(body):
 def test_links_to_a_page_show_a_picture(tmp_path):
     (tmp_path / 'a.svg').write_text(FIGURE.replace('{id}', 'fa'))
     app = SimpleNamespace(outdir=tmp_path, builder=SimpleNamespace(imagedir='_images'))
-    assert images.png_size(svg_figures.preview(app, tmp_path / 'a.svg')) == (800, 473)
+    assert imagesize.get(svg_figures.preview(app, tmp_path / 'a.svg')) == (800, 473)
 
 
 def variables(theme):

@@ -3,7 +3,7 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 
-from . import highlight, images, page_scripts, pictures, repairs, svg_figures
+from . import highlight, page_scripts, pictures, repairs, svg_figures
 
 TEMPLATES = Path(__file__).parent / 'templates'
 
@@ -12,7 +12,6 @@ def setup(app: Sphinx) -> None:
     app.connect('config-inited', _use_our_templates, priority=100)
     app.add_transform(pictures.Addresses)
     app.connect('doctree-read', pictures.check)
-    app.connect('html-page-context', images.lazy, priority=940)
     app.connect('html-page-context', svg_figures.put_in, priority=940)
     app.connect('builder-inited', page_scripts.drop_live_files, priority=900)
     app.connect('doctree-resolved', page_scripts.drop_live_nodes, priority=900)

@@ -6,12 +6,12 @@ import html
 import textwrap
 from pathlib import Path
 
+import imagesize
 from docutils import nodes
 from sphinx.application import Sphinx
 
 from ..finding.plain_text import text_of
 from ..page import svg_figures
-from ..page.images import png_size
 
 PICTURE = '_static/page.png'  # of pages without a figure
 
@@ -67,7 +67,7 @@ def picture(app: Sphinx, doctree: nodes.document) -> tuple[str, str, int, int]:
         path = Path(app.srcdir, sources[name])
         if name.endswith('.svg'):
             path = svg_figures.preview(app, path)
-        if (size := png_size(path))[0] > size[1]:
+        if (size := imagesize.get(path))[0] > size[1]:
             return f'{app.config.html_baseurl}{app.builder.imagedir}/{path.name}', image.get('alt', ''), *size
     alt = 'A page of the book: a formula, its check, and what the check printed'
-    return app.config.html_baseurl + PICTURE, alt, *png_size(Path(app.srcdir, 'book', PICTURE))
+    return app.config.html_baseurl + PICTURE, alt, *imagesize.get(Path(app.srcdir, 'book', PICTURE))
