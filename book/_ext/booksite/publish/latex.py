@@ -35,7 +35,7 @@ class OnPaper(SphinxPostTransform):
         for node in root.findall(nodes.Element):  # other extensions move children without telling them
             for child in node.children:
                 child.parent = node
-        for node in list(root.findall(lambda node: _is_hidden_code(node) or _is_unanswered(node))):
+        for node in list(root.findall(lambda node: _is_hidden_code(node) or _is_unanswered(node) or _is_mark(node))):
             node.parent.remove(node)
         self.boxes(root)
         for node in list(root.findall(_needs_anchor)):
@@ -127,6 +127,11 @@ def _is_unanswered(node):
     """What the grader of an exercise says as long as nobody has tried it."""
     return (isinstance(node, nodes.container) and 'cell_output' in node['classes']
             and node.astext().strip() == 'not attempted yet')
+
+
+def _is_mark(node):
+    """A link between a statement and the line of its check, which stand near each other on paper."""
+    return isinstance(node, nodes.reference) and {'check-badge', 'check-back'} & {*node['classes']}
 
 
 def _is_toctree(node):
