@@ -12,8 +12,8 @@
 # - **Question.** A model gives every label a score. Which probabilities should the scores become, and how are they
 #   computed, slopes included, on a machine whose exponential function gives up at 710?
 # - **You need** [Jacobians](../calculus/jacobians.ipynb), the word *convex*
-#   ([Convex functions](../optimization/convex_functions.ipynb)), and Gibbs' inequality from
-#   [Cross-entropy](cross_entropy.ipynb).
+#   ([Convex functions](../optimization/convex_functions.ipynb)), and Gibbs' inequality:
+#   $-\sum_j p_j \log q_j$ is smallest for $\mathbf{q} = \mathbf{p}$.
 # - **You build** softmax and its logarithm for any finite scores, a version that reads its input in pieces, a derivative
 #   with more correct digits than the library's, and honest confidences for a digit reader.
 # - **Time** 9 s.

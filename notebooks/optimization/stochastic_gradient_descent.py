@@ -12,7 +12,8 @@
 # - **Question.** One gradient of a loss over a million examples needs a look at each of them. What is lost, and what is
 #   won, if every step looks at only one?
 # - **You need** [gradient descent](gradient_descent.ipynb), [expectations and
-#   variances](../probability/expectations.ipynb), and [linear regression](../regression/linear_regression.ipynb).
+#   variances](../probability/expectations.ipynb), and the straight line through a cloud of points with the least sum of
+#   squares.
 # - **You build** stochastic gradient descent with single examples and with batches, an exact forecast of its noise, step
 #   sizes that beat the noise, and a classifier of digits trained in one pass.
 # - **Time** 9 s.

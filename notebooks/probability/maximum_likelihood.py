@@ -11,8 +11,7 @@
 #
 # - **Question.** Which parameters explain the data best, and how far from the truth is the answer?
 # - **You need** densities, the law of large numbers and the central limit theorem from
-#   [Expectations](expectations.ipynb), and [linear
-#   regression](../regression/linear_regression.ipynb) as the running example.
+#   [Expectations](expectations.ipynb), and the [normal distribution](gaussian_distribution.ipynb).
 # - **You build** maximum-likelihood estimators, their Fisher information, and an error bar for each; then you break
 #   every condition behind them.
 # - **Time** 6 s.

@@ -38,10 +38,8 @@ def test_needs_are_read_from_their_item_alone(tmp_path):
 @pytest.mark.parametrize('needs, place, words', [
     ({'a': None}, 'notebooks/part/a.ipynb:cell 1', 'no item **You need**'),
     ({'a': 'x and\n  [b](b.ipynb).'}, 'notebooks/part/a.ipynb:cell 1, line 5', 'b.ipynb, which is no section'),
-    (
-        {'a': '[c](c.ipynb).', 'b': '[a](a.ipynb).', 'c': '[b](b.ipynb).'},
-        'notebooks/part/', 'closes a cycle: part/',
-    ),
+    ({'a': '[c](c.ipynb).', 'b': '[a](a.ipynb).', 'c': '[b](b.ipynb).'}, 'notebooks/part/a.ipynb:cell 1, line 4', 'does not come earlier'),
+    ({'a': '[a](a.ipynb).'}, 'notebooks/part/a.ipynb:cell 1, line 4', 'does not come earlier'),
 ])
 def test_a_need_that_cannot_be_met_is_named(tmp_path, needs, place, words):
     [(where, what)] = Needs(book_of(tmp_path, **needs)).problems

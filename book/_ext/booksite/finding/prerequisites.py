@@ -2,7 +2,6 @@
 import posixpath
 import re
 from functools import cached_property
-from graphlib import CycleError, TopologicalSorter
 
 _ITEM = re.compile(r'\*\*You need\b\.?\*\*(?P<text>.*?)(?=\n\s*[-*] \*\*|\n\s*\n|\Z)', re.S)
 _LINK = re.compile(r'\]\((?P<target>[^)#\s:]+)(?:#[^)]*)?\)')
@@ -12,7 +11,7 @@ class Prerequisites:
     """Which page needs which others. Pages are named as in the table of contents: 'notebooks/linear_algebra/norms'.
 
     `problems` lists (place, message) for all that must stop a build: a section without the item, a link to a page that
-    is not in the contents, a cycle.
+    is not in the contents, or comes later there.
     """
 
     def __init__(self, book):
@@ -20,28 +19,15 @@ class Prerequisites:
         self.pages = [page for pages in book.chapters.values() for page in pages]
         self.chapter = {page: chapter for chapter, pages in book.chapters.items() for page in pages}
         self.problems = []
-        self.places = {}  # page, need -> where the link stands
         self.of = {page: self._read(page) for page in self.pages}
-        self._report_cycle()
 
     @cached_property
     def implied(self) -> dict[str, set[str]]:
         """Page -> all that it needs, directly or through others."""
         found = {}
-        for page in self.in_order:
+        for page in self.pages:  # each after what it needs
             found[page] = {need for direct in self.of[page] for need in (direct, *found[direct])}
         return found
-
-    @cached_property
-    def in_order(self) -> list[str]:
-        """All pages, each after what it needs, otherwise as in the table of contents."""
-        sorter, place, ordered = TopologicalSorter(self.of), self.pages.index, []
-        sorter.prepare()
-        while sorter.is_active():
-            ready = sorted(sorter.get_ready(), key=place)
-            ordered += ready
-            sorter.done(*ready)
-        return ordered
 
     def inside(self, page: str, pages: list[str]) -> list[str]:
         """What a page needs, directly or through others, among `pages`, less what follows from the rest of it."""
@@ -74,19 +60,9 @@ class Prerequisites:
             place = f'{page}.ipynb:cell 1, line {line}'
             if suffix != '.ipynb' or need not in self.pages:
                 self.problems.append((place, f'**You need** links to {link["target"]}, which is no section of _toc.yml'))
+            elif self.pages.index(need) >= self.pages.index(page):
+                self.problems.append((place, f'**You need** links to {link["target"]}, which does not come earlier in _toc.yml: '
+                                             'reorder the sections, or say here what is needed'))
             elif need not in needs:
                 needs.append(need)
-                self.places[page, need] = place
         return needs
-
-    def _report_cycle(self):
-        """Report a cycle where one of its links stands, and drop that link, until there is none."""
-        while True:
-            try:
-                TopologicalSorter(self.of).prepare()
-                return
-            except CycleError as error:
-                need, page, *_ = cycle = error.args[1]  # each is needed by the next
-                names = ' needs '.join(name.removeprefix('notebooks/') for name in reversed(cycle))
-                self.problems.append((self.places[page, need], f'**You need** closes a cycle: {names}'))
-                self.of[page] = [other for other in self.of[page] if other != need]
