@@ -61,8 +61,8 @@ class Prerequisites:
             if suffix != '.ipynb' or need not in self.pages:
                 self.problems.append((place, f'**You need** links to {link["target"]}, which is no section of _toc.yml'))
             elif self.pages.index(need) >= self.pages.index(page):
-                self.problems.append((place, f'**You need** links to {link["target"]}, which does not come earlier in _toc.yml: '
-                                             'reorder the sections, or say here what is needed'))
+                self.problems.append((place, f'**You need** links to {link["target"]}, which does not come earlier in '
+                                             '_toc.yml: reorder the sections, or say here what is needed'))
             elif need not in needs:
                 needs.append(need)
         return needs
