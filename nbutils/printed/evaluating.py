@@ -63,14 +63,23 @@ def evaluate(node: Node, scope: Scope):
 
 
 def names_in(node):
-    """All names that occur in a tree, with and without their subscripts."""
+    """All names that occur in a tree, with and without their subscripts and marks."""
     found = set()
     for part in walk(node):
         if part.op == 'name':
             found.add(part.args[0])
-        if part.op == 'scripted' and part.args[0].op == 'name' and part.args[1] is not None:
-            found.add(f'{part.args[0].args[0]}_{part.args[1].args[0]}')
+        if part.op == 'scripted' and part.args[0].op == 'name':
+            found |= {'_'.join(filter(None, parts)) for parts in _spellings(*part.args)}
     return found
+
+
+def _spellings(base, sub, sup, primes):
+    """The names that a letter with scripts may have, as (letter, subscript, mark, label or exponent) or some of these."""
+    kind, extra = sup.args if sup is not None else (None, None)
+    name, key = base.args[0], sub.args[0] if sub is not None else ''
+    mark = extra if kind == 'mark' else 'prime' * bool(primes)
+    text = label(extra) if kind in ('label', 'power') else ''
+    return (name, key, mark, text), (name, mark, key), (name, key, text), (name, key), (name, mark), (name, text)
 
 
 # letters and numbers
@@ -238,7 +247,7 @@ def _scripted(node, scope):
             raise ShapeError(f'the shape {np.shape(value)} is not the one printed')
         sub = None
     else:
-        value, sub, kind = _named(base, sub, kind, extra, primes, scope)
+        value, sub, kind = _named(base, sub, sup, primes, scope)
     if kind == 'mark':
         raise FormulaError(f'no meaning was given for {label(base)} with the mark {extra}')
     if kind == 'label':
@@ -253,16 +262,16 @@ def _scripted(node, scope):
     return _raised(value, kind, extra, scope)
 
 
-def _named(base, sub, kind, extra, primes, scope):
+def _named(base, sub, sup, primes, scope):
     """(value, what of the subscript is left, what of the superscript is left) of a letter with scripts."""
+    kind = sup.args[0] if sup is not None else None
     if base.op != 'name':
         if primes:
             raise FormulaError('a prime behind what is no letter')
         return evaluate(base, scope), sub, kind
-    name, key = base.args[0], sub.args[0] if sub is not None else ''
-    mark = extra if kind == 'mark' else 'prime' * bool(primes)
-    text = label(extra) if kind in ('label', 'power') else ''
-    for parts in (name, key, mark, text), (name, mark, key), (name, key, text), (name, key), (name, mark), (name, text):
+    spellings = _spellings(base, sub, sup, primes)
+    name, key, mark, text = spellings[0]
+    for parts in spellings:
         literal = '_'.join(filter(None, parts))
         if literal != name and literal in scope:
             named_text = text and text in parts[1:]

@@ -169,6 +169,8 @@ def _contained(value, right, scope):
     if right.op == 'name' and right.args[0] == 'Reals':
         return is_number(value) and not np.iscomplexobj(value)
     if _is_interval(right):
+        if not is_number(value):
+            raise ShapeError('an array in an interval')
         low, high = (evaluate(i, scope) for i in right.args[2])
         above = value >= low if right.args[0] == '[' else value > low
         below = value <= high if right.args[1] == ']' else value < high
@@ -177,8 +179,8 @@ def _contained(value, right, scope):
         where, heights = places(right, scope)
         return any(equal(value, v) for v, h in zip(where, heights, strict=True) if equal(h, min(heights)))
     if right.op == 'scripted' and _is_interval(right.args[0]) and right.args[2] is not None:  # a cube
-        is_inside = _contained(value, right.args[0], scope)
-        return is_inside and _fits(value, (int(evaluate(right.args[2].args[1], scope)),))
+        inside = all(_contained(entry, right.args[0], scope) for entry in np.ravel(value))
+        return inside and _fits(value, (int(evaluate(right.args[2].args[1], scope)),))
     members = evaluate(right, scope)
     if callable(members):
         return bool(members(lower(value)))

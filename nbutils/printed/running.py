@@ -230,7 +230,7 @@ class Formula:
         """The names that nothing in a statement binds and that have no value: its counters."""
         return {
             name for name in free_names(node)
-            if isinstance(scope.raw(name), range) or name not in scope and name not in CONSTANTS and len(name) == 1
+            if isinstance(scope.raw(name), range) or name not in scope and name not in {*CONSTANTS, 'P'} and len(name) == 1
         }
 
     def _counter(self, name, node, scope):

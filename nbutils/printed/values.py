@@ -120,8 +120,7 @@ class Scope:
         if name not in self._cache:
             self._cache[name] = None  # until it is known: what needs itself is an error
             if name in self.computed:
-                rule = self.computed[name]
-                self._cache[name] = lift(rule.function(*(lower(self.get(n)) for n in rule.needs)))
+                self._cache[name] = lift(self._computed(name))
             elif name in self.defined:
                 self._cache[name] = self.defined[name](self)
             else:
@@ -129,6 +128,13 @@ class Scope:
         if self._cache[name] is None:
             raise FormulaError(f'{name} is defined by itself')
         return self._cache[name]
+
+    def _computed(self, name):
+        values = [self.get(n) for n in self.computed[name].needs]
+        if any(isinstance(v, Random) for v in values):
+            del self._cache[name]
+            raise FormulaError(f'{name} is random, and stands outside an expectation')
+        return self.computed[name].function(*map(lower, values))
 
     def changed(self, **changes):
         """The scope with other values for some letters."""

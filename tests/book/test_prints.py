@@ -13,7 +13,6 @@ PLACES = printed.places(TABLE, UNRUN)
 OPEN = {
     'attention': 15,
     'calculus': 44,
-    'classification': 32,
     'convolution': 6,
     'linear_algebra': 58,
     'optimization': 120,

@@ -1,13 +1,18 @@
 """Classification: the meanings of letters."""
 
+from fractions import Fraction
 from itertools import permutations, product
 
 import numpy as np
 import torch
 from hypothesis import strategies as st
 from scipy import integrate, special, stats
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LinearRegression
-from sklearn.metrics import confusion_matrix, precision_score
+from sklearn.metrics import confusion_matrix, hinge_loss, precision_score
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import LabelBinarizer
 from torch.nn import functional
 
@@ -69,17 +74,17 @@ prints(
 )
 
 def svm_dual(X, y, lam):
-    """The weights of the optimum, by many sweeps of exact coordinate ascent."""
+    """The forces of the optimum, by many sweeps of exact coordinate ascent."""
     n, alpha = len(y), np.zeros(len(y))
     for _ in range(3000):
         for k in range(n):
             w = (alpha * y) @ X / (lam * n)
             alpha[k] = np.clip(alpha[k] + lam * n * (1 - y[k] * X[k] @ w) / (X[k] @ X[k]), 0, 1)
-    return (alpha * y) @ X / (lam * n)
+    return alpha
 
 _X, _y, _lam = np.random.default_rng(0).normal(size=(4, 2)), np.array([1., -1, 1, -1]), 0.3
 
-_w_star = svm_dual(_X, _y, _lam)
+_w_star = (svm_dual(_X, _y, _lam) * _y) @ _X / (_lam * 4)
 
 prints(
     'svm-gap',
@@ -490,4 +495,348 @@ prints(
     y=scalars(-3, 3),
     eta=scalars(-2, 2),
     tries=4,
+)
+
+# support vector machines
+
+
+def distance(x, H):
+    """From x to the hyperplane w^T z + b = 0: the shortest way to a z, by least norm."""
+    w, b = H
+    return np.linalg.norm(np.linalg.lstsq(w[None], -np.atleast_1d(w @ x + b), rcond=None)[0])
+
+prints(
+    'svm-distance',
+    w=vectors(2).filter(np.any),
+    b=scalars(),
+    x=vectors(2),
+    H=of(lambda w, b: [w, b]),
+    dist=distance,
+)
+
+
+def hinge(m):
+    return hinge_loss([1, -1], [m, -m])
+
+_margins = dict(
+    X=normal(4, 2),
+    x=of(rows),
+    y=[np.array([1., -1, 1, -1]), np.array([1., 1, -1, -1])],
+    w=vectors(2, -2, 2),
+    tries=20,
+)
+
+prints(
+    'ml.svm.soft.constraint',
+    xi=of(lambda X, y, w: np.array([hinge(m) for m in y * (X @ w)])),
+    equality=dict(X=np.array([[1., 2], [2, 1], [1, 0], [0, 1]]), y=np.array([1., -1, 1, -1]), w=np.array([-1., 0])),
+    slip=('the slack on the wrong side', r'y_n \mathbf{x}_n^\top \mathbf{w} \ge 1 + \xi_n'),
+    **_margins,
+)
+prints(
+    'svm-primal',
+    N=4,
+    lambda_=scalars(0.1, 2),
+    P=of(lambda X, y, lambda_: lambda w: lambda_ / 2 * w @ w + hinge_loss(y, X @ w)),
+    h=hinge,
+    m=scalars(-3, 3),
+    **_margins,
+)
+prints('svm-bayes', eta=scalars(0, 1), f=scalars(-1, 1))
+
+
+def lagrangian(X, y, lam, alpha, nu, w, xi):
+    """The Lagrangian of the soft margin, for tensors."""
+    return lam / 2 * w @ w + (xi + alpha * (1 - xi - y * (X @ w)) - nu * xi).mean()
+
+
+def stationary(X, y, lam, alpha):
+    """The weights at which the Lagrangian, a bowl of curvature lam in the weights, is stationary."""
+    X, y, alpha, zero = tensor(X), tensor(y), tensor(alpha), tensor(np.zeros(4))
+    slope = torch.func.grad(lambda w: lagrangian(X, y, lam, alpha, 1 - alpha, w, zero))(tensor(np.zeros(2)))
+    return -slope.numpy() / lam
+
+_forces = dict(N=4, lambda_=scalars(0.1, 2), alpha=vectors(4, 0, 1), **{k: v for k, v in _margins.items() if k != 'w'})
+
+prints(
+    'svm-lagrangian',
+    nu=vectors(4, 0, 1),
+    xi=vectors(4, 0, 2),
+    w=vectors(2, -2, 2),
+    ell=of(lambda X, y, lambda_, alpha, nu: lambda w, xi: lagrangian(*map(tensor, (X, y, lambda_, alpha, nu, w, xi)))),
+    **_forces,
+)
+prints('svm-weights', w=of(lambda X, y, lambda_: lambda alpha: stationary(X, y, lambda_, alpha)), **_forces)
+
+
+def lowest(X, y, lam, alpha):
+    """The lowest value of the Lagrangian."""
+    w, alpha = stationary(X, y, lam, alpha), tensor(alpha)
+    return lagrangian(tensor(X), tensor(y), lam, alpha, 1 - alpha, tensor(w), torch.zeros(4))
+
+prints(
+    'svm-dual',
+    w=of(lambda X, y, lambda_: lambda alpha: stationary(X, y, lambda_, alpha)),
+    D=of(lambda X, y, lambda_: lambda alpha: lowest(X, y, lambda_, alpha)),
+    **_forces,
+)
+_kerbs = np.array([[4.5, 1], [-4.5, 1], [3, 1], [-3, 1], [0.4, 0.2], [-0.4, 0.2], [0.5, -1], [-0.5, -1], [0, 1], [0, 1]])
+_kinds = np.array([1., -1, 1, -1, 1, -1, -1, 1, 1, -1])
+_optimum = svm_dual(_kerbs, _kinds, 0.1)
+
+prints(
+    'svm-kkt',
+    alpha=_optimum,
+    m=_kinds * (_kerbs @ ((_optimum * _kinds) @ _kerbs) / (0.1 * 10)),
+    n=range(1, 11),
+    also_true=7,  # what follows from 0 <= alpha <= 1 alone, or is weaker
+)
+
+
+def best_alone(X, y, lambda_, alpha):
+    """Where the dual is largest along each coordinate between 0 and 1, the others as they are: the top of a parabola."""
+    tops = []
+    for n in range(len(y)):
+        t = np.array([0, 0.5, 1])
+        moved = np.where(np.arange(len(y)) == n, t[:, None], alpha)
+        w = (moved * y) @ X / (lambda_ * len(y))
+        a, b, _ = np.polyfit(t, moved.mean(1) - lambda_ / 2 * (w ** 2).sum(1), 2)
+        tops.append(np.clip(-b / (2 * a), 0, 1))
+    return np.array(tops)
+
+prints(
+    'svm-ascent',
+    m=of(lambda X, y, lambda_, alpha: y * (X @ ((alpha * y) @ X)) / (lambda_ * 4)),
+    alpha_new=of(best_alone),
+    clip=np.clip,
+    **_forces,
+)
+
+# kernels
+
+prints('kernels-square', x=vectors(2), z=vectors(2), phi=lambda x: np.array([x[0] ** 2, np.sqrt(2) * x[0] * x[1], x[1] ** 2]))
+
+
+def gaussian_kernel(gamma):
+    return lambda x, z: rbf_kernel(np.atleast_2d(x), np.atleast_2d(z), gamma)[0, 0]
+
+prints('kernels-rbf', x=vectors(2, -2, 2), z=vectors(2, -2, 2), gamma=scalars(0.1, 1), k=of(gaussian_kernel))
+
+
+class Features:
+    """A function of the Gaussian kernel's space: sum of a_i k(x_i, .)."""
+
+    def __init__(self, a, x, gamma=0.5):
+        self.a, self.x, self.gamma = np.array(a), np.array(x, float).reshape(len(a), -1), gamma
+
+    def __call__(self, x):
+        return self.a @ rbf_kernel(self.x, np.reshape(x, (1, -1)), self.gamma)[:, 0]
+
+
+def inner(f, g):
+    return f.a @ rbf_kernel(f.x, g.x, f.gamma) @ g.a
+
+prints(
+    'kernels-evaluation',
+    f=[Features([1, -2], [0, 1.5]), Features([3], [2])],
+    x=scalars(-3, 3),
+    k=lambda x, *z: gaussian_kernel(0.5)(x, *z) if z else Features([1], [x]),
+    inner=inner,
+    equality=dict(f=Features([3], [2]), x=2.0),
+)
+prints(
+    'kernels-lipschitz',
+    f=[Features([1, -2], [[0, 0], [1.5, 1]]), Features([1, -1], [[0.1, 0], [0, 0]])],
+    x=[np.array([0.1, 0]), np.array([1., 2])],
+    z=[np.zeros(2), np.array([0.5, -1])],
+    gamma=0.5,
+    inner=inner,
+    slip=('without the 2', r'|f(\mathbf{x}) - f(\mathbf{z})| \le \sqrt{\gamma}\, \|f\| \, \|\mathbf{x} - \mathbf{z}\|'),
+)
+_places = np.array([[0.1], [0.7], [1.1], [2.0]])
+
+
+def kernel_ridge(y, alpha):
+    return KernelRidge(alpha=alpha, kernel='rbf', gamma=2).fit(_places, y)
+
+_ridge = dict(y=vectors(4), alpha=scalars(0.1, 2), N=4, K=rbf_kernel(_places, gamma=2), a=of(lambda y, alpha: kernel_ridge(y, alpha).dual_coef_))
+
+prints(
+    'kernels-ridge',
+    x=scalars(-1, 3),
+    x_n=of(lambda n: _places[n - 1, 0]),
+    k=gaussian_kernel(2),
+    f=of(lambda y, alpha: lambda x: kernel_ridge(y, alpha).predict([[x]])[0]),
+    tries=10,
+    **_ridge,
+)
+
+
+def without(n, y, alpha):
+    """What the fit to the others predicts at place n."""
+    rest = np.arange(4) != n - 1
+    return KernelRidge(alpha=alpha, kernel='rbf', gamma=2).fit(_places[rest], y[rest]).predict(_places[n - 1:n])[0]
+
+prints('kernels-loo', n=range(1, 5), y_hat_n_minus_n=of(without), tries=10, **_ridge)
+_nodes, _node_weights = np.polynomial.hermite_e.hermegauss(14)
+
+prints(
+    'kernels-bochner',
+    g=[0.3, 0.5],
+    kappa=of(lambda g: lambda delta: np.exp(-g * delta @ delta)),
+    omega_1=Random(_nodes, _node_weights / _node_weights.sum()),
+    omega_2=Random(_nodes, _node_weights / _node_weights.sum()),
+    omega=of(lambda g, omega_1, omega_2: np.sqrt(2 * g) * np.array([omega_1, omega_2])),
+    delta=vectors(2, -1, 1),
+    d=2,
+    tries=6,
+)
+_sampler = RBFSampler(gamma=0.5, n_components=5, random_state=0).fit(np.zeros((1, 2)))
+
+
+def random_features(x):
+    return _sampler.transform(np.reshape(x, (1, -1)))[0]
+
+prints(
+    'kernels-random',
+    x=vectors(2),
+    z=vectors(2),
+    D=5,
+    j=range(1, 6),
+    omega=of(lambda: list(_sampler.random_weights_.T)),
+    b=_sampler.random_offset_,
+    zeta=lambda j, x: random_features(x)[j - 1],
+    k_hat=lambda x, z: random_features(x) @ random_features(z),
+    tries=10,
+)
+
+# nearest neighbours
+
+prints('knn-expanded', a=vectors(3), x=vectors(3))
+
+
+def expansion_error(a, x):
+    """How far the expanded square, computed in floating point, is from the exact one."""
+    exact = sum((Fraction(p) - Fraction(q)) ** 2 for p, q in zip(a.tolist(), x.tolist(), strict=True))
+    return float(abs(Fraction(float((a * a).sum() - 2 * (a @ x) + (x * x).sum())) - exact))
+
+_far = normal(3).map(lambda v: 1e8 + v)
+
+prints(
+    'knn-gamma',
+    a=_far,
+    x=_far,
+    d=3,
+    u=2.0 ** -53,
+    error=of(expansion_error),
+    slip=('measures from each other and not from the origin',
+          r'\text{error} \le \gamma_{d+2} \|\mathbf{a} - \mathbf{x}\|^2, \qquad \gamma_m = \frac{m u}{1 - m u}'),
+)
+_even = np.array([[0.6, 0.2, 0.2]] * 2 + [[0.2, 0.2, 0.6]] * 2)
+_laws = st.one_of(normal(4, 3).map(lambda scores: special.softmax(2 * scores, 1)), st.just(_even))  # at four equally likely inputs
+_twins = dict(
+    law=_laws,
+    x=Random(range(4)),
+    p=of(lambda law: lambda j, x: law[x, j - 1]),
+    q=3,
+    R_NN=of(lambda law: sum(p[i] * p[j] for p in law for i in range(3) for j in range(3) if i != j) / 4),
+    R_star=of(lambda law: 1 - law.max(1).mean()),
+)
+
+prints('knn-limit', **_twins)
+prints(
+    'knn-cover-hart',
+    equality=dict(law=_even),
+    slip=('the bound for two labels', r'R_{\text{NN}} \le 2 R^* (1 - R^*)'),
+    **_twins,
+)
+prints(
+    'knn-local',
+    p=st.one_of(normal(3).map(special.softmax), st.sampled_from([np.array([0.6, 0.2, 0.2]), np.array([0.5, 0.5, 0])])),
+    q=3,
+    r=of(lambda p: 1 - max(p)),
+)
+
+
+def risk_on_circle(a, n):
+    """The mean of the error of copying, over the circle and over the distance of the nearest of n examples."""
+    x = np.arange(64) / 64  # for cosines of few periods the mean over a grid is exact
+
+    def error(t):
+        p, q = 0.5 + a * np.cos(2 * np.pi * x), 0.5 + a * np.cos(2 * np.pi * (x + t / 2))
+        return (p * (1 - q) + (1 - p) * q).mean() * stats.beta.pdf(t, 1, n)
+    return integrate.quad(error, 0, 1)[0]
+
+prints('knn-circle', a=scalars(0.1, 0.5), n=[1, 2, 5, 9], R_n=of(risk_on_circle), tries=6)
+
+
+def wrong_vote(k, r):
+    """The probability that the majority of k labels differs from one more, all of them less likely ones with r."""
+    return sum(
+        r ** sum(votes[1:]) * (1 - r) ** (k - sum(votes[1:])) * (r if votes[0] else 1 - r)
+        for votes in product([0, 1], repeat=k + 1) if (2 * sum(votes[1:]) > k) != votes[0])
+
+prints(
+    'knn-vote',
+    k=[1, 3, 5],
+    r=scalars(0, 0.5),
+    B=Random(range(6), of(lambda k, r: stats.binom.pmf(range(6), k, r))),
+    rho=wrong_vote,
+    tries=12,
+)
+_grid = np.array([[0., 0], [1, 0.5], [0.2, 1], [3, 3]])
+_signs = list(product([-1., 1], repeat=4))
+
+prints(
+    'knn-bias-variance',
+    k=[1, 2, 3],
+    x=vectors(2, 0, 2),
+    f=[lambda x: x[0] * x[1] + 1, lambda x: np.sin(3 * x[0])],
+    noise=Random(_signs),
+    sigma=[0.5, 2],
+    x_i=of(lambda i: _grid[i - 1]),
+    N_k=of(lambda k, x: list(NearestNeighbors(n_neighbors=k).fit(_grid).kneighbors([x])[1][0] + 1)),
+    f_hat=of(lambda f, noise, sigma: lambda k, x: np.mean([f(_grid[i]) + sigma * noise[i] for i in np.argsort(
+        np.linalg.norm(_grid - x, axis=1), stable=True)[:k]])),
+    tries=6,
+)
+
+
+def nearest_corner(n, d):
+    """How many coordinates of the nearest of n random corners of a cube differ: the probabilities of 0, ..., d."""
+    farther = stats.binom.sf(np.arange(-1, d + 1), d, 0.5) ** n
+    return farther[:-1] - farther[1:]
+
+prints(
+    'knn-arrival',
+    d=10,
+    n=[1, 3, 100, 1000],
+    differing=Random(range(11), of(lambda n: nearest_corner(n, 10))),
+    x=np.zeros(10),
+    x_prime=of(lambda differing: (np.arange(10) < differing) * 1.0),
+    slip=('the exponent of an average', r"\mathbb{E} \|\mathbf{x} - \mathbf{x}'\| \le 2 \sqrt d \Big( 1 + \frac{1}{e (d - 1)} \Big) n^{-1/2}"),
+)
+prints(
+    'knn-finite',
+    d=[1, 2, 10],
+    n=[1, 3, 100, 1000],
+    eta=[0, 0.2, 0.4],  # the probability of one label, or of the other, by the first coordinate
+    R_n=of(lambda n, d, eta: 2 * eta * (1 - eta) + (1 - 2 * eta) ** 2 * nearest_corner(n, d) @ np.arange(d + 1) / d),
+    R_star=of(lambda eta: eta),
+    c=of(lambda eta: 1 - 2 * eta),
+    slip=('forgets that the neighbour is not there yet', r'R_n \le 2 R^* (1 - R^*)'),
+)
+_counts_of_two = [(i, j) for i in range(13) for j in range(i + 1)]
+
+prints(
+    'knn-concentrate',
+    n=2,
+    d=12,
+    mu=2,  # a coordinate is 1 or -1, so its squared difference 0 or 4
+    v=4,
+    D=Random([4.0 * np.array(counts) for counts in _counts_of_two],
+             [stats.binom.pmf([i, j], 12, 0.5).prod() * (1 + (i != j)) for i, j in _counts_of_two]),
+    epsilon=[0.2, 0.6],
+    slip=('the square of the dimension',
+          r'P \bigg( \frac{\max_i D_i}{\min_i D_i} > \frac{1 + \varepsilon}{1 - \varepsilon} \bigg) \le \frac{n v}{d^2 \, \mu^2 \varepsilon^2}'),
 )

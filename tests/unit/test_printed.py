@@ -43,6 +43,10 @@ def value(latex, **more):
     return evaluate(part.node, Scope(kept))
 
 
+def scaled(k):
+    return lambda z: z * k
+
+
 def search(test, strategies):
     return _counterexample(test, strategies, 60)
 
@@ -158,7 +162,7 @@ def test_statement(latex, want):
 @pytest.mark.parametrize('latex', [
     r'\mathbf{x}\mathbf{y}', r'\mathbf{x} + 1', r'1 - \mathbf{x} \odot \mathbf{x}', r'\mathbf{A}\mathbf{x}^\top', r'\frac{1}{\mathbf{x}}',
     r'\sqrt{\mathbf{x}}', r'\mathbf{u} \times \mathbf{x}', r'\mathbf{x} = \mathbf{u}', r'\mathbf{A} + \mathbf{x}', r'|\mathbf{x}|',
-    r'2^{\mathbf{x}}', r'\det \mathbf{u}', r'\mathbf{x} \odot \mathbf{u}', r'a = \mathbf{I}', r'\mathbf{x} \le \mathbf{u}',
+    r'2^{\mathbf{x}}', r'\mathbf{x} \in [-2, 1]', r'\det \mathbf{u}', r'\mathbf{x} \odot \mathbf{u}', r'a = \mathbf{I}', r'\mathbf{x} \le \mathbf{u}',
 ])
 def test_nothing_is_broadcast(latex):
     with pytest.raises(ShapeError):
@@ -394,6 +398,8 @@ def test_a_norm_can_be_any():
     (r'x_n \leftarrow x_n + 1', dict(x=[np.array([5., 6.])], x_new=np.array([6., 8.])), False),
     (r'\mathbf{x} \leftarrow 2 \mathbf{x}', dict(x=[np.array([5., 6.])], x_new=np.array([10., 12.])), True),
     (r'P(X > 0) = \tfrac12', dict(X=LETTERS['X']), True),
+    (r"\mathbb{E}[x' + x^* + x_{\text{new}} + x^{(1)}] = 2 + 3 + 4 + 5", dict(z=Random([0.0, 2.0]), **{
+        f'x_{name}': of(scaled(k)) for name, k in (('prime', 2), ('star', 3), ('new', 4), ('1', 5))}), True),
     (r'P(X > 0 \mid X < 2) = \tfrac12', dict(X=LETTERS['X']), False),
     (r'\|f\|^2 = 16', dict(f=np.polynomial.Polynomial([0, 2]), inner=lambda f, g: f(2) * g(2)), True),
 ])
