@@ -287,7 +287,15 @@ def _named(base, sub, sup, primes, scope):
         capital = CAPITALS.get(name, name.upper())
         if capital != name and capital in scope and np.ndim(scope.get(capital)) == 2:
             return scope.get(capital), sub, kind
-    return evaluate(base, scope), sub, kind
+    value = evaluate(base, scope)
+    return value if sub is None else rows_or_columns(value, base, sub, scope), sub, kind
+
+
+def rows_or_columns(value, base, sub, scope):
+    """What a subscript picks from: with a single index X_rows or X_columns, where one is given for a matrix X."""
+    single = isinstance(value, np.ndarray) and value.shape[1] > 1 and sub.args[1] and len(indices(sub.args[1], value)) == 1
+    given = [f'{base.args[0]}_{what}' for what in ('rows', 'columns') if f'{base.args[0]}_{what}' in scope]
+    return scope.get(given[0]) if single and len(given) == 1 else value
 
 
 def _raised(value, kind, extra, scope):

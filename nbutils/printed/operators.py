@@ -14,6 +14,7 @@ from nbutils.printed.evaluating import (
     extremum,
     indices,
     names_in,
+    rows_or_columns,
     rule,
 )
 from nbutils.printed.grammar import Node, children, walk
@@ -139,12 +140,7 @@ def over(domain, body, scope):
         return
     tests = () if how == 'over' else what[0]
     if len(tests) == 1 and tests[0].op == 'relation' and tests[0].args[1].text == 'in':
-        name = _counter(tests[0].args[0])
-        members = evaluate(tests[0].args[2], scope)
-        if not isinstance(members, list):
-            raise FormulaError('an operator over what is no finite set')
-        for value in members:
-            yield (value,), scope.changed(**{name: value})
+        yield from _members(*tests[0].args[::2], scope)
         return
     if how == 'over':
         names = [_counter(n) for n in what[0]]
@@ -158,6 +154,20 @@ def over(domain, body, scope):
         case = scope.changed(**dict(zip(names, values, strict=True)))
         if all(evaluate(t, case) for t in tests):
             yield values, case
+
+
+def _members(left, right, scope):
+    """(values, scope) for all members x, or pairs (x, y), of a finite set."""
+    pairs = left.op == 'bracket' and left.args[0] == '('
+    names = [_counter(node) for node in (left.args[2] if pairs else (left,))]
+    members = evaluate(right, scope)
+    if not isinstance(members, list):
+        raise FormulaError('an operator over what is no finite set')
+    for member in members:
+        values = member if pairs else [member]
+        if not isinstance(values, list) or len(values) != len(names):
+            raise FormulaError(f'the members of the set are no lists of {len(names)}')
+        yield tuple(values), scope.changed(**dict(zip(names, values, strict=True)))
 
 
 def _choices(name, body, scope):
@@ -219,6 +229,8 @@ def _lengths(node, name, scope):
         value = _indexed_value(base, scope)
     except FormulaError:
         return set()
+    if base.op == 'name' and sub is not None:
+        value = rows_or_columns(value, base, sub, scope)
     nodes = indices(sub.args[1], value) if sub is not None and sub.args[1] else ()
     if sup is not None and sup.args[0] == 'label':
         nodes = (*sup.args[1].args[2], *nodes)
@@ -358,7 +370,8 @@ def _moment(node, scope):
         named = set() if sub.args[1] is None else {n for k in sub.args[1] for n in names_in(k)}
         for below in sub.args[1] or ():
             _check_law(below, scope)
-        if not named & set(scope.randoms):
+        named = {r for name in named for r in scope.needs(name) if r in scope.randoms}
+        if not named:
             raise FormulaError(f'{kind} over {sub.args[0]}, which is not random')
         names = sorted(set(names) & named)
     if not names:

@@ -26,7 +26,8 @@ x, y = np.array([1., -2.]), np.array([3., 0.5])
 u, v = np.array([1., 2., 3.]), np.array([-1., 0., 2.])
 LETTERS = dict(
     A=A, B=B, M=A, S=S, x=x, y=y, u=u, v=v, a=2.0, b=-3.0, n=4, f=lambda t: t ** 3, g=lambda w: w @ w, h=lambda w: w * 2, k=range(1, 3),
-    family=[x, y], w=[y, x], t=[1., 7.], rest=11., N=10, Normal=lambda m, s: m + s - 2, F=[[4, 5], [2, 1], [5]], X=Random([0., 1., 5.], [0.5, 0.2, 0.3]), Y=Random([-1., 1.]),
+    family=[x, y], w=[y, x], t=[1., 7.], rest=11., N=10, Normal=lambda m, s: m + s - 2, F=[[4, 5], [2, 1], [5]], P=[[2, 3], [5, 1]], V=of(lambda X: X), W=of(lambda X: 2 * X),
+    O=np.stack([y, x, x], 1), O_columns=[y, x, x], X=Random([0., 1., 5.], [0.5, 0.2, 0.3]), Y=Random([-1., 1.]),
     p=lambda t: {0: 0.5, 1: 0.2, 5: 0.3}.get(t, 0.0), q=Box(-4, 4), r=Box(-9, 9, 2), inf_f=-7.0, is_even=lambda t: t % 2 == 0,
     H=[A, B, S], R=[np.arange(6.).reshape(2, 3)] * 4, G=lambda i, j: 10 * i + j,
     z_in=[np.array([0., -1.]), np.array([0.6, -0.8]), np.array([9., 9.])], is_longer_than=lambda v, w: np.linalg.norm(v) > np.linalg.norm(w),
@@ -40,7 +41,8 @@ def value(latex, **more):
     functions = frozenset(name for name, meaning in letters.items() if callable(meaning))
     (part,) = parse(latex, functions)
     kept = {n: m if callable(m) or isinstance(m, (Box, Random, range)) else lift(m) for n, m in letters.items()}
-    return evaluate(part.node, Scope(kept))
+    computed = {n: m for n, m in kept.items() if isinstance(m, of)}
+    return evaluate(part.node, Scope({n: m for n, m in kept.items() if n not in computed}, computed))
 
 
 def scaled(k):
@@ -117,6 +119,8 @@ def search(test, strategies):
     (r'\mathbb{E}_{X \sim p(X)}[X + a]', 3.7), (r'\mathbb{E}_{X \sim p}[X]', 1.7),
     (r'\operatorname{Cov}(X, X + Y)', 7.7 - 1.7 ** 2), (r'\operatorname{Cov}(X, Y)', 0), (r'\operatorname{Cov}(2 X)', 4 * (7.7 - 1.7 ** 2)),
     (r'\operatorname{Cov}(X \mathbf{x})', (7.7 - 1.7 ** 2) * np.outer(x, x)),
+    (r'\sum_{(s, i) \in P} s^i', 2 ** 3 + 5), (r'\mathbb{E}_{(V, W) \sim D}[V W]', 7.7 * 2), (r'\mathbb{E}_{V \sim D}[V]', 1.7),
+    (r'\mathbf{O}_2', x[:, None]), (r'\sum_j \mathbf{O}_j', (x + y + x)[:, None]), (r'\mathbf{O}_{2,3}', -2), (r'\mathbf{O}\mathbf{u}', np.stack([y, x, x], 1) @ u[:, None]),
     # fonts
     (r'N \mathcal{N}(a, b) \mathrm{N}', 100 * -3),
     # cases, indicators
@@ -180,7 +184,7 @@ def test_nothing_is_broadcast(latex):
     (r'a_{\text{old}}', 'subscript'), (r'\mathbf{A}_1', 'one index of a matrix'), (r'\mathbb{E}_b[X]', 'not random'), (r'\mathbb{E}_{Y \sim p}[Y]', 'other weights'),
     (r'\min_{q} q', 'on the border'), (r'\min_{\mathbf{r}} \mathbf{x}^\top\mathbf{r}', 'inside its box'), (r'q + 1', 'outside of one'),
     (r'\operatorname{tr}(\mathbf{A}, \mathbf{B})', 'of several things'), (r'\exp(a, b)', 'of several things'),
-    (r'a \cup F_1', 'no set of numbers'), (r'a \text{ is odd}', 'words that cannot be run'), (r'a \text{ is even } \text{or odd}', 'words that cannot be run'), (r'a \subset b', 'subset'),
+    (r'a \cup F_1', 'no set of numbers'), (r'\sum_{(s, i, j) \in P} s', 'no lists of 3'), (r'a \text{ is odd}', 'words that cannot be run'), (r'a \text{ is even } \text{or odd}', 'words that cannot be run'), (r'a \subset b', 'subset'),
     (r'X \mid Y', 'left over'), (r'\Pr[X]', 'no statement'), (r'\operatorname{Cov}(X, Y, Y)', 'several things'), (r'\|f\|', 'no array'),
     (r'\mathcal{Q}(a, b)', 'no meaning was given for Q'),
     (r'u_3 \cdots u_1', 'do not lead from 3 to 1'), (r'1 + 2 + 4 + \dots + 8', 'before the dots do not follow'),
