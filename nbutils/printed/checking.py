@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from nbutils.printed.grammar import RELATIONS, walk
+from nbutils.printed.grammar import RELATIONS, Node
 from nbutils.printed.running import MISHAPS, Formula, Report, run
 from nbutils.printed.tokens import FormulaError
 
@@ -24,13 +24,7 @@ def check(
     if report.counterexample is not None:
         raise AssertionError(f'{name} fails as printed', report.counterexample)
     formula = Formula(latex, {k.rstrip('_'): v for k, v in meanings.items()}, options or {})
-    signs = {
-        RELATIONS[sign.text]
-        for claim in formula.claims
-        for n in walk(claim)
-        if n.op == 'relation'
-        for sign in n.args[1::2]
-    }
+    signs = {RELATIONS[sign.text] for claim in formula.claims for sign in _relation_signs(claim)}
     unequal = signs <= INEQUALITIES
     if unequal and equality is None and slip is None:
         raise TypeError(
@@ -48,6 +42,14 @@ def check(
         kind, text = survived[0]
         raise AssertionError(f'{name}: {len(survived)} spoilt prints hold as well, for example ({kind}) {text}')
     return report
+
+
+def _relation_signs(statement):
+    """The signs of the relations that a statement is made of, without those below sums and expectations."""
+    if statement.op == 'relation':
+        return list(statement.args[1::2])
+    parts = statement.args if statement.op in ('both', 'iff', 'implies') else ()
+    return [sign for part in parts if isinstance(part, Node) for sign in _relation_signs(part)]
 
 
 def _must_be_equal(name, formula, equality):

@@ -413,7 +413,10 @@ def _call(node, scope):
     if head.op == 'scripted':
         base, sub, sup, primes = head.args
         name = base.args[0] if base.op == 'name' else None
-    moment = _rules.get('moment') if name in ('Expect', 'Pr', 'P', 'Var', 'Cov') and name not in scope else None
+    if any(a.op == 'given' for a in args) and f'{name}_given' in scope:  # P(x | y) beside P(x, y)
+        name = f'{name}_given'
+    own = name in scope or sub is not None and f'{name}_{sub.args[0]}' in scope  # P_C, the nearest point of C
+    moment = _rules.get('moment') if name in ('Expect', 'Pr', 'P', 'Var', 'Cov') and not own else None
     kind, extra = sup.args if sup is not None else (None, None)
     if kind in ('transpose', 'inverse transpose'):
         raise FormulaError('a transposed function')

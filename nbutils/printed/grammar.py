@@ -209,10 +209,10 @@ class _Pieces:
             self.close('given')
         elif CONNECTIVE.match(token.text):
             self.close('claim', token.text.strip())
-        elif self.now and words in self.functions:
-            self.now.append(token._replace(kind='predicate', text=words))
         elif not self.now and _continues(after) or _continues(self.last()):
             self.now.append(Token('name', words, token.start, token.end))  # a word as a name: precision = ...
+        elif words in self.functions:
+            self.now.append(token._replace(kind='predicate', text=words))
         else:
             raise FormulaError(f'words that cannot be run: {token.text.strip()!r}')
 

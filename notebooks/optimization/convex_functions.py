@@ -57,11 +57,11 @@ plt.style.use('nbutils.book')
 #
 # ````{prf:definition} Convex function
 # :label: def-convex-function
-# Let $\mathcal{X} \subseteq \mathbb{R}^n$ be a convex set. A function $f : \mathcal{X} \to \mathbb{R}$ is *convex* if for
-# all $x, x' \in \mathcal{X}$ and all $\lambda \in [0, 1]$
+# Let $\mathcal{X} \subseteq \mathbb{R}^n$ be a convex set. A function $f : \mathcal{X} \to \mathbb{R}$ is *convex* if
+# for all $\mathbf{x}, \mathbf{x}' \in \mathcal{X}$ and all $\lambda \in [0, 1]$
 # ```{math}
 # :label: dl.convex-fn.definition
-# \lambda f(x) + (1 - \lambda) f(x') \ge f(\lambda x + (1 - \lambda) x') .
+# \lambda f(\mathbf{x}) + (1 - \lambda) f(\mathbf{x}') \ge f(\lambda \mathbf{x} + (1 - \lambda) \mathbf{x}') .
 # ```
 # It is *concave* if $-f$ is convex.
 # ````
@@ -86,15 +86,8 @@ holds(
 
 # %% [markdown]
 # The notes also say it in words: the segment between two points of the graph "always lies above the function". Taken
-# literally that excludes a straight line, which is its own chord and which nobody wants to exclude. So:
-#
-# ```{math}
-# :label: ml.convexity.chord
-# \begin{gathered}
-# h \text{ is convex} \iff \text{every segment between two points} \\
-# \text{of the graph lies on or above the graph.}
-# \end{gathered}
-# ```
+# literally that excludes a straight line, which is its own chord and which nobody wants to exclude. So: *$h$ is convex
+# if and only if every segment between two points of the graph lies on or above the graph.*
 #
 # Random chords make a test that returns the worst chord it met, or `None`. Its judge is a computer algebra system,
 # which differentiates twice and looks at the sign (we shall see why that decides). The control takes "above" at its
@@ -160,25 +153,25 @@ axes[0].set_ylabel('height');
 # ```{math}
 # :label: ml.convexity.jensen
 # \begin{gathered}
-# h(\lambda u + (1 - \lambda) v) \le \lambda h(u) + (1 - \lambda) h(v) \\
-# \forall u, v \in \mathbb{R}^D,\ 0 \le \lambda \le 1 .
+# h(\lambda \mathbf{u} + (1 - \lambda) \mathbf{v}) \le \lambda h(\mathbf{u}) + (1 - \lambda) h(\mathbf{v}) \\
+# \forall \mathbf{u}, \mathbf{v} \in \mathbb{R}^D,\ 0 \le \lambda \le 1 .
 # \end{gathered}
 # ```
 #
 # The left side walks along a line, so *$h$ is convex if and only if its restriction to every line is*. Three witnesses
-# in $\mathbb{R}^5$: any norm, by the triangle inequality; $\ln \sum_i e^{x_i}$; and $x^\top A x$ with a positive
-# semidefinite $A$, whose gap one can compute,
+# in $\mathbb{R}^5$: any norm, by the triangle inequality; $\ln \sum_i e^{x_i}$; and $\mathbf{x}^\top \mathbf{A}
+# \mathbf{x}$ with a positive semidefinite $\mathbf{A}$, whose gap one can compute,
 #
 # ```{math}
 # :label: convex_functions-quadratic-gap
 # \begin{gathered}
-# \lambda\, u^\top A u + (1 - \lambda)\, v^\top A v - w^\top A w = \lambda (1 - \lambda) (u - v)^\top A (u - v), \\
-# w = \lambda u + (1 - \lambda) v .
+# \lambda\, \mathbf{u}^\top \mathbf{A} \mathbf{u} + (1 - \lambda)\, \mathbf{v}^\top \mathbf{A} \mathbf{v} - \mathbf{w}^\top \mathbf{A} \mathbf{w} = \lambda (1 - \lambda) (\mathbf{u} - \mathbf{v})^\top \mathbf{A} (\mathbf{u} - \mathbf{v}), \\
+# \mathbf{w} = \lambda \mathbf{u} + (1 - \lambda) \mathbf{v} .
 # \end{gathered}
 # ```
 #
-# *Positive semidefinite* is a statement about eigenvalues. The control takes it for one about entries: $|A|$, every
-# number made positive, which looks more positive than $A$ and is not.
+# *Positive semidefinite* is a statement about eigenvalues. The control takes it for one about entries:
+# $|\mathbf{A}|$, every number made positive, which looks more positive than $\mathbf{A}$ and is not.
 
 # %%
 def convex_in_space(seed, entries):
@@ -202,12 +195,12 @@ holds(
 #
 # ```{math}
 # :label: ml.convexity.strict
-# h(\lambda u + (1 - \lambda) v) < \lambda h(u) + (1 - \lambda) h(v) \qquad \forall u \ne v,\ 0 < \lambda < 1 .
+# h(\lambda \mathbf{u} + (1 - \lambda) \mathbf{v}) < \lambda h(\mathbf{u}) + (1 - \lambda) h(\mathbf{v}) \quad \forall \mathbf{u} \ne \mathbf{v},\ 0 < \lambda < 1 .
 # ```
 #
-# A condition on $\lambda$ alone would be met by no function at all, since for $u = v$ both sides are equal: that is
-# the control. Strictness means that the graph contains no straight piece. So $x^2$ and $e^x$ are strictly convex,
-# $|x|$ is convex but not strictly.
+# A condition on $\lambda$ alone would be met by no function at all, since for $\mathbf{u} = \mathbf{v}$ both sides are
+# equal: that is the control. Strictness means that the graph contains no straight piece. So $x^2$ and $e^x$ are strictly
+# convex, $|x|$ is convex but not strictly.
 
 # %%
 def strictly_below(name, u, d, lam):
@@ -274,24 +267,28 @@ assert not grade(floor_from_one, floor_by_search, floor_cases)
 # :label: thm-three-tests
 # For a twice continuously differentiable $f$ on an open convex set these are equivalent:
 # 1. no chord passes below the graph;
-# 2. no tangent passes above it: $f(y) \ge f(x) + \nabla f(x) \cdot (y - x)$ for all $x, y$;
-# 3. no curvature is negative: $d^\top \nabla^2 f(x)\, d \ge 0$ for all $x$ and $d$.
+# 2. no tangent passes above it: $f(\mathbf{y}) \ge f(\mathbf{x}) + \nabla f(\mathbf{x}) \cdot (\mathbf{y} - \mathbf{x})$ for all $\mathbf{x}, \mathbf{y}$;
+# 3. no curvature is negative: $\mathbf{d}^\top \nabla^2 f(\mathbf{x})\, \mathbf{d} \ge 0$ for all $\mathbf{x}$ and $\mathbf{d}$.
 # ````
 #
 # ```{prf:proof}
-# 1 ⇒ 2. Divide $f(x + \lambda(y - x)) \le f(x) + \lambda (f(y) - f(x))$ by $\lambda > 0$:
-# $\frac{1}{\lambda} \big( f(x + \lambda (y - x)) - f(x) \big) \le f(y) - f(x)$. As $\lambda \to 0$ the left side becomes
-# the directional derivative $\nabla f(x) \cdot (y - x)$.
+# 1 ⇒ 2. Divide $f(\mathbf{x} + \lambda(\mathbf{y} - \mathbf{x})) \le f(\mathbf{x}) + \lambda (f(\mathbf{y}) -
+# f(\mathbf{x}))$ by $\lambda > 0$: $\frac{1}{\lambda} \big( f(\mathbf{x} + \lambda (\mathbf{y} - \mathbf{x})) -
+# f(\mathbf{x}) \big) \le f(\mathbf{y}) - f(\mathbf{x})$. As $\lambda \to 0$ the left side becomes the directional
+# derivative $\nabla f(\mathbf{x}) \cdot (\mathbf{y} - \mathbf{x})$.
 #
-# 2 ⇒ 1. Put the tangent at $w = \lambda u + (1 - \lambda) v$. It lies below $f(u)$ and $f(v)$; mix the two inequalities
-# with weights $\lambda$ and $1 - \lambda$. The slopes cancel, for
-# $\lambda (u - w) + (1 - \lambda)(v - w) = 0$, and $\lambda f(u) + (1 - \lambda) f(v) \ge f(w)$ remains.
+# 2 ⇒ 1. Put the tangent at $\mathbf{w} = \lambda \mathbf{u} + (1 - \lambda) \mathbf{v}$. It lies below $f(\mathbf{u})$
+# and $f(\mathbf{v})$; mix the two inequalities with weights $\lambda$ and $1 - \lambda$. The slopes cancel, for $\lambda
+# (\mathbf{u} - \mathbf{w}) + (1 - \lambda)(\mathbf{v} - \mathbf{w}) = \mathbf{0}$, and $\lambda f(\mathbf{u}) + (1 -
+# \lambda) f(\mathbf{v}) \ge f(\mathbf{w})$ remains.
 #
-# 3 ⇒ 2. By Taylor's formula with integral remainder along $d = y - x$,
-# $f(y) - f(x) - \nabla f(x) \cdot d = \int_0^1 (1 - s)\, d^\top \nabla^2 f(x + s d)\, d \, ds \ge 0$.
+# 3 ⇒ 2. By Taylor's formula with integral remainder along $\mathbf{d} = \mathbf{y} - \mathbf{x}$, $f(\mathbf{y}) -
+# f(\mathbf{x}) - \nabla f(\mathbf{x}) \cdot \mathbf{d} = \int_0^1 (1 - s)\, \mathbf{d}^\top \nabla^2 f(\mathbf{x} + s
+# \mathbf{d})\, \mathbf{d} \, ds \ge 0$.
 #
-# 2 ⇒ 3. If $d^\top \nabla^2 f(x)\, d < 0$, the same integral, for the point $y = x + \epsilon d$ so near that the
-# curvature is still negative on the way, is negative: the tangent at $x$ passes above $f(y)$.
+# 2 ⇒ 3. If $\mathbf{d}^\top \nabla^2 f(\mathbf{x})\, \mathbf{d} < 0$, the same integral, for the point $\mathbf{y} =
+# \mathbf{x} + \epsilon \mathbf{d}$ so near that the curvature is still negative on the way, is negative: the tangent at
+# $\mathbf{x}$ passes above $f(\mathbf{y})$.
 # ```
 #
 # The integral is the heart: *height over the tangent is curvature, added up*, weighted with the distance still to
@@ -357,19 +354,19 @@ for name, f in plane_functions.items():
 
 # %% [markdown]
 # The most common loss of all passes by inspection. For the mean square of a linear model the Hessian does not even
-# depend on $w$:
+# depend on $\mathbf{w}$:
 #
 # ```{math}
 # :label: ml.convexity.mse-linear
 # \begin{gathered}
-# L(w) = \frac1N \|y - Xw\|^2, \qquad \nabla^2 L(w) = \frac2N X^\top X, \\
-# d^\top X^\top X d = \|Xd\|^2 \ge 0 .
+# L(\mathbf{w}) = \frac1N \|\mathbf{y} - \mathbf{X}\mathbf{w}\|^2, \qquad \nabla^2 L(\mathbf{w}) = \frac2N \mathbf{X}^\top \mathbf{X}, \\
+# \mathbf{d}^\top \mathbf{X}^\top \mathbf{X} \mathbf{d} = \|\mathbf{X}\mathbf{d}\|^2 \ge 0 .
 # \end{gathered}
 # ```
 #
-# Both words matter, *mean square* and *linear*. The control squashes the output, $\tanh(Xw)$, and keeps the rest. And
-# note $\ge$: with fewer examples than features, or with two equal columns, $Xd = 0$ for some $d \ne 0$; the loss is
-# convex, not strictly.
+# Both words matter, *mean square* and *linear*. The control squashes the output, $\tanh(\mathbf{X}\mathbf{w})$, and
+# keeps the rest. And note $\ge$: with fewer examples than features, or with two equal columns, $\mathbf{X}\mathbf{d} =
+# 0$ for some $\mathbf{d} \ne \mathbf{0}$; the loss is convex, not strictly.
 
 # %%
 def mse_hessian(seed, N, model):
@@ -423,8 +420,8 @@ grade(enough, enough_by_grid, enough_cases, atol=1e-5, rtol=1e-5)
 # :class: dropdown
 # ```
 # The second derivative is $\mu - a k^2 \sin(kx)$, and the sine takes both signs, so $\mu = |a| k^2$. Without the
-# absolute value a negative $a$ would seem to need no help. A function that some $\frac\mu2 \|x\|^2$ makes convex is
-# called *weakly convex*; every smooth function whose curvature is bounded below is.
+# absolute value a negative $a$ would seem to need no help. A function that some $\frac\mu2 \|\mathbf{x}\|^2$ makes
+# convex is called *weakly convex*; every smooth function whose curvature is bounded below is.
 
 # %% jupyter={"source_hidden": true}
 def enough_solution(a, k):
@@ -444,17 +441,13 @@ assert not grade(enough_signed, enough_by_grid, enough_cases, **tight)
 # %% [markdown]
 # ## One valley, one bottom, or none
 #
-# What convexity buys:
+# What convexity buys: *for convex functions, every local minimum is a global minimum*.
 #
-# ```{math}
-# :label: ml.convexity.local-global
-# \text{For convex functions, every local minimum is a global minimum.}
-# ```
-#
-# Suppose $f(z) < f(x)$. On the segment from $x$ to $z$ the function stays below the chord, and the chord falls from the
-# first step on: $f(x + \lambda (z - x)) \le f(x) + \lambda (f(z) - f(x)) < f(x)$ for every $\lambda > 0$. So $x$ is no
-# local minimum. The check rolls fifty balls at once down $\frac14 x^4 + \frac{c}{2} x^2 + \frac12 x$, which is convex for
-# $c \ge 0$ and has two valleys from about $c = -1.2$ down. The control drops the hypothesis.
+# Suppose $f(\mathbf{z}) < f(\mathbf{x})$. On the segment from $\mathbf{x}$ to $\mathbf{z}$ the function stays below the
+# chord, and the chord falls from the first step on: $f(\mathbf{x} + \lambda (\mathbf{z} - \mathbf{x})) \le
+# f(\mathbf{x}) + \lambda (f(\mathbf{z}) - f(\mathbf{x})) < f(\mathbf{x})$ for every $\lambda > 0$. So $\mathbf{x}$ is
+# no local minimum. The check rolls fifty balls at once down $\frac14 x^4 + \frac{c}{2} x^2 + \frac12 x$, which is
+# convex for $c \ge 0$ and has two valleys from about $c = -1.2$ down. The control drops the hypothesis.
 
 # %%
 def well(x, c):
@@ -492,17 +485,8 @@ print('two valleys for c = -2:', ends.round(3))
 # As printed, "a strictly convex function has a unique global minimum". The exponential function is strictly convex and
 # has no minimum: it falls for ever towards 0 and never gets there. "Unique" hides two statements, *at most one* and *at
 # least one*, and the pictures that go with the definition, bowls all of them, show both. Strict convexity proves only
-# the first:
-#
-# ```{math}
-# :label: ml.convexity.unique-min
-# \begin{gathered}
-# \text{A strictly convex function has at most one minimizer,} \\
-# \text{and one on all of } \mathbb{R}^n \text{ that is also coercive exactly one,}
-# \end{gathered}
-# ```
-#
-# where *coercive* means $f(x) \to \infty$ as $\|x\| \to \infty$.
+# the first: a strictly convex function has at most one minimizer, and one on all of $\mathbb{R}^n$ that is also coercive
+# has exactly one, where *coercive* means $f(\mathbf{x}) \to \infty$ as $\|\mathbf{x}\| \to \infty$.
 # :::
 #
 # Take $e^x - cx$, strictly convex for each $c$. We count its minima on $[-40, 10]$; in the corrected form
@@ -544,36 +528,38 @@ for ax, (name, f) in zip(axes, landscapes.items(), strict=True):
     ax.set_title(name, fontsize=8);
 
 # %% [markdown]
-# A stronger word cures both. Call $f$ *$\mu$-strongly convex*, $\mu > 0$, if $f - \frac\mu2 \|x\|^2$ is still convex:
-# there is a whole bowl to spare. By {prf:ref}`thm-three-tests` (its 1 ⇔ 2, for which a gradient is enough), applied to
-# this difference, that means
+# A stronger word cures both. Call $f$ *$\mu$-strongly convex*, $\mu > 0$, if $f - \frac\mu2 \|\mathbf{x}\|^2$ is still
+# convex: there is a whole bowl to spare. By {prf:ref}`thm-three-tests` (its 1 ⇔ 2, for which a gradient is enough),
+# applied to this difference, that means
 #
 # ```{math}
 # :label: convex_functions-strong
-# f(y) \ge f(x) + \nabla f(x) \cdot (y - x) + \frac\mu2 \|y - x\|^2 \quad \text{for all } x, y,
+# f(\mathbf{y}) \ge f(\mathbf{x}) + \nabla f(\mathbf{x}) \cdot (\mathbf{y} - \mathbf{x}) + \frac\mu2 \|\mathbf{y} - \mathbf{x}\|^2 \quad \text{for all } \mathbf{x}, \mathbf{y},
 # ```
 #
 # or, with second derivatives, that all eigenvalues of all Hessians are at least $\mu$.
 #
 # ````{prf:theorem} One minimum, and how far it is
 # :label: thm-strong-minimum
-# A differentiable $\mu$-strongly convex $f$ on $\mathbb{R}^n$ has exactly one minimizer $x^*$, and for every $x$
+# A differentiable $\mu$-strongly convex $f$ on $\mathbb{R}^n$ has exactly one minimizer $\mathbf{x}^*$, and for every
+# $\mathbf{x}$
 # ```{math}
 # :label: convex_functions-distance
-# \|x - x^*\| \le \frac{\|\nabla f(x)\|}{\mu} .
+# \|\mathbf{x} - \mathbf{x}^*\| \le \frac{\|\nabla f(\mathbf{x})\|}{\mu} .
 # ```
 # ````
 #
 # ```{prf:proof}
-# The right side of {eq}`convex_functions-strong` tends to infinity with $\|y\|$. So outside a large ball $f$ exceeds
-# $f(x)$, and on the ball the continuous $f$ has a minimum: there is a minimizer. Write {eq}`convex_functions-strong` for
-# the pair $(x, x^*)$ and for $(x^*, x)$, where the gradient is $0$, and add:
-# $0 \ge -\nabla f(x) \cdot (x - x^*) + \mu \|x - x^*\|^2$. By Cauchy–Schwarz
-# $\mu \|x - x^*\|^2 \le \|\nabla f(x)\| \|x - x^*\|$. If $x$ is itself a minimizer, the distance is $0$: only one.
+# The right side of {eq}`convex_functions-strong` tends to infinity with $\|\mathbf{y}\|$. So outside a large ball $f$
+# exceeds $f(\mathbf{x})$, and on the ball the continuous $f$ has a minimum: there is a minimizer. Write
+# {eq}`convex_functions-strong` for the pair $(\mathbf{x}, \mathbf{x}^*)$ and for $(\mathbf{x}^*, \mathbf{x})$, where the
+# gradient is $\mathbf{0}$, and add: $0 \ge -\nabla f(\mathbf{x}) \cdot (\mathbf{x} - \mathbf{x}^*) + \mu \|\mathbf{x} -
+# \mathbf{x}^*\|^2$. By Cauchy–Schwarz $\mu \|\mathbf{x} - \mathbf{x}^*\|^2 \le \|\nabla f(\mathbf{x})\| \|\mathbf{x} -
+# \mathbf{x}^*\|$. If $\mathbf{x}$ is itself a minimizer, the distance is $0$: only one.
 # ```
 #
-# This is what the ridge term $\frac\mu2 \|w\|^2$ does for any convex loss. (The companion bound on $f(x) - f^*$ is
-# {eq}`stationary_points-certificate`.) The control halves the bound.
+# This is what the ridge term $\frac\mu2 \|\mathbf{w}\|^2$ does for any convex loss. (The companion bound on
+# $f(\mathbf{x}) - f^*$ is {eq}`stationary_points-certificate`.) The control halves the bound.
 
 # %%
 def within(w, shift, mu, factor):  # softplus(2 w1 - w2) + mu |w - shift|²/2
@@ -602,7 +588,7 @@ verify(
 # |---|---|---|---|
 # | sum | $f + c g$, $c \ge 0$ | chords add | $fg$, $f - g$ |
 # | maximum | $\max(f, g)$ | epigraphs intersect | $\min(f, g)$ |
-# | inside | $f(Ax + b)$ | lines go to lines | $f(g(x))$ |
+# | inside | $f(\mathbf{A}\mathbf{x} + \mathbf{b})$ | lines go to lines | $f(g(\mathbf{x}))$ |
 # | outside | $\varphi(f(x))$, $\varphi$ convex and increasing | two inequalities | $\varphi$ convex |
 # | shadow | $\inf_y h(x, y)$ if finite, $h$ convex in $(x, y)$ | epigraphs are projected | $h$ convex in $x$ and in $y$ |
 #
@@ -648,13 +634,16 @@ verify(
 )
 
 # %% [markdown]
-# *Outside.* Since $\varphi$ increases, it keeps the inequality $f(w) \le \lambda f(u) + (1 - \lambda) f(v)$ between its
-# arguments, and since it is convex, $\varphi(\lambda f(u) + (1 - \lambda) f(v)) \le \lambda \varphi(f(u)) +
-# (1 - \lambda) \varphi(f(v))$. Where $\varphi$ falls the first step turns round: $e^{-x^2}$ is the bell curve. *Shadow.*
-# Choose $y, y'$ with $h(u, y)$ and $h(v, y')$ as near to the infima as you like; then
-# $\inf_z h(w, z) \le h(w, \lambda y + (1 - \lambda) y') \le \lambda h(u, y) + (1 - \lambda) h(v, y')$. The control has
-# the terms $y^2$, $2xy$ and $|x|$ but no $2x^2$: convex in $x$ and in $y$, not in both, and its shadow is
-# $-x^2 + |x|$.
+# *Outside.* Since $\varphi$ increases, it keeps the inequality $f(\mathbf{w}) \le \lambda
+# f(\mathbf{u}) + (1 - \lambda) f(\mathbf{v})$ between its arguments, and since it is convex,
+# $\varphi(\lambda f(\mathbf{u}) + (1 - \lambda) f(\mathbf{v})) \le \lambda \varphi(f(\mathbf{u})) + (1
+# - \lambda) \varphi(f(\mathbf{v}))$. Where $\varphi$ falls the first step turns round: $e^{-x^2}$ is
+# the bell curve. *Shadow.* Choose $\mathbf{y}, \mathbf{y}'$ with $h(\mathbf{u}, \mathbf{y})$ and
+# $h(\mathbf{v}, \mathbf{y}')$ as near to the infima as you like; then $\inf_{\mathbf{z}} h(\mathbf{w},
+# \mathbf{z}) \le h(\mathbf{w}, \lambda \mathbf{y} + (1 - \lambda) \mathbf{y}') \le \lambda
+# h(\mathbf{u}, \mathbf{y}) + (1 - \lambda) h(\mathbf{v}, \mathbf{y}')$. The control has the terms
+# $y^2$, $2xy$ and $|x|$ but no $2x^2$: convex in $x$ and in $y$, not in both, and its shadow is $-x^2
+# + |x|$.
 
 # %%
 def rises(sign, u, v, lam):
@@ -680,11 +669,12 @@ verify(
 )
 
 # %% [markdown]
-# With these rules the losses of classical machine learning are read, not computed. Logistic regression:
-# $\ln(1 + e^t)$ has the second derivative $\sigma(t)(1 - \sigma(t)) > 0$; put the affine $-y\, x^\top w$ inside; average.
-# The hinge $\max(0, 1 - y\, x^\top w)$ is a maximum of two affine functions. The lasso is a sum of a square with something
-# affine inside, and a norm. A network with a hidden layer is refused at once: its inside is not affine. The rules only
-# ever prove convexity; that something *fails* to follow from them proves nothing. We come back to that.
+# With these rules the losses of classical machine learning are read, not computed. Logistic regression: $\ln(1 + e^t)$
+# has the second derivative $\sigma(t)(1 - \sigma(t)) > 0$; put the affine $-y\, \mathbf{x}^\top \mathbf{w}$ inside;
+# average. The hinge $\max(0, 1 - y\, \mathbf{x}^\top \mathbf{w})$ is a maximum of two affine functions. The lasso is a
+# sum of a square with something affine inside, and a norm. A network with a hidden layer is refused at once: its inside
+# is not affine. The rules only ever prove convexity; that something *fails* to follow from them proves nothing. We come
+# back to that.
 #
 # ```{exercise} ★★ A convexity checker
 # :label: convex_functions-rules
@@ -746,20 +736,21 @@ assert not grade(verdict_without_slope, verdict_by_example, rule_cases)
 # The *convex conjugate* of $f$ is
 # ```{math}
 # :label: convex_functions-conjugate
-# f^*(s) = \sup_x \big( s \cdot x - f(x) \big) .
+# f^*(\mathbf{s}) = \sup_{\mathbf{x}} \big( \mathbf{s} \cdot \mathbf{x} - f(\mathbf{x}) \big) .
 # ```
 # ````
 #
-# For fixed $x$ the bracket is affine in $s$, so $f^*$ is a maximum of affine functions: convex, whatever $f$ is. By
-# definition, for all $x$ and $s$,
+# For fixed $\mathbf{x}$ the bracket is affine in $\mathbf{s}$, so $f^*$ is a maximum of affine functions: convex,
+# whatever $f$ is. By definition, for all $\mathbf{x}$ and $\mathbf{s}$,
 #
 # ```{math}
 # :label: convex_functions-fenchel-young
-# f(x) + f^*(s) \ge s \cdot x
+# f(\mathbf{x}) + f^*(\mathbf{s}) \ge \mathbf{s} \cdot \mathbf{x}
 # ```
 #
-# (the *Fenchel–Young inequality*), with equality if the line of slope $s$ touches at $x$; for differentiable convex $f$,
-# at $s = \nabla f(x)$. Some pairs, each from setting the derivative of the bracket to zero:
+# (the *Fenchel–Young inequality*), with equality if the line of slope $\mathbf{s}$ touches at $\mathbf{x}$; for
+# differentiable convex $f$, at $\mathbf{s} = \nabla f(\mathbf{x})$. Some pairs, each from setting the derivative of the
+# bracket to zero:
 #
 # $$
 # \begin{array}{c|cccc}
@@ -770,7 +761,7 @@ assert not grade(verdict_without_slope, verdict_by_example, rule_cases)
 # $$
 #
 # The last two are negative entropies: *the cross-entropy loss and the entropy are conjugate*, and the slope that touches
-# $\ln \sum_i e^{x_i}$ at $x$ is its gradient, the softmax. A program needs no calculus:
+# $\ln \sum_i e^{x_i}$ at $\mathbf{x}$ is its gradient, the softmax. A program needs no calculus:
 
 # %%
 def conjugate(f, x, s):  # values f (n,) at x (n,) -> values at s (m,)
@@ -812,23 +803,23 @@ verify(
 )
 
 # %% [markdown]
-# Now go back: from the lines $sx - f^*(s)$ rebuild the graph, as the highest that they reach at $x$. That is the conjugate
-# of the conjugate, $f^{**}(x) = \sup_s (s \cdot x - f^*(s))$.
+# Now go back: from the lines $sx - f^*(s)$ rebuild the graph, as the highest that they reach at $x$. That is the
+# conjugate of the conjugate, $f^{**}(x) = \sup_s (s \cdot x - f^*(s))$.
 #
 # ````{prf:theorem} Fenchel–Moreau on an interval
 # :label: thm-biconjugate
-# For continuous $f : [a, b] \to \mathbb{R}$, $f^{**}$ is at each $x \in [a, b]$ the largest value that any convex function
-# below $f$ has there. In particular $f^{**} = f$ if and only if $f$ is convex.
+# For continuous $f : [a, b] \to \mathbb{R}$, $f^{**}$ is at each $x \in [a, b]$ the largest value that any convex
+# function below $f$ has there. In particular $f^{**} = f$ if and only if $f$ is convex.
 # ````
 #
 # ```{prf:proof}
-# By {eq}`convex_functions-fenchel-young`, $s x - f^*(s) \le f(x)$ for all $s$, so $f^{**} \le f$, and $f^{**}$ is convex as
-# a maximum of affine functions. Let $g \le f$ be any convex function. At an inner point $x$ it has a line below it through
-# its own point, $g(y) \ge g(x) + s (y - x)$: a slope $s$ between all slopes of chords to the left of $x$ and all to the
-# right, which exists because for convex $g$ the former never exceed the latter. Then $f(y) \ge g(y)$ gives
-# $s y - f(y) \le s x - g(x)$ for all $y$, that is $f^*(s) \le s x - g(x)$, and $f^{**}(x) \ge s x - f^*(s) \ge g(x)$. At the
-# end $x = b$ take any $v < f(b)$; for a steep enough slope $s$ the line through $(b, v)$ lies below the continuous $f$ on
-# all of $[a, b]$, so $f^{**}(b) \ge v$. Hence $f^{**}(b) = f(b) \ge g(b)$, and the same at $a$.
+# By {eq}`convex_functions-fenchel-young`, $s x - f^*(s) \le f(x)$ for all $s$, so $f^{**} \le f$, and $f^{**}$ is convex
+# as a maximum of affine functions. Let $g \le f$ be any convex function. At an inner point $x$ it has a line below it
+# through its own point, $g(y) \ge g(x) + s (y - x)$: a slope $s$ between all slopes of chords to the left of $x$ and all
+# to the right, which exists because for convex $g$ the former never exceed the latter. Then $f(y) \ge g(y)$ gives $s y -
+# f(y) \le s x - g(x)$ for all $y$, that is $f^*(s) \le s x - g(x)$, and $f^{**}(x) \ge s x - f^*(s) \ge g(x)$. At the
+# end $x = b$ take any $v < f(b)$; for a steep enough slope $s$ the line through $(b, v)$ lies below the continuous $f$
+# on all of $[a, b]$, so $f^{**}(b) \ge v$. Hence $f^{**}(b) = f(b) \ge g(b)$, and the same at $a$.
 # ```
 #
 # So $f^{**}$ is the *convex envelope*: a thread pulled tight from below. Forty-one points of a graph at a time, scipy's
@@ -891,9 +882,8 @@ right.set(xlabel='slope s', ylabel='f*(s)');
 # ```{exercise} ★★★ Rounding a corner
 # :label: convex_functions-huber
 # The *infimal convolution* $(f \mathbin{\square} g)(x) = \inf_y \big( f(y) + g(x - y) \big)$ is a shadow, so it keeps
-# convexity. Show that $(f \mathbin{\square} g)^* = f^* + g^*$. Use it to find
-# $|\cdot| \mathbin{\square} \frac{1}{2t} (\cdot)^2$ in closed form: write `rounded(x, t)` for numbers $x$ and $t > 0$. Which
-# loss of robust statistics is it?
+# convexity. Show that $(f \mathbin{\square} g)^* = f^* + g^*$. Use it to find $|\cdot| \mathbin{\square} \frac{1}{2t}
+# (\cdot)^2$ in closed form: write `rounded(x, t)` for numbers $x$ and $t > 0$. Which loss of robust statistics is it?
 # ```
 
 # %%
@@ -939,11 +929,11 @@ assert not grade(rounded_with_a_jump, rounded_by_search, rounded_cases, **fine)
 # ## Where it matters: one chord through a network
 #
 # Is a handwritten digit even or odd? Two classifiers see 600 digits, shrunk to $4 \times 4$ pixels, and a constant:
-# logistic regression, $z = w^\top x$, and a network with four hidden units, $z = v^\top \tanh(W^\top x)$. Both have the
-# loss $\ln(1 + e^{-yz})$, $y = \pm 1$, averaged, plus a little ridge $\frac{1}{5000} \|\cdot\|^2$. The first is strongly
-# convex by the rules above, and L-BFGS solves it. The network takes 4000 plain steps against its gradient: a solver that
-# chooses its steps would blow rounding errors up into another network on another machine. Eight random starts each,
-# slopes by hand:
+# logistic regression, $z = \mathbf{w}^\top \mathbf{x}$, and a network with four hidden units, $z = \mathbf{v}^\top
+# \tanh(\mathbf{W}^\top \mathbf{x})$. Both have the loss $\ln(1 + e^{-yz})$, $y = \pm 1$, averaged, plus a little ridge
+# $\frac{1}{5000} \|\cdot\|^2$. The first is strongly convex by the rules above, and L-BFGS solves it. The network takes
+# 4000 plain steps against its gradient: a solver that chooses its steps would blow rounding errors up into another
+# network on another machine. Eight random starts each, slopes by hand:
 
 # %%
 digits = data.digits()
@@ -1000,10 +990,10 @@ print('network: worst start above the best by more than 5%:',
 
 # %% [markdown]
 # Different ends suggest that the network's loss is not convex, but might the solver be to blame? A proof needs one
-# chord. Exchange two hidden units, with their weights: the network computes the same function, so the loss is the same at
-# $w$ and at the exchanged $w'$. If the loss were convex, it would be no higher at any point between. So measure it
-# there. (This works for every network with a hidden layer and a minimum at which two units differ: either the minimizers
-# fill the whole segment, or the loss is not convex.)
+# chord. Exchange two hidden units, with their weights: the network computes the same function, so the loss is the same
+# at $\mathbf{w}$ and at the exchanged $\mathbf{w}'$. If the loss were convex, it would be no higher at any point
+# between. So measure it there. (This works for every network with a hidden layer and a minimum at which two units
+# differ: either the minimizers fill the whole segment, or the loss is not convex.)
 
 # %%
 def exchange(w, order):  # the hidden units in another order
@@ -1052,11 +1042,12 @@ print('every network below logistic regression:',
 # %% [markdown]
 # ## Summary
 #
-# A function is convex if no chord passes below its graph, which for smooth functions is to say that no tangent passes above
-# it or that no curvature is negative, and sums, maxima, affine insides, increasing convex outsides and shadows keep the
-# property. Then each local minimum is global; strict convexity allows at most one minimizer, strong convexity guarantees
-# exactly one and bounds the distance to it. The conjugate describes the same graph by its slopes, returns the convex
-# envelope when applied twice, and pairs the cross-entropy with the entropy.
+# A function is convex if no chord passes below its graph, which for smooth functions is to say that no tangent passes
+# above it or that no curvature is negative, and sums, maxima, affine insides, increasing convex outsides and shadows
+# keep the property. Then each local minimum is global; strict convexity allows at most one minimizer, strong convexity
+# guarantees exactly one and bounds the distance to it. The conjugate describes the same graph by its slopes, returns the
+# convex envelope when applied twice, and pairs the cross-entropy with the entropy.
 #
-# **Further reading.** Chapter 3 of {cite}`boyd2004convex` has many more examples, {cite}`rockafellar1970convex` the theory
-# of conjugates, and {cite}`nesterov2018lectures` what strong convexity means for algorithms.
+# **Further reading.** Chapter 3 of {cite}`boyd2004convex` has many more examples,
+# {cite}`rockafellar1970convex` the theory of conjugates, and {cite}`nesterov2018lectures` what strong
+# convexity means for algorithms.

@@ -145,7 +145,7 @@ for ax, (name, member) in zip(axes, plane_sets.items(), strict=True):
 #
 # ```{math}
 # :label: ml.opt.convex-sets.intersection
-# C_i \text{ convex for all } i \in I \quad \Longrightarrow \quad \bigcap_{i \in I} C_i \text{ convex}
+# \bigcap_{i \in I} C_i \text{ is convex} \qquad \text{if } C_i \text{ is convex }\text{for all } i \in I .
 # ```
 #
 # The proof is as short as the statement: the segment between two points of the intersection lies in every $C_i$. The
@@ -172,17 +172,18 @@ holds(
 # %% [markdown]
 # So the probability vectors, $\mathbf{v} \ge \mathbf{0}$ with $\sum_i v_i = 1$, form a convex set, the *simplex*:
 # each condition is a half-space, or two. So do the positive semidefinite matrices, for each vector $\mathbf{u}$
-# contributes one condition $\mathbf{u}^\top M \mathbf{u} \ge 0$ that is linear in $M$.
+# contributes one condition $\mathbf{u}^\top \mathbf{M} \mathbf{u} \ge 0$ that is linear in $\mathbf{M}$.
 #
 # And convex *functions*? The notes say that convex analysis starts from convex sets and convex functions. In fact the
 # first notion is enough. Fill everything above the graph with water, so to speak:
 #
 # ```{math}
 # :label: dl.convexity.need-defs
-# f \text{ is convex} \iff \operatorname{epi} f = \{ (x, s) : s \ge f(x) \} \text{ is a convex set},
+# f \text{ is convex} \iff \operatorname{epi} f \text{ is a convex set},
 # ```
 #
-# where *$f$ is convex* means $f(\lambda a + (1 - \lambda) b) \le \lambda f(a) + (1 - \lambda) f(b)$ for all $a, b$
+# where the *epigraph* $\operatorname{epi} f = \{ (x, s) : s \ge f(x) \}$ is the water with the graph, and *$f$ is
+# convex* means $f(\lambda a + (1 - \lambda) b) \le \lambda f(a) + (1 - \lambda) f(b)$ for all $a, b$
 # and all $\lambda \in [0, 1]$: no chord passes below the graph. If the epigraph is convex, it contains the chord from
 # $(a, f(a))$ to $(b, f(b))$, and that is the inequality. Conversely, let $s \ge f(a)$ and $t \ge f(b)$; then
 # $\lambda s + (1 - \lambda) t \ge \lambda f(a) + (1 - \lambda) f(b) \ge f(\lambda a + (1 - \lambda) b)$.
@@ -230,13 +231,12 @@ for ax, name in zip(axes, ('x²', '√|x|'), strict=True):
     ax.set(xlabel='x', ylim=(-0.45, 1.5))
 
 # %% [markdown]
-# Why the fuss? Because nothing can hide any more. Let $f$ and $C$ be convex, $\mathbf{x} \in C$, and suppose that
-# some $\mathbf{z} \in C$ is better, $f(\mathbf{z}) < f(\mathbf{x})$. Walk from $\mathbf{x}$ straight towards
-# $\mathbf{z}$: the way is allowed because $C$ is convex, and for each $\lambda > 0$, however small,
-# $f((1 - \lambda) \mathbf{x} + \lambda \mathbf{z}) \le (1 - \lambda) f(\mathbf{x}) + \lambda f(\mathbf{z}) < f(\mathbf{x})$,
-# because $f$ is. So $\mathbf{x}$ is no local minimum: *every local minimum is global*. The check walks along the
-# integers from $-9$ to $9$ with parabolas; the control closes the ground around 0, so that the allowed set is no
-# interval.
+# Why the fuss? Because nothing can hide any more. Let $f$ and $C$ be convex, $\mathbf{x} \in C$, and suppose that some
+# $\mathbf{z} \in C$ is better, $f(\mathbf{z}) < f(\mathbf{x})$. Walk from $\mathbf{x}$ straight towards $\mathbf{z}$:
+# the way is allowed because $C$ is convex, and for each $\lambda > 0$, however small, $f((1 - \lambda) \mathbf{x} +
+# \lambda \mathbf{z}) \le (1 - \lambda) f(\mathbf{x}) + \lambda f(\mathbf{z}) < f(\mathbf{x})$, because $f$ is. So
+# $\mathbf{x}$ is no local minimum: *every local minimum is global*. The check walks along the integers from $-9$ to $9$
+# with parabolas; the control closes the ground around 0, so that the allowed set is no interval.
 
 # %%
 def local_minima_agree(c, closed):
@@ -315,14 +315,9 @@ assert not grade(inside_box, weights_exist, inside_cases)
 #
 # ````{prf:theorem} Projection onto a convex set
 # :label: thm-convex-projection
-# Let $C \subseteq \mathbb{R}^n$ be non-empty, closed and convex. Then
-# ```{math}
-# :label: ml.opt.convex-sets.unique-projection
-# \begin{aligned}
-# &\text{for each } \mathbf{x} \in \mathbb{R}^n \text{ there is exactly one } \mathbf{p} \in C \\
-# &\text{with } \|\mathbf{p} - \mathbf{x}\| = \min_{\mathbf{v} \in C} \|\mathbf{v} - \mathbf{x}\| .
-# \end{aligned}
-# ```
+# Let $C \subseteq \mathbb{R}^n$ be non-empty, closed and convex. Then for each $\mathbf{x} \in \mathbb{R}^n$ there is
+# exactly one $\mathbf{p} \in C$ with $\|\mathbf{p} - \mathbf{x}\| = \min_{\mathbf{v} \in C} \|\mathbf{v} -
+# \mathbf{x}\|$.
 # ````
 #
 # ```{prf:proof}
@@ -348,11 +343,13 @@ assert not grade(inside_box, weights_exist, inside_cases)
 # ```
 #
 # ```{prf:proof}
-# For every $\mathbf{z}$ and $\lambda$, $\|\mathbf{p} + \lambda(\mathbf{z} - \mathbf{p}) - \mathbf{x}\|^2 = \|\mathbf{p} -
+# For every $\mathbf{z}$ and $\lambda$, $\|\mathbf{p} + \lambda(\mathbf{z} - \mathbf{p}) - \mathbf{x}\|^2 =
+# \|\mathbf{p} -
 # \mathbf{x}\|^2 - 2\lambda (\mathbf{x} - \mathbf{p}) \cdot (\mathbf{z} - \mathbf{p}) + \lambda^2 \|\mathbf{z} -
 # \mathbf{p}\|^2$. If the dot product is never positive, $\lambda = 1$ shows that no $\mathbf{z}$ is nearer than
-# $\mathbf{p}$, and none equally near except $\mathbf{p}$. Conversely, let $\mathbf{p}$ be nearest. For $\mathbf{z} \in C$
-# and $0 < \lambda \le 1$ the point on the left is a member, so $0 \le -2 (\mathbf{x} - \mathbf{p}) \cdot (\mathbf{z} -
+# $\mathbf{p}$, and none equally near except $\mathbf{p}$. Conversely, let $\mathbf{p}$ be nearest. For $\mathbf{z} \in
+# C$ and $0 < \lambda \le 1$ the point on the left is a member, so $0 \le -2 (\mathbf{x} - \mathbf{p}) \cdot
+# (\mathbf{z} -
 # \mathbf{p}) + \lambda \|\mathbf{z} - \mathbf{p}\|^2$. Let $\lambda \to 0$.
 # ```
 #
@@ -531,8 +528,8 @@ for ax, name in ((one, 'convex'), (two, 'not convex')):
 #
 # ```{exercise} ★★ Onto the solutions of a system
 # :label: convex_sets-affine
-# Let $A$ have independent rows. Write `project_affine(x, A, b)`, the projection onto
-# $\{\mathbf{v} : A\mathbf{v} = \mathbf{b}\}$. Which $\mathbf{x} - \mathbf{p}$ have no acute angle to any
+# Let $\mathbf{A}$ have independent rows. Write `project_affine(x, A, b)`, the projection onto
+# $\{\mathbf{v} : \mathbf{A}\mathbf{v} = \mathbf{b}\}$. Which $\mathbf{x} - \mathbf{p}$ have no acute angle to any
 # $\mathbf{z} - \mathbf{p}$, if with every $\mathbf{z}$ its mirror image $2\mathbf{p} - \mathbf{z}$ is a member too?
 # ```
 
@@ -556,9 +553,9 @@ grade(project_affine, nearest_affine, systems, atol=1e-6)
 # :class: dropdown
 # ```
 # Members come in mirror pairs, so an angle that is never acute is always right: $\mathbf{x} - \mathbf{p}$ is
-# perpendicular to the kernel of $A$, hence a combination of its rows, $\mathbf{x} - \mathbf{p} = A^\top \mathbf{y}$.
-# Apply $A$: $A\mathbf{x} - \mathbf{b} = A A^\top \mathbf{y}$. Without the inverse of $A A^\top$ the formula is right
-# for orthonormal rows only.
+# perpendicular to the kernel of $\mathbf{A}$, hence a combination of its rows, $\mathbf{x} - \mathbf{p} =
+# \mathbf{A}^\top \mathbf{y}$. Apply $\mathbf{A}$: $\mathbf{A}\mathbf{x} - \mathbf{b} = \mathbf{A} \mathbf{A}^\top
+# \mathbf{y}$. Without the inverse of $\mathbf{A} \mathbf{A}^\top$ the formula is right for orthonormal rows only.
 
 # %% jupyter={"source_hidden": true}
 def project_affine_solution(x, A, b):
@@ -585,9 +582,10 @@ assert not grade(as_if_orthonormal, nearest_affine, systems, atol=1e-6)
 #
 # ```{math}
 # :label: convex_sets-simplex
-# p_i = \max(x_i - \theta, 0), \qquad \textstyle\sum_i p_i = r \qquad (r = 1 \text{ for proportions})
+# p_i = \max(x_i - \theta, 0), \qquad \textstyle\sum_i p_i = r ,
 # ```
 #
+# where $r = 1$ for proportions.
 # Water drains until the peaks above it have the right volume. As $\theta$ falls from $\max_i x_i$ to $-\infty$, the
 # sum grows continuously from 0 to $\infty$, strictly, so exactly one $\theta$ fits. And this $\mathbf{p}$ is nearest:
 # for $\mathbf{z}$ in the simplex $\sum_i (z_i - p_i) = 0$, so $\theta$ may be subtracted in
@@ -904,19 +902,19 @@ assert round(np.log(0.1) / np.log(contraction_solution(0.1)), -1) == 230
 # %% [markdown]
 # ## Where it matters: a table with holes
 #
-# This section continues [Several sets at once](#several-sets-at-once). Of the ten measurements of 442 diabetes
-# patients {cite}`efron2004least` we erase three in ten, at random, and want them back. Standardize each column, write
-# $R$ for the matrix of correlations, and let $\mathbf{x}_o$ be what is observed of a patient and $\mathbf{x}_m$ what
-# is missing. The best linear guess, and for [Gaussian data](../probability/gaussian_distribution.ipynb) the best of
+# This section continues [Several sets at once](#several-sets-at-once). Of the ten measurements of 442 diabetes patients
+# {cite}`efron2004least` we erase three in ten, at random, and want them back. Standardize each column, write
+# $\mathbf{R}$ for the matrix of correlations, and let $\mathbf{x}_o$ be what is observed of a patient and $\mathbf{x}_m$
+# what is missing. The best linear guess, and for [Gaussian data](../probability/gaussian_distribution.ipynb) the best of
 # all, is
 #
 # ```{math}
 # :label: convex_sets-fill
-# \hat{\mathbf{x}}_m = R_{mo} R_{oo}^{-1} \mathbf{x}_o .
+# \hat{\mathbf{x}}_m = \mathbf{R}_{mo} \mathbf{R}_{oo}^{-1} \mathbf{x}_o .
 # ```
 #
-# But $R$ has to be estimated from the same table. The usual way takes for each pair of columns the patients that have
-# both:
+# But $\mathbf{R}$ has to be estimated from the same table. The usual way takes for each pair of columns the patients
+# that have both:
 
 # %%
 def pairwise_correlation(x):  # x (N, d), nan where erased -> (d, d)
@@ -943,28 +941,29 @@ for i, j in np.ndindex(R.shape):
 print(f'smallest eigenvalue of R: {np.linalg.eigvalsh(R)[0]:.3f}')
 
 # %% [markdown]
-# A negative eigenvalue. If $R\mathbf{u} = \lambda\mathbf{u}$, then
-# $\mathbf{u}^\top R \mathbf{u} = \lambda \|\mathbf{u}\|^2$ would be the variance of the combination $\sum_i u_i x_i$:
-# no data can have these correlations. Each entry is reasonable; together they are impossible, since different
-# patients speak in different entries. And {eq}`convex_sets-fill` divides by such eigenvalues.
+# A negative eigenvalue. If $\mathbf{R}\mathbf{u} = \lambda\mathbf{u}$, then $\mathbf{u}^\top \mathbf{R} \mathbf{u} =
+# \lambda \|\mathbf{u}\|^2$ would be the variance of the combination $\sum_i u_i x_i$: no data can have these
+# correlations. Each entry is reasonable; together they are impossible, since different patients speak in different
+# entries. And {eq}`convex_sets-fill` divides by such eigenvalues.
 #
-# Possible correlation matrices form a convex set, an intersection: symmetric matrices with eigenvalues at least
-# $\delta$ (we take $\delta = 0.01$, so that inverses stay harmless), and matrices with ones on the diagonal. With the
-# distance $\|M - M'\|_F$, matrices are vectors of $d^2$ entries, with the dot product $\operatorname{tr} M^\top M'$.
-# The second projection writes ones on the diagonal. The first raises each eigenvalue that is below $\delta$ to
-# $\delta$: for $\delta = 0$ that splits $M = M_+ - M_-$ into positive semidefinite parts with $M_+ M_- = 0$, and the
-# angle at $M_+$ is obtuse,
+# Possible correlation matrices form a convex set, an intersection: symmetric matrices with eigenvalues at least $\delta$
+# (we take $\delta = 0.01$, so that inverses stay harmless), and matrices with ones on the diagonal. With the distance
+# $\|\mathbf{M} - \mathbf{M}'\|_F$, matrices are vectors of $d^2$ entries, with the dot product $\operatorname{tr}
+# \mathbf{M}^\top \mathbf{M}'$. The second projection writes ones on the diagonal. The first raises each eigenvalue that
+# is below $\delta$ to $\delta$: for $\delta = 0$ that splits $\mathbf{M} = \mathbf{M}_+ - \mathbf{M}_-$ into positive
+# semidefinite parts with $\mathbf{M}_+ \mathbf{M}_- = 0$, and the angle at $\mathbf{M}_+$ is obtuse,
 #
 # $$
-# \operatorname{tr}\big( (M - M_+)(Z - M_+) \big) = -\operatorname{tr}(M_- Z) + \operatorname{tr}(M_- M_+) = -\operatorname{tr}(M_- Z) \le 0
+# \operatorname{tr}\big( (\mathbf{M} - \mathbf{M}_+)(\mathbf{Z} - \mathbf{M}_+) \big) = -\operatorname{tr}(\mathbf{M}_- \mathbf{Z}) + \operatorname{tr}(\mathbf{M}_- \mathbf{M}_+) = -\operatorname{tr}(\mathbf{M}_- \mathbf{Z}) \le 0
 # $$
 #
-# for every positive semidefinite $Z$. (Other $\delta$ shift everything by $\delta I$.) Dykstra's algorithm then finds
-# the nearest possible correlation matrix, the method of {cite:t}`higham2002computing`. There is an independent judge.
-# If for some diagonal matrix $D$ the first projection $P$ of $R + D$ has ones on its diagonal, then $P$ is nearest:
-# $R - P = (R + D - P) - D$, the first part has no acute angle to any $Z - P$, and $D$ is perpendicular to all of
-# them, since both diagonals are ones. (By the proof of {prf:ref}`thm-dykstra`, Dykstra's second account is such a
-# $-D$.) So a root finder may look for the $d$ numbers in $D$:
+# for every positive semidefinite $\mathbf{Z}$. (Other $\delta$ shift everything by $\delta \mathbf{I}$.) Dykstra's
+# algorithm then finds the nearest possible correlation matrix, the method of {cite:t}`higham2002computing`. There is an
+# independent judge. If for some diagonal matrix $\mathbf{D}$ the first projection $\mathbf{P}$ of $\mathbf{R} +
+# \mathbf{D}$ has ones on its diagonal, then $\mathbf{P}$ is nearest: $\mathbf{R} - \mathbf{P} = (\mathbf{R} +
+# \mathbf{D} - \mathbf{P}) - \mathbf{D}$, the first part has no acute angle to any $\mathbf{Z} - \mathbf{P}$, and
+# $\mathbf{D}$ is perpendicular to all of them, since both diagonals are ones. (By the proof of {prf:ref}`thm-dykstra`,
+# Dykstra's second account is such a $-\mathbf{D}$.) So a root finder may look for the $d$ numbers in $\mathbf{D}$:
 
 # %%
 def raise_eigenvalues(M, least=0.01):
@@ -997,8 +996,8 @@ verify(
 
 # %% [markdown]
 # Now fill the holes of all patients at once. (A missing entry gets the equation $\alpha_i = 0$; so one $d \times d$
-# system per patient does for every pattern of holes.) We compare four matrices: $R$ raw; $R$ repaired; the
-# correlations of the complete table, which one does not have in practice; and the identity, which fills in column
+# system per patient does for every pattern of holes.) We compare four matrices: $\mathbf{R}$ raw; $\mathbf{R}$ repaired;
+# the correlations of the complete table, which one does not have in practice; and the identity, which fills in column
 # means.
 
 # %%
@@ -1049,7 +1048,7 @@ ax.set(xlabel='share erased (%), 12 tables each', xlim=(4, 71),
 # Whatever the share, some raw matrix does worse than to know nothing about the patient, at worst by a factor of about
 # a hundred. Repaired, the same estimates come within a tenth of what the complete table would give, on every one of
 # the sixty tables. How the convex set is reached matters less here than that it is. Alternating projections reach it
-# too, hardly farther from $R$:
+# too, hardly farther from $\mathbf{R}$:
 
 # %%
 def distance_moved(give_back):

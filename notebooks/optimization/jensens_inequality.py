@@ -239,8 +239,8 @@ verify(
 )
 
 # %% [markdown]
-# For $f = \exp$ and $X \sim \mathcal{N}(0, s^2)$ all is known: $\mathbb{E}[e^X] = e^{s^2/2}$, so the gap is
-# $e^{s^2/2} - 1$. Beside it the approximation $s^2/2$, and the gap that one measures with 1000 draws, in 200 repetitions.
+# For $f = \exp$ and $X \sim \mathcal{N}(0, s^2)$ all is known: $\mathbb{E}[e^X] = e^{s^2/2}$, so the gap is $e^{s^2/2} -
+# 1$. Beside it the approximation $s^2/2$, and the gap that one measures with 1000 draws, in 200 repetitions.
 
 # %%
 z = np.random.default_rng(0).normal(size=(200, 1000))
@@ -265,8 +265,8 @@ ax.set(title='Gap of the exponential')
 ax.legend(loc='upper left');
 
 # %% [markdown]
-# For wide $X$ the expectation lives on values that a thousand draws hardly ever contain, and the measured gap sags: it is
-# right on average over infinitely many repetitions, and too small in most of them. The last section meets this again.
+# For wide $X$ the expectation lives on values that a thousand draws hardly ever contain, and the measured gap sags: it
+# is right on average over infinitely many repetitions, and too small in most of them. The last section meets this again.
 #
 # ```{exercise} ★ Fifty up, forty down
 # :label: jensen-growth
@@ -322,8 +322,8 @@ for x, a in funds:
 #
 # ```{prf:definition} Kullback–Leibler divergence
 # :label: def-jensen-kl
-# $\mathrm{KL}(p \,\|\, q) = \sum_i p_i \ln \frac{p_i}{q_i}$, with $0 \ln 0 = 0$, and $\infty$ if some $q_i = 0 < p_i$; for
-# densities with an integral in place of the sum.
+# $\mathrm{KL}(p \,\|\, q) = \sum_i p_i \ln \frac{p_i}{q_i}$, with $0 \ln 0 = 0$, and $\infty$ if some $q_i = 0 < p_i$;
+# for densities with an integral in place of the sum.
 # ```
 #
 # That it deserves to be called a distance of sorts is Jensen's doing. Apply {eq}`dl.jensen.finite` to the convex
@@ -332,7 +332,7 @@ for x, a in funds:
 # ```{math}
 # :label: eq-jensen-kl
 # \begin{aligned}
-# \mathrm{KL}(p \,\|\, q) &= \sum_{p_i > 0} p_i \Big( {-\ln} \frac{q_i}{p_i} \Big) \ge -\ln \sum_{p_i > 0} p_i \frac{q_i}{p_i} \\
+# \mathrm{KL}(p \,\|\, q) &= \sum_{p_i > 0} p_i \Big( -\ln \frac{q_i}{p_i} \Big) \ge -\ln \sum_{p_i > 0} p_i \frac{q_i}{p_i} \\
 # &= -\ln \sum_{p_i > 0} q_i \ge -\ln 1 = 0 .
 # \end{aligned}
 # ```
@@ -430,10 +430,10 @@ grade(mixing_gain, gain_by_entropies, mixtures)
 # ```{solution-start} jensen-mixing
 # :class: dropdown
 # ```
-# $-\sum_i m_i \ln m_i = -\sum_k w_k \sum_i p_{ki} \ln m_i$, so the difference is
-# $\sum_k w_k \sum_i p_{ki} (\ln p_{ki} - \ln m_i) = \sum_k w_k \, \mathrm{KL}(p_k \,\|\, m) \ge 0$. If a hidden $k$ is drawn
-# with probabilities $w_k$ and then $i$ from $p_k$, this is the mutual information of $k$ and $i$. The divergences in
-# the other direction, $\mathrm{KL}(m \,\|\, p_k)$, add up to something else.
+# $-\sum_i m_i \ln m_i = -\sum_k w_k \sum_i p_{ki} \ln m_i$, so the difference is $\sum_k w_k \sum_i p_{ki} (\ln p_{ki} -
+# \ln m_i) = \sum_k w_k \, \mathrm{KL}(p_k \,\|\, m) \ge 0$. If a hidden $k$ is drawn with probabilities $w_k$ and then
+# $i$ from $p_k$, this is the mutual information of $k$ and $i$. The divergences in the other direction, $\mathrm{KL}(m
+# \,\|\, p_k)$, add up to something else.
 
 # %% jupyter={"source_hidden": true}
 def mixing_gain_solution(P, w):
@@ -460,7 +460,7 @@ assert not grade(other_direction, gain_by_entropies, mixtures)
 #
 # ```{math}
 # :label: dl.jensen.latent
-# \mathbb{E}_{Y \sim P(Y)}\big[ {-\log} P(x \mid Y) \big] \ge -\log P(x) ,
+# \mathbb{E}_{Y \sim P(Y)}\big[ -\log P(x \mid Y) \big] \ge -\log P(x) ,
 # ```
 #
 # with equality only if $P(x \mid y)$ is the same for all $y$ that can occur. On random tables we compute both sides for
@@ -490,21 +490,22 @@ holds('dl.jensen.latent', prior_bounds, control=posterior_bounds, **table)
 
 # %% [markdown]
 # How good is the bound? Bayes' theorem, $P(x \mid y) = P(x) P(y \mid x) / P(y)$, shows that the gap is
-# $\mathbb{E}_{P(Y)}[\log \frac{P(Y)}{P(Y \mid x)}] = \mathrm{KL}(P(Y) \,\|\, P(Y \mid x))$: small only if $x$ says little
-# about $Y$. That is a poor model of data. So draw $Y$ from another distribution $q$, which may depend on $x$, and pay
-# for it. Jensen, applied to the mean under $q$ of $P(x, Y) / q(Y)$, gives the *evidence lower bound*
+# $\mathbb{E}_{P(Y)}[\log \frac{P(Y)}{P(Y \mid x)}] = \mathrm{KL}(P(Y) \,\|\, P(Y \mid x))$: small only if $x$ says
+# little about $Y$. That is a poor model of data. So draw $Y$ from another distribution $q$, which may depend on $x$, and
+# pay for it. Jensen, applied to the mean under $q$ of $P(x, Y) / q(Y)$, gives the *evidence lower bound*
 #
 # ```{math}
 # :label: eq-jensen-elbo
 # \begin{aligned}
 # \log P(x) &\ge \mathbb{E}_{Y \sim q}\Big[ \log \frac{P(x, Y)}{q(Y)} \Big] \\
-# &= \mathbb{E}_{Y \sim q}\big[ \log P(x \mid Y) \big] - \mathrm{KL}\big( q \,\|\, P(Y) \big) .
+# &= \mathbb{E}_{Y \sim q}\big[ \log P(x \mid Y) \big] - \mathrm{KL}( q \,\|\, P_Y ) ,
 # \end{aligned}
 # ```
 #
-# With $P(x, y) = P(x) P(y \mid x)$ the gap is $\mathrm{KL}(q \,\|\, P(Y \mid x))$. So the best $q$ is the posterior, and for
-# it the bound is an equality; the term $\mathrm{KL}(q \,\|\, P(Y))$ is what the control above had forgotten to pay. Both
-# gaps, on the same tables (the control turns the divergence round):
+# where $P_Y$ is the distribution of $Y$, without knowledge of $x$. With $P(x, y) = P(x) P(y \mid x)$ the gap is
+# $\mathrm{KL}(q \,\|\, P(Y \mid x))$. So the best $q$ is the posterior, and for it the bound is an equality; the term
+# $\mathrm{KL}(q \,\|\, P_Y)$ is what the control above had forgotten to pay. Both gaps, on the same tables (the control
+# turns the divergence round):
 
 # %%
 def divergence(p, q):  # over y, for each x
@@ -720,15 +721,16 @@ print('log-likelihood:', np.round(climb, 2))
 #
 # Variational autoencoders and their kin are trained and compared by evidence lower bounds, since their likelihoods are
 # out of reach. What can go wrong is best seen where they are not. *Probabilistic principal component analysis*
-# {cite}`tipping1999probabilistic` is the linear case: a hidden $\mathbf{z} \sim \mathcal{N}(\mathbf{0}, I_d)$, a picture
-# $\mathbf{x} \mid \mathbf{z} \sim \mathcal{N}(\mathbf{c} + W \mathbf{z}, \sigma^2 I)$. So
-# $\mathbf{x} \sim \mathcal{N}(\mathbf{c}, W W^\top + \sigma^2 I)$ exactly, and the likelihood is greatest for $\mathbf{c}$
-# the mean, $\sigma^2$ the mean of the smallest eigenvalues of the covariance beyond the $d$ largest
-# $\lambda_1, \dots, \lambda_d$, and $W$ with columns $\sqrt{\lambda_i - \sigma^2} \, \mathbf{u}_i$ along their
-# eigenvectors.
+# {cite}`tipping1999probabilistic` is the linear case: a hidden $\mathbf{z} \sim \mathcal{N}(\mathbf{0}, \mathbf{I}_d)$,
+# a picture $\mathbf{x} \mid \mathbf{z} \sim \mathcal{N}(\mathbf{c} + \mathbf{W} \mathbf{z}, \sigma^2 \mathbf{I})$. So
+# $\mathbf{x} \sim \mathcal{N}(\mathbf{c}, \mathbf{W} \mathbf{W}^\top + \sigma^2 \mathbf{I})$ exactly, and the likelihood
+# is greatest for $\mathbf{c}$ the mean, $\sigma^2$ the mean of the smallest eigenvalues of the covariance beyond the $d$
+# largest $\lambda_1, \dots, \lambda_d$, and $\mathbf{W}$ with columns $\sqrt{\lambda_i - \sigma^2} \, \mathbf{u}_i$
+# along their eigenvectors.
 #
-# Turn the hidden space by an orthogonal matrix $R$: $W R$ in place of $W$. As $W R R^\top W^\top = W W^\top$, every
-# picture keeps its probability. Nobody who sees only pictures can tell the two models apart.
+# Turn the hidden space by an orthogonal matrix $\mathbf{R}$: $\mathbf{W} \mathbf{R}$ in place of $\mathbf{W}$. As
+# $\mathbf{W} \mathbf{R} \mathbf{R}^\top \mathbf{W}^\top = \mathbf{W} \mathbf{W}^\top$, every picture keeps its
+# probability. Nobody who sees only pictures can tell the two models apart.
 
 # %%
 pictures = digits().x  # (1797, 64)
@@ -756,19 +758,19 @@ assert close(exact['d = 24'], exact['d = 24, turned'])
 
 # %% [markdown]
 # For $q$ the usual choice is a *mean-field* Gaussian, which treats the coordinates of $\mathbf{z}$ as independent. The
-# exact posterior has precision $\Lambda = I + W^\top W / \sigma^2$ and mean
-# $\mathbf{m} = \Lambda^{-1} W^\top (\mathbf{x} - \mathbf{c}) / \sigma^2$. Among Gaussians with diagonal covariance
-# $\mathrm{diag}(v_1, \dots, v_d)$, the divergence from it is
-# $\frac12 \big( \sum_i \Lambda_{ii} v_i - d - \sum_i \ln v_i - \ln \det \Lambda \big)$ for the mean $\mathbf{m}$ and more
-# for every other. It is least for $v_i = 1 / \Lambda_{ii}$, and then
+# exact posterior has precision $\boldsymbol\Lambda = \mathbf{I} + \mathbf{W}^\top \mathbf{W} / \sigma^2$ and mean
+# $\mathbf{m} = \boldsymbol\Lambda^{-1} \mathbf{W}^\top (\mathbf{x} - \mathbf{c}) / \sigma^2$. Among Gaussians with
+# diagonal covariance $\mathrm{diag}(v_1, \dots, v_d)$, the divergence from it is $\frac12 \big( \sum_i
+# \boldsymbol\Lambda_{ii} v_i - d - \sum_i \ln v_i - \ln \det \boldsymbol\Lambda \big)$ for the mean $\mathbf{m}$ and
+# more for every other. It is least for $v_i = 1 / \boldsymbol\Lambda_{ii}$, and then
 #
 # ```{math}
 # :label: eq-jensen-mean-field
-# \log P(\mathbf{x}) - \text{bound} = \tfrac12 \Big( \sum_i \ln \Lambda_{ii} - \ln \det \Lambda \Big) ,
+# \log P(\mathbf{x}) - \text{bound} = \tfrac12 \Big( \sum_i \ln \boldsymbol\Lambda_{ii} - \ln \det \boldsymbol\Lambda \Big) ,
 # ```
 #
-# the same for every picture. It is zero exactly if $\Lambda$ is diagonal: if the columns of $W$ are orthogonal, as those
-# of the first model are and those of the turned one are not.
+# the same for every picture. It is zero exactly if $\boldsymbol\Lambda$ is diagonal: if the columns of $\mathbf{W}$ are
+# orthogonal, as those of the first model are and those of the turned one are not.
 
 # %%
 def mean_field(x, W, noise):  # means (n, d), variances (d,), precision
@@ -799,7 +801,7 @@ for name, (W, noise) in models.items():
 #
 # ```{math}
 # :label: eq-jensen-iw
-# L_K = \mathbb{E}\Big[ \log \frac1K \sum_{k=1}^K w_k \Big] \le \log P(\mathbf{x}), \qquad L_1 \le L_2 \le L_3 \le \dots
+# L_K = \mathbb{E}\Big[ \log \frac1K \sum_{k=1}^K w_k \Big] \le \log P(\mathbf{x}), \qquad L_K \le L_{K+1} ,
 # ```
 #
 # with $L_1$ the bound {eq}`eq-jensen-elbo`. Why does it grow? Leave one of $K + 1$ weights out, at random. The average
@@ -890,11 +892,10 @@ ax.set(ylim=(None, ceiling + 1));
 # ```{exercise} ★★★ How fast the bound closes
 # :label: jensen-limit
 # The average of $K$ weights has variance $\mathrm{Var}(w) / K$, so the quadratic term of the expansion that led to
-# {eq}`eq-jensen-taylor`, with $f = -\ln$ at $P(x)$, suggests that the gap of $L_K$ is about
-# $\mathrm{Var}(w) / (2 K P(x)^2)$ for large $K$. (The bound itself needs a Gaussian variable and a bounded $f''''$.) For
-# the hidden Gaussian, $z \sim \mathcal{N}(0, 1)$ and $x \mid z \sim \mathcal{N}(z, \sigma^2)$, take $q$ to be the prior, so
-# that $w = P(x \mid z)$, and write `limit(x, sigma)` $= \mathrm{Var}(w) / (2 P(x)^2)$ in closed form. What happens as
-# $\sigma \to 0$?
+# {eq}`eq-jensen-taylor`, with $f = -\ln$ at $P(x)$, suggests that the gap of $L_K$ is about $\mathrm{Var}(w) / (2 K
+# P(x)^2)$ for large $K$. (The bound itself needs a Gaussian variable and a bounded $f''''$.) For the hidden Gaussian, $z
+# \sim \mathcal{N}(0, 1)$ and $x \mid z \sim \mathcal{N}(z, \sigma^2)$, take $q$ to be the prior, so that $w = P(x \mid
+# z)$, and write `limit(x, sigma)` $= \mathrm{Var}(w) / (2 P(x)^2)$ in closed form. What happens as $\sigma \to 0$?
 # ```
 
 # %%

@@ -15,7 +15,7 @@ OPEN = {
     'calculus': 44,
     'convolution': 6,
     'linear_algebra': 58,
-    'optimization': 120,
+    'optimization': 90,
     'probability': 55,
     'regression': 49,
     'unsupervised': 4,

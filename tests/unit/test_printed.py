@@ -31,7 +31,7 @@ LETTERS = dict(
     p=lambda t: {0: 0.5, 1: 0.2, 5: 0.3}.get(t, 0.0), q=Box(-4, 4), r=Box(-9, 9, 2), inf_f=-7.0, is_even=lambda t: t % 2 == 0,
     H=[A, B, S], R=[np.arange(6.).reshape(2, 3)] * 4, G=lambda i, j: 10 * i + j,
     z_in=[np.array([0., -1.]), np.array([0.6, -0.8]), np.array([9., 9.])], is_longer_than=lambda v, w: np.linalg.norm(v) > np.linalg.norm(w),
-    E=lambda t: t % 2 == 0, L=lambda t: t < 4, partial_phi=lambda t: np.array([[t - 1, t + 1]]), phi=abs,
+    E=lambda t: t % 2 == 0, L=lambda t: t < 4, c=lambda s, t: 2.5, c_given=lambda s, *t: 100.0 if len(t) == 1 else 104.0, partial_phi=lambda t: np.array([[t - 1, t + 1]]), phi=abs,
 )
 
 
@@ -123,6 +123,7 @@ def search(test, strategies):
     (r'\mathbf{O}_2', x[:, None]), (r'\sum_j \mathbf{O}_j', (x + y + x)[:, None]), (r'\mathbf{O}_{2,3}', -2), (r'\mathbf{O}\mathbf{u}', np.stack([y, x, x], 1) @ u[:, None]),
     # fonts
     (r'N \mathcal{N}(a, b) \mathrm{N}', 100 * -3),
+    (r'c(a, b) + c(a \mid b)', 102.5), (r'c(a \mid b, n)', 104), (r'c(a, b)', 2.5),
     # cases, indicators
     (r'\begin{cases} 1 & \text{if } a > 3 \\ 7 & \text{otherwise} \end{cases}', 7), (r'\mathbb{1}[a > b]', 1),
 ])
