@@ -1,17 +1,21 @@
 """Which labelled displays of the book run as printed: on their pages, in the table of tests/prints, or not, and why not.
 
-`python -m nbutils.maintain.printed` prints the counts by chapter.
+`python -m nbutils.maintain.printed` prints the counts by chapter and writes their sums, which the claims page of the site
+states, into `book/printed.yml`.
 """
 import ast
 import sys
 from collections import Counter
 from pathlib import Path
 
+import yaml
+
 from nbutils import ledger
 from nbutils.printed.displays import NOTEBOOKS, in_source
 from nbutils.printed.grammar import STATEMENTS, parse
 from nbutils.printed.tokens import FormulaError
 
+SUMS = NOTEBOOKS.parent / 'book' / 'printed.yml'
 PLACES = ('page', 'table', 'words', 'definition', 'quantifier', 'asymptotic', 'notation', 'open')
 
 
@@ -52,11 +56,11 @@ def places(table: dict, unrun: dict) -> dict[str, tuple[str, str]]:
     return found
 
 
-def shares(found: dict) -> tuple[float, float]:
-    """The shares of all labelled displays with a relation, and of those with the id of a claim, that run as printed."""
-    claims = [place for label, (_, place) in found.items() if label in ledger.claims()]
-    return tuple(sum(p in ('page', 'table') for p in group) / max(1, len(group))
-                 for group in ([place for _, place in found.values()], claims))
+def sums(found: dict) -> dict[str, int]:
+    """How many labelled displays have a relation, how many of them run as printed, and the same of those of claims."""
+    claims = {label: place for label, place in found.items() if label in ledger.claims()}
+    return {name: number for prefix, group in (('displays', found), ('claim-displays', claims)) for name, number in (
+        (prefix, len(group)), (f'{prefix}-run', sum(place in ('page', 'table') for _, place in group.values())))}
 
 
 def main():
@@ -68,8 +72,10 @@ def main():
     for chapter in sorted({chapter for chapter, _ in found.values()}):
         counts = Counter(place for where, place in found.values() if where == chapter)
         print(f'{chapter:16}' + ''.join(f'{counts[place]:12}' for place in PLACES))
-    every, claims = shares(found)
-    print(f'{every:.0%} of {len(found)} labelled displays with a relation run as printed, {claims:.0%} of those of claims.')
+    total = sums(found)
+    print(f'{total["displays-run"]} of {total["displays"]} labelled displays with a relation run as printed, '
+          f'{total["claim-displays-run"]} of {total["claim-displays"]} of those of claims.')
+    SUMS.write_text('# made by make printed\n' + yaml.safe_dump(total, sort_keys=False), 'utf-8')
 
 
 if __name__ == '__main__':

@@ -2,6 +2,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
+import yaml
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
@@ -60,7 +61,14 @@ class LedgerNumber(SphinxRole):
             'lessons': sum(claim.verdict != 'correct' for claim in ledger.claims().values() if claim.id in the_book.checks),
             'own': sum(map(len, the_book.verified.values())),
             'cases': sum(check.holds.cases or 0 for check in the_book.checks.values()),
+            **self.printed(),
         }
+
+    def printed(self) -> dict[str, int]:
+        """How many displays there are, and how many run as printed: what `make printed` has counted."""
+        path = book(self.env).root / 'book' / 'printed.yml'
+        self.env.note_dependency(str(path))
+        return yaml.safe_load(path.read_text('utf-8')) if path.is_file() else {}
 
 
 class ClaimSummary(SphinxDirective):
