@@ -235,7 +235,7 @@ def _serve(pipe, folder):
     said = {name: _redirected(number) for number, name in ((1, 'stdout'), (2, 'stderr'))}
     shell = Shell(folder)
     pipe.send((_threads(os.getppid()), 0.0))
-    with contextlib.suppress(EOFError):
+    with contextlib.suppress(EOFError, ConnectionError):
         while True:
             source = pipe.recv()
             signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -244,6 +244,7 @@ def _serve(pipe, folder):
             for name, file in said.items():
                 shell.write(name, file.read().decode('utf-8', 'replace'))
             pipe.send((shell.outputs, _processor_seconds()))
+    os.killpg(0, signal.SIGKILL)  # with what the cells have started: the thread may not come to it any more
 
 
 def _end_with_parent():
