@@ -16,7 +16,6 @@ Seams that are not public, each guarded by tests/site/test_seams.py, test_freshn
 - exact strings in the body of a page (`page.repairs`): myst-nb, sphinx-proof, sphinx-exercise and docutils write them;
 - `context['header_buttons']` of sphinx-book-theme (`page.page_scripts`): its buttons get the words that they show;
 - what sphinx-exercise, sphinx-proof and MyST keep in Sphinx' environment (`freshness`): names and titles to compare;
-- the nodes that sphinx-thebe, which jupyter-book always loads, puts at the end of a page (`page.page_scripts`);
 - three style sheets that their extensions copy only after all pages are written (`page.page_scripts.LATE`).
 """
 import sys

@@ -13,8 +13,6 @@ def setup(app: Sphinx) -> None:
     app.add_transform(pictures.Addresses)
     app.connect('doctree-read', pictures.check)
     app.connect('html-page-context', svg_figures.put_in, priority=940)
-    app.connect('builder-inited', page_scripts.drop_live_files, priority=900)
-    app.connect('doctree-resolved', page_scripts.drop_live_nodes, priority=900)
     app.connect('html-page-context', page_scripts.name_buttons, priority=900)
     app.connect('html-page-context', page_scripts.clean, priority=950)
     app.connect('html-page-context', repairs.repair, priority=950)

@@ -12,21 +12,9 @@ _LAUNCH = {  # the theme's name -> what the button says
 _DOWNLOAD = {'.ipynb': 'Notebook (.ipynb)', '.md': 'Source (.md)', '.pdf': 'Print or PDF'}
 
 
-def drop_live_files(app: Sphinx) -> None:
-    """Do not copy the files of the live-code extension, which jupyter-book always loads (`make live` has its own)."""
-    app.config.html_static_path = [path for path in app.config.html_static_path if 'sphinx_thebe' not in path]
-
-
-def drop_live_nodes(app: Sphinx, doctree: nodes.document, page: str) -> None:
-    """Drop what the same extension puts at the end of a page: its settings, and the name of a kernel."""
-    for node in list(doctree.findall(nodes.raw)):
-        if 'text/x-thebe-config' in node.astext() or 'kernelName =' in node.astext():
-            node.parent.remove(node)
-
-
 def clean(app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None) -> None:
-    """Drop the scripts of the live-code extension, which is off; let the other scripts wait for the text."""
-    scripts = [script for script in context.get('script_files', ()) if not _is_live(script)]
+    """Let the scripts wait for the text; drop that of the formulas where there are none."""
+    scripts = context.get('script_files', ())
     if not any('mathjax/' in _name(script) for script in scripts):  # a page without formulas
         scripts = [script for script in scripts if 'math.js' not in _name(script)]
     context['script_files'] = [_deferred(script) for script in scripts]
@@ -55,12 +43,8 @@ def fonts(body: str) -> list[str]:
 
 def _styles(styles):
     """The style sheets in their order. Those that come too late for Sphinx' check sum (?v=) never have one."""
-    kept = sorted((style for style in styles if 'thebe' not in _name(style)), key=lambda style: style.priority)
-    return [_name(style) if style.filename.removeprefix('_static/').startswith(LATE) else style for style in kept]
-
-
-def _is_live(script):
-    return 'thebe' in f'{_name(script)} {getattr(script, "attributes", {}).get("body")}'.lower()
+    ordered = sorted(styles, key=lambda style: style.priority)
+    return [_name(style) if style.filename.removeprefix('_static/').startswith(LATE) else style for style in ordered]
 
 
 def _name(script):
