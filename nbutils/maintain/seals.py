@@ -5,7 +5,8 @@ A theorem, a statement in words and a check by a hand-written test hang together
 
 - the statement: the block of a theorem or a definition, the display with a claim's id, the paragraph below an anchor
   `(id)=`, the sentence of `verify`;
-- the check: the statements of the notebook that call it, and all that these read, without comments and layout;
+- the check: the statements of the notebook that call it, and all that these read, without comments and layout; what a part
+  asserts or prints as a verdict beside checks and theorems has a line of its own;
 - the entry in the ledger: notes, correct, verdict, why.
 
 A display that is executed as printed may change. `python -m nbutils.maintain.seals ID ...` shows the three as they were and
@@ -35,6 +36,7 @@ HEADER = '''# Digests of each statement, of its check and of its entry in the le
 '''
 PROVED = ('theorem', 'lemma', 'proposition', 'corollary')
 CHECKS = ('holds', 'erratum', 'verify')
+COMPARING = ('all', 'any', 'close', 'allclose', 'array_equal', 'equal')  # functions whose value is a verdict
 ENTRY = ('notes', 'correct', 'verdict', 'why')
 OLD = 40  # how many versions of a section are searched for the one that was sealed
 
@@ -59,7 +61,7 @@ class Seal(NamedTuple):
     entry: str
 
     def digests(self):
-        return tuple(map(_digest, (self.statement, ' '.join(map(plain, self.check)), self.entry)))
+        return tuple(map(_digest, (self.statement, ' '.join(map(_fingerprint, self.check)), self.entry)))
 
     def shown(self):
         return self.statement.strip(), '\n'.join(map(ast.unparse, self.check)), self.entry.strip()
@@ -146,13 +148,32 @@ class Section:
         """The labels of the displays that run as printed on the page."""
         return {sentence(call) for found_calls in self.calls.values() for call in found_calls if not by_hand(call)}
 
+    @cached_property
+    def judging(self):
+        """The numbers of the statements that say whether something is so, those of exercises left out."""
+        return [n for n, (node, cell) in enumerate(zip(self.code, self.cell_of, strict=True))
+                if not (cell.exercise or cell.launch) and (n in self.calls or judges(node))]
+
     def checks_of(self, label):
         """The numbers of the statements that check a theorem: those of its part in cells that name it; if none do, all."""
-        part = self.theorems[label].part
-        mine = [n for n, (node, cell) in enumerate(zip(self.code, self.cell_of, strict=True))
-                if cell.part == part and not cell.exercise and (n in self.calls or 'assert' in cell.text and asserts(node))]
+        mine = [n for n in self.judging if self.cell_of[n].part == self.theorems[label].part]
         naming = [n for n in mine if re.search(rf'(?<![\w.-]){re.escape(label)}(?![\w.-])', self.cell_of[n].text)]
         return naming or mine
+
+    @cached_property
+    def unnamed(self):
+        """{key: [numbers of statements]} of the asserts and printed verdicts that check no theorem, part by part."""
+        taken = {*self.calls}.union(*(self.checks_of(label) for label in self.theorems))
+        found = {}
+        for number in self.judging:
+            if number not in taken:
+                found.setdefault(f'verdicts-{_slug(self.titles[self.cell_of[number].part])}', []).append(number)
+        return found
+
+    @cached_property
+    def titles(self):
+        """The titles of the parts, as the number of a part counts them."""
+        return ['opening', *re.findall(r'^## (.*)', '\n'.join(cell.text for cell in self.cells if cell.prose), re.M)]
 
     def needed(self, numbers):
         """The syntax trees of these statements and of those that make what they read, in their order."""
@@ -168,7 +189,7 @@ class Section:
                         todo.append((maker, limit))
                         if found.setdefault(maker, set()) is not None:
                             found[maker].add(name)
-        return tuple(_restricted(self.code[number], found[number]) for number in sorted(found))
+        return tuple(_restricted(self.code[n], found[n] and frozenset(found[n])) for n in sorted(found))
 
     def _makers(self, name, limit):
         """The numbers of the statements before `limit` that make the value of a name: its last definition, changes since."""
@@ -273,15 +294,27 @@ def by_hand(call):
     return len(call.args) > 1 or any(keyword.arg in ('printed', 'corrected') for keyword in call.keywords)
 
 
-def asserts(tree):
-    """Whether a syntax tree has an assert."""
-    return any(isinstance(node, ast.Assert) for node in ast.walk(tree))
+def judges(tree):
+    """Whether a syntax tree asserts something, or prints whether something is so."""
+    if isinstance(tree, ast.Assert):
+        return True
+    if isinstance(tree, ast.Call) and getattr(tree.func, 'id', '') == 'print':
+        return any(map(_compares, tree.args))
+    return any(map(judges, children(tree)))
+
+
+def _compares(tree):
+    name = getattr(tree.func, 'attr', getattr(tree.func, 'id', '')) if isinstance(tree, ast.Call) else ''
+    return isinstance(tree, ast.Compare) or name in COMPARING or any(map(_compares, children(tree)))
 
 
 def key_of(call):
     """The name of a check in the list: the id of a claim, or the words of a sentence with hyphens between."""
-    words = sentence(call)
-    return words if call.func.id != 'verify' else 'verify-' + '-'.join(re.findall(r'\w+', words.lower()))
+    return f'verify-{_slug(sentence(call))}' if call.func.id == 'verify' else sentence(call)
+
+
+def _slug(words):
+    return '-'.join(re.findall(r'\w+', words.lower()))
 
 
 def sentence(call):
@@ -290,6 +323,7 @@ def sentence(call):
     return said.value if isinstance(said, ast.Constant) else ast.unparse(said)
 
 
+@cache
 def _restricted(node, names):
     """An import without the names that are not wanted; all else as it is."""
     if names is None or not isinstance(node, (ast.Import, ast.ImportFrom)):
@@ -298,7 +332,6 @@ def _restricted(node, names):
     return ast.ImportFrom(node.module, wanted, node.level) if isinstance(node, ast.ImportFrom) else ast.Import(wanted)
 
 
-@cache
 def plain(node):
     """A syntax tree as text: the same for the same code, whatever its layout, comments, docstrings and version of Python."""
     fields = []
@@ -308,6 +341,11 @@ def plain(node):
         if value is not None and value != [] and name not in ('ctx', 'kind'):
             fields.append(f'{name}={_plain(value)}')
     return f'{type(node).__name__}({" ".join(fields)})'
+
+
+@cache
+def _fingerprint(node):
+    return _digest(plain(node))
 
 
 def _plain(value):
@@ -331,6 +369,8 @@ def seals(section, entries):
     found = {}
     for label, statement in section.theorems.items():
         found[label] = Seal(statement.text, section.needed(section.checks_of(label)), '')
+    for key, numbers in section.unnamed.items():
+        found[key] = Seal('', section.needed(numbers), '')
     for key, checks in section.by_hand.items():
         said = section.sentences.get(key, '')
         if key.startswith('verify-'):
@@ -360,6 +400,7 @@ def sections():
     try:
         return {notebooks.name(path): Section(path.read_text('utf-8')) for path in notebooks.sources()}
     finally:
+        gc.freeze()
         gc.enable()
 
 
