@@ -165,7 +165,7 @@ holds('ml.ms.generalization.def',
 #
 # ```{math}
 # :label: ml.ms.empirical.def
-# L_S(f) = \frac{1}{|S|} \sum_{(\mathbf{x}_i, y_i) \in S} \ell(y_i, f(\mathbf{x}_i)) ,
+# L_S(f) = \frac{1}{|S|} \sum_{(\mathbf{x}, y) \in S} \ell(y, f(\mathbf{x})) ,
 # ```
 #
 # or
@@ -667,11 +667,12 @@ right.legend();
 # ```
 #
 # "Abundant" is relative: with $p = n/4$ the expected gap stays near $0.58\,\sigma^2$; that is the control. And the remedy
-# for a flattering score is *an independent test set $T$, withheld from training*:
+# for a flattering score is *an independent test set $T$, withheld from training*. On average over all such test sets, with
+# $S$ as it is,
 #
 # ```{math}
 # :label: dl.train-gen-error.estimate
-# \mathbb{E}\big[ L_T(\mathbf{w}_S) \mid S \big] = L_{\mathcal{D}}(\mathbf{w}_S) , \qquad T \text{ independent of } S .
+# \mathbb{E}_T\big[ L_T(\mathbf{w}_S) \big] = L_{\mathcal{D}}(\mathbf{w}_S) .
 # ```
 #
 # This is {eq}`ml.ms.empirical.unbiased` once more, with $\mathbf{w}_S$ as the fixed model. In the control one half of
@@ -782,6 +783,7 @@ assert not grade(one_more_feature, bias_by_parts, bias_cases)
 #
 # ```{math}
 # :label: gen-pays
+# \frac{(n - 1) \, \sigma_{q+1}^2}{n - q - 2} < \frac{(n - 1) \, \sigma_q^2}{n - q - 1} \iff
 # w_{q+1}^2 > \frac{\sigma_q^2}{n - q - 1} .
 # ```
 #

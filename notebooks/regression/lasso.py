@@ -64,7 +64,7 @@ plt.style.use('nbutils.book')
 #
 # ```{math}
 # :label: lasso-objective
-# F(\mathbf{w}) = \frac{1}{2N} \|\mathbf{y} - \mathbf{X}\mathbf{w}\|^2 + \alpha \|\mathbf{w}\|_1 , \qquad \alpha > 0 .
+# F(\mathbf{w}) = \frac{1}{2N} \|\mathbf{y} - \mathbf{X}\mathbf{w}\|^2 + \alpha \|\mathbf{w}\|_1 \qquad (\alpha > 0) .
 # ```
 #
 # A minimum exists, since $F$ is continuous and grows beyond all bounds with $\|\mathbf{w}\|_1$. The check minimizes
@@ -396,7 +396,7 @@ assert not grade(kept_whole, by_library, orthogonal_cases)
 # :label: lasso-dual-point
 # \mathbf{z} = \frac{\mathbf{r}}{\max\big( 1, \max_j |\mathbf{X}_j^\top\mathbf{r}| / (N\alpha) \big)} ,
 # \quad
-# F(\mathbf{w}) - \min F \le G := F(\mathbf{w}) - D(\mathbf{z}) .
+# F(\mathbf{w}) - F(\mathbf{w}^*) \le G := F(\mathbf{w}) - D(\mathbf{z}) .
 # ```
 #
 # To maximize $D$ over $C$ is called the dual problem; the *duality gap* $G$ is known without knowing either optimum,

@@ -18,7 +18,7 @@ OPEN = {
     'linear_algebra': 58,
     'optimization': 90,
     'probability': 55,
-    'regression': 49,
+    'regression': 25,
     'unsupervised': 4,
 }
 

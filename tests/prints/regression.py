@@ -4,11 +4,11 @@ from itertools import permutations, product
 import numpy as np
 from hypothesis import strategies as st
 from scipy import linalg, optimize, special, stats
-from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.linear_model import Lasso, LinearRegression, Ridge
 from sklearn.metrics import mean_squared_error
 
 from nbutils.cases import scalars, vectors
-from nbutils.printed import Random, of
+from nbutils.printed import Box, Random, of
 from tests.prints import normal, prints
 
 
@@ -658,14 +658,203 @@ prints(
     ),
 )
 
+# lasso
+
+
+def by_lasso(X, y, alpha):
+    return Lasso(alpha, fit_intercept=False, tol=1e-14, max_iter=100_000).fit(X, y).coef_
+
+
+def lasso_cost(X, y, alpha):
+    return lambda w: mean_squared_error(y, predicted(X, w)) / 2 + alpha * np.linalg.norm(w, 1)
+
+
+def lasso_dual(y):
+    return lambda z: (y @ y - (y - z) @ (y - z)) / (2 * len(y))
+
+
+def columns(X):
+    return list(X.T)
+
+
+def soft(gamma, v):
+    """The soft threshold of each entry, as the lasso with orthonormal features."""
+    t = np.atleast_1d(v)
+    best = by_lasso(np.sqrt(len(t)) * np.eye(len(t)), np.sqrt(len(t)) * t, gamma)
+    return best if np.ndim(v) else best[0]
+
+
+def proximal_step(X, y, alpha, L):
+    """The step that makes the bound by a parabola of curvature L smallest: a lasso with orthonormal features."""
+    return lambda v: soft(alpha / L, v + X.T @ (y - X @ v) / (L * len(y)))
+
+
+def top_curvature(X):
+    return np.linalg.norm(X, 2) ** 2 / len(X)
+
+
+def accelerated(step, start, count):
+    """(places, places ahead) of FISTA, with its numbers as roots of a quadratic equation."""
+    places, ahead, tau = [start], [None, start], 1.0
+    for _ in range(count):
+        places.append(step(ahead[-1]))
+        after = max(np.roots([1, -1, -tau ** 2]))
+        ahead.append(places[-1] + (tau - 1) / after * (places[-1] - places[-2]))
+        tau = after
+    return places, ahead
+
+
+def tau_of_step(k):
+    tau = 1.0
+    for _ in range(k - 1):
+        tau = max(np.roots([1, -1, -tau ** 2]))
+    return tau
+
+
+_sparse = dict(
+    X=normal(4, 2),
+    X_columns=of(columns),
+    y=normal(4),
+    N=4,
+    w=normal(2),
+    alpha=scalars(0.05, 1),
+    F=of(lambda X, y, alpha: lambda w: lasso_cost(X, y, alpha)(w)),
+    D=of(lambda y: lambda z: lasso_dual(y)(z)),
+)
+_proximal = _sparse | dict(
+    L=of(top_curvature),
+    S=soft,
+    f=of(lambda X, y: lambda v: ((y - X @ v) ** 2).mean() / 2),
+    P=of(lambda X, y, alpha, L: lambda v: proximal_step(X, y, alpha, L)(v)),
+)
+
+prints('lasso-objective', tries=20, **_sparse)
+prints('lasso-gap', tries=10, **_sparse, z=normal(4))
 prints(
-    'ml.ms.union.kstar',
-    f=of(lambda: _guess),
-    y=vectors(3, -2, 2),
-    L_D=of(lambda y: lambda f: ((f(np.arange(3)) - y) ** 2).mean()),
-    L_test=of(lambda y: lambda f: ((f(np.arange(2)) - y[:2]) ** 2).mean()),
-    k_star=of(lambda y: int(np.argmin([((g(np.arange(3)) - y) ** 2).mean() for g in _guess])) + 1),
-    k_hat=of(lambda y: int(np.argmin([((g(np.arange(2)) - y[:2]) ** 2).mean() for g in _guess])) + 1),
+    'lasso-dual-point', tries=10, **_sparse,
+    r=of(lambda X, y, w: y - X @ w),
+    w_star=of(by_lasso),
+    G=of(lambda F, D, w, X, r, alpha: F(w) - D(r * min(1, 4 * alpha / np.linalg.norm(X.T @ r, np.inf)))),
+)
+prints(
+    'lasso-coordinate', tries=10, **_sparse,
+    S=soft,
+    r=of(lambda X, y, w: y - X @ w),
+    a=of(lambda X: (X ** 2).mean(0)),
+    w_new=of(lambda X, r, w, alpha: np.array([by_lasso(x[:, None], r + v * x, alpha)[0] for x, v in zip(X.T, w, strict=True)])),
+)
+prints('lasso-ista', tries=4, **_proximal, v=normal(2))
+prints(
+    'lasso-one-step',
+    tries=6,
+    equality=dict(X=np.array([[1., 0.], [2., 0.]]), y=np.ones(2), w=np.zeros(2), alpha=0.1, v=np.array([3., 0.]), u=np.array([3., 0.])),
+    **_proximal,
+    v=normal(2),
+    u=normal(2),
+)
+prints(
+    'lasso-fista', tries=4, **_proximal | dict(
+        k=range(1, 5),
+        walk=of(lambda P: accelerated(P, np.array([3., -2.]), 6)),
+        w=of(lambda walk: lambda k: walk[0][k]),
+        v=of(lambda walk: lambda k: walk[1][k]),
+        tau=tau_of_step,
+    ),
+)
+prints(
+    'lasso-fista-bound',
+    slip=('has lost a factor of four', r'F(\mathbf{w}^{(k)}) - F(\mathbf{w}^*) \le \frac{L\,\|\mathbf{w}^{(0)} - \mathbf{w}^*\|^2}{2 (k + 1)^2}'),
+    tries=4,
+    **_proximal | dict(
+        alpha=0.01,
+        q=[0.02],
+        X=of(lambda q: np.sqrt(2) * np.diag([1.0, np.sqrt(q)])),
+        y=np.array([2.0, 3.0]),
+        N=2,
+        k=range(1, 14),
+        walk=of(lambda P: accelerated(P, np.zeros(2), 16)),
+        w=of(lambda walk: lambda k: walk[0][k]),
+        w_star=of(by_lasso),
+    ),
+)
+prints('lasso-worst', q=Box(0.0, 0.2), t=list(range(20, 41, 5)), options={'approx': 8e-5})
+prints(
+    'lasso-path',
+    tries=10,
+    X=normal(8, 4),
+    noise=normal(8),
+    y=of(lambda X, noise: X @ np.array([3., -2., 4., 0.]) + noise),
+    N=8,
+    alpha=scalars(0.01, 0.3),
+    whole=of(by_lasso),
+    X_A=of(lambda X, whole: X[:, whole != 0]),
+    s=of(lambda whole: np.sign(whole[whole != 0])),
+    w_A=of(lambda X, y: lambda alpha: (lambda w: w[w != 0])(by_lasso(X, y, alpha))),
+)
+
+# generalization
+
+
+def squared(y, guess):
+    return (y - guess) ** 2
+
+
+_pairs = [[np.array([0., 1.]), 1.0], [np.array([2., 1.]), -1.0], [np.array([1., -1.]), 0.5], [np.array([2., 1.]), 2.0]]
+_rules = [lambda x: x[0] - x[1], lambda x: 0.5, lambda x: x @ x]
+
+
+def weighted_loss(f):
+    guesses = [f(x) for x, _ in _pairs]
+    return mean_squared_error([y for _, y in _pairs], guesses, sample_weight=_shares)
+
+
+_examples = dict(
+    which=Random(range(4), _shares),
+    x=of(lambda which: _pairs[which][0]),
+    y=of(lambda which: _pairs[which][1]),
+    f=_rules,
+)
+
+
+def smooth_risk(s):
+    """The risk of f in the world y = 2 x + e, by Gauss's quadrature, which is exact for polynomials."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(8)
+    weights = weights / weights.sum()
+    return lambda f: sum(p * q * (2 * x + s * e - f(x)) ** 2 for x, p in zip(nodes, weights, strict=True)
+                         for e, q in zip(nodes, weights, strict=True))
+
+
+def chi_squared(freedom):
+    """A random variable with four values that has the mean of chi-squared and that of one over it, by Gauss's quadrature."""
+    nodes, weights = special.roots_genlaguerre(4, freedom / 2 - 2)
+    return Random((2 * nodes).tolist(), (weights * nodes / (weights @ nodes)).tolist())
+
+
+prints('ml.ms.generalization.def', **_examples, ell=squared, L_D=lambda f: weighted_loss(f))
+prints(
+    'dl.train-gen-error.risk', **_examples,
+    p=lambda x, y: sum(p for (v, t), p in zip(_pairs, _shares, strict=True) if t == y and (v == x).all()),
+    l=lambda x, y, guess: squared(y, guess),
+    R=lambda p, f: sum(p(x, y) * squared(y, f(x)) for x, y in _pairs),
+)
+prints(
+    'gen-toy-risk', a=scalars(), b=scalars(), s=scalars(0.1, 3), f=of(lambda a, b: lambda x: a * x + b),
+    L_D=of(lambda s: lambda f: smooth_risk(s)(f)),
+)
+prints(
+    'ml.ms.empirical.def', f=_rules, ell=squared, S=of(lambda: [*_pairs, _pairs[0]]),
+    L_S=lambda f: mean_squared_error([y for _, y in [*_pairs, _pairs[0]]], [f(x) for x, _ in [*_pairs, _pairs[0]]]),
+)
+prints(
+    'dl.train-gen-error.remp',
+    tries=20,
+    n=4,
+    X=normal(4, 2),
+    x=of(rows),
+    y=normal(4),
+    f=_rules,
+    l=lambda x, y, guess: squared(y, guess),
+    R_emp=lambda X, y, f: mean_squared_error(y, [f(x) for x in X]),
 )
 _guess = [lambda x: 0.2 * x, lambda x: 0.5 + 0 * x, lambda x: x ** 2]
 prints(
@@ -675,6 +864,68 @@ prints(
     L=lambda S, f: np.mean([f(x) for x in S]),
     L_D=lambda f: np.mean([f(x) for x in (0.1, 0.5, 0.9)]),
 )
+prints(
+    'ml.ms.gap.claim',
+    slip=('forgets the square at the range', r'''\Pr\bigg[ \big| L_{\mathcal{D}}(f) - L_{S_{\text{test}}}(f) \big| \ge
+        \sqrt{\frac{(b - a) \ln(2/\delta)}{2\,|S_{\text{test}}|}} \, \bigg] \le \delta'''),
+    tries=8,
+    f=of(lambda: 0.0),
+    rate=[0.2, 0.5],
+    count=Random(range(13), of(lambda rate: stats.binom.pmf(np.arange(13), 12, rate))),
+    a=scalars(-2, 0),
+    b=scalars(2, 9),
+    delta=scalars(0.05, 0.9),
+    S_test=of(lambda a, b, count: [b] * count + [a] * (12 - count)),
+    L_S=of(lambda S_test: lambda f: np.mean(S_test)),
+    L_D=of(lambda a, b, rate: lambda f: rate * b + (1 - rate) * a),
+)
+_flattery = dict(
+    n=12,
+    residual=chi_squared(12 - 3),  # the squares in the n - p directions that are left, over the variance
+    spread=chi_squared(12 - 3 + 1),  # 1 / this is an entry on the diagonal of the inverse of XᵀX
+)
+prints(
+    'gen-exact', tries=5, **_flattery, p=3, sigma=scalars(0.5, 3),
+    w_S=of(lambda residual, spread: np.array([residual, spread])),
+    L_S=of(lambda sigma: lambda w: sigma ** 2 * w[0] / 12),
+    L_D=of(lambda sigma: lambda w: sigma ** 2 * (1 + 3 / w[1])),
+)
+prints(
+    'gen-two-parts',
+    X=normal(4, 2),
+    w=normal(2),
+    noise=normal(4),
+    sigma=scalars(0.5, 3),
+    w_S=of(lambda X, w, noise: np.linalg.lstsq(X, X @ w + noise)[0]),
+    L_S=of(lambda X, w, noise: lambda v: mean_squared_error(X @ w + noise, X @ v)),
+    L_D=of(lambda w, sigma: lambda v: sigma ** 2 + (v - w) @ (v - w)),
+)
+prints(
+    'dl.train-gen-error.estimate',
+    S=normal(3, 3),
+    w_S=of(lambda S: np.linalg.lstsq(S[:, :2], S[:, 2])[0]),
+    T=Random(product(range(4), repeat=2), [p * q for p, q in product(_shares, repeat=2)]),
+    L_T=of(lambda T: lambda w: np.mean([squared(_pairs[k][1], w @ _pairs[k][0]) for k in T])),
+    L_D=lambda w: weighted_loss(lambda x: w @ x),
+)
+prints(
+    'gen-u-shape', tries=5, **_flattery, q=3, sigma_q=scalars(0.5, 3),
+    L_S=of(lambda sigma_q, residual: sigma_q ** 2 * residual / 12),
+    L_D=of(lambda sigma_q, spread: sigma_q ** 2 * (1 + 3 / spread)),
+)
+prints(
+    'gen-pays',
+    tries=40,
+    slip=('asks too little', r'''\frac{(n - 1) \sigma_{q+1}^2}{n - q - 2} < \frac{(n - 1) \sigma_q^2}{n - q - 1} \iff
+        w_{q+1}^2 > \frac{\sigma_q^2}{n}'''),
+    n=[8, 12],
+    q=[1, 2],
+    w=vectors(4, -2, 2),
+    s=scalars(0.5, 2),
+    sigma=of(lambda w, s: lambda q: np.sqrt(s ** 2 + (w[q:] ** 2).sum())),
+)
+
+# cross_validation
 
 
 def cross_validated(X, y, F):
@@ -703,4 +954,16 @@ prints(
     ell=lambda guess, y: (guess - y) ** 2,
     f=of(fold_fits),
     CV_k=of(cross_validated),
+)
+
+# model_selection
+
+prints(
+    'ml.ms.union.kstar',
+    f=of(lambda: _guess),
+    y=vectors(3, -2, 2),
+    L_D=of(lambda y: lambda f: ((f(np.arange(3)) - y) ** 2).mean()),
+    L_test=of(lambda y: lambda f: ((f(np.arange(2)) - y[:2]) ** 2).mean()),
+    k_star=of(lambda y: int(np.argmin([((g(np.arange(3)) - y) ** 2).mean() for g in _guess])) + 1),
+    k_hat=of(lambda y: int(np.argmin([((g(np.arange(2)) - y[:2]) ** 2).mean() for g in _guess])) + 1),
 )
