@@ -916,8 +916,8 @@ prints(
 prints(
     'gen-pays',
     tries=40,
-    slip=('asks too little', r'''\frac{(n - 1) \sigma_{q+1}^2}{n - q - 2} < \frac{(n - 1) \sigma_q^2}{n - q - 1} \iff
-        w_{q+1}^2 > \frac{\sigma_q^2}{n}'''),
+    slip=('forgets the number of examples', r'''\frac{(n - 1) \sigma_{q+1}^2}{n - q - 2} < \frac{(n - 1) \sigma_q^2}{n - q - 1} \iff
+        w_{q+1}^2 > \sigma_q^2'''),
     n=[8, 12],
     q=[1, 2],
     w=vectors(4, -2, 2),
