@@ -8,7 +8,7 @@ from nbutils.maintain import seals
 from tests import hypotheses
 
 TABLE, NAMED = hypotheses.table(), hypotheses.named()
-NEEDED = 16  # how many hypotheses nobody has shown to be needed; this may only shrink
+NEEDED = 2  # how many hypotheses nobody has shown to be needed; this may only shrink
 
 
 @pytest.fixture(scope='module')

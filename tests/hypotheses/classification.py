@@ -3,6 +3,7 @@ from fractions import Fraction
 
 import numpy as np
 from scipy import stats
+from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
 from nbutils.cases import scalars, seeds, vectors
@@ -112,6 +113,22 @@ theorem(  # at the minimum, if there is one, the probabilities are between 0 and
 )
 
 
+def margin_is_near_the_widest(z, lam):
+    """The inequality for the signed inputs z (N, 2) and the weights that minimize the penalized loss."""
+    best = minimize(lambda w: np.logaddexp(0, -z @ w).mean() + lam / 2 * w @ w, np.zeros(2), tol=1e-10).x
+    r = np.linalg.norm(best)
+    angles = np.linspace(0, 2 * np.pi, 20_001)
+    widest = (z @ [np.cos(angles), np.sin(angles)]).min(0).max()
+    return widest - (z @ best / r).min() <= np.log(2 * len(z)) / r + 1e-3
+
+
+theorem(
+    'thm-logreg-margin', margin_is_near_the_widest, tries=4, lam=[1e-3, 1e-5],
+    z=[np.array([[1., 0.], [2., 1.], [0., 3.]]), np.array([[1., 1.], [-0.5, 2.]])],
+    without={'so small that all margins are positive': dict(z=np.r_[np.tile([1., 0.], (999, 1)), [[-2., 0.01]]], lam=1e-5)},
+)
+
+
 def expansion_errs_little(a, x):
     """Whether ‖a‖² - 2 a · x + ‖x‖², in floats, is as near to ‖a - x‖² as the theorem says."""
     with np.errstate(all='ignore'):
@@ -134,6 +151,20 @@ p, q = np.array([0.7, 0.3]), np.array([0.2, 0.8])
 theorem(  # the joint law of the labels of twins, where the question's is p
     'thm-knn-cover-hart', lambda joint: close(1 - np.trace(joint), 1 - (p ** 2).sum()), joint=[np.outer(p, p)],
     without={'be independent': dict(joint=np.diag(p)), 'of one law': dict(joint=np.outer(p, q))},
+)
+
+
+def twins_have_the_limit(label):
+    """For labels that the input determines, so that the limit is 0: the error of one neighbour among 4000 on [0, 1]."""
+    x = np.sort(np.random.default_rng(0).random(4000))
+    left, right = np.diff(x, prepend=-1), np.diff(x, append=2)
+    neighbour = np.where(left < right, np.roll(x, 1), np.roll(x, -1))
+    return (label(x) != label(neighbour)).mean() < 0.02
+
+
+theorem(
+    'thm-knn-cover-hart', twins_have_the_limit, label=[lambda x: x > 0.5, lambda x: np.floor(5 * x) % 2],
+    without={'be continuous at $\\mathbf{x}$': dict(label=lambda x: np.floor(x * 2 ** 40) % 2)},
 )
 
 
@@ -225,4 +256,23 @@ theorem(
     'thm-svm-gap', gap_is_a_sum_of_terms, seed=seeds(), alpha=vectors(3, 0, 1), lam=[0.1, 1], own=[True],
     without={'Let $\\boldsymbol\\alpha \\in [0, 1]^N$': dict(seed=0, alpha=np.array([-5., 5., 9.]), lam=1, own=True),
              '$\\mathbf{w} = \\mathbf{w}(\\boldsymbol\\alpha)$': dict(seed=0, alpha=np.zeros(3), lam=1, own=False)},
+)
+
+
+def nothing_moves(x, y, C, unused):
+    """Whether weight and bias on the line, the middle of the best ones, stay when an example is left out."""
+    w, b = np.meshgrid(np.linspace(0, 1, 21), np.linspace(-2, 2, 81))
+
+    def best(keep):
+        slack = np.maximum(0, 1 - y[keep, None, None] * (w * x[keep, None, None] + b)).sum(0)
+        J = w * w / 2 + C * slack
+        found = J <= J.min() + 1e-9
+        return w[found].mean(), b[found].mean()
+    others = np.arange(len(x)) != unused
+    return close(best(others), best(others | True))
+
+
+theorem(  # with C = 0.1 both examples at ±1 are within the margin, and their biases make up an interval
+    'thm-svm-loo', nothing_moves, x=[np.array([-1., 1., 4.])], y=[np.array([-1, 1, 1])], C=[10], unused=[2],
+    without={'if the optimal bias without it is unique': dict(x=np.array([-1., 1., 4.]), y=np.array([-1, 1, 1]), C=0.1, unused=2)},
 )

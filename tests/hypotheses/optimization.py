@@ -48,6 +48,22 @@ theorem('thm-obtuse-angle', nearest_iff_obtuse, C=[np.linspace(-1, 1, 5)], x=[-3
         without={'Let $C$ be convex': dict(C=np.array([-1., 1.]), x=0.5)})
 
 
+def ends_nearest(sets, x):
+    """Whether Dykstra's algorithm on sets of points on the line ends at the common point that is nearest."""
+    y, removed = x, [0.0] * len(sets)
+    for _ in range(50):
+        for i, C in enumerate(sets):
+            wish = y + removed[i]
+            y = C[abs(C - wish).argmin()]
+            removed[i] = wish - y
+    common = np.intersect1d(*sets)
+    return abs(y - x) <= abs(common - x).min() + 0.011
+
+
+theorem('thm-dykstra', ends_nearest, sets=[[LINE[:400], LINE[150:]]], x=[-4, 0, 2.5],
+        without={'closed convex set': dict(sets=[np.array([-1, 0, 1.2]), np.array([-1, 1.2])], x=0.4)})
+
+
 def below_parabola(f, df, L, x, y):
     return f(y) <= f(x) + df(x) * (y - x) + L / 2 * (y - x) ** 2 + 1e-9
 

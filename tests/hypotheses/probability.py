@@ -67,10 +67,34 @@ def means_approach(seed, same):
 
 
 theorem('thm-mle-consistency', means_approach, seed=seeds(), same=[False], without={'be independent': dict(seed=0, same=True)})
+
+
+def truth_is_likeliest(seed, densities):
+    """Whether of some densities on [0, 1] the first, which is uniform and the truth, fits 40 draws better than most others can."""
+    y = np.random.default_rng(seed).random(40)
+    logs = [np.log(p(y, y)).sum() for p in densities]
+    return max(logs) - logs[0] < 8
+
+
+def wave(w):
+    return lambda x, y: 1 + w / 2 * np.cos(2 * np.pi * x)
+
+
+def on_thin_strips(x, y):
+    """One of the densities that are 3/2 and 1/2 on strips of width 1e-4 in some pattern: the one that fits the draws y best."""
+    strips = np.unique(np.floor(y * 1e4))
+    return np.where(np.isin(np.floor(x * 1e4), strips), 1.5, 0.5)
+
+
+theorem(  # the patterns are values of w of one model, in which the density jumps from each to the next
+    'thm-mle-consistency', truth_is_likeliest, seed=seeds(), densities=[[wave(w) for w in np.linspace(0, 1, 11)]],
+    without={'be continuous for almost all $y$': dict(seed=0, densities=[wave(0), on_thin_strips])},
+)
 theorem(  # y ~ N(w, 1) at w = 0, N = 4: F = 4
     'thm-cramer-rao', lambda shrink, weights: shrink ** 2 * (np.array(weights) ** 2).sum() >= 1 / 4 - 1e-12,
     shrink=[1], weights=[[0.25] * 4, [1, 0, 0, 0], [0.5, 0.5, 0, 0]],
-    without={'be unbiased': dict(shrink=0, weights=[0.25] * 4)},
+    without={'be unbiased': dict(shrink=0, weights=[0.25] * 4),
+             'in an open set': dict(shrink=0, weights=[0.25] * 4)},  # unbiased if w can be nothing but 0
 )
 
 
@@ -94,10 +118,16 @@ def slope_passes(f, of_path, theta):
     return close(slope, np.mean(of_path(theta, GRID)), atol=1e-2)
 
 
+def thin_bump(t, e):
+    """A bump of height 1 over [0, 2 |t|], with the sign of t: for each e > 0 it is zero near t = 0."""
+    return np.sign(t) * np.maximum(0, 1 - abs(e / abs(t) - 1))
+
+
 theorem(
     'thm-pathwise', slope_passes, f=[lambda t, e: np.sin(t + e)], of_path=[lambda t, e: np.cos(t + e)], theta=[0.3, 1],
     without={
         'not depend on $\\theta$': dict(f=lambda t, e: t * (t + e), of_path=lambda t, e: t + 0 * e, theta=1),
         "\\le K(\\varepsilon) |\\theta - \\theta'|$": dict(f=lambda t, e: (e < t) * 1.0, of_path=lambda t, e: 0 * e, theta=0.5),
+        '$\\mathbb{E}[K] < \\infty$': dict(f=thin_bump, of_path=lambda t, e: 0 * e, theta=0),
     },
 )

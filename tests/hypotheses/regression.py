@@ -124,6 +124,11 @@ def laplace(rng, shape):
     return rng.laplace(size=shape)
 
 
+def of_two_laws(rng, shape):
+    """Inputs 1 and 3 with noise of this scale: least absolute deviations take the median of the quotients, the others thrice."""
+    return np.hstack([laplace(rng, (shape[0], 100)), np.repeat(laplace(rng, (shape[0], 101)), 3, axis=1)])
+
+
 def of_two_pieces(rng, shape):
     """Median 0 and the density 1/2 below it, 1/4 above."""
     u = rng.uniform(-1, 1, shape)
@@ -135,6 +140,7 @@ theorem(
     draw=[laplace], density=[0.5], leverage=[False], tries=1,
     without={
         'independent $\\epsilon_n$': dict(draw=lambda rng, s: np.repeat(laplace(rng, (s[0], 1)), s[1], 1), density=0.5),
+        'of one law': dict(draw=of_two_laws, density=np.sqrt(5) / 3),  # Q = 5, the mean density at 0 is 1/3
         'the median 0': dict(draw=lambda rng, s: rng.exponential(size=s), density=1),
         'a continuous density': dict(draw=of_two_pieces, density=3 / 8),
         '$f(0) > 0$': dict(draw=lambda rng, s: np.cbrt(rng.uniform(-1, 1, s)), density=0),
@@ -257,6 +263,14 @@ def leads_down(J, r):
 
 theorem('thm-nlls-descent', leads_down, J=normal(3, 2), r=normal(3).map(lambda r: r + 5),
         without={'$\\nabla L(\\mathbf{w}) \\ne \\mathbf{0}$': dict(J=I3[:, :2], r=I3[2])})
+
+
+theorem(  # one weight, and no residual at 0, where the slope is 1: an error of the order of the square
+    'thm-nlls-rate', lambda r, slope, w: abs(w - r(w) / slope(w)) <= 3 * w * w + 1e-15,
+    r=[lambda w: w + w * w], slope=[lambda w: 1 + 2 * w], w=[1e-6, -1e-4], tries=2,
+    without={'be three times continuously differentiable': dict(
+        r=lambda w: w + abs(w) ** 1.5, slope=lambda w: 1 + 1.5 * np.sqrt(abs(w)), w=1e-6)},
+)
 
 
 def length_falls(J, r):
@@ -410,3 +424,16 @@ def follows_directions(X, batches, t=5, eta=0.1, lam=0.5):
 
 theorem('thm-decay-directions', follows_directions, X=[I3[:, :2], np.array([[1., 1.], [1., -1.], [2., 0.]]) * [1, 2]],
         batches=[False], without={'full-batch steps': dict(X=I3[:, :2], batches=True)})
+
+
+def ends_level(eta, lam=0.5):
+    """Whether Adam with β = 0, ε = 1 and the penalty in the gradient, for (w - 1)²/2, ends where the penalized loss is level."""
+    w = 0.0
+    for step in range(500):
+        g = w - 1 + lam * w
+        w = w - eta(step) * g / (abs(g) + 1)
+    return abs(w - 1 + lam * w) < 1e-6
+
+
+theorem('thm-adamw-limit', ends_level, eta=[lambda step: 0.5, lambda step: 0.1],
+        without={'constant $\\eta': dict(eta=lambda step: 0.5 ** step)})
