@@ -135,7 +135,7 @@ def section(path, number, seed, weaker=False):
     def noticed_by(fault):
         last = reach(sources, fault) if weaker else len(cells)
         return (weaker and broken_rule(sources, fault) or trial(shell, cells[fault.cell:last + 1], fault.code)
-                or (broken_seal(path, sources[fault.cell], fault.code) if weaker else None))
+                or (broken_seal(path, sources[fault.cell], fault.code) if weaker and fault.kind != 'slack' else None))
 
     for i, cell in enumerate(cells):
         here = [fault for fault in faults if fault.cell == i]

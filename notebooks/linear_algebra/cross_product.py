@@ -37,7 +37,7 @@ from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 from scipy.spatial import ConvexHull
 
 from nbutils.cases import seeds, vectors
-from nbutils.checks import close, grade, holds
+from nbutils.checks import below, close, grade, holds
 from nbutils.figures import panels, show_image
 
 plt.style.use('nbutils.book')
@@ -176,11 +176,13 @@ holds(
 # %%
 rng = np.random.default_rng(1)
 corners = np.array(list(np.ndindex(2, 2, 2)))  # (8, 3)
+gaps = []
 for box in rng.normal(size=(50, 3, 3)):
     a, b, c = box
     assert close(cross(a, b) @ c, np.linalg.det(box))
     assert close(abs(cross(a, b) @ c), ConvexHull(corners @ box).volume)
-print('the triple product is the signed volume')
+    gaps.append(abs(cross(a, b) @ c) - ConvexHull(corners @ box).volume)
+print('size of the triple product, volume of the box: gap', below(gaps))
 
 # %% [markdown]
 # With $\mathbf{a}$ fixed, $\mathbf{b} \mapsto \mathbf{a} \times \mathbf{b}$ is linear, hence a matrix; its columns are the

@@ -40,7 +40,7 @@ from scipy.stats import multivariate_normal, norm
 from sklearn.decomposition import FastICA
 
 from nbutils.cases import integers, seeds
-from nbutils.checks import close, grade, verify
+from nbutils.checks import below, close, grade, verify
 from nbutils.data import photograph
 from nbutils.figures import GREY, label_lines, panels, show_image
 from nbutils.timing import seconds
@@ -968,9 +968,9 @@ W = [unmix(charged, one, np.eye(3)).reshape(3, 3) for one in x]
 found = np.array([w @ a for w, a in zip(W, mixing, strict=True)])
 squeezed = abs(unmix(free, x[0], np.eye(3))).max()
 alike = unit_rows(unmix(held, x[0], start))
-print('without the determinant all weights below 0.01:', squeezed < 0.01)
-print('with unit rows instead, all three rows equal up to sign:',
-      (abs(alike @ alike.T) > 0.999).all())
+print('without the determinant all weights are', below(squeezed, 0.01))
+print('with unit rows instead, cosines of the three rows: at least',
+      f'{abs(alike @ alike.T).min():.3f} in size')
 assert squeezed < 0.01 and (abs(alike @ alike.T) > 0.999).all()
 
 # %% [markdown]
@@ -1007,7 +1007,7 @@ order = abs(found).argmax(2).argsort(1)  # (6, 3)
 sorted_found = np.take_along_axis(found, order[:, :, None], 1)
 diagonal = np.einsum('tii->ti', sorted_found)
 same = sorted_found * np.sign(diagonal)[:, :, None]
-print('the same for all six:', abs(same - same[0]).max() < 0.02)
+print(f'all six differ by at most {abs(same - same[0]).max():.4f}')
 assert abs(same - same[0]).max() < 0.02
 
 # %% mystnb={"figure": {"caption": "Maximum likelihood unmixes three films without knowing how they were mixed; the log-determinant keeps the weights from shrinking and any two rows from finding the same photograph."}, "image": {"alt": "Top: three films, each a jumble of a temple, a flower and a portrait. Bottom: the three results, in which temple, flower and portrait are cleanly separated."}} tags=["hide-input"]

@@ -37,7 +37,7 @@ import scipy.linalg
 from numpy.polynomial import legendre
 
 from nbutils.cases import seeds
-from nbutils.checks import close, erratum, grade, holds
+from nbutils.checks import below, between, close, erratum, grade, holds
 from nbutils.data import diabetes
 from nbutils.figures import GREY, label_lines, panels, show_image
 from nbutils.timing import seconds
@@ -205,7 +205,8 @@ q, _ = mgs(np.sqrt(w)[:, None] * powers)
 polynomials = q / np.sqrt(w)[:, None]
 norms = np.sqrt(2 / (2 * np.arange(6) + 1))  # of the Legendre polynomials
 assert close(polynomials, legendre.legvander(x, 5) / norms)
-print('Gram-Schmidt on the powers gives the Legendre polynomials')
+print('Gram-Schmidt on the powers, Legendre polynomials: gap',
+      below(polynomials - legendre.legvander(x, 5) / norms))
 
 # %% mystnb={"figure": {"caption": "Gram–Schmidt makes Legendre's polynomials of the crowded powers of $x$: orthonormal on $[-1, 1]$, each with one more zero than the one before."}, "image": {"alt": "Left: the powers 1 to x to the fifth on the interval from -1 to 1, which crowd together, the even ones and the odd ones. Right: the six orthonormal polynomials made of them, each with one more zero than the one before, clearly apart."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.7)
@@ -318,13 +319,17 @@ holds(
 
 # %%
 rng = np.random.default_rng(0)
+gaps, shares = [], []
 for a in rng.normal(size=(50, 3, 2)):
     area = np.diag(cgs(a)[1]).prod()
     assert close(area, length(np.cross(*a.T)))
     minors = [det(a[list(rows)]) for rows in combinations(range(3), 2)]
     assert close(area ** 2, np.square(minors).sum())
     assert area <= length(a).prod()
-print('area = |a x b|, area^2 = sum of minors^2, area <= |a| |b|')
+    gaps += [area - length(np.cross(*a.T)), area**2 - np.square(minors).sum()]
+    shares.append(area / length(a).prod())
+print('area against |a x b|, its square against the minors: gap', below(gaps))
+print(f'area: from {min(shares):.2f} to {max(shares):.2f} of |a| |b|')
 
 # %% [markdown]
 # ```{exercise} ★ How far from the others?
@@ -562,17 +567,21 @@ def sound(method, a):
 def independent(a):
     return np.linalg.matrix_rank(a) == a.shape[1]
 
+gaps = []
 for a in np.random.default_rng(2).normal(size=(20, 8, 5)):
     for method in (cgs, mgs, householder, givens):
         q, r = method(a)
         sign = np.sign(np.diag(r))
         assert close(q * sign, library(a)[0])
         assert close(r * sign[:, None], library(a)[1])
+        gaps.append(abs(q * sign - library(a)[0]).max())
     whole = np.eye(8)
     for v in reversed(triangularize(a)[0]):
         whole[-len(v):] = reflect(v, whole[-len(v):])
     assert close(whole, scipy.linalg.qr(a)[0])  # all 8 columns of Q
-print('all four agree with numpy, the mirrors also with the full Q of scipy')
+    gaps.append(abs(whole - scipy.linalg.qr(a)[0]).max())
+print('Q by four ways against numpy, of mirrors in full against scipy: gap',
+      below(gaps))
 
 # %%
 always, sometimes = (householder, givens), (cgs, mgs)
@@ -796,7 +805,7 @@ for name, upto in (('classical', 8), ('modified', 15)):
     print(f'{name:9} Gram-Schmidt: loss grows like kappa^{slope:.2f}')
 most = max(losses['mirrors'].max(), losses['turns'].max())
 assert most < 1e-14
-print('mirrors and turns: loss below 1e-14 for every matrix:', most < 1e-14)
+print('mirrors and turns: loss', below(most, 1e-14), 'for every matrix')
 
 # %% mystnb={"figure": {"caption": "Rounding spoils right angles in proportion to $\\varepsilon\\kappa^2$ in classical Gram–Schmidt and to $\\varepsilon\\kappa$ in the modified process; mirrors and turns keep them at every $\\kappa$."}, "image": {"alt": "Loss of orthogonality against condition number, both logarithmic. The classical process climbs along a line of slope two and reaches one near condition number 10 to the 8; the modified climbs with slope one; mirrors and turns stay flat near 10 to the minus 15."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3.4))
@@ -913,7 +922,9 @@ x = solve_with(triangularize, a, b)
 assert close(x, np.linalg.lstsq(a, b)[0])
 _, r = triangularize(np.c_[a, b])
 assert close(abs(r[4, 4]), np.linalg.norm(a @ x - b))
-print('same solution as numpy, residual on the diagonal')
+print('solution against numpy: gap', below(x - np.linalg.lstsq(a, b)[0]))
+print(f'on the diagonal {abs(r[4, 4]):.3f},',
+      f'residual {np.linalg.norm(a @ x - b):.3f}')
 
 # %% [markdown]
 # The way that everybody knows leads through the *normal equations*
@@ -1151,9 +1162,8 @@ single = A65.astype(np.float32), y.astype(np.float32)
 wrong = {solve: (np.sign(solve(*single)) != np.sign(weights)).sum()
          for solve in (by_gram, by_mirrors)}
 print(f'condition number {np.linalg.cond(A65):.1e}')
-print('single precision, more than 5 of 65 signs wrong:')
-print('normal equations', wrong[by_gram] > 5)
-print('mirrors         ', wrong[by_mirrors] > 5)
+print('single precision, wrong signs of 65: normal equations',
+      between(wrong[by_gram], 6, 65), 'and mirrors', wrong[by_mirrors])
 
 # %%
 def off(w):  # relative error of the weights
@@ -1164,8 +1174,8 @@ unavoidable = off(by_mirrors(*rounded))  # the table rounded, nothing else
 assert wrong[by_mirrors] == 0 and wrong[by_gram] > 5
 assert off(by_mirrors(*single)) < 10 * unavoidable < 0.1
 print('mirrors: all signs right:', wrong[by_mirrors] == 0)
-print('mirrors: error within 10 times that of rounding the table:',
-      off(by_mirrors(*single)) < 10 * unavoidable)
+print('mirrors: error in units of that of rounding the table is',
+      between(off(by_mirrors(*single)) / unavoidable, 0.1, 10))
 stored = (single[0].T @ single[0]).astype(float)
 print('the Gram matrix as stored has an eigenvalue below zero:',
       np.linalg.eigvalsh(stored)[0] < 0)
