@@ -773,11 +773,11 @@ for T in (1024, 8192, 65536):
 # *all* keys, and the largest score, which is subtracted so that no exponential overflows. We go through the keys in tiles
 # and correct the sums on the way {cite}`milakov2018online`. For each query we keep three things: the largest score $t$ so
 # far, the sum $w$ of the exponentials $e^{s_j - t}$, and the sum $\mathbf{o}$ of $e^{s_j - t}\,\mathbf{v}_j$. When a new
-# tile brings a larger maximum $t'$, both sums still use the old maximum $t$, so we multiply them by
+# tile brings a larger maximum $u$, both sums still use the old maximum $t$, so we multiply them by $e^{t - u}$, because
 #
 # ```{math}
 # :label: eq-sdpa-rescale
-# e^{t - t'}, \qquad \text{because} \quad e^{s_j - t}\; e^{t - t'} = e^{s_j - t'} .
+# e^{s_j - t}\, e^{t - u} = e^{s_j - u} .
 # ```
 #
 # At the end, $\mathbf{z} = \mathbf{o}/w$.

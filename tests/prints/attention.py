@@ -1,10 +1,13 @@
 """Attention: the meanings of letters."""
 from functools import partial
+from itertools import product
 
 import numpy as np
+import torch
 from scipy import special
 
-from nbutils.printed import of
+from nbutils.cases import scalars, vectors
+from nbutils.printed import Random, of
 from tests.prints import normal, prints
 
 
@@ -12,10 +15,18 @@ def attention(q, k, v):
     return special.softmax(q @ k.T / np.sqrt(q.shape[1]), 1) @ v
 
 
-def torch_heads(Q, K, V, W_Q, W_K, W_V, W_O):
-    import torch
+def torch_attention(q, k, v, scale=None):
+    q, k, v = (torch.tensor(array)[None] for array in (q, k, v))
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, scale=scale)[0].numpy()
+
+
+def torch_softmax(scores):
+    return torch.tensor(scores).softmax(-1).numpy()
+
+
+def torch_heads(Q, K, V, W_Q, W_K, W_V, W_O, heads=2):
     t = partial(torch.tensor, dtype=torch.float64)
-    layer = torch.nn.MultiheadAttention(4, 2, bias=False, batch_first=True, dtype=torch.float64)
+    layer = torch.nn.MultiheadAttention(4, heads, bias=False, batch_first=True, dtype=torch.float64)
     w = np.concatenate([np.concatenate(list(m), 1).T for m in (W_Q, W_K, W_V)])
     with torch.no_grad():
         layer.in_proj_weight.copy_(t(w))
@@ -28,6 +39,7 @@ _out = np.random.default_rng(1).normal(size=(4, 4))
 
 prints(
     'la.mha.multihead',
+    tries=15,
     MultiHead=lambda q, k, v: torch_heads(q, k, v, *_weights, _out),
     Concat=np.hstack,
     h=2,
@@ -55,3 +67,89 @@ prints(
     m=4,
     z=of(lambda Q, K, V: list(attention(Q, K, V))),
 )
+
+# scaled dot-product attention
+
+prints(
+    'la.attention.formula',
+    tries=15,
+    Attention=lambda q, k, v: torch_attention(q, k, v),
+    softmax=lambda S: special.softmax(S, 1),
+    Q=normal(3, 4),
+    K=normal(5, 4),
+    V=normal(5, 2),
+    n=3,
+    d_k=4,
+    d_v=2,
+)
+prints(
+    'ml.tf.attention.inner',
+    Q=normal(2, 3),
+    K=normal(4, 3),
+    q=of(lambda Q: list(Q)),
+    k=of(lambda K: list(K)),
+    s=of(lambda Q, K: np.einsum('ik,jk->ij', Q, K)),
+    i=range(1, 3),
+    j=range(1, 5),
+)
+prints(
+    'ml.tf.attention.softmax',
+    tries=15,
+    s=normal(2, 4),
+    a=of(lambda s: torch_softmax(s / 3 ** 0.5)),
+    d_k=3,
+    m=4,
+    i=range(1, 3),
+    j=range(1, 5),
+)
+prints(
+    'ml.tf.attention.average',
+    tries=10,
+    S=normal(2, 4),
+    a=of(lambda S: torch_softmax(S)),
+    V=normal(4, 2),
+    v=of(lambda V: list(V)),
+    z=of(lambda S, V: list(torch_attention(S, np.eye(4), V, scale=1.0))),
+    m=4,
+    i=range(1, 3),
+    j=range(1, 5),
+)
+prints(
+    'la.attention.self',
+    tries=15,
+    Attention=attention,
+    X=normal(5, 4),
+    W_Q=normal(4, 4),
+    W_K=normal(4, 4),
+    W_V=normal(4, 4),
+    Z=of(lambda X, W_Q, W_K, W_V: torch_heads(X, X, X, W_Q[None], W_K[None], W_V[None], np.eye(4), heads=1)),
+)
+prints('eq-sdpa-jacobian', tries=10, s=normal(3), a=of(lambda s: special.softmax(s)), j=range(1, 4), l=range(1, 4))
+prints('eq-sdpa-slope', tries=10, s=normal(3), a=of(lambda s: special.softmax(s)), m=3)
+prints(
+    'eq-sdpa-rescale',
+    s=vectors(3),
+    t=scalars(-3, 3),
+    u=scalars(-3, 3),
+    j=range(1, 4),
+)
+_signs = Random(np.array(list(product([-1.0, 1.0], repeat=2))))  # independent entries of mean 0 and variance 1
+prints('la.attention.scale', tries=1, q=_signs, k=Random(np.array(list(product([-1.5 ** 0.5, 0, 1.5 ** 0.5], repeat=2)))), d_k=2)
+
+# multi-head attention
+
+prints(
+    'la.mha.head',
+    tries=15,
+    Attention=attention,
+    A=normal(8, 8),
+    W_Q=of(lambda A: [A[:4, :3], A[4:, :3]]),
+    W_K=of(lambda A: [A[:4, 3:6], A[4:, 3:6]]),
+    W_V=of(lambda A: [A[:4, 6:], A[4:, 6:]]),
+    head=of(lambda Q, K, V, W_Q, W_K, W_V: [torch_attention(Q @ a, K @ b, V @ c) for a, b, c in zip(W_Q, W_K, W_V, strict=True)]),
+    Q=normal(3, 4),
+    K=normal(5, 4),
+    V=normal(5, 4),
+    h=2,
+)
+prints('la.mha.pseudocode.head-dim', H=[1, 2, 3, 4], k=[1, 2, 5], E=of(lambda H, k: H * k))

@@ -1,9 +1,9 @@
 """Convolution: the meanings of letters."""
 
 import numpy as np
-from scipy import signal
+from scipy import signal, stats
 
-from nbutils.cases import vectors
+from nbutils.cases import scalars, vectors
 from tests.prints import prints
 
 S, TRIES = {}, {}
@@ -31,4 +31,26 @@ prints(
     i=range(-1, 6),
     j=range(-1, 6),
     **{'*': lambda f, g: at(signal.convolve2d(_f, _g))},
+)
+prints(
+    'dl.convolutions.discrete',
+    f=(lambda f: lambda i: f[i] if 0 <= i < 3 else 0.0)([2.0, -1.0, 3.0]),
+    g=(lambda g: lambda i: g[i] if 0 <= i < 2 else 0.0)([1.0, 4.0]),
+    a=range(0, 3),
+    i=range(-1, 6),
+    **{'*': lambda f, g: (lambda h: lambda i: h[i] if 0 <= i < 4 else 0.0)(np.convolve([2.0, -1.0, 3.0], [1.0, 4.0]))},
+)
+
+
+def gauss(mean, variance):
+    return lambda x: stats.norm.pdf(x, mean, variance ** 0.5)
+
+prints(
+    'dl.convolutions.integral',
+    f=gauss(0.5, 0.7),
+    g=gauss(-1.0, 0.4),
+    x=scalars(-2, 2),
+    z=(-12.0, 12.0),
+    tries=5,
+    **{'*': lambda f, g: gauss(-0.5, 1.1)},
 )
