@@ -734,12 +734,13 @@ print('gradient:', grade(gradient_of(safe_weights), gradient_of(by_torch), trial
 # because the backward pass of the softmax multiplies by the weights that were `nan`. A `masked_fill` would stop this: it
 # passes no gradient to the places that it has filled.
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true}
 def safe_weights_solution(S, keep):
     return S.masked_fill(~keep, torch.finfo(S.dtype).min).softmax(-1) * keep
 
 def repaired_afterwards(S, keep):
-    return (S + torch.zeros_like(S).masked_fill(~keep, -torch.inf)).softmax(-1).nan_to_num(0)
+    forbidden = torch.zeros_like(S).masked_fill(~keep, -torch.inf)
+    return (S + forbidden).softmax(-1).nan_to_num(0)
 
 def without_product(S, keep):
     return S.masked_fill(~keep, torch.finfo(S.dtype).min).softmax(-1)
@@ -748,8 +749,9 @@ def zeroed_after_softmax(S, keep):
     return S.softmax(-1) * keep
 
 assert grade(safe_weights_solution, by_torch, trials, atol=1e-5)
-assert grade(gradient_of(safe_weights_solution), gradient_of(by_torch), trials, atol=1e-5)
-assert not grade(gradient_of(repaired_afterwards), gradient_of(by_torch), trials, atol=1e-5)
+gradient, wanted = gradient_of(safe_weights_solution), gradient_of(by_torch)
+assert grade(gradient, wanted, trials, atol=1e-5)
+assert not grade(gradient_of(repaired_afterwards), wanted, trials, atol=1e-5)
 assert not grade(without_product, by_torch, trials, atol=1e-5)
 assert not grade(zeroed_after_softmax, by_torch, trials, atol=1e-5)
 

@@ -406,8 +406,8 @@ assert not grade(overshoots, anew, rls_cases)
 # ```{math}
 # :label: ml.ls.convexity.defect
 # \begin{aligned}
-# L(\lambda\mathbf{w} + (1-\lambda)\mathbf{w}') & - \big(\lambda L(\mathbf{w}) + (1-\lambda) L(\mathbf{w}')\big) \\
-# & = -\frac{1}{2N}\, \lambda(1-\lambda)\, \|\mathbf{X}(\mathbf{w} - \mathbf{w}')\|_2^2 \le 0 \qquad (0 \le \lambda \le 1).
+# & L(\lambda\mathbf{w} + (1-\lambda)\mathbf{w}') - \big(\lambda L(\mathbf{w}) + (1-\lambda) L(\mathbf{w}')\big) \\
+# & \quad = -\frac{1}{2N}\, \lambda(1-\lambda)\, \|\mathbf{X}(\mathbf{w} - \mathbf{w}')\|_2^2 \le 0 \qquad (0 \le \lambda \le 1).
 # \end{aligned}
 # ```
 #

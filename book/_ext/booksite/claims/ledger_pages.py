@@ -68,7 +68,8 @@ class LedgerNumber(SphinxRole):
         """How many displays there are, and how many run as printed: what `make printed` has counted."""
         path = book(self.env).root / 'book' / 'printed.yml'
         self.env.note_dependency(str(path))
-        return yaml.safe_load(path.read_text('utf-8')) if path.is_file() else {}
+        nothing = dict.fromkeys(('displays', 'displays-run', 'claim-displays', 'claim-displays-run'), 0)
+        return yaml.safe_load(path.read_text('utf-8')) if path.is_file() else nothing
 
 
 class ClaimSummary(SphinxDirective):
