@@ -113,8 +113,7 @@ class Section:
                 cell = next(ahead)
             self.cell_of.append(cell)
         self.names = [Names(node, cell) for node, cell in zip(self.code, self.cell_of, strict=True)]
-        self.calls = {n: found for n, node in enumerate(self.code)
-                      if _CHECK.search(self.cell_of[n].text) and (found := calls(node))}
+        self.calls = {n: calls(node) for n, node in enumerate(self.code) if _CHECK.search(self.cell_of[n].text)}
 
     @cached_property
     def theorems(self):
@@ -431,10 +430,10 @@ def broken(sealed, now, free):
 
 
 def write(sealed):
-    """Store the lines, sorted; a name stands above each, so that git merges changes of neighbours."""
+    """Store the lines, sorted."""
     text = HEADER
     for section in sorted(sealed):
-        lines = [f'  {key}:\n    {" ".join(sealed[section][key])}\n' for key in sorted(sealed[section])]
+        lines = [f'  {key}: {" ".join(sealed[section][key])}\n' for key in sorted(sealed[section])]
         text += f'\n{section}:\n{"".join(lines)}' if lines else ''
     notebooks.replace(SEALS, text)
 

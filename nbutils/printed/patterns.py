@@ -93,6 +93,8 @@ def with_counter(a, b, k):
         return a
     if _apart(a, b):
         return Node('number', (k,), a.start, a.end)
+    if a.op == b.op == 'sub':
+        a, b = _digits_apart(a, b)
     args = tuple(_argument_with_counter(p, q, k) for p, q in zip(a.args, b.args, strict=True))
     if a.op == 'sub':  # the literal text of a subscript changes with its counter
         nodes = args[1] or ()
@@ -108,7 +110,22 @@ def _argument_with_counter(p, q, k):
     return p
 
 
+def _digits_apart(a, b):
+    """Subscripts whose digits stand for letters of the other one: r_{11} and r_{nn}."""
+    found = []
+    for sub, other in ((a, b), (b, a)):
+        (key, nodes), (_, others) = sub.args, other.args
+        if len(nodes or ()) == len(others or ()) == 1 and nodes[0].op == 'number' and others[0].op == 'product':
+            digits = str(nodes[0].args[0])
+            if len(digits) == len(others[0].args):
+                nodes = (Node('product', tuple(Node('number', (int(d),)) for d in digits)),)
+        found.append(Node('sub', (key, nodes), sub.start, sub.end))
+    return found
+
+
 def _matched(a, b):
+    if a.op == b.op == 'sub':
+        a, b = _digits_apart(a, b)
     for p, q in zip(a.args, b.args, strict=True):
         if isinstance(p, Node) and isinstance(q, Node):
             yield p, q

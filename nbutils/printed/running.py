@@ -274,9 +274,9 @@ def _definition(node, given, defined, definable):
     if node.op != 'relation' or RELATIONS[node.args[1].text] != '=':
         return None
     known = given | defined
+    if _is_entry(node.args[0], given):
+        return None
     name, parameters = _head(node.args[0], known) or (None, ())
-    if parameters and CAPITALS.get(name, name.upper()) in given:
-        return None  # an entry of a matrix that was given
     if name is None or name in known or name in RESERVED or definable is not None and name not in definable:
         return None
     body = node.args[2]
@@ -284,6 +284,18 @@ def _definition(node, given, defined, definable):
         return name, lambda scope: evaluate(body, scope)
     return name, lambda scope: lambda *values: evaluate(
         body, scope.changed(**{p: lift(v) for p, v in zip(parameters, values, strict=True)}))
+
+
+def _is_entry(left, given):
+    """Whether this is r_{ij} or r_{11} for a matrix R that was given."""
+    if left.op != 'scripted' or left.args[0].op != 'name' or left.args[1] is None:
+        return False
+    name, (key, nodes) = left.args[0].args[0], left.args[1].args
+    if name in given or f'{name}_{key}' in given or CAPITALS.get(name, name.upper()) not in given:
+        return False
+    only = nodes[0] if nodes and len(nodes) == 1 else None
+    joint = only is not None and (only.op == 'product' and len(only.args) == 2 or only.op == 'number' and only.args[0] > 9)
+    return joint or len(nodes or ()) == 2
 
 
 def _head(left, known):

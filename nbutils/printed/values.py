@@ -171,8 +171,8 @@ class Scope:
 
 
 def add(a, b, sign=1):
-    if isinstance(a, Identity) and isinstance(b, Identity):
-        return Identity(a.scale + sign * b.scale)
+    if isinstance(b, Identity) and isinstance(a, (Identity, Zero)):
+        return Identity((0 if isinstance(a, Zero) else a.scale) + sign * b.scale)
     if isinstance(b, Identity) and np.ndim(a) == 2:
         b = b.sized(len(a))
     if isinstance(a, Identity) and np.ndim(b) == 2:

@@ -594,13 +594,13 @@ print(f'Rayleigh iteration: the error gets the exponent {order:.1f}')
 
 # %% [markdown]
 # **All eigenvectors at once.** Give power iteration $n$ vectors, the columns of a matrix. Left alone they would all tend
-# to $\mathbf{v}_1$, so make them perpendicular after each step, by a QR decomposition. Seen from the moving basis this
-# becomes two lines {cite}`francis1961qr`:
+# to $\mathbf{v}_1$, so make them perpendicular after each step, by a QR decomposition. Seen from the moving basis, and
+# with $\mathbf{A}_1 = \mathbf{A}$, this becomes two lines {cite}`francis1961qr`:
 #
 # ```{math}
 # :label: evd-qr-step
 # \mathbf{A}_k = \hat{\mathbf{Q}}_k\hat{\mathbf{R}}_k, \qquad
-# \mathbf{A}_{k+1} = \hat{\mathbf{R}}_k\hat{\mathbf{Q}}_k = \hat{\mathbf{Q}}_k^\top\mathbf{A}_k\hat{\mathbf{Q}}_k, \qquad \mathbf{A}_1 = \mathbf{A} .
+# \mathbf{A}_{k+1} = \hat{\mathbf{R}}_k\hat{\mathbf{Q}}_k = \hat{\mathbf{Q}}_k^\top\mathbf{A}_k\hat{\mathbf{Q}}_k .
 # ```
 #
 # Factorize, multiply in the wrong order, repeat. All $\mathbf{A}_k$ are similar, so they have the same eigenvalues, and as

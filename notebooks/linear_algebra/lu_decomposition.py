@@ -303,17 +303,17 @@ verify('first forward, then back, for one right side or several',
        seed=seeds(), columns=[(), (7,)], tries=50)
 
 # %% [markdown]
-# **Cost.** With $m = n - k$ rows below pivot $k$ there are $m$ quotients, and $m^2$ products with as many differences. Since
-# $\sum_{m<n} m^2 = (n-1)n(2n-1)/6$ and $\sum_{m<n} m = n(n-1)/2$,
+# **Cost.** With $m = n - k$ rows below pivot $k$ there are $m$ quotients, and $m^2$ products with as many differences. Forward
+# substitution takes $n(n-1)/2$ products and as many differences, backward substitution the same and $n$ quotients. Since
+# $\sum_{m<n} m^2 = (n-1)n(2n-1)/6$ and $\sum_{m<n} m = n(n-1)/2$, the factors, and then each right side, cost
 #
 # ```{math}
 # :label: lu-cost
-# \text{factor: } \frac{4n^3 - 3n^2 - n}{6} \approx \tfrac23 n^3,
-# \qquad \text{each right side: } 2n^2 - n \approx 2 n^2
+# \sum_{m=1}^{n-1} (2m^2 + m) = \frac{4n^3 - 3n^2 - n}{6} \approx \tfrac23 n^3,
+# \qquad 4\,\frac{n(n-1)}{2} + n = 2n^2 - n \approx 2 n^2
 # ```
 #
-# operations. (Forward substitution: $n(n-1)/2$ products and differences each; backward the same, and $n$ quotients.) Do not
-# take it on trust; let the numbers count what is done to them.
+# operations. Do not take it on trust; let the numbers count what is done to them.
 
 # %%
 class Counted(float):

@@ -88,8 +88,7 @@ def tall_matrices(m, n, rank):  # cases for the checks: integers, of that rank
 #
 # ```{math}
 # :label: la.qr.thin
-# \mathbf{A}_{m \times n} = \underbrace{\mathbf{Q}_{m \times n}}_{n \text{ orthonormal columns}} \;
-# \underbrace{\mathbf{R}_{n \times n}}_{\text{triu}}
+# \mathbf{A}_{m \times n} = \mathbf{Q}_{m \times n} \mathbf{R}_{n \times n}, \qquad r_{ij} = 0 \quad (i > j)
 # ```
 #
 # That the columns of $\mathbf{Q}$ are *orthonormal*, of length one and perpendicular to each other, is one equation
@@ -599,10 +598,10 @@ holds(
 #
 # ```{math}
 # :label: qr-bulk
-# \mathbf{H}_1 \cdots \mathbf{H}_k = \mathbf{I} - \mathbf{V}\mathbf{T}\mathbf{V}^\top \text{ with } \mathbf{T} \text{ upper triangular,}
+# \mathbf{H}_1 \cdots \mathbf{H}_k = \mathbf{I} - \mathbf{V}\mathbf{T}\mathbf{V}^\top, \qquad t_{ij} = 0 \quad (i > j)
 # ```
 #
-# for $(\mathbf{I} - \mathbf{V}\mathbf{T}\mathbf{V}^\top)(\mathbf{I} - 2\mathbf{v}\mathbf{v}^\top)$ has the same form, with
+# with an upper triangular $\mathbf{T}$, for $(\mathbf{I} - \mathbf{V}\mathbf{T}\mathbf{V}^\top)(\mathbf{I} - 2\mathbf{v}\mathbf{v}^\top)$ has the same form, with
 # $\mathbf{v}$ as a new column of $\mathbf{V}$ and $(-2\mathbf{T}\mathbf{V}^\top\mathbf{v}, 2)$ as a new one of $\mathbf{T}$.
 # And $\mathbf{T}$ need not be built up: the product is orthogonal, that is, $\mathbf{V}(\mathbf{T} + \mathbf{T}^\top -
 # \mathbf{T}^\top\mathbf{V}^\top\mathbf{V}\mathbf{T})\mathbf{V}^\top = \mathbf{0}$. The normals are independent, for each

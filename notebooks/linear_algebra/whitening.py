@@ -126,7 +126,7 @@ ax.axis('off');
 # variance 1: the first gives $b = -a\hat\mu$, the second $a^2\hat\sigma^2 = 1$. Up to the sign there is no choice:
 # ```{math}
 # :label: la.whiten.standardize
-# \mathrm{standardize}(x_{nd}) = \frac{x_{nd} - \hat\mu_d}{\hat\sigma_d} ,
+# \mathrm{standardize}(\mathbf{X})_{nd} = \frac{x_{nd} - \hat\mu_d}{\hat\sigma_d} ,
 # ```
 #
 # with the mean $\hat\mu_d = \frac1N \sum_n x_{nd}$ and the variance
@@ -353,7 +353,7 @@ assert not grade(by_itself, by_scaler, cases)
 #
 # ```{math}
 # :label: la.whiten.W
-# \mathbf{W} = \mathbf{V}\sqrt{\boldsymbol\Lambda^{-1}}\,\mathbf{R}^\top , \qquad \mathbf{R} \text{ orthogonal},
+# \mathbf{W} = \mathbf{V}\sqrt{\boldsymbol\Lambda^{-1}}\,\mathbf{R}^\top , \qquad \mathbf{R}^\top\mathbf{R} = \mathbf{I},
 # ```
 #
 # in other words
@@ -882,7 +882,7 @@ assert not grade(plain_zca, by_polar, cases)
 # ```{math}
 # :label: la.whiten.eps
 # \mathbf{W}_\epsilon = \mathbf{V}\sqrt{(\boldsymbol\Lambda + \epsilon\mathbf{I})^{-1}}\,\mathbf{R}^\top , \qquad
-# \mathbf{W}_\epsilon^\top\boldsymbol\Sigma\mathbf{W}_\epsilon = \mathbf{R}\,\frac{\boldsymbol\Lambda}{\boldsymbol\Lambda + \epsilon\mathbf{I}}\,\mathbf{R}^\top .
+# \mathbf{W}_\epsilon^\top\boldsymbol\Sigma\mathbf{W}_\epsilon = \mathbf{R}\boldsymbol\Lambda\,(\boldsymbol\Lambda + \epsilon\mathbf{I})^{-1}\mathbf{R}^\top .
 # ```
 #
 # Nothing is magnified by more than $1/\sqrt{\epsilon}$. The price is on the right: the covariance is no longer the

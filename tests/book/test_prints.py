@@ -14,7 +14,6 @@ OPEN = {
     'attention': 0,
     'calculus': 44,
     'convolution': 0,
-    'linear_algebra': 58,
     'optimization': 90,
     'probability': 55,
     'regression': 25,

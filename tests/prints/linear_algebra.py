@@ -1,13 +1,14 @@
 """Linear algebra: the meanings of letters."""
 
-from itertools import permutations, product
+from itertools import pairwise, permutations, product
 
 import numpy as np
 from scipy import linalg, stats
 from scipy.spatial import distance
+from sklearn.covariance import shrunk_covariance
 
 from nbutils.cases import integers, matrices, scalars, vectors
-from nbutils.printed import of
+from nbutils.printed import Random, of
 from tests.prints import normal, prints
 
 
@@ -436,4 +437,413 @@ prints(
     A=normal(3, 3),
     U=of(lambda A: linalg.lu(A)[2]),
     s=of(lambda A: (linalg.lapack.dgetrf(A)[1] != range(3)).sum()),
+)
+
+# LU
+
+
+def spread(lam, W, y):
+    """What minimizes lam |f - y|^2 plus the weighted squares of differences, as one least-squares problem."""
+    n = len(y)
+    edges = [np.sqrt(W[i, j]) * (np.eye(n)[i] - np.eye(n)[j]) for i in range(n) for j in range(i)]
+    rows = np.concatenate([np.sqrt(lam) * np.eye(n), edges])
+    return np.linalg.lstsq(rows, np.concatenate([np.sqrt(lam) * y, np.zeros(len(edges))]), rcond=None)[0]
+
+
+_dominant = normal(3, 3).map(lambda A: A + 9 * np.eye(3))
+
+prints('lu-product', A=_dominant, L=of(lambda A: linalg.lu(A)[1]), U=of(lambda A: linalg.lu(A)[2]))
+prints('lu-cost', tries=2, n=[200, 201], options={'approx': 0.005})
+prints(
+    'lu-spread',
+    lambda_=scalars(0.1, 2),
+    W=normal(4, 4).map(lambda A: abs(A + A.T)),
+    y=[np.eye(4)[k] for k in range(4)],
+    M=of(lambda lambda_, W: lambda_ * np.eye(4) + np.diag(W.sum(0)) - W),
+    g=of(lambda lambda_, W, y: spread(lambda_, W, y)),
+)
+
+# QR
+
+
+def positive_qr(A):
+    """The factors with a positive diagonal of R."""
+    Q, R = np.linalg.qr(A)
+    signs = np.sign(np.diag(R))
+    return Q * signs, R * signs[:, None]
+
+
+def mirror(v):
+    """The matrix that turns v round and keeps what is perpendicular to it."""
+    basis = np.linalg.svd(v[None])[2].T
+    return basis * np.r_[-1, np.ones(len(v) - 1)] @ basis.T
+
+
+def mirrors(A):
+    """The mirrors by which the library makes A triangular, as (m, m) matrices."""
+    (h, tau), _ = linalg.qr(A, mode='raw')
+    normals = [np.r_[np.zeros(k), 1, h[k + 1:, k]] for k in range(A.shape[1])]
+    return [np.eye(len(A)) - t * np.outer(v, v) for t, v in zip(tau, normals, strict=True)]
+
+
+def mirror_normals(A):
+    (h, _), _ = linalg.qr(A, mode='raw')
+    normals = np.array([np.r_[np.zeros(k), 1, h[k + 1:, k]] for k in range(A.shape[1])]).T
+    return normals / np.linalg.norm(normals, axis=0)
+
+
+def inverse_of_half_gram(V):
+    gram = V.T @ V
+    return np.linalg.inv(np.triu(gram, 1) + np.eye(len(gram)) / 2)
+
+
+def slanted(slant):
+    """Two unit vectors with this dot product."""
+    return np.array([1., 0, 0, 0]), np.array([slant, np.sqrt(1 - slant ** 2), 0, 0])
+
+
+def least_squares(A, b):
+    return np.linalg.lstsq(A, b, rcond=None)[0]
+
+
+def worst_changes(A):
+    """The changes of A of length 1 that move the solution of least squares most, by its own length or by the residual's."""
+    U, _, Vt = np.linalg.svd(A)
+    solution = np.array([1., -1, 2]) / np.sqrt(6)
+    return {'towards the solution': np.outer(U[:, 2], solution), 'towards the residual': np.outer(U[:, 4], Vt[2])}
+
+
+_tall = dict(A=normal(5, 3), Q=of(lambda A: positive_qr(A)[0]), R=of(lambda A: positive_qr(A)[1]))
+_third = dict(
+    delta=scalars(-0.3, 0.3).filter(bool),
+    a_2=vectors(4).filter(np.any),
+    r_22=scalars(0.1, 2),
+    a_3=normal(4),
+    q_1=of(lambda delta: slanted(delta)[0]),
+    q_2=of(lambda delta: slanted(delta)[1]),
+    epsilon=of(lambda delta, a_2, r_22: abs(delta) * r_22 / np.linalg.norm(a_2)),
+    r_13=of(lambda q_1, a_3: q_1 @ a_3),
+    v_3=of(lambda a_3, q_1, q_2, r_13, r_23: a_3 - r_13 * q_1 - r_23 * q_2),
+    r_33=of(lambda v_3: np.linalg.norm(v_3)),
+    q_3=of(lambda v_3: v_3 / np.linalg.norm(v_3)),
+    options={'approx': 1e-9},
+)
+
+prints(
+    'qr-gram-schmidt',
+    tries=20,
+    **_tall,
+    a=of(lambda A: list(A.T)),
+    q=of(lambda Q: list(Q.T)),
+    v=of(lambda A: [A[:, j] - A[:, :j] @ least_squares(A[:, :j], A[:, j]) if j else A[:, 0] for j in range(3)]),
+)
+prints('la.qr.thin', m=5, n=3, **_tall)
+prints('la.qr.orthonormal', n=3, **_tall)
+prints('la.qr.gram-1', **_tall)
+prints('la.qr.gram-2', **_tall)
+prints('la.qr.gram-3', **_tall)
+prints('la.qr.gram-det-1', **_tall)
+prints('la.qr.gram-det-3', tries=20, n=3, **_tall)
+prints('qr-mirror', tries=20, v=normal(3).map(lambda v: v / np.linalg.norm(v)), x=vectors(3), H=of(mirror))
+prints(
+    'qr-mirror-choice',
+    x=normal(3),
+    y=of(lambda x: np.array([-np.copysign(np.linalg.norm(x), x[0]), 0, 0])),
+    H=of(lambda x, y: mirror(x - y)),
+)
+prints(
+    'qr-full',
+    n=3,
+    A=normal(5, 3),
+    H=of(mirrors),
+    R=of(lambda A: linalg.qr(A, mode='economic')[1]),
+    **{'0': np.zeros((2, 3))},
+)
+prints('qr-bulk', k=3, A=normal(5, 3), H=of(mirrors), V=of(mirror_normals), T=of(lambda V: inverse_of_half_gram(V)))
+prints(
+    'qr-height',
+    tries=10,
+    **_tall,
+    a=of(lambda A: list(A.T)),
+    c_in=of(lambda A, j: [
+        np.r_[least_squares(A[:, :j - 1], A[:, j - 1]) if j > 1 else [], np.zeros(4 - j)], *np.random.default_rng(0).normal(size=(5, 3))]),
+    x_in=of(lambda A: [np.linalg.svd(A)[2][2], *np.random.default_rng(1).normal(size=(8, 3))]),
+    sigma_n=of(lambda A: np.linalg.svd(A)[1][2]),
+    j=range(1, 4),
+)
+prints('qr-classical', tries=20, **_third, r_23=of(lambda q_2, a_3: q_2 @ a_3))
+prints('qr-modified', tries=20, **_third, r_23=of(lambda q_1, q_2, a_3, r_13: q_2 @ (a_3 - r_13 * q_1)))
+prints(
+    'qr-least-squares',
+    A=normal(5, 3),
+    x=vectors(3),
+    b=vectors(5),
+    R=of(lambda A: linalg.qr(A, mode='economic')[1]),
+    c=of(lambda A, b: (linalg.qr(A)[0].T @ b)[:3]),
+    d=of(lambda A, b: (linalg.qr(A)[0].T @ b)[3:]),
+    **{'0': np.zeros((2, 3))},
+)
+prints(
+    'qr-squared',
+    A=normal(5, 3),
+    kappa=np.linalg.cond,
+    sigma_1=of(lambda A: np.linalg.norm(A, 2)),
+    sigma_n=of(lambda A: np.linalg.norm(A, -2)),
+)
+prints(
+    'qr-sensitivity',
+    tries=24,
+    also_true=1,  # kappa is at least 1, so its third power is above the second
+    A=normal(5, 3).map(lambda A: A / 9 if A[0, 0] > 0 else A),
+    s=[0.1, 10.0],  # of the solution
+    t=[0.0, 100.0],  # of the residual
+    kind=['towards the solution', 'towards the residual'],
+    b=of(lambda A, s, t: s * A @ [1, -1, 2] + t * np.linalg.svd(A)[0][:, 4]),
+    E=of(lambda A, kind: worst_changes(A)[kind]),
+    x=of(least_squares),
+    r=of(lambda A, b, x: b - A @ x),
+    delta=of(lambda A, b, E: (least_squares(A + 1e-6 * E, b) - least_squares(A - 1e-6 * E, b)) / 2e-6),
+    kappa=of(lambda A: np.linalg.cond(A)),
+    epsilon=of(lambda A, E: np.linalg.norm(E, 2) / np.linalg.norm(A, 2)),
+    norm=lambda v: np.linalg.norm(v, 2),
+)
+
+# eigenvalues
+
+
+def simple_eigenvalue(A):
+    """(eigenvalue, right eigenvector, left eigenvector as a row), the largest in absolute value."""
+    values, V = np.linalg.eig(A)
+    k = abs(values).argmax()
+    return values[k], V[:, k], np.linalg.inv(V)[k][None]
+
+
+def qr_powers(A):
+    """The QR factors of I, A, A^2, ... with positive diagonals."""
+    return [positive_qr(np.linalg.matrix_power(A, k)) for k in range(5)]
+
+
+_similar = dict(
+    S=normal(2, 2), A_2=normal(2, 2), A_1=of(lambda S, A_2: np.linalg.solve(S.T, (S @ A_2).T).T), lambda_=scalars())
+_symmetric = normal(3, 3).map(lambda A: A + A.T)
+_turning = normal(3, 3).map(lambda A: A @ A.T + np.eye(3))
+_separated = normal(3, 3).map(lambda A: np.diag([5., 2, -1]) + A / 3)
+
+prints('la.evd.similar-shift-1', **_similar)
+prints('la.evd.similar-shift-2', **_similar)
+prints('la.evd.similar-det-1', **_similar)
+prints('la.evd.similar-det-2', **_similar)
+prints(
+    'evd-decomposition',
+    tries=20,
+    A=normal(3, 3),
+    V=of(lambda A: np.linalg.eig(A)[1].astype(complex)),
+    Lambda=of(lambda A: np.diag(np.linalg.eig(A)[0].astype(complex))),
+    f=[linalg.expm, np.linalg.inv, lambda M: M @ M @ M - 2 * M],
+)
+prints(
+    'evd-rayleigh',
+    A=_symmetric,
+    c=normal(3).map(lambda c: c / np.linalg.norm(c)),
+    lambda_=of(lambda A: np.linalg.eigh(A)[0]),
+    q=of(lambda A: list(np.linalg.eigh(A)[1].T)),
+    x=of(lambda A, c: np.linalg.eigh(A)[1] @ c),
+    rho=of(lambda A: lambda x: least_squares(x[:, None], A @ x)[0]),
+)
+prints(
+    'evd-power',
+    tries=20,
+    k=[0, 1, 2, 3],
+    A=_symmetric,
+    c=normal(3),
+    lambda_=of(lambda A: np.linalg.eigh(A)[0]),
+    v=of(lambda A: list(np.linalg.eigh(A)[1].T)),
+    x=of(lambda A, c: np.linalg.eigh(A)[1] @ c),
+)
+prints(
+    'evd-qr-step',
+    tries=20,
+    B=_turning,
+    k=range(1, 4),
+    A=of(lambda B: [Q.T @ B @ Q for Q, _ in qr_powers(B)]),
+    Q_hat=of(lambda B: [P.T @ Q for (P, _), (Q, _) in pairwise(qr_powers(B))]),
+    R_hat=of(lambda B: [T @ np.linalg.inv(S) for (_, S), (_, T) in pairwise(qr_powers(B))]),
+)
+prints('evd-split', delta=scalars(0.01, 9))
+prints(
+    'evd-sensitivity',
+    also_true=1,  # a number is at most its absolute value
+    A=_separated,
+    s=[0.1, 10.0],
+    t=[0.1, 10.0],
+    B=normal(3, 3),
+    worst=[True, False],
+    x=of(lambda A, s: s * simple_eigenvalue(A)[1]),
+    y_star=of(lambda A, t: t * simple_eigenvalue(A)[2]),
+    y=of(lambda A, t: t * simple_eigenvalue(A)[2][0].conj()),
+    E=of(lambda B, x, y, worst: np.outer(y, x) if worst else B),
+    lambda_dot=of(lambda A, E: (simple_eigenvalue(A + 1e-5 * E)[0] - simple_eigenvalue(A - 1e-5 * E)[0]) / 2e-5),
+    norm=lambda v: np.linalg.norm(v, 2),
+)
+
+# singular values
+
+
+def right(A):
+    return np.linalg.svd(A)[2].T
+
+
+_singular = dict(
+    U=of(lambda A: np.linalg.svd(A)[0]),
+    sigma=of(lambda A: np.linalg.svd(A)[1]),
+    V=of(right),
+    u=of(lambda A: list(np.linalg.svd(A)[0].T)),
+    v=of(lambda A: list(np.linalg.svd(A)[2])),
+)
+_flat = normal(4, 4).map(lambda M: M[:, :2] @ M[:, 2:].T)  # of rank 2
+_data = np.array([[2., 1, 0], [-1, 1, 1], [0, -3, 0.5], [-1, 1, -1.5]])  # four points with mean zero
+_variances = np.linalg.eigvalsh(np.cov(_data.T, bias=True))[::-1]
+
+prints(
+    'svd-nuclear',
+    r=2,
+    A=_flat.map(lambda A: A / 9 if A[0, 0] > 0 else A),
+    **_singular,
+    M=normal(4, 4),
+    best=[True, False],
+    Q=of(lambda M, U, V, best: U @ V.T if best else M / np.linalg.norm(M, 2)),
+)
+prints(
+    'svd-polar',
+    A=normal(3, 3),
+    **_singular,
+    Sigma=of(lambda A: np.diag(np.linalg.svd(A)[1])),
+    Q=of(lambda A: linalg.polar(A)[0]),
+    P=of(lambda A: linalg.polar(A)[1]),
+)
+prints(
+    'svd-pca',
+    also_true=6,  # what stands on the left only gets larger
+    slip=('divides by N + 1', r'\frac{1}{N + 1} \|\mathbf{X} - \mathbf{X}\mathbf{P}\mathbf{P}^\top\|_F^2 \ge \sum_{i > k} \lambda_i'),
+    k=[1, 2],
+    N=6,
+    X=normal(6, 3).map(lambda X: (9 if X[0, 0] > 0 else 0.1) * (X - X.mean(0))),
+    M=normal(3, 3),
+    best=[True, False],
+    P=of(lambda X, M, best, k: (right(X) if best else np.linalg.qr(M)[0])[:, :k]),
+    sigma=of(lambda X: np.linalg.svd(X)[1]),
+    lambda_=of(lambda X: np.linalg.eigvalsh(np.cov(X.T, bias=True))[::-1]),
+)
+prints(
+    'svd-denoise',
+    k=[0, 1, 2, 3],
+    s=[0.5, 2.0],
+    x=Random(list(_data)),
+    z=Random([np.array(signs) for signs in product([-1., 1.], repeat=3)]),
+    x_hat_k=of(lambda x, z, s, k: right(_data)[:, :k] @ right(_data)[:, :k].T @ (x + s * z)),
+    lambda_=_variances,
+)
+prints(
+    'pinv-split',
+    r=2,
+    A=_flat,
+    **_singular,
+    Sigma=of(lambda A: np.diag(np.linalg.svd(A)[1])),
+    x=vectors(4),
+    b=vectors(4),
+    y=of(lambda A, x: right(A).T @ x),
+    c=of(lambda A, b: np.linalg.svd(A)[0].T @ b),
+)
+prints(
+    'pinv-def',
+    r=2,
+    A=_flat,
+    **_singular,
+    Sigma_plus=of(lambda sigma: np.diag([1 / sigma[0], 1 / sigma[1], 0, 0])),
+    A_plus=of(lambda A: np.linalg.pinv(A, rcond=1e-10)),
+)
+prints('pinv-penrose', A=_flat, X=of(lambda A: np.linalg.pinv(A, rcond=1e-10)))
+prints(
+    'pinv-tikhonov',
+    B=normal(3, 5),
+    A=of(lambda B: np.linalg.qr(B)[0][:, :2] @ np.diag([1., 2]) @ np.linalg.qr(B.T)[0][:, :2].T),
+    A_plus=of(lambda A: linalg.pinv(A, rtol=1e-10)),
+)
+
+
+def newton_by_misfits(A, t):
+    """The iterate after t steps: the misfit of each singular direction is squared in every step."""
+    U, sigma, Vt = np.linalg.svd(A)
+    misfit = 1 - sigma ** 2 / sigma[0] ** 2
+    return Vt.T * ((1 - misfit ** (2 ** t)) / sigma) @ U.T
+
+
+prints(
+    'pinv-newton',
+    A=normal(3, 3),
+    X_0=of(lambda A: newton_by_misfits(A, 0)),
+    X=of(lambda A: [newton_by_misfits(A, t) for t in range(1, 5)]),
+    t=range(1, 4),
+)
+
+# whitening
+
+_features = normal(6, 3).map(lambda X: (X - X.mean(0)) * [1, 2, 0.5])
+_table = dict(
+    X=normal(5, 2).map(lambda X: 3 * X + [1, 5]),
+    mu_hat=of(lambda X: X.mean(0)),
+    sigma_hat=of(lambda X: X.std(0)),
+)
+
+
+def any_whitening(X, R):
+    """A matrix that whitens, by Cholesky and a rotation: not by eigenvalues."""
+    return np.linalg.inv(np.linalg.cholesky(np.cov(X.T, bias=True)).T) @ R
+
+
+def without_trace(W):
+    """W after a rotation that makes its trace zero: it whitens as well."""
+    U, _, Vt = np.linalg.svd(W)
+    return W @ Vt.T @ np.roll(np.eye(3), 1, 0) @ U.T
+
+
+_whitened = dict(
+    X=_features,
+    Sigma=of(lambda X: np.cov(X.T, bias=True)),
+    V=of(lambda Sigma: np.linalg.eigh(Sigma)[1]),
+    Lambda=of(lambda Sigma: np.diag(np.linalg.eigh(Sigma)[0])),
+    lambda_=of(lambda Sigma: np.linalg.eigh(Sigma)[0]),
+)
+_white = dict(
+    **_whitened,
+    turn=orthogonal(3),
+    W=of(lambda X, turn: any_whitening(X, turn)),
+    R=of(lambda W, V, lambda_: np.linalg.solve(W, V / np.sqrt(lambda_))),
+)
+
+prints('la.whiten.standardize', **_table, standardize=stats.zscore)
+prints('la.whiten.standardize-eps', **_table, epsilon=1e-8, options={'approx': 1e-5}, also_true=2)
+prints('la.whiten.condition-2', N=6, W=normal(3, 3), **_whitened)
+prints('la.whiten.square-W', D=3, X=_features, W=of(lambda X: without_trace(any_whitening(X, np.eye(3)))))
+prints('la.whiten.sigma-from-W-2', **_white)
+prints('la.whiten.diagonalizable', **_whitened)
+prints('la.whiten.W', **_white)
+prints('la.whiten.W-inverse', **_white)
+prints('la.whiten.R-arbitrary', **_white)
+prints('la.whiten.pca', **_whitened, W=of(lambda X, V: V / (X @ V).std(0)))
+prints('la.whiten.zca', **_whitened, W=of(lambda Sigma: np.linalg.inv(linalg.sqrtm(Sigma)).real))
+prints('la.whiten.eps', **_whitened, epsilon=scalars(0.01, 2), R=orthogonal(3))
+prints(
+    'whitening-shrink',
+    X=_features,
+    rho=scalars(0, 1),
+    Sigma_hat=of(lambda X: np.cov(X.T, bias=True)),
+    m=of(lambda X: X.var(0).mean()),
+    Sigma_hat_rho=of(lambda Sigma_hat, rho: shrunk_covariance(Sigma_hat, rho)),
+)
+prints(
+    'whitening-mahalanobis',
+    **_white,
+    x=vectors(3),
+    x_prime=vectors(3),
 )

@@ -70,7 +70,8 @@ def search(test, strategies):
     (r'\mathbf{x}^\top\mathbf{y}', x @ y), (r'\mathbf{x} \cdot \mathbf{y}', x @ y), (r'\mathbf{x}\mathbf{y}^\top', np.outer(x, y)),
     (r'\mathbf{x}^\top\mathbf{A}\mathbf{y}', x @ A @ y), (r'\mathbf{A}\mathbf{x}', (A @ x)[:, None]),
     (r'\mathbf{A}^{-1}\mathbf{x}', np.linalg.solve(A, x)[:, None]), (r'\mathbf{A}^{-\top}', np.linalg.inv(A).T), (r'\mathbf{A}^2', A @ A),
-    (r'\mathbf{A}^\top\mathbf{A} + 2\mathbf{I}', A.T @ A + 2 * np.eye(2)), (r'\mathbf{A} \odot \mathbf{B}', A * B),
+    (r'\mathbf{A}^\top\mathbf{A} + 2\mathbf{I}', A.T @ A + 2 * np.eye(2)), (r'\mathbf{I} - \mathbf{A}', np.eye(2) - A),
+    (r'\sum_{j=1}^2 m_{11} m_{22} \cdots m_{jj}', 6), (r'\mathbf{A} \odot \mathbf{B}', A * B),
     (r'\mathbf{A} \otimes \mathbf{B}', np.kron(A, B)), (r'\mathbf{u} \times \mathbf{v}', np.cross(u, v)[:, None]),
     (r'\mathbf{u} \cdot (\mathbf{v} \times \mathbf{u})', 0), (r'm_{12}', 2), (r'\mathbf{A}_{12}', 2), (r'\mathbf{A}_{2,1}', 3), (r'\mathbf{A}_{:,2}', A[:, 1:]),
     (r'\mathbf{A}_{1,:}', A[:1]), (r'\mathbf{I}_3', np.eye(3)), (r'\mathbf{e}_2^\top\mathbf{x}', -2),
@@ -387,6 +388,9 @@ def test_an_entry_of_a_matrix_that_has_a_meaning_is_not_defined_by_an_equation()
     latex, factors = r'c_{ij} = \sum_k a_{ik} b_{kj}', dict(A=matrices(2, 2), B=matrices(2, 2))
     assert run(latex, search, C=of(lambda A, B: A @ B), **factors).counterexample is None
     assert run(latex, search, C=of(lambda A, B: B @ A), **factors).counterexample is not None
+    counters = dict(i=range(1, 3), j=range(1, 3))
+    assert run(latex, search, C=of(lambda A, B: B @ A), **factors, **counters).counterexample is not None
+    assert run(r'c_{12} = a_{12}', search, C=of(lambda A: A.T), A=matrices(2, 2)).counterexample is not None
 
 
 def test_a_norm_can_be_any():
