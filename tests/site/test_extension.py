@@ -1,21 +1,15 @@
-"""The parts of the Sphinx extension that need no Sphinx: reading checks, cutting formulas, addresses."""
+"""The parts of the Sphinx extension that need no Sphinx: reading checks, cutting formulas."""
 import json
-import shutil
-import subprocess
-from types import SimpleNamespace
 
 import pytest
 from booksite.claims import formula, ledger_pages
 from booksite.claims.evidence import Book, Line, read_line
 from booksite.finding import excerpts
-from booksite.publish import repository
 from conftest import ROOT
 
 from nbutils import ledger
 from nbutils.cases import vectors
 from nbutils.checks import erratum, holds, verify
-
-CONFIGURED = 'https://github.com/deep-learning-verified/book'
 
 
 @pytest.mark.parametrize('text, line', [
@@ -179,58 +173,6 @@ def test_cutting_loses_no_brace():
             for kind, piece in formula.pieces(latex):
                 bare = piece.replace(r'\{', '').replace(r'\}', '')
                 assert kind != 'math' or bare.count('{') == bare.count('}'), claim.id
-
-
-@pytest.mark.parametrize('url, clean', [
-    ('https://github.com/me/fork', 'https://github.com/me/fork'),
-    ('https://github.com/me/fork.git', 'https://github.com/me/fork'),
-    ('https://github.com/me/dl.book/', 'https://github.com/me/dl.book'),
-    ('https://user:token@github.com/me/fork.git', 'https://github.com/me/fork'),
-    ('git@github.com:me/fork.git', 'https://github.com/me/fork'),
-    ('ssh://git@github.com/me/fork', 'https://github.com/me/fork'),
-    ('https://gitlab.com/me/fork', 'https://gitlab.com/me/fork'),
-    ('/srv/git/book.git', ''),
-    ('https://example.org/me/fork', ''),
-    ('', ''),
-    (None, ''),
-])
-def test_addresses_are_cleaned(url, clean):
-    assert repository.clean(url) == clean
-
-
-def test_the_address_is_the_variable_else_the_remote_else_the_configured_one():
-    ours, theirs = 'git@github.com:me/fork.git', {'BOOK_REPO_URL': 'https://github.com/you/book'}
-    assert repository.address(CONFIGURED, environ={}) == CONFIGURED
-    assert repository.address(CONFIGURED, '/srv/git/book.git', environ={}) == CONFIGURED
-    assert repository.address(CONFIGURED, ours, environ={}) == 'https://github.com/me/fork'
-    assert repository.address(CONFIGURED, ours, environ=theirs) == 'https://github.com/you/book'
-    assert repository.branch('main', environ={}) == 'main'
-    assert repository.branch('main', environ={'BOOK_BRANCH': 'draft'}) == 'draft'
-
-
-def test_a_useless_variable_is_refused():
-    with pytest.raises(ValueError, match='BOOK_REPO_URL=nonsense: expected an address such as'):
-        repository.address(CONFIGURED, environ={'BOOK_REPO_URL': 'nonsense'})
-
-
-@pytest.mark.parametrize('url, colab', [('https://github.com/me/fork', 'colab'), ('https://gitlab.com/me/fork', '')])
-def test_colab_is_offered_only_where_it_can_open_the_notebook(tmp_path, monkeypatch, url, colab):
-    monkeypatch.setenv('BOOK_REPO_URL', url)
-    options = {'repository_url': CONFIGURED, 'launch_buttons': {'colab_url': 'colab', 'binderhub_url': 'binder'}}
-    repository.configure(SimpleNamespace(confdir=tmp_path), SimpleNamespace(html_theme_options=options))
-    assert options['repository_url'] == url
-    assert options['launch_buttons'] == {'colab_url': colab, 'binderhub_url': 'binder'}
-
-
-def test_no_remote_is_no_error(tmp_path):
-    assert repository.remote(tmp_path) == ''
-
-
-@pytest.mark.skipif(not shutil.which('git'), reason='needs git')
-def test_the_remote_is_read(tmp_path):
-    subprocess.run(['git', 'init', '-q', tmp_path], check=True)
-    subprocess.run(['git', '-C', tmp_path, 'remote', 'add', 'origin', 'git@github.com:me/fork.git'], check=True)
-    assert repository.clean(repository.remote(tmp_path)) == 'https://github.com/me/fork'
 
 
 @pytest.mark.parametrize('opening', [

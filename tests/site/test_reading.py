@@ -10,6 +10,7 @@ from booksite.publish import repository
 from conftest import ROOT, settle, without_formulas
 
 CONFIG = yaml.safe_load((ROOT / '_config.yml').read_text('utf-8'))
+ADDRESSES = repository.addresses(ROOT, CONFIG['repository']['url'], CONFIG['repository']['branch'])
 SECTIONS = Book(ROOT).sections
 SECTION = min(SECTIONS, key=lambda section: Book(ROOT).notebook(section).stat().st_size)  # the quickest to load
 
@@ -47,14 +48,12 @@ def test_dark_mode_leaves_figures_alone(page, address):
 @pytest.mark.parametrize('section', SECTIONS)
 def test_launch_links(site, parsed, section):
     """Colab, JupyterLab on Binder, and the very notebook for download."""
-    url = repository.address(CONFIG['repository']['url'], repository.remote(ROOT))
-    owner, name = url.rsplit('/', 2)[1:]
-    branch = repository.branch(CONFIG['repository']['branch'])
+    owner, name = ADDRESSES.repository.rsplit('/', 2)[1:]
     path = f'notebooks/{section}.ipynb'
     page = parsed(f'notebooks/{section}')
     links = {link.get_text(strip=True): link['href'] for link in page.select('.article-header-buttons a')}
-    assert links['Colab'] == f'https://colab.research.google.com/github/{owner}/{name}/blob/{branch}/{path}'
-    assert links['JupyterLab on Binder'] == f'https://mybinder.org/v2/gh/{owner}/{name}/{branch}?urlpath=lab/tree/{path}'
+    assert links['Colab'] == f'https://colab.research.google.com/github/{owner}/{name}/blob/{ADDRESSES.branch}/{path}'
+    assert links['JupyterLab on Binder'] == f'https://mybinder.org/v2/gh/{owner}/{name}/{ADDRESSES.branch}?urlpath=lab/tree/{path}'
     download = (site / 'notebooks' / section).parent / links['Notebook (.ipynb)']
     assert json.loads(download.read_text('utf-8')) == json.loads((ROOT / path).read_text('utf-8'))
 
@@ -82,7 +81,7 @@ def test_a_misspelt_address_brings_up_the_page_that_was_meant(page, address):
 
 def test_a_lost_reader_is_helped_on_a_project_page(page, site):
     """GitHub Pages serves a project one folder down: links of 404.html must stay in that folder."""
-    published = urlsplit(repository.site(repository.address(CONFIG['repository']['url'], repository.remote(ROOT))))
+    published = urlsplit(ADDRESSES.site)
     host, name = f'https://{published.netloc}', published.path.strip('/')
 
     def serve(route):

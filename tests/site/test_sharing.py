@@ -1,4 +1,5 @@
 """What others see of a page: links with title, description and picture; addresses that keep working."""
+import subprocess
 import xml.etree.ElementTree as ElementTree
 from types import SimpleNamespace
 
@@ -7,11 +8,11 @@ from booksite.publish import repository
 from bs4 import BeautifulSoup
 from conftest import ROOT
 from test_pages import OTHERS, PAGES
-from test_reading import CONFIG
+from test_reading import ADDRESSES, CONFIG
 
 from nbutils.maintain import bundle
 
-BASE = repository.site(repository.address(CONFIG['repository']['url'], repository.remote(ROOT)))
+BASE = ADDRESSES.site
 WRITTEN = [name for name in PAGES if name not in OTHERS]
 
 
@@ -67,17 +68,38 @@ def test_redirects_lead_to_pages(site):
     assert len((ROOT / 'book' / 'addresses.txt').read_text().split()) >= 51
 
 
-@pytest.mark.parametrize('url, environ, site', [
-    ('https://github.com/Me/fork', {}, 'https://me.github.io/fork/'),
-    ('https://github.com/me/me.github.io', {}, 'https://me.github.io/'),
-    ('https://gitlab.com/me/fork', {}, 'https://me.gitlab.io/fork/'),
-    ('https://example.org/book', {}, ''),
-    ('https://gitlab.com/me/Me.gitlab.io', {}, 'https://me.gitlab.io/'),
-    ('https://github.com/me/fork', {'BOOK_SITE_URL': 'https://book.example.org'}, 'https://book.example.org/'),
-    ('https://github.com/me/me.github.io', {'BOOK_SITE_URL': 'https://me.org/book/'}, 'https://me.org/book/'),
+OURS, NONE = ('https://github.com/o/book', 'main', 'https://o.github.io/book/'), ''
+FORK = ('https://github.com/me/fork', 'main', 'https://me.github.io/fork/')
+
+
+@pytest.mark.parametrize('remote, environ, found', [
+    (NONE, {}, OURS), ('/srv/git/book.git', {}, OURS), ('https://example.org/me/fork', {}, OURS),
+    ('https://github.com/me/fork', {}, FORK), ('https://github.com/me/fork.git', {}, FORK), ('https://github.com/me/fork/', {}, FORK),
+    ('git@github.com:me/fork.git', {}, FORK), ('ssh://git@github.com/me/fork', {}, FORK),
+    ('https://user:token@github.com/me/fork.git', {}, FORK), (NONE, {'BOOK_REPO_URL': 'git@github.com:me/fork'}, FORK),
+    ('https://gitlab.com/me/dl.book', {}, ('https://gitlab.com/me/dl.book', 'main', 'https://me.gitlab.io/dl.book/')),
+    ('https://github.com/me/Me.github.io', {}, ('https://github.com/me/Me.github.io', 'main', 'https://me.github.io/')),
+    ('git@github.com:you/book', {'BOOK_REPO_URL': 'https://github.com/me/fork', 'BOOK_BRANCH': 'draft'}, (FORK[0], 'draft', FORK[2])),
+    (NONE, {'BOOK_SITE_URL': 'https://me.org/book'}, (*OURS[:2], 'https://me.org/book/')),
 ])
-def test_the_address_of_the_site_follows_that_of_the_repository(url, environ, site):
-    assert repository.site(url, environ) == site
+def test_addresses_are_those_of_variables_else_of_the_remote_else_of_the_configuration(tmp_path, monkeypatch, remote, environ, found):
+    for name, value in ({'BOOK_REPO_URL': '', 'BOOK_BRANCH': '', 'BOOK_SITE_URL': ''} | environ).items():
+        monkeypatch.setenv(name, value)
+    if remote:
+        subprocess.run(['git', 'init', '-q', tmp_path], check=True)
+        subprocess.run(['git', '-C', tmp_path, 'remote', 'add', 'origin', remote], check=True)
+    options = {'repository_url': OURS[0], 'launch_buttons': {'colab_url': 'colab', 'binderhub_url': 'binder'}}
+    config = SimpleNamespace(html_theme_options=options)
+    repository.configure(SimpleNamespace(confdir=tmp_path), config)
+    assert (options['repository_url'], options['repository_branch'], config.html_baseurl) == found
+    assert options['launch_buttons'] == {'colab_url': 'colab' * ('github' in found[0]), 'binderhub_url': 'binder'}
+
+
+@pytest.mark.parametrize('name', ['BOOK_REPO_URL', 'BOOK_SITE_URL'])
+def test_a_useless_variable_is_refused(tmp_path, monkeypatch, name):
+    monkeypatch.setenv(name, 'book')
+    with pytest.raises(ValueError, match=f'{name}=book: expected an address such as'):
+        repository.addresses(tmp_path, *OURS[:2])
 
 
 def test_a_published_file_is_linked_to_at_the_address_of_the_site():
@@ -85,8 +107,3 @@ def test_a_published_file_is_linked_to_at_the_address_of_the_site():
     inliner = SimpleNamespace(document=SimpleNamespace(settings=SimpleNamespace(env=env)))
     [link], _ = repository.PublishedFile()('published', '', f'the PDF <{bundle.PDF}>', 1, inliner)
     assert link['refuri'] == 'https://me.github.io/deep-learning-verified.pdf' and link.astext() == 'the PDF'
-
-
-def test_a_useless_address_of_the_site_is_refused():
-    with pytest.raises(ValueError, match='BOOK_SITE_URL=book: expected an address such as'):
-        repository.site('', {'BOOK_SITE_URL': 'book'})

@@ -2,8 +2,8 @@
 import os
 import re
 import subprocess
-from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -19,46 +19,37 @@ _ADDRESS = re.compile(
 )
 
 
-def address(configured: str, remote: str = '', environ: Mapping[str, str] = os.environ) -> str:
-    """The address to link to: BOOK_REPO_URL, else the git remote, else the configured one.
+class Addresses(NamedTuple):
+    """Where this build's project lies, which branch of it, and where its site is published ('' where nobody knows)."""
+    repository: str
+    branch: str
+    site: str
+
+
+def addresses(root: str | Path, repository: str, branch: str) -> Addresses:
+    """The addresses of a build of the book in `root`: BOOK_REPO_URL, else the git remote, else the configured `repository`;
+    BOOK_BRANCH, else `branch`; BOOK_SITE_URL, else the Pages of the repository.
 
     Any form that git takes is turned into https://host/owner/name, without user name or token. Raises ValueError
-    where BOOK_REPO_URL is set to something that is not such an address; a remote of another kind is passed over.
+    where a variable is no such address; a remote of another kind is passed over.
     """
-    chosen = environ.get('BOOK_REPO_URL')
-    if chosen and not clean(chosen):
+    chosen, site = os.environ.get('BOOK_REPO_URL'), os.environ.get('BOOK_SITE_URL')
+    if chosen and not _clean(chosen):
         raise ValueError(f'BOOK_REPO_URL={chosen}: expected an address such as https://github.com/owner/name')
-    return clean(chosen) or clean(remote) or configured
+    if site and not re.match(r'https?://[^/\s]+(/\S*)?$', site):
+        raise ValueError(f'BOOK_SITE_URL={site}: expected an address such as https://owner.github.io/name/')
+    repository = _clean(chosen) or _clean(_remote(root)) or repository
+    site = site.rstrip('/') + '/' if site else _pages(repository)
+    return Addresses(repository, os.environ.get('BOOK_BRANCH') or branch, site)
 
 
-def branch(configured: str, environ: Mapping[str, str] = os.environ) -> str:
-    """The branch to link to: BOOK_BRANCH, else the configured one."""
-    return environ.get('BOOK_BRANCH') or configured
-
-
-def site(repository: str, environ: Mapping[str, str] = os.environ) -> str:
-    """The address of the published site, with a slash at the end: BOOK_SITE_URL, else the Pages of the repository.
-
-    Raises ValueError where BOOK_SITE_URL is no address.
-    """
-    if chosen := environ.get('BOOK_SITE_URL'):
-        if not re.match(r'https?://[^/\s]+(/\S*)?$', chosen):
-            raise ValueError(f'BOOK_SITE_URL={chosen}: expected an address such as https://owner.github.io/name/')
-        return chosen.rstrip('/') + '/'
-    found = _ADDRESS.match(repository)
-    if not found:
-        return ''
-    host = f'{found["owner"]}.{found["host"].replace(".com", ".io")}'.lower()
-    return f'https://{host}/' if found['name'].lower() == host else f'https://{host}/{found["name"]}/'
-
-
-def clean(url: str | None) -> str:
+def _clean(url):
     """https://host/owner/name without credentials, '' where the address is of another kind."""
     found = _ADDRESS.match(url or '')
     return f'https://{found["host"]}/{found["owner"]}/{found["name"]}' if found else ''
 
 
-def remote(root: str | Path) -> str:
+def _remote(root):
     """The address of the git remote `origin`, '' where there is none, or no git."""
     command = ['git', '-C', str(root), 'config', '--get', 'remote.origin.url']
     try:
@@ -67,16 +58,24 @@ def remote(root: str | Path) -> str:
         return ''
 
 
+def _pages(repository):
+    """Where GitHub, or GitLab, publishes the pages of a repository."""
+    found = _ADDRESS.match(repository)
+    if not found:
+        return ''
+    host = f'{found["owner"]}.{found["host"].replace(".com", ".io")}'.lower()
+    return f'https://{host}/' if found['name'].lower() == host else f'https://{host}/{found["name"]}/'
+
+
 def configure(app: Sphinx, config: Config) -> None:
     """Set the theme's repository address and branch before the theme reads them, and the address of the site."""
     options = config.html_theme_options
     try:
-        options['repository_url'] = address(options.get('repository_url', ''), remote(app.confdir))
-        config.html_baseurl = site(options['repository_url'])
+        found = addresses(app.confdir, options.get('repository_url', ''), options.get('repository_branch', 'main'))
     except ValueError as error:
         raise ConfigError(str(error)) from None
-    options['repository_branch'] = branch(options.get('repository_branch', 'main'))
-    if not options['repository_url'].startswith('https://github.com/'):
+    options['repository_url'], options['repository_branch'], config.html_baseurl = found
+    if not found.repository.startswith('https://github.com/'):
         options['launch_buttons'] = {**options.get('launch_buttons', {}), 'colab_url': ''}  # it opens only GitHub's
 
 
