@@ -1,113 +1,55 @@
 """A build that must not pass does not pass, and says where to look. Each case builds a book of one section."""
-import json
 import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from conftest import ROOT, jupyter_book
+from small_book import GOOD, TOC, code, markdown, printed, write
 
-GOOD = '✓ dl.chain.sum holds in 9 cases; control fails at x = 1\n'
 RAN = '✓ dl.chain.sum: as printed, 9 cases; 3 of 3 spoilt variants rejected\n'
-TOC = '''
-format: jb-book
-root: book/index
-parts:
-  - caption: Chapters
-    numbered: 2
-    chapters:
-      - file: book/calculus
-        sections:
-          - file: notebooks/calculus/chain_rule
-  - caption: Last
-    chapters:
-      - file: book/claims
-      - file: book/errata
-'''
 
 
-def drawing(width):
-    """A figure as it is stored."""
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} 60" width="{width}pt" height="60pt">'
-            f'<path d="M0 0L{width} 60" stroke="#0d68ff" /></svg>')
-
-
-def make(root, *, printed=GOOD, text='Nothing.', needs='nothing.', glossary='', page='', picture=False, notebook=True, ledger=None, addresses=None):
-    """Lay out a small book: our settings, extension and ledger, one section. `ledger`: (file, old text, new text), ...; `page`: of the first."""
+def make(root, *, said=GOOD, text='Nothing.', needs='nothing.', glossary='', notebook=True, addresses=None):
+    """Lay out a small book: our settings, extension and ledger, one section."""
     (root / 'book').mkdir(parents=True)
-    (root / 'nbutils').mkdir()
-    if ledger:  # an extension that is no link reads the ledger beside it
-        for folder in ('_ext', 'claims'):
-            shutil.copytree(ROOT / 'book' / folder, root / 'book' / folder)
-        for name in ('__init__.py', 'ledger.py'):
-            shutil.copy(ROOT / 'nbutils' / name, root / 'nbutils')
-        shutil.copytree(ROOT / 'nbutils' / 'maintain', root / 'nbutils' / 'maintain')
-        for name, old, new in ledger:
-            path = root / 'book' / 'claims' / name
-            path.write_text(path.read_text('utf-8').replace(old, new, 1), 'utf-8')
-    (root / 'notebooks' / 'calculus').mkdir(parents=True)
     shutil.copy(ROOT / '_config.yml', root)
-    for folder in ('_ext', '_static', 'claims'):
-        if not (root / 'book' / folder).exists():
-            (root / 'book' / folder).symlink_to(ROOT / 'book' / folder)
-    (root / 'book' / 'references.bib').write_text('')
-    for name in ('claims.md', 'errata.md'):
+    for name in ('_ext', '_static', '_latex', 'claims'):
+        (root / 'book' / name).symlink_to(ROOT / 'book' / name)
+    for name in ('claims.md', 'errata.md', 'bibliography.md', 'printed.yml'):
         shutil.copy(ROOT / 'book' / name, root / 'book')
-    (root / 'book' / 'index.md').write_text(f'# A book\n\n{page}\n')
-    (root / 'book' / 'glossary.md').write_text(glossary)
-    (root / 'book' / 'calculus.md').write_text('# Calculus\n\n```{section-cards} book/calculus\n```\n')
-    (root / '_toc.yml').write_text(TOC)
-    if addresses:
-        (root / 'book' / 'addresses.txt').write_text(addresses)
+    pages = {'index.md': '# A book\n', 'glossary.md': glossary, 'references.bib': '', 'addresses.txt': addresses,
+             'calculus.md': '# Calculus\n\n```{section-cards} book/calculus\n```\n', '../_toc.yml': TOC}
+    for name, content in pages.items():
+        if content is not None:
+            (root / 'book' / name).write_text(content)
     if notebook:
         opening = f'# The chain rule\n\n- **Question.** Why?\n- **You need** {needs}\n\n{text}'
-        output = {'output_type': 'stream', 'name': 'stdout', 'text': printed}
-        shown = [{'output_type': 'display_data', 'metadata': {}, 'data': {'image/svg+xml': drawing(60)}}] * picture
-        cells = [
-            {'cell_type': 'markdown', 'id': 'a', 'metadata': {}, 'source': opening},
-            {'cell_type': 'code', 'id': 'b', 'metadata': {}, 'execution_count': 1, 'source': 'check()',
-             'outputs': [output, *shown] if printed else []},
-        ]
-        kernel = {'kernelspec': {'display_name': 'Python 3', 'language': 'python', 'name': 'python3'}}
-        whole = {'cells': cells, 'metadata': kernel, 'nbformat': 4, 'nbformat_minor': 5}
-        (root / 'notebooks' / 'calculus' / 'chain_rule.ipynb').write_text(json.dumps(whole))
+        write(root / 'notebooks' / 'calculus' / 'chain_rule.ipynb', markdown(opening), code('check()', printed(said)))
     return root
 
 
 FORK = {'BOOK_REPO_URL': 'git@github.com:me/fork.git', 'BOOK_BRANCH': 'draft'}
-TERM = '```{glossary}\n.. calculus/chain_rule\n\nflux\n  A flow.\n\n.. calculus/flux\n```\n'
 CASES = {  # name -> (what is made, what lines of the output must say; nothing: the build passes)
     'good': ({}, []),
-    'fork': ({'environ': FORK, 'printed': RAN}, []),
+    'fork': ({'environ': FORK, 'said': RAN}, []),
     'useless address': ({'environ': {'BOOK_REPO_URL': 'nonsense'}}, [['BOOK_REPO_URL=nonsense: expected an address']]),
     'broken references': (
         {'text': 'See {eq}`dl.chain.nowhere`, [there](../lost.md) and {cite}`nobody1900nothing`.'},
         [['chain_rule.ipynb:', word] for word in ('dl.chain.nowhere', 'lost.md', 'nobody1900nothing')],
     ),
-    'pictures without words': (
-        {'text': '![ ](../../book/_static/page.png)', 'page': 'A\nline.\n\n![](_static/page.png)', 'picture': True},
-        [[place, 'a picture without alternative text'] for place in (
-            'book/index.md:6', 'chain_rule.ipynb:cell 1', 'chain_rule.ipynb:cell 2',
-        )],
-    ),
-    'wrong claims and addresses': (
-        {'printed': '✓ dl.chain.som holds; control fails\n', 'addresses': 'book/index\nbook/gone\n'},
+    'contradictions': (
+        {'said': '✓ dl.chain.som holds; control fails\n', 'addresses': 'book/index\nbook/gone\n',
+         'needs': 'the\n  [core](core.ipynb).',
+         'glossary': '```{glossary}\n.. calculus/chain_rule\n\nflux\n  A flow.\n\n.. calculus/flux\n```\n'},
         [
             ['book/addresses.txt:2', 'book/gone was a page'], ['book/addresses.txt', 'book/calculus is a new page'],
             ['chain_rule.ipynb:cell 2', 'dl.chain.som'],
             ['book/claims/dl.yml:', 'dl.chain.sum: no cell of notebooks/calculus/chain_rule.ipynb'],
+            ['chain_rule.ipynb:cell 1, line 5', 'core.ipynb, which is no section'],
+            ['book/glossary.md:4', 'flux does not occur'], ['book/glossary.md:7', 'calculus/flux is no section'],
         ],
     ),
-    'doubtful ledger': (
-        {'ledger': [('aw.yml', 'Since $J', r'Since $\frac{J'), ('la.yml', '- id: la.dot.geometric', '- id: la.dot.sum')]},
-        [['book/claims/aw.yml:', '} is missing'], ['book/claims/la.yml:', 'la.dot.sum is given twice, also in book/claims/la.yml:']],
-    ),
-    'broken ledger': (
-        {'ledger': [('ml.yml', 'verdict: wrong', 'verdict: false')]},
-        [['book/claims/ml.yml:', 'against schema.json: False is not'], ['the ledger of claims cannot be read']],
-    ),
-    'need of a lost page': ({'needs': 'the\n  [core](core.ipynb).'}, [['chain_rule.ipynb:cell 1, line 5', 'core.ipynb, which is no section']]),
-    'lost term': ({'glossary': TERM}, [['book/glossary.md:4', 'flux does not occur'], ['book/glossary.md:7', 'calculus/flux is no section']]),
     'missing notebook': ({'notebook': False}, [['notebooks/calculus/chain_rule']]),
 }
 

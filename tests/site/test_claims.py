@@ -4,8 +4,7 @@ import re
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-import yaml
-from booksite.claims import claim_filter, errata, formula, ledger_faults
+from booksite.claims import claim_filter, errata, formula
 from booksite.claims.evidence import Book
 from conftest import ROOT, settle, without_formulas
 from docutils import nodes
@@ -125,20 +124,9 @@ def test_formulas_are_found_by_latex_by_signs_and_by_name(latex, words):
     assert not [word for word in ['dl.norms.homog', *words] if word not in text], text
 
 
-@pytest.mark.parametrize('latex, said', [
-    (r'\frac{a}{b', '} is missing'), ('a}', '} closes nothing'), (r'\left( a', r'\right is missing'),
-    (r'\begin{cases} a \end{array}', r'\end{array} closes nothing'), (r'\text{a $b}', 'a single dollar'),
-    (r'\left\{ \text{5 \$ is } \frac{a}{b} \right. \\ \begin{bmatrix} 1 \end{bmatrix}', None),
-])
-def test_faults_of_latex_are_named(latex, said):
-    assert formula.fault(latex) == said
-    assert formula.prose_fault(f'So ${latex}$ it `is`.') == said or '$' in latex
-
-
 def test_prose_is_cut_into_words_formulas_and_code():
     kinds = [(type(node).__name__, node.astext()) for node in formula.prose('So $a$, and `b_c`.')]
     assert kinds == [('Text', 'So '), ('math', 'a'), ('Text', ', and '), ('literal', 'b_c'), ('Text', '.')]
-    assert formula.prose_fault('a $b') and formula.prose_fault('a `b') and not formula.prose_fault('$a$ `b`')
 
 
 @pytest.mark.parametrize('latex, text', [
@@ -148,34 +136,6 @@ def test_prose_is_cut_into_words_formulas_and_code():
 ])
 def test_words_and_mathematics_keep_their_distance(latex, text):
     assert ''.join(node.astext() for node in formula.inline(latex)) == text
-
-
-GOOD = {'id': 'dl.x.y', 'notes': 'a', 'verdict': 'correct'}
-
-
-@pytest.mark.parametrize('claims, place, said', [
-    ([GOOD, GOOD | {'notes': 'b'}], 'dl.yml:10', 'dl.x.y is given twice, also in book/claims/dl.yml:7'),
-    ([GOOD | {'notes': r'\frac{1}{2'}], 'dl.yml:8', 'notes of dl.x.y: } is missing'),
-    ([GOOD | {'why': 'for $x', 'verdict': 'unclear'}], 'dl.yml:10', 'why of dl.x.y: a single dollar'),
-    ([GOOD | {'verdict': 'maybe'}], 'dl.yml:9', 'against schema.json'),
-    ([GOOD | {'nodes': 'misspelt'}], 'dl.yml:7', 'against schema.json'),
-    ([GOOD | {'verdict': 'wrong', 'correct': 'b'}], 'dl.yml:7', "against schema.json: 'why' is a required"),
-    ('[', 'dl.yml:', 'no YAML'),
-])
-def test_faults_of_the_ledger_are_named_with_their_line(tmp_path, monkeypatch, claims, place, said):
-    text = yaml.safe_dump([{'id': 'dl.x', 'heading': 'X', 'section': 'a/b', 'claims': claims}], sort_keys=False)
-    lines = claims if isinstance(claims, str) else text.replace('  claims:\n', '  claims:\n\n\n')
-    for file in ledger.FILES:
-        (tmp_path / f'{file}.yml').write_text(lines if file == 'dl' else '[]', 'utf-8')
-    (tmp_path / 'schema.json').write_text((ledger.FOLDER / 'schema.json').read_text('utf-8'), 'utf-8')
-    monkeypatch.setattr(ledger, 'FOLDER', tmp_path)
-    ledger.headings.cache_clear()
-    try:
-        problems = list(ledger_faults.broken()) or list(ledger_faults.doubtful())
-    finally:
-        ledger.headings.cache_clear()
-    [(where, what)] = problems
-    assert place in where and said in what
 
 
 # --- in a browser

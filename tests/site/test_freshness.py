@@ -1,6 +1,5 @@
 """An incremental build gives the files that a cold one gives, whatever has changed: tried on a small book, change by change."""
 import importlib
-import json
 import multiprocessing
 import os
 import shutil
@@ -10,7 +9,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 from jupyter_book.cli import main as jupyter_book
-from test_bad_builds import drawing
+from small_book import code, figure, markdown, printed, write
 
 TOC = '''
 format: jb-book
@@ -61,22 +60,14 @@ FLOW = '''The flux of a norm: see [](chain_rule.ipynb#a-first-part), {numref}`fi
 '''
 
 
-def section(path, title, needs, text, printed='', caption='A line'):
+def section(path, title, needs, text, said='', caption='A line'):
     """Write the notebook of a section, with a figure that has a caption."""
-    def cell(kind, source, **other):
-        return {'cell_type': kind, 'id': f'{kind}-{len(source)}', 'metadata': {}, 'source': source, **other}
-
-    picture = {'output_type': 'display_data', 'metadata': {}, 'data': {
-        'image/svg+xml': drawing(sum(map(ord, title + caption)))}}
-    look = {'mystnb': {'figure': {'caption': caption, 'name': f'fig-{path.stem.split("_")[-1]}'}, 'image': {'alt': 'a line'}}}
-    cells = [
-        cell('markdown', f'# {title}\n\n- **Question.** Why {title}?\n- **You need** {needs}'), cell('markdown', text),
-        cell('code', 'check()', execution_count=1, outputs=[{'output_type': 'stream', 'name': 'stdout', 'text': printed}][:len(printed)]),
-        cell('code', 'draw(x)', execution_count=2, outputs=[picture]) | {'metadata': look},
-    ]
-    kernel = {'kernelspec': {'display_name': 'Python 3', 'language': 'python', 'name': 'python3'}}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({'cells': cells, 'metadata': kernel, 'nbformat': 4, 'nbformat_minor': 5}))
+    look = {'figure': {'caption': caption, 'name': f'fig-{path.stem.split("_")[-1]}'}, 'image': {'alt': 'a line'}}
+    write(
+        path, markdown(f'# {title}\n\n- **Question.** Why {title}?\n- **You need** {needs}'), markdown(text),
+        code('check()', *([printed(said)] if said else [])),
+        code('draw(x)', figure(sum(map(ord, title + caption))), mystnb=look),
+    )
 
 
 def lay_out(root):
@@ -85,7 +76,7 @@ def lay_out(root):
         shutil.copytree(ROOT / 'book' / folder, root / 'book' / folder)
     shutil.copytree(ROOT / 'nbutils', root / 'nbutils')
     shutil.copy(ROOT / '_config.yml', root)
-    for name in ('claims.md', 'errata.md'):
+    for name in ('claims.md', 'errata.md', 'printed.yml'):
         shutil.copy(ROOT / 'book' / name, root / 'book')
     for name, text in PAGES.items():
         (root / 'book' / f'{name}.md').write_text(text)
@@ -108,12 +99,20 @@ def replace(name, old, new):
 
 def add_a_page(root):
     section(root / 'notebooks/algebra/more.ipynb', 'More', '[sizes](sizes.ipynb).', 'More flux.')
-    replace('_toc.yml', 'algebra/sizes', 'algebra/more\n          - file: notebooks/algebra/sizes')(root)
+    replace('_toc.yml', 'algebra/sizes', 'algebra/sizes\n          - file: notebooks/algebra/more')(root)
 
 
 def remove_a_page(root):
     (root / 'notebooks/algebra/more.ipynb').unlink()
     replace('_toc.yml', '          - file: notebooks/algebra/more\n', '')(root)
+
+
+def exchange_sections(root):
+    """The second one does not need the first one any more, so it may come first."""
+    replace('notebooks/calculus/flow.ipynb', 'the [chain rule](chain_rule.ipynb).', 'nothing.')(root)
+    replace('_toc.yml', '''          - file: notebooks/calculus/chain_rule
+          - file: notebooks/calculus/flow''', '''          - file: notebooks/calculus/flow
+          - file: notebooks/calculus/chain_rule''')(root)
 
 
 def change_a_figure(root):
@@ -137,9 +136,7 @@ CHANGES = {  # in this order: the first ones are read again alone, so that nothi
     'a claim': replace(LEDGER, 'title: The chain rule needs', 'title: A chain rule needs'),
     'a page more': add_a_page,
     'a page less': remove_a_page,
-    'a section elsewhere': replace('_toc.yml', '''          - file: notebooks/calculus/chain_rule
-          - file: notebooks/calculus/flow''', '''          - file: notebooks/calculus/flow
-          - file: notebooks/calculus/chain_rule'''),
+    'a section elsewhere': exchange_sections,
 }
 
 

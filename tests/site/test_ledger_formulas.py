@@ -5,6 +5,7 @@ import re
 import pytest
 from booksite.claims import formula
 from conftest import settle
+from docutils import nodes
 
 from nbutils import ledger
 
@@ -13,8 +14,8 @@ FORMULAS = {
     for claim in ledger.claims().values() for part in ('notes', 'correct') if getattr(claim, part)
 }
 IN_PROSE = {
-    f'{claim.id} (why, formula {number})': part[1:-1]
-    for claim in ledger.claims().values() for number, part in enumerate(formula.marked(claim.why or ''), 1) if part[0] == '$'
+    f'{claim.id} (why, formula {number})': node.astext() for claim in ledger.claims().values()
+    for number, node in enumerate(formula.prose(claim.why or ''), 1) if isinstance(node, nodes.math)
 }
 _TWO_WORDS = re.compile(r'(?<![\\a-zA-Z{])[a-zA-Z]{3,} [a-zA-Z]{2,}\b')
 
@@ -50,3 +51,9 @@ def test_words_of_a_formula_are_marked_as_text():
         if kind == 'math' and _TWO_WORDS.search(re.sub(r'\\\w+\{[^{}]*\}', '', value))
     ]
     assert not bad, 'book/claims/*.yml: put the words into \\text{}:\n' + '\n'.join(bad)
+
+
+def test_dollars_and_backticks_of_prose_come_in_pairs():
+    for claim in ledger.claims().values():
+        rest = ''.join(node.astext() for node in formula.prose(claim.why or '') if isinstance(node, nodes.Text))
+        assert not set('$`') & set(rest), claim.id

@@ -29,6 +29,7 @@ FAULTS = {  # what must not be seen of any page, and why
     'failed': 'a file is missing',
     'raw_math': 'TeX that MathJax left alone',
     'math_errors': 'TeX that MathJax does not understand',
+    'wordless': 'a picture needs words: ![what it shows](file), or begin its cell with # %% mystnb={"image": {"alt": "what it shows"}}',
     'barriers': 'axe-core calls it moderate, serious or critical, in light or in dark (the pages of the cover)',
     'overflow': 'a phone shows the whole width',
     'wide_code': 'code of 79 columns fits at 1280 px; longer lines are the business of tests/book',
@@ -62,7 +63,7 @@ def look_at(page, address, name, wholly):
     page.add_style_tag(content='* { transition: none !important; animation: none !important; }')
     seen['overflow'] = page.evaluate(OVERFLOW)
     page.set_viewport_size({'width': 1280, 'height': 900})
-    seen |= {'raw_math': page.evaluate(RAW_MATH), 'math_errors': page.evaluate(MATH_ERRORS)}
+    seen |= {'raw_math': page.evaluate(RAW_MATH), 'math_errors': page.evaluate(MATH_ERRORS), 'wordless': page.evaluate(WORDLESS)}
     seen['wide_code'] = [line for line in page.evaluate(WIDE_CODE) if len(line) <= 79]
     seen['solutions'] = page.evaluate(SOLUTIONS)
     seen['wide_displays'] = page.evaluate(WIDE_DISPLAYS)
@@ -160,6 +161,9 @@ RAW_MATH = """[...document.querySelectorAll('.math')]
   .map(m => m.textContent.slice(0, 80))"""
 MATH_ERRORS = """[...document.querySelectorAll('mjx-merror, [data-mjx-error], mjx-mtext[style*="red"]')]
   .map(m => m.dataset.mjxError || m.textContent || 'unknown command')"""
+WORDLESS = """[...document.querySelectorAll('main img, main svg.figure')]  // docutils says the name of the file where there are none
+  .filter(e => !(e.alt ?? e.getAttribute('aria-label'))?.trim() || e.getAttribute('src')?.endsWith(e.alt))
+  .map(e => e.outerHTML.slice(0, 120))"""
 OVERFLOW = """() => {
   const scrolls = e => e.closest('mjx-container, pre, .dropdown-menu');
   const beyond = e => e.offsetParent && e.getBoundingClientRect().right > innerWidth + 1;

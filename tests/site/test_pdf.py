@@ -1,15 +1,14 @@
 """The book on paper: a small book with one of each construction, as LaTeX and, where xelatex is installed, as a PDF."""
-import json
 import re
 import shutil
 
 import pytest
-import test_bad_builds
-from conftest import ROOT
+from small_book import GOOD, TOC, code, figure, markdown, printed, write
+from test_bad_builds import make
 
 from nbutils.maintain import pdf
 
-TOC = test_bad_builds.TOC.replace('parts:\n', 'parts:\n  - caption: Start\n    chapters:\n      - file: book/notation\n') + \
+CONTENTS = TOC.replace('parts:\n', 'parts:\n  - caption: Start\n    chapters:\n      - file: book/notation\n') + \
     '      - file: book/bibliography\n'
 INDEX = '# A book\n\nIt begins.\n\n## Cards\n\n```{section-cards}\n```\n'
 NOTATION = '# Notation\n\n' + '| symbol | meaning |\n|---|---|\n' + ''.join(f'| $x_{{{n}}}$ | letter {n} |\n' for n in range(90))
@@ -46,27 +45,7 @@ Do it.
 ```
 """
 SOLUTION = '```{solution-start} ex-first\n:class: dropdown\n```\nIt is done, by {prf:ref}`thm-zero`.'
-PRINTED = test_bad_builds.GOOD + '✗ λ ≤ ½, Σ, ‖x‖ → ∞, x² ★ ⚠\n'
-
-
-def cells():
-    def text(source):
-        return {'cell_type': 'markdown', 'metadata': {}, 'source': source}
-
-    def code(source, *outputs, **metadata):
-        return {'cell_type': 'code', 'execution_count': 1, 'metadata': metadata, 'source': source, 'outputs': list(outputs)}
-
-    figure = {'output_type': 'display_data', 'metadata': {}, 'data': {'image/svg+xml': test_bad_builds.drawing(120)}}
-    made = [
-        text(f'# The chain rule\n\n- **Question.** Why?\n- **You need** nothing.\n\n{TEXT}'),
-        code('import nothing_that_paper_shows', tags=['remove-cell']),
-        code('x = 1  # ' + 70 * '=', {'output_type': 'stream', 'name': 'stdout', 'text': PRINTED}),
-        code('draw_the_figure()', figure, tags=['hide-input'], mystnb={'image': {'alt': 'Café: a blue box'}}),
-        text(SOLUTION),
-        code('solution = 4711'),
-        text('```{solution-end}\n```'),
-    ]
-    return [cell | {'id': f'c{n}'} for n, cell in enumerate(made)]
+SAID = GOOD + '✗ λ ≤ ½, Σ, ‖x‖ → ∞, x² ★ ⚠\n'
 
 
 @pytest.fixture(scope='module')
@@ -74,14 +53,20 @@ def folder(tmp_path_factory):
     """The LaTeX of the small book."""
     if not shutil.which('rsvg-convert'):
         pytest.skip(f'rsvg-convert not installed: {pdf.PACKAGES}')
-    root = test_bad_builds.make(tmp_path_factory.mktemp('paper') / 'book')
-    (root / 'book' / '_latex').symlink_to(ROOT / 'book' / '_latex')
-    (root / '_toc.yml').write_text(TOC)
+    root = make(tmp_path_factory.mktemp('paper') / 'book')
+    (root / '_toc.yml').write_text(CONTENTS)
     for name, content in {'index.md': INDEX, 'notation.md': NOTATION, 'references.bib': BIB}.items():
         (root / 'book' / name).write_text(content)
-    shutil.copy(ROOT / 'book' / 'bibliography.md', root / 'book')
-    notebook = root / 'notebooks' / 'calculus' / 'chain_rule.ipynb'
-    notebook.write_text(json.dumps(json.loads(notebook.read_text()) | {'cells': cells()}))
+    write(
+        root / 'notebooks' / 'calculus' / 'chain_rule.ipynb',
+        markdown(f'# The chain rule\n\n- **Question.** Why?\n- **You need** nothing.\n\n{TEXT}'),
+        code('import nothing_that_paper_shows', tags=['remove-cell']),
+        code('x = 1  # ' + 70 * '=', printed(SAID)),
+        code('draw_the_figure()', figure(), tags=['hide-input'], mystnb={'image': {'alt': 'Café: a blue box'}}),
+        markdown(SOLUTION),
+        code('solution = 4711'),
+        markdown('```{solution-end}\n```'),
+    )
     return pdf.write_latex(root, root / '_build' / 'pdf')
 
 

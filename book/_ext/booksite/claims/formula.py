@@ -135,42 +135,6 @@ def prose(text: str) -> list[nodes.Node]:
     return made
 
 
-def marked(text: str) -> list[str]:
-    """The formulas and the code in sentences, with their dollars or backticks."""
-    return _MARKED.findall(text)
-
-
-def fault(latex: str) -> str | None:
-    r"""What MathJax would stumble over, in words: a group, environment or \left not closed, a single dollar; else None."""
-    waiting, dollars = [], 0
-    for token in _TOKEN.findall(latex):
-        if closer := _closer(token):
-            waiting.append(closer)
-        elif token in ('}', r'\right') or token.startswith(r'\end{'):
-            if not waiting or waiting.pop() != token:
-                return f'{token} closes nothing'
-        dollars += token.count('$') if token != r'\$' else 0
-    if waiting:
-        return f'{waiting[-1]} is missing'
-    return 'a single dollar' if dollars % 2 else None
-
-
-def prose_fault(text: str) -> str | None:
-    """As `fault`, for the formulas in sentences."""
-    if re.search('[$`]', _MARKED.sub('', text)):
-        return 'a single dollar or backtick'
-    return next(filter(None, (fault(part[1:-1]) for part in marked(text) if part[0] == '$')), None)
-
-
-def _closer(token):
-    """What must close what a token opens; None where it opens nothing."""
-    if token.startswith(r'\begin{'):
-        return token.replace('begin', 'end')
-    if token == r'\left':
-        return r'\right'
-    return '}' if token.endswith('{') and token != r'\{' else None
-
-
 def _words(text):
     """The words of a \\text{...}, in which $...$ is mathematics again."""
     for number, part in enumerate(re.split(r'(?<!\\)\$', text)):

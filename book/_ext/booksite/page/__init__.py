@@ -11,7 +11,6 @@ TEMPLATES = Path(__file__).parent / 'templates'
 def setup(app: Sphinx) -> None:
     app.connect('config-inited', _use_our_templates, priority=100)
     app.add_transform(pictures.Addresses)
-    app.connect('doctree-read', pictures.check)
     app.connect('html-page-context', svg_figures.put_in, priority=940)
     app.connect('html-page-context', page_scripts.name_buttons, priority=900)
     app.connect('html-page-context', page_scripts.clean, priority=950)
