@@ -29,6 +29,7 @@ PREFIX = {
     'exp', 'log', 'ln', 'sin', 'cos', 'tan', 'tanh', 'cosh', 'sinh', 'arctan', 'arccos', 'arcsin', 'det', 'tr', 'rank',
     'vec', 'diag', 'sign', 'sgn', 'Var', 'Cov', 'Pr', 'Expect', 'Indicator', 'Im', 'Re', 'dim',
 }
+IN_NAMES = {'-': '_minus_', "'": '_prime', '*': '_star', '^': ''}  # how signs of a subscript stand in the names of meanings
 OF_MATRICES = {'det', 'tr', 'rank'}
 GUARD = re.compile(r'^\W*(for all|for every|for each|for any|for|if|when|where|with|since|whenever)\W*$')
 MORE_GIVEN = re.compile(r'^\W*and (for )?(all|every|each|any)\W*$')
@@ -685,7 +686,7 @@ class _Parser:
 
     def subscript(self, token, script):
         """('sub', (literal text, nodes)): a subscript is part of a name or an index; nodes is None where it is a word."""
-        key = ''.join('_minus_' if t.is_('-') else t.text for t in script if t.kind not in ('group', 'blank'))
+        key = ''.join(IN_NAMES.get(t.text, t.text) for t in script if t.kind not in ('group', 'blank'))
         inner, nodes = self.inner(script), []
         try:
             while inner.peek():

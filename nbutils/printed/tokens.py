@@ -99,6 +99,18 @@ def _converted(nodes):
             found += _macro(node, start, end - len(blank))
         else:
             raise FormulaError(f'not read: {node.latex_verbatim()!r}')
+    return _thousands_joined(found)
+
+
+def _thousands_joined(pieces):
+    """40\\,000 is one number."""
+    found = []
+    for token in pieces:
+        before = found[-2:] if [t.kind for t in found[-2:]] == ['number', 'blank'] and found[-1].text == ',' else None
+        if before and re.fullmatch(r'\d{3}', token.text) and '.' not in before[0].text:
+            found[-2:] = [before[0]._replace(text=before[0].text + token.text, end=token.end)]
+        else:
+            found.append(token)
     return found
 
 

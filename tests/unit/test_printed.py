@@ -30,6 +30,7 @@ LETTERS = dict(
     O=np.stack([y, x, x], 1), O_columns=[y, x, x], X=Random([0., 1., 5.], [0.5, 0.2, 0.3]), Y=Random([-1., 1.]),
     p=lambda t: {0: 0.5, 1: 0.2, 5: 0.3}.get(t, 0.0), q=Box(-4, 4), r=Box(-9, 9, 2), inf_f=-7.0, is_even=lambda t: t % 2 == 0,
     H=[A, B, S], R=[np.arange(6.).reshape(2, 3)] * 4, G=lambda i, j: 10 * i + j,
+    f_t_prime=lambda t: t / 4, f_t_star=lambda t: 3.0, f_t=lambda t: 1.0,
     z_in=[np.array([0., -1.]), np.array([0.6, -0.8]), np.array([9., 9.])], is_longer_than=lambda v, w: np.linalg.norm(v) > np.linalg.norm(w),
     E=lambda t: t % 2 == 0, L=lambda t: t < 4, c=lambda s, t: 2.5, c_given=lambda s, *t: 100.0 if len(t) == 1 else 104.0, partial_phi=lambda t: np.array([[t - 1, t + 1]]), phi=abs,
 )
@@ -122,6 +123,7 @@ def search(test, strategies):
     (r'\operatorname{Cov}(X \mathbf{x})', (7.7 - 1.7 ** 2) * np.outer(x, x)),
     (r'\sum_{(s, i) \in P} s^i', 2 ** 3 + 5), (r'\mathbb{E}_{(V, W) \sim D}[V W]', 7.7 * 2), (r'\mathbb{E}_{V \sim D}[V]', 1.7),
     (r'\mathbf{O}_2', x[:, None]), (r'\sum_j \mathbf{O}_j', (x + y + x)[:, None]), (r'\mathbf{O}_{2,3}', -2), (r'\mathbf{O}\mathbf{u}', np.stack([y, x, x], 1) @ u[:, None]),
+    (r"f_{t'}(a) f_{t^*}(a) f_{t}(a)", 1.5), (r'40\,000 + 1\,000\,000', 1040000), (r'2\,30', 60), (r'2.5\,100', 250),
     # fonts
     (r'N \mathcal{N}(a, b) \mathrm{N}', 100 * -3),
     (r'c(a, b) + c(a \mid b)', 102.5), (r'c(a \mid b, n)', 104), (r'c(a, b)', 2.5),
