@@ -45,10 +45,13 @@ def check(
 
 
 def _relation_signs(statement):
-    """The signs of the relations that a statement is made of, without those below sums and expectations."""
+    """The signs of the relations that a statement is made of, without those below sums and expectations, and without
+    those of what is only supposed."""
     if statement.op == 'relation':
         return list(statement.args[1::2])
     parts = statement.args if statement.op in ('both', 'iff', 'implies') else ()
+    if statement.op == 'implies' and parts[0].op not in ('iff', 'implies'):
+        parts = parts[1:]
     return [sign for part in parts if isinstance(part, Node) for sign in _relation_signs(part)]
 
 

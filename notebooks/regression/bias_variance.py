@@ -154,7 +154,7 @@ print(f'risk of a line: mean {risks.mean():.2f}, in nine of ten training '
 # :label: ml.bv.three-terms
 # \begin{aligned}
 # \mathbb{E}\big[(y_0 - f_S(x_0))^2\big] = \underbrace{\sigma^2}_{\text{noise}}
-# &+ \underbrace{\big(f(x_0) - \bar f(x_0)\big)^2}_{\text{bias}^2} \\
+# &+ \underbrace{\big(f(x_0) - \bar f(x_0)\big)^2}_{\text{squared bias}} \\
 # &+ \underbrace{\mathbb{E}_S\big[(f_S(x_0) - \bar f(x_0))^2\big]}_{\text{variance}} .
 # \end{aligned}
 # ```

@@ -70,10 +70,11 @@ plt.style.use('nbutils.book')
 #
 # ```{math}
 # :label: dl.crossval.rounds
-# T_i = \{1, \dots, N\} \setminus F_i , \qquad \text{and validate on } F_i .
+# T_i = \{1, \dots, N\} \setminus F_i ,
 # ```
 #
-# Each example is validated once and takes part in training $k - 1$ times. The result is the average over the $k$ steps,
+# and validate on $F_i$. Each example is validated once and takes part in training $k - 1$ times. The result is the average
+# over the $k$ steps,
 # here of the validation errors (and likewise of the training errors), with $f_i$ fitted on $T_i$ and the loss $\ell$:
 #
 # ```{math}

@@ -80,7 +80,7 @@ def radius(N, K, delta, a=0, b=1):
 #
 # ```{math}
 # :label: ml.ms.union.eps-k
-# \delta = 2K e^{-2N\epsilon^2/(b - a)^2} \;\Longrightarrow\; \epsilon = \sqrt{\frac{(b - a)^2 \ln(2K/\delta)}{2N}} .
+# \delta = 2K e^{-2N\epsilon^2/(b - a)^2} \;\Longleftrightarrow\; \epsilon = \sqrt{\frac{(b - a)^2 \ln(2K/\delta)}{2N}} .
 # ```
 #
 # Of the statement itself only "$\Pr[\max_k \dots \ge \epsilon] \le O(\epsilon^{-1})$" is left in print; the two lines
@@ -240,10 +240,11 @@ holds('ml.ms.k-errors.rate-k',
 #
 # ```{math}
 # :label: ml.ms.k-errors.cheap
-# \frac{\epsilon(K = 1000)}{\epsilon(K = 1)} = \sqrt{\frac{\ln 40\,000}{\ln 40}} = 1.69 .
+# \frac{\epsilon_{1000}}{\epsilon_1} = \sqrt{\frac{\ln 40\,000}{\ln 40}} \approx 1.69 ,
 # ```
 #
-# A thousand models for the price of not quite three times the test data! What makes it so cheap is the exponential
+# where $\epsilon_K$ is the radius for $K$ models. A thousand models for the price of not quite three times the test data!
+# What makes it so cheap is the exponential
 # tail. Had we used Chebyshev's inequality for each model, $\epsilon = \sqrt{K/(4N\delta)}$, the factor would be
 # $\sqrt{1000}$; this is the control. Turned round, a guarantee of $\pm\epsilon$ asks for $N \ge \ln(2K/\delta) /
 # (2\epsilon^2)$ test examples:
@@ -426,12 +427,12 @@ assert not grade(not_halved, two_by_search, boards)
 #
 # be the model that we want, with the smallest true risk, and the model that we get, with the smallest empirical one. In
 # print both are defined by $L_{\text{test}}$, which would make them the same. How much worse than the best is the one
-# we get? The lines that answer this are damaged beyond reading, but there is only one natural way. If all deviations
-# are less than $\epsilon$,
+# we get? The lines that answer this are damaged beyond reading, but there is only one natural way:
 #
 # ```{math}
 # :label: ms-chain
 # \begin{aligned}
+# \max_k |L_{\mathcal{D}}(f_k) - L_{\text{test}}(f_k)| < \epsilon \implies
 # L_{\mathcal{D}}(f_{\hat k}) &< L_{\text{test}}(f_{\hat k}) + \epsilon \\
 # &\le L_{\text{test}}(f_{k^*}) + \epsilon < L_{\mathcal{D}}(f_{k^*}) + 2\epsilon .
 # \end{aligned}
@@ -615,14 +616,13 @@ assert not grade(two_sided, excess_by_search, searches)
 #
 # ````{prf:theorem} A vote of coins
 # :label: thm-ms-vote
-# Let $N$ and $K$ be odd. The test error of the vote has the expectation
+# Let $N$ and $K$ be odd, and let $B$ have the binomial distribution of $K$ trials with probability $(1 + \mu)/2$. The test
+# error of the vote has the expectation
 #
 # ```{math}
 # :label: ms-vote
-# \begin{gathered}
-# \Pr\Big[ B \le \frac{K - 1}{2} \Big] \approx \Phi\Big( {-\sqrt{\frac{2K}{\pi N}}} \Big) , \\
-# B \sim \text{Binomial}\Big( K, \frac{1 + \mu}{2} \Big) , \qquad \mu = \frac{1}{2^{N-1}} \binom{N-1}{(N-1)/2} .
-# \end{gathered}
+# \Pr\Big[ B \le \frac{K - 1}{2} \Big] \approx \Phi\Big( {-\sqrt{\frac{2K}{\pi N}}} \Big) , \qquad
+# \mu = \frac{1}{2^{N-1}} \binom{N-1}{(N-1)/2} .
 # ```
 # ````
 #

@@ -52,7 +52,7 @@ plt.style.use('nbutils.book')
 # ```{math}
 # :label: polyfit-model
 # \hat y = \sum_{j=0}^{d} w_j\, x^j = \mathbf{v}(x)^\top \mathbf{w} , \qquad
-# \mathbf{v}(x) = (1, x, x^2, \dots, x^d)^\top .
+# \mathbf{v}(x) = (1, x, x^2, \dots, x^d) .
 # ```
 #
 # As a function of $x$ this is a curve; as a function of $\mathbf{w}$ it is as linear as ever, and all that was said of
@@ -338,13 +338,13 @@ assert not grade(constant_forgotten, noise_by_basis, noise_cases)
 #
 # ````{prf:theorem} Vandermonde matrices are ill-conditioned
 # :label: thm-vandermonde
-# Let $\mathbf{V}$ have the powers $0$ to $d$ of $N \ge d + 1$ distinct points as rows. Then
+# Let $\mathbf{V}$ have the powers $0$ to $d$ of the entries of $\mathbf{x}$, $N \ge d + 1$ distinct points, as rows. Then
 #
 # ```{math}
 # :label: polyfit-vandermonde
 # \begin{aligned}
-# \kappa(\mathbf{V}) &\ge \frac{(1 + \sqrt2)^d - 1}{2\sqrt{1 + d/2}} && \text{if all points lie in } [-1, 1] , \\
-# \kappa(\mathbf{V}) &\ge \frac{(1 + \sqrt2)^{2d}}{2\sqrt{1 + d}} && \text{if all points lie in } [0, 1] .
+# \mathbf{x} \in [-1, 1]^N &\implies \kappa(\mathbf{V}) \ge \frac{(1 + \sqrt2)^d - 1}{2\sqrt{1 + d/2}} , \\
+# \mathbf{x} \in [0, 1]^N &\implies \kappa(\mathbf{V}) \ge \frac{(1 + \sqrt2)^{2d}}{2\sqrt{1 + d}} .
 # \end{aligned}
 # ```
 # ````

@@ -112,11 +112,11 @@ for n in (20, 50, 200):
 
 # %% [markdown]
 # The other cure is a smaller model, say a polynomial of lower degree. But this knob has coarse notches. In $k$ variables
-# there are
+# the number of monomials of degree $d$ is
 #
 # ```{math}
 # :label: dl.weightdecay.degree-coarse
-# \binom{k - 1 + d}{k - 1} \text{ monomials of degree } d :
+# m_d = \binom{k - 1 + d}{k - 1} :
 # ```
 #
 # write $x_1^{d_1} \cdots x_k^{d_k}$ as $d$ stars with $k - 1$ bars between the variables, and choose the places of the

@@ -16,7 +16,6 @@ OPEN = {
     'convolution': 0,
     'optimization': 90,
     'probability': 55,
-    'regression': 25,
     'unsupervised': 0,
 }
 

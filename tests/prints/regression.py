@@ -1,11 +1,12 @@
 """Regression: the meanings of letters, by section."""
-from itertools import permutations, product
+from itertools import combinations_with_replacement, permutations, product
 
 import numpy as np
 from hypothesis import strategies as st
 from scipy import linalg, optimize, special, stats
 from sklearn.linear_model import Lasso, LinearRegression, Ridge
 from sklearn.metrics import mean_squared_error
+from sklearn.model_selection import KFold
 
 from nbutils.cases import scalars, vectors
 from nbutils.printed import Box, Random, of
@@ -868,7 +869,7 @@ prints(
     'ml.ms.gap.claim',
     slip=('forgets the square at the range', r'''\Pr\bigg[ \big| L_{\mathcal{D}}(f) - L_{S_{\text{test}}}(f) \big| \ge
         \sqrt{\frac{(b - a) \ln(2/\delta)}{2\,|S_{\text{test}}|}} \, \bigg] \le \delta'''),
-    tries=8,
+    tries=5,
     f=of(lambda: 0.0),
     rate=[0.2, 0.5],
     count=Random(range(13), of(lambda rate: stats.binom.pmf(np.arange(13), 12, rate))),
@@ -925,6 +926,63 @@ prints(
     sigma=of(lambda w, s: lambda q: np.sqrt(s ** 2 + (w[q:] ** 2).sum())),
 )
 
+# polynomial_curve_fitting
+
+
+def legendre(w):
+    """The polynomial with these weights of Legendre's polynomials, which are scaled to mean square 1."""
+    return np.polynomial.Legendre(w * np.sqrt(2 * np.arange(len(w)) + 1))
+
+
+_fixed_inputs = dict(
+    N=3,
+    p=2,
+    X=normal(3, 2),
+    f=normal(3),
+    sigma=scalars(0.5, 2),
+    old=Random(product([-1., 1.], repeat=3)),
+    y=of(lambda f, sigma, old: f + sigma * np.array(old)),
+    y_hat=of(lambda X, y: X @ np.linalg.lstsq(X, y)[0]),
+    D=of(lambda X, f: np.sqrt(np.linalg.lstsq(X, f)[1][0])),
+)
+
+prints(
+    'polyfit-model',
+    d=3,
+    x=scalars(-2, 2),
+    w_bold=normal(4),
+    w=of(lambda w_bold: lambda j: w_bold[j]),
+    v=lambda x: np.vander([x], 4, increasing=True)[0],
+    y_hat=of(lambda w_bold, x: np.polynomial.polynomial.polyval(x, w_bold)),
+)
+prints(
+    'polyfit-price',
+    tries=1,
+    **_fixed_inputs,
+    new=Random(product([-1., 1.], repeat=3)),
+    y_prime=of(lambda f, sigma, new: f + sigma * np.array(new)),
+)
+prints(
+    'polyfit-vandermonde',
+    tries=30,
+    slip=('takes the rate of half the interval', r'\mathbf{x} \in [-1, 1]^N \implies \kappa(\mathbf{V}) \ge \frac{(1 + \sqrt2)^{2d}}{2\sqrt{1 + d}}'),
+    low=[-1.0, 0.0],
+    d=[1, 2, 4],
+    N=of(lambda d: d + 3),
+    x=of(lambda low, N: low + (1 - low) * (1 - np.cos(np.pi * (np.arange(N) + 0.5) / N)) / 2),  # Chebyshev's points
+    V=of(lambda x, d: np.vander(x, d + 1, increasing=True)),
+    kappa=np.linalg.cond,
+)
+prints(
+    'polyfit-energy',
+    tries=10,
+    p=4,
+    weights=normal(4),
+    j_in=of(lambda: [0, 1, 2, 3]),
+    w=of(lambda weights: lambda j: weights[j]),
+    q=of(lambda weights: (lambda x: legendre(weights)(x))),
+)
+
 # cross_validation
 
 
@@ -945,7 +1003,7 @@ def fold_fits(X, y, F):
 
 prints(
     'dl.crossval.average',
-    tries=15,
+    tries=10,
     X=normal(6, 2),
     y=normal(6),
     x=of(rows),
@@ -956,8 +1014,142 @@ prints(
     CV_k=of(cross_validated),
 )
 
+_folds = dict(
+    N=7,
+    k=3,
+    seed=list(range(6)),
+    F=of(lambda seed: [(held + 1).tolist() for _, held in KFold(3, shuffle=True, random_state=seed).split(np.zeros(7))]),
+    T=of(lambda seed: [(rest + 1).tolist() for rest, _ in KFold(3, shuffle=True, random_state=seed).split(np.zeros(7))]),
+)
+prints('dl.crossval.partition', also_true=2, **_folds)  # a bound of 2; a difference without its bars, for i and j swapped
+prints('dl.crossval.rounds', **_folds)
+prints(
+    'cv-ols-risk', tries=20, sigma=scalars(0.5, 3), d=[1, 2, 3], n=[6, 10],
+    R=of(lambda sigma, d: lambda n: sigma ** 2 * (1 + np.trace(np.atleast_2d(stats.invwishart(n, np.eye(d)).mean())))),
+)
+
+# weight_decay
+
+
+def decayed_by_torch(X, y, w, b, eta, beta, t, lambda_):
+    """The weights after one step of torch's SGD with weight decay on the batch."""
+    import torch
+
+    batch = [i - 1 for i in beta[t - 1]]
+    v = torch.tensor(w, dtype=torch.float64, requires_grad=True)
+    ((torch.tensor(X[batch]) @ v + b - torch.tensor(y[batch])) ** 2 / 2).mean().backward()
+    torch.optim.SGD([v], lr=eta, weight_decay=lambda_).step()
+    return v.detach().numpy()
+
+
+prints(
+    'dl.weightdecay.degree-coarse', k=[1, 2, 3, 4], d=[0, 1, 2, 5],
+    m=of(lambda k: lambda d: len(list(combinations_with_replacement(range(k), d)))),
+)
+prints(
+    'weight-decay-objective',
+    tries=20,
+    X=normal(4, 2),
+    y=normal(4),
+    n=4,
+    w=normal(2),
+    b=scalars(),
+    lambda_=scalars(0.1, 2),
+    l=of(lambda X, y: lambda i, w, b: half_square(y[i - 1] - w @ X[i - 1] - b)),
+    J=of(lambda X, y, lambda_: lambda w, b: mean_squared_error(y, predicted(X, w, b)) / 2 + lambda_ / 2 * np.linalg.norm(w) ** 2),
+)
+prints(
+    'dl.norms-wd.decay-step',
+    tries=10,
+    **_hands | dict(
+        lambda_=scalars(0.1, 2),
+        l=of(lambda X, y: lambda i, w, b: (y[i - 1] - w @ X[i - 1] - b) ** 2 / 2),
+        w_new=of(decayed_by_torch),
+    ),
+)
+
 # model_selection
 
+# three models on three equally likely examples: the share of the range that each loses there
+_losses = np.array([[0., 0., 1.], [1., 0., 0.5], [0., 1., 1.]])
+_models = dict(
+    K=3,
+    N=2,
+    a=scalars(-2, 0),
+    b=scalars(1, 60),
+    f=of(lambda: [0, 1, 2]),
+    S_test=Random(product(range(3), repeat=2)),
+    L_test=of(lambda S_test, a, b: lambda f: a + (b - a) * _losses[f][list(S_test)].mean()),
+    L_D=of(lambda a, b: lambda f: a + (b - a) * _losses[f].mean()),
+    k_star=of(lambda L_D: int(np.argmin([L_D(f) for f in range(3)])) + 1),
+    k_hat=of(lambda L_test: int(np.argmin([L_test(f) for f in range(3)])) + 1),
+)
+# three models, and a test set of one of six examples: all lose on every second example, or each on two of its own, or one
+# on every second and the others the same everywhere
+_extreme = dict(
+    K=3,
+    N=1,
+    S_test=Random(range(6)),
+    loses=[
+        np.array([[0., 1, 0, 1, 0, 1], [1, 0, 1, 0, 1, 0], [0, 1, 0, 1, 0, 1]]),
+        np.array([[1., 0, 0, 1, 0, 0], [0, 1, 0, 0, 1, 0], [0, 0, 1, 0, 0, 1]]),
+        np.array([[0., 1, 0, 1, 0, 1], [0.4] * 6, [0.4] * 6]),
+    ],
+    ends=[[-0.2, 0.3], [2.0, 12.0]],
+    a=of(lambda ends: ends[0]),
+    b=of(lambda ends: ends[1]),
+    epsilon=of(lambda a, b: 0.49 * (b - a)),
+    f=of(lambda: [0, 1, 2]),
+    L_test=of(lambda S_test, a, b, loses: lambda f: a + (b - a) * loses[f, S_test]),
+    L_D=of(lambda a, b, loses: lambda f: a + (b - a) * loses[f].mean()),
+)
+
+
+def radius(N, K, delta, a=0.0, b=1.0):
+    """Where K times the two tails of Hoeffding's bound are delta, by search."""
+    def tails(share):
+        return np.log(2 * K) - 2 * N * share ** 2 - np.log(delta)
+    return (b - a) * optimize.brentq(tails, 0, 10, xtol=1e-14)
+
+
+prints(
+    'ms-one',
+    slip=('forgets the square at the range', r'''\Pr\big[ |L_{\mathcal{D}}(f) - L_{\text{test}}(f)| \ge \epsilon \big]
+        \le 2 e^{-2N\epsilon^2/(b - a)}'''),
+    **_extreme | dict(f=[0, 1, 2]),
+)
+prints(
+    'ml.ms.union.union',
+    also_true=4,  # 3 K; the bound without its factor, with the exponent 1, or with its sign turned, which is above K
+    **_extreme,
+)
+prints(
+    'ml.ms.union.eps-k', tries=30, K=[1, 5], N=[3, 10], a=scalars(-2, 0), b=scalars(1, 6), delta=scalars(0.05, 0.9),
+    off=[0.0, 0.5],
+    epsilon=of(lambda N, K, delta, a, b, off: radius(N, K, delta, a, b) + off),
+)
+prints(
+    'ml.ms.k-errors.claim',
+    tries=4,
+    slip=('forgets the square at the range', r'''\Pr\bigg[ \max_k |L_{\mathcal{D}}(f_k) - L_{\text{test}}(f_k)| \ge
+        \sqrt{\frac{(b - a) \ln(2K/\delta)}{2\,|S_{\text{test}}|}} \, \bigg] \le \delta'''),
+    **_models,
+    delta=scalars(0.05, 0.9),
+)
+prints('ml.ms.k-errors.cheap', epsilon=lambda K: radius(100, K, 0.05), options={'approx': 5e-3})
+prints(
+    'ms-chain',
+    slip=('spends the deviation only once', r'''\max_k |L_{\mathcal{D}}(f_k) - L_{\text{test}}(f_k)| < \epsilon \implies
+        L_{\mathcal{D}}(f_{\hat k}) < L_{\mathcal{D}}(f_{k^*}) + \epsilon'''),
+    f=of(lambda: [0, 1, 2]),
+    true=[np.array([0.0, 0.3, 1.0])],
+    off=[0.2 * np.array(signs) for signs in product([-1., 1.], repeat=3)],
+    epsilon=0.21,
+    L_D=of(lambda true: lambda f: true[f]),
+    L_test=of(lambda true, off: lambda f: true[f] + off[f]),
+    k_star=of(lambda true: int(np.argmin(true)) + 1),
+    k_hat=of(lambda true, off: int(np.argmin(true + off)) + 1),
+)
 prints(
     'ml.ms.union.kstar',
     f=of(lambda: _guess),
@@ -966,4 +1158,96 @@ prints(
     L_test=of(lambda y: lambda f: ((f(np.arange(2)) - y[:2]) ** 2).mean()),
     k_star=of(lambda y: int(np.argmin([((g(np.arange(3)) - y) ** 2).mean() for g in _guess])) + 1),
     k_hat=of(lambda y: int(np.argmin([((g(np.arange(2)) - y[:2]) ** 2).mean() for g in _guess])) + 1),
+)
+prints(
+    'ml.ms.union.selection-tail',
+    tries=8,
+    slip=('forgets the square at the range', r'''\Pr\big[ L_{\mathcal{D}}(f_{\hat k}) - L_{\mathcal{D}}(f_{k^*}) \ge 2\epsilon \big]
+        \le 2K e^{-2N\epsilon^2/(b - a)}'''),
+    **_models | dict(b=[2000.0]),
+    share=scalars(0.05, 0.2),
+    epsilon=of(lambda a, b, share: share * (b - a)),
+)
+prints(
+    'ml.ms.union.selection',
+    tries=6,
+    slip=('forgets the square at the range', r'''\Pr\bigg[ L_{\mathcal{D}}(f_{\hat k}) \ge L_{\mathcal{D}}(f_{k^*}) + 2 \sqrt{\frac{(b - a)
+        \ln(2K/\delta)}{2\,|S_{\text{test}}|}} \, \bigg] \le \delta'''),
+    **_models | dict(b=[2000.0]),
+    delta=scalars(0.05, 0.3),
+)
+prints(
+    'ms-vote',
+    N=[51, 101],
+    K=25,
+    mu=of(lambda N: abs(2 * np.arange(N + 1) - N) @ stats.binom.pmf(np.arange(N + 1), N, 0.5) / N),
+    B=Random(range(26), of(lambda mu: stats.binom.pmf(np.arange(26), 25, (1 + mu) / 2))),
+    Phi=stats.norm.cdf,
+    options={'approx': 1e-2},
+)
+prints(
+    'ms-adaptive', a=scalars(-2, 0), b=scalars(1, 6), K=[1, 4], m=[2, 3], N=[10, 50], delta=scalars(0.05, 0.9),
+    epsilon=of(lambda N, K, m, delta, a, b: radius(N, m ** K, delta, a, b)),
+)
+
+# bias_variance
+
+
+def line_through(points):
+    """The line through two points, as a function."""
+    (s, t), (u, v) = points
+    return lambda x: t + (x - s) * (v - t) / (u - s)
+
+
+_world = [(-1., 0.5), (0., -1.), (2., 1.5)]
+_training = [[_world[i], _world[j]] for i, j in permutations(range(3), 2)]
+_fits = dict(
+    S=Random(_training),
+    f_S=of(lambda S: lambda x: line_through(S)(x)),
+    x_0=scalars(-3, 3),
+    f=[lambda x: x ** 2 - 1, lambda x: 0.5 * x],
+    f_bar=lambda x: np.mean([line_through(S)(x) for S in _training]),
+    epsilon=Random([-1., 0.5], [1 / 3, 2 / 3]),
+    sigma=np.sqrt(0.5),
+    y_0=of(lambda f, x_0, epsilon: f(x_0) + epsilon),
+)
+prints(
+    'ml.bv.expected-risk',
+    tries=20,
+    **_fits | dict(
+        pair=Random(range(3), [0.5, 0.3, 0.2]),
+        x=of(lambda pair: _world[pair][0]),
+        y=of(lambda pair: 2 * _world[pair][1]),
+        L_D=lambda f: mean_squared_error([2 * t for _, t in _world], [f(x) for x, _ in _world], sample_weight=[0.5, 0.3, 0.2]),
+    ),
+)
+prints('ml.bv.three-terms', tries=10, **_fits)
+prints(
+    'ml.bv.formula', tries=4, **_fits, S_prime=Random(_training), f_S_prime=of(lambda S_prime: lambda x: line_through(S_prime)(x)),
+)
+
+
+def ridge_weights(X):
+    """The weights of the targets in a prediction at x, by ridge regression."""
+    return lambda x: X @ np.linalg.solve(X.T @ X + np.eye(2), np.array([1.0, x]))
+
+
+def predictions(X, f_bold, sigma, x_0):
+    """What the library's ridge regression predicts at x_0, for all signs of the noise."""
+    signs = np.array(list(product([-1., 1.], repeat=4)))
+    return Ridge(alpha=1.0, fit_intercept=False).fit(X, (f_bold + sigma * signs).T).predict([[1.0, x_0]])
+
+
+prints(
+    'bv-smoother',
+    tries=20,
+    X=normal(4).map(lambda x: np.column_stack([np.ones(4), x])),
+    x_0=scalars(-3, 3),
+    f=lambda x: x ** 2,
+    f_bold=of(lambda X: X[:, 1] ** 2),
+    sigma=scalars(0.5, 2),
+    s=of(ridge_weights),
+    guesses=of(lambda X, f_bold, sigma, x_0: predictions(X, f_bold, sigma, x_0).ravel()),
+    bias=of(lambda guesses, x_0: guesses.mean() - x_0 ** 2),
+    variance=of(lambda guesses: guesses.var()),
 )
