@@ -4,7 +4,7 @@ A theorem, a statement in words and a check by a hand-written test hang together
 `book/seals.yml` has a line with three digests, of what is sealed:
 
 - the statement: the block of a theorem or a definition, the display with a claim's id, the paragraph below an anchor
-  `(id)=`, the sentence of `verify`;
+  `(id)=` or the words that `book/sentences.yml` quotes, the sentence of `verify`;
 - the check: the statements of the notebook that call it, and all that these read, without comments and layout; what a part
   asserts or prints as a verdict beside checks and theorems has a line of its own;
 - the entry in the ledger: notes, correct, verdict, why.
@@ -29,6 +29,7 @@ from nbutils.maintain import notebooks
 from nbutils.printed import displays
 
 SEALS = notebooks.ROOT / 'book' / 'seals.yml'
+SENTENCES = notebooks.ROOT / 'book' / 'sentences.yml'
 PRINTS = notebooks.ROOT / 'tests' / 'prints'
 WHAT = ('statement', 'check', 'entry in the ledger')
 HEADER = '''# Digests of each statement, of its check and of its entry in the ledger, which were read together: see
@@ -42,8 +43,8 @@ OLD = 40  # how many versions of a section are searched for the one that was sea
 
 _KINDS = '|'.join((*PROVED, 'definition'))
 _BLOCK = re.compile(rf'^(`{{3,}}|:{{3,}})\{{prf:({_KINDS})\}}[ \t]*([^\n]*)\n(.*?)^\1[ \t]*$', re.S | re.M)
-_ANCHOR = re.compile(r'^\((\S+)\)=\n+(.*?)(?:\n\s*\n|\Z)', re.S | re.M)
 _CHECK = re.compile(rf'\b({"|".join(CHECKS)})\(')
+_ANCHOR = re.compile(r'^\((\S+)\)=\n+(.*?)(?:\n\s*\n|\Z)', re.S | re.M)
 _OPTIONS = re.compile(r'\A(?::\w+:.*\n)+')
 
 
@@ -113,7 +114,8 @@ class Section:
                 cell = next(ahead)
             self.cell_of.append(cell)
         self.names = [Names(node, cell) for node, cell in zip(self.code, self.cell_of, strict=True)]
-        self.calls = {n: calls(node) for n, node in enumerate(self.code) if _CHECK.search(self.cell_of[n].text)}
+        self.calls = {n: found for n, node in enumerate(self.code)
+                      if _CHECK.search(self.cell_of[n].text) and (found := calls(node))}
 
     @cached_property
     def theorems(self):
@@ -128,10 +130,12 @@ class Section:
                 found[label[1]] = Statement(kind, f'{title}\n{body[options.end():]}', cell.part)
         return found
 
-    @cached_property
-    def sentences(self):
-        """{id: text} of the labelled displays and of the paragraphs below an anchor."""
-        return dict(_ANCHOR.findall(self.prose)) | displays.in_text(self.prose)
+    def said(self, quotes):
+        """{id: text} of the labelled displays, the anchored paragraphs and those `quotes`, {id: words}, that stand in the
+        prose."""
+        prose = _squeezed(self.prose)
+        there = {key: words for key, words in quotes.items() if _squeezed(words) in prose}
+        return there | dict(_ANCHOR.findall(self.prose)) | displays.in_text(self.prose)
 
     @cached_property
     def by_hand(self):
@@ -360,19 +364,26 @@ def _is_docstring(node):
 
 def _digest(text):
     """Six hexadecimal digits that hang on all of a text but its spaces; 'none' for none."""
-    text = ' '.join(text.split())
+    text = _squeezed(text)
     return hashlib.sha256(text.encode()).hexdigest()[:6] if text else 'none'
 
 
-def seals(section, entries):
-    """{key: `Seal`} of all that is to be sealed in a `Section`; `entries` are the claims of the ledger, by id."""
-    found = {}
+def _squeezed(text):
+    return ' '.join(text.split())
+
+
+def seals(section, entries, quotes):
+    """{key: `Seal`} of all that is to be sealed in a `Section`.
+
+    `entries` are the claims of the ledger, by id, `quotes` the words that state those without a display.
+    """
+    found, statements = {}, section.said(quotes)
     for label, statement in section.theorems.items():
         found[label] = Seal(statement.text, section.needed(section.checks_of(label)), '')
     for key, numbers in section.unnamed.items():
         found[key] = Seal('', section.needed(numbers), '')
     for key, checks in section.by_hand.items():
-        said = section.sentences.get(key, '')
+        said = statements.get(key, '')
         if key.startswith('verify-'):
             said = '\n'.join(sentence(call) for _, call in checks)
         entry = entries[key]._asdict() if key in entries else {}
@@ -404,9 +415,15 @@ def sections():
         gc.enable()
 
 
+def quoted(text):
+    """{section: {id: words}} of the text of `book/sentences.yml`."""
+    return yaml.load(text, yaml.CSafeLoader) or {}
+
+
 def present(book):
     """({section: {key: `Seal`}}, the labels of the displays that run as printed) of a book as of `sections`."""
-    found = {name: seals(section, ledger.claims()) for name, section in book.items()}
+    quotes = quoted(SENTENCES.read_text('utf-8'))
+    found = {name: seals(section, ledger.claims(), quotes.get(name, {})) for name, section in book.items()}
     return found, table().union(*(section.executed for section in book.values()))
 
 
@@ -430,10 +447,10 @@ def broken(sealed, now, free):
 
 
 def write(sealed):
-    """Store the lines, sorted."""
+    """Store the lines, sorted; a name stands above each, so that git merges changes of neighbours."""
     text = HEADER
     for section in sorted(sealed):
-        lines = [f'  {key}: {" ".join(sealed[section][key])}\n' for key in sorted(sealed[section])]
+        lines = [f'  {key}:\n    {" ".join(sealed[section][key])}\n' for key in sorted(sealed[section])]
         text += f'\n{section}:\n{"".join(lines)}' if lines else ''
     notebooks.replace(SEALS, text)
 
@@ -466,13 +483,13 @@ def _compared(old, new):
 
 def _before(section, key, digests):
     """The three texts as they were sealed, from the newest commit that has them; None where none of the last `OLD` has."""
-    files = [f'notebooks/{section}.py', f'book/claims/{key.partition(".")[0]}.yml']
+    files = [f'notebooks/{section}.py', f'book/claims/{key.partition(".")[0]}.yml', 'book/sentences.yml']
     found = [None] * 3
     for commit in _git('log', f'-{OLD}', '--format=%h', '--', *files).split():
-        text, entries = (_git('show', f'{commit}:{file}') for file in files)
+        text, entries, sentences = (_git('show', f'{commit}:{file}') for file in files)
         claims = {c['id']: ledger.Claim(heading=h['id'], section=h['section'], **c)
                   for h in yaml.load(entries, yaml.CSafeLoader) or () for c in h['claims']}
-        then = seals(Section(text), claims).get(key)
+        then = seals(Section(text), claims, quoted(sentences).get(section, {})).get(key)
         for i, digest in enumerate(then.digests() if then else ()):
             if found[i] is None and digest == digests[i]:
                 found[i] = then.shown()[i]

@@ -1,4 +1,5 @@
 """What is sealed has not changed since it was read together: see `nbutils.maintain.seals`."""
+from nbutils import ledger
 from nbutils.maintain import seals
 
 
@@ -18,3 +19,15 @@ def test_the_file_is_as_it_is_written(tmp_path, monkeypatch):
     monkeypatch.setattr(seals, 'SEALS', tmp_path / 'seals.yml')
     seals.write(sealed)
     assert seals.SEALS.read_text('utf-8') == text, 'book/seals.yml is written by make seal alone'
+
+
+# A claim that no display states can be reworded on its page until its check shows something else.
+def test_claims_in_words_are_quoted():
+    book, quotes = seals.sections(), seals.quoted(seals.SENTENCES.read_text('utf-8'))
+    for name, section in book.items():
+        said = section.said(quotes.get(name, {}))
+        silent = [key for key in section.by_hand if key in ledger.claims() and not said.get(key)]
+        assert not silent, f'{name}: no display has this label, no paragraph this anchor, book/sentences.yml no words: {silent}'
+        idle = [key for key in quotes.get(name, {}) if key not in section.by_hand or key in section.said({})]
+        assert not idle, f'{name}: take these from book/sentences.yml, which have no check by hand, or another statement: {idle}'
+    assert not quotes.keys() - book.keys()

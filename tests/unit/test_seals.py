@@ -35,7 +35,6 @@ def doubled(x):
 # ```
 # ````
 #
-# (dl.x.words)=
 # A sum of two
 # equal numbers is even.
 #
@@ -72,6 +71,7 @@ assert scale(2) == 4
 # ## Third: no theorem
 
 # %%
+verify('zero', lambda: scale(0) == 0, control=lambda: scale(1) == 0)
 large = scale(50)
 print('large:', large)
 print('more than 99:', large > 99)
@@ -80,11 +80,12 @@ CLAIMS = {
     'dl.x.y': ledger.Claim('dl.x.y', 'dl.x', 'chapter/section', '2x > x', 'wrong', '2x \\ge x', 'Zero is a number.'),
     'dl.x.words': ledger.Claim('dl.x.words', 'dl.x', 'chapter/section', 'even', 'correct', remark='to be read'),
 }
-KEYS = {'dl.x.y', 'dl.x.words', 'verify-three-numbers-add-up-to-3', 'thm-double', 'def-even', 'verdicts-third-no-theorem'}
+QUOTES = {'dl.x.words': 'A sum of two equal numbers is even.'}
+KEYS = {'dl.x.y', 'dl.x.words', 'verify-three-numbers-add-up-to-3', 'thm-double', 'def-even', 'verdicts-third-no-theorem', 'verify-zero'}
 
 
 def digests(page, claims=CLAIMS):
-    return {key: seal.digests() for key, seal in seals.seals(seals.Section(page), claims).items()}
+    return {key: seal.digests() for key, seal in seals.seals(seals.Section(page), claims, QUOTES).items()}
 
 
 def changed(old, new, page=PAGE):
@@ -102,7 +103,7 @@ def test_theorems_claims_and_sentences_are_sealed():
     assert {key: [d != 'none' for d in line] for key, line in found.items()} == {
         'dl.x.y': [True, True, True], 'dl.x.words': [True, True, True], 'verify-three-numbers-add-up-to-3': [True, True, False],
         'thm-double': [True, True, False], 'def-even': [True, True, False],
-        'verdicts-third-no-theorem': [False, True, False]}
+        'verdicts-third-no-theorem': [False, True, False], 'verify-zero': [True, True, False]}
 
 
 STATEMENT, CHECK = (0,), (1,)
@@ -120,7 +121,8 @@ FIRST = ('dl.x.y', 'dl.x.words', 'verify-three-numbers-add-up-to-3', 'thm-double
     ('atol=1e-9', 'atol=1e-5', {'verify-three-numbers-add-up-to-3': CHECK, 'thm-double': CHECK}),
     ('return scale(x)', 'return x + scale(x)', {'dl.x.y': CHECK, 'thm-double': CHECK}),
     ('return 2 * x', 'return 3 * x', {
-        'dl.x.y': CHECK, 'thm-double': CHECK, 'def-even': CHECK, 'verdicts-third-no-theorem': CHECK}),
+        'dl.x.y': CHECK, 'thm-double': CHECK, 'def-even': CHECK, 'verdicts-third-no-theorem': CHECK,
+        'verify-zero': CHECK}),
     ('start[0] = 7', 'start[0] = 8', {'dl.x.words': CHECK, 'thm-double': CHECK}),
     ('total += k', 'total += 2 * k', {'verify-three-numbers-add-up-to-3': CHECK, 'thm-double': CHECK}),
     ('import numpy as np', 'import math as np', {'dl.x.words': CHECK, 'thm-double': CHECK}),
@@ -158,6 +160,13 @@ def test_the_ledger_is_sealed_too():
         assert {key for key in before if before[key] != after[key]} == ({'dl.x.y'} if breaks else set()), field
 
 
+def test_a_claim_in_words_is_what_an_anchor_marks():
+    page = PAGE.replace('# A sum of two', '# (dl.x.words)=\n# A sum of two')
+    assert digests(page) == digests(PAGE) | {'dl.x.words': digests(page)['dl.x.words']}
+    assert changed('equal numbers is even', 'odd numbers is even', page) == {'dl.x.words': STATEMENT}
+    assert changed('More words.', 'Fewer words.', page) == {}
+
+
 def test_a_theorem_hangs_on_the_cells_that_name_it():
     page = PAGE.replace("holds('dl.x.y'", "# thm-double\nholds('dl.x.y'").replace('verify(', '\n# %%\nverify(')
     assert changed('atol=1e-9', 'atol=1e-5', page) == {'verify-three-numbers-add-up-to-3': CHECK}
@@ -177,11 +186,11 @@ def test_a_display_that_is_executed_may_change():
     page = PAGE.replace("holds('dl.x.words', lambda x: close(x % 2, 0), control=lambda x: close(x, 1), x=start)",
                         "holds('dl.x.z', x=start)")
     section = seals.Section(page)
-    assert section.executed == {'dl.x.z'} and 'dl.x.z' not in seals.seals(section, CLAIMS)
-    now = {'chapter/section': seals.seals(section, CLAIMS)}
+    assert section.executed == {'dl.x.z'} and 'dl.x.z' not in seals.seals(section, CLAIMS, QUOTES)
+    now = {'chapter/section': seals.seals(section, CLAIMS, QUOTES)}
     sealed = {'chapter/section': digests(page)}
     then = seals.Section(page.replace('2x \\ge x .', '2x > x .'))
-    later = {'chapter/section': {'dl.x.y': seals.seals(then, CLAIMS)['dl.x.y']}}
+    later = {'chapter/section': {'dl.x.y': seals.seals(then, CLAIMS, QUOTES)['dl.x.y']}}
     assert not list(seals.broken(sealed, now, set()))
     sealed['chapter/section'] = {'dl.x.y': sealed['chapter/section']['dl.x.y']}
     assert not list(seals.broken(sealed, later, {'dl.x.y'}))
@@ -200,6 +209,8 @@ def book(tmp_path, monkeypatch):
     monkeypatch.setattr(notebooks, 'ROOT', tmp_path)
     monkeypatch.setattr(notebooks, 'NOTEBOOKS', tmp_path / 'notebooks')
     monkeypatch.setattr(seals, 'SEALS', tmp_path / 'book' / 'seals.yml')
+    monkeypatch.setattr(seals, 'SENTENCES', tmp_path / 'book' / 'sentences.yml')
+    seals.SENTENCES.write_text(f'chapter/section: {QUOTES}', 'utf-8')
     monkeypatch.setattr(seals, 'PRINTS', tmp_path / 'prints')
     monkeypatch.setattr(ledger, 'claims', lambda: CLAIMS)
     seals.write({'chapter/section': digests(PAGE)})
@@ -216,11 +227,11 @@ def run(monkeypatch, capsys, *keys):
 
 def test_without_an_id_it_lists_and_renews_nothing(book, monkeypatch, capsys):
     stored = seals.SEALS.read_text('utf-8')
-    assert run(monkeypatch, capsys) == '0 of 6 seals are broken.\n'
+    assert run(monkeypatch, capsys) == '0 of 7 seals are broken.\n'
     book.write_text(PAGE.replace('x \\ge 0', 'x').replace('atol=1e-9', 'atol=1'), 'utf-8')
     listed = run(monkeypatch, capsys)
     assert 'thm-double: the statement and the check changed since it was sealed' in listed
-    assert 'verify-three-numbers-add-up-to-3: the check changed' in listed and '2 of 6 seals are broken. Read' in listed
+    assert 'verify-three-numbers-add-up-to-3: the check changed' in listed and '2 of 7 seals are broken. Read' in listed
     assert seals.SEALS.read_text('utf-8') == stored
 
 
@@ -232,7 +243,7 @@ def test_an_id_shows_old_and_new_and_renews_its_line_alone(book, monkeypatch, ca
     assert '-- check: changed' in shown and "-verify('three numbers add up to 3'" in shown and '-- entry in the ledger: as it was' in shown
     after = seals.stored()['chapter/section']
     assert {key for key in before if before[key] != after[key]} == {'thm-double'}
-    assert '1 of 6 seals are broken' in run(monkeypatch, capsys)
+    assert '1 of 7 seals are broken' in run(monkeypatch, capsys)
 
 
 def test_new_ones_and_those_that_are_gone(book, monkeypatch, capsys):
@@ -241,6 +252,6 @@ def test_new_ones_and_those_that_are_gone(book, monkeypatch, capsys):
     assert 'def-even: has a line, and there is no such statement' in listed and 'def-halves: is not sealed' in listed
     shown = run(monkeypatch, capsys, 'def-even', 'def-halves')
     assert 'its line is removed' in shown and 'A number is *even*' in shown
-    assert run(monkeypatch, capsys) == '0 of 6 seals are broken.\n'
+    assert run(monkeypatch, capsys) == '0 of 7 seals are broken.\n'
     with pytest.raises(KeyError, match='thm-unknown is nothing that is sealed'):
         run(monkeypatch, capsys, 'thm-unknown')
