@@ -120,7 +120,7 @@ def one_sided(pair):
                         yield i, ast.unparse(value)
 
 
-RULES = computed, kept, two_sided, tight, dependent
+RULES = computed, kept, two_sided, tight, told, dependent
 
 
 # ---- what they look at ----

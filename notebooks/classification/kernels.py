@@ -736,8 +736,8 @@ errors, shares = map(np.transpose, results.values())
 gain = errors[1] - errors[2]
 print(f'diabetes, linear minus Gaussian: {gain.mean():.3f} '
       f'± {gain.std():.3f}')
-ahead = (shares[2] > shares[1]).all()
-print('digits, Gaussian ahead in every split:', ahead)
+ahead = shares[2] - shares[1]
+print(f'digits, Gaussian ahead in every split, by {ahead.min():.2f} points')
 
 # %% [markdown]
 # Ten summary features of a patient, chosen by doctors, leave nothing for a curve to find: the gain is lost in its spread.
@@ -887,7 +887,8 @@ assert close(spectra['exp(-r²)'],
 assert close(spectra['max(0, 1 - r)'],
              np.sinc(omega / 2 / np.pi) ** 2 / 2 / np.pi, atol=1e-10)
 for name, p in spectra.items():
-    print(f'{name:13} has negative weights: {(p < -1e-4).any()}')
+    print(f'{name:13} least weight {round(p.min() / p.max(), 3) + 0.0} '
+          'of the largest')
 
 # %% mystnb={"figure": {"caption": "Profiles that look alike differ in their spectra: that of $e^{-r^3}$ dips below zero, so it is no kernel, while those of $e^{-r^2}$ and the tent never do."}, "image": {"alt": "Left: three profiles that fall from one to zero with the distance: a Gaussian bell, the steeper exponential of minus the cube, and a straight line that reaches zero at one. Right: their spectra. The Gaussian's stays positive, that of the straight line only touches zero, that of the cube dips slightly below zero near 5."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.4)

@@ -404,7 +404,7 @@ gap_fixed = errors[:, 23] - risks[23]
 gap_best = errors.min(axis=1) - risks[errors.argmin(axis=1)]
 assert abs(gap_fixed.mean()) < 5 * gap_fixed.std() / np.sqrt(4000)
 print(f'mean gap: t chosen on the sample {gap_best.mean():+.3f}, '
-      f'nine tenths of all below zero: {np.mean(gap_best < 0) > 0.9}')
+      f'{np.mean(gap_best < 0):.3f} of all below zero')
 
 # %%
 sizes = np.unique(np.geomspace(5, 5000, 120).astype(int))

@@ -759,7 +759,7 @@ for factor in (100, 1):
     theirs = leastsq(oxygen_residual, [1, 1], Dfun=oxygen_jacobian,
                      factor=factor)[0]
     print(f'scipy, far start, factor {factor}: w1 = {theirs[0]:.1f},',
-          'w2 < 1:', theirs[1] < 1)
+          f'w2 = {theirs[1]:.2f}')
 
 # %%
 far_path, far_prices = levenberg_marquardt(*bottles, np.array([1., 1]), 18)
