@@ -212,8 +212,11 @@ class Section:
 
 
 class Names:
-    """What a statement of a notebook does to names: `reads` at once, `reads_later`, when its functions are called, `binds`
-    (`always`, or only in a branch or a loop), and `changes`, where the value that a name had is changed."""
+    """What a statement of a notebook does to names.
+
+    What it did not bind itself before it `reads`, at once, or `reads_later`, when its functions are called. It `binds`
+    names, `always` or only in a branch or a loop, and `changes` values that names had.
+    """
 
     def __init__(self, node, cell):
         self.reads, self.reads_later, self.binds, self.changes = set(), set(), set(), set()
@@ -226,8 +229,10 @@ class Names:
     def _visit(self, node, local, reads):
         """Enter what a node reads, binds and changes; names in `local` belong to a function or a comprehension."""
         if isinstance(node, ast.Name):
-            if node.id not in local:
-                (reads if isinstance(node.ctx, ast.Load) else self.binds).add(node.id)
+            if not isinstance(node.ctx, ast.Load):
+                self.binds |= {node.id} - local
+            elif node.id not in local | self.binds:
+                reads.add(node.id)
             return
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             self.binds.update((alias.asname or alias.name).split('.')[0] for alias in node.names if not local)
@@ -235,6 +240,8 @@ class Names:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name not in local:
             self.binds.add(node.name)
         if isinstance(node, (ast.FunctionDef, ast.Lambda)):
+            for default in filter(None, [*node.args.defaults, *node.args.kw_defaults]):
+                self._visit(default, local, reads)
             local = local | _stored(node) | {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
             reads = self.reads_later
         elif isinstance(node, ast.ClassDef):
@@ -242,8 +249,11 @@ class Names:
         elif hasattr(node, 'generators'):  # a comprehension
             local = local | {name for g in node.generators for name in _stored(g.target)}
         elif reads is self.reads:
-            self.changes |= self._changed(node) - local
-        for child in children(node):
+            changed = self._changed(node) - local - self.binds
+            self.changes |= changed
+            self.reads |= changed
+        first = getattr(node, 'value', getattr(node, 'iter', None))  # what is assigned comes before its name
+        for child in sorted(children(node), key=lambda child: child is not first):
             self._visit(child, local, reads)
 
     def _changed(self, node):

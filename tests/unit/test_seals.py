@@ -44,7 +44,9 @@ def doubled(x):
 def scale(x):
     return 2 * x
 
+k = 5
 other = scale(3)
+other += 1
 start = np.arange(4)
 start[0] = 7
 total = 0
@@ -74,7 +76,7 @@ assert scale(2) == 4
 verify('zero', lambda: scale(0) == 0, control=lambda: scale(1) == 0)
 large = scale(50)
 print('large:', large)
-print('more than 99:', large > 99)
+print('more than 99:', large > 99, other < 9)
 '''
 CLAIMS = {
     'dl.x.y': ledger.Claim('dl.x.y', 'dl.x', 'chapter/section', '2x > x', 'wrong', '2x \\ge x', 'Zero is a number.'),
@@ -128,6 +130,9 @@ FIRST = ('dl.x.y', 'dl.x.words', 'verify-three-numbers-add-up-to-3', 'thm-double
     ('import numpy as np', 'import math as np', {'dl.x.words': CHECK, 'thm-double': CHECK}),
     ('assert scale(2) == 4', 'assert scale(2) >= 4', {'def-even': CHECK}),
     ('scale(50)', 'scale(60)', {'verdicts-third-no-theorem': CHECK}),
+    ('k = 5', 'k = 6', {}),
+    ('other += 1', 'other += 2', {'verdicts-third-no-theorem': CHECK}),
+    ('other = scale(3)', 'other = scale(4)', {'verdicts-third-no-theorem': CHECK}),
     ('large > 99', 'large > 9', {'verdicts-third-no-theorem': CHECK}),
     ('add up to 3', 'add up to: 3', {'verify-three-numbers-add-up-to-3': (0, 1), 'thm-double': CHECK}),
 ])
@@ -142,7 +147,6 @@ def test_what_is_sealed_cannot_change_unseen(old, new, want):
     ('For every $x \\ge 0$,', 'For every\n# $x \\ge 0$,'),
     ('A sum of two\n# equal', 'A sum\n# of two equal'),
     ('def scale(x):\n    return 2 * x', 'def scale(x):\n\n    return (2\n            * x)'),
-    ('other = scale(3)', 'other = scale(4)'),
     ("print('large:', large)", "print('so large:', large)"),
     ("version = '0.2.0'", "version = '0.3.0'"),
     ('import close, holds, verify', 'import close, grade, holds, verify'),
