@@ -32,7 +32,7 @@ from nbutils.printed.values import Scope
 
 # ---- what is said ----
 
-_NO_PROSE = (  # of Markdown: (pattern, what stands in its place)
+_NO_PROSE = (  # of Markdown: (pattern, what stands in its place); displays first
     (re.compile(r'^ *(`{3,}|:{3,})\{math\}.*?^ *\1', re.M | re.S), ''),
     (re.compile(r'\$\$.*?\$\$', re.S), ''),
     (re.compile(r'^ *(?:`{3,}|:{3,})(?:\{[\w:-]+\})?|^ *:[\w-]+:.*$', re.M), ''),  # borders of blocks, and their labels
@@ -44,11 +44,11 @@ _BETWEEN = re.compile(r'(?<=[.!?:])[*_)"’”]*\s+(?=[A-Z"“(*$`\[†])|\n\s*\
 _FORMULA = re.compile(r'(?<!\\)\$([^$]+)\$')
 _GROUPS = re.compile(r'(?<=\d)(?:\{,\}|\\,)(?=\d{3})')
 _SHORT_FRACTION = re.compile(r'\\[td]?frac(?: *(\d)(?=\d|\{)|\{([^{}]*)\})(?:(\d)|\{([^{}]*)\})')
-_POWER = re.compile(r'(?<![\d.])(?:(\d+(?:\.\d+)?)(?: *\\(?:cdot|times) *))?10\^(?:\{([-+]?\d+)\}|(\d))')
+_POWER = re.compile(r'(?<![\d.a-zA-Z])(?:(\d+(?:\.\d+)?)(?: *\\(?:cdot|times) *))?10\^(?:\{([-+]?\d+)\}|(\d))')
 _SCRIPT = re.compile(r'[_^](?:\{(?:[^{}]|\{[^{}]*\})*\}|\\?\w)')
 _THOUSANDS = re.compile(r'(?<![\d.])(\d{1,3})((?:[, ]\d{3})+)(?!\d|[.,]\d)')
 _NUMBER = re.compile(
-    r'(?<![\w.:/])(\d+(?:\.\d+)?|\.\d+)(?:[eE]([-+]?\d+))?(?![\w:]|\.\d)'
+    r'(?<![\w.:/])(\d+(?:\.\d+)?|\.\d+)(?:[eE]([-+]?\d+))?(?!\w|:\d|\.\d)'
     r'(?:-?\s*(%|per cent\b|percent\b|thousand\b|million\b|billion\b))?')
 _SCALES = {'%': 0.01, 'per cent': 0.01, 'percent': 0.01, 'thousand': 1e3, 'million': 1e6, 'billion': 1e9}
 _ROUGH = re.compile(r'(?:\b(?:[Aa]bout|around|near|nearly|almost|roughly|some)|≈)\s+(?:minus\s+|the\s+|-)?$')
@@ -81,6 +81,11 @@ class Number(NamedTuple):
         mantissa = re.match(r'[\d.]*', self.text)[0]
         return len(mantissa.replace('.', '').lstrip('0') if '.' in mantissa else mantissa.strip('0'))
 
+    def bare(self):
+        """The number without its unit: 25 for 25 %, which a table of per cents shows."""
+        scale = next((scale for unit, scale in _SCALES.items() if self.text.endswith(unit)), 1)
+        return self._replace(value=self.value / scale, step=self.step / scale)
+
     def rough(self):
         """The number with zeros at its end taken as no digits, where a word such as "about" stands before it; else None."""
         if not _ROUGH.search(self.before):
@@ -112,10 +117,10 @@ def _powers(formula):
     return _POWER.sub(lambda found: f' {found[1] or 1}e{found[2] or found[3]} ', formula)
 
 
-def numbers(text, small=False):
-    """The numbers of a plain text that count; with `small` all of them."""
+def numbers(text, small=False, spaced=True):
+    """The numbers of a plain text that count; with `small` all of them. If `spaced`, 60 000 is one number."""
     text = text.replace('−', '-').replace('\u202f', ' ').replace('\u00a0', ' ')
-    text = _THOUSANDS.sub(lambda found: re.sub('[, ]', '', found[0]), text)
+    text = _THOUSANDS.sub(lambda found: re.sub('[, ]', '', found[0]) if spaced or ' ' not in found[0] else found[0], text)
     found = []
     for match in _NUMBER.finditer(text):
         digits, exponent, unit = match.groups()
@@ -129,7 +134,12 @@ def numbers(text, small=False):
 
 
 def computed(markdown):
-    """(number, value of the side before it) of the numbers to which inline formulas equate what has no letters."""
+    """(number, computed value) of the numbers to which inline formulas equate what has no letters.
+
+    What they are computed from is given as computed, too, unless it has more digits: then a slip in it could be lost.
+    """
+    for pattern, other in _NO_PROSE[:2]:
+        markdown = pattern.sub(other, markdown)
     for formula in _FORMULA.findall(markdown):
         latex = ' '.join(_GROUPS.sub('', formula).split())
         try:
@@ -142,12 +152,15 @@ def computed(markdown):
 
 
 def _equated(sides, latex):
-    """(number, value of the side before it) in a chain of sides and signs."""
+    """(number, computed value) in a chain of sides and signs."""
     for left, sign, right in zip(sides[::2], sides[1::2], sides[2::2], strict=False):
         stated = numbers(_plain(latex[right.start:right.end]), small=True)
         value = _value(left) if any(children(left)) and _value(right) is not None else None
         if sign.text in ('=', 'approx') and len(stated) == 1 and value is not None:
-            yield stated[0], abs(value)
+            number = stated[0]._replace(before='≈ ' if sign.text == 'approx' else '')
+            yield number.rough() or number, abs(value)
+            given = numbers(_powers(latex[left.start:left.end]).replace('/', ' / '))  # those in exponents, too
+            yield from ((one, one.value) for one in given if one.digits <= stated[0].digits)
 
 
 def _value(node):
@@ -166,7 +179,7 @@ _DRAWING = {  # arguments that shape a figure, and seeds: no statement is about 
     'alpha', 'bbox_to_anchor', 'borderaxespad', 'capsize', 'color', 'colors', 'columnspacing', 'dashes', 'dpi', 'elinewidth',
     'figsize', 'fontsize', 'handlelength', 'head_width', 'height', 'height_ratios', 'hspace', 'labelpad', 'linewidth',
     'linewidths', 'loc', 'lw', 'markeredgewidth', 'markersize', 'markevery', 'mew', 'ms', 'ncols', 'nrows', 'num', 'pad',
-    'random_state', 'rotation', 'rwidth', 's', 'seed', 'shrinkA', 'shrinkB', 'size', 'width', 'width_ratios', 'wspace', 'xy',
+    'random_state', 'rotation', 'rwidth', 's', 'seed', 'shrinkA', 'shrinkB', 'width', 'width_ratios', 'wspace', 'xy',
     'xytext', 'zorder',
 }
 _PLACING = {'text', 'annotate', 'arrow', 'label_lines', 'panels', 'subplots', 'figure', 'subplots_adjust', 'margins',
@@ -197,13 +210,13 @@ def labels(outputs):
 
 def shown_by(outputs):
     """All numbers in the text outputs of a cell and in the texts of its figures, ticks aside."""
-    return [number for text in [printed(outputs), *labels(outputs)] for number in numbers(text, small=True)]
+    return [number for text in [printed(outputs), *labels(outputs)] for number in numbers(text, small=True, spaced=False)]
 
 
 def literals(source):
     """The numbers of a piece of code and of its strings, what is computed of numbers alone included.
 
-    Left out are indices, seeds and what only shapes a figure.
+    A slice counts by its length. Left out are other indices, seeds and what only shapes a figure.
     """
     found = []
     _gather(ast.parse(re.sub(r'^[%!]', '# ', source, flags=re.M)), found)
@@ -230,9 +243,10 @@ def _gather(node, found):
 
 
 def _children(node):
-    """The parts of a piece of code that say something."""
-    if isinstance(node, ast.Subscript):
-        return [node.value]
+    """The parts of a piece of code that say something; of an index, how many it takes."""
+    if isinstance(node, ast.Subscript) and getattr(node.value, 'attr', '') not in ('r_', 'c_'):
+        ends = [(_folded(part.lower) or 0, part.upper) for part in ast.walk(node.slice) if isinstance(part, ast.Slice)]
+        return [node.value, *(ast.Constant(_folded(high) - low) for low, high in ends if _folded(high) is not None)]
     if not isinstance(node, ast.Call):
         return ast.iter_child_nodes(node)
     name = getattr(node.func, 'attr', getattr(node.func, 'id', ''))
@@ -260,18 +274,23 @@ def _real(value):
 
 
 def _precision(value):
-    """What one unit of the last digit of a number is worth, as Python prints it."""
+    """What one unit of the last digit of a number is worth, as Python prints it: 2 does not show 2.0, nor 0.1 0.10."""
     mantissa, _, exponent = repr(value).partition('e')
-    return 10.0 ** (int(exponent or 0) - len(mantissa.removesuffix('.0').partition('.')[2]))
+    return 10.0 ** (int(exponent or 0) - len(mantissa.partition('.')[2]))
 
 
 # ---- what stands where ----
 
+def about(cell):
+    """(kind, text) of the caption and the alt text of a code cell."""
+    mystnb = cell['metadata'].get('mystnb', {})
+    for kind, holder, key in (('caption', 'figure', 'caption'), ('alt text', 'image', 'alt')):
+        yield kind, mystnb.get(holder, {}).get(key, '')
+
+
 def described(cell):
     """(kind, sentence) of the caption and the alt text of a code cell."""
-    about = cell['metadata'].get('mystnb', {})
-    for kind, holder, key in (('caption', 'figure', 'caption'), ('alt text', 'image', 'alt')):
-        yield from ((kind, sentence) for sentence in sentences(about.get(holder, {}).get(key, '')))
+    yield from ((kind, sentence) for kind, text in about(cell) for sentence in sentences(text))
 
 
 def beside(cells, index):
@@ -363,12 +382,12 @@ class Section:
         """What is shown for the texts of a cell: (results near by, code near by, all of the part)."""
         if i not in self._pools:
             prose = self.cells[i]['cell_type'] == 'markdown'
-            places = (-1, 0) if prose else (0,)
             part = [j for j in self.results if self.speaks_of(self.parts[i], self.parts[j])]
-            near = [j for j in self.results if self.parts[j] == self.parts[i] and self.place[j] - self.place[i] in places]
+            near = [j for j in self.results if self.parts[j] == self.parts[i] and self.place[j] - self.place[i] in (-1, 0)]
+            code = [j for j in near if (not self.draws(j) if prose else self.place[j] == self.place[i])]
             self._pools[i] = (
                 Pool([n for j in near for n in self.results[j]]),
-                Pool([n for j in near if not (prose and self.draws(j)) for n in self.literals[j]]),
+                Pool([n for j in code for n in self.literals[j]]),
                 Pool([n for j in part for n in self.results[j] + self.literals[j]] + self.documented),
             )
         return self._pools[i]
@@ -385,24 +404,29 @@ class Section:
         """Whether a number is shown, near by if it has few digits."""
         results, code, part = self.pools(statement.cell)
         number, rough = statement.number, statement.number.rough()
-        percent = number._replace(value=number.value * 100, step=number.step * 100)
-        for one in (number, percent) if re.search('[%p]', number.text) else (number,):
+        for one in {number, number.bare()}:
             if results.has(one) or code.has(one) or one.digits > 1 and results.rounds(one):
                 return True
             if one.digits > 1 and one.step >= 1 and part.has(one) or one.digits > 2 and part.rounds(one):
                 return True
         return rough is not None and results.rounds(rough)
 
+    def known(self):
+        """The statements that are shown, computed or cited, and may be repeated."""
+        return [one for one in self.statements() if self.shows(one) or self.computes(one) or '†' in one.sentence]
+
     def repeats(self, statement, known):
         """Whether a number is one of the `known` statements of its part, or of any for the opening and the summary."""
         return any(self.speaks_of(statement.part, other.part) and statement.number.equal(other.number) for other in known)
 
     def computes(self, statement):
-        """The value of the other side, where an inline formula of the cell computes the number; else None."""
+        """(the number, the value of the other side) where an inline formula of the cell computes it; else None."""
         if statement.cell not in self._computed:
-            text = self.cells[statement.cell]
-            pairs = computed(''.join(text['source'])) if text['cell_type'] == 'markdown' else ()
-            self._computed[statement.cell] = {number.value: value for number, value in pairs}
+            cell = self.cells[statement.cell]
+            prose = cell['cell_type'] == 'markdown'
+            texts = [''.join(cell['source'])] if prose else [text for _, text in about(cell)]
+            pairs = [pair for text in texts for pair in computed(text)]
+            self._computed[statement.cell] = {number.value: (number, value) for number, value in pairs}
         return self._computed[statement.cell].get(statement.number.value)
 
     def nearest(self, statement):
@@ -410,7 +434,7 @@ class Section:
         number, part = statement.number, self.pools(statement.cell)[2].numbers
         if not part or not number.value:
             return 'the part shows no number'
-        best = min(part, key=lambda other: abs(math.log(other.value / number.value)))
+        best = min(part, key=lambda other: abs(math.log(other.value) - math.log(number.value)))
         digits = f', which rounds to {round(best.value / number.step) * number.step:.6g}' if best.step < number.step else ''
         return f'the nearest number of the part is {best.text}{digits}'
 
@@ -426,12 +450,13 @@ def elsewhere(statement):
 def unshown(section, listed):
     """(message, None) for each number that nothing shows or a formula belies, (None, text) for each that is `listed`."""
     stated = section.statements()
-    known = [one for one in stated if section.shows(one)]
+    known = section.known()
     for one in stated:
-        value, number = section.computes(one), one.number
+        pair, number = section.computes(one), one.number
         where = f'{section.name}, cell {one.cell + 1}, {one.kind}: {number.text} in "{one.sentence}"'
-        if value is not None:
-            if abs(value - number.value) > number.step / 2 * (1 + 1e-9):
+        if pair is not None:
+            stated, value = pair
+            if abs(value - number.value) > stated.step / 2 * (1 + 1e-9):
                 yield f'{where}: the formula gives {value:.6g}', None
         elif one in known or section.repeats(one, known) or elsewhere(one):
             continue

@@ -1268,9 +1268,9 @@ assert records[1].error.min() > 0.467 and records[8].error.min() > 0.6
 assert all(records[h].error.median() < 0.01 for h in (2, 4))
 
 # %% [markdown]
-# (For a one-headed layer at the bound, half of the 24000 squared errors on 500 clocks have mean one and standard
-# deviation $\sqrt2$, so their mean is known to $\sqrt{2 \cdot 12000}/24000 = 0.0065$; 0.467 is the bound less five of
-# these.)
+# (For a one-headed layer at the bound, half of the $500 \cdot 12 \cdot 4 = 24000$ squared errors on 500 clocks have
+# mean one and standard deviation $\sqrt2$, so their mean is known to $\sqrt{2 \cdot 12000}/24000 = 0.0065$; 0.467 is
+# the bound less five of these.)
 
 # %% mystnb={"figure": {"caption": "Four heads reach error zero from every start, two heads from all but one; one head stops at its bound of one half or above, and eight heads of width one end near $0.7$."}, "image": {"alt": "Error against training step. Layers with two and four heads fall to zero, all but one. Most layers with one head stop at the bound one half, a few stay near 0.75, where all layers with eight heads end."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(5.2, 3))
@@ -1307,9 +1307,9 @@ fig.colorbar(picture, ax=axes, shrink=0.6, label='weight', ticks=[0, 1]);
 # heads succeed from all ten starts. One head at best chooses *one* of its two duties, does it perfectly, and stops at the
 # bound. (It could use the cards to decide where to look, which the theorem excludes; it gained nothing by that here.)
 #
-# Above the bound there are two failures: three layers, two of one head and one of two, that are stuck between 0.70 and
-# 0.77, and all layers of eight heads. They are the same failure. The worst of the single heads tries to please both wishes
-# with one query, the sum of the rotated and the reflected hand. With $t = 30°i$ and the addition formulas,
+# Above the bound there are two failures: three layers, two of one head and one of two, and all layers of eight heads.
+# They are the same failure. The worst of the single heads tries to please both wishes with one query, the sum of the
+# rotated and the reflected hand. With $t = 30°i$ and the addition formulas,
 #
 # ```{math}
 # :label: eq-mha-plaid

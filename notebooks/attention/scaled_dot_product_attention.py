@@ -675,7 +675,7 @@ for word, weights in zip(words, A[1, 0]):
 # ```{admonition} A tempting mistake
 # :class: tip
 # You could set weights to 0 *after* the softmax. But the hidden keys have already taken part in the denominator. If you
-# hide *Anna* from *her* in this way, the other weights sum to 0.24.
+# hide *Anna* from *her* in this way, the other weights sum to $1 - 0.76 = 0.24$.
 # ```
 #
 # ### A query that may see nothing
@@ -946,9 +946,9 @@ def rounds(images, B, g):
     return query, keys, cards, cards[torch.arange(B), asked][:, None]
 
 # %% [markdown]
-# The layer learns two matrices. With `start=1` they make queries and keys with entries of variance about one. The argument
-# `scale` of PyTorch's function is the factor of the scores; `None` stands for $1/\sqrt{d_k}$, and `1.0` switches the
-# division off.
+# The layer learns two matrices. With `start=1` they make queries and keys with entries of variance about one. The
+# argument `scale` of PyTorch's function is the factor of the scores; `None` stands for $1/\sqrt{d_k}$, and `scale=1`
+# switches the division off.
 
 # %%
 class Finder(nn.Module):
@@ -1030,7 +1030,7 @@ for name, layer in layers.items():
 pixel_error = test_error(nearest_pixels)
 print(f'nearest pixels  {pixel_error:.2f}')
 
-# %% mystnb={"figure": {"caption": "Five random starts each. Divided by $\\sqrt{d_k} = 16$, the layer soon beats the comparison of pixels. Undivided, it starts far above equal weights, and after 100 steps no run is clearly below. If its matrices start small, it learns as fast as the divided layer."}, "image": {"alt": "Training error against step, smoothed. Five curves of the divided layer fall from about 0.9 to 0.4, below the line of nearest pixels, and five curves of the small start fall beside them. Five curves of the undivided layer start between 1.5 and 1.9, go up and down, one of them for a while to 0.75, and end between 0.9 and 1.5."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Five random starts each. Divided by $\\sqrt{d_k} = 16$, the layer soon beats the comparison of pixels. Undivided, it starts far above equal weights, and after 100 steps no run is clearly below. If its matrices start small, it learns as fast as the divided layer."}, "image": {"alt": "Training error against step, smoothed. Five curves of the divided layer fall from the line of equal weights to well below that of nearest pixels, and five curves of the small start fall beside them. Five curves of the undivided layer start far above both lines, go up and down, and end at or above the line of equal weights."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(5.6, 3))
 for height, name in (0.9, 'equal weights'), (pixel_error, 'nearest pixels'):
     ax.plot([0, 100], [height, height], color=GREY, lw=1, ls='--', label=name)

@@ -144,7 +144,7 @@ verify('dual numbers give torch.func.jvp to 1e-10',
        seed=seeds(), tries=50)
 
 # %% [markdown]
-# One call differentiates at 400 points at once: an array of values, an array of ones as slopes.
+# One call differentiates at all points of a grid at once: an array of values, an array of ones as slopes.
 
 # %%
 grid = np.linspace(0, 2 * np.pi, 400)
@@ -153,7 +153,7 @@ wave, wave_slope = jvp(lambda x: (x.sin() * 2.0).exp() / 4.0, grid, 1.0)
 assert close(slope, np.cos(grid))
 assert close(wave_slope, np.exp(2 * np.sin(grid)) * np.cos(grid) / 2)
 
-# %% mystnb={"figure": {"caption": "One run of a program on dual numbers gives its values and its exact slopes at 400 points, without a formula for its derivative."}, "image": {"alt": "Left: the sine and its derivative from dual numbers, which is the cosine. Right: a wave with sharp crests, the exponential of twice the sine, with its derivative, zero where the wave is highest and lowest."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "One run of a program on dual numbers gives its values and its exact slopes at all points of a grid, without a formula for its derivative."}, "image": {"alt": "Left: the sine and its derivative from dual numbers, which is the cosine. Right: a wave with sharp crests, the exponential of twice the sine, with its derivative, zero where the wave is highest and lowest."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.5)
 titles = ('sin x', 'exp(2 sin x) / 4')
 pairs = ((sine, slope), (wave, wave_slope))
@@ -276,7 +276,7 @@ best, best_one = steps[np.argmin(central)], steps[np.argmin(one_sided)]
 print(f'best step: central {best:.1e}, one-sided {best_one:.1e}')
 print('dual numbers err by about', f'{10.0 ** round(np.log10(dual)):.0e}')
 
-# %% mystnb={"figure": {"caption": "The best central difference keeps about ten digits, the best one-sided difference fewer than eight; dual numbers need no step and lose only a rounding or two."}, "image": {"alt": "Relative error against the step on logarithmic axes. One-sided and central differences each make a V: the error falls with the step until rounding takes over, at about 3e-8 and 1e-10. A horizontal line for dual numbers lies below both, near 1e-16."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "The best central difference keeps about ten digits, the best one-sided difference fewer than eight; dual numbers need no step and lose only a rounding or two."}, "image": {"alt": "Relative error against the step on logarithmic axes. One-sided and central differences each make a V: the error falls with the step until rounding takes over, the one-sided ones above 1e-9, the central ones below it. A horizontal line for dual numbers lies below both, near 1e-16."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3.4))
 ax.loglog(steps, one_sided, 'o-', color='C1', ms=3)
 ax.loglog(steps, central, 'o-', color='C0', ms=3)
@@ -1105,11 +1105,11 @@ label_lines(ax)
 # %% [markdown]
 # And the price? 2410 weights are 2410 partial derivatives. {cite:t}`baur1983complexity` proved for programs made of
 # $+$, $-$, $\times$, $\div$ that the function and all its derivatives together take at most five times the operations
-# of the function alone, whatever the number of inputs: each operation of the tape causes a bounded number of
-# operations in the sweep. Here the matrix products decide. For one example the loss takes $64 \cdot 32 + 32 \cdot 10 =
-# 2368$ multiplications. The sweep needs as many again for the two weight matrices and $32 \cdot 10$ for the hidden
-# layer: 5056 in all, little more than twice as many. (The bookkeeping of so small an engine comes on top.) Central
-# differences would evaluate the loss $2 \cdot 2410$ times.
+# of the function alone, whatever the number of inputs: each operation of the tape causes a bounded number of operations
+# in the sweep. Here the matrix products decide. For one example the loss takes $64 \cdot 32 + 32 \cdot 10 = 2368$
+# multiplications. The sweep needs as many again for the two weight matrices and $32 \cdot 10$ for the hidden layer:
+# $2 \cdot 2368 + 32 \cdot 10 = 5056$ in all, little more than twice as many. (The bookkeeping of so small an engine
+# comes on top.) Central differences would evaluate the loss $2 \cdot 2410$ times.
 
 # %%
 x, y, *_ = split(np.random.default_rng(0))

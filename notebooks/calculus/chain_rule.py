@@ -217,6 +217,7 @@ slopes = {f.__name__: f(h * direction) / h for f in (cone, smooth)}
 forecast = {'cone': 0 * theta, 'smooth': np.array([1, 0.5]) @ direction}
 assert close(slopes['cone'], direction[0] ** 2 * direction[1])
 assert close(slopes['smooth'], forecast['smooth'], atol=2e-6)
+print(f'largest slope of the cone: {slopes["cone"].max():.3f}')
 
 def agrees_at_the_tip(seed):  # u = (a x, b x), at x = 0
     a, b = np.random.default_rng(seed).integers(1, 10, 2)
@@ -226,7 +227,7 @@ def agrees_at_the_tip(seed):  # u = (a x, b x), at x = 0
 
 holds('dl.chain.sum', agrees, control=agrees_at_the_tip, seed=seeds())
 
-# %% mystnb={"figure": {"caption": "Left: a differentiable function has in every direction the slope that its partial derivatives forecast. Right: both partial derivatives are zero, yet in most directions the slope is not."}, "image": {"alt": "Slope at the origin against the direction. Left, a differentiable function: the measured slopes lie on the sine wave forecast from the two partial derivatives. Right, the counterexample: it has slopes between plus and minus 0.38, but the forecast is zero in every direction and right only on the axes."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: a differentiable function has in every direction the slope that its partial derivatives forecast. Right: both partial derivatives are zero, yet in most directions the slope is not."}, "image": {"alt": "Slope at the origin against the direction. Left, a differentiable function: the measured slopes lie on the sine wave forecast from the two partial derivatives. Right, the counterexample: it has slopes between plus and minus 0.385, but the forecast is zero in every direction and right only on the axes."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.5, sharey=True)
 titles = {'smooth': 'differentiable', 'cone': 'only partial derivatives'}
 for ax, (name, title) in zip(axes, titles.items(), strict=True):
@@ -559,8 +560,8 @@ label_lines(ax)
 
 # %% [markdown]
 # Do counted multiplications predict the clock? Six square Jacobians of side 400 and a last one with a single row: by
-# {eq}`chain-costs` forward takes $400 \cdot 5/6$, some 333 times as many multiplications. The machine narrows the
-# gap, since a matrix product uses the processor better than a row does, but it does not close it. The same holds
+# {eq}`chain-costs` forward takes about $400 \cdot 5/6 \approx 333$ times as many multiplications. The machine narrows
+# the gap, since a matrix product uses the processor better than a row does, but it does not close it. The same holds
 # where it is not a matter of matrices at all: torch in forward and in reverse mode, on a function with 400 inputs and
 # one output.
 
@@ -616,9 +617,9 @@ assert clock > 5
 #
 # ```{exercise} ★★★ The best order for forty layers
 # :label: chain-order
-# Forty Jacobians have about $10^{21}$ bracketings, so `all_costs` is out of the question. Find the least cost with
-# some ten thousand steps and write `least_cost(n)`. Hint: how many different sub-chains are there? The grader uses
-# `all_costs` for short chains and {prf:ref}`thm-reverse-optimal` for the long one.
+# Forty Jacobians have $\binom{78}{39}/40 \approx 7 \cdot 10^{20}$ bracketings, so `all_costs` is out of the question.
+# Find the least cost with some ten thousand steps and write `least_cost(n)`. Hint: how many different sub-chains are
+# there? The grader uses `all_costs` for short chains and {prf:ref}`thm-reverse-optimal` for the long one.
 # ```
 
 # %%

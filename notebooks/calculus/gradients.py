@@ -128,11 +128,11 @@ holds(
 # ```
 #
 # The notes state {eq}`aw.gradients.directional` without the word *differentiable*. It is needed. The control keeps the
-# formula and drops the word: $x_1^2 x_2 / (x_1^2 + x_2^2)$, zero at the origin, has a slope in every direction there, and
-# the formula gets them wrong; the next part shows why. The check measures all slopes alike, as
-# $\frac{1}{2h} \big( f(\mathbf{x} + h\mathbf{v}) - f(\mathbf{x} - h\mathbf{v}) \big)$ with $h = 10^{-5}$. Third
-# derivatives along $\mathbf{v}$ stay below 7000 here, and [theory](#slopes-from-numbers-alone) makes that an error below
-# $10^{-6}$.
+# formula and drops the word: $x_1^2 x_2 / (x_1^2 + x_2^2)$, zero at the origin, has a slope in every direction there,
+# and the formula gets them wrong; the next part shows why. The check measures all slopes alike, as $\frac{1}{2h} \big(
+# f(\mathbf{x} + h\mathbf{v}) - f(\mathbf{x} - h\mathbf{v}) \big)$ with $h = 10^{-5}$. Third derivatives along
+# $\mathbf{v}$ are at most $6 \cdot 3^3 + 18^3 + 3 \cdot 18^2 = 6966$ here, and [theory](#slopes-from-numbers-alone)
+# makes that an error below $10^{-6}$.
 
 # %%
 def slope(f, x, v, h=1e-5):
@@ -690,9 +690,9 @@ print('complex step with h = 2^-400: error',
       below(f(x + 1j * tiny).imag / tiny - exact, 1e-15))
 
 # %% [markdown]
-# Rounding is just one kind of noise. An instrument that shows three decimals has $\delta = 0.0005$, and the same theorem
-# tells how far apart to read it. On the right below, the values of $f$ are rounded to a given accuracy, and the best error
-# over all steps is plotted against it. Theory demands the slopes $\tfrac12$, $\tfrac23$, $\tfrac45$.
+# Rounding is just one kind of noise. An instrument that shows three decimals has $\delta = 0.001/2 = 0.0005$, and the
+# same theorem tells how far apart to read it. On the right below, the values of $f$ are rounded to a given accuracy,
+# and the best error over all steps is plotted against it. Theory demands the slopes $\tfrac12$, $\tfrac23$, $\tfrac45$.
 
 # %%
 levels = 10.0 ** -np.arange(5, 14)
@@ -882,20 +882,22 @@ holds(
 # $$ L(\mathbf{W}) = -\frac1n \sum_{i,k} Y_{ik} \log P_{ik} + \frac\lambda2 \sum_{j,k} W_{jk}^2 , \qquad
 # \nabla L = \frac1n \mathbf{X}^\top (\mathbf{P} - \mathbf{Y}) + \lambda \mathbf{W} . $$
 #
-# 650 central quotients would do. But {eq}`aw.gradients.directional` needs only *two* values of $L$, whatever the number of
-# parameters: along a random direction $\mathbf{v}$ compare the quotient with $\hat{\mathbf{g}} \cdot \mathbf{v}$. Can a
-# wrong $\hat{\mathbf{g}}$ slip through? The difference is $(\hat{\mathbf{g}} - \nabla L) \cdot \mathbf{v}$. For standard
-# normal $\mathbf{v}$ it is normal with mean 0 and standard deviation $\|\hat{\mathbf{g}} - \nabla L\|$. The density of the
-# standard normal law is at most $1/\sqrt{2\pi}$, so
+# One central quotient for each of the $65 \cdot 10 = 650$ weights would do. But {eq}`aw.gradients.directional` needs
+# only *two* values of $L$, whatever the number of parameters: along a random direction $\mathbf{v}$ compare the
+# quotient with $\hat{\mathbf{g}} \cdot \mathbf{v}$. Can a wrong $\hat{\mathbf{g}}$ slip through? The difference is
+# $(\hat{\mathbf{g}} - \nabla L) \cdot \mathbf{v}$. For standard normal $\mathbf{v}$ it is normal with mean 0 and
+# standard deviation $\|\hat{\mathbf{g}} - \nabla L\|$. The density of the standard normal law is at most
+# $1/\sqrt{2\pi}$, so
 #
 # ```{math}
 # :label: gradients-random
 # \mathbb{P}\big( |(\hat{\mathbf{g}} - \nabla L) \cdot \mathbf{v}| \le t\, \|\hat{\mathbf{g}} - \nabla L\| \big) \le \sqrt{2/\pi}\; t .
 # ```
 #
-# Less than a hundredth of the true error is seen at most once in 125 tries. We plant three mistakes, from gross to
-# delicate: the factor $1/n$ is missing; the penalty is forgotten; one entry of 650, the largest, is too large by one per
-# cent. (The loss is rounded to 13 decimals. The last digits of a double depend on the machine; this noise does not.)
+# Less than a hundredth of the true error is seen with a probability of at most $0.01\sqrt{2/\pi} \approx 0.008$. We
+# plant three mistakes, from gross to delicate: the factor $1/n$ is missing; the penalty is forgotten; one entry of 650,
+# the largest, is too large by one per cent. (The loss is rounded to 13 decimals. The last digits of a double depend on
+# the machine; this noise does not.)
 
 # %%
 pixels, label, _ = digits()
@@ -935,9 +937,11 @@ gaps = {
 near = np.argmin(abs(steps - 1e-5))
 for name, gap in gaps.items():
     caught = (gap[:, near] > 1e-8).sum()
-    print(f'{name:11} rejected by {caught:3} of 200 directions, h = 1e-5')
+    typical = (gap[:, near] ** 2).mean() ** 0.5
+    print(f'{name:11} off by {typical:.1e} at h = 1e-5, rejected by',
+          f'{caught:3} of 200 directions')
 
-# %% mystnb={"figure": {"caption": "Near a step of $10^{-5}$ only the right gradient falls below the threshold; a mistake leaves a floor of its own height, even one per cent in one entry of 650."}, "image": {"alt": "Typical disagreement between quotient and gradient against the step, logarithmic. For the right gradient a V that reaches 3e-9 near a step of 1e-5; for the three wrong ones a V cut off by a level floor, at about 300, 0.003 and 0.002."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Near a step of $10^{-5}$ only the right gradient falls below the threshold; a mistake leaves a floor of its own height, even one per cent in one entry of 650."}, "image": {"alt": "Typical disagreement between quotient and gradient against the step, logarithmic. For the right gradient a V that reaches 2.6e-9 near a step of 1e-5; for the three wrong ones a V cut off by a level floor, at about 300, 0.0033 and 0.0017."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3))
 heights = 2e-10, 1e3, 1e-2, 2e-4
 for i, (name, gap) in enumerate(gaps.items()):

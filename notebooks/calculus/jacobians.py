@@ -288,7 +288,7 @@ assert not grade(columns_scaled, layer_by_torch, layers)
 # f(0.5) + f'(0.5)\, (0.51 - 0.5) = -0.5 - 0.5 \cdot 0.01 = -0.5050 .
 # ```
 #
-# The gap of 0.0001 is $0.01^2$, and no accident: $f(x_0 + h) - f(x_0) - f'(x_0)\, h = h^2$ for this $f$, exactly. Exact
+# The gap is $0.01^2 = 0.0001$, and no accident: $f(x_0 + h) - f(x_0) - f'(x_0)\, h = h^2$ for this $f$, exactly. Exact
 # fractions therefore judge these claims. The controls: a power rule that forgets its factor 2, the linearization in
 # place of the function, and the formula with the lost minus, where $x$ stands for $x - x_0$. The program in the notes
 # has one more flaw. Its comment starts with a dollar sign, where Python wants `#`:

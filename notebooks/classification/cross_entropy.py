@@ -265,7 +265,8 @@ label_lines(ax, dx=8);
 # $\hat{y}_j = 2^{-L_j}$, so its mean length $\sum_j y_j L_j$ *is* a cross-entropy. Huffman's classical code
 # {cite}`cover2006elements` joins the two rarest symbols again and again into a tree; each join costs all symbols below
 # it one bit. Every split of the tree halves the belief, so the $2^{-L_j}$ sum to one, and by {prf:ref}`thm-gibbs` no
-# such code beats the entropy. We build one for the 17 grey levels of 1347 digit images and send 450 others with it.
+# such code beats the entropy. We build one for the 17 grey levels of 1347 digit images and send the $1797 - 1347 = 450$
+# others with it.
 
 # %%
 def code_lengths(y):  # Huffman: (q,) probabilities -> (q,) bits
@@ -447,9 +448,9 @@ for name, (logits, label) in extremes.items():
 # %% [markdown]
 # ```{exercise} ★★ The last digits of a small loss
 # :label: cross_entropy-small
-# For $\mathbf{o} = (0, -40)$ and the first label the loss is about $4 \cdot 10^{-18}$, yet `softmax_cross_entropy` and
-# PyTorch return 0: $1 + e^{-40}$ rounds to 1. Write `small_loss(o, label)` for a vector `o`, which keeps all digits and
-# is safe for any finite logits. Hint: derive $l = \log\big(1 + e^{t}\big)$ with
+# For $\mathbf{o} = (0, -40)$ and the first label the loss is about $e^{-40} \approx 4 \cdot 10^{-18}$, yet
+# `softmax_cross_entropy` and PyTorch return 0: $1 + e^{-40}$ rounds to 1. Write `small_loss(o, label)` for a vector
+# `o`, which keeps all digits and is safe for any finite logits. Hint: derive $l = \log\big(1 + e^{t}\big)$ with
 # $t = \operatorname{LSE}_{k \ne \text{true}}(o_k) - o_{\text{true}}$, and look up `torch.logaddexp`.
 # ```
 
@@ -756,7 +757,7 @@ assert (gap < 0.01).all() and (better > 0).all()
 # in the other.) The linear model gets within a percent of the best that any linear model can do on its training
 # objective, and misreads about four digits in a hundred.
 
-# %% mystnb={"figure": {"caption": "In all ten splits training comes within one percent of the least objective, and reads about 96 of 100 held-out digits, as many as the exact minimizer and more than the nearest mean."}, "image": {"alt": "Left: the training objective falls from 2.3 towards the exact minimum, ten curves nearly on top of each other. Right: accuracy on held-out digits rises within a few epochs above the line of the nearest mean picture, to the level of scikit-learn."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "In all ten splits training comes within one percent of the least objective, and reads about 96 of 100 held-out digits, as many as the exact minimizer and more than the nearest mean."}, "image": {"alt": "Left: the training objective falls from the logarithm of ten towards the exact minimum, ten curves nearly on top of each other. Right: accuracy on held-out digits rises within a few epochs above the line of the nearest mean picture, to the level of scikit-learn."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.8)
 left.semilogy(values, color='C0', lw=0.8, alpha=0.6)
 left.axhline(floor.mean(), color=GREY, ls='--', lw=1)

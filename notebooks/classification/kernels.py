@@ -849,8 +849,8 @@ for name, values in zip(('linear', 'Gaussian', 'support vectors'),
 # ## Random features
 #
 # This section continues [Does it pay?](#does-it-pay) The bill for a kernel grows with the examples. For 60 000 of them
-# $\mathbf{K}$ fills 29 gigabytes, solving with it takes about $N^3/3 = 7 \cdot 10^{13}$ multiplications, and every
-# prediction asks all 60 000. Could a few hundred features do nearly the same? For kernels that depend on
+# $\mathbf{K}$ fills 29 gigabytes, solving with it takes about $60000^3/3 \approx 7 \cdot 10^{13}$ multiplications, and
+# every prediction asks all 60 000. Could a few hundred features do nearly the same? For kernels that depend on
 # $\boldsymbol\delta = \mathbf{x} - \mathbf{z}$ alone an old theorem tells which.
 #
 # ````{prf:theorem} Bochner

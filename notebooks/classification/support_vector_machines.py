@@ -530,8 +530,8 @@ for name, end in (('mean of the walks', walks.mean(0)),
     print(f'{name:17}', *(f'{v:.3f}' for v in end))
 
 # %% [markdown]
-# Two or three digits after 250 rounds through the data; and how good they are we know only because another solver told
-# us the minimum. Both complaints have one remedy.
+# Two or three digits after $20000/80 = 250$ rounds through the data; and how good they are we know only because another
+# solver told us the minimum. Both complaints have one remedy.
 #
 # ```{exercise} ★ The best threshold
 # :label: svm-threshold

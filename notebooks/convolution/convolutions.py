@@ -210,7 +210,7 @@ limit = bell(middles[3], 0, np.sqrt(4 / 12))
 gap = abs(folds[3] - limit).max()
 print(f'four boxes and the bell curve differ by at most {gap:.3f}')
 
-# %% mystnb={"figure": {"caption": "Convolution smooths: two boxes make a triangle, and four boxes differ from the bell curve of the same mean and variance by less than $0.025$."}, "image": {"alt": "A box, a triangle, a smooth hump of three pieces and a hump of four pieces that nearly covers a dashed bell curve."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Convolution smooths: two boxes make a triangle, and four boxes differ from the bell curve of the same mean and variance by at most $0.024$."}, "image": {"alt": "A box, a triangle, a smooth hump of three pieces and a hump of four pieces that nearly covers a dashed bell curve."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.8))
 names = ('one box', 'two', 'three', 'four')
 for f, at, name in zip(folds, middles, names, strict=True):

@@ -317,12 +317,12 @@ for ax, angle in zip(axes, (None, 105, 58, 24.444, -10), strict=True):
     ax.axis('off');
 
 # %% [markdown]
-# The theorem can be put to the test by counting. A flower with the outline $r(\theta) = 1 + 0.4 \cos 5\theta$ has the area
-# $\tfrac12 \int_0^{2\pi} r^2 \, d\theta = \pi\,(1 + 0.08)$. We throw 2000 darts at a rectangle around its image and see how
-# many hit. A dart $\mathbf{y}$ hits if $\mathbf{A}^{-1}\mathbf{y}$ lies in the flower. The share of hits times the area of
-# the rectangle, divided by the area of the flower, estimates $|\det \mathbf{A}|$; if hits have the probability $p$, its
-# relative standard error is $\sqrt{(1 - p)/(2000\,p)}$. The control believes that the image of a unit square has the product
-# of its edges as area.
+# The theorem can be put to the test by counting. A flower with the outline $r(\theta) = 1 + 0.4 \cos 5\theta$ has the
+# area $\tfrac12 \int_0^{2\pi} r^2 \, d\theta = \pi\,(1 + \tfrac12 \cdot 0.4^2)$. We throw 2000 darts at a rectangle
+# around its image and see how many hit. A dart $\mathbf{y}$ hits if $\mathbf{A}^{-1}\mathbf{y}$ lies in the flower. The
+# share of hits times the area of the rectangle, divided by the area of the flower, estimates $|\det \mathbf{A}|$; if
+# hits have the probability $p$, its relative standard error is $\sqrt{(1 - p)/(2000\,p)}$. The control believes that
+# the image of a unit square has the product of its edges as area.
 
 # %%
 A = np.array([[1.2, 0.7], [-0.3, 1.0]])
@@ -704,10 +704,10 @@ assert not grade(lambda a: bareiss_solution(a, late=True), by_sympy, cases)
 # %% [markdown]
 # ## Why determinants overflow
 #
-# This section continues [A shorter way: elimination](#a-shorter-way-elimination). Volume is a matter of units: from metres
-# to millimetres, it is multiplied by $1000^n$. In a hundred dimensions that is $10^{300}$, and a double ends at
-# $1.8 \cdot 10^{308}$. But could one not just choose the unit well? Let us see how large the determinant of a random matrix
-# is.
+# This section continues [A shorter way: elimination](#a-shorter-way-elimination). Volume is a matter of units: from
+# metres to millimetres, it is multiplied by $1000^n$. In a hundred dimensions that is $1000^{100} = 10^{300}$, and a
+# double ends at $1.8 \cdot 10^{308}$. But could one not just choose the unit well? Let us see how large the determinant
+# of a random matrix is.
 #
 # ```{prf:theorem} A random determinant
 # :label: thm-det-random
@@ -807,13 +807,20 @@ for n in (5, 20, 60):  # 2000 draws: five standard errors are 0.08
     assert abs(logs[n].std() / log_det_moments(n)[1] - 1) < 0.1
 print(f'standard deviation at n = 600: {log_det_moments(600)[1]:.2f}')
 
-# %% mystnb={"figure": {"caption": "With growing $n$ the determinant of normal entries leaves the range of doubles above, near $n = 300$, and that of $0.1\\,\\mathbf{I}$, far from singular, leaves it below; the logarithm stays moderate."}, "image": {"alt": "Base-ten logarithm of the absolute determinant against n. For standard normal entries it rises out of the range of doubles near n = 300; for entries divided by the root of n it falls out of the range near 1485; for the tenth of an identity it falls in a straight line and leaves near 323. Dots, determinants of random matrices, lie on the first two curves."}} tags=["hide-input"]
+# %%
 n = np.arange(2, 1700)
 half = np.arange(1, 1700) / 2
 mean = (np.cumsum(psi(half) + math.log(2)) / 2)[1:] / math.log(10)
+shrunk = mean - n * np.log10(n) / 2  # entries divided by the root of n
+largest, least = np.log10(np.finfo(float).max), np.log10(5e-324)
+print('out of the range of doubles: normal entries from',
+      f'n = {n[mean > largest][0]} on, divided by the root of n from',
+      f'n = {n[shrunk < least][0]} on, 0.1 I from n = {n[-n < least][0]} on')
+
+# %% mystnb={"figure": {"caption": "With growing $n$ the determinant of normal entries leaves the range of doubles above, from $n = 303$ on, and that of $0.1\\,\\mathbf{I}$, far from singular, leaves it below; the logarithm stays moderate."}, "image": {"alt": "Base-ten logarithm of the absolute determinant against n. For standard normal entries it rises out of the range of doubles at n = 303; for entries divided by the root of n it falls out of the range at 1486; for the tenth of an identity it falls in a straight line and leaves at 324. Dots, determinants of random matrices, lie on the first two curves."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3))
 ax.plot(n, mean, label='normal entries')
-ax.plot(n, mean - n * np.log10(n) / 2, label='… divided by √n')
+ax.plot(n, shrunk, label='… divided by √n')
 ax.plot(n, -n, label='0.1 I')
 for k, scale in ((0, 0), (1, 0.5)):
     for size in sizes:
@@ -882,9 +889,9 @@ grade(log_det_ar, by_numpy, cases)
 # :class: dropdown
 # ```
 # In row $i$ the entry of column $j \le i - 1$ becomes $\rho^{i - j} - \rho\,\rho^{i - 1 - j} = 0$, and the diagonal one
-# $1 - \rho^2$. Row 1 is left as it is, with 1 on the diagonal. So $\det = (1 - \rho^2)^{n - 1}$: each new value brings as a
-# factor the variance that the one before does not explain. For $\rho = 0.99$ and $n = 400$ this is about $10^{-679}$. The
-# wrong answer counts $n$ factors.
+# $1 - \rho^2$. Row 1 is left as it is, with 1 on the diagonal. So $\det = (1 - \rho^2)^{n - 1}$: each new value brings
+# as a factor the variance that the one before does not explain. For $\rho = 0.99$ and $n = 400$ its logarithm to base
+# ten is $399 \ln(1 - 0.99^2) / \ln 10 = -678.8$, out of the range of doubles. The wrong answer counts $n$ factors.
 
 # %% jupyter={"source_hidden": true}
 def log_det_ar_solution(rho, n):

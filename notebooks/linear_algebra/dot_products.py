@@ -580,11 +580,11 @@ print('missing for b = 3a:', gaps[0], '  for b = 3a + e4:', gaps[1])
 # \mathbf{A}^\top(\mathbf{b} - \mathbf{A}\hat{\mathbf{x}}) = 0$.
 # ```
 #
-# That is Pythagoras, and all of [linear regression](../regression/linear_regression.ipynb). If the columns are orthonormal,
-# $\mathbf{A}^\top\mathbf{A} = \mathbf{I}$, and the shadow on the plane is the sum of the shadows on its axes. One warning:
-# to form $\mathbf{A}^\top\mathbf{A}$ is to square. Equally long columns that differ by $\delta$ give entries that differ
-# only by about $\delta^2$, and for $\delta < 10^{-8}$ that is below rounding. Here the columns are $(1, \delta, 0)$ and
-# $(1, 0, \delta)$, whose plane has the exact normal $(\delta, -1, -1)$.
+# That is Pythagoras, and all of [linear regression](../regression/linear_regression.ipynb). If the columns are
+# orthonormal, $\mathbf{A}^\top\mathbf{A} = \mathbf{I}$, and the shadow on the plane is the sum of the shadows on its
+# axes. One warning: to form $\mathbf{A}^\top\mathbf{A}$ is to square. Equally long columns that differ by $\delta$ give
+# entries that differ only by about $\delta^2$, and for $\delta < \sqrt{10^{-16}} = 10^{-8}$ that is below rounding.
+# Here the columns are $(1, \delta, 0)$ and $(1, 0, \delta)$, whose plane has the exact normal $(\delta, -1, -1)$.
 
 # %%
 def by_normal_equations(A, b):
@@ -877,7 +877,7 @@ assert np.cos(np.float32(2e-4)) == 1  # in single precision
 x = rng.normal(size=(10_000, 8))
 print('some cosines of x and 3 x are above 1:', (cosine(x, 3 * x) > 1).any())
 
-# %% mystnb={"figure": {"caption": "The error of the arccosine grows as the angle shrinks, until near $10^{-8}$ it is as large as the angle; the half-angle formula keeps an error of about $10^{-16}$ at all angles."}, "image": {"alt": "Largest error of the angle against the angle, both on logarithmic scales. The arccosine's error grows as the angle shrinks, from 1e-16 up to 2e-8, where it stays. The half-angle formula's error is about 1e-16 at all angles."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "The error of the arccosine grows as the angle shrinks, until near $10^{-8}$ it is as large as the angle; the half-angle formula keeps an error of about $10^{-16}$ at all angles."}, "image": {"alt": "Largest error of the angle against the angle, both on logarithmic scales. The arccosine's error grows as the angle shrinks, from about 1e-16 to above 1e-8, where it stays. The half-angle formula's error is about 1e-16 at all angles."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(5, 2.7))
 for f, name in ((by_arccosine, 'arccosine'), (by_half_angle, 'half angle')):
     ax.loglog(angle, error[f], label=name)
@@ -891,11 +891,12 @@ ax.legend(loc='upper right');
 # Beyond the point where blue meets the dashed line, the error exceeds the angle, and the exact cosine rounds to 1. In single
 # precision that happens at $2 \cdot 10^{-4}$ already.
 #
-# **Alike in which sense?** Three ways to look for the nearest neighbour of $\mathbf{a}$ are in use: the largest product, the
-# largest cosine, the smallest distance. Since $\|\mathbf{a} - \mathbf{b}\|^2 = \|\mathbf{a}\|^2 + \|\mathbf{b}\|^2 -
-# 2\,\mathbf{a} \cdot \mathbf{b}$, they agree if all $\mathbf{b}$ have the same length, and in general they do not. Each of
-# the 1797 handwritten digits names its nearest neighbour among the others; a name is right if it is the same digit. Then we
-# dim the pictures that ask, each to a brightness between 30 and 100 percent.
+# **Alike in which sense?** Three ways to look for the nearest neighbour of $\mathbf{a}$ are in use: the largest
+# product, the largest cosine, the smallest distance. Since
+# $\|\mathbf{a} - \mathbf{b}\|^2 = \|\mathbf{a}\|^2 + \|\mathbf{b}\|^2 - 2\,\mathbf{a} \cdot \mathbf{b}$, they agree if
+# all $\mathbf{b}$ have the same length, and in general they do not. Each of the 1797 handwritten digits names its
+# nearest neighbour among the others; a name is right if it is the same digit. Then we dim the pictures that ask, each
+# to a brightness between 0.3 and 1.
 
 # %%
 x, y, _ = digits()
@@ -1069,9 +1070,9 @@ for ax, (d, c) in zip(axes, cosines.items(), strict=True):
 # Only $d$ directions can be exactly perpendicular to each other. But how many nearly? Among $N$ random directions there
 # are fewer than $N^2/2$ pairs, and each has a cosine beyond $\pm t$ with probability at most $2e^{-dt^2/2}$. So the
 # probability that *any* pair has one is below $N^2 e^{-dt^2/2}$, and as long as that is below 1 such a family exists:
-# $N$ may grow like $e^{dt^2/4}$. In $\mathbb{R}^{1000}$ there is room for 22,000 directions, all within 12 degrees of a
-# right angle to each other ($t = 0.2$). So there can be many more features, nearly independent, than axes; networks
-# seem to make use of that room {cite}`elhage2022toy`.
+# $N$ may grow like $e^{dt^2/4}$. In $\mathbb{R}^{1000}$ there is room for $e^{1000 \cdot 0.2^2/4} \approx 22000$
+# directions, all within 12 degrees of a right angle to each other ($t = 0.2$). So there can be many more features,
+# nearly independent, than axes; networks seem to make use of that room {cite}`elhage2022toy`.
 
 # %%
 N, d = 2000, 1000
@@ -1225,11 +1226,12 @@ assert faster == [False, True]
 
 # %% [markdown]
 # (`correlate` is scipy's; it takes the way through the Fourier transform where that is faster, see
-# [Convolutions](../convolution/convolutions.ipynb).) First a signal. In weak noise we plant a faded copy of a template of
-# length 64, raised by a constant. Elsewhere somebody shouts: noise a hundred times as strong. For 64 unrelated numbers
-# {prf:ref}`thm-concentration` expects cosines of about $\tfrac18$ (in the 63 dimensions that $\mathbf{Q}$ leaves), and
-# reaching even 0.8 has a probability below $2e^{-20}$ per window; the planted copy has
-# $0.5/\sqrt{0.5^2 + 0.1^2} \approx 0.98$. The product, the control of the check, goes where it is loud.
+# [Convolutions](../convolution/convolutions.ipynb).) First a signal. In weak noise we plant a faded copy of a template
+# of length 64, raised by a constant. Elsewhere somebody shouts: noise a hundred times as strong. For 64 unrelated
+# numbers {prf:ref}`thm-concentration` expects cosines of about $\tfrac18$ (in the 63 dimensions that $\mathbf{Q}$
+# leaves), and reaching even 0.8 has a probability below $2e^{-63 \cdot 0.8^2/2} \approx 3.5 \cdot 10^{-9}$ per window;
+# the planted copy has $0.5/\sqrt{0.5^2 + 0.1^2} \approx 0.98$. The product, the control of the check, goes where it is
+# loud.
 
 # %%
 def planted(seed):  # (signal, template, position)
@@ -1266,8 +1268,8 @@ axes[2].set(xlabel='position', yticks=[0, 0.5, 1]);
 # %% [markdown]
 # Now a photograph, 213 by 320 pixels. From forty random places with some contrast we cut templates of 24 by 24 pixels
 # and look for them in the same photograph, then in the photograph made brighter, with less contrast, lit from one side,
-# with noise, and with all of this. Found means: right to one pixel, out of 56,430 windows. Five scores compete. The
-# product; the product with the centred template, which by {eq}`la.dot.properties.distributive` is
+# with noise, and with all of this. Found means: right to one pixel, out of $190 \cdot 297 = 56\,430$ windows. Five
+# scores compete. The product; the product with the centred template, which by {eq}`la.dot.properties.distributive` is
 # $\mathbf{x} \cdot \mathbf{t} - \bar{t}\,(\mathbf{1} \cdot \mathbf{x})$; the cosine; the distance, by $-\|\mathbf{x} -
 # \mathbf{t}\|^2 = 2\,\mathbf{x} \cdot \mathbf{t} - \|\mathbf{x}\|^2 - \|\mathbf{t}\|^2$; and ncc.
 
@@ -1349,10 +1351,10 @@ for ax, name, color in ((axes[1, 0], 'product', 'C1'),
 axes[0, 0].set(xlim=(-2, 322), ylim=(215, -2));
 
 # %% [markdown]
-# Two honest limits. First, the theorem does not protect us here. Random vectors with $24^2 - 1$ free entries would have
-# cosines of about $1/\sqrt{575} \approx 0.04$, and no two windows would ever be mistaken for each other. Photographs
-# are smooth, their windows crowd into few directions, and what counts is the effective dimension of the previous
-# section. Second, a cosine sees the pattern pixel by pixel. Turn the template, and the pixels no longer meet.
+# Two honest limits. First, the theorem does not protect us here. Random vectors with $24^2 - 1 = 575$ free entries
+# would have cosines of about $1/\sqrt{575} \approx 0.04$, and no two windows would ever be mistaken for each other.
+# Photographs are smooth, their windows crowd into few directions, and what counts is the effective dimension of the
+# previous section. Second, a cosine sees the pattern pixel by pixel. Turn the template, and the pixels no longer meet.
 
 # %%
 v = sliding_window_view(picture, (size, size))[::7, ::7].reshape(-1, size ** 2)

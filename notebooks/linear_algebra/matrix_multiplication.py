@@ -466,6 +466,8 @@ for name, d in networks.items():
     backward, forward = one_side(d), one_side(d[::-1])
     print(f'{name:25}{forward / 1e6:9.2f} {backward / 1e6:9.2f} '
           f'{least / 1e6:8.2f}  {brackets}')
+d = networks['many inputs, one loss']
+print(f'one loss: forward over backward {one_side(d[::-1]) / one_side(d):.0f}')
 
 # %% [markdown]
 # Backward is 220 times cheaper than forward, and for one loss it is the optimum: from the left every product is a
@@ -772,7 +774,7 @@ right.legend(loc='upper left');
 
 # %% [markdown]
 # Both halves of the picture are the truth about fast multiplication: at $n = 8192$ it saves two thirds of the work, and
-# a factor of $10^6$ between the rows costs six digits in the small ones. Libraries use the definition unless told
+# a factor of a million between the rows costs six digits in the small ones. Libraries use the definition unless told
 # otherwise.
 #
 # ```{exercise} ★★ Three instead of four
@@ -968,7 +970,7 @@ for name, values in per_step.items():
     assert (np.array(values) >= bound).all()
     print(f'{name:12} {values[-1]:.3f} misses per multiplication, n = 48')
 
-# %% mystnb={"figure": {"caption": "In a cache of 32 lines of 8 numbers the order of the same multiplications decides: at $n = 48$, columns miss twice per multiplication, blocks of 8 about once in 30."}, "image": {"alt": "Misses per multiplication against matrix size, logarithmic. Columns near 2 from size 16 on; dots near 0.1 and jumping above 1 at size 32; rows near 0.13; blocks of 8 fall slowly to 0.03; the lower bound lies at a few thousandths."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "In a cache of 32 lines of 8 numbers the order of the same multiplications decides: at $n = 48$, columns miss twice per multiplication, blocks of 8 about once in 30."}, "image": {"alt": "Misses per multiplication against matrix size, logarithmic. Columns near 2 from size 16 on; dots near 0.1 and jumping above 1 at size 32; rows near 0.13; blocks of 8 fall slowly to 0.034; the lower bound lies at a few thousandths."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(5, 2.9))
 for name, values in per_step.items():
     ax.semilogy(sizes, values, 'o-', ms=4, label=name)

@@ -1097,6 +1097,7 @@ fights = [
 # (3 norms, 10 splits, 3 attacks, 41 budgets)
 kept = np.array([[shares for _, shares in row] for row in fights])
 majority = max((y > 0).mean(), (y < 0).mean())
+print(len(y), 'pictures of 4 or 9')
 rows = dict(zip(('l_1', 'l_2', 'l_inf'), kept.mean(1), strict=True))
 rows['(always 4)'] = np.full((3, 41), majority)
 print('smallest   no attack   l_inf 0.12   l_2 0.60   l_1 2.00')

@@ -823,9 +823,9 @@ label_lines(ax)
 # %% [markdown]
 # The lines are averages, the bands hold all 50 matrices. For the modified process $\varepsilon\kappa$ (with a modest
 # factor) is a theorem {cite}`bjorck1967solving`; for mirrors and turns $\varepsilon$ is one, whatever the matrix
-# {cite}`higham2002accuracy`. For the classical process $\varepsilon\kappa^2$ is one if $\varepsilon\kappa^2$ is small and
-# $r_{jj}$ is computed with a little more care {cite}`smoktunowicz2006note`. Beyond $\kappa = 10^8$ its columns may end up
-# parallel, and no warning is given.
+# {cite}`higham2002accuracy`. For the classical process $\varepsilon\kappa^2$ is one if $\varepsilon\kappa^2$ is small
+# and $r_{jj}$ is computed with a little more care {cite}`smoktunowicz2006note`. Beyond
+# $\kappa = 1/\sqrt{10^{-16}} = 10^8$ its columns may end up parallel, and no warning is given.
 #
 # ```{exercise} ★★ Twice is enough
 # :label: qr-twice
@@ -1139,9 +1139,10 @@ for name, c in zip(columns, dependency, strict=True):
 # some matrices, found by Kahan, the last $r_{jj}$ stays far above $\sigma_n$. They hardly ever come up
 # {cite}`golub2013matrix`.)
 #
-# We drop the square of sex and fit the weights of the remaining 65 columns, in double and then in single precision, as on
-# a graphics card, where $\varepsilon = 6 \cdot 10^{-8}$. What remains is $\kappa \approx 2 \cdot 10^5$, so
-# $\varepsilon\kappa \approx 0.01$, but $\varepsilon\kappa^2 \approx 2600$. A doctor reads the *signs* of the weights: does
+# We drop the square of sex and fit the weights of the remaining 65 columns, in double and then in single precision, as
+# on a graphics card, where $\varepsilon = 2^{-24} \approx 6 \cdot 10^{-8}$. What remains is
+# $\kappa \approx 2 \cdot 10^5$, so $\varepsilon\kappa \approx 2^{-24} \cdot 2.1 \cdot 10^5 \approx 0.013$, but
+# $\varepsilon\kappa^2 \approx 2^{-24} (2.1 \cdot 10^5)^2 \approx 2600$. A doctor reads the *signs* of the weights: does
 # this product speed the disease up or slow it down?
 
 # %%

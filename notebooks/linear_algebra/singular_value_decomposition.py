@@ -283,8 +283,9 @@ assert not grade(perhaps_mirrored, by_scipy, cases)
 # \mathbf{A}^\top\mathbf{A} = \begin{pmatrix} 1 + \delta^2 & 1 \\ 1 & 1 + \delta^2 \end{pmatrix}, \qquad
 # \sigma_1 = \sqrt{2 + \delta^2}, \quad \sigma_2 = \delta .$$
 #
-# With $\delta = 10^{-9}$ every entry of $\mathbf{A}$ is exact to 16 digits and $\sigma_2$ is millions of times larger than
-# a rounding error. But $1 + 10^{-18}$ is stored as 1, and the product has no memory of $\delta$:
+# With $\delta = 10^{-9}$ every entry of $\mathbf{A}$ is exact to 16 digits and $\sigma_2$ is millions of times larger
+# than a rounding error. But $(10^{-9})^2 = 10^{-18}$ and $1 + 10^{-18}$ is stored as 1, and the product has no memory
+# of $\delta$:
 
 # %%
 delta = 1e-9
@@ -499,26 +500,27 @@ turned_out = np.array([
     jacobi_svd(np.array([[1, 1], [x, 0], [0, x]]))[1][1] for x in delta])
 by_turning = abs(turned_out / delta - 1)
 assert (by_turning < 1e-14).all()
+drawn = [np.maximum(error, 1e-15) for error in (by_product, by_turning)]
 
-# %% mystnb={"figure": {"caption": "Left: once the columns are nearly orthogonal, each Jacobi sweep about squares the largest cosine. Right: the product $\\mathbf{A}^\\top\\mathbf{A}$ loses $\\sigma_2 = \\delta$ from about $10^{-8}$ down; Jacobi keeps it."}, "image": {"alt": "Left: the largest cosine between two columns after each sweep, for three sizes; it falls slowly for some sweeps, then plunges within two sweeps. Right: the relative error of the small singular value delta; for the product it grows along the line epsilon over delta squared to 100 percent at a delta of one in a hundred million, for Jacobi it stays at the bottom."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: once the columns are nearly orthogonal, each Jacobi sweep about squares the largest cosine. Right: the product $\\mathbf{A}^\\top\\mathbf{A}$ loses $\\sigma_2 = \\delta$ from about $\\sqrt{10^{-16}} = 10^{-8}$ down; Jacobi keeps it."}, "image": {"alt": "Left: the largest cosine between two columns after each sweep, for three sizes; it falls slowly for some sweeps, then plunges within two sweeps. Right: the relative error of the small singular value delta; for the product it grows along the line epsilon over delta squared to one at a delta of one in a hundred million, for Jacobi it stays at the bottom."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.7)
 for n, values in cosines.items():
     left.plot(values, '-o', ms=3, label=f'n = {n}')
 left.set(yscale='log', xlabel='sweeps done', ylim=(1e-9, 2))
 left.set_title('Largest cosine of two columns')
 left.legend(loc='lower left')
-right.loglog(delta, np.maximum(by_product, 1e-15), lw=1, label='by AᵀA')
-right.loglog(delta, np.maximum(by_turning, 1e-15), label='Jacobi', lw=3)
+right.loglog(delta, drawn[0], lw=1, label='by AᵀA')
+right.loglog(delta, drawn[1], label='Jacobi', lw=3)
 right.loglog(delta, np.minimum(EPS / delta**2, 3), '--', color=GREY, lw=1)
 right.text(4e-5, 1e-6, 'ε / δ²')
 right.set(xlabel='δ', title='Relative error of σ₂ = δ', ylim=(3e-16, 10))
 right.legend(loc='upper right');
 
 # %% [markdown]
-# On the left, the sudden plunge: once the cosines are small, a sweep squares them. On the right, the matrix with which this
-# section began (errors below $10^{-15}$ are drawn as $10^{-15}$). By the product, $\sigma_2$ is wrong by about
-# $\varepsilon/\delta^2$ and lost at $\delta \approx \sqrt{\varepsilon} \approx 10^{-8}$. Turning the columns it comes out
-# right down to the last digit.
+# On the left, the sudden plunge: once the cosines are small, a sweep squares them. On the right, the matrix with which
+# this section began (errors below $10^{-15}$ are drawn as $10^{-15}$). By the product, $\sigma_2$ is wrong by about
+# $\varepsilon/\delta^2$ and lost at $\delta \approx \sqrt{10^{-16}} = 10^{-8}$. Turning the columns it comes out right
+# down to the last digit.
 #
 # ```{exercise} ★ One rotation
 # :label: svd-two
@@ -1310,11 +1312,12 @@ for s in (1e-8, 1e-4, 1e-1):
 # If it is $\mathbf{b}$ that is noisy, {eq}`pinv-split` tells what each term brings in: with $c_i + \eta_i$ in place of
 # $c_i$, keeping it costs the noise $s^2/\sigma_i^2$, dropping it costs the signal $y_i^2$.
 #
-# Here is the classic case. A photograph is out of focus: each pixel is a mean of its neighbours with Gaussian weights, and
-# the camera stores it in 256 grey levels. The blur acts on columns and rows,
-# $\mathbf{B} = \mathbf{K}\mathbf{X}\mathbf{L}^\top$. As a map of all 38 400 pixels it would be a matrix with more than a
-# billion entries. Its singular values are simply the products $\sigma_i(\mathbf{K})\,\sigma_j(\mathbf{L})$, its singular
-# vectors the products $\mathbf{u}_i\mathbf{p}_j^\top$ of those of $\mathbf{K}$ and $\mathbf{L}$, so we never need it.
+# Here is the classic case. A photograph is out of focus: each pixel is a mean of its neighbours with Gaussian weights,
+# and the camera stores it in $2^8 = 256$ grey levels. The blur acts on columns and rows,
+# $\mathbf{B} = \mathbf{K}\mathbf{X}\mathbf{L}^\top$. As a map of all $160 \cdot 240 = 38\,400$ pixels it would be a
+# matrix with more than a billion entries. Its singular values are simply the products
+# $\sigma_i(\mathbf{K})\,\sigma_j(\mathbf{L})$, its singular vectors the products $\mathbf{u}_i\mathbf{p}_j^\top$ of
+# those of $\mathbf{K}$ and $\mathbf{L}$, so we never need it.
 
 # %%
 def blur(n, width):  # n pixels, standard deviation in pixels -> (n, n)
@@ -1348,6 +1351,9 @@ print(f'cutoff {best:.3f} keeps {(stretch > best).mean():.0%}:',
       f'error {measured.min():.1f} grey levels')
 near = max(error(sharpen(best / 2)), error(sharpen(2 * best)))
 print(f'half or twice the cutoff: at most {near:.1f}')
+low = taus < best
+worse = np.interp(-error(B), -measured[low], taus[low])
+print(f'worse than the blur: cutoffs below {worse:.4f}')
 
 # %% [markdown]
 # The rounding to grey levels is noise of variance $1/12$ in units of one level. Both parts of the error can be computed

@@ -47,9 +47,9 @@ plt.style.use('nbutils.book')
 # %% [markdown]
 # ## One line of memory
 #
-# A colour photograph of 427 rows and 640 columns is, in memory, a single line of 819 840 numbers. Nothing in the line says
-# where a row ends. What makes it a picture is a *rule for reading it*, and half of the art of this section is to change the
-# rule and leave the line alone. First, what we want to see in it:
+# A colour photograph of 427 rows and 640 columns is, in memory, a single line of $427 \cdot 640 \cdot 3 = 819\,840$
+# numbers. Nothing in the line says where a row ends. What makes it a picture is a *rule for reading it*, and half of
+# the art of this section is to change the rule and leave the line alone. First, what we want to see in it:
 #
 # ````{prf:definition} Tensor
 # :label: def-tensor

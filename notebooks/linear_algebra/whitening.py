@@ -213,10 +213,11 @@ holds(
 # Why bother? The notes say that comparable magnitudes help with fitting. That can be made exact for gradient descent on
 # least squares, $\frac1{2N}\|\mathbf{X}\mathbf{w} - \mathbf{y}\|^2$. Its Hessian is $\frac1N\mathbf{X}^\top\mathbf{X}$.
 # With the step size $1/\lambda_1$, one over the largest eigenvalue, the error along the $i$-th eigenvector shrinks by
-# $1 - \lambda_i/\lambda_1$ per step, so the number of steps grows like the condition number $\kappa = \lambda_1/\lambda_D$
-# ([Gradient descent](../optimization/gradient_descent.ipynb)). Two independent features on the scales 1 and 1000 have
-# $\kappa \approx 10^6$, after standardizing $\kappa \approx 1$. The check counts steps until the distance to the solution
-# has shrunk to a thousandth. The control forgets `axis=0`: one number divides both features, and $\kappa$ stays.
+# $1 - \lambda_i/\lambda_1$ per step, so the number of steps grows like the condition number
+# $\kappa = \lambda_1/\lambda_D$ ([Gradient descent](../optimization/gradient_descent.ipynb)). Two independent features
+# on the scales 1 and 1000 have $\kappa \approx 1000^2 = 10^6$, after standardizing $\kappa \approx 1$. The check counts
+# steps until the distance to the solution has shrunk to a thousandth. The control forgets `axis=0`: one number divides
+# both features, and $\kappa$ stays.
 
 # %%
 def steps_needed(x, y, most=3000):

@@ -445,9 +445,10 @@ assert not grade(enough_signed, enough_by_grid, enough_cases, **tight)
 #
 # Suppose $f(\mathbf{z}) < f(\mathbf{x})$. On the segment from $\mathbf{x}$ to $\mathbf{z}$ the function stays below the
 # chord, and the chord falls from the first step on: $f(\mathbf{x} + \lambda (\mathbf{z} - \mathbf{x})) \le
-# f(\mathbf{x}) + \lambda (f(\mathbf{z}) - f(\mathbf{x})) < f(\mathbf{x})$ for every $\lambda > 0$. So $\mathbf{x}$ is
-# no local minimum. The check rolls fifty balls at once down $\frac14 x^4 + \frac{c}{2} x^2 + \frac12 x$, which is
-# convex for $c \ge 0$ and has two valleys from about $c = -1.2$ down. The control drops the hypothesis.
+# f(\mathbf{x}) + \lambda (f(\mathbf{z}) - f(\mathbf{x})) < f(\mathbf{x})$ for every $\lambda >
+# 0$. So $\mathbf{x}$ is no local minimum. The check rolls fifty balls at once down $\frac14 x^4 + \frac{c}{2} x^2 +
+# \frac12 x$, which is convex for $c \ge 0$ and has two valleys for $c < -3/\sqrt[3]{16} \approx -1.19$. The control
+# drops the hypothesis.
 
 # %%
 def well(x, c):

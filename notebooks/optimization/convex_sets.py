@@ -751,8 +751,9 @@ assert not grade(cut_at_ceiling, nearest_capped, capped_cases, atol=1e-6)
 # the distance to it. But is it the nearest?
 #
 # Take the disc of radius 1 and the half-plane $v_2 \le 0$, and start at $(\frac12, \frac32)$. First the disc:
-# $(\frac12, \frac32)$ shrinks to $(\frac12, \frac32) / \sqrt{2.5}$. Then the half-plane: $(0.32, 0)$, a common point,
-# and there the walk ends. But the nearest common point is $(\frac12, 0)$, straight below the start.
+# $(\frac12, \frac32)$ shrinks to $(\frac12, \frac32) / \sqrt{2.5}$, as $\frac14 + \frac94 = 2.5$. Then the half-plane:
+# $(0.32, 0)$, as $0.5/\sqrt{2.5} \approx 0.32$, a common point, and there the walk ends. But the nearest common point
+# is $(\frac12, 0)$, straight below the start.
 #
 # What went wrong? The disc pulled the point sideways, for a good reason at the time. After the half-plane had done
 # its part, the reason was gone, but nobody took the pull back. *Dykstra's algorithm* {cite}`boyle1986method` keeps

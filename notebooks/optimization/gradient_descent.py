@@ -532,6 +532,9 @@ def gradient_descent(grad, x, eta, T):  # eta: a number or T numbers
         path[t + 1] = path[t] - eta_t * grad(path[t])
     return path
 
+display = gradient_descent(lambda x: x - np.cos(x), 1.0, 1, 100)
+print(f'after 100 presses of the cosine key: {display[-1]:.6f}')
+
 # %% [markdown]
 # PyTorch's `SGD` takes the same steps, here on the mountain pass $x_1^2 + \cos x_2$. The control normalizes the
 # gradient, as {eq}`aw.gd.step` would have it.
@@ -656,12 +659,13 @@ ax.set(xlabel='x', ylabel='φ and parabolas above it', ylim=(-0.8, 4));
 # f(\mathbf{x} - \eta \nabla f(\mathbf{x})) \le f(\mathbf{x}) - \eta \Big( 1 - \frac{L\eta}{2} \Big) \|\nabla f(\mathbf{x})\|^2
 # ```
 #
-# For $\eta > 0$ the bracket is positive exactly if $\eta < 2/L$: each such step leads down, wherever the gradient is not
-# zero already. The promised gain is largest at $\eta = 1/L$, the jump to the vertex of the parabola. And the threshold
-# $2/L$ is sharp, for on $f(x) = \frac{L}{2}x^2$ a step maps $x$ to $(1 - \eta L)x$, which is nearer to 0 if and only if
-# $|1 - \eta L| < 1$. The cosine key, with $\eta = 1 = 2/L$, walked on the very edge, and got away with it: after two
-# presses the display lies between $\cos 1$ and 1, where $\varphi'' \le 1 + \sin 1 < 1.85$, and $1 < 2/1.85$. A step of 3
-# would not settle: at the minimum $\varphi'' \approx 1.67$, and $|1 - 3 \cdot 1.67| > 1$.
+# For $\eta > 0$ the bracket is positive exactly if $\eta < 2/L$: each such step leads down, wherever the gradient is
+# not zero already. The promised gain is largest at $\eta = 1/L$, the jump to the vertex of the parabola. And the
+# threshold $2/L$ is sharp, for on $f(x) = \frac{L}{2}x^2$ a step maps $x$ to $(1 - \eta L)x$, which is nearer to 0 if
+# and only if $|1 - \eta L| < 1$. The cosine key, with $\eta = 1 = 2/L$, walked on the very edge, and got away with it:
+# after two presses the display lies between $\cos 1$ and 1, where $\varphi'' \le 1 + \sin 1 \approx 1.84$, and
+# $1 < 2/1.84$. A step of 3 would not settle: at the minimum $\varphi'' = 1 + \sin 0.739 \approx 1.67$, and
+# $|1 - 3 \cdot 1.67| > 1$.
 #
 # Where does the walk end? Add {eq}`gradient_descent-decrease` over all steps. The left sides telescope, and $f$
 # cannot fall below its infimum:
@@ -715,10 +719,10 @@ erratum(
 )
 
 # %% [markdown]
-# The notes add that the step size hardly matters as long as $f$ decreases at each iteration. Decrease is not enough:
-# on $x^2$ from 1, the steps $\eta_t = 0.1 \cdot 2^{-t}$, $t = 0, 1, \ldots$, lower $f$ every time and die out on the
-# slope, at $x = \prod_t (1 - 0.2 \cdot 2^{-t}) \approx 0.65$. The missing hypothesis keeps the steps away from both
-# ends:
+# The notes add that the step size hardly matters as long as $f$ decreases at each iteration. Decrease is not enough: on
+# $x^2$ from 1, the steps $\eta_t = 0.1 \cdot 2^{-t}$, $t = 0, 1, \ldots$, lower $f$ every time and die out on the
+# slope, at $x = \prod_t (1 - 2 \cdot 0.1 \cdot 2^{-t}) \approx 0.65$. The missing hypothesis keeps the steps away from
+# both ends:
 #
 # ```{math}
 # :label: aw.gd.stepsize
@@ -853,9 +857,9 @@ holds(
 # ```
 #
 # The *condition number* $\kappa$ sets the pace. A round bowl, $\kappa = 1$, takes one step. For large $\kappa$,
-# $\rho^* \approx 1 - 2/\kappa \approx e^{-2/\kappa}$, so one more correct digit costs about
-# $\frac{\kappa}{2} \ln 10 \approx 1.15\,\kappa$ steps. The step $1/L$, which does not need $\mu$, has the rate
-# $1 - 1/\kappa$: twice as many steps. Here are three walks in a valley with $\mu = 1$, $L = 10$:
+# $\rho^* \approx 1 - 2/\kappa \approx e^{-2/\kappa}$, so one more correct digit costs about $\frac{\kappa}{2} \ln 10$
+# steps, where $\frac12 \ln 10 \approx 1.15$. The step $1/L$, which does not need $\mu$, has the rate $1 - 1/\kappa$:
+# twice as many steps. Here are three walks in a valley with $\mu = 1$, $L = 10$:
 
 # %%
 lam = np.array([1.0, 10.0])
@@ -869,7 +873,7 @@ walks = {
 for name, path in walks.items():
     print(f'{name:20} error after 40 steps {norm(path[-1]):.3g}')
 
-# %% mystnb={"figure": {"caption": "In a valley with $\\mu = 1$ and $L = 10$ a short step creeps along the floor, the best, $2/(\\mu + L)$, zigzags in, and one beyond $2/L = 0.2$ swings out."}, "image": {"alt": "Three descent paths on elliptic contours from the same start: a small step creeps along the valley, the best step zigzags to the minimum, too long a step bounces between the walls with growing swings."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "In a valley with $\\mu = 1$ and $L = 10$ a short step creeps along the floor, the best, $2/(\\mu + L)$, zigzags in, and one beyond $2/L = 2/10 = 0.2$ swings out."}, "image": {"alt": "Three descent paths on elliptic contours from the same start: a small step creeps along the valley, the best step zigzags to the minimum, too long a step bounces between the walls with growing swings."}} tags=["hide-input"]
 u, v = np.meshgrid(np.linspace(-1.2, 4.5, 120), np.linspace(-1.9, 1.9, 120))
 height, levels = (u**2 + 10 * v**2) / 2, np.linspace(0.3, 4.6, 8) ** 2
 fig, axes = panels(3, height=2.3, sharey=True)
@@ -1225,7 +1229,7 @@ for name, X in lines.items():
     print(f'{name:12} kappa = {np.linalg.cond(X) ** 2:.5g}; '
           f'exact after 1 step: {first}, after 50000: {last}')
 
-# %% mystnb={"figure": {"caption": "On the raw body mass index $\\kappa$ is above 26000, and the line has not arrived after 50000 steps; on the standardized one a single step is exact."}, "image": {"alt": "Left: patients as dots, and the line fitted to raw data after 1, 10000 and 50000 steps, still turning towards the dashed exact line. Right: the loss; standardized it is exact after one step, raw it stays on a plateau for a thousand steps and then falls slowly."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "On the raw body mass index $\\kappa$ is 26333, and the line has not arrived after 50000 steps; on the standardized one a single step is exact."}, "image": {"alt": "Left: patients as dots, and the line fitted to raw data after 1, 10000 and 50000 steps, still turning towards the dashed exact line. Right: the loss; standardized it is exact after one step, raw it stays on a plateau for a thousand steps and then falls slowly."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=3.0)
 left.plot(bmi, patients.y, 'o', ms=2, color=GREY, alpha=0.5)
 ends = np.array([17, 43])

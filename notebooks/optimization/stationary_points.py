@@ -168,10 +168,10 @@ erratum(
 # f(u, v) = \Big( 4 - 2.1\,u^2 + \frac{u^4}{3} \Big) u^2 + uv + 4 (v^2 - 1) v^2 .
 # $$
 #
-# The Nelder-Mead method finds its valleys by comparing values and uses no slopes, so it is a fair witness. From a random
-# start it ends where the gradient is zero, as far as values can tell: near a minimum, a value that is exact to
-# $10^{-15}$ fixes the place to some $10^{-8}$. The control leaves out the word *interior*: it searches a small box, and
-# the lowest point is mostly at the wall.
+# The Nelder-Mead method finds its valleys by comparing values and uses no slopes, so it is a fair witness. From a
+# random start it ends where the gradient is zero, as far as values can tell: near a minimum, a value that is exact to
+# $10^{-15}$ fixes the place to some $\sqrt{10^{-15}} \approx 3 \cdot 10^{-8}$. The control leaves out the word
+# *interior*: it searches a small box, and the lowest point is mostly at the wall.
 
 # %%
 def camel(x):  # x (2, ...) -> (...)
@@ -1127,8 +1127,8 @@ right.text(130, 1.15, 'on the plateau, for various δ', ha='center', fontsize=8)
 right.set(xlabel='step', ylabel='loss', ylim=(-0.05, 1.6));
 
 # %% [markdown]
-# Which minimum, then? That hangs on the start. The set of all starts that lead to a minimum is its *basin of attraction*.
-# We colour the camel by basins, with one walk from each of 14,400 starts, all at once:
+# Which minimum, then? That hangs on the start. The set of all starts that lead to a minimum is its *basin of
+# attraction*. We colour the camel by basins, with one walk from each of $160 \cdot 90 = 14\,400$ starts, all at once:
 
 # %%
 starts = np.array(np.meshgrid(
@@ -1657,7 +1657,8 @@ print(f'but the loss is still {gaps["descent", "raw"][-1]:.3f} too high')
 # **Validate.** Last, the question before all others: do we want the minimum at all? The loss on the training data is a
 # proxy. With all squares and products of the ten measurements, 65 features for 100 patients, the minimum of the squared
 # error is a bad place. The walk towards it passes through good ones, and patients who are kept apart tell when. For 20
-# random splits we stop where 171 validation patients are predicted best, and judge on 171 others.
+# random splits we stop where $271 - 100 = 171$ validation patients are predicted best, and judge on the other
+# $442 - 271 = 171$.
 
 # %%
 i, j = np.triu_indices(10)
@@ -1690,7 +1691,7 @@ print(f'R² on test patients: stopped {stopped.mean():.3f}, '
       f'at the end {r2["test"][:, -1].mean():.3f}')
 print(f'stopping helps by {gain.min():.3f} to {gain.max():.2f}')
 
-# %% mystnb={"figure": {"caption": "Left: Newton's method needs the same few steps in both units, descent depends on the scale. Right: on validation patients $R^2$ is best after about ten steps and then falls below zero."}, "image": {"alt": "Left: the gap to the best loss against the step plus one, on logarithmic axes. Newton's curve plunges within four steps and is the same for both units; descent on standardized data needs thousands of steps, on raw data a quarter of the gap is left after 6000. Right: over steps, R squared on training patients climbs, on validation patients it peaks early and then falls, with bands over splits."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: Newton's method needs the same few steps in both units, descent depends on the scale. Right: on validation patients $R^2$ is best after about ten steps and then falls below zero."}, "image": {"alt": "Left: the gap to the best loss against the step plus one, on logarithmic axes. Newton's curve plunges within four steps and is the same for both units; descent on standardized data needs thousands of steps, on raw data a quarter of the gap is left at the end. Right: over steps, R squared on training patients climbs, on validation patients it peaks early and then falls, with bands over splits."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.9)
 styles = ('C1', '-'), ('C2', '-'), ('C0', ':'), ('C3', '-')
 for gap, (colour, line) in zip(gaps.values(), styles):

@@ -52,7 +52,7 @@ plt.style.use('nbutils.book')
 # picked at random tests positive: how likely is it that they are ill? In 1978 sixty doctors and students at Harvard's
 # teaching hospitals were asked this. The most frequent answer was 95 %; eleven of the sixty were right
 # {cite}`casscells1978interpretation`. Do not calculate, count. Of 1000 people one is ill, and positive. Of the other
-# 999, about 50 are positive as well. So among 51 positive people one is ill: 2 %.
+# $1000 - 1 = 999$, about 50 are positive as well. So among 51 positive people one is ill: 2 %.
 #
 # The 95 % belong to another question: of the *healthy*, 95 % test negative. "How often is the test right about the
 # healthy" fixes one group of people and "how often are the positive ill" fixes another, and a fraction needs to know
@@ -165,8 +165,8 @@ verify(
 # %% [markdown]
 # A picture makes the mistake impossible. Let the square be all people, cut into the ill on the left and the healthy on
 # the right, and colour the positive. The posterior is the blue share *of the coloured area*. The test is the same in
-# both squares, positive for 90 % of the ill and 10 % of the healthy; only the base rate changes. Beside it, the
-# posterior against the prior for three tests.
+# both squares, positive for nine in ten of the ill and one in ten of the healthy; only the base rate changes. Beside
+# it, the posterior against the prior for three tests.
 
 # %%
 bases = [0.5, 0.05]
@@ -258,8 +258,9 @@ assert not grade(odds_for_probability, base_rate_by_search, tests)
 # ```
 #
 # The likelihood ratio is all that the evidence has to say. It does not ask "would an ill person test positive?" but
-# "how many times *more* readily than a healthy one?" The HIV test is worth a factor 100, whoever is tested: it takes
-# odds of 15 : 9985 to 1500 : 9985. A second test then starts from there, for today's posterior is tomorrow's prior:
+# "how many times *more* readily than a healthy one?" The HIV test is worth a factor $1/0.01 = 100$, whoever is tested:
+# it takes odds of 15 to $10000 - 15 = 9985$ to odds of $100 \cdot 15 = 1500$ to 9985. A second test then starts from
+# there, for today's posterior is tomorrow's prior:
 #
 # ```{prf:theorem} Updating in steps
 # :label: thm-sequential-bayes
@@ -304,6 +305,7 @@ second = exact('0.98', '0.03')
 twice = posterior(hiv, second)
 swapped = posterior(exact('0.0015', '0.9985'), second)
 assert (posterior(swapped, exact('1', '0.01')) == twice).all()
+print(f'after one positive test:  {float(hiv[0]):.4f}')
 print(f'after two positive tests: {twice[0]} = {float(twice[0]):.4f}')
 
 # %% [markdown]
@@ -589,7 +591,7 @@ for n, densities in views.items():
 gap = [abs(theta @ (one - two)) / 1000 for one, two in views.values()]
 print('distance of the two means:', np.round(gap, 3))
 
-# %% mystnb={"figure": {"caption": "Data outweigh the prior: the posterior means of a flat and of a stubborn prior differ by 0.14 after 10 flips, but only by 0.03 after 500."}, "image": {"alt": "Three panels for 0, 10 and 500 flips. A flat and a narrow curve around one half at first; after 10 flips they still differ; after 500 flips they lie almost upon each other near the true value 0.75."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Data outweigh the prior: the posterior means of a flat and of a stubborn prior differ by 0.138 after 10 flips, but only by 0.027 after 500."}, "image": {"alt": "Three panels for 0, 10 and 500 flips. A flat and a narrow curve around one half at first; after 10 flips they still differ; after 500 flips they lie almost upon each other near the true value 0.75."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.5)
 for ax, (n, (one, two)) in zip(axes, views.items(), strict=True):
     ax.plot(theta, one, label='uniform')
@@ -726,10 +728,10 @@ verify(
 )
 
 # %% [markdown]
-# The control lets only white pixels speak; the dark ones are evidence too. We stay with logarithms to the end:
-# on larger pictures the product of probabilities would underflow, while the posterior needs only differences of
-# logarithms. What has the model learnt? Its 640 numbers are ten blurred digits; and since it is a model of pictures,
-# it can draw some.
+# The control lets only white pixels speak; the dark ones are evidence too. We stay with logarithms to the end: on
+# larger pictures the product of probabilities would underflow, while the posterior needs only differences of
+# logarithms. What has the model learnt? Its $10 \cdot 64 = 640$ numbers are ten blurred digits; and since it is a model
+# of pictures, it can draw some.
 
 # %%
 log_prior, chance = fit(X, y)

@@ -43,9 +43,9 @@ plt.style.use('nbutils.book')
 # %% [markdown]
 # ## What a mean and a variance can promise
 #
-# In a country whose mean income is 40 000, how many people can earn 200 000 or more? At most one in five: more of
-# them, and they alone would push the mean above 40 000, even if nobody else earned anything. The argument needs one
-# number, the mean, and one fact, that no income is negative.
+# In a country whose mean income is 40 000, how many people can earn 200 000 or more? At most a share of
+# $40\,000/200\,000 = 0.2$: more of them, and they alone would push the mean above 40 000, even if nobody else earned
+# anything. The argument needs one number, the mean, and one fact, that no income is negative.
 #
 # ```{prf:theorem} Markov's inequality
 # :label: thm-conc-markov
@@ -113,12 +113,12 @@ print(f'Pr = {outside:.2f}, Chebyshev promises at most {variance / t**2:.2f}')
 #
 # The notes put it in words: *the empirical mean is concentrated around its mean*. How fast? The standard deviation
 # $\sigma / \sqrt N$ is the yardstick: an interval that holds 95 % of all averages should shrink like $N^{-1/2}$, four
-# times the data for one half of the width. We measure the slope of its width in logarithmic scale between
-# $N = 25$ and $N = 1600$, from $R = 2000$ averages each. For a nearly normal average the sampled quantiles at 2.5 %
-# and 97.5 % each have standard error $\sqrt{0.025 \cdot 0.975 / R} \,/\, \varphi(1.96)$ in units of its standard
-# deviation ($\varphi$ is the normal density). The errors of the two are positively correlated, so their difference,
-# 3.92 of those units, has relative standard error at most $s = 0.97 / \sqrt R$, and the slope
-# $\sqrt2 \, s / \ln 64$. The check allows five of these.
+# times the data for one half of the width. We measure the slope of its width in logarithmic scale between $N = 25$ and
+# $N = 1600$, from $R = 2000$ averages each. For a nearly normal average the sampled quantiles at 2.5 % and 97.5 % each
+# have standard error $\sqrt{0.025 \cdot 0.975 / R} \,/\, \varphi(1.96)$ in units of its standard deviation ($\varphi$
+# is the normal density). The errors of the two are positively correlated, so their difference, $2 \cdot 1.96 = 3.92$ of
+# those units, has relative standard error at most $s = 0.97 / \sqrt R$, and the slope $\sqrt2 \, s / \ln 64$. The check
+# allows five of these.
 #
 # The control has no mean to be concentrated around: the average of $N$ Cauchy variables is again a Cauchy variable, of
 # the same width.
@@ -167,8 +167,8 @@ axes[0].text(1.2, -2.7, "shaded: Chebyshev's 95 %", color='C1');
 
 # %% [markdown]
 # Chebyshev's funnel holds, but generously: nearly all averages stay in its inner half. The exact 95 % band is about
-# $1.96 / \sqrt N$, the promised one $4.47 / \sqrt N$, and at smaller probabilities the comparison gets much worse. The
-# next section repairs that. First an exercise on what else the variance can promise.
+# $1.96 / \sqrt N$, the promised one has $\sqrt{20} \approx 4.47$ in place of 1.96, and at smaller probabilities the
+# comparison gets much worse. The next section repairs that. First an exercise on what else the variance can promise.
 #
 # ```{exercise} ★★ One side only
 # :label: conc-cantelli
@@ -352,8 +352,11 @@ for p in (0.5, 0.05):
     assert (abs(seen - exact) < 5 * error + 5 / R).all()
 bound = hoeffding_bound(N, eps, 0, 1)
 assert all((exact < bound).all() for exact, _, _ in tails.values())
+for p, (_, _, square) in tails.items():
+    print(f'p = {p}: Chebyshev below Hoeffding up to deviations of '
+          f'{eps[square < bound].max():.4f}')
 
-# %% mystnb={"figure": {"caption": "Hoeffding's bound falls about as fast as the tail of a fair coin, and far more slowly than that of a rare one. Chebyshev's is the better of the two for small $\\epsilon$ only."}, "image": {"alt": "Tail probabilities against the deviation in logarithmic scale, for 200 tosses. Fair coin: Hoeffding's bound falls alongside the exact tail; Chebyshev's is the lower one up to a deviation of about 0.07 and from there on stays far above both. Rare coin: the exact tail falls much faster than Hoeffding's bound, which is the same as before, and Chebyshev's is the lower one up to about 0.11. Simulated points lie on the exact tails."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Hoeffding's bound falls about as fast as the tail of a fair coin, and far more slowly than that of a rare one. Chebyshev's is the better of the two for small $\\epsilon$ only."}, "image": {"alt": "Tail probabilities against the deviation in logarithmic scale, for 200 tosses. Fair coin: Hoeffding's bound falls alongside the exact tail; Chebyshev's is the lower one up to a deviation of about 0.07 and from there on stays far above both. Rare coin: the exact tail falls much faster than Hoeffding's bound, which is the same as before, and Chebyshev's is the lower one up to about 0.1. Simulated points lie on the exact tails."}} tags=["hide-input"]
 fig, axes = panels(2, sharey=True, height=3)
 titles = ['fair coin, N = 200', 'heads 1 in 20, N = 200']
 for ax, title, (exact, seen, square) in zip(
@@ -374,7 +377,7 @@ axes[0].legend(loc='lower left');
 # that, should be. That is the price of not asking for the variance.
 #
 # Turned round, the bound says how many observations are enough. To have $|\bar\Theta - \mathbb{E}[\Theta]| < 0.01$ with
-# probability 0.95, for variables in $[0, 1]$:
+# probability $1 - 0.05 = 0.95$, for variables in $[0, 1]$:
 
 # %%
 def enough(eps, delta, sides):  # least N whose bound is at most delta

@@ -320,9 +320,9 @@ holds(
 
 # %% [markdown]
 # **On a computer** neither the inverse nor the determinant should appear. The determinant of $\frac{1}{100} I$ in 400
-# dimensions is $10^{-800}$, zero in floating point, and its logarithm is $-\infty$. Take instead Cholesky's lower
-# triangle, $\Sigma = L L^\top$ with positive diagonal ({prf:ref}`thm-cholesky`). It is the most convenient $A$: the
-# quadratic form is $\|L^{-1}(\mathbf{y} - \boldsymbol\mu)\|^2$, one forward substitution, and
+# dimensions is $(10^{-2})^{400} = 10^{-800}$, zero in floating point, and its logarithm is $-\infty$. Take instead
+# Cholesky's lower triangle, $\Sigma = L L^\top$ with positive diagonal ({prf:ref}`thm-cholesky`). It is the most
+# convenient $A$: the quadratic form is $\|L^{-1}(\mathbf{y} - \boldsymbol\mu)\|^2$, one forward substitution, and
 # $\tfrac12 \log\det \Sigma = \sum_i \log L_{ii}$. Cholesky also refuses every $\Sigma$ that is not positive definite,
 # so the condition is tested for free.
 
@@ -408,10 +408,10 @@ axes[0].set(ylabel='y₂');
 # \Pr( \|\mathbf{z}\| \le r ) = 1 - e^{-r^2/2} .
 # ```
 #
-# So the ellipse of radius 1 holds 39 %, not the 68 % of an interval. The larger $D$, the emptier the middle:
-# $\mathbb{E}\|\mathbf{z}\|^2 = D$ with variance $2D$ (each $z_i^2$ has variance $\mathbb{E}[z^4] - 1 = 2$), so the
-# length is $\sqrt{D}$ up to about $\sqrt{2D} / 2\sqrt{D} = \sqrt{1/2}$. The highest density is at the centre, but a
-# sample is hardly ever there.
+# So the ellipse of radius 1 holds the share $1 - e^{-1/2} \approx 0.39$, not the 68 % of an interval. The larger $D$,
+# the emptier the middle: $\mathbb{E}\|\mathbf{z}\|^2 = D$ with variance $2D$ (each $z_i^2$ has variance
+# $\mathbb{E}[z^4] - 1 = 2$), so the length is $\sqrt{D}$ up to about $\sqrt{2D} / 2\sqrt{D} = \sqrt{1/2}$. The highest
+# density is at the centre, but a sample is hardly ever there.
 
 # %%
 def share_inside(r, seed, formula, N=4000):
@@ -474,7 +474,8 @@ grade(half_axes, half_axes_by_svd, reports)
 # :class: dropdown
 # ```
 # Solve {eq}`eq-gauss-radius` for $r = \sqrt{-2 \log(1 - \mathtt{level})}$; the half-axes are $r \sqrt{\lambda_i}$. For
-# 95 % that is $r = 2.45$. The famous 1.96 belongs to one coordinate, and its ellipse holds only 85 %.
+# 95 % that is $r = \sqrt{-2 \ln 0.05} \approx 2.45$. The famous 1.96 belongs to one coordinate, and its ellipse holds
+# only the share $1 - e^{-1.96^2/2} \approx 0.85$.
 
 # %% jupyter={"source_hidden": true}
 def half_axes_solution(Sigma, level):
@@ -711,9 +712,9 @@ assert not grade(without_minus, partial_by_conditioning, covariances)
 # z_1 = \sqrt{-2 \log u} \, \cos 2\pi v, \qquad z_2 = \sqrt{-2 \log u} \, \sin 2\pi v .
 # ```
 #
-# The law is round, its radius and its angle are right, so $z_1, z_2$ are independent standard normals. The check asks for
-# the normal distribution function in both coordinates and in a slanted direction (the bound is exceeded once in
-# $10^6$). The control loses the 2.
+# The law is round, its radius and its angle are right, so $z_1, z_2$ are independent standard normals. The check asks
+# for the normal distribution function in both coordinates and in a slanted direction (the bound is exceeded with a
+# probability of at most $2/(2 \cdot 10^6) = 10^{-6}$). The control loses the 2.
 
 # %%
 def box_muller(u, v, two=2):
@@ -879,7 +880,7 @@ assert not grade(keeps_its_own_block, move_by_residuals, moves)
 #
 # The first attempt stops at once, and for the reason of {eq}`ml.mle.gaussian.sigma-psd`: some pixels at the rim are
 # never inked, their variance is zero, $\Sigma$ is semidefinite and there is no density. We add $\tau^2 I$ with
-# $\tau = 0.1$, as if each pixel had been measured with an error of a tenth of the full range.
+# $\tau = \sqrt{0.01} = 0.1$, as if each pixel had been measured with an error of a tenth of the full range.
 
 # %%
 x, digit, _ = digits()

@@ -62,6 +62,7 @@ plt.style.use('nbutils.book')
 def log_gaussian(y, mu, sigma2):
     return -0.5 * (np.log(2 * np.pi * sigma2) + (y - mu) ** 2 / sigma2)
 
+lengths = np.array([2.1, 2.9, 4.3])
 many = np.random.default_rng(0).normal(size=2000)
 print('product underflows:', np.exp(log_gaussian(many, 0, 1)).prod() == 0)
 print(f'sum of logarithms: {log_gaussian(many, 0, 1).sum():.0f}')
@@ -75,7 +76,6 @@ print(f'sum of logarithms: {log_gaussian(many, 0, 1).sum():.0f}')
 # An optimiser agrees:
 
 # %%
-lengths = np.array([2.1, 2.9, 4.3])
 top = np.array([lengths.mean(), lengths.var()])  # numpy's var divides by N
 loss = lambda w: -log_gaussian(lengths, w[0], np.exp(w[1])).sum()
 found = minimize(loss, [0, 0]).x
@@ -286,7 +286,7 @@ for N in (10, 100):
     average = (e**2).mean(1) / (2 * sigma**2)  # (300, 81)
     hills[N] = -0.5 * np.log(2 * np.pi * sigma**2) - average
 
-# %% mystnb={"figure": {"caption": "With more data the log-likelihood per observation crowds around $M(w)$, whose top is the true weight; the expectation that the notes print is flat and prefers no weight."}, "image": {"alt": "Two panels, for 10 and for 100 observations. A parabola with its summit at the true weight 1.5; around it a band of sample curves, wide for 10 observations and narrow for 100. The line that the notes print is flat in both."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "With more data the log-likelihood per observation crowds around $M(w)$, whose top is the true weight; the expectation that the notes print is flat and prefers no weight."}, "image": {"alt": "Two panels, for 10 and for 100 observations. A parabola with its summit at the true weight; around it a band of sample curves, wide for 10 observations and narrow for 100. The line that the notes print is flat in both."}} tags=["hide-input"]
 fig, axes = panels(2, sharey=True, height=2.8)
 for ax, (N, hill) in zip(axes, hills.items(), strict=True):
     low, high = np.quantile(hill, [0.05, 0.95], axis=0)
@@ -357,12 +357,12 @@ holds(
 
 # %% [markdown]
 # Each hypothesis carries weight. *Well specified*: with $x_2$ dropped the estimate does converge, to the maximiser of
-# $M$, the closest model in Kullback–Leibler divergence {cite}`white1982maximum`; here that is $1 + 0.6$. *$W$ fixed*:
-# measure each of $N$ objects twice, $y_{ij} = \mu_i + \varepsilon_{ij}$. Every object brings its own $\mu_i$, and
-# $\hat\sigma^2 = \frac{1}{2N} \sum_{ij} (y_{ij} - \bar y_i)^2 = \frac{1}{4N} \sum_i (y_{i1} - y_{i2})^2$ tends to
-# $2\sigma^2 / 4 = \sigma^2 / 2$ {cite}`neyman1948consistent`. *Identifiable*: with two equal columns the likelihood
-# has a ridge $w_1 + w_2 = \text{const}$, and no amount of data tells where on it the truth lies; `lstsq` returns its
-# point of least norm.
+# $M$, the closest model in Kullback–Leibler divergence {cite}`white1982maximum`; here that is $1 + 0.6 = 1.6$. *$W$
+# fixed*: measure each of $N$ objects twice, $y_{ij} = \mu_i + \varepsilon_{ij}$. Every object brings its own $\mu_i$,
+# and $\hat\sigma^2 = \frac{1}{2N} \sum_{ij} (y_{ij} - \bar y_i)^2 = \frac{1}{4N} \sum_i (y_{i1} -
+# y_{i2})^2$ tends to $2\sigma^2 / 4 = \sigma^2 /
+# 2$ {cite}`neyman1948consistent`. *Identifiable*: with two equal columns the likelihood has a ridge $w_1 + w_2 =
+# \text{const}$, and no amount of data tells where on it the truth lies; `lstsq` returns its point of least norm.
 
 # %%
 def estimates(N, R=300):  # the truth is 1 in all three
@@ -583,8 +583,9 @@ holds(
 # N F(\lambda) \, \mathbb{E}\big[(\hat\lambda - \lambda)^2\big] = \frac{N (N + 2)}{(N - 1)(N - 2)} \to 1 \qquad (N \to \infty) .
 # ```
 #
-# At $N = 5$ the ratio is 2.9. What is true in general is *asymptotic* efficiency: the limit law of
-# $\sqrt N (\hat{\mathbf{w}} - \mathbf{w}_{true})$, next section, has covariance $F^{-1}$. The control omits the word.
+# At $N = 5$ the ratio is $5 \cdot 7/(4 \cdot 3) \approx 2.9$. What is true in general is *asymptotic* efficiency: the
+# limit law of $\sqrt N (\hat{\mathbf{w}} - \mathbf{w}_{true})$, next section, has covariance $F^{-1}$. The control
+# omits the word.
 
 # %%
 def reaches_bound(N, rate=2.0, R=20_000):  # F = 1 / rate^2
@@ -621,8 +622,11 @@ formulas = [
 gaps = [ratio[i] - formula(sizes) for i, formula in enumerate(formulas)]
 near = abs(np.array(gaps)) < 5 * spread
 assert near[[0, 2]].all() and near[1, -1]  # the median's is a limit
+rate, median, variance = ratio[:, 0]
+print(f'mean squared error over bound at N = 9: rate {rate:.2f}, '
+      f'variance {variance:.2f}, median {median:.2f} (limit {np.pi / 2:.2f})')
 
-# %% mystnb={"figure": {"caption": "Two MLEs meet the Cramér–Rao bound only in the limit: the exponential rate from above, the biased Gaussian variance from below. The Gaussian median tends to $\\pi/2$ times the bound."}, "image": {"alt": "Mean squared error divided by the Cramér-Rao bound against the sample size. The rate estimator falls from 1.8 to 1, the Gaussian variance rises to 1 from slightly below, the median starts at 1.46 and then keeps near the line of its limit, 1.57."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Two MLEs meet the Cramér–Rao bound only in the limit: the exponential rate from above, the biased Gaussian variance from below. The Gaussian median tends to $\\pi/2$ times the bound."}, "image": {"alt": "Mean squared error divided by the Cramér-Rao bound against the sample size. The rate estimator falls from about 1.7 to 1, the Gaussian variance rises to 1 from slightly below, the median starts at 1.46 and then keeps near the line of its limit, 1.57."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3))
 names = [
     'exponential rate (MLE)', 'Gaussian median (limit π/2)',
@@ -785,9 +789,9 @@ print('Fisher scoring and scipy:', mle_binary(X, n, k).round(3))
 # %% [markdown]
 # First the information, against the covariance of simulated scores; then 4000 experiments at once. The covariance of
 # $\sqrt N (\hat{\mathbf{w}} - \mathbf{w}_{true})$ must be $F^{-1}$ within five standard errors, and each whitened
-# coordinate within $\sqrt{\ln(2 / \alpha) / 2R}$ of the normal distribution function, a distance that $R$ draws
-# exceed with probability at most $\alpha = 10^{-6}$ (Dvoretzky, Kiefer and Wolfowitz). $N$ is large enough for the
-# next term, of order $1/\sqrt N$, to drown. The control multiplies by $N$ instead of $\sqrt N$.
+# coordinate within $\sqrt{\ln(2 / \alpha) / 2R}$ of the normal distribution function, a distance that $R$ draws exceed
+# with probability at most $\alpha = 2/(2 \cdot 10^6) = 10^{-6}$ (Dvoretzky, Kiefer and Wolfowitz). $N$ is large enough
+# for the next term, of order $1/\sqrt N$, to drown. The control multiplies by $N$ instead of $\sqrt N$.
 
 # %%
 doses = np.stack([np.ones(5), np.arange(-2, 3)], axis=1)  # (5, 2)

@@ -272,8 +272,8 @@ verify(
 # \mathbb{E}\big[ (f(z) - b) \, s(z) \big] = \frac{\partial}{\partial \theta} \mathbb{E}[f(z)] \quad \text{for every } b .
 # ```
 #
-# It is wise to use it: if $f$ is 1000 give or take 1, the raw estimator spends its draws on finding that 1000 times
-# the mean score is zero.
+# It is wise to use it: if $f$ is a thousand give or take one, the raw estimator spends its draws on finding that a
+# thousand times the mean score is zero.
 
 # %% [markdown]
 # ```{exercise} ★★ The best baseline
@@ -364,8 +364,9 @@ wrong = {  # the variance as scale, rate for its inverse, a scale
 }
 
 # %% [markdown]
-# The check looks at the law of $g_\theta(u)$ over 4000 draws (Kolmogorov's distance, with a bound that is exceeded
-# once in $10^6$), and compares the two means by quadrature. Controls are generators as a tired author writes them.
+# The check looks at the law of $g_\theta(u)$ over 4000 draws (Kolmogorov's distance, with a bound that is exceeded with
+# a probability of at most $2/(2 \cdot 10^6) = 10^{-6}$), and compares the two means by quadrature. Controls are
+# generators as a tired author writes them.
 
 # %%
 def mean_by_path(f, g, t):
@@ -654,8 +655,8 @@ verify(
 
 # %% [markdown]
 # The rates themselves, from simulations with five seeds at $\mu = \sigma = 1$: the slope of $\log V$ against $\log D$
-# between $D = 16$ and $D = 256$ should be near 0, 2 and 1. (The sum of the 255 other squares needs one noncentral
-# chi-squared number, not 255 normal ones.)
+# between $D = 16$ and $D = 256$ should be near 0, 2 and 1. (The sum of the $256 - 1 = 255$ other squares needs one
+# noncentral chi-squared number, not 255 normal ones.)
 
 # %%
 def fast_estimates(D, N, rng):  # as estimates(), for mu = sigma = 1
@@ -1111,8 +1112,8 @@ def unpack(theta):  # (..., 11, 10): the triangle and, last, the mean
 
 # %% [markdown]
 # All three surrogates must have the gradient of $-\mathrm{KL}$, which we know in closed form, here at a random point
-# near the posterior. Each of the 65 entries, averaged over 4000 draws, must be within five standard errors, estimated
-# from 40 batches of 100. The control for the score forgets to hold $f$ fixed.
+# near the posterior. Each of the 65 entries, averaged over $40 \cdot 100 = 4000$ draws, must be within five standard
+# errors, estimated from 40 batches of 100. The control for the score forgets to hold $f$ fixed.
 
 # %%
 def has_gradient_of_kl(surrogate, seed):

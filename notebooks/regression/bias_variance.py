@@ -458,10 +458,10 @@ verify('neighbours: variance σ²/k, bias within reach',
        seed=seeds(), k=list(range(1, 31)), tries=100)
 
 # %% [markdown]
-# Now the two stand side by side: exact terms as lines, the simulator as dots, each from 200 training sets; the bars hold
-# 80 % of 20 repetitions. Both are averaged over new inputs that are uniform on $[-1, 1]$ (an integral, by Gauss's rule).
-# Before that, the correction of the squared bias is put to the test. With only $R = 3$ training sets it matters, and its
-# control is the estimate without it.
+# Now the two stand side by side: exact terms as lines, the simulator as dots, each from 200 training sets; the bars
+# hold four fifths of 20 repetitions. Both are averaged over new inputs that are uniform on $[-1, 1]$ (an integral, by
+# Gauss's rule). Before that, the correction of the squared bias is put to the test. With only $R = 3$ training sets it
+# matters, and its control is the estimate without it.
 
 # %%
 def squared_bias_of_three(seed, name, knob, correct=True):
@@ -648,9 +648,9 @@ verify('disjoint sets show the variance, overlapping ones a part of it',
        y=vectors(6), n=[1, 2, 3], tries=40)
 
 # %% [markdown]
-# So: shuffle the patients, set 142 aside for testing, cut the other 300 into five training sets of 60, fit five times, and
-# repeat with forty shuffles. The mean squared error on the test patients estimates the total without bias, the variance
-# among the five estimates the variance without bias, and their difference is
+# So: shuffle the patients, set 142 aside for testing, cut the other $442 - 142 = 300$ into five training sets of 60,
+# fit five times, and repeat with forty shuffles. The mean squared error on the test patients estimates the total
+# without bias, the variance among the five estimates the variance without bias, and their difference is
 #
 # $$ \text{total} - \text{variance} = \text{noise} + \text{bias}^2 . $$
 #
@@ -721,7 +721,7 @@ for name, (knobs, _) in patients.items():
         print(f'{name:10} {knobs[k]:5.0f}: noise + bias² {rest[k]:.0f}, '
               f'variance {variance[k]:.0f}')
 
-# %% mystnb={"figure": {"caption": "With 60 training patients the variance makes the total rise on the right; noise and squared bias, which no resampling separates, level off near 3000."}, "image": {"alt": "Two stacked areas against the knob. Left, number of neighbours from 60 down to 1: noise plus squared bias falls from 6000 to about 3100 and levels off, the variance on top of it grows to 3600, the sum is least near ten. Right, ridge price from large to small: noise plus squared bias falls from 5850 to about 2900, the variance grows steeply; the sum is least near 100."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "With 60 training patients the variance makes the total rise on the right; noise and squared bias, which no resampling separates, level off near 3000."}, "image": {"alt": "Two stacked areas against the knob. Left, number of neighbours from 60 down to 1: noise plus squared bias falls from 5975 to 3075 and levels off, the variance on top of it grows to 3598, the sum is least near ten. Right, ridge price from large to small: noise plus squared bias falls from 5850 to about 2900, the variance grows steeply; the sum is least near 100."}} tags=["hide-input"]
 fig, axes = panels(2, height=3, sharey=True)
 for ax, (name, (knobs, _)) in zip(axes, patients.items(), strict=True):
     rest, variance = found[name].mean(axis=0)
@@ -743,15 +743,15 @@ axes[1].set_xlabel('α')
 axes[1].legend(fontsize=8, loc='upper left');
 
 # %% [markdown]
-# (Dashed: always predicting the mean. Bars: 80 % of the shuffles; these share their 442 patients, so the bars tell how
-# much the shuffle matters, not how far the result is from the population.)
+# (Dashed: always predicting the mean. Bars: four fifths of the shuffles; these share their 442 patients, so the bars
+# tell how much the shuffle matters, not how far the result is from the population.)
 #
-# Both families show the theory's shape on data for which no truth is known. The variance, drawn on top, is nearly all that
-# moves on the right of each panel; the part below falls and then levels off near 3000. That floor, noise plus a bias that
-# no setting removes, is about half the variance of the labels. The noise cannot be much larger than the lowest value seen;
-# whether it is much smaller, these patients cannot tell. What can be told is where the *avoidable* error lies: at 60
-# training patients, both families at their best pay 350 to 500 for variance and, compared with the lowest floor, at least
-# 600 for bias.
+# Both families show the theory's shape on data for which no truth is known. The variance, drawn on top, is nearly all
+# that moves on the right of each panel; the part below falls and then levels off near 3000. That floor, noise plus a
+# bias that no setting removes, is about half the variance of the labels. The noise cannot be much larger than the
+# lowest value seen; whether it is much smaller, these patients cannot tell. What can be told is where the *avoidable*
+# error lies: at 60 training patients, both families at their best pay 357 and 488 for variance and, compared with the
+# lowest floor, $3474 - 2869 = 605$ and $3544 - 2869 = 675$ for bias.
 #
 # ### Other losses
 #

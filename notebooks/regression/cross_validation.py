@@ -335,7 +335,7 @@ def with_leak(X, y, parts):
 # %% [markdown]
 # The folds were in order; what went into them was not. The genes had been chosen *with the labels of the validation
 # people*: among 2500 columns of noise, those were kept that happen to agree with all fifty labels. Each correlation is
-# of the order $1/\sqrt{N}$, about 0.14, but the largest of $p$ grows like $\sqrt{2 \ln p / N}$
+# of the order $1/\sqrt{50} \approx 0.14$, but the largest of $p$ grows like $\sqrt{2 \ln p / N}$
 # ([concentration](../probability/concentration.ipynb)), and all twenty that were kept come from the tail. The remedy is
 # the contract from above: choosing is learning, so it belongs into `fit`.
 
@@ -395,7 +395,7 @@ verify('choosing inside the folds is scikit-learn\'s pipeline',
        control=lambda seed: as_pipeline(seed, with_leak),
        seed=seeds(), tries=20)
 
-# %% mystnb={"figure": {"caption": "Fifty coin flips seem predictable when twenty genes are chosen by all labels, the more so the more there are; chosen inside the folds, accuracy stays near one half."}, "image": {"alt": "Accuracy on coin flips against the number of genes. With the leak it climbs from one half at 20 genes to 0.96 at 2500; chosen inside the folds it stays at one half throughout. Shaded bands hold the middle 80 percent of 40 data sets."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Fifty coin flips seem predictable when twenty genes are chosen by all labels, the more so the more there are; chosen inside the folds, accuracy stays near one half."}, "image": {"alt": "Accuracy on coin flips against the number of genes. With the leak it climbs from one half at 20 genes to 0.96 at 2500; chosen inside the folds it stays at one half throughout. Shaded bands hold the middle four fifths of 40 data sets."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.8))
 for k, name in enumerate(('chosen before the folds', 'chosen inside')):
     low, high = np.quantile(scores[:, :, k], (0.1, 0.9), axis=1)
@@ -623,9 +623,10 @@ print('chosen alphas:', *(f'{a:.0f}' for a in chosen))
 # %% [markdown]
 # ### Bias and variance, measured
 #
-# Now 4000 data sets of $N = 40$ examples with $d = 8$ features, and two procedures. One is least squares. The other is
-# jumpy: it looks for the single feature that fits best and uses that alone, while in truth all eight matter equally. For
-# every $k$ that divides 40 we get 4000 values of $\mathrm{CV}_k$.
+# Now 4000 data sets of $N = 40$ examples with $d = 8$ features, and two procedures. One is least squares, whose risk is
+# $1 + d/(n - d - 1)$ with $n$ examples: $1 + 8/11 \approx 1.73$ at two folds, $1 + 8/31 \approx 1.26$ with all forty.
+# The other is jumpy: it looks for the single feature that fits best and uses that alone, while in truth all eight
+# matter equally. For every $k$ that divides 40 we get 4000 values of $\mathrm{CV}_k$.
 
 # %%
 def squares_of_ols(X, y, k):  # (M, N, d), (M, N) -> (M, k)
@@ -875,7 +876,7 @@ for noise in (1, 3):
               f'= 3 {(D == 3).sum()}, > 3 {(D > 3).sum():3} of 400, '
               f'median excess {median:.3f}')
 
-# %% mystnb={"figure": {"caption": "With a cubic truth and noise 1, the one-standard-error rule finds degree 3 in 99 of 100 data sets, the smallest error in two of three, else a higher one."}, "image": {"alt": "Left: cross-validation error of one data set against degree with error bars: high at degrees 1 and 2, flat from 3 to 6 and then slowly rising, with bars of nearly the same length; a dashed line one standard error above the smallest crosses at degree 3. Right: how often each rule chose each degree at noise 1: the one-standard-error rule nearly always 3, the smallest error 3 in two thirds and higher degrees else."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "With a cubic truth and noise 1, the one-standard-error rule finds degree 3 in 395 of 400 data sets, the smallest error in 268, else a higher one."}, "image": {"alt": "Left: cross-validation error of one data set against degree with error bars: high at degrees 1 and 2, flat from 3 to 6 and then slowly rising, with bars of nearly the same length; a dashed line one standard error above the smallest crosses at degree 3. Right: how often each rule chose each degree at noise 1: the one-standard-error rule nearly always 3, the smallest error 3 in two thirds and higher degrees else."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.8)
 table, (smallest, simple) = worlds[1]
 one = np.flatnonzero((smallest > 3) & (simple == 3))[0]

@@ -538,9 +538,10 @@ print(f'mass as printed: {2 * quad(as_printed, 0, np.inf)[0]:.3f}')
 # \ell_2(k r) = k^2 \, \ell_2(r) , \qquad \ell_1(k r) = k \, \ell_1(r) \quad \text{for all } k > 0 .
 # ```
 #
-# Squares charge a hundredfold for tenfold. It is the bell that thinks so: an error of ten standard deviations, it says, comes less than
-# once in $10^{22}$ measurements, and a line that would rather turn round than admit one is only consistent. A tent of the
-# same variance grants it once in about a million.
+# Squares charge a hundredfold for tenfold. It is the bell that thinks so: an error of ten standard deviations, it says,
+# comes with a probability of at most $2e^{-50}/(10\sqrt{2\pi}) \approx 1.5 \cdot 10^{-23}$, and a line that would
+# rather turn round than admit one is only consistent. A tent of the same variance grants it the probability
+# $e^{-10\sqrt2} \approx 7.2 \cdot 10^{-7}$.
 
 # %%
 square_loss, absolute_loss = (lambda r: r**2 / 2), abs
@@ -853,10 +854,11 @@ for name, law in laws.items():
 # %% [markdown]
 # (For the tent the approach is slow: its density has a kink where it counts.) Up to two degrees of freedom squares lose
 # altogether, since the variance is infinite. The best-known case is Cauchy's law, $\nu = 1$, where the average of any
-# number of errors is distributed like a single one: more data do not help. The median error of absolute values falls like
-# $1/\sqrt N$, and from $N = 25$ to $N = 400$ it must become four times smaller. A median of $R$ errors, which are about
-# normal, has the relative standard error $1.17 / \sqrt R$; the ratio of two, five times over, may miss by the factor
-# $e^{8.3/\sqrt R}$. The control are the squares.
+# number of errors is distributed like a single one: more data do not help. The median error of absolute values falls
+# like $1/\sqrt N$, and from $N = 25$ to $N = 400$ it must become four times smaller. A median of the sizes of $R$
+# errors, which are about normal, has the relative standard error $1.17 / \sqrt R$ (half of such sizes are below 0.674
+# standard deviations, where their density is 0.636, and $0.5/(0.674 \cdot 0.636) \approx 1.17$); the ratio of two, five
+# times over, may miss by the factor $e^{8.3/\sqrt R}$. The control are the squares.
 
 # %%
 sizes = np.array([25, 50, 100, 200, 400])
@@ -1010,7 +1012,7 @@ scores = {
 for name, score in scores.items():
     print(f'{name}: mean absolute error {score:.2f}')
 
-# %% mystnb={"figure": {"caption": "Eight spoiled years (crosses) pull the least-squares line up to 5 million more calls a year; lines of least absolute deviations stay near the honest years."}, "image": {"alt": "Calls per year from 1950 to 1973: a gentle rise, six points from 1964 to 1969 that shoot up to two hundred, then back. The least-squares line climbs steeply and misses nearly all; two nearly equal lines of least absolute deviations run through the honest points."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Eight spoiled years (crosses) pull the least-squares line up to 5.04 million more calls a year; lines of least absolute deviations stay near the honest years."}, "image": {"alt": "Calls per year from 1950 to 1973: a gentle rise, six points from 1964 to 1969 that shoot up to two hundred, then back. The least-squares line climbs steeply and misses nearly all; two nearly equal lines of least absolute deviations run through the honest points."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3.1))
 ax.plot(year[honest], calls[honest], 'o', color=GREY, ms=4)
 ax.plot(year[~honest], calls[~honest], 'x', color=GREY, ms=6)

@@ -938,7 +938,7 @@ verify('eight steps for eight weights', lambda seed: arrives(seed, 8),
        control=lambda seed: arrives(seed, 7), seed=seeds(), tries=40)
 
 # %% [markdown]
-# Nobody makes $D = 100{,}000$ steps. The point is how much earlier one may stop.
+# Nobody makes a hundred thousand steps. The point is how much earlier one may stop.
 #
 # ```{prf:theorem} The rate of conjugate gradients
 # :label: thm-ls-cg
@@ -959,10 +959,11 @@ verify('eight steps for eight weights', lambda seed: arrives(seed, 8),
 # (\kappa + 1) / (\kappa - 1)$.
 # ```
 #
-# Gradient descent with its best constant step has the factor $(\kappa^2 - 1) / (\kappa^2 + 1)$, since the Hessian has the
-# condition number $\kappa^2$ ([Gradient descent](../optimization/gradient_descent.ipynb)). For $\kappa = 100$ that is
-# some $11{,}500$ steps for one digit against about 115. The control of the check takes the root of $\kappa$ once too often,
-# as whoever remembers the formula for symmetric systems is tempted to.
+# Gradient descent with its best constant step has the factor $(\kappa^2 - 1) / (\kappa^2 + 1)$, since the Hessian has
+# the condition number $\kappa^2$ ([Gradient descent](../optimization/gradient_descent.ipynb)). For $\kappa = 100$ that
+# is $\frac12 \cdot 100^2 \ln 10 \approx 11{,}500$ steps for one digit against $\frac12 \cdot 100 \ln 10 \approx 115$.
+# The control of the check takes the root of $\kappa$ once too often, as whoever remembers the formula for symmetric
+# systems is tempted to.
 
 # %%
 def fitted_error(path, X, y):  # relative, in the predictions
@@ -999,12 +1000,12 @@ print(f'factor per step of descent {tail:.3f}, in theory at most {slow:.3f}')
 
 # %% [markdown]
 # **Stopping early on real data.** On the 442 patients of [Linear regression](linear_regression.ipynb) let the ten
-# measurements be joined by their 55 squares and products. For 332 patients, 65 weights are many: the exact least-squares
-# solution (the shortest one, since the square of sex is superfluous) fits noise. CGLS finds the directions with large
-# $s_i$, along which the data speak clearly, in its first steps, and fits the noise later. So its number of steps is a dial.
-# We turn it by the rules: means and standard deviations come from the training part, the number of steps is chosen on a
-# quarter of the training part, which is not fitted, and the 110 test patients see the result once. The baseline is step 0,
-# which predicts the mean.
+# measurements be joined by their 55 squares and products. For $442 - 110 = 332$ patients, 65 weights are many: the
+# exact least-squares solution (the shortest one, since the square of sex is superfluous) fits noise. CGLS finds the
+# directions with large $s_i$, along which the data speak clearly, in its first steps, and fits the noise later. So its
+# number of steps is a dial. We turn it by the rules: means and standard deviations come from the training part, the
+# number of steps is chosen on a quarter of the training part, which is not fitted, and the 110 test patients see the
+# result once. The baseline is step 0, which predicts the mean.
 
 # %%
 patients, progress, _ = diabetes()
@@ -1041,7 +1042,7 @@ print('early stopping beats the exact solution in',
       (stopped < curves[:, 21]).sum(), 'of 20 splits')
 print('steps chosen: median', int(np.median([k for _, k in splits])))
 
-# %% mystnb={"figure": {"caption": "Left: at $\\kappa = 20$ conjugate gradients keep to their bound and outrun gradient descent. Right: on test patients a few steps on 65 columns beat their exact solution, but not ten plain columns."}, "image": {"alt": "Left: error in the predictions on a logarithmic scale against the step: CGLS falls steeply, below its bound, plain gradient descent slowly, from 1 to about 0.4. Right: error on test patients against the step of CGLS, with a band over splits: it falls from 78 to about 57 within a few steps, then creeps up towards the exact solution, a dashed line near 63; a dashed line near 55 is the exact solution on ten columns."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: at $\\kappa = 20$ conjugate gradients keep to their bound and outrun gradient descent. Right: on test patients a few steps on 65 columns beat their exact solution, but not ten plain columns."}, "image": {"alt": "Left: error in the predictions on a logarithmic scale against the step: CGLS falls steeply, below its bound, plain gradient descent slowly, from one to less than a half. Right: error on test patients against the step of CGLS, with a band over splits: it falls from 78 to about 57 within a few steps, then creeps up towards the exact solution, a dashed line near 63; a dashed line near 55 is the exact solution on ten columns."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.9)
 left.semilogy(race['cgls'][:24], label='CGLS')
 left.semilogy(race['plain_descent'][:24], label='gradient descent')
@@ -1145,10 +1146,11 @@ assert not grade(predictions_of(without_ruler), truth, sketch_cases)
 # \|\boldsymbol\delta\| \approx \frac{\varepsilon s_1^2}{s_D^2}\, \|\mathbf{w}\| = \varepsilon\kappa^2\, \|\mathbf{w}\| .
 # ```
 #
-# Half of the digits are gone at $\kappa = 10^4$, and all of them at $10^8$. Factorizations of $\mathbf{X}$ itself
-# are backward stable. Their errors are those that a relative change $\varepsilon$ of the *data* would cause, which by
-# {eq}`qr-sensitivity` is $\varepsilon\kappa$ if the fit is nearly exact, and has a term $\varepsilon\kappa^2$ times the
-# relative residual if it is not. The page on [QR](../linear_algebra/qr_decomposition.ipynb) compares the two cases.
+# Half of the digits are gone at $\kappa = 10^4$, and all of them at $1/\sqrt{10^{-16}} = 10^8$. Factorizations of
+# $\mathbf{X}$ itself are backward stable. Their errors are those that a relative change $\varepsilon$ of the *data*
+# would cause, which by {eq}`qr-sensitivity` is $\varepsilon\kappa$ if the fit is nearly exact, and has a term
+# $\varepsilon\kappa^2$ times the relative residual if it is not. The page on
+# [QR](../linear_algebra/qr_decomposition.ipynb) compares the two cases.
 #
 # **What it costs in the predictions.** Here is what that page does not show. The error {eq}`ls-gram-error` points along
 # $\mathbf{v}_D$, the direction which $\mathbf{X}$ shrinks to $s_D$. So the predictions are off by only
@@ -1314,11 +1316,12 @@ fig.legend(*axes[0].get_legend_handles_labels(), ncols=4,
 # \operatorname{Cov}(\hat{\mathbf{w}}) = \sigma^2 (\mathbf{X}^\top\mathbf{X})^{-1} :
 # ```
 #
-# along $\mathbf{v}_i$ the weights have the variance $\sigma^2 / s_i^2$. In double precision, noise does the damage long before rounding does: noise of one percent
-# along $\mathbf{u}_D$ is blown up to the size of $\mathbf{w}$ at $\kappa = 100$, where even the normal equations have lost
-# only four of their sixteen digits. Better arithmetic does not help there; *less freedom* does, by stopping early as above,
-# or by a penalty. The check draws 4000 data sets; a variance estimated from them has the relative standard error
-# $\sqrt{2/4000}$, and five of those are allowed.
+# along $\mathbf{v}_i$ the weights have the variance $\sigma^2 / s_i^2$. In double precision, noise does the damage long
+# before rounding does: noise of one percent along $\mathbf{u}_D$ is blown up to the size of $\mathbf{w}$ at
+# $\kappa = 1/0.01 = 100$, where even the normal equations have lost only four of their sixteen digits. Better
+# arithmetic does not help there; *less freedom* does, by stopping early as above, or by a penalty. The check draws 4000
+# data sets; a variance estimated from them has the relative standard error $\sqrt{2/4000}$, and five of those are
+# allowed.
 
 # %%
 def spreads_like(seed, sigma, power, draws=4000):

@@ -880,7 +880,7 @@ ax.legend(loc='lower left');
 
 # %% [markdown]
 # How much does it matter on the real patients? Suppose that a few of the 332 training labels got a decimal point
-# shifted, so that 97 reads 970. The held-out patients' labels stay clean.
+# shifted, so that 97 reads $10 \cdot 97 = 970$. The held-out patients' labels stay clean.
 
 # %%
 def held_out_errors(seed, bad, X, y):  # mean absolute: mean, squares, absolute

@@ -503,10 +503,10 @@ assert floors[0.2, True] > floors[0.2, False] / 2
 #
 # For small $\eta n$ we have $\alpha_k \approx 1 - \eta (n - k)$, and the bracket is $\eta^2 n (n^2 - 1) / 12$. An epoch
 # forgets the share $2 \eta n$ of $v^2$; so the floor is about $\eta^3 \sigma^2 n^2 / 24$, that of independent draws
-# $\eta \sigma^2 / 2$. Their ratio is $(\eta n)^2 / 12$, with $n/b$ steps in place of $n$ for larger hands. (With several
-# unequal curvatures the cube becomes a square in general {cite}`mishchenko2020random`; long steps forget within an epoch,
-# and gain little.) All 120 deals of five cards confirm {eq}`minibatch_training-deal`; the control draws independently,
-# without the second sum.
+# $\eta \sigma^2 / 2$. Their ratio is $(\eta n)^2 / 12$, with $n/b$ steps in place of $n$ for larger hands. (With
+# several unequal curvatures the cube becomes a square in general {cite}`mishchenko2020random`; long steps forget within
+# an epoch, and gain little.) All $5! = 120$ deals of five cards confirm {eq}`minibatch_training-deal`; the control
+# draws independently, without the second sum.
 
 # %%
 def after_all_deals(c, v, eta):  # mean square over all orders
@@ -716,9 +716,9 @@ ax.set(xlabel='epoch', ylabel='excess / exact loss', xlim=(0, 60))
 label_lines(ax);
 
 # %% [markdown]
-# And on patients that the training has not seen? Twenty splits, 332 for training and 110 to judge, all standardized by
-# the training part, all trained in one array: the walker of split $k$ is dealt the rows of its own training part. The
-# references are the mean of the training targets and the exact solution.
+# And on patients that the training has not seen? Twenty splits, 332 for training and $442 - 332 = 110$ to judge, all
+# standardized by the training part, all trained in one array: the walker of split $k$ is dealt the rows of its own
+# training part. The references are the mean of the training targets and the exact solution.
 
 # %%
 def splits(K, seed):  # -> X (K, 442, 11), y (K, 442)

@@ -291,8 +291,10 @@ for p, exact in needed.items():
     ratio = exact / bound
     print(f'risk {p}: the bound is {1 / ratio[0]:.2f} times too wide for one '
           f'model, {1 / ratio[-1]:.2f} times for ten thousand')
+print(f'union bound: {bound[0]:.3f} for one model, '
+      f'{bound[-1]:.3f} for ten thousand')
 
-# %% mystnb={"figure": {"caption": "For $N = 500$ the radius that holds for all $K$ models grows slowly with $K$; the union bound comes closer with $K$ for risk one half and is generous for risk 0.05."}, "image": {"alt": "Radius that holds for all models at once against their number, on a logarithmic axis, 500 test examples. The union bound rises slowly from 0.06 to 0.11; the exact radius for independent models of risk one half lies a little below it, that for risk 0.05 far below; a flat line for copies of one model. Simulated points lie on the exact curves."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "For $N = 500$ the radius that holds for all $K$ models grows slowly with $K$; the union bound comes closer with $K$ for risk one half and is generous for risk 0.05."}, "image": {"alt": "Radius that holds for all models at once against their number, on a logarithmic axis, 500 test examples. The union bound rises slowly from 0.061 to 0.114; the exact radius for independent models of risk one half lies a little below it, that for risk 0.05 far below; a flat line for copies of one model. Simulated points lie on the exact curves."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3.1))
 ax.plot(counts, bound, color='C1', label='union bound')
 for color, (p, exact) in zip(('C0', 'C2'), needed.items(), strict=True):
@@ -542,8 +544,11 @@ seen = np.array([[np.random.default_rng([s, K]).binomial(N, 0.3, (300, K))
                   .min(axis=1) / N for K in few] for s in range(3)])
 off = seen.mean(axis=(0, 2)) - [mean_least(N, K, 0.3) for K in few]
 assert (abs(off) < 5 * seen.std(axis=(0, 2)) / np.sqrt(900)).all()
+edge = 0.3 - radius(N, few[[0, -1]], delta)
+print(f'score of the winner of 1000: {least[-1]:.3f}; promised from '
+      f'{edge[0]:.3f} for one model to {edge[1]:.3f}')
 
-# %% mystnb={"figure": {"caption": "Left: the model with the lowest test error is not the one with the lowest risk. Right: among $K$ equal models the winner's score sinks, within the shaded bound, while its risk stays 0.3."}, "image": {"alt": "Left: true risks of 40 models form a bowl; test errors with error bars scatter around it; the model with the least risk and the one with the least test error are marked and differ. Right: with K models of risk 0.3 the score of the winner falls from 0.3 to 0.235 as K grows to a thousand, inside a shaded region whose lower edge falls from 0.24 to 0.2, while its risk stays 0.3."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: the model with the lowest test error is not the one with the lowest risk. Right: among $K$ equal models the winner's score sinks, within the shaded bound, while its risk stays 0.3."}, "image": {"alt": "Left: true risks of 40 models form a bowl; test errors with error bars scatter around it; the model with the least risk and the one with the least test error are marked and differ. Right: with K models of risk 0.3 the score of the winner falls from 0.3 to 0.235 as K grows to a thousand, inside a shaded region whose lower edge falls from 0.239 to 0.197, while its risk stays 0.3."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=3)
 k, got = np.arange(40), tests[0]
 left.errorbar(k, got, eps, fmt='.', color='C0', ms=4, lw=0.6, alpha=0.7)
@@ -633,10 +638,10 @@ assert not grade(two_sided, excess_by_search, searches)
 # about $\sqrt{2/(\pi N)}$. For a fixed $n$ the $K$ sheets are independent, so the number of right votes on it is $B$.
 # ````
 #
-# An edge of $\mu \approx 0.025$ for each sheet, with $N = 1001$, which nobody would notice; but $K$ of them add up. The
-# best of $K$ sheets is lucky by about $\sqrt{\ln K / (2N)}$, their vote by about $\sqrt{K/N}/\pi$. On fresh examples it
-# is right in one half of the cases. The check compares with the exact mean; the control is what {prf:ref}`thm-ms-union`
-# would promise for $K + 1$ *fixed* models.
+# An edge of $\mu \approx \sqrt{2/(1001\pi)} \approx 0.025$ for each sheet, with $N = 1001$, which nobody would notice;
+# but $K$ of them add up. The best of $K$ sheets is lucky by about $\sqrt{\ln K / (2N)}$, their vote by about
+# $\sqrt{K/N}/\pi$. On fresh examples it is right in one half of the cases. The check compares with the exact mean; the
+# control is what {prf:ref}`thm-ms-union` would promise for $K + 1$ *fixed* models.
 
 # %%
 def vote(rng, N, K):  # -> test error, error on as many fresh examples
@@ -682,8 +687,9 @@ assert close(exact_vote(N, 501), norm.cdf(-np.sqrt(1002 / (np.pi * N))),
              atol=0.003)
 print(f'N = {N}, 501 sheets: the vote scores {exact_vote(N, 501):.2f}, '
       f'promised to fixed models: at least {0.5 - radius(N, 502, 0.05):.2f}')
+print(f'{sheets[-1]} sheets: best {best[-1]:.2f}, vote {scores[-1]:.2f}')
 
-# %% mystnb={"figure": {"caption": "On 1001 coin-flip labels a vote of answer sheets, turned by their scores, falls far below what fixed models are promised; on fresh examples it is no better than chance."}, "image": {"alt": "Test error against the number of answer sheets, 1001 examples, all of risk one half. The best sheet falls slowly to 0.45 and stays above the curve of the union bound; the vote of all sheets falls ever faster, crosses that curve near forty sheets and reaches 0.2; its error on fresh examples stays at one half."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "On 1001 coin-flip labels a vote of answer sheets, turned by their scores, falls far below what fixed models are promised; on fresh examples it is no better than chance."}, "image": {"alt": "Test error against the number of answer sheets, 1001 examples, all of risk one half. The best sheet falls slowly to 0.45 and stays above the curve of the union bound; the vote of all sheets falls ever faster, crosses that curve near forty sheets and reaches 0.19; its error on fresh examples stays at one half."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3))
 ax.axhline(0.5, color=GREY, lw=0.8, ls=':')
 ax.plot(some, shown[..., 1].T, '.', color='C2')
@@ -881,6 +887,7 @@ for name, values in report.items():
     print(f'{name:27} {values.mean():.3f} ± {values.std():.4f}')
 print('score too low in', (score < worth).sum(), 'of 8 deals; winner better '
       'than the average set in', (worth < average).sum(), 'of 8')
+print(f'fresh errors over scores: {worth.sum() / score.sum():.2f}')
 
 # %%
 deviation = abs(trials[..., 0] - trials[..., 1]).max(axis=1)
@@ -908,11 +915,11 @@ ax.legend(loc='lower right');
 # %% [markdown]
 # The winner deserves to win: it is better than the average set in every deal. But its own score is too good in every
 # deal, by almost four points in a hundred on average, and only fresh digits say so. The promise (two radii, for the
-# test and the fresh part, each with probability 0.95) was kept with room to spare. Part of the slack is the range
-# again. Another part is dependence: all sets err on the same badly written digits, so that their deviations have less
-# spread among themselves than one of them has by itself. So an honest choice needs two test sets, one to choose by
-# and one to judge by. Had we chosen pixel by pixel, looking at the score after each step, the score would have meant
-# even less.
+# test and the fresh part, each with probability $1 - 0.05 = 0.95$) was kept with room to spare. Part of the slack is
+# the range again. Another part is dependence: all sets err on the same badly written digits, so that their deviations
+# have less spread among themselves than one of them has by itself. So an honest choice needs two test sets, one to
+# choose by and one to judge by. Had we chosen pixel by pixel, looking at the score after each step, the score would
+# have meant even less.
 
 # %% [markdown]
 # ## Summary

@@ -736,10 +736,10 @@ verify('a fixed price attracts if S < A + 2λD², not if S exceeds it',
        seed=seeds(), part=[0.3, 0.45, 0.55, 0.8], tries=40)
 
 # %% [markdown]
-# **The bottles again**, from the far start and from 625 others, spread over four powers of ten for $w_1$ and over two for
-# $w_2$. The program above begins with the price 1000, a very short leash. What if it begins with 1? And what does the
-# library do? Scipy's `leastsq` calls MINPACK, a Fortran program by birth and now translated into C, as does much of the
-# curve fitting of this world.
+# **The bottles again**, from the far start and from $25^2 = 625$ others, spread over four powers of ten for $w_1$ and
+# over two for $w_2$. The program above begins with the price 1000, a very short leash. What if it begins with 1? And
+# what does the library do? Scipy's `leastsq` calls MINPACK, a Fortran program by birth and now translated into C, as
+# does much of the curve fitting of this world.
 
 # %%
 bottles = oxygen_residual, oxygen_jacobian
@@ -902,11 +902,11 @@ def standard_errors(J, r):  # (..., N, D), (..., N) -> (..., D)
     return np.sqrt(s2[..., None] * squares(inv(qr(J)[1])))
 
 # %% [markdown]
-# The first judge is the institute, with certified weights *and* standard errors. To the bottles come a dental study, the
-# volume adsorbed at 14 pressures, with the same curve; and the resistance of a thermistor at 16 temperatures, $w_1
-# e^{w_2 / (x + w_3)}$, notorious because its three weights are of the order of 0.01, 10000 and 100. Damped steps bring us
-# near, and twelve of Gauss–Newton finish the work. They compare no losses, and a comparison of losses cannot see relative
-# changes of $\mathbf{w}$ below $10^{-8}$, which change $L$ by rounding only.
+# The first judge is the institute, with certified weights *and* standard errors. To the bottles come a dental study,
+# the volume adsorbed at 14 pressures, with the same curve; and the resistance of a thermistor at 16 temperatures,
+# $w_1 e^{w_2 / (x + w_3)}$, notorious because its three weights are of the order of a hundredth, ten thousand and a
+# hundred. Damped steps bring us near, and twelve of Gauss–Newton finish the work. They compare no losses, and a
+# comparison of losses cannot see relative changes of $\mathbf{w}$ below $10^{-8}$, which change $L$ by rounding only.
 
 # %%
 pressure = np.array([77.6, 114.9, 141.1, 190.8, 239.9, 289, 332.8,
@@ -1012,9 +1012,9 @@ verify('the noise is estimated with the divisor N - D',
 
 # %% [markdown]
 # But the noise of the bottles, $s = 17$ mg/l, is not small. Does the interval $\hat w_j \pm t \cdot$ standard error
-# contain the true $w_j$ in 95 of 100 experiments, as it should? Since $s$ is an estimate from $N - D = 4$ numbers, $t$ is
-# the quantile 2.78 of Student's distribution; the control takes the 1.96 of the Gaussian. Beside the intervals for single
-# weights there are two regions for both. The *ellipse* takes the covariance at its word. The *level region*
+# contain the true $w_j$ in 95 % of the experiments, as it should? Since $s$ is an estimate from $N - D = 4$ numbers,
+# $t$ is the quantile 2.78 of Student's distribution; the control takes the 1.96 of the Gaussian. Beside the intervals
+# for single weights there are two regions for both. The *ellipse* takes the covariance at its word. The *level region*
 #
 # ```{math}
 # :label: nlls-region

@@ -581,13 +581,13 @@ verify('the path starts at the shortest least-squares solution',
        control=lambda seed: to_shortest(seed, 0.5), seed=seeds(), tries=50)
 
 # %% [markdown]
-# (What `stored` is for comes next.) On paper the routes are one. In a computer, which stores numbers with so many digits and
-# no more, they are not. To see the difference on every machine alike, let the matrices of each route be *stored* in single
-# precision, 24 binary digits, $\varepsilon = 2^{-24} \approx 6 \cdot 10^{-8}$, and everything else be computed in double
-# precision, as good as exact beside that. Put a polynomial of degree 5 through 30 points of $[0, 1]$: the columns
-# $1, t, \dots, t^5$ are nearly dependent, $s_1/s_d$ is beyond $10^6$. The labels lie on a polynomial, so that residuals
-# are small (with large ones no route can be much better than the normal equations, because the problem itself is then
-# as sensitive).
+# (What `stored` is for comes next.) On paper the routes are one. In a computer, which stores numbers with so many
+# digits and no more, they are not. To see the difference on every machine alike, let the matrices of each route be
+# *stored* in single precision, 24 binary digits, $\varepsilon = 2^{-24} \approx 6 \cdot 10^{-8}$, and everything else
+# be computed in double precision, as good as exact beside that. Put a polynomial of degree 5 through 30 points of
+# $[0, 1]$: the columns $1, t, \dots, t^5$ are nearly dependent, $s_1/s_d$ is beyond a million. The labels lie on a
+# polynomial, so that residuals are small (with large ones no route can be much better than the normal equations,
+# because the problem itself is then as sensitive).
 
 # %%
 def single(a):
@@ -613,7 +613,7 @@ for name, error in at.items():
     print(f'alpha = 1e-7: {name}, error in units of stacking {times:.3g}')
 print('alpha = 1000: errors in units of 2^-23', below(errors[-1] * 2**23, 1))
 
-# %% mystnb={"figure": {"caption": "Stored in single precision, the routes that form $\\mathbf{X}^\\top\\mathbf{X}$ or $\\mathbf{X}\\mathbf{X}^\\top$ lose digits like $1/\\alpha$ until fewer than two are left; stacking and SVD lose far fewer."}, "image": {"alt": "Relative error of four routes, stored in single precision, against alpha, both logarithmic. For large alpha all are near 1e-8. As alpha falls, normal equations and dual lose digits in proportion to one over alpha until fewer than two are left; stacked QR and SVD lose about a third as many."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Stored in single precision, the routes that form $\\mathbf{X}^\\top\\mathbf{X}$ or $\\mathbf{X}\\mathbf{X}^\\top$ lose digits like $1/\\alpha$ until fewer than two are left; stacking and SVD lose far fewer."}, "image": {"alt": "Relative error of four routes, stored in single precision, against alpha, both logarithmic. For large alpha all are near the unit of rounding. As alpha falls, normal equations and dual lose digits in proportion to one over alpha until fewer than two are left; stacked QR and SVD lose about a third as many."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3))
 for (name, error), mark in zip(zip(routes, errors.T), 'osx+', strict=False):
     ax.loglog(prices, error, marker=mark, ms=4, lw=1.3, label=name)
@@ -624,12 +624,12 @@ ax.set(xlabel='α', ylabel='relative error', ylim=(1e-9, 1))
 ax.legend();
 
 # %% [markdown]
-# The two steep curves grow with the condition number, which goes like $1/\alpha$ until $\alpha$ has sunk below $s_d$ and no
-# longer matters; the two flat ones with its root at most. (The dual matrix goes on getting worse, because $N - d$ of its
-# eigenvalues are $\alpha$ itself, but their eigenvectors are what $\mathbf{X}^\top$ sends to zero.) Forming
-# $\mathbf{X}^\top\mathbf{X}$ or $\mathbf{X}\mathbf{X}^\top$ squares the condition number, and the bound on the digits lost
-# doubles (here it is two to three times as many). With the prices that statistics asks for, here to the right of $10^{-2}$,
-# in double precision every route will do, and the cheapest is best.
+# The two steep curves grow with the condition number, which goes like $1/\alpha$ until $\alpha$ has sunk below $s_d$
+# and no longer matters; the two flat ones with its root at most. (The dual matrix goes on getting worse, because
+# $N - d$ of its eigenvalues are $\alpha$ itself, but their eigenvectors are what $\mathbf{X}^\top$ sends to zero.)
+# Forming $\mathbf{X}^\top\mathbf{X}$ or $\mathbf{X}\mathbf{X}^\top$ squares the condition number, and the bound on the
+# digits lost doubles (here it is two to three times as many). With the prices that statistics asks for, here to the
+# right of one hundredth, in double precision every route will do, and the cheapest is best.
 #
 # ```{exercise} ★★ A price for each feature
 # :label: ridge_regression-prices

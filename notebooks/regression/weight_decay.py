@@ -120,8 +120,8 @@ for n in (20, 50, 200):
 # ```
 #
 # write $x_1^{d_1} \cdots x_k^{d_k}$ as $d$ stars with $k - 1$ bars between the variables, and choose the places of the
-# bars. With 20 variables one step from degree 2 to 3 adds 1540 features to 231. (The
-# control is the number *up to* degree $d$, which needs one more bar.)
+# bars. With 20 variables one step from degree 2 to 3 adds 1540 features to $1 + 20 + 210 = 231$. (The control is the
+# number *up to* degree $d$, which needs one more bar.)
 
 # %%
 def monomials(k, d):
@@ -131,9 +131,10 @@ holds('dl.weightdecay.degree-coarse',
       lambda k, d: monomials(k, d) == comb(k - 1 + d, k - 1),
       control=lambda k, d: monomials(k, d) == comb(k + d, k),
       k=integers(1, 8), d=integers(0, 5), tries=60)
-print('20 variables: degree 2', monomials(20, 2), 'and 3', monomials(20, 3))
+print('20 variables: degree 2', monomials(20, 2), 'and 3', monomials(20, 3),
+      'and 5', monomials(20, 5))
 
-# %% mystnb={"figure": {"caption": "Left: without decay the error explodes where examples and features are equally many; decay takes the peak away. Right: with many variables one more degree multiplies the number of features."}, "image": {"alt": "Left: true error against the number of examples, logarithmic axes: without decay the median peaks near 50 at 50 examples and falls to 0.3 at 200; with decay it falls steadily below it. Right: number of monomials against degree on a logarithmic axis for 2, 5 and 20 variables; the last reaches 42504 at degree 5."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: without decay the error explodes where examples and features are equally many; decay takes the peak away. Right: with many variables one more degree multiplies the number of features."}, "image": {"alt": "Left: true error against the number of examples, logarithmic axes: without decay the median peaks near 50 at 50 examples and falls to 0.33 at 200; with decay it falls steadily below it. Right: number of monomials against degree on a logarithmic axis for 2, 5 and 20 variables; the last reaches 42504 at degree 5."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.7)
 for k, (name, errors) in enumerate((('with decay', decayed),
                                     ('without', plain))):
@@ -368,11 +369,11 @@ verify('a free bias follows a shift of all targets',
 # %% [markdown]
 # ### The autopsy of an example
 #
-# A well-known example {cite}`zhang2023dive` has 200 features, 20 examples, and
-# $y = 0.05 + 0.01\sum_j x_j + \epsilon$ with noise of standard deviation 0.01. We train by minibatches of 5, with
-# $\eta = 0.01$ for 600 steps, seven values of $\lambda$ side by side, from small and from large random weights. As the
-# $x_j$ are independent standard normal, the true error (half the squared one) is $\frac12\big(\|\hat{\mathbf{w}} -
-# \mathbf{w}\|^2 + (\hat b - b)^2 + 0.01^2\big)$.
+# A well-known example {cite}`zhang2023dive` has 200 features, 20 examples, and $y = 0.05 + 0.01\sum_j x_j + \epsilon$
+# with noise of standard deviation 0.01. We train by minibatches of 5, with $\eta = 0.01$ for $150 \cdot 4 = 600$ steps,
+# seven values of $\lambda$ side by side, from small and from large random weights. As the $x_j$ are independent
+# standard normal, the true error (half the squared one) is
+# $\frac12\big(\|\hat{\mathbf{w}} - \mathbf{w}\|^2 + (\hat b - b)^2 + 0.01^2\big)$.
 
 # %%
 def narrow_world(rng):  # 20 examples, 200 features
@@ -436,9 +437,9 @@ holds('dl.weightdecay.first-reg', lambda: regularizes(decayed_step),
 # {eq}`dl.norms-wd.decay-step` is $\mathbf{P}\mathbf{w} \leftarrow (1 - \eta\lambda)\,\mathbf{P}\mathbf{w}$.
 # ````
 #
-# Twenty inputs leave 180 directions of which the data say nothing. Without decay the random start stays there
-# for good and costs about $\frac12 \cdot 180$ if its entries have variance 1. With it the start is forgotten. A start at
-# zero would have done the same: of the exact solutions below ($\lambda$ is $1/n$ times the price $\alpha$ in
+# Twenty inputs leave $200 - 20 = 180$ directions of which the data say nothing. Without decay the random start stays
+# there for good and costs about $\frac12 \cdot 180$ if its entries have variance 1. With it the start is forgotten. A
+# start at zero would have done the same: of the exact solutions below ($\lambda$ is $1/n$ times the price $\alpha$ in
 # scikit-learn's `Ridge`) none is noticeably better than that for $\lambda = 10^{-6}$.
 
 # %%
@@ -501,7 +502,7 @@ print(f'mean true error: no decay {uneven[:, 0].mean():.2f}, '
       f'noise alone 1')
 print('that decay beats none in', (uneven[:, k] < uneven[:, 0]).sum(), 'of 40')
 
-# %% mystnb={"figure": {"caption": "Left and middle: in the example decay mainly undoes a large start, and zero weights do as well. Right: with unequal features a moderate decay beats both no decay and zero weights."}, "image": {"alt": "Three panels. Length of the weights during training from a large start: without decay it stays near 13, with lambda 3 it falls to almost zero within 300 steps. True error of the example against lambda: trained from start 1 the error falls from 25 to 0.01 as lambda grows; from 0.01 and exactly solved it is flat near the baseline. Unequal features: a valley between no decay and the zero model."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left and middle: in the example decay mainly undoes a large start, and zero weights do as well. Right: with unequal features a moderate decay beats both no decay and zero weights."}, "image": {"alt": "Three panels. Length of the weights during training from a large start: without decay it stays near 13, with lambda 3 it falls to almost zero in the first half. True error of the example against lambda: trained from start 1 the error falls from 25 to 0.01 as lambda grows; from 0.01 and exactly solved it is flat near the baseline. Unequal features: a valley between no decay and the zero model."}} tags=["hide-input"]
 fig, (a, b, c) = panels(3, height=2.8)
 for k, name in ((0, 'λ = 0'), (4, 'λ = 3')):
     a.semilogy(runs[1.0][0][2][:, k], f'C{k // 4}', label=name)
@@ -647,7 +648,7 @@ verify('the bound 2 / (s + λ) for the step is sharp',
        control=lambda seed, lam: settles(seed, lam, 0),
        seed=seeds(), lam=[0.3, 1.0], tries=6)
 
-# %% mystnb={"figure": {"caption": "Decay $\\lambda$ keeps the directions with eigenvalues $s \\gg \\lambda$ and shrinks those with $s \\ll \\lambda$ to nearly nothing; stopping early does much the same."}, "image": {"alt": "Left: coordinate over target against steps for eigenvalues 1, 0.1 and 0.01, solid with decay 0.1, dashed without. With decay they level off at 0.91, 0.5 and 0.09; without, the first two reach one, the last is still rising at 0.6 after 400 steps. Right: shrinkage against eigenvalue on a logarithmic axis, two similar S-curves, for decay and for early stopping."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Decay $\\lambda$ keeps the directions with eigenvalues $s \\gg \\lambda$ and shrinks those with $s \\ll \\lambda$ to nearly nothing; stopping early does much the same."}, "image": {"alt": "Left: coordinate over target against steps for eigenvalues 1, 0.1 and 0.01, solid with decay 0.1, dashed without. With decay they level off at ten elevenths, one half and one eleventh; without, the first two reach one, the last is still rising at the end. Right: shrinkage against eigenvalue on a logarithmic axis, two similar S-curves, for decay and for early stopping."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.7)
 curvatures, times = np.array([1, 0.1, 0.01]), np.arange(401)
 for k, s in enumerate(curvatures):
@@ -871,9 +872,9 @@ fig.legend(fontsize=8, ncols=3, loc='outside upper center');
 
 # %% [markdown]
 # Both ends lie where a level line touches a region: a ball for the penalty, a box for AdamW. The same happens with real
-# data and minibatches. We train [softmax regression](../classification/softmax.ipynb) on 100 of the digits, the bias not
-# decayed, the step falling linearly to nearly zero, and compare the loss on 1697 others. Reference is the exact minimum
-# of the penalized loss, by scikit-learn's solver.
+# data and minibatches. We train [softmax regression](../classification/softmax.ipynb) on 100 of the digits, the bias
+# not decayed, the step falling linearly to nearly zero, and compare the loss on the $1797 - 100 = 1697$ others.
+# Reference is the exact minimum of the penalized loss, by scikit-learn's solver.
 
 # %%
 X, y, _ = digits()

@@ -36,13 +36,17 @@ def test_numbers_of_prose(markdown, expected):
 def test_formulas_are_computed():
     markdown = r'$1/\sqrt{575} \approx 0.042$, $2 \cdot 0.15 \cdot 0.85 = 0.255$, $1 - 1/e = 0.64$, $x = 0.5$, $\binom{67}{4} = 766\,480$'
     found = [(one.text, round(value, 4)) for one, value in words.computed(markdown)]
-    assert found == [('0.042', 0.0417), ('0.255', 0.255), ('0.64', 0.6321), ('766480', 766480)]
+    assert found == [('0.042', 0.0417), ('0.255', 0.255), ('0.15', 0.15), ('0.85', 0.85), ('0.64', 0.6321), ('766480', 766480)]
+
+
+def test_columns_of_a_table_are_no_thousands():
+    assert [one.text for one in words.shown_by([{'text': 'degree 3 395 of 1,400'}])] == ['3', '395', '1400']
 
 
 def test_numbers_of_code():
-    code = 'a = 0.25 * 3\nx[400]\nax.plot(a, lw=0.7, label="n = 300")\nnp.linspace(0.5, 2.5, 201)\nrng = default_rng(999)\n%timeit 5'
+    code = 'a = 0.25 * 3\nx[400], x[50:550], np.r_[7]\nax.plot(a, lw=0.7, label="n = 300")\nnp.linspace(0.5, 2.5, 201)\nrng = default_rng(999)\n%timeit 5'
     values = {one.value for one in words.literals(code)}
-    assert values == {0.75, 0.25, 3, 300, 0.5, 2.5}
+    assert values == {0.75, 0.25, 3, 300, 0.5, 2.5, 500, 7}
 
 
 def test_texts_of_figures():
@@ -70,7 +74,7 @@ def section(folder, *cells):
     return words.Section(path)
 
 
-PAGE = ('# Title', ('seed = 314', ''), '## One', 'PROSE', ('tol = 0.05', 'mean 0.7391, 1797 digits, share 62.5 %'), 'Then.',
+PAGE = ('# Title', ('seed = 314', ''), '## One', 'PROSE', ('tol = 0.05', 'mean 0.7391, 1797 digits, share 62.5 %, calls in millions 1.62'), 'Then.',
         ('a = 0.45', 'b 0.8612'), 'More.', '## Two', 'Far.', ('c = 0.35', '0.52 and 0.1234'), '## Summary', 'All.')
 
 
@@ -79,13 +83,14 @@ PAGE = ('# Title', ('seed = 314', ''), '## One', 'PROSE', ('tol = 0.05', 'mean 0
     ('It is 0.7.', False), ('It is about 0.7.', True), ('It is about 0.8.', False),  # one digit is no rounding
     ('It is 0.73910.', False),  # more digits than are shown
     ('A share of 0.625.', True), ('A share of 62.5 %.', True), ('That is 63 %.', True), ('That is 26 %.', False),
-    ('The tolerance is 0.05.', True), ('The tolerance is 0.045.', False), ('It is 0.0500.', False),
+    ('It is 1.6 million.', True), ('It is 1.7 million.', False), ('The tolerance is 0.05.', True), ('The tolerance is 0.045.', False), ('It is 5 %.', True), ('It is 0.73910.', False),
     ('The 1797 digits.', True), ('The 1979 digits.', False), ('About 1800 digits.', True), ('The 1800 digits.', False),
     ('Later 0.861 is found.', True), ('Later 0.86 is found.', False), ('And 0.45 is set.', False),  # few digits, far away
     ('Elsewhere 0.123 is found.', False), ('There it is 0.52.', False),  # another part
     ('It was 314.', True),  # the opening
     ('In 1943 it was found.', True), ('The 1943 of them.', False), ('See {cite}`a`, who has 0.99.', True),
     ('This is in section 2.5.', True), (r'It is $1/\sqrt{1797} \approx 0.0236$.', True), (r'It is $1/8 = 0.126$.', False),
+    (r'It is $e^{10} \approx 22000$.', True), (r'It is $e^{10} = 22000$.', False),
     ('It is 9.81.', None),
 ])
 def test_what_is_shown(tmp_path, prose, shown):
