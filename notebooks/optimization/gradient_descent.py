@@ -298,14 +298,8 @@ holds(
 # = \|\nabla f(\mathbf{x}_{t-1})\| \, \|\mathbf{p}_t\| \cos\alpha .
 # ```
 #
-# Only the third factor is ours to choose, because
-#
-# ```{math}
-# :label: aw.gd.const-and-unit
-# \|\nabla f(\mathbf{x}_{t-1})\| \text{ is the same for every } \mathbf{p}_t, \quad \text{and} \quad \|\mathbf{p}_t\| = 1 ,
-# ```
-#
-# which leaves
+# Only the third factor is ours to choose, because $\|\nabla f(\mathbf{x}_{t-1})\|$ is the same for every $\mathbf{p}_t$,
+# and $\|\mathbf{p}_t\| = 1$. This leaves
 #
 # ```{math}
 # :label: aw.gd.cosine-unit
@@ -442,13 +436,13 @@ holds(
 #
 # ```{math}
 # :label: aw.gd.greatest-increase
-# -\|\nabla f\| \ \le \ \nabla f \cdot \mathbf{p} \ \le \ \|\nabla f\| ,
+# -\|\nabla f(\mathbf{x})\| \ \le \ \nabla f(\mathbf{x}) \cdot \mathbf{p} \ \le \ \|\nabla f(\mathbf{x})\| ,
 # ```
 #
-# on the right with equality only for $\mathbf{p} = \nabla f / \|\nabla f\|$, the direction of greatest increase, and
-# on the left only for its negative. It is tempting to read $-\nabla f$ as an arrow towards the minimum. It is not: in
-# the picture it misses the cross widely. On the bowl $\frac12(x_1^2 + 4x_2^2 + 9x_3^2)$ no random direction beats the
-# gradient, but many beat the straight line to the minimum at the origin:
+# on the right with equality only for $\mathbf{p} = \nabla f(\mathbf{x}) / \|\nabla f(\mathbf{x})\|$, the direction of
+# greatest increase, and on the left only for its negative. It is tempting to read $-\nabla f$ as an arrow towards the
+# minimum. It is not: in the picture it misses the cross widely. On the bowl $\frac12(x_1^2 + 4x_2^2 + 9x_3^2)$ no random
+# direction beats the gradient, but many beat the straight line to the minimum at the origin:
 
 # %%
 def bowl(x):  # x (3, ...) -> (...)
@@ -573,7 +567,7 @@ holds(
 # :label: aw.gd.closed-form
 # \begin{aligned}
 # \operatorname*{arg\,min}_x \big( \tfrac12 a x^2 - b x \big) &= b / a \qquad (a > 0) \\
-# \operatorname*{arg\,min}_x \big( \tfrac12 x^2 - \sin x \big) &= 0.739085\ldots
+# \operatorname*{arg\,min}_x \big( \tfrac12 x^2 - \sin x \big) &\approx 0.739085
 # \end{aligned}
 # ```
 #
@@ -793,12 +787,13 @@ print('backtracking from there: distance', below(safe - bottom, 1e-6))
 # close to a minimum with a positive definite Hessian:
 #
 # $$
-# f(\mathbf{x}) = \tfrac12 \mathbf{x}^\top A \mathbf{x} - \mathbf{b}^\top \mathbf{x}, \qquad
-# \nabla f(\mathbf{x}) = A\mathbf{x} - \mathbf{b} = A(\mathbf{x} - \mathbf{x}^*), \qquad A\mathbf{x}^* = \mathbf{b},
+# f(\mathbf{x}) = \tfrac12 \mathbf{x}^\top \mathbf{A} \mathbf{x} - \mathbf{b}^\top \mathbf{x}, \qquad
+# \nabla f(\mathbf{x}) = \mathbf{A}\mathbf{x} - \mathbf{b} = \mathbf{A}(\mathbf{x} - \mathbf{x}^*), \qquad \mathbf{A}\mathbf{x}^* = \mathbf{b},
 # $$
 #
-# where $A$ is symmetric with eigenvalues $0 < \mu = \lambda_1 \le \dots \le \lambda_n = L$. Let the step be fixed.
-# Machine learning often writes the rule with $\mathbf{w}$ for $\mathbf{x}$, a loss for $f$ and $\gamma$ for $\eta$,
+# where $\mathbf{A}$ is symmetric with eigenvalues $0 < \mu = \lambda_1 \le \dots \le \lambda_n = L$. Let the step be
+# fixed. Machine learning often writes the rule with $\mathbf{w}$ for $\mathbf{x}$, a loss for $f$ and $\gamma$ for
+# $\eta$,
 #
 # ```{math}
 # :label: ml.opt.gd.update
@@ -810,7 +805,7 @@ print('backtracking from there: distance', below(safe - bottom, 1e-6))
 #
 # ```{math}
 # :label: gradient_descent-iterate
-# \mathbf{x}_t - \mathbf{x}^* = (I - \eta A)(\mathbf{x}_{t-1} - \mathbf{x}^*) = (I - \eta A)^t (\mathbf{x}_0 - \mathbf{x}^*)
+# \mathbf{x}_t - \mathbf{x}^* = (\mathbf{I} - \eta \mathbf{A})(\mathbf{x}_{t-1} - \mathbf{x}^*) = (\mathbf{I} - \eta \mathbf{A})^t (\mathbf{x}_0 - \mathbf{x}^*)
 # ```
 
 # %%
@@ -848,11 +843,11 @@ holds(
 # ```
 #
 # ```{prf:proof}
-# $I - \eta A$ is symmetric with eigenvalues $1 - \eta\lambda_i$, so it stretches no vector by more than the largest
-# $|1 - \eta\lambda_i|$. As $|1 - \eta\lambda|$ is convex in $\lambda$, it is largest at $\mu$ or at $L$: this is
-# $\rho$, and the eigenvector there is stretched by $\rho$ at every step. We have $\rho < 1$ if and only if $\eta\mu$
-# and $\eta L$ lie between 0 and 2, that is, $0 < \eta < 2/L$. For $\eta > 0$, $\rho$ is the larger of $1 - \eta\mu$,
-# which falls as $\eta$ grows, and $\eta L - 1$, which rises. So it is smallest where the two are equal, at
+# $\mathbf{I} - \eta \mathbf{A}$ is symmetric with eigenvalues $1 - \eta\lambda_i$, so it stretches no vector by more
+# than the largest $|1 - \eta\lambda_i|$. As $|1 - \eta\lambda|$ is convex in $\lambda$, it is largest at $\mu$ or at
+# $L$: this is $\rho$, and the eigenvector there is stretched by $\rho$ at every step. We have $\rho < 1$ if and only if
+# $\eta\mu$ and $\eta L$ lie between 0 and 2, that is, $0 < \eta < 2/L$. For $\eta > 0$, $\rho$ is the larger of $1 -
+# \eta\mu$, which falls as $\eta$ grows, and $\eta L - 1$, which rises. So it is smallest where the two are equal, at
 # $\eta^* = 2/(\mu + L)$, and the rate is $1 - \eta^*\mu$.
 # ```
 #
@@ -944,11 +939,11 @@ right.text(2.2e-3, 130, 'line: forecast\ndots: counted', va='center')
 right.set(xlabel='step size η', ylabel='steps', ylim=(45, 9000));
 
 # %% [markdown]
-# Little of this needs $f$ to be exactly quadratic. If $f$ is twice continuously differentiable and its Hessian has
-# all eigenvalues in $[\mu, L]$ everywhere, then $\nabla f(\mathbf{x}) = H (\mathbf{x} - \mathbf{x}^*)$ with
-# $H = \int_0^1 \nabla^2 f(\mathbf{x}^* + s(\mathbf{x} - \mathbf{x}^*)) \, ds$, an average of Hessians, whose
-# eigenvalues lie in $[\mu, L]$ too. One step multiplies the error by $I - \eta H$, and the bound stands
-# {cite}`nesterov2018lectures`.
+# Little of this needs $f$ to be exactly quadratic. If $f$ is twice continuously differentiable and its Hessian has all
+# eigenvalues in $[\mu, L]$ everywhere, then $\nabla f(\mathbf{x}) = \mathbf{H} (\mathbf{x} - \mathbf{x}^*)$ with
+# $\mathbf{H} = \int_0^1 \nabla^2 f(\mathbf{x}^* + s(\mathbf{x} - \mathbf{x}^*)) \, ds$, an average of Hessians, whose
+# eigenvalues lie in $[\mu, L]$ too. One step multiplies the error by $\mathbf{I} - \eta \mathbf{H}$, and the bound
+# stands {cite}`nesterov2018lectures`.
 #
 # ```{exercise} ★★★ Steps that conspire
 # :label: gradient_descent-chebyshev
@@ -1005,12 +1000,12 @@ assert not grade(worst_factor(best_fixed_step), least_factor, valleys)
 # %% [markdown]
 # ## Least squares by descent
 #
-# The most used quadratic of all is the mean squared error of a linear model. The rows of $X$ are $N$ examples
+# The most used quadratic of all is the mean squared error of a linear model. The rows of $\mathbf{X}$ are $N$ examples
 # $\mathbf{x}_n$ with $D$ features. The residuals (restored: the scan of the notes shows $e := y - x$) are
 #
 # ```{math}
 # :label: ml.opt.gd-mse.residual
-# \mathbf{e} = \mathbf{y} - X\mathbf{w} ,
+# \mathbf{e} = \mathbf{y} - \mathbf{X}\mathbf{w} ,
 # ```
 #
 # and half their mean square is the loss (restored: the scan shows $\frac1N w^\top e$, which can be negative):
@@ -1026,11 +1021,11 @@ assert not grade(worst_factor(best_fixed_step), least_factor, valleys)
 # \frac{\partial \mathcal{L}}{\partial w_j} = \frac{1}{2N} \sum_{n=1}^N 2 e_n \frac{\partial e_n}{\partial w_j} = -\frac1N \sum_{n=1}^N x_{nj} \, e_n ,
 # $$
 #
-# where the 2 of the square has cancelled the half. The last sum is entry $j$ of $X^\top \mathbf{e}$:
+# where the 2 of the square has cancelled the half. The last sum is entry $j$ of $\mathbf{X}^\top \mathbf{e}$:
 #
 # ```{math}
 # :label: ml.opt.gd-mse.grad
-# \nabla \mathcal{L}(\mathbf{w}) = -\frac1N X^\top \mathbf{e}
+# \nabla \mathcal{L}(\mathbf{w}) = -\frac1N \mathbf{X}^\top \mathbf{e}
 # ```
 
 # %%
@@ -1065,14 +1060,14 @@ holds(
 # %% [markdown]
 # :::{admonition} Erratum
 # :class: warning
-# As printed, the loss has the factor $\frac1N$, without the 2, beside the gradient $-\frac1N X^\top \mathbf{e}$. A
-# factor 2 is missing; the right pairs are
+# As printed, the loss has the factor $\frac1N$, without the 2, beside the gradient $-\frac1N \mathbf{X}^\top
+# \mathbf{e}$. A factor 2 is missing; the right pairs are
 #
 # ```{math}
 # :label: ml.opt.gd-mse.loss
 # \begin{aligned}
-# \frac{1}{2N} \sum_{n=1}^N (y_n - \mathbf{x}_n^\top \mathbf{w})^2 \quad &\text{with} \quad -\frac1N X^\top \mathbf{e} , \\
-# \frac{1}{N} \sum_{n=1}^N (y_n - \mathbf{x}_n^\top \mathbf{w})^2 \quad &\text{with} \quad -\frac2N X^\top \mathbf{e} .
+# \nabla_{\mathbf{w}} \Big( \frac{1}{2N} \sum_{n=1}^N (y_n - \mathbf{x}_n^\top \mathbf{w})^2 \Big) &= -\frac1N \mathbf{X}^\top \mathbf{e} , \\
+# \nabla_{\mathbf{w}} \Big( \frac{1}{N} \sum_{n=1}^N (y_n - \mathbf{x}_n^\top \mathbf{w})^2 \Big) &= -\frac2N \mathbf{X}^\top \mathbf{e} .
 # \end{aligned}
 # ```
 #
@@ -1120,16 +1115,11 @@ holds(
 )
 
 # %% [markdown]
-# What does one gradient cost? Each of the products $X\mathbf{w}$ and $X^\top \mathbf{e}$ multiplies every entry of
-# $X$ once:
-#
-# ```{math}
-# :label: ml.opt.gd-mse.cost
-# \text{multiplications in } X^\top (\mathbf{y} - X\mathbf{w}) \ = \ 2ND \ = \ \mathcal{O}(N \times D)
-# ```
-#
-# The brackets matter: $X^\top \mathbf{y} - (X^\top X) \mathbf{w}$ is the same vector, but forming $X^\top X$ costs
-# $ND^2$. Let the entries of $X$ count their own multiplications:
+# What does one gradient cost? Each of the products $\mathbf{X}\mathbf{w}$ and $\mathbf{X}^\top \mathbf{e}$ multiplies
+# every entry of $\mathbf{X}$ once: $\mathbf{X}^\top (\mathbf{y} - \mathbf{X}\mathbf{w})$ takes $2ND$ multiplications,
+# which is $O(ND)$. The brackets matter: $\mathbf{X}^\top \mathbf{y} - (\mathbf{X}^\top \mathbf{X}) \mathbf{w}$ is the
+# same vector, but forming $\mathbf{X}^\top \mathbf{X}$ costs $ND^2$. Let the entries of $\mathbf{X}$ count their own
+# multiplications:
 
 # %%
 class Counted(float):
@@ -1181,8 +1171,9 @@ for N, D in ((5, 2), (2000, 50)):
 assert faster[2000] and not faster[5]
 
 # %% [markdown]
-# The Hessian of $\mathcal{L}$ is $A = \frac1N X^\top X$: the condition number is a property of the data. Here is
-# descent from $\mathbf{w} = \mathbf{0}$ with the step $1/L$, and the exact solver `lstsq` as its judge:
+# The Hessian of $\mathcal{L}$ is $\mathbf{A} = \frac1N \mathbf{X}^\top \mathbf{X}$: the condition number is a property
+# of the data. Here is descent from $\mathbf{w} = \mathbf{0}$ with the step $1/L$, and the exact solver `lstsq` as its
+# judge:
 
 # %%
 def gd_least_squares(X, y, T):
@@ -1204,13 +1195,13 @@ assert close(gd_least_squares(X, y, 500)[-1], exact_least_squares(X, y))
 # standard deviation $s$ of the feature,
 #
 # $$
-# A = \begin{pmatrix} 1 & m \\ m & m^2 + s^2 \end{pmatrix}, \qquad
-# \kappa = \frac{L}{\mu} = \frac{L^2}{\det A} \approx \frac{(\operatorname{tr} A)^2}{\det A} = \frac{(1 + m^2 + s^2)^2}{s^2} .
+# \mathbf{A} = \begin{pmatrix} 1 & m \\ m & m^2 + s^2 \end{pmatrix}, \qquad
+# \kappa = \frac{L}{\mu} = \frac{L^2}{\det \mathbf{A}} \approx \frac{(\operatorname{tr} \mathbf{A})^2}{\det \mathbf{A}} = \frac{(1 + m^2 + s^2)^2}{s^2} .
 # $$
 #
 # The index averages 26 with a spread of 4. So $\kappa$ is in the tens of thousands, for no deeper reason than that
-# nobody has an index near zero. Measure from the mean, in units of the spread: then $m = 0$, $s = 1$, $A$ is the
-# identity, and one step is enough.
+# nobody has an index near zero. Measure from the mean, in units of the spread: then $m = 0$, $s = 1$, $\mathbf{A}$ is
+# the identity, and one step is enough.
 
 # %%
 patients = data.diabetes()
@@ -1255,8 +1246,8 @@ right.set(xlabel='step t', ylabel='loss', ylim=(1920, 2150),
 # %% [markdown]
 # ```{exercise} ★ Ridge
 # :label: gradient_descent-ridge
-# Ridge regression adds a penalty: $\frac{1}{2N}\|\mathbf{y} - X\mathbf{w}\|^2 + \lambda \|\mathbf{w}\|^2$. Write its
-# gradient, `ridge_gradient(X, y, w, lam)`. Autograd judges.
+# Ridge regression adds a penalty: $\frac{1}{2N}\|\mathbf{y} - \mathbf{X}\mathbf{w}\|^2 + \lambda \|\mathbf{w}\|^2$.
+# Write its gradient, `ridge_gradient(X, y, w, lam)`. Autograd judges.
 # ```
 
 # %%
@@ -1330,8 +1321,8 @@ for name, X in designs.items():
 # before it, and the units make all the difference. (The standardized walk begins below 0 because its intercept still
 # has to be found.)
 #
-# When will the raw walk arrive? There is no need to wait: the closed form $(I - \eta A)^t$ tells where it will be
-# after a billion steps.
+# When will the raw walk arrive? There is no need to wait: the closed form $(\mathbf{I} - \eta \mathbf{A})^t$ tells where
+# it will be after a billion steps.
 
 # %%
 def forecast(X, w, t):  # t (k,) steps -> R² (k,), w the exact weights

@@ -49,14 +49,7 @@ plt.style.use('nbutils.book')
 # ## A ball that remembers
 #
 # In a long narrow valley the steepest way down points at the opposite wall, not along the floor. The notes put it so:
-#
-# ```{math}
-# :label: aw.momentum.local-dir
-# \begin{gathered}
-# -\nabla f(\mathbf{x}) \text{ is the direction of greatest descent} \\
-# \text{only for very short steps.}
-# \end{gathered}
-# ```
+# *$-\nabla f(\mathbf{x})$ is the direction of greatest descent only for very short steps*.
 #
 # Let $f(\mathbf{x}) = \frac12 (x_1^2 + 100\,x_2^2)$. Among 720 directions we look for the one that lowers $f$ most at a
 # given distance. At a ten-thousandth of the way to the minimum it is that of $-\nabla f$. At the distance of the
@@ -167,15 +160,9 @@ holds(
 )
 
 # %% [markdown]
-# What does $\lambda$ do? The notes:
-#
-# ```{math}
-# :label: aw.momentum.damping
-# \lambda \text{ determines how much the previous term is dampened.}
-# ```
-#
-# On a plain without slope a ball with velocity $\mathbf{g}_0$ has $\mathbf{g}_t = \lambda^t \mathbf{g}_0$. Note the
-# direction: a *large* $\lambda$ damps *little*. The control has it the other way round, with the factor $1 - \lambda$.
+# What does $\lambda$ do? It determines how much the previous term is dampened, say the notes. On a plain without slope a
+# ball with velocity $\mathbf{g}_0$ has $\mathbf{g}_t = \lambda^t \mathbf{g}_0$. Note the direction: a *large* $\lambda$
+# damps *little*. The control has it the other way round, with the factor $1 - \lambda$.
 
 # %%
 def coasts(g, lam, factor):
@@ -246,12 +233,13 @@ verify(
 
 # %% [markdown]
 # Why does such a sum help in a valley? Along the floor the gradient is nearly the same, $\mathbf{a}$, for many steps; across
-# it, it changes sign each time, $(-1)^t \mathbf{b}$. Sum both geometric series in {eq}`momentum-unrolled`:
+# it, it changes sign each time, $(-1)^t \mathbf{b}$. After many steps the sum {eq}`momentum-unrolled` is nearly a geometric
+# series, for either part:
 #
 # ```{math}
 # :label: momentum-filter
-# \sum_k \lambda^k \mathbf{a} = \frac{\mathbf{a}}{1 - \lambda}, \qquad
-# \sum_k \lambda^k (-1)^{t-k} \, \mathbf{b} = \frac{(-1)^t \, \mathbf{b}}{1 + \lambda} .
+# \sum_{k=0}^{\infty} \lambda^k \mathbf{a} = \frac{\mathbf{a}}{1 - \lambda}, \qquad
+# \sum_{k=0}^{\infty} \lambda^k (-1)^{t-k} \, \mathbf{b} = \frac{(-1)^t \, \mathbf{b}}{1 + \lambda} .
 # ```
 #
 # With $\lambda = 0.9$, what persists is amplified ten times and what alternates is nearly halved: momentum is a filter.
@@ -368,11 +356,11 @@ assert not grade(momentum_of_the_notes, moved_by_torch, marches)
 # ```
 #
 # The product of the roots is $\lambda$. If they are complex (or equal), they are conjugate, and both have modulus
-# $\sqrt\lambda$, *whatever $a$ is*. That happens if $(1 + \lambda - \eta a)^2 \le 4\lambda$, that is
+# $\sqrt\lambda$, *whatever $a$ is*. That happens if the discriminant is not positive, and
 #
 # ```{math}
 # :label: momentum-band
-# (1 - \sqrt\lambda)^2 \le \eta a \le (1 + \sqrt\lambda)^2 .
+# (1 + \lambda - \eta a)^2 \le 4\lambda \iff (1 - \sqrt\lambda)^2 \le \eta a \le (1 + \sqrt\lambda)^2 .
 # ```
 #
 # Here is the whole secret: inside a band, flat and steep directions converge at the same rate.
@@ -488,22 +476,12 @@ verify(
 )
 
 # %% [markdown]
-# The notes conclude
-#
-# ```{math}
-# :label: aw.momentum.accelerates
-# \begin{gathered}
-# \text{momentum accelerates training} \\
-# \text{by smoothing the optimization path.}
-# \end{gathered}
-# ```
-#
-# Both halves hold for a momentum that suits the problem. We take the cautious pair $\eta = \frac1L$,
-# $\sqrt\lambda = 1 - \frac{1}{\sqrt\kappa}$, which meets the left end of {eq}`momentum-band` alone, and ask whether after
-# $10\sqrt\kappa$ steps the error is below that of the best descent *and* the mean cosine between consecutive steps is
-# larger. The control takes $\lambda = 0.99$ everywhere: on round valleys the ball rolls up and down for a long time. (The
-# pair {eq}`momentum-best`, fastest in the worst case, is not the smoothest: at $a = L$ its root is $-\rho$, and the ball
-# alternates as descent does.)
+# The notes conclude that *momentum accelerates training by smoothing the optimization path*. Both halves hold for a
+# momentum that suits the problem. We take the cautious pair $\eta = \frac1L$, $\sqrt\lambda = 1 - \frac{1}{\sqrt\kappa}$,
+# which meets the left end of {eq}`momentum-band` alone, and ask whether after $10\sqrt\kappa$ steps the error is below that
+# of the best descent *and* the mean cosine between consecutive steps is larger. The control takes $\lambda = 0.99$
+# everywhere: on round valleys the ball rolls up and down for a long time. (The pair {eq}`momentum-best`, fastest in the
+# worst case, is not the smoothest: at $a = L$ its root is $-\rho$, and the ball alternates as descent does.)
 
 # %%
 def mean_cosine(path):
@@ -680,27 +658,27 @@ assert not grade(lambda k: k**0.5, saved_by_radius, valleys, rtol=1e-5)
 #
 # This section continues [The root of the condition number](#the-root-of-the-condition-number). Momentum keeps one step size
 # for all weights. But a weight whose feature is rare, or measured in large units, has gradients of quite another size. The
-# notes say, briefly:
-#
-# ```{math}
-# :label: aw.momentum.adaptive
-# \text{usually, the step size and the gradient are inversely proportional.}
-# ```
-#
-# Which gradient, and what size of it? Made precise, for each coordinate $i$ on its own, with squares and roots taken
-# entry by entry:
+# notes say, briefly, that *usually, the step size and the gradient are inversely proportional*. Which gradient, and what
+# size of it? Adagrad {cite}`duchi2011adaptive` makes it precise, for each coordinate $i$ on its own. (From here on
+# $\mathbf{g}$ is the gradient, as usual for these methods.)
 #
 # ```{math}
 # :label: momentum-adaptive
 # \begin{gathered}
-# \mathbf{x}_t = \mathbf{x}_{t-1} - \frac{\eta_t}{\sqrt{\mathbf{s}_t} + \epsilon} \, \mathbf{g}_t, \qquad \mathbf{g}_t = \nabla f(\mathbf{x}_{t-1}), \\
-# \mathbf{s}_t = \begin{cases} \mathbf{s}_{t-1} + \mathbf{g}_t^2 & \text{Adagrad} \\
-# \beta \, \mathbf{s}_{t-1} + (1 - \beta) \, \mathbf{g}_t^2 & \text{RMSProp} \end{cases}
+# x_{t,i} = x_{t-1,i} - \frac{\eta_t}{\sqrt{s_{t,i}} + \epsilon} \, g_{t,i}, \qquad
+# s_{t,i} = s_{t-1,i} + g_{t,i}^2, \\
+# \mathbf{g}_t = \nabla f(\mathbf{x}_{t-1}) .
 # \end{gathered}
 # ```
 #
-# Adagrad {cite}`duchi2011adaptive` sums the squares since the start, RMSProp {cite}`tieleman2012lecture` averages
-# the recent ones. (From here on $\mathbf{g}$ is the gradient, as usual for these methods.)
+# Adagrad sums the squares since the start. RMSProp {cite}`tieleman2012lecture` averages the recent ones,
+#
+# ```{math}
+# :label: momentum-rmsprop
+# s_{t,i} = \beta \, s_{t-1,i} + (1 - \beta) \, g_{t,i}^2 ,
+# ```
+#
+# and steps in the same way.
 
 # %%
 def adagrad(grad, x, etas, eps=1e-10):
@@ -729,9 +707,9 @@ def rmsprop(grad, x, etas, beta=0.99, eps=1e-8):
 # ```{math}
 # :label: momentum-adam
 # \begin{aligned}
-# \mathbf{m}_t &= \beta_1 \mathbf{m}_{t-1} + (1 - \beta_1) \, \mathbf{g}_t, & \mathbf{s}_t &= \beta_2 \mathbf{s}_{t-1} + (1 - \beta_2) \, \mathbf{g}_t^2, \\
-# \mathbf{x}_t &= \mathbf{x}_{t-1} - \eta_t \, \frac{\hat{\mathbf{m}}_t}{\sqrt{\hat{\mathbf{s}}_t} + \epsilon}, &
-# \hat{\mathbf{m}}_t &= \frac{\mathbf{m}_t}{1 - \beta_1^t}, \quad \hat{\mathbf{s}}_t = \frac{\mathbf{s}_t}{1 - \beta_2^t} .
+# m_{t,i} &= \beta_1 m_{t-1,i} + (1 - \beta_1) \, g_{t,i}, & s_{t,i} &= \beta_2 s_{t-1,i} + (1 - \beta_2) \, g_{t,i}^2, \\
+# x_{t,i} &= x_{t-1,i} - \eta_t \, \frac{\hat{m}_{t,i}}{\sqrt{\hat{s}_{t,i}} + \epsilon}, &
+# \hat{m}_{t,i} &= \frac{m_{t,i}}{1 - \beta_1^t}, \quad \hat{s}_{t,i} = \frac{s_{t,i}}{1 - \beta_2^t} .
 # \end{aligned}
 # ```
 #
@@ -841,8 +819,9 @@ verify(
 # What do these divisions buy? Multiply the loss by $c > 0$, or measure one weight in other units, $x_i = u_i z_i$: the
 # gradient in $z$ is $u_i$ times as long, and without $\epsilon$ the quotients do not change. Steps in $z$ all have the same
 # size again, whatever the units. (So in $x_i$ they are $u_i$ times as long: what no longer matters is the unit of the loss,
-# not that of the weight.) What do they cost? A quotient taken entry by entry knows its axes. Turn the problem by $Q$, and
-# the path of the heavy ball turns with it, for its steps are sums of gradients $Q^\top \nabla f$; Adam's does not.
+# not that of the weight.) What do they cost? A quotient taken entry by entry knows its axes. Turn the problem by
+# $\mathbf{Q}$, and the path of the heavy ball turns with it, for its steps are sums of gradients $\mathbf{Q}^\top \nabla
+# f$; Adam's does not.
 
 # %%
 def turns_along(method, seed):
@@ -985,8 +964,8 @@ def log_gradient(w):
     return (expit(w @ X.T) - y) @ X / len(y) + ridge * w
 
 # %% [markdown]
-# The lowest loss comes from Newton's method, whose matrix is $\frac1N X^\top \operatorname{diag}(p(1 - p)) X + cI$, and
-# scikit-learn's solver agrees:
+# The lowest loss comes from Newton's method, whose matrix is $\frac1N \mathbf{X}^\top \operatorname{diag}(p(1 - p))
+# \mathbf{X} + cI$, and scikit-learn's solver agrees:
 
 # %%
 def newton(w, T):
@@ -1101,9 +1080,9 @@ grade(full_step, full_step_by_svd, histories)
 # ```{solution-start} momentum-full
 # :class: dropdown
 # ```
-# $S = G^\top G$ is symmetric; divide by the roots of its eigenvalues in the basis of its eigenvectors. Its diagonal alone,
-# rejected here, is Adagrad. The price is an eigendecomposition for each step: with a million weights the matrix does not
-# even fit into memory.
+# $\mathbf{S} = \mathbf{G}^\top \mathbf{G}$ is symmetric; divide by the roots of its eigenvalues in the basis of its
+# eigenvectors. Its diagonal alone, rejected here, is Adagrad. The price is an eigendecomposition for each step: with a
+# million weights the matrix does not even fit into memory.
 
 # %% jupyter={"source_hidden": true}
 def full_step_solution(G, eta):
@@ -1131,7 +1110,7 @@ assert not grade(diagonal_step, full_step_by_svd, histories)
 #
 # ```{math}
 # :label: momentum-cosine
-# \eta_t = \frac{\eta}{2} \Big( 1 + \cos \frac{\pi (t - w)}{T - w} \Big), \qquad w \le t < T .
+# \eta_t = \frac{\eta}{2} \Big( 1 + \cos \frac{\pi (t - w)}{T - w} \Big) \qquad \text{for all } w \le t < T .
 # ```
 
 # %%

@@ -81,15 +81,8 @@ holds(
 # %% [markdown]
 # "In other words", say the notes, $f(\mathbf{x}^+)$ is less than every point $\epsilon$ distance away. Words are looser
 # than the formula, twice. *Less* should be *at most*: the floor of a flat basin consists of local minima. And points at
-# distance $\epsilon$ are a thin shell, while the definition asks for the whole ball:
-#
-# ```{math}
-# :label: aw.gd-conv.in-words
-# \begin{gathered}
-# f(\mathbf{x}^+) \text{ is less than or equal to the value} \\
-# \text{at every point within distance } \epsilon .
-# \end{gathered}
-# ```
+# distance $\epsilon$ are a thin shell, while the definition asks for the whole ball: $f(\mathbf{x}^+)$ is less than or equal
+# to the value at every point *within* distance $\epsilon$.
 #
 # The function $x^2 - a|x|$ with $0 < a < 1$ shows what a shell overlooks: at $\pm1$ it is positive, and yet 0 is a local
 # *maximum*. Multiplied by $s = 0$, it is a flat basin. The check judges by the ball, the control by the sentence.
@@ -116,12 +109,11 @@ holds(
 #
 # :::{admonition} Erratum
 # :class: warning
-# As printed, a function near a local minimum "will only ever increase". It need not:
+# As printed, a function near a local minimum $\mathbf{x}^+$ "will only ever increase". It need not, for equality is allowed:
 #
 # ```{math}
 # :label: aw.gd-conv.only-increase
-# f(\mathbf{x}) \ge f(\mathbf{x}^+) \quad \text{near a local minimum } \mathbf{x}^+,
-# \text{ with equality allowed.}
+# f(\mathbf{x}) \ge f(\mathbf{x}^+) \quad \text{for all } \mathbf{x} \text{ near } \mathbf{x}^+ .
 # ```
 #
 # The slip is easy to make because one draws a bowl, and a bowl rises on all sides. But losses of networks are seldom
@@ -204,14 +196,12 @@ holds(
 # ```
 #
 # Every local minimum of a differentiable $f$ is one, and so is every maximum (apply the theorem to $-f$). A stationary
-# point that is neither, with lower and higher ground in every ball around it, is called a *saddle*. So
+# point that is neither, with lower and higher ground in every ball around it, is called a *saddle*. So for
+# differentiable $f$ on an open domain
 #
 # ```{math}
 # :label: aw.gd-conv.kinds
-# \begin{gathered}
-# \{\text{minima, maxima, saddles}\} = \{ \mathbf{x} : \nabla f(\mathbf{x}) = \mathbf{0} \} \\
-# \text{for differentiable } f \text{ on an open domain.}
-# \end{gathered}
+# \mathbf{x} \text{ is a minimum, a maximum or a saddle} \iff \nabla f(\mathbf{x}) = \mathbf{0} .
 # ```
 #
 # On the camel we can find *all* of them. The first component of the gradient vanishes where
@@ -297,7 +287,7 @@ for name, kind in (('pits', 1), ('saddles', 0), ('peaks', -1)):
 #
 # ```{math}
 # :label: aw.gd-conv.grad-upward
-# \nabla f(\mathbf{x}) \cdot (\mathbf{x} - \mathbf{x}^+) \ge 0 \quad \text{near } \mathbf{x}^+ , \text{ for locally convex } f .
+# \nabla f(\mathbf{x}) \cdot (\mathbf{x} - \mathbf{x}^+) \ge 0 \quad \text{for all } \mathbf{x} \text{ near } \mathbf{x}^+ .
 # ```
 #
 # Along the ray from $\mathbf{x}^+$ a convex function has a slope that never falls, and it begins at zero. Without
@@ -396,19 +386,18 @@ assert not grade(wells_after_dividing, wells_by_roots, forks, atol=1e-8)
 # + o(\|\mathbf{p}\|^2)
 # ```
 #
-# Here $\nabla^2 f$ is the *Hessian*, the matrix of all second derivatives. For a loss $\mathcal{L}$ of weights
-# $\mathbf{w} \in \mathbb{R}^D$ the notes write
+# Here $\nabla^2 f$ is the *Hessian*, the matrix of all second derivatives. For a loss $\mathcal{L}$ of weights $\mathbf{w}
+# \in \mathbb{R}^D$ the notes write it $\partial^2 \mathcal{L} / \partial \mathbf{w} \, \partial \mathbf{w}^\top$:
 #
 # ```{math}
 # :label: ml.opt.optimality.hessian
-# \nabla^2 \mathcal{L}(\mathbf{w}) := \frac{\partial^2 \mathcal{L}}{\partial \mathbf{w} \, \partial \mathbf{w}^\top}(\mathbf{w})
-# = \Big( \frac{\partial^2 \mathcal{L}}{\partial w_i \, \partial w_j} \Big)_{i,j} \qquad \text{(expensive)}
+# \big( \nabla^2 \mathcal{L}(\mathbf{w}) \big)_{ij} = \frac{\partial^2 \mathcal{L}(\mathbf{w})}{\partial w_i \, \partial w_j} .
 # ```
 #
-# Expensive it is: $D^2$ numbers, and by differences two gradients for each column. (A network with a million weights has
-# a Hessian of a trillion entries, eight terabytes.) We compute it so, for a logistic loss, and let torch differentiate
-# twice. The control reads the symbol as one reads $\partial^2 / \partial w^2$: entry by entry, which gives the diagonal
-# only.
+# It is expensive, as the notes remark: $D^2$ numbers, and by differences two gradients for each column. (A network with a
+# million weights has a Hessian of a trillion entries, eight terabytes.) We compute it so, for a logistic loss, and let
+# torch differentiate twice. The control reads the symbol as one reads $\partial^2 / \partial w^2$: entry by entry, which
+# gives the diagonal only.
 
 # %%
 def hessian(grad, w, h=1e-5):
@@ -436,20 +425,22 @@ holds(
 # %% [markdown]
 # ```{prf:theorem} Second-order conditions
 # :label: thm-stationary-second-order
-# Let $f$ be twice continuously differentiable near $\mathbf{x}^+$, with Hessian $H = \nabla^2 f(\mathbf{x}^+)$.
+# Let $f$ be twice continuously differentiable near $\mathbf{x}^+$, with Hessian $\mathbf{H} = \nabla^2 f(\mathbf{x}^+)$.
 #
-# *Necessary:* if $\mathbf{x}^+$ is a local minimum, then $\nabla f(\mathbf{x}^+) = \mathbf{0}$ and $H \succeq 0$.
+# *Necessary:* if $\mathbf{x}^+$ is a local minimum, then $\nabla f(\mathbf{x}^+) = \mathbf{0}$ and $\mathbf{H} \succeq 0$.
 #
-# *Sufficient:* if $\nabla f(\mathbf{x}^+) = \mathbf{0}$ and $H \succ 0$, then $\mathbf{x}^+$ is a strict local minimum.
+# *Sufficient:* if $\nabla f(\mathbf{x}^+) = \mathbf{0}$ and $\mathbf{H} \succ 0$, then $\mathbf{x}^+$
+# is a strict local minimum.
 # ```
 #
 # ```{prf:proof}
-# *Necessary.* If $\mathbf{p}^\top H \mathbf{p} < 0$ for some $\mathbf{p}$, then by {eq}`stationary_points-taylor`
-# $f(\mathbf{x}^+ + h\mathbf{p}) - f(\mathbf{x}^+) = \frac{h^2}{2} \mathbf{p}^\top H \mathbf{p} + o(h^2)$ is negative for
-# all small $h$, and $\mathbf{x}^+$ is no minimum. *Sufficient.* Let $\mu > 0$ be the smallest eigenvalue of $H$. Then
-# $\frac12 \mathbf{p}^\top H \mathbf{p} \ge \frac\mu2 \|\mathbf{p}\|^2$, and the remainder is smaller than
-# $\frac\mu4 \|\mathbf{p}\|^2$ once $\mathbf{p}$ is short. So
-# $f(\mathbf{x}^+ + \mathbf{p}) - f(\mathbf{x}^+) \ge \frac\mu4 \|\mathbf{p}\|^2 > 0$ for short $\mathbf{p} \ne \mathbf{0}$.
+# *Necessary.* If $\mathbf{p}^\top \mathbf{H} \mathbf{p} < 0$ for some $\mathbf{p}$, then by
+# {eq}`stationary_points-taylor` $f(\mathbf{x}^+ + h\mathbf{p}) - f(\mathbf{x}^+) = \frac{h^2}{2}
+# \mathbf{p}^\top \mathbf{H} \mathbf{p} + o(h^2)$ is negative for all small $h$, and $\mathbf{x}^+$ is
+# no minimum. *Sufficient.* Let $\mu > 0$ be the smallest eigenvalue of $\mathbf{H}$. Then $\frac12
+# \mathbf{p}^\top \mathbf{H} \mathbf{p} \ge \frac\mu2 \|\mathbf{p}\|^2$, and the remainder is smaller
+# than $\frac\mu4 \|\mathbf{p}\|^2$ once $\mathbf{p}$ is short. So $f(\mathbf{x}^+ + \mathbf{p}) -
+# f(\mathbf{x}^+) \ge \frac\mu4 \|\mathbf{p}\|^2 > 0$ for short $\mathbf{p} \ne \mathbf{0}$.
 # ```
 #
 # For the first half of the pair the scan of the notes shows $\nabla^2 \mathcal{L}(\mathbf{w}^*) = 0$. It must be the
@@ -482,7 +473,7 @@ holds(
 # ```{math}
 # :label: ml.opt.optimality.second-order-psd
 # \begin{gathered}
-# \nabla \mathcal{L}(\mathbf{w}^*) = \mathbf{0}, \quad \nabla^2 \mathcal{L}(\mathbf{w}^*) \succ 0 \\
+# \nabla \mathcal{L}(\mathbf{w}^*) = \mathbf{0} \ \text{ and } \ \nabla^2 \mathcal{L}(\mathbf{w}^*) \succ 0 \\
 # \Longrightarrow \quad \mathbf{w}^* \text{ is a strict local minimum.}
 # \end{gathered}
 # ```
@@ -511,8 +502,8 @@ erratum(
 )
 
 # %% [markdown]
-# So the eigenvalues of $H$ sort the stationary points. All positive: minimum. All negative: maximum. Both signs: saddle,
-# whatever the other eigenvalues may be. Only zeros, alone or beside one sign, leave it open.
+# So the eigenvalues of $\mathbf{H}$ sort the stationary points. All positive: minimum. All negative: maximum. Both signs:
+# saddle, whatever the other eigenvalues may be. Only zeros, alone or beside one sign, leave it open.
 
 # %%
 def classify(H, tol=1e-9):
@@ -604,8 +595,8 @@ axes[0].set_ylabel('v');
 # %% [markdown]
 # Why does deep learning speak of saddles so much? If the entries of the Hessian at a stationary point were drawn at
 # random, all $D$ eigenvalues would have to be positive at once. In two dimensions there is a picture: with independent
-# standard Gaussians $r, s, t$, write $H = \begin{pmatrix} r + s & t \\ t & r - s \end{pmatrix}$. Its eigenvalues are
-# $r \pm \sqrt{s^2 + t^2}$, so it is positive definite when $(r, s, t)$ lies in the cone $r > \sqrt{s^2 + t^2}$ of
+# standard Gaussians $r, s, t$, write $\mathbf{H} = \begin{pmatrix} r + s & t \\ t & r - s \end{pmatrix}$. Its eigenvalues
+# are $r \pm \sqrt{s^2 + t^2}$, so it is positive definite when $(r, s, t)$ lies in the cone $r > \sqrt{s^2 + t^2}$ of
 # half-angle $45°$. The direction of a Gaussian vector is uniform on the sphere, and the cone cuts out the share
 # $\frac12(1 - \cos 45°) = 0.146$, not the $\frac14$ of two independent coins: eigenvalues repel each other, and it is
 # hard to keep both on one side. With $D$ the share falls faster than exponentially. Hessians of networks are not random
@@ -679,8 +670,8 @@ assert not grade(is_lower(steepest_line), lambda r: True, radii)
 #
 # ```{math}
 # :label: aw.gd-conv.convex
-# f(\underbrace{\alpha \mathbf{x}_1 + (1 - \alpha) \mathbf{x}_2}_{\text{between } \mathbf{x}_1 \text{ and } \mathbf{x}_2}) \ \le \
-# \underbrace{\alpha f(\mathbf{x}_1) + (1 - \alpha) f(\mathbf{x}_2)}_{\text{on the chord}} .
+# f(\underbrace{\alpha \mathbf{x}_1 + (1 - \alpha) \mathbf{x}_2}_{\text{between the points}})
+# \ \le \ \underbrace{\alpha f(\mathbf{x}_1) + (1 - \alpha) f(\mathbf{x}_2)}_{\text{on the chord}} .
 # ```
 #
 # We try it on $\log(e^{x_1} + e^{x_2} + e^{-x_1 - x_2})$. The control exchanges the weights on one side, an easy slip, as
@@ -703,18 +694,9 @@ holds(
 )
 
 # %% [markdown]
-# In a picture,
-#
-# ```{math}
-# :label: aw.gd-conv.chord
-# \begin{gathered}
-# \text{the chord from } (\mathbf{x}_1, f(\mathbf{x}_1)) \text{ to } (\mathbf{x}_2, f(\mathbf{x}_2)) \\
-# \text{is nowhere below the graph between them.}
-# \end{gathered}
-# ```
-#
-# *Between* matters. The control prolongs the chord by half its length on both sides, and out there the graph is above the
-# line.
+# In a picture, the chord from $(\mathbf{x}_1, f(\mathbf{x}_1))$ to $(\mathbf{x}_2, f(\mathbf{x}_2))$ is nowhere below the
+# graph between them. *Between* matters. The control prolongs the chord by half its length on both sides, and out there the
+# graph is above the line.
 
 # %%
 def chord_above(x1, x2, a):  # a (k,): where along the line
@@ -869,8 +851,8 @@ holds(
 #
 # ```{math}
 # :label: ml.opt.optimality.first-order
-# \mathcal{L} \text{ convex and } \nabla \mathcal{L}(\mathbf{w}^*) = \mathbf{0} \quad \Longrightarrow \quad
-# \mathbf{w}^* \text{ is a global minimum}
+# \mathcal{L} \text{ is convex } \text{and } \nabla \mathcal{L}(\mathbf{w}^*) = \mathbf{0} \quad \Longrightarrow \quad
+# \mathbf{w}^* \text{ is a global minimum.}
 # ```
 #
 # The cross-entropy of one sigmoid neuron is convex. Its squared error is not, although model and data are the same: its
@@ -909,8 +891,8 @@ holds(
 #
 # ```{math}
 # :label: aw.gd-conv.strict-unique
-# f \text{ strictly convex}, \ \mathbf{x}_1 \text{ and } \mathbf{x}_2 \text{ global minima} \quad \Longrightarrow \quad
-# \mathbf{x}_1 = \mathbf{x}_2
+# f \text{ is strictly convex } \text{and } \mathbf{x}_1, \mathbf{x}_2 \text{ are global minima} \quad \Longrightarrow \quad
+# \mathbf{x}_1 = \mathbf{x}_2 .
 # ```
 #
 # For if they were two, their midpoint would lie strictly lower. This promises at most one, not at least one: $e^x$ is
@@ -995,15 +977,7 @@ assert close(slowest, [9 / (4 * t + 2) for t in (1, 10, 100)])
 # the hypotheses: *only convergence to a stationary point can be guaranteed*, and *for a generic non-convex function
 # gradient descent will always converge to a stationary point*. "Always" is too much. On $-x^2$ every step leads further
 # away; on $\log(1 + e^x)$ the gradient vanishes, but only at infinity; and too long a step may bounce for ever. "Only" is
-# right:
-#
-# ```{math}
-# :label: aw.gd-conv.only-stationary
-# \begin{gathered}
-# f \ L\text{-smooth, bounded below}, \ 0 < \eta < \tfrac2L \quad \Longrightarrow \quad \|\nabla f(\mathbf{x}_t)\| \to 0 , \\
-# \text{and nothing more can be guaranteed.}
-# \end{gathered}
-# ```
+# right: under these hypotheses $\|\nabla f(\mathbf{x}_t)\| \to 0$, and nothing more can be guaranteed.
 #
 # The egg box $\sin x_1 \sin x_2$ has $L = 1$: its Hessian has the eigenvalues
 # $-\sin x_1 \sin x_2 \pm \cos x_1 \cos x_2 = \pm\cos(x_1 \pm x_2)$. On the diagonal $x_1 = x_2$ both coordinates get the
@@ -1035,18 +1009,16 @@ holds(
 # Now landscapes that are generic in earnest: five waves of random height, direction and phase,
 # $\sum_j a_j \sin(\mathbf{b}_j \cdot \mathbf{x} + c_j)$, with
 # $L \le \sum_j |a_j| \|\mathbf{b}_j\|^2$ and values above $-\sum_j |a_j|$. There the sum gives more than a limit; it gives
-# a date. The smallest of the first $T$ gradients is no larger than the average:
+# a date. The smallest of the first $T$ gradients is no larger than the average: if $f$ is $L$-smooth and bounded below, and
+# $0 < \eta < 2/L$,
 #
 # ```{math}
 # :label: aw.gd-conv.always-stationary
-# \begin{gathered}
-# f \text{ bounded below}, \ L\text{-smooth}, \ 0 < \eta < \tfrac2L : \\
-# \min_{t < T} \|\nabla f(\mathbf{x}_t)\|^2 \le \frac{f(\mathbf{x}_0) - \inf f}{\eta \, (1 - \frac{L\eta}{2}) \, T}
-# \ \to 0 , \quad \text{and indeed } \|\nabla f(\mathbf{x}_t)\| \to 0
-# \end{gathered}
+# \min_{t < T} \|\nabla f(\mathbf{x}_t)\|^2 \le \frac{f(\mathbf{x}_0) - \inf f}{\eta \, (1 - \frac{L\eta}{2}) \, T} .
 # ```
 #
-# The control forgets the bound on the step, and with it the sign of the bracket.
+# So the smallest gradient tends to zero, and indeed every gradient, $\|\nabla f(\mathbf{x}_t)\| \to 0$. The control forgets
+# the bound on the step, and with it the sign of the bracket.
 
 # %%
 def waves(seed):
@@ -1153,22 +1125,15 @@ print(f'a global one from {deepest.mean():.0%} of the starts')
 #
 # :::{admonition} Erratum
 # :class: warning
-# As printed, it is impossible. The right statement is weaker:
-#
-# ```{math}
-# :label: aw.gd-conv.impossible
-# \begin{aligned}
-# &\text{No finite set of starts is enough for every } f , \\
-# &\text{but there are non-convex } f \text{ for which every start is enough.}
-# \end{aligned}
-# ```
+# As printed, it is impossible. The right statement is weaker: no finite set of starts is enough for *every* $f$, but there
+# are non-convex $f$ for which every start is enough.
 #
 # The slip is easy to make: "no guarantee for all functions" sounds like "no success for any". Networks are trained on the
 # difference.
 # :::
 #
-# For the first line, let finitely many walks on $x^2/2$ run, and dig a narrow hole, deeper than everything, where none of
-# them came by: beyond all starts, say. Their gradients have not changed, so neither have the walks. For the second line we
+# For the first half, let finitely many walks on $x^2/2$ run, and dig a narrow hole, deeper than everything, where none of
+# them came by: beyond all starts, say. Their gradients have not changed, so neither have the walks. For the second half we
 # need a reason other than convexity. Here is the most useful one {cite}`polyak1963gradient,karimi2016linear`.
 #
 # ```{prf:theorem} Polyak-Łojasiewicz
@@ -1282,8 +1247,8 @@ assert not grade(visitors(hidden_in_the_middle), lambda starts: 0, crowds)
 #
 # This section continues [Where descent ends](#where-descent-ends), with the camel and its starts. Gradient descent trusts a
 # plane and has to be told how far. With the Hessian we can trust a paraboloid, and that has a lowest point of its own:
-# setting the gradient of $f(\mathbf{x}) + \mathbf{g} \cdot \mathbf{p} + \frac12 \mathbf{p}^\top H \mathbf{p}$ with respect
-# to $\mathbf{p}$ to zero gives $H\mathbf{p} = -\mathbf{g}$, and
+# setting the gradient of $f(\mathbf{x}) + \mathbf{g} \cdot \mathbf{p} + \frac12 \mathbf{p}^\top \mathbf{H} \mathbf{p}$ with
+# respect to $\mathbf{p}$ to zero gives $\mathbf{H}\mathbf{p} = -\mathbf{g}$, and
 #
 # ```{math}
 # :label: stationary_points-newton
@@ -1325,16 +1290,16 @@ verify(
 # ```
 #
 # ```{prf:proof}
-# Let $\mathbf{e} = \mathbf{x} - \mathbf{x}^*$ and $H = \nabla^2 f(\mathbf{x})$. Adding up curvature between $\mathbf{x}^*$,
-# where the gradient is zero, and $\mathbf{x}$ gives
-# $\nabla f(\mathbf{x}) = \int_0^1 \nabla^2 f(\mathbf{x}^* + s\mathbf{e}) \, \mathbf{e} \, ds$. So
+# Let $\mathbf{e} = \mathbf{x} - \mathbf{x}^*$ and $\mathbf{H} = \nabla^2 f(\mathbf{x})$. Adding up curvature between
+# $\mathbf{x}^*$, where the gradient is zero, and $\mathbf{x}$ gives $\nabla f(\mathbf{x}) = \int_0^1 \nabla^2
+# f(\mathbf{x}^* + s\mathbf{e}) \, \mathbf{e} \, ds$. So
 #
 # $$
-# \mathbf{x}_{\text{new}} - \mathbf{x}^* = \mathbf{e} - H^{-1} \nabla f(\mathbf{x})
-# = H^{-1} \int_0^1 \big( H - \nabla^2 f(\mathbf{x}^* + s\mathbf{e}) \big) \mathbf{e} \, ds .
+# \mathbf{x}_{\text{new}} - \mathbf{x}^* = \mathbf{e} - \mathbf{H}^{-1} \nabla f(\mathbf{x})
+# = \mathbf{H}^{-1} \int_0^1 \big( \mathbf{H} - \nabla^2 f(\mathbf{x}^* + s\mathbf{e}) \big) \mathbf{e} \, ds .
 # $$
 #
-# Now $\|H^{-1}\| \le 1/\mu$, the bracket is at most $M(1 - s)\|\mathbf{e}\|$ in norm, and
+# Now $\|\mathbf{H}^{-1}\| \le 1/\mu$, the bracket is at most $M(1 - s)\|\mathbf{e}\|$ in norm, and
 # $\int_0^1 (1 - s) \, ds = \frac12$.
 # ```
 #
@@ -1387,9 +1352,9 @@ print('Newton:', *digits(newton_step, 7))
 print('cosine:', *digits(mpmath.cos, 7))
 
 # %% [markdown]
-# That is the bright side. The dark side stands in the derivation: we asked the paraboloid for its *flat* point. If $H$ has a
-# negative eigenvalue this is not its lowest, and Newton's method, content with any stationary point, climbs to saddles and
-# peaks, too. Here is the camel again:
+# That is the bright side. The dark side stands in the derivation: we asked the paraboloid for its *flat* point. If
+# $\mathbf{H}$ has a negative eigenvalue this is not its lowest, and Newton's method, content with any stationary point,
+# climbs to saddles and peaks, too. Here is the camel again:
 
 # %%
 def newton_camel(x, T=60):  # all starts at once, 2 x 2 systems by hand
@@ -1422,11 +1387,12 @@ for i, (name, colour) in enumerate(kinds_seen):
                transform=right.transAxes);
 
 # %% [markdown]
-# Both faults are easily mended. In the eigenbasis of $H$, $H\mathbf{p} = -\mathbf{g}$ reads $p_i = -g_i/\lambda_i$. It is
-# the sign of a negative $\lambda_i$ that sends us uphill; the size is good advice, for strongly curved directions deserve
-# short steps. So take $p_i = -g_i / |\lambda_i|$ {cite}`dauphin2014identifying`. Then
-# $\mathbf{g} \cdot \mathbf{p} = -\sum_i g_i^2 / |\lambda_i| < 0$, a descent direction. And since the paraboloid cannot be
-# trusted far away, halve the step until the value falls by a fair part of what the slope promises, Armijo's condition
+# Both faults are easily mended. In the eigenbasis of $\mathbf{H}$, $\mathbf{H}\mathbf{p} = -\mathbf{g}$ reads
+# $p_i = -g_i/\lambda_i$. It is the sign of a negative $\lambda_i$ that sends us uphill; the size is good advice,
+# for strongly curved directions deserve short steps. So take $p_i = -g_i / |\lambda_i|$
+# {cite}`dauphin2014identifying`. Then $\mathbf{g} \cdot \mathbf{p} = -\sum_i g_i^2 / |\lambda_i| < 0$, a descent
+# direction. And since the paraboloid cannot be trusted far away, halve the step until the value falls by a fair
+# part of what the slope promises, Armijo's condition
 #
 # ```{math}
 # :label: stationary_points-armijo
@@ -1557,8 +1523,8 @@ assert not grade(reciprocal_fixed, reciprocal_by_scipy, quotients)
 # ```
 #
 # ```{prf:proof}
-# By the chain rule $\nabla \tilde f = T^\top \nabla f$ and $\nabla^2 \tilde f = T^\top H T$. So the step is
-# $-(T^\top H T)^{-1} T^\top \nabla f = -T^{-1} H^{-1} \nabla f$, and $T$ maps it to the step on $f$.
+# By the chain rule $\nabla \tilde f = T^\top \nabla f$ and $\nabla^2 \tilde f = T^\top \mathbf{H} T$. So the step is
+# $-(T^\top \mathbf{H} T)^{-1} T^\top \nabla f = -T^{-1} \mathbf{H}^{-1} \nabla f$, and $T$ maps it to the step on $f$.
 # ```
 #
 # In the control gradient descent tries the same, and fails, since its step becomes $T T^\top \nabla f$.
@@ -1624,7 +1590,8 @@ for (method, name), path in runs.items():
 # has arrived, but also when its steps are short. The gradient is a better witness, if one knows how flat the valley can be.
 # If $f(\mathbf{y}) \ge f(\mathbf{x}) + \nabla f(\mathbf{x}) \cdot (\mathbf{y} - \mathbf{x}) + \frac\mu2 \|\mathbf{y} -
 # \mathbf{x}\|^2$ for all $\mathbf{y}$, as when all eigenvalues of the Hessian are at least $\mu$, then the left side cannot
-# be less than the minimum of the right over $\mathbf{y}$, which lies at $\mathbf{y} - \mathbf{x} = -\nabla f / \mu$:
+# be less than the minimum of the right over $\mathbf{y}$, which lies at $\mathbf{y} - \mathbf{x} = -\nabla f(\mathbf{x}) /
+# \mu$:
 #
 # ```{math}
 # :label: stationary_points-certificate

@@ -14,7 +14,7 @@ OPEN = {
     'attention': 0,
     'calculus': 44,
     'convolution': 0,
-    'optimization': 90,
+    'optimization': 34,
     'probability': 55,
     'unsupervised': 0,
 }

@@ -3,6 +3,7 @@ from itertools import product
 
 import numpy as np
 from scipy import integrate, optimize, spatial, special, stats
+from sklearn import metrics
 
 from nbutils.cases import integers, matrices, scalars, seeds, vectors
 from nbutils.printed import Box, Random, of
@@ -477,3 +478,570 @@ prints(
     x=np.zeros(2),
     also_true=3,  # exp P(x) on the right; L_K and L_{K+2} above L_K
 )
+
+# gradient descent
+
+
+def double_well(w):
+    return w[0] ** 4 - 2 * w[0] ** 2 + 0.5 * w[0] + w[1] ** 2
+
+
+_deepest = np.array([optimize.brentq(lambda t: 4 * t ** 3 - 4 * t + 0.5, -2, -0.6, xtol=1e-15), 0.0])
+
+prints('ml.opt.global-min', L=double_well, D=2, w=vectors(2, -2, 2), w_star=_deepest, equality=dict(w=_deepest))
+
+
+def unit_steps_by_torch(steps=6):
+    """Iterates of torch's SGD on gradients that are scaled to length one, and the directions of the steps."""
+    import torch
+    x = torch.tensor([2., -1.], dtype=torch.float64, requires_grad=True)
+    seen, directions = [x.detach().numpy().copy()], [np.zeros(2)]
+    for t in range(1, steps):
+        optimizer = torch.optim.SGD([x], lr=_rates[t])
+        optimizer.zero_grad()
+        (x @ torch.tensor(_hess) @ x / 2 + x[0]).backward()
+        torch.nn.utils.clip_grad_norm_([x], 1.0)
+        directions.append(-x.grad.numpy() / np.linalg.norm(x.grad.numpy()))
+        optimizer.step()
+        seen.append(x.detach().numpy().copy())
+    return seen, directions
+
+
+_unit_path, _unit_ways = unit_steps_by_torch()
+
+prints('aw.gd.step', t=range(1, 6), x=lambda t: _unit_path[t], eta=lambda t: _rates[t], p=lambda t: _unit_ways[t])
+prints(
+    'aw.gd.descent-def',
+    f=lambda x: x @ x,
+    x=vectors(2, -3, 3).filter(np.any),
+    p=of(lambda x: -x / np.linalg.norm(x)),
+    eta_bar=of(lambda x: 2 * np.linalg.norm(x)),
+    share=scalars(0, 3),
+    eta=of(lambda share, x: share * np.linalg.norm(x)),
+    slip=('takes twice the bound', r'f(\mathbf{x} + \eta \, \mathbf{p}) < f(\mathbf{x}) \qquad \text{for all } 0 < \eta < 2 \bar\eta'),
+)
+
+
+def polar(angle):
+    return np.array([np.cos(angle), np.sin(angle)])
+
+
+def turned(v, angle):
+    return polar(np.arctan2(v[1], v[0]) + angle)
+
+
+_places = [np.array(v) for v in [(1., 2), (-1., 0.5), (0.3, -2), (2., 2), (-3., 1)]]
+_around = dict(**_quad, x=lambda t: _places[t], t=range(1, 5))
+
+prints(
+    'aw.gd.dir-nonpos',
+    **_around,
+    p=lambda t: turned(-quad_slope(_places[t - 1]), 0.35 * t),
+    slip=('goes the other way', r'D_{-\mathbf{p}_t} f(\mathbf{x}_{t-1}) \le 0'),
+)
+_at_an_angle = dict(
+    **_around,
+    p=lambda t: polar(2.2 * t),
+    alpha=of(lambda t: 2.2 * t - np.arctan2(*quad_slope(_places[t - 1])[::-1])),
+)
+prints('aw.gd.cosine', **_at_an_angle)
+prints('aw.gd.cosine-unit', **_at_an_angle)
+prints(
+    'aw.gd.half-circle',
+    alpha=scalars(-1, 7),
+    slip=('takes the lower half', r'\cos\alpha < 0 \quad \text{for} \quad \pi < \alpha < 2 \pi'),
+)
+
+
+def steepest_by_search(x):
+    """The unit vector along which a quadratic falls fastest, by values of the quadratic alone."""
+    f = _quad['f']
+
+    def slope(angle):
+        return f(x + polar(angle) / 2) - f(x - polar(angle) / 2)
+    near = min(np.linspace(0, 2 * np.pi, 60), key=slope)
+    return polar(optimize.minimize_scalar(slope, bounds=(near - 0.1, near + 0.1), method='bounded', options={'xatol': 1e-11}).x)
+
+
+prints('aw.gd.steepest', **_around, p=lambda t: steepest_by_search(_places[t - 1]))
+prints(
+    'aw.gd.greatest-increase',
+    **_quad,
+    x=vectors(2, -3, 3),
+    p=scalars(-4, 4).map(polar),
+    equality=dict(x=np.ones(2), p=turned(quad_slope(np.ones(2)), 0)),
+)
+prints(
+    'aw.gd.closed-form',
+    tries=10,
+    a=scalars(-2, 4).filter(lambda a: abs(a) > 0.5),
+    b=scalars(-20, 20),
+    x=Box(-60, 60),
+    options={'approx': 1e-6},
+)
+prints(
+    'gradient_descent-decrease',
+    f=strong_bowl,
+    L=6,
+    x=vectors(2, -3, 3),
+    eta=scalars(-1, 1),
+    equality=dict(x=np.array([2., 1]), eta=0.3),
+)
+
+
+def descent(x, eta=0.2):
+    """The walk from x on the bowl with curvatures 1 and 6, in closed form."""
+    return lambda t: np.linalg.matrix_power(np.eye(2) - eta * _soft, t) @ x
+
+
+prints(
+    'gradient_descent-sum',
+    f=strong_bowl,
+    inf_f=0.0,
+    L=6,
+    eta=0.2,
+    x=[descent(np.array([1., -1]))],
+    equality=dict(x=descent(np.array([2., 1]))),
+)
+_even = by_torch(0.0, [0.1] * 6)
+
+prints('ml.opt.gd.update', L=_quad['f'], t=range(0, 5), w=lambda t: _even[t], gamma=0.1)
+prints(
+    'gradient_descent-iterate',
+    A=_hess,
+    eta=0.1,
+    t=range(1, 5),
+    x=lambda t: _even[t],
+    x_star=-np.linalg.inv(_hess)[:, 0],
+)
+
+
+def rows(X):
+    return list(X)
+
+
+_regression = dict(N=4, X=normal(4, 2), y=normal(4), w=normal(2), x=of(rows))
+_residuals = of(lambda X, y, w: np.array([b - a @ w for a, b in zip(X, y, strict=True)]))
+
+
+def half_mean_square(X, y):
+    return lambda w: metrics.mean_squared_error(y, X @ w) / 2
+
+
+prints('ml.opt.gd-mse.loss-matrix', **_regression, L=of(lambda X, y: lambda w: half_mean_square(X, y)(w)), e=_residuals, tries=20)
+prints('ml.opt.gd-mse.grad', **_regression, L=of(lambda X, y: lambda w: half_mean_square(X, y)(w)), e=_residuals, tries=10)
+prints('ml.opt.gd-mse.loss', **_regression, e=_residuals, tries=10)
+
+# stationary points
+
+
+def camel(x):
+    u, v = x
+    return (4 - 2.1 * u ** 2 + u ** 4 / 3) * u ** 2 + u * v + 4 * (v ** 2 - 1) * v ** 2
+
+
+def camel_flat_points():
+    """The fifteen stationary points of the camel, from one polynomial."""
+    P = np.polynomial.Polynomial
+    u = P([0, 1])
+    v = -8 * u + 8.4 * u ** 3 - 2 * u ** 5  # where the first component of the gradient vanishes
+    roots = (u - 8 * v + 16 * v ** 3).roots()
+    real = np.sort(roots[abs(roots.imag) < 1e-9].real)
+    return [np.array([t, v(t)]) for t in real]
+
+
+_flat = camel_flat_points()
+_minima = [x for x in _flat if np.all(np.linalg.eigvalsh(
+    [[8 - 25.2 * x[0] ** 2 + 10 * x[0] ** 4, 1], [1, 48 * x[1] ** 2 - 8]]) > 0)]
+_lowest = min(_minima, key=camel)
+_off = [np.array(v) for v in [(0.1, 0.1), (1.5, -0.6), (-0.5, 0.2), (0.5, -8 * 0.5 + 8.4 * 0.5 ** 3 - 2 * 0.5 ** 5)]]
+
+
+def lie_close(x, y):
+    return np.linalg.norm(x - y) < 0.1
+
+
+def turns_otherwise_than_a_slope(x):
+    """Whether the values on a small circle around x change from lower to higher and back otherwise than once."""
+    ring = [camel(x + 1e-3 * polar(angle)) > camel(x) for angle in np.linspace(0, 2 * np.pi, 49)]
+    return sum(a != b for a, b in zip(ring, ring[1:], strict=False)) != 2
+
+
+prints(
+    'aw.gd-conv.only-increase',
+    f=lambda x: camel(x),
+    x_plus=_minima,
+    nudge=vectors(2, -0.2, 0.2),
+    x=of(lambda x_plus, nudge: x_plus + nudge),
+    near=lie_close,
+    equality=dict(x=_minima[0], x_plus=_minima[0]),
+)
+for _label in ('aw.gd-conv.grad-zero', 'aw.gd-conv.stationary'):
+    prints(
+        _label,
+        f=camel,
+        x_plus=[optimize.minimize(camel, x, method='Nelder-Mead', options={'xatol': 1e-9, 'fatol': 1e-16}).x for x in _minima]
+        if _label.endswith('zero') else _flat,
+        slip=('puts one for zero', r'\nabla f(\mathbf{x}^+) = \mathbf{1} .'),
+        **{'1': np.ones(2)},
+    )
+prints(
+    'aw.gd-conv.kinds',
+    f=camel,
+    x=_flat + _off,
+    is_a_minimum_a_maximum_or_a_saddle=turns_otherwise_than_a_slope,
+    slip=(
+        'asks for slope zero in one direction',
+        r'\mathbf{x} \text{ is a minimum, a maximum or a saddle} \iff \frac{\partial f(\mathbf{x})}{\partial x_1} = 0 .',
+    ),
+)
+prints(
+    'aw.gd-conv.grad-upward',
+    f=camel,
+    x_plus=_minima,
+    nudge=vectors(2, -0.2, 0.2),
+    x=of(lambda x_plus, nudge: x_plus + nudge),
+    near=lie_close,
+    equality=dict(x=_minima[0], x_plus=_minima[0]),
+    slip=('the gradient points to the minimum', r'\nabla f(\mathbf{x}) \cdot (\mathbf{x}^+ - \mathbf{x}) \ge 0'),
+)
+
+
+def logistic_loss(w):
+    points = np.array([[1., 2], [-1, 0.5], [2, -1], [0.3, 0.2]])
+    return np.log1p(np.exp(-np.array([1, -1, 1, -1]) * (points @ w))).sum()
+
+
+prints('ml.opt.optimality.hessian', tries=10, L=logistic_loss, w=vectors(2, -2, 2))
+prints(
+    'ml.opt.optimality.second-order-stationary',
+    L=lambda w: logistic_loss(w) + w @ w,
+    w_star=optimize.minimize(lambda w: logistic_loss(w) + w @ w, np.zeros(2), options={'gtol': 1e-10}).x,
+    slip=('prints the Hessian, as the notes do', r'\nabla^2 \mathcal{L}(\mathbf{w}^*) = \mathbf{0}'),
+)
+
+
+def lowest_on_small_rings(f, x):
+    return all(f(x + r * polar(angle)) > f(x) for r in (1e-2, 1e-3) for angle in np.linspace(0, 2 * np.pi, 33))
+
+
+_flat_at_zero = [
+    lambda w: w[0] ** 2 + 3 * w[1] ** 2 - w[1] ** 3, lambda w: w[0] ** 2 + w[1] ** 3, lambda w: w[0] ** 2 - w[1] ** 2,
+    lambda w: w[0] * w[1] + w[0], lambda w: -w @ w, lambda w: w[0] ** 2 + w[1] ** 2 + w[0], lambda w: w[0] ** 4 + w[1] ** 4,
+]
+prints(
+    'ml.opt.optimality.second-order-psd',
+    L=_flat_at_zero,
+    w_star=np.zeros(2),
+    is_a_strict_local_minimum=of(lambda L: lambda w: lowest_on_small_rings(L, w)),
+    slip=(
+        'is content with semidefinite',
+        r'\nabla \mathcal{L}(\mathbf{w}^*) = \mathbf{0} \text{ and } \nabla^2 \mathcal{L}(\mathbf{w}^*) \succeq 0 '
+        r'\Longrightarrow \mathbf{w}^* \text{ is a strict local minimum.}',
+    ),
+)
+prints('aw.gd-conv.global-min', f=camel, x=vectors(2, -2, 2), x_star=[_lowest, -_lowest], equality=dict(x=-_lowest, x_star=_lowest))
+prints(
+    'aw.gd-conv.convex',
+    f=_convex,
+    alpha=scalars(0, 1),
+    x_1=vectors(3, -3, 3),
+    x_2=vectors(3, -3, 3),
+    equality=dict(f=norm1, alpha=0.3, x_1=np.array([1., 2, 0]), x_2=np.array([3., 0, 0])),
+)
+prints(
+    'aw.gd-conv.paraboloid',
+    k=scalars(0.1, 9),
+    f=of(lambda k: lambda x: x[0] ** 2 + k * x[1] ** 2),
+    x=vectors(2, -3, 3),
+    x_star=np.zeros(2),
+    slip=('forgets the sign', r'\nabla f(\mathbf{x}) \cdot (\mathbf{x}^* - \mathbf{x}) > 0 \quad \text{for all } \mathbf{x} \ne \mathbf{x}^*'),
+)
+prints(
+    'aw.gd-conv.convex-stationary',
+    f=[lambda x: np.cosh(x[0] - 1) + (x[1] + 1) ** 4, strong_bowl],
+    x_star=[np.array([1., -1]), np.zeros(2), np.ones(2)],
+    y=vectors(2, -3, 3),
+    slip=('drops the condition', r'f(\mathbf{x}^*) \le f(\mathbf{y}) \text{ for all } \mathbf{y}'),
+
+)
+_losses = [logistic_loss, strong_bowl, camel, double_well, strongly_convex]
+_all_around = [np.array(v) for v in product(np.linspace(-2, 2, 9), repeat=2)]
+
+
+def bends_up_everywhere(f):
+    """Whether on a grid no middle of two points is higher than the mean of their heights."""
+    heights = {tuple(v): f(v) for v in _all_around}
+    pairs = product(_all_around, repeat=2)
+    return all(heights[tuple((a + b) / 2)] <= (f(a) + f(b)) / 2 + 1e-12 for a, b in pairs if tuple((a + b) / 2) in heights)
+
+
+_bends_up = {f: bends_up_everywhere(f) for f in _losses}
+
+prints(
+    'ml.opt.optimality.first-order',
+    L=_losses,
+    w_star=[np.zeros(2), _minima[0], _minima[1], _deepest],
+    is_convex=lambda f: _bends_up[f],
+    is_a_global_minimum=of(lambda L: lambda w: all(L(v) >= L(w) - 1e-9 for v in _all_around)),
+    slip=(
+        'drops convexity',
+        r'\nabla \mathcal{L}(\mathbf{w}^*) = \mathbf{0} \Longrightarrow \mathbf{w}^* \text{ is a global minimum.}',
+    ),
+)
+_valleys = [strong_bowl, lambda x: strong_bowl(x - 1), lambda x: np.maximum(abs(x).max() - 1, 0), lambda x: (x[0] - x[1]) ** 2]
+
+
+def bends_up_strictly(f):
+    return all(f((a + b) / 2) < (f(a) + f(b)) / 2 for a, b in product(_all_around[::5], repeat=2) if np.any(a != b))
+
+
+prints(
+    'aw.gd-conv.strict-unique',
+    f=_valleys,
+    x_1=[np.zeros(2), np.ones(2), np.array([0.5, 0])],
+    x_2=[np.zeros(2), np.ones(2), np.array([0.5, 0])],
+    is_strictly_convex=bends_up_strictly,
+    are_global_minima=of(lambda f: lambda x: all(f(v) >= f(x) for v in _all_around)),
+    slip=(
+        'drops strictness',
+        r'f \text{ is convex } \text{and } \mathbf{x}_1, \mathbf{x}_2 \text{ are global minima} \Longrightarrow \mathbf{x}_1 = \mathbf{x}_2',
+    ),
+    is_convex=lambda f: True,
+    also_true=1,  # a point is itself
+)
+
+
+def huber(x):
+    return x * x / 2 if abs(x) <= 1 else abs(x) - 0.5
+
+
+prints(
+    'stationary_points-rate',
+    f=huber,
+    eta=1.0,
+    t=[1, 2, 5, 10, 20],
+    x=lambda t: 21.0 - t,  # on the arm, where each step is one long
+    x_star=0.0,
+    slip=('promises the square', r'f(\mathbf{x}_t) - f(\mathbf{x}^*) \le \frac{\|\mathbf{x}_0 - \mathbf{x}^*\|^2}{2 \eta t^2} .'),
+)
+prints(
+    'aw.gd-conv.always-stationary',
+    f=strong_bowl,
+    inf_f=0.0,
+    L=6,
+    T=[1, 2, 5],
+    t=range(0, 6),
+    eta=[0.1, 0.2, 0.3],
+    x=of(lambda eta: lambda t: descent(np.array([1., -3]), eta)(t)),
+    equality=dict(T=1, eta=1 / 6, x=descent(np.array([2., 1]), 1 / 6)),
+)
+
+
+def steps_to_leave(delta, eta):
+    """Steps until the two weights of the loss (w_1 w_2 - 1)^2, started beside the saddle, are of size one half."""
+    w, steps = np.full(2, delta), 0
+    while w[0] < 0.5:
+        w, steps = w - eta * 2 * (w[0] * w[1] - 1) * w[::-1], steps + 1
+    return steps
+
+
+prints(
+    'stationary_points-escape',
+    delta=[1e-6, 1e-9, 1e-12],
+    eta=[0.01, 0.03, 0.1],
+    t=of(steps_to_leave),
+    options={'approx': 0.08},
+)
+
+
+def newton_path(x, steps=4):
+    import torch
+    path = [np.array(x)]
+    for _ in range(steps):
+        at = torch.tensor(path[-1])
+        H = torch.autograd.functional.hessian(camel, at)
+        g = torch.autograd.functional.jacobian(camel, at)
+        path.append((at - torch.linalg.solve(H, g)).numpy())
+    return path
+
+
+_newton = newton_path([1.4, -0.6])
+
+prints('stationary_points-newton', f=camel, t=range(0, 4), x=lambda t: _newton[t])
+
+
+
+def strongly_convex_slope(v):
+    return _soft @ v + np.array([v[0] ** 3, 0])
+
+
+prints(
+    'stationary_points-armijo',
+    tries=20,
+    f=strongly_convex,
+    x=vectors(2, -2, 2).filter(np.any),
+    g=of(lambda x: strongly_convex_slope(x)),
+    p=of(lambda x: -strongly_convex_slope(x)),
+    eta=of(lambda x: optimize.line_search(strongly_convex, strongly_convex_slope, x, -strongly_convex_slope(x), c1=1e-4)[0]),
+    slip=(
+        'asks for all that the slope promises',
+        r'f(\mathbf{x} + \eta\mathbf{p}) \le f(\mathbf{x}) + \eta \, \mathbf{g} \cdot \mathbf{p}',
+    ),
+)
+prints(
+    'stationary_points-certificate',
+    **_strong,
+    tries=30,
+    x=vectors(2, -2, 2),
+    f_star=0.0,
+    equality=dict(f=strong_bowl, x=_soft_way),
+)
+
+# momentum, adaptive steps
+
+prints('momentum-unrolled', **_moving)
+prints(
+    'momentum-filter',
+    tries=15,
+    lambda_=scalars(-0.5, 0.5),
+    t=integers(0, 5),
+    a=vectors(2),
+    b=vectors(2),
+)
+
+
+def ball_roots(eta, a, lambda_):
+    """How one step of the heavy ball acts on two errors in a row, by its eigenvalues."""
+    return np.linalg.eigvals([[1 + lambda_ - eta * a, -lambda_], [1, 0]]).astype(complex)
+
+
+prints(
+    'momentum-roots',
+    eta=scalars(0.1, 2),
+    a=scalars(0.1, 2),
+    lambda_=scalars(0.1, 0.9),
+    z=of(lambda eta, a, lambda_: ball_roots(eta, a, lambda_)[0]),
+)
+prints(
+    'momentum-band',
+    eta=scalars(0.1, 2),
+    a=scalars(0.1, 2),
+    lambda_=scalars(0.1, 0.9),
+    slip=('forgets the lower end', r'(1 + \lambda - \eta a)^2 \le 4\lambda \iff \eta a \le (1 + \sqrt\lambda)^2'),
+)
+
+
+def both_ends(mu, L):
+    """(step, momentum) for which the band of equal moduli reaches from mu to L, by solving two equations."""
+    def misses(v):
+        return [v[0] * mu - (1 - np.sqrt(v[1])) ** 2, v[0] * L - (1 + np.sqrt(v[1])) ** 2]
+    return optimize.fsolve(misses, [1 / L, (1 - 1 / np.sqrt(L / mu)) ** 2], xtol=1e-14)
+
+
+prints(
+    'momentum-best',
+    tries=20,
+    mu=scalars(0.5, 1),
+    L=scalars(3, 9),
+    kappa=of(lambda mu, L: L / mu),
+    eta=of(lambda mu, L: both_ends(mu, L)[0]),
+    lambda_=of(lambda mu, L: both_ends(mu, L)[1]),
+    rho=of(lambda mu, L: np.sqrt(np.prod(ball_roots(both_ends(mu, L)[0], (mu + L) / 2, both_ends(mu, L)[1])).real)),
+)
+
+
+def torch_path(make, rates, start=(2., -1.), keep=()):
+    """Iterates of an optimizer of torch on the quadratic, and of what it keeps under these names."""
+    import torch
+    x = torch.tensor(start, dtype=torch.float64, requires_grad=True)
+    optimizer = make([x])
+    seen, kept = [x.detach().numpy().copy()], {name: [np.zeros(2)] for name in keep}
+    for rate in rates[1:]:
+        optimizer.param_groups[0]['lr'] = rate
+        optimizer.zero_grad()
+        (x @ torch.tensor(_hess) @ x / 2 + x[0]).backward()
+        optimizer.step()
+        seen.append(x.detach().numpy().copy())
+        for name, values in kept.items():
+            values.append(optimizer.state[x][name].numpy().copy())
+    return seen, kept
+
+
+def at_entry(family):
+    """Members of a family of vectors, or their entries."""
+    return lambda t, i=None: family[t] if i is None else family[t][i - 1]
+
+
+def nesterov():
+    import torch
+    seen, kept = torch_path(lambda x: torch.optim.SGD(x, lr=0.1, momentum=0.8, nesterov=True), [0.1] * 6, keep=['momentum_buffer'])
+    moves = [-0.1 * v for v in kept['momentum_buffer']]
+    return dict(y=lambda t: seen[t], g=lambda t: moves[t], x=lambda t: seen[t] - 0.8 * moves[t])
+
+
+prints('momentum-nesterov', **_quad, **nesterov(), t=range(1, 6), lambda_=0.8, eta=0.1)
+
+
+def adaptive(make, name):
+    seen, kept = torch_path(make, _rates, keep=[name])
+    slopes = [None, *(quad_slope(x) for x in seen)]
+    return dict(
+        **_quad, t=range(1, 6), i=range(1, 3), eta=lambda t: _rates[t], epsilon=0.01,
+        x=at_entry(seen), s=at_entry(kept[name]), g=at_entry(slopes),
+    )
+
+
+def adagrad(x):
+    import torch
+    return torch.optim.Adagrad(x, lr=0.1, eps=0.01)
+
+
+def rmsprop(x):
+    import torch
+    return torch.optim.RMSprop(x, lr=0.1, alpha=0.7, eps=0.01)
+
+
+def adam(x):
+    import torch
+    return torch.optim.Adam(x, lr=0.1, betas=(0.6, 0.8), eps=0.01)
+
+
+prints('momentum-adaptive', **adaptive(adagrad, 'sum'))
+prints('momentum-rmsprop', **adaptive(rmsprop, 'square_avg'), beta=0.7)
+
+_adam, _averages = torch_path(adam, _rates, keep=['exp_avg', 'exp_avg_sq'])
+_adam_slopes = [None, *map(quad_slope, _adam)]
+
+prints(
+    'momentum-adam',
+    t=range(1, 6),
+    i=range(1, 3),
+    eta=lambda t: _rates[t],
+    epsilon=0.01,
+    beta_1=0.6,
+    beta_2=0.8,
+    x=at_entry(_adam),
+    g=at_entry(_adam_slopes),
+    m=at_entry(_averages['exp_avg']),
+    s=at_entry(_averages['exp_avg_sq']),
+    m_hat=lambda t, i: np.average([g[i - 1] for g in _adam_slopes[1:t + 1]], weights=0.6 ** np.arange(t)[::-1]),
+    s_hat=lambda t, i: np.average([g[i - 1] ** 2 for g in _adam_slopes[1:t + 1]], weights=0.8 ** np.arange(t)[::-1]),
+)
+
+
+def cosine_rates(eta, steps):
+    import torch
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=eta)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
+    rates = []
+    for _ in range(steps):
+        rates.append(optimizer.param_groups[0]['lr'])
+        optimizer.step()
+        schedule.step()
+    return rates
+
+
+_cosine = cosine_rates(0.3, 5)
+
+prints('momentum-cosine', w=3, T=8, t=range(0, 10), eta=0.3, eta_t=of(lambda t: _cosine[t - 3] if 3 <= t < 8 else 9.0))
