@@ -74,8 +74,8 @@ plt.style.use('nbutils.book')
 # ```
 #
 # and validate on $F_i$. Each example is validated once and takes part in training $k - 1$ times. The result is the average
-# over the $k$ steps,
-# here of the validation errors (and likewise of the training errors), with $f_i$ fitted on $T_i$ and the loss $\ell$:
+# over the $k$ steps, here of the validation errors (and likewise of the training errors), with $f_i$ fitted on $T_i$ and
+# the loss $\ell$:
 #
 # ```{math}
 # :label: dl.crossval.average

@@ -566,12 +566,12 @@ for law, p in far.items():
 # |r| \le \frac{r^2}{2c} + \frac c2 ,
 # ```
 #
-# with equality at $c = |r|$, because the difference is $(|r| - c)^2 / 2c$. So take the residuals of the present line as $c_n$ and minimize
-# $\sum_n r_n^2 / c_n$, *least squares with weights $1/c_n$*. The bound touches the cost where we stand and is above it
-# elsewhere; where the bound is lowest, the cost is no higher than before. Repeat. A residual of zero would divide by
-# zero, so we do the same for $\sqrt{r^2 + \epsilon^2}$, with $c = \sqrt{r^2 + \epsilon^2}$. As
-# $|r| \le \sqrt{r^2 + \epsilon^2} \le |r| + \epsilon$, the minimum of the smoothed cost lies within $N \epsilon$ of the
-# true one. The code fits many data sets with the same inputs at once.
+# with equality at $c = |r|$, because the difference is $(|r| - c)^2 / 2c$. So take the residuals of the present line as
+# $c_n$ and minimize $\sum_n r_n^2 / c_n$, *least squares with weights $1/c_n$*. The bound touches the cost where we stand
+# and is above it elsewhere; where the bound is lowest, the cost is no higher than before. Repeat. A residual of zero would
+# divide by zero, so we do the same for $\sqrt{r^2 + \epsilon^2}$, with $c = \sqrt{r^2 + \epsilon^2}$. As $|r| \le
+# \sqrt{r^2 + \epsilon^2} \le |r| + \epsilon$, the minimum of the smoothed cost lies within $N \epsilon$ of the true one.
+# The code fits many data sets with the same inputs at once.
 
 # %%
 def reweighted(X, Y, eps, rounds):  # X (N, p), Y (..., N)
@@ -636,10 +636,10 @@ verify(
 # ```
 #
 # The absolute loss is smallest at the conditional *median*, as for [single numbers](../optimization/subgradients.ipynb).
-# Delays show it: exponential with mean 1, and the mean subtracted, they have the median $\ln 2 - 1 = -0.31$. With
-# $N = 4000$ the parameters have the standard errors $\sqrt{g_{jj}}$ for both losses, $\mathbf{G} = (\mathbf{X}^\top \mathbf{X})^{-1}$ (for absolute
-# values see the next section, where $2 f(m) = 1$ for the density $f(m) = \frac12$ at the median). Each loss must find its
-# own line and miss the other's by more than five of them.
+# Delays show it: exponential with mean 1, and the mean subtracted, they have the median $\ln 2 - 1 = -0.31$. With $N =
+# 4000$ the parameters have the standard errors $\sqrt{g_{jj}}$ for both losses, $\mathbf{G} = (\mathbf{X}^\top
+# \mathbf{X})^{-1}$ (for absolute values see the next section, where $2 f(m) = 1$ for the density $f(m) = \frac12$ at the
+# median). Each loss must find its own line and miss the other's by more than five of them.
 
 # %%
 def aims_at(seed, fit, shift, N=4000):
@@ -747,8 +747,8 @@ assert not grade(pushed_down, timetable_by_program, trains)
 #
 # This section continues [Another law, another loss](#another-law-another-loss). Let the noise be symmetric, so that mean
 # and median agree and both fits aim at the same line. Which comes closer? The least-squares estimate has, for noise of
-# *any* law with variance $\sigma^2$, the covariance $\sigma^2 (\mathbf{X}^\top \mathbf{X})^{-1}$. What is that of the other one? A residual
-# that is shifted by $u$ changes its absolute value by
+# *any* law with variance $\sigma^2$, the covariance $\sigma^2 (\mathbf{X}^\top \mathbf{X})^{-1}$. What is that of the other
+# one? A residual that is shifted by $u$ changes its absolute value by
 #
 # ```{math}
 # :label: gaussian_noise-knight
@@ -756,8 +756,8 @@ assert not grade(pushed_down, timetable_by_program, trains)
 # \quad \text{for all } \epsilon \ne 0 .
 # ```
 #
-# This is linear in $u$, unless $\epsilon$ changes its side. For $0 < \epsilon < u$ the left side is $u - 2\epsilon$ and the right
-# $-u + 2(u - \epsilon)$; the other cases are as quick.
+# This is linear in $u$, unless $\epsilon$ changes its side. For $0 < \epsilon < u$ the left side is $u - 2\epsilon$ and the
+# right $-u + 2(u - \epsilon)$; the other cases are as quick.
 
 # %%
 def knight(e, u, twice):
@@ -798,9 +798,9 @@ verify(
 # Z_N(\boldsymbol\delta) = -\boldsymbol\delta^\top \mathbf{s}_N + f(0) \, \boldsymbol\delta^\top \mathbf{Q} \boldsymbol\delta + o_P(1) .
 # $$
 #
-# The $Z_N$ are convex, the bowl on the right has the single lowest point $\frac{1}{2 f(0)} \mathbf{Q}^{-1} \mathbf{s}_N$, and for
-# convex functions closeness at every point makes the minimizers close {cite}`pollard1991asymptotics`. The covariance of
-# that point tends to $\frac{1}{4 f(0)^2} \mathbf{Q}^{-1} \mathbf{Q} \, \mathbf{Q}^{-1}$.
+# The $Z_N$ are convex, the bowl on the right has the single lowest point $\frac{1}{2 f(0)} \mathbf{Q}^{-1} \mathbf{s}_N$,
+# and for convex functions closeness at every point makes the minimizers close {cite}`pollard1991asymptotics`. The
+# covariance of that point tends to $\frac{1}{4 f(0)^2} \mathbf{Q}^{-1} \mathbf{Q} \, \mathbf{Q}^{-1}$.
 # ````
 #
 # Only the density at the centre counts; how far the tails reach is of no concern. With

@@ -345,9 +345,8 @@ assert not grade(mean_of_means, over_examples, logs)
 #
 # ````{prf:proof}
 # A batch gradient is $\mathbf{g} = \hat{\mathbf{H}} \mathbf{v} - \boldsymbol\zeta$, where $\hat{\mathbf{H}}$ and
-# $\boldsymbol\zeta$ are the
-# batch's means of $\tilde{\mathbf{x}} \tilde{\mathbf{x}}^\top$ and of $r \tilde{\mathbf{x}}$. By the normal equations
-# $\boldsymbol\zeta$ has mean zero, so $\mathbb{E}\|\boldsymbol\zeta\|^2 = S/b$. Expand the step,
+# $\boldsymbol\zeta$ are the batch's means of $\tilde{\mathbf{x}} \tilde{\mathbf{x}}^\top$ and of $r \tilde{\mathbf{x}}$. By
+# the normal equations $\boldsymbol\zeta$ has mean zero, so $\mathbb{E}\|\boldsymbol\zeta\|^2 = S/b$. Expand the step,
 #
 # $$
 # \|\mathbf{v} - \eta \mathbf{g}\|^2 = \|\mathbf{v}\|^2 - 2 \eta \, \mathbf{v} \cdot \mathbf{g} + \eta^2 \|\mathbf{g}\|^2 ,
@@ -378,12 +377,11 @@ assert not grade(mean_of_means, over_examples, logs)
 # $\bar\ell \, (1 - \eta \kappa_b / 2) \le \eta S / 4b$ in the limit, the upper one.
 # ````
 #
-# In words: *the excess is the step, times the variance of the batch gradient, over four.* For a check we solve the
-# equation that the covariance of the settled walk must satisfy,
-# $\mathbf{C} = \frac{\eta^2}{b} \mathbf{G} +
+# In words: *the excess is the step, times the variance of the batch gradient, over four.* For a check we solve the equation
+# that the covariance of the settled walk must satisfy, $\mathbf{C} = \frac{\eta^2}{b} \mathbf{G} +
 # \mathbb{E}\big[(\mathbf{I} - \eta \hat{\mathbf{H}}) \, \mathbf{C} \, (\mathbf{I} - \eta \hat{\mathbf{H}})\big]$ with
-# $\mathbf{G}$ the mean of
-# $r_i^2 \tilde{\mathbf{x}}_i \tilde{\mathbf{x}}_i^\top$, on small random data sets. The control has lost a factor two.
+# $\mathbf{G}$ the mean of $r_i^2 \tilde{\mathbf{x}}_i \tilde{\mathbf{x}}_i^\top$, on small random data sets. The control
+# has lost a factor two.
 
 # %%
 def constants(X1, y):  # X1 (n, D) -> H, residuals, S, kappa, lambda
@@ -626,10 +624,9 @@ assert not grade(from_the_lower_end, step_by_search, budgets)
 # ## Down to the exact solution
 #
 # This section continues [The floor of a constant step](#the-floor-of-a-constant-step). How near is near enough? Suppose
-# that the targets are $\tilde{\mathbf{X}} \boldsymbol\theta_0 + \boldsymbol\varepsilon$ with independent noise of
-# variance $\sigma^2$. The exact solution projects $\boldsymbol\varepsilon$ onto the $d + 1$ columns of
-# $\tilde{\mathbf{X}}$, so the *true*
-# $\boldsymbol\theta_0$ has the excess $\frac{1}{2n} \|\mathbf{P} \boldsymbol\varepsilon\|^2$, with mean
+# that the targets are $\tilde{\mathbf{X}} \boldsymbol\theta_0 + \boldsymbol\varepsilon$ with independent noise of variance
+# $\sigma^2$. The exact solution projects $\boldsymbol\varepsilon$ onto the $d + 1$ columns of $\tilde{\mathbf{X}}$, so the
+# *true* $\boldsymbol\theta_0$ has the excess $\frac{1}{2n} \|\mathbf{P} \boldsymbol\varepsilon\|^2$, with mean
 #
 # ```{math}
 # :label: minibatch_training-noise
@@ -645,11 +642,9 @@ assert not grade(from_the_lower_end, step_by_search, budgets)
 # **Shrink the step.** The floor is proportional to $\eta$: whenever the walk has reached it, halve the step, and it sinks
 # to half.
 #
-# **Average the places.** With drawn batches a step is
-# $\mathbf{v}_{t+1} = \mathbf{v}_t - \eta (\mathbf{H} \mathbf{v}_t - \boldsymbol\xi_t)$, where the noise
-# $\boldsymbol\xi_t = \mathbf{H} \mathbf{v}_t - \mathbf{g}_t$ has mean zero whatever came before. Add up $T$ steps and
-# divide by
-# $\eta T$:
+# **Average the places.** With drawn batches a step is $\mathbf{v}_{t+1} = \mathbf{v}_t - \eta (\mathbf{H} \mathbf{v}_t -
+# \boldsymbol\xi_t)$, where the noise $\boldsymbol\xi_t = \mathbf{H} \mathbf{v}_t - \mathbf{g}_t$ has mean zero whatever
+# came before. Add up $T$ steps and divide by $\eta T$:
 #
 # ```{math}
 # :label: minibatch_training-average

@@ -76,7 +76,7 @@ def radius(N, K, delta, a=0, b=1):
 # \end{aligned}
 # ```
 #
-# Set the right side equal to $\delta$ and solve:
+# Set the right side equal to $\delta$ and solve for $\epsilon > 0$:
 #
 # ```{math}
 # :label: ml.ms.union.eps-k
@@ -244,10 +244,9 @@ holds('ml.ms.k-errors.rate-k',
 # ```
 #
 # where $\epsilon_K$ is the radius for $K$ models. A thousand models for the price of not quite three times the test data!
-# What makes it so cheap is the exponential
-# tail. Had we used Chebyshev's inequality for each model, $\epsilon = \sqrt{K/(4N\delta)}$, the factor would be
-# $\sqrt{1000}$; this is the control. Turned round, a guarantee of $\pm\epsilon$ asks for $N \ge \ln(2K/\delta) /
-# (2\epsilon^2)$ test examples:
+# What makes it so cheap is the exponential tail. Had we used Chebyshev's inequality for each model, $\epsilon =
+# \sqrt{K/(4N\delta)}$, the factor would be $\sqrt{1000}$; this is the control. Turned round, a guarantee of $\pm\epsilon$
+# asks for $N \ge \ln(2K/\delta) / (2\epsilon^2)$ test examples:
 
 # %%
 def chebyshev_radius(N, K, delta):  # variance at most 1/4 each

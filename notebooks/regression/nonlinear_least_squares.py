@@ -97,8 +97,10 @@ oxygen = np.array([109., 149, 149, 191, 213, 224])  # mg/l
 #
 # ```{math}
 # :label: nlls-hessian
-# \nabla L(\mathbf{w}) = \mathbf{J}^\top\mathbf{r} , \qquad \nabla^2 L(\mathbf{w}) = \mathbf{J}^\top\mathbf{J} + \mathbf{S} , \qquad
+# \begin{gathered}
+# \nabla L(\mathbf{w}) = \mathbf{J}^\top\mathbf{r} , \qquad \nabla^2 L(\mathbf{w}) = \mathbf{J}^\top\mathbf{J} + \mathbf{S} , \\
 # \mathbf{S} = \sum_{n=1}^N r_n(\mathbf{w}) \, \nabla^2 r_n(\mathbf{w}) .
+# \end{gathered}
 # ```
 #
 # [Newton's method](../optimization/stationary_points.ipynb) would solve $(\mathbf{J}^\top\mathbf{J} +
@@ -706,10 +708,10 @@ verify('minima from which Gauss-Newton flees are found',
 # %% [markdown]
 # Why does damping repair even the second failure, where Gauss–Newton leaves a minimum that it starts next to? With
 # $\mathbf{A} = \mathbf{J}^\top\mathbf{J}$ and a fixed price, the derivative of the step map at a minimum is, as in the
-# proof of {prf:ref}`thm-nlls-rate`, $\mathbf{I} - (\mathbf{A} + \lambda\mathbf{D}^2)^{-1}(\mathbf{A} + \mathbf{S})$. If
-# the Hessian $\mathbf{A} + \mathbf{S}$ is positive definite, its eigenvalues $\mu_i$ are real and below 1, and they are
-# above
-# $-1$ if and only if $2(\mathbf{A} + \lambda\mathbf{D}^2) - (\mathbf{A} + \mathbf{S})$ is positive definite, too. That is,
+# proof of {prf:ref}`thm-nlls-rate`, $\mathbf{I} - (\mathbf{A} + \lambda\mathbf{D}^2)^{-1}(\mathbf{A} + \mathbf{S})$. If the
+# Hessian $\mathbf{A} + \mathbf{S}$ is positive definite, the eigenvalues $\mu_i$ of this derivative are real and below 1,
+# and they are above $-1$ if and only if $2(\mathbf{A} + \lambda\mathbf{D}^2) - (\mathbf{A} + \mathbf{S})$ is positive
+# definite, too. That is,
 #
 # ```{math}
 # :label: nlls-enough
@@ -890,11 +892,10 @@ assert not grade(repaired_afterwards, turn_by_scipy, turn_cases)
 # ```
 #
 # So $\sigma^2$ is estimated by the quotient in the bracket, $s^2$. The divisor is $N - D$ because what is left of
-# $\boldsymbol\epsilon$ lies at right angles to the $D$ columns of
-# $\mathbf{J}$ ([Least squares](least_squares.ipynb): a projection onto $N - D$ dimensions has that trace). Both statements
-# become exact as $\sigma \to 0$. The *standard error* of $\hat w_j$ is the root of a diagonal element of
-# $s^2(\mathbf{J}^\top\mathbf{J})^{-1}$. With $\mathbf{J} = \mathbf{Q}\mathbf{R}$ it is $s$ times the length of row $j$ of
-# $\mathbf{R}^{-1}$.
+# $\boldsymbol\epsilon$ lies at right angles to the $D$ columns of $\mathbf{J}$ ([Least squares](least_squares.ipynb): a
+# projection onto $N - D$ dimensions has that trace). Both statements become exact as $\sigma \to 0$. The *standard error*
+# of $\hat w_j$ is the root of a diagonal element of $s^2(\mathbf{J}^\top\mathbf{J})^{-1}$. With $\mathbf{J} =
+# \mathbf{Q}\mathbf{R}$ it is $s$ times the length of row $j$ of $\mathbf{R}^{-1}$.
 
 # %%
 def standard_errors(J, r):  # (..., N, D), (..., N) -> (..., D)

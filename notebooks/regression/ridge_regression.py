@@ -432,8 +432,8 @@ assert not grade(guess_on_top, towards_by_library, guess_cases)
 # ```
 #
 # So the inverse exists whenever $\lambda' > 0$. A careless hand writes `X.T @ X + alpha` and lifts every *entry*, which
-# raises one direction of $d$ and leaves the rest
-# where it was. That is the control. The matrices have four columns and rank two.
+# raises one direction of $d$ and leaves the rest where it was. That is the control. The matrices have four columns and rank
+# two.
 
 # %%
 def lift(X, alpha, what):  # the eigenvalues, and whether an inverse is found

@@ -1084,24 +1084,24 @@ _models = dict(
     k_star=of(lambda L_D: int(np.argmin([L_D(f) for f in range(3)])) + 1),
     k_hat=of(lambda L_test: int(np.argmin([L_test(f) for f in range(3)])) + 1),
 )
-# three models, and a test set of one of six examples: all lose on every second example, or each on two of its own, or one
-# on every second and the others the same everywhere
+# three models, and a test set of one example: all lose on one of two, or each on one of its own, or one on one of two and the
+# others the same everywhere. A world is the losses of the models on three examples, and the chances of these.
 _extreme = dict(
     K=3,
     N=1,
-    S_test=Random(range(6)),
-    loses=[
-        np.array([[0., 1, 0, 1, 0, 1], [1, 0, 1, 0, 1, 0], [0, 1, 0, 1, 0, 1]]),
-        np.array([[1., 0, 0, 1, 0, 0], [0, 1, 0, 0, 1, 0], [0, 0, 1, 0, 0, 1]]),
-        np.array([[0., 1, 0, 1, 0, 1], [0.4] * 6, [0.4] * 6]),
+    world=[
+        [np.array([[0., 1, 0], [1, 0, 0], [0, 1, 0]]), np.array([0.5, 0.5, 0])],
+        [np.eye(3), np.ones(3) / 3],
+        [np.array([[0., 1, 0], [0.4] * 3, [0.4] * 3]), np.array([0.5, 0.5, 0])],
     ],
+    S_test=Random(range(3), of(lambda world: world[1])),
     ends=[[-0.2, 0.3], [2.0, 12.0]],
     a=of(lambda ends: ends[0]),
     b=of(lambda ends: ends[1]),
     epsilon=of(lambda a, b: 0.49 * (b - a)),
     f=of(lambda: [0, 1, 2]),
-    L_test=of(lambda S_test, a, b, loses: lambda f: a + (b - a) * loses[f, S_test]),
-    L_D=of(lambda a, b, loses: lambda f: a + (b - a) * loses[f].mean()),
+    L_test=of(lambda S_test, a, b, world: lambda f: a + (b - a) * world[0][f, S_test]),
+    L_D=of(lambda a, b, world: lambda f: a + (b - a) * world[0][f] @ world[1]),
 )
 
 
