@@ -73,6 +73,18 @@ def names_in(node):
     return found
 
 
+def _between(bracket, sub, sup, scope):
+    """[F]_a^b, the difference of F at two values of the only letter in it that has no meaning."""
+    names = {part.args[0] for part in walk(bracket) if part.op == 'name'}
+    letters = {name for name in names if name not in scope and name not in {*CONSTANTS, *ELEMENTWISE}}
+    if len(letters) != 1 or len(bracket.args[2]) != 1 or not sub.args[1]:
+        raise FormulaError('it is not clear which letter runs between the limits')
+    high, low = (
+        evaluate(bracket.args[2][0], scope.changed(**{name: evaluate(end, scope) for name in letters}))
+        for end in (sup.args[1], sub.args[1][0]))
+    return add(high, low, -1)
+
+
 def _spellings(base, sub, sup, primes):
     """The names that a letter with scripts may have, as (letter, subscript, mark, label or exponent) or some of these."""
     kind, extra = sup.args if sup is not None else (None, None)
@@ -155,19 +167,29 @@ def _product(node, scope):
 
 def _nudge(factors, scope):
     """d X where a direction dX was given is that direction; d of anything else is its change along all directions."""
-    at = next((k for k, f in enumerate(factors[:-1]) if f.op == 'name' and f.args == ('d', False)), None)
+    at = next((k for k, f in enumerate(factors[:-1]) if _order_of_nudge(f)), None)
     directions = {n[1:]: v for n, v in scope.values.items() if n[0] == 'd' and n[1:] in scope.values}
     if at is None or not directions:
         return None
     moved, rest = factors[at + 1], factors[at + 2:]
-    if moved.op == 'name' and moved.args[0] in directions:
+    order = _order_of_nudge(factors[at])
+    if moved.op == 'name' and moved.args[0] in directions and order == 1:
         result = directions[moved.args[0]]
     else:
-        result = slope(lambda t: evaluate(moved, scope.changed(**{
-            n: add(scope.values[n], times(t, v)) for n, v in directions.items()})), 0.0)
+        result = _nth_derivative(lambda t: evaluate(moved, scope.changed(**{
+            n: add(scope.values[n], times(t, v)) for n, v in directions.items()})), 0.0, order)
     for factor in reversed(factors[:at]):
         result = times(evaluate(factor, scope), result)
     return times(result, evaluate(Node('product', rest) if len(rest) > 1 else rest[0], scope)) if rest else result
+
+
+def _order_of_nudge(node):
+    """1 for d, 2 for d^2, 0 for anything else."""
+    if node.op == 'scripted' and node.args[1] is None and node.args[2] is not None and not node.args[3]:
+        kind, exponent = node.args[2].args
+        square = kind == 'power' and exponent.op == 'number' and exponent.args[0] == 2
+        return 2 * (square and _order_of_nudge(node.args[0]))
+    return int(node.op == 'name' and node.args == ('d', False))
 
 
 def _with_directional_derivatives(factors, scope):
@@ -238,6 +260,8 @@ def _scripted(node, scope):
     base, sub, sup, primes = node.args
     if base.op == 'norm':
         return _norm_with_name(node, scope)
+    if base.op == 'bracket' and base.args[0] == '[' and sub is not None and sup is not None and sup.args[0] == 'power':
+        return _between(base, sub, sup, scope)
     kind, extra = sup.args if sup is not None else (None, None)
     if base.op == 'bracket' and sub is not None and sub.args[0] == 'times':
         return _raised(cross_matrix(evaluate(base, scope)), kind, extra, scope)
@@ -448,7 +472,8 @@ def _applied(name, sub, mark, primes, args, scope):
     with np.errstate(all='ignore'):
         if primes:
             rest = [lower(v) for v in values[1:]]
-            return _nth_derivative(lambda t: lift(function(*parameters, lower(t), *rest)), values[0], primes)
+            return _entry_by_entry(
+                lambda v: _nth_derivative(lambda t: lift(function(*parameters, lower(t), *rest)), v, primes), values[0])
         return lift(function(*parameters, *map(lower, values)))
 
 
@@ -467,6 +492,11 @@ def _function(name, sub, mark, scope):
             raise FormulaError(f'no meaning was given for the subscript {key}')
         parameters += [evaluate(n, scope) for n in sub.args[1]]
     return scope.get(name) if name in scope else None, parameters
+
+
+def _entry_by_entry(f, value):
+    """f of a number, or of each entry of an array: the derivative of a function that is applied so."""
+    return np.vectorize(f, otypes=[np.result_type(value, float)])(value) if isinstance(value, np.ndarray) else f(value)
 
 
 def _nth_derivative(f, v, order):

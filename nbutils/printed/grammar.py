@@ -602,7 +602,7 @@ class _Parser:
         token = self.next()
         top, bottom = token.args
         order, variables = _differentials(bottom)
-        upper, rest = _differentials(top)
+        upper, rest = _differentials(top, of_variables=False)
         if not (order and upper):
             return Node('frac', (self.inner(top).whole(), self.inner(bottom).whole()), token.start, token.end)
         if order != upper:
@@ -732,8 +732,11 @@ def _cells(pieces):
     return rows
 
 
-def _differentials(pieces):
-    """(order, lists of tokens) of d x d y, \\partial x \\partial y or \\partial x^2; (0, None) for anything else."""
+def _differentials(pieces, of_variables=True):
+    """(order, lists of tokens) of d x d y, \\partial x \\partial y or \\partial x^2; (0, None) for anything else.
+
+    Above the line, in \\partial \\|x\\|^2, the exponent belongs to what is differentiated.
+    """
     pieces = [t for t in pieces if t.kind != 'blank']
     if not pieces or not (pieces[0].is_('partial') or _is_upright_d(pieces)):
         return 0, None
@@ -748,7 +751,7 @@ def _differentials(pieces):
         times = 1
         if len(group) >= 2 and group[0].is_('^') and group[1].kind == 'number':  # \partial^2 f
             times, group = int(group[1].text), group[2:]
-        elif len(group) >= 3 and group[-2].is_('^') and group[-1].kind == 'number':  # \partial x^2
+        elif of_variables and len(group) >= 3 and group[-2].is_('^') and group[-1].kind == 'number':  # \partial x^2
             times, group = int(group[-1].text), group[:-2]
         order += times
         variables += [group] * (times if group else 1)

@@ -360,13 +360,13 @@ def _partial(variable, value, scope):
 def _moment(node, scope):
     kind, sub, args = node.args
     events, given = [a for a in args if a.op != 'given'], [a.args[0] for a in args if a.op == 'given']
-    if not all(g.op in ('relation', 'implies') for g in given):
-        raise Unfinished('a condition that is no statement: say X = x')
     kind = 'Pr' if kind == 'P' else kind
+    tests = [_condition(g, scope) for g in given]
     if len(events) > {'Pr': math.inf, 'Cov': 2}.get(kind, 1):
         raise FormulaError(f'{kind} of several things')
     names = _random_names(args, scope)
-    if sub is not None:
+    law = _law_below(sub, scope)
+    if sub is not None and law is None:
         named = set() if sub.args[1] is None else {n for k in sub.args[1] for n in names_in(k)}
         for below in sub.args[1] or ():
             _check_law(below, scope)
@@ -376,9 +376,10 @@ def _moment(node, scope):
         names = sorted(set(names) & named)
     if not names:
         raise FormulaError(f'{kind} of what is not random')
+    cases = _under(law, names, scope) if law else scope.outcomes(names)
     outcomes = [
-        (weight, [evaluate(e, case) for e in events])
-        for weight, case in scope.outcomes(names) if all(evaluate(g, case) for g in given)
+        (weight, [evaluate(e, case) for e in events]) for weight, case in cases
+        if weight and all(test(case) for test in tests)
     ]
     mass = sum(weight for weight, _ in outcomes)
     if not mass:
@@ -390,6 +391,35 @@ def _moment(node, scope):
         return means[0]
     centred = [(weight, [add(v, m, -1) for v, m in zip(values, means, strict=True)]) for weight, values in outcomes]
     return _mean([(weight, _spread(differences)) for weight, differences in centred], mass)
+
+
+def _condition(node, scope):
+    """What a case must obey: the statement behind the bar, or that a random variable has the value that it has now."""
+    if node.op in ('relation', 'implies'):
+        return lambda case: evaluate(node, case)
+    if not _random_names([node], scope):
+        raise Unfinished('a condition that is no statement: say X = x')
+    now = evaluate(node, scope)
+    return lambda case: np.array_equal(evaluate(node, case), now)
+
+
+def _law_below(sub, scope):
+    """The function p of E_p, or None where what stands below is a random variable or a statement about it."""
+    if sub is None or sub.args[0] not in scope or scope.needs(sub.args[0]) & set(scope.randoms):
+        return None
+    law = scope.get(sub.args[0])
+    return law if callable(law) else None
+
+
+def _under(law, names, scope):
+    """The outcomes of one random variable with probabilities in proportion to a function of it: E_p of f(X)."""
+    if len(names) != 1:
+        raise FormulaError('an expectation under a law, of several random variables')
+    values = [lift(v) for v in scope.randoms[names[0]].values]
+    weights = [law(lower(v)) for v in values]
+    if min(weights) < 0:
+        raise FormulaError('a law with negative probabilities')
+    return [(w / sum(weights), scope.changed(**{names[0]: v})) for w, v in zip(weights, values, strict=True)]
 
 
 def _happened(events):

@@ -20,7 +20,7 @@ import numpy as np
 
 from nbutils.printed import operators
 from nbutils.printed import relations as _relations  # noqa: F401  (enters its rules)
-from nbutils.printed.evaluating import CAPITALS, CONSTANTS, ELEMENTWISE, Unfinished, evaluate
+from nbutils.printed.evaluating import CAPITALS, CONSTANTS, ELEMENTWISE, Unfinished, evaluate, names_in
 from nbutils.printed.grammar import EXTREMA, PREFIX, RELATIONS, STATEMENTS, Node, children, parse, walk
 from nbutils.printed.spoiling import variants
 from nbutils.printed.tokens import FormulaError
@@ -279,11 +279,20 @@ def _definition(node, given, defined, definable):
     name, parameters = _head(node.args[0], known) or (None, ())
     if name is None or name in known or name in RESERVED or definable is not None and name not in definable:
         return None
-    body = node.args[2]
-    if not parameters:
-        return name, lambda scope: evaluate(body, scope)
-    return name, lambda scope: lambda *values: evaluate(
-        body, scope.changed(**{p: lift(v) for p, v in zip(parameters, values, strict=True)}))
+    return name, _Rule(node.args[2], parameters)
+
+
+class _Rule:
+    """The right side of a definition, evaluated in a scope: a value, or a function of its parameters."""
+
+    def __init__(self, body, parameters):
+        self.body, self.parameters, self.names = body, parameters, names_in(body) - {*parameters}
+
+    def __call__(self, scope):
+        if not self.parameters:
+            return evaluate(self.body, scope)
+        return lambda *values: evaluate(
+            self.body, scope.changed(**{p: lift(v) for p, v in zip(self.parameters, values, strict=True)}))
 
 
 def _is_entry(left, given):

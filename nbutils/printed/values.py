@@ -147,7 +147,8 @@ class Scope:
         """The letters on which a value hangs, itself included."""
         if name not in self._needs:
             rule, self._needs[name] = self.computed.get(name), {name}  # for now: a letter may hang on itself
-            self._needs[name] = {name}.union(*(self.needs(n) for n in rule.needs)) if rule else {name}
+            letters = rule.needs if rule else getattr(self.defined.get(name), 'names', ())
+            self._needs[name] = {name}.union(*(self.needs(n) for n in letters))
         return self._needs[name]
 
     def outcomes(self, names):
@@ -179,6 +180,8 @@ def add(a, b, sign=1):
         a = a.sized(len(b))
     if isinstance(a, Zero) and callable(b) and sign == 1:
         return b
+    if isinstance(a, Zero) and isinstance(b, Identity):
+        return Identity(sign * b.scale)
     if callable(a) and callable(b):
         return lambda *values: add(lift(a(*values)), lift(b(*values)), sign)
     if any(isinstance(v, (Identity, list, bool)) or callable(v) for v in (a, b)):

@@ -523,12 +523,12 @@ verify(
 )
 
 # %% [markdown]
-# What is the probability that the *next* flip shows heads? Average $\theta$ over the posterior. By the formula for the
-# integral, once with $k$ of $n$ and once with $k + 1$ of $n + 1$,
+# What is the probability of $H$, that the *next* flip shows heads? Average $\theta$ over the posterior. By the formula for
+# the integral, once with $k$ of $n$ and once with $k + 1$ of $n + 1$,
 #
 # ```{math}
 # :label: eq-bayes-succession
-# P(\text{heads} \mid k) = \int_0^1 \theta \, p(\theta \mid k) \, d\theta
+# P(H \mid k) = \int_0^1 \theta \, p(\theta \mid k) \, d\theta
 # = \frac{(n+1) \binom nk}{(n+2) \binom{n+1}{k+1}} = \frac{k + 1}{n + 2} .
 # ```
 #
@@ -687,7 +687,7 @@ verify(
 #
 # ```{math}
 # :label: eq-naive-bayes
-# \log P(c) \, P(\mathbf{x} \mid c) = \log \pi_c + \sum_{j=1}^{64} \big( x_j \log \theta_{cj} + (1 - x_j) \log (1 - \theta_{cj}) \big) ,
+# \log \big( P(c) \, P(\mathbf{x} \mid c) \big) = \log \pi_c + \sum_{j=1}^{64} \big( x_j \log \theta_{cj} + (1 - x_j) \log (1 - \theta_{cj}) \big) ,
 # ```
 #
 # where $\theta_{cj}$ is the probability that pixel $j$ is white in class $c$. How should it be estimated? A pixel that

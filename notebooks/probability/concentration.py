@@ -104,11 +104,11 @@ print(f'Pr = {outside:.2f}, Chebyshev promises at most {variance / t**2:.2f}')
 # Now average. Let $\Theta_1, \dots, \Theta_N$ be independent, each with mean $\mu$ and variance $\sigma^2$. Their
 # average $\bar\Theta = \frac1N \sum_n \Theta_n$ has the mean $\mu$, too, but only the variance
 # $N \sigma^2 / N^2 = \sigma^2 / N$, because the variances of independent terms add. Chebyshev's inequality turns this
-# into a law of large numbers:
+# into a law of large numbers, for the right side tends to zero as $N$ grows:
 #
 # ```{math}
 # :label: ml.ms.hoeffding.concentration
-# \Pr\Big[ \big| \tfrac1N \textstyle\sum_{n} \Theta_n - \mu \big| \ge \epsilon \Big] \le \frac{\sigma^2}{N \epsilon^2} \to 0 \qquad (N \to \infty) .
+# \Pr\Big[ \big| \tfrac1N \textstyle\sum_{n} \Theta_n - \mu \big| \ge \epsilon \Big] \le \frac{\sigma^2}{N \epsilon^2} .
 # ```
 #
 # The notes put it in words: *the empirical mean is concentrated around its mean*. How fast? The standard deviation

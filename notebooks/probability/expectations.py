@@ -64,11 +64,11 @@ plt.style.use('nbutils.book')
 #
 # ```{math}
 # :label: eq-expect-function
-# \mathbb{E}[f(X)] = \sum_x f(x) \, p(x) \quad \text{or} \quad \int f(x) \, p(x) \, dx ,
+# \mathbb{E}[f(X)] = \sum_x f(x) \, p(x) ,
 # ```
 #
-# (if it converges absolutely), since collecting all $x$ with the same value $f(x) = z$ turns the first sum into
-# $\sum_z z \, P(f(X) = z)$, and integrals follow suit. As code:
+# or $\int f(x) \, p(x) \, dx$ with a density (if it converges absolutely), since collecting all $x$ with the same value
+# $f(x) = z$ turns the sum into $\sum_z z \, P(f(X) = z)$, and integrals follow suit. As code:
 
 # %%
 def expect_table(f, values, weights):
@@ -790,16 +790,16 @@ print(f'draws saved at c = 1: a factor {1 / (1 - 12 * cov**2 / var):.0f}')
 #
 # ```{math}
 # :label: eq-importance
-# \mathbb{E}_p[f(X)] = \int f(x) \, \frac{p(x)}{q(x)} \, q(x) \, dx = \mathbb{E}_q[f(X) \, w(X)] , \qquad w = \frac pq .
+# \mathbb{E}_p[f(X)] = \int f(x) \, \frac{p(x)}{q(x)} \, q(x) \, dx = \mathbb{E}_q[f(X) \, w(X)] , \qquad w(x) = \frac{p(x)}{q(x)} .
 # ```
 #
 # The mean is right for all such $q$; the variance is what the choice decides. With $p = \mathcal{N}(0, 1)$, $q =
-# \mathcal{N}(\mu, 1)$ and $f$ the indicator of $x > a$, $w(x) = e^{\mu^2/2 - \mu x}$, and the second moment under $q$ is
+# \mathcal{N}(\mu, 1)$ and $f$ the indicator of $x > a$, $w(x) = e^{\mu^2/2 - \mu x}$, and the second moment under $q$,
+# $\mathbb{E}_q[f w^2] = \mathbb{E}_p[f w]$, is, with the distribution function $\Phi$ of $\mathcal{N}(0, 1)$,
 #
 # ```{math}
 # :label: eq-importance-shift
-# \mathbb{E}_q[f w^2] = \mathbb{E}_p[f w] = \int_a^\infty e^{\mu^2/2 - \mu x} \, \frac{e^{-x^2/2}}{\sqrt{2\pi}} \, dx
-# = e^{\mu^2} \, P(Z > a + \mu) ,
+# \int_a^\infty e^{\mu^2/2 - \mu x} \, \frac{e^{-x^2/2}}{\sqrt{2\pi}} \, dx = e^{\mu^2} \, \Phi(-a - \mu) ,
 # ```
 #
 # by completing the square, $\frac{\mu^2}{2} - \mu x - \frac{x^2}{2} = \mu^2 - \frac{(x + \mu)^2}{2}$. The check

@@ -580,12 +580,12 @@ holds(
 #
 # ```{math}
 # :label: ml.mle.properties.efficient
-# N F(\lambda) \, \mathbb{E}\big[(\hat\lambda - \lambda)^2\big] = \frac{N (N + 2)}{(N - 1)(N - 2)} \to 1 \qquad (N \to \infty) .
+# N F(\lambda) \, \mathbb{E}\big[(\hat\lambda - \lambda)^2\big] = \frac{N (N + 2)}{(N - 1)(N - 2)} .
 # ```
 #
-# At $N = 5$ the ratio is $5 \cdot 7/(4 \cdot 3) \approx 2.9$. What is true in general is *asymptotic* efficiency: the
-# limit law of $\sqrt N (\hat{\mathbf{w}} - \mathbf{w}_{true})$, next section, has covariance $F^{-1}$. The control
-# omits the word.
+# At $N = 5$ the ratio is $5 \cdot 7/(4 \cdot 3) \approx 2.9$; it tends to 1 as $N$ grows. What is true in general is
+# *asymptotic* efficiency: the limit law of $\sqrt N (\hat{\mathbf{w}} - \mathbf{w}_{true})$, next section, has covariance
+# $F^{-1}$. The control omits the word.
 
 # %%
 def reaches_bound(N, rate=2.0, R=20_000):  # F = 1 / rate^2

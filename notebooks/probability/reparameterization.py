@@ -57,14 +57,14 @@ plt.style.use('nbutils.book')
 #
 # ```{math}
 # :label: la.reparam.continuous
-# \mathbb{E}_{z \sim p_\theta(z)}[f(z)] = \int p_\theta(z) f(z) \, dz \qquad \text{(continuous)},
+# \mathbb{E}_{z \sim p_\theta(z)}[f(z)] = \int p_\theta(z) f(z) \, dz
 # ```
 #
-# or, if $z$ takes finitely many values with probabilities $p_\theta(z)$,
+# for continuous $z$ or, if $z$ takes finitely many values with probabilities $p_\theta(z)$,
 #
 # ```{math}
 # :label: la.reparam.discrete
-# \mathbb{E}_{z \sim p_\theta(z)}[f(z)] = \sum_z p_\theta(z) f(z) \qquad \text{(discrete)}.
+# \mathbb{E}_{z \sim p_\theta(z)}[f(z)] = \sum_z p_\theta(z) f(z) .
 # ```
 #
 # For $\mathcal{N}(\mu, \sigma^2)$ and $f(z) = z^2$ the integral must be $\mu^2 + \sigma^2$; for four outcomes with
@@ -194,8 +194,8 @@ axes[1].set(title='z = g(θ, ε): noise is an input');
 #
 # ```{math}
 # :label: eq-reparam-score
-# \frac{\partial}{\partial \theta} \int p_\theta f \, dz &= \int \frac{\partial p_\theta}{\partial \theta} f \, dz
-# = \int p_\theta \, \frac{\partial \log p_\theta}{\partial \theta} \, f \, dz \\
+# \frac{\partial}{\partial \theta} \int p_\theta(z) f(z) \, dz &= \int \frac{\partial p_\theta(z)}{\partial \theta} \, f(z) \, dz
+# = \int p_\theta(z) \, \frac{\partial \log p_\theta(z)}{\partial \theta} \, f(z) \, dz \\
 # &= \mathbb{E}_{z \sim p_\theta} \Big[ f(z) \, \frac{\partial \log p_\theta(z)}{\partial \theta} \Big] .
 # ```
 #
@@ -325,7 +325,7 @@ assert not grade(
 #
 # ```{math}
 # :label: la.reparam.identity
-# \mathbb{E}_{z \sim p_\theta(z)}[f(z)] = \mathbb{E}_{\epsilon \sim q(\epsilon)}[f(g_\theta(\epsilon))], \qquad z = g_\theta(\epsilon) .
+# \mathbb{E}_{z \sim p_\theta(z)}[f(z)] = \mathbb{E}_{\epsilon \sim q(\epsilon)}[f(g_\theta(\epsilon))] .
 # ```
 #
 # Such a $g$ always exists for numbers: if $F_\theta$ is the distribution function and $u$ is uniform in $(0, 1)$, then
@@ -400,7 +400,7 @@ holds(
 # ```{math}
 # :label: la.reparam.gradient-2
 # \frac{\partial}{\partial \theta} \mathbb{E}_{\epsilon \sim q(\epsilon)}[f(g_\theta(\epsilon))]
-# = \mathbb{E}_{\epsilon \sim q(\epsilon)} \Big[ \frac{\partial f}{\partial g} \cdot \frac{\partial g_\theta(\epsilon)}{\partial \theta} \Big] .
+# = \mathbb{E}_{\epsilon \sim q(\epsilon)} \Big[ f'\big(g_\theta(\epsilon)\big) \, \frac{\partial g_\theta(\epsilon)}{\partial \theta} \Big] .
 # ```
 #
 # This is the *pathwise* gradient. {eq}`la.reparam.gradient-1` is checked by difference quotients, on the left of an
@@ -497,12 +497,12 @@ verify(
 
 # %% [markdown]
 # **When $F^{-1}$ has no formula**, as for the Gamma law $p_k(z) = z^{k-1} e^{-z} / \Gamma(k)$, the derivative of the
-# path still has one. Differentiate $F_k(g_k(u)) = u$ in $k$ at fixed $u$:
-# $\partial_k F_k(z) + p_k(z) \, \partial_k z = 0$, so
+# path $z = g_k(u)$ still has one. Differentiate $F_k(g_k(u)) = u$ in $k$ at fixed $u$:
+# $\partial_k F_k(z) + p_k(z) \, \partial_k g_k(u) = 0$, so
 #
 # ```{math}
 # :label: eq-reparam-implicit
-# \frac{\partial z}{\partial k} = - \frac{\partial F_k(z) / \partial k}{p_k(z)} .
+# \frac{\partial g_k(u)}{\partial k} = - \frac{1}{p_k(z)} \, \frac{\partial F_k(z)}{\partial k}, \qquad z = g_k(u) .
 # ```
 #
 # It needs the draw, not the way it was made {cite}`figurnov2018implicit`. For oracles we have $\mathbb{E}[z] = k$ and
@@ -1048,12 +1048,12 @@ assert not grade(with_replacement, top_two_by_quadrature, logits)
 #
 # ```{math}
 # :label: eq-reparam-elbo
-# \mathbb{E}_{\mathbf{w} \sim q}\big[ \log p(\mathbf{y}, \mathbf{w}) - \log q(\mathbf{w}) \big] = \log p(\mathbf{y}) - \mathrm{KL}\big( q \,\|\, p(\mathbf{w} \mid \mathbf{y}) \big) ,
+# \mathbb{E}_{\mathbf{w} \sim q}\big[ \log p(\mathbf{y}, \mathbf{w}) - \log q(\mathbf{w}) \big] = \log p(\mathbf{y}) - \mathrm{KL}( q \,\|\, r ) ,
 # ```
 #
-# an expectation over the distribution that is being tuned. (The identity is
-# $p(\mathbf{y}, \mathbf{w}) = p(\mathbf{y}) \, p(\mathbf{w} \mid \mathbf{y})$, and $\mathrm{KL} \ge 0$; see [Jensen's
-# inequality](../optimization/jensens_inequality.ipynb).) To see how good the two estimators are we need a case with a
+# an expectation over the distribution that is being tuned, where $r(\mathbf{w}) = p(\mathbf{w} \mid \mathbf{y})$ is the
+# posterior. (The identity is $p(\mathbf{y}, \mathbf{w}) = p(\mathbf{y}) \, r(\mathbf{w})$, and $\mathrm{KL} \ge 0$; see
+# [Jensen's inequality](../optimization/jensens_inequality.ipynb).) To see how good the two estimators are we need a case with a
 # known answer. Predict the progress of the disease in 442 diabetes patients from 10 measurements,
 # $\mathbf{y} = X\mathbf{w} + \text{noise}$ with noise variance $s^2 = \frac12$ and prior $\mathcal{N}(\mathbf{0}, I)$,
 # all columns standardized. The exponent is quadratic, so the posterior is Gaussian with precision

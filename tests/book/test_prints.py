@@ -15,7 +15,6 @@ OPEN = {
     'calculus': 44,
     'convolution': 0,
     'optimization': 34,
-    'probability': 55,
     'unsupervised': 0,
 }
 

@@ -28,7 +28,8 @@ LETTERS = dict(
     A=A, B=B, M=A, S=S, x=x, y=y, u=u, v=v, a=2.0, b=-3.0, n=4, f=lambda t: t ** 3, g=lambda w: w @ w, h=lambda w: w * 2, k=range(1, 3),
     family=[x, y], w=[y, x], t=[1., 7.], rest=11., N=10, Normal=lambda m, s: m + s - 2, F=[[4, 5], [2, 1], [5]], P=[[2, 3], [5, 1]], V=of(lambda X: X), W=of(lambda X: 2 * X),
     O=np.stack([y, x, x], 1), O_columns=[y, x, x], X=Random([0., 1., 5.], [0.5, 0.2, 0.3]), Y=Random([-1., 1.]),
-    p=lambda t: {0: 0.5, 1: 0.2, 5: 0.3}.get(t, 0.0), q=Box(-4, 4), r=Box(-9, 9, 2), inf_f=-7.0, is_even=lambda t: t % 2 == 0,
+    p=lambda t: {0: 0.5, 1: 0.2, 5: 0.3}.get(t, 0.0), ell=lambda t: float(t != 1), Z=Random([0., 3.]), dS=A,
+    q=Box(-4, 4), r=Box(-9, 9, 2), inf_f=-7.0, is_even=lambda t: t % 2 == 0,
     H=[A, B, S], R=[np.arange(6.).reshape(2, 3)] * 4, G=lambda i, j: 10 * i + j,
     f_t_prime=lambda t: t / 4, f_t_star=lambda t: 3.0, f_t=lambda t: 1.0,
     z_in=[np.array([0., -1.]), np.array([0.6, -0.8]), np.array([9., 9.])], is_longer_than=lambda v, w: np.linalg.norm(v) > np.linalg.norm(w),
@@ -71,7 +72,7 @@ def search(test, strategies):
     (r'\mathbf{x}^\top\mathbf{y}', x @ y), (r'\mathbf{x} \cdot \mathbf{y}', x @ y), (r'\mathbf{x}\mathbf{y}^\top', np.outer(x, y)),
     (r'\mathbf{x}^\top\mathbf{A}\mathbf{y}', x @ A @ y), (r'\mathbf{A}\mathbf{x}', (A @ x)[:, None]),
     (r'\mathbf{A}^{-1}\mathbf{x}', np.linalg.solve(A, x)[:, None]), (r'\mathbf{A}^{-\top}', np.linalg.inv(A).T), (r'\mathbf{A}^2', A @ A),
-    (r'\mathbf{A}^\top\mathbf{A} + 2\mathbf{I}', A.T @ A + 2 * np.eye(2)), (r'\mathbf{I} - \mathbf{A}', np.eye(2) - A),
+    (r'\mathbf{A}^\top\mathbf{A} + 2\mathbf{I}', A.T @ A + 2 * np.eye(2)), (r'\mathbf{I} - \mathbf{A}', np.eye(2) - A), (r'-\mathbf{I} + \mathbf{A}', A - np.eye(2)),
     (r'\sum_{j=1}^2 m_{11} m_{22} \cdots m_{jj}', 6), (r'\mathbf{A} \odot \mathbf{B}', A * B),
     (r'\mathbf{A} \otimes \mathbf{B}', np.kron(A, B)), (r'\mathbf{u} \times \mathbf{v}', np.cross(u, v)[:, None]),
     (r'\mathbf{u} \cdot (\mathbf{v} \times \mathbf{u})', 0), (r'm_{12}', 2), (r'\mathbf{A}_{12}', 2), (r'\mathbf{A}_{2,1}', 3), (r'\mathbf{A}_{:,2}', A[:, 1:]),
@@ -103,6 +104,9 @@ def search(test, strategies):
     (r'\sum_{t} t^2', 50), (r'a + \text{rest}', 13), (r'\text{rest} - a', 9),
     (r'\sum_{x_i > 0} x_i y_i', 3), (r'\sum_{u_i + v_j = 3} u_i v_j', 2),
     # derivatives, integrals, limits
+    (r'\frac{\partial \|\mathbf{x}\|_2^2}{\partial \mathbf{x}}', 2 * x[:, None]), (r'\Big[ s^3 - s \Big]_1^2', 6), (r'[e^{-s}]_0^\infty', -1),
+    (r"f'(\mathbf{A})", 3 * A ** 2), (r'd \operatorname{tr} \mathbf{S}^2', 2 * np.trace(S @ A)),
+    (r'd^2 \operatorname{tr} \mathbf{S}^3', 6 * np.trace(S @ A @ A)), (r'd\mathbf{S}\, \mathbf{x}', (A @ x)[:, None]),
     (r'D_{\mathbf{y}} g(\mathbf{x})', 2 * x @ y), (r'2 D_{\mathbf{x} + \mathbf{y}} g(\mathbf{x}) + 1', 4 * x @ (x + y) + 1), (r'D_b f(a)', -36),
     (r'\nabla_{\mathbf{x}} (\mathbf{x}^\top\mathbf{A}\mathbf{x})', ((A + A.T) @ x)[:, None]), (r'\nabla g(\mathbf{x})', 2 * x[:, None]),
     (r'\nabla g(\mathbf{x})^\top \mathbf{y}', 2 * x @ y), (r'\frac{\partial}{\partial x_1} (x_1^2 x_2)', -4), (r'\nabla^2 g(\mathbf{x})', 2 * np.eye(2)),
@@ -113,7 +117,7 @@ def search(test, strategies):
     (r'\lim_{t \to 0} \frac{\sin t}{t}', 1), (r'\lim_{t \to 0^+} \frac{|t|}{t}', 1),
     # expectations over finitely many outcomes
     (r'\mathbb{E}[X]', 1.7), (r'\mathbb{E}[X^2]', 7.7), (r'\operatorname{Var}(X)', 7.7 - 1.7 ** 2), (r'\Pr[X > 0]', 0.5), (r'\mathbb{E}[X Y]', 0),
-    (r'\mathbb{E}[X \mid X > 0]', 1.7 / 0.5), (r'\mathbb{E}_X[X + a]', 3.7), (r'\Pr[X > 0 \mid X < 2, Y = 1]', 0.2 / 0.7), (r'\Pr[X = 1, Y = 1]', 0.1),
+    (r'\mathbb{E}[X \mid X > 0]', 1.7 / 0.5), (r'\mathbb{E}_X[X + a]', 3.7), (r'\Pr[X > 0 \mid X < 2, Y = 1]', 0.2 / 0.7), (r'\Pr[X = 1, Y = 1]', 0.1), (r'\mathbb{E}_\ell[\log |X - 1|]', math.log(4) / 2),
     # sets and events
     (r'\{1, 3\} \cup \{2, 3\}', [1, 2, 3]), (r'\{1, 3\} \cap \{2, 3\}', [3]), (r'\{1, \dots, n\} \setminus \{2\}', [1, 3, 4]),
     (r'|\{1, 3\} \cup \{3\}|', 2), (r'F_1 \cup \dots \cup F_3', [1, 2, 4, 5]), (r'\bigcap_{i=1}^2 F_i', []), (r'\bigcup_{i=2}^3 F_i', [1, 2, 5]),
@@ -127,6 +131,8 @@ def search(test, strategies):
     # fonts
     (r'N \mathcal{N}(a, b) \mathrm{N}', 100 * -3),
     (r'c(a, b) + c(a \mid b)', 102.5), (r'c(a \mid b, n)', 104), (r'c(a, b)', 2.5),
+    (r'\mathbb{E}[\mathbb{E}[X \mid Z]]', 1.7), (r'\mathbb{E}[\operatorname{Var}(X + Z \mid Z)]', 4.81),
+    (r'\operatorname{Var}(\mathbb{E}[X Y \mid Y])', 1.7 ** 2), (r'\mathbb{E}_\ell[X]', 2.5), (r'\mathbb{E}_\ell[(X - b)^2]', (9 + 64) / 2),
     # cases, indicators
     (r'\begin{cases} 1 & \text{if } a > 3 \\ 7 & \text{otherwise} \end{cases}', 7), (r'\mathbb{1}[a > b]', 1),
 ])
@@ -189,7 +195,8 @@ def test_nothing_is_broadcast(latex):
     (r'\min_{q} q', 'on the border'), (r'\min_{\mathbf{r}} \mathbf{x}^\top\mathbf{r}', 'inside its box'), (r'q + 1', 'outside of one'),
     (r'\operatorname{tr}(\mathbf{A}, \mathbf{B})', 'of several things'), (r'\exp(a, b)', 'of several things'),
     (r'a \cup F_1', 'no set of numbers'), (r'\sum_{(s, i, j) \in P} s', 'no lists of 3'), (r'a \text{ is odd}', 'words that cannot be run'), (r'a \text{ is even } \text{or odd}', 'words that cannot be run'), (r'a \subset b', 'subset'),
-    (r'X \mid Y', 'left over'), (r'\Pr[X]', 'no statement'), (r'\operatorname{Cov}(X, Y, Y)', 'several things'), (r'\|f\|', 'no array'),
+    (r'X \mid Y', 'left over'), (r'\Pr[X]', 'no statement'), (r'\mathbb{E}[X \mid Z]', 'stands outside'), (r'[a]_1^2', 'which letter'),
+    (r'\operatorname{Cov}(X, Y, Y)', 'several things'), (r'\|f\|', 'no array'),
     (r'\mathcal{Q}(a, b)', 'no meaning was given for Q'),
     (r'u_3 \cdots u_1', 'do not lead from 3 to 1'), (r'1 + 2 + 4 + \dots + 8', 'before the dots do not follow'),
     (r'1 + \dots + 6 + 8', r'do not lead'), (r'u_1 + v_2 + \dots + u_3', 'what the dots leave out'), (r'u_1 + \dots + v_3', 'leave out'),
