@@ -261,7 +261,7 @@ def _integral(node, scope):
         return 0.0 if far and abs(t) > FAR and np.isnan(value) else value
     far = math.isinf(low) or math.isinf(high)
     with np.errstate(all='ignore'):
-        return quad(height, low, high, limit=200)[0]
+        return quad(height, low, high)[0]
 
 
 def _limit(domain, body, scope):

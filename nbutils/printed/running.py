@@ -8,7 +8,9 @@ extrema are searched. Fonts do not count; `\\hat{\\mathbf{w}}` is `w_hat`, `x^*`
 `w_ridge`, and `lambda_` is the letter lambda. `norm` is the norm without an index, if not the Euclidean one, and
 `norm_star` its dual. A letter below a sum or an extremum that stands for a family, `of(lambda: [...])`, runs over its
 members, and so does x where it stands for something else and a list is given as `x_in`. An equation whose left side
-has no meaning yet defines it. Conditions ("for all ...") choose among the cases, or among the values of counters.
+has no meaning yet defines it. Conditions ("for all ...", or a bracket of relations behind a formula) choose among the
+cases, or among the values of counters. `x^{(t-1)}` is `x_t_minus_1`; `x_new` is x after an update. Where a random
+variable is given and P is not, `P(A)` is `Pr[A]`; `\\mathbb{E}_p` is the expectation under the law p, a function.
 A statement that they always exclude is an error.
 """
 import copy

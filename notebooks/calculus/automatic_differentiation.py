@@ -804,7 +804,7 @@ verify('gradients accumulate',
 # :label: autodiff-hvp
 # \begin{gathered}
 # \nabla_{\mathbf{x}} \langle \nabla f(\mathbf{x}), \mathbf{v}\rangle = \mathbf{H}(\mathbf{x})\,\mathbf{v}, \\
-# \text{since}\quad \frac{\partial}{\partial x_i} \sum_j \frac{\partial f}{\partial x_j}\, v_j = \sum_j \frac{\partial^2 f}{\partial x_i\,\partial x_j}\, v_j .
+# \text{that is,}\quad \frac{\partial}{\partial x_i} \sum_j \frac{\partial f}{\partial x_j}\, v_j = \sum_j \frac{\partial^2 f}{\partial x_i\,\partial x_j}\, v_j .
 # \end{gathered}
 # ```
 #

@@ -328,22 +328,22 @@ assert not grade(polar_without_r, polar_by_nudging, places)
 #
 # Taken literally this is a bad recipe. In a chain of $D$ layers with $m$ values each, every value feeding every one
 # of the next layer, one input and one output are joined by $m^D$ paths. But nobody who computes $ab + ac$ needs two
-# multiplications: $a(b + c)$ will do. Factoring out consistently is exactly what the two classical sweeps do:
+# multiplications: $a(b + c)$ will do. Factoring out consistently is exactly what the two classical sweeps do, forward
+# from the input $v_i$ and in reverse from the output $v_K$:
 #
 # ```{math}
 # :label: chain-sweeps
-# \begin{aligned}
-# \text{forward:}& \quad \dot v_k = \sum_{j<k} w_{kj}\, \dot v_j, \quad \dot v_i = 1 ; \\
-# \text{reverse:}& \quad \bar v_j = \sum_{k>j} w_{kj}\, \bar v_k, \quad \bar v_{\text{out}} = 1 .
-# \end{aligned}
+# \begin{gathered}
+# \dot v_i = 1, \qquad \dot v_k = \sum_{j<k} w_{kj}\, \dot v_j \quad (k > i) ; \\
+# \bar v_K = 1, \qquad \bar v_j = \sum_{k>j} w_{kj}\, \bar v_k \quad (j < K) .
+# \end{gathered}
 # ```
 #
 # The *forward* sweep factors by the last edge of a path, the *reverse* sweep by the first. Forward, $\dot v_k$ is the
-# derivative of $v_k$ by the chosen input: one sweep, one input, all outputs. In reverse, $\bar v_j$ is the derivative
-# of the chosen output by $v_j$: one sweep, one output, all inputs. As equations they are $(\mathbf{I} -
-# \mathbf{W})\,\dot{\mathbf{v}} = \mathbf{e}_i$ and $(\mathbf{I} - \mathbf{W})^\top\, \bar{\mathbf{v}} =
-# \mathbf{e}_{\text{out}}$: *the chain rule is a triangular system*, solved from the top or from the bottom. The code
-# counts its multiplications.
+# derivative of $v_k$ by the chosen input: one sweep, one input, all outputs. In reverse, $\bar v_j$ is the derivative of
+# the chosen output by $v_j$: one sweep, one output, all inputs. As equations they are $(\mathbf{I} -
+# \mathbf{W})\,\dot{\mathbf{v}} = \mathbf{e}_i$ and $(\mathbf{I} - \mathbf{W})^\top\, \bar{\mathbf{v}} = \mathbf{e}_K$:
+# *the chain rule is a triangular system*, solved from the top or from the bottom. The code counts its multiplications.
 
 # %%
 def by_paths(edges, start, end):  # edges: {(i, k): w}, i < k
@@ -679,8 +679,8 @@ assert not grade(greedy_cost, least_cost_known, widths)
 # ```{math}
 # :label: chain-saliency
 # \begin{gathered}
-# \nabla s^\top = (\mathbf{e}_8 - \mathbf{e}_3)^\top\, \mathbf{W}_3^\top\, \mathbf{D}_2\, \mathbf{W}_2^\top\, \mathbf{D}_1\, \mathbf{W}_1^\top , \\
-# \mathbf{D}_l = \operatorname{diag}(1 - \mathbf{h}_l \odot \mathbf{h}_l) ,
+# \nabla s(\mathbf{x})^\top = (\mathbf{e}_8 - \mathbf{e}_3)^\top\, \mathbf{W}_3^\top\, \mathbf{D}_2\, \mathbf{W}_2^\top\, \mathbf{D}_1\, \mathbf{W}_1^\top , \\
+# \mathbf{D}_l = \mathbf{I} - \operatorname{diag}(\mathbf{h}_l)^2 ,
 # \end{gathered}
 # ```
 #

@@ -60,14 +60,14 @@ plt.style.use('nbutils.book')
 #
 # ```{math}
 # :label: aw.gradients.gradient
-# \nabla f(\mathbf{x}) = \partial f(\mathbf{x}) =
+# \nabla f(\mathbf{x}) =
 # \begin{bmatrix} \partial_{x_1} f(\mathbf{x}) \\ \vdots \\ \partial_{x_d} f(\mathbf{x}) \end{bmatrix}
 # ```
 #
-# As many entries as $\mathbf{x}$, hence the shape `(d,)`. ($\partial f$ will soon also name the Jacobian, which for a
-# single output is the *row* $\nabla f^\top$; see [Jacobians](jacobians.ipynb).) For $f = x_1^2 x_2 + \sin(x_2 x_3)$, sympy
-# applies the rules of school and torch follows the program. The control has forgotten the factor that comes from inside
-# the sine, a slip that everyone has made.
+# As many entries as $\mathbf{x}$, hence the shape `(d,)`. (It is also written $\partial f(\mathbf{x})$, a name that we
+# keep for the Jacobian, which for a single output is the *row* $\nabla f^\top$; see [Jacobians](jacobians.ipynb).) For
+# $f = x_1^2 x_2 + \sin(x_2 x_3)$, sympy applies the rules of school and torch follows the program. The control has
+# forgotten the factor that comes from inside the sine, a slip that everyone has made.
 
 # %%
 def f(x):
@@ -446,8 +446,10 @@ assert not grade(by_partials, smoothness_measured, powers)
 #
 # ```{math}
 # :label: gradients-symmetric
-# \partial_{x_i} g_j = \partial_{x_j} g_i , \qquad \text{but } \partial_x (x) = 1 \ne -1 = \partial_y (-y) .
+# \partial_{x_i} g_j = \partial_{x_j} g_i .
 # ```
+#
+# The field $(-y, x)$ has $\partial_x (x) = 1$, but $\partial_y (-y) = -1$.
 
 # %%
 def height(p):  # two hills; p (2, ...)

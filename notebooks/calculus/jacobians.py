@@ -368,14 +368,11 @@ print('the gap is exactly the step squared:', all(gaps))
 # "Taylor's theorem". {prf:ref}`thm-jacobians-remainder` is its first step; further terms use further derivatives.
 # Suppose a rival proposes another matrix $\mathbf{M}$. It differs from the Jacobian by $m = \|\mathbf{M} - \partial
 # f(\mathbf{x}_0)\| > 0$, so in some direction its forecast is off by $m \|\mathbf{h}\|$, give or take $\frac L2
-# \|\mathbf{h}\|^2$. On a sphere of radius $r = \|\mathbf{h}\| < R$
+# \|\mathbf{h}\|^2$. Let $E(\mathbf{M})$ be its worst error on the sphere of radius $r = \|\mathbf{h}\| < R$. Then
 #
 # ```{math}
 # :label: aw.jacobians.taylor-name
-# \begin{gathered}
-# \text{worst error of } \partial f(\mathbf{x}_0) \le \tfrac L2\, r^2 < m\,r - \tfrac L2\, r^2 \le \text{worst error of } \mathbf{M} \\
-# \text{for } r < m/L .
-# \end{gathered}
+# E\big(\partial f(\mathbf{x}_0)\big) \le \tfrac L2\, r^2 < m\,r - \tfrac L2\, r^2 \le E(\mathbf{M}) \quad \text{for } r < m/L .
 # ```
 #
 # So every rival loses, at all distances smaller than its own $m/L$; as $r \to 0$ only the Jacobian has an error that is
@@ -737,10 +734,10 @@ assert not grade(lambda f, x: grouped(f, x, 2), column_by_column, rods)
 #
 # ```{math}
 # :label: jacobians-margin
-# r = \min_{k \ne a} \frac{z_a - z_k}{\|\mathbf{j}_a - \mathbf{j}_k\|}, \qquad
-# \mathbf{h} = -r\, \frac{\mathbf{j}_a - \mathbf{j}_k}{\|\mathbf{j}_a - \mathbf{j}_k\|} \quad \text{for the best } k .
+# r = \min_{k \ne a} \frac{z_a - z_k}{\|\mathbf{j}_a - \mathbf{j}_k\|} ,
 # ```
 #
+# with the step $\mathbf{h} = -r\, (\mathbf{j}_a - \mathbf{j}_k) / \|\mathbf{j}_a - \mathbf{j}_k\|$ for the best $k$.
 # This is the first step of an attack known as DeepFool {cite}`moosavi2016deepfool`. We compute it for 300 pictures that
 # the network has never seen, all Jacobians in one batch, and then *measure* how far one must really go along
 # $\mathbf{h}$, and along a random direction.

@@ -476,7 +476,7 @@ assert not grade(one_of_two, autoencoder_by_torch, copies)
 # ```{math}
 # :label: deriv-jacobi
 # d \det\mathbf{X} = \det\mathbf{X}\, \operatorname{tr}(\mathbf{X}^{-1} d\mathbf{X}), \qquad \text{hence} \qquad
-# \nabla \log|\det\mathbf{X}| = \mathbf{X}^{-\top} .
+# \nabla_{\mathbf{X}} \log|\det\mathbf{X}| = \mathbf{X}^{-\top} .
 # ```
 #
 # It needs an inverse; the derivative does not. The determinant is linear in column $j$, so
@@ -532,7 +532,7 @@ assert close(cofactors(flat), by_differences(det, flat))
 #
 # ```{math}
 # :label: deriv-sigma
-# d\sigma_1 = \mathbf{u}^\top d\mathbf{X}\, \mathbf{v}, \qquad \nabla \sigma_1 = \mathbf{u}\mathbf{v}^\top .
+# d\sigma_1 = \mathbf{u}^\top d\mathbf{X}\, \mathbf{v}, \qquad \nabla_{\mathbf{X}} \sigma_1 = \mathbf{u}\mathbf{v}^\top .
 # ```
 # ````
 #
@@ -561,7 +561,7 @@ assert close(cofactors(flat), by_differences(det, flat))
 #
 # ```{math}
 # :label: deriv-symmetric
-# \frac{\partial f}{\partial x_{ij}} = \begin{cases} g_{ij} + g_{ji} & i < j \\ g_{ii} & i = j , \end{cases}
+# \frac{\partial f}{\partial x_{ij}} = \begin{cases} g_{ij} + g_{ji} & i < j \\ g_{ii} & i = j \end{cases} \qquad (i \le j) ,
 # ```
 #
 # for $\log\det\mathbf{X}$ the matrix $2\mathbf{X}^{-1} - \operatorname{diag}(\mathbf{X}^{-1})$. Both are right. One lists
@@ -707,7 +707,7 @@ assert not grade(one_term, gram_by_torch, boxes)
 # ```{math}
 # :label: deriv-quadratic
 # \mathbf{H} = \mathbf{A} + \mathbf{A}^\top, \qquad (\mathbf{x} + \mathbf{h})^\top\mathbf{A}(\mathbf{x} + \mathbf{h}) = \mathbf{x}^\top\mathbf{A}\mathbf{x} +
-# \nabla f \cdot \mathbf{h} + \mathbf{h}^\top\mathbf{A}\mathbf{h} .
+# \nabla f(\mathbf{x}) \cdot \mathbf{h} + \mathbf{h}^\top\mathbf{A}\mathbf{h} .
 # ```
 #
 # The tangent plane misses by exactly $\mathbf{h}^\top\mathbf{A}\mathbf{h}$, wherever it is laid on. If

@@ -11,11 +11,7 @@ TABLE, UNRUN = prints.table(), prints.unrun()
 PLACES = printed.places(TABLE, UNRUN)
 # how many displays of a chapter neither run nor have a reason; these may only shrink
 OPEN = {
-    'attention': 0,
-    'calculus': 44,
-    'convolution': 0,
     'optimization': 34,
-    'unsupervised': 0,
 }
 
 
