@@ -887,13 +887,13 @@ holds(
 # One central quotient for each of the $65 \cdot 10 = 650$ weights would do. But {eq}`aw.gradients.directional` needs
 # only *two* values of $L$, whatever the number of parameters: along a random direction $\mathbf{v}$ compare the
 # quotient with $\hat{\mathbf{g}} \cdot \mathbf{v}$. Can a wrong $\hat{\mathbf{g}}$ slip through? The difference is
-# $(\hat{\mathbf{g}} - \nabla L) \cdot \mathbf{v}$. For standard normal $\mathbf{v}$ it is normal with mean 0 and
-# standard deviation $\|\hat{\mathbf{g}} - \nabla L\|$. The density of the standard normal law is at most
-# $1/\sqrt{2\pi}$, so
+# $\boldsymbol\delta \cdot \mathbf{v}$ with the error $\boldsymbol\delta = \hat{\mathbf{g}} - \nabla L$. For standard
+# normal $\mathbf{v}$ it is normal with mean 0 and standard deviation $\|\boldsymbol\delta\|$. The density of the
+# standard normal law is at most $1/\sqrt{2\pi}$, so
 #
 # ```{math}
 # :label: gradients-random
-# \mathbb{P}\big( |(\hat{\mathbf{g}} - \nabla L) \cdot \mathbf{v}| \le t\, \|\hat{\mathbf{g}} - \nabla L\| \big) \le \sqrt{2/\pi}\; t .
+# \mathbb{P}\big( |\boldsymbol\delta \cdot \mathbf{v}| \le t\, \|\boldsymbol\delta\| \big) \le \sqrt{2/\pi}\; t .
 # ```
 #
 # Less than a hundredth of the true error is seen with a probability of at most $0.01\sqrt{2/\pi} \approx 0.008$. We

@@ -7,7 +7,7 @@ import torch
 from scipy import stats
 
 from nbutils.cases import scalars, seeds, vectors
-from nbutils.printed import of
+from nbutils.printed import Random, of
 from tests.prints import normal, prints
 
 maps = [lambda x: np.array([x[0] * x[1], np.sin(x[0])]), lambda x: np.array([x[0] ** 2 - x[1], x[0] + 3 * x[1]])]
@@ -80,6 +80,19 @@ def after_a_step(f, x, eta):
     return weights.detach()
 
 prints('aw.grad-jac.pivotal', eta=scalars(0.01, 2), x_new=of(after_a_step), **_hill)
+
+_line = np.linspace(-4, 4, 21)
+_bell = np.diff(stats.norm.cdf(_line + 0.2), prepend=0) / stats.norm.cdf(4.2)  # of the cells around these points
+
+prints(
+    'gradients-random',
+    delta=[np.array([1., 0]), np.array([0., -2])],
+    v_1=Random(_line, _bell),
+    v_2=Random(_line, _bell),
+    v=of(lambda v_1, v_2: np.array([v_1, v_2])),
+    t=[0.6, 1.0],  # where cells meet
+    slip=('one side only', r'\mathbb{P}\big( |\boldsymbol\delta \cdot \mathbf{v}| \le t\, \|\boldsymbol\delta\| \big) \le \frac{t}{\sqrt{2\pi}}'),
+)
 
 # Jacobians
 

@@ -348,6 +348,22 @@ prints('softmax-jacobian', delta=np.eye(3), **_pushed)
 prints('softmax-vjp', **_pushed)
 prints('softmax-vjp-centred', m=[1, 2, 3], **_pushed)
 
+def gumbel():
+    """Noise that is rounded up to halves: its distribution function is right at all of them."""
+    steps = np.arange(-4, 9) / 2
+    return Random(steps, np.diff(np.exp(-np.exp(-np.r_[steps[:-1], np.inf])), prepend=0))
+
+prints(
+    'softmax-gumbel',
+    x=vectors(2, -1, 1).map(lambda x: np.round(2 * x) / 2),
+    t=[-0.5, 0.5, 1],
+    G_1=gumbel(),
+    G_2=gumbel(),
+    G=of(lambda G_1, G_2: np.array([G_1, G_2])),
+    LSE=special.logsumexp,
+    tries=4,
+)
+
 # cross-entropy
 
 _weights = np.random.default_rng(3).normal(size=(3, 2))
