@@ -1,5 +1,6 @@
 """The displays of the book run as printed, and each that does not has a reason."""
 import pytest
+import yaml
 
 from nbutils.checks import _counterexample
 from nbutils.maintain import printed
@@ -35,3 +36,7 @@ def test_displays_without_a_place(chapter):
     limit = OPEN.get(chapter, 0)
     assert len(left) <= limit, f'run these on their pages or in tests/prints, or give a reason in unrun.yml: {left}'
     assert len(left) == limit, f'{len(left)} displays are left: lower OPEN in {__file__}'
+
+
+def test_the_claims_page_states_what_runs():
+    assert yaml.safe_load(printed.SUMS.read_text('utf-8')) == printed.sums(PLACES), 'make printed'
