@@ -178,7 +178,7 @@ def broken_rule(sources, fault):
 def broken_seal(path, before, after):
     """('seal', 0, its name) of the first seal of a section that breaks with an edit of a cell, else None."""
     text = path.read_text('utf-8')
-    old, new = ({key: seal.digests() for key, seal in seals.seals(seals.Section(version), {}).items()}
+    old, new = ({key: seal.digests() for key, seal in seals.seals(seals.Section(version), {}, {}).items()}
                 for version in (text, text.replace(before, after)))
     return next((('seal', 0, key) for key in old if old[key] != new.get(key)), None)
 

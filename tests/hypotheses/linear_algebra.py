@@ -246,7 +246,7 @@ def with_factor(x, R):
 
 theorem(
     'thm-all-whitenings', with_factor, x=normal(9, 2), R=[I2, TURN, np.diag([1., -1.])],
-    without={'\\mathbf{R} \\text{ orthogonal}': dict(x=np.random.default_rng(0).normal(size=(9, 2)), R=SHEAR)},
+    without={'\\mathbf{R}^\\top\\mathbf{R} = \\mathbf{I}': dict(x=np.random.default_rng(0).normal(size=(9, 2)), R=SHEAR)},
 )
 
 

@@ -182,7 +182,7 @@ NEAR = np.array([-1e-3, -1e-4, 1e-4, 1e-3])
 theorem(
     'thm-stationary-second-order', lambda f: (f(NEAR) > f(0)).all(), f=[np.square, lambda x: x ** 2 + 5 * x ** 3, np.cosh],
     without={'if $\\nabla f(\\mathbf{x}^+) = \\mathbf{0}$': dict(f=lambda x: x + x ** 2),
-             '$H \\succ 0$': dict(f=lambda x: x ** 3)},
+             '$\\mathbf{H} \\succ 0$': dict(f=lambda x: x ** 3)},
 )
 
 

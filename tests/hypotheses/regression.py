@@ -323,9 +323,9 @@ def condition_is_large(x, from_zero):
 
 cosines = np.cos(np.pi * (np.arange(9) + 0.5) / 9)
 theorem('thm-vandermonde', condition_is_large, x=[cosines, np.linspace(-1, 1, 9)], from_zero=[False],
-        without={'if all points lie in } [-1, 1]': dict(x=np.exp(2j * np.pi * np.arange(9) / 9), from_zero=False)})
+        without={r'\mathbf{x} \in [-1, 1]^N': dict(x=np.exp(2j * np.pi * np.arange(9) / 9), from_zero=False)})
 theorem('thm-vandermonde', condition_is_large, x=[(1 + cosines) / 2, np.linspace(0, 1, 9)], from_zero=[True],
-        without={'if all points lie in } [0, 1]': dict(x=cosines, from_zero=True)})
+        without={r'\mathbf{x} \in [0, 1]^N': dict(x=cosines, from_zero=True)})
 
 
 def descends_as_stated(features, noise):
