@@ -309,8 +309,10 @@ verify('first forward, then back, for one right side or several',
 #
 # ```{math}
 # :label: lu-cost
-# \sum_{m=1}^{n-1} (2m^2 + m) = \frac{4n^3 - 3n^2 - n}{6} \approx \tfrac23 n^3,
-# \qquad 4\,\frac{n(n-1)}{2} + n = 2n^2 - n \approx 2 n^2
+# \begin{gathered}
+# \sum_{m=1}^{n-1} (2m^2 + m) = \frac{4n^3 - 3n^2 - n}{6} \approx \tfrac23 n^3, \\
+# 4\,\frac{n(n-1)}{2} + n = 2n^2 - n \approx 2 n^2
+# \end{gathered}
 # ```
 #
 # operations. Do not take it on trust; let the numbers count what is done to them.

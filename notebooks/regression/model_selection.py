@@ -434,8 +434,9 @@ assert not grade(not_halved, two_by_search, boards)
 # :label: ms-chain
 # \begin{aligned}
 # \max_k |L_{\mathcal{D}}(f_k) - L_{\text{test}}(f_k)| < \epsilon \implies
-# L_{\mathcal{D}}(f_{\hat k}) &< L_{\text{test}}(f_{\hat k}) + \epsilon \\
-# &\le L_{\text{test}}(f_{k^*}) + \epsilon < L_{\mathcal{D}}(f_{k^*}) + 2\epsilon .
+# & L_{\mathcal{D}}(f_{\hat k}) < L_{\text{test}}(f_{\hat k}) + \epsilon \\
+# & \le L_{\text{test}}(f_{k^*}) + \epsilon \\
+# & < L_{\mathcal{D}}(f_{k^*}) + 2\epsilon .
 # \end{aligned}
 # ```
 #
