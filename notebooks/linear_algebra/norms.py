@@ -265,26 +265,6 @@ assert not grade(lambda c, gram: np.sqrt(c @ c), by_triangular_basis, cases)
 # \|\mathbf{x}\|_1 = \sum_{i=1}^n |x_i|
 # ```
 #
-# Each check tries a statement on generated vectors and counts only if it rejects its *control*, the statement as a careless
-# author might have written it. The comparison goes another way: $\ell_2$ as one hypotenuse after the other, $\ell_1$ as the
-# largest of the sums $\pm x_1 \pm x_2 \pm x_3$.
-
-# %%
-holds(
-    'dl.norms.l2',
-    lambda x: close(np.sqrt((x ** 2).sum()), reduce(math.hypot, x)),
-    control=lambda x: close((x ** 2).sum(), reduce(math.hypot, x)),
-    x=vectors(4),
-)
-signs = np.array(list(product([-1, 1], repeat=3)))  # (8, 3)
-holds(
-    'dl.norms.l1',
-    lambda x: close(abs(x).sum(), (signs @ x).max()),
-    control=lambda x: close(abs(x.sum()), (signs @ x).max()),
-    x=vectors(3),
-)
-
-# %% [markdown]
 # Every norm gives a distance $d(\mathbf{x}, \mathbf{y}) = \|\mathbf{x} - \mathbf{y}\|$. The one of $\ell_1$ is called the
 # *Manhattan distance*,
 #
@@ -293,27 +273,8 @@ holds(
 # d(\mathbf{x}, \mathbf{y}) = \|\mathbf{x} - \mathbf{y}\|_1 = \sum_{i=1}^n |x_i - y_i|,
 # ```
 #
-# and the name can be tested literally: flood a street map from one crossing, a block per step, and count the steps until the
-# other crossing is wet.
-
-# %%
-def blocks(start, goal):  # crossings are pairs of integers
-    front, steps = {start}, 0  # where exactly that many steps can lead
-    while goal not in front:
-        front = {(i + di, j + dj) for i, j in front
-                 for di, dj in ((1, 0), (-1, 0), (0, 1), (0, -1))}
-        steps += 1
-    return steps
-
-holds(
-    'dl.norms.manhattan',
-    lambda i, j, k, m: blocks((i, j), (k, m)) == abs(i - k) + abs(j - m),
-    control=lambda i, j, k, m: blocks((i, j), (k, m)) == abs(i - k + j - m),
-    i=integers(-3, 3), j=integers(-3, 3), k=integers(-3, 3), m=integers(-3, 3),
-    tries=60,
-)
-
-# %% [markdown]
+# because it counts the blocks between two crossings of a street map whose streets run north and east.
+#
 # Both belong to one family, which is what machine learning mostly means by "the norms":
 #
 # ```{math}
@@ -328,31 +289,13 @@ def lp_norm(x, p):  # over the last axis of x
     return x.max(-1) if p == np.inf else (x ** p).sum(-1) ** (1 / p)
 
 # %% [markdown]
-# :::{admonition} Erratum
+# :::{admonition} A tempting mistake
 # :class: warning
-# As printed, {eq}`dl.norms.lp` has $x_i^p$ where $|x_i|^p$ belongs. The slip hides well, because for $p = 2$, as for every
-# even $p$, the two agree. For odd $p$ the sum can be negative: $(3, -4)$ would have the $\ell_1$ norm $-1$. The notes do not
-# say $p \ge 1$ either; below we shall need it.
+# It is easy to write $x_i^p$ in place of $|x_i|^p$, because for $p = 2$, as for every even $p$, the two agree. For odd $p$ the
+# sum can be negative: $(3, -4)$ would have the $\ell_1$ norm $-1$.
 # :::
-
-# %%
-erratum(
-    'dl.norms.lp',
-    printed=lambda x, p: close((x ** p).sum(), np.linalg.norm(x, p) ** p),
-    corrected=lambda x, p: close(lp_norm(x, p), np.linalg.norm(x, p)),
-    x=vectors(3), p=[1, 2, 3, 7],
-)
-l_1_and_l_2 = {1: lambda x: abs(x).sum(), 2: lambda x: np.sqrt((x ** 2).sum())}
-holds(
-    'dl.norms.special-cases',
-    lambda x, p: close(lp_norm(x, p), l_1_and_l_2[p](x)),
-    control=lambda x, p: close((abs(x) ** p).sum(), l_1_and_l_2[p](x)),
-    x=vectors(3), p=[1, 2],
-)
-
-# %% [markdown]
-# (The control of the second check forgets the outer root, which goes unnoticed at $p = 1$.) The family plainly obeys the
-# first rule and the third. The triangle rule is the one with content, and the picture to have in mind is the *unit ball*,
+#
+# The family obeys the first rule and the third, as you can read off. The triangle rule is the one with content, and the picture to have in mind is the *unit ball*,
 # all vectors of norm at most one.
 #
 # ```{prf:theorem} Minkowski
@@ -376,56 +319,18 @@ holds(
 # rule fails: for $p = \tfrac12$ the detour over $\mathbf{e}_1$ to $\mathbf{e}_1 + \mathbf{e}_2$ has length $1 + 1$, the
 # straight way $(1 + 1)^2 = 4$.
 #
-# :::{admonition} Erratum
-# :class: warning
-# As printed, {eq}`dl.norms.triangle` has an equals sign, one missing stroke, and along one direction that is even right. But
-# for $\mathbf{y} = -\mathbf{x}$ the left side is 0 and the right side $2\|\mathbf{x}\|$.
-# :::
+# The two sides of {eq}`dl.norms.triangle` are seldom equal: for $\mathbf{y} = -\mathbf{x}$ the left side is 0 and the right
+# side $2\|\mathbf{x}\|$.
 
 # %%
 def detour(x, y, p):  # how much longer the way over x is
     return lp_norm(x, p) + lp_norm(y, p) - lp_norm(x + y, p)
 
-erratum(
-    'dl.norms.triangle',
-    printed=lambda x, y, p: close(detour(x, y, p), 0),
-    corrected=lambda x, y, p: detour(x, y, p) >= -1e-12,
-    x=vectors(2), y=vectors(2), p=[1, 1.5, 2, 3, np.inf],
-)
-holds(
-    'dl.norms.homog',
-    lambda a, x, p: close(lp_norm(a * x, p), abs(a) * lp_norm(x, p)),
-    control=lambda a, x, p: close(lp_norm(a * x, p), a * lp_norm(x, p)),
-    a=scalars(), x=vectors(3), p=[1, 1.5, 2, 3, np.inf],
-)
-holds(
-    'dl.norms.definite',
-    lambda x, p: (lp_norm(x, p) > 0) == x.any(),
-    control=lambda x, p: (np.ptp(x) > 0) == x.any(),  # largest - smallest
-    x=vectors(3), p=[1, 1.5, 2, 3, np.inf],
-)
-
 # %% [markdown]
-# One statement of the notes is in words: a norm concerns the magnitude of the components, not their number, the dimension.
-# So zeros at the end must not change it, and doubling the components must double it. The root mean square fails at the
-# zeros:
-
-# %%
-def power_mean(x, p):
-    return (abs(x) ** p).mean() ** (1 / p)
-
-def sees_size_only(f, x, p):
-    longer = np.append(x, [0, 0])
-    return close(f(longer, p), f(x, p)) and close(f(2 * x, p), 2 * f(x, p))
-
-holds(
-    'dl.norms.norm-size',
-    lambda x, p: sees_size_only(lp_norm, x, p),
-    control=lambda x, p: sees_size_only(power_mean, x, p),
-    x=vectors(3), p=[1, 1.5, 2, 3],
-)
-
-# %% [markdown]
+# (dl.norms.norm-size)=
+# A norm measures the magnitude of the components, not their number: zeros at the end do not change $\|\mathbf{x}\|_p$, and
+# doubling all components doubles it. The root mean square is different, because zeros at the end make it smaller.
+#
 # We can now unmask impostors. Small integers as entries make zeros, axes and opposite vectors frequent, where rules break:
 
 # %%
@@ -520,6 +425,120 @@ assert not grade(lambda x, a: (a @ x).max(), by_bisection, cases)
 # %% [markdown]
 # ```{solution-end}
 # ```
+
+# %% tags=["checks"]
+holds(
+    'dl.norms.l2',
+    lambda x: close(np.sqrt((x**2).sum()), reduce(math.hypot, x)),
+    slip=(
+        'forgets the square root',
+        lambda x: close((x**2).sum(), reduce(math.hypot, x)),
+    ),
+    x=vectors(4),
+)
+signs = np.array(list(product([-1, 1], repeat=3)))  # (8, 3)
+holds(
+    'dl.norms.l1',
+    lambda x: close(abs(x).sum(), (signs @ x).max()),
+    slip=(
+        'adds the entries without their signs taken off',
+        lambda x: close(abs(x.sum()), (signs @ x).max()),
+    ),
+    x=vectors(3),
+)
+
+def blocks(start, goal):  # crossings are pairs of integers
+    front, steps = {start}, 0  # where exactly that many steps can lead
+    while goal not in front:
+        front = {
+            (i + di, j + dj)
+            for i, j in front
+            for di, dj in ((1, 0), (-1, 0), (0, 1), (0, -1))
+        }
+        steps += 1
+    return steps
+
+holds(
+    'dl.norms.manhattan',
+    lambda i, j, k, m: blocks((i, j), (k, m)) == abs(i - k) + abs(j - m),
+    slip=(
+        'lets steps east pay for steps north',
+        lambda i, j, k, m: blocks((i, j), (k, m)) == abs(i - k + j - m),
+    ),
+    i=integers(-3, 3),
+    j=integers(-3, 3),
+    k=integers(-3, 3),
+    m=integers(-3, 3),
+    tries=60,
+)
+
+# %% tags=["checks"]
+erratum(
+    'dl.norms.lp',
+    printed=lambda x, p: close((x**p).sum(), np.linalg.norm(x, p) ** p),
+    corrected=lambda x, p: close(lp_norm(x, p), np.linalg.norm(x, p)),
+    x=vectors(3),
+    p=[1, 2, 3, 7],
+)
+l_1_and_l_2 = {1: lambda x: abs(x).sum(), 2: lambda x: np.sqrt((x**2).sum())}
+holds(
+    'dl.norms.special-cases',
+    lambda x, p: close(lp_norm(x, p), l_1_and_l_2[p](x)),
+    slip=(
+        'forgets the p-th root',
+        lambda x, p: close((abs(x) ** p).sum(), l_1_and_l_2[p](x)),
+    ),
+    x=vectors(3),
+    p=[1, 2],
+)
+erratum(
+    'dl.norms.triangle',
+    printed=lambda x, y, p: close(detour(x, y, p), 0),
+    corrected=lambda x, y, p: detour(x, y, p) >= -1e-12,
+    x=vectors(2),
+    y=vectors(2),
+    p=[1, 1.5, 2, 3, np.inf],
+)
+holds(
+    'dl.norms.homog',
+    lambda a, x, p: close(lp_norm(a * x, p), abs(a) * lp_norm(x, p)),
+    slip=(
+        'takes alpha with its sign',
+        lambda a, x, p: close(lp_norm(a * x, p), a * lp_norm(x, p)),
+    ),
+    a=scalars(),
+    x=vectors(3),
+    p=[1, 1.5, 2, 3, np.inf],
+)
+holds(
+    'dl.norms.definite',
+    lambda x, p: (lp_norm(x, p) > 0) == x.any(),
+    slip=(
+        'calls a vector of equal entries zero',
+        lambda x, p: (np.ptp(x) > 0) == x.any(),
+    ),  # largest - smallest
+    x=vectors(3),
+    p=[1, 1.5, 2, 3, np.inf],
+)
+
+# %% tags=["checks"]
+def power_mean(x, p):
+    return (abs(x) ** p).mean() ** (1 / p)
+
+def sees_size_only(f, x, p):
+    longer = np.append(x, [0, 0])
+    return close(f(longer, p), f(x, p)) and close(f(2 * x, p), 2 * f(x, p))
+
+holds(
+    'dl.norms.norm-size',
+    lambda x, p: sees_size_only(lp_norm, x, p),
+    slip=(
+        'divides by the number of entries',
+        lambda x, p: sees_size_only(power_mean, x, p),
+    ),
+    x=vectors(3),
+    p=[1, 1.5, 2, 3],
+)
 
 # %% [markdown]
 # ## Lengths that survive the computer
