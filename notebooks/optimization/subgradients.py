@@ -52,13 +52,14 @@ plt.style.use('nbutils.book')
 #
 # ```{math}
 # :label: ml.opt.nonsmooth.first-order
-# \mathcal{L}(u) \ge \mathcal{L}(w) + \nabla\mathcal{L}(w)^\top (u - w) \qquad \text{for all } u \text{ and every } w ,
+# \mathcal{L}(\mathbf{u}) \ge \mathcal{L}(\mathbf{w}) + \nabla\mathcal{L}(\mathbf{w})^\top (\mathbf{u} - \mathbf{w})
+# \qquad \text{for all } \mathbf{u} \text{ and every } \mathbf{w} ,
 # ```
 #
 # and for differentiable functions this is convexity ({prf:ref}`thm-three-tests`). The gradient at *one* point says
-# something about *all* others. For a quadratic with the Hessian $H$ the height over the tangent is
-# $\frac12 (u - w)^\top H (u - w)$, as algebra confirms; for $\ln\sum_i e^{w_i}$ it is some other number that is not
-# negative. The control takes the slope at the wrong end.
+# something about *all* others. For a quadratic with the Hessian $\mathbf{H}$ the height over the tangent is
+# $\frac12 (\mathbf{u} - \mathbf{w})^\top \mathbf{H} (\mathbf{u} - \mathbf{w})$, as algebra confirms; for
+# $\ln\sum_i e^{w_i}$ it is some other number that is not negative. The control takes the slope at the wrong end.
 
 # %%
 def first_order_gap(f, slope, u, w):
@@ -95,19 +96,21 @@ holds(
 #
 # ````{prf:definition} Subgradient
 # :label: def-subgradient
-# A vector $g \in \mathbb{R}^D$ is a *subgradient* of $\mathcal{L}$ at $w$ if
+# A vector $\mathbf{g} \in \mathbb{R}^D$ is a *subgradient* of $\mathcal{L}$ at $\mathbf{w}$ if
 # ```{math}
 # :label: ml.opt.subgradients.def
-# \mathcal{L}(u) \ge \mathcal{L}(w) + g^\top (u - w) \qquad \text{for all } u .
+# \mathcal{L}(\mathbf{u}) \ge \mathcal{L}(\mathbf{w}) + \mathbf{g}^\top (\mathbf{u} - \mathbf{w})
+# \qquad \text{for all } \mathbf{u} .
 # ```
-# The set of all of them is the *subdifferential* $\partial\mathcal{L}(w)$.
+# The set of all of them is the *subdifferential* $\partial\mathcal{L}(\mathbf{w})$.
 # ````
 #
 # Under the corner of $|x|$ fit the lines of every slope from $-1$ to $1$, so $\partial|\cdot|(0) = [-1, 1]$. The hinge
-# $\max(0, 1 - x)$ of the support vector machine has $\{-1\}$ to the left of $1$, $\{0\}$ to the right and $[-1, 0]$ at its
-# corner. And for $\|w\|_1 = \sum_i |w_i|$ the inequality falls apart into one for each coordinate (move only one): $g_i =
-# \operatorname{sign} w_i$ where $w_i \ne 0$, and any $g_i \in [-1, 1]$ where $w_i = 0$. Those sets are the judge of a test
-# that goes by the definition. The control looks to one side only, as if *all* $u$ were those with $u \ge w$.
+# $\max(0, 1 - x)$ of the support vector machine has $\{-1\}$ to the left of $1$, $\{0\}$ to the right and $[-1, 0]$ at
+# its corner. And for $\|\mathbf{w}\|_1 = \sum_i |w_i|$ the inequality falls apart into one for each coordinate (move only
+# one): $g_i = \operatorname{sign} w_i$ where $w_i \ne 0$, and any $g_i \in [-1, 1]$ where $w_i = 0$. Those sets are the
+# judge of a test that goes by the definition. The control looks to one side only, as if *all* $\mathbf{u}$ were those
+# with $\mathbf{u} \ge \mathbf{w}$.
 
 # %%
 def is_subgradient(f, w, g, samples):  # w, g (D,), samples (n, D)
@@ -171,13 +174,15 @@ axes[2].set(title='∂ hinge', xlabel='x', ylabel='slopes', yticks=[-1, 0]);
 #
 # ```{math}
 # :label: ml.opt.subgradients.differentiable
-# \mathcal{L} \text{ convex and differentiable at } w \implies \partial\mathcal{L}(w) = \{\nabla\mathcal{L}(w)\} .
+# \mathcal{L} \text{ convex and differentiable at } \mathbf{w}
+# \implies \partial\mathcal{L}(\mathbf{w}) = \{\nabla\mathcal{L}(\mathbf{w})\} .
 # ```
 #
-# That the gradient is in the set is {eq}`ml.opt.nonsmooth.first-order`. For the converse go a little way $\epsilon$ in any
-# direction $d$: $\mathcal{L}(w + \epsilon d) - \mathcal{L}(w) \ge \epsilon\, g^\top d$, divide by $\epsilon$, let it vanish:
-# $\nabla\mathcal{L}(w)^\top d \ge g^\top d$. The same for $-d$; so both sides are equal for every $d$. The control is $|x|$,
-# which has a corner; `sign` pretends that it has the slope $0$ there.
+# That the gradient is in the set is {eq}`ml.opt.nonsmooth.first-order`. For the converse go a little way $\epsilon$ in
+# any direction $\mathbf{d}$: $\mathcal{L}(\mathbf{w} + \epsilon \mathbf{d}) - \mathcal{L}(\mathbf{w}) \ge \epsilon\,
+# \mathbf{g}^\top \mathbf{d}$, divide by $\epsilon$, let it vanish: $\nabla\mathcal{L}(\mathbf{w})^\top \mathbf{d} \ge
+# \mathbf{g}^\top \mathbf{d}$. The same for $-\mathbf{d}$; so both sides are equal for every $\mathbf{d}$. The control is
+# $|x|$, which has a corner; `sign` pretends that it has the slope $0$ there.
 
 # %%
 smooth = {
@@ -200,19 +205,10 @@ holds(
 )
 
 # %% [markdown]
-# Second:
-#
-# ```{math}
-# :label: ml.opt.subgradients.no-convexity-needed
-# \begin{gathered}
-# \text{The definition makes sense for } \mathcal{L} \\
-# \text{that are not differentiable, and not even convex.}
-# \end{gathered}
-# ```
-#
-# It does, at a price: without convexity $\partial\mathcal{L}(w)$ may be empty, even at a smooth point, and even at a local
-# minimum. A line under the graph is a statement about the whole graph. At the lowest point of $x^2 + a \sin^2 2x$ the slope
-# $0$ fits; at the bottom of the next valley nothing does. The control believes that a local minimum is enough.
+# Second: *the definition makes sense for $\mathcal{L}$ that are not differentiable, and not even convex*. At a price,
+# however: without convexity $\partial\mathcal{L}(\mathbf{w})$ may be empty, even at a smooth point, and even at a local
+# minimum. A line under the graph is a statement about the whole graph. At the lowest point of $x^2 + a \sin^2 2x$ the
+# slope $0$ fits; at the bottom of the next valley nothing does. The control believes that a local minimum is enough.
 
 # %%
 def wavy(a):
@@ -292,10 +288,10 @@ assert not grade(pinball_derivative, range_by_scan, pinball_cases)
 #
 # | Function | Subdifferential |
 # |---|---|
-# | $c f$, $c > 0$ | $c\, \partial f(w)$ |
-# | $f + g$ | $\partial f(w) + \partial g(w)$ |
-# | $f(Aw + b)$ | $A^\top \partial f(Aw + b)$ |
-# | $\max(f_1, \dots, f_k)$ | convex hull of all $\partial f_i(w)$ with $f_i(w)$ maximal |
+# | $c f$, $c > 0$ | $c\, \partial f(\mathbf{w})$ |
+# | $f + g$ | $\partial f(\mathbf{w}) + \partial g(\mathbf{w})$ |
+# | $f(\mathbf{A}\mathbf{w} + \mathbf{b})$ | $\mathbf{A}^\top \partial f(\mathbf{A}\mathbf{w} + \mathbf{b})$ |
+# | $\max(f_1, \dots, f_k)$ | convex hull of all $\partial f_i(\mathbf{w})$ with $f_i(\mathbf{w})$ maximal |
 #
 # That the right side is *contained* in the left takes one line each: for instance, if $g_1$ and $g_2$ satisfy the inequality
 # for $f$ and $g$, then $g_1 + g_2$ satisfies their sum. That nothing is missing needs a separation of convex sets, and is
@@ -305,12 +301,12 @@ assert not grade(pinball_derivative, range_by_scan, pinball_cases)
 # :label: thm-zero-in-subdifferential
 # ```{math}
 # :label: subgradients-zero
-# w \text{ is a global minimizer of } f \iff 0 \in \partial f(w) .
+# \mathbf{w} \text{ is a global minimizer of } f \iff \mathbf{0} \in \partial f(\mathbf{w}) .
 # ```
 # ````
 #
 # ```{prf:proof}
-# Both sides say that $f(u) \ge f(w) + 0^\top(u - w)$ for all $u$.
+# Both sides say that $f(\mathbf{u}) \ge f(\mathbf{w}) + \mathbf{0}^\top(\mathbf{u} - \mathbf{w})$ for all $\mathbf{u}$.
 # ```
 #
 # A proof of one line, since the work is in the calculus. First use: *which number $x$ is nearest to all of
@@ -320,8 +316,8 @@ assert not grade(pinball_derivative, range_by_scan, pinball_cases)
 # ```{math}
 # :label: subgradients-median
 # \begin{gathered}
-# \partial \Big( \sum_i |x - y_i| \Big) = [\, l - r - e,\ l - r + e \,], \\
-# 0 \in \partial \iff |l - r| \le e ,
+# f(x) = \sum_{i=1}^n |x - y_i| , \qquad \partial f(x) = [\, l - r - e,\ l - r + e \,] , \\
+# 0 \in \partial f(x) \iff |l - r| \le e ,
 # \end{gathered}
 # ```
 #
@@ -358,21 +354,26 @@ verify(
 #
 # ```{math}
 # :label: subgradients-lasso
-# F(w) = \frac{1}{2N} \|y - Xw\|^2 + \lambda \|w\|_1 .
+# F(\mathbf{w}) = \frac{1}{2N} \|\mathbf{y} - \mathbf{X}\mathbf{w}\|^2 + \lambda \|\mathbf{w}\|_1 .
 # ```
 #
-# The gradient of the square is $-c$ with $c = \frac1N X^\top (y - Xw)$, the correlations of the features with what is not
-# yet explained. By the sum rule $0 \in \partial F(w)$ says
+# The gradient of the square is $-\mathbf{c}$ with
+# $\mathbf{c} = \frac1N \mathbf{X}^\top (\mathbf{y} - \mathbf{X}\mathbf{w})$, the correlations of the features with what
+# is not yet explained. By the sum rule $\mathbf{0} \in \partial F(\mathbf{w})$ says
 #
 # ```{math}
 # :label: subgradients-lasso-optimal
-# c_j = \lambda \operatorname{sign} w_j \ \text{ if } w_j \ne 0, \qquad |c_j| \le \lambda \ \text{ if } w_j = 0 .
+# \begin{aligned}
+# w_j \ne 0 &\implies c_j = \lambda \operatorname{sign} w_j , \\
+# w_j = 0 &\implies |c_j| \le \lambda .
+# \end{aligned}
 # ```
 #
-# A feature enters only if it correlates enough. That explains the zeros of the lasso: at a smooth minimum $w_j = 0$ would be
-# a coincidence, here it is an interval of luck. For $w = 0$ the condition reads
-# $\lambda \ge \frac1N \max_j |X_j^\top y|$, a 'max' norm. Check against scikit-learn; the control takes the Euclidean norm,
-# and misses features that it should have admitted.
+# A feature enters only if it correlates enough. That explains the zeros of the lasso: at a smooth minimum $w_j = 0$ would
+# be a coincidence, here it is an interval of luck. For $\mathbf{w} = \mathbf{0}$ the condition reads
+# $\lambda \ge \frac1N \max_j |\mathbf{x}_j^\top \mathbf{y}|$ with the columns $\mathbf{x}_j$ of $\mathbf{X}$, a 'max'
+# norm. Check against scikit-learn; the control takes the Euclidean norm, and misses features that it should have
+# admitted.
 
 # %%
 def lasso_problem(seed, N=30, D=4):
@@ -458,44 +459,51 @@ assert not grade(best_order_exchanged, best_order_by_program, order_cases)
 #
 # ```{math}
 # :label: ml.opt.subgradient-descent.update
-# w^{(t+1)} := w^{(t)} - \gamma g, \qquad g \in \partial L(w^{(t)})
+# \mathbf{w}^{(t+1)} := \mathbf{w}^{(t)} - \gamma \mathbf{g}, \qquad \mathbf{g} \in \partial \mathcal{L}(\mathbf{w}^{(t)})
 # ```
 #
-# Any element will do. For a loss put together by the rules above, programs such as torch return one of them. (Not for every
-# formula: $\max(0, x) - \max(0, -x)$ is $x$, yet torch gives it the slope 0 at 0.) But the name misleads. Stand at $(1, 0)$
-# on $|x| + 3|y|$. One subgradient is $(1, 3)$, and a step against it leads to $|1 - \gamma| + 9\gamma = 1 + 8\gamma$: up,
-# however short the step. What does fall is another quantity, the distance to a minimizer $w^*$. With $e_t = w^{(t)} - w^*$,
+# Any element will do. For a loss put together by the rules above, programs such as torch return one of them. (Not for
+# every formula: $\max(0, x) - \max(0, -x)$ is $x$, yet torch gives it the slope 0 at 0.) But the name misleads. Stand at
+# $(1, 0)$ on $|x| + 3|y|$. One subgradient is $(1, 3)$, and a step against it leads to
+# $|1 - \gamma| + 9\gamma = 1 + 8\gamma$: up, however short the step. What does fall is another quantity, the distance to
+# a minimizer $\mathbf{w}^*$. With $\mathbf{e}_t = \mathbf{w}^{(t)} - \mathbf{w}^*$,
 #
 # ```{math}
 # :label: subgradients-distance
 # \begin{aligned}
-# \|e_{t+1}\|^2 &= \|e_t\|^2 - 2\gamma\, g^\top e_t + \gamma^2 \|g\|^2 \\
-# &\le \|e_t\|^2 - 2\gamma \big( L(w^{(t)}) - L(w^*) \big) + \gamma^2 \|g\|^2 ,
+# \|\mathbf{e}_{t+1}\|^2 &= \|\mathbf{e}_t\|^2 - 2\gamma\, \mathbf{g}^\top \mathbf{e}_t + \gamma^2 \|\mathbf{g}\|^2 \\
+# &\le \|\mathbf{e}_t\|^2 - 2\gamma \big( \mathcal{L}(\mathbf{w}^{(t)}) - \mathcal{L}(\mathbf{w}^*) \big)
+# + \gamma^2 \|\mathbf{g}\|^2 ,
 # \end{aligned}
 # ```
 #
-# by the definition of $g$, with $u = w^*$. So short steps come nearer, until the gap is about $\gamma \|g\|^2 / 2$.
+# by the definition of $\mathbf{g}$, with $\mathbf{u} = \mathbf{w}^*$. So short steps come nearer, until the gap is about
+# $\gamma \|\mathbf{g}\|^2 / 2$.
 #
 # ````{prf:theorem} Rate of subgradient descent
 # :label: thm-subgradient-rate
-# Let $L$ be convex with minimizer $w^*$, $\|e_0\| \le R$, and all $\|g\| \le G$. Then for steps $\gamma_0, \dots, \gamma_T$
+# Let $\mathcal{L}$ be convex with minimizer $\mathbf{w}^*$, $\|\mathbf{e}_0\| \le R$, and all $\|\mathbf{g}\| \le G$.
+# Then for steps $\gamma_0, \dots, \gamma_T$
 # ```{math}
 # :label: subgradients-bound
-# \min_{t \le T} L(w^{(t)}) - L(w^*) \le \frac{R^2 + G^2 \sum_t \gamma_t^2}{2 \sum_t \gamma_t} ,
+# \min_{0 \le t \le T} \mathcal{L}(\mathbf{w}^{(t)}) - \mathcal{L}(\mathbf{w}^*)
+# \le \frac{R^2 + G^2 \sum_{t=0}^T \gamma_t^2}{2 \sum_{t=0}^T \gamma_t} ,
 # ```
 # and with all $\gamma_t = R / (G \sqrt{T + 1})$ the right side is $RG / \sqrt{T + 1}$.
 # ````
 #
 # ```{prf:proof}
 # Add {eq}`subgradients-distance` over $t = 0, \dots, T$. The squared distances cancel but for the first and the last, and
-# the last is not negative: $2 \sum_t \gamma_t (L(w^{(t)}) - L(w^*)) \le R^2 + G^2 \sum_t \gamma_t^2$. Each gap on the left
-# is at least the smallest.
+# the last is not negative:
+# $2 \sum_t \gamma_t (\mathcal{L}(\mathbf{w}^{(t)}) - \mathcal{L}(\mathbf{w}^*)) \le R^2 + G^2 \sum_t \gamma_t^2$. Each
+# gap on the left is at least the smallest.
 # ```
 #
-# For *least absolute deviations*, $L(w) = \frac1N \sum_n |y_n - x_n^\top w|$, a linear program knows the minimum: minimize
-# the mean of $s_n$ under $-s_n \le y_n - x_n^\top w \le s_n$. We ask three things of
-# {eq}`ml.opt.subgradient-descent.update`: the steps of torch, the rate of the theorem, and no value below the minimum. The
-# control has lost the minus sign in front and walks along the subgradient.
+# For *least absolute deviations*, $\mathcal{L}(\mathbf{w}) = \frac1N \sum_n |y_n - \mathbf{x}_n^\top \mathbf{w}|$, a
+# linear program knows the minimum: minimize the mean of $s_n$ under
+# $-s_n \le y_n - \mathbf{x}_n^\top \mathbf{w} \le s_n$. We ask three things of {eq}`ml.opt.subgradient-descent.update`:
+# the steps of torch, the rate of the theorem, and no value below the minimum. The control has lost the minus sign in
+# front and walks along the subgradient.
 
 # %%
 def subgradient_descent(subgrad, w0, steps):
@@ -580,14 +588,15 @@ print(f'the first step: from {slanted(walk[0]):.2f} to '
 #
 # ```{math}
 # :label: subgradients-worst
-# f(w) = \max\big( w_1, \dots, w_k,\ \|w\| - 1 - \tfrac{1}{\sqrt k} \big) .
+# f(\mathbf{w}) = \max\big( w_1, \dots, w_k,\ \|\mathbf{w}\| - 1 - \tfrac{1}{\sqrt k} \big) .
 # ```
 #
-# Its lowest value is $-1/\sqrt k$, at $w_i = -1/\sqrt k$, at distance $R = 1$ from the start $0$ (if all $w_i < -1/\sqrt k$,
-# then $\|w\| > 1$ and the last term is larger), and $G = 1$. Of the coordinates that attain the maximum let the subgradient
-# name the first; while $\|w\| \le 1$ the last term plays no part. Each step of $1/\sqrt k$ lowers one coordinate. After
-# fewer than $k$ steps one is still untouched, so $f \ge 0$: *the gap is $1/\sqrt{T + 1}$, exactly the bound*. No luck, no
-# average; the theorem cannot be improved. The control claims $1/(T + 1)$.
+# Its lowest value is $-1/\sqrt k$, at $w_i = -1/\sqrt k$, at distance $R = 1$ from the start $\mathbf{0}$ (if all
+# $w_i < -1/\sqrt k$, then $\|\mathbf{w}\| > 1$ and the last term is larger), and $G = 1$. Of the coordinates that attain
+# the maximum let the subgradient name the first; while $\|\mathbf{w}\| \le 1$ the last term plays no part. Each step of
+# $1/\sqrt k$ lowers one coordinate. After fewer than $k$ steps one is still untouched, so $f \ge 0$: *the gap is
+# $1/\sqrt{T + 1}$, exactly the bound*. No luck, no average; the theorem cannot be improved. The control claims
+# $1/(T + 1)$.
 
 # %%
 def worst_gap(T):
@@ -648,14 +657,15 @@ rate.legend(title='step size');
 # %% [markdown]
 # ## The proximal step
 #
-# Subgradient descent treats a corner as if all that were known is one line. But we know the corner! In $F = f + h$ let $f$
-# be $L$-smooth and $h$ simple: say $\lambda \|w\|_1$. Then replace only $f$ by a model, the parabola of the [descent
-# lemma](gradient_descent.ipynb), and keep $h$ as it is:
+# Subgradient descent treats a corner as if all that were known is one line. But we know the corner! In $F = f + h$ let
+# $f$ be $L$-smooth and $h$ simple: say $\lambda \|\mathbf{w}\|_1$. Then replace only $f$ by a model, the parabola of the
+# [descent lemma](gradient_descent.ipynb), and keep $h$ as it is:
 #
 # $$
 # \begin{aligned}
-# w^+ &= \operatorname*{arg\,min}_u \; f(w) + \nabla f(w)^\top (u - w) + \frac{1}{2\gamma} \|u - w\|^2 + h(u) \\
-# &= \operatorname{prox}_{\gamma h} \big( w - \gamma \nabla f(w) \big) ,
+# \mathbf{w}^+ &= \operatorname*{arg\,min}_{\mathbf{u}} \Big( f(\mathbf{w}) + \nabla f(\mathbf{w})^\top
+# (\mathbf{u} - \mathbf{w}) + \frac{1}{2\gamma} \|\mathbf{u} - \mathbf{w}\|^2 + h(\mathbf{u}) \Big) \\
+# &= \operatorname{prox}_{\gamma h} \big( \mathbf{w} - \gamma \nabla f(\mathbf{w}) \big) ,
 # \end{aligned}
 # $$
 #
@@ -663,7 +673,8 @@ rate.legend(title='step size');
 #
 # ```{math}
 # :label: subgradients-prox
-# \operatorname{prox}_{\gamma h}(v) = \operatorname*{arg\,min}_u \; \tfrac12 \|u - v\|^2 + \gamma h(u) .
+# \operatorname{prox}_{\gamma h}(\mathbf{v})
+# = \operatorname*{arg\,min}_{\mathbf{u}} \Big( \tfrac12 \|\mathbf{u} - \mathbf{v}\|^2 + \gamma h(\mathbf{u}) \Big) .
 # ```
 #
 # By {eq}`subgradients-zero` the minimizer $p$ is recognized by $v - p \in \gamma\, \partial h(p)$: a subgradient step too,
@@ -702,24 +713,27 @@ verify(
 # %% [markdown]
 # ````{prf:theorem} Rate of the proximal gradient method
 # :label: thm-ista-rate
-# Let $f$ be convex and $L$-smooth, $h$ convex, $w^*$ a minimizer of $F = f + h$, and $\gamma = 1/L$. Then $F$ never rises,
-# and
+# Let $f$ be convex and $L$-smooth, $h$ convex, $\mathbf{w}^*$ a minimizer of $F = f + h$, and $\gamma = 1/L$. Then $F$
+# never rises, and
 # ```{math}
 # :label: subgradients-ista-bound
-# F(w^{(t)}) - F(w^*) \le \frac{L \|w^{(0)} - w^*\|^2}{2t} .
+# F(\mathbf{w}^{(t)}) - F(\mathbf{w}^*) \le \frac{L \|\mathbf{w}^{(0)} - \mathbf{w}^*\|^2}{2t} .
 # ```
 # ````
 #
 # ```{prf:proof}
-# From $w$ to $w^+$: the descent lemma says $f(w^+) \le f(w) + \nabla f(w)^\top (w^+ - w) + \frac L2 \|w^+ - w\|^2$. Let $z$
-# be any point. Convexity gives $f(z) \ge f(w) + \nabla f(w)^\top (z - w)$, and since $L(w - w^+) - \nabla f(w)$ is a
-# subgradient of $h$ at $w^+$, $h(z) \ge h(w^+) + (L(w - w^+) - \nabla f(w))^\top (z - w^+)$. Subtract: the gradients cancel,
-# and
+# From $\mathbf{w}$ to $\mathbf{w}^+$: the descent lemma says $f(\mathbf{w}^+) \le f(\mathbf{w}) + \nabla
+# f(\mathbf{w})^\top (\mathbf{w}^+ - \mathbf{w}) + \frac L2 \|\mathbf{w}^+ -
+# \mathbf{w}\|^2$. Let $\mathbf{z}$ be any point. Convexity gives $f(\mathbf{z}) \ge f(\mathbf{w}) + \nabla
+# f(\mathbf{w})^\top (\mathbf{z} - \mathbf{w})$, and since $L(\mathbf{w} - \mathbf{w}^+) - \nabla
+# f(\mathbf{w})$ is a subgradient of $h$ at $\mathbf{w}^+$, $h(\mathbf{z}) \ge h(\mathbf{w}^+) + (L(\mathbf{w} -
+# \mathbf{w}^+) - \nabla f(\mathbf{w}))^\top (\mathbf{z} - \mathbf{w}^+)$. Subtract: the gradients cancel, and
 #
 # $$
 # \begin{aligned}
-# F(w^+) - F(z) &\le \tfrac L2 \|w^+ - w\|^2 + L (w - w^+)^\top (w^+ - z) \\
-# &= \tfrac L2 \big( \|w - z\|^2 - \|w^+ - z\|^2 \big) .
+# F(\mathbf{w}^+) - F(\mathbf{z}) &\le \tfrac L2 \|\mathbf{w}^+ - \mathbf{w}\|^2
+# + L (\mathbf{w} - \mathbf{w}^+)^\top (\mathbf{w}^+ - \mathbf{z}) \\
+# &= \tfrac L2 \big( \|\mathbf{w} - \mathbf{z}\|^2 - \|\mathbf{w}^+ - \mathbf{z}\|^2 \big) .
 # \end{aligned}
 # $$
 #
@@ -836,9 +850,10 @@ weights.set(xlabel='step of ISTA', ylabel='weights');
 #
 # ```{exercise} ★★★ All or nothing
 # :label: subgradients-block
-# The *group lasso* charges $\lambda \|w\|_2$, not squared, for a whole block of weights. Find $\partial \|\cdot\|_2 (0)$,
-# then the proximal step: write `shrink_block(v, gamma)` for $\operatorname{prox}_{\gamma \|\cdot\|_2}(v)$. When does the
-# whole block vanish? What is the prox of $\frac12 \|\cdot\|_2^2$, and why does ridge regression never give zeros?
+# The *group lasso* charges $\lambda \|\mathbf{w}\|_2$, not squared, for a whole block of weights. Find
+# $\partial \|\cdot\|_2 (\mathbf{0})$, then the proximal step: write `shrink_block(v, gamma)` for
+# $\operatorname{prox}_{\gamma \|\cdot\|_2}(\mathbf{v})$. When does the whole block vanish? What is the prox of
+# $\frac12 \|\cdot\|_2^2$, and why does ridge regression never give zeros?
 # ```
 
 # %%
@@ -860,10 +875,12 @@ grade(shrink_block, block_by_search, block_cases, atol=1e-6)
 # ```{solution-start} subgradients-block
 # :class: dropdown
 # ```
-# At $0$ the inequality $\|u\| \ge g^\top u$ for all $u$ says $\|g\| \le 1$ (Cauchy–Schwarz, and $u = g$): a ball. So $p = 0$
-# if and only if $\|v\| \le \gamma$. Otherwise $v - p = \gamma\, p / \|p\|$: $p$ points along $v$ and is shorter by $\gamma$.
-# Soft thresholding each entry is another function: it can spare one weight of the block. The prox of $\frac12 \|\cdot\|^2$
-# is $v / (1 + \gamma)$, which is zero only for $v = 0$: no corner, no zeros.
+# At $\mathbf{0}$ the inequality $\|\mathbf{u}\| \ge \mathbf{g}^\top \mathbf{u}$ for all $\mathbf{u}$ says
+# $\|\mathbf{g}\| \le 1$ (Cauchy–Schwarz, and $\mathbf{u} = \mathbf{g}$): a ball. So $\mathbf{p} = \mathbf{0}$ if and only
+# if $\|\mathbf{v}\| \le \gamma$. Otherwise $\mathbf{v} - \mathbf{p} = \gamma\, \mathbf{p} / \|\mathbf{p}\|$: $\mathbf{p}$
+# points along $\mathbf{v}$ and is shorter by $\gamma$. Soft thresholding each entry is another function: it can spare one
+# weight of the block. The prox of $\frac12 \|\cdot\|^2$ is $\mathbf{v} / (1 + \gamma)$, which is zero only for
+# $\mathbf{v} = \mathbf{0}$: no corner, no zeros.
 
 # %% jupyter={"source_hidden": true}
 def shrink_block_solution(v, gamma):

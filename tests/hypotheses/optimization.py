@@ -257,7 +257,7 @@ theorem(
     R=[3], G=[2], start=scalars(-3, 3),
     without={
         'be convex': dict(f=two_valleys, df=lambda x: np.sign(x) if x < 3 else np.sign(x - 5), R=5, G=1, start=5),
-        '$\\|e_0\\| \\le R$': dict(f=abs, df=np.sign, R=1, G=1, start=30),
-        'all $\\|g\\| \\le G$': dict(f=lambda x: 9 * abs(x), df=lambda x: 9 * np.sign(x), R=1, G=0.1, start=0.37),
+        '$\\|\\mathbf{e}_0\\| \\le R$': dict(f=abs, df=np.sign, R=1, G=1, start=30),
+        'all $\\|\\mathbf{g}\\| \\le G$': dict(f=lambda x: 9 * abs(x), df=lambda x: 9 * np.sign(x), R=1, G=0.1, start=0.37),
     },
 )

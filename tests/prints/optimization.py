@@ -2,8 +2,9 @@
 from itertools import product
 
 import numpy as np
+from hypothesis import strategies
 from scipy import integrate, optimize, spatial, special, stats
-from sklearn import metrics
+from sklearn import linear_model, metrics
 
 from nbutils.cases import integers, matrices, scalars, seeds, vectors
 from nbutils.printed import Box, Random, of
@@ -1045,3 +1046,220 @@ def cosine_rates(eta, steps):
 _cosine = cosine_rates(0.3, 5)
 
 prints('momentum-cosine', w=3, T=8, t=range(0, 10), eta=0.3, eta_t=of(lambda t: _cosine[t - 3] if 3 <= t < 8 else 9.0))
+
+# subgradients
+
+_smooth = [lambda w: special.logsumexp(w), lambda w: np.cosh(w[0] - 1) + (w[1] + w[2]) ** 2, lambda w: np.array([1., -2, 0]) @ w]
+
+prints(
+    'ml.opt.nonsmooth.first-order',
+    tries=20,
+    L=_smooth,
+    u=vectors(3, -3, 3),
+    w=vectors(3, -3, 3),
+    equality=dict(L=_smooth[2], u=np.array([1., 2, 0]), w=np.array([0., -1, 2])),
+    slip=(
+        'takes the slope at the other end',
+        r'\mathcal{L}(\mathbf{u}) \ge \mathcal{L}(\mathbf{w}) + \nabla\mathcal{L}(\mathbf{u})^\top (\mathbf{u} - \mathbf{w})',
+    ),
+)
+_whole = integers(-2, 2).map(float)
+_on_edges = strategies.lists(_whole, min_size=3, max_size=3).map(np.array)
+prints(
+    'ml.opt.subgradients.def',
+    L=norm1,
+    w=_on_edges,
+    inside=vectors(3, -1, 1),
+    g=of(lambda w, inside: np.where(w == 0, inside, np.sign(w))),
+    u=vectors(3, -3, 3),
+    equality=dict(w=np.array([1., -2, 0]), inside=np.ones(3), u=np.array([2., -1, 3])),
+    slip=(
+        'takes twice the slope',
+        r'\mathcal{L}(\mathbf{u}) \ge \mathcal{L}(\mathbf{w}) + 2 \mathbf{g}^\top (\mathbf{u} - \mathbf{w})',
+    ),
+)
+_facets = np.array([[1., 2], [-1, 1], [0, -2], [-2, 0], [1, 0]])  # the slopes of a maximum of planes
+_heights = np.array([[0., 0, 0, 0, 1], [1, -1, 2, 0, 3], [0, 2, 0, -2, 0]])
+
+
+def highest_plane(heights):
+    return lambda w: (_facets @ w + heights).max()
+
+
+_maxima = [highest_plane(h) for h in _heights]
+
+
+def lowest_of_planes(w, f):
+    """Whether f, a maximum of planes, is nowhere lower than at w, by a linear program for its lowest value."""
+    heights = _heights[_maxima.index(f)]
+    found = optimize.linprog([0, 0, 1], A_ub=np.column_stack([_facets, -np.ones(5)]), b_ub=-heights, bounds=(None, None))
+    return f(w) - found.fun < 1e-9
+
+
+def mixtures_of_touching_planes(w, f):
+    """Membership in the convex hull of the slopes of the planes that touch the graph of f at w."""
+    heights = _facets @ w + _heights[_maxima.index(f)]
+    slopes = _facets[heights > heights.max() - 1e-9]
+    return lambda g: optimize.nnls(np.vstack([slopes.T, np.ones(len(slopes))]), np.append(g + np.zeros(2), 1))[1] < 1e-9
+
+
+_bottoms = [optimize.linprog([0, 0, 1], A_ub=np.column_stack([_facets, -np.ones(5)]), b_ub=-h, bounds=(None, None)).x[:2]
+            for h in _heights]
+
+prints(
+    'subgradients-zero',
+    f=_maxima,
+    w=_bottoms + [np.zeros(2), np.ones(2), np.array([0.5, 0])],
+    is_a_global_minimizer_of=lowest_of_planes,
+    partial_f=of(lambda f: lambda w: mixtures_of_touching_planes(w, f)),
+    slip=('asks for the slope one', r'\mathbf{w} \text{ is a global minimizer of } f \iff \mathbf{1} \in \partial f(\mathbf{w})'),
+    **{'1': np.ones(2)},
+)
+
+
+def slopes_to_the_sides(x, y):
+    """Slopes of the sum of distances to whole numbers, to the left and to the right of a whole number."""
+    left, here, right = (np.linalg.norm(v - y, 1) for v in (x - 0.5, x, x + 0.5))
+    return np.array([[here - left, right - here]]) / 0.5
+
+
+prints(
+    'subgradients-median',
+    n=5,
+    y=strategies.lists(_whole, min_size=5, max_size=5).map(np.array),
+    x=_whole,
+    f=of(lambda y: lambda x: np.linalg.norm(x - y, 1)),
+    partial_f=of(lambda y: lambda x: slopes_to_the_sides(x, y)),
+    l=of(lambda x, y: np.searchsorted(np.sort(y), x, 'left')),
+    r=of(lambda x, y: len(y) - np.searchsorted(np.sort(y), x, 'right')),
+    e=of(lambda x, y: list(y).count(x)),
+)
+prints(
+    'subgradients-lasso',
+    N=5,
+    X=normal(5, 3),
+    y=normal(5),
+    w=normal(3),
+    lambda_=scalars(0, 2),
+    F=of(lambda X, y, lambda_: lambda w: metrics.mean_squared_error(y, X @ w) / 2 + lambda_ * norm1(w)),
+)
+
+
+def lasso_by_least_angles(X, y, lambda_):
+    return linear_model.LassoLars(alpha=lambda_, fit_intercept=False).fit(X, y).coef_
+
+
+prints(
+    'subgradients-lasso-optimal',
+    tries=20,
+    X=normal(9, 4),
+    y=normal(9),
+    lambda_=scalars(0.05, 0.4),
+    w=of(lasso_by_least_angles),
+    c=of(lambda X, y, w: X.T @ (y - X @ w) / 9),
+    also_true=2,  # a weight in place of its correlation: zero is at most lambda
+    slip=('asks for half the bound', r'w_j = 0 \implies |c_j| \le \lambda / 2'),
+)
+
+
+def box_of_slopes(w):
+    """Membership in the subdifferential of |w_1| + 3 |w_2|."""
+    low, high = (np.where(w == 0, side, np.sign(w)) * [1, 3] for side in (-1, 1))
+    return lambda g: bool(np.all((low <= g) & (g <= high)))
+
+
+def slanted_path(rate, steps=7):
+    """Iterates of torch's SGD on |w_1| + 3 |w_2|, and the subgradients that autograd takes."""
+    import torch
+    w = torch.tensor([1., 0.], dtype=torch.float64, requires_grad=True)
+    optimizer, seen, slopes = torch.optim.SGD([w], lr=rate), [w.detach().numpy().copy()], []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        (w.abs() * torch.tensor([1., 3.], dtype=torch.float64)).sum().backward()
+        optimizer.step()
+        seen.append(w.detach().numpy().copy())
+        slopes.append(w.grad.numpy().copy())
+    return seen, slopes
+
+
+_slanted = {rate: slanted_path(rate) for rate in (0.3, 1.7)}  # the long steps jump to and fro
+
+
+def slanted(w):
+    return abs(w) @ [1, 3]
+
+
+_walk = dict(
+    L=slanted,
+    t=range(0, 7),
+    gamma=list(_slanted),
+    w=of(lambda gamma: lambda t: _slanted[gamma][0][t]),
+    g=of(lambda gamma, t: _slanted[gamma][1][t]),
+)
+prints('ml.opt.subgradient-descent.update', **_walk, partial_L=box_of_slopes, also_true=1)  # a number behind its vector
+
+
+prints(
+    'subgradients-distance',
+    **_walk | dict(t=range(0, 6)),
+    w_star=[np.zeros(2), np.array([2., 0])],  # both make the second line an equality at first; the other end is higher
+    e=of(lambda w_star, gamma: lambda t: _slanted[gamma][0][t] - w_star),
+)
+
+
+def one_coordinate_a_step(T):
+    """The walk on the function with the worst case: each step lowers the first of the highest coordinates."""
+    return lambda t: -1.0 * (np.arange(T + 1) < t) / np.sqrt(T + 1)
+
+
+def worst_case(T):
+    return lambda w: max(w.max(), np.linalg.norm(w) - 1 - 1 / np.sqrt(T + 1))
+
+
+prints(
+    'subgradients-bound',
+    T=[0, 1, 4, 9],
+    t=range(0, 10),
+    R=[1.0, 1.5],
+    G=[1.0, 2],
+    L=of(worst_case),
+    w=of(one_coordinate_a_step),
+    gamma=of(lambda T: lambda t: 1 / np.sqrt(T + 1)),
+    w_star=of(lambda T: -np.ones(T + 1) / np.sqrt(T + 1)),
+    equality=dict(T=3, R=1.0, G=1.0),
+)
+_proximal = {
+    abs: lambda v, gamma: v - np.clip(v, -gamma, gamma),
+    np.exp: lambda v, gamma: v - special.lambertw(gamma * np.exp(v)).real,
+    np.square: lambda v, gamma: v / (1 + 2 * gamma),
+}
+prints(
+    'subgradients-prox',
+    tries=12,
+    h=list(_proximal),
+    gamma=scalars(0.1, 2),
+    v=scalars(-4, 4),
+    u=Box(-9, 9),
+    prox_gammah=of(lambda h, gamma: lambda v: _proximal[h](v, gamma)),
+)
+
+
+def soft_by_torch(v, gamma):
+    import torch
+    return torch.nn.functional.softshrink(torch.tensor(v, dtype=torch.float64), gamma).item()
+
+
+prints('subgradients-soft', v=scalars(-4, 4), gamma=scalars(0, 2), prox_gamma_cdot=of(lambda gamma: lambda v: soft_by_torch(v, gamma)))
+prints(
+    'subgradients-ista-bound',
+    F=of(lambda delta: lambda w: delta * abs(w[0])),
+    delta=[0.1, 0.3, 1],
+    L=1.0,
+    t=[1, 2, 5, 10],
+    w=of(lambda delta: lambda t: np.array([max(1 - delta * t, 0)])),
+    w_star=np.zeros(1),
+    slip=(
+        'promises the square',
+        r'F(\mathbf{w}^{(t)}) - F(\mathbf{w}^*) \le \frac{L \|\mathbf{w}^{(0)} - \mathbf{w}^*\|^2}{2t^2} .',
+    ),
+)
