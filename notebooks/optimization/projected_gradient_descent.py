@@ -61,7 +61,7 @@ plt.style.use('nbutils.book')
 # The scan of the notes has lost the "$\mathbf{v} \in C$" under the $\arg\min$. Without it, the point nearest to
 # $\mathbf{w}'$ is $\mathbf{w}'$ itself, the projection does nothing, and we are back at plain descent; that is the
 # control of the first check. The second compares the end of the walk with a general solver, on random quadratics
-# $\frac12 \mathbf{w}^\top A \mathbf{w} - \mathbf{b}^\top \mathbf{w}$ with eigenvalues between 1 and $\kappa$, and
+# $\frac12 \mathbf{w}^\top \mathbf{A} \mathbf{w} - \mathbf{b}^\top \mathbf{w}$ with eigenvalues between 1 and $\kappa$, and
 # demands that no iterate leaves $C$. Its control obeys the rules once instead of always: it descends to the free
 # minimum and projects at the end.
 
@@ -151,17 +151,9 @@ holds('ml.opt.pgd.update', stays_and_arrives, control=project_once,
 # ```
 #
 # The gradient itself need not vanish any more. And the theorem settles a name. The notes write "projected gradient
-# descent = SGD + projection step", but the formula below it has the whole gradient. Both exist:
-#
-# ```{math}
-# :label: ml.opt.pgd.name
-# \begin{aligned}
-# \text{projected GD} &= \text{GD} + \text{projection}, \\
-# \text{projected SGD} &= \text{SGD} + \text{projection},
-# \end{aligned}
-# ```
-#
-# and in general only the first stands still at $\mathbf{w}^*$. The check starts both at the solver's optimum, in a
+# descent = SGD + projection step", but the formula below it has the whole gradient. Both exist. Projected gradient descent
+# is gradient descent with a projection after each step, projected SGD is SGD with such a projection, and in general only
+# the first stands still at $\mathbf{w}^*$. The check starts both at the solver's optimum, in a
 # ball, of a least-squares problem with 20 examples; the stochastic step, which uses a single example, is the control.
 
 # %%
@@ -232,9 +224,9 @@ axes[1].set(title='SGD + projection');
 # %% [markdown]
 # ```{exercise} ★ No negative weights
 # :label: pgd-nonnegative
-# Write `nonnegative_ls(X, y)`, the $\mathbf{w} \ge \mathbf{0}$ with the smallest $\|X\mathbf{w} - \mathbf{y}\|$, by
-# projected descent. The step $1/L$ with $L$ the largest eigenvalue of $X^\top X$ and two thousand steps will do. The
-# judge, an active-set method, is exact.
+# Write `nonnegative_ls(X, y)`, the $\mathbf{w} \ge \mathbf{0}$ with the smallest $\|\mathbf{X}\mathbf{w} - \mathbf{y}\|$,
+# by projected descent. The step $1/L$ with $L$ the largest eigenvalue of $\mathbf{X}^\top \mathbf{X}$ and two thousand
+# steps will do. The judge, an active-set method, is exact.
 # ```
 
 # %%
@@ -278,33 +270,33 @@ assert not grade(solve_then_cut, by_active_set, nn_cases, atol=1e-5)
 # %% [markdown]
 # ## How fast
 #
-# This section continues [Step, then project](#step-then-project). What does the detour over the projection cost?
-# Nothing. On a quadratic with all eigenvalues of $A$ between $\mu > 0$ and $L$, plain descent multiplies the error by
-# $I - \gamma A$ in each step. Now let $\mathbf{w}^*$ be the constrained optimum. It is a fixed point of the same
-# step, and projections do not expand ({prf:ref}`thm-nonexpansive`):
+# This section continues [Step, then project](#step-then-project). What does the detour over the projection cost? Nothing.
+# On a quadratic with all eigenvalues of $\mathbf{A}$ between $\mu > 0$ and $L$, plain descent multiplies the error by
+# $\mathbf{I} - \gamma \mathbf{A}$ in each step. Now let $\mathbf{w}^*$ be the constrained optimum. It is a fixed point of
+# the same step, and projections do not expand ({prf:ref}`thm-nonexpansive`):
 #
 # $$
 # \begin{aligned}
 # \|\mathbf{w}^{(t+1)} - \mathbf{w}^*\|
 # &= \big\| P_C\big(\mathbf{w}^{(t)} - \gamma \nabla f(\mathbf{w}^{(t)})\big) - P_C\big(\mathbf{w}^* - \gamma \nabla f(\mathbf{w}^*)\big) \big\| \\
-# &\le \big\| (I - \gamma A)(\mathbf{w}^{(t)} - \mathbf{w}^*) \big\| .
+# &\le \big\| (\mathbf{I} - \gamma \mathbf{A})(\mathbf{w}^{(t)} - \mathbf{w}^*) \big\| .
 # \end{aligned}
 # $$
 #
-# The eigenvalues of $I - \gamma A$ lie between $1 - \gamma L$ and $1 - \gamma \mu$, so with $\gamma = 2/(\mu + L)$
-# and $\kappa = L/\mu$
+# The eigenvalues of $\mathbf{I} - \gamma \mathbf{A}$ lie between $1 - \gamma L$ and $1 - \gamma \mu$, so with
+# $\gamma = 2/(\mu + L)$ and $\kappa = L/\mu$
 #
 # ```{math}
 # :label: pgd-contraction
 # \|\mathbf{w}^{(t+1)} - \mathbf{w}^*\| \le \frac{\kappa - 1}{\kappa + 1} \, \|\mathbf{w}^{(t)} - \mathbf{w}^*\|,
 # ```
 #
-# the very rate of [gradient descent](gradient_descent.ipynb). It can only get better. Where a coordinate is held at
-# its bound, the error in it is zero, and only the block $A_{FF}$ of the free coordinates goes on working. Its
-# eigenvalues lie between those of $A$ (they are the extremes of the same quotient
-# $\mathbf{v}^\top A \mathbf{v} / \|\mathbf{v}\|^2$ over fewer vectors), so the last stretch of the walk has the
-# factor $\max_i |1 - \gamma \lambda_i(A_{FF})|$, no larger. The first check takes ball and box; its control promises
-# the rate of an accelerated method. The second walks over $\mathbf{w} \ge \mathbf{0}$ in eight dimensions; its
+# the very rate of [gradient descent](gradient_descent.ipynb). It can only get better. Where a coordinate is held at its
+# bound, the error in it is zero, and only the block $\mathbf{A}_{FF}$ of the free coordinates goes on working. Its
+# eigenvalues lie between those of $\mathbf{A}$ (they are the extremes of the same quotient
+# $\mathbf{v}^\top \mathbf{A} \mathbf{v} / \|\mathbf{v}\|^2$ over fewer vectors), so the last stretch of the walk has the
+# factor $\max_i |1 - \gamma \lambda_i(\mathbf{A}_{FF})|$, no larger. The first check takes ball and box; its control
+# promises the rate of an accelerated method. The second walks over $\mathbf{w} \ge \mathbf{0}$ in eight dimensions; its
 # control takes the whole matrix.
 
 # %%
@@ -382,11 +374,11 @@ verify(
 # ```
 #
 # The test problem has 40 proportions to find from 10 equations, so flat valleys abound: minimize
-# $\frac12 \|X\mathbf{w} - \mathbf{y}\|^2$ over the simplex, $\mathbf{w} \ge \mathbf{0}$ with $\sum_i w_i = 1$. An
-# exact judge takes a trick. Subtract $\mathbf{y}$ from each column of $X$ to get $Y$; on the simplex
-# $X\mathbf{w} - \mathbf{y} = Y\mathbf{w}$. Let an exact non-negative solver minimize
-# $\|Y\mathbf{v}\|^2 + (\sum_i v_i - 1)^2$ over $\mathbf{v} \ge \mathbf{0}$. For $\mathbf{v} = s\mathbf{w}$ with
-# $\mathbf{w}$ in the simplex and $q = \|Y\mathbf{w}\|^2$ this is $s^2 q + (s - 1)^2$, smallest at $s = 1/(1 + q)$
+# $\frac12 \|\mathbf{X}\mathbf{w} - \mathbf{y}\|^2$ over the simplex, $\mathbf{w} \ge \mathbf{0}$ with $\sum_i w_i = 1$. An
+# exact judge takes a trick. Subtract $\mathbf{y}$ from each column of $\mathbf{X}$ to get $\mathbf{Y}$; on the simplex
+# $\mathbf{X}\mathbf{w} - \mathbf{y} = \mathbf{Y}\mathbf{w}$. Let an exact non-negative solver minimize
+# $\|\mathbf{Y}\mathbf{v}\|^2 + (\sum_i v_i - 1)^2$ over $\mathbf{v} \ge \mathbf{0}$. For $\mathbf{v} = s\mathbf{w}$ with
+# $\mathbf{w}$ in the simplex and $q = \|\mathbf{Y}\mathbf{w}\|^2$ this is $s^2 q + (s - 1)^2$, smallest at $s = 1/(1 + q)$
 # with the value $q / (1 + q)$, which is the smaller the smaller $q$ is. So the best $\mathbf{v}$, divided by its sum,
 # is the best $\mathbf{w}$. The control promises $1/t^2$.
 
@@ -498,14 +490,15 @@ assert not grade(gain_over_mean, gain_by_program, gain_cases)
 # it. There it rests, and not because the ground is level: gravity pulls with $-\nabla f$, and the fence pushes back.
 # *Lagrange multipliers* are the forces of the fences. They say which rules matter and how much each of them costs.
 #
-# First a rule that is an equation, $E\mathbf{w} = \mathbf{e}$ with independent rows. Allowed moves are those in the
-# kernel of $E$, both ways, so at an optimum the gradient is perpendicular to the kernel, hence a combination of the
-# rows of $E$: $\nabla f(\mathbf{w}) + E^\top \boldsymbol\lambda = \mathbf{0}$. For a quadratic that and the rule make
-# one linear system,
+# First a rule that is an equation, $\mathbf{E}\mathbf{w} = \mathbf{e}$ with independent rows. Allowed moves are those in
+# the kernel of $\mathbf{E}$, both ways, so at an optimum the gradient is perpendicular to the kernel, hence a combination
+# of the rows of $\mathbf{E}$: $\nabla f(\mathbf{w}) + \mathbf{E}^\top \boldsymbol\lambda = \mathbf{0}$. For a quadratic
+# that and the rule make one linear system,
 #
 # ```{math}
 # :label: pgd-kkt-system
-# \begin{pmatrix} A & E^\top \\ E & 0 \end{pmatrix} \begin{pmatrix} \mathbf{w} \\ \boldsymbol\lambda \end{pmatrix}
+# \begin{pmatrix} \mathbf{A} & \mathbf{E}^\top \\ \mathbf{E} & \mathbf{0} \end{pmatrix}
+# \begin{pmatrix} \mathbf{w} \\ \boldsymbol\lambda \end{pmatrix}
 # = \begin{pmatrix} \mathbf{b} \\ \mathbf{e} \end{pmatrix} .
 # ```
 #
@@ -548,13 +541,16 @@ verify(
 # ```{math}
 # :label: pgd-kkt
 # \begin{aligned}
-# \nabla f(\mathbf{w}^*) + \textstyle\sum_i \lambda_i \nabla g_i(\mathbf{w}^*) &= \mathbf{0} && \text{(the forces balance)} \\
-# g_i(\mathbf{w}^*) \le 0, \qquad \lambda_i &\ge 0 && \text{(fences hold, and only push)} \\
-# \lambda_i \, g_i(\mathbf{w}^*) &= 0 && \text{(no touch, no push)}
+# \nabla f(\mathbf{w}^*) + \sum_{i=1}^m \lambda_i \nabla g_i(\mathbf{w}^*) &= \mathbf{0} , \\
+# g_i(\mathbf{w}^*) &\le 0 , \qquad \lambda_i \ge 0 , \\
+# \lambda_i \, g_i(\mathbf{w}^*) &= 0 ,
 # \end{aligned}
 # ```
 # then $\mathbf{w}^*$ minimizes $f$ over $C = \{\mathbf{w} : g_i(\mathbf{w}) \le 0 \text{ for all } i\}$.
 # ````
+#
+# The first line says that the forces balance, the second that no fence is crossed and that fences only push. The third
+# says that a fence which is not touched does not push.
 #
 # ```{prf:proof}
 # The *Lagrangian* $\ell(\mathbf{w}) = f(\mathbf{w}) + \sum_i \lambda_i g_i(\mathbf{w})$ is convex, since no $\lambda_i$ is
@@ -780,7 +776,7 @@ verify(
 #
 # ```{math}
 # :label: pgd-distance-gradient
-# \nabla \, \tfrac12 \operatorname{dist}(\mathbf{w}, C)^2 = \mathbf{w} - P_C(\mathbf{w})
+# \nabla_{\mathbf{w}} \big( \tfrac12 \operatorname{dist}(\mathbf{w}, C)^2 \big) = \mathbf{w} - P_C(\mathbf{w})
 # ```
 #
 # Indeed, let $\mathbf{p}$, $\mathbf{q}$ be the points nearest to $\mathbf{w}$ and $\mathbf{w} + \mathbf{h}$. Then
@@ -882,32 +878,33 @@ right.set(aspect='equal', xlim=(0, 1.9), ylim=(-0.7, 0.9), xlabel='w₁',
           ylabel='w₂');
 
 # %% [markdown]
-# The way out is to stop raising fines and learn the price instead. For the rule $E\mathbf{w} = \mathbf{e}$, the
+# The way out is to stop raising fines and learn the price instead. For the rule $\mathbf{E}\mathbf{w} = \mathbf{e}$, the
 # *method of multipliers* {cite}`hestenes1969multiplier,powell1969method` keeps $\rho$ and adds a guess of the force
 # to the loss:
 #
 # ```{math}
 # :label: pgd-multipliers
 # \begin{aligned}
-# \mathbf{w} &:= \operatorname*{arg\,min}_{\mathbf{v}} \Big( f(\mathbf{v}) + \boldsymbol\lambda \cdot (E\mathbf{v} - \mathbf{e}) + \tfrac\rho2 \|E\mathbf{v} - \mathbf{e}\|^2 \Big) \\
-# \boldsymbol\lambda^+ &:= \boldsymbol\lambda + \rho (E\mathbf{w} - \mathbf{e})
+# \mathbf{w} &:= \operatorname*{arg\,min}_{\mathbf{v}} \Big( f(\mathbf{v}) + \boldsymbol\lambda \cdot (\mathbf{E}\mathbf{v} - \mathbf{e})
+# + \tfrac\rho2 \|\mathbf{E}\mathbf{v} - \mathbf{e}\|^2 \Big) \\
+# \boldsymbol\lambda^+ &:= \boldsymbol\lambda + \rho (\mathbf{E}\mathbf{w} - \mathbf{e})
 # \end{aligned}
 # ```
 #
-# At the minimum $\nabla f(\mathbf{w}) + E^\top \boldsymbol\lambda^+ = \mathbf{0}$: the new guess balances the slope,
-# and only the rule itself may still be broken. For a quadratic,
-# $\mathbf{w} = A^{-1}(\mathbf{b} - E^\top \boldsymbol\lambda^+)$, and the same with stars at the optimum, so
-# $E\mathbf{w} - \mathbf{e} = E(\mathbf{w} - \mathbf{w}^*) = S(\boldsymbol\lambda^* - \boldsymbol\lambda^+)$ with
-# $S = E A^{-1} E^\top$. Put that into the update:
+# At the minimum $\nabla f(\mathbf{w}) + \mathbf{E}^\top \boldsymbol\lambda^+ = \mathbf{0}$: the new guess balances the
+# slope, and only the rule itself may still be broken. For a quadratic,
+# $\mathbf{w} = \mathbf{A}^{-1}(\mathbf{b} - \mathbf{E}^\top \boldsymbol\lambda^+)$, and the same with stars at the
+# optimum, so $\mathbf{E}\mathbf{w} - \mathbf{e} = \mathbf{E}(\mathbf{w} - \mathbf{w}^*) = \mathbf{S}(\boldsymbol\lambda^*
+# - \boldsymbol\lambda^+)$ with $\mathbf{S} = \mathbf{E} \mathbf{A}^{-1} \mathbf{E}^\top$. Put that into the update:
 #
 # ```{math}
 # :label: pgd-multiplier-rate
-# (I + \rho S)(\boldsymbol\lambda^+ - \boldsymbol\lambda^*) = \boldsymbol\lambda - \boldsymbol\lambda^* .
+# (\mathbf{I} + \rho \mathbf{S})(\boldsymbol\lambda^+ - \boldsymbol\lambda^*) = \boldsymbol\lambda - \boldsymbol\lambda^* .
 # ```
 #
-# Each round divides the error in the direction of an eigenvalue $s$ of $S$ by $1 + \rho s$. It converges to the exact
-# optimum for *every* fixed $\rho > 0$. The control has $I - \rho S$ on the other side, which is how errors would
-# shrink if $\mathbf{w}$ minimized without the fine.
+# Each round divides the error in the direction of an eigenvalue $s$ of $\mathbf{S}$ by $1 + \rho s$. It converges to the
+# exact optimum for *every* fixed $\rho > 0$. The control has $\mathbf{I} - \rho \mathbf{S}$ on the other side, which is
+# how errors would shrink if $\mathbf{w}$ minimized without the fine.
 
 # %%
 def method_of_multipliers(A, b, E, e, rho, rounds):
@@ -971,8 +968,8 @@ right.set(xlabel='round', ylabel='error', ylim=(1e-11, 9),
 # ```{exercise} ★★ Ridge regression is a price
 # :label: pgd-ridge
 # Write `ball_ls(X, y, r)`, the $\mathbf{w}$ with $\|\mathbf{w}\| \le r$ and the smallest
-# $\frac12\|X\mathbf{w} - \mathbf{y}\|^2$. With the rule $\frac12 \|\mathbf{w}\|^2 \le \frac12 r^2$ the KKT conditions
-# are those of ridge regression. Find the multiplier by bisection.
+# $\frac12\|\mathbf{X}\mathbf{w} - \mathbf{y}\|^2$. With the rule $\frac12 \|\mathbf{w}\|^2 \le \frac12 r^2$ the KKT
+# conditions are those of ridge regression. Find the multiplier by bisection.
 # ```
 
 # %%
@@ -993,12 +990,12 @@ grade(ball_ls, ball_ls_by_solver, ball_cases, atol=1e-5)
 # ```{solution-start} pgd-ridge
 # :class: dropdown
 # ```
-# $X^\top (X\mathbf{w} - \mathbf{y}) + \lambda \mathbf{w} = \mathbf{0}$ gives
-# $\mathbf{w} = (X^\top X + \lambda I)^{-1} X^\top \mathbf{y}$, whose length falls as $\lambda$ grows. Either
-# $\lambda = 0$ already fits, or $\|\mathbf{w}\| = r$ determines it; since
-# $\lambda \|\mathbf{w}\| \le \|X^\top \mathbf{y}\|$, it is at most $\|X^\top \mathbf{y}\| / r$. So weight decay of
-# strength $\lambda$ and a ball of radius $r$ are two descriptions of one solution. To shrink the least-squares
-# solution to length $r$ has the right length and the wrong direction.
+# $\mathbf{X}^\top (\mathbf{X}\mathbf{w} - \mathbf{y}) + \lambda \mathbf{w} = \mathbf{0}$ gives
+# $\mathbf{w} = (\mathbf{X}^\top \mathbf{X} + \lambda \mathbf{I})^{-1} \mathbf{X}^\top \mathbf{y}$, whose length falls as
+# $\lambda$ grows. Either $\lambda = 0$ already fits, or $\|\mathbf{w}\| = r$ determines it; since
+# $\lambda \|\mathbf{w}\| \le \|\mathbf{X}^\top \mathbf{y}\|$, it is at most $\|\mathbf{X}^\top \mathbf{y}\| / r$. So
+# weight decay of strength $\lambda$ and a ball of radius $r$ are two descriptions of one solution. To shrink the
+# least-squares solution to length $r$ has the right length and the wrong direction.
 
 # %% jupyter={"source_hidden": true}
 def ball_ls_solution(X, y, r):
@@ -1026,18 +1023,19 @@ assert not grade(shrunk, ball_ls_by_solver, ball_cases, atol=1e-5)
 #
 # This section continues [How fast](#how-fast). A film was not wound on, and two pictures are on one frame, six parts
 # of one and four of the other. Which two were they? We superpose pairs of handwritten digits and try to express each
-# frame by 300 *other* digits as dictionary, the rows $\mathbf{d}_i$ of $D$:
+# frame by 300 *other* digits as dictionary, the rows $\mathbf{d}_i$ of $\mathbf{D}$:
 #
 # ```{math}
 # :label: pgd-unmix
-# \min_{\mathbf{w}} \tfrac12 \|\mathbf{w}^\top D - \mathbf{x}\|^2 \quad \text{subject to} \quad \mathbf{w} \ge \mathbf{0}, \ \textstyle\sum_i w_i = 1 .
+# \min_{\mathbf{w}} \tfrac12 \|\mathbf{w}^\top \mathbf{D} - \mathbf{x}\|^2
+# \quad \text{subject to} \quad \mathbf{w} \ge \mathbf{0}, \ \textstyle\sum_i w_i = 1 .
 # ```
 #
 # The rules are what one knows: light adds up, and shares make a whole. Without them 300 weights for 64 pixels fit
 # nearly every frame, in infinitely many ways. The rules also help the descent. On the simplex one may subtract the
 # mean picture from all $\mathbf{d}_i$ and from $\mathbf{x}$ without changing the difference, and $L$ loses the large
 # eigenvalue that all pictures, being bright in the middle, have in common. All frames are unmixed at once; the
-# weights of each are a row of $W$.
+# weights of each are a row of $\mathbf{W}$.
 
 # %%
 digits = data.digits()

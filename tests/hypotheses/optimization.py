@@ -169,7 +169,7 @@ theorem(
         'Let $f$ and $g_1, \\dots, g_m$ be convex': [
             fence | dict(f=lambda x: -x ** 2, df=lambda x: -2 * x, w=0, force=0),
             dict(f=lambda x: (x + 0.5) ** 2, df=lambda x: 2 * x + 1, g=lambda x: 1 - x ** 2, dg=lambda x: -2 * x, w=1, force=1.5)],
-        '\\lambda_i &\\ge 0': fence | dict(f=np.square, df=lambda x: 2 * x, w=1, force=-2),
+        '\\lambda_i \\ge 0': fence | dict(f=np.square, df=lambda x: 2 * x, w=1, force=-2),
         '\\lambda_i \\, g_i(\\mathbf{w}^*) &= 0': fence | dict(f=lambda x: -x, df=lambda x: -1, w=0, force=1),
     },
 )

@@ -1263,3 +1263,199 @@ prints(
         r'F(\mathbf{w}^{(t)}) - F(\mathbf{w}^*) \le \frac{L \|\mathbf{w}^{(0)} - \mathbf{w}^*\|^2}{2t^2} .',
     ),
 )
+
+# projected gradient descent
+
+
+def torch_in_a_box(rate, steps=6):
+    """Iterates of torch's SGD on the quadratic, clamped into a box after each step."""
+    import torch
+    x = torch.tensor([0.8, -0.5], dtype=torch.float64, requires_grad=True)
+    optimizer, seen = torch.optim.SGD([x], lr=rate), [x.detach().numpy().copy()]
+    for _ in range(steps):
+        optimizer.zero_grad()
+        (x @ torch.tensor(_hess) @ x / 2 + x[0]).backward()
+        optimizer.step()
+        with torch.no_grad():
+            x.clamp_(-0.2, 0.8)
+        seen.append(x.detach().numpy().copy())
+    return seen
+
+
+_boxed = torch_in_a_box(0.15)
+
+prints(
+    'ml.opt.pgd.update',
+    L=_quad['f'],
+    t=range(0, 6),
+    w=lambda t: _boxed[t],
+    gamma=0.15,
+    P_C=lambda w: np.sort([w, np.full(2, -0.2), np.full(2, 0.8)], axis=0)[1],
+)
+
+
+def in_box(v):
+    return abs(v).max() <= 1
+
+
+_pulled = [lambda w: (w[0] - 3) ** 2 + w[1] ** 2, lambda w: (w - np.array([2., 3])) @ _hess @ (w - np.array([2., 3]))]
+
+
+def lowest_in_box(f):
+    return np.round(optimize.minimize(f, np.zeros(2), method='L-BFGS-B', bounds=[(-1, 1)] * 2, options={'ftol': 1e-16}).x, 6)
+
+
+prints(
+    'pgd-variational',
+    tries=40,
+    f=_pulled,
+    C=lambda v: in_box(v),
+    w_star=of(lambda f: lowest_in_box(f)),
+    z=vectors(2, -1.5, 1.5),
+    equality=dict(f=_pulled[0], z=np.array([1., -0.5])),
+    slip=('forgets the set', r'\nabla f(\mathbf{w}^*) \cdot (\mathbf{z} - \mathbf{w}^*) \ge 0'),
+)
+
+
+def walk_in_the_corner(w, kappa):
+    """Projected descent on a quadratic with curvatures 1 and kappa along the axes, among what is not negative."""
+    def at(t):
+        path = w
+        for _ in range(t):
+            path = np.maximum(path - 2 / (1 + kappa) * np.array([1, kappa]) * path, 0)
+        return path
+    return at
+
+
+prints(
+    'pgd-contraction',
+    tries=40,
+    kappa=[1.5, 4, 20],
+    t=range(0, 5),
+    start=strategies.lists(scalars(0, 3), min_size=2, max_size=2).map(np.array),
+    w=of(lambda start, kappa: lambda t: walk_in_the_corner(start, kappa)(t)),
+    w_star=np.zeros(2),
+    equality=dict(kappa=4, start=np.array([2., 0])),
+)
+prints(
+    'pgd-one-over-t',
+    f=of(lambda delta: lambda w: delta * w[0]),
+    delta=[0.1, 0.3, 1],
+    L=1.0,
+    t=[1, 2, 5, 10],
+    w=of(lambda delta: lambda t: np.array([max(1 - delta * t, 0)])),
+    w_star=np.zeros(1),
+    slip=(
+        'promises the square',
+        r'f(\mathbf{w}^{(t)}) - f(\mathbf{w}^*) \le \frac{L \, \|\mathbf{w}^{(0)} - \mathbf{w}^*\|^2}{2t^2} .',
+    ),
+)
+
+
+def on_plane(b, E, e):
+    """The lowest point of w·Hw/2 - b·w with H = diag(1, 2, 3) among those with E w = e, by a basis of the kernel of E."""
+    H, inside, kernel = np.diag([1., 2, 3]), np.linalg.pinv(E) @ e, np.linalg.svd(E)[2][len(E):].T
+    return inside + kernel @ np.linalg.solve(kernel.T @ H @ kernel, kernel.T @ (b - H @ inside))
+
+
+def force_on_plane(b, E, e):
+    return np.linalg.lstsq(E.T, b - np.array([1., 2, 3]) * on_plane(b, E, e))[0]
+
+
+_on_plane = dict(A=np.diag([1., 2, 3]), b=normal(3), E=normal(2, 3), e=normal(2))
+
+prints('pgd-kkt-system', **_on_plane, w=of(on_plane), lambda_=of(force_on_plane))
+
+_fences, _levels = np.array([[1., 0.5], [-0.5, 1]]), np.array([0.5, 1])
+
+
+def nearest_between_fences(a):
+    """The point of a wedge that is nearest to a: one of a, its feet on the two fences, and their corner."""
+    feet = [a - (n @ a - d) * n / (n @ n) for n, d in zip(_fences, _levels, strict=True)]
+    candidates = [a, *feet, np.linalg.solve(_fences, _levels)]
+    return min((p for p in candidates if np.all(_fences @ p <= _levels + 1e-12)), key=lambda p: np.linalg.norm(p - a))
+
+
+prints(
+    'pgd-kkt',
+    a=vectors(2, -3, 3),
+    f=of(lambda a: lambda w: (w - a) @ (w - a) / 2),
+    g=lambda i, w: _fences[i - 1] @ w - _levels[i - 1],
+    m=2,
+    i=range(1, 3),
+    w_star=of(lambda a: nearest_between_fences(a)),
+    lambda_=of(lambda a: np.linalg.solve(_fences.T, a - nearest_between_fences(a)).round(12)),
+)
+
+
+def cheapest_program(slack):
+    """The linear program of a diet with relaxed rules: its lowest cost and the prices of the rules."""
+    return optimize.linprog([1, 2], A_ub=[[-1, -1], [-1, -3], [-2, 0]], b_ub=np.array([-2, -3, -1]) + slack, bounds=(0, None))
+
+
+prints(
+    'pgd-price',
+    tries=20,
+    p=lambda s: cheapest_program(s).fun,
+    s=vectors(3, -1, 1),
+    lambda_=-cheapest_program(0).ineqlin.marginals,
+    equality=dict(s=np.array([0.1, -0.1, 0])),
+)
+
+_points = [np.array(v) for v in product(np.linspace(-1, 2, 4), repeat=2)]
+
+prints(
+    'ml.opt.constrained.penalty',
+    tries=20,
+    L=[_bowl[0], _pulled[0]],
+    C=of(lambda: [v for v in _points if in_box(v)]),
+    w_in=_points,
+    w=_points,
+    I_C=lambda w: 0.0 if in_box(w) else np.inf,
+)
+prints(
+    'pgd-distance-gradient',
+    tries=12,
+    C=[1.0, 2.5],
+    w=vectors(3, -3, 3),
+    dist=lambda w, C: np.linalg.norm(w - nearest_in_simplex(w, C)),
+    P_C=of(lambda C: lambda w: by_bisection_in_simplex(w, C)),
+)
+
+
+def by_bisection_in_simplex(w, r):
+    return np.maximum(w - optimize.brentq(lambda t: np.maximum(w - t, 0).sum() - r, -9, 9, xtol=1e-14), 0)
+
+
+_round = dict(b=normal(2), E=normal(2, 2), e=normal(2), lambda_=normal(2), rho=[0.3, 2])
+
+
+def round_of_multipliers(b, E, e, lambda_, rho):
+    """Where w·diag(1, 2) w/2 - b·w with force and fine is lowest, by least squares of its parts."""
+    roots = np.sqrt([1, 2])
+    parts = np.vstack([np.diag(roots), np.sqrt(rho) * E])
+    return np.linalg.lstsq(parts, np.concatenate([b / roots, np.sqrt(rho) * e - lambda_ / np.sqrt(rho)]))[0]
+
+
+def force_after_round(b, E, e, lambda_, rho):
+    """The force that balances the slope there."""
+    return np.linalg.solve(E.T, b - np.array([1, 2]) * round_of_multipliers(b, E, e, lambda_, rho))
+
+
+prints(
+    'pgd-multipliers',
+    **_round,
+    tries=3,
+    f=of(lambda b: lambda w: np.array([1, 2]) @ w ** 2 / 2 - b @ w),
+    v=Box(-30, 30, 2),
+    w=of(round_of_multipliers),
+    lambda_plus=of(force_after_round),
+    also_true=1,  # another constant below the minimum: lambda times e
+)
+prints(
+    'pgd-multiplier-rate',
+    **_round,
+    S=of(lambda E: E @ np.diag([1, 1 / 2]) @ E.T),
+    lambda_plus=of(force_after_round),
+    lambda_star=of(lambda b, E, e: np.linalg.solve(E.T, b - np.array([1, 2]) * np.linalg.solve(E, e))),
+)
