@@ -544,8 +544,8 @@ ax.set(xlabel='x', ylabel='φ and parabolas above it', ylim=(-0.8, 4));
 # 0 < \eta < \tfrac{2}{L} \quad \Longrightarrow \quad \|\nabla f(\mathbf{x}_t)\| \to 0 .
 # ```
 #
-# The ground becomes flat. But is the end the lowest point? We have to distinguish two kinds of minima of a loss
-# $\mathcal{L}$. A *global* minimum is beaten nowhere, a *local* one nowhere nearby:
+# The ground becomes flat. But is the end the lowest point? There are two kinds of minima of a loss $\mathcal{L}$. A **global
+# minimum** is beaten nowhere, a **local minimum** nowhere nearby:
 #
 # ```{math}
 # :label: ml.opt.global-min
@@ -790,7 +790,7 @@ verify(
 # %% [markdown]
 # ## The condition number: how many steps does it take?
 #
-# How fast does the gradient vanish? We answer this for a quadratic, because close to a minimum a smooth function
+# How fast does the gradient go to zero? We answer this for a quadratic, because close to a minimum a smooth function
 # looks like one:
 #
 # $$
@@ -899,8 +899,8 @@ right.plot(etas, measured, 'o', ms=4, color='C0')
 right.text(0.025, 1.02, '|1 − ημ|')
 right.text(0.045, 0.45, '|1 − ηL|')
 right.axhline(1, color=GREY, lw=0.8, ls=':')
-right.text(2 / 11, 0.73, '2/(μ+L)', color='C0', ha='center')
-right.text(0.2, 1.12, '2/L', color='C0', ha='center')
+right.text(0.168, 0.55, '2/(μ+L)', color='C0')
+right.text(0.196, 1.1, '2/L', color='C0', ha='right')
 right.set(xlabel='step size η', ylabel='factor per step (dots: measured)', ylim=(0, 1.25), xlim=(0, 0.22));
 
 # %% [markdown]
@@ -1107,8 +1107,8 @@ for name, X in designs.items():
           f' {end:7.3f} {r_squared(X, y, best[name]):13.3f}')
 
 # %% [markdown]
-# The algorithm is the same, and the units make all the difference. (The standardized $R^2$ begins below 0, because the
-# intercept still has to be found.) When will the raw descent arrive? We need not wait: {eq}`gradient_descent-iterate` tells
+# The algorithm is the same; the units make all the difference. The standardized $R^2$ begins below 0, because the
+# intercept still has to be found. When will the raw descent arrive? We need not wait: {eq}`gradient_descent-iterate` tells
 # where it will be after a billion steps.
 
 # %%
