@@ -52,13 +52,13 @@ plt.style.use('nbutils.book')
 #
 # Ask a thousand people the same question, and the second half will hardly change what the first half told you. A loss is
 # such a poll, a mean over $N$ examples. *Stochastic gradient descent* listens to one of them, drawn at random, and acts at
-# once:
+# once. In step $t$, with an $n$ drawn anew from $1, \dots, N$,
 #
 # ```{math}
 # :label: ml.opt.sgd.update
 # \begin{aligned}
 # \mathcal{L}(\mathbf{w}) &= \frac1N \sum_{n=1}^N \mathcal{L}_n(\mathbf{w}), \\
-# \mathbf{w}^{(t+1)} &= \mathbf{w}^{(t)} - \gamma \, \nabla \mathcal{L}_n(\mathbf{w}^{(t)}), \quad n \text{ random}
+# \mathbf{w}^{(t+1)} &= \mathbf{w}^{(t)} - \gamma \, \nabla \mathcal{L}_n(\mathbf{w}^{(t)}) .
 # \end{aligned}
 # ```
 
@@ -111,12 +111,7 @@ holds(
 
 # %% [markdown]
 # What does a step cost? The product $\mathbf{x}_n^\top \mathbf{w}$ takes $D$ multiplications and the scaling of
-# $\mathbf{x}_n$ another $D$, however many examples there are. A full gradient takes $2ND$.
-#
-# ```{math}
-# :label: ml.opt.sgd.cost
-# \text{one step of SGD costs } \mathcal{O}(D)
-# ```
+# $\mathbf{x}_n$ another $D$, however many examples there are: one step of SGD costs $O(D)$. A full gradient takes $2ND$.
 
 # %%
 class Counted(float):
@@ -148,7 +143,7 @@ holds(
 # ```{math}
 # :label: ml.opt.sgd.unbiased
 # \mathbb{E}\big[\nabla \mathcal{L}_n(\mathbf{w})\big] = \frac1N \sum_{n=1}^N \nabla \mathcal{L}_n(\mathbf{w})
-# = \nabla \, \frac1N \sum_{n=1}^N \mathcal{L}_n(\mathbf{w}) = \nabla \mathcal{L}(\mathbf{w}) .
+# = \nabla_{\mathbf{w}} \Big( \frac1N \sum_{n=1}^N \mathcal{L}_n(\mathbf{w}) \Big) = \nabla \mathcal{L}(\mathbf{w}) .
 # ```
 #
 # The gradient of one example is an *unbiased* estimate. The word *uniform* carries the weight. Drawn with unequal
@@ -499,10 +494,11 @@ assert not grade(
 # ```{math}
 # :label: stochastic_gradient_descent-floor
 # \mathbb{E} \, e_t^2 = (1 - \gamma a)^{2t} \, (e_0^2 - V) + V, \qquad
-# V = \frac{\gamma a}{2 - \gamma a} \, \sigma^2 \approx \frac{\gamma a}{2} \sigma^2 .
+# V = \frac{\gamma a}{2 - \gamma a} \, \sigma^2 .
 # ```
 #
-# The start is forgotten at a rate of $2\gamma a$ per step, and what remains is a *floor* in proportion to $\gamma$. A long
+# The start is forgotten at a rate of $2\gamma a$ per step, and what remains is a *floor*, for short steps about
+# $\frac{\gamma a}{2} \sigma^2$, in proportion to $\gamma$. A long
 # step forgets fast and rattles; a short one is quiet and slow. Four thousand walkers agree, within five standard errors. The
 # control adds up the noise of one step only, $\gamma^2 a^2 \sigma^2$: too low, for old kicks are not forgotten at once.
 
@@ -539,14 +535,17 @@ verify(
 # \mathbf{x}_n \mathbf{x}_n^\top \mathbf{v} - r_n \mathbf{x}_n$. Put a 1 on top of $\mathbf{v}$, and a step becomes linear:
 #
 # $$
-# \begin{pmatrix} 1 \\ \mathbf{v} \end{pmatrix} \mapsto (I + \gamma C_n) \begin{pmatrix} 1 \\ \mathbf{v} \end{pmatrix}, \qquad
-# C_n = \begin{pmatrix} 0 & \mathbf{0}^\top \\ r_n \mathbf{x}_n & -\mathbf{x}_n \mathbf{x}_n^\top \end{pmatrix} .
+# \begin{pmatrix} 1 \\ \mathbf{v} \end{pmatrix}
+# \mapsto (\mathbf{I} + \gamma \mathbf{C}_n) \begin{pmatrix} 1 \\ \mathbf{v} \end{pmatrix}, \qquad
+# \mathbf{C}_n = \begin{pmatrix} 0 & \mathbf{0}^\top \\ r_n \mathbf{x}_n & -\mathbf{x}_n \mathbf{x}_n^\top \end{pmatrix} .
 # $$
 #
-# So the matrix $U$ of all second moments, $U = \mathbb{E} \binom{1}{\mathbf{v}} (1, \mathbf{v}^\top)$, follows
-# $U \mapsto \mathbb{E}\big[(I + \gamma C_n) \, U \, (I + \gamma C_n)^\top\big]$, with no approximation. For $b$
-# independent draws $C_n$ is replaced by a mean of $b$ of them; in the square the $b$ equal pairs keep
-# $\mathbb{E}[C_n U C_n^\top]$ and the others become $\bar C U \bar C^\top$:
+# So the matrix $\mathbf{U}$ of all second moments, $\mathbf{U} = \mathbb{E} \binom{1}{\mathbf{v}} (1, \mathbf{v}^\top)$,
+# follows
+# $\mathbf{U} \mapsto \mathbb{E}\big[(\mathbf{I} + \gamma \mathbf{C}_n) \, \mathbf{U} \, (\mathbf{I} + \gamma \mathbf{C}_n)^\top\big]$,
+# with no approximation. For $b$ independent draws $\mathbf{C}_n$ is replaced by a mean of $b$ of them; in the square the
+# $b$ equal pairs keep $\mathbb{E}[\mathbf{C}_n \mathbf{U} \mathbf{C}_n^\top]$ and the others become
+# $\bar{\mathbf{C}} \mathbf{U} \bar{\mathbf{C}}^\top$:
 
 # %%
 def step_matrices(X, y):  # (N, D), (N,) -> C (N, D + 1, D + 1)
@@ -643,9 +642,10 @@ for gamma in (0.1, 0.01):
 # %% [markdown]
 # A tenth of the step, roughly a tenth of the floor. And a batch of $b$ divides the noise by $b$. So it is the ratio
 # $\gamma/b$ that counts: who makes the batch $k$ times larger may make the step $k$ times longer and stay at the same
-# floor, as long as the step stays well below $2/L$, with $L$ the largest eigenvalue of $\frac1N X^\top X$. This is the
-# *linear scaling rule* {cite}`goyal2017accurate`. Terms of higher order in $\gamma$ make the floor of the large batch a
-# trifle higher, which the check allows for; the control scales the step by the root.
+# floor, as long as the step stays well below $2/L$, with $L$ the largest eigenvalue of
+# $\frac1N \mathbf{X}^\top \mathbf{X}$. This is the *linear scaling rule* {cite}`goyal2017accurate`. Terms of higher order
+# in $\gamma$ make the floor of the large batch a trifle higher, which the check allows for; the control scales the step
+# by the root.
 
 # %%
 def floor(gamma, b):
@@ -810,10 +810,11 @@ for c in (1, 2, 4):
 
 # %% [markdown]
 # Four schedules on the patients, forecast exactly and walked by 300 (the bands hold the middle half of them): constant;
-# $\gamma \propto 1/\sqrt t$, for which the floor sinks with the step; $\frac{2}{\mu(t + t_0)}$ with the smallest eigenvalue
-# $\mu$ of $\frac1N X^\top X$, twice what the theorem says, to stay clear of the cliff, and $t_0 = 40$, which keeps the
-# first steps short; and *step decay*, a constant that is halved whenever the time has doubled, a staircase along $1/t$. The
-# fitted slopes are those of the theory; the control has half of them, the rates of the error and not of its square.
+# $\gamma \propto 1/\sqrt t$, for which the floor sinks with the step; $\frac{2}{\mu(t + t_0)}$ with the smallest
+# eigenvalue $\mu$ of $\frac1N \mathbf{X}^\top \mathbf{X}$, twice what the theorem says, to stay clear of the cliff, and
+# $t_0 = 40$, which keeps the first steps short; and *step decay*, a constant that is halved whenever the time has
+# doubled, a staircase along $1/t$. The fitted slopes are those of the theory; the control has half of them, the rates of
+# the error and not of its square.
 
 # %%
 T = 4096
@@ -979,11 +980,11 @@ for name, record in histories.items():
     print(f'{name:14} after one pass: gap {gap:.3f}, accuracy {right:.2f}')
 
 # %% [markdown]
-# (The step of full descent is $1/L$, with $L$ half the largest eigenvalue of $\frac1N X^\top X$ plus the penalty, since no
-# softmax curves more than $\frac12$ {cite}`bohning1992multinomial`.) After one pass in batches of 10 the gap is down from
-# 2.0 to 0.1 and nine test pictures in ten are named right, while full descent has made a single step. With a constant step,
-# however, the batches of 10 soon reach their floor. The remedy is that of the last section. In the fourth run the step is
-# halved after every second pass; the shuffles are the same.
+# (The step of full descent is $1/L$, with $L$ half the largest eigenvalue of $\frac1N \mathbf{X}^\top \mathbf{X}$ plus
+# the penalty, since no softmax curves more than $\frac12$ {cite}`bohning1992multinomial`.) After one pass in batches of
+# 10 the gap is down from 2.0 to 0.1 and nine test pictures in ten are named right, while full descent has made a single
+# step. With a constant step, however, the batches of 10 soon reach their floor. The remedy is that of the last section.
+# In the fourth run the step is halved after every second pass; the shuffles are the same.
 
 # %%
 final = {name: record[-1, 0] for name, record in histories.items()}

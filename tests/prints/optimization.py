@@ -1,5 +1,5 @@
 """Optimization: the meanings of letters."""
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 from hypothesis import strategies
@@ -1458,4 +1458,155 @@ prints(
     S=of(lambda E: E @ np.diag([1, 1 / 2]) @ E.T),
     lambda_plus=of(force_after_round),
     lambda_star=of(lambda b, E, e: np.linalg.solve(E.T, b - np.array([1, 2]) * np.linalg.solve(E, e))),
+)
+
+# stochastic gradient descent
+
+_inputs, _targets = np.array([[1., 2], [-1, 0.5], [2, -1], [0.3, 0.2]]), np.array([1., -2, 0.5, 3])
+
+
+def squares(*n_and_w):
+    """Half the squared residual of example n, or the mean of all by scikit-learn."""
+    *n, w = n_and_w
+    if n:
+        return (_targets[n[0] - 1] - _inputs[n[0] - 1] @ w) ** 2 / 2
+    return metrics.mean_squared_error(_targets, _inputs @ w) / 2
+
+
+def torch_on_batches(batches, rate=0.1):
+    """Iterates of torch's SGD, whose losses are means over these batches of examples, counted from 1."""
+    import torch
+    X, y = torch.tensor(_inputs), torch.tensor(_targets)
+    w = torch.tensor([2., -1.], dtype=torch.float64, requires_grad=True)
+    optimizer, seen = torch.optim.SGD([w], lr=rate), [w.detach().numpy().copy()]
+    for batch in batches:
+        optimizer.zero_grad()
+        rows = torch.tensor(batch) - 1
+        (torch.nn.functional.mse_loss(X[rows] @ w, y[rows]) / 2).backward()
+        optimizer.step()
+        seen.append(w.detach().numpy().copy())
+    return seen
+
+
+_picks = [3, 1, 4, 1, 2]
+_singles = torch_on_batches([[n] for n in _picks])
+
+prints(
+    'ml.opt.sgd.update',
+    tries=5,
+    N=4,
+    L=squares,
+    t=range(0, 5),
+    n=of(lambda t: _picks[t]),
+    w=vectors(2, -3, 3),
+    w_t=of(lambda t: _singles[t]),
+    w_t_1=of(lambda t: _singles[t + 1]),
+    gamma=0.1,
+)
+prints('ml.opt.sgd.unbiased', tries=3, N=4, L=squares, n=Random([1, 2, 3, 4]), w=vectors(2, -3, 3))
+
+_batches = {len(B): torch_on_batches([B] * 5) for B in ([2], [1, 3], [2, 3, 4], [1, 2, 3, 4])}
+
+prints(
+    'ml.opt.minibatch.update',
+    N=4,
+    L=squares,
+    t=range(0, 5),
+    B=[[2], [1, 3], [2, 3, 4], [1, 2, 3, 4]],
+    w=of(lambda B: lambda t: _batches[len(B)][t]),
+    gamma=0.1,
+)
+_subsets = [list(B) for b in range(1, 6) for B in combinations(range(5), b)]
+
+
+def equally_likely(b):
+    chosen = np.array([len(B) == b for B in _subsets])
+    return (chosen / chosen.sum()).tolist()
+
+
+prints(
+    'stochastic_gradient_descent-variance',
+    tries=20,
+    N=5,
+    b=integers(1, 5),
+    G=normal(5, 2),
+    B=Random(_subsets, of(equally_likely)),
+    g=of(lambda G, B: G[B].mean(0)),
+    g_bar=of(lambda G: G.mean(0)),
+    S=of(lambda G: np.linalg.norm(G - G.mean(0)) / np.sqrt(5)),
+)
+
+
+def kicked(e_0, gamma, a, sigma, kicks):
+    """The error after each step of SGD on parabolas whose minima lie around the mean by these multiples of sigma."""
+    def at(t):
+        e = e_0
+        for kick in kicks[:t]:
+            e = e - gamma * a * (e - sigma * kick)
+        return e
+    return at
+
+
+prints(
+    'stochastic_gradient_descent-floor',
+    tries=8,
+    e_0=scalars(-3, 3),
+    gamma=scalars(0.1, 0.9),
+    a=scalars(0.3, 2),
+    sigma=scalars(0.5, 3),
+    kicks=Random(list(product([-1, 1], repeat=3))),
+    t=range(0, 4),
+    e=of(kicked),
+)
+prints(
+    'stochastic_gradient_descent-running',
+    tries=20,
+    y=vectors(5),
+    t=range(1, 6),
+    w=of(lambda y: lambda t: np.mean(y[:t]) if t > 0 else 7.0),
+)
+
+
+def walk_to_the_mean(mu, draws):
+    """SGD with the steps 1/(mu t) from 1 on parabolas with curvature mu and minima at the draws; t counts from 1."""
+    def at(t):
+        w = 1.0
+        for s, c in enumerate(draws[:t - 1], 1):
+            w = w - 1 / (mu * s) * mu * (w - c)
+        return np.array([w])
+    return at
+
+
+prints(
+    'stochastic_gradient_descent-rate',
+    tries=20,
+    mu=[0.25, 1, 8],
+    G=of(lambda mu: 2 * mu),
+    draws=Random(list(product([-1, 1], repeat=4))),
+    t=range(1, 6),
+    w=of(walk_to_the_mean),
+    w_star=np.zeros(1),
+    slip=(
+        'forgets the squares of the slopes',
+        r'\mathbb{E} \, \|\mathbf{w}_t - \mathbf{w}^*\|^2 \le \frac{2 G}{\mu^2 \, t} \qquad (t \ge 2),',
+    ),
+)
+
+
+def late_variances(c, sigma):
+    """The mean square error of SGD with the steps c/t on parabolas with curvature 1, started at the minimum."""
+    V, found = 0.0, [0.0]
+    for t in range(1, 4001):
+        V = (1 - c / t) ** 2 * V + (c / t * sigma) ** 2
+        found.append(V)
+    return lambda t: found[t]
+
+
+prints(
+    'stochastic_gradient_descent-constant',
+    t=[2000, 4000],
+    c=[0.25, 1, 2, 3.5],
+    sigma=1000.0,
+    V=of(late_variances),
+    options={'approx': 0.002},
 )
