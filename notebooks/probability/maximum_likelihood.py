@@ -1,5 +1,15 @@
 # ---
 # jupyter:
+#   book:
+#     functions:
+#       log_tack: log_tack(uniform(3), uniform(3) / 2 + 0.25)
+#       log_gaussian: log_gaussian(normal(5), (normal(5), uniform(5) + 1))
+#       log_likelihood: log_likelihood(log_gaussian, normal(5), (normal(5), uniform(5) + 1))
+#       logistic: logistic(normal(4))
+#       total_score: total_score(normal(4, 2), 9 + 0 * normal(4), 9 * uniform(4), normal(2))
+#       fisher_information: fisher_information(normal(4, 2), 9 + 0 * normal(4), normal(2))
+#       fisher_scoring: fisher_scoring(normal(8, 2), 9 + 0 * normal(8), 2 + 5 * uniform(8))
+#     main: eq-mle-log-likelihood
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -9,12 +19,15 @@
 # %% [markdown]
 # # Maximum likelihood
 #
-# - **Question.** Which parameters explain the data best, and how far from the truth is the answer?
+# You throw a thumbtack ten times, and it lands with the point up seven times. How probable is *point up* in the next throw?
+# The answer 0.7 suggests itself, but other probabilities could also have produced these throws. Which parameters make the data likely, and how
+# far from the truth are they?
+#
 # - **You need** densities, the law of large numbers and the central limit theorem from
 #   [Expectations](expectations.ipynb), and the [normal distribution](gaussian_distribution.ipynb).
-# - **You build** maximum-likelihood estimators, their Fisher information, and an error bar for each; then you break
-#   every condition behind them.
-# - **Time** 6 s.
+# - **You build** the likelihood of a model, its maximum, and an error bar from the Fisher information. You use them to find
+#   the dose of a poison that kills half of some beetles.
+# - **Runs in** 6 seconds, in float64.
 
 # %% tags=["remove-cell"]
 try:
@@ -26,281 +39,373 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
     address = 'https://github.com/deep-learning-verified/book/archive/refs/tags/v0.2.0.zip'
     subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
 
-# %%
+# %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.integrate import quad
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit, xlogy
-from scipy.stats import expon, kstest, laplace, norm
+from scipy.stats import binom, chi2, expon, kstest, laplace, norm
+from sklearn.linear_model import LogisticRegression
 
-from nbutils.cases import scalars, seeds
-from nbutils.checks import below, close, erratum, grade, holds
+from nbutils.cases import integers, scalars, seeds, vectors
+from nbutils.checks import below, close, erratum, grade, holds, verify
 from nbutils.figures import GREY, label_lines, panels
 
 plt.style.use('nbutils.book')
 
 # %% [markdown]
-# ## The parameters that expected the data
+# ## The likelihood: which parameters make the data likely?
 #
-# You measure one length three times: 2.1, 2.9 and 4.3. A Gaussian centred at 9 would hardly ever produce that; one
-# centred at 3 easily might. So read the density backwards: keep the data fixed and let the parameters move.
+# Suppose that the throws are independent and that each shows *point up* with probability $w$. Then seven given throws show
+# *up* and three show *down* with probability $w^7 (1-w)^3$. We keep the data and try several $w$:
+
+# %%
+for w in (0.3, 0.5, 0.6, 0.7, 0.8, 0.9):
+    chance = w**7 * (1 - w) ** 3
+    print(f'w = {w}: {1000 * chance:.2f} chances in 1000')
+
+# %% [markdown]
+# Among all series of ten throws, this one is rare for each $w$. But it is more than twice as probable for 0.7 as for 0.5.
+# With the data fixed and $w$ free to move, the probability of the data is called the **likelihood** of $w$.
+
+# %% mystnb={"figure": {"caption": "Seven of ten throws point to 0.7 but leave much room. With 70 of 100, the maximum stays in its place and the likelihood becomes narrow."}, "image": {"alt": "Two hills over the probability w from 0 to 1, both with their top at 0.7 and height 1. The hill of 7 of 10 throws is about three times as wide as that of 70 of 100 throws."}} tags=["hide-input"]
+fig, ax = plt.subplots(figsize=(6, 2.5))
+grid = np.linspace(0.001, 0.999, 400)
+for up, throws, at, colour in (7, 10, 0.45, 'C0'), (70, 100, 0.62, 'C1'):
+    height = np.exp(xlogy(up, grid / 0.7) + xlogy(throws - up, (1 - grid) / 0.3))
+    ax.plot(grid, height, color=colour)
+    label = f'{up} of {throws}'
+    ax.text(at, np.interp(at, grid, height) + 0.04, label, color=colour, ha='right')
+ax.axvline(0.7, color=GREY, ls=':', lw=1)
+ax.set(xlabel='w, the probability of point up', ylabel='likelihood / its maximum', xlim=(0, 1), ylim=(0, 1.08));
+
+# %% [markdown]
+# ### The log-likelihood and its maximum
 #
 # ```{prf:definition} Likelihood
 # :label: def-likelihood
-# For independent observations $y_1, \dots, y_N$ with density (or probability) $p(y \mid \mathbf{w})$,
-# $\mathbf{w} \in W \subseteq \mathbb{R}^D$, the *likelihood* is $\prod_{n} p(y_n \mid \mathbf{w})$ as a function of
-# $\mathbf{w}$. A *maximum-likelihood estimate* $\hat{\mathbf{w}}$, in the notes $w_{MLE}$, is a point of $W$ where it
-# is largest, if there is one.
+# Let independent observations $y_1, \dots, y_N$ have the density (or probability) $p(y \mid \mathbf{w})$, with parameters
+# $\mathbf{w} \in W \subseteq \mathbb{R}^D$. The *likelihood* is $\prod_{n} p(y_n \mid \mathbf{w})$ as a function of
+# $\mathbf{w}$. A *maximum-likelihood estimate* $\hat{\mathbf{w}}$ is a point of $W$ where it is largest, if there is one.
 # ```
 #
-# It is no density in $\mathbf{w}$: nothing makes it integrate to one. Since the logarithm is increasing, the
-# *log-likelihood* $\mathcal{L}_{LL}(\mathbf{w}) = \sum_n \log p(y_n \mid \mathbf{w})$ has the same maximisers, and
-# minus it is a loss to be minimised. The sum is also the only form that a computer can hold:
+# The logarithm is increasing, so the **log-likelihood** has its maximum at the same place, and it is a sum:
+#
+# ```{math}
+# :label: eq-mle-log-likelihood
+# \mathcal{L}_{LL}(\mathbf{w}) = \sum_{n=1}^N \log p(y_n \mid \mathbf{w}),
+# ```
+#
+# ```{math}
+# :label: eq-mle-estimate
+# \hat{\mathbf{w}} = \operatorname*{arg\,max}_{\mathbf{w}} \mathcal{L}_{LL}(\mathbf{w}).
+# ```
 
 # %%
-def log_gaussian(y, mu, sigma2):
-    return -0.5 * (np.log(2 * np.pi * sigma2) + (y - mu) ** 2 / sigma2)
+def log_tack(y, w):             # y is 1 for up and 0 for down
+    return np.log(w * y + (1 - w) * (1 - y))
+
+def log_likelihood(log_p, y, w):
+    return log_p(y, w).sum(-1)
+
+# %%
+y = np.array([1, 1, 0, 1, 1, 1, 0, 1, 0, 1])
+for w in (0.6, 0.7, 0.8):
+    print(f'w = {w}: log-likelihood {log_likelihood(log_tack, y, w):.2f}')
+
+# %% [markdown]
+# With $k$ times *up* in $N$ throws the log-likelihood is $k \log w + (N - k) \log(1 - w)$. Its derivative
+# $k/w - (N-k)/(1-w)$ is zero at $\hat w = k/N$, here 0.7.
+#
+# The logarithm also avoids products of many probabilities, which are too small for a float:
+
+# %%
+many = np.random.default_rng(0).random(2000) < 0.7
+print('product  ', np.exp(log_tack(many, 0.7)).prod())
+print(f'logarithm {log_likelihood(log_tack, many, 0.7):.1f}')
+
+# %% [markdown]
+# ```{admonition} A tempting mistake
+# :class: tip
+# The likelihood is not a density of $w$, and it need not integrate to one. For seven of ten throws, its integral over $w$ is
+# 1/1320. How *probable* a value of $w$ is, only [Bayes' theorem](bayes_theorem.ipynb) can tell, and it needs a prior.
+# ```
+#
+# ### A Gaussian: mean and variance
+#
+# You measure a length three times: 2.1, 2.9 and 4.3. Which Gaussian makes these data likely? Now there are two parameters,
+# $\mu$ and $\sigma$:
+
+# %%
+def log_gaussian(y, w):
+    mu, sigma = w
+    return -(((y - mu) / sigma) ** 2 + np.log(2 * np.pi * sigma**2)) / 2
 
 lengths = np.array([2.1, 2.9, 4.3])
-many = np.random.default_rng(0).normal(size=2000)
-print('product underflows:', np.exp(log_gaussian(many, 0, 1)).prod() == 0)
-print(f'sum of logarithms: {log_gaussian(many, 0, 1).sum():.0f}')
 
 # %% [markdown]
-# For the Gaussian the summit has a formula. For each fixed $\sigma^2$ the log-likelihood is a downward parabola in
-# $\mu$ with its top at the mean $\bar y$, whatever $\sigma^2$ is. Put $\mu = \bar y$ and
-# $S = \sum_n (y_n - \bar y)^2$; what remains is $-\tfrac N2 \log \sigma^2 - S / (2 \sigma^2)$ and a constant, with
-# derivative $(S - N \sigma^2) / (2 \sigma^4)$: positive below $\sigma^2 = S/N$, negative above (unless all $y_n$
-# agree: then $S = 0$ and there is no top). Hence $\hat\mu = \bar y$ and $\hat\sigma^2 = S/N$, with $N$, not $N - 1$.
-# An optimiser agrees:
+# The maximum is at the mean $\hat\mu = \bar y$ and at $\hat\sigma^2 = S/N$ with $S = \sum_n (y_n - \bar y)^2$: the variance with
+# divisor $N$, and not $N - 1$.
+#
+# ```{admonition} Derivation
+# :class: dropdown
+# For each fixed $\sigma$ the log-likelihood is a downward parabola in $\mu$ with its top at $\bar y$. Put $\mu = \bar y$.
+# What remains is $-\frac N2 \log \sigma^2 - S / (2 \sigma^2)$ and a constant. Its derivative with respect to $\sigma^2$ is $(S - N
+# \sigma^2) / (2 \sigma^4)$, which changes its sign from plus to minus at $\sigma^2 = S/N$. (If all $y_n$ are equal, then
+# $S = 0$, and there is no maximum.)
+# ```
+#
+# Usually there is no formula, and a program minimizes the **negative log-likelihood** $-\mathcal{L}_{LL}$. Ours moves
+# $\log \sigma$, because $\sigma$ must stay positive:
 
 # %%
-top = np.array([lengths.mean(), lengths.var()])  # numpy's var divides by N
-loss = lambda w: -log_gaussian(lengths, w[0], np.exp(w[1])).sum()
-found = minimize(loss, [0, 0]).x
-assert close([found[0], np.exp(found[1])], top, rtol=2e-5)
-print(f'mean {top[0]:.2f}, variance {top[1]:.3f}')
+def loss(v):                    # v = (mu, log sigma)
+    w = v[0], np.exp(v[1])
+    return -log_likelihood(log_gaussian, lengths, w)
 
-mu, sd = np.meshgrid(np.linspace(0.5, 5.7, 121), np.linspace(0.35, 3, 121))
-surface = log_gaussian(lengths[:, None, None], mu, sd**2).sum(0)
-surface = np.exp(surface - log_gaussian(lengths, *top).sum())  # <= 1
+mu, log_sigma = minimize(loss, [0, 0]).x
+by_library = norm.fit(lengths)
+print(f'by hand:    {lengths.mean():.3f} {lengths.std():.3f}')
+print(f'by search:  {mu:.3f} {np.exp(log_sigma):.3f}')
+print(f'by library: {by_library[0]:.3f} {by_library[1]:.3f}')
 
-# %% mystnb={"figure": {"caption": "The likelihood of three measured lengths has a single top, at their mean and their standard deviation with divisor $N$; a bell further right or wider makes them less likely."}, "image": {"alt": "Left: three measured points under three bell curves, of which the one centred on the points is highest there. Right: the likelihood over mean and standard deviation is one hill, wider for larger standard deviations, with its summit marked."}} tags=["hide-input"]
-fig, (left, right) = panels(2, height=2.9)
+# %% mystnb={"figure": {"caption": "The likelihood of three measured lengths has a single maximum, at their mean and their standard deviation with divisor $N$. A bell further right or wider makes the lengths less likely."}, "image": {"alt": "Left: three measured points under three bell curves, of which the one centred on the points is highest there. Right: contours of the likelihood over mean and standard deviation form one hill, wider for larger standard deviations, with its top marked."}} tags=["hide-input"]
+fig, (left, right) = panels(2, height=2.8)
 t = np.linspace(-1, 9, 300)
-rivals = {'most likely': top, 'too far right': (6, 1), 'too wide': (3, 4)}
-for i, (name, w) in enumerate(rivals.items()):
-    left.plot(t, np.exp(log_gaussian(t, *w)), label=name)
-    heights = np.exp(log_gaussian(lengths, *w))
-    left.vlines(lengths, 0, heights, color=f'C{i}', alpha=0.4)
+bells = {'most likely': by_library, 'too far right': (6, 1), 'too wide': (3, 2)}
+for (name, w), colour, spot in zip(bells.items(), ('C0', 'C1', 'C2'), [(-0.9, 0.46), (5.6, 0.43), (-1.2, 0.12)]):
+    left.plot(t, np.exp(log_gaussian(t, w)), color=colour)
+    left.vlines(lengths, 0, np.exp(log_gaussian(lengths, w)), color=colour, alpha=0.4)
+    left.text(*spot, name, color=colour)
 left.plot(lengths, 0 * lengths, 'o', color=GREY, clip_on=False)
-left.set(xlabel='measured length y', ylabel='density', ylim=(0, 0.62))
-left.set_title('Three explanations')
-left.legend(loc='upper right')
-hill = right.contourf(mu, sd, surface, levels=np.linspace(0, 1.0001, 11))
-right.plot(top[0], np.sqrt(top[1]), 'o', color='C1')
-right.set(xlabel='mean µ', ylabel='standard deviation σ')
-right.set_title('Likelihood, its top = 1')
-fig.colorbar(hill, ticks=[0, 0.5, 1]);
+left.set(xlabel='measured length y', ylabel='density', ylim=(0, 0.55), title='three explanations')
+mean, deviation = np.meshgrid(np.linspace(0.5, 5.7, 121), np.linspace(0.35, 3, 121))
+hill = log_gaussian(lengths, (mean[..., None], deviation[..., None])).sum(-1)
+hill = np.exp(hill - log_likelihood(log_gaussian, lengths, by_library))
+filled = right.contourf(mean, deviation, hill, levels=np.linspace(0, 1.0001, 11))
+right.plot(*by_library, 'o', color='C1')
+right.set(xlabel='mean µ', ylabel='standard deviation σ', title='likelihood, maximum = 1')
+fig.colorbar(filled, ticks=[0, 0.5, 1]);
 
 # %% [markdown]
-# Now let the mean depend on inputs: $y_n = \mathbf{x}_n^\top \mathbf{w} + \varepsilon_n$ with Gaussian noise of known
-# variance $\sigma^2$. Each observation contributes
-# $-\tfrac12 \log 2\pi\sigma^2 - (y_n - \mathbf{x}_n^\top \mathbf{w})^2 / 2\sigma^2$, so
-# $\mathcal{L}_{LL}(\mathbf{w}) = \text{const} - \tfrac{N}{2\sigma^2} \mathcal{L}_{MSE}(\mathbf{w})$: a decreasing
-# function of the mean squared error. Therefore
+# ### Why the squared error is a log-likelihood
+#
+# Now let the mean depend on inputs: $y_n = \mathbf{x}_n^\top \mathbf{w} + \varepsilon_n$, where the $\mathbf{x}_n$ are known
+# vectors, the rows of a matrix $\mathbf{X}$, and the $\varepsilon_n$ are independent noise. If the noise is Gaussian with
+# mean zero and known variance $\sigma^2$, the log-likelihood is a constant minus $\frac{N}{2\sigma^2}$ times
+# the mean squared error $\mathcal{L}_{MSE}(\mathbf{w}) = \frac1N \sum_n (y_n - \mathbf{x}_n^\top \mathbf{w})^2$. So the
+# likelihood is largest where the squared error is smallest:
 #
 # ```{math}
 # :label: ml.mle.estimator.equiv
 # \arg\min_{\mathbf{w}} \mathcal{L}_{MSE}(\mathbf{w}) = \arg\max_{\mathbf{w}} \mathcal{L}_{LL}(\mathbf{w}) .
 # ```
 #
-# (In the notes the left subscript is garbled to MLE, which would make the line a tautology.) The square in least
-# squares *is* the square in the Gaussian exponent. The check compares the linear-algebra solution with an optimiser
-# that sees only the likelihood. It stops once every slope is below $10^{-5}$, in a bowl of least curvature $c$, so at
-# most $\sqrt3 \cdot 10^{-5} / c$ from the bottom; with the rounding of its slopes, we allow $2 \cdot 10^{-5} / c$.
-# The control forgets the hypothesis and takes Laplace noise, $p \propto e^{-|\varepsilon|}$.
-
-# %%
-def mle_linear(X, y, log_p):  # X (N, D), y (N,) -> (D,)
-    loss = lambda w: -log_p(y - X @ w).sum()
-    return minimize(loss, np.zeros(X.shape[1])).x
-
-def is_least_squares(seed, log_p):  # the Gaussian has variance 1/2
-    rng = np.random.default_rng(seed)
-    X, y = rng.normal(size=(20, 3)), rng.normal(size=20)
-    gap = mle_linear(X, y, log_p) - np.linalg.lstsq(X, y)[0]
-    curvature = np.linalg.eigvalsh(X.T @ X / 0.5)[0]
-    return close(gap, np.zeros(3), atol=2e-5 / curvature)
-
-holds(
-    'ml.mle.estimator.equiv',
-    lambda seed: is_least_squares(seed, lambda e: log_gaussian(e, 0, 0.5)),
-    control=lambda seed: is_least_squares(seed, laplace.logpdf),
-    seed=seeds(), tries=15,
-)
-
-# %% [markdown]
-# With one weight and one outlier the Gaussian likelihood peaks where the squared error is least; another noise model
-# peaks elsewhere.
+# The square of the error comes from the exponent of the Gaussian. Another noise gives another loss. For Laplace
+# noise, with density $\frac12 e^{-|\varepsilon|}$, it is the sum of the absolute errors. We try both on ten points near the
+# line $y = x$, the last of which is too high by 3:
 
 # %%
 rng = np.random.default_rng(1)
 x = np.linspace(0.2, 2, 10)
 y = x + 0.3 * rng.normal(size=10)
-y[-1] += 3  # one gross error
-w_grid = np.linspace(0, 2.4, 241)
-e = y - w_grid[:, None] * x  # (241, 10)
-mse = (e**2).mean(1)
-gauss, lap = log_gaussian(e, 0, 1).sum(1), laplace.logpdf(e).sum(1)
-w_gauss, w_lap = w_grid[gauss.argmax()], w_grid[lap.argmax()]
-assert w_grid[mse.argmin()] == w_gauss != w_lap
-print(f'tops: Gaussian {w_gauss:.2f}, Laplace {w_lap:.2f}; truth 1')
+y[-1] += 3
+slopes = np.linspace(0, 2.4, 241)
+errors = y - slopes[:, None] * x                        # (241, 10)
+fits = {name: law.logpdf(errors).sum(1)
+        for name, law in [('Gaussian', norm), ('Laplace', laplace)]}
+for name, heights in fits.items():
+    print(f'{name:8} most likely slope {slopes[heights.argmax()]:.2f}')
+print(f'least squared error at {slopes[(errors**2).mean(1).argmin()]:.2f}')
 
-# %% mystnb={"figure": {"caption": "The Gaussian log-likelihood has its top where the squared error is least, drawn by the outlier to $1.44$; the Laplace log-likelihood stays nearer to the true weight $1$."}, "image": {"alt": "Above, the mean squared error as a parabola; below, the Gaussian log-likelihood as the same parabola upside down with its top at the same weight, and the Laplace log-likelihood with its top further left, near the true weight 1."}} tags=["hide-input"]
-fig, (upper, lower) = panels(1, rows=2, height=1.7, sharex=True)
-upper.plot(w_grid, mse, color=GREY)
-upper.set(ylabel='squared error', title='One weight, ten points, one outlier')
-lower.plot(w_grid, gauss - gauss.max(), label='Gaussian')
-lower.plot(w_grid, lap - lap.max(), label='Laplace')
-for ax in (upper, lower):
-    ax.axvline(w_gauss, color='C0', ls=':')
-lower.axvline(w_lap, color='C1', ls=':')
-lower.set(xlabel='weight w', ylabel='log-likelihood\nbelow its top')
-label_lines(lower)
+# %% mystnb={"figure": {"caption": "One wrong point pulls the Gaussian maximum, which is the least squared error, to a slope of 1.44. Under Laplace noise a large error is less surprising, and the maximum stays near the true slope 1."}, "image": {"alt": "Left: ten points, nine along a line of slope 1 and the last far above, with a steep line pulled towards it and a flatter one through the nine. Right: two log-likelihood curves over the slope, the Gaussian one with its top at 1.44, the Laplace one with its top near 1."}} tags=["hide-input"]
+fig, (left, right) = panels(2, height=2.6)
+left.plot(x, y, 'o', color=GREY)
+for (name, heights), colour, (dx, dy) in zip(fits.items(), ('C0', 'C1'), [(0.75, 1.75), (1.35, 0.75)]):
+    best = slopes[heights.argmax()]
+    left.plot([0, 2.1], [0, 2.1 * best], color=colour)
+    left.text(dx, dy, name, color=colour, ha='center')
+    right.plot(slopes, heights - heights.max(), color=colour, label=name)
+    right.axvline(best, color=colour, ls=':', lw=1)
+left.set(xlabel='x', ylabel='y', title='ten points')
+right.set(xlabel='slope w', title='log-likelihood − maximum', ylim=(-16, 1), xlim=(0, 2.4))
+right.text(0.45, -3.5, 'Laplace', color='C1', ha='right')
+right.text(0.85, -12, 'Gaussian', color='C0');
 
 # %% [markdown]
-# ```{exercise} ★ Lamps that still burn
+# For classifiers, the negative log-likelihood of the labels is called cross-entropy. Most of them are trained with it.
+#
+# ```{exercise} ★★ Program: lamps that still burn
 # :label: mle-lamps
-# Of $N$ lamps some failed at times $t_1, \dots, t_r$; the other $N - r$ were still burning when the test stopped at
-# time $T$. Lifetimes have density $\lambda e^{-\lambda t}$, so a lamp survives $T$ with probability $e^{-\lambda T}$,
-# and that is what a survivor contributes to the likelihood. Write `lamp_rate(failed, survivors, T)`, the most likely
-# $\lambda$.
+#
+# Some lamps failed at the times $t_1, \dots, t_r$, the others were still burning when the test was stopped at time $T$.
+# Lifetimes have the density $\lambda e^{-\lambda t}$, so a lamp burns longer than $T$ with probability $e^{-\lambda T}$.
+# Write `lamp_rate(failed, survivors, T)`, the most likely $\lambda$, for an array of $r \ge 1$ times and a number of
+# survivors that may be 0.
 # ```
 
 # %%
 def lamp_rate(failed, survivors, T):
+    """The most likely rate: lamp_rate(np.array([1., 3.]), 0, 5.) is 0.5."""
     raise NotImplementedError('your turn')
 
-# %%
-def lamp_rate_by_search(failed, survivors, T):
-    loss = lambda u: T * survivors * np.exp(u) + (np.exp(u) * failed - u).sum()
-    return np.exp(minimize_scalar(loss, bracket=(-9, 3), tol=1e-12).x)
+# %% tags=["hide-input"]
+def searched_rate(failed, survivors, T):
+    def surprise(log_rate):
+        lamp = expon(scale=np.exp(-log_rate))
+        return -lamp.logpdf(failed).sum() - survivors * lamp.logsf(T)
+    return np.exp(minimize_scalar(surprise, bracket=(-9, 3), tol=1e-12).x)
 
-lamps = [
-    (np.array([1., 2.5]), 3, 4.), (np.array([.3, .4, 2.]), 0, 5.),
-    (np.array([7.]), 9, 8.),
-]
-grade(lamp_rate, lamp_rate_by_search, lamps, rtol=1e-5)
+lamps = [(np.array([1., 2.5]), 3, 4.), (np.array([.3, .4, 2.]), 0, 5.), (np.array([7.]), 9, 8.)]
+grade(lamp_rate, searched_rate, lamps, rtol=1e-5)
 
 # %% [markdown]
 # ```{solution-start} mle-lamps
 # :class: dropdown
 # ```
-# The log-likelihood is $\sum_i (\log\lambda - \lambda t_i) - (N - r) \lambda T$. Its derivative
-# $r/\lambda - \sum_i t_i - (N-r) T$ falls from $+\infty$ through a single zero: failures divided by *all* the time
-# burnt. Whoever drops the survivors makes lamps look worse than they are.
+# A survivor contributes its probability $e^{-\lambda T}$, so the log-likelihood is $\sum_i (\log\lambda - \lambda t_i) - m
+# \lambda T$ with $m$ survivors. Its derivative $r/\lambda - \sum_i t_i - m T$ falls from $+\infty$ through a single zero: the number of
+# failures divided by *all* the time that was burnt. If you leave the survivors out, or treat them as failures at time $T$, the
+# lamps look worse than they are.
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"]
 def lamp_rate_solution(failed, survivors, T):
     return len(failed) / (failed.sum() + survivors * T)
 
 def without_survivors(failed, survivors, T):
     return 1 / failed.mean()
 
-assert grade(lamp_rate_solution, lamp_rate_by_search, lamps, rtol=1e-5)
-assert not grade(without_survivors, lamp_rate_by_search, lamps, rtol=1e-5)
+def survivors_failed(failed, survivors, T):
+    return (len(failed) + survivors) / (failed.sum() + survivors * T)
+
+def share_per_time(failed, survivors, T):
+    return len(failed) / ((len(failed) + survivors) * T)
+
+assert grade(lamp_rate_solution, searched_rate, lamps, rtol=1e-5)
+assert not grade(without_survivors, searched_rate, lamps, rtol=1e-5)
+assert not grade(survivors_failed, searched_rate, lamps, rtol=1e-5)
+assert not grade(share_per_time, searched_rate, lamps, rtol=1e-5)
 
 # %% [markdown]
 # ```{solution-end}
 # ```
 
+# %% tags=["checks"]
+def is_top(k, N, log_likelihood_at):  # k / N against each w of a grid
+    others = np.linspace(0.01, 0.99, 99)
+    return bool((log_likelihood_at(k / N) >= [log_likelihood_at(w) - 1e-9 for w in others]).all())
+
+verify(
+    'the most likely probability is the observed share',
+    lambda k, more: is_top(k, k + more, lambda w: binom.logpmf(k, k + more, w)),
+    slip=('counts one throw of each kind in advance',
+          lambda k, more: is_top(k + 1, k + more + 2, lambda w: binom.logpmf(k, k + more, w))),
+    k=integers(0, 30), more=integers(1, 30), tries=60,
+)
+
+def gaussian_top(seed, N, divisor):
+    y = np.random.default_rng(seed).normal(1, 2, N)
+    S = ((y - y.mean()) ** 2).sum()
+    return close([y.mean(), (S / divisor(N)) ** 0.5], norm.fit(y))
+
+verify(
+    'the most likely Gaussian has the mean and S/N',
+    lambda seed, N: gaussian_top(seed, N, lambda N: N),
+    slip=('divides by N - 1', lambda seed, N: gaussian_top(seed, N, lambda N: N - 1)),
+    seed=seeds(), N=integers(2, 30), tries=30,
+)
+
+def is_least_squares(seed, log_p):  # the Gaussian has variance 1/2
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(20, 3)), rng.normal(size=20)
+    found = minimize(lambda w: -log_p(y - X @ w).sum(), np.zeros(3)).x
+    curvature = np.linalg.eigvalsh(X.T @ X / 0.5)[0]
+    # the search stops once every slope is below 1e-5, so at most 1.8e-5 / curvature from the bottom
+    return close(found, np.linalg.lstsq(X, y)[0], rtol=0, atol=2e-5 / curvature)
+
+holds(
+    'ml.mle.estimator.equiv',
+    lambda seed: is_least_squares(seed, lambda e: norm.logpdf(e, 0, 0.5**0.5)),
+    slip=('says so for Laplace noise', lambda seed: is_least_squares(seed, laplace.logpdf)),
+    seed=seeds(), tries=15,
+)
+
 # %% [markdown]
-# ## Why the summit moves to the truth
+# ## Consistency: why the estimate approaches the truth
 #
-# Why should the highest point of a random hill be near $\mathbf{w}_{true}$? Let the pairs $(\mathbf{x}_n, y_n)$ be
-# drawn independently from one law. Divided by $N$, the log-likelihood is an average of independent terms, and the law
-# of large numbers gives, for every fixed $\mathbf{w}$,
+# Suppose that the thumbtack really lands point up with probability 0.65. Five friends throw it $N$ times each:
+
+# %%
+w_true = 0.65
+rng = np.random.default_rng(0)
+for N in (10, 100, 1000, 10_000):
+    estimates = rng.binomial(N, w_true, size=5) / N
+    print(f'N = {N:5}:', ' '.join(f'{w:.3f}' for w in estimates))
+
+# %% [markdown]
+# The estimates gather around the truth. For the thumbtack this is the law of large numbers, because $k/N$ is a mean. In other
+# models the estimate is the maximum of some function. But divided by $N$, the log-likelihood is a mean of
+# independent terms, too, so for each fixed $\mathbf{w}$ it approaches an expectation:
 #
 # ```{math}
 # :label: ml.mle.properties.sample-approx
 # \frac1N \mathcal{L}_{LL}(\mathbf{w}) \approx M(\mathbf{w}) := \mathbb{E}_{p_{true}(\mathbf{x}, y)} \big[ \log p(y \mid \mathbf{x}, \mathbf{w}) \big] .
 # ```
 #
-# Nature draws the data; $\mathbf{w}$ only scores them. And nature's own parameters score best. Write $p_{\mathbf{w}}$
-# for the model and suppose $p_{true} = p_{\mathbf{w}_{true}}$. Since $\log u \le u - 1$, with equality only at
-# $u = 1$,
+# The data are drawn from the *true* distribution, with or without inputs $\mathbf{x}$, and $\mathbf{w}$ only rates them. The
+# true parameters get the best rating: write $p_{\mathbf{w}}$ for the model and suppose that
+# $p_{true} = p_{\mathbf{w}_{true}}$; since $\log u \le u - 1$, with equality only for $u = 1$,
 #
 # ```{math}
 # :label: eq-mle-gibbs
 # M(\mathbf{w}) - M(\mathbf{w}_{true}) = \mathbb{E}_{true} \Big[ \log \frac{p_{\mathbf{w}}}{p_{true}} \Big]
-# \le \mathbb{E}_{true} \Big[ \frac{p_{\mathbf{w}}}{p_{true}} \Big] - 1 \le 0,
+# \le \mathbb{E}_{true} \Big[ \frac{p_{\mathbf{w}}}{p_{true}} \Big] - 1 \le 0 .
 # ```
 #
-# with equality only if both densities agree almost everywhere. (The last step: the expectation is the mass that
-# $p_{\mathbf{w}}$ puts where $p_{true} > 0$.) With the opposite sign this is the Kullback–Leibler divergence.
+# The last expectation is the probability that $p_{\mathbf{w}}$ gives to the region where $p_{true} > 0$, so it is at most one.
+# Both sides are equal only if the densities agree almost everywhere. Minus the difference is called the
+# **Kullback–Leibler divergence**.
 #
-# :::{admonition} Erratum
-# :class: warning
-# The notes print $\mathcal{L}_{LL}(w) \approx \mathbb{E}_{p(y|X,w)}[\log p(y|X,w)]$, with the same $w$ outside and
-# inside: the model scores its own data. That is minus the model's entropy; for Gaussian noise it is
-# $-\tfrac12 \log 2\pi e \sigma^2$ per observation whatever $w$ is: a plain without a summit. The slip is easy to
-# make, for at $w = w_{true}$ both sides do agree.
-# :::
-#
-# For $y = wx + \varepsilon$ with standard normal $x$, data made with $w_d$ and scored with $w$ have residuals of
-# variance $v = \sigma^2 + (w - w_d)^2$. So $M(w) = -\tfrac12 \log 2\pi\sigma^2 - v / 2\sigma^2$, and one term, a
-# squared Gaussian, has standard deviation $v / (\sqrt2 \, \sigma^2)$. The band below is five standard errors.
+# For the thumbtack $M(w) = w_{true} \log w + (1 - w_{true}) \log(1 - w)$. We compare it with samples:
 
 # %%
-w_true, sigma = 1.5, 0.8
-
 def expected(w, w_data):
-    v = sigma**2 + (w - w_data) ** 2
-    return -0.5 * (np.log(2 * np.pi * sigma**2) + v / sigma**2)
+    return w_data * np.log(w) + (1 - w_data) * np.log(1 - w)
 
-def agrees(w, w_data, N, seed):  # the data always come from w_true
-    x, noise = np.random.default_rng(seed).normal(size=(2, N))
-    average = norm.logpdf(w_true * x + sigma * noise, w * x, sigma).mean()
-    band = 5 * (1 + (w - w_true) ** 2 / sigma**2) / np.sqrt(2 * N)
-    return abs(average - expected(w, w_data)) < band
-
-erratum(
-    'ml.mle.properties.sample-approx',
-    printed=lambda w, N, seed: agrees(w, w, N, seed),
-    corrected=lambda w, N, seed: agrees(w, w_true, N, seed),
-    w=scalars(-2, 4), N=[1000, 4000, 16000], seed=seeds(),
-)
-
-# %% [markdown]
-# Over many samples the curves crowd around $M$; the printed one cannot tell one weight from another:
-
-# %%
-rng = np.random.default_rng(1)
-w_axis = np.linspace(-0.5, 3.5, 81)
-hills = {}
+grid = np.linspace(0.02, 0.99, 98)
+means = {}
 for N in (10, 100):
-    x, noise = rng.normal(size=(2, 300, N, 1))
-    e = (w_true - w_axis) * x + sigma * noise  # (300, N, 81)
-    average = (e**2).mean(1) / (2 * sigma**2)  # (300, 81)
-    hills[N] = -0.5 * np.log(2 * np.pi * sigma**2) - average
+    share = rng.binomial(N, w_true, size=(300, 1)) / N
+    means[N] = expected(grid, share)                    # (300, 98)
+for w in (0.5, 0.65, 0.9, 0.99):
+    print(f'w = {w:4}: M(w) = {expected(w, w_true):.2f}'
+          f'   with data drawn from w itself {expected(w, w):.2f}')
 
-# %% mystnb={"figure": {"caption": "With more data the log-likelihood per observation crowds around $M(w)$, whose top is the true weight; the expectation that the notes print is flat and prefers no weight."}, "image": {"alt": "Two panels, for 10 and for 100 observations. A parabola with its summit at the true weight; around it a band of sample curves, wide for 10 observations and narrow for 100. The line that the notes print is flat in both."}} tags=["hide-input"]
-fig, axes = panels(2, sharey=True, height=2.8)
-for ax, (N, hill) in zip(axes, hills.items(), strict=True):
-    low, high = np.quantile(hill, [0.05, 0.95], axis=0)
-    ax.fill_between(w_axis, low, high, alpha=0.3, label='90 % of samples')
-    ax.plot(w_axis, expected(w_axis, w_true), label='expectation M(w)')
-    ax.plot(w_axis, expected(w_axis, w_axis), ls='--', label='as printed')
-    ax.plot(w_true, -6, '^', color=GREY, clip_on=False)
-    ax.set(xlabel='weight w (▲ truth)', title=f'N = {N}', ylim=(-6, 0))
-axes[0].set(ylabel='log-likelihood / N')
-axes[1].legend(loc='lower center');
+# %% mystnb={"figure": {"caption": "With more throws the log-likelihood per throw gathers around $M(w)$, whose maximum is the true probability. The dashed curve lets each model rate its own data: it prefers the ends and knows nothing of the throws."}, "image": {"alt": "Two panels, for 10 and 100 throws, over w from 0 to 1. A solid curve has its top at 0.65; a band of sample curves around it is wide for 10 throws and narrow for 100. A dashed curve touches the solid one at 0.65 and rises to zero at both ends."}} tags=["hide-input"]
+fig, axes = panels(2, sharey=True, height=2.7)
+for ax, (N, curves) in zip(axes, means.items()):
+    low, high = np.quantile(curves, [0.05, 0.95], axis=0)
+    ax.fill_between(grid, low, high, color='C0', alpha=0.3, lw=0)
+    ax.plot(grid, expected(grid, w_true), color='C0')
+    ax.plot(grid, expected(grid, grid), color='C1', ls='--')
+    ax.axvline(w_true, color=GREY, ls=':', lw=1)
+    ax.text(0.63, -0.12, 'own data', color='C1', ha='right')
+    ax.set(xlabel='w', title=f'{N} throws', ylim=(-1.6, 0), xlim=(0, 1))
+axes[0].set_ylabel('log-likelihood / N')
+axes[0].text(0.6, -1.35, '90 % of samples', color='C0', ha='center')
+axes[1].text(0.6, -1.0, 'M(w)', color='C0', ha='center');
 
 # %% [markdown]
-# A curve that is close to $M$ at each single $\mathbf{w}$ may still have its top elsewhere: infinitely many points
-# get infinitely many chances to stray. Compactness reduces them to finitely many {cite}`wald1949note`.
+# ```{admonition} A tempting mistake
+# :class: tip
+# In $\mathbb{E}_{p(y \mid \mathbf{w})}[\log p(y \mid \mathbf{w})]$, with the same $\mathbf{w}$ outside, each model rates data that it
+# has drawn itself. This is largest for a thumbtack that always lands the same way, because it is never surprised:
+# 0.99 gets −0.06, and the truth only −0.65.
+# ```
+#
+# A curve that is close to $M$ at each single $\mathbf{w}$ may still have a spike somewhere, because there are infinitely many
+# $\mathbf{w}$. Conditions (i), (iii) and (iv) rule spikes out {cite}`wald1949note`.
 #
 # ````{prf:theorem} Consistency
 # :label: thm-mle-consistency
@@ -317,142 +422,197 @@ axes[1].legend(loc='lower center');
 # ````
 #
 # ```{prf:proof}
+# :class: dropdown
 # By (ii) and {eq}`eq-mle-gibbs`, $M(\mathbf{w}) < M(\mathbf{w}_{true})$ for $\mathbf{w} \ne \mathbf{w}_{true}$. Fix
 # $\epsilon > 0$ and some $\mathbf{w}$ at distance at least $\epsilon$ from the truth. As a ball $B$ of $W$ around it
 # shrinks, $\sup_B \log p(y \mid \cdot)$ decreases to $\log p(y \mid \mathbf{w})$ by (iii), and by (iv) its
-# expectation decreases to $M(\mathbf{w})$; so some ball has
-# $\mathbb{E} \sup_B \log p(y \mid \cdot) < M(\mathbf{w}_{true})$. Finitely many such balls cover all $\mathbf{w}$ at
-# distance at least $\epsilon$, a compact set. The law of large numbers, once for each ball and once for
-# $\mathbf{w}_{true}$, says: with probability tending to one, every ball's average of suprema is below the average at
-# $\mathbf{w}_{true}$. Then no point of any ball is a maximiser, and $\hat{\mathbf{w}}_N$ is within $\epsilon$ of the
-# truth.
+# expectation decreases to $M(\mathbf{w})$. So some ball has
+# $\mathbb{E} \sup_B \log p(y \mid \cdot) < M(\mathbf{w}_{true})$. The points at distance at least $\epsilon$ form a compact
+# set, so finitely many such balls cover them. Apply the law of large numbers once for each ball and once for
+# $\mathbf{w}_{true}$: with probability tending to one, every ball's mean of suprema is below the mean at
+# $\mathbf{w}_{true}$. Then no point of any ball is a maximum, and $\hat{\mathbf{w}}_N$ is within $\epsilon$ of the
+# truth. (With inputs, read $y$ as the pair $(\mathbf{x}, y)$; the density of $\mathbf{x}$ cancels.)
+#
+# If $\log p$ is concave in $\mathbf{w}$, then $W = \mathbb{R}^D$ will do, too. Cover only the sphere of radius $\epsilon$
+# around the truth. A concave function that is smaller on the whole sphere than at its centre is also smaller everywhere outside.
 # ```
 #
-# (With inputs, read $y$ as the pair $(\mathbf{x}, y)$; the density of $\mathbf{x}$ cancels.) Where $\log p$ is
-# concave in $\mathbf{w}$, as in linear and logistic regression, $W = \mathbb{R}^D$ will do: cover only the sphere of
-# radius $\epsilon$, for a concave function that is below its centre value on a whole sphere stays below it outside.
-# The notes state consistency without any condition. The check takes linear regression with two correlated inputs.
-# Given them, $\hat w_1 - w_1$ is exactly Gaussian, so the probability of missing by more than $\epsilon$ is known;
-# frequencies over 4000 samples must match it within five standard errors and vanish as $N$ grows. The control drops
-# the second input, so that the truth is no longer in the model.
+# ### Each condition is needed
+#
+# An instrument measures with noise of variance 1 and adds an offset of 0.8. We estimate the variance by three
+# models. The first fits a mean and a variance. The second assumes the mean zero, so it does not contain the truth. In
+# the third, $N$ objects are measured twice each and have a mean each, so the number of parameters grows with $N$.
 
 # %%
-def misses(N, keep, epsilon=0.25, R=4000):  # frequency and theory
-    rng = np.random.default_rng(N)
-    X = rng.normal(size=(N, 2)) @ [[1, 0.6], [0, 0.8]]  # correlation 0.6
-    y = X @ [1, 1] + rng.normal(size=(R, N))  # (R, N)
-    w1 = np.linalg.lstsq(X[:, :keep], y.T)[0][0]  # (R,)
-    sd = np.sqrt(np.linalg.inv(X.T @ X)[0, 0])
-    return np.mean(abs(w1 - 1) > epsilon), 2 * norm.sf(epsilon / sd)
-
-def is_consistent(keep):
-    q, p = np.array([misses(N, keep) for N in (20, 80, 320)]).T
-    near = abs(q - p) <= 5 * np.sqrt(p * (1 - p) / 4000)
-    return near.all() and p[-1] < 0.001
-
-holds(
-    'ml.mle.properties.consistent',
-    lambda: is_consistent(keep=2), control=lambda: is_consistent(keep=1),
-)
-
-# %% [markdown]
-# Each hypothesis carries weight. *Well specified*: with $x_2$ dropped the estimate does converge, to the maximiser of
-# $M$, the closest model in Kullback–Leibler divergence {cite}`white1982maximum`; here that is $1 + 0.6 = 1.6$. *$W$
-# fixed*: measure each of $N$ objects twice, $y_{ij} = \mu_i + \varepsilon_{ij}$. Every object brings its own $\mu_i$,
-# and $\hat\sigma^2 = \frac{1}{2N} \sum_{ij} (y_{ij} - \bar y_i)^2 = \frac{1}{4N} \sum_i (y_{i1} -
-# y_{i2})^2$ tends to $2\sigma^2 / 4 = \sigma^2 /
-# 2$ {cite}`neyman1948consistent`. *Identifiable*: with two equal columns the likelihood has a ridge $w_1 + w_2 =
-# \text{const}$, and no amount of data tells where on it the truth lies; `lstsq` returns its point of least norm.
+def variances(N, rng, R=300):  # three estimates of 1, (R,) each
+    y = 0.8 + rng.normal(size=(R, N))
+    again = 0.8 + rng.normal(size=(R, N))
+    with_mean = ((y - y.mean(1, keepdims=True)) ** 2).mean(1)
+    without_mean = (y**2).mean(1)
+    one_mean_each = ((y - again) ** 2).mean(1) / 4
+    return with_mean, without_mean, one_mean_each
 
 # %%
-def estimates(N, R=300):  # the truth is 1 in all three
-    rng = np.random.default_rng(N)
-    x1, z, noise, twin = rng.normal(size=(4, R, N))
-    x2 = 0.6 * x1 + 0.8 * z
-    y = x1 + x2 + noise
-    a, b, c = (x1 * x1).sum(1), (x1 * x2).sum(1), (x2 * x2).sum(1)
-    f, g = (x1 * y).sum(1), (x2 * y).sum(1)
-    both = (c * f - b * g) / (a * c - b * b)  # Cramer's rule
-    pairs = ((noise - twin) ** 2).mean(1) / 4  # the means cancel
-    return both, f / a, pairs
-
 sizes = np.array([5, 10, 20, 50, 100, 200, 500, 1000])
-paths = np.array([estimates(N) for N in sizes])  # (8, 3, 300)
-low, middle, high = np.quantile(paths, [0.05, 0.5, 0.95], axis=2)
-
-x = np.random.default_rng(2).normal(size=1000)
-ridge = np.linalg.lstsq(np.stack([x, x], 1), 2 * x)[0]
-print('data from w = (2, 0), estimate', ridge.round(2))
-
-# %% mystnb={"figure": {"caption": "A narrow band is not yet the truth: the full model closes in on 1, but a dropped input leads to $1.6$, and one mean per object to half the variance."}, "image": {"alt": "Three bands that narrow as the sample grows from 5 to 1000. The full model narrows onto the true value 1, the model with a dropped input onto 1.6, the variance with one mean per object onto 0.5."}} tags=["hide-input"]
-fig, ax = plt.subplots(figsize=(6, 3))
-names = ['full model', 'input dropped', 'one mean\nper object']
+rng = np.random.default_rng(3)
+paths = np.array([variances(N, rng) for N in sizes])    # (8, 3, 300)
+names = ['mean fitted', 'mean set to 0', 'one mean\nper object']
 for i, name in enumerate(names):
-    ax.fill_between(sizes, low[:, i], high[:, i], alpha=0.25)
+    print(f'{" ".join(name.split()):19} N = 10: {paths[1, i].mean():.2f}'
+          f'   N = 1000: {paths[-1, i].mean():.2f}')
+
+# %% mystnb={"figure": {"caption": "A narrow band is not yet the truth. With a fitted mean the estimate approaches 1. If the mean is set to 0 it approaches 1.64, and with one mean per object, half of the truth."}, "image": {"alt": "Three bands that narrow as the sample grows from 5 to 1000. The first narrows onto the true value 1, the second onto 1.64, the third onto one half."}} tags=["hide-input"]
+fig, ax = plt.subplots(figsize=(6, 2.8))
+low, middle, high = np.quantile(paths, [0.05, 0.5, 0.95], axis=2)
+for i, name in enumerate(names):
+    ax.fill_between(sizes, low[:, i], high[:, i], alpha=0.25, lw=0)
     ax.plot(sizes, middle[:, i], label=name)
-ax.set(xscale='log', xlabel='sample size N', ylabel='estimate')
-ax.set(ylim=(-0.2, 2.6), title='Median and 90 % band; the truth is 1')
+ax.axhline(1, color=GREY, ls=':', lw=1)
+ax.set(xscale='log', xlabel='sample size N', ylabel='estimated variance', xlim=(5, 1000), ylim=(0, 3))
+ax.set_title('median and 90 % band; the truth is 1')
 label_lines(ax)
 
 # %% [markdown]
-# ```{exercise} ★★ One mean per object
-# :label: mle-neyman-scott
-# Let each object be measured $m$ times, in an array `y` of shape `(N, m)`. Find the limit of the maximum-likelihood
-# estimate of $\sigma^2$ as $N \to \infty$ with $m$ fixed, and write `consistent_variance(y)`, which corrects it.
-# ```
+# The second estimate approaches the member of its model closest to the truth in Kullback–Leibler divergence
+# {cite}`white1982maximum`, here $1 + 0.8^2 = 1.64$. The third approaches $\frac12$ {cite}`neyman1948consistent`.
+#
+# If the model is not identifiable, no amount of data helps. Let a length be the sum of two parts, $\mu = w_1 + w_2$, of which
+# we measure only the sum. Then all pairs with the same sum are equally likely:
 
 # %%
-def consistent_variance(y):  # y (N, m) -> ()
-    raise NotImplementedError('your turn')
-
-# %%
-def pairwise_variance(y):  # half the mean squared difference in an object
-    m = y.shape[1]
-    d = y[:, :, None] - y[:, None, :]  # (N, m, m)
-    return 0.5 * (d**2).sum() / (len(y) * m * (m - 1))
-
-rng = np.random.default_rng(4)
-objects = [(rng.normal(size=(50, m)),) for m in (2, 3, 7)]
-grade(consistent_variance, pairwise_variance, objects)
+for w_1, w_2 in (2, 0), (1, 1), (0, 2):
+    height = log_likelihood(log_gaussian, lengths, (w_1 + w_2, 1))
+    print(f'w = ({w_1}, {w_2}): log-likelihood {height:.2f}')
 
 # %% [markdown]
+# If $W$ is not compact, the likelihood need not have a maximum. Let each observation come from
+# $\mathcal{N}(0, 1)$ or $\mathcal{N}(\mu, \sigma^2)$, with probability $\frac12$ each. Put $\mu$ on the first observation and
+# let $\sigma \to 0$. The density there grows without limit, and the first Gaussian keeps the other observations possible:
+
+# %%
+y = np.random.default_rng(9).normal(size=50)
+
+def log_mixture(mu, sigma):
+    both = norm.logpdf(y), norm.logpdf(y, mu, sigma)
+    return np.logaddexp(*both).sum() - len(y) * np.log(2)
+
+heights = [log_mixture(y[0], sigma) for sigma in (1e-10, 1e-50, 1e-100)]
+print('log-likelihood:', [round(height) for height in heights])
+
+# %% [markdown]
+# ```{exercise} ★★ Pencil: one mean per object
+# :label: mle-neyman-scott
+#
+# Measure each of $N$ objects $m$ times, $y_{ij} = \mu_i + \varepsilon_{ij}$ with Gaussian noise of variance $\sigma^2$. What
+# is the limit of $\hat\sigma^2$ as $N \to \infty$ with $m$ fixed? How do you correct it? Is it enough to divide by $Nm - 1$ in
+# place of $Nm$?
+# ```
+#
 # ```{solution-start} mle-neyman-scott
 # :class: dropdown
 # ```
-# Within one object, $\mathbb{E} \sum_j (y_{ij} - \bar y_i)^2 = (m - 1) \sigma^2$, for $\bar y_i$ takes one direction
-# of the $m$ away. The MLE divides by $m$ and tends to $\sigma^2 (m - 1)/m$. Divide by $m - 1$ instead. Dividing the
-# grand total by $Nm - 1$ repairs nothing: $N$ means were fitted, not one.
-
-# %% jupyter={"source_hidden": true}
-def consistent_variance_solution(y):
-    return y.var(axis=1, ddof=1).mean()
-
-def grand_total(y):
-    n = y.size
-    return ((y - y.mean(axis=1, keepdims=True)) ** 2).sum() / (n - 1)
-
-assert grade(consistent_variance_solution, pairwise_variance, objects)
-assert not grade(grand_total, pairwise_variance, objects)
-
-# %% [markdown]
+# The most likely $\mu_i$ is the mean $\bar y_i$ of the object, and $\hat\sigma^2 = \frac{1}{Nm} \sum_{ij} (y_{ij} - \bar
+# y_i)^2$. Within one object, $\mathbb{E} \sum_j (y_{ij} - \bar y_i)^2 = (m - 1) \sigma^2$, because fitting $\bar y_i$ takes away one of
+# $m$ directions. So the estimate tends to $\frac{m-1}{m} \sigma^2$, which is $\frac12 \sigma^2$ for pairs. Divide by
+# $N(m-1)$ instead. Dividing by $Nm - 1$ is not enough, because $N$ means were fitted and not one.
 # ```{solution-end}
 # ```
 
+# %% tags=["checks"]
+def average_agrees(w, w_data, N, seed):  # y = 1.5 x + noise; Gaussian model with weight w
+    sigma = 0.8
+    x, noise = np.random.default_rng(seed).normal(size=(2, N))
+    average = norm.logpdf(1.5 * x + sigma * noise, w * x, sigma).mean()
+    variance = sigma**2 + (w - w_data) ** 2
+    limit = -0.5 * (np.log(2 * np.pi * sigma**2) + variance / sigma**2)
+    standard_error = (1 + (w - 1.5) ** 2 / sigma**2) / np.sqrt(2 * N)
+    return bool(abs(average - limit) < 5 * standard_error)
+
+erratum(
+    'ml.mle.properties.sample-approx',
+    printed=lambda w, N, seed: average_agrees(w, w, N, seed),
+    corrected=lambda w, N, seed: average_agrees(w, 1.5, N, seed),
+    w=scalars(-2, 4), N=[1000, 4000, 16000], seed=seeds(),
+)
+
+def misses(N, estimate, epsilon=0.25, R=4000):  # the frequency, and what the chi-squared law says
+    y = 0.8 + np.random.default_rng(N).normal(size=(R, N))
+    far = abs(estimate(y) - 1) > epsilon
+    low, high = chi2.cdf(N * np.array([1 - epsilon, 1 + epsilon]), N - 1)
+    return far.mean(), low + 1 - high
+
+def is_consistent(estimate):
+    q, p = np.array([misses(N, estimate) for N in (20, 80, 320)]).T
+    near = abs(q - p) <= 5 * np.sqrt(p * (1 - p) / 4000)
+    return bool(near.all() and p[0] > p[1] > p[2] and p[2] < 0.005)
+
+holds(
+    'ml.mle.properties.consistent',
+    lambda: is_consistent(lambda y: y.var(1)),
+    slip=('trusts a model that does not contain the truth', lambda: is_consistent(lambda y: (y**2).mean(1))),
+)
+
+def rated_below_truth(w, truth, own):  # three outcomes
+    p, q = (np.exp(v - np.logaddexp.reduce(v)) for v in (truth, w))
+    return bool((q if own else p) @ np.log(q) <= p @ np.log(p) + 1e-12)
+
+verify(
+    'no parameters have a larger expected log-likelihood than the true ones',
+    lambda w, truth: rated_below_truth(w, truth, own=False),
+    slip=('lets each model rate its own data', lambda w, truth: rated_below_truth(w, truth, own=True)),
+    w=vectors(3, -3, 3), truth=vectors(3, -3, 3), tries=60,
+)
+verify(
+    'the likelihood of seven in ten throws has the integral 1/1320',
+    lambda: close(1320 * quad(lambda w: w**7 * (1 - w) ** 3, 0, 1)[0], 1),
+    slip=('counts all orders of the ten throws', lambda: close(1320 * quad(lambda w: binom.pmf(7, 10, w), 0, 1)[0], 1)),
+)
+
 # %% [markdown]
-# ## How sharp the summit is
+# ## Fisher information: how large is the error?
 #
-# Consistency says nothing about speed. A sharp summit pins the parameter down, a flat one leaves it loose; so measure
-# the curvature. The slope of one term, $\mathbf{s}(y, \mathbf{w}) = \nabla_{\mathbf{w}} \log p(y \mid \mathbf{w})$,
-# is the *score*. Assume that
+# How far is the estimate from the truth, typically? Look at the likelihoods of forty samples near the truth:
+
+# %%
+rng = np.random.default_rng(5)
+near = np.linspace(0.4, 0.85, 91)
+profiles = {}
+for N in (20, 200):
+    k = rng.binomial(N, w_true, size=(40, 1))
+    profiles[N] = N * (expected(near, k / N) - expected(w_true, k / N))
+
+# %% mystnb={"figure": {"caption": "Ten times the throws bend the log-likelihood ten times as sharply, but spread its slopes at the truth only $\\sqrt{10}$ times as far. So the maximum comes closer to the truth."}, "image": {"alt": "Forty log-likelihood curves through one point at the true probability, for 20 and for 200 throws. Their slopes at that point scatter around zero, and with 200 throws the curves bend much more sharply. The expected curve has its top there."}} tags=["hide-input"]
+fig, axes = panels(2, sharey=True, height=2.7)
+for ax, (N, curves) in zip(axes, profiles.items()):
+    ax.plot(near, curves.T, color='C0', alpha=0.4, lw=0.8)
+    ax.plot(near, N * (expected(near, w_true) - expected(w_true, w_true)), color='C1')
+    ax.axvline(w_true, color=GREY, lw=1, ls=':')
+    ax.set(xlabel='w', ylim=(-8, 5), xlim=(0.4, 0.85), title=f'{N} throws, 40 samples')
+axes[0].text(0.46, -7.2, 'orange: expected', color='C1')
+axes[0].set_ylabel('log-likelihood minus\nits value at the truth');
+
+# %% [markdown]
+# Two things decide how far the maxima scatter: how sharply the curves bend, and how much their slopes at the truth differ. The slope
+# of one term is called the **score**, $\mathbf{s}(y, \mathbf{w}) = \nabla_{\mathbf{w}} \log p(y \mid \mathbf{w})$. For the thumbtack
+# it is $1/w$ or $-1/(1-w)$. We measure both in 100,000 throws:
+
+# %%
+y = (rng.random(100_000) < w_true).astype(float)
+slope = y / w_true - (1 - y) / (1 - w_true)
+curvature = -y / w_true**2 - (1 - y) / (1 - w_true) ** 2
+print(f'variance of the score {slope.var():.2f}')
+print(f'minus mean curvature  {-curvature.mean():.2f}')
+print(f'1 / (w (1 - w))       {1 / (w_true * (1 - w_true)):.2f}')
+
+# %% [markdown]
+# The two numbers agree, and this is no accident. Assume that
 #
 # - **(a)** the set $\{y : p(y \mid \mathbf{w}) > 0\}$ is the same for all $\mathbf{w}$, and
-# - **(b)** $\int p(y \mid \mathbf{w}) \, dy = 1$ may be differentiated twice in $\mathbf{w}$ under the integral.
+# - **(b)** $\int p(y \mid \mathbf{w}) \, dy = 1$ may be differentiated twice with respect to $\mathbf{w}$ under the integral.
 #
-# Then, with $\nabla p = p \, \mathbf{s}$ and all expectations under $p(\cdot \mid \mathbf{w})$, first
-# $\mathbb{E}[\mathbf{s}] = \int \nabla p \, dy = \nabla \int p \, dy = \mathbf{0}$: at the parameter that made the
-# data, slopes average out. Differentiating $\mathbf{s} = \nabla p / p$ once more by the quotient rule,
-# $\nabla^2 \log p = \nabla^2 p / p - \mathbf{s}\mathbf{s}^\top$, and the first term again integrates to zero. So the
-# *Fisher information* of one observation has two faces, mean curvature and spread of the score:
+# Then the mean score is zero: $\mathbb{E}[\mathbf{s}] = \int \nabla p \, dy = \nabla \int p \, dy = \mathbf{0}$. The quotient
+# rule for $\mathbf{s} = \nabla p / p$ gives $\nabla^2 \log p = \nabla^2 p / p - \mathbf{s}\mathbf{s}^\top$, and the first term again has mean
+# zero. So the **Fisher information** of one observation can be computed in two ways:
 #
 # ```{math}
 # :label: ml.mle.properties.fisher
@@ -460,65 +620,11 @@ assert not grade(grand_total, pairwise_variance, objects)
 # = \mathbb{E}_{p(y \mid \mathbf{w})} \big[ \mathbf{s} \, \mathbf{s}^\top \big] = \mathrm{Cov}(\mathbf{s}) .
 # ```
 #
-# Independent scores add their covariances: the whole sample has $F_N = N F$.
+# Independent scores add their covariances, so the whole sample has the information $F_N = N F$.
 #
-# :::{admonition} Erratum
-# :class: warning
-# The notes print $F(w) = -\mathbb{E}\big[\frac{\partial \log p(y|X,w)}{\partial w}\big]$, with a first derivative.
-# That is the mean score, which is zero for every regular model, and a vector where a matrix is due. A $\partial^2$
-# loses its small 2 quickly.
-# :::
+# ### The Cramér–Rao bound
 #
-# Counts with a Poisson law $\lambda^y e^{-\lambda} / y!$ have score $y/\lambda - 1$ and curvature $-y / \lambda^2$,
-# so $F = 1/\lambda$. The sample averages below may miss by five standard errors, which follow from
-# $\mathrm{Var}(y) = \lambda$ and $\mathrm{Var}((y - \lambda)^2) = \lambda + 2\lambda^2$.
-
-# %%
-def poisson_case(rate, seed, N=10_000):
-    y = np.random.default_rng(seed).poisson(rate, N)
-    score, curvature = y / rate - 1, -y / rate**2
-    return score, curvature, 5 / np.sqrt(N)
-
-def printed_fisher(rate, seed):
-    score, _, five = poisson_case(rate, seed)
-    return abs(-score.mean() - 1 / rate) < five / np.sqrt(rate)
-
-def corrected_fisher(rate, seed):
-    score, curvature, five = poisson_case(rate, seed)
-    by_curvature = abs(-curvature.mean() - 1 / rate) < five / rate**1.5
-    sd = np.sqrt(rate + 2 * rate**2) / rate**2
-    return by_curvature and abs((score**2).mean() - 1 / rate) < five * sd
-
-erratum(
-    'ml.mle.properties.fisher', printed=printed_fisher,
-    corrected=corrected_fisher, rate=[0.5, 2, 8], seed=seeds(), tries=60,
-)
-
-# %% [markdown]
-# Both faces in one picture. With ten times the counts the curves bend ten times as sharply, while their slopes at the
-# true rate spread only $\sqrt{10}$ times as far; so their tops lie $\sqrt{10}$ times closer.
-
-# %%
-rng = np.random.default_rng(5)
-rates = np.linspace(1, 3.4, 121)
-profiles = {}
-for N in (20, 200):
-    total = rng.poisson(2, size=(40, N)).sum(1)[:, None]  # (40, 1)
-    profiles[N] = total * np.log(rates / 2) - N * (rates - 2)
-peak = 2 * np.log(rates / 2) - (rates - 2)  # the expectation, per count
-
-# %% mystnb={"figure": {"caption": "Ten times the counts bend the log-likelihood ten times as sharply, but spread its slopes at the true rate only $\\sqrt{10}$ times as far; so its top lies closer to the truth."}, "image": {"alt": "Forty log-likelihood curves through one point at the true rate 2, for 20 and for 200 counts. Their slopes at that point scatter around zero, and with 200 counts the curves bend much more sharply. The expected curve has its summit at the true rate."}} tags=["hide-input"]
-fig, axes = panels(2, sharey=True, height=2.8)
-for ax, (N, curves) in zip(axes, profiles.items(), strict=True):
-    ax.plot(rates, curves.T, color='C0', alpha=0.4, lw=0.8)
-    ax.plot(rates, peak * N, color='C1', label='expected')
-    ax.axvline(2, color=GREY, lw=1, ls=':')
-    ax.set(xlabel='rate λ', ylim=(-12, 6), title=f'{N} counts, 40 samples')
-axes[0].set(ylabel='log-likelihood minus\nits value at the truth')
-axes[1].legend(loc='upper right');
-
-# %% [markdown]
-# Why does the spread of slopes matter? Because it limits *every* unbiased estimator, not only this one.
+# The information limits each unbiased estimator:
 #
 # ```{prf:theorem} Cramér–Rao
 # :label: thm-cramer-rao
@@ -529,166 +635,57 @@ axes[1].legend(loc='upper right');
 # ```
 #
 # ```{prf:proof}
+# :class: dropdown
 # Let $\mathbf{s}$ be the score of the whole sample. Differentiating $\int T \, p \, d\mathbf{y} = \mathbf{w}$ gives
 # $\mathbb{E}[T \mathbf{s}^\top] = I$, and since $\mathbb{E}[\mathbf{s}] = \mathbf{0}$, $\mathrm{Cov}(T, \mathbf{s}) = I$.
 # Hence $\mathrm{Cov}(T - F_N^{-1} \mathbf{s}) = \mathrm{Cov}(T) - F_N^{-1} - F_N^{-1} + F_N^{-1} F_N F_N^{-1} =
-# \mathrm{Cov}(T) - F_N^{-1}$, and a covariance is positive semidefinite.
+# \mathrm{Cov}(T) - F_N^{-1}$, and a covariance is positive semidefinite. Equality holds exactly if $T = \mathbf{w} + F_N^{-1}
+# \mathbf{s}$ almost surely. In the linear model with Gaussian noise, $\mathbf{s} = X^\top (\mathbf{y} - X\mathbf{w}) / \sigma^2$ and $F_N = X^\top X /
+# \sigma^2$, and $(X^\top X)^{-1} X^\top \mathbf{y} = \mathbf{w} + F_N^{-1} \mathbf{s}$.
 # ```
 #
-# Equality holds exactly if $T = \mathbf{w} + F_N^{-1} \mathbf{s}$ almost surely. Linear regression does it: there
-# $\mathbf{s} = X^\top (\mathbf{y} - X\mathbf{w}) / \sigma^2$ and $F_N = X^\top X / \sigma^2$, so
-# $\hat{\mathbf{w}} = \mathbf{w} + (X^\top X)^{-1} X^\top (\mathbf{y} - X \mathbf{w}) = \mathbf{w} + F_N^{-1} \mathbf{s}$,
-# and whenever $X$ has full column rank,
+# Some estimates attain the bound for each $N$. The share $k/N$ has the variance $w(1-w)/N = 1/(NF)$. So does the most likely
+# $\mathbf{w}$ in the linear model of [the first part](#why-the-squared-error-is-a-log-likelihood), if the columns of
+# $\mathbf{X}$ are linearly independent:
 #
 # ```{math}
 # :label: ml.mle.properties.cov
 # \mathrm{Cov}(\hat{\mathbf{w}}) = F_N(\mathbf{w}_{true})^{-1} = \sigma^2 (X^\top X)^{-1} .
 # ```
 #
-# In other regular models this becomes $\mathrm{Cov}(\hat{\mathbf{w}}) \approx (N F)^{-1}$. The notes write $F^{-1}$
-# both here and in their limit law, which needs *one* observation's $F$ where this line needs the whole sample's. The
-# control confuses the two. An entry of the covariance of $R$ Gaussian vectors has standard error
-# $\sqrt{(C_{ii} C_{jj} + C_{ij}^2) / R}$.
-
-# %%
-def has_covariance(C, z):  # C (D, D); z (R, D), of mean zero
-    R, v = len(z), np.diag(C)
-    band = 5 * np.sqrt((np.outer(v, v) + C**2) / R)
-    return (abs(z.T @ z / R - C) < band).all()
-
-def redraw(seed, N=30, sigma=0.7, R=5000):
-    rng = np.random.default_rng(seed)
-    X, noise = rng.normal(size=(N, 3)), sigma * rng.normal(size=(N, R))
-    return X.T @ X / sigma**2, np.linalg.lstsq(X, noise)[0].T  # F_N, errors
-
-def attains(seed, share):
-    F_N, errors = redraw(seed)
-    return has_covariance(np.linalg.inv(share * F_N), errors)
-
-holds(
-    'ml.mle.properties.cov',
-    lambda seed: attains(seed, 1),
-    control=lambda seed: attains(seed, 1 / 30),
-    seed=seeds(), tries=20,
-)
-
-# %% [markdown]
-# The notes add that the MLE is *efficient*, that it attains the bound. For finite $N$ that is the exception. Waiting
-# times with density $\lambda e^{-\lambda y}$ have score $1/\lambda - y$, so $F = 1/\lambda^2$ and
-# $\hat\lambda = N / S$ with the sum $S$, which has a Gamma law: $\mathbb{E}[S^{-1}] = \lambda / (N - 1)$ and
-# $\mathbb{E}[S^{-2}] = \lambda^2 / ((N - 1)(N - 2))$ for $N \ge 3$. Expanding the square,
+# In general the bound is attained only in the limit. Waiting times with density $\lambda e^{-\lambda y}$ have the score
+# $1/\lambda - y$, so $F = 1/\lambda^2$, and $\hat\lambda$ is one over their mean. From the moments of the Gamma distribution, for
+# $N \ge 3$,
 #
 # ```{math}
 # :label: ml.mle.properties.efficient
 # N F(\lambda) \, \mathbb{E}\big[(\hat\lambda - \lambda)^2\big] = \frac{N (N + 2)}{(N - 1)(N - 2)} .
 # ```
 #
-# At $N = 5$ the ratio is $5 \cdot 7/(4 \cdot 3) \approx 2.9$; it tends to 1 as $N$ grows. What is true in general is
-# *asymptotic* efficiency: the limit law of $\sqrt N (\hat{\mathbf{w}} - \mathbf{w}_{true})$, next section, has covariance
-# $F^{-1}$. The control omits the word.
+# We compare this with the median of Gaussian data and with their $\hat\sigma^2$:
 
 # %%
-def reaches_bound(N, rate=2.0, R=20_000):  # F = 1 / rate^2
-    total = np.random.default_rng(N).gamma(N, 1 / rate, size=R)
-    ratio = N * ((N / total - rate) ** 2).mean() / rate**2
-    return abs(ratio - 1) < 5 * np.sqrt(2 / R)  # Var(Z^2) = 2
-
-holds(
-    'ml.mle.properties.efficient',
-    lambda: reaches_bound(10_000), control=lambda: reaches_bound(5),
-)
-
-# %% [markdown]
-# Nor is the bound a floor for biased estimators: the Gaussian $\hat\sigma^2$ has mean squared error
-# $(2N - 1) \sigma^4 / N^2$, *below* the $2 \sigma^4 / N$ that the theorem demands of unbiased ones. And consistency
-# does not buy efficiency: the median of Gaussian data tends to $\pi/2$ times the bound.
-
-# %%
-sizes = np.array([9, 15, 25, 51, 101, 201])
-ratio, spread = np.zeros((2, 3, 6))
-for j, N in enumerate(sizes):
+print('mean squared error / bound')
+print('  N   rate (formula)   median   variance')
+for N in (5, 25, 201):
     rng = np.random.default_rng(N)
-    z, wait = rng.normal(size=(4000, N)), rng.gamma(N, size=4000)
-    squares = [
-        N * (N / wait - 1) ** 2, N * np.median(z, 1) ** 2,
-        N * (z.var(1) - 1) ** 2 / 2,
-    ]
-    ratio[:, j] = np.mean(squares, 1)
-    spread[:, j] = np.std(squares, 1) / np.sqrt(4000)
-formulas = [
-    lambda N: N * (N + 2) / ((N - 1) * (N - 2)),
-    lambda N: np.pi / 2 + 0 * N, lambda N: 1 - 1 / (2 * N),
-]
-gaps = [ratio[i] - formula(sizes) for i, formula in enumerate(formulas)]
-near = abs(np.array(gaps)) < 5 * spread
-assert near[[0, 2]].all() and near[1, -1]  # the median's is a limit
-rate, median, variance = ratio[:, 0]
-print(f'mean squared error over bound at N = 9: rate {rate:.2f}, '
-      f'variance {variance:.2f}, median {median:.2f} (limit {np.pi / 2:.2f})')
-
-# %% mystnb={"figure": {"caption": "Two MLEs meet the Cramér–Rao bound only in the limit: the exponential rate from above, the biased Gaussian variance from below. The Gaussian median tends to $\\pi/2$ times the bound."}, "image": {"alt": "Mean squared error divided by the Cramér-Rao bound against the sample size. The rate estimator falls from about 1.7 to 1, the Gaussian variance rises to 1 from slightly below, the median starts at 1.46 and then keeps near the line of its limit, 1.57."}} tags=["hide-input"]
-fig, ax = plt.subplots(figsize=(6, 3))
-names = [
-    'exponential rate (MLE)', 'Gaussian median (limit π/2)',
-    'Gaussian variance (MLE)',
-]
-dense = np.arange(9, 202)
-for i, name in enumerate(names):
-    ax.errorbar(sizes, ratio[i], 2 * spread[i], fmt='o', label=name)
-    ax.plot(dense, formulas[i](dense), color=f'C{i}', lw=1)
-ax.axhline(1, color=GREY, ls=':')
-ax.set(xscale='log', xlabel='sample size N', ylim=(0.8, 2.2))
-ax.set(ylabel='mean squared error / bound', title='Points: ± 2 s.e.')
-ax.set_xticks(sizes, sizes)
-ax.minorticks_off()
-ax.legend(loc='upper right');
+    wait = rng.gamma(N, size=20_000)  # the sum of N times of rate 1
+    z = rng.normal(size=(20_000, N))
+    rate = N * ((N / wait - 1) ** 2).mean()
+    median = N * (np.median(z, axis=1) ** 2).mean()
+    variance = N * ((z.var(1) - 1) ** 2).mean() / 2     # F = 1/2
+    formula = N * (N + 2) / ((N - 1) * (N - 2))
+    print(f'{N:3} {rate:7.2f} ({formula:.2f}) {median:12.2f} {variance:10.2f}')
 
 # %% [markdown]
-# ```{exercise} ★★ Below the bound
-# :label: mle-divisor
-# Estimate the variance of $N$ Gaussian observations with unknown mean by $S / d$, $S = \sum_n (y_n - \bar y)^2$. With
-# $\mathbb{E}[S] = (N - 1) \sigma^2$ and $\mathrm{Var}(S) = 2 (N - 1) \sigma^4$, which divisor $d$ has the least mean
-# squared error? Write `best_divisor(N)`.
-# ```
-
-# %%
-def best_divisor(N):
-    raise NotImplementedError('your turn')
-
-# %%
-def divisor_by_search(N):
-    error = lambda c: 2 * (N - 1) * c**2 + (c * (N - 1) - 1) ** 2
-    return 1 / minimize_scalar(error, bracket=(0, 1), tol=1e-12).x
-
-sample_sizes = [(2,), (5,), (30,)]
-grade(best_divisor, divisor_by_search, sample_sizes, rtol=1e-5)
-
-# %% [markdown]
-# ```{solution-start} mle-divisor
-# :class: dropdown
-# ```
-# With $c = 1/d$ and $\sigma = 1$ the error is variance plus squared bias, $2 (N-1) c^2 + (c (N - 1) - 1)^2$. Its
-# derivative vanishes at $c \, (2 + N - 1) = 1$, so $d = N + 1$: neither the unbiased $N - 1$ nor the most likely $N$.
-
-# %% jupyter={"source_hidden": true}
-def best_divisor_solution(N):
-    return N + 1
-
-assert grade(
-    best_divisor_solution, divisor_by_search, sample_sizes, rtol=1e-5)
-assert not grade(lambda N: N - 1, divisor_by_search, sample_sizes)
-assert not grade(lambda N: N, divisor_by_search, sample_sizes)
-
-# %% [markdown]
-# ```{solution-end}
-# ```
-
-# %% [markdown]
-# ## The bell around the truth
-# This section continues [How sharp the summit is](#how-sharp-the-summit-is). Near its top the log-likelihood is
-# almost a parabola, with curvature $-N F$; its slope at $\mathbf{w}_{true}$ is a sum of $N$ scores, almost Gaussian
-# with covariance $N F$. A parabola with slope $g$ at one point has its top at distance $g / (N F)$ from there. That
-# is the whole theorem; the conditions only make "almost" true.
+# The rate is **asymptotically efficient**: its error approaches the bound. That of the median approaches
+# $\pi/2 = 1.57$ times the bound. The variance $S/N$ lies *below* the bound, which is possible because it is biased.
+#
+# ### Asymptotic normality
+#
+# Near its maximum, the log-likelihood is almost a parabola of curvature $-NF$. Its slope at the truth is a sum of $N$ scores, almost
+# Gaussian with covariance $NF$. A parabola with slope $g$ at one point has its top at the distance $g/(NF)$ from there. So
+# the error is almost Gaussian, with covariance $(NF)^{-1} NF (NF)^{-1} = (NF)^{-1}$.
 #
 # ````{prf:theorem} Asymptotic normality
 # :label: thm-mle-normality
@@ -707,6 +704,7 @@ assert not grade(lambda N: N, divisor_by_search, sample_sizes)
 # ````
 #
 # ````{prf:proof}
+# :class: dropdown
 # With probability tending to one $\hat{\mathbf{w}} \in U$, by consistency, so the gradient vanishes there, by (1).
 # Integrate $H$ along the segment from $\mathbf{w}_{true}$ to $\hat{\mathbf{w}}$:
 #
@@ -723,443 +721,506 @@ assert not grade(lambda N: N, divisor_by_search, sample_sizes)
 # $F^{-1} \mathcal{N}(\mathbf{0}, F) = \mathcal{N}(\mathbf{0}, F^{-1} F F^{-1})$.
 # ````
 #
-# The line is garbled in the notes: $\frac1N$ stands where $1/\sqrt N$ belongs, and a loss where the mean zero. It
-# speaks of the limit law; the covariance of $\hat{\mathbf{w}}$ itself need not exist (in logistic regression a sample
-# may have only successes, and no finite estimate). Waiting times show the limit at work on lopsided small samples:
-
-# %%
-rng = np.random.default_rng(7)
-bells = {  # sqrt(N) (estimate - 1), for the true rate 1
-    N: np.sqrt(N) * (N / rng.gamma(N, size=20_000) - 1)
-    for N in (4, 30, 1000)
-}
-
-# %% mystnb={"figure": {"caption": "The scaled error of an exponential rate tends to the normal law: clearly skewed for $N = 4$, slightly for $N = 30$, hard to tell from the bell for $N = 1000$."}, "image": {"alt": "Three histograms of the scaled error of the rate for 4, 30 and 1000 waiting times with the limiting bell curve. The first is strongly skewed to the right, the last agrees with the bell."}} tags=["hide-input"]
-fig, axes = panels(3, sharey=True, height=2.4)
-t = np.linspace(-4, 6, 200)
-for ax, (N, errors) in zip(axes, bells.items(), strict=True):
-    heights, edges = np.histogram(errors, np.linspace(-4, 6, 51))
-    ax.stairs(heights / 20_000 / 0.2, edges, fill=True, alpha=0.45, color='C0')
-    ax.plot(t, norm.pdf(t), color='C1')
-    ax.set(title=f'N = {N}', xlabel='√N (estimate − truth)')
-axes[0].set(ylabel='density');
-
-# %% [markdown]
-# The check uses a model without closed form: logistic regression,
-# $\Pr(y = 1 \mid \mathbf{x}) = g(\mathbf{x}^\top \mathbf{w})$ with $g(t) = 1/(1 + e^{-t})$ and five equally likely
-# dose levels. For $k$ successes among $n$ trials at one level the chain rule gives the score
-# $(k - n g) \frac{g'}{g (1 - g)} \mathbf{x}$ and, as $\mathrm{Var}(k) = n g (1 - g)$, the matrix
-# $\frac{n g'^2}{g(1 - g)} \mathbf{x}\mathbf{x}^\top$ as its information. The parabola also says how to climb: step by
-# $F_N^{-1} \mathbf{s}$ to its top, and repeat. This is *Fisher scoring*, for logistic regression the same as Newton's
-# method.
-
-# %%
-def logistic(t):  # value and slope
-    return expit(t), expit(t) * expit(-t)
-
-def fisher_information(X, n, w, curve=logistic):  # X (J, D), n (..., J)
-    g, slope = curve(w @ X.T)  # (..., J)
-    weight = n * slope**2 / (g * (1 - g))
-    return np.einsum('...j,jd,je->...de', weight, X, X)
-
-def total_score(X, n, k, w, curve=logistic):  # -> (..., D)
-    g, slope = curve(w @ X.T)
-    return ((k - n * g) * slope / (g * (1 - g))) @ X
-
-def mle_binary(X, n, k, curve=logistic, steps=25):  # k (..., J)
-    w = np.zeros((*k.shape[:-1], X.shape[1]))
-    for _ in range(steps):
-        F_N = fisher_information(X, n, w, curve)
-        step = total_score(X, n, k, w, curve)[..., None]
-        w = w + np.linalg.solve(F_N, step)[..., 0]
-    return w
-
-# %%
-X = np.stack([np.ones(4), [0.0, 1.0, 2.0, 3.0]], axis=1)
-n, k = np.array([10, 12, 9, 11]), np.array([2, 4, 6, 10])
-
-def minus_log_likelihood(w):
-    g = expit(X @ w)
-    return -(xlogy(k, g) + xlogy(n - k, 1 - g)).sum()
-
-by_scipy = minimize(minus_log_likelihood, np.zeros(2), tol=1e-9).x
-assert close(mle_binary(X, n, k), by_scipy, atol=1e-5)
-print('Fisher scoring and scipy:', mle_binary(X, n, k).round(3))
-
-# %% [markdown]
-# First the information, against the covariance of simulated scores; then 4000 experiments at once. The covariance of
-# $\sqrt N (\hat{\mathbf{w}} - \mathbf{w}_{true})$ must be $F^{-1}$ within five standard errors, and each whitened
-# coordinate within $\sqrt{\ln(2 / \alpha) / 2R}$ of the normal distribution function, a distance that $R$ draws exceed
-# with probability at most $\alpha = 2/(2 \cdot 10^6) = 10^{-6}$ (Dvoretzky, Kiefer and Wolfowitz). $N$ is large enough
-# for the next term, of order $1/\sqrt N$, to drown. The control multiplies by $N$ instead of $\sqrt N$.
-
-# %%
-doses = np.stack([np.ones(5), np.arange(-2, 3)], axis=1)  # (5, 2)
-w_dose = np.array([0.4, 0.9])
-F_one = fisher_information(doses, np.full(5, 1 / 5), w_dose)
-
-def experiments(N, seed, R=4000):
-    rng = np.random.default_rng(seed)
-    n = rng.multinomial(N, np.full(5, 1 / 5), size=R)  # (R, 5)
-    return n, rng.binomial(n, expit(doses @ w_dose))
-
-n, k = experiments(1000, seed=0)
-scores = total_score(doses, n, k, w_dose) / np.sqrt(1000)
-assert has_covariance(F_one, scores)
-assert not has_covariance(F_one, np.sqrt(1000) * scores)
-print('score covariance is F:', has_covariance(F_one, scores))
-
-# %%
-def has_limit_law(N, seed, power):
-    n, k = experiments(N, seed)
-    z = N**power * (mle_binary(doses, n, k, steps=8) - w_dose)
-    white = z @ np.linalg.cholesky(F_one)  # Cov F^-1 -> identity
-    dkw = np.sqrt(np.log(2e6) / (2 * len(z)))
-    ks = max(kstest(column, norm.cdf).statistic for column in white.T)
-    return has_covariance(np.linalg.inv(F_one), z) and ks < dkw
-
-holds(
-    'ml.mle.properties.normal',
-    lambda N, seed: has_limit_law(N, seed, power=1 / 2),
-    control=lambda N, seed: has_limit_law(N, seed, power=1),
-    N=[2500, 10_000], seed=[0, 1],
-)
-
-# %% [markdown]
-# ```{exercise} ★★★ Beating the bound at one point
-# :label: mle-hodges
-# Hodges proposed for the mean $\theta$ of $N$ observations from $\mathcal{N}(\theta, 1)$: take $\bar y$ if
-# $|\bar y| > N^{-1/4}$, else $0$. Write its scaled risk `hodges_risk(theta, N)` $= N \, \mathbb{E}(T - \theta)^2$;
-# for the MLE this is 1 everywhere. What happens at $\theta = 0$, what near $N^{-1/4}$, as $N$ grows? Is the MLE the
-# best estimator?
-# ```
-
-# %%
-def hodges_risk(theta, N):
-    raise NotImplementedError('your turn')
-
-# %%
-def risk_by_quadrature(theta, N):
-    a, b = np.sqrt(N) * (np.array([-1, 1]) * N**-0.25 - theta)
-    kept = lambda z: z**2 * norm.pdf(z)
-    tails = quad(kept, -np.inf, a)[0] + quad(kept, b, np.inf)[0]
-    return tails + N * theta**2 * quad(norm.pdf, a, b)[0]
-
-points = [(0.0, 16), (0.3, 16), (0.5, 16), (-0.4, 40), (2.0, 10)]
-grade(hodges_risk, risk_by_quadrature, points)
-
-# %% [markdown]
-# ```{solution-start} mle-hodges
-# :class: dropdown
-# ```
-# Write $\bar y = \theta + Z / \sqrt N$; the estimate is zero for $Z$ between
-# $a, b = \sqrt N (\mp N^{-1/4} - \theta)$. There the scaled error is $N \theta^2$, elsewhere $Z^2$; and
-# $\int_a^b z^2 \varphi = \Phi(b) - \Phi(a) - b \varphi(b) + a \varphi(a)$ by parts. At $\theta = 0$ the risk tends to
-# 0, below the bound; but near $N^{-1/4}$ it grows like $\sqrt N$. Such points of superefficiency have measure zero
-# {cite}`vandervaart1998asymptotic`, and are paid for next door: the MLE is asymptotically best in this sense, not
-# pointwise.
-
-# %% jupyter={"source_hidden": true}
-def parts(theta, N):  # E[Z^2; estimate kept], P(estimate zeroed)
-    a, b = (np.sqrt(N) * (c * N**-0.25 - theta) for c in (-1, 1))
-    inside = norm.cdf(b) - norm.cdf(a)
-    return 1 - inside + b * norm.pdf(b) - a * norm.pdf(a), inside
-
-def hodges_risk_solution(theta, N):
-    kept, inside = parts(theta, N)
-    return kept + N * theta**2 * inside
-
-def forgets_bias(theta, N):
-    return parts(theta, N)[0]
-
-assert grade(hodges_risk_solution, risk_by_quadrature, points)
-assert not grade(forgets_bias, risk_by_quadrature, points)
-for N in (10**2, 10**4, 10**6):
-    at_zero = hodges_risk_solution(0, N)
-    worst = hodges_risk_solution(np.linspace(0, 2, 201) * N**-0.25, N).max()
-    assert at_zero < 0.03
-    print(f'N = {N}: risk at 0 {below(at_zero, 0.03)}, largest {worst:.0f}')
-
-# %% [markdown]
-# ```{solution-end}
-# ```
-
-# %% [markdown]
-# ## When a condition fails
+# In practice, the **standard errors** of the estimated parameters are the roots of the diagonal of
+# $(NF)^{-1}$. For 7 of 10 throws this is $\sqrt{0.7 \cdot 0.3 / 10} = 0.14$, so our answer is $0.70 \pm 0.14$.
 #
-# The conditions are no fine print. Identifiability, a fixed $W$ and a true model have been [taken away
-# already](#why-the-summit-moves-to-the-truth); now those of {prf:ref}`thm-mle-normality`:
+# ### When a condition fails
 #
 # | condition | model | estimate | consequence |
 # |---|---|---|---|
-# | support fixed | uniform on $[0, \theta]$ | $\max_n y_n$ | error of order $1/N$, exponential limit |
-# | true point interior | $\mathcal{N}(w, 1)$ with $w \ge 0$, truth 0 | $\max(0, \bar y)$ | half of all estimates are exactly 0 |
-# | $F$ invertible | $\mathcal{N}(w^3, 1)$, truth 0 | $\sqrt[3]{\bar y}$ | error of order $N^{-1/6}$, two humps |
-# | $\partial^2$ passes the integral | $\tfrac12 e^{-\lvert y - w \rvert}$ | median | normal, but only one face of $F$ is right |
+# | fixed support | uniform on $[0, \theta]$ | $\max_n y_n$ | error of order $1/N$, exponential limit |
+# | interior point | $\mathcal{N}(w, 1)$ with $w \ge 0$, truth 0 | $\max(0, \bar y)$ | half of the estimates are exactly 0 |
+# | invertible $F$ | $\mathcal{N}(w^3, 1)$, truth 0 | $\sqrt[3]{\bar y}$ | error of order $N^{-1/6}$, two humps |
+# | smooth density | $\tfrac12 e^{-\lvert y - w \rvert}$ | median | normal, but $F$ is only the covariance of the score |
 #
-# **Moving support.** The likelihood $\theta^{-N}$ falls for $\theta \ge \max_n y_n$ and is zero below: the estimate
-# sits on a cliff, not on a summit. The score is $-1/\theta$ for *every* $y$, so its mean is not zero. Leibniz' rule
-# shows what the interchange drops: $\frac{d}{d\theta} \int_0^\theta \frac1\theta \, dy$ has a boundary term
-# $+\frac1\theta$. With it goes the Cramér–Rao bound: $\mathbb{E}[s^2] = 1/\theta^2$ would allow no variance below
-# $\theta^2 / N$, yet the unbiased $\frac{N+1}{N} \max_n y_n$ has $\theta^2 / (N (N + 2))$. And
-# $\Pr\big(N (\theta - \hat\theta)/\theta > t\big) = (1 - t/N)^N \to e^{-t}$.
-#
-# **Boundary.** $\sqrt N \hat w = \max(0, Z)$ with $Z$ standard normal, for every $N$: at a wall the slope need not
-# vanish.
-#
-# **No information.** The score $3 w^2 (y - w^3)$ vanishes at $w = 0$, so $F(0) = 0$. The model is identifiable and
-# the estimate consistent, but $N^{1/6} \hat w = \sqrt[3]{Z}$.
-#
-# **Kink.** The score is $\mathrm{sign}(y - w)$: $\mathbb{E}[s^2] = 1$. But the curvature is zero almost everywhere,
-# and $-\mathbb{E}[\partial^2 \log p] = 0$: the second interchange fails. The error of the median has limit variance
-# $1 = 1/\mathbb{E}[s^2]$, so of the two faces of $F$ the covariance of the score is the one to trust. (A weaker
-# smoothness, differentiability in quadratic mean, is what matters {cite}`vandervaart1998asymptotic`.)
-#
-# Each estimate depends on the sample through one mean or one order statistic. Their laws are known (the $j$-th
-# smallest of $N$ uniform numbers is Beta-distributed with parameters $j$, $N + 1 - j$), so a million observations
-# cost one draw:
+# We draw 20,000 estimates of each kind, for two sample sizes:
 
 # %%
-def draw_errors(N, R=20_000):  # N odd
+def draw_errors(N, R=20_000):  # the j-th smallest of N is a Beta number
     rng = np.random.default_rng(N)
-    z = rng.normal(size=R) / np.sqrt(N)  # the mean of N(0, 1)
+    mean = rng.normal(size=R) / np.sqrt(N)              # of N(0, 1)
     middle = rng.beta((N + 1) / 2, (N + 1) / 2, size=R)
     return {
-        'uniform': rng.beta(N, 1, size=R) - 1,  # theta = 1
-        'wall': np.maximum(0, z),
-        'cubic': np.cbrt(z),
+        'uniform': rng.beta(N, 1, size=R) - 1,          # theta = 1
+        'wall': np.maximum(0, mean),
+        'cubic': np.cbrt(mean),
         'kink': laplace.ppf(middle),
     }
 
-small, large = draw_errors(10**4 + 1), draw_errors(10**6 + 1)
-rms = lambda e: np.sqrt((e**2).mean())
-slope = {
-    s: np.log(rms(large[s]) / rms(small[s])) / np.log(100) for s in small
-}
-for name, want in zip(slope, (-1, -1 / 2, -1 / 6, -1 / 2), strict=True):
-    assert abs(slope[name] - want) < 0.012
-    print(f'{name:8s} error shrinks like N^{slope[name]:.3f}')
-
-tops = 11 / 10 * np.random.default_rng(8).beta(10, 1, size=20_000)
-print(f'variance against "bound", N = 10: {tops.var():.4f} < {1 / 10}')
-assert abs(tops.var() - 1 / 120) < 5 * ((tops - 1) ** 2).std() / 20_000**0.5
-
-# %% [markdown]
-# The band 0.012 is five standard errors: the logarithm of a root mean square over $R$ draws has standard error
-# $\sqrt{(\kappa - 1) / 4R}$, where the ratio $\kappa = \mathbb{E}[e^4] / \mathbb{E}[e^2]^2$ is at most 6 here. Next the
-# limit laws, with the normal law of the same mean and spread as rival:
-
 # %%
-laws = {
-    'uniform': (10**6 * -large['uniform'], expon.cdf),
-    'cubic': (10 * large['cubic'], lambda t: norm.cdf(t**3)),
-    'kink': (1000 * large['kink'], norm.cdf),
-}
-dkw = np.sqrt(np.log(2e6) / (2 * 20_000))
-for name, (errors, cdf) in laws.items():
-    bell = norm(errors.mean(), errors.std()).cdf
-    law, normal = (kstest(errors, c).statistic < dkw for c in (cdf, bell))
-    assert law and normal == (name == 'kink')
-    print(f'{name:8s} limit law as derived: {law}, normal: {normal}')
-at_wall = (large['wall'] == 0).mean()
-assert abs(at_wall - 0.5) < 5 * 0.5 / np.sqrt(20_000)
-print(f'wall     estimates that are exactly 0: {at_wall:.2f}')
-
-u, s = np.linspace(0, 6, 200), np.linspace(-3.5, 3.5, 281)
-curves = [
-    (u, np.exp(-u)), (u, norm.pdf(u)),
-    (s, 3 * s**2 * norm.pdf(s**3)), (s, norm.pdf(s)),
-]
-at_right = 1e3 * large['wall'][large['wall'] > 0]
+few, large = draw_errors(10**4 + 1), draw_errors(10**6 + 1)
+power = {}
+for name in few:
+    shrinks = np.sqrt((large[name] ** 2).mean() / (few[name] ** 2).mean())
+    power[name] = np.log(shrinks) / np.log(100)
+    print(f'{name:8} error shrinks like N^{power[name]:.3f}')
+print(f'exactly 0 at the wall: {(large["wall"] == 0).mean():.2f}')
 
 # %% mystnb={"figure": {"caption": "Where a condition fails, the limit law changes: exponential for a moving support, half of the mass on the wall, two humps without information. Only the kink keeps the bell."}, "image": {"alt": "Four histograms of scaled errors with their limit laws. Uniform: a falling exponential. Wall: half a bell and a bar that holds the other half of the mass at zero. Cubic: two humps with a gap at zero. Kink: an ordinary bell."}} tags=["hide-input"]
-fig, axes = panels(2, rows=2, height=2.3)
+fig, axes = panels(2, rows=2, height=2.2)
+t, s = np.linspace(0, 6, 200), np.linspace(-3.5, 3.5, 281)
 pictures = [
-    ('Moving support', 'N (θ − estimate)', -1e6 * large['uniform']),
-    ('Wall', '√N estimate', at_right),
-    ('No information', 'sixth root of N × estimate', 10 * large['cubic']),
-    ('Kink', '√N error', 1e3 * large['kink']),
+    ('moving support', 'N (θ − estimate)', -1e6 * large['uniform'], t, np.exp(-t)),
+    ('wall', '√N estimate', 1e3 * large['wall'][large['wall'] > 0], t, norm.pdf(t)),
+    ('no information', 'sixth root of N × estimate', 10 * large['cubic'], s, 3 * s**2 * norm.pdf(s**3)),
+    ('kink', '√N error', 1e3 * large['kink'], s, norm.pdf(s)),
 ]
 edges = np.linspace(-3.5, 6, 77)
-for ax, (title, xlabel, errors) in zip(axes.flat, pictures, strict=True):
-    heights = np.histogram(errors, edges)[0] / 20_000 / np.diff(edges)
-    ax.stairs(heights, edges, fill=True, alpha=0.45)
+for ax, (title, xlabel, errors, at, density) in zip(axes.flat, pictures):
+    ax.stairs(np.histogram(errors, edges)[0] / 20_000 / np.diff(edges), edges, fill=True, alpha=0.45)
+    ax.plot(at, density, color='C1')
     ax.set(title=title, xlabel=xlabel, xlim=(-3.5, 3.5))
-for ax, (grid, density) in zip(axes.flat, curves, strict=True):
-    ax.plot(grid, density, color='C1')
 axes[0, 0].set(xlim=(-0.5, 6))
 axes[0, 1].bar(0, 0.5, 0.12, color='C0')
-axes[0, 1].text(-0.3, 0.42, 'half of the\nestimates', color='C0', ha='right')
+axes[0, 1].text(-0.3, 0.36, 'half of the\nestimates', color='C0', ha='right')
+axes[0, 1].text(1.1, 0.3, 'limit', color='C1')
 for ax in axes[:, 0]:
     ax.set(ylabel='density')
 
 # %% [markdown]
-# Last, a likelihood need not have a maximum at all. In the mixture
-# $\tfrac12 \mathcal{N}(0, 1) + \tfrac12 \mathcal{N}(\mu, \sigma^2)$ put $\mu$ on one observation and let
-# $\sigma \to 0$: that observation's term grows without limit while the first component keeps all others safe. Here
-# $W$ is not compact and condition (iv) of {prf:ref}`thm-mle-consistency` fails.
-
-# %%
-y = np.random.default_rng(9).normal(size=50)
-
-def log_mixture(mu, sigma):
-    parts = [norm.logpdf(y), norm.logpdf(y, mu, sigma)]
-    return np.logaddexp(*parts).sum() - len(y) * np.log(2)
-
-heights = [log_mixture(y[0], 10.0**-d) for d in (10, 50, 100, 150)]
-assert (np.diff(heights) > 90).all()
-print('log-likelihood at the spike:', [round(h) for h in heights])
-
-# %% [markdown]
-# ```{exercise} ★★ An honest interval on the cliff
+# ```{admonition} Why, in each of the four cases
+# :class: dropdown
+# **Moving support.** The likelihood $\theta^{-N}$ falls for $\theta \ge \max_n y_n$ and is zero below, so the estimate sits on the edge of a
+# cliff. The score is $-1/\theta$ for *each* $y$, so its mean is not zero: the derivative of $\int_0^\theta \frac1\theta \, dy$ has
+# a boundary term $+\frac1\theta$ that the interchange drops. The Cramér–Rao bound fails, too. It would allow no
+# variance below $\theta^2 / N$, but the unbiased $\frac{N+1}{N} \max_n y_n$ has $\theta^2 / (N (N + 2))$. Finally,
+# $\Pr\big(N (\theta - \hat\theta)/\theta > t\big) = (1 - t/N)^N \to e^{-t}$.
+#
+# **Wall.** $\sqrt N \hat w = \max(0, Z)$ with $Z$ standard normal, for each $N$: at a wall the slope need not vanish.
+#
+# **No information.** The score $3 w^2 (y - w^3)$ vanishes at $w = 0$, so $F(0) = 0$. The model is identifiable and
+# the estimate consistent, but $N^{1/6} \hat w = \sqrt[3]{Z}$.
+#
+# **Kink.** The score is $\mathrm{sign}(y - w)$, so $\mathbb{E}[s^2] = 1$. But the curvature is zero almost everywhere,
+# so the two forms of $F$ differ. The variance of the median, times $N$, tends to $1 = 1/\mathbb{E}[s^2]$, so the covariance of the score is
+# the one to trust. The theorem holds under a weaker smoothness {cite}`vandervaart1998asymptotic`.
+# ```
+#
+# ```{exercise} ★★ Pencil: the divisor with the smallest error
+# :label: mle-divisor
+#
+# Estimate the variance of $N$ Gaussian observations with unknown mean by $S / d$, $S = \sum_n (y_n - \bar y)^2$. You may use
+# $\mathbb{E}[S] = (N - 1) \sigma^2$ and $\mathrm{Var}(S) = 2 (N - 1) \sigma^4$. Which divisor $d$ has the smallest mean squared error?
+# ```
+#
+# ```{solution-start} mle-divisor
+# :class: dropdown
+# ```
+# With $c = 1/d$ and $\sigma = 1$ the error is variance plus squared bias, $2 (N-1) c^2 + (c (N - 1) - 1)^2$. Its
+# derivative with respect to $c$ vanishes at $c \, (2 + N - 1) = 1$, so $d = N + 1$: neither the unbiased $N - 1$ nor the most likely $N$.
+# ```{solution-end}
+# ```
+#
+# ```{exercise} ★★ Program: an honest interval on the cliff
 # :label: mle-uniform
-# For data uniform on $[0, \theta]$ with largest value `top`, find the shortest interval
-# $[\mathtt{top}, \, c \cdot \mathtt{top}]$ that contains $\theta$ with probability exactly `level`. Write
-# `interval_end(top, N, level)`, its upper end.
+#
+# Let `top` be the largest of $N$ numbers uniform on $[0, \theta]$. For which $c$ does the interval
+# $[\mathtt{top}, \, c \cdot \mathtt{top}]$ contain $\theta$ with probability `level`? Write
+# `interval_end(top, N, level)`, its upper end, for $0 <$ `level` $< 1$.
 # ```
 
 # %%
 def interval_end(top, N, level):
+    """The upper end: interval_end(1., 1, 0.5) is 2."""
     raise NotImplementedError('your turn')
 
-# %%
-def end_by_bisection(top, N, level):
-    low, high = 1.0, 1e6  # P(top > theta / c) = 1 - c^-N grows with c
+# %% tags=["hide-input"]
+def end_by_search(top, N, level):  # of N uniform numbers the largest is Beta(N, 1)
+    low, high = 1.0, 1e6
     for _ in range(200):
         c = (low + high) / 2
-        below = 1 - c**-N < level
-        low, high = (c, high) if below else (low, c)
+        covered = 1 - quad(lambda t: N * t ** (N - 1), 0, 1 / c)[0]
+        low, high = (c, high) if covered < level else (low, c)
     return low * top
 
-cliffs = [(3.0, 10, 0.95), (1.0, 2, 0.5), (20.0, 100, 0.99)]
-grade(interval_end, end_by_bisection, cliffs)
+cliffs = [(3.0, 10, 0.95), (1.0, 2, 0.5), (20.0, 100, 0.99), (2.0, 1, 0.9)]
+grade(interval_end, end_by_search, cliffs)
 
 # %% [markdown]
 # ```{solution-start} mle-uniform
 # :class: dropdown
 # ```
-# $\theta$ lies above $c \cdot \mathtt{top}$ when all $N$ values are below $\theta / c$, which has probability
-# $c^{-N}$. Set it to $1 - \mathtt{level}$. The interval that blindly takes $F = 1/\theta^2$ and a bell ends at
-# $\mathtt{top} \, (1 + 1.96 / \sqrt N)$ for 95 %, and the other half of it lies below the largest observation, where
+# $\theta$ lies above $c \cdot \mathtt{top}$ if all $N$ values are below $\theta / c$, which has the probability
+# $c^{-N}$. Set it to $1 - \mathtt{level}$. If you take $F = 1/\theta^2$ and a bell, your interval ends at
+# $\mathtt{top} \, (1 + 1.96 / \sqrt N)$ for 95 %, and its other half lies below the largest observation, where
 # $\theta$ cannot be.
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"]
 def interval_end_solution(top, N, level):
     return top * (1 - level) ** (-1 / N)
 
 def blind_bell(top, N, level):
     return top * (1 + norm.ppf((1 + level) / 2) / np.sqrt(N))
 
-assert grade(interval_end_solution, end_by_bisection, cliffs)
-assert not grade(blind_bell, end_by_bisection, cliffs)
+def other_tail(top, N, level):
+    return top * level ** (-1 / N)
+
+def limit_law(top, N, level):
+    return top * (1 - np.log(1 - level) / N)
+
+assert grade(interval_end_solution, end_by_search, cliffs)
+assert not grade(blind_bell, end_by_search, cliffs)
+assert not grade(other_tail, end_by_search, cliffs)
+assert not grade(limit_law, end_by_search, cliffs)
 
 # %% [markdown]
 # ```{solution-end}
 # ```
 
+# %% tags=["checks"]
+def poisson_case(rate, seed, N=10_000):
+    y = np.random.default_rng(seed).poisson(rate, N)
+    return y / rate - 1, -y / rate**2, 5 / np.sqrt(N)  # scores, curvatures, five standard errors for a deviation of 1
+
+def mean_score_is_information(rate, seed):
+    scores, _, five = poisson_case(rate, seed)
+    return bool(abs(-scores.mean() - 1 / rate) < five / np.sqrt(rate))
+
+def both_are_information(rate, seed, information):
+    scores, curvatures, five = poisson_case(rate, seed)
+    by_curvature = abs(-curvatures.mean() - information) < five / rate**1.5
+    deviation = np.sqrt(rate + 2 * rate**2) / rate**2  # of the squared score
+    return bool(by_curvature and abs((scores**2).mean() - information) < five * deviation)
+
+erratum(
+    'ml.mle.properties.fisher', printed=mean_score_is_information,
+    corrected=lambda rate, seed: both_are_information(rate, seed, 1 / rate),
+    slip=('takes the variance of the data for the information', lambda rate, seed: both_are_information(rate, seed, rate)),
+    rate=[0.5, 2, 8], seed=seeds(), tries=60,
+)
+
+def has_covariance(C, z):  # C (D, D); z (R, D), of mean zero; five standard errors of each entry
+    R, v = len(z), np.diag(C)
+    return bool((abs(z.T @ z / R - C) < 5 * np.sqrt((np.outer(v, v) + C**2) / R)).all())
+
+def attains(seed, times, N=30, sigma=0.7, R=5000):
+    rng = np.random.default_rng(seed)
+    X, noise = rng.normal(size=(N, 3)), sigma * rng.normal(size=(N, R))
+    return has_covariance(np.linalg.inv(times * X.T @ X / sigma**2), np.linalg.lstsq(X, noise)[0].T)
+
+holds(
+    'ml.mle.properties.cov',
+    lambda seed: attains(seed, 1),
+    slip=('takes the information of one observation', lambda seed: attains(seed, 1 / 30)),
+    seed=seeds(), tries=20,
+)
+
+def reaches(N, multiple, rate=2.0, R=20_000):  # F = 1 / rate^2; five standard errors
+    total = np.random.default_rng(N).gamma(N, 1 / rate, size=R)
+    squares = N * (N / total - rate) ** 2 / rate**2
+    return bool(abs(squares.mean() - multiple) < 5 * squares.std() / np.sqrt(R))
+
+holds(
+    'ml.mle.properties.efficient',
+    lambda N: reaches(N, N * (N + 2) / ((N - 1) * (N - 2))) and reaches(1000 * N, 1),
+    slip=('says that the bound is attained for each N', lambda N: reaches(N, 1)),
+    N=[10, 30],
+)
+
+# %% tags=["checks"]
+def shrinks_like(law, exponent):  # five standard errors of the logarithm of a root mean square, for e^4 up to 6
+    return bool(abs(power[law] - exponent) < 0.012)
+
+rates = {'uniform': -1, 'wall': -1 / 2, 'cubic': -1 / 6, 'kink': -1 / 2}
+verify(
+    'the errors shrink like 1/N, N^(-1/2), N^(-1/6) and N^(-1/2)',
+    lambda law: shrinks_like(law, rates[law]),
+    slip=('expects the root of N for each', lambda law: shrinks_like(law, -1 / 2)),
+    law=list(rates),
+)
+limits = {
+    'uniform': (10**6 * -large['uniform'], expon.cdf),
+    'cubic': (10 * large['cubic'], lambda t: norm.cdf(t**3)),
+    'kink': (1000 * large['kink'], norm.cdf),
+}
+farthest = np.sqrt(np.log(2e6) / (2 * 20_000))  # exceeded with probability 1e-6 at most
+
+def has_limit(name, law):
+    errors, cdf = limits[name]
+    bell = norm(errors.mean(), errors.std()).cdf
+    return bool(kstest(errors, cdf if law == 'derived' else bell).statistic < farthest)
+
+verify(
+    'the limits are exponential, two-humped and normal',
+    lambda name: has_limit(name, 'derived'),
+    slip=('expects a bell for each', lambda name: has_limit(name, 'bell')),
+    name=list(limits),
+)
+at_wall = (large['wall'] == 0).mean()
+verify(
+    'half of the estimates are at the wall',  # within five standard errors
+    lambda: bool(abs(at_wall - 0.5) < 5 * 0.5 / np.sqrt(20_000)),
+    slip=('expects four of ten there', lambda: bool(abs(at_wall - 0.4) < 5 * 0.5 / np.sqrt(20_000))),
+)
+tops = 11 / 10 * np.random.default_rng(8).beta(10, 1, size=20_000)
+
+def variance_is(value):
+    return bool(abs(tops.var() - value) < 5 * ((tops - 1) ** 2).std() / 20_000**0.5)
+
+verify(
+    'on a moving support an unbiased estimate beats the bound: its variance is 1/(N(N + 2)) for N = 10',
+    lambda: variance_is(1 / 120), slip=('obeys the bound', lambda: variance_is(1 / 10)),
+)
+
 # %% [markdown]
-# ## Where it matters: the dose that kills half
+# ## Where it matters: the dose that kills half of the beetles
 #
-# This section continues [The bell around the truth](#the-bell-around-the-truth). In 1935 C. I. Bliss published counts
-# of 481 beetles after five hours in carbon disulphide at eight concentrations {cite}`bliss1935calculation`. The
-# question of every toxicologist: which dose kills half, and how sure are you? Logistic regression on the logarithm of
-# the dose answers $x_{1/2} = -w_0 / w_1$, where $g(0) = \tfrac12$. Near the truth this function $q(\mathbf{w})$ is
-# almost linear, so the variance of $q(\hat{\mathbf{w}})$ is about $\nabla q^\top F_N^{-1} \nabla q$.
+# In 1935 C. I. Bliss published how many of 481 beetles died within five hours in eight concentrations of carbon disulphide
+# {cite}`bliss1935calculation`. Which dose kills half, and how sure are we? A beetle is like a thumbtack, with a probability that depends on
+# the dose. A common model takes the **logistic function** $g(t) = 1/(1 + e^{-t})$, which rises from 0 to 1:
+#
+# ```{math}
+# :label: eq-mle-dose
+# \Pr(\text{killed} \mid x) = g(w_0 + w_1 x), \qquad x = \log_{10}(\text{dose}) - 1.8 .
+# ```
 
 # %%
 log_dose = np.array(
     [1.6907, 1.7242, 1.7552, 1.7842, 1.8113, 1.8369, 1.8610, 1.8839])
 beetles = np.array([59, 60, 62, 56, 63, 59, 62, 60])
 killed = np.array([6, 13, 18, 28, 52, 53, 61, 60])
-X_b = np.stack([np.ones(8), log_dose - 1.8], axis=1)  # centred at 1.8
-
-w_b = mle_binary(X_b, beetles, killed)
-C_b = np.linalg.inv(fisher_information(X_b, beetles, w_b))
-half = 1.8 - w_b[0] / w_b[1]
-grad = np.array([-1 / w_b[1], w_b[0] / w_b[1] ** 2])
-error_bar = np.sqrt(grad @ C_b @ grad)
-print(f'slope {w_b[1]:.1f} ± {np.sqrt(C_b[1, 1]):.1f}')
-print(f'log dose that kills half: {half:.3f} ± {error_bar:.4f}')
+X = np.stack([np.ones(8), log_dose - 1.8], axis=1)      # (8, 2)
 
 # %% [markdown]
-# Repeat the experiment 4000 times in the computer, at the fitted parameters, and compare the spread with the formula.
-# A standard deviation from $R$ draws has relative standard error $1 / \sqrt{2R}$; five of them make the band. The
-# control is the notes' $F^{-1}$ with the information of a *single* beetle.
+# Let $k$ of $n$ beetles be killed at one dose. By the chain rule their score is $(k - n g) \frac{g'}{g (1 - g)} \mathbf{x}$. Since
+# $\mathrm{Var}(k) = n g (1 - g)$, their information is $\frac{n g'^2}{g(1 - g)} \mathbf{x}\mathbf{x}^\top$.
 
 # %%
+def logistic(t):                                        # value and slope
+    g = 1 / (1 + np.exp(-t))
+    return g, g * (1 - g)
+
+def total_score(X, n, k, w, curve=logistic):            # X (J, D), k (..., J)
+    g, slope = curve(w @ X.T)                           # (..., J)
+    return (k - n * g) * slope / (g * (1 - g)) @ X      # (..., D)
+
+def fisher_information(X, n, w, curve=logistic):
+    g, slope = curve(w @ X.T)                           # (..., J)
+    weight = n * slope**2 / (g * (1 - g))
+    return (weight[..., None, :] * X.T) @ X             # (..., D, D)
+
+# %% [markdown]
+# There is no formula for the maximum. But the top of the parabola of the last part is one step of $F_N^{-1} \mathbf{s}$
+# away. We go there, take the parabola at the new point, and repeat. This is **Fisher scoring**; for the logistic function it
+# is Newton's method.
+
+# %%
+def fisher_scoring(X, n, k, curve=logistic, steps=25):
+    w = np.zeros((*k.shape[:-1], X.shape[1]), X.dtype)
+    for _ in range(steps):
+        s = total_score(X, n, k, w, curve)
+        F_N = fisher_information(X, n, w, curve)
+        w = w + np.linalg.solve(F_N, s[..., None])[..., 0]
+    return w
+
+# %%
+w = fisher_scoring(X, beetles, killed)
+C = np.linalg.inv(fisher_information(X, beetles, w))    # (2, 2)
+print('Fisher scoring: ', w.round(2))
+print('standard errors:', np.sqrt(np.diag(C)).round(2))
+
+x_each = np.repeat(X[:, 1:], 2, axis=0)  # dead and alive at each dose
+counts = np.stack([killed, beetles - killed], 1).ravel()
+model = LogisticRegression(C=1e9, tol=1e-8, solver='newton-cholesky')
+model.fit(x_each, [1, 0] * 8, sample_weight=counts)
+print('scikit-learn:   ', np.r_[model.intercept_, model.coef_[0]].round(2))
+
+# %% [markdown]
+# The library agrees; `C=1e9` switches off its penalty for large weights. Half of the beetles die where $w_0 + w_1 x = 0$. Near the
+# truth, $q(\mathbf{w}) = -w_0/w_1$ is almost linear, so the variance of $q(\hat{\mathbf{w}})$ is about $\nabla q^\top F_N^{-1} \nabla
+# q$. To test this error bar, the fitted model draws the whole experiment 4000 times, and we estimate each time anew:
+
+# %%
+def half_dose(w):
+    return 1.8 - w[..., 0] / w[..., 1]
+
+grad = np.array([-1 / w[1], w[0] / w[1] ** 2])
+error_bar = np.sqrt(grad @ C @ grad)
+print(f'log dose that kills half: {half_dose(w):.3f} ± {error_bar:.4f}')
+
 rng = np.random.default_rng(11)
-again = rng.binomial(beetles, expit(X_b @ w_b), size=(4000, 8))
-w_again = mle_binary(X_b, beetles, again)  # (4000, 2)
-half_again = 1.8 - w_again[:, 0] / w_again[:, 1]
-
-band = 5 / np.sqrt(2 * 4000)
-ratio = half_again.std() / error_bar
-assert abs(ratio - 1) < band
-assert abs(half_again.std() / (np.sqrt(481) * error_bar) - 1) > band
-print(f'spread / formula: {ratio:.2f}')
-inside = abs(half_again - half) < 1.96 * error_bar
-print(f'within 1.96 error bars: {inside.mean():.2f}')
+again = rng.binomial(beetles, logistic(X @ w)[0], size=(4000, 8))
+half_again = half_dose(fisher_scoring(X, beetles, again))
+inside = abs(half_again - half_dose(w)) < 1.96 * error_bar
+print(f'spread of 4000 repetitions: {half_again.std():.4f}')
+print(f'within 1.96 error bars: {inside.mean():.1%}')
 
 # %% [markdown]
-# So the answer is certain to three digits? Only if the logistic curve is the right one. A rival with as many
-# parameters is $g(t) = 1 - e^{-e^t}$, the *complementary log-log* curve. Likelihood is a common currency: compare the
-# two summits, and ask how often the rival would win by this much if the logistic curve were true.
+# So is the answer certain to three digits? Only if the logistic curve is right. A rival with as many parameters is $g(t) = 1 -
+# e^{-e^t}$, the *complementary log-log* curve. How much larger is its likelihood at the maximum? And how often would it lead by so much if
+# the logistic curve were true?
 
 # %%
-def log_log(t):  # value and slope, kept inside (0, 1)
+def log_log(t):  # value and slope, inside (0, 1)
     g = np.clip(-np.expm1(-np.exp(t)), 1e-12, 1 - 1e-12)
     return g, np.exp(t - np.exp(t))
 
-def log_likelihood(k, w, curve):  # without the binomial coefficients
-    g, _ = curve(w @ X_b.T)
+def best_log_likelihood(k, curve):  # without binomial coefficients
+    g, _ = curve(fisher_scoring(X, beetles, k, curve) @ X.T)
     return (xlogy(k, g) + xlogy(beetles - k, 1 - g)).sum(-1)
 
-def lead(k):  # of the rival over the logistic curve, both at their best
-    best = [(mle_binary(X_b, beetles, k, c), c) for c in (log_log, logistic)]
-    rival, ours = (log_likelihood(k, w, c) for w, c in best)
-    return rival - ours
+def lead(k):
+    return best_log_likelihood(k, log_log) - best_log_likelihood(k, logistic)
 
-w_r = mle_binary(X_b, beetles, killed, log_log)
-half_r = 1.8 + (np.log(np.log(2)) - w_r[0]) / w_r[1]
+# %%
+w_rival = fisher_scoring(X, beetles, killed, log_log)
+half_rival = 1.8 + (np.log(np.log(2)) - w_rival[0]) / w_rival[1]
 seen, by_luck = lead(killed), lead(again)
-assert (by_luck >= seen).mean() < 0.01
-assert abs(total_score(X_b, beetles, killed, w_r, log_log)).max() < 1e-8
-print(f'the rival leads by {seen:.1f}')
-print('by luck in', (by_luck >= seen).sum(), 'of', len(by_luck), 'draws')
-shift = (half_r - half) / error_bar
-print(f'its log dose: {half_r:.3f}, which is {shift:.2f} error bars away')
+print(f'the rival leads by {seen:.1f}; so much by luck'
+      f' in {(by_luck >= seen).sum()} of {len(by_luck)} repetitions')
+print(f'its log dose {half_rival:.3f} is'
+      f' {(half_rival - half_dose(w)) / error_bar:.1f} error bars away')
 
 # %% mystnb={"figure": {"caption": "Left: the log-log curve fits the observed fractions better than the logistic one. Right: if the logistic were true, so large a lead would come by luck in less than 1 of 100 repetitions."}, "image": {"alt": "Left: the fraction of beetles killed against log dose with two fitted curves and the ranges in which 95 per cent of repetitions fall under the logistic one; the asymmetric log-log curve passes closer to the points. Right: histogram of the lead that the rival would have by luck, mostly negative, with the observed lead far in the right tail."}} tags=["hide-input"]
-fig, (left, right) = panels(2, height=2.9)
+fig, (left, right) = panels(2, height=2.8)
 t = np.linspace(1.68, 1.9, 200)
 T = np.stack([np.ones(200), t - 1.8], 1)
 low, high = np.quantile(again / beetles, [0.025, 0.975], axis=0)
 left.vlines(log_dose, low, high, color='C0', alpha=0.4, lw=4)
-left.plot(t, expit(T @ w_b), label='logistic')
-left.plot(t, log_log(T @ w_r)[0], label='log-log')
-left.plot(log_dose, killed / beetles, 'o', color=GREY, label='observed')
-left.set(xlabel='log10 of the dose (mg / l)', ylabel='fraction killed')
-left.set_title('481 beetles; bars: 95 % if logistic')
-left.legend(loc='upper left')
+left.plot(t, logistic(T @ w)[0], color='C0')
+left.plot(t, log_log(T @ w_rival)[0], color='C1')
+left.plot(log_dose, killed / beetles, 'o', color=GREY)
+left.text(1.815, 0.45, 'logistic, and 95 %\nof its repetitions', color='C0', va='center')
+left.text(1.853, 1.04, 'log-log', color='C1', ha='right')
+left.set(xlabel='log10 of the dose (mg / l)', ylabel='fraction killed', title='481 beetles', ylim=(-0.02, 1.13))
 right.hist(by_luck, bins=np.linspace(-14, 8, 45), color='C0', alpha=0.45)
 right.axvline(seen, color='C1')
 right.text(seen + 0.4, 200, 'observed', color='C1')
-right.set(xlabel='lead of log-log, in log-likelihood', xlim=(-14, 10))
-right.set(ylabel='repetitions', title='If logistic were true');
+right.set(xlabel='lead of log-log', xlim=(-14, 10), ylabel='repetitions', title='if the logistic were true');
 
 # %% [markdown]
-# The likelihood decides against the curve that looked natural, and the dose moves by almost two of its proud error
-# bars. Inside a model the Fisher information measures uncertainty; it is blind to whether the model is right.
+# The likelihood decides against the logistic curve, and the estimated dose moves by almost two error bars. The Fisher information measures the uncertainty inside a model. It does not see whether the model is right.
+#
+# ```{exercise} ★★ Experiment: where to put the beetles
+# :label: mle-design
+#
+# You may choose two log doses, $1.77 - d$ and $1.77 + d$, with 240 beetles each. Predict which of
+# $d = 0.02$, $0.06$ and $0.14$ gives the smallest error bar of the dose that kills half, and which that of the slope
+# $w_1$. Then compute both from `fisher_information` at the fitted `w`, and explain what you see.
+# ```
+#
+# ```{solution-start} mle-design
+# :class: dropdown
+# ```
+# For the half dose, close to it is best: only there do the counts change much when the curve moves sideways. For the slope, $d = 0.06$ is better
+# than $0.02$, because two doses that are close together tell little about a slope. It is also better than $0.14$, because there nearly
+# all beetles live or nearly all die, and $g(1 - g)$ is small. Bliss's eight doses serve both aims. They also allowed us to see that the curve is
+# wrong, which two doses never show.
+
+# %% tags=["hide-input"]
+for d in (0.02, 0.06, 0.14):
+    design = np.array([[1.0, -0.03 - d], [1.0, -0.03 + d]])
+    C_d = np.linalg.inv(fisher_information(design, np.array([240, 240]), w))
+    print(f'd = {d:.2f}: half dose ± {np.sqrt(grad @ C_d @ grad):.4f}, slope ± {np.sqrt(C_d[1, 1]):.1f}')
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ```{exercise} ★★★ Experiment: beating the bound at one point
+# :label: mle-hodges
+#
+# Hodges estimates the mean $\theta$ of $N$ observations from $\mathcal{N}(\theta, 1)$ by $\bar y$ if
+# $|\bar y| > N^{-1/4}$, and by 0 otherwise. Predict $N$ times the mean squared error at $\theta = 0$ and near
+# $\theta = N^{-1/4}$. (For $\bar y$ it is 1.) Simulate it for $N = 100$ and $10^6$. Is maximum likelihood the best estimate?
+# ```
+#
+# ```{solution-start} mle-hodges
+# :class: dropdown
+# ```
+# At $\theta = 0$ the risk tends to 0, far below the bound. But near $N^{-1/4}$ the estimate is often 0, its squared error is then about
+# $N^{-1/2}$, and $N$ times this grows like $\sqrt N$. Points that beat the bound in the limit have measure zero
+# {cite}`vandervaart1998asymptotic` and are paid for nearby. Maximum likelihood is asymptotically best in this sense, and not at each point.
+
+# %% tags=["hide-input"]
+for N in (100, 10**6):
+    theta = np.linspace(0, 2, 81)[:, None] * N**-0.25
+    mean = theta + np.random.default_rng(N).normal(size=10_000) / np.sqrt(N)
+    estimate = np.where(abs(mean) > N**-0.25, mean, 0)
+    risk = N * ((estimate - theta) ** 2).mean(1)
+    print(f'N = {N:7}: risk at 0 {below(risk[0], 0.1)}, largest {risk.max():.0f}')
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% tags=["checks"]
+doses = np.stack([np.ones(5), np.arange(-2, 3)], axis=1)  # (5, 2), equally likely
+w_dose = np.array([0.4, 0.9])
+F_one = fisher_information(doses, np.full(5, 1 / 5), w_dose)
+
+def experiments(N, seed, R=4000):
+    rng = np.random.default_rng(seed)
+    n = rng.multinomial(N, np.full(5, 1 / 5), size=R)     # (R, 5)
+    return n, rng.binomial(n, expit(doses @ w_dose))
+
+def has_limit_law(N, seed, power):
+    n, k = experiments(N, seed)
+    w = np.zeros((len(k), 2))
+    for _ in range(8):
+        F_N = fisher_information(doses, n, w)
+        w = w + np.linalg.solve(F_N, total_score(doses, n, k, w)[..., None])[..., 0]
+    z = N**power * (w - w_dose)
+    white = z @ np.linalg.cholesky(F_one)                 # covariance F^-1 becomes the identity
+    farthest = np.sqrt(np.log(2e6) / (2 * len(z)))        # exceeded with probability 1e-6 at most
+    distance = max(kstest(column, norm.cdf).statistic for column in white.T)
+    return bool(has_covariance(np.linalg.inv(F_one), z) and distance < farthest)
+
+holds(
+    'ml.mle.properties.normal',
+    lambda N, seed: has_limit_law(N, seed, power=1 / 2),
+    slip=('multiplies by N in place of its root', lambda N, seed: has_limit_law(N, seed, power=1)),
+    N=[2500, 10_000], seed=[0, 1],
+)
+
+def score_covariance(N, times):
+    n, k = experiments(N, seed=0)
+    return has_covariance(times * F_one, total_score(doses, n, k, w_dose) / np.sqrt(N))
+
+verify(
+    'the covariance of the scores is the information',
+    lambda N: score_covariance(N, 1),
+    slip=('takes that of all N for that of one', lambda N: score_covariance(N, N)),
+    N=[50, 1000],
+)
+
+# %% tags=["checks"]
+def bar_is_honest(observations):  # of 4000 repetitions; five standard errors of a standard deviation
+    ratio = half_again.std() / (error_bar * np.sqrt(481 / observations))
+    return bool(abs(ratio - 1) < 5 / np.sqrt(2 * 4000))
+
+verify(
+    'the error bar is the spread of repetitions',
+    lambda: bar_is_honest(481),
+    slip=('takes the information of a single beetle', lambda: bar_is_honest(1)),
+)
+
+curves = {'logistic': logistic, 'log-log': log_log}
+
+def is_stationary(w, curve):
+    return bool(abs(total_score(X, beetles, killed, w, curve)).max() < 1e-8)
+
+verify(
+    'Fisher scoring ends where the score is zero, for either curve',
+    lambda name: is_stationary(fisher_scoring(X, beetles, killed, curves[name]), curves[name]),
+    slip=('stops after two steps',
+          lambda name: is_stationary(fisher_scoring(X, beetles, killed, curves[name], steps=2), curves[name])),
+    name=list(curves),
+)
+verify(
+    'if the logistic curve is true, the rival leads by so much in less than one of 100 repetitions',
+    lambda: bool((by_luck >= seen).mean() < 0.01),
+    slip=('calls any lead of the rival so rare', lambda: bool((by_luck > 0).mean() < 0.01)),
+)
 
 # %% [markdown]
 # ## Summary
 #
-# The maximum-likelihood estimate is the top of a sample average whose expectation peaks at the truth, so for an
-# identifiable, well-specified model of fixed size it is consistent. In regular models its error is asymptotically
-# normal with covariance $(N F)^{-1}$, which is the Cramér–Rao bound for unbiased estimators, and $F$ is both mean
-# curvature and score covariance. Every condition matters: a moving support, a boundary, a vanishing information, a
-# parameter per object or a wrong model each change the limit or the rate.
+# The maximum-likelihood estimate makes the data as probable as possible. It is the maximum of a sample mean whose expectation is largest
+# at the truth, so for an identifiable, true model of fixed size it is consistent. In regular models its error is asymptotically normal with
+# covariance $(N F)^{-1}$, the Cramér–Rao bound; a moving support, a boundary, a parameter per object or a wrong model change this.
 #
-# **Further reading.** {cite}`fisher1922mathematical` is the source, and still readable; {cite}`lehmann1998theory`
-# treats estimation in full, {cite}`vandervaart1998asymptotic` gives the sharpest conditions, and
-# {cite}`murphy2022probabilistic` connects all of it to machine learning.
+# **Further reading.** {cite}`murphy2022probabilistic` connects all of this to machine learning.
+# {cite}`lehmann1998theory` treats estimation in full, {cite}`vandervaart1998asymptotic` has the sharpest conditions, and
+# {cite}`fisher1922mathematical` is the source, still readable.

@@ -358,6 +358,22 @@ prints(
 # maximum likelihood
 
 prints(
+    'eq-mle-log-likelihood',
+    y=[np.array(throws) for throws in ([1, 0], [1, 1, 0], [0, 1, 0, 0, 0], [1, 0, 1, 1, 1, 0])],
+    N=of(lambda y: len(y)),
+    w=vectors(1, 0.05, 0.95),
+    p=lambda y, w: stats.bernoulli.pmf(int(y), w).item(),
+    L_LL=of(lambda y: lambda w: stats.binom.logpmf(y.sum(), len(y), w).item() - np.log(special.comb(len(y), y.sum()))),
+)
+prints(
+    'eq-mle-estimate',
+    tries=3,
+    y=normal(5),
+    w=Box(-30, 30, 1),
+    L_LL=of(lambda y: lambda w: stats.norm.logpdf(y, w, 0.7).sum()),
+    w_hat=of(lambda y: np.array([y.mean()])),
+)
+prints(
     'ml.mle.estimator.equiv',
     X=normal(5, 2),
     y=vectors(5, -2, 2),

@@ -11,6 +11,9 @@ REPAIRS = {  # what is written -> what it should be
     # sphinx-proof gives all proofs of a page one identifier
     '<div class="proof admonition" id="proof">\n<p>Proof. ':
         '<div class="proof admonition proof-text">\n<p><em>Proof.</em> ',
+    # nor a title to a folded one, without which the script that folds stops there, and folds nothing below
+    '<div class="proof dropdown admonition" id="proof">\n<p>Proof. ':
+        '<div class="dropdown admonition">\n<p class="admonition-title">Proof</p>\n<p>',
     ' id="proof-content"': '',
     # the theme shows a title on hover alone; its own tooltips come with the keyboard, too
     '<a class="term reference internal"': '<a class="term reference internal" data-bs-toggle="tooltip"',
