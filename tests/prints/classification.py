@@ -50,7 +50,7 @@ prints(
     L=of(lambda X, y: lambda w: np.exp(stats.multivariate_normal.logpdf(X, [0, 0]).sum() - np.logaddexp(0, (1 - 2 * y) * (X @ w)).sum())),
     options={'over': ('w', 'v')},
 )
-prints('la.softmax.first-component', Softmax=special.softmax, x=vectors(4))
+prints('la.softmax.first-component', softmax=special.softmax, o=vectors(4), q=4)
 prints(
     'ml.logreg.newton.hessian-matrix',
     X=normal(4, 2),
@@ -121,7 +121,7 @@ prints(
     k=lambda x: Expansion([1], [x]),
     inner=expansions,
 )
-prints('softmax-lse', LSE=special.logsumexp, softmax=special.softmax, x=vectors(3))
+prints('softmax-lse', LSE=special.logsumexp, softmax=special.softmax, o=vectors(3))
 prints(
     'ml.logreg.newton.hessian-sum',
     X=normal(4, 2),
@@ -135,7 +135,7 @@ prints(
 onehot3 = [np.eye(3)[k] for k in range(3)]
 
 prints('dl.softmax-ce.substituted', o=vectors(3), y=onehot3, q=3, l=of(lambda o, y: special.logsumexp(o) - y @ o))
-prints('dl.softmax.softmax', o=vectors(4), y_hat=of(lambda o: special.softmax(o)))
+prints('dl.softmax.softmax', o=vectors(4), q=4, p=of(lambda o: special.softmax(o)))
 prints(
     'ml.logreg.nll.nll',
     X=normal(4, 2),
@@ -277,47 +277,57 @@ prints(
 
 # softmax
 
-prints('la.softmax.last-component', Softmax=special.softmax, x=vectors(4), n=4)
+prints('la.softmax.last-component', softmax=special.softmax, o=vectors(4), q=4)
+prints('softmax-odds', o=vectors(4), p=of(lambda o: special.softmax(o)))
+prints('softmax-lse-definition', o=vectors(4), q=4, LSE=special.logsumexp, m=of(lambda o: max(o)))
+prints(
+    'softmax-lse-bounds',
+    o=vectors(4),
+    q=4,
+    LSE=special.logsumexp,
+    slip=('twice the logarithm', r'\operatorname{LSE}(\mathbf{o}) \le \max_k o_k + \frac12 \log q'),
+)
 
 
-def lead(x):
-    return np.subtract(*np.sort(x)[:-3:-1])
+def lead(o):
+    return np.subtract(*np.sort(o)[:-3:-1])
 
 prints(
     'softmax-rate',
     softmax=special.softmax,
-    x=st.one_of(vectors(2), vectors(4)),
+    o=st.one_of(vectors(2), vectors(4)),
     beta=[0.3, 1, 2],
-    n=of(lambda x: len(x)),
-    m=of(lambda x: np.argmax(x) + 1),
+    q=of(lambda o: len(o)),
+    m=of(lambda o: np.argmax(o) + 1),
     delta=of(lead),
-    equality=dict(x=np.zeros(2), beta=1.0),
+    equality=dict(o=np.zeros(2), beta=1.0),
     slip=('the largest score in place of its lead',
-          r'\|\operatorname{softmax}(\beta \mathbf{x}) - \mathbf{e}_m\|_1 \le 2 (n - 1) e^{-\beta x_m}'),
+          r'\|\operatorname{softmax}(\beta \mathbf{o}) - \mathbf{e}_m\|_1 \le 2 (q - 1) e^{-\beta o_m}'),
 )
 
 
 def of_scores(function):
-    """What a function gives for the probabilities of the scores x at the inverse temperature beta."""
-    return of(lambda beta, x: function(np.exp(beta * x - special.logsumexp(beta * x)), x))
+    """What a function gives for the probabilities of the scores o at the inverse temperature beta."""
+    return of(lambda beta, o: function(np.exp(beta * o - special.logsumexp(beta * o)), o))
 
 prints(
     'softmax-beta',
-    x=vectors(3, -2, 2),
+    o=vectors(3, -2, 2),
     beta=scalars(0.1, 2),
-    p=of_scores(lambda p, x: p),
-    mu=of_scores(lambda p, x: p @ x),
-    H=of_scores(lambda p, x: stats.entropy(p)),
-    Var=of(lambda beta, x: lambda scores: np.cov(scores, aweights=special.softmax(beta * x), ddof=0)),
+    p=of_scores(lambda p, o: p),
+    mu=of_scores(lambda p, o: p @ o),
+    H=of_scores(lambda p, o: stats.entropy(p)),
+    Var=of(lambda beta, o: lambda scores: np.cov(scores, aweights=special.softmax(beta * o), ddof=0)),
     tries=8,
 )
 prints(
     'softmax-log',
     o=vectors(3),
-    y_hat=of(lambda o: special.softmax(o)),
+    q=3,
+    p=of(lambda o: special.softmax(o)),
     z=of(lambda o: np.array([score - max(o) for score in o])),
 )
-prints('softmax-log-gradient', o=vectors(3), y_hat=of(lambda o: special.softmax(o)), delta=np.eye(3), tries=20)
+prints('softmax-log-gradient', o=vectors(3), p=of(lambda o: special.softmax(o)), delta=np.eye(3), tries=20)
 
 
 def state(x, V):
@@ -338,10 +348,10 @@ prints(
 )
 
 
-def softmax_jacobian(x):
-    return torch.func.jacrev(lambda t: t.softmax(0))(tensor(x))
+def softmax_jacobian(o):
+    return torch.func.jacrev(lambda t: t.softmax(0))(tensor(o))
 
-_pushed = dict(x=vectors(3, -3, 3), p=of(lambda x: special.softmax(x)), J=of(softmax_jacobian), g=vectors(3), tries=10,
+_pushed = dict(o=vectors(3, -3, 3), p=of(lambda o: special.softmax(o)), J=of(softmax_jacobian), g=vectors(3), tries=10,
                **{'1': np.ones(3)})
 
 prints('softmax-jacobian', delta=np.eye(3), **_pushed)
@@ -355,7 +365,8 @@ def gumbel():
 
 prints(
     'softmax-gumbel',
-    x=vectors(2, -1, 1).map(lambda x: np.round(2 * x) / 2),
+    o=vectors(2, -1, 1).map(lambda o: np.round(2 * o) / 2),
+    q=2,
     t=[-0.5, 0.5, 1],
     G_1=gumbel(),
     G_2=gumbel(),

@@ -267,7 +267,7 @@ SEARCHES = [  # what is asked, the section that should be among the first three,
     ('learning rate', 'optimization/gradient_descent'),
     ('how to choose a step size', 'optimization/gradient_descent'),
     ('eigenvaleus', 'linear_algebra/eigendecomposition'),
-    ('softmax', 'classification/cross_entropy'),
+    ('softmax', 'classification/softmax'),
     ('vowels', 'linear_algebra/eigendecomposition'),
 ]
 
