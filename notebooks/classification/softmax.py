@@ -383,7 +383,7 @@ for scores in (90, 0, 89), (200, 0, 30), (-torch.inf, 2, 1):
 # forbidden. All three values are right, but only `log_softmax` has derivatives, because the others multiply the infinite
 # slope of the logarithm at zero by zero.
 
-# %% mystnb={"figure": {"caption": "Left: log-sum-exp is a smooth maximum, above the larger of $x$ and 0 by at most $\\log 2$. Right: in float32 both logarithms of a softmax end where something underflows or overflows; log-softmax goes on."}, "image": {"alt": "Left: the log-sum-exp of x and 0 as a smooth curve above the bent line max(x, 0), farthest from it at x = 0, by log 2. Right: the log-probability of a score that trails by t, a falling straight line. The log of the plain softmax ends first, that of the stable one somewhat later, and log-softmax goes on to the edge."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: log-sum-exp is a smooth maximum, above the larger of $x$ and 0 by at most $\\log 2$. Right: in float32 both logarithms of a softmax end where something underflows or overflows; log-softmax goes on."}, "image": {"alt": "Left: the log-sum-exp of x and 0 as a smooth curve above the bent line max(x, 0), farthest from it at x = 0, by log 2. Right: the log-probability of a score that trails by t, a falling straight line for log-softmax. Dots on it show where the log of the plain softmax ends, and further down that of the stable one."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.7)
 x = torch.linspace(-4, 4, 161)
 left.plot(x, x.clamp(min=0), color=GREY, ls='--', lw=1.2)
@@ -391,15 +391,18 @@ left.plot(x, logsumexp(torch.stack([x, 0 * x], -1)), color='C0')
 left.text(-0.3, 1.05, 'LSE(x, 0)', color='C0', ha='right')
 left.text(2.2, 1.5, 'max(x, 0)', color=GREY)
 left.plot([0, 0], [0, np.log(2)], color='C1', lw=2)
-left.text(0.15, 0.12, 'log 2', color='C1')
+left.text(-0.15, 0.22, 'log 2', color='C1', ha='right')
 left.set(xlabel='x', title='a smooth maximum')
 t = torch.arange(0.0, 151)
-for (name, way), width, color, at in zip(ways.items(), (2, 5, 9), ('C1', 'C0', 'C2'), (50, 78, 108)):
-    line = way(torch.stack([t, 0 * t], -1))[:, 1]
-    line[~line.isfinite()] = torch.nan
-    right.plot(t, line, color=color, lw=width, zorder=5 - width / 5)
-    right.text(at - 9, -at - 14, name, color=color, ha='right')
-right.set(xlabel='lead t of the first label', title='log-probability of the second', ylim=(-155, 5))
+lines = {name: way(torch.stack([t, 0 * t], -1))[:, 1] for name, way in ways.items()}
+right.plot(t, lines['log_softmax'], color='C2')
+right.text(128, -112, 'log_softmax', color='C2')
+for name, color, across, side in ('log of softmax', 'C1', 6, 'left'), ('log of stable', 'C0', -6, 'right'):
+    last = lines[name].isfinite().nonzero().max()
+    right.plot(t[last], lines[name][last], 'o', color=color)
+    right.text(t[last] + across, lines[name][last] + 1.4 * across, f'{name}\nends here', color=color, ha=side,
+               va='bottom' if across > 0 else 'top')
+right.set(xlabel='lead t of the first label', title='log-probability of the second', xlim=(-5, 185), ylim=(-155, 5));
 
 # %% [markdown]
 # Should you subtract the maximum first, or $\operatorname{LSE}(\mathbf{o})$ at the end? Near a million, float32 numbers lie $1/16$
@@ -672,7 +675,7 @@ print(f'mean confidence of wrong answers {confidence[~right].mean():.3f}')
 
 # %% [markdown]
 # It claims more than it can do, and even where it is wrong, it is 80 % sure on average. **Temperature scaling** {cite}`guo2017calibration` mends this with a single number. We
-# measure a classifier by the mean of $-\log p_y$ over pictures with the true digits $y$, which
+# judge a classifier by the mean of $-\log p_y$ over pictures with the true digits $y$, which
 # [maximum likelihood](../probability/maximum_likelihood.ipynb) makes small, and choose the temperature with the least
 # loss on the 400 pictures that were set aside:
 
@@ -715,10 +718,13 @@ print(f'ten equal probabilities: loss {np.log(10):.2f}, confidence 0.10')
 # %% [markdown]
 # The order of the scores stays, so no answer changes. But now the confidence agrees with the share of right answers,
 # within the spread of the splits, and the loss on new pictures falls in each split.
+#
+# Is it honest at every level? A **reliability diagram** sorts the answers by their confidence into bins, and compares the
+# mean confidence in each bin with the share of right answers:
 
 # %%
 def reliability(split, tau, bins):
-    """Mean confidence and share of right answers in each bin."""
+    """Sum of confidences, right answers and answers, for each bin."""
     o, y = split
     confidence, answer = (o / tau).softmax(-1).max(-1)
     which = np.digitize(confidence, bins)
@@ -729,8 +735,9 @@ def reliability(split, tau, bins):
 bins = np.array([0.3, 0.6, 0.8, 0.9, 0.97, 1.01])
 curves = {}
 for name, taus in ('trained', np.ones(5)), ('scaled', rows[:, 0]):
-    parts = np.array([reliability(test, tau, bins) for (_, test), tau
-                      in zip(splits, taus)], float)        # (5, bins, 3)
+    parts = np.array([
+        reliability(test, tau, bins)
+        for (_, test), tau in zip(splits, taus)], float)   # (5, bins, 3)
     claimed, right, count = parts.sum(0).T
     curves[name] = claimed / count, right / count
     for claim, share in zip(claimed / count, right / count):
@@ -743,7 +750,7 @@ for (_, test), row in zip(splits, rows):
     left.plot(taus, [mean_loss(*test, tau) for tau in taus], color='C0', lw=1)
     left.plot(row[0], row[5], 'o', color='C1')
 left.axvline(1, color=GREY, ls=':', lw=0.9)
-left.text(0.96, 0.36, 'as trained', ha='right', color=GREY)
+left.text(1.04, 0.107, 'as trained', color=GREY)
 left.set(xscale='log', xlabel='temperature τ', title='loss on new digits', ylim=(0.1, 0.4), xticks=[0.5, 1, 2, 5],
          xticklabels=['0.5', '1', '2', '5'])
 left.minorticks_off()
@@ -959,8 +966,8 @@ print(softmax_vjp(p, g), J.T @ g)
 # ```{exercise} ★★★ Program: the small entries of the derivative
 # :label: softmax-digits
 #
-# For the scores $(40, 0)$ and $\mathbf{g} = (1, 0)$ in float64, `softmax_vjp` and PyTorch return 0 for both derivatives. Their
-# true size is $e^{-40} \approx 4 \cdot 10^{-18}$. Write `accurate_vjp(p, g)` for vectors `p` and `g`, which keeps the digits. Hint:
+# For the scores $(40, 0)$ and $\mathbf{g} = (1, 0)$ in float64, `softmax_vjp` and PyTorch return 0 for the first derivative.
+# In truth it is $e^{-40} \approx 4 \cdot 10^{-18}$. Write `accurate_vjp(p, g)` for vectors `p` and `g`, which keeps the digits. Hint:
 # $\mathbf{J}$ does not see a multiple of $\mathbf{1}$, so you may add one to $\mathbf{g}$.
 # ```
 
