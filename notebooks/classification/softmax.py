@@ -52,7 +52,7 @@ from sklearn.linear_model import LogisticRegression
 from nbutils.cases import scalars, seeds, vectors
 from nbutils.checks import close, erratum, grade, holds, verify
 from nbutils.data import digits
-from nbutils.figures import GREY, label_lines, panels
+from nbutils.figures import GREY, panels
 
 plt.style.use('nbutils.book')
 torch.set_printoptions(precision=3, sci_mode=False)
