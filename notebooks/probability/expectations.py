@@ -192,8 +192,8 @@ grade(faces, faces_by_listing, dice)
 # :class: dropdown
 # ```
 # One indicator per face: a given face is missed by all rolls with probability $(1 - 1/k)^n$. So the mean is
-# $k \, (1 - (1 - 1/k)^n)$. With $n = k$ large, about $1 - 1/e = 63\,\%$ of the faces appear, which is also the share
-# of a data set that turns up in a bootstrap sample of the same size.
+# $k \, (1 - (1 - 1/k)^n)$. With $n = k$ large, a share of $1 - 1/e \approx 0.63$ of the faces appears, as of a data set in
+# a bootstrap sample of the same size.
 
 # %% jupyter={"source_hidden": true}
 def faces_solution(n, k):
@@ -335,7 +335,7 @@ print('one pass, mean = a million σ: error',
 print('one pass, mean = a billion σ: error', between(one_pass[-1], 1, 1000))
 print('two passes, always: error', below(two_pass, 1e-13))
 
-# %% mystnb={"figure": {"caption": "The one-pass variance errs by about $\\epsilon\\,(\\mu/\\sigma)^2$ and by more than 100 % if $\\mu$ is a billion times $\\sigma$; subtracting the mean first keeps the error below $10^{-13}$."}, "image": {"alt": "Relative error of the variance against the ratio of mean to standard deviation, both axes logarithmic. The one-pass formula climbs along a line of slope two to an error of one and more; the two-pass formula stays at rounding level."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "The one-pass variance errs by about $\\epsilon\\,(\\mu/\\sigma)^2$ and by more than the variance itself if $\\mu$ is a billion times $\\sigma$; subtracting the mean first keeps the error below $10^{-13}$."}, "image": {"alt": "Relative error of the variance against the ratio of mean to standard deviation, both axes logarithmic. The one-pass formula climbs along a line of slope two to an error of one and more; the two-pass formula stays at rounding level."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.9))
 ratio = 2.0**exponents
 ax.loglog(ratio, one_pass, 'o-', label='E X² − (E X)²')
@@ -687,7 +687,7 @@ for name, (x, mean) in laws.items():
 def like_one_draw(n, seed, power):
     rng = np.random.default_rng(seed)
     average = rng.standard_cauchy((2000, n)).mean(1)
-    dkw = np.sqrt(np.log(2e6) / (2 * 2000))
+    dkw = np.sqrt(np.log(2 / 1e-6) / (2 * 2000))
     return kstest(n**power * average, cauchy.cdf).statistic < dkw
 
 verify(
@@ -714,8 +714,9 @@ running = {name: x.cumsum(1) / n for name, x in draws.items()}
 bands = {name: np.quantile(m, [0.05, 0.95], axis=0)
          for name, m in running.items()}
 for name, (low, high) in bands.items():
-    before, after = (high - low)[[99, 999]]
-    print(f'{name:12s} 90 % band shrinks by {before / after:.2f}')
+    before, after = (high - low)[np.searchsorted(n, [100, 1000])]
+    print(f'{name:12s} from 100 to 1000 draws the 90 % band shrinks by '
+          f'{before / after:.2f}')
 
 # %% mystnb={"figure": {"caption": "With a variance the 90 % band of the running mean narrows like $1/\\sqrt n$; with a mean but no variance (Pareto) it narrows more slowly, without a mean (Cauchy) not at all."}, "image": {"alt": "Three panels of running means against the number of draws. For the exponential law the band narrows between two curves of the form 1.64 over root n. For the Pareto law it narrows more slowly and lopsidedly, with jumps. For the Cauchy law it does not narrow at all."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.6)
@@ -732,7 +733,7 @@ axes[0].set(ylabel='running mean − centre');
 # %% [markdown]
 # With finite variance ten times narrower bands need a hundred times the draws; the first band shrinks by
 # $\sqrt{10} \approx 3.2$ from 100 to 1000 draws. Without variance the mean still converges, but slower, here like
-# $n^{-1/3}$ in the limit, a factor of 2.2; without mean, never.
+# $n^{-1/3}$ in the limit, a factor of $10^{1/3} \approx 2.2$; without mean, never.
 
 # %% [markdown]
 # ## The same error from fewer draws
@@ -838,10 +839,12 @@ best = shifts[relative.argmin()]
 gain = (relative[0] / relative.min()) ** 2
 print(f'P(Z > 4) = {norm.sf(4):.2e}; best shift {best:.2f}')
 print(f'draws saved: a factor of {gain:.1f}')
+print(f'spread of one draw: {relative[0]:.0f} times P(Z > 4) without a shift, '
+      f'{relative.min():.2f} times with the best')
 u = np.random.default_rng(8).random((4000, 50))
 plain, helped = np.exp(u).mean(1), with_help(u, 1)
 
-# %% mystnb={"figure": {"caption": "Left: a control variate makes averages about eight times narrower. Right: a proposal shifted to about 4.1 brings the spread of one draw from over 100 times $P(Z > 4)$ down to about twice."}, "image": {"alt": "Left: histograms of 4000 averages around e minus 1, wide for plain draws and eight times narrower with a control variate. Right: relative standard deviation of a draw against the shift of the proposal, falling from 178 to about 2 near shift 4.1 and rising again; simulated points lie on the curve."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: a control variate makes averages about eight times narrower. Right: a proposal shifted to about 4.1 brings the spread of one draw from 178 times $P(Z > 4)$ down to about twice it."}, "image": {"alt": "Left: histograms of 4000 averages around e minus 1, wide for plain draws and eight times narrower with a control variate. Right: relative standard deviation of a draw against the shift of the proposal, falling from 178 to about 2 near shift 4.1 and rising again; simulated points lie on the curve."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.7)
 edges = np.linspace(1.45, 2, 111)
 left.hist(plain, edges, color='C0', alpha=0.5)

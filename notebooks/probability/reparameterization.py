@@ -1175,6 +1175,7 @@ for name, (kl, m, L) in found.items():  # kl (26, 5 rates, 5 seeds)
     best[name] = kl[:, i], m[i, :, 0], L[i]
     print(f'{name:10} best step {rates[i]:g}')
 final = {name: kl[-1] for name, (kl, _, _) in best.items()}
+print(f'KL at the start: {best["score"][0][0, 0]:.0f}')
 for much, less in (('score', 'path'), ('path', 'path only')):
     times = final[much] / final[less]
     print(f'KL of {much}: {times.min():.1f} times that of {less}, or more')

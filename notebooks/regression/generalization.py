@@ -397,10 +397,11 @@ holds('ml.ms.gap.claim',
 # %%
 x, y = draw(np.random.default_rng(6), (4000, 20))
 thresholds = np.linspace(-2, 2, 41)
+fixed = abs(thresholds - 0.3).argmin()
 risks = 0.5 - 2 * owens_t(thresholds, 2 / s)  # (41,)
 errors = ((x[..., None] > thresholds) != (y[..., None] > 0)).mean(axis=1)
 assert (abs(errors.mean(axis=0) - risks) < 5 * np.sqrt(0.25 / x.size)).all()
-gap_fixed = errors[:, 23] - risks[23]
+gap_fixed = errors[:, fixed] - risks[fixed]
 gap_best = errors.min(axis=1) - risks[errors.argmin(axis=1)]
 assert abs(gap_fixed.mean()) < 5 * gap_fixed.std() / np.sqrt(4000)
 print(f'mean gap: t chosen on the sample {gap_best.mean():+.3f}, '
@@ -435,7 +436,7 @@ right.legend();
 # ```{exercise} ★ A model moves house
 # :label: generalization-moves
 # The line $f(x) = ax + b$ is used where inputs have mean $m$ and variance $v$; labels are still $y = 2x + e$ with $e$ of
-# variance $s^2 = 0.49$. Give its risk there under the squared loss, `risk_elsewhere(a, b, m, v)`.
+# variance $s^2 = 0.7^2 = 0.49$. Give its risk there under the squared loss, `risk_elsewhere(a, b, m, v)`.
 # ```
 
 # %%
@@ -666,8 +667,8 @@ right.legend();
 # \mathbb{E}\big[ L_{\mathcal{D}}(\mathbf{w}_S) - L_S(\mathbf{w}_S) \big] \to 0 \qquad (n \to \infty, \; p \text{ fixed}).
 # ```
 #
-# "Abundant" is relative: with $p = n/4$ the expected gap stays near $0.58\,\sigma^2$; that is the control. And the remedy
-# for a flattering score is *an independent test set $T$, withheld from training*. On average over all such test sets, with
+# "Abundant" is relative: with $p = n/4$ the expected gap tends to $\frac14 + \frac13 \approx 0.58$ times $\sigma^2$, a
+# quarter from the training error and a third from the risk; that is the control. And the remedy for a flattering score is *an independent test set $T$, withheld from training*. On average over all such test sets, with
 # $S$ as it is,
 #
 # ```{math}

@@ -9,12 +9,6 @@ import yaml
 
 from nbutils.maintain import notebooks, words
 
-UNMENDED = {  # sections with numbers that nothing shows yet; this may only shrink
-    'probability/expectations',
-    'probability/reparameterization',
-    'regression/generalization',
-    'regression/polynomial_curve_fitting',
-}
 LISTED = yaml.safe_load(Path(__file__).with_name('numbers.yml').read_text('utf-8'))
 
 
@@ -33,10 +27,7 @@ def found(path):
 @pytest.mark.parametrize('path', notebooks.sources(), ids=notebooks.name)
 def test_numbers_are_shown(path):
     problems = [message for message, _ in found(path) if message]
-    if notebooks.name(path) in UNMENDED:
-        assert problems, f'{notebooks.name(path)} is mended: take it from UNMENDED'
-    else:
-        assert not problems, '\n'.join(['', *problems])
+    assert not problems, '\n'.join(['', *problems])
 
 
 # A list of exceptions that only grows excuses numbers that are long gone.
