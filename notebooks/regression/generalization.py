@@ -397,11 +397,11 @@ holds('ml.ms.gap.claim',
 # %%
 x, y = draw(np.random.default_rng(6), (4000, 20))
 thresholds = np.linspace(-2, 2, 41)
-fixed = abs(thresholds - 0.3).argmin()
+still = abs(thresholds - 0.3).argmin()
 risks = 0.5 - 2 * owens_t(thresholds, 2 / s)  # (41,)
 errors = ((x[..., None] > thresholds) != (y[..., None] > 0)).mean(axis=1)
 assert (abs(errors.mean(axis=0) - risks) < 5 * np.sqrt(0.25 / x.size)).all()
-gap_fixed = errors[:, fixed] - risks[fixed]
+gap_fixed = errors[:, still] - risks[still]
 gap_best = errors.min(axis=1) - risks[errors.argmin(axis=1)]
 assert abs(gap_fixed.mean()) < 5 * gap_fixed.std() / np.sqrt(4000)
 print(f'mean gap: t chosen on the sample {gap_best.mean():+.3f}, '
