@@ -1,5 +1,12 @@
 # ---
 # jupyter:
+#   book:
+#     functions:
+#       svd: svd(normal(4, 3))[1]
+#       turned: turned(normal(4), normal(4))
+#       singular_values: singular_values(normal(5, 3))
+#       pinv: pinv(normal(3, 5))
+#     main: svd-formula
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -9,12 +16,16 @@
 # %% [markdown]
 # # Singular value decomposition and the pseudoinverse
 #
-# - **Question.** What does a matrix do when it is watched along the right axes, and how much of it can be undone?
-# - **You need** orthonormal bases and rank from [Norms](../linear_algebra/norms.ipynb), and one theorem: a symmetric matrix
-#   has an orthonormal basis of eigenvectors, from [Eigenvalue decomposition](../linear_algebra/eigendecomposition.ipynb).
-# - **You build** an SVD out of plane rotations, the best approximation of every rank, principal components, the
-#   pseudoinverse, and a photograph sharpened by it.
-# - **Time** 8 s.
+# The matrix $\begin{pmatrix} 2 & 3 \\ 0 & 2 \end{pmatrix}$ makes the vector $(1, 2)$ four times as long, and leaves $(-2,
+# 1)$ as long as it was. These two vectors are perpendicular, and so are their images. Does every matrix have such
+# vectors, and what do they tell us about what it stretches, what it loses and what can be undone?
+#
+# - **You need** [the rank and the norms of a matrix](../linear_algebra/norms.ipynb),
+#   [orthogonal matrices](../linear_algebra/qr_decomposition.ipynb), and the
+#   [eigenvectors of symmetric matrices](../linear_algebra/eigendecomposition.ipynb).
+# - **You build** the singular value decomposition twice, the nearest rotation, the pseudoinverse, and a sharp picture from
+#   a blurred one.
+# - **Runs in** 8 seconds, in float64.
 
 # %% tags=["remove-cell"]
 try:
@@ -26,219 +37,343 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
     address = 'https://github.com/deep-learning-verified/book/archive/refs/tags/v0.2.0.zip'
     subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
 
-# %%
+# %% tags=["hide-input"]
+from itertools import combinations
 
 import matplotlib.pyplot as plt
 import mpmath
 import numpy as np
 import scipy.linalg
-from scipy.fft import dctn
+from numpy.linalg import norm
 from scipy.spatial.transform import Rotation
-from sklearn.decomposition import PCA
 
-from nbutils.cases import seeds
-from nbutils.checks import below, between, close, grade, verify
-from nbutils.data import digits, photograph
-from nbutils.figures import GREY, label_lines, panels, show_image
-from nbutils.timing import seconds
+from nbutils.cases import matrices, seeds
+from nbutils.checks import between, close, grade, verify
+from nbutils.data import photograph
+from nbutils.figures import GREY, panels, show_image
 
 plt.style.use('nbutils.book')
 
 # %% [markdown]
-# ## The grid that stays square
+# ## U, Σ and V: how a circle becomes an ellipse
 #
-# Print a grid of squares on a sheet of rubber and pull. The lines stay straight, but the squares become slanted. Turn the
-# sheet before printing and pull in the same way, and the slant is another one. After a turn by 90 degrees the two families
-# of lines have changed places, and the slant has changed its sign. So somewhere on the way it was zero: one grid of squares
-# becomes a grid of *rectangles*. Watched along this grid, the map does nothing but stretch. That such a grid exists for
-# every linear map, in every dimension, is the most useful theorem of this chapter.
+# We multiply four vectors by the matrix and measure how much longer they become.
+
+# %%
+A = np.array([[2, 3], [0, 2]])
+for x in [1, 0], [0, 1], [1, 2], [-2, 1]:
+    y = A @ x
+    print(f'{x} goes to {y}, {norm(y) / norm(x):.2f} times as long')
+
+# %% [markdown]
+# The images of $(1, 0)$ and $(0, 1)$ are not perpendicular: their dot product is 6. But the images $(8, 4)$ and $(-1, 2)$ of
+# the last two vectors are. We scale these two to length one, and call them $\mathbf{v}_1$ and $\mathbf{v}_2$. Their images
+# have the directions $\mathbf{u}_1 = (2, 1)/\sqrt5$ and $\mathbf{u}_2 = (-1, 2)/\sqrt5$ and the lengths $\sigma_1 = 4$ and
+# $\sigma_2 = 1$:
+#
+# $$\mathbf{A}\mathbf{v}_1 = \sigma_1\mathbf{u}_1, \qquad \mathbf{A}\mathbf{v}_2 = \sigma_2\mathbf{u}_2 .$$
+#
+# The picture shows what happens to all vectors of length one. They form a circle, and their images form an ellipse, whose
+# axes have the directions $\mathbf{u}_i$ and the half lengths $\sigma_i$.
+
+# %% mystnb={"figure": {"caption": "A turns the circle into an ellipse in three steps: $\\mathbf{V}^\\top$ turns $\\mathbf{v}_1$ and $\\mathbf{v}_2$ onto the axes, $\\boldsymbol\\Sigma$ stretches along the axes by 4 and 1, and $\\mathbf{U}$ turns again."}, "image": {"alt": "Four panels. First a circle with a slanted square grid and two perpendicular arrows v1 and v2. Second, the same turned, so that the arrows lie on the axes. Third, the circle is stretched to a flat ellipse, four long and one high. Fourth, the ellipse is turned so that its long axis points up to the right; the grid consists of rectangles."}} tags=["hide-input"]
+U = np.array([[2, -1], [1, 2]]) / 5**0.5
+V = np.array([[1, -2], [2, 1]]) / 5**0.5
+stretch = np.diag([4.0, 1.0])
+stages = {'unit vectors x': (np.eye(2), ('v₁', 'v₂')), 'turned: Vᵀx': (V.T, ('', '')),
+          'stretched: ΣVᵀx': (stretch @ V.T, ('', '')), 'turned again: UΣVᵀx = Ax': (A, ('4 u₁', '1 u₂'))}
+t = np.linspace(0, 2 * np.pi, 181)
+circle = np.stack([np.cos(t), np.sin(t)])  # (2, 181)
+ends = np.array([[[k, k], [-1, 1]] for k in (-1, -0.5, 0, 0.5, 1)])
+lines = np.concatenate([ends, ends[:, ::-1]])  # (10, 2, 2): x, y of ends
+fig, axes = panels(2, 2, height=2.0, sharex=True, sharey=True)
+for ax, (title, (stage, names)) in zip(axes.flat, stages.items()):
+    for line in lines:
+        ax.plot(*(stage @ V @ line), color=GREY, lw=0.6)
+    ax.fill(*(stage @ circle), color='C0', alpha=0.25)
+    for v, name, colour in zip(V.T, names, ('C1', 'C2')):
+        tip = stage @ v
+        ax.annotate('', tip, (0, 0), arrowprops={'arrowstyle': '-|>', 'color': colour, 'lw': 1.8, 'shrinkA': 0,
+                                                 'shrinkB': 0})
+        ax.annotate(name, tip, xytext=(4, 5) if colour == 'C1' else (-3, 5), textcoords='offset points', color=colour,
+                    ha='left' if colour == 'C1' else 'right')
+    ax.set(aspect='equal', title=title, xlim=(-5.3, 5.3), ylim=(-3.1, 3.1), xticks=[-4, -2, 0, 2, 4], yticks=[-2, 0, 2])
+
+# %% [markdown]
+# We write the $\mathbf{v}_i$ as the columns of a matrix $\mathbf{V}$, the $\mathbf{u}_i$ as the columns of $\mathbf{U}$, and
+# the $\sigma_i$ on the diagonal of $\boldsymbol\Sigma$. The two equations become $\mathbf{A}\mathbf{V} =
+# \mathbf{U}\boldsymbol\Sigma$. Since $\mathbf{V}$ is orthogonal, $\mathbf{V}^{-1} = \mathbf{V}^\top$, and we obtain the
+# **singular value decomposition**, SVD for short:
+#
+# ```{math}
+# :label: svd-formula
+# \mathbf{A} = \mathbf{U}\boldsymbol\Sigma\mathbf{V}^\top = \sum_{i=1}^{r} \sigma_i\,\mathbf{u}_i\mathbf{v}_i^\top .
+# ```
+#
+# The $\sigma_i > 0$ are the **singular values**, sorted with the largest first, and their number $r$ is the rank. The
+# $\mathbf{v}_i$ and the $\mathbf{u}_i$ are the right and left **singular vectors**. How do we find them? They must satisfy
+# $\mathbf{A}^\top\mathbf{A} = \mathbf{V}\boldsymbol\Sigma^2\mathbf{V}^\top$, so the $\mathbf{v}_i$ are eigenvectors of the
+# symmetric matrix $\mathbf{A}^\top\mathbf{A}$, with the eigenvalues $\sigma_i^2$. Then $\mathbf{u}_i =
+# \mathbf{A}\mathbf{v}_i / \sigma_i$:
+
+# %%
+def svd(A):
+    """U (m, n), sigma (n,) and Vt (n, n) of a matrix A (m, n) of rank n."""
+    lam, V = np.linalg.eigh(A.T @ A)           # smallest eigenvalue first
+    lam, V = lam[::-1], V[:, ::-1]             # largest first
+    V = np.where(V[-1] < 0, -V, V)             # a choice: -v does as well
+    sigma = np.sqrt(lam)
+    U = A @ V / sigma                          # column i: A v_i / sigma_i
+    return U, sigma, V.T
+
+# %%
+U, sigma, Vt = svd(A)
+print('U\n', U.round(3))
+print('sigma', sigma.round(3))
+print('Vt\n', Vt.round(3))
+
+# %% [markdown]
+# These are the vectors from above, since $1/\sqrt5 \approx 0.447$. The sum in {eq}`svd-formula` has two terms. Each is a
+# matrix of rank one, and together they give $\mathbf{A}$:
+
+# %%
+print(sigma[0] * np.outer(U[:, 0], Vt[0]))
+print(sigma[1] * np.outer(U[:, 1], Vt[1]))
+
+# %% [markdown]
+# The first term is four times as large as the second. The [next section](low_rank_and_pca.ipynb) keeps only such large
+# terms. In practice you call the library, which is faster and more accurate. With `full_matrices=False` the matrices are as
+# small as possible.
+
+# %%
+U, sigma, Vt = np.linalg.svd(A, full_matrices=False)
+print('U Sigma Vt\n', (U * sigma @ Vt).round(8) + 0.0)  # no -0
+
+# %% [markdown]
+# ### Every matrix has an SVD
+#
+# Why are there always such vectors? Among all unit vectors, choose as $\mathbf{v}_1$ one whose image is longest. If some
+# $\mathbf{x}$ perpendicular to $\mathbf{v}_1$ had an image that is not perpendicular to $\mathbf{A}\mathbf{v}_1$, then
+# turning $\mathbf{v}_1$ a little towards $\mathbf{x}$ or away from it would make its image longer, which is impossible.
+# So we can continue with the vectors perpendicular to $\mathbf{v}_1$.
 #
 # ```{prf:theorem} Singular value decomposition
 # :label: thm-svd
 # Let $\mathbf{A}$ be a real $m \times n$ matrix of rank $r$. There are orthogonal matrices $\mathbf{U}$ ($m \times m$) and
-# $\mathbf{V}$ ($n \times n$) and numbers $\sigma_1 \ge \dots \ge \sigma_r > 0$ such that
-#
-# $$\mathbf{A} = \mathbf{U} \boldsymbol{\Sigma} \mathbf{V}^\top = \sum_{i=1}^{r} \sigma_i \mathbf{u}_i \mathbf{v}_i^\top ,$$
-#
-# where the $m \times n$ matrix $\boldsymbol\Sigma$ has the $\sigma_i$ on its diagonal and zeros elsewhere. These *singular
-# values* are unique: their squares are the nonzero eigenvalues of $\mathbf{A}^\top\mathbf{A}$, and also of
-# $\mathbf{A}\mathbf{A}^\top$.
+# $\mathbf{V}$ ($n \times n$) and numbers $\sigma_1 \ge \dots \ge \sigma_r > 0$ such that $\mathbf{A} =
+# \mathbf{U}\boldsymbol\Sigma\mathbf{V}^\top$, where the $m \times n$ matrix $\boldsymbol\Sigma$ has the $\sigma_i$ on its
+# diagonal and zeros elsewhere. The singular values are unique: their squares are the nonzero eigenvalues of
+# $\mathbf{A}^\top\mathbf{A}$, and also of $\mathbf{A}\mathbf{A}^\top$.
 # ```
 #
 # ```{prf:proof}
+# :class: dropdown
 # $\mathbf{A}^\top\mathbf{A}$ is symmetric, so it has orthonormal eigenvectors $\mathbf{v}_1, \dots, \mathbf{v}_n$ with
-# eigenvalues $\lambda_i$. Their images are at right angles, and the eigenvalues are the squares of their lengths:
+# eigenvalues $\lambda_i$. Their images are perpendicular, and the eigenvalues are the squares of their lengths:
 #
 # $$(\mathbf{A}\mathbf{v}_i) \cdot (\mathbf{A}\mathbf{v}_j) = \mathbf{v}_i^\top \mathbf{A}^\top\mathbf{A}\, \mathbf{v}_j
 # = \lambda_j\, \mathbf{v}_i \cdot \mathbf{v}_j , \qquad \|\mathbf{A}\mathbf{v}_i\|^2 = \lambda_i \ge 0 .$$
 #
-# Number them so that $\lambda_1 \ge \dots \ge \lambda_n$ and put
-# $\sigma_i = \sqrt{\lambda_i} = \|\mathbf{A}\mathbf{v}_i\|$. The images with $\sigma_i > 0$ are a basis of the column
-# space, so there are $r$ of them. Let $\mathbf{u}_i = \mathbf{A}\mathbf{v}_i / \sigma_i$ for $i \le r$ and complete these
-# orthonormal vectors to a basis of $\mathbb{R}^m$. Then $\mathbf{A}\mathbf{v}_i = \sigma_i \mathbf{u}_i$ for $i \le r$ and
-# $\mathbf{A}\mathbf{v}_i = \mathbf{0}$ for $i > r$. Column by column this says
-# $\mathbf{A}\mathbf{V} = \mathbf{U}\boldsymbol\Sigma$; multiply by $\mathbf{V}^\top = \mathbf{V}^{-1}$ from the right.
+# Number them so that $\lambda_1 \ge \dots \ge \lambda_n$ and let $\sigma_i = \sqrt{\lambda_i} =
+# \|\mathbf{A}\mathbf{v}_i\|$. The images with $\sigma_i > 0$ are a basis of the column space, so there are $r$ of them.
+# Let $\mathbf{u}_i = \mathbf{A}\mathbf{v}_i / \sigma_i$ for $i \le r$ and complete these orthonormal vectors to a basis
+# of $\mathbb{R}^m$. Then $\mathbf{A}\mathbf{v}_i = \sigma_i \mathbf{u}_i$ for $i \le r$ and $\mathbf{A}\mathbf{v}_i =
+# \mathbf{0}$ for $i > r$. Column by column this says $\mathbf{A}\mathbf{V} = \mathbf{U}\boldsymbol\Sigma$. Multiply by
+# $\mathbf{V}^\top = \mathbf{V}^{-1}$ from the right.
 #
 # *Uniqueness.* Any such factors give $\mathbf{A}^\top\mathbf{A} = \mathbf{V} (\boldsymbol\Sigma^\top\boldsymbol\Sigma)
 # \mathbf{V}^\top$ and $\mathbf{A}\mathbf{A}^\top = \mathbf{U} (\boldsymbol\Sigma\boldsymbol\Sigma^\top) \mathbf{U}^\top$,
 # with $\sigma_1^2, \dots, \sigma_r^2$ and zeros on the two diagonals.
 # ```
 #
-# The vectors are less unique: $(\mathbf{u}_i, \mathbf{v}_i)$ may be replaced by $(-\mathbf{u}_i, -\mathbf{v}_i)$, and where
-# singular values coincide, by any rotation of their space. Libraries choose the signs as they like, so before we draw
-# anything we choose our own.
-
-# %%
-def with_signs(u, sigma, vt):  # the largest entry of each v_i positive
-    rows = np.arange(len(sigma))
-    sign = np.sign(vt[rows, abs(vt[rows]).argmax(1)])
-    return u[:, rows] * sign, sigma, vt[rows] * sign[:, None]
-
-for A in np.random.default_rng(16).normal(size=(9, 5, 4)):
-    u, sigma, vt = with_signs(*np.linalg.svd(A))
-    assert close(u * sigma @ vt, A) and (vt.max(1) > -vt.min(1)).all()
-M = np.array([[1.2, 0.2], [1.0, 1.1]])
-u, sigma, vt = with_signs(*np.linalg.svd(M))
-stages = [np.eye(2), vt, np.diag(sigma) @ vt, u @ np.diag(sigma) @ vt]
-print('turn, stretch, turn is the matrix:', close(stages[-1], M))
-print(f'det V = {np.linalg.det(vt):.0f}, det U = {np.linalg.det(u):.0f}')
-
-# %% mystnb={"figure": {"caption": "A linear map turns one grid of squares, along the $\\mathbf{v}_i$, into a grid of rectangles along the $\\mathbf{u}_i$: a turn, a stretch by the $\\sigma_i$, and a turn."}, "image": {"alt": "Four panels. A circle with a slanted square grid; the same turned upright; stretched to an ellipse with a grid of rectangles; the ellipse and its rectangles turned again."}} tags=["hide-input"]
-t = np.linspace(0, 2 * np.pi, 361)
-circle = np.stack([np.cos(t), np.sin(t)])  # (2, 361)
-ends = np.array([[[k, k], [-1.5, 1.5]] for k in (-1, 0, 1)])  # (3, 2, 2)
-lines = np.concatenate([ends, ends[:, ::-1]])  # (6, 2, 2): x, y of ends
-titles = ('before', 'Vᵀ turns', 'Σ stretches', 'U turns')
-fig, axes = panels(4, height=1.9, sharex=True, sharey=True)
-for ax, stage, title in zip(axes, stages, titles, strict=True):
-    for line in lines:
-        ax.plot(*(stage @ vt.T @ line), color=GREY, lw=0.6, alpha=0.7)
-    ax.fill(*(stage @ circle), color='C0', alpha=0.25)
-    for v, color in zip(vt, ('C1', 'C2'), strict=True):
-        ax.annotate('', stage @ v, (0, 0), arrowprops=dict(
-            arrowstyle='-|>', color=color, lw=1.8, shrinkA=0, shrinkB=0))
-    ax.set(aspect='equal', title=title, xlim=(-2.6, 2.6), ylim=(-2.6, 2.6))
-    ax.set(xticks=[], yticks=[])
-    ax.spines[:].set_visible(False)
-
-# %% [markdown]
-# Nearly everything one may ask about a matrix can now be read off.
+# The singular vectors are not unique. You may replace $\mathbf{u}_i$ and $\mathbf{v}_i$ by $-\mathbf{u}_i$ and
+# $-\mathbf{v}_i$, and libraries choose the signs as they like.
 #
-# - **Four subspaces.** $\mathbf{u}_1, \dots, \mathbf{u}_r$ span the column space and $\mathbf{v}_1, \dots, \mathbf{v}_r$
-#   the row space. The other $\mathbf{v}_i$ span the null space of $\mathbf{A}$ and the other $\mathbf{u}_i$ that of
-#   $\mathbf{A}^\top$. In each of the two spaces $\mathbb{R}^n$ and $\mathbb{R}^m$ the two are at right angles and together
-#   fill it.
-# - **Sizes.** $\|\mathbf{A}\|_2 = \sigma_1$, and $\|\mathbf{A}\|_F^2 = \operatorname{tr}\mathbf{A}^\top\mathbf{A} = \sum_i
-#   \sigma_i^2$. If $m = n$, $|\det\mathbf{A}| = \prod_i \sigma_i$, the factor of volumes. The condition number is
-#   $\kappa = \sigma_1 / \sigma_n$, the longest axis of the ellipse over the shortest.
-# - **The nuclear norm** $\|\mathbf{A}\|_{\text{nuc}} = \sum_i \sigma_i$ obeys the triangle rule, as Norms promised. For
-#   every $\mathbf{Q}$ with $\|\mathbf{Q}\|_2 \le 1$, since $\mathbf{u}_i^\top\mathbf{Q}\mathbf{v}_i \le 1$,
-#
-# ```{math}
-# :label: svd-nuclear
-# \operatorname{tr}(\mathbf{Q}^\top\mathbf{A}) = \sum_{i=1}^r \sigma_i\, \mathbf{u}_i^\top \mathbf{Q}\, \mathbf{v}_i \le \sum_{i=1}^r \sigma_i ,
+# ```{exercise} ★ Pencil: an SVD by hand
+# :label: svd-pencil
+# Find the SVD of $\begin{pmatrix} 2 & -2 \\ 1 & 2 \end{pmatrix}$ from the eigenvectors of $\mathbf{A}^\top\mathbf{A}$. Write
+# $\mathbf{A}$ as a sum of two matrices of rank one.
 # ```
 #
-# with equality at $\mathbf{Q} = \sum_{i \le r} \mathbf{u}_i\mathbf{v}_i^\top$, whose norm is 1. So
-# $\|\mathbf{A}\|_{\text{nuc}}$ is the maximum over $\mathbf{Q}$ of functions linear in $\mathbf{A}$, and the maximum of a
-# sum is at most the sum of the maxima. In the language of Norms, nuclear and spectral norm are dual to each other, as
-# $\ell_1$ and $\ell_\infty$ are.
+# ```{solution-start} svd-pencil
+# :class: dropdown
+# ```
+# $\mathbf{A}^\top\mathbf{A} = \begin{pmatrix} 5 & -2 \\ -2 & 8 \end{pmatrix}$ has the eigenvalues 9 and 4, so $\sigma_1 =
+# 3$ and $\sigma_2 = 2$. Eigenvectors are $(1, -2)$ and $(2, 1)$. Their images are $(6, -3) = 3\,(2, -1)$ and $(2, 4) =
+# 2\,(1, 2)$. All four vectors have length $\sqrt5$, so
+#
+# $$\mathbf{A} = \frac35 \begin{pmatrix} 2 \\ -1 \end{pmatrix} \begin{pmatrix} 1 & -2 \end{pmatrix}
+# + \frac25 \begin{pmatrix} 1 \\ 2 \end{pmatrix} \begin{pmatrix} 2 & 1 \end{pmatrix}
+# = \begin{pmatrix} 1.2 & -2.4 \\ -0.6 & 1.2 \end{pmatrix} + \begin{pmatrix} 0.8 & 0.4 \\ 1.6 & 0.8 \end{pmatrix} .$$
+# ```{solution-end}
+# ```
 
-# %%
-def rank_two(seed):  # (5, 4)
-    rng = np.random.default_rng(seed)
-    return rng.normal(size=(5, 2)) @ rng.normal(size=(2, 4))
+# %% tags=["checks"]
+by_hand = 3 / 5 * np.outer([2, -1], [1, -2]) + 2 / 5 * np.outer([1, 2], [2, 1])
+assert close(by_hand, [[2, -2], [1, 2]])
 
-def subspaces(seed, r):  # as if the rank were r
-    A = rank_two(seed)
-    u, _, vt = np.linalg.svd(A)
-    row, null, column, left = vt[:r].T, vt[r:].T, u[:, :r], u[:, r:]
-    return (close(A @ null, np.zeros((5, 4 - r)))
-            and close(A.T @ left, np.zeros((4, 5 - r)))
-            and close(A @ row @ row.T, A) and close(column @ column.T @ A, A))
+def extremes(A, ratio):
+    """Whether the lengths of 720 images of unit vectors lie between the singular values, with `ratio` times the larger."""
+    sigma = np.linalg.svd(A)[1]
+    t = np.arange(720) * np.pi / 720
+    lengths = norm(A @ [np.cos(t), np.sin(t)], axis=0)
+    near = 1e-4 * sigma[0]  # between two directions lies an angle below 0.005, and 1 - cos 0.005 is about 1e-5
+    inside = (lengths <= sigma[0] * (1 + 1e-9) + 1e-12).all() and (lengths >= sigma[1] * (1 - 1e-9) - 1e-12).all()
+    return bool(inside and lengths.max() >= ratio * sigma[0] - near)
 
-def dual(seed, norm):  # tr QᵀA against |Q|₂ |A|, with equality for one Q
-    A, Q = rank_two(seed), np.random.default_rng(seed).normal(size=(5, 4))
-    u, sigma, vt = np.linalg.svd(A)
-    best = np.trace((u[:, :2] @ vt[:2]).T @ A)
-    return (abs(np.trace(Q.T @ A)) <= np.linalg.norm(Q, 2) * norm(sigma)
-            and close(best, norm(sigma)))
+verify(
+    'no direction is stretched by more than σ₁ or by less than σ₂',
+    lambda A: extremes(A, 1),
+    slip=('makes the longest image 1.4 times as long', lambda A: extremes(A, 1.4)),
+    A=matrices(2, 2), tries=100,
+)
 
-verify('four subspaces', lambda seed: subspaces(seed, 2),
-       control=lambda seed: subspaces(seed, 1), seed=seeds())
-verify('spectral and nuclear norm are dual', lambda seed: dual(seed, np.sum),
-       control=lambda seed: dual(seed, np.linalg.norm), seed=seeds())
+def decomposes(seed, m, n, form):
+    A = np.random.default_rng(seed).normal(size=(m, n))
+    U, sigma, Vt = form(A)
+    return (close(U * sigma @ Vt, A) and close(U.T @ U, np.eye(n)) and close(Vt @ Vt.T, np.eye(n))
+            and close(sigma, np.linalg.svd(A)[1]))
 
-# %%
-def sizes_of(seed, norm):  # of a square matrix, from its singular values
-    A = np.random.default_rng(seed).normal(size=(4, 4))
-    sigma = np.sqrt(np.linalg.eigvalsh(A @ A.T)[::-1])
-    return close([sigma[0], norm(sigma), sigma.prod(), sigma[0] / sigma[-1]],
-                 [np.linalg.norm(A, 2), np.linalg.norm(A),
-                  abs(np.linalg.det(A)), np.linalg.cond(A)])
+def without_root(A):
+    U, sigma, Vt = svd(A)
+    return U / sigma, sigma**2, Vt
 
-verify('two norms, determinant and condition number from the σᵢ',
-       lambda seed: sizes_of(seed, np.linalg.norm), tries=100,
-       control=lambda seed: sizes_of(seed, np.sum), seed=seeds())
+verify(
+    'svd gives orthonormal vectors, and the singular values of the library',
+    lambda seed, shape: decomposes(seed, *shape, svd),
+    slip=('takes the eigenvalues for the singular values', lambda seed, shape: decomposes(seed, *shape, without_root)),
+    seed=seeds(), shape=[(1, 1), (2, 2), (4, 2), (7, 3)], tries=60,
+)
 
 # %% [markdown]
-# For a square matrix, {eq}`svd-nuclear` has a geometric twin. Insert $\mathbf{V}^\top\mathbf{V}$ between the factors:
+# ## What the singular values say: rank, norms, condition number
+#
+# A matrix need not be square, and it may lose something. The third column of the next matrix is the sum of the first
+# two. So it maps $(1, 1, -1)$ to zero, and its rank is only 2. The SVD finds both facts:
+
+# %%
+B = np.array([[1, 0, 1], [0, 1, 1], [1, 1, 2], [2, 1, 3]])
+U, sigma, Vt = np.linalg.svd(B)
+lost = np.array([1, 1, -1]) / 3**0.5
+print('B times (1, 1, -1):', B @ [1, 1, -1])
+print('singular values', sigma.round(2))
+print(f'|v_3 · (1, 1, -1)/√3| = {abs(Vt[2] @ lost):.3f}')
+
+# %% [markdown]
+# The rank is the number of singular values that are not zero, and the vectors are orthonormal bases of the
+# **four subspaces** of a matrix:
+#
+# | vectors | they span | in |
+# |---|---|---|
+# | $\mathbf{v}_1, \dots, \mathbf{v}_r$ | the row space | $\mathbb{R}^n$ |
+# | $\mathbf{v}_{r+1}, \dots, \mathbf{v}_n$ | the null space, where $\mathbf{A}\mathbf{x} = \mathbf{0}$ | $\mathbb{R}^n$ |
+# | $\mathbf{u}_1, \dots, \mathbf{u}_r$ | the column space | $\mathbb{R}^m$ |
+# | $\mathbf{u}_{r+1}, \dots, \mathbf{u}_m$ | the null space of $\mathbf{A}^\top$ | $\mathbb{R}^m$ |
+#
+# The sizes of a matrix follow, too. The spectral norm $\|\mathbf{A}\|_2$ is $\sigma_1$, the Frobenius norm
+# $\|\mathbf{A}\|_F$ is $\sqrt{\sum_i \sigma_i^2}$, and the **nuclear norm** $\|\mathbf{A}\|_{\text{nuc}}$ is $\sum_i
+# \sigma_i$. For a square matrix $|\det \mathbf{A}| = \prod_i \sigma_i$, because turning does not change volumes. The
+# condition number is $\kappa = \sigma_1 / \sigma_n$, the longest axis of the ellipse over the shortest. For our first
+# matrix:
+
+# %%
+print('spectral', norm(A, 2).round(3), ' Frobenius', norm(A).round(3),
+      ' nuclear', norm(A, 'nuc').round(3))
+print('determinant', np.linalg.det(A).round(3),
+      ' condition number', np.linalg.cond(A).round(3))
+
+# %% [markdown]
+# ```{admonition} A tempting mistake
+# :class: tip
+# Singular values are not the absolute values of the eigenvalues, except for symmetric matrices. Our first matrix has the
+# singular values 4 and 1, but both of its eigenvalues are 2. They tell nothing about the ellipse.
+# ```
+#
+# Singular values are also stable, which eigenvalues are not. If each entry of a matrix has a small error, no singular
+# value moves by more than the norm of the error. We put 0.01 in place of the zero of our first matrix:
+
+# %%
+E = np.array([[0, 0], [0.01, 0]])
+print('singular values', np.linalg.svd(A + E)[1].round(4))
+print('eigenvalues    ', np.sort(np.linalg.eigvals(A + E))[::-1].round(4))
+
+# %% [markdown]
+# ```{prf:corollary} Weyl
+# :label: cor-weyl
+# $|\sigma_i(\mathbf{A} + \mathbf{E}) - \sigma_i(\mathbf{A})| \le \|\mathbf{E}\|_2$ for all $i$.
+# ```
+#
+# ```{prf:proof}
+# :class: dropdown
+# Let $\mathbf{v}_1, \dots, \mathbf{v}_n$ be the right singular vectors of $\mathbf{A}$ and $\mathbf{w}_1, \dots,
+# \mathbf{w}_n$ those of $\mathbf{A} + \mathbf{E}$. The spans of $\mathbf{v}_1, \dots, \mathbf{v}_i$ and of $\mathbf{w}_i,
+# \dots, \mathbf{w}_n$ have the dimensions $i$ and $n - i + 1$. Together this is more than $n$, so they share a unit
+# vector $\mathbf{z}$. In the first span no unit vector has an image shorter than $\sigma_i(\mathbf{A})$, and in the
+# second none has one longer than $\sigma_i(\mathbf{A} + \mathbf{E})$. So
+#
+# $$\sigma_i(\mathbf{A}) \le \|\mathbf{A}\mathbf{z}\| \le \|(\mathbf{A} + \mathbf{E})\mathbf{z}\| + \|\mathbf{E}\mathbf{z}\|
+# \le \sigma_i(\mathbf{A} + \mathbf{E}) + \|\mathbf{E}\|_2 .$$
+#
+# Exchange the roles of $\mathbf{A}$ and $\mathbf{A} + \mathbf{E}$.
+# ```
+#
+# ### The nearest rotation
+#
+# Which orthogonal matrix is nearest to a square matrix? This is how we repair a rotation matrix that was spoilt by rounding
+# or by training. We insert $\mathbf{V}^\top\mathbf{V} = \mathbf{I}$ into the SVD:
 #
 # ```{math}
 # :label: svd-polar
 # \mathbf{A} = (\mathbf{U}\mathbf{V}^\top)(\mathbf{V}\boldsymbol\Sigma\mathbf{V}^\top) = \mathbf{Q}\mathbf{P}
 # ```
 #
-# This *polar decomposition* is the matrix version of $z = e^{i\varphi} |z|$: first a stretch along perpendicular axes,
-# $\mathbf{P}$ symmetric with eigenvalues $\sigma_i \ge 0$, then an orthogonal $\mathbf{Q}$. And $\mathbf{Q}$ is the
-# *nearest* orthogonal matrix: for any orthogonal $\mathbf{Q}'$, $\|\mathbf{A} - \mathbf{Q}'\|_F^2 = \|\mathbf{A}\|_F^2 -
-# 2\operatorname{tr}(\mathbf{Q}'^\top\mathbf{A}) + n$, and the trace is largest at $\mathbf{U}\mathbf{V}^\top$. That is how
-# a rotation matrix spoilt by rounding or by training is repaired.
+# This is the **polar decomposition**: $\mathbf{P}$ is symmetric and stretches by $\sigma_i \ge 0$ along perpendicular
+# axes, and the orthogonal matrix $\mathbf{Q}$ turns. Our first matrix contains a rotation with $\cos\varphi = 0.8$:
 
 # %%
 def polar(A):
-    u, sigma, vt = np.linalg.svd(A)
-    return u @ vt, vt.T * sigma @ vt
+    U, sigma, Vt = np.linalg.svd(A)
+    return U @ Vt, Vt.T * sigma @ Vt
 
-def nearest(seed, orthogonal):  # nearer than 200 turned and 4 mirrored ones?
-    A = np.random.default_rng(seed).normal(size=(4, 4))
-    S = np.random.default_rng(seed + 1).normal(size=(200, 4, 4)) / 3
-    Q = orthogonal(A)
-    turned_ones = Q @ scipy.linalg.expm(S - S.swapaxes(1, 2))  # (200, 4, 4)
-    axes = np.linalg.eigh(Q.T @ A + A.T @ Q)[1].T
-    mirrored = [Q - 2 * np.outer(Q @ axis, axis) for axis in axes]
-    others = np.concatenate([turned_ones, mirrored])
-    gaps = np.linalg.norm(A - others, axis=(1, 2))
-    return np.linalg.norm(A - Q) < gaps.min()
-
-A = np.random.default_rng(1).normal(size=(4, 4))
-assert close(polar(A), scipy.linalg.polar(A))
-verify('U Vᵀ is the nearest orthogonal matrix',
-       lambda seed: nearest(seed, lambda A: polar(A)[0]), tries=50,
-       control=lambda seed: nearest(seed, lambda A: np.linalg.qr(A)[0]),
-       seed=seeds())
+Q, P = polar(A)
+print('Q\n', Q.round(3))
+print('P\n', P.round(3))
 
 # %% [markdown]
-# ```{exercise} ★★ Turn one cloud onto another
+# Why is $\mathbf{Q}$ nearest? For every $\mathbf{Q}$ with $\|\mathbf{Q}\|_2 \le 1$ we have
+# $\mathbf{u}_i^\top\mathbf{Q}\mathbf{v}_i \le 1$, so
+#
+# ```{math}
+# :label: svd-nuclear
+# \operatorname{tr}(\mathbf{Q}^\top\mathbf{A}) = \sum_{i=1}^r \sigma_i\, \mathbf{u}_i^\top \mathbf{Q}\, \mathbf{v}_i \le \sum_{i=1}^r \sigma_i ,
+# ```
+#
+# with equality for $\mathbf{Q} = \mathbf{U}\mathbf{V}^\top$. For an orthogonal $\mathbf{Q}$, $\|\mathbf{A} -
+# \mathbf{Q}\|_F^2 = \|\mathbf{A}\|_F^2 - 2\operatorname{tr}(\mathbf{Q}^\top\mathbf{A}) + n$ is smallest where the trace
+# is largest. The inequality also shows that the nuclear norm satisfies the triangle inequality, because it is a maximum
+# of functions that are linear in $\mathbf{A}$.
+#
+# ```{exercise} ★★ Program: turn one molecule onto another
 # :label: svd-kabsch
 # Points $\mathbf{x}_i$ of a molecule were measured again, turned and with errors, as $\mathbf{y}_i$, $i = 1, \dots, n$ in
-# $\mathbb{R}^3$. Which *rotation* $\mathbf{R}$ makes $\sum_i \|\mathbf{R}\mathbf{x}_i - \mathbf{y}_i\|^2$ least? Derive it
-# from {eq}`svd-nuclear` and write `align(x, y)`, where the points are rows. A mirror image is no answer:
-# $\det\mathbf{R} = +1$.
+# $\mathbb{R}^3$. Which *rotation* $\mathbf{R}$ makes $\sum_i \|\mathbf{R}\mathbf{x}_i - \mathbf{y}_i\|^2$ smallest?
+# Derive it from {eq}`svd-nuclear` and write `align(x, y)`, where the points are the rows of two arrays of shape $(n, 3)$.
+# A mirror image does not count: $\det\mathbf{R}$ must be $+1$.
 # ```
 
 # %%
-def align(x, y):  # (n, 3), (n, 3) -> (3, 3)
+def align(x, y):
+    """The rotation (3, 3) that turns the rows of x (n, 3) onto those of y."""
     raise NotImplementedError('your turn')
 
-# %%
+# %% tags=["hide-input"]
 def by_scipy(x, y):
     return Rotation.align_vectors(y, x)[0].as_matrix()
 
 rng = np.random.default_rng(3)
-turns = Rotation.random(3, rng=4).as_matrix()
-clouds = rng.normal(size=(3, 7, 3))  # (cases, n, 3)
-mirror = ([1, 1, 1], [1, 1, 1], [1, 1, -1])
+turns = Rotation.random(4, rng=4).as_matrix()
+clouds = rng.normal(size=(4, 7, 3))  # (cases, n, 3)
+mirror = ([1, 1, 1], [1, 1, 1], [1, 1, -1], [-1, 1, 1])
 cases = [(x, x * flip @ turn.T + 0.1 * rng.normal(size=x.shape))
          for x, turn, flip in zip(clouds, turns, mirror, strict=True)]
 grade(align, by_scipy, cases)
@@ -247,17 +382,17 @@ grade(align, by_scipy, cases)
 # ```{solution-start} svd-kabsch
 # :class: dropdown
 # ```
-# The squares of $\mathbf{R}\mathbf{x}_i$ and $\mathbf{y}_i$ do not depend on $\mathbf{R}$, so $\sum_i
+# The squares of $\mathbf{R}\mathbf{x}_i$ and $\mathbf{y}_i$ do not depend on $\mathbf{R}$, so we want the largest $\sum_i
 # \mathbf{y}_i^\top\mathbf{R}\mathbf{x}_i = \operatorname{tr}(\mathbf{R}^\top\mathbf{M})$ with $\mathbf{M} = \sum_i
-# \mathbf{y}_i\mathbf{x}_i^\top = \mathbf{U}\boldsymbol\Sigma\mathbf{V}^\top$ is to be largest. It equals
-# $\sum_i \sigma_i z_{ii}$ for the orthogonal $\mathbf{Z} = \mathbf{U}^\top\mathbf{R}\mathbf{V}$. If
-# $\det(\mathbf{U}\mathbf{V}^\top) = 1$, take $\mathbf{Z} = \mathbf{I}$. Otherwise $\det\mathbf{Z}$ must be $-1$. Then $-1$
-# is an eigenvalue of $\mathbf{Z}$, so $\operatorname{tr}\mathbf{Z} \le 3 - 2$: the $z_{ii} \le 1$ fall short of 1 by at
-# least 2 together, and this costs least at the smallest $\sigma_i$. So $\mathbf{Z} = \operatorname{diag}(1, 1, -1)$
-# {cite}`kabsch1976solution`. The wrong answer $\mathbf{U}\mathbf{V}^\top$ does not look at the determinant and turns the
-# third molecule into its mirror image.
+# \mathbf{y}_i\mathbf{x}_i^\top = \mathbf{U}\boldsymbol\Sigma\mathbf{V}^\top$. It equals $\sum_i \sigma_i z_{ii}$ for the
+# orthogonal $\mathbf{Z} = \mathbf{U}^\top\mathbf{R}\mathbf{V}$. If $\det(\mathbf{U}\mathbf{V}^\top) = 1$, we take
+# $\mathbf{Z} =
+# \mathbf{I}$. Otherwise $\det\mathbf{Z}$ must be $-1$. Then $-1$ is an eigenvalue of $\mathbf{Z}$, so
+# $\operatorname{tr}\mathbf{Z} \le 3 - 2$: together the $z_{ii} \le 1$ fall short of 3 by at least 2, and this costs least
+# at the smallest $\sigma_i$. So $\mathbf{Z} = \operatorname{diag}(1, 1, -1)$ {cite}`kabsch1976solution`. The tempting
+# answer $\mathbf{U}\mathbf{V}^\top$ ignores the determinant and turns the third molecule into its mirror image.
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"]
 def align_solution(x, y):
     u, _, vt = np.linalg.svd(y.T @ x)
     return u * [1, 1, np.linalg.det(u @ vt)] @ vt
@@ -266,749 +401,282 @@ def perhaps_mirrored(x, y):
     u, _, vt = np.linalg.svd(y.T @ x)
     return u @ vt
 
+def sign_changed_first(x, y):
+    u, _, vt = np.linalg.svd(y.T @ x)
+    return u * [np.linalg.det(u @ vt), 1, 1] @ vt
+
 assert grade(align_solution, by_scipy, cases)
 assert not grade(perhaps_mirrored, by_scipy, cases)
+for wrong in (sign_changed_first, lambda x, y: align_solution(y, x)):
+    assert not grade(wrong, by_scipy, cases)
 
 # %% [markdown]
 # ```{solution-end}
 # ```
-
-# %% [markdown]
-# ## Turning columns until they are orthogonal
 #
-# The proof seems to be an algorithm: form $\mathbf{A}^\top\mathbf{A}$, find its eigenvectors, take roots. It is a bad one.
-# Take
+# ### How to compute singular values, and how not to
 #
-# $$\mathbf{A} = \begin{pmatrix} 1 & 1 \\ \delta & 0 \\ 0 & \delta \end{pmatrix}, \qquad
-# \mathbf{A}^\top\mathbf{A} = \begin{pmatrix} 1 + \delta^2 & 1 \\ 1 & 1 + \delta^2 \end{pmatrix}, \qquad
-# \sigma_1 = \sqrt{2 + \delta^2}, \quad \sigma_2 = \delta .$$
-#
-# With $\delta = 10^{-9}$ every entry of $\mathbf{A}$ is exact to 16 digits and $\sigma_2$ is millions of times larger
-# than a rounding error. But $(10^{-9})^2 = 10^{-18}$ and $1 + 10^{-18}$ is stored as 1, and the product has no memory
-# of $\delta$:
+# Our function `svd` uses $\mathbf{A}^\top\mathbf{A}$. This is right on paper, but it loses half of the digits:
 
 # %%
 delta = 1e-9
-A = np.array([[1, 1], [delta, 0], [0, delta]])
-print('A^T A is stored as all ones:', (A.T @ A == np.ones((2, 2))).all())
+G = np.array([[1, 1], [delta, 0], [0, delta]])
+print('G^T G\n', G.T @ G)
+print('eigenvalues', np.linalg.eigvalsh(G.T @ G).round(6) + 0.0)
+print(f'second singular value by numpy: {np.linalg.svd(G)[1][1]:.3e}')
 
 # %% [markdown]
-# The product squares the ratio $\sigma_1 / \sigma_n$, so half of the digits are gone before the eigenvalues are even asked
-# for. The remedy, of 1958 {cite}`hestenes1958inversion`, is almost naive: never form the product, turn the *columns* of
-# $\mathbf{A}$ itself. If we find an orthogonal $\mathbf{V}$ such that the columns of $\mathbf{W} = \mathbf{A}\mathbf{V}$
-# are at right angles, we are done: their lengths are the $\sigma_i$, their directions the $\mathbf{u}_i$, and
-# $\mathbf{A} = \mathbf{W}\mathbf{V}^\top$. Two columns at a time that is school geometry. Turn $\mathbf{x}$ and
-# $\mathbf{y}$ by an angle with cosine $c$ and sine $s$,
-#
-# $$\mathbf{x}' = c\,\mathbf{x} - s\,\mathbf{y}, \qquad \mathbf{y}' = s\,\mathbf{x} + c\,\mathbf{y},$$
-#
-# and write $\alpha = \mathbf{x}\cdot\mathbf{x}$, $\beta = \mathbf{y}\cdot\mathbf{y}$, $\gamma = \mathbf{x}\cdot\mathbf{y}$.
-# Then $\mathbf{x}' \cdot \mathbf{y}' = (c^2 - s^2)\gamma + cs(\alpha - \beta)$. With $t = s/c$ and $d = \beta - \alpha$
-# this vanishes if
-#
-# $$\gamma t^2 + d\,t - \gamma = 0, \qquad\text{that is, for } \gamma \ne 0, \qquad
-# t = \frac{2\gamma}{d + \operatorname{sign}(d)\sqrt{d^2 + 4\gamma^2}} .$$
-#
-# The formula is the one for the root of smaller size, $|t| \le 1$, and is written so that nothing cancels: the two terms
-# below the line have the same sign. For $d = 0$ either sign will do (an angle of 45 degrees), but it must be one of them; a
-# function with $\operatorname{sign}(0) = 0$ would divide by zero.
+# The exact product has $1 + \delta^2$ on its diagonal. Since $\delta^2 = (10^{-9})^2 = 10^{-18}$, this is
+# rounded to 1. So the small singular value $\delta$ cannot be found in the product any more. **Jacobi's method**
+# {cite}`hestenes1958inversion` never forms the product. It turns the columns of $\mathbf{A}$ in pairs until all are
+# perpendicular. Then their lengths are the $\sigma_i$. Two columns $\mathbf{x}$ and $\mathbf{y}$ are turned by an angle
+# with cosine $c$ and sine $s$ into $c\,\mathbf{x} - s\,\mathbf{y}$ and $s\,\mathbf{x} + c\,\mathbf{y}$. With $\alpha =
+# \mathbf{x}\cdot\mathbf{x}$, $\beta = \mathbf{y}\cdot\mathbf{y}$, $\gamma = \mathbf{x}\cdot\mathbf{y}$ and $d = \beta -
+# \alpha$, the new columns are perpendicular if $t = s/c$ satisfies $\gamma t^2 + d\,t - \gamma = 0$. We take the root
+# with $|t| \le 1$, written so that nothing cancels:
 
 # %%
-EPS = np.finfo(float).eps  # 2^-52
-
-def rotations(gram):  # (pairs, 2, 2), all [alpha, gamma; gamma, beta]
-    alpha, gamma, beta = gram[:, 0, 0], gram[:, 0, 1], gram[:, 1, 1]
+def turned(x, y):
+    """Two columns (m,), turned into perpendicular ones; x @ y is not 0."""
+    alpha, beta, gamma = x @ x, y @ y, x @ y
     d = beta - alpha
     t = 2 * gamma / (d + np.copysign(np.hypot(d, 2 * gamma), d))
     c = 1 / np.hypot(1, t)
     s = c * t
-    return np.stack([c, -s, s, c], 1).reshape(-1, 2, 2)
+    return c * x - s * y, s * x + c * y
 
-def turned(x, y, turn=np.asarray):  # (m,), (m,) -> both of them, (2, m)
-    gram = np.array([[[x @ x, x @ y], [x @ y, y @ y]]])
-    return turn(rotations(gram)[0]) @ [x, y]
-
-def cosine(seed, turn=np.asarray):  # of two columns after one rotation
-    x, y = turned(*np.random.default_rng(seed).normal(size=(2, 3)), turn)
-    return x @ y / np.sqrt(x @ x * (y @ y))
-
-verify('one rotation makes two columns orthogonal',
-       lambda seed: abs(cosine(seed)) < 1e-14,
-       control=lambda seed: abs(cosine(seed, np.transpose)) < 1e-14,
-       seed=seeds(), tries=100)
+def singular_values(A, sweeps=12):
+    """The singular values (n,) of A (m, n), by turning its columns."""
+    W = A.copy()
+    eps = np.finfo(A.dtype).eps
+    for _ in range(sweeps):
+        for i, j in combinations(range(A.shape[1]), 2):
+            x, y = W[:, i], W[:, j]
+            if abs(x @ y) > eps * len(x) * norm(x) * norm(y):
+                W[:, i], W[:, j] = turned(x, y)
+    return np.sort(norm(W, axis=0))[::-1]
 
 # %% [markdown]
-# Turning one pair disturbs the others, so why should this end? Let $\mathbf{G} = \mathbf{W}^\top\mathbf{W}$ hold all dot
-# products. A rotation of columns $p$ and $q$ makes $g_{pq} = \gamma$ zero. In each other row $i$ it rotates the pair
-# $(g_{ip}, g_{iq})$, which keeps $g_{ip}^2 + g_{iq}^2$. So the sum of the squares off the diagonal falls by exactly
-# $2\gamma^2$ and can never grow back. A *sweep* visits every pair once. That sweeps taken row by row with $|t| \le 1$ bring
-# *all* dot products to zero is a theorem {cite}`forsythe1960cyclic`; at the end, if the singular values are distinct, the
-# number of correct digits doubles with every sweep.
-#
-# Pairs without a common column do not disturb each other and can be turned at the same time. Let round $k$ take all pairs
-# $i < j$ with $i + j \equiv k \pmod n$. Since $i$ determines $j$, no column is asked for twice, and every pair has exactly
-# one round. So $n$ array operations do the work of $n(n-1)/2$ single rotations. And the theorem still applies
-# {cite}`luk1989parallel`. Two pairs that share a column meet in the order of $i + j$, which is also their order row by row.
-# Of the two sums in round $k$, pairs with $i + j = k + n$ use only columns beyond $k$, those with $i + j = k$ only columns
-# up to $k$: a new sweep begins in the columns with which the old one has finished.
-
-# %%
-def rounds(n):
-    i = np.arange(n)
-    for k in range(n):
-        j = (k - i) % n
-        yield np.stack([i, j], 1)[i < j]  # (pairs, 2)
-
-met = np.concatenate(list(rounds(7)))
-print('of 21 pairs, met exactly once:', len(np.unique(met, axis=0)))
-print('columns used twice in a round:',
-      sum(len(p.ravel()) - len(np.unique(p)) for p in rounds(7)))
-
-def falls_by(seed, times):  # in units of γ²
-    a = np.random.default_rng(seed).normal(size=(6, 4))
-    off = lambda w: ((w.T @ w)**2).sum() - (np.diag(w.T @ w)**2).sum()
-    b = a.copy()
-    b[:, [1, 3]] = turned(a[:, 1], a[:, 3]).T
-    return close(off(a) - off(b), times * (a[:, 1] @ a[:, 3])**2)
-
-verify('a rotation takes 2γ² from the squares off the diagonal',
-       lambda seed: falls_by(seed, 2), tries=100, seed=seeds(),
-       control=lambda seed: falls_by(seed, 1))
-
-# %% [markdown]
-# One array carries both factors: row $j$ of `w` is column $j$ of $\mathbf{W}$, followed by column $j$ of $\mathbf{V}$. When
-# is a pair orthogonal enough? A dot product of length $m$ and the rotation before it carry rounding errors up to about
-# $(m + 10)\,\varepsilon\,\|\mathbf{x}\|\|\mathbf{y}\|$, so a smaller $|\gamma|$ cannot be told from zero. Note that the
-# bound is relative to the *two* columns, however short they are. A column of zeros has $\sigma = 0$ and is dropped: the
-# function returns the $r$ terms of the sum in {prf:ref}`thm-svd`.
-
-# %%
-def sweep(w, m):  # turns the rows of w (n, m + n); gives the largest |cos|
-    worst = 0.0
-    for pairs in rounds(len(w)):
-        z = w[pairs]  # (pairs, 2, m + n)
-        gram = z[..., :m] @ z[..., :m].swapaxes(1, 2)  # (pairs, 2, 2)
-        lengths = np.sqrt(gram[:, 0, 0]) * np.sqrt(gram[:, 1, 1])
-        slant = abs(gram[:, 0, 1])
-        turn = slant > (m + 10) * EPS * lengths
-        if turn.any():
-            worst = max(worst, (slant[turn] / lengths[turn]).max())
-            w[pairs[turn]] = rotations(gram[turn]) @ z[turn]
-    return worst
-
-def jacobi_svd(a, sweeps=60):  # (m, n) -> u (m, r), sigma (r,), v (n, r)
-    if a.shape[0] < a.shape[1]:
-        return jacobi_svd(a.T, sweeps)[::-1]
-    m, n = a.shape
-    w = np.hstack([a.T, np.eye(n)])
-    for _ in range(sweeps):  # ten are enough for most
-        if sweep(w, m) == 0:
-            break
-    sigma = np.linalg.norm(w[:, :m], axis=1)
-    order = np.argsort(-sigma)[:np.count_nonzero(sigma)]
-    return w[order, :m].T / sigma[order], sigma[order], w[order, m:].T
-
-# %%
-def random_matrix(seed, shape, rank=12):  # of rank at most 12
-    rng = np.random.default_rng(seed)
-    left, right = (rng.normal(size=(n, rank)) for n in shape)
-    return left @ right.T
-
-def as_numpy(a, sweeps):
-    u, sigma, v = jacobi_svd(a, sweeps)
-    library, one = np.linalg.svd(a)[1][:len(sigma)], np.eye(len(sigma))
-    return (close(u * sigma @ v.T, a) and close(sigma, library, atol=1e-12)
-            and close(v.T @ v, one) and close(u.T @ u, one))
-
-verify('own A = U Σ Vᵀ with orthonormal factors, Σ as by numpy',
-       lambda shape, seed: as_numpy(random_matrix(seed, shape), 60),
-       control=lambda shape, seed: as_numpy(random_matrix(seed, shape), 2),
-       shape=[(1, 1), (2, 2), (7, 4), (4, 9), (12, 12), (25, 14)],
-       seed=seeds(), tries=60)
-assert as_numpy(np.ones((6, 4)), 60)
-
-# %% [markdown]
-# (The largest ones have rank 12. Their other columns shrink to the size of rounding errors, and there they stay; as
-# directions they mean nothing, and to call them zero is a decision, to which the last section comes back.) Now the price.
-# We time one sweep over a $64 \times 64$ matrix, pair after pair in Python and round after round in arrays, and a whole SVD
-# by LAPACK, the library under numpy:
-
-# %%
-def sweep_by_pairs(w, m):
-    for i in range(len(w)):
-        for j in range(i + 1, len(w)):
-            z = w[[i, j]]
-            gram = z[:, :m] @ z[:, :m].T
-            w[[i, j]] = rotations(gram[None])[0] @ z
-
-n = 64
-a = np.random.default_rng(6).normal(size=(n, n))
-w = np.hstack([a[:8, :6].T, np.eye(6)])
-for _ in range(8):
-    sweep_by_pairs(w, 8)
-by_pairs = np.sort(np.linalg.norm(w[:, :8], axis=1))[::-1]
-assert close(by_pairs, np.linalg.svd(a[:8, :6])[1])
-w = np.hstack([a.T, np.eye(n)])
-slow = seconds(lambda: sweep_by_pairs(w.copy(), n), rounds=3)
-fast = seconds(lambda: sweep(w.copy(), n))
-whole = seconds(lambda: jacobi_svd(a), rounds=3)
-lapack = seconds(lambda: np.linalg.svd(a))
-print('by rounds, more than 5 times faster than by pairs:', slow > 5 * fast)
-print('LAPACK, more than 20 times faster:', whole > 20 * lapack)
-assert slow > 5 * fast and whole > 20 * lapack
-
-# %% [markdown]
-# Jacobi's method loses the race, by far, and no array trick changes that. It makes about ten sweeps of $O(n^3)$ each, where
-# LAPACK reduces the matrix to two diagonals once and has little left to do. It wins on another field. LAPACK promises each
-# $\sigma_i$ up to an error near $\varepsilon\sigma_1$, so the tiny ones drown in the rounding of the large ones. One-sided
-# Jacobi compares columns only relative to their own lengths. If $\mathbf{A} = \mathbf{B}\mathbf{D}$ with $\mathbf{D}$
-# diagonal, columns in wildly different units, it finds *every* singular value with a relative error near
-# $\varepsilon\,\kappa(\mathbf{B})$, whatever $\mathbf{D}$ is {cite}`demmel1992jacobi`. (To be exact, $\kappa$ is the worst
-# that columns scaled to length one have on the way; in practice it hardly grows.) We let the units run over 18 orders of
-# magnitude and compute the truth with 60 digits:
+# A turn disturbs the pairs that were finished before. But it makes the sum of the squares of all dot products $\mathbf{w}_i
+# \cdot \mathbf{w}_j$, $i \ne j$, smaller by $2\gamma^2$, and after a few sweeps over all pairs nothing is left to turn
+# {cite}`forsythe1960cyclic`. The method is slower than the library's. But it compares two columns by their own lengths, and
+# keeps small singular values even better {cite}`demmel1992jacobi`. Here 7 columns have very different units, from
+# $10^{-18}$ to 1, and the exact values are computed with 60 digits:
 
 # %%
 rng = np.random.default_rng(7)
-B, unit = rng.normal(size=(20, 16)), 10.0 ** np.linspace(-18, 0, 16)
-A = B * unit
+G = rng.normal(size=(20, 7)) * 10.0 ** np.linspace(-18, 0, 7)
 with mpmath.workdps(60):
-    exact = mpmath.svd_r(mpmath.matrix(A.tolist()), compute_uv=False)
-    exact = np.array([float(s) for s in exact])
-lam = np.linalg.eigvalsh(A.T @ A)[::-1]  # ascending -> descending
-routes = {
-    'roots of the eigenvalues of A^T A': np.sqrt(np.maximum(lam, 0)),
-    'LAPACK': np.linalg.svd(A)[1],
-    'Jacobi': jacobi_svd(A)[1],
-}
-for name, sigma in routes.items():
-    right = abs(sigma / exact - 1) < 1e-12
-    print(f'{name:34} all 16 to 12 digits: {right.all()}')
-assert close(routes['Jacobi'], exact, rtol=1e-13, atol=0)
+    exact = mpmath.svd_r(mpmath.matrix(G.tolist()), compute_uv=False)
+exact = np.array([float(s) for s in exact])
+squared = np.linalg.eigvalsh(G.T @ G)[::-1]
+routes = {'product': np.sqrt(np.maximum(squared, 0)),
+          'library': np.linalg.svd(G)[1], 'Jacobi': singular_values(G)}
+for name, found in routes.items():
+    right = (abs(found / exact - 1) < 1e-6).sum()
+    print(f'{name}: {right} of 7 singular values have 6 right digits')
 
-# %%
-def largest_cosines(a):  # one for every sweep that found work
-    w = np.hstack([a.T, np.eye(a.shape[1])])
-    values = np.array(list(iter(lambda: sweep(w, len(a)), 0.0)))
-    return values[values > 1e-12]  # below, rounding takes over
-
-cosines = {n: largest_cosines(np.random.default_rng(n).normal(size=(n, n)))
-           for n in (8, 32, 128)}
-delta = 10 ** np.linspace(-10, -2, 300)
-product = (1 + delta**2) - 1  # smallest eigenvalue of the stored A^T A
-by_product = abs(np.sqrt(product) / delta - 1)
-turned_out = np.array([
-    jacobi_svd(np.array([[1, 1], [x, 0], [0, x]]))[1][1] for x in delta])
-by_turning = abs(turned_out / delta - 1)
-assert (by_turning < 1e-14).all()
-drawn = [np.maximum(error, 1e-15) for error in (by_product, by_turning)]
-
-# %% mystnb={"figure": {"caption": "Left: once the columns are nearly orthogonal, each Jacobi sweep about squares the largest cosine. Right: the product $\\mathbf{A}^\\top\\mathbf{A}$ loses $\\sigma_2 = \\delta$ from about $\\sqrt{10^{-16}} = 10^{-8}$ down; Jacobi keeps it."}, "image": {"alt": "Left: the largest cosine between two columns after each sweep, for three sizes; it falls slowly for some sweeps, then plunges within two sweeps. Right: the relative error of the small singular value delta; for the product it grows along the line epsilon over delta squared to one at a delta of one in a hundred million, for Jacobi it stays at the bottom."}} tags=["hide-input"]
-fig, (left, right) = panels(2, height=2.7)
-for n, values in cosines.items():
-    left.plot(values, '-o', ms=3, label=f'n = {n}')
-left.set(yscale='log', xlabel='sweeps done', ylim=(1e-9, 2))
-left.set_title('Largest cosine of two columns')
-left.legend(loc='lower left')
-right.loglog(delta, drawn[0], lw=1, label='by AᵀA')
-right.loglog(delta, drawn[1], label='Jacobi', lw=3)
-right.loglog(delta, np.minimum(EPS / delta**2, 3), '--', color=GREY, lw=1)
-right.text(4e-5, 1e-6, 'ε / δ²')
-right.set(xlabel='δ', title='Relative error of σ₂ = δ', ylim=(3e-16, 10))
-right.legend(loc='upper right');
-
-# %% [markdown]
-# On the left, the sudden plunge: once the cosines are small, a sweep squares them. On the right, the matrix with which
-# this section began (errors below $10^{-15}$ are drawn as $10^{-15}$). By the product, $\sigma_2$ is wrong by about
-# $\varepsilon/\delta^2$ and lost at $\delta \approx \sqrt{10^{-16}} = 10^{-8}$. Turning the columns it comes out right
-# down to the last digit.
-#
-# ```{exercise} ★ One rotation
-# :label: svd-two
-# A matrix with two columns needs one rotation. Write `two_values(x, y)`: both singular values of the matrix with the
-# columns `x` and `y`, the larger first, from one turn, without the eigenvalues of $\mathbf{A}^\top\mathbf{A}$.
-# ```
-
-# %%
-def two_values(x, y):
-    raise NotImplementedError('your turn')
-
-# %%
-def by_lapack(x, y):
-    return np.linalg.svd(np.stack([x, y], 1))[1]
-
-cases = [(np.array(x), np.array(y)) for x, y in (
-    ([1., 2., 2.], [0., 1., 1.]), ([1., 1e-9, 0.], [1., 0., 1e-9]),
-    ([3., 0.], [0., -5.]), ([2., 1.], [-4., -2.]),
-)]
-grade(two_values, by_lapack, cases, atol=1e-14)
-
-# %% [markdown]
-# ```{solution-start} svd-two
-# :class: dropdown
-# ```
-# Turn, then measure the lengths. The second case is the matrix with $\delta = 10^{-9}$. The wrong answer uses the quadratic
-# formula for the eigenvalues of $\mathbf{A}^\top\mathbf{A}$. That is right on paper, but the difference
-# $\textit{middle} - \textit{root}$ cancels, and in place of $10^{-9}$ it returns 0.
-
-# %% jupyter={"source_hidden": true}
-def two_values_solution(x, y):
-    pair = turned(x, y) if x @ y else [x, y]
-    return np.sort(np.linalg.norm(pair, axis=1))[::-1]
-
-def by_product(x, y):
-    middle, gap = (x @ x + y @ y) / 2, (x @ x - y @ y) / 2
-    root = np.hypot(gap, x @ y)
-    return np.sqrt(np.maximum([middle + root, middle - root], 0))
-
-assert grade(two_values_solution, by_lapack, cases, atol=1e-14)
-assert not grade(by_product, by_lapack, cases, atol=1e-14)
-
-# %% [markdown]
-# ```{solution-end}
-# ```
-
-# %% [markdown]
-# ## The best approximation of every rank
-#
-# The sum $\sum_i \sigma_i \mathbf{u}_i \mathbf{v}_i^\top$ writes a matrix as a pile of sheets of rank one, the largest
-# first. Keep the first $k$ of them, $\mathbf{A}_k = \sum_{i \le k} \sigma_i \mathbf{u}_i\mathbf{v}_i^\top$, and
-# $k(m + n + 1)$ numbers do duty for $mn$. Could another matrix of rank $k$ do better?
-#
-# ```{prf:theorem} Eckart–Young–Mirsky
-# :label: thm-eckart-young
-# Let $\mathbf{B}$ have rank at most $k$, and let $\sigma_i(\cdot)$ be the $i$-th singular value, zero beyond the rank. Then
-# for all $i \ge 1$
-#
-# $$\sigma_i(\mathbf{A} - \mathbf{B}) \ge \sigma_{k+i}(\mathbf{A}) .$$
-#
-# In particular $\|\mathbf{A} - \mathbf{B}\|_2 \ge \sigma_{k+1} = \|\mathbf{A} - \mathbf{A}_k\|_2$ and $\|\mathbf{A} -
-# \mathbf{B}\|_F^2 \ge \sum_{i>k}\sigma_i^2 = \|\mathbf{A} - \mathbf{A}_k\|_F^2$.
-# ```
-#
-# ```{prf:proof}
-# *The spectral norm*, $i = 1$. Let $\sigma_{k+1} > 0$; otherwise there is nothing to show. The null space of $\mathbf{B}$
-# has at least dimension $n - k$, the span of $\mathbf{v}_1, \dots, \mathbf{v}_{k+1}$ has dimension $k + 1$. Together that
-# is more than $n$, so they share a unit vector $\mathbf{z} = \sum_{j \le k+1} c_j \mathbf{v}_j$, and
-#
-# $$\|\mathbf{A} - \mathbf{B}\|_2^2 \ge \|(\mathbf{A} - \mathbf{B})\mathbf{z}\|^2 = \|\mathbf{A}\mathbf{z}\|^2
-# = \sum_{j \le k+1} \sigma_j^2 c_j^2 \ge \sigma_{k+1}^2 .$$
-#
-# *All $i$.* Let $\mathbf{C}$ be the sum of the first $i - 1$ sheets of $\mathbf{A} - \mathbf{B}$; what is left has the norm
-# $\|\mathbf{A} - \mathbf{B} - \mathbf{C}\|_2 = \sigma_i(\mathbf{A} - \mathbf{B})$. But $\mathbf{B} + \mathbf{C}$ has rank
-# at most $k + i - 1$, so by the first part this norm is at least $\sigma_{k+i}(\mathbf{A})$. Squared and summed over $i$
-# this is the claim about the Frobenius norm.
-# ```
-#
-# ```{prf:corollary} Weyl
-# :label: cor-weyl
-# $|\sigma_i(\mathbf{A} + \mathbf{E}) - \sigma_i(\mathbf{A})| \le \|\mathbf{E}\|_2$ for all $i$: a small error in the matrix
-# is a small error in its singular values.
-# ```
-#
-# ```{prf:proof}
-# Take $\mathbf{B} = \mathbf{A}_{i-1}$ as an approximation of $\mathbf{A} + \mathbf{E}$: $\sigma_i(\mathbf{A} + \mathbf{E})
-# \le \|\mathbf{A} + \mathbf{E} - \mathbf{A}_{i-1}\|_2 \le \sigma_i(\mathbf{A}) + \|\mathbf{E}\|_2$. Exchange the roles of
-# $\mathbf{A}$ and $\mathbf{A} + \mathbf{E}$.
-# ```
-#
-# The strength of the theorem is the word *every*. Against each of 200 matrices stand twenty candidates, each with a random
-# column space and the best matrix within it, and against one of them a serious rival that knows no SVD. *Alternating least
-# squares* writes $\mathbf{B} = \mathbf{L}\mathbf{R}$, solves for the best $\mathbf{R}$ with $\mathbf{L}$ fixed, then the
-# other way round, and so on.
-
-# %%
-def alternate(a, k, turns, rng):  # every error on the way
-    left, errors = rng.normal(size=(len(a), k)), []
-    for _ in range(turns):
-        right = np.linalg.lstsq(left, a)[0]
-        left = np.linalg.lstsq(right.T, a.T)[0].T
-        errors.append(np.linalg.norm(a - left @ right))
-    return np.array(errors)
-
-def candidates(seed, k=2):  # σ of A, and of what 20 of rank k leave over
+# %% tags=["checks"]
+def rank_two(seed):  # (5, 4)
     rng = np.random.default_rng(seed)
-    A = rng.normal(size=(8, 6))
-    Q = np.linalg.qr(rng.normal(size=(20, 8, k)))[0]
-    rest = A - Q @ Q.swapaxes(1, 2) @ A  # (20, 8, 6)
-    return np.linalg.svd(A)[1], np.linalg.svd(rest)[1]
+    return rng.normal(size=(5, 2)) @ rng.normal(size=(2, 4))
 
-def bounded(seed, k):
-    sigma, tails = candidates(seed)  # (6,), (20, 6)
-    return (tails[:, :6 - k] >= sigma[k:] - 1e-12).all()
+def subspaces(seed, r):  # as if the rank were r
+    A = rank_two(seed)
+    u, _, vt = np.linalg.svd(A)
+    row, null, column, left = vt[:r].T, vt[r:].T, u[:, :r], u[:, r:]
+    return (close(A @ null, np.zeros((5, 4 - r))) and close(A.T @ left, np.zeros((4, 5 - r)))
+            and close(A @ row @ row.T, A) and close(column @ column.T @ A, A))
 
-verify('σᵢ(A - B) ≥ σₖ₊ᵢ(A) for B of rank k',
-       lambda seed: bounded(seed, 2), control=lambda seed: bounded(seed, 1),
-       seed=seeds())
+verify('the singular vectors span the four subspaces', lambda seed: subspaces(seed, 2),
+       slip=('takes the rank to be 1', lambda seed: subspaces(seed, 1)), seed=seeds(), tries=100)
 
-# %%
-sigma, tails = candidates(8)
-best = np.sqrt((sigma[2:] ** 2).sum())
-rival = np.sqrt((tails ** 2).sum(1)).min()
-rng = np.random.default_rng(8)
-errors = alternate(rng.normal(size=(8, 6)), 2, 300, rng)
-assert (errors > best - 1e-12).all() and close(errors[-1], best)
-print(f'the best of 20 is {rival / best - 1:.0%} worse than A_k')
-print(f'alternating: {errors[0] / best - 1:.0%} worse at first')
-print('alternating in the end: above the error of A_k by something',
-      below(errors[-1] - best))
+def sizes_of(seed, frobenius, nuclear):  # of a square matrix, from its singular values
+    A = np.random.default_rng(seed).normal(size=(4, 4))
+    sigma = np.sqrt(np.linalg.eigvalsh(A @ A.T)[::-1])
+    return close([sigma[0], frobenius(sigma), nuclear(sigma), sigma.prod(), sigma[0] / sigma[-1]],
+                 [norm(A, 2), norm(A), norm(A, 'nuc'), abs(np.linalg.det(A)), np.linalg.cond(A)])
 
-def shifts(seed, values):
+verify('three norms, determinant and condition number from the singular values',
+       lambda seed: sizes_of(seed, norm, np.sum),
+       slip=('exchanges Frobenius and nuclear norm', lambda seed: sizes_of(seed, np.sum, norm)), seed=seeds(), tries=100)
+
+def shifts(seed, size, values):
     A, E = np.random.default_rng(seed).normal(size=(2, 5, 5))
-    moved = abs(values(A + E / 9) - values(A)).max()
-    return moved <= np.linalg.norm(E / 9, 2) * (1 + 1e-9)
+    moved = abs(values(A + size * E) - values(A)).max()
+    return moved <= norm(size * E, 2) * (1 + 1e-9)
 
-verify('singular values move by at most |E|₂, eigenvalues farther',
-       lambda seed: shifts(seed, lambda A: np.linalg.svd(A)[1]),
-       control=lambda seed: shifts(
-           seed, lambda A: np.sort(abs(np.linalg.eigvals(A)))), seed=seeds())
+def eigenvalues(A):
+    return np.sort(abs(np.linalg.eigvals(A)))
+
+verify('singular values move by at most the norm of the error',
+       lambda seed, size: shifts(seed, size, lambda A: np.linalg.svd(A)[1]),
+       slip=('says so of the sizes of eigenvalues', lambda seed, size: shifts(seed, size, eigenvalues)),
+       seed=seeds(), size=[1e-3, 0.1, 10], tries=150)
+
+def tight(E, factor):  # equality for a multiple of the matrix
+    A = np.diag([3.0, 1.0])
+    return close(np.linalg.svd(A + E * A)[1][0] - 3, factor * norm(E * A, 2))
+
+verify("Weyl's bound is attained", lambda E: tight(E, 1),
+       slip=('halves the bound', lambda E: tight(E, 0.5)), E=[0.1, 1.0, 2.0])
+
+def dual(seed, size):  # tr QᵀA against |Q|₂ times the size of A, with equality for one Q
+    A, Q = rank_two(seed), np.random.default_rng(seed).normal(size=(5, 4))
+    u, sigma, vt = np.linalg.svd(A)
+    best = np.trace((u[:, :2] @ vt[:2]).T @ A)
+    return abs(np.trace(Q.T @ A)) <= norm(Q, 2) * size(sigma) and close(best, size(sigma))
+
+verify('spectral and nuclear norm are dual', lambda seed: dual(seed, np.sum),
+       slip=('takes the Frobenius norm', lambda seed: dual(seed, norm)), seed=seeds(), tries=100)
+
+# %% tags=["checks"]
+def nearest(seed, orthogonal):  # nearer than 200 turned and 4 mirrored ones?
+    A = np.random.default_rng(seed).normal(size=(4, 4))
+    S = np.random.default_rng(seed + 1).normal(size=(200, 4, 4)) / 3
+    Q = orthogonal(A)
+    turned_ones = Q @ scipy.linalg.expm(S - S.swapaxes(1, 2))  # (200, 4, 4)
+    axes = np.linalg.eigh(Q.T @ A + A.T @ Q)[1].T
+    mirrored = [Q - 2 * np.outer(Q @ axis, axis) for axis in axes]
+    others = np.concatenate([turned_ones, mirrored])
+    gaps = norm(A - others, axis=(1, 2))
+    return norm(A - Q) < gaps.min() and close(polar(A), scipy.linalg.polar(A))
+
+verify('U Vᵀ is the nearest orthogonal matrix', lambda seed: nearest(seed, lambda A: polar(A)[0]),
+       slip=('takes the Q of the QR decomposition', lambda seed: nearest(seed, lambda A: np.linalg.qr(A)[0])),
+       seed=seeds(), tries=50)
+
+def cosine(seed, turn):  # of two columns after one turn
+    x, y = turn(*np.random.default_rng(seed).normal(size=(2, 3)))
+    return x @ y / np.sqrt(x @ x * (y @ y))
+
+def first_order(x, y):
+    t = x @ y / (y @ y - x @ x)
+    c = 1 / np.hypot(1, t)
+    return c * x - c * t * y, c * t * x + c * y
+
+verify('one turn makes two columns perpendicular', lambda seed: abs(cosine(seed, turned)) < 1e-14,
+       slip=('divides by the difference of the squares', lambda seed: abs(cosine(seed, first_order)) < 1e-14),
+       seed=seeds(), tries=100)
+
+def falls_by(seed, times):  # in units of γ²
+    a = np.random.default_rng(seed).normal(size=(6, 4))
+
+    def off(w):
+        return ((w.T @ w) ** 2).sum() - (np.diag(w.T @ w) ** 2).sum()
+
+    b = a.copy()
+    b[:, [1, 3]] = np.transpose(turned(a[:, 1], a[:, 3]))
+    return close(off(a) - off(b), times * (a[:, 1] @ a[:, 3]) ** 2)
+
+verify('a turn takes 2γ² from the squares off the diagonal', lambda seed: falls_by(seed, 2),
+       slip=('takes γ² only', lambda seed: falls_by(seed, 1)), tries=100, seed=seeds())
+
+def agrees(seed, shape, sweeps):
+    A = np.random.default_rng(seed).normal(size=shape)
+    return close(singular_values(A, sweeps), np.linalg.svd(A)[1])
+
+verify('Jacobi finds the singular values of the library', lambda seed, shape: agrees(seed, shape, 12),
+       slip=('stops after one sweep', lambda seed, shape: agrees(seed, shape, 1)),
+       seed=seeds(), shape=[(1, 1), (2, 2), (5, 4), (9, 6)], tries=40)
+verify('Jacobi keeps 12 digits of all 7 values, where the columns have very different units',
+       lambda name, most: (abs(routes[name] / exact - 1) < most).all() == (name == 'Jacobi'),
+       slip=('trusts the library as much',
+             lambda name, most: (abs(routes[name] / exact - 1) < most).all() == (name != 'product')),
+       name=list(routes), most=[1e-6, 1e-12])
 
 # %% [markdown]
-# Now a real matrix: a photograph in grey, one number per pixel. Beside the SVD we set a code of another kind. The discrete
-# cosine transform, on which JPEG is built, expands every picture in the *same* fixed waves; we keep its largest
-# coefficients. Each costs two numbers, value and place. The transform is orthogonal, so the squared error of both codes is
-# the sum of the squares that they drop.
-
-# %%
-A = photograph('china').mean(2)  # (427, 640)
-u, sigma, vt = np.linalg.svd(A, full_matrices=False)
-m, n = A.shape
-waves = np.sort(abs(dctn(A, norm='ortho')).ravel())[::-1]
-
-def left_over(values):  # entry k: error, relative to A, after k values
-    squares = np.append(values, 0) ** 2
-    return np.sqrt(squares[::-1].cumsum()[::-1] / squares.sum())
-
-ranks = np.arange(1, 201)
-numbers = ranks * (m + n + 1)  # stored for each rank
-errors = {'SVD': left_over(sigma)[ranks],
-          'cosines': left_over(waves)[numbers // 2]}
-print('rank  stored  error: SVD  cosines')
-for k in (5, 20, 80, 160):
-    A_k = u[:, :k] * sigma[:k] @ vt[:k]
-    measured = np.linalg.norm(A - A_k) / np.linalg.norm(A)
-    assert close(measured, errors['SVD'][k - 1])
-    print(f'{k:4} {numbers[k - 1] / A.size:7.0%} {measured:11.3f}'
-          f' {errors["cosines"][k - 1]:8.3f}')
-
-# %% mystnb={"figure": {"caption": "The best matrix of rank 5 shows only upright and level stripes; at rank 40 of 427 the picture can be recognized."}, "image": {"alt": "Three pictures of a temple: of rank 5, a plaid of blurred stripes; of rank 40, recognizable with a faint plaid; and the original."}} tags=["hide-input"]
-fig, axes = panels(3, height=1.6)
-for ax, k in zip(axes, (5, 40, min(m, n)), strict=True):
-    title = f'rank {k}' + (': the original' if k == min(m, n) else '')
-    A_k = u[:, :k] * sigma[:k] @ vt[:k]
-    show_image(ax, A_k[::2, ::2], title, vmin=0, vmax=1, interpolation='none')
-
-# %% mystnb={"figure": {"caption": "Fixed cosine waves beat the SVD until about half of the numbers are stored: best among matrices of its rank is not best among all codes."}, "image": {"alt": "Relative error against the share of numbers stored, on a logarithmic scale, for the SVD and for cosine waves. Both fall together; the waves are slightly better for small shares, the SVD for large ones."}} tags=["hide-input"]
-fig, ax = plt.subplots(figsize=(6, 2.6))
-for name, error in errors.items():
-    ax.plot(numbers / A.size, error, label=name)
-ax.set(yscale='log', ylabel='relative error')
-ax.set(xlabel='numbers stored / number of pixels')
-ax.set(yticks=[0.05, 0.1, 0.2], yticklabels=['5 %', '10 %', '20 %'])
-ax.minorticks_off()
-label_lines(ax)
-
-# %% [markdown]
-# A twelfth of the numbers keeps the picture up to an error of 14 %. Yet the waves are better wherever much is to be saved.
-# There is no contradiction: the theorem says best *among matrices of that rank*, not best among all codes. The SVD has to
-# store its own vectors; the waves cost nothing, as everybody knows them. And edges that are neither upright nor level need
-# many sheets: stripes and plaids are what rank is about.
+# ## The pseudoinverse: least squares with the SVD
 #
-# One need not compute all sheets to get the first twenty. Multiply $\mathbf{A}$ by a few more random vectors than sheets
-# wanted, $\mathbf{Y} = \mathbf{A}\boldsymbol\Omega$. Each column, $\sum_i \sigma_i (\mathbf{v}_i \cdot \boldsymbol\omega)\,
-# \mathbf{u}_i$, leans towards the leading $\mathbf{u}_i$, so an orthonormal basis $\mathbf{Q}$ of the columns nearly
-# contains these, and the small matrix $\mathbf{Q}^\top\mathbf{A}$ has nearly the same leading SVD {cite}`halko2011finding`.
-# One more pass through $\mathbf{A}\mathbf{A}^\top$ weights the $\mathbf{u}_i$ with $\sigma_i^3$ and sharpens the sketch.
-
-# %%
-def sketched_svd(a, k, passes, rng, extra=8):
-    q = np.linalg.qr(a @ rng.normal(size=(a.shape[1], k + extra)))[0]
-    for _ in range(passes):
-        q = np.linalg.qr(a.T @ q)[0]
-        q = np.linalg.qr(a @ q)[0]  # (m, k + extra)
-    u, sigma, vt = np.linalg.svd(q.T @ a, full_matrices=False)
-    return q @ u[:, :k], sigma[:k], vt[:k]
-
-best = left_over(sigma)[20] * np.linalg.norm(A)
-for passes in (0, 1, 2):
-    u_k, s_k, vt_k = sketched_svd(A, 20, passes, np.random.default_rng(9))
-    error = np.linalg.norm(A - u_k * s_k @ vt_k)
-    print(f'passes: {passes}, error {error / best - 1:.2%} above the least')
-work = {'sketch': lambda: sketched_svd(A, 20, 1, np.random.default_rng(9)),
-        'full': lambda: np.linalg.svd(A, full_matrices=False)}
-quick = seconds(work['sketch'])
-full = seconds(work['full'], rounds=3)
-print('one pass, more than 3 times faster than all:', full > 3 * quick)
-assert full > 3 * quick
-
-# %% [markdown]
-# ```{exercise} ★★★ Holes in a matrix
-# :label: svd-holes
-# The entries of a matrix of rank one are known only where the mask `known` is true. {prf:ref}`thm-eckart-young` has no
-# formula for that, but it gives an algorithm: fill the holes with some guess, take the best matrix of rank one, put its
-# entries into the holes, and so on. Show that the misfit on the known entries never grows. Write `fill_in(a, known)`, which
-# returns the completed matrix, and explore: how many holes may there be?
-# ```
-
-# %%
-def fill_in(a, known):  # (m, n), boolean (m, n) -> (m, n)
-    raise NotImplementedError('your turn')
-
-# %%
-def by_proportion(a, known):  # a_ij = a_iq a_pj / a_pq for rank one
-    full = a.copy()
-    for i, j in np.argwhere(~known):
-        rows, columns = np.where(known[:, j])[0], np.where(known[i])[0]
-        p, q = next((p, q) for p in rows for q in columns if known[p, q])
-        full[i, j] = a[i, q] * a[p, j] / a[p, q]
-    return full
-
-rng = np.random.default_rng(10)
-cases = []
-for shape in ((3, 4), (6, 5), (8, 8)):
-    known = rng.random(shape) < 0.8
-    a = np.outer(*(rng.uniform(1, 3, size) for size in shape))
-    cases.append((np.where(known, a, 0), known))
-grade(fill_in, by_proportion, cases, rtol=1e-5)
-
-# %% [markdown]
-# ```{solution-start} svd-holes
-# :class: dropdown
-# ```
-# Let $\mathbf{B}_t$ be the approximation in round $t$. The filled matrix agrees with $\mathbf{B}_t$ in the holes, so its
-# distance to $\mathbf{B}_t$ is the misfit of $\mathbf{B}_t$ on the known entries. $\mathbf{B}_{t+1}$ is at most as far from
-# the filled matrix, and its misfit on the known entries is only a part of that distance. (There may be local minima; and if
-# row $i$ has no known entry, nothing can determine it.) The wrong answer stops after one round, when the zeros in the holes
-# still pull everything down.
-
-# %% jupyter={"source_hidden": true}
-def fill_in_solution(a, known, steps=1000):
-    full = np.where(known, a, 0)
-    for _ in range(steps):
-        u, sigma, vt = np.linalg.svd(full, full_matrices=False)
-        full = np.where(known, a, sigma[0] * np.outer(u[:, 0], vt[0]))
-    return full
-
-def one_round(a, known):
-    return fill_in_solution(a, known, steps=1)
-
-assert grade(fill_in_solution, by_proportion, cases, rtol=1e-5)
-assert not grade(one_round, by_proportion, cases, rtol=1e-5)
-
-# %% [markdown]
-# ```{solution-end}
-# ```
-
-# %% [markdown]
-# ## Principal components
+# We want to solve $\mathbf{A}\mathbf{x} = \mathbf{b}$ where $\mathbf{A}$ has no inverse. Here the second row of the
+# matrix is twice the first, so the left sides of the two equations are proportional, but the right sides are not:
 #
-# Let the rows of $\mathbf{X}$ ($N \times D$) be measurements: $N$ points in a space of $D$ dimensions. Which plane of
-# dimension $k$ lies closest to them? Whatever its directions are, the best one with these directions goes through the mean
-# $\hat{\boldsymbol\mu}$, since the mean minimizes the sum of squares in every direction at right angles to it. So subtract
-# the mean from every row: from here on $\mathbf{X}$ is *centred*. Projecting its rows on a subspace with the orthonormal
-# basis $\mathbf{P}$ ($D \times k$) gives $\mathbf{X}\mathbf{P}\mathbf{P}^\top$, a matrix of rank at most $k$, and by
-# {prf:ref}`thm-eckart-young`
+# $$\begin{aligned} x_1 + 2 x_2 &= 3 \\ 2 x_1 + 4 x_2 &= 1 \end{aligned}$$
 #
-# ```{math}
-# :label: svd-pca
-# \frac1N \|\mathbf{X} - \mathbf{X}\mathbf{P}\mathbf{P}^\top\|_F^2 \;\ge\; \sum_{i > k} \lambda_i , \qquad \lambda_i = \frac{\sigma_i^2}{N},
-# ```
-#
-# with equality for $\mathbf{P} = (\mathbf{v}_1, \dots, \mathbf{v}_k)$. The $\mathbf{v}_i$ are the *principal directions*.
-# Along $\mathbf{v}_1$ the data vary most: the variance along a unit vector $\mathbf{w}$ is
-# $\|\mathbf{X}\mathbf{w}\|^2 / N \le \sigma_1^2 / N = \lambda_1$. The coordinates
-# $\mathbf{X}\mathbf{V} = \mathbf{U}\boldsymbol\Sigma$ are uncorrelated, since their dot products are those of orthogonal
-# columns. The $\lambda_i$ are the eigenvalues of the covariance matrix $\mathbf{X}^\top\mathbf{X}/N$, which one need not
-# and should not form: it has the square of the condition number.
-
-# %%
-def principal(x, k):  # (N, D) -> mean (D,), directions (D, k), lam (D,)
-    mu = x.mean(0)
-    _, sigma, vt = np.linalg.svd(x - mu, full_matrices=False)
-    return mu, vt[:k].T, sigma ** 2 / len(x)
-
-def uncentred(x, k):
-    _, sigma, vt = np.linalg.svd(x)
-    return 0, vt[:k].T, sigma ** 2 / len(x)
-
-def as_sklearn(seed, method):
-    rng = np.random.default_rng(seed)
-    x = rng.normal(size=(30, 5)) @ rng.normal(size=(5, 5)) + 3
-    (_, P, lam), library = method(x, 3), PCA(3, svd_solver='full').fit(x)
-    return (close(abs(P.T @ library.components_.T), np.eye(3), atol=1e-6)
-            and close(lam[:3], library.explained_variance_ * 29 / 30))
-
-verify('principal directions and variances as by scikit-learn',
-       lambda seed: as_sklearn(seed, principal), tries=30,
-       control=lambda seed: as_sklearn(seed, uncentred), seed=seeds())
-X = digits().x  # (1797, 64)
-mu, P, lam = principal(X, 10)
-print(f'10 of 64 directions hold {lam[:10].sum() / lam.sum():.0%}')
-first = uncentred(X, 1)[1][:, 0] @ mu / np.linalg.norm(mu)
-print(f'without centring, |cos(v_1, mean)| = {abs(first):.3f}')
-
-# %% [markdown]
-# The last line is the classic slip: without centring, the first direction only points from the origin to the mean.
-# (scikit-learn divides by $N - 1$.)
-#
-# How many components should one keep? If the rest is *noise*, there is an answer. Suppose we see
-# $\mathbf{y} = \mathbf{x} + \boldsymbol\varepsilon$ with independent noise of variance $s^2$ in each coordinate, and
-# project on the first $k$ principal directions of the clean data. Then the part of $\mathbf{x}$ outside is lost, and the
-# noise inside stays:
-#
-# ```{math}
-# :label: svd-denoise
-# \mathbb{E}\,\|\hat{\mathbf{x}}_k - \mathbf{x}\|^2 = \sum_{i > k} \lambda_i + k\, s^2 .
-# ```
-#
-# One more direction pays as long as $\lambda_i > s^2$. The clean directions are unknown, but the noisy data have nearly the
-# same ones, with $\lambda_i + s^2$ for $\lambda_i$; so keep the directions in which the noisy data have more than $2s^2$.
-# We try it on the digits, with ten draws of noise and three lines of reference: to do nothing costs $D s^2$; the mean digit
-# alone, $\sum_i \lambda_i$; and the best linear method of all, which knows the clean directions and shrinks coordinate $i$
-# by $\lambda_i / (\lambda_i + s^2)$, costs $\sum_i \lambda_i s^2 / (\lambda_i + s^2)$.
-
-# %%
-s, (N, D) = 0.25, X.shape  # of the noise; pixels go from 0 to 1
-expected = np.append(lam[::-1].cumsum()[::-1], 0) + s**2 * np.arange(D + 1)
-measured, chosen = [], []
-for seed in range(10):
-    noise = s * np.random.default_rng(seed).normal(size=X.shape)
-    mean, V, noisy = principal(X + noise, D)
-    inside = ((noise @ V) ** 2).mean(0).cumsum()  # V is orthogonal
-    outside = (((X - mean) @ V) ** 2).mean(0)[::-1].cumsum()[::-1]
-    measured.append(np.append(outside, 0) + np.append(0, inside))
-    chosen.append((noisy > 2 * s**2).sum())
-measured = np.array(measured)  # (10, D + 1)
-shrunk = (lam * s**2 / (lam + s**2)).sum()
-picked = measured[np.arange(10), chosen]
-assert (picked < 1.02 * measured.min(1)).all()
-print('noisy', D * s**2, ' mean digit', lam.sum().round(2),
-      f' shrunk {shrunk:.2f}')
-print(f'projected: {picked.mean():.2f} +- {picked.std():.4f}',
-      f'(formula {expected.min():.2f}), k from {min(chosen)} to {max(chosen)}')
-
-# %%
-directions = principal(X, D)[1]
-
-def brought_in(k, each):  # by the last noise, in k clean directions
-    inside = ((noise @ directions[:, :k]) ** 2).sum(1).mean()
-    error = s**2 * np.sqrt(2 * k / N)  # s² times a mean of N chi-squares
-    return abs(inside - k * each) < 5 * error
-
-verify('each direction kept brings in s²', lambda k: brought_in(k, s**2),
-       control=lambda k: brought_in(k, s), k=[5, 15, 64])
-
-# %% mystnb={"figure": {"caption": "Left: about 16 of 64 directions vary more than the noise. Right: projecting on about as many gives the least error, less than half that of the noisy digits."}, "image": {"alt": "Left: the variances of the first 61 directions on a logarithmic scale (the last three are zero), falling steeply, crossing the dashed line of the noise near 16. Right: the error against the number of directions kept, measured and by the formula, with a minimum near 15 well below the lines for the noisy pictures and for the mean digit and above the line for shrinking."}} tags=["hide-input"]
-fig, (left, right) = panels(2, height=2.6)
-left.semilogy(np.arange(1, 62), lam[:61], '.', ms=4)
-left.axhline(s**2, color=GREY, ls='--', lw=1)
-left.text(38, 1.3 * s**2, 'noise s²')
-left.set(xlabel='direction i', title='Variance λ of the clean digits')
-left.set_ylim(1e-6, 2)
-right.plot(measured.mean(0))
-right.plot(expected, '--', lw=1.2)
-levels = {'noisy': D * s**2, 'mean digit': lam.sum(), 'shrunk': shrunk}
-for name, level in levels.items():
-    right.axhline(level, color=GREY, ls=':', lw=1)
-    right.text(20, level + 0.07, name, fontsize=8)
-right.set(xlabel='directions kept k', title='Squared error per digit')
-right.set_ylim(0.9, 5.2)
-right.text(36, 2.8, 'measured', color='C0', ha='right')
-right.text(43, 2.2, 'formula', color='C1');
-
-# %% mystnb={"figure": {"caption": "Projected on the 15 leading directions of the noisy data, the digits lose most of the noise ($s = 0.25$) and some of their detail."}, "image": {"alt": "Three rows of eight digits: clean, under noise, and projected on 15 directions, with smooth strokes again."}} tags=["hide-input"]
-noisy = X + noise
-kept = mean + (noisy - mean) @ V[:, :15] @ V[:, :15].T
-fig, axes = panels(8, 3, height=0.72)
-rows = {'clean': X, 'noisy': noisy, 'k = 15': kept}
-for row, (name, pixels) in zip(axes, rows.items(), strict=True):
-    for ax, digit in zip(row, pixels, strict=False):
-        show_image(ax, digit.reshape(8, 8), vmin=0, vmax=1)
-    row[0].set_ylabel(name);
-
-# %% [markdown]
-# The rule finds a good $k$ without having seen a clean digit: in all ten draws its error is within 2 % of the least one
-# possible. The measured curve runs a little above the formula, since directions found in noisy data follow some of the
-# noise.
-
-# %% [markdown]
-# ## Undoing what can be undone
-#
-# The system $\mathbf{A}\mathbf{x} = \mathbf{b}$ may have no solution, or a whole line of them. Along the right axes both
-# troubles separate. Put $\mathbf{x} = \mathbf{V}\mathbf{y}$ and $\mathbf{b} = \mathbf{U}\mathbf{c}$; orthogonal matrices
-# keep lengths, so
+# There is no solution. Can we make the error $\|\mathbf{A}\mathbf{x} - \mathbf{b}\|$ as small as possible, and choose the
+# shortest $\mathbf{x}$ where several do? Along the singular vectors this is easy. With $\mathbf{x} =
+# \mathbf{V}\mathbf{y}$ and $\mathbf{b} = \mathbf{U}\mathbf{c}$,
 #
 # ```{math}
 # :label: pinv-split
 # \|\mathbf{A}\mathbf{x} - \mathbf{b}\|^2 = \|\boldsymbol\Sigma\mathbf{y} - \mathbf{c}\|^2
-# = \sum_{i \le r} (\sigma_i y_i - c_i)^2 + \sum_{i > r} c_i^2 .
+# = \sum_{i \le r} (\sigma_i y_i - c_i)^2 + \sum_{i > r} c_i^2 ,
 # ```
 #
-# The second sum cannot be helped: that part of $\mathbf{b}$ lies outside of the column space. The first sum can be made
-# zero, by $y_i = c_i / \sigma_i$. And $y_i$ with $i > r$ does not occur: $\mathbf{x}$ may move freely in the null space.
-# Since $\|\mathbf{x}\|^2 = \sum_i y_i^2$, the *shortest* of all best solutions has $y_i = 0$ there, and only that one. It
-# is $\mathbf{x} = \mathbf{A}^+\mathbf{b}$ with the *pseudoinverse*
+# because orthogonal matrices keep lengths. The second sum does not depend on $\mathbf{x}$: it is the part of $\mathbf{b}$
+# outside of the column space. The first sum becomes zero for $y_i = c_i / \sigma_i$. The other $y_i$ do not occur, so they
+# are free. Since $\|\mathbf{x}\|^2 = \sum_i y_i^2$, the shortest $\mathbf{x}$ has $y_i = 0$ there. It is
+# $\mathbf{x} = \mathbf{A}^+\mathbf{b}$ with the **pseudoinverse**
 #
 # ```{math}
 # :label: pinv-def
 # \mathbf{A}^+ = \sum_{i=1}^{r} \frac{1}{\sigma_i}\, \mathbf{v}_i \mathbf{u}_i^\top = \mathbf{V}\boldsymbol\Sigma^+\mathbf{U}^\top .
 # ```
 #
-# Invert what was stretched, leave at zero what was lost. The only decision is hidden in $r$: which computed $\sigma_i$
-# count as zero? By {prf:ref}`cor-weyl`, rounding $\mathbf{A}$ moves them by about $\varepsilon\,\sigma_1$ times a modest
-# factor, for which $\max(m, n)$ is the usual choice.
+# It inverts what $\mathbf{A}$ stretches, and leaves at zero what $\mathbf{A}$ loses. A computed singular value is rarely
+# exactly zero, so a cutoff decides which ones count as zero. By {prf:ref}`cor-weyl`, rounding moves them by about
+# $\varepsilon\,\sigma_1$ times a modest factor, for which $\max(m, n)$ is the usual choice:
 
 # %%
-EPS = np.finfo(float).eps
-
-def pinv(a, rtol=None):  # (m, n) -> (n, m)
-    u, sigma, vt = np.linalg.svd(a, full_matrices=False)
-    rtol = max(a.shape) * EPS if rtol is None else rtol
-    keep = sigma > rtol * sigma.max()
-    return vt[keep].T / sigma[keep] @ u[:, keep].T
-
-sizes = {'tall': (6, 3, 3), 'wide': (3, 6, 3), 'square': (4, 4, 4),
-         'deficient': (6, 5, 2), 'zero': (3, 2, 0)}  # m, n, rank
-
-def example(kind, seed):
-    m, n, rank = sizes[kind]
-    rng = np.random.default_rng(seed)
-    return rng.normal(size=(m, rank)) @ rng.normal(size=(rank, n))
-
-def as_library(kind, seed, inverse):
-    a = example(kind, seed)
-    b = np.random.default_rng(seed + 1).normal(size=len(a))
-    return (close(inverse(a), np.linalg.pinv(a), rtol=1e-5)
-            and close(inverse(a), scipy.linalg.pinv(a), rtol=1e-5)
-            and close(inverse(a) @ b, np.linalg.lstsq(a, b)[0], rtol=1e-5))
+def pinv(A):
+    """The pseudoinverse (n, m) of A (m, n)."""
+    U, sigma, Vt = np.linalg.svd(A, full_matrices=False)
+    cutoff = max(A.shape) * np.finfo(sigma.dtype).eps * sigma.max()
+    keep = sigma > cutoff
+    return Vt[keep].T / sigma[keep] @ U[:, keep].T
 
 # %%
-examples = dict(kind=list(sizes), seed=seeds())
-verify('A⁺ as by numpy and scipy, A⁺b as by least squares',
-       lambda kind, seed: as_library(kind, seed, pinv), **examples,
-       control=lambda kind, seed: as_library(
-           kind, seed, lambda a: pinv(a, rtol=0)))
-tall, wide, deficient = (
-    example(kind, 11) for kind in ('tall', 'wide', 'deficient'))
-assert close(pinv(tall), np.linalg.solve(tall.T @ tall, tall.T))
-assert close(pinv(wide), np.linalg.solve(wide @ wide.T, wide).T)
-
-def is_shortest(seed, solution):  # among those that differ in the null space
-    a, rng = example('deficient', seed), np.random.default_rng(seed + 2)
-    steps = rng.normal(size=(50, 3)) @ np.linalg.svd(a)[2][2:]  # (50, 5)
-    x = solution(a, rng.normal(size=6))
-    return (np.linalg.norm(x) < np.linalg.norm(x + steps, axis=1)).all()
-
-verify('A⁺b is the shortest of the best solutions',
-       lambda seed: is_shortest(seed, lambda a, b: pinv(a) @ b), seed=seeds(),
-       control=lambda seed: is_shortest(  # the best with two columns alone
-           seed, lambda a, b: np.append(pinv(a[:, :2]) @ b, [0, 0, 0])))
+C, b = np.array([[1, 2], [2, 4]]), np.array([3, 1])
+x = pinv(C) @ b
+print('pinv\n', pinv(C).round(3))
+print('x =', x.round(3), ' Cx =', (C @ x).round(3), ' b =', b)
 
 # %% [markdown]
-# Two special cases are checked there as well. If the columns are independent,
-# $\mathbf{A}^+ = (\mathbf{A}^\top\mathbf{A})^{-1}\mathbf{A}^\top$; if the rows are,
-# $\mathbf{A}^+ = \mathbf{A}^\top(\mathbf{A}\mathbf{A}^\top)^{-1}$. (Both follow by inserting the SVD.) As definitions they
-# do not reach far enough, and the SVD is a heavy tool for a definition. E. H. Moore (1920) and R. Penrose found better
-# ones. Penrose's needs nothing but products:
+# In practice you call `np.linalg.pinv`, or `np.linalg.lstsq` if you need only $\mathbf{x}$. Any solver that finds *the*
+# shortest best solution must agree:
+
+# %%
+print('pinv ', (np.linalg.pinv(C) @ b).round(3))
+print('lstsq', np.linalg.lstsq(C, b)[0].round(3))
+
+# %% [markdown]
+# If the columns of $\mathbf{A}$ are independent, the pseudoinverse is
+# $(\mathbf{A}^\top\mathbf{A})^{-1}\mathbf{A}^\top$, and if the rows are independent, it is
+# $\mathbf{A}^\top(\mathbf{A}\mathbf{A}^\top)^{-1}$. In our example neither is the case. But a small multiple of the identity
+# makes the matrix invertible, and the limit is $\mathbf{A}^+$ for every matrix:
+#
+# ```{math}
+# :label: pinv-tikhonov
+# \mathbf{A}^+ = \lim_{\delta \to 0^+} (\mathbf{A}^\top\mathbf{A} + \delta\mathbf{I})^{-1}\mathbf{A}^\top .
+# ```
+#
+# On the right each $1/\sigma_i$ is replaced by $\sigma_i/(\sigma_i^2 + \delta)$. This falls short by the share
+# $\delta/(\sigma_i^2 + \delta)$, and it is zero for $\sigma_i = 0$. For a $\delta$ that is not small, this is ridge
+# regression.
+
+# %% mystnb={"figure": {"caption": "Left: of all best solutions, $\\mathbf{A}^+\\mathbf{b}$ is the one in the row space, where the growing circle touches their line. Right: with $\\delta\\mathbf{I}$ added, the inverse misses $\\mathbf{A}^+$ by a share that falls with $\\delta$, later for small singular values."}, "image": {"alt": "Left: the plane with a slanted line of all best solutions, a circle around the origin that touches it, and the touching point marked as shortest; the dashed line of the row space goes through it. Right: the share that is missing against delta on logarithmic scales, three curves for three smallest singular values, each with slope one once delta is below the square of the singular value."}} tags=["hide-input"]
+null = np.array([2, -1]) / 5**0.5
+fig, (left, right) = panels(2, height=2.7)
+left.plot(*(x[:, None] + null[:, None] * [-0.9, 0.8]), color='C0')
+left.plot(*(norm(x) * circle), color=GREY, lw=1)
+left.plot([0, 0.5], [0, 1], '--', color='C2', lw=1.2)
+left.plot(*x, 'o', color='C1')
+left.annotate('A⁺b', x, xytext=(-1, 15), textcoords='offset points', color='C1', ha='right')
+left.annotate('all best\nsolutions', x + 0.75 * null, xytext=(0, 6), textcoords='offset points', color='C0', ha='center')
+left.annotate('row space', (0.5, 1), xytext=(0, 3), textcoords='offset points', color='C2', ha='center')
+left.set(aspect='equal', xlabel='x₁', ylabel='x₂', xlim=(-0.75, 1.3), ylim=(-0.6, 1.25), xticks=[-0.5, 0, 0.5, 1],
+         yticks=[-0.5, 0, 0.5, 1], title='A = (1 2; 2 4), b = (3, 1)')
+delta = 10.0 ** np.linspace(-9, 0, 100)
+for small, colour in (1, 'C0'), (0.1, 'C1'), (0.01, 'C2'):
+    right.loglog(delta, delta / (small**2 + delta), color=colour)
+    right.text(1e-9, 2.2e-9 / small**2, f'σᵣ = {small:g}', color=colour, rotation=38, rotation_mode='anchor')
+right.set(xlabel='δ', title='share missing from A⁺', ylim=(1e-10, 5))
+right.set(xticks=[1e-9, 1e-6, 1e-3, 1], yticks=[1e-9, 1e-6, 1e-3, 1]);
+
+# %% [markdown]
+# ### Four rules that define the pseudoinverse
+#
+# The SVD is a heavy tool for a definition. Penrose found four rules that need only products:
 #
 # ````{prf:theorem} Penrose
 # :label: thm-penrose
@@ -1027,6 +695,7 @@ verify('A⁺b is the shortest of the best solutions',
 # ````
 #
 # ```{prf:proof}
+# :class: dropdown
 # *Existence.* The vectors in {eq}`pinv-def` are orthonormal, so $\mathbf{A}\mathbf{A}^+ = \sum_{i \le r}
 # \mathbf{u}_i\mathbf{u}_i^\top$ and $\mathbf{A}^+\mathbf{A} = \sum_{i \le r} \mathbf{v}_i\mathbf{v}_i^\top$. Both are
 # symmetric, the projectors onto the column space and the row space, and they change neither the columns nor the rows of
@@ -1040,374 +709,261 @@ verify('A⁺b is the shortest of the best solutions',
 # \mathbf{X}\mathbf{A}\mathbf{X} = \mathbf{Y}\mathbf{A}\mathbf{X} = \mathbf{Y}\mathbf{A}\mathbf{Y} = \mathbf{Y}$.
 # ```
 #
-# Is each of the four needed? Take $r \ge 1$ smaller than $m$ and $n$, so that there is a unit vector $\mathbf{u}_m$ at
-# right angles to all columns and $\mathbf{v}_n$ at right angles to all rows, and add one sheet to $\mathbf{A}^+$, or take
-# one away:
+# None of the four follows from the other three. If we add one term to $\mathbf{A}^+$, or take one away, exactly one rule
+# breaks. This table is for a $6 \times 5$ matrix of rank 2:
 
-# %%
+# %% tags=["hide-input"]
 def broken(a, x):  # the numbers of the Penrose rules that x breaks
-    pairs = (a @ x @ a, a), (x @ a @ x, x), (a @ x, (a @ x).T), (
-        x @ a, (x @ a).T)
+    pairs = (a @ x @ a, a), (x @ a @ x, x), (a @ x, (a @ x).T), (x @ a, (x @ a).T)
     return [i for i, pair in enumerate(pairs, 1) if not close(*pair)]
 
-def damped(a, delta=1e-3):
-    return np.linalg.solve(a.T @ a + delta * np.eye(a.shape[1]), a.T)
-
-verify('A⁺ obeys all four rules',
-       lambda kind, seed: not broken(example(kind, seed),
-                                     pinv(example(kind, seed))), **examples,
-       control=lambda kind, seed: not broken(example(kind, seed),
-                                             damped(example(kind, seed))))
-
-# %%
-u, sigma, vt = np.linalg.svd(deficient)
-sheets = {
-    'A+': 0, 'A+ - v_1 u_1^T / sigma_1': np.outer(vt[0], -u[:, 0] / sigma[0]),
-    'A+ + v_n u_m^T': np.outer(vt[-1], u[:, -1]),
-    'A+ + v_1 u_m^T': np.outer(vt[0], u[:, -1]),
-    'A+ + v_n u_1^T': np.outer(vt[-1], u[:, 0]),
+rng = np.random.default_rng(11)
+D = rng.normal(size=(6, 2)) @ rng.normal(size=(2, 5))
+U, sigma, Vt = np.linalg.svd(D)
+terms = {
+    'A+': 0, 'A+ - v_1 u_1^T / sigma_1': np.outer(Vt[0], -U[:, 0] / sigma[0]),
+    'A+ + v_5 u_6^T': np.outer(Vt[-1], U[:, -1]),
+    'A+ + v_1 u_6^T': np.outer(Vt[0], U[:, -1]),
+    'A+ + v_5 u_1^T': np.outer(Vt[-1], U[:, 0]),
 }
-for name, sheet in sheets.items():
-    rules = broken(deficient, pinv(deficient) + sheet)
+for name, term in terms.items():
+    rules = broken(D, pinv(D) + term)
     print(f'{name:26} breaks', *(rules or ['none']))
 
 # %% [markdown]
-# Each breaks exactly one rule, so none of the four follows from the other three. Whoever breaks only the third still solves
-# every solvable system, but no longer finds the nearest point for the others.
-#
-# One rule of inverses is lost. $(\mathbf{A}\mathbf{B})^{-1} = \mathbf{B}^{-1}\mathbf{A}^{-1}$ has no counterpart: with
-# $\mathbf{A} = (1, 1)$ and $\mathbf{B} = (1, 0)^\top$ the product is the number 1, its own pseudoinverse, but
-# $\mathbf{B}^+\mathbf{A}^+ = (1, 0) \cdot (\tfrac12, \tfrac12) = \tfrac12$. The projector of one factor does not fit the
-# space of the other. If it fits, the rule holds, as the exercise shows.
-
-# %%
-one, other = np.array([[1., 1.]]), np.array([[1.], [0.]])
-print(f'(AB)+ = {pinv(one @ other).item():.2f},',
-      f'B+ A+ = {(pinv(other) @ pinv(one)).item():.2f}')
-
-# %% mystnb={"figure": {"caption": "Left: the shortest best solution $\\mathbf{A}^+\\mathbf{b}$ is the one in the row space. Right: for $\\delta \\ll \\sigma_r^2$ the damped inverse misses $\\mathbf{A}^+$ in proportion to $\\delta$."}, "image": {"alt": "Left: the plane with a slanted line of all least-squares solutions, a circle around the origin that touches it, and the touching point marked as the shortest one; the direction of the row space goes through it. Right: relative error of the regularized inverse against delta on logarithmic scales, three curves for three smallest singular values, each falling with slope one once delta is below the square of the singular value."}} tags=["hide-input"]
-A, b = np.array([[1., 2.], [2., 4.]]), np.array([3., 1.])
-shortest = pinv(A) @ b
-null = np.array([2, -1]) / np.sqrt(5)
-t = np.linspace(0, 2 * np.pi, 361)
-fig, (left, right) = panels(2, height=2.7)
-circle = np.linalg.norm(shortest) * np.array([np.cos(t), np.sin(t)])
-line = shortest[:, None] + null[:, None] * [-0.9, 0.9]
-left.plot(*line, label='all best solutions')
-left.plot(*circle, color=GREY, lw=1)
-row_space = np.stack([0 * shortest, 2 * shortest], 1)
-left.plot(*row_space, '--', color='C2', lw=1.2, label='row space')
-left.plot(*shortest, 'o', color='C1', label='A⁺b')
-left.set(aspect='equal', xlabel='x₁', ylabel='x₂', ylim=(-0.55, 1.5))
-left.set_title('A = (1 2; 2 4), b = (3, 1)')
-left.legend(loc='upper right', fontsize=8)
-delta = 10.0 ** np.linspace(-9, 0, 100)
-for small in (1, 0.1, 0.01):
-    right.loglog(delta, delta / (small**2 + delta), label=f'σᵣ = {small:g}')
-right.set(xlabel='δ', title='Relative error of the limit', ylim=(1e-9, 3))
-right.legend(loc='lower right');
-
-# %% [markdown]
-# On the left, one line of best solutions: the shortest is where a growing circle touches the line, at right angles, in the
-# row space. On the right, a way to $\mathbf{A}^+$ without deciding any rank, *Tikhonov's limit*
-#
-# ```{math}
-# :label: pinv-tikhonov
-# \mathbf{A}^+ = \lim_{\delta \to 0^+} (\mathbf{A}^\top\mathbf{A} + \delta\mathbf{I})^{-1}\mathbf{A}^\top ,
-# ```
-#
-# which makes the system invertible by force. With the SVD inserted, each $1/\sigma_i$ becomes
-# $\sigma_i / (\sigma_i^2 + \delta)$. For $\sigma_i = 0$ this is zero for every $\delta$, and otherwise it falls short by
-# the share $\delta / (\sigma_i^2 + \delta)$, the curves in the picture. The same formula under another name is ridge
-# regression.
-
-# %%
-def falls_short(small, delta, share):  # relative, by how much
-    A = np.outer(u[:, 0], vt[0]) + small * np.outer(u[:, 1], vt[1])  # (6, 5)
-    error = np.linalg.norm(damped(A, delta) - pinv(A), 2) * small
-    return close(error, share(small, delta), rtol=1e-5)
-
-verify('the damped inverse falls short by δ / (σ² + δ)',
-       lambda small, delta: falls_short(
-           small, delta, lambda s, d: d / (s**2 + d)),
-       control=lambda small, delta: falls_short(
-           small, delta, lambda s, d: d / (s + d)),
-       small=[1, 0.1, 0.01], delta=[1e-1, 1e-3, 1e-5])
-
-# %% [markdown]
-# ```{exercise} ★★ From two factors
+# ```{exercise} ★★ Pencil: the pseudoinverse of a product
 # :label: pinv-factors
-# Let $\mathbf{A} = \mathbf{B}\mathbf{C}$ with independent columns in $\mathbf{B}$ and independent rows in $\mathbf{C}$.
-# (Every matrix has such factors.) Show by the Penrose rules that here $\mathbf{A}^+ = \mathbf{C}^+\mathbf{B}^+$, and write
-# `from_factors(b, c)` without an SVD.
+# For inverses $(\mathbf{B}\mathbf{C})^{-1} = \mathbf{C}^{-1}\mathbf{B}^{-1}$. Show with $\mathbf{B} = (1, 1)$ and
+# $\mathbf{C} = (1, 0)^\top$ that this rule fails for pseudoinverses. Then show by the four rules that it holds if the
+# columns of $\mathbf{B}$ and the rows of $\mathbf{C}$ are independent.
 # ```
-
-# %%
-def from_factors(b, c):  # (m, r), (r, n) -> (n, m)
-    raise NotImplementedError('your turn')
-
-# %%
-def by_library(b, c):
-    return np.linalg.pinv(b @ c)
-
-rng = np.random.default_rng(12)
-cases = [(rng.normal(size=(m, r)), rng.normal(size=(r, n)))
-         for m, r, n in ((4, 2, 4), (5, 1, 3), (3, 3, 3), (6, 2, 7))]
-grade(from_factors, by_library, cases)
-
-# %% [markdown]
+#
 # ```{solution-start} pinv-factors
 # :class: dropdown
 # ```
-# $\mathbf{B}^+\mathbf{B} = \mathbf{I} = \mathbf{C}\mathbf{C}^+$. So for $\mathbf{X} = \mathbf{C}^+\mathbf{B}^+$ the
-# products $\mathbf{A}\mathbf{X} = \mathbf{B}\mathbf{B}^+$ and $\mathbf{X}\mathbf{A} = \mathbf{C}^+\mathbf{C}$ are
-# symmetric, and $\mathbf{A}\mathbf{X}\mathbf{A} = \mathbf{B}\mathbf{B}^+\mathbf{B}\mathbf{C} = \mathbf{A}$, likewise
-# $\mathbf{X}\mathbf{A}\mathbf{X} = \mathbf{X}$. Insert the two special cases. The wrong answer forgets
-# $(\mathbf{C}\mathbf{C}^\top)^{-1}$, which is harmless only for orthonormal rows.
-
-# %% jupyter={"source_hidden": true}
-def from_factors_solution(b, c):
-    left = np.linalg.solve(b.T @ b, b.T)  # (r, m)
-    return c.T @ np.linalg.solve(c @ c.T, left)
-
-def as_if_orthonormal(b, c):
-    return c.T @ np.linalg.solve(b.T @ b, b.T)
-
-assert grade(from_factors_solution, by_library, cases)
-assert not grade(as_if_orthonormal, by_library, cases)
-
-# %% [markdown]
+# $\mathbf{B}\mathbf{C} = 1$ is its own pseudoinverse. But $\mathbf{C}^+\mathbf{B}^+ = (1, 0) \cdot (\tfrac12, \tfrac12) =
+# \tfrac12$. If the columns of $\mathbf{B}$ and the rows of $\mathbf{C}$ are independent, $\mathbf{B}^+\mathbf{B} =
+# \mathbf{I} = \mathbf{C}\mathbf{C}^+$. So for $\mathbf{A} = \mathbf{B}\mathbf{C}$ and $\mathbf{X} =
+# \mathbf{C}^+\mathbf{B}^+$ the products $\mathbf{A}\mathbf{X} = \mathbf{B}\mathbf{B}^+$ and $\mathbf{X}\mathbf{A} =
+# \mathbf{C}^+\mathbf{C}$ are symmetric, and $\mathbf{A}\mathbf{X}\mathbf{A} = \mathbf{B}\mathbf{B}^+\mathbf{B}\mathbf{C}
+# = \mathbf{A}$, likewise $\mathbf{X}\mathbf{A}\mathbf{X} = \mathbf{X}$.
 # ```{solution-end}
 # ```
 
+# %% tags=["checks"]
+sizes = {'tall': (6, 3, 3), 'wide': (3, 6, 3), 'square': (4, 4, 4), 'deficient': (6, 5, 2), 'zero': (3, 2, 0)}  # m, n, rank
+examples = dict(kind=list(sizes), seed=seeds())
+
+def example(kind, seed):
+    m, n, rank = sizes[kind]
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(m, rank)) @ rng.normal(size=(rank, n))
+
+def without_cutoff(a):
+    u, sigma, vt = np.linalg.svd(a, full_matrices=False)
+    keep = sigma > 0
+    return vt[keep].T / sigma[keep] @ u[:, keep].T
+
+def as_library(kind, seed, inverse):
+    a = example(kind, seed)
+    b = np.random.default_rng(seed + 1).normal(size=len(a))
+    return (close(inverse(a), np.linalg.pinv(a), rtol=1e-5) and close(inverse(a), scipy.linalg.pinv(a), rtol=1e-5)
+            and close(inverse(a) @ b, np.linalg.lstsq(a, b)[0], rtol=1e-5))
+
+verify('pinv is the pseudoinverse of numpy and scipy, and solves least squares',
+       lambda kind, seed: as_library(kind, seed, pinv), **examples,
+       slip=('inverts every singular value', lambda kind, seed: as_library(kind, seed, without_cutoff)))
+
+def special(kind, seed, form):
+    a = example(kind, seed)
+    return close(form(a), pinv(a), rtol=1e-5)
+
+def from_columns(a):
+    return np.linalg.solve(a.T @ a, a.T)
+
+def from_rows(a):
+    return np.linalg.solve(a @ a.T, a).T
+
+verify('independent columns or rows give the pseudoinverse by one inverse',
+       lambda kind, seed: special(kind, seed, from_rows if kind == 'wide' else from_columns),
+       slip=('divides by the trace', lambda kind, seed: special(kind, seed, lambda a: a.T / np.trace(a @ a.T))),
+       kind=['tall', 'wide', 'square'], seed=seeds(), tries=60)
+
+def is_shortest(seed, solution):  # among those that differ in the null space
+    a, rng = example('deficient', seed), np.random.default_rng(seed + 2)
+    steps = rng.normal(size=(50, 3)) @ np.linalg.svd(a)[2][2:]  # (50, 5)
+    found = solution(a, rng.normal(size=6))
+    return (norm(found) < norm(found + steps, axis=1)).all()
+
+verify('A⁺b is the shortest of the best solutions',
+       lambda seed: is_shortest(seed, lambda a, b: pinv(a) @ b), seed=seeds(),
+       slip=('uses the first two columns alone',
+             lambda seed: is_shortest(seed, lambda a, b: np.append(pinv(a[:, :2]) @ b, [0, 0, 0]))))
+
+# %% tags=["checks"]
+def damped(a, delta):
+    return np.linalg.solve(a.T @ a + delta * np.eye(a.shape[1]), a.T)
+
+verify('A⁺ obeys all four rules',
+       lambda kind, seed: not broken(example(kind, seed), pinv(example(kind, seed))), **examples,
+       slip=('adds 0.001 to each squared singular value',
+             lambda kind, seed: not broken(example(kind, seed), damped(example(kind, seed), 1e-3))))
+verify('each of the four terms breaks the rule of its number and no other',
+       lambda name, number: (broken(D, pinv(D) + terms[name]) == [number]) == (list(terms).index(name) == number),
+       slip=('expects every rule to break', lambda name, number: (broken(D, pinv(D) + terms[name]) == [1, 2, 3, 4])
+             == (list(terms).index(name) == number)),
+       name=list(terms)[1:], number=[1, 2, 3, 4])
+
+def falls_short(small, delta, share):  # relative, by how much
+    G = np.outer(U[:, 0], Vt[0]) + small * np.outer(U[:, 1], Vt[1])  # (6, 5)
+    error = norm(damped(G, delta) - pinv(G), 2) * small
+    return close(error, share(small, delta), rtol=1e-5)
+
+verify('the damped inverse falls short by δ / (σ² + δ)',
+       lambda small, delta: falls_short(small, delta, lambda s, d: d / (s**2 + d)),
+       slip=('forgets to square', lambda small, delta: falls_short(small, delta, lambda s, d: d / (s + d))),
+       small=[1, 0.1, 0.01], delta=[1e-1, 1e-3, 1e-5])
+
+def product_rule(seed, m, rank, n):
+    rng = np.random.default_rng(seed)
+    B, C = rng.normal(size=(m, rank)), rng.normal(size=(rank, n))
+    return close(pinv(B @ C), pinv(C) @ pinv(B))
+
+verify('(BC)⁺ = C⁺B⁺ for independent columns of B and rows of C',
+       lambda seed: product_rule(seed, 4, 2, 5),
+       slip=('says so of independent rows of B and columns of C', lambda seed: product_rule(seed, 2, 4, 3)),
+       seed=seeds(), tries=60)
+
 # %% [markdown]
-# ## Where the pseudoinverse breaks
+# ## Where it matters: sharpening a blurred photograph
 #
-# This section continues [Undoing what can be undone](#undoing-what-can-be-undone). An inverse depends smoothly on its
-# matrix. The pseudoinverse of $\operatorname{diag}(1, \epsilon)$ is $\operatorname{diag}(1, 1/\epsilon)$, larger and larger
-# as $\epsilon \to 0$, and at $\epsilon = 0$ it is suddenly $\operatorname{diag}(1, 0)$. That is no accident of the example:
+# An inverse depends smoothly on its matrix, but the pseudoinverse jumps. That of $\operatorname{diag}(1, \epsilon)$ is
+# $\operatorname{diag}(1, 1/\epsilon)$, and at $\epsilon = 0$ it is $\operatorname{diag}(1, 0)$. This is not an accident
+# of the example: the smaller the error that raises the rank, the larger the jump.
 #
-# ```{prf:theorem} The smaller the error, the larger the jump
+# ```{prf:theorem} The jump of the pseudoinverse
 # :label: thm-pinv-jump
 # If $\operatorname{rank}(\mathbf{A} + \mathbf{E}) > \operatorname{rank} \mathbf{A}$, then
 # $\|(\mathbf{A} + \mathbf{E})^+\|_2 \ge 1 / \|\mathbf{E}\|_2$.
 # ```
 #
 # ```{prf:proof}
+# :class: dropdown
 # The row space of $\mathbf{A} + \mathbf{E}$ and the null space of $\mathbf{A}$ have dimensions whose sum exceeds $n$, so
 # they share a unit vector $\mathbf{z}$. Then $(\mathbf{A} + \mathbf{E})\mathbf{z} = \mathbf{E}\mathbf{z}$. As $\mathbf{z}$
 # lies in the row space, $\mathbf{z} = (\mathbf{A} + \mathbf{E})^+(\mathbf{A} + \mathbf{E})\mathbf{z} = (\mathbf{A} +
 # \mathbf{E})^+\mathbf{E}\mathbf{z}$, and $1 \le \|(\mathbf{A} + \mathbf{E})^+\|_2\, \|\mathbf{E}\|_2$.
 # ```
 #
-# A computed matrix of low rank hardly ever has exactly that rank. So without a decision "these $\sigma_i$ are zero" the
-# answer would consist of rounding errors, magnified by as much as $1/\varepsilon$. The decision is an opinion about the
-# matrix, and libraries differ:
-
-# %%
-def jumps(seed, rank):  # (6, 5), disturbed by a little noise
-    rng = np.random.default_rng(seed)
-    A = rng.normal(size=(6, rank)) @ rng.normal(size=(rank, 5))
-    E = 1e-3 * rng.normal(size=(6, 5))
-    return np.linalg.norm(pinv(A + E), 2) >= 1 / np.linalg.norm(E, 2)
-
-verify('the pseudoinverse jumps where the rank rises',
-       lambda seed: jumps(seed, 3), control=lambda seed: jumps(seed, 5),
-       seed=seeds())
-A = np.zeros((100, 100))
-A[0, 0], A[1, 1] = 1, 3e-15
-for name, library in (('numpy', np.linalg.pinv), ('scipy', scipy.linalg.pinv)):
-    print(f'{name}: largest entry of the pseudoinverse {library(A).max():.2g}')
-
-# %% [markdown]
-# By default numpy's `pinv` cuts below $10^{-15}\sigma_1$ and scipy's below $\max(m, n)\,\varepsilon\,\sigma_1$; between the
-# two lie 14 powers of ten in the answer. Iterations decide too, without saying so. Newton's method for the inverse,
-#
-# ```{math}
-# :label: pinv-newton
-# \mathbf{X}_{t+1} = \mathbf{X}_t (2\mathbf{I} - \mathbf{A}\mathbf{X}_t), \qquad \mathbf{X}_0 = \mathbf{A}^\top / \|\mathbf{A}\|_2^2 ,
-# ```
-#
-# needs products only, which is what accelerators are good at. All $\mathbf{X}_t$ have the form
-# $\sum_i x_i \mathbf{v}_i\mathbf{u}_i^\top$, and the misfit $e_i = 1 - \sigma_i x_i$ becomes
-# $1 - \sigma_i x_i (2 - \sigma_i x_i) = (1 - \sigma_i x_i)^2 = e_i^2$. It starts at $1 - \sigma_i^2/\sigma_1^2 < 1$ and is
-# squared in every step: about $2\log_2\kappa$ steps of nothing, while $x_i$ doubles, then twice as many digits with each
-# step. In exact arithmetic $x_i$ stays zero where $\sigma_i = 0$. But let a fault of $10^{-10}$ get into the null space:
-# there too $x_i$ *doubles* in every step, since $x_i(2 - 0) = 2x_i$, and nothing ever stops it. Rounding does the same
-# without our help, starting from $10^{-16}$.
-
-# %%
-def newton(a, steps, fault=0):  # error of each iterate
-    x = a.T / np.linalg.norm(a, 2) ** 2 + fault
-    true, errors = pinv(a), []
-    for _ in range(steps):
-        errors.append(np.linalg.norm(x - true, 2) / np.linalg.norm(true, 2))
-        x = x @ (2 * np.eye(len(a)) - a @ x)
-    return np.array(errors)
-
-rng = np.random.default_rng(13)
-u, v = (np.linalg.qr(rng.normal(size=(n, n)))[0] for n in (6, 5))
-runs = {}
-for kappa in (3, 30, 300):
-    full = u[:, :5] * np.geomspace(1, 1 / kappa, 5) @ v.T
-    runs[kappa] = newton(full, 40)
-    k = np.argmax(runs[kappa] < 0.01)  # the first small error
-    assert close(runs[kappa][k + 1], runs[kappa][k] ** 2, rtol=1e-3)
-    print(f'kappa = {kappa}: after an error of {runs[kappa][k]:.2e}',
-          f'comes one of {runs[kappa][k + 1]:.2e}')
-
-# %%
-deficient = u[:, :4] * [1, 0.7, 0.5, 1 / 3] @ v[:, :4].T  # rank 4 of 5
-fault = 1e-10 * np.outer(v[:, 4], u[:, 5])
-doubling = newton(deficient, 40, fault)
-assert close(doubling[20:] / doubling[19:-1], np.full(20, 2), rtol=1e-3)
-grows = doubling[20:] / doubling[19:-1]
-print(f'a fault in the null space grows by factors from {grows.min():.3f} '
-      f'to {grows.max():.3f} in a step')
-late = newton(deficient, 100)[[20, -1]]
-print('without it: error', below(late[0], 1e-6), 'after 20 steps,',
-      between(late[1], 1e3, 1e20), 'after 100')
-
-# %% mystnb={"figure": {"caption": "Left: the cutoff decides where $\\|\\mathbf{A}^+\\|$ falls from $1/\\epsilon$ to 1. Right: Newton's iteration starts to converge later as $\\kappa$ grows, and a fault in the null space doubles in each step."}, "image": {"alt": "Left: norm of the pseudoinverse of diag(1, epsilon) against epsilon; without a cutoff it grows like one over epsilon, with a cutoff it drops to one below it. Right: error of Newton's iteration against the steps; flat, then plunging, later for worse condition numbers; with a fault in the null space it falls and then climbs along a straight line to above one."}} tags=["hide-input"]
-fig, (left, right) = panels(2, height=2.7)
-eps = np.geomspace(1e-9, 1, 400)
-left.loglog(eps, 1 / eps, color=GREY, ls='--', lw=1, label='no cutoff')
-for power in (-2, -6):
-    cut = np.where(eps > 10.0**power, 1 / eps, 1)
-    left.loglog(eps, cut, label=f'cutoff $10^{{{power}}}$')
-left.set(xlabel='ε', title='‖A⁺‖ for A = diag(1, ε)')
-left.legend()
-for kappa, errors in runs.items():
-    right.semilogy(np.maximum(errors, 1e-12), label=f'κ = {kappa}')
-right.semilogy(doubling, '--', label='rank 4 + fault', color='C4')
-right.set(xlabel='steps', title="Error of Newton's iteration")
-right.set_ylim(1e-12, 1e3)
-right.legend(fontsize=8, loc='lower right', handlelength=1);
-
-# %% [markdown]
-# ### A cutoff from the noise
-#
-# Rounding is the smallest of troubles. Data come with errors that are millions of times larger, and then the default
-# cutoffs are far too low. Whoever knows the size of the errors knows the cutoff. If $\mathbf{A}$ was observed with an error
-# $\mathbf{E}$, {prf:ref}`cor-weyl` calls every $\sigma_i \le \|\mathbf{E}\|_2$ indistinguishable from zero. For independent
-# noise of standard deviation $s$ in $m \times n$ entries, $\|\mathbf{E}\|_2$ is near $s(\sqrt{m} + \sqrt{n})$, and hardly
-# ever above it by much. Below, a matrix of rank 5 is observed:
+# So with data the cutoff decides the answer, and the default, made for rounding errors, is far too low. If a matrix of
+# shape $m \times n$ was measured with independent errors of standard deviation $s$, the norm of the error matrix is near
+# $s(\sqrt m + \sqrt n)$. By {prf:ref}`cor-weyl`, smaller singular values cannot be told from zero:
 
 # %%
 rng = np.random.default_rng(15)
-m, n = 60, 40
-A = rng.normal(size=(m, 5)) @ rng.normal(size=(5, n))
-for s in (1e-8, 1e-4, 1e-1):
-    E = s * rng.normal(size=(m, n))
-    sigma = np.linalg.svd(A + E)[1]
-    shift = abs(sigma - np.linalg.svd(A)[1]).max()
-    assert shift <= np.linalg.norm(E, 2) * (1 + 1e-6)  # Weyl
-    noise = s * (np.sqrt(m) + np.sqrt(n))
-    assert 0.8 * noise < np.linalg.norm(E, 2) < 1.1 * noise
-    by_default = np.linalg.matrix_rank(A + E)
-    print(f's = {s:5.0e}: rank by default {by_default}, by the noise',
-          (sigma > 1.1 * noise).sum())
+m, n, s = 60, 40, 0.01
+low = rng.normal(size=(m, 5)) @ rng.normal(size=(5, n))  # rank 5
+measured = low + s * rng.normal(size=(m, n))
+sigma = np.linalg.svd(measured)[1]
+print('rank by the default cutoff:', np.linalg.matrix_rank(measured))
+print('rank by the noise:', (sigma > 1.1 * s * (m**0.5 + n**0.5)).sum())
 
 # %% [markdown]
-# If it is $\mathbf{b}$ that is noisy, {eq}`pinv-split` tells what each term brings in: with $c_i + \eta_i$ in place of
-# $c_i$, keeping it costs the noise $s^2/\sigma_i^2$, dropping it costs the signal $y_i^2$.
-#
-# Here is the classic case. A photograph is out of focus: each pixel is a mean of its neighbours with Gaussian weights,
-# and the camera stores it in $2^8 = 256$ grey levels. The blur acts on columns and rows,
-# $\mathbf{B} = \mathbf{K}\mathbf{X}\mathbf{L}^\top$. As a map of all $160 \cdot 240 = 38\,400$ pixels it would be a
-# matrix with more than a billion entries. Its singular values are simply the products
-# $\sigma_i(\mathbf{K})\,\sigma_j(\mathbf{L})$, its singular vectors the products $\mathbf{u}_i\mathbf{p}_j^\top$ of
-# those of $\mathbf{K}$ and $\mathbf{L}$, so we never need it.
+# Now a real case. A photograph is out of focus. Each pixel is a mean of its neighbours with Gaussian weights, and the camera
+# stores it in $2^8 = 256$ levels of grey. The blur acts on the columns and the rows of the picture,
+# $\mathbf{B} = \mathbf{K}\mathbf{X}\mathbf{L}^\top$. Can the pseudoinverse undo it?
 
 # %%
-def blur(n, width):  # n pixels, standard deviation in pixels -> (n, n)
+def blur(n, width):
+    """The weights (n, n) of a blur of n pixels, width in pixels."""
     i = np.arange(n)
     weights = np.exp(-(i[:, None] - i) ** 2 / (2 * width**2))
     return weights / (width * np.sqrt(2 * np.pi))
 
 X = photograph('flower').mean(2)[60:380, 60:540]
-X = X.reshape(160, 2, 240, 2).mean((1, 3))  # half the size
+X = X.reshape(160, 2, 240, 2).mean((1, 3))           # half the size
 K, L = blur(160, 1.5), blur(240, 1.5)
-B = np.round(255 * K @ X @ L.T) / 255  # stored in 8 bits
-(u, s_K, vt), (p, s_L, qt) = np.linalg.svd(K), np.linalg.svd(L)
-stretch = np.outer(s_K, s_L)  # (160, 240), all singular values
-c = u.T @ B @ p
+B = np.round(255 * K @ X @ L.T) / 255                # stored in 8 bits
 
-def sharpen(tau):  # keep what is stretched by more than tau
-    return vt.T @ np.where(stretch > tau, c / stretch, 0) @ qt
+# %% [markdown]
+# As a map of all $160 \cdot 240 = 38\,400$ pixels, the blur is a matrix with more than a billion entries, which we never
+# form. Its singular values are all products of one singular value of $\mathbf{K}$ and one of $\mathbf{L}$. We keep
+# those above a cutoff $\tau$ and treat the rest as zero:
 
-def error(picture):  # root mean square, in grey levels of 255
+# %%
+U_K, sigma_K, Vt_K = np.linalg.svd(K)
+U_L, sigma_L, Vt_L = np.linalg.svd(L)
+stretch = np.outer(sigma_K, sigma_L)                 # (160, 240)
+c = U_K.T @ B @ U_L                                  # coordinates of B
+
+def sharpen(tau):
+    y = np.where(stretch > tau, c / stretch, 0)
+    return Vt_K.T @ y @ Vt_L
+
+def error(picture):                                  # in grey levels
     return 255 * np.sqrt(((picture - X) ** 2).mean())
 
 # %%
 taus = np.geomspace(1e-5, 0.5, 60)
-measured = np.array([error(sharpen(tau)) for tau in taus])
-best = taus[measured.argmin()]
-cutoff = X.size * np.finfo(float).eps * stretch.max()  # of scipy's pinv
-assert stretch.min() > 50 * cutoff
-print(f'blurred {error(B):.0f},',
-      'with no cutoff', between(error(sharpen(0)), 1e6, 1e12))
-print(f'cutoff {best:.3f} keeps {(stretch > best).mean():.0%}:',
-      f'error {measured.min():.1f} grey levels')
-near = max(error(sharpen(best / 2)), error(sharpen(2 * best)))
-print(f'half or twice the cutoff: at most {near:.1f}')
-low = taus < best
-worse = np.interp(-error(B), -measured[low], taus[low])
-print(f'worse than the blur: cutoffs below {worse:.4f}')
+errors = np.array([error(sharpen(tau)) for tau in taus])
+best = taus[errors.argmin()]
+print(f'blurred: error {error(B):.1f} grey levels')
+print('no cutoff: error', between(error(sharpen(0)), 1e6, 1e12))
+print(f'cutoff {best:.3f}: error {errors.min():.2f},',
+      f'keeps {(stretch > best).mean():.0%} of the singular values')
 
-# %% [markdown]
-# The rounding to grey levels is noise of variance $1/12$ in units of one level. Both parts of the error can be computed
-# beforehand, term by term, if the true picture is known:
-
-# %%
-y = vt @ X @ qt.T  # (160, 240), the true coordinates
-noise = 1 / (255**2 * 12) / stretch**2
-dropped = np.array([(y[stretch <= tau] ** 2).sum() for tau in taus])
-brought = np.array([noise[stretch > tau].sum() for tau in taus])
-formula = 255 * np.sqrt((dropped + brought) / X.size)
-print(f'formula and measurement differ by at most '
-      f'{abs(formula / measured - 1).max():.0%}')
-
-# %% mystnb={"figure": {"caption": "Inverting every singular value turns the rounding to 256 grey levels into a picture of nothing but noise; inverting only those above 0.022 restores the dahlia."}, "image": {"alt": "Three pictures of a dahlia: blurred; restored without a cutoff, nothing but a pattern of black and white dots; restored with the best cutoff, nearly sharp with a faint ripple."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Inverting every singular value turns the rounding to 256 grey levels into noise that covers everything. Inverting only those above 0.022 brings the dahlia back."}, "image": {"alt": "Three pictures of a dahlia: blurred; restored without a cutoff, nothing but a pattern of black and white dots; restored with the best cutoff, nearly sharp with a faint ripple."}} tags=["hide-input"]
 fig, axes = panels(3, height=1.6)
-pictures = {'blurred, 8 bits': B, 'all σ inverted': sharpen(0),
-            f'σ > {best:.3f} inverted': sharpen(best)}
+pictures = {'blurred, 8 bits': B, 'all σ inverted': sharpen(0), f'σ > {best:.3f} inverted': sharpen(best)}
 for ax, (name, picture) in zip(axes, pictures.items(), strict=True):
     show_image(ax, picture.clip(0, 1), name, vmin=0, vmax=1)
 
-# %% mystnb={"figure": {"caption": "A cutoff near 0.02 balances noise against lost detail; a cutoff below about 0.005 makes the picture worse than the blur did."}, "image": {"alt": "Error in grey levels against the cutoff, both logarithmic: a valley at a cutoff of about 0.02; to the left the noise grows along a straight line, to the right the lost detail rises slowly to the level of the blurred picture."}} tags=["hide-input"]
+# %% [markdown]
+# The rounding to grey levels is noise with variance $1/12$ in units of one level. A term that we keep brings in this noise,
+# divided by $\sigma_i^2$. A term that we drop costs its part $y_i^2$ of the picture. If we knew the true picture, we could
+# compute both sums beforehand, and they agree with what we measured:
+
+# %%
+y = Vt_K @ X @ Vt_L.T                                # true coordinates
+noise = 1 / 12 / 255**2 / stretch**2
+dropped = [(y[stretch <= tau] ** 2).sum() for tau in taus]
+brought = [noise[stretch > tau].sum() for tau in taus]
+formula = 255 * np.sqrt(np.add(dropped, brought) / X.size)
+print(f'largest difference: {abs(formula / errors - 1).max():.1%}')
+worse = taus[(errors > error(B)) & (taus < best)].max()
+print(f'worse than the blurred picture: cutoffs up to {worse:.4f}')
+
+# %% mystnb={"figure": {"caption": "A cutoff near 0.02 balances noise against lost detail. To the left the noise takes over, and soon the picture is worse than the blurred one. To the right detail is lost."}, "image": {"alt": "Error in grey levels against the cutoff, both logarithmic: a valley at a cutoff of about 0.02; to the left the error grows along a straight line, to the right it rises slowly to the level of the blurred picture. A thin dashed line, the formula, lies on the measured line."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.6))
-ax.loglog(taus, measured, label='measured', lw=3)
-ax.loglog(taus, formula, '--', label='formula', lw=1.2)
+ax.loglog(taus, errors, lw=3)
+ax.loglog(taus, formula, '--', lw=1.2)
 ax.axhline(error(B), color=GREY, ls=':', lw=1)
-ax.text(1e-5, 0.55 * error(B), 'error of the blurred picture')
-ax.set(xlabel='cutoff τ', ylabel='error in grey levels', ylim=(3, None))
-ax.legend();
+ax.text(1.2e-5, 0.55 * error(B), 'error of the blurred picture', color=GREY)
+ax.text(3e-4, 900, 'measured', color='C0')
+ax.text(3e-4, 350, 'and by the formula', color='C1')
+ax.set(xlabel='cutoff τ', ylabel='error in grey levels', ylim=(3, None));
 
 # %% [markdown]
-# Three quarters of the directions have to be given up, and the picture gains by it. The default cutoffs give up none, and
-# the noise of half a grey level comes back as ten million. In between lies a wide valley: half or twice the best cutoff is
-# nearly as good.
+# We have to give up about three quarters of the directions, and the picture gains by it.
 #
-# ```{exercise} ★★★ A cutoff without the truth
+# ```{exercise} ★★ Program: a cutoff without the truth
 # :label: pinv-discrepancy
-# The best cutoff above was found with the true picture in hand. Without it, one can still demand that the solution explain
-# the data *no better than the noise allows*. Write `careful(a, b, s)`: among the solutions with the $k$ largest singular
-# values, $k = 0, 1, \dots$, return the first with $\|\mathbf{A}\mathbf{x} - \mathbf{b}\|^2 \le m s^2$, where $s$ is the
-# standard deviation of the noise in each of the $m$ entries of $\mathbf{b}$. Then try the principle on the photograph: how
-# close to the best does it come?
+# We found the best cutoff with the true picture. Without it, we can still demand that the solution explain the data *no
+# better than the noise allows*. Write `careful(a, b, s)`: among the solutions with the $k$ largest singular values,
+# $k = 0, 1, \dots$, return the first with $\|\mathbf{A}\mathbf{x} - \mathbf{b}\|^2 \le m s^2$, where $s$ is the standard
+# deviation of the noise in each of the $m$ entries of $\mathbf{b}$. If there is none, return the last.
 # ```
 
 # %%
-def careful(a, b, s):  # (m, n), (m,), () -> (n,)
+def careful(a, b, s):
+    """The solution (n,) for a (m, n), b (m,) and noise s, a number."""
     raise NotImplementedError('your turn')
 
-# %%
+# %% tags=["hide-input"]
 def by_trying(a, b, s):
     sigma = np.linalg.svd(a)[1]
-    between = np.sqrt(sigma * np.append(sigma[1:], 0))  # cutoffs
     x = np.zeros(a.shape[1])
-    for tau in between:
+    for tau in np.sqrt(sigma * np.append(sigma[1:], 0)):
         if ((a @ x - b) ** 2).sum() <= len(b) * s**2:
             break
         x = np.linalg.pinv(a, tau / sigma[0]) @ b
@@ -1417,49 +973,154 @@ rng = np.random.default_rng(14)
 smooth = np.sin(np.linspace(0, 3, 12))
 cases = [(blur(12, w), blur(12, w) @ smooth + s * rng.normal(size=12), s)
          for w, s in ((1, 0.01), (1, 0.1), (2, 0.001), (2, 3.0))]
+cases.append((blur(12, 1)[:, :4], smooth, 0.0))  # no k explains it: the last
 grade(careful, by_trying, cases)
 
 # %% [markdown]
 # ```{solution-start} pinv-discrepancy
 # :class: dropdown
 # ```
-# By {eq}`pinv-split`, after $k$ terms the squared residual is $\|\mathbf{b}\|^2 - c_1^2 - \dots - c_k^2$: no solution need
-# be formed to choose $k$. This is Morozov's discrepancy principle {cite}`hansen2010discrete`. The wrong answer forgets the
-# factor $m$ and fits the noise. On the photograph the principle comes within a tenth of the least error.
+# By {eq}`pinv-split`, after $k$ terms the squared residual is $\|\mathbf{b}\|^2 - c_1^2 - \dots - c_k^2$, so we need no
+# solution to choose $k$. This is Morozov's discrepancy principle {cite}`hansen2010discrete`. The tempting wrong answer
+# forgets the factor $m$ and fits the noise. On the photograph the principle comes within a tenth of the smallest error.
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"]
 def careful_solution(a, b, s, m=None):
     u, sigma, vt = np.linalg.svd(a)
     c = u.T[:len(sigma)] @ b
-    residual = b @ b - np.append(0, (c ** 2).cumsum())
-    k = np.argmax(residual <= (m or len(b)) * s**2)
+    residual = b @ b - np.append(0, (c**2).cumsum())
+    enough = residual <= (m or len(b)) * s**2
+    k = enough.argmax() if enough.any() else len(sigma)
     return vt[:k].T @ (c[:k] / sigma[:k])
 
-def fits_the_noise(a, b, s):
-    return careful_solution(a, b, s, m=1)
-
 assert grade(careful_solution, by_trying, cases)
-assert not grade(fits_the_noise, by_trying, cases)
+assert not grade(lambda a, b, s: careful_solution(a, b, s, m=1), by_trying, cases)
+for wrong in (lambda a, b, s: np.linalg.pinv(a) @ b, lambda a, b, s: careful_solution(a, b, s**0.5)):
+    assert not grade(wrong, by_trying, cases)
 order = np.argsort(-stretch.ravel())
-residual = (c ** 2).sum() - np.append(0, c.ravel()[order] ** 2).cumsum()
+residual = (c**2).sum() - np.append(0, c.ravel()[order] ** 2).cumsum()
 k = np.argmax(residual <= X.size / (255**2 * 12))
-chosen = sharpen(stretch.ravel()[order[k]])
-print(f'error {error(chosen):.1f}, the best {measured.min():.1f}')
+print(f'photograph: error {error(sharpen(stretch.ravel()[order[k]])):.2f}, the best {errors.min():.2f}')
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+#
+# ````{exercise} ★★ Experiment: an inverse by products alone
+# :label: svd-newton
+# Newton's iteration for the inverse needs only products, which accelerators are good at:
+#
+# ```{math}
+# :label: pinv-newton
+# \mathbf{X}_{t+1} = \mathbf{X}_t (2\mathbf{I} - \mathbf{A}\mathbf{X}_t), \qquad \mathbf{X}_0 = \mathbf{A}^\top / \|\mathbf{A}\|_2^2 ,
+# ```
+#
+# Each $\mathbf{X}_t$ is a sum of terms $x_i\mathbf{v}_i\mathbf{u}_i^\top$. What does a step do to $1 - \sigma_i x_i$?
+# Take two $6 \times 5$ matrices: $\mathbf{A}_5$ of rank 5 with $\kappa = 30$, and $\mathbf{A}_4$ of rank 4, with singular
+# values between 1 and 1/3. Predict, for each after 20 and after 100 steps, whether the relative error of $\mathbf{X}_t$
+# is below one percent. Return four truth values, in the order $\mathbf{A}_5$ after 20, after 100, $\mathbf{A}_4$ after
+# 20, after 100. Then run it and explain.
+# ````
+
+# %%
+def predicted_small():
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"]
+def newton(a, steps):
+    """The relative error of each iterate, in the spectral norm."""
+    x, true, found = a.T / norm(a, 2) ** 2, pinv(a), []
+    for _ in range(steps + 1):
+        found.append(norm(x - true, 2) / norm(true, 2))
+        x = x @ (2 * np.eye(len(a)) - a @ x)
+    return np.array(found)
+
+rng = np.random.default_rng(13)
+left_vectors, right_vectors = (np.linalg.qr(rng.normal(size=(n, n)))[0] for n in (6, 5))
+A_5 = left_vectors[:, :5] * np.geomspace(1, 1 / 30, 5) @ right_vectors.T
+A_4 = left_vectors[:, :4] * [1, 0.7, 0.5, 1 / 3] @ right_vectors[:, :4].T
+
+def measured_small():
+    return [newton(a, 100)[t] < 0.01 for a in (A_5, A_4) for t in (20, 100)]
+
+grade(predicted_small, measured_small, [()])
+
+# %% [markdown]
+# ```{solution-start} svd-newton
+# :class: dropdown
+# ```
+# The number $e_i = 1 - \sigma_i x_i$ becomes $1 - \sigma_i x_i (2 - \sigma_i x_i) = e_i^2$. It starts at $1 -
+# \sigma_i^2/\sigma_1^2 < 1$, so for about $2\log_2\kappa$ steps little happens, and then the number of right digits
+# doubles with each step. But for $\sigma_i = 0$ a step makes $x_i(2 - 0) = 2x_i$. In exact arithmetic $x_i$ is zero there
+# and stays zero. On a computer it is a rounding error of about $10^{-16}$, and it *doubles* in every step. After 20 steps
+# it is still tiny, and after 100 it has grown by $2^{80}$ more. An iteration has a cutoff, too: the number of its steps.
+
+# %% tags=["hide-input"]
+assert grade(lambda: [True, True, True, False], measured_small, [()])
+for wrong in [True] * 4, [True, True, False, False], [False, True, True, True], [True, False, True, False]:
+    assert not grade(lambda: wrong, measured_small, [()])
+regular, deficient = newton(A_5, 100), newton(A_4, 100)
+first = np.argmax(regular < 0.01)
+print(f'rank 5: an error of {regular[first]:.2e} after {first} steps, then {regular[first + 1]:.2e}')
+print('rank 4: error', between(deficient[20], 0, 1e-6), 'after 20 steps,', between(deficient[100], 1e3, 1e20), 'after 100')
 
 # %% [markdown]
 # ```{solution-end}
 # ```
 
+# %% tags=["checks"]
+def jumps(seed, rank, factor):  # (6, 5), disturbed by a little noise
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(6, rank)) @ rng.normal(size=(rank, 5))
+    E = 1e-3 * rng.normal(size=(6, 5))
+    return norm(pinv(A + E), 2) >= factor / norm(E, 2)
+
+verify('the pseudoinverse jumps where the rank rises', lambda seed, rank: jumps(seed, rank, 1),
+       slip=('says so where the rank stays', lambda seed, rank: jumps(seed, rank + 5, 1)), seed=seeds(), rank=[0, 1, 3, 4])
+verify('the bound of the jump is attained',
+       lambda e: close(norm(pinv(np.diag([1, 0]) + np.diag([0, e])), 2), 1 / e),
+       slip=('makes it twice as large', lambda e: close(norm(pinv(np.diag([1, 0]) + np.diag([0, e])), 2), 2 / e)),
+       e=[0.5, 1e-2, 1e-6])
+
+def norm_of_noise(seed, factor):  # between 0.85 and 1.1 times; factor 1.4 or 0.7 is out
+    E = np.random.default_rng(seed).normal(size=(60, 40))
+    return bool(0.85 < norm(E, 2) / (factor * (60**0.5 + 40**0.5)) < 1.1)
+
+verify('the norm of a noise matrix is near s (√m + √n)', lambda seed: norm_of_noise(seed, 1),
+       slip=('takes 1.4 times as much', lambda seed: norm_of_noise(seed, 1.4)), seed=seeds(), tries=60)
+
+def blurs_as(seed, sides):  # 12 of the products are singular values of the whole map, with their vectors
+    i, j = np.random.default_rng(seed).integers(0, 40, 2)
+    x = np.outer(Vt_K[i], Vt_L[j])
+    return close(K @ x @ L.T, sides(sigma_K[i], sigma_L[j]) * np.outer(U_K[:, i], U_L[:, j]))
+
+verify('the singular values of the blur are the products', lambda seed: blurs_as(seed, lambda a, b: a * b),
+       slip=('adds the two factors', lambda seed: blurs_as(seed, lambda a, b: a + b)), seed=seeds(), tries=30)
+
+def predicts(share, levels):  # of the variance of a rounding error
+    again = 255 * np.sqrt((np.array(dropped) + share * 12 * np.array(brought)) / X.size)
+    return bool(abs(again / errors - 1).max() < levels)
+
+verify('the error of each cutoff is the sum of lost detail and noise', lambda levels: predicts(1 / 12, levels),
+       slip=('takes 1/6 for the variance of rounding', lambda levels: predicts(1 / 6, levels)), levels=[0.04, 0.1])
+
+def squares(t, power):  # the misfit of the smallest singular value of A_5, read off the error
+    found = newton(A_5, 12)
+    return close(found[t + 1], found[t] ** power, rtol=1e-6)
+
+verify('a step of Newton squares the error', lambda t: squares(t, 2),
+       slip=('says that it halves the digits that are missing', lambda t: squares(t, 1.5)), t=[4, 8, 11])
+
 # %% [markdown]
 # ## Summary
 #
-# Every matrix maps one orthonormal basis to orthogonal vectors, and their lengths, the singular values, hold its rank, its
-# norms, its distance to every lower rank and the shape of every cloud of data. One-sided Jacobi finds them by turning
-# columns and keeps the small ones that the product $\mathbf{A}^\top\mathbf{A}$ forgets. The pseudoinverse divides by them,
-# which makes it the best answer to every linear system and a magnifier of noise: what counts as zero must be decided, by
-# the size of the errors and not by a default.
+# Every matrix maps some perpendicular unit vectors $\mathbf{v}_i$ to perpendicular vectors $\sigma_i\mathbf{u}_i$, so it
+# turns, stretches and turns again: $\mathbf{A} = \mathbf{U}\boldsymbol\Sigma\mathbf{V}^\top$. The singular values show
+# its rank, its norms and its condition number, and small errors of the matrix change them little. The pseudoinverse
+# divides by the singular values that count as not zero, and gives the shortest least-squares solution; with data, the
+# size of the noise must decide which ones count.
 #
-# **Further reading.** {cite}`golub2013matrix` for algorithms, {cite}`trefethen1997numerical` for the clearest introduction.
-# The theorems are in {cite}`eckart1936approximation`, {cite}`mirsky1960symmetric` and {cite}`penrose1955generalized`, their
-# history in {cite}`stewart1993early`; {cite}`stewart1977perturbation` treats the perturbation of pseudoinverses, and
-# {cite}`hansen2010discrete` inverse problems such as the blurred photograph.
+# **Further reading.** {cite}`trefethen1997numerical`, lectures 4 and 5, is the clearest introduction.
+# {cite}`golub2013matrix` is the reference for algorithms, and {cite}`stewart1993early` tells the history.
+# {cite}`penrose1955generalized` is short and readable. {cite}`stewart1977perturbation` treats errors of pseudoinverses,
+# and {cite}`hansen2010discrete` is for readers who want to solve problems like the blurred photograph.

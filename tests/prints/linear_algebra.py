@@ -705,6 +705,13 @@ _data = np.array([[2., 1, 0], [-1, 1, 1], [0, -3, 0.5], [-1, 1, -1.5]])  # four 
 _variances = np.linalg.eigvalsh(np.cov(_data.T, bias=True))[::-1]
 
 prints(
+    'svd-formula',
+    r=2,
+    A=_flat,
+    **_singular,
+    Sigma=of(lambda A: np.diag(np.linalg.svd(A)[1])),
+)
+prints(
     'svd-nuclear',
     r=2,
     A=_flat.map(lambda A: A / 9 if A[0, 0] > 0 else A),
@@ -720,6 +727,14 @@ prints(
     Sigma=of(lambda A: np.diag(np.linalg.svd(A)[1])),
     Q=of(lambda A: linalg.polar(A)[0]),
     P=of(lambda A: linalg.polar(A)[1]),
+)
+prints(
+    'low-rank-sum',
+    r=3,
+    k=[1, 2],
+    A=normal(4, 3),
+    **_singular,
+    A_k=of(lambda A, k: A @ right(A)[:, :k] @ right(A)[:, :k].T),
 )
 prints(
     'svd-pca',
