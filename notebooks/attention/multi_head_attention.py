@@ -1,5 +1,11 @@
 # ---
 # jupyter:
+#   book:
+#     functions:
+#       attend: attend(normal(3, 4), normal(5, 4), normal(5, 2), uniform(3, 5) < 0.8)
+#       multi_head: multi_head(normal(3, 4), normal(5, 4), normal(5, 6), normal(2, 4, 3), normal(2, 4, 3), normal(2, 6, 5), normal(10, 4))
+#       MultiHead: "[torch.manual_seed(0), x := normal(2, 3, 8), MultiHead(8, 12, 4).to(x.dtype)(x)][2]"
+#     main: la.mha.multihead
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -9,12 +15,15 @@
 # %% [markdown]
 # # Multi-head attention
 #
-# - **Question.** A token often needs two things from two places at once. Why can one attention not bring both, and
-#   what does it take to bring $h$ of them?
-# - **You need** matrix products and the softmax ([Cross-entropy](../classification/cross_entropy.ipynb)).
-# - **You build** the multi-head layer in three ways, equal to `torch.nn.MultiheadAttention` in values, gradients and
-#   masks.
-# - **Time** 10 s.
+# *Anna saw Ben.* To understand the word *saw*, you need two things: who saw, and who was seen. Attention gives a word one
+# weighted mean of what the other words offer. If *saw* looks at both persons, Anna and Ben arrive mixed, and *Ben saw Anna*
+# gives the same mean. How can a word look at two places at once and keep apart what it finds there?
+#
+# - **You need** [scaled dot-product attention](scaled_dot_product_attention.ipynb),
+#   [matrix products](../linear_algebra/matrix_multiplication.ipynb) and, for the experiment,
+#   [training in minibatches](../regression/minibatch_training.ipynb).
+# - **You build** the multi-head layer, first as a formula of two lines, then as a module equal to `nn.MultiheadAttention`.
+# - **Runs in** 20 seconds. All tensors are float32.
 
 # %% tags=["remove-cell"]
 try:
@@ -26,66 +35,876 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
     address = 'https://github.com/deep-learning-verified/book/archive/refs/tags/v0.2.0.zip'
     subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
 
-# %%
-from dataclasses import dataclass
+# %% tags=["hide-input"]
+from itertools import product
 
 import matplotlib.pyplot as plt
+import numpy as np
 import torch
 import torch.nn.functional as F
-from matplotlib.colors import ListedColormap
+from matplotlib.colors import ListedColormap, to_rgba
 from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
 
 from nbutils.cases import integers, seeds
-from nbutils.checks import close, grade, holds
+from nbutils.checks import close, grade, holds, verify
+from nbutils.data import digits
 from nbutils.figures import GREY, label_lines, panels, show_image
-from nbutils.timing import seconds
+from nbutils.training import fit
 
 plt.style.use('nbutils.book')
-torch.set_default_dtype(torch.float64)
+torch.set_printoptions(precision=2, sci_mode=False)
+torch.set_num_threads(1)  # the matrices are small: a second thread would mostly wait
 
 # %% [markdown]
-# *The cat that chased the mice sleeps.* To choose the ending of *sleeps* one has to look back to *cat*; to know that
-# the clause is over, to *mice*. Two questions, two places, one moment.
+# ## Multi-head attention: several places at once
 #
-# Attention answers one question. A token asks with a *query* $\mathbf{q}_i$, every token offers a *key*
-# $\mathbf{k}_j$ and a *value* $\mathbf{v}_j$, and what comes back is a mean of the values. The better a key agrees
-# with the query, the more its value weighs:
-#
-# ```{math}
-# :label: eq-mha-attend
-# \mathbf{z}_i = \sum_{j=1}^{m} A_{ij}\, \mathbf{v}_j, \qquad
-# A_{ij} = \frac{e^{s_{ij}}}{\sum_{l=1}^{m} e^{s_{il}}}, \qquad
-# s_{ij} = \frac{\mathbf{q}_i^\top \mathbf{k}_j}{\sqrt{d}}.
-# ```
-#
-# With queries, keys and values as the rows of matrices this is $\mathrm{Attention}(\mathbf{Q}, \mathbf{K}, \mathbf{V}) =
-# \mathrm{softmax}(\mathbf{Q}\mathbf{K}^\top/\sqrt{d})\,\mathbf{V}$, the softmax taken along each row. The root is there
-# because $\mathbf{q}^\top\mathbf{k}$ is a sum of $d$ products: if these are uncorrelated with mean zero and variance one,
-# its standard deviation is $\sqrt{d}$, and undivided, for large $d$, it would saturate the softmax.
-#
-# The whole section rests on one function. A mask sets the scores of hidden keys to $-\infty$, which makes their weights
-# zero, unless it hides all keys: then the softmax is $0/0$. So hidden weights are set to zero once more: a token that
-# may look nowhere fetches nothing.
+# We build on [attention](scaled_dot_product_attention.ipynb): each query receives a weighted mean of the values, by the fit of
+# their keys.
 
 # %%
-def attend(q, k, v, keep=None):
-    """Means of the rows of v, and their weights; keep: True where to look."""
-    scores = q @ k.mT / q.shape[-1] ** 0.5  # (..., n, m)
+def attend(Q, K, V, keep=None):
+    """Means of the rows of V, and their weights; keep: True where to look."""
+    S = Q @ K.mT / Q.shape[-1] ** 0.5              # (..., n, m) scores
     if keep is not None:
-        scores = scores.masked_fill(~keep, -torch.inf)
-    weights = scores.softmax(-1)
-    if keep is not None:
-        weights = weights.masked_fill(~keep, 0)  # not 0/0 in empty rows
-    return weights @ v, weights  # (..., n, d_v), (..., n, m)
+        S = S.masked_fill(~keep, -torch.inf)
+    A = S.softmax(-1)                              # (..., n, m) weights
+    return A @ V, A
 
 # %% [markdown]
-# ## Two needs, one mean
+# Our sentence has three tokens, each a row of four numbers. The first two say *who* it is: $(3, 1)$ is Anna and $(1, 2)$ is
+# Ben. The third is 1 for a verb, and the fourth is the place, before or after the verb.
+
+# %%
+def sentence(first, second):
+    return torch.tensor([[*first, 0, -1], [0, 0, 1, 0], [*second, 0, 1.0]])
+anna, ben = (3, 1), (1, 2)
+who, verb, place = torch.eye(4).split([2, 1, 1], 1)   # (4, 2), (4, 1), (4, 1)
+
+# %% [markdown]
+# For example, `X @ place` reads the place of each token. First, one attention. The verb asks for what is *no* verb, and the value
+# is who it is. The factor 10 makes the weights sharp.
+
+# %%
+for X in sentence(anna, ben), sentence(ben, anna):
+    z, A = attend(10 * X @ verb, -X @ verb, X @ who)   # (3, 2), (3, 3)
+    print('saw: weights', A[1], ' receives', z[1])
+
+# %% [markdown]
+# Both sentences give *saw* the same mean, so nobody can tell who saw whom. With unequal weights the mean moves towards one
+# of the two, but it remains a mixture of two persons. Now we take two attentions side by side. The first looks at what stands
+# before the verb, the second at what stands after it:
+
+# %%
+W_Q = torch.stack([10 * verb, 10 * verb])    # (2, 4, 1)
+W_K = torch.stack([-place, place])           # (2, 4, 1)
+W_V = torch.stack([who, who])                # (2, 4, 2)
+for X in sentence(anna, ben), sentence(ben, anna):
+    heads, A = attend(X @ W_Q, X @ W_K, X @ W_V)   # (2, 3, 2), (2, 3, 3)
+    print('saw: weights', *A[:, 1])
+    print('     receives', torch.cat([*heads], -1)[1])
+
+# %% [markdown]
+# Now *saw* receives four numbers: first who saw, then who was seen. Each of the two attentions is a **head**.
+
+# %% mystnb={"figure": {"caption": "Two heads with the tokens of *Anna saw Ben*; positive numbers are blue, negative ones orange. Each head has its own map of weights and its own result. The results are set side by side and multiplied by one more matrix."}, "image": {"alt": "Grids of cells from left to right: X with 3 rows and 4 columns; two branches, head 1 above and head 2 below, each a 3 by 3 map of weights times a 3 by 2 grid of values, giving a 3 by 2 grid; both joined to a 3 by 4 grid, times a 4 by 4 identity, giving the 3 by 4 result. In the row of saw, head 1 has its whole weight on the first token and head 2 on the last."}} tags=["hide-input"]
+def draw_grid(ax, left, middle, numbers, name, shape):
+    rows, columns = numbers.shape
+    top = middle + rows / 2
+    for i, j in product(range(rows), range(columns)):
+        strength = 0.06 + 0.74 * abs(numbers[i, j]) / abs(numbers).max()
+        colour = to_rgba('C0' if numbers[i, j] >= 0 else 'C1', float(strength))
+        ax.add_patch(plt.Rectangle((left + j, top - i - 1), 1, 1, fc=colour, ec=GREY, lw=0.5))
+    ax.text(left + columns / 2, top + 0.25, name, ha='center', va='bottom', fontsize=10)
+    ax.text(left + columns / 2, top - rows - 0.3, shape, ha='center', va='top', fontsize=8.5)
+
+fig, ax = plt.subplots(figsize=(6, 2.35))
+X = sentence(anna, ben)
+heads, A = attend(X @ W_Q, X @ W_K, X @ W_V)
+joined = torch.cat([*heads], -1)
+draw_grid(ax, 0, 0, X, r'$\mathbf{X}$', '$T\\times d_k$')
+for row, word in enumerate(['Anna', 'saw', 'Ben']):
+    ax.text(-0.3, 1 - row, word, ha='right', va='center', fontsize=8.5)
+arrow = {'arrowstyle': '->', 'color': GREY}
+for i, middle in enumerate((3.4, -3.4)):
+    n = i + 1
+    ax.annotate('', (8, middle), (4.3, middle / 4), arrowprops=arrow)
+    weights = rf'$\mathbf{{W}}_{n}^Q,\ \mathbf{{W}}_{n}^K,\ \mathbf{{W}}_{n}^V$'
+    ax.text(2.6, middle * 1.15, weights, ha='center', va='center', fontsize=8.5)
+    draw_grid(ax, 8.3, middle, A[i], rf'$\mathbf{{A}}_{n}$', '$T\\times T$')
+    ax.text(12, middle, '·', ha='center', va='center', fontsize=13)
+    draw_grid(ax, 12.7, middle, X @ W_V[i], rf'$\mathbf{{X}}\mathbf{{W}}_{n}^V$', r'$T\times\tilde{d}_v$')
+    ax.text(15.6, middle, '=', ha='center', va='center', fontsize=13)
+    draw_grid(ax, 16.5, middle, heads[i], rf'$\mathrm{{head}}_{n}$', r'$T\times\tilde{d}_v$')
+    ax.annotate('', (21.2, middle / 4), (18.9, middle), arrowprops=arrow)
+for left, numbers, name, shape in [(21.6, joined, 'Concat', r'$T\times h\tilde{d}_v$'),
+                                   (27.2, torch.eye(4), r'$\mathbf{W}^O$', r'$h\tilde{d}_v\times d_o$'),
+                                   (32.8, joined, 'MultiHead', '$T\\times d_o$')]:
+    draw_grid(ax, left, 0, numbers, name, shape)
+ax.text(26.4, 0, '·', ha='center', va='center', fontsize=13)
+ax.text(32, 0, '=', ha='center', va='center', fontsize=13)
+ax.set(xlim=(-2.6, 37.2), ylim=(-6.6, 7), aspect='equal')
+ax.axis('off');
+
+# %% [markdown]
+# ### The formula and its code
 #
-# Suppose that a token needs entry 1 of the token at place $j_1$ and entry 2 of the token at place $j_2$. One row of
-# weights must serve both. Look only at $j_1$, and the second need gets nothing; look at both, and the two tokens
-# arrive mixed. How bad is the best compromise? There is an exact answer, for any number of needs.
+# In general there are $h$ heads. Queries, keys and values have rows of length $d_k$, $d_k$ and $d_v$. Three learned matrices
+# take them to the shorter lengths $\tilde d_k$, $\tilde d_k$ and $\tilde d_v$ of head $i$, where attention runs:
 #
-# ````{prf:theorem} No more needs than means
+# ```{math}
+# :label: la.mha.head
+# \mathrm{head}_i = \mathrm{Attention}(\mathbf{Q}\mathbf{W}_i^Q,\ \mathbf{K}\mathbf{W}_i^K,\ \mathbf{V}\mathbf{W}_i^V), \qquad i = 1, \dots, h.
+# ```
+#
+# **Multi-head attention** sets the heads side by side and multiplies them by one more learned matrix:
+#
+# ```{math}
+# :label: la.mha.multihead
+# \mathrm{MultiHead}(\mathbf{Q}, \mathbf{K}, \mathbf{V}) = \mathrm{Concat}(\mathrm{head}_1, \dots, \mathrm{head}_h)\, \mathbf{W}^O.
+# ```
+
+# %%
+def multi_head(Q, K, V, W_Q, W_K, W_V, W_O):
+    heads, _ = attend(Q @ W_Q, K @ W_K, V @ W_V)   # (h, n, d_v with a tilde)
+    return torch.cat([*heads], -1) @ W_O           # (n, d_o)
+
+print(multi_head(X, X, X, W_Q, W_K, W_V, W_O=torch.eye(4)))
+
+# %% [markdown]
+# (ml.tf.multihead.parallel)=
+# The second row belongs to *saw*. There is no loop over the heads. `Q` has shape $(n, d_k)$ and `W_Q` has shape
+# $(h, d_k, \tilde d_k)$, so `Q @ W_Q` makes the queries of all heads at once, and `attend` runs the heads in parallel.
+#
+# The shapes of the matrices follow:
+#
+# ```{math}
+# :label: la.mha.weight-shapes
+# \mathbf{W}_i^Q, \mathbf{W}_i^K \in \mathbb{R}^{d_k \times \tilde d_k}, \qquad
+# \mathbf{W}_i^V \in \mathbb{R}^{d_v \times \tilde d_v}, \qquad
+# \mathbf{W}^O \in \mathbb{R}^{h \tilde d_v \times d_o}.
+# ```
+#
+# (la.mha.quote-output-dims)=
+# Each head yields rows of length $\tilde d_v$, the concatenation has rows of length $h\tilde d_v$, and the result has rows
+# of length $d_o$. In {cite}`vaswani2017attention`, where the layer comes from, $d_k$ and $d_v$ are the sizes *inside* a
+# head, which here wear a tilde.
+#
+# (la.mha.subspaces)=
+# So the layer attends to several places at once, and each head reads its own part of the tokens there.
+#
+# ### Self-attention, and what a head is
+#
+# (la.mha.self)=
+# In **self-attention** queries, keys and values come from the same tokens $\mathbf{X} \in \mathbb{R}^{T \times D}$. The layer
+# is then $\mathrm{MultiHead}(\mathbf{X}, \mathbf{X}, \mathbf{X})$, so $d_k = d_v = D$. Usually $\tilde d_k = \tilde d_v$,
+# and $h\tilde d_v$ is called the **embedding dimension**. Written out, one head is
+#
+# ```{math}
+# :label: ml.tf.multihead.head
+# \mathrm{head}_i = \operatorname{softmax}\Big( \frac{\mathbf{X}\mathbf{W}_i^Q (\mathbf{W}_i^K)^\top \mathbf{X}^\top}{\sqrt{\tilde d_k}} \Big)\, \mathbf{X}\mathbf{W}_i^V .
+# ```
+#
+# We cut $\mathbf{W}^O$ into $h$ blocks $\mathbf{W}_1^O, \dots, \mathbf{W}_h^O$ of $\tilde d_v$ consecutive rows each. A
+# product of matrices in blocks is a sum, so
+#
+# ```{math}
+# :label: ml.tf.multihead.concat
+# \mathrm{Concat}(\mathrm{head}_1, \dots, \mathrm{head}_h)\, \mathbf{W}^O = \sum_{i=1}^{h} \mathrm{head}_i\, \mathbf{W}_i^O .
+# ```
+#
+# So each head adds its own contribution to the result. A head therefore consists of two products. The matrix
+# $\mathbf{W}_i^Q(\mathbf{W}_i^K)^\top$ decides where it looks, and $\mathbf{W}_i^V\mathbf{W}_i^O$ decides what it brings
+# {cite}`elhage2021mathematical`.
+
+# %%
+blocks = torch.eye(4).split(2)                     # two blocks (2, 4) of W_O
+for head, block in zip(heads, blocks):
+    print('a head adds to saw', (head @ block)[1])
+
+# %% [markdown]
+# ### The order of the tokens
+#
+# Why did each token carry its place? Because the layer sees a set of tokens and not a sequence:
+#
+# ```{prf:theorem} Permutation equivariance
+# :label: thm-mha-equivariance
+#
+# For every permutation matrix $\mathbf{P}$, $\mathrm{MultiHead}(\mathbf{PX}, \mathbf{PX}, \mathbf{PX}) = \mathbf{P}\,
+# \mathrm{MultiHead}(\mathbf{X}, \mathbf{X}, \mathbf{X})$, and $\mathrm{MultiHead}(\mathbf{Q}, \mathbf{PK}, \mathbf{PV}) =
+# \mathrm{MultiHead}(\mathbf{Q}, \mathbf{K}, \mathbf{V})$.
+# ```
+#
+# ```{prf:proof}
+# :class: dropdown
+# Let $\mathbf{S}$ be the scores of one head, $\mathbf{A}$ their softmax and $\mathbf{V}$ its projected values.
+# Shuffling all tokens permutes the rows and the columns of the scores alike, to $\mathbf{PSP}^\top$. The
+# softmax works on each row by itself, and permuting the entries of a row permutes its softmax, so $\mathbf{A}$
+# becomes $\mathbf{PAP}^\top$. The values become $\mathbf{PV}$, and
+# $\mathbf{PAP}^\top\mathbf{PV} = \mathbf{PAV}$ since $\mathbf{P}^\top\mathbf{P} = \mathbf{I}$.
+# Concatenation and $\mathbf{W}^O$ act on each row alone and leave $\mathbf{P}$ in front. If only keys and values are
+# shuffled, $\mathbf{A}$ becomes $\mathbf{AP}^\top$, and $\mathbf{AP}^\top\mathbf{PV} = \mathbf{AV}$.
+#
+# A mask is a table of pairs, like the scores. If the tokens `X` become `X[p]`, the mask `keep` has to become `keep[p][:, p]`. A
+# causal mask that stays in place when the tokens move breaks the symmetry.
+# ```
+#
+# We set the places to zero. The head that asked for the word before the verb now finds both persons equally good:
+
+# %%
+for X in sentence(anna, ben), sentence(ben, anna):
+    X[:, 3] = 0
+    print('saw receives', multi_head(X, X, X, W_Q, W_K, W_V, torch.eye(4))[1])
+
+# %% [markdown]
+# ```{exercise} ★ Pencil: other weights, same layer
+# :label: mha-gauge
+#
+# Let $\mathbf{G}$ be an invertible $\tilde d_k \times \tilde d_k$ matrix. Somebody replaces $\mathbf{W}_i^K$ by
+# $\mathbf{W}_i^K\mathbf{G}$. By what must $\mathbf{W}_i^Q$ be replaced so that all scores stay what they were? What does
+# this say about the meaning of a single entry of $\mathbf{W}_i^Q$?
+# ```
+#
+# ```{solution-start} mha-gauge
+# :class: dropdown
+# ```
+# The scores contain the weights only as the product $\mathbf{W}_i^Q(\mathbf{W}_i^K)^\top$. If $\mathbf{W}$ is the new
+# matrix of the queries, this product becomes $\mathbf{W}(\mathbf{W}_i^K\mathbf{G})^\top =
+# \mathbf{W}\mathbf{G}^\top(\mathbf{W}_i^K)^\top$. So $\mathbf{W} = \mathbf{W}_i^Q\mathbf{G}^{-\top}$ will do. A tempting
+# mistake is to forget the transpose. There is the same freedom between $\mathbf{W}_i^V$ and $\mathbf{W}_i^O$. A single entry
+# of one of these matrices therefore means nothing by itself; only the two products do.
+# ```{solution-end}
+# ```
+
+# %% tags=["checks"]
+def draw(seed, h=2, d_k=8, d_v=10, dt_k=4, dt_v=4, d_o=8, n=5, m=7):
+    """Q, K, V, W_Q, W_K, W_V, W_O in float64; dt is d with a tilde."""
+    g = torch.Generator().manual_seed(seed)
+    inputs = (n, d_k), (m, d_k), (m, d_v)
+    weights = (h, d_k, dt_k), (h, d_k, dt_k), (h, d_v, dt_v), (h * dt_v, d_o)
+    return [torch.randn(size, generator=g, dtype=torch.float64) for size in inputs + weights]
+
+def torch_layer(W_Q, W_K, W_V, W_O):
+    h, d, d_v = len(W_Q), W_Q.shape[1], W_V.shape[1]
+    layer = nn.MultiheadAttention(d, h, bias=False, vdim=d_v, batch_first=True, dtype=W_O.dtype)
+    parts = [W.mT.flatten(0, 1) for W in (W_Q, W_K, W_V)]  # (h dt, d)
+    state = dict(zip(['q_proj_weight', 'k_proj_weight', 'v_proj_weight'], parts))
+    if d == d_v:
+        state = {'in_proj_weight': torch.cat(parts)}
+    layer.load_state_dict(state | {'out_proj.weight': W_O.T})
+    return layer
+
+def head_agrees(seed, size):  # size: what stands under the root
+    Q, K, V, W_Q, W_K, W_V, _ = draw(seed)
+    want = F.scaled_dot_product_attention(Q @ W_Q, K @ W_K, V @ W_V, scale=size**-0.5)
+    joined = multi_head(Q, K, V, W_Q, W_K, W_V, torch.eye(8, dtype=Q.dtype))
+    return close(torch.stack(joined.chunk(2, -1)), want)
+
+holds(
+    'la.mha.head',
+    lambda seed: head_agrees(seed, size=4),
+    slip=('divides by the root of the length before the projection', lambda seed: head_agrees(seed, size=8)),
+    seed=seeds(), tries=25,
+)
+
+def interleaved(Q, K, V, W_Q, W_K, W_V, W_O):
+    return torch.stack([*attend(Q @ W_Q, K @ W_K, V @ W_V)[0]], -1).flatten(-2) @ W_O
+
+def layer_agrees(seed, form):
+    Q, K, V, *W = draw(seed)
+    return close(form(Q, K, V, *W), torch_layer(*W)(Q, K, V)[0])
+
+holds(
+    'la.mha.multihead',
+    lambda seed: layer_agrees(seed, multi_head),
+    slip=('interleaves the heads number by number', lambda seed: layer_agrees(seed, interleaved)),
+    seed=seeds(), tries=25,
+)
+
+def one_by_one(Q, K, V, W_Q, W_K, W_V, W_O):
+    pieces = [F.scaled_dot_product_attention(Q @ A, K @ B, V @ C) for A, B, C in zip(W_Q, W_K, W_V)]
+    return torch.cat(pieces, -1) @ W_O
+
+def axes_not_swapped(Q, K, V, *W):  # heads by a reshape alone
+    q, k, v = ((X @ M.transpose(0, 1).flatten(1)).reshape(len(M), len(X), -1) for X, M in zip((Q, K, V), W))
+    return torch.cat([*attend(q, k, v)[0]], -1) @ W[3]
+
+# %% tags=["checks"]
+holds(
+    'ml.tf.multihead.parallel',
+    lambda seed, h: close(multi_head(*draw(seed, h)), one_by_one(*draw(seed, h))),
+    slip=('makes the heads by a reshape alone',
+          lambda seed, h: close(axes_not_swapped(*draw(seed, h)), one_by_one(*draw(seed, h)))),
+    seed=seeds(), h=[1, 2, 3, 4], tries=25,
+)
+
+def fits(*drawn):
+    try:
+        out = multi_head(*drawn)
+    except RuntimeError:
+        return False
+    return out.shape == (len(drawn[0]), drawn[-1].shape[1])
+
+def one_more(drawn, which, axis):  # a weight gets one more row or column
+    wider = torch.cat([drawn[which], drawn[which].narrow(axis, 0, 1)], axis)
+    return [*drawn[:which], wider, *drawn[which + 1:]]
+
+def only_these_fit(**sizes):
+    drawn = draw(0, **sizes)
+    others = [fits(*one_more(drawn, which, axis)) for which in (3, 4, 5, 6) for axis in (-2, -1)]
+    return fits(*drawn) and others == 7 * [False] + [True]  # d_o alone is free
+
+def h_forgotten(dt_v, d_o, **sizes):
+    *inputs, _ = draw(0, dt_v=dt_v, d_o=d_o, **sizes)
+    return fits(*inputs, torch.ones(dt_v, d_o, dtype=torch.float64))
+
+sizes = dict.fromkeys(['d_k', 'd_v', 'dt_k', 'dt_v', 'd_o'], integers(1, 6)) | {'h': integers(1, 4)}
+holds(
+    'la.mha.weight-shapes', only_these_fit,
+    slip=('gives the last matrix the rows of one head', h_forgotten), **sizes, tries=30,
+)
+
+def widths(**sizes):  # of a head, of all side by side, of the result
+    Q, K, V, W_Q, W_K, W_V, W_O = draw(0, **sizes)
+    heads = attend(Q @ W_Q, K @ W_K, V @ W_V)[0]
+    return heads.shape[-1], torch.cat([*heads], -1).shape[1], multi_head(Q, K, V, W_Q, W_K, W_V, W_O).shape[1]
+
+holds(
+    'la.mha.quote-output-dims',
+    lambda **s: widths(**s) == (s['dt_v'], s['h'] * s['dt_v'], s['d_o']),
+    slip=('takes the length before the projection for that of a head',
+          lambda **s: widths(**s) == (s['d_v'], s['h'] * s['d_v'], s['d_o'])),
+    **sizes, tries=30,
+)
+
+# %% tags=["checks"]
+def fetches(seed, where):  # each head brings another number, from another place
+    X = torch.randn(3, 4, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    X[:, 2:] = sentence(anna, ben)[:, 2:]
+    bring = torch.eye(4, dtype=X.dtype)[:2, :, None]
+    asks, keys = 50 * W_Q.to(X), torch.stack([place if after else -place for after in where]).to(X)
+    got = multi_head(X, X, X, asks, keys, bring, torch.eye(2, dtype=X.dtype))[1]
+    return close(got, [X[0, 0], X[2, 1]])
+
+holds(
+    'la.mha.subspaces',
+    lambda seed: fetches(seed, (False, True)),
+    slip=('lets both heads look at the same position', lambda seed: fetches(seed, (True, True))),
+    seed=seeds(), tries=25,
+)
+
+def draw_self(seed, h=3, dt=4):
+    X, _, _, *W = draw(seed, h=h, d_k=h * dt, d_v=h * dt, dt_k=dt, dt_v=dt, d_o=h * dt)
+    return X, *W
+
+def self_agrees(seed, h, dt, form):
+    X, *W = draw_self(seed, h, dt)
+    layer = torch_layer(*W)
+    return close(form(X, X, X, *W), layer(X, X, X)[0]) and layer.embed_dim == h * dt
+
+holds(
+    'la.mha.self',
+    lambda **case: self_agrees(form=multi_head, **case),
+    slip=('interleaves the heads number by number', lambda **case: self_agrees(form=interleaved, **case)),
+    seed=seeds(), h=integers(1, 4), dt=integers(1, 4), tries=25,
+)
+
+def head_formula_agrees(seed, keys):  # keys: which of the three weights makes them
+    X, *W = draw_self(seed)
+    S = X @ W[0] @ W[keys].mT @ X.T / W[1].shape[-1] ** 0.5
+    found = S.softmax(-1) @ X @ W[2]
+    layer = torch_layer(*W[:3], torch.eye(12, dtype=X.dtype))  # shows the heads
+    return close(torch.cat([*found], -1), layer(X, X, X)[0])
+
+holds(
+    'ml.tf.multihead.head',
+    lambda seed: head_formula_agrees(seed, keys=1),
+    slip=('makes the keys with the matrix of the values', lambda seed: head_formula_agrees(seed, keys=2)),
+    seed=seeds(), tries=25,
+)
+
+def adds_up(seed, blocks):
+    X, W_Q, W_K, W_V, W_O = draw_self(seed)
+    terms = attend(X @ W_Q, X @ W_K, X @ W_V)[0] @ blocks(W_O)
+    return close(terms.sum(0), torch_layer(W_Q, W_K, W_V, W_O)(X, X, X)[0])
+
+holds(
+    'ml.tf.multihead.concat',
+    lambda seed: adds_up(seed, lambda W: W.unflatten(0, (3, 4))),
+    slip=('takes every third row for a block',
+          lambda seed: adds_up(seed, lambda W: W.unflatten(0, (4, 3)).transpose(0, 1))),
+    seed=seeds(), tries=25,
+)
+
+# %% tags=["checks"]
+def shuffles(seed, order_of):
+    X, *W = draw_self(seed)
+    p = torch.randperm(len(X), generator=torch.Generator().manual_seed(seed))
+    Y = X[p]
+    return (close(multi_head(Y, Y, Y, *W), multi_head(X, X, X, *W)[order_of(p)])
+            and close(multi_head(X, Y, Y, *W), multi_head(X, X, X, *W)))
+
+verify(
+    'shuffled tokens give the shuffled results',
+    lambda seed: shuffles(seed, lambda p: p),
+    slip=('unshuffles in place of shuffling', lambda seed: shuffles(seed, torch.argsort)),
+    seed=seeds(), tries=25,
+)
+
+# %% [markdown]
+# ## The layer in PyTorch: reshape, permute and nn.MultiheadAttention
+#
+# In practice one linear layer makes the queries, keys and values of all heads, and its axes are moved until one batched
+# product serves them all. Let $E$ be the embedding dimension, $h$ the number of heads and $d = E/h$ the width of one head.
+# The steps are those of {cite}`lippe2024uvadlc`.
+
+# %%
+class MultiHead(nn.Module):
+    """Self-attention with h heads: (B, T, D) -> (B, T, E), and the weights."""
+    def __init__(self, D, E, h):
+        super().__init__()
+        self.h, self.d = h, E // h
+        self.qkv_proj = nn.Linear(D, 3 * E)
+        self.o_proj = nn.Linear(E, E)
+
+    def split(self, x):                                   # (B, T, D)
+        B, T, _ = x.shape
+        flat = self.qkv_proj(x)                           # (B, T, 3E)
+        cut = flat.reshape(B, T, self.h, 3 * self.d)      # (B, T, h, 3d)
+        return cut.permute(0, 2, 1, 3).chunk(3, dim=-1)   # (B, h, T, d) each
+
+    def merge(self, z):                                   # (B, h, T, d)
+        return z.permute(0, 2, 1, 3).flatten(2)           # (B, T, E)
+
+    def forward(self, x, keep=None):
+        z, weights = attend(*self.split(x), keep)
+        return self.o_proj(self.merge(z)), weights
+
+# %%
+torch.manual_seed(0)
+layer = MultiHead(D=7, E=24, h=4)
+x = torch.randn(2, 5, 7)                                  # B = 2, T = 5
+q, k, v = layer.split(x)
+z, weights = attend(q, k, v)
+steps = {'x': x, 'qkv_proj(x)': layer.qkv_proj(x), 'q, k, v': q,
+         'weights': weights, 'z': z, 'merge(z)': layer.merge(z),
+         'layer(x)': layer(x)[0]}
+for name, tensor in steps.items():
+    print(f'{name:12}', tuple(tensor.shape))
+
+# %% [markdown]
+# Each step can go wrong *silently*, with the right shape and the wrong numbers. So let us follow the numbers:
+#
+# (la.mha.pseudocode.qkv-shape)=
+# **Project.** The linear layer treats each token alone. It makes $3E$ numbers from the $D$ numbers of a token.
+#
+# (la.mha.pseudocode.reshape)=
+# **Cut.** `reshape` keeps the order of the numbers in memory. So number $3d\,i + c$ of `flat` becomes number $c$ of head
+# $i$, if we count from zero. This needs a width that the heads can divide:
+#
+# ```{math}
+# :label: la.mha.pseudocode.head-dim
+# 3E = h \cdot 3d, \qquad d = \lfloor E / h \rfloor .
+# ```
+#
+# With $E = 13$ and $h = 3$ the floor gives $d = 4$, and `reshape` raises an error, because $36 \ne 39$.
+#
+# (la.mha.pseudocode.permute)=
+# **Permute.** `permute` moves the axis of the heads before that of the tokens, because a product of matrices uses the last two
+# axes.
+#
+# (la.mha.pseudocode.chunk)=
+# **Chunk.** `chunk` splits the last axis *inside each head*: the first $d$ numbers are the query, then come the key and the
+# value.
+#
+# (la.mha.pseudocode.permute-back)=
+# **And back.** After the attention, `permute` brings token and head into their old order.
+#
+# (la.mha.pseudocode.reshape-back)=
+# Only then may the last two axes be merged. The rows of the heads then stand side by side, which is the Concat of the
+# formula.
+#
+# (la.mha.pseudocode.out)=
+# The matrix of `o_proj` is $\mathbf{W}^O$, transposed, and ends the layer.
+#
+# ```{admonition} A tempting mistake
+# :class: tip
+# Why not reshape straight to $(B, h, T, 3d)$? The shape is right. But the numbers are dealt out in the order in which they
+# lie in memory, so the first head receives *all* numbers of the first tokens, in place of *its* numbers of all tokens.
+# ```
+
+# %% mystnb={"figure": {"caption": "Which head owns which number? Left: cut and permuted, each head owns some numbers of every token. Right: one reshape has the same shape, but gives each head all numbers of two tokens."}, "image": {"alt": "Two grids of 6 tokens by 12 numbers coloured by head, three heads. With reshape and permute each head owns a block of four columns. With one reshape each head owns two whole rows."}} tags=["hide-input"]
+owner = torch.arange(3).repeat_interleave(24)  # as it lies in memory
+wrong = owner.reshape(6, 12)
+right = owner.reshape(3, 6, 4).permute(1, 0, 2).reshape(6, 12)
+fig, axes = panels(2, height=2.2)
+axes[0].set(title='reshape, then permute', ylabel='token')
+axes[1].set(title='one reshape')
+for ax, grid in zip(axes, (right, wrong)):
+    ax.pcolormesh(grid, cmap=ListedColormap(['C0', 'C1', 'C2']), edgecolor=GREY, lw=0.5, alpha=0.2)
+    for head in range(3):
+        rows, columns = np.nonzero(grid.numpy() == head)
+        middle = columns.mean() + 0.5, rows.mean() + 0.5
+        ax.text(*middle, f'head {head + 1}', color=f'C{head}', fontsize=11, ha='center', va='center')
+    ax.set(xticks=[0, 4, 8, 12], yticks=[0, 2, 4, 6], ylim=(6, 0), xlabel='number')
+
+# %% [markdown]
+# ### The same numbers as nn.MultiheadAttention
+#
+# PyTorch has this layer. Its rows of weights have another order: ours come head by head, and those of PyTorch come role
+# by role, first the queries of all heads, then the keys, then the values.
+
+# %% mystnb={"figure": {"caption": "The same rows of weights in two orders, for three heads. A weight that is copied from one to the other without reordering gives another layer, and no error."}, "image": {"alt": "Two strips of nine blocks. Ours: q1 k1 v1 q2 k2 v2 q3 k3 v3. PyTorch: q1 q2 q3 k1 k2 k3 v1 v2 v3."}} tags=["hide-input"]
+fig, ax = plt.subplots(figsize=(6, 1.3))
+orders = [(role, i) for i in (1, 2, 3) for role in 'qkv'], [(role, i) for role in 'qkv' for i in (1, 2, 3)]
+for y, order in enumerate(orders):
+    for position, (role, i) in enumerate(order):
+        colour = f'C{"qkv".index(role)}'
+        ax.barh(y, 0.95, left=position + 0.025, height=0.7, color=colour, alpha=0.2)
+        ax.text(position + 0.5, y, f'${role}_{i}$', color=colour, fontsize=11, ha='center', va='center')
+ax.set(yticks=[0, 1], yticklabels=['ours', 'PyTorch'], ylim=(1.5, -0.5), xticks=[], xlim=(0, 9))
+ax.spines[:].set_visible(False);
+
+# %%
+def from_torch(rows, h):  # (3E, ...) in PyTorch's order -> in ours
+    return rows.unflatten(0, (3, h, -1)).transpose(0, 1).flatten(0, 2)
+
+theirs = nn.MultiheadAttention(24, 4, batch_first=True)   # E, h
+ours = MultiHead(24, 24, 4)
+with torch.no_grad():
+    ours.qkv_proj.weight.copy_(from_torch(theirs.in_proj_weight, 4))
+    ours.qkv_proj.bias.copy_(from_torch(theirs.in_proj_bias, 4))
+ours.o_proj.load_state_dict(theirs.out_proj.state_dict());
+
+# %%
+x = torch.randn(2, 5, 24)
+got, weights = ours(x)
+want, their_weights = theirs(x, x, x, average_attn_weights=False)
+print('results equal:', torch.allclose(got, want, atol=1e-6))
+print('weights equal:', torch.allclose(weights, their_weights, atol=1e-6))
+
+# %% [markdown]
+# PyTorch's layer takes queries, keys and values as three arguments, because in **cross-attention** the keys and values come
+# from another sequence. By default it returns the mean of the weights over the heads. If you do not need the weights, say
+# `need_weights=False`: then they need not be stored.
+#
+# ### Masks: True means hidden or visible
+#
+# (la.mha.pseudocode.sdp)=
+# In `attend`, as in `F.scaled_dot_product_attention`, `True` means *may be looked at*, and a mask of shape $(T, T)$ serves
+# all sequences and heads. In `nn.MultiheadAttention`, `True` means *hidden*, and a padding mask of shape $(B, T)$ is an
+# argument of its own.
+
+# %%
+past = torch.ones(5, 5, dtype=bool).tril()                # (T, T)
+real = torch.arange(5) < torch.tensor([[5], [3]])         # (B, T)
+got, _ = ours(x, past & real[:, None, None])              # (B, 1, T, T)
+want, _ = theirs(x, x, x, attn_mask=~past, key_padding_mask=~real)
+print('equal:', torch.allclose(got, want, atol=1e-6))
+
+# %% [markdown]
+# What does PyTorch return if *all* tokens of a sequence are hidden, for example in an empty sentence? The softmax is then
+# zero divided by zero. The answer depends on how you ask:
+
+# %%
+empty = torch.tensor([[False] * 5, [True] * 5])           # the second sequence
+
+def entry(**options):  # the first number of the empty sequence
+    out, _ = theirs(x, x, x, key_padding_mask=empty, **options)
+    return out[1, 0, 0].item()
+
+print('training, with weights:     ', entry())
+print('training, without weights:  ', entry(need_weights=False))
+theirs.eval()
+with torch.no_grad():
+    print('evaluation, without weights:', entry(need_weights=False))
+
+# %% [markdown]
+# The three calls take different routes through the library, and only one of them guards its softmax. A layer that trained
+# without trouble can return `nan` on the day it is used. So if a batch may hold an empty sequence, decide yourself what it gets.
+#
+# ```{exercise} ★★ Program: weights for PyTorch
+# :label: mha-convert
+#
+# Write `to_torch(rows, h)`, the opposite of `from_torch`: given the rows of our `qkv_proj.weight`, of shape $(3E, D)$, or of
+# its bias, of shape $(3E,)$, return them in PyTorch's order.
+# ```
+
+# %%
+def to_torch(rows, h):
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"]
+def there_and_back(answer):
+    return lambda rows, h: answer(from_torch(rows, h), h)
+
+def as_given(rows, h):
+    return rows
+
+conversions = [(torch.arange(6.0 * h).reshape(6 * h), h) for h in (1, 2, 3)]
+conversions += [(torch.arange(24.0 * h).reshape(12 * h, 2), h) for h in (1, 2, 4)]
+grade(there_and_back(to_torch), as_given, conversions)
+
+# %% [markdown]
+# ```{solution-start} mha-convert
+# :class: dropdown
+# ```
+# Name the axes as they are in our order, head before role, swap the two and flatten. A tempting mistake is to use
+# `from_torch` once more. With one head or with three it gives the right order, because then swapping twice changes nothing:
+# so test such code with two or four heads.
+
+# %% jupyter={"source_hidden": true}
+def to_torch_solution(rows, h):
+    return rows.unflatten(0, (h, 3, -1)).transpose(0, 1).flatten(0, 2)
+
+def unchanged(rows, h):
+    return rows
+
+def without_the_rest(rows, h):
+    return rows.reshape(h, 3, -1).transpose(0, 1).flatten()
+
+assert grade(there_and_back(to_torch_solution), as_given, conversions)
+assert not grade(there_and_back(from_torch), as_given, conversions)
+assert not grade(there_and_back(unchanged), as_given, conversions)
+assert not grade(there_and_back(without_the_rest), as_given, conversions)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ```{exercise} ★★ Program: a mask for padding on the left
+# :label: mha-mask
+#
+# When text is generated in batches, sequences are padded on the *left*, so that they all end at the same position. Write
+# `keep_mask(lengths, T)`, a Boolean tensor of shape $(B, 1, T, T)$. It is `True` where query $i$ of sequence $b$ may look at
+# key $j$: where $j \le i$ and $j$ is among the last `lengths[b]` positions. `lengths` is a tensor of $B$ integers from 0 to $T$.
+# ```
+
+# %%
+def keep_mask(lengths, T):
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"]
+def seen_by(answer):  # 1 where the mask hides; a mask that is not Boolean raises an error
+    return lambda lengths, T: torch.zeros(len(lengths), 1, T, T).masked_fill(~answer(lengths, T), 1)
+
+def by_lines(lengths, T):  # the columns of a triangle, from the first that is real
+    visible = torch.ones(T, T)
+    return torch.stack([F.pad(visible[:, :n].tril(n - T), (T - n, 0))[None] > 0 for n in lengths.tolist()])
+
+lengths = [torch.tensor(several) for several in ([5], [4, 2], [1, 5, 0])]
+cases = [(several, 5) for several in lengths] + [(torch.tensor([1, 0]), 1)]
+grade(seen_by(keep_mask), seen_by(by_lines), cases)
+
+# %% [markdown]
+# ```{solution-start} mha-mask
+# :class: dropdown
+# ```
+# The empty tokens come first, so the real keys are those with $j \ge T - \mathtt{length}$. The rows of the empty tokens
+# themselves are hidden entirely: this is how such rows arise every day.
+
+# %% jupyter={"source_hidden": true}
+def keep_mask_solution(lengths, T):
+    i, j = torch.arange(T)[:, None], torch.arange(T)
+    return (j <= i) & (j >= T - lengths[:, None, None, None])
+
+def padded_on_the_right(lengths, T):
+    i, j = torch.arange(T)[:, None], torch.arange(T)
+    return (j <= i) & (j < lengths[:, None, None, None])
+
+def not_causal(lengths, T):
+    real = torch.arange(T) >= T - lengths[:, None, None, None]
+    return real.expand(-1, 1, T, T)
+
+def not_boolean(lengths, T):
+    return keep_mask_solution(lengths, T).float()
+
+assert grade(seen_by(keep_mask_solution), seen_by(by_lines), cases)
+assert not grade(seen_by(padded_on_the_right), seen_by(by_lines), cases)
+assert not grade(seen_by(not_causal), seen_by(by_lines), cases)
+assert not grade(seen_by(not_boolean), seen_by(by_lines), cases)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% tags=["checks"]
+@torch.no_grad()
+def layer_of(seed, D=7, E=24, h=4):
+    g = torch.Generator().manual_seed(seed)
+    made = MultiHead(D, E, h).double().requires_grad_(False)
+    for p in made.parameters():
+        nn.init.normal_(p, std=0.5, generator=g)
+    return made, torch.randn(2, 5, D, generator=g, dtype=torch.float64)
+
+layer, x = layer_of(0)
+W, b, flat = layer.qkv_proj.weight, layer.qkv_proj.bias, layer.qkv_proj(x)
+qkv = torch.cat(layer.split(x), -1)                      # (B, h, T, 3d)
+holds(
+    'la.mha.pseudocode.qkv-shape',
+    lambda t: close(flat[:, t], x[:, t] @ W.T + b),
+    slip=('reshapes the weight in place of transposing it', lambda t: close(flat[:, t], x[:, t] @ W.reshape(7, 72) + b)),
+    t=integers(0, 4),
+)
+holds(
+    'la.mha.pseudocode.reshape',
+    lambda i, c: close(qkv[:, i, :, c], flat[..., 18 * i + c]),
+    slip=('interleaves the heads number by number', lambda i, c: close(qkv[:, i, :, c], flat[..., 4 * c + i])),
+    i=integers(0, 3), c=integers(0, 17),
+)
+
+def reshapes(E, h):
+    try:
+        return MultiHead(2, E, h).split(torch.zeros(2, 3, 2))[0].shape == (2, h, 3, E // h)
+    except RuntimeError:
+        return False
+
+holds(
+    'la.mha.pseudocode.head-dim',
+    lambda E, h: reshapes(E, h) == (3 * E == h * 3 * (E // h)) == (E % h == 0),
+    slip=('says so for every width', lambda E, h: 3 * E == h * 3 * (E // h)),
+    E=integers(1, 30), h=integers(1, 8), tries=60,
+)
+cut, dealt = flat.unflatten(-1, (4, 18)), flat.reshape(2, 4, 5, 18)
+holds(
+    'la.mha.pseudocode.permute',
+    lambda i, t: close(qkv[:, i, t], cut[:, t, i]),
+    slip=('reshapes straight to the shape with the heads first', lambda i, t: close(dealt[:, i, t], cut[:, t, i])),
+    i=integers(0, 3), t=integers(0, 4),
+)
+
+def part_agrees(role, i, block):  # block: which block of 6 rows it is
+    rows = slice(6 * block, 6 * block + 6)
+    return close(layer.split(x)[role][:, i], x @ W[rows].T + b[rows])
+
+holds(
+    'la.mha.pseudocode.chunk',
+    lambda role, i: part_agrees(role, i, 3 * i + role),
+    slip=('takes the rows role by role', lambda role, i: part_agrees(role, i, 4 * role + i)),
+    role=[0, 1, 2], i=[0, 1, 2, 3],
+)
+
+# %% tags=["checks"]
+z = torch.randn(2, 4, 5, 6, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+merged = layer.merge(z)
+holds(
+    'la.mha.pseudocode.permute-back',
+    lambda t, i: close(merged[:, t].unflatten(-1, (4, 6))[:, i], z[:, i, t]),
+    slip=('reshapes without permuting', lambda t, i: close(z.reshape(2, 5, 4, 6)[:, t, i], z[:, i, t])),
+    t=integers(0, 4), i=integers(0, 3),
+)
+holds(
+    'la.mha.pseudocode.reshape-back',
+    lambda t: close(merged[:, t], torch.cat([*z[:, :, t].unbind(1)], -1)),
+    slip=('sets the numbers of the heads alternately',
+          lambda t: close(z[:, :, t].mT.flatten(1), torch.cat([*z[:, :, t].unbind(1)], -1))),
+    t=integers(0, 4),
+)
+
+@torch.no_grad()
+def same(seed, order, keep=None, hidden=None):
+    """Whether our layer and torch's agree in results, weights and gradients, with rows of weights taken in an order."""
+    ours, x = layer_of(seed, 12, 12, 4)
+    theirs = nn.MultiheadAttention(12, 4, batch_first=True, dtype=x.dtype)
+    state = {f'in_proj_{name}': p[order] for name, p in ours.qkv_proj.named_parameters()}
+    theirs.load_state_dict(state | ours.o_proj.state_dict(prefix='out_proj.'))
+    results = []
+    for run in (lambda y: ours(y, keep), lambda y: theirs(y, y, y, attn_mask=hidden, average_attn_weights=False)):
+        y = x.clone().requires_grad_()
+        with torch.enable_grad():
+            out, weights = run(y)
+            out.square().sum().backward()
+        results.append((out, weights, y.grad))
+    return all(close(a, b) for a, b in zip(*results))
+
+plain = torch.arange(36)
+by_roles = plain.reshape(4, 3, 3).transpose(0, 1).flatten()
+holds(
+    'la.mha.pseudocode.out',
+    lambda seed: same(seed, by_roles),
+    slip=('copies the rows without reordering them', lambda seed: same(seed, plain)),
+    seed=seeds(), tries=20,
+)
+holds(
+    'la.mha.pseudocode.sdp',
+    lambda seed: same(seed, by_roles, past, ~past),
+    slip=('gives the mask of one to the other', lambda seed: same(seed, by_roles, past, past)),
+    seed=seeds(), tries=20,
+)
+
+# %% tags=["checks"]
+def moves(seed, T, mask_of):
+    X, *W = draw_self(seed)
+    X, g = X[:T], torch.Generator().manual_seed(seed)
+    p = torch.randperm(T, generator=g)
+    keep = (torch.rand(T, T, generator=g) < 0.5) | torch.eye(T, dtype=bool)
+    def masked(X, keep):
+        return torch.cat([*attend(X @ W[0], X @ W[1], X @ W[2], keep)[0]], -1) @ W[3]
+    return close(masked(X[p], mask_of(keep, p)), masked(X, keep)[p])
+
+verify(
+    'the mask of shuffled tokens is shuffled in rows and columns',
+    lambda seed, T: moves(seed, T, lambda keep, p: keep[p][:, p]),
+    slip=('shuffles the queries alone', lambda seed, T: moves(seed, T, lambda keep, p: keep[p])),
+    seed=seeds(), T=integers(1, 5), tries=25,
+)
+
+# %% [markdown]
+# ## How many heads? Cost, width and a lower bound
+#
+# ### More heads cost no parameters, but they get narrow
+#
+# Let all lengths outside the heads be $d$, and let each head have the width $d/h$. If we count the entries of the matrices,
+# the number of heads cancels: there are $4d^2$ weights and $4d$ biases. The multiplications do not change, either: $4Td^2$ for
+# the four projections and $2T^2d$ for the scores and the means.
+
+# %%
+d, T = 64, 128
+x = torch.randn(1, T, d)
+print('heads  parameters  multiplications  weights  rank of the scores')
+for h in (1, 4, 16, 64):
+    layer = MultiHead(d, d, h)
+    with FlopCounterMode(display=False) as counter:
+        A = layer(x)[1]                                   # (1, h, T, T)
+    q, k, _ = layer.split(x)
+    rank = torch.linalg.matrix_rank((q @ k.mT)[0, 0])     # of the first head
+    parameters = sum(p.numel() for p in layer.parameters())
+    multiplications = counter.get_total_flops() // 2
+    print(f'{h:5} {parameters:11} {multiplications:16} {A.numel():8} {rank:6}')
+
+# %% [markdown]
+# Two things do change. There are $hT^2$ weights, the numbers in the maps of attention. In long sequences they cost time and
+# memory.
+#
+# (la.mha.quote-projected-dims)=
+# And each head gets narrower. The scores of a head are a product of a $T \times \tilde d_k$ and a $\tilde d_k \times T$
+# matrix, so their rank is at most $\tilde d_k$, however large $d_k$ is. This is the **low-rank bottleneck**
+# {cite}`bhojanapalli2020lowrank`: more heads look at more places, but each can be less precise about where.
+#
+# ```{exercise} ★★ Pencil: the favourites of a head of width one
+# :label: mha-favourites
+#
+# A head of width one has the scores $s_{ij} = f_i g_j$ with numbers $f_i$ and $g_j$. Call key $j$ a favourite if it has the
+# largest score for at least one query. How many favourites can there be, if all $g_j$ are different and no $f_i$ is zero? Show
+# that with width two *every* key can be a favourite.
+# ```
+#
+# ```{solution-start} mha-favourites
+# :class: dropdown
+# ```
+# A query with $f_i > 0$ prefers the largest $g_j$, and one with $f_i < 0$ the smallest. So there are at most two favourites.
+# With width two the score is $\mathbf{f}_i^\top\mathbf{g}_j$, and the winner is the key that lies farthest in the direction of
+# $\mathbf{f}_i$. Put the keys on a circle and let query $i$ be key $i$: each key lies farthest in its own direction.
+# ```{solution-end}
+# ```
+#
+# ### How many heads does a task need?
+#
+# Suppose that a token needs $r$ numbers, each from another place. A head has one row of weights. If it is to serve two needs,
+# it has to divide its weight between two places, and what one need gains, the other loses.
+#
+# ````{prf:theorem} At most as many needs as heads
 # :label: thm-mha-needs
 #
 # Let $\mathbf{x}_1, \dots, \mathbf{x}_n \in \mathbb{R}^r$ be random tokens, all of whose $nr$ entries are
@@ -96,6 +915,7 @@ def attend(q, k, v, keep=None):
 # ````
 #
 # ````{prf:proof}
+# :class: dropdown
 # A linear estimate of need $t$ has the form $\sum_u \sum_j \beta_{u,j}\, x_{j,u}$, where each vector
 # $\boldsymbol\beta_u \in \mathbb{R}^n$ is a combination of the weight rows
 # $\boldsymbol\alpha^1, \dots, \boldsymbol\alpha^h$, so lies in their span $S$. As the entries are uncorrelated with
@@ -111,1302 +931,360 @@ def attend(q, k, v, keep=None):
 # $r - \sum_t P_{j_t j_t} \ge r - h$.
 # ````
 #
-# If each need is a block of $c$ entries instead of one, both sides are multiplied by $c$: at most the fraction $h/r$
-# of what is wanted can be explained. To test the theorem, draw softmax rows at random, then tokens, and let least
-# squares find the best estimates:
+# The proof shows more: the smallest error of the need at place $j$ is $1 - P_{jj}$, where $\mathbf{P}$ is the orthogonal
+# projection onto the span of the rows of weights. We compare the sum of these errors with a simulation of $r = 3$ needs:
 
 # %%
+def missed(alpha):  # (h, n) rows of weights -> (n,) smallest errors
+    return 1 - (torch.linalg.pinv(alpha) @ alpha).diagonal()
+
 g = torch.Generator().manual_seed(2)
-r, n, N = 3, 4, 20000
-places = torch.arange(r)
+tokens = torch.randn(20000, 4, 3, generator=g)                # N, n, r
+wanted = tokens[:, range(3), range(3)]                        # (N, 3)
 for h in (1, 2, 3):
-    alpha = (4 * torch.randn(h, n, generator=g)).softmax(-1)  # (h, n)
-    x = torch.randn(N, n, r, generator=g)
-    means = torch.einsum('hj,Nju->Nhu', alpha, x).flatten(1)  # (N, h r)
-    wanted = x[:, places, torch.arange(r)]  # (N, r)
+    alpha = (4 * torch.randn(h, 4, generator=g)).softmax(-1)  # (h, 4)
+    means = (alpha @ tokens).flatten(1)                       # (N, 3h)
     best = means @ torch.linalg.lstsq(means, wanted).solution
-    found = (best - wanted).square().mean(0).sum()
-    P = torch.linalg.pinv(alpha) @ alpha  # (n, n)
-    theory = r - P[places, places].sum()
-    assert abs(found - theory) < 0.1 and theory >= r - h
-    print(f'heads: {h}, error {found:.2f}, theory {theory:.2f}, bound {r - h}')
+    error = (best - wanted).square().mean(0).sum()
+    formula = missed(alpha)[:3].sum()
+    print(f'heads: {h}, error {error:.2f}, formula {formula:.2f},'
+          f' at least {3 - h}')
 
-# %% [markdown]
-# (The band is more than five standard errors: three independent mean squares, each with standard deviation at most
-# $\sqrt{2/20000} = 0.01$.) For one mean and two needs the proof gives more than a bound. Put the share $p$ of the weight on
-# the first place and the rest on the second: the errors are $1 - p^2/(p^2 + (1-p)^2)$ and $1 - (1-p)^2/(p^2 + (1-p)^2)$,
-# and they add up to one *whatever* $p$ is.
-
-# %%
+# %% mystnb={"figure": {"caption": "One row of weights cannot serve two needs. What the first need gains the second loses, and their errors add up to one, however the weight is divided."}, "image": {"alt": "The error of the first need falls from one to zero as its share of the weight grows, that of the second rises from zero to one, and their sum is a flat line at one."}} tags=["hide-input"]
 share = torch.linspace(0, 1, 101)
-row = torch.stack([share, 1 - share])  # (2, 101)
-missed = 1 - row**2 / (row**2).sum(0)  # error of each need
-together = missed.sum(0)
-assert close(together, torch.ones(101))
-
-# %% mystnb={"figure": {"caption": "One weighted mean cannot serve two needs: what the first gains the second loses, and their expected squared errors add up to one however the attention is shared."}, "image": {"alt": "The error of the first need falls from one to zero as its share of the attention grows, that of the second rises from zero to one, and their sum stays flat at one"}} tags=["hide-input"]
-fig, ax = plt.subplots(figsize=(5, 2.6))
-ax.plot(share, missed[0], label='first need')
-ax.plot(share, missed[1], label='second need')
-ax.plot(share, together, label='both together')
-ax.set(xlabel='share of the attention on the first place', xlim=(0, 1))
-ax.set(ylabel='expected squared error', ylim=(-0.03, 1.1))
+errors = torch.stack([missed(torch.stack([p, 1 - p])[None]) for p in share])  # (101, 2)
+fig, ax = plt.subplots(figsize=(5, 2.4))
+ax.plot(share, errors[:, 0], label='first need')
+ax.plot(share, errors[:, 1], label='second need')
+ax.plot(share, errors.sum(1), label='both together')
+ax.set(xlabel='share of the weight at the first place', xlim=(0, 1), ylabel='expected squared error', ylim=(-0.03, 1.1))
 label_lines(ax);
 
 # %% [markdown]
-# Dividing one attention is a zero-sum game. The way out is as plain as the theorem: ask twice.
+# ### Heads that share their keys and values
 #
-# ```{exercise} ★★ Two heads that look nearly alike
-# :label: mha-noise
+# When a text is generated token by token, the keys and values of all earlier tokens are kept, in the **KV cache**. For each
+# token these are $2hd$ numbers, where $d$ is the width of a head. In **grouped-query attention**
+# {cite}`ainslie2023gqa` several heads therefore share one key and one value. `F.scaled_dot_product_attention` does this with
+# `enable_gqa=True`.
 #
-# Two weight rows on the same two places span both of them however nearly parallel they are, so two heads that look
-# nearly alike can still serve two needs. Now let each entry of each mean arrive with independent noise of standard
-# deviation $s > 0$. Write `noisy_error(alpha, places, s)`, the least sum of expected squared errors, for `alpha` of
-# shape $(h, n)$. Hint: for one need, minimize
-# $\|\mathbf{A}^\top\mathbf{c} - \mathbf{e}\|^2 + s^2\|\mathbf{c}\|^2$ over $\mathbf{c} \in \mathbb{R}^h$,
-# where $\mathbf{A}$ is `alpha`.
+# ```{exercise} ★★ Program: grouped-query attention
+# :label: mha-grouped
+#
+# There are $h$ heads of queries, but only $g$ heads of keys and values, and $g$ divides $h$. The first $h/g$ heads of
+# queries use the first keys and values, the next $h/g$ the second, and so on. Write `grouped(q, k, v)` for `q` of shape
+# $(B, h, T, d)$ and `k`, `v` of shape $(B, g, T, d)$. It returns the results, of shape $(B, h, T, d)$.
 # ```
 
 # %%
-def noisy_error(alpha, places, s):
+def grouped(q, k, v):
     raise NotImplementedError('your turn')
 
-# %%
-def by_least_squares(alpha, places, s):
-    h, n = alpha.shape
-    system = torch.cat([alpha.T, s * torch.eye(h)])
-    target = torch.cat([torch.eye(n), torch.zeros(h, n)])[:, places]
-    fit = torch.linalg.lstsq(system, target).solution
-    return (system @ fit - target).square().sum()
+# %% tags=["hide-input"]
+def by_torch(q, k, v):
+    return F.scaled_dot_product_attention(q, k, v, enable_gqa=True)
 
-alike = torch.tensor([[0.6, 0.4, 0.0], [0.5, 0.5, 0.0]])
-apart = torch.tensor([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
-cases = [(rows, [0, 1], s) for rows in (alike, apart) for s in (0.1, 0.5)]
-leaky = torch.tensor([[0.5, 0.2, 0.3], [0.1, 0.3, 0.6]])
-cases.append((leaky, [2, 0], 0.5))
-grade(noisy_error, by_least_squares, cases)
+numbers = torch.Generator().manual_seed(3)
+queries = [(torch.randn(2, h, 3, 4, generator=numbers), *torch.randn(2, 2, g, 3, 4, generator=numbers))
+           for h, g in [(1, 1), (3, 3), (4, 1), (4, 2), (6, 2), (6, 3)]]
+grade(grouped, by_torch, queries, atol=1e-5)
 
 # %% [markdown]
-# ```{solution-start} mha-noise
+# ```{solution-start} mha-grouped
 # :class: dropdown
 # ```
-# Setting the gradient to zero gives
-# $(\mathbf{A}\mathbf{A}^\top + s^2\mathbf{I})\,\mathbf{c} = \mathbf{A}\mathbf{e}$, and there the sum is
-# $1 - \mathbf{e}^\top\mathbf{A}^\top(\mathbf{A}\mathbf{A}^\top + s^2\mathbf{I})^{-1}\mathbf{A}\mathbf{e}$.
-# With noise of 0.1, heads that look apart lose almost nothing and heads that look alike a quarter of everything: they
-# must be subtracted to be told apart, and subtraction amplifies noise.
+# Give the heads of queries one more axis, the groups, and let the keys and values be broadcast over the heads of a group:
+# nothing is copied. A tempting mistake is to repeat the keys as a whole, which assigns them in turn. With one group, or with
+# as many groups as heads, this is the same, so test with other numbers.
 
 # %% jupyter={"source_hidden": true}
-def noisy_error_solution(alpha, places, s):
-    seen = alpha[:, places]  # (h, r)
-    gram = alpha @ alpha.T + s**2 * torch.eye(len(alpha))
-    return len(places) - (seen * torch.linalg.solve(gram, seen)).sum()
+def grouped_solution(q, k, v):
+    q = q.unflatten(1, (k.shape[1], -1))                  # (B, g, h/g, T, d)
+    return attend(q, k[:, :, None], v[:, :, None])[0].flatten(1, 2)
 
-def square_forgotten(alpha, places, s):
-    return noisy_error_solution(alpha, places, s**0.5)
+def in_turn(q, k, v):
+    times = q.shape[1] // k.shape[1]
+    return attend(q, k.repeat(1, times, 1, 1), v.repeat(1, times, 1, 1))[0]
 
-assert grade(noisy_error_solution, by_least_squares, cases)
-assert not grade(square_forgotten, by_least_squares, cases)
-for name, rows in ('alike', alike), ('apart', apart):
-    print(f'{name}: {noisy_error_solution(rows, [0, 1], 0.1):.3f} of 2')
+def one_for_all(q, k, v):
+    return attend(q, k[:, :1], v[:, :1])[0]
+
+def plain_attention(q, k, v):
+    return attend(q, k, v)[0]
+
+assert grade(grouped_solution, by_torch, queries, atol=1e-5)
+assert not grade(in_turn, by_torch, queries, atol=1e-5)
+assert not grade(one_for_all, by_torch, queries, atol=1e-5)
+assert not grade(plain_attention, by_torch, queries, atol=1e-5)
 
 # %% [markdown]
 # ```{solution-end}
 # ```
 
-# %% [markdown]
-# ## Several heads
-#
-# A *head* is an attention with projections of its own. Three learned matrices let it decide by itself what to ask,
-# what to be found by and what to bring. One more matrix merges what several of them bring.
-#
-# ````{prf:definition} Multi-head attention
-# :label: def-mha
-#
-# For $\mathbf{Q} \in \mathbb{R}^{n \times d_k}$, $\mathbf{K} \in \mathbb{R}^{m \times d_k}$,
-# $\mathbf{V} \in \mathbb{R}^{m \times d_v}$,
-#
-# ```{math}
-# :label: la.mha.head
-# \mathrm{head}_i = \mathrm{Attention}(\mathbf{Q}\mathbf{W}_i^Q,\ \mathbf{K}\mathbf{W}_i^K,\ \mathbf{V}\mathbf{W}_i^V), \qquad i = 1, \dots, h,
-# ```
-#
-# ```{math}
-# :label: la.mha.multihead
-# \mathrm{MultiHead}(\mathbf{Q}, \mathbf{K}, \mathbf{V}) = \mathrm{Concat}(\mathrm{head}_1, \dots, \mathrm{head}_h)\, \mathbf{W}^O,
-# ```
-#
-# where the heads are set side by side along the features, and
-#
-# ```{math}
-# :label: la.mha.weight-shapes
-# \mathbf{W}_i^Q, \mathbf{W}_i^K \in \mathbb{R}^{d_k \times \tilde d_k}, \qquad
-# \mathbf{W}_i^V \in \mathbb{R}^{d_v \times \tilde d_v}, \qquad
-# \mathbf{W}^O \in \mathbb{R}^{h \tilde d_v \times d_o}.
-# ```
-# ````
-
-# %%
-def heads(Q, K, V, *W):  # W: W_Q, W_K, W_V, each (h, d, d with a tilde)
-    per_head = zip(*W, strict=True)
-    return [attend(Q @ A, K @ B, V @ C)[0] for A, B, C in per_head]
-
-def multi_head(Q, K, V, W_Q, W_K, W_V, W_O):
-    return torch.cat(heads(Q, K, V, W_Q, W_K, W_V), -1) @ W_O  # (n, d_o)
-
-# %% [markdown]
-# The oracle is `torch.nn.MultiheadAttention`. It keeps the matrices of all heads in one, transposed, and always takes
-# $\tilde d_k = \tilde d_v = d_k/h$ and $d_o = d_k$. Two careless variants are refused: scores divided by the root of
-# the *unprojected* size, and heads interleaved feature by feature.
-
-# %%
-def draw(seed, h=2, d_k=8, d_v=10, dt_k=4, dt_v=4, d_o=8, n=5, m=7):
-    """Q, K, V, W_Q, W_K, W_V, W_O; dt is d with a tilde."""
-    g = torch.Generator().manual_seed(seed)
-    inputs = (n, d_k), (m, d_k), (m, d_v)
-    weights = (h, d_k, dt_k), (h, d_k, dt_k), (h, d_v, dt_v), (h * dt_v, d_o)
-    return [torch.randn(size, generator=g) for size in inputs + weights]
-
-def torch_layer(W_Q, W_K, W_V, W_O):
-    h, d, d_v = len(W_Q), W_Q.shape[1], W_V.shape[1]
-    layer = nn.MultiheadAttention(d, h, bias=False, vdim=d_v, batch_first=True)
-    parts = [W.mT.flatten(0, 1) for W in (W_Q, W_K, W_V)]  # (h dt, d)
-    if d == d_v:
-        state = {'in_proj_weight': torch.cat(parts)}
-    else:
-        names = [f'{letter}_proj_weight' for letter in 'qkv']
-        state = dict(zip(names, parts, strict=True))
-    layer.load_state_dict(state | {'out_proj.weight': W_O.T})
-    return layer
-
-# %%
-def head_agrees(seed, size):  # size: what stands under the root
-    Q, K, V, W_Q, W_K, W_V, _ = draw(seed)
-    want = F.scaled_dot_product_attention(
-        Q @ W_Q, K @ W_K, V @ W_V, scale=size**-0.5,
-    )
-    return close(torch.stack(heads(Q, K, V, W_Q, W_K, W_V)), want)
-
-holds(
-    'la.mha.head',
-    lambda seed: head_agrees(seed, size=4),
-    control=lambda seed: head_agrees(seed, size=8),
-    seed=seeds(), tries=60,
-)
-
-# %%
-def interleaved(*drawn):
-    *inputs, W_O = drawn
-    return torch.stack(heads(*inputs), -1).flatten(-2) @ W_O
-
-def layer_agrees(seed, form):
-    Q, K, V, *W = draw(seed)
-    return close(form(Q, K, V, *W), torch_layer(*W)(Q, K, V)[0])
-
-holds(
-    'la.mha.multihead',
-    lambda seed: layer_agrees(seed, multi_head),
-    control=lambda seed: layer_agrees(seed, interleaved),
-    seed=seeds(), tries=40,
-)
-
-# %% [markdown]
-# The notes quote {cite}`vaswani2017attention` around these formulas: the projections go "to $d_k$, $d_k$ and $d_v$
-# dimensions", and attention yields "$d_v$-dimensional output values". In that paper $d_k$ and $d_v$ are the
-# *projected* sizes, which in the notes wear a tilde; so read $\tilde d_k$ and $\tilde d_v$. More than a letter hangs
-# on it: the scores of a head are a product of an $n \times \tilde d_k$ and a $\tilde d_k \times m$ matrix, so their
-# rank is at most $\tilde d_k$, however large $d_k$ is. This will decide an experiment.
-
-# %% tags=["hide-input"]
-def fits(*drawn):
-    try:
-        out = multi_head(*drawn)
-    except RuntimeError:
-        return False
-    return out.shape == (len(drawn[0]), drawn[-1].shape[1])
-
-def one_more(drawn, which, axis):  # a weight gets one more row or column
-    wider = torch.cat([drawn[which], drawn[which].narrow(axis, 0, 1)], axis)
-    return [*drawn[:which], wider, *drawn[which + 1:]]
-
-def only_these_fit(**sizes):
-    drawn = draw(0, **sizes)
-    changes = [(which, axis) for which in (3, 4, 5, 6) for axis in (-2, -1)]
-    others = [fits(*one_more(drawn, *change)) for change in changes]
-    return fits(*drawn) and others == 7 * [False] + [True]  # d_o alone is free
-
-def h_forgotten(dt_v, d_o, **sizes):
-    *inputs, _ = draw(0, dt_v=dt_v, d_o=d_o, **sizes)
-    return fits(*inputs, torch.ones(dt_v, d_o))
-
-# %% tags=["hide-input"]
-sizes = dict.fromkeys(['d_k', 'd_v', 'dt_k', 'dt_v', 'd_o'], integers(1, 6))
-sizes |= {'h': integers(1, 4)}
-holds(
-    'la.mha.weight-shapes', only_these_fit, control=h_forgotten,
-    **sizes, tries=40,
-)
-
-# %% tags=["hide-input"]
+# %% tags=["checks"]
 def scores_have_rank(rank, d_k, dt_k):  # 5 queries, 7 keys
     Q, K, _, W_Q, W_K, *_ = draw(0, d_k=d_k, dt_k=dt_k)
-    return torch.linalg.matrix_rank(Q @ W_Q[0] @ (K @ W_K[0]).T) == rank
+    return bool(torch.linalg.matrix_rank(Q @ W_Q[0] @ (K @ W_K[0]).T) == rank)
 
 holds(
     'la.mha.quote-projected-dims',
-    lambda **s: scores_have_rank(min(5, s['d_k'], s['dt_k']), **s),
-    control=lambda **s: scores_have_rank(min(5, s['d_k']), **s),
-    d_k=integers(1, 6), dt_k=integers(1, 6), tries=60,
+    lambda d_k, dt_k: scores_have_rank(min(5, d_k, dt_k), d_k, dt_k),
+    slip=('forgets the length inside the head', lambda d_k, dt_k: scores_have_rank(min(5, d_k), d_k, dt_k)),
+    d_k=integers(1, 6), dt_k=integers(1, 6), tries=36,
 )
 
-def widths(**sizes):  # of a head, of all side by side, of the result
-    *inputs, W_O = draw(0, **sizes)
-    out = heads(*inputs)
-    result = multi_head(*inputs, W_O)
-    return out[0].shape[1], torch.cat(out, -1).shape[1], result.shape[1]
+def costs(h, weights, map_size):
+    with FlopCounterMode(display=False) as counter:
+        layer = MultiHead(64, 64, h)
+        maps = layer(torch.zeros(1, 32, 64))[1]
+    return (sum(p.numel() for p in layer.parameters()) == weights
+            and counter.get_total_flops() == 2 * (4 * 32 * 64**2 + 2 * 32**2 * 64) and maps.numel() == map_size)
 
-holds(
-    'la.mha.quote-output-dims',
-    lambda **s: widths(**s) == (s['dt_v'], s['h'] * s['dt_v'], s['d_o']),
-    control=lambda **s: widths(**s) == (s['d_v'], s['h'] * s['d_v'], s['d_o']),
-    **sizes, tries=60,
+verify(
+    'parameters and multiplications do not depend on the number of heads',
+    lambda h: costs(h, 4 * 64**2 + 4 * 64, h * 32**2),
+    slip=('lets each head have the whole width', lambda h: costs(h, h * 4 * 64**2 + 4 * 64, h * 32**2)),
+    h=[1, 2, 4, 8, 16, 64],
 )
 
-# %% [markdown]
-# ### Self-attention, and what a head is
-#
-# In *self-attention* queries, keys and values come from the same tokens $\mathbf{X} \in \mathbb{R}^{T \times D}$:
-#
-# ```{math}
-# :label: la.mha.self
-# \begin{gathered}
-# \mathrm{MultiHead}(\mathbf{X}, \mathbf{X}, \mathbf{X}), \\
-# d_v = d_k = D, \quad \tilde d_v = \tilde d_k, \quad \text{embedding dimension } h \tilde d_v .
-# \end{gathered}
-# ```
-#
-# Here $d_v = d_k$ is forced, since both are the width of $\mathbf{X}$; $\tilde d_v = \tilde d_k$ is a habit. With $H$
-# heads of width $D_h$, one head reads
-#
-# ```{math}
-# :label: ml.tf.multihead.head
-# \mathbf{Z}_h = \mathrm{softmax}\Big( \frac{\mathbf{X}\mathbf{W}_{Q,h}\mathbf{W}_{K,h}^\top\mathbf{X}^\top}{\sqrt{D_K}} \Big)\, \mathbf{X}\mathbf{W}_{V,h} \in \mathbb{R}^{T \times D_h}, \quad D_K = D_h .
-# ```
-#
-# The scan of the notes shows $\mathbf{W}_V$ in the place of $\mathbf{W}_K$, and the last matrix without its $V$. All
-# three have the same shape, so the damaged formula runs without complaint; only its numbers give it away. The heads
-# are then joined,
-#
-# ```{math}
-# :label: ml.tf.multihead.concat
-# \mathbf{Z} = [\mathbf{Z}_1, \dots, \mathbf{Z}_H]\, \mathbf{W}_o = \sum_{h=1}^{H} \mathbf{Z}_h \mathbf{W}_o^{(h)}, \qquad \mathbf{W}_o \in \mathbb{R}^{H D_h \times D},
-# ```
-#
-# where $\mathbf{W}_o^{(h)}$ is the $h$-th block of $D_h$ consecutive rows of $\mathbf{W}_o$. The second form is the
-# product of block matrices, and it deserves a pause: *concatenate and project* means *add up*. With $\mathbf{A}_h$
-# for the softmax of {eq}`ml.tf.multihead.head` the layer is
-# $\sum_h \mathbf{A}_h \mathbf{X}\, (\mathbf{W}_{V,h}\mathbf{W}_o^{(h)})$. So a head is two things: a map of *where to
-# look*, made by $\mathbf{W}_{Q,h}\mathbf{W}_{K,h}^\top$, and a rule for *what to bring*,
-# $\mathbf{W}_{V,h}\mathbf{W}_o^{(h)}$ {cite}`elhage2021mathematical`.
+def least_error(seed, n, h, place, formula):  # all tokens of signs, equally likely
+    alpha = torch.randn(h, n, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).softmax(-1)
+    signs = torch.tensor([*product([-1.0, 1.0], repeat=n)], dtype=torch.float64)
+    means = signs @ alpha.T
+    best = means @ torch.linalg.lstsq(means, signs[:, place], driver='gelsd').solution
+    return close((best - signs[:, place]).square().mean(), formula(alpha)[place])
 
-# %% tags=["hide-input"]
-def draw_self(seed, H=3, D_h=4):
-    D = H * D_h
-    X, _, _, *W = draw(seed, h=H, d_k=D, d_v=D, dt_k=D_h, dt_v=D_h, d_o=D)
-    return X, *W
-
-def Z(X, W_Q, W_K, W_V):  # (H, T, D_h), the formula as it stands
-    scores = X @ W_Q @ W_K.mT @ X.T / W_K.shape[-1] ** 0.5
-    return scores.softmax(-1) @ X @ W_V
-
-def head_formula_agrees(seed, values_as_keys=False):
-    X, W_Q, W_K, W_V, _ = draw_self(seed)
-    found = Z(X, W_Q, W_V if values_as_keys else W_K, W_V)
-    layer = torch_layer(W_Q, W_K, W_V, torch.eye(12))  # shows the heads
-    return close(torch.cat(list(found), -1), layer(X, X, X)[0])
-
-holds(
-    'ml.tf.multihead.head',
-    lambda seed: head_formula_agrees(seed),
-    control=lambda seed: head_formula_agrees(seed, values_as_keys=True),
-    seed=seeds(), tries=40,
+verify(
+    'the smallest error of a need is 1 - P_jj',
+    lambda **case: least_error(formula=missed, **case),
+    slip=('takes one minus a weight for the error',
+          lambda **case: least_error(formula=lambda alpha: 1 - alpha[0], **case)),
+    seed=seeds(), n=integers(2, 5), h=integers(1, 2), place=[0, 1], tries=25,
 )
 
-# %% tags=["hide-input"]
-def consecutive(W_o):  # (H, D_h, D)
-    return W_o.unflatten(0, (3, 4))
+def favourites(seed, width, most):
+    f, g = torch.randn(2, 40, width, generator=torch.Generator().manual_seed(seed))
+    return len((f @ g.T).argmax(1).unique()) <= most
 
-def every_third(W_o):
-    return W_o.unflatten(0, (4, 3)).transpose(0, 1)
-
-def adds_up(seed, blocks):
-    X, *W = draw_self(seed)
-    terms = Z(X, *W[:3]) @ blocks(W[3])
-    return close(terms.sum(0), torch_layer(*W)(X, X, X)[0])
-
-holds(
-    'ml.tf.multihead.concat',
-    lambda seed: adds_up(seed, consecutive),
-    control=lambda seed: adds_up(seed, every_third),
-    seed=seeds(), tries=40,
-)
-
-# %% tags=["hide-input"]
-def self_agrees(seed, H, D_h, form):
-    X, *W = draw_self(seed, H, D_h)
-    layer = torch_layer(*W)
-    agrees = close(form(X, X, X, *W), layer(X, X, X)[0])
-    return agrees and layer.embed_dim == H * D_h
-
-holds(
-    'la.mha.self',
-    lambda seed, H, D_h: self_agrees(seed, H, D_h, multi_head),
-    control=lambda seed, H, D_h: self_agrees(seed, H, D_h, interleaved),
-    seed=seeds(), H=integers(1, 4), D_h=integers(1, 4), tries=40,
+verify(
+    'a head of width one has at most two favourites',
+    lambda seed: favourites(seed, 1, 2),
+    slip=('says so for width two', lambda seed: favourites(seed, 2, 2)),
+    seed=seeds(), tries=25,
 )
 
 # %% [markdown]
-# A small restoration remains. The notes cite an author "Kaiser, u."; the check finds out how he lost his initial. A
-# program dropped the letter Ł, which TeX writes as `\L` in `\L ukasz`.
-
-# %% tags=["hide-input"]
-tex = (
-    r'Vaswani, Ashish and Shazeer, Noam and Parmar, Niki'
-    r' and Uszkoreit, Jakob and Jones, Llion and Gomez, Aidan N.'
-    r' and Kaiser, \L ukasz and Polosukhin, Illia'
-)
-restored = (
-    'Vaswani, A., Shazeer, N., Parmar, N., Uszkoreit, J., '
-    'Jones, L., Gomez, A. N., Kaiser, Ł., Polosukhin, I.'
-)
-
-def short(person):
-    last, first = person.split(', ')
-    return ', '.join([last, ' '.join(f'{name[0]}.' for name in first.split())])
-
-def cited(tex, crossed_l):
-    people = tex.replace(r'\L ', crossed_l).split(' and ')
-    return ', '.join(map(short, people))
-
-assert 'Kaiser, u.' in cited(tex, crossed_l='')
-holds(
-    'la.mha.citation',
-    lambda: cited(tex, crossed_l='Ł') == restored,
-    control=lambda: cited(tex, crossed_l='') == restored,
-)
-
-# %% [markdown]
-# ```{exercise} ★★ Other weights, same layer
-# :label: mha-gauge
+# ## Where it matters: two questions about a digit
 #
-# Let $\mathbf{G}$ be an invertible $\tilde d_k \times \tilde d_k$ matrix. Someone replaces $\mathbf{W}^K$ by
-# $\mathbf{W}^K\mathbf{G}$. Write `repair(W_Q, G)`, the matrix that must replace $\mathbf{W}^Q$ so that all scores
-# stay what they were.
-# ```
+# One image of a handwritten digit asks, and ten other images answer, one of each digit.
+# Each of the ten holds a card with four random numbers. Wanted are the first two numbers of the *same* digit and the last two
+# of the *next* digit, where 0 follows 9.
 
 # %%
-def repair(W_Q, G):
-    raise NotImplementedError('your turn')
+x, y, _ = digits()
+by_digit = np.stack([x[y == digit][:170] for digit in range(10)])
+by_digit = torch.tensor(by_digit, dtype=torch.float32)        # (10, 170, 64)
+train, test = by_digit.split([120, 50], 1)
+centre = train.mean((0, 1))
+spread = (train - centre).std()
+train, test = (train - centre) / spread, (test - centre) / spread
 
 # %%
-def products(answer):  # the matrix between X and its transpose in the scores
-    return lambda W_Q, W_K, G: answer(W_Q, G) @ (W_K @ G).T
-
-def product_before(W_Q, W_K, G):
-    return W_Q @ W_K.T
-
-numbers = torch.Generator().manual_seed(2)
-drawn = torch.randn(3, 15, 3, generator=numbers)
-cases = [tuple(each.split([6, 6, 3])) for each in drawn]
-grade(products(repair), product_before, cases)
-
-# %% [markdown]
-# ```{solution-start} mha-gauge
-# :class: dropdown
-# ```
-# We need $\mathbf{W}'(\mathbf{W}^K\mathbf{G})^\top = \mathbf{W}'\mathbf{G}^\top(\mathbf{W}^K)^\top =
-# \mathbf{W}^Q(\mathbf{W}^K)^\top$, so $\mathbf{W}' = \mathbf{W}^Q\mathbf{G}^{-\top}$ will do. The same freedom exists
-# between $\mathbf{W}^V_i$ and its block of $\mathbf{W}^O$. A single entry of $\mathbf{W}^Q$ therefore means nothing by
-# itself; only the products do.
-
-# %% jupyter={"source_hidden": true}
-def repair_solution(W_Q, G):
-    return torch.linalg.solve(G, W_Q.T).T
-
-def transpose_forgotten(W_Q, G):
-    return W_Q @ torch.linalg.inv(G)
-
-assert grade(products(repair_solution), product_before, cases)
-assert not grade(products(transpose_forgotten), product_before, cases)
+def rounds(images, B, g):
+    """B rounds of the game: query, ten keys, ten cards, what is wanted."""
+    asked = torch.randint(10, (B,), generator=g)
+    pick = torch.randint(images.shape[1], (B, 11), generator=g)
+    query = images[asked, pick[:, 10]][:, None]               # (B, 1, 64)
+    keys = images[torch.arange(10), pick[:, :10]]             # (B, 10, 64)
+    cards = torch.randn(B, 10, 4, generator=g)
+    row = torch.arange(B)
+    same, following = cards[row, asked], cards[row, (asked + 1) % 10]
+    wanted = torch.cat([same[:, :2], following[:, 2:]], 1)
+    return query, keys, cards, wanted[:, None]                # last: (B, 1, 4)
 
 # %% [markdown]
-# ```{solution-end}
-# ```
-
-# %% [markdown]
-# ## The layer line by line
-#
-# The loop over the heads is easy to read, but nobody runs it. The notes give, as pseudocode, the form that everybody
-# runs: one `Linear` makes the queries, keys and values of all heads, and axes are moved until one batched product
-# serves them all. Every line of it can go wrong *silently*, with the right shape and the wrong numbers. So let us run
-# it, with a name for the result of each step.
+# The layer is PyTorch's. The arguments `kdim` and `vdim` say that keys and values have other lengths than queries.
 
 # %%
-def pseudocode(x, qkv_proj, o_proj, num_heads, mask=None):
-    batch_size, seq_length, _ = x.size()
-    embed_dim = qkv_proj.out_features // 3
-    head_dim = embed_dim // num_heads
-    flat = qkv_proj(x)
-    cut = flat.reshape(batch_size, seq_length, num_heads, 3 * head_dim)
-    qkv = cut.permute(0, 2, 1, 3)
-    q, k, v = qkv.chunk(3, dim=-1)
-    values, attention = attend(q, k, v, mask)
-    back = values.permute(0, 2, 1, 3)
-    joined = back.reshape(batch_size, seq_length, embed_dim)
-    out = o_proj(joined)
-    return dict(
-        x=x, flat=flat, cut=cut, qkv=qkv, q=q, k=k, v=v, attention=attention,
-        values=values, back=back, joined=joined, out=out,
-    )
-
-# %%
-def linear(d_in, d_out, generator):
-    layer = nn.Linear(d_in, d_out).requires_grad_(False)
-    for p in layer.parameters():
-        nn.init.normal_(p, generator=generator)
-    return layer
-
-g = torch.Generator().manual_seed(1)
-batch_size, seq_length, input_dim, embed_dim, num_heads = 2, 5, 7, 24, 4
-head_dim = embed_dim // num_heads
-qkv_proj = linear(input_dim, 3 * embed_dim, g)
-o_proj = linear(embed_dim, embed_dim, g)
-x = torch.randn(batch_size, seq_length, input_dim, generator=g)
-step = pseudocode(x, qkv_proj, o_proj, num_heads)
-for name, tensor in step.items():
-    print(f'{name:9}', tuple(tensor.shape))
-
-# %% [markdown]
-# All sizes differ, so the shapes that the notes write beside their lines are tested here, not just repeated. Now line
-# by line.
-#
-# **The width of a head.** Write $E$ for `embed_dim`, $H$ for `num_heads` and $d$ for `head_dim`. A comment in the
-# notes says
-#
-# ```{math}
-# :label: la.mha.pseudocode.head-dim
-# 3E = H \cdot 3d, \qquad d = \lfloor E / H \rfloor .
-# ```
-#
-# This is true exactly when $H$ divides $E$, which they do not say: with 13 features and 3 heads the floor leaves
-# $36 \ne 39$, and `reshape` raises an error.
-#
-# **Project and cut.** `Linear` treats every token alone. `reshape` keeps the order of the numbers in memory: feature
-# $3dh + c$ of `flat` becomes entry $c$ of head $h$, all counted from zero. `permute` then carries the head axis
-# forward past the tokens.
-
-# %% tags=["hide-input"]
-def reshapes(E, H):
-    wanted = 2, H, 3 * (E // H)
-    try:
-        return torch.zeros(2, 3 * E).reshape(wanted).shape == wanted
-    except RuntimeError:
-        return False
-
-holds(
-    'la.mha.pseudocode.head-dim',
-    lambda E, H: reshapes(E, H) == (3 * E == H * 3 * (E // H)) == (E % H == 0),
-    control=lambda E, H: 3 * E == H * 3 * (E // H),
-    E=integers(1, 30), H=integers(1, 8),
-)
-
-# %% tags=["hide-input"]
-W, b, flat, cut = qkv_proj.weight, qkv_proj.bias, step['flat'], step['cut']
-holds(
-    'la.mha.pseudocode.qkv-shape',
-    lambda t: close(flat[:, t], x[:, t] @ W.T + b),
-    control=lambda t: close(flat[:, t], x[:, t] @ W.reshape(7, 72) + b),
-    t=integers(0, 4),
-)
-holds(
-    'la.mha.pseudocode.reshape',
-    lambda h, c: close(cut[..., h, c], flat[..., 18 * h + c]),
-    control=lambda h, c: close(cut[..., h, c], flat[..., 4 * c + h]),
-    h=integers(0, 3), c=integers(0, 17),
-)
-
-# %% [markdown]
-# Why not reshape straight to `(batch_size, num_heads, seq_length, 3 * head_dim)`? The shape would be right. But a
-# reshape deals the numbers out in the order in which they lie, so the first head would receive *all* features of the
-# first tokens, instead of *its* features of all tokens:
-
-# %%
-S, E, H = 6, 12, 3
-owner = torch.arange(H).repeat_interleave(S * E // H)  # as it lies
-wrong = owner.reshape(S, E)  # which head gets this number
-right = owner.reshape(H, S, E // H).permute(1, 0, 2).reshape(S, E)
-
-# %% mystnb={"figure": {"caption": "Left: reshaped, then permuted, each head gets its own features of all tokens. Right: a single reshape has the right shape too, but gives each head all features of two tokens."}, "image": {"alt": "Two grids of tokens by features coloured by head. With reshape and permute each head owns a block of columns, so some features of every token; with one reshape each head owns two whole tokens."}} tags=["hide-input"]
-fig, axes = panels(2, height=2.2)
-colours = ListedColormap(['C0', 'C1', 'C2'])
-axes[0].set(title='reshape, then permute', ylabel='token')
-axes[1].set(title='one reshape')
-for ax, grid in zip(axes, (right, wrong), strict=True):
-    ax.pcolormesh(grid, cmap=colours, edgecolor=GREY, lw=0.5, alpha=0.6)
-    ax.set(xticks=[0, 4, 8, 12], yticks=[0, 2, 4, 6], ylim=(6, 0))
-    ax.set(xlabel='feature (colour: head)');
-
-# %% [markdown]
-# **Three parts per head.** `chunk` splits the last axis *inside each head*. So the rows of the weight of `qkv_proj`
-# come head by head, $q_1 k_1 v_1\, q_2 k_2 v_2 \dots$, while torch stacks them role by role. Weights copied from one
-# to the other without reordering give a layer that runs, and computes something else.
-
-# %% mystnb={"figure": {"caption": "The notes order the rows of the weight head by head, torch role by role. Weights copied from one to the other without reordering run, but make another layer."}, "image": {"alt": "Two strips of nine blocks. In the notes the blocks come as q1 k1 v1 q2 k2 v2 q3 k3 v3, in torch as q1 q2 q3 k1 k2 k3 v1 v2 v3."}} tags=["hide-input"]
-fig, ax = plt.subplots(figsize=(6, 1.5))
-by_head = [(role, h) for h in (1, 2, 3) for role in 'qkv']
-by_role = [(role, h) for role in 'qkv' for h in (1, 2, 3)]
-for y, order in enumerate((by_head, by_role)):
-    for i, (role, h) in enumerate(order):
-        c = f'C{"qkv".index(role)}'
-        ax.barh(y, 3.8, left=4 * i + 0.1, height=0.7, color=c, alpha=0.2)
-        ax.text(4 * i + 2, y, f'${role}_{h}$', color=c, fontsize=11,
-                ha='center', va='center')
-ax.set(yticks=[0, 1], yticklabels=['notes', 'torch'], ylim=(1.5, -0.5))
-ax.set(xticks=range(0, 37, 4), xlim=(0, 36), xlabel='row of the weight')
-ax.spines[:].set_visible(False);
-
-# %% tags=["hide-input"]
-qkv = step['qkv']
-reshaped = cut.reshape(qkv.shape)
-holds(
-    'la.mha.pseudocode.permute',
-    lambda h, t: close(qkv[:, h, t], cut[:, t, h]),
-    control=lambda h, t: close(reshaped[:, h, t], cut[:, t, h]),
-    h=integers(0, 3), t=integers(0, 4),
-)
-
-def part_agrees(role, h, block):  # block: which block of 6 rows it is
-    rows = slice(6 * block, 6 * block + 6)
-    return close(step['qkv'[role]][:, h], x @ W[rows].T + b[rows])
-
-holds(
-    'la.mha.pseudocode.chunk',
-    lambda role, h: part_agrees(role, h, 3 * h + role),
-    control=lambda role, h: part_agrees(role, h, 4 * role + h),
-    role=[0, 1, 2], h=integers(0, 3),
-)
-
-# %% [markdown]
-# **The one function left open.** The notes call `scaled_dot_product(q, k, v, mask=mask)` and define neither it nor
-# the mask. It is our `attend`, on the last two axes; batch and heads just come along. What the mask means has to be
-# *said*: here, and in `F.scaled_dot_product_attention`, `True` means *may be looked at*, while in
-# `nn.MultiheadAttention` it means *blocked*. A mask with fewer axes is broadcast, so one of shape $(S, S)$ serves all
-# heads.
-#
-# **And back.** Swapping the two axes once more brings token and head into their old order, and only then may the last
-# two axes be merged: that is the $\mathrm{Concat}$ of {eq}`la.mha.multihead`. The output projection ends the layer.
-
-# %% tags=["hide-input"]
-def sdp_agrees(seed, blocked=False):
-    g = torch.Generator().manual_seed(seed)
-    q, k, v = torch.randn(3, 2, 3, 5, 4, generator=g)
-    keep = (torch.rand(5, 5, generator=g) < 0.5) | torch.eye(5, dtype=bool)
-    mixed, attention = attend(q, k, v, ~keep if blocked else keep)
-    want = F.scaled_dot_product_attention(q, k, v, attn_mask=keep)
-    return close(mixed, want) and close(attention.sum(-1), torch.ones(2, 3, 5))
-
-holds(
-    'la.mha.pseudocode.sdp',
-    lambda seed: sdp_agrees(seed),
-    control=lambda seed: sdp_agrees(seed, blocked=True),
-    seed=seeds(), tries=60,
-)
-values, back = step['values'], step['back']
-dealt = values.reshape(back.shape)
-holds(
-    'la.mha.pseudocode.permute-back',
-    lambda h, t: close(back[:, t, h], values[:, h, t]),
-    control=lambda h, t: close(dealt[:, t, h], values[:, h, t]),
-    h=integers(0, 3), t=integers(0, 4),
-)
-
-# %% tags=["hide-input"]
-side_by_side = torch.cat(list(values.unbind(1)), -1)
-mixed_up = values.permute(0, 2, 3, 1).reshape(2, 5, 24)  # features first
-holds(
-    'la.mha.pseudocode.reshape-back',
-    lambda: close(step['joined'], side_by_side),
-    control=lambda: close(mixed_up, side_by_side),
-)
-
-def block_agrees(seed, order):  # order: which of our rows become torch's rows
-    g = torch.Generator().manual_seed(seed)
-    ours, last = linear(12, 36, g), linear(12, 12, g)
-    x = torch.randn(2, 5, 12, generator=g)
-    theirs = nn.MultiheadAttention(12, 4, batch_first=True)
-    state = {f'in_proj_{k}': p[order] for k, p in ours.named_parameters()}
-    theirs.load_state_dict(state | last.state_dict(prefix='out_proj.'))
-    return close(pseudocode(x, ours, last, 4)['out'], theirs(x, x, x)[0])
-
-plain = torch.arange(36)
-by_roles = plain.reshape(4, 3, 3).transpose(0, 1).flatten()
-holds(
-    'la.mha.pseudocode.out',
-    lambda seed: block_agrees(seed, by_roles),
-    control=lambda seed: block_agrees(seed, plain),
-    seed=seeds(), tries=40,
-)
-
-# %% [markdown]
-# The last line is the whole block against torch, its control the copy without reordering. (There `input_dim` equals
-# `embed_dim`; torch knows no other case.)
-#
-# ```{exercise} ★ Read torch's weights
-# :label: mha-convert
-#
-# Write `to_notes(weight, heads)`: given the `in_proj_weight` of torch, of shape $(3E, D)$, return the weight of the
-# notes' `qkv_proj` for the same layer.
-# ```
-
-# %%
-def to_notes(weight, heads):
-    raise NotImplementedError('your turn')
-
-# %%
-def block_by_block(weight, heads):
-    blocks = weight.chunk(3 * heads)
-    order = [heads * role + h for h in range(heads) for role in range(3)]
-    return torch.cat([blocks[i] for i in order])
-
-cases = [(torch.arange(12.0 * h).reshape(6 * h, 2), h) for h in (1, 2, 4)]
-grade(to_notes, block_by_block, cases)
-
-# %% [markdown]
-# ```{solution-start} mha-convert
-# :class: dropdown
-# ```
-# Name the axes as torch has them, role before head, swap the two, and flatten. Whoever names them the other way round
-# applies the inverse permutation, which is the same one only for one head or three: test such code with two or four.
-
-# %% jupyter={"source_hidden": true}
-def to_notes_solution(weight, heads):
-    return weight.unflatten(0, (3, heads, -1)).transpose(0, 1).flatten(0, 2)
-
-def inverse(weight, heads):
-    return weight.unflatten(0, (heads, 3, -1)).transpose(0, 1).flatten(0, 2)
-
-assert grade(to_notes_solution, block_by_block, cases)
-assert not grade(inverse, block_by_block, cases)
-
-# %% [markdown]
-# ```{solution-end}
-# ```
-
-# %% [markdown]
-# ## The same numbers as torch
-#
-# A layer for real use also takes queries from one sequence and keys and values from another (*cross-attention*: a
-# translation looks at its original), and it takes masks. So the three projections part company again, each still
-# serving all heads in one product:
-
-# %%
-class MultiHead(nn.Module):
-    def __init__(self, width, heads, d_key, d_value):
+class Reader(nn.Module):
+    def __init__(self, heads, width=64):  # width of all heads together
         super().__init__()
-        self.heads = heads
-        self.q = nn.Linear(width, width)
-        self.k = nn.Linear(d_key, width)
-        self.v = nn.Linear(d_value, width)
-        self.o = nn.Linear(width, width)
+        self.ask = nn.Linear(64, width)
+        self.attention = nn.MultiheadAttention(
+            width, heads, kdim=64, vdim=4, batch_first=True)
+        self.answer = nn.Linear(width, 4)
 
-    def split(self, x):  # (B, T, width) -> (B, heads, T, width / heads)
-        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
-
-    def forward(self, query, key, value, keep=None):
-        projected = self.q(query), self.k(key), self.v(value)
-        mixed, weights = attend(*map(self.split, projected), keep)
-        return self.o(mixed.transpose(1, 2).flatten(2)), weights
+    def forward(self, query, keys, cards):
+        z, _ = self.attention(self.ask(query), keys, cards, need_weights=False)
+        return self.answer(z)
 
 # %% [markdown]
-# Both layers get the same weights, inputs and masks. Compared are the outputs, the weights of every head, and, after
-# a backward pass with the same random cotangent, the gradients of all inputs and all parameters.
+# The weights depend on the images alone and not on the cards, so {prf:ref}`thm-mha-needs` applies, with two numbers to each of
+# the two needs: with one head the mean squared error is at least $\frac12$. Returning zero has error 1. With ten equal weights
+# $P_{jj} = \frac1{10}$, so the error is 0.9.
 
-# %% tags=["hide-input"]
-def parts(layer, of=lambda p: p):
-    """Weights, then biases, of the maps to queries, keys, values, output."""
-    if isinstance(layer, MultiHead):
-        maps = layer.q, layer.k, layer.v, layer.o
-        return [of(m.weight) for m in maps] + [of(m.bias) for m in maps]
-    if layer.in_proj_weight is None:  # torch keeps three if widths differ
-        names = [f'{letter}_proj_weight' for letter in 'qkv']
-        weights = [of(getattr(layer, name)) for name in names]
-    else:
-        weights = of(layer.in_proj_weight).chunk(3)
-    last, biases = layer.out_proj, of(layer.in_proj_bias).chunk(3)
-    return [*weights, of(last.weight), *biases, of(last.bias)]
+# %%
+def trained(heads, width, seed, lr=3e-3, steps=300):
+    torch.manual_seed(seed)
+    model = Reader(heads, width)
+    g = torch.Generator().manual_seed(seed)
+    optimizer = torch.optim.Adam(model.parameters(), lr)
+    batches = (rounds(train, 32, g) for _ in range(steps))
+    fit(model, F.mse_loss, optimizer, batches)
+    return model
 
 @torch.no_grad()
-def pair(d_key, d_value, generator):
-    """Our layer and torch's, with the same weights."""
-    ours = MultiHead(12, 4, d_key, d_value)
-    theirs = nn.MultiheadAttention(
-        12, 4, kdim=d_key, vdim=d_value, batch_first=True)
-    for p in theirs.parameters():
-        nn.init.normal_(p, std=0.5, generator=generator)
-    for mine, its in zip(parts(ours), parts(theirs), strict=True):
-        mine.copy_(its)
-    return ours, theirs
+def test_errors(model):  # of the same digit, of the next
+    *inputs, wanted = rounds(test, 2000, torch.Generator().manual_seed(99))
+    squares = (model(*inputs) - wanted).square()              # (2000, 1, 4)
+    return squares.unflatten(-1, (2, 2)).mean((0, 1, 3))      # (2,)
 
 # %%
-def trace(layer, arrays, cotangent, **options):
-    """Output, weights per head, and the gradients of inputs and parameters."""
-    inputs = [a.clone().requires_grad_() for a in arrays]
-    out, weights = layer(*inputs, **options)
-    (out * cotangent).sum().backward()
-    gradients = [a.grad for a in inputs] + parts(layer, of=lambda p: p.grad)
-    return [out, weights, *gradients]
+models, errors = {}, {}
+for h in (1, 2, 4, 8, 16, 32, 64):
+    models[h] = [trained(h, 64, seed) for seed in range(3)]
+    errors[h] = torch.stack([*map(test_errors, models[h])])   # (3, 2)
+    low, high = errors[h].mean(1).aminmax()
+    print(f'heads: {h:2}, width {64 // h:2}, error {low:.2f} to {high:.2f}')
 
-def same(query, key, value, keep=None, **masks):
-    g = torch.Generator().manual_seed(4)
-    ours, theirs = pair(key.shape[-1], value.shape[-1], g)
-    given = (query, key, value), torch.randn(query.shape, generator=g)
-    mine = trace(ours, *given, keep=keep)
-    its = trace(theirs, *given, average_attn_weights=False, **masks)
-    return all(close(a, b) for a, b in zip(mine, its, strict=True))
+# %% mystnb={"figure": {"caption": "Three random starts for each number of heads, all with the same number of parameters. One head stays above its bound. Two to eight heads are best, and from sixteen on the heads become too narrow."}, "image": {"alt": "Test error against the number of heads from 1 to 64, on a logarithmic axis; three dots for each, close together. The error falls steeply from one head to two, stays low up to eight, and then rises again, for 64 heads higher than for one. Dashed lines mark equal weights at 0.9 and the bound for one head at 0.5."}} tags=["hide-input"]
+fig, ax = plt.subplots(figsize=(5.4, 2.9))
+for height, name in (0.9, 'equal weights'), (0.5, 'bound for one head'):
+    ax.axhline(height, color=GREY, lw=1, ls='--')
+    ax.text(4, height + 0.015, name, ha='center', color=GREY)
+for h, three in errors.items():
+    ax.plot(3 * [h], three.mean(1), 'o', color='C0', alpha=0.7)
+ax.plot(list(errors), [three.mean() for three in errors.values()], color='C0', lw=1)
+ax.set(xscale='log', xticks=list(errors), xticklabels=list(errors), ylim=(0, 1), xlim=(0.9, 70))
+ax.set(xlabel='number of heads, of width 64 together', ylabel='mean squared error')
+ax.minorticks_off();
 
 # %% [markdown]
-# Sequences of different lengths share a batch by *padding*: the short ones are filled up, and nobody may look at the
-# filling. This mask has one row per sequence, $(B, m)$; two axes of length one make it fit the scores,
-# $(B, h, n, m)$. The causal mask, $(n, n)$, is a lower triangle: look at yourself and at the past.
+# The theorem says that one head cannot get below 0.5, and two heads do. What does the single head do? We look at its two errors:
 
 # %%
-g = torch.Generator().manual_seed(5)
-x = torch.randn(2, 5, 12, generator=g)
-memory = [torch.randn(2, 7, width, generator=g) for width in (10, 9)]
-past = torch.ones(5, 5, dtype=bool).tril()
-real = torch.arange(7) < torch.tensor([[7], [3]])  # (B, m)
-some = real[:, :5]
-both = past & some[:, None, None]  # (B, 1, 5, 5)
-agreed = {
-    'self-attention': same(x, x, x),
-    'causal mask': same(x, x, x, past, attn_mask=~past),
-    'causal mask and padding': same(
-        x, x, x, both, attn_mask=~past, key_padding_mask=~some),
-    'cross-attention': same(x, *memory),
-    'cross-attention and padding': same(
-        x, *memory, real[:, None, None], key_padding_mask=~real),
-}
-for name, verdict in agreed.items():
-    print(f'{name}: {verdict}')
-assert all(agreed.values())
-assert not same(x, x, x, past, attn_mask=past)  # torch's True is our False
+for h in (1, 2):
+    print(f'heads: {h}')
+    for same, following in errors[h]:
+        print(f'   same digit {same:.2f}   next digit {following:.2f}')
 
 # %% [markdown]
-# One case is left, a famous source of `nan`: a row in which *everything* is masked, say an empty sentence in the
-# batch. The softmax of nothing is $0/0$. Our `attend` answers zero, so the layer gives the bias of its output map,
-# and gradients stay finite. What does torch do?
+# The single head answers one of the two questions, and for the other it is no better than zero. Two heads answer both.
 
 # %%
-ours, theirs = pair(12, 12, torch.Generator().manual_seed(6))
-bias = theirs.out_proj.bias.expand(5, 12)
-empty = torch.tensor([[False] * 5, [True] * 5])  # the second sequence
-mine, _ = ours(x, x, x, ~empty[:, None, None])
-mine.sum().backward()
-assert close(mine[1], bias)
-assert all(p.grad.isfinite().all() for p in ours.parameters())
+@torch.no_grad()
+def maps(model):  # (heads, 10, 10): mean weights, for each digit that asks
+    queries, keys = test.transpose(0, 1).chunk(2)             # (25, 10, 64)
+    given = model.ask(queries), keys, torch.zeros(25, 10, 4)
+    return model.attention(*given, average_attn_weights=False)[1].mean(0)
 
-def answer(asked):  # torch's, with or without asking for the weights
-    out, _ = theirs(x, x, x, key_padding_mask=empty, need_weights=asked)
-    assert close(out[0], mine[0])
-    return 'nan' if out[1].isnan().all() else close(out[1], bias) and 'bias'
+shown = {'the only head': maps(models[1][0])[0]}
+shown['one of 64 heads'] = maps(models[64][0])[0]
+shown['two heads: head 1'], shown['two heads: head 2'] = maps(models[2][0])
 
-print('in training, with weights:', answer(asked=True))
-print('in training, without:', answer(asked=False))
-theirs.eval()
-with torch.no_grad():
-    print('in evaluation, without:', answer(asked=False))
-
-# %% [markdown]
-# The same layer, the same input, and different answers: the three calls take different routes through the library,
-# and only one of them guards its softmax. A layer that trained without trouble can answer `nan` on the day it is
-# used. If a batch may hold an empty sequence, decide yourself what it gets.
-#
-# ```{exercise} ★ One mask for all
-# :label: mha-mask
-#
-# Who generates text in batches pads on the *left*, so that all sequences end together. Write `keep_mask(lengths, T)`
-# for this: shape $(B, 1, T, T)$, `True` where query $i$ of sequence $b$ may look at key $j$, that is, where $j \le i$
-# and $j$ is among the last `lengths[b]` places.
-# ```
-
-# %%
-def keep_mask(lengths, T):
-    raise NotImplementedError('your turn')
-
-# %%
-def entry_by_entry(lengths, T):
-    keep = torch.zeros(len(lengths), 1, T, T, dtype=bool)
-    for b, length in enumerate(lengths):
-        for i in range(T):
-            for j in range(T):
-                keep[b, 0, i, j] = T - length <= j <= i
-    return keep
-
-cases = [(torch.tensor(lengths), 5) for lengths in ([5], [4, 2], [1, 5, 0])]
-grade(keep_mask, entry_by_entry, cases)
-
-# %% [markdown]
-# ```{solution-start} mha-mask
-# :class: dropdown
-# ```
-# The filling comes first, so real keys are those with $j \ge T - \mathtt{length}$. The rows of the filling itself are
-# masked entirely: this is how such rows arise every day. Padding on the right is the usual slip; it shows the filling
-# to the real tokens and hides real tokens from each other.
-
-# %% jupyter={"source_hidden": true}
-def keep_mask_solution(lengths, T):
-    i, j = torch.arange(T)[:, None], torch.arange(T)
-    return (j <= i) & (j >= T - lengths[:, None, None, None])
-
-def filled_on_the_right(lengths, T):
-    i, j = torch.arange(T)[:, None], torch.arange(T)
-    return (j <= i) & (j < lengths[:, None, None, None])
-
-assert grade(keep_mask_solution, entry_by_entry, cases)
-assert not grade(filled_on_the_right, entry_by_entry, cases)
-
-# %% [markdown]
-# ```{solution-end}
-# ```
-
-# %% [markdown]
-# ## What heads cost, and what they cannot see
-#
-# Count the entries in {eq}`la.mha.weight-shapes`: $h\,(2 d_k \tilde d_k + d_v \tilde d_v) + h \tilde d_v d_o$. With
-# all outer sizes equal to $d$ and the usual $\tilde d_k = \tilde d_v = d/h$, the number of heads cancels: $4d^2$
-# weights remain, and $4d$ biases if there are any, for every $h$. The same happens to the multiplications, $4Td^2$
-# for the projections and $2T^2d$ for scores and means. **More heads need no more weights and no more multiplications**;
-# what they are paid with is width, $d/h$ each. But the attention maps grow, to $hT^2$ numbers, each with an exponential,
-# and in long sequences these cost time.
-
-# %%
-def count(d, h):
-    return sum(p.numel() for p in nn.MultiheadAttention(d, h).parameters())
-
-assert all(count(64, h) == 4 * 64**2 + 4 * 64 for h in (1, 2, 4, 8, 16, 64))
-print('parameters at width 64, for any number of heads:', count(64, 1))
-
-# %% [markdown]
-# The notes run $H$ heads "in parallel"; in code the loop becomes an axis. The letters below are batch $b$, token $t$,
-# head $h$, feature $d$, feature of a head $k$. The function `mix` turns queries, keys and values into means.
-
-# %%
-def by_loop(X, W_Q, W_K, W_V, W_O):
-    per_head = zip(W_Q, W_K, W_V, strict=True)
-    out = [attend(X @ A, X @ B, X @ C)[0] for A, B, C in per_head]
-    return torch.cat(out, -1) @ W_O
-
-def means(q, k, v, keep=None):
-    return attend(q, k, v, keep)[0]
-
-def at_once(X, W_Q, W_K, W_V, W_O, keep=None, mix=means):
-    projections = W_Q, W_K, W_V
-    q, k, v = (torch.einsum('btd,hdk->bhtk', X, W) for W in projections)
-    blocks = W_O.unflatten(0, (len(W_Q), -1))  # (h, k, d)
-    return torch.einsum('bhtk,hkd->btd', mix(q, k, v, keep), blocks)
-
-# %%
-def sample(seed, h, d=12, B=2, T=5):  # X, W_Q, W_K, W_V, W_O
-    g = torch.Generator().manual_seed(seed)
-    X = torch.randn(B, T, d, generator=g)
-    W = torch.randn(3, h, d, d // h, generator=g) / d**0.5
-    return X, *W, torch.randn(d, d, generator=g) / d**0.5
-
-def axes_not_swapped(X, *W):  # heads by a reshape alone
-    B, T, d = X.shape
-    flat = [X @ each.transpose(0, 1).flatten(1) for each in W[:3]]  # (B, T, d)
-    q, k, v = (each.reshape(B, len(W[0]), T, -1) for each in flat)
-    return attend(q, k, v)[0].transpose(1, 2).flatten(2) @ W[3]
-
-def equals_the_loop(form, seed, h):
-    drawn = sample(seed, h)
-    return close(form(*drawn), by_loop(*drawn))
-
-holds(
-    'ml.tf.multihead.parallel',
-    lambda seed, h: equals_the_loop(at_once, seed, h),
-    control=lambda seed, h: equals_the_loop(axes_not_swapped, seed, h),
-    seed=seeds(), h=[1, 2, 3, 4, 6], tries=60,
-)
-
-# %%
-def races(T):  # 32 heads of width 4
-    X, *W = sample(0, h=32, d=128, B=1, T=T)
-    fused = F.scaled_dot_product_attention
-    assert close(at_once(X, *W, mix=fused), by_loop(X, *W))
-    with torch.no_grad():
-        loop, stored, unstored = seconds(
-            lambda: by_loop(X, *W), lambda: at_once(X, *W),
-            lambda: at_once(X, *W, mix=fused), rounds=3)
-    return stored < loop, unstored < stored / 1.5
-
-wins = {T: races(T) for T in (8, 512)}
-for T, (together, unstored) in wins.items():
-    print(f'{T:3} tokens: heads together faster than one by one: {together}, '
-          f'without maps 1.5 times faster still: {unstored}')
-assert wins[8][0] and wins[512] == (False, True)
-
-# %% [markdown]
-# The multiplications are the same. With 8 tokens what disappears is the price of starting many small operations. With
-# 512 tokens another price decides: together, `attend` writes the maps of all heads, $32 \cdot 512^2$ numbers, to fresh
-# memory several times, and the loop only those of one head. The cure is not the loop, but to store no map at all:
-# `F.scaled_dot_product_attention`, on which torch's layer is built, computes the same means piece by piece. (Measured on
-# one core of a processor; other hardware may turn the order at another length.)
-#
-# ### A head sees a set
-#
-# Nowhere in the layer does the *place* of a token enter. Shuffle the tokens, and the outputs are shuffled along:
-#
-# ```{prf:theorem} Permutation equivariance
-# :label: thm-mha-equivariance
-#
-# For every permutation matrix $\mathbf{P}$, $\mathrm{MultiHead}(\mathbf{PX}, \mathbf{PX}, \mathbf{PX}) = \mathbf{P}\,
-# \mathrm{MultiHead}(\mathbf{X}, \mathbf{X}, \mathbf{X})$, and $\mathrm{MultiHead}(\mathbf{Q}, \mathbf{PK}, \mathbf{PV}) =
-# \mathrm{MultiHead}(\mathbf{Q}, \mathbf{K}, \mathbf{V})$.
-# ```
-#
-# ```{prf:proof}
-# Let $\mathbf{S}$ be the scores of one head, $\mathbf{A}$ their softmax and $\mathbf{V}$ its projected values.
-# Shuffling all tokens permutes the rows and the columns of the scores alike, to $\mathbf{PSP}^\top$. The
-# softmax works on each row by itself, and permuting the entries of a row permutes its softmax, so $\mathbf{A}$
-# becomes $\mathbf{PAP}^\top$. The values become $\mathbf{PV}$, and
-# $\mathbf{PAP}^\top\mathbf{PV} = \mathbf{PAV}$ since $\mathbf{P}^\top\mathbf{P} = \mathbf{I}$.
-# Concatenation and $\mathbf{W}^O$ act on each row alone and leave $\mathbf{P}$ in front. If only keys and values are
-# shuffled, $\mathbf{A}$ becomes $\mathbf{AP}^\top$, and $\mathbf{AP}^\top\mathbf{PV} = \mathbf{AV}$.
-# ```
-#
-# To this layer *dog bites man* and *man bites dog* are the same three outputs in another order. Order has to be put into
-# the tokens, as in the experiment below, or into the mask: the causal mask stays in place when tokens move, which breaks
-# the symmetry. What it gives in return is that no output depends on a later token, without which each new token of a text
-# would change all the outputs before it, and they would have to be computed anew.
-
-# %%
-X, *W = sample(7, h=3)
-shuffle = torch.tensor([3, 0, 4, 2, 1])
-past = torch.ones(5, 5, dtype=bool).tril()
-free, causal = at_once(X, *W), at_once(X, *W, past)
-assert close(at_once(X[:, shuffle], *W), free[:, shuffle])
-assert not close(at_once(X[:, shuffle], *W, past), causal[:, shuffle])
-
-later = X.clone()
-later[:, 3:] += 1  # the last two tokens change
-assert close(at_once(later, *W, past)[:, :3], causal[:, :3])
-assert not close(at_once(later, *W)[:, :3], free[:, :3])
-
-# %% [markdown]
-# ```{exercise} ★★ The mask moves too
-# :label: mha-moving-mask
-#
-# Write `moved(keep, p)`: the mask with which the layer on the shuffled tokens `X[:, p]` gives the shuffled outputs of
-# the layer on `X` with mask `keep`, of shape $(T, T)$.
-# ```
-
-# %%
-def moved(keep, p):
-    raise NotImplementedError('your turn')
-
-# %%
-def shuffle_first(answer):
-    return lambda keep, p: at_once(X[:, p], *W, answer(keep, p))
-
-def shuffle_last(keep, p):
-    return at_once(X, *W, keep)[:, p]
-
-numbers = torch.Generator().manual_seed(8)
-patchy = torch.rand(5, 5, generator=numbers) < 0.5
-masks = past, past.T, patchy | torch.eye(5, dtype=bool)
-cases = [(keep, torch.randperm(5, generator=numbers)) for keep in masks]
-grade(shuffle_first(moved), shuffle_last, cases)
-
-# %% [markdown]
-# ```{solution-start} mha-moving-mask
-# :class: dropdown
-# ```
-# The mask is a table of pairs, like the scores, so by the proof it has to become
-# $\mathbf{P}\,\mathtt{keep}\,\mathbf{P}^\top$: queries *and* keys are renamed.
-
-# %% jupyter={"source_hidden": true}
-def moved_solution(keep, p):
-    return keep[p][:, p]
-
-def queries_only(keep, p):
-    return keep[p]
-
-assert grade(shuffle_first(moved_solution), shuffle_last, cases)
-assert not grade(shuffle_first(queries_only), shuffle_last, cases)
-
-# %% [markdown]
-# ```{solution-end}
-# ```
-
-# %% [markdown]
-# ## Where it matters: reading a clock
-#
-# Twelve tokens sit on the hours of a clock. Each carries two cards $\mathbf{a}_i, \mathbf{b}_i \in \mathbb{R}^2$,
-# filled with independent standard normal numbers, and knows its place by the direction of the clock's hand,
-# $\mathbf{p}_i = (\cos 30°i, \sin 30°i)$; so $\mathbf{x}_i = (\mathbf{a}_i, \mathbf{b}_i, 2\mathbf{p}_i)$. Each wants
-# card $\mathbf{a}$ of the hour *before* and card $\mathbf{b}$ of the *mirrored* hour:
-# $\mathbf{y}_i = (\mathbf{a}_{i-1}, \mathbf{b}_{-i})$, indices modulo 12. That is a shift and a reversal at once.
-#
-# The two places never coincide, for $i - 1 = -i$ would need $2i = 1$ modulo 12. So {prf:ref}`thm-mha-needs` applies
-# with $r = 2$: one head whose weights do not depend on the cards has a mean squared error of at least $\tfrac12$. For
-# comparison: answering zero has error 1, and a row of equal weights, a bag of tokens, has $P_{jj} = \tfrac1{12}$,
-# hence error $1 - \tfrac1{12} = 0.92$.
-
-# %%
-hour = torch.arange(12)
-angle = hour * torch.pi / 6
-hand = torch.stack([angle.cos(), angle.sin()], -1)  # (12, 2)
-
-def clocks(B, generator):
-    cards = torch.randn(B, 12, 4, generator=generator)
-    y = torch.cat([cards[:, hour - 1, :2], cards[:, -hour, 2:]], -1)
-    x = torch.cat([cards, 2 * hand.expand(B, 12, 2)], -1)
-    return x, y  # (B, 12, 6), (B, 12, 4)
-
-def layer(x, W_Q, W_K, W_V, W_O):  # R layers at once: W_Q (R, h, 6, w)
-    q, k, v = (x[:, None] @ W[:, None] for W in (W_Q, W_K, W_V))
-    mixed, maps = attend(q, k, v)  # (R, B, h, 12, w), (R, B, h, 12, 12)
-    return mixed.transpose(2, 3).flatten(3) @ W_O[:, None], maps
-
-def error(x, y, *W):
-    return (layer(x, *W)[0] - y).square().mean((1, 2, 3))  # (R,)
-
-# %% [markdown]
-# **By hand.** Two heads need no training, because both wishes are *linear* in the hand: the hour before is a rotation
-# by $-30°$, the mirrored hour a reflection, $\mathbf{p}_{-i} = (\cos 30°i, -\sin 30°i)$. Let the query of the first
-# head be the rotated hand and that of the second the reflected hand, both times a large number $\beta$, and let the
-# key be the hand itself. The score $\beta\,\mathbf{p}_{i-1}^\top\mathbf{p}_j$ is then largest at $j = i - 1$,
-# and the softmax looks there alone; likewise the second. As values the first head picks the $\mathbf{a}$ cards and
-# the second the $\mathbf{b}$ cards. This is, in its purest form, what the notes quote: attention "to information from
-# different representation subspaces at different positions". The control lets both heads look at the same position.
-
-# %%
-def by_hand(maps, beta=50):  # maps (2, 2, 2): from the hand to the query
-    W_Q, W_K, W_V = torch.zeros(3, 1, 2, 6, 2)  # two heads of width two
-    W_Q[0, :, 4:], W_K[0, :, 4:] = beta * maps, torch.eye(2)
-    W_V[0, 0, :2] = W_V[0, 1, 2:4] = torch.eye(2)
-    return W_Q, W_K, W_V, torch.eye(4)[None]
-
-cos, sin = 3**0.5 / 2, 0.5  # of 30 degrees
-rotation = torch.tensor([[cos, -sin], [sin, cos]])
-reflection = torch.tensor([[1.0, 0.0], [0.0, -1.0]])
-
-# %%
-def solves(seed, *maps):
-    x, y = clocks(20, torch.Generator().manual_seed(seed))
-    return bool(error(x, y, *by_hand(torch.stack(maps))) < 1e-3)
-
-holds(
-    'la.mha.subspaces',
-    lambda seed: solves(seed, rotation, reflection),
-    control=lambda seed: solves(seed, rotation, rotation),
-    seed=seeds(), tries=40,
-)
-
-# %% [markdown]
-# **By training.** Does gradient descent find this? Layers with 1, 2, 4 and 8 heads, all of total width 8 and so with
-# equally many parameters, learn from fresh clocks, each from ten random starts. The ten run side by side as one more
-# axis; Adam treats every weight by itself, so they do not disturb each other.
-
-# %%
-@dataclass(frozen=True)
-class Run:
-    heads: int
-    width: int = 8  # of all heads together
-    starts: int = 10  # layers trained side by side
-    steps: int = 250
-    batch: int = 8  # clocks per step
-    rate: float = 0.04  # step size of Adam
-
-@dataclass(frozen=True)
-class Record:
-    history: torch.Tensor  # (steps, starts), error on the clocks of each step
-    error: torch.Tensor  # (starts,), on 500 new clocks
-    maps: torch.Tensor  # (starts, heads, 12, 12), mean over the new clocks
-
-# %%
-def train(run):
-    g = torch.Generator().manual_seed(0)
-    shape = 3, run.starts, run.heads, 6, run.width // run.heads
-    W = list(torch.randn(shape, generator=g) / 6**0.5)
-    W_O = torch.randn(run.starts, run.width, 4, generator=g)
-    W.append(W_O / run.width**0.5)
-    optimizer = torch.optim.Adam([p.requires_grad_() for p in W], run.rate)
-    history = []
-    for _ in range(run.steps):
-        losses = error(*clocks(run.batch, g), *W)
-        optimizer.zero_grad()
-        losses.sum().backward()
-        optimizer.step()
-        history.append(losses.detach())
-    with torch.no_grad():
-        x, y = clocks(500, g)
-        out, maps = layer(x, *W)
-        final = (out - y).square().mean((1, 2, 3))
-        return Record(torch.stack(history), final, maps.mean(1))
-
-# %%
-records = {h: train(Run(heads=h)) for h in (1, 2, 4, 8)}
-for h, record in records.items():
-    spread = record.error.quantile(torch.tensor([0, 0.5, 1]))
-    low, median, high = (f'{e:.2f}' if e > 0.01 else '<0.01' for e in spread)
-    solved = (record.error < 0.01).sum()
-    print(f'heads: {h}, error {low} to {high}, median {median},'
-          f' solved from {solved} of 10 starts')
-assert records[1].error.min() > 0.467 and records[8].error.min() > 0.6
-assert all(records[h].error.median() < 0.01 for h in (2, 4))
-
-# %% [markdown]
-# (For a one-headed layer at the bound, half of the $500 \cdot 12 \cdot 4 = 24000$ squared errors on 500 clocks have
-# mean one and standard deviation $\sqrt2$, so their mean is known to $\sqrt{2 \cdot 12000}/24000 = 0.0065$; 0.467 is
-# the bound less five of these.)
-
-# %% mystnb={"figure": {"caption": "Four heads reach error zero from every start, two heads from all but one; one head stops at its bound of one half or above, and eight heads of width one end near $0.7$."}, "image": {"alt": "Error against training step. Layers with two and four heads fall to zero, all but one. Most layers with one head stop at the bound one half, a few stay near 0.75, where all layers with eight heads end."}} tags=["hide-input"]
-fig, ax = plt.subplots(figsize=(5.2, 3))
-ax.axhline(11 / 12, color=GREY, lw=1, ls='--')
-ax.text(248, 0.945, 'bag of tokens', ha='right', color=GREY)
-ax.axhline(1 / 2, color=GREY, lw=1, ls='--')
-ax.text(248, 0.46, 'bound for one head', ha='right', va='top', color=GREY)
-for i, (h, record) in enumerate(records.items()):
-    smooth = record.history.unfold(0, 10, 10).mean(-1)  # over ten steps each
-    for start, line in enumerate(smooth.T):
-        label = '' if start else f'{h} heads' if h > 1 else '1 head'
-        ax.plot(range(10, 260, 10), line, color=f'C{i}', lw=1, label=label)
-ax.set(xlabel='training step', xlim=(0, 250))
-ax.set(ylabel='mean squared error', ylim=(-0.03, 1.15))
-label_lines(ax);
-
-# %% mystnb={"figure": {"caption": "Wide heads learn a sharp shift or reversal of the hours, if training does not get stuck; the scores of a head of width one have rank one, and its map is a blurred plaid."}, "image": {"alt": "Attention maps of 12 by 12 hours. A single head shows one sharp diagonal or, from another start, a blurred plaid. Two heads show one sharp falling and one sharp rising diagonal. Heads of the eight-headed layer show plaids only."}} tags=["hide-input"]
-one, two, eight = records[1], records[2], records[8]
-best, worst = one.maps[[one.error.argmin(), one.error.argmax()], 0]
-shown = {'one head, best': best, 'one head, worst': worst}
-duo, octet = two.maps[two.error.argmin()], eight.maps[eight.error.argmin()]
-shown |= {f'two heads: {i + 1}': duo[i] for i in range(2)}
-shown |= {f'eight heads: {i + 1}': octet[i] for i in range(4)}
-fig, axes = panels(4, 2, height=1.65)
+# %% mystnb={"figure": {"caption": "Where the heads look, on average over test images. Of two heads one looks at the same digit and the other at the next. The only head has to choose, and a head of width one can only tell a few digits from the rest."}, "image": {"alt": "Four ten by ten maps of weights, query digit against key digit. The only head: a bright diagonal. One of 64 heads: a blurred pattern of stripes without a diagonal. Two heads: one with a bright diagonal, one with a bright diagonal shifted by one digit."}} tags=["hide-input"]
+fig, axes = panels(2, 2, height=2.5)
 for ax, (title, weights) in zip(axes.flat, shown.items(), strict=True):
     picture = show_image(ax, weights, cmap='viridis', vmin=0, vmax=1)
-    ax.set_title(title, fontsize=9)
-axes[1, 0].set(xlabel='key: hour 0 to 11', ylabel='query: hour 0 to 11')
-fig.colorbar(picture, ax=axes, shrink=0.6, label='weight', ticks=[0, 1]);
+    ax.set(xticks=range(10), yticks=range(10), xlabel='key', ylabel='query')
+    ax.set_title(title)
+fig.colorbar(picture, ax=axes, shrink=0.5, label='mean weight', ticks=[0, 0.5, 1]);
 
 # %% [markdown]
-# From nine of ten starts two heads find what we did by hand: one becomes the shift, the other the reversal. The theorem
-# only asks that their two rows together span the two places; that each takes one of them is training's own tidy idea. Four
-# heads succeed from all ten starts. One head at best chooses *one* of its two duties, does it perfectly, and stops at the
-# bound. (It could use the cards to decide where to look, which the theorem excludes; it gained nothing by that here.)
-#
-# Above the bound there are two failures: three layers, two of one head and one of two, and all layers of eight heads.
-# They are the same failure. The worst of the single heads tries to please both wishes with one query, the sum of the
-# rotated and the reflected hand. With $t = 30°i$ and the addition formulas,
-#
-# ```{math}
-# :label: eq-mha-plaid
-# \mathbf{p}_{i-1} + \mathbf{p}_{-i} = \begin{bmatrix} \cos(t - 30°) + \cos t \\ \sin(t - 30°) - \sin t \end{bmatrix}
-# = 2 \cos(t - 15°) \begin{bmatrix} \cos 15° \\ -\sin 15° \end{bmatrix}.
-# ```
-#
-# A rotation plus a reflection has rank one: the plane of the clock collapses onto a line, and the scores become a product
-# $f_i\, g_j$ with $f_i = \cos(30°i - 15°)$ and $g_j = \cos(30°j + 15°)$. Such a product is a plaid, and it is the second
-# map in the figure. The singular values of the scores tell the two kinds of head apart. Here they are read off the
-# logarithm of the weights, averaged over the clocks, which is the scores as far as the head ignores the cards. A rotation
-# or a reflection has two equal ones, so the first carries the share 0.50 of the sum of squares; in a plaid it carries all,
-# or nearly, where the cards disturb the mean:
+# Why do many heads fail? There are two possible causes: their number, or their width. We separate them: 32 heads again, but
+# each with width 8 in place of 2, so that the layer is four times as wide.
 
 # %%
-def centred(maps):  # up to a constant per row, which no softmax sees
-    return maps.log() - maps.log().mean(-1, keepdim=True)
-
-f, g = torch.cos(angle - torch.pi / 12), torch.cos(angle + torch.pi / 12)
-plaid = torch.outer(f, g)
-assert F.cosine_similarity(centred(worst).flatten(), plaid.flatten(), 0) > 0.99
-
-chosen = {
-    'one head, best start': best[None], 'one head, worst start': worst[None],
-    'two heads, best start': duo, 'eight heads, best start': octet,
-    'two heads, worst start': two.maps[two.error.argmax()],
-    'four heads, first start': records[4].maps[0],
-}
-for name, maps in chosen.items():
-    squares = torch.linalg.svdvals(centred(maps)) ** 2
-    shares = squares[:, 0] / squares.sum(-1)
-    print(f'{name}:', *(f'{share:.2f}' for share in shares))
+wide = [test_errors(trained(32, 256, seed)).mean() for seed in range(3)]
+print(f'32 heads of width 8: error {min(wide):.2f} to {max(wide):.2f}')
 
 # %% [markdown]
-# For wide heads the plaid is a waiting room: the curves show layers that leave it late, and a few that still sit there. A
-# head of width one has no way out. *All* its scores have rank one; it can weave plaids and nothing else, and eight such
-# heads fail where two succeed. This is the low-rank bottleneck of {cite}`bhojanapalli2020lowrank`: more heads ask more
-# questions, and each question gets shorter. The four heads of the first start show the other side: two follow the
-# diagonals, and the other two stay plaids that are hardly needed. (From some other starts one or both of these share a
-# diagonal instead.) In trained translation models, too, many heads can be removed at little loss
-# {cite}`michel2019sixteen,voita2019analyzing`.
+# With width 8, 32 heads are as good as eight heads of this width. So it was the width that harmed, and not the number. Do other
+# learning rates help narrow heads, or more steps?
+
+# %%
+for lr, steps in (1e-3, 300), (1e-2, 300), (3e-3, 1000):
+    error = test_errors(trained(64, 64, 0, lr, steps)).mean()
+    print(f'64 heads, lr {lr}, {steps:4} steps: error {error:.2f}')
+
+# %% [markdown]
+# More steps do: narrow heads are slow, but after 1000 steps they are still not where two heads are after 300.
+# In trained translation models many heads can be removed at little loss {cite}`michel2019sixteen,voita2019analyzing`.
 #
-# ```{exercise} ★★★ The favourites of a head of width one
-# :label: mha-favourites
+# ```{exercise} ★★ Experiment: a narrow layer
+# :label: mha-narrow
 #
-# A head of width one has scores $f_i g_j$. Call key $j$ a favourite if it has the largest score for at least one
-# query. Write `favourites(f, g)`, the number of favourites, without forming the matrix of scores; no entry of `f` is
-# zero, and those of `g` are distinct. Then explain why width two is enough to make every hour of the clock a
-# favourite.
+# Now all heads together have the width 16, in place of 64. First predict: sort the numbers of heads 1, 2, 4 and 16 by their
+# test error, smallest first. Return your order as a list. Then train with `trained(heads, 16, seed)`, look, and explain.
 # ```
 
 # %%
-def favourites(f, g):
+def predicted_order():
     raise NotImplementedError('your turn')
 
-# %%
-def by_all_scores(f, g):
-    return len(set(torch.outer(f, g).argmax(1).tolist()))
+# %% tags=["hide-input"]
+narrow = {h: np.mean([test_errors(trained(h, 16, seed)).mean() for seed in range(2)])
+          for h in (1, 2, 4, 16)}
 
-numbers = torch.randn(2, 12, generator=torch.Generator().manual_seed(9))
-some, keys = numbers
-cases = [(a, keys) for a in (some, some.abs(), -some.abs())]
-cases += [(some, keys[:1]), (some, keys.abs())]
-grade(favourites, by_all_scores, cases)
+def is_measured(order):
+    order = list(order)
+    if sorted(order) != sorted(narrow):
+        raise ValueError('name each of 1, 2, 4 and 16 once')
+    if order != sorted(narrow, key=narrow.get):
+        raise ValueError('another order is measured; train the four layers and compare')
+    return True
+
+grade(lambda: is_measured(predicted_order()), lambda: True, [()])
 
 # %% [markdown]
-# ```{solution-start} mha-favourites
+# ```{solution-start} mha-narrow
 # :class: dropdown
 # ```
-# A query with $f_i > 0$ prefers the largest $g_j$, one with $f_i < 0$ the smallest: there are never more than two
-# favourites. In the plane the score is $\mathbf{f}_i^\top\mathbf{g}_j$, and the winner is the key that lies
-# farthest in the direction of $\mathbf{f}_i$. Of keys on a circle each lies farthest in its own direction.
+# Two heads are best: there are two needs, and each further head costs width. With four heads of width 4 the error is already
+# clearly larger. One head is still worse, although it is as wide as it can be, because it can answer only one question.
+# Sixteen heads of width one are the worst: each of them has at most two favourites.
 
-# %% jupyter={"source_hidden": true}
-def favourites_solution(f, g):
-    signs = int((f > 0).any()) + int((f < 0).any())
-    return min(signs, len(g))
-
-def always_two(f, g):
-    return min(2, len(g))
-
-assert grade(favourites_solution, by_all_scores, cases)
-assert not grade(always_two, by_all_scores, cases)
+# %% tags=["hide-input"]
+assert grade(lambda: is_measured([2, 4, 1, 16]), lambda: True, [()])
+for wrong in [16, 4, 2, 1], [1, 2, 4, 16], [4, 2, 1, 16], [2, 4, 1], '2', None:
+    assert not grade(lambda: is_measured(wrong), lambda: True, [()])
+for h in sorted(narrow, key=narrow.get):
+    print(f'heads: {h:2}, width {16 // h:2}, error {narrow[h]:.2f}')
 
 # %% [markdown]
 # ```{solution-end}
 # ```
+
+# %% tags=["checks"]
+bounds = {h: errors[h].mean(1) for h in errors}           # (3,) each
+
+verify(
+    'after training, one head is above its bound of 1/2 and 2 to 8 heads are below, from every start',
+    lambda seed, h: bool(bounds[1][seed] > 0.5 > bounds[h][seed]),
+    slip=('says so for 64 narrow heads', lambda seed, h: bool(bounds[1][seed] > 0.5 > bounds[64][seed])),
+    seed=[0, 1, 2], h=[2, 4, 8],
+)
+verify(
+    'a single head answers one question and is no better than zero at the other',
+    lambda seed: bool(errors[1][seed].min() < 0.5 and errors[1][seed].max() > 0.95),
+    slip=('says so for two heads', lambda seed: bool(errors[2][seed].min() < 0.5 and errors[2][seed].max() > 0.95)),
+    seed=[0, 1, 2],
+)
+verify(
+    'the width of the heads harms, and not their number',
+    lambda a, b: bool(bounds[8][a] < bounds[32][b] - 0.05 and abs(wide[b] - bounds[8][a]) < 0.05),
+    slip=('expects that wide heads are as bad as narrow ones', lambda a, b: bool(abs(wide[b] - bounds[32][a]) < 0.05)),
+    a=[0, 1, 2], b=[0, 1, 2],
+)
 
 # %% [markdown]
 # ## Summary
 #
-# One head brings one weighted mean, and $h$ means whose weights do not depend on what they carry serve at most $h$
-# needs; several heads, whose outputs are simply added after a projection, ask several questions for the parameters
-# and multiplications of one. The layer is a handful of axis moves that fail silently when confused, so it was held
-# against torch in values, gradients and masks, down to the row that is masked entirely. Heads see a set, not a
-# sequence, and pay for their number with their width: on the clock two heads can find a rotation and a reflection,
-# one has to choose, and eight are too narrow for either.
+# One attention brings one weighted mean, so a token with two needs gets them mixed; several heads, whose results are joined and
+# projected, look at several places at once for the same number of parameters. The layer is a few moves of axes that go wrong
+# silently, so compare it with `nn.MultiheadAttention` in results, weights and masks. Heads are paid for with their width: on
+# the digits two heads answer two questions, one has to choose, and 64 are too narrow for either.
 #
-# Further reading: {cite}`vaswani2017attention` introduced the layer, {cite}`zhang2023dive` build it step by step, and
-# {cite}`elhage2021mathematical` take heads apart into where to look and what to bring.
+# **Further reading.** {cite}`vaswani2017attention`, section 3.2.2, introduced the layer. {cite}`lippe2024uvadlc`, tutorial 6,
+# builds a whole transformer from it, {cite}`rush2018annotated` is the paper as a program, line by line, and
+# {cite}`elhage2021mathematical` is for readers who want to take trained heads apart.

@@ -49,25 +49,6 @@ prints(
     K=normal(5, 4),
     V=normal(5, 4),
 )
-prints(
-    'eq-mha-plaid',
-    p=lambda i: np.array([np.cos(np.pi / 6 * i), np.sin(np.pi / 6 * i)]),
-    i=range(-5, 6),
-    t=of(lambda i: np.pi / 6 * i),
-)
-prints(
-    'eq-mha-attend',
-    Q=normal(2, 3),
-    K=normal(4, 3),
-    V=normal(4, 2),
-    q=of(lambda Q: list(Q)),
-    k=of(lambda K: list(K)),
-    v=of(lambda V: list(V)),
-    d=3,
-    m=4,
-    z=of(lambda Q, K, V: list(attention(Q, K, V))),
-)
-
 # scaled dot-product attention
 
 prints(
@@ -152,4 +133,17 @@ prints(
     V=normal(5, 4),
     h=2,
 )
-prints('la.mha.pseudocode.head-dim', H=[1, 2, 3, 4], k=[1, 2, 5], E=of(lambda H, k: H * k))
+prints('la.mha.pseudocode.head-dim', h=[1, 2, 3, 4], k=[1, 2, 5], E=of(lambda h, k: h * k))
+prints(
+    'ml.tf.multihead.head',
+    tries=15,
+    softmax=lambda S: special.softmax(S, 1),
+    X=normal(5, 4),
+    W_Q=of(lambda X: list(_weights[0])),
+    W_K=of(lambda X: list(_weights[1])),
+    W_V=of(lambda X: list(_weights[2])),
+    d_tilde=lambda k: 2,
+    k=1,
+    head=of(lambda X: list(np.split(torch_heads(X, X, X, *_weights, np.eye(4)), 2, axis=1))),
+    i=[1, 2],
+)
