@@ -78,7 +78,7 @@ for group in groups:
 ends = np.array([17.5, 42.5])
 ax.plot(ends, 10 * ends - 110, color='C1')
 ax.text(37, 282, 'the rule', color='C1', ha='right')
-ax.text(29.3, 300, 'single patients', color=GREY, ha='right')
+ax.text(26, 325, 'single patients', color=GREY, ha='right')
 ax.text(36.5, 208, 'averages', color='C0', ha='left')
 ax.set(xlabel='body mass index (kg/m²)', ylabel='disease progression');
 
@@ -238,7 +238,7 @@ right.set(xlabel='residual r', title='Pull: the derivative of the loss');
 # %% [markdown]
 # ### The normal equations
 #
-# Training a linear model means to find the weights and the bias with the least loss:
+# Training a linear model means finding the weights and the bias with the least loss:
 #
 # ```{math}
 # :label: dl.loss.argmin
