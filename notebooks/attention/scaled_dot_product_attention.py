@@ -22,7 +22,7 @@
 # - **You need** [matrix products](../linear_algebra/matrix_multiplication.ipynb), the
 #   [softmax](../classification/softmax.ipynb), [variances](../probability/expectations.ipynb) and, for the experiment,
 #   [training in minibatches](../regression/minibatch_training.ipynb).
-# - **You build** attention in four lines, then with masks, then in tiles as FlashAttention does, each equal to PyTorch's.
+# - **You build** attention in four lines, with masks, and in tiles, each equal to PyTorch's.
 # - **Runs in** 15 seconds. All tensors are float32.
 
 # %% tags=["remove-cell"]
@@ -57,14 +57,13 @@ torch.set_num_threads(1)  # the matrices are small: a second thread would mostly
 # ## Queries, keys and values: a soft lookup
 #
 # A Python dictionary is a *hard* lookup: you ask with a key, and you get one value or an error. Attention is a *soft*
-# lookup. Each word offers a **key**, a vector that describes the word, and a **value**, a vector that it hands over. The word
-# that asks has a **query**, a vector that describes what it is looking for. We compare the query with each key
-# and return a weighted mean of the values. The better a key fits the query, the more its value weighs.
+# lookup. Each word offers a **key**, a vector that describes it, and a **value**, a vector that it hands over. The word
+# that asks has a **query**, a vector that describes what it is looking for. It gets a weighted mean of the values: the
+# better a key fits the query, the more its value weighs.
 #
-# Let us do this for *her*. The four numbers of each key say how much the word is about a person, something female,
-# an action and a thing. The first number of each value is positive for persons and negative for the rest. The second
-# is positive on the giving side of the loan and negative on the receiving side. A trained network finds such numbers by
-# itself; these are made up.
+# Let us do this for *her*. The numbers of a key say how much the word is about a person, something female (negative:
+# male), an action and a thing. Those of a value say how much it is a person, and how much it gives (negative: receives).
+# A trained network finds such numbers by itself; these are made up.
 
 # %%
 words = ['Anna', 'lent', 'Ben', 'her', 'bike']
@@ -170,7 +169,7 @@ for word, weights, z in zip(['lent', 'her', 'bike'], A, Z):
     print(f'{word:4} weights', weights, 'result', z)
 
 # %% [markdown]
-# The second row is the one from above. In practice you call the function of the library, which returns only the results:
+# The row of *her* is the one from above. In practice you call the function of the library, which returns only the results:
 
 # %%
 print(F.scaled_dot_product_attention(Q, K, V))
@@ -227,7 +226,7 @@ ax.axis('off');
 # %%
 for beta in (0, 1, 3):
     z, a = attention(beta * Q[1:2], K, V)
-    print(f'beta = {beta}: weights', a[0], 'result', z[0])
+    print(f'beta = {beta}:', a[0], 'result', z[0])
 
 # %% [markdown]
 # ### Self-attention
@@ -251,11 +250,12 @@ W_K = torch.randn(4, 3, generator=g) / 2                 # d_k = 3
 W_V = torch.randn(4, 2, generator=g) / 2                 # d_v = 2
 Z, A = attention(X @ W_Q, X @ W_K, X @ W_V)              # (5, 2), (5, 5)
 for word, weights, z in zip(words, A, Z):
-    print(f'{word:4} weights', weights, 'result', z)
+    print(f'{word:4}', weights, 'result', z)
 
 # %% [markdown]
 # Each token looks at all tokens, itself included. A transformer runs several such attentions side by side, each with its
-# own three matrices; each is called a **head**. If a second sequence asks, for example a translation that looks at its
+# own three matrices. Each is called a **head**, and together they are
+# [multi-head attention](multi_head_attention.ipynb). If a second sequence asks, for example a translation that looks at its
 # original, we speak of **cross-attention**.
 #
 # ```{exercise} ★ Pencil: does the order of the words count?
@@ -513,7 +513,7 @@ for d_k, S in scores.items():
 # %% [markdown]
 # Divided scores keep the same spread and the same slope for each $d_k$. Without the division the mean slope falls like
 # $2/\sqrt{d_k}$, because a row has a slope only where its two largest scores are nearly tied, and ties become rare. The median
-# falls much faster: at $d_k = 1024$ half of all queries have a slope of 0.0001 or less.
+# slope falls much faster: at $d_k = 1024$ half of all queries have a slope of 0.0001 or less.
 
 # %% mystnb={"figure": {"caption": "Undivided scores spread like $\\sqrt{d_k}$, and the softmax loses its slope: the mean falls like $2/\\sqrt{d_k}$ and the median much faster. Divided by $\\sqrt{d_k}$, spread and mean slope stay where they are."}, "image": {"alt": "Two log-log plots against d_k from 4 to 1024. Left: the standard deviation of undivided scores lies on the line root of d_k and reaches 32; that of divided scores stays at one. Right: the mean slope of undivided scores starts at 0.79 and falls along the line 2 over root of d_k to 0.06, their median drops below one in ten thousand, the mean slope of divided scores stays at 0.93."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.7)
@@ -653,8 +653,8 @@ for word, weights in zip(words, A):
     print(f'{word:4}', weights)
 
 # %% [markdown]
-# The keys serve as queries, too. All weights above the diagonal are zero. A mask may have any shape that broadcasts to that
-# of the scores, which is $(B, h, n, m)$ for $B$ sentences and $h$ heads. A padding mask is the same for all heads and
+# Here the keys serve as queries, too. All weights above the diagonal are zero: *Anna* sees only herself, and *Ben* sees the
+# first three words. A mask may have any shape that broadcasts to that of the scores, which is $(B, h, n, m)$ for $B$ sentences and $h$ heads. A padding mask is the same for all heads and
 # queries, so its shape is $(B, 1, 1, m)$. Without heads its shape is $(B, 1, m)$; the 1 is broadcast over queries.
 
 # %%
@@ -799,7 +799,7 @@ def tiled_attention(Q, K, V, size):
     return o / w
 
 # %% [markdown]
-# Here is the running answer for *her*, word by word, read backwards, so that the best key comes last:
+# Here is the result for *her* after each word. We read the sentence backwards, so that the best key comes last:
 
 # %%
 backwards = torch.tensor([4, 3, 2, 1, 0])
