@@ -65,8 +65,14 @@ ratings = np.array([[5, 4, 1, 1],   # Ann
 U, sigma, Vt = np.linalg.svd(ratings, full_matrices=False)
 print('singular values', sigma.round(2))
 
+# %%
+signs = np.sign(Vt[:, :1])                     # the first entries positive
+print('v_1', (signs * Vt)[0].round(2))
+print('v_2', (signs * Vt)[1].round(2))
+
 # %% [markdown]
-# Two singular values are large and two are small. The SVD writes the matrix as a sum of four terms
+# Two singular values are large and two are small. All entries of $\mathbf{v}_1$ are positive: it is what all films share.
+# And $\mathbf{v}_2$ separates thrillers from love stories. The SVD writes the matrix as a sum of four terms
 # $\sigma_i\mathbf{u}_i\mathbf{v}_i^\top$, and we keep only the first $k$:
 #
 # ```{math}
@@ -382,7 +388,7 @@ verify('with two passes the randomized SVD comes within one percent of the least
 # For 442 patients we know the total cholesterol in the blood and the part called LDL. High values go together, so the
 # cloud of points is long in one direction. Which one? We subtract the mean from all points. Then the rows of a matrix
 # $\mathbf{X}$
-# ($N \times D$) are the **centred** points, and the length of $\mathbf{X}\mathbf{v}$ measures how much they vary in the
+# ($N \times D$) are the **centred** points, and $\|\mathbf{X}\mathbf{v}\|^2/N$ is their **variance** in the
 # direction of a unit vector $\mathbf{v}$. It is largest for the first right singular vector:
 
 # %%
@@ -458,6 +464,8 @@ for i, ax in enumerate(axes.flat[1:]):
     show_image(ax, P[:, i].reshape(8, 8), f'direction {i + 1}', cmap='PuOr', vmin=-most, vmax=most)
 
 # %% [markdown]
+# The share of the variance that the first directions hold is called the **explained variance**.
+#
 # The first two components of each digit are the coordinates of a map. In practice you call scikit-learn. It divides by
 # $N - 1$ in place of $N$, and has its own signs:
 
@@ -548,7 +556,7 @@ def as_sklearn(seed, method):
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(30, 5)) @ rng.normal(size=(5, 5)) + 3
     (_, P, lam), library = method(x, 3), PCA(3, svd_solver='full').fit(x)
-    return (close(abs(P.T @ library.components_.T), np.eye(3), atol=1e-6)
+    return (close(abs(P.T @ library.components_.T), np.eye(3))
             and close(lam[:3], library.explained_variance_ * 29 / 30))
 
 verify('principal directions and variances are those of scikit-learn', lambda seed: as_sklearn(seed, pca),
