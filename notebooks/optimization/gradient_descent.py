@@ -457,7 +457,7 @@ holds(
 )
 
 # %% [markdown]
-# ## The learning rate: how long may a step be?
+# ## The learning rate: how to choose the step size
 #
 # On $f(x) = x^2$ with $f'(x) = 2x$, a step multiplies $x$ by $1 - 2\eta$. We start at 1 and try four step sizes:
 

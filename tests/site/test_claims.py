@@ -226,7 +226,7 @@ def test_from_the_badge_to_the_check_to_the_claim_and_back(page, address):
     page.wait_for_url('**/norms.html#check-dl.norms.triangle')
 
 
-APART = """() => [...document.querySelectorAll('a.check-badge')].filter(badge => {
+APART = """() => [...document.querySelectorAll('div.math a.check-badge')].filter(badge => {
   const box = badge.getBoundingClientRect(), number = document.createRange();
   const text = [...badge.parentElement.childNodes].find(node => node.nodeType === 3);
   number.selectNode(text);

@@ -263,7 +263,7 @@ SEARCHES = [  # what is asked, the section that should be among the first three,
     ('Jensen', 'optimization/jensens_inequality'),
     ('momentum', 'optimization/momentum'),
     ('KL divergence', 'optimization/jensens_inequality'),
-    ('condition number', 'linear_algebra/lu_decomposition'),
+    ('condition number', 'linear_algebra/singular_value_decomposition'),
     ('learning rate', 'optimization/gradient_descent'),
     ('how to choose a step size', 'optimization/gradient_descent'),
     ('eigenvaleus', 'linear_algebra/eigendecomposition'),
@@ -292,6 +292,7 @@ def test_a_search_finds_the_section_and_shows_no_tex(page, address):
 @pytest.mark.parametrize('query, name, target', [
     ('dl.norms.triangle', 'dl.norms.triangle', 'notebooks/linear_algebra/norms.html#check-dl.norms.triangle'),
     ('KL divergence', 'Kullback–Leibler divergence', 'notebooks/optimization/jensens_inequality.html#introduced-'),
+    ('condition number', 'condition number', 'notebooks/linear_algebra/lu_decomposition.html#introduced-'),
 ])
 def test_a_name_is_found_first(page, address, query, name, target):
     page.goto(f'{address}search.html?q={query}')
