@@ -11,7 +11,7 @@
 #
 # - **Question.** The simplest rule of all copies the answer of the most similar example. How good can it be, what does it
 #   cost to find that example, and what if even the nearest is far away?
-# - **You need** [From labels to vectors](classification.ipynb) for the Bayes risk,
+# - **You need** [Discriminant analysis](discriminant_analysis.ipynb) for the Bayes risk,
 #   [Concentration](../probability/concentration.ipynb), and [Jensen's inequality](../optimization/jensens_inequality.ipynb).
 # - **You build** a blocked search that cancellation cannot fool, a k-d tree, and the rule itself, each beside scipy or
 #   scikit-learn; the bound of Cover and Hart, measured; and two ways to see the curse of dimensionality.
@@ -443,7 +443,7 @@ assert not grade(without_root, by_sklearn, weighings)
 #
 # This section continues [Finding the neighbours](#finding-the-neighbours), with its classifier. One neighbour looks
 # naive: out of a million examples it believes a single one, however noisy. How much does it lose to the
-# [best possible](classification.ipynb) classifier, which knows the probabilities $p_j(\mathbf{x})$ of all $q$ labels
+# [best possible](discriminant_analysis.ipynb) classifier, which knows the probabilities $p_j(\mathbf{x})$ of all $q$ labels
 # and has the risk $R^* = \mathbb{E}[1 - \max_j p_j(\mathbf{x})]$? With endless data, at most a factor of two:
 #
 # ````{prf:theorem} Cover and Hart

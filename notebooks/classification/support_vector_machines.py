@@ -460,7 +460,7 @@ axes[0].set_ylabel('x₂');
 #
 # a line with its lowest point at $f = \operatorname{sign}(2\eta - 1)$; farther out one of the two terms keeps growing
 # while the other is zero. So with unlimited data and freedom the hinge finds exactly the better answer, as the
-# [best classifier](classification.ipynb) does {cite}`bartlett2006convexity`, and *only* that: its score is $\pm 1$ for
+# [best classifier](discriminant_analysis.ipynb) does {cite}`bartlett2006convexity`, and *only* that: its score is $\pm 1$ for
 # $\eta = 0.51$ and for $\eta = 0.99$. The logistic loss would find the log-odds, our control. A support vector machine
 # decides; it does not say how sure it is.
 

@@ -41,6 +41,23 @@ theorem(
     'thm-clf-ls-scores', sees_shares_and_means, X=normal(4, 2), biases=[True], x=vectors(2),
     without={'with biases': dict(X=np.array([[1., 0], [2, 1], [3, 5], [4, 1]]), biases=False, x=np.ones(2))},
 )
+TWO_GROUPS = np.repeat([0, 1], 4)
+
+
+def same_border(X, biases):
+    """Whether least squares on one-hot labels and LDA divide the plane along the same line."""
+    B = np.linalg.pinv(np.hstack([X, np.full((8, 1), float(biases))])) @ np.eye(2)[TWO_GROUPS]  # (3, 2)
+    means = np.array([X[TWO_GROUPS == j].mean(0) for j in (0, 1)])
+    pooled = np.cov((X - means[TWO_GROUPS]).T, bias=True)
+    w = np.linalg.solve(pooled, means[1] - means[0])
+    line, other = np.append(w, -w @ means.mean(0)), B[:, 1] - B[:, 0]
+    return close(line / np.linalg.norm(line), other / np.linalg.norm(other))
+
+
+theorem(
+    'thm-lda-least-squares', same_border, X=normal(8, 2), biases=[True],
+    without={'with biases': dict(X=np.array([[1., 0], [2, 1], [3, 5], [4, 1], [3, 0], [4, 2], [5, 5], [7, 1]]), biases=False)},
+)
 # equally likely inputs; eta (n,), guess (n,), f (n,) of booleans
 theorem(
     'thm-clf-bayes',

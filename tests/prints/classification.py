@@ -1,22 +1,23 @@
 """Classification: the meanings of letters."""
 
 from fractions import Fraction
-from itertools import permutations, product
+from itertools import product
 
 import numpy as np
 import torch
 from hypothesis import strategies as st
 from scipy import integrate, special, stats
+from sklearn.covariance import shrunk_covariance
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import confusion_matrix, hinge_loss, precision_score
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.neighbors import NearestNeighbors
-from sklearn.preprocessing import LabelBinarizer
 from torch.nn import functional
 
-from nbutils.cases import matrices, scalars, seeds, vectors
+from nbutils.cases import scalars, seeds, vectors
 from nbutils.printed import Box, Random, of
 from tests.prints import normal, prints
 
@@ -156,45 +157,6 @@ def tensor(array):
 
 # classification
 
-prints(
-    'dl.classification.one-hot',
-    j=[1, 2, 3, 4],
-    y=of(lambda j: functional.one_hot(torch.tensor(j - 1), 4)),
-)
-_animals = LabelBinarizer().fit(['cat', 'chicken', 'dog'])
-
-prints(
-    'dl.classification.cat-chicken-dog',
-    y_cat=_animals.transform(['cat'])[0],
-    y_chicken=_animals.transform(['chicken'])[0],
-    y_dog=_animals.transform(['dog'])[0],
-)
-_inputs = np.random.default_rng(2).normal(size=(12, 2))
-
-
-def guess_by_codes(x, c):
-    """The name, 1, 2 or 3, with the largest output of least squares for one-hot codes."""
-    return LinearRegression().fit(_inputs, np.eye(3)[c.astype(int) - 1]).predict(x[None]).argmax() + 1
-
-
-def renaming(order):
-    return lambda names: np.array(order)[np.array(names, int) - 1]
-
-prints(
-    'dl.classification.no-order',
-    x=vectors(2, -2, 2),
-    pi=[renaming(order) for order in permutations([1, 2, 3])],
-    c=[np.array([1, 2, 3, 1, 2, 3, 1, 2, 3, 1, 1, 2]), np.array([1, 1, 2, 2, 2, 3, 3, 1, 3, 3, 3, 1])],
-    guess=guess_by_codes,
-    tries=12,
-)
-prints(
-    'dl.linear-model.outputs',
-    x=vectors(4),
-    W=matrices(3, 4),
-    b=vectors(3),
-    o=of(lambda x, W, b: functional.linear(tensor(x), tensor(W), tensor(b))),
-)
 _dots = [np.array([0., 1]), np.array([2., 1]), np.array([1., -1])]  # three inputs, each with six equally likely labels
 _labels = {0: [0, 0, 0, 0, 1, 2], 2: [0, 1, 1, 1, 2, 2], 1: [2, 2, 2, 2, 2, 2]}
 
@@ -251,6 +213,40 @@ prints(
     tries=6,
 )
 _two_lists = seeds().map(lambda seed: np.random.default_rng(seed).integers(0, 3, (2, 9)))
+
+prints(
+    'clf-qda',
+    x=vectors(2),
+    pi=[np.array([0.5, 0.3, 0.2])],
+    mu=of(lambda: [np.array([0., 1]), np.array([2., 0]), np.array([-1., 1])]),
+    Sigma=of(lambda: [np.array([[2., 1], [1, 1]]), np.diag([0.5, 3]), np.array([[1., -0.5], [-0.5, 2]])]),
+    o=of(lambda pi, mu, Sigma: lambda j, x: np.log(pi[j - 1] * 2 * np.pi) + stats.multivariate_normal.logpdf(
+        x, mu[j - 1], Sigma[j - 1])),
+    j=[1, 2, 3],
+)
+_lda = normal(10, 2).map(lambda X: LinearDiscriminantAnalysis(solver='lsqr', store_covariance=True).fit(X, _ids))
+
+prints(
+    'clf-lda',
+    model=_lda,
+    x=vectors(2),
+    j=[1, 2, 3],
+    o=of(lambda model: lambda j, x: model.decision_function(x[None])[0, j - 1]),
+    w=of(lambda model: list(model.coef_)),
+    b=of(lambda model: model.intercept_),
+    pi=of(lambda model: model.priors_),
+    mu=of(lambda model: list(model.means_)),
+    Sigma=of(lambda model: model.covariance_),
+    tries=10,
+)
+prints(
+    'clf-shrinkage',
+    Sigma=normal(3, 3).map(lambda A: A @ A.T),
+    d=3,
+    alpha=scalars(0, 1),
+    Sigma_alpha=of(lambda Sigma, alpha: shrunk_covariance(Sigma, alpha)),
+    tries=20,
+)
 
 prints(
     'clf-confusion',
