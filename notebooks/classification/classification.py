@@ -463,7 +463,7 @@ ax.set(xlabel='flavanoids', ylabel='colour intensity', xlim=(0, 5.5), ylim=(0, 1
 
 # %%
 o = scores(W, b, taste)            # (178, 3)
-print('   A     B     C     sum   grower')
+print('    A     B     C   sum   grower')
 for i in (0, 5, 100, 140, 159):
     print(*(f'{score:5.2f}' for score in o[i]), f' {o[i].sum():.2f}',
           '  ', 'ABC'[grower[i]])
@@ -741,7 +741,7 @@ left.plot(m, np.where(m <= 0, 1.0, 0.0), color=GREY)
 left.plot(m, (1 - m) ** 2, color='C0')
 left.plot(m, np.maximum(0, 1 - m), color='C1')
 left.plot(m, np.logaddexp(0, -m) / np.log(2), color='C2')
-for place, name, colour in (((2.05, 2.2), 'square', 'C0'), ((-1.4, 1.85), 'hinge', 'C1'), ((1.3, 0.45), 'logistic', 'C2'),
+for place, name, colour in (((1.25, 2.6), 'square', 'C0'), ((-1.48, 2.72), 'hinge', 'C1'), ((2.05, 0.28), 'logistic', 'C2'),
                             ((-1.4, 0.65), 'zero-one', GREY)):
     left.text(*place, name, color=colour)
 left.set(xlabel='margin m', ylabel='loss', ylim=(-0.1, 4))
@@ -763,8 +763,8 @@ right.set(xlabel='$x_1$', ylabel='$x_2$', xlim=(-5, 17), ylim=(-4.8, 4));
 # %% [markdown]
 # We only added points that any reasonable border gets right, and on average the error nearly doubled.
 #
-# What we would like to make small is the number of errors, the zero-one loss. We cannot descend on it, because it is flat
-# wherever it has a slope at all. Instead one takes a convex function of the margin that lies above it, a **surrogate
+# What we would like to make small is the number of errors, the zero-one loss. We cannot descend on it, because its
+# slope is zero wherever it exists. Instead one takes a convex function of the margin that lies above it, a **surrogate
 # loss**, so that a small value guarantees few errors:
 #
 # ```{math}

@@ -60,8 +60,8 @@ plt.style.use('nbutils.book')
 # ## The confusion matrix, precision and recall
 #
 # The table holds measurements of cell nuclei under the microscope {cite}`street1993nuclear`. We call *malignant* the
-# positive class. Logistic regression looks at the mean radius and the mean texture. Each tumour gets its probability from
-# a model that was trained on four fifths of the others:
+# positive class. Logistic regression looks at the mean radius and the mean texture. Each tumour
+# gets its probability from a model that was trained on the other four fifths of the table:
 
 # %%
 data = load_breast_cancer()
@@ -130,7 +130,8 @@ ax.axis('off');
 # - The **recall** $\mathrm{TP} / (\mathrm{TP} + \mathrm{FN})$: what share of the cancers was found? It is also called the
 #   true positive rate, TPR, or the sensitivity.
 # - The **precision** $\mathrm{TP} / (\mathrm{TP} + \mathrm{FP})$: what share of the alarms was right?
-# - The **false positive rate** FPR, $\mathrm{FP} / (\mathrm{FP} + \mathrm{TN})$: what share of the healthy was alarmed?
+# - The **false positive rate** FPR, $\mathrm{FP} / (\mathrm{FP} + \mathrm{TN})$: what share of the benign tumours raised
+#   an alarm?
 #
 # The harmonic mean of recall and precision is the **F₁ score**, $2 \mathrm{TP} / (2 \mathrm{TP} + \mathrm{FP} +
 # \mathrm{FN})$.
@@ -318,7 +319,7 @@ verify(
     seed=seeds(), tries=40,
 )
 
-def gaussian_area(gap, formula, n=10_000):  # an average over pairs has at most the variance A (1 - A) / n
+def gaussian_area(gap, formula, n=100_000):  # an average over pairs has at most the variance A (1 - A) / n
     rng = np.random.default_rng(1)
     y = np.arange(2 * n) % 2
     A = norm.cdf(formula(gap))
@@ -373,17 +374,17 @@ print(f'with 4 malignant tumours: precision {right / alarms:.3f},'
 # %% mystnb={"figure": {"caption": "Precision against recall for three base rates: the same classifier and the same ROC curve, but the rarer the positives, the more of the alarms are false."}, "image": {"alt": "Three curves of precision against recall. The higher the base rate, the higher the curve: with 0.37 precision stays near one for most of the curve, with 0.10 it falls earlier, and with 0.01 it has fallen far below one half at the right. Dotted horizontal lines at the base rates mark a coin."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(5.2, 3))
 false_rate, true_rate = roc(p, y)
-for pi, colour, x in ((212 / 569, 'C0', 0.75), (0.1, 'C2', 0.79), (0.01, 'C1', 0.84)):
+for pi, colour in ((212 / 569, 'C0'), (0.1, 'C2'), (0.01, 'C1')):
     precisions = pi * true_rate[1:] / (pi * true_rate[1:] + (1 - pi) * false_rate[1:])
     ax.plot(true_rate[1:], precisions, color=colour, lw=1.4)
     ax.axhline(pi, ls=':', lw=1, color=colour)
-    height = precisions[np.searchsorted(true_rate[1:], x)]
-    ax.text(x + 0.01, height + 0.02, f'base rate {pi:.2f}', color=colour)
-ax.set(xlabel='recall', ylabel='precision', xlim=(0, 1.12), ylim=(0, 1.08), xticks=np.arange(0, 1.01, 0.25));
+    ax.text(0.01, pi + 0.015, f'base rate {pi:.2f}', color=colour)
+ax.set(xlabel='recall', ylabel='precision', xlim=(0, 1.02), ylim=(0, 1.08), xticks=np.arange(0, 1.01, 0.25));
 
 # %% [markdown]
 # In the clinic nine alarms in ten are right; in the screening only about one in eight, with the same recall and the same
-# false positive rate. The AUC has not moved. So a precision, and an accuracy, too, means something only together with its
+# false positive rate. The mean AUC
+# has hardly moved. So a precision, and an accuracy, too, means something only together with its
 # base rate, and a curve of precision against recall shows what the ROC curve hides when positives are rare.
 #
 # ```{exercise} ★★ Program: from the clinic to the street
@@ -482,7 +483,7 @@ for name, score in models.items():
 print(f'{"alarm for everybody":24} {cost(p, 50, -1):7}')
 
 # %% [markdown]
-# Lowering the threshold saves most of the cost. But now the worse ranking wins clearly, and naive Bayes costs more than
+# Lowering the threshold saves much of the cost. But now the worse ranking wins clearly, and naive Bayes costs more than
 # alarming everybody. The reason is that {eq}`clf-threshold` takes $p$ at its word. A classifier is **calibrated** if,
 # among all tumours that get the probability $p$, the share $p$ is malignant. To look at this, we sort the tumours into
 # bins by their predicted probability:
