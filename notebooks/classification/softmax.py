@@ -17,9 +17,9 @@
 # %% [markdown]
 # # Softmax
 #
-# A program looks at a photograph and gives each label a score: 2 for *cat*, 1 for *dog*, −1 for *bird*. A score may be any
-# number, and a higher one speaks for a more likely label. But you would like to know *how* likely the cat is. How do scores
-# become probabilities, and how far can you trust them?
+# A program looks at a photograph and gives each label a score: 2 for *cat*, 1 for *dog*, −1 for *bird*. A score may be
+# any number, and a higher one speaks for a more likely label. But you would like to know *how* likely the cat is. How
+# do scores become probabilities, and how far can you trust them?
 #
 # - **You need** [Jacobians](../calculus/jacobians.ipynb), [variances](../probability/expectations.ipynb),
 #   [maximum likelihood](../probability/maximum_likelihood.ipynb) and the word *convex*
@@ -94,8 +94,8 @@ fig.get_layout_engine().set(wspace=0.18)
 # %% [markdown]
 # ### The formula and its code
 #
-# Let $\mathbf{o} = (o_1, \dots, o_q)$ be the scores of $q$ labels. Scores that are used in this way are called **logits**.
-# The **softmax** of $\mathbf{o}$ is the vector $\mathbf{p}$ with the entries
+# Let $\mathbf{o} = (o_1, \dots, o_q)$ be the scores of $q$ labels. Scores that are used in this way are
+# called **logits**. The **softmax** of $\mathbf{o}$ is the vector $\mathbf{p}$ with the entries
 #
 # ```{math}
 # :label: dl.softmax.softmax
@@ -141,8 +141,8 @@ print('torch:', o.softmax(-1))
 # \frac{p_i}{p_j} = e^{o_i - o_j} .
 # ```
 #
-# A lead of one point makes a label $e \approx 2.72$ times as likely as the other, wherever the two scores lie and whatever
-# the third label gets. If this is what we want, we have no choice but the softmax:
+# A lead of one point makes a label $e \approx 2.72$ times as likely as the other, wherever the two scores lie and
+# whatever the third label gets. If this is what we want, we have no choice but the softmax:
 #
 # ````{prf:theorem} Only the exponential will do
 # :label: thm-softmax-only
@@ -165,8 +165,8 @@ print('torch:', o.softmax(-1))
 #
 # ### A common shift changes nothing
 #
-# If all scores rise by the same amount, their differences stay, and so do the probabilities. If all scores are doubled, the
-# differences are doubled, and the softmax becomes more certain:
+# If all scores rise by the same amount, their differences stay, and so do the probabilities. If all scores are doubled,
+# the differences are doubled, and the softmax becomes more certain:
 
 # %%
 print('o:    ', o.softmax(-1))
@@ -187,26 +187,28 @@ print('2 o:  ', (2 * o).softmax(-1))
 # by the difference of these two numbers.
 # ````
 #
-# So $q$ scores carry $q - 1$ numbers. With two labels only $o_1 - o_2$ counts, and $p_1 = 1 / (1 + e^{-(o_1 - o_2)})$ is the
-# sigmoid of this difference. In a linear model $\mathbf{o} = \mathbf{W}^\top \mathbf{x}$, with one column of weights for each
-# label, you may add the same vector to all columns: each input shifts all its scores by one number. So
-# the probabilities do not determine the weights, and "the weight of this pixel for the digit 3 is positive" says nothing by
-# itself. A penalty on the squared weights does determine them: it chooses columns that sum to zero.
+# So $q$ scores carry $q - 1$ numbers. With two labels only $o_1 - o_2$ counts, and $p_1 = 1 / (1 + e^{-(o_1 - o_2)})$
+# is the sigmoid of this difference. In a linear model $\mathbf{o} = \mathbf{W}^\top \mathbf{x}$, with one column of
+# weights for each label, you may add the same vector to all columns: each input shifts all its scores by one number. So
+# the probabilities do not determine the weights, and "the weight of this pixel for the digit 3 is positive" says
+# nothing by itself. A penalty on the squared weights does determine them: it chooses columns that sum to zero.
 #
 # ```{exercise} ★ Pencil: from probabilities back to scores
 # :label: softmax-back
 #
 # (a) Which scores have the softmax $(\frac12, \frac14, \frac14)$? Which of them sum to zero? (b) A label has probability
-# $\frac15$. Its score rises, and the others stay. By how much must it rise for a probability of $\frac12$, of $\frac9{10}$, of 1?
+# $\frac15$. Its score rises, and the others stay. By how much must it rise for a probability of $\frac12$, of
+# $\frac9{10}$, of 1?
 # ```
 #
 # ```{solution-start} softmax-back
 # :class: dropdown
 # ```
 # (a) By {prf:ref}`thm-softmax-shift` all scores $\log p_i + c$, that is, $(\log 2, 0, 0)$ plus any constant. Their sum is
-# zero for $\frac13 \log 2 \cdot (2, -1, -1)$. In general $c$ is minus the mean of the logarithms. (b) The odds of the label
-# against all others together are $p / (1 - p)$, and raising its score by $d$ multiplies them by $e^d$. They rise from
-# $\frac14$ to 1 for $d = \log 4 \approx 1.39$ and to 9 for $d = \log 36 \approx 3.58$. No finite score gives probability 1.
+# zero for $\frac13 \log 2 \cdot (2, -1, -1)$. In general $c$ is minus the mean of the logarithms. (b) The odds of the
+# label against all others together are $p / (1 - p)$, and raising its score by $d$ multiplies them by $e^d$. They rise
+# from $\frac14$ to 1 for $d = \log 4 \approx 1.39$ and to 9 for $d = \log 36 \approx 3.58$. No finite score gives
+# probability 1.
 
 # %% [markdown]
 # ```{solution-end}
@@ -291,8 +293,8 @@ verify(
 # %% [markdown]
 # ## Numerically stable softmax and log-sum-exp
 #
-# Typed in as it stands, the formula breaks for large scores, because a float has a largest value, and the logarithm of this
-# value is small:
+# Typed in as it stands, the formula breaks for large scores, because a float has a largest value, and the logarithm of
+# this value is small:
 
 # %%
 for dtype in (torch.float16, torch.float32, torch.float64):
@@ -302,14 +304,14 @@ print('scores 1000 and 1001:  ', softmax(torch.tensor([1000.0, 1001.0])))
 print('scores -1000 and -1001:', softmax(torch.tensor([-1000.0, -1001.0])))
 
 # %% [markdown]
-# In the first case we divide infinity by infinity, in the second zero by zero. One `nan` in a loss makes all weights `nan` in
-# the next step of training.
+# In the first case we divide infinity by infinity, in the second zero by zero. One `nan` in a loss makes all weights
+# `nan` in the next step of training.
 #
 # ### Subtract the maximum
 #
 # A common shift of the scores changes nothing, so we are free to choose one. We subtract the largest score. Then the
-# largest exponential is $e^0 = 1$. Nothing overflows, and the sum lies between 1 and $q$. Exponentials that underflow to zero
-# are too small to matter beside this sum.
+# largest exponential is $e^0 = 1$. Nothing overflows, and the sum lies between 1 and $q$. Exponentials that underflow
+# to zero are too small to matter beside this sum.
 
 # %%
 def stable_softmax(o):
@@ -345,11 +347,12 @@ def log_softmax(o):
 #
 # ```{math}
 # :label: softmax-lse-definition
-# \operatorname{LSE}(\mathbf{o}) = \log \sum_{j=1}^{q} e^{o_j} = m + \log \sum_{j=1}^{q} e^{o_j - m}, \qquad m = \max_k o_k .
+# \operatorname{LSE}(\mathbf{o}) = \log \sum_{j=1}^{q} e^{o_j} = m + \log \sum_{j=1}^{q} e^{o_j - m}, \qquad m = \max_k
+# o_k .
 # ```
 #
-# The second form is the one to compute. It also shows what the function is: a *smooth maximum*. The sum contains $e^0$ and
-# has $q$ terms of at most 1, therefore
+# The second form is the one to compute. It also shows what the function is: a *smooth maximum*. The sum contains $e^0$
+# and has $q$ terms of at most 1, therefore
 #
 # ```{math}
 # :label: softmax-lse-bounds
@@ -378,10 +381,10 @@ for scores in (90, 0, 89), (200, 0, 30), (-torch.inf, 2, 1):
         print(f'  {name:14} {way(x)[1]:8.2f}   slopes', x.grad)
 
 # %% [markdown]
-# In the first row the plain softmax overflows. The stable one gets the value, but the derivative of its logarithm contains
-# $1/p_2$, which overflows in turn. In the second row $p_2$ itself underflows. In the third row the first label is
-# forbidden. All three values are right, but only `log_softmax` has derivatives, because the others multiply the infinite
-# slope of the logarithm at zero by zero.
+# In the first row the plain softmax overflows. The stable one gets the value, but the derivative of its logarithm
+# contains $1/p_2$, which overflows in turn. In the second row $p_2$ itself underflows. In the third row the first label
+# is forbidden. All three values are right, but only `log_softmax` has derivatives, because the others multiply the
+# infinite slope of the logarithm at zero by zero.
 
 # %% mystnb={"figure": {"caption": "Left: log-sum-exp is a smooth maximum, above the larger of $x$ and 0 by at most $\\log 2$. Right: in float32 both logarithms of a softmax end where something underflows or overflows; log-softmax goes on."}, "image": {"alt": "Left: the log-sum-exp of x and 0 as a smooth curve above the bent line max(x, 0), farthest from it at x = 0, by log 2. Right: the log-probability of a score that trails by t, a falling straight line for log-softmax. Dots on it show where the log of the plain softmax ends, and further down that of the stable one."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.7)
@@ -405,8 +408,8 @@ for name, color, across, side in ('log of softmax', 'C1', 6, 'left'), ('log of s
 right.set(xlabel='lead t of the first label', title='log-probability of the second', xlim=(-5, 185), ylim=(-155, 5));
 
 # %% [markdown]
-# Should you subtract the maximum first, or $\operatorname{LSE}(\mathbf{o})$ at the end? Near a million, float32 numbers lie $1/16$
-# apart, so a large log-sum-exp has already lost the digits of a small logarithm:
+# Should you subtract the maximum first, or $\operatorname{LSE}(\mathbf{o})$ at the end? Near a million, float32 numbers
+# lie $1/16$ apart, so a large log-sum-exp has already lost the digits of a small logarithm:
 
 # %%
 far = torch.tensor([1e6, 1e6 + 0.5])
@@ -421,19 +424,19 @@ print('float64:           ', torch.log_softmax(far.double(), -1).float())
 # ````{admonition} Why the error stays so small
 # :class: dropdown
 # The subtraction gives $z_i (1 + \varepsilon)$ with $|\varepsilon| \le u$, which multiplies $e^{z_i}$ by
-# $e^{z_i \varepsilon} \approx 1 + z_i \varepsilon$, so by at most $|z_i| u$ in relative terms; a library's exponential adds
-# $2u$. In the sum the errors are weighted: $\sum_j e^{z_j} |z_j|\, u \le \frac{q - 1}{e} u$, because $t e^{-t} \le 1/e$ and
-# one of the $z_j$ is zero. The additions cost $(q - 1) u$, and the sum is at least 1. The final division, or logarithm and
-# subtraction, stays within the rest of the bound. A relative error of $p$ and an absolute error of its logarithm are the
-# same, as $d \log p = dp / p$ {cite}`blanchard2021accurately`.
+# $e^{z_i \varepsilon} \approx 1 + z_i \varepsilon$, so by at most $|z_i| u$ in relative terms; a library's exponential
+# adds $2u$. In the sum the errors are weighted: $\sum_j e^{z_j} |z_j|\, u \le \frac{q - 1}{e} u$, because $t e^{-t}
+# \le 1/e$ and one of the $z_j$ is zero. The additions cost $(q - 1) u$, and the sum is at least 1. The final division,
+# or logarithm and subtraction, stays within the rest of the bound. A relative error of $p$ and an absolute error of its
+# logarithm are the same, as $d \log p = dp / p$ {cite}`blanchard2021accurately`.
 # ````
 #
 # ```{exercise} ★★ Program: log-sum-exp of a stream
 # :label: softmax-stream
 #
 # The scores of one long row come in blocks, and each block is overwritten when you ask for the next one. Write
-# `streamed_logsumexp(blocks)` for an iterator over vectors with at least one finite score each. It returns the log-sum-exp
-# of all scores together. Two numbers are enough to remember what has been read.
+# `streamed_logsumexp(blocks)` for an iterator over vectors with at least one finite score each. It returns the
+# log-sum-exp of all scores together. Two numbers are enough to remember what has been read.
 # ```
 
 # %%
@@ -462,8 +465,8 @@ grade(streamed(streamed_logsumexp), at_once, stream_cases)
 # ```{solution-start} softmax-stream
 # :class: dropdown
 # ```
-# Remember the maximum $m$ so far and $s = \sum_j e^{o_j - m}$. Two sets of scores with $(m_1, s_1)$ and $(m_2, s_2)$ merge
-# into their union by going over to the larger maximum. The same works for weighted sums
+# Remember the maximum $m$ so far and $s = \sum_j e^{o_j - m}$. Two sets of scores with $(m_1, s_1)$ and $(m_2, s_2)$
+# merge into their union by going over to the larger maximum. The same works for weighted sums
 # $\mathbf{a} = \sum_j e^{o_j - m}\, \mathbf{v}_j$ of vectors, and $\mathbf{a}/s$ is then their mean with the softmax as
 # weights:
 #
@@ -476,8 +479,9 @@ grade(streamed(streamed_logsumexp), at_once, stream_cases)
 # ```
 #
 # No exponent is positive, and the order of merging is free, so several processors can share the work
-# {cite}`milakov2018online`. Fast implementations of attention {cite}`dao2022flashattention` are built on this. If you keep the
-# first maximum for good, $e^{800}$ overflows; if you forget to rescale the old sum, you get a plausible, wrong number.
+# {cite}`milakov2018online`. Fast implementations of attention {cite}`dao2022flashattention` are built on this. If you
+# keep the first maximum for good, $e^{800}$ overflows; if you forget to rescale the old sum, you get a plausible, wrong
+# number.
 
 # %% jupyter={"source_hidden": true}
 def streamed_logsumexp_solution(blocks, rescale=torch.exp):
@@ -571,8 +575,8 @@ for tau in (0.2, 1, 5):
     print(f'temperature {tau:3}:', (o / tau).softmax(-1))
 
 # %% [markdown]
-# Cold makes it choose, hot makes it indifferent. We write $\beta = 1/\tau$. If the largest score is unique, the softmax tends
-# to the choice of the largest, the **argmax**, as a vector with a single one:
+# Cold makes it choose, hot makes it indifferent. We write $\beta = 1/\tau$. If the largest score is unique, the softmax
+# tends to the choice of the largest, the **argmax**, as a vector with a single one:
 #
 # ```{math}
 # :label: la.softmax.approximates-argmax
@@ -617,8 +621,8 @@ for scores in [0.01, 0.0], [5.0, 0.0], [500.0, 500.0, 0.0]:
 #
 # ````{prf:proof}
 # :class: dropdown
-# Differentiate $\log p_i = \beta o_i - \log \sum_j e^{\beta o_j}$. The derivative of the last term is $\mu$, which gives the
-# first rate. Then $\frac{d\mu}{d\beta} = \sum_i p_i (o_i - \mu)\, o_i$ is the variance, and
+# Differentiate $\log p_i = \beta o_i - \log \sum_j e^{\beta o_j}$. The derivative of the last term is $\mu$, which
+# gives the first rate. Then $\frac{d\mu}{d\beta} = \sum_i p_i (o_i - \mu)\, o_i$ is the variance, and
 # $H = \log \sum_j e^{\beta o_j} - \beta \mu$ has the derivative $\mu - \mu - \beta \frac{d\mu}{d\beta}$.
 #
 # At $\beta = 0$ the first rate is $(o_i - \bar o)/q$ with the plain mean $\bar o$. So
@@ -651,8 +655,8 @@ right.axis('off');
 # ### How sure may a digit reader be?
 #
 # The largest probability of a softmax is the **confidence** of a classifier. It should be honest: among the answers with
-# a confidence of nine tenths, nine in ten should be right. Then the classifier is called **calibrated**. We train a linear model on
-# only 600 pictures of handwritten digits, with hardly any penalty.
+# a confidence of nine tenths, nine in ten should be right. Then the classifier is called **calibrated**. We train a
+# linear model on only 600 pictures of handwritten digits, with hardly any penalty.
 
 # %%
 def split_scores(seed, C=1000):
@@ -674,10 +678,10 @@ print(f'right answers   {right.double().mean():.3f}')
 print(f'mean confidence of wrong answers {confidence[~right].mean():.3f}')
 
 # %% [markdown]
-# It claims more than it can do, and even where it is wrong, it is 80 % sure on average. **Temperature scaling** {cite}`guo2017calibration` mends this with a single number. We
-# judge a classifier by the mean of $-\log p_y$ over pictures with the true digits $y$, which
-# [maximum likelihood](../probability/maximum_likelihood.ipynb) makes small, and choose the temperature with the least
-# loss on the 400 pictures that were set aside:
+# It claims more than it can do, and even where it is wrong, it is 80 % sure on average. **Temperature scaling**
+# {cite}`guo2017calibration` mends this with a single number. We judge a classifier by the mean of $-\log p_y$ over
+# pictures with the true digits $y$, which [maximum likelihood](../probability/maximum_likelihood.ipynb) makes small,
+# and choose the temperature with the least loss on the 400 pictures that were set aside:
 
 # %%
 def mean_loss(o, y, tau=1.0):
@@ -691,9 +695,10 @@ def best_temperature(o, y):
     return np.exp(found.x)
 
 # %% [markdown]
-# As a function of $\beta = 1/\tau$ this loss is convex. Its derivative is the mean of the expected score $\mu$ minus the score of the
-# truth, and by {eq}`softmax-beta` it increases. At the best temperature the score that the model *expects* equals the score
-# of the true digit, on average. Five random splits show whether it works on new pictures:
+# As a function of $\beta = 1/\tau$ this loss is convex. Its derivative is the mean of the expected score $\mu$ minus
+# the score of the truth, and by {eq}`softmax-beta` it increases. At the best temperature the score that the
+# model *expects* equals the score of the true digit, on average. Five random splits show whether it works on new
+# pictures:
 
 # %%
 splits = [split_scores(seed) for seed in range(5)]
@@ -767,9 +772,10 @@ right_ax.set(xlabel='confidence', title='share of right answers', xlim=(0.3, 1.0
 # ```{exercise} ★★ Experiment: what does a penalty do to the confidence?
 # :label: softmax-penalty
 #
-# With `C=1000` the model is *overconfident*: it claims more than it can do. A small `C` is a strong penalty on the weights.
-# Predict for `C` equal to 1000, 1 and 0.01 whether the model is `'over'` or `'under'` confident, and return the three words in a
-# list. Then call `split_scores(0, C)`, look at confidence, right answers and best temperature, and explain them.
+# With `C=1000` the model is *overconfident*: it claims more than it can do. A small `C` is a strong penalty on the
+# weights. Predict for `C` equal to 1000, 1 and 0.01 whether the model is `'over'` or `'under'` confident, and return
+# the three words in a list. Then call `split_scores(0, C)`, look at confidence, right answers and best temperature, and
+# explain them.
 # ```
 
 # %%
@@ -886,8 +892,8 @@ verify(
 # %% [markdown]
 # ## The derivative of softmax: its Jacobian
 #
-# If you raise the score of the cat a little, what happens to the three probabilities? With $\delta_{ij} = 1$ for $i = j$ and 0
-# otherwise, the derivatives of the logarithms are, by {eq}`softmax-log`,
+# If you raise the score of the cat a little, what happens to the three probabilities? With $\delta_{ij} = 1$ for $i =
+# j$ and 0 otherwise, the derivatives of the logarithms are, by {eq}`softmax-log`,
 #
 # ```{math}
 # :label: softmax-log-gradient
@@ -909,9 +915,9 @@ print('autograd agrees:', torch.allclose(
     J, torch.func.jacrev(lambda o: o.softmax(-1))(o), atol=1e-6))
 
 # %% [markdown]
-# The first column answers our question: a push on the cat's score raises its probability at the rate $p_1 (1 - p_1) = 0.208$,
-# the slope of a sigmoid, and takes this from the dog and the bird in proportion to what they have. So softmax is *not* applied entry by
-# entry, and each row and each column sums to zero.
+# The first column answers our question: a push on the cat's score raises its probability at the rate $p_1 (1 -
+# p_1) = 0.208$, the slope of a sigmoid, and takes this from the dog and the bird in proportion to what they have. So
+# softmax is *not* applied entry by entry, and each row and each column sums to zero.
 #
 # ````{prf:theorem} The shape of the Jacobian
 # :label: thm-softmax-jacobian
@@ -937,8 +943,8 @@ print('autograd agrees:', torch.allclose(
 #
 # The bounds say when the softmax **saturates**. Where one probability is near 1, all of $\mathbf{J}$ is near zero, and
 # what learns through it hardly moves, whether it is right or wrong. This is one reason why
-# [attention](../attention/scaled_dot_product_attention.ipynb) divides its scores by a root, and why classifiers are trained
-# on the *logarithm*: in {eq}`softmax-log-gradient` the factor $p_i$ is gone.
+# [attention](../attention/scaled_dot_product_attention.ipynb) divides its scores by a root, and why classifiers are
+# trained on the *logarithm*: in {eq}`softmax-log-gradient` the factor $p_i$ is gone.
 #
 # ### Backpropagation without the matrix
 #
@@ -966,9 +972,9 @@ print(softmax_vjp(p, g), J.T @ g)
 # ```{exercise} ★★★ Program: the small entries of the derivative
 # :label: softmax-digits
 #
-# For the scores $(40, 0)$ and $\mathbf{g} = (1, 0)$ in float64, `softmax_vjp` and PyTorch return 0 for the first derivative.
-# In truth it is $e^{-40} \approx 4 \cdot 10^{-18}$. Write `accurate_vjp(p, g)` for vectors `p` and `g`, which keeps the digits. Hint:
-# $\mathbf{J}$ does not see a multiple of $\mathbf{1}$, so you may add one to $\mathbf{g}$.
+# For the scores $(40, 0)$ and $\mathbf{g} = (1, 0)$ in float64, `softmax_vjp` and PyTorch return 0 for the first
+# derivative. In truth it is $e^{-40} \approx 4 \cdot 10^{-18}$. Write `accurate_vjp(p, g)` for vectors `p` and `g`,
+# which keeps the digits. Hint: $\mathbf{J}$ does not see a multiple of $\mathbf{1}$, so you may add one to $\mathbf{g}$.
 # ```
 
 # %%
@@ -994,8 +1000,8 @@ grade(from_scores(accurate_vjp), exact_vjp, digit_cases, **strict)
 # ```{solution-start} softmax-digits
 # :class: dropdown
 # ```
-# If $p_m$ is near 1, then $\bar g$ is near $g_m$, and their difference loses its digits; once $p_m$ rounds to 1, nothing is
-# left. So take $g_m$ off all entries first:
+# If $p_m$ is near 1, then $\bar g$ is near $g_m$, and their difference loses its digits; once $p_m$ rounds to 1,
+# nothing is left. So take $g_m$ off all entries first:
 #
 # ```{math}
 # :label: softmax-vjp-centred
@@ -1003,9 +1009,9 @@ grade(from_scores(accurate_vjp), exact_vjp, digit_cases, **strict)
 # \mathbf{d} = \mathbf{g} - g_m \mathbf{1} .
 # ```
 #
-# Now $d_m = 0$, so the large probability is multiplied by zero, and the sum is made up of small terms alone. Does it matter? Not
-# for a loss with larger derivatives elsewhere, but it does if you take logarithms or ratios of these derivatives, or train
-# in half precision, where a lead of 9 already rounds to certainty.
+# Now $d_m = 0$, so the large probability is multiplied by zero, and the sum is made up of small terms alone. Does it
+# matter? Not for a loss with larger derivatives elsewhere, but it does if you take logarithms or ratios of these
+# derivatives, or train in half precision, where a lead of 9 already rounds to certainty.
 
 # %% jupyter={"source_hidden": true}
 def accurate_vjp_solution(p, g):
@@ -1044,12 +1050,12 @@ print('half precision, scores (9, 0):', half)
 # ```{solution-start} softmax-lipschitz
 # :class: dropdown
 # ```
-# The derivative has the entries $p_i (v_i - \bar v)$ with $\bar v = \mathbf{p}^\top \mathbf{v}$, so we look for the largest
-# mean distance $\sum_i p_i |v_i - \bar v|$ of a random entry from its mean. Let the entries lie in $[a, b]$. The function
-# $|v - \bar v|$ of $v$ is convex, so it lies below its chord over $[a, b]$. Moving all probability to the two ends, with the
-# same mean, can only raise the sum. With probability $w$ at $b$ the mean is $\bar v = a + w (b - a)$ and the sum is
-# $2 w (1 - w) (b - a) \le (b - a) / 2$, with equality at $w = \frac12$, and the softmax comes as near to this $\mathbf{p}$
-# as we like.
+# The derivative has the entries $p_i (v_i - \bar v)$ with $\bar v = \mathbf{p}^\top \mathbf{v}$, so we look for the
+# largest mean distance $\sum_i p_i |v_i - \bar v|$ of a random entry from its mean. Let the entries lie in $[a, b]$.
+# The function $|v - \bar v|$ of $v$ is convex, so it lies below its chord over $[a, b]$. Moving all probability to the
+# two ends, with the same mean, can only raise the sum. With probability $w$ at $b$ the mean is $\bar v = a + w (b - a)$
+# and the sum is $2 w (1 - w) (b - a) \le (b - a) / 2$, with equality at $w = \frac12$, and the softmax comes as near to
+# this $\mathbf{p}$ as we like.
 
 # %% [markdown]
 # ```{solution-end}
@@ -1065,9 +1071,10 @@ print('half precision, scores (9, 0):', half)
 # \nabla_{\mathbf{o}} \operatorname{LSE}(\mathbf{o}) = \operatorname{softmax}(\mathbf{o}) .
 # ```
 #
-# The maximum itself has the one-hot vector of the argmax as its gradient, where it has one. And the softmax is the best choice in
-# a game. Choose probabilities $\mathbf{p}$ yourself and earn the mean score $\mathbf{p}^\top \mathbf{o}$. You would put
-# everything on the largest score. But if you are also paid the entropy $H(\mathbf{p})$, for keeping your options open, then:
+# The maximum itself has the one-hot vector of the argmax as its gradient, where it has one. And the softmax is the best
+# choice in a game. Choose probabilities $\mathbf{p}$ yourself and earn the mean score $\mathbf{p}^\top \mathbf{o}$. You
+# would put everything on the largest score. But if you are also paid the entropy $H(\mathbf{p})$, for keeping your
+# options open, then:
 #
 # ````{prf:theorem} Softmax maximizes score plus entropy
 # :label: thm-softmax-entropy
@@ -1086,13 +1093,13 @@ print('half precision, scores (9, 0):', half)
 # \le \sum_i p_i \Big( \frac{s_i}{p_i} - 1 \Big) \le 0 ,
 # $$
 #
-# with sums over the labels with $p_i > 0$, because $\log t \le t - 1$ with equality only at $t = 1$, and because the $s_i$
-# sum to at most one there. Equality needs $p_i = s_i$ in all these terms, and a sum of all $s_i$.
+# with sums over the labels with $p_i > 0$, because $\log t \le t - 1$ with equality only at $t = 1$, and because the
+# $s_i$ sum to at most one there. Equality needs $p_i = s_i$ in all these terms, and a sum of all $s_i$.
 #
-# For the second part apply this to $\beta \mathbf{o}$: among all $\mathbf{p}$ with $\mathbf{p}^\top \mathbf{o} = E$ the term
-# $\beta E$ is a constant, so $H$ alone is largest at $\operatorname{softmax}(\beta \mathbf{o})$, if that has mean $E$. One
-# $\beta$ does it: by {eq}`softmax-beta` the mean rises strictly, from the smallest score at $-\infty$ to the largest at
-# $\infty$.
+# For the second part apply this to $\beta \mathbf{o}$: among all $\mathbf{p}$ with $\mathbf{p}^\top \mathbf{o} = E$ the
+# term $\beta E$ is a constant, so $H$ alone is largest at $\operatorname{softmax}(\beta \mathbf{o})$, if that has mean
+# $E$. One $\beta$ does it: by {eq}`softmax-beta` the mean rises strictly, from the smallest score at $-\infty$ to the
+# largest at $\infty$.
 # ````
 #
 # In physics this is Boltzmann's distribution: of all distributions with a given mean energy, it assumes least
@@ -1162,8 +1169,8 @@ assert not grade(first_order, die_by_solver, die_cases, atol=1e-5)
 # :label: softmax-contest
 #
 # Give each of the scores 2, 1 and −1 noise of its own, and let the largest sum win. The noise is a **Gumbel variable**,
-# $-\log(-\log U)$ with $U$ uniform between 0 and 1. Predict how often cat, dog and bird win, as a list of three shares with two
-# decimals. Then play 100,000 contests. What changes with normal noise?
+# $-\log(-\log U)$ with $U$ uniform between 0 and 1. Predict how often cat, dog and bird win, as a list of three shares
+# with two decimals. Then play 100,000 contests. What changes with normal noise?
 # ```
 
 # %%
@@ -1184,8 +1191,8 @@ grade(predicted_shares, lambda: play(gumbel), [()], atol=0.01, rtol=0)
 # ```{solution-start} softmax-contest
 # :class: dropdown
 # ```
-# They win with the probabilities of the softmax. A Gumbel variable $G$ has the distribution function $e^{-e^{-t}}$, and all
-# sums must stay below $t$, so
+# They win with the probabilities of the softmax. A Gumbel variable $G$ has the distribution function $e^{-e^{-t}}$, and
+# all sums must stay below $t$, so
 #
 # ```{math}
 # :label: softmax-gumbel
@@ -1193,10 +1200,10 @@ grade(predicted_shares, lambda: play(gumbel), [()], atol=0.01, rtol=0)
 # = \exp\big( {-e^{\operatorname{LSE}(\mathbf{o}) - t}} \big) .
 # ```
 #
-# The largest sum is a Gumbel variable again, moved by $\operatorname{LSE}(\mathbf{o})$. So the smooth maximum is the *expected
-# maximum* of the contest, up to the mean $\gamma \approx 0.577$ of the noise. And who wins? If $o_i$ rises a little, the
-# maximum rises at the rate one if $i$ is the winner and at the rate zero if not, that is, on average with the probability
-# that $i$ wins. Therefore, by {eq}`softmax-lse`,
+# The largest sum is a Gumbel variable again, moved by $\operatorname{LSE}(\mathbf{o})$. So the smooth maximum is
+# the *expected maximum* of the contest, up to the mean $\gamma \approx 0.577$ of the noise. And who wins? If $o_i$
+# rises a little, the maximum rises at the rate one if $i$ is the winner and at the rate zero if not, that is, on
+# average with the probability that $i$ wins. Therefore, by {eq}`softmax-lse`,
 #
 # ```{math}
 # :label: softmax-gumbel-winner
@@ -1204,10 +1211,10 @@ grade(predicted_shares, lambda: play(gumbel), [()], atol=0.01, rtol=0)
 # = \operatorname{softmax}(\mathbf{o})_i .
 # ```
 #
-# (The difference quotients lie between 0 and 1, so mean and derivative may be exchanged.) You can thus draw from a softmax
-# without computing a sum; [The reparameterization trick](../probability/reparameterization.ipynb) makes this differentiable.
-# Normal noise of the same variance gives other shares, near ones but not the softmax. With the noise upside down,
-# $\log(-\log U)$, the shares are wrong as well.
+# (The difference quotients lie between 0 and 1, so mean and derivative may be exchanged.) You can thus draw from a
+# softmax without computing a sum; [The reparameterization trick](../probability/reparameterization.ipynb) makes this
+# differentiable. Normal noise of the same variance gives other shares, near ones but not the softmax. With the noise
+# upside down, $\log(-\log U)$, the shares are wrong as well.
 
 # %% tags=["hide-input"]
 def turned_over(rng, shape):
@@ -1357,11 +1364,11 @@ verify(
 # %% [markdown]
 # ## Summary
 #
-# Softmax turns scores into probabilities whose odds depend on differences of scores alone, so a common shift changes nothing,
-# and subtracting the largest score makes the computation safe. A temperature, chosen on pictures that were
+# Softmax turns scores into probabilities whose odds depend on differences of scores alone, so a common shift changes
+# nothing, and subtracting the largest score makes the computation safe. A temperature, chosen on pictures that were
 # not used for training, makes its confidences honest without changing an answer. Its Jacobian is
-# $\operatorname{diag}(\mathbf{p}) - \mathbf{p}\mathbf{p}^\top$, which vanishes where the softmax is sure; therefore training
-# uses the logarithm, whose derivative vanishes only where the softmax is sure and right.
+# $\operatorname{diag}(\mathbf{p}) - \mathbf{p}\mathbf{p}^\top$, which vanishes where the softmax is sure; therefore
+# training uses the logarithm, whose derivative vanishes only where the softmax is sure and right.
 #
 # **Further reading.** {cite}`zhang2023dive`, chapter 4, introduces softmax for classification. {cite}`guo2017calibration`
 # is the source of temperature scaling and shows it on deep networks. {cite}`blanchard2021accurately` is for readers who
