@@ -9,11 +9,14 @@
 # %% [markdown]
 # # The cross product
 #
-# - **Question.** Which vector stands at right angles to two others, and why is there such a product in space, of all places?
+# Sunlight warms a slope that faces the Sun. To compute how much, a program needs the direction in which each piece of ground
+# faces, and all it has is the heights at the corners. Two edges of a piece are known: which vector stands at right angles to
+# both? And why can this question be answered by a product in three dimensions, but hardly in any other?
+#
 # - **You need** lengths and matrices ([Norms](../linear_algebra/norms.ipynb)), the [dot product](dot_products.ipynb) and the
 #   volume of a box.
-# - **You build** the product out of one symbol, a prover for its identities, and the winter sun on a mountain.
-# - **Time** 5 s.
+# - **You build** the product out of one symbol, a program that proves identities, and the winter sun on a mountain.
+# - **Runs in** 5 seconds, in float64.
 
 # %% tags=["remove-cell"]
 try:
@@ -43,7 +46,9 @@ from nbutils.figures import panels, show_image
 plt.style.use('nbutils.book')
 
 # %% [markdown]
-# The product itself and a way to prove things about it are used on the whole page, so they come first. Let
+# ## The formula of the cross product
+#
+# The cross product of two vectors in space is a third vector. A symbol with three indices gives its entries: let
 # $\varepsilon_{ijk}$ be $1$ if $i, j, k$ are $1, 2, 3$ in this cyclic order, $-1$ if they are so after one exchange, and $0$
 # if two of them are equal. Then
 #
@@ -61,15 +66,17 @@ for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
 def cross(a, b):
     return np.einsum('ijk,j,k->i', epsilon, a, b)
 
-rng = np.random.default_rng(0)
-for a, b in rng.normal(size=(100, 2, 3)):
-    assert close(cross(a, b), np.cross(a, b))
+# %%
+a, b = np.array([2, 0, 0]), np.array([1, 3, 0])
+print('a x b =', cross(a, b), ' by numpy:', np.cross(a, b))
+print('dot products with a and b:', cross(a, b) @ a, cross(a, b) @ b)
 print(cross(*(np.array(sp.symbols(f'{v}1:4')) for v in 'ab')))
 
 # %% [markdown]
-# The same function multiplies symbols, as the last line shows. So each identity below is first *proved*: both sides are
-# polynomials in the coordinates, and their difference must expand to nothing. Then it is *tested*, as an ordinary formula,
-# on some dozens of generated cases. The control, a slip in the formula, must survive neither.
+# The product of the two vectors in the plane of the floor points straight up, and its length 6 is the area of the
+# parallelogram that they span. The last line shows that the same function multiplies symbols. So a computer can *prove*
+# identities between such products: both sides are polynomials in the coordinates, and an identity holds if their difference
+# expands to zero.
 
 # %%
 def expands_to_zero(difference):
@@ -77,6 +84,12 @@ def expands_to_zero(difference):
     symbols = {v: np.array(sp.symbols(f'{v}1:4')) for v in names}
     return not any(sp.expand(e) for e in np.ravel(difference(**symbols)))
 
+print('a x b = b x a:',
+      expands_to_zero(lambda a, b: cross(a, b) - cross(b, a)))
+print('a x b = -(b x a):',
+      expands_to_zero(lambda a, b: cross(a, b) + cross(b, a)))
+
+# %% tags=["checks"]
 def numerically_zero(difference):
     return lambda **case: close(abs(np.ravel(difference(**case))).max(), 0)
 
@@ -89,13 +102,13 @@ def refuted(difference):
     return numerically_zero(difference)
 
 # %% [markdown]
-# ## One vector out of three volumes
+# ### The cross product as a volume: the scalar triple product
 #
 # Where does {eq}`cross-components` come from? Three vectors span a slanted box. Let
 # $\det[\mathbf{a}, \mathbf{b}, \mathbf{c}]$ be its volume, counted positive if $\mathbf{a}, \mathbf{b}, \mathbf{c}$ lie like
 # thumb, index and middle finger of the right hand, negative for the left hand. Three properties can be seen in the box. The
 # volume is linear in each vector; it changes its sign when two vectors are exchanged, so it is zero when two are equal; the
-# unit cube has the volume one. (The section on determinants starts from these three.)
+# unit cube has the volume one.
 #
 # Hold $\mathbf{a}$ and $\mathbf{b}$ fixed. The volume is then a linear function of $\mathbf{c}$, and a linear function with
 # values in the numbers is the dot product with one vector, whose entries are its values at
@@ -139,54 +152,19 @@ def refuted(difference):
 # $\mathbf{b} = \sum_k b_k \mathbf{e}_k$ and put $\mathbf{c} = \mathbf{e}_i$: entry $i$ of the product is
 # $\sum_{j,k} \det[\mathbf{e}_j, \mathbf{e}_k, \mathbf{e}_i]\, a_j b_k$. By the three properties these determinants are the
 # $\varepsilon_{ijk}$, and {eq}`cross-components` is derived.
+#
+# For three vectors of integers, the triple product and the volume of the hull of the eight corners of their box:
 
 # %%
-holds(
-    'la.cross.anticommutes',
-    proved(lambda a, b: cross(a, b) + cross(b, a)),
-    control=refuted(lambda a, b: cross(a, b) - cross(b, a)),
-    a=vectors(3), b=vectors(3), tries=50,
-)
-
-# %% tags=["hide-input"]
-holds(
-    'la.cross.distributive',
-    proved(lambda a, b, c: cross(a, b + c) - cross(a, b) - cross(a, c)),
-    control=refuted(lambda a, b, c: cross(a, b + c)
-                    - cross(a, b) - cross(c, a)),
-    a=vectors(3), b=vectors(3), c=vectors(3), tries=50,
-)
-holds(
-    'la.cross.triple-1',
-    proved(lambda a, b, c: a @ cross(b, c) - b @ cross(c, a)),
-    control=refuted(lambda a, b, c: a @ cross(b, c) - b @ cross(a, c)),
-    a=vectors(3), b=vectors(3), c=vectors(3), tries=50,
-)
-holds(
-    'la.cross.triple-2',
-    proved(lambda a, b, c: b @ cross(c, a) - c @ cross(a, b)),
-    control=refuted(lambda a, b, c: b @ cross(c, a) - c @ cross(b, a)),
-    a=vectors(3), b=vectors(3), c=vectors(3), tries=50,
-)
-
-# %% [markdown]
-# The volume itself is checked against two strangers: the determinant of a library, and the hull of the eight corners of the
-# box.
-
-# %%
-rng = np.random.default_rng(1)
-corners = np.array(list(np.ndindex(2, 2, 2)))  # (8, 3)
-gaps = []
-for box in rng.normal(size=(50, 3, 3)):
-    a, b, c = box
-    assert close(cross(a, b) @ c, np.linalg.det(box))
-    assert close(abs(cross(a, b) @ c), ConvexHull(corners @ box).volume)
-    gaps.append(abs(cross(a, b) @ c) - ConvexHull(corners @ box).volume)
-print('size of the triple product, volume of the box: gap', below(gaps))
+box = np.array([[2, 0, 0], [1, 3, 0], [1, 1, 4]])
+a, b, c = box
+corners = np.array(list(np.ndindex(2, 2, 2))) @ box  # (8, 3)
+print('triple product', cross(a, b) @ c)
+print(f'volume         {ConvexHull(corners).volume:.3f}')
 
 # %% [markdown]
 # With $\mathbf{a}$ fixed, $\mathbf{b} \mapsto \mathbf{a} \times \mathbf{b}$ is linear, hence a matrix; its columns are the
-# vectors $\mathbf{a} \times \mathbf{e}_k$. It is used, but not written out, in the notes:
+# vectors $\mathbf{a} \times \mathbf{e}_k$:
 #
 # ```{math}
 # :label: la.cross.skew-matrix
@@ -212,20 +190,7 @@ def hat(a):  # the matrix of b -> a x b
 def vee(m):  # back: the vector of a skew matrix
     return np.array([m[2, 1], m[0, 2], m[1, 0]])
 
-assert close(vee(hat(np.array([1, 2, 3]))), [1, 2, 3])
-assert expands_to_zero(lambda a: hat(a) + hat(a).T)
-holds(
-    'la.cross.skew-matrix',
-    proved(lambda a, b: np.cross(a, b) - hat(a) @ b),
-    control=refuted(lambda a, b: np.cross(a, b) - hat(a).T @ b),
-    a=vectors(3), b=vectors(3), tries=50,
-)
-holds(
-    'la.cross.transpose',
-    proved(lambda a, b: cross(a, b) - hat(b).T @ a),
-    control=refuted(lambda a, b: cross(a, b) - hat(b) @ a),
-    a=vectors(3), b=vectors(3), tries=50,
-)
+print(hat(np.array([1, 2, 3])))
 
 # %% [markdown]
 # ```{exercise} ★ Inside or outside?
@@ -273,10 +238,83 @@ assert not grade(lambda x, t: (sides(x, t) >= 0).all(), by_weights, cases)
 # ```{solution-end}
 # ```
 
+# %% tags=["checks"]
+holds(
+    'la.cross.anticommutes',
+    proved(lambda a, b: cross(a, b) + cross(b, a)),
+    slip=(
+        'forgets that the exchange changes the sign',
+        refuted(lambda a, b: cross(a, b) - cross(b, a)),
+    ),
+    a=vectors(3),
+    b=vectors(3),
+    tries=50,
+)
+holds(
+    'la.cross.distributive',
+    proved(lambda a, b, c: cross(a, b + c) - cross(a, b) - cross(a, c)),
+    slip=(
+        'exchanges the factors in the second term',
+        refuted(lambda a, b, c: cross(a, b + c) - cross(a, b) - cross(c, a)),
+    ),
+    a=vectors(3),
+    b=vectors(3),
+    c=vectors(3),
+    tries=50,
+)
+holds(
+    'la.cross.triple-1',
+    proved(lambda a, b, c: a @ cross(b, c) - b @ cross(c, a)),
+    slip=(
+        'exchanges the last two vectors, which changes the sign',
+        refuted(lambda a, b, c: a @ cross(b, c) - b @ cross(a, c)),
+    ),
+    a=vectors(3),
+    b=vectors(3),
+    c=vectors(3),
+    tries=50,
+)
+holds(
+    'la.cross.triple-2',
+    proved(lambda a, b, c: b @ cross(c, a) - c @ cross(a, b)),
+    slip=(
+        'exchanges the last two vectors, which changes the sign',
+        refuted(lambda a, b, c: b @ cross(c, a) - c @ cross(b, a)),
+    ),
+    a=vectors(3),
+    b=vectors(3),
+    c=vectors(3),
+    tries=50,
+)
+
+# %% tags=["checks"]
+holds(
+    'la.cross.skew-matrix',
+    proved(lambda a, b: np.cross(a, b) - hat(a) @ b),
+    slip=(
+        'transposes the matrix, which changes the sign',
+        refuted(lambda a, b: np.cross(a, b) - hat(a).T @ b),
+    ),
+    a=vectors(3),
+    b=vectors(3),
+    tries=50,
+)
+holds(
+    'la.cross.transpose',
+    proved(lambda a, b: cross(a, b) - hat(b).T @ a),
+    slip=(
+        'forgets to transpose the matrix',
+        refuted(lambda a, b: cross(a, b) - hat(b) @ a),
+    ),
+    a=vectors(3),
+    b=vectors(3),
+    tries=50,
+)
+
 # %% [markdown]
 # ## Products of products
 #
-# This section continues [One vector out of three volumes](#one-vector-out-of-three-volumes). Everything else rests on one
+# This section continues [the part before](#the-formula-of-the-cross-product). Everything else rests on one
 # fact about the symbol.
 #
 # ```{prf:theorem} Two epsilons
@@ -291,13 +329,12 @@ assert not grade(lambda x, t: (sides(x, t) >= 0).all(), by_weights, cases)
 # $l = j$ and $m = k$, the left side is $(\pm 1)^2 = 1$; in the opposite order one factor changes its sign, and it is $-1$.
 # ```
 
-# %%
+# %% tags=["checks"]
 delta = np.eye(3, dtype=int)
 left = np.einsum('ijk,ilm->jklm', epsilon, epsilon)
 right = np.einsum('jl,km->jklm', delta, delta)
 right -= np.einsum('jm,kl->jklm', delta, delta)
 assert (left == right).all()
-print('true for all', left.size, 'choices of j, k, l, m')
 
 # %% [markdown]
 # Put one product into another, use $\varepsilon_{ijk} = \varepsilon_{kij}$, and two epsilons meet:
@@ -349,52 +386,7 @@ print('true for all', left.size, 'choices of j, k, l, m')
 # :label: la.cross.norm-squared
 # \|\mathbf{a} \times \mathbf{b}\|_2^2 = \|\mathbf{a}\|_2^2\, \|\mathbf{b}\|_2^2 - (\mathbf{a} \cdot \mathbf{b})^2
 # ```
-
-# %% tags=["hide-input"]
-three = {name: vectors(3) for name in 'abc'}
-holds(
-    'la.cross.vector-triple',
-    proved(lambda a, b, c: cross(a, cross(b, c)) - b * (c @ a) + c * (a @ b)),
-    control=refuted(lambda a, b, c: cross(a, cross(b, c))
-                    - b * (c @ a) + a * (b @ c)),
-    **three, tries=50,
-)
-holds(
-    'la.cross.vector-triple-left',
-    proved(lambda a, b, c: cross(cross(a, b), c) - b * (c @ a) + a * (b @ c)),
-    control=refuted(lambda a, b, c: cross(cross(a, b), c)
-                    - cross(a, cross(b, c))),
-    **three, tries=50,
-)
-holds(
-    'la.cross.jacobi',
-    proved(lambda a, b, c: sum(cross(x, cross(y, z)) for x, y, z in (
-        (a, b, c), (b, c, a), (c, a, b)))),
-    control=refuted(lambda a, b, c: sum(cross(x, cross(y, z)) for x, y, z in (
-        (a, b, c), (b, a, c), (c, a, b)))),
-    **three, tries=50,
-)
-
-# %% tags=["hide-input"]
-four = {name: vectors(3) for name in 'abcd'}
-holds(
-    'la.cross.binet-cauchy',
-    proved(lambda a, b, c, d: cross(a, b) @ cross(c, d)
-           - (a @ c) * (b @ d) + (a @ d) * (b @ c)),
-    control=refuted(lambda a, b, c, d: cross(a, b) @ cross(c, d)
-                    - (a @ c) * (b @ d) - (a @ d) * (b @ c)),
-    **four, tries=30,
-)
-holds(
-    'la.cross.norm-squared',
-    proved(lambda a, b: cross(a, b) @ cross(a, b)
-           - (a @ a) * (b @ b) + (a @ b) ** 2),
-    control=refuted(lambda a, b: cross(a, b) @ cross(a, b)
-                    - (a @ a) * (b @ b) + a @ b),
-    a=vectors(3), b=vectors(3), tries=50,
-)
-
-# %% [markdown]
+#
 # Jacobi's identity has a second reading. By {eq}`la.cross.anticommutes` it says $(\mathbf{a} \times \mathbf{b}) \times
 # \mathbf{c} = \mathbf{a} \times (\mathbf{b} \times \mathbf{c}) - \mathbf{b} \times (\mathbf{a} \times \mathbf{c})$, or
 # without $\mathbf{c}$: $[\mathbf{a} \times \mathbf{b}]_\times = [\mathbf{a}]_\times [\mathbf{b}]_\times -
@@ -405,7 +397,7 @@ holds(
 def commutator_gap(a, b):
     return hat(cross(a, b)) - (hat(a) @ hat(b) - hat(b) @ hat(a))
 
-print('proved for symbols:', expands_to_zero(commutator_gap))
+print('the two sides agree as polynomials:', expands_to_zero(commutator_gap))
 
 # %% [markdown]
 # Now the geometry. Let $\theta \in [0, \pi]$ be the angle between $\mathbf{a}$ and $\mathbf{b}$, so that
@@ -421,25 +413,7 @@ print('proved for symbols:', expands_to_zero(commutator_gap))
 # \mathbf{a} \times \mathbf{b} = \|\mathbf{a}\|_2\, \|\mathbf{b}\|_2\, \sin\theta\; \mathbf{n}
 # ```
 #
-# (for parallel vectors both sides are zero, whatever $\mathbf{n}$). The check computes the right side without any cross
-# product: the normal by a QR decomposition, the angle from chords of the unit circle, since the arc cosine loses half of its
-# digits for nearly parallel vectors.
-
-# %%
-def from_geometry(a, b, hand=1):
-    size_a, size_b = np.linalg.norm(a), np.linalg.norm(b)
-    u, v = a / size_a, b / size_b
-    theta = 2 * np.arctan2(np.linalg.norm(u - v), np.linalg.norm(u + v))
-    n = np.linalg.qr(np.stack([u, v], 1), mode='complete')[0][:, 2]
-    n = n * np.sign(np.linalg.det([a, b, n])) * hand
-    return size_a * size_b * np.sin(theta) * n
-
-holds(
-    'la.cross.geometric',
-    lambda a, b: close(cross(a, b), from_geometry(a, b)),
-    control=lambda a, b: close(cross(a, b), from_geometry(a, b, hand=-1)),
-    a=vectors(3).filter(np.any), b=vectors(3).filter(np.any),
-)
+# For parallel vectors both sides are zero, whatever $\mathbf{n}$ is.
 
 # %% mystnb={"figure": {"caption": "$\\mathbf{a} \\times \\mathbf{b}$ is perpendicular to both factors, its length is the area that they span, and its dot product with $\\mathbf{c}$ is the volume of the box; the area goes with the sine of the angle."}, "image": {"alt": "Left: two arrows spanning a parallelogram, a third one standing on it at right angles. Middle: a slanted box over the same parallelogram. Right: the length of the cross product follows the sine of the angle, the dot product its cosine."}} tags=["hide-input"]
 a, b, c = np.array([[1.6, 0.2, 0], [0.4, 1.1, 0], [0.4, 0.3, 1.2]])
@@ -517,8 +491,112 @@ assert not grade(volume, by_least_squares, cases)
 # ```{solution-end}
 # ```
 
+# %% tags=["checks"]
+three = {name: vectors(3) for name in 'abc'}
+holds(
+    'la.cross.vector-triple',
+    proved(lambda a, b, c: cross(a, cross(b, c)) - b * (c @ a) + c * (a @ b)),
+    slip=(
+        'subtracts the term of the other bracketing',
+        refuted(
+            lambda a, b, c: cross(a, cross(b, c)) - b * (c @ a) + a * (b @ c)
+        ),
+    ),
+    **three,
+    tries=50,
+)
+holds(
+    'la.cross.vector-triple-left',
+    proved(lambda a, b, c: cross(cross(a, b), c) - b * (c @ a) + a * (b @ c)),
+    slip=(
+        'leaves out the brackets, as if the order did not matter',
+        refuted(lambda a, b, c: cross(cross(a, b), c) - cross(a, cross(b, c))),
+    ),
+    **three,
+    tries=50,
+)
+holds(
+    'la.cross.jacobi',
+    proved(
+        lambda a, b, c: sum(
+            cross(x, cross(y, z))
+            for x, y, z in ((a, b, c), (b, c, a), (c, a, b))
+        )
+    ),
+    slip=(
+        'exchanges two vectors in the second term',
+        refuted(
+            lambda a, b, c: sum(
+                cross(x, cross(y, z))
+                for x, y, z in ((a, b, c), (b, a, c), (c, a, b))
+            )
+        ),
+    ),
+    **three,
+    tries=50,
+)
+
+# %% tags=["checks"]
+four = {name: vectors(3) for name in 'abcd'}
+holds(
+    'la.cross.binet-cauchy',
+    proved(
+        lambda a, b, c, d: (
+            cross(a, b) @ cross(c, d) - (a @ c) * (b @ d) + (a @ d) * (b @ c)
+        )
+    ),
+    slip=(
+        'adds the second product where it is subtracted',
+        refuted(
+            lambda a, b, c, d: (
+                cross(a, b) @ cross(c, d)
+                - (a @ c) * (b @ d)
+                - (a @ d) * (b @ c)
+            )
+        ),
+    ),
+    **four,
+    tries=30,
+)
+holds(
+    'la.cross.norm-squared',
+    proved(
+        lambda a, b: (
+            cross(a, b) @ cross(a, b) - (a @ a) * (b @ b) + (a @ b) ** 2
+        )
+    ),
+    slip=(
+        'forgets the square of the dot product, and its sign',
+        refuted(
+            lambda a, b: cross(a, b) @ cross(a, b) - (a @ a) * (b @ b) + a @ b
+        ),
+    ),
+    a=vectors(3),
+    b=vectors(3),
+    tries=50,
+)
+
+def from_geometry(a, b, hand=1):
+    size_a, size_b = np.linalg.norm(a), np.linalg.norm(b)
+    u, v = a / size_a, b / size_b
+    theta = 2 * np.arctan2(np.linalg.norm(u - v), np.linalg.norm(u + v))
+    n = np.linalg.qr(np.stack([u, v], 1), mode='complete')[0][:, 2]
+    n = n * np.sign(np.linalg.det([a, b, n])) * hand
+    return size_a * size_b * np.sin(theta) * n
+
+holds(
+    'la.cross.geometric',
+    lambda a, b: close(cross(a, b), from_geometry(a, b)),
+    slip=(
+        'takes the left hand for the right one',
+        lambda a, b: close(cross(a, b), from_geometry(a, b, hand=-1)),
+    ),
+    a=vectors(3).filter(np.any),
+    b=vectors(3).filter(np.any),
+)
+
 # %% [markdown]
-# ## Why space, of all places
+# ## The wedge product: why the cross product needs three dimensions
 #
 # The area of a parallelogram makes sense in any dimension, and so does the right side of {eq}`la.cross.norm-squared`, the
 # determinant of the Gram matrix of $\mathbf{a}$ and $\mathbf{b}$. Lagrange found it to be a sum of squares:
@@ -532,10 +610,9 @@ assert not grade(volume, by_least_squares, cases)
 # a_j b_j) = 2 \|\mathbf{a}\|_2^2 \|\mathbf{b}\|_2^2 - 2 (\mathbf{a} \cdot \mathbf{b})^2$, where each pair $i < j$ appears
 # twice.
 #
-# The notes put this sum behind $\|\mathbf{a} \times \mathbf{b}\|_2^2$ without saying what $n$ is. The identity between the
-# two sides of {eq}`la.cross.lagrange` holds for every $n$; that they are $\|\mathbf{a} \times \mathbf{b}\|_2^2$ can only be
-# said where there is such a product, for us in $n = 3$. The control overlooks this. It reads the product off cyclically,
-# entry $i$ being $a_{i+1} b_{i+2} - a_{i+2} b_{i+1}$, which is right for $n = 3$ and looks as good for $n = 4$:
+# The identity holds for every $n$. In three dimensions both sides are $\|\mathbf{a} \times \mathbf{b}\|_2^2$. It is tempting
+# to make a product for $n = 4$ in the same cyclic way, with $a_{i+1} b_{i+2} - a_{i+2} b_{i+1}$ as entry $i$. But the length of
+# this vector is not the area:
 
 # %%
 def lagrange_sum(a, b):
@@ -549,23 +626,10 @@ def cyclic(a, b):  # squared length of the product read off cyclically
     a_1, a_2, b_1, b_2 = (np.roll(v, -k) for v in (a, b) for k in (1, 2))
     return ((a_1 * b_2 - a_2 * b_1) ** 2).sum()
 
-# %%
-for n in (2, 3, 4):  # the claim in symbols
-    a, b = (np.array(sp.symbols(f'{v}1:{n + 1}')) for v in 'ab')
-    assert sp.expand(gram(a, b) - lagrange_sum(a, b)) == 0
-n = cross(a[:3], b[:3])
-assert sp.expand(n @ n - lagrange_sum(a[:3], b[:3])) == 0
-
-def is_lagrange(square):
-    def test(n, seed):
-        a, b = np.random.default_rng(seed).integers(-9, 10, (2, n))
-        return square(a, b) == lagrange_sum(a, b)
-    return test
-
-holds(
-    'la.cross.lagrange', is_lagrange(gram), control=is_lagrange(cyclic),
-    n=[4, 2, 3, 5, 6, 7, 8], seed=seeds(),
-)
+for n in (3, 4):
+    a, b = np.random.default_rng(0).integers(-9, 10, (2, n))
+    print(f'n = {n}: squared area {gram(a, b)}, sum of squares',
+          f'{lagrange_sum(a, b)}, cyclic product {cyclic(a, b)}')
 
 # %% [markdown]
 # The numbers $a_i b_j - a_j b_i$ fill a skew matrix, the *wedge product*
@@ -580,7 +644,7 @@ holds(
 a, b = np.random.default_rng(0).integers(-9, 10, (2, 8))
 wedge = np.outer(a, b) - np.outer(b, a)
 print('half of the squared Frobenius norm of the wedge product:',
-      (wedge ** 2).sum() / 2 == lagrange_sum(a, b))
+      (wedge ** 2).sum() // 2, ' squared area:', gram(a, b))
 
 # %% [markdown]
 # Is that the end? If we ask only for a bilinear product that is perpendicular to its factors and has the length of
@@ -654,6 +718,25 @@ assert not grade(c_first, by_singular_vectors, cases)
 # ```{solution-end}
 # ```
 
+# %% tags=["checks"]
+def is_lagrange(square):
+    def test(n, seed):
+        a, b = np.random.default_rng(seed).integers(-9, 10, (2, n))
+        return square(a, b) == lagrange_sum(a, b)
+
+    return test
+
+holds(
+    'la.cross.lagrange',
+    is_lagrange(gram),
+    slip=(
+        'reads the product off cyclically in four dimensions, too',
+        is_lagrange(cyclic),
+    ),
+    n=[4, 2, 3, 5, 6, 7, 8],
+    seed=seeds(),
+)
+
 # %% [markdown]
 # ## Where it matters: the sunny side of a mountain
 #
@@ -681,8 +764,8 @@ def area_vectors(r):  # (rows, columns, 3) -> (2, rows - 1, columns - 1, 3)
 n = area_vectors(r)
 
 # %% [markdown]
-# Two checks first. Heron's formula knows the area of a triangle from the lengths of its sides alone. And the *sum* of all
-# area vectors can be had without the interior: by {eq}`la.cross.distributive` and {eq}`la.cross.anticommutes`
+# How much ground is there? Heron's formula gives the same area for each triangle from the lengths of its sides alone. The *sum* of all
+# area vectors does not depend on the interior: by {eq}`la.cross.distributive` and {eq}`la.cross.anticommutes`
 #
 # $$\tfrac12 (\mathbf{q} - \mathbf{p}) \times (\mathbf{t} - \mathbf{p}) =
 # \tfrac12 (\mathbf{p} \times \mathbf{q} + \mathbf{q} \times \mathbf{t} + \mathbf{t} \times \mathbf{p}),$$
