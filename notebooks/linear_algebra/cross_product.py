@@ -40,7 +40,7 @@ from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 from scipy.spatial import ConvexHull
 
 from nbutils.cases import seeds, vectors
-from nbutils.checks import below, close, grade, holds
+from nbutils.checks import close, grade, holds
 from nbutils.figures import panels, show_image
 
 plt.style.use('nbutils.book')
