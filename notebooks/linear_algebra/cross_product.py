@@ -314,7 +314,7 @@ holds(
 # %% [markdown]
 # ## Products of products
 #
-# This section continues [the part before](#the-formula-of-the-cross-product). Everything else rests on one
+# This section continues [The formula of the cross product](#the-formula-of-the-cross-product). Everything else rests on one
 # fact about the symbol.
 #
 # ```{prf:theorem} Two epsilons
