@@ -598,6 +598,7 @@ holds(
 # %% [markdown]
 # ## The wedge product: why the cross product needs three dimensions
 #
+# This section continues [The formula of the cross product](#the-formula-of-the-cross-product).
 # The area of a parallelogram makes sense in any dimension, and so does the right side of {eq}`la.cross.norm-squared`, the
 # determinant of the Gram matrix of $\mathbf{a}$ and $\mathbf{b}$. Lagrange found it to be a sum of squares:
 #
