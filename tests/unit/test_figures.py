@@ -12,10 +12,11 @@ import pytest
 from PIL import Image
 
 from nbutils import figures
-from nbutils.maintain import svg
+from nbutils.maintain import notebooks, svg
 
 matplotlib.use('agg')
 WHITE, DARK = '#ffffff', '#14181e'  # the grounds of the page
+CSS = notebooks.ROOT / 'book' / '_static' / 'book.css'
 
 
 @pytest.fixture
@@ -67,6 +68,45 @@ def test_colors_are_readable_on_both_pages(plt, page):
 def test_colors_stay_apart_for_all_eyes(plt, sight):
     seen = [lab(SIGHT[sight] @ linear(color)) for color in colors(plt)]
     assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2)) > 20
+
+
+def variables(theme):
+    """Of the style sheet: the values of its variables on a ground."""
+    css = CSS.read_text('utf-8')
+    [block] = re.findall(rf'^html\[data-theme="{theme}"\] \{{(.*?)^\}}', css, re.S | re.M)
+    return dict(re.findall(r'--([\w-]+): (#\w{6});', block))
+
+
+def themed():
+    """Of the style sheet: for each color of the style its variable, once for lines and once for areas."""
+    css = CSS.read_text('utf-8')
+    rules = re.findall(r'svg\.figure \[(fill|stroke)="(#\w{6})"\] \{ (\w+): var\(--(\w+)\); \}', css)
+    assert all(kind == again for kind, _, again, _ in rules)
+    lines, areas = ({color: name for kind, color, _, name in rules if kind == wanted} for wanted in ('stroke', 'fill'))
+    assert lines == areas
+    return lines
+
+
+def test_every_color_of_the_style_has_a_variable(plt):
+    assert set(themed()) == {*(f'#{color.lstrip("#")}' for color in colors(plt)), figures.GREY}
+
+
+@pytest.mark.parametrize('theme, ground', [('light', '#ffffff'), ('dark', '#121212')])
+def test_colors_on_a_page_can_be_read_and_told_apart(theme, ground):
+    """Letters have these colors, too: 4.5:1 on the page and in its boxes. By eyes without red, green or blue cones as well."""
+    values = variables(theme)
+    shown = {color: values[name] for color, name in themed().items()}
+    assert min(contrast(value, place) for value in shown.values() for place in (ground, values['box'])) >= 4.5
+    bright = [value for color, value in shown.items() if color != figures.GREY]
+    for sight in SIGHT.values():
+        seen = [lab(sight @ linear(value)) for value in bright]
+        assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2)) > 20
+
+
+def test_no_single_color_can_be_read_on_both_pages():
+    """So a stored figure has one color, and the page gives it two values."""
+    greys = [f'#{value:02x}{value:02x}{value:02x}' for value in range(256)]  # contrast hangs on luminance alone
+    assert 4 < max(min(contrast(grey, '#ffffff'), contrast(grey, '#121212')) for grey in greys) < 4.5
 
 
 def test_figures_have_no_ground_of_their_own(plt):

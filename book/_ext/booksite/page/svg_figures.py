@@ -12,6 +12,7 @@ _IMAGE = re.compile(r'<img [^>]*?src="[^"]*_images/(?P<name>[^"/]+\.svg)"[^>]*>'
 _ALT = re.compile(r'\balt="([^"]*)"')
 _ROOT = re.compile(r'<svg [^>]*?viewBox="(?P<box>0 0 (?P<width>[\d.]+) (?P<height>[\d.]+))"[^>]*>')
 _MARKS = re.compile(r' (?:aria-label|class)="[^"]*"| (?=/>)')  # the words of a drawing: its alternative text speaks for all
+_TEXT = ' class="mpl-text"'
 _GLYPH = re.compile(r'<path id="([^"]*)"( d="[^"]*" transform="scale[^"]*")/>')
 _USED = re.compile(r'href="#([^"]*)"')
 _LENGTH = re.compile(r' (width|height)="([\d.]+)pt"')  # resvg does not know points
@@ -53,7 +54,8 @@ def in_page(svg, alt, glyphs):
         names[found[1]] = glyphs.setdefault(found[2], f'g{len(glyphs) + 1}')
         return ''
 
-    drawing = _GLYPH.sub(share, _MARKS.sub('', svg[opening.end():]))
+    texts = svg[opening.end():].split(_TEXT)
+    drawing = _GLYPH.sub(share, ' class="t"'.join(_MARKS.sub('', part) for part in texts))  # texts have a rim: see book.css
     drawing = _USED.sub(lambda found: f'href="#{names.get(found[1], found[1])}"', drawing)
     return (f'<svg class="figure" role="img" aria-label="{html.escape(alt)}" viewBox="{opening["box"]}" width="{width}"'
             f' height="{height}" stroke-linejoin="round" stroke-linecap="butt">{drawing}')
