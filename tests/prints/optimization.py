@@ -47,9 +47,6 @@ _path, _plain = by_torch(0.9, _rates), by_torch(0.0, _rates)
 _moving = dict(**_quad, t=range(2, 6), eta=lambda t: _rates[t], x=lambda t: _path[t], lambda_=0.9,
                g=lambda t: _path[t] - _path[t - 1] if t else np.zeros(2))
 
-prints('aw.momentum.momentum', **_moving)
-prints('aw.momentum.update', **_moving)
-prints('aw.momentum.expanded', **_moving)
 prints('aw.gd.gd-step', **_moving | dict(x=lambda t: _plain[t]))
 
 def on_diamond(x):
@@ -899,58 +896,7 @@ prints(
     equality=dict(f=strong_bowl, x=_soft_way),
 )
 
-# momentum, adaptive steps
-
-prints('momentum-unrolled', **_moving)
-prints(
-    'momentum-filter',
-    tries=15,
-    lambda_=scalars(-0.5, 0.5),
-    t=integers(0, 5),
-    a=vectors(2),
-    b=vectors(2),
-)
-
-
-def ball_roots(eta, a, lambda_):
-    """How one step of the heavy ball acts on two errors in a row, by its eigenvalues."""
-    return np.linalg.eigvals([[1 + lambda_ - eta * a, -lambda_], [1, 0]]).astype(complex)
-
-
-prints(
-    'momentum-roots',
-    eta=scalars(0.1, 2),
-    a=scalars(0.1, 2),
-    lambda_=scalars(0.1, 0.9),
-    z=of(lambda eta, a, lambda_: ball_roots(eta, a, lambda_)[0]),
-)
-prints(
-    'momentum-band',
-    eta=scalars(0.1, 2),
-    a=scalars(0.1, 2),
-    lambda_=scalars(0.1, 0.9),
-    slip=('forgets the lower end', r'(1 + \lambda - \eta a)^2 \le 4\lambda \iff \eta a \le (1 + \sqrt\lambda)^2'),
-)
-
-
-def both_ends(mu, L):
-    """(step, momentum) for which the band of equal moduli reaches from mu to L, by solving two equations."""
-    def misses(v):
-        return [v[0] * mu - (1 - np.sqrt(v[1])) ** 2, v[0] * L - (1 + np.sqrt(v[1])) ** 2]
-    return optimize.fsolve(misses, [1 / L, (1 - 1 / np.sqrt(L / mu)) ** 2], xtol=1e-14)
-
-
-prints(
-    'momentum-best',
-    tries=20,
-    mu=scalars(0.5, 1),
-    L=scalars(3, 9),
-    kappa=of(lambda mu, L: L / mu),
-    eta=of(lambda mu, L: both_ends(mu, L)[0]),
-    lambda_=of(lambda mu, L: both_ends(mu, L)[1]),
-    rho=of(lambda mu, L: np.sqrt(np.prod(ball_roots(both_ends(mu, L)[0], (mu + L) / 2, both_ends(mu, L)[1])).real)),
-)
-
+# momentum
 
 def torch_path(make, rates, start=(2., -1.), keep=()):
     """Iterates of an optimizer of torch on the quadratic, and of what it keeps under these names."""
@@ -969,19 +915,81 @@ def torch_path(make, rates, start=(2., -1.), keep=()):
     return seen, kept
 
 
+def heavy_ball(nesterov):
+    """Positions and velocities of torch's SGD with momentum 0.8 and step size 0.1."""
+    import torch
+    seen, kept = torch_path(
+        lambda x: torch.optim.SGD(x, lr=0.1, momentum=0.8, nesterov=nesterov), [0.1] * 6, keep=['momentum_buffer'])
+    return seen, kept['momentum_buffer']
+
+
+_ball, _velocity = heavy_ball(nesterov=False)
+_rolling = dict(**_quad, t=range(1, 6), beta=0.8, eta=0.1, x=lambda t: _ball[t], v=lambda t: _velocity[t])
+
+prints('momentum-step', **_rolling)
+prints('momentum-unrolled', **_rolling)
+prints(
+    'momentum-filter',
+    tries=15,
+    beta=scalars(-0.5, 0.5),
+    t=integers(0, 5),
+    a=vectors(2),
+    b=vectors(2),
+)
+
+
+def ball_roots(eta, a, beta):
+    """How one step of the heavy ball acts on two errors in a row, by its eigenvalues."""
+    return np.linalg.eigvals([[1 + beta - eta * a, -beta], [1, 0]]).astype(complex)
+
+
+prints(
+    'momentum-roots',
+    eta=scalars(0.1, 2),
+    a=scalars(0.1, 2),
+    beta=scalars(0.1, 0.9),
+    z=of(lambda eta, a, beta: ball_roots(eta, a, beta)[0]),
+)
+prints(
+    'momentum-band',
+    eta=scalars(0.1, 2),
+    a=scalars(0.1, 2),
+    beta=scalars(0.1, 0.9),
+    slip=('forgets the lower end', r'(1 + \beta - \eta a)^2 \le 4\beta \iff \eta a \le (1 + \sqrt\beta)^2'),
+)
+
+
+def both_ends(mu, L):
+    """(step, momentum) for which the band of equal moduli reaches from mu to L, by solving two equations."""
+    def misses(v):
+        return [v[0] * mu - (1 - np.sqrt(v[1])) ** 2, v[0] * L - (1 + np.sqrt(v[1])) ** 2]
+    return optimize.fsolve(misses, [1 / L, (1 - 1 / np.sqrt(L / mu)) ** 2], xtol=1e-14)
+
+
+prints(
+    'momentum-best',
+    tries=20,
+    mu=scalars(0.5, 1),
+    L=scalars(3, 9),
+    kappa=of(lambda mu, L: L / mu),
+    eta=of(lambda mu, L: both_ends(mu, L)[0]),
+    beta=of(lambda mu, L: both_ends(mu, L)[1]),
+    rho=of(lambda mu, L: np.sqrt(np.prod(ball_roots(both_ends(mu, L)[0], (mu + L) / 2, both_ends(mu, L)[1])).real)),
+)
+
+_ahead, _ahead_velocity = heavy_ball(nesterov=True)
+
+prints(  # torch keeps the places y
+    'momentum-nesterov', **_quad, t=range(1, 6), beta=0.8, eta=0.1, y=lambda t: _ahead[t], v=lambda t: _ahead_velocity[t],
+    x=lambda t: _ahead[t] + 0.1 * 0.8 * _ahead_velocity[t],
+)
+
+
+# adaptive methods
+
 def at_entry(family):
     """Members of a family of vectors, or their entries."""
     return lambda t, i=None: family[t] if i is None else family[t][i - 1]
-
-
-def nesterov():
-    import torch
-    seen, kept = torch_path(lambda x: torch.optim.SGD(x, lr=0.1, momentum=0.8, nesterov=True), [0.1] * 6, keep=['momentum_buffer'])
-    moves = [-0.1 * v for v in kept['momentum_buffer']]
-    return dict(y=lambda t: seen[t], g=lambda t: moves[t], x=lambda t: seen[t] - 0.8 * moves[t])
-
-
-prints('momentum-nesterov', **_quad, **nesterov(), t=range(1, 6), lambda_=0.8, eta=0.1)
 
 
 def adaptive(make, name):
