@@ -46,7 +46,7 @@ from torch import optim, tensor
 from nbutils import data
 from nbutils.cases import scalars, seeds, vectors
 from nbutils.checks import below, close, erratum, grade, holds, verify
-from nbutils.figures import GREY, label_lines, panels
+from nbutils.figures import GREY, panels
 
 plt.style.use('nbutils.book')
 
