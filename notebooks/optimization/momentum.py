@@ -400,12 +400,13 @@ def modulus(eta_a, beta):
     roots = np.roots([1, -(1 + beta - eta_a), beta])
     return abs(roots).max()
 
+print('eta a:        0.02  0.30  1.00  2.00')
 for beta in 0, 0.25, 0.81:
     row = '  '.join(f'{modulus(eta_a, beta):.2f}' for eta_a in (0.02, 0.3, 1, 2))
     print(f'beta = {beta:4}:  {row}')
 
 # %% [markdown]
-# The columns belong to $\eta a = 0.02$, $0.3$, $1$ and $2$. For $\beta = 0.81$ all four are equal! The product of the two
+# For $\beta = 0.81$ all four factors are equal! The product of the two
 # roots is $\beta$. If the roots are complex, they are conjugate, so both have the modulus $\sqrt\beta$, *whatever the
 # curvature is*. This happens for all $\eta a$ in a band:
 #
@@ -624,11 +625,12 @@ for kappa in 10, 100, 1000:
     print(f'{kappa:5} {fast:10} {safe:10}')
 
 # %% [markdown]
-# On quadratics Nesterov momentum grows with $\sqrt\kappa$, too, but it is slower than the best heavy ball. Why is it famous
-# nevertheless? Because it comes with a guarantee. For *every* function whose curvature lies between $\mu$ and $L$, it brings
-# the gap to the minimum below a constant times $(1 - 1/\sqrt\kappa)^t$ {cite}`nesterov2018lectures`. The heavy ball, with the
-# parameters that are best for quadratics, may never arrive. Here is such a function of one variable, given by its slope,
-# with curvatures 1 and 25 {cite}`lessard2016analysis`:
+# On quadratics the number of steps grows with $\sqrt\kappa$, too, but it is larger than with the best heavy ball. Why is
+# Nesterov momentum famous nevertheless? Because it comes with a guarantee. For *every* function whose curvature lies between
+# $\mu$ and $L$, it brings the gap to the minimum below a constant times $(1 - 1/\sqrt\kappa)^t$ {cite}`nesterov2018lectures`. Even
+# without a positive $\mu$ one can let $\beta$ grow towards 1, and then the gap falls like $1/t^2$ on every smooth convex function.
+# The heavy ball, with the parameters that are best for quadratics, may never arrive. Here is a function of one variable on
+# which it fails. The function is given by its slope and has curvatures 1 and 25 {cite}`lessard2016analysis`:
 
 # %%
 def kinked(x):

@@ -25,29 +25,24 @@ def quad_slope(x):
     return _hess @ x + unit(2, 0)
 
 
-def by_torch(momentum, rates, steps=6):
-    """The iterates of torch's SGD, and their differences."""
+def by_torch(rates, steps=6):
+    """The iterates of gradient descent, with gradients from torch."""
     import torch
     x = torch.tensor([2., -1.], dtype=torch.float64, requires_grad=True)
-    optimizer, seen = torch.optim.SGD([x], lr=1., momentum=0), [x.detach().numpy().copy()]
-    velocity = np.zeros(2)
+    optimizer, seen = torch.optim.SGD([x], lr=1.), [x.detach().numpy().copy()]
     for t in range(1, steps):
+        optimizer.param_groups[0]['lr'] = rates[t]
         optimizer.zero_grad()
         (x @ torch.tensor(_hess) @ x / 2 + x[0]).backward()
-        velocity = momentum * velocity - rates[t] * x.grad.numpy()
-        with torch.no_grad():
-            x += torch.tensor(velocity)
+        optimizer.step()
         seen.append(x.detach().numpy().copy())
     return seen
 
 _rates = [0, 0.1, 0.2, 0.15, 0.1, 0.3]
 
-_path, _plain = by_torch(0.9, _rates), by_torch(0.0, _rates)
+_plain = by_torch(_rates)
 
-_moving = dict(**_quad, t=range(2, 6), eta=lambda t: _rates[t], x=lambda t: _path[t], lambda_=0.9,
-               g=lambda t: _path[t] - _path[t - 1] if t else np.zeros(2))
-
-prints('aw.gd.gd-step', **_moving | dict(x=lambda t: _plain[t]))
+prints('aw.gd.gd-step', **_quad, t=range(2, 6), eta=lambda t: _rates[t], x=lambda t: _plain[t])
 
 def on_diamond(x):
     t = abs(x)
@@ -601,7 +596,7 @@ prints(
     x=[descent(np.array([1., -1]))],
     equality=dict(x=descent(np.array([2., 1]))),
 )
-_even = by_torch(0.0, [0.1] * 6)
+_even = by_torch([0.1] * 6)
 
 prints('ml.opt.gd.update', L=_quad['f'], t=range(0, 5), w=lambda t: _even[t], gamma=0.1)
 prints(
@@ -997,7 +992,7 @@ def adaptive(make, name):
     slopes = [None, *(quad_slope(x) for x in seen)]
     return dict(
         **_quad, t=range(1, 6), i=range(1, 3), eta=lambda t: _rates[t], epsilon=0.01,
-        x=at_entry(seen), s=at_entry(kept[name]), g=at_entry(slopes),
+        w=at_entry(seen), s=at_entry(kept[name]), g=at_entry(slopes),
     )
 
 
@@ -1016,21 +1011,21 @@ def adam(x):
     return torch.optim.Adam(x, lr=0.1, betas=(0.6, 0.8), eps=0.01)
 
 
-prints('momentum-adaptive', **adaptive(adagrad, 'sum'))
-prints('momentum-rmsprop', **adaptive(rmsprop, 'square_avg'), beta=0.7)
+prints('adaptive-adagrad', **adaptive(adagrad, 'sum'))
+prints('adaptive-rmsprop', **adaptive(rmsprop, 'square_avg'), beta=0.7)
 
 _adam, _averages = torch_path(adam, _rates, keep=['exp_avg', 'exp_avg_sq'])
 _adam_slopes = [None, *map(quad_slope, _adam)]
 
 prints(
-    'momentum-adam',
+    'adaptive-adam',
     t=range(1, 6),
     i=range(1, 3),
     eta=lambda t: _rates[t],
     epsilon=0.01,
     beta_1=0.6,
     beta_2=0.8,
-    x=at_entry(_adam),
+    w=at_entry(_adam),
     g=at_entry(_adam_slopes),
     m=at_entry(_averages['exp_avg']),
     s=at_entry(_averages['exp_avg_sq']),
@@ -1053,7 +1048,7 @@ def cosine_rates(eta, steps):
 
 _cosine = cosine_rates(0.3, 5)
 
-prints('momentum-cosine', w=3, T=8, t=range(0, 10), eta=0.3, eta_t=of(lambda t: _cosine[t - 3] if 3 <= t < 8 else 9.0))
+prints('adaptive-cosine', h=3, T=8, t=range(0, 10), eta=0.3, eta_t=of(lambda t: _cosine[t - 3] if 3 <= t < 8 else 9.0))
 
 # subgradients
 
