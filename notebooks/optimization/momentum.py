@@ -118,8 +118,8 @@ for i, (ax, name, path) in enumerate(zip(axes, ('gradient descent', 'momentum'),
 axes[1].set(xlabel='x₁');
 
 # %% [markdown]
-# Look at the second column of each pair. Gradient descent multiplies $x_2$ by $1 - 30 \cdot \frac{2}{31}$, about $-0.94$, at
-# each step, so it changes sides every time and shrinks slowly. Momentum has brought both coordinates near zero.
+# Look at the second column of each pair. Gradient descent multiplies $x_2$ by $1 - 30 \cdot 2/31 \approx -0.935$ at each
+# step, so it changes sides every time and shrinks slowly. Momentum has brought both coordinates near zero.
 #
 # (aw.momentum.local-dir)=
 # Why did gradient descent set out in a bad direction? Because $-\nabla f$ is the direction of greatest descent only for very
@@ -187,8 +187,11 @@ print('torch:', x.detach().numpy().round(4), '  ours:', ball[10].round(4))
 # \mathbf{x}_t = \mathbf{x}_{t-1} + \mathbf{u}_t .
 # ```
 #
-# As long as the step size $\eta_t$ stays the same, $\mathbf{u}_t = -\eta\mathbf{v}_t$, and both are the same method. When the
-# step size changes, they differ: each old gradient in $\mathbf{u}_t$ keeps the step size of its own time.
+# As long as the step size $\eta_t$ stays the same, $\mathbf{u}_t = -\eta\mathbf{v}_t$, and both are the same method.
+#
+# (aw.momentum.expanded)=
+# When the step size changes, they differ, because in $\mathbf{u}_t$ each old gradient keeps the step size of its own time:
+# $\mathbf{u}_t = -\eta_t \nabla f(\mathbf{x}_{t-1}) - \beta\,\eta_{t-1} \nabla f(\mathbf{x}_{t-2}) + \beta^2\,\mathbf{u}_{t-2}$.
 #
 # ```{exercise} ★★ Program: which convention does PyTorch follow?
 # :label: momentum-convention
@@ -244,7 +247,8 @@ def step_size_inside(gradients, etas, beta):
 
 assert grade(total_move_solution, moved_by_torch, runs)
 assert grade(step_size_inside, moved_by_torch, runs[1:2])
-for wrong in (step_size_inside, lambda G, etas, beta: total_move_solution((1 - beta) * G, etas, beta),
+assert not grade(step_size_inside, moved_by_torch, runs)
+for wrong in (lambda G, etas, beta: total_move_solution((1 - beta) * G, etas, beta),
               lambda G, etas, beta: total_move_solution(G, etas, 0)):
     assert not grade(wrong, moved_by_torch, runs)
 
@@ -370,10 +374,12 @@ def best_pair(kappa):  # for curvatures from 1 to kappa
     rho = (kappa**0.5 - 1) / (kappa**0.5 + 1)
     return 4 / (kappa**0.5 + 1) ** 2, rho**2
 
+# %%
 print('kappa   gradient descent   momentum   ratio')
 for kappa in 10, 100, 1000:
     plain = steps_needed(distances(momentum, kappa, 2 / (kappa + 1), 0, 9000))
-    fast = steps_needed(distances(momentum, kappa, *best_pair(kappa), 900))
+    fast = steps_needed(
+        distances(momentum, kappa, *best_pair(kappa), 900))
     print(f'{kappa:5} {plain:18} {fast:10} {plain / fast:7.1f}')
 
 # %% [markdown]
@@ -400,10 +406,11 @@ def modulus(eta_a, beta):
     roots = np.roots([1, -(1 + beta - eta_a), beta])
     return abs(roots).max()
 
+# %%
 print('eta a:        0.02  0.30  1.00  2.00')
 for beta in 0, 0.25, 0.81:
-    row = '  '.join(f'{modulus(eta_a, beta):.2f}' for eta_a in (0.02, 0.3, 1, 2))
-    print(f'beta = {beta:4}:  {row}')
+    factors = [modulus(eta_a, beta) for eta_a in (0.02, 0.3, 1, 2)]
+    print(f'beta = {beta:4}: ', '  '.join(f'{z:.2f}' for z in factors))
 
 # %% [markdown]
 # For $\beta = 0.81$ all four factors are equal! The product of the two
@@ -440,7 +447,7 @@ right.set(xlabel='step', ylabel='distance to the minimum', ylim=(1e-12, 30));
 # %% [markdown]
 # ````{prf:theorem} The best step size and momentum on quadratics
 # :label: thm-momentum-best
-# For curvatures in $[\mu, L]$ and $\kappa = L/\mu > 1$, the largest modulus $\rho$ over all $a \in [\mu, L]$ is smallest for
+# Let $\kappa = L/\mu$ and $\kappa > 1$. The largest modulus $\rho$ over all curvatures $a \in [\mu, L]$ is smallest for
 # ```{math}
 # :label: momentum-best
 # \eta = \frac{4}{(\sqrt L + \sqrt\mu)^2}, \qquad \beta = \rho^2, \qquad \rho = \frac{\sqrt\kappa - 1}{\sqrt\kappa + 1} .
@@ -488,6 +495,7 @@ def turning(path):  # mean cosine between steps: 1 straight on, -1 back
     steps /= norm(steps, axis=1, keepdims=True)
     return (steps[1:] * steps[:-1]).sum(1).mean()
 
+# %%
 a, x = np.linspace(1, 10, 20), np.random.default_rng(0).normal(size=20)
 for eta, beta in (2 / 11, 0), (1 / 10, (1 - 10**-0.5) ** 2), (1 / 10, 0.99):
     path = momentum(lambda x: a * x, x, eta, beta, 31)
@@ -618,10 +626,13 @@ def nesterov(gradient, x, eta, beta, steps):
 def nesterov_pair(kappa):  # for curvatures from 1 to kappa
     return 1 / kappa, (kappa**0.5 - 1) / (kappa**0.5 + 1)
 
+# %%
 print('kappa   momentum   Nesterov')
 for kappa in 10, 100, 1000:
-    fast = steps_needed(distances(momentum, kappa, *best_pair(kappa), 900))
-    safe = steps_needed(distances(nesterov, kappa, *nesterov_pair(kappa), 900))
+    fast = steps_needed(
+        distances(momentum, kappa, *best_pair(kappa), 900))
+    safe = steps_needed(
+        distances(nesterov, kappa, *nesterov_pair(kappa), 900))
     print(f'{kappa:5} {fast:10} {safe:10}')
 
 # %% [markdown]
@@ -692,14 +703,14 @@ verify(
 # ## Where it matters: full gradients and random batches
 #
 # This section continues [Nesterov momentum](#nesterov-momentum-look-ahead-then-step). Does momentum pay on real data? We
-# predict the progress of diabetes in 442 patients by a linear function of ten measurements, by least squares. Each column is
+# predict the progress of diabetes in hundreds of patients by a linear function of ten measurements, by least squares. Each column is
 # standardized, so that the valley is not just a matter of units.
 
 # %%
 x, y, _ = data.diabetes()
 X = (x - x.mean(0)) / x.std(0)                   # (442, 10)
 y = y - y.mean()                                 # (442,)
-H = 2 * X.T @ X / len(X)                         # Hessian of the mean squared error
+H = 2 * X.T @ X / len(X)                         # Hessian of the loss
 best = solve(H, 2 * X.T @ y / len(X))            # (10,)
 mu, L = eigvalsh(H)[[0, -1]]
 kappa = L / mu
@@ -816,7 +827,7 @@ grade(lambda: is_measured(predicted_order()), lambda: True, [()])
 # :class: dropdown
 # ```
 # By {eq}`momentum-band`, no direction can shrink faster than by $\sqrt\beta$ a step. The flattest one has $\eta a = 1/\kappa$,
-# so the pair whose band just begins there has $\sqrt\beta = 1 - 1/\sqrt{470} \approx 0.95$, which is $\beta \approx 0.91$.
+# so the pair whose band just begins there has $\beta = (1 - 1/\sqrt{470})^2 \approx 0.91$.
 # So $0.9$ comes first. With $\beta = 0.99$ each direction shrinks by only $\sqrt{0.99} \approx 0.995$ a step, the steep ones as
 # well, and $0.995^{300} \approx 0.22$. With $0.5$ and with $0$ only the flattest directions are slow, and they hold a
 # small part of the gap. So too much momentum is worse than none here.
