@@ -76,7 +76,7 @@ for name in 'age', 'sex', 's1', 's5':
     print(f'{name:4} spread {X[:, i].std():5.2f}   gradient {g[i]:8.1f}')
 
 # %% [markdown]
-# The gradient of *s1* is more than three hundred times as long as that of *sex*, only because of the units. **Adagrad**
+# The gradient of *s1* is more than three hundred times as long as that of *sex*, mostly because of the units. **Adagrad**
 # {cite}`duchi2011adaptive` divides each coordinate of the gradient by the root of the sum of its own squares so far. With
 # $\mathbf{g}_t = \nabla f(\mathbf{w}_{t-1})$ and $\mathbf{s}_0 = \mathbf{0}$, for each coordinate $i$,
 #
@@ -468,8 +468,8 @@ axes[-1].set(xlabel='mean squared error above the least possible');
 # %% [markdown]
 # In their own units, the columns need very different step sizes, and Adagrad, RMSProp and Adam find them. Standardizing removes
 # the cause, and then one step size is as good as ten. It is also the better cure: here all methods end lower than the best of
-# them did before. So standardize what you can. Inside a deep network you cannot, because its layers make
-# their own features, and there Adam's step sizes are useful.
+# them did before. So standardize what you can. Inside a deep network you cannot, because its layers
+# make their own features, which change while it learns. This is one reason why Adam is popular there.
 #
 # The rotation shows the limit. A step that is divided coordinate by coordinate depends on the axes. Turning the data turns the
 # path of gradient descent and momentum with them, since their steps are sums of gradients, so the errors do not change at
@@ -662,7 +662,7 @@ verify(
 # %% [markdown]
 # ## Learning-rate schedules and an ordinary training loop
 #
-# With random batches, a constant learning rate leaves the weights jumping about the minimum, as we saw for [stochastic gradient
+# With random batches, a constant learning rate leaves the weights jumping about the minimum, as in [stochastic gradient
 # descent](stochastic_gradient_descent.ipynb). A **schedule** makes the steps long at first and short in the end. *Step decay*
 # multiplies the learning rate by a factor from time to time (`StepLR` in PyTorch). *Warm-up and cosine*
 # {cite}`loshchilov2017sgdr` first lets it rise for $h$ steps, since at the beginning Adam's averages rest on a few batches only.
@@ -779,7 +779,8 @@ right.set(xlabel='learning rate', ylabel='test loss', ylim=(0.08, 3));
 # %% [markdown]
 # With the schedule Adam stands learning rates that are several times larger, and at its best one it ends lower than at any
 # constant rate. If the rate is too small, the constant rate is better, because the schedule makes the steps shorter still.
-# Momentum with the schedule comes close to Adam, but at a learning rate that is about ten times larger. For a new problem,
+# Momentum with the schedule comes close to Adam, but at a learning rate that is about ten times larger, and even the linear
+# model does not end far above. For a new problem,
 # start with AdamW, `lr=1e-3` to `3e-2`, warm-up and cosine, and try three learning rates before anything else.
 
 # %% tags=["checks"]
@@ -834,6 +835,7 @@ verify(
 # gone, because a step for each coordinate depends on the axes. A schedule with long steps first and short ones in the end
 # let Adam end lower than any constant learning rate.
 #
-# **Further reading.** {cite}`duchi2011adaptive` prove a regret bound for Adagrad, and {cite}`kingma2015adam` introduce Adam.
-# {cite}`reddi2018convergence` show a convex problem on which Adam does not converge. {cite}`loshchilov2019decoupled` explain
-# why penalty and decay differ. {cite}`zhang2023dive`, chapter 12, and {cite}`goodfellow2016deep`, chapter 8, survey them all.
+# **Further reading.** {cite:t}`duchi2011adaptive` prove a bound for Adagrad, for readers who like proofs, and
+# {cite:t}`kingma2015adam` introduce Adam. {cite:t}`reddi2018convergence` show a convex problem on which Adam does not converge.
+# {cite:t}`loshchilov2019decoupled` explain why penalty and decay differ. {cite:t}`zhang2023dive`, chapter 12, is a gentle survey
+# of all these methods, and {cite:t}`goodfellow2016deep`, chapter 8, a more theoretical one.

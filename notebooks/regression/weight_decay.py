@@ -12,7 +12,7 @@
 # - **Question.** What happens if a model forgets a little of what it knows in every step, and why is that two different
 #   things in two optimizers?
 # - **You need** [minibatch training](minibatch_training.ipynb), [ridge regression](ridge_regression.ipynb) and
-#   [momentum and adaptive steps](../optimization/momentum.ipynb).
+#   [Adam](../optimization/adaptive_methods.ipynb).
 # - **You build** training with decay, step by step equal to PyTorch's, an autopsy of a famous example, and the function
 #   that AdamW really minimizes.
 # - **Time** 8 s.
@@ -714,7 +714,7 @@ assert not grade(for_flat_directions, equivalent_by_search, stop_cases)
 # %% [markdown]
 # ## Adam: two different things
 #
-# {prf:ref}`thm-decay-penalty` needed a step that is linear in the gradient. [Adam](../optimization/momentum.ipynb)
+# {prf:ref}`thm-decay-penalty` needed a step that is linear in the gradient. [Adam](../optimization/adaptive_methods.ipynb)
 # divides by the gradient's own size. Now it matters *where* the $\lambda\mathbf{w}$ enters: into the gradient, as a penalty
 # (`torch.optim.Adam` with `weight_decay`), or past the quotient, as decay (AdamW {cite}`loshchilov2019decoupled`).
 
