@@ -715,7 +715,7 @@ H = 2 * X.T @ X / len(X)                         # Hessian of the loss
 best = solve(H, 2 * X.T @ y / len(X))            # (10,)
 mu, L = eigvalsh(H)[[0, -1]]
 kappa = L / mu
-print(f'condition number {kappa:.0f}, its root {kappa**0.5:.0f}, 2/L = {2 / L:.2f}')
+print(f'condition number {kappa:.0f}, its root {kappa**0.5:.0f}')
 
 def gap(w):  # w (..., 10): mean squared error above its minimum
     return (((w - best) @ X.T) ** 2).mean(-1)
@@ -768,6 +768,7 @@ for size in 1, 4, 16, 64:
         row += f'     {ten.mean():5.1f} ± {ten.std(ddof=1) / 10**0.5:4.1f}'
     print(row)
 print(f'always predicting the mean progress: {gap(zero):.0f}')
+print(f'2/L = {2 / L:.2f}')
 
 # %% mystnb={"figure": {"caption": "With full gradients (left) momentum needs about a tenth of the steps. With random batches (right) its curve lies, up to the best step size, on that of gradient descent with a ten times larger one: no advantage is left."}, "image": {"alt": "Left: the gap on a logarithmic axis against 600 steps with full gradients; gradient descent falls slowly, three kinds of momentum fall steeply. Right: the gap after 300 steps against eta over one minus beta for batches of 4 and of 64; for each batch size the curves of gradient descent and of momentum fall together to a minimum in the middle; beyond it they part a little."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=3)
