@@ -272,6 +272,16 @@ verify(
     slip=('multiplies the columns by it', lambda seed: same_answer(seed, lambda W, w: w * W)),
     seed=seeds(),
 )
+def penalized_weights(seed):
+    X = np.random.default_rng(seed).normal(size=(40, 3))
+    return LogisticRegression(solver='newton-cg', tol=1e-10).fit(X, np.arange(40) % 4).coef_  # (4, 3)
+
+verify(
+    'with a penalty the columns of weights sum to zero',
+    lambda seed: close(penalized_weights(seed).sum(0), np.zeros(3)),
+    slip=('sums the weights of one label', lambda seed: close(penalized_weights(seed).sum(1), np.zeros(4))),
+    seed=[0, 1, 2],
+)
 verify(
     'with two labels softmax is the sigmoid of the difference',
     lambda o: close(softmax(double(o))[0], expit(o[0] - o[1])),
