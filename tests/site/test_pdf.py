@@ -100,6 +100,14 @@ def test_paper_shows_what_a_reader_of_paper_wants(tex):
     assert places == sorted(places)
 
 
+def test_figures_have_the_colours_of_the_white_page(folder):
+    pypdf = pytest.importorskip('pypdf')
+    [figure] = [path for path in folder.glob('*.pdf') if path.stem != pdf.NAME]
+    drawn = pypdf.PdfReader(figure).pages[0].get_contents().get_data().decode('latin-1')
+    strokes = [tuple(round(255 * float(part)) for part in found.split()[:3]) for found in re.findall(r'[\d. ]+(?= RG)', drawn)]
+    assert strokes == [(0x03, 0x65, 0xfc)], 'not the blue of the style, but that of book.css'
+
+
 def test_faults_that_latex_only_logs():
     log = """LaTeX Warning: Hyper reference `book/claims:claim-x' on page 3 undefined on input line 12.
 LaTeX Warning: Reference `equation:a' on page 3 undefined on input line 12.

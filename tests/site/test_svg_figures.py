@@ -1,5 +1,7 @@
 """Figures stored as SVG: what becomes of them on a page and in a link to it."""
 import re
+import shutil
+import subprocess
 from types import SimpleNamespace
 
 import imagesize
@@ -7,6 +9,7 @@ import pytest
 from booksite.page import svg_figures
 from bs4 import BeautifulSoup
 from conftest import ROOT
+from PIL import Image, ImageColor
 
 LETTER = '<path id="{id}-1" d="M0 0L3 5" transform="scale(0.01562)" />'
 FIGURE = (
@@ -62,3 +65,22 @@ def test_links_to_a_page_show_a_picture(tmp_path):
     (tmp_path / 'a.svg').write_text(FIGURE.replace('{id}', 'fa'))
     app = SimpleNamespace(outdir=tmp_path, builder=SimpleNamespace(imagedir='_images'))
     assert imagesize.get(svg_figures.preview(app, tmp_path / 'a.svg')) == (800, 473)
+
+
+def test_elsewhere_a_figure_has_the_colours_of_the_white_page(tmp_path):
+    """A tick, drawn broad, is as grey as on the page in the pictures of both programs that make them."""
+    svg = svg_figures.on_white(FIGURE.replace('d="M0 0L0 3.5"', 'd="M0 0L0 440" stroke-width="900"'))
+    css = (ROOT / 'book' / '_static' / 'book.css').read_text('utf-8')
+    grey = re.search(r'data-theme="light".*?--grey: (#\w{6});', css, re.S)[1]
+    (tmp_path / 'a.svg').write_text(svg)
+    app = SimpleNamespace(outdir=tmp_path, builder=SimpleNamespace(imagedir='_images'))
+    pictures = [svg_figures.preview(app, tmp_path / 'a.svg')]
+    if shutil.which('rsvg-convert'):
+        pictures.append(tmp_path / 'b.png')
+        subprocess.run(['rsvg-convert', '--output', pictures[-1], tmp_path / 'a.svg'], check=True)
+    for picture in pictures:
+        assert Image.open(picture).convert('RGB').getpixel((300, 200)) == ImageColor.getrgb(grey)
+
+
+def test_a_drawing_from_elsewhere_keeps_its_colours():
+    assert svg_figures.on_white('<svg id="logo"></svg>') == '<svg id="logo"></svg>'

@@ -13,6 +13,11 @@ _ALT = re.compile(r'\balt="([^"]*)"')
 _ROOT = re.compile(r'<svg [^>]*?viewBox="(?P<box>0 0 (?P<width>[\d.]+) (?P<height>[\d.]+))"[^>]*>')
 _MARKS = re.compile(r' (?:aria-label|class)="[^"]*"| (?=/>)')  # the words of a drawing: its alternative text speaks for all
 _TEXT = ' class="mpl-text"'
+_STYLE = Path(__file__).parents[3] / '_static' / 'book.css'
+_LIGHT = re.compile(r'^html\[data-theme="light"\] \{(.*?)^\}', re.S | re.M)
+_VALUE = re.compile(r'--([\w-]+): (#\w{6});')
+_COLOUR = re.compile(r'^svg\.figure (\[(?:fill|stroke)="#\w{6}"\]) \{ (\w+): var\(--(\w+)\); \}', re.M)
+_RIM = '.mpl-text use, use.mpl-text { stroke: #ffffff; stroke-width: 800px; stroke-linejoin: round; paint-order: stroke; }'
 _GLYPH = re.compile(r'<path id="([^"]*)"( d="[^"]*" transform="scale[^"]*")/>')
 _USED = re.compile(r'href="#([^"]*)"')
 _LENGTH = re.compile(r' (width|height)="([\d.]+)pt"')  # resvg does not know points
@@ -61,11 +66,22 @@ def in_page(svg, alt, glyphs):
             f' height="{height}" stroke-linejoin="round" stroke-linecap="butt">{drawing}')
 
 
+def on_white(svg):
+    """A stored SVG in the colours that book.css gives figures on the white page, for paper and for pictures elsewhere."""
+    opening = _ROOT.match(svg)
+    if opening is None:
+        return svg
+    css = _STYLE.read_text('utf-8')
+    values = dict(_VALUE.findall(_LIGHT.search(css)[1]))
+    rules = [f'{selector} {{ {kind}: {values[name]}; }}' for selector, kind, name in _COLOUR.findall(css)]
+    return f'{opening[0]}<style>{" ".join([*rules, _RIM])}</style>{svg[opening.end():]}'
+
+
 def preview(app, source):
     """The path of a PNG, 800 pixels wide on white, of the SVG at `source`, for those who link to a page; made once."""
     path = Path(app.outdir, app.builder.imagedir, f'{source.stem}.png')
     if not path.is_file():
-        svg = _LENGTH.sub(r' \1="\2"', source.read_text('utf-8'), count=2)
+        svg = _LENGTH.sub(r' \1="\2"', on_white(source.read_text('utf-8')), count=2)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(bytes(resvg_py.svg_to_bytes(svg_string=svg, background='white', width=800, skip_system_fonts=True)))
     return path

@@ -3,6 +3,7 @@
 Everything here acts on the one document that Sphinx puts together from all pages; the website does not notice.
 """
 import re
+from pathlib import Path
 
 from docutils import nodes
 from sphinx import addnodes
@@ -11,6 +12,9 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.writers.latex import LaTeXTranslator
 from sphinx_exercise.nodes import is_exercise_node, solution_node
 from sphinx_proof.nodes import NODE_TYPES, proof_node, unenumerable_node
+from sphinxcontrib.rsvgconverter import RSVGConverter
+
+from ..page import svg_figures
 
 _TEX = re.compile(r'\\[a-zA-Z]+|[{}^_]')  # what takes no room in a formula
 _STYLED = ('checks', 'claims')  # lists and tables have no class in LaTeX: these get an environment around them
@@ -200,6 +204,16 @@ def depart_box(self, node):
     self.body.append(f'\n\\end{{{node["kind"]}}}\n')
 
 
+class OnWhite(RSVGConverter):
+    """Stored figures in the colours of the white page; it comes before the converter that it is made of."""
+    default_priority = RSVGConverter.default_priority - 1
+
+    def convert(self, _from, _to):
+        coloured = Path(_to).with_suffix('.svg')
+        coloured.write_text(svg_figures.on_white(Path(_from).read_text('utf-8')), 'utf-8')
+        return super().convert(coloured, _to)
+
+
 def visit_title(self, node):
     if not node.children:
         raise nodes.SkipNode
@@ -228,3 +242,4 @@ def setup(app: Sphinx) -> None:
     app.add_node(BoxTitle, latex=(visit_title, depart_title))
     app.add_node(nodes.image, override=True, latex=(visit_image, depart_image))
     app.add_post_transform(OnPaper)
+    app.add_post_transform(OnWhite)
