@@ -194,7 +194,7 @@ grade(fill_in, by_proportion, cases, rtol=1e-2)
 # a row has no known entry, nothing can determine it. The tempting wrong answer stops after one round, when the zeros
 # in the holes still pull everything down.
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true}
 def fill_in_solution(a, known, steps=1000):
     full = np.where(known, a, 0)
     for _ in range(steps):
@@ -208,7 +208,10 @@ def keeps_the_filling(a, known):
     return full
 
 assert grade(fill_in_solution, by_proportion, cases, rtol=1e-2)
-assert not grade(lambda a, known: fill_in_solution(a, known, 1), by_proportion, cases, rtol=1e-2)
+def one_round(a, known):
+    return fill_in_solution(a, known, 1)
+
+assert not grade(one_round, by_proportion, cases, rtol=1e-2)
 for wrong in (keeps_the_filling, lambda a, known: low_rank(a, 1)):
     assert not grade(wrong, by_proportion, cases, rtol=1e-2)
 

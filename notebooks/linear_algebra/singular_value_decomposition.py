@@ -392,7 +392,7 @@ grade(align, by_scipy, cases)
 # at the smallest $\sigma_i$. So $\mathbf{Z} = \operatorname{diag}(1, 1, -1)$ {cite}`kabsch1976solution`. The tempting
 # answer $\mathbf{U}\mathbf{V}^\top$ ignores the determinant and turns the third molecule into its mirror image.
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true}
 def align_solution(x, y):
     u, _, vt = np.linalg.svd(y.T @ x)
     return u * [1, 1, np.linalg.det(u @ vt)] @ vt
@@ -982,7 +982,7 @@ grade(careful, by_trying, cases)
 # solution to choose $k$. This is Morozov's discrepancy principle {cite}`hansen2010discrete`. The tempting wrong answer
 # forgets the factor $m$ and fits the noise. On the photograph the principle comes within a tenth of the smallest error.
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true}
 def careful_solution(a, b, s, m=None):
     u, sigma, vt = np.linalg.svd(a)
     c = u.T[:len(sigma)] @ b
@@ -992,13 +992,20 @@ def careful_solution(a, b, s, m=None):
     return vt[:k].T @ (c[:k] / sigma[:k])
 
 assert grade(careful_solution, by_trying, cases)
-assert not grade(lambda a, b, s: careful_solution(a, b, s, m=1), by_trying, cases)
-for wrong in (lambda a, b, s: np.linalg.pinv(a) @ b, lambda a, b, s: careful_solution(a, b, s**0.5)):
+def fits_the_noise(a, b, s):
+    return careful_solution(a, b, s, m=1)
+
+assert not grade(fits_the_noise, by_trying, cases)
+for wrong in (lambda a, b, s: np.linalg.pinv(a) @ b,
+              lambda a, b, s: careful_solution(a, b, s**0.5)):
     assert not grade(wrong, by_trying, cases)
+
+# %% jupyter={"source_hidden": true}
 order = np.argsort(-stretch.ravel())
 residual = (c**2).sum() - np.append(0, c.ravel()[order] ** 2).cumsum()
 k = np.argmax(residual <= X.size / (255**2 * 12))
-print(f'photograph: error {error(sharpen(stretch.ravel()[order[k]])):.2f}, the best {errors.min():.2f}')
+found = error(sharpen(stretch.ravel()[order[k]]))
+print(f'photograph: error {found:.2f}, the best {errors.min():.2f}')
 
 # %% [markdown]
 # ```{solution-end}
