@@ -50,7 +50,7 @@ bench: .venv/full  ## measure how long make test takes, by stages, and what a se
 portable: .venv/full  ## execute all notebooks under other thread counts and instruction sets
 	@$(BIN)/python -m nbutils.maintain.portable
 
-faults: .venv/full  ## inject faults into sections and nbutils and see what notices (N=12 a file, 0: all; SEED=0; FILES=; KIND=weaker: checks that say less)
+faults: .venv/full  ## inject faults into sections and nbutils and see what notices (N=12 a file, 0: all; SEED=0; FILES=; KIND=weaker: checks that say less, KIND=slack: tolerances far too wide)
 	@$(BIN)/python -m nbutils.maintain.faults --number $(or $(N),12) --seed $(or $(SEED),0) $(if $(KIND),--kind $(KIND)) $(FILES)
 
 parts: .venv/full  ## execute every part of every section alone, which takes longer than the sections

@@ -4,8 +4,9 @@ A fault is one small edit (nbutils.maintain.mutations) to a section or to a modu
 then fails or gives another output than the stored one; for nbutils, also where a test fails. What is not caught
 escapes: it shows what the book would not notice. A check that is too weak lets the fault escape that is made for it.
 
-With `--kind weaker` the edits are those that make a check say less (nbutils.maintain.weakenings). The rules of
-nbutils.maintain.lint can catch them, too, and where neither they nor a run do, a seal.
+With `--kind weaker` the edits are those that make a check say less (nbutils.maintain.weakenings), with `--kind slack` and
+other kinds of those the edits of that kind. The rules of nbutils.maintain.lint can catch them, too, and where neither they
+nor a run do, a seal.
 
 tests/faults/equivalent.yml lists faults that change nothing that counts, each with the reason.
 """
@@ -122,14 +123,16 @@ class Result(NamedTuple):
         return f'nbutils.{self.path.stem}' if self.path.parent == PACKAGE else notebooks.name(self.path)
 
 
-def section(path, number, seed, weaker=False):
-    """Inject faults into one section: it runs once, and before each cell its faults are tried in forks."""
+def section(path, number, seed, weaker=()):
+    """Inject faults into one section: it runs once, and before each cell its faults are tried in forks. With kinds of
+    `weakenings.KINDS` in `weaker`, they are of these.
+    """
     cells = code_cells(path)
     sources = [c.source for c in cells]
     finder, names = ((weakenings.possible, weakenings.judging(sources)) if weaker else
                      (mutations.possible, mutations.free_names(sources)))
     edits = [edit for i, source in enumerate(sources) if i and 'raise NotImplementedError' not in source
-             for edit in finder(source, i, names)]  # the first cell is the launch cell
+             for edit in finder(source, i, names) if not weaker or edit.args[2] in weaker]  # cell 0 is the launch cell
     faults, found, shell = mutations.drawn(edits, number, f'{seed} {notebooks.name(path)}'), [], shell_in(path.parent)
 
     def noticed_by(fault):
@@ -315,13 +318,14 @@ def main(argv=None):
     parser.add_argument('files', nargs='*', help='.py files of sections or of nbutils; without any, all')
     parser.add_argument('--number', type=int, default=12, help='how many faults for each file; 0: all')
     parser.add_argument('--seed', default='0', help='draws other faults')
-    parser.add_argument('--kind', choices=['wrong', 'weaker'], default='wrong', help='faults, or checks that say less')
+    parser.add_argument('--kind', choices=['wrong', 'weaker', *weakenings.KINDS], default='wrong',
+                        help='faults, checks that say less, or one kind of those')
     arguments = parser.parse_args(argv)
     if os.environ.get('PYTHONHASHSEED') != environment.FIXED['PYTHONHASHSEED']:  # Python reads it when it starts
         environment.fix()
         os.execv(sys.executable, [sys.executable, '-m', 'nbutils.maintain.faults', *sys.argv[1:]])
     environment.fix()
-    weaker = arguments.kind == 'weaker'
+    weaker = {'wrong': (), 'weaker': (*weakenings.KINDS,)}.get(arguments.kind, (arguments.kind,))
     modules = [] if weaker else [p for p in sorted(PACKAGE.glob('*.py')) if p.stem not in ('__init__', 'ledger')]
     files = [Path(f).resolve() for f in arguments.files] or [*recorded(), *modules]
     if sys.platform != 'linux':
@@ -330,7 +334,7 @@ def main(argv=None):
     sys.exit(report(files, arguments.number, arguments.seed, weaker))
 
 
-def report(files, number, seed, weaker=False):
+def report(files, number, seed, weaker=()):
     """Try the faults of these files, print a line for each and write REPORT; gives the exit status.
 
     There is a goal for faults alone: that a check says less is often seen by its seal alone, and an assert may have none.

@@ -59,7 +59,8 @@ def by_differences(f, X, h=1e-5):
 
 def is_gradient(G, f, X):
     return (G.shape == X.shape and close(G, by_torch(f, X))
-            and close(G, by_differences(f, X), atol=1e-6))
+            and close(G, by_differences(f, X), atol=1e-7,  # 1e-16 |f| / h
+                      rtol=0))
 
 def normal(seed, *shape):
     return torch.tensor(np.random.default_rng(seed).normal(size=shape))
@@ -914,7 +915,7 @@ def stationary(seed, share):  # of torch's own Gaussian likelihood
     S = share * torch.cov(x.T, correction=0)
     slope = by_torch(lambda V: MultivariateNormal(
         x.mean(0), V).log_prob(x).sum(), S)
-    return close(slope @ S, torch.zeros(3, 3), atol=1e-6)
+    return close(slope @ S, torch.zeros(3, 3), atol=1e-9)  # rounding
 
 # %% tags=["hide-input"]
 def on_the_edges(seed, kept):
@@ -924,14 +925,15 @@ def on_the_edges(seed, kept):
     P = climb(S, edges)
     agree = edges if kept == 'edges' else edges | True
     return (not P[~edges].any()
-            and close(np.linalg.inv(P)[agree], S[agree], atol=1e-5))
+            and close(np.linalg.inv(P)[agree], S[agree],  # slopes at the end
+                      atol=1e-6, rtol=0))
 
 def chain_is_best(seed, closed_form):
     neighbours = abs(np.subtract.outer(np.arange(5), np.arange(5))) < 2
     S = cloud(seed)
     P = closed_form(S)
     return (close(np.linalg.inv(P)[neighbours], S[neighbours])
-            and close(P, climb(S, neighbours), atol=1e-4, rtol=1e-4))
+            and close(P, climb(S, neighbours), atol=1e-6, rtol=1e-6))
 
 # %%
 verify('the likeliest covariance divides by n',

@@ -638,7 +638,8 @@ def cholesky_white(x):
 def as_scores(s, W):  # the SVD knows nothing of the covariance
     x = cloud(s)
     u = np.linalg.svd(x, full_matrices=False)[0]
-    return close(abs(x @ W(x)), abs(np.sqrt(len(x)) * u), atol=1e-7)
+    return close(abs(x @ W(x)), abs(np.sqrt(len(x)) * u),
+                 atol=1e-11, rtol=0)  # rounding, times the square of κ
 
 def without_root(x):
     lam, v = eigen(x.T @ x / len(x))

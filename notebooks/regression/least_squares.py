@@ -923,12 +923,13 @@ def steepest(X, y, steps):
 def as_library(seed, k, method):
     X, y = random_problem(seed, kappa=10)
     w = method(X, y, k)[-1]
-    return (close(w, by_scipy(X, y, k), atol=1e-7)
-            and close(w, over_krylov(X, y, k), atol=1e-7))
+    small = dict(atol=3e-7, rtol=0)  # rounding, which conjugacy amplifies
+    return (close(w, by_scipy(X, y, k), **small)
+            and close(w, over_krylov(X, y, k), **small))
 
 def arrives(seed, steps):  # after D steps
     X, y = random_problem(seed, kappa=10)
-    return close(cgls(X, y, steps)[-1], by_qr(X, y), atol=1e-7)
+    return close(cgls(X, y, steps)[-1], by_qr(X, y), atol=3e-7, rtol=0)
 
 verify('CGLS takes the steps of LSQR, each the best in its Krylov space',
        lambda seed, k: as_library(seed, k, cgls),
@@ -1191,7 +1192,8 @@ def condition_grows(seed, power):  # log-log slope against 1 / epsilon
     kappa = np.log2([cond(x) for x in X])
     gram = np.log2([cond(x.T @ x) for x in X])
     slope = np.polyfit((8, 10, 12), kappa, 1)[0]
-    return abs(slope - 1) < 0.05 and close(gram, power * kappa, rtol=1e-4)
+    # rounding of 1e-16 changes a Gram matrix's κ² by the share 1e-16 κ²
+    return abs(slope - 1) < 0.05 and close(gram, power * kappa, rtol=1e-7)
 
 holds('ml.ls.rank.collinear', lambda seed: condition_grows(seed, 2),
       control=lambda seed: condition_grows(seed, 1), seed=seeds(), tries=60)
