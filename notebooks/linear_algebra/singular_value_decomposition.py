@@ -660,7 +660,7 @@ left.plot(*(norm(x) * circle), color=GREY, lw=1)
 left.plot([0, 0.5], [0, 1], '--', color='C2', lw=1.2)
 left.plot(*x, 'o', color='C1')
 left.annotate('A⁺b', x, xytext=(-1, 15), textcoords='offset points', color='C1', ha='right')
-left.annotate('all best\nsolutions', x + 0.75 * null, xytext=(0, 6), textcoords='offset points', color='C0', ha='center')
+left.annotate('all best\nsolutions', x + 0.5 * null, xytext=(3, 7), textcoords='offset points', color='C0')
 left.annotate('row space', (0.5, 1), xytext=(0, 3), textcoords='offset points', color='C2', ha='center')
 left.set(aspect='equal', xlabel='x₁', ylabel='x₂', xlim=(-0.75, 1.3), ylim=(-0.6, 1.25), xticks=[-0.5, 0, 0.5, 1],
          yticks=[-0.5, 0, 0.5, 1], title='A = (1 2; 2 4), b = (3, 1)')
