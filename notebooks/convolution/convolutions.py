@@ -1,5 +1,12 @@
 # ---
 # jupyter:
+#   book:
+#     functions:
+#       corr2d: corr2d(normal(5, 6), normal(2, 3))
+#       convolve: convolve(normal(4), normal(3))
+#       convolve2d: convolve2d(normal(3, 4), normal(2, 3))
+#       filter_matrix: filter_matrix(normal(3), 6)
+#     main: eq-conv-layer
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -9,12 +16,16 @@
 # %% [markdown]
 # # Convolution and cross-correlation
 #
-# - **Question.** What does a convolution do to a picture, and why does a layer of that name compute something else?
-# - **You need** sums, matrices, and for the last part [gradient descent](../optimization/gradient_descent.ipynb) and
-#   [least squares](../regression/linear_regression.ipynb).
-# - **You build** convolutions in one and two dimensions, edge filters for a photograph, two ways to make them fast, and
-#   a kernel that is learned from examples.
-# - **Time** 7 s.
+# A cat in the left corner of a picture is the same cat in the right corner. A dense layer does not know this: it has
+# its own weights for each pixel, millions of them for a small picture, and must see cats in every place. How can a
+# layer look for the same pattern everywhere, with a handful of weights?
+#
+# - **You need** [matrix products](../linear_algebra/matrix_multiplication.ipynb) and, for the experiment,
+#   [training in minibatches](../regression/minibatch_training.ipynb) and
+#   [cross-entropy](../classification/cross_entropy.ipynb).
+# - **You build** the operation of a convolutional layer, the convolution that gave it its name, and a network that
+#   finds a digit anywhere.
+# - **Runs in** 9 seconds. Tensors are float32.
 
 # %% tags=["remove-cell"]
 try:
@@ -26,72 +37,315 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
     address = 'https://github.com/deep-learning-verified/book/archive/refs/tags/v0.2.0.zip'
     subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
 
-# %%
+# %% tags=["hide-input"]
 from itertools import product
 
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
-from numpy.lib.stride_tricks import sliding_window_view
-from scipy import ndimage, signal
-from scipy.linalg import circulant
+from scipy import signal
+from torch import nn
 from torch.nn.functional import conv1d, conv2d
 
 from nbutils.cases import integers, matrices, scalars, seeds, vectors
-from nbutils.checks import close, grade, holds
-from nbutils.data import photograph
+from nbutils.checks import close, grade, holds, verify
+from nbutils.data import digits, photograph
 from nbutils.figures import GREY, panels, show_image
-from nbutils.timing import seconds
+from nbutils.training import batches, fit
 
 plt.style.use('nbutils.book')
-torch.set_default_dtype(torch.float64)
+torch.set_printoptions(precision=2, sci_mode=False)
+torch.set_num_threads(1)  # the tensors are small: a second thread would mostly wait
 
 # %% [markdown]
-# ## Flip, slide, sum
+# ## From a dense layer to a convolutional layer
 #
-# Throw two dice. The total is 7 if the first shows 1 and the second 6, or 2 and 5, or 3 and 4, and so on: one term for
-# every way to split 7 in two. If $f(a)$ is the chance that the first die shows $a$, and $g$ the same for the second,
-# the chance of the total $i$ is the *convolution* of $f$ and $g$,
+# A layer turns a picture into another picture of the same size. How many weights does it need? In a dense layer each
+# output pixel has a weight for each input pixel:
+
+# %%
+for side in (28, 224, 1000):
+    pixels = side**2
+    print(f'{side:4} x {side:4} pixels: {pixels**2:17,} weights')
+
+# %% [markdown]
+# For a photograph of 1000 × 1000 pixels these are 10¹² weights, four terabytes. Two observations help:
+#
+# - **Locality.** Whether there is an ear or an edge at some place, only the pixels nearby can tell. So an output pixel
+#   looks at a small window, and all other weights are zero.
+# - **The same everywhere.** An ear looks the same in each corner. So all windows share the same weights.
+#
+# What is left is a single small array of weights $\mathbf{V}$, say $5 \times 5$: 25 numbers, however large the
+# picture. It is called the **kernel** or the **filter**. The layer lays it on each window of the picture
+# $\mathbf{X}$, multiplies entry by entry, and sums:
+#
+# ```{math}
+# :label: eq-conv-layer
+# Y_{i,j} = \sum_{a=0}^{k_h - 1} \sum_{b=0}^{k_w - 1} V_{a,b}\, X_{i+a,\,j+b} .
+# ```
+
+# %%
+def corr2d(X, V):
+    k_h, k_w = V.shape
+    Y = X.new_zeros(X.shape[0] - k_h + 1, X.shape[1] - k_w + 1)
+    for i in range(Y.shape[0]):
+        for j in range(Y.shape[1]):
+            Y[i, j] = (X[i:i + k_h, j:j + k_w] * V).sum()
+    return Y
+
+# %%
+X = torch.arange(9.0).reshape(3, 3)
+V = torch.tensor([[0.0, 1.0],
+                  [2.0, 3.0]])
+print(corr2d(X, V))
+print(conv2d(X[None, None], V[None, None])[0, 0])       # PyTorch
+
+# %% mystnb={"figure": {"caption": "The kernel has four places on this picture, so the output has four numbers. Each is the sum of the products of a window with the kernel, for example $0 \\cdot 0 + 1 \\cdot 1 + 3 \\cdot 2 + 4 \\cdot 3 = 19$."}, "image": {"alt": "Four panels. In each, a three by three grid with the numbers 0 to 8; a two by two window is shaded at one of its four places, with the weights 0, 1, 2, 3 as small numbers in its cells, and the sum is written above: 19, 25, 37, 43."}} tags=["hide-input"]
+fig, axes = panels(2, rows=2, height=1.9)
+Y = corr2d(X, V)
+for ax, (i, j) in zip(axes.flat, np.ndindex(2, 2)):
+    ax.add_patch(plt.Rectangle((j - 0.5, i - 0.5), 2, 2, alpha=0.25, lw=0))
+    for r, c in np.ndindex(3, 3):
+        ax.add_patch(plt.Rectangle((c - 0.5, r - 0.5), 1, 1, fill=False, ec=GREY, lw=0.7))
+        ax.text(c, r, f'{X[r, c]:.0f}', ha='center', va='center')
+    for r, c in np.ndindex(2, 2):
+        ax.text(j + c + 0.12, i + r + 0.38, f'·{V[r, c]:.0f}', color='C1', fontsize=9)
+    ax.set(xlim=(-0.6, 2.6), ylim=(2.6, -0.6), aspect='equal')
+    ax.set_title(f'Y[{i}, {j}] = {Y[i, j]:.0f}', color='C0')
+    ax.axis('off')
+
+# %% [markdown]
+# PyTorch's function expects two more axes, for the pictures of a batch and for the colours or **channels** of a
+# picture. A layer has one kernel for each pair of an input channel and an output channel, and one bias for each
+# output channel:
+
+# %%
+layer = nn.Conv2d(3, 16, kernel_size=5)                 # 3 channels in, 16 out
+print(sum(weights.numel() for weights in layer.parameters()))
+
+# %% [markdown]
+# These are $16 \cdot 3 \cdot 25$ weights and 16 biases, for pictures of all sizes.
+#
+# ### The size of the output: padding and stride
+#
+# A window of height $k_h$ that starts in row $i$ ends in row $i + k_h - 1$. It fits into $n_h$ rows if $i$ is one of
+# $0, \dots, n_h - k_h$, and likewise for the columns. So the output has the shape
+#
+# ```{math}
+# :label: dl.crosscorr.shape
+# (n_h - k_h + 1) \times (n_w - k_w + 1)
+# ```
+#
+# Each layer makes the picture smaller, and pixels at the border lie in few windows. **Padding** puts $p$ rows and
+# columns of zeros around it. On the other hand, a **stride** $s$ moves the window by $s$ pixels at a time, which
+# saves work and shrinks the output on purpose. Then each side has $\lfloor (n + 2p - k)/s \rfloor + 1$ places for a
+# window:
+
+# %%
+picture = torch.zeros(1, 1, 28, 28)
+kernel = torch.zeros(1, 1, 5, 5)
+for padding, stride in (0, 1), (2, 1), (0, 2), (2, 2):
+    side = conv2d(picture, kernel, padding=padding, stride=stride).shape[-1]
+    print(f'padding {padding}, stride {stride}: {side} x {side}')
+
+# %% [markdown]
+# With $p = (k - 1)/2$ and stride 1, the picture keeps its size.
+#
+# ### What a kernel can find
+#
+# A kernel gives a large output where the window looks like it. We draw a small cat and take it as the kernel, minus
+# its mean, so that an even area gives 0:
+
+# %%
+cat = torch.tensor([[1.0, 0, 0, 0, 1],
+                    [1, 1, 1, 1, 1],
+                    [1, 0, 1, 0, 1],
+                    [1, 1, 1, 1, 1],
+                    [0, 1, 1, 1, 0]])
+V = cat - cat.mean()
+pictures, found = [], []
+for top, left in (1, 1), (4, 12):
+    X = torch.zeros(10, 18)
+    X[top:top + 5, left:left + 5] = cat
+    Y = corr2d(X, V)                                    # (6, 14)
+    place = divmod(Y.argmax().item(), Y.shape[1])
+    print(f'cat at {(top, left)}, largest output at {place}')
+    pictures.append(X)
+    found.append(Y)
+
+# %% mystnb={"figure": {"caption": "One kernel finds the cat in either corner, and where the cat moves, the bright spot of the output moves along. A dense layer would have to learn each place by itself."}, "image": {"alt": "Above, two pictures with a small cat's head of five by five pixels, once near the left corner at the top and once near the right corner at the bottom. Below, the two outputs with the brightest pixel at the place of the cat."}} tags=["hide-input"]
+fig, axes = panels(2, rows=2, height=1.6)
+for column in range(2):
+    show_image(axes[0, column], -pictures[column], 'picture').axes.spines[:].set_visible(True)
+    show_image(axes[1, column], found[column], 'output', cmap='viridis')
+
+# %% [markdown]
+# In a photograph, edges are the first thing to look for. Sobel's kernel compares the left side of a window with the
+# right side; its transpose compares above and below:
+
+# %%
+temple = torch.tensor(photograph('china')[150:275, 85:210].mean(-1)).float()
+sobel = torch.tensor([[1.0, 0, -1],
+                      [2.0, 0, -2],
+                      [1.0, 0, -1]])
+vertical, horizontal = corr2d(temple, sobel), corr2d(temple, sobel.T)
+print(temple.shape, vertical.shape)
+
+# %% mystnb={"figure": {"caption": "Sobel's kernel answers where a picture changes from left to right, as at the columns; its transpose where it changes from top to bottom, as at roofs and railings."}, "image": {"alt": "A grey photograph of a temple; beside it its vertical edges, in which the columns stand out, and its horizontal edges, in which the roofs and railings do."}} tags=["hide-input"]
+fig, axes = panels(3, height=2.2)
+show_image(axes[0], temple, 'photograph')
+show_image(axes[1], abs(vertical), 'vertical edges', vmax=2)
+show_image(axes[2], abs(horizontal), 'horizontal edges', vmax=2);
+
+# %% [markdown]
+# In a network the numbers of the kernel are not given but [learned](computing_convolutions.ipynb).
+#
+# ```{exercise} ★★ Program: how many places?
+# :label: convolutions-positions
+# Put $p$ zeros on each side of a row of $n$ pixels, let the window take steps of $s$, and spread its
+# $k$ entries so that neighbours are $d$ pixels apart (the *dilation*). Write `positions(n, k, p, s, d)`, the
+# length of the output, for integers for which at least one window fits.
+# ```
+
+# %%
+def positions(n, k, p, s, d):
+    """The number of places of the window: positions(5, 3, 0, 1, 1) is 3."""
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"]
+def length_in_torch(n, k, p, s, d):
+    x, w = torch.zeros(1, 1, n), torch.zeros(1, 1, k)
+    return conv1d(x, w, padding=p, stride=s, dilation=d).shape[-1]
+
+rows = [
+    (9, 3, 0, 1, 1), (9, 3, 1, 1, 1), (10, 3, 1, 2, 1), (12, 4, 2, 3, 2),
+    (7, 7, 0, 4, 1), (16, 3, 2, 1, 2), (10, 3, 0, 4, 1),
+]
+grade(positions, length_in_torch, rows)
+
+# %% [markdown]
+# ```{solution-start} convolutions-positions
+# :class: dropdown
+# ```
+# The spread window covers $d(k - 1) + 1$ of $n + 2p$ pixels, so it has $n + 2p - d(k - 1)$ places at stride 1,
+# numbered from zero. The stride keeps the numbers $0, s, 2s, \dots$: divide the last number by $s$, round down and
+# add one. Count the zeros of both sides, and spread only the gaps between the entries, of which there are $k - 1$.
+
+# %% tags=["hide-input"]
+def positions_solution(n, k, p, s, d):
+    return (n + 2 * p - d * (k - 1) - 1) // s + 1
+
+def one_side_only(n, k, p, s, d):
+    return (n + p - d * (k - 1) - 1) // s + 1
+
+def spreads_each_entry(n, k, p, s, d):
+    return (n + 2 * p - d * k) // s + 1
+
+def rounds_up(n, k, p, s, d):
+    return -(-(n + 2 * p - d * (k - 1) - 1) // s) + 1
+
+assert grade(positions_solution, length_in_torch, rows)
+assert not grade(one_side_only, length_in_torch, rows)
+assert not grade(spreads_each_entry, length_in_torch, rows)
+assert not grade(rounds_up, length_in_torch, rows)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% tags=["checks"]
+def in_torch(X, V, **options):
+    return conv2d(torch.tensor(X)[None, None], torch.tensor(V)[None, None], **options)[0, 0]
+
+verify(
+    'the loop computes what a convolutional layer computes',
+    lambda X, V: close(corr2d(torch.tensor(X), torch.tensor(V)), in_torch(X, V)),
+    slip=('turns the kernel first', lambda X, V: close(corr2d(torch.tensor(X), torch.tensor(V).flip(0, 1)), in_torch(X, V))),
+    X=matrices(4, 5), V=matrices(2, 3), tries=60,
+)
+
+def shape_is(k, more, plus):
+    n = k[0] + more[0], k[1] + more[1]
+    ours = corr2d(torch.ones(n), torch.ones(k)).shape
+    return ours == in_torch(np.ones(n), np.ones(k)).shape == (n[0] - k[0] + plus, n[1] - k[1] + plus)
+
+holds(
+    'dl.crosscorr.shape',
+    lambda k, more: shape_is(k, more, 1),
+    slip=('counts the gaps between the first and the last place', lambda k, more: shape_is(k, more, 0)),
+    k=[(1, 1), (1, 3), (2, 2), (3, 2), (5, 4)], more=[(0, 0), (0, 2), (1, 0), (4, 3)],
+)
+
+def places(n, k, p, s, both):
+    side = in_torch(np.zeros((n, n)), np.zeros((k, k)), padding=p, stride=s).shape[0]
+    return side == (n + (2 if both else 1) * p - k) // s + 1
+
+verify(
+    'places of a window with padding and stride',
+    lambda **case: places(both=True, **case),
+    slip=('counts the padding of one side', lambda **case: places(both=False, **case)),
+    n=integers(5, 12), k=integers(1, 5), p=integers(0, 4), s=integers(1, 4), tries=60,
+)
+
+# %% [markdown]
+# ## Convolution and cross-correlation: the flip
+#
+# Why is the layer called convolutional? Throw two dice. The total is 7 if the first shows 1 and the second 6, or 2
+# and 5, and so on: one term for each way to split 7 in two. Let $f(a)$ be the probability that the first die shows
+# $a$, and $g(b)$ that the second shows $b$. The probability of the total $i$ is the **convolution** of $f$ and $g$,
 #
 # ```{math}
 # :label: dl.convolutions.discrete
 # (f * g)(i) = \sum_a f(a)\, g(i - a)
 # ```
 #
-# where a value outside the range of a die counts as zero. The two arguments add up to $i$: that is all there is to
-# remember, and it explains the minus sign. The sum is also a recipe. As $a$ grows, $i - a$ falls, so *flip* $g$ end to
-# end, *slide* it to the place $i$, multiply by $f$ and *sum*. In code it is easier to go through all pairs $(a, b)$ and to
-# add $f(a)\, g(b)$ at the place $i = a + b$.
+# where a value outside the range of a die counts as zero. The two arguments add up to $i$, hence the minus sign. In
+# code, each $f(a)$ adds a copy of $g$ to the result, starting at the place $a$:
 
 # %%
 def convolve(f, g):
-    h = [0.0] * (len(f) + len(g) - 1)
+    h = f.new_zeros(len(f) + len(g) - 1)
     for a in range(len(f)):
-        for b in range(len(g)):
-            h[a + b] += f[a] * g[b]
+        h[a:a + len(g)] += f[a] * g
     return h
 
 # %%
-holds(
-    'dl.convolutions.discrete',
-    lambda f, g: close(convolve(f, g), np.convolve(f, g)),
-    control=lambda f, g: close(np.correlate(f, g, 'full'), np.convolve(f, g)),
-    f=vectors(4), g=vectors(3),
-)
+die = torch.ones(6) / 6                                 # faces 1 to 6
+total = convolve(die, die)                              # totals 2 to 12
+print((36 * total).int())
+print((36 * np.convolve(die, die)).round().astype(int))
 
 # %% [markdown]
-# The *control*, which the check must reject to count, forgets to flip.
-#
-# For functions of $d$ real variables the sum turns into an integral,
+# Of 36 outcomes 6 have the total 7. The sum is also a recipe: as $a$ grows, $i - a$ falls, so *flip* $g$, *slide* it
+# to the place $i$, multiply by $f$ and *sum*. For functions of $d$ real variables the sum becomes an integral:
 #
 # ```{math}
 # :label: dl.convolutions.integral
 # (f * g)(\mathbf{x}) = \int f(\mathbf{z})\, g(\mathbf{x} - \mathbf{z}) \, d\mathbf{z}
 # ```
-#
-# In the notes the words "between two functions, say" are followed by a gap, which must have named the functions and
-# where they live. That alone is too little: if both equal 1 everywhere, so does the integrand, and the integral is
-# infinite. It is enough that both can be integrated:
+
+# %% mystnb={"figure": {"caption": "Flip, slide, sum: $(f * g)(x)$ is the area under the product of $f$ and the flipped $g$, slid to $x$. It is largest, one half, where the ramp lies wholly on the box."}, "image": {"alt": "Three panels show a box and a flipped ramp that slides over it from left to right, the overlap shaded; below, the area of the overlap as a curve that rises to one half and falls again, with the three places marked."}} tags=["hide-input"]
+fig, axes = plt.subplot_mosaic('abc;hhh', figsize=(6, 3.8))
+line = np.linspace(-1, 2.6, 721)
+box = np.where((line >= 0) & (line <= 1), 1, 0)
+x = np.linspace(0, 2, 400)
+areas = np.where(x < 1, x - x**2 / 2, (2 - x) ** 2 / 2)
+for key, place in zip('abc', (0.4, 1.0, 1.6)):
+    u = place - line
+    ramp = np.where((u >= 0) & (u <= 1), 1 - u, 0)
+    axes[key].plot(line, box)
+    axes[key].plot(line, ramp)
+    axes[key].fill_between(line, box * ramp, color='C2', alpha=0.45, lw=0)
+    axes[key].set(title=f'x = {place}', xlabel='z', ylim=(0, 1.5))
+    axes['h'].plot(place, np.interp(place, x, areas), 'o', color='C2', ms=7)
+axes['a'].text(0.15, 1.12, 'f(z)', color='C0')
+axes['c'].text(1.2, 1.12, 'g(x − z)', color='C1')
+axes['h'].plot(x, areas, color='C2', zorder=0)
+axes['h'].set(xlim=(-1, 2.6), ylim=(0, 0.6), xlabel='x', title='(f ∗ g)(x): the shaded area');
+
+# %% [markdown]
+# The integral need not be finite: if both functions equal 1 everywhere, it is not. It is enough that both can be
+# integrated:
 #
 # ```{math}
 # :label: dl.convolutions.def-intro
@@ -106,6 +360,7 @@ holds(
 # ```
 #
 # ```{prf:proof}
+# :class: dropdown
 # In $\iint |f(\mathbf{z})|\,|g(\mathbf{x} - \mathbf{z})| \, d\mathbf{z}\, d\mathbf{x}$ nothing is negative, so by
 # Tonelli's theorem the order does not matter. Integrate over $\mathbf{x}$ first: a shift by $\mathbf{z}$ does not
 # change $\int |g|$, which leaves $\int |f| \cdot \int |g| < \infty$. So the inner integral, as a function of
@@ -114,114 +369,9 @@ holds(
 # $\mathbf{z} \to \mathbf{x} - \mathbf{z}$, which keeps volumes, swaps $f$ and $g$.
 # ```
 #
-# The check integrates over a cube that reaches 8 or 16 from the origin. For bell curves on the line or in the plane
-# the size no longer matters; for the constant 1 it does.
-
-# %%
-def over_cube(f, g, x, reach, step=0.2):  # x (d,) -> ()
-    z = np.arange(-reach, reach, step) + step / 2
-    z = np.stack(np.meshgrid(*[z] * len(x))).reshape(len(x), -1)  # (d, points)
-    return (f(z) * g(x[:, None] - z)).sum() * step ** len(x)
-
-def round_bell(z):  # (d, points) -> (points,)
-    return np.exp(-(z ** 2).sum(0) / 2)
-
-def one(z):
-    return np.ones(z.shape[1])
-
-def settled(f, x):
-    return close(over_cube(f, f, x, 8), over_cube(f, f, x, 16))
-
-holds(
-    'dl.convolutions.def-intro',
-    lambda d, x: settled(round_bell, x[:d]),
-    control=lambda d, x: settled(one, x[:d]),
-    d=[1, 2], x=vectors(2, -2, 2), tries=30,
-)
-x = np.array([0.5, -1.0])  # the bells themselves are known: see below
-bells = over_cube(round_bell, round_bell, x, 8)
-assert close(bells, np.pi * np.exp(-x @ x / 4))
-
-# %% [markdown]
-# The value has a witness too. Like the dice, independent variables with densities $f$ and $g$ have a sum with density
-# $f * g$, and the sum of two normal variables is normal: means add, variances add.
-
-# %%
-def bell(z, mean, sd):
-    return np.exp(-((z - mean) / sd) ** 2 / 2) / (sd * np.sqrt(2 * np.pi))
-
-z = np.linspace(-40, 40, 4001)
-
-def is_bell(x, m, s, sign):  # means m (2,), standard deviations s (2,)
-    area = bell(z, m[0], s[0]) @ bell(x + sign * z, m[1], s[1]) * 0.02
-    return close(area, bell(x, m.sum(), np.hypot(*s)))
-
-holds(
-    'dl.convolutions.integral',
-    lambda x, m, s: is_bell(x, m, s, -1),
-    control=lambda x, m, s: is_bell(x, m, s, +1),
-    x=scalars(-3, 3), m=vectors(2, -3, 3), s=vectors(2, 0.5, 2),
-)
-
-# %% [markdown]
-# Watch the recipe at work. Here $f$ is a box, and $g(t) = 1 - t$ on $[0, 1]$ falls; flipped, it rises. At each place
-# $x$ the shaded area under the product is the height of the curve below. Sampled at steps of width $h$, the integral is
-# $h$ times a sum, and the closed form $x - x^2/2$ on $[0, 1]$, then $(2 - x)^2/2$ on $[1, 2]$, confirms it.
-
-# %%
-h = 0.001
-t = np.arange(0, 1, h) + h / 2  # the middles of 1000 short intervals
-smeared = h * np.convolve(np.ones(1000), 1 - t)  # (1999,)
-x = np.arange(1, 2000) * h
-exact = np.where(x < 1, x - x ** 2 / 2, (2 - x) ** 2 / 2)
-assert close(smeared, exact, atol=h)
-
-# %% mystnb={"figure": {"caption": "$(f * g)(x)$ is the area under the product of $f$ and the flipped $g$, slid to $x$: it is largest, one half, where the ramp lies wholly on the box."}, "image": {"alt": "Three panels show a box and a flipped ramp that slides over it from left to right, the overlap shaded; below, the area of the overlap as a curve that rises to one half and falls again, with the three places marked."}} tags=["hide-input"]
-fig, axes = plt.subplot_mosaic('abc;hhh', figsize=(6, 3.8))
-line = np.linspace(-1, 2.6, 721)
-f_line = np.where((line >= 0) & (line <= 1), 1, 0)
-for key, place in zip('abc', (0.4, 1.0, 1.6), strict=True):
-    u = place - line
-    g_line = np.where((u >= 0) & (u <= 1), 1 - u, 0)
-    axes[key].plot(line, f_line)
-    axes[key].plot(line, g_line)
-    axes[key].fill_between(line, f_line * g_line, color='C2', alpha=0.45, lw=0)
-    axes[key].set(title=f'x = {place}', xlabel='z', ylim=(0, 1.5))
-    axes['h'].plot(place, np.interp(place, x, smeared), 'o', color='C2', ms=7)
-axes['a'].text(0.15, 1.12, 'f(z)', color='C0')
-axes['c'].text(1.2, 1.12, 'g(x − z)', color='C1')
-axes['h'].plot(x, smeared, color='C2', zorder=0)
-axes['h'].set(xlim=(-1, 2.6), ylim=(0, 0.6), xlabel='x')
-axes['h'].set_title('(f ∗ g)(x): the shaded area');
-
-# %% [markdown]
-# Two equal boxes give a triangle, because the overlap grows evenly and then shrinks evenly. A third box smooths the
-# kinks, and with a fourth the result is hard to tell from the bell curve of the same mean and variance: the central
-# limit theorem at work, since each box is the density of one more uniform random number.
-
-# %%
-box = np.ones(1000)  # height 1 over [-1/2, 1/2]
-folds = [box]
-for _ in range(3):
-    folds.append(h * np.convolve(folds[-1], box))
-middles = [h * (np.arange(len(f)) - (len(f) - 1) / 2) for f in folds]
-assert close(folds[1], 1 - abs(middles[1]))  # the triangle
-limit = bell(middles[3], 0, np.sqrt(4 / 12))
-gap = abs(folds[3] - limit).max()
-print(f'four boxes and the bell curve differ by at most {gap:.3f}')
-
-# %% mystnb={"figure": {"caption": "Convolution smooths: two boxes make a triangle, and four boxes differ from the bell curve of the same mean and variance by at most $0.024$."}, "image": {"alt": "A box, a triangle, a smooth hump of three pieces and a hump of four pieces that nearly covers a dashed bell curve."}} tags=["hide-input"]
-fig, ax = plt.subplots(figsize=(6, 2.8))
-names = ('one box', 'two', 'three', 'four')
-for f, at, name in zip(folds, middles, names, strict=True):
-    ax.plot(np.r_[at[0], at, at[-1]], np.r_[0, f, 0], label=name)
-ax.plot(middles[3], limit, '--', color=GREY, lw=1.2, label='bell curve')
-ax.set(xlabel='x', ylabel='density')
-ax.legend();
-
-# %% [markdown]
-# Polynomials are multiplied in the same way: collect all pairs of coefficients whose exponents add up to $i$. This
-# proves the rules of the calculus without moving a single index.
+# Like the dice, independent variables with densities $f$ and $g$ have a sum with density $f * g$. Polynomials are
+# multiplied by convolution, too: collect all pairs of coefficients whose exponents add up to $i$. This proves the
+# rules of the operation.
 #
 # ```{prf:theorem} Convolution is multiplication
 # :label: thm-convolution-algebra
@@ -230,103 +380,32 @@ ax.legend();
 # ```
 #
 # ```{prf:proof}
+# :class: dropdown
 # Send the sequence $f$ to the polynomial $\hat f(t) = \sum_a f(a)\, t^a$. This is linear, no two sequences share a
 # polynomial, and the coefficient of $t^i$ in $\hat f \hat g$ is {eq}`dl.convolutions.discrete`, so
 # $\widehat{f * g} = \hat f\, \hat g$. The product of polynomials has the four properties.
 # ```
 #
-# Cross-correlation, the version without the flip that we meet next, has neither of the first two.
-
-# %%
-f, g, w = np.array([1., 2, 3]), np.array([1., -1]), np.array([2., 0, 1])
-
-def correlate(f, g):
-    return np.correlate(f, g, 'full')
-
-for name, op in (('convolution', convolve), ('correlation', correlate)):
-    commutes = close(op(f, op(w, g)), op(f, op(g, w)))
-    associates = close(op(f, op(g, w)), op(op(f, g), w))
-    print(f'{name}: commutes {commutes}, associates {associates}')
-
-# %% [markdown]
-# ```{exercise} ★ Many dice
-# :label: convolutions-dice
-# A die shows $0, 1, \dots, m - 1$ with the chances in `p` (m,). Write `chances(p, n)` that gives the chances of all
-# totals of $n \ge 1$ throws, an array of length $n (m - 1) + 1$.
-# ```
-
-# %%
-def chances(p, n):
-    raise NotImplementedError('your turn')
-
-# %%
-def by_listing(p, n):  # every one of the m ** n outcomes
-    total = np.zeros(n * (len(p) - 1) + 1)
-    for throw in product(range(len(p)), repeat=n):
-        total[sum(throw)] += np.prod(p[list(throw)])
-    return total
-
-fair, loaded = np.ones(6) / 6, np.array([0.2, 0.5, 0.3])
-cases = [(fair, 1), (fair, 4), (loaded, 5)]
-grade(chances, by_listing, cases)
-
-# %% [markdown]
-# ```{solution-start} convolutions-dice
-# :class: dropdown
-# ```
-# The total of $n$ throws is the total of $n - 1$ throws plus one more: convolve with `p` as often. Starting from the
-# neutral element $\delta$ gives all $n$ factors; starting from `p` and still convolving $n$ times is one throw too many.
-
-# %% jupyter={"source_hidden": true}
-def chances_solution(p, n):
-    total = np.ones(1)
-    for _ in range(n):
-        total = np.convolve(total, p)
-    return total
-
-def one_throw_too_many(p, n):
-    return np.convolve(chances_solution(p, n), p)
-
-assert grade(chances_solution, by_listing, cases)
-assert not grade(one_throw_too_many, by_listing, cases)
-
-# %% [markdown]
-# ```{solution-end}
-# ```
-
-# %% [markdown]
-# ## What a layer computes
+# ### The layer does not flip
 #
-# A picture has two coordinates, and so has the sum:
+# With two coordinates, the convolution is
 #
 # ```{math}
 # :label: dl.convolutions.discrete2d
 # (f * g)(i, j) = \sum_a \sum_b f(a, b)\, g(i - a, j - b)
 # ```
-#
-# Turn it around: instead of collecting for every $(i, j)$, let every entry $f(a, b)$ give. It contributes
-# $f(a, b)\, g$ to the place that starts at $(a, b)$. Each entry *stamps* a copy of $g$, and the copies add up.
 
 # %%
 def convolve2d(f, g):
-    h = np.zeros((f.shape[0] + g.shape[0] - 1, f.shape[1] + g.shape[1] - 1))
-    for a, b in np.ndindex(f.shape):
-        h[a:a + g.shape[0], b:b + g.shape[1]] += f[a, b] * g
+    h = f.new_zeros(f.shape[0] + g.shape[0] - 1, f.shape[1] + g.shape[1] - 1)
+    for a in range(f.shape[0]):
+        for b in range(f.shape[1]):
+            h[a:a + g.shape[0], b:b + g.shape[1]] += f[a, b] * g
     return h
 
-# %%
-holds(
-    'dl.convolutions.discrete2d',
-    lambda f, g: close(signal.convolve2d(f, g), convolve2d(f, g)),
-    control=lambda f, g: close(signal.correlate2d(f, g), convolve2d(f, g)),
-    f=matrices(3, 4), g=matrices(2, 3), tries=100,
-)
-
 # %% [markdown]
-# Now to the layer. In equation (8) of the notes a pixel of the output is $u + \sum_{a,b} V_{a,b}\, X_{i+a,\, j+b}$: a
-# window of $\mathbf{X}$ is weighted with $\mathbf{V}$, entry by entry, and summed. The sign is a plus, nothing is
-# flipped. This is *cross-correlation*. The notes set out to say why "(7.1.3)" is called a convolution, but they have no
-# equation of that number; (8) is meant, and the answer is one substitution, $a \to -a$ and $b \to -b$:
+# The layer {eq}`eq-conv-layer` has a plus instead of the minus: nothing is flipped. This operation is called
+# **cross-correlation**. It is one substitution, $a \to -a$ and $b \to -b$, away from a convolution:
 #
 # ```{math}
 # :label: dl.convolutions.ref-713
@@ -336,268 +415,247 @@ holds(
 # \end{gathered}
 # ```
 #
-# So the layer convolves after all, with the kernel turned by half a turn. For a kernel that is *learned* this is a
-# matter of names: training would find the turned kernel. It matters where a kernel is *given* (scipy's `convolve2d`
-# turns it, torch's `conv2d` does not) and where kernels are combined, since only convolution associates. Here is the
-# layer, without the bias $u$, as its definition reads:
+# So the layer does convolve, with the kernel turned by half a turn. The libraries disagree about the name:
 
 # %%
-def corr2d(X, K):
-    k_h, k_w = K.shape
-    Y = np.zeros((X.shape[0] - k_h + 1, X.shape[1] - k_w + 1))
-    for i, j in np.ndindex(Y.shape):
-        Y[i, j] = (X[i:i + k_h, j:j + k_w] * K).sum()
-    return Y
-
-def by_torch(X, K):  # torch wants axes for the sample and the channel
-    X, K = torch.tensor(X)[None, None], torch.tensor(K)[None, None]
-    return conv2d(X, K)[0, 0].numpy()
-
-X, K = np.arange(9.).reshape(3, 3), np.arange(4.).reshape(2, 2)
-summed = corr2d(X, K)
-assert close(summed, by_torch(X, K))
-summed
-
-# %% mystnb={"figure": {"caption": "Cross-correlation weighs a window entry by entry, without a flip, and sums: a $2 \\times 2$ kernel has four places on a $3 \\times 3$ picture, so the output is $2 \\times 2$."}, "image": {"alt": "The three by three picture with the entries 0 to 8, four times; a two by two window is marked at its four places, with the sum for each: 19, 25, 37, 43."}} tags=["hide-input"]
-fig, axes = panels(4, height=2.0)
-for ax, (i, j) in zip(axes, np.ndindex(2, 2), strict=True):
-    window = plt.Rectangle((j - 0.5, i - 0.5), 2, 2, alpha=0.25, lw=0)
-    ax.add_patch(window)
-    for r, c in np.ndindex(3, 3):
-        ax.text(c, r, f'{X[r, c]:.0f}', ha='center', va='center')
-    for r, c in np.ndindex(2, 2):
-        ax.text(j + c + 0.15, i + r + 0.4, f'·{K[r, c]:.0f}', color='C1')
-    ax.set(xlim=(-0.55, 2.55), ylim=(2.55, -0.55), aspect='equal')
-    ax.set(xticks=[], yticks=[])
-    ax.spines[:].set_visible(False)
-    ax.set_title(f'sum: {summed[i, j]:.0f}', color='C0');
+X = torch.arange(9.0).reshape(3, 3)
+V = torch.tensor([[0.0, 1.0], [2.0, 3.0]])
+print('torch conv2d:     ', conv2d(X[None, None], V[None, None]).flatten())
+print('scipy correlate2d:', signal.correlate2d(X, V, 'valid').ravel())
+print('scipy convolve2d: ', signal.convolve2d(X, V, 'valid').ravel())
+turned = V.flip(0, 1)
+print('with V turned:    ', signal.convolve2d(X, turned, 'valid').ravel())
 
 # %% [markdown]
-# The output is smaller than the input. A window of height $k_h$ that starts in row $i$ ends in row $i + k_h - 1$, and
-# fits if that is at most $n_h - 1$, counting rows from zero. So $i$ runs from $0$ to $n_h - k_h$, which are
-# $n_h - k_h + 1$ rows, and likewise for the columns. An $n_h \times n_w$ picture under a $k_h \times k_w$ kernel with
-# $k_h \le n_h$ and $k_w \le n_w$ gives
+# ```{admonition} A tempting mistake
+# :class: tip
+# You may take the two operations for the same. If a kernel is *learned*, the flip does not matter, because training finds
+# the turned kernel. If a kernel is *given*, the results differ: 19 becomes 5 in the example. They also differ if kernels are
+# combined, because only the convolution is commutative and associative.
+# ```
 #
-# ```{math}
-# :label: dl.crosscorr.shape
-# (n_h - k_h + 1) \times (n_w - k_w + 1)
+# For example, $(1, 1) * (1, 1) = (1, 2, 1)$ smooths, $(1, 1) * (1, -1) = (1, 0, -1)$ takes a difference, and Sobel's
+# kernel is the first along the columns convolved with the second along the rows:
+
+# %%
+smooth = convolve2d(torch.ones(1, 2), torch.ones(1, 2))
+change = convolve2d(torch.ones(1, 2), torch.tensor([[1.0, -1.0]]))
+print(convolve2d(smooth.T, change))
+
+# %% [markdown]
+# ```{exercise} ★ Pencil: swap the picture and the kernel
+# :label: convolutions-swap
+# Let $(f \star g)(i) = \sum_a f(a)\, g(i + a)$ be the cross-correlation of two sequences. Compute $f \star g$ and
+# $g \star f$ for $f = (1, 2)$ and $g = (1, -1)$, at all places where they are not zero. What is the relation between
+# the two in general?
 # ```
-
-# %%
-def shape_is(k, more, plus):
-    n = (k[0] + more[0], k[1] + more[1])
-    X, K = np.ones(n), np.ones(k)
-    said = (n[0] - k[0] + plus, n[1] - k[1] + plus)
-    return corr2d(X, K).shape == by_torch(X, K).shape == said
-
-def is_convolution(X, V, kernel):
-    return close(corr2d(X, V), signal.convolve2d(X, kernel, 'valid'))
-
-holds(
-    'dl.crosscorr.shape',
-    lambda k, more: shape_is(k, more, 1),
-    control=lambda k, more: shape_is(k, more, 0),
-    k=[(1, 1), (1, 3), (2, 2), (3, 2), (5, 4)],
-    more=[(0, 0), (0, 2), (1, 0), (4, 3)],
-)
-holds(
-    'dl.convolutions.ref-713',
-    lambda X, V: is_convolution(X, V, V[::-1, ::-1]),
-    control=lambda X, V: is_convolution(X, V, V),
-    X=matrices(4, 5), V=matrices(3, 3), tries=100,
-)
-
-# %% [markdown]
-# What is a small window good for? The kernel $(1, -1)$ subtracts each pixel's right neighbour. Where the picture is
-# even, the output is zero; where it changes from left to right, it is not: an *edge detector* for upright edges, two
-# numbers long. It answers to noise as well, so one averages along the edge. Since convolution associates, a filter can
-# be built from small ones: $(1, 1) * (1, 1) = (1, 2, 1)$ smooths, $(1, 1) * (1, -1) = (1, 0, -1)$ takes a difference
-# over two pixels, and the first down the columns with the second along the rows is Sobel's kernel. Its transpose
-# finds level edges. The oracle is scipy's own filter, which has the opposite sign.
-
-# %%
-smooth = convolve2d(np.array([[1., 1]]), np.array([[1., 1]]))
-change = convolve2d(np.array([[1., 1]]), np.array([[1., -1]]))
-sobel = convolve2d(smooth.T, change)
-print(sobel.astype(int))
-
-# %%
-temple = photograph('china')[150:275, 85:210].mean(-1)  # (125, 125)
-upright, level = corr2d(temple, sobel), corr2d(temple, sobel.T)  # (123, 123)
-assert close(upright, -ndimage.sobel(temple, axis=1)[1:-1, 1:-1])
-assert close(level, -ndimage.sobel(temple, axis=0)[1:-1, 1:-1])
-
-# %% mystnb={"figure": {"caption": "Sobel's kernel answers where a picture changes from left to right, as at the columns; its transpose where it changes from top to bottom, as at roofs and railings."}, "image": {"alt": "A grey photograph of a temple; beside it its upright edges, in which the columns stand out, and its level edges, in which the roofs and railings do."}} tags=["hide-input"]
-fig, axes = panels(3, height=2.2)
-show_image(axes[0], temple, 'photograph')
-show_image(axes[1], abs(upright), 'upright edges', vmax=2)
-show_image(axes[2], abs(level), 'level edges', vmax=2);
-
-# %% [markdown]
-# ```{exercise} ★ How many positions?
-# :label: convolutions-positions
-# Put $p$ zeros on *each* side of a row of $n$ pixels, let the window take steps of $s$ (the *stride*), and spread its
-# $k$ entries so that neighbours are $d$ pixels apart (the *dilation*). Write `positions(n, k, p, s, d)`, the
-# length of the output. The same count holds for pooling layers.
-# ```
-
-# %%
-def positions(n, k, p, s, d):
-    raise NotImplementedError('your turn')
-
-# %%
-def length_in_torch(n, k, p, s, d):
-    x, w = torch.zeros(1, 1, n), torch.zeros(1, 1, k)
-    return conv1d(x, w, padding=p, stride=s, dilation=d).shape[-1]
-
-cases = [
-    (9, 3, 0, 1, 1), (9, 3, 1, 1, 1), (10, 3, 1, 2, 1), (12, 4, 2, 3, 2),
-    (7, 7, 0, 4, 1), (16, 3, 2, 1, 2), (10, 3, 0, 4, 1),
-]
-grade(positions, length_in_torch, cases)
-
-# %% [markdown]
-# ```{solution-start} convolutions-positions
+#
+# ```{solution-start} convolutions-swap
 # :class: dropdown
 # ```
-# The spread window covers $d(k - 1) + 1$ pixels of $n + 2p$. By {eq}`dl.crosscorr.shape` it has
-# $n + 2p - d(k - 1)$ places at stride 1, numbered from zero. The stride keeps the numbers $0, s, 2s, \dots$: the last
-# number divided by $s$ and rounded down, plus one. The usual slip is to count the zeros of one side only.
+# For $i = -1, 0, 1$, $f \star g$ is $2 \cdot 1 = 2$, $1 \cdot 1 + 2 \cdot (-1) = -1$ and $1 \cdot (-1) = -1$. For
+# $g \star f$ the same places give $-1, -1, 2$: the same numbers backwards. In general, put $c = i + a$ in
+# $\sum_a f(a)\, g(i + a) = \sum_c g(c)\, f(c - i)$, so $(f \star g)(i) =
+# (g \star f)(-i)$.
+# ```{solution-end}
+# ```
+#
+# ```{exercise} ★★ Program: many dice
+# :label: convolutions-dice
+# A die shows $0, 1, \dots, m - 1$ with the probabilities in the array `p` of shape (m,). Write `chances(p, n)`, the
+# probabilities of all totals of $n \ge 1$ throws, an array of length $n (m - 1) + 1$. Plot it for many fair dice:
+# what does it approach?
+# ```
 
-# %% jupyter={"source_hidden": true}
-def positions_solution(n, k, p, s, d):
-    return (n + 2 * p - d * (k - 1) - 1) // s + 1
+# %%
+def chances(p, n):
+    """The totals of n throws: two of np.array([.5, .5]) give .25, .5, .25."""
+    raise NotImplementedError('your turn')
 
-def one_side_only(n, k, p, s, d):
-    return (n + p - d * (k - 1) - 1) // s + 1
+# %% tags=["hide-input"]
+def by_listing(p, n):  # every one of the m ** n outcomes
+    total = np.zeros(n * (len(p) - 1) + 1)
+    for throw in product(range(len(p)), repeat=n):
+        total[sum(throw)] += np.prod(p[list(throw)])
+    return total
 
-assert grade(positions_solution, length_in_torch, cases)
-assert not grade(one_side_only, length_in_torch, cases)
+fair, loaded = np.ones(6) / 6, np.array([0.2, 0.5, 0.3])
+throws = [(fair, 1), (fair, 4), (loaded, 5)]
+grade(chances, by_listing, throws)
+
+# %% [markdown]
+# ```{solution-start} convolutions-dice
+# :class: dropdown
+# ```
+# The total of $n$ throws is the total of $n - 1$ throws plus one more, so convolve with `p` as often. Starting from the
+# neutral element $\delta$ gives all $n$ factors. Starting from `p` and still convolving $n$ times is one throw too
+# many. By the central limit theorem the totals approach a bell curve.
+
+# %% tags=["hide-input"]
+def chances_solution(p, n):
+    total = np.ones(1)
+    for _ in range(n):
+        total = np.convolve(total, p)
+    return total
+
+def one_throw_too_many(p, n):
+    return np.convolve(chances_solution(p, n), p)
+
+def doubles_each_time(p, n):
+    for _ in range(n - 1):
+        p = np.convolve(p, p)
+    return p
+
+def correlates(p, n):
+    return chances_solution(p[::-1], n)
+
+assert grade(chances_solution, by_listing, throws)
+assert not grade(one_throw_too_many, by_listing, throws)
+assert not grade(doubles_each_time, by_listing, throws)
+assert not grade(correlates, by_listing, throws)
 
 # %% [markdown]
 # ```{solution-end}
 # ```
 
+# %% tags=["checks"]
+holds(
+    'dl.convolutions.discrete',
+    lambda f, g: close(convolve(torch.tensor(f), torch.tensor(g)), np.convolve(f, g)),
+    slip=('forgets the flip', lambda f, g: close(convolve(torch.tensor(f), torch.tensor(g)), np.correlate(f, g, 'full'))),
+    f=vectors(4), g=vectors(3),
+)
+holds(
+    'dl.convolutions.discrete2d',
+    lambda f, g: close(convolve2d(torch.tensor(f), torch.tensor(g)), signal.convolve2d(f, g)),
+    slip=('forgets the flip', lambda f, g: close(convolve2d(torch.tensor(f), torch.tensor(g)), signal.correlate2d(f, g))),
+    f=matrices(3, 4), g=matrices(2, 3), tries=100,
+)
+holds(
+    'dl.convolutions.ref-713',
+    lambda X, V: close(in_torch(X, V), signal.convolve2d(X, V[::-1, ::-1], 'valid')),
+    slip=('convolves with the kernel as it is', lambda X, V: close(in_torch(X, V), signal.convolve2d(X, V, 'valid'))),
+    X=matrices(4, 5), V=matrices(3, 3), tries=100,
+)
+
+def over_cube(f, g, x, reach, step=0.2):  # x (d,) -> ()
+    z = np.arange(-reach, reach, step) + step / 2
+    z = np.stack(np.meshgrid(*[z] * len(x))).reshape(len(x), -1)  # (d, points)
+    return (f(z) * g(x[:, None] - z)).sum() * step ** len(x)
+
+def round_bell(z):  # (d, points) -> (points,)
+    return np.exp(-(z**2).sum(0) / 2)
+
+def settled(f, x):  # a larger cube changes nothing
+    return close(over_cube(f, f, x, 8), over_cube(f, f, x, 16))
+
+holds(
+    'dl.convolutions.def-intro',
+    lambda d, x: settled(round_bell, x[:d]),
+    slip=('convolves the constant 1 with itself', lambda d, x: settled(lambda z: np.ones(z.shape[1]), x[:d])),
+    d=[1, 2], x=vectors(2, -2, 2), tries=30,
+)
+
+# %% tags=["checks"]
+def bell(z, mean, sd):
+    return np.exp(-(((z - mean) / sd) ** 2) / 2) / (sd * np.sqrt(2 * np.pi))
+
+def is_bell(x, m, s, sign):  # means add, and so do variances
+    z = np.linspace(-40, 40, 4001)
+    area = bell(z, m[0], s[0]) @ bell(x + sign * z, m[1], s[1]) * 0.02
+    return close(area, bell(x, m.sum(), np.hypot(*s)))
+
+holds(
+    'dl.convolutions.integral',
+    lambda x, m, s: is_bell(x, m, s, -1),
+    slip=('forgets the flip', lambda x, m, s: is_bell(x, m, s, +1)),
+    x=scalars(-3, 3), m=vectors(2, -3, 3), s=vectors(2, 0.5, 2),
+)
+
+def correlate(f, g):
+    return np.correlate(f, g, 'full')
+
+def commutes_and_associates(f, g, w, operation):
+    return close(operation(f, g), operation(g, f)) and close(operation(f, operation(g, w)), operation(operation(f, g), w))
+
+verify(
+    'convolution is commutative and associative',
+    lambda f, g, w: commutes_and_associates(f, g, w, np.convolve),
+    slip=('says so of the cross-correlation', lambda f, g, w: commutes_and_associates(f, g, w, correlate)),
+    f=vectors(3), g=vectors(2), w=vectors(3), tries=60,
+)
+
 # %% [markdown]
-# ## One filter at every place
+# ## Weight sharing and translation equivariance
 #
-# In one dimension, with $f$ the learnable filter and $x^{(0)}$ the input, a layer computes
+# In one dimension, with a learned filter $f$ and the input $x^{(0)}$, a layer computes
 #
 # ```{math}
 # :label: ml.conv.conv
 # x^{(1)}[n] = \sum_k f[k]\, x^{(0)}[n - k]
 # ```
 #
-# (the notes count $k$ from 1, hence their $n - k + 1$, and give filter and output an index $t$ without a word: as the
-# number of the filter it makes sense, as a position it would contradict the next line). This is linear in $x^{(0)}$,
-# so it is a matrix. Row $n$ holds $f[n - m]$ in column $m$ (zero where the filter has no such entry), so one number is
-# repeated all along each diagonal. Such a matrix is called *Toeplitz*:
+# This is linear in $x^{(0)}$, so it is a matrix $\mathbf{T}$. Row $n$ holds $f[n - m]$ in column $m$, or zero if the
+# filter has no such entry. So the layer is a dense layer in which most weights are zero, and in which the others are
+# equal along each diagonal. Such a matrix is called **Toeplitz**:
 #
 # ```{math}
 # :label: ml.conv.sharing
 # \mathbf{x}^{(1)} = \mathbf{T} \mathbf{x}^{(0)}, \qquad T_{n,m} = f[n - m] = T_{n+1,\,m+1}
 # ```
-#
-# A dense layer on $N$ pixels has $N^2$ weights to learn, this one the $K$ entries of the filter, however long the
-# signal: *the same filter at every position*. In code, the matrix is a sum of shifted identities. Torch
-# cross-correlates, so its filter must be flipped to match, which the control forgets:
 
 # %%
-def filter_matrix(f, N):  # (K,) -> (N, N); x[-1], x[-2], ... count as zero
-    return sum(f_k * np.eye(N, k=-k) for k, f_k in enumerate(f))
-
-def torch_layer(x, f):  # (N,), (K,) -> (N,)
-    padded = torch.tensor(np.r_[np.zeros(len(f) - 1), x])
-    return conv1d(padded[None, None], torch.tensor(f.copy())[None, None])[0, 0]
-
-def both_agree(x, f):
-    y = filter_matrix(f, len(x)) @ x
-    in_numpy = np.convolve(x, f)[:len(x)]
-    return close(y, in_numpy) and close(y, torch_layer(x, f[::-1]))
-
-holds(
-    'ml.conv.conv',
-    both_agree,
-    control=lambda x, f: close(filter_matrix(f, 6) @ x, torch_layer(x, f)),
-    x=vectors(6), f=vectors(3),
-)
-
-# %% [markdown]
-# To see the sharing in torch itself, apply a layer to the unit vectors: the answers are the columns of its matrix. The
-# control is a *locally connected* layer, whose windows are as small but have each a filter of its own.
+def filter_matrix(f, N):
+    T = f.new_zeros(N, N)
+    for k in range(len(f)):
+        T.diagonal(-k)[:] = f[k]
+    return T
 
 # %%
-def matrix_of(layer, N):  # -> (outputs, N)
-    return layer(torch.eye(N)[:, None])[:, 0].detach().numpy().T
+f = torch.tensor([0.9, -0.6, 0.3])
+x = torch.tensor([1.0, 2, 0, 0, 1, 0])
+print(filter_matrix(f, 6))
+print(filter_matrix(f, 6) @ x)
+print(convolve(f, x)[:6])
 
-def shared(N, K, seed):
-    layer = torch.nn.Conv1d(1, 1, K, bias=False)
-    weights = np.random.default_rng(seed).normal(size=layer.weight.shape)
-    layer.weight.data[:] = torch.tensor(weights)
-    T = matrix_of(layer, N)
-    return close(T[1:, 1:], T[:-1, :-1]) and layer.weight.numel() == K
-
-def locally_connected(N, K, seed):
-    windows = sliding_window_view(np.eye(N), K, axis=0)  # (N - K + 1, N, K)
-    filters = np.random.default_rng(seed).normal(size=(N - K + 1, K))
-    T = np.einsum('imk,ik->im', windows, filters)
-    return close(T[1:, 1:], T[:-1, :-1])
-
-holds(
-    'ml.conv.sharing', shared, control=locally_connected,
-    N=integers(6, 20), K=integers(1, 5), seed=seeds(), tries=30,
-)
-
-# %% mystnb={"figure": {"caption": "The matrix of a filter repeats five numbers along its diagonals, the same filter at every position; a dense layer has all 196 entries to learn."}, "image": {"alt": "Left a Toeplitz matrix: five coloured diagonals, each of one colour, the rest empty. Right a dense matrix in which every one of the 196 entries has its own colour."}} tags=["hide-input"]
-rng = np.random.default_rng(1)
-stripes = filter_matrix(np.array([0.9, -0.6, 0.3, 0.7, -0.2]), 14)
+# %% mystnb={"figure": {"caption": "The matrix of a filter repeats five numbers along its diagonals, the same filter at every position. A dense layer has all 196 entries to learn."}, "image": {"alt": "Left a Toeplitz matrix: five coloured diagonals, each of one colour, the rest empty. Right a dense matrix in which every one of the 196 entries has its own colour."}} tags=["hide-input"]
+stripes = filter_matrix(torch.tensor([0.9, -0.6, 0.3, 0.7, -0.2]), 14).numpy()
 fig, axes = panels(2, height=2.9)
 axes[0].imshow(np.where(stripes, stripes, np.nan), vmin=-1, vmax=1)
-axes[1].imshow(rng.uniform(-1, 1, (14, 14)), vmin=-1, vmax=1)
+axes[1].imshow(np.random.default_rng(1).uniform(-1, 1, (14, 14)), vmin=-1, vmax=1)
 axes[0].set_title('filter: 5 numbers')
 axes[1].set_title('dense layer: 196 numbers')
 for ax in axes:
-    ax.set(xlabel='input pixel m', ylabel='output pixel n')
-    ax.set(xticks=[0, 13], yticks=[0, 13])
+    ax.set(xlabel='input pixel m', ylabel='output pixel n', xticks=[0, 13], yticks=[0, 13])
 
 # %% [markdown]
-# Why share? Because a cat is a cat wherever it sits. Let $S$ shift a signal by one place. Shifting the input of
-# {eq}`ml.conv.conv` replaces $n$ by $n - 1$ in the sum, and so shifts the output:
+# Now we can say exactly what "the same everywhere" means. Let $S$ shift a signal by one place. Shifting the input of
+# {eq}`ml.conv.conv` replaces $n$ by $n - 1$ in the sum, so it shifts the output:
 #
 # ```{math}
 # :label: ml.conv.equivariance
 # f * (S\mathbf{x}) = S (f * \mathbf{x})
 # ```
 #
-# This is *translation equivariance*. It is exact for signals without ends. Signals that have ends need a rule for what lies
-# beyond: on a circle, where the first pixel follows the last, equivariance stays exact; with zeros, as in the control, it
-# fails near the borders under a shift to the left: there pixels are pushed out on one side, and on the other the layer had
-# already cut off what now should come in.
+# This is called **translation equivariance**. It is exact if the signal lies on a circle, where the first pixel
+# follows the last. If we pad with zeros it fails near the borders, because pixels that a shift pushes out are lost:
 
 # %%
-def on_circle(x, f):
-    return sum(f_k * np.roll(x, k) for k, f_k in enumerate(f))
+def on_circle(f, x):
+    return sum(f[k] * x.roll(k) for k in range(len(f)))
 
-def zeros_outside(x, f):
-    return np.convolve(x, f)[:len(x)]
+def with_zeros(f, x):
+    return convolve(f, x)[:len(x)]
 
-def zeros_enter(x, s):  # and what leaves is lost
-    wide = np.r_[np.zeros(max(s, 0)), x, np.zeros(max(-s, 0))]
-    return wide[max(-s, 0):][:len(x)]
-
-def follows(layer, shift, x, f, s):
-    return close(layer(shift(x, s), f), shift(layer(x, f), s))
-
-holds(
-    'ml.conv.equivariance',
-    lambda x, f, s: follows(on_circle, np.roll, x, f, s),
-    control=lambda x, f, s: follows(zeros_outside, zeros_enter, x, f, s),
-    x=vectors(8), f=vectors(3), s=integers(-7, 7),
-)
+x = torch.tensor([3.0, 0, 0, 0, 1, 2])
+print('on a circle, shifted before:', on_circle(f, x.roll(1)))
+print('                      after:', on_circle(f, x).roll(1))
+before, after = with_zeros(f, x.roll(1)), with_zeros(f, x).roll(1)
+print('with zeros,  shifted before:', before)
+print('                      after:', after)
 
 # %% [markdown]
-# The converse is the deeper half. Weight sharing is not one good way among many to treat all places alike. For a
-# linear layer it is the only one.
+# Is sharing a single filter one good way among many to treat all places alike? For a linear layer it is the only one.
 #
 # ```{prf:theorem} Equivariant means convolution
 # :label: thm-equivariant-is-convolution
@@ -607,56 +665,36 @@ holds(
 # ```
 #
 # ```{prf:proof}
+# :class: dropdown
 # The bright pixel at place $m$ is $\mathbf{e}_m = S^m \mathbf{e}_0$. If $\mathbf{A}$ commutes with $S$, it commutes with
 # $S^m$, so $\mathbf{A}\mathbf{e}_m = S^m \mathbf{A}\mathbf{e}_0 = S^m f$, the vector whose entry $n$ is $f[n - m]$.
 # By linearity entry $n$ of $\mathbf{A}\mathbf{x} = \sum_m x[m]\, \mathbf{A}\mathbf{e}_m$ is $\sum_m f[n - m]\, x[m]$.
 # The other direction is {eq}`ml.conv.equivariance`.
 # ```
 #
-# Equivariance is easily lost again. With stride 2 the layer keeps every other pixel. A shift by two pixels still
-# gives a shift, by one; a shift by three makes it keep the *other* half:
+# A stride breaks the equivariance. With stride 2 the layer keeps each second output. If the input moves by two
+# pixels, the output moves by one; but if it moves by one pixel, the layer keeps the *other* half:
 
 # %%
-row = photograph('china')[215, 90:154].mean(-1)  # (64,)
-edge_filter = np.array([1., -1])
-answers = [on_circle(np.roll(row, s), edge_filter) for s in (0, 2, 3)]
-halves = [y[::2] for y in answers]  # stride 2
-full = close(answers[2], np.roll(answers[0], 3))
-even = close(halves[1], np.roll(halves[0], 1))
-odd = any(close(halves[2], np.roll(halves[0], s)) for s in range(32))
-print(f'stride 1 follows a shift by 3: {full}')
-print(f'stride 2 follows a shift by 2: {even}, by 3: {odd}')
-
-# %% mystnb={"figure": {"caption": "At stride 1 the edges follow a shift of the picture by three pixels; at stride 2 the layer keeps the other half of them, and their shape changes."}, "image": {"alt": "Three panels, each with two curves: a row of pixels and the same row three pixels later; their edges at stride one, again equal up to the shift; their edges at stride two, of different shape."}} tags=["hide-input"]
-fig, axes = panels(3, height=2.5, sharex=True)
-axes[0].plot(row[:32])
-axes[0].plot(np.roll(row, 3)[:32])
-axes[1].plot(answers[0][:32])
-axes[1].plot(answers[2][:32])
-axes[2].plot(range(0, 32, 2), halves[0][:16], 'o-', ms=3)
-axes[2].plot(range(0, 32, 2), halves[2][:16], 'o-', ms=3)
-titles = ('brightness', 'edges, stride 1', 'edges, stride 2')
-for ax, title in zip(axes, titles, strict=True):
-    ax.set(title=title, xlabel='pixel')
-axes[0].set_ylim(0, 1.15)
-axes[1].sharey(axes[2])
-axes[0].text(0, 1.05, 'original', color='C0')
-axes[0].text(31, 1.05, 'shifted by 3', color='C1', ha='right');
+edge = torch.tensor([1.0, -1.0])
+row = torch.tensor([0.0, 0, 1, 1, 1, 0, 0, 0])
+for shift in (0, 2, 1):
+    print(f'shifted by {shift}:', on_circle(edge, row.roll(shift))[::2])
 
 # %% [markdown]
-# ```{exercise} ★★ The convolution in a dense layer
+# ```{exercise} ★★★ Program: the convolution in a dense layer
 # :label: convolutions-average
-# Take any matrix $\mathbf{A}$ (N, N) and average it over all shifts,
-# $\bar{\mathbf{A}} = \frac{1}{N} \sum_s S^{-s} \mathbf{A} S^s$. Show that $\bar{\mathbf{A}}$ commutes with $S$, so that by
-# {prf:ref}`thm-equivariant-is-convolution` it is a convolution on the circle. Write `hidden_filter(A)` that
-# gives its filter (N,), without forming any of the products.
+# Take any matrix $\mathbf{A}$ of shape (N, N) and average it over all shifts,
+# $\bar{\mathbf{A}} = \frac{1}{N} \sum_s S^{-s} \mathbf{A} S^s$. Show that $\bar{\mathbf{A}}$ commutes with $S$, so it
+# is a convolution on the circle. Write `hidden_filter(A)`, its filter of shape (N,), without any of the products.
 # ```
 
 # %%
 def hidden_filter(A):
+    """The filter: hidden_filter(np.array([[1., 2.], [3., 5.]])) is 3, 2.5."""
     raise NotImplementedError('your turn')
 
-# %%
+# %% tags=["hide-input"]
 def by_averaging(A):
     N = len(A)
     S = np.roll(np.eye(N), 1, axis=0)
@@ -664,18 +702,18 @@ def by_averaging(A):
     return sum(P.T @ A @ P for P in shifts)[:, 0] / N
 
 rng = np.random.default_rng(2)
-cases = [(rng.normal(size=(N, N)),) for N in (1, 2, 5, 8)]
-grade(hidden_filter, by_averaging, cases)
+squares = [(rng.normal(size=(N, N)),) for N in (1, 2, 5, 8)]
+grade(hidden_filter, by_averaging, squares)
 
 # %% [markdown]
 # ```{solution-start} convolutions-average
 # :class: dropdown
 # ```
-# $S^{-1} \bar{\mathbf{A}} S$ is the same sum with $s$ replaced by $s + 1$, and $s$ runs around the circle: so
+# $S^{-1} \bar{\mathbf{A}} S$ is the same sum with $s$ replaced by $s + 1$, and $s$ runs around the circle, so
 # $S^{-1} \bar{\mathbf{A}} S = \bar{\mathbf{A}}$. The entry $(n, 0)$ of $S^{-s} \mathbf{A} S^s$ is
 # $A_{n+s,\, s}$, so $f[n] = \frac{1}{N} \sum_s A_{n+s,\,s}$, the mean along a diagonal that wraps around.
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"]
 def hidden_filter_solution(A):
     m = np.arange(len(A))
     return A[(m[:, None] + m) % len(A), m].mean(1)
@@ -683,334 +721,248 @@ def hidden_filter_solution(A):
 def wrong_side_of_the_diagonal(A):
     return hidden_filter_solution(A.T)
 
-assert grade(hidden_filter_solution, by_averaging, cases)
-assert not grade(wrong_side_of_the_diagonal, by_averaging, cases)
+def first_column(A):
+    return A[:, 0]
+
+def without_wrapping(A):
+    return np.array([A.diagonal(-n).mean() for n in range(len(A))])
+
+assert grade(hidden_filter_solution, by_averaging, squares)
+assert not grade(wrong_side_of_the_diagonal, by_averaging, squares)
+assert not grade(first_column, by_averaging, squares)
+assert not grade(without_wrapping, by_averaging, squares)
 
 # %% [markdown]
 # ```{solution-end}
 # ```
 
+# %% tags=["checks"]
+def torch_layer(x, f):  # (N,), (K,) -> (N,); torch does not flip
+    padded = torch.tensor(np.r_[np.zeros(len(f) - 1), x])
+    return conv1d(padded[None, None], torch.tensor(f.copy())[None, None])[0, 0]
+
+def matrix_agrees(x, f, in_torch):
+    return close(filter_matrix(torch.tensor(f), 6) @ torch.tensor(x), torch_layer(x, in_torch))
+
+holds(
+    'ml.conv.conv',
+    lambda x, f: matrix_agrees(x, f, f[::-1]) and matrix_agrees(x, np.r_[f, 0], np.r_[0, f[::-1]]),
+    slip=('gives torch the filter without a flip', lambda x, f: matrix_agrees(x, f, f)),
+    x=vectors(6), f=vectors(3),
+)
+
+def is_toeplitz(T):
+    return close(T[1:, 1:], T[:-1, :-1])
+
+def shared(N, K, seed):  # a layer of torch, applied to the unit vectors
+    torch.manual_seed(seed % 1000)
+    layer = nn.Conv1d(1, 1, K, bias=False, dtype=torch.float64)
+    T = layer(torch.eye(N, dtype=torch.float64)[:, None])[:, 0].T
+    return is_toeplitz(T) and layer.weight.numel() == K and T[0, :K].equal(layer.weight[0, 0])
+
+def locally_connected(N, K, seed):  # small windows, but each has a filter of its own
+    T = np.zeros((N - K + 1, N))
+    for i, window in enumerate(np.random.default_rng(seed).normal(size=(N - K + 1, K))):
+        T[i, i:i + K] = window
+    return is_toeplitz(T)
+
+holds(
+    'ml.conv.sharing', shared,
+    slip=('gives each window a filter of its own', locally_connected),
+    N=integers(6, 20), K=integers(1, 5), seed=seeds(), tries=30,
+)
+
+def follows(layer, x, f, s):
+    f, x = torch.tensor(f), torch.tensor(x)
+    return close(layer(f, x.roll(s)), layer(f, x).roll(s))
+
+holds(
+    'ml.conv.equivariance',
+    lambda x, f, s: follows(on_circle, x, f, s),
+    slip=('keeps each second output', lambda x, f, s: follows(lambda f, x: on_circle(f, x)[::2], x, f, s)),
+    x=vectors(8), f=vectors(3), s=integers(-7, 7),
+)
+def follows_with_zeros(x, f, s, beyond):  # zeros enter at one end, and at the other end pixels leave
+    wide = np.r_[np.zeros(7), x, np.zeros(7)]
+    moved = with_zeros(torch.tensor(f), torch.tensor(wide[7 - s:15 - s]))
+    wanted = convolve(torch.tensor(f), torch.tensor(wide))[7 - s:15 - s]
+    return close(moved[beyond:], wanted[beyond:])
+
+verify(
+    'with zeros outside, only the K - 1 outputs at the border see what was pushed out',
+    lambda x, f, s: follows_with_zeros(x, f, s, 2),
+    slip=('expects none of them to', lambda x, f, s: follows_with_zeros(x, f, s, 0)),
+    x=vectors(8), f=vectors(3), s=integers(-7, 7), tries=60,
+)
+
 # %% [markdown]
-# ## The same numbers, faster
+# ## Where it matters: a digit anywhere in the picture
 #
-# This section continues [What a layer computes](#what-a-layer-computes), whose `corr2d` visits one window after the
-# other. Python is slow at that. Lay every window out as a row of a matrix, known as *im2col*
-# {cite}`chellapilla2006high`, and the layer becomes one product of a matrix and a vector, which hardware does best.
-# `sliding_window_view` shows the windows without copying a number; `reshape` then does copy, and stores a pixel once
-# for each window that it lies in, up to $k_h k_w$ times. The price of speed is memory.
+# Does sharing help a network that learns? We put handwritten digits of 8 × 8 pixels into the left half of a picture
+# of 12 × 24 pixels, train on these, and test on the left and on the right half, with digits that were not trained on.
 
 # %%
-def im2col(X, shape):  # -> (positions, k_h * k_w)
-    return sliding_window_view(X, shape).reshape(-1, shape[0] * shape[1])
+x, y, _ = digits()
+x, y = torch.tensor(x).float().reshape(-1, 8, 8), torch.tensor(y)
 
-def corr2d_matrix(X, K):
-    rows = X.shape[0] - K.shape[0] + 1
-    return (im2col(X, K.shape) @ K.ravel()).reshape(rows, -1)
+def place(images, first_column, g):
+    X = torch.zeros(len(images), 1, 12, 24)
+    corners = torch.randint(0, 5, (len(images), 2), generator=g)
+    for picture, image, (top, left) in zip(X, images, corners.tolist()):
+        left += first_column
+        picture[0, top:top + 8, left:left + 8] = image
+    return X
 
-torch.set_num_threads(1)  # as numpy here: only the method shall differ
+# %%
+g = torch.Generator().manual_seed(0)
+train, y_train, y_test = place(x[:1200], 0, g), y[:1200], y[1200:]
+tests = {'left': place(x[1200:], 0, g), 'right': place(x[1200:], 12, g)}
 
-rng, wins = np.random.default_rng(3), {}
-for n in (6, 128):
-    X, K = rng.normal(size=(n, n)), rng.normal(size=(3, 3))
-    assert close(corr2d_matrix(X, K), corr2d(X, K))
-    assert close(by_torch(X, K), corr2d(X, K))
-    loop, product_time, torch_time = seconds(
-        lambda: corr2d(X, K), lambda: corr2d_matrix(X, K),
-        lambda: by_torch(X, K))
-    wins[n] = [loop > 20 * each for each in (product_time, torch_time)]
-    print(f'{n} x {n} pixels, more than 20 times faster than the loop: '
-          f'matrix product {wins[n][0]}, torch {wins[n][1]}')
-assert all(wins[128]) and not any(wins[6])
+# %% mystnb={"figure": {"caption": "The networks see digits in the left half only (left), and are tested in both halves (left and right)."}, "image": {"alt": "Two wide pictures of twelve by twenty-four pixels. In the first, a handwritten digit stands in the left half, in the second, the same digit stands in the right half."}} tags=["hide-input"]
+fig, axes = panels(2, height=1.5)
+for ax, (half, pictures) in zip(axes, tests.items()):
+    show_image(ax, 1 - pictures[3, 0], half).axes.spines[:].set_visible(True)
 
 # %% [markdown]
-# For a large kernel better use of the hardware is not enough, since each output pixel costs $k_h k_w$ multiplications.
-# A better *idea* comes from Fourier. On a circle of $N$ pixels write
-# $\hat x[q] = \sum_n x[n]\, \omega^{qn}$ with $\omega = e^{-2\pi i/N}$.
+# The dense network has a hidden layer with 64 units. The convolutional network has 32 kernels of 7 × 7 pixels, and takes
+# for each the largest output, wherever it is. This is called **max pooling** over the whole picture. A shift moves
+# the outputs, but their maximum stays, so the result is *invariant*.
+
+# %%
+class Anywhere(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(1, 32, kernel_size=7, padding=3)
+        self.out = nn.Linear(32, 10)
+
+    def forward(self, X):                               # (B, 1, 12, 24)
+        maps = self.conv(X).relu()                      # (B, 32, 12, 24)
+        return self.out(maps.amax((2, 3)))              # (B, 10)
+
+def dense():
+    return nn.Sequential(
+        nn.Flatten(), nn.Linear(12 * 24, 64), nn.ReLU(), nn.Linear(64, 10))
+
+# %%
+def trained(make, seed, lr):
+    torch.manual_seed(seed)
+    model = make()
+    optimizer = torch.optim.Adam(model.parameters(), lr)
+    g = torch.Generator().manual_seed(seed)
+    dealt = batches(g, 50, train, y_train, epochs=6)
+    fit(model, nn.CrossEntropyLoss(), optimizer, dealt)
+    return model
+
+@torch.no_grad()
+def accuracy(model, half):
+    return (model(tests[half]).argmax(1) == y_test).float().mean().item()
+
+# %%
+scores = {}
+for name, make in ('dense', dense), ('conv', Anywhere):
+    weights = sum(parameter.numel() for parameter in make().parameters())
+    print(f'{name}: {weights} weights')
+    for lr in (3e-3, 1e-2, 3e-2):
+        models = [trained(make, seed, lr) for seed in range(3)]
+        for half in tests:
+            three = [accuracy(model, half) for model in models]
+            scores[name, lr, half] = three
+            print(f'  lr {lr:.0e}, {half:5}:'
+                  f' {min(three):.2f} to {max(three):.2f}')
+
+# %% mystnb={"figure": {"caption": "Trained on the left half alone, the convolutional network is as good on the right half. The dense network is at the level of chance there, at each learning rate."}, "image": {"alt": "Accuracy on the left and on the right half for three learning rates. Points of the convolutional network lie near the top in both halves; those of the dense network lie lower on the left and at the dashed line of chance on the right."}} tags=["hide-input"]
+fig, axes = panels(2, height=2.6, sharey=True)
+for ax, half in zip(axes, tests):
+    for (name, colour), offset in zip({'dense': 'C1', 'conv': 'C0'}.items(), (-0.06, 0.06)):
+        for at, lr in enumerate((3e-3, 1e-2, 3e-2)):
+            ax.plot([at + offset] * 3, scores[name, lr, half], 'o', color=colour, alpha=0.7)
+    ax.axhline(0.1, color=GREY, ls='--', lw=1)
+    ax.set(title=f'tested on the {half} half', xlabel='learning rate', xticks=[0, 1, 2], ylim=(0, 1), xlim=(-0.4, 2.4))
+    ax.set_xticklabels(['0.003', '0.01', '0.03'])
+axes[0].set_ylabel('accuracy')
+axes[0].text(0.3, 0.13, 'chance', color=GREY)
+axes[1].text(1, 0.78, 'convolutional', color='C0', ha='center')
+axes[1].text(1, 0.2, 'dense', color='C1', ha='center');
+
+# %% [markdown]
+# The dense network has ten times as many weights. But the weights of the right half were never needed in training, so
+# they are as random as at the start. The convolutional network uses the same kernels in both halves. It is also
+# better on the left half, because each digit teaches it something for all places.
 #
-# ```{prf:theorem} Convolution theorem
-# :label: thm-convolution-fourier
-# For signals on a circle, $\widehat{f * x}[q] = \hat f[q]\, \hat x[q]$ for every frequency $q$.
+# ```{exercise} ★★ Experiment: is the convolution enough?
+# :label: convolutions-flatten
+# Replace the maximum over all places by `nn.Flatten()`, so that the last layer is `nn.Linear(32 * 12 * 24, 10)`.
+# Predict the accuracy on both halves. Then train, look, and explain.
 # ```
 #
-# ```{prf:proof}
-# Insert the definition, split $\omega^{qn} = \omega^{qa}\, \omega^{q(n-a)}$, and sum over $n$ first:
-#
-# $$\sum_n \Big( \sum_a f[a]\, x[n - a] \Big) \omega^{qn}
-#   = \sum_a f[a]\, \omega^{qa} \sum_n x[n - a]\, \omega^{q(n - a)} = \hat f[q]\, \hat x[q].$$
-#
-# The inner sum on the right runs over a whole turn, wherever it starts ($\omega^N = 1$), so it is $\hat x[q]$ for every
-# $a$.
-# ```
-#
-# It is {prf:ref}`thm-convolution-algebra` again: $\hat f[q]$ is the polynomial $\hat f(t)$ at $t = \omega^q$. In the
-# language of matrices, all convolutions on the circle have the same eigenvectors, the waves, and the $\hat f[q]$ are the
-# eigenvalues. The fast Fourier transform {cite}`cooley1965algorithm` takes about $N \log N$ operations instead of $N^2$,
-# so transform, multiply, and transform back: once both signals are padded, the size of the kernel no longer matters.
-# The padding, with zeros to $n + k - 1$, keeps the circle from folding one border onto the other; to correlate, turn
-# the kernel.
-
-# %%
-def corr2d_fourier(X, K):
-    size = [n + k - 1 for n, k in zip(X.shape, K.shape, strict=True)]
-    spectrum = np.fft.rfft2(X, size) * np.fft.rfft2(K[::-1, ::-1], size)
-    full = np.fft.irfft2(spectrum, size)
-    return full[K.shape[0] - 1:X.shape[0], K.shape[1] - 1:X.shape[1]]
-
-large = rng.normal(size=(33, 33))
-assert close(corr2d_fourier(X, K), signal.correlate2d(X, K, 'valid'))
-assert close(corr2d_fourier(X, large), corr2d_matrix(X, large))
-for kernel in (K, large):
-    product_time, fourier_time = seconds(
-        lambda: corr2d_matrix(X, kernel), lambda: corr2d_fourier(X, kernel))
-    wins[len(kernel)] = product_time > 5 * fourier_time
-    print(f'kernel of {len(kernel)} x {len(kernel)}: '
-          f'Fourier more than 5 times faster: {wins[len(kernel)]}')
-assert wins[33] and not wins[3]
-
-# %% [markdown]
-# ```{exercise} ★★★ Undo a blur
-# :label: convolutions-deblur
-# A row of pixels was blurred on a circle and a little noise added: $\mathbf{y} = f * \mathbf{x} + \text{noise}$.
-# Dividing, $\hat x = \hat y / \hat f$, blows up the noise wherever $\hat f$ is nearly zero. Find instead the
-# $\mathbf{x}$ that minimises $\|f * \mathbf{x} - \mathbf{y}\|_2^2 + \lambda \|\mathbf{x}\|_2^2$, $\lambda > 0$. Write
-# `deblur(y, f, lam)` for `y` and `f` of equal length with FFTs alone. Then try it on a row of a photograph: which
-# $\lambda$ looks best?
-# ```
-
-# %%
-def deblur(y, f, lam):
-    raise NotImplementedError('your turn')
-
-# %%
-def by_matrix(y, f, lam):  # ridge regression with the matrix of the blur
-    C = circulant(f)
-    return np.linalg.solve(C.T @ C + lam * np.eye(len(y)), C.T @ y)
-
-rng = np.random.default_rng(4)
-cases = [
-    (rng.normal(size=N), rng.uniform(size=N), lam)
-    for N, lam in ((5, 0.1), (8, 1.0), (16, 0.01))
-]
-grade(deblur, by_matrix, cases)
-
-# %% [markdown]
-# ```{solution-start} convolutions-deblur
+# ```{solution-start} convolutions-flatten
 # :class: dropdown
 # ```
-# By Parseval's identity both squared norms are, up to the same factor $1/N$, sums over the frequencies, so every
-# frequency has its own problem: minimise $|\hat f \hat x - \hat y|^2 + \lambda |\hat x|^2$ over one complex number.
-# That is ridge regression with one unknown: $\hat x = \overline{\hat f}\, \hat y / (|\hat f|^2 + \lambda)$. Real data
-# give a real $\mathbf{x}$, since conjugate frequencies get conjugate answers. The bar stands for the transposed matrix
-# of the normal equations, and is easily forgotten.
+# On the left half it is good, on the right half not much better than the dense network. The convolution still moves
+# its outputs along with the digit. But the last layer is dense again: it has weights of its own for each place, and
+# those of the right half were never trained. Equivariance alone does not make a network invariant; something has to
+# forget the place, as the maximum does.
 
-# %% jupyter={"source_hidden": true}
-def deblur_solution(y, f, lam):
-    F, Y = np.fft.fft(f), np.fft.fft(y)
-    return np.fft.ifft(F.conj() * Y / (abs(F) ** 2 + lam)).real
+# %% tags=["hide-input"]
+def flattened():
+    return nn.Sequential(nn.Conv2d(1, 32, 7, padding=3), nn.ReLU(), nn.Flatten(), nn.Linear(32 * 12 * 24, 10))
 
-def no_bar(y, f, lam):
-    F, Y = np.fft.fft(f), np.fft.fft(y)
-    return np.fft.ifft(F * Y / (abs(F) ** 2 + lam)).real
-
-assert grade(deblur_solution, by_matrix, cases)
-assert not grade(no_bar, by_matrix, cases)
+flat = [trained(flattened, seed, 3e-3) for seed in range(3)]
+for half in tests:
+    three = [accuracy(model, half) for model in flat]
+    print(f'{half:5}: {min(three):.2f} to {max(three):.2f}')
 
 # %% [markdown]
 # ```{solution-end}
 # ```
 
-# %% [markdown]
-# ## Learning an edge
-#
-# In a network nobody writes $(1, -1)$ down. Can it be found from examples, a picture and its edges? With the $P$ windows
-# of the picture as rows of $\mathbf{A}$ and the kernel as a vector $\mathbf{k}$, the edges are
-# $\mathbf{y} = \mathbf{A}\mathbf{k}^*$, and learning is least squares:
-#
-# $$L(\mathbf{k}) = \frac{1}{2P} \|\mathbf{A}\mathbf{k} - \mathbf{y}\|_2^2, \qquad
-#   \nabla L = \mathbf{H}\mathbf{k} - \tfrac{1}{P}\mathbf{A}^\top \mathbf{y}, \qquad
-#   \mathbf{H} = \tfrac{1}{P} \mathbf{A}^\top \mathbf{A}.$$
-#
-# So there is an exact answer to compare with. A network uses gradient descent instead, and in the textbook experiment,
-# ten steps on a toy picture {cite}`zhang2023dive`, that goes well. Take a real picture, start at zero with the step
-# $\eta = 1/\lambda_{\max}(\mathbf{H})$, and count the steps until the kernel is right to 1 %.
+# %% tags=["checks"]
+def at_chance(name, lr):  # 597 digits: five standard errors of a share of one in ten
+    return bool(max(scores[name, lr, 'right']) < 0.1 + 5 * (0.1 * 0.9 / 597) ** 0.5)
 
-# %%
-picture = photograph('china')[120:320, 70:350].mean(-1)  # (200, 280)
-edge, blur = np.array([1., -1]), np.array([0.5, 0.5])
+verify(
+    'on the half without training the dense network guesses',
+    lambda lr: at_chance('dense', lr),
+    slip=('says so of the convolutional one', lambda lr: at_chance('conv', lr)),
+    lr=[3e-3, 1e-2, 3e-2],
+)
 
-def pairs(X):  # all windows of one row and two columns -> (P, 2)
-    return sliding_window_view(X, (1, 2)).reshape(-1, 2)
+def keeps(name, lr, loss=0.05):
+    return bool(np.mean(scores[name, lr, 'right']) > np.mean(scores[name, lr, 'left']) - loss)
 
-def curvatures(X):
-    return np.linalg.eigvalsh(pairs(X).T @ pairs(X) / len(pairs(X)))
+verify(
+    'the convolutional network loses less than 5 points of accuracy on the other half',
+    lambda lr: keeps('conv', lr),
+    slip=('says so of the dense one', lambda lr: keeps('dense', lr)),
+    lr=[3e-3, 1e-2, 3e-2],
+)
 
-def descend(X, truth, steps):  # -> relative errors after 0, 1, 2, ... steps
-    A, k, errors = pairs(X), np.zeros(2), []
-    H, b = A.T @ A / len(A), A.T @ (A @ truth) / len(A)
-    eta = 1 / curvatures(X)[-1]
-    for _ in range(steps):
-        errors.append(np.linalg.norm(k - truth) / np.linalg.norm(truth))
-        k = k - eta * (H @ k - b)
-    return np.array(errors)
+def moves_along(seed, rows, columns, pool):  # a digit that stays away from the border
+    torch.manual_seed(seed % 1000)
+    model = Anywhere().double()
+    X = torch.zeros(2, 1, 26, 38, dtype=torch.float64)
+    image = x[seed % len(x)].double()
+    X[0, 0, 8:16, 8:16] = X[1, 0, 8 + rows:16 + rows, 8 + columns:16 + columns] = image
+    maps = model.conv(X).relu()
+    a, b = model.out(pool(maps))
+    return close(a.detach(), b.detach())
 
-# %%
-for name, truth in (('blur', blur), ('edge', edge)):
-    A, errors = pairs(picture), descend(picture, truth, 300)
-    assert close(np.linalg.lstsq(A, A @ truth)[0], truth)
-    print(f'{name}: steps {(errors > 0.01).sum()}')
-print(f'of the edge still missing after ten steps: {errors[10]:.2f}')
-
-# %% [markdown]
-# Least squares has either kernel at once. Gradient descent learns to blur in a single step, but from the very same picture
-# it takes nearly two hundred to learn an edge. The reason is in $\mathbf{H}$, and a pencil is enough to find it. The
-# entries are means of products of neighbouring pixels. Up to the outermost columns,
-# $\mathbf{H} = \begin{pmatrix} c_0 & c_1 \\ c_1 & c_0 \end{pmatrix}$, where $c_0$ is the mean of $x_j^2$ and $c_1$ that
-# of $x_j x_{j+1}$. The eigenvectors are $(1, 1)$ and $(1, -1)$: the blur and the edge! And the eigenvalue of the edge,
-#
-# $$c_0 - c_1 = \tfrac{1}{2} \operatorname{mean} (x_j - x_{j+1})^2,$$
-#
-# is small, because in a photograph *neighbours are alike*: $c_1$ is nearly $c_0$, hence positive, and
-# $\lambda_{\max} = c_0 + c_1$ is the eigenvalue of the blur. Subtracting $\mathbf{k}^*$ from both sides of a step gives
-# $\mathbf{k}_{t+1} - \mathbf{k}^* = (\mathbf{I} - \eta\mathbf{H})(\mathbf{k}_t - \mathbf{k}^*)$. So a step multiplies
-# the error along an eigenvector with eigenvalue $\lambda$ by $1 - \lambda/\lambda_{\max}$: along the blur nothing is
-# left, along the edge the fraction $1 - 1/\kappa$, where $\kappa = (c_0 + c_1)/(c_0 - c_1)$. Reaching 1 % takes at most
-#
-# $$\left\lceil \frac{\ln 100}{-\ln(1 - 1/\kappa)} \right\rceil \approx 4.6\, \kappa \text{ steps if } \kappa \text{ is large.}$$
-#
-# If this is right, it predicts every count and offers a cure: take the mean brightness away, which lowers $c_0 + c_1$
-# and leaves $c_0 - c_1$ as it is {cite}`lecun1991eigenvalues`. Best would be pixels that know nothing of each other.
-
-# %%
-rng = np.random.default_rng(5)
-sources = {
-    'photograph': picture,
-    'minus its mean': picture - picture.mean(),
-    'noise': rng.normal(size=picture.shape),
-}
-curves, kept = {}, {}
-for name, X in sources.items():
-    low, high = curvatures(X)
-    c_0, c_1 = (pairs(X) ** 2).mean(), pairs(X).prod(1).mean()
-    if name != 'noise':  # there c_1 is zero but for chance
-        kappa = (c_0 + c_1) / (c_0 - c_1)
-        assert c_1 > 0 and close(kappa, high / low, rtol=1e-3)
-    curves[name], kept[name] = descend(X, edge, 300), 1 - low / high
-    needed = (curves[name] > 0.01).sum()
-    most = int(np.ceil(np.log(100) / -np.log(kept[name])))
-    assert needed <= most
-    print(f'{name}: κ = {high / low:.2f}, steps {needed}, at most {most}')
-
-# %% mystnb={"figure": {"caption": "Gradient descent needs nearly two hundred steps to learn an edge from a photograph, a third of these without the mean brightness, and one from noise, as $\\kappa$ predicts."}, "image": {"alt": "Error of the learned edge kernel against steps on a logarithmic scale: a slow straight descent for the photograph, three times as fast for the photograph minus its mean, and an immediate drop for noise. Broad lines of the predicted slopes lie under the first two."}} tags=["hide-input"]
-fig, ax = plt.subplots(figsize=(6, 2.9))
-for name in ('photograph', 'minus its mean'):
-    ax.plot(kept[name] ** np.arange(300), color=GREY, lw=6, alpha=0.3)
-for name, errors in curves.items():
-    ax.plot(np.where(errors > 1e-4, errors, np.nan), label=name)
-ax.axhline(0.01, color=GREY, lw=0.8)
-ax.set(yscale='log', xlabel='steps', ylabel='relative error')
-ax.set(xlim=(-3, 300), ylim=(1e-4, 2))
-ax.text(299, 0.012, 'right to 1 %', ha='right')
-ax.text(250, 6e-4, 'broad: predicted', ha='right')
-ax.legend(loc='upper right');
-
-# %% [markdown]
-# One draw of noise proves little, so here are ten. And the ordinary way to train, torch's `conv2d` with automatic
-# differentiation, makes the same errors step by step.
-
-# %%
-counts = []
-for seed in range(10):
-    noise = np.random.default_rng(seed).normal(size=picture.shape)
-    counts.append((descend(noise, edge, 20) > 0.01).sum())
-assert max(counts) <= 2
-print(f'noise, ten draws: steps needed, at most: {max(counts)}')
-
-# %%
-X = torch.tensor(picture)[None, None]
-Y = conv2d(X, torch.tensor(edge).reshape(1, 1, 1, 2))
-kernel, errors = torch.zeros(1, 1, 1, 2, requires_grad=True), []
-eta = 1 / curvatures(picture)[-1]
-for _ in range(20):
-    difference = kernel.detach().numpy().ravel() - edge
-    errors.append(np.linalg.norm(difference) / np.linalg.norm(edge))
-    loss = ((conv2d(X, kernel) - Y) ** 2).mean() / 2
-    gradient, = torch.autograd.grad(loss, kernel)
-    kernel.data -= eta * gradient
-assert close(errors, descend(picture, edge, 20))
-
-# %% [markdown]
-# With noisy examples the exact answer is no longer the true kernel. If each entry of $\mathbf{y}$ gets independent noise
-# of standard deviation $\sigma$, least squares is right on average, with covariance
-# $\sigma^2 (\mathbf{A}^\top \mathbf{A})^{-1}$: where descent is slow, the data say little. For Sobel's nine numbers and
-# $\sigma = 0.1$, the errors are a few of the standard deviations that this predicts.
-
-# %%
-rng = np.random.default_rng(6)
-truth = np.outer([1., 2, 1], [1, 0, -1]).ravel()
-A = sliding_window_view(picture, (3, 3)).reshape(-1, 9)
-learned = np.linalg.lstsq(A, A @ truth + 0.1 * rng.normal(size=len(A)))[0]
-predicted = 0.1 * np.sqrt(np.linalg.inv(A.T @ A).diagonal())
-off = abs(learned - truth) / predicted
-assert off.max() < 5
-print(learned.reshape(3, 3).round(1) + 0.0)
-print(f'largest error: {off.max():.1f} predicted standard deviations')
-
-# %% [markdown]
-# ```{exercise} ★★ The gradient is a correlation too
-# :label: convolutions-gradient
-# A layer correlates $\mathbf{X}$ with a kernel, and $\mathbf{G}$ is the gradient of the loss with respect to the output
-# $\mathbf{Y}$. Derive the gradient with respect to the kernel, and write `kernel_gradient(X, G)`.
-# ```
-
-# %%
-def kernel_gradient(X, G):
-    raise NotImplementedError('your turn')
-
-# %%
-def by_autograd(X, G):
-    k_h, k_w = X.shape[0] - G.shape[0] + 1, X.shape[1] - G.shape[1] + 1
-    kernel = torch.zeros(1, 1, k_h, k_w, requires_grad=True)
-    Y = conv2d(torch.tensor(X)[None, None], kernel)
-    Y.backward(torch.tensor(G)[None, None])
-    return kernel.grad[0, 0]
-
-rng = np.random.default_rng(7)
-sizes = [((4, 4), (3, 3)), ((5, 7), (3, 6)), ((6, 4), (6, 1))]
-cases = [(rng.normal(size=n), rng.normal(size=m)) for n, m in sizes]
-grade(kernel_gradient, by_autograd, cases)
-
-# %% [markdown]
-# ```{solution-start} convolutions-gradient
-# :class: dropdown
-# ```
-# From $Y_{i,j} = \sum_{a,b} K_{a,b} X_{i+a,\,j+b}$ follows $\partial Y_{i,j} / \partial K_{a,b} = X_{i+a,\,j+b}$, and
-# the chain rule gives $\sum_{i,j} G_{i,j} X_{i+a,\,j+b}$: the picture correlated with the gradient. (With respect to
-# the pixel $X_{m,n}$ the same steps give $\sum_{i,j} G_{i,j} K_{m-i,\,n-j}$, a true convolution: the flip that the
-# forward pass avoids returns in the backward pass.)
-
-# %% jupyter={"source_hidden": true}
-def kernel_gradient_solution(X, G):
-    return np.tensordot(sliding_window_view(X, G.shape), G)
-
-def flipped_gradient(X, G):
-    return signal.convolve2d(X, G, 'valid')
-
-assert grade(kernel_gradient_solution, by_autograd, cases)
-assert not grade(flipped_gradient, by_autograd, cases)
-
-# %% [markdown]
-# ```{solution-end}
-# ```
+verify(
+    'the maximum over all places does not notice a shift',
+    lambda **case: moves_along(pool=lambda maps: maps.amax((2, 3)), **case),
+    slip=('takes the mean over the left half',
+          lambda **case: moves_along(pool=lambda maps: maps[..., :16].mean((2, 3)), **case)),
+    seed=seeds(), rows=integers(0, 2), columns=integers(0, 14), tries=20,
+)
 
 # %% [markdown]
 # ## Summary
 #
-# Convolution sums over all ways in which two arguments add up, which makes it commutative, associative and, after a
-# Fourier transform, a plain product; the layer of that name leaves out the flip and is a cross-correlation. It is the
-# only linear map that treats all places alike, and it is computed as one matrix product over windows, or by Fourier
-# transforms where the kernel is large. Its kernel can be learned, by least squares at once and by gradient descent at a
-# speed that the picture decides: what neighbouring pixels have in common first, edges last.
+# A convolutional layer lays one small kernel on each window of a picture, so it needs few weights, and a pattern that
+# moves moves the output along. What it computes is a cross-correlation, that is, a convolution with the turned
+# kernel; the convolution itself adds up all ways to split a sum in two, and is commutative and associative. Among the
+# linear maps, only convolutions treat all places alike.
 #
-# **Further reading.** {cite:t}`goodfellow2016deep`, chapter 9, on convolutional networks, and
-# {cite:t}`dumoulin2016guide` on the arithmetic of padding and stride; {cite:t}`gray2006toeplitz` on Toeplitz and
-# circulant matrices; {cite:t}`rudin1987real`, chapter 8, on the convolution of integrable functions.
+# **Further reading.** {cite}`zhang2023dive`, chapter 7, builds a whole network from here. {cite}`dumoulin2016guide`
+# draws padding and stride, and {cite}`goodfellow2016deep`, chapter 9, has the wider view. {cite}`gray2006toeplitz` is
+# about Toeplitz matrices, {cite}`rudin1987real`, chapter 8, about the convolution of functions.

@@ -19,14 +19,14 @@
 # %% [markdown]
 # # Maximum likelihood
 #
-# You throw a thumbtack ten times, and it lands with the point up seven times. How probable is *point up* in the next throw?
-# The answer 0.7 suggests itself, but other probabilities could also have produced these throws. Which parameters make the data likely, and how
-# far from the truth are they?
+# You throw a thumbtack ten times, and it lands with the point up seven times. How probable is *point up* in the next
+# throw? The answer 0.7 suggests itself, but other probabilities could also have produced these throws. Which
+# parameters make the data likely, and how far from the truth are they?
 #
 # - **You need** densities, the law of large numbers and the central limit theorem from
 #   [Expectations](expectations.ipynb), and the [normal distribution](gaussian_distribution.ipynb).
-# - **You build** the likelihood of a model, its maximum, and an error bar from the Fisher information. You use them to find
-#   the dose of a poison that kills half of some beetles.
+# - **You build** the likelihood of a model, its maximum, and an error bar from the Fisher information. You use them
+#   to find the dose of a poison that kills half of some beetles.
 # - **Runs in** 6 seconds, in float64.
 
 # %% tags=["remove-cell"]
@@ -57,8 +57,8 @@ plt.style.use('nbutils.book')
 # %% [markdown]
 # ## The likelihood: which parameters make the data likely?
 #
-# Suppose that the throws are independent and that each shows *point up* with probability $w$. Then seven given throws show
-# *up* and three show *down* with probability $w^7 (1-w)^3$. We keep the data and try several $w$:
+# Suppose that the throws are independent and that each shows *point up* with probability $w$. Then seven given throws
+# show *up* and three show *down* with probability $w^7 (1-w)^3$. We keep the data and try several $w$:
 
 # %%
 for w in (0.3, 0.5, 0.6, 0.7, 0.8, 0.9):
@@ -128,14 +128,15 @@ print(f'logarithm {log_likelihood(log_tack, many, 0.7):.1f}')
 # %% [markdown]
 # ```{admonition} A tempting mistake
 # :class: tip
-# The likelihood is not a density of $w$, and it need not integrate to one. For seven of ten throws, its integral over $w$ is
-# 1/1320. How *probable* a value of $w$ is, only [Bayes' theorem](bayes_theorem.ipynb) can tell, and it needs a prior.
+# The likelihood is not a density of $w$, and it need not integrate to one. For seven of ten throws, its integral over
+# $w$ is 1/1320. How *probable* a value of $w$ is, only [Bayes' theorem](bayes_theorem.ipynb) can tell, and it needs a
+# prior.
 # ```
 #
 # ### A Gaussian: mean and variance
 #
-# You measure a length three times: 2.1, 2.9 and 4.3. Which Gaussian makes these data likely? Now there are two parameters,
-# $\mu$ and $\sigma$:
+# You measure a length three times: 2.1, 2.9 and 4.3. Which Gaussian makes these data likely? Now there are two
+# parameters, $\mu$ and $\sigma$:
 
 # %%
 def log_gaussian(y, w):
@@ -145,15 +146,15 @@ def log_gaussian(y, w):
 lengths = np.array([2.1, 2.9, 4.3])
 
 # %% [markdown]
-# The maximum is at the mean $\hat\mu = \bar y$ and at $\hat\sigma^2 = S/N$ with $S = \sum_n (y_n - \bar y)^2$: the variance with
-# divisor $N$, and not $N - 1$.
+# The maximum is at the mean $\hat\mu = \bar y$ and at $\hat\sigma^2 = S/N$ with $S = \sum_n (y_n - \bar y)^2$: the
+# variance with divisor $N$, and not $N - 1$.
 #
 # ```{admonition} Derivation
 # :class: dropdown
 # For each fixed $\sigma$ the log-likelihood is a downward parabola in $\mu$ with its top at $\bar y$. Put $\mu = \bar y$.
-# What remains is $-\frac N2 \log \sigma^2 - S / (2 \sigma^2)$ and a constant. Its derivative with respect to $\sigma^2$ is $(S - N
-# \sigma^2) / (2 \sigma^4)$, which changes its sign from plus to minus at $\sigma^2 = S/N$. (If all $y_n$ are equal, then
-# $S = 0$, and there is no maximum.)
+# What remains is $-\frac N2 \log \sigma^2 - S / (2 \sigma^2)$ and a constant. Its derivative with respect to
+# $\sigma^2$ is $(S - N \sigma^2) / (2 \sigma^4)$, which changes its sign from plus to minus at $\sigma^2 = S/N$. (If
+# all $y_n$ are equal, then $S = 0$, and there is no maximum.)
 # ```
 #
 # Usually there is no formula, and a program minimizes the **negative log-likelihood** $-\mathcal{L}_{LL}$. Ours moves
@@ -191,11 +192,12 @@ fig.colorbar(filled, ticks=[0, 0.5, 1]);
 # %% [markdown]
 # ### Why the squared error is a log-likelihood
 #
-# Now let the mean depend on inputs: $y_n = \mathbf{x}_n^\top \mathbf{w} + \varepsilon_n$, where the $\mathbf{x}_n$ are known
-# vectors, the rows of a matrix $\mathbf{X}$, and the $\varepsilon_n$ are independent noise. If the noise is Gaussian with
-# mean zero and known variance $\sigma^2$, the log-likelihood is a constant minus $\frac{N}{2\sigma^2}$ times
-# the mean squared error $\mathcal{L}_{MSE}(\mathbf{w}) = \frac1N \sum_n (y_n - \mathbf{x}_n^\top \mathbf{w})^2$. So the
-# likelihood is largest where the squared error is smallest:
+# Now let the mean depend on inputs: $y_n = \mathbf{x}_n^\top \mathbf{w} + \varepsilon_n$, where the $\mathbf{x}_n$
+# are known vectors, the rows of a matrix $\mathbf{X}$, and the $\varepsilon_n$ are independent noise. If the noise is
+# Gaussian with mean zero and known variance $\sigma^2$, the log-likelihood is a constant minus $\frac{N}{2\sigma^2}$
+# times the mean squared error
+# $\mathcal{L}_{MSE}(\mathbf{w}) = \frac1N \sum_n (y_n - \mathbf{x}_n^\top \mathbf{w})^2$. So the likelihood is
+# largest where the squared error is smallest:
 #
 # ```{math}
 # :label: ml.mle.estimator.equiv
@@ -203,8 +205,8 @@ fig.colorbar(filled, ticks=[0, 0.5, 1]);
 # ```
 #
 # The square of the error comes from the exponent of the Gaussian. Another noise gives another loss. For Laplace
-# noise, with density $\frac12 e^{-|\varepsilon|}$, it is the sum of the absolute errors. We try both on ten points near the
-# line $y = x$, the last of which is too high by 3:
+# noise, with density $\frac12 e^{-|\varepsilon|}$, it is the sum of the absolute errors. We try both on ten points
+# near the line $y = x$, the last of which is too high by 3:
 
 # %%
 rng = np.random.default_rng(1)
@@ -264,10 +266,10 @@ grade(lamp_rate, searched_rate, lamps, rtol=1e-5)
 # ```{solution-start} mle-lamps
 # :class: dropdown
 # ```
-# A survivor contributes its probability $e^{-\lambda T}$, so the log-likelihood is $\sum_i (\log\lambda - \lambda t_i) - m
-# \lambda T$ with $m$ survivors. Its derivative $r/\lambda - \sum_i t_i - m T$ falls from $+\infty$ through a single zero: the number of
-# failures divided by *all* the time that was burnt. If you leave the survivors out, or treat them as failures at time $T$, the
-# lamps look worse than they are.
+# A survivor contributes its probability $e^{-\lambda T}$, so the log-likelihood is
+# $\sum_i (\log\lambda - \lambda t_i) - m \lambda T$ with $m$ survivors. Its derivative $r/\lambda - \sum_i t_i - m T$
+# falls from $+\infty$ through a single zero: the number of failures divided by *all* the time that was burnt. If you
+# leave the survivors out, or treat them as failures at time $T$, the lamps look worse than they are.
 
 # %% tags=["hide-input"]
 def lamp_rate_solution(failed, survivors, T):
@@ -344,8 +346,8 @@ for N in (10, 100, 1000, 10_000):
     print(f'N = {N:5}:', ' '.join(f'{w:.3f}' for w in estimates))
 
 # %% [markdown]
-# The estimates gather around the truth. For the thumbtack this is the law of large numbers, because $k/N$ is a mean. In other
-# models the estimate is the maximum of some function. But divided by $N$, the log-likelihood is a mean of
+# The estimates gather around the truth. For the thumbtack this is the law of large numbers, because $k/N$ is a mean.
+# In other models the estimate is the maximum of some function. But divided by $N$, the log-likelihood is a mean of
 # independent terms, too, so for each fixed $\mathbf{w}$ it approaches an expectation:
 #
 # ```{math}
@@ -353,8 +355,8 @@ for N in (10, 100, 1000, 10_000):
 # \frac1N \mathcal{L}_{LL}(\mathbf{w}) \approx M(\mathbf{w}) := \mathbb{E}_{p_{true}(\mathbf{x}, y)} \big[ \log p(y \mid \mathbf{x}, \mathbf{w}) \big] .
 # ```
 #
-# The data are drawn from the *true* distribution, with or without inputs $\mathbf{x}$, and $\mathbf{w}$ only rates them. The
-# true parameters get the best rating: write $p_{\mathbf{w}}$ for the model and suppose that
+# The data are drawn from the *true* distribution, with or without inputs $\mathbf{x}$, and $\mathbf{w}$ only rates
+# them. The true parameters get the best rating: write $p_{\mathbf{w}}$ for the model and suppose that
 # $p_{true} = p_{\mathbf{w}_{true}}$; since $\log u \le u - 1$, with equality only for $u = 1$,
 #
 # ```{math}
@@ -363,8 +365,8 @@ for N in (10, 100, 1000, 10_000):
 # \le \mathbb{E}_{true} \Big[ \frac{p_{\mathbf{w}}}{p_{true}} \Big] - 1 \le 0 .
 # ```
 #
-# The last expectation is the probability that $p_{\mathbf{w}}$ gives to the region where $p_{true} > 0$, so it is at most one.
-# Both sides are equal only if the densities agree almost everywhere. Minus the difference is called the
+# The last expectation is the probability that $p_{\mathbf{w}}$ gives to the region where $p_{true} > 0$, so it is at
+# most one. Both sides are equal only if the densities agree almost everywhere. Minus the difference is called the
 # **Kullback–Leibler divergence**.
 #
 # For the thumbtack $M(w) = w_{true} \log w + (1 - w_{true}) \log(1 - w)$. We compare it with samples:
@@ -399,13 +401,13 @@ axes[1].text(0.6, -1.0, 'M(w)', color='C0', ha='center');
 # %% [markdown]
 # ```{admonition} A tempting mistake
 # :class: tip
-# In $\mathbb{E}_{p(y \mid \mathbf{w})}[\log p(y \mid \mathbf{w})]$, with the same $\mathbf{w}$ outside, each model rates data that it
-# has drawn itself. This is largest for a thumbtack that always lands the same way, because it is never surprised:
-# 0.99 gets −0.06, and the truth only −0.65.
+# In $\mathbb{E}_{p(y \mid \mathbf{w})}[\log p(y \mid \mathbf{w})]$, with the same $\mathbf{w}$ outside, each model
+# rates data that it has drawn itself. This is largest for a thumbtack that always lands the same way, because it is
+# never surprised: 0.99 gets −0.06, and the truth only −0.65.
 # ```
 #
-# A curve that is close to $M$ at each single $\mathbf{w}$ may still have a spike somewhere, because there are infinitely many
-# $\mathbf{w}$. Conditions (i), (iii) and (iv) rule spikes out {cite}`wald1949note`.
+# A curve that is close to $M$ at each single $\mathbf{w}$ may still have a spike somewhere, because there are
+# infinitely many $\mathbf{w}$. Conditions (i), (iii) and (iv) rule spikes out {cite}`wald1949note`.
 #
 # ````{prf:theorem} Consistency
 # :label: thm-mle-consistency
@@ -427,14 +429,15 @@ axes[1].text(0.6, -1.0, 'M(w)', color='C0', ha='center');
 # $\epsilon > 0$ and some $\mathbf{w}$ at distance at least $\epsilon$ from the truth. As a ball $B$ of $W$ around it
 # shrinks, $\sup_B \log p(y \mid \cdot)$ decreases to $\log p(y \mid \mathbf{w})$ by (iii), and by (iv) its
 # expectation decreases to $M(\mathbf{w})$. So some ball has
-# $\mathbb{E} \sup_B \log p(y \mid \cdot) < M(\mathbf{w}_{true})$. The points at distance at least $\epsilon$ form a compact
-# set, so finitely many such balls cover them. Apply the law of large numbers once for each ball and once for
+# $\mathbb{E} \sup_B \log p(y \mid \cdot) < M(\mathbf{w}_{true})$. The points at distance at least $\epsilon$ form a
+# compact set, so finitely many such balls cover them. Apply the law of large numbers once for each ball and once for
 # $\mathbf{w}_{true}$: with probability tending to one, every ball's mean of suprema is below the mean at
 # $\mathbf{w}_{true}$. Then no point of any ball is a maximum, and $\hat{\mathbf{w}}_N$ is within $\epsilon$ of the
 # truth. (With inputs, read $y$ as the pair $(\mathbf{x}, y)$; the density of $\mathbf{x}$ cancels.)
 #
 # If $\log p$ is concave in $\mathbf{w}$, then $W = \mathbb{R}^D$ will do, too. Cover only the sphere of radius $\epsilon$
-# around the truth. A concave function that is smaller on the whole sphere than at its centre is also smaller everywhere outside.
+# around the truth. A concave function that is smaller on the whole sphere than at its centre is also smaller
+# everywhere outside.
 # ```
 #
 # ### Each condition is needed
@@ -476,8 +479,8 @@ label_lines(ax)
 # The second estimate approaches the member of its model closest to the truth in Kullback–Leibler divergence
 # {cite}`white1982maximum`, here $1 + 0.8^2 = 1.64$. The third approaches $\frac12$ {cite}`neyman1948consistent`.
 #
-# If the model is not identifiable, no amount of data helps. Let a length be the sum of two parts, $\mu = w_1 + w_2$, of which
-# we measure only the sum. Then all pairs with the same sum are equally likely:
+# If the model is not identifiable, no amount of data helps. Let a length be the sum of two parts, $\mu = w_1 + w_2$,
+# of which we measure only the sum. Then all pairs with the same sum are equally likely:
 
 # %%
 for w_1, w_2 in (2, 0), (1, 1), (0, 2):
@@ -486,8 +489,9 @@ for w_1, w_2 in (2, 0), (1, 1), (0, 2):
 
 # %% [markdown]
 # If $W$ is not compact, the likelihood need not have a maximum. Let each observation come from
-# $\mathcal{N}(0, 1)$ or $\mathcal{N}(\mu, \sigma^2)$, with probability $\frac12$ each. Put $\mu$ on the first observation and
-# let $\sigma \to 0$. The density there grows without limit, and the first Gaussian keeps the other observations possible:
+# $\mathcal{N}(0, 1)$ or $\mathcal{N}(\mu, \sigma^2)$, with probability $\frac12$ each. Put $\mu$ on the first
+# observation and let $\sigma \to 0$. The density there grows without limit, and the first Gaussian keeps the other
+# observations possible:
 
 # %%
 y = np.random.default_rng(9).normal(size=50)
@@ -503,18 +507,19 @@ print('log-likelihood:', [round(height) for height in heights])
 # ```{exercise} ★★ Pencil: one mean per object
 # :label: mle-neyman-scott
 #
-# Measure each of $N$ objects $m$ times, $y_{ij} = \mu_i + \varepsilon_{ij}$ with Gaussian noise of variance $\sigma^2$. What
-# is the limit of $\hat\sigma^2$ as $N \to \infty$ with $m$ fixed? How do you correct it? Is it enough to divide by $Nm - 1$ in
-# place of $Nm$?
+# Measure each of $N$ objects $m$ times, $y_{ij} = \mu_i + \varepsilon_{ij}$ with Gaussian noise of variance
+# $\sigma^2$. What is the limit of $\hat\sigma^2$ as $N \to \infty$ with $m$ fixed? How do you correct it? Is it
+# enough to divide by $Nm - 1$ in place of $Nm$?
 # ```
 #
 # ```{solution-start} mle-neyman-scott
 # :class: dropdown
 # ```
 # The most likely $\mu_i$ is the mean $\bar y_i$ of the object, and $\hat\sigma^2 = \frac{1}{Nm} \sum_{ij} (y_{ij} - \bar
-# y_i)^2$. Within one object, $\mathbb{E} \sum_j (y_{ij} - \bar y_i)^2 = (m - 1) \sigma^2$, because fitting $\bar y_i$ takes away one of
-# $m$ directions. So the estimate tends to $\frac{m-1}{m} \sigma^2$, which is $\frac12 \sigma^2$ for pairs. Divide by
-# $N(m-1)$ instead. Dividing by $Nm - 1$ is not enough, because $N$ means were fitted and not one.
+# y_i)^2$. Within one object, $\mathbb{E} \sum_j (y_{ij} - \bar y_i)^2 = (m - 1) \sigma^2$, because fitting $\bar
+# y_i$ takes away one of $m$ directions. So the estimate tends to $\frac{m-1}{m} \sigma^2$, which is $\frac12
+# \sigma^2$ for pairs. Divide by $N(m-1)$ instead. Dividing by $Nm -
+# 1$ is not enough, because $N$ means were fitted and not one.
 # ```{solution-end}
 # ```
 
@@ -592,9 +597,10 @@ axes[0].text(0.46, -7.2, 'orange: expected', color='C1')
 axes[0].set_ylabel('log-likelihood minus\nits value at the truth');
 
 # %% [markdown]
-# Two things decide how far the maxima scatter: how sharply the curves bend, and how much their slopes at the truth differ. The slope
-# of one term is called the **score**, $\mathbf{s}(y, \mathbf{w}) = \nabla_{\mathbf{w}} \log p(y \mid \mathbf{w})$. For the thumbtack
-# it is $1/w$ or $-1/(1-w)$. We measure both in 100,000 throws:
+# Two things decide how far the maxima scatter: how sharply the curves bend, and how much their slopes at the truth
+# differ. The slope of one term is called the **score**,
+# $\mathbf{s}(y, \mathbf{w}) = \nabla_{\mathbf{w}} \log p(y \mid \mathbf{w})$. For the thumbtack it is $1/w$ or
+# $-1/(1-w)$. We measure both in 100,000 throws:
 
 # %%
 y = (rng.random(100_000) < w_true).astype(float)
@@ -608,11 +614,12 @@ print(f'1 / (w (1 - w))       {1 / (w_true * (1 - w_true)):.2f}')
 # The two numbers agree, and this is no accident. Assume that
 #
 # - **(a)** the set $\{y : p(y \mid \mathbf{w}) > 0\}$ is the same for all $\mathbf{w}$, and
-# - **(b)** $\int p(y \mid \mathbf{w}) \, dy = 1$ may be differentiated twice with respect to $\mathbf{w}$ under the integral.
+# - **(b)** $\int p(y \mid \mathbf{w}) \, dy = 1$ may be differentiated twice with respect to $\mathbf{w}$ under the
+#   integral.
 #
-# Then the mean score is zero: $\mathbb{E}[\mathbf{s}] = \int \nabla p \, dy = \nabla \int p \, dy = \mathbf{0}$. The quotient
-# rule for $\mathbf{s} = \nabla p / p$ gives $\nabla^2 \log p = \nabla^2 p / p - \mathbf{s}\mathbf{s}^\top$, and the first term again has mean
-# zero. So the **Fisher information** of one observation can be computed in two ways:
+# Then the mean score is zero: $\mathbb{E}[\mathbf{s}] = \int \nabla p \, dy = \nabla \int p \, dy = \mathbf{0}$. The
+# quotient rule for $\mathbf{s} = \nabla p / p$ gives $\nabla^2 \log p = \nabla^2 p / p - \mathbf{s}\mathbf{s}^\top$,
+# and the first term again has mean zero. So the **Fisher information** of one observation can be computed in two ways:
 #
 # ```{math}
 # :label: ml.mle.properties.fisher
@@ -639,14 +646,15 @@ print(f'1 / (w (1 - w))       {1 / (w_true * (1 - w_true)):.2f}')
 # Let $\mathbf{s}$ be the score of the whole sample. Differentiating $\int T \, p \, d\mathbf{y} = \mathbf{w}$ gives
 # $\mathbb{E}[T \mathbf{s}^\top] = I$, and since $\mathbb{E}[\mathbf{s}] = \mathbf{0}$, $\mathrm{Cov}(T, \mathbf{s}) = I$.
 # Hence $\mathrm{Cov}(T - F_N^{-1} \mathbf{s}) = \mathrm{Cov}(T) - F_N^{-1} - F_N^{-1} + F_N^{-1} F_N F_N^{-1} =
-# \mathrm{Cov}(T) - F_N^{-1}$, and a covariance is positive semidefinite. Equality holds exactly if $T = \mathbf{w} + F_N^{-1}
-# \mathbf{s}$ almost surely. In the linear model with Gaussian noise, $\mathbf{s} = X^\top (\mathbf{y} - X\mathbf{w}) / \sigma^2$ and $F_N = X^\top X /
-# \sigma^2$, and $(X^\top X)^{-1} X^\top \mathbf{y} = \mathbf{w} + F_N^{-1} \mathbf{s}$.
+# \mathrm{Cov}(T) - F_N^{-1}$, and a covariance is positive semidefinite. Equality holds exactly if $T = \mathbf{w} +
+# F_N^{-1} \mathbf{s}$ almost surely. In the linear model with Gaussian noise, $\mathbf{s} = X^\top (\mathbf{y} -
+# X\mathbf{w}) / \sigma^2$ and $F_N = X^\top X / \sigma^2$, and $(X^\top X)^{-1} X^\top \mathbf{y} = \mathbf{w} +
+# F_N^{-1} \mathbf{s}$.
 # ```
 #
-# Some estimates attain the bound for each $N$. The share $k/N$ has the variance $w(1-w)/N = 1/(NF)$. So does the most likely
-# $\mathbf{w}$ in the linear model of [the first part](#why-the-squared-error-is-a-log-likelihood), if the columns of
-# $\mathbf{X}$ are linearly independent:
+# Some estimates attain the bound for each $N$. The share $k/N$ has the variance $w(1-w)/N = 1/(NF)$. So does the most
+# likely $\mathbf{w}$ in the linear model of [the first part](#why-the-squared-error-is-a-log-likelihood), if the
+# columns of $\mathbf{X}$ are linearly independent:
 #
 # ```{math}
 # :label: ml.mle.properties.cov
@@ -654,8 +662,8 @@ print(f'1 / (w (1 - w))       {1 / (w_true * (1 - w_true)):.2f}')
 # ```
 #
 # In general the bound is attained only in the limit. Waiting times with density $\lambda e^{-\lambda y}$ have the score
-# $1/\lambda - y$, so $F = 1/\lambda^2$, and $\hat\lambda$ is one over their mean. From the moments of the Gamma distribution, for
-# $N \ge 3$,
+# $1/\lambda - y$, so $F = 1/\lambda^2$, and $\hat\lambda$ is one over their mean. From the moments of the Gamma
+# distribution, for $N \ge 3$,
 #
 # ```{math}
 # :label: ml.mle.properties.efficient
@@ -683,9 +691,9 @@ for N in (5, 25, 201):
 #
 # ### Asymptotic normality
 #
-# Near its maximum, the log-likelihood is almost a parabola of curvature $-NF$. Its slope at the truth is a sum of $N$ scores, almost
-# Gaussian with covariance $NF$. A parabola with slope $g$ at one point has its top at the distance $g/(NF)$ from there. So
-# the error is almost Gaussian, with covariance $(NF)^{-1} NF (NF)^{-1} = (NF)^{-1}$.
+# Near its maximum, the log-likelihood is almost a parabola of curvature $-NF$. Its slope at the truth is a sum of $N$
+# scores, almost Gaussian with covariance $NF$. A parabola with slope $g$ at one point has its top at the distance
+# $g/(NF)$ from there. So the error is almost Gaussian, with covariance $(NF)^{-1} NF (NF)^{-1} = (NF)^{-1}$.
 #
 # ````{prf:theorem} Asymptotic normality
 # :label: thm-mle-normality
@@ -780,10 +788,11 @@ for ax in axes[:, 0]:
 # %% [markdown]
 # ```{admonition} Why, in each of the four cases
 # :class: dropdown
-# **Moving support.** The likelihood $\theta^{-N}$ falls for $\theta \ge \max_n y_n$ and is zero below, so the estimate sits on the edge of a
-# cliff. The score is $-1/\theta$ for *each* $y$, so its mean is not zero: the derivative of $\int_0^\theta \frac1\theta \, dy$ has
-# a boundary term $+\frac1\theta$ that the interchange drops. The Cramér–Rao bound fails, too. It would allow no
-# variance below $\theta^2 / N$, but the unbiased $\frac{N+1}{N} \max_n y_n$ has $\theta^2 / (N (N + 2))$. Finally,
+# **Moving support.** The likelihood $\theta^{-N}$ falls for $\theta \ge \max_n y_n$ and is zero below, so the
+# estimate sits on the edge of a cliff. The score is $-1/\theta$ for *each* $y$, so its mean is not zero: the
+# derivative of $\int_0^\theta \frac1\theta \, dy$ has a boundary term $+\frac1\theta$ that the interchange drops. The
+# Cramér–Rao bound fails, too. It would allow no variance below $\theta^2 / N$, but the unbiased
+# $\frac{N+1}{N} \max_n y_n$ has $\theta^2 / (N (N + 2))$. Finally,
 # $\Pr\big(N (\theta - \hat\theta)/\theta > t\big) = (1 - t/N)^N \to e^{-t}$.
 #
 # **Wall.** $\sqrt N \hat w = \max(0, Z)$ with $Z$ standard normal, for each $N$: at a wall the slope need not vanish.
@@ -792,22 +801,25 @@ for ax in axes[:, 0]:
 # the estimate consistent, but $N^{1/6} \hat w = \sqrt[3]{Z}$.
 #
 # **Kink.** The score is $\mathrm{sign}(y - w)$, so $\mathbb{E}[s^2] = 1$. But the curvature is zero almost everywhere,
-# so the two forms of $F$ differ. The variance of the median, times $N$, tends to $1 = 1/\mathbb{E}[s^2]$, so the covariance of the score is
-# the one to trust. The theorem holds under a weaker smoothness {cite}`vandervaart1998asymptotic`.
+# so the two forms of $F$ differ. The variance of the median, times $N$, tends to $1 = 1/\mathbb{E}[s^2]$, so the
+# covariance of the score is the one to trust. The theorem holds under a weaker smoothness
+# {cite}`vandervaart1998asymptotic`.
 # ```
 #
 # ```{exercise} ★★ Pencil: the divisor with the smallest error
 # :label: mle-divisor
 #
-# Estimate the variance of $N$ Gaussian observations with unknown mean by $S / d$, $S = \sum_n (y_n - \bar y)^2$. You may use
-# $\mathbb{E}[S] = (N - 1) \sigma^2$ and $\mathrm{Var}(S) = 2 (N - 1) \sigma^4$. Which divisor $d$ has the smallest mean squared error?
+# Estimate the variance of $N$ Gaussian observations with unknown mean by $S / d$, $S = \sum_n (y_n - \bar y)^2$. You
+# may use $\mathbb{E}[S] = (N - 1) \sigma^2$ and $\mathrm{Var}(S) = 2 (N - 1) \sigma^4$. Which divisor $d$ has the
+# smallest mean squared error?
 # ```
 #
 # ```{solution-start} mle-divisor
 # :class: dropdown
 # ```
 # With $c = 1/d$ and $\sigma = 1$ the error is variance plus squared bias, $2 (N-1) c^2 + (c (N - 1) - 1)^2$. Its
-# derivative with respect to $c$ vanishes at $c \, (2 + N - 1) = 1$, so $d = N + 1$: neither the unbiased $N - 1$ nor the most likely $N$.
+# derivative with respect to $c$ vanishes at $c \, (2 + N - 1) = 1$, so $d = N + 1$: neither the unbiased $N - 1$ nor
+# the most likely $N$.
 # ```{solution-end}
 # ```
 #
@@ -965,9 +977,10 @@ verify(
 # %% [markdown]
 # ## Where it matters: the dose that kills half of the beetles
 #
-# In 1935 C. I. Bliss published how many of 481 beetles died within five hours in eight concentrations of carbon disulphide
-# {cite}`bliss1935calculation`. Which dose kills half, and how sure are we? A beetle is like a thumbtack, with a probability that depends on
-# the dose. A common model takes the **logistic function** $g(t) = 1/(1 + e^{-t})$, which rises from 0 to 1:
+# In 1935 C. I. Bliss published how many of 481 beetles died within five hours in eight concentrations of carbon
+# disulphide {cite}`bliss1935calculation`. Which dose kills half, and how sure are we? A beetle is like a thumbtack,
+# with a probability that depends on the dose. A common model takes the **logistic function** $g(t) = 1/(1 + e^{-t})$,
+# which rises from 0 to 1:
 #
 # ```{math}
 # :label: eq-mle-dose
@@ -982,8 +995,9 @@ killed = np.array([6, 13, 18, 28, 52, 53, 61, 60])
 X = np.stack([np.ones(8), log_dose - 1.8], axis=1)      # (8, 2)
 
 # %% [markdown]
-# Let $k$ of $n$ beetles be killed at one dose. By the chain rule their score is $(k - n g) \frac{g'}{g (1 - g)} \mathbf{x}$. Since
-# $\mathrm{Var}(k) = n g (1 - g)$, their information is $\frac{n g'^2}{g(1 - g)} \mathbf{x}\mathbf{x}^\top$.
+# Let $k$ of $n$ beetles be killed at one dose. By the chain rule their score is
+# $(k - n g) \frac{g'}{g (1 - g)} \mathbf{x}$. Since $\mathrm{Var}(k) = n g (1 - g)$, their information is
+# $\frac{n g'^2}{g(1 - g)} \mathbf{x}\mathbf{x}^\top$.
 
 # %%
 def logistic(t):                                        # value and slope
@@ -1001,8 +1015,8 @@ def fisher_information(X, n, w, curve=logistic):
 
 # %% [markdown]
 # There is no formula for the maximum. But the top of the parabola of the last part is one step of $F_N^{-1} \mathbf{s}$
-# away. We go there, take the parabola at the new point, and repeat. This is **Fisher scoring**; for the logistic function it
-# is Newton's method.
+# away. We go there, take the parabola at the new point, and repeat. This is **Fisher scoring**; for the logistic
+# function it is Newton's method.
 
 # %%
 def fisher_scoring(X, n, k, curve=logistic, steps=25):
@@ -1026,9 +1040,10 @@ model.fit(x_each, [1, 0] * 8, sample_weight=counts)
 print('scikit-learn:   ', np.r_[model.intercept_, model.coef_[0]].round(2))
 
 # %% [markdown]
-# The library agrees; `C=1e9` switches off its penalty for large weights. Half of the beetles die where $w_0 + w_1 x = 0$. Near the
-# truth, $q(\mathbf{w}) = -w_0/w_1$ is almost linear, so the variance of $q(\hat{\mathbf{w}})$ is about $\nabla q^\top F_N^{-1} \nabla
-# q$. To test this error bar, the fitted model draws the whole experiment 4000 times, and we estimate each time anew:
+# The library agrees; `C=1e9` switches off its penalty for large weights. Half of the beetles die where
+# $w_0 + w_1 x = 0$. Near the truth, $q(\mathbf{w}) = -w_0/w_1$ is almost linear, so the variance of
+# $q(\hat{\mathbf{w}})$ is about $\nabla q^\top F_N^{-1} \nabla q$. To test this error bar, the fitted model draws the
+# whole experiment 4000 times, and we estimate each time anew:
 
 # %%
 def half_dose(w):
@@ -1046,9 +1061,9 @@ print(f'spread of 4000 repetitions: {half_again.std():.4f}')
 print(f'within 1.96 error bars: {inside.mean():.1%}')
 
 # %% [markdown]
-# So is the answer certain to three digits? Only if the logistic curve is right. A rival with as many parameters is $g(t) = 1 -
-# e^{-e^t}$, the *complementary log-log* curve. How much larger is its likelihood at the maximum? And how often would it lead by so much if
-# the logistic curve were true?
+# So is the answer certain to three digits? Only if the logistic curve is right. A rival with as many parameters is
+# $g(t) = 1 - e^{-e^t}$, the *complementary log-log* curve. How much larger is its likelihood at the maximum? And how
+# often would it lead by so much if the logistic curve were true?
 
 # %%
 def log_log(t):  # value and slope, inside (0, 1)
@@ -1089,7 +1104,8 @@ right.text(seen + 0.4, 200, 'observed', color='C1')
 right.set(xlabel='lead of log-log', xlim=(-14, 10), ylabel='repetitions', title='if the logistic were true');
 
 # %% [markdown]
-# The likelihood decides against the logistic curve, and the estimated dose moves by almost two error bars. The Fisher information measures the uncertainty inside a model. It does not see whether the model is right.
+# The likelihood decides against the logistic curve, and the estimated dose moves by almost two error bars. The Fisher
+# information measures the uncertainty inside a model. It does not see whether the model is right.
 #
 # ```{exercise} ★★ Experiment: where to put the beetles
 # :label: mle-design
@@ -1102,10 +1118,10 @@ right.set(xlabel='lead of log-log', xlim=(-14, 10), ylabel='repetitions', title=
 # ```{solution-start} mle-design
 # :class: dropdown
 # ```
-# For the half dose, close to it is best: only there do the counts change much when the curve moves sideways. For the slope, $d = 0.06$ is better
-# than $0.02$, because two doses that are close together tell little about a slope. It is also better than $0.14$, because there nearly
-# all beetles live or nearly all die, and $g(1 - g)$ is small. Bliss's eight doses serve both aims. They also allowed us to see that the curve is
-# wrong, which two doses never show.
+# For the half dose, close to it is best: only there do the counts change much when the curve moves sideways. For the
+# slope, $d = 0.06$ is better than $0.02$, because two doses that are close together tell little about a slope. It is
+# also better than $0.14$, because there nearly all beetles live or nearly all die, and $g(1 - g)$ is small. Bliss's
+# eight doses serve both aims. They also allowed us to see that the curve is wrong, which two doses never show.
 
 # %% tags=["hide-input"]
 for d in (0.02, 0.06, 0.14):
@@ -1123,15 +1139,17 @@ for d in (0.02, 0.06, 0.14):
 #
 # Hodges estimates the mean $\theta$ of $N$ observations from $\mathcal{N}(\theta, 1)$ by $\bar y$ if
 # $|\bar y| > N^{-1/4}$, and by 0 otherwise. Predict $N$ times the mean squared error at $\theta = 0$ and near
-# $\theta = N^{-1/4}$. (For $\bar y$ it is 1.) Simulate it for $N = 100$ and $10^6$. Is maximum likelihood the best estimate?
+# $\theta = N^{-1/4}$. (For $\bar y$ it is 1.) Simulate it for $N = 100$ and $10^6$. Is maximum likelihood the best
+# estimate?
 # ```
 #
 # ```{solution-start} mle-hodges
 # :class: dropdown
 # ```
-# At $\theta = 0$ the risk tends to 0, far below the bound. But near $N^{-1/4}$ the estimate is often 0, its squared error is then about
-# $N^{-1/2}$, and $N$ times this grows like $\sqrt N$. Points that beat the bound in the limit have measure zero
-# {cite}`vandervaart1998asymptotic` and are paid for nearby. Maximum likelihood is asymptotically best in this sense, and not at each point.
+# At $\theta = 0$ the risk tends to 0, far below the bound. But near $N^{-1/4}$ the estimate is often 0, its squared
+# error is then about $N^{-1/2}$, and $N$ times this grows like $\sqrt N$. Points that beat the bound in the limit
+# have measure zero {cite}`vandervaart1998asymptotic` and are paid for nearby. Maximum likelihood is asymptotically
+# best in this sense, and not at each point.
 
 # %% tags=["hide-input"]
 for N in (100, 10**6):
@@ -1217,9 +1235,10 @@ verify(
 # %% [markdown]
 # ## Summary
 #
-# The maximum-likelihood estimate makes the data as probable as possible. It is the maximum of a sample mean whose expectation is largest
-# at the truth, so for an identifiable, true model of fixed size it is consistent. In regular models its error is asymptotically normal with
-# covariance $(N F)^{-1}$, the Cramér–Rao bound; a moving support, a boundary, a parameter per object or a wrong model change this.
+# The maximum-likelihood estimate makes the data as probable as possible. It is the maximum of a sample mean whose
+# expectation is largest at the truth, so for an identifiable, true model of fixed size it is consistent. In regular
+# models its error is asymptotically normal with covariance $(N F)^{-1}$, the Cramér–Rao bound; a moving support, a
+# boundary, a parameter per object or a wrong model change this.
 #
 # **Further reading.** {cite}`murphy2022probabilistic` connects all of this to machine learning.
 # {cite}`lehmann1998theory` treats estimation in full, {cite}`vandervaart1998asymptotic` has the sharpest conditions, and
