@@ -147,6 +147,8 @@ def described(pair):
         for picture in pictures:
             if len(picture) * 3 // 4 > PICTURE_BYTES:
                 yield f'{pair.name}, cell {i}: a picture of {len(picture) * 3 // 4} bytes; at most {PICTURE_BYTES}'
+            if pale := re.findall(r'<\w+ class="mpl-text" aria-label="([^"]*)"[^>]* (?:fill-)?opacity="', picture):
+                yield f'{pair.name}, cell {i}: the text {pale[0]!r} of a figure has an alpha; letters need full contrast'
     if pair.stored and (size := pair.path.with_suffix('.ipynb').stat().st_size) > NOTEBOOK_BYTES:
         yield f'{pair.name}: the recorded notebook has {size} bytes; at most {NOTEBOOK_BYTES}'
 

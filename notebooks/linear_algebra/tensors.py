@@ -461,8 +461,7 @@ for start, numbers, color in ((0, column, 'C0'), (5.5, row, 'C1'),
         box = plt.Rectangle((start + j, -i), 1, 1, fc=color, ec=color, lw=1,
                             alpha=0.3 if real else 0.1)
         ax.add_patch(box)
-        ax.text(start + j + 0.5, 0.5 - i, number, ha='center', va='center',
-                alpha=1 if real else 0.8)
+        ax.text(start + j + 0.5, 0.5 - i, number, ha='center', va='center')
 for x, text in ((4.75, '+'), (10.25, '=')):
     ax.text(x, -0.5, text, ha='center', va='center', fontsize=14)
 for x, text in ((2, '(3, 1)'), (7.5, '(4,)'), (13, '(3, 4)')):

@@ -164,6 +164,8 @@ FAULTS = {  # what is wrong: (rule, change of the .py or of the .ipynb, what the
     'half a formula': (rules.described, ('$y = x$', '$y = x'), 'pairs of $'),
     'a caption that breaks off': (rules.described, ('at each step."', 'at each step"'), 'a full stop at its end'),
     'a heavy picture': (rules.described, lambda nb: code(nb, 'draw').outputs[0].data.update({'image/png': 'a' * 300_000}), 'at most 150000'),
+    'pale letters': (rules.described, lambda nb: code(nb, 'draw').outputs[0].data.update(
+        {'image/svg+xml': '<svg><g class="mpl-text" aria-label="10" fill="#787878" opacity="0.8"></g></svg>'}), "the text '10' of a figure has"),
     'a long cell': (rules.shaped, ('draw();', 'x = 1\n' * 30), 'cell 6 has 30 lines; at most 25'),
     'a wide line': (rules.shaped, ('draw();', f'x = "{80 * "x"}"'), 'a line of 86 columns'),
     'two titles': (rules.shaped, ('# ## First', '# # First'), 'no second one'),
