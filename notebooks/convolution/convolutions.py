@@ -430,8 +430,8 @@ print('with V turned:    ', signal.convolve2d(X, turned, 'valid').ravel())
 # ```{admonition} A tempting mistake
 # :class: tip
 # You may take the two operations for the same. If a kernel is *learned*, the flip does not matter, because training finds
-# the turned kernel. If a kernel is *given*, the results differ: 19 becomes 5 in the example. They also differ if kernels are
-# combined, because only the convolution is commutative and associative.
+# the turned kernel. If a kernel is *given*, the results differ: 19 becomes 5 in the example. They also differ if
+# kernels are combined, because only the convolution is commutative and associative.
 # ```
 #
 # For example, $(1, 1) * (1, 1) = (1, 2, 1)$ smooths, $(1, 1) * (1, -1) = (1, 0, -1)$ takes a difference, and Sobel's
@@ -824,7 +824,7 @@ for ax, (half, pictures) in zip(axes, tests.items()):
     show_image(ax, 1 - pictures[3, 0], half).axes.spines[:].set_visible(True)
 
 # %% [markdown]
-# The dense network has a hidden layer with 64 units. The convolutional network has 32 kernels of 7 × 7 pixels, and takes
+# The dense network has a hidden layer with 64 units. The convolutional network has 24 kernels of 7 × 7 pixels, and takes
 # for each the largest output, wherever it is. This is called **max pooling** over the whole picture. A shift moves
 # the outputs, but their maximum stays, so the result is *invariant*.
 
@@ -832,11 +832,11 @@ for ax, (half, pictures) in zip(axes, tests.items()):
 class Anywhere(nn.Module):
     def __init__(self):
         super().__init__()
-        self.conv = nn.Conv2d(1, 32, kernel_size=7, padding=3)
-        self.out = nn.Linear(32, 10)
+        self.conv = nn.Conv2d(1, 24, kernel_size=7, padding=3)
+        self.out = nn.Linear(24, 10)
 
     def forward(self, X):                               # (B, 1, 12, 24)
-        maps = self.conv(X).relu()                      # (B, 32, 12, 24)
+        maps = self.conv(X).relu()                      # (B, 24, 12, 24)
         return self.out(maps.amax((2, 3)))              # (B, 10)
 
 def dense():
@@ -885,13 +885,24 @@ axes[1].text(1, 0.78, 'convolutional', color='C0', ha='center')
 axes[1].text(1, 0.2, 'dense', color='C1', ha='center');
 
 # %% [markdown]
-# The dense network has ten times as many weights. But the weights of the right half were never needed in training, so
-# they are as random as at the start. The convolutional network uses the same kernels in both halves. It is also
-# better on the left half, because each digit teaches it something for all places.
+# The dense network has more than ten times as many weights. But how many of them did the training change?
+
+# %%
+torch.manual_seed(0)
+before = dense()[1].weight.reshape(64, 12, 24)
+after = trained(dense, 0, 1e-2)[1].weight.reshape(64, 12, 24)
+changed = (after != before).float()
+print(f'changed on the left: {changed[..., :12].mean():.0%}')
+print(f'changed on the right: {changed[..., 12:].sum():.0f} weights')
+
+# %% [markdown]
+# The gradient with respect to a weight of the first layer contains its pixel as a factor, and the pixels on the right were
+# always 0, as were some in the corners of the left half. So these weights are as random as at the start. The convolutional
+# network uses the same kernels in both halves. Here it is also better on the left half.
 #
 # ```{exercise} ★★ Experiment: is the convolution enough?
 # :label: convolutions-flatten
-# Replace the maximum over all places by `nn.Flatten()`, so that the last layer is `nn.Linear(32 * 12 * 24, 10)`.
+# Replace the maximum over all places by `nn.Flatten()`, so that the last layer is `nn.Linear(24 * 12 * 24, 10)`.
 # Predict the accuracy on both halves. Then train, look, and explain.
 # ```
 #
@@ -905,7 +916,7 @@ axes[1].text(1, 0.2, 'dense', color='C1', ha='center');
 
 # %% tags=["hide-input"]
 def flattened():
-    return nn.Sequential(nn.Conv2d(1, 32, 7, padding=3), nn.ReLU(), nn.Flatten(), nn.Linear(32 * 12 * 24, 10))
+    return nn.Sequential(nn.Conv2d(1, 24, 7, padding=3), nn.ReLU(), nn.Flatten(), nn.Linear(24 * 12 * 24, 10))
 
 flat = [trained(flattened, seed, 3e-3) for seed in range(3)]
 for half in tests:
@@ -925,6 +936,13 @@ verify(
     lambda lr: at_chance('dense', lr),
     slip=('says so of the convolutional one', lambda lr: at_chance('conv', lr)),
     lr=[3e-3, 1e-2, 3e-2],
+)
+
+lit = (train[:, 0] > 0).any(0)                          # (12, 24)
+verify(
+    'training changes weights of a pixel if and only if it was not black in each picture',
+    lambda: bool((changed.bool().any(0) == lit).all()),
+    slip=('expects changes everywhere', lambda: bool(changed.bool().any(0).all())),
 )
 
 def keeps(name, lr, loss=0.05):
