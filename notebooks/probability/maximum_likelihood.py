@@ -347,7 +347,7 @@ for N in (10, 100, 1000, 10_000):
 
 # %% [markdown]
 # The estimates gather around the truth. For the thumbtack this is the law of large numbers, because $k/N$ is a mean.
-# In other models the estimate is the maximum of some function. But divided by $N$, the log-likelihood is a mean of
+# In other models the estimate maximizes some function. But divided by $N$, the log-likelihood is a mean of
 # independent terms, too, so for each fixed $\mathbf{w}$ it approaches an expectation:
 #
 # ```{math}
@@ -518,8 +518,8 @@ print('log-likelihood:', [round(height) for height in heights])
 # The most likely $\mu_i$ is the mean $\bar y_i$ of the object, and $\hat\sigma^2 = \frac{1}{Nm} \sum_{ij} (y_{ij} - \bar
 # y_i)^2$. Within one object, $\mathbb{E} \sum_j (y_{ij} - \bar y_i)^2 = (m - 1) \sigma^2$, because fitting $\bar
 # y_i$ takes away one of $m$ directions. So the estimate tends to $\frac{m-1}{m} \sigma^2$, which is $\frac12
-# \sigma^2$ for pairs. Divide by $N(m-1)$ instead. Dividing by $Nm -
-# 1$ is not enough, because $N$ means were fitted and not one.
+# \sigma^2$ for pairs. Divide by $N(m-1)$ instead. Dividing by
+# $Nm - 1$ is not enough, because $N$ means were fitted and not one.
 # ```{solution-end}
 # ```
 
@@ -611,7 +611,7 @@ print(f'minus mean curvature  {-curvature.mean():.2f}')
 print(f'1 / (w (1 - w))       {1 / (w_true * (1 - w_true)):.2f}')
 
 # %% [markdown]
-# The two numbers agree, and this is no accident. Assume that
+# The first two numbers agree, and this is no accident. Assume that
 #
 # - **(a)** the set $\{y : p(y \mid \mathbf{w}) > 0\}$ is the same for all $\mathbf{w}$, and
 # - **(b)** $\int p(y \mid \mathbf{w}) \, dy = 1$ may be differentiated twice with respect to $\mathbf{w}$ under the
@@ -1235,7 +1235,7 @@ verify(
 # %% [markdown]
 # ## Summary
 #
-# The maximum-likelihood estimate makes the data as probable as possible. It is the maximum of a sample mean whose
+# The maximum-likelihood estimate makes the data as probable as possible. It maximizes a sample mean whose
 # expectation is largest at the truth, so for an identifiable, true model of fixed size it is consistent. In regular
 # models its error is asymptotically normal with covariance $(N F)^{-1}$, the Cramér–Rao bound; a moving support, a
 # boundary, a parameter per object or a wrong model change this.
