@@ -632,6 +632,7 @@ with torch.no_grad():
 
 # %%
 def to_torch(rows, h):
+    """For h = 2: q1 k1 v1 q2 k2 v2 becomes q1 q2 k1 k2 v1 v2."""
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"]
@@ -683,6 +684,7 @@ assert not grade(there_and_back(without_the_rest), as_given, conversions)
 
 # %%
 def keep_mask(lengths, T):
+    """For lengths [1] and T = 2: [[[[False, False], [False, True]]]]."""
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"]
@@ -978,6 +980,7 @@ label_lines(ax);
 
 # %%
 def grouped(q, k, v):
+    """For h = 4, g = 2: q[:, :2] uses k[:, 0], and q[:, 2:] uses k[:, 1]."""
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"]

@@ -58,12 +58,12 @@ torch.set_num_threads(1)  # the matrices are small: a second thread would mostly
 #
 # A Python dictionary is a *hard* lookup: you ask with a key, and you get one value or an error. Attention is a *soft*
 # lookup. Each word offers a **key**, a vector that describes it, and a **value**, a vector that it hands over. The word
-# that asks has a **query**, a vector that describes what it is looking for. It gets a weighted mean of the values: the
+# that asks has a **query**, a vector that describes what it looks for. It gets a weighted mean of the values: the
 # better a key fits the query, the more its value weighs.
 #
-# Let us do this for *her*. The numbers of a key say how much the word is about a person, something female (negative:
-# male), an action and a thing. Those of a value say how much it is a person, and how much it gives (negative: receives).
-# A trained network finds such numbers by itself; these are made up.
+# Let us do this for *her*. The numbers of a key say how much the word is a person, female (negative: male), an action and a
+# thing. Those of a value say how much it is a person, and how much it gives (negative: receives). A trained network finds
+# such numbers by itself; these are made up.
 
 # %%
 words = ['Anna', 'lent', 'Ben', 'her', 'bike']
