@@ -71,16 +71,6 @@ def by_hand(f, x):
 
 prints('gradients-symmetric', g=of(lambda f, x: by_hand(f, x)), **_hill)
 
-
-def after_a_step(f, x, eta):
-    """Where torch's SGD is after one step."""
-    weights = torch.tensor(x, requires_grad=True)
-    weights.grad = torch.tensor(by_torch(f, x))
-    torch.optim.SGD([weights], lr=eta).step()
-    return weights.detach()
-
-prints('aw.grad-jac.pivotal', eta=scalars(0.01, 2), x_new=of(after_a_step), **_hill)
-
 _line = np.linspace(-4, 4, 21)
 _bell = np.diff(stats.norm.cdf(_line + 0.2), prepend=0) / stats.norm.cdf(4.2)  # of the cells around these points
 
