@@ -43,11 +43,11 @@ from nbutils.figures import GREY, label_lines, panels, show_image
 plt.style.use('nbutils.book')
 
 # %% [markdown]
-# ## The balance point
+# ## Expectation: the balance point of a distribution
 #
-# A hundred people check in their hats, which are handed back at random. How many get their own? The number is random,
-# its distribution is a mess, for if 99 got theirs the last one did too. Yet on average it is exactly one, and one line
-# will prove it. That is the charm of expectations: they can be had without knowing the distribution.
+# A hundred people check in their hats, which are handed back at random. How many get their own? The number is random, and
+# its distribution is complicated: for example, exactly 99 is impossible, because then the last person has the right hat,
+# too. Yet on average it is exactly one, and one line will prove it: an expectation can often be had without the distribution.
 #
 # ```{prf:definition} Expectation
 # :label: def-expectation
@@ -78,28 +78,10 @@ def expect_density(f, density, low, high):
     return quad(lambda x: f(x) * density(x), low, high)[0]
 
 # %% [markdown]
-# The oracle is a function whose expectation has a formula for both kinds: $f(x) = e^{tx}$. For the number of heads
+# The function $f(x) = e^{tx}$ has an expectation with a formula for both kinds. For the number of heads
 # in $n$ flips with probability $q$ the binomial theorem gives $\mathbb{E}[e^{tX}] = (1 - q + q e^t)^n$; for the
-# Gamma density $x^{a-1} e^{-x} / \Gamma(a)$, substituting $u = (1 - t) x$ gives $(1 - t)^{-a}$ for $t < 1$. The
-# control takes the function out of the bracket, $f(\mathbb{E}[X])$, a mistake that looks like linearity.
-
-# %%
-def exponential_means(q, a, t):  # of 4 flips and of a Gamma law
-    # beyond 80 there is less than 1e-10 of the integral, for a <= 5, t <= 1/2
-    f = lambda x: np.exp(t * x)
-    flips = expect_table(f, range(5), binom.pmf(range(5), 4, q))
-    return [flips, expect_density(f, gamma(a).pdf, 0, 80)]
-
-def formulas(q, a, t):
-    return [(1 - q + q * np.exp(t)) ** 4, (1 - t) ** -a]
-
-verify(
-    'the mean of f(X) is the sum or integral of f(x) p(x)',
-    lambda **case: close(exponential_means(**case), formulas(**case)),
-    control=lambda q, a, t: close(
-        [np.exp(t * 4 * q), np.exp(t * a)], formulas(q, a, t)),
-    q=scalars(0, 1), a=scalars(1, 5), t=scalars(-2, 0.5), tries=60,
-)
+# Gamma density $x^{a-1} e^{-x} / \Gamma(a)$, substituting $u = (1 - t) x$ gives $(1 - t)^{-a}$ for $t < 1$. Here are four
+# flips with $q = 0.6$, and $t = 1$. The mean of $e^X$ is not $e$ to the mean:
 
 # %%
 heads = np.arange(5)
@@ -144,34 +126,15 @@ right.set(xlabel='x', ylabel='exp(x)', title='Convex functions lift it');
 # $\sum_{x,y} x y \, p(x) \, p(y)$ is a product of two sums.
 # ```
 #
-# The first half never asks how $X$ and $Y$ hang together, and the second half does. The check takes a random joint
-# table in exact fractions; the control uses the product rule without its hypothesis.
-
-# %%
-def joint_table(seed):  # values x (3,), y (4,), probabilities (3, 4)
-    rng = np.random.default_rng(seed)
-    n = rng.integers(1, 10, size=(3, 4)) * Fraction(1)
-    return rng.integers(-9, 10, 3), rng.integers(-9, 10, 4), n / n.sum()
-
-def is_linear(seed, a=2, b=-3):
-    x, y, p = joint_table(seed)
-    whole = ((a * x[:, None] + b * y) * p).sum()
-    return whole == a * (x @ p.sum(1)) + b * (y @ p.sum(0))
-
-def is_product(seed):
-    x, y, p = joint_table(seed)
-    return x @ p @ y == (x @ p.sum(1)) * (y @ p.sum(0))
-
-verify('the mean is linear, dependent or not', is_linear,
-       control=is_product, seed=seeds())
-
-# %% [markdown]
+# The first half never asks how $X$ and $Y$ depend on each other, and the second half does. For example, let $X$ be $1$ or $-1$
+# with probability $\frac12$ each, and $Y = X$. Then $\mathbb{E}[XY] = 1$, but $\mathbb{E}[X] \, \mathbb{E}[Y] = 0$.
+#
 # Now the hats. Let $X_i$ be 1 if person $i$ gets the own hat and 0 if not: an *indicator*, whose expectation is a
 # probability, $\mathbb{E}[X_i] = P(X_i = 1) = 1/n$. The number of lucky ones is $X_1 + \dots + X_n$. The indicators
 # are dependent, and linearity does not care: the mean is $n \cdot \frac1n = 1$, for ten people or ten million. What
 # does depend on their dependence is the spread, and that is the next part.
 #
-# ```{exercise} ★ How many faces appear?
+# ```{exercise} ★ Program: how many faces appear?
 # :label: expect-faces
 # A die with $k$ faces is rolled $n$ times. Write `faces(n, k)`, the expected number of different faces that appear.
 # ```
@@ -210,8 +173,54 @@ print(f'in a bootstrap sample of 1000: {faces_solution(1000, 1000):.0f}')
 # ```{solution-end}
 # ```
 
+# %% tags=["checks"]
+def exponential_means(q, a, t):  # of 4 flips and of a Gamma law
+    # beyond 80 there is less than 1e-10 of the integral, for a <= 5, t <= 1/2
+    f = lambda x: np.exp(t * x)
+    flips = expect_table(f, range(5), binom.pmf(range(5), 4, q))
+    return [flips, expect_density(f, gamma(a).pdf, 0, 80)]
+
+def formulas(q, a, t):
+    return [(1 - q + q * np.exp(t)) ** 4, (1 - t) ** -a]
+
+verify(
+    'the mean of f(X) is the sum or integral of f(x) p(x)',
+    lambda **case: close(exponential_means(**case), formulas(**case)),
+    slip=(
+        'takes the function of the mean',
+        lambda q, a, t: close(
+            [np.exp(t * 4 * q), np.exp(t * a)], formulas(q, a, t)
+        ),
+    ),
+    q=scalars(0, 1),
+    a=scalars(1, 5),
+    t=scalars(-2, 0.5),
+    tries=60,
+)
+
+def joint_table(seed):  # values x (3,), y (4,), probabilities (3, 4)
+    rng = np.random.default_rng(seed)
+    n = rng.integers(1, 10, size=(3, 4)) * Fraction(1)
+    return rng.integers(-9, 10, 3), rng.integers(-9, 10, 4), n / n.sum()
+
+def is_linear(seed, a=2, b=-3):
+    x, y, p = joint_table(seed)
+    whole = ((a * x[:, None] + b * y) * p).sum()
+    return whole == a * (x @ p.sum(1)) + b * (y @ p.sum(0))
+
+def is_product(seed):
+    x, y, p = joint_table(seed)
+    return x @ p @ y == (x @ p.sum(1)) * (y @ p.sum(0))
+
+verify(
+    'the mean is linear, dependent or not',
+    is_linear,
+    slip=('multiplies the means of dependent quantities', is_product),
+    seed=seeds(),
+)
+
 # %% [markdown]
-# ## Spread
+# ## Variance and covariance
 #
 # A mean says nothing about how far off a single draw will be. Measure the squared distance from the mean
 # $\mu = \mathbb{E}[X]$, the *variance*, and bring it back to the unit of $X$ by a root, the *standard deviation*
@@ -240,8 +249,8 @@ print(f'in a bootstrap sample of 1000: {faces_solution(1000, 1000):.0f}')
 #
 # again by linearity. So every $\Sigma$ is positive semidefinite, and $\mathbf{v} = (1, 1)$ gives
 # $\mathrm{Var}(X + Y) = \mathrm{Var}(X) + \mathrm{Var}(Y) + 2 \, \mathrm{Cov}(X, Y)$. *Variances add only where
-# covariances vanish*, as they do for independent quantities by the second half of {prf:ref}`thm-expect-linear`. Both
-# lines exactly, on random tables; the controls forget the square of $a$, and the covariances.
+# covariances vanish*, as they do for independent quantities by the second half of {prf:ref}`thm-expect-linear`. As code,
+# beside the covariance of NumPy for data with counts as weights:
 
 # %%
 def moments(values, p):  # values (K, d), p (K,) -> mean (d,), Cov (d, d)
@@ -249,37 +258,7 @@ def moments(values, p):  # values (K, d), p (K,) -> mean (d,), Cov (d, d)
     away = values - mu
     return mu, away.T @ (p[:, None] * away)
 
-def random_law(seed, d):  # exact
-    rng = np.random.default_rng(seed)
-    values = rng.integers(-9, 10, size=(5, d)) * Fraction(1)
-    n = rng.integers(1, 10, size=5) * Fraction(1)
-    return values, n / n.sum()
-
-def shifts_and_scales(seed, factor):
-    x, p = random_law(seed, 1)
-    mu, var = (m.item() for m in moments(x, p))
-    moved = moments(-3 * x + 7, p)[1].item()
-    return var == (p @ x**2).item() - mu**2 and moved == factor * var
-
-verify(
-    'Var X = E X² - (E X)² and Var(-3 X + 7) = 9 Var X',
-    lambda seed: shifts_and_scales(seed, factor=9),
-    control=lambda seed: shifts_and_scales(seed, factor=3), seed=seeds(),
-)
-
 # %%
-def variance_along(seed, full):
-    x, p = random_law(seed, 3)
-    v = np.array([2, -1, 3])
-    Sigma = moments(x, p)[1]
-    along = moments((x @ v)[:, None], p)[1].item()
-    return along == (v @ Sigma @ v if full else v**2 @ np.diag(Sigma))
-
-verify(
-    'the variance along v is v·Σv',
-    lambda seed: variance_along(seed, full=True),
-    control=lambda seed: variance_along(seed, full=False), seed=seeds(),
-)
 counts = np.random.default_rng(1).integers(1, 6, size=5)
 x = np.random.default_rng(2).normal(size=(5, 3))
 Sigma = moments(x, counts / counts.sum())[1]
@@ -290,25 +269,14 @@ print('covariance, and as numpy has it: gap', below(Sigma - by_numpy))
 # %% [markdown]
 # The hats once more: $\mathrm{Var}(X_i) = \frac1n - \frac1{n^2}$, and two people both get theirs with probability
 # $\frac{1}{n (n-1)}$, so $\mathrm{Cov}(X_i, X_j) = \frac{1}{n(n-1)} - \frac{1}{n^2} = \frac{1}{n^2 (n-1)}$. Together,
-# $n \big(\frac1n - \frac1{n^2}\big) + n (n-1) \frac{1}{n^2 (n-1)} = 1$: mean one, variance one. In simulation with $R$
-# rounds the sample mean has standard error $1/\sqrt R$; for $n \ge 4$ the number of fixed points has fourth central moment
-# 4 (as a Poisson law with mean 1), hence the sample variance $\sqrt{(4 - 1) / R}$. The control forgets the covariances,
-# small as they are, and expects $1 - \frac1n$.
+# $n \big(\frac1n - \frac1{n^2}\big) + n (n-1) \frac{1}{n^2 (n-1)} = 1$: mean one, variance one. The covariances are small, but
+# there are many of them. Without them the variance would be $1 - \frac1n$, for eight hats $0.875$:
 
 # %%
-def own_hats(seed, variance, R=20_000):
-    rng = np.random.default_rng(seed)
-    hats = rng.permuted(np.tile(np.arange(8), (R, 1)), axis=1)
-    own = (hats == np.arange(8)).sum(1)
-    right_mean = abs(own.mean() - 1) < 5 / np.sqrt(R)
-    return right_mean and abs(own.var() - variance) < 5 * np.sqrt(3 / R)
-
-verify(
-    'own hats have mean one and variance one',
-    lambda seed: own_hats(seed, variance=1),
-    control=lambda seed: own_hats(seed, variance=1 - 1 / 8),
-    seed=seeds(), tries=20,
-)
+rng = np.random.default_rng(3)
+hats = rng.permuted(np.tile(np.arange(8), (20_000, 1)), axis=1)
+own = (hats == np.arange(8)).sum(1)  # (20000,)
+print(f'own hats of 8: mean {own.mean():.3f}, variance {own.var():.3f}')
 
 # %% [markdown]
 # One formula for the variance is a trap. In floating point $\mathbb{E}[X^2]$ and $\mu^2$ are rounded to a relative
@@ -347,7 +315,7 @@ ax.set(ylim=(1e-17, 1e4), title='Cancellation')
 label_lines(ax)
 
 # %% [markdown]
-# ```{exercise} ★★ Two batches, one variance
+# ```{exercise} ★★ Program: the variance of two batches
 # :label: expect-merge
 # Two batches have sizes $n_1, n_2$, means $m_1, m_2$ and variances $v_1, v_2$ (divided by $n_1$, $n_2$). The data are
 # gone. Write `merge(n1, m1, v1, n2, m2, v2)` that gives mean and variance of the union, and does not cancel.
@@ -397,8 +365,68 @@ assert not grade(forgets_the_gap, merge_by_making, batches)
 # ```{solution-end}
 # ```
 
+# %% tags=["checks"]
+def random_law(seed, d):  # exact
+    rng = np.random.default_rng(seed)
+    values = rng.integers(-9, 10, size=(5, d)) * Fraction(1)
+    n = rng.integers(1, 10, size=5) * Fraction(1)
+    return values, n / n.sum()
+
+def shifts_and_scales(seed, factor):
+    x, p = random_law(seed, 1)
+    mu, var = (m.item() for m in moments(x, p))
+    moved = moments(-3 * x + 7, p)[1].item()
+    return var == (p @ x**2).item() - mu**2 and moved == factor * var
+
+verify(
+    'Var X = E X² - (E X)² and Var(-3 X + 7) = 9 Var X',
+    lambda seed: shifts_and_scales(seed, factor=9),
+    slip=(
+        'forgets the square of a',
+        lambda seed: shifts_and_scales(seed, factor=3),
+    ),
+    seed=seeds(),
+)
+
+def variance_along(seed, full):
+    x, p = random_law(seed, 3)
+    v = np.array([2, -1, 3])
+    Sigma = moments(x, p)[1]
+    along = moments((x @ v)[:, None], p)[1].item()
+    return along == (v @ Sigma @ v if full else v**2 @ np.diag(Sigma))
+
+verify(
+    'the variance along v is v·Σv',
+    lambda seed: variance_along(seed, full=True),
+    slip=(
+        'forgets the covariances',
+        lambda seed: variance_along(seed, full=False),
+    ),
+    seed=seeds(),
+)
+
+def own_hats(seed, variance, R=20_000):
+    # for 4 hats or more the fourth central moment is 4, as of a Poisson law
+    # with mean 1, so the sample variance has standard error sqrt(3 / R)
+    rng = np.random.default_rng(seed)
+    hats = rng.permuted(np.tile(np.arange(8), (R, 1)), axis=1)
+    own = (hats == np.arange(8)).sum(1)
+    right_mean = abs(own.mean() - 1) < 5 / np.sqrt(R)
+    return right_mean and abs(own.var() - variance) < 5 * np.sqrt(3 / R)
+
+verify(
+    'own hats have mean one and variance one',
+    lambda seed: own_hats(seed, variance=1),
+    slip=(
+        'forgets the covariances of the hats',
+        lambda seed: own_hats(seed, variance=1 - 1 / 8),
+    ),
+    seed=seeds(),
+    tries=20,
+)
+
 # %% [markdown]
-# ## Averaging in two stages
+# ## Total expectation and total variance
 #
 # To find the mean height of a country, average the means of its regions, weighted by their people. Write
 # $\mathbb{E}[X \mid Y = y] = \sum_x x \, P(X = x \mid Y = y)$ for the mean of $X$ in group $y$, and
@@ -425,31 +453,6 @@ assert not grade(forgets_the_gap, merge_by_making, batches)
 # use the first law on $X^2$, and subtract $\mathbb{E}[X]^2 = \mathbb{E}[M]^2$ on both sides.
 # ```
 #
-# The control keeps only the part within, as if the groups had one common mean.
-
-# %%
-def joint_law(seed):  # values x (4,), probabilities (4, 3) of x and group
-    rng = np.random.default_rng(seed)
-    n = rng.integers(1, 10, size=(4, 3)) * Fraction(1)
-    return rng.integers(-9, 10, 4), n / n.sum()
-
-def two_stages(seed, between):
-    x, p = joint_law(seed)
-    group = p.sum(0)  # (3,)
-    means = x @ p / group
-    within = group @ (x**2 @ p / group - means**2)
-    mean, all_within_x = x @ p.sum(1), x**2 @ p.sum(1)
-    spread = group @ (means - mean) ** 2
-    total = within + between * spread
-    return group @ means == mean and total == all_within_x - mean**2
-
-verify(
-    'total expectation and total variance',
-    lambda seed: two_stages(seed, between=1),
-    control=lambda seed: two_stages(seed, between=0), seed=seeds(),
-)
-
-# %% [markdown]
 # The two parts answer a question of every data set: *how much of the variation is explained?* Take handwritten digits.
 # For each pixel, split the variance of its brightness into the part between the ten classes and the part within. The
 # ratio of between to total, known as $R^2$, is the share that a perfect knowledge of the class would explain.
@@ -489,40 +492,14 @@ fig.colorbar(seen, ax=axes[2], ticks=[0, 0.35, 0.7], shrink=0.7);
 # \mathbb{E}[S] = \mu \, \mathbb{E}[N] , \qquad \mathrm{Var}(S) = \sigma^2 \, \mathbb{E}[N] + \mu^2 \, \mathrm{Var}(N) .
 # ```
 #
-# An insurer who knows only the first term, the spread of the claims, overlooks that their number varies. We compute
-# the distribution of $S$ exactly, by convolution, for $N \le 3$; the control is that insurer.
-
-# %%
-def mean_and_variance(values, p):
-    mean = values @ p
-    return mean, (values - mean) ** 2 @ p
-
-def random_sum(seed, count_varies):
-    rng = np.random.default_rng(seed)
-    p, q = rng.integers(1, 9, size=(2, 4)) * Fraction(1)
-    p, q = p / p.sum(), q / q.sum()  # laws of X and of N on 0, 1, 2, 3
-    law, total = np.array([Fraction(1)]), np.zeros(10, dtype=object)
-    for n in range(4):
-        total[:len(law)] += q[n] * law
-        law = np.convolve(law, p)
-    mu, var = mean_and_variance(np.arange(4), p)
-    mean_n, var_n = mean_and_variance(np.arange(4), q)
-    want = var * mean_n + count_varies * mu**2 * var_n
-    return mean_and_variance(np.arange(10), total) == (mu * mean_n, want)
-
-verify(
-    'mean and variance of a sum of random length',
-    lambda seed: bool(random_sum(seed, count_varies=1)),
-    control=lambda seed: bool(random_sum(seed, count_varies=0)), seed=seeds(),
-)
-
-# %% [markdown]
-# And it solves problems about time: condition on the first step. How long until the first head, if each flip is a head
+# An insurer who knows only the first term, the spread of the claims, overlooks that their number varies.
+#
+# Total expectation also solves problems about time: condition on the first step. How long until the first head, if each flip is a head
 # with probability $q$? One flip is spent; with probability $1 - q$ we are where we began:
 # $\mathbb{E}[T] = 1 + (1 - q) \, \mathbb{E}[T]$, so $\mathbb{E}[T] = 1/q$ (that it is finite follows from
 # $P(T > t) = (1 - q)^t$).
 #
-# ```{exercise} ★★★ Waiting for a pattern
+# ```{exercise} ★★★ Program: waiting for a pattern
 # :label: expect-pattern
 # A fair coin is flipped until a pattern such as `HTH` has appeared. One might think that all patterns of one length
 # take equally long. Condition on the first steps to find the expected number of flips for `HH` and for `HT`; then
@@ -576,8 +553,61 @@ print('HH', waiting_solution('HH'), 'HT', waiting_solution('HT'))
 # ```{solution-end}
 # ```
 
+# %% tags=["checks"]
+def joint_law(seed):  # values x (4,), probabilities (4, 3) of x and group
+    rng = np.random.default_rng(seed)
+    n = rng.integers(1, 10, size=(4, 3)) * Fraction(1)
+    return rng.integers(-9, 10, 4), n / n.sum()
+
+def two_stages(seed, between):
+    x, p = joint_law(seed)
+    group = p.sum(0)  # (3,)
+    means = x @ p / group
+    within = group @ (x**2 @ p / group - means**2)
+    mean, all_within_x = x @ p.sum(1), x**2 @ p.sum(1)
+    spread = group @ (means - mean) ** 2
+    total = within + between * spread
+    return group @ means == mean and total == all_within_x - mean**2
+
+verify(
+    'total expectation and total variance',
+    lambda seed: two_stages(seed, between=1),
+    slip=(
+        'forgets the part between the groups',
+        lambda seed: two_stages(seed, between=0),
+    ),
+    seed=seeds(),
+)
+
+def mean_and_variance(values, p):
+    mean = values @ p
+    return mean, (values - mean) ** 2 @ p
+
+def random_sum(seed, count_varies):
+    rng = np.random.default_rng(seed)
+    p, q = rng.integers(1, 9, size=(2, 4)) * Fraction(1)
+    p, q = p / p.sum(), q / q.sum()  # laws of X and of N on 0, 1, 2, 3
+    law, total = np.array([Fraction(1)]), np.zeros(10, dtype=object)
+    for n in range(4):
+        total[: len(law)] += q[n] * law
+        law = np.convolve(law, p)
+    mu, var = mean_and_variance(np.arange(4), p)
+    mean_n, var_n = mean_and_variance(np.arange(4), q)
+    want = var * mean_n + count_varies * mu**2 * var_n
+    return mean_and_variance(np.arange(10), total) == (mu * mean_n, want)
+
+verify(
+    'mean and variance of a sum of random length',
+    lambda seed: bool(random_sum(seed, count_varies=1)),
+    slip=(
+        'forgets that the number of terms varies',
+        lambda seed: bool(random_sum(seed, count_varies=0)),
+    ),
+    seed=seeds(),
+)
+
 # %% [markdown]
-# ## Averages as a method
+# ## Monte Carlo: averages estimate integrals
 #
 # Read the definition backwards: an unknown integral $\mathbb{E}[f(X)]$ can be *estimated* by drawing. The Monte Carlo
 # estimate from independent draws is
@@ -592,13 +622,12 @@ print('HH', waiting_solution('HH'), 'HT', waiting_solution('HT'))
 #
 # The mean is linearity. The variance is $\frac{1}{n^2} \sum_i \mathrm{Var}(f(X_i))$, since independent terms have no
 # covariance. So the error has standard deviation $\sigma_f / \sqrt n$: *one more digit costs a hundred times the
-# work*. Whatever the dimension of $X$! And since the mean square of the error vanishes, so does the probability of
-# any fixed error (that step is Chebyshev's inequality, see [concentration](concentration.ipynb)): the weak law of
-# large numbers, for finite variance. We check rate and constant for $f(\mathbf{x}) = e^{-x_1 - \dots - x_d}$ on the
+# work*, whatever the dimension of $X$. And since the mean square of the error vanishes, so does the probability of
+# any fixed error (that step is Chebyshev's inequality, see [concentration](concentration.ipynb)): this is the weak law of
+# large numbers, for finite variance. As an example take $f(\mathbf{x}) = e^{-x_1 - \dots - x_d}$ on the
 # unit cube. By independence $\mathbb{E}[f] = (1 - e^{-1})^d$ and
-# $\mathbb{E}[f^2] = \big(\frac{1 - e^{-2}}{2}\big)^d$. The error is nearly Gaussian, so from $R = 400$ runs its root
-# mean square is known to a part $5 / \sqrt{2R}$, and the slope between $n$ and $64 n$ to $5 / (\sqrt R \, \ln 64)$.
-# One control believes that twice the work halves the error, the other that $\sigma_f$ is the same in all dimensions.
+# $\mathbb{E}[f^2] = \big(\frac{1 - e^{-2}}{2}\big)^d$. The root mean square of the error in 400 runs follows
+# $\sigma_f / \sqrt n$ in each dimension, and 64 times the draws make it 8 times smaller:
 
 # %%
 def decay(x):  # (..., d) -> (...)
@@ -613,24 +642,11 @@ def rms_error(n, d, seed, R=400):
     miss = decay(x).mean(1) - exactly(d)[0]
     return np.sqrt((miss**2).mean())
 
-def has_rate(d, seed, rate):
-    ratio = rms_error(3200, d, seed) / rms_error(50, d, seed)
-    return abs(np.log(ratio) / np.log(64) - rate) < 5 / 20 / np.log(64)
-
-def has_constant(d, seed, sigma):
-    ratio = rms_error(50, d, seed) * np.sqrt(50) / sigma
-    return abs(ratio - 1) < 5 / np.sqrt(800)
-
-# %%
-runs = {'d': [1, 2, 5], 'seed': [0, 1, 2]}
-verify(
-    'the Monte Carlo error falls like n to the power -1/2',
-    lambda d, seed: has_rate(d, seed, rate=-1 / 2),
-    control=lambda d, seed: has_rate(d, seed, rate=-1), tries=9, **runs)
-verify(
-    'its constant is the standard deviation of one draw',
-    lambda d, seed: has_constant(d, seed, exactly(d)[1]),
-    control=lambda d, seed: has_constant(d, seed, exactly(1)[1]), **runs)
+for d in (1, 2, 5):
+    errors = [rms_error(n, d, seed=0) for n in (50, 3200)]
+    predicted = exactly(d)[1] / np.sqrt([50, 3200])
+    print(f'd = {d}: errors', np.round(errors, 5),
+          'predicted', np.round(predicted, 5))
 
 # %% [markdown]
 # Is that fast? Compare with a grid: the midpoint rule with $m$ points per axis has error of order $m^{-2}$, but
@@ -671,7 +687,7 @@ axes[2].legend(loc='lower left');
 # $\bar f_n \pm 1.96 \, s / \sqrt n$ should cover the truth in 95 % of the runs, by the central limit theorem. All
 # this hangs on $\sigma_f < \infty$. Two laws break it. The *Pareto* density $\frac32 x^{-5/2}$, $x \ge 1$, has mean
 # 3 and no variance. The *Cauchy* density $\frac{1}{\pi (1 + x^2)}$ has not even a mean, and the average of $n$ draws
-# is distributed exactly as a single one. Averaging achieves nothing.
+# is distributed exactly as a single one, so that averaging achieves nothing.
 
 # %%
 rng = np.random.default_rng(6)
@@ -683,24 +699,8 @@ for name, (x, mean) in laws.items():
     off = abs(x.mean(1) - mean) / x.std(1)
     print(f'{name}: covered {(off < 1.96 / np.sqrt(400)).mean():.2f}')
 
-# %%
-def like_one_draw(n, seed, power):
-    rng = np.random.default_rng(seed)
-    average = rng.standard_cauchy((2000, n)).mean(1)
-    dkw = np.sqrt(np.log(2 / 1e-6) / (2 * 2000))
-    return kstest(n**power * average, cauchy.cdf).statistic < dkw
-
-verify(
-    'n Cauchy draws average to one Cauchy draw',
-    lambda n, seed: like_one_draw(n, seed, power=0),
-    control=lambda n, seed: like_one_draw(n, seed, power=1 / 2),
-    n=[3, 400], seed=seeds(), tries=10,
-)
-
 # %% [markdown]
-# (The distance between the distribution functions exceeds the bound used with probability at most $10^{-6}$, by the
-# inequality of Dvoretzky, Kiefer and Wolfowitz. The control expects the error to shrink like $1/\sqrt n$.) Running means of
-# 2000 samples of each law:
+# For the Pareto law the error bar promises too much. Here are running means of 2000 samples of three laws:
 
 # %%
 rng = np.random.default_rng(7)
@@ -732,14 +732,64 @@ axes[0].set(ylabel='running mean − centre');
 
 # %% [markdown]
 # With finite variance ten times narrower bands need a hundred times the draws; the first band shrinks by
-# $\sqrt{10} \approx 3.2$ from 100 to 1000 draws. Without variance the mean still converges, but slower, here like
-# $n^{-1/3}$ in the limit, a factor of $10^{1/3} \approx 2.2$; without mean, never.
+# $\sqrt{10} \approx 3.2$ from 100 to 1000 draws. Without a variance the running mean still converges, but more slowly, here like
+# $n^{-1/3}$ in the limit, a factor of $10^{1/3} \approx 2.2$. Without a mean it does not converge.
+
+# %% tags=["checks"]
+def has_rate(d, seed, rate):  # to five standard errors of 400 runs
+    ratio = rms_error(3200, d, seed) / rms_error(50, d, seed)
+    return abs(np.log(ratio) / np.log(64) - rate) < 5 / 20 / np.log(64)
+
+def has_constant(d, seed, sigma):  # of a nearly Gaussian error, as well
+    ratio = rms_error(50, d, seed) * np.sqrt(50) / sigma
+    return abs(ratio - 1) < 5 / np.sqrt(800)
+
+runs = {'d': [1, 2, 5], 'seed': [0, 1, 2]}
+verify(
+    'the Monte Carlo error falls like n to the power -1/2',
+    lambda d, seed: has_rate(d, seed, rate=-1 / 2),
+    slip=(
+        'believes that twice the draws halve the error',
+        lambda d, seed: has_rate(d, seed, rate=-1),
+    ),
+    tries=9,
+    **runs,
+)
+verify(
+    'its constant is the standard deviation of one draw',
+    lambda d, seed: has_constant(d, seed, exactly(d)[1]),
+    slip=(
+        'takes the same deviation in every dimension',
+        lambda d, seed: has_constant(d, seed, exactly(1)[1]),
+    ),
+    **runs,
+)
+
+def like_one_draw(n, seed, power):
+    rng = np.random.default_rng(seed)
+    average = rng.standard_cauchy((2000, n)).mean(1)
+    # exceeded with probability 1e-6 at most, says the inequality of
+    # Dvoretzky, Kiefer and Wolfowitz
+    dkw = np.sqrt(np.log(2 / 1e-6) / (2 * 2000))
+    return kstest(n**power * average, cauchy.cdf).statistic < dkw
+
+verify(
+    'n Cauchy draws average to one Cauchy draw',
+    lambda n, seed: like_one_draw(n, seed, power=0),
+    slip=(
+        'expects averaging to narrow a Cauchy law',
+        lambda n, seed: like_one_draw(n, seed, power=1 / 2),
+    ),
+    n=[3, 400],
+    seed=seeds(),
+    tries=10,
+)
 
 # %% [markdown]
-# ## The same error from fewer draws
+# ## Control variates and importance sampling
 #
-# Every average of independent draws has the rate $n^{-1/2}$, but not the same constant $\sigma_f$: change the quantity
-# that is averaged, not its mean.
+# Every average of independent draws has the rate $n^{-1/2}$, but the constant $\sigma_f$ can be made smaller: average another
+# quantity that has the same mean.
 #
 # **Control variates.** Let $g(X)$ be a quantity that resembles $f(X)$ and whose mean is known. Then
 # $f - \beta \, (g - \mathbb{E}[g])$ has the mean of $f$ for every $\beta$, and variance
@@ -753,9 +803,7 @@ axes[0].set(ylabel='running mean − centre');
 # ```
 #
 # In particular $\rho^2 \le 1$, as a variance is not negative. Only what $g$ does not explain has to be averaged out.
-# For $f(U) = e^{cU}$ with uniform $U$ and $g(U) = U$, whose mean is $\frac12$, the check compares the spread of $R$
-# averages with the formula (band: $5 / \sqrt{2R}$), and their mean with the truth. The control takes $1 - |\rho|$, a
-# lost square.
+# For $f(U) = e^{cU}$ with uniform $U$ take $g(U) = U$, whose mean is $\frac12$ and whose variance is $\frac{1}{12}$:
 
 # %%
 def exponential_facts(c):  # E f, Var f, Cov(f, U)
@@ -767,20 +815,6 @@ def with_help(u, c):  # (..., n) -> (...)
     beta = 12 * exponential_facts(c)[2]  # Var U = 1/12
     return (np.exp(c * u) - beta * (u - 0.5)).mean(-1)
 
-def controlled(c, seed, leftover, R=2000, n=50):
-    mean, var, cov = exponential_facts(c)
-    found = with_help(np.random.default_rng(seed).random((R, n)), c)
-    rho = cov / np.sqrt(var / 12)
-    sd = np.sqrt(leftover(rho) * var / n)
-    near = abs(found.mean() - mean) < 5 * sd / np.sqrt(R)
-    return near and abs(found.std() / sd - 1) < 5 / np.sqrt(2 * R)
-
-verify(
-    'a control variate leaves 1 - ρ² of the variance',
-    lambda c, seed: controlled(c, seed, lambda rho: 1 - rho**2),
-    control=lambda c, seed: controlled(c, seed, lambda rho: 1 - abs(rho)),
-    c=[-2, 1, 3], seed=seeds(), tries=30,
-)
 _, var, cov = exponential_facts(1)
 print(f'draws saved at c = 1: a factor {1 / (1 - 12 * cov**2 / var):.0f}')
 
@@ -803,31 +837,17 @@ print(f'draws saved at c = 1: a factor {1 / (1 - 12 * cov**2 / var):.0f}')
 # \int_a^\infty e^{\mu^2/2 - \mu x} \, \frac{e^{-x^2/2}}{\sqrt{2\pi}} \, dx = e^{\mu^2} \, \Phi(-a - \mu) ,
 # ```
 #
-# by completing the square, $\frac{\mu^2}{2} - \mu x - \frac{x^2}{2} = \mu^2 - \frac{(x + \mu)^2}{2}$. The check
-# compares mean and spread of $R$ estimates; the control turns the weight upside down.
+# by completing the square, $\frac{\mu^2}{2} - \mu x - \frac{x^2}{2} = \mu^2 - \frac{(x + \mu)^2}{2}$.
 
 # %%
-def tail_estimates(a, mu, seed, power=1, R=2000, n=500):
+def tail_estimates(a, mu, seed, R=2000, n=500):
     x = mu + np.random.default_rng(seed).normal(size=(R, n))
-    w = np.exp(power * (mu**2 / 2 - mu * x))
-    return ((x > a) * w).mean(1)
+    w = np.exp(mu**2 / 2 - mu * x)
+    return ((x > a) * w).mean(1)  # (R,)
 
 def shift_sd(a, mu):  # of a single draw
     second = np.exp(mu**2) * norm.sf(a + mu)
     return np.sqrt(second - norm.sf(a) ** 2)
-
-def as_predicted(a, mu, seed, power=1, R=2000, n=500):
-    found = tail_estimates(a, mu, seed, power)
-    sd = shift_sd(a, mu) / np.sqrt(n)
-    near = abs(found.mean() - norm.sf(a)) < 5 * sd / np.sqrt(R)
-    return near and abs(found.std() / sd - 1) < 5 / np.sqrt(2 * R)
-
-verify(
-    'importance sampling has the right mean and predicted spread',
-    as_predicted,
-    control=lambda **case: as_predicted(power=-1, **case),
-    a=[2, 3, 4], mu=[2.5, 3, 4], seed=[0, 1, 2], tries=12,
-)
 
 # %%
 shifts = np.linspace(0, 6.5, 131)
@@ -860,12 +880,12 @@ right.set(xlabel='shift µ of the proposal', ylabel='σ / P(Z > 4)')
 right.set(title='One draw, relative to the answer');
 
 # %% [markdown]
-# The best shift puts the draws just beyond the edge of the rare event. But too eager a proposal is worse than none:
+# The best shift puts the draws just beyond the edge of the rare event. A badly chosen proposal is worse than none:
 # where $q$ is small and $f p$ is not, weights are rare and huge, and an experiment that has not met one yet looks
-# precise. The last exercise finds the point at which the variance explodes. In deep learning both ideas return as
+# precise. The last exercise finds the point at which the variance becomes infinite. In deep learning both ideas return as
 # baselines of [gradient estimators](reparameterization.ipynb) and as weights for data from another distribution.
 #
-# ```{exercise} ★★ Weights that explode
+# ```{exercise} ★★ Program: weights without a variance
 # :label: expect-weights
 # Draw from $q = \mathcal{N}(0, s^2)$ for a target $p = \mathcal{N}(0, 1)$. The mean of $w = p/q$ under $q$ is 1 for
 # every $s$. Write `second_moment(s)` $= \mathbb{E}_q[w^2]$, and say for which $s$ it is finite. Is it safer to
@@ -909,10 +929,54 @@ for s in (0.6, 0.75, 1.5, 5):
 # ```{solution-end}
 # ```
 
+# %% tags=["checks"]
+def controlled(c, seed, leftover, R=2000, n=50):
+    mean, var, cov = exponential_facts(c)
+    found = with_help(np.random.default_rng(seed).random((R, n)), c)
+    rho = cov / np.sqrt(var / 12)
+    sd = np.sqrt(leftover(rho) * var / n)
+    near = abs(found.mean() - mean) < 5 * sd / np.sqrt(R)
+    return near and abs(found.std() / sd - 1) < 5 / np.sqrt(2 * R)
+
+verify(
+    'a control variate leaves 1 - ρ² of the variance',
+    lambda c, seed: controlled(c, seed, lambda rho: 1 - rho**2),
+    slip=(
+        'forgets the square of the correlation',
+        lambda c, seed: controlled(c, seed, lambda rho: 1 - abs(rho)),
+    ),
+    c=[-2, 1, 3],
+    seed=seeds(),
+    tries=30,
+)
+
+def upside_down(a, mu, seed, R=2000, n=500):
+    x = mu + np.random.default_rng(seed).normal(size=(R, n))
+    return ((x > a) / np.exp(mu**2 / 2 - mu * x)).mean(1)
+
+def as_predicted(a, mu, seed, estimates, R=2000, n=500):
+    found = estimates(a, mu, seed)
+    sd = shift_sd(a, mu) / np.sqrt(n)
+    near = abs(found.mean() - norm.sf(a)) < 5 * sd / np.sqrt(R)
+    return near and abs(found.std() / sd - 1) < 5 / np.sqrt(2 * R)
+
+verify(
+    'importance sampling has the right mean and predicted spread',
+    lambda **case: as_predicted(estimates=tail_estimates, **case),
+    slip=(
+        'turns the weight upside down',
+        lambda **case: as_predicted(estimates=upside_down, **case),
+    ),
+    a=[2, 3, 4],
+    mu=[2.5, 3, 4],
+    seed=[0, 1, 2],
+    tries=12,
+)
+
 # %% [markdown]
 # ## Summary
 #
-# Expectation is linear, dependence or not, and variance is not: it adds up only without covariance, and splits into
+# Expectation is linear even for dependent quantities. Variance is not: it adds up only without covariance, and it splits into
 # a part within groups and a part between them. An average of $n$ independent draws has standard deviation
 # $\sigma / \sqrt n$ in every dimension, provided that there is a variance. Control variates and importance sampling
 # leave the mean as it is and shrink the constant, the first safely, the second only if the proposal reaches
