@@ -746,7 +746,7 @@ def loss_after(name, lr, seed):
     return test_loss(model)
 
 # %%
-rates = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3]
+rates = [0.001, 0.003, 0.01, 0.03, 0.1, 0.2]
 losses = {}
 print('learning rate      ' + '   '.join(f'{lr:5}' for lr in rates))
 for name in runs:
@@ -754,7 +754,7 @@ for name in runs:
     losses[name] = np.array(three)                           # (6, 3)
     print(f'{name:18}', '   '.join(f'{np.mean(row):5.2f}' for row in three))
 
-# %% mystnb={"figure": {"caption": "Test loss after ten epochs, three random starts each. The schedule (left) permits larger learning rates, and at its best learning rate it beats the best constant one. At small learning rates it only wastes steps."}, "image": {"alt": "Left: the learning rate as a share of its maximum against the step, a constant line at one, and a schedule that rises for 20 steps and then falls to zero along half a cosine. Right: test loss against learning rate on logarithmic axes, with dots for three starts. Adam with a constant rate has its minimum at 0.01 and rises steeply beyond. With the schedule the minimum is lower and lies at 0.03. Momentum with the schedule is best from 0.1 on."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Test loss after ten epochs, three random starts each. The schedule (left) permits larger learning rates, and at its best learning rate it beats the best constant one. At small learning rates it only wastes steps."}, "image": {"alt": "Left: the learning rate as a share of its maximum against the step, a constant line at one, and a schedule that rises for 20 steps and then falls to zero along half a cosine. Right: test loss against learning rate on logarithmic axes, with dots for three starts. Adam with a constant rate has its minimum at 0.01 and rises steeply beyond. With the schedule the minimum is lower and lies at 0.03. Momentum with the schedule is best at 0.2."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=3, width_ratios=[1, 1.35])
 optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
 schedule, shares = warm_cosine(optimizer, 20, 380), []
@@ -770,17 +770,17 @@ left.set(xlabel='step', ylabel='share of the largest learning rate', ylim=(0, 1.
 for i, name in enumerate([*runs][:3]):
     right.loglog(rates, losses[name].mean(1), color=f'C{i}', lw=1.3)
     right.plot(rates, losses[name], 'o', color=f'C{i}', ms=3.5, alpha=0.6, mew=0)
-right.text(0.15, 1.6, 'Adam,\nconstant', color='C0', ha='right')
+right.text(0.17, 1.75, 'Adam,\nconstant', color='C0', ha='right')
 right.text(0.0009, 0.105, 'Adam,\nschedule', color='C1')
 right.annotate('', (0.0095, 0.145), (0.0038, 0.125), arrowprops={'arrowstyle': '-', 'color': 'C1', 'lw': 0.8})
-right.text(0.0075, 1.0, 'momentum,\nschedule', color='C2')
+right.text(0.0078, 0.75, 'momentum,\nschedule', color='C2')
 right.set(xlabel='learning rate', ylabel='test loss', ylim=(0.08, 3));
 
 # %% [markdown]
 # With the schedule Adam stands learning rates that are several times larger, and at its best one it ends lower than at any
 # constant rate. If the rate is too small, the constant rate is better, because the schedule makes the steps shorter still.
-# Momentum with the schedule comes close to Adam, but at a learning rate that is about ten times larger, and even the linear
-# model does not end far above. For a new problem,
+# Momentum with the schedule comes close to Adam, but at a learning rate of 0.2 in place of 0.03, and even the linear model
+# does not end far above. For a new problem,
 # start with AdamW, `lr=1e-3` to `3e-2`, warm-up and cosine, and try three learning rates before anything else.
 
 # %% tags=["checks"]
@@ -823,7 +823,7 @@ verify(
     'with a small rate the constant one is better, with a large rate the schedule',
     lambda lr: wins_at(lr, 'Adam, constant', 'Adam, schedule') == (lr < 0.005),
     slip=('says that the schedule always wins', lambda lr: wins_at(lr, 'Adam, schedule', 'Adam, constant')),
-    lr=[0.001, 0.003, 0.03, 0.1, 0.3],
+    lr=[0.001, 0.003, 0.03, 0.1, 0.2],
 )
 
 # %% [markdown]
