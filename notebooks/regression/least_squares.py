@@ -923,9 +923,9 @@ def steepest(X, y, steps):
 def as_library(seed, k, method):
     X, y = random_problem(seed, kappa=10)
     w = method(X, y, k)[-1]
-    small = dict(atol=3e-7, rtol=0)  # rounding, which conjugacy amplifies
-    return (close(w, by_scipy(X, y, k), **small)
-            and close(w, over_krylov(X, y, k), **small))
+    # rounding, which conjugacy amplifies
+    return (close(w, by_scipy(X, y, k), atol=3e-7, rtol=0)
+            and close(w, over_krylov(X, y, k), atol=3e-7, rtol=0))
 
 def arrives(seed, steps):  # after D steps
     X, y = random_problem(seed, kappa=10)

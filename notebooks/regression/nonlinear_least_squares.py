@@ -964,9 +964,9 @@ problem = (lambda w: thermistor(w, degrees) - ohm,
            lambda w: thermistor_jacobian(w, degrees))
 here = levenberg_marquardt(*problem, distant, 400)[0][-1]
 theirs = leastsq(problem[0], distant, Dfun=problem[1], maxfev=5000)[0]
-alike = dict(atol=0, rtol=1e-6)  # leastsq stops at changes of 1.5e-8
-print('thermistor, far start: found here:', close(here, weights, **alike),
-      '- by scipy:', close(theirs, weights, **alike))
+print('thermistor, far start: found here:',  # leastsq ends at 1.5e-8
+      close(here, weights, atol=0, rtol=1e-8),
+      '- by scipy:', close(theirs, weights, atol=0, rtol=1e-8))
 
 # %% [markdown]
 # On the thermistor's far start the tables are turned: the library arrives and the program of this page does not. No
