@@ -42,7 +42,7 @@ from sklearn.metrics import (
 )
 
 from nbutils.cases import matrices, seeds
-from nbutils.checks import close, grade, holds
+from nbutils.checks import close, grade, holds, verify
 from nbutils.data import digits, photograph
 from nbutils.figures import GREY, label_lines, panels, show_image
 from nbutils.timing import seconds
@@ -53,8 +53,8 @@ plt.style.use('nbutils.book')
 # ## What a cluster is
 #
 # Nobody told us what belongs together; all we have are the points $\mathbf{x}_1, \dots, \mathbf{x}_N \in \mathbb{R}^D$
-# and the distances between them. The notes call *clusters* groups "whose inter-point distances are small compared to
-# the distances outside the cluster". To test a proposed grouping we must say which distances. Take a point
+# and the distances between them. *Clusters* are groups whose members are close to each other, compared with their
+# distances to points outside the group. To judge a proposed grouping we must say which distances. Take a point
 # $\mathbf{x}_n$ and its group $C_n$, and compare two averages: how far the others of its own group are, and how
 # far the members of the nearest other group.
 #
@@ -84,28 +84,20 @@ def silhouettes(x, z):  # x (N, D), z (N,) in 0..K-1 -> (N,)
     return np.where(sizes[z] > 1, (b - a) / np.maximum(a, b), 0)
 
 # %% [markdown]
-# The check plants three round blobs. The control is a mistake that we shall meet again: the number of groups is right,
-# but one blob is cut in two and the other two are thrown together.
+# Here are three round blobs, and a grouping that we shall meet again: the number of groups is right, but one blob is cut in
+# two and the other two are thrown together.
 
 # %%
-def three_blobs(seed):
+def three_blobs(seed):  # -> (45, 2)
     rng = np.random.default_rng(seed)
     centres = np.array([[0, 0], [8, 0], [4, 7]])
     return np.concatenate([c + rng.normal(size=(15, 2)) for c in centres])
 
-def well_grouped(seed, z):
-    x = three_blobs(seed)
-    s = silhouettes(x, z).mean()
-    return s > 0.5 and close(s, silhouette_score(x, z))
-
 planted = np.repeat([0, 1, 2], 15)
 cut_and_merged = np.repeat([0, 1, 2], [7, 8, 30])
-holds(
-    'ml.clustering.clusters',
-    lambda seed: well_grouped(seed, planted),
-    control=lambda seed: well_grouped(seed, cut_and_merged),
-    seed=seeds(), tries=40,
-)
+for name, z in (('blobs', planted), ('cut and merged', cut_and_merged)):
+    s = silhouettes(three_blobs(0), z)
+    print(f'{name:14}  mean silhouette {s.mean():.2f}')
 
 # %% [markdown]
 # ```{exercise} ★ The strict reading
@@ -162,20 +154,34 @@ assert not grade(on_average, by_pairs, cases)
 # ```{solution-end}
 # ```
 
+# %% tags=["checks"]
+def well_grouped(seed, z):
+    x = three_blobs(seed)
+    s = silhouettes(x, z).mean()
+    return s > 0.5 and close(s, silhouette_score(x, z))
+
+holds(
+    'ml.clustering.clusters',
+    lambda seed: well_grouped(seed, planted),
+    slip=(
+        'cuts one blob in two and merges the others',
+        lambda seed: well_grouped(seed, cut_and_merged),
+    ),
+    seed=seeds(),
+    tries=40,
+)
+
 # %% [markdown]
-# ## Two easy problems in turn
+# ## Lloyd's algorithm: assign, then average
 #
 # Comparing all pairs is costly, and it judges a grouping without finding one. K-means lets each group speak through one
 # point, its *prototype*. Given $K$, find
 #
-# ```{math}
-# :label: ml.clustering.prototypes
-# \boldsymbol{\mu}_1, \dots, \boldsymbol{\mu}_K \in \mathbb{R}^D \quad \text{and} \quad z_1, \dots, z_N \in
-# \{1, \dots, K\}
-# ```
+# $$ \boldsymbol{\mu}_1, \dots, \boldsymbol{\mu}_K \in \mathbb{R}^D \quad \text{and} \quad z_1, \dots, z_N \in
+# \{1, \dots, K\} $$
 #
-# such that points are close to their prototypes. Writing the assignment one-hot, $z_{nk} = 1$ if $z_n = k$ and 0
-# otherwise (the notes change from one to the other without a word), the sum of squared distances is
+# such that points are close to their prototypes. With the assignment written one-hot, $z_{nk} = 1$ if $z_n = k$ and 0
+# otherwise, we minimize the sum of squared distances:
 #
 # ```{math}
 # :label: ml.kmeans.objective
@@ -183,9 +189,8 @@ assert not grade(on_average, by_pairs, cases)
 # \mathcal{L}(z, \boldsymbol{\mu}) = \sum_{n=1}^{N} \sum_{k=1}^{K} z_{nk} \|\mathbf{x}_n - \boldsymbol{\mu}_k\|_2^2
 # ```
 #
-# The scan has $\theta$ in place of $z$ under the minimum, and as constraint it shows the formula for the best
-# $\boldsymbol{\mu}_k$. That formula restricts nothing, as we are about to see. The constraint that matters is lost: without
-# $\sum_k z_{nk} = 1$, $z = 0$ would win with cost zero. Restored,
+# The assignment has a constraint: every point belongs to exactly one group. Without $\sum_k z_{nk} = 1$, $z = 0$ would win
+# with cost zero. The prototypes are free, and for a given assignment the best ones have a formula:
 #
 # ```{math}
 # :label: ml.kmeans.constraint
@@ -287,59 +292,11 @@ for ax in axes:
     ax.spines[:].set_visible(False)
 
 # %% [markdown]
-# The claims of this section, one by one. The value of the objective, as a double sum over one-hot assignments, must be
-# scikit-learn's `inertia_` from the same start; the control forgets the square. The best prototypes must have the price
-# of a detour from {eq}`k-means-pythagoras`; the control divides by $N$ instead of $\sum_n z_{nk}$. And planted blobs
-# must be found again, point by point (adjusted Rand index 1), by the cheapest of twenty random starts; the control is
-# content with one start.
+# The algorithm needs prototypes to begin with. The simplest choice is $K$ different points, drawn at random:
 
-# %% tags=["hide-input"]
-def onehot_sum(seed, power):
-    x = np.random.default_rng(seed).normal(size=(40, 3))
-    z, mu, _ = lloyd(x, x[:3])
-    distances = np.sqrt(squared(x, mu))
-    library = KMeans(3, init=x[:3], n_init=1, tol=0).fit(x)
-    return close((np.eye(3)[z] * distances ** power).sum(), library.inertia_)
-
-def price(x, detour, sizes, divisor):
-    z = np.repeat([0, 1], sizes)
-    mu = np.array([x[z == k].sum(0) / divisor[k] for k in (0, 1)])
-    extra = cost(x, z, mu + detour) - cost(x, z, mu)
-    return close(extra, sizes @ (detour ** 2).sum(1), atol=1e-6)
-
-holds(
-    'ml.kmeans.objective',
-    lambda seed: onehot_sum(seed, 2),
-    control=lambda seed: onehot_sum(seed, 1),
-    seed=seeds(), tries=20,
-)
-holds(
-    'ml.kmeans.constraint',
-    lambda x, d: price(x, d, np.array([2, 4]), (2, 4)),
-    control=lambda x, d: price(x, d, np.array([2, 4]), (6, 6)),
-    x=matrices(6, 2), d=matrices(2, 2),
-)
-
-# %% tags=["hide-input"]
+# %%
 def anywhere(x, K, rng):  # K different points
     return x[rng.choice(len(x), K, replace=False)]
-
-def finds_blobs(seed, starts):
-    rng = np.random.default_rng(seed)
-    planted = np.repeat([0, 1, 2], 15)
-    x = 9 * np.array([[0, 0], [1, 0], [0.5, 1]])[planted]
-    x = x + rng.normal(size=(45, 2))
-    runs = [lloyd(x, anywhere(x, 3, rng)) for _ in range(starts)]
-    z, mu, _ = min(runs, key=lambda run: run[2][-1])
-    shapes = mu.shape == (3, 2) and z.shape == (45,) and set(z) <= {0, 1, 2}
-    return shapes and adjusted_rand_score(planted, z) == 1
-
-holds(
-    'ml.clustering.prototypes',
-    lambda seed: finds_blobs(seed, 20),
-    control=lambda seed: finds_blobs(seed, 1),
-    seed=seeds(), tries=20,
-)
 
 # %% [markdown]
 # On the 1797 handwritten digits, with the first ten pictures as prototypes, ours and the library's
@@ -378,10 +335,8 @@ constant = len(pictures) * 64 / 2 * np.log(2 * np.pi)
 assert close(-density, cost(pictures, z, mu) / 2 + constant)
 
 # %% [markdown]
-# At this point the scan has a line that belongs to matrix factorization: the cost "is not jointly convex w.r.t. $W$ and
-# $Z$, nor identifiable as $(w^*, z^*) \Leftrightarrow (Bw^*, -B^{-1}z^*)$". There is no $W$ in K-means, but in the matrix
-# form the sentence makes sense, with $\mathbf{M}$ in its place and without the stray minus sign. For any invertible
-# matrix $\mathbf{B}$,
+# The matrix form shows that the problem is harder than least squares: the cost is not jointly convex in $\mathbf{M}$ and
+# $\mathbf{Z}$, and its minimum does not determine them. For any invertible matrix $\mathbf{B}$,
 #
 # ```{math}
 # :label: ml.kmeans.stray-mf
@@ -393,33 +348,8 @@ assert close(-density, cost(pictures, z, mu) / 2 + constant)
 # $\mathbf{B}^{-\top}$ must be one-hot, so $\mathbf{B}$ is a permutation: all it can do is rename the groups. A solution
 # and its renamed copy also show that the cost, as a function of two real matrices, is not convex. Halfway between them,
 # for $K = 2$, every point is served half by each prototype, each of which is $(\boldsymbol{\mu}_1 + \boldsymbol{\mu}_2)/2$,
-# and that costs more. The control keeps the minus sign.
-
-# %% tags=["hide-input"]
-def same_cost(seed, sign):
-    rng = np.random.default_rng(seed)
-    x = rng.normal(size=(12, 3))
-    z, mu, _ = lloyd(x, x[:2])
-    M, Z = mu.T, np.eye(2)[z]
-    B = 3 * np.eye(2) + rng.normal(size=(2, 2))
-
-    def f(M, Z):
-        return ((x.T - M @ Z.T) ** 2).sum()
-
-    swap = np.array([[0, 1], [1, 0]])
-    halfway = f((M + M @ swap) / 2, (Z + Z @ swap) / 2)
-    equal = close(f(M @ B, sign * Z @ np.linalg.inv(B).T), f(M, Z))
-    renamed = close(f(M @ swap, Z @ swap), f(M, Z))
-    return equal and renamed and halfway > f(M, Z)
-
-holds(
-    'ml.kmeans.stray-mf',
-    lambda seed: same_cost(seed, +1),
-    control=lambda seed: same_cost(seed, -1),
-    seed=seeds(), tries=50,
-)
-
-# %% [markdown]
+# and that costs more.
+#
 # ```{exercise} ★★ Only distances are known
 # :label: k-means-distances
 # Suppose you are given the *squared* distances $d_{nm} = \|\mathbf{x}_n - \mathbf{x}_m\|_2^2$ in a matrix `d2` (N, N) and
@@ -467,10 +397,91 @@ assert not grade(pairs_counted_twice, by_coordinates, cases)
 # ```{solution-end}
 # ```
 
+# %% tags=["checks"]
+def onehot_sum(seed, power):
+    x = np.random.default_rng(seed).normal(size=(40, 3))
+    z, mu, _ = lloyd(x, x[:3])
+    distances = np.sqrt(squared(x, mu))
+    library = KMeans(3, init=x[:3], n_init=1, tol=0).fit(x)
+    return close((np.eye(3)[z] * distances**power).sum(), library.inertia_)
+
+def price(x, detour, sizes, divisor):
+    z = np.repeat([0, 1], sizes)
+    mu = np.array([x[z == k].sum(0) / divisor[k] for k in (0, 1)])
+    extra = cost(x, z, mu + detour) - cost(x, z, mu)
+    return close(extra, sizes @ (detour**2).sum(1), atol=1e-6)
+
+holds(
+    'ml.kmeans.objective',
+    lambda seed: onehot_sum(seed, 2),
+    slip=('forgets to square the distances', lambda seed: onehot_sum(seed, 1)),
+    seed=seeds(),
+    tries=20,
+)
+holds(
+    'ml.kmeans.constraint',
+    lambda x, d: price(x, d, np.array([2, 4]), (2, 4)),
+    slip=(
+        'divides by N in place of the size of the group',
+        lambda x, d: price(x, d, np.array([2, 4]), (6, 6)),
+    ),
+    x=matrices(6, 2),
+    d=matrices(2, 2),
+)
+
+def finds_blobs(seed, starts):
+    rng = np.random.default_rng(seed)
+    planted = np.repeat([0, 1, 2], 15)
+    x = 9 * np.array([[0, 0], [1, 0], [0.5, 1]])[planted]
+    x = x + rng.normal(size=(45, 2))
+    runs = [lloyd(x, anywhere(x, 3, rng)) for _ in range(starts)]
+    z, mu, _ = min(runs, key=lambda run: run[2][-1])
+    shapes = mu.shape == (3, 2) and z.shape == (45,) and set(z) <= {0, 1, 2}
+    return shapes and adjusted_rand_score(planted, z) == 1
+
+verify(
+    'the cheapest of twenty random starts finds planted blobs again',
+    lambda seed: finds_blobs(seed, 20),
+    slip=(
+        'is content with one random start',
+        lambda seed: finds_blobs(seed, 1),
+    ),
+    seed=seeds(),
+    tries=20,
+)
+
+# %% tags=["checks"]
+def same_cost(seed, sign):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(12, 3))
+    z, mu, _ = lloyd(x, x[:2])
+    M, Z = mu.T, np.eye(2)[z]
+    B = 3 * np.eye(2) + rng.normal(size=(2, 2))
+
+    def f(M, Z):
+        return ((x.T - M @ Z.T) ** 2).sum()
+
+    swap = np.array([[0, 1], [1, 0]])
+    halfway = f((M + M @ swap) / 2, (Z + Z @ swap) / 2)
+    equal = close(f(M @ B, sign * Z @ np.linalg.inv(B).T), f(M, Z))
+    renamed = close(f(M @ swap, Z @ swap), f(M, Z))
+    return equal and renamed and halfway > f(M, Z)
+
+holds(
+    'ml.kmeans.stray-mf',
+    lambda seed: same_cost(seed, +1),
+    slip=(
+        'puts a minus sign before the inverse',
+        lambda seed: same_cost(seed, -1),
+    ),
+    seed=seeds(),
+    tries=50,
+)
+
 # %% [markdown]
-# ## Stuck, and a start with a guarantee
+# ## Bad local minima, and the start of k-means++
 #
-# This section continues [Two easy problems in turn](#two-easy-problems-in-turn). Coordinate descent stops where neither
+# This section continues [Lloyd's algorithm: assign, then average](#lloyds-algorithm-assign-then-average). Coordinate descent stops where neither
 # block alone can improve. How bad can such a place be? Put four points at $(\pm a, \pm b)$ with $a > b > 0$, and let
 # $K = 2$. The best split is left against right, with prototypes $(\pm a, 0)$ and cost $4b^2$. But top against bottom,
 # with prototypes $(0, \pm b)$, is stable too, since each point is nearer to its own prototype. It costs $4a^2$. The
@@ -559,7 +570,7 @@ def spread(x, K, rng):
 #
 # So the logarithm in the theorem is real. For $K = 3$ the limit is $11/3$, and the bound 24.8. With 36 points the
 # expectation can be computed *exactly*, as a sum over all $36^3$ choices. A sample of some hundred starts would hardly
-# ever see a miss, and come out too low.
+# ever see a miss, and the average would come out too low.
 
 # %%
 def expected_cost(x, weight):  # K = 3; chances in proportion to weight(d2)
@@ -592,10 +603,9 @@ ax.set(ylabel='expected / least cost', ylim=(1, None))
 label_lines(ax);
 
 # %% [markdown]
-# A sample can check the program instead. For 36 points without gaps, where no rare event matters, the mean cost of 300
-# starts agrees with the exact expectation within five standard errors, for our starts and for scikit-learn's. (By default
-# scikit-learn tries several candidates for each prototype and keeps the best, which is another algorithm;
-# `n_local_trials=1` is the one of the theorem.) Last, can Lloyd's algorithm repair a bad start? Three groups in a row,
+# Without gaps no rare event matters, and for 36 such points the mean cost of 300 starts is close to the exact expectation,
+# for our starts and for scikit-learn's. (By default scikit-learn tries several candidates for each prototype and keeps the
+# best, which is another algorithm; `n_local_trials=1` is the one of the theorem.) Last, can Lloyd's algorithm repair a bad start? Three groups in a row,
 # two of them closer together, and 200 runs from either start:
 
 # %%
@@ -605,8 +615,10 @@ for seed in range(300):
     for name, mu in (('ours', spread(scatter, 3, rng)), ('theirs', theirs[0])):
         samples[name].append(squared(scatter, mu).min(1).sum())
 exact = expected_cost(scatter, weights['k-means++'])
-for sample in samples.values():
-    assert abs(np.mean(sample) - exact) < 5 * np.std(sample) / np.sqrt(300)
+for name, sample in samples.items():
+    off = (np.mean(sample) - exact) / (np.std(sample) / np.sqrt(300))
+    assert abs(off) < 5
+    print(f'{name}: {np.mean(sample):.1f}, expected {exact:.1f}')
 
 # %%
 x, least = blobs(30, np.array([[0, 0], [1, 0], [4, 0]]))
@@ -730,7 +742,6 @@ for run in (nearest, by_cdist, pairwise_distances_argmin):  # scikit-learn's
     assert faster
     print(f'{run.__name__}: more than 20 times faster: {faster}')
 
-
 # %% [markdown]
 # Is the product faster than compiled differences? For the photograph hardly, since in three coordinates there is little to
 # multiply. It is for 2000 points of 784 coordinates, like pictures of $28 \times 28$ pixels, with 100 prototypes.
@@ -836,12 +847,11 @@ assert not grade(not_centred, by_differences, cases)
 # ```
 
 # %% [markdown]
-# ## How many groups
+# ## How many groups? The elbow and the silhouette
 #
-# The notes assume that $K$ is known. By whom? The objective does not know it: *the least cost falls with every further
-# prototype, until it is zero*. For while it is not zero, some point is not at its prototype; give it one of its own, and
-# the cost falls before anything else has moved. So one looks for the place where the cost stops falling fast, the
-# *elbow*. Two hundred points in four blobs have one at $K = 4$.
+# So far $K$ was given. The objective cannot choose it, because *the least cost falls with every further prototype, until it
+# is zero*: while it is not zero, some point is not at its prototype; give it one of its own, and the cost falls before
+# anything else has moved. So one looks for the place where the cost stops falling fast, the *elbow*. Two hundred points in four blobs have one at $K = 4$.
 #
 # But what should we expect without groups? If points fill a region of $\mathbb{R}^D$ evenly, $K$ prototypes cut it into
 # cells of a width proportional to $K^{-1/D}$, so the mean squared distance goes like $K^{-2/D}$. The theory of
@@ -925,7 +935,8 @@ label_lines(ax);
 # what we call a cluster, and silhouettes in different units cannot be compared. And points without any groups get an answer
 # too, with a better silhouette than the scaled wines. K-means returns $K$ prototypes for any points. Whether they mean
 # something is a question for a second sample, or for someone who knows wine.
-#
+
+# %% [markdown]
 # ## Summary
 #
 # K-means describes points by $K$ prototypes, which it finds by coordinate descent: nearest prototype, mean, and again,
