@@ -386,8 +386,8 @@ def by_sklearn(X, y, lam):
 
 def is_lasso_optimum(X, y, w, lam):
     c = X.T @ (y - X @ w) / len(y)
-    return bool(np.where(w == 0, abs(c) <= lam + 1e-5,
-                         abs(c - lam * np.sign(w)) < 1e-5).all())
+    return bool(np.where(w == 0, abs(c) <= lam + 1e-9,  # rounding
+                         abs(c - lam * np.sign(w)) < 1e-9).all())
 
 # %%
 def threshold_right(seed, share, order):
@@ -787,7 +787,7 @@ def within_bound(seed, stretch):
     values = lasso_value(X, y, path, 0.2)
     gap = values - lasso_value(X, y, best, 0.2)
     bound = L * norm(best) ** 2 / (2 * np.arange(1, 301))
-    return close(path[-1], best, atol=1e-5) and bool(
+    return close(path[-1], best, atol=1e-9, rtol=0) and bool(
         (gap[1:] <= bound + 1e-9).all() and (np.diff(values) <= 1e-12).all())
 
 verify(
@@ -819,7 +819,7 @@ def subgradient_walk(c):
 
 walks = [subgradient_walk(c) for c in (0.03, 0.1, 0.3)]
 best_walk = min(walks, key=lambda w: lasso_value(X, y, w, lam).min())
-assert close(path[-1], exact, atol=1e-5)
+assert close(path[-1], exact, atol=1e-9, rtol=0)
 gap = {name: lasso_value(X, y, w, lam) - target
        for name, w in (('ISTA', path), ('subgradient', best_walk))}
 for name, w in (('ISTA', path), ('subgradient', best_walk)):
