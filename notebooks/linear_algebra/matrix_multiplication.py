@@ -46,17 +46,17 @@ torch.set_default_dtype(torch.float64)
 plt.style.use('nbutils.book')
 
 # %% [markdown]
-# ## Four views of one product
+# ## The matrix product: dot products, columns, rows, outer products
 #
-# First $\mathbf{B}$, then $\mathbf{A}$: that is what $\mathbf{A}\mathbf{B}$ is for. A linear map is known from what it
-# does to the unit vectors, and the columns of its matrix say just that. The unit vector $\mathbf{e}_j$ goes to column
+# The product $\mathbf{A}\mathbf{B}$ is the linear map that applies first $\mathbf{B}$ and then $\mathbf{A}$. The columns
+# of a matrix are what its map makes of the unit vectors. The unit vector $\mathbf{e}_j$ goes to column
 # $j$ of $\mathbf{B}$, which $\mathbf{A}$ turns into $\sum_k b_{kj}\,\mathbf{a}_k$. Entry $i$ of this vector leaves no
 # choice:
 #
 # ```{math}
 # :label: la.matmul.entry
-# c_{ij} = \sum_{k=1}^n a_{ik}\, b_{kj}, \qquad
-# \mathbf{A} \in \mathbb{R}^{m \times n},\quad \mathbf{B} \in \mathbb{R}^{n \times p},\quad \mathbf{C} = \mathbf{A}\mathbf{B} \in \mathbb{R}^{m \times p}
+# c_{ij} = \sum_{k=1}^n a_{ik}\, b_{kj}, \qquad \mathbf{A} \in \mathbb{R}^{m \times n},\quad \mathbf{B} \in
+# \mathbb{R}^{n \times p},\quad \mathbf{C} = \mathbf{A}\mathbf{B} \in \mathbb{R}^{m \times p}
 # ```
 #
 # Written down as it stands, this is three loops and $mnp$ multiplications. Nothing says in which order.
@@ -73,14 +73,6 @@ def by_loops(A, B):
                 C[i][j] += A[i][k] * B[k][j]
     return np.array(C)
 
-holds(
-    'la.matmul.entry',
-    lambda A, B: close(by_loops(A, B), torch.tensor(A) @ torch.tensor(B)),
-    control=lambda A, B: close(by_loops(A, B.T),  # b_jk for b_kj
-                               torch.tensor(A) @ torch.tensor(B)),
-    A=matrices(3, 3), B=matrices(3, 3), tries=60,
-)
-
 # %% [markdown]
 # **Dots.** With $i$ and $j$ outside, the inner loop is the [dot product](../linear_algebra/dot_products.ipynb) of a row
 # and a column. A row times a column, $1 \times n$ by $n \times 1$, *is* the dot product, so matrix multiplication
@@ -94,41 +86,21 @@ holds(
 # \mathbf{a}_m \cdot \mathbf{b}_1 & \cdots & \mathbf{a}_m \cdot \mathbf{b}_p \end{bmatrix}
 # ```
 #
-# One set of notes writes $\mathbf{X}_i \cdot \mathbf{Y}_j$ for an entry of $\mathbf{Z} = \mathbf{X}\mathbf{Y}$, and adds in
-# words that $\mathbf{X}_i$ is the $i$-th row and $\mathbf{Y}_j$ the $j$-th column. With colons for whole rows and columns,
+# (aw.mat-ops.row-col)=
+# Entry $(i, j)$ of $\mathbf{Z} = \mathbf{X}\mathbf{Y}$ is the dot product of the $i$-th row of $\mathbf{X}$ and the
+# $j$-th column of $\mathbf{Y}$. With colons for whole rows and columns,
 #
 # ```{math}
 # :label: aw.mat-ops.matmul
 # z_{ij} = \mathbf{X}_{i,:}\, \mathbf{Y}_{:,j} = \sum_k x_{ik}\, y_{kj}
 # ```
 #
-# The words are needed. In code `X[i]` and `Y[j]` are both rows, and taking the formula so gives
-# $\mathbf{X}\mathbf{Y}^\top$, the table of all similarities between rows that attention begins with.
+# In code `X[i]` and `Y[j]` are both *rows*. Their dot products form $\mathbf{X}\mathbf{Y}^\top$, the table of all
+# similarities between rows that attention begins with.
 
 # %%
 def by_dots(A, B):
     return np.array([[a @ b for b in B.T] for a in A])
-
-holds(
-    'la.matmul.generalises-dot',
-    lambda a, b: close(a[None, :] @ b[:, None], [[np.dot(a, b)]]),
-    control=lambda a, b: (a[:, None] @ b[None, :]).shape == (1, 1),
-    a=vectors(3), b=vectors(3), tries=60,
-)
-holds(
-    'aw.mat-ops.matmul',
-    lambda X, Y: close(by_dots(X, Y), torch.tensor(X) @ torch.tensor(Y)),
-    control=lambda X, Y: close([[x @ y for y in Y] for x in X], X @ Y),
-    X=matrices(3, 3), Y=matrices(3, 3), tries=60,
-)
-pairs = list(product(range(3), repeat=2))
-holds(
-    'aw.mat-ops.row-col',
-    lambda X, Y: all(close((X @ Y)[i, j], X[i] @ Y[:, j]) for i, j in pairs),
-    control=lambda X, Y: all(close((X @ Y)[i, j], X[j] @ Y[:, i])
-                             for i, j in pairs),
-    X=matrices(3, 3), Y=matrices(3, 3), tries=60,
-)
 
 # %% [markdown]
 # **Columns and rows.** With $j$ outside, column $j$ of the product is $\mathbf{A}\mathbf{b}_j$, a mixture of the
@@ -140,7 +112,8 @@ holds(
 #
 # ```{math}
 # :label: la.matmul.outer
-# \mathbf{u} \otimes \mathbf{v} = \mathbf{u}\mathbf{v}^\top = \begin{bmatrix} u_1 v_1 & \cdots & u_1 v_n \\ \vdots & & \vdots \\ u_m v_1 & \cdots & u_m v_n \end{bmatrix},
+# \mathbf{u} \otimes \mathbf{v} = \mathbf{u}\mathbf{v}^\top = \begin{bmatrix} u_1 v_1 & \cdots & u_1 v_n \\ \vdots & &
+# \vdots \\ u_m v_1 & \cdots & u_m v_n \end{bmatrix},
 # ```
 #
 # and if neither factor is zero it has rank one, since all its rows are multiples of $\mathbf{v}^\top$. So every
@@ -174,25 +147,6 @@ for m, n, p in rng.integers(1, 9, (50, 3)):
     partial = by_outer(A[:, :2], B[:2])
     assert np.linalg.matrix_rank(partial) <= 2
 print('five programs for the same product: gap', below(gaps))
-
-# %% tags=["hide-input"]
-def is_table(table, u, v):
-    return table.shape == (len(u), len(v)) and all(
-        table[i, j] == u[i] * v[j] for i, j in np.ndindex(table.shape))
-
-holds(
-    'la.matmul.outer',
-    lambda u, v: is_table(u[:, None] @ v[None, :], u, v),
-    control=lambda u, v: is_table(v[:, None] @ u[None, :], u, v),
-    u=vectors(2), v=vectors(3), tries=60,
-)
-holds(
-    'la.matmul.sum-of-outer',
-    lambda A, B: close(sum(np.outer(A[:, k], B[k]) for k in range(3)), A @ B),
-    control=lambda A, B: close(
-        sum(np.outer(A[:, k], B[k]) for k in range(3 - 1)), A @ B),
-    A=matrices(2, 3), B=matrices(3, 4), tries=60,
-)
 
 # %% mystnb={"figure": {"caption": "The same multiplications in four groups: they make one entry of $\\mathbf{A}\\mathbf{B}$ at a time, one column, one row, or a thin layer of all entries at once."}, "image": {"alt": "Four diagrams of A times B with A at the lower left, B at the upper right and the product at the lower right. Dots: a row of A and a column of B give one entry. Columns: all of A and a column of B give a column. Rows: a row of A and all of B give a row. Outer: a column of A and a row of B give a faint contribution to every entry."}} tags=["hide-input"]
 every = slice(None)
@@ -264,8 +218,8 @@ ax.set(xlim=(0, 213), ylim=(0, 1), xlabel='terms', ylabel='relative error')
 ax.legend(loc='center right');
 
 # %% [markdown]
-# Same product, same cost, other terms. No sum of $K$ tables of rank one comes nearer than the third. That is proved
-# with the singular value decomposition; here it is only seen.
+# The product and the cost are the same in all three; only the terms differ. No sum of $K$ tables of rank one comes nearer
+# than the third, which is proved with the singular value decomposition.
 #
 # **One notation for all.** In {eq}`la.matmul.entry` the letter $k$ appears on the right and not on the left, and is
 # summed. Let that be the rule, and every sum of products can be written by its letters: this is `einsum`. Its meaning
@@ -354,8 +308,91 @@ assert not grade(lambda A, k: A ** k, by_walking, cases)
 # ```{solution-end}
 # ```
 
+# %% tags=["checks"]
+holds(
+    'la.matmul.entry',
+    lambda A, B: close(by_loops(A, B), torch.tensor(A) @ torch.tensor(B)),
+    slip=(
+        'takes rows of B in place of columns',
+        lambda A, B: close(
+            by_loops(A, B.T),  # b_jk for b_kj
+            torch.tensor(A) @ torch.tensor(B),
+        ),
+    ),
+    A=matrices(3, 3),
+    B=matrices(3, 3),
+    tries=60,
+)
+holds(
+    'la.matmul.generalises-dot',
+    lambda a, b: close(a[None, :] @ b[:, None], [[np.dot(a, b)]]),
+    slip=(
+        'multiplies a column by a row',
+        lambda a, b: (a[:, None] @ b[None, :]).shape == (1, 1),
+    ),
+    a=vectors(3),
+    b=vectors(3),
+    tries=60,
+)
+holds(
+    'aw.mat-ops.matmul',
+    lambda X, Y: close(by_dots(X, Y), torch.tensor(X) @ torch.tensor(Y)),
+    slip=(
+        'multiplies rows by rows',
+        lambda X, Y: close([[x @ y for y in Y] for x in X], X @ Y),
+    ),
+    X=matrices(3, 3),
+    Y=matrices(3, 3),
+    tries=60,
+)
+pairs = list(product(range(3), repeat=2))
+holds(
+    'aw.mat-ops.row-col',
+    lambda X, Y: all(close((X @ Y)[i, j], X[i] @ Y[:, j]) for i, j in pairs),
+    slip=(
+        'exchanges the two indices',
+        lambda X, Y: all(
+            close((X @ Y)[i, j], X[j] @ Y[:, i]) for i, j in pairs
+        ),
+    ),
+    X=matrices(3, 3),
+    Y=matrices(3, 3),
+    tries=60,
+)
+
+# %% tags=["checks"]
+def is_table(table, u, v):
+    return table.shape == (len(u), len(v)) and all(
+        table[i, j] == u[i] * v[j] for i, j in np.ndindex(table.shape)
+    )
+
+holds(
+    'la.matmul.outer',
+    lambda u, v: is_table(u[:, None] @ v[None, :], u, v),
+    slip=(
+        'exchanges u and v',
+        lambda u, v: is_table(v[:, None] @ u[None, :], u, v),
+    ),
+    u=vectors(2),
+    v=vectors(3),
+    tries=60,
+)
+holds(
+    'la.matmul.sum-of-outer',
+    lambda A, B: close(sum(np.outer(A[:, k], B[k]) for k in range(3)), A @ B),
+    slip=(
+        'leaves out the last outer product',
+        lambda A, B: close(
+            sum(np.outer(A[:, k], B[k]) for k in range(3 - 1)), A @ B
+        ),
+    ),
+    A=matrices(2, 3),
+    B=matrices(3, 4),
+    tries=60,
+)
+
 # %% [markdown]
-# ## Where to put the brackets
+# ## Associativity and the cheapest order of a chain
 #
 # Maps are carried out one after the other, and it makes no sense to ask which pair was joined first. So brackets do not
 # matter:
@@ -368,7 +405,7 @@ assert not grade(lambda A, k: A ** k, by_walking, cases)
 # \end{aligned}
 # ```
 #
-# Other habits from numbers must go. Order matters: first turn, then mirror is not first mirror, then turn. Zero has
+# Other rules for numbers do not carry over. Order matters: first turn, then mirror is not first mirror, then turn. Zero has
 # divisors, so a factor cannot be cancelled just because it is not zero. And transposing reverses the order,
 # $(\mathbf{A}\mathbf{B})^\top = \mathbf{B}^\top\mathbf{A}^\top$, because rows and columns change places.
 
@@ -409,7 +446,7 @@ print('A (B x) is more than 5 times faster than (A B) x:', saved)
 # ```
 #
 # and is computed from short groups to long ones, in about $L^3/6$ steps. Such a recursion over best parts is called *dynamic
-# programming*. We ask all bracketings whether it is right.
+# programming*. We compare it with all bracketings.
 
 # %%
 def cheapest(d):  # (cost, brackets); factor t is d[t] x d[t + 1]
@@ -521,7 +558,7 @@ assert not grade(lambda Q, K, V: Q @ (K.T @ V), by_table, cases)
 # ```
 
 # %% [markdown]
-# ## Blocks
+# ## Block matrices and Strassen's algorithm
 #
 # Cut $\mathbf{A}$ into four blocks, and name each by the number of its rows and columns: $\mathbf{M}_{ra}$ has $r$ rows
 # and $a$ columns. Cut $\mathbf{B}$ likewise, its rows at the same place where the columns of $\mathbf{A}$ are cut,
@@ -537,12 +574,12 @@ assert not grade(lambda Q, K, V: Q @ (K.T @ V), by_table, cases)
 #
 # ```{math}
 # :label: la.matmul.block-product
-# \mathbf{A}\mathbf{B} = \begin{bmatrix}
-# \mathbf{M}_{ra}\mathbf{M}_{at} + \mathbf{M}_{rb}\mathbf{M}_{bt} & \mathbf{M}_{ra}\mathbf{M}_{au} + \mathbf{M}_{rb}\mathbf{M}_{bu} \\
-# \mathbf{M}_{sa}\mathbf{M}_{at} + \mathbf{M}_{sb}\mathbf{M}_{bt} & \mathbf{M}_{sa}\mathbf{M}_{au} + \mathbf{M}_{sb}\mathbf{M}_{bu} \end{bmatrix}
+# \mathbf{A}\mathbf{B} = \begin{bmatrix} \mathbf{M}_{ra}\mathbf{M}_{at} + \mathbf{M}_{rb}\mathbf{M}_{bt} &
+# \mathbf{M}_{ra}\mathbf{M}_{au} + \mathbf{M}_{rb}\mathbf{M}_{bu} \\ \mathbf{M}_{sa}\mathbf{M}_{at} +
+# \mathbf{M}_{sb}\mathbf{M}_{bt} & \mathbf{M}_{sa}\mathbf{M}_{au} + \mathbf{M}_{sb}\mathbf{M}_{bu} \end{bmatrix}
 # ```
 #
-# The proof is one stroke through {eq}`la.matmul.entry`: $\sum_{k=1}^{a+b} = \sum_{k=1}^{a} + \sum_{k=a+1}^{a+b}$. For
+# To prove it, split the sum in {eq}`la.matmul.entry`: $\sum_{k=1}^{a+b} = \sum_{k=1}^{a} + \sum_{k=a+1}^{a+b}$. For
 # an entry in the first $r$ rows and $t$ columns, the first part is an entry of $\mathbf{M}_{ra}\mathbf{M}_{at}$, the
 # second of $\mathbf{M}_{rb}\mathbf{M}_{bt}$. The names tell the sizes of the result, since the inner letters cancel:
 #
@@ -552,19 +589,17 @@ assert not grade(lambda Q, K, V: Q @ (K.T @ V), by_table, cases)
 # ```
 #
 # (The letters name places. $\mathbf{M}_{ra}$ and $\mathbf{M}_{rt}$ stay different when $a$ and $t$ happen to be equal.)
-# The tempting mistake treats blocks as numbers altogether, and exchanges two factors. It needs square blocks to go
-# unnoticed, so the control gets them.
+#
+# :::{admonition} A tempting mistake
+# :class: warning
+# Blocks are not numbers, so two factors must not be exchanged. If all blocks are square, $\mathbf{M}_{bt}\mathbf{M}_{rb}$
+# in place of $\mathbf{M}_{rb}\mathbf{M}_{bt}$ has the right shape and the wrong entries:
+# :::
 
 # %%
 def cut(M, row, column):
     return [[M[:row, :column], M[:row, column:]],
             [M[row:, :column], M[row:, column:]]]
-
-def drawn(seed, equal=False):  # sizes r, s, a, b, t, u and two matrices
-    rng = np.random.default_rng(seed)
-    r, s, a, b, t, u = [2] * 6 if equal else rng.permutation(np.arange(1, 7))
-    A, B = rng.normal(size=(r + s, a + b)), rng.normal(size=(a + b, t + u))
-    return (r, s, a, b, t, u), A, B
 
 def block_product(P, Q):
     return [[P[i][0] @ Q[0][j] + P[i][1] @ Q[1][j] for j in (0, 1)]
@@ -574,35 +609,13 @@ def exchanged(P, Q):
     return [[P[i][0] @ Q[0][j] + Q[1][j] @ P[i][1] for j in (0, 1)]
             for i in (0, 1)]
 
-def shapes(blocks):
-    return [[block.shape for block in row] for row in blocks]
+A = np.arange(16).reshape(4, 4)
+B = A % 3
+P, Q = cut(A, 2, 2), cut(B, 2, 2)
+for rule in (block_product, exchanged):
+    wrong = (np.block(rule(P, Q)) != A @ B).sum()
+    print(f'{rule.__name__}: {wrong} of 16 entries are wrong')
 
-# %%
-def is_partition(seed, row):  # are the names of the blocks their sizes?
-    (r, s, a, b, t, u), A, B = drawn(seed)
-    P, Q = cut(A, r, a), cut(B, a if row == 'a' else r, t)
-    return (shapes(P) == [[(r, a), (r, b)], [(s, a), (s, b)]]
-            and shapes(Q) == [[(a, t), (a, u)], [(b, t), (b, u)]]
-            and close(np.block(P), A) and close(np.block(Q), B))
-
-def multiplies(seed, rule, equal=False):
-    (r, s, a, b, t, u), A, B = drawn(seed, equal)
-    return close(np.block(rule(cut(A, r, a), cut(B, a, t))), A @ B)
-
-def is_named(seed, order):
-    (r, s, a, b, t, u), A, B = drawn(seed)
-    parts = cut(A @ B, *((r, t) if order == 'rows first' else (t, r)))
-    sums = block_product(cut(A, r, a), cut(B, a, t))
-    return shapes(parts) == [[(r, t), (r, u)], [(s, t), (s, u)]] and all(
-        close(parts[i][j], sums[i][j]) for i, j in np.ndindex(2, 2))
-
-holds('la.matmul.block-partition', lambda seed: is_partition(seed, 'a'),
-      control=lambda seed: is_partition(seed, 'r'), seed=seeds())
-holds('la.matmul.block-product', lambda seed: multiplies(seed, block_product),
-      control=lambda seed: multiplies(seed, exchanged, equal=True),
-      seed=seeds())
-holds('la.matmul.block-names', lambda seed: is_named(seed, 'rows first'),
-      control=lambda seed: is_named(seed, 'columns first'), seed=seeds())
 
 # %% [markdown]
 # Nothing stops at two by two. Cut at $b, 2b, 3b, \dots$ instead, and the same formula, with a longer sum, is a program;
@@ -629,19 +642,14 @@ for b in (1, 7, 16, 30):
 #
 # ```{math}
 # :label: matmul-strassen
-# \begin{gathered}
-# \begin{aligned}
-# \mathbf{P}_1 &= (\mathbf{A}_{11} + \mathbf{A}_{22})(\mathbf{B}_{11} + \mathbf{B}_{22}) \\
-# \mathbf{P}_2 &= (\mathbf{A}_{21} + \mathbf{A}_{22})\,\mathbf{B}_{11} \\
-# \mathbf{P}_3 &= \mathbf{A}_{11}(\mathbf{B}_{12} - \mathbf{B}_{22}) \\
-# \mathbf{P}_4 &= \mathbf{A}_{22}(\mathbf{B}_{21} - \mathbf{B}_{11}) \\
-# \mathbf{P}_5 &= (\mathbf{A}_{11} + \mathbf{A}_{12})\,\mathbf{B}_{22} \\
-# \mathbf{P}_6 &= (\mathbf{A}_{21} - \mathbf{A}_{11})(\mathbf{B}_{11} + \mathbf{B}_{12}) \\
-# \mathbf{P}_7 &= (\mathbf{A}_{12} - \mathbf{A}_{22})(\mathbf{B}_{21} + \mathbf{B}_{22})
-# \end{aligned} \\
-# \mathbf{A}\mathbf{B} = \begin{bmatrix} \mathbf{P}_1 + \mathbf{P}_4 - \mathbf{P}_5 + \mathbf{P}_7 & \mathbf{P}_3 + \mathbf{P}_5 \\
-# \mathbf{P}_2 + \mathbf{P}_4 & \mathbf{P}_1 - \mathbf{P}_2 + \mathbf{P}_3 + \mathbf{P}_6 \end{bmatrix}
-# \end{gathered}
+# \begin{gathered} \begin{aligned} \mathbf{P}_1 &= (\mathbf{A}_{11} + \mathbf{A}_{22})(\mathbf{B}_{11} +
+# \mathbf{B}_{22}) \\ \mathbf{P}_2 &= (\mathbf{A}_{21} + \mathbf{A}_{22})\,\mathbf{B}_{11} \\ \mathbf{P}_3 &=
+# \mathbf{A}_{11}(\mathbf{B}_{12} - \mathbf{B}_{22}) \\ \mathbf{P}_4 &= \mathbf{A}_{22}(\mathbf{B}_{21} -
+# \mathbf{B}_{11}) \\ \mathbf{P}_5 &= (\mathbf{A}_{11} + \mathbf{A}_{12})\,\mathbf{B}_{22} \\ \mathbf{P}_6 &=
+# (\mathbf{A}_{21} - \mathbf{A}_{11})(\mathbf{B}_{11} + \mathbf{B}_{12}) \\ \mathbf{P}_7 &= (\mathbf{A}_{12} -
+# \mathbf{A}_{22})(\mathbf{B}_{21} + \mathbf{B}_{22}) \end{aligned} \\ \mathbf{A}\mathbf{B} = \begin{bmatrix}
+# \mathbf{P}_1 + \mathbf{P}_4 - \mathbf{P}_5 + \mathbf{P}_7 & \mathbf{P}_3 + \mathbf{P}_5 \\ \mathbf{P}_2 + \mathbf{P}_4
+# & \mathbf{P}_1 - \mathbf{P}_2 + \mathbf{P}_3 + \mathbf{P}_6 \end{bmatrix} \end{gathered}
 # ```
 #
 # For example $\mathbf{P}_3 + \mathbf{P}_5 = \mathbf{A}_{11}\mathbf{B}_{12} - \mathbf{A}_{11}\mathbf{B}_{22} +
@@ -836,10 +844,71 @@ assert not grade(lambda *case: counted(four, *case), by_complex_numbers, cases)
 # ```{solution-end}
 # ```
 
+# %% tags=["checks"]
+def drawn(seed, equal=False):  # sizes r, s, a, b, t, u and two matrices
+    rng = np.random.default_rng(seed)
+    r, s, a, b, t, u = [2] * 6 if equal else rng.permutation(np.arange(1, 7))
+    A, B = rng.normal(size=(r + s, a + b)), rng.normal(size=(a + b, t + u))
+    return (r, s, a, b, t, u), A, B
+
+def shapes(blocks):
+    return [[block.shape for block in row] for row in blocks]
+
+def is_partition(seed, row):  # are the names of the blocks their sizes?
+    (r, s, a, b, t, u), A, B = drawn(seed)
+    P, Q = cut(A, r, a), cut(B, a if row == 'a' else r, t)
+    return (
+        shapes(P) == [[(r, a), (r, b)], [(s, a), (s, b)]]
+        and shapes(Q) == [[(a, t), (a, u)], [(b, t), (b, u)]]
+        and close(np.block(P), A)
+        and close(np.block(Q), B)
+    )
+
+def multiplies(seed, rule, equal=False):
+    (r, s, a, b, t, u), A, B = drawn(seed, equal)
+    return close(np.block(rule(cut(A, r, a), cut(B, a, t))), A @ B)
+
+def is_named(seed, order):
+    (r, s, a, b, t, u), A, B = drawn(seed)
+    parts = cut(A @ B, *((r, t) if order == 'rows first' else (t, r)))
+    sums = block_product(cut(A, r, a), cut(B, a, t))
+    return shapes(parts) == [[(r, t), (r, u)], [(s, t), (s, u)]] and all(
+        close(parts[i][j], sums[i][j]) for i, j in np.ndindex(2, 2)
+    )
+
+holds(
+    'la.matmul.block-partition',
+    lambda seed: is_partition(seed, 'a'),
+    slip=(
+        'cuts B where the rows of A are cut',
+        lambda seed: is_partition(seed, 'r'),
+    ),
+    seed=seeds(),
+)
+holds(
+    'la.matmul.block-product',
+    lambda seed: multiplies(seed, block_product),
+    slip=(
+        'exchanges the factors of one product',
+        lambda seed: multiplies(seed, exchanged, equal=True),
+    ),
+    seed=seeds(),
+)
+holds(
+    'la.matmul.block-names',
+    lambda seed: is_named(seed, 'rows first'),
+    slip=(
+        'counts the columns before the rows',
+        lambda seed: is_named(seed, 'columns first'),
+    ),
+    seed=seeds(),
+)
+
 # %% [markdown]
 # ## From the triple loop to BLAS
 #
-# This section continues [Four views of one product](#four-views-of-one-product). All its functions do the same
+# This section continues [The matrix product: dot products, columns, rows, outer
+# products](#the-matrix-product-dot-products-columns-rows-outer-products). All its functions do the same
 # multiplications. Do they take the same time? BLAS, the *basic linear algebra subprograms*, is the library behind `@`
 # for matrices of floating-point numbers. The rungs of the ladder lead from the loops to it, and each hands a larger
 # piece to compiled code: a number, a dot product, a product with a vector, everything. We measure the time per
@@ -892,12 +961,12 @@ print('integers take more than 3 times as long as floats:', slower)
 
 # %% [markdown]
 # **Why the order matters.** The first rung is explained by Python: for each multiplication it looks up entries in
-# lists, asks for their types and makes new numbers, while compiled code does several at once. But the last step, from rows to everything, happens between two compiled programs with the same
-# multiplications. What differs is where the numbers come from. A processor multiplies faster than the memory delivers.
-# So it keeps what was used lately in a small, fast *cache*, and what is not there must be fetched, in *lines* of
-# several neighbours. A numpy array lies row after row: along a row one fetch serves eight numbers, down a column it
-# serves one. Here is the whole model: 32 lines of 8 numbers; if a line is missing, fetch it and forget the one not used
-# for longest.
+# lists, asks for their types and makes new numbers, while compiled code does several at once. But the last step, from
+# rows to everything, happens between two compiled programs with the same multiplications. What differs is where the
+# numbers come from. A processor multiplies faster than the memory delivers. So it keeps what was used lately in a
+# small, fast *cache*, and what is not there must be fetched, in *lines* of several neighbours. A numpy array lies row
+# after row: along a row one fetch serves eight numbers, down a column it serves one. Here is the whole model: 32 lines
+# of 8 numbers; if a line is missing, fetch it and forget the one not used for longest.
 
 # %%
 def misses(order, lines=32, width=8):  # of all steps c[i,j] += a[i,k] b[k,j]
@@ -1054,9 +1123,9 @@ assert not grade(lambda n: is_thrifty(dots_order, n), wanted, cases)
 # ```
 
 # %% [markdown]
-# ## Entry by entry
+# ## The Hadamard product, and functions of matrices
 #
-# There is the other product, the one that everybody expects at first and that carries the name of Hadamard:
+# The *Hadamard product* multiplies two matrices entry by entry:
 #
 # ```{math}
 # :label: aw.mat-ops.hadamard
@@ -1072,35 +1141,6 @@ assert not grade(lambda n: is_thrifty(dots_order, n), wanted, cases)
 # \qquad (c\,\mathbf{1}\mathbf{1}^\top) \odot \mathbf{X} = c\,\mathbf{X}
 # ```
 
-# %%
-def entry_by_entry(X, Y):
-    Z = np.zeros(X.shape)
-    for i, j in np.ndindex(X.shape):
-        Z[i, j] = X[i, j] * Y[i, j]
-    return Z
-
-def masks(multiply, X, seed):
-    M = np.random.default_rng(seed).integers(0, 2, X.shape)
-    Z, scaled = multiply(M, X), multiply(np.full(X.shape, 3.0), X)
-    return (close(Z[M == 1], X[M == 1]) and close(Z[M == 0], 0 * X[M == 0])
-            and close(scaled, 3 * X))
-
-# %%
-holds(
-    'aw.mat-ops.hadamard',
-    lambda X, Y: close(torch.tensor(X) * torch.tensor(Y),
-                       entry_by_entry(X, Y)),
-    control=lambda X, Y: close(torch.tensor(X) @ torch.tensor(Y),
-                               entry_by_entry(X, Y)),
-    X=matrices(2, 2), Y=matrices(2, 2), tries=100,
-)
-holds(
-    'aw.mat-ops.mask',
-    lambda X, seed: masks(np.multiply, X, seed),
-    control=lambda X, seed: masks(np.matmul, X, seed),
-    X=matrices(3, 3), seed=seeds(), tries=100,
-)
-
 # %% mystnb={"figure": {"caption": "Entry by entry, a mask keeps a picture where it is one, erases it where it is zero and dims it in between; for a fixed mask this is a linear map."}, "image": {"alt": "Three pictures: a photograph of a dahlia, a mask that is white in a disc and fades to black outside, and their product, the flower alone with dark surroundings."}} tags=["hide-input"]
 flower = photograph('flower')[60:380:2, 150:470:2]
 row, column = np.indices((160, 160))
@@ -1112,74 +1152,45 @@ show_image(axes[1], mask, 'M')
 show_image(axes[2], mask[:, :, None] * flower, 'M ⊙ X');
 
 # %% [markdown]
-# Two statements of the notes about this product go too far.
-#
-# :::{admonition} Erratum
-# :class: warning
-# As printed, the Hadamard product "does not preserve linearity and cannot be used in operations where linearity is
-# required". But for a fixed $\mathbf{A}$, multiplying each entry by its own number is as linear as can be. The slip is
-# easy to make, since $\mathbf{X} \odot \mathbf{Y}$ is linear in each factor and not in both together:
-# $\mathbf{X} \mapsto \mathbf{X} \odot \mathbf{X}$ is not linear. Neither is $\mathbf{X} \mapsto \mathbf{X}\mathbf{X}$.
-# :::
+# For a fixed $\mathbf{A}$, the map $\mathbf{X} \mapsto \mathbf{A} \odot \mathbf{X}$ is linear:
 #
 # ```{math}
 # :label: aw.mat-ops.not-linear
-# \begin{gathered}
-# \mathbf{A} \odot (\alpha\mathbf{X} + \beta\mathbf{Y}) = \alpha\,(\mathbf{A} \odot \mathbf{X}) + \beta\,(\mathbf{A} \odot \mathbf{Y}) \\
-# \operatorname{vec}(\mathbf{A} \odot \mathbf{X}) = \operatorname{diag}(\operatorname{vec} \mathbf{A})\, \operatorname{vec} \mathbf{X}
-# \end{gathered}
+# \begin{gathered} \mathbf{A} \odot (\alpha\mathbf{X} + \beta\mathbf{Y}) = \alpha\,(\mathbf{A} \odot \mathbf{X}) +
+# \beta\,(\mathbf{A} \odot \mathbf{Y}) \\ \operatorname{vec}(\mathbf{A} \odot \mathbf{X}) =
+# \operatorname{diag}(\operatorname{vec} \mathbf{A})\, \operatorname{vec} \mathbf{X} \end{gathered}
 # ```
 #
 # On the matrix written as one long vector, $\operatorname{vec}\mathbf{X}$, masking is multiplication by a diagonal
 # matrix.
 #
-# :::{admonition} Erratum
+# :::{admonition} A tempting mistake
 # :class: warning
-# As printed, the Hadamard product "cannot be used in compositions of functions such as $f(g(x))$ because it operates
-# element-wise". Maps that act entry by entry are composed like all others, and the chain rule takes them apart again:
-# the gates of an LSTM and the masks of dropout are nothing else. The slip has a true core. The matrix product *is*
-# composition, and the Hadamard product is not: in general
-# $(\mathbf{A} \odot \mathbf{B})\,\mathbf{x} \ne \mathbf{A}(\mathbf{B}\mathbf{x})$.
+# It is easy to conclude from $\mathbf{X} \odot \mathbf{X}$, which is not linear in $\mathbf{X}$, that the Hadamard product
+# does not preserve linearity. But $\mathbf{X}\mathbf{X}$ is not linear either. Both products are linear in each factor,
+# and not in both together: with the matrices of the next cell, $(\mathbf{A} + \mathbf{B}) \odot (\mathbf{A} + \mathbf{B})$
+# and $\mathbf{A} \odot \mathbf{A} + \mathbf{B} \odot \mathbf{B}$ differ.
 # :::
+#
+# Maps that act entry by entry are composed like all others, and the chain rule applies to them. The gates of an LSTM and
+# the masks of dropout are examples:
 #
 # ```{math}
 # :label: aw.mat-ops.no-composition
-# \begin{gathered}
-# \mathbf{A} \odot (\mathbf{B} \odot \mathbf{X}) = (\mathbf{A} \odot \mathbf{B}) \odot \mathbf{X} \\
-# \frac{\partial}{\partial X_{ij}} f(\mathbf{A} \odot \mathbf{X}) = A_{ij}\, \frac{\partial f}{\partial Z_{ij}}, \qquad \mathbf{Z} = \mathbf{A} \odot \mathbf{X}
-# \end{gathered}
+# \begin{gathered} \mathbf{A} \odot (\mathbf{B} \odot \mathbf{X}) = (\mathbf{A} \odot \mathbf{B}) \odot \mathbf{X} \\
+# \frac{\partial}{\partial X_{ij}} f(\mathbf{A} \odot \mathbf{X}) = A_{ij}\, \frac{\partial f}{\partial Z_{ij}}, \qquad
+# \mathbf{Z} = \mathbf{A} \odot \mathbf{X} \end{gathered}
 # ```
-
-# %%
-def is_linear(A, X, Y, s, t):
-    return (close(A * (s * X + t * Y), s * (A * X) + t * (A * Y))
-            and close(np.diag(A.ravel()) @ X.ravel(), (A * X).ravel()))
-
-def composes(A, B, X):  # f(Z) = sum of tanh, and its gradient
-    z = torch.tensor(X, requires_grad=True)
-    torch.tanh(torch.tensor(A) * (torch.tensor(B) * z)).sum().backward()
-    chain_rule = (1 - np.tanh(A * B * X) ** 2) * A * B
-    return close(A * (B * X), (A * B) * X) and close(z.grad, chain_rule)
-
-# %%
-two = matrices(2, 2, 0.5, 2)  # no zeros, where anything holds
-erratum(
-    'aw.mat-ops.not-linear',
-    printed=lambda A, X, Y, s, t: not is_linear(A, X, Y, s, t),
-    corrected=is_linear, tries=60,
-    A=two, X=two, Y=two, s=scalars(1, 9), t=scalars(1, 9),
-)
-erratum(
-    'aw.mat-ops.no-composition',
-    printed=lambda A, B, X: not composes(A, B, X),
-    corrected=composes, A=two, B=two, X=two, tries=60,
-)
+#
+# But the matrix product *is* the composition of two linear maps, and the Hadamard product is not: in general
+# $(\mathbf{A} \odot \mathbf{B})\,\mathbf{x} \ne \mathbf{A}(\mathbf{B}\mathbf{x})$.
 
 # %%
 A, B = np.array([[1, 2], [3, 4]]), np.array([[0, 1], [1, 0]])
 x = np.array([1, 1])
 print('(A * B) x =', (A * B) @ x, '  A (B x) =', A @ (B @ x))
-print('X * X is linear in X:', close((A + B) * (A + B), A * A + B * B))
+print('(A + B) * (A + B):', ((A + B) * (A + B)).tolist())
+print('A * A + B * B:    ', (A * A + B * B).tolist())
 
 # %% [markdown]
 # **Every function twice.** Many operations exist in both worlds, and PyTorch has both: `*` and `@`, `A ** k` and
@@ -1211,20 +1222,6 @@ def matrix_exponential(A, terms=18):
     return total
 
 # %%
-def both_kinds(A, exponential):
-    t = torch.tensor(A)
-    return (close(exponential(t), expm(A))
-            and close(matrix_exponential(A), expm(A))
-            and close(torch.exp(t), np.exp(A))
-            and close(torch.linalg.matrix_power(t, 3), A @ A @ A)
-            and close(t ** 3, A * A * A))
-
-holds(
-    'aw.mat-ops.both-kinds',
-    lambda A: both_kinds(A, torch.matrix_exp),
-    control=lambda A: both_kinds(A, torch.exp),
-    A=matrices(3, 3, -2, 2), tries=40,
-)
 D = np.diag([1., 2.])
 print(expm(D).round(2).tolist(), np.exp(D).round(2).tolist())
 
@@ -1332,6 +1329,101 @@ assert not grade(lambda X: similarities(np.square, X), squared, cases)
 # %% [markdown]
 # ```{solution-end}
 # ```
+
+# %% tags=["checks"]
+def entry_by_entry(X, Y):
+    Z = np.zeros(X.shape)
+    for i, j in np.ndindex(X.shape):
+        Z[i, j] = X[i, j] * Y[i, j]
+    return Z
+
+def masks(multiply, X, seed):
+    M = np.random.default_rng(seed).integers(0, 2, X.shape)
+    Z, scaled = multiply(M, X), multiply(np.full(X.shape, 3.0), X)
+    return (close(Z[M == 1], X[M == 1]) and close(Z[M == 0], 0 * X[M == 0])
+            and close(scaled, 3 * X))
+
+holds(
+    'aw.mat-ops.hadamard',
+    lambda X, Y: close(
+        torch.tensor(X) * torch.tensor(Y), entry_by_entry(X, Y)
+    ),
+    slip=(
+        'takes the matrix product',
+        lambda X, Y: close(
+            torch.tensor(X) @ torch.tensor(Y), entry_by_entry(X, Y)
+        ),
+    ),
+    X=matrices(2, 2),
+    Y=matrices(2, 2),
+    tries=100,
+)
+holds(
+    'aw.mat-ops.mask',
+    lambda X, seed: masks(np.multiply, X, seed),
+    slip=(
+        'masks by a matrix product',
+        lambda X, seed: masks(np.matmul, X, seed),
+    ),
+    X=matrices(3, 3),
+    seed=seeds(),
+    tries=100,
+)
+
+# %% tags=["checks"]
+def is_linear(A, X, Y, s, t):
+    return (close(A * (s * X + t * Y), s * (A * X) + t * (A * Y))
+            and close(np.diag(A.ravel()) @ X.ravel(), (A * X).ravel()))
+
+def composes(A, B, X):  # f(Z) = sum of tanh, and its gradient
+    z = torch.tensor(X, requires_grad=True)
+    torch.tanh(torch.tensor(A) * (torch.tensor(B) * z)).sum().backward()
+    chain_rule = (1 - np.tanh(A * B * X) ** 2) * A * B
+    return close(A * (B * X), (A * B) * X) and close(z.grad, chain_rule)
+
+two = matrices(2, 2, 0.5, 2)  # no zeros, where anything holds
+erratum(
+    'aw.mat-ops.not-linear',
+    printed=lambda A, X, Y, s, t: not is_linear(A, X, Y, s, t),
+    corrected=is_linear,
+    tries=60,
+    A=two,
+    X=two,
+    Y=two,
+    s=scalars(1, 9),
+    t=scalars(1, 9),
+)
+erratum(
+    'aw.mat-ops.no-composition',
+    printed=lambda A, B, X: not composes(A, B, X),
+    corrected=composes,
+    A=two,
+    B=two,
+    X=two,
+    tries=60,
+)
+
+# %% tags=["checks"]
+def both_kinds(A, exponential):
+    t = torch.tensor(A)
+    return (
+        close(exponential(t), expm(A))
+        and close(matrix_exponential(A), expm(A))
+        and close(torch.exp(t), np.exp(A))
+        and close(torch.linalg.matrix_power(t, 3), A @ A @ A)
+        and close(t**3, A * A * A)
+    )
+
+holds(
+    'aw.mat-ops.both-kinds',
+    lambda A: both_kinds(A, torch.matrix_exp),
+    slip=(
+        'takes the exponential of each entry',
+        lambda A: both_kinds(A, torch.exp),
+    ),
+    A=matrices(3, 3, -2, 2),
+    tries=40,
+)
 
 # %% [markdown]
 # ## Summary
