@@ -1238,7 +1238,7 @@ _proximal = {
 }
 prints(
     'subgradients-prox',
-    tries=12,
+    tries=9,
     h=list(_proximal),
     gamma=scalars(0.1, 2),
     v=scalars(-4, 4),
@@ -1332,7 +1332,7 @@ def walk_in_the_corner(w, kappa):
 
 prints(
     'pgd-contraction',
-    tries=40,
+    tries=20,
     kappa=[1.5, 4, 20],
     t=range(0, 5),
     start=strategies.lists(scalars(0, 3), min_size=2, max_size=2).map(np.array),
@@ -1381,6 +1381,7 @@ def nearest_between_fences(a):
 
 prints(
     'pgd-kkt',
+    tries=25,
     a=vectors(2, -3, 3),
     f=of(lambda a: lambda w: (w - a) @ (w - a) / 2),
     g=lambda i, w: _fences[i - 1] @ w - _levels[i - 1],
@@ -1448,7 +1449,7 @@ def force_after_round(b, E, e, lambda_, rho):
 prints(
     'pgd-multipliers',
     **_round,
-    tries=3,
+    tries=2,
     f=of(lambda b: lambda w: np.array([1, 2]) @ w ** 2 / 2 - b @ w),
     v=Box(-30, 30, 2),
     w=of(round_of_multipliers),
@@ -1506,7 +1507,7 @@ prints(
     w_t_1=of(lambda t: _singles[t + 1]),
     gamma=0.1,
 )
-prints('ml.opt.sgd.unbiased', tries=3, N=4, L=squares, n=Random([1, 2, 3, 4]), w=vectors(2, -3, 3))
+prints('ml.opt.sgd.unbiased', tries=2, N=4, L=squares, n=Random([1, 2, 3, 4]), w=vectors(2, -3, 3))
 
 _batches = {len(B): torch_on_batches([B] * 5) for B in ([2], [1, 3], [2, 3, 4], [1, 2, 3, 4])}
 
