@@ -12,7 +12,8 @@
 # - **Question.** The simplest rule of all copies the answer of the most similar example. How good can it be, what does it
 #   cost to find that example, and what if even the nearest is far away?
 # - **You need** [Discriminant analysis](discriminant_analysis.ipynb) for the Bayes risk,
-#   [Concentration](../probability/concentration.ipynb), and [Jensen's inequality](../optimization/jensens_inequality.ipynb).
+#   [Concentration](../probability/concentration.ipynb), and [Jensen's
+# inequality](../optimization/jensens_inequality.ipynb).
 # - **You build** a blocked search that cancellation cannot fool, a k-d tree, and the rule itself, each beside scipy or
 #   scikit-learn; the bound of Cover and Hart, measured; and two ways to see the curse of dimensionality.
 # - **Time** 10 s.
@@ -55,7 +56,7 @@ from nbutils.timing import seconds
 plt.style.use('nbutils.book')
 
 # %% [markdown]
-# ## Finding the neighbours
+# ## Finding the neighbours: brute force and the k-d tree
 #
 # Keep all $n$ examples. Asked about $\mathbf{x}$, look for those that resemble it most, and say what they say.
 #
@@ -67,7 +68,7 @@ plt.style.use('nbutils.book')
 # ```
 #
 # Nothing is fitted {cite}`fix1951discriminatory`. All the work is in the answer: $nd$ differences for every question.
-# For many questions at once the array of all differences is large. So one expands the square,
+# For many questions at once the array of all differences is large. So we expand the square,
 #
 # ```{math}
 # :label: knn-expanded
@@ -138,43 +139,13 @@ def nearest(A, X, k, size):  # -> (m, k) indices, the nearest first
     return np.array(found)
 
 # %% [markdown]
-# The rounding bound is checked in exact fractions; its control takes the error for a relative one, measured by the distance
-# between the points. The search must find what scipy's tree finds, in blocks of any size, near the origin and far from it.
-# Its control forgets $\|\mathbf{x}\|^2$ and so looks for the largest dot product; $\|\mathbf{a}\|^2$, the same for all
-# examples, one could forget.
+# In {eq}`knn-expanded` we could leave out $\|\mathbf{a}\|^2$, which is the same for all examples. Without
+# $\|\mathbf{x}\|^2$, on the other hand, we would find the largest dot product and not the nearest example.
 
 # %%
-def rounding_bounded(seed, shift, bound):
-    a, x = shift + np.random.default_rng(seed).normal(size=(2, 1, 5))
-    exact = sum((Fraction(s) - Fraction(t))**2
-                for s, t in zip(a[0], x[0], strict=True))
-    error = abs(Fraction(expanded(a, x).item()) - exact)
-    return float(error) <= bound(a, x).item()
-
 def questions(seed, m=23, n=60, d=3):
     rng = np.random.default_rng(seed)
     return rng.normal(size=(m, d)), rng.normal(size=(n, d))
-
-def finds(search, seed, k, shift=0):
-    A, X = (points + shift for points in questions(seed))
-    return (search(A, X, k) == cKDTree(X).query(A, range(1, k + 1))[1]).all()
-
-# %%
-verify(
-    'the expansion errs at most by the bound',
-    lambda seed, shift: rounding_bounded(seed, shift, doubt),
-    control=lambda seed, shift: rounding_bounded(
-        seed, shift, lambda a, x: EPS * 7 * norm(a - x)**2),
-    seed=seeds(), shift=[0, 1e3, 1e8], tries=60,
-)
-verify(
-    'the blocked search finds the neighbours that scipy finds',
-    lambda seed, k, size, shift: finds(
-        lambda A, X, k: nearest(A, X, k, size), seed, k, shift),
-    control=lambda seed, k, size, shift: finds(
-        lambda A, X, k: (-A @ X.T).argsort(1)[:, :k], seed, k, shift),
-    seed=seeds(), k=[1, 2, 7], size=[1, 5, 100], shift=[0, 1e8], tries=40,
-)
 
 # %% [markdown]
 # Now move 400 points and 100 questions far away from the origin, where no distance between them changes but for the
@@ -200,7 +171,7 @@ assert (near == truth).all()
 # %% [markdown]
 # With `algorithm='brute'` scikit-learn expands as well and goes wrong as well. Our candidates become all 400 examples: the
 # search turns slow, not wrong. (To subtract the mean first is a cure here, but not for tight groups far from one
-# another.) The rules themselves are now short. Both must predict what scikit-learn predicts.
+# another.) The two rules themselves are now short.
 
 # %%
 def classify(X, y, new, k):  # labels 0, 1, ... -> (m,)
@@ -210,35 +181,13 @@ def classify(X, y, new, k):  # labels 0, 1, ... -> (m,)
 def regress(X, y, new, k):
     return y[nearest(new, X, k, 200)].mean(1)
 
-def predicts(rule, oracle, seed, k, off):
-    A, X = questions(seed)
-    y = np.floor(1.5 * abs(X @ [1, -1, 2])).astype(int)
-    got = rule(X, y, A, k + off)
-    return close(got, oracle(k).fit(X, y).predict(A))
-
-# %% tags=["hide-input"]
-verify(
-    'the vote is that of scikit-learn',
-    lambda seed, k: predicts(classify, KNeighborsClassifier, seed, k, 0),
-    control=lambda seed, k: predicts(
-        classify, KNeighborsClassifier, seed, k, 1),
-    seed=seeds(), k=[1, 4, 9], tries=30,
-)
-verify(
-    'the mean is that of scikit-learn',
-    lambda seed, k: predicts(regress, KNeighborsRegressor, seed, k, 0),
-    control=lambda seed, k: predicts(
-        regress, KNeighborsRegressor, seed, k, 1),
-    seed=seeds(), k=[1, 4, 9], tries=30,
-)
-
 # %% [markdown]
-# **A tree that looks away.** Who has found an example one step away need not look at a region ten steps away. A *k-d
-# tree* {cite}`bentley1975multidimensional` cuts the examples in two halves at the median of the coordinate in which
-# they spread most, each half again, and so on down to leaves of at most eight. Every node owns a box, a product of
-# intervals, some of them infinite. How far is a question $\mathbf{a}$ from a box? In each coordinate by some gap $g_j$,
-# zero if $a_j$ lies in the interval; so no point of the box is nearer than $\|\mathbf{g}\|$. One step down, the half
-# on $\mathbf{a}$'s side of the cut keeps the gaps, and for the other half one gap becomes the distance from the cut.
+# **The k-d tree.** If you have found an example at distance 1, you need not look at a region at distance 10. A *k-d tree*
+# {cite}`bentley1975multidimensional` cuts the examples in two halves at the median of the coordinate in which they spread
+# most, each half again, and so on down to leaves of at most eight. Every node owns a box, a product of intervals, some of
+# them infinite. How far is a question $\mathbf{a}$ from a box? In each coordinate by some gap $g_j$, zero if $a_j$ lies in
+# the interval; so no point of the box is nearer than $\|\mathbf{g}\|$. One step down, the half on $\mathbf{a}$'s side of
+# the cut keeps the gaps, and for the other half one gap becomes the distance from the cut.
 #
 # ```{prf:theorem} The tree forgets nobody
 # :label: thm-knn-tree
@@ -282,44 +231,6 @@ def search(tree, X, a, k, bound=lambda gaps: gaps @ gaps):
               np.where(np.arange(len(a)) == axis, a[axis] - cut, gaps))
     visit(tree, np.zeros(len(a)))
     return [i for _, i in best], opened
-
-# %% [markdown]
-# The tree must find what scipy's finds; its control compares the gaps with a *squared* distance. Ties have a check of
-# their own, on a lattice of halves, where arithmetic is exact and many distances are equal: tree, blocked search and a
-# plain sort must give the same indices in the same order. Its control skips a box already when distances are equal.
-
-# %%
-def by_sorting(A, X, k):
-    D = ((A[:, None] - X)**2).sum(2)
-    return D.argsort(1, kind='stable')[:, :k]
-
-def agrees_on_lattice(seed, k, **options):
-    rng = np.random.default_rng(seed)
-    A, X = rng.integers(0, 9, (9, 3)) / 2, rng.integers(0, 4, (70, 3)) * 1.0
-    tree = build(X, np.arange(70), 4)
-    got = [search(tree, X, a, k, **options)[0] for a in A]
-    truth = by_sorting(A, X, k)
-    return (got == truth).all() and (nearest(A, X, k, 4) == truth).all()
-
-def by_tree(A, X, k, **options):
-    tree = build(X, np.arange(len(X)), 8)
-    return [search(tree, X, a, k, **options)[0] for a in A]
-
-# %% tags=["hide-input"]
-verify(
-    'the tree finds the neighbours that scipy finds',
-    lambda seed, k: finds(by_tree, seed, k),
-    control=lambda seed, k: finds(lambda A, X, k: by_tree(
-        A, X, k, bound=lambda gaps: abs(gaps).sum()), seed, k),
-    seed=seeds(), k=[1, 3, 8], tries=30,
-)
-verify(
-    'the tree and the blocked search agree on ties',
-    agrees_on_lattice,
-    control=lambda seed, k: agrees_on_lattice(
-        seed, k, bound=lambda gaps: gaps @ gaps + 1e-9),
-    seed=seeds(), k=[1, 3, 8], tries=30,
-)
 
 # %% [markdown]
 # A picture of one search, among 128 examples in 16 leaves:
@@ -438,13 +349,134 @@ assert not grade(without_root, by_sklearn, weighings)
 # ```{solution-end}
 # ```
 
+# %% tags=["checks"]
+def rounding_bounded(seed, shift, bound):
+    a, x = shift + np.random.default_rng(seed).normal(size=(2, 1, 5))
+    exact = sum((Fraction(s) - Fraction(t))**2
+                for s, t in zip(a[0], x[0], strict=True))
+    error = abs(Fraction(expanded(a, x).item()) - exact)
+    return float(error) <= bound(a, x).item()
+
+def finds(search, seed, k, shift=0):
+    A, X = (points + shift for points in questions(seed))
+    return (search(A, X, k) == cKDTree(X).query(A, range(1, k + 1))[1]).all()
+verify(
+    'the expansion errs at most by the bound',
+    lambda seed, shift: rounding_bounded(seed, shift, doubt),
+    slip=(
+        'measures the error by the distance between the points',
+        lambda seed, shift: rounding_bounded(
+            seed, shift, lambda a, x: EPS * 7 * norm(a - x) ** 2
+        ),
+    ),
+    seed=seeds(),
+    shift=[0, 1e3, 1e8],
+    tries=60,
+)
+verify(
+    'the blocked search finds the neighbours that scipy finds',
+    lambda seed, k, size, shift: finds(
+        lambda A, X, k: nearest(A, X, k, size), seed, k, shift
+    ),
+    slip=(
+        'forgets the squared length of the example',
+        lambda seed, k, size, shift: finds(
+            lambda A, X, k: (-A @ X.T).argsort(1)[:, :k], seed, k, shift
+        ),
+    ),
+    seed=seeds(),
+    k=[1, 2, 7],
+    size=[1, 5, 100],
+    shift=[0, 1e8],
+    tries=40,
+)
+
+def predicts(rule, oracle, seed, k, off):
+    A, X = questions(seed)
+    y = np.floor(1.5 * abs(X @ [1, -1, 2])).astype(int)
+    got = rule(X, y, A, k + off)
+    return close(got, oracle(k).fit(X, y).predict(A))
+verify(
+    'the vote is that of scikit-learn',
+    lambda seed, k: predicts(classify, KNeighborsClassifier, seed, k, 0),
+    slip=(
+        'asks one neighbour more',
+        lambda seed, k: predicts(classify, KNeighborsClassifier, seed, k, 1),
+    ),
+    seed=seeds(),
+    k=[1, 4, 9],
+    tries=30,
+)
+
+# %% tags=["checks"]
+verify(
+    'the mean is that of scikit-learn',
+    lambda seed, k: predicts(regress, KNeighborsRegressor, seed, k, 0),
+    slip=(
+        'averages over one neighbour more',
+        lambda seed, k: predicts(regress, KNeighborsRegressor, seed, k, 1),
+    ),
+    seed=seeds(),
+    k=[1, 4, 9],
+    tries=30,
+)
+
+# %% tags=["checks"]
+def by_sorting(A, X, k):
+    D = ((A[:, None] - X)**2).sum(2)
+    return D.argsort(1, kind='stable')[:, :k]
+
+def agrees_on_lattice(seed, k, **options):
+    rng = np.random.default_rng(seed)
+    A, X = rng.integers(0, 9, (9, 3)) / 2, rng.integers(0, 4, (70, 3)) * 1.0
+    tree = build(X, np.arange(70), 4)
+    got = [search(tree, X, a, k, **options)[0] for a in A]
+    truth = by_sorting(A, X, k)
+    return (got == truth).all() and (nearest(A, X, k, 4) == truth).all()
+
+def by_tree(A, X, k, **options):
+    tree = build(X, np.arange(len(X)), 8)
+    return [search(tree, X, a, k, **options)[0] for a in A]
+
+verify(
+    'the tree finds the neighbours that scipy finds',
+    lambda seed, k: finds(by_tree, seed, k),
+    slip=(
+        'compares gaps with squared distances',
+        lambda seed, k: finds(
+            lambda A, X, k: by_tree(
+                A, X, k, bound=lambda gaps: abs(gaps).sum()
+            ),
+            seed,
+            k,
+        ),
+    ),
+    seed=seeds(),
+    k=[1, 3, 8],
+    tries=30,
+)
+verify(
+    'the tree and the blocked search agree on ties',
+    agrees_on_lattice,
+    slip=(
+        'skips a box at equal distance',
+        lambda seed, k: agrees_on_lattice(
+            seed, k, bound=lambda gaps: gaps @ gaps + 1e-9
+        ),
+    ),
+    seed=seeds(),
+    k=[1, 3, 8],
+    tries=30,
+)
+
 # %% [markdown]
-# ## Twice the best
+# ## The risk of nearest neighbours: Cover and Hart, and the choice of k
 #
-# This section continues [Finding the neighbours](#finding-the-neighbours), with its classifier. One neighbour looks
-# naive: out of a million examples it believes a single one, however noisy. How much does it lose to the
-# [best possible](discriminant_analysis.ipynb) classifier, which knows the probabilities $p_j(\mathbf{x})$ of all $q$ labels
-# and has the risk $R^* = \mathbb{E}[1 - \max_j p_j(\mathbf{x})]$? With endless data, at most a factor of two:
+# This section continues [Finding the neighbours: brute force and the k-d
+# tree](#finding-the-neighbours-brute-force-and-the-k-d-tree), with its classifier. One neighbour looks naive: out of a
+# million examples it believes a single one, however noisy. How much does it lose to the [best
+# possible](discriminant_analysis.ipynb) classifier, which knows the probabilities $p_j(\mathbf{x})$ of all $q$ labels and
+# has the risk $R^* = \mathbb{E}[1 - \max_j p_j(\mathbf{x})]$? With endless data, at most a factor of two:
 #
 # ````{prf:theorem} Cover and Hart
 # :label: thm-knn-cover-hart
@@ -489,29 +521,14 @@ assert not grade(without_root, by_sklearn, weighings)
 # Take expectations, and use $\mathbb{E}[r^2] \ge (\mathbb{E}[r])^2$ on the right.
 # ````
 #
-# So half of what endless data could tell about a label sits in the single nearest example {cite}`cover1967nearest`.
-# Where noise is rare, copying costs twice the noise: my label may be odd, or my twin's. Continuity makes the proof
-# short; the theorem holds without it {cite}`stone1977consistent`, which we do not prove. Here is the heart of it,
-# {eq}`knn-local`, on random probabilities; the control takes for the upper bound what holds for two classes.
-
-# %%
-def locally_bounded(seed, q, factor):
-    p = np.random.default_rng(seed).dirichlet(np.ones(q))
-    r, copied = 1 - p.max(), 1 - (p**2).sum()
-    return r <= copied <= 2 * r - factor(q) * r**2 + 1e-12
-
-verify(
-    'at every input, copying a twin errs at most 2r - q r²/(q - 1)',
-    lambda seed, q: locally_bounded(seed, q, lambda q: q / (q - 1)),
-    control=lambda seed, q: locally_bounded(seed, q, lambda q: 2),
-    seed=seeds(), q=[2, 3, 10],
-)
-
-# %% [markdown]
-# **A world with an exact answer.** When does the limit begin? On a circle of circumference 1 let $x$ be uniform and
-# $\eta(x) = P(y = 1 \mid x) = \frac12 + a \cos 2 \pi x$. The neighbour is at $x \pm D$, both signs equally likely, and
-# $D > t/2$ if all $n$ examples avoid an arc of length $t$: $P(2D > t) = (1 - t)^n$, wherever $x$ is. Copying errs with
-# probability $\eta (1 - \eta') + (1 - \eta) \eta' = \frac12 - 2 (\eta - \frac12)(\eta' - \frac12)$, and for given
+# So half of what endless data could tell about a label sits in the single nearest example {cite}`cover1967nearest`. Where
+# noise is rare, copying costs twice the noise: my label may be odd, or my twin's. Continuity makes the proof short; the
+# theorem holds without it {cite}`stone1977consistent`, which we do not prove.
+#
+# **An exact answer on the circle.** How many examples does the limit need? On a circle of circumference 1 let $x$ be
+# uniform and $\eta(x) = P(y = 1 \mid x) = \frac12 + a \cos 2 \pi x$. The neighbour is at $x \pm D$, both signs equally
+# likely, and $D > t/2$ if all $n$ examples avoid an arc of length $t$: $P(2D > t) = (1 - t)^n$, wherever $x$ is. Copying
+# errs with probability $\eta (1 - \eta') + (1 - \eta) \eta' = \frac12 - 2 (\eta - \frac12)(\eta' - \frac12)$, and for given
 # $D$ the mean of $\cos(2 \pi x) \cos(2 \pi (x \pm D))$ over the circle is $\frac12 \cos 2 \pi D$. So for *every* $n$
 #
 # ```{math}
@@ -522,7 +539,7 @@ verify(
 # With more and more examples this tends to $\frac12 - a^2$. The limit is
 # $R_{\text{NN}} = \mathbb{E}[2 \eta (1 - \eta)]$, as {eq}`knn-limit` demands, while
 # $R^* = \mathbb{E}[\frac12 - |\eta - \frac12|] = \frac12 - \frac{2a}{\pi}$. Twenty thousand fresh training sets for
-# each case, each asked one question, agree within five standard errors; the control takes $t$ for $D$.
+# each $n$, each asked one question, show how fast the limit is reached:
 
 # %%
 def circle(rng, eta, n, runs):  # gaps (runs, n), their labels, truth (runs, 1)
@@ -541,26 +558,21 @@ def wave(a):
 def five_errors(R, runs=20_000):
     return 5 * np.sqrt(R * (1 - R) / runs)
 
-def as_derived(seed, a, n, angle):
-    R = 0.5 - a**2 * quad(
-        lambda t: np.cos(angle * t) * n * (1 - t)**(n - 1), 0, 1)[0]
-    return abs(copying(seed, wave(a), n) - R) < five_errors(R)
+def by_integral(a, n, angle=np.pi):
+    wave_mean = quad(lambda t: np.cos(angle * t) * n * (1 - t)**(n - 1), 0, 1)
+    return 0.5 - a**2 * wave_mean[0]
 
-# %%
-verify(
-    'the risk of one neighbour on the circle is the integral',
-    lambda seed, a, n: as_derived(seed, a, n, np.pi),
-    control=lambda seed, a, n: as_derived(seed, a, n, 2 * np.pi),
-    seed=[0, 1], a=[0.3, 0.5], n=[1, 2, 5, 40], tries=12,
-)
+for n in (1, 2, 5, 40):
+    print(f'{n:2} examples: measured {copying(0, wave(0.4), n):.3f}, '
+          f'integral {by_integral(0.4, n):.3f}')
 
 # %% [markdown]
 # Both ends of {eq}`knn-cover-hart` can occur. If $\eta$ is constant, $r$ is, Jensen's step loses nothing, and
 # $R_{\text{NN}} = 2 R^* (1 - R^*)$. If each case is either certain or a fair coin, $\eta \in \{0, \frac12\}$, copying is as
-# good as the best. Three families of laws on the circle, $n = 100$. The bands have two parts: five standard errors, and
-# $|R_n - R_{\text{NN}}| \le \frac{1}{n + 1}$. (In the first family the difference is zero; in the second at most half
-# the probability that the neighbour is across one of two borders, which is
-# $2 \, \mathbb{E}[D] = \frac{1}{n + 1}$; in the third at most $a^2 \pi^2 / n^2$, by {eq}`knn-circle`.)
+# good as the best. Here are three families of laws on the circle, with $n = 100$. The bands of the figure have two parts:
+# five standard errors, and $|R_n - R_{\text{NN}}| \le \frac{1}{n + 1}$. (In the first family the difference is zero; in the
+# second at most half the probability that the neighbour is across one of two borders, which is $2 \, \mathbb{E}[D] =
+# \frac{1}{n + 1}$; in the third at most $a^2 \pi^2 / n^2$, by {eq}`knn-circle`.)
 
 # %%
 def arc(s):  # a coin on an arc of length s, certainty elsewhere
@@ -575,20 +587,6 @@ laws = {  # family: (eta, R*, E[2 eta (1 - eta)]) for each member
 }
 measured = {(name, i): copying(i, eta, 100) for name, family in laws.items()
             for i, (eta, _, _) in enumerate(family)}
-
-def near_limit(name, i, formula):
-    _, best, limit = laws[name][i]
-    want = formula(best, limit)
-    return abs(measured[name, i] - want) < five_errors(want) + 1 / 101
-
-# %% tags=["hide-input"]
-verify(
-    'with 100 examples the risk is near the limit of Cover and Hart',
-    lambda name, i: near_limit(name, i, lambda best, limit: limit),
-    control=lambda name, i: near_limit(
-        name, i, lambda best, limit: 2 * best * (1 - best)),
-    name=list(laws), i=[0, 1, 2], tries=30,
-)
 
 # %% mystnb={"figure": {"caption": "Both ends of the bound of Cover and Hart occur, here with $n = 100$: a constant law costs $2R^*(1 - R^*)$, coin or certainty no more than $R^*$."}, "image": {"alt": "Risk of one neighbour against Bayes risk. Between the line of equal risk below and the curve 2R(1-R) above lies a shaded lens. Dots of the constant law lie on the curve, those of coin or certain on the line, those of the wave between, nearer to the curve."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3))
@@ -641,17 +639,6 @@ ax.legend(loc='lower right');
 def rho(k, r):
     return r + (1 - 2 * r) * stats.binom.sf(k / 2, k, r)
 
-def votes_help(k, r, bound):
-    return r <= rho(k + 2, r) <= rho(k, r) + 1e-12 and (
-        rho(k, r) - r <= bound(k))
-
-verify(
-    'two more voters never hurt, and k of them err at most 1/√k too often',
-    lambda k, r: votes_help(k, r, lambda k: 1 / np.sqrt(k)),
-    control=lambda k, r: votes_help(k, r, lambda k: 1 / k),
-    k=[1, 3, 9, 201], r=scalars(0, 0.5),
-)
-
 # %% [markdown]
 # So should $k$ be large? With endless data, yes. With $n$ examples the outer ones of $k$ neighbours are no twins, and
 # for $k = n$ everybody gets the same answer. For regression one can read off the price exactly. If
@@ -666,8 +653,8 @@ verify(
 # where $N_k$ are the neighbours: given the places the bracket is fixed, and the mean of $k$ independent noises has mean 0
 # and variance $\sigma^2 / k$. The second part falls with $k$, the first tends to grow as the neighbours get farther. For
 # continuous $f$ and a possible $\mathbf{x}$ both vanish if $k \to \infty$ but $k/n \to 0$. The same makes the risk of the
-# classifier converge to $R^*$, for *every* law {cite}`stone1977consistent`, which we do not prove. Now the circle with
-# $a = 0.4$: all odd $k$ at once, by running totals of the votes.
+# classifier converge to $R^*$, for *every* law {cite}`stone1977consistent`, which we do not prove. Now the circle with $a =
+# 0.4$: all odd $k$ at once, by running totals of the votes.
 
 # %%
 def vote_risks(seed, n, runs=8000):  # risks for k = 1, 3, 5, ...
@@ -686,39 +673,6 @@ for n, risk in curves.items():
 print(f'limit of one {limit(1):.2f}, of three {limit(3):.2f}; '
       f'Bayes {0.5 - 0.8 / np.pi:.2f}')
 
-# %% tags=["hide-input"]
-def close_to_limit(k, vote):  # 801 examples
-    far = 0.8 * np.pi * k * (k + 1) / (4 * 802)
-    band = five_errors(limit(vote(k)), 8000) + far
-    return abs(curves[801][k // 2] - limit(vote(k))) < band
-
-verify(
-    'the votes of one and three neighbours have the limits derived',
-    lambda k: close_to_limit(k, lambda k: k),
-    control=lambda k: close_to_limit(k, lambda k: 1), k=[1, 3],
-)
-
-# %% tags=["hide-input"]
-def squared_error(seed, k, sigma=0.7, runs=5000):
-    rng = np.random.default_rng(seed)
-    X, a = rng.normal(size=(40, 2)), np.array([[0.3, -0.2]])
-    f = lambda X: np.sin(2 * X[:, 0]) + X[:, 1]
-    y = f(X)[:, None] + sigma * rng.normal(size=(40, runs))
-    errors = (regress(X, y, a, k) - f(a))**2  # (1, runs)
-    return errors, (regress(X, f(X), a, k) - f(a))[0]**2, sigma**2
-
-def splits_in_two(seed, k, share):
-    errors, bias, noise = squared_error(seed, k)
-    band = 5 * errors.std() / np.sqrt(errors.size)
-    return abs(errors.mean() - bias - share * noise) < band
-
-verify(
-    'bias and noise add up, and of the noise a k-th part is left',
-    lambda seed, k: splits_in_two(seed, k, 1 / k),
-    control=lambda seed, k: splits_in_two(seed, k, 1 / k**2),
-    seed=seeds(), k=[1, 3, 10], tries=30,
-)
-
 # %% mystnb={"figure": {"caption": "More votes lower the risk from 0.34 toward the Bayes risk until $k$ is a large part of $n$; when all examples vote, it is one half."}, "image": {"alt": "Risk against the number of neighbours on a logarithmic axis, for 51, 201 and 801 examples with bands. All curves begin near 0.34, fall toward the dotted Bayes risk at 0.25, the lower and the longer the more examples there are, and rise to one half when all examples vote. A dashed curve, the limit, falls on."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3))
 for n, risk in curves.items():
@@ -733,11 +687,9 @@ ax.set(xscale='log', xlabel='neighbours k', ylabel='risk', ylim=(0.21, 0.54))
 ax.legend(loc='upper left');
 
 # %% [markdown]
-# (In the check, the band has beside five standard errors a part for neighbours that are no twins. A label changes with
-# probability at most $|\eta(x^{(i)}) - \eta(x)| \le 2 \pi a D_{(i)}$, and $\mathbb{E}[D_{(i)}] = \frac{i}{2(n + 1)}$, so
-# for all $k$ it is $2 \pi a \, k (k + 1) / (4 (n + 1))$.) In the plane one sees what $k$ does to the border. The
-# label is 1 with probability 0.85 above a curve and 0.15 below it: the best risk is 0.15, the limit for one neighbour
-# $2 \cdot 0.15 \cdot 0.85 = 0.255$. With 121 examples it is a little more, for some neighbours lie across the border.
+# In the plane one sees what $k$ does to the border. The label is 1 with probability 0.85 above a curve and 0.15 below it:
+# the best risk is 0.15, the limit for one neighbour $2 \cdot 0.15 \cdot 0.85 = 0.255$. With 121 examples it is a little
+# more, for some neighbours lie across the border.
 
 # %%
 def plane(rng, n):
@@ -819,12 +771,120 @@ assert not grade(tie_says_no, by_all_votes, evens)
 # ```{solution-end}
 # ```
 
+# %% tags=["checks"]
+def locally_bounded(seed, q, factor):
+    p = np.random.default_rng(seed).dirichlet(np.ones(q))
+    r, copied = 1 - p.max(), 1 - (p**2).sum()
+    return r <= copied <= 2 * r - factor(q) * r**2 + 1e-12
+verify(
+    'at every input, copying a twin errs at most 2r - q r²/(q - 1)',
+    lambda seed, q: locally_bounded(seed, q, lambda q: q / (q - 1)),
+    slip=(
+        'takes the bound of two classes for all',
+        lambda seed, q: locally_bounded(seed, q, lambda q: 2),
+    ),
+    seed=seeds(),
+    q=[2, 3, 10],
+)
+
+def as_derived(seed, a, n, angle):
+    R = by_integral(a, n, angle)
+    return abs(copying(seed, wave(a), n) - R) < five_errors(R)
+verify(
+    'the risk of one neighbour on the circle is the integral',
+    lambda seed, a, n: as_derived(seed, a, n, np.pi),
+    slip=(
+        'takes the arc for the distance',
+        lambda seed, a, n: as_derived(seed, a, n, 2 * np.pi),
+    ),
+    seed=[0, 1],
+    a=[0.3, 0.5],
+    n=[1, 2, 5, 40],
+    tries=12,
+)
+
+def near_limit(name, i, formula):
+    _, best, limit = laws[name][i]
+    want = formula(best, limit)
+    return abs(measured[name, i] - want) < five_errors(want) + 1 / 101
+verify(
+    'with 100 examples the risk is near the limit of Cover and Hart',
+    lambda name, i: near_limit(name, i, lambda best, limit: limit),
+    slip=(
+        'takes the upper bound for the limit',
+        lambda name, i: near_limit(
+            name, i, lambda best, limit: 2 * best * (1 - best)
+        ),
+    ),
+    name=list(laws),
+    i=[0, 1, 2],
+    tries=30,
+)
+
+# %% tags=["checks"]
+def votes_help(k, r, bound):
+    return r <= rho(k + 2, r) <= rho(k, r) + 1e-12 and (
+        rho(k, r) - r <= bound(k)
+    )
+verify(
+    'two more voters never hurt, and k of them err at most 1/√k too often',
+    lambda k, r: votes_help(k, r, lambda k: 1 / np.sqrt(k)),
+    slip=(
+        'lets the excess fall like 1/k',
+        lambda k, r: votes_help(k, r, lambda k: 1 / k),
+    ),
+    k=[1, 3, 9, 201],
+    r=scalars(0, 0.5),
+)
+
+# %% tags=["checks"]
+def close_to_limit(k, vote):  # 801 examples
+    far = 0.8 * np.pi * k * (k + 1) / (4 * 802)
+    band = five_errors(limit(vote(k)), 8000) + far
+    return abs(curves[801][k // 2] - limit(vote(k))) < band
+
+verify(
+    'the votes of one and three neighbours have the limits derived',
+    lambda k: close_to_limit(k, lambda k: k),
+    slip=(
+        'takes the limit of one neighbour for three',
+        lambda k: close_to_limit(k, lambda k: 1),
+    ),
+    k=[1, 3],
+)
+
+def squared_error(seed, k, sigma=0.7, runs=5000):
+    rng = np.random.default_rng(seed)
+    X, a = rng.normal(size=(40, 2)), np.array([[0.3, -0.2]])
+    f = lambda X: np.sin(2 * X[:, 0]) + X[:, 1]
+    y = f(X)[:, None] + sigma * rng.normal(size=(40, runs))
+    errors = (regress(X, y, a, k) - f(a)) ** 2  # (1, runs)
+    return errors, (regress(X, f(X), a, k) - f(a))[0] ** 2, sigma**2
+
+def splits_in_two(seed, k, share):
+    errors, bias, noise = squared_error(seed, k)
+    band = 5 * errors.std() / np.sqrt(errors.size)
+    return abs(errors.mean() - bias - share * noise) < band
+
+verify(
+    'bias and noise add up, and of the noise a k-th part is left',
+    lambda seed, k: splits_in_two(seed, k, 1 / k),
+    slip=(
+        'divides the noise by k²',
+        lambda seed, k: splits_in_two(seed, k, 1 / k**2),
+    ),
+    seed=seeds(),
+    k=[1, 3, 10],
+    tries=30,
+)
+
 # %% [markdown]
-# ## When the nearest is far
+# ## The curse of dimensionality
 #
-# This section continues [Finding the neighbours](#finding-the-neighbours), with its tree. The theorems above wait for the
-# neighbour to arrive. How long? A cube that holds the share $\alpha$ of a unit cube's volume has edges of length
-# $\alpha^{1/d}$. In ten dimensions one percent of uniform examples need a cube with edges of 0.63: hardly a neighbourhood.
+# This section continues [Finding the neighbours: brute force and the k-d
+# tree](#finding-the-neighbours-brute-force-and-the-k-d-tree), with its tree. The theorems above wait for the neighbour to
+# arrive. How long? A cube that holds the share $\alpha$ of a unit cube's volume has edges of length $\alpha^{1/d}$. In ten
+# dimensions one percent of uniform examples need a cube with edges of 0.63: hardly a neighbourhood.
 #
 # ````{prf:theorem} How near is the nearest?
 # :label: thm-knn-nearest
@@ -868,50 +928,12 @@ assert not grade(tie_says_no, by_all_votes, evens)
 # ```
 #
 # a bound for every $n$ (with the exponent $-\frac{1}{d + 1}$ in {cite}`shalev2014understanding`). And the lower bound says
-# that for the *distance* the exponent is not the proof's fault; the risk may fall faster, as it did on the circle. In the
-# checks one control believes, as of averages, in $n^{-1/2}$. The other forgets the second part of {eq}`knn-finite`, which
-# we check for a wave with $c = \pi$ and the measured mean distance in place of its bound.
+# that for the *distance* no proof can improve the exponent; the risk may fall faster, as it did on the circle.
 
 # %%
 def ball(d):
     return np.pi**(d / 2) / special.gamma(d / 2 + 1)
 
-def nearest_distances(seed, d, n, m=400):
-    rng = np.random.default_rng(seed)
-    return cKDTree(rng.random((n, d))).query(rng.random((m, d)))[0]
-
-def arrives(seed, d, n, rate):
-    runs = [nearest_distances([seed, i], d, n).mean() for i in range(6)]
-    slack = 5 * np.std(runs, ddof=1) / np.sqrt(6)
-    low = d / (d + 1) * ball(d)**(-1 / d) * rate
-    high = 2 * np.sqrt(d) * (1 + 1 / (np.e * (d - 1))) * rate
-    return low - slack < np.mean(runs) < high + slack
-
-# %%
-def finite_risk(seed, d, n, c, runs=3000):
-    rng = np.random.default_rng(seed)
-    eta = lambda x: 0.5 + 0.5 * np.cos(2 * np.pi * x[..., 0])
-    x, x_new = rng.random((runs, n, d)), rng.random((runs, d))
-    D = ((x - x_new[:, None])**2).sum(2)
-    near = x[np.arange(runs), D.argmin(1)]  # (runs, d)
-    wrong = (rng.random(runs) < eta(near)) != (rng.random(runs) < eta(x_new))
-    best = 0.5 - 1 / np.pi
-    bound = 2 * best * (1 - best) + c * np.sqrt(D.min(1)).mean()
-    return wrong.mean() < bound + 2.5 / np.sqrt(runs)  # five errors
-
-# %% tags=["hide-input"]
-verify(
-    'the mean distance lies between the bounds',
-    lambda seed, d, n: arrives(seed, d, n, n**(-1 / d)),
-    control=lambda seed, d, n: arrives(seed, d, n, n**(-1 / 2)),
-    seed=[0, 1], d=[2, 3, 6, 10], n=[20, 200, 1000], tries=20,
-)
-verify(
-    'the risk exceeds 2R*(1 - R*) by at most c times the mean distance',
-    lambda seed, d, n: finite_risk(seed, d, n, np.pi),
-    control=lambda seed, d, n: finite_risk(seed, d, n, 0),
-    seed=[0, 1], d=[2, 6], n=[20, 100], tries=8,
-)
 # %%
 for d in (2, 5, 10, 20):
     edge, needed = 0.01**(1 / d), (d / (d + 1) / 0.1)**d / ball(d)
@@ -930,7 +952,8 @@ for d in (2, 5, 10, 20):
 #
 # ```{math}
 # :label: knn-concentrate
-# P \bigg( \frac{\max_i D_i}{\min_i D_i} > \frac{1 + \varepsilon}{1 - \varepsilon} \bigg) \le \frac{n v}{d \, \mu^2 \varepsilon^2} .
+# P \bigg( \frac{\max_i D_i}{\min_i D_i} > \frac{1 + \varepsilon}{1 - \varepsilon} \bigg) \le \frac{n v}{d \, \mu^2
+# \varepsilon^2} .
 # ```
 # ````
 #
@@ -940,41 +963,20 @@ for d in (2, 5, 10, 20):
 # the ratio is at most that of $(1 + \varepsilon) d \mu$ and $(1 - \varepsilon) d \mu$.
 # ````
 #
-# For uniform coordinates $\mu = \frac16$ and $v = \frac1{15} - \frac1{36}$, so $v / \mu^2 = \frac75$: relative to its
-# mean a squared distance has the variance $\frac{7}{5d}$. (Weaker hypotheses do, too {cite}`beyer1999nearest`.) So the
-# gap between the farthest and the nearest of ten, relative to the mean, should shrink as $1 / \sqrt d$. The controls
-# say $d^2$ for $d$ and $1/d$ for $1 / \sqrt d$.
+# For uniform coordinates $\mu = \frac16$ and $v = \frac1{15} - \frac1{36}$, so $v / \mu^2 = \frac75$: relative to its mean
+# a squared distance has the variance $\frac{7}{5d}$. (Weaker hypotheses do, too {cite}`beyer1999nearest`.) So the gap
+# between the farthest and the nearest of ten, relative to the mean, should shrink as $1 / \sqrt d$.
 
 # %%
-def relative_variance(seed, d, power):
-    rng = np.random.default_rng(seed)
-    D = ((rng.random((4000, d)) - rng.random((4000, d)))**2).sum(1)
-    square = (6 * D / d - 1)**2
-    band = 5 * square.std() / np.sqrt(4000)
-    return abs(square.mean() - 7 / 5 / d**power) < band
-
 def spread(seed, d, runs=300, n=10):  # (farthest - nearest) / mean, error
     rng = np.random.default_rng(seed)
     D = ((rng.random((runs, n, d)) - rng.random((runs, 1, d)))**2).sum(2)
     gap = np.ptp(D, axis=1) / (d / 6)
     return gap.mean(), gap.std() / np.sqrt(runs)
 
-def shrinks(seed, rate):
-    (near, a), (far, b) = spread(seed, 50), spread(seed, 800)
-    return abs(near - 16**rate * far) < 5 * (a + 16**rate * b)
-
-# %% tags=["hide-input"]
-verify(
-    'relative to its mean a squared distance has variance 7/(5d)',
-    lambda seed, d: relative_variance(seed, d, 1),
-    control=lambda seed, d: relative_variance(seed, d, 2),
-    seed=seeds(), d=[1, 3, 30], tries=30,
-)
-verify(
-    'the gap between farthest and nearest shrinks as 1/√d',
-    lambda seed: shrinks(seed, 1 / 2), control=lambda seed: shrinks(seed, 1),
-    seed=[0, 1, 2],
-)
+for d in (2, 50, 800):
+    gap, _ = spread(0, d)
+    print(f'{d:3} dimensions: (farthest - nearest) / mean {gap:.2f}')
 
 # %% [markdown]
 # Our tree suffers the same fate. The ball around the question that reaches to the nearest example no longer fits into a
@@ -1015,7 +1017,7 @@ axes[1].set(ylabel='share of leaves opened', ylim=(0, 1.03))
 axes[0].legend(loc='upper left');
 
 # %% [markdown]
-# In twenty dimensions the tree opens nearly every leaf and saves nothing. But in the tilted plane nothing happens,
+# In twenty dimensions the tree opens nearly every leaf and saves nothing. But in the tilted plane nothing changes,
 # however many coordinates are written down. What counts is not how many numbers describe a point but in how many
 # directions the data really spread. How do real pictures fare, 64 pixels each? We compare the digits with a fake: each
 # pixel is shuffled among the pictures, so that it keeps its values but knows nothing of the other pixels.
@@ -1032,7 +1034,7 @@ for name, pictures in (('digits', x), ('shuffled pixels', fake)):
 
 # %% [markdown]
 # Relative to the farthest, the nearest picture is twice as near as it would be without structure: there is a
-# neighbourhood. But the tree must open most of its leaves. Search is cursed sooner than the rule.
+# neighbourhood. But the tree must open most of its leaves: the dimension hurts the search before it hurts the rule.
 #
 # ```{exercise} ★★ An empty middle
 # :label: knn-ball
@@ -1075,12 +1077,89 @@ assert not grade(even_parts, by_order_statistics, balls)
 # ```{solution-end}
 # ```
 
+# %% tags=["checks"]
+def nearest_distances(seed, d, n, m=400):
+    rng = np.random.default_rng(seed)
+    return cKDTree(rng.random((n, d))).query(rng.random((m, d)))[0]
+
+def arrives(seed, d, n, rate):
+    runs = [nearest_distances([seed, i], d, n).mean() for i in range(6)]
+    slack = 5 * np.std(runs, ddof=1) / np.sqrt(6)
+    low = d / (d + 1) * ball(d)**(-1 / d) * rate
+    high = 2 * np.sqrt(d) * (1 + 1 / (np.e * (d - 1))) * rate
+    return low - slack < np.mean(runs) < high + slack
+verify(
+    'the mean distance lies between the bounds',
+    lambda seed, d, n: arrives(seed, d, n, n ** (-1 / d)),
+    slip=(
+        'lets the distance fall like 1/√n in every dimension',
+        lambda seed, d, n: arrives(seed, d, n, n ** (-1 / 2)),
+    ),
+    seed=[0, 1],
+    d=[2, 3, 6, 10],
+    n=[20, 200, 1000],
+    tries=20,
+)
+
+def finite_risk(seed, d, n, c, runs=3000):
+    rng = np.random.default_rng(seed)
+    eta = lambda x: 0.5 + 0.5 * np.cos(2 * np.pi * x[..., 0])
+    x, x_new = rng.random((runs, n, d)), rng.random((runs, d))
+    D = ((x - x_new[:, None])**2).sum(2)
+    near = x[np.arange(runs), D.argmin(1)]  # (runs, d)
+    wrong = (rng.random(runs) < eta(near)) != (rng.random(runs) < eta(x_new))
+    best = 0.5 - 1 / np.pi
+    bound = 2 * best * (1 - best) + c * np.sqrt(D.min(1)).mean()
+    return wrong.mean() < bound + 2.5 / np.sqrt(runs)  # five errors
+verify(
+    'the risk exceeds 2R*(1 - R*) by at most c times the mean distance',
+    lambda seed, d, n: finite_risk(seed, d, n, np.pi),
+    slip=(
+        'forgets the term with the distance',
+        lambda seed, d, n: finite_risk(seed, d, n, 0),
+    ),
+    seed=[0, 1],
+    d=[2, 6],
+    n=[20, 100],
+    tries=8,
+)
+
+# %% tags=["checks"]
+def relative_variance(seed, d, power):
+    rng = np.random.default_rng(seed)
+    D = ((rng.random((4000, d)) - rng.random((4000, d)))**2).sum(1)
+    square = (6 * D / d - 1)**2
+    band = 5 * square.std() / np.sqrt(4000)
+    return abs(square.mean() - 7 / 5 / d**power) < band
+verify(
+    'relative to its mean a squared distance has variance 7/(5d)',
+    lambda seed, d: relative_variance(seed, d, 1),
+    slip=(
+        'divides by the square of the dimension',
+        lambda seed, d: relative_variance(seed, d, 2),
+    ),
+    seed=seeds(),
+    d=[1, 3, 30],
+    tries=30,
+)
+
+def shrinks(seed, rate):
+    (near, a), (far, b) = spread(seed, 50), spread(seed, 800)
+    return abs(near - 16**rate * far) < 5 * (a + 16**rate * b)
+verify(
+    'the gap between farthest and nearest shrinks as 1/√d',
+    lambda seed: shrinks(seed, 1 / 2),
+    slip=('lets the gap shrink like 1/d', lambda seed: shrinks(seed, 1)),
+    seed=[0, 1, 2],
+)
+
 # %% [markdown]
-# ## Where it matters: whose unit?
+# ## Scaling the features and choosing k by leave-one-out
 #
-# This section continues [Finding the neighbours](#finding-the-neighbours), with its classifier. Distance adds up the
-# coordinates' squares as if they had one unit. The 178 wines of three growers {cite}`aeberhard1994comparative` are
-# described by thirteen measurements, of which one, proline, runs from 278 to 1680:
+# This section continues [Finding the neighbours: brute force and the k-d
+# tree](#finding-the-neighbours-brute-force-and-the-k-d-tree), with its classifier. Distance adds up the coordinates'
+# squares as if they had one unit. The 178 wines of three growers {cite}`aeberhard1994comparative` are described by thirteen
+# measurements, of which one, proline, runs from 278 to 1680:
 
 # %%
 wine = load_wine()
@@ -1089,11 +1168,11 @@ share = variance[wine.feature_names.index('proline')] / variance.sum()
 print(f'share of proline in the mean squared distance: {share:.3f}')
 
 # %% [markdown]
-# (The mean squared distance between two of the wines is twice the sum of the variances.) Who asks for the nearest wine
-# asks for the one with the same proline, and twelve measurements are wasted. The cure is to divide each by its standard
-# deviation, *as found in the training part*: with those of all the data, the test examples would have had a say in how
-# they are to be judged. scikit-learn's pipeline does the same and must agree on every wine. Twenty splits, 120 wines for
-# training; the reference is the commonest grower of the training part.
+# (The mean squared distance between two of the wines is twice the sum of the variances.) So the nearest wine is the one
+# with nearly the same proline, and twelve measurements are wasted. The cure is to divide each by its standard deviation,
+# *as found in the training part*: with those of all the data, the test examples would have had a say in how they are to be
+# judged. scikit-learn's pipeline does the same, and agrees on every wine. We take twenty splits, 120 wines for training;
+# the reference is the commonest grower of the training part.
 
 # %%
 def commonest(X, y, new, k):
@@ -1128,10 +1207,9 @@ wins = (growers['scaled'] > growers['raw'])[:, 1].sum()
 print(f'scaled beats raw with 5 neighbours in {wins} of 20 splits')
 
 # %% [markdown]
-# And $k$? It must be chosen without the held-out examples as well. Nearest neighbours offer a bargain here: to *leave
-# one out*, no fit has to be repeated. Find the $k + 1$ nearest of each training example among the training examples,
-# strike out itself, and let the others vote. One search serves all $k$. The control forgets to strike out, and then one
-# neighbour is always right.
+# And $k$? It must be chosen without the held-out examples as well. Nearest neighbours offer a bargain here: to *leave one
+# out*, no fit has to be repeated. Find the $k + 1$ nearest of each training example among the training examples, strike out
+# itself, and let the others vote. One search serves all $k$. If you forget to strike it out, one neighbour is always right.
 
 # %%
 def winners(y, near, ks):  # (m, k) neighbours -> (m, len(ks)) labels
@@ -1144,24 +1222,6 @@ def left_out(X, y, ks, strike=True):  # share of right votes for each k
     if strike:
         near = near[~itself].reshape(len(X), -1)
     return (winners(y, near, ks) == y[:, None]).mean(0)
-
-def left_out_slowly(X, y, ks):
-    rest = ~np.eye(len(X), dtype=bool)
-    return [np.mean([classify(X[r], y[r], a[None], k)[0] == b
-                     for r, a, b in zip(rest, X, y, strict=True)])
-            for k in ks]
-
-def shortcut(seed, **options):
-    X, y = questions(seed)[1][:25], np.arange(25) % 3
-    return close(left_out(X, y, (1, 4), **options),
-                 left_out_slowly(X, y, (1, 4)))
-
-# %% tags=["hide-input"]
-verify(
-    'one search leaves out each example in turn',
-    shortcut, control=lambda seed: shortcut(seed, strike=False),
-    seed=seeds(), tries=20,
-)
 
 # %% [markdown]
 # The digits, ten splits, $1797 - 1347 = 450$ pictures held out, $k$ chosen by leaving one out in the training part.
@@ -1283,6 +1343,7 @@ def walk_once(X, y):
 
 assert grade(marks(condensed_solution), marks(by_refitting), groups)
 assert not grade(marks(walk_once), marks(by_refitting), groups)
+
 # %% jupyter={"source_hidden": true}
 X, y, new, truth = split(x, label, 1347, 0)
 store = condensed_solution(X, y)
@@ -1295,6 +1356,29 @@ print(f'{len(store) / 1347:.3f} of the pictures kept; held out: '
 # ```{solution-end}
 # ```
 
+# %% tags=["checks"]
+def left_out_slowly(X, y, ks):
+    rest = ~np.eye(len(X), dtype=bool)
+    return [np.mean([classify(X[r], y[r], a[None], k)[0] == b
+                     for r, a, b in zip(rest, X, y, strict=True)])
+            for k in ks]
+
+def shortcut(seed, **options):
+    X, y = questions(seed)[1][:25], np.arange(25) % 3
+    return close(left_out(X, y, (1, 4), **options),
+                 left_out_slowly(X, y, (1, 4)))
+
+verify(
+    'one search leaves out each example in turn',
+    shortcut,
+    slip=(
+        'lets each example vote for itself',
+        lambda seed: shortcut(seed, strike=False),
+    ),
+    seed=seeds(),
+    tries=20,
+)
+
 # %% [markdown]
 # ## Summary
 #
@@ -1302,8 +1386,8 @@ print(f'{len(store) / 1347:.3f} of the pictures kept; held out: '
 # proposes candidates and differences decide, and with a tree that opens two leaves in the plane but nearly all of them in
 # twenty dimensions. With endless data and two classes the risk of one neighbour is at most $2 R^* (1 - R^*)$, and $k$
 # neighbours approach $R^*$ if $k$ grows, but more slowly than $n$; yet where data fill $d$ dimensions, the nearest arrives
-# only at the rate $n^{-1/d}$. What saves the rule in practice is that data fill fewer dimensions than they have coordinates,
-# and that somebody chose good units.
+# only at the rate $n^{-1/d}$. What saves the rule in practice is that data fill fewer dimensions than they have
+# coordinates, and that somebody chose good units.
 #
 # **Further reading.** {cite:t}`cover1967nearest`, six pages and a classic; {cite:t}`devroye1996probabilistic`, chapters
 # 5, 6 and 11, for all that can be proved; {cite:t}`shalev2014understanding`, chapter 19; {cite:t}`hastie2009elements`,
