@@ -1247,7 +1247,7 @@ grade(lambda: is_measured(predicted_order()), lambda: True, [()])
 # clearly larger. One head is still worse, although it is as wide as it can be, because it can answer only one question.
 # Sixteen heads of width one are the worst: each of them has at most two favourites.
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true}
 assert grade(lambda: is_measured([2, 4, 1, 16]), lambda: True, [()])
 for wrong in [16, 4, 2, 1], [1, 2, 4, 16], [4, 2, 1, 16], [2, 4, 1], '2', None:
     assert not grade(lambda: is_measured(wrong), lambda: True, [()])

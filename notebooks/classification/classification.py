@@ -684,7 +684,7 @@ grade(lambda: is_measured(more_than_half_found()), lambda: True, [()])
 # less than half is found; with 125 it is 0.63, and with 200 it is 2.06. The fit finds the class because it is common, not
 # because of where it lies.
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true}
 assert grade(lambda: is_measured([False, False, True, True]), lambda: True, [()])
 for wrong in [False] * 4, [True] * 4, [False, True, True, True], [False, False, False, True], [], None:
     assert not grade(lambda: is_measured(wrong), lambda: True, [()])

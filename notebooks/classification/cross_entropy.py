@@ -907,7 +907,7 @@ grade(lambda: is_measured(predicted_winner()), lambda: True, [()])
 # has a useful gradient, though a smaller one, which a larger learning rate makes up for. So the squared error of
 # probabilities is no bad measure; what fails is its gradient at confident mistakes.
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true}
 assert grade(lambda: is_measured('neither'), lambda: True, [()])
 assert not grade(lambda: is_measured('cross-entropy'), lambda: True, [()])
 assert not grade(lambda: is_measured('squared error'), lambda: True, [()])

@@ -701,7 +701,7 @@ grade(lambda: is_measured(order_of_alphas()), lambda: True, [()])
 # best $\alpha$ falls as the number of examples grows, so it is chosen by cross-validation or by the formula of Ledoit and
 # Wolf.
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true}
 assert grade(lambda: is_measured([0.9, 0.3, 0.05]), lambda: True, [()])
 for wrong in [0.05, 0.3, 0.9], [0.3, 0.9, 0.05], [0.9, 0.3], [0.9, 0.3, 0.1], None:
     assert not grade(lambda: is_measured(wrong), lambda: True, [()])

@@ -611,7 +611,7 @@ grade(lambda: is_measured(three_words()), lambda: True, [()])
 # lost is the calibration: the mean probability is no longer the base rate. It is clearer to train with the true weights
 # and to choose the threshold by {eq}`clf-threshold`.
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true}
 assert grade(lambda: is_measured(['up', 'down', 'up']), lambda: True, [()])
 for wrong in ['up'] * 3, ['up', 'down', 'down'], ['down', 'up', 'down'], ['up', 'down'], ['up', 'down', 'same'], None:
     assert not grade(lambda: is_measured(wrong), lambda: True, [()])

@@ -819,7 +819,7 @@ grade(lambda: is_measured(predicted_confidence()), lambda: True, [()])
 # below one: it must be cooled. With `C=0.01` the scores are so small that the softmax is nearly uniform,
 # while the *order* of the scores, and so the answers, are still right in most cases.
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true}
 assert grade(lambda: is_measured(['over', 'under', 'under']), lambda: True, [()])
 for wrong in ['over', 'over', 'over'], ['under', 'over', 'over'], ['over', 'under'], ['over', 'fine', 'under'], None:
     assert not grade(lambda: is_measured(wrong), lambda: True, [()])
@@ -1226,7 +1226,7 @@ grade(predicted_shares, lambda: play(gumbel), [()], atol=0.01, rtol=0)
 # differentiable. Normal noise of the same variance gives other shares, near ones but not the softmax. With the noise
 # upside down, $\log(-\log U)$, the shares are wrong as well.
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true}
 def turned_over(rng, shape):
     return -gumbel(rng, shape)
 

@@ -244,7 +244,7 @@ grade(deblur, by_matrix, blurred)
 # give a real $\mathbf{x}$, because conjugate frequencies get conjugate answers. The bar stands for the transposed matrix
 # of the normal equations, and is easily forgotten.
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true}
 def deblur_solution(y, f, lam):
     F, Y = np.fft.fft(f), np.fft.fft(y)
     return np.fft.ifft(F.conj() * Y / (abs(F) ** 2 + lam)).real
@@ -456,7 +456,7 @@ grade(kernel_gradient, by_autograd, pairs)
 # the pixel $X_{m,n}$ the same steps give $\sum_{i,j} G_{i,j} V_{m-i,\,n-j}$, a true convolution: the flip that the
 # forward pass avoids returns in the backward pass.
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true}
 def kernel_gradient_solution(X, G):
     return signal.correlate2d(X, G, 'valid')
 
@@ -493,7 +493,7 @@ assert not grade(gradient_for_the_picture, by_autograd, pairs)
 # formula makes each pixel differ more from its neighbours, so it needs fewer steps. This is the reason why inputs are
 # whitened: pixels that know nothing of each other have $\kappa = 1$.
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true}
 variants = {
     'blurred': (picture[:, :-1] + picture[:, 1:]) / 2,
     'as it is': picture,

@@ -231,7 +231,7 @@ grade(positions, length_in_torch, rows)
 # numbered from zero. The stride keeps the numbers $0, s, 2s, \dots$: divide the last number by $s$, round down and
 # add one. Count the zeros of both sides, and spread only the gaps between the entries, of which there are $k - 1$.
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true}
 def positions_solution(n, k, p, s, d):
     return (n + 2 * p - d * (k - 1) - 1) // s + 1
 
@@ -491,7 +491,7 @@ grade(chances, by_listing, throws)
 # neutral element $\delta$ gives all $n$ factors. Starting from `p` and still convolving $n$ times is one throw too
 # many. By the central limit theorem the totals approach a bell curve.
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true}
 def chances_solution(p, n):
     total = np.ones(1)
     for _ in range(n):
@@ -713,7 +713,7 @@ grade(hidden_filter, by_averaging, squares)
 # $S^{-1} \bar{\mathbf{A}} S = \bar{\mathbf{A}}$. The entry $(n, 0)$ of $S^{-s} \mathbf{A} S^s$ is
 # $A_{n+s,\, s}$, so $f[n] = \frac{1}{N} \sum_s A_{n+s,\,s}$, the mean along a diagonal that wraps around.
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true}
 def hidden_filter_solution(A):
     m = np.arange(len(A))
     return A[(m[:, None] + m) % len(A), m].mean(1)
@@ -914,7 +914,7 @@ print(f'changed on the right: {changed[..., 12:].sum():.0f} weights')
 # those of the right half were never trained. Equivariance alone does not make a network invariant; something has to
 # forget the place, as the maximum does.
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true}
 def flattened():
     return nn.Sequential(nn.Conv2d(1, 24, 7, padding=3), nn.ReLU(), nn.Flatten(), nn.Linear(24 * 12 * 24, 10))
 

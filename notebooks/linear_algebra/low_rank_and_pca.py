@@ -537,7 +537,7 @@ grade(predicted_k, measured_k, [()])
 # Ten of 64 directions are enough. Random directions need about twice as many, because they spend part of their
 # coordinates on pixels that hardly vary. With 20 principal components nothing is lost, and distances cost a third.
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true}
 assert grade(lambda: 10, measured_k, [()])
 for wrong in 2, 5, 20, 64, [10]:
     assert not grade(lambda: wrong, measured_k, [()])

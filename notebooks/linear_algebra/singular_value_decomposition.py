@@ -1060,7 +1060,7 @@ grade(predicted_small, measured_small, [()])
 # and stays zero. On a computer it is a rounding error of about $10^{-16}$, and it *doubles* in every step. After 20 steps
 # it is still tiny, and after 100 it has grown by $2^{80}$ more. An iteration has a cutoff, too: the number of its steps.
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true}
 assert grade(lambda: [True, True, True, False], measured_small, [()])
 for wrong in [True] * 4, [True, True, False, False], [False, True, True, True], [True, False, True, False]:
     assert not grade(lambda: wrong, measured_small, [()])

@@ -527,7 +527,7 @@ grade(full_step, full_step_by_svd, histories)
 # eigenvectors. For a million weights $\mathbf{S}$ has a million rows, and it does not even fit into memory. The diagonal alone,
 # which is Adagrad, is rejected, and so are the inverse without the root and the root itself.
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true}
 def full_step_solution(G, eta):
     eigenvalues, U = torch.linalg.eigh(G.T @ G)
     return -eta * U @ (U.T @ G[-1] / eigenvalues**0.5)
@@ -597,7 +597,7 @@ grade(lambda: is_seen(unchanged()), lambda: True, [()])
 # not large compared with $\epsilon$ any more, and now all five paths change. Such tiny
 # gradients do occur, for example in half precision, and a larger $\epsilon$ is sometimes chosen on purpose.
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true}
 adaptive = {'Adagrad', 'RMSProp', 'Adam'}
 assert grade(lambda: is_seen([adaptive, set()]), lambda: True, [()])
 for wrong in [adaptive, adaptive], [{'Adam'}, set()], [set(optimizers), set()], [adaptive, {'Adagrad'}], [adaptive], None:

@@ -302,7 +302,7 @@ grade(steepest_max, best_corner, slopes)
 # $-\|\mathbf{g}\|_1$. If you scale the gradient so that its largest entry is 1, you stay inside the cube but seldom reach a
 # corner. Methods that step by the sign of the gradient are steepest descent in this norm.
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true}
 def steepest_max_solution(g):
     return -np.sign(g)
 
@@ -952,7 +952,7 @@ grade(worst_factor(best_steps), least_factor, cases)
 # tends to $\frac{\sqrt\kappa - 1}{\sqrt\kappa + 1}$: the condition number has been replaced by its root. Momentum
 # reaches this rate without fixing $T$ in advance.
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true}
 def chebyshev_steps(mu, L, T):
     roots = np.cos((2 * np.arange(T) + 1) * np.pi / (2 * T))
     return 1 / ((L + mu) / 2 + (L - mu) / 2 * roots)
@@ -1179,7 +1179,7 @@ ax.set(xlabel='steps (dots: run, lines: forecast)', ylabel='R²', ylim=(-0.04, 0
 # This is about 30,000, only because nobody has an index near zero. After standardizing, $m = 0$, $s = 1$,
 # $\mathbf{A}$ is the identity and $\kappa = 1$. The true mean and deviation are not exactly 26 and 4, so the measured $\kappa$ differs a little:
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true}
 bmi = x[:, data.diabetes().names.index('bmi')]
 kappa = np.linalg.cond(np.column_stack([np.ones(442), bmi])) ** 2
 print(f'estimate {(1 + 26**2 + 4**2) ** 2 / 4**2:.0f}, measured {kappa:.0f}')
@@ -1227,7 +1227,7 @@ grade(lambda: is_measured(predicted_order()), lambda: True, [()])
 # $|1 - 2.1|^{100}$ instead. After 5 steps this is not large yet, and $2.1/L$ is still ahead of $0.1/L$. So a step that is a little too long
 # looks good at first.
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true}
 assert grade(lambda: is_measured([1.9, 1, 0.1, 2.1]), lambda: True, [()])
 for wrong in [1, 1.9, 0.1, 2.1], [1.9, 1, 2.1, 0.1], [1.9, 1, 0.1], [1.9, 1.9, 1, 0.1], None:
     assert not grade(lambda: is_measured(wrong), lambda: True, [()])

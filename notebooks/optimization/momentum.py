@@ -231,7 +231,7 @@ grade(total_move, moved_by_torch, runs)
 # method first finishes its old moves. Step sizes put into the velocity, a velocity that adds $1 - \beta$ times the
 # gradient, and one that ignores $\beta$ are rejected.
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true}
 def total_move_solution(gradients, etas, beta):
     v, x = 0, 0
     for g, eta in zip(gradients, etas):
@@ -839,7 +839,7 @@ grade(lambda: is_measured(predicted_order()), lambda: True, [()])
 # well, and $0.995^{300} \approx 0.22$. With $0.5$ and with $0$ only the flattest directions are slow, and they hold a
 # small part of the gap. So too much momentum is worse than none here.
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true}
 assert grade(lambda: is_measured([0.9, 0.5, 0, 0.99]), lambda: True, [()])
 for wrong in [0.99, 0.9, 0.5, 0], [0.9, 0.99, 0.5, 0], [0.9, 0.5, 0.99, 0], [0.9, 0.5], 0.9, None:
     assert not grade(lambda: is_measured(wrong), lambda: True, [()])

@@ -271,7 +271,7 @@ grade(lamp_rate, searched_rate, lamps, rtol=1e-5)
 # falls from $+\infty$ through a single zero: the number of failures divided by *all* the time that was burnt. If you
 # leave the survivors out, or treat them as failures at time $T$, the lamps look worse than they are.
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true}
 def lamp_rate_solution(failed, survivors, T):
     return len(failed) / (failed.sum() + survivors * T)
 
@@ -857,7 +857,7 @@ grade(interval_end, end_by_search, cliffs)
 # $\mathtt{top} \, (1 + 1.96 / \sqrt N)$ for 95 %, and its other half lies below the largest observation, where
 # $\theta$ cannot be.
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true}
 def interval_end_solution(top, N, level):
     return top * (1 - level) ** (-1 / N)
 
@@ -1123,7 +1123,7 @@ right.set(xlabel='lead of log-log', xlim=(-14, 10), ylabel='repetitions', title=
 # also better than $0.14$, because there nearly all beetles live or nearly all die, and $g(1 - g)$ is small. Bliss's
 # eight doses serve both aims. They also allowed us to see that the curve is wrong, which two doses never show.
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true}
 for d in (0.02, 0.06, 0.14):
     design = np.array([[1.0, -0.03 - d], [1.0, -0.03 + d]])
     C_d = np.linalg.inv(fisher_information(design, np.array([240, 240]), w))
@@ -1151,7 +1151,7 @@ for d in (0.02, 0.06, 0.14):
 # have measure zero {cite}`vandervaart1998asymptotic` and are paid for nearby. Maximum likelihood is asymptotically
 # best in this sense, and not at each point.
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true}
 for N in (100, 10**6):
     theta = np.linspace(0, 2, 81)[:, None] * N**-0.25
     mean = theta + np.random.default_rng(N).normal(size=10_000) / np.sqrt(N)

@@ -420,7 +420,7 @@ grade(weighted_fit, weighted_by_library, weighted_cases)
 # $\tilde{\mathbf{X}}^\top \mathbf{C} \tilde{\mathbf{X}} \boldsymbol\theta = \tilde{\mathbf{X}}^\top \mathbf{C} \mathbf{y}$.
 # If you scale the rows of $\tilde{\mathbf{X}}$ and $\mathbf{y}$ instead, scale them by $\sqrt{c_i}$, because the loss squares them.
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true}
 def weighted_fit_solution(X, y, c):
     X1 = with_ones(X)
     return np.linalg.solve(X1.T @ (c[:, None] * X1), X1.T @ (c * y))
@@ -690,7 +690,7 @@ grade(lambda: is_measured(predicted_changes()), lambda: True, [()])
 # higher. The held-out error rises: the new weights fit the noise of the training patients, which does not repeat. This is
 # called overfitting, and [a later section](generalization.ipynb) is about it.
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true}
 assert grade(lambda: is_measured(('falls', 'rises')), lambda: True, [()])
 for wrong in ('falls', 'falls'), ('rises', 'rises'), ('rises', 'falls'), ('falls',), ('falls', 'stays'):
     assert not grade(lambda: is_measured(wrong), lambda: True, [()])
@@ -877,7 +877,7 @@ grade(flattening_shift, shift_by_secant, flip_cases)
 # $\delta = -\sum_k (x_k - \bar{x}) y_k / (x_i - \bar{x})$. The nearer $x_i$ lies to the mean, the farther its label must move. With
 # $x_i$ in place of $x_i - \bar{x}$ the result would depend on where the axis starts.
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true}
 def flattening_shift_solution(x, y, i):
     return -((x - x.mean()) @ y) / (x[i] - x.mean())
 
@@ -928,7 +928,7 @@ grade(huber_fit, huber_by_descent, huber_cases, atol=1e-5)
 # $c$ of its own residuals, which says that the gradient of Huber's loss is zero. That loss is convex, so this is a
 # minimum. One round alone is not enough.
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true}
 def huber_fit_solution(X, y, k, rounds=200):
     X1, c = with_ones(X), np.ones(len(y))
     for _ in range(rounds):
