@@ -1122,7 +1122,7 @@ grade(lambda: is_measured(predicted_order()), lambda: True, [()])
 # A learning rate of `1e-2` makes the steps ten times larger and changes the order: now the full division is best. For the root
 # these steps are too large, and the undivided layer gets worse, too. So a scale and a learning rate have to fit each other.
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"]
 assert grade(lambda: is_measured(['root', 'full', 'none']), lambda: True, [()])
 for wrong in ['full', 'root', 'none'], ['root', 'full'], ['root', 'half', 'none'], 'root', None:
     assert not grade(lambda: is_measured(wrong), lambda: True, [()])
