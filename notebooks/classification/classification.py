@@ -685,13 +685,24 @@ grade(lambda: is_measured(more_than_half_found()), lambda: True, [()])
 # because of where it lies.
 
 # %% jupyter={"source_hidden": true}
-assert grade(lambda: is_measured([False, False, True, True]), lambda: True, [()])
-for wrong in [False] * 4, [True] * 4, [False, True, True, True], [False, False, False, True], [], None:
+assert grade(
+    lambda: is_measured([False, False, True, True]), lambda: True, [()]
+)
+for wrong in (
+    [False] * 4,
+    [True] * 4,
+    [False, True, True, True],
+    [False, False, False, True],
+    [],
+    None,
+):
     assert not grade(lambda: is_measured(wrong), lambda: True, [()])
 for count, share_found in zip(counts, measured):
     pi = np.array([100, count, 100]) / (200 + count)
     bound = (0.25 + 16 * (1 - pi[1])) / 4 * (pi[1] / pi[2] - 1)
-    print(f'{count} points: wins for |x| < {bound:.2f}, found {share_found:.2f}')
+    print(
+        f'{count} points: wins for |x| < {bound:.2f}, found {share_found:.2f}'
+    )
 
 # %% [markdown]
 # ```{solution-end}

@@ -703,10 +703,21 @@ grade(lambda: is_measured(order_of_alphas()), lambda: True, [()])
 
 # %% jupyter={"source_hidden": true}
 assert grade(lambda: is_measured([0.9, 0.3, 0.05]), lambda: True, [()])
-for wrong in [0.05, 0.3, 0.9], [0.3, 0.9, 0.05], [0.9, 0.3], [0.9, 0.3, 0.1], None:
+for wrong in (
+    [0.05, 0.3, 0.9],
+    [0.3, 0.9, 0.05],
+    [0.9, 0.3],
+    [0.9, 0.3, 0.1],
+    None,
+):
     assert not grade(lambda: is_measured(wrong), lambda: True, [()])
 for n, table in ((8, with_8), (36, mean_errors(36))):
-    print(f'{n} wines:', ', '.join(f'α = {alpha} {value:.3f}' for alpha, value in table.items()))
+    print(
+        f'{n} wines:',
+        ', '.join(
+            f'α = {alpha} {value:.3f}' for alpha, value in table.items()
+        ),
+    )
 
 # %% [markdown]
 # ```{solution-end}

@@ -613,11 +613,21 @@ grade(lambda: is_measured(three_words()), lambda: True, [()])
 
 # %% jupyter={"source_hidden": true}
 assert grade(lambda: is_measured(['up', 'down', 'up']), lambda: True, [()])
-for wrong in ['up'] * 3, ['up', 'down', 'down'], ['down', 'up', 'down'], ['up', 'down'], ['up', 'down', 'same'], None:
+for wrong in (
+    ['up'] * 3,
+    ['up', 'down', 'down'],
+    ['down', 'up', 'down'],
+    ['up', 'down'],
+    ['up', 'down', 'same'],
+    None,
+):
     assert not grade(lambda: is_measured(wrong), lambda: True, [()])
 for name, values, q in (('plain', before, p), ('balanced', after, balanced)):
-    print(f'{name:8} recall {values[0]:.3f}, precision {values[1]:.3f}, mean probability {values[2]:.3f},'
-          f' AUC {metrics.roc_auc_score(y, q):.3f}')
+    print(
+        f'{name:8} recall {values[0]:.3f}, precision {values[1]:.3f}, '
+        f'mean probability {values[2]:.3f},'
+        f' AUC {metrics.roc_auc_score(y, q):.3f}'
+    )
 
 # %% [markdown]
 # ```{solution-end}

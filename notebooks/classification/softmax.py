@@ -820,11 +820,22 @@ grade(lambda: is_measured(predicted_confidence()), lambda: True, [()])
 # while the *order* of the scores, and so the answers, are still right in most cases.
 
 # %% jupyter={"source_hidden": true}
-assert grade(lambda: is_measured(['over', 'under', 'under']), lambda: True, [()])
-for wrong in ['over', 'over', 'over'], ['under', 'over', 'over'], ['over', 'under'], ['over', 'fine', 'under'], None:
+assert grade(
+    lambda: is_measured(['over', 'under', 'under']), lambda: True, [()]
+)
+for wrong in (
+    ['over', 'over', 'over'],
+    ['under', 'over', 'over'],
+    ['over', 'under'],
+    ['over', 'fine', 'under'],
+    None,
+):
     assert not grade(lambda: is_measured(wrong), lambda: True, [()])
 for C, (claimed, right_share, tau) in by_penalty.items():
-    print(f'C = {C:7}: confidence {claimed:.3f}, right {right_share:.3f}, best temperature {tau:.3f}')
+    print(
+        f'C = {C:7}: confidence {claimed:.3f}, right {right_share:.3f}, '
+        f'best temperature {tau:.3f}'
+    )
 
 # %% [markdown]
 # ```{solution-end}
@@ -1233,11 +1244,25 @@ def turned_over(rng, shape):
 def normal_noise(rng, shape):
     return np.pi / 6**0.5 * rng.normal(size=shape)
 
-for name, noise in ('Gumbel', gumbel), ('turned over', turned_over), ('normal', normal_noise):
+for name, noise in (
+    ('Gumbel', gumbel),
+    ('turned over', turned_over),
+    ('normal', normal_noise),
+):
     print(f'{name:12}', play(noise).round(3))
-assert grade(lambda: [0.71, 0.26, 0.04], lambda: play(gumbel), [()], atol=0.01, rtol=0)
-for wrong in [1, 0, 0], [0.5, 0.35, 0.15], list(play(turned_over)), list(play(normal_noise)), None:
-    assert not grade(lambda: wrong, lambda: play(gumbel), [()], atol=0.01, rtol=0)
+assert grade(
+    lambda: [0.71, 0.26, 0.04], lambda: play(gumbel), [()], atol=0.01, rtol=0
+)
+for wrong in (
+    [1, 0, 0],
+    [0.5, 0.35, 0.15],
+    list(play(turned_over)),
+    list(play(normal_noise)),
+    None,
+):
+    assert not grade(
+        lambda: wrong, lambda: play(gumbel), [()], atol=0.01, rtol=0
+    )
 
 # %% [markdown]
 # ```{solution-end}

@@ -501,7 +501,10 @@ variants = {
 }
 for name, X in variants.items():
     low, high = torch.linalg.eigvalsh(curvature(X)).tolist()
-    print(f'{name:9} κ = {high / low:6.1f}, steps {(descend(X, edge, 1500) > 0.01).sum()}')
+    print(
+        f'{name:9} κ = {high / low:6.1f}, '
+        f'steps {(descend(X, edge, 1500) > 0.01).sum()}'
+    )
 
 # %% [markdown]
 # ```{solution-end}

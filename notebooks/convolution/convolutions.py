@@ -916,7 +916,12 @@ print(f'changed on the right: {changed[..., 12:].sum():.0f} weights')
 
 # %% jupyter={"source_hidden": true}
 def flattened():
-    return nn.Sequential(nn.Conv2d(1, 24, 7, padding=3), nn.ReLU(), nn.Flatten(), nn.Linear(24 * 12 * 24, 10))
+    return nn.Sequential(
+        nn.Conv2d(1, 24, 7, padding=3),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(24 * 12 * 24, 10),
+    )
 
 flat = [trained(flattened, seed, 3e-3) for seed in range(3)]
 for half in tests:

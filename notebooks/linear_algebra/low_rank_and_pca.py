@@ -543,8 +543,18 @@ for wrong in 2, 5, 20, 64, [10]:
     assert not grade(lambda: wrong, measured_k, [()])
 directions = pca(X[train], 64)[1]
 for k in (2, 5, 10, 20, 64):
-    found = [share_right(np.linalg.qr(np.random.default_rng(seed).normal(size=(64, 64)))[0][:, :k]) for seed in range(5)]
-    print(f'k = {k:2}: principal {share_right(directions[:, :k]):.1%}, random {min(found):.1%} to {max(found):.1%}')
+    found = [
+        share_right(
+            np.linalg.qr(np.random.default_rng(seed).normal(size=(64, 64)))[0][
+                :, :k
+            ]
+        )
+        for seed in range(5)
+    ]
+    print(
+        f'k = {k:2}: principal {share_right(directions[:, :k]):.1%}, '
+        f'random {min(found):.1%} to {max(found):.1%}'
+    )
 
 # %% [markdown]
 # ```{solution-end}

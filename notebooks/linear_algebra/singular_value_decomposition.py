@@ -1062,12 +1062,26 @@ grade(predicted_small, measured_small, [()])
 
 # %% jupyter={"source_hidden": true}
 assert grade(lambda: [True, True, True, False], measured_small, [()])
-for wrong in [True] * 4, [True, True, False, False], [False, True, True, True], [True, False, True, False]:
+for wrong in (
+    [True] * 4,
+    [True, True, False, False],
+    [False, True, True, True],
+    [True, False, True, False],
+):
     assert not grade(lambda: wrong, measured_small, [()])
 regular, deficient = newton(A_5, 100), newton(A_4, 100)
 first = np.argmax(regular < 0.01)
-print(f'rank 5: an error of {regular[first]:.2e} after {first} steps, then {regular[first + 1]:.2e}')
-print('rank 4: error', between(deficient[20], 0, 1e-6), 'after 20 steps,', between(deficient[100], 1e3, 1e20), 'after 100')
+print(
+    f'rank 5: an error of {regular[first]:.2e} '
+    f'after {first} steps, then {regular[first + 1]:.2e}'
+)
+print(
+    'rank 4: error',
+    between(deficient[20], 0, 1e-6),
+    'after 20 steps,',
+    between(deficient[100], 1e3, 1e20),
+    'after 100',
+)
 
 # %% [markdown]
 # ```{solution-end}

@@ -600,10 +600,20 @@ grade(lambda: is_seen(unchanged()), lambda: True, [()])
 # %% jupyter={"source_hidden": true}
 adaptive = {'Adagrad', 'RMSProp', 'Adam'}
 assert grade(lambda: is_seen([adaptive, set()]), lambda: True, [()])
-for wrong in [adaptive, adaptive], [{'Adam'}, set()], [set(optimizers), set()], [adaptive, {'Adagrad'}], [adaptive], None:
+for wrong in (
+    [adaptive, adaptive],
+    [{'Adam'}, set()],
+    [set(optimizers), set()],
+    [adaptive, {'Adagrad'}],
+    [adaptive],
+    None,
+):
     assert not grade(lambda: is_seen(wrong), lambda: True, [()])
 for name, make in optimizers.items():
-    print(f'{name:8} changes by {changes(make, 1e3):4.0%} and by {changes(make, 1e11):4.0%}')
+    print(
+        f'{name:8} changes by {changes(make, 1e3):4.0%} '
+        f'and by {changes(make, 1e11):4.0%}'
+    )
 
 # %% [markdown]
 # ```{solution-end}

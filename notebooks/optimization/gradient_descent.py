@@ -958,10 +958,18 @@ def chebyshev_steps(mu, L, T):
     return 1 / ((L + mu) / 2 + (L - mu) / 2 * roots)
 
 assert grade(worst_factor(chebyshev_steps), least_factor, cases)
-assert not grade(worst_factor(lambda mu, L, T: chebyshev_steps(1.0, L, T)), least_factor, cases)  # μ ignored
-for wrong in (lambda mu, L, T: np.full(T, 2 / (mu + L)),             # the best fixed step, repeated
-              lambda mu, L, T: 1 / np.linspace(mu, L, T + 2)[1:-1],  # equally spaced eigenvalues
-              lambda mu, L, T: chebyshev_steps(mu, L, T)[:1]):
+assert not grade(
+    worst_factor(lambda mu, L, T: chebyshev_steps(1.0, L, T)),
+    least_factor,
+    cases,
+)  # μ ignored
+for wrong in (
+    lambda mu, L, T: np.full(T, 2 / (mu + L)),  # the best fixed step, repeated
+    lambda mu, L, T: (
+        1 / np.linspace(mu, L, T + 2)[1:-1]
+    ),  # equally spaced eigenvalues
+    lambda mu, L, T: chebyshev_steps(mu, L, T)[:1],
+):
     assert not grade(worst_factor(wrong), least_factor, cases)
 
 # %% [markdown]
@@ -1229,10 +1237,21 @@ grade(lambda: is_measured(predicted_order()), lambda: True, [()])
 
 # %% jupyter={"source_hidden": true}
 assert grade(lambda: is_measured([1.9, 1, 0.1, 2.1]), lambda: True, [()])
-for wrong in [1, 1.9, 0.1, 2.1], [1.9, 1, 2.1, 0.1], [1.9, 1, 0.1], [1.9, 1.9, 1, 0.1], None:
+for wrong in (
+    [1, 1.9, 0.1, 2.1],
+    [1.9, 1, 2.1, 0.1],
+    [1.9, 1, 0.1],
+    [1.9, 1.9, 1, 0.1],
+    None,
+):
     assert not grade(lambda: is_measured(wrong), lambda: True, [()])
 for steps in 5, 100:
-    print(f'after {steps:3} steps:', ', '.join(f'{factor}/L {r2:.4g}' for factor, r2 in reached(steps).items()))
+    print(
+        f'after {steps:3} steps:',
+        ', '.join(
+            f'{factor}/L {r2:.4g}' for factor, r2 in reached(steps).items()
+        ),
+    )
 
 # %% [markdown]
 # ```{solution-end}

@@ -249,8 +249,10 @@ def step_size_inside(gradients, etas, beta):
 assert grade(total_move_solution, moved_by_torch, runs)
 assert grade(step_size_inside, moved_by_torch, runs[1:2])
 assert not grade(step_size_inside, moved_by_torch, runs)
-for wrong in (lambda G, etas, beta: total_move_solution((1 - beta) * G, etas, beta),
-              lambda G, etas, beta: total_move_solution(G, etas, 0)):
+for wrong in (
+    lambda G, etas, beta: total_move_solution((1 - beta) * G, etas, beta),
+    lambda G, etas, beta: total_move_solution(G, etas, 0),
+):
     assert not grade(wrong, moved_by_torch, runs)
 
 # %% [markdown]
@@ -841,7 +843,14 @@ grade(lambda: is_measured(predicted_order()), lambda: True, [()])
 
 # %% jupyter={"source_hidden": true}
 assert grade(lambda: is_measured([0.9, 0.5, 0, 0.99]), lambda: True, [()])
-for wrong in [0.99, 0.9, 0.5, 0], [0.9, 0.99, 0.5, 0], [0.9, 0.5, 0.99, 0], [0.9, 0.5], 0.9, None:
+for wrong in (
+    [0.99, 0.9, 0.5, 0],
+    [0.9, 0.99, 0.5, 0],
+    [0.9, 0.5, 0.99, 0],
+    [0.9, 0.5],
+    0.9,
+    None,
+):
     assert not grade(lambda: is_measured(wrong), lambda: True, [()])
 for beta in sorted(after_300, key=after_300.get):
     print(f'beta = {beta:4}: gap {after_300[beta]:.1e}')

@@ -1127,7 +1127,10 @@ right.set(xlabel='lead of log-log', xlim=(-14, 10), ylabel='repetitions', title=
 for d in (0.02, 0.06, 0.14):
     design = np.array([[1.0, -0.03 - d], [1.0, -0.03 + d]])
     C_d = np.linalg.inv(fisher_information(design, np.array([240, 240]), w))
-    print(f'd = {d:.2f}: half dose ± {np.sqrt(grad @ C_d @ grad):.4f}, slope ± {np.sqrt(C_d[1, 1]):.1f}')
+    print(
+        f'd = {d:.2f}: half dose ± {np.sqrt(grad @ C_d @ grad):.4f}, '
+        f'slope ± {np.sqrt(C_d[1, 1]):.1f}'
+    )
 
 # %% [markdown]
 # ```{solution-end}
@@ -1157,7 +1160,9 @@ for N in (100, 10**6):
     mean = theta + np.random.default_rng(N).normal(size=10_000) / np.sqrt(N)
     estimate = np.where(abs(mean) > N**-0.25, mean, 0)
     risk = N * ((estimate - theta) ** 2).mean(1)
-    print(f'N = {N:7}: risk at 0 {below(risk[0], 0.1)}, largest {risk.max():.0f}')
+    print(
+        f'N = {N:7}: risk at 0 {below(risk[0], 0.1)}, largest {risk.max():.0f}'
+    )
 
 # %% [markdown]
 # ```{solution-end}

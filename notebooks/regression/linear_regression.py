@@ -430,8 +430,16 @@ def scaled_by(X, y, c):
 
 assert grade(weighted_fit_solution, weighted_by_library, weighted_cases)
 assert not grade(scaled_by, weighted_by_library, weighted_cases)
-assert not grade(lambda X, y, c: weighted_fit_solution(X, y, 0 * c + 1), weighted_by_library, weighted_cases)
-assert not grade(lambda X, y, c: scaled_by(X, y, c**0.5)[:-1], weighted_by_library, weighted_cases)
+assert not grade(
+    lambda X, y, c: weighted_fit_solution(X, y, 0 * c + 1),
+    weighted_by_library,
+    weighted_cases,
+)
+assert not grade(
+    lambda X, y, c: scaled_by(X, y, c**0.5)[:-1],
+    weighted_by_library,
+    weighted_cases,
+)
 
 # %% [markdown]
 # ```{solution-end}
@@ -692,11 +700,22 @@ grade(lambda: is_measured(predicted_changes()), lambda: True, [()])
 
 # %% jupyter={"source_hidden": true}
 assert grade(lambda: is_measured(('falls', 'rises')), lambda: True, [()])
-for wrong in ('falls', 'falls'), ('rises', 'rises'), ('rises', 'falls'), ('falls',), ('falls', 'stays'):
+for wrong in (
+    ('falls', 'falls'),
+    ('rises', 'rises'),
+    ('rises', 'falls'),
+    ('falls',),
+    ('falls', 'stays'),
+):
     assert not grade(lambda: is_measured(wrong), lambda: True, [()])
 for k in (0, 50, 200):
-    train_error, test_error = np.mean([both_errors(k, seed) for seed in range(10)], axis=0)
-    print(f'{k:3} random columns: training error {train_error:.1f}, held-out error {test_error:.1f}')
+    train_error, test_error = np.mean(
+        [both_errors(k, seed) for seed in range(10)], axis=0
+    )
+    print(
+        f'{k:3} random columns: training error {train_error:.1f}, '
+        f'held-out error {test_error:.1f}'
+    )
 
 # %% [markdown]
 # ```{solution-end}
@@ -883,7 +902,11 @@ def flattening_shift_solution(x, y, i):
 
 assert grade(flattening_shift_solution, shift_by_secant, flip_cases)
 assert not grade(lambda x, y, i: -(x @ y) / x[i], shift_by_secant, flip_cases)
-assert not grade(lambda x, y, i: -flattening_shift_solution(x, y, i), shift_by_secant, flip_cases)
+assert not grade(
+    lambda x, y, i: -flattening_shift_solution(x, y, i),
+    shift_by_secant,
+    flip_cases,
+)
 assert not grade(lambda x, y, i: y.mean() - y[i], shift_by_secant, flip_cases)
 
 # %% [markdown]
@@ -937,9 +960,12 @@ def huber_fit_solution(X, y, k, rounds=200):
     return theta
 
 assert grade(huber_fit_solution, huber_by_descent, huber_cases, atol=1e-5)
-assert not grade(lambda X, y, k: huber_fit_solution(X, y, k, rounds=2), huber_by_descent, huber_cases, atol=1e-5)
-assert not grade(lambda X, y, k: huber_fit_solution(X, y, 1.0), huber_by_descent, huber_cases, atol=1e-5)
-assert not grade(lambda X, y, k: np.append(*least_squares(X, y)), huber_by_descent, huber_cases, atol=1e-5)
+for wrong in (
+    lambda X, y, k: huber_fit_solution(X, y, k, rounds=2),
+    lambda X, y, k: huber_fit_solution(X, y, 1.0),
+    lambda X, y, k: np.append(*least_squares(X, y)),
+):
+    assert not grade(wrong, huber_by_descent, huber_cases, atol=1e-5)
 
 # %% [markdown]
 # ```{solution-end}
