@@ -960,12 +960,12 @@ def huber_fit_solution(X, y, k, rounds=200):
     return theta
 
 assert grade(huber_fit_solution, huber_by_descent, huber_cases, atol=1e-5)
-for wrong in (
-    lambda X, y, k: huber_fit_solution(X, y, k, rounds=2),
-    lambda X, y, k: huber_fit_solution(X, y, 1.0),
-    lambda X, y, k: np.append(*least_squares(X, y)),
-):
-    assert not grade(wrong, huber_by_descent, huber_cases, atol=1e-5)
+impatient = lambda X, y, k: huber_fit_solution(X, y, k, rounds=2)
+deaf = lambda X, y, k: huber_fit_solution(X, y, 1.0)
+squares = lambda X, y, k: np.append(*least_squares(X, y))
+assert not grade(impatient, huber_by_descent, huber_cases, atol=1e-5)
+assert not grade(deaf, huber_by_descent, huber_cases, atol=1e-5)
+assert not grade(squares, huber_by_descent, huber_cases, atol=1e-5)
 
 # %% [markdown]
 # ```{solution-end}
