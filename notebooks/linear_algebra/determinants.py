@@ -48,13 +48,13 @@ from nbutils.timing import seconds
 plt.style.use('nbutils.book')
 
 # %% [markdown]
-# ## Three rules for a signed volume
+# ## The determinant: three rules for a signed volume
 #
 # Two vectors span a parallelogram, three a slanted box. How does its volume depend on them? Slide the end of $\mathbf{b}$
 # parallel to $\mathbf{a}$: what is cut off on one side is gained on the other, and the area stays (left). Put
 # $\mathbf{b} + \mathbf{c}$ in place of $\mathbf{b}$: the base is still $\mathbf{a}$, and the heights add (middle). But if
 # $\mathbf{c}$ points below the base, the heights add only if below counts as negative (right). So the sign of a volume is no
-# decoration. It is the price at which volume becomes *linear* in each edge.
+# decoration. Only with it is volume *linear* in each edge.
 
 # %% mystnb={"figure": {"caption": "Area is linear in each edge only if it has a sign: to slide $\\mathbf{b}$ along $\\mathbf{a}$ changes nothing, a $\\mathbf{c}$ above the base adds, and one below it subtracts."}, "image": {"alt": "Three panels over the same base vector a. Left: two parallelograms of the same height, one slid along a. Middle: the heights of b and c, both above a, add to the height of b plus c. Right: c points below a, and the height of b plus c is the height of b less that of c."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.1, sharey=True)
@@ -132,9 +132,8 @@ for ax, title in zip(axes, ('Slide: same area', 'Above the base: add',
 # $\sigma(q) < \sigma(p)$ is one of $\sigma^{-1}$, so both have the same sign.
 # ```
 #
-# In code the permutations are the rows of a table, and all products are taken at once, for a whole stack of matrices. With
-# whole numbers there is no rounding; sympy's own determinant must be equal, not close. The control forgets the signs (what
-# is left is called the *permanent*).
+# In code the permutations are the rows of a table, and all products are taken at once, for a whole stack of matrices.
+# Without the signs the sum is called the *permanent*.
 
 # %%
 def leibniz(a, sign=-1):  # a (..., n, n) -> (...)
@@ -144,18 +143,32 @@ def leibniz(a, sign=-1):  # a (..., n, n) -> (...)
     signs = sign ** (rows[:, i] > rows[:, j]).sum(-1)  # (n!,)
     return (signs * a[..., rows, range(n)].prod(-1)).sum(-1)
 
+a = np.array([[1, 2], [3, 4]])
+print('determinant', leibniz(a), 'permanent', leibniz(a, sign=1))
+
+# %% tags=["checks"]
 def whole(seed, *shape):  # numbers from -9 to 9
     return np.random.default_rng(seed).integers(-9, 10, shape)
 
-verify('the signed sum over permutations is the determinant',
-       lambda n, seed: leibniz(whole(seed, n, n))
-       == sp.Matrix(whole(seed, n, n)).det(),
-       control=lambda n, seed: leibniz(whole(seed, n, n), sign=1)
-       == sp.Matrix(whole(seed, n, n)).det(),
-       n=integers(1, 6), seed=seeds())
+
+verify(
+    'the signed sum over permutations is the determinant',
+    lambda n, seed: (
+        leibniz(whole(seed, n, n)) == sp.Matrix(whole(seed, n, n)).det()
+    ),
+    slip=(
+        'forgets the signs',
+        lambda n, seed: (
+            leibniz(whole(seed, n, n), sign=1)
+            == sp.Matrix(whole(seed, n, n)).det()
+        ),
+    ),
+    n=integers(1, 6),
+    seed=seeds(),
+)
 
 # %% [markdown]
-# What is the definition by rules good for? It turns calculations with $n!$ terms into one line.
+# With the definition by rules, calculations with $n!$ terms become one line.
 #
 # ```{prf:theorem} Product rule
 # :label: thm-det-product
@@ -171,46 +184,62 @@ verify('the signed sum over permutations is the determinant',
 # Much follows at once.
 #
 # - $\mathbf{A}$ is invertible exactly if $\det \mathbf{A} \ne 0$, and then $\det \mathbf{A}^{-1} = 1 / \det \mathbf{A}$: the product
-#   of the two is $\det \mathbf{I} = 1$. If $\mathbf{A}$ is not invertible, one column is a combination of the others; expand it, and
-#   every term has two equal columns.
+# of the two is $\det \mathbf{I} = 1$. If $\mathbf{A}$ is not invertible, one column is a combination of the others;
+# expand it, and every term has two equal columns.
 # - $\det(\mathbf{S}^{-1}\mathbf{A}\mathbf{S}) = \det \mathbf{A}$: the determinant belongs to the map, not to the basis.
 # - $\det(c\,\mathbf{A}) = c^n \det \mathbf{A}$, a factor $c$ for each column.
 # - A triangular matrix has the product of its diagonal as determinant. In an upper one a term is zero unless $\sigma(j) \le j$ for all
 #   $j$, so $\sigma(1) = 1$, hence $\sigma(2) = 2$, and so on; a lower one is the transpose of an upper one.
 # - An eigenvalue is a number $\lambda$ for which $\lambda\mathbf{I} - \mathbf{A}$ is not invertible, that is, a zero of
-#   $\det(\lambda\mathbf{I} - \mathbf{A})$. This is a polynomial in $\lambda$ of degree $n$ with first coefficient 1, because only the
-#   identical permutation collects $n$ factors $\lambda$. So it equals $\prod_i (\lambda - \lambda_i)$ with its $n$ complex zeros, and
-#   $\lambda = 0$ gives $\det \mathbf{A} = \lambda_1 \cdots \lambda_n$.
+# $\det(\lambda\mathbf{I} - \mathbf{A})$. This is a polynomial in $\lambda$ of degree $n$ with first coefficient 1,
+# because only the identical permutation collects $n$ factors $\lambda$. So it equals $\prod_i (\lambda - \lambda_i)$
+# with its $n$ complex zeros, and $\lambda = 0$ gives $\det \mathbf{A} = \lambda_1 \cdots \lambda_n$.
 #
-# Most of these laws, and the rules behind them, are tried on whole numbers, without rounding except in the eigenvalues, and
-# so is what a careless author could have written in their place.
+# Sums have no such rule: $\det(\mathbf{A} + \mathbf{B})$ is not $\det \mathbf{A} + \det \mathbf{B}$ in general.
+#
+# :::{admonition} A tempting mistake
+# :class: warning
+# The factor comes out of each column, so $\det(3\mathbf{A})$ is $3^n \det \mathbf{A}$, not $3 \det \mathbf{A}$. For the
+# $2 \times 2$ matrix above it is $9 \cdot (-2) = -18$.
+# :::
 
-# %%
+# %% tags=["checks"]
 det = leibniz
 double = np.array([[2, 0, 5], [0, 1, 0], [0, 0, 1]])
 shear = double - np.diag([1, 0, 0])  # 5 times column 1 added to column 3
-laws = {  # a law, and a slip
+laws = {  # a law, a slip, and words for it
     'det AB = det A det B': (lambda A, B: det(A @ B) == det(A) * det(B),
-                             lambda A, B: det(A + B) == det(A) + det(B)),
+                             lambda A, B: det(A + B) == det(A) + det(B),
+                             'takes a sum for a product'),
     'det Aᵀ = det A': (lambda A, B: det(A.T) == det(A),
-                       lambda A, B: det(np.rot90(A)) == det(A)),
+                       lambda A, B: det(np.rot90(A)) == det(A),
+                       'turns the matrix by 90 degrees'),
     'det 3A = 27 det A, n = 3': (lambda A, B: det(3 * A) == 27 * det(A),
-                                 lambda A, B: det(3 * A) == 3 * det(A)),
+                                 lambda A, B: det(3 * A) == 3 * det(A),
+                                 'takes the factor out only once'),
     'two columns exchanged change the sign': (
         lambda A, B: det(A[:, [1, 0, 2]]) == -det(A),
-        lambda A, B: det(A[:, [1, 2, 0]]) == -det(A)),
+        lambda A, B: det(A[:, [1, 2, 0]]) == -det(A),
+        'moves all three columns on by one'),
     'a multiple added to another column': (
         lambda A, B: det(A @ shear) == det(A),
-        lambda A, B: det(A @ double) == det(A)),
+        lambda A, B: det(A @ double) == det(A),
+        'doubles a column as well'),
     'det A is the product of the eigenvalues': (
         lambda A, B: close(np.linalg.eigvals(A).prod(), det(A), atol=1e-6),
-        lambda A, B: close(np.linalg.norm(A, axis=0).prod(), det(A))),
+        lambda A, B: close(np.linalg.norm(A, axis=0).prod(), det(A)),
+        'multiplies the lengths of the columns'),
 }
 
-# %%
-for name, (law, slip) in laws.items():
-    verify(name, lambda seed: law(*whole(seed, 2, 3, 3)), tries=100,
-           control=lambda seed: slip(*whole(seed, 2, 3, 3)), seed=seeds())
+# %% tags=["checks"]
+for name, (law, wrong, words) in laws.items():
+    verify(
+        name,
+        lambda seed: law(*whole(seed, 2, 3, 3)),
+        tries=100,
+        slip=(words, lambda seed: wrong(*whole(seed, 2, 3, 3))),
+        seed=seeds(),
+    )
 
 # %% [markdown]
 # ```{exercise} ★★ Cramer's rule
@@ -264,7 +293,7 @@ for a, _ in cases:
 # ```
 
 # %% [markdown]
-# ## One factor for every shape
+# ## The determinant as the factor of volumes
 #
 # Boxes are special. What happens to the area of a leaf, a face, a country, when the map
 # $\mathbf{x} \mapsto \mathbf{A}\mathbf{x}$ is applied to it?
@@ -321,8 +350,7 @@ for ax, angle in zip(axes, (None, 105, 58, 24.444, -10), strict=True):
 # area $\tfrac12 \int_0^{2\pi} r^2 \, d\theta = \pi\,(1 + \tfrac12 \cdot 0.4^2)$. We throw 2000 darts at a rectangle
 # around its image and see how many hit. A dart $\mathbf{y}$ hits if $\mathbf{A}^{-1}\mathbf{y}$ lies in the flower. The
 # share of hits times the area of the rectangle, divided by the area of the flower, estimates $|\det \mathbf{A}|$; if
-# hits have the probability $p$, its relative standard error is $\sqrt{(1 - p)/(2000\,p)}$. The control believes that
-# the image of a unit square has the product of its edges as area.
+# hits have the probability $p$, its relative standard error is $\sqrt{(1 - p)/(2000\,p)}$.
 
 # %%
 A = np.array([[1.2, 0.7], [-0.3, 1.0]])
@@ -336,12 +364,6 @@ x, y = np.moveaxis(darts @ np.linalg.inv(A).T, -1, 0)
 hit = np.hypot(x, y) <= 1 + 0.4 * np.cos(5 * np.arctan2(y, x))
 ratio = hit.mean(1) * (2 * frame).prod() / area  # (1000,)
 assert 0.9 < ratio.std() / error < 1.1  # 4.5 standard errors of a deviation
-
-def counted(factor):  # within five standard errors of the mean
-    return abs(ratio.mean() - factor) < 5 * error / np.sqrt(1000)
-
-verify('counted: areas are multiplied by |det A|', lambda: counted(factor),
-       control=lambda: counted(np.linalg.norm(A, axis=0).prod()))
 print(f'|det A| = {factor:.3f}, mean of 1000 games {ratio.mean():.3f}')
 
 # %% mystnb={"figure": {"caption": "A map with $|\\det\\mathbf{A}| = 1.41$ multiplies the area of a flower by that number: a thousand counts of 2000 darts scatter around it as the theory predicts."}, "image": {"alt": "Left: darts in a rectangle; those that hit the image of a five-petalled flower are blue. Right: histogram of a thousand estimates of the ratio of areas, a bell around 1.41 that follows the normal curve drawn over it."}} tags=["hide-input"]
@@ -371,21 +393,8 @@ right.set_title('A thousand games');
 #
 # because the probability of a small region is density times volume, the same before and after. The same is true of a smooth
 # map near a point, where it looks linear; its matrix is then the one of [Jacobians](../calculus/jacobians.ipynb). For
-# standard normal $\mathbf{x}$ this must be the normal density with covariance $\mathbf{A}\mathbf{A}^\top$:
-
-# %%
-def carried(n, seed, power):
-    rng = np.random.default_rng(seed)
-    A, y = rng.normal(size=(n, n)), rng.normal(size=(10, n))
-    before = norm.pdf(np.linalg.solve(A, y.T).T).prod(-1)  # (10,)
-    known = multivariate_normal(cov=A @ A.T).pdf(y)
-    return close(before * abs(np.linalg.det(A))**power, known)
-
-verify('the density is divided by |det A|',
-       lambda n, seed: carried(n, seed, -1), tries=50,
-       control=lambda n, seed: carried(n, seed, 1), n=[1, 2, 3], seed=seeds())
-
-# %% [markdown]
+# standard normal $\mathbf{x}$ this is the normal density with covariance $\mathbf{A}\mathbf{A}^\top$.
+#
 # **Base times height.** Subtract from each column its projection on the earlier ones. These are slides; the determinant
 # stays. What is left of column $j$ is perpendicular to all the others and has as length $h_j$ the height of $\mathbf{a}_j$
 # over the span of the earlier columns. For perpendicular columns $\mathbf{B}^\top\mathbf{B}$ is diagonal, so
@@ -407,17 +416,12 @@ def lengths(a):
 def heights(a):  # over the span of the earlier columns
     return abs(np.diag(np.linalg.qr(a).R))
 
-def volume_is(seed, product):  # four vectors in six dimensions
-    a = np.random.default_rng(seed).normal(size=(6, 4))
-    root = np.sqrt(np.linalg.det(a.T @ a))
-    return close(root, product(a)) and root <= lengths(a).prod()
-
-verify('the volume is the product of the heights, at most of the lengths',
-       lambda seed: volume_is(seed, lambda a: heights(a).prod()),
-       control=lambda seed: volume_is(seed, lambda a: lengths(a).prod()),
-       seed=seeds())
-
-# %% [markdown]
+a = np.array([[3, 1], [0, 2], [4, 2]])  # two vectors in space
+print('lengths', lengths(a).round(3), 'heights', heights(a).round(3))
+print(f'area {np.sqrt(np.linalg.det(a.T @ a)):.3f},',
+      f'product of the heights {heights(a).prod():.3f},',
+      f'of the lengths {lengths(a).prod():.3f}')
+#
 # ```{exercise} ★★ Pythagoras for areas
 # :label: det-pythagoras
 # The square of a length is the sum of the squares of its projections on the axes. Show that the same holds for areas and
@@ -466,14 +470,62 @@ assert not grade(lambda a: abs(projections(a)).sum(), by_gram, cases)
 # ```{solution-end}
 # ```
 
+# %% tags=["checks"]
+def counted(factor):  # within five standard errors of the mean
+    return abs(ratio.mean() - factor) < 5 * error / np.sqrt(1000)
+
+verify(
+    'counted: areas are multiplied by |det A|',
+    lambda: counted(factor),
+    slip=(
+        'multiplies the lengths of the columns',
+        lambda: counted(np.linalg.norm(A, axis=0).prod()),
+    ),
+)
+
+def carried(n, seed, power):
+    rng = np.random.default_rng(seed)
+    A, y = rng.normal(size=(n, n)), rng.normal(size=(10, n))
+    before = norm.pdf(np.linalg.solve(A, y.T).T).prod(-1)  # (10,)
+    known = multivariate_normal(cov=A @ A.T).pdf(y)
+    return close(before * abs(np.linalg.det(A)) ** power, known)
+
+verify(
+    'the density is divided by |det A|',
+    lambda n, seed: carried(n, seed, -1),
+    tries=50,
+    slip=(
+        'multiplies the density by the determinant',
+        lambda n, seed: carried(n, seed, 1),
+    ),
+    n=[1, 2, 3],
+    seed=seeds(),
+)
+
+def volume_is(seed, product):  # four vectors in six dimensions
+    a = np.random.default_rng(seed).normal(size=(6, 4))
+    root = np.sqrt(np.linalg.det(a.T @ a))
+    return close(root, product(a)) and root <= lengths(a).prod()
+
+verify(
+    'the volume is the product of the heights, at most of the lengths',
+    lambda seed: volume_is(seed, lambda a: heights(a).prod()),
+    slip=(
+        'multiplies the lengths of the edges',
+        lambda seed: volume_is(seed, lambda a: lengths(a).prod()),
+    ),
+    seed=seeds(),
+)
+
 # %% [markdown]
-# ## A shorter way: elimination
+# ## Computing determinants by elimination and by blocks
 #
-# This section continues [Three rules for a signed volume](#three-rules-for-a-signed-volume). The sum over permutations has
-# $n!$ terms. The rules know a shorter way: adding a multiple of one row to another changes nothing, an exchange changes the
-# sign, and a triangular matrix shows its determinant on the diagonal. So eliminate below the diagonal, as in solving
-# equations, and multiply the *pivots* that appear there. As pivot we take the largest entry of the column that is left; why
-# is told in [LU decomposition](../linear_algebra/lu_decomposition.ipynb).
+# This section continues [The determinant: three rules for a signed
+# volume](#the-determinant-three-rules-for-a-signed-volume). The sum over permutations has $n!$ terms. The rules know a
+# shorter way: adding a multiple of one row to another changes nothing, an exchange changes the sign, and a triangular
+# matrix shows its determinant on the diagonal. So eliminate below the diagonal, as in solving equations, and multiply
+# the *pivots* that appear there. As pivot we take the largest entry of the column that is left; why is told in [LU
+# decomposition](../linear_algebra/lu_decomposition.ipynb).
 
 # %%
 def eliminate(a):  # a (n, n) -> the pivots, the sign of the exchanges
@@ -490,15 +542,6 @@ def eliminate(a):  # a (n, n) -> the pivots, the sign of the exchanges
 def determinant(a):
     pivots, sign = eliminate(a)
     return sign * pivots.prod()
-
-def in_fractions(n, seed, by):
-    return by(whole(seed, n, n) * Fraction(1)) == leibniz(whole(seed, n, n))
-
-verify('elimination gives the sum over permutations, exactly',
-       lambda n, seed: in_fractions(n, seed, determinant),
-       control=lambda n, seed: in_fractions(
-           n, seed, lambda a: eliminate(a)[0].prod()),
-       n=integers(1, 5), seed=seeds(), tries=100)
 a = np.random.default_rng(7).normal(size=(200, 200))
 assert close(determinant(a) / np.linalg.det(a), 1)
 
@@ -585,8 +628,8 @@ assert by_sum > 10 * by_pivots
 # the upper rows from the lower ones:
 #
 # $$\det \begin{bmatrix} \mathbf{A} & \mathbf{B} \\ \mathbf{C} & \mathbf{D} \end{bmatrix}
-# = \det \begin{bmatrix} \mathbf{A} & \mathbf{B} \\ \mathbf{0} & \mathbf{D} - \mathbf{C}\mathbf{A}^{-1}\mathbf{B} \end{bmatrix}
-# = \det \mathbf{A} \; \det(\mathbf{D} - \mathbf{C}\mathbf{A}^{-1}\mathbf{B}) .$$
+# = \det \begin{bmatrix} \mathbf{A} & \mathbf{B} \\ \mathbf{0} & \mathbf{D} - \mathbf{C}\mathbf{A}^{-1}\mathbf{B}
+# \end{bmatrix} = \det \mathbf{A} \; \det(\mathbf{D} - \mathbf{C}\mathbf{A}^{-1}\mathbf{B}) .$$
 #
 # (The last step is {prf:ref}`thm-det` again. Hold the lower right block fixed, whatever it is. As a function of the columns
 # of the upper left block alone the middle determinant obeys the first two rules, so it is $\det\mathbf{A}$ times its value
@@ -612,7 +655,7 @@ assert by_sum > 10 * by_pivots
 # Jacobian for every training example; an early kind, the *planar flows*, therefore have layers whose Jacobian is the
 # identity plus a matrix of rank one {cite}`rezende2015variational`.
 
-# %%
+# %% tags=["checks"]
 def sylvester(seed, sign):  # in whole numbers
     rng = np.random.default_rng(seed)
     U, V = rng.integers(-3, 4, (5, 2)), rng.integers(-3, 4, (2, 5))
@@ -635,14 +678,6 @@ def schur(A, B, C, D):
 
 def as_if_numbers(A, B, C, D):
     return determinant(A) * determinant(D) - determinant(B) * determinant(C)
-
-# %%
-verify('det(I + UV) = det(I + VU)', lambda seed: sylvester(seed, 1),
-       control=lambda seed: sylvester(seed, -1), seed=seeds())
-verify('det(A + uvᵀ) = det A (1 + vᵀ A⁻¹ u)', lambda seed: lemma(seed, 1),
-       control=lambda seed: lemma(seed, -1), seed=seeds())
-verify('a determinant in blocks', lambda seed: blocks(seed, schur),
-       control=lambda seed: blocks(seed, as_if_numbers), seed=seeds())
 
 # %% [markdown]
 # ```{exercise} ★★★ Whole numbers all the way
@@ -701,13 +736,53 @@ assert not grade(lambda a: bareiss_solution(a, late=True), by_sympy, cases)
 # ```{solution-end}
 # ```
 
+# %% tags=["checks"]
+def in_fractions(n, seed, by):
+    return by(whole(seed, n, n) * Fraction(1)) == leibniz(whole(seed, n, n))
+
+verify(
+    'elimination gives the sum over permutations, exactly',
+    lambda n, seed: in_fractions(n, seed, determinant),
+    slip=(
+        'forgets the sign of the exchanges',
+        lambda n, seed: in_fractions(
+            n, seed, lambda a: eliminate(a)[0].prod()
+        ),
+    ),
+    n=integers(1, 5),
+    seed=seeds(),
+    tries=100,
+)
+verify(
+    'det(I + UV) = det(I + VU)',
+    lambda seed: sylvester(seed, 1),
+    slip=('changes one sign of the two', lambda seed: sylvester(seed, -1)),
+    seed=seeds(),
+)
+verify(
+    'det(A + uvᵀ) = det A (1 + vᵀ A⁻¹ u)',
+    lambda seed: lemma(seed, 1),
+    slip=('exchanges u and v', lambda seed: lemma(seed, -1)),
+    seed=seeds(),
+)
+verify(
+    'a determinant in blocks',
+    lambda seed: blocks(seed, schur),
+    slip=(
+        'takes the blocks for numbers',
+        lambda seed: blocks(seed, as_if_numbers),
+    ),
+    seed=seeds(),
+)
+
 # %% [markdown]
-# ## Why determinants overflow
+# ## Overflow, and the logarithm of the determinant
 #
-# This section continues [A shorter way: elimination](#a-shorter-way-elimination). Volume is a matter of units: from
-# metres to millimetres, it is multiplied by $1000^n$. In a hundred dimensions that is $1000^{100} = 10^{300}$, and a
-# double ends at $1.8 \cdot 10^{308}$. But could one not just choose the unit well? Let us see how large the determinant
-# of a random matrix is.
+# This section continues [Computing determinants by elimination and by
+# blocks](#computing-determinants-by-elimination-and-by-blocks). Volume is a matter of units: from metres to
+# millimetres, it is multiplied by $1000^n$. In a hundred dimensions that is $1000^{100} = 10^{300}$, and a double ends
+# at $1.8 \cdot 10^{308}$. But could one not just choose the unit well? Let us see how large the determinant of a random
+# matrix is.
 #
 # ```{prf:theorem} A random determinant
 # :label: thm-det-random
@@ -729,19 +804,25 @@ assert not grade(lambda a: bareiss_solution(a, late=True), by_sympy, cases)
 # of the usual formats?
 
 # %%
-def mean_square(value, n=4, draws=40000):  # of signs, not normal
-    signs = np.random.default_rng(17).choice([-1, 1], (draws, n, n))
-    squares = np.linalg.det(signs)**2
-    error = squares.std() / np.sqrt(draws)
-    return abs(squares.mean() - value) < 5 * error
-
-verify('E (det A)² = n!', lambda: mean_square(math.factorial(4)),
-       control=lambda: mean_square(4**4))
 log_root = np.array([gammaln(n + 1.0) / 2 for n in range(400)])
 for kind in (np.float16, np.float32, np.float64):
     limit = np.finfo(kind)
     n = (log_root > np.log(float(limit.max))).argmax()
     print(f'{limit.bits} bits: sqrt(n!) is too large from n = {n}')
+
+# %% tags=["checks"]
+def mean_square(value, n=4, draws=40000):  # of signs, not normal
+    signs = np.random.default_rng(17).choice([-1, 1], (draws, n, n))
+    squares = np.linalg.det(signs) ** 2
+    error = squares.std() / np.sqrt(draws)
+    return abs(squares.mean() - value) < 5 * error
+
+
+verify(
+    'E (det A)² = n!',
+    lambda: mean_square(math.factorial(4)),
+    slip=('takes n to the power n', lambda: mean_square(4**4)),
+)
 
 # %% [markdown]
 # Divide the entries by $\sqrt{n}$, as one does with the weights of a network, and by Stirling's formula
@@ -750,7 +831,8 @@ for kind in (np.float16, np.float32, np.float64):
 #
 # ```{math}
 # :label: det-log
-# \log |\det \mathbf{A}| = \sum_k \log |u_{kk}|, \qquad \operatorname{sign} \det \mathbf{A} = (-1)^s \prod_k \operatorname{sign} u_{kk}
+# \log |\det \mathbf{A}| = \sum_k \log |u_{kk}|, \qquad \operatorname{sign} \det \mathbf{A} = (-1)^s \prod_k
+# \operatorname{sign} u_{kk}
 # ```
 #
 # with the pivots $u_{kk}$ after $s$ exchanges of rows.
@@ -759,15 +841,6 @@ for kind in (np.float16, np.float32, np.float64):
 def slogdet(a):  # sign and logarithm of the absolute value
     pivots, sign = eliminate(a)
     return sign * np.sign(pivots).prod(), np.log(abs(pivots)).sum()
-
-def with_sign(seed, sign):
-    a = np.random.default_rng(seed).normal(size=(40, 40))
-    return close([sign(a), slogdet(a)[1]], np.linalg.slogdet(a))
-
-verify('sign and logarithm from the pivots and the exchanges',
-       lambda seed: with_sign(seed, lambda a: slogdet(a)[0]), tries=50,
-       control=lambda seed: with_sign(
-           seed, lambda a: np.sign(eliminate(a)[0]).prod()), seed=seeds())
 a = np.random.default_rng(11).normal(size=(500, 500))
 log = slogdet(a)[1]
 with np.errstate(over='ignore', under='ignore'):
@@ -778,34 +851,60 @@ print(f'log |det A/100|:          {slogdet(a / 100)[1]:.3f}')
 steps = (log - slogdet(a / 100)[1]) / math.log(100)
 print(f'difference / log 100:     {steps:.3f}')
 
+# %% tags=["checks"]
+def with_sign(seed, sign):
+    a = np.random.default_rng(seed).normal(size=(40, 40))
+    return close([sign(a), slogdet(a)[1]], np.linalg.slogdet(a))
+
+
+verify(
+    'sign and logarithm from the pivots and the exchanges',
+    lambda seed: with_sign(seed, lambda a: slogdet(a)[0]),
+    tries=50,
+    slip=(
+        'forgets the sign of the exchanges',
+        lambda seed: with_sign(
+            seed, lambda a: np.sign(eliminate(a)[0]).prod()
+        ),
+    ),
+    seed=seeds(),
+)
+
 # %% [markdown]
 # The logarithm is not only safe, it is well-behaved. By {prf:ref}`thm-det-random` its mean is half the sum of the means of
 # $\log q_k$, which are $\psi(k/2) + \log 2$ with the digamma function $\psi$. Its variance is a quarter of
 # $\sum_k \psi'(k/2) \approx 2 \log n$, so the standard deviation grows like $\sqrt{\tfrac12 \log n}$: next to nothing beside
 # a mean of the order $n \log n$. The mean of the logarithm is not the logarithm of the root mean square, $\tfrac12 \log n!$.
-# It is smaller, by little, and the check can tell.
+# It is a little smaller.
 
 # %%
 def log_det_moments(n):  # of a matrix of standard normal entries
     half = np.arange(1, n + 1) / 2
     mean = (psi(half) + math.log(2)).sum() / 2
     return mean, np.sqrt(polygamma(1, half).sum()) / 2
-
 rng = np.random.default_rng(12)
 sizes = (5, 20, 60, 120, 240, 400, 600)
 logs = {n: np.linalg.slogdet(
     rng.normal(size=(2000 if n < 100 else 8, n, n)))[1] for n in sizes}
+for n in (5, 20, 60):  # 2000 draws: five standard errors are 0.08
+    assert abs(logs[n].std() / log_det_moments(n)[1] - 1) < 0.1
+print(f'standard deviation at n = 600: {log_det_moments(600)[1]:.2f}')
 
+# %% tags=["checks"]
 def has_mean(n, mean):
     error = log_det_moments(n)[1] / np.sqrt(len(logs[n]))
     return abs(logs[n].mean() - mean) < 5 * error
 
-verify('the mean of log |det A| is that of the theorem',
-       lambda n: has_mean(n, log_det_moments(n)[0]), n=list(sizes),
-       control=lambda n: has_mean(n, gammaln(n + 1) / 2))
-for n in (5, 20, 60):  # 2000 draws: five standard errors are 0.08
-    assert abs(logs[n].std() / log_det_moments(n)[1] - 1) < 0.1
-print(f'standard deviation at n = 600: {log_det_moments(600)[1]:.2f}')
+
+verify(
+    'the mean of log |det A| is that of the theorem',
+    lambda n: has_mean(n, log_det_moments(n)[0]),
+    n=list(sizes),
+    slip=(
+        'takes half the logarithm of n!',
+        lambda n: has_mean(n, gammaln(n + 1) / 2),
+    ),
+)
 
 # %%
 n = np.arange(2, 1700)
@@ -908,7 +1007,7 @@ assert not grade(one_too_many, by_numpy, cases)
 # ```
 
 # %% [markdown]
-# ## Where it matters: three photographs, thrice exposed
+# ## Where it matters: unmixing three photographs
 #
 # Three photographs were exposed on three films, each time with other strengths. Pixel by pixel, the films are
 # $\mathbf{x} = \mathbf{A}\mathbf{s}$, where $\mathbf{s}$ holds the grey values of the three photographs. Neither
