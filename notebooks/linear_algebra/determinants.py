@@ -421,7 +421,8 @@ print('lengths', lengths(a).round(3), 'heights', heights(a).round(3))
 print(f'area {np.sqrt(np.linalg.det(a.T @ a)):.3f},',
       f'product of the heights {heights(a).prod():.3f},',
       f'of the lengths {lengths(a).prod():.3f}')
-#
+
+# %% [markdown]
 # ```{exercise} ★★ Pythagoras for areas
 # :label: det-pythagoras
 # The square of a length is the sum of the squares of its projections on the axes. Show that the same holds for areas and
@@ -841,6 +842,7 @@ verify(
 def slogdet(a):  # sign and logarithm of the absolute value
     pivots, sign = eliminate(a)
     return sign * np.sign(pivots).prod(), np.log(abs(pivots)).sum()
+
 a = np.random.default_rng(11).normal(size=(500, 500))
 log = slogdet(a)[1]
 with np.errstate(over='ignore', under='ignore'):
