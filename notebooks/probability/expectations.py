@@ -621,8 +621,8 @@ verify(
 # ```
 #
 # The mean is linearity. The variance is $\frac{1}{n^2} \sum_i \mathrm{Var}(f(X_i))$, since independent terms have no
-# covariance. So the error has standard deviation $\sigma_f / \sqrt n$: *one more digit costs a hundred times the
-# work*, whatever the dimension of $X$. And since the mean square of the error vanishes, so does the probability of
+# covariance. So the error has the standard deviation $\sigma_f / \sqrt n$, the *standard
+# error*: *one more digit costs a hundred times the work*, whatever the dimension of $X$. And since the mean square of the error vanishes, so does the probability of
 # any fixed error (that step is Chebyshev's inequality, see [concentration](concentration.ipynb)): this is the weak law of
 # large numbers, for finite variance. As an example take $f(\mathbf{x}) = e^{-x_1 - \dots - x_d}$ on the
 # unit cube. By independence $\mathbb{E}[f] = (1 - e^{-1})^d$ and
