@@ -9,8 +9,8 @@
 # %% [markdown]
 # # The reparameterization trick
 #
-# - **Question.** An average is taken over dice, and the parameter that you want to tune loads the dice. How do you get
-#   the slope of the average from throws alone?
+# - **Question.** How do you differentiate an expectation with respect to a parameter of its distribution, if all that you have
+#   are draws?
 # - **You need** [Expectations](expectations.ipynb), [The Gaussian distribution](gaussian_distribution.ipynb) and
 #   [Automatic differentiation](../calculus/automatic_differentiation.ipynb).
 # - **You build** the two estimators of such a slope, the laws of their noise against dimension, gradients through
@@ -27,8 +27,7 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
     address = 'https://github.com/deep-learning-verified/book/archive/refs/tags/v0.2.0.zip'
     subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
 
-# %%
-from functools import partial
+# %% tags=["hide-input"]
 from typing import NamedTuple
 
 import matplotlib.pyplot as plt
@@ -49,7 +48,7 @@ torch.set_default_dtype(torch.float64)
 plt.style.use('nbutils.book')
 
 # %% [markdown]
-# ## An average over loaded dice
+# ## Gradients of an expectation: where backpropagation stops
 #
 # Much of machine learning asks for the best *distribution*: of actions that earn a reward, of hidden causes that
 # explain an image, of weights that fit the data. A family $p_\theta$ is given, a quantity $f$ that does not know
@@ -67,44 +66,10 @@ plt.style.use('nbutils.book')
 # \mathbb{E}_{z \sim p_\theta(z)}[f(z)] = \sum_z p_\theta(z) f(z) .
 # ```
 #
-# For $\mathcal{N}(\mu, \sigma^2)$ and $f(z) = z^2$ the integral must be $\mu^2 + \sigma^2$; for four outcomes with
-# $p = \mathrm{softmax}(\mathbf{a})$ the sum must agree with 4000 throws within five standard errors. Both controls
-# leave $p$ unnormalised.
-
-# %%
-def second_moment(mu, sigma, constant):
-    z, h = np.linspace(-12, 12, 241, retstep=True)  # in units of sigma
-    p = np.exp(-(z**2) / 2) / constant
-    return ((mu + sigma * z) ** 2 * p).sum() * h * sigma
-
-holds(
-    'la.reparam.continuous',
-    lambda mu, sigma: close(second_moment(
-        mu, sigma, sigma * np.sqrt(2 * np.pi)), mu**2 + sigma**2),
-    control=lambda mu, sigma: close(second_moment(
-        mu, sigma, np.sqrt(2 * np.pi)), mu**2 + sigma**2),
-    mu=scalars(), sigma=scalars(0.1, 5), tries=100,
-)
-
-# %%
-def throws_agree(a, f, seed, p, N=4000):
-    rng = np.random.default_rng(seed)
-    average = f[rng.choice(4, size=N, p=softmax(a))].mean()
-    exact = softmax(a)
-    variance = exact @ (f - exact @ f) ** 2
-    return abs(average - p(a) @ f) < 5 * np.sqrt(variance / N) + 1e-6
-
-holds(
-    'la.reparam.discrete',
-    lambda a, f, seed: throws_agree(a, f, seed, softmax),
-    control=lambda a, f, seed: throws_agree(a, f, seed, np.exp),
-    a=vectors(4, -2, 2), f=vectors(4), seed=seeds(), tries=100,
-)
-
-# %% [markdown]
+# For example, for $\mathcal{N}(\mu, \sigma^2)$ and $f(z) = z^2$ the integral is $\mu^2 + \sigma^2$.
+#
 # The integral is usually out of reach: $z$ has thousands of coordinates, or $f$ is a simulator. What remains is to
-# throw. The notes continue "$\approx \frac1n \sum_z f(z)$" with the same letter $z$ that has just run through all
-# possible values, each once. Meant is a sum over *throws*, where likely values come often:
+# draw. The average runs over *draws*, where likely values come often, and not over the possible values, each once:
 #
 # ```{math}
 # :label: la.reparam.monte-carlo
@@ -112,52 +77,23 @@ holds(
 # ```
 #
 # The error has mean zero and standard deviation $\mathrm{sd}(f) / \sqrt n$. For a coin that shows 1 with
-# probability 0.9, and $f(z) = z$, the check measures that size over 2000 repetitions, up to five standard errors of
-# the measurement, $5 / \sqrt{2 \cdot 2000}$. The control averages over the two values and stays at $\frac12$.
+# probability 0.9, and $f(z) = z$:
 
 # %%
-def error_is_right(n, average, R=2000):
-    throws = np.random.default_rng(n).random((R, n)) < 0.9
-    error = np.sqrt(((average(throws) - 0.9) ** 2).mean())
-    return abs(error * np.sqrt(n) / 0.3 - 1) < 5 / np.sqrt(2 * R)
-
-holds(
-    'la.reparam.monte-carlo',
-    lambda n: error_is_right(n, lambda z: z.mean(1)),
-    control=lambda n: error_is_right(n, lambda z: np.full(len(z), 0.5)),
-    n=[50, 200, 800],
-)
+throws = np.random.default_rng(0).random((2000, 200)) < 0.9
+error = np.sqrt(((throws.mean(1) - 0.9) ** 2).mean())
+print(f'200 throws: error {error:.4f}, sd / √n {0.3 / np.sqrt(200):.4f}')
 
 # %% [markdown]
 # Now the slope in $\theta$. Backpropagation cannot help by itself: $\theta$ went into a random generator, a number
-# came out, and no chain of differentiable operations connects the two. "The sampling process is not differentiable",
-# say the notes. Precisely,
+# came out, and no chain of differentiable operations connects the two.
 #
-# ```{math}
-# :label: la.reparam.sampling-not-differentiable
-# & \text{a black-box draw } z \sim p_\theta \text{ carries no } \partial z / \partial \theta, \\
-# & \text{yet } \theta \mapsto \mathbb{E}_{z \sim p_\theta}[f(z)] \text{ may be smooth.}
-# ```
+# (la.reparam.sampling-not-differentiable)=
+# A draw $z \sim p_\theta$ from a black box carries no $\partial z / \partial \theta$, yet the expectation
+# $\mathbb{E}_{z \sim p_\theta}[f(z)]$ may be a smooth function of $\theta$.
 #
 # The expectation of $z^2$ above has the derivatives $2\mu$ and $2\sigma$, however the numbers were drawn. And whether
-# a draw has a derivative depends on *how* it is made: in torch, `sample()` is a black box, `rsample()` is not. The
-# control uses the latter.
-
-# %%
-def no_path_but_smooth(mu, method):
-    m = torch.tensor(mu, requires_grad=True)
-    z = getattr(Normal(m, 1.0), method)()
-    h = 1e-4
-    slope = (second_moment(mu + h, 1, np.sqrt(2 * np.pi))
-             - second_moment(mu - h, 1, np.sqrt(2 * np.pi))) / (2 * h)
-    return not z.requires_grad and close(slope, 2 * mu)
-
-holds(
-    'la.reparam.sampling-not-differentiable',
-    lambda mu: no_path_but_smooth(mu, 'sample'),
-    control=lambda mu: no_path_but_smooth(mu, 'rsample'),
-    mu=scalars(), tries=50,
-)
+# a draw has a derivative depends on *how* it is made: in torch, `sample()` is a black box, `rsample()` is not.
 
 # %% mystnb={"figure": {"caption": "Left: a draw cuts the path from $\\theta$ to $f$. Right: with the noise $\\varepsilon$ as an input, $z$ is an ordinary function of $\\theta$, and the chain rule runs through it."}, "image": {"alt": "Two computation graphs. Left: theta leads to a round node z, drawn at random, which leads to f; the arrow from theta to z is broken. Right: theta and a random node epsilon both lead to z = g(theta, epsilon), which leads to f; a path of solid arrows runs from f back to theta."}} tags=["hide-input"]
 fig, axes = panels(2, height=1.7)
@@ -186,8 +122,87 @@ axes[1].set(title='z = g(θ, ε): noise is an input');
 # Circles are random, squares are computed. There are two ways out. Leave the draws where they are and change
 # their *weights*; or keep the weights and *move* the draws.
 
+# %% tags=["checks"]
+def second_moment(mu, sigma, constant):
+    z, h = np.linspace(-12, 12, 241, retstep=True)  # in units of sigma
+    p = np.exp(-(z**2) / 2) / constant
+    return ((mu + sigma * z) ** 2 * p).sum() * h * sigma
+
+holds(
+    'la.reparam.continuous',
+    lambda mu, sigma: close(
+        second_moment(mu, sigma, sigma * np.sqrt(2 * np.pi)), mu**2 + sigma**2
+    ),
+    slip=(
+        'forgets sigma in the normalizing constant',
+        lambda mu, sigma: close(
+            second_moment(mu, sigma, np.sqrt(2 * np.pi)), mu**2 + sigma**2
+        ),
+    ),
+    mu=scalars(),
+    sigma=scalars(0.1, 5),
+    tries=100,
+)
+
+def throws_agree(a, f, seed, p, N=4000):
+    rng = np.random.default_rng(seed)
+    average = f[rng.choice(4, size=N, p=softmax(a))].mean()
+    exact = softmax(a)
+    variance = exact @ (f - exact @ f) ** 2
+    return abs(average - p(a) @ f) < 5 * np.sqrt(variance / N) + 1e-6
+
+holds(
+    'la.reparam.discrete',
+    lambda a, f, seed: throws_agree(a, f, seed, softmax),
+    slip=(
+        'leaves the probabilities unnormalized',
+        lambda a, f, seed: throws_agree(a, f, seed, np.exp),
+    ),
+    a=vectors(4, -2, 2),
+    f=vectors(4),
+    seed=seeds(),
+    tries=100,
+)
+
+def error_is_right(n, average, R=2000):
+    throws = np.random.default_rng(n).random((R, n)) < 0.9
+    error = np.sqrt(((average(throws) - 0.9) ** 2).mean())
+    return abs(error * np.sqrt(n) / 0.3 - 1) < 5 / np.sqrt(2 * R)
+
+holds(
+    'la.reparam.monte-carlo',
+    lambda n: error_is_right(n, lambda z: z.mean(1)),
+    slip=(
+        'averages over the values instead of the draws',
+        lambda n: error_is_right(n, lambda z: np.full(len(z), 0.5)),
+    ),
+    n=[50, 200, 800],
+)
+
+# %% tags=["checks"]
+def no_path_but_smooth(mu, method):
+    m = torch.tensor(mu, requires_grad=True)
+    z = getattr(Normal(m, 1.0), method)()
+    h = 1e-4
+    slope = (
+        second_moment(mu + h, 1, np.sqrt(2 * np.pi))
+        - second_moment(mu - h, 1, np.sqrt(2 * np.pi))
+    ) / (2 * h)
+    return not z.requires_grad and close(slope, 2 * mu)
+
+holds(
+    'la.reparam.sampling-not-differentiable',
+    lambda mu: no_path_but_smooth(mu, 'sample'),
+    slip=(
+        'takes a draw with rsample for a black box',
+        lambda mu: no_path_but_smooth(mu, 'rsample'),
+    ),
+    mu=scalars(),
+    tries=50,
+)
+
 # %% [markdown]
-# ## Weigh the draws: the score function
+# ## The score-function estimator (REINFORCE): weigh the draws
 #
 # Differentiate the integral where $\theta$ stands, in the density, and multiply and divide by $p_\theta$ to get an
 # expectation back:
@@ -199,71 +214,42 @@ axes[1].set(title='z = g(θ, ε): noise is an input');
 # &= \mathbb{E}_{z \sim p_\theta} \Big[ f(z) \, \frac{\partial \log p_\theta(z)}{\partial \theta} \Big] .
 # ```
 #
-# Needed is that the derivative may pass under the integral; in particular, if the set $\{p_\theta > 0\}$ moves, $p_\theta$
+# The derivative must be allowed to pass under the integral; in particular, if the set $\{p_\theta > 0\}$ moves, $p_\theta$
 # must vanish at its moving edge. *No smoothness* is needed of $f$, only means that are finite: it may jump, it may be a
-# table, $z$ may be discrete (then read sums). The factor $s = \partial_\theta \log p_\theta$ is the *score* known from
+# table, and $z$ may be discrete (with sums in place of the integrals). The factor $s = \partial_\theta \log p_\theta$ is
+# the *score* known from
 # [Maximum likelihood](maximum_likelihood.ipynb), and the average of $f(z_i) \, s(z_i)$ is the *score-function* or
-# *REINFORCE* estimator {cite}`williams1992simple`: draws with a high $f$ vote, with weight $f$, for the parameters that
-# make them likelier.
+# *REINFORCE* estimator {cite}`williams1992simple`: draws with a high $f$ pull the parameters, with weight $f$, to where
+# they are likelier.
 #
-# :::{admonition} Erratum
-# :class: warning
-# The notes continue: since sampling is not differentiable, "we can not optimize $p_\theta$ via methods like
-# backpropagation", and would *need* to convert to a variable whose distribution has no parameter. The first half is
-# about the path through the sample, and right. The conclusion is too strong: by {eq}`eq-reparam-score` it suffices to
-# backpropagate the *surrogate* $f(z) \log p_\theta(z)$ with $z$ and $f(z)$ held fixed, and no conversion takes place.
-# The slip is easy to make, because one route is closed and the other is not on the map of a computation graph.
-# :::
-#
-# The counterexample lets torch backpropagate the surrogate for $f(z) = z^2$, $z \sim \mathcal{N}(\mu, 1)$, and descend
-# with it. At the optimum $\mu = 0$ one term is $\varepsilon^3$ with variance $\mathbb{E}[\varepsilon^6] = 15$; with
-# $n = 100$ draws and step $\eta$ the error settles as $\mu \leftarrow (1 - 2\eta)\mu - \eta \cdot \text{noise}$, whose
-# variance solves $v = (1 - 2\eta)^2 v + \eta^2 \frac{15}{n}$. Of 200 descents, the root mean square end point must be
-# $\sqrt v$ up to five standard errors, $5 / \sqrt{2 \cdot 200}$.
+# (la.reparam.cannot-optimize)=
+# In a program it suffices to backpropagate the *surrogate* $f(z) \log p_\theta(z)$ with $z$ and $f(z)$ held fixed. Here it
+# is for $f(z) = z^2$ and $z \sim \mathcal{N}(\mu, 1)$, with 200 descents from $\mu = 3$, 100 draws a step, and step $0.05$:
 
 # %%
-def surrogate_slope(mu, noise, log_p=lambda z, m: Normal(m, 1.0).log_prob(z)):
-    m = torch.tensor(mu, requires_grad=True)  # (R, 1)
-    z = torch.tensor(mu + noise)  # (R, n), fixed numbers: no path to m
-    (z**2 * log_p(z, m)).mean(1).sum().backward()
+def surrogate_slope(mu, noise):  # (R, 1), (R, n) -> (R, 1)
+    m = torch.tensor(mu, requires_grad=True)
+    z = torch.tensor(mu + noise)  # fixed numbers: no path to m
+    (z**2 * Normal(m, 1.0).log_prob(z)).mean(1).sum().backward()
     return m.grad.numpy()
 
-def reaches_optimum(mu, seed, eta=0.05, n=100, R=200):
-    rng, mu = np.random.default_rng(seed), np.full((R, 1), mu)
-    for _ in range(100):
-        mu = mu - eta * surrogate_slope(mu, rng.normal(size=(R, n)))
-    v = eta**2 * 15 / n / (1 - (1 - 2 * eta) ** 2)
-    return abs(np.sqrt((mu**2).mean() / v) - 1) < 5 / np.sqrt(2 * R)
-
-erratum(
-    'la.reparam.cannot-optimize',
-    printed=lambda mu, seed: not reaches_optimum(mu, seed),
-    corrected=reaches_optimum,
-    mu=[-3.0, 1.0, 2.0], seed=seeds(), tries=6,
-)
+rng, mu = np.random.default_rng(0), np.full((200, 1), 3.0)
+for _ in range(100):
+    mu = mu - 0.05 * surrogate_slope(mu, rng.normal(size=(200, 100)))
+print(f'after 100 steps: mean {abs(mu.mean()):.3f} from the optimum 0, '
+      f'spread {mu.std():.3f}')
 
 # %% [markdown]
-# Is the estimator unbiased, too? One term of it is $(\mu + \varepsilon)^2 \varepsilon$, with mean $2\mu$ and, from the
-# moments 1, 3, 15 of $\varepsilon$, variance $\mu^4 + 14\mu^2 + 15$. The control backpropagates $f \, p_\theta$,
-# without the logarithm.
-
-# %%
-def slope_is_unbiased(mu, seed, log_p, N=10_000):
-    noise = np.random.default_rng(seed).normal(size=(1, N))
-    band = 5 * np.sqrt((mu**4 + 14 * mu**2 + 15) / N)
-    slope = surrogate_slope(np.array([[mu]]), noise, log_p)
-    return abs(slope.item() - 2 * mu) < band
-
-verify(
-    'the surrogate has the slope of the expectation',
-    lambda mu, seed: slope_is_unbiased(
-        mu, seed, lambda z, m: Normal(m, 1.0).log_prob(z)),
-    control=lambda mu, seed: slope_is_unbiased(
-        mu, seed, lambda z, m: Normal(m, 1.0).log_prob(z).exp()),
-    mu=scalars(-4, 4), seed=seeds(), tries=60,
-)
-
-# %% [markdown]
+# :::{admonition} A tempting mistake
+# :class: warning
+# "Sampling is not differentiable, so we cannot optimize $p_\theta$ by backpropagation." The first half is true of the path
+# through the sample. The second does not follow, as the descent above shows: it goes from 3 to 0 although no derivative
+# passes through a draw. In a computation graph only the closed route is visible.
+# :::
+#
+# One term of the estimator is $(\mu + \varepsilon)^2 \varepsilon$, with mean $2\mu$, the slope, and, from the
+# moments 1, 3, 15 of $\varepsilon^2$, $\varepsilon^4$, $\varepsilon^6$, variance $\mu^4 + 14\mu^2 + 15$.
+#
 # **A free parameter.** With $f = 1$ the left side of {eq}`eq-reparam-score` is the slope of $\int p_\theta = 1$. So
 # $\mathbb{E}[s] = 0$, and any constant $b$, a *baseline*, may be subtracted from $f$ without changing the mean:
 #
@@ -272,11 +258,10 @@ verify(
 # \mathbb{E}\big[ (f(z) - b) \, s(z) \big] = \frac{\partial}{\partial \theta} \mathbb{E}[f(z)] \quad \text{for every } b .
 # ```
 #
-# It is wise to use it: if $f$ is a thousand give or take one, the raw estimator spends its draws on finding that a
-# thousand times the mean score is zero.
-
-# %% [markdown]
-# ```{exercise} ★★ The best baseline
+# A baseline makes a large difference: if $f$ is nearly constant and large, the estimator without one averages large terms
+# whose mean is almost zero.
+#
+# ```{exercise} ★★ Program: the best baseline
 # :label: reparam-baseline
 # Given values `f` and scores `s` of $n$ draws, write `best_baseline(f, s)`: the $b$ for which the terms
 # $(f_i - b) s_i$ have the least mean square. (Their mean hardly depends on $b$, so this is the least variance.)
@@ -316,8 +301,51 @@ assert not grade(
 # ```{solution-end}
 # ```
 
+# %% tags=["checks"]
+def reaches_optimum(mu, seed, eta=0.05, n=100, R=200):
+    # at the optimum one term is ε³ with variance 15, and the error settles
+    # where v = (1 - 2η)² v + η² 15 / n
+    rng, mu = np.random.default_rng(seed), np.full((R, 1), mu)
+    for _ in range(100):
+        mu = mu - eta * surrogate_slope(mu, rng.normal(size=(R, n)))
+    v = eta**2 * 15 / n / (1 - (1 - 2 * eta) ** 2)
+    return abs(np.sqrt((mu**2).mean() / v) - 1) < 5 / np.sqrt(2 * R)
+
+erratum(
+    'la.reparam.cannot-optimize',
+    printed=lambda mu, seed: not reaches_optimum(mu, seed),
+    corrected=reaches_optimum,
+    mu=[-3.0, 1.0, 2.0],
+    seed=seeds(),
+    tries=6,
+)
+
+def without_logarithm(mu, noise):
+    m = torch.tensor(mu, requires_grad=True)
+    z = torch.tensor(mu + noise)
+    (z**2 * Normal(m, 1.0).log_prob(z).exp()).mean(1).sum().backward()
+    return m.grad.numpy()
+
+def slope_is_unbiased(mu, seed, estimator, N=10_000):
+    noise = np.random.default_rng(seed).normal(size=(1, N))
+    band = 5 * np.sqrt((mu**4 + 14 * mu**2 + 15) / N)
+    slope = estimator(np.array([[mu]]), noise)
+    return abs(slope.item() - 2 * mu) < band
+
+verify(
+    'the surrogate has the slope of the expectation',
+    lambda mu, seed: slope_is_unbiased(mu, seed, surrogate_slope),
+    slip=(
+        'forgets the logarithm of the density',
+        lambda mu, seed: slope_is_unbiased(mu, seed, without_logarithm),
+    ),
+    mu=scalars(-4, 4),
+    seed=seeds(),
+    tries=60,
+)
+
 # %% [markdown]
-# ## Move the draws: reparameterization
+# ## Reparameterization: move the draws
 #
 # A random generator makes normal numbers from standard ones: $z = \mu + \sigma \varepsilon$. Draw $\varepsilon$ first,
 # from a law $q$ *without* parameters, and $z = g_\theta(\varepsilon)$ is an ordinary function of $\theta$. If
@@ -329,65 +357,9 @@ assert not grade(
 # ```
 #
 # Such a $g$ always exists for numbers: if $F_\theta$ is the distribution function and $u$ is uniform in $(0, 1)$, then
-# $g_\theta(u) = F_\theta^{-1}(u)$ has $\Pr(g_\theta(u) \le t) = \Pr(u \le F_\theta(t)) = F_\theta(t)$. Three laws,
-# with their derivatives in $\theta$ for later, and $f(z) = \sin z$, whose means are known in closed form:
-
-# %%
-class Law(NamedTuple):  # of z = g(u, t), with f and its mean at t
-    mean: callable
-    g: callable
-    dg: callable  # in t
-    f: callable = np.sin
-    df: callable = np.cos
-    scipy: callable = None
-
-laws = {
-    'normal, scale t': Law(
-        lambda t: np.sin(1) * np.exp(-(t**2) / 2),
-        lambda u, t: 1 + t * ndtri(u), lambda u, t: ndtri(u),
-        scipy=lambda t: stats.norm(1, t)),
-    'exponential, rate t': Law(
-        lambda t: t / (1 + t**2), lambda u, t: -np.log1p(-u) / t,
-        lambda u, t: np.log1p(-u) / t**2,
-        scipy=lambda t: stats.expon(scale=1 / t)),
-    'logistic, centre t': Law(
-        lambda t: np.sin(t) * np.pi / np.sinh(np.pi),
-        lambda u, t: t + logit(u), lambda u, t: 1.0,
-        scipy=lambda t: stats.logistic(t)),
-}
-
-# %%
-wrong = {  # the variance as scale, rate for its inverse, a scale
-    'normal, scale t': lambda u, t: 1 + t**2 * ndtri(u),
-    'exponential, rate t': lambda u, t: -t * np.log1p(-u),
-    'logistic, centre t': lambda u, t: t * logit(u),
-}
-
-# %% [markdown]
-# The check looks at the law of $g_\theta(u)$ over 4000 draws (Kolmogorov's distance, with a bound that is exceeded with
-# a probability of at most $2/(2 \cdot 10^6) = 10^{-6}$), and compares the two means by quadrature. Controls are
-# generators as a tired author writes them.
-
-# %%
-def mean_by_path(f, g, t):
-    return quad(lambda u: f(g(u, t)), 0, 1, limit=200)[0]
-
-def carries_over(name, t, seed, generators):
-    law, g = laws[name], generators[name]
-    u = np.random.default_rng(seed).random(4000)
-    distance = stats.kstest(g(u, t), law.scipy(t).cdf).statistic
-    return distance < np.sqrt(np.log(2e6) / 8000) and close(
-        mean_by_path(law.f, g, t), law.mean(t), atol=1e-6)
-
-right = {name: law.g for name, law in laws.items()}
-holds(
-    'la.reparam.identity',
-    lambda name, t, seed: carries_over(name, t, seed, right),
-    control=lambda name, t, seed: carries_over(name, t, seed, wrong),
-    name=list(laws), t=scalars(0.3, 3), seed=seeds(), tries=60,
-)
-
-# %% [markdown]
+# $g_\theta(u) = F_\theta^{-1}(u)$ has $\Pr(g_\theta(u) \le t) = \Pr(u \le F_\theta(t)) = F_\theta(t)$. For example,
+# $-\log(1 - u) / \theta$ has the exponential law with rate $\theta$.
+#
 # Both sides of {eq}`la.reparam.identity` are the same function of $\theta$. So they have the same derivative,
 #
 # ```{math}
@@ -400,34 +372,24 @@ holds(
 # ```{math}
 # :label: la.reparam.gradient-2
 # \frac{\partial}{\partial \theta} \mathbb{E}_{\epsilon \sim q(\epsilon)}[f(g_\theta(\epsilon))]
-# = \mathbb{E}_{\epsilon \sim q(\epsilon)} \Big[ f'\big(g_\theta(\epsilon)\big) \, \frac{\partial g_\theta(\epsilon)}{\partial \theta} \Big] .
+# = \mathbb{E}_{\epsilon \sim q(\epsilon)} \Big[ f'\big(g_\theta(\epsilon)\big) \, \frac{\partial
+# g_\theta(\epsilon)}{\partial \theta} \Big] .
 # ```
 #
-# This is the *pathwise* gradient. {eq}`la.reparam.gradient-1` is checked by difference quotients, on the left of an
-# integral against scipy's density, on the right over $u$.
+# This is the *pathwise* gradient. For $f(z) = z^2$ and $z = \mu + \varepsilon$ with $\mu = 1.5$ the slope is $2\mu = 3$.
+# From the same 1000 draws, the path and the score function:
 
 # %%
-def difference(function, t, h=1e-4):
-    return (function(t + h) - function(t - h)) / (2 * h)
-
-def same_slope(name, t, generators):
-    law, z = laws[name], np.linspace(-100, 100, 20_001)  # spacing 0.01
-    if name == 'exponential, rate t':
-        z = np.linspace(0, 100, 20_001)
-    left = lambda t: np.trapezoid(law.f(z) * law.scipy(t).pdf(z), z)
-    path = lambda t: mean_by_path(law.f, generators[name], t)
-    return close(difference(left, t), difference(path, t), atol=1e-5)
-
-holds(
-    'la.reparam.gradient-1',
-    lambda name, t: same_slope(name, t, right),
-    control=lambda name, t: same_slope(name, t, wrong),
-    name=list(laws), t=scalars(0.3, 3), tries=20,
-)
+noise = torch.tensor(np.random.default_rng(2).normal(size=1000))
+m = torch.tensor(1.5, requires_grad=True)
+z = m + noise  # a path from m to z, as rsample() makes it
+(z**2).mean().backward()
+score = (z.detach() ** 2 * noise).mean()  # of the normal law: z - m
+print(f'slope 3, path {m.grad.item():.2f}, score function {score:.2f}')
 
 # %% [markdown]
-# In {eq}`la.reparam.gradient-2` a derivative passes an expectation. The notes ask for nothing, and admit discrete $z$.
-# But let $z = 1$ if $u < \theta$, else 0: a coin, reparameterized. With $f(z) = z$ the left side is
+# In {eq}`la.reparam.gradient-2` a derivative passes an expectation, which is not always allowed.
+# For example, let $z = 1$ if $u < \theta$, else 0: a coin, reparameterized. With $f(z) = z$ the left side is
 # $\partial \theta / \partial \theta = 1$. On the right, for almost every $u$ a small change of $\theta$ changes
 # nothing, and the mean of zeros is 0.
 #
@@ -442,6 +404,7 @@ holds(
 # ```
 #
 # ```{prf:proof}
+# :class: dropdown
 # For $h \to 0$ the quotients $\frac1h \big( f(g_{\theta_0 + h}(\varepsilon)) - f(g_{\theta_0}(\varepsilon)) \big)$
 # tend, for almost every $\varepsilon$, to $\frac{\partial f}{\partial g} \cdot \frac{\partial g}{\partial \theta}$ by
 # the chain rule, and none exceeds $K(\varepsilon)$ in size. Dominated convergence: their means tend to the mean of the
@@ -450,52 +413,14 @@ holds(
 #
 # Kinks are harmless: $f(z) = |z|$ is Lipschitz, and a normal $z$ misses 0 almost surely. Jumps are not, even rare
 # ones. For $z = \theta + \varepsilon$ and $f(z) = 1$ if $z > 0$, else 0, the derivative $f'(z)$ is zero with
-# probability one, yet $\Pr(z > 0) = \Phi(\theta)$ has a slope. No $K$ works: an $\varepsilon$ close to $-\theta$ jumps
-# by 1 for an arbitrarily small step. These three join the list; the control applies {eq}`la.reparam.gradient-2` to all
-# six.
-
-# %%
-zero = lambda *_: 0.0
-more = laws | {
-    'kink': Law(
-        lambda t: t * (2 * stats.norm.cdf(t) - 1) + 2 * stats.norm.pdf(t),
-        lambda u, t: t + ndtri(u), lambda u, t: 1.0, abs, np.sign),
-    'coin': Law(lambda t: t, lambda u, t: u < t, zero, float, lambda z: 1.0),
-    'jump': Law(
-        stats.norm.cdf, lambda u, t: t + ndtri(u), lambda u, t: 1.0,
-        lambda z: z > 0, zero),
-}
-
-def derivative_passes(name, t):
-    law = more[name]
-    at_kink = stats.norm.cdf(-t)  # where u + ... = 0, for 'kink'
-    right = quad(lambda u: law.df(law.g(u, t)) * law.dg(u, t), 0, 1,
-                 points=[at_kink] if name == 'kink' else None, limit=200)[0]
-    return close(difference(law.mean, t), right, atol=1e-6)
-
-holds(
-    'la.reparam.gradient-2',
-    lambda name, t: name in ('coin', 'jump') or derivative_passes(name, t),
-    control=derivative_passes,
-    name=list(more), t=scalars(0.3, 0.9), tries=100,
-)
-
-# %% [markdown]
+# probability one, yet $\Pr(z > 0) = \Phi(\theta)$ has a slope. No $K$ works: for $\varepsilon$ close to $-\theta$ an
+# arbitrarily small step makes $f$ jump by 1.
+#
 # The two methods fail in opposite places. For $z = \theta u$, uniform on $(0, \theta)$, the *support* moves: the score
 # is the constant $-1/\theta$, and {eq}`eq-reparam-score` would give $-\frac1\theta \mathbb{E}[f]$; the path
-# $\partial z / \partial \theta = u$ is right. With $f = z^2$ the mean is $\theta^2/3$:
-
-# %%
-verify(
-    'a moving support: the path gives the slope, the score does not',
-    lambda t: close(quad(lambda u: 2 * (t * u) * u, 0, 1)[0],
-                    difference(lambda t: t**2 / 3, t)),
-    control=lambda t: close(quad(lambda u: (t * u) ** 2 * (-1 / t), 0, 1)[0],
-                            difference(lambda t: t**2 / 3, t)),
-    t=scalars(0.2, 5),
-)
-
-# %% [markdown]
+# $\partial z / \partial \theta = u$ is right. With $f = z^2$ the mean is $\theta^2/3$ with slope $\frac23 \theta$. The
+# path gives $\mathbb{E}[2 \theta u \cdot u] = \frac23 \theta$, the score $-\frac13 \theta$.
+#
 # **When $F^{-1}$ has no formula**, as for the Gamma law $p_k(z) = z^{k-1} e^{-z} / \Gamma(k)$, the derivative of the
 # path $z = g_k(u)$ still has one. Differentiate $F_k(g_k(u)) = u$ in $k$ at fixed $u$:
 # $\partial_k F_k(z) + p_k(z) \, \partial_k g_k(u) = 0$, so
@@ -505,27 +430,16 @@ verify(
 # \frac{\partial g_k(u)}{\partial k} = - \frac{1}{p_k(z)} \, \frac{\partial F_k(z)}{\partial k}, \qquad z = g_k(u) .
 # ```
 #
-# It needs the draw, not the way it was made {cite}`figurnov2018implicit`. For oracles we have $\mathbb{E}[z] = k$ and
-# $\mathbb{E}[\log z] = \psi(k)$, with slopes 1 and $\psi'(k)$, and torch, which has formulas of its own. The control
-# loses the sign.
+# It needs the draw, not the way it was made {cite}`figurnov2018implicit`. Torch's own derivatives of Gamma draws agree:
 
 # %%
+def difference(function, t, h=1e-4):
+    return (function(t + h) - function(t - h)) / (2 * h)
+
 def gamma_path(z, k):
     dF = difference(lambda k: gammainc(k, z), k)
     return -dF / stats.gamma.pdf(z, k)
 
-def gamma_slopes(k, sign):
-    weigh = lambda df: quad(
-        lambda x: df(x**4) * sign * gamma_path(x**4, k)
-        * stats.gamma.pdf(x**4, k) * 4 * x**3, 0, 3.4, limit=200)[0]
-    got = [weigh(lambda z: 1.0), weigh(lambda z: 1 / z)]
-    return close(got, [1, polygamma(1, k)], rtol=1e-5)
-
-verify(
-    'implicit gradients of the Gamma law',
-    lambda k: gamma_slopes(k, 1), control=lambda k: gamma_slopes(k, -1),
-    k=scalars(0.5, 6), tries=20,
-)
 torch.manual_seed(0)
 k = torch.full((2000,), 1.7, requires_grad=True)
 z = Gamma(k, 1.0).rsample()
@@ -536,7 +450,7 @@ print('2000 draws: relative gap to torch.distributions',
       below(ours / k.grad.numpy() - 1, 2e-3))
 
 # %% [markdown]
-# ```{exercise} ★ The weakest link
+# ```{exercise} ★ Program: a Weibull lifetime
 # :label: reparam-weibull
 # The lifetime of a chain is often given a *Weibull* law, $\Pr(z > t) = e^{-t^k}$ for $t > 0$. Write `weibull_path(u,
 # k)`, which turns uniform $u$ into lifetimes $z = F_k^{-1}(u)$ and gives $(z, \partial z / \partial k)$.
@@ -582,10 +496,171 @@ assert not grade(forgets_inner_derivative, weibull_by_torch, chains)
 # ```{solution-end}
 # ```
 
+# %% tags=["checks"]
+class Law(NamedTuple):  # of z = g(u, t), with f and its mean at t
+    mean: callable
+    g: callable
+    dg: callable  # in t
+    f: callable = np.sin
+    df: callable = np.cos
+    scipy: callable = None
+
+laws = {
+    'normal, scale t': Law(
+        lambda t: np.sin(1) * np.exp(-(t**2) / 2),
+        lambda u, t: 1 + t * ndtri(u), lambda u, t: ndtri(u),
+        scipy=lambda t: stats.norm(1, t)),
+    'exponential, rate t': Law(
+        lambda t: t / (1 + t**2), lambda u, t: -np.log1p(-u) / t,
+        lambda u, t: np.log1p(-u) / t**2,
+        scipy=lambda t: stats.expon(scale=1 / t)),
+    'logistic, centre t': Law(
+        lambda t: np.sin(t) * np.pi / np.sinh(np.pi),
+        lambda u, t: t + logit(u), lambda u, t: 1.0,
+        scipy=lambda t: stats.logistic(t)),
+}
+
+wrong = {  # the variance as scale, rate for its inverse, a scale
+    'normal, scale t': lambda u, t: 1 + t**2 * ndtri(u),
+    'exponential, rate t': lambda u, t: -t * np.log1p(-u),
+    'logistic, centre t': lambda u, t: t * logit(u),
+}
+
+# %% tags=["checks"]
+def mean_by_path(f, g, t):
+    return quad(lambda u: f(g(u, t)), 0, 1, limit=200)[0]
+
+def carries_over(name, t, seed, generators):
+    law, g = laws[name], generators[name]
+    u = np.random.default_rng(seed).random(4000)
+    distance = stats.kstest(g(u, t), law.scipy(t).cdf).statistic
+    return distance < np.sqrt(np.log(2e6) / 8000) and close(
+        mean_by_path(law.f, g, t), law.mean(t), atol=1e-6
+    )
+
+right = {name: law.g for name, law in laws.items()}
+holds(
+    'la.reparam.identity',
+    lambda name, t, seed: carries_over(name, t, seed, right),
+    slip=(
+        'confuses scales, rates and variances',
+        lambda name, t, seed: carries_over(name, t, seed, wrong),
+    ),
+    name=list(laws),
+    t=scalars(0.3, 3),
+    seed=seeds(),
+    tries=60,
+)
+
+def same_slope(name, t, generators):
+    law, z = laws[name], np.linspace(-100, 100, 20_001)  # spacing 0.01
+    if name == 'exponential, rate t':
+        z = np.linspace(0, 100, 20_001)
+    left = lambda t: np.trapezoid(law.f(z) * law.scipy(t).pdf(z), z)
+    path = lambda t: mean_by_path(law.f, generators[name], t)
+    return close(difference(left, t), difference(path, t), atol=1e-5)
+
+holds(
+    'la.reparam.gradient-1',
+    lambda name, t: same_slope(name, t, right),
+    slip=(
+        'confuses scales, rates and variances',
+        lambda name, t: same_slope(name, t, wrong),
+    ),
+    name=list(laws),
+    t=scalars(0.3, 3),
+    tries=20,
+)
+
+# %% tags=["checks"]
+zero = lambda *_: 0.0
+more = laws | {
+    'kink': Law(
+        lambda t: t * (2 * stats.norm.cdf(t) - 1) + 2 * stats.norm.pdf(t),
+        lambda u, t: t + ndtri(u),
+        lambda u, t: 1.0,
+        abs,
+        np.sign,
+    ),
+    'coin': Law(lambda t: t, lambda u, t: u < t, zero, float, lambda z: 1.0),
+    'jump': Law(
+        stats.norm.cdf,
+        lambda u, t: t + ndtri(u),
+        lambda u, t: 1.0,
+        lambda z: z > 0,
+        zero,
+    ),
+}
+
+def derivative_passes(name, t):
+    law = more[name]
+    at_kink = stats.norm.cdf(-t)  # where u + ... = 0, for 'kink'
+    right = quad(
+        lambda u: law.df(law.g(u, t)) * law.dg(u, t),
+        0,
+        1,
+        points=[at_kink] if name == 'kink' else None,
+        limit=200,
+    )[0]
+    return close(difference(law.mean, t), right, atol=1e-6)
+
+holds(
+    'la.reparam.gradient-2',
+    lambda name, t: name in ('coin', 'jump') or derivative_passes(name, t),
+    slip=('moves the derivative past a jump', derivative_passes),
+    name=list(more),
+    t=scalars(0.3, 0.9),
+    tries=100,
+)
+verify(
+    'a moving support: the path gives the slope, the score does not',
+    lambda t: close(
+        quad(lambda u: 2 * (t * u) * u, 0, 1)[0],
+        difference(lambda t: t**2 / 3, t),
+    ),
+    slip=(
+        'forgets that the support moves',
+        lambda t: close(
+            quad(lambda u: (t * u) ** 2 * (-1 / t), 0, 1)[0],
+            difference(lambda t: t**2 / 3, t),
+        ),
+    ),
+    t=scalars(0.2, 5),
+)
+
+# %% tags=["checks"]
+def gamma_slopes(k, sign):
+    weigh = lambda df: quad(
+        lambda x: (
+            df(x**4)
+            * sign
+            * gamma_path(x**4, k)
+            * stats.gamma.pdf(x**4, k)
+            * 4
+            * x**3
+        ),
+        0,
+        3.4,
+        limit=200,
+    )[0]
+    got = [weigh(lambda z: 1.0), weigh(lambda z: 1 / z)]
+    return close(got, [1, polygamma(1, k)], rtol=1e-5)
+
+verify(
+    'implicit gradients of the Gamma law',
+    lambda k: gamma_slopes(k, 1),
+    slip=(
+        'loses the sign of the implicit derivative',
+        lambda k: gamma_slopes(k, -1),
+    ),
+    k=scalars(0.5, 6),
+    tries=20,
+)
+
 # %% [markdown]
-# ## The price in noise
+# ## The variance of the two estimators
 #
-# Both estimators aim at the same slope. How far do they scatter? Take $D$ independent coordinates
+# Both estimators have the same mean, the slope. What are their variances? Take $D$ independent coordinates
 # $z_i = \mu + \sigma \varepsilon_i$, the cost $f(\mathbf{z}) = \sum_i z_i^2$, and the slope in the first mean, $2\mu$.
 # One draw gives
 #
@@ -595,11 +670,8 @@ assert not grade(forgets_inner_derivative, weibull_by_torch, chains)
 # \text{with baseline: } \; \big( f(\mathbf{z}) - \mathbb{E} f \big) \frac{\varepsilon_1}{\sigma} .
 # ```
 #
-# The path knows which coordinate matters. The score function sees only the total cost, and the $D - 1$ other
-# coordinates blow it up. Write $f = a + S$ with $a = z_1^2$ and $S$ the rest, which is independent of $\varepsilon_1$
-# and has mean $m = (D-1)(\mu^2 + \sigma^2)$ and variance $v = (D-1)(4\mu^2\sigma^2 + 2\sigma^4)$. Then
-# $\mathbb{E}[f^2 \varepsilon_1^2] = \mathbb{E}[a^2 \varepsilon_1^2] + 2 m \, \mathbb{E}[a \varepsilon_1^2] + m^2 + v$,
-# and the moments 1, 3, 15 of $\varepsilon_1$ give
+# The path depends on the first coordinate alone. The score function sees only the total cost, to which the $D - 1$ other
+# coordinates add noise. With $m = (D-1)(\mu^2 + \sigma^2)$ and $v = (D-1)(4\mu^2\sigma^2 + 2\sigma^4)$ the variances are
 #
 # ```{math}
 # :label: eq-reparam-variances
@@ -608,12 +680,18 @@ assert not grade(forgets_inner_derivative, weibull_by_torch, chains)
 # V_{\text{base}} &= 8\mu^2 + 10\sigma^2 + (D-1)(4\mu^2 + 2\sigma^2) .
 # ```
 #
-# (For the last line replace $a$ and $S$ by their deviations from the mean: $m$ drops out, and
-# $a - \mathbb{E}a = 2\mu\sigma\varepsilon_1 + \sigma^2(\varepsilon_1^2 - 1)$ has
-# $\mathbb{E}[(a - \mathbb{E}a)^2 \varepsilon_1^2] = 12\mu^2\sigma^2 + 10\sigma^4$.) Dimension does nothing to the
-# path, costs a factor $D$ with the baseline, $D^2$ without. The check measures means and variances over 4000 draws, up
-# to five standard errors taken from the draws. In the control the score function's variance grows only in proportion
-# to $D$.
+# ```{prf:proof}
+# :class: dropdown
+# Write $f = a + S$ with $a = z_1^2$ and $S$ the rest, which is independent of $\varepsilon_1$
+# and has mean $m$ and variance $v$. Then
+# $\mathbb{E}[f^2 \varepsilon_1^2] = \mathbb{E}[a^2 \varepsilon_1^2] + 2 m \, \mathbb{E}[a \varepsilon_1^2] + m^2 + v$,
+# and the moments 1, 3, 15 of $\varepsilon_1$ give the second line. For the last line replace $a$ and $S$ by their deviations
+# from the mean: $m$ drops out, and $a - \mathbb{E}a = 2\mu\sigma\varepsilon_1 + \sigma^2(\varepsilon_1^2 - 1)$ has
+# $\mathbb{E}[(a - \mathbb{E}a)^2 \varepsilon_1^2] = 12\mu^2\sigma^2 + 10\sigma^4$.
+# ```
+#
+# The dimension does not change the variance of the path. It costs the score function a factor of about $D$ with the baseline,
+# and $D^2$ without.
 
 # %%
 def estimates(D, mu, sigma, N, rng):  # -> (3, N): path, score, baseline
@@ -632,34 +710,18 @@ def variances(D, mu, sigma):  # -> (3, ...)
         4 * s2 + 0 * D, square / s2 - 4 * m2,
         8 * m2 + 10 * s2 + others * (4 * m2 + 2 * s2)])
 
-# %%
-def noise_as_derived(D, mu, sigma, seed, formula, N=4000):
-    g = estimates(D, mu, sigma, N, np.random.default_rng(seed))
-    V = formula(D, mu, sigma)
-    square = (g - 2 * mu) ** 2  # its mean is the variance
-    unbiased = abs(g.mean(1) - 2 * mu) < 5 * np.sqrt(V / N)
-    right = abs(square.mean(1) - V) < 5 * square.std(1) / np.sqrt(N)
-    return unbiased.all() and right.all()
-
-verify(
-    'all three are unbiased, with variances as derived',
-    lambda D, mu, sigma, seed: noise_as_derived(
-        D, mu, sigma, seed, variances),
-    control=lambda D, mu, sigma, seed: noise_as_derived(
-        D, mu, sigma, seed, lambda *w: np.where(
-            np.array([False, True, False]),  # the score function's alone
-            D * variances(1, mu, sigma), variances(*w))),
-    D=integers(1, 40), mu=scalars(-2, 2), sigma=scalars(0.3, 2),
-    seed=seeds(), tries=30,
-)
+for D in (1, 20):
+    found = estimates(D, 1, 1, 20_000, np.random.default_rng(D)).var(1)
+    print(f'D = {D}: variances', found.round(1),
+          'formula', variances(D, 1, 1))
 
 # %% [markdown]
 # The rates themselves, from simulations with five seeds at $\mu = \sigma = 1$: the slope of $\log V$ against $\log D$
-# between $D = 16$ and $D = 256$ should be near 0, 2 and 1. (The sum of the $256 - 1 = 255$ other squares needs one
-# noncentral chi-squared number, not 255 normal ones.)
+# between $D = 16$ and $D = 256$ should be near 0, 2 and 1.
 
 # %%
 def fast_estimates(D, N, rng):  # as estimates(), for mu = sigma = 1
+    # the sum of the D - 1 other squares is a noncentral chi-squared number
     eps = rng.normal(size=N)
     S = rng.noncentral_chisquare(D - 1, D - 1, size=N) if D > 1 else 0
     f = (1 + eps) ** 2 + S
@@ -704,7 +766,8 @@ right.set(ylabel='variance', title='Points: five seeds')
 label_lines(right)
 
 # %% [markdown]
-# Is the path always better? The score pays for the *size* of $f$, the path for its *steepness*. Let
+# Is the path always better? The variance of the score function grows with the *size* of $f$, that of the path with its
+# *slope*. Let
 # $z = \mu + \varepsilon$ and $f(z) = \sin \omega z$. The path's terms are $\omega \cos \omega z$, with mean square
 # about $\omega^2 / 2$ for large $\omega$; those of the score, $\varepsilon \sin \omega z$, never exceed
 # $\mathbb{E}[\varepsilon^2] = 1$ in mean square. From $\mathbb{E}[e^{i t \varepsilon}] = e^{-t^2/2}$ and its second
@@ -721,21 +784,6 @@ def rough_variances(omega, mu):  # path, score
     M = omega * np.exp(-(omega**2) / 2) * np.cos(omega * mu)
     path, score = omega**2 * (1 + c), 1 - (1 - 4 * omega**2) * c
     return np.array([path / 2 - M**2, score / 2 - M**2]), M
-
-def rough_as_derived(omega, mu, path_first):
-    eps, h = np.linspace(-12, 12, 4801, retstep=True)
-    p, z = stats.norm.pdf(eps) * h, mu + eps
-    g = np.array([omega * np.cos(omega * z), np.sin(omega * z) * eps])
-    V, M = rough_variances(omega, mu)
-    V = V if path_first else V[::-1]
-    return close((g**2 * p).sum(1) - M**2, V) and close(g @ p, [M, M])
-
-verify(
-    'for a rough f the noise of both estimators is as derived',
-    lambda omega, mu: rough_as_derived(omega, mu, True),
-    control=lambda omega, mu: rough_as_derived(omega, mu, False),
-    omega=scalars(0.1, 12), mu=scalars(-2, 2),
-)
 wiggles = np.linspace(0.05, 4, 200)
 rough, _ = rough_variances(wiggles, 0.5)
 cross = wiggles[np.flatnonzero(rough[0] > rough[1])[0]]
@@ -751,7 +799,7 @@ ax.set(ylim=(0, 3), xlim=(0, 4))
 ax.legend(loc='upper left');
 
 # %% [markdown]
-# ```{exercise} ★★ Leave one out
+# ```{exercise} ★★ Program: the leave-one-out baseline
 # :label: reparam-leave-one-out
 # In practice $\mathbb{E} f$ is unknown. The mean $\bar f$ of the same $n$ draws is at hand, but $f_i$ is part of it.
 # Show that subtracting $\bar f$ shrinks the estimator's mean by the factor $1 - \frac1n$, and write `leave_one_out(f,
@@ -795,8 +843,60 @@ assert not grade(own_share_lost, leave_one_out_by_loop, batches)
 # ```{solution-end}
 # ```
 
+# %% tags=["checks"]
+def noise_as_derived(D, mu, sigma, seed, formula, N=4000):
+    g = estimates(D, mu, sigma, N, np.random.default_rng(seed))
+    V = formula(D, mu, sigma)
+    square = (g - 2 * mu) ** 2  # its mean is the variance
+    unbiased = abs(g.mean(1) - 2 * mu) < 5 * np.sqrt(V / N)
+    right = abs(square.mean(1) - V) < 5 * square.std(1) / np.sqrt(N)
+    return unbiased.all() and right.all()
+
+verify(
+    'all three are unbiased, with variances as derived',
+    lambda D, mu, sigma, seed: noise_as_derived(D, mu, sigma, seed, variances),
+    slip=(
+        'lets the variance of the score grow like D',
+        lambda D, mu, sigma, seed: noise_as_derived(
+            D,
+            mu,
+            sigma,
+            seed,
+            lambda *w: np.where(
+                np.array([False, True, False]),  # the score function's alone
+                D * variances(1, mu, sigma),
+                variances(*w),
+            ),
+        ),
+    ),
+    D=integers(1, 40),
+    mu=scalars(-2, 2),
+    sigma=scalars(0.3, 2),
+    seed=seeds(),
+    tries=30,
+)
+
+def rough_as_derived(omega, mu, path_first):
+    eps, h = np.linspace(-12, 12, 4801, retstep=True)
+    p, z = stats.norm.pdf(eps) * h, mu + eps
+    g = np.array([omega * np.cos(omega * z), np.sin(omega * z) * eps])
+    V, M = rough_variances(omega, mu)
+    V = V if path_first else V[::-1]
+    return close((g**2 * p).sum(1) - M**2, V) and close(g @ p, [M, M])
+
+verify(
+    'for a rough f the noise of both estimators is as derived',
+    lambda omega, mu: rough_as_derived(omega, mu, True),
+    slip=(
+        'swaps the variances of path and score',
+        lambda omega, mu: rough_as_derived(omega, mu, False),
+    ),
+    omega=scalars(0.1, 12),
+    mu=scalars(-2, 2),
+)
+
 # %% [markdown]
-# ## Through a choice: Gumbel-softmax
+# ## Gumbel-softmax: gradients through a discrete choice
 #
 # A choice among $K$ options with probabilities $\mathrm{softmax}(\mathbf{a})$ jumps, so the bound that
 # {prf:ref}`thm-pathwise` asks for is missing, and the path gives zero. Two ideas get around it, and the first is exact. Let
@@ -816,23 +916,14 @@ assert not grade(own_share_lost, leave_one_out_by_loop, batches)
 # \Pr\Big( \arg\max_j \, (a_j + G_j) = k \Big) = \frac{e^{a_k}}{\sum_j e^{a_j}} .
 # ```
 #
-# A softmax has become an argmax with noise as input. The control takes normal noise instead.
+# A draw from the softmax has become an argmax with noise as input:
 
 # %%
 gumbel = lambda u: -np.log(-np.log(u))
-
-def race(a, seed, noise, N=4000):
-    u = np.random.default_rng(seed).random((N, len(a)))
-    first = (a + noise(u)).argmax(1)
-    share, p = np.bincount(first, minlength=len(a)) / N, softmax(a)
-    return (abs(share - p) < 5 * np.sqrt(p * (1 - p) / N)).all()
-
-verify(
-    'the largest logit plus Gumbel noise is a draw from the softmax',
-    lambda a, seed: race(a, seed, gumbel),
-    control=lambda a, seed: race(a, seed, ndtri),
-    a=vectors(3, -2, 2), seed=seeds(), tries=60,
-)
+a = np.log([0.5, 0.3, 0.2])
+G = gumbel(np.random.default_rng(4).random((1500, 3)))
+share = np.bincount((a + G).argmax(1)) / 1500
+print('shares of 0.5, 0.3, 0.2 in 1500 draws:', share.round(3))
 
 # %% [markdown]
 # The second idea is a compromise: replace the argmax, which jumps, by a softmax with *temperature* $\tau$
@@ -848,8 +939,6 @@ verify(
 # says little about $f$ at corners.
 
 # %%
-a = np.log([0.5, 0.3, 0.2])
-G = gumbel(np.random.default_rng(4).random((1500, 3)))
 corners = np.array([[0, 0], [1, 0], [0.5, np.sqrt(3) / 2]])
 clouds = {tau: softmax((a + G) / tau, axis=1) for tau in (0.1, 0.5, 2)}
 for tau, y in clouds.items():
@@ -885,37 +974,9 @@ for ax, (tau, points) in zip(axes, flat.items(), strict=True):
 # mean square is $\frac1\tau \int \rho(\tau t) [f'(g) \, g']^2 dt$: the noise explodes like $1/\tau$. With $f(y) = y^2$
 # the last integral is $4 \int g^2 g'^2 dt = 4 \int_0^1 g^3 (1 - g) \, dg = \frac15$.
 #
-# In the check, $\rho(0) = g'(a)$ and its slope in $a$ is $g''(a)$. So the bias of the gradient, divided by $\tau$, must
-# tend to $-g''(a)$, and its mean square, divided by $g'(a) / 5\tau$, to 1. The control expects a bias of order
-# $\tau^2$.
-
-# %%
-def density(x, a):  # rho, of a logit plus logistic noise
-    return expit(x - a) * expit(a - x)
-
-def soft_gradient(a, tau, power):  # E[(2 y dy/da)^power], f(y) = y^2
-    t, h = np.linspace(-40, 40, 8001, retstep=True)
-    y = expit(t)
-    one = 2 * y * y * (1 - y) / tau
-    return (density(tau * t, a) * one**power).sum() * h * tau
-
-def second(a):  # g''
-    return expit(a) * expit(-a) * (1 - 2 * expit(a))
-
-def bias_and_noise(a, order, tau=1e-3):
-    p = expit(a) * expit(-a)  # the exact gradient of E f = g(a)
-    bias = (soft_gradient(a, tau, 1) - p) / tau**order
-    noise = soft_gradient(a, tau, 2) * 5 * tau / p
-    return close([bias, noise], [-second(a), 1], atol=5 * tau)
-
-verify(
-    'Gumbel-softmax: the bias falls like tau, the noise grows like 1/tau',
-    lambda a: bias_and_noise(a, order=1),
-    control=lambda a: bias_and_noise(a, order=2),
-    a=scalars(0.5, 3),  # where g'' is not 0
-)
-
-# %% [markdown]
+# Here $\rho(0) = g'(a)$, and its slope in $a$ is $g''(a)$. So the bias of the gradient is about $-\tau g''(a)$, and its mean
+# square about $g'(a) / 5\tau$.
+#
 # **Straight-through.** Where $f$ only accepts corners, one uses the hard choice in $f$ and the soft path behind it:
 # one draw is $f'(y_0) \, y_\tau (1 - y_\tau) / \tau$ {cite}`bengio2013estimating`. Its mean tends to
 # $\rho(0) \int f'(\mathbb{1}_{t>0}) \, g'(t) \, dt$, that is
@@ -926,27 +987,8 @@ verify(
 # ```
 #
 # the trapezoidal rule for $\int_0^1 f'$, with a single step. It is exact for quadratic $f$ and good where one trapezoid is.
-# For $f(y) = y^m$ with $m \ge 2$ it is off by the factor $m/2$, at *every* small temperature. The control believes it
-# unbiased.
-
-# %%
-def hard_gradient(a, tau, m):  # mean of m y_0^(m-1) dy/da
-    t, h = np.linspace(-40, 40, 8000, retstep=True)  # without t = 0
-    hard = m * (t > 0) * expit(t) * expit(-t)
-    return (density(tau * t, a) * hard).sum() * h
-
-def straight_through_is(a, m, factor, tau=1e-4):
-    exact = expit(a) * expit(-a)
-    return close(hard_gradient(a, tau, m), factor * exact, rtol=5 * m * tau)
-
-verify(
-    'straight-through is the trapezoidal rule for f(1) - f(0)',
-    lambda a, m: straight_through_is(a, m, m / 2),
-    control=lambda a, m: straight_through_is(a, m, 1),
-    a=scalars(-3, 3), m=integers(2, 8),
-)
-
-# %% [markdown]
+# For $f(y) = y^m$ with $m \ge 2$ it is wrong by the factor $m/2$, at *every* small temperature.
+#
 # Three options now, with $f(\mathbf{y}) = 2 y_1^3 - y_2^3 + y_3^3$. The exact slope in $a_1$ is $p_1 (f_1 - \bar f)$
 # with $\bar f = \sum_k p_k f_k$; the softmax has the derivative
 # $\partial y_j / \partial a_1 = y_1 (\delta_{1j} - y_j) / \tau$.
@@ -990,7 +1032,7 @@ right.set(ylabel='sd of one draw', title='Noise; bands: five seeds')
 right.legend(fontsize=8);
 
 # %% [markdown]
-# ```{exercise} ★★★ The first two of the race
+# ```{exercise} ★★★ Program: the two largest perturbed logits
 # :label: reparam-top-two
 # Let $\mathbf{a} + \mathbf{G}$ be sorted in decreasing order. Write `top_two(a)`, the matrix of the probabilities that
 # option $i$ is first and option $j$ second. What kind of draw of two options is this?
@@ -1040,8 +1082,76 @@ assert not grade(with_replacement, top_two_by_quadrature, logits)
 # ```{solution-end}
 # ```
 
+# %% tags=["checks"]
+def race(a, seed, noise, N=4000):
+    u = np.random.default_rng(seed).random((N, len(a)))
+    first = (a + noise(u)).argmax(1)
+    share, p = np.bincount(first, minlength=len(a)) / N, softmax(a)
+    return (abs(share - p) < 5 * np.sqrt(p * (1 - p) / N)).all()
+
+verify(
+    'the largest logit plus Gumbel noise is a draw from the softmax',
+    lambda a, seed: race(a, seed, gumbel),
+    slip=(
+        'takes normal noise in place of Gumbel noise',
+        lambda a, seed: race(a, seed, ndtri),
+    ),
+    a=vectors(3, -2, 2),
+    seed=seeds(),
+    tries=60,
+)
+
+def density(x, a):  # rho, of a logit plus logistic noise
+    return expit(x - a) * expit(a - x)
+
+def soft_gradient(a, tau, power):  # E[(2 y dy/da)^power], f(y) = y^2
+    t, h = np.linspace(-40, 40, 8001, retstep=True)
+    y = expit(t)
+    one = 2 * y * y * (1 - y) / tau
+    return (density(tau * t, a) * one**power).sum() * h * tau
+
+def second(a):  # g''
+    return expit(a) * expit(-a) * (1 - 2 * expit(a))
+
+def bias_and_noise(a, order, tau=1e-3):
+    p = expit(a) * expit(-a)  # the exact gradient of E f = g(a)
+    bias = (soft_gradient(a, tau, 1) - p) / tau**order
+    noise = soft_gradient(a, tau, 2) * 5 * tau / p
+    return close([bias, noise], [-second(a), 1], atol=5 * tau)
+
+verify(
+    'Gumbel-softmax: the bias falls like tau, the noise grows like 1/tau',
+    lambda a: bias_and_noise(a, order=1),
+    slip=(
+        'expects a bias of order tau squared',
+        lambda a: bias_and_noise(a, order=2),
+    ),
+    a=scalars(0.5, 3),  # where g'' is not 0
+)
+
+# %% tags=["checks"]
+def hard_gradient(a, tau, m):  # mean of m y_0^(m-1) dy/da
+    t, h = np.linspace(-40, 40, 8000, retstep=True)  # without t = 0
+    hard = m * (t > 0) * expit(t) * expit(-t)
+    return (density(tau * t, a) * hard).sum() * h
+
+def straight_through_is(a, m, factor, tau=1e-4):
+    exact = expit(a) * expit(-a)
+    return close(hard_gradient(a, tau, m), factor * exact, rtol=5 * m * tau)
+
+verify(
+    'straight-through is the trapezoidal rule for f(1) - f(0)',
+    lambda a, m: straight_through_is(a, m, m / 2),
+    slip=(
+        'believes that straight-through is unbiased',
+        lambda a, m: straight_through_is(a, m, 1),
+    ),
+    a=scalars(-3, 3),
+    m=integers(2, 8),
+)
+
 # %% [markdown]
-# ## Where it matters: a posterior by noisy gradients
+# ## Where it matters: variational inference
 #
 # *Variational inference* turns Bayes' theorem into an optimization: among distributions $q$ of a tractable family find
 # the one with the largest *evidence lower bound*
@@ -1053,8 +1163,8 @@ assert not grade(with_replacement, top_two_by_quadrature, logits)
 #
 # an expectation over the distribution that is being tuned, where $r(\mathbf{w}) = p(\mathbf{w} \mid \mathbf{y})$ is the
 # posterior. (The identity is $p(\mathbf{y}, \mathbf{w}) = p(\mathbf{y}) \, r(\mathbf{w})$, and $\mathrm{KL} \ge 0$; see
-# [Jensen's inequality](../optimization/jensens_inequality.ipynb).) To see how good the two estimators are we need a case with a
-# known answer. Predict the progress of the disease in 442 diabetes patients from 10 measurements,
+# [Jensen's inequality](../optimization/jensens_inequality.ipynb).) To see how good the two estimators are we need a case
+# with a known answer. Predict the progress of the disease in 442 diabetes patients from 10 measurements,
 # $\mathbf{y} = X\mathbf{w} + \text{noise}$ with noise variance $s^2 = \frac12$ and prior $\mathcal{N}(\mathbf{0}, I)$,
 # all columns standardized. The exponent is quadratic, so the posterior is Gaussian with precision
 # $P = X^\top X / s^2 + I$ and mean $P^{-1} X^\top \mathbf{y} / s^2$.
@@ -1095,10 +1205,9 @@ def by_path(m, L, eps):  # m (..., 1, 10), L (..., 10, 10), eps (..., n, 10)
     w = m + eps @ L.mT
     return log_joint(w) + L.diagonal(0, -2, -1).log().sum(-1)[..., None]
 
-def by_score(m, L, eps, fixed=True):
-    w = (m + eps @ L.mT).detach()
-    f = log_joint(w) - log_q(w, m, L)  # (..., n)
-    f, n = f.detach() if fixed else f, f.shape[-1]
+def by_score(m, L, eps):
+    w, n = (m + eps @ L.mT).detach(), eps.shape[-2]
+    f = (log_joint(w) - log_q(w, m, L)).detach()  # (..., n)
     return (f - f.mean(-1, keepdim=True)) * n / (n - 1) * log_q(w, m, L)
 
 def by_path_only(m, L, eps):
@@ -1111,11 +1220,14 @@ def unpack(theta):  # (..., 11, 10): the triangle and, last, the mean
     return theta[..., 10:, :], L
 
 # %% [markdown]
-# All three surrogates must have the gradient of $-\mathrm{KL}$, which we know in closed form, here at a random point
-# near the posterior. Each of the 65 entries, averaged over $40 \cdot 100 = 4000$ draws, must be within five standard
-# errors, estimated from 40 batches of 100. The control for the score forgets to hold $f$ fixed.
+# All three surrogates have the gradient of $-\mathrm{KL}$, which we know in closed form. If $f$ is not held fixed, the
+# surrogate of the score has another gradient.
 
 # %%
+surrogates = {
+    'score': by_score, 'path': by_path, 'path only': by_path_only}
+
+# %% tags=["checks"]
 def has_gradient_of_kl(surrogate, seed):
     rng = torch.Generator().manual_seed(seed)
     near = torch.linalg.cholesky(torch.linalg.inv(P))
@@ -1126,27 +1238,34 @@ def has_gradient_of_kl(surrogate, seed):
     m, L = unpack(theta)
     eps = torch.randn(40, 100, 10, generator=rng)
     bound = -kl_to_exact(m[:, 0], L).sum()
-    exact, = torch.autograd.grad(bound, theta, retain_graph=True)
-    noisy, = torch.autograd.grad(surrogate(m, L, eps).mean(-1).sum(), theta)
+    (exact,) = torch.autograd.grad(bound, theta, retain_graph=True)
+    (noisy,) = torch.autograd.grad(surrogate(m, L, eps).mean(-1).sum(), theta)
     gap = (noisy - exact).mean(0)
     return (abs(gap) <= 5 * noisy.std(0) / 40**0.5 + 1e-9).all()
 
-surrogates = {
-    'score': by_score, 'path': by_path, 'path only': by_path_only}
-careless = surrogates | {'score': partial(by_score, fixed=False)}
+def score_of_moving_f(m, L, eps):
+    w, n = (m + eps @ L.mT).detach(), eps.shape[-2]
+    f = log_joint(w) - log_q(w, m, L)
+    return (f - f.mean(-1, keepdim=True)) * n / (n - 1) * log_q(w, m, L)
+
+careless = surrogates | {'score': score_of_moving_f}
 verify(
     'all three surrogates have the gradient of the lower bound',
     lambda name, seed: has_gradient_of_kl(surrogates[name], seed),
-    control=lambda name, seed: has_gradient_of_kl(careless[name], seed),
-    name=list(surrogates), seed=[0, 1, 2, 3],
+    slip=(
+        'forgets to hold f fixed',
+        lambda name, seed: has_gradient_of_kl(careless[name], seed),
+    ),
+    name=list(surrogates),
+    seed=[0, 1, 2, 3],
 )
 
 # %% [markdown]
 # Now all three climb with Adam and a step that falls to zero, $n = 10$ draws a step, from the same start, five seeds.
-# As noise decides how large a step is bearable, each gets its own best one of five. (Adam does not feel the scale of a
-# gradient, so steps of one in $x$ are steps of the wanted size in the parameters, the start plus `rates` times $x$.)
+# The best step depends on the noise, so each gets its own best one of five.
 
 # %%
+# Adam ignores the scale of a gradient: steps of 1 in x, times the rate
 rates = torch.tensor([0.1, 0.03, 0.01, 0.005, 0.002])
 
 def climb(surrogate, steps=1000, seeds=5, n=10):
