@@ -26,7 +26,7 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
     address = 'https://github.com/deep-learning-verified/book/archive/refs/tags/v0.2.0.zip'
     subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
 
-# %%
+# %% tags=["hide-input"]
 from fractions import Fraction
 from itertools import product
 
@@ -47,7 +47,8 @@ plt.style.use('nbutils.book')
 #
 # A hundred people check in their hats, which are handed back at random. How many get their own? The number is random, and
 # its distribution is complicated: for example, exactly 99 is impossible, because then the last person has the right hat,
-# too. Yet on average it is exactly one, and one line will prove it: an expectation can often be had without the distribution.
+# too. Yet on average it is exactly one, and one line will prove it: an expectation can often be had without the
+# distribution.
 #
 # ```{prf:definition} Expectation
 # :label: def-expectation
@@ -126,8 +127,8 @@ right.set(xlabel='x', ylabel='exp(x)', title='Convex functions lift it');
 # $\sum_{x,y} x y \, p(x) \, p(y)$ is a product of two sums.
 # ```
 #
-# The first half never asks how $X$ and $Y$ depend on each other, and the second half does. For example, let $X$ be $1$ or $-1$
-# with probability $\frac12$ each, and $Y = X$. Then $\mathbb{E}[XY] = 1$, but $\mathbb{E}[X] \, \mathbb{E}[Y] = 0$.
+# The first half never asks how $X$ and $Y$ depend on each other, and the second half does. For example, let $X$ be $1$ or
+# $-1$ with probability $\frac12$ each, and $Y = X$. Then $\mathbb{E}[XY] = 1$, but $\mathbb{E}[X] \, \mathbb{E}[Y] = 0$.
 #
 # Now the hats. Let $X_i$ be 1 if person $i$ gets the own hat and 0 if not: an *indicator*, whose expectation is a
 # probability, $\mathbb{E}[X_i] = P(X_i = 1) = 1/n$. The number of lucky ones is $X_1 + \dots + X_n$. The indicators
@@ -269,8 +270,8 @@ print('covariance, and as numpy has it: gap', below(Sigma - by_numpy))
 # %% [markdown]
 # The hats once more: $\mathrm{Var}(X_i) = \frac1n - \frac1{n^2}$, and two people both get theirs with probability
 # $\frac{1}{n (n-1)}$, so $\mathrm{Cov}(X_i, X_j) = \frac{1}{n(n-1)} - \frac{1}{n^2} = \frac{1}{n^2 (n-1)}$. Together,
-# $n \big(\frac1n - \frac1{n^2}\big) + n (n-1) \frac{1}{n^2 (n-1)} = 1$: mean one, variance one. The covariances are small, but
-# there are many of them. Without them the variance would be $1 - \frac1n$, for eight hats $0.875$:
+# $n \big(\frac1n - \frac1{n^2}\big) + n (n-1) \frac{1}{n^2 (n-1)} = 1$: mean one, variance one. The covariances are small,
+# but there are many of them. Without them the variance would be $1 - \frac1n$, for eight hats $0.875$:
 
 # %%
 rng = np.random.default_rng(3)
@@ -494,8 +495,8 @@ fig.colorbar(seen, ax=axes[2], ticks=[0, 0.35, 0.7], shrink=0.7);
 #
 # An insurer who knows only the first term, the spread of the claims, overlooks that their number varies.
 #
-# Total expectation also solves problems about time: condition on the first step. How long until the first head, if each flip is a head
-# with probability $q$? One flip is spent; with probability $1 - q$ we are where we began:
+# Total expectation also solves problems about time: condition on the first step. How long until the first head, if each
+# flip is a head with probability $q$? One flip is spent; with probability $1 - q$ we are where we began:
 # $\mathbb{E}[T] = 1 + (1 - q) \, \mathbb{E}[T]$, so $\mathbb{E}[T] = 1/q$ (that it is finite follows from
 # $P(T > t) = (1 - q)^t$).
 #
@@ -622,10 +623,10 @@ verify(
 #
 # The mean is linearity. The variance is $\frac{1}{n^2} \sum_i \mathrm{Var}(f(X_i))$, since independent terms have no
 # covariance. So the error has the standard deviation $\sigma_f / \sqrt n$, the *standard
-# error*: *one more digit costs a hundred times the work*, whatever the dimension of $X$. And since the mean square of the error vanishes, so does the probability of
-# any fixed error (that step is Chebyshev's inequality, see [concentration](concentration.ipynb)): this is the weak law of
-# large numbers, for finite variance. As an example take $f(\mathbf{x}) = e^{-x_1 - \dots - x_d}$ on the
-# unit cube. By independence $\mathbb{E}[f] = (1 - e^{-1})^d$ and
+# error*: *one more digit costs a hundred times the work*, whatever the dimension of $X$. And since the mean square of the
+# error vanishes, so does the probability of any fixed error (that step is Chebyshev's inequality, see
+# [concentration](concentration.ipynb)): this is the weak law of large numbers, for finite variance. As an example take
+# $f(\mathbf{x}) = e^{-x_1 - \dots - x_d}$ on the unit cube. By independence $\mathbb{E}[f] = (1 - e^{-1})^d$ and
 # $\mathbb{E}[f^2] = \big(\frac{1 - e^{-2}}{2}\big)^d$. The root mean square of the error in 400 runs follows
 # $\sigma_f / \sqrt n$ in each dimension, and 64 times the draws make it 8 times smaller:
 
@@ -732,8 +733,8 @@ axes[0].set(ylabel='running mean − centre');
 
 # %% [markdown]
 # With finite variance ten times narrower bands need a hundred times the draws; the first band shrinks by
-# $\sqrt{10} \approx 3.2$ from 100 to 1000 draws. Without a variance the running mean still converges, but more slowly, here like
-# $n^{-1/3}$ in the limit, a factor of $10^{1/3} \approx 2.2$. Without a mean it does not converge.
+# $\sqrt{10} \approx 3.2$ from 100 to 1000 draws. Without a variance the running mean still converges, but more slowly,
+# here like $n^{-1/3}$ in the limit, a factor of $10^{1/3} \approx 2.2$. Without a mean it does not converge.
 
 # %% tags=["checks"]
 def has_rate(d, seed, rate):  # to five standard errors of 400 runs
@@ -788,8 +789,8 @@ verify(
 # %% [markdown]
 # ## Control variates and importance sampling
 #
-# Every average of independent draws has the rate $n^{-1/2}$, but the constant $\sigma_f$ can be made smaller: average another
-# quantity that has the same mean.
+# Every average of independent draws has the rate $n^{-1/2}$, but the constant $\sigma_f$ can be made smaller: average
+# another quantity that has the same mean.
 #
 # **Control variates.** Let $g(X)$ be a quantity that resembles $f(X)$ and whose mean is known. Then
 # $f - \beta \, (g - \mathbb{E}[g])$ has the mean of $f$ for every $\beta$, and variance
@@ -976,8 +977,8 @@ verify(
 # %% [markdown]
 # ## Summary
 #
-# Expectation is linear even for dependent quantities. Variance is not: it adds up only without covariance, and it splits into
-# a part within groups and a part between them. An average of $n$ independent draws has standard deviation
+# Expectation is linear even for dependent quantities. Variance is not: it adds up only without covariance, and it splits
+# into a part within groups and a part between them. An average of $n$ independent draws has standard deviation
 # $\sigma / \sqrt n$ in every dimension, provided that there is a variance. Control variates and importance sampling
 # leave the mean as it is and shrink the constant, the first safely, the second only if the proposal reaches
 # everywhere that matters.

@@ -28,7 +28,7 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
     address = 'https://github.com/deep-learning-verified/book/archive/refs/tags/v0.2.0.zip'
     subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
 
-# %%
+# %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.integrate import quad
@@ -86,8 +86,7 @@ plt.style.use('nbutils.book')
 #
 # ```{math}
 # :label: ml.mle.gaussian.univariate
-# p(y \mid \mu, \sigma^2) = \mathcal{N}(y \mid \mu, \sigma^2) = \frac{1}{\sqrt{2\pi\sigma^2}} \exp\Big[ -\frac{(y -
-# \mu)^2}{2\sigma^2} \Big] .
+# p(y \mid \mu, \sigma^2) = \mathcal{N}(y \mid \mu, \sigma^2) = \frac{1}{\sqrt{2\pi\sigma^2}} \exp\Big[ -\frac{(y - \mu)^2}{2\sigma^2} \Big] .
 # ```
 #
 # As code, beside the function of SciPy, which takes the standard deviation $\sigma$ in place of $\sigma^2$:
