@@ -1003,25 +1003,14 @@ def chain(S):  # (d, d) -> the precision of the likeliest chain
     P[middle, middle] -= 1 / S[middle, middle]
     return P
 
-def climb(S, edges):  # any graph: free entries, by their own derivatives
-    i, j = np.nonzero(np.triu(edges))
-
-    def loss(p):
-        P = np.zeros_like(S)
-        P[i, j] = P[j, i] = p
-        if np.linalg.eigvalsh(P)[0] <= 0:
-            return np.inf, p
-        G = S - np.linalg.inv(P)
-        value = (P * S).sum() - np.linalg.slogdet(P)[1]
-        return value, np.where(i == j, 1, 2) * G[i, j]
-
-    start = np.where(i == j, 1 / S.diagonal()[i], 0)
-    p = minimize(loss, start, jac=True, options={'gtol': 1e-9}).x
-    P = np.zeros_like(S)
-    P[i, j] = P[j, i] = p
-    return P
+S = np.array([[2., 1., 0.9], [1., 2., 1.], [0.9, 1., 2.]])
+print(chain(S).round(3), 'precision')
+print(np.linalg.inv(chain(S)).round(3), 'covariance')
 
 # %% [markdown]
+# In this small example the covariance 0.9 of the first and the third variable is not on an edge, so the chain replaces it by
+# 0.5. All other entries agree with $\mathbf{S}$, and the precision is zero in the corner.
+#
 # Let us try this on strips of twelve neighbouring pixels, cut at random from the left half of a photograph. Three Gaussians
 # are fitted to $n$ of them: one with independent pixels, one with a chain, one with the full $\mathbf{S}$. All three are the
 # likeliest of their kind. Which one gives strips from the right half, never seen, the highest density? (In nats per pixel,
@@ -1153,6 +1142,24 @@ print(f'first and last pixel: {rho[0, -1]:.2f},',
 # ```
 
 # %% tags=["checks"]
+def climb(S, edges):  # any graph: free entries, by their own derivatives
+    i, j = np.nonzero(np.triu(edges))
+
+    def loss(p):
+        P = np.zeros_like(S)
+        P[i, j] = P[j, i] = p
+        if np.linalg.eigvalsh(P)[0] <= 0:
+            return np.inf, p
+        G = S - np.linalg.inv(P)
+        value = (P * S).sum() - np.linalg.slogdet(P)[1]
+        return value, np.where(i == j, 1, 2) * G[i, j]
+
+    start = np.where(i == j, 1 / S.diagonal()[i], 0)
+    p = minimize(loss, start, jac=True, options={'gtol': 1e-9}).x
+    P = np.zeros_like(S)
+    P[i, j] = P[j, i] = p
+    return P
+
 def stationary(seed, share):  # of torch's own Gaussian likelihood
     rng = np.random.default_rng(seed)
     x = torch.tensor(rng.normal(size=(9, 3)) @ rng.normal(size=(3, 3)))
