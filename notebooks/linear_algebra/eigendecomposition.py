@@ -98,32 +98,14 @@ right.set_xlabel('direction of x (degrees)');
 # \det(\mathbf{A} - \lambda\mathbf{I}) = 0 \iff \lambda \text{ is an eigenvalue of } \mathbf{A}
 # ```
 #
-# The notes print the left side without "$= 0$", a polynomial of degree $n$ in $\lambda$, about which nothing is said. It
-# is the equation that finds eigenvalues. The cases below are integer matrices with known integer eigenvalues, and the
-# oracle is the rank. The control makes a slip that numpy invites: `A - lam` subtracts $\lambda$ from *every* entry.
-
-# %%
-def shears(seed, n=3):  # integers with determinant 1, so has the inverse
-    rng = np.random.default_rng(seed)
-    low, high = rng.integers(-1, 2, (2, n, n))
-    one = np.eye(n)
-    return (one + np.tril(low, -1)) @ (one + np.triu(high, 1))
-
-def integer_matrix(seed):  # with eigenvalues between -3 and 3
-    S = shears(seed)
-    values = np.random.default_rng(seed).integers(-3, 4, 3)
-    return (S * values @ np.linalg.inv(S)).round()
-
-holds(
-    'la.evd.charpoly',
-    lambda A, lam: close(np.linalg.det(A - lam * np.eye(3)), 0)
-    == (np.linalg.matrix_rank(A - lam * np.eye(3)) < 3),
-    control=lambda A, lam: close(np.linalg.det(A - lam), 0)
-    == (np.linalg.matrix_rank(A - lam * np.eye(3)) < 3),
-    A=seeds().map(integer_matrix), lam=integers(-4, 4),
-)
-
-# %% [markdown]
+# The left side is a polynomial of degree $n$ in $\lambda$, and its zeros are the eigenvalues.
+#
+# :::{admonition} A tempting mistake
+# :class: warning
+# In numpy `A - lam` subtracts $\lambda$ from *every* entry. For $\mathbf{A} = \mathbf{I}_2$ and $\lambda = 1$ it gives a
+# matrix with the determinant $-1$, although 1 is an eigenvalue. Write `A - lam * np.eye(n)`.
+# :::
+#
 # Over the complex numbers the polynomial splits into factors,
 # $\det(\mathbf{A} - \lambda\mathbf{I}) = \prod_i (\lambda_i - \lambda)$, and two of its coefficients can be read off. At
 # $\lambda = 0$ it gives the determinant. The power $(-\lambda)^{n-1}$ comes only from the product of the diagonal, since
@@ -203,84 +185,12 @@ print('by a solver for symmetric matrices by something',
 # \det(\mathbf{S})\det(\mathbf{A}_2 - \lambda\mathbf{I})\det(\mathbf{S}^{-1}) = \det(\mathbf{A}_2 - \lambda\mathbf{I})
 # ```
 #
-# The controls contain the slips of the trade: $\mathbf{S}\mathbf{T}$ in the wrong order, $\lambda\mathbf{S}$ for
-# $\lambda\mathbf{I}$, and $\mathbf{S}^\top$, which belongs to another change of coordinates, that of quadratic
-# forms.
-
-# %%
-def basis(seed):  # invertible, with determinant 2 and small integers
-    return shears(seed) * np.array([1, 2, 1])
-
-def any_matrix(seed):
-    return np.random.default_rng(seed).integers(-3, 4, (3, 3)).astype(float)
-
-def conjugate(S, A):  # S A S^-1
-    return np.linalg.solve(S.T, (S @ A).T).T
-
-def equivalence(S, T, A3, both):
-    A2 = conjugate(T, A3)
-    A1 = conjugate(S, A2)
-    reflexive = close(conjugate(np.eye(3), A1), A1)
-    symmetric = close(conjugate(np.linalg.inv(S), A1), A2)
-    return reflexive and symmetric and close(conjugate(both, A3), A1)
-
-bases, any_matrices = seeds().map(basis), seeds().map(any_matrix)
-holds(
-    'la.evd.similar-definition',
-    lambda S, T, A3: equivalence(S, T, A3, both=S @ T),
-    control=lambda S, T, A3: equivalence(S, T, A3, both=T @ S),
-    S=bases, T=bases, A3=any_matrices, tries=100,
-)
-
-# %% tags=["hide-input"]
-one, det, inv = np.eye(3), np.linalg.det, np.linalg.inv
-
-def what_is_left(A, lam):  # of A x - lambda x, for x = e_1, e_2, e_3
-    return np.stack([A @ x - lam * x for x in one], axis=1)
-
-cases = dict(S=bases, A2=any_matrices, lam=scalars(), tries=100)
-holds(
-    'la.evd.similar-shift-1',
-    lambda S, A2, lam: close(what_is_left(conjugate(S, A2), lam),
-                             S @ A2 @ inv(S) - lam * one),
-    control=lambda S, A2, lam: close(what_is_left(conjugate(S, A2), lam),
-                                     S @ A2 @ inv(S) - lam * S),
-    **cases,
-)
-holds(
-    'la.evd.similar-shift-2',
-    lambda S, A2, lam: close(S @ A2 @ inv(S) - lam * one,
-                             S @ (A2 - lam * one) @ inv(S)),
-    control=lambda S, A2, lam: close(S @ A2 @ S.T - lam * one,
-                                     S @ (A2 - lam * one) @ S.T),
-    **cases,
-)
-
-# %% tags=["hide-input"]
-def on_both_sides(S, A2, lam, last):  # det S det(A_2 - lambda I) det last
-    return det(S) * det(A2 - lam * one) * det(last)
-
-holds(
-    'la.evd.similar-det-1',
-    lambda S, A2, lam: close(det(conjugate(S, A2) - lam * one),
-                             on_both_sides(S, A2, lam, inv(S))),
-    control=lambda S, A2, lam: close(det(conjugate(S, A2) - lam * one),
-                                     on_both_sides(S, A2, lam, S)),
-    **cases,
-)
-holds(
-    'la.evd.similar-det-2',
-    lambda S, A2, lam: close(on_both_sides(S, A2, lam, inv(S)),
-                             det(A2 - lam * one)),
-    control=lambda S, A2, lam: close(on_both_sides(S, A2, lam, S.T),
-                                     det(A2 - lam * one)),
-    **cases,
-)
-
-# %% [markdown]
+# The inverse cannot be replaced by $\mathbf{S}^\top$: $\mathbf{S}\mathbf{A}\mathbf{S}^\top$ belongs to another change of
+# coordinates, that of quadratic forms, and has other eigenvalues in general.
+#
 # The converse fails. The identity and the shear $\begin{bmatrix} 1 & 1 \\ 0 & 1 \end{bmatrix}$ have the same polynomial,
 # but $\mathbf{S}\mathbf{I}\mathbf{S}^{-1} = \mathbf{I}$ for every $\mathbf{S}$: the identity is similar to itself alone.
-# With exact fractions, sympy confirms both.
+# With exact fractions, sympy shows both.
 
 # %%
 S = sp.Matrix([[2, 1, 0], [1, 3, 1], [0, 1, 1]])
@@ -373,6 +283,130 @@ assert not grade(lambda A, t: A ** t, by_logarithm, part_cases)
 # %% [markdown]
 # ```{solution-end}
 # ```
+
+# %% tags=["checks"]
+def shears(seed, n=3):  # integers with determinant 1, so has the inverse
+    rng = np.random.default_rng(seed)
+    low, high = rng.integers(-1, 2, (2, n, n))
+    one = np.eye(n)
+    return (one + np.tril(low, -1)) @ (one + np.triu(high, 1))
+
+def integer_matrix(seed):  # with eigenvalues between -3 and 3
+    S = shears(seed)
+    values = np.random.default_rng(seed).integers(-3, 4, 3)
+    return (S * values @ np.linalg.inv(S)).round()
+
+holds(
+    'la.evd.charpoly',
+    lambda A, lam: (
+        close(np.linalg.det(A - lam * np.eye(3)), 0)
+        == (np.linalg.matrix_rank(A - lam * np.eye(3)) < 3)
+    ),
+    slip=(
+        'subtracts the number from every entry',
+        lambda A, lam: (
+            close(np.linalg.det(A - lam), 0)
+            == (np.linalg.matrix_rank(A - lam * np.eye(3)) < 3)
+        ),
+    ),
+    A=seeds().map(integer_matrix),
+    lam=integers(-4, 4),
+)
+
+def basis(seed):  # invertible, with determinant 2 and small integers
+    return shears(seed) * np.array([1, 2, 1])
+
+def any_matrix(seed):
+    return np.random.default_rng(seed).integers(-3, 4, (3, 3)).astype(float)
+
+def conjugate(S, A):  # S A S^-1
+    return np.linalg.solve(S.T, (S @ A).T).T
+
+def equivalence(S, T, A3, both):
+    A2 = conjugate(T, A3)
+    A1 = conjugate(S, A2)
+    reflexive = close(conjugate(np.eye(3), A1), A1)
+    symmetric = close(conjugate(np.linalg.inv(S), A1), A2)
+    return reflexive and symmetric and close(conjugate(both, A3), A1)
+
+bases, any_matrices = seeds().map(basis), seeds().map(any_matrix)
+holds(
+    'la.evd.similar-definition',
+    lambda S, T, A3: equivalence(S, T, A3, both=S @ T),
+    slip=(
+        'multiplies S and T in the wrong order',
+        lambda S, T, A3: equivalence(S, T, A3, both=T @ S),
+    ),
+    S=bases,
+    T=bases,
+    A3=any_matrices,
+    tries=100,
+)
+
+# %% tags=["checks"]
+one, det, inv = np.eye(3), np.linalg.det, np.linalg.inv
+
+def what_is_left(A, lam):  # of A x - lambda x, for x = e_1, e_2, e_3
+    return np.stack([A @ x - lam * x for x in one], axis=1)
+
+cases = dict(S=bases, A2=any_matrices, lam=scalars(), tries=100)
+holds(
+    'la.evd.similar-shift-1',
+    lambda S, A2, lam: close(
+        what_is_left(conjugate(S, A2), lam), S @ A2 @ inv(S) - lam * one
+    ),
+    slip=(
+        'subtracts a multiple of S',
+        lambda S, A2, lam: close(
+            what_is_left(conjugate(S, A2), lam), S @ A2 @ inv(S) - lam * S
+        ),
+    ),
+    **cases,
+)
+holds(
+    'la.evd.similar-shift-2',
+    lambda S, A2, lam: close(
+        S @ A2 @ inv(S) - lam * one, S @ (A2 - lam * one) @ inv(S)
+    ),
+    slip=(
+        'transposes in place of inverting',
+        lambda S, A2, lam: close(
+            S @ A2 @ S.T - lam * one, S @ (A2 - lam * one) @ S.T
+        ),
+    ),
+    **cases,
+)
+
+# %% tags=["checks"]
+def on_both_sides(S, A2, lam, last):  # det S det(A_2 - lambda I) det last
+    return det(S) * det(A2 - lam * one) * det(last)
+
+holds(
+    'la.evd.similar-det-1',
+    lambda S, A2, lam: close(
+        det(conjugate(S, A2) - lam * one), on_both_sides(S, A2, lam, inv(S))
+    ),
+    slip=(
+        'multiplies by S twice',
+        lambda S, A2, lam: close(
+            det(conjugate(S, A2) - lam * one), on_both_sides(S, A2, lam, S)
+        ),
+    ),
+    **cases,
+)
+holds(
+    'la.evd.similar-det-2',
+    lambda S, A2, lam: close(
+        on_both_sides(S, A2, lam, inv(S)), det(A2 - lam * one)
+    ),
+    slip=(
+        'transposes in place of inverting',
+        lambda S, A2, lam: close(
+            on_both_sides(S, A2, lam, S.T), det(A2 - lam * one)
+        ),
+    ),
+    **cases,
+)
 
 # %% [markdown]
 # ## Symmetric matrices have everything
