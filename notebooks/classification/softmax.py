@@ -22,8 +22,9 @@
 # do scores become probabilities, and how far can you trust them?
 #
 # - **You need** [Jacobians](../calculus/jacobians.ipynb), [variances](../probability/expectations.ipynb),
-#   [maximum likelihood](../probability/maximum_likelihood.ipynb) and the word *convex*
-#   ([Convex functions](../optimization/convex_functions.ipynb)).
+#   [maximum likelihood](../probability/maximum_likelihood.ipynb), the word *convex*
+#   ([Convex functions](../optimization/convex_functions.ipynb)) and PyTorch tensors with `backward`
+#   ([Automatic differentiation](../calculus/automatic_differentiation.ipynb)).
 # - **You build** the softmax, a form of it that no score can break, its derivative, and honest confidences for a program
 #   that reads handwritten digits.
 # - **Runs in** 9 seconds. Tensors are float32, except in the part on temperature.
@@ -189,9 +190,9 @@ print('2 o:  ', (2 * o).softmax(-1))
 #
 # So $q$ scores carry $q - 1$ numbers. With two labels only $o_1 - o_2$ counts, and $p_1 = 1 / (1 + e^{-(o_1 - o_2)})$
 # is the sigmoid of this difference. In a linear model $\mathbf{o} = \mathbf{W}^\top \mathbf{x}$, with one column of
-# weights for each label, you may add the same vector to all columns: each input shifts all its scores by one number. So
-# the probabilities do not determine the weights, and "the weight of this pixel for the digit 3 is positive" says
-# nothing by itself. A penalty on the squared weights does determine them: it chooses columns that sum to zero.
+# weights for each label, you may add the same vector to all columns: then all scores of an input shift by the same
+# number. So the probabilities do not determine the weights, and "the weight of this pixel for the digit 3 is positive"
+# says nothing by itself. A penalty on the squared weights does determine them: the best columns then sum to zero.
 #
 # ```{exercise} ★ Pencil: from probabilities back to scores
 # :label: softmax-back
@@ -303,8 +304,8 @@ verify(
 # %% [markdown]
 # ## Numerically stable softmax and log-sum-exp
 #
-# Typed in as it stands, the formula breaks for large scores, because a float has a largest value, and the logarithm of
-# this value is small:
+# Typed in as it stands, the formula breaks for large scores, because a float has a largest value, and the exponential
+# soon exceeds it:
 
 # %%
 for dtype in (torch.float16, torch.float32, torch.float64):
@@ -314,18 +315,18 @@ print('scores 1000 and 1001:  ', softmax(torch.tensor([1000.0, 1001.0])))
 print('scores -1000 and -1001:', softmax(torch.tensor([-1000.0, -1001.0])))
 
 # %% [markdown]
-# In the first case we divide infinity by infinity, in the second zero by zero. One `nan` in a loss makes all weights
-# `nan` in the next step of training.
+# In the first case we divide infinity by infinity, in the second zero by zero. One `nan` in a loss makes all
+# weights that it depends on `nan` in the next step.
 #
 # ### Subtract the maximum
 #
 # A common shift of the scores changes nothing, so we are free to choose one. We subtract the largest score. Then the
-# largest exponential is $e^0 = 1$. Nothing overflows, and the sum lies between 1 and $q$. Exponentials that underflow
-# to zero are too small to matter beside this sum.
+# largest exponential is $e^0 = 1$. No exponential overflows, and the sum lies between 1 and $q$. Exponentials that
+# underflow to zero are too small to matter.
 
 # %%
 def stable_softmax(o):
-    """As softmax, for all finite scores."""
+    """As softmax, for scores below +∞, not all of them −∞."""
     e = (o - o.amax(-1, keepdim=True)).exp()    # (..., q), the largest is 1
     return e / e.sum(-1, keepdim=True)
 
@@ -333,7 +334,8 @@ print(stable_softmax(torch.tensor([1000.0, 1001.0])))
 print(stable_softmax(torch.tensor([-1000.0, -1001.0])))
 
 # %% [markdown]
-# `torch.softmax` and `scipy.special.softmax` do the same. They also accept a score of $-\infty$, which forbids its label.
+# `torch.softmax` and `scipy.special.softmax` do the same. Like ours, they accept a score of $-\infty$, which forbids its
+# label, unless all are $-\infty$.
 #
 # ### Log-softmax and log-sum-exp
 #
@@ -348,7 +350,7 @@ print(stable_softmax(torch.tensor([-1000.0, -1001.0])))
 
 # %%
 def log_softmax(o):
-    """Logarithms of the softmax, for all finite scores."""
+    """Logarithms of the softmax, for the same scores."""
     z = o - o.amax(-1, keepdim=True)                    # (..., q)
     return z - z.exp().sum(-1, keepdim=True).log()      # (..., q)
 
@@ -371,7 +373,7 @@ def log_softmax(o):
 
 # %%
 def logsumexp(o):
-    """The smooth maximum of the scores along the last axis."""
+    """The smooth maximum along the last axis, for the same scores."""
     m = o.amax(-1, keepdim=True)                              # (..., 1)
     return (m + (o - m).exp().sum(-1, keepdim=True).log()).squeeze(-1)
 
@@ -391,10 +393,10 @@ for scores in (90, 0, 89), (200, 0, 30), (-torch.inf, 2, 1):
         print(f'  {name:14} {way(x)[1]:8.2f}   slopes', x.grad)
 
 # %% [markdown]
-# In the first row the plain softmax overflows. The stable one gets the value, but the derivative of its logarithm
-# contains $1/p_2$, which overflows in turn. In the second row $p_2$ itself underflows. In the third row the first label
-# is forbidden. All three values are right, but only `log_softmax` has derivatives, because the others multiply the
-# infinite slope of the logarithm at zero by zero.
+# For the scores $(90, 0, 89)$ the plain softmax overflows. The stable one gets the value, but the derivative of its
+# logarithm contains $1/p_2$, which overflows in turn. For $(200, 0, 30)$, $p_2$ itself underflows. For $(-\infty, 2, 1)$
+# the first label is forbidden. There all ways give the right value, but only `log_softmax` has derivatives, because the
+# others multiply the infinite slope of the logarithm at zero by zero.
 
 # %% mystnb={"figure": {"caption": "Left: log-sum-exp is a smooth maximum, above the larger of $x$ and 0 by at most $\\log 2$. Right: in float32 both logarithms of a softmax end where something underflows or overflows; log-softmax goes on."}, "image": {"alt": "Left: the log-sum-exp of x and 0 as a smooth curve above the bent line max(x, 0), farthest from it at x = 0, by log 2. Right: the log-probability of a score that trails by t, a falling straight line for log-softmax. Dots on it show where the log of the plain softmax ends, and further down that of the stable one."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.7)
@@ -404,7 +406,7 @@ left.plot(x, logsumexp(torch.stack([x, 0 * x], -1)), color='C0')
 left.text(-0.3, 1.05, 'LSE(x, 0)', color='C0', ha='right')
 left.text(2.2, 1.5, 'max(x, 0)', color=GREY)
 left.plot([0, 0], [0, np.log(2)], color='C1', lw=2)
-left.text(-0.15, 0.22, 'log 2', color='C1', ha='right')
+left.text(0.5, 0.0, 'log 2', color='C1')
 left.set(xlabel='x', title='a smooth maximum')
 t = torch.arange(0.0, 151)
 lines = {name: way(torch.stack([t, 0 * t], -1))[:, 1] for name, way in ways.items()}
@@ -419,7 +421,7 @@ right.set(xlabel='lead t of the first label', title='log-probability of the seco
 
 # %% [markdown]
 # Should you subtract the maximum first, or $\operatorname{LSE}(\mathbf{o})$ at the end? Near a million, float32 numbers
-# lie $1/16$ apart, so a large log-sum-exp has already lost the digits of a small logarithm:
+# lie $1/16$ apart, so rounding a log-sum-exp of this size costs up to $1/32$, and the difference keeps this error:
 
 # %%
 far = torch.tensor([1e6, 1e6 + 0.5])
@@ -428,8 +430,9 @@ print('log-sum-exp at end:', far - logsumexp(far))
 print('float64:           ', torch.log_softmax(far.double(), -1).float())
 
 # %% [markdown]
-# If the maximum is subtracted first, the relative error of $p_i$, and the absolute error of $\log p_i$, stay below
-# $(2 |z_i| + 3 q + 4)\, u$, where $u$ is the unit of rounding ($2^{-53}$ in float64).
+# If the maximum is subtracted first, the absolute error of $\log p_i$ stays below $(2 |z_i| + 3 q + 4)\, u$, where $u$ is
+# the unit of rounding ($2^{-53}$ in float64). So does the relative error of $p_i$, as long as $p_i$ itself does not
+# underflow. For $z_i = -20$ and $q = 10$ in float64, the bound is $74 u \approx 8 \cdot 10^{-15}$.
 #
 # ````{admonition} Why the error stays so small
 # :class: dropdown
@@ -461,7 +464,7 @@ def overwritten(blocks):
 
 stream_cases = [([double(block) for block in blocks],) for blocks in (
     [[0.0, 1.0], [2.0]], [[0.0], [800.0]], [[900.0, 1000.0], [999.0, -1e4], [1001.0]], [[-1000.0, -1001.0], [-999.5]],
-    [[3.0, -torch.inf], [2.0]], [[5.0]])]
+    [[3.0, -torch.inf], [2.0]], [[1000.0], [0.0]], [[5.0]])]
 
 def at_once(*blocks):
     return scipy.special.logsumexp(torch.cat(*blocks).numpy())
@@ -494,10 +497,10 @@ grade(streamed(streamed_logsumexp), at_once, stream_cases)
 # number.
 
 # %% jupyter={"source_hidden": true}
-def streamed_logsumexp_solution(blocks, rescale=torch.exp):
+def streamed_logsumexp_solution(blocks, rescale=torch.exp, top=torch.maximum):
     m, s = double(-torch.inf), double(0.0)
     for block in blocks:
-        new = torch.maximum(m, block.max())
+        new = top(m, block.max())
         s = rescale(m - new) * s + (block - new).exp().sum()
         m = new
     return m + s.log()
@@ -511,12 +514,17 @@ def first_maximum_for_good(blocks):
 def forgets_to_rescale(blocks):
     return streamed_logsumexp_solution(blocks, rescale=torch.ones_like)
 
+def forgets_the_old_maximum(blocks):
+    return streamed_logsumexp_solution(blocks, top=lambda old, new: new)
+
 def keeps_all_blocks(blocks):
     return torch.cat(list(blocks)).logsumexp(0)
 
+# %% jupyter={"source_hidden": true}
 assert grade(streamed(streamed_logsumexp_solution), at_once, stream_cases)
 assert not grade(streamed(first_maximum_for_good), at_once, stream_cases)
 assert not grade(streamed(forgets_to_rescale), at_once, stream_cases)
+assert not grade(streamed(forgets_the_old_maximum), at_once, stream_cases)
 assert not grade(streamed(keeps_all_blocks), at_once, stream_cases)
 
 # %% [markdown]
@@ -586,7 +594,7 @@ for tau in (0.2, 1, 5):
 
 # %% [markdown]
 # Cold makes it choose, hot makes it indifferent. We write $\beta = 1/\tau$. If the largest score is unique, the softmax
-# tends to the choice of the largest, the **argmax**, as a vector with a single one:
+# tends to the **argmax**, as a vector with a one at the largest score and zeros elsewhere:
 #
 # ```{math}
 # :label: la.softmax.approximates-argmax
@@ -627,7 +635,8 @@ for scores in [0.01, 0.0], [5.0, 0.0], [500.0, 500.0, 0.0]:
 # ```
 #
 # where $\operatorname{Var}(o) = \sum_i p_i (o_i - \mu)^2$ is the variance of the score of a random label. So labels with
-# more than the mean score gain, the others lose, and for $\beta > 0$ the entropy, a measure of indecision, falls.
+# more than the mean score gain, the others lose, and for $\beta > 0$ the entropy, a measure of indecision, falls, unless
+# all scores are equal.
 #
 # ````{prf:proof}
 # :class: dropdown
@@ -641,7 +650,7 @@ for scores in [0.01, 0.0], [5.0, 0.0], [500.0, 500.0, 0.0]:
 # is at most $R^2$ in size.
 # ````
 
-# %% mystnb={"figure": {"caption": "Cold makes softmax choose the largest score, hot makes it indifferent. Right: a point of the triangle is three probabilities, a corner is certainty; cooling leads from the centre into a corner."}, "image": {"alt": "Left: three bars each for cat, dog and bird at temperatures 0.2, 1 and 5: nearly all on the cat, then a staircase, then nearly equal. Right: a triangle with corners cat, dog and bird, and eighteen curves that start in its centre in all directions and bend into the corners."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Cold makes softmax choose the largest score, hot makes it indifferent. Right: a point of the triangle is three probabilities, a corner is certainty; cooling leads from the centre into a corner. The dot belongs to the scores of the photograph at temperature 1."}, "image": {"alt": "Left: three bars each for cat, dog and bird at temperatures 0.2, 1 and 5: nearly all on the cat, then a staircase, then nearly equal. Right: a triangle with corners cat, dog and bird, and eighteen curves that start in its centre in all directions and bend into the corners. A dot lies near the side from cat to dog, nearer to the cat."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.7)
 for k, tau in enumerate((0.2, 1, 5)):
     places = np.arange(3) + 0.27 * (k - 1)
@@ -658,6 +667,7 @@ for k, ray in enumerate(rays):
     right.plot(*(paths[:, k] @ triangle).T, color=f'C{ray.argmax()}', lw=1)
 for label, (x, y) in zip(labels, triangle):
     right.text(x, y + (0.03 if y else -0.1), label, ha='center')
+right.plot(*(p @ triangle), 'o', color=GREY)
 right.set(aspect='equal', ylim=(-0.12, 0.97))
 right.axis('off');
 
@@ -682,16 +692,16 @@ def split_scores(seed, C=1000):
 # %%
 (tune_o, tune_y), (test_o, test_y) = split_scores(seed=0)
 confidence, answer = test_o.softmax(-1).max(-1)
-right = answer == test_y
+hit = answer == test_y
 print(f'mean confidence {confidence.mean():.3f}')
-print(f'right answers   {right.double().mean():.3f}')
-print(f'mean confidence of wrong answers {confidence[~right].mean():.3f}')
+print(f'right answers   {hit.double().mean():.3f}')
+print(f'mean confidence of wrong answers {confidence[~hit].mean():.3f}')
 
 # %% [markdown]
 # It claims more than it can do, and even where it is wrong, it is 80 % sure on average. **Temperature scaling**
-# {cite}`guo2017calibration` mends this with a single number. We judge a classifier by the mean of $-\log p_y$ over
-# pictures with the true digits $y$, which [maximum likelihood](../probability/maximum_likelihood.ipynb) makes small,
-# and choose the temperature with the least loss on the 400 pictures that were set aside:
+# {cite}`guo2017calibration` mends this with a single number. The loss is the mean of $-\log p_y$ over pictures with the
+# true digits $y$; [maximum likelihood](../probability/maximum_likelihood.ipynb) makes it small. We choose the
+# temperature with the least loss on the 400 pictures that were set aside:
 
 # %%
 def mean_loss(o, y, tau=1.0):
@@ -705,20 +715,20 @@ def best_temperature(o, y):
     return np.exp(found.x)
 
 # %% [markdown]
-# As a function of $\beta = 1/\tau$ this loss is convex. Its derivative is the mean of the expected score $\mu$ minus
-# the score of the truth, and by {eq}`softmax-beta` it increases. At the best temperature the score that the
-# model *expects* equals the score of the true digit, on average. Five random splits show whether it works on new
-# pictures:
+# As a function of $\beta = 1/\tau$ this loss is convex: its derivative is the mean of $\mu - o_y$ over the pictures, and
+# by {eq}`softmax-beta` it never falls. If some answers are wrong, but not too many, it is zero at a positive $\beta$. At
+# this best temperature the *expected* score equals that of the true digit, on average. Five random splits show whether
+# it works on new pictures:
 
 # %%
 splits = [split_scores(seed) for seed in range(5)]
 rows = []
 for tune, (o_test, y_test) in splits:
     tau = best_temperature(*tune)
-    right = (o_test.argmax(-1) == y_test).double().mean()
+    share_right = (o_test.argmax(-1) == y_test).double().mean()
     confident = [(o_test / t).softmax(-1).amax(-1).mean() for t in (1, tau)]
     losses = [mean_loss(o_test, y_test, t) for t in (1, tau)]
-    rows.append([tau, right, *confident, *losses])
+    rows.append([tau, share_right, *confident, *losses])
 rows = np.array(rows)                                # (5, 6)
 
 # %%
@@ -731,8 +741,8 @@ print(f'scaling lowers the loss by {gain.min():.3f} to {gain.max():.3f}')
 print(f'ten equal probabilities: loss {np.log(10):.2f}, confidence 0.10')
 
 # %% [markdown]
-# The order of the scores stays, so no answer changes. But now the confidence agrees with the share of right answers,
-# within the spread of the splits, and the loss on new pictures falls in each split.
+# The order of the scores stays, so no answer changes. But now the mean confidence comes close to the share of right
+# answers, and the loss on new pictures falls in each split.
 #
 # Is it honest at every level? A **reliability diagram** sorts the answers by their confidence into bins, and compares the
 # mean confidence in each bin with the share of right answers:
@@ -743,8 +753,8 @@ def reliability(split, tau, bins):
     o, y = split
     confidence, answer = (o / tau).softmax(-1).max(-1)
     which = np.digitize(confidence, bins)
-    right = (answer == y).double()
-    return [(confidence[which == k].sum(), right[which == k].sum(),
+    hits = (answer == y).double()
+    return [(confidence[which == k].sum(), hits[which == k].sum(),
              (which == k).sum()) for k in range(1, len(bins))]
 
 bins = np.array([0.3, 0.6, 0.8, 0.9, 0.97, 1.01])
@@ -753,25 +763,25 @@ for name, taus in ('trained', np.ones(5)), ('scaled', rows[:, 0]):
     parts = np.array([
         reliability(test, tau, bins)
         for (_, test), tau in zip(splits, taus)], float)   # (5, bins, 3)
-    claimed, right, count = parts.sum(0).T
-    curves[name] = claimed / count, right / count
-    for claim, share in zip(claimed / count, right / count):
+    claimed, hits, count = parts.sum(0).T
+    curves[name] = claimed / count, hits / count
+    for claim, share in zip(claimed / count, hits / count):
         print(f'{name:8} claims {claim:.3f}   right {share:.3f}')
 
 # %% mystnb={"figure": {"caption": "Left: a temperature found on other pictures (dots) lowers the loss on new ones in each of five splits. Right: as trained, the model is right less often than it claims; scaled, it comes near the diagonal."}, "image": {"alt": "Left: five curves of the loss on new digits against the temperature, each a valley with its bottom a little below two; the dots lie near the bottoms, below the curves at temperature one. Right: share of right answers against confidence; the curve as trained lies below the diagonal, that after scaling near it."}} tags=["hide-input"]
 fig, (left, right_ax) = panels(2, height=2.9)
 taus = np.geomspace(0.5, 5, 40)
 for (_, test), row in zip(splits, rows):
-    left.plot(taus, [mean_loss(*test, tau) for tau in taus], color='C0', lw=1)
+    left.plot(taus, [mean_loss(*test, tau) for tau in taus], color=GREY, lw=1)
     left.plot(row[0], row[5], 'o', color='C1')
-left.axvline(1, color=GREY, ls=':', lw=0.9)
-left.text(1.04, 0.107, 'as trained', color=GREY)
+left.axvline(1, color='C0', ls=':', lw=1.2)
+left.text(1.04, 0.107, 'trained', color='C0')
 left.set(xscale='log', xlabel='temperature τ', title='loss on new digits', ylim=(0.1, 0.4), xticks=[0.5, 1, 2, 5],
          xticklabels=['0.5', '1', '2', '5'])
 left.minorticks_off()
 right_ax.plot([0.3, 1], [0.3, 1], color=GREY, ls='--', lw=1)
 right_ax.text(0.42, 0.56, 'calibrated', color=GREY, ha='center')
-for (name, (claimed, share)), color, (x, y) in zip(curves.items(), ('C1', 'C0'), ((0.74, 0.5), (0.62, 0.83))):
+for (name, (claimed, share)), color, (x, y) in zip(curves.items(), ('C0', 'C1'), ((0.74, 0.5), (0.62, 0.83))):
     right_ax.plot(claimed, share, 'o-', color=color, lw=1.2)
     right_ax.text(x, y, name, color=color)
 right_ax.set(xlabel='confidence', title='share of right answers', xlim=(0.3, 1.02), ylim=(0.3, 1.02));
@@ -783,9 +793,9 @@ right_ax.set(xlabel='confidence', title='share of right answers', xlim=(0.3, 1.0
 # :label: softmax-penalty
 #
 # With `C=1000` the model is *overconfident*: it claims more than it can do. A small `C` is a strong penalty on the
-# weights. Predict for `C` equal to 1000, 1 and 0.01 whether the model is `'over'` or `'under'` confident, and return
-# the three words in a list. Then call `split_scores(0, C)`, look at confidence, right answers and best temperature, and
-# explain them.
+# weights. Predict for `C` equal to 1 and 0.01 whether the model is `'over'` or `'under'` confident, and return the two
+# words in a list. Then call `split_scores(0, C)`, look at confidence, right answers and best temperature, and explain
+# them.
 # ```
 
 # %%
@@ -798,14 +808,17 @@ def measured(C, seed=0):
     return o.softmax(-1).amax(-1).mean(), (o.argmax(-1) == y).double().mean(), best_temperature(*tune)
 
 by_penalty = {C: measured(C) for C in (1000, 1, 0.01)}
-kinds = ['over' if claimed > right else 'under' for claimed, right, _ in by_penalty.values()]
+
+def fits(word, C):
+    claimed, share, _ = by_penalty[C]
+    return (word == 'over') == bool(claimed > share)
 
 def is_measured(words):
     words = list(words)
-    if len(words) != 3 or not set(words) <= {'over', 'under'}:
-        raise ValueError("give three words, each 'over' or 'under'")
-    if words != kinds:
-        raise ValueError('something else is measured; train the three models and compare')
+    if len(words) != 2 or not set(words) <= {'over', 'under'}:
+        raise ValueError("give two words, each 'over' or 'under'")
+    if not all(map(fits, words, (1, 0.01))):
+        raise ValueError('something else is measured; train the two models and compare')
     return True
 
 grade(lambda: is_measured(predicted_confidence()), lambda: True, [()])
@@ -814,20 +827,21 @@ grade(lambda: is_measured(predicted_confidence()), lambda: True, [()])
 # ```{solution-start} softmax-penalty
 # :class: dropdown
 # ```
-# Only the first is overconfident. A penalty keeps the weights small, and with them the scores and their leads. With
+# Both are underconfident. A penalty keeps the weights small, and with them the scores and their leads. With
 # `C=1`, scikit-learn's default, the model is right in 96 % of the cases but claims only 86 %, and the best temperature is
 # below one: it must be cooled. With `C=0.01` the scores are so small that the softmax is nearly uniform,
 # while the *order* of the scores, and so the answers, are still right in most cases.
 
 # %% jupyter={"source_hidden": true}
 assert grade(
-    lambda: is_measured(['over', 'under', 'under']), lambda: True, [()]
+    lambda: is_measured(['under', 'under']), lambda: True, [()]
 )
 for wrong in (
-    ['over', 'over', 'over'],
-    ['under', 'over', 'over'],
+    ['over', 'over'],
     ['over', 'under'],
-    ['over', 'fine', 'under'],
+    ['under', 'over'],
+    ['under'],
+    ['fine', 'under'],
     None,
 ):
     assert not grade(lambda: is_measured(wrong), lambda: True, [()])
@@ -962,14 +976,14 @@ print('autograd agrees:', torch.allclose(
 # \|\mathbf{v}\|^2$.
 # ````
 #
-# The bounds say when the softmax **saturates**. Where one probability is near 1, all of $\mathbf{J}$ is near zero, and
-# what learns through it hardly moves, whether it is right or wrong. This is one reason why
+# The bounds say when the softmax **saturates**. Where one probability is near 1, all of $\mathbf{J}$ is near zero, so
+# derivatives that pass through it become tiny, even if the answer is wrong. This is one reason why
 # [attention](../attention/scaled_dot_product_attention.ipynb) divides its scores by a root, and why classifiers are
 # trained on the *logarithm*: in {eq}`softmax-log-gradient` the factor $p_i$ is gone.
 #
 # ### Backpropagation without the matrix
 #
-# Nobody forms $\mathbf{J}$; for a vocabulary of 50,000 words it would have $50{,}000^2 = 2.5 \cdot 10^9$ entries.
+# For a vocabulary of 50,000 words, $\mathbf{J}$ has $50{,}000^2 = 2.5 \cdot 10^9$ entries, but we need not store it.
 # Backpropagation gives us $\mathbf{g}$, the derivatives of a loss with respect to $\mathbf{p}$, and wants
 # $\mathbf{J}^\top \mathbf{g}$. Because $\mathbf{J}$ is a diagonal minus one outer product,
 #
@@ -1052,8 +1066,9 @@ wrong = from_scores(centred_by_the_mean)
 assert not grade(wrong, exact_vjp, digit_cases, **strict)
 wrong = from_scores(centred_by_the_first)
 assert not grade(wrong, exact_vjp, digit_cases, **strict)
-half = torch.tensor([9, 0], dtype=torch.float16).softmax(-1)
-print('half precision, scores (9, 0):', half)
+for dtype in (torch.float16, torch.float32):
+    sure = torch.tensor([9, 0], dtype=dtype).softmax(-1)
+    print(f'{dtype}, scores (9, 0): 1 - p_1 = {1 - sure[0].item():.2e}')
 
 # %% [markdown]
 # ```{solution-end}
@@ -1092,17 +1107,17 @@ print('half precision, scores (9, 0):', half)
 # \nabla_{\mathbf{o}} \operatorname{LSE}(\mathbf{o}) = \operatorname{softmax}(\mathbf{o}) .
 # ```
 #
-# The maximum itself has the one-hot vector of the argmax as its gradient, where it has one. And the softmax is the best
-# choice in a game. Choose probabilities $\mathbf{p}$ yourself and earn the mean score $\mathbf{p}^\top \mathbf{o}$. You
-# would put everything on the largest score. But if you are also paid the entropy $H(\mathbf{p})$, for keeping your
-# options open, then:
+# The gradient of the maximum itself is the one-hot vector of the argmax, if that is unique. And the softmax is the best
+# choice in a game. Choose probabilities $\mathbf{p}$ and earn the mean score $\mathbf{p}^\top \mathbf{o}$. You would put
+# everything on the largest score. But if you are also paid the entropy $H(\mathbf{p})$, then:
 #
 # ````{prf:theorem} Softmax maximizes score plus entropy
 # :label: thm-softmax-entropy
 # For all probabilities $\mathbf{p}$, $\ \mathbf{p}^\top \mathbf{o} + H(\mathbf{p}) \le \operatorname{LSE}(\mathbf{o})$,
-# with equality only for $\mathbf{p} = \operatorname{softmax}(\mathbf{o})$. Hence among all $\mathbf{p}$ with a given mean
-# score $E$, strictly between the smallest score and the largest, $\operatorname{softmax}(\beta \mathbf{o})$ has the
-# largest entropy, for the one $\beta \in \mathbb{R}$ with which its mean score is $E$.
+# with equality only for $\mathbf{p} = \operatorname{softmax}(\mathbf{o})$; here $0 \log 0 = 0$. Hence, if $E$ lies strictly
+# between the smallest score and the largest, there is exactly one real number $\beta$, perhaps negative, for which
+# $\operatorname{softmax}(\beta \mathbf{o})$ has the mean score $E$, and it has the largest entropy of all $\mathbf{p}$
+# with this mean score.
 # ````
 #
 # ````{prf:proof}
@@ -1123,14 +1138,14 @@ print('half precision, scores (9, 0):', half)
 # largest at $\infty$.
 # ````
 #
-# In physics this is Boltzmann's distribution: of all distributions with a given mean energy, it assumes least
+# In physics this is Boltzmann's distribution, which has the largest entropy for a given mean energy
 # {cite}`jaynes1957information`.
 #
 # ```{exercise} ★★ Program: a loaded die
 # :label: softmax-die
 #
-# A die shows 4.5 points on average in place of 3.5, and that is all you know. Which probabilities of the six faces assume
-# least? Write `loaded(mean)`: the vector with that mean and the largest entropy, for a mean strictly between 1 and 6.
+# A die shows 4.5 points on average in place of 3.5, and that is all you know. Which probabilities of the six faces have
+# this mean and the largest entropy? Write `loaded(mean)`, which returns them for a mean strictly between 1 and 6.
 # ```
 
 # %%
@@ -1191,7 +1206,7 @@ assert not grade(first_order, die_by_solver, die_cases, atol=1e-5)
 #
 # Give each of the scores 2, 1 and −1 noise of its own, and let the largest sum win. The noise is a **Gumbel variable**,
 # $-\log(-\log U)$ with $U$ uniform between 0 and 1. Predict how often cat, dog and bird win, as a list of three shares
-# with two decimals. Then play 100,000 contests. What changes with normal noise?
+# with three decimals. Then play 100,000 contests. What changes with normal noise of the same variance, $\pi^2/6$?
 # ```
 
 # %%
@@ -1206,7 +1221,14 @@ def play(noise, scores=(2, 1, -1), N=100_000):
 def gumbel(rng, shape):
     return -np.log(-np.log(rng.random(shape)))
 
-grade(predicted_shares, lambda: play(gumbel), [()], atol=0.01, rtol=0)
+def with_sum(shares):
+    return [*shares, sum(shares)]
+
+def played():
+    return with_sum(play(gumbel))
+
+closely = dict(atol=0.004, rtol=0)
+grade(lambda: with_sum(predicted_shares()), played, [()], **closely)
 
 # %% [markdown]
 # ```{solution-start} softmax-contest
@@ -1250,19 +1272,17 @@ for name, noise in (
     ('normal', normal_noise),
 ):
     print(f'{name:12}', play(noise).round(3))
-assert grade(
-    lambda: [0.71, 0.26, 0.04], lambda: play(gumbel), [()], atol=0.01, rtol=0
-)
+correct = with_sum([0.705, 0.259, 0.035])
+assert grade(lambda: correct, played, [()], **closely)
 for wrong in (
     [1, 0, 0],
     [0.5, 0.35, 0.15],
+    [0.70, 0.25, 0.03],
     list(play(turned_over)),
     list(play(normal_noise)),
     None,
 ):
-    assert not grade(
-        lambda: wrong, lambda: play(gumbel), [()], atol=0.01, rtol=0
-    )
+    assert not grade(lambda: with_sum(wrong), played, [()], **closely)
 
 # %% [markdown]
 # ```{solution-end}
@@ -1401,7 +1421,7 @@ verify(
 #
 # Softmax turns scores into probabilities whose odds depend on differences of scores alone, so a common shift changes
 # nothing, and subtracting the largest score makes the computation safe. A temperature, chosen on pictures that were
-# not used for training, makes its confidences honest without changing an answer. Its Jacobian is
+# not used for training, makes its confidences honest on average without changing an answer. Its Jacobian is
 # $\operatorname{diag}(\mathbf{p}) - \mathbf{p}\mathbf{p}^\top$, which vanishes where the softmax is sure; therefore
 # training uses the logarithm, whose derivative vanishes only where the softmax is sure and right.
 #
