@@ -59,8 +59,8 @@ torch.set_num_threads(1)  # the matrices are small: a second thread would mostly
 # %% [markdown]
 # ## Multi-head attention: several places at once
 #
-# We build on [attention](scaled_dot_product_attention.ipynb): each query receives a weighted mean of the values, by the fit of
-# their keys.
+# We build on [attention](scaled_dot_product_attention.ipynb): each query receives a weighted mean of the values. A value
+# weighs more, the better its key fits the query.
 
 # %%
 def attend(Q, K, V, keep=None):
@@ -82,8 +82,9 @@ anna, ben = (3, 1), (1, 2)
 who, verb, place = torch.eye(4).split([2, 1, 1], 1)   # (4, 2), (4, 1), (4, 1)
 
 # %% [markdown]
-# For example, `X @ place` reads the place of each token. First, one attention. The verb asks for what is *no* verb, and the value
-# is who it is. The factor 10 makes the weights sharp.
+# For example, `X @ place` reads the place of each token. First, one attention. The query of
+# *saw* is 10, and the others are 0. The keys are 0, −1, 0, so *saw* scores 0 for a person and −10 for itself. The values are
+# the first two numbers.
 
 # %%
 for X in sentence(anna, ben), sentence(ben, anna):
@@ -91,9 +92,8 @@ for X in sentence(anna, ben), sentence(ben, anna):
     print('saw: weights', A[1], ' receives', z[1])
 
 # %% [markdown]
-# Both sentences give *saw* the same mean, so nobody can tell who saw whom. With unequal weights the mean moves towards one
-# of the two, but it remains a mixture of two persons. Now we take two attentions side by side. The first looks at what stands
-# before the verb, the second at what stands after it:
+# Both sentences give *saw* the same mean, so nobody can tell who saw whom. With unequal weights it would
+# still be a mixture. Now we take two attentions. The first looks at what stands before the verb, the second at what stands after:
 
 # %%
 W_Q = torch.stack([10 * verb, 10 * verb])    # (2, 4, 1)
@@ -107,7 +107,7 @@ for X in sentence(anna, ben), sentence(ben, anna):
 # %% [markdown]
 # Now *saw* receives four numbers: first who saw, then who was seen. Each of the two attentions is a **head**.
 
-# %% mystnb={"figure": {"caption": "Two heads with the tokens of *Anna saw Ben*; positive numbers are blue, negative ones orange. Each head has its own map of weights and its own result. The results are set side by side and multiplied by one more matrix."}, "image": {"alt": "Grids of cells from left to right: X with 3 rows and 4 columns; two branches, head 1 above and head 2 below, each a 3 by 3 map of weights times a 3 by 2 grid of values, giving a 3 by 2 grid; both joined to a 3 by 4 grid, times a 4 by 4 identity, giving the 3 by 4 result. In the row of saw, head 1 has its whole weight on the first token and head 2 on the last."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Two heads with the $T = 3$ tokens of *Anna saw Ben*; blue is positive, orange negative. Each head has its own map of weights and a result of width $\\tilde{d}_v = 2$. Concat joins the $h = 2$ results, and one more matrix multiplies them."}, "image": {"alt": "Grids of cells from left to right: X with 3 rows and 4 columns; two branches, head 1 above and head 2 below, each a 3 by 3 map of weights times a 3 by 2 grid of values, giving a 3 by 2 grid; both joined to a 3 by 4 grid, times a 4 by 4 identity, giving the 3 by 4 result. In the row of saw, head 1 has its whole weight on the first token and head 2 on the last."}} tags=["hide-input"]
 def draw_grid(ax, left, middle, numbers, name, shape):
     rows, columns = numbers.shape
     top = middle + rows / 2
@@ -149,8 +149,8 @@ ax.axis('off');
 # %% [markdown]
 # ### The formula and its code
 #
-# In general there are $h$ heads. Queries, keys and values have rows of length $d_k$, $d_k$ and $d_v$. Three learned matrices
-# take them to the shorter lengths $\tilde d_k$, $\tilde d_k$ and $\tilde d_v$ of head $i$, where attention runs:
+# In general there are $h$ heads. A query or key has length $d_k$, and a value has length $d_v$. For each head, three learned
+# matrices shorten queries and keys to $\tilde d_k$ numbers and values to $\tilde d_v$. Then attention runs:
 #
 # ```{math}
 # :label: la.mha.head
@@ -166,6 +166,7 @@ ax.axis('off');
 
 # %%
 def multi_head(Q, K, V, W_Q, W_K, W_V, W_O):
+    """All heads of one sequence: Q, K, V are matrices without a batch axis."""
     heads, _ = attend(Q @ W_Q, K @ W_K, V @ W_V)   # (h, n, d_v with a tilde)
     return torch.cat([*heads], -1) @ W_O           # (n, d_o)
 
@@ -191,7 +192,8 @@ print(multi_head(X, X, X, W_Q, W_K, W_V, W_O=torch.eye(4)))
 # head, which here wear a tilde.
 #
 # (la.mha.subspaces)=
-# So the layer attends to several places at once, and each head reads its own part of the tokens there.
+# So the layer attends to several places at once and keeps apart what it finds, and each head chooses by its own $\mathbf{W}_i^V$
+# what it takes from a token.
 #
 # ### Self-attention, and what a head is
 #
@@ -213,7 +215,7 @@ print(multi_head(X, X, X, W_Q, W_K, W_V, W_O=torch.eye(4)))
 # \mathrm{Concat}(\mathrm{head}_1, \dots, \mathrm{head}_h)\, \mathbf{W}^O = \sum_{i=1}^{h} \mathrm{head}_i\, \mathbf{W}_i^O .
 # ```
 #
-# So each head adds its own contribution to the result. A head therefore consists of two products. The matrix
+# So each head adds its own contribution, and it consists of two products. The matrix
 # $\mathbf{W}_i^Q(\mathbf{W}_i^K)^\top$ decides where it looks, and $\mathbf{W}_i^V\mathbf{W}_i^O$ decides what it brings
 # {cite}`elhage2021mathematical`.
 
@@ -230,7 +232,7 @@ for head, block in zip(heads, blocks):
 # ```{prf:theorem} Permutation equivariance
 # :label: thm-mha-equivariance
 #
-# For every permutation matrix $\mathbf{P}$, $\mathrm{MultiHead}(\mathbf{PX}, \mathbf{PX}, \mathbf{PX}) = \mathbf{P}\,
+# Without a mask, for every permutation matrix $\mathbf{P}$, $\mathrm{MultiHead}(\mathbf{PX}, \mathbf{PX}, \mathbf{PX}) = \mathbf{P}\,
 # \mathrm{MultiHead}(\mathbf{X}, \mathbf{X}, \mathbf{X})$, and $\mathrm{MultiHead}(\mathbf{Q}, \mathbf{PK}, \mathbf{PV}) =
 # \mathrm{MultiHead}(\mathbf{Q}, \mathbf{K}, \mathbf{V})$.
 # ```
@@ -249,7 +251,7 @@ for head, block in zip(heads, blocks):
 # causal mask that stays in place when the tokens move breaks the symmetry.
 # ```
 #
-# We set the places to zero. The head that asked for the word before the verb now finds both persons equally good:
+# We set the places to zero. Now all keys are zero, so each head gives all three tokens, *saw* itself too, the weight ⅓:
 
 # %%
 for X in sentence(anna, ben), sentence(ben, anna):
@@ -257,7 +259,7 @@ for X in sentence(anna, ben), sentence(ben, anna):
     print('saw receives', multi_head(X, X, X, W_Q, W_K, W_V, torch.eye(4))[1])
 
 # %% [markdown]
-# ```{exercise} ★ Pencil: other weights, same layer
+# ```{exercise} ★ Pencil: other parameters, same layer
 # :label: mha-gauge
 #
 # Let $\mathbf{G}$ be an invertible $\tilde d_k \times \tilde d_k$ matrix. Somebody replaces $\mathbf{W}_i^K$ by
@@ -268,7 +270,7 @@ for X in sentence(anna, ben), sentence(ben, anna):
 # ```{solution-start} mha-gauge
 # :class: dropdown
 # ```
-# The scores contain the weights only as the product $\mathbf{W}_i^Q(\mathbf{W}_i^K)^\top$. If $\mathbf{W}$ is the new
+# The scores contain these parameters only as the product $\mathbf{W}_i^Q(\mathbf{W}_i^K)^\top$. If $\mathbf{W}$ is the new
 # matrix of the queries, this product becomes $\mathbf{W}(\mathbf{W}_i^K\mathbf{G})^\top =
 # \mathbf{W}\mathbf{G}^\top(\mathbf{W}_i^K)^\top$. So $\mathbf{W} = \mathbf{W}_i^Q\mathbf{G}^{-\top}$ will do. A tempting
 # mistake is to forget the transpose. There is the same freedom between $\mathbf{W}_i^V$ and $\mathbf{W}_i^O$. A single entry
@@ -499,15 +501,15 @@ for name, tensor in steps.items():
 # **Project.** The linear layer treats each token alone. It makes $3E$ numbers from the $D$ numbers of a token.
 #
 # (la.mha.pseudocode.reshape)=
-# **Cut.** `reshape` keeps the order of the numbers in memory. So number $3d\,i + c$ of `flat` becomes number $c$ of head
-# $i$, if we count from zero. This needs a width that the heads can divide:
+# **Cut.** `reshape` keeps the order of the numbers in memory. We count from zero. Head $i$ gets the numbers from
+# $3d\,i$ to $3d\,(i + 1) - 1$ of `flat`. This needs a width that $h$ divides:
 #
 # ```{math}
 # :label: la.mha.pseudocode.head-dim
 # 3E = h \cdot 3d, \qquad d = \lfloor E / h \rfloor .
 # ```
 #
-# With $E = 13$ and $h = 3$ the floor gives $d = 4$, and `reshape` raises an error, because $36 \ne 39$.
+# With $E = 13$ and $h = 3$ the floor gives $d = 4$, and `reshape` raises an error when the layer is called, because $36 \ne 39$.
 #
 # (la.mha.pseudocode.permute)=
 # **Permute.** `permute` moves the axis of the heads before that of the tokens, because a product of matrices uses the last two
@@ -521,11 +523,10 @@ for name, tensor in steps.items():
 # **And back.** After the attention, `permute` brings token and head into their old order.
 #
 # (la.mha.pseudocode.reshape-back)=
-# Only then may the last two axes be merged. The rows of the heads then stand side by side, which is the Concat of the
-# formula.
+# Then the last two axes are merged, so that the rows of the heads stand side by side, as in Concat.
 #
 # (la.mha.pseudocode.out)=
-# The matrix of `o_proj` is $\mathbf{W}^O$, transposed, and ends the layer.
+# Last comes `o_proj`. Its matrix is the transpose of $\mathbf{W}^O$.
 #
 # ```{admonition} A tempting mistake
 # :class: tip
@@ -533,10 +534,10 @@ for name, tensor in steps.items():
 # lie in memory, so the first head receives *all* numbers of the first tokens, in place of *its* numbers of all tokens.
 # ```
 
-# %% mystnb={"figure": {"caption": "Which head owns which number? Left: cut and permuted, each head owns some numbers of every token. Right: one reshape has the same shape, but gives each head all numbers of two tokens."}, "image": {"alt": "Two grids of 6 tokens by 12 numbers coloured by head, three heads. With reshape and permute each head owns a block of four columns. With one reshape each head owns two whole rows."}} tags=["hide-input"]
-owner = torch.arange(3).repeat_interleave(24)  # as it lies in memory
-wrong = owner.reshape(6, 12)
-right = owner.reshape(3, 6, 4).permute(1, 0, 2).reshape(6, 12)
+# %% mystnb={"figure": {"caption": "Which head owns which number, if $d = 2$? Left: cut and permuted, each head owns $3d = 6$ numbers of every token. Right: one reshape has the same shape, but gives each head all numbers of two tokens."}, "image": {"alt": "Two grids of 6 tokens by 18 numbers coloured by head, three heads. With reshape and permute each head owns a block of six columns. With one reshape each head owns two whole rows."}} tags=["hide-input"]
+owner = torch.arange(3).repeat_interleave(36)  # as it lies in memory
+wrong = owner.reshape(6, 18)
+right = owner.reshape(3, 6, 6).permute(1, 0, 2).reshape(6, 18)
 fig, axes = panels(2, height=2.2)
 axes[0].set(title='reshape, then permute', ylabel='token')
 axes[1].set(title='one reshape')
@@ -546,13 +547,12 @@ for ax, grid in zip(axes, (right, wrong)):
         rows, columns = np.nonzero(grid.numpy() == head)
         middle = columns.mean() + 0.5, rows.mean() + 0.5
         ax.text(*middle, f'head {head + 1}', color=f'C{head}', fontsize=11, ha='center', va='center')
-    ax.set(xticks=[0, 4, 8, 12], yticks=[0, 2, 4, 6], ylim=(6, 0), xlabel='number')
+    ax.set(xticks=[0, 6, 12, 18], yticks=[0, 2, 4, 6], ylim=(6, 0), xlabel='number')
 
 # %% [markdown]
 # ### The same numbers as nn.MultiheadAttention
 #
-# PyTorch has this layer. Its rows of weights have another order: ours come head by head, and those of PyTorch come role
-# by role, first the queries of all heads, then the keys, then the values.
+# PyTorch has this layer, but its rows of parameters have another order: ours come head by head, those of PyTorch role by role.
 
 # %% mystnb={"figure": {"caption": "The same rows of weights in two orders, for three heads. A weight that is copied from one to the other without reordering gives another layer, and no error."}, "image": {"alt": "Two strips of nine blocks. Ours: q1 k1 v1 q2 k2 v2 q3 k3 v3. PyTorch: q1 q2 q3 k1 k2 k3 v1 v2 v3."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 1.3))
@@ -586,13 +586,14 @@ print('weights equal:', torch.allclose(weights, their_weights, atol=1e-6))
 # %% [markdown]
 # PyTorch's layer takes queries, keys and values as three arguments, because in **cross-attention** the keys and values come
 # from another sequence. By default it returns the mean of the weights over the heads. If you do not need the weights, say
-# `need_weights=False`: then they need not be stored.
+# `need_weights=False`, which saves their memory.
 #
 # ### Masks: True means hidden or visible
 #
 # (la.mha.pseudocode.sdp)=
 # In `attend`, as in `F.scaled_dot_product_attention`, `True` means *may be looked at*, and a mask of shape $(T, T)$ serves
-# all sequences and heads. In `nn.MultiheadAttention`, `True` means *hidden*, and a padding mask of shape $(B, T)$ is an
+# all sequences and heads. A mask for each sequence needs the axes $(B, 1, T, T)$ or $(B, 1, 1, T)$, like `real[:, None, None]`
+# below, because in $(B, T, T)$ the first axis would be taken for the heads. In `nn.MultiheadAttention`, `True` means *hidden*, and a padding mask of shape $(B, T)$ is an
 # argument of its own.
 
 # %%
@@ -613,15 +614,15 @@ def entry(**options):  # the first number of the empty sequence
     out, _ = theirs(x, x, x, key_padding_mask=empty, **options)
     return out[1, 0, 0].item()
 
-print('training, with weights:     ', entry())
-print('training, without weights:  ', entry(need_weights=False))
+print('training, with weights:           ', entry())
+print('training, without weights:        ', entry(need_weights=False))
 theirs.eval()
 with torch.no_grad():
-    print('evaluation, without weights:', entry(need_weights=False))
+    print('eval and no_grad, without weights:', entry(need_weights=False))
 
 # %% [markdown]
-# The three calls take different routes through the library, and only one of them guards its softmax. A layer that trained
-# without trouble can return `nan` on the day it is used. So if a batch may hold an empty sequence, decide yourself what it gets.
+# The three calls take different routes through the library, and only one guards its softmax: its zero is the bias of `out_proj`,
+# which starts at zero. A layer that trained without trouble can return `nan` on the day it is used. So if a batch may hold an empty sequence, decide yourself what it gets.
 #
 # ```{exercise} ★★ Program: weights for PyTorch
 # :label: mha-convert
@@ -691,13 +692,13 @@ def keep_mask(lengths, T):
 def seen_by(answer):  # 1 where the mask hides; a mask that is not Boolean raises an error
     return lambda lengths, T: torch.zeros(len(lengths), 1, T, T).masked_fill(~answer(lengths, T), 1)
 
-def by_lines(lengths, T):  # the columns of a triangle, from the first that is real
-    visible = torch.ones(T, T)
-    return torch.stack([F.pad(visible[:, :n].tril(n - T), (T - n, 0))[None] > 0 for n in lengths.tolist()])
+def hidden(lengths, T):  # 1 except in the columns of a triangle, from the first that is real
+    ones = torch.ones(T, T)
+    return torch.stack([1 - F.pad(ones[:, :n].tril(n - T), (T - n, 0))[None] for n in lengths.tolist()])
 
 lengths = [torch.tensor(several) for several in ([5], [4, 2], [1, 5, 0])]
 cases = [(several, 5) for several in lengths] + [(torch.tensor([1, 0]), 1)]
-grade(seen_by(keep_mask), seen_by(by_lines), cases)
+grade(seen_by(keep_mask), hidden, cases)
 
 # %% [markdown]
 # ```{solution-start} mha-mask
@@ -722,10 +723,11 @@ def not_causal(lengths, T):
 def not_boolean(lengths, T):
     return keep_mask_solution(lengths, T).float()
 
-assert grade(seen_by(keep_mask_solution), seen_by(by_lines), cases)
-assert not grade(seen_by(padded_on_the_right), seen_by(by_lines), cases)
-assert not grade(seen_by(not_causal), seen_by(by_lines), cases)
-assert not grade(seen_by(not_boolean), seen_by(by_lines), cases)
+assert grade(seen_by(keep_mask_solution), hidden, cases)
+assert not grade(seen_by(padded_on_the_right), hidden, cases)
+assert not grade(seen_by(not_causal), hidden, cases)
+assert not grade(seen_by(not_boolean), hidden, cases)
+assert not grade(seen_by(hidden), hidden, cases)
 
 # %% [markdown]
 # ```{solution-end}
@@ -857,16 +859,16 @@ verify(
 #
 # ### More heads cost no parameters, but they get narrow
 #
-# Let all lengths outside the heads be $d$, and let each head have the width $d/h$. If we count the entries of the matrices,
-# the number of heads cancels: there are $4d^2$ weights and $4d$ biases. The multiplications do not change, either: $4Td^2$ for
-# the four projections and $2T^2d$ for the scores and the means.
+# Let all lengths outside the heads be $E$, and let each head have the width $E/h$. In the number of parameters $h$ cancels: the
+# matrices have $4E^2$ entries, and there are $4E$ biases. The multiplications do not change, either: $4TE^2$ for
+# the four projections and $2T^2E$ for the scores and the means.
 
 # %%
-d, T = 64, 128
-x = torch.randn(1, T, d)
+E, T = 64, 128
+x = torch.randn(1, T, E)
 print('heads  parameters  multiplications  weights  rank of the scores')
 for h in (1, 4, 16, 64):
-    layer = MultiHead(d, d, h)
+    layer = MultiHead(E, E, h)
     with FlopCounterMode(display=False) as counter:
         A = layer(x)[1]                                   # (1, h, T, T)
     q, k, _ = layer.split(x)
@@ -876,13 +878,12 @@ for h in (1, 4, 16, 64):
     print(f'{h:5} {parameters:11} {multiplications:16} {A.numel():8} {rank:6}')
 
 # %% [markdown]
-# Two things do change. There are $hT^2$ weights, the numbers in the maps of attention. In long sequences they cost time and
-# memory.
+# Two things do change. There are $hT^2$ attention weights, which cost time and memory.
 #
 # (la.mha.quote-projected-dims)=
 # And each head gets narrower. The scores of a head are a product of a $T \times \tilde d_k$ and a $\tilde d_k \times T$
 # matrix, so their rank is at most $\tilde d_k$, however large $d_k$ is. This is the **low-rank bottleneck**
-# {cite}`bhojanapalli2020lowrank`: more heads look at more places, but each can be less precise about where.
+# {cite}`bhojanapalli2020lowrank`.
 #
 # ```{exercise} ★★ Pencil: the favourites of a head of width one
 # :label: mha-favourites
@@ -909,18 +910,19 @@ for h in (1, 4, 16, 64):
 # ````{prf:theorem} At most as many needs as heads
 # :label: thm-mha-needs
 #
-# Let $\mathbf{x}_1, \dots, \mathbf{x}_n \in \mathbb{R}^r$ be random tokens, all of whose $nr$ entries are
-# uncorrelated with mean zero and variance one, and let $j_1, \dots, j_r$ be distinct places. Given are $h$ weighted
-# means $\mathbf{z}^s = \sum_j \alpha^s_j \mathbf{x}_j$ whose weights do not depend on the entries. However
-# $x_{j_1,1}, \dots, x_{j_r,r}$ are estimated by linear functions of $\mathbf{z}^1, \dots, \mathbf{z}^h$, with or
-# without a constant, the expected squared errors add up to at least $r - h$.
+# Let $\mathbf{x}_1, \dots, \mathbf{x}_n \in \mathbb{R}^D$ be random tokens, all of whose $nD$ entries are
+# uncorrelated with mean zero and variance one. Need $t$ is entry $t$ of token $j_t$, for $t = 1, \dots, r$ with $r \le D$
+# and distinct places $j_1, \dots, j_r$. Given are $h$ means
+# $\mathbf{z}^{(s)} = \sum_j \alpha^{(s)}_j \mathbf{x}_j$ with fixed weights. If the needs are estimated by linear functions
+# of $\mathbf{z}^{(1)}, \dots, \mathbf{z}^{(h)}$, with or without a constant, then the $r$ expected squared errors
+# add up to at least $r - h$.
 # ````
 #
 # ````{prf:proof}
 # :class: dropdown
 # A linear estimate of need $t$ has the form $\sum_u \sum_j \beta_{u,j}\, x_{j,u}$, where each vector
 # $\boldsymbol\beta_u \in \mathbb{R}^n$ is a combination of the weight rows
-# $\boldsymbol\alpha^1, \dots, \boldsymbol\alpha^h$, so lies in their span $S$. As the entries are uncorrelated with
+# $\boldsymbol\alpha^{(1)}, \dots, \boldsymbol\alpha^{(h)}$, so lies in their span $S$. As the entries are uncorrelated with
 # variance one, its expected squared error is the sum of squares
 # $\|\boldsymbol\beta_t - \mathbf{e}_{j_t}\|^2 + \sum_{u \ne t} \|\boldsymbol\beta_u\|^2$, and a constant would only
 # add its own square. The second part is best zero. The first is smallest when
@@ -934,7 +936,8 @@ for h in (1, 4, 16, 64):
 # ````
 #
 # The proof shows more: the smallest error of the need at place $j$ is $1 - P_{jj}$, where $\mathbf{P}$ is the orthogonal
-# projection onto the span of the rows of weights. We compare the sum of these errors with a simulation of $r = 3$ needs:
+# projection onto the span of the rows of weights. We compare the sum of these errors with a simulation of $r = 3$ needs. None of
+# the three heads happens to look at the third place:
 
 # %%
 def missed(alpha):  # (h, n) rows of weights -> (n,) smallest errors
@@ -975,7 +978,8 @@ label_lines(ax);
 #
 # There are $h$ heads of queries, but only $g$ heads of keys and values, and $g$ divides $h$. The first $h/g$ heads of
 # queries use the first keys and values, the next $h/g$ the second, and so on. Write `grouped(q, k, v)` for `q` of shape
-# $(B, h, T, d)$ and `k`, `v` of shape $(B, g, T, d)$. It returns the results, of shape $(B, h, T, d)$.
+# $(B, h, T, d)$ and `k`, `v` of shape $(B, g, T, d)$. It returns the results, of shape $(B, h, T, d)$. Use
+# `attend`.
 # ```
 
 # %%
@@ -988,8 +992,8 @@ def by_torch(q, k, v):
     return F.scaled_dot_product_attention(q, k, v, enable_gqa=True)
 
 numbers = torch.Generator().manual_seed(3)
-queries = [(torch.randn(2, h, 3, 4, generator=numbers), *torch.randn(2, 2, g, 3, 4, generator=numbers))
-           for h, g in [(1, 1), (3, 3), (4, 1), (4, 2), (6, 2), (6, 3)]]
+queries = [(torch.randn(2, h, 3, d, generator=numbers), *torch.randn(2, 2, g, 3, d, generator=numbers))
+           for h, g, d in [(1, 1, 4), (3, 3, 4), (4, 1, 9), (4, 2, 4), (6, 2, 16), (6, 3, 4)]]
 grade(grouped, by_torch, queries, atol=1e-5)
 
 # %% [markdown]
@@ -1015,10 +1019,14 @@ def one_for_all(q, k, v):
 def plain_attention(q, k, v):
     return attend(q, k, v)[0]
 
+def divided_by_two(q, k, v):  # right for width 4 alone
+    return grouped_solution(q * q.shape[-1] ** 0.5 / 2, k, v)
+
 assert grade(grouped_solution, by_torch, queries, atol=1e-5)
 assert not grade(in_turn, by_torch, queries, atol=1e-5)
 assert not grade(one_for_all, by_torch, queries, atol=1e-5)
 assert not grade(plain_attention, by_torch, queries, atol=1e-5)
+assert not grade(divided_by_two, by_torch, queries, atol=1e-5)
 
 # %% [markdown]
 # ```{solution-end}
@@ -1122,8 +1130,9 @@ class Reader(nn.Module):
         return self.answer(z)
 
 # %% [markdown]
-# The weights depend on the images alone and not on the cards, so {prf:ref}`thm-mha-needs` applies, with two numbers to each of
-# the two needs: with one head the mean squared error is at least $\frac12$. Returning zero has error 1. With ten equal weights
+# The weights depend on the images alone and not on the cards. So we may fix the images and apply {prf:ref}`thm-mha-needs` to the
+# first and third wanted number, with $r = 2$, and again to the second and fourth. With one head each pair has error at least 1,
+# so the mean over the four numbers is at least $\frac12$. Returning zero has error 1. With ten equal weights
 # $P_{jj} = \frac1{10}$, so the error is 0.9.
 
 # %%
@@ -1163,7 +1172,7 @@ ax.set(xlabel='number of heads, of width 64 together', ylabel='mean squared erro
 ax.minorticks_off();
 
 # %% [markdown]
-# The theorem says that one head cannot get below 0.5, and two heads do. What does the single head do? We look at its two errors:
+# One head stays above 0.5, and two heads do not. What does the single head do?
 
 # %%
 for h in (1, 2):
@@ -1172,7 +1181,7 @@ for h in (1, 2):
         print(f'   same digit {same:.2f}   next digit {following:.2f}')
 
 # %% [markdown]
-# The single head answers one of the two questions, and for the other it is no better than zero. Two heads answer both.
+# It answers one of the two questions, and for the other it is no better than zero. Two heads answer both.
 
 # %%
 @torch.no_grad()
@@ -1194,15 +1203,14 @@ for ax, (title, weights) in zip(axes.flat, shown.items(), strict=True):
 fig.colorbar(picture, ax=axes, shrink=0.5, label='mean weight', ticks=[0, 0.5, 1]);
 
 # %% [markdown]
-# Why do many heads fail? There are two possible causes: their number, or their width. We separate them: 32 heads again, but
-# each with width 8 in place of 2, so that the layer is four times as wide.
+# Is it the number of heads that harms, or their width? We train 32 heads again, but each with width 8 in place of 2.
 
 # %%
 wide = [test_errors(trained(32, 256, seed)).mean() for seed in range(3)]
 print(f'32 heads of width 8: error {min(wide):.2f} to {max(wide):.2f}')
 
 # %% [markdown]
-# With width 8, 32 heads are as good as eight heads of this width. So it was the width that harmed, and not the number. Do other
+# With width 8, 32 heads are as good as eight heads of this width. So in 300 steps it was the width that harmed, and not the number. Do other
 # learning rates help narrow heads, or more steps?
 
 # %%
@@ -1211,7 +1219,7 @@ for lr, steps in (1e-3, 300), (1e-2, 300), (3e-3, 1000):
     print(f'64 heads, lr {lr}, {steps:4} steps: error {error:.2f}')
 
 # %% [markdown]
-# More steps do: narrow heads are slow, but after 1000 steps they are still not where two heads are after 300.
+# More steps do: narrow heads are slow.
 # In trained translation models many heads can be removed at little loss {cite}`michel2019sixteen,voita2019analyzing`.
 #
 # ```{exercise} ★★ Experiment: a narrow layer
@@ -1286,7 +1294,7 @@ verify(
 # One attention brings one weighted mean, so a token with two needs gets them mixed; several heads, whose results are joined and
 # projected, look at several places at once for the same number of parameters. The layer is a few moves of axes that go wrong
 # silently, so compare it with `nn.MultiheadAttention` in results, weights and masks. Heads are paid for with their width: on
-# the digits two heads answer two questions, one has to choose, and 64 are too narrow for either.
+# the digits two heads answer two questions, one has to choose, and 64 narrow heads learn only slowly.
 #
 # **Further reading.** {cite}`vaswani2017attention`, section 3.2.2, introduced the layer. {cite}`lippe2024uvadlc`, tutorial 6,
 # builds a whole transformer from it, {cite}`rush2018annotated` is the paper as a program, line by line, and

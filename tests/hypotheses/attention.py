@@ -46,21 +46,27 @@ theorem(
         'uncorrelated': case | dict(tokens=signs[[0, -1]]),
         'variance one': case | dict(tokens=0.1 * signs),
         'distinct places': case | dict(weights=fixed([1, 0]), places=[0, 0]),
-        'whose weights do not depend on the entries': case | dict(weights=best_for),
+        'fixed weights': case | dict(weights=best_for),
         'linear functions': case | dict(weights=fixed([1, 2]), features=which),
     },
 )
 
 
-def attention(q, k, v):
-    return softmax(q @ k.T, axis=-1) @ v
+def attention(q, k, v, mask=0):
+    return softmax(q @ k.T + mask, axis=-1) @ v
+
+
+causal = np.where(np.tri(3) > 0, 0, -np.inf)
 
 
 theorem(
-    'thm-mha-equivariance', lambda P, X, Q: close(attention(P @ X, P @ X, P @ X), P @ attention(X, X, X))
+    'thm-mha-equivariance', lambda P, X, Q, mask: close(attention(P @ X, P @ X, P @ X, mask), P @ attention(X, X, X, mask))
     and close(attention(Q, P @ X, P @ X), attention(Q, X, X)),
-    P=[np.eye(3), np.eye(3)[[1, 2, 0]], np.eye(3)[::-1]], X=normal(3, 2), Q=normal(4, 2),
-    without={'permutation matrix': dict(P=np.diag([1., -1., 1.]), X=np.eye(3)[:, :2], Q=np.eye(2))},
+    P=[np.eye(3), np.eye(3)[[1, 2, 0]], np.eye(3)[::-1]], X=normal(3, 2), Q=normal(4, 2), mask=[0],
+    without={
+        'Without a mask': dict(P=np.eye(3)[::-1], X=np.eye(3)[:, :2], Q=np.eye(2), mask=causal),
+        'permutation matrix': dict(P=np.diag([1., -1., 1.]), X=np.eye(3)[:, :2], Q=np.eye(2), mask=0),
+    },
 )
 
 
