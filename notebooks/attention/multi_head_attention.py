@@ -83,8 +83,8 @@ who, verb, place = torch.eye(4).split([2, 1, 1], 1)   # (4, 2), (4, 1), (4, 1)
 
 # %% [markdown]
 # For example, `X @ place` reads the place of each token. First, one attention. The query of
-# *saw* is 10, and the others are 0. The keys are 0, −1, 0, so *saw* scores 0 for a person and −10 for itself. The values are
-# the first two numbers.
+# *saw* is 10, and the others are 0. The keys are 0, −1, 0, so *saw* scores 0 for a person and −10 for itself, and
+# the others weigh all equally. The values are the first two numbers.
 
 # %%
 for X in sentence(anna, ben), sentence(ben, anna):
@@ -1159,7 +1159,7 @@ for h in (1, 2, 4, 8, 16, 32, 64):
     low, high = errors[h].mean(1).aminmax()
     print(f'heads: {h:2}, width {64 // h:2}, error {low:.2f} to {high:.2f}')
 
-# %% mystnb={"figure": {"caption": "Three random starts for each number of heads, all with the same number of parameters. One head stays above its bound. Two to eight heads are best, and from sixteen on the heads become too narrow."}, "image": {"alt": "Test error against the number of heads from 1 to 64, on a logarithmic axis; three dots for each, close together. The error falls steeply from one head to two, stays low up to eight, and then rises again, for 64 heads higher than for one. Dashed lines mark equal weights at 0.9 and the bound for one head at 0.5."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Three random starts for each number of heads, all with the same number of parameters. One head stays above its bound. Two to eight heads are best, and from sixteen on the narrow heads are worse."}, "image": {"alt": "Test error against the number of heads from 1 to 64, on a logarithmic axis; three dots for each, close together. The error falls steeply from one head to two, stays low up to eight, and then rises again, for 64 heads higher than for one. Dashed lines mark equal weights at 0.9 and the bound for one head at 0.5."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(5.4, 2.9))
 for height, name in (0.9, 'equal weights'), (0.5, 'bound for one head'):
     ax.axhline(height, color=GREY, lw=1, ls='--')
