@@ -2,7 +2,7 @@
 
 The limits are those of the book's style. `tests/book/over_budget.yml` lists the sections that do not keep them yet; a new
 section keeps them all. What a browser must measure, how far down the first figure or printed example stands, is not here:
-see tests/site/test_budget.py.
+see tests/site/test_pages.py.
 """
 import ast
 import re

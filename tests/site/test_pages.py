@@ -2,9 +2,11 @@
 import functools
 import re
 
+import jupytext
 import pytest
 import yaml
 from conftest import HERE, ROOT, settle
+from docutils.nodes import make_id
 
 AXE = (HERE / 'vendor' / 'axe.min.js').read_text('utf-8')
 OTHERS = ['search.html', '404.html']  # pages that Sphinx and the extension add
@@ -21,6 +23,15 @@ def table_of_contents():
 PAGES = [*table_of_contents(), *OTHERS]
 every_page = pytest.mark.parametrize('name', PAGES)
 every_section = pytest.mark.parametrize('name', [name for name in PAGES if name.startswith('notebooks/')])
+
+
+def main_formula(name):
+    """The identifier on the page of the formula that the header of its notebook calls `main`, or None."""
+    header = jupytext.read((ROOT / name).with_suffix('.py')).metadata.get('book', {})
+    return make_id(f'equation-{header["main"]}') if 'main' in header else None
+
+
+MAIN = {name: main for name in PAGES if name.startswith('notebooks/') and (main := main_formula(name))}
 
 
 FAULTS = {  # what must not be seen of any page, and why
@@ -45,7 +56,7 @@ def visit(browser, address, cover):
 
 
 def look_at(page, address, name, wholly):
-    """The faults of a page by their kind, and its `solutions`; axe-core is asked where it is to be looked at `wholly`."""
+    """The faults of a page by their kind, its `solutions` and what is `reached`; axe-core is asked if it is looked at `wholly`."""
     seen = {fault: [] for fault in FAULTS}
     heard = {
         'console': lambda message: message.type in ('error', 'warning') and seen['console'].append(message.text),
@@ -65,6 +76,7 @@ def look_at(page, address, name, wholly):
     page.set_viewport_size({'width': 1280, 'height': 900})
     seen |= {'raw_math': page.evaluate(RAW_MATH), 'math_errors': page.evaluate(MATH_ERRORS), 'wordless': page.evaluate(WORDLESS)}
     seen['wide_code'] = [line for line in page.evaluate(WIDE_CODE) if len(line) <= 79]
+    seen['reached'] = page.evaluate(REACHED, MAIN.get(name))
     seen['solutions'] = page.evaluate(SOLUTIONS)
     seen['wide_displays'] = page.evaluate(WIDE_DISPLAYS)
     seen['barriers'] = barriers(page) if wholly else []
@@ -156,6 +168,12 @@ SOLUTIONS = """() => [...document.querySelectorAll('div.solution')].map(box => {
   box.querySelector('.admonition-title').click();
   return [before, state()];
 })"""
+REACHED = """main => {  // in px: the top of the first output or figure and of the main formula, and the length of the page
+  const top = e => e.getBoundingClientRect().top + scrollY;
+  const shown = [...document.querySelectorAll('main .cell_output')].filter(e => e.checkVisibility() && e.offsetHeight);
+  const article = document.querySelector('main article') ?? document.querySelector('main');
+  return {example: top(shown[0]), formula: main && top(document.getElementById(main)), length: article.scrollHeight};
+}"""
 RAW_MATH = """[...document.querySelectorAll('.math')]
   .filter(m => !m.querySelector('mjx-container') || m.textContent.includes('\\\\('))
   .map(m => m.textContent.slice(0, 80))"""
@@ -202,3 +220,10 @@ def test_a_new_kind_of_markup_brings_its_page_into_the_cover(site, cover):
     text = (site / plain).read_text('utf-8')
     for old, new in (('<p>', '<p class="new">'), ('<p>', '<p role="note">'), ('<p>', '<p><b class="new">x</b>'), ('</h2>', '</h2><hr/>')):
         assert plain in covering(kinds | {plain: markup(text.replace(old, new, 1))}), new
+
+
+@pytest.mark.parametrize('name', MAIN)
+def test_a_page_begins_with_what_it_is_about(name, visit):
+    reached = visit(name)['reached']
+    assert reached['example'] <= 1.5 * 900, 'the first figure or printed example stands within a screen and a half'
+    assert reached['formula'] <= 0.2 * reached['length'], 'the main formula stands in the first fifth of the page'
