@@ -64,8 +64,14 @@ start = np.array([-10.0, 1.5])
 def gradient(x):
     return curvature * x
 
+x = start
+for t in range(5):
+    print(f'step {t}: ({x[0]:.3f}, {x[1]:6.3f})')
+    x = x - 2 / 31 * gradient(x)
+
 # %% [markdown]
-# Gradient descent moves by $-\eta \nabla f$. **Momentum** keeps a *velocity* $\mathbf{v}$ instead. At each step the fraction
+# These are steps of gradient descent, $-\eta \nabla f$ with $\eta = 2/31$. The second coordinate jumps from side to side, and
+# the first one creeps. **Momentum** keeps a *velocity* $\mathbf{v}$ instead. At each step the fraction
 # $\beta$ of the old velocity survives, the new gradient is added, and the move is $-\eta\mathbf{v}$. From
 # $\mathbf{v}_0 = \mathbf{0}$ on,
 #
