@@ -70,6 +70,8 @@ def f(x):
 def gradient(x):
     return curvature * x
 
+print('gradient at the start:', gradient(start))
+
 # %% [markdown]
 # The gradient points in the direction in which $f$ rises fastest. So we step in the opposite direction, compute the gradient
 # at the new point, and step again. This is **gradient descent**:

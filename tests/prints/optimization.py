@@ -598,7 +598,7 @@ prints(
 )
 _even = by_torch([0.1] * 6)
 
-prints('ml.opt.gd.update', L=_quad['f'], t=range(0, 5), w=lambda t: _even[t], gamma=0.1)
+prints('ml.opt.gd.update', L=_quad['f'], t=range(0, 5), w=lambda t: _even[t], eta=0.1)
 prints(
     'gradient_descent-iterate',
     A=_hess,
