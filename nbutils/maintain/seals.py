@@ -433,8 +433,15 @@ def quoted(text):
 def present(book):
     """({section: {key: `Seal`}}, the labels of the displays that run as printed) of a book as of `sections`."""
     quotes = quoted(SENTENCES.read_text('utf-8'))
-    found = {name: seals(section, ledger.claims(), quotes.get(name, {})) for name, section in book.items()}
-    return found, table().union(*(section.executed for section in book.values()))
+    free = table().union(*(section.executed for section in book.values()))
+    found = {name: unrun(section, free) | seals(section, ledger.claims(), quotes.get(name, {})) for name, section in book.items()}
+    return found, free
+
+
+def unrun(section, free):
+    """{label: `Seal`} of the labelled displays that neither run nor stand in a theorem; `free` are the labels of those that run."""
+    return {label: Seal(latex, (), '') for label, latex in displays.in_text(section.prose).items()
+            if label not in free and not any(f':label: {label}\n' in theorem.text for theorem in section.theorems.values())}
 
 
 def broken(sealed, now, free):

@@ -94,7 +94,7 @@ for k in (1, 2):
     A_k = low_rank(ratings, k)
     print(f'rank {k}, error {norm(ratings - A_k):.3f} =',
           f'{norm(sigma[k:]):.3f}')
-    print(A_k.round(1))
+    print(A_k.round(2))
 
 # %% [markdown]
 # With rank 1, every row is a multiple of the same row, so Dan's predicted taste is Ann's. With rank 2 no rating is off by

@@ -234,7 +234,7 @@ prints(
 )
 prints(
     'ml.convexity.strict',
-    h=[np.square, np.exp],
+    h=[np.square, np.exp, lambda x: x * x - 9],
     u=integers(-2, 2),
     v=integers(-2, 2),
     lambda_=scalars(-1, 2),

@@ -259,3 +259,15 @@ def test_new_ones_and_those_that_are_gone(book, monkeypatch, capsys):
     assert run(monkeypatch, capsys) == '0 of 7 seals are broken.\n'
     with pytest.raises(KeyError, match='thm-unknown is nothing that is sealed'):
         run(monkeypatch, capsys, 'thm-unknown')
+
+
+def test_a_display_that_does_not_run_is_sealed_for_itself():
+    section = seals.Section(PAGE + """
+# %% [markdown]
+# ```{math}
+# :label: x-definition
+# y = 2x
+# ```
+""")
+    assert {label: seal.statement for label, seal in seals.unrun(section, set()).items()} == {'x-definition': 'y = 2x'}
+    assert not seals.unrun(section, {'x-definition'}), 'what runs needs no seal'
