@@ -434,12 +434,13 @@ def present(book):
     """({section: {key: `Seal`}}, the labels of the displays that run as printed) of a book as of `sections`."""
     quotes = quoted(SENTENCES.read_text('utf-8'))
     free = table().union(*(section.executed for section in book.values()))
-    found = {name: unrun(section, free) | seals(section, ledger.claims(), quotes.get(name, {})) for name, section in book.items()}
+    found = {name: unrun(section, free) | seals(section, ledger.claims(), quotes.get(name, {}))
+             for name, section in book.items()}
     return found, free
 
 
 def unrun(section, free):
-    """{label: `Seal`} of the labelled displays that neither run nor stand in a theorem; `free` are the labels of those that run."""
+    """{label: `Seal`} of the labelled displays that stand in no theorem and do not run: their labels are not in `free`."""
     return {label: Seal(latex, (), '') for label, latex in displays.in_text(section.prose).items()
             if label not in free and not any(f':label: {label}\n' in theorem.text for theorem in section.theorems.values())}
 
