@@ -76,7 +76,7 @@ def look_at(page, address, name, wholly):
     page.set_viewport_size({'width': 1280, 'height': 900})
     seen |= {'raw_math': page.evaluate(RAW_MATH), 'math_errors': page.evaluate(MATH_ERRORS), 'wordless': page.evaluate(WORDLESS)}
     seen['wide_code'] = [line for line in page.evaluate(WIDE_CODE) if len(line) <= 79]
-    seen['reached'] = page.evaluate(REACHED, MAIN.get(name))
+    seen['reached'] = page.evaluate(REACHED, MAIN[name]) if name in MAIN else None
     seen['solutions'] = page.evaluate(SOLUTIONS)
     seen['wide_displays'] = page.evaluate(WIDE_DISPLAYS)
     seen['barriers'] = barriers(page) if wholly else []
@@ -172,7 +172,7 @@ REACHED = """main => {  // in px: the top of the first output or figure and of t
   const top = e => e.getBoundingClientRect().top + scrollY;
   const shown = [...document.querySelectorAll('main .cell_output')].filter(e => e.checkVisibility() && e.offsetHeight);
   const article = document.querySelector('main article') ?? document.querySelector('main');
-  return {example: top(shown[0]), formula: main && top(document.getElementById(main)), length: article.scrollHeight};
+  return {example: top(shown[0]), formula: top(document.getElementById(main)), length: article.scrollHeight};
 }"""
 RAW_MATH = """[...document.querySelectorAll('.math')]
   .filter(m => !m.querySelector('mjx-container') || m.textContent.includes('\\\\('))
