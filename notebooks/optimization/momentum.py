@@ -108,9 +108,9 @@ print('step   gradient descent   momentum')
 for t in 0, 1, 2, 3, 10, 40:
     (a, b), (c, d) = descent[t], ball[t]
     print(f'{t:4}   {a:7.3f} {b:6.3f}    {c:7.3f} {d:6.3f}')
-print(f'after 40 steps gradient descent still has'
-      f' {norm(descent[40]) / norm(start):.0%} of its way before it,'
-      f' momentum {norm(ball[40]) / norm(start):.2%}')
+print('share of the way that is left after 40 steps:')
+print(f'gradient descent {norm(descent[40]) / norm(start):.1%},',
+      f'momentum {norm(ball[40]) / norm(start):.2%}')
 
 # %% mystnb={"figure": {"caption": "With the best step size, gradient descent jumps from wall to wall and creeps along the floor. With momentum the jumps cancel in the velocity, and the moves along the floor add up."}, "image": {"alt": "Upper panel: on the elongated contours of a valley, gradient descent zigzags between the walls for 40 steps. Lower panel: from the same start momentum takes longer steps, swings across the floor a few times and comes to rest at the cross that marks the minimum."}} tags=["hide-input"]
 fig, axes = panels(1, 2, height=1.75, sharex=True)
