@@ -118,15 +118,19 @@ def _lowest_number(height, box):
 
 
 def _lowest_vector(height, box):
-    from scipy.optimize import minimize
+    from scipy.optimize import minimize, root
 
     starts = [np.array(v) for v in product(np.linspace(box.low, box.high, 5), repeat=box.size)]
     start = min(starts, key=lambda v: height(v[:, None]))
-    found = minimize(
-        lambda v: height(v[:, None]), start, jac=lambda v: gradient(height, v[:, None])[:, 0], options={'gtol': 1e-9})
-    if abs(found.jac).max() > 1e-5 or not np.all((box.low < found.x) & (found.x < box.high)):
+    slope = lambda v: gradient(height, v[:, None])[:, 0]  # noqa: E731
+    found = minimize(lambda v: height(v[:, None]), start, jac=slope, options={'gtol': 1e-9})
+    # near its bottom a function is flat to rounding, and a search by values stops early: its slope still tells the way
+    place = root(slope, found.x, options={'xtol': 1e-12}).x
+    if abs(place - found.x).max() > 1e-3 * (1 + abs(place).max()):
+        place = found.x
+    if abs(slope(place)).max() > 1e-5 or not np.all((box.low < place) & (place < box.high)):
         raise FormulaError('an extremum that is not inside its box, or not smooth')
-    return found.x[:, None]
+    return place[:, None]
 
 
 def over(domain, body, scope):

@@ -1454,7 +1454,7 @@ prints(
     v=Box(-30, 30, 2),
     w=of(round_of_multipliers),
     lambda_plus=of(force_after_round),
-    also_true=1,  # another constant below the minimum: lambda times e
+    also_true=2,  # other constants below the minimum: lambda times e or lambda
 )
 prints(
     'pgd-multiplier-rate',
