@@ -42,7 +42,7 @@ def measure(notebook) -> Budget:
     """The budget of a notebook, as `notebooks.read` gives it."""
     code = [cell.source for cell in taught(notebook)]
     lengths = [len(_lines(source)) for source in code] or [0]
-    texts = [cell.source for cell in notebook.cells if cell.cell_type == 'markdown']
+    texts = [cell.source for cell in notebook.cells if notebooks.is_prose(cell)]
     view = '\n\n'.join(text for text, solution in zip(texts, _in_solutions(texts), strict=True) if not solution)
     said = '\n'.join([_without_blocks(view, ('admonition',), 'warning'), *_captions(notebook)])
     return Budget(

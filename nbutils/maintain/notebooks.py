@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 NOTEBOOKS = ROOT / 'notebooks'
 SEEN = ROOT / '.cache' / 'seen.json'
 FOLDED = {'checks'}  # tags of cells whose code JupyterLab and Colab fold
+CAPTION = 'caption'  # tag of the text below a figure, which a page sets as its caption and JupyterLab and Colab as a cell
 EXECUTING = ('compare', 'environment', 'execute', 'notebooks', 'record', 'rerun', 'svg')  # what executes and compares
 
 
@@ -28,15 +29,24 @@ def name(path):
 
 
 def read(path):
-    """The notebook of a `.py` file, with cell ids that depend on the cells' text alone, and what is folded marked so."""
+    """The notebook of a `.py` file, with cell ids that depend on the cells' text alone, and what is folded marked so.
+
+    The text of a caption cell becomes the caption of the figure above it as well, and pages leave the cell out.
+    """
     notebook = jupytext.read(path)
-    seen = {}
+    seen, above = {}, None
     for cell in notebook.cells:
         key = hashlib.sha256(f'{cell.cell_type}\n{cell.source}'.encode()).hexdigest()[:8]
         seen[key] = seen.get(key, 0) + 1
         cell['id'] = key if seen[key] == 1 else f'{key}-{seen[key]}'
         if FOLDED & {*cell.metadata.get('tags', [])}:
             cell.metadata |= {'jupyter': {'source_hidden': True}, 'cellView': 'form'}
+        if is_caption(cell):
+            cell.metadata['tags'] = [CAPTION, 'remove-cell']
+            if above is not None:
+                caption = {'figure': {'caption': ' '.join(cell.source.split())}}
+                above.metadata['mystnb'] = {**above.metadata.get('mystnb', {}), **caption}
+        above = cell if cell.cell_type == 'code' else None
     about = {'book': notebook.metadata['book']} if 'book' in notebook.metadata else {}
     notebook.metadata = about | {
         'kernelspec': {'display_name': 'Python 3', 'language': 'python', 'name': 'python3'},
@@ -44,6 +54,16 @@ def read(path):
     }
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     return notebook
+
+
+def is_caption(cell):
+    """Whether a cell, of nbformat or of its JSON, is the caption of the figure above it."""
+    return cell['cell_type'] == 'markdown' and CAPTION in cell['metadata'].get('tags', [])
+
+
+def is_prose(cell):
+    """Whether a cell is text of the section, not a caption."""
+    return cell['cell_type'] == 'markdown' and not is_caption(cell)
 
 
 def cells_of(notebook):

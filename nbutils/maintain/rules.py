@@ -16,7 +16,7 @@ from nbval.plugin import find_comment_markers
 from nbutils import ledger
 from nbutils.maintain import compare, lint, notebooks
 
-TAGS = {'checks', 'remove-cell', 'hide-input', 'hide-output', 'hide-cell', 'nbval-ignore-output'}
+TAGS = {'checks', notebooks.CAPTION, 'remove-cell', 'hide-input', 'hide-output', 'hide-cell', 'nbval-ignore-output'}
 VIEW, FOLDED = (25, 79), (60, 125)  # lines and columns of a cell in view, and of one whose code is folded
 PICTURE_BYTES, NOTEBOOK_BYTES = 150_000, 1_000_000
 CAPTION_WORDS = range(6, 46)
@@ -61,7 +61,7 @@ class Pair:
 
     def text(self):
         """All prose of the section."""
-        return '\n\n'.join(c.source for c in self.source.cells if c.cell_type == 'markdown')
+        return '\n\n'.join(c.source for c in self.source.cells if notebooks.is_prose(c))
 
     def checks(self):
         """(function, claim id or statement) of every check in the source, in order."""
@@ -143,7 +143,7 @@ def described(pair):
         caption = re.sub(r'\$[^$]+\$', 'x', about.get('figure', {}).get('caption', ''))
         if pictures and not (len(caption.split()) in CAPTION_WORDS and caption.endswith('.') and '$' not in caption):
             yield (f'{pair.name}, cell {i}: a caption has {min(CAPTION_WORDS)} to {max(CAPTION_WORDS)} words, pairs of $ '
-                   'and a full stop at its end: # %% mystnb={"figure": {"caption": "..."}, "image": {"alt": "..."}}')
+                   'and a full stop at its end; it stands in a cell below the figure: # %% [markdown] tags=["caption"]')
         for picture in pictures:
             if len(picture) * 3 // 4 > PICTURE_BYTES:
                 yield f'{pair.name}, cell {i}: a picture of {len(picture) * 3 // 4} bytes; at most {PICTURE_BYTES}'

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nbutils import data
-from nbutils.maintain import svg
+from nbutils.maintain import notebooks, svg
 from nbutils.printed import operators, relations  # noqa: F401  (they enter their rules)
 from nbutils.printed.evaluating import evaluate
 from nbutils.printed.grammar import children, parse
@@ -298,7 +298,7 @@ def beside(cells, index):
     yield from described(cells[index])
     part = parts(cells)
     for cell, its in zip(cells, part, strict=True):
-        if cell['cell_type'] == 'markdown' and its == part[index]:
+        if notebooks.is_prose(cell) and its == part[index]:
             yield from (('prose', sentence) for sentence in sentences(''.join(cell['source'])))
 
 
@@ -360,7 +360,7 @@ class Section:
         self.last = self.parts[-1]
         self.place = []  # of each cell: how many cells of text have come
         for cell in self.cells:
-            self.place.append((self.place[-1] if self.place else 0) + (cell['cell_type'] == 'markdown'))
+            self.place.append((self.place[-1] if self.place else 0) + notebooks.is_prose(cell))
         self.results, self.literals, self.documented = {}, {}, []
         for i, cell in enumerate(self.cells):
             if cell['cell_type'] == 'code' and 'remove-cell' not in cell['metadata'].get('tags', []):
@@ -373,7 +373,7 @@ class Section:
         """All numbers that count in prose, captions and alt texts, in order."""
         found = []
         for i, cell in enumerate(self.cells):
-            text = cell['cell_type'] == 'markdown'
+            text = notebooks.is_prose(cell)
             for kind, sentence in [('prose', s) for s in sentences(''.join(cell['source']))] if text else described(cell):
                 found += [Statement(i, self.parts[i], kind, sentence, n) for n in numbers(sentence)]
         return found

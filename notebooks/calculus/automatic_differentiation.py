@@ -145,7 +145,7 @@ wave, wave_slope = jvp(lambda x: (x.sin() * 2.0).exp() / 4.0, grid, 1.0)
 print('slope of the sine, less the cosine:',
       below(slope - np.cos(grid), 1e-15))
 
-# %% mystnb={"figure": {"caption": "One run of a program on dual numbers gives its values and its exact slopes at all points of a grid, without a formula for its derivative."}, "image": {"alt": "Left: the sine and its derivative from dual numbers, which is the cosine. Right: a wave with sharp crests, the exponential of twice the sine, with its derivative, zero where the wave is highest and lowest."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: the sine and its derivative from dual numbers, which is the cosine. Right: a wave with sharp crests, the exponential of twice the sine, with its derivative, zero where the wave is highest and lowest."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.5)
 titles = ('sin x', 'exp(2 sin x) / 4')
 pairs = ((sine, slope), (wave, wave_slope))
@@ -156,6 +156,10 @@ for ax, title, (value, tangent) in zip(axes, titles, pairs, strict=True):
     ax.set(title=title, xlabel='x', xticks=[0, np.pi, 2 * np.pi],
            xticklabels=['0', 'π', '2π'])
 axes[0].legend(loc='lower left');
+
+# %% [markdown] tags=["caption"]
+# One run of a program on dual numbers gives its values and its exact slopes at all points of a grid, without a formula for
+# its derivative.
 
 # %% [markdown]
 # ```{exercise} ★ A rule for the logistic function
@@ -284,7 +288,7 @@ best, best_one = steps[np.argmin(central)], steps[np.argmin(one_sided)]
 print(f'best step: central {best:.1e}, one-sided {best_one:.1e}')
 print('dual numbers err by about', f'{10.0 ** round(np.log10(dual)):.0e}')
 
-# %% mystnb={"figure": {"caption": "The best central difference keeps about ten digits, the best one-sided difference fewer than eight; dual numbers need no step and lose only a rounding or two."}, "image": {"alt": "Relative error against the step on logarithmic axes. One-sided and central differences each make a V: the error falls with the step until rounding takes over, the one-sided ones above 1e-9, the central ones below it. A horizontal line for dual numbers lies below both, near 1e-16."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Relative error against the step on logarithmic axes. One-sided and central differences each make a V: the error falls with the step until rounding takes over, the one-sided ones above 1e-9, the central ones below it. A horizontal line for dual numbers lies below both, near 1e-16."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3.4))
 ax.loglog(steps, one_sided, 'o-', color='C1', ms=3)
 ax.loglog(steps, central, 'o-', color='C0', ms=3)
@@ -294,6 +298,10 @@ ax.text(4e-4, 1e-9, 'central', color='C0')
 ax.text(1e-15, 2.5e-16, 'dual numbers: a rounding or two, without a step',
         color='C2')
 ax.set(xlabel='step h', ylabel='relative error', ylim=(2e-17, 20));
+
+# %% [markdown] tags=["caption"]
+# The best central difference keeps about ten digits, the best one-sided difference fewer than eight; dual numbers need no
+# step and lose only a rounding or two.
 
 # %% [markdown]
 # Three harder functions show the limits of the two methods.
@@ -652,7 +660,7 @@ print(len(tape(loss)), 'tensors on the tape,', len(edges), 'edges')
 for t in (w, u, y):
     print(f'value {t.data:6.3f}   adjoint {bar[t].data:6.3f}')
 
-# %% mystnb={"figure": {"caption": "The adjoint of a node is the derivative of the loss by its value. The value $u$ is used twice, so two messages from the right add up to its adjoint, $-1.057$."}, "image": {"alt": "A graph from left to right: w and x make w x, which with b makes u. From u one edge goes straight to y, another through the exponential and the sigmoid. From y the path leads on to the loss. Each node shows its name, its value and its adjoint."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "A graph from left to right: w and x make w x, which with b makes u. From u one edge goes straight to y, another through the exponential and the sigmoid. From y the path leads on to the loss. Each node shows its name, its value and its adjoint."}} tags=["hide-input"]
 at = {'w': (0, 2), 'x': (0, 1), 'b': (0, 0), 'w x': (1, 1.5), 'u': (2, 1),
       'exp(-u)': (3, 2), 'σ(u)': (4, 2), 'y': (5, 1),
       'y - 1': (6.05, 1), 'loss': (7, 1)}
@@ -671,6 +679,10 @@ ax.text(3.0, 0.1, 'value', color='C0')
 ax.text(3.8, 0.1, 'adjoint', color='C1')
 ax.set(xlim=(-0.45, 7.35), ylim=(-0.5, 2.5))
 ax.axis('off');
+
+# %% [markdown] tags=["caption"]
+# The adjoint of a node is the derivative of the loss by its value. The value $u$ is used twice, so two messages from the
+# right add up to its adjoint, $-1.057$.
 
 # %% [markdown]
 # Here $t = 1$, and $y = u\,\sigma(u)$. The value of $u$ is used twice, so two messages arrive at it from the right,
@@ -1167,7 +1179,7 @@ print('digits: the loss ends higher by a factor',
       f'{between(ratio[0], 10, 100)}; with a step 100 times smaller by one',
       between(ratio[1], 2, 4))
 
-# %% mystnb={"figure": {"caption": "Gradients that are never zeroed act as momentum one: the loss soon climbs, and with a step 100 times smaller it stalls well above the zeroed run."}, "image": {"alt": "Mean training loss of each epoch, logarithmic. With zeroing it falls smoothly, and dots from torch lie exactly on it. Without zeroing it soon climbs and stays far above; with a step a hundred times smaller it falls for a while and then wavers well above the zeroed run."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Mean training loss of each epoch, logarithmic. With zeroing it falls smoothly, and dots from torch lie exactly on it. Without zeroing it soon climbs and stays far above; with a step a hundred times smaller it falls for a while and then wavers well above the zeroed run."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3))
 number = np.arange(1, 19)  # later the forgotten one hangs on rounding
 for i, color, name in ((2, 'C1', 'forgotten'), (0, 'C0', 'zeroed'),
@@ -1177,6 +1189,10 @@ ax.plot(number, epochs[1, :18], 'o', color='C2', ms=4)
 ax.text(8, 0.11, 'dots: torch, zeroed', color='C2', ha='center')
 ax.set(xlabel='epoch', ylabel='training loss', xticks=[1, 6, 12, 18])
 label_lines(ax)
+
+# %% [markdown] tags=["caption"]
+# Gradients that are never zeroed act as momentum one: the loss soon climbs, and with a step 100 times smaller it stalls well
+# above the zeroed run.
 
 # %% [markdown]
 # What does the gradient cost? 2410 weights are 2410 partial derivatives. {cite:t}`baur1983complexity` proved for programs

@@ -150,7 +150,7 @@ print('row times matrix', (df(u) @ dg(x)).round(3))  # (3,) @ (3, 2)
 by_torch = torch.func.jacrev(lambda x: f(g(x)))(torch.tensor(x))
 print('by torch        ', by_torch.numpy().round(3))
 
-# %% mystnb={"figure": {"caption": "Multiply along each path and add over the paths: at $\\mathbf{x} = (1, 2)$ three of them lead from $x_1$ to $y$, but only two from $x_2$."}, "image": {"alt": "A graph with two inputs x1 and x2 on the left, three intermediate values u1, u2, u3 in the middle and y on the right. Every edge carries its partial derivative at the point 1, 2. There is no edge from x2 to u3."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "A graph with two inputs x1 and x2 on the left, three intermediate values u1, u2, u3 in the middle and y on the right. Every edge carries its partial derivative at the point 1, 2. There is no edge from x2 to u3."}} tags=["hide-input"]
 du, dy = dg(x), df(u)
 place = {'x₁': (0, 1.5), 'x₂': (0, 0.5), 'u₁': (2, 2), 'u₂': (2, 1),
          'u₃': (2, 0), 'y': (4, 1)}
@@ -171,6 +171,10 @@ for name, (a, b) in place.items():
     ax.text(a, b, name, ha='center', va='center', size=12)
 ax.set(xlim=(-0.3, 4.3), ylim=(-0.3, 2.3))
 ax.axis('off');
+
+# %% [markdown] tags=["caption"]
+# Multiply along each path and add over the paths: at $\mathbf{x} = (1, 2)$ three of them lead from $x_1$ to $y$, but only
+# two from $x_2$.
 
 # %% [markdown]
 # At $\mathbf{x} = (1, 2)$ three paths lead from $x_1$ to $y$. Multiply along each of them, then add: this is
@@ -211,7 +215,7 @@ for name in slopes:
     print(f'{name}: slope off the forecast by at most', f'{off:.3f}'
           if off > 1e-3 else below(off, 2e-6))
 
-# %% mystnb={"figure": {"caption": "Left: a differentiable function has in every direction the slope that its partial derivatives forecast. Right: both partial derivatives are zero, yet in most directions the slope is not."}, "image": {"alt": "Slope at the origin against the direction. Left, a differentiable function: the measured slopes lie on the sine wave forecast from the two partial derivatives. Right, the counterexample: it has slopes between plus and minus 0.385, but the forecast is zero in every direction and right only on the axes."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Slope at the origin against the direction. Left, a differentiable function: the measured slopes lie on the sine wave forecast from the two partial derivatives. Right, the counterexample: it has slopes between plus and minus 0.385, but the forecast is zero in every direction and right only on the axes."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.5, sharey=True)
 titles = {'smooth': 'differentiable', 'cone': 'only partial derivatives'}
 for ax, (name, title) in zip(axes, titles.items(), strict=True):
@@ -221,6 +225,10 @@ for ax, (name, title) in zip(axes, titles.items(), strict=True):
            xticks=[0, 90, 180, 270, 360])
 axes[0].set_ylabel('slope at the origin')
 axes[0].legend();
+
+# %% [markdown] tags=["caption"]
+# Left: a differentiable function has in every direction the slope that its partial derivatives forecast. Right: both partial
+# derivatives are zero, yet in most directions the slope is not.
 
 # %% [markdown]
 # The hypothesis matters in practice. Networks have many kinks, and at a kink a library returns *some* number. For
@@ -427,7 +435,7 @@ for depth in depths:
 print('depth 8: paths take', counts[-1][0], 'multiplications,',
       'a sweep', counts[-1][1])
 
-# %% mystnb={"figure": {"caption": "Listing all paths through layers of three takes about three times the work with each further layer; a sweep takes only nine multiplications more."}, "image": {"alt": "Multiplications against depth, logarithmic. Listing all paths grows as a straight line, beyond ten thousand at depth 8; a sweep, forward or reverse, stays below a hundred."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Multiplications against depth, logarithmic. Listing all paths grows as a straight line, beyond ten thousand at depth 8; a sweep, forward or reverse, stays below a hundred."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(5, 2.8))
 walked, swept, back = np.transpose(counts)
 assert (swept == back).all()
@@ -435,6 +443,10 @@ ax.semilogy(depths, walked, 'o-', label='all paths')
 ax.semilogy(depths, swept, 'o-', label='one sweep')
 ax.set(xlabel='layers of three', ylabel='multiplications', ylim=(3, 3e4))
 label_lines(ax)
+
+# %% [markdown] tags=["caption"]
+# Listing all paths through layers of three takes about three times the work with each further layer; a sweep takes only nine
+# multiplications more.
 
 # %% [markdown]
 # The count of the paths triples with every layer, that of the sweep grows by nine. With one input and one output the
@@ -580,7 +592,7 @@ assert ways['best'][0] == ways['reverse'][0]
 ratio = min(ways['forward'][-1], ways['reverse'][-1]) / ways['best'][-1]
 print(f'1024 outputs: both sweeps take {ratio:.2f} times the best, or more')
 
-# %% mystnb={"figure": {"caption": "Where eight numbers are the bottleneck, neither sweep is best for many outputs: at 1024 outputs both take more than six times the multiplications of the best order."}, "image": {"alt": "Multiplications against the number of outputs, both logarithmic. Reverse rises in proportion and crosses forward, which is flat at first, near 64 outputs. The best order follows reverse up to four outputs and then stays below both."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Multiplications against the number of outputs, both logarithmic. Reverse rises in proportion and crosses forward, which is flat at first, near 64 outputs. The best order follows reverse up to four outputs and then stays below both."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(5.4, 3))
 for name, style in (('forward', '-'), ('reverse', '-'), ('best', '--')):
     ax.loglog(many, ways[name], style, label=name)
@@ -588,6 +600,10 @@ ax.axvline(64, color=GREY, lw=0.8, ls=':')
 ax.text(72, 1.4e4, 'as many outputs\nas inputs')
 ax.set(xlabel='outputs', ylabel='multiplications', ylim=(1e4, 5e7))
 label_lines(ax)
+
+# %% [markdown] tags=["caption"]
+# Where eight numbers are the bottleneck, neither sweep is best for many outputs: at 1024 outputs both take more than six
+# times the multiplications of the best order.
 
 # %% [markdown]
 # Do counted multiplications predict the time? Six square Jacobians of side 400 and a last one with a single row: by
@@ -770,7 +786,7 @@ print(f'median error of the forecast {forecast_error(0.1):.3f},',
 print('threes for which the aimed push beats a random one:', beaten.sum(),
       'of', len(threes))
 
-# %% mystnb={"figure": {"caption": "On average, ink left of the middle, where an eight closes its loops and a three is open, raises the network's score for 8 over 3 the most."}, "image": {"alt": "Three 8 by 8 pictures: the mean three, a map of the average gradient with positive pixels where the left side of an eight closes its loops, and the mean eight."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Three 8 by 8 pictures: the mean three, a map of the average gradient with positive pixels where the left side of an eight closes its loops, and the mean eight."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.3)
 show_image(axes[0], threes.mean(0).reshape(8, 8), 'mean three')
 map_ = np.where(x.std(0) > 0.12, slopes.mean(0), np.nan)
@@ -781,6 +797,10 @@ picture = show_image(axes[1], map_.reshape(8, 8),
 fig.colorbar(picture, ax=axes[1], shrink=0.8)
 eight = x[1400:][y[1400:] == 8].mean(0)
 show_image(axes[2], eight.reshape(8, 8), 'mean eight');
+
+# %% [markdown] tags=["caption"]
+# On average, ink left of the middle, where an eight closes its loops and a three is open, raises the network's score for 8
+# over 3 the most.
 
 # %% [markdown]
 # Red pixels speak for an 8, blue ones against it. The strongest red lies to the left of the middle, where the 3 is open and

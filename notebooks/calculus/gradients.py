@@ -27,7 +27,7 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
     address = 'https://github.com/deep-learning-verified/book/archive/refs/tags/v0.2.0.zip'
     subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
 
-# %%
+# %% tags=["hide-input"]
 from fractions import Fraction
 from itertools import product
 
@@ -170,7 +170,7 @@ off = slopes - np.hypot(*g) * np.cos(angles - toward)
 print('gradient', g.round(3), 'of length', f'{np.hypot(*g):.3f}')
 print('25 measured slopes lie on one cosine up to', below(off, 1e-9))
 
-# %% mystnb={"figure": {"caption": "Where a plane fits the ground, the slopes in all directions lie on one cosine: it is largest in the direction of the gradient, and at right angles to the gradient the ground is level."}, "image": {"alt": "Left: a surface with two hills; at a point on the slope a line leads up the steepest way and a level line crosses it. Right: measured slope against direction of walk, 25 points on a cosine whose top is at the direction of the gradient."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: a surface with two hills; at a point on the slope a line leads up the steepest way and a level line crosses it. Right: measured slope against direction of walk, 25 points on a cosine whose top is at the direction of the gradient."}} tags=["hide-input"]
 fig = plt.figure(figsize=(6, 2.8))
 left = fig.add_subplot(1, 2, 1, projection='3d', computed_zorder=False)
 x, y = np.meshgrid(np.linspace(-2, 2, 60), np.linspace(-2, 2, 60))
@@ -196,6 +196,10 @@ right.text(np.degrees(toward) % 360 + 8, 1.38, 'gradient', color='C1')
 right.set(xticks=[0, 90, 180, 270, 360], ylim=(-1.35, 1.6))
 right.set(xlabel='direction (degrees from east)', title='Measured slope')
 right.axhline(0, color=GREY, lw=0.6);
+
+# %% [markdown] tags=["caption"]
+# Where a plane fits the ground, the slopes in all directions lie on one cosine: it is largest in the direction of the
+# gradient, and at right angles to the gradient the ground is level.
 
 # %% [markdown]
 # ```{exercise} ★ A road up the hill
@@ -328,7 +332,7 @@ for name, values in worst.items():
     rate = np.log(values[-1] / values[-3]) / np.log(radii[-1] / radii[-3])
     print(f'{name}: largest |r| / distance goes like distance^{round(rate)}')
 
-# %% mystnb={"figure": {"caption": "Of four functions with zero partial derivatives, only $s = xy$ is differentiable at the origin: its remainder shrinks faster than the distance. Right: $c$ starts level along all straight lines, not along a parabola."}, "image": {"alt": "Left: largest remainder over distance against the radius, logarithmic; a rises as the radius shrinks, b and c stay level near one half, s falls to zero. Right: the function c along three straight lines, where it bends into the origin with slope zero, and along the parabola, where it rises with slope one half."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: largest remainder over distance against the radius, logarithmic; a rises as the radius shrinks, b and c stay level near one half, s falls to zero. Right: the function c along three straight lines, where it bends into the origin with slope zero, and along the parabola, where it rises with slope one half."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.8)
 for name, values in worst.items():
     left.plot(radii, values, 'o-', ms=3, label=name)
@@ -345,6 +349,10 @@ for k, steep in enumerate((0.5, 0.2, 0.05)):
 right.plot(s, ladder['c'](s, s**2), color='C1', label='parabola y = x²')
 right.set(xlabel='x', title='c along paths into the origin')
 right.legend();
+
+# %% [markdown] tags=["caption"]
+# Of four functions with zero partial derivatives, only $s = xy$ is differentiable at the origin: its remainder shrinks
+# faster than the distance. Right: $c$ starts level along all straight lines, not along a parabola.
 
 # %% [markdown]
 # A limit along all paths is hard to verify. There is a simpler criterion that needs partial derivatives only. Formulas made
@@ -531,7 +539,7 @@ print('steps along a gradient:', rises.size,
 times = np.hypot(*spiral[-1]) / 0.5
 print(f'60 steps of the turning field: {times:.2f} times as far out')
 
-# %% mystnb={"figure": {"caption": "Left: paths along a gradient only climb, here to one of two maxima. Right: a field that turns is the gradient of no function, and 60 steps along it lead 1.95 times as far out."}, "image": {"alt": "Left: contour lines of two hills with gradient arrows perpendicular to them and four paths that follow the arrows to one of the two maxima. Right: arrows that turn around the origin and a path of steps that spirals outwards."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: contour lines of two hills with gradient arrows perpendicular to them and four paths that follow the arrows to one of the two maxima. Right: arrows that turn around the origin and a path of steps that spirals outwards."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=3, sharey=True)
 q = np.stack(np.meshgrid(*2 * [np.linspace(-2.2, 2.2, 90)]))
 few = np.stack(np.meshgrid(*2 * [np.linspace(-2, 2, 11)]))
@@ -548,6 +556,10 @@ right.set(title='A field that is no gradient')
 for ax in (left, right):
     ax.set(aspect='equal', xlim=(-2.2, 2.2), ylim=(-2.2, 2.2), xlabel='x')
 left.set_ylabel('y');
+
+# %% [markdown] tags=["caption"]
+# Left: paths along a gradient only climb, here to one of two maxima. Right: a field that turns is the gradient of no
+# function, and 60 steps along it lead 1.95 times as far out.
 
 # %% [markdown]
 # ```{exercise} ★★ A landscape from its slopes
@@ -729,7 +741,7 @@ for name, (*_, quotient) in formulas.items():
     assert abs(rate - theory) < 0.05
     print(f'{name:11} error like noise^{rate:.2f}, theory {theory:.2f}')
 
-# %% mystnb={"figure": {"caption": "With an error $\\delta$ in each value, a difference quotient of order $p$ gets no closer than about $\\delta^{p/(p+1)}$, at one best step; the complex step keeps 15 digits however small the step."}, "image": {"alt": "Left: largest error against step, both logarithmic. Three V-shaped curves whose points lie below their theoretical bounds, the lowest points further right and lower for the higher orders; the complex step falls to 1e-16 and stays there. Right: best error against noise, three straight lines of slopes one half, two thirds and four fifths."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: largest error against step, both logarithmic. Three V-shaped curves whose points lie below their theoretical bounds, the lowest points further right and lower for the higher orders; the complex step falls to 1e-16 and stays there. Right: best error against noise, three straight lines of slopes one half, two thirds and four fifths."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=3.1, width_ratios=[1.35, 1])
 for i, name in enumerate(formulas):
     left.plot(steps, error[name], '.', ms=4, color=f'C{i}')
@@ -744,6 +756,10 @@ for i, (name, values) in enumerate(reached.items()):
     right.plot(levels, values, 'o-', ms=3, color=f'C{i}')
 right.set(xscale='log', yscale='log', xlabel='noise δ')
 right.set(title='Best error');
+
+# %% [markdown] tags=["caption"]
+# With an error $\delta$ in each value, a difference quotient of order $p$ gets no closer than about $\delta^{p/(p+1)}$, at
+# one best step; the complex step keeps 15 digits however small the step.
 
 # %% [markdown]
 # **In $d$ dimensions** a gradient costs $d + 1$ values by forward and $2d$ by central quotients. The step must grow with
@@ -917,7 +933,7 @@ for name, gap in gaps.items():
     print(f'{name:11} off by {typical:.1e} at h = 1e-5, rejected by',
           f'{caught:3} of 200 directions')
 
-# %% mystnb={"figure": {"caption": "Near a step of $10^{-5}$ only the right gradient falls below the threshold; a mistake leaves a floor of its own height, even one per cent in one entry of 650."}, "image": {"alt": "Typical disagreement between quotient and gradient against the step, logarithmic. For the right gradient a V that reaches 2.6e-9 near a step of 1e-5; for the three wrong ones a V cut off by a level floor, at about 300, 0.0033 and 0.0017."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Typical disagreement between quotient and gradient against the step, logarithmic. For the right gradient a V that reaches 2.6e-9 near a step of 1e-5; for the three wrong ones a V cut off by a level floor, at about 300, 0.0033 and 0.0017."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3))
 heights = 2e-10, 1e3, 1e-2, 2e-4
 for i, (name, gap) in enumerate(gaps.items()):
@@ -927,6 +943,10 @@ ax.axhline(1e-8, color=GREY, lw=1, ls='--')
 ax.text(1.2e-13, 2e-8, 'reject above', fontsize=8.5)
 ax.set(xscale='log', yscale='log', xlabel='step h', ylim=(1e-12, 1e5))
 ax.set(ylabel='disagreement / ‖∇L‖', xlim=(1e-13, 1));
+
+# %% [markdown] tags=["caption"]
+# Near a step of $10^{-5}$ only the right gradient falls below the threshold; a mistake leaves a floor of its own height,
+# even one per cent in one entry of 650.
 
 # %% [markdown]
 # The right gradient shows the V of [the part before](#finite-differences-and-the-best-step); a wrong one shows a floor, as

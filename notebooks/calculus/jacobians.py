@@ -27,7 +27,7 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
     address = 'https://github.com/deep-learning-verified/book/archive/refs/tags/v0.2.0.zip'
     subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
 
-# %%
+# %% tags=["hide-input"]
 from fractions import Fraction
 
 import matplotlib.pyplot as plt
@@ -401,7 +401,7 @@ for name, e in error.items():
     p = np.polyfit(np.log(step[fair]), np.log(e[fair]), 1)[0]
     print(f'{name:12} order {p:.2f}')
 
-# %% mystnb={"figure": {"caption": "On logarithmic axes the order of an error is a slope: 2 for the parabola's tangent, 1 for a wrong slope, and at 0 it is 1.5 for $|x|^{3/2}$ and 3 for the sine."}, "image": {"alt": "Left: the parabola and its tangent at 0.5, which touch there and part as the square of the distance. Right: four errors against the step, logarithmic, as straight lines of slope 1, 1.5, 2 and 3; toward small steps the third bends into a ragged rounding floor and the fourth ends."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: the parabola and its tangent at 0.5, which touch there and part as the square of the distance. Right: four errors against the step, logarithmic, as straight lines of slope 1, 1.5, 2 and 3; toward small steps the third bends into a ragged rounding floor and the fourth ends."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=3, width_ratios=[1, 1.25])
 x = np.linspace(-0.1, 1.3, 200)
 left.plot(x, x ** 2 - 1.5 * x, label='f')
@@ -414,6 +414,10 @@ for name, e in error.items():
 right.legend(loc='lower right')
 right.set(xlabel='step h', ylabel='error', title='Slope is order',
           ylim=(1e-27, 10));
+
+# %% [markdown] tags=["caption"]
+# On logarithmic axes the order of an error is a slope: 2 for the parabola's tangent, 1 for a wrong slope, and at 0 it is 1.5
+# for $|x|^{3/2}$ and 3 for the sine.
 
 # %% [markdown]
 # Toward small steps the parabola's line turns ragged, where the error meets the rounding of values near $-0.5$, and the
@@ -595,7 +599,7 @@ ratio = bends[-2] / bends[-1]
 print(f'half the side: error per side {ratio:.1f} times less,'
       f' from {bends[-2]:.4f} to {bends[-1]:.4f}')
 
-# %% mystnb={"figure": {"caption": "The Jacobian makes a square into a parallelogram, which fits the true image the better the smaller the square is, even relative to its side."}, "image": {"alt": "Two nested squares that share a corner and their images under g and under f of g. The images have curved sides; dashed parallelograms, the images under the Jacobian, fit the small square's image closely and the large one's poorly."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Two nested squares that share a corner and their images under g and under f of g. The images have curved sides; dashed parallelograms, the images under the Jacobian, fit the small square's image closely and the large one's poorly."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.5)
 for ax, name in zip(axes, stages, strict=True):
     for side, color in ((0.4, 'C0'), (0.2, 'C1')):
@@ -606,6 +610,10 @@ for ax, name in zip(axes, stages, strict=True):
     ax.set(title=name, aspect='equal', xlabel='first coordinate')
     ax.margins(0.12)
 axes[0].set_ylabel('second coordinate');
+
+# %% [markdown] tags=["caption"]
+# The Jacobian makes a square into a parallelogram, which fits the true image the better the smaller the square is, even
+# relative to its side.
 
 # %% [markdown]
 # Solid lines are the true images, dashed ones the Jacobian's: always a parallelogram, and the smaller the square, the
@@ -827,7 +835,7 @@ farther = np.median(by_chance) / np.median(measured)
 print(f'a random direction takes {farther:.1f} times as long;',
       f'no change within length 15: {np.isinf(by_chance).mean():.2f}')
 
-# %% mystnb={"figure": {"caption": "Along its own direction a linearization forecasts well how far a picture must move before the network changes its answer; a random direction typically takes over six times as long."}, "image": {"alt": "Measured against forecast distance for 300 pictures, logarithmic. Points in the direction of the forecast lie close to the diagonal, those in random directions far above it; those that change nothing within length 15 are left out."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Measured against forecast distance for 300 pictures, logarithmic. Points in the direction of the forecast lie close to the diagonal, those in random directions far above it; those that change nothing within length 15 are left out."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3.2))
 reach = np.isfinite(by_chance)
 ax.loglog(forecast[reach], by_chance[reach], '.', color='C1', ms=4)
@@ -837,6 +845,10 @@ ax.plot(ends, ends, '--', color=GREY, lw=1)
 ax.text(0.002, 1, 'random direction', color='C1')
 ax.text(0.1, 0.02, 'direction of the forecast', color='C0')
 ax.set(xlabel='forecast distance', ylabel='measured distance');
+
+# %% [markdown] tags=["caption"]
+# Along its own direction a linearization forecasts well how far a picture must move before the network changes its answer; a
+# random direction typically takes over six times as long.
 
 # %% [markdown]
 # Along its own direction the forecast is nearly exact for close calls and a little off, as a linearization must be, for
@@ -853,13 +865,17 @@ after = int(scores(changed[None]).argmax())
 assert before != after
 print('read as', before, 'before and as', after, 'after')
 
-# %% mystnb={"figure": {"caption": "A nudge of length about 0.4, aimed by one linearization, makes the network read a 7 as a 4, though the picture has a length of about 4."}, "image": {"alt": "Three small pictures: a handwritten digit, the nudge with its contrast stretched four times, a pattern of lighter and darker pixels, and their sum, which a person still reads as the same digit."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Three small pictures: a handwritten digit, the nudge with its contrast stretched four times, a pattern of lighter and darker pixels, and their sum, which a person still reads as the same digit."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.1)
 trio = {f'read as {before}': pictures[i], 'nudge, × 4': changed - pictures[i],
         f'read as {after}': changed}
 for ax, (name, pixels) in zip(axes, trio.items(), strict=True):
     low, high = (-0.125, 0.125) if 'nudge' in name else (0, 1)
     show_image(ax, pixels.reshape(8, 8), name, vmin=low, vmax=high)
+
+# %% [markdown] tags=["caption"]
+# A nudge of length about 0.4, aimed by one linearization, makes the network read a 7 as a 4, though the picture has a length
+# of about 4.
 
 # %% [markdown]
 # ## Summary

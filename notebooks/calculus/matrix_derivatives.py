@@ -26,7 +26,7 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
     address = 'https://github.com/deep-learning-verified/book/archive/refs/tags/v0.2.0.zip'
     subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
 
-# %%
+# %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
@@ -103,7 +103,7 @@ print('length:', by_torch(lambda a: (a - b).norm(), a).numpy())
 print('square:', by_torch(lambda a: (a - b) @ (a - b), a).numpy())
 print('length, at a = b:', by_torch(lambda a: (a - b).norm(), b).numpy())
 
-# %% mystnb={"figure": {"caption": "The gradient of a distance has length one wherever it exists, like the pull of a rope; that of the squared distance grows with the distance, like the pull of a spring."}, "image": {"alt": "Two panels with circles around a point b and arrows pointing away from it. Left, the length: all arrows have the same length. Right, the square: the arrows grow with the distance, and so does the density of circles."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Two panels with circles around a point b and arrows pointing away from it. Left, the length: all arrows have the same length. Right, the square: the arrows grow with the distance, and so does the density of circles."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.9, sharey=True)
 b = np.array([0.4, -0.2])
 p = np.stack(np.meshgrid(*2 * [np.linspace(-2, 2, 9)]))  # (2, 9, 9)
@@ -121,6 +121,10 @@ for ax, power, title in ((axes[0], 1, 'length: a rope'),
     ax.plot(*b, 'o', color='C0')
     ax.set(aspect='equal', title=title, xlabel='first coordinate')
 axes[0].set_ylabel('second coordinate');
+
+# %% [markdown] tags=["caption"]
+# The gradient of a distance has length one wherever it exists, like the pull of a rope; that of the squared distance grows
+# with the distance, like the pull of a spring.
 
 # %% [markdown]
 # At $\mathbf{a} = \mathbf{b}$ the square has gradient zero and the length has none: it rises with slope one in *every*
@@ -638,7 +642,7 @@ for _ in range(30):
         walk.append(walk[-1] - 0.1 * step)
 walks = {name: np.array(walk)[:, 0] for name, walk in walks.items()}
 
-# %% mystnb={"figure": {"caption": "Left: the larger singular value has a kink where the two cross, and none where they keep apart. Right: the gradient leads straight to the goal, the partial derivatives by distinct entries do not."}, "image": {"alt": "Left: two singular values along a line of matrices; dashed they cross and the larger has a kink, solid they avoid each other in smooth curves. Right: circles of equal Frobenius distance around the goal; the gradient walks straight to the centre, the partial derivatives by distinct entries take a bent way."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: two singular values along a line of matrices; dashed they cross and the larger has a kink, solid they avoid each other in smooth curves. Right: circles of equal Frobenius distance around the goal; the gradient walks straight to the centre, the partial derivatives by distinct entries take a bent way."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.8)
 for k, color in ((0, 'C0'), (1, 'C1')):
     left.plot(line, kinked[:, k], '--', color=color, lw=1.2)
@@ -657,6 +661,10 @@ right.text(2.0, 1.75, 'gradient', color='C0', ha='right')
 right.text(2.2, 0.35, 'by entries', color='C1')
 right.set(xlabel='$x_{11}$', ylabel=r'$\sqrt{2}\, x_{12}$', aspect='equal',
           title='Down to the identity');
+
+# %% [markdown] tags=["caption"]
+# Left: the larger singular value has a kink where the two cross, and none where they keep apart. Right: the gradient leads
+# straight to the goal, the partial derivatives by distinct entries do not.
 
 # %% [markdown]
 # ```{exercise} ★★ Volume of a box: the gradient of log det XᵀX
@@ -804,7 +812,7 @@ verify(
 # $\mathbf{h}^\top\mathbf{A}\mathbf{h} > 0$ for all $\mathbf{h} \ne \mathbf{0}$, the plane stays below the bowl. If the form
 # takes both signs, it cuts through the surface.
 
-# %% mystnb={"figure": {"caption": "A quadratic form misses its tangent plane by $\\mathbf{h}^\\top\\mathbf{A}\\mathbf{h}$: if that is positive for all $\\mathbf{h} \\ne \\mathbf{0}$, the plane stays below the surface; if it takes both signs, the plane cuts through."}, "image": {"alt": "Two surfaces with a tangent plane at the same place. Left, a bowl that lies above its plane and touches it in one point. Right, a saddle that the plane cuts along two lines through the point of contact."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Two surfaces with a tangent plane at the same place. Left, a bowl that lies above its plane and touches it in one point. Right, a saddle that the plane cuts along two lines through the point of contact."}} tags=["hide-input"]
 fig, axes = plt.subplots(1, 2, figsize=(6, 2.6),
                          subplot_kw=dict(projection='3d'))
 p = np.stack(np.meshgrid(*2 * [np.linspace(-1, 1, 61)]))  # (2, 61, 61)
@@ -825,6 +833,10 @@ for ax, A, title in ((axes[0], [[1, 0.8], [-0.2, 0.7]], 'bowl'),
     ax.set_axis_off()
     ax.set_title(title, y=0.9)
     ax.set_box_aspect((1, 1, 0.8), zoom=1.25);
+
+# %% [markdown] tags=["caption"]
+# A quadratic form misses its tangent plane by $\mathbf{h}^\top\mathbf{A}\mathbf{h}$: if that is positive for all $\mathbf{h}
+# \ne \mathbf{0}$, the plane stays below the surface; if it takes both signs, the plane cuts through.
 
 # %% [markdown]
 # Two more Hessians, each from one line. For $f = \log \sum_i e^{x_i}$ with
@@ -1061,7 +1073,7 @@ beside, beyond = partial.diagonal(1).min(), np.triu(partial, 3).max()
 print(f'neighbours at least {beside:.2f}; three or more apart'
       f' at most {beyond:.2f}')
 
-# %% mystnb={"figure": {"caption": "From few strips the chain, with 23 numbers to learn, scores higher on new ones than the full covariance with 78, which overtakes near 100 strips and always wins from 200 on."}, "image": {"alt": "Left: the full precision matrix of twelve pixels from many strips, scaled to a unit diagonal; it is bright on the diagonal, half as bright next to it, pale two and three places away, and dark beyond. Right: log-likelihood of new strips per pixel against the number of strips for learning, with bands; the chain is good from ten strips on, the full covariance starts below the picture at fourteen and overtakes at a hundred, independent pixels stay far below."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: the full precision matrix of twelve pixels from many strips, scaled to a unit diagonal; it is bright on the diagonal, half as bright next to it, pale two and three places away, and dark beyond. Right: log-likelihood of new strips per pixel against the number of strips for learning, with bands; the chain is good from ten strips on, the full covariance starts below the picture at fourteen and overtakes at a hundred, independent pixels stay far below."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.9, width_ratios=[1, 1.5])
 picture = left.imshow(partial, vmin=0, vmax=1)
 fig.colorbar(picture, ax=left, shrink=0.7)
@@ -1075,6 +1087,10 @@ right.set(xscale='log', ylim=(-1.5, 1.15), xlabel='strips to learn from, n',
 right.text(11, 0.72, 'chain', color='C1')
 right.text(60, 0.2, 'full', color='C2')
 right.text(90, -0.95, 'independent', color='C0');
+
+# %% [markdown] tags=["caption"]
+# From few strips the chain, with 23 numbers to learn, scores higher on new ones than the full covariance with 78, which
+# overtakes near 100 strips and always wins from 200 on.
 
 # %% [markdown]
 # With fewer strips than pixels the full model does not exist, and with twenty it is very bad, because the likelihood is high

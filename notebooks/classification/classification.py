@@ -102,7 +102,7 @@ album = np.array([[0.9, 0.8, 0.1, 0.3], [0.7, 0.1, 0.8, 0.2],
 print(scores(W, b, album).round(1))
 print([animals[j] for j in classify(W, b, album)])
 
-# %% mystnb={"figure": {"caption": "A linear classifier is a layer in which each score looks at each feature. Blue lines are weights of $+1$, orange lines weights of $-1$; the largest score gives the answer."}, "image": {"alt": "Left: a picture of two by two pixels with the brightness 0.7, 0.8, 0.3 and 0.1. It leads to a network: four dots for the features, each joined by a blue or orange line to each of three dots, which carry the scores cat 1.10, chicken 0.30 and dog minus 1.10."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: a picture of two by two pixels with the brightness 0.7, 0.8, 0.3 and 0.1. It leads to a network: four dots for the features, each joined by a blue or orange line to each of three dots, which carry the scores cat 1.10, chicken 0.30 and dog minus 1.10."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.3, width_ratios=[1, 2.2])
 show_image(left, x.reshape(2, 2), 'a new picture', vmin=0, vmax=1)
 for k in range(4):
@@ -117,6 +117,10 @@ right.plot(np.zeros(4), range(4), 'o', ms=10, color=GREY)
 right.plot(np.ones(3), [0.5, 1.5, 2.5], 'o', ms=10, color=GREY)
 right.set(xlim=(-0.6, 2), ylim=(-0.5, 3.5))
 right.axis('off');
+
+# %% [markdown] tags=["caption"]
+# A linear classifier is a layer in which each score looks at each feature. Blue lines are weights of $+1$, orange lines
+# weights of $-1$; the largest score gives the answer.
 
 # %% [markdown]
 # Because each score looks at each feature, such a layer is called **fully connected**; in PyTorch it is `nn.Linear(4,
@@ -417,7 +421,7 @@ verify(
 # where $\mathbf{w}_j$ is row $j$ of $\mathbf{W}$. Such a line is a **decision boundary**. With more than two features it
 # is a plane or a hyperplane.
 
-# %% mystnb={"figure": {"caption": "The plane of two measurements is divided by straight decision boundaries, which meet in one point. Most wines lie in the region of their grower."}, "image": {"alt": "The wines of the growers A, B and C as points in the plane of flavanoids and colour intensity. Three shaded regions meet in one point along straight lines: A on the right, B at the bottom, C at the upper left. Most points lie in the region of their grower."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "The wines of the growers A, B and C as points in the plane of flavanoids and colour intensity. Three shaded regions meet in one point along straight lines: A on the right, B at the bottom, C at the upper left. Most points lie in the region of their grower."}} tags=["hide-input"]
 u1, u2 = np.meshgrid(np.linspace(0, 5.5, 300), np.linspace(0, 14, 300))
 regions = classify(W, b, np.stack([u1.ravel(), u2.ravel()], 1)).reshape(u1.shape)
 fig, ax = plt.subplots(figsize=(5, 3.2))
@@ -426,6 +430,10 @@ for j, (name, place) in enumerate({'A': (4.6, 8), 'B': (3.2, 0.8), 'C': (0.4, 12
     ax.plot(*taste[grower == j].T, f'C{j}o', ms=3.5)
     ax.text(*place, f'grower {name}', color=f'C{j}', fontsize=11)
 ax.set(xlabel='flavanoids', ylabel='colour intensity', xlim=(0, 5.5), ylim=(0, 14));
+
+# %% [markdown] tags=["caption"]
+# The plane of two measurements is divided by straight decision boundaries, which meet in one point. Most wines lie in the
+# region of their grower.
 
 # %% [markdown]
 # ```{prf:theorem} Regions of a linear classifier
@@ -587,7 +595,7 @@ for name, W, b in (('fitted', W_fit, b_fit), ('by hand', W_hand, b_hand)):
     found = [(answers[group == j] == j).mean() for j in range(3)]
     print(f'{name:8}{lines}   found', *(f'{part:.2f}' for part in found))
 
-# %% mystnb={"figure": {"caption": "Left: least squares fits a flat line to the middle class, and one of the other two lines lies above it nearly everywhere. Right: three lines chosen by hand separate the same points without an error."}, "image": {"alt": "Two panels over the same three groups of points in a row. Left, fitted lines: one falls, one is flat at one third, one rises, and all three cross in one point at zero. Right, lines by hand: the flat line is highest between minus 2 and 2, where the middle group lies."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Two panels over the same three groups of points in a row. Left, fitted lines: one falls, one is flat at one third, one rises, and all three cross in one point at zero. Right, lines by hand: the flat line is highest between minus 2 and 2, where the middle group lies."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.5)
 axis = np.linspace(-6, 6, 101)[:, None]
 for ax, W, b, title in ((axes[0], W_fit, b_fit, 'least squares'), (axes[1], W_hand, b_hand, 'chosen by hand')):
@@ -600,6 +608,10 @@ for ax, W, b, title in ((axes[0], W_fit, b_fit, 'least squares'), (axes[1], W_ha
     ax.set(xlabel='x', title=title)
     label_lines(ax)
 axes[0].set_ylabel('score');
+
+# %% [markdown] tags=["caption"]
+# Left: least squares fits a flat line to the middle class, and one of the other two lines lies above it nearly everywhere.
+# Right: three lines chosen by hand separate the same points without an error.
 
 # %% [markdown]
 # Least squares never finds the middle class: its flat line is **masked** by the other two. The probability of the middle
@@ -745,7 +757,7 @@ for name, error in zip(names, errors.T):
     print(f'{name:28} error {error.mean():.3f},'
           f' from {error.min():.3f} to {error.max():.3f}')
 
-# %% mystnb={"figure": {"caption": "Left: squared loss grows again beyond the margin $1$; hinge and logistic loss do not. Right: 15 easy points drag the border of least squares from the dotted to the solid line, into the right cloud."}, "image": {"alt": "Left: four losses against the margin: the zero-one step, and above it the hinge, the logistic curve and the square, which rises again beyond margin one. Right: two clouds of points and a third group far to the right; a dotted line passes between the clouds, a solid line cuts through the second cloud."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: four losses against the margin: the zero-one step, and above it the hinge, the logistic curve and the square, which rises again beyond margin one. Right: two clouds of points and a third group far to the right; a dotted line passes between the clouds, a solid line cuts through the second cloud."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.8)
 m = np.linspace(-1.5, 3, 271)
 left.plot(m, np.where(m <= 0, 1.0, 0.0), color=GREY)
@@ -770,6 +782,10 @@ right.text(-4.8, -4.3, 'class −1', color='C3')
 right.text(2.9, -4.3, 'class 1', color='C4')
 right.text(12, -4.3, 'class 1', color='C4')
 right.set(xlabel='$x_1$', ylabel='$x_2$', xlim=(-5, 17), ylim=(-4.8, 4));
+
+# %% [markdown] tags=["caption"]
+# Left: squared loss grows again beyond the margin $1$; hinge and logistic loss do not. Right: 15 easy points drag the border
+# of least squares from the dotted to the solid line, into the right cloud.
 
 # %% [markdown]
 # We only added points that any reasonable border gets right, and on average the error nearly doubled.

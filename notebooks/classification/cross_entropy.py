@@ -77,7 +77,7 @@ for name, p in said.items():
 # On four days Ben loses less, because he is right and sure. But on the last day he gave only 0.1 to what happened. This
 # one day costs him 2.30, more than Anna loses on all five days together, so her mean loss is the smaller one.
 
-# %% mystnb={"figure": {"caption": "The loss grows without bound as the probability given to what happened goes to zero: 0.7 costs 0.36, 0.1 costs 2.30 and 0.01 costs 4.61."}, "image": {"alt": "The curve of minus log p for p between 0 and 1: it falls from infinity at zero to zero at one, steeply at first. Dots mark the probabilities 0.01, 0.1 and 0.7."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "The curve of minus log p for p between 0 and 1: it falls from infinity at zero to zero at one, steeply at first. Dots mark the probabilities 0.01, 0.1 and 0.7."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.6))
 p = np.linspace(0.002, 1, 500)
 ax.plot(p, -np.log(p))
@@ -85,6 +85,10 @@ for q in (0.01, 0.1, 0.7):
     ax.plot(q, -np.log(q), 'C1o')
     ax.annotate(f'p = {q}: loss {-np.log(q):.2f}', (q, -np.log(q)), xytext=(8, 2), textcoords='offset points')
 ax.set(xlabel='probability p given to what happened', ylabel='loss −log p');
+
+# %% [markdown] tags=["caption"]
+# The loss grows without bound as the probability given to what happened goes to zero: 0.7 costs 0.36, 0.1 costs 2.30 and
+# 0.01 costs 4.61.
 
 # %% [markdown]
 # ### Why a logarithm: likelihood
@@ -299,7 +303,7 @@ expected = {'one minus p': (1 - y_hats) @ belief,
 for name, score in expected.items():
     print(f'{name:13} least for {announced[score.argmin()]:.2f}')
 
-# %% mystnb={"figure": {"caption": "If rain has probability 0.7, the expected cross-entropy is least for announcing 0.7, where it equals the entropy. One minus $p$ rewards those who exaggerate."}, "image": {"alt": "Expected score against the announced probability when the truth is 0.7. Cross-entropy is a valley with its bottom at 0.7 on the level of the entropy; one minus p is a straight line that falls towards announcing 1."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Expected score against the announced probability when the truth is 0.7. Cross-entropy is a valley with its bottom at 0.7 on the level of the entropy; one minus p is a straight line that falls towards announcing 1."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.7))
 for name, score in expected.items():
     line, = ax.plot(announced, score, label=name)
@@ -308,6 +312,10 @@ ax.axhline(scipy_entropy(belief), color=GREY, lw=0.9, ls=':')
 ax.text(0.01, scipy_entropy(belief) - 0.03, 'entropy', va='top', color=GREY)
 ax.set(xlabel='announced probability', ylabel='expected score', ylim=(0, 2))
 label_lines(ax, dx=8);
+
+# %% [markdown] tags=["caption"]
+# If rain has probability 0.7, the expected cross-entropy is least for announcing 0.7, where it equals the entropy. One minus
+# $p$ rewards those who exaggerate.
 
 # %% [markdown]
 # ### In bits, cross-entropy is a file size
@@ -496,7 +504,7 @@ print(torch.func.grad(softmax_cross_entropy)(o[0], y[0]))
 # the Jacobian of the softmax, which is nearly zero where the softmax is sure, right or wrong. We see below what this
 # does to training.
 
-# %% mystnb={"figure": {"caption": "Left: a step against this gradient raises the score of the true label and lowers every other one. Right: cross-entropy pulls a confident mistake back with a force near one, squared error hardly at all."}, "image": {"alt": "Left: the gradient for four labels as bars, negative for the true label, number 2, positive for the others. Right: the pull on the true score against its lead over one other score. That of cross-entropy is near one for leads below minus five and falls to zero; that of squared error is zero at both ends and highest, about 0.6, in between."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: the gradient for four labels as bars, negative for the true label, number 2, positive for the others. Right: the pull on the true score against its lead over one other score. That of cross-entropy is near one for leads below minus five and falls to zero; that of squared error is zero at both ends and highest, about 0.6, in between."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.7)
 pushes = logit_gradient(o[0], y[0])
 left.bar(range(4), pushes, color=['C0' if v < 0 else 'C1' for v in pushes])
@@ -509,6 +517,10 @@ right.plot(lead, 4 * trust * (1 - trust) ** 2, color='C1')
 right.text(-7.9, 0.62, 'cross-entropy', color='C0')
 right.text(1.3, 0.42, 'squared error', color='C1')
 right.set(xlabel='true score minus the other', title='pull on the true score');
+
+# %% [markdown] tags=["caption"]
+# Left: a step against this gradient raises the score of the true label and lowers every other one. Right: cross-entropy
+# pulls a confident mistake back with a force near one, squared error hardly at all.
 
 # %% [markdown]
 # ### The loss is convex in the scores
@@ -779,7 +791,7 @@ for name, right in results.items():
 gap = objective(W) / objective(best) - 1
 print(f'objective above its minimum: {gap.min():.2%} to {gap.max():.2%}')
 
-# %% mystnb={"figure": {"caption": "In all five splits training comes within one percent of the least objective, and reads about 95 of 100 new digits, as many as the exact minimum and more than the nearest mean picture."}, "image": {"alt": "Left: the training objective against the step on logarithmic axes, five curves nearly on top of each other that fall to the line of the exact minimum. Right: the share of new digits read right rises within a few steps, passes the line of the nearest mean picture, and reaches that of scikit-learn."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: the training objective against the step on logarithmic axes, five curves nearly on top of each other that fall to the line of the exact minimum. Right: the share of new digits read right rises within a few steps, passes the line of the nearest mean picture, and reaches that of scikit-learn."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.7)
 values = torch.stack([objective(W) for W in history])          # (301, 5)
 learned = torch.stack([accuracy(X_test @ W, Y_test) for W in history])
@@ -797,16 +809,24 @@ for ax in (left, right):
     ax.set(xticks=[1, 10, 100], xticklabels=['1', '10', '100'])
     ax.minorticks_off()
 
+# %% [markdown] tags=["caption"]
+# In all five splits training comes within one percent of the least objective, and reads about 95 of 100 new digits, as many
+# as the exact minimum and more than the nearest mean picture.
+
 # %% [markdown]
 # (The most frequent digit of the training images does worse than one in ten. The digits are nearly balanced, so one
 # that is frequent in one part is rare in the other.) The images are classified by comparing scores, so the border
 # between two digits is where $(\mathbf{w}_j - \mathbf{w}_k)^\top \mathbf{x} = 0$, which is a plane. What has been
 # learned can be looked at. The weights of each digit form a picture:
 
-# %% mystnb={"figure": {"caption": "The weights of a digit form a picture of what speaks for it (red) and against it (blue): ink on a ring speaks for a 0, ink in the middle against it."}, "image": {"alt": "Ten small weight pictures, one for each digit; that of 0, for instance, is red along a ring and blue in the middle."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Ten small weight pictures, one for each digit; that of 0, for instance, is red along a ring and blue in the middle."}} tags=["hide-input"]
 fig, axes = panels(5, 2, height=1.3)
 for ax, digit, picture in zip(axes.flat, range(10), W[0, :64].T.reshape(10, 8, 8), strict=True):
     show_image(ax, picture, f'for {digit}', cmap='coolwarm', vmin=-1.5, vmax=1.5)
+
+# %% [markdown] tags=["caption"]
+# The weights of a digit form a picture of what speaks for it (red) and against it (blue): ink on a ring speaks for a 0, ink
+# in the middle against it.
 
 # %% [markdown]
 # ### A large loss points at strange examples
@@ -822,12 +842,15 @@ truth, answer = Y_test[0, worst].argmax(-1), O[worst].argmax(-1)
 for k, true, said_digit in zip(worst, truth, answer):
     print(f'a {true} read as {said_digit}: loss {losses[k]:.2f}')
 
-# %% mystnb={"figure": {"caption": "The six new digits with the largest loss in one split, all misread. Several are hard for us, too."}, "image": {"alt": "Six coarse pictures of handwritten digits, each with its true digit, the digit that the model read, and the loss."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Six coarse pictures of handwritten digits, each with its true digit, the digit that the model read, and the loss."}} tags=["hide-input"]
 fig, axes = panels(6, height=1.5)
 for ax, k, true, said_digit in zip(axes, worst, truth, answer):
     picture = (X_test[0, k, :64] - X_test[0, :, :64].min(0).values).reshape(8, 8)
     show_image(ax, picture, f'is {true}, read {said_digit}\nloss {losses[k]:.1f}')
     ax.title.set_fontsize(8.5)
+
+# %% [markdown] tags=["caption"]
+# The six new digits with the largest loss in one split, all misread. Several are hard for us, too.
 
 # %% [markdown]
 # ### Squared error hardly unlearns a confident mistake

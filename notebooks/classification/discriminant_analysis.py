@@ -79,7 +79,7 @@ for j, name in enumerate('ABC'):
 for name, part in zip('ABC', np.array(weight) / sum(weight)):
     print(f'{name}: probability {part:.2f}')
 
-# %% mystnb={"figure": {"caption": "Share times density of the three growers. The highest curve gives the answer; at $2.6$ A and B are nearly equal. B is much more spread out than A, so its curve is the highest on both sides of A's."}, "image": {"alt": "Three bell curves over the flavanoids of the wines, with a tick for each wine below. C is narrow, on the left; B is broad, in the middle; A is narrower, on the right. Coloured strips under the axis show where each is highest: C, then B, then A, and far on the right B again. A dotted line at 2.6 marks the new wine."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Three bell curves over the flavanoids of the wines, with a tick for each wine below. C is narrow, on the left; B is broad, in the middle; A is narrower, on the right. Coloured strips under the axis show where each is highest: C, then B, then A, and far on the right B again. A dotted line at 2.6 marks the new wine."}} tags=["hide-input"]
 axis = np.linspace(0, 5.5, 600)
 parts = [flavanoids[grower == j] for j in range(3)]
 heights = np.array([len(own) / 178 * norm.pdf(axis, own.mean(), own.std()) for own in parts])
@@ -93,6 +93,10 @@ for j, (name, x) in enumerate({'A': 3.15, 'B': 1.75, 'C': 0.78}.items()):
     ax.plot(axis[won], np.full(won.sum(), -0.055), 's', ms=2.5, color=f'C{j}')
 ax.axvline(new, ls=':', color=GREY)
 ax.set(xlabel='flavanoids', ylabel='share times density', ylim=(-0.075, 0.42), xlim=(0, 5.5));
+
+# %% [markdown] tags=["caption"]
+# Share times density of the three growers. The highest curve gives the answer; at $2.6$ A and B are nearly equal. B is much
+# more spread out than A, so its curve is the highest on both sides of A's.
 
 # %% [markdown]
 # The wine is a close call: A is only a little more probable than B. In general let class $j$ have the share $\pi_j$ and
@@ -141,7 +145,7 @@ print('different answers of scikit-learn:',
 # left out cancel. Different covariances give quadratic scores, so the borders are conic sections, such as ellipses and
 # hyperbolas.
 
-# %% mystnb={"figure": {"caption": "QDA fits one Gaussian to each grower (ellipses: one and two standard deviations). Its borders are curved, because each grower has another covariance."}, "image": {"alt": "178 wines in the plane of flavanoids and colour intensity in three regions with curved borders. Around each group lie two ellipses: a large tilted one for C, a flat wide one for B at the bottom, and a compact one for A on the right."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "178 wines in the plane of flavanoids and colour intensity in three regions with curved borders. Around each group lie two ellipses: a large tilted one for C, a flat wide one for B at the bottom, and a compact one for A on the right."}} tags=["hide-input"]
 u1, u2 = np.meshgrid(np.linspace(0, 5.5, 300), np.linspace(0, 14, 300))
 plane = np.stack([u1.ravel(), u2.ravel()], 1)
 shares, means, covs = estimate(taste, grower)
@@ -156,6 +160,10 @@ for j, (name, place) in enumerate({'A': (4.4, 8), 'B': (3.6, 0.6), 'C': (1.4, 12
     for r in (1, 2):
         ax.plot(*(means[j][:, None] + r * np.linalg.cholesky(covs[j]) @ circle), color=f'C{j}', lw=1.2)
 ax.set(xlabel='flavanoids', ylabel='colour intensity', xlim=(0, 5.5), ylim=(0, 14));
+
+# %% [markdown] tags=["caption"]
+# QDA fits one Gaussian to each grower (ellipses: one and two standard deviations). Its borders are curved, because each
+# grower has another covariance.
 
 # %% [markdown]
 # ```{exercise} ★ Pencil: an island
@@ -406,7 +414,7 @@ for name, (bayes, risk) in curves.items():
         print(f'   {method} trained on 24 examples {few.mean():.3f}'
               f' ± {few.std():.4f}, on 1000 {many.mean():.3f}')
 
-# %% mystnb={"figure": {"caption": "Left: if the classes share a covariance, LDA comes near the Bayes risk with fewer examples. Right: if not, only QDA reaches it. Bands: one standard deviation over 20 training sets."}, "image": {"alt": "Two panels of risk against the number of training examples on a logarithmic axis, with a grey line for the Bayes classifier. Left, same width: both curves fall to the line, LDA first. Right, narrow and wide: QDA falls to the line, LDA levels off far above it."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Two panels of risk against the number of training examples on a logarithmic axis, with a grey line for the Bayes classifier. Left, same width: both curves fall to the line, LDA first. Right, narrow and wide: QDA falls to the line, LDA levels off far above it."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.7, sharey=True)
 for ax, (name, (bayes, risk)) in zip(axes, curves.items()):
     for values, method, colour in zip(risk, ('LDA', 'QDA'), ('C2', 'C1')):
@@ -422,6 +430,10 @@ axes[0].text(16, 0.26, 'LDA', color='C2')
 axes[1].text(300, 0.24, 'LDA', color='C2')
 axes[1].text(150, 0.14, 'QDA', color='C1')
 axes[0].set_ylabel('risk');
+
+# %% [markdown] tags=["caption"]
+# Left: if the classes share a covariance, LDA comes near the Bayes risk with fewer examples. Right: if not, only QDA reaches
+# it. Bands: one standard deviation over 20 training sets.
 
 # %% [markdown]
 # On the 4000 points of the first world, the Bayes classifier errs by chance a little less than its risk says. QDA has to
@@ -633,7 +645,7 @@ for name, method in methods.items():
     print(f'{name:12}', *(f'{e.mean():.3f}±{e.std():.3f}' if len(e)
                           else 11 * ' ' for e in tables))
 
-# %% mystnb={"figure": {"caption": "With few wines QDA is far worse than its rivals, and with shrinkage far better than without. With $36$ wines of each grower both forms of QDA err least on average."}, "image": {"alt": "Share of errors against the training wines of each grower for four methods. QDA starts at 0.27 with 15 wines and falls steeply to the lowest error at 36. QDA with shrinkage starts at 0.07 with 8 wines and is lowest from 15 to 27. LDA starts at 0.12 and falls slowly; the nearest mean stays between 0.05 and 0.07."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Share of errors against the training wines of each grower for four methods. QDA starts at 0.27 with 15 wines and falls steeply to the lowest error at 36. QDA with shrinkage starts at 0.07 with 8 wines and is lowest from 15 to 27. LDA starts at 0.12 and falls slowly; the nearest mean stays between 0.05 and 0.07."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(5.6, 3))
 colours = {'nearest mean': GREY, 'LDA': 'C2', 'QDA': 'C1', 'QDA, α = 0.3': 'C0'}
 for name, colour in colours.items():
@@ -645,6 +657,10 @@ for name, colour in colours.items():
 ax.set(xlabel='training wines of each grower', ylabel='share of errors', ylim=(0, 0.35), xlim=(7, 37), xticks=per_grower)
 label_lines(ax, dx=8)
 ax.text(37, 0.33, 'bars: two standard errors', ha='right', fontsize=8.5);
+
+# %% [markdown] tags=["caption"]
+# With few wines QDA is far worse than its rivals, and with shrinkage far better than without. With $36$ wines of each grower
+# both forms of QDA err least on average.
 
 # %% [markdown]
 # With 15 wines of each grower, plain QDA is worse than the nearest mean, and with 8 it does not exist, because its

@@ -28,7 +28,7 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
     address = 'https://github.com/deep-learning-verified/book/archive/refs/tags/v0.2.0.zip'
     subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
 
-# %%
+# %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
 from numpy.linalg import eigh, eigvalsh, lstsq, matrix_rank, norm, solve
@@ -73,7 +73,7 @@ for name, F in (('coordinates', rings),
     w = lstsq(A, side, rcond=None)[0]
     print(f'{name}: {np.mean(np.sign(A @ w) == side):.2f} right')
 
-# %% mystnb={"figure": {"caption": "Two rings that no straight line parts in the plane lie on two sides of one once the squares of the coordinates are the axes."}, "image": {"alt": "Left: a small ring of points inside a larger ring. Right: the same points drawn with the squares of their coordinates as axes; the small ring becomes a short bar near the origin, the large ring a longer parallel bar, and a straight line runs between them."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: a small ring of points inside a larger ring. Right: the same points drawn with the squares of their coordinates as axes; the small ring becomes a short bar near the origin, the large ring a longer parallel bar, and a straight line runs between them."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.9)
 for ax, P in zip(axes, (rings, quadratic_features(rings)[:, [0, 2]]),
                  strict=True):
@@ -84,6 +84,10 @@ axes[1].plot(cut, -(w[3] + w[0] * cut) / w[2], color=GREY)
 axes[0].set(xlabel='x₁', ylabel='x₂', aspect='equal', title='the plane')
 axes[1].set(xlabel='x₁²', ylabel='x₂²', aspect='equal',
             title='two of three features');
+
+# %% [markdown] tags=["caption"]
+# Two rings that no straight line parts in the plane lie on two sides of one once the squares of the coordinates are the
+# axes.
 
 # %% [markdown]
 # The root of two has a reason. With it the dot product of two feature vectors is simple:
@@ -195,10 +199,14 @@ tables = {'linear': linear(rings, rings),
 for name, K in tables.items():
     print(f'{name}: {(eigvalsh(K) > 0.01).sum()} eigenvalues above 0.01')
 
-# %% mystnb={"figure": {"caption": "With $\\gamma = 3$ each point resembles its neighbours on its own ring, and much less those on the other; the linear and the quadratic kernel see angle and radius instead."}, "image": {"alt": "Three heat maps of 80 by 80 similarities. Linear: in each of four blocks two broad waves, strongest for the outer ring. Quadratic: twice as many bands, all non-negative, bright only in the block of the outer ring. Gaussian: bright along the diagonal and in the corners of the inner ring's block; between the rings dark but for a faint band of points at the same angle."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Three heat maps of 80 by 80 similarities. Linear: in each of four blocks two broad waves, strongest for the outer ring. Quadratic: twice as many bands, all non-negative, bright only in the block of the outer ring. Gaussian: bright along the diagonal and in the corners of the inner ring's block; between the rings dark but for a faint band of points at the same angle."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.2)
 for ax, (name, K) in zip(axes, tables.items(), strict=True):
     show_image(ax, K, name, cmap='viridis')
+
+# %% [markdown] tags=["caption"]
+# With $\gamma = 3$ each point resembles its neighbours on its own ring, and much less those on the other; the linear and the
+# quadratic kernel see angle and radius instead.
 
 # %% [markdown]
 # ### Similarities that are not kernels
@@ -555,7 +563,7 @@ for gamma in (0.5, 50, 2000):
     print(f'gamma = {gamma:4}: misses the data by {seen:.3f}, '
           f'the curve by {off:.3f}')
 
-# %% mystnb={"figure": {"caption": "The width of the bumps decides: at $\\gamma = 0.5$ the fit misses the swings, at 50 it follows the curve, at 2000 it falls back to zero between the examples."}, "image": {"alt": "Three panels with the same forty points and fits of Gaussian kernel ridge regression. Gamma 0.5: a flat line misses the fast swings. Gamma 50: the fit follows the curve. Gamma 2000: narrow spikes from zero to every single point."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Three panels with the same forty points and fits of Gaussian kernel ridge regression. Gamma 0.5: a flat line misses the fast swings. Gamma 50: the fit follows the curve. Gamma 2000: narrow spikes from zero to every single point."}} tags=["hide-input"]
 fig, axes = panels(3, sharey=True, height=2.4)
 for ax, (gamma, fit) in zip(axes, fits.items(), strict=True):
     ax.plot(grid[:, 0], curve(grid[:, 0]), color=GREY, lw=1)
@@ -563,6 +571,10 @@ for ax, (gamma, fit) in zip(axes, fits.items(), strict=True):
     ax.plot(grid[:, 0], fit, 'C0')
     ax.set(title=f'γ = {gamma:g}', xlabel='x')
 axes[0].set_ylabel('y');
+
+# %% [markdown] tags=["caption"]
+# The width of the bumps decides: at $\gamma = 0.5$ the fit misses the swings, at 50 it follows the curve, at 2000 it falls
+# back to zero between the examples.
 
 # %% [markdown]
 # ```{exercise} ★★ A free bias, without seeing a feature
@@ -845,7 +857,7 @@ for gamma in (0.01, 1, 20):
     maps[gamma] = f.reshape(121, 121), abs(c) > 1e-6
     print(f'gamma = {gamma:4}: {(abs(c) > 1e-6).sum()} support vectors')
 
-# %% mystnb={"figure": {"caption": "At $C = 10$ a wide kernel does not bend the boundary enough ($\\gamma = 0.01$) and a narrow one closes it around groups of examples ($\\gamma = 20$); of the three, $\\gamma = 1$ has the fewest support vectors."}, "image": {"alt": "Two spiral arms of points with the boundary of a Gaussian support vector machine in three panels. Gamma 0.01: one shallow arc cuts through both arms. Gamma 1: the boundary winds between the arms. Gamma 20: it closes into islands around pieces of one arm. Support vectors are circled."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Two spiral arms of points with the boundary of a Gaussian support vector machine in three panels. Gamma 0.01: one shallow arc cuts through both arms. Gamma 1: the boundary winds between the arms. Gamma 20: it closes into islands around pieces of one arm. Support vectors are circled."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.2, sharey=True)
 for ax, (gamma, (f, used)) in zip(axes, maps.items(), strict=True):
     ax.contour(mesh[..., 0], mesh[..., 1], f, [0], colors=GREY)
@@ -853,6 +865,10 @@ for ax, (gamma, (f, used)) in zip(axes, maps.items(), strict=True):
     ax.scatter(*arms[turn == 1].T, s=8, color='C1', marker='s')
     ax.scatter(*arms[used].T, s=30, facecolors='none', edgecolors='C2', lw=0.7)
     ax.set(title=f'γ = {gamma:g}', aspect='equal', xticks=[], yticks=[]);
+
+# %% [markdown] tags=["caption"]
+# At $C = 10$ a wide kernel does not bend the boundary enough ($\gamma = 0.01$) and a narrow one closes it around groups of
+# examples ($\gamma = 20$); of the three, $\gamma = 1$ has the fewest support vectors.
 
 # %% [markdown]
 # And the digits? The same five splits, with $C = 10$ and $\gamma = 1/d$ set beforehand:
@@ -976,7 +992,7 @@ for name, p in spectra.items():
     print(f'{name:13} least weight {round(p.min() / p.max(), 3) + 0.0} '
           'of the largest')
 
-# %% mystnb={"figure": {"caption": "Profiles that look alike differ in their spectra: that of $e^{-r^3}$ dips below zero, so it is no kernel, while those of $e^{-r^2}$ and the tent never do."}, "image": {"alt": "Left: three profiles that fall from one to zero with the distance: a Gaussian bell, the steeper exponential of minus the cube, and a straight line that reaches zero at one. Right: their spectra. The Gaussian's stays positive, that of the straight line only touches zero, that of the cube dips slightly below zero near 5."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: three profiles that fall from one to zero with the distance: a Gaussian bell, the steeper exponential of minus the cube, and a straight line that reaches zero at one. Right: their spectra. The Gaussian's stays positive, that of the straight line only touches zero, that of the cube dips slightly below zero near 5."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.4)
 r = np.linspace(0, 2.2, 221)
 for (name, (kappa, end)), p in zip(profiles.items(), spectra.values(),
@@ -987,6 +1003,10 @@ right.axhline(0, color=GREY, lw=0.8)
 left.set(xlabel='distance r', ylabel='κ(r)')
 right.set(xlabel='frequency ω', ylabel='weight p(ω)')
 right.legend();
+
+# %% [markdown] tags=["caption"]
+# Profiles that look alike differ in their spectra: that of $e^{-r^3}$ dips below zero, so it is no kernel, while those of
+# $e^{-r^2}$ and the tent never do.
 
 # %% [markdown]
 # For the Gaussian kernel {eq}`kernels-rbf`, $\boldsymbol\omega \sim \mathcal{N}(\mathbf{0}, 2\gamma\mathbf{I})$, since
@@ -1094,7 +1114,7 @@ slopes = np.polyfit(np.log(counts), np.log(measured).T, 1)[0]
 print('slopes of log error against log D, five seeds:',
       *(f'{slope:.2f}' for slope in slopes))
 
-# %% mystnb={"figure": {"caption": "Left: the error of $D$ random features falls like $1/\\sqrt{D}$. Right: with 1024 of them the digits come within one percentage point of the exact kernel."}, "image": {"alt": "Left: measured errors of random features against their number, both logarithmic; five seeds lie in a narrow band around the line of slope minus one half, far above the dotted line 1/D. Right: percent of digits right against the number of features, rising from 66 with 16 features to just below the dashed line of the exact kernel with 1024; five splits lie close together."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: measured errors of random features against their number, both logarithmic; five seeds lie in a narrow band around the line of slope minus one half, far above the dotted line 1/D. Right: percent of digits right against the number of features, rising from 66 with 16 features to just below the dashed line of the exact kernel with 1024; five splits lie close together."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.7)
 band = np.array([[1 - 5 / np.sqrt(600)], [1 + 5 / np.sqrt(600)]]) / counts**0.5
 left.fill_between(counts, *band, color='C0', alpha=0.25, lw=0)
@@ -1110,6 +1130,10 @@ right.semilogx(counts, shares[:, :4].mean(axis=0), color='C0',
 right.axhline(shares[:, 4].mean(), color='C1', ls='--', label='exact kernel')
 right.set(xlabel='features D', ylabel='digits right (percent)')
 right.legend();
+
+# %% [markdown] tags=["caption"]
+# Left: the error of $D$ random features falls like $1/\sqrt{D}$. Right: with 1024 of them the digits come within one
+# percentage point of the exact kernel.
 
 # %% [markdown]
 # ```{exercise} ★★★ Waves in pairs

@@ -28,7 +28,7 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
     address = 'https://github.com/deep-learning-verified/book/archive/refs/tags/v0.2.0.zip'
     subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
 
-# %%
+# %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
@@ -132,7 +132,7 @@ draws = np.random.default_rng(0).multivariate_normal([0, 0], shape, (2, 60))
 u1, u2 = np.meshgrid(np.linspace(-4, 4, 121), np.linspace(-3, 3, 121))
 surface = sigmoid(b + v[0] * u1 + v[1] * u2)
 
-# %% mystnb={"figure": {"caption": "Left: the sigmoid turns log-odds into probabilities, and is steepest, with slope $\\frac14$, at even odds. Right: for two Gaussian clouds of one shape the lines of equal probability are parallel."}, "image": {"alt": "Left: the sigmoid climbs from 0 to 1, its slope is a bell with height one quarter at zero. Right: two clouds of points on a map of the probability, whose level lines are parallel; that of one half runs between the clouds."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: the sigmoid climbs from 0 to 1, its slope is a bell with height one quarter at zero. Right: two clouds of points on a map of the probability, whose level lines are parallel; that of one half runs between the clouds."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.7)
 grid = np.linspace(-7, 7, 200)
 left.plot(grid, sigmoid(grid))
@@ -149,6 +149,10 @@ for cloud, offset, colour in zip(
 right.set(xlabel='x₁', ylabel='x₂', xlim=(-4, 4), ylim=(-3, 3),
           title='p, and the line xᵀw = 0')
 fig.colorbar(hill, ticks=[0, 0.5, 1]);
+
+# %% [markdown] tags=["caption"]
+# Left: the sigmoid turns log-odds into probabilities, and is steepest, with slope $\frac14$, at even odds. Right: for two
+# Gaussian clouds of one shape the lines of equal probability are parallel.
 
 # %% [markdown]
 # **The likelihood.** Logistic regression models the labels *given* the inputs and says nothing about the inputs. Its
@@ -462,7 +466,7 @@ no_slope = nll(X_f, damaged, np.array([np.log(7 / 16), 0])) / 23
 print(f'mean loss: best of the grid {losses.min():.3f}, '
       f'no slope {no_slope:.3f}')
 
-# %% mystnb={"figure": {"caption": "Left: on the wrong side of zero the loss of an example grows like the distance. Right: the likelihood of the 23 flights has one summit, on a ridge where intercept and slope trade off."}, "image": {"alt": "Left: the loss of one example against the score; for label 1 it falls from a steep line to zero, for label 0 it is the mirror image. Right: the likelihood of the flights over intercept and slope is one narrow tilted ridge with a single summit."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: the loss of one example against the score; for label 1 it falls from a steep line to zero, for label 0 it is the mirror image. Right: the likelihood of the flights over intercept and slope is one narrow tilted ridge with a single summit."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.8)
 z = np.linspace(-5, 5, 200)
 one = np.array([[1.0]])
@@ -476,6 +480,10 @@ hill = right.contourf(w0, w1, height, np.linspace(0, 1.0001, 11))
 right.set(xlabel='intercept (log-odds at 60 °F)', title='Likelihood, top = 1',
           ylabel='slope per 10 °F')
 fig.colorbar(hill, ticks=[0, 0.5, 1]);
+
+# %% [markdown] tags=["caption"]
+# Left: on the wrong side of zero the loss of an example grows like the distance. Right: the likelihood of the 23 flights has
+# one summit, on a ridge where intercept and slope trade off.
 
 # %% [markdown]
 # There seems to be one maximum. To prove that there is never a second one we need two derivatives. From here on
@@ -932,7 +940,7 @@ holds(
     ),
 )
 
-# %% mystnb={"figure": {"caption": "On the flights Newton's method comes within $10^{-11}$ of the optimum within seven steps; descent with a safe step creeps along the narrow valley for hundreds."}, "image": {"alt": "Left: level lines of the loss of the flights; the path of descent bends along the valley in many small steps, that of Newton goes almost straight to the bottom. Right: the error against the step on logarithmic axes; Newton's falls ever more steeply within seven steps, that of descent takes hundreds."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: level lines of the loss of the flights; the path of descent bends along the valley in many small steps, that of Newton goes almost straight to the bottom. Right: the error against the step on logarithmic axes; Newton's falls ever more steeply within seven steps, that of descent takes hundreds."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.9)
 levels = losses.min() + 0.004 * 2.0 ** np.arange(9)
 left.contour(w0, w1, losses, levels, colors=GREY, linewidths=0.6)
@@ -950,6 +958,10 @@ right.text(300, 1e-3, 'descent', color='C0')
 right.set(xlabel='step + 1', title='Distance from the optimum',
           ylim=(1e-11, 10));
 
+# %% [markdown] tags=["caption"]
+# On the flights Newton's method comes within $10^{-11}$ of the optimum within seven steps; descent with a safe step creeps
+# along the narrow valley for hundreds.
+
 # %% [markdown]
 # Five numbers, each with about twice the correct digits of the one before. (scikit-learn's coefficients were the judge,
 # and the slope of $-2.3216/10 = -0.2322$ per degree is the one in the literature.)
@@ -966,7 +978,7 @@ far = newton(x_line, y_line, np.array([4.2]), 3)[:, 0]
 print('from 2.6:', *near.round(3))
 print('from 4.2:', *(f'{w:.4g}' for w in far))
 
-# %% mystnb={"figure": {"caption": "Newton's method trusts the parabola. From 2.6 its vertex overshoots the minimum but stays in the valley; from 4.2, where the loss is almost straight, it lies far out, where the loss is many times larger."}, "image": {"alt": "Two panels with the loss of one weight, a valley with a straight right side. Left, from 2.6, the parabola touches the curve and its vertex lies left of the minimum, about as far from it as the start. Right, from 4.2, the parabola is nearly flat and its vertex lies far outside to the left, where the loss is high."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Two panels with the loss of one weight, a valley with a straight right side. Left, from 2.6, the parabola touches the curve and its vertex lies left of the minimum, about as far from it as the start. Right, from 4.2, the parabola is nearly flat and its vertex lies far outside to the left, where the loss is high."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.5)
 grid = np.linspace(-16, 6, 221)
 for ax, path in zip(axes, (near, far), strict=True):
@@ -981,6 +993,10 @@ for ax, path in zip(axes, (near, far), strict=True):
     ax.set(xlabel='weight w', title=f'from {path[0]}')
 axes[0].set(ylabel='mean loss', xlim=(-4, 5), ylim=(-0.2, 3))
 axes[1].set(xlim=(-16, 6), ylim=(-3, 18));
+
+# %% [markdown] tags=["caption"]
+# Newton's method trusts the parabola. From 2.6 its vertex overshoots the minimum but stays in the valley; from 4.2, where
+# the loss is almost straight, it lies far out, where the loss is many times larger.
 
 # %% [markdown]
 # The cure is to mistrust: since $L$ is convex, the Newton direction leads down wherever the Hessian is invertible, so
@@ -1264,7 +1280,7 @@ assert close(sprint[-1], sprint[-5]) and abs(smallest[-1] - 36.74) < 0.02
 print('descent, norm after 10^2, 10^3, 10^4 steps:',
       *norm(long_walk[[100, 1000, 10_000]], axis=1).round(1))
 
-# %% mystnb={"figure": {"caption": "On separable data the weights never settle. Left: Newton's grow until rounding stops them, those of descent creep. Right: their direction nears the widest street, well within the bound."}, "image": {"alt": "Left: the norm of the weights over steps on logarithmic axes. Newton's rises steeply to a hundred within forty steps and stands still; that of descent creeps for twenty thousand steps. Right: the lacking margin against the norm, for the ridge path and for descent, both falling below the dashed bound."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: the norm of the weights over steps on logarithmic axes. Newton's rises steeply to a hundred within forty steps and stands still; that of descent creeps for twenty thousand steps. Right: the lacking margin against the norm, for the ridge path and for descent, both falling below the dashed bound."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.8)
 for name, path, colour in (('descent', long_walk, 'C0'),
                            ('Newton', sprint, 'C1')):
@@ -1283,6 +1299,10 @@ right.set(xlabel='norm of the weights', title='margin lacking')
 right.set_xticks([3, 10, 30], ['3', '10', '30'])
 right.minorticks_off()
 right.legend(fontsize=8);
+
+# %% [markdown] tags=["caption"]
+# On separable data the weights never settle. Left: Newton's grow until rounding stops them, those of descent creep. Right:
+# their direction nears the widest street, well within the bound.
 
 # %% [markdown]
 # **Nearly separable** data have a best fit, but regions where the bowl lies may be on the way. Here are five
@@ -1578,7 +1598,7 @@ for name, clock in clocks.items():
     bar = covariance(X, w, 'Poisson')[1, 1] ** 0.5
     print(f'{name:13} {w[1]:.3f} ± {bar:.3f}, Pearson / 12 = {pearson:.2f}')
 
-# %% mystnb={"figure": {"caption": "Left: at 31 °F, far below all data, the estimate is close to $1$, but its interval reaches down to about one half. Right: a power of time follows the deaths better than an exponential."}, "image": {"alt": "Left: damage against temperature as dots at 0 and 1 with the fitted falling curve and its 95 per cent band; at 31 degrees, far left of all data, the curve is at 1 and the band spans the upper half. Right: quarterly deaths as dots rising from 0 to 45, an exponential curve that overshoots at the end, and a power of time that fits better."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: damage against temperature as dots at 0 and 1 with the fitted falling curve and its 95 per cent band; at 31 degrees, far left of all data, the curve is at 1 and the band spans the upper half. Right: quarterly deaths as dots rising from 0 to 45, an exponential curve that overshoots at the end, and a power of time that fits better."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.8)
 degrees = np.linspace(29, 83, 109)
 low, p, high = chances(degrees)
@@ -1594,6 +1614,10 @@ right.plot(quarter, deaths, 'o', color=GREY)
 right.text(8.2, 46, 'exponential', color='C0')
 right.text(10.3, 6, 'power\nof time', color='C1')
 right.set(xlabel='quarter', ylabel='deaths', xticks=range(2, 15, 4));
+
+# %% [markdown] tags=["caption"]
+# Left: at 31 °F, far below all data, the estimate is close to $1$, but its interval reaches down to about one half. Right: a
+# power of time follows the deaths better than an exponential.
 
 # %% [markdown]
 # The estimate for launch day looks certain; its interval reaches from a coin toss to certainty, for nothing in the
@@ -1842,7 +1866,7 @@ inner = diagrams['no penalty'][1][1:-1]
 print(f'no penalty: between the ends malignant in {inner.min():.2f} to '
       f'{inner.max():.2f}')
 
-# %% mystnb={"figure": {"caption": "Left: with a penalty the probabilities are near the truth, without one those between 0 and 1 say little. Right: without penalty the loss is mostly above that of the constant share."}, "image": {"alt": "Left: frequency of malignant tumours against the probability announced. The penalized forecasts rise near the diagonal, a little more steeply than it; those without penalty lie between 0.20 and 0.48 whatever was announced, except at the ends. Right: held-out losses of four forecasts in twenty splits; the constant share at 0.66, mean radius near 0.3, no penalty mostly between 0.6 and 4, penalty near 0.07."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: frequency of malignant tumours against the probability announced. The penalized forecasts rise near the diagonal, a little more steeply than it; those without penalty lie between 0.20 and 0.48 whatever was announced, except at the ends. Right: held-out losses of four forecasts in twenty splits; the constant share at 0.66, mean radius near 0.3, no penalty mostly between 0.6 and 4, penalty near 0.07."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=3.0)
 left.plot([0, 1], [0, 1], ':', color=GREY)
 for colour, (name, (told, seen, number)) in zip(
@@ -1862,6 +1886,10 @@ right.set_xticks(range(4), names, fontsize=8)
 right.set(title='Loss on held-out patients', ylabel='mean loss')
 right.set_yticks([0.05, 0.1, 0.3, 1, 3], ['0.05', '0.1', '0.3', '1', '3'])
 right.minorticks_off();
+
+# %% [markdown] tags=["caption"]
+# Left: with a penalty the probabilities are near the truth, without one those between 0 and 1 say little. Right: without
+# penalty the loss is mostly above that of the constant share.
 
 # %% [markdown]
 # (The bars are two standard errors, cut off at 0 and 1, and too short, as the same patient appears in several splits.)

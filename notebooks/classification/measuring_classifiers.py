@@ -105,7 +105,7 @@ print(C)
 print('different from scikit-learn:',
       (C != metrics.confusion_matrix(y, answers)).sum())
 
-# %% mystnb={"figure": {"caption": "Recall divides by the sum of a row and tells what share of the cancers was found. Precision divides by the sum of a column and tells what share of the alarms was right."}, "image": {"alt": "A square of four fields. Upper row, truly benign: 335 true negatives, 22 false positives. Lower row, truly malignant: 40 false negatives, 172 true positives. A frame around the lower row is labelled recall 0.81, a frame around the right column is labelled precision 0.89."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "A square of four fields. Upper row, truly benign: 335 true negatives, 22 false positives. Lower row, truly malignant: 40 false negatives, 172 true positives. A frame around the lower row is labelled recall 0.81, a frame around the right column is labelled precision 0.89."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(5, 2.8))
 names = [['true negatives', 'false positives'], ['false negatives', 'true positives']]
 for j in range(2):
@@ -123,6 +123,10 @@ for j, name in enumerate(('benign', 'malignant')):
     ax.text(j + 0.5, 2.06, f'called {name}', ha='center')
 ax.set(xlim=(-0.6, 3.1), ylim=(-0.4, 2.25))
 ax.axis('off');
+
+# %% [markdown] tags=["caption"]
+# Recall divides by the sum of a row and tells what share of the cancers was found. Precision divides by the sum of a column
+# and tells what share of the alarms was right.
 
 # %% [markdown]
 # For the positive class the four counts have names: true positives TP, false positives FP, false negatives FN, and true
@@ -281,7 +285,7 @@ for name, score in models.items():
     print(f'{name:24} AUC {area(*roc(score, y)):.3f} ± {spread:.4f},'
           f' scikit-learn {metrics.roc_auc_score(y, score):.3f}')
 
-# %% mystnb={"figure": {"caption": "ROC curves of two classifiers. Naive Bayes is above nearly everywhere: a random malignant tumour gets a higher score than a random benign one in $0.975$ of the pairs, with logistic regression in $0.950$."}, "image": {"alt": "True positive rate against false positive rate. Two staircases rise steeply from the lower left corner towards the upper left one; that of naive Bayes lies above that of logistic regression. A dot on each marks the threshold one half. A dotted diagonal is labelled coin."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "True positive rate against false positive rate. Two staircases rise steeply from the lower left corner towards the upper left one; that of naive Bayes lies above that of logistic regression. A dot on each marks the threshold one half. A dotted diagonal is labelled coin."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(4.6, 3.4))
 for (name, score), colour, place in zip(models.items(), ('C0', 'C1'), ((0.16, 0.8), (0.03, 1.02))):
     fpr, tpr = roc(score, y)
@@ -292,6 +296,10 @@ ax.plot([0, 1], [0, 1], ':', color=GREY)
 ax.text(0.62, 0.52, 'coin', color=GREY)
 ax.text(0.16, 0.7, 'dots: threshold 1/2', fontsize=8.5)
 ax.set(xlabel='false positive rate', ylabel='true positive rate', ylim=(0, 1.1));
+
+# %% [markdown] tags=["caption"]
+# ROC curves of two classifiers. Naive Bayes is above nearly everywhere: a random malignant tumour gets a higher score than a
+# random benign one in $0.975$ of the pairs, with logistic regression in $0.950$.
 
 # %% [markdown]
 # Each ± is the standard deviation over 200 samples of tumours, drawn with replacement. The difference between the two
@@ -393,7 +401,7 @@ for _ in range(1000):
 print(f'with 4 malignant tumours: precision {right / alarms:.3f},'
       f' mean AUC {np.mean(areas):.3f}')
 
-# %% mystnb={"figure": {"caption": "Precision against recall for three base rates: the same classifier and the same ROC curve, but the rarer the positives, the more of the alarms are false."}, "image": {"alt": "Three curves of precision against recall. The higher the base rate, the higher the curve: with 0.37 precision stays near one for most of the curve, with 0.10 it falls earlier, and with 0.01 it has fallen far below one half at the right. Dotted horizontal lines at the base rates mark a coin."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Three curves of precision against recall. The higher the base rate, the higher the curve: with 0.37 precision stays near one for most of the curve, with 0.10 it falls earlier, and with 0.01 it has fallen far below one half at the right. Dotted horizontal lines at the base rates mark a coin."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(5.2, 3))
 false_rate, true_rate = roc(p, y)
 for pi, colour in ((212 / 569, 'C0'), (0.1, 'C2'), (0.01, 'C1')):
@@ -402,6 +410,10 @@ for pi, colour in ((212 / 569, 'C0'), (0.1, 'C2'), (0.01, 'C1')):
     ax.axhline(pi, ls=':', lw=1, color=colour)
     ax.text(0.01, pi + 0.015, f'base rate {pi:.2f}', color=colour)
 ax.set(xlabel='recall', ylabel='precision', xlim=(0, 1.02), ylim=(0, 1.08), xticks=np.arange(0, 1.01, 0.25));
+
+# %% [markdown] tags=["caption"]
+# Precision against recall for three base rates: the same classifier and the same ROC curve, but the rarer the positives, the
+# more of the alarms are false.
 
 # %% [markdown]
 # In the clinic nine alarms in ten are right; in the screening only about one in eight, with the same recall and the same
@@ -549,7 +561,7 @@ for name, (model, columns) in recipes.items():
     print(f'{name:26} {auc:.3f} {np.mean(costs[name]):7.0f}'
           f'   ({min(costs[name])}, {max(costs[name])})')
 
-# %% mystnb={"figure": {"caption": "Left: calibration removes most of naive Bayes' overconfidence. Right: its cost at each threshold. The dots mark the threshold of the formula: it is near the cheapest one only if the probabilities are calibrated."}, "image": {"alt": "Left: share of malignant tumours against predicted probability with a dotted diagonal. Naive Bayes lies above the diagonal on the left and below it on the right; logistic regression and calibrated naive Bayes lie near it. Right: cost against the threshold on a logarithmic axis; at one in 51 logistic regression and calibrated naive Bayes are near their lowest points, naive Bayes is far above its own."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: share of malignant tumours against predicted probability with a dotted diagonal. Naive Bayes lies above the diagonal on the left and below it on the right; logistic regression and calibrated naive Bayes lie near it. Right: cost against the threshold on a logarithmic axis; at one in 51 logistic regression and calibrated naive Bayes are near their lowest points, naive Bayes is far above its own."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=3)
 colours = dict(zip(recipes, ('C0', 'C1', 'C2')))
 thresholds = np.geomspace(1e-4, 0.9, 200)
@@ -566,6 +578,10 @@ left.text(0.98, 0.1, 'naive Bayes', color='C1', ha='right')
 left.text(0.98, 0.02, 'calibrated', color='C2', ha='right')
 left.set(xlabel='predicted probability', ylabel='share of malignant tumours', xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
 right.set(xscale='log', xlabel='threshold', title='cost in false alarms', ylim=(0, 1600));
+
+# %% [markdown] tags=["caption"]
+# Left: calibration removes most of naive Bayes' overconfidence. Right: its cost at each threshold. The dots mark the
+# threshold of the formula: it is near the cheapest one only if the probabilities are calibrated.
 
 # %% [markdown]
 # Calibrated naive Bayes costs less than half as much as before, about as little as logistic regression. Its AUC is a

@@ -28,7 +28,7 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
     address = 'https://github.com/deep-learning-verified/book/archive/refs/tags/v0.2.0.zip'
     subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
 
-# %%
+# %% tags=["hide-input"]
 from fractions import Fraction
 from itertools import product
 
@@ -254,7 +254,7 @@ assert all((low <= X_small[i]).all() and (X_small[i] <= high).all()
            for i, low, high in leaves)
 print(len(opened), 'of', len(leaves), 'leaves opened')
 
-# %% mystnb={"figure": {"caption": "To find the nearest of 128 points the tree opens 3 of its 16 leaves: all other boxes lie outside the circle through that point."}, "image": {"alt": "A square cut into sixteen boxes of eight points each. Around a star, the question, a circle through the nearest point reaches into three boxes, which are shaded."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "A square cut into sixteen boxes of eight points each. Around a star, the question, a circle through the nearest point reaches into three boxes, which are shaded."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(3.6, 3.6))
 for i, low, high in leaves:
     seen = any(i is leaf for leaf in opened)
@@ -266,6 +266,10 @@ ax.add_patch(plt.Circle(a_small, norm(X_small[winner] - a_small), fill=False,
                         ec='C4'))
 ax.set(aspect='equal', xlabel='x₁', ylabel='x₂', xlim=(-0.01, 1.01),
        ylim=(-0.01, 1.01), xticks=[0, 1], yticks=[0, 1]);
+
+# %% [markdown] tags=["caption"]
+# To find the nearest of 128 points the tree opens 3 of its 16 leaves: all other boxes lie outside the circle through that
+# point.
 
 # %% [markdown]
 # How much does it save? We count leaves, which, unlike seconds, are the same on every machine:
@@ -588,7 +592,7 @@ laws = {  # family: (eta, R*, E[2 eta (1 - eta)]) for each member
 measured = {(name, i): copying(i, eta, 100) for name, family in laws.items()
             for i, (eta, _, _) in enumerate(family)}
 
-# %% mystnb={"figure": {"caption": "Both ends of the bound of Cover and Hart occur, here with $n = 100$: a constant law costs $2R^*(1 - R^*)$, coin or certainty no more than $R^*$."}, "image": {"alt": "Risk of one neighbour against Bayes risk. Between the line of equal risk below and the curve 2R(1-R) above lies a shaded lens. Dots of the constant law lie on the curve, those of coin or certain on the line, those of the wave between, nearer to the curve."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Risk of one neighbour against Bayes risk. Between the line of equal risk below and the curve 2R(1-R) above lies a shaded lens. Dots of the constant law lie on the curve, those of coin or certain on the line, those of the wave between, nearer to the curve."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3))
 R = np.linspace(0, 0.5, 101)
 ax.fill_between(R, R, 2 * R * (1 - R), color=GREY, alpha=0.15, lw=0)
@@ -604,6 +608,10 @@ ax.text(0.22, 0.18, 'R*')
 ax.set(xlabel='Bayes risk R*', ylabel='risk of one neighbour',
        xlim=(0, 0.52), ylim=(0, 0.55))
 ax.legend(loc='lower right');
+
+# %% [markdown] tags=["caption"]
+# Both ends of the bound of Cover and Hart occur, here with $n = 100$: a constant law costs $2R^*(1 - R^*)$, coin or
+# certainty no more than $R^*$.
 
 # %% [markdown]
 # **More neighbours.** To get below $R_{\text{NN}}$, ask several. Let there be two classes and $k$ be odd, so that no
@@ -673,7 +681,7 @@ for n, risk in curves.items():
 print(f'limit of one {limit(1):.2f}, of three {limit(3):.2f}; '
       f'Bayes {0.5 - 0.8 / np.pi:.2f}')
 
-# %% mystnb={"figure": {"caption": "More votes lower the risk from 0.34 toward the Bayes risk until $k$ is a large part of $n$; when all examples vote, it is one half."}, "image": {"alt": "Risk against the number of neighbours on a logarithmic axis, for 51, 201 and 801 examples with bands. All curves begin near 0.34, fall toward the dotted Bayes risk at 0.25, the lower and the longer the more examples there are, and rise to one half when all examples vote. A dashed curve, the limit, falls on."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Risk against the number of neighbours on a logarithmic axis, for 51, 201 and 801 examples with bands. All curves begin near 0.34, fall toward the dotted Bayes risk at 0.25, the lower and the longer the more examples there are, and rise to one half when all examples vote. A dashed curve, the limit, falls on."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3))
 for n, risk in curves.items():
     k, width = np.arange(1, n + 1, 2), 0.4 * five_errors(risk, 8000)
@@ -685,6 +693,10 @@ ax.axhline(0.5 - 0.8 / np.pi, color=GREY, ls=':')
 ax.text(1, 0.238, 'Bayes', va='top')
 ax.set(xscale='log', xlabel='neighbours k', ylabel='risk', ylim=(0.21, 0.54))
 ax.legend(loc='upper left');
+
+# %% [markdown] tags=["caption"]
+# More votes lower the risk from 0.34 toward the Bayes risk until $k$ is a large part of $n$; when all examples vote, it is
+# one half.
 
 # %% [markdown]
 # In the plane one sees what $k$ does to the border. The label is 1 with probability 0.85 above a curve and 0.15 below it:
@@ -713,7 +725,7 @@ grid = np.stack(np.meshgrid(u, u), 2).reshape(-1, 2)
 maps = {k: classify(X_plane, y_plane, grid, k).reshape(60, 60)
         for k in (1, 15, 121)}
 
-# %% mystnb={"figure": {"caption": "Of 121 examples, one neighbour draws islands around odd labels, fifteen come near the Bayes border (dashed), and all of them know only the commonest label."}, "image": {"alt": "Three maps of a square with 121 points of two classes and a wave as Bayes border. One neighbour: a patchwork with islands around odd points. Fifteen: a border near the wave. All 121: one colour everywhere."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Three maps of a square with 121 points of two classes and a wave as Bayes border. One neighbour: a patchwork with islands around odd points. Fifteen: a border near the wave. All 121: one colour everywhere."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.3, sharey=True)
 for ax, (k, regions) in zip(axes, maps.items(), strict=True):
     ax.contourf(u, u, regions, [-0.5, 0.5, 1.5], colors=['C0', 'C1'],
@@ -724,6 +736,10 @@ for ax, (k, regions) in zip(axes, maps.items(), strict=True):
     ax.set(title=f'k = {k}', aspect='equal', xlabel='x₁', xlim=(0, 1),
            ylim=(0, 1), xticks=[0, 1], yticks=[0, 1])
 axes[0].set(ylabel='x₂');
+
+# %% [markdown] tags=["caption"]
+# Of 121 examples, one neighbour draws islands around odd labels, fifteen come near the Bayes border (dashed), and all of
+# them know only the commonest label.
 
 # %% [markdown]
 # ```{exercise} ★★ An even number
@@ -1006,7 +1022,7 @@ for kind in (cube, tilted_plane):
           f'{ratios[kind][0]:.4f}, {ratios[kind][-1]:.4f}; '
           f'leaves opened: {shares[kind][0]:.4f}, {shares[kind][-1]:.4f}')
 
-# %% mystnb={"figure": {"caption": "In a uniform cube of 20 dimensions the nearest of 4096 points is more than a third as far as the farthest, and the tree opens nearly every leaf; a tilted plane stays easy."}, "image": {"alt": "Left: ratio of nearest to farthest distance against dimension. For the cube it rises from near zero to above one third, for the tilted plane it stays near zero. Right: share of the leaves opened; for the cube it rises from near zero to nearly all, for the plane it stays near zero."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: ratio of nearest to farthest distance against dimension. For the cube it rises from near zero to above one third, for the tilted plane it stays near zero. Right: share of the leaves opened; for the cube it rises from near zero to nearly all, for the plane it stays near zero."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.6)
 for ax, values in zip(axes, (ratios, shares), strict=True):
     for kind, name in ((cube, 'uniform cube'), (tilted_plane, 'tilted plane')):
@@ -1015,6 +1031,10 @@ for ax, values in zip(axes, (ratios, shares), strict=True):
 axes[0].set(ylabel='nearest / farthest', ylim=(0, 0.6))
 axes[1].set(ylabel='share of leaves opened', ylim=(0, 1.03))
 axes[0].legend(loc='upper left');
+
+# %% [markdown] tags=["caption"]
+# In a uniform cube of 20 dimensions the nearest of 4096 points is more than a third as far as the farthest, and the tree
+# opens nearly every leaf; a tilted plane stays easy.
 
 # %% [markdown]
 # In twenty dimensions the tree opens nearly every leaf and saves nothing. But in the tilted plane nothing changes,
@@ -1253,7 +1273,7 @@ errors = 1 - held.mean(0)
 print(f'held-out errors: {errors[0]:.3f} at k = 1, {errors[-1]:.3f} at k = 65')
 print('chosen k at most', max(ks_digits[i] for i in inside.argmax(1)))
 
-# %% mystnb={"figure": {"caption": "Left: with $k$ up to 45, wines are told apart far better if each measurement is scaled. Right: leaving one out in the training part follows the held-out error closely."}, "image": {"alt": "Left: share of right answers on wines against k with bands. Scaled, 0.947 at 5, stays on that level until 45 and then falls toward the commonest grower's 0.396; raw, 0.679 at 5, is nearly level until it falls a little at the end. Right: digits, share of errors against k for held-out pictures and for leaving one out; both curves run close together and rise from 0.014 at one neighbour to 0.070 at 65."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: share of right answers on wines against k with bands. Scaled, 0.947 at 5, stays on that level until 45 and then falls toward the commonest grower's 0.396; raw, 0.679 at 5, is nearly level until it falls a little at the end. Right: digits, share of errors against k for held-out pictures and for leaving one out; both curves run close together and rise from 0.014 at one neighbour to 0.070 at 65."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.8)
 for name in ('scaled', 'raw', 'commonest'):
     middle, spread = growers[name].mean(0), growers[name].std(0)
@@ -1272,6 +1292,10 @@ right.set(xscale='log', xlabel='neighbours k', ylabel='share of errors',
 right.set_xticks(ks_digits, ks_digits)
 right.minorticks_off()
 right.legend(loc='upper left', fontsize=8);
+
+# %% [markdown] tags=["caption"]
+# Left: with $k$ up to 45, wines are told apart far better if each measurement is scaled. Right: leaving one out in the
+# training part follows the held-out error closely.
 
 # %% [markdown]
 # With a unit for each measurement the rule knows wines well, and it reads handwriting almost without fault, though it

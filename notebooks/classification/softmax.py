@@ -75,7 +75,7 @@ for label, score, power, share in zip(labels, o, e, p):
           f'   probability {share:.3f}')
 print(f'sum            exp {e.sum():5.2f}   probability {p.sum():.3f}')
 
-# %% mystnb={"figure": {"caption": "Softmax in two steps. The exponential makes all scores positive and keeps their order; dividing by the sum makes them probabilities."}, "image": {"alt": "Three bar charts for cat, dog and bird, joined by arrows. Scores: 2, 1 and minus 1. Exponentials: 7.4, 2.7 and 0.4. Probabilities: 0.71, 0.26 and 0.04."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Three bar charts for cat, dog and bird, joined by arrows. Scores: 2, 1 and minus 1. Exponentials: 7.4, 2.7 and 0.4. Probabilities: 0.71, 0.26 and 0.04."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.1)
 steps = (o, 'scores', '{:.0f}'), (e, 'exponentials', '{:.1f}'), (p, 'probabilities', '{:.2f}')
 for k, (ax, (values, title, digits_shown)) in enumerate(zip(axes, steps)):
@@ -91,6 +91,10 @@ for ax, words in (axes[0], 'exp'), (axes[1], 'divide\nby sum'):
     ax.annotate('', (1.24, 0.45), (1.02, 0.45), xycoords='axes fraction', arrowprops={'arrowstyle': '->', 'color': GREY})
     ax.text(1.13, 0.5, words, transform=ax.transAxes, ha='center', fontsize=8, color=GREY)
 fig.get_layout_engine().set(wspace=0.18)
+
+# %% [markdown] tags=["caption"]
+# Softmax in two steps. The exponential makes all scores positive and keeps their order; dividing by the sum makes them
+# probabilities.
 
 # %% [markdown]
 # ### The formula and its code
@@ -398,7 +402,7 @@ for scores in (90, 0, 89), (200, 0, 30), (-torch.inf, 2, 1):
 # the first label is forbidden. There all ways give the right value, but only `log_softmax` has derivatives, because the
 # others multiply the infinite slope of the logarithm at zero by zero.
 
-# %% mystnb={"figure": {"caption": "Left: log-sum-exp is a smooth maximum, above the larger of $x$ and 0 by at most $\\log 2$. Right: in float32 both logarithms of a softmax end where something underflows or overflows; log-softmax goes on."}, "image": {"alt": "Left: the log-sum-exp of x and 0 as a smooth curve above the bent line max(x, 0), farthest from it at x = 0, by log 2. Right: the log-probability of a score that trails by t, a falling straight line for log-softmax. Dots on it show where the log of the plain softmax ends, and further down that of the stable one."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: the log-sum-exp of x and 0 as a smooth curve above the bent line max(x, 0), farthest from it at x = 0, by log 2. Right: the log-probability of a score that trails by t, a falling straight line for log-softmax. Dots on it show where the log of the plain softmax ends, and further down that of the stable one."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.7)
 x = torch.linspace(-4, 4, 161)
 left.plot(x, x.clamp(min=0), color=GREY, ls='--', lw=1.2)
@@ -418,6 +422,10 @@ for name, color, across, side in ('log of softmax', 'C1', 6, 'left'), ('log of s
     right.text(t[last] + across, lines[name][last] + 1.4 * across, f'{name}\nends here', color=color, ha=side,
                va='bottom' if across > 0 else 'top')
 right.set(xlabel='lead t of the first label', title='log-probability of the second', xlim=(-5, 185), ylim=(-155, 5));
+
+# %% [markdown] tags=["caption"]
+# Left: log-sum-exp is a smooth maximum, above the larger of $x$ and 0 by at most $\log 2$. Right: in float32 both logarithms
+# of a softmax end where something underflows or overflows; log-softmax goes on.
 
 # %% [markdown]
 # Should you subtract the maximum first, or $\operatorname{LSE}(\mathbf{o})$ at the end? Near a million, float32 numbers
@@ -650,7 +658,7 @@ for scores in [0.01, 0.0], [5.0, 0.0], [500.0, 500.0, 0.0]:
 # is at most $R^2$ in size.
 # ````
 
-# %% mystnb={"figure": {"caption": "Cold makes softmax choose the largest score, hot makes it indifferent. Right: a point of the triangle is three probabilities, a corner is certainty; cooling leads from the centre into a corner. The dot belongs to the scores of the photograph at temperature 1."}, "image": {"alt": "Left: three bars each for cat, dog and bird at temperatures 0.2, 1 and 5: nearly all on the cat, then a staircase, then nearly equal. Right: a triangle with corners cat, dog and bird, and eighteen curves that start in its centre in all directions and bend into the corners. A dot lies near the side from cat to dog, nearer to the cat."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: three bars each for cat, dog and bird at temperatures 0.2, 1 and 5: nearly all on the cat, then a staircase, then nearly equal. Right: a triangle with corners cat, dog and bird, and eighteen curves that start in its centre in all directions and bend into the corners. A dot lies near the side from cat to dog, nearer to the cat."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.7)
 for k, tau in enumerate((0.2, 1, 5)):
     places = np.arange(3) + 0.27 * (k - 1)
@@ -670,6 +678,11 @@ for label, (x, y) in zip(labels, triangle):
 right.plot(*(p @ triangle), 'o', color=GREY)
 right.set(aspect='equal', ylim=(-0.12, 0.97))
 right.axis('off');
+
+# %% [markdown] tags=["caption"]
+# Cold makes softmax choose the largest score, hot makes it indifferent. Right: a point of the triangle is three
+# probabilities, a corner is certainty; cooling leads from the centre into a corner. The dot belongs to the scores of the
+# photograph at temperature 1.
 
 # %% [markdown]
 # ### How sure may a digit reader be?
@@ -768,7 +781,7 @@ for name, taus in ('trained', np.ones(5)), ('scaled', rows[:, 0]):
     for claim, share in zip(claimed / count, hits / count):
         print(f'{name:8} claims {claim:.3f}   right {share:.3f}')
 
-# %% mystnb={"figure": {"caption": "Left: a temperature found on other pictures (dots) lowers the loss on new ones in each of five splits. Right: as trained, the model is right less often than it claims; scaled, it comes near the diagonal."}, "image": {"alt": "Left: five curves of the loss on new digits against the temperature, each a valley with its bottom a little below two; the dots lie near the bottoms, below the curves at temperature one. Right: share of right answers against confidence; the curve as trained lies below the diagonal, that after scaling near it."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: five curves of the loss on new digits against the temperature, each a valley with its bottom a little below two; the dots lie near the bottoms, below the curves at temperature one. Right: share of right answers against confidence; the curve as trained lies below the diagonal, that after scaling near it."}} tags=["hide-input"]
 fig, (left, right_ax) = panels(2, height=2.9)
 taus = np.geomspace(0.5, 5, 40)
 for (_, test), row in zip(splits, rows):
@@ -785,6 +798,10 @@ for (name, (claimed, share)), color, (x, y) in zip(curves.items(), ('C0', 'C1'),
     right_ax.plot(claimed, share, 'o-', color=color, lw=1.2)
     right_ax.text(x, y, name, color=color)
 right_ax.set(xlabel='confidence', title='share of right answers', xlim=(0.3, 1.02), ylim=(0.3, 1.02));
+
+# %% [markdown] tags=["caption"]
+# Left: a temperature found on other pictures (dots) lowers the loss on new ones in each of five splits. Right: as trained,
+# the model is right less often than it claims; scaled, it comes near the diagonal.
 
 # %% [markdown]
 # In scikit-learn, `CalibratedClassifierCV(FrozenEstimator(model), method='temperature')` scales a trained model.

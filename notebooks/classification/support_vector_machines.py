@@ -28,7 +28,7 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
     address = 'https://github.com/deep-learning-verified/book/archive/refs/tags/v0.2.0.zip'
     subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
 
-# %%
+# %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
 from numpy.linalg import norm
@@ -137,7 +137,7 @@ tight = on_kerb(X_st, y_st)
 print(f'{len(tight)} of {len(y_st)} examples hold the street, '
       f'width {2 / norm(w_st):.2f}')
 
-# %% mystnb={"figure": {"caption": "Of 43 examples three hold the widest street; its normal is the one direction in which the room between the classes is largest."}, "image": {"alt": "Left: two clouds of points with the widest street between them, a solid middle line and two dashed edges; three circled points lie on the edges. Right: the room between the classes against the direction of view, positive only in a small range of angles, with a single sharp peak at the direction of the solution."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: two clouds of points with the widest street between them, a solid middle line and two dashed edges; three circled points lie on the edges. Right: the room between the classes against the direction of view, positive only in a small range of angles, with a single sharp peak at the direction of the solution."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.9)
 t = np.array([-9, 9])
 for level, style in ((-1, '--'), (0, '-'), (1, '--')):
@@ -154,6 +154,10 @@ right.plot(np.degrees(np.arctan2(*w_st[::-1])), 1 / norm(w_st), 'o',
            color='C4')
 right.set(xlabel='direction of the normal (degrees)', title='room',
           xticks=[-180, -90, 0, 90, 180]);
+
+# %% [markdown] tags=["caption"]
+# Of 43 examples three hold the widest street; its normal is the one direction in which the room between the classes is
+# largest.
 
 # %% [markdown]
 # ```{exercise} ★★ Two hulls
@@ -382,7 +386,7 @@ for lam, w in streets.items():
     print(f'λ = {lam:5}: width {2 / norm(w[:2]):.2f}, in or beyond the '
           f'street {(m < 1 - 1e-6).sum()}, mistakes {(m < 0).sum()}')
 
-# %% mystnb={"figure": {"caption": "On these data a larger price $\\lambda$ on the weights makes the street wider and its trespassers more: 17 of 80 at $\\lambda = 0.001$, 30 at 0.1, 57 at 1."}, "image": {"alt": "Three panels of the same two overlapping clouds. For lambda 1 the street between the dashed edges covers most points, for 0.1 it is narrower, for 0.001 narrower still; short lines lead from every trespassing point to the edge where it should be."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Three panels of the same two overlapping clouds. For lambda 1 the street between the dashed edges covers most points, for 0.1 it is narrower, for 0.001 narrower still; short lines lead from every trespassing point to the edge where it should be."}} tags=["hide-input"]
 def draw(ax, w, X, y):  # the street of w (3,), and the points
     t = np.array([-9, 9])
     for level, style in ((-1, '--'), (0, '-'), (1, '--')):
@@ -400,6 +404,10 @@ for ax, (lam, w) in zip(axes, streets.items(), strict=True):
     draw(ax, w, X_d, y_d)
     ax.set_title(f'λ = {lam}')
 axes[0].set_ylabel('x₂');
+
+# %% [markdown] tags=["caption"]
+# On these data a larger price $\lambda$ on the weights makes the street wider and its trespassers more: 17 of 80 at $\lambda
+# = 0.001$, 30 at 0.1, 57 at 1.
 
 # %% [markdown]
 # **What the hinge loss estimates.** The number of mistakes has steps and no useful slope. The hinge lies above the step,
@@ -428,7 +436,7 @@ def best_score(loss, eta):  # (...) -> (...)
     return grid[risk.argmin(-1)]
 assert close(best_score(logistic, np.array(0.75)), np.log(3), atol=0.005)
 
-# %% mystnb={"figure": {"caption": "Left: the hinge lies above the step of mistakes and is zero from margin 1 on. Right: its best score says only which label is likelier; that of the logistic loss says how much."}, "image": {"alt": "Left: losses against the margin. The zero-one step, the hinge, a line falling to zero at margin 1, and the logistic loss, a smooth curve. Right: the best score against the probability of label 1; a step from minus 1 to 1 for the hinge, the smooth log-odds curve for the logistic loss."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: losses against the margin. The zero-one step, the hinge, a line falling to zero at margin 1, and the logistic loss, a smooth curve. Right: the best score against the probability of label 1; a step from minus 1 to 1 for the hinge, the smooth log-odds curve for the logistic loss."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.5)
 m = np.linspace(-2.5, 3, 221)
 left.step([-2.5, 0, 3], [1, 0, 0], where='post', color=GREY)
@@ -442,6 +450,10 @@ eta = np.linspace(0.021, 0.979, 480)
 right.plot(eta, best_score(hinge, eta))
 right.plot(eta, best_score(logistic, eta))
 right.set(xlabel='probability η of label 1', title='best score f');
+
+# %% [markdown] tags=["caption"]
+# Left: the hinge lies above the step of mistakes and is zero from margin 1 on. Right: its best score says only which label
+# is likelier; that of the logistic loss says how much.
 
 # %% [markdown]
 # **Descent, one example at a time.** $P$ has corners, but a
@@ -774,7 +786,7 @@ gap_20 = np.subtract(*climb[20])
 print(f'gap after 20 sweeps {gap_20:.1e}, '
       f'excess of 250 rounds of SGD {excess.min():.1e}')
 
-# %% mystnb={"figure": {"caption": "Left: 32 of 80 examples pull (circles), two of them from the edges. Right: primal and dual objective enclose the minimum, and after four sweeps hardly a gap is left."}, "image": {"alt": "Left: two overlapping clouds with the street; circles mark the support vectors, thin ones for those in or beyond the street, with full force, thick ones for the few on the edges. Right: primal objective falling and dual objective rising over sweeps towards each other, with the gap between them shaded; after about four sweeps they have met."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: two overlapping clouds with the street; circles mark the support vectors, thin ones for those in or beyond the street, with full force, thick ones for the few on the edges. Right: primal objective falling and dual objective rising over sweeps towards each other, with the gap between them shaded; after about four sweeps they have met."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.9)
 draw(left, w_d, X_d, y_d)
 full, part = alpha_d == 1, (alpha_d > 0) & (alpha_d < 1)
@@ -789,6 +801,10 @@ right.text(2.5, climb[0, 0] * 0.75, 'P(w), an upper bound', color='C0')
 right.text(3, climb[0, 0] * 0.22, 'D(α), a lower bound', color='C1')
 right.set(xlabel='sweep', title='objective', ylim=(-0.02, 1.05),
           xticks=range(0, 13, 2));
+
+# %% [markdown] tags=["caption"]
+# Left: 32 of 80 examples pull (circles), two of them from the edges. Right: primal and dual objective enclose the minimum,
+# and after four sweeps hardly a gap is left.
 
 # %% [markdown]
 # **When nobody needs to trespass**, the soft machine is the hard one, and not only in the limit $\lambda \to 0$. Let
@@ -1111,7 +1127,7 @@ print(f'rings: {(beta_r != 0).sum()} of 100 are support vectors, '
       f'{wrong.sum()} wrong')
 print(f'rings: the score far from all examples is b = {b_r:.2f}')
 
-# %% mystnb={"figure": {"caption": "Left: far from the origin (cross) a penalized bias turns the line. Right: with the bell as kernel, 23 of 100 examples hold a street that closes around the inner class."}, "image": {"alt": "Left: two clouds far from the origin. The line with free bias runs between them; the one with penalized bias is tilted. Right: an inner disc of one class and an outer ring of the other; the boundary of the kernel machine is a closed curve between two dashed edges, circled support vectors lie on and between the edges. Outside all points runs a third dashed curve, where the score is minus 1 once more."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: two clouds far from the origin. The line with free bias runs between them; the one with penalized bias is tilted. Right: an inner disc of one class and an outer ring of the other; the boundary of the kernel machine is a closed curve between two dashed edges, circled support vectors lie on and between the edges. Outside all points runs a third dashed curve, where the score is minus 1 once more."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=3)
 for (name, (beta, b)), colour in zip(lines.items(), ('C2', 'C3'), strict=True):
     w = 0.05 * beta @ X_t
@@ -1127,6 +1143,10 @@ right.plot(*X_r[beta_r != 0].T, 'o', ms=8, mfc='none', mec='C4', mew=0.9)
 left.plot(0, 0, '+', color=GREY, ms=10)
 left.set(xlim=(-0.7, 6.7), ylim=(-5.5, 3.2))
 left.legend(loc='upper right', fontsize=8);
+
+# %% [markdown] tags=["caption"]
+# Left: far from the origin (cross) a penalized bias turns the line. Right: with the bell as kernel, 23 of 100 examples hold
+# a street that closes around the inner class.
 
 # %% [markdown]
 # The outermost dashed curve is no edge. Far from all examples every bell has died away and the score falls back to $b$,
@@ -1231,7 +1251,7 @@ print(f'leave-one-out error {errors / 398:.3f}, at most '
       f'{len(held) / 398:.3f}, on the held-out patients '
       f'{rates["soft, linear"][0]:.3f}')
 
-# %% mystnb={"figure": {"caption": "Left: without slack the machine makes about twice the mistakes of the soft ones on held-out patients. Right: 48 of 398 training patients, with margins of at most 1, hold the soft linear machine."}, "image": {"alt": "Left: error rates in ten splits for five methods: nearer mean near 0.08, no slack near 0.04, and logistic, soft linear and soft bell together near 0.02. Right: histogram of margins of the 398 training patients; support vectors, at or below 1, are a small share, the bulk lies between 1 and 6."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: error rates in ten splits for five methods: nearer mean near 0.08, no slack near 0.04, and logistic, soft linear and soft bell together near 0.02. Right: histogram of margins of the 398 training patients; support vectors, at or below 1, are a small share, the bulk lies between 1 and 6."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.8)
 shown = [name for name in rates if name != 'majority']
 for i, name in enumerate(shown):
@@ -1247,6 +1267,10 @@ right.hist([m[beta == 0], m[beta != 0]], edges, stacked=True,
 right.text(3.3, 30, 'not needed', color='C0')
 right.text(-1.9, 12, 'support\nvectors', color='C4')
 right.set(xlabel='margin y f', ylabel='patients');
+
+# %% [markdown] tags=["caption"]
+# Left: without slack the machine makes about twice the mistakes of the soft ones on held-out patients. Right: 48 of 398
+# training patients, with margins of at most 1, hold the soft linear machine.
 
 # %% [markdown]
 # Our weights and decision values are those of `SVC`. A hyperplane without mistakes exists in the training part of

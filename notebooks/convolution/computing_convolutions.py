@@ -393,7 +393,7 @@ for name, X in sources.items():
     print(f'{name:15} κ = {high / low:5.2f}, predicted {said:.0f} steps,'
           f' needed {needed}')
 
-# %% mystnb={"figure": {"caption": "Gradient descent needs nearly two hundred steps to learn an edge from a photograph, a third of these without the mean brightness, and one from noise, as $\\kappa$ predicts."}, "image": {"alt": "Error of the learned edge kernel against steps on a logarithmic scale: a slow straight descent for the photograph, three times as fast for the photograph minus its mean, and an immediate drop for noise. Broad lines of the predicted slopes lie under the first two."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Error of the learned edge kernel against steps on a logarithmic scale: a slow straight descent for the photograph, three times as fast for the photograph minus its mean, and an immediate drop for noise. Broad lines of the predicted slopes lie under the first two."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.9))
 for name in ('photograph', 'minus its mean'):
     ax.plot(kept[name] ** np.arange(300), color=GREY, lw=6, alpha=0.3)
@@ -404,6 +404,10 @@ ax.axhline(0.01, color=GREY, lw=0.8, ls='--')
 ax.set(yscale='log', xlabel='steps', ylabel='relative error', xlim=(-3, 300), ylim=(1e-4, 2))
 ax.text(299, 0.012, 'right to 1 %', ha='right')
 ax.text(290, 4e-4, 'broad: predicted', ha='right');
+
+# %% [markdown] tags=["caption"]
+# Gradient descent needs nearly two hundred steps to learn an edge from a photograph, a third of these without the mean
+# brightness, and one from noise, as $\kappa$ predicts.
 
 # %% [markdown]
 # Least squares finds the kernel immediately. With noise in the examples no method finds it exactly. If each entry of

@@ -28,7 +28,7 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
     address = 'https://github.com/deep-learning-verified/book/archive/refs/tags/v0.2.0.zip'
     subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
 
-# %%
+# %% tags=["hide-input"]
 from inspect import signature
 from itertools import combinations, permutations
 
@@ -415,7 +415,7 @@ print('the two sides agree as polynomials:', expands_to_zero(commutator_gap))
 #
 # For parallel vectors both sides are zero, whatever $\mathbf{n}$ is.
 
-# %% mystnb={"figure": {"caption": "$\\mathbf{a} \\times \\mathbf{b}$ is perpendicular to both factors, its length is the area that they span, and its dot product with $\\mathbf{c}$ is the volume of the box; the area goes with the sine of the angle."}, "image": {"alt": "Left: two arrows spanning a parallelogram, a third one standing on it at right angles. Middle: a slanted box over the same parallelogram. Right: the length of the cross product follows the sine of the angle, the dot product its cosine."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: two arrows spanning a parallelogram, a third one standing on it at right angles. Middle: a slanted box over the same parallelogram. Right: the length of the cross product follows the sine of the angle, the dot product its cosine."}} tags=["hide-input"]
 a, b, c = np.array([[1.6, 0.2, 0], [0.4, 1.1, 0], [0.4, 0.3, 1.2]])
 base = np.array([0 * a, a, a + b, b])
 walls = np.stack([base, np.roll(base, -1, 0)], 1)
@@ -441,6 +441,10 @@ ax.plot(np.degrees(theta), area, color='C1', label='‖a × b‖')
 ax.plot(np.degrees(theta), b[:, 0], color='C0', label='a · b')
 ax.set(xticks=[0, 90, 180], xlabel='angle (degrees)', title='unit vectors')
 ax.legend();
+
+# %% [markdown] tags=["caption"]
+# $\mathbf{a} \times \mathbf{b}$ is perpendicular to both factors, its length is the area that they span, and its dot product
+# with $\mathbf{c}$ is the volume of the box; the area goes with the sine of the angle.
 
 # %% [markdown]
 # ```{exercise} ★★ How far apart are two lines?
@@ -830,13 +834,17 @@ for name, v, level in (
     there = light(v, falls_south > 0), light(v, falls_south < 0)
     print(f'{name:25} {there[0]:12.2f} {there[1]:14.2f} {light(level):6.2f}')
 
-# %% mystnb={"figure": {"caption": "A lost minus sign and exchanged factors leave a picture of the noon light that looks as right as the true one, but has the sunny slopes on the wrong side."}, "image": {"alt": "Three square maps of the same hills. Left: heights, long parallel ridges and valleys. Middle: noon light, the slopes that face south are bright. Right: the same after the lost sign and the exchanged factors, bright and dark slopes have changed places."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Three square maps of the same hills. Left: heights, long parallel ridges and valleys. Middle: noon light, the slopes that face south are bright. Right: the same after the lost sign and the exchanged factors, bright and dark slopes have changed places."}} tags=["hide-input"]
 part = np.s_[150:270, 150:270]
 fig, axes = panels(3, height=2.3)
 show_image(axes[0], height[part], 'height', cmap='viridis')
 for ax, v, name in ((axes[1], n, 'noon'), (axes[2], -mirrored, 'two errors')):
     shade = v[0] @ sun / np.linalg.norm(v[0], axis=-1)
     show_image(ax, shade[part], name, vmin=0, vmax=1)
+
+# %% [markdown] tags=["caption"]
+# A lost minus sign and exchanged factors leave a picture of the noon light that looks as right as the true one, but has the
+# sunny slopes on the wrong side.
 
 # %% [markdown]
 # In truth the southern slopes get nearly twice the light of the northern ones. The version with two errors makes as

@@ -25,7 +25,7 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
     address = 'https://github.com/deep-learning-verified/book/archive/refs/tags/v0.2.0.zip'
     subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
 
-# %%
+# %% tags=["hide-input"]
 import math
 from fractions import Fraction
 from itertools import combinations, permutations
@@ -56,7 +56,7 @@ plt.style.use('nbutils.book')
 # $\mathbf{c}$ points below the base, the heights add only if below counts as negative (right). So the sign of a volume is no
 # decoration. Only with it is volume *linear* in each edge.
 
-# %% mystnb={"figure": {"caption": "Area is linear in each edge only if it has a sign: to slide $\\mathbf{b}$ along $\\mathbf{a}$ changes nothing, a $\\mathbf{c}$ above the base adds, and one below it subtracts."}, "image": {"alt": "Three panels over the same base vector a. Left: two parallelograms of the same height, one slid along a. Middle: the heights of b and c, both above a, add to the height of b plus c. Right: c points below a, and the height of b plus c is the height of b less that of c."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Three panels over the same base vector a. Left: two parallelograms of the same height, one slid along a. Middle: the heights of b and c, both above a, add to the height of b plus c. Right: c points below a, and the height of b plus c is the height of b less that of c."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.1, sharey=True)
 a, b = np.array([2.2, 0]), np.array([0.4, 1.2])
 
@@ -81,6 +81,10 @@ for ax, title in zip(axes, ('Slide: same area', 'Above the base: add',
     ax.text(1.0, -0.36, 'a')
     ax.set(aspect='equal', xlim=(-0.4, 4), ylim=(-0.4, 2.2), title=title)
     ax.axis('off');
+
+# %% [markdown] tags=["caption"]
+# Area is linear in each edge only if it has a sign: to slide $\mathbf{b}$ along $\mathbf{a}$ changes nothing, a $\mathbf{c}$
+# above the base adds, and one below it subtracts.
 
 # %% [markdown]
 # ```{prf:definition} Determinant
@@ -323,7 +327,7 @@ for a, _ in cases:
 # reversed, as in a mirror. The determinant is continuous, so it cannot change its sign in any other way than through a flat
 # picture.
 
-# %% mystnb={"figure": {"caption": "As the second column turns past the first, the determinant falls through zero, where the picture is flat, and is negative where the letter is mirrored."}, "image": {"alt": "A letter F in the unit square and four images of it, as the second column turns towards the first and past it. The determinant in the titles goes from 1.37 over 0.77 to 0, where the picture is a line, and to minus 0.79, where the F is mirrored."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "A letter F in the unit square and four images of it, as the second column turns towards the first and past it. The determinant in the titles goes from 1.37 over 0.77 to 0, where the picture is a line, and to minus 0.79, where the F is mirrored."}} tags=["hide-input"]
 F = np.array([[2, 2, 7, 7, 4, 4, 6, 6, 4, 4],
               [1, 9, 9, 7, 7, 6, 6, 4, 4, 1]]) / 10
 square = np.array([[0, 1, 1, 0], [0, 0, 1, 1]])
@@ -344,6 +348,10 @@ for ax, angle in zip(axes, (None, 105, 58, 24.444, -10), strict=True):
     ax.set_title(f'det = {title}' if angle else 'det = 1')
     ax.set(aspect='equal', xlim=(-0.4, 2.35), ylim=(-0.3, 1.75))
     ax.axis('off');
+
+# %% [markdown] tags=["caption"]
+# As the second column turns past the first, the determinant falls through zero, where the picture is flat, and is negative
+# where the letter is mirrored.
 
 # %% [markdown]
 # The theorem can be put to the test by counting. A flower with the outline $r(\theta) = 1 + 0.4 \cos 5\theta$ has the
@@ -366,7 +374,7 @@ ratio = hit.mean(1) * (2 * frame).prod() / area  # (1000,)
 assert 0.9 < ratio.std() / error < 1.1  # 4.5 standard errors of a deviation
 print(f'|det A| = {factor:.3f}, mean of 1000 games {ratio.mean():.3f}')
 
-# %% mystnb={"figure": {"caption": "A map with $|\\det\\mathbf{A}| = 1.41$ multiplies the area of a flower by that number: a thousand counts of 2000 darts scatter around it as the theory predicts."}, "image": {"alt": "Left: darts in a rectangle; those that hit the image of a five-petalled flower are blue. Right: histogram of a thousand estimates of the ratio of areas, a bell around 1.41 that follows the normal curve drawn over it."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: darts in a rectangle; those that hit the image of a five-petalled flower are blue. Right: histogram of a thousand estimates of the ratio of areas, a bell around 1.41 that follows the normal curve drawn over it."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.5, width_ratios=[1, 1.2])
 t = np.linspace(0, 2 * np.pi, 400)
 flower = (1 + 0.4 * np.cos(5 * t)) * np.stack([np.cos(t), np.sin(t)])
@@ -381,6 +389,10 @@ right.plot(grid, norm.pdf(grid, factor, error), color='C1')
 right.axvline(factor, color=GREY, ls='--', lw=1)
 right.set(xlabel='area of the image / area of the flower', yticks=[])
 right.set_title('A thousand games');
+
+# %% [markdown] tags=["caption"]
+# A map with $|\det\mathbf{A}| = 1.41$ multiplies the area of a flower by that number: a thousand counts of 2000 darts
+# scatter around it as the theory predicts.
 
 # %% [markdown]
 # **Densities.** Probability is carried along by the map but spread over another volume. If $\mathbf{x}$ has the density $p$,
@@ -597,7 +609,7 @@ for n, count in zip(sizes, zip(*counts.values(), strict=True), strict=True):
     assert count[2] == (n ** 3 + 2 * n - 3) // 3
 print('products for 7 x 7:', *(count[-1] for count in counts.values()))
 
-# %% mystnb={"figure": {"caption": "Elimination needs fewer than ten thousand products up to $n = 30$; with the permutation sum or cofactors the age of the universe is too short from about $n = 25$ on."}, "image": {"alt": "Number of products against n, logarithmic. The permutation sum and the cofactor expansion rise together and cross the age of the universe, at a thousand million products a second, near n = 25. Elimination stays below ten thousand. Dots, the counted numbers, lie on the curves."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Number of products against n, logarithmic. The permutation sum and the cofactor expansion rise together and cross the age of the universe, at a thousand million products a second, near n = 25. Elimination stays below ten thousand. Dots, the counted numbers, lie on the curves."}} tags=["hide-input"]
 n = np.arange(2, 31)
 factorial = np.exp(gammaln(n + 1.0))
 fig, ax = plt.subplots(figsize=(6, 3))
@@ -614,6 +626,10 @@ for duration, name in ((1, 'a second'), (3.2e7, 'a year'),
 ax.set(xlabel='n', ylabel='products', xlim=(1, 30), ylim=(1, 1e36))
 ax.set_title('At a thousand million products a second')
 label_lines(ax);
+
+# %% [markdown] tags=["caption"]
+# Elimination needs fewer than ten thousand products up to $n = 30$; with the permutation sum or cofactors the age of the
+# universe is too short from about $n = 25$ on.
 
 # %% [markdown]
 # So leave the expansion to paper. The clock agrees, although the sum is written in whole arrays and elimination has a loop:
@@ -918,7 +934,7 @@ print('out of the range of doubles: normal entries from',
       f'n = {n[mean > largest][0]} on, divided by the root of n from',
       f'n = {n[shrunk < least][0]} on, 0.1 I from n = {n[-n < least][0]} on')
 
-# %% mystnb={"figure": {"caption": "With growing $n$ the determinant of normal entries leaves the range of doubles above, from $n = 303$ on, and that of $0.1\\,\\mathbf{I}$, far from singular, leaves it below; the logarithm stays moderate."}, "image": {"alt": "Base-ten logarithm of the absolute determinant against n. For standard normal entries it rises out of the range of doubles at n = 303; for entries divided by the root of n it falls out of the range at 1486; for the tenth of an identity it falls in a straight line and leaves at 324. Dots, determinants of random matrices, lie on the first two curves."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Base-ten logarithm of the absolute determinant against n. For standard normal entries it rises out of the range of doubles at n = 303; for entries divided by the root of n it falls out of the range at 1486; for the tenth of an identity it falls in a straight line and leaves at 324. Dots, determinants of random matrices, lie on the first two curves."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3))
 ax.plot(n, mean, label='normal entries')
 ax.plot(n, shrunk, label='… divided by √n')
@@ -935,6 +951,10 @@ ax.text(265, 200, 'normal entries', color='C0')
 ax.text(760, -110, 'normal entries / √n', color='C1')
 ax.text(330, -290, '0.1 I', color='C2')
 ax.set(xlabel='n', ylabel='log₁₀ |det|', xlim=(0, 1700), ylim=(-550, 550));
+
+# %% [markdown] tags=["caption"]
+# With growing $n$ the determinant of normal entries leaves the range of doubles above, from $n = 303$ on, and that of
+# $0.1\,\mathbf{I}$, far from singular, leaves it below; the logarithm stays moderate.
 
 # %% [markdown]
 # The figure also disposes of a popular misuse. Does a tiny determinant mean that a matrix is nearly singular?
@@ -1118,7 +1138,7 @@ same = sorted_found * np.sign(diagonal)[:, :, None]
 print(f'all six differ by at most {abs(same - same[0]).max():.4f}')
 assert abs(same - same[0]).max() < 0.02
 
-# %% mystnb={"figure": {"caption": "Maximum likelihood unmixes three films without knowing how they were mixed; the log-determinant keeps the weights from shrinking and any two rows from finding the same photograph."}, "image": {"alt": "Top: three films, each a jumble of a temple, a flower and a portrait. Bottom: the three results, in which temple, flower and portrait are cleanly separated."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Top: three films, each a jumble of a temple, a flower and a portrait. Bottom: the three results, in which temple, flower and portrait are cleanly separated."}} tags=["hide-input"]
 fig, axes = panels(3, 2, height=2.0)
 results = np.tensordot(W[0], films[0], 1)[order[0]]
 results = results * np.sign(diagonal[0])[:, None, None]
@@ -1127,6 +1147,10 @@ for ax, film, k in zip(axes[0], films[0], '123', strict=True):
 for ax, result in zip(axes[1], results, strict=True):
     show_image(ax, result)
 axes[1, 0].set_title('unmixed');
+
+# %% [markdown] tags=["caption"]
+# Maximum likelihood unmixes three films without knowing how they were mixed; the log-determinant keeps the weights from
+# shrinking and any two rows from finding the same photograph.
 
 # %% [markdown]
 # The same term keeps every model honest that learns a density by a change of variables. It is the reason why the

@@ -24,7 +24,7 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
     address = 'https://github.com/deep-learning-verified/book/archive/refs/tags/v0.2.0.zip'
     subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
 
-# %%
+# %% tags=["hide-input"]
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -233,7 +233,7 @@ print('it gives (1, 2) the squared length', x @ m @ x)
 # (\mathbf{L}^\top\mathbf{y})$: every inner product is the dot product, seen in other coordinates. Each has its
 # own circles and its own right angles.
 
-# %% mystnb={"figure": {"caption": "Every inner product has its own circle and its own right angles: in each panel $\\mathbf{x}^\\top\\mathbf{M}\\,\\mathbf{y} = 0$ for the two arrows, but only for $\\mathbf{M} = \\mathbf{I}$ do they look perpendicular."}, "image": {"alt": "Three panels: a circle, an upright ellipse and a slanted ellipse, the unit circles of three inner products. In each, two arrows that are perpendicular for that product; only in the first they look so."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Three panels: a circle, an upright ellipse and a slanted ellipse, the unit circles of three inner products. In each, two arrows that are perpendicular for that product; only in the first they look so."}} tags=["hide-input"]
 products = {
     'M = I': np.eye(2), 'M = diag(1/2, 2)': np.diag([0.5, 2]),
     'M = [[1, −0.7], [−0.7, 1]]': np.array([[1, -0.7], [-0.7, 1]]),
@@ -252,6 +252,10 @@ for ax, (name, m) in zip(axes, products.items(), strict=True):
     ax.set(aspect='equal', xlim=(-1.65, 1.65), ylim=(-1.6, 1.6))
     ax.set(xticks=[-1, 0, 1], yticks=[-1, 0, 1])
     ax.set_title(name, fontsize=9)
+
+# %% [markdown] tags=["caption"]
+# Every inner product has its own circle and its own right angles: in each panel $\mathbf{x}^\top\mathbf{M}\,\mathbf{y} = 0$
+# for the two arrows, but only for $\mathbf{M} = \mathbf{I}$ do they look perpendicular.
 
 # %% [markdown]
 # Is every norm a length in this sense? Add the two lines of {eq}`dot-expand`, and subtract them:
@@ -482,7 +486,7 @@ def draw(ax, start, v, color, below=0):  # a vector and its shadow
     ends = ends + below * np.array([[u[1]], [-u[0]]])
     ax.plot(*ends, color=color, lw=4, alpha=0.7, solid_capstyle='butt')
 
-# %% mystnb={"figure": {"caption": "What a shadow leaves of a vector is perpendicular to the line of $\\mathbf{a}$, and the shadow of a sum is the sum of the shadows: the distributive law."}, "image": {"alt": "Left: two vectors b and c with their projections on the line of a, each joined to its shadow by a dashed segment with a right-angle mark; the shadow of c falls on the far side of the origin. Right: b followed by d, their sum, and the three shadows on the line of a; those of b and d lie end to end and are together as long as that of the sum."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: two vectors b and c with their projections on the line of a, each joined to its shadow by a dashed segment with a right-angle mark; the shadow of c falls on the far side of the origin. Right: b followed by d, their sum, and the three shadows on the line of a; those of b and d lie end to end and are together as long as that of the sum."}} tags=["hide-input"]
 zero, b, c, d = np.array([[0, 0], [1.3, 2], [-1.5, 0.8], [1.6, -0.2]])
 fig, (left, right) = panels(2, height=2.4)
 for ax in (left, right):
@@ -503,6 +507,10 @@ for ax in (left, right):
     ax.text(3.8, 0.5, 'line of a', color=GREY, ha='right')
 left.set_title('Shadows')
 right.set_title('The shadow of a sum');
+
+# %% [markdown] tags=["caption"]
+# What a shadow leaves of a vector is perpendicular to the line of $\mathbf{a}$, and the shadow of a sum is the sum of the
+# shadows: the distributive law.
 
 # %% [markdown]
 # The right picture is {eq}`la.dot.properties.distributive`: walk along $\mathbf{b}$, then along $\mathbf{d}$, and the
@@ -875,7 +883,7 @@ assert np.cos(np.float32(2e-4)) == 1  # in single precision
 x = rng.normal(size=(10_000, 8))
 print('some cosines of x and 3 x are above 1:', (cosine(x, 3 * x) > 1).any())
 
-# %% mystnb={"figure": {"caption": "The error of the arccosine grows as the angle shrinks, until near $10^{-8}$ it is as large as the angle; the half-angle formula keeps an error of about $10^{-16}$ at all angles."}, "image": {"alt": "Largest error of the angle against the angle, both on logarithmic scales. The arccosine's error grows as the angle shrinks, from about 1e-16 to above 1e-8, where it stays. The half-angle formula's error is about 1e-16 at all angles."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Largest error of the angle against the angle, both on logarithmic scales. The arccosine's error grows as the angle shrinks, from about 1e-16 to above 1e-8, where it stays. The half-angle formula's error is about 1e-16 at all angles."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(5, 2.7))
 for f, name in ((by_arccosine, 'arccosine'), (by_half_angle, 'half angle')):
     ax.loglog(angle, error[f], label=name)
@@ -884,6 +892,10 @@ ax.set(xlim=(1.3, 5e-13), ylim=(1e-17, 10))
 ax.set_xlabel('angle (radians), shrinking')
 ax.set(ylabel='largest error (radians)', yticks=[1e-16, 1e-12, 1e-8, 1e-4, 1])
 ax.legend(loc='upper right');
+
+# %% [markdown] tags=["caption"]
+# The error of the arccosine grows as the angle shrinks, until near $10^{-8}$ it is as large as the angle; the half-angle
+# formula keeps an error of about $10^{-16}$ at all angles.
 
 # %% [markdown]
 # Beyond the point where blue meets the dashed line, the error exceeds the angle, and the exact cosine rounds to 1. In single
@@ -917,7 +929,7 @@ for name, score in {
     print(f'largest {name:8} {right[0]:6.3f} {right[1]:17.3f} {named:12}'
           .replace('largest distance', 'least distance  '))
 
-# %% mystnb={"figure": {"caption": "Similar in three ways: the product favours long vectors, the cosine ignores lengths, and the distance wants both direction and length to agree, so each names other neighbours of $\\mathbf{a}$."}, "image": {"alt": "Four panels. First: dot product against angle, three falling cosine curves for lengths in the ratio 1, 2 and 3. The others show the same cloud of points and one arrow; the thirty points most similar to the arrow lie beyond a straight line across it for the product, inside a wedge for the cosine, and in a disc around its tip for the distance."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Four panels. First: dot product against angle, three falling cosine curves for lengths in the ratio 1, 2 and 3. The others show the same cloud of points and one arrow; the thirty points most similar to the arrow lie beyond a straight line across it for the product, inside a wedge for the cosine, and in a disc around its tip for the distance."}} tags=["hide-input"]
 a, cloud = np.array([1.0, 0.6]), np.random.default_rng(9).normal(size=(400, 2))
 values = {
     'largest product': cloud @ a, 'largest cosine': cosine(cloud, a),
@@ -940,6 +952,10 @@ for ax, (name, value) in zip(axes.flat[1:], values.items(), strict=True):
     ax.set(aspect='equal', xlim=(-3.2, 3.2), ylim=(-3.1, 3.1))
     ax.axis('off')
     ax.set_title(f'the 30 of {name}')
+
+# %% [markdown] tags=["caption"]
+# Similar in three ways: the product favours long vectors, the cosine ignores lengths, and the distance wants both direction
+# and length to agree, so each names other neighbours of $\mathbf{a}$.
 
 # %% [markdown]
 # The product runs after long vectors: most digits are never named, and a few bright ones are named again and again.
@@ -1140,7 +1156,7 @@ for d, c in cosines.items():
     print(f'd = {d:4}: p-value {p_value:.2f}; mean square off by {off:+.1f}'
           f' standard errors; {(shares / bounds).max():.2f} of the bound')
 
-# %% mystnb={"figure": {"caption": "The cosine of the angle between random directions gathers at zero as the dimension grows: it is uniform for $d = 3$, and for $d = 1000$ nearly all directions are perpendicular."}, "image": {"alt": "Four histograms of the cosine between random directions with the exact density drawn over them: U-shaped in 2 dimensions, flat in 3, a bell in 10, a narrow spike at zero in 1000."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Four histograms of the cosine between random directions with the exact density drawn over them: U-shaped in 2 dimensions, flat in 3, a bell in 10, a narrow spike at zero in 1000."}} tags=["hide-input"]
 fig, axes = panels(4, height=2.0)
 t = np.linspace(-0.995, 0.995, 1600)
 for ax, (d, c) in zip(axes, cosines.items(), strict=True):
@@ -1151,6 +1167,10 @@ for ax, (d, c) in zip(axes, cosines.items(), strict=True):
     ax.set(title=f'd = {d}', yticks=[], xticks=[-1, 0, 1], xlabel='cos θ')
     ax.set_ylim(0, 2 if d == 2 else 1.15 * law.pdf(0 if d > 2 else 0.9))
     ax.spines['left'].set_visible(False)
+
+# %% [markdown] tags=["caption"]
+# The cosine of the angle between random directions gathers at zero as the dimension grows: it is uniform for $d = 3$, and
+# for $d = 1000$ nearly all directions are perpendicular.
 
 # %% [markdown]
 # Only $d$ directions can be exactly perpendicular to each other. But how many nearly? Among $N$ random directions there
@@ -1327,7 +1347,7 @@ def planted(seed):  # (signal, template, position)
     signal[320:440] *= 100
     return signal, t, position
 
-# %% mystnb={"figure": {"caption": "The product with the template is largest where the signal is loudest, in noise a hundred times as strong; the normalized correlation comes near one only at the planted copy."}, "image": {"alt": "Three rows over the same axis. A signal with a quiet first part and a loud burst; the product with the template, largest inside the burst; the normalized correlation, near zero everywhere except for one spike at the planted copy."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Three rows over the same axis. A signal with a quiet first part and a loud burst; the product with the template, largest inside the burst; the normalized correlation, near zero everywhere except for one spike at the planted copy."}} tags=["hide-input"]
 signal, t, position = planted(1)
 fig, axes = plt.subplots(3, figsize=(6, 3.9), sharex=True)
 for ax, line, name in zip(axes, (
@@ -1338,6 +1358,10 @@ for ax, line, name in zip(axes, (
 axes[0].plot([position, position + 64], [8, 8], color='C1')
 axes[0].text(position, 11, 'planted here', color='C1')
 axes[2].set(xlabel='position', yticks=[0, 0.5, 1]);
+
+# %% [markdown] tags=["caption"]
+# The product with the template is largest where the signal is loudest, in noise a hundred times as strong; the normalized
+# correlation comes near one only at the planted copy.
 
 # %% [markdown]
 # Now a photograph, 213 by 320 pixels. From forty random places with some contrast we cut templates of 24 by 24 pixels
@@ -1404,7 +1428,7 @@ for condition, x in conditions.items():
 # likelihood](../probability/maximum_likelihood.ipynb)), and ncc loses because it ignores brightness and contrast, which
 # did not change here. A score should ignore what may change, and nothing else.
 
-# %% mystnb={"figure": {"caption": "In light that falls off to the right, the product goes to the bright sky, while the normalized correlation still finds the template on the temple."}, "image": {"alt": "Top: the photograph of a temple, darker towards the right, with one square on the temple where ncc finds the template and another in the sky where the product does; beside it the template. Bottom: the map of the product, a blur that is brightest in the sky, and the map of ncc, a fine texture whose maximum lies on the temple."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Top: the photograph of a temple, darker towards the right, with one square on the temple where ncc finds the template and another in the sky where the product does; beside it the template. Bottom: the map of the product, a blur that is brightest in the sky, and the map of ncc, a fine texture whose maximum lies on the temple."}} tags=["hide-input"]
 i, j = next((i, j) for i, j in places if 50 < i < 110 and 40 < j < 130)
 t = picture[i:i + size, j:j + size]
 x = conditions['lit from the left']
@@ -1423,6 +1447,10 @@ for ax, name, color in ((axes[1, 0], 'product', 'C1'),
     axes[0, 0].add_patch(plt.Rectangle((column, row), size, size, fill=False,
                                        ec=color, lw=2))
 axes[0, 0].set(xlim=(-2, 322), ylim=(215, -2));
+
+# %% [markdown] tags=["caption"]
+# In light that falls off to the right, the product goes to the bright sky, while the normalized correlation still finds the
+# template on the temple.
 
 # %% [markdown]
 # Two limits remain. First, {prf:ref}`thm-concentration` does not apply here. Random vectors with $24^2 - 1 = 575$ free
@@ -1455,12 +1483,16 @@ degrees = np.arange(0, 21, 4)
 shares = [found_turned(angle) for angle in degrees]
 assert shares[0] == 1 and shares[4] < 0.25
 
-# %% mystnb={"figure": {"caption": "The normalized correlation compares pixel by pixel: it finds nearly all templates that are turned by 4 degrees, and fewer than a quarter at 16 degrees."}, "image": {"alt": "Share of templates found against the angle by which they are turned: all up to about four degrees, then a steady fall to almost none at 20 degrees."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Share of templates found against the angle by which they are turned: all up to about four degrees, then a steady fall to almost none at 20 degrees."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(4.2, 2.3))
 ax.plot(degrees, shares, 'o-')
 ax.set(xlabel='template turned by (degrees)', ylabel='share found')
 ax.set_ylim(0, 1.05)
 ax.set_xticks(degrees);
+
+# %% [markdown] tags=["caption"]
+# The normalized correlation compares pixel by pixel: it finds nearly all templates that are turned by 4 degrees, and fewer
+# than a quarter at 16 degrees.
 
 # %% [markdown]
 # A turn of 16 degrees, and nearly all templates are lost. What to do about it fills textbooks on vision

@@ -27,7 +27,7 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
     address = 'https://github.com/deep-learning-verified/book/archive/refs/tags/v0.2.0.zip'
     subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
 
-# %%
+# %% tags=["hide-input"]
 import re
 from itertools import combinations
 
@@ -65,7 +65,7 @@ def distance(values, others):  # between two spectra
 # $\mathbf{A}\mathbf{x} = \lambda\mathbf{x}$. Both may be complex, even if $\mathbf{A}$ is real.
 # ```
 
-# %% mystnb={"figure": {"caption": "Only along two lines, those of the eigenvectors, does $\\mathbf{A}\\mathbf{x}$ keep the line of $\\mathbf{x}$; every other direction is turned, here by up to about 35 degrees."}, "image": {"alt": "Left: arrows from the unit circle to their images on an ellipse; along two lines the arrows point straight outwards or vanish. Right: the angle between an arrow and its image against the direction of the arrow; it crosses zero at four directions, two of each line."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: arrows from the unit circle to their images on an ellipse; along two lines the arrows point straight outwards or vanish. Right: the angle between an arrow and its image against the direction of the arrow; it crosses zero at four directions, two of each line."}} tags=["hide-input"]
 M = np.array([[2, 1], [0.5, 1.5]])  # eigenvalues 2.5 and 1
 t = np.linspace(0, 2 * np.pi, 361)
 circle = np.stack([np.cos(t), np.sin(t)])  # (2, 361)
@@ -87,6 +87,10 @@ right.axhline(0, color=GREY, lw=0.6)
 left.set(aspect='equal', title='x and Ax', xlim=(-2.7, 2.7), ylim=(-2.2, 2.2))
 right.set(xticks=[0, 90, 180, 270, 360], title='Turned by (degrees)')
 right.set_xlabel('direction of x (degrees)');
+
+# %% [markdown] tags=["caption"]
+# Only along two lines, those of the eigenvectors, does $\mathbf{A}\mathbf{x}$ keep the line of $\mathbf{x}$; every other
+# direction is turned, here by up to about 35 degrees.
 
 # %% [markdown]
 # Where the right curve is zero, $\mathbf{x}$ keeps its line. To find such lines without drawing, write the equation as
@@ -679,7 +683,7 @@ shifted = qr_iteration(A, 6, shifted=True)
 print('entry below the diagonal per step:', (plain[-1] / plain[-2]).round(2))
 print('ratios of eigenvalues:            ', (known[1:] / known[:-1]).round(2))
 
-# %% mystnb={"figure": {"caption": "Left: power and inverse iteration gain digits at a steady rate, Rayleigh iteration triples them in each step. Right: shifts do the same for QR iteration on a symmetric matrix."}, "image": {"alt": "Left: errors of the direction against the step; power iteration falls slowly along a straight line, inverse iteration along a steeper one, Rayleigh iteration plunges in three steps. Right: the last entry below the diagonal under QR iteration; straight without shifts, plunging after a few steps with them."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: errors of the direction against the step; power iteration falls slowly along a straight line, inverse iteration along a steeper one, Rayleigh iteration plunges in three steps. Right: the last entry below the diagonal under QR iteration; straight without shifts, plunging after a few steps with them."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.7, sharey=True)
 places = ((22, 2e-2), (16, 1e-6), (4, 1e-12))
 for (name, error), at, color in zip(
@@ -693,6 +697,10 @@ right.semilogy(range(1, 7), np.maximum(shifted[:, -1], 1e-15), color='C2')
 right.text(6, 1e-12, 'shifted', color='C2')
 left.set(xlabel='step', title='Error of the direction', ylim=(1e-14, 3))
 right.set(xlabel='step', title='Last entry below the diagonal');
+
+# %% [markdown] tags=["caption"]
+# Left: power and inverse iteration gain digits at a steady rate, Rayleigh iteration triples them in each step. Right: shifts
+# do the same for QR iteration on a symmetric matrix.
 
 # %% [markdown]
 # Three things turn the iteration into the algorithm that libraries run {cite}`golub2013matrix`.
@@ -887,7 +895,7 @@ print(f'most negative real part {lam:.3f};',
 # noticed much later {cite}`moler1983singular`. The algebra of words is no different: methods that place words near each
 # other begin with such tables.
 
-# %% mystnb={"figure": {"caption": "The signs in the eigenvector of the second eigenvalue separate the five vowels and the blank from all consonants, by counts of neighbours alone."}, "image": {"alt": "A bar for each of the 27 signs, sorted by its entry in the second eigenvector. The bars of u, o, a, the blank, i and e point down, those of all consonants up, longest for q and j."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "A bar for each of the 27 signs, sorted by its entry in the second eigenvector. The bars of u, o, a, the blank, i and e point down, those of all consonants up, longest for q and j."}} tags=["hide-input"]
 order = x.argsort()
 names = [ALPHABET[i].replace(' ', '␣') for i in order]
 fig, ax = plt.subplots(figsize=(6, 2.2))
@@ -896,6 +904,10 @@ ax.axhline(0, color=GREY, lw=0.8)
 ax.tick_params(axis='x', length=0)
 ax.spines['bottom'].set_visible(False)
 ax.set(ylabel='entry', xlim=(-0.6, 26.6), title='The second eigenvector');
+
+# %% [markdown] tags=["caption"]
+# The signs in the eigenvector of the second eigenvalue separate the five vowels and the blank from all consonants, by counts
+# of neighbours alone.
 
 # %% [markdown]
 # ```{exercise} ★★★ The random surfer
@@ -1085,7 +1097,7 @@ for name, A, cloud in zip(
     print(f'{name:9} condition of V {condition:3.0f}, E of norm 0.01',
           f'moves eigenvalues by {away:.4f}')
 
-# %% mystnb={"figure": {"caption": "Left: the eigenvalues lie within Gershgorin's discs. Middle and right: errors of norm 0.01 hardly move those of a symmetric matrix, but smear out most of the same ones of a tilted matrix."}, "image": {"alt": "Left: five discs in the complex plane with five eigenvalues inside their union. Middle: a symmetric matrix; under 600 small perturbations its five eigenvalues remain five dots. Right: another matrix with the same eigenvalues; under perturbations of the same size the middle ones smear out into large merging clouds, while −2 remains a dot."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: five discs in the complex plane with five eigenvalues inside their union. Middle: a symmetric matrix; under 600 small perturbations its five eigenvalues remain five dots. Right: another matrix with the same eigenvalues; under perturbations of the same size the middle ones smear out into large merging clouds, while −2 remains a dot."}} tags=["hide-input"]
 G = np.array([[4, 0.6, -0.4, 0, 0.3], [0.5, -1, -1.2, 0.4, 0],
               [-0.3, 1.1, -1.2, 0, 0.5], [0.4, 0, 0.7, 1.5, -0.8],
               [0, 0.3, 0, 0.9, 1.8]])
@@ -1105,6 +1117,10 @@ for ax, cloud, name in zip(axes[1:], clouds, ('Symmetric', 'Tilted'),
 for ax in axes:
     ax.set_xlabel('real part')
 axes[0].set_ylabel('imaginary part');
+
+# %% [markdown] tags=["caption"]
+# Left: the eigenvalues lie within Gershgorin's discs. Middle and right: errors of norm 0.01 hardly move those of a symmetric
+# matrix, but smear out most of the same ones of a tilted matrix.
 
 # %% [markdown]
 # **The end and the way there.** A recurrent network multiplies its state by the same matrix $\mathbf{W}$ in every step,
@@ -1144,7 +1160,7 @@ for name, A in nets.items():
     assert (growth[name] >= 0.9 ** np.arange(101) * (1 - 1e-9)).all()
     print(f'{name:12} largest ‖Wᵗ‖ = {growth[name].max():.2f}')
 
-# %% mystnb={"figure": {"caption": "Eigenvalues of random weights fill the unit disc, or follow the semicircle law if symmetric ($n = 200$). Right: at spectral radius 0.9 a chain still amplifies more than seventyfold before it decays."}, "image": {"alt": "Left: 200 eigenvalues of a random matrix fill the unit disc. Middle: a histogram of the eigenvalues of a symmetric random matrix follows a half ellipse from -2 to 2. Right: norms of matrix powers; the symmetric network decays from the start, the independent one rises a little first, the chain rises to about seventy before it decays."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: 200 eigenvalues of a random matrix fill the unit disc. Middle: a histogram of the eigenvalues of a symmetric random matrix follows a half ellipse from -2 to 2. Right: norms of matrix powers; the symmetric network decays from the start, the independent one rises a little first, the chain rises to about seventy before it decays."}} tags=["hide-input"]
 t = np.linspace(0, 2 * np.pi, 181)
 fig, (left, middle, right) = panels(3, height=2.3)
 left.plot(disc.real, disc.imag, '.', color='C0', ms=3)
@@ -1162,6 +1178,10 @@ for (name, norm), at, color in zip(
     right.semilogy(norm, color=color)
     right.text(*at, name, color=color)
 right.set(title='‖Wᵗ‖, all ϱ = 0.9', xlabel='steps t', ylim=(1e-5, 1e3));
+
+# %% [markdown] tags=["caption"]
+# Eigenvalues of random weights fill the unit disc, or follow the semicircle law if symmetric ($n = 200$). Right: at spectral
+# radius 0.9 a chain still amplifies more than seventyfold before it decays.
 
 # %% [markdown]
 # All three must end the same way. On the way, the chain amplifies a signal by a factor of more than seventy, though every

@@ -279,12 +279,15 @@ ranks = np.arange(1, 201)
 stored = ranks * (m + n + 1)                   # numbers for each rank
 svd_error = np.array([norm(sigma[k:]) for k in ranks]) / norm(A)
 
-# %% mystnb={"figure": {"caption": "Rank 5 shows little but horizontal and vertical stripes. Rank 20 shows the temple, and rank 80 shows most details."}, "image": {"alt": "Four pictures of a temple: of rank 5, a pattern of blurred stripes; of rank 20, recognizable but blurred; of rank 80, nearly sharp; and the original."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Four pictures of a temple: of rank 5, a pattern of blurred stripes; of rank 20, recognizable but blurred; of rank 80, nearly sharp; and the original."}} tags=["hide-input"]
 fig, axes = panels(2, 2, height=2.0)
 for ax, k in zip(axes.flat, (5, 20, 80, m), strict=True):
     title = f'rank {k}' + (': the original' if k == m else '')
     A_k = U[:, :k] * sigma[:k] @ Vt[:k]
     show_image(ax, A_k[::3, ::3], title, vmin=0, vmax=1, interpolation='none')
+
+# %% [markdown] tags=["caption"]
+# Rank 5 shows little but horizontal and vertical stripes. Rank 20 shows the temple, and rank 80 shows most details.
 
 # %% [markdown]
 # How good is this code? We compare it with the one on which JPEG is built, the discrete cosine transform. It writes every
@@ -302,7 +305,7 @@ first = (svd_error < wave_error).argmax()
 print(f'the SVD is better from rank {ranks[first]} on,',
       f'with {stored[first] / A.size:.1%} of the numbers')
 
-# %% mystnb={"figure": {"caption": "Fixed cosine waves beat the SVD until about half of the numbers are stored. The best among all matrices of one rank is not the best among all codes."}, "image": {"alt": "Relative error against the share of numbers stored, on a logarithmic scale, for the SVD and for cosine waves. Both fall together; the waves are lower for small shares, the SVD for large ones."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Relative error against the share of numbers stored, on a logarithmic scale, for the SVD and for cosine waves. Both fall together; the waves are lower for small shares, the SVD for large ones."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(5.4, 2.6))
 ax.plot(stored / A.size, svd_error, label='SVD')
 ax.plot(stored / A.size, wave_error, label='cosine waves')
@@ -310,6 +313,10 @@ ax.set(yscale='log', xlabel='numbers stored / number of pixels', ylabel='relativ
 ax.set(yticks=[0.05, 0.1, 0.2], yticklabels=['5 %', '10 %', '20 %'])
 ax.minorticks_off()
 label_lines(ax)
+
+# %% [markdown] tags=["caption"]
+# Fixed cosine waves beat the SVD until about half of the numbers are stored. The best among all matrices of one rank is not
+# the best among all codes.
 
 # %% [markdown]
 # With 8 % of the numbers the SVD keeps the picture up to an error of 14 %, but the waves need less for the same error.
@@ -410,7 +417,7 @@ for i in range(2):
     print(f'direction {i + 1}:', P[:, i].round(3),
           f' variance {lam[i]:.0f} = {lam[i] / lam.sum():.1%}')
 
-# %% mystnb={"figure": {"caption": "The principal directions are the axes of the cloud. The arrows are two standard deviations long; they are perpendicular, and the first one carries most of the variance."}, "image": {"alt": "A scatter plot of LDL against total cholesterol, a long narrow cloud rising to the right. From its centre a long arrow points along the cloud and a short arrow points across."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "A scatter plot of LDL against total cholesterol, a long narrow cloud rising to the right. From its centre a long arrow points along the cloud and a short arrow points across."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(5, 3.1))
 ax.scatter(*blood.T, s=9, color='C0', alpha=0.45)
 for i, colour in (0, 'C1'), (1, 'C4'):
@@ -419,6 +426,10 @@ for i, colour in (0, 'C1'), (1, 'C4'):
     ax.annotate(f'direction {i + 1}', tip, xytext=(8, -12) if i == 0 else (-8, 4), textcoords='offset points', color=colour,
                 ha='left' if i == 0 else 'right')
 ax.set(aspect='equal', xlabel='total cholesterol (mg/dl)', ylabel='LDL (mg/dl)', xlim=(90, 310), ylim=(35, 250));
+
+# %% [markdown] tags=["caption"]
+# The principal directions are the axes of the cloud. The arrows are two standard deviations long; they are perpendicular,
+# and the first one carries most of the variance.
 
 # %% [markdown]
 # These are the **principal directions** $\mathbf{v}_i$. The variances along them are $\lambda_i = \sigma_i^2/N$, the
@@ -459,12 +470,16 @@ uncentred = np.linalg.svd(X)[2][0]
 angle = np.degrees(np.arccos(abs(uncentred @ mu) / norm(mu)))
 print(f'not centred: direction 1 is {angle:.2f} degrees off the mean')
 
-# %% mystnb={"figure": {"caption": "The mean digit and the first seven principal directions. Adding a multiple of a direction to the mean makes the violet pixels darker and the orange ones lighter, or the reverse."}, "image": {"alt": "Eight small pictures of 8 by 8 pixels. The first is a blurred stroke in the shape of an 8 or 0. The others show patches of violet and orange of growing contrast and detail."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Eight small pictures of 8 by 8 pixels. The first is a blurred stroke in the shape of an 8 or 0. The others show patches of violet and orange of growing contrast and detail."}} tags=["hide-input"]
 fig, axes = panels(4, 2, height=1.6)
 show_image(axes[0, 0], 1 - mu.reshape(8, 8), 'mean', vmin=0, vmax=1)
 most = abs(P).max()
 for i, ax in enumerate(axes.flat[1:]):
     show_image(ax, P[:, i].reshape(8, 8), f'direction {i + 1}', cmap='PuOr', vmin=-most, vmax=most)
+
+# %% [markdown] tags=["caption"]
+# The mean digit and the first seven principal directions. Adding a multiple of a direction to the mean makes the violet
+# pixels darker and the orange ones lighter, or the reverse.
 
 # %% [markdown]
 # The share of the variance that the first directions hold is called the **explained variance**.
@@ -478,12 +493,16 @@ print('variance by scikit-learn', model.explained_variance_.round(3))
 print('ours, times N / (N - 1)  ', (lam[:2] * 1797 / 1796).round(3))
 places = (X - mu) @ P[:, :2]                   # model.transform(X)
 
-# %% mystnb={"figure": {"caption": "The first 600 digits at their first two principal components. PCA does not know the labels, but 3, 4, 6 and 0 have places of their own. In the middle 1, 2, 5 and 8 mix; they need more directions."}, "image": {"alt": "A map with 600 small coloured numerals in a disc. 4 lies on the right, 6 at the lower right, 0 at the bottom, 9 and 3 on the left, 7 at the top; 1, 2, 5 and 8 overlap in the middle."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "A map with 600 small coloured numerals in a disc. 4 lies on the right, 6 at the lower right, 0 at the bottom, 9 and 3 on the left, 7 at the top; 1, 2, 5 and 8 overlap in the middle."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 4.6))
 for digit in range(10):
     mine = places[:600][y[:600] == digit]
     ax.scatter(*mine.T, s=42, marker=f'${digit}$', color=f'C{digit % 5}', linewidths=0.3)
 ax.set(xlabel='first principal component', ylabel='second principal component', aspect='equal');
+
+# %% [markdown] tags=["caption"]
+# The first 600 digits at their first two principal components. PCA does not know the labels, but 3, 4, 6 and 0 have places
+# of their own. In the middle 1, 2, 5 and 8 mix; they need more directions.
 
 # %% [markdown]
 # ```{exercise} ★ Pencil: two standardized features
@@ -669,7 +688,7 @@ ideal = squared_error(mu + (noisy - mu) @ P @ P.T)
 print(f'k = 16: measured {measured[-1, ks.index(16)]:.3f},',
       f'clean directions {ideal:.3f}, formula {formula[16]:.3f}')
 
-# %% mystnb={"figure": {"caption": "Left: about 16 of 64 directions vary more than the noise. Right: projecting on about as many gives the smallest error, less than half that of the noisy digits. Ten draws of the noise lie on one curve."}, "image": {"alt": "Left: the variances of the first 61 directions on a logarithmic scale, falling steeply and crossing the dashed line of the noise near 16. Right: error against the number of directions kept, measured and by the formula, with a minimum near 15, well below the lines for the noisy pictures and for the mean digit and above the line of the best linear method."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: the variances of the first 61 directions on a logarithmic scale, falling steeply and crossing the dashed line of the noise near 16. Right: error against the number of directions kept, measured and by the formula, with a minimum near 15, well below the lines for the noisy pictures and for the mean digit and above the line of the best linear method."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.7)
 left.semilogy(np.arange(1, 62), lam[:61], '.', ms=4)
 left.axhline(s**2, color=GREY, ls='--', lw=1)
@@ -686,13 +705,20 @@ right.set(xlabel='directions kept k', title='squared error of a digit', ylim=(0.
 right.text(34, 2.95, 'measured', color='C0', ha='right')
 right.text(42, 2.2, 'formula', color='C1');
 
-# %% mystnb={"figure": {"caption": "Projected on 16 principal directions of the noisy data, the digits lose most of the noise and some of their detail."}, "image": {"alt": "Three rows of eight digits: clean, under noise, and projected on 16 directions, with smooth strokes again."}} tags=["hide-input"]
+# %% [markdown] tags=["caption"]
+# Left: about 16 of 64 directions vary more than the noise. Right: projecting on about as many gives the smallest error, less
+# than half that of the noisy digits. Ten draws of the noise lie on one curve.
+
+# %% mystnb={"image": {"alt": "Three rows of eight digits: clean, under noise, and projected on 16 directions, with smooth strokes again."}} tags=["hide-input"]
 kept = denoise(noisy, 16)
 fig, axes = panels(8, 3, height=0.72)
 for row, (name, pixels) in zip(axes, {'clean': X, 'noisy': noisy, 'k = 16': kept}.items(), strict=True):
     for ax, digit in zip(row, pixels, strict=False):
         show_image(ax, 1 - digit.reshape(8, 8), vmin=0, vmax=1)
     row[0].set_ylabel(name)
+
+# %% [markdown] tags=["caption"]
+# Projected on 16 principal directions of the noisy data, the digits lose most of the noise and some of their detail.
 
 # %% [markdown]
 # The rule finds a good $k$ without having seen a clean digit. The measured error lies above the formula. With the

@@ -26,7 +26,7 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
     address = 'https://github.com/deep-learning-verified/book/archive/refs/tags/v0.2.0.zip'
     subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
 
-# %%
+# %% tags=["hide-input"]
 from fractions import Fraction
 from functools import reduce
 
@@ -101,7 +101,7 @@ for name, (a, _, *factors) in forms.items():
     print(f'{name:9} relative error', below(error / np.linalg.norm(a), 1e-13))
 assert close(h, w @ y) and close(k, y.T * sigma @ y)  # polar by way of SVD
 
-# %% mystnb={"figure": {"caption": "Nearly every factor of these eight decompositions of $8 \\times 8$ matrices is easy to solve with: triangular, diagonal or orthogonal."}, "image": {"alt": "The factors of eight decompositions of 8 by 8 matrices as small squares. Triangular factors fill half of their square, diagonal ones a line, orthogonal and symmetric ones the whole; the permutation has one dot a row; the Schur factor is triangular but for single dots below the diagonal."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "The factors of eight decompositions of 8 by 8 matrices as small squares. Triangular factors fill half of their square, diagonal ones a line, orthogonal and symmetric ones the whole; the permutation has one dot a row; the Schur factor is triangular but for single dots below the diagonal."}} tags=["hide-input"]
 fig, axes = panels(7, 4, height=1.0, layout='none',
                    width_ratios=[1, 1, 1, 0.3, 1, 1, 1])
 fig.subplots_adjust(0, 0, 1, 0.95, wspace=0.08, hspace=0.4)
@@ -117,6 +117,10 @@ for place, (name, (_, _, *factors)) in enumerate(forms.items()):
         ax.add_patch(plt.Rectangle((-0.5, -0.5), 8, 8, fill=False,
                                    ec=GREY, lw=0.8, clip_on=False))
     axes[row, column].set_title(name);
+
+# %% [markdown] tags=["caption"]
+# Nearly every factor of these eight decompositions of $8 \times 8$ matrices is easy to solve with: triangular, diagonal or
+# orthogonal.
 
 # %% [markdown]
 # Our clock sees the differences too. So one takes the cheapest decomposition that answers the question.
@@ -235,7 +239,7 @@ try:
 except ZeroDivisionError:
     print('[[0, 1], [1, 0]]: division by zero')
 
-# %% mystnb={"figure": {"caption": "Each step of elimination finishes one row of $\\mathbf{U}$ and one column of $\\mathbf{L}$, and the multipliers fit exactly where zeros would stand."}, "image": {"alt": "Five stages of elimination on a 16 by 16 matrix. The finished rows of U grow from above, the multipliers of L from the left, and the square that is still being worked on shrinks towards the lower right corner."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Five stages of elimination on a 16 by 16 matrix. The finished rows of U grow from above, the multipliers of L from the left, and the square that is still being worked on shrinks towards the lower right corner."}} tags=["hide-input"]
 a = np.random.default_rng(3).normal(size=(16, 16)) + 6 * np.eye(16)
 row, column = np.indices(a.shape)
 fig, axes = panels(5, height=1.5)
@@ -253,6 +257,10 @@ for k in range(16):
     a[k + 1:, k + 1:] -= np.outer(a[k + 1:, k], a[k, k + 1:])
 for k, word in enumerate(('U: finished', 'L: multipliers', 'still to do')):
     fig.text(0.01 + 0.2 * k, -0.06, word, color=f'C{k}');
+
+# %% [markdown] tags=["caption"]
+# Each step of elimination finishes one row of $\mathbf{U}$ and one column of $\mathbf{L}$, and the multipliers fit exactly
+# where zeros would stand.
 
 # %% [markdown]
 # **Solving.** With $\mathbf{A} = \mathbf{L}\mathbf{U}$ the system $\mathbf{A}\mathbf{x} = \mathbf{b}$ is
@@ -562,7 +570,7 @@ print(f'digits left at the smallest pivot: {-lost[0, -1]:.1f} without '
       f'pivoting, {-lost[1, -1]:.1f} with it')
 assert (lost[1] < -12).all() and 0.8 < slope < 1.2
 
-# %% mystnb={"figure": {"caption": "Without pivoting, each digit by which the first pivot gets smaller costs one digit of the solution; with partial pivoting it costs none ($n = 20$)."}, "image": {"alt": "Relative error of the solution against the size of the pivot, both logarithmic. Without pivoting the error rises in proportion to one over the pivot, until 1.8 digits are left. With pivoting about 14.6 are left throughout."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Relative error of the solution against the size of the pivot, both logarithmic. Without pivoting the error rises in proportion to one over the pivot, until 1.8 digits are left. With pivoting about 14.6 are left throughout."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.8))
 for k, label in enumerate(('without pivoting', 'with pivoting')):
     low, middle, high = np.quantile(errors[k], [0.1, 0.5, 0.9], axis=1)
@@ -571,6 +579,10 @@ for k, label in enumerate(('without pivoting', 'with pivoting')):
 ax.invert_xaxis()
 ax.set(xlabel='first pivot ε', ylabel='relative error', ylim=(1e-17, 10))
 label_lines(ax);
+
+# %% [markdown] tags=["caption"]
+# Without pivoting, each digit by which the first pivot gets smaller costs one digit of the solution; with partial pivoting
+# it costs none ($n = 20$).
 
 # %% [markdown]
 # **Blocks.** The loop above does the minimum of arithmetic, but each step reads and writes the whole remaining square for
@@ -831,7 +843,7 @@ rng = np.random.default_rng(14)
 again = [slope(mean + spread * rng.normal(size=7)) for _ in range(500)]
 print(f'exponent {slope(mean):.2f}, standard error {np.std(again):.4f}')
 
-# %% mystnb={"figure": {"caption": "Left: the backward error is tiny at every condition number $\\kappa$; the error of the solution grows with $\\kappa$. Right: growth is slow on random matrices, exponential on Wilkinson's."}, "image": {"alt": "Left: relative error and backward error against the condition number, both logarithmic. The error follows a line of slope one, 2⁻⁵³ times the condition number; the backward error stays below the unit of rounding. Right: growth factor against n, logarithmic. That of Wilkinson's matrix shoots up like an exponential, that of random matrices runs parallel to a dashed line of slope two thirds and stays below 25."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: relative error and backward error against the condition number, both logarithmic. The error follows a line of slope one, 2⁻⁵³ times the condition number; the backward error stays below the unit of rounding. Right: growth factor against n, logarithmic. That of Wilkinson's matrix shoots up like an exponential, that of random matrices runs parallel to a dashed line of slope two thirds and stays below 25."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.9)
 shapes = np.where(np.arange(len(kappa)) < 10, 's', 'o')  # Hilbert first
 for shape in 'os':
@@ -852,6 +864,10 @@ right.text(26, 1e9, "Wilkinson's\nmatrix", color='C1', ha='right')
 right.text(27, 110, 'random matrices', color='C0')
 right.text(18, 0.35, 'dashed: slope 2/3')
 right.set(xlabel='n', ylim=(0.1, 1e12), title='growth factor ρ');
+
+# %% [markdown] tags=["caption"]
+# Left: the backward error is tiny at every condition number $\kappa$; the error of the solution grows with $\kappa$. Right:
+# growth is slow on random matrices, exponential on Wilkinson's.
 
 # %% [markdown]
 # Random matrices grow with a small power of $n$. Our exponent is near the $\tfrac23$ by which the classical experiments up
@@ -1275,7 +1291,7 @@ for digit in (1, 4, 5):
     misled = similar[ends[0], 0]
     print(f'a {digit}, more like the example of a {misled}')
 
-# %% mystnb={"figure": {"caption": "Left: names that spread along edges beat direct similarity for all fifty choices of the ten examples. Right: small steps lead from an example to a very different hand."}, "image": {"alt": "Left: for fifty choices of the examples, the share of digits named rightly by spreading against the share by similarity; all fifty points lie above the diagonal. Right: three chains of six digits each, a one, a four and a five, that change slowly from the example on the left to a quite different handwriting on the right."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: for fifty choices of the examples, the share of digits named rightly by spreading against the share by similarity; all fifty points lie above the diagonal. Right: three chains of six digits each, a one, a four and a five, that change slowly from the example on the left to a quite different handwriting on the right."}} tags=["hide-input"]
 fig = plt.figure(figsize=(6, 2.6))
 left, right = fig.subfigures(1, 2, width_ratios=[1, 1.45])
 for part in (fig, left, right):
@@ -1291,6 +1307,10 @@ for row, chain in zip(axes, chains, strict=True):
         show_image(ax, x[k].reshape(8, 8))
 axes[0, 0].set_title('example')
 axes[0, 5].set_title('end');
+
+# %% [markdown] tags=["caption"]
+# Left: names that spread along edges beat direct similarity for all fifty choices of the ten examples. Right: small steps
+# lead from an example to a very different hand.
 
 # %% [markdown]
 # ## Summary

@@ -24,7 +24,7 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
     address = 'https://github.com/deep-learning-verified/book/archive/refs/tags/v0.2.0.zip'
     subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
 
-# %%
+# %% tags=["hide-input"]
 from collections import Counter, OrderedDict
 from itertools import product
 from math import comb, prod
@@ -148,7 +148,7 @@ for m, n, p in rng.integers(1, 9, (50, 3)):
     assert np.linalg.matrix_rank(partial) <= 2
 print('five programs for the same product: gap', below(gaps))
 
-# %% mystnb={"figure": {"caption": "The same multiplications in four groups: they make one entry of $\\mathbf{A}\\mathbf{B}$ at a time, one column, one row, or a thin layer of all entries at once."}, "image": {"alt": "Four diagrams of A times B with A at the lower left, B at the upper right and the product at the lower right. Dots: a row of A and a column of B give one entry. Columns: all of A and a column of B give a column. Rows: a row of A and all of B give a row. Outer: a column of A and a row of B give a faint contribution to every entry."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Four diagrams of A times B with A at the lower left, B at the upper right and the product at the lower right. Dots: a row of A and a column of B give one entry. Columns: all of A and a column of B give a column. Rows: a row of A and all of B give a row. Outer: a column of A and a row of B give a faint contribution to every entry."}} tags=["hide-input"]
 every = slice(None)
 views = {  # marked part of A, of B, of the product
     'dots': ((1, every), (every, 3), (1, 3)),
@@ -172,6 +172,10 @@ for ax, (name, parts) in zip(axes, views.items(), strict=True):
         ax.text(x + columns / 2, y + label, letter, color=color, ha='center')
     ax.set(title=name, aspect='equal', xlim=(-0.2, 9.2), ylim=(-1.1, 8.2))
     ax.axis('off')
+
+# %% [markdown] tags=["caption"]
+# The same multiplications in four groups: they make one entry of $\mathbf{A}\mathbf{B}$ at a time, one column, one row, or a
+# thin layer of all entries at once.
 
 # %% [markdown]
 # What is the last view good for? It lets one stop early. If the terms come with the large ones first, a few of them are
@@ -204,7 +208,7 @@ for name, (left, right) in factors.items():
     assert close(error[name][20], direct / np.linalg.norm(M))
     print(f'{name:17} error after 20 of 213 terms: {error[name][20]:.3f}')
 
-# %% mystnb={"figure": {"caption": "One photograph as three sums of outer products: after 20 of 213 terms the relative error is 0.905 row by row, 0.125 with cosine waves and 0.097 with singular vectors."}, "image": {"alt": "Top: a photograph of a temple after 20 terms of three sums of outer products. Row by row shows only a strip of sky; cosine waves show the temple blurred up and down; singular vectors show it with stripes. Bottom: relative error against the number of terms, slow for row by row, fast for the other two, the singular vectors lowest."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Top: a photograph of a temple after 20 terms of three sums of outer products. Row by row shows only a strip of sky; cosine waves show the temple blurred up and down; singular vectors show it with stripes. Bottom: relative error against the number of terms, slow for row by row, fast for the other two, the singular vectors lowest."}} tags=["hide-input"]
 fig = plt.figure(figsize=(6, 4.1))
 grid = fig.add_gridspec(2, 3, height_ratios=[1, 1.5])
 for column, (name, (left, right)) in enumerate(factors.items()):
@@ -216,6 +220,10 @@ for name, values in error.items():
 ax.axvline(20, color=GREY, ls=':', lw=1)
 ax.set(xlim=(0, 213), ylim=(0, 1), xlabel='terms', ylabel='relative error')
 ax.legend(loc='center right');
+
+# %% [markdown] tags=["caption"]
+# One photograph as three sums of outer products: after 20 of 213 terms the relative error is 0.905 row by row, 0.125 with
+# cosine waves and 0.097 with singular vectors.
 
 # %% [markdown]
 # The product and the cost are the same in all three; only the terms differ. No sum of $K$ tables of rank one comes nearer
@@ -764,7 +772,7 @@ ratio = {
     for name, smallest in (('down to numbers', 1), ('down to 16', 16))
 }
 
-# %% mystnb={"figure": {"caption": "Left: stopped at blocks of 16, Strassen's method saves two thirds of the operations at $n = 8192$. Right: its error in small rows grows with the factor between the rows; the definition's does not."}, "image": {"alt": "Left: operations of Strassen's method divided by those of the definition, against size up to 8192. Recursion down to single numbers more than doubles the work for small sizes and falls below one only at 1024; stopping at blocks of 16 falls from one to a third. Right: largest entrywise error against the factor by which half of the rows are smaller; flat at 1e-16 for the definition, growing in proportion to the factor for Strassen."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: operations of Strassen's method divided by those of the definition, against size up to 8192. Recursion down to single numbers more than doubles the work for small sizes and falls below one only at 1024; stopping at blocks of 16 falls from one to a third. Right: largest entrywise error against the factor by which half of the rows are smaller; flat at 1e-16 for the definition, growing in proportion to the factor for Strassen."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.7)
 for name, values in ratio.items():
     left.semilogx(sizes, values, 'o-', ms=3, label=name, base=2)
@@ -779,6 +787,10 @@ right.set(xlabel='lower rows smaller by', ylim=(3e-17, 3))
 right.set_yticks([1e-16, 1e-12, 1e-8, 1e-4, 1])
 right.set_title('largest error of an entry')
 right.legend(loc='upper left');
+
+# %% [markdown] tags=["caption"]
+# Left: stopped at blocks of 16, Strassen's method saves two thirds of the operations at $n = 8192$. Right: its error in
+# small rows grows with the factor between the rows; the definition's does not.
 
 # %% [markdown]
 # Both halves of the picture are the truth about fast multiplication: at $n = 8192$ it saves two thirds of the work, and
@@ -1039,7 +1051,7 @@ for name, values in per_step.items():
     assert (np.array(values) >= bound).all()
     print(f'{name:12} {values[-1]:.3f} misses per multiplication, n = 48')
 
-# %% mystnb={"figure": {"caption": "In a cache of 32 lines of 8 numbers the order of the same multiplications decides: at $n = 48$, columns miss twice per multiplication, blocks of 8 about once in 30."}, "image": {"alt": "Misses per multiplication against matrix size, logarithmic. Columns near 2 from size 16 on; dots near 0.1 and jumping above 1 at size 32; rows near 0.13; blocks of 8 fall slowly to 0.034; the lower bound lies at a few thousandths."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Misses per multiplication against matrix size, logarithmic. Columns near 2 from size 16 on; dots near 0.1 and jumping above 1 at size 32; rows near 0.13; blocks of 8 fall slowly to 0.034; the lower bound lies at a few thousandths."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(5, 2.9))
 for name, values in per_step.items():
     ax.semilogy(sizes, values, 'o-', ms=4, label=name)
@@ -1050,6 +1062,10 @@ ax.set(xlabel='n', ylabel='misses per multiplication')
 ax.set(xticks=sizes, xlim=(6, 49))
 ax.set_yticks([1e-3, 1e-2, 1e-1, 1, 2], ['0.001', '0.01', '0.1', '1', '2'])
 label_lines(ax)
+
+# %% [markdown] tags=["caption"]
+# In a cache of 32 lines of 8 numbers the order of the same multiplications decides: at $n = 48$, columns miss twice per
+# multiplication, blocks of 8 about once in 30.
 
 # %% [markdown]
 # The model is crude, and right about what it is for. A real machine agrees: to add up an array row by row, or column by
@@ -1141,7 +1157,7 @@ assert not grade(lambda n: is_thrifty(dots_order, n), wanted, cases)
 # \qquad (c\,\mathbf{1}\mathbf{1}^\top) \odot \mathbf{X} = c\,\mathbf{X}
 # ```
 
-# %% mystnb={"figure": {"caption": "Entry by entry, a mask keeps a picture where it is one, erases it where it is zero and dims it in between; for a fixed mask this is a linear map."}, "image": {"alt": "Three pictures: a photograph of a dahlia, a mask that is white in a disc and fades to black outside, and their product, the flower alone with dark surroundings."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Three pictures: a photograph of a dahlia, a mask that is white in a disc and fades to black outside, and their product, the flower alone with dark surroundings."}} tags=["hide-input"]
 flower = photograph('flower')[60:380:2, 150:470:2]
 row, column = np.indices((160, 160))
 radius = np.hypot(row - 79, column - 79)
@@ -1150,6 +1166,10 @@ fig, axes = panels(3, height=2.1)
 show_image(axes[0], flower, 'X')
 show_image(axes[1], mask, 'M')
 show_image(axes[2], mask[:, :, None] * flower, 'M ⊙ X');
+
+# %% [markdown] tags=["caption"]
+# Entry by entry, a mask keeps a picture where it is one, erases it where it is zero and dims it in between; for a fixed mask
+# this is a linear map.
 
 # %% [markdown]
 # For a fixed $\mathbf{A}$, the map $\mathbf{X} \mapsto \mathbf{A} \odot \mathbf{X}$ is linear:
@@ -1225,7 +1245,7 @@ def matrix_exponential(A, terms=18):
 D = np.diag([1., 2.])
 print(expm(D).round(2).tolist(), np.exp(D).round(2).tolist())
 
-# %% mystnb={"figure": {"caption": "Only the matrix exponential follows the flow of $\\dot{\\mathbf{x}} = \\mathbf{A}\\mathbf{x}$ from its starting point and keeps the zeros below the diagonal; the exponential of the entries does neither."}, "image": {"alt": "Left: two paths. That of the matrix exponential starts at the marked point and spirals towards the origin; that of the entrywise exponential starts elsewhere and runs away. Middle and right: the matrix exponential of a shift matrix of size six, with falling diagonals above the main one and zeros below, and its entrywise exponential, with one bright diagonal on an even grey."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: two paths. That of the matrix exponential starts at the marked point and spirals towards the origin; that of the entrywise exponential starts elsewhere and runs away. Middle and right: the matrix exponential of a shift matrix of size six, with falling diagonals above the main one and zeros below, and its entrywise exponential, with one bright diagonal on an even grey."}} tags=["hide-input"]
 A, start = np.array([[-0.2, -1.0], [1.0, -0.2]]), np.array([1.0, 0.5])
 times = np.linspace(0, 2 * np.pi, 60)
 fig, axes = panels(3, height=2.2)
@@ -1242,6 +1262,10 @@ shift = np.eye(6, k=1)
 for ax, image, name in ((axes[1], expm(shift), 'matrix exponential'),
                         (axes[2], np.exp(shift), 'entry by entry')):
     show_image(ax, image, name, cmap='viridis', vmin=0, vmax=np.e)
+
+# %% [markdown] tags=["caption"]
+# Only the matrix exponential follows the flow of $\dot{\mathbf{x}} = \mathbf{A}\mathbf{x}$ from its starting point and keeps
+# the zeros below the diagonal; the exponential of the entries does neither.
 
 # %% [markdown]
 # **A bridge between the two products.** Let $\mathbf{A}$ and $\mathbf{B}$ be symmetric with

@@ -28,7 +28,7 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
     address = 'https://github.com/deep-learning-verified/book/archive/refs/tags/v0.2.0.zip'
     subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
 
-# %%
+# %% tags=["hide-input"]
 from itertools import combinations, combinations_with_replacement
 
 import matplotlib.pyplot as plt
@@ -166,7 +166,7 @@ assert close(polynomials, legendre.legvander(x, 5) / norms)
 print('Gram-Schmidt on the powers, Legendre polynomials: gap',
       below(polynomials - legendre.legvander(x, 5) / norms))
 
-# %% mystnb={"figure": {"caption": "Gram–Schmidt makes Legendre's polynomials of the crowded powers of $x$: orthonormal on $[-1, 1]$, each with one more zero than the one before."}, "image": {"alt": "Left: the powers 1 to x to the fifth on the interval from -1 to 1, which crowd together, the even ones and the odd ones. Right: the six orthonormal polynomials made of them, each with one more zero than the one before, clearly apart."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: the powers 1 to x to the fifth on the interval from -1 to 1, which crowd together, the even ones and the odd ones. Right: the six orthonormal polynomials made of them, each with one more zero than the one before, clearly apart."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.7)
 for ax, curves in ((left, powers), (right, polynomials)):
     for k in range(6):
@@ -176,6 +176,10 @@ for ax, curves in ((left, powers), (right, polynomials)):
 left.set(title='Powers of x', ylim=(-1.1, 1.1))
 right.set(title='After Gram–Schmidt')
 right.legend(title='degree', loc='center left', bbox_to_anchor=(1, 0.5));
+
+# %% [markdown] tags=["caption"]
+# Gram–Schmidt makes Legendre's polynomials of the crowded powers of $x$: orthonormal on $[-1, 1]$, each with one more zero
+# than the one before.
 
 # %% [markdown]
 # **The volume on the diagonal.** The length $r_{jj}$ is the height of $\mathbf{a}_j$ above the span of
@@ -526,7 +530,7 @@ def givens(a):
         q[[i - 1, i]] = rotate(q[[i - 1, i]], c, -s)
     return q, r[:a.shape[1]]
 
-# %% mystnb={"figure": {"caption": "Both lay $\\mathbf{x}$ on the first axis and keep its length. Left: the mirror picks the far end, so that no digits cancel. Right: the turn takes the near end."}, "image": {"alt": "Left: an arrow x, a dashed mirror line, and the mirror image of x, which points along the negative first axis; the normal v of the mirror joins the directions. Right: the same arrow turned along an arc of a circle onto the positive first axis."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: an arrow x, a dashed mirror line, and the mirror image of x, which points along the negative first axis; the normal v of the mirror joins the directions. Right: the same arrow turned along an arc of a circle onto the positive first axis."}} tags=["hide-input"]
 def arrow(ax, end, color, name, at):
     style = dict(arrowstyle='-|>', color=color, lw=1.8, shrinkA=0, shrinkB=0)
     ax.annotate('', end, (0, 0), arrowprops=style)
@@ -553,7 +557,11 @@ right.plot(1.5 * np.cos(t), 1.5 * np.sin(t), ':', color='C0', lw=1.2)
 arrow(right, (1.5, 0), 'C1', 'Gx', (1.4, -0.32))
 right.set_title('A turn');
 
-# %% mystnb={"figure": {"caption": "A mirror clears a whole column below the diagonal, a turn a single entry: for a $7 \\times 4$ matrix four mirrors do the work of 18 turns."}, "image": {"alt": "Two rows of five small heat maps of a matrix with 7 rows and 4 columns. Top: four mirrors clear one column each below the diagonal. Bottom: turns clear one entry after the other, from the bottom of each column upwards."}} tags=["hide-input"]
+# %% [markdown] tags=["caption"]
+# Both lay $\mathbf{x}$ on the first axis and keep its length. Left: the mirror picks the far end, so that no digits cancel.
+# Right: the turn takes the near end.
+
+# %% mystnb={"image": {"alt": "Two rows of five small heat maps of a matrix with 7 rows and 4 columns. Top: four mirrors clear one column each below the diagonal. Bottom: turns clear one entry after the other, from the bottom of each column upwards."}} tags=["hide-input"]
 a = np.random.default_rng(1).normal(size=(7, 4))
 mirrored, turned = [a], [a]
 for j in range(4):
@@ -575,6 +583,10 @@ for row, steps, shown, name in (
         full = np.where(abs(steps[k]) > 1e-9, abs(steps[k]), np.nan)
         title = f'{k} {name if k != 1 else name[:-1]}'
         show_image(ax, full, title, cmap='viridis', vmin=0, vmax=4)
+
+# %% [markdown] tags=["caption"]
+# A mirror clears a whole column below the diagonal, a turn a single entry: for a $7 \times 4$ matrix four mirrors do the
+# work of 18 turns.
 
 # %% [markdown]
 # Dividing by $r_{jj}$ is something only Gram–Schmidt does. A column that depends on its predecessors leaves it
@@ -847,7 +859,7 @@ most = max(losses['mirrors'].max(), losses['turns'].max())
 assert most < 1e-14
 print('mirrors and turns: loss', below(most, 1e-14), 'for every matrix')
 
-# %% mystnb={"figure": {"caption": "Rounding spoils right angles in proportion to $\\varepsilon\\kappa^2$ in classical Gram–Schmidt and to $\\varepsilon\\kappa$ in the modified process; mirrors and turns keep them at every $\\kappa$."}, "image": {"alt": "Loss of orthogonality against condition number, both logarithmic. The classical process climbs along a line of slope two and reaches one near condition number 10 to the 8; the modified climbs with slope one; mirrors and turns stay flat near 10 to the minus 15."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Loss of orthogonality against condition number, both logarithmic. The classical process climbs along a line of slope two and reaches one near condition number 10 to the 8; the modified climbs with slope one; mirrors and turns stay flat near 10 to the minus 15."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3.4))
 for name, values in losses.items():
     line, = ax.loglog(kappas, 10 ** typical[name], label=name)
@@ -860,6 +872,10 @@ ax.text(2e5, 4e-3, 'ε κ²', ha='right')
 ax.text(1e11, 7e-4, 'ε κ', ha='right')
 ax.set(xlabel='condition number κ', ylabel='‖QᵀQ − I‖', ylim=(1e-17, 30))
 label_lines(ax)
+
+# %% [markdown] tags=["caption"]
+# Rounding spoils right angles in proportion to $\varepsilon\kappa^2$ in classical Gram–Schmidt and to $\varepsilon\kappa$ in
+# the modified process; mirrors and turns keep them at every $\kappa$.
 
 # %% [markdown]
 # The lines are averages, the bands hold all 50 matrices. For the modified process $\varepsilon\kappa$ (with a modest
@@ -1053,7 +1069,7 @@ for name in ('normal equations', 'mirrors'):
     p = [np.polyfit(range(2, 8), typical[name, r][2:8], 1)[0] for r in (0, 1)]
     print(f'{name:17} {p[0]:.2f} {p[1]:.2f}')
 
-# %% mystnb={"figure": {"caption": "Left: with an exact fit, only mirrors and Gram–Schmidt with $\\mathbf{b}$ as a column keep the error near $\\varepsilon\\kappa$. Right: with a residual of length 1 all four methods follow $\\varepsilon\\kappa^2$."}, "image": {"alt": "Error of the solution against condition number for residual 0, left, and 1, right. Left: the normal equations and Gram-Schmidt with Q trusted climb with slope two, mirrors and Gram-Schmidt with b as a column with slope one. Right: all four climb together with slope two."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Error of the solution against condition number for residual 0, left, and 1, right. Left: the normal equations and Gram-Schmidt with Q trusted climb with slope two, mirrors and Gram-Schmidt with b as a column with slope one. Right: all four climb together with slope two."}} tags=["hide-input"]
 fig, axes = panels(2, height=3.1, sharey=True)
 styles = ('-', '--', '--', '-')
 for ax, residual in zip(axes, (0, 1), strict=True):
@@ -1069,6 +1085,10 @@ axes[0].text(2e6, 2, 'ε κ²', ha='right')
 axes[0].text(1e9, 1e-5, 'ε κ', ha='right')
 fig.legend(*axes[0].get_legend_handles_labels(), ncols=2,
            loc='outside lower center');
+
+# %% [markdown] tags=["caption"]
+# Left: with an exact fit, only mirrors and Gram–Schmidt with $\mathbf{b}$ as a column keep the error near
+# $\varepsilon\kappa$. Right: with a residual of length 1 all four methods follow $\varepsilon\kappa^2$.
 
 # %% [markdown]
 # With $\mathbf{b}$ as a column, Gram–Schmidt is as good as mirrors, in spite of its slanted $\mathbf{Q}$. That is no

@@ -76,7 +76,7 @@ for x in [1, 0], [0, 1], [1, 2], [-2, 1]:
 # The picture shows what happens to all vectors of length one. They form a circle, and their images form an ellipse, whose
 # axes have the directions $\mathbf{u}_i$ and the half lengths $\sigma_i$.
 
-# %% mystnb={"figure": {"caption": "A turns the circle into an ellipse in three steps: $\\mathbf{V}^\\top$ turns $\\mathbf{v}_1$ and $\\mathbf{v}_2$ onto the axes, $\\boldsymbol\\Sigma$ stretches along the axes by 4 and 1, and $\\mathbf{U}$ turns again."}, "image": {"alt": "Four panels. First a circle with a slanted square grid and two perpendicular arrows v1 and v2. Second, the same turned, so that the arrows lie on the axes. Third, the circle is stretched to a flat ellipse, four long and one high. Fourth, the ellipse is turned so that its long axis points up to the right; the grid consists of rectangles."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Four panels. First a circle with a slanted square grid and two perpendicular arrows v1 and v2. Second, the same turned, so that the arrows lie on the axes. Third, the circle is stretched to a flat ellipse, four long and one high. Fourth, the ellipse is turned so that its long axis points up to the right; the grid consists of rectangles."}} tags=["hide-input"]
 U = np.array([[2, -1], [1, 2]]) / 5**0.5
 V = np.array([[1, -2], [2, 1]]) / 5**0.5
 stretch = np.diag([4.0, 1.0])
@@ -98,6 +98,10 @@ for ax, (title, (stage, names)) in zip(axes.flat, stages.items()):
         ax.annotate(name, tip, xytext=(4, 5) if colour == 'C1' else (-3, 5), textcoords='offset points', color=colour,
                     ha='left' if colour == 'C1' else 'right')
     ax.set(aspect='equal', title=title, xlim=(-5.3, 5.3), ylim=(-3.1, 3.1), xticks=[-4, -2, 0, 2, 4], yticks=[-2, 0, 2])
+
+# %% [markdown] tags=["caption"]
+# A turns the circle into an ellipse in three steps: $\mathbf{V}^\top$ turns $\mathbf{v}_1$ and $\mathbf{v}_2$ onto the axes,
+# $\boldsymbol\Sigma$ stretches along the axes by 4 and 1, and $\mathbf{U}$ turns again.
 
 # %% [markdown]
 # We write the $\mathbf{v}_i$ as the columns of a matrix $\mathbf{V}$, the $\mathbf{u}_i$ as the columns of $\mathbf{U}$, and
@@ -652,7 +656,7 @@ print('lstsq', np.linalg.lstsq(C, b)[0].round(3))
 # $\delta/(\sigma_i^2 + \delta)$, and it is zero for $\sigma_i = 0$. For a $\delta$ that is not small, this is ridge
 # regression.
 
-# %% mystnb={"figure": {"caption": "Left: of all best solutions, $\\mathbf{A}^+\\mathbf{b}$ is the one in the row space, where the growing circle touches their line. Right: with $\\delta\\mathbf{I}$ added, the inverse misses $\\mathbf{A}^+$ by a share that falls with $\\delta$, later for small singular values."}, "image": {"alt": "Left: the plane with a slanted line of all best solutions, a circle around the origin that touches it, and the touching point marked as shortest; the dashed line of the row space goes through it. Right: the share that is missing against delta on logarithmic scales, three curves for three smallest singular values, each with slope one once delta is below the square of the singular value."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: the plane with a slanted line of all best solutions, a circle around the origin that touches it, and the touching point marked as shortest; the dashed line of the row space goes through it. Right: the share that is missing against delta on logarithmic scales, three curves for three smallest singular values, each with slope one once delta is below the square of the singular value."}} tags=["hide-input"]
 null = np.array([2, -1]) / 5**0.5
 fig, (left, right) = panels(2, height=2.7)
 left.plot(*(x[:, None] + null[:, None] * [-0.9, 0.8]), color='C0')
@@ -670,6 +674,11 @@ for small, colour in (1, 'C0'), (0.1, 'C1'), (0.01, 'C2'):
     right.text(1e-9, 2.2e-9 / small**2, f'σᵣ = {small:g}', color=colour, rotation=38, rotation_mode='anchor')
 right.set(xlabel='δ', title='share missing from A⁺', ylim=(1e-10, 5))
 right.set(xticks=[1e-9, 1e-6, 1e-3, 1], yticks=[1e-9, 1e-6, 1e-3, 1]);
+
+# %% [markdown] tags=["caption"]
+# Left: of all best solutions, $\mathbf{A}^+\mathbf{b}$ is the one in the row space, where the growing circle touches their
+# line. Right: with $\delta\mathbf{I}$ added, the inverse misses $\mathbf{A}^+$ by a share that falls with $\delta$, later
+# for small singular values.
 
 # %% [markdown]
 # ### Four rules that define the pseudoinverse
@@ -910,11 +919,15 @@ print('no cutoff: error', between(error(sharpen(0)), 1e6, 1e12))
 print(f'cutoff {best:.3f}: error {errors.min():.2f},',
       f'keeps {(stretch > best).mean():.0%} of the singular values')
 
-# %% mystnb={"figure": {"caption": "Inverting every singular value turns the rounding to 256 grey levels into noise that covers everything. Inverting only those above 0.022 brings the dahlia back."}, "image": {"alt": "Three pictures of a dahlia: blurred; restored without a cutoff, nothing but a pattern of black and white dots; restored with the best cutoff, nearly sharp with a faint ripple."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Three pictures of a dahlia: blurred; restored without a cutoff, nothing but a pattern of black and white dots; restored with the best cutoff, nearly sharp with a faint ripple."}} tags=["hide-input"]
 fig, axes = panels(3, height=1.6)
 pictures = {'blurred, 8 bits': B, 'all σ inverted': sharpen(0), f'σ > {best:.3f} inverted': sharpen(best)}
 for ax, (name, picture) in zip(axes, pictures.items(), strict=True):
     show_image(ax, picture.clip(0, 1), name, vmin=0, vmax=1)
+
+# %% [markdown] tags=["caption"]
+# Inverting every singular value turns the rounding to 256 grey levels into noise that covers everything. Inverting only
+# those above 0.022 brings the dahlia back.
 
 # %% [markdown]
 # The rounding to grey levels is noise with variance $1/12$ in units of one level. A term that we keep brings in this noise,
@@ -931,7 +944,7 @@ print(f'largest difference: {abs(formula / errors - 1).max():.1%}')
 worse = taus[(errors > error(B)) & (taus < best)].max()
 print(f'worse than the blurred picture: cutoffs up to {worse:.4f}')
 
-# %% mystnb={"figure": {"caption": "A cutoff near 0.02 balances noise against lost detail. To the left the noise takes over, and soon the picture is worse than the blurred one. To the right detail is lost."}, "image": {"alt": "Error in grey levels against the cutoff, both logarithmic: a valley at a cutoff of about 0.02; to the left the error grows along a straight line, to the right it rises slowly to the level of the blurred picture. A thin dashed line, the formula, lies on the measured line."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Error in grey levels against the cutoff, both logarithmic: a valley at a cutoff of about 0.02; to the left the error grows along a straight line, to the right it rises slowly to the level of the blurred picture. A thin dashed line, the formula, lies on the measured line."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.6))
 ax.loglog(taus, errors, lw=3)
 ax.loglog(taus, formula, '--', lw=1.2)
@@ -940,6 +953,10 @@ ax.text(1.2e-5, 0.55 * error(B), 'error of the blurred picture', color=GREY)
 ax.text(3e-4, 900, 'measured', color='C0')
 ax.text(3e-4, 350, 'and by the formula', color='C1')
 ax.set(xlabel='cutoff τ', ylabel='error in grey levels', ylim=(3, None));
+
+# %% [markdown] tags=["caption"]
+# A cutoff near 0.02 balances noise against lost detail. To the left the noise takes over, and soon the picture is worse than
+# the blurred one. To the right detail is lost.
 
 # %% [markdown]
 # We have to give up about three quarters of the directions, and the picture gains by it.

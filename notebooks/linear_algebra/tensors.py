@@ -26,7 +26,7 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
     address = 'https://github.com/deep-learning-verified/book/archive/refs/tags/v0.2.0.zip'
     subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
 
-# %%
+# %% tags=["hide-input"]
 from math import prod
 
 import matplotlib.pyplot as plt
@@ -139,7 +139,7 @@ place = np.argwhere(read(day, (24, 60, 60), (3600, 60, 1)) == 7325)
 print('strides of (2, 3, 4):', strides_of((2, 3, 4)))
 print('second 7325 is at', place[0].tolist())
 
-# %% mystnb={"figure": {"caption": "A shape is a rule for reading one line of memory: with the strides $(12, 4, 1)$ of shape $(2, 3, 4)$, the element with index $(1, 0, 2)$ stands at place 14."}, "image": {"alt": "Top: a single cell, a row of four cells, a table of three by four cells, and two such tables that form one tensor, each cell with its place in memory. Bottom: 24 cells in a line; the element with index 1, 0, 2 is reached from place 0 by one jump of 12 and two steps of 1, at place 14."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Top: a single cell, a row of four cells, a table of three by four cells, and two such tables that form one tensor, each cell with its place in memory. Bottom: 24 cells in a line; the element with index 1, 0, 2 is reached from place 0 by one jump of 12 and two steps of 1, at place 14."}} tags=["hide-input"]
 def draw(numbers, x, y, color=GREY):
     for (i, j), number in np.ndenumerate(np.atleast_2d(numbers)):
         box = plt.Rectangle((x + j, y - i), 1, 1, fill=False, ec=color, lw=0.9)
@@ -165,6 +165,10 @@ ax.text(6.5, 2.65, 'axis 0: 12', ha='center', color='C1')
 ax.text(14.3, 1.75, 'axis 2: 1 + 1', color='C1')
 ax.set(xlim=(-0.2, 24.2), ylim=(-0.2, 8.2), aspect='equal')
 ax.axis('off');
+
+# %% [markdown] tags=["caption"]
+# A shape is a rule for reading one line of memory: with the strides $(12, 4, 1)$ of shape $(2, 3, 4)$, the element with
+# index $(1, 0, 2)$ stands at place 14.
 
 # %% [markdown]
 # **Other rules for the same line.** Nothing forces a rule to go row by row. Exchange the strides and the same line reads
@@ -255,12 +259,16 @@ assert (cut.reshape(-1) == photo.reshape(-1)).all()
 print('the same shape:', moved.shape == cut.shape)
 print('the same tensor:', np.array_equal(moved, cut))
 
-# %% mystnb={"figure": {"caption": "Both results have the shape $(3, 107, 160)$, but only the transpose is still a picture: reshape cuts the old line of memory into new rows and mixes the colours."}, "image": {"alt": "Three pictures: a temple in colour; its red part in grey, looking right; and what reshape makes of it, fine horizontal stripes in which no temple can be seen."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Three pictures: a temple in colour; its red part in grey, looking right; and what reshape makes of it, fine horizontal stripes in which no temple can be seen."}} tags=["hide-input"]
 fig, axes = panels(3, height=1.75)
 pictures = (photo, moved[0], cut[0])
 titles = ('original', 'transpose, part 0', 'reshape, part 0')
 for ax, picture, title in zip(axes, pictures, titles, strict=True):
     show_image(ax, picture, title)
+
+# %% [markdown] tags=["caption"]
+# Both results have the shape $(3, 107, 160)$, but only the transpose is still a picture: reshape cuts the old line of memory
+# into new rows and mixes the colours.
 
 # %% [markdown]
 # **Rows, columns, neither.** In most formulas,
@@ -464,7 +472,7 @@ for _ in range(3000):
         assert got.shape == np.broadcast_shapes(s, t) and close(got, want)
 print(f'all agree with torch and numpy; {refused / 3000:.0%} do not fit')
 
-# %% mystnb={"figure": {"caption": "An axis of size 1 is stretched by a stride of zero: a column and a row give the table of all sums, and the pale copies are never stored."}, "image": {"alt": "A column of three numbers plus a row of four numbers gives a table of three by four sums. The column is repeated to the right and the row downwards in pale cells, which are not stored."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "A column of three numbers plus a row of four numbers gives a table of three by four sums. The column is repeated to the right and the row downwards in pale cells, which are not stored."}} tags=["hide-input"]
 column, row = np.array([[10], [20], [30]]), np.array([[1, 2, 3, 4]])
 fig, ax = plt.subplots(figsize=(6, 1.7))
 for start, numbers, color in ((0, column, 'C0'), (5.5, row, 'C1'),
@@ -482,6 +490,10 @@ for x, text in ((2, '(3, 1)'), (7.5, '(4,)'), (13, '(3, 4)')):
     ax.text(x, -2.6, text, ha='center', va='center')
 ax.set(xlim=(-0.1, 15.1), ylim=(-3, 1.1), aspect='equal')
 ax.axis('off');
+
+# %% [markdown] tags=["caption"]
+# An axis of size 1 is stretched by a stride of zero: a column and a row give the table of all sums, and the pale copies are
+# never stored.
 
 # %% [markdown]
 # Three uses cover most of the book: a row against every row of a table, `X - mean` with `mean` of shape `(m,)`; a column
@@ -565,13 +577,17 @@ y_hat = torch.linspace(-1, 1, len(t))[:, None]
 by_formula = ((y_hat - t.mean()) ** 2).mean() + t.var(correction=0)
 assert close(loss(y_hat, t), by_formula)
 
-# %% mystnb={"figure": {"caption": "A loss that stretches shapes $(n, 1)$ and $(n,)$ into a table teaches the model to predict the mean for every patient; with equal shapes the same model follows the truth."}, "image": {"alt": "Two scatter plots of predicted against true disease progression. With the shapes n by 1 and n the predictions lie on a flat line at the mean; with equal shapes they rise with the truth, around the diagonal."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Two scatter plots of predicted against true disease progression. With the shapes n by 1 and n the predictions lie on a flat line at the mean; with equal shapes they rise with the truth, around the diagonal."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.5, sharex=True, sharey=True)
 for ax, guess, name in zip(axes, predictions, names, strict=False):
     ax.plot(t_test, guess, 'o', ms=3, alpha=0.6)
     ax.plot([-2, 2.5], [-2, 2.5], '--', color=GREY, lw=1)
     ax.set(title=name, xlabel='true progression (scaled)')
 axes[0].set(ylabel='predicted', ylim=(-2.2, 2.7));
+
+# %% [markdown] tags=["caption"]
+# A loss that stretches shapes $(n, 1)$ and $(n,)$ into a table teaches the model to predict the mean for every patient; with
+# equal shapes the same model follows the truth.
 
 # %% [markdown]
 # With matching shapes, descent comes close to the exact solution; with the others it ends where {eq}`tensors-silent` says.
@@ -718,13 +734,17 @@ faster = slow > 20 * seconds(lambda: box_means(grey, k))
 assert faster
 print('the table is over 20 times faster than the windows:', faster)
 
-# %% mystnb={"figure": {"caption": "Four entries of the table of cumulative sums give the mean over any window, here of 31 by 31 pixels, so a wide blur costs no more than a narrow one."}, "image": {"alt": "Three pictures: the temple in grey; its cumulative sum along both axes, a smooth ramp from dark at the top left to bright at the bottom right; the temple blurred over windows of 31 pixels."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Three pictures: the temple in grey; its cumulative sum along both axes, a smooth ramp from dark at the top left to bright at the bottom right; the temple blurred over windows of 31 pixels."}} tags=["hide-input"]
 fig, axes = panels(3, height=1.75)
 summed = grey.cumsum(0).cumsum(1)
 titles = 'picture', 'summed both ways', f'means, {k} × {k}'
 pictures = grey[inside], summed[inside], blurred
 for ax, picture, title in zip(axes, pictures, titles, strict=True):
     show_image(ax, picture, title)
+
+# %% [markdown] tags=["caption"]
+# Four entries of the table of cumulative sums give the mean over any window, here of 31 by 31 pixels, so a wide blur costs
+# no more than a narrow one.
 
 # %% [markdown]
 # **What a long sum loses.** Each addition rounds: it returns the sum times some $1 + \delta$ with $|\delta| \le u$, where
@@ -772,7 +792,7 @@ stuck = np.float32(2**24) + np.float32(1) == np.float32(2**24)
 print(f'at n = {sizes[-1]} the chain loses over 30 times more')
 print('counting by ones in 32 bits stops at 16777216:', stuck)
 
-# %% mystnb={"figure": {"caption": "In 32 bits a running sum of $2^{18}$ numbers is over 30 times less accurate than adding in pairs; both stay below their bounds $n u$ and $u \\log_2 n$."}, "image": {"alt": "Relative error of a sum of n 32-bit numbers against n, both logarithmic. The chain rises from about 1e-7 to about 1e-5, below its bound n u; the tree stays near 1e-7, below its bound u log n."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Relative error of a sum of n 32-bit numbers against n, both logarithmic. The chain rises from about 1e-7 to about 1e-5, below its bound n u; the tree stays near 1e-7, below its bound u log n."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3))
 ax.plot(sizes, chain, 'o-', label='chain')
 ax.plot(sizes, tree, 's-', label='tree')
@@ -781,6 +801,10 @@ ax.plot(sizes, np.log2(sizes) * u, ':', color='C1', label='bound u log₂ n')
 ax.set(xscale='log', yscale='log', xlabel='number of terms n')
 ax.set(ylabel='largest relative error', ylim=(1e-8, 3e-2))
 label_lines(ax)
+
+# %% [markdown] tags=["caption"]
+# In 32 bits a running sum of $2^{18}$ numbers is over 30 times less accurate than adding in pairs; both stay below their
+# bounds $n u$ and $u \log_2 n$.
 
 # %% [markdown]
 # Libraries use this: numpy's `sum` along the line of memory adds in pairs (of blocks of 128), its `cumsum` cannot. The
@@ -928,7 +952,7 @@ print(len(table), 'operations agree with their own functions and with torch')
 # one of them, `nab,mbc->nac`, and $m$ is summed: every slice of $\mathbf{X}$ is multiplied by the sum of all slices of
 # $\mathbf{Y}$.
 
-# %% mystnb={"figure": {"caption": "A batched product pairs slices and mixes none: an element of $\\mathbf{Z}_i$ is a row of $\\mathbf{X}_i$ times a column of $\\mathbf{Y}_i$."}, "image": {"alt": "Three stacks of three coloured tables. Slice by slice, the 2 by 4 tables of the first stack times the 4 by 3 tables of the second give the 2 by 3 tables of the third; one row, one column and one element of the front slices are framed."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Three stacks of three coloured tables. Slice by slice, the 2 by 4 tables of the first stack times the 4 by 3 tables of the second give the 2 by 3 tables of the third; one row, one column and one element of the front slices are framed."}} tags=["hide-input"]
 rng = np.random.default_rng(5)
 x, y = rng.normal(size=(3, 2, 4)), rng.normal(size=(3, 4, 3))
 fig, ax = plt.subplots(figsize=(6, 2.3))
@@ -954,6 +978,10 @@ for x0, text in ((6.6, '×'), (13.4, '=')):
     ax.text(x0, 0, text, ha='center', va='center', fontsize=14)
 ax.set(xlim=(-0.2, 19.8), ylim=(-3.2, 3.8))
 ax.axis('off');
+
+# %% [markdown] tags=["caption"]
+# A batched product pairs slices and mixes none: an element of $\mathbf{Z}_i$ is a row of $\mathbf{X}_i$ times a column of
+# $\mathbf{Y}_i$.
 
 # %% [markdown]
 # Most operations on tensors of higher order are batched variants of matrix operations, or combinations
@@ -1065,7 +1093,7 @@ print(len(costs), 'orders, from', costs[0], 'to', costs[-1])
 print('all letters at once:', prod(sizes))
 print("numpy's einsum_path needs", by_numpy)
 
-# %% mystnb={"figure": {"caption": "The order of the products decides the cost: for one chain of six matrices the 42 orders differ by a factor above 40, and both one-way orders are far from the cheapest."}, "image": {"alt": "The number of multiplications of all 42 orders of a chain of six matrices, sorted, on a logarithmic scale: they rise from about eleven thousand to half a million; from the left and from the right are marked, both near one hundred thousand."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "The number of multiplications of all 42 orders of a chain of six matrices, sorted, on a logarithmic scale: they rise from about eleven thousand to half a million; from the left and from the right are marked, both near one hundred thousand."}} tags=["hide-input"]
 def one_way(sizes):  # from the left
     return sum(sizes[0] * a * b for a, b in zip(sizes[1:], sizes[2:]))
 
@@ -1080,6 +1108,10 @@ for name, s, side in marks:
                 textcoords='offset points', va='center',
                 ha='right' if side > 0 else 'left')
 ax.set(yscale='log', xlabel='order, sorted by cost', ylabel='multiplications');
+
+# %% [markdown] tags=["caption"]
+# The order of the products decides the cost: for one chain of six matrices the 42 orders differ by a factor above 40, and
+# both one-way orders are far from the cheapest.
 
 # %% [markdown]
 # ```{exercise} ★★★ The cheapest brackets

@@ -140,7 +140,7 @@ for alarm in (0.1, 0.01, 0.001):
     joint = pair * np.array([[0.9], [alarm]])
     curves[alarm] = joint[0] / joint.sum(0)
 
-# %% mystnb={"figure": {"caption": "The same test gives a posterior of 0.90 if half of all people are ill, and of 0.32 if one in twenty is. Right: false alarms weigh the more, the rarer the condition."}, "image": {"alt": "Two squares of people, cut by base rate. With half of all people ill, the blue area of true positives dominates the coloured area; with 5 per cent ill, it is a thin column beside a wide orange strip of false positives. A third panel shows the posterior rising with the prior, later for tests with more false alarms."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Two squares of people, cut by base rate. With half of all people ill, the blue area of true positives dominates the coloured area; with 5 per cent ill, it is a thin column beside a wide orange strip of false positives. A third panel shows the posterior rising with the prior, later for tests with more false alarms."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.5, width_ratios=[1, 1, 1.5])
 for ax, base, share in zip(axes, bases, shares, strict=False):
     widths = [base, 1 - base]
@@ -159,6 +159,10 @@ for alarm, curve in curves.items():
 axes[2].set(xscale='log', xlabel='prior', ylabel='posterior')
 axes[2].set(title='posterior 1/2\nat the dots', xticks=[1e-6, 1e-3, 1])
 axes[2].legend(loc='upper left', handlelength=1, title='false alarms');
+
+# %% [markdown] tags=["caption"]
+# The same test gives a posterior of 0.90 if half of all people are ill, and of 0.32 if one in twenty is. Right: false alarms
+# weigh the more, the rarer the condition.
 
 # %% [markdown]
 # Each curve passes one half (at the dots) where the prior odds equal the ratio of false to true alarms. The rarer the
@@ -346,7 +350,7 @@ misled = (lanes[0.5][:, -1] > 0).mean()
 print(f'fair coins that look biased after 200 flips: {misled:.3%}')
 print(f'drift per flip: {drift[0]:.4f} if biased, {drift[1]:.4f} if fair')
 
-# %% mystnb={"figure": {"caption": "Log odds drift toward the truth in proportion to the number of flips, while their spread grows only like its root: after about 60 flips the 90 % bands part."}, "image": {"alt": "Log odds for a biased coin against flips. Paths of truly biased coins climb along a straight line, paths of fair coins fall along another; the 90 per cent bands around both lines widen and separate after about 60 flips."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Log odds for a biased coin against flips. Paths of truly biased coins climb along a straight line, paths of fair coins fall along another; the 90 per cent bands around both lines widen and separate after about 60 flips."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3))
 for i, (p, paths) in enumerate(lanes.items()):
     low, high = np.quantile(paths, [0.05, 0.95], axis=0)
@@ -358,6 +362,10 @@ ax.axhline(0, color=GREY, ls=':')
 ax.set(xlabel='flips', ylabel='log10 odds for p = 0.7\nagainst p = 0.5')
 ax.set_title('Evidence accumulates: three paths, 90 % band, drift')
 label_lines(ax)
+
+# %% [markdown] tags=["caption"]
+# Log odds drift toward the truth in proportion to the number of flips, while their spread grows only like its root: after
+# about 60 flips the 90 % bands part.
 
 # %% [markdown]
 # Evidence can mislead, but you cannot *plan* to be misled, or to be convinced: before the result is known, the mean of
@@ -590,7 +598,7 @@ for n, densities in views.items():
 gap = [abs(theta @ (one - two)) / 1000 for one, two in views.values()]
 print('distance of the two means:', np.round(gap, 3))
 
-# %% mystnb={"figure": {"caption": "Data outweigh the prior: the posterior means of a flat and of a stubborn prior differ by 0.138 after 10 flips, but only by 0.027 after 500."}, "image": {"alt": "Three panels for 0, 10 and 500 flips. A flat and a narrow curve around one half at first; after 10 flips they still differ; after 500 flips they lie almost upon each other near the true value 0.75."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Three panels for 0, 10 and 500 flips. A flat and a narrow curve around one half at first; after 10 flips they still differ; after 500 flips they lie almost upon each other near the true value 0.75."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.5)
 for ax, (n, (one, two)) in zip(axes, views.items(), strict=True):
     ax.plot(theta, one, label='uniform')
@@ -600,6 +608,10 @@ for ax, (n, (one, two)) in zip(axes, views.items(), strict=True):
     ax.set(ylim=(0, 25 if n == 500 else 9))
 axes[0].set(ylabel='density')
 axes[2].legend(loc='upper left', title='prior', handlelength=1);
+
+# %% [markdown] tags=["caption"]
+# Data outweigh the prior: the posterior means of a flat and of a stubborn prior differ by 0.138 after 10 flips, but only by
+# 0.027 after 500.
 
 # %% [markdown]
 # ```{exercise} ★★ Program: the next three flips
@@ -759,13 +771,17 @@ drawn = np.random.default_rng(2).random((10, 64)) < chance
 picture = np.stack([chance, drawn]).reshape(2, 10, 8, 8)
 picture = np.pad(picture, ((0, 0), (0, 0), (1, 1), (1, 1)))  # black rim
 
-# %% mystnb={"figure": {"caption": "Naive Bayes learns where the ink of each digit lies, but draws in speckles: pixels that are independent given the class know nothing of strokes."}, "image": {"alt": "Two rows of ten small pictures. Above, the probability of a white pixel for the classes 0 to 9, blurred but readable digits. Below, one picture drawn for each class: the outlines are there, but speckled, with holes and stray pixels."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Two rows of ten small pictures. Above, the probability of a white pixel for the classes 0 to 9, blurred but readable digits. Below, one picture drawn for each class: the outlines are there, but speckled, with holes and stray pixels."}} tags=["hide-input"]
 fig, axes = panels(10, rows=2, height=0.7)
 for row, pictures in zip(axes, picture, strict=True):
     for ax, pixels in zip(row, pictures, strict=True):
         show_image(ax, pixels)
 axes[0, 0].set_title('learnt')
 axes[1, 0].set_title('drawn');
+
+# %% [markdown] tags=["caption"]
+# Naive Bayes learns where the ink of each digit lies, but draws in speckles: pixels that are independent given the class
+# know nothing of strokes.
 
 # %% [markdown]
 # The drawings show what is wrong with the assumption: nobody writes with such holes, because neighbouring pixels go
@@ -844,7 +860,7 @@ for name, score in zip(
 ):
     print(f'{name:16s} {score.mean():.3f}')
 
-# %% mystnb={"figure": {"caption": "Naive Bayes claims too much, most of all where it claims about 0.8; with the likelihood raised to a power of about one half it keeps its word and has the least log loss."}, "image": {"alt": "Left: share of right answers against claimed confidence in five bins. Plain naive Bayes lies below the diagonal, most of all at middle confidence; the tempered one follows the diagonal. Right: log loss against the power, twenty grey curves and their mean with a minimum near one half; power 1 is marked."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: share of right answers against claimed confidence in five bins. Plain naive Bayes lies below the diagonal, most of all at middle confidence; the tempered one follows the diagonal. Right: log loss against the power, twenty grey curves and their mean with a minimum near one half; power 1 is marked."}} tags=["hide-input"]
 fig, (left, right_ax) = panels(2, height=2.9)
 edges = np.array([0.3, 0.5, 0.7, 0.9, 0.98, 1.0001])
 for i, name in enumerate(('naive Bayes', 'tempered')):
@@ -862,6 +878,10 @@ right_ax.axvline(1, color='C0', ls='--')
 right_ax.text(0.98, 0.9, 'naive Bayes', color='C0', ha='right')
 right_ax.set(xlabel='power t of the likelihood', ylabel='log loss')
 right_ax.set(title='Twenty splits and mean', ylim=(0.2, 1));
+
+# %% [markdown] tags=["caption"]
+# Naive Bayes claims too much, most of all where it claims about 0.8; with the likelihood raised to a power of about one half
+# it keeps its word and has the least log loss.
 
 # %% [markdown]
 # Naive Bayes decides well: better than the nearest mean and three points below logistic regression, which has the same form

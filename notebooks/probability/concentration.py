@@ -120,7 +120,7 @@ running = {
 }
 promise = 1 / np.sqrt(0.05 * steps)  # Chebyshev, variance 1, 95 %
 
-# %% mystnb={"figure": {"caption": "Averages of waiting times (variance 1) close in on their mean, well inside Chebyshev's funnel $\\pm\\sqrt{20 / N}$; averages of Cauchy numbers, which have no mean, do not settle."}, "image": {"alt": "Left: eight running averages of waiting times close in on zero and stay inside a funnel given by Chebyshev's inequality. Right: eight running averages of Cauchy numbers jump about without settling, outside the same funnel."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: eight running averages of waiting times close in on zero and stay inside a funnel given by Chebyshev's inequality. Right: eight running averages of Cauchy numbers jump about without settling, outside the same funnel."}} tags=["hide-input"]
 fig, axes = panels(2, sharey=True, height=2.7)
 for ax, (name, paths) in zip(axes, running.items(), strict=True):
     ax.fill_between(steps, -promise, promise, color='C1', alpha=0.2)
@@ -128,6 +128,10 @@ for ax, (name, paths) in zip(axes, running.items(), strict=True):
     ax.set(xscale='log', ylim=(-3, 3), xlabel='observations N', title=name)
 axes[0].set(ylabel='average minus centre')
 axes[0].text(1.2, -2.7, "shaded: Chebyshev's 95 %", color='C1');
+
+# %% [markdown] tags=["caption"]
+# Averages of waiting times (variance 1) close in on their mean, well inside Chebyshev's funnel $\pm\sqrt{20 / N}$; averages
+# of Cauchy numbers, which have no mean, do not settle.
 
 # %% [markdown]
 # Chebyshev's funnel holds, but generously: nearly all averages stay in its inner half. The exact 95 % band is about
@@ -336,7 +340,7 @@ for p, (_, _, square) in tails.items():
     print(f'p = {p}: Chebyshev below Hoeffding up to deviations of '
           f'{eps[square < bound].max():.4f}')
 
-# %% mystnb={"figure": {"caption": "Hoeffding's bound falls about as fast as the tail of a fair coin, and far more slowly than that of a rare one. Chebyshev's is the better of the two for small $\\epsilon$ only."}, "image": {"alt": "Tail probabilities against the deviation in logarithmic scale, for 200 tosses. Fair coin: Hoeffding's bound falls alongside the exact tail; Chebyshev's is the lower one up to a deviation of about 0.07 and from there on stays far above both. Rare coin: the exact tail falls much faster than Hoeffding's bound, which is the same as before, and Chebyshev's is the lower one up to about 0.1. Simulated points lie on the exact tails."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Tail probabilities against the deviation in logarithmic scale, for 200 tosses. Fair coin: Hoeffding's bound falls alongside the exact tail; Chebyshev's is the lower one up to a deviation of about 0.07 and from there on stays far above both. Rare coin: the exact tail falls much faster than Hoeffding's bound, which is the same as before, and Chebyshev's is the lower one up to about 0.1. Simulated points lie on the exact tails."}} tags=["hide-input"]
 fig, axes = panels(2, sharey=True, height=3)
 titles = ['fair coin, N = 200', 'heads 1 in 20, N = 200']
 for ax, title, (exact, seen, square) in zip(
@@ -348,6 +352,10 @@ for ax, title, (exact, seen, square) in zip(
     ax.set(xlabel='deviation ε', ylim=(2e-6, 2), title=title)
 axes[0].set(ylabel='probability of |average − p| ≥ ε')
 axes[0].legend(loc='lower left');
+
+# %% [markdown] tags=["caption"]
+# Hoeffding's bound falls about as fast as the tail of a fair coin, and far more slowly than that of a rare one. Chebyshev's
+# is the better of the two for small $\epsilon$ only.
 
 # %% [markdown]
 # For the fair coin Hoeffding's bound falls about as fast as the exact probability. Write $\epsilon = z / (2 \sqrt N)$, so
@@ -609,7 +617,7 @@ for name, ends in intervals.items():
     assert (abs(hits[name] - want) < 5 * error + 5 / R).all()
 print('simulated and exact coverage agree for', ', '.join(intervals))
 
-# %% mystnb={"figure": {"caption": "With 50 observations Hoeffding's interval is right with probability above $0.99$ and wider than need be; the exact one keeps its promise of 95 %, Wald's breaks it for most $p$."}, "image": {"alt": "Left: probability that each interval is right against the true p, with 50 observations. Hoeffding's is above 0.99 throughout, the exact one saws between 0.95 and 1, Wald's saws below 0.95 and drops steeply towards both ends; points from five simulations lie on the curves. Right: half widths of the three against the share seen; Hoeffding's is constant and widest, the others are domes, Wald's touching zero at the ends."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: probability that each interval is right against the true p, with 50 observations. Hoeffding's is above 0.99 throughout, the exact one saws between 0.95 and 1, Wald's saws below 0.95 and drops steeply towards both ends; points from five simulations lie on the curves. Right: half widths of the three against the share seen; Hoeffding's is constant and widest, the others are domes, Wald's touching zero at the ends."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=3)
 for i, (name, c) in enumerate(covered.items()):
     left.plot(p_grid, c, lw=1, color=f'C{i}')
@@ -622,6 +630,10 @@ left.set(ylim=(0.78, 1.005), title='Coverage, N = 50, promised 95 %')
 right.set(xlabel='share of ones seen', ylabel='half width')
 right.set(ylim=(0, 0.25), title='The price')
 right.legend(loc='lower center');
+
+# %% [markdown] tags=["caption"]
+# With 50 observations Hoeffding's interval is right with probability above $0.99$ and wider than need be; the exact one
+# keeps its promise of 95 %, Wald's breaks it for most $p$.
 
 # %% [markdown]
 # The exact interval keeps its promise with little to spare. Its curve has jumps because a count is a whole number.
@@ -796,7 +808,7 @@ eps = reach(0.05)
 for name, gap in gaps.items():
     print(f'{name:9s} outside ± {eps:.2f}: {(abs(gap) >= eps).mean():.2f}')
 
-# %% mystnb={"figure": {"caption": "Hoeffding's bound holds for a classifier that is fixed before the sample of 20 is drawn. One that memorises the sample misses its own risk by more than $0.30$ in most samples."}, "image": {"alt": "Histograms of sample loss minus risk over 1000 samples of 20. For the fixed classifier a bell around zero, well inside the Hoeffding interval. For the memoriser all of the mass lies far to the left, most of it outside."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Histograms of sample loss minus risk over 1000 samples of 20. For the fixed classifier a bell around zero, well inside the Hoeffding interval. For the memoriser all of the mass lies far to the left, most of it outside."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.8))
 ax.axvspan(-eps, eps, color=GREY, alpha=0.15)
 for name, gap in gaps.items():
@@ -804,6 +816,10 @@ for name, gap in gaps.items():
 ax.set(xlabel='loss on the sample − risk', ylabel='samples')
 ax.set(title='Shaded: what Hoeffding allows (95 %, N = 20)')
 ax.legend(loc='upper right');
+
+# %% [markdown] tags=["caption"]
+# Hoeffding's bound holds for a classifier that is fixed before the sample of 20 is drawn. One that memorises the sample
+# misses its own risk by more than $0.30$ in most samples.
 
 # %% [markdown]
 # Each member of the sample is its own nearest neighbour, so the memoriser always reports a loss of zero, with the same

@@ -92,7 +92,7 @@ lifted = expect_table(np.exp, heads, weights)
 print(f'mean {balance:.1f}, exp of it {np.exp(balance):.1f}, '
       f'mean of exp {lifted:.1f}')
 
-# %% mystnb={"figure": {"caption": "The probabilities balance at the mean, 2.4, but a convex function does not commute with it: the mean of $e^X$ is 17.0, while $e$ to the mean is only 11.0."}, "image": {"alt": "Left: five bars of probabilities for 0 to 4 heads with a triangle under the balance point 2.4. Right: the convex curve exp x with five dots sized by their weights; the mean of exp, 17, is marked above the point of the curve at the mean, 11."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: five bars of probabilities for 0 to 4 heads with a triangle under the balance point 2.4. Right: the convex curve exp x with five dots sized by their weights; the mean of exp, 17, is marked above the point of the curve at the mean, 11."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.6)
 left.bar(heads, weights, width=0.5, color='C0', alpha=0.6)
 left.plot(balance, -0.012, '^', color='C1', ms=10, clip_on=False)
@@ -108,6 +108,10 @@ right.plot(balance, np.exp(balance), 'o', color='C2')
 right.text(0, lifted + 1.5, 'mean of exp(X)', color='C1')
 right.text(2.6, np.exp(balance) - 4, 'exp of the mean', color='C2')
 right.set(xlabel='x', ylabel='exp(x)', title='Convex functions lift it');
+
+# %% [markdown] tags=["caption"]
+# The probabilities balance at the mean, 2.4, but a convex function does not commute with it: the mean of $e^X$ is 17.0,
+# while $e$ to the mean is only 11.0.
 
 # %% [markdown]
 # For a convex $f$ the mean of $f(X)$ lies above $f$ of the mean; that is [Jensen's
@@ -304,7 +308,7 @@ print('one pass, mean = a million σ: error',
 print('one pass, mean = a billion σ: error', between(one_pass[-1], 1, 1000))
 print('two passes, always: error', below(two_pass, 1e-13))
 
-# %% mystnb={"figure": {"caption": "The one-pass variance errs by about $\\epsilon\\,(\\mu/\\sigma)^2$ and by more than the variance itself if $\\mu$ is a billion times $\\sigma$; subtracting the mean first keeps the error below $10^{-13}$."}, "image": {"alt": "Relative error of the variance against the ratio of mean to standard deviation, both axes logarithmic. The one-pass formula climbs along a line of slope two to an error of one and more; the two-pass formula stays at rounding level."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Relative error of the variance against the ratio of mean to standard deviation, both axes logarithmic. The one-pass formula climbs along a line of slope two to an error of one and more; the two-pass formula stays at rounding level."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.9))
 ratio = 2.0**exponents
 ax.loglog(ratio, one_pass, 'o-', label='E X² − (E X)²')
@@ -314,6 +318,10 @@ ax.loglog(ratio, guide, color=GREY, ls=':', label='ε (mean / σ)²')
 ax.set(xlabel='mean / σ', ylabel='relative error of the variance')
 ax.set(ylim=(1e-17, 1e4), title='Cancellation')
 label_lines(ax)
+
+# %% [markdown] tags=["caption"]
+# The one-pass variance errs by about $\epsilon\,(\mu/\sigma)^2$ and by more than the variance itself if $\mu$ is a billion
+# times $\sigma$; subtracting the mean first keeps the error below $10^{-13}$.
 
 # %% [markdown]
 # ```{exercise} ★★ Program: the variance of two batches
@@ -471,7 +479,7 @@ explained[alive] = between[alive] / x.var(0)[alive]
 print(f'all pixels: {between.sum() / x.var(0).sum():.0%} between the classes')
 print(f'best pixel {np.nanmax(explained):.0%}, {(~alive).sum()} never lit')
 
-# %% mystnb={"figure": {"caption": "The class of a digit explains 42 % of the variance of all pixels together, and 61 % of the variance of the best pixel."}, "image": {"alt": "Three 8 by 8 maps of pixels: the total variance is largest left below the centre and small at the left and right edges; the part between the classes is about half as large; the explained share exceeds one half at eleven pixels, and is largest, about 0.6, at four left of the centre."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Three 8 by 8 maps of pixels: the total variance is largest left below the centre and small at the left and right edges; the part between the classes is about half as large; the explained share exceeds one half at eleven pixels, and is largest, about 0.6, at four left of the centre."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.2)
 maps = {'total variance': x.var(0), 'between classes': between}
 for ax, (title, values) in zip(axes, maps.items(), strict=False):
@@ -481,6 +489,9 @@ fig.colorbar(seen, ax=axes[:2], ticks=[0, 0.08, 0.16], shrink=0.7)
 seen = show_image(axes[2], explained.reshape(8, 8), 'explained share',
                   vmin=0, vmax=0.7, cmap='viridis')
 fig.colorbar(seen, ax=axes[2], ticks=[0, 0.35, 0.7], shrink=0.7);
+
+# %% [markdown] tags=["caption"]
+# The class of a digit explains 42 % of the variance of all pixels together, and 61 % of the variance of the best pixel.
 
 # %% [markdown]
 # (Why the group mean is the best guess is shown in [linear regression](../regression/linear_regression.ipynb).) The
@@ -672,7 +683,7 @@ for d, errors in lattice.items():
     slope = np.log(errors[-1] / errors[-2]) / np.log(n[1] / n[0])
     print(f'd = {d}: grid n^{slope:.2f}, theory n^{-2 / d:.2f}')
 
-# %% mystnb={"figure": {"caption": "Monte Carlo errs like $n^{-1/2}$ in every dimension, a grid like $n^{-2/d}$: far better for $d = 1$, at the same rate for $d = 4$, and worse for $d = 8$ beyond about a hundred points."}, "image": {"alt": "Three panels for 1, 4 and 8 dimensions: relative error against the number of points. The Monte Carlo error has the same slope one half in all. The grid is far below it for one dimension, parallel to it for four, and flatter for eight, above it beyond about a hundred points."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Three panels for 1, 4 and 8 dimensions: relative error against the number of points. The Monte Carlo error has the same slope one half in all. The grid is far below it for one dimension, parallel to it for four, and flatter for eight, above it beyond about a hundred points."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.5, sharey=True)
 for ax, (d, ms) in zip(axes, per_axis.items(), strict=True):
     ax.loglog(sizes, drawn[d], 'o-', label='Monte Carlo')
@@ -682,6 +693,10 @@ for ax, (d, ms) in zip(axes, per_axis.items(), strict=True):
     ax.set(title=f'd = {d}', xlabel='points n', xlim=(0.7, 1e4))
 axes[0].set(ylabel='relative error')
 axes[2].legend(loc='lower left');
+
+# %% [markdown] tags=["caption"]
+# Monte Carlo errs like $n^{-1/2}$ in every dimension, a grid like $n^{-2/d}$: far better for $d = 1$, at the same rate for
+# $d = 4$, and worse for $d = 8$ beyond about a hundred points.
 
 # %% [markdown]
 # The error bar comes for free: estimate $\sigma_f$ by the standard deviation $s$ of the same draws, and
@@ -719,7 +734,7 @@ for name, (low, high) in bands.items():
     print(f'{name:12s} from 100 to 1000 draws the 90 % band shrinks by '
           f'{before / after:.2f}')
 
-# %% mystnb={"figure": {"caption": "With a variance the 90 % band of the running mean narrows like $1/\\sqrt n$; with a mean but no variance (Pareto) it narrows more slowly, without a mean (Cauchy) not at all."}, "image": {"alt": "Three panels of running means against the number of draws. For the exponential law the band narrows between two curves of the form 1.64 over root n. For the Pareto law it narrows more slowly and lopsidedly, with jumps. For the Cauchy law it does not narrow at all."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Three panels of running means against the number of draws. For the exponential law the band narrows between two curves of the form 1.64 over root n. For the Pareto law it narrows more slowly and lopsidedly, with jumps. For the Cauchy law it does not narrow at all."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.6)
 for ax, (name, m) in zip(axes, running.items(), strict=True):
     ax.fill_between(n, *bands[name], color='C0', alpha=0.25, rasterized=True)
@@ -730,6 +745,10 @@ for ax, (name, m) in zip(axes, running.items(), strict=True):
 for sign in (-1, 1):
     axes[0].plot(n, sign * 1.645 / np.sqrt(n), color='C1', ls='--')
 axes[0].set(ylabel='running mean − centre');
+
+# %% [markdown] tags=["caption"]
+# With a variance the 90 % band of the running mean narrows like $1/\sqrt n$; with a mean but no variance (Pareto) it narrows
+# more slowly, without a mean (Cauchy) not at all.
 
 # %% [markdown]
 # With finite variance ten times narrower bands need a hundred times the draws; the first band shrinks by
@@ -865,7 +884,7 @@ print(f'spread of one draw: {relative[0]:.0f} times P(Z > 4) without a shift, '
 u = np.random.default_rng(8).random((4000, 50))
 plain, helped = np.exp(u).mean(1), with_help(u, 1)
 
-# %% mystnb={"figure": {"caption": "Left: a control variate makes averages about eight times narrower. Right: a proposal shifted to about 4.1 brings the spread of one draw from 178 times $P(Z > 4)$ down to about twice it."}, "image": {"alt": "Left: histograms of 4000 averages around e minus 1, wide for plain draws and eight times narrower with a control variate. Right: relative standard deviation of a draw against the shift of the proposal, falling from 178 to about 2 near shift 4.1 and rising again; simulated points lie on the curve."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: histograms of 4000 averages around e minus 1, wide for plain draws and eight times narrower with a control variate. Right: relative standard deviation of a draw against the shift of the proposal, falling from 178 to about 2 near shift 4.1 and rising again; simulated points lie on the curve."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.7)
 edges = np.linspace(1.45, 2, 111)
 left.hist(plain, edges, color='C0', alpha=0.5)
@@ -879,6 +898,10 @@ right.semilogy(shifts, relative, color='C1')
 right.plot(tried, tested, 'o', color='C0')
 right.set(xlabel='shift µ of the proposal', ylabel='σ / P(Z > 4)')
 right.set(title='One draw, relative to the answer');
+
+# %% [markdown] tags=["caption"]
+# Left: a control variate makes averages about eight times narrower. Right: a proposal shifted to about 4.1 brings the spread
+# of one draw from 178 times $P(Z > 4)$ down to about twice it.
 
 # %% [markdown]
 # The best shift puts the draws just beyond the edge of the rare event. A badly chosen proposal is worse than none:

@@ -112,7 +112,7 @@ pairs = {
 }
 bells = [(0, 1), (-2, 0.25), (2, 2)]
 
-# %% mystnb={"figure": {"caption": "Left: $\\mu$ moves the bell and $\\sigma^2$ widens it. Middle and right: two independent standard Gaussian coordinates prefer no direction, two independent Laplace coordinates do."}, "image": {"alt": "Left: three bell curves with different centres and widths. Middle: level lines of two independent Gaussian coordinates, concentric circles. Right: level lines of two independent Laplace coordinates, concentric squares standing on a corner."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: three bell curves with different centres and widths. Middle: level lines of two independent Gaussian coordinates, concentric circles. Right: level lines of two independent Laplace coordinates, concentric squares standing on a corner."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.4)
 for mu, sigma2 in bells:
     axes[0].plot(t, bell(t, mu, sigma2))
@@ -127,6 +127,10 @@ for ax, (law, log_p) in zip(axes[1:], pairs.items(), strict=True):
     ax.set(xlim=(-3.4, 3.4), ylim=(-3.4, 3.4), xticks=[-2, 0, 2])
 axes[1].set(ylabel='y', yticks=[-2, 0, 2])
 axes[2].set(yticks=[-2, 0, 2]);
+
+# %% [markdown] tags=["caption"]
+# Left: $\mu$ moves the bell and $\sigma^2$ widens it. Middle and right: two independent standard Gaussian coordinates prefer
+# no direction, two independent Laplace coordinates do.
 
 # %% [markdown]
 # The circular symmetry proves more. A unit vector $\mathbf{a}$ is a direction like any other, so
@@ -360,7 +364,7 @@ for k, ends in axes_of.items():  # on the level line of radius 2
     drop = gaussian_logpdf(ends, np.zeros(2), shapes[k]) - hills[k].max()
     assert close(drop, [-2, -2]) and abs(ends[0] @ ends[1]) < 1e-12
 
-# %% mystnb={"figure": {"caption": "The level lines of a Gaussian density are ellipses along the eigenvectors of $\\Sigma$ with half-axes $r \\sqrt{\\lambda_i}$: circles for $\\Sigma = I$, parallel to the axes for a diagonal $\\Sigma$."}, "image": {"alt": "Level lines of three Gaussian densities in the plane: circles; ellipses parallel to the axes; tilted ellipses. In each panel two are solid, at radius 1 and 2, and the outermost, at radius 3, is dotted. The half-axes of the one of radius 2 are drawn along the eigenvectors."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Level lines of three Gaussian densities in the plane: circles; ellipses parallel to the axes; tilted ellipses. In each panel two are solid, at radius 1 and 2, and the outermost, at radius 3, is dotted. The half-axes of the one of radius 2 are drawn along the eigenvectors."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.3, sharey=True)
 for ax, (name, hill) in zip(axes, hills.items(), strict=True):
     drops = hill.max() - np.array([3, 2, 1, 0]) ** 2 / 2
@@ -370,6 +374,10 @@ for ax, (name, hill) in zip(axes, hills.items(), strict=True):
         ax.plot([0, end[0]], [0, end[1]], color='C1')
     ax.set(title=name, xlabel='y₁', aspect='equal')
 axes[0].set(ylabel='y₂');
+
+# %% [markdown] tags=["caption"]
+# The level lines of a Gaussian density are ellipses along the eigenvectors of $\Sigma$ with half-axes $r \sqrt{\lambda_i}$:
+# circles for $\Sigma = I$, parallel to the axes for a diagonal $\Sigma$.
 
 # %% [markdown]
 # Solid lines are at radius 1 and 2, dotted ones at 3. How much is inside? The squared radius $\|\mathbf{z}\|^2$ has
@@ -394,7 +402,7 @@ print(f'1000 dimensions: length {length.mean():.1f} ± {length.std():.2f}')
 radius = np.linspace(0.01, 13, 400)
 shells = {D: 2 * radius * chi2.pdf(radius**2, D) for D in (1, 2, 10, 100)}
 
-# %% mystnb={"figure": {"caption": "In $D$ dimensions a standard normal vector has length about $\\sqrt{D}$, with a spread that hardly changes; for large $D$ hardly a sample comes near the centre."}, "image": {"alt": "Density of the length of a standard normal vector in 1, 2, 10 and 100 dimensions. In one it falls from its peak at zero; the others are humps of about equal width that move right, with peaks at about 1, 3 and 10."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Density of the length of a standard normal vector in 1, 2, 10 and 100 dimensions. In one it falls from its peak at zero; the others are humps of about equal width that move right, with peaks at about 1, 3 and 10."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.3))
 for D, density in shells.items():
     ax.plot(radius, density)
@@ -403,6 +411,10 @@ for D, density in shells.items():
             color=ax.lines[-1].get_color())
 ax.set(xlabel='length of z', ylabel='density', ylim=(0, 0.85), xlim=(0, 13))
 ax.set_title('How far from the centre is a sample?');
+
+# %% [markdown] tags=["caption"]
+# In $D$ dimensions a standard normal vector has length about $\sqrt{D}$, with a spread that hardly changes; for large $D$
+# hardly a sample comes near the centre.
 
 # %% [markdown]
 # ```{exercise} ★ Program: a region for 95 per cent
@@ -622,7 +634,7 @@ slices = norm.pdf(t, means, np.sqrt(C[0, 0]))  # (3, 201)
 print(f'standard deviation of a: {np.sqrt(Sigma[0, 0]):.2f}, '
       f'given b: {np.sqrt(C[0, 0]):.2f}')
 
-# %% mystnb={"figure": {"caption": "Given $b$, the mean of $a$ lies on a straight line in $b$, and its standard deviation, $0.75$ instead of $1.41$, is the same for every $b$."}, "image": {"alt": "Left: tilted elliptic level lines with three horizontal cuts; the points of highest density on the cuts lie on a straight line. Right: the densities of a given these three values of b, three bells of equal width, beside the wide bell of a alone."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: tilted elliptic level lines with three horizontal cuts; the points of highest density on the cuts lie on a straight line. Right: the densities of a given these three values of b, three bells of equal width, beside the wide bell of a alone."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.8)
 drops = hill.max() - np.array([3, 2, 1]) ** 2 / 2
 left.contour(t, t, hill, levels=drops, colors=GREY, linestyles='-')
@@ -638,6 +650,10 @@ left.set(xlabel='a', ylabel='b', title='Joint density, three cuts')
 left.set(xlim=(-3.5, 5.5), ylim=(-2.8, 3.8))
 right.set(xlabel='a', ylabel='density', ylim=(0, 0.7))
 right.set_title('a given these b (grey: a alone)');
+
+# %% [markdown] tags=["caption"]
+# Given $b$, the mean of $a$ lies on a straight line in $b$, and its standard deviation, $0.75$ instead of $1.41$, is the
+# same for every $b$.
 
 # %% [markdown]
 # **The precision matrix.** Complete the square in another order: as a function of $\mathbf{a}$ alone,
@@ -830,7 +846,7 @@ want = np.sqrt(1 - kernel[42, known] @ np.linalg.solve(
 assert close(gap, want)
 print(f'standard deviation at t = 7: {gap:.2f}, beforehand 1')
 
-# %% mystnb={"figure": {"caption": "Conditioning 61 jointly Gaussian function values on five of them gives curves through the five points; what is left of the spread vanishes there and grows in the gaps."}, "image": {"alt": "Left: three smooth random curves wandering between minus two and two. Right: after five values are observed, curves pass through the five points and agree near them, and spread out in the gaps within a band."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: three smooth random curves wandering between minus two and two. Right: after five values are observed, curves pass through the five points and agree near them, and spread out in the gaps within a band."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.6, sharey=True)
 left.plot(t, curves.T)
 left.set(title='Before', xlabel='t', ylabel='f(t)')
@@ -839,6 +855,10 @@ right.fill_between(t[~known], mean - 2 * spread, mean + 2 * spread,
 right.plot(t[~known], after.T)
 right.plot(t[known], values, 'o', color=GREY)
 right.set(title='After five observations, ± 2 sd', xlabel='t');
+
+# %% [markdown] tags=["caption"]
+# Conditioning 61 jointly Gaussian function values on five of them gives curves through the five points; what is left of the
+# spread vanishes there and grows in the gaps.
 
 # %% [markdown]
 # ```{exercise} ★★★ Program: move the samples you have
@@ -1026,7 +1046,7 @@ for name, e in zip(names, errors.T, strict=True):
     print(f'{name:18} {e.mean():.4f} ± {e.std():.5f}')
 assert (errors[:, 3] < errors[:, :3].min(1)).all()  # in every split
 
-# %% mystnb={"figure": {"caption": "From the upper half of a digit one Gaussian completes a blur; ten Gaussians, one for each digit and weighed by Bayes' theorem, complete most of them more sharply."}, "image": {"alt": "Four rows of ten digits. The first is the truth, the second shows only the upper half, the third the completion by one Gaussian, blurred, the fourth the completion by ten Gaussians, mostly sharp and right."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Four rows of ten digits. The first is the truth, the second shows only the upper half, the third the completion by one Gaussian, blurred, the fourth the completion by ten Gaussians, mostly sharp and right."}} tags=["hide-input"]
 chosen = [np.flatnonzero(digit[test] == c)[1] for c in range(10)]
 blank = np.full((len(test), 32), np.nan)
 rows = {'truth': x[test][:, ~upper], 'seen': blank,
@@ -1037,6 +1057,10 @@ for line, (name, lower) in zip(axes, rows.items(), strict=True):
         picture = np.append(x[test][i, upper], lower[i]).reshape(8, 8)
         show_image(ax, picture, vmin=0, vmax=1)
     line[0].set_ylabel(name, rotation=0, ha='right', va='center');
+
+# %% [markdown] tags=["caption"]
+# From the upper half of a digit one Gaussian completes a blur; ten Gaussians, one for each digit and weighed by Bayes'
+# theorem, complete most of them more sharply.
 
 # %% [markdown]
 # The error bars deserve a look as well. If pictures were Gaussian, the squared radius of what is left,

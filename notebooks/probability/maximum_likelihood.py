@@ -69,7 +69,7 @@ for w in (0.3, 0.5, 0.6, 0.7, 0.8, 0.9):
 # Among all series of ten throws, this one is rare for each $w$. But it is more than twice as probable for 0.7 as for 0.5.
 # With the data fixed and $w$ free to move, the probability of the data is called the **likelihood** of $w$.
 
-# %% mystnb={"figure": {"caption": "Seven of ten throws point to 0.7 but leave much room. With 70 of 100, the maximum stays in its place and the likelihood becomes narrow."}, "image": {"alt": "Two hills over the probability w from 0 to 1, both with their top at 0.7 and height 1. The hill of 7 of 10 throws is about three times as wide as that of 70 of 100 throws."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Two hills over the probability w from 0 to 1, both with their top at 0.7 and height 1. The hill of 7 of 10 throws is about three times as wide as that of 70 of 100 throws."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.5))
 grid = np.linspace(0.001, 0.999, 400)
 for up, throws, at, colour in (7, 10, 0.45, 'C0'), (70, 100, 0.62, 'C1'):
@@ -79,6 +79,10 @@ for up, throws, at, colour in (7, 10, 0.45, 'C0'), (70, 100, 0.62, 'C1'):
     ax.text(at, np.interp(at, grid, height) + 0.04, label, color=colour, ha='right')
 ax.axvline(0.7, color=GREY, ls=':', lw=1)
 ax.set(xlabel='w, the probability of point up', ylabel='likelihood / its maximum', xlim=(0, 1), ylim=(0, 1.08));
+
+# %% [markdown] tags=["caption"]
+# Seven of ten throws point to 0.7 but leave much room. With 70 of 100, the maximum stays in its place and the likelihood
+# becomes narrow.
 
 # %% [markdown]
 # ### The log-likelihood and its maximum
@@ -171,7 +175,7 @@ print(f'by hand:    {lengths.mean():.3f} {lengths.std():.3f}')
 print(f'by search:  {mu:.3f} {np.exp(log_sigma):.3f}')
 print(f'by library: {by_library[0]:.3f} {by_library[1]:.3f}')
 
-# %% mystnb={"figure": {"caption": "The likelihood of three measured lengths has a single maximum, at their mean and their standard deviation with divisor $N$. A bell further right or wider makes the lengths less likely."}, "image": {"alt": "Left: three measured points under three bell curves, of which the one centred on the points is highest there. Right: contours of the likelihood over mean and standard deviation form one hill, wider for larger standard deviations, with its top marked."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: three measured points under three bell curves, of which the one centred on the points is highest there. Right: contours of the likelihood over mean and standard deviation form one hill, wider for larger standard deviations, with its top marked."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.8)
 t = np.linspace(-1, 9, 300)
 bells = {'most likely': by_library, 'too far right': (6, 1), 'too wide': (3, 2)}
@@ -188,6 +192,10 @@ filled = right.contourf(mean, deviation, hill, levels=np.linspace(0, 1.0001, 11)
 right.plot(*by_library, 'o', color='C1')
 right.set(xlabel='mean µ', ylabel='standard deviation σ', title='likelihood, maximum = 1')
 fig.colorbar(filled, ticks=[0, 0.5, 1]);
+
+# %% [markdown] tags=["caption"]
+# The likelihood of three measured lengths has a single maximum, at their mean and their standard deviation with divisor $N$.
+# A bell further right or wider makes the lengths less likely.
 
 # %% [markdown]
 # ### Why the squared error is a log-likelihood
@@ -221,7 +229,7 @@ for name, heights in fits.items():
     print(f'{name:8} most likely slope {slopes[heights.argmax()]:.2f}')
 print(f'least squared error at {slopes[(errors**2).mean(1).argmin()]:.2f}')
 
-# %% mystnb={"figure": {"caption": "One wrong point pulls the Gaussian maximum, which is the least squared error, to a slope of 1.44. Under Laplace noise a large error is less surprising, and the maximum stays near the true slope 1."}, "image": {"alt": "Left: ten points, nine along a line of slope 1 and the last far above, with a steep line pulled towards it and a flatter one through the nine. Right: two log-likelihood curves over the slope, the Gaussian one with its top at 1.44, the Laplace one with its top near 1."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: ten points, nine along a line of slope 1 and the last far above, with a steep line pulled towards it and a flatter one through the nine. Right: two log-likelihood curves over the slope, the Gaussian one with its top at 1.44, the Laplace one with its top near 1."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.6)
 left.plot(x, y, 'o', color=GREY)
 for (name, heights), colour, (dx, dy) in zip(fits.items(), ('C0', 'C1'), [(0.75, 1.75), (1.35, 0.75)]):
@@ -234,6 +242,10 @@ left.set(xlabel='x', ylabel='y', title='ten points')
 right.set(xlabel='slope w', title='log-likelihood − maximum', ylim=(-16, 1), xlim=(0, 2.4))
 right.text(0.45, -3.5, 'Laplace', color='C1', ha='right')
 right.text(0.85, -12, 'Gaussian', color='C0');
+
+# %% [markdown] tags=["caption"]
+# One wrong point pulls the Gaussian maximum, which is the least squared error, to a slope of 1.44. Under Laplace noise a
+# large error is less surprising, and the maximum stays near the true slope 1.
 
 # %% [markdown]
 # For classifiers, the negative log-likelihood of the labels is called cross-entropy. Most of them are trained with it.
@@ -384,7 +396,7 @@ for w in (0.5, 0.65, 0.9, 0.99):
     print(f'w = {w:4}: M(w) = {expected(w, w_true):.2f}'
           f'   with data drawn from w itself {expected(w, w):.2f}')
 
-# %% mystnb={"figure": {"caption": "With more throws the log-likelihood per throw gathers around $M(w)$, whose maximum is the true probability. The dashed curve lets each model rate its own data: it prefers the ends and knows nothing of the throws."}, "image": {"alt": "Two panels, for 10 and 100 throws, over w from 0 to 1. A solid curve has its top at 0.65; a band of sample curves around it is wide for 10 throws and narrow for 100. A dashed curve touches the solid one at 0.65 and rises to zero at both ends."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Two panels, for 10 and 100 throws, over w from 0 to 1. A solid curve has its top at 0.65; a band of sample curves around it is wide for 10 throws and narrow for 100. A dashed curve touches the solid one at 0.65 and rises to zero at both ends."}} tags=["hide-input"]
 fig, axes = panels(2, sharey=True, height=2.7)
 for ax, (N, curves) in zip(axes, means.items()):
     low, high = np.quantile(curves, [0.05, 0.95], axis=0)
@@ -397,6 +409,10 @@ for ax, (N, curves) in zip(axes, means.items()):
 axes[0].set_ylabel('log-likelihood / N')
 axes[0].text(0.6, -1.35, '90 % of samples', color='C0', ha='center')
 axes[1].text(0.6, -1.0, 'M(w)', color='C0', ha='center');
+
+# %% [markdown] tags=["caption"]
+# With more throws the log-likelihood per throw gathers around $M(w)$, whose maximum is the true probability. The dashed
+# curve lets each model rate its own data: it prefers the ends and knows nothing of the throws.
 
 # %% [markdown]
 # ```{admonition} A tempting mistake
@@ -464,7 +480,7 @@ for i, name in enumerate(names):
     print(f'{" ".join(name.split()):19} N = 10: {paths[1, i].mean():.2f}'
           f'   N = 1000: {paths[-1, i].mean():.2f}')
 
-# %% mystnb={"figure": {"caption": "A narrow band is not yet the truth. With a fitted mean the estimate approaches 1. If the mean is set to 0 it approaches 1.64, and with one mean per object, half of the truth."}, "image": {"alt": "Three bands that narrow as the sample grows from 5 to 1000. The first narrows onto the true value 1, the second onto 1.64, the third onto one half."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Three bands that narrow as the sample grows from 5 to 1000. The first narrows onto the true value 1, the second onto 1.64, the third onto one half."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.8))
 low, middle, high = np.quantile(paths, [0.05, 0.5, 0.95], axis=2)
 for i, name in enumerate(names):
@@ -474,6 +490,10 @@ ax.axhline(1, color=GREY, ls=':', lw=1)
 ax.set(xscale='log', xlabel='sample size N', ylabel='estimated variance', xlim=(5, 1000), ylim=(0, 3))
 ax.set_title('median and 90 % band; the truth is 1')
 label_lines(ax)
+
+# %% [markdown] tags=["caption"]
+# A narrow band is not yet the truth. With a fitted mean the estimate approaches 1. If the mean is set to 0 it approaches
+# 1.64, and with one mean per object, half of the truth.
 
 # %% [markdown]
 # The second estimate approaches the member of its model closest to the truth in Kullback–Leibler divergence
@@ -586,7 +606,7 @@ for N in (20, 200):
     k = rng.binomial(N, w_true, size=(40, 1))
     profiles[N] = N * (expected(near, k / N) - expected(w_true, k / N))
 
-# %% mystnb={"figure": {"caption": "Ten times the throws bend the log-likelihood ten times as sharply, but spread its slopes at the truth only $\\sqrt{10}$ times as far. So the maximum comes closer to the truth."}, "image": {"alt": "Forty log-likelihood curves through one point at the true probability, for 20 and for 200 throws. Their slopes at that point scatter around zero, and with 200 throws the curves bend much more sharply. The expected curve has its top there."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Forty log-likelihood curves through one point at the true probability, for 20 and for 200 throws. Their slopes at that point scatter around zero, and with 200 throws the curves bend much more sharply. The expected curve has its top there."}} tags=["hide-input"]
 fig, axes = panels(2, sharey=True, height=2.7)
 for ax, (N, curves) in zip(axes, profiles.items()):
     ax.plot(near, curves.T, color='C0', alpha=0.4, lw=0.8)
@@ -595,6 +615,10 @@ for ax, (N, curves) in zip(axes, profiles.items()):
     ax.set(xlabel='w', ylim=(-8, 5), xlim=(0.4, 0.85), title=f'{N} throws, 40 samples')
 axes[0].text(0.46, -7.2, 'orange: expected', color='C1')
 axes[0].set_ylabel('log-likelihood minus\nits value at the truth');
+
+# %% [markdown] tags=["caption"]
+# Ten times the throws bend the log-likelihood ten times as sharply, but spread its slopes at the truth only $\sqrt{10}$
+# times as far. So the maximum comes closer to the truth.
 
 # %% [markdown]
 # Two things decide how far the maxima scatter: how sharply the curves bend, and how much their slopes at the truth
@@ -764,7 +788,7 @@ for name in few:
     print(f'{name:8} error shrinks like N^{power[name]:.3f}')
 print(f'exactly 0 at the wall: {(large["wall"] == 0).mean():.2f}')
 
-# %% mystnb={"figure": {"caption": "Where a condition fails, the limit law changes: exponential for a moving support, half of the mass on the wall, two humps without information. Only the kink keeps the bell."}, "image": {"alt": "Four histograms of scaled errors with their limit laws. Uniform: a falling exponential. Wall: half a bell and a bar that holds the other half of the mass at zero. Cubic: two humps with a gap at zero. Kink: an ordinary bell."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Four histograms of scaled errors with their limit laws. Uniform: a falling exponential. Wall: half a bell and a bar that holds the other half of the mass at zero. Cubic: two humps with a gap at zero. Kink: an ordinary bell."}} tags=["hide-input"]
 fig, axes = panels(2, rows=2, height=2.2)
 t, s = np.linspace(0, 6, 200), np.linspace(-3.5, 3.5, 281)
 pictures = [
@@ -784,6 +808,10 @@ axes[0, 1].text(-0.3, 0.36, 'half of the\nestimates', color='C0', ha='right')
 axes[0, 1].text(1.1, 0.3, 'limit', color='C1')
 for ax in axes[:, 0]:
     ax.set(ylabel='density')
+
+# %% [markdown] tags=["caption"]
+# Where a condition fails, the limit law changes: exponential for a moving support, half of the mass on the wall, two humps
+# without information. Only the kink keeps the bell.
 
 # %% [markdown]
 # ```{admonition} Why, in each of the four cases
@@ -1086,7 +1114,7 @@ print(f'the rival leads by {seen:.1f}; so much by luck'
 print(f'its log dose {half_rival:.3f} is'
       f' {(half_rival - half_dose(w)) / error_bar:.1f} error bars away')
 
-# %% mystnb={"figure": {"caption": "Left: the log-log curve fits the observed fractions better than the logistic one. Right: if the logistic were true, so large a lead would come by luck in less than 1 of 100 repetitions."}, "image": {"alt": "Left: the fraction of beetles killed against log dose with two fitted curves and the ranges in which 95 per cent of repetitions fall under the logistic one; the asymmetric log-log curve passes closer to the points. Right: histogram of the lead that the rival would have by luck, mostly negative, with the observed lead far in the right tail."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: the fraction of beetles killed against log dose with two fitted curves and the ranges in which 95 per cent of repetitions fall under the logistic one; the asymmetric log-log curve passes closer to the points. Right: histogram of the lead that the rival would have by luck, mostly negative, with the observed lead far in the right tail."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.8)
 t = np.linspace(1.68, 1.9, 200)
 T = np.stack([np.ones(200), t - 1.8], 1)
@@ -1102,6 +1130,10 @@ right.hist(by_luck, bins=np.linspace(-14, 8, 45), color='C0', alpha=0.45)
 right.axvline(seen, color='C1')
 right.text(seen + 0.4, 200, 'observed', color='C1')
 right.set(xlabel='lead of log-log', xlim=(-14, 10), ylabel='repetitions', title='if the logistic were true');
+
+# %% [markdown] tags=["caption"]
+# Left: the log-log curve fits the observed fractions better than the logistic one. Right: if the logistic were true, so
+# large a lead would come by luck in less than 1 of 100 repetitions.
 
 # %% [markdown]
 # The likelihood decides against the logistic curve, and the estimated dose moves by almost two error bars. The Fisher

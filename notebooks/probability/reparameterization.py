@@ -95,7 +95,7 @@ print(f'200 throws: error {error:.4f}, sd / √n {0.3 / np.sqrt(200):.4f}')
 # The expectation of $z^2$ above has the derivatives $2\mu$ and $2\sigma$, however the numbers were drawn. And whether
 # a draw has a derivative depends on *how* it is made: in torch, `sample()` is a black box, `rsample()` is not.
 
-# %% mystnb={"figure": {"caption": "Left: a draw cuts the path from $\\theta$ to $f$. Right: with the noise $\\varepsilon$ as an input, $z$ is an ordinary function of $\\theta$, and the chain rule runs through it."}, "image": {"alt": "Two computation graphs. Left: theta leads to a round node z, drawn at random, which leads to f; the arrow from theta to z is broken. Right: theta and a random node epsilon both lead to z = g(theta, epsilon), which leads to f; a path of solid arrows runs from f back to theta."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Two computation graphs. Left: theta leads to a round node z, drawn at random, which leads to f; the arrow from theta to z is broken. Right: theta and a random node epsilon both lead to z = g(theta, epsilon), which leads to f; a path of solid arrows runs from f back to theta."}} tags=["hide-input"]
 fig, axes = panels(2, height=1.7)
 spots = {'θ': (0, 0), 'z': (1, 0), 'f': (2, 0), 'ε': (1, 1)}
 
@@ -117,6 +117,10 @@ arrow(axes[1], 'θ', 'z', color='C0')
 arrow(axes[1], 'ε', 'z', color='C1')
 axes[0].set(title='z is drawn: the path is cut')
 axes[1].set(title='z = g(θ, ε): noise is an input');
+
+# %% [markdown] tags=["caption"]
+# Left: a draw cuts the path from $\theta$ to $f$. Right: with the noise $\varepsilon$ as an input, $z$ is an ordinary
+# function of $\theta$, and the chain rule runs through it.
 
 # %% [markdown]
 # Circles are random, squares are computed. There are two ways out. Leave the draws where they are and change
@@ -745,7 +749,7 @@ clouds = estimates(20, 1, 1, 20_000, rng)
 dense = np.geomspace(1, 256, 50)
 curves = variances(dense, 1, 1)
 
-# %% mystnb={"figure": {"caption": "All three estimators aim at the slope 2. The variance of the path is the same in every dimension $D$; that of the score function grows like $D^2$, and like $D$ with a baseline."}, "image": {"alt": "Left: histograms of the three estimators in 20 dimensions around the exact slope 2; the path is a narrow peak, the baseline version several times wider, the raw score function nearly flat. Right: variance against dimension on logarithmic axes; flat for the path, slope one with baseline, slope two without."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: histograms of the three estimators in 20 dimensions around the exact slope 2; the path is a narrow peak, the baseline version several times wider, the raw score function nearly flat. Right: variance against dimension on logarithmic axes; flat for the path, slope one with baseline, slope two without."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.9)
 edges = np.arange(-300, 301)
 names = 'path', 'score', 'with baseline'
@@ -764,6 +768,10 @@ left.set(xlim=(-60, 60))
 right.set(xscale='log', yscale='log', xlabel='dimension D')
 right.set(ylabel='variance', title='Points: five seeds')
 label_lines(right)
+
+# %% [markdown] tags=["caption"]
+# All three estimators aim at the slope 2. The variance of the path is the same in every dimension $D$; that of the score
+# function grows like $D^2$, and like $D$ with a baseline.
 
 # %% [markdown]
 # Is the path always better? The variance of the score function grows with the *size* of $f$, that of the path with its
@@ -789,7 +797,7 @@ rough, _ = rough_variances(wiggles, 0.5)
 cross = wiggles[np.flatnonzero(rough[0] > rough[1])[0]]
 print(f'the score function wins from frequency {cross:.2f} on')
 
-# %% mystnb={"figure": {"caption": "For a smooth $f$ the path has less noise, for a rough one the score function: here, with $\\mu = 0.5$, from frequency $1.1$ on, where its variance settles at one half and the path's keeps growing."}, "image": {"alt": "Variance of both estimators against the frequency of f. The path is better at low frequencies, then its curve rises like a parabola while the score function's levels off at one half; they cross near frequency one."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Variance of both estimators against the frequency of f. The path is better at low frequencies, then its curve rises like a parabola while the score function's levels off at one half; they cross near frequency one."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.4))
 for i, name in enumerate(('path', 'score')):
     ax.plot(wiggles, rough[i], label=name)
@@ -797,6 +805,10 @@ ax.axvline(cross, color=GREY, ls=':', lw=1)
 ax.set(xlabel='frequency ω of f(z) = sin ωz', ylabel='variance')
 ax.set(ylim=(0, 3), xlim=(0, 4))
 ax.legend(loc='upper left');
+
+# %% [markdown] tags=["caption"]
+# For a smooth $f$ the path has less noise, for a rough one the score function: here, with $\mu = 0.5$, from frequency $1.1$
+# on, where its variance settles at one half and the path's keeps growing.
 
 # %% [markdown]
 # ```{exercise} ★★ Program: the leave-one-out baseline
@@ -947,7 +959,7 @@ for tau, y in clouds.items():
     print(f'tau {tau}: largest entry above 0.9 in {sure:.0%}')
 flat = {tau: y @ corners for tau, y in clouds.items()}
 
-# %% mystnb={"figure": {"caption": "A low temperature $\\tau$ drives the Gumbel-softmax draws into the corners, which are the three choices; a high one keeps them near the middle."}, "image": {"alt": "Three triangles with 1500 points each. At temperature 0.1 almost all points sit in the corners and on the edges, at 0.5 they fill the triangle with a crowd near the corners, at 2 they form a cloud around the middle."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Three triangles with 1500 points each. At temperature 0.1 almost all points sit in the corners and on the edges, at 0.5 they fill the triangle with a crowd near the corners, at 2 they form a cloud around the middle."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.0)
 for ax, (tau, points) in zip(axes, flat.items(), strict=True):
     ax.fill(*corners.T, fill=False, ec=GREY)
@@ -957,6 +969,10 @@ for ax, (tau, points) in zip(axes, flat.items(), strict=True):
                 ha='center', color=GREY)
     ax.set(title=f'τ = {tau}', aspect='equal', ylim=(-0.2, 1.05))
     ax.axis('off')
+
+# %% [markdown] tags=["caption"]
+# A low temperature $\tau$ drives the Gumbel-softmax draws into the corners, which are the three choices; a high one keeps
+# them near the middle.
 
 # %% [markdown]
 # **How large is the bias, how large the noise?** Two options suffice to see it, and there everything is one integral.
@@ -1016,7 +1032,7 @@ assert (abs(mean[:, 0] - limits) < 5 * error + bias).all()
 print(f'exact {exact:.2f}; at tau = 0.05 soft {mean[:, 0, 0].mean():.2f}, '
       f'straight-through {mean[:, 0, 1].mean():.2f}')
 
-# %% mystnb={"figure": {"caption": "As $\\tau$ falls, the bias of Gumbel-softmax vanishes but its noise grows. Straight-through tends to one and a half times the exact slope; the score function has no bias at any $\\tau$."}, "image": {"alt": "Left: mean of the gradient estimates against temperature. The soft one tends to the exact value as the temperature falls, the straight-through one to a value half as large again. Right: standard deviation of one draw, growing as the temperature falls; that of the score function is a horizontal line."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: mean of the gradient estimates against temperature. The soft one tends to the exact value as the temperature falls, the straight-through one to a value half as large again. Right: standard deviation of one draw, growing as the temperature falls; that of the score function is a horizontal line."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.7)
 names = 'Gumbel-softmax', 'straight-through', 'score function'
 for i, name in enumerate(names):
@@ -1030,6 +1046,10 @@ left.set(title='Bias (dotted: exact)', ylim=(0, 1))
 right.set(xscale='log', yscale='log', xlabel='temperature τ')
 right.set(ylabel='sd of one draw', title='Noise; bands: five seeds')
 right.legend(fontsize=8);
+
+# %% [markdown] tags=["caption"]
+# As $\tau$ falls, the bias of Gumbel-softmax vanishes but its noise grows. Straight-through tends to one and a half times
+# the exact slope; the score function has no bias at any $\tau$.
 
 # %% [markdown]
 # ```{exercise} ★★★ Program: the two largest perturbed logits
@@ -1308,7 +1328,7 @@ assert close_sd and close_mean
 print('all standard deviations right to 2 %:', close_sd)
 print('all means right to a tenth of one:   ', close_mean)
 
-# %% mystnb={"figure": {"caption": "With as many draws and each at its best step, the path ends more than fifty times closer to the posterior in KL divergence than the score function, and closer still without the score term."}, "image": {"alt": "KL divergence from the exact posterior against the number of steps, on a logarithmic axis. The score function falls from about 250 to a few units; the path goes on to about three hundredths, and without the score term to between one and two thousandths."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "KL divergence from the exact posterior against the number of steps, on a logarithmic axis. The score function falls from about 250 to a few units; the path goes on to about three hundredths, and without the score term to between one and two thousandths."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.8))
 at = np.arange(0, 1001, 40)
 for name, (kl, _, _) in best.items():
@@ -1317,6 +1337,10 @@ for name, (kl, _, _) in best.items():
 ax.set(yscale='log', xlabel='step (10 draws each)', ylabel='KL(q ‖ posterior)')
 ax.set(title='442 patients, 65 parameters; median and range of five seeds')
 label_lines(ax)
+
+# %% [markdown] tags=["caption"]
+# With as many draws and each at its best step, the path ends more than fifty times closer to the posterior in KL divergence
+# than the score function, and closer still without the score term.
 
 # %% [markdown]
 # The score function, at its best step, ends above one unit of divergence, where $q$ is visibly wrong; the path ends

@@ -78,7 +78,7 @@ for degree, fits in twenty.items():
     library = [Legendre.fit(x, y, degree, [-1, 1])(grid) for y in labels]
     assert close(fits, library)
 
-# %% mystnb={"figure": {"caption": "Left: twenty lines agree and miss both bends together, which is bias. Right: twenty polynomials scatter around the truth, most at the ends, which is variance."}, "image": {"alt": "Two panels with the sine curve dashed, twenty thin fits and their mean. Degree 1: the fits lie close together around a straight line that misses both bends of the sine. Degree 12: the fits swing wildly, most at the ends, while their mean runs along the sine, except at the very ends."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Two panels with the sine curve dashed, twenty thin fits and their mean. Degree 1: the fits lie close together around a straight line that misses both bends of the sine. Degree 12: the fits swing wildly, most at the ends, while their mean runs along the sine, except at the very ends."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.7, sharey=True)
 for ax, (degree, fits) in zip(axes, twenty.items(), strict=True):
     ax.plot(grid, fits.T, color='C0', lw=0.7, alpha=0.45)
@@ -87,6 +87,10 @@ for ax, (degree, fits) in zip(axes, twenty.items(), strict=True):
     ax.set(xlabel='x', title=f'degree {degree}', ylim=(-2.2, 2.2))
 axes[0].set_ylabel('prediction')
 axes[0].legend(fontsize=8, loc='upper left');
+
+# %% [markdown] tags=["caption"]
+# Left: twenty lines agree and miss both bends together, which is bias. Right: twenty polynomials scatter around the truth,
+# most at the ends, which is variance.
 
 # %% [markdown]
 # The lines agree with each other and are wrong together. The polynomials are right on average (twenty are too few to show
@@ -465,7 +469,7 @@ for name, (smoother, knobs) in families.items():
     print(f'best {name} tried = {few[k]:.3g}: bias² {lines[k, 0]:.4f}, '
           f'variance {lines[k, 1]:.4f}, sum {lines[k].sum():.4f}')
 
-# %% mystnb={"figure": {"caption": "In each family squared bias falls, all in all, where variance rises, and their sum is least in between: of the values tried, at degree 3, at $\\alpha = 1$, at $k = 7$. The simulation (dots) confirms the exact lines."}, "image": {"alt": "Three panels with squared bias, variance and their sum. Against polynomial degree, bias falls in steps at odd degrees, variance rises, the sum is least at degree 3. Against the ridge price, bias rises and variance falls, with the least sum near 1. Against the number of neighbours the same, with the least sum near seven. Dots and short bars of the simulation lie on the lines."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Three panels with squared bias, variance and their sum. Against polynomial degree, bias falls in steps at odd degrees, variance rises, the sum is least at degree 3. Against the ridge price, bias rises and variance falls, with the least sum near 1. Against the number of neighbours the same, with the least sum near seven. Dots and short bars of the simulation lie on the lines."}} tags=["hide-input"]
 fig, axes = panels(3, height=3, sharey=True)
 for ax, (name, (knobs, lines, dots)) in zip(axes, measured.items(),
                                             strict=True):
@@ -487,6 +491,10 @@ for ax, title in zip(axes, ('polynomial', 'ridge', 'neighbours'),
     ax.set_title(title)
 axes[0].set_ylabel('mean squared error, noise taken off')
 axes[0].legend(fontsize=8, loc='upper right');
+
+# %% [markdown] tags=["caption"]
+# In each family squared bias falls, all in all, where variance rises, and their sum is least in between: of the values
+# tried, at degree 3, at $\alpha = 1$, at $k = 7$. The simulation (dots) confirms the exact lines.
 
 # %% [markdown]
 # In each panel one term falls, the other rises (at even degrees the bias over new inputs rises by a trace, too), and the
@@ -755,7 +763,7 @@ for name, (knobs, _) in patients.items():
         print(f'{name:10} {knobs[k]:5.0f}: noise + bias² {rest[k]:.0f}, '
               f'variance {variance[k]:.0f}')
 
-# %% mystnb={"figure": {"caption": "With 60 training patients the variance makes the total rise on the right; noise and squared bias, which no resampling separates, level off near 3000."}, "image": {"alt": "Two stacked areas against the knob. Left, number of neighbours from 60 down to 1: noise plus squared bias falls from 5975 to 3075 and levels off, the variance on top of it grows to 3598, the sum is least near ten. Right, ridge price from large to small: noise plus squared bias falls from 5850 to about 2900, the variance grows steeply; the sum is least near 100."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Two stacked areas against the knob. Left, number of neighbours from 60 down to 1: noise plus squared bias falls from 5975 to 3075 and levels off, the variance on top of it grows to 3598, the sum is least near ten. Right, ridge price from large to small: noise plus squared bias falls from 5850 to about 2900, the variance grows steeply; the sum is least near 100."}} tags=["hide-input"]
 fig, axes = panels(2, height=3, sharey=True)
 for ax, (name, (knobs, _)) in zip(axes, patients.items(), strict=True):
     rest, variance = found[name].mean(axis=0)
@@ -775,6 +783,10 @@ axes[0].set_xticks([60, 20, 5, 1], [60, 20, 5, 1])
 axes[0].minorticks_off()
 axes[1].set_xlabel('α')
 axes[1].legend(fontsize=8, loc='upper left');
+
+# %% [markdown] tags=["caption"]
+# With 60 training patients the variance makes the total rise on the right; noise and squared bias, which no resampling
+# separates, level off near 3000.
 
 # %% [markdown]
 # (Dashed: always predicting the mean. Bars: four fifths of the shuffles; these share their 442 patients, so the bars

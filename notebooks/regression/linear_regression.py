@@ -68,7 +68,7 @@ for i in range(4):
     print(f'body mass index {bmi[i]:.1f}: prediction {guess:5.1f},'
           f' observed {y[i]:3.0f}, residual {guess - y[i]:6.1f}')
 
-# %% mystnb={"figure": {"caption": "Single patients stray far from the rule, but the averages of patients with a similar body mass index (with two standard errors) lie near its line. A linear model is a statement about these averages."}, "image": {"alt": "Disease progression against body mass index for 442 patients: a wide grey cloud that rises to the right, a straight line through it, and ten averages with error bars that lie along the line."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Disease progression against body mass index for 442 patients: a wide grey cloud that rises to the right, a straight line through it, and ten averages with error bars that lie along the line."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3.2))
 ax.plot(bmi, y, '.', ms=3, color=GREY, alpha=0.7)
 groups = np.array_split(np.argsort(bmi), 10)
@@ -81,6 +81,10 @@ ax.text(37, 282, 'the rule', color='C1', ha='right')
 ax.text(26, 325, 'single patients', color=GREY, ha='right')
 ax.text(36.5, 208, 'averages', color='C0', ha='left')
 ax.set(xlabel='body mass index (kg/m²)', ylabel='disease progression');
+
+# %% [markdown] tags=["caption"]
+# Single patients stray far from the rule, but the averages of patients with a similar body mass index (with two standard
+# errors) lie near its line. A linear model is a statement about these averages.
 
 # %% [markdown]
 # In general each of $d$ measurements $x_1, \dots, x_d$, the **features**, gets a **weight** $w_j$. It says by how much the prediction
@@ -221,7 +225,7 @@ largest = np.sort(abs(r))[-44:]  # the worst tenth of the patients
 print(f'the worst tenth has {(largest**2).sum() / (r**2).sum():.2f} of the'
       f' squares, {largest.sum() / abs(r).sum():.2f} of the absolute values')
 
-# %% mystnb={"figure": {"caption": "Squares punish residuals beyond 2 more than absolute values do, and their pull grows with the residual. Absolute values pull with the same force at every distance."}, "image": {"alt": "Left: the squared loss is a parabola, flatter than the absolute value near zero and steeper beyond one. Right: its derivative is a straight line, that of the absolute value a jump from -1 to 1."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: the squared loss is a parabola, flatter than the absolute value near zero and steeper beyond one. Right: its derivative is a straight line, that of the absolute value a jump from -1 to 1."}} tags=["hide-input"]
 t = np.linspace(-3, 3, 301)
 fig, (left, right) = panels(2, height=2.6)
 left.plot(t, squared_loss(t, 0))
@@ -234,6 +238,10 @@ right.plot(t, np.where(abs(t) < 0.01, np.nan, np.sign(t)))
 right.text(2.3, 2.7, 'r', color='C0', ha='right')
 right.text(2.9, 0.55, 'sign r', color='C1', ha='right')
 right.set(xlabel='residual r', title='Pull: the derivative of the loss');
+
+# %% [markdown] tags=["caption"]
+# Squares punish residuals beyond 2 more than absolute values do, and their pull grows with the residual. Absolute values
+# pull with the same force at every distance.
 
 # %% [markdown]
 # ### The normal equations
@@ -307,7 +315,7 @@ print(f'slope {slope:.2f}, bias {bias:.1f}, loss {mean_loss(line, y):.1f}')
 Z = (X - X.mean(axis=0)) / X.std(axis=0)  # (442, 10)
 w, b = least_squares(Z, y)
 
-# %% mystnb={"figure": {"caption": "Drawn as a network, the linear model is a single neuron with $d = 10$ inputs. Per standard deviation, s1 and s5 move the prediction most, age hardly at all."}, "image": {"alt": "A single neuron: ten named inputs on the left, joined to one output; thick lines for the weights of s1, s5, bmi and s2, thin ones for age and s6. Blue lines raise the prediction, orange ones lower it."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "A single neuron: ten named inputs on the left, joined to one output; thick lines for the weights of s1, s5, bmi and s2, thin ones for age and s6. Blue lines raise the prediction, orange ones lower it."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3.4))
 heights = np.linspace(1, 0, len(names))
 for height, name, weight in zip(heights, names, w, strict=True):
@@ -323,6 +331,10 @@ ax.text(0.62, 0.92, 'raises the prediction', color='C0')
 ax.text(0.62, 0.06, 'lowers it', color='C1')
 ax.set(xlim=(-0.36, 1.5), ylim=(-0.06, 1.06))
 ax.axis('off');
+
+# %% [markdown] tags=["caption"]
+# Drawn as a network, the linear model is a single neuron with $d = 10$ inputs. Per standard deviation, s1 and s5 move the
+# prediction most, age hardly at all.
 
 # %% [markdown]
 # ### Gradient descent, scikit-learn and PyTorch
@@ -586,7 +598,7 @@ for low in (0, 1):
     distance = ((w_short * t + b_short - t**2)**2).mean() ** 0.5
     print(f'distance from m between {low} and {low + 1}: {distance:.2f}')
 
-# %% mystnb={"figure": {"caption": "A line fitted on $[0, 1]$ is close to $m(x) = x^2$ there and ever farther from it beyond. Where the inputs lie decides which line is best."}, "image": {"alt": "A parabola and a line fitted to points between 0 and 1: close together there, ever farther apart between 1 and 2."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "A parabola and a line fitted to points between 0 and 1: close together there, ever farther apart between 1 and 2."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.7))
 t = np.linspace(0, 2, 101)
 ax.plot(x_train, y_train, '.', color=GREY, label='_points')
@@ -595,6 +607,10 @@ ax.plot(t, w_short * t + b_short, label='fitted line')
 ax.axvline(1, color=GREY, lw=0.8, ls=':')
 ax.set(xlabel='x', ylabel='y', xlim=(0, 2))
 label_lines(ax);
+
+# %% [markdown] tags=["caption"]
+# A line fitted on $[0, 1]$ is close to $m(x) = x^2$ there and ever farther from it beyond. Where the inputs lie decides
+# which line is best.
 
 # %% [markdown]
 # To imitate new patients, we hold out a quarter of the real ones, fit on the rest, and predict the held-out quarter. We do
@@ -647,12 +663,16 @@ print(f'correlation of s1 and s2 in patients: {np.corrcoef(Z.T)[4, 5]:.2f}')
 print(f'spread of the weights: bmi {weights[:, 2].std():.1f},'
       f' s1 {s1.std():.1f}, s2 {s2.std():.1f}, s1 + s2 {(s1 + s2).std():.1f}')
 
-# %% mystnb={"figure": {"caption": "Over 100 splits the weight of the body mass index is firm, while those of s1 and s2, two features with a correlation of 0.90, sway widely."}, "image": {"alt": "Ten columns of dots, one for each weight, a dot for each split: narrow for age, sex, bmi and bp, very wide for s1 and s2, wide for s3, s4 and s5."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Ten columns of dots, one for each weight, a dot for each split: narrow for age, sex, bmi and bp, very wide for s1 and s2, wide for s3, s4 and s5."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.8))
 spots = np.random.default_rng(0).uniform(-0.25, 0.25, (100, 1)) + np.arange(10)
 ax.plot(spots, weights, '.', color='C0', ms=3, alpha=0.5)
 ax.axhline(0, color=GREY, lw=0.8)
 ax.set(xticks=range(10), xticklabels=names, ylabel='weight per\nstandard deviation', title='Each dot is one split');
+
+# %% [markdown] tags=["caption"]
+# Over 100 splits the weight of the body mass index is firm, while those of s1 and s2, two features with a correlation of
+# 0.90, sway widely.
 
 # %% [markdown]
 # The features s1 and s2 are total and LDL cholesterol. They rise and fall together, so a larger weight of one can be
@@ -788,7 +808,7 @@ for name, labels in ('good labels', good), ('one bad label', bad):
     print(f"{name:13}  slope by squares {slopes['squares']:6.3f},"
           f" by absolute values {slopes['absolute values']:.3f}")
 
-# %% mystnb={"figure": {"caption": "One bad label turns the slope of least squares from rising to falling. The fit by absolute values keeps to the line of the other twenty points."}, "image": {"alt": "Twenty-one points along a rising line; an arrow shows one of them moved far below. The least-squares line of the good labels rises, that with the bad label falls; the least-absolute line stays with the other points."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Twenty-one points along a rising line; an arrow shows one of them moved far below. The least-squares line of the good labels rises, that with the bad label falls; the least-absolute line stays with the other points."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3.2))
 ax.plot(x, bad, 'o', color=GREY, ms=4)
 ax.annotate('', (x[i], bad[i] + 1), (x[i], good[i] - 1), arrowprops=dict(arrowstyle='->', color=GREY))
@@ -800,6 +820,10 @@ for (w_line, b_line), colour, style, name in (
     ax.plot(t, w_line * t + b_line, style, color=colour, label=name)
 ax.set(xlabel='x', ylabel='y', xlim=(0, 10.2))
 label_lines(ax);
+
+# %% [markdown] tags=["caption"]
+# One bad label turns the slope of least squares from rising to falling. The fit by absolute values keeps to the line of the
+# other twenty points.
 
 # %% [markdown]
 # (dl.loss.outliers)=
@@ -853,7 +877,7 @@ print('bad labels  no feature   squares  absolute values')
 for wrong, (mean, squares, absolute) in zip(wrong_counts, curves.mean(1)):
     print(f'{wrong:10} {mean:11.1f} {squares:9.1f} {absolute:16.1f}')
 
-# %% mystnb={"figure": {"caption": "With ten bad labels in 332, squares predict worse than the mean does with none. Absolute values keep an error of about 46 even with 33. Bands hold the middle 16 of 20 splits."}, "image": {"alt": "Error on held-out patients against the number of bad labels: the curves of squares and of no feature climb steeply, with wide bands; that of absolute values stays flat near 46."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Error on held-out patients against the number of bad labels: the curves of squares and of no feature climb steeply, with wide bands; that of absolute values stays flat near 46."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3))
 for k, (label, colour) in enumerate((('no feature', GREY), ('squares', 'C0'), ('absolute values', 'C1'))):
     low, high = np.quantile(curves[:, :, k], (0.1, 0.9), axis=1)
@@ -861,6 +885,10 @@ for k, (label, colour) in enumerate((('no feature', GREY), ('squares', 'C0'), ('
     ax.plot(wrong_counts, curves[:, :, k].mean(axis=1), '.-', color=colour, label=label)
 ax.set(xlabel='bad labels among 332', ylabel='mean absolute error', ylim=(0, None), xlim=(0, 33))
 label_lines(ax);
+
+# %% [markdown] tags=["caption"]
+# With ten bad labels in 332, squares predict worse than the mean does with none. Absolute values keep an error of about 46
+# even with 33. Bands hold the middle 16 of 20 splits.
 
 # %% [markdown]
 # With clean labels, squares are slightly ahead. With ten bad labels, three in a hundred, they do no better than the

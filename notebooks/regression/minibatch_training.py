@@ -29,7 +29,7 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
     address = 'https://github.com/deep-learning-verified/book/archive/refs/tags/v0.2.0.zip'
     subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
 
-# %%
+# %% tags=["hide-input"]
 from itertools import permutations
 
 import matplotlib.pyplot as plt
@@ -203,7 +203,7 @@ print(f'exact {lowest:.3f}; after 12 epochs, mean of 5 shuffles:')
 for size, curve in curves.items():
     print(f'size {size:3}: {curve[:, -1].mean():.3f}')
 
-# %% mystnb={"figure": {"caption": "Left: in two epochs smaller batches take more steps and come nearer to the goal. Right: at one step size, batches of 10 and 100 end near the exact loss, single examples hover above it."}, "image": {"alt": "Left: on elliptic contours three paths from one start. Two steps of full descent stop half way, 26 steps of batches of 34 come close with small wiggles, 884 steps of single examples arrive and scribble around the minimum, which a cross marks. Right: loss against epochs for four batch sizes. Batches of 10 fall at once to just above the dashed exact value; single examples fall at once and hover high above it with a wide band; batches of 100 and 442 fall slowly and smoothly."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: on elliptic contours three paths from one start. Two steps of full descent stop half way, 26 steps of batches of 34 come close with small wiggles, 884 steps of single examples arrive and scribble around the minimum, which a cross marks. Right: loss against epochs for four batch sizes. Batches of 10 fall at once to just above the dashed exact value; single examples fall at once and hover high above it with a wide band; batches of 100 and 442 fall slowly and smoothly."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=3.0)
 u, v = torch.meshgrid(torch.linspace(-0.8, 0.8, 70),
                       torch.linspace(-0.2, 1.1, 70), indexing='xy')
@@ -225,6 +225,10 @@ right.axhline(lowest, color=GREY, ls='--', lw=1)
 right.set(xlabel='epoch', ylabel='loss on all patients', ylim=(0.22, 0.52),
           xlim=(0, 12), xticks=[0, 4, 8, 12])
 label_lines(right);
+
+# %% [markdown] tags=["caption"]
+# Left: in two epochs smaller batches take more steps and come nearer to the goal. Right: at one step size, batches of 10 and
+# 100 end near the exact loss, single examples hover above it.
 
 # %% [markdown]
 # Small hands make fast starts: in one epoch they take tens or hundreds of steps where full descent takes one. They also do
@@ -561,7 +565,7 @@ assert (abs(variances - line) < 5 * errors).all()
 slope = (variances[3] / variances[0]).log() / torch.tensor(30.0).log()
 print(f'slope from size 1 to 30: {slope:.2f}')
 
-# %% mystnb={"figure": {"caption": "The variance of the gradient falls like $1/b$. Drawn batches leave an excess in the predicted band; dealt ones leave far less at short steps, and least at the end of an epoch."}, "image": {"alt": "Three panels. Left: the variance of the batch gradient falls with the batch size along a line of slope minus one and bends down near the full data. Middle: the excess at the ends of epochs against the step size; the points of drawn batches lie in the narrow predicted band of slope one, those of dealt batches fall away below it, thirtyfold at the smallest step. Right: the excess within an epoch of dealing for step 0.01 is an arch, low at both ends; for drawn batches it is a flat line above it."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Three panels. Left: the variance of the batch gradient falls with the batch size along a line of slope minus one and bends down near the full data. Middle: the excess at the ends of epochs against the step size; the points of drawn batches lie in the narrow predicted band of slope one, those of dealt batches fall away below it, thirtyfold at the smallest step. Right: the excess within an epoch of dealing for step 0.01 is an arch, low at both ends; for drawn batches it is a flat line above it."}} tags=["hide-input"]
 fig, (left, middle, right) = panels(3, height=2.7)
 b = torch.linspace(1, 441.5, 2000)
 left.loglog(b, S / b * (442 - b) / 441, 'C0', lw=1.2)
@@ -581,6 +585,10 @@ for i, (dealt, name) in enumerate(((False, 'drawn'), (True, 'dealt'))):
 middle.set(xlabel='step η', title='excess / exact loss')
 right.set(xlabel='batch of the epoch', ylim=(0, 0.36),
           title='excess (%), η = 0.01');
+
+# %% [markdown] tags=["caption"]
+# The variance of the gradient falls like $1/b$. Drawn batches leave an excess in the predicted band; dealt ones leave far
+# less at short steps, and least at the end of an epoch.
 
 # %% [markdown]
 # ```{exercise} ★★ The longest step
@@ -733,7 +741,7 @@ for name, curve in ways.items():
     print(f'{name:8}: {100 * curve[-10:].mean() / exact_loss:.3f} % above; '
           f'at most {(curve[-10:].max() / noise):.3f} of the noise')
 
-# %% mystnb={"figure": {"caption": "The mean excess of ten shuffles stays above the noise of the data at a constant step; halving the step or averaging the places brings it far below."}, "image": {"alt": "Excess over the exact loss against epochs, logarithmic. The constant step stays on a ragged plateau above the dashed line of the noise. The halved step goes down in stairs through the line. The average, begun after ten epochs, starts well below the line, with a narrow band, and goes on falling smoothly."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Excess over the exact loss against epochs, logarithmic. The constant step stays on a ragged plateau above the dashed line of the noise. The halved step goes down in stairs through the line. The average, begun after ten epochs, starts well below the line, with a narrow band, and goes on falling smoothly."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3.0))
 for i, (name, curve) in enumerate(ways.items()):
     epochs = torch.arange(61 - len(curve), 61)
@@ -744,6 +752,10 @@ ax.axhline(noise / exact_loss, color=GREY, ls='--', lw=1)
 ax.text(60, 1.15 * noise / exact_loss, 'noise', color=GREY, ha='right')
 ax.set(xlabel='epoch', ylabel='excess / exact loss', xlim=(0, 60))
 label_lines(ax);
+
+# %% [markdown] tags=["caption"]
+# The mean excess of ten shuffles stays above the noise of the data at a constant step; halving the step or averaging the
+# places brings it far below.
 
 # %% [markdown]
 # And on patients that the training has not seen? Twenty splits, 332 for training and $442 - 332 = 110$ to judge, all

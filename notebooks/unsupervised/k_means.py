@@ -26,7 +26,7 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
     address = 'https://github.com/deep-learning-verified/book/archive/refs/tags/v0.2.0.zip'
     subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
 
-# %%
+# %% tags=["hide-input"]
 from itertools import product
 
 import matplotlib.pyplot as plt
@@ -276,7 +276,7 @@ for _ in range(len(costs) // 2):
     moving = update(x, rounds[-1][0], moving)
 print(f'rounds: {len(rounds)}, cost {costs[0]:.0f} to {costs[-1]:.0f}')
 
-# %% mystnb={"figure": {"caption": "From four prototypes bunched at the top, ten rounds of assigning and averaging find all four groups and lower the cost from 2494 to 307."}, "image": {"alt": "Four panels of the same 160 points: unlabelled, with four prototypes bunched at the top; coloured after the first assignment; after three rounds; and at the end, with one prototype in the middle of each of the four groups."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Four panels of the same 160 points: unlabelled, with four prototypes bunched at the top; coloured after the first assignment; after three rounds; and at the end, with one prototype in the middle of each of the four groups."}} tags=["hide-input"]
 fig, axes = panels(4, height=1.9, sharex=True, sharey=True)
 axes[0].scatter(*x.T, s=5, color=GREY)
 axes[0].scatter(*start.T, marker='X', s=60, c=['C0', 'C1', 'C2', 'C3'])
@@ -290,6 +290,10 @@ for ax, r in zip(axes[1:], (0, 3, len(rounds) - 1), strict=True):
 for ax in axes:
     ax.set(xticks=[], yticks=[], aspect='equal')
     ax.spines[:].set_visible(False)
+
+# %% [markdown] tags=["caption"]
+# From four prototypes bunched at the top, ten rounds of assigning and averaging find all four groups and lower the cost from
+# 2494 to 307.
 
 # %% [markdown]
 # The algorithm needs prototypes to begin with. The simplest choice is $K$ different points, drawn at random:
@@ -311,10 +315,14 @@ same = (z == library.labels_).all() and close(mu, library.cluster_centers_)
 assert same and (np.diff(costs) <= 1e-9).all()
 print(f'same as scikit-learn: {same}, in {len(costs) // 2} rounds')
 
-# %% mystnb={"figure": {"caption": "Of the ten prototypes found among 1797 digits without a single label, each a mean of similar pictures, most can be read as digits."}, "image": {"alt": "Ten blurred pictures of eight by eight pixels, the prototypes; most can be read as a digit."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Ten blurred pictures of eight by eight pixels, the prototypes; most can be read as a digit."}} tags=["hide-input"]
 fig, axes = panels(10, height=0.7)
 for ax, prototype in zip(axes, mu, strict=True):
     show_image(ax, prototype.reshape(8, 8))
+
+# %% [markdown] tags=["caption"]
+# Of the ten prototypes found among 1797 digits without a single label, each a mean of similar pictures, most can be read as
+# digits.
 
 # %% [markdown]
 # Two other readings of the objective will return in later sections. As a *matrix factorization*: with the points as
@@ -592,7 +600,7 @@ bound = 8 * (np.log(3) + 2)
 assert max(ratios['k-means++']) < bound < min(ratios['uniform start'])
 print(f'bound {bound:.1f}, largest gap: {ratios["k-means++"][-1]:.2f}')
 
-# %% mystnb={"figure": {"caption": "For $K = 3$ groups the expected cost of a uniform start grows like the square of their gap; that of k-means++ stays below four times the least cost."}, "image": {"alt": "Expected cost over least cost against the gap between groups, both axes logarithmic: with a uniform start it rises in a straight line from a hundred to a hundred thousand; with k-means++ it stays flat below four, well under the dashed bound."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Expected cost over least cost against the gap between groups, both axes logarithmic: with a uniform start it rises in a straight line from a hundred to a hundred thousand; with k-means++ it stays flat below four, well under the dashed bound."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.7))
 for name, values in ratios.items():
     ax.loglog(gaps, values, 'o-', label=name)
@@ -601,6 +609,10 @@ ax.text(30, bound * 1.3, 'bound of the theorem')
 ax.set(xlabel='gap (standard deviations of a group)')
 ax.set(ylabel='expected / least cost', ylim=(1, None))
 label_lines(ax);
+
+# %% [markdown] tags=["caption"]
+# For $K = 3$ groups the expected cost of a uniform start grows like the square of their gap; that of k-means++ stays below
+# four times the least cost.
 
 # %% [markdown]
 # Without gaps no rare event matters, and for 36 such points the mean cost of 300 starts is close to the exact expectation,
@@ -630,7 +642,7 @@ for name, start in starts.items():
     if name == 'uniform start':
         worst = max(runs, key=lambda run: run[2][-1])
 
-# %% mystnb={"figure": {"caption": "Lloyd's algorithm does not repair every start: with one prototype between two groups and two in the third it stops at 66 times the least cost."}, "image": {"alt": "The same three groups of points in a row, twice. Above, stuck: the two groups on the left share one colour, with its prototype in the empty space between them, while two prototypes divide the group on the right. Below, the minimum: each group has its own colour."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "The same three groups of points in a row, twice. Above, stuck: the two groups on the left share one colour, with its prototype in the empty space between them, while two prototypes divide the group on the right. Below, the minimum: each group has its own colour."}} tags=["hide-input"]
 fig, axes = panels(1, 2, height=1)
 for ax, (z, mu, _) in zip(axes, (worst, runs[0]), strict=True):
     for k, colour in enumerate(('C0', 'C1', 'C2')):
@@ -640,6 +652,10 @@ for ax, (z, mu, _) in zip(axes, (worst, runs[0]), strict=True):
     ax.spines[:].set_visible(False)
 axes[0].set_title(f'stuck: {worst[2][-1] / least:.0f} times the least cost')
 axes[1].set_title('the least cost');
+
+# %% [markdown] tags=["caption"]
+# Lloyd's algorithm does not repair every start: with one prototype between two groups and two in the third it stops at 66
+# times the least cost.
 
 # %% [markdown]
 # ```{exercise} ★★★ On a line the minimum is within reach
@@ -757,7 +773,7 @@ for name, (x, mu) in sizes.items():
     wins = by_differences > 1.5 * by_product
     print(f'{name}: product more than 1.5 times faster: {wins}')
 
-# %% mystnb={"figure": {"caption": "Sixteen colours chosen by K-means, 4 bits a pixel in place of 24, come close to the original; four leave the petals flat."}, "image": {"alt": "The photograph of an orange dahlia before dark green leaves, in all its colours, with four and with sixteen; with four the petals are flat and the leaves two shades, with sixteen the picture looks nearly complete. A strip below each shows its colours."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "The photograph of an orange dahlia before dark green leaves, in all its colours, with four and with sixteen; with four the petals are flat and the leaves two shades, with sixteen the picture looks nearly complete. A strip below each shows its colours."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.3)
 crop = flower[80:360:2, 165:445:2]  # (140, 140, 3)
 colours = crop.reshape(-1, 3)
@@ -767,6 +783,9 @@ for ax, mu in zip(axes, (colours, palettes[4], palettes[16]), strict=True):
     strip = mu[np.arange(140) * len(mu) // 140][None].repeat(14, 0)
     show_image(ax, np.concatenate([painted.reshape(crop.shape), strip]))
     ax.set_title('original' if len(mu) > 99 else f'{len(mu)} colours')
+
+# %% [markdown] tags=["caption"]
+# Sixteen colours chosen by K-means, 4 bits a pixel in place of 24, come close to the original; four leave the petals flat.
 
 # %% [markdown]
 # Is this good? A number means little without a reference. Two other palettes of eight colours: the even grid with two
@@ -880,7 +899,7 @@ assert (np.diff(blob_costs) < 0).all()
 print(f'four blobs: largest drop to K = {drops.argmax() + 2}')
 print(f'photograph, K from 16 to 256: the cost goes like K to the {rate:.2f}')
 
-# %% mystnb={"figure": {"caption": "Left: the cost of four blobs has an elbow at $K = 4$. Right: the colours of a photograph have none from $K = 16$ on, where the cost falls about like $K^{-2/3}$."}, "image": {"alt": "Left, plain axes: the cost of four blobs falls steeply to four prototypes and hardly after. Right, logarithmic axes: the cost for the photograph falls steeply at first and from sixteen on along a straight line parallel to a dashed power law."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left, plain axes: the cost of four blobs falls steeply to four prototypes and hardly after. Right, logarithmic axes: the cost for the photograph falls steeply at first and from sixteen on along a straight line parallel to a dashed power law."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.6)
 axes[0].plot(range(1, 11), blob_costs / blob_costs[0], 'o-', ms=4)
 axes[0].set(title='four blobs', ylabel='cost / cost for K = 1', ylim=(0, None))
@@ -891,6 +910,10 @@ axes[1].text(40, law[4] * 1.15, r'$K^{-2/3}$')
 axes[1].set(title='photograph', ylabel='mean squared distance')
 for ax in axes:
     ax.set_xlabel('K')
+
+# %% [markdown] tags=["caption"]
+# Left: the cost of four blobs has an elbow at $K = 4$. Right: the colours of a photograph have none from $K = 16$ on, where
+# the cost falls about like $K^{-2/3}$.
 
 # %% [markdown]
 # The mean silhouette of [the first section](#what-a-cluster-is) can rise and fall, so one may take the $K$ where it is
@@ -922,12 +945,16 @@ for name in ('wine, raw', 'wine, scaled'):
     agreement = adjusted_rand_score(sort, found)
     print(f'{name}: adjusted Rand index of three groups {agreement:.2f}')
 
-# %% mystnb={"figure": {"caption": "The mean silhouette finds the four blobs, but even points without groups score higher than the scaled wines, and the raw wines higher still."}, "image": {"alt": "Mean silhouette against K from 2 to 8 for four data sets: blobs peak at 4, raw wine is highest at 2 and stays above 0.5, evenly spread points are flat near 0.4, scaled wine lies lowest and peaks at 3."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Mean silhouette against K from 2 to 8 for four data sets: blobs peak at 4, raw wine is highest at 2 and stays above 0.5, evenly spread points are flat near 0.4, scaled wine lies lowest and peaks at 3."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.9))
 for name, score in scores.items():
     ax.plot(range(2, 9), score, 'o-', ms=4, label=name)
 ax.set(xlabel='K', ylabel='mean silhouette', ylim=(0, 0.75))
 label_lines(ax);
+
+# %% [markdown] tags=["caption"]
+# The mean silhouette finds the four blobs, but even points without groups score higher than the scaled wines, and the raw
+# wines higher still.
 
 # %% [markdown]
 # Three lessons. Scaled, the wines fall into three groups, and these are very nearly the three sorts: the structure was

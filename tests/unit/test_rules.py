@@ -26,8 +26,11 @@ def doubled(x):
 holds('dl.x.y', lambda x: doubled(x) == x + x,
       control=lambda x: x == x + x, x=[1, 2])
 
-# %% mystnb={{"figure": {{"caption": "The line $y = x$ rises by one at each step."}}, "image": {{"alt": "A line that rises to the right"}}}}
+# %% mystnb={{"image": {{"alt": "A line that rises to the right"}}}}
 draw();
+
+# %% [markdown] tags=["caption"]
+# The line $y = x$ rises by one at each step.
 
 EXERCISE1
 EXERCISE2
@@ -158,11 +161,11 @@ FAULTS = {  # what is wrong: (rule, change of the .py or of the .ipynb, what the
     'an erratum of nothing': (lint.dependent, ("holds('dl.x.y', " + TEST + ',\n      control=' + VARIANT,
         "erratum('dl.x.y', printed=lambda: False, corrected=lambda: True"), 'printed of erratum'),
     'no reason to ignore': (rules.tagged, ('# %% mystnb', '# %% tags=["nbval-ignore-output"] mystnb'), "'# not compared: <reason>'"),
-    'no alt text': (rules.described, (', "image": {"alt": "A line that rises to the right"}', ''), 'cell 6 draws a figure without alt text'),
-    'no caption': (rules.described, ('"figure": {"caption": "The line $y = x$ rises by one at each step."}, ', ''), 'cell 6: a caption has'),
+    'no alt text': (rules.described, ('"image": {"alt": "A line that rises to the right"}', ''), 'cell 6 draws a figure without alt text'),
+    'no caption': (rules.described, ('# The line $y = x$ rises by one at each step.\n', ''), 'cell 6: a caption has'),
     'a short caption': (rules.described, ('The line $y = x$ rises by one', '$y = x$ rises'), 'cell 6: a caption has'),
     'half a formula': (rules.described, ('$y = x$', '$y = x'), 'pairs of $'),
-    'a caption that breaks off': (rules.described, ('at each step."', 'at each step"'), 'a full stop at its end'),
+    'a caption that breaks off': (rules.described, ('at each step.', 'at each step'), 'a full stop at its end'),
     'a heavy picture': (rules.described, lambda nb: code(nb, 'draw').outputs[0].data.update({'image/png': 'a' * 300_000}), 'at most 150000'),
     'pale letters': (rules.described, lambda nb: code(nb, 'draw').outputs[0].data.update(
         {'image/svg+xml': '<svg><g class="mpl-text" aria-label="10" fill="#787878" opacity="0.8"></g></svg>'}), "the text '10' of a figure has"),

@@ -1,0 +1,53 @@
+"""Captions are cells below their figures for who opens a notebook, and captions of the figures on a page."""
+import jupytext
+import nbformat
+import pytest
+
+from nbutils.maintain import budget, notebooks
+
+SECTION = r'''# %% [markdown]
+# # Title
+#
+# Three words here.
+
+# %% mystnb={"image": {"alt": "A line that rises"}} tags=["hide-input"]
+draw();
+
+# %% [markdown] tags=["caption"]
+# The unit ball of $\ell_1$ has corners,
+# that of $\ell_2$ has none.
+'''
+
+
+@pytest.fixture
+def section(tmp_path):
+    path = tmp_path / 'chapter' / 'section.py'
+    path.parent.mkdir()
+    path.write_text(SECTION, 'utf-8')
+    return path
+
+
+def test_a_caption_cell_is_the_caption_of_the_figure_above_and_no_cell_of_the_page(section):
+    _, figure, caption = notebooks.read(section).cells
+    assert figure.metadata['mystnb'] == {
+        'image': {'alt': 'A line that rises'},
+        'figure': {'caption': r'The unit ball of $\ell_1$ has corners, that of $\ell_2$ has none.'},
+    }
+    assert caption.metadata['tags'] == ['caption', 'remove-cell']
+
+
+def test_saving_in_jupyterlab_changes_nothing(section):
+    # the derived metadata enter the .py, and what is read from it is the same
+    read = notebooks.read(section)
+    section.write_text(jupytext.writes(nbformat.from_dict(read), 'py:percent'), 'utf-8')
+    assert notebooks.cells_of(notebooks.read(section)) == notebooks.cells_of(read)
+
+
+def test_a_caption_without_a_figure_above_stays_a_cell(section):
+    section.write_text(SECTION.replace('draw();\n\n', 'draw();\n\n# %% [markdown]\n# A remark.\n\n'), 'utf-8')
+    *_, figure, remark, caption = notebooks.read(section).cells
+    assert 'figure' not in figure.metadata['mystnb'] and notebooks.is_prose(remark) and notebooks.is_caption(caption)
+
+
+def test_captions_are_no_prose_of_the_section(section):
+    assert budget.measure(notebooks.read(section)).words == 4
