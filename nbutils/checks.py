@@ -146,39 +146,29 @@ def between(values, low, high):
     return f'{sizes.max():.1e}' if sizes.ndim == 0 else f'{sizes.min():.1e} to {sizes.max():.1e}'
 
 
-class Grade:
-    """The verdict on an answer: true if it is right; shown as a sentence."""
+def grade(answer, truth, cases=None, /, *, same=None, without=(), lines=None, tries=100, atol=1e-8, rtol=1e-6, **drawn):
+    """Compare a reader's function with the true one, on cases that are listed, drawn, or both.
 
-    def __init__(self, right, message):
-        self.right, self.message = right, message
+    Each keyword in `drawn` names an argument of the answer, in its order, and says where the values come from: a strategy
+    of `nbutils.cases`, a list of values, or a function of other arguments that gives one of these, so that
+    `V=lambda K: matrices(len(K), 2)` has as many rows as K. `tries` cases are drawn, always the same; lists alone are
+    combined in all ways. `cases` is a list of tuples of arguments, which are tried first. Both functions get
+    copies, by position.
 
-    def __bool__(self):
-        return self.right
+    Numbers, arrays and tensors agree within `atol + rtol |truth|`, in equal shapes; nan agrees with nan, True and False
+    only with such; tuples, lists and dicts agree part by part. Where the truth raises a ValueError, an ArithmeticError or
+    a LookupError, the answer must raise one of that kind. An answer must leave its arguments as they are if the truth
+    does. `same(got, want)` replaces the comparison where more than one answer is right. `without` names public functions
+    that the answer may not call: 'numpy.linalg.inv'. `lines` says how many lines of Python may run in one call, each
+    pass of a loop counted, those of libraries not: a number, or a function of the arguments.
 
-    def __repr__(self):
-        return self.message
-
-
-def grade(answer, truth, cases, *, atol=1e-8, rtol=1e-6):
-    """Compare a reader's function with the true one on a list of argument tuples, by `close`.
-
-    Gives a `Grade` that names the first case that is wrong. A stub that raises NotImplementedError is 'not
-    attempted yet'. Arguments are copied, so an answer cannot spoil them. Raises ValueError for an empty list.
+    Gives a `nbutils.grading.Grade`, true if the answer is right. Shown, it names the simplest case found that is wrong. A
+    stub that raises NotImplementedError is 'not attempted yet'. An answer that calls the truth by its name is not right.
+    Raises ValueError for an empty list or filters that let nothing pass, TypeError for wrong sources of cases.
     """
-    if not cases:
-        raise ValueError('grade needs at least one case')
-    for case in cases:
-        want = truth(*copy.deepcopy(case))
-        try:
-            got = answer(*copy.deepcopy(case))
-            right, said = close(got, want, atol=atol, rtol=rtol), f'it gives {_short(got)}, expected {_short(want)}'
-        except NotImplementedError:
-            return Grade(False, 'not attempted yet')
-        except Exception as error:  # whatever a reader's function does is told to the reader
-            right, said = False, f'{type(error).__name__}: {error}'
-        if not right:
-            return Grade(False, f'not yet: for {", ".join(map(_short, case))} {said}')
-    return Grade(True, f'correct on {len(cases)} case{"s" * (len(cases) > 1)}')
+    from nbutils import grading
+
+    return grading.grade(answer, truth, cases, drawn, same, without, lines, tries, atol, rtol)
 
 
 def _array(value):

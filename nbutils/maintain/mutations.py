@@ -146,7 +146,8 @@ class Finder(cst.CSTVisitor):
         if called(call) == 'grade':
             truth = call.args[1].value
             if denied:
-                self.add('answer', call, _with(call, {0: truth}))
+                same = cst.Attribute(_grouped(truth), cst.Name('__call__'))  # another object: the truth itself is refused
+                self.add('answer', call, _with(call, {0: same}))
             else:
                 self.add('tolerance', call, _with(call, {1: _nudged(truth, call.args)}))
             return False

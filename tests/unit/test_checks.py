@@ -10,7 +10,7 @@ import sympy
 import torch
 
 from nbutils.cases import integers, matrices, scalars, seeds, vectors
-from nbutils.checks import below, between, close, erratum, grade, holds, verify
+from nbutils.checks import below, between, close, erratum, holds, verify
 
 CORRECT, WRONG = 'dl.norms.homog', 'dl.norms.triangle'
 
@@ -312,45 +312,6 @@ def test_importing_checks_loads_neither_torch_nor_matplotlib():
     code = ('import sys, nbutils.cases, nbutils.checks, nbutils.data, nbutils.device, nbutils.figures, nbutils.ledger; '
             'print([m for m in ("torch", "matplotlib", "sklearn") if m in sys.modules])')
     assert subprocess.run([sys.executable, '-c', code], capture_output=True, text=True).stdout == '[]\n'
-
-
-SQUARES = [(1,), (-2,), (3,)]
-
-
-def test_grade():
-    assert repr(grade(lambda x: x * x, lambda x: x**2, SQUARES)) == 'correct on 3 cases'
-    assert grade(lambda x: x * x, lambda x: x**2, SQUARES)
-    wrong = grade(lambda x: x * abs(x), lambda x: x**2, SQUARES)
-    assert not wrong and repr(wrong) == 'not yet: for -2 it gives -4, expected 4'
-
-
-def stub(x):
-    raise NotImplementedError('your turn')
-
-
-@pytest.mark.parametrize('answer, message', [
-    (stub, 'not attempted yet'), (lambda x: None, 'not yet: for 1 TypeError: not a number: None'),
-    (lambda x: [x, x], 'not yet: for 1 ValueError: shape (2,), expected ()'),
-    (lambda x: 1 / (x - 1), 'not yet: for 1 ZeroDivisionError: division by zero'),
-    (lambda: 1, 'takes 0 positional arguments but 1 was given'), (lambda x: np.nan, 'not yet: for 1 it gives nan'),
-])
-def test_grade_tells_what_is_wrong(answer, message):
-    verdict = grade(answer, lambda x: x**2, SQUARES)
-    assert not verdict and message in repr(verdict)
-
-
-def test_grade_protects_its_cases():
-    def spoil(x):
-        x[:] = 0
-        return 0
-
-    cases = [(np.ones(2),)]
-    assert not grade(spoil, np.sum, cases) and cases[0][0].sum() == 2
-
-
-def test_grade_needs_cases():
-    with pytest.raises(ValueError, match='at least one case'):
-        grade(stub, stub, [])
 
 
 @pytest.mark.parametrize('strategy, shape', [(scalars(), ()), (vectors(3), (3,)), (matrices(2, 3), (2, 3))])

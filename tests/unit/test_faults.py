@@ -45,7 +45,7 @@ def edits(code, kind, spared=frozenset()):
     ('tolerance', 'assert np.allclose(a, b, atol=1)', {'assert np.allclose(a, nudged(b, 1e-2), atol=1)'}),
     ('tolerance', 'assert abs(a - b) < 1e-9', {'assert abs(a - nudged(b, 1e-2)) < 1e-9'}),
     ('tolerance', 'assert grade(mine, truth, cases)', {'assert grade(mine, nudged(truth), cases)'}),
-    ('answer', 'assert not grade(wrong, truth, cases)', {'assert not grade(truth, truth, cases)'}),
+    ('answer', 'assert not grade(wrong, truth, cases)', {'assert not grade(truth.__call__, truth, cases)'}),
     ('control', "holds('a', lambda x: x > 0, control=lambda x: x > 1, x=[2])", {"holds('a', lambda x: x > 0, control=lambda x: x > 0, x=[2])"}),
     ('control', "holds('a', f, slip=('adds one', g), x=[2])", {"holds('a', f, slip=('adds one', f), x=[2])"}),
     ('control', "erratum('a', printed=f, corrected=g, x=[2])", {"erratum('a', printed=g, corrected=g, x=[2])"}),
