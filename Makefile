@@ -9,7 +9,7 @@ JOBS ?= $(shell $(BIN)/python -c 'import os; print(os.cpu_count())' 2>/dev/null 
 SITE := _build/html
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
-.PHONY: help site read live pdf zip test lab record seal bench portable faults parts printed budget launch lock wheel links release clean style unit rules notebooks site-tests
+.PHONY: help site read live pdf zip test lab record seal bench portable faults graders parts printed budget launch lock wheel links release clean style unit rules notebooks site-tests
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -53,6 +53,9 @@ portable: .venv/full  ## execute all notebooks under other thread counts and ins
 faults: .venv/full  ## inject faults into sections and nbutils and see what notices (N=12 a file, 0: all; SEED=0; FILES=; KIND=weaker: checks that say less, KIND=slack: tolerances far too wide)
 	@$(BIN)/python -m nbutils.maintain.faults --number $(or $(N),12) --seed $(or $(SEED),0) $(if $(KIND),--kind $(KIND)) $(FILES)
 
+graders: .venv/full  ## mutate the official solutions of exercises whose cells changed and see whether their graders notice (ALL=1: all; FILES=)
+	@$(BIN)/python -m nbutils.maintain.graders $(if $(ALL),--all) $(FILES)
+
 parts: .venv/full  ## execute every part of every section alone, which takes longer than the sections
 	@$(BIN)/python -m pytest -q -n $(JOBS) tests/weekly
 
@@ -91,6 +94,7 @@ unit: .venv/full
 	@$(BIN)/python -m pytest -q tests/unit --ignore tests/unit/test_workflows.py -n $(JOBS) --dist loadfile || $(call fail,mend nbutils or its test)
 rules: .venv/full
 	@$(call stage,3 of 6: the rules of the book)
+	@$(BIN)/python -m nbutils.maintain.graders $(if $(ALL),--all) || $(call fail,a grader accepts what is named above: give it a case or list the reason)
 	@$(BIN)/python -m pytest -q tests/book -n $(JOBS) || $(call fail,each line above names the notebook and the remedy)
 notebooks: .venv/full
 	@$(call stage,4 of 6: every cell again with outputs compared)

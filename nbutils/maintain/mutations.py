@@ -72,16 +72,16 @@ class Fault(NamedTuple):
     now: str
 
 
-def possible(code, cell=0, spared=frozenset()):
+def possible(code, cell=0, spared=frozenset(), kind_of_finder=None):
     """All edits of a piece of code, each a function that gives its `Fault`, or None where it changes nothing.
 
-    `spared` are names whose definitions are left alone.
+    `spared` are names whose definitions are left alone; another `Finder` finds other edits.
     """
     try:
         wrapper = MetadataWrapper(cst.parse_module(code))
     except cst.ParserSyntaxError:  # a magic command
         return []
-    finder = Finder(wrapper.module, spared)
+    finder = (kind_of_finder or Finder)(wrapper.module, spared)
     wrapper.visit(finder)
     return [functools.partial(_fault, wrapper.module, cell, *edit) for edit in finder.found]
 

@@ -14,13 +14,14 @@ import yaml
 from nbval.plugin import find_comment_markers
 
 from nbutils import ledger
-from nbutils.maintain import compare, lint, notebooks
+from nbutils.maintain import compare, graders, lint, notebooks
 
 TAGS = {'checks', notebooks.CAPTION, 'remove-cell', 'hide-input', 'hide-output', 'hide-cell', 'nbval-ignore-output'}
 VIEW, FOLDED = (25, 79), (60, 125)  # lines and columns of a cell in view, and of one whose code is folded
 PICTURE_BYTES, NOTEBOOK_BYTES = 150_000, 1_000_000
 CAPTION_WORDS = range(6, 46)
 EXERCISES = 3
+FOLDED_TAGS = {'checks', 'hide-input', 'hide-cell', 'remove-cell'}
 LINES = {'verify': ':', 'holds': ('', ':'), 'erratum': ('',)}  # what stands behind the name; a display that ran has a colon
 COARSE = 0.052  # the relative tolerance of a printed number above which a change is hardly seen: that of 2.0 is 0.051
 
@@ -248,6 +249,41 @@ def exercises(pair):
             yield f'{pair.name}: the solution of {label} is not graded: assert grade(...)'
         if not re.search(r'^assert not grade\(', solved, re.M):
             yield f'{pair.name}: no wrong answer to {label} is shown to be rejected: assert not grade(...)'
+    yield from drawn_exercises(pair)
+
+
+WRONG_ANSWERS = 3  # by category: a boundary or a special case, what was ignored or forgotten, a forbidden route
+
+
+def drawn_exercises(pair):
+    """A grader that draws its cases belongs to a stub that says what comes in; it is folded, and rejects three mistakes."""
+    cells = pair.source.cells
+    for exercise in graders.exercises(cells):
+        if not exercise.drawn:
+            continue
+        where = f'{pair.name}: exercise {exercise.label}'
+        stubs = [node for _, cell in exercise.asked for node in ast.walk(ast.parse(cell.source))
+                 if isinstance(node, ast.FunctionDef) and 'raise NotImplementedError' in ast.unparse(node)]
+        for stub in stubs:
+            if len((ast.get_docstring(stub) or '').splitlines()) < 2:
+                yield f'{where}: the stub of {stub.name} needs a docstring with types, shapes and an example'
+        folded = [cell for _, cell in exercise.asked if _grades_in(cell)]
+        for cell in folded:
+            if not ('hide-input' in cell.metadata.get('tags', []) and cell.metadata.get('jupyter', {}).get('source_hidden')):
+                yield f'{where}: fold the cell of grade: # %% tags=["hide-input"] jupyter={{"source_hidden": true}}'
+        rejected = sum(len(re.findall(r'^assert not grade\(', cell.source, re.M)) for _, cell in exercise.solved)
+        if rejected < WRONG_ANSWERS:
+            yield f'{where}: {rejected} wrong answers are rejected; at least {WRONG_ANSWERS}: assert not grade(...)'
+        solved = {id(cell) for other in graders.exercises(cells) for _, cell in other.solved}
+        seen = set().union(*(lint.bound(ast.parse(cell.source)) for cell in cells if cell.cell_type == 'code'
+                             and id(cell) not in solved and not FOLDED_TAGS & {*cell.metadata.get('tags', [])}))
+        for call in exercise.calls:
+            if isinstance(truth := call.args[1], ast.Name) and truth.id in seen:
+                yield f'{where}: its reader sees the truth {truth.id}: define it in the folded cell of grade'
+
+
+def _grades_in(cell):
+    return bool(re.search(r'\bgrade\(', cell.source))
 
 
 def repository():

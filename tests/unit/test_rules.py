@@ -68,6 +68,19 @@ assert not grade(lambda x: 2 * x, lambda x: x**2, cases)
 # ```{solution-end}
 # ```
 '''
+PLAIN = EXERCISE[EXERCISE.index('def square'):EXERCISE.index('\n# %% [markdown]\n# ```{solution-start}')]
+FOLD = ' tags=["hide-input"] jupyter={"source_hidden": true}'
+DRAWN = '''def square(x):
+    """The square of a float.
+
+    square(3.0) is 9.0.
+    """
+    raise NotImplementedError('your turn')
+
+# %%''' + FOLD + '''
+cases = [(1,), (2,)]
+grade(square, lambda x: x**2, x=cases)
+'''
 for n in '123':
     GOOD = GOOD.replace(f'EXERCISE{n}\n', EXERCISE.replace('sectionN', f'section{n}') + '\n')
 
@@ -189,6 +202,11 @@ FAULTS = {  # what is wrong: (rule, change of the .py or of the .ipynb, what the
     'no grader': (rules.exercises, ('\ngrade(square', '\nx = (square'), 'section1 needs a stub'),
     'solution not graded': (rules.exercises, ('assert grade', 'grade'), 'the solution of section1 is not graded'),
     'wrong answer not tried': (rules.exercises, ('assert not grade', 'grade'), 'no wrong answer to section1'),
+    'a stub without words': (rules.exercises, (PLAIN, DRAWN.replace('"""The', 'r"""The').replace('\n\n    square(3.0) is 9.0.\n    ', '')), 'the stub of square needs a docstring'),
+    'an open grader': (rules.exercises, (PLAIN, DRAWN.replace(FOLD, '')), 'section1: fold the cell of grade'),
+    'a grader that JupyterLab shows': (rules.exercises, (PLAIN, DRAWN.replace(' jupyter={"source_hidden": true}', '')), 'section1: fold the cell of grade'),
+    'one wrong answer': (rules.exercises, (PLAIN, DRAWN), 'section1: 1 wrong answers are rejected; at least 3'),
+    'a truth in view': (rules.exercises, (PLAIN, DRAWN.replace('lambda x: x**2', 'doubled')), 'its reader sees the truth doubled'),
     'no launch cell': (rules.launches, ('import nbutils  # noqa: F401', 'import nbutils'), 'must be the launch cell: make launch'),
 }
 
@@ -204,6 +222,11 @@ def test_the_rule_rejects(pair, fault):
     problems = list(rule(faulty))
     assert message in '\n'.join(problems), problems
     assert all('chapter/section' in p or 'dl.x.z' in p for p in problems)
+
+
+def test_a_grader_that_draws_is_accepted(pair):
+    right = '\nassert not grade(lambda x: 2 * x, lambda x: x**2, cases)'
+    assert not list(rules.exercises(pair(GOOD.replace(PLAIN, DRAWN).replace(right, 3 * right))))
 
 
 @pytest.mark.parametrize('test', [
