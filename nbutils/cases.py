@@ -67,7 +67,7 @@ def on(*values):
 class once:
     """An iterable that can be read once, and whose items are spoilt when the next one is asked for.
 
-    Arrays that were handed out become nan and lists empty, so that nobody can keep the items without copying them. The
+    Arrays and tensors of floats that were handed out become nan and lists empty, so that nobody can keep the items without copying them. The
     second pass raises ValueError. As a strategy: `st.lists(vectors(3), min_size=1).map(once)`.
     """
 
@@ -83,6 +83,8 @@ class once:
             yield handed
             if isinstance(handed, np.ndarray) and handed.dtype.kind in 'fc':
                 handed[...] = np.nan
+            elif hasattr(handed, 'fill_'):
+                handed.fill_(np.nan)
             elif isinstance(handed, list):
                 handed.clear()
 

@@ -99,7 +99,10 @@ def grade(answer, truth, listed, sources, same, without, lines, tries, atol, rto
     names = list(sources) or _parameters(answer)
 
     def wrong(row, want):
-        return fault(row, want, run(answer, row, without, lines), names, same, atol, rtol)
+        got = run(answer, row, without, lines)
+        if not sources:  # some graders of listed cases spoil them themselves
+            got = got._replace(changed=())
+        return fault(row, want, got, names, same, atol, rtol)
 
     for n, (row, want) in enumerate(cases.judged_by(truth)):
         if words := wrong(row, want):

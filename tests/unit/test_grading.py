@@ -69,9 +69,9 @@ def test_an_answer_cannot_spoil_the_cases():
         x[:] = 0
         return 2
 
-    cases = [(np.ones(2),)]
-    assert repr(grade(spoil, np.sum, cases)) == 'not yet: for x = [1, 1] it changes its argument x: work on a copy'
-    assert cases[0][0].sum() == 2
+    ones = np.ones(2)
+    assert repr(grade(spoil, np.sum, x=[ones])) == 'not yet: for x = [1, 1] it changes its argument x: work on a copy'
+    assert grade(spoil, np.sum, [(ones,)]) and ones.sum() == 2
 
 
 def test_an_answer_may_change_what_the_truth_changes():
@@ -278,6 +278,8 @@ def test_what_can_be_read_once():
     assert grade(lambda blocks: sum(block @ block for block in blocks), total, **streams)
     assert repr(grade(lambda blocks: (np.concatenate(list(blocks))**2).sum(), total, **streams)) == (
         'not yet: for blocks = once([[0.0]]) it gives nan, expected 0')
+    tensors = dict(blocks=streams['blocks'].map(lambda blocks: once(map(torch.tensor, blocks.items))))
+    assert 'it gives nan' in repr(grade(lambda blocks: (torch.cat(list(blocks))**2).sum(), total, **tensors))
     assert 'ValueError: this can be read only once' in repr(grade(lambda blocks: max(map(len, blocks)) + total(blocks), total, **streams))
 
 
