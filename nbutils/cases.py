@@ -67,8 +67,9 @@ def on(*values):
 class once:
     """An iterable that can be read once, and whose items are spoilt when the next one is asked for.
 
-    Arrays and tensors of floats that were handed out become nan and lists empty, so that nobody can keep the items without copying them. The
-    second pass raises ValueError. As a strategy: `st.lists(vectors(3), min_size=1).map(once)`.
+    Arrays and tensors of floats that were handed out become nan and lists empty, so that nobody can keep the items
+    without copying them. The second pass raises ValueError. As a strategy:
+    `st.lists(vectors(3), min_size=1).map(once)`.
     """
 
     def __init__(self, items):
