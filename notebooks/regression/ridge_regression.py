@@ -9,13 +9,15 @@
 # %% [markdown]
 # # Ridge regression
 #
-# - **Question.** When the data say little about a weight, what should be believed about it, and when does a wrong answer
-#   with less noise beat the right one with more?
+# Total and LDL cholesterol rise and fall together. If we predict the course of diabetes from these two values, least squares
+# on thirty patients gives them the weights 65 and −59, while all 442 patients give 27 and −8. How do we get sensible weights
+# from few data?
+#
 # - **You need** [linear regression](linear_regression.ipynb) and the
 #   [singular value decomposition](../linear_algebra/singular_value_decomposition.ipynb).
-# - **You build** ridge regression on four routes, its exact bias and variance, leave-one-out errors without leaving
-#   anything out, and honest error bars from a prior.
-# - **Time** 9 s.
+# - **You build** ridge regression in four ways, its exact bias and variance, all leave-one-out errors from a single fit, and
+#   error bars for the weights from a Gaussian prior.
+# - **Runs in** 9 seconds, in float64.
 
 # %% tags=["remove-cell"]
 try:
@@ -27,7 +29,7 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
     address = 'https://github.com/deep-learning-verified/book/archive/refs/tags/v0.2.0.zip'
     subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
 
-# %%
+# %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
@@ -35,7 +37,7 @@ from numpy.linalg import eigh, eigvalsh, inv, norm, pinv, solve, svd
 from scipy.linalg import solve_triangular
 from scipy.optimize import minimize, minimize_scalar
 from scipy.stats import multivariate_normal
-from sklearn.linear_model import BayesianRidge, LinearRegression, Ridge
+from sklearn.linear_model import BayesianRidge, LinearRegression, Ridge, RidgeCV
 
 from nbutils.cases import scalars, seeds, vectors
 from nbutils.checks import below, close, erratum, grade, holds, verify
@@ -46,44 +48,47 @@ torch.set_default_dtype(torch.float64)
 plt.style.use('nbutils.book')
 
 # %% [markdown]
-# ## A price on long weights
+# ## Ridge regression: least squares with a penalty
 #
-# [Linear regression](linear_regression.ipynb) ended with a worry: the weights of two blood values, total and LDL
-# cholesterol, sway widely from one choice of training patients to the next. The two values rise and fall together, so a
-# large weight on the one can be cancelled by a large weight of the other sign on the other, and the training error
-# hardly notices. Take thirty patients and these two features only:
+# We take thirty of the 442 patients {cite}`efron2004least` and two features, total and LDL cholesterol (s1 and s2). Both are
+# standardized: we subtract the mean of the thirty and divide by their standard deviation.
 
 # %%
-X, y, _ = diabetes()
+X, y, _ = diabetes()  # (442, 10), (442,)
 few = np.random.default_rng(1).permutation(442)[:30]
 blood, label = X[:, [4, 5]], y - y[few].mean()
 blood = (blood - blood[few].mean(axis=0)) / blood[few].std(axis=0)
+A, b = blood[few], label[few]  # (30, 2), (30,)
+
+# %%
 all_patients = LinearRegression().fit(blood, label).coef_
-thirty = LinearRegression().fit(blood[few], label[few]).coef_
-print('correlation in the thirty:', np.corrcoef(blood[few].T)[0, 1].round(2))
+thirty = LinearRegression().fit(A, b).coef_
+print('correlation in the thirty:', np.corrcoef(A.T)[0, 1].round(2))
 print('weights from all 442:', all_patients.round(1))
 print('weights from the 30: ', thirty.round(1))
 
 # %% [markdown]
-# The thirty patients hardly care: in one direction of the plane the training error is nearly flat, and noise decides where
-# on it the minimum lies. The remedy is to charge for long weights. Beside the loss $\mathcal{L}$ set a second function
-# $\Omega$ that is large for weights we do not believe in without evidence, and minimize the sum:
+# Because the two features are strongly correlated, a large weight of one can be cancelled by a large weight of the other
+# sign of the other. The training error hardly changes if both grow in this way, so the noise of thirty patients decides how
+# large they become.
+#
+# The remedy is to make large weights expensive. Beside the loss $\mathcal{L}$ we choose a **penalty** $\Omega$, a function
+# that is large for weights that we do not want unless the data demand them, and we minimize the sum:
 #
 # ```{math}
 # :label: ml.reg.form
 # \min_{\mathbf{w}} \; \mathcal{L}(\mathbf{w}) + \Omega(\mathbf{w})
 # ```
 #
-# This is *regularization*. For *ridge regression* $\Omega$ is the squared Euclidean length,
+# This is called **regularization**. **Ridge regression** takes the squared Euclidean length of the weights,
 #
 # ```{math}
 # :label: ml.reg.ridge.omega
 # \Omega(\mathbf{w}) = \|\mathbf{w}\|_2^2 = \sum_i w_i^2 ,
 # ```
 #
-# at a price $\lambda \ge 0$ per unit (the notes put the price inside $\Omega$ at one place and in front of it at the next;
-# we keep it in front). With $N$ examples $(\mathbf{x}_n, y_n)$ as rows of $\mathbf{X}$, and features and targets centred
-# for the moment so that no bias is needed,
+# times a number $\lambda \ge 0$, the strength of the penalty. Let the $N$ examples $(\mathbf{x}_n, y_n)$ be the rows of
+# $\mathbf{X}$, and let features and targets be centred, so that no bias is needed. Then ridge regression solves
 #
 # ```{math}
 # :label: ml.reg.ridge.objective
@@ -93,15 +98,198 @@ print('weights from the 30: ', thirty.round(1))
 # \end{aligned}
 # ```
 #
-# :::{admonition} Erratum
+# ### The solution in closed form
+#
+# Both terms are quadratic, so we can write the minimum down. Gradients add:
+#
+# ```{math}
+# :label: ml.reg.ridge-solution.grad
+# \begin{aligned}
+# \nabla_{\mathbf{w}} \big( \mathcal{L}_{\text{MSE}}(\mathbf{w}) + \lambda \, \Omega(\mathbf{w}) \big)
+# &= \nabla \mathcal{L}_{\text{MSE}}(\mathbf{w}) + \lambda \, \nabla \Omega(\mathbf{w}) \\
+# &= -\frac1N \mathbf{X}^\top (\mathbf{y} - \mathbf{X}\mathbf{w}) + 2\lambda\mathbf{w} .
+# \end{aligned}
+# ```
+#
+# We set the gradient to zero, multiply by $N$ and collect $\mathbf{w}$:
+# $(\mathbf{X}^\top\mathbf{X} + 2N\lambda\,\mathbf{I})\,\mathbf{w} = \mathbf{X}^\top\mathbf{y}$. With the abbreviation
+#
+# ```{math}
+# :label: ml.reg.ridge-solution.lambda-prime
+# \frac{\lambda'}{2N} = \lambda \iff \lambda' = 2N\lambda
+# ```
+#
+# the solution is
+#
+# ```{math}
+# :label: ml.reg.ridge-solution.solution
+# \mathbf{w}^*_{\text{ridge}} = (\mathbf{X}^\top\mathbf{X} + \lambda'\mathbf{I})^{-1} \mathbf{X}^\top\mathbf{y} .
+# ```
+#
+# In code we write $\alpha$ for $\lambda'$, as scikit-learn does:
+
+# %%
+def ridge(X, y, alpha):  # (N, d), (N,) -> (d,)
+    return solve(X.T @ X + alpha * np.eye(X.shape[1]), X.T @ y)
+
+# %%
+for alpha in (0, 3, 300):
+    w = ridge(A, b, alpha)
+    print(f'alpha = {alpha:3}: weights {w[0]:5.1f} and {w[1]:5.1f},'
+          f' {norm(w - all_patients):.1f} away from those of all 442')
+
+# %% mystnb={"figure": {"caption": "The training error of thirty patients is nearly flat in one direction. With growing $\\alpha$, the ridge weights move along this direction from least squares towards the origin; for $\\alpha = 3$ they are much closer to the weights of all 442."}, "image": {"alt": "Level lines of the loss over two weights: a long thin ellipse from upper left to lower right. Least squares sits far from the origin; the ridge path runs from there along the long axis of the ellipse and then to the origin. A circle around the origin touches one ellipse at the ridge solution. The weights of all patients lie closer to the path than to least squares."}} tags=["hide-input"]
+alphas = np.geomspace(1e-3, 1e4, 200)
+path = np.array([ridge(A, b, alpha) for alpha in alphas])  # (200, 2)
+touch = ridge(A, b, 3)
+w1, w2 = np.meshgrid(np.linspace(-25, 75, 81), np.linspace(-70, 40, 81))
+steps = np.stack([w1 - thirty[0], w2 - thirty[1]])  # (2, 81, 81)
+excess = ((A @ steps.reshape(2, -1)) ** 2).sum(axis=0).reshape(81, 81)
+level = ((A @ (touch - thirty)) ** 2).sum()
+fig, ax = plt.subplots(figsize=(5, 4.2))
+ax.contour(w1, w2, excess, level * np.array([0.2, 1, 3, 7]), colors=GREY, linewidths=0.8)
+turn = np.linspace(0, 2 * np.pi, 181)
+ax.plot(*(norm(touch) * np.array([np.cos(turn), np.sin(turn)])), 'C2', lw=1.2)
+ax.plot(*path.T, 'C1', label='ridge path')
+ax.plot(*thirty, 'C0*', ms=11, label='least squares, 30 patients')
+ax.plot(*touch, 'C1o', label='ridge, α = 3')
+ax.plot(*all_patients, 'C3D', label='least squares, all 442')
+ax.plot(0, 0, '+', color=GREY, ms=9)
+ax.set(xlabel='weight of s1', ylabel='weight of s2', aspect='equal')
+fig.legend(fontsize=8, ncols=2, loc='outside upper center');
+
+# %% [markdown]
+# :::{admonition} A tempting mistake
 # :class: warning
-# As printed, the right side begins with $\frac1N$ in place of $\frac{1}{2N}$. The slip is easy to make because without a
-# penalty it is harmless: a factor in front of the whole loss moves no minimum. Here it doubles one of two terms, which is
-# the same as halving $\lambda$, and both the value and the minimizer change. Libraries differ in just this factor:
-# scikit-learn's `Ridge` has neither $\frac12$ nor $\frac1N$, so that its `alpha` is $2N\lambda$.
+# Without a penalty, a factor in front of the loss changes no minimizer, so it is easy to be careless about it. With a
+# penalty it matters: $\frac1N$ in place of $\frac{1}{2N}$ has the same effect as half the $\lambda$. Libraries differ in
+# just this factor. scikit-learn's `Ridge` has neither $\frac12$ nor $\frac1N$, so that its `alpha` is $2N\lambda$, not
+# $\lambda$.
 # :::
 
 # %%
+lam, N = 0.05, 30
+for loss, alpha in (('1/(2N)', 2 * N * lam), ('1/N', N * lam), ('1', lam)):
+    w = Ridge(alpha, fit_intercept=False).fit(A, b).coef_
+    print(f'loss with the factor {loss:6}: weights', w.round(1))
+
+# %% [markdown]
+
+# ````{prf:theorem} One minimum, always
+# :label: thm-ridge-minimum
+# If $\lambda > 0$, the ridge objective has exactly one minimizer, {eq}`ml.reg.ridge-solution.solution`, for every
+# $\mathbf{X}$, also for dependent columns or fewer examples than features.
+# ````
+#
+# ````{prf:proof}
+# :class: dropdown
+# Write $J$ for the objective. Expanding the squares gives for every step $\boldsymbol\delta$
+#
+# $$ J(\mathbf{w} + \boldsymbol\delta) = J(\mathbf{w}) + \boldsymbol\delta^\top \nabla J(\mathbf{w})
+# + \tfrac{1}{2N} \big( \|\mathbf{X}\boldsymbol\delta\|^2 + \lambda' \|\boldsymbol\delta\|^2 \big) . $$
+#
+# The bracket is positive for $\boldsymbol\delta \ne \mathbf{0}$. So $\mathbf{X}^\top\mathbf{X} + \lambda'\mathbf{I}$ is
+# positive definite, hence invertible, and the gradient vanishes at one point. From there every step leads upwards.
+# ````
+#
+# A larger $\lambda$ gives shorter weights and a worse fit, never the other way round. This holds for every loss and every
+# penalty:
+#
+# ````{prf:theorem} Loss against penalty
+# :label: thm-penalty-trade
+# Let $\mathbf{w}_\lambda$ minimize $\mathcal{L} + \lambda\Omega$ for any real functions $\mathcal{L}$ and $\Omega$. If
+# $\lambda < \mu$, then $\Omega(\mathbf{w}_\mu) \le \Omega(\mathbf{w}_\lambda)$. If moreover $\lambda \ge 0$, then
+# $\mathcal{L}(\mathbf{w}_\mu) \ge \mathcal{L}(\mathbf{w}_\lambda)$.
+# ````
+#
+# ````{prf:proof}
+# :class: dropdown
+# Each of the two is best for its own penalty:
+# $\mathcal{L}(\mathbf{w}_\lambda) + \lambda\Omega(\mathbf{w}_\lambda) \le \mathcal{L}(\mathbf{w}_\mu) +
+# \lambda\Omega(\mathbf{w}_\mu)$ and
+# $\mathcal{L}(\mathbf{w}_\mu) + \mu\Omega(\mathbf{w}_\mu) \le \mathcal{L}(\mathbf{w}_\lambda) +
+# \mu\Omega(\mathbf{w}_\lambda)$. Add them; the losses cancel, and
+# $(\mu - \lambda)\big(\Omega(\mathbf{w}_\mu) - \Omega(\mathbf{w}_\lambda)\big) \le 0$. Now the first inequality gives
+# $\mathcal{L}(\mathbf{w}_\mu) - \mathcal{L}(\mathbf{w}_\lambda) \ge \lambda\big(\Omega(\mathbf{w}_\lambda) -
+# \Omega(\mathbf{w}_\mu)\big) \ge 0$.
+# ````
+#
+# So $\mathbf{w}_\lambda$ has the least loss among all weights that are no longer than itself. In the figure, the circle
+# touches a level line there.
+#
+# ### Standardize the features, and do not penalize the bias
+#
+# If we add a constant to all targets, all predictions should grow by this constant, and nothing else should change. So the
+# bias $b$ must not be penalized. For fixed $\mathbf{w}$, the $b$ that minimizes
+# $\|\mathbf{y} - \mathbf{X}\mathbf{w} - b\mathbf{1}\|^2 + \alpha\|\mathbf{w}\|^2$ is
+# $b = \bar{y} - \bar{\mathbf{x}}^\top\mathbf{w}$. If we insert it, ridge regression without a bias on
+# centred features and centred targets remains. (A column of ones is a mistake here, because its weight would be penalized.)
+
+# %%
+def ridge_with_bias(X, y, alpha):  # -> (d + 1,), the bias last
+    m = X.mean(axis=0)
+    w = ridge(X - m, y - y.mean(), alpha)
+    return np.array([*w, y.mean() - m @ w])
+
+# %%
+Z = (X - X.mean(axis=0)) / X.std(axis=0)
+ours, model = ridge_with_bias(Z, y, 20.0), Ridge(20.0).fit(Z, y)
+print(f'ours:         s1 {ours[4]:.2f}, bias {ours[-1]:.1f}')
+print(f'scikit-learn: s1 {model.coef_[4]:.2f}, bias {model.intercept_:.1f}')
+
+# %% [markdown]
+# The units of the *features* do matter. In metres instead of centimetres a weight is a hundred times as large, and its
+# penalty ten thousand times. Unless all features share a unit, standardize them first, with means and standard
+# deviations of the training data.
+#
+# ```{exercise} ★ Shrink towards a guess
+# :label: ridge_regression-guess
+# Ridge regression pulls the weights towards zero. An earlier study found the weights $\mathbf{w}_0$. Minimize
+# $\|\mathbf{y} - \mathbf{X}\mathbf{w}\|^2 + \alpha\|\mathbf{w} - \mathbf{w}_0\|^2$: write `towards(X, y, alpha, w0)`.
+# ```
+
+# %%
+def towards(X, y, alpha, w0):  # (N, d), (N,), (), (d,) -> (d,)
+    raise NotImplementedError('your turn')
+
+# %% jupyter={"source_hidden": true}
+def towards_by_library(X, y, alpha, w0):
+    model = Ridge(alpha, fit_intercept=False, solver='svd')
+    return model.fit(X, y - X @ w0).coef_ + w0
+
+guess_rng = np.random.default_rng(4)
+guess_cases = [
+    (guess_rng.normal(size=(9, d)), guess_rng.normal(size=9), alpha,
+     guess_rng.normal(size=d)) for d, alpha in ((1, 2.0), (4, 0.3))
+]
+grade(towards, towards_by_library, guess_cases)
+
+# %% [markdown]
+# ```{solution-start} ridge_regression-guess
+# :class: dropdown
+# ```
+# The gradient vanishes where $(\mathbf{X}^\top\mathbf{X} + \alpha\mathbf{I})\mathbf{w} = \mathbf{X}^\top\mathbf{y} +
+# \alpha\mathbf{w}_0$: the guess enters like further data. (The grader substitutes $\mathbf{w} = \mathbf{w}_0 + \mathbf{v}$
+# and shrinks $\mathbf{v}$ to zero.) It is wrong to add $\mathbf{w}_0$ to the ordinary solution: that would move the
+# predictions even where the data determine them well.
+
+# %% jupyter={"source_hidden": true}
+def towards_solution(X, y, alpha, w0):
+    G = X.T @ X + alpha * np.eye(X.shape[1])
+    return solve(G, X.T @ y + alpha * w0)
+
+def guess_on_top(X, y, alpha, w0):
+    G = X.T @ X + alpha * np.eye(X.shape[1])
+    return solve(G, X.T @ y) + w0
+
+assert grade(towards_solution, towards_by_library, guess_cases)
+assert not grade(guess_on_top, towards_by_library, guess_cases)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% tags=["checks"]
 def penalty(w):
     return (w**2).sum()
 
@@ -126,43 +314,16 @@ def same_problem(seed, half):
     ours = minimize(right, w, jac='3-point', tol=1e-9).x
     # a loss is flat to 1e-16 within some 1e-8 of its minimum
     return close(left, right(w)) and close(ours, best, atol=3e-7, rtol=0)
+holds('ml.reg.ridge.omega', lambda w: close(penalty(w), norm(w) ** 2),
+      slip=('takes the length in place of its square',
+            lambda w: close(penalty(w), norm(w))),
+      w=vectors(4))
 
-# %% tags=["hide-input"]
-holds('ml.reg.ridge.omega',
-      lambda w: close(penalty(w), norm(w) ** 2),
-      control=lambda w: close(penalty(w), norm(w)), w=vectors(4))
 erratum('ml.reg.ridge.objective',
         printed=lambda seed: same_problem(seed, 1),
         corrected=lambda seed: same_problem(seed, 2),
         seed=seeds(), tries=15)
 
-# %% [markdown]
-# What does a higher price buy? Shorter weights, and a worse fit: never the other way round, whatever the two functions
-# are.
-#
-# ````{prf:theorem} Loss against penalty
-# :label: thm-penalty-trade
-# Let $\mathbf{w}_\lambda$ minimize $\mathcal{L} + \lambda\Omega$ for any real functions $\mathcal{L}$ and $\Omega$. If
-# $\lambda < \mu$, then $\Omega(\mathbf{w}_\mu) \le \Omega(\mathbf{w}_\lambda)$. If moreover $\lambda \ge 0$, then
-# $\mathcal{L}(\mathbf{w}_\mu) \ge \mathcal{L}(\mathbf{w}_\lambda)$.
-# ````
-#
-# ````{prf:proof}
-# Each of the two is best at its own price:
-# $\mathcal{L}(\mathbf{w}_\lambda) + \lambda\Omega(\mathbf{w}_\lambda) \le \mathcal{L}(\mathbf{w}_\mu) +
-# \lambda\Omega(\mathbf{w}_\mu)$ and
-# $\mathcal{L}(\mathbf{w}_\mu) + \mu\Omega(\mathbf{w}_\mu) \le \mathcal{L}(\mathbf{w}_\lambda) +
-# \mu\Omega(\mathbf{w}_\lambda)$. Add them; the losses cancel, and
-# $(\mu - \lambda)\big(\Omega(\mathbf{w}_\mu) - \Omega(\mathbf{w}_\lambda)\big) \le 0$. Now the first inequality gives
-# $\mathcal{L}(\mathbf{w}_\mu) - \mathcal{L}(\mathbf{w}_\lambda) \ge \lambda\big(\Omega(\mathbf{w}_\lambda) -
-# \Omega(\mathbf{w}_\mu)\big) \ge 0$.
-# ````
-#
-# So $\mathbf{w}_\lambda$ has the least loss among all weights that are no longer than itself: the price is a budget in
-# disguise (a [Lagrange multiplier](../optimization/projected_gradient_descent.ipynb)). The check minimizes
-# {eq}`ml.reg.form` by a general optimizer; its control puts the price on the wrong one of the two terms.
-
-# %%
 def trades(seed, fit):
     X, y, _, _ = case(seed)
     loss = lambda w: objective(w, X, y, 0)
@@ -180,63 +341,11 @@ def wrongly_priced(loss, price, d):
     return regularized_fit(lambda w: price * loss(w), penalty, d)
 
 holds('ml.reg.form', lambda seed: trades(seed, priced),
-      control=lambda seed: trades(seed, wrongly_priced),
+      slip=('multiplies the loss by λ instead of the penalty',
+            lambda seed: trades(seed, wrongly_priced)),
       seed=seeds(), tries=15)
 
-# %% [markdown]
-# ### The explicit solution
-#
-# Both terms of {eq}`ml.reg.ridge.objective` are quadratic, so the minimum can be written down. Gradients add:
-#
-# ```{math}
-# :label: ml.reg.ridge-solution.grad
-# \begin{aligned}
-# \nabla_{\mathbf{w}} \big( \mathcal{L}_{\text{MSE}}(\mathbf{w}) + \lambda \, \Omega(\mathbf{w}) \big)
-# &= \nabla \mathcal{L}_{\text{MSE}}(\mathbf{w}) + \lambda \, \nabla \Omega(\mathbf{w}) \\
-# &= -\frac1N \mathbf{X}^\top (\mathbf{y} - \mathbf{X}\mathbf{w}) + 2\lambda\mathbf{w} .
-# \end{aligned}
-# ```
-#
-# Set it to zero, multiply by $N$ and collect $\mathbf{w}$:
-# $(\mathbf{X}^\top\mathbf{X} + 2N\lambda\,\mathbf{I})\,\mathbf{w} = \mathbf{X}^\top\mathbf{y}$. With the abbreviation
-#
-# ```{math}
-# :label: ml.reg.ridge-solution.lambda-prime
-# \frac{\lambda'}{2N} = \lambda \iff \lambda' = 2N\lambda
-# ```
-#
-# this is what the notes head "explicit solution for $w$":
-#
-# ```{math}
-# :label: ml.reg.ridge-solution.solution
-# \mathbf{w}^*_{\text{ridge}} = (\mathbf{X}^\top\mathbf{X} + \lambda'\mathbf{I})^{-1} \mathbf{X}^\top\mathbf{y} .
-# ```
-#
-# In the copy from which this book works the last two lines are damaged. On the left of the solution stands
-# $\nabla\mathcal{L}_{\text{MSE}}$, carried over from the line above, and the prime is lost in both lines; in the
-# abbreviation the $N$ has slipped below the fraction bar, too, so that it reads $\lambda = \frac2N\lambda$. The control of
-# the abbreviation takes this constant, $\lambda' = \frac2N\lambda$; that of the solution loses the prime.
-#
-# ````{prf:theorem} One minimum, always
-# :label: thm-ridge-minimum
-# If $\lambda > 0$, the ridge objective has exactly one minimizer, {eq}`ml.reg.ridge-solution.solution`, for every
-# $\mathbf{X}$, also for dependent columns or fewer examples than features.
-# ````
-#
-# ````{prf:proof}
-# Write $J$ for the objective. Expanding the squares gives for every step $\boldsymbol\delta$
-#
-# $$ J(\mathbf{w} + \boldsymbol\delta) = J(\mathbf{w}) + \boldsymbol\delta^\top \nabla J(\mathbf{w})
-# + \tfrac{1}{2N} \big( \|\mathbf{X}\boldsymbol\delta\|^2 + \lambda' \|\boldsymbol\delta\|^2 \big) . $$
-#
-# The bracket is positive for $\boldsymbol\delta \ne \mathbf{0}$. So $\mathbf{X}^\top\mathbf{X} + \lambda'\mathbf{I}$ is
-# positive definite, hence invertible, and the gradient vanishes at one point. From there every step leads upwards.
-# ````
-
-# %%
-def ridge(X, y, alpha):  # (N, d), (N,) -> (d,)
-    return solve(X.T @ X + alpha * np.eye(X.shape[1]), X.T @ y)
-
+# %% tags=["checks"]
 def gradient(w, X, y, lam):
     return -X.T @ (y - X @ w) / len(y) + 2 * lam * w
 
@@ -250,7 +359,6 @@ def by_library(X, y, lam):
     model = Ridge(alpha=2 * len(y) * lam, fit_intercept=False)
     return model.fit(X, y).coef_
 
-# %% tags=["hide-input"]
 def solves(seed, alpha):  # alpha: a function of lambda and N
     X, y, _, lam = case(seed)
     w = ridge(X, y, alpha(lam, len(y)))
@@ -265,18 +373,23 @@ def gradients_agree(seed, factor):
     return close(gradient(w, X, y, factor * lam), by_torch(w, X, y, lam))
 
 holds('ml.reg.ridge-solution.grad', lambda seed: gradients_agree(seed, 1),
-      control=lambda seed: gradients_agree(seed, 0.5), seed=seeds(),
-      tries=60)
+      slip=('forgets the 2 of the derivative of the square',
+            lambda seed: gradients_agree(seed, 0.5)),
+      seed=seeds(), tries=60)
+
 holds('ml.reg.ridge-solution.lambda-prime',
       lambda seed: solves(seed, lambda lam, N: 2 * N * lam),
-      control=lambda seed: solves(seed, lambda lam, N: 2 / N * lam),
+      slip=('divides by N instead of multiplying by it',
+            lambda seed: solves(seed, lambda lam, N: 2 / N * lam)),
       seed=seeds())
+
 holds('ml.reg.ridge-solution.solution',
       lambda seed: is_solution(
           seed, lambda X, y, lam: ridge(X, y, 2 * len(y) * lam)),
-      control=lambda seed: is_solution(seed, ridge), seed=seeds(), tries=100)
+      slip=("writes λ where λ' = 2Nλ belongs",
+            lambda seed: is_solution(seed, ridge)),
+      seed=seeds(), tries=100)
 
-# %% tags=["hide-input"]
 def found_by_search(seed, factor):
     X, y, _, lam = case(seed)
     w = priced(lambda w: objective(w, X, y, 0), lam, 3)
@@ -284,60 +397,11 @@ def found_by_search(seed, factor):
 
 verify('a general optimizer finds the same weights',
        lambda seed: found_by_search(seed, 2),
-       control=lambda seed: found_by_search(seed, 1), seed=seeds(), tries=20)
+       slip=("writes λ' = Nλ without the 2",
+             lambda seed: found_by_search(seed, 1)),
+       seed=seeds(), tries=20)
 
-# %% [markdown]
-# From here on we write $\alpha$ for $\lambda'$, as scikit-learn does. Back to the thirty patients: in the plane of the two
-# weights the loss is a gorge, and along its floor the data are nearly silent. The solution slides along this floor towards
-# the origin as $\alpha$ grows, and each $\mathbf{w}_\alpha$ is where the circle through it touches a level line.
-
-# %%
-A, b = blood[few], label[few]
-alphas = np.geomspace(1e-3, 1e4, 200)
-path = np.array([ridge(A, b, alpha) for alpha in alphas])  # (200, 2)
-touch = ridge(A, b, 3)
-w1, w2 = np.meshgrid(np.linspace(-25, 75, 81), np.linspace(-70, 40, 81))
-steps = np.stack([w1 - thirty[0], w2 - thirty[1]])  # (2, 81, 81)
-excess = ((A @ steps.reshape(2, -1)) ** 2).sum(axis=0).reshape(81, 81)
-level = ((A @ (touch - thirty)) ** 2).sum()
-miss = lambda w: norm(w - all_patients)
-assert close(norm(b - A @ touch) ** 2, norm(b - A @ thirty) ** 2 + level)
-print(f'distance to the weights of all 442: least squares {miss(thirty):.0f}, '
-      f'ridge with alpha = 3 {miss(touch):.0f}')
-
-# %% mystnb={"figure": {"caption": "Thirty patients leave the loss nearly flat along a gorge. Ridge slides along it from least squares towards the origin and, for $\\alpha = 3$, comes much closer to the weights of all 442."}, "image": {"alt": "Level lines of the loss over two weights: a long thin ellipse from upper left to lower right. Least squares sits far from the origin; the ridge path runs from there along the gorge and then to the origin. A circle around the origin touches one ellipse at the ridge solution. The weights of all patients lie closer to the path than to least squares."}} tags=["hide-input"]
-fig, ax = plt.subplots(figsize=(5, 4.2))
-ax.contour(w1, w2, excess, level * np.array([0.2, 1, 3, 7]), colors=GREY,
-           linewidths=0.8)
-turn = np.linspace(0, 2 * np.pi, 181)
-ax.plot(*(norm(touch) * np.array([np.cos(turn), np.sin(turn)])), 'C2', lw=1.2)
-ax.plot(*path.T, 'C1', label='ridge path')
-ax.plot(*thirty, 'C0*', ms=11, label='least squares, 30 patients')
-ax.plot(*touch, 'C1o', label='ridge, α = 3')
-ax.plot(*all_patients, 'C3D', label='least squares, all 442')
-ax.plot(0, 0, '+', color=GREY, ms=9)
-ax.set(xlabel='weight of s1', ylabel='weight of s2', aspect='equal')
-fig.legend(fontsize=8, ncols=2, loc='outside upper center');
-
-# %% [markdown]
-# ### The bias is free, the units are not
-#
-# A penalty is an opinion, and it should not be an opinion about units. Measure the disease in points above 100 instead of
-# above 0, and all predictions ought to fall by 100, nothing else. So the bias $b$ must cost nothing. Minimizing
-# $\|\mathbf{y} - \mathbf{X}\mathbf{w} - b\mathbf{1}\|^2 + \alpha\|\mathbf{w}\|^2$ over $b$ for fixed $\mathbf{w}$ gives
-# $b = \bar{y} - \bar{\mathbf{x}}^\top\mathbf{w}$; put this in, and what remains is ridge regression without a bias on
-# centred features and centred targets. The column of ones, so handy for least squares, is a trap here: its weight would be
-# charged.
-#
-# The units of the *features* do matter. In metres instead of centimetres a weight is a hundred times as large and ten
-# thousand times as dear. Unless all features share a unit, standardize them first, by the training part alone.
-
-# %%
-def ridge_with_bias(X, y, alpha):  # -> (d + 1,), the bias last
-    m = X.mean(axis=0)
-    w = ridge(X - m, y - y.mean(), alpha)
-    return np.array([*w, y.mean() - m @ w])
-
+# %% tags=["checks"]
 def bias_charged(X, y, alpha):
     return ridge(np.column_stack([X, np.ones(len(y))]), y, alpha)
 
@@ -347,73 +411,35 @@ def as_scikit_learn(seed, fit):
     want = [*model.coef_, model.intercept_]
     return close(fit(X + 2, y + 5, alpha), want, atol=1e-11, rtol=0)
 
+assert close(ours, [*model.coef_, model.intercept_], atol=1e-10, rtol=0)
+assert close(norm(b - A @ touch) ** 2, norm(b - A @ thirty) ** 2 + level)
 verify('centred ridge is scikit-learn\'s, bias included',
        lambda seed: as_scikit_learn(seed, ridge_with_bias),
-       control=lambda seed: as_scikit_learn(seed, bias_charged),
+       slip=('penalizes the bias as well',
+             lambda seed: as_scikit_learn(seed, bias_charged)),
        seed=seeds(), tries=100)
-Z = (X - X.mean(axis=0)) / X.std(axis=0)
-model = Ridge(20.0).fit(Z, y)
-ours = ridge_with_bias(Z, y, 20.0)
-agree = close(ours, [*model.coef_, model.intercept_], atol=1e-10, rtol=0)
-assert agree
-print('on all patients, eleven parameters agree to ten decimals:', agree)
-print(f'weight of s1 {ours[4]:.1f}, bias {ours[-1]:.1f}')
 
 # %% [markdown]
-# ```{exercise} ★ Shrink towards a guess
-# :label: ridge_regression-guess
-# Zero is a modest guess for unknown weights, but perhaps an earlier study found $\mathbf{w}_0$. Minimize
-# $\|\mathbf{y} - \mathbf{X}\mathbf{w}\|^2 + \alpha\|\mathbf{w} - \mathbf{w}_0\|^2$: write `towards(X, y, alpha, w0)`.
-# ```
-
-# %%
-def towards(X, y, alpha, w0):  # (N, d), (N,), (), (d,) -> (d,)
-    raise NotImplementedError('your turn')
-
-# %%
-def towards_by_library(X, y, alpha, w0):
-    model = Ridge(alpha, fit_intercept=False, solver='svd')
-    return model.fit(X, y - X @ w0).coef_ + w0
-
-guess_rng = np.random.default_rng(4)
-guess_cases = [
-    (guess_rng.normal(size=(9, d)), guess_rng.normal(size=9), alpha,
-     guess_rng.normal(size=d)) for d, alpha in ((1, 2.0), (4, 0.3))
-]
-grade(towards, towards_by_library, guess_cases)
-
-# %% [markdown]
-# ```{solution-start} ridge_regression-guess
-# :class: dropdown
-# ```
-# The gradient vanishes where $(\mathbf{X}^\top\mathbf{X} + \alpha\mathbf{I})\mathbf{w} = \mathbf{X}^\top\mathbf{y} +
-# \alpha\mathbf{w}_0$: the guess enters like further data. (The judge substitutes $\mathbf{w} = \mathbf{w}_0 + \mathbf{v}$
-# and shrinks $\mathbf{v}$ to zero.) Adding $\mathbf{w}_0$ to the ordinary solution is wrong: that would move the
-# predictions even where the data are clear.
-
-# %% jupyter={"source_hidden": true}
-def towards_solution(X, y, alpha, w0):
-    G = X.T @ X + alpha * np.eye(X.shape[1])
-    return solve(G, X.T @ y + alpha * w0)
-
-def guess_on_top(X, y, alpha, w0):
-    G = X.T @ X + alpha * np.eye(X.shape[1])
-    return solve(G, X.T @ y) + w0
-
-assert grade(towards_solution, towards_by_library, guess_cases)
-assert not grade(guess_on_top, towards_by_library, guess_cases)
-
-# %% [markdown]
-# ```{solution-end}
-# ```
-
-# %% [markdown]
-# ## Lifted eigenvalues, and four routes
+# ## Eigenvalues, filter factors and the dual form
 #
-# Why did thirty patients suffice for a sensible answer? Look at the matrix that is inverted. $\mathbf{X}^\top\mathbf{X}$
-# is symmetric; let $\mathbf{U}$ hold its orthonormal eigenvectors and the diagonal $\mathbf{S}$ its eigenvalues
-# $s_1 \ge \dots \ge s_d \ge 0$ (they are the squares of the singular values of $\mathbf{X}$, and $\mathbf{U}$ is what the
-# section on singular values calls $\mathbf{V}$). Since $\mathbf{U}\mathbf{U}^\top = \mathbf{I}$,
+# How badly a matrix can be inverted is measured by its
+# [condition number](../linear_algebra/singular_value_decomposition.ipynb), the largest eigenvalue of
+# $\mathbf{X}^\top\mathbf{X}$ divided by the smallest. For the ten standardized features of all patients, adding
+# $\alpha\mathbf{I}$ has this effect:
+
+# %%
+X, y, _ = diabetes()
+Z = (X - X.mean(axis=0)) / X.std(axis=0)
+s = eigvalsh(Z.T @ Z)[::-1]  # (10,), largest first
+for alpha in (0, 10, 100):
+    largest, smallest = s[0] + alpha, s[-1] + alpha
+    print(f'alpha = {alpha:3}: eigenvalues {smallest:.0f} to {largest:.0f},'
+          f' condition number {largest / smallest:.0f}')
+
+# %% [markdown]
+# Every eigenvalue grows by $\alpha$. To see why, let the columns of $\mathbf{U}$ be the orthonormal eigenvectors of
+# $\mathbf{X}^\top\mathbf{X}$, and the diagonal of $\mathbf{S}$ its eigenvalues $s_1 \ge \dots \ge s_d \ge 0$, which are the
+# squares of the singular values of $\mathbf{X}$. Since $\mathbf{U}\mathbf{U}^\top = \mathbf{I}$,
 #
 # ```{math}
 # :label: ml.reg.ridge-conditioning.proof
@@ -424,7 +450,7 @@ assert not grade(guess_on_top, towards_by_library, guess_cases)
 # \end{aligned}
 # ```
 #
-# The eigenvectors stay, and every eigenvalue is lifted by the same amount:
+# The eigenvectors stay the same, and no eigenvalue remains below $\lambda'$:
 #
 # ```{math}
 # :label: ml.reg.ridge-conditioning.lift
@@ -432,11 +458,190 @@ assert not grade(guess_on_top, towards_by_library, guess_cases)
 # s_j + \lambda' \ge \lambda' .
 # ```
 #
-# So the inverse exists whenever $\lambda' > 0$. A careless hand writes `X.T @ X + alpha` and lifts every *entry*, which
-# raises one direction of $d$ and leaves the rest where it was. That is the control. The matrices have four columns and rank
-# two.
+# So the inverse exists whenever $\lambda' > 0$.
+#
+# :::{admonition} A tempting mistake
+# :class: warning
+# It is easy to write `X.T @ X + alpha`, without the identity. This adds $\alpha$ to every *entry*, not to every eigenvalue.
+# For two equal features, the matrix remains singular:
+# :::
 
 # %%
+twins = np.array([[1.0, 1.0], [2.0, 2.0]])
+print('alpha * np.eye(2):', eigvalsh(twins.T @ twins + 3 * np.eye(2)).round(1))
+print('alpha:            ', abs(eigvalsh(twins.T @ twins + 3)).round(1))
+
+# %% mystnb={"figure": {"caption": "Adding $\\alpha$ raises the small eigenvalues of $\\mathbf{X}^\\top\\mathbf{X}$ and hardly changes the large ones: the condition number falls from 470 towards 1. The stacked matrix, below, has its square root."}, "image": {"alt": "Left: ten eigenvalues on a logarithmic scale for three values of alpha; on this scale the two smallest rise most, the largest stays. Right: the condition number against alpha falls from 470 to one; that of the stacked matrix is its square root."}} tags=["hide-input"]
+alphas = np.geomspace(1e-2, 1e4, 121)
+condition = (s[0] + alphas) / (s[-1] + alphas)
+fig, (left, right) = panels(2, height=2.6)
+for k, alpha in enumerate((0, 10, 100)):
+    left.semilogy(range(1, 11), s + alpha, f'C{k}.-', label=f'α = {alpha}')
+left.set(xlabel='j', ylabel='$s_j$ + α', title='Eigenvalues',
+         xticks=[1, 5, 10])
+left.legend()
+right.loglog(alphas, condition, label='XᵀX + αI')
+right.loglog(alphas, condition ** 0.5, label='stacked')
+right.set(xlabel='α', title='Condition number')
+right.legend();
+
+# %% [markdown]
+# ### Four ways to compute it
+#
+# **1. Normal equations.** This is {eq}`ml.reg.ridge-solution.solution` as it stands.
+
+# %%
+def by_normal_equations(X, y, alpha):
+    return solve(X.T @ X + alpha * np.eye(X.shape[1]), X.T @ y)
+
+# %% [markdown]
+# **2. Stacking.** $\|\mathbf{y} - \mathbf{X}\mathbf{w}\|^2 + \alpha\|\mathbf{w}\|^2$ is the ordinary least-squares loss of
+# $N + d$ examples: the real ones, and $d$ invented ones in which feature $j$ alone has the value $\sqrt\alpha$ and the
+# target is 0. So we put $\sqrt\alpha\,\mathbf{I}$ below $\mathbf{X}$ and use the
+# [QR decomposition](../linear_algebra/qr_decomposition.ipynb). The singular values of the stacked matrix are
+# $\sqrt{s_j + \alpha}$, and its condition number is the square root of the one above.
+
+# %%
+def by_stacking(X, y, alpha):
+    d = X.shape[1]
+    stacked = np.vstack([X, np.sqrt(alpha) * np.eye(d)])  # (N + d, d)
+    Q, R = np.linalg.qr(stacked)
+    return solve_triangular(R, Q.T @ np.append(y, np.zeros(d)))
+
+# %% [markdown]
+# **3. Filter factors.** We insert the singular value decomposition
+# $\mathbf{X} = \sum_j \sqrt{s_j}\,\mathbf{p}_j\mathbf{u}_j^\top$:
+#
+# ```{math}
+# :label: ridge-filter
+# \mathbf{w}_\alpha = \sum_{s_j > 0} f_j\, \frac{\mathbf{p}_j^\top\mathbf{y}}{\sqrt{s_j}}\, \mathbf{u}_j , \qquad
+# f_j = \frac{s_j}{s_j + \alpha} .
+# ```
+#
+# Without the $f_j$ this is the pseudoinverse, the limit for $\alpha \to 0$. The *filter factors* are close to 1 for
+# $s_j \gg \alpha$ and close to 0 for $s_j \ll \alpha$. One decomposition serves every $\alpha$.
+
+# %%
+def by_filter(X, y, alpha):
+    P, root, Ut = svd(X, full_matrices=False)  # root[j] is the root of s_j
+    return (root / (root**2 + alpha) * (P.T @ y)) @ Ut
+
+# %% [markdown]
+# **4. The dual form.** From $\mathbf{X}^\top(\mathbf{X}\mathbf{X}^\top + \alpha\mathbf{I}) =
+# (\mathbf{X}^\top\mathbf{X} + \alpha\mathbf{I})\mathbf{X}^\top$ (multiply out both sides) follows
+#
+# ```{math}
+# :label: ridge-dual
+# \mathbf{w}_\alpha = \mathbf{X}^\top \mathbf{a}, \qquad \mathbf{a} = (\mathbf{K} + \alpha\mathbf{I})^{-1}\mathbf{y}, \qquad
+# \mathbf{K} = \mathbf{X}\mathbf{X}^\top .
+# ```
+#
+# The system has the size of the number of examples, and the inputs occur only through their dot products $K_{mn} =
+# \mathbf{x}_m \cdot \mathbf{x}_n$; kernel methods are built on this. The dual weights are residuals, $\alpha\mathbf{a} =
+# \mathbf{y} - \mathbf{X}\mathbf{w}_\alpha$, since $\mathbf{K}\mathbf{a} + \alpha\mathbf{a} = \mathbf{y}$.
+
+# %%
+def by_dual(X, y, alpha):
+    K = X @ X.T + alpha * np.eye(len(y))  # (N, N)
+    return X.T @ solve(K, y)
+
+# %%
+routes = {'normal equations': by_normal_equations, 'stacked QR': by_stacking,
+          'SVD': by_filter, 'dual': by_dual}
+for name, route in routes.items():
+    print(f'{name:16}', route(Z, y - y.mean(), 10.0)[:4].round(2))
+
+# %% [markdown]
+# In exact arithmetic the four agree. In a computer they lose different numbers of digits. We fit a polynomial of degree 5
+# to 30 points of $[0, 1]$, whose columns $1, t, \dots, t^5$ are nearly dependent, and store the matrices in
+# single precision ($\varepsilon = 2^{-24} \approx 6 \cdot 10^{-8}$).
+
+# %% tags=["hide-input"]
+def single(a):
+    return np.float32(a).astype(float)
+
+def rounded(X, y, alpha):  # weights (4, d), their matrices stored in single precision
+    d = X.shape[1]
+    G, K = single(X.T @ X + alpha * np.eye(d)), single(X @ X.T + alpha * np.eye(len(y)))
+    Q, R = map(single, np.linalg.qr(np.vstack([X, np.sqrt(alpha) * np.eye(d)])))
+    P, root, Ut = map(single, svd(X, full_matrices=False))
+    return [solve(G, X.T @ y), solve_triangular(R, Q.T @ np.append(y, np.zeros(d))),
+            (root / (root**2 + alpha) * (P.T @ y)) @ Ut, X.T @ solve(K, y)]
+
+def lost(seed, alpha):  # relative error of each method
+    rng = np.random.default_rng(seed)
+    X = np.vander(rng.random(30), 6, increasing=True)
+    y = X @ rng.normal(size=6)
+    true = by_stacking(X, y, alpha)
+    return norm(rounded(X, y, alpha) - true, axis=1) / norm(true)
+
+strengths = 10.0 ** np.arange(-13, 4)
+errors = np.median([[lost(seed, alpha) for alpha in strengths] for seed in range(50)], axis=0)  # (17, 4)
+at = dict(zip(routes, errors[strengths == 1e-7][0], strict=True))
+for name, error in at.items():
+    print(f'alpha = 1e-7: {name}, error in units of stacking {error / at["stacked QR"]:.3g}')
+print('alpha = 1000: errors in units of 2^-23', below(errors[-1] * 2**23, 1))
+
+# %% mystnb={"figure": {"caption": "Stored in single precision, the methods that form $\\mathbf{X}^\\top\\mathbf{X}$ or $\\mathbf{X}\\mathbf{X}^\\top$ lose digits like $1/\\alpha$ until fewer than two are left; stacking and SVD lose far fewer."}, "image": {"alt": "Relative error of four methods, stored in single precision, against alpha, both logarithmic. For large alpha all are near the unit of rounding. As alpha falls, normal equations and dual lose digits in proportion to one over alpha until fewer than two are left; stacked QR and SVD lose about a third as many."}} tags=["hide-input"]
+fig, ax = plt.subplots(figsize=(6, 3))
+for (name, error), mark in zip(zip(routes, errors.T), 'osx+', strict=False):
+    ax.loglog(strengths, error, marker=mark, ms=4, lw=1.3, label=name)
+steep = strengths[7:]
+ax.loglog(steep, 2.0**-24 / steep, '--', color=GREY, lw=1)
+ax.text(2e-6, 4e-2, 'ε/α')
+ax.set(xlabel='α', ylabel='relative error', ylim=(1e-9, 1))
+ax.legend();
+
+# %% [markdown]
+# The two steep curves grow with the condition number, and the two flat ones with its root at most. For a larger $\alpha$ all
+# four are accurate, and the cheapest is best.
+#
+# ```{exercise} ★★ A penalty for each feature
+# :label: ridge_regression-prices
+# Let feature $j$ have its own $\alpha_j > 0$, so that $\|\mathbf{y} - \mathbf{X}\mathbf{w}\|^2 + \sum_j \alpha_j
+# w_j^2$ is minimized, with far more features than examples. Derive a dual form and write `priced_dual(X, y, alphas)`,
+# which solves no system larger than $N \times N$.
+# ```
+
+# %%
+def priced_dual(X, y, alphas):  # (N, d), (N,), (d,) -> (d,)
+    raise NotImplementedError('your turn')
+
+# %% jupyter={"source_hidden": true}
+def priced_primal(X, y, alphas):
+    return solve(X.T @ X + np.diag(alphas), X.T @ y)
+
+price_rng = np.random.default_rng(5)
+price_cases = [(price_rng.normal(size=(N, d)), price_rng.normal(size=N),
+                price_rng.uniform(0.5, 5, d)) for N, d in ((3, 7), (6, 40))]
+grade(priced_dual, priced_primal, price_cases)
+
+# %% [markdown]
+# ```{solution-start} ridge_regression-prices
+# :class: dropdown
+# ```
+# Put $v_j = \sqrt{\alpha_j}\, w_j$. Then the penalty is $\|\mathbf{v}\|^2$ and the features become
+# $\mathbf{X}\mathbf{D}^{-1/2}$ with $\mathbf{D} = \operatorname{diag}(\alpha_j)$. By {eq}`ridge-dual`,
+# $\mathbf{w} = \mathbf{D}^{-1/2}\mathbf{v} = \mathbf{D}^{-1}\mathbf{X}^\top(\mathbf{X}\mathbf{D}^{-1}\mathbf{X}^\top +
+# \mathbf{I})^{-1}\mathbf{y}$. The wrong answer forgets to scale back.
+
+# %% jupyter={"source_hidden": true}
+def priced_dual_solution(X, y, alphas):
+    V = X / alphas
+    return V.T @ solve(V @ X.T + np.eye(len(y)), y)
+
+def not_scaled_back(X, y, alphas):
+    V = X / np.sqrt(alphas)
+    return V.T @ solve(V @ V.T + np.eye(len(y)), y)
+
+assert grade(priced_dual_solution, priced_primal, price_cases)
+assert not grade(not_scaled_back, priced_primal, price_cases)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% tags=["checks"]
 def lift(X, alpha, what):  # the eigenvalues, and whether an inverse is found
     lifted = X.T @ X + alpha * what
     found = np.linalg.matrix_rank(lifted) == len(lifted)
@@ -459,103 +664,19 @@ def same_vectors(seed, alpha, turn):
     U = turn(U)
     return close(U @ np.diag(s + alpha) @ U.T, X.T @ X + alpha * np.eye(4))
 
-# %% tags=["hide-input"]
 holds('ml.reg.ridge-conditioning.proof',
       lambda seed, alpha: same_vectors(seed, alpha, lambda U: U),
-      control=lambda seed, alpha: same_vectors(seed, alpha, np.transpose),
+      slip=('multiplies by Uᵀ from the left and U from the right',
+            lambda seed, alpha: same_vectors(seed, alpha, np.transpose)),
       seed=seeds(), alpha=scalars(0.01, 9), tries=100)
+
 holds('ml.reg.ridge-conditioning.lift',
       lambda seed, alpha: all_lifted(seed, alpha, np.eye(4)),
-      control=lambda seed, alpha: all_lifted(seed, alpha, 1),
+      slip=('adds α to every entry instead of the diagonal',
+            lambda seed, alpha: all_lifted(seed, alpha, 1)),
       seed=seeds(), alpha=scalars(0.01, 9), tries=100)
 
-# %% [markdown]
-# The condition number falls from $s_1/s_d$ to $(s_1 + \alpha)/(s_d + \alpha)$. In proportion, small eigenvalues, the
-# doubtful directions, are changed most, large ones hardly. For the ten standardized features of the patients:
-
-# %%
-X, y, _ = diabetes()
-Z = (X - X.mean(axis=0)) / X.std(axis=0)
-s = eigvalsh(Z.T @ Z)[::-1]
-condition = lambda alpha: (s[0] + alpha) / (s[-1] + alpha)
-alphas = np.geomspace(1e-2, 1e4, 121)
-for alpha in (0, 10, 100):
-    lifted = Z.T @ Z + alpha * np.eye(10)
-    assert close(condition(alpha), np.linalg.cond(lifted))
-    print(f'alpha = {alpha:3}: condition number {condition(alpha):.0f}')
-
-# %% mystnb={"figure": {"caption": "Adding $\\alpha$ lifts the small eigenvalues of $\\mathbf{X}^\\top\\mathbf{X}$ and hardly changes the large ones: the condition number falls from 470 towards 1; stacking works with its square root."}, "image": {"alt": "Left: ten eigenvalues on a logarithmic scale for three values of alpha; on this scale the two smallest rise most, the largest stays. Right: the condition number against alpha falls from 470 to one; that of the stacked matrix is its square root."}} tags=["hide-input"]
-fig, (left, right) = panels(2, height=2.6)
-for k, alpha in enumerate((0, 10, 100)):
-    left.semilogy(range(1, 11), s + alpha, f'C{k}.-', label=f'α = {alpha}')
-left.set(xlabel='j', ylabel='$s_j$ + α', title='Eigenvalues',
-         xticks=[1, 5, 10])
-left.legend()
-right.loglog(alphas, condition(alphas), label='XᵀX + αI')
-right.loglog(alphas, condition(alphas) ** 0.5, label='stacked')
-right.set(xlabel='α', title='Condition number')
-right.legend();
-
-# %% [markdown]
-# *Stacked* refers to another way to compute the same weights. There are four in all, and each shows a different side of
-# the matter.
-#
-# 1. **Normal equations.** Solve {eq}`ml.reg.ridge-solution.solution` as it stands.
-# 2. **Stacking.** A sum of two squared lengths is one squared length:
-#    $\|\mathbf{y} - \mathbf{X}\mathbf{w}\|^2 + \alpha\|\mathbf{w}\|^2$ is the ordinary least-squares loss of $N + d$
-#    examples, the real ones and $d$ invented ones in which feature $j$ alone has the value $\sqrt\alpha$ and the target is
-#    0. So $\mathbf{X}$ with $\sqrt\alpha\,\mathbf{I}$ below it goes into a
-#    [QR decomposition](../linear_algebra/qr_decomposition.ipynb). Its singular values are $\sqrt{s_j + \alpha}$, its
-#    condition number the square root of the one above.
-# 3. **Filter factors.** Insert $\mathbf{X} = \sum_j \sqrt{s_j}\,\mathbf{p}_j\mathbf{u}_j^\top$:
-#
-# ```{math}
-# :label: ridge-filter
-# \mathbf{w}_\alpha = \sum_{s_j > 0} f_j\, \frac{\mathbf{p}_j^\top\mathbf{y}}{\sqrt{s_j}}\, \mathbf{u}_j , \qquad
-# f_j = \frac{s_j}{s_j + \alpha} .
-# ```
-#
-# Without the $f_j$ this is the pseudoinverse, the least-squares solution of least length; it is also the limit
-# $\alpha \to 0$. Where the pseudoinverse needs a cutoff, all or nothing, the *filter factors* fade: close to 1 for
-# $s_j \gg \alpha$, close to 0 for $s_j \ll \alpha$. One decomposition serves every $\alpha$.
-#
-# 4. **The dual form.** From $\mathbf{X}^\top(\mathbf{X}\mathbf{X}^\top + \alpha\mathbf{I}) =
-#    (\mathbf{X}^\top\mathbf{X} + \alpha\mathbf{I})\mathbf{X}^\top$ (multiply out both sides) follows
-#
-# ```{math}
-# :label: ridge-dual
-# \mathbf{w}_\alpha = \mathbf{X}^\top \mathbf{a}, \qquad \mathbf{a} = (\mathbf{K} + \alpha\mathbf{I})^{-1}\mathbf{y}, \qquad
-# \mathbf{K} = \mathbf{X}\mathbf{X}^\top .
-# ```
-#
-# The system has the size of the number of examples, a bargain if features are many, and the inputs occur only through their
-# dot products $K_{mn} = \mathbf{x}_m \cdot \mathbf{x}_n$: the door to kernel methods. Since
-# $\mathbf{K}\mathbf{a} + \alpha\mathbf{a} = \mathbf{y}$, the dual weights are residuals:
-# $\alpha\mathbf{a} = \mathbf{y} - \mathbf{X}\mathbf{w}_\alpha$.
-
-# %%
-def by_normal_equations(X, y, alpha, stored=np.asarray):
-    G = X.T @ X + alpha * np.eye(X.shape[1])
-    return solve(stored(G), X.T @ y)
-
-def by_stacking(X, y, alpha, stored=np.asarray):
-    d = X.shape[1]
-    QR = np.linalg.qr(np.vstack([X, np.sqrt(alpha) * np.eye(d)]))
-    Q, R = map(stored, QR)
-    return solve_triangular(R, Q.T @ np.append(y, np.zeros(d)))
-
-def by_filter(X, y, alpha, stored=np.asarray):
-    P, root, Ut = map(stored, svd(X, full_matrices=False))
-    return (root / (root**2 + alpha) * (P.T @ y)) @ Ut
-
-def by_dual(X, y, alpha, stored=np.asarray):
-    K = X @ X.T + alpha * np.eye(len(y))
-    return X.T @ solve(stored(K), y)
-
-routes = {'normal equations': by_normal_equations, 'stacked QR': by_stacking,
-          'SVD': by_filter, 'dual': by_dual}
-
-# %% tags=["hide-input"]
+# %% tags=["checks"]
 def four_agree(seed, N, d, alpha, forms):
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(N, d)), rng.normal(size=N)
@@ -563,11 +684,18 @@ def four_agree(seed, N, d, alpha, forms):
     return all(close(f(X, y, alpha), want, atol=1e-9, rtol=0) for f in forms)
 
 rootless = lambda X, y, alpha: by_stacking(X, y, alpha**2)
+for alpha in (0, 10, 100):
+    assert close((s[0] + alpha) / (s[-1] + alpha), np.linalg.cond(Z.T @ Z + alpha * np.eye(10)))
+assert at['normal equations'] > 100 * at['stacked QR'] > 0
+assert at['dual'] > 100 * at['stacked QR'] and at['SVD'] < 1e-3
+assert (errors[-1] < 2.0**-23).all()
+
 verify('four routes lead to scikit-learn\'s weights',
        lambda seed, N, d, alpha: four_agree(seed, N, d, alpha,
                                             routes.values()),
-       control=lambda seed, N, d, alpha: four_agree(seed, N, d, alpha,
-                                                    [rootless]),
+       slip=('stacks α I below X instead of √α I',
+             lambda seed, N, d, alpha: four_agree(seed, N, d, alpha,
+                                                  [rootless])),
        seed=seeds(), N=[3, 9], d=[2, 20], alpha=[0.1, 2.0, 30.0], tries=100)
 
 def to_shortest(seed, power):  # 5 examples, 8 features
@@ -579,108 +707,37 @@ def to_shortest(seed, power):  # 5 examples, 8 features
 
 verify('the path starts at the shortest least-squares solution',
        lambda seed: to_shortest(seed, 1),
-       control=lambda seed: to_shortest(seed, 0.5), seed=seeds(), tries=50)
+       slip=('takes the distance to be of the order of √α',
+             lambda seed: to_shortest(seed, 0.5)),
+       seed=seeds(), tries=50)
 
 # %% [markdown]
-# (What `stored` is for comes next.) On paper the routes are one. In a computer, which stores numbers with so many
-# digits and no more, they are not. To see the difference on every machine alike, let the matrices of each route be
-# *stored* in single precision, 24 binary digits, $\varepsilon = 2^{-24} \approx 6 \cdot 10^{-8}$, and everything else
-# be computed in double precision, as good as exact beside that. Put a polynomial of degree 5 through 30 points of
-# $[0, 1]$: the columns $1, t, \dots, t^5$ are nearly dependent, $s_1/s_d$ is beyond a million. The labels lie on a
-# polynomial, so that residuals are small (with large ones no route can be much better than the normal equations,
-# because the problem itself is then as sensitive).
-
-# %%
-def single(a):
-    return np.float32(a).astype(float)
-
-def lost(seed, alpha):  # relative error of each route
-    rng = np.random.default_rng(seed)
-    X = np.vander(rng.random(30), 6, increasing=True)
-    y = X @ rng.normal(size=6)
-    true = by_stacking(X, y, alpha)
-    return [norm(route(X, y, alpha, single) - true) / norm(true)
-            for route in routes.values()]
-
-prices = 10.0 ** np.arange(-13, 4)
-errors = np.median([[lost(seed, alpha) for alpha in prices]
-                    for seed in range(50)], axis=0)  # (17, 4)
-at = dict(zip(routes, errors[prices == 1e-7][0], strict=True))
-assert at['normal equations'] > 100 * at['stacked QR'] > 0
-assert at['dual'] > 100 * at['stacked QR'] and at['SVD'] < 1e-3
-assert (errors[-1] < 2.0**-23).all()
-for name, error in at.items():
-    times = error / at['stacked QR']
-    print(f'alpha = 1e-7: {name}, error in units of stacking {times:.3g}')
-print('alpha = 1000: errors in units of 2^-23', below(errors[-1] * 2**23, 1))
-
-# %% mystnb={"figure": {"caption": "Stored in single precision, the routes that form $\\mathbf{X}^\\top\\mathbf{X}$ or $\\mathbf{X}\\mathbf{X}^\\top$ lose digits like $1/\\alpha$ until fewer than two are left; stacking and SVD lose far fewer."}, "image": {"alt": "Relative error of four routes, stored in single precision, against alpha, both logarithmic. For large alpha all are near the unit of rounding. As alpha falls, normal equations and dual lose digits in proportion to one over alpha until fewer than two are left; stacked QR and SVD lose about a third as many."}} tags=["hide-input"]
-fig, ax = plt.subplots(figsize=(6, 3))
-for (name, error), mark in zip(zip(routes, errors.T), 'osx+', strict=False):
-    ax.loglog(prices, error, marker=mark, ms=4, lw=1.3, label=name)
-steep = prices[7:]
-ax.loglog(steep, 2.0**-24 / steep, '--', color=GREY, lw=1)
-ax.text(2e-6, 4e-2, 'ε/α')
-ax.set(xlabel='α', ylabel='relative error', ylim=(1e-9, 1))
-ax.legend();
-
-# %% [markdown]
-# The two steep curves grow with the condition number, which goes like $1/\alpha$ until $\alpha$ has sunk below $s_d$
-# and no longer matters; the two flat ones with its root at most. (The dual matrix goes on getting worse, because
-# $N - d$ of its eigenvalues are $\alpha$ itself, but their eigenvectors are what $\mathbf{X}^\top$ sends to zero.)
-# Forming $\mathbf{X}^\top\mathbf{X}$ or $\mathbf{X}\mathbf{X}^\top$ squares the condition number, and the bound on the
-# digits lost doubles (here it is two to three times as many). With the prices that statistics asks for, here to the
-# right of one hundredth, in double precision every route will do, and the cheapest is best.
+# ## Bias, variance and the choice of α
 #
-# ```{exercise} ★★ A price for each feature
-# :label: ridge_regression-prices
-# Let feature $j$ have its own price $\alpha_j > 0$, so that $\|\mathbf{y} - \mathbf{X}\mathbf{w}\|^2 + \sum_j \alpha_j
-# w_j^2$ is minimized, with far more features than examples. Derive a dual form and write `priced_dual(X, y, alphas)`,
-# which solves no system larger than $N \times N$.
-# ```
+# Ridge weights are too short on purpose: they have a *bias*. In exchange they vary less from one training set to the next.
+# How good is this exchange? We take the ten features of the 442 patients as $\mathbf{X}$, pretend that their least-squares
+# weights are the truth, draw new targets with noise a thousand times, and compare the mean squared error of the weights:
 
 # %%
-def priced_dual(X, y, alphas):  # (N, d), (N,), (d,) -> (d,)
-    raise NotImplementedError('your turn')
+def ridge_map(X, alpha):  # (d, N): from targets to weights
+    return solve(X.T @ X + alpha * np.eye(X.shape[1]), X.T)
 
 # %%
-def priced_primal(X, y, alphas):
-    return solve(X.T @ X + np.diag(alphas), X.T @ y)
+X, y, names = diabetes()
+Z = (X - X.mean(axis=0)) / X.std(axis=0)
+truth = ridge_map(Z, 0) @ y  # (10,)
+sigma = norm(y - y.mean() - Z @ truth) / np.sqrt(442 - 11)
 
-price_rng = np.random.default_rng(5)
-price_cases = [(price_rng.normal(size=(N, d)), price_rng.normal(size=N),
-                price_rng.uniform(0.5, 5, d)) for N, d in ((3, 7), (6, 40))]
-grade(priced_dual, priced_primal, price_cases)
-
-# %% [markdown]
-# ```{solution-start} ridge_regression-prices
-# :class: dropdown
-# ```
-# Put $v_j = \sqrt{\alpha_j}\, w_j$. Then $\mathbf{v}$ is charged at price 1 and the features become
-# $\mathbf{X}\mathbf{D}^{-1/2}$ with $\mathbf{D} = \operatorname{diag}(\alpha_j)$. By {eq}`ridge-dual`,
-# $\mathbf{w} = \mathbf{D}^{-1/2}\mathbf{v} = \mathbf{D}^{-1}\mathbf{X}^\top(\mathbf{X}\mathbf{D}^{-1}\mathbf{X}^\top +
-# \mathbf{I})^{-1}\mathbf{y}$. The wrong answer forgets to scale back.
-
-# %% jupyter={"source_hidden": true}
-def priced_dual_solution(X, y, alphas):
-    V = X / alphas
-    return V.T @ solve(V @ X.T + np.eye(len(y)), y)
-
-def not_scaled_back(X, y, alphas):
-    V = X / np.sqrt(alphas)
-    return V.T @ solve(V @ V.T + np.eye(len(y)), y)
-
-assert grade(priced_dual_solution, priced_primal, price_cases)
-assert not grade(not_scaled_back, priced_primal, price_cases)
+# %%
+noise = sigma * np.random.default_rng(0).normal(size=(442, 1000))
+targets = (Z @ truth)[:, None] + noise  # (442, 1000)
+for alpha in (0, 1, 10, 100):
+    off = ridge_map(Z, alpha) @ targets - truth[:, None]  # (10, 1000)
+    print(f'alpha = {alpha:3}: squared error of the weights'
+          f' {(off**2).sum(axis=0).mean():5.0f}')
 
 # %% [markdown]
-# ```{solution-end}
-# ```
-
-# %% [markdown]
-# ## Some bias for less noise
-#
-# Shrunk weights are wrong on purpose. To see what this costs and what it buys, fix the inputs $\mathbf{X}$ and suppose that
+# A small $\alpha$ is better than least squares, a large one is worse. We can compute this without drawing. Suppose that
 #
 # ```{math}
 # :label: ridge-world
@@ -688,8 +745,8 @@ assert not grade(not_scaled_back, priced_primal, price_cases)
 # \operatorname{Cov}\boldsymbol\epsilon = \sigma^2 \mathbf{I} :
 # ```
 #
-# a linear truth and uncorrelated noise of one size, Gaussian or not. Put this into the solution and write
-# $\mathbf{G} = \mathbf{X}^\top\mathbf{X}$:
+# a linear truth and uncorrelated noise of the same variance everywhere, Gaussian or not. With
+# $\mathbf{G} = \mathbf{X}^\top\mathbf{X}$, the solution has the error
 #
 # $$ \begin{aligned}
 # \hat{\mathbf{w}}_\alpha - \mathbf{w} &= (\mathbf{G} + \alpha\mathbf{I})^{-1} \big( \mathbf{G}\mathbf{w} +
@@ -698,9 +755,9 @@ assert not grade(not_scaled_back, priced_primal, price_cases)
 # + \underbrace{(\mathbf{G} + \alpha\mathbf{I})^{-1}\mathbf{X}^\top\boldsymbol\epsilon}_{\text{noise}} .
 # \end{aligned} $$
 #
-# The bias is fixed, the noise has mean zero and covariance $\sigma^2 (\mathbf{G} + \alpha\mathbf{I})^{-1} \mathbf{G}
-# (\mathbf{G} + \alpha\mathbf{I})^{-1}$. With $c_j = \mathbf{u}_j^\top\mathbf{w}$, the coordinates of the truth along the
-# eigenvectors, the mean squared error is a sum over directions:
+# The bias is fixed. The noise has mean zero and covariance $\sigma^2 (\mathbf{G} + \alpha\mathbf{I})^{-1} \mathbf{G}
+# (\mathbf{G} + \alpha\mathbf{I})^{-1}$. Let $c_j = \mathbf{u}_j^\top\mathbf{w}$ be the coordinates of the truth along the
+# eigenvectors. Then the mean squared error is a sum over directions:
 #
 # ```{math}
 # :label: ridge-mse
@@ -711,11 +768,26 @@ assert not grade(not_scaled_back, priced_primal, price_cases)
 # 2 \sum_{j=1}^d \frac{s_j (\alpha c_j^2 - \sigma^2)}{(s_j + \alpha)^3} .
 # \end{aligned}
 # ```
-#
-# At $\alpha = 0$ the bias term has slope zero, being quadratic in $\alpha$, while the noise falls at once: the derivative is
-# $-2\sigma^2 \sum_j s_j^{-2} < 0$, if all $s_j > 0$. So *some* $\alpha > 0$ beats least squares, whatever the truth
-# {cite}`hoerl1970ridge`. Comparing matrices instead of numbers tells more: how far $\alpha$ may go, and that every single
-# prediction gains.
+
+# %%
+def error_parts(s, c, sigma, alpha):  # squared bias, variance
+    bias2 = (alpha * c / (s + alpha)) ** 2
+    variance = sigma**2 * s / (s + alpha) ** 2
+    return bias2.sum(), variance.sum()
+
+# %%
+s, U = eigh(Z.T @ Z)
+c = U.T @ truth
+for alpha in (0, 1, 10, 100):
+    bias2, variance = error_parts(s, c, sigma, alpha)
+    print(f'alpha = {alpha:3}: bias² {bias2:4.0f} + variance {variance:4.0f}'
+          f' = {bias2 + variance:4.0f}')
+
+# %% [markdown]
+# At $\alpha = 0$ the derivative is $-2\sigma^2 \sum_j s_j^{-2} < 0$, if all $s_j > 0$: the squared bias begins with slope
+# zero, because it is quadratic in $\alpha$, while the variance falls at once. So *some* $\alpha > 0$ beats least squares,
+# whatever the truth is {cite}`hoerl1970ridge`. The next theorem {cite}`theobald1974generalizations` says how large $\alpha$
+# may be, and that every single prediction becomes better:
 #
 # ````{prf:theorem} A little ridge beats least squares
 # :label: thm-hoerl-kennard
@@ -729,6 +801,7 @@ assert not grade(not_scaled_back, priced_primal, price_cases)
 # ````
 #
 # ````{prf:proof}
+# :class: dropdown
 # Let $\mathbf{M}_\alpha = \mathbb{E}[(\hat{\mathbf{w}}_\alpha - \mathbf{w})(\hat{\mathbf{w}}_\alpha -
 # \mathbf{w})^\top]$ and $\mathbf{R} = (\mathbf{G} + \alpha\mathbf{I})^{-1}$. Bias and noise above give
 # $\mathbf{M}_\alpha = \mathbf{R}(\sigma^2\mathbf{G} + \alpha^2\mathbf{w}\mathbf{w}^\top)\mathbf{R}$ and
@@ -744,99 +817,23 @@ assert not grade(not_scaled_back, priced_primal, price_cases)
 # prediction at $\mathbf{x}$ is $\mathbf{x}^\top\mathbf{M}_\alpha\mathbf{x}$, that of the weights the trace.
 # ````
 #
-# This matrix form is due to Theobald {cite}`theobald1974generalizations`. Mind what it does not say. The bound contains
-# $\sigma$ and $\mathbf{w}$, which nobody knows; an $\alpha$ chosen from the same data is random, and the theorem is silent
-# about it. And it is a promise about averages over the noise, not about every sample.
-
-# %%
-def error_parts(s, c, sigma, alpha):  # squared bias, variance
-    bias2 = (alpha * c / (s + alpha)) ** 2
-    variance = sigma**2 * s / (s + alpha) ** 2
-    return bias2.sum(), variance.sum()
-
-def slope(s, c, sigma, alpha):
-    return 2 * (s * (alpha * c**2 - sigma**2) / (s + alpha) ** 3).sum()
-
-def world(seed):  # 30 examples, 3 features
-    rng = np.random.default_rng(seed)
-    X, w = rng.normal(0, [2, 1, 0.5], (30, 3)), rng.normal(size=3)
-    s, U = eigh(X.T @ X)
-    return rng, X, w, s, U
-
-def ridge_map(X, alpha):  # (d, N): from targets to weights
-    return solve(X.T @ X + alpha * np.eye(X.shape[1]), X.T)
-
-def error_matrix(X, w, sigma, alpha):
-    B = ridge_map(X, alpha)
-    bias = B @ X @ w - w
-    return np.outer(bias, bias) + sigma**2 * B @ B.T
-
-# %%
-def simulated(seed, alpha, formula):
-    rng, X, w, s, U = world(seed)
-    sigma = rng.uniform(1, 3)
-    noise = 3**0.5 * sigma * rng.uniform(-1, 1, (30, 4000))
-    off = ridge_map(X, alpha) @ ((X @ w)[:, None] + noise) - w[:, None]
-    errors = (off**2).sum(axis=0)
-    gap = errors.mean() - sum(formula(s, U.T @ w, sigma, alpha))
-    return abs(gap) < 5 * errors.std() / errors.size**0.5
-
-def no_square(s, c, sigma, alpha):
-    return error_parts(s, c, sigma, alpha)[0], (sigma**2 / (s + alpha)).sum()
-
-def same_slope(seed, alpha, slope):  # derivative by a complex step
-    _, _, w, s, U = world(seed)
-    step = sum(error_parts(s, U.T @ w, 1.5, alpha + 1e-30j))
-    return close(slope(s, U.T @ w, 1.5, alpha), step.imag / 1e-30)
-
-def every_prediction_gains(seed, share):  # share of the theorem's bound
-    rng, X, w, _, _ = world(seed)
-    sigma = rng.uniform(0.1, 0.4)
-    alpha = share * 2 * sigma**2 / (w @ w)
-    gain = error_matrix(X, w, sigma, 0) - error_matrix(X, w, sigma, alpha)
-    return bool(eigvalsh(gain)[0] > 0)
+# The bound contains $\sigma$ and $\mathbf{w}$, which nobody knows, and the theorem says nothing about an $\alpha$
+# that is chosen from the same data.
 
 # %% tags=["hide-input"]
-verify('bias and variance as in the formula (noise not Gaussian)',
-       lambda seed, alpha: simulated(seed, alpha, error_parts),
-       control=lambda seed, alpha: simulated(seed, alpha, no_square),
-       seed=seeds(), alpha=[0.5, 5.0, 50.0], tries=40)
-verify('the slope of the error',
-       lambda seed, alpha: same_slope(seed, alpha, slope),
-       control=lambda seed, alpha: same_slope(
-           seed, alpha, lambda s, c, sigma, alpha: slope(s, c, 1, alpha)),
-       seed=seeds(), alpha=scalars(0.1, 9), tries=100)
-verify('up to the bound every prediction gains',
-       lambda seed, share: every_prediction_gains(seed, share),
-       control=lambda seed, share: every_prediction_gains(seed, 3 * share),
-       seed=seeds(), share=[0.01, 0.3, 1.0], tries=100)
-
-# %% [markdown]
-# How large is the effect on a real design? Take the 442 patients' ten features as $\mathbf{X}$ and, as if they were the
-# truth, their least-squares weights and residual variance. Everything can now be computed without drawing a number, for the
-# weights by {eq}`ridge-mse` and for the predictions at the 442 inputs with one more factor $s_j$ in each term, as
-# $\|\mathbf{X}\mathbf{v}\|^2 = \sum_j s_j (\mathbf{u}_j^\top\mathbf{v})^2$.
-
-# %%
-X, y, _ = diabetes()
-Z = (X - X.mean(axis=0)) / X.std(axis=0)
-s, U = eigh(Z.T @ Z)
-c = U.T @ ridge_map(Z, 0) @ y
-sigma = norm(y - y.mean() - Z @ U @ c) / np.sqrt(442 - 11)
 bound = 2 * sigma**2 / (c @ c)
 alphas = np.append(0, np.geomspace(0.01, 300, 400))
 of_weights = np.array([error_parts(s, c, sigma, a) for a in alphas])
-of_predictions = np.array([
+of_predictions = np.array([  # at the 442 inputs: one more factor s in each term
     ((s * (a * c / (s + a)) ** 2).sum(), sigma**2 * ((s / (s + a)) ** 2).sum())
     for a in alphas])
-assert close(of_predictions[0], [0, 10 * sigma**2])
 for name, parts in (('weights', of_weights), ('predictions', of_predictions)):
     total = parts.sum(axis=1)
     print(f'{name}: best alpha {alphas[total.argmin()]:.2f}, '
           f'error {total.min() / total[0]:.2f} of least squares')
 print(f'the theorem allows alpha up to {bound:.2f}')
 
-# %% mystnb={"figure": {"caption": "A small $\\alpha$ buys less variance for little bias: about a fifth off the error of the weights at best, much less off the predictions. A large $\\alpha$ is worse than least squares."}, "image": {"alt": "Two panels of squared error against alpha. Left, weights: variance falls, squared bias rises, the total dips about a fifth below least squares near one and climbs above it later. Right, predictions at the inputs: the same pattern with a shallower dip. A vertical line marks the bound of the theorem."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "A small $\\alpha$ lowers the variance at the cost of little bias. At best the error of the weights falls by about a fifth, that of the predictions by much less. For large $\\alpha$ both exceed those of least squares (dashed)."}, "image": {"alt": "Two panels of squared error against alpha. Left, weights: variance falls, squared bias rises, the total dips about a fifth below least squares near one and climbs above it later. Right, predictions at the inputs: the same pattern with a shallower dip. A vertical line marks the bound of the theorem."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.8)
 for ax, parts, title in zip(axes, (of_weights, of_predictions / 442),
                             ('Weights', 'Predictions'), strict=True):
@@ -850,12 +847,9 @@ axes[0].set_ylabel('mean squared error')
 axes[0].legend(fontsize=8, loc='upper left');
 
 # %% [markdown]
-# The dip is real and modest, and for large $\alpha$ ridge is *worse* than least squares (dashed). With 442 examples for
-# ten features there is little noise to save. The theorem promises a gain, not a large one.
+# ### Effective degrees of freedom
 #
-# ### How many parameters is that?
-#
-# Least squares with $d$ features fits $d$ parameters. Ridge has as many weights, but does not let them run freely. The
+# Least squares with $d$ features fits $d$ parameters. Ridge regression has as many weights, but they are held back. The
 # fitted values are a linear function of the targets,
 #
 # ```{math}
@@ -867,8 +861,8 @@ axes[0].legend(fontsize=8, loc='upper left');
 # \end{aligned}
 # ```
 #
-# The sum of the filter factors, the *effective degrees of freedom*, falls from $d$ to 0. The name is earned by what it
-# predicts: by how much the training error flatters.
+# The sum of the filter factors, the *effective degrees of freedom*, falls from $d$ to 0. It tells by how much the training
+# error is too small.
 #
 # ````{prf:theorem} Optimism
 # :label: thm-optimism
@@ -879,6 +873,7 @@ axes[0].legend(fontsize=8, loc='upper left');
 # ````
 #
 # ````{prf:proof}
+# :class: dropdown
 # Let $\mathbf{m} = \mathbf{X}\mathbf{w}$ be the common mean. In $\|\mathbf{y} - \hat{\mathbf{y}}\|^2 =
 # \|\mathbf{y} - \mathbf{m}\|^2 - 2(\mathbf{y} - \mathbf{m})^\top(\hat{\mathbf{y}} - \mathbf{m}) + \|\hat{\mathbf{y}} -
 # \mathbf{m}\|^2$ the outer terms have the same mean for $\mathbf{y}'$. The middle one has mean 0 for $\mathbf{y}'$,
@@ -888,40 +883,165 @@ axes[0].legend(fontsize=8, loc='upper left');
 # \mathbf{H}_\alpha
 # \boldsymbol\epsilon] = -2\sigma^2 \operatorname{tr}\mathbf{H}_\alpha$.
 # ````
+#
+# One singular value decomposition gives the weights and the degrees of freedom for all $\alpha$ at once, by
+# {eq}`ridge-filter`. Drawn against $\alpha$, the weights form the *ridge path*:
 
 # %%
-def freedom(s, alpha):
-    return (s / (s + alpha)).sum()
+def ridge_path(X, y, alphas):  # -> weights (k, d), df (k,)
+    P, root, Ut = svd(X, full_matrices=False)
+    s, alpha = root**2, alphas[:, None]  # (d,), (k, 1)
+    weights = (root / (s + alpha) * (P.T @ y)) @ Ut
+    return weights, (s / (s + alpha)).sum(axis=1)
 
-def flatters(seed, alpha, freedom):
-    rng, X, w, s, _ = world(seed)
-    sigma = rng.uniform(1, 2)
-    old, new = (X @ w)[:, None] + sigma * rng.normal(size=(2, 30, 4000))
-    fitted = X @ ridge_map(X, alpha) @ old
-    gap = ((new - fitted) ** 2 - (old - fitted) ** 2).mean(axis=0)
-    off = gap.mean() - 2 * sigma**2 * freedom(s, alpha) / len(X)
-    return bool(abs(off) < 5 * gap.std() / gap.size**0.5)
+# %%
+some = np.array([1000.0, 100.0, 10.0, 1.0])
+for alpha, w, df in zip(some, *ridge_path(Z, y - y.mean(), some)):
+    print(f'alpha = {alpha:4.0f}: {df:.1f} degrees of freedom,',
+          f's1 {w[4]:+.0f}, s2 {w[5]:+.0f}'.replace('-', '−'))
 
-def trace_is(seed, alpha, freedom):
-    _, X, _, s, _ = world(seed)
-    return close(np.trace(X @ ridge_map(X, alpha)), freedom(s, alpha))
-
-def all_weights(s, alpha):
-    return len(s)
-
-# %% tags=["hide-input"]
-at_three = dict(seed=seeds(), alpha=[1.0, 20.0, 200.0], tries=30)
-verify('the training error flatters by 2σ² df / N',
-       lambda seed, alpha: flatters(seed, alpha, freedom),
-       control=lambda seed, alpha: flatters(seed, alpha, all_weights),
-       **at_three)
-verify('the trace of the hat matrix is df',
-       lambda seed, alpha: trace_is(seed, alpha, freedom),
-       control=lambda seed, alpha: trace_is(seed, alpha, all_weights),
-       **at_three)
+# %% mystnb={"figure": {"caption": "As $\\alpha$ falls, the weights that the data determine well, such as bmi and bp, settle first; those of s1 and s2 become large only at small $\\alpha$."}, "image": {"alt": "Ten weights against alpha, from large to small. All start at zero; bmi, s5 and bp rise early, and bmi and bp stay. s1 stays near zero for a long time and plunges to minus 38 at small alpha, while s2, s3 and s5 rise."}} tags=["hide-input"]
+alphas = np.geomspace(1e5, 1e-2, 141)
+path, df = ridge_path(Z, y - y.mean(), alphas)
+fig, ax = plt.subplots(figsize=(6, 3.6))
+for j, name in enumerate(names):
+    ax.semilogx(alphas, path[:, j], f'C{j % 5}', label=name,
+                ls='-' if j < 5 else '--')
+ax.plot(alphas[[0, -1]], [0, 0], color=GREY, lw=0.8)
+ax.invert_xaxis()
+ax.set(xlabel='α', ylabel='weight per standard deviation')
+label_lines(ax);
 
 # %% [markdown]
-# ```{exercise} ★★ The best price for orthonormal features
+# Each weight is a rational function of $\alpha$, so unless it is always zero, it can be zero only at single points. Ridge
+# regression does not select features.
+#
+# ### Leave-one-out cross-validation from one fit
+#
+# To choose $\alpha$, we imitate new patients: leave example $n$ out, fit the others, predict example $n$, and average the
+# squared errors over all $n$. This seems to take $N$ fits for every $\alpha$. For ridge regression one fit is enough. (Here
+# $\alpha$ stays the same when an example leaves, not $\lambda$.)
+#
+# ````{prf:theorem} The leave-one-out shortcut
+# :label: thm-leave-one-out
+# Let $\hat{\mathbf{y}} = \mathbf{H}\mathbf{y}$ be the fitted values of ridge regression with $\alpha > 0$ on all examples
+# and $\hat{y}_n^{(-n)}$ the prediction for example $n$ by the fit without it. Then $H_{nn} < 1$ and
+#
+# $$ y_n - \hat{y}_n^{(-n)} = \frac{y_n - \hat{y}_n}{1 - H_{nn}} . $$
+#
+# The same is true with a free bias if $N \ge 2$; then $H_{nn} = \frac1N +
+# \big(\mathbf{X}_c(\mathbf{X}_c^\top\mathbf{X}_c + \alpha\mathbf{I})^{-1}\mathbf{X}_c^\top\big)_{nn}$ with the centred
+# $\mathbf{X}_c$.
+# ````
+#
+# ````{prf:proof}
+# :class: dropdown
+# Replace the target $y_n$ by $z = \hat{y}_n^{(-n)}$ and fit all $N$ examples. The weights (and bias) that were best without
+# $n$ are still best: on the other examples nothing is better, and on the new one they make no error at all. So the fit to
+# the changed targets predicts $z$ at $n$. But fits are linear in the targets, and only one of these has changed:
+# $z = \hat{y}_n + H_{nn}(z - y_n)$. Subtract both sides from $y_n$, which gives
+# $(y_n - z)(1 - H_{nn}) = y_n - \hat{y}_n$.
+#
+# For $H_{nn} < 1$: the eigenvalues of $\mathbf{H}$ without bias are $s_j/(s_j + \alpha)$ and zeros, all below 1, and a
+# diagonal entry never exceeds the largest of them. With a bias, 1 becomes an eigenvalue, with eigenvector $\mathbf{1}$
+# alone. As no eigenvalue exceeds 1, $H_{nn} = \mathbf{e}_n^\top\mathbf{H}\mathbf{e}_n = 1$ would make $\mathbf{e}_n$ an
+# eigenvector for 1, a multiple of $\mathbf{1}$, which it is not if $N \ge 2$.
+# ````
+
+# %%
+def leave_one_out(X, y, alphas):  # -> errors (k, N)
+    P, root, _ = svd(X - X.mean(axis=0), full_matrices=False)
+    factors = root**2 / (root**2 + alphas[:, None])  # (k, d)
+    fitted = y.mean() + (factors * (P.T @ (y - y.mean()))) @ P.T
+    own = 1 / len(y) + factors @ (P**2).T  # H_nn
+    return (y - fitted) / (1 - own)
+
+# %% [markdown]
+# scikit-learn's `RidgeCV` uses the same shortcut. You give it the values of $\alpha$ to choose from:
+
+# %%
+grid = np.geomspace(1e-1, 1e4, 51)
+errors = (leave_one_out(Z, y, grid) ** 2).mean(axis=1)  # (51,)
+library = RidgeCV(alphas=grid).fit(Z, y)
+print(f'ours {grid[errors.argmin()]:.1f}, scikit-learn {library.alpha_:.1f}')
+
+# %% [markdown]
+# ### Ridge regression against least squares on new patients
+#
+# We compare two sets of features: the ten measurements, and 64 made of them, namely the ten, their squares and their
+# products in pairs (without the square of sex, which has two values only). We hold out 110 patients and train on 40 to 332
+# of the others. Means, standard deviations and $\alpha$ come from the training part. For reference we show the mean of the
+# training targets and least squares (the solution of least length, where there are fewer examples than features).
+
+# %% tags=["hide-input"]
+def ten(Z):
+    return Z
+
+def products(Z):  # (N, 10) -> (N, 64)
+    i, j = np.triu_indices(10)
+    keep = (i != 1) | (j != 1)
+    return np.hstack([Z, (Z[:, i] * Z[:, j])[:, keep]])
+
+def standardized(X, train):
+    return (X - X[train].mean(axis=0)) / X[train].std(axis=0)
+
+def trial(seed, N, features):  # mean squares on (k,) alphas; test: 3 rivals
+    order = np.random.default_rng(seed).permutation(len(y))
+    test, train = order[:110], order[110:110 + N]
+    Z = standardized(features(standardized(X, train)), train)
+    centred, level = y - y[train].mean(), y[train].mean()
+    weights, _ = ridge_path(Z[train], centred[train], grid)
+    left_out = (leave_one_out(Z[train], y[train], grid) ** 2).mean(axis=1)
+    on = lambda part, w: ((w @ Z[part].T + level - y[part]) ** 2).mean(axis=-1)
+    least = pinv(Z[train]) @ centred[train]
+    curves = on(train, weights), left_out, on(test, weights)
+    rivals = on(test, 0 * least), on(test, least), curves[2][left_out.argmin()]
+    return np.array(curves), np.array(rivals)
+
+# %% tags=["hide-input"]
+sizes = (40, 80, 160, 332)
+splits = range(20)
+results = {f: [[trial(seed, N, f) for seed in splits] for N in sizes]
+           for f in (ten, products)}
+rmse = {f: np.sqrt([[r for _, r in row] for row in table])
+        for f, table in results.items()}  # (4 sizes, 20 splits, 3 rivals)
+print('root mean squared error on held-out patients, mean of 20 splits')
+print('features   N  mean   LS  ridge  ridge beats LS in')
+for f, errors in rmse.items():
+    for N, table in zip(sizes, errors, strict=True):
+        mean, least, ridge_error = table.mean(axis=0)
+        wins = (table[:, 2] < table[:, 1]).sum()
+        print(f'{f.__name__:8} {N:3} {mean:5.0f} {least:5.0f} '
+              f'{ridge_error:5.0f}   {wins} of 20')
+
+# %% mystnb={"figure": {"caption": "Left: with 64 features ridge beats least squares at every training size, even where that is worse than the mean. Right: leave-one-out and test error have their minima close together, the training error misleads."}, "image": {"alt": "Left: error on held-out patients against training size for 64 features; ridge falls steadily from 66 to 57, below least squares at every size, whose error peaks near 80 examples, and below the constant mean. Right: training, leave-one-out and test error against alpha for 160 examples: training error rises, the other two fall together to a flat minimum near 100 and rise again."}} tags=["hide-input"]
+fig, (left, right) = panels(2, height=3)
+for k, name in enumerate(('the mean', 'least squares', 'ridge')):
+    part = rmse[products][:, :, k]
+    low, high = np.quantile(part, (0.1, 0.9), axis=1)
+    left.fill_between(sizes, low, high, color=f'C{k}', alpha=0.2, lw=0)
+    left.loglog(sizes, part.mean(axis=1), f'C{k}.-', label=name)
+left.set(xlabel='training examples', ylabel='RMSE', ylim=(45, 600),
+         title='64 features', xticks=sizes, xticklabels=sizes)
+left.set_yticks([50, 100, 200, 400], [50, 100, 200, 400])
+left.minorticks_off()
+left.legend(fontsize=8)
+curves = np.array([c for c, _ in results[products][2]])  # (20, 3, k)
+styles = ('training', 'C1'), ('leave-one-out', 'C3'), ('test', 'C2')
+for (name, color), curve in zip(styles, curves.mean(axis=0), strict=True):
+    right.semilogx(grid, np.sqrt(curve), color, label=name)
+right.set(xlabel='α', title='64 features, 160 examples', ylim=(30, 90))
+right.legend(fontsize=8);
+
+# %% [markdown]
+# With ten features and many patients, the choice hardly matters. With 64 features and small samples, least squares is worse
+# than no features at all. It is worst where the number of examples is just above that of the features and the smallest
+# eigenvalue is nearly zero. Ridge regression, with the $\alpha$ of the leave-one-out errors, beats it in every split. The
+# right panel shows why: the training error prefers the smallest $\alpha$, but the leave-one-out error follows the test
+# error.
+
+# %% [markdown]
+# ```{exercise} ★★ The best α for orthonormal features
 # :label: ridge_regression-best
 # Let $\mathbf{X}^\top\mathbf{X} = \mathbf{I}$. Which $\alpha$ makes $\mathbb{E}\|\hat{\mathbf{w}}_\alpha - \mathbf{w}\|^2$
 # least, and what is left of the error of least squares? Write `best_price(w, sigma)`, which returns both: $\alpha$ and the
@@ -932,7 +1052,7 @@ verify('the trace of the hat matrix is df',
 def best_price(w, sigma):  # (d,), () -> (alpha, ratio)
     raise NotImplementedError('your turn')
 
-# %%
+# %% jupyter={"source_hidden": true}
 def by_search(w, sigma):
     def error(t):  # alpha = exp(t)
         shrink = 1 / (1 + np.exp(t))
@@ -972,201 +1092,18 @@ assert not grade(one_direction, by_search, best_cases, rtol=1e-4)
 # ```
 
 # %% [markdown]
-# ## Which price?
-#
-# One decomposition gives the weights for all $\alpha$ at once, by {eq}`ridge-filter`. Drawn against $\alpha$ they make the
-# *path* of ridge regression (all 442 patients serve for training here).
-
-# %%
-def ridge_path(X, y, alphas):  # -> weights (k, d), df (k,)
-    P, root, Ut = svd(X, full_matrices=False)
-    s, price = root**2, alphas[:, None]
-    weights = (root / (s + price) * (P.T @ y)) @ Ut
-    return weights, (s / (s + price)).sum(axis=1)
-
-X, y, names = diabetes()
-Z = (X - X.mean(axis=0)) / X.std(axis=0)
-alphas = np.geomspace(1e5, 1e-2, 141)
-path, df = ridge_path(Z, y - y.mean(), alphas)
-library = np.array([Ridge(a).fit(Z, y).coef_ for a in alphas[::20]])
-assert close(path[::20], library, atol=1e-9, rtol=0)
-hat = Z @ solve(Z.T @ Z + alphas[70] * np.eye(10), Z.T)
-assert close(df[70], np.trace(hat))
-for a in (1000, 100, 10, 1):
-    k = abs(alphas - a).argmin()
-    print(f'alpha = {a:4}: {df[k]:.1f} degrees of freedom,',
-          f's1 {path[k, 4]:+.0f}, s2 {path[k, 5]:+.0f}'.replace('-', '−'))
-
-# %% mystnb={"figure": {"caption": "As $\\alpha$ falls, the weights that the data determine well, such as bmi and bp, settle first; those of s1 and s2 swing out only at small $\\alpha$."}, "image": {"alt": "Ten weights against alpha, from large to small. All start at zero; bmi, s5 and bp rise early, and bmi and bp stay. s1 stays near zero for a long time and plunges to minus 38 at small alpha, while s2, s3 and s5 rise."}} tags=["hide-input"]
-fig, ax = plt.subplots(figsize=(6, 3.6))
-for j, name in enumerate(names):
-    ax.semilogx(alphas, path[:, j], f'C{j % 5}', label=name,
-                ls='-' if j < 5 else '--')
-ax.plot(alphas[[0, -1]], [0, 0], color=GREY, lw=0.8)
-ax.invert_xaxis()
-ax.set(xlabel='α', ylabel='weight per standard deviation')
-label_lines(ax);
-
-# %% [markdown]
-# From left to right evidence is admitted, the firmest first. The body mass index and blood pressure come early and stay.
-# The quarrel of the blood values s1, s2, s3 and s5 breaks out at the very end, in the direction of the smallest eigenvalue,
-# where the thirty patients went astray. Each weight is a rational function of $\alpha$, so unless it is zero for every
-# $\alpha$ it may pass through zero at single points but cannot stay there; to set weights to zero is the business of the
-# lasso.
-#
-# ### Leaving one out, without leaving anything out
-#
-# To choose $\alpha$, imitate new patients: leave example $n$ out, fit on the others, predict it, and average the squared
-# errors over all $n$. Taken literally this needs $N$ fits for every $\alpha$. It needs one. ($\alpha = 2N\lambda$ is
-# held fixed while $N$ drops by one, not $\lambda$.)
-#
-# ````{prf:theorem} The leave-one-out shortcut
-# :label: thm-leave-one-out
-# Let $\hat{\mathbf{y}} = \mathbf{H}\mathbf{y}$ be the fitted values of ridge regression with $\alpha > 0$ on all examples
-# and $\hat{y}_n^{(-n)}$ the prediction for example $n$ by the fit without it. Then $H_{nn} < 1$ and
-#
-# $$ y_n - \hat{y}_n^{(-n)} = \frac{y_n - \hat{y}_n}{1 - H_{nn}} . $$
-#
-# The same is true with a free bias if $N \ge 2$; then $H_{nn} = \frac1N +
-# \big(\mathbf{X}_c(\mathbf{X}_c^\top\mathbf{X}_c + \alpha\mathbf{I})^{-1}\mathbf{X}_c^\top\big)_{nn}$ with the centred
-# $\mathbf{X}_c$.
-# ````
-#
-# ````{prf:proof}
-# Replace the target $y_n$ by $z = \hat{y}_n^{(-n)}$ and fit all $N$ examples. The weights (and bias) that were best without
-# $n$ are still best: on the other examples nothing is better, and on the new one they make no error at all. So the fit to
-# the changed targets predicts $z$ at $n$. But fits are linear in the targets, and only one of these has changed:
-# $z = \hat{y}_n + H_{nn}(z - y_n)$. Subtract both sides from $y_n$, which gives
-# $(y_n - z)(1 - H_{nn}) = y_n - \hat{y}_n$.
-#
-# For $H_{nn} < 1$: the eigenvalues of $\mathbf{H}$ without bias are $s_j/(s_j + \alpha)$ and zeros, all below 1, and a
-# diagonal entry never exceeds the largest of them. With a bias, 1 becomes an eigenvalue, with eigenvector $\mathbf{1}$
-# alone. As no eigenvalue exceeds 1, $H_{nn} = \mathbf{e}_n^\top\mathbf{H}\mathbf{e}_n = 1$ would make $\mathbf{e}_n$ an
-# eigenvector for 1, a multiple of $\mathbf{1}$, which it is not if $N \ge 2$.
-# ````
-
-# %%
-def leave_one_out(X, y, alphas, mean=1):  # -> errors (k, N)
-    P, root, _ = svd(X - X.mean(axis=0), full_matrices=False)
-    factors = root**2 / (root**2 + alphas[:, None])  # (k, d)
-    fitted = y.mean() + (factors * (P.T @ (y - y.mean()))) @ P.T
-    own = mean / len(y) + factors @ (P**2).T  # H_nn
-    return (y - fitted) / (1 - own)
-
-def by_loop(X, y, alpha):
-    rest = ~np.eye(len(y), dtype=bool)
-    return [y[n] - Ridge(alpha).fit(X[keep], y[keep]).predict(X[[n]])[0]
-            for n, keep in enumerate(rest)]
-
-def shortcut(seed, rule):
-    rng = np.random.default_rng(seed)
-    X, y = rng.normal(1, 2, (7, 3)), rng.normal(4, 1, 7)
-    alphas = np.array([0.3, 8.0])
-    return close(rule(X, y, alphas), [by_loop(X, y, a) for a in alphas])
-
-verify('one fit gives all leave-one-out errors',
-       lambda seed: shortcut(seed, leave_one_out),
-       control=lambda seed: shortcut(
-           seed, lambda X, y, a: leave_one_out(X, y, a, mean=0)),
-       seed=seeds(), tries=20)
-
-# %% [markdown]
-# The control forgets that with the example its share of the mean leaves, too.
-#
-# The formula holds for what the fit does with fixed features. If these were standardized with all examples, the one left
-# out has had a tiny say in the units; the mean squares below ignore that, and the test patients, who had none, will tell.
-#
-# ### When it matters
-#
-# Two sets of features: the ten measurements, and 64 made of them, namely the ten, their squares and their products in
-# pairs (without the square of sex, which takes two values only). Of the patients, 110 are held out; we train on 40 to 332
-# of the others. Means, standard deviations and $\alpha$ come from the training part. References are the mean of the
-# training targets and least squares (of least length, where there are fewer examples than features).
-
-# %%
-def ten(Z):
-    return Z
-
-def products(Z):  # (N, 10) -> (N, 64)
-    i, j = np.triu_indices(10)
-    keep = (i != 1) | (j != 1)
-    return np.hstack([Z, (Z[:, i] * Z[:, j])[:, keep]])
-
-def standardized(X, train):
-    return (X - X[train].mean(axis=0)) / X[train].std(axis=0)
-
-grid = np.geomspace(1e-1, 1e4, 51)
-
-def trial(seed, N, features):  # mean squares on (k,) alphas; test: 3 rivals
-    order = np.random.default_rng(seed).permutation(len(y))
-    test, train = order[:110], order[110:110 + N]
-    Z = standardized(features(standardized(X, train)), train)
-    centred, level = y - y[train].mean(), y[train].mean()
-    weights, _ = ridge_path(Z[train], centred[train], grid)
-    left_out = (leave_one_out(Z[train], y[train], grid) ** 2).mean(axis=1)
-    on = lambda part, w: ((w @ Z[part].T + level - y[part]) ** 2).mean(axis=-1)
-    least = pinv(Z[train]) @ centred[train]
-    curves = on(train, weights), left_out, on(test, weights)
-    rivals = on(test, 0 * least), on(test, least), curves[2][left_out.argmin()]
-    return np.array(curves), np.array(rivals)
-
-# %%
-sizes = (40, 80, 160, 332)
-splits = range(20)
-results = {f: [[trial(seed, N, f) for seed in splits] for N in sizes]
-           for f in (ten, products)}
-rmse = {f: np.sqrt([[r for _, r in row] for row in table])
-        for f, table in results.items()}  # (4 sizes, 20 splits, 3 rivals)
-print('root mean squared error on held-out patients, mean of 20 splits')
-print('features   N  mean   LS  ridge  ridge beats LS in')
-for f, errors in rmse.items():
-    for N, table in zip(sizes, errors, strict=True):
-        mean, least, ridge_error = table.mean(axis=0)
-        wins = (table[:, 2] < table[:, 1]).sum()
-        print(f'{f.__name__:8} {N:3} {mean:5.0f} {least:5.0f} '
-              f'{ridge_error:5.0f}   {wins} of 20')
-assert (rmse[products][:, :, 2] < rmse[products][:, :, 1]).all()
-assert (rmse[ten][:, :, 2] < rmse[ten][:, :, 0]).all()
-
-# %% mystnb={"figure": {"caption": "Left: with 64 features ridge beats least squares at every training size, even where that is worse than the mean. Right: leave-one-out and test error have their minima close together, the training error misleads."}, "image": {"alt": "Left: error on held-out patients against training size for 64 features; ridge falls steadily from 66 to 57, below least squares at every size, whose error peaks near 80 examples, and below the constant mean. Right: training, leave-one-out and test error against alpha for 160 examples: training error rises, the other two fall together to a flat minimum near 100 and rise again."}} tags=["hide-input"]
-fig, (left, right) = panels(2, height=3)
-for k, name in enumerate(('the mean', 'least squares', 'ridge')):
-    part = rmse[products][:, :, k]
-    low, high = np.quantile(part, (0.1, 0.9), axis=1)
-    left.fill_between(sizes, low, high, color=f'C{k}', alpha=0.2, lw=0)
-    left.loglog(sizes, part.mean(axis=1), f'C{k}.-', label=name)
-left.set(xlabel='training examples', ylabel='RMSE', ylim=(45, 600),
-         title='64 features', xticks=sizes, xticklabels=sizes)
-left.set_yticks([50, 100, 200, 400], [50, 100, 200, 400])
-left.minorticks_off()
-left.legend(fontsize=8)
-curves = np.array([c for c, _ in results[products][2]])  # (20, 3, k)
-styles = ('training', 'C1'), ('leave-one-out', 'C3'), ('test', 'C2')
-for (name, color), curve in zip(styles, curves.mean(axis=0), strict=True):
-    right.semilogx(grid, np.sqrt(curve), color, label=name)
-right.set(xlabel='α', title='64 features, 160 examples', ylim=(30, 90))
-right.legend(fontsize=8);
-
-# %% [markdown]
-# With ten features and all the patients there is nothing to gain, as the last section foretold: the choice hardly matters.
-# With 64 features least squares is worse than no features at all on small samples, worst where the number of examples is
-# just above that of the features and the smallest eigenvalue nearly vanishes. Ridge with the $\alpha$ of the leave-one-out
-# errors beats it in every split. The right panel shows why that choice can be trusted: the training error only ever prefers
-# $\alpha = 0$, while the leave-one-out error follows the test error at a small distance, and its minimum lies in the
-# same flat valley.
-#
-# ```{exercise} ★★★ Leave a whole family out
+# ```{exercise} ★★★ Leave several visits of one patient out
 # :label: ridge_regression-block
-# If examples come in families (several visits of a patient), leaving out one visit is too kind: its siblings stay.
-# Generalize the shortcut to a set $F$ of examples left out together, without a bias, and write `block_errors(X, y,
-# alpha, F)`, the errors $y_n - \hat{y}_n^{(-F)}$ for $n \in F$, from one fit on all examples.
+# If each patient came several times, leaving out one visit is too optimistic, because the other visits of the same patient
+# stay. Generalize the shortcut to a set $F$ of examples that are left out together, without a bias, and write
+# `block_errors(X, y, alpha, F)`, the errors $y_n - \hat{y}_n^{(-F)}$ for $n \in F$, from one fit on all examples.
 # ```
 
 # %%
 def block_errors(X, y, alpha, F):  # F: list of indices -> (len(F),)
     raise NotImplementedError('your turn')
 
-# %%
+# %% jupyter={"source_hidden": true}
 def block_by_refit(X, y, alpha, F):
     keep = np.setdiff1d(np.arange(len(y)), F)
     model = Ridge(alpha, fit_intercept=False).fit(X[keep], y[keep])
@@ -1204,11 +1141,164 @@ assert not grade(one_at_a_time, block_by_refit, block_cases)
 # ```{solution-end}
 # ```
 
+# %% tags=["checks"]
+def slope(s, c, sigma, alpha):
+    return 2 * (s * (alpha * c**2 - sigma**2) / (s + alpha) ** 3).sum()
+
+def world(seed):  # 30 examples, 3 features
+    rng = np.random.default_rng(seed)
+    X, w = rng.normal(0, [2, 1, 0.5], (30, 3)), rng.normal(size=3)
+    s, U = eigh(X.T @ X)
+    return rng, X, w, s, U
+
+def error_matrix(X, w, sigma, alpha):
+    B = ridge_map(X, alpha)
+    bias = B @ X @ w - w
+    return np.outer(bias, bias) + sigma**2 * B @ B.T
+
+def simulated(seed, alpha, formula):
+    rng, X, w, s, U = world(seed)
+    sigma = rng.uniform(1, 3)
+    noise = 3**0.5 * sigma * rng.uniform(-1, 1, (30, 4000))
+    off = ridge_map(X, alpha) @ ((X @ w)[:, None] + noise) - w[:, None]
+    errors = (off**2).sum(axis=0)
+    gap = errors.mean() - sum(formula(s, U.T @ w, sigma, alpha))
+    return abs(gap) < 5 * errors.std() / errors.size**0.5
+
+def no_square(s, c, sigma, alpha):
+    return error_parts(s, c, sigma, alpha)[0], (sigma**2 / (s + alpha)).sum()
+
+def same_slope(seed, alpha, slope):  # derivative by a complex step
+    _, _, w, s, U = world(seed)
+    step = sum(error_parts(s, U.T @ w, 1.5, alpha + 1e-30j))
+    return close(slope(s, U.T @ w, 1.5, alpha), step.imag / 1e-30)
+
+def every_prediction_gains(seed, share):  # share of the theorem's bound
+    rng, X, w, _, _ = world(seed)
+    sigma = rng.uniform(0.1, 0.4)
+    alpha = share * 2 * sigma**2 / (w @ w)
+    gain = error_matrix(X, w, sigma, 0) - error_matrix(X, w, sigma, alpha)
+    return bool(eigvalsh(gain)[0] > 0)
+verify('bias and variance as in the formula (noise not Gaussian)',
+       lambda seed, alpha: simulated(seed, alpha, error_parts),
+       slip=('forgets to square the filter factors of the variance',
+             lambda seed, alpha: simulated(seed, alpha, no_square)),
+       seed=seeds(), alpha=[0.5, 5.0, 50.0], tries=40)
+
+verify('the slope of the error',
+       lambda seed, alpha: same_slope(seed, alpha, slope),
+       slip=('forgets σ² in the slope',
+             lambda seed, alpha: same_slope(
+             seed, alpha, lambda s, c, sigma, alpha: slope(s, c, 1, alpha))),
+       seed=seeds(), alpha=scalars(0.1, 9), tries=100)
+
+verify('up to the bound every prediction gains',
+       lambda seed, share: every_prediction_gains(seed, share),
+       slip=('lets α be three times as large',
+             lambda seed, share: every_prediction_gains(seed, 3 * share)),
+       seed=seeds(), share=[0.01, 0.3, 1.0], tries=100)
+
+# %% tags=["checks"]
+def freedom(s, alpha):
+    return (s / (s + alpha)).sum()
+
+def flatters(seed, alpha, freedom):
+    rng, X, w, s, _ = world(seed)
+    sigma = rng.uniform(1, 2)
+    old, new = (X @ w)[:, None] + sigma * rng.normal(size=(2, 30, 4000))
+    fitted = X @ ridge_map(X, alpha) @ old
+    gap = ((new - fitted) ** 2 - (old - fitted) ** 2).mean(axis=0)
+    off = gap.mean() - 2 * sigma**2 * freedom(s, alpha) / len(X)
+    return bool(abs(off) < 5 * gap.std() / gap.size**0.5)
+
+def trace_is(seed, alpha, freedom):
+    _, X, _, s, _ = world(seed)
+    return close(np.trace(X @ ridge_map(X, alpha)), freedom(s, alpha))
+
+def all_weights(s, alpha):
+    return len(s)
+
+at_three = dict(seed=seeds(), alpha=[1.0, 20.0, 200.0], tries=30)
+verify('the training error flatters by 2σ² df / N',
+       lambda seed, alpha: flatters(seed, alpha, freedom),
+       slip=('counts all d weights as degrees of freedom',
+             lambda seed, alpha: flatters(seed, alpha, all_weights)),
+       **at_three)
+
+verify('the trace of the hat matrix is df',
+       lambda seed, alpha: trace_is(seed, alpha, freedom),
+       slip=('counts all d weights as degrees of freedom',
+             lambda seed, alpha: trace_is(seed, alpha, all_weights)),
+       **at_three)
+
+# %% tags=["checks"]
+def by_loop(X, y, alpha):
+    rest = ~np.eye(len(y), dtype=bool)
+    return [y[n] - Ridge(alpha).fit(X[keep], y[keep]).predict(X[[n]])[0]
+            for n, keep in enumerate(rest)]
+
+def shortcut(seed, rule):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(1, 2, (7, 3)), rng.normal(4, 1, 7)
+    alphas = np.array([0.3, 8.0])
+    return close(rule(X, y, alphas), [by_loop(X, y, a) for a in alphas])
+
+def share_of_mean_forgotten(X, y, alphas):
+    H = X - X.mean(axis=0)
+    own = 1 - np.array([np.diag(H @ ridge_map(H, a)) for a in alphas])
+    return leave_one_out(X, y, alphas) * (own - 1 / len(y)) / own
+
+verify('one fit gives all leave-one-out errors',
+       lambda seed: shortcut(seed, leave_one_out),
+       slip=("forgets the example's share of the mean",
+             lambda seed: shortcut(seed, share_of_mean_forgotten)),
+       seed=seeds(), tries=20)
+library = np.array([Ridge(a).fit(Z, y).coef_ for a in alphas[::20]])
+assert close(path[::20], library, atol=1e-9, rtol=0)
+assert close(df[70], np.trace(Z @ ridge_map(Z, alphas[70])))
+assert close(of_predictions[0], [0, 10 * sigma**2])
+assert (rmse[products][:, :, 2] < rmse[products][:, :, 1]).all()
+assert (rmse[ten][:, :, 2] < rmse[ten][:, :, 0]).all()
+
 # %% [markdown]
-# ## What the price says about the weights
+# ## Bayesian ridge regression: the penalty as a Gaussian prior
 #
-# A price was set and justified by its results. There is another reading, in which the penalty is a statement: before seeing
-# data, I hold small weights for likelier than large ones. Let
+# How sure are we of each weight? We compare 90 % intervals of least squares with those of a method that we derive now.
+
+# %%
+def posterior(X, y, sigma, tau):  # mean (d,), covariance (d, d)
+    alpha = sigma**2 / tau**2
+    inverse = inv(X.T @ X + alpha * np.eye(X.shape[1]))
+    return inverse @ X.T @ y, sigma**2 * inverse
+
+# %%
+X, y, names = diabetes()
+Z, target = (X - X.mean(axis=0)) / X.std(axis=0), y - y.mean()
+mean, covariance = posterior(Z, target, sigma=54, tau=14)
+width = 1.645 * np.sqrt(np.diag(covariance))  # 90 %
+
+# %%
+plain = solve(Z.T @ Z, Z.T @ target)
+residual = norm(target - Z @ plain) / np.sqrt(442 - 11)
+plain_width = 1.645 * residual * np.sqrt(np.diag(inv(Z.T @ Z)))
+print('90 % intervals  least squares     posterior')
+for j in (2, 4, 5):  # bmi, s1, s2
+    print(f'{names[j]:14} {plain[j]:6.1f} ± {plain_width[j]:4.1f}'
+          f'   {mean[j]:6.1f} ± {width[j]:4.1f}')
+
+# %% mystnb={"figure": {"caption": "A Gaussian prior hardly changes weights that the data determine well, such as bmi and bp. It moves the doubtful ones, s1 and s2, towards zero, with much shorter intervals."}, "image": {"alt": "Ten weights with 90 percent intervals, least squares beside the posterior. For age, sex, bmi, bp and s6 both agree. For s1 and s2 the least-squares intervals are very long and the posterior's much shorter and near zero; s3, s4 and s5 lie between."}} tags=["hide-input"]
+fig, ax = plt.subplots(figsize=(6, 3))
+spots = np.arange(10)
+ax.errorbar(spots - 0.12, plain, plain_width, fmt='C1s', ms=4, lw=1.4,
+            label='least squares')
+ax.errorbar(spots + 0.12, mean, width, fmt='C0o', ms=4, lw=1.4,
+            label='posterior')
+ax.axhline(0, color=GREY, lw=0.8)
+ax.set(xticks=spots, xticklabels=names, ylabel='weight per standard deviation')
+ax.legend();
+
+# %% [markdown]
+# The penalty can be read as a statement: before seeing data, we hold small weights for more likely than large ones. Let
 #
 # $$ \mathbf{w} \sim \mathcal{N}(\mathbf{0}, \tau^2\mathbf{I}) , \qquad
 # \mathbf{y} \mid \mathbf{w} \sim \mathcal{N}(\mathbf{X}\mathbf{w}, \sigma^2\mathbf{I}) . $$
@@ -1221,6 +1311,7 @@ assert not grade(one_at_a_time, block_by_refit, block_cases)
 # ````
 #
 # ````{prf:proof}
+# :class: dropdown
 # By [Bayes' theorem](../probability/bayes_theorem.ipynb) the posterior density is, up to factors without $\mathbf{w}$,
 #
 # $$ \begin{aligned}
@@ -1234,95 +1325,25 @@ assert not grade(one_at_a_time, block_by_refit, block_cases)
 # $\boldsymbol\delta = \mathbf{w} - \mathbf{w}_\alpha$. That is a Gaussian with this mean and the stated covariance.
 # ````
 #
-# The referee takes the other road: $\mathbf{w}$ and $\mathbf{y}$ are jointly Gaussian with
-# $\operatorname{Cov}(\mathbf{w}, \mathbf{y}) = \tau^2\mathbf{X}^\top$ and $\operatorname{Cov}\mathbf{y} =
-# \tau^2\mathbf{X}\mathbf{X}^\top + \sigma^2\mathbf{I}$, and the rule for
-# [conditioning a Gaussian](../probability/gaussian_distribution.ipynb) gives the mean
-# $\tau^2\mathbf{X}^\top(\tau^2\mathbf{X}\mathbf{X}^\top + \sigma^2\mathbf{I})^{-1}\mathbf{y}$: the dual form. Algebra that
-# looked like a trick is Bayes' theorem read in two orders.
-
-# %%
-def posterior(X, y, sigma, tau):  # mean (d,), covariance (d, d)
-    alpha = sigma**2 / tau**2
-    inverse = inv(X.T @ X + alpha * np.eye(X.shape[1]))
-    return inverse @ X.T @ y, sigma**2 * inverse
-
-def as_conditioned(seed, posterior):
-    rng = np.random.default_rng(seed)
-    X, y = rng.normal(size=(6, 3)), rng.normal(size=6)
-    sigma, tau = rng.uniform(0.5, 2, 2)
-    joint = tau**2 * X @ X.T + sigma**2 * np.eye(6)
-    gain = tau**2 * X.T @ inv(joint)
-    mean, covariance = posterior(X, y, sigma, tau)
-    return (close(mean, gain @ y)
-            and close(covariance, tau**2 * (np.eye(3) - gain @ X)))
-
-def spread_of_estimator(X, y, sigma, tau):  # its variance, without the bias
-    mean, covariance = posterior(X, y, sigma, tau)
-    return mean, covariance @ X.T @ X @ covariance / sigma**2
-
-verify('posterior mean and covariance',
-       lambda seed: as_conditioned(seed, posterior),
-       control=lambda seed: as_conditioned(seed, spread_of_estimator),
-       seed=seeds())
-
-# %% [markdown]
-# Now the question of the right price has an answer in one line. Average {eq}`ridge-mse` over weights drawn from the prior:
+# The function `posterior` above is this theorem.
+#
+# If the prior is true, it answers which $\alpha$ is best. Average {eq}`ridge-mse` over weights from the prior:
 # every $c_j^2$ becomes $\tau^2$, and the derivative $2\sum_j s_j(\alpha\tau^2 - \sigma^2)/(s_j + \alpha)^3$ changes its
-# sign, in all terms at once, exactly at $\alpha = \sigma^2/\tau^2$. In a world where the prior is true, no other
-# $\alpha$ is better on average.
+# sign, in all terms at once, exactly at $\alpha = \sigma^2/\tau^2$. The intervals, posterior mean $\pm 1.645$ posterior
+# standard deviations, then hold the truth in 90 % of all cases, on average over weights from the prior. For one fixed truth
+# they need not.
 #
-# The posterior also has error bars, and in that world they are honest: an interval of posterior mean $\pm 1.645$ posterior
-# standard deviations for $\mathbf{x}^\top\mathbf{w}$ holds the truth in 90 % of all cases. The standard deviation *of the
-# estimator*, which knows nothing of its bias, is too short. Both are simulated below, truth and noise drawn anew
-# each time.
-
-# %%
-def average_error(alpha, s, sigma, tau):
-    return ((alpha**2 * tau**2 + sigma**2 * s) / (s + alpha) ** 2).sum()
-
-def best_on_average(seed, price):
-    s, (sigma, tau) = np.split(
-        np.random.default_rng(seed).uniform(0.5, 3, 6), [4])
-    found = minimize_scalar(
-        lambda t: average_error(np.exp(t), s, sigma, tau), tol=1e-9)
-    return close(np.exp(found.x), price(sigma, tau), rtol=1e-5)
-
-def coverage_and_error(seed, rule):
-    rng = np.random.default_rng(seed)
-    X, x = rng.normal(0, [1.5, 1, 0.7, 0.4], (8, 4)), rng.normal(size=4)
-    sigma, tau = rng.uniform(0.5, 1.5, 2)
-    W = tau * rng.normal(size=(4, 4000))
-    mean, covariance = rule(X, X @ W + sigma * rng.normal(size=(8, 4000)),
-                            sigma, tau)
-    inside = abs(x @ (mean - W)) < 1.645 * np.sqrt(x @ covariance @ x)
-    errors = ((mean - W) ** 2).sum(axis=0)
-    want = average_error(sigma**2 / tau**2, eigvalsh(X.T @ X), sigma, tau)
-    off = abs(errors.mean() - want) * errors.size**0.5 / errors.std()
-    return bool(abs(inside.mean() - 0.9) < 5 * (0.09 / inside.size) ** 0.5
-                and off < 5)
-
-# %% tags=["hide-input"]
-verify('σ²/τ² is the best price on average',
-       lambda seed: best_on_average(seed, lambda s, t: s**2 / t**2),
-       control=lambda seed: best_on_average(seed, lambda s, t: s / t),
-       seed=seeds(), tries=40)
-verify('the posterior\'s 90 % intervals hold the truth in 90 %',
-       lambda seed: coverage_and_error(seed, posterior),
-       control=lambda seed: coverage_and_error(seed, spread_of_estimator),
-       seed=seeds(), tries=40)
-
-# %% [markdown]
-# ### The price from the evidence
+# ### Choosing α by the evidence
 #
-# Nobody knows $\sigma$ and $\tau$, but the data have something to say about them. Averaged over the prior, $\mathbf{y}$ is
-# Gaussian with covariance $\sigma^2\mathbf{C}$, $\mathbf{C} = \mathbf{I} + \mathbf{X}\mathbf{X}^\top/\alpha$. The
-# density of the observed targets under this law, as a function of $\alpha$ and $\sigma$, is the *evidence*; maximize
-# it, as in [maximum likelihood](../probability/maximum_likelihood.ipynb). By {eq}`ridge-dual`,
-# $\mathbf{C}^{-1}\mathbf{y} = \alpha
-# \mathbf{a} = \mathbf{y} - \mathbf{X}\mathbf{w}_\alpha$ is just the residual, and by Sylvester's rule $\det\mathbf{C} =
-# \prod_j (1 + s_j/\alpha)$. For given $\alpha$ the best variance is $\hat\sigma^2 = \frac1N \mathbf{y}^\top(\mathbf{y} -
-# \mathbf{X}\mathbf{w}_\alpha)$, which leaves
+# We took $\sigma = 54$ and $\tau = 14$. Where do these numbers come from? Averaged over the prior, $\mathbf{y}$ is Gaussian
+# with covariance $\sigma^2\mathbf{C}$, $\mathbf{C} = \mathbf{I} + \mathbf{X}\mathbf{X}^\top/\alpha$. The density of the
+# observed targets under this distribution, as a function of $\alpha$ and $\sigma$, is the **evidence** or marginal
+# likelihood. We choose the $\alpha$ and $\sigma$ that maximize it, as in [maximum
+# likelihood](../probability/maximum_likelihood.ipynb).
+#
+# By {eq}`ridge-dual`, $\mathbf{C}^{-1}\mathbf{y} = \alpha\mathbf{a} = \mathbf{y} - \mathbf{X}\mathbf{w}_\alpha$ is the
+# residual, and $\det\mathbf{C} = \prod_j (1 + s_j/\alpha)$. For given $\alpha$ the best variance is $\hat\sigma^2 = \frac1N
+# \mathbf{y}^\top(\mathbf{y} - \mathbf{X}\mathbf{w}_\alpha)$, which leaves
 #
 # ```{math}
 # :label: ridge-evidence
@@ -1330,8 +1351,7 @@ verify('the posterior\'s 90 % intervals hold the truth in 90 %',
 # - \frac12 \sum_{j=1}^d \log\Big( 1 + \frac{s_j}{\alpha} \Big) .
 # ```
 #
-# A good fit pays in the first term; the second charges for every direction that the prior left open and the data had to
-# close. scikit-learn's `BayesianRidge` climbs the same hill by fixed-point steps.
+# The first term rewards a good fit, and the second penalizes directions that the data had to determine.
 
 # %%
 def evidence(X, y, alpha):  # -> log evidence, variance
@@ -1341,63 +1361,26 @@ def evidence(X, y, alpha):  # -> log evidence, variance
     fit = len(y) / 2 * (np.log(2 * np.pi * variance) + 1)
     return -fit - np.log1p(eigvalsh(G) / alpha).sum() / 2, variance
 
-def is_density(seed, stretch):
-    rng = np.random.default_rng(seed)
-    X, y = rng.normal(size=(6, 3)), rng.normal(size=6)
-    alpha = rng.uniform(1, 3)
-    value, variance = evidence(X, y, alpha)
-    law = lambda v: multivariate_normal(
-        cov=v * (np.eye(6) + X @ X.T / alpha)).logpdf(y)
-    others = law(0.9 * variance), law(1.1 * variance)
-    return close(value, law(stretch * variance)) and max(others) < value
-
-verify('the evidence is a Gaussian density at its best variance',
-       lambda seed: is_density(seed, 1),
-       control=lambda seed: is_density(seed, 6 / 5), seed=seeds(), tries=40)
-
 # %%
-X, y, names = diabetes()
-Z, target = (X - X.mean(axis=0)) / X.std(axis=0), y - y.mean()
 found = minimize_scalar(lambda t: -evidence(Z, target, np.exp(t))[0],
                         tol=1e-8)
 alpha = np.exp(found.x)
 sigma = np.sqrt(evidence(Z, target, alpha)[1])
-library = BayesianRidge(tol=1e-9, max_iter=2000, alpha_1=0, alpha_2=0,
-                        lambda_1=0, lambda_2=0).fit(Z, y)
-# the height of the evidence is flat to 1e-16 within 1e-8 of its peak
-assert close(alpha, library.lambda_ / library.alpha_, rtol=1e-5)
-mean, covariance = posterior(Z, target, sigma, sigma / np.sqrt(alpha))
-assert close(mean, library.coef_, rtol=1e-4)
-assert close(covariance, library.sigma_, rtol=1e-5)
-width = 1.645 * np.sqrt(np.diag(covariance))  # 90 %
-plain = solve(Z.T @ Z, Z.T @ target)
-residual = norm(target - Z @ plain) / np.sqrt(442 - 11)
-plain_width = 1.645 * residual * np.sqrt(np.diag(inv(Z.T @ Z)))
 print(f'evidence: alpha = {alpha:.1f}, sigma = {sigma:.0f}, '
       f'tau = {sigma / np.sqrt(alpha):.0f}')
-print(f's1: least squares {plain[4]:.0f} ± {plain_width[4]:.0f}, '
-      f'posterior {mean[4]:.0f} ± {width[4]:.0f}')
-
-# %% mystnb={"figure": {"caption": "A Gaussian prior hardly moves weights that the data determine, such as bmi and bp, and draws the doubtful ones, s1 and s2, towards zero, with much shorter intervals."}, "image": {"alt": "Ten weights with 90 percent intervals, least squares beside the posterior. For age, sex, bmi, bp and s6 both agree. For s1 and s2 the least-squares intervals are very long and the posterior's much shorter and near zero; s3, s4 and s5 lie between."}} tags=["hide-input"]
-fig, ax = plt.subplots(figsize=(6, 3))
-spots = np.arange(10)
-ax.errorbar(spots - 0.12, plain, plain_width, fmt='C1s', ms=4, lw=1.4,
-            label='least squares')
-ax.errorbar(spots + 0.12, mean, width, fmt='C0o', ms=4, lw=1.4,
-            label='posterior')
-ax.axhline(0, color=GREY, lw=0.8)
-ax.set(xticks=spots, xticklabels=names, ylabel='weight per standard deviation')
-ax.legend();
 
 # %% [markdown]
-# Where the data are clear, for the body mass index or blood pressure, the prior is hardly heard. Where they are silent it
-# has the word: s1 is no longer said to lie somewhere far below zero. Whether that is wisdom or prejudice, the data
-# cannot tell; the intervals are honest on average over weights from the prior, not for one fixed truth. But the
-# statement is now out in the open, where it can be argued with.
-#
-# ```{exercise} ★★ Yesterday's posterior
+# scikit-learn's `BayesianRidge` maximizes the same function. (It adds priors for $\sigma$ and $\tau$, which we switch off.)
+
+# %%
+library = BayesianRidge(tol=1e-9, max_iter=2000, alpha_1=0, alpha_2=0,
+                        lambda_1=0, lambda_2=0).fit(Z, y)
+print(f'scikit-learn: alpha = {library.lambda_ / library.alpha_:.1f}')
+
+# %% [markdown]
+# ```{exercise} ★★ One more patient
 # :label: ridge_regression-update
-# A new patient $(\mathbf{x}, y)$ arrives. Yesterday's posterior $\mathcal{N}(\mathbf{m}, \mathbf{P})$ is today's prior.
+# A new patient $(\mathbf{x}, y)$ arrives. The posterior so far, $\mathcal{N}(\mathbf{m}, \mathbf{P})$, becomes the prior.
 # Derive the new mean and covariance without inverting a matrix and write `update(m, P, x, y, sigma)`, which returns the
 # mean as first row of a $(d+1) \times d$ array and the covariance below it.
 # ```
@@ -1406,7 +1389,7 @@ ax.legend();
 def update(m, P, x, y, sigma):  # (d,), (d, d), (d,), (), () -> (d + 1, d)
     raise NotImplementedError('your turn')
 
-# %%
+# %% jupyter={"source_hidden": true}
 def update_by_precision(m, P, x, y, sigma):
     covariance = inv(inv(P) + np.outer(x, x) / sigma**2)
     mean = covariance @ (inv(P) @ m + x * y / sigma**2)
@@ -1447,18 +1430,96 @@ assert not grade(never_expected, update_by_precision, update_cases)
 # ```{solution-end}
 # ```
 
+# %% tags=["checks"]
+def as_conditioned(seed, posterior):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(6, 3)), rng.normal(size=6)
+    sigma, tau = rng.uniform(0.5, 2, 2)
+    joint = tau**2 * X @ X.T + sigma**2 * np.eye(6)
+    gain = tau**2 * X.T @ inv(joint)
+    mean, covariance = posterior(X, y, sigma, tau)
+    return (close(mean, gain @ y)
+            and close(covariance, tau**2 * (np.eye(3) - gain @ X)))
+
+def spread_of_estimator(X, y, sigma, tau):  # its variance, without the bias
+    mean, covariance = posterior(X, y, sigma, tau)
+    return mean, covariance @ X.T @ X @ covariance / sigma**2
+
+verify('posterior mean and covariance',
+       lambda seed: as_conditioned(seed, posterior),
+       slip=("takes the variance of the estimator for the posterior's",
+             lambda seed: as_conditioned(seed, spread_of_estimator)),
+       seed=seeds())
+
+def average_error(alpha, s, sigma, tau):
+    return ((alpha**2 * tau**2 + sigma**2 * s) / (s + alpha) ** 2).sum()
+
+def best_on_average(seed, price):
+    s, (sigma, tau) = np.split(
+        np.random.default_rng(seed).uniform(0.5, 3, 6), [4])
+    found = minimize_scalar(
+        lambda t: average_error(np.exp(t), s, sigma, tau), tol=1e-9)
+    return close(np.exp(found.x), price(sigma, tau), rtol=1e-5)
+
+def coverage_and_error(seed, rule):
+    rng = np.random.default_rng(seed)
+    X, x = rng.normal(0, [1.5, 1, 0.7, 0.4], (8, 4)), rng.normal(size=4)
+    sigma, tau = rng.uniform(0.5, 1.5, 2)
+    W = tau * rng.normal(size=(4, 4000))
+    mean, covariance = rule(X, X @ W + sigma * rng.normal(size=(8, 4000)),
+                            sigma, tau)
+    inside = abs(x @ (mean - W)) < 1.645 * np.sqrt(x @ covariance @ x)
+    errors = ((mean - W) ** 2).sum(axis=0)
+    want = average_error(sigma**2 / tau**2, eigvalsh(X.T @ X), sigma, tau)
+    off = abs(errors.mean() - want) * errors.size**0.5 / errors.std()
+    return bool(abs(inside.mean() - 0.9) < 5 * (0.09 / inside.size) ** 0.5
+                and off < 5)
+
+verify('σ²/τ² is the best α on average',
+       lambda seed: best_on_average(seed, lambda s, t: s**2 / t**2),
+       slip=('takes σ/τ in place of σ²/τ²',
+             lambda seed: best_on_average(seed, lambda s, t: s / t)),
+       seed=seeds(), tries=40)
+
+verify('the posterior\'s 90 % intervals hold the truth in 90 %',
+       lambda seed: coverage_and_error(seed, posterior),
+       slip=('takes the standard deviation of the estimator',
+             lambda seed: coverage_and_error(seed, spread_of_estimator)),
+       seed=seeds(), tries=40)
+
+# %% tags=["checks"]
+def is_density(seed, stretch):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(6, 3)), rng.normal(size=6)
+    alpha = rng.uniform(1, 3)
+    value, variance = evidence(X, y, alpha)
+    law = lambda v: multivariate_normal(
+        cov=v * (np.eye(6) + X @ X.T / alpha)).logpdf(y)
+    others = law(0.9 * variance), law(1.1 * variance)
+    return close(value, law(stretch * variance)) and max(others) < value
+
+# the height of the evidence is flat to 1e-16 within 1e-8 of its peak
+assert close(alpha, library.lambda_ / library.alpha_, rtol=1e-5)
+best = posterior(Z, target, sigma, sigma / np.sqrt(alpha))
+assert close(best[0], library.coef_, rtol=1e-4) and close(best[1], library.sigma_, rtol=1e-5)
+
+verify('the evidence is a Gaussian density at its best variance',
+       lambda seed: is_density(seed, 1),
+       slip=('divides the sum of squares by N − 1',
+             lambda seed: is_density(seed, 6 / 5)),
+       seed=seeds(), tries=40)
+
 # %% [markdown]
 # ## Summary
 #
-# Ridge regression charges for the length of the weights, which lifts every eigenvalue of $\mathbf{X}^\top\mathbf{X}$ by the
-# same amount and fades out the directions about which the data say little. Where the truth is linear and the noise
-# uncorrelated, a small enough price always beats least squares on average, and how much there is to gain depends on how
-# many directions the data leave in doubt: nothing for ten features and 332 patients, a great deal for 64. The price can
-# be read off leave-one-out errors, which cost one fit, or off the evidence for a Gaussian prior, whose posterior mean
-# ridge regression is.
+# Ridge regression adds the squared length of the weights to the loss, which adds $\alpha$ to every eigenvalue of
+# $\mathbf{X}^\top\mathbf{X}$ and shrinks the weights most in the directions about which the data say little. If the truth is
+# linear and the noise uncorrelated, a small enough $\alpha$ beats least squares on average. We can choose $\alpha$ by
+# leave-one-out errors, which take one fit, or by the evidence for a Gaussian prior, whose posterior mean ridge regression
+# is.
 #
-# **Further reading.** {cite}`hoerl1970ridge` is the beginning, {cite}`theobald1974generalizations` the theorem in the
-# form given here. {cite}`hastie2009elements`, sections 3.4 and 7.6, for paths and effective degrees of freedom;
-# {cite}`golub1979generalized` for the cross-validation that grew out of leaving one out; {cite}`bishop2006pattern`,
-# chapter 3, and {cite}`mackay1992bayesian` for the evidence; {cite}`hansen2010discrete` for the same idea, Tikhonov's,
-# in inverse problems.
+# **Further reading.** {cite}`hoerl1970ridge` introduced ridge regression, and {cite}`theobald1974generalizations` proved the
+# theorem in the form given here. {cite}`hastie2009elements`, sections 3.4 and 7.6, treat paths and effective degrees of
+# freedom; {cite}`golub1979generalized` generalize leave-one-out cross-validation; {cite}`bishop2006pattern`, chapter 3, and
+# {cite}`mackay1992bayesian` explain the evidence; {cite}`hansen2010discrete` uses the same idea, Tikhonov's, for inverse
+# problems.
