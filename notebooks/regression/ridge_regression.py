@@ -138,7 +138,7 @@ for alpha in (0, 3, 300):
     print(f'alpha = {alpha:3}: weights {w[0]:5.1f} and {w[1]:5.1f},'
           f' {norm(w - all_patients):.1f} away from those of all 442')
 
-# %% mystnb={"figure": {"caption": "The training error of thirty patients is nearly flat in one direction. With growing $\\alpha$, the ridge weights move along this direction from least squares towards the origin; for $\\alpha = 3$ they are much closer to the weights of all 442."}, "image": {"alt": "Level lines of the loss over two weights: a long thin ellipse from upper left to lower right. Least squares sits far from the origin; the ridge path runs from there along the long axis of the ellipse and then to the origin. A circle around the origin touches one ellipse at the ridge solution. The weights of all patients lie closer to the path than to least squares."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Level lines of the loss over two weights: a long thin ellipse from upper left to lower right. Least squares sits far from the origin; the ridge path runs from there along the long axis of the ellipse and then to the origin. A circle around the origin touches one ellipse at the ridge solution. The weights of all patients lie closer to the path than to least squares."}} tags=["hide-input"]
 alphas = np.geomspace(1e-3, 1e4, 200)
 path = np.array([ridge(A, b, alpha) for alpha in alphas])  # (200, 2)
 touch = ridge(A, b, 3)
@@ -157,6 +157,10 @@ ax.plot(*all_patients, 'C3D', label='least squares, all 442')
 ax.plot(0, 0, '+', color=GREY, ms=9)
 ax.set(xlabel='weight of s1', ylabel='weight of s2', aspect='equal')
 fig.legend(fontsize=8, ncols=2, loc='outside upper center');
+
+# %% [markdown] tags=["caption"]
+# The training error of thirty patients is nearly flat in one direction. With growing $\alpha$, the ridge weights move along
+# this direction from least squares towards the origin; for $\alpha = 3$ they are much closer to the weights of all 442.
 
 # %% [markdown]
 # :::{admonition} A tempting mistake
@@ -471,7 +475,7 @@ twins = np.array([[1.0, 1.0], [2.0, 2.0]])
 print('alpha * np.eye(2):', eigvalsh(twins.T @ twins + 3 * np.eye(2)).round(1))
 print('alpha:            ', abs(eigvalsh(twins.T @ twins + 3)).round(1))
 
-# %% mystnb={"figure": {"caption": "Adding $\\alpha$ raises the small eigenvalues of $\\mathbf{X}^\\top\\mathbf{X}$ and hardly changes the large ones: the condition number falls from 470 towards 1. The stacked matrix, below, has its square root."}, "image": {"alt": "Left: ten eigenvalues on a logarithmic scale for three values of alpha; on this scale the two smallest rise most, the largest stays. Right: the condition number against alpha falls from 470 to one; that of the stacked matrix is its square root."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: ten eigenvalues on a logarithmic scale for three values of alpha; on this scale the two smallest rise most, the largest stays. Right: the condition number against alpha falls from 470 to one; that of the stacked matrix is its square root."}} tags=["hide-input"]
 alphas = np.geomspace(1e-2, 1e4, 121)
 condition = (s[0] + alphas) / (s[-1] + alphas)
 fig, (left, right) = panels(2, height=2.6)
@@ -484,6 +488,10 @@ right.loglog(alphas, condition, label='XᵀX + αI')
 right.loglog(alphas, condition ** 0.5, label='stacked')
 right.set(xlabel='α', title='Condition number')
 right.legend();
+
+# %% [markdown] tags=["caption"]
+# Adding $\alpha$ raises the small eigenvalues of $\mathbf{X}^\top\mathbf{X}$ and hardly changes the large ones: the
+# condition number falls from 470 towards 1. The stacked matrix, below, has its square root.
 
 # %% [markdown]
 # ### Four ways to compute it
@@ -582,7 +590,7 @@ for name, error in at.items():
     print(f'alpha = 1e-7: {name}, error in units of stacking {error / at["stacked QR"]:.3g}')
 print('alpha = 1000: errors in units of 2^-23', below(errors[-1] * 2**23, 1))
 
-# %% mystnb={"figure": {"caption": "Stored in single precision, the methods that form $\\mathbf{X}^\\top\\mathbf{X}$ or $\\mathbf{X}\\mathbf{X}^\\top$ lose digits like $1/\\alpha$ until fewer than two are left; stacking and SVD lose far fewer."}, "image": {"alt": "Relative error of four methods, stored in single precision, against alpha, both logarithmic. For large alpha all are near the unit of rounding. As alpha falls, normal equations and dual lose digits in proportion to one over alpha until fewer than two are left; stacked QR and SVD lose about a third as many."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Relative error of four methods, stored in single precision, against alpha, both logarithmic. For large alpha all are near the unit of rounding. As alpha falls, normal equations and dual lose digits in proportion to one over alpha until fewer than two are left; stacked QR and SVD lose about a third as many."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3))
 for (name, error), mark in zip(zip(routes, errors.T), 'osx+', strict=False):
     ax.loglog(strengths, error, marker=mark, ms=4, lw=1.3, label=name)
@@ -591,6 +599,10 @@ ax.loglog(steep, 2.0**-24 / steep, '--', color=GREY, lw=1)
 ax.text(2e-6, 4e-2, 'ε/α')
 ax.set(xlabel='α', ylabel='relative error', ylim=(1e-9, 1))
 ax.legend();
+
+# %% [markdown] tags=["caption"]
+# Stored in single precision, the methods that form $\mathbf{X}^\top\mathbf{X}$ or $\mathbf{X}\mathbf{X}^\top$ lose digits
+# like $1/\alpha$ until fewer than two are left; stacking and SVD lose far fewer.
 
 # %% [markdown]
 # The two steep curves grow with the condition number, and the two flat ones with its root at most. For a larger $\alpha$ all
@@ -833,7 +845,7 @@ for name, parts in (('weights', of_weights), ('predictions', of_predictions)):
           f'error {total.min() / total[0]:.2f} of least squares')
 print(f'the theorem allows alpha up to {bound:.2f}')
 
-# %% mystnb={"figure": {"caption": "A small $\\alpha$ lowers the variance at the cost of little bias. At best the error of the weights falls by about a fifth, that of the predictions by much less. For large $\\alpha$ both exceed those of least squares (dashed)."}, "image": {"alt": "Two panels of squared error against alpha. Left, weights: variance falls, squared bias rises, the total dips about a fifth below least squares near one and climbs above it later. Right, predictions at the inputs: the same pattern with a shallower dip. A vertical line marks the bound of the theorem."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Two panels of squared error against alpha. Left, weights: variance falls, squared bias rises, the total dips about a fifth below least squares near one and climbs above it later. Right, predictions at the inputs: the same pattern with a shallower dip. A vertical line marks the bound of the theorem."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.8)
 for ax, parts, title in zip(axes, (of_weights, of_predictions / 442),
                             ('Weights', 'Predictions'), strict=True):
@@ -845,6 +857,10 @@ for ax, parts, title in zip(axes, (of_weights, of_predictions / 442),
     ax.set(xlabel='α', title=title, ylim=(0, 1.8 * parts[0].sum()))
 axes[0].set_ylabel('mean squared error')
 axes[0].legend(fontsize=8, loc='upper left');
+
+# %% [markdown] tags=["caption"]
+# A small $\alpha$ lowers the variance at the cost of little bias. At best the error of the weights falls by about a fifth,
+# that of the predictions by much less. For large $\alpha$ both exceed those of least squares (dashed).
 
 # %% [markdown]
 # ### Effective degrees of freedom
@@ -900,7 +916,7 @@ for alpha, w, df in zip(some, *ridge_path(Z, y - y.mean(), some)):
     print(f'alpha = {alpha:4.0f}: {df:.1f} degrees of freedom,',
           f's1 {w[4]:+.0f}, s2 {w[5]:+.0f}'.replace('-', '−'))
 
-# %% mystnb={"figure": {"caption": "As $\\alpha$ falls, the weights that the data determine well, such as bmi and bp, settle first; those of s1 and s2 become large only at small $\\alpha$."}, "image": {"alt": "Ten weights against alpha, from large to small. All start at zero; bmi, s5 and bp rise early, and bmi and bp stay. s1 stays near zero for a long time and plunges to minus 38 at small alpha, while s2, s3 and s5 rise."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Ten weights against alpha, from large to small. All start at zero; bmi, s5 and bp rise early, and bmi and bp stay. s1 stays near zero for a long time and plunges to minus 38 at small alpha, while s2, s3 and s5 rise."}} tags=["hide-input"]
 alphas = np.geomspace(1e5, 1e-2, 141)
 path, df = ridge_path(Z, y - y.mean(), alphas)
 fig, ax = plt.subplots(figsize=(6, 3.6))
@@ -911,6 +927,10 @@ ax.plot(alphas[[0, -1]], [0, 0], color=GREY, lw=0.8)
 ax.invert_xaxis()
 ax.set(xlabel='α', ylabel='weight per standard deviation')
 label_lines(ax);
+
+# %% [markdown] tags=["caption"]
+# As $\alpha$ falls, the weights that the data determine well, such as bmi and bp, settle first; those of s1 and s2 become
+# large only at small $\alpha$.
 
 # %% [markdown]
 # Each weight is a rational function of $\alpha$, so unless it is always zero, it can be zero only at single points. Ridge
@@ -1014,7 +1034,7 @@ for f, errors in rmse.items():
         print(f'{f.__name__:8} {N:3} {mean:5.0f} {least:5.0f} '
               f'{ridge_error:5.0f}   {wins} of 20')
 
-# %% mystnb={"figure": {"caption": "Left: with 64 features ridge beats least squares at every training size, even where that is worse than the mean. Right: leave-one-out and test error have their minima close together, the training error misleads."}, "image": {"alt": "Left: error on held-out patients against training size for 64 features; ridge falls steadily from 66 to 57, below least squares at every size, whose error peaks near 80 examples, and below the constant mean. Right: training, leave-one-out and test error against alpha for 160 examples: training error rises, the other two fall together to a flat minimum near 100 and rise again."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: error on held-out patients against training size for 64 features; ridge falls steadily from 66 to 57, below least squares at every size, whose error peaks near 80 examples, and below the constant mean. Right: training, leave-one-out and test error against alpha for 160 examples: training error rises, the other two fall together to a flat minimum near 100 and rise again."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=3)
 for k, name in enumerate(('the mean', 'least squares', 'ridge')):
     part = rmse[products][:, :, k]
@@ -1032,6 +1052,10 @@ for (name, color), curve in zip(styles, curves.mean(axis=0), strict=True):
     right.semilogx(grid, np.sqrt(curve), color, label=name)
 right.set(xlabel='α', title='64 features, 160 examples', ylim=(30, 90))
 right.legend(fontsize=8);
+
+# %% [markdown] tags=["caption"]
+# Left: with 64 features ridge beats least squares at every training size, even where that is worse than the mean. Right:
+# leave-one-out and test error have their minima close together, the training error misleads.
 
 # %% [markdown]
 # With ten features and many patients, the choice hardly matters. With 64 features and small samples, least squares is worse
@@ -1286,7 +1310,7 @@ for j in (2, 4, 5):  # bmi, s1, s2
     print(f'{names[j]:14} {plain[j]:6.1f} ± {plain_width[j]:4.1f}'
           f'   {mean[j]:6.1f} ± {width[j]:4.1f}')
 
-# %% mystnb={"figure": {"caption": "A Gaussian prior hardly changes weights that the data determine well, such as bmi and bp. It moves the doubtful ones, s1 and s2, towards zero, with much shorter intervals."}, "image": {"alt": "Ten weights with 90 percent intervals, least squares beside the posterior. For age, sex, bmi, bp and s6 both agree. For s1 and s2 the least-squares intervals are very long and the posterior's much shorter and near zero; s3, s4 and s5 lie between."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Ten weights with 90 percent intervals, least squares beside the posterior. For age, sex, bmi, bp and s6 both agree. For s1 and s2 the least-squares intervals are very long and the posterior's much shorter and near zero; s3, s4 and s5 lie between."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3))
 spots = np.arange(10)
 ax.errorbar(spots - 0.12, plain, plain_width, fmt='C1s', ms=4, lw=1.4,
@@ -1296,6 +1320,10 @@ ax.errorbar(spots + 0.12, mean, width, fmt='C0o', ms=4, lw=1.4,
 ax.axhline(0, color=GREY, lw=0.8)
 ax.set(xticks=spots, xticklabels=names, ylabel='weight per standard deviation')
 ax.legend();
+
+# %% [markdown] tags=["caption"]
+# A Gaussian prior hardly changes weights that the data determine well, such as bmi and bp. It moves the doubtful ones, s1
+# and s2, towards zero, with much shorter intervals.
 
 # %% [markdown]
 # The penalty can be read as a statement: before seeing data, we hold small weights for more likely than large ones. Let
