@@ -20,6 +20,7 @@ RTOL = 1e-3  # beside one unit of the last digit that is printed
 
 # Figures. A position may differ by half a pixel at double density, which no screen shows, and by the rounding of both.
 SHIFT = 0.5 * 72 / 240 + 2 * 0.5 * 10 ** -svg.DECIMALS  # points
+STEP = 0.1  # points between the places along two paths that are compared
 WIDTH = 1.01 * 10 ** -svg.DECIMALS  # of widths of lines, opacities and dashes: their rounding
 LEVELS = 4  # of 255, of a colour: one step in a colour map of 256
 # Pictures in figures: root mean square of the difference in grey levels, over the picture and over its worst block.
@@ -141,13 +142,42 @@ def _numbers_apart(name, a, b):
     """(what, by how much) of two lists of numbers between which the same words stand; factors and angles are words."""
     parts = [_PARTS['translate' if name == 'transform' else 'all'].split(text) for text in (a, b)]
     if parts[0][::2] != parts[1][::2]:
-        yield f'{name} of another shape', 0
+        if not (name == 'd' and _same_lines(a, b)):
+            yield f'{name} of another shape', 0
         return
     gap = max(abs(float(x) - float(y)) for numbers in zip(parts[0][1::2], parts[1][1::2], strict=True)
               for x, y in zip(*(text.split() for text in numbers), strict=True))
     positions = name in ('d', 'transform', 'x', 'y', 'width', 'height', 'viewBox')
-    if gap > (SHIFT if positions else WIDTH):
+    if gap > (SHIFT if positions else WIDTH) and not (name == 'd' and _same_lines(a, b)):
         yield ('moved' if positions else f'other {name}'), gap
+
+
+def _same_lines(a, b):
+    """Whether two paths of straight lines cover the same places, however they are cut into pieces.
+
+    A level line that passes through a point of its grid has a vertex more or less there as rounding goes.
+    """
+    from scipy.spatial import cKDTree
+
+    drawn = [_dotted(path) for path in (a, b)]
+    return not any(dots is None for dots in drawn) and all(
+        cKDTree(one).query(other)[0].max() <= SHIFT + STEP / 2 for one, other in (drawn, drawn[::-1]))
+
+
+def _dotted(path):
+    """Points along a path of straight lines, at most STEP apart, as an array (N, 2); None for one with curves."""
+    if not re.fullmatch(r'[MLz\d .,e+-]*', path):
+        return None
+    dots = []
+    for piece in re.findall(r'M[^M]*', path):
+        corners = np.array(_PARTS['all'].findall(piece), float).reshape(-1, 2)
+        if 'z' in piece:
+            corners = np.concatenate([corners, corners[:1]])
+        dots.append(corners)
+        for start, end in itertools.pairwise(corners):
+            count = int(np.ceil(np.hypot(*(end - start)) / STEP))
+            dots.append(start + np.arange(1, count)[:, None] / max(count, 1) * (end - start))
+    return np.concatenate(dots) if dots else None
 
 
 def same_picture(got, stored):

@@ -115,6 +115,26 @@ def test_what_differs_is_said(drawn, fault, line):
     assert any(line in found for found in compare.figure_differences(draw(**fault), drawn))
 
 
+def path(d):
+    return f'<svg xmlns="http://www.w3.org/2000/svg"><g class="mpl-line2d"><path d="{d}"/></g></svg>'
+
+
+@pytest.mark.parametrize('d', [
+    'M0 0L5 5 10 10 20 10 20 0z', 'M0 0L10 10 20 10 20 10.1 20 0z', 'M10 10L20 10 20 0 0 0z', 'M0.1 0L10 10.1 20 10 20 5 20 0z',
+    'M0 0L10 10 20 10M20 10L20 0 0 0',
+], ids=['a vertex more', 'a short piece more', 'begun elsewhere', 'moved by a tenth', 'in two pieces'])
+def test_a_path_may_be_cut_into_other_pieces(d):
+    assert compare.same_figure(path(d), path('M0 0L10 10 20 10 20 0z'))
+
+
+@pytest.mark.parametrize('d', [
+    'M0 0L10 10 20 10 20 0', 'M0 0L20 10 10 10 20 0 0 0z', 'M0 0L10 10 20 10 20 0 10 0.5z', 'M0 0L10 10 20 10 20 0zM5 5L6 5',
+    'M0 0Q10 10 20 10L20 0z',
+], ids=['open', 'the same corners in another order', 'dented', 'a piece more', 'a curve'])
+def test_a_path_that_covers_other_places_differs(d):
+    assert not compare.same_figure(path(d), path('M0 0L10 10 20 10 20 0z'))
+
+
 # ---- every kind of fault in the stored outputs of all sections ----
 
 SECTIONS = {notebooks.name(path): path.with_suffix('.ipynb') for path in notebooks.sources()}
