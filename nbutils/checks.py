@@ -118,7 +118,7 @@ def _print_erratum(claim_id, tries, slip, meanings):
     claim = ledger.claim(claim_id)
     notes = re.sub(r'\\quad\s*\(\d+\)\s*$', '', claim.notes)  # the number of an equation
     options = {k: meanings[k] for k in ('options',) if k in meanings}
-    letters = {k: v for k, v in meanings.items() if k not in ('options', 'equality', 'also_true')}
+    letters = {k: v for k, v in meanings.items() if k not in ('options', 'equality', 'also_true', 'also_turned')}
     try:
         report = run(notes, lambda test, cases: _counterexample(test, cases, tries), spoil=False, **options, **letters)
         if (refuted := report.counterexample) is None:

@@ -8,8 +8,9 @@ The fewer digits a number has, the nearer must it be shown, because among many n
 - what is shown so may be said again in the same part, and in the opening and the summary;
 - an inline formula such as `$1/\\sqrt{575} \\approx 0.042$` is computed.
 A number may be rounded to the digits that it shows. One digit is too little for that, but after "about" or "near".
-What the functions of `nbutils.data` that a section imports say of their data is shown. Years, sections of books, and what
-stands beside a citation come from elsewhere.
+What the functions of `nbutils.data` that a section imports say of their data is shown. Years and sections of books come
+from elsewhere. A citation alone excuses no number, because what a cell prints may stand beside it: what only the source
+can show is listed in tests/book/numbers.yml.
 
 Signs are not compared: prose says "minus", "below" and "falls by".
 """
@@ -412,8 +413,8 @@ class Section:
         return rough is not None and results.rounds(rough)
 
     def known(self):
-        """The statements that are shown, computed or cited, and may be repeated."""
-        return [one for one in self.statements() if self.shows(one) or self.computes(one) or '†' in one.sentence]
+        """The statements that are shown or computed, and may be repeated."""
+        return [one for one in self.statements() if self.shows(one) or self.computes(one)]
 
     def repeats(self, statement, known):
         """Whether a number is one of the `known` statements of its part, or of any for the opening and the summary."""
@@ -440,9 +441,9 @@ class Section:
 
 
 def elsewhere(statement):
-    """Whether a number comes from elsewhere: a citation is in the sentence, or it is a year or a section of a book."""
+    """Whether a number comes from elsewhere: it is a year or a section of a book."""
     number = statement.number
-    if '†' in statement.sentence or re.fullmatch(r'1[6-9]\d\d|20[0-2]\d', number.text) and _YEAR.search(number.before):
+    if re.fullmatch(r'1[6-9]\d\d|20[0-2]\d', number.text) and _YEAR.search(number.before):
         return True
     return any(number.text in found[0] for found in _REFERENCE.finditer(statement.sentence))
 

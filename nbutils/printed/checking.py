@@ -2,22 +2,25 @@
 
 from collections.abc import Callable
 
-from nbutils.printed.grammar import RELATIONS, Node
+from nbutils.printed.grammar import RELATIONS, Node, walk
 from nbutils.printed.running import MISHAPS, Formula, Report, run
+from nbutils.printed.spoiling import TURNS
 from nbutils.printed.tokens import FormulaError
 
 INEQUALITIES = {'<=', '>=', '<', '>', 'psd', 'pd', 'nsd', 'nd'}
 
 
 def check(
-    name: str, latex: str, search: Callable, *, slip=None, equality=None, also_true=0, options=None, **meanings
+    name: str, latex: str, search: Callable, *, slip=None, equality=None, also_true=0, also_turned=0, options=None, **meanings
 ) -> Report:
     """Run a display and all its spoilt prints.
 
     A print of inequalities alone also needs `equality`, a dict of values of the letters at which its sides are equal,
     or `slip`, a pair of words that name a mistake and the LaTeX with that mistake: true weaker statements are among
     its spoilt prints. `also_true` is how many spoilt prints of an equation may survive because they say something
-    else that is true. Raises AssertionError where the print fails, or a slip is not rejected.
+    else that is true. Each inequality and each implication, turned round, must be rejected, wherever it stands, which takes
+    a case in which it is strict; `also_turned` is how many of them are true in both ways. Raises AssertionError where the
+    print fails, a slip is not rejected, or the cases do not try an implication.
     """
     equality = equality and {k.rstrip('_'): v for k, v in equality.items()}
     report = run(latex, search, options=options, more=[equality] if equality else [], **meanings)
@@ -25,7 +28,7 @@ def check(
         raise AssertionError(f'{name} fails as printed', report.counterexample)
     formula = Formula(latex, {k.rstrip('_'): v for k, v in meanings.items()}, options or {})
     signs = {RELATIONS[sign.text] for claim in formula.claims for sign in _relation_signs(claim)}
-    unequal = signs <= INEQUALITIES
+    unequal = signs <= INEQUALITIES and not any(node.op == 'iff' for claim in formula.claims for node in walk(claim))
     if unequal and equality is None and slip is None:
         raise TypeError(
             f'{name}: an inequality needs equality={{...}}, a case in which its sides are equal, '
@@ -35,7 +38,12 @@ def check(
         _must_be_equal(name, formula, equality)
     if slip is not None:
         _must_fail(name, slip, search, options, meanings)
-    survived = report.spoilt['survived']
+    if report.idle:
+        raise AssertionError(f'{name}: {report.idle[0]}')
+    turned = [text for what in ('same', 'survived') for kind, text in report.spoilt[what] if kind in TURNS]
+    if len(turned) > also_turned:
+        raise AssertionError(f'{name}: {len(turned)} relations hold turned round as well, for example {turned[0]}')
+    survived = [(kind, text) for kind, text in report.spoilt['survived'] if kind not in TURNS]
     if not report.rejected and slip is None:
         raise AssertionError(f'{name}: no spoilt print was rejected, so the check proves nothing')
     if not unequal and len(survived) > also_true:

@@ -23,7 +23,7 @@ import numpy as np
 from nbutils.printed import operators
 from nbutils.printed import relations as _relations  # noqa: F401  (enters its rules)
 from nbutils.printed.evaluating import CAPITALS, CONSTANTS, ELEMENTWISE, Unfinished, evaluate, names_in
-from nbutils.printed.grammar import EXTREMA, PREFIX, RELATIONS, STATEMENTS, Node, children, parse, walk
+from nbutils.printed.grammar import ARROWS, EXTREMA, PREFIX, RELATIONS, STATEMENTS, Node, children, parse, walk
 from nbutils.printed.spoiling import variants
 from nbutils.printed.tokens import FormulaError
 from nbutils.printed.values import Box, Identity, Random, Scope, is_number, lift, of
@@ -40,6 +40,7 @@ class Report:
     cases: int
     counterexample: dict | None
     spoilt: dict[str, list] = field(default_factory=lambda: {'false': [], 'ill-formed': [], 'same': [], 'survived': []})
+    idle: list[str] = field(default_factory=list)  # what the cases did not try of implications
 
     @property
     def rejected(self) -> int:
@@ -76,6 +77,7 @@ def run(latex: str, search: Callable, *, spoil=True, options: dict | None = None
     report = Report(len(formula.claims), tried, found)
     if found is None and len(formula.met) < len(formula.claims):
         raise ValueError('no case meets the conditions that are printed')
+    report.idle += formula.idle() if found is None else []
     if found is None and spoil:
         sides = [formula.sides(**copy.deepcopy(case)) for case in cases]
         for kind, spoilt in variants(formula.parts, latex, formula.alike(cases[-1])):
@@ -84,8 +86,8 @@ def run(latex: str, search: Callable, *, spoil=True, options: dict | None = None
 
 
 def _verdict(spoilt, meanings, options, cases, sides, original):
-    """What came of a spoilt print: false, ill-formed (without a value in some case), same (equal sides in all cases) or
-    survived."""
+    """What came of a spoilt print: false, ill-formed (without a value in some case, or tried in none), same (equal sides in
+    all cases) or survived."""
     try:
         formula = Formula(spoilt, meanings, options, definable=set(original.defined))
     except (FormulaError, *MISHAPS):
@@ -98,6 +100,8 @@ def _verdict(spoilt, meanings, options, cases, sides, original):
             same = same and _agree(formula.sides(**copy.deepcopy(case)), side)
         except (FormulaError, *MISHAPS):
             return 'ill-formed'
+    if len(formula.met) < len(formula.claims) or formula.idle():
+        return 'ill-formed'
     return 'same' if same else 'survived'
 
 
@@ -118,6 +122,7 @@ class Formula:
 
     def __init__(self, latex, meanings, options, definable=None):
         self.options, self.met = options, set()  # met: the claims that the printed conditions allowed in some case
+        self.seen = {}  # of each step of an implication or an equivalence: the pairs of truths of its sides
         self.drawn = {
             k: v for k, v in meanings.items() if isinstance(v, list) and not k.endswith('_in') or hasattr(v, 'example')
         }
@@ -173,6 +178,8 @@ class Formula:
     def holds(self, **case) -> bool:
         """Whether all claims are true in this case, or a printed condition is not met."""
         scope = self._scope(case)
+        for claim in self.claims:
+            self._look_for_loose_counters(claim, scope)
         instances = list(self._instances(scope))
         self.met |= {id(claim) for claim, _ in instances}
         return all(self._true(claim, s) for claim, s in instances)
@@ -191,8 +198,27 @@ class Formula:
             tests = [c for c in chosen if self._counted(c, scope) <= counters]
             yield from ((claim, s) for s in self._quantified(claim, scope) if all(evaluate(t, s) for t in tests))
 
+    def _look_for_loose_counters(self, claim, scope):
+        """Raises FormulaError where a counter stands right of an equals sign alone, and nothing says what it runs over."""
+        if claim.op != 'relation':
+            return
+        said = {name.removeprefix('range of ') for name in self.defined}
+        said = said.union(*(self._counted(condition, scope) for condition in self.conditions))
+        left = self._counted(claim.args[0], scope)
+        for sign, right in zip(claim.args[1::2], claim.args[2::2], strict=True):
+            there = self._counted(right, scope)
+            for name in sorted(there - left - said) if RELATIONS[sign.text] == '=' else ():
+                if self._counter(name, right, scope) is not None:
+                    raise FormulaError(f'the counter {name} stands on the right side alone')
+            left |= there
+
     def _true(self, claim, scope):
         """Whether a claim is true; with ± on both sides for both signs, with ± on one side for one of them."""
+        if claim.op in ARROWS.values():
+            truths = [(step, *(bool(evaluate(side, scope)) for side in step[1:])) for step in _steps(claim)]
+            for (_, _, right), a, b in truths:
+                self.seen.setdefault(id(right), set()).add((a, b))
+            return all(a == b if op == 'iff' else b or not a for (op, _, _), a, b in truths)
         signed = sum(map(_has_two_signs, claim.args[::2] if claim.op == 'relation' else (claim,)))
         if not signed:
             return bool(evaluate(claim, scope))
@@ -204,8 +230,18 @@ class Formula:
         """The values of all that the claims compare: the same for two prints that say the same."""
         scope, found = self._scope(case), []
         for claim, s in self._instances(scope):
-            for side in claim.args:
-                found.append(_value_or_none(side, s) if isinstance(side, Node) else side.text)
+            found += _sides(claim, s)
+        return found
+
+    def idle(self) -> list[str]:
+        """What the cases did not try of implications and equivalences, in words."""
+        found = []
+        for op, left, right in (step for claim in self.claims if claim.op in ARROWS.values() for step in _steps(claim)):
+            seen = self.seen.get(id(right), set())
+            if (True, True) not in seen:
+                found.append(f'no case in which what stands before the arrow ({op}) is true')
+            elif op == 'iff' and (False, False) not in seen:
+                found.append('no case in which both sides of an equivalence are false')
         return found
 
     def alike(self, case) -> dict[str, str]:
@@ -248,6 +284,30 @@ class Formula:
             return operators.counter_range(node, name, scope)
         except FormulaError:
             return None  # no counter: evaluating says what is missing
+
+
+def _steps(claim):
+    """(kind of arrow, left, right) for each arrow of a chain: A iff B implies C is (A iff B) and (B implies C)."""
+    left, right = claim.args[:2]
+    if left.op in ARROWS.values():
+        yield from _steps(left)
+        left = left.args[1]
+    yield claim.op, left, right
+
+
+def _sides(statement, scope):
+    """The values of all that a statement compares. Of what an implication supposes, the truth alone counts, and of what it
+    concludes, the values where that is supposed."""
+    if statement.op == 'both':
+        return [value for part in statement.args for value in _sides(part, scope)]
+    if statement.op not in ARROWS.values():
+        return [_value_or_none(side, scope) if isinstance(side, Node) else side.text for side in statement.args]
+    found = []
+    for op, left, right in _steps(statement):
+        supposed = _value_or_none(left, scope)
+        found += [op, *([supposed] if op == 'implies' else _sides(left, scope))]
+        found += _sides(right, scope) if op == 'iff' or supposed else []
+    return found
 
 
 def _value_or_none(node, scope):

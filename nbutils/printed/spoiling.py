@@ -1,7 +1,7 @@
 """Slightly wrong variants of a printed formula: single slips of a typesetter or a student, made in the LaTeX itself.
 
-Each slip is a place in the LaTeX and what stands there instead. Conditions and ranges are left as they are: only
-claims are spoilt.
+Each slip is a place in the LaTeX and what stands there instead. Only claims are spoilt; of conditions the relations are
+turned round, and ranges are left as they are.
 """
 import re
 from collections.abc import Iterator
@@ -17,6 +17,7 @@ SWAPPED = {
     'cos': 'sin', 'log': 'exp', 'exp': 'log', 'ln': 'exp', 'det': 'tr', 'tr': 'det', 'sum': 'prod', 'prod': 'sum',
     'bigcup': 'bigcap', 'bigcap': 'bigcup', 'cup': 'cap', 'cap': 'cup',
 }
+TURNS = ('relation turned', 'condition turned', 'implication turned')
 OPERATORS = ('tr', 'argmin', 'argmax')  # written with \operatorname
 
 
@@ -27,10 +28,9 @@ def variants(parts: list[Part], latex: str, alike: dict[str, str] | None = None)
     """
     seen, swaps = {latex}, _letter_swaps(parts, latex, alike or {})
     for part in parts:
-        if part.role != 'claim':
-            continue
         for node in walk(part.node):
-            for kind, start, end, text in (*_slips(node, latex), *_letter_slips(node, swaps)):
+            slips = _turned(node) if part.role != 'claim' else (*_slips(node, latex), *_letter_slips(node, swaps))
+            for kind, start, end, text in slips:
                 spoilt = latex[:start] + text + latex[end:]
                 if spoilt not in seen:
                     seen.add(spoilt)
@@ -58,6 +58,12 @@ def _slips(node, latex):
         yield from _function_swapped(node, latex)
 
 
+def _turned(node):
+    for sign in node.args[1::2] if node.op == 'relation' else ():
+        if sign.text in TURNED:
+            yield 'condition turned', sign.start, sign.end, TURNED[sign.text] + ' '
+
+
 def _text(node, latex):
     return latex[node.start:node.end]
 
@@ -68,6 +74,11 @@ def _relation(node, latex):
             yield 'relation turned', sign.start, sign.end, TURNED[sign.text] + ' '
         if sign.text == '=' and right.op not in ('add', 'cases', 'matrix') and left.end > left.start:
             yield 'minus put', right.start, right.start, '-'
+
+
+def _implies(node, latex):
+    arrow = node.args[2]
+    yield 'implication turned', arrow.start, arrow.end, r'\iff '
 
 
 def _add(node, latex):
@@ -148,7 +159,7 @@ def _subscript(node, latex):
 
 
 _kinds = {
-    'relation': _relation, 'add': _add, 'product': _product, 'join': _join, 'scripted': _scripted, 'frac': _fraction,
+    'relation': _relation, 'implies': _implies, 'add': _add, 'product': _product, 'join': _join, 'scripted': _scripted, 'frac': _fraction,
     'sqrt': _bare('root dropped'), 'bars': _bare('bars dropped'), 'big': _big, 'number': _number, 'sub': _subscript,
 }
 

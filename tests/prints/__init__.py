@@ -18,7 +18,8 @@ TABLE = {}  # label -> (keywords of `nbutils.printed.checking.check`, number of 
 
 
 def prints(label, /, *, tries=60, **meanings):
-    """Enter a display: the meaning of each letter, and `equality`, `slip`, `also_true` or `options` where it needs them."""
+    """Enter a display: the meaning of each letter, and `equality`, `slip`, `also_true`, `also_turned` or `options` where it
+    needs them."""
     if label in TABLE:
         raise ValueError(f'{label} stands in the table twice')
     TABLE[label] = (meanings, tries)

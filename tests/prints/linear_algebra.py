@@ -286,7 +286,7 @@ prints(
     proj=lambda a, b: np.linalg.lstsq(a[:, None], b, rcond=None)[0] * a,
 )
 prints('la.dot.cbs', a=vectors(3), b=vectors(3), equality=dict(a=np.array([1., -2, 3]), b=np.array([2., -4, 6])))
-prints('dot-lagrange', tries=2, a=normal(3), b=normal(3))
+prints('dot-lagrange', tries=2, a=normal(3), b=normal(3), also_turned=1)  # i < j: pairs, in either order
 prints(
     'dot-subspace',
     A=normal(4, 2),
@@ -403,7 +403,7 @@ prints('la.cross.transpose', a=vectors(3), b=vectors(3))
 prints('la.cross.vector-triple', **_space)
 prints('la.cross.norm-squared', a=vectors(3), b=vectors(3))
 prints('la.cross.geometric', a=normal(3), b=normal(3), theta=of(angle), n=of(unit_normal))
-prints('la.cross.lagrange', tries=10, n=4, a=vectors(4), b=vectors(4))
+prints('la.cross.lagrange', tries=10, n=4, a=vectors(4), b=vectors(4), also_turned=1)  # i < j: pairs, in either order
 prints('cross-mirror', Q=orthogonal(3), a=vectors(3), b=vectors(3))
 
 # determinants
@@ -536,6 +536,7 @@ prints(
     a=of(lambda A: list(A.T)),
     q=of(lambda Q: list(Q.T)),
     v=of(lambda A: [A[:, j] - A[:, :j] @ least_squares(A[:, :j], A[:, j]) if j else A[:, 0] for j in range(3)]),
+    also_turned=1,  # below the diagonal both sides are zero
 )
 prints('la.qr.thin', m=5, n=3, **_tall)
 prints('la.qr.orthonormal', n=3, **_tall)

@@ -1161,6 +1161,7 @@ prints(
     w=of(lasso_by_least_angles),
     c=of(lambda X, y, w: X.T @ (y - X @ w) / 9),
     also_true=2,  # a weight in place of its correlation: zero is at most lambda
+    also_turned=1,  # no correlation of noise is exactly zero
     slip=('asks for half the bound', r'w_j = 0 \implies |c_j| \le \lambda / 2'),
 )
 
@@ -1219,17 +1220,31 @@ def worst_case(T):
     return lambda w: max(w.max(), np.linalg.norm(w) - 1 - 1 / np.sqrt(T + 1))
 
 
+def walk_on_bars(steps):
+    """Iterates of the subgradient method on |w| from 1, with these steps."""
+    walk = [1.0]
+    for step in steps:
+        walk.append(walk[-1] - step * np.sign(walk[-1]))
+    return lambda t: np.array(walk[int(t)])
+
+
+# the steps of a walk on |w|, or none for the worst case, in which all iterates are equally bad: with short steps the first
+# iterate is bad, with a long one in their midst the last
+_walks = [None, [0.5] * 10, [0.98, 4] + [0.001] * 8]
+
 prints(
     'subgradients-bound',
+    tries=24,
     T=[0, 1, 4, 9],
     t=range(0, 10),
     R=[1.0, 1.5],
     G=[1.0, 2],
-    L=of(worst_case),
-    w=of(one_coordinate_a_step),
-    gamma=of(lambda T: lambda t: 1 / np.sqrt(T + 1)),
-    w_star=of(lambda T: -np.ones(T + 1) / np.sqrt(T + 1)),
-    equality=dict(T=3, R=1.0, G=1.0),
+    steps=_walks,
+    L=of(lambda T, steps: worst_case(T) if steps is None else lambda w: np.abs(w).sum()),
+    w=of(lambda T, steps: one_coordinate_a_step(T) if steps is None else walk_on_bars(steps)),
+    gamma=of(lambda T, steps: lambda t: 1 / np.sqrt(T + 1) if steps is None else steps[int(t)]),
+    w_star=of(lambda T, steps: -np.ones(T + 1) / np.sqrt(T + 1) if steps is None else np.zeros(1)),
+    equality=dict(T=3, R=1.0, G=1.0, steps=None),
 )
 _proximal = {
     abs: lambda v, gamma: v - np.clip(v, -gamma, gamma),
@@ -1590,6 +1605,7 @@ prints(
     t=range(1, 6),
     w=of(walk_to_the_mean),
     w_star=np.zeros(1),
+    also_turned=1,  # the bound holds at the start, too
     slip=(
         'forgets the squares of the slopes',
         r'\mathbb{E} \, \|\mathbf{w}_t - \mathbf{w}^*\|^2 \le \frac{2 G}{\mu^2 \, t} \qquad (t \ge 2),',

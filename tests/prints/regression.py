@@ -389,7 +389,7 @@ _squares = dict(
     X=normal(4, 2), x=of(rows), y=normal(4), N=4, w=normal(2),
     L=of(lambda X, y: lambda w: mean_squared_error(y, predicted(X, w)) / 2),
 )
-_chord = _squares | dict(w_prime=normal(2), lambda_=scalars(0, 1))
+_chord = _squares | dict(w_prime=normal(2), lambda_=[0.3, 1.5, -0.5, 0.9])  # beyond its ends a chord lies below
 _level = dict(
     X=np.eye(4, 2), y=np.ones(4), w=np.array([1., 2.]), w_prime=np.array([3., -1.]), lambda_=1.0,
 )
@@ -406,6 +406,7 @@ _ranks = st.sampled_from([1, 2, 3]).flatmap(of_rank)
 prints(
     'la.lsq.system',
     tries=20,
+    also_true=1,  # minus zero
     X=_ranks,
     v=normal(3),
     off=[np.zeros(4), np.array([1., 0., -1., 2.])],
@@ -434,14 +435,17 @@ prints(
     w_star=of(lambda X, y: LinearRegression(fit_intercept=False).fit(X, y).coef_),
 )
 prints('ml.ls.convexity.definition', tries=20, **_chord, equality=_level)
-prints('ml.ls.convexity.defect', tries=6, **_chord)
+prints('ml.ls.convexity.defect', tries=12, **_chord)
 prints('ml.ls.convexity.hessian', tries=4, X=normal(5, 2), y=normal(5), w=normal(2), N=5, options={'wrt': 'w'})
 prints('ml.ls.svd.svd', **_svd)
 prints('ml.ls.svd.psd', **_svd)
-prints('ml.ls.invertibility.iff', X=_ranks, D=3, is_invertible=lambda A: np.linalg.cond(A) < 1e12)
+prints(
+    'ml.ls.invertibility.iff', X=_ranks, D=3,
+    is_invertible=lambda A: A.shape[0] == A.shape[1] and np.linalg.cond(A) < 1e12,
+)
 prints(
     'ml.ls.rank.wide',
-    also_true=2,  # N > N and D > D, which never happens, imply everything
+    also_turned=1,  # that N < D is concluded, too
     X=st.one_of(of_rank(2), of_rank(3), of_rank(2).map(np.transpose), of_rank(1).map(np.transpose)),
     N=of(lambda X: X.shape[0]),
     D=of(lambda X: X.shape[1]),
@@ -534,7 +538,8 @@ prints(
     A=normal(2, 2).map(lambda B: B @ B.T + 0.1 * np.eye(2)),
     S=of(lambda H, A: H - A),
     D=np.diag([1., 2.]),
-    lambda_=scalars(0.05, 3),
+    ratio=[0.3, 0.97, 1.03, 2.0],  # of the damping to the least one that is enough
+    lambda_=of(lambda A, S, D, ratio: ratio * max(0.1, linalg.eigh(S - A, 2 * D @ D, eigvals_only=True)[-1])),
     mu=of(lambda A, S, D, lambda_: np.array(step_map_eigenvalues(A, S, D, lambda_))),
 )
 
@@ -914,6 +919,13 @@ prints(
     L_S=of(lambda sigma_q, residual: sigma_q ** 2 * residual / 12),
     L_D=of(lambda sigma_q, spread: sigma_q ** 2 * (1 + 3 / spread)),
 )
+def just_pays(others, n, q, s, ratio):
+    """Weights, of which the one after the first q has this ratio to the least one with which to use it pays."""
+    w = others.copy()
+    w[q] = ratio * np.sqrt((s ** 2 + (w[q + 1:] ** 2).sum()) / (n - q - 2))
+    return w
+
+
 prints(
     'gen-pays',
     tries=40,
@@ -921,8 +933,10 @@ prints(
         w_{q+1}^2 > \sigma_q^2'''),
     n=[8, 12],
     q=[1, 2],
-    w=vectors(4, -2, 2),
+    others=vectors(4, -2, 2),
     s=scalars(0.5, 2),
+    ratio=[0.99, 1.01],  # of a weight to the least one that pays
+    w=of(just_pays),
     sigma=of(lambda w, s: lambda q: np.sqrt(s ** 2 + (w[q:] ** 2).sum())),
 )
 
@@ -966,7 +980,7 @@ prints(
     'polyfit-vandermonde',
     tries=30,
     slip=('takes the rate of half the interval', r'\mathbf{x} \in [-1, 1]^N \implies \kappa(\mathbf{V}) \ge \frac{(1 + \sqrt2)^{2d}}{2\sqrt{1 + d}}'),
-    low=[-1.0, 0.0],
+    low=[-10.0, -1.0, 0.0],
     d=[1, 2, 4],
     N=of(lambda d: d + 3),
     x=of(lambda low, N: low + (1 - low) * (1 - np.cos(np.pi * (np.arange(N) + 0.5) / N)) / 2),  # Chebyshev's points
@@ -1116,7 +1130,7 @@ prints(
     'ms-one',
     slip=('forgets the square at the range', r'''\Pr\big[ |L_{\mathcal{D}}(f) - L_{\text{test}}(f)| \ge \epsilon \big]
         \le 2 e^{-2N\epsilon^2/(b - a)}'''),
-    **_extreme | dict(f=[0, 1, 2]),
+    **_extreme | dict(f=[0, 1, 2], share=[0.49, 0.9], epsilon=of(lambda a, b, share: share * (b - a))),
 )
 prints(
     'ml.ms.union.union',
@@ -1143,8 +1157,8 @@ prints(
         L_{\mathcal{D}}(f_{\hat k}) < L_{\mathcal{D}}(f_{k^*}) + \epsilon'''),
     f=of(lambda: [0, 1, 2]),
     true=[np.array([0.0, 0.3, 1.0])],
-    off=[0.2 * np.array(signs) for signs in product([-1., 1.], repeat=3)],
-    epsilon=0.21,
+    off=[*(0.2 * np.array(signs) for signs in product([-1., 1.], repeat=3)), np.array([0, 0, 0.2])],
+    epsilon=[0.15, 0.21],
     L_D=of(lambda true: lambda f: true[f]),
     L_test=of(lambda true, off: lambda f: true[f] + off[f]),
     k_star=of(lambda true: int(np.argmin(true)) + 1),
@@ -1165,7 +1179,7 @@ prints(
     slip=('forgets the square at the range', r'''\Pr\big[ L_{\mathcal{D}}(f_{\hat k}) - L_{\mathcal{D}}(f_{k^*}) \ge 2\epsilon \big]
         \le 2K e^{-2N\epsilon^2/(b - a)}'''),
     **_models | dict(b=[2000.0]),
-    share=scalars(0.05, 0.2),
+    share=[0.05, 0.1, 0.2, 0.9],
     epsilon=of(lambda a, b, share: share * (b - a)),
 )
 prints(

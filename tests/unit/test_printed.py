@@ -447,6 +447,54 @@ def test_an_inequality_needs_equality_or_a_slip():
     check('triangle', latex, search, slip=('leaves out the second norm', latex.replace(r' + \|\mathbf{y}\|', '')), **letters)
 
 
+# A relation that is turned round passes where the cases know equality alone.
+@pytest.mark.parametrize('latex, letters', [
+    (r'|a| \ge a', dict(a=scalars(0, 9))), (r'|a| \ge a \ge -|a|', dict(a=scalars(0, 9))),
+    (r'a^2 \ge a \quad \text{for all } a \ge 1', dict(a=[1.0, 1.0])),
+    (r'\Pr[X \ge b] \ge 1 / 2', dict(X=Random([0., 1.]), b=[1.0])),
+])
+def test_each_relation_turned_round_is_rejected(latex, letters):
+    with pytest.raises(AssertionError, match='hold turned round as well'):
+        check('one way', latex, search, slip=('forgets the other one', '1 = 2'), **letters)
+
+
+def test_strict_cases_reject_a_turned_relation():
+    slip = ('forgets the other one', '1 = 2')
+    check('bars', r'|a| \ge a \ge -|a|', search, slip=slip, a=scalars(-9, 9))
+    check('from one on', r'a^2 \ge a \quad \text{for all } a \ge 1', search, slip=slip, a=[-2.0, 0.5, 1.0, 3.0])
+    check('half', r'\Pr[X \ge b] \ge 1 / 2', search, slip=slip, X=Random([0., 1.]), b=[1.0, 0.0, -1.0])
+    check('pairs', r'2 \sum_{i < j} u_i u_j = (\sum_i u_i)^2 - \sum_i u_i^2', search, u=vectors(3), also_turned=1)
+
+
+def test_a_counter_on_the_right_alone_is_an_error():
+    with pytest.raises(FormulaError, match='the counter j stands on the right side alone'):
+        run(r'\sum_i x_i = x_j', search, x=[np.array([0., 0.])])
+    for latex in (r'\sum_i x_i = x_j \quad \text{for all } j \le 2', r'x_j = \sum_i x_i', r'\sum_i x_i \ge x_j'):
+        assert run(latex, search, x=[np.array([0., 0.])]).counterexample is None
+
+
+@pytest.mark.parametrize('latex, letters, error', [
+    (r'a > 9 \implies a = 2', dict(a=[1.0, 2.0]), 'before the arrow'),  # nothing is ever supposed
+    (r'a = b \iff a^2 = b^2', dict(a=[1.0], b=[1.0]), 'both sides of an equivalence are false'),
+    (r'a = b \implies 2 a = 2 b', dict(a=[1.0, 2.0], b=[1.0, 2.0]), 'hold turned round as well'),  # it is an equivalence
+    (r'a > 0 \implies |a| = a', dict(a=[1.0, 0.0, -1.0], b=[1.0]), None),
+    (r'a > 1 \iff 3 a > a + 2', dict(a=[1.9, 7.0, 0.2]), 'spoilt prints hold as well'),  # no case is near the border
+    (r'a > 1 \iff 3 a > a + 2', dict(a=[1.01, 7.0, 0.99, -1.0, 1.5]), None),
+])
+def test_implications_are_tried(latex, letters, error):
+    if error:
+        with pytest.raises(AssertionError, match=error):
+            check('arrow', latex, search, **letters)
+    else:
+        assert check('arrow', latex, search, **letters).rejected
+
+
+def test_a_spoilt_conclusion_that_is_true_does_not_say_the_same():
+    latex, spoilt = r'a > 1 \implies a \ge 1', ('number changed', r'a > 1 \implies a \ge 2')
+    assert spoilt in run(latex, search, a=[3.0, 0.5]).spoilt['survived']
+    assert spoilt in run(latex, search, a=[3.0, 0.5, 1.5]).spoilt['false']
+
+
 def test_a_spoilt_print_that_holds_is_reported():
     with pytest.raises(AssertionError, match='hold as well'):
         check('definition alone', r'c + 1 = 1 + c, \qquad c = 2 a', search, a=scalars())

@@ -88,7 +88,7 @@ PAGE = ('# Title', ('seed = 314', ''), '## One', 'PROSE', ('tol = 0.05', 'mean 0
     ('Later 0.861 is found.', True), ('Later 0.86 is found.', False), ('And 0.45 is set.', False),  # few digits, far away
     ('Elsewhere 0.123 is found.', False), ('There it is 0.52.', False),  # another part
     ('It was 314.', True),  # the opening
-    ('In 1943 it was found.', True), ('The 1943 of them.', False), ('See {cite}`a`, who has 0.99.', True),
+    ('In 1943 it was found.', True), ('The 1943 of them.', False), ('See {cite}`a`, who has 0.99.', False), ('The mean is 0.75, as in {cite}`a`.', False),
     ('This is in section 2.5.', True), (r'It is $1/\sqrt{1797} \approx 0.0236$.', True), (r'It is $1/8 = 0.126$.', False),
     (r'It is $e^{10} \approx 22000$.', True), (r'It is $e^{10} = 22000$.', False),
     ('It is 9.81.', None),
