@@ -11,7 +11,8 @@ INEQUALITIES = {'<=', '>=', '<', '>', 'psd', 'pd', 'nsd', 'nd'}
 
 
 def check(
-    name: str, latex: str, search: Callable, *, slip=None, equality=None, also_true=0, also_turned=0, options=None, **meanings
+    name: str, latex: str, search: Callable, *, slip=None, equality=None, also_true=0, also_turned=0, options=None,
+    **meanings,
 ) -> Report:
     """Run a display and all its spoilt prints.
 

@@ -236,7 +236,7 @@ class Formula:
     def idle(self) -> list[str]:
         """What the cases did not try of implications and equivalences, in words."""
         found = []
-        for op, left, right in (step for claim in self.claims if claim.op in ARROWS.values() for step in _steps(claim)):
+        for op, _, right in (step for claim in self.claims if claim.op in ARROWS.values() for step in _steps(claim)):
             seen = self.seen.get(id(right), set())
             if (True, True) not in seen:
                 found.append(f'no case in which what stands before the arrow ({op}) is true')
