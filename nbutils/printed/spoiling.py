@@ -160,7 +160,8 @@ def _subscript(node, latex):
 
 _kinds = {
     'relation': _relation, 'implies': _implies, 'add': _add, 'product': _product, 'join': _join, 'scripted': _scripted,
-    'frac': _fraction, 'sqrt': _bare('root dropped'), 'bars': _bare('bars dropped'), 'big': _big, 'number': _number, 'sub': _subscript,
+    'frac': _fraction, 'sqrt': _bare('root dropped'), 'bars': _bare('bars dropped'), 'big': _big, 'number': _number,
+    'sub': _subscript,
 }
 
 
