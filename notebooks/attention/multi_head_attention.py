@@ -83,8 +83,8 @@ who, verb, place = torch.eye(4).split([2, 1, 1], 1)   # (4, 2), (4, 1), (4, 1)
 
 # %% [markdown]
 # For example, `X @ place` reads the place of each token. First, one attention. The query of
-# *saw* is 10, and the others are 0. The keys are 0, −1, 0, so *saw* scores 0 for a person and −10 for itself, and
-# the others weigh all equally. The values are the first two numbers.
+# *saw* is 10, and the others are 0. The keys are 0, −1, 0, so *saw* scores 0 for a person and −10 for itself. The other
+# queries give all tokens the same weight. The values are the first two numbers.
 
 # %%
 for X in sentence(anna, ben), sentence(ben, anna):
@@ -189,7 +189,7 @@ print(multi_head(X, X, X, W_Q, W_K, W_V, W_O=torch.eye(4)))
 # (la.mha.quote-output-dims)=
 # Each head yields rows of length $\tilde d_v$, the concatenation has rows of length $h\tilde d_v$, and the result has rows
 # of length $d_o$. In {cite}`vaswani2017attention`, where the layer comes from, $d_k$ and $d_v$ are the sizes *inside* a
-# head, which here wear a tilde.
+# head, written here with a tilde.
 #
 # (la.mha.subspaces)=
 # So the layer attends to several places at once and keeps apart what it finds, and each head chooses by its own $\mathbf{W}_i^V$
@@ -215,7 +215,7 @@ print(multi_head(X, X, X, W_Q, W_K, W_V, W_O=torch.eye(4)))
 # \mathrm{Concat}(\mathrm{head}_1, \dots, \mathrm{head}_h)\, \mathbf{W}^O = \sum_{i=1}^{h} \mathrm{head}_i\, \mathbf{W}_i^O .
 # ```
 #
-# So each head adds its own contribution, and it consists of two products. The matrix
+# So each head adds its own contribution, in which its four matrices occur as two products:
 # $\mathbf{W}_i^Q(\mathbf{W}_i^K)^\top$ decides where it looks, and $\mathbf{W}_i^V\mathbf{W}_i^O$ decides what it brings
 # {cite}`elhage2021mathematical`.
 
@@ -534,7 +534,7 @@ for name, tensor in steps.items():
 # lie in memory, so the first head receives *all* numbers of the first tokens, in place of *its* numbers of all tokens.
 # ```
 
-# %% mystnb={"figure": {"caption": "Which head owns which number, if $d = 2$? Left: cut and permuted, each head owns $3d = 6$ numbers of every token. Right: one reshape has the same shape, but gives each head all numbers of two tokens."}, "image": {"alt": "Two grids of 6 tokens by 18 numbers coloured by head, three heads. With reshape and permute each head owns a block of six columns. With one reshape each head owns two whole rows."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Which head owns which number, for six tokens and $d = 2$? Left: cut and permuted, each head owns $3d = 6$ numbers of every token. Right: one reshape has the same shape, but gives each head all numbers of two tokens."}, "image": {"alt": "Two grids of 6 tokens by 18 numbers coloured by head, three heads. With reshape and permute each head owns a block of six columns. With one reshape each head owns two whole rows."}} tags=["hide-input"]
 owner = torch.arange(3).repeat_interleave(36)  # as it lies in memory
 wrong = owner.reshape(6, 18)
 right = owner.reshape(3, 6, 6).permute(1, 0, 2).reshape(6, 18)
@@ -552,7 +552,8 @@ for ax, grid in zip(axes, (right, wrong)):
 # %% [markdown]
 # ### The same numbers as nn.MultiheadAttention
 #
-# PyTorch has this layer, but its rows of parameters have another order: ours come head by head, those of PyTorch role by role.
+# PyTorch has this layer, but its rows of parameters have another order. Ours come head by head. PyTorch has those of all
+# queries first, then all keys, then all values.
 
 # %% mystnb={"figure": {"caption": "The same rows of weights in two orders, for three heads. A weight that is copied from one to the other without reordering gives another layer, and no error."}, "image": {"alt": "Two strips of nine blocks. Ours: q1 k1 v1 q2 k2 v2 q3 k3 v3. PyTorch: q1 q2 q3 k1 k2 k3 v1 v2 v3."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 1.3))
@@ -585,16 +586,16 @@ print('weights equal:', torch.allclose(weights, their_weights, atol=1e-6))
 
 # %% [markdown]
 # PyTorch's layer takes queries, keys and values as three arguments, because in **cross-attention** the keys and values come
-# from another sequence. By default it returns the mean of the weights over the heads. If you do not need the weights, say
-# `need_weights=False`, which saves their memory.
+# from another sequence. By default it returns the mean of the weights over the heads. `need_weights=False` saves
+# their memory.
 #
 # ### Masks: True means hidden or visible
 #
 # (la.mha.pseudocode.sdp)=
 # In `attend`, as in `F.scaled_dot_product_attention`, `True` means *may be looked at*, and a mask of shape $(T, T)$ serves
-# all sequences and heads. A mask for each sequence needs the axes $(B, 1, T, T)$ or $(B, 1, 1, T)$, like `real[:, None, None]`
-# below, because in $(B, T, T)$ the first axis would be taken for the heads. In `nn.MultiheadAttention`, `True` means *hidden*, and a padding mask of shape $(B, T)$ is an
-# argument of its own.
+# all sequences and heads. A mask for each sequence needs the shape $(B, 1, T, T)$ or $(B, 1, 1, T)$, like
+# `real[:, None, None]` below. In $(B, T, T)$ the first axis would be taken for the heads. In `nn.MultiheadAttention`, `True`
+# means *hidden*, and a padding mask of shape $(B, T)$ is an argument of its own.
 
 # %%
 past = torch.ones(5, 5, dtype=bool).tril()                # (T, T)
@@ -621,8 +622,9 @@ with torch.no_grad():
     print('eval and no_grad, without weights:', entry(need_weights=False))
 
 # %% [markdown]
-# The three calls take different routes through the library, and only one guards its softmax: its zero is the bias of `out_proj`,
-# which starts at zero. A layer that trained without trouble can return `nan` on the day it is used. So if a batch may hold an empty sequence, decide yourself what it gets.
+# The three calls take different routes through the library. Only one avoids the division of zero by zero: it returns the
+# bias of `out_proj`, which starts at zero. A layer that trained without trouble can return `nan` when it is used. So if a
+# batch may hold an empty sequence, decide yourself what it gets.
 #
 # ```{exercise} ★★ Program: weights for PyTorch
 # :label: mha-convert
@@ -643,8 +645,9 @@ def there_and_back(answer):
 def as_given(rows, h):
     return rows
 
-conversions = [(torch.arange(6.0 * h).reshape(6 * h), h) for h in (1, 2, 3)]
-conversions += [(torch.arange(24.0 * h).reshape(12 * h, 2), h) for h in (1, 2, 4)]
+drawn = torch.Generator().manual_seed(4)
+conversions = [(torch.randn(6 * h, generator=drawn), h) for h in (1, 2, 3)]
+conversions += [(torch.randn(12 * h, 2, generator=drawn), h) for h in (1, 2, 4)]
 grade(there_and_back(to_torch), as_given, conversions)
 
 # %% [markdown]
@@ -665,10 +668,14 @@ def unchanged(rows, h):
 def without_the_rest(rows, h):
     return rows.reshape(h, 3, -1).transpose(0, 1).flatten()
 
+def sorted_rows(rows, h):  # right for rows that are numbered
+    return rows.sort(0).values
+
 assert grade(there_and_back(to_torch_solution), as_given, conversions)
 assert not grade(there_and_back(from_torch), as_given, conversions)
 assert not grade(there_and_back(unchanged), as_given, conversions)
 assert not grade(there_and_back(without_the_rest), as_given, conversions)
+assert not grade(there_and_back(sorted_rows), as_given, conversions)
 
 # %% [markdown]
 # ```{solution-end}
@@ -705,7 +712,7 @@ grade(seen_by(keep_mask), hidden, cases)
 # :class: dropdown
 # ```
 # The empty tokens come first, so the real keys are those with $j \ge T - \mathtt{length}$. The rows of the empty tokens
-# themselves are hidden entirely: this is how such rows arise every day.
+# themselves see no key at all, so in generation rows without a visible key are common.
 
 # %% jupyter={"source_hidden": true}
 def keep_mask_solution(lengths, T):
@@ -859,9 +866,9 @@ verify(
 #
 # ### More heads cost no parameters, but they get narrow
 #
-# Let all lengths outside the heads be $E$, and let each head have the width $E/h$. In the number of parameters $h$ cancels: the
-# matrices have $4E^2$ entries, and there are $4E$ biases. The multiplications do not change, either: $4TE^2$ for
-# the four projections and $2T^2E$ for the scores and the means.
+# Let queries, keys, values and results have the length $E$, and let each head have the width $E/h$. In the number of
+# parameters $h$ cancels: the matrices have $4E^2$ entries, and there are $4E$ biases. The multiplications do not change,
+# either: $4TE^2$ for the four projections and $2T^2E$ for the scores and the means.
 
 # %%
 E, T = 64, 128
@@ -874,7 +881,7 @@ for h in (1, 4, 16, 64):
     q, k, _ = layer.split(x)
     rank = torch.linalg.matrix_rank((q @ k.mT)[0, 0])     # of the first head
     parameters = sum(p.numel() for p in layer.parameters())
-    multiplications = counter.get_total_flops() // 2
+    multiplications = counter.get_total_flops() // 2      # it counts + and ×
     print(f'{h:5} {parameters:11} {multiplications:16} {A.numel():8} {rank:6}')
 
 # %% [markdown]
@@ -912,7 +919,7 @@ for h in (1, 4, 16, 64):
 #
 # Let $\mathbf{x}_1, \dots, \mathbf{x}_n \in \mathbb{R}^D$ be random tokens, all of whose $nD$ entries are
 # uncorrelated with mean zero and variance one. Need $t$ is entry $t$ of token $j_t$, for $t = 1, \dots, r$ with $r \le D$
-# and distinct places $j_1, \dots, j_r$. Given are $h$ means
+# and distinct places $j_1, \dots, j_r$. Each of $h$ heads gives a mean
 # $\mathbf{z}^{(s)} = \sum_j \alpha^{(s)}_j \mathbf{x}_j$ with fixed weights. If the needs are estimated by linear functions
 # of $\mathbf{z}^{(1)}, \dots, \mathbf{z}^{(h)}$, with or without a constant, then the $r$ expected squared errors
 # add up to at least $r - h$.
@@ -936,8 +943,7 @@ for h in (1, 4, 16, 64):
 # ````
 #
 # The proof shows more: the smallest error of the need at place $j$ is $1 - P_{jj}$, where $\mathbf{P}$ is the orthogonal
-# projection onto the span of the rows of weights. We compare the sum of these errors with a simulation of $r = 3$ needs. None of
-# the three heads happens to look at the third place:
+# projection onto the span of the rows of weights. We compare the sum of these errors with a simulation of $r = 3$ needs:
 
 # %%
 def missed(alpha):  # (h, n) rows of weights -> (n,) smallest errors
@@ -954,6 +960,10 @@ for h in (1, 2, 3):
     formula = missed(alpha)[:3].sum()
     print(f'heads: {h}, error {error:.2f}, formula {formula:.2f},'
           f' at least {3 - h}')
+print('weights of the three heads at the third place:', alpha[:, 2])
+
+# %% [markdown]
+# With three heads the bound is 0, but the error is 1, because none of them looks at the third place.
 
 # %% mystnb={"figure": {"caption": "One row of weights cannot serve two needs. What the first need gains the second loses, and their errors add up to one, however the weight is divided."}, "image": {"alt": "The error of the first need falls from one to zero as its share of the weight grows, that of the second rises from zero to one, and their sum is a flat line at one."}} tags=["hide-input"]
 share = torch.linspace(0, 1, 101)
@@ -1088,8 +1098,8 @@ verify(
 # ## Where it matters: two questions about a digit
 #
 # One image of a handwritten digit asks, and ten other images answer, one of each digit.
-# Each of the ten holds a card with four random numbers. Wanted are the first two numbers of the *same* digit and the last two
-# of the *next* digit, where 0 follows 9.
+# Each of the ten holds a card with four random numbers. The task is to return the first two numbers of the *same* digit and
+# the last two of the *next* digit, where 0 follows 9.
 
 # %%
 x, y, _ = digits()
@@ -1210,8 +1220,8 @@ wide = [test_errors(trained(32, 256, seed)).mean() for seed in range(3)]
 print(f'32 heads of width 8: error {min(wide):.2f} to {max(wide):.2f}')
 
 # %% [markdown]
-# With width 8, 32 heads are as good as eight heads of this width. So in 300 steps it was the width that harmed, and not the number. Do other
-# learning rates help narrow heads, or more steps?
+# Now 32 heads are as good as eight. So in 300 steps the small width did the harm, and not the number. Do other learning
+# rates help narrow heads, or more steps?
 
 # %%
 for lr, steps in (1e-3, 300), (1e-2, 300), (3e-3, 1000):
@@ -1219,7 +1229,7 @@ for lr, steps in (1e-3, 300), (1e-2, 300), (3e-3, 1000):
     print(f'64 heads, lr {lr}, {steps:4} steps: error {error:.2f}')
 
 # %% [markdown]
-# More steps do: narrow heads are slow.
+# More steps do: narrow heads learn slowly.
 # In trained translation models many heads can be removed at little loss {cite}`michel2019sixteen,voita2019analyzing`.
 #
 # ```{exercise} ★★ Experiment: a narrow layer
@@ -1291,11 +1301,11 @@ verify(
 # %% [markdown]
 # ## Summary
 #
-# One attention brings one weighted mean, so a token with two needs gets them mixed; several heads, whose results are joined and
-# projected, look at several places at once for the same number of parameters. The layer is a few moves of axes that go wrong
-# silently, so compare it with `nn.MultiheadAttention` in results, weights and masks. Heads are paid for with their width: on
-# the digits two heads answer two questions, one has to choose, and 64 narrow heads learn only slowly.
+# One attention brings one weighted mean, so a token with two needs gets them mixed. Several heads, whose results are joined
+# and projected, look at several places at once, with the same number of parameters. The layer moves axes, which can go
+# wrong silently, so compare it with `nn.MultiheadAttention` in results, weights and masks. More heads are narrower heads:
+# on the digits two heads answer two questions, a single head has to choose, and 64 narrow heads learn slowly.
 #
 # **Further reading.** {cite}`vaswani2017attention`, section 3.2.2, introduced the layer. {cite}`lippe2024uvadlc`, tutorial 6,
 # builds a whole transformer from it, {cite}`rush2018annotated` is the paper as a program, line by line, and
-# {cite}`elhage2021mathematical` is for readers who want to take trained heads apart.
+# {cite}`elhage2021mathematical` takes trained heads apart.

@@ -17,8 +17,8 @@
 # # Convolution and cross-correlation
 #
 # A cat in the left corner of a picture is the same cat in the right corner. A dense layer does not know this: it has
-# its own weights for each pixel, millions of them for a small picture, and must see cats in every place. How can a
-# layer look for the same pattern everywhere, with a handful of weights?
+# its own weights for each pixel, billions of them for a picture of 224 × 224 pixels, and must see cats in every place.
+# How can a layer look for the same pattern everywhere, with a handful of weights?
 #
 # - **You need** [matrix products](../linear_algebra/matrix_multiplication.ipynb) and, for the experiment,
 #   [training in minibatches](../regression/minibatch_training.ipynb) and
@@ -69,15 +69,15 @@ for side in (28, 224, 1000):
     print(f'{side:4} x {side:4} pixels: {pixels**2:17,} weights')
 
 # %% [markdown]
-# For a photograph of 1000 × 1000 pixels these are 10¹² weights, four terabytes. Two observations help:
+# For a photograph of 1000 × 1000 pixels these are 10¹² weights, in float32 four terabytes. Two observations help:
 #
-# - **Locality.** Whether there is an ear or an edge at some place, only the pixels nearby can tell. So an output pixel
-#   looks at a small window, and all other weights are zero.
+# - **Locality.** To tell whether there is an ear or an edge at some place, the pixels nearby are enough. So an output
+#   pixel looks at a small window, and all other weights are zero.
 # - **The same everywhere.** An ear looks the same in each corner. So all windows share the same weights.
 #
-# What is left is a single small array of weights $\mathbf{V}$, say $5 \times 5$: 25 numbers, however large the
-# picture. It is called the **kernel** or the **filter**. The layer lays it on each window of the picture
-# $\mathbf{X}$, multiplies entry by entry, and sums:
+# What is left is a single small array of weights $\mathbf{V}$ with $k_h$ rows and $k_w$ columns, say $5 \times 5$: 25
+# numbers, however large the picture. It is called the **kernel** or the **filter**. The layer lays it on each window of
+# the picture $\mathbf{X}$, multiplies entry by entry, and sums. The window whose upper left pixel is $X_{i,j}$ gives
 #
 # ```{math}
 # :label: eq-conv-layer
@@ -87,9 +87,10 @@ for side in (28, 224, 1000):
 # %%
 def corr2d(X, V):
     k_h, k_w = V.shape
-    Y = X.new_zeros(X.shape[0] - k_h + 1, X.shape[1] - k_w + 1)
-    for i in range(Y.shape[0]):
-        for j in range(Y.shape[1]):
+    rows, columns = X.shape[0] - k_h + 1, X.shape[1] - k_w + 1
+    Y = torch.zeros(rows, columns, dtype=torch.result_type(X, V))
+    for i in range(rows):
+        for j in range(columns):
             Y[i, j] = (X[i:i + k_h, j:j + k_w] * V).sum()
     return Y
 
@@ -128,8 +129,8 @@ print(sum(weights.numel() for weights in layer.parameters()))
 #
 # ### The size of the output: padding and stride
 #
-# A window of height $k_h$ that starts in row $i$ ends in row $i + k_h - 1$. It fits into $n_h$ rows if $i$ is one of
-# $0, \dots, n_h - k_h$, and likewise for the columns. So the output has the shape
+# A window of height $k_h$ that starts in row $i$ ends in row $i + k_h - 1$. It fits into a picture of $n_h$ rows if $i$ is
+# one of $0, \dots, n_h - k_h$, and likewise for the columns. So the output has the shape
 #
 # ```{math}
 # :label: dl.crosscorr.shape
@@ -149,12 +150,12 @@ for padding, stride in (0, 1), (2, 1), (0, 2), (2, 2):
     print(f'padding {padding}, stride {stride}: {side} x {side}')
 
 # %% [markdown]
-# With $p = (k - 1)/2$ and stride 1, the picture keeps its size.
+# For odd $k$, with $p = (k - 1)/2$ and stride 1, the picture keeps its size.
 #
 # ### What a kernel can find
 #
 # A kernel gives a large output where the window looks like it. We draw a small cat and take it as the kernel, minus
-# its mean, so that an even area gives 0:
+# its mean, so that an area of one brightness gives 0:
 
 # %%
 cat = torch.tensor([[1.0, 0, 0, 0, 1],
@@ -324,7 +325,7 @@ print((36 * np.convolve(die, die)).round().astype(int))
 # (f * g)(\mathbf{x}) = \int f(\mathbf{z})\, g(\mathbf{x} - \mathbf{z}) \, d\mathbf{z}
 # ```
 
-# %% mystnb={"figure": {"caption": "Flip, slide, sum: $(f * g)(x)$ is the area under the product of $f$ and the flipped $g$, slid to $x$. It is largest, one half, where the ramp lies wholly on the box."}, "image": {"alt": "Three panels show a box and a flipped ramp that slides over it from left to right, the overlap shaded; below, the area of the overlap as a curve that rises to one half and falls again, with the three places marked."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Flip, slide, sum, for the box $f(z) = 1$ and the ramp $g(z) = 1 - z$ on $[0, 1]$. $(f * g)(x)$ is the area under $f$ times the flipped $g$, slid to $x$. It is largest, one half, where the ramp lies wholly on the box."}, "image": {"alt": "Three panels show a box and a flipped ramp that slides over it from left to right, the overlap shaded; below, the area of the overlap as a curve that rises to one half and falls again, with the three places marked."}} tags=["hide-input"]
 fig, axes = plt.subplot_mosaic('abc;hhh', figsize=(6, 3.8))
 line = np.linspace(-1, 2.6, 721)
 box = np.where((line >= 0) & (line <= 1), 1, 0)
@@ -353,6 +354,9 @@ axes['h'].set(xlim=(-1, 2.6), ylim=(0, 0.6), xlabel='x', title='(f ∗ g)(x): th
 # \int |f(\mathbf{z})| \, d\mathbf{z} < \infty, \quad \int |g(\mathbf{z})| \, d\mathbf{z} < \infty
 # ```
 #
+# The convolution may then be infinite at some $\mathbf{x}$, but they have volume zero together: it is finite for *almost
+# every* $\mathbf{x}$.
+#
 # ```{prf:theorem} Convolution of integrable functions
 # :label: thm-convolution-exists
 # Under {eq}`dl.convolutions.def-intro` the integral {eq}`dl.convolutions.integral` exists for almost every
@@ -370,13 +374,13 @@ axes['h'].set(xlim=(-1, 2.6), ylim=(0, 0.6), xlabel='x', title='(f ∗ g)(x): th
 # ```
 #
 # Like the dice, independent variables with densities $f$ and $g$ have a sum with density $f * g$. Polynomials are
-# multiplied by convolution, too: collect all pairs of coefficients whose exponents add up to $i$. This proves the
-# rules of the operation.
+# multiplied by convolution, too: for the coefficient of $t^i$, collect all pairs of coefficients whose exponents add up
+# to $i$. So convolutions obey the rules of products:
 #
 # ```{prf:theorem} Convolution is multiplication
 # :label: thm-convolution-algebra
 # For sequences $f(0), f(1), \dots$ with finitely many nonzero terms, $*$ is commutative, associative, linear in each
-# argument, and $\delta = (1, 0, 0, \dots)$ is neutral.
+# argument, and $\delta = (1, 0, 0, \dots)$ is neutral: $\delta * f = f$.
 # ```
 #
 # ```{prf:proof}
@@ -405,7 +409,7 @@ def convolve2d(f, g):
 
 # %% [markdown]
 # The layer {eq}`eq-conv-layer` has a plus instead of the minus: nothing is flipped. This operation is called
-# **cross-correlation**. It is one substitution, $a \to -a$ and $b \to -b$, away from a convolution:
+# **cross-correlation**. If we sum over $-a$ and $-b$ in place of $a$ and $b$, it becomes a convolution:
 #
 # ```{math}
 # :label: dl.convolutions.ref-713
@@ -415,7 +419,8 @@ def convolve2d(f, g):
 # \end{gathered}
 # ```
 #
-# So the layer does convolve, with the kernel turned by half a turn. The libraries disagree about the name:
+# So the layer does convolve, with the kernel turned by half a turn. The indices of $\tilde{\mathbf{V}}$ run from
+# $-(k_h - 1)$ and $-(k_w - 1)$ to 0. The libraries disagree about the name:
 
 # %%
 X = torch.arange(9.0).reshape(3, 3)
@@ -588,16 +593,17 @@ verify(
 # %% [markdown]
 # ## Weight sharing and translation equivariance
 #
-# In one dimension, with a learned filter $f$ and the input $x^{(0)}$, a layer computes
+# In one dimension we write the layer as a convolution: the filter $f$ is the turned kernel, and it is learned. From the
+# input $x^{(0)}$ the layer computes the output $x^{(1)}$, whose entry $n$ is
 #
 # ```{math}
 # :label: ml.conv.conv
 # x^{(1)}[n] = \sum_k f[k]\, x^{(0)}[n - k]
 # ```
 #
-# This is linear in $x^{(0)}$, so it is a matrix $\mathbf{T}$. Row $n$ holds $f[n - m]$ in column $m$, or zero if the
-# filter has no such entry. So the layer is a dense layer in which most weights are zero, and in which the others are
-# equal along each diagonal. Such a matrix is called **Toeplitz**:
+# This is linear in $x^{(0)}$, so it multiplies $x^{(0)}$ by a matrix $\mathbf{T}$. Row $n$ holds $f[n - m]$ in column $m$,
+# or zero if the filter has no such entry. So the layer is a dense layer in which most weights are zero, and in which the
+# others are equal along each diagonal. Such a matrix is called **Toeplitz**:
 #
 # ```{math}
 # :label: ml.conv.sharing
@@ -818,7 +824,7 @@ g = torch.Generator().manual_seed(0)
 train, y_train, y_test = place(x[:1200], 0, g), y[:1200], y[1200:]
 tests = {'left': place(x[1200:], 0, g), 'right': place(x[1200:], 12, g)}
 
-# %% mystnb={"figure": {"caption": "The networks see digits in the left half only (left), and are tested in both halves (left and right)."}, "image": {"alt": "Two wide pictures of twelve by twenty-four pixels. In the first, a handwritten digit stands in the left half, in the second, the same digit stands in the right half."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "One test digit in either half. The networks are trained on pictures like the left one alone, and tested on both kinds."}, "image": {"alt": "Two wide pictures of twelve by twenty-four pixels. In the first, a handwritten digit stands in the left half, in the second, the same digit stands in the right half."}} tags=["hide-input"]
 fig, axes = panels(2, height=1.5)
 for ax, (half, pictures) in zip(axes, tests.items()):
     show_image(ax, 1 - pictures[3, 0], half).axes.spines[:].set_visible(True)
@@ -826,7 +832,7 @@ for ax, (half, pictures) in zip(axes, tests.items()):
 # %% [markdown]
 # The dense network has a hidden layer with 64 units. The convolutional network has 24 kernels of 7 × 7 pixels, and takes
 # for each the largest output, wherever it is. This is called **max pooling** over the whole picture. A shift moves
-# the outputs, but their maximum stays, so the result is *invariant*.
+# the outputs, but their maximum stays. So the result is *invariant* as long as the border cuts nothing off.
 
 # %%
 class Anywhere(nn.Module):
@@ -898,7 +904,7 @@ print(f'changed on the right: {changed[..., 12:].sum():.0f} weights')
 # %% [markdown]
 # The gradient with respect to a weight of the first layer contains its pixel as a factor, and the pixels on the right were
 # always 0, as were some in the corners of the left half. So these weights are as random as at the start. The convolutional
-# network uses the same kernels in both halves. Here it is also better on the left half.
+# network uses the same kernels in both halves. After six epochs it is also better on the left half.
 #
 # ```{exercise} ★★ Experiment: is the convolution enough?
 # :label: convolutions-flatten
@@ -981,10 +987,10 @@ verify(
 # %% [markdown]
 # ## Summary
 #
-# A convolutional layer lays one small kernel on each window of a picture, so it needs few weights, and a pattern that
-# moves moves the output along. What it computes is a cross-correlation, that is, a convolution with the turned
-# kernel; the convolution itself adds up all ways to split a sum in two, and is commutative and associative. Among the
-# linear maps, only convolutions treat all places alike.
+# A convolutional layer lays one small kernel on each window of a picture. So it needs few weights, and where a pattern
+# moves, the output moves along. What it computes is a cross-correlation, that is, a convolution with the turned kernel.
+# The convolution of two sequences collects at place $i$ all products whose two places add up to $i$; it is commutative
+# and associative. On a circle, convolutions are the only linear maps that treat all places alike.
 #
 # **Further reading.** {cite}`zhang2023dive`, chapter 7, builds a whole network from here. {cite}`dumoulin2016guide`
 # draws padding and stride, and {cite}`goodfellow2016deep`, chapter 9, has the wider view. {cite}`gray2006toeplitz` is
