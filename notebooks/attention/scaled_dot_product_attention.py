@@ -111,7 +111,7 @@ axes[1].set(title='the five values and their mean', xlim=(-4.2, 5.4), ylim=(-3, 
 #
 # (ml.tf.attention.qk)=
 # A network works in steps called **layers**, and in an attention layer many words ask at the same time. Let the queries,
-# the keys and the values be the rows of three matrices, whose entries may have any sign:
+# the keys and the values be the rows of three matrices, whose entries may be positive or negative:
 #
 # ```{math}
 # :label: la.attention.shapes
@@ -169,7 +169,7 @@ for word, weights, z in zip(['lent', 'her', 'bike'], A, Z):
     print(f'{word:4} weights', weights, 'result', z)
 
 # %% [markdown]
-# The row of *her* is the one from above. In practice you call the function of the library, which returns only the results:
+# The row of *her* is the one from above. In practice you call the library, which returns only the results:
 
 # %%
 print(F.scaled_dot_product_attention(Q, K, V))
@@ -213,15 +213,15 @@ ax.axis('off');
 #
 # (ml.tf.attention.values)=
 # **A result is a mean.** The weights are not negative and sum to one, so each $\mathbf{z}_i$ lies in the convex hull of the
-# values, whatever their signs. In each coordinate, a result is at most the largest value there.
+# values, whatever their signs.
 #
 # (ml.tf.attention.similarity)=
-# **Similarity decides.** If one score of a row rises, its weight rises, and the other weights of that row fall.
+# **Similarity decides.** If one score of a row rises, its weight rises, and the others of that row fall.
 #
 # (la.attention.lookup)=
 # **The lookup can become hard.** Multiply the query by a number $\beta$. For $\beta = 0$ all weights are equal. For large
-# $\beta$ only the value of the most similar key is left, as in a dictionary. In between, the result depends smoothly on
-# queries and keys, so they can be learned by gradient descent.
+# $\beta$ only the value of the key with the largest score is left, as in a dictionary; keys that tie share the weight. In
+# between, the result depends smoothly on queries and keys, so they can be learned by gradient descent.
 
 # %%
 for beta in (0, 1, 3):
@@ -253,10 +253,9 @@ for word, weights, z in zip(words, A, Z):
     print(f'{word:4}', weights, 'result', z)
 
 # %% [markdown]
-# Each token looks at all tokens, itself included. A transformer runs several such attentions side by side, each with its
-# own three matrices. Each is called a **head**, and together they are
-# [multi-head attention](multi_head_attention.ipynb). If a second sequence asks, for example a translation that looks at its
-# original, we speak of **cross-attention**.
+# Each token looks at all tokens, itself included. In [multi-head attention](multi_head_attention.ipynb) several such
+# attentions run side by side. Each is called a **head** and has its own three matrices. If a second sequence asks, for
+# example a translation that looks at its original, we speak of **cross-attention**.
 #
 # ```{exercise} ★ Pencil: does the order of the words count?
 # :label: sdpa-order
@@ -444,7 +443,8 @@ verify(
 # %% [markdown]
 # ## Why the scores are divided by √d_k
 #
-# At the start of training, queries and keys are random, because the matrices that make them are. How large is a typical score?
+# At the start of training, queries and keys are random, because the matrices that make them start random. How large is a
+# typical score?
 #
 # ````{prf:theorem} Variance of a dot product
 # :label: thm-sdpa-variance
@@ -467,7 +467,7 @@ verify(
 # ```
 #
 # For $d_k = 256$, undivided scores have a standard deviation of 16. A softmax turns a difference of 16 into a factor of
-# $e^{16}$, about nine million. Nearly all the weight then goes to a single key, chosen by chance. The softmax is
+# $e^{16}$, about nine million. Nearly all the weight then goes to one key, chosen by chance. The softmax is
 # **saturated**.
 #
 # ### Saturation: the softmax loses its slope
@@ -511,11 +511,12 @@ for d_k, S in scores.items():
           f' {S.std() / d_k**0.5:8.1f} {scaled.mean():11.2f}')
 
 # %% [markdown]
-# Divided scores keep the same spread and the same slope for each $d_k$. Without the division the mean slope falls like
-# $2/\sqrt{d_k}$, because a row has a slope only where its two largest scores are nearly tied, and ties become rare. The median
-# slope falls much faster: at $d_k = 1024$ half of all queries have a slope of 0.0001 or less.
+# Divided scores keep the same spread and slope for each $d_k$. Without the division the mean slope falls like
+# $1/\sqrt{d_k}$: a row keeps a slope only where its two largest scores are nearly tied, and ties become rare. For 32 keys it
+# is about $2/\sqrt{d_k}$. The median slope falls much faster: at $d_k = 1024$ half of all queries have a slope of 0.0001 or
+# less.
 
-# %% mystnb={"figure": {"caption": "Undivided scores spread like $\\sqrt{d_k}$, and the softmax loses its slope: the mean falls like $2/\\sqrt{d_k}$ and the median much faster. Divided by $\\sqrt{d_k}$, spread and mean slope stay where they are."}, "image": {"alt": "Two log-log plots against d_k from 4 to 1024. Left: the standard deviation of undivided scores lies on the line root of d_k and reaches 32; that of divided scores stays at one. Right: the mean slope of undivided scores starts at 0.79 and falls along the line 2 over root of d_k to 0.06, their median drops below one in ten thousand, the mean slope of divided scores stays at 0.93."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Undivided scores spread like $\\sqrt{d_k}$, and the softmax loses its slope: for 32 keys the mean (orange) is about $2/\\sqrt{d_k}$, and the median (red) falls much faster. Divided by $\\sqrt{d_k}$, spread and mean slope stay where they are."}, "image": {"alt": "Two log-log plots against d_k from 4 to 1024. Left: the standard deviation of undivided scores lies on the line root of d_k and reaches 32; that of divided scores stays at one. Right: the mean slope of undivided scores starts at 0.79 and falls along the line 2 over root of d_k to 0.06, their median drops below one in ten thousand, the mean slope of divided scores stays at 0.93."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.7)
 d = np.array(list(scores))
 deviation = np.array([S.std() for S in scores.values()])
@@ -542,7 +543,8 @@ for ax in axes:
 # %% [markdown]
 # The slope is about derivatives with respect to the *scores*. The gradient with respect to a *query* has one more factor
 # from the chain rule: the derivative of $\mathbf{q}^\top\mathbf{k}_j/\sqrt{d_k}$ is $\mathbf{k}_j/\sqrt{d_k}$. The division
-# makes this factor smaller, so a small slope alone does not mean a small gradient. We measure it below.
+# makes this factor smaller, so a small slope alone does not mean a small gradient. The experiment below
+# measures it.
 #
 # Dividing by $\sqrt{d_k}$ does not change what a layer can represent, because $\mathbf{W}^Q/\sqrt{d_k}$ in place of
 # $\mathbf{W}^Q$ gives the same scores. It changes where training starts and how far each step moves the scores.
@@ -550,7 +552,7 @@ for ax in axes:
 # ```{admonition} A tempting mistake
 # :class: tip
 # If a root calms the scores, dividing by $d_k$ itself should calm them even more. It does, but then all weights are nearly
-# equal at the start, and the scores must grow a long way before it matters who asks.
+# equal at the start, and training must first make the scores larger. The last exercise measures the cost.
 # ```
 #
 # ```{exercise} ★★ Pencil: queries and keys of length one
@@ -654,8 +656,9 @@ for word, weights in zip(words, A):
 
 # %% [markdown]
 # Here the keys serve as queries, too. All weights above the diagonal are zero: *Anna* sees only herself, and *Ben* sees the
-# first three words. A mask may have any shape that broadcasts to that of the scores, which is $(B, h, n, m)$ for $B$ sentences and $h$ heads. A padding mask is the same for all heads and
-# queries, so its shape is $(B, 1, 1, m)$. Without heads its shape is $(B, 1, m)$; the 1 is broadcast over queries.
+# first three words. A mask may have any shape that broadcasts to that of the scores, which is $(B, h, n, m)$ for $B$
+# sentences and $h$ heads. A padding mask is the same for all heads and queries, so its shape is $(B, 1, 1, m)$. Without
+# heads it is $(B, 1, m)$.
 
 # %%
 lengths = torch.tensor([5, 2, 3])                          # (B,)
@@ -691,9 +694,9 @@ Z = F.scaled_dot_product_attention(Q, K, V, attn_mask=nothing)
 print('torch:         ', Z[0])
 
 # %% [markdown]
-# Our function returns `nan`, and so does the loss of the whole batch. With a large negative number in place of $-\infty$, all
-# scores of the row are equal, and the query receives the mean of the *hidden* values. PyTorch returns zero since
-# version 2.5.
+# Our function returns `nan`, which also makes the loss of the whole batch `nan`. With a large negative number in place of
+# $-\infty$, all scores of the row are equal, and the query receives the mean of the *hidden* values. PyTorch returns zero
+# since version 2.5.
 #
 # ```{exercise} ★★ Program: weights that survive an empty row
 # :label: sdpa-safe
@@ -772,10 +775,11 @@ for T in (1024, 8192, 65536):
 
 # %% [markdown]
 # Only the weights are large. Can we compute $\mathbf{Z}$ without ever storing $\mathbf{A}$? The softmax needs a sum over
-# *all* keys, and the largest score, which is subtracted so that no exponential overflows. We go through the keys in tiles
-# and correct the sums on the way {cite}`milakov2018online`. For each query we keep three things: the largest score $t$ so
-# far, the sum $w$ of the exponentials $e^{s_j - t}$, and the sum $\mathbf{o}$ of $e^{s_j - t}\,\mathbf{v}_j$. When a new
-# tile brings a larger maximum $u$, both sums still use the old maximum $t$, so we multiply them by $e^{t - u}$, because
+# *all* keys, and the largest score, which is subtracted so that no exponential overflows. We go through the keys in tiles,
+# a few at a time, and correct the sums on the way {cite}`milakov2018online`. Let $s_j$ be the divided scores of one query.
+# We keep three things: the largest score $t$ so far, the sum $w$ of the exponentials $e^{s_j - t}$, and the sum
+# $\mathbf{o}$ of $e^{s_j - t}\,\mathbf{v}_j$. When a new tile brings a larger maximum $u$, both sums still use the old
+# maximum $t$, so we multiply them by $e^{t - u}$, because
 #
 # ```{math}
 # :label: eq-sdpa-rescale
@@ -924,7 +928,7 @@ verify(
 # ## Where it matters: finding the same digit
 #
 # Does one division decide how fast a layer learns? One image of a handwritten digit asks, and ten other images answer, one
-# of each digit. Each of the ten holds a card with four random numbers, and the task is to return the card of the *same digit*.
+# of each digit. Each of them holds a card with four random numbers, and the task is to return the card of the *same digit*.
 
 # %%
 x, y, _ = digits()
@@ -965,9 +969,10 @@ class Finder(nn.Module):
         return F.scaled_dot_product_attention(q, k, cards, scale=self.scale)
 
 # %% [markdown]
-# We compare three layers. The third does not divide either, but its two matrices start four times smaller, so that its
-# scores start as those of the first. Before training we look at the error, at the norm of the gradient with respect to
-# $\mathbf{W}^Q$, and at how many queries put more than 0.9 of their weight on a wrong digit.
+# We compare three layers. The third does not divide either, but its two matrices start four times smaller, so its scores
+# start $4 \cdot 4 = \sqrt{256}$ times smaller, like those of the first. Before training we look at the error and the norm
+# of the gradient with respect to $\mathbf{W}^Q$. We also let 25 test images of each digit ask 25 others, and count the
+# queries that put more than 0.9 of their weight on a wrong digit.
 
 # %%
 layers = {  # scale, start
@@ -996,8 +1001,8 @@ for name, (scale, start) in layers.items():
           f'   wrong and sure {wrong_and_sure(weights_of(model)):.0%}')
 
 # %% [markdown]
-# The undivided layer does not lack a gradient: its gradient is more than three times that of the divided one. But most of its
-# queries are sure of a wrong digit. Now we train each layer from five random starts.
+# The undivided layer has more than three times the gradient of the divided one. But most of its queries are sure of a wrong
+# digit. Now we train each layer from five random starts.
 
 # %%
 def trained(scale, start, seed, lr=1e-3, steps=100):
@@ -1013,8 +1018,9 @@ def test_error(model):
     return F.mse_loss(model(*inputs), card).item()
 
 # %% [markdown]
-# Returning zero has error 1, and a mean with ten equal weights has error $1 - \frac{1}{10} = 0.9$. A stronger reference
-# needs no training: take the card of the image with the most similar pixels.
+# Returning zero has error 1, the variance of a number on a card. A mean with ten equal weights has error
+# $0.9^2 + 9 \cdot 0.1^2 = 0.9$: it lacks 0.9 of the right card and holds 0.1 of each wrong one. A stronger reference needs
+# no training: take the card of the image with the most similar pixels.
 
 # %%
 def nearest_pixels(query, keys, cards):
@@ -1030,7 +1036,7 @@ for name, layer in layers.items():
 pixel_error = test_error(nearest_pixels)
 print(f'nearest pixels  {pixel_error:.2f}')
 
-# %% mystnb={"figure": {"caption": "Five random starts each. Divided by $\\sqrt{d_k} = 16$, the layer soon beats the comparison of pixels. Undivided, it starts far above equal weights, and after 100 steps no run is clearly below. If its matrices start small, it learns as fast as the divided layer."}, "image": {"alt": "Training error against step, smoothed. Five curves of the divided layer fall from the line of equal weights to well below that of nearest pixels, and five curves of the small start fall beside them. Five curves of the undivided layer start far above both lines, go up and down, and end at or above the line of equal weights."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Five random starts each; the error on the training batches, averaged over 15 steps. Divided by $\\sqrt{d_k} = 16$, the layer soon beats the comparison of pixels. Undivided, it starts far above equal weights, and after 100 steps no run is clearly below. If its matrices start small, it learns as fast as the divided layer."}, "image": {"alt": "Training error against step, smoothed. Five curves of the divided layer fall from the line of equal weights to well below that of nearest pixels, and five curves of the small start fall beside them. Five curves of the undivided layer start far above both lines, go up and down, and end at or above the line of equal weights."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(5.6, 3))
 for height, name in (0.9, 'equal weights'), (pixel_error, 'nearest pixels'):
     ax.plot([0, 100], [height, height], color=GREY, lw=1, ls='--', label=name)
@@ -1076,7 +1082,7 @@ for lr, steps in (3e-4, 100), (3e-3, 100), (1e-3, 1000):
           f' {min(long_errors):.2f} to {max(long_errors):.2f}')
 
 # %% [markdown]
-# Other learning rates do not help, and in 1000 steps the layer does not yet reach what the divided one reaches in 100.
+# The two other learning rates do not help. In 1000 steps the layer does not yet reach what the divided one reaches in 100.
 #
 # ```{exercise} ★★ Experiment: what if we divide by more?
 # :label: sdpa-more
@@ -1194,9 +1200,9 @@ verify(
 #
 # Attention compares each query with all keys by dot products, turns each row of scores into weights by a softmax, and
 # returns weighted means of the values. Dividing by $\sqrt{d_k}$ keeps the scores of random queries and keys at variance
-# one; in our experiment, undivided weights start nearly one-hot and mostly wrong, and are unlearned slowly. Masks are set
-# before the softmax, and the weights never have to be stored, because the softmax can be accumulated tile by tile.
+# one. Without it, the weights of our experiment start nearly one-hot and mostly wrong, and training corrects them slowly.
+# Masks are set before the softmax. The weights never have to be stored, because the sums can be built up tile by tile.
 #
 # **Further reading.** {cite}`vaswani2017attention`, section 3.2, is the source of the formula, with the argument for the
-# root in a footnote. {cite}`zhang2023dive`, chapter 11, is a gentler way in. {cite}`dao2022flashattention` is for readers
-# who care about speed: it explains why memory traffic, and not arithmetic, is the limit.
+# root in a footnote. {cite}`zhang2023dive`, chapter 11, is gentler. {cite}`dao2022flashattention` explains why
+# memory traffic, and not arithmetic, limits the speed.
