@@ -1036,7 +1036,7 @@ for name, layer in layers.items():
 pixel_error = test_error(nearest_pixels)
 print(f'nearest pixels  {pixel_error:.2f}')
 
-# %% mystnb={"figure": {"caption": "Five random starts each; the error on the training batches, averaged over 15 steps. Divided by $\\sqrt{d_k} = 16$, the layer soon beats the comparison of pixels. Undivided, it starts far above equal weights, and after 100 steps no run is clearly below. If its matrices start small, it learns as fast as the divided layer."}, "image": {"alt": "Training error against step, smoothed. Five curves of the divided layer fall from the line of equal weights to well below that of nearest pixels, and five curves of the small start fall beside them. Five curves of the undivided layer start far above both lines, go up and down, and end at or above the line of equal weights."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Five random starts each; training errors averaged over 15 steps. Divided by $\\sqrt{d_k} = 16$, the layer soon beats the nearest pixels. Undivided, no run ends clearly below equal weights. If its matrices start small, it learns as fast as the divided layer."}, "image": {"alt": "Training error against step, smoothed. Five curves of the divided layer fall from the line of equal weights to well below that of nearest pixels, and five curves of the small start fall beside them. Five curves of the undivided layer start far above both lines, go up and down, and end at or above the line of equal weights."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(5.6, 3))
 for height, name in (0.9, 'equal weights'), (pixel_error, 'nearest pixels'):
     ax.plot([0, 100], [height, height], color=GREY, lw=1, ls='--', label=name)
