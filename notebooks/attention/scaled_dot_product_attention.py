@@ -970,7 +970,7 @@ class Finder(nn.Module):
 
 # %% [markdown]
 # We compare three layers. The third does not divide either, but its two matrices start four times smaller, so its scores
-# start $4 \cdot 4 = \sqrt{256}$ times smaller, like those of the first. Before training we look at the error and the norm
+# start 16 times smaller, as if divided by $\sqrt{256} = 16$. Before training we look at the error and the norm
 # of the gradient with respect to $\mathbf{W}^Q$. We also let 25 test images of each digit ask 25 others, and count the
 # queries that put more than 0.9 of their weight on a wrong digit.
 
