@@ -228,7 +228,7 @@ def compas(part='all'):
 def fico():
     """Credit scores and defaults in four groups, as columns: 'group', 'people' (how many the group has), 'score' (0 to 100,
     the rank of TransRisk), 'below' (share of the group, 0 to 1, with this score or less) and 'default' (share, 0 to 1, of
-    those with this score who were late by 90 days in 2003 and 2004). Each group has the same 198 scores, in order.
+    those with this score who later were 90 days late with a payment). Each group has the same 198 scores, in order.
 
     Source: Board of Governors of the Federal Reserve System (2007), 'Report to the Congress on credit scoring'.
     """

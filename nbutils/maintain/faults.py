@@ -120,7 +120,7 @@ class Result(NamedTuple):
 
     @property
     def name(self):
-        return f'nbutils.{self.path.stem}' if self.path.parent == PACKAGE else notebooks.name(self.path)
+        return f'nbutils.{stem(self.path)}' if self.path.is_relative_to(PACKAGE) else notebooks.name(self.path)
 
 
 def section(path, number, seed, weaker=()):
@@ -193,9 +193,9 @@ def code_cells(path):
 
 def module(path, number, seed):
     """Inject faults into one module of nbutils: its tests run, then some sections that import it."""
-    name = f'nbutils.{path.stem}'
+    name = f'nbutils.{stem(path)}'
     tests = [t for t in sorted((notebooks.ROOT / 'tests' / 'unit').glob('test_*.py'))
-             if re.search(rf'^from nbutils(\.{path.stem} import| import.*\b{path.stem}\b)', t.read_text('utf-8'), re.M)]
+             if re.search(rf'^from nbutils(\.{stem(path)} import| import.*\b{stem(path)}\b)', t.read_text('utf-8'), re.M)]
     users = sorted((p for p in recorded() if path in notebooks.modules(p)), key=lambda p: p.stat().st_size)[:USERS]
     code = path.read_text('utf-8')
     edits = [e for e in mutations.possible(code) if e.args[2] not in mutations.CHECKS]
@@ -223,12 +223,17 @@ def module(path, number, seed):
     return Result(path, len(edits), list(spread(notices, mutations.drawn(edits, number, f'{seed} {name}'), **limits)))
 
 
+def stem(path):
+    """The name of a module of nbutils, or of a package with its `__init__.py`: 'checks', 'data'."""
+    return path.parent.name if path.stem == '__init__' else path.stem
+
+
 def plant(name, path, code):
     """Have this process import `code` in place of a module of nbutils."""
-    spec = importlib.util.spec_from_file_location(name, path)
+    spec = importlib.util.spec_from_file_location(name, path)  # of a package, too: then it knows its folder
     sys.modules[name] = planted = importlib.util.module_from_spec(spec)
     exec(compile(code, str(path), 'exec'), planted.__dict__)
-    setattr(sys.modules['nbutils'], path.stem, planted)
+    setattr(sys.modules['nbutils'], stem(path), planted)
 
 
 def fails(tests):
@@ -326,7 +331,8 @@ def main(argv=None):
         os.execv(sys.executable, [sys.executable, '-m', 'nbutils.maintain.faults', *sys.argv[1:]])
     environment.fix()
     weaker = {'wrong': (), 'weaker': (*weakenings.KINDS,)}.get(arguments.kind, (arguments.kind,))
-    modules = [] if weaker else [p for p in sorted(PACKAGE.glob('*.py')) if p.stem not in ('__init__', 'ledger')]
+    modules = [] if weaker else [p for p in [*sorted(PACKAGE.glob('*.py')), PACKAGE / 'data' / '__init__.py']
+                               if stem(p) not in ('nbutils', 'ledger')]
     files = [Path(f).resolve() for f in arguments.files] or [*recorded(), *modules]
     if sys.platform != 'linux':
         sys.exit('faults are tried in forked processes, which are safe on Linux only')

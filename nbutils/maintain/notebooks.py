@@ -105,6 +105,7 @@ def inputs(path):
     files = [path, path.with_suffix('.ipynb'), ROOT / 'requirements.txt', ROOT / 'constraints.txt']
     files += [ROOT / 'nbutils' / 'book.mplstyle', *modules(path)]
     files += [ROOT / 'nbutils' / 'maintain' / f'{module}.py' for module in EXECUTING]
+    files += [f for module in modules(path) if module.name == '__init__.py' for f in module.parent.rglob('*')]  # what it reads
     found = {str(f.relative_to(ROOT)): _fingerprint(f.read_bytes()) for f in sorted({*files}) if f.is_file()}
     claims = [c for c in ledger.claims().values() if c.section == name(path)]
     return found | {'python': sys.version, 'its claims in the ledger': _fingerprint(json.dumps(claims).encode())}

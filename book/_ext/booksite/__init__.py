@@ -5,7 +5,7 @@
 - `page`: what a single page is made of: scripts, fonts, pictures, code, repairs to the markup of others;
 - `publish`: the address of the project, what links to a page show, the sitemap, lost addresses, the book on paper.
 
-`reading` reads the ledger and the stored outputs first, `build` is what all know about the running build, `freshness` makes
+`data_page` shows the data sets, `reading` reads the ledger and the stored outputs first, `build` is what all know about the running build, `freshness` makes
 an incremental build equal to a cold one, `caches` keeps what other packages would compute again. The `setup` of each room
 says what it connects to which event of Sphinx.
 Nothing is executed and nothing is written outside the build folder.
@@ -28,11 +28,11 @@ _root = Path(__file__).resolve().parents[3]
 if str(_root) not in sys.path:  # the ledger is read from the checkout: nbutils need not be installed
     sys.path.insert(0, str(_root))
 
-from . import caches, claims, finding, freshness, page, publish, reading  # noqa: E402
+from . import caches, claims, data_page, finding, freshness, page, publish, reading  # noqa: E402
 
 
 def setup(app: Sphinx) -> dict:
-    for part in (reading, claims, finding, page, publish, freshness, caches):
+    for part in (reading, claims, data_page, finding, page, publish, freshness, caches):
         part.setup(app)
     files = sorted([*Path(__file__).parent.rglob('*.py'), *_root.glob('nbutils/ledger.py')])
     # another extension, other pages: env_version makes Sphinx read all of them again
