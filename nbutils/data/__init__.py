@@ -261,10 +261,9 @@ def portrait(name='collins'):
     if name == 'collins':
         return _arrays('portrait.npz')['collins'] / 255
     if name == 'hopper':
-        from matplotlib import cbook
-        from PIL import Image
+        from matplotlib import cbook, image
 
-        return np.asarray(Image.open(cbook.get_sample_data('grace_hopper.jpg', asfileobj=False)).convert('RGB')) / 255
+        return image.imread(cbook.get_sample_data('grace_hopper.jpg', asfileobj=False)) / 255
     raise ValueError(f"there is no portrait {name!r}: choose 'collins' or 'hopper'")
 
 
@@ -309,15 +308,16 @@ def _chosen(columns, part, test):
 
 
 def _text(name, part):
-    text = _read(name).decode('utf-8').lower().translate(str.maketrans({'’': "'", '—': '-', 'æ': 'ae'} | dict.fromkeys('_*[]"')))
-    text = ' '.join(text.split())
+    marks = {'’': "'", '—': '-', 'æ': 'ae'} | dict.fromkeys('_*[]"')
+    text = ' '.join(_read(name).decode('utf-8').lower().translate(str.maketrans(marks)).split())
     return text[_part(part, len(text), len(text) * 9 // 10)]
 
 
 def _columns(name, **kinds):
     """The columns of a table as arrays; `kinds` says of what, where that is not text."""
     head, *rows = csv.reader(io.StringIO(_read(name).decode('utf-8')))
-    return {title: np.array(column, dtype=kinds.get(title, str)) for title, column in zip(head, zip(*rows, strict=True), strict=True)}
+    columns = zip(head, zip(*rows, strict=True), strict=True)
+    return {title: np.array(column, dtype=kinds.get(title, str)) for title, column in columns}
 
 
 def _arrays(name):
@@ -327,7 +327,9 @@ def _arrays(name):
 
 def _read(name):
     with _opened(name) as file, gzip.open(file) as text:
-        return text.read()
+        if content := text.read():
+            return content
+        raise EOFError('it is empty')
 
 
 @contextmanager

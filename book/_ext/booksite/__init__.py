@@ -5,9 +5,9 @@
 - `page`: what a single page is made of: scripts, fonts, pictures, code, repairs to the markup of others;
 - `publish`: the address of the project, what links to a page show, the sitemap, lost addresses, the book on paper.
 
-`data_page` shows the data sets, `reading` reads the ledger and the stored outputs first, `build` is what all know about the running build, `freshness` makes
-an incremental build equal to a cold one, `caches` keeps what other packages would compute again. The `setup` of each room
-says what it connects to which event of Sphinx.
+`reading` reads the ledger and the stored outputs first, `build` is what all know about the running build, `freshness` makes
+an incremental build equal to a cold one, `caches` keeps what other packages would compute again, `data_page` shows the data
+sets. The `setup` of each room says what it connects to which event of Sphinx.
 Nothing is executed and nothing is written outside the build folder.
 
 Seams that are not public, each guarded by tests/site/test_seams.py, test_freshness.py and test_live.py:

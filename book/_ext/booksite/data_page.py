@@ -42,8 +42,10 @@ class DataSet(SphinxDirective):
         if users:
             used = paragraph(nodes.strong('', 'Used in '))
             for i, section in enumerate(users):
-                used += [nodes.Text(', ' if i else ''), link(self.env, page_of(section), title_of(self.env, page_of(section)))]
-            found.append(used + nodes.Text('.'))
+                page = page_of(section)
+                used += [nodes.Text(', ' if i else ''), link(self.env, page, title_of(self.env, page))]
+            used += nodes.Text('.')
+            found.append(used)
         else:
             found.append(paragraph(nodes.strong('', 'Used in '), 'no section yet.'))
         return found
@@ -56,7 +58,7 @@ class DataSet(SphinxDirective):
     def uses(self, section, name):
         self.env.note_dependency(str(book(self.env).root / 'notebooks' / f'{section}.ipynb'))
         code = '\n'.join(''.join(cell['source']) for cell in book(self.env).cells(section) if cell['cell_type'] == 'code')
-        return any(name in re.findall(r'\w+', names) for names in re.findall(r'^from nbutils\.data import (.*)$', code, re.M))
+        return any(re.search(rf'\b{name}\b', names) for names in re.findall(r'^from nbutils\.data import (.*)$', code, re.M))
 
 
 def _code(text):
