@@ -9,7 +9,7 @@ JOBS ?= $(shell $(BIN)/python -c 'import os; print(os.cpu_count())' 2>/dev/null 
 SITE := _build/html
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
-.PHONY: help site read live pdf zip test lab record seal bench portable faults graders parts printed budget launch data lock wheel links release clean style unit rules notebooks site-tests
+.PHONY: help site read live pdf zip test lab record seal bench portable faults graders parts printed budget launch data weights lock wheel links release clean style unit rules notebooks site-tests
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -71,6 +71,9 @@ launch: .venv/full  ## write the repository's address and the version of the boo
 data: .venv/full  ## take the data sets out of their archives again (needs the network), and make what the page Data shows of them
 	@$(BIN)/python -m nbutils.maintain.sources
 	@$(BIN)/python -m nbutils.maintain.facts
+
+weights: .venv/full  ## train what pages load from stored weights and cannot train themselves: what is stale, or NAME='a b'
+	@$(BIN)/python -m nbutils.maintain.weights $(NAME)
 
 lock: .venv/python  ## pin all that requirements*.txt need, with hashes, in *.lock and constraints.txt
 	@$(BIN)/python -m pip install -q uv==0.13.9

@@ -19,7 +19,7 @@ def make(*arguments, folder=ROOT, **environment):
 
 def test_help_lists_every_target():
     said = make('help').stdout
-    for target in ('site', 'read', 'live', 'test', 'lab', 'record', 'launch', 'data', 'lock', 'wheel', 'links', 'release', 'clean'):
+    for target in ('site', 'read', 'live', 'test', 'lab', 'record', 'launch', 'data', 'weights', 'lock', 'wheel', 'links', 'release', 'clean'):
         assert any(line.startswith(f'{target} ') for line in said.splitlines()), said
 
 

@@ -1,0 +1,285 @@
+"""Stored trainings: what is resumed meets what is stored, what is stale is named, and a small language model is audited."""
+import os
+
+import pytest
+import torch
+
+from nbutils import weights
+from nbutils.data import alice
+from nbutils.maintain import facts, notebooks, sources
+from nbutils.maintain import weights as make
+
+SOURCE = '''# %%
+import torch
+
+from nbutils.weights import Training
+
+# %%
+rows = 50
+
+
+def numbers():
+    return torch.linspace(-1, 1, rows)
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one, self.drop, self.two = torch.nn.Linear(1, 8), torch.nn.Dropout(0.2), torch.nn.Linear(8, 1)
+
+    def forward(self, x):
+        return self.two(self.drop(self.one(x).tanh()))
+
+
+# %%
+print('not needed by the training')
+
+
+# %%
+def training(steps=90):
+    torch.manual_seed(0)
+    x = numbers()
+    model = Net()
+
+    def loss(generator):
+        part = x[torch.randint(rows, (8,), generator=generator), None]
+        return ((model(part) - part.sin()) ** 2).mean()  # an easy task
+
+    optimizer = torch.optim.Adam(model.parameters(), 0.01)
+    return Training(model, optimizer, torch.Generator().manual_seed(1), loss, x, steps, clip=1.0)
+'''
+RECIPE = make.Recipe('small', 'small.py', 'training', 30)
+
+
+@pytest.fixture
+def stored(tmp_path, monkeypatch):
+    """A folder with small.py and its weights, trained."""
+    (tmp_path / 'small.py').write_text(SOURCE)
+    monkeypatch.setattr(weights, 'FOLDER', tmp_path)
+    (tmp_path / 'small.safetensors').write_bytes(make.train(RECIPE, tmp_path))
+    return tmp_path
+
+
+def load(folder):
+    task = make.training(RECIPE, folder)
+    return task, weights.load('small', task)
+
+
+def edit(folder, old, new):
+    text = (folder / 'small.py').read_text()
+    assert old in text
+    (folder / 'small.py').write_text(text.replace(old, new))
+
+
+# ---- what is stored ----
+
+def test_resumed_steps_meet_those_that_are_stored(stored):
+    task, kept = load(stored)
+    losses = weights.resume(task, kept)
+    assert torch.equal(losses, kept.curve[30:70]) and weights.apart(task.model, kept.after) == 0
+    assert kept.curve.dtype == torch.float64 and kept.curve.shape == (90,) and not task.model.training
+
+
+def test_the_end_is_met_too(stored):
+    task, kept = load(stored)
+    assert torch.equal(weights.resume(task, kept, steps=60), kept.curve[30:]) and weights.apart(task.model, kept.end) == 0
+
+
+def test_the_whole_training_is_met_from_its_first_step(stored):
+    task, kept = load(stored)
+    assert torch.equal(weights.advance(task, 0, 90), kept.curve) and weights.apart(task.model, kept.end) == 0
+
+
+def test_without_the_moments_it_misses(stored):
+    task, kept = load(stored)
+    losses = weights.resume(task, kept, moments=False)
+    assert losses[0] == kept.curve[30] and losses[1] != kept.curve[31] and weights.apart(task.model, kept.after) > 0.01
+
+
+def test_without_the_generator_it_misses(stored):
+    task, kept = load(stored)
+    kept.state['generator'] = torch.Generator().manual_seed(5).get_state()
+    assert weights.resume(task, kept)[0] != kept.curve[30]
+
+
+def test_with_one_parameter_changed_it_misses(stored):
+    task, kept = load(stored)
+    kept.state['model.two.bias'] += 1e-6
+    weights.resume(task, kept)
+    assert weights.apart(task.model, kept.after) > 1e-9
+
+
+def test_resuming_twice_is_the_same_and_leaves_what_is_stored(stored):
+    task, kept = load(stored)
+    assert torch.equal(weights.resume(task, kept), weights.resume(task, kept))
+    assert torch.equal(kept.state['generator'], load(stored)[1].state['generator'])
+
+
+def test_the_global_generator_is_left_alone(stored):
+    task, kept = load(stored)
+    before = torch.get_rng_state()
+    weights.resume(task, kept)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_training_again_gives_the_same_bytes(stored):
+    assert make.train(RECIPE, stored) == (stored / 'small.safetensors').read_bytes()
+
+
+def test_rates_follow_the_step():
+    p = torch.nn.Linear(1, 1, bias=False, dtype=torch.float64)
+    torch.nn.init.zeros_(p.weight)
+    task = weights.Training(p, torch.optim.SGD(p.parameters(), 9.0), torch.Generator(), lambda g: -p.weight.sum(), torch.zeros(1), 3,
+                            rate=lambda step: 10.0 ** step)
+    weights.advance(task, 1, 2)
+    assert p.weight.item() == 110
+
+
+def test_gradients_are_clipped():
+    p = torch.nn.Linear(1, 1, bias=False, dtype=torch.float64)
+    torch.nn.init.zeros_(p.weight)
+    task = weights.Training(p, torch.optim.SGD(p.parameters(), 1.0), torch.Generator(), lambda g: -50 * p.weight.sum(), torch.zeros(1), 1,
+                            clip=2.0)
+    weights.advance(task, 0, 1)
+    assert p.weight.item() == pytest.approx(2, rel=1e-6)
+
+
+# ---- what no longer fits ----
+
+def test_fresh_weights_are_not_stale(stored):
+    assert make.stale(RECIPE, stored) == ''
+
+
+@pytest.mark.parametrize('old, new', [
+    ('  # an easy task', ''), ("print('not needed by the training')", "print('nor is this')"), ('rows = 50', 'rows = (50)'),
+    ('return torch.linspace(-1, 1, rows)', 'return torch.linspace(\n        -1, 1, rows)'),
+])
+def test_comments_layout_and_other_code_do_not_count(stored, old, new):
+    edit(stored, old, new)
+    assert make.stale(RECIPE, stored) == ''
+
+
+@pytest.mark.parametrize('old, new', [('part.sin()', 'part.cos()'), ('Dropout(0.2)', 'Dropout(0.1)'), ('manual_seed(1)', 'manual_seed(2)')])
+def test_other_code_is_named_with_the_command(stored, old, new):
+    edit(stored, old, new)
+    assert make.stale(RECIPE, stored) == 'the weights small were trained by other code than small.py has now: make weights NAME=small'
+
+
+@pytest.mark.parametrize('old, new, said', [
+    ('torch.linspace(-1, 1, rows)', 'torch.linspace(-2, 1, rows)', 'trained on other data than these: run make weights NAME=small'),
+    ('rows = 50', 'rows = 51', 'trained on other data than these: run make weights NAME=small'),
+    ('torch.nn.Linear(8, 1)', 'torch.nn.Linear(8, 1, bias=False)', 'belong to another model or optimizer .* make weights NAME=small'),
+    ('Adam', 'RMSprop', 'belong to another model or optimizer .* make weights NAME=small'),
+])
+def test_other_data_and_another_model_are_refused_when_loading(stored, old, new, said):
+    edit(stored, old, new)
+    with pytest.raises(ValueError, match=said):
+        load(stored)
+    assert 'make weights NAME=small' in make.stale(RECIPE, stored)
+
+
+def test_another_step_is_named(stored):
+    assert 'step 30 was kept, and book/weights.yml says 31: make weights NAME=small' in make.stale(RECIPE._replace(at=31), stored)
+
+
+def test_missing_and_damaged_weights_are_named_with_the_remedy(stored):
+    path = stored / 'small.safetensors'
+    content = path.read_bytes()
+    for damaged in (content[:-100], content[:5], b'', b'{}' * 50):
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match='small.safetensors is damaged .* make weights NAME=small'):
+            load(stored)
+    path.unlink()
+    with pytest.raises(FileNotFoundError, match='there is no .*small.safetensors: run make weights NAME=small'):
+        load(stored)
+    assert 'make weights NAME=small' in make.stale(RECIPE, stored)
+
+
+def test_a_source_without_the_training_is_named(stored):
+    edit(stored, 'def training', 'def other')
+    assert 'small.py has no training, which book/weights.yml names for small' in make.stale(RECIPE, stored)
+
+
+# ---- what cannot be stored ----
+
+@pytest.mark.parametrize('at', [0, 51, 90])
+def test_a_step_without_steps_behind_it_is_refused(stored, at):
+    with pytest.raises(ValueError, match='small has 90 steps: keep one that leaves 40 behind it'):
+        make.train(RECIPE._replace(at=at), stored)
+
+
+def test_a_loss_that_remembers_is_refused(stored):
+    edit(stored, '    def loss(generator):\n', '    seen = []\n\n    def loss(generator):\n        seen.append(1)\n')
+    edit(stored, 'part.sin()', '(part * len(seen)).sin()')
+    with pytest.raises(ValueError, match='small resumed at step 30 misses what it gave'):
+        make.train(RECIPE, stored)
+
+
+def test_a_large_model_is_refused(stored, monkeypatch):
+    monkeypatch.setattr(make, 'BYTES', 1000)
+    with pytest.raises(ValueError, match='bytes, and a file may have 1,000: train a smaller model'):
+        make.train(RECIPE, stored)
+
+
+def test_an_unknown_name_and_an_unwritable_folder_are_named(stored, tmp_path, monkeypatch):
+    monkeypatch.setattr(make, 'recipes', lambda: {'small': RECIPE})
+    monkeypatch.setattr(make, 'train', lambda recipe, say: b'weights')
+    monkeypatch.setitem(os.environ, 'OMP_NUM_THREADS', '1')
+    with pytest.raises(SystemExit, match='book/weights.yml has no large: it has small'):
+        make.main(['large'])
+    monkeypatch.setattr(weights, 'FOLDER', tmp_path / 'small.py')
+    with pytest.raises(SystemExit, match='Stopped: .*small.safetensors cannot be written .* folder can be written'):
+        make.main(['small'])
+
+
+def test_a_disk_that_is_full_leaves_the_old_weights(stored, monkeypatch):
+    def full(*paths):
+        raise OSError(28, 'No space left on device')
+
+    before = (stored / 'small.safetensors').read_bytes()
+    monkeypatch.setattr(make, 'recipes', lambda: {'small': RECIPE})
+    monkeypatch.setattr(make, 'train', lambda recipe, say: b'weights')
+    monkeypatch.setattr(sources.os, 'replace', full)
+    monkeypatch.setitem(os.environ, 'OMP_NUM_THREADS', '1')
+    with pytest.raises(SystemExit, match='small.safetensors cannot be written .No space left'):
+        make.main(['small'])
+    assert (stored / 'small.safetensors').read_bytes() == before and not [*stored.glob('tmp*')]
+
+
+# ---- a small language model ----
+
+@pytest.fixture(scope='module')
+def language():
+    """The recipe of alice_gru, its training at the first step, and what is stored."""
+    recipe = make.recipes()['alice_gru']
+    task = make.training(recipe)
+    return recipe, task, weights.load('alice_gru', task)
+
+
+def test_forty_steps_of_the_language_model_meet_the_stored_ones(language):
+    _, task, stored = language
+    losses = weights.resume(task, stored)
+    assert weights.apart(task.model, stored.after) < 1e-9
+    torch.testing.assert_close(losses, stored.curve[stored.at:stored.at + weights.STEPS], rtol=1e-9, atol=0)
+
+
+def test_without_its_moments_the_language_model_misses(language):
+    _, task, stored = language
+    losses = weights.resume(task, stored, moments=False)
+    assert weights.apart(task.model, stored.after) > 0.01 and abs(losses[1] / stored.curve[stored.at + 1] - 1) > 1e-4
+
+
+def test_the_language_model_stands_beside_counts(language):
+    """A net that costs a minute does not reach what counting runs of five reaches in half a second, and passes runs of four."""
+    recipe, task, stored = language
+    task.model.load_state_dict(stored.end)
+    names = {'__name__': 'bits'}
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        exec((notebooks.ROOT / recipe.source).read_text('utf-8'), names)
+        net = names['bits'](task.model, alice('test'))
+    finally:
+        torch.set_default_dtype(before)
+    four, five = (facts.bits_per_character(alice('train'), alice('test'), order) for order in (4, 5))
+    assert five < net < four
