@@ -4,11 +4,16 @@ Each takes a `rules.Pair`, of which it reads `name` and `trees`: each code cell 
 """
 import ast
 import itertools
+import re
 
 VERDICTS = {'close', 'all', 'any', 'allclose', 'isclose', 'array_equal', 'array_equiv', 'equal', 'logical_and', 'logical_or'}
 COMPARING = {'close', 'grade', 'allclose', 'isclose', 'array_equal', 'array_equiv', 'assert_allclose', 'assert_array_equal'}
 ORDERS = ast.Lt, ast.LtE, ast.Gt, ast.GtE
 LOOSE = 0.05  # a relative tolerance from here on accepts what every reader would call different
+SEEDS = 3  # how many runs a claim about training needs at least
+TRAINING = {'nbutils.training.fit', 'nbutils.weights.advance', 'nbutils.weights.resume'}
+_LAYER = re.compile(r'(Lazy)?(Linear|Conv(Transpose)?[123]d)')
+_NORMALIZING = re.compile(r'(Lazy)?(Batch|Instance)Norm[123]d|SyncBatchNorm')
 NO_CASES = {'slip', 'control', 'printed', 'corrected', 'tries'}  # the keywords of a check that are no cases
 
 
@@ -120,7 +125,52 @@ def one_sided(pair):
                         yield i, ast.unparse(value)
 
 
-RULES = computed, kept, two_sided, tight, told, dependent
+def unbiased(pair):
+    """A bias before a normalization has no effect and a gradient of zero: Adam divides rounding errors by their own size, so
+    that the parameter differs from machine to machine."""
+    for i, _, nodes in pair.trees:
+        for node in nodes:
+            parts = node.args if called(node) == 'Sequential' else getattr(node, 'elts', ())
+            for layer, following in itertools.pairwise(parts):
+                if (_LAYER.fullmatch(called(layer)) and _NORMALIZING.fullmatch(called(following))
+                        and not any(key.arg == 'bias' and ast.unparse(key.value) == 'False' for key in layer.keywords)):
+                    yield (f'{pair.name}, cell {i}: {called(following)} takes the bias of {ast.unparse(layer)} away again: '
+                           'give it bias=False')
+
+
+def few_seeds(pair):
+    """(cell, number) of each statement that averages over two seeds: this shows no mean, nor how far apart runs lie."""
+    for i, tree, _ in pair.trees:
+        for statement in tree.body:
+            nodes = list(ast.walk(statement))
+            if calls(nodes, {'mean', 'std', 'median'}):
+                for node in nodes:
+                    over = getattr(getattr(node, 'target', None), 'id', '')
+                    if over in ('seed', 'run') and _length(getattr(node, 'iter', None)) in range(2, SEEDS):
+                        yield i, _length(node.iter)
+
+
+def stored(pair):
+    """A check that trains again doubles the time and hides what it judges: train once, keep the results, and check those."""
+    functions, training = {}, set()
+    for _, tree, nodes in pair.trees:
+        functions |= _functions(tree)
+        for node in nodes:
+            if isinstance(node, ast.ImportFrom):
+                for alias in node.names:  # of a function, or of its module
+                    whole, known = f'{node.module}.{alias.name}', alias.asname or alias.name
+                    training |= {known + name[len(whole):] for name in TRAINING if f'{name}.'.startswith(f'{whole}.')}
+    for i, _, nodes in pair.trees:
+        for call in check_calls(nodes):
+            for what, part in tests(call):
+                node = functions.get(part.id) if isinstance(part, ast.Name) else part
+                done = {ast.unparse(one.func) for one in ast.walk(node) if called(one)} & training if node else ()
+                for name in done:
+                    yield (f'{pair.name}, cell {i}: {what} of {call.func.id} (line {call.lineno}) calls {name}: train '
+                           'before it, and let it read the results')
+
+
+RULES = computed, kept, two_sided, tight, told, dependent, unbiased, stored
 
 
 # ---- what they look at ----
@@ -154,6 +204,15 @@ def _decided(node):
     if isinstance(node, ast.BoolOp):
         return any(isinstance(value, ast.Constant) and isinstance(value.value, bool) for value in node.values)
     return isinstance(node, ast.Assert) and _literal(node.test)
+
+
+def _length(node):
+    """How many values a loop over a display, or over `range` with numbers, takes; None where that is not written down."""
+    if isinstance(node, (ast.Tuple, ast.List, ast.Set)) and not any(isinstance(part, ast.Starred) for part in node.elts):
+        return len(node.elts)
+    if called(node) == 'range' and all(map(_literal, node.args)):
+        return len(range(*map(ast.literal_eval, node.args)))
+    return None
 
 
 def _literal(node):

@@ -86,6 +86,17 @@ def stale(recipe, root=notebooks.ROOT):
     return ''
 
 
+def audits():
+    """For each listed training, how far from the stored parameters the steps end that are taken again."""
+    found = {}
+    for recipe in recipes().values():
+        task = training(recipe)
+        stored = weights.load(recipe.name, task)
+        weights.resume(task, stored)
+        found[recipe.name] = weights.apart(task.model, stored.after)
+    return found
+
+
 def train(recipe, root=notebooks.ROOT, say=lambda line: None):
     """Run a training from its first step to its last; gives the content of its file.
 
@@ -113,7 +124,7 @@ def train(recipe, root=notebooks.ROOT, say=lambda line: None):
     weights.restore(again, kept)
     losses = weights.advance(again, recipe.at, weights.STEPS)
     missed = weights.apart(again.model, {name[6:]: tensor for name, tensor in parts.items() if name.startswith('after/')})
-    if missed > 1e-9 or not torch.allclose(losses, torch.cat(curve)[recipe.at:recipe.at + weights.STEPS], rtol=1e-9):
+    if not missed < 1e-9 or not torch.allclose(losses, torch.cat(curve)[recipe.at:recipe.at + weights.STEPS], rtol=1e-9):
         raise ValueError(f'{recipe.name} resumed at step {recipe.at} misses what it gave ({missed:.0e}): draw all that is '
                          f'random from its generator, and have its loss change nothing but the generator')
     content = safetensors.torch.save(parts | {'curve': torch.cat(curve)}, {'about': json.dumps(about)})

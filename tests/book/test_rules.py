@@ -11,6 +11,7 @@ from nbutils.maintain import lint, notebooks, rules
 PAIRS = [rules.Pair(path) for path in notebooks.sources()]
 IGNORED = 0  # how many cells of the book are not compared; raise it only with a reason in the cell
 COARSE = 125  # how many printed numbers may change by more than 5 % unnoticed; this may only shrink
+TWO_SEEDS = 2  # how many means are taken over two runs; this may only shrink
 ONE_SIDED = 3  # how many printed verdicts say that a number lies on one side, without the number; this may only shrink
 
 
@@ -86,6 +87,12 @@ def test_few_verdicts_are_one_sided():
     found = [f'{pair.name}, cell {i}: {code}' for pair in PAIRS for i, code in lint.one_sided(pair)]
     print('\n'.join([f'{len(found)} printed verdicts show no number:', *found]))
     assert len(found) <= ONE_SIDED
+
+
+# Two runs of a training show neither a mean nor how far apart runs lie.
+def test_means_are_taken_over_three_seeds_or_more():
+    found = [f'{pair.name}, cell {i} averages over {number} seeds: take {lint.SEEDS} or more' for pair in PAIRS for i, number in lint.few_seeds(pair)]
+    assert len(found) <= TWO_SEEDS, '\n'.join(['', *found])
 
 
 # What a second reader remarked must have been settled when a section is written.

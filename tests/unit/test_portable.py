@@ -38,6 +38,26 @@ def test_a_run_that_breaks_is_no_success(tmp_path):
         portable.differences([tmp_path / 'lost.ipynb'], {'COLD': '1'})
 
 
+def test_parameters_of_stored_trainings_are_compared():
+    apart = portable.audits(portable.CONDITIONS['two threads'])
+    assert 'alice_gru' in apart and 0 <= max(apart.values()) < portable.MET
+
+
+def test_an_audit_that_breaks_is_no_success():
+    with pytest.raises(RuntimeError, match='nowhere'):
+        portable.audits({'PYTHONPATH': '', 'PYTHONSTARTUP': '', 'PYTHONHOME': '/nowhere'})
+
+
+def test_a_training_that_misses_is_named(monkeypatch, capsys):
+    monkeypatch.setattr(portable, 'CONDITIONS', {'as recorded': {}})
+    monkeypatch.setattr(portable, 'differences', lambda files, condition: {notebooks.name(path): [] for path in files})
+    monkeypatch.setattr(portable, 'audits', lambda condition: {'good': 1e-15, 'bad': float('nan')})
+    monkeypatch.setattr(sys, 'argv', ['portable'])
+    with pytest.raises(SystemExit, match='bad misses its stored parameters'):
+        portable.main()
+    assert 'weights good: parameters 1e-15 apart' in capsys.readouterr().out
+
+
 def test_conditions_name_all_three_libraries_that_have_threads_or_instruction_sets():
     assert {'OMP_NUM_THREADS', 'MKL_NUM_THREADS', 'OPENBLAS_NUM_THREADS'} == set(portable.CONDITIONS['two threads'])
     for name in ('AVX2', 'oldest'):

@@ -158,6 +158,9 @@ FAULTS = {  # what is wrong: (rule, change of the .py or of the .ipynb, what the
     'a test that ignores an argument': (lint.dependent, (TEST + ',\n      control=' + VARIANT + ', x=[1, 2]',
         'lambda x, k: doubled(x) == x + x,\n      control=lambda x, k: doubled(k) == x, x=[1, 2], k=[1, 2]'), 'ignores k: let it read each case'),
     'a variant that ignores all arguments': (lint.dependent, (VARIANT, 'lambda x: doubled(1) == 1'), 'control of holds (line 1) reads none of its arguments, so'),
+    'a bias before a normalization': (lint.unbiased, ('draw();', 'net = nn.Sequential(nn.Conv2d(1, 8, 3), nn.BatchNorm2d(8), nn.ReLU())'),
+                                      'cell 6: BatchNorm2d takes the bias of nn.Conv2d(1, 8, 3) away again: give it bias=False'),
+    'a bias before a normalization, in a list': (lint.unbiased, ('draw();', 'layers = [nn.Linear(2, 8, bias=True), nn.BatchNorm1d(8)]'), 'bias=False'),
     'a lost assert': (lint.kept, ('draw();', 'doubled(1) == 2\ndraw();'), "cell 6 throws away 'doubled(1) == 2': assert it"),
     'a lost assert in a loop': (lint.kept, ('draw();', 'for x in (1, 2):\n    close(doubled(x), x)'), 'throws away'),
     'a lost assert in a function': (lint.kept, ('    return 2 * x', '    x.all()\n    return 2 * x'), 'cell 3 throws away'),
@@ -243,7 +246,29 @@ def test_tests_that_depend_on_something(pair, test):
 ])
 def test_what_is_said_by_what_is_computed(pair, code):
     made = pair(GOOD.replace('draw();', code))
-    assert not [problem for rule in (lint.computed, lint.kept, lint.two_sided, lint.tight, lint.told) for problem in rule(made)]
+    assert not [problem for rule in lint.RULES if rule is not lint.dependent for problem in rule(made)]
+
+
+@pytest.mark.parametrize('code', [
+    'net = nn.Sequential(nn.Conv2d(1, 8, 3, bias=False), nn.BatchNorm2d(8))', 'net = nn.Sequential(nn.Linear(2, 8), nn.LayerNorm(8))',
+    'net = nn.Sequential(nn.BatchNorm1d(2), nn.Linear(2, 8))', 'net = nn.Sequential(nn.Linear(2, 8), nn.ReLU(), nn.BatchNorm1d(8))',
+])
+def test_a_bias_that_has_an_effect_may_stay(pair, code):
+    assert list(lint.unbiased(pair(GOOD.replace('draw();', code)))) == []
+
+
+@pytest.mark.parametrize('test, calls', [('lambda x: fit(doubled, x)[-1] < x', 'fit'), ('trained', 'weights.resume'), ('other', '')])
+def test_checks_that_train_are_found(pair, test, calls):
+    begin = ('from nbutils.training import fit\nfrom nbutils import weights\n\ndef trained(x):\n    return weights.resume(x, x)\n\n'
+             'def other(x):\n    return model.fit(x) and resume(x)\n\ndef doubled')
+    found = list(lint.stored(pair(GOOD.replace('def doubled', begin).replace(TEST, test))))
+    assert [f'(line 1) calls {calls}: train before it' in problem for problem in found] == [True] * bool(calls), found
+
+
+def test_means_of_two_seeds_are_found(pair):
+    code = ['error = np.mean([draw(seed) for seed in range(2)])', 'other = np.array([draw(seed) for seed in (0, 1)]).mean(0)',
+            'enough = np.mean([draw(seed) for seed in range(3)])', 'one = [draw(seed) for seed in (0, 1)]', 'mean = np.mean([1, 2])']
+    assert list(lint.few_seeds(pair(GOOD.replace('draw();', '\n'.join(code))))) == [(6, 2), (6, 2)]
 
 
 def test_one_sided_verdicts_are_found(pair):
