@@ -32,6 +32,17 @@ def matrices(m, n, low=-10, high=10, *, edges=False):
     return _edged(drawn, low, high) if edges else drawn
 
 
+def square_matrices(n, low=-10, high=10, *, edges=False):
+    """Float arrays of shape (n, n) with entries of `scalars(low, high)`."""
+    sizes = st.integers(*n) if isinstance(n, tuple) else st.just(n)
+    return sizes.flatmap(lambda size: matrices(size, size, low, high, edges=edges))
+
+
+def lists(items, least=1, most=4):
+    """Lists of `least` to `most` items, each from the strategy `items`."""
+    return st.lists(items, min_size=least, max_size=most)
+
+
 def integers(low, high):
     """Ints in [low, high]; simplest is the one nearest to zero."""
     return st.integers(low, high)
@@ -69,7 +80,7 @@ class once:
 
     Arrays and tensors of floats that were handed out become nan and lists empty, so that nobody can keep the items
     without copying them. The second pass raises ValueError. As a strategy:
-    `st.lists(vectors(3), min_size=1).map(once)`.
+    `lists(vectors(3)).map(once)`.
     """
 
     def __init__(self, items):

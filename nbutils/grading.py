@@ -175,7 +175,10 @@ class _Enough(BaseException):
 
 
 def simplest(cases, truth, wrong, names, row, words):
-    """(what is told of it, it): the simplest case found for which `wrong` says something, at first this row."""
+    """(what is told of it, it): the simplest case found for which `wrong` says something.
+
+    That is where the search of hypothesis ends, which begins at the first such case, or another one that is shorter.
+    """
     found, tried = (row, words), 0
 
     def fails(drawn):
@@ -190,7 +193,8 @@ def simplest(cases, truth, wrong, names, row, words):
 
     with contextlib.suppress(_Enough):
         checks._found({'case': together(cases.sources)}, fails, cases.tries)
-    row, words = found
+    others = [(case, said) for case, want in cases.judged_by(truth) if (said := wrong(case, want))]
+    row, words = min([found, *others], key=lambda pair: len(shown(pair[0], most=10**6)))
     return told(names, row, words), row
 
 

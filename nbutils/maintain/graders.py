@@ -201,13 +201,20 @@ def official_code(exercise):
     """(code, spared, tests): the official solution, the names in it that its answers do not hang on, and its tests."""
     lines, tests = solution(exercise)
     needed = {f'answer_{n}' for n in range(len(tests))}
-    bound = {name: line for line in lines for name in faults.bound_by(line)}
+    bound = {name: line for line in lines for name in _binds(line)}
     todo = list(needed)
     while todo:
         more = lint.read(bound[name]) & bound.keys() - needed if (name := todo.pop()) in bound else set()
         needed |= more
         todo += more
     return '\n'.join(map(ast.unparse, lines)), frozenset(bound.keys() - needed), tests
+
+
+def _binds(line):
+    """The names that a statement binds in the notebook, not those within a function."""
+    if isinstance(line, (ast.FunctionDef, ast.ClassDef)):
+        return {line.name}
+    return lint.bound(line)
 
 
 def mutants(code, spared):
@@ -370,8 +377,6 @@ def report(files, everything):
             bad = True
             continue
         known, found = recorded(path), {exercise.label: exercise for exercise in exercises(notebooks.read(path).cells)}
-        for label in [label for label in known if label not in found]:
-            del known[label]
         for label, verdict in result.items():
             entry = known.get(label, {})
             alive, stale = judged(verdict, entry)
@@ -391,7 +396,7 @@ def report(files, everything):
                 kept = {'equivalent': entry['equivalent']} if entry.get('equivalent') else {}
                 known[label] = {'cells': found[label].digest, 'mutants': verdict.number, **kept}
         if known or record_of(path).is_file():
-            write(path, known)
+            write(path, {label: known[label] for label in found if label in known})
     if tried:
         print(f'{killed / tried:.1%} of {tried} mutants killed that are not equivalent (goal: {GOAL:.1%})')
     return int(bad)

@@ -43,7 +43,7 @@ import torch.nn.functional as F
 from matplotlib.colors import to_rgba
 from torch import nn
 
-from nbutils.cases import integers, scalars, seeds
+from nbutils.cases import integers, masks, matrices, on, scalars, seeds
 from nbutils.checks import close, grade, holds, verify
 from nbutils.data import digits
 from nbutils.figures import GREY, label_lines, panels, show_image
@@ -702,14 +702,20 @@ print('torch:         ', Z[0])
 # :label: sdpa-safe
 #
 # Write `safe_weights(S, keep)`. It returns the masked weights for the scores `S`, and zeros in the rows where everything is
-# hidden. The gradient with respect to `S` must be finite, too.
+# hidden. The gradient with respect to `S` must be finite, too. Do without `F.scaled_dot_product_attention`.
 # ```
 
 # %%
 def safe_weights(S, keep):
+    """The masked weights: a float32 tensor of the shape of S (n, m).
+
+    keep (n, m) is a bool tensor, False where a key is hidden.
+    For S = torch.zeros(2, 2) and keep = torch.tensor([[True, True],
+    [False, False]]) the weights are [[0.5, 0.5], [0, 0]].
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def by_torch(S, keep):  # with the identity as keys and values torch returns the weights
     identity = torch.eye(S.shape[1])
     return F.scaled_dot_product_attention(S, identity, identity, attn_mask=keep, scale=1.0)
@@ -721,11 +727,14 @@ def gradient_of(weights):
         return S.grad
     return gradient
 
-g = torch.Generator().manual_seed(1)
-trials = [(torch.randn(3, m, generator=g), torch.rand(3, m, generator=g) < share)
-          for m, share in [(4, 0.7), (1, 0.5), (5, 0.0), (6, 0.4), (3, 1.0)]]
-print('weights: ', grade(safe_weights, by_torch, trials, atol=1e-5))
-print('gradient:', grade(gradient_of(safe_weights), gradient_of(by_torch), trials, atol=1e-5))
+def scores(scale):
+    return matrices((1, 4), (1, 5), edges=True).map(lambda S: torch.tensor(scale * S).float())
+
+trials = dict(S=on(1, 100).flatmap(scores), keep=lambda S: masks(*S.shape).map(torch.tensor),
+              without=['torch.nn.functional.scaled_dot_product_attention'], atol=1e-5)
+wanted = gradient_of(by_torch)
+print('weights: ', grade(safe_weights, by_torch, **trials))
+print('gradient:', grade(gradient_of(safe_weights), wanted, **trials))
 
 # %% [markdown]
 # ```{solution-start} sdpa-safe
@@ -735,7 +744,8 @@ print('gradient:', grade(gradient_of(safe_weights), gradient_of(by_torch), trial
 # weights are equal and finite, and the product with the mask makes them zero. A tempting mistake is to *add* 0 or $-\infty$
 # to the scores and to repair the result with `nan_to_num(0)`. The weights are then right, but the gradient is `nan`,
 # because the backward pass of the softmax multiplies by the weights that were `nan`. A `masked_fill` would stop this: it
-# passes no gradient to the places that it has filled.
+# passes no gradient to the places that it has filled. Two other answers that are rejected lack the product, so that
+# an empty row gets equal weights, or mask after the softmax, so that the weights of a row do not sum to one.
 
 # %% jupyter={"source_hidden": true}
 def safe_weights_solution(S, keep):
@@ -751,12 +761,16 @@ def without_product(S, keep):
 def zeroed_after_softmax(S, keep):
     return S.softmax(-1) * keep
 
-assert grade(safe_weights_solution, by_torch, trials, atol=1e-5)
-gradient, wanted = gradient_of(safe_weights_solution), gradient_of(by_torch)
-assert grade(gradient, wanted, trials, atol=1e-5)
-assert not grade(gradient_of(repaired_afterwards), wanted, trials, atol=1e-5)
-assert not grade(without_product, by_torch, trials, atol=1e-5)
-assert not grade(zeroed_after_softmax, by_torch, trials, atol=1e-5)
+def by_the_library(S, keep):
+    identity = torch.eye(S.shape[1])
+    return F.scaled_dot_product_attention(S, identity, identity, attn_mask=keep, scale=1.0)
+
+assert grade(safe_weights_solution, by_torch, **trials)
+assert grade(gradient_of(safe_weights_solution), wanted, **trials)
+assert not grade(gradient_of(repaired_afterwards), wanted, **trials)
+assert not grade(without_product, by_torch, **trials)
+assert not grade(zeroed_after_softmax, by_torch, **trials)
+assert not grade(by_the_library, by_torch, **trials)
 
 # %% [markdown]
 # ```{solution-end}

@@ -36,7 +36,17 @@ import sympy as sp
 from scipy.optimize import linprog
 from sklearn.svm import SVC
 
-from nbutils.cases import integers, scalars, vectors
+from nbutils.cases import (
+    integers,
+    lists,
+    matrices,
+    on,
+    once,
+    scalars,
+    seeds,
+    square_matrices,
+    vectors,
+)
 from nbutils.checks import below, close, erratum, grade, holds
 from nbutils.data import digits
 from nbutils.figures import GREY, panels, show_image
@@ -193,31 +203,51 @@ for ax in (left, right):
 
 # %%
 def length(c, gram):
+    """The length of the vector with coordinates c (n,): a float.
+
+    The basis has the symmetric Gram matrix gram (n, n).
+    length(np.array([1., 2.]), np.diag([9., 4.])) is 5.0.
+    """
     raise NotImplementedError('your turn')
 
-# %%
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def by_triangular_basis(c, gram):  # one basis with this Gram matrix
     return np.linalg.norm(np.linalg.cholesky(gram).T @ c)
 
-gram = np.array([[5., 0.5], [0.5, 2.5]])
-cases = [(np.array(c), g) for c, g in (
-    ([1.5, 1.], gram), ([1., -2.], gram), ([1., 2.], np.eye(2)),
-)]
-grade(length, by_triangular_basis, cases)
+def gram_of(B):  # of the basis in the columns of B above the identity
+    return B.T @ B + np.eye(len(B))
+
+cases = dict(
+    c=lambda gram: vectors(len(gram), edges=True),
+    gram=square_matrices((1, 4), -3, 3, edges=True).map(gram_of),
+)
+grade(length, by_triangular_basis, **cases)
 
 # %% [markdown]
 # ```{solution-start} norms-gram
 # :class: dropdown
 # ```
-# The squared length is $\mathbf{c}^\top\mathbf{G}\mathbf{c}$; what is left is the root. The wrong answer that the
-# grader rejects adds the squares of the coordinates, as if every basis were orthonormal.
+# The squared length is $\mathbf{c}^\top\mathbf{G}\mathbf{c}$; what is left is the root. Of the wrong answers that the
+# grader rejects, one adds the squares of the coordinates, as if every basis were orthonormal, one knows the lengths of the
+# basis vectors but not their angles, and one forgets the root.
 
 # %% jupyter={"source_hidden": true}
 def length_solution(c, gram):
     return np.sqrt(c @ gram @ c)
 
-assert grade(length_solution, by_triangular_basis, cases)
-assert not grade(lambda c, gram: np.sqrt(c @ c), by_triangular_basis, cases)
+def as_if_orthonormal(c, gram):
+    return np.sqrt(c @ c)
+
+def without_angles(c, gram):
+    return np.sqrt(c**2 @ np.diag(gram))
+
+def without_root(c, gram):
+    return c @ gram @ c
+
+assert grade(length_solution, by_triangular_basis, **cases)
+assert not grade(as_if_orthonormal, by_triangular_basis, **cases)
+assert not grade(without_angles, by_triangular_basis, **cases)
+assert not grade(without_root, by_triangular_basis, **cases)
 
 # %% [markdown]
 # ```{solution-end}
@@ -392,9 +422,13 @@ right.legend();
 
 # %%
 def ball_norm(x, a):
+    """The norm of x (n,): a float. The rows of a (m, n) span all vectors.
+
+    ball_norm(np.array([1., -3.]), np.eye(2)) is 3.0.
+    """
     raise NotImplementedError('your turn')
 
-# %%
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def by_bisection(x, a):  # the smallest t for which x lies in t B
     low, high = 0.0, 1e6
     for _ in range(80):
@@ -402,9 +436,14 @@ def by_bisection(x, a):  # the smallest t for which x lies in t B
         low, high = (low, t) if (abs(a @ x) <= t).all() else (t, high)
     return high
 
-hexagon = np.array([[1., 0.], [0.5, 0.75], [-0.5, 0.75]])
-cases = [(np.array(x), hexagon) for x in ([1., 2.], [-3., 0.5], [2., -2.])]
-grade(ball_norm, by_bisection, cases)
+def spans(a):
+    return np.linalg.matrix_rank(a) == a.shape[1]
+
+cases = dict(
+    x=lambda a: vectors(a.shape[1], edges=True),
+    a=matrices((2, 4), (1, 2), edges=True).filter(spans),
+)
+grade(ball_norm, by_bisection, **cases)
 
 # %% [markdown]
 # ```{solution-start} norms-gauge
@@ -413,14 +452,26 @@ grade(ball_norm, by_bisection, cases)
 # $\mathbf{x} \in tB$ means $|\mathbf{a}_k \cdot \mathbf{x}| \le t$ for all $k$, so the norm is
 # $\|\mathbf{x}\| = \max_k |\mathbf{a}_k \cdot \mathbf{x}|$. It is homogeneous and obeys the triangle rule because each
 # $|\mathbf{a}_k \cdot \mathbf{x}|$ does. It is definite because a vector orthogonal to a spanning family is orthogonal to
-# itself. The wrong answer lacks the absolute value and forgets half of the ball.
+# itself. One wrong answer lacks the absolute value and forgets half of the ball. One takes off the
+# signs too early, one does not look at the $\mathbf{a}_k$.
 
 # %% jupyter={"source_hidden": true}
 def ball_norm_solution(x, a):
     return abs(a @ x).max()
 
-assert grade(ball_norm_solution, by_bisection, cases)
-assert not grade(lambda x, a: (a @ x).max(), by_bisection, cases)
+def half_of_the_ball(x, a):
+    return (a @ x).max()
+
+def signs_off_too_early(x, a):
+    return (abs(a) @ abs(x)).max()
+
+def of_the_cube(x, a):
+    return abs(x).max()
+
+assert grade(ball_norm_solution, by_bisection, **cases)
+assert not grade(half_of_the_ball, by_bisection, **cases)
+assert not grade(signs_off_too_early, by_bisection, **cases)
+assert not grade(of_the_cube, by_bisection, **cases)
 
 # %% [markdown]
 # ```{solution-end}
@@ -611,41 +662,70 @@ with np.errstate(over='ignore'):
 
 # %%
 def stream_norm(blocks):
+    """The l_2 norm of the arrays (k,) in blocks together: a float.
+
+    k >= 1 may change. The iterable blocks can be read once, and each
+    array is overwritten when the next one is asked for.
+    stream_norm(iter([np.array([3., 4.]), np.array([12.])])) is 13.0.
+    """
     raise NotImplementedError('your turn')
 
-# %%
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def all_at_once(blocks):
-    return math.hypot(*np.concatenate(blocks))
+    return math.hypot(*(entry for block in blocks for entry in block))
 
-cases = [([np.array(block) for block in blocks],) for blocks in (
-    [[3., 4.], [12.]], [[0., 0.], [1.]], [[3e200], [0., 4e200]],
-    [[5e-200, 1e-201], [2e-200]],
-)]
-grade(stream_norm, all_at_once, cases, atol=0)
+def scaled(scale):
+    return vectors((1, 3), edges=True).map(lambda block: scale * block)
+
+block = on(1.0, 1e200, 1e-200).flatmap(scaled)
+cases = dict(blocks=lists(block, least=0).map(once), atol=0)
+grade(stream_norm, all_at_once, **cases)
 
 # %% [markdown]
 # ```{solution-start} norms-stream
 # :class: dropdown
 # ```
-# If the new block has a larger entry $m'$, the old sum $s = \sum (x_i / m)^2$ becomes $s\,(m/m')^2$ in the new unit. The
-# wrong answer forgets this. {cite}`blue1978portable` does without the divisions.
+# If the new block has a larger entry $m'$, the old sum $s = \sum (x_i / m)^2$ becomes $s\,(m/m')^2$ in the new unit. One
+# wrong answer forgets this, one looks for the largest entry without taking off the signs, one squares too large numbers,
+# and one keeps all blocks. {cite}`blue1978portable` does without the divisions.
 
 # %% jupyter={"source_hidden": true}
-def stream_norm_solution(blocks, convert=True):
+def stream_norm_solution(blocks):
     m, s = 0.0, 0.0
     for block in blocks:
         larger = max(m, abs(block).max())
         if larger > 0:
-            s = s * (m / larger) ** 2 if convert else s
-            s += ((block / larger) ** 2).sum()
+            s = s * (m / larger)**2 + ((block / larger)**2).sum()
             m = larger
     return m * np.sqrt(s)
 
-def forgetful(blocks):
-    return stream_norm_solution(blocks, convert=False)
+def keeps_the_old_sum(blocks):
+    m, s = 0.0, 0.0
+    for block in blocks:
+        m = max(m, abs(block).max())
+        s += ((block / m)**2).sum() if m > 0 else 0.0
+    return m * np.sqrt(s)
 
-assert grade(stream_norm_solution, all_at_once, cases, atol=0)
-assert not grade(forgetful, all_at_once, cases, atol=0)
+def largest_with_sign(blocks):
+    m, s = 0.0, 0.0
+    for block in blocks:
+        larger = max(m, block.max())
+        if larger > 0:
+            s = s * (m / larger)**2 + ((block / larger)**2).sum()
+            m = larger
+    return m * np.sqrt(s)
+
+def squares_at_once(blocks):
+    return np.sqrt(sum((block**2).sum() for block in blocks))
+
+def keeps_all_blocks(blocks):
+    return math.hypot(*np.concatenate([np.zeros(1), *blocks]))
+
+assert grade(stream_norm_solution, all_at_once, **cases)
+assert not grade(largest_with_sign, all_at_once, **cases)
+assert not grade(keeps_the_old_sum, all_at_once, **cases)
+assert not grade(squares_at_once, all_at_once, **cases)
+assert not grade(keeps_all_blocks, all_at_once, **cases)
 
 # %% [markdown]
 # ```{solution-end}
@@ -832,18 +912,20 @@ for name, x in (('l_1', x_1), ('l_2', x_2), ('l_inf', x_inf)):
 # ```
 
 # %%
-def group_dual(a):  # a (groups, 2)
+def group_dual(a):
+    """The dual norm of a (groups, 2), one row for each channel: a float.
+
+    group_dual(np.array([[3., 4.], [0., 1.]])) is 5.0.
+    """
     raise NotImplementedError('your turn')
 
-# %%
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def by_corners(a):  # one group takes all, in one of 20000 directions
     t = np.linspace(0, 2 * np.pi, 20_001)
     return (a @ np.stack([np.cos(t), np.sin(t)])).max()
 
-cases = [(np.array(a),) for a in (
-    [[3., 4.], [0., 1.]], [[1., -1.], [2., 0.5], [-1., 2.]],
-)]
-grade(group_dual, by_corners, cases)
+cases = dict(a=matrices((1, 4), 2, edges=True))
+grade(group_dual, by_corners, **cases)
 
 # %% [markdown]
 # ```{solution-start} norms-groups
@@ -851,14 +933,26 @@ grade(group_dual, by_corners, cases)
 # ```
 # Within a group, $\mathbf{a}_g \cdot \mathbf{x}_g$ is at most $\|\mathbf{a}_g\|_2 \|\mathbf{x}_g\|_2$. Across groups these
 # lengths form an $\ell_1$ ball, whose dual is $\ell_\infty$. So $\|\mathbf{A}\|_* = \max_g \|\mathbf{a}_g\|_2$, and only the
-# best group moves: $\ell_1$ across groups makes whole groups zero. The wrong answer adds up the groups.
+# best group moves: $\ell_1$ across groups makes whole groups zero. The wrong answers add up the
+# groups, take the columns for the groups, or take the largest entry.
 
 # %% jupyter={"source_hidden": true}
 def group_dual_solution(a):
     return np.linalg.norm(a, axis=1).max()
 
-assert grade(group_dual_solution, by_corners, cases)
-assert not grade(lambda a: np.linalg.norm(a, axis=1).sum(), by_corners, cases)
+def groups_added(a):
+    return np.linalg.norm(a, axis=1).sum()
+
+def groups_by_columns(a):
+    return np.linalg.norm(a, axis=0).max()
+
+def largest_entry(a):
+    return abs(a).max()
+
+assert grade(group_dual_solution, by_corners, **cases)
+assert not grade(groups_added, by_corners, **cases)
+assert not grade(groups_by_columns, by_corners, **cases)
+assert not grade(largest_entry, by_corners, **cases)
 
 # %% [markdown]
 # ```{solution-end}
@@ -997,17 +1091,25 @@ print(f'largest entry of its square: {(ones @ ones).max():g}')
 
 # %%
 def inf_to_one(a):
+    """The largest |A x|_1 over |x|_inf <= 1, for a (m, n): a float.
+
+    n is at most 12, so exponential time is fine.
+    inf_to_one(np.array([[1., 1.], [1., -1.]])) is 2.0.
+    """
     raise NotImplementedError('your turn')
 
-# %%
-def both_signs(a):  # max of y . A x over all signs of y and of x
-    y, x = (np.array(list(product([-1, 1], repeat=n))) for n in a.shape)
-    return (y @ a @ x.T).max()
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def by_signs_of_rows(a):  # y . A x over all signs y, x at its best for each
+    y = np.array(list(product([-1, 1], repeat=len(a))))
+    return abs(y @ a).sum(1).max()
 
-rng = np.random.default_rng(7)
-shapes = ((2, 2), (3, 4), (5, 3), (5, 5))
-cases = [(rng.integers(-9, 10, s).astype(float),) for s in shapes]
-grade(inf_to_one, both_signs, cases)
+def large(seed):
+    return np.random.default_rng(seed).integers(-9, 10, (8, 12)) * 1.0
+
+cases = dict(
+    a=matrices((1, 4), (1, 4), edges=True) | seeds().map(large),
+)
+grade(inf_to_one, by_signs_of_rows, **cases)
 
 # %% [markdown]
 # ```{solution-start} norms-hard
@@ -1015,23 +1117,32 @@ grade(inf_to_one, both_signs, cases)
 # ```
 # $\mathbf{x} \mapsto \|\mathbf{A}\mathbf{x}\|_1$ is convex, so along each edge of the cube, coordinate by coordinate, it is
 # largest at an end. That leaves $2^n$ corners; the problem is NP-hard, so no fast method for large $n$ is to be expected.
-# The wrong answer is a single climb. It never goes down, since each step is a maximization, but it can stop on a lower
-# summit.
+# Two wrong answers climb, once from one place or from twenty. A climb never goes down, since each step is a maximization,
+# but it can stop on a lower summit. The third gives each entry of the matrix a sign of its own.
 
 # %% jupyter={"source_hidden": true}
 def inf_to_one_solution(a):
     x = np.array(list(product([-1, 1], repeat=a.shape[1])))  # (2^n, n)
     return abs(x @ a.T).sum(1).max()
 
-def climb(a):
-    x = np.ones(a.shape[1])
+def climb(a, x=None):
+    x = np.ones(a.shape[1]) if x is None else x
     for _ in range(20):
         y = np.where(a @ x >= 0, 1, -1)
         x = np.where(a.T @ y >= 0, 1, -1)
     return abs(a @ x).sum()
 
-assert grade(inf_to_one_solution, both_signs, cases)
-assert not grade(climb, both_signs, cases)
+def best_of_twenty(a):
+    starts = np.random.default_rng(0).choice([-1, 1], (20, a.shape[1]))
+    return max(climb(a, x) for x in starts)
+
+def sign_for_each_entry(a):
+    return abs(a).sum()
+
+assert grade(inf_to_one_solution, by_signs_of_rows, **cases)
+assert not grade(climb, by_signs_of_rows, **cases)
+assert not grade(sign_for_each_entry, by_signs_of_rows, **cases)
+assert not grade(best_of_twenty, by_signs_of_rows, **cases)
 trials = np.random.default_rng(8).normal(size=(200, 8, 8))
 stuck = [climb(a) < inf_to_one_solution(a) - 1e-9 for a in trials]
 print(f'one climb misses the summit of {np.mean(stuck):.0%} of the matrices')

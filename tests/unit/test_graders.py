@@ -42,10 +42,12 @@ grade(inside, by_square, **cases)
 
 # %%
 def inside_solution(x, half):
-    return abs(x) <= half
+    near = abs(x) <= half
+    return near
 
 def strict(x, half):
-    return abs(x) < half - 0.1
+    near = abs(x) < half - 0.1
+    return near
 
 assert grade(inside_solution, by_square, **cases)
 assert not grade(strict, by_square, **cases)
@@ -57,7 +59,7 @@ far = [1 / 0]
 '''
 EDGES = 'lambda half: on(half, -half) | scalars()'
 FEW = '[0.5137, 1.9713, -9.0]'
-FIRST = {'was': 'return abs(x) <= half', 'now': 'return abs(x) < half'}
+FIRST = {'was': 'near = abs(x) <= half', 'now': 'near = abs(x) < half'}
 
 
 @pytest.fixture
@@ -79,7 +81,7 @@ def test_exercises_are_found(page):
     assert exercise.label == 'page-inside' and exercise.drawn and len(exercise.asked) == 2 and len(exercise.solved) == 1
     listed, = graders.exercises(jupytext.read(page(text=PAGE.replace('**cases', '[(1, 2)], atol=1'))).cells)
     assert not listed.drawn and listed.digest != exercise.digest
-    commented, = graders.exercises(jupytext.read(page(text=PAGE.replace('return abs(x) <= half', 'return abs(x) <= half  # so'))).cells)
+    commented, = graders.exercises(jupytext.read(page(text=PAGE.replace('near = abs(x) <= half', 'near = abs(x) <= half  # so'))).cells)
     assert commented.digest == exercise.digest
 
 
@@ -134,12 +136,12 @@ def test_a_survivor_is_listed_with_its_reason(page, capfd):
 
 
 def test_a_wrong_official_solution_is_named(page, capfd):
-    text = PAGE.replace('return abs(x) <= half', 'return abs(x) < half')
+    text = PAGE.replace('near = abs(x) <= half', 'near = abs(x) < half')
     assert graders.report([page(text=text)], True) == 1
     assert 'BROKEN: the official solution is refused: not yet: for x = ' in capfd.readouterr().out
 
 
 def test_a_mutant_without_end_is_killed(page, capfd):
-    text = PAGE.replace('    return abs(x) <= half', '    n = 0\n    while n < 1:\n        n += 1\n    return abs(x) <= half')
+    text = PAGE.replace('    near = abs(x) <= half', '    n = 0\n    while n < 1:\n        n += 1\n    near = abs(x) <= half')
     graders.report([page(text=text)], True)
     assert 'BROKEN' not in capfd.readouterr().out

@@ -5,7 +5,6 @@ import time
 import numpy as np
 import pytest
 import torch
-from hypothesis import strategies as st
 
 from nbutils import grading
 from nbutils.cases import (
@@ -13,11 +12,13 @@ from nbutils.cases import (
     counts,
     distributions,
     integers,
+    lists,
     masks,
     matrices,
     on,
     once,
     scalars,
+    square_matrices,
     vectors,
 )
 from nbutils.checks import grade
@@ -115,6 +116,11 @@ def test_listed_cases_come_first_and_lists_are_combined():
     assert seen == [(7, 8), (1, 3), (1, 4), (2, 3), (2, 4)]
     assert repr(grade(lambda x: x, abs, [(-3,)], x=integers(-9, 9))) == 'not yet: for x = -3 it gives -3, expected 3'
     assert repr(grade(lambda x: x, abs, [(3,)], x=integers(-9, 9))) == 'not yet: for x = -1 it gives -1, expected 1'
+
+
+def test_a_short_case_is_shown_where_the_first_one_is_long():
+    cases = dict(a=vectors((1, 2)) | integers(0, 99).map(lambda n: np.arange(n, n + 30.0)))
+    assert repr(grade(lambda a: abs(a).sum() + 1, lambda a: abs(a).sum(), **cases)) == 'not yet: for a = [0] it gives 1, expected 0'
 
 
 def test_an_argument_may_depend_on_others():
@@ -274,7 +280,7 @@ def test_what_can_be_read_once():
     def total(blocks):
         return sum((block**2).sum() for block in blocks)
 
-    streams = dict(blocks=st.lists(vectors((1, 3)), min_size=1, max_size=3).map(once))
+    streams = dict(blocks=lists(vectors((1, 3)), most=3).map(once))
     assert grade(lambda blocks: sum(block @ block for block in blocks), total, **streams)
     assert repr(grade(lambda blocks: (np.concatenate(list(blocks))**2).sum(), total, **streams)) == (
         'not yet: for blocks = once([[0.0]]) it gives nan, expected 0')
@@ -337,6 +343,9 @@ def test_edges_are_there():
 
 
 def test_other_sources():
+    assert {a.shape for a in drawn(square_matrices((1, 3), edges=True))} == {(1, 1), (2, 2), (3, 3)}
+    assert {a.shape for a in drawn(square_matrices(2))} == {(2, 2)}
+    assert {len(some) for some in drawn(lists(vectors((1, 2)), 0, 3))} == {0, 1, 2, 3}
     assert {len(v) for v in drawn(vectors((0, 3)))} == {0, 1, 2, 3}
     assert all(v.dtype == np.int64 and 1 <= v.min() and v.max() <= 4 for v in drawn(counts(3, 1, 4)))
     some = drawn(masks(2, 3))
