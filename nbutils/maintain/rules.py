@@ -161,7 +161,8 @@ def shaped(pair):
         if cell.cell_type != 'code' or cell.source == launch:
             continue
         lines = cell.source.splitlines()
-        height, width = FOLDED if {'checks', 'hide-input'} & {*cell.metadata.get('tags', [])} else VIEW
+        folded = {'checks', 'hide-input'} & {*cell.metadata.get('tags', [])} or 'jupyter' in cell.metadata
+        height, width = FOLDED if folded else VIEW
         if len(lines) > height:
             yield f'{pair.name}, cell {i} has {len(lines)} lines; at most {height}: split it'
         if longest := [line for line in lines if len(line) > width]:

@@ -24,7 +24,7 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
     address = 'https://github.com/deep-learning-verified/book/archive/refs/tags/v0.2.0.zip'
     subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
 
-# %%
+# %% tags=["hide-input"]
 import math
 from dataclasses import dataclass
 from functools import reduce
@@ -36,17 +36,7 @@ import sympy as sp
 from scipy.optimize import linprog
 from sklearn.svm import SVC
 
-from nbutils.cases import (
-    integers,
-    lists,
-    matrices,
-    on,
-    once,
-    scalars,
-    seeds,
-    square_matrices,
-    vectors,
-)
+from nbutils.cases import integers, lists, matrices, on, once, scalars, seeds, square_matrices, vectors
 from nbutils.checks import below, close, erratum, grade, holds
 from nbutils.data import digits
 from nbutils.figures import GREY, panels, show_image

@@ -227,6 +227,12 @@ def test_the_rule_rejects(pair, fault):
     assert all('chapter/section' in p or 'dl.x.z' in p for p in problems)
 
 
+def test_the_cells_of_a_solution_are_folded(pair):
+    long = GOOD.replace('assert grade', 'x = 1\n' * 30 + 'assert grade', 1)
+    assert not list(rules.shaped(pair(long)))
+    assert 'cell 12 has 32 lines; at most 25' in '\n'.join(rules.shaped(pair(long.replace(' jupyter={"source_hidden": true}', ''))))
+
+
 def test_a_grader_that_draws_is_accepted(pair):
     right = '\nassert not grade(lambda x: 2 * x, lambda x: x**2, cases)'
     assert not list(rules.exercises(pair(GOOD.replace(PLAIN, DRAWN).replace(right, 3 * right))))
