@@ -702,7 +702,7 @@ print('torch:         ', Z[0])
 # :label: sdpa-safe
 #
 # Write `safe_weights(S, keep)`. It returns the masked weights for the scores `S`, and zeros in the rows where everything is
-# hidden. The gradient with respect to `S` must be finite, too. Do without `F.scaled_dot_product_attention`.
+# hidden. The gradient with respect to `S` must be finite, too.
 # ```
 
 # %%
@@ -710,6 +710,7 @@ def safe_weights(S, keep):
     """The masked weights: a float32 tensor of the shape of S (n, m).
 
     keep (n, m) is a bool tensor, False where a key is hidden.
+    F.scaled_dot_product_attention is not allowed.
     For S = torch.zeros(2, 2) and keep = torch.tensor([[True, True],
     [False, False]]) the weights are [[0.5, 0.5], [0, 0]].
     """
