@@ -163,8 +163,8 @@ for t in (0, 1, 2, 10, 60):
 # \mathbf{x}_t = \mathbf{x}_{t-1} + \eta_t \, \mathbf{p}_t, \qquad \|\mathbf{p}_t\| = 1
 # ```
 #
-# Here $\eta_t$ is the distance from $\mathbf{x}_{t-1}$ to $\mathbf{x}_t$. A single step says little about its direction: on
-# $x^2$, the direction $-1$ leads down from $x = 1$, but a step of length 3 lands higher, at $(-2)^2$. So we ask for *every*
+# Here $\eta_t$ is the length of the step, not a factor. One long step says little about a direction: on
+# $x^2$, the direction $-1$ leads down from $x = 1$, but a step of length 3 ends higher, at $x = -2$. So we ask for *every*
 # short step:
 #
 # ````{prf:definition} Descent direction
@@ -290,7 +290,7 @@ def steepest_max(g):
 # %% tags=["hide-input"]
 def slope_of(answer):  # how an answer is judged: by its slope
     def judged(g):
-        p = np.asarray(answer(g), float)
+        p = np.asarray(answer(g.copy()), float)
         if p.shape != g.shape or not (abs(p) <= 1).all():
             raise ValueError('not an array of the shape of g with entries between -1 and 1')
         return g @ p
@@ -299,8 +299,9 @@ def slope_of(answer):  # how an answer is judged: by its slope
 def least_slope(g):  # a linear function is smallest at a corner of the cube
     return (np.stack(np.meshgrid(*[[-1.0, 1.0]] * len(g)), -1) @ g).min()
 
-slopes = [(np.array(g),) for g in ([3.0, -1.0], [-0.1, 2.0, 5.0], [0.3], [4.0, -1e-3])]
-grade(slope_of(steepest_max), least_slope, slopes)
+rng = np.random.default_rng(1)
+slopes = [(size * rng.normal(size=n),) for n, size in ((2, 1), (3, 5), (1, 1), (4, 1e-9))]
+grade(slope_of(steepest_max), least_slope, slopes, atol=0)
 
 # %% [markdown]
 # ```{solution-start} gradient_descent-sign
@@ -314,16 +315,16 @@ grade(slope_of(steepest_max), least_slope, slopes)
 def steepest_max_solution(g):
     return -np.sign(g)
 
-assert grade(slope_of(steepest_max_solution), least_slope, slopes)
-assert not grade(slope_of(np.sign), least_slope, slopes)
+assert grade(slope_of(steepest_max_solution), least_slope, slopes, atol=0)
+assert not grade(slope_of(np.sign), least_slope, slopes, atol=0)
 for wrong in (
     lambda g: -g / abs(g).max(),
     lambda g: -g / norm(g),
     lambda g: -2 * np.sign(g),
-    lambda g: np.clip(-10 * g, -1, 1),
-    lambda g: -np.tanh(200 * g),
+    lambda g: np.clip(-1e5 * g, -1, 1),
+    lambda g: np.where(abs(g) < 1e-6, 0, -np.sign(g)),
 ):
-    assert not grade(slope_of(wrong), least_slope, slopes)
+    assert not grade(slope_of(wrong), least_slope, slopes, atol=0)
 
 # %% [markdown]
 # ```{solution-end}
@@ -517,9 +518,9 @@ for eta in (0.1, 0.4, 0.9, 1.1):
 # f(\mathbf{x} - \eta \nabla f(\mathbf{x})) \le f(\mathbf{x}) - \eta \Big( 1 - \frac{L\eta}{2} \Big) \|\nabla f(\mathbf{x})\|^2
 # ```
 #
-# For $\eta > 0$, the bracket is positive exactly if $\eta < 2/L$. Each such step leads down, unless the gradient is zero
-# already. The promised gain is largest at $\eta = 1/L$, the jump to the vertex of the parabola. The limit $2/L$ is sharp,
-# because on $\frac{L}{2}x^2$ a step maps $x$ to $(1 - \eta L)x$, and this is nearer to 0 only if $|1 - \eta L| < 1$.
+# For $\eta > 0$, the bracket is positive exactly if $\eta < 2/L$. Each such step leads down, unless the gradient is zero. The
+# promised gain is largest at $\eta = 1/L$, the jump to the vertex of the parabola. The limit $2/L$ is sharp, because on
+# $\frac{L}{2}x^2$ a step maps $x$ to $(1 - \eta L)x$, and this is nearer to 0 only if $|1 - \eta L| < 1$.
 
 # %% mystnb={"figure": {"caption": "A parabola of curvature $L = 2$ that touches $\\varphi$ lies above it. The step $1/L$ leads to the vertex of the parabola. There $\\varphi$ is no higher than the vertex, so it has fallen at least as far as the parabola."}, "image": {"alt": "The function phi and three parabolas above it. Each touches the curve at an iterate; an arrow leads down the parabola's side to its vertex, and the next iterate lies straight below the vertex, on the curve."}} tags=["hide-input"]
 def phi(x):
@@ -544,7 +545,8 @@ ax.set(xlabel='x', ylabel='φ and parabolas above it', ylim=(-0.8, 4));
 # %% [markdown]
 # ### Where does gradient descent end?
 #
-# Add {eq}`gradient_descent-decrease` over all steps. The left sides telescope, and $f$ cannot fall below its infimum:
+# Add {eq}`gradient_descent-decrease` over all steps. The values in between cancel, and $f$ never falls below its greatest
+# lower bound, $\inf f$:
 #
 # ```{math}
 # :label: gradient_descent-sum
@@ -558,8 +560,8 @@ ax.set(xlabel='x', ylabel='φ and parabolas above it', ylim=(-0.8, 4));
 # 0 < \eta < \tfrac{2}{L} \quad \Longrightarrow \quad \|\nabla f(\mathbf{x}_t)\| \to 0 .
 # ```
 #
-# The ground becomes flat. But is the end the lowest point? A **global minimum** of a loss $\mathcal{L}$ is beaten nowhere, a
-# **local minimum** nowhere nearby, so each global minimum is also local:
+# The ground becomes flat. But is the end the lowest point? No point is lower than a **global minimum** of a loss
+# $\mathcal{L}$, and no point nearby is lower than a **local minimum**:
 #
 # ```{math}
 # :label: ml.opt.global-min
@@ -620,9 +622,8 @@ right.text(0.12, 1.5, 'two starts', va='center')
 right.set(xlabel='x₂', ylabel='x₁');
 
 # %% [markdown]
-# So, if $f$ is $L$-smooth and bounded below, only a vanishing slope is guaranteed. The path need not end: on $\log(1 + e^x)$
-# it runs to $-\infty$. If the Hessian at a saddle has a negative eigenvalue, paths rarely end there, because almost any push
-# leads away.
+# So only a vanishing slope is guaranteed. The path need not end: on $\log(1 + e^x)$ it runs to $-\infty$. If the Hessian at a
+# saddle has a negative eigenvalue, paths rarely end there, because almost any push leads away.
 #
 # ```{admonition} A tempting mistake
 # :class: tip
@@ -638,7 +639,7 @@ for t in range(1, 31):
         print(f'after {t:2} steps: x = {x:.4f}')
 
 # %% [markdown]
-# The steps must stay away from both ends. For an $L$-smooth $f$ that is bounded below,
+# Step sizes must stay away from 0 and $2/L$. For an $L$-smooth $f$ that is bounded below,
 #
 # ```{math}
 # :label: aw.gd.stepsize
@@ -654,9 +655,9 @@ for t in range(1, 31):
 #
 # ### Backtracking: a step size without L
 #
-# In practice nobody knows $L$. A **backtracking line search** begins with a long step and halves it until $f$ falls by at least half
-# of what the slope promises: $f(\mathbf{x} - \eta \nabla f) \le f(\mathbf{x}) - \frac{\eta}{2}\|\nabla f\|^2$
-# {cite}`armijo1966minimization`.
+# In practice nobody knows $L$. The slope promises that a step lowers $f$ by $\eta\|\nabla f\|^2$. A **backtracking line search**
+# begins with a long step and halves it until $f$ falls by at least half of this:
+# $f(\mathbf{x} - \eta \nabla f) \le f(\mathbf{x}) - \frac{\eta}{2}\|\nabla f\|^2$ {cite}`armijo1966minimization`.
 
 # %%
 def backtracking(f, gradient, x, steps):
@@ -671,8 +672,8 @@ def backtracking(f, gradient, x, steps):
     return x
 
 # %% [markdown]
-# On an $L$-smooth function every $\eta \le 1/L$ passes, by {eq}`gradient_descent-decrease`. So the accepted step is 1, the
-# first one, or half of a refused one, which was longer than $1/L$. We try it on a sum of three exponentials
+# On an $L$-smooth function every $\eta \le 1/L$ passes, by {eq}`gradient_descent-decrease`. So the accepted $\eta$ is the first
+# one, 1, or half of a refused one, and then more than $1/(2L)$. We try it on a sum of three exponentials
 # {cite}`boyd2004convex`, whose curvature has no bound:
 
 # %%
@@ -810,16 +811,16 @@ verify(
 # %% [markdown]
 # ## The condition number: how many steps does it take?
 #
-# How fast does the gradient go to zero? We answer this for a quadratic, because a smooth function looks like one
-# close to a minimum where it curves up in every direction:
+# How fast does the gradient go to zero? We answer this for a quadratic. Close to a minimum where a smooth function curves up in
+# every direction, it looks like this:
 #
 # $$
 # f(\mathbf{x}) = \tfrac12 \mathbf{x}^\top \mathbf{A} \mathbf{x} - \mathbf{b}^\top \mathbf{x}, \qquad
 # \nabla f(\mathbf{x}) = \mathbf{A}\mathbf{x} - \mathbf{b} = \mathbf{A}(\mathbf{x} - \mathbf{x}^*), \qquad \mathbf{A}\mathbf{x}^* = \mathbf{b},
 # $$
 #
-# where $\mathbf{A}$ is symmetric with eigenvalues $0 < \mu = \lambda_1 \le \dots \le \lambda_n = L$. Let the step size be
-# fixed. Subtract $\mathbf{x}^*$ on both sides of the update: each step multiplies the error by the same matrix:
+# where $\mathbf{A}$ is symmetric with eigenvalues $0 < \mu = \lambda_1 \le \dots \le \lambda_n = L$. For a
+# fixed step size, subtract $\mathbf{x}^*$ on both sides of the update: each step multiplies the error by the same matrix:
 #
 # ```{math}
 # :label: gradient_descent-iterate
@@ -870,9 +871,9 @@ for i, (ax, (name, path)) in enumerate(zip(axes, walks.items())):
 # ```
 #
 # The **condition number** $\kappa$ sets the pace. A round bowl, with $\kappa = 1$, takes one step. For large $\kappa$,
-# $\rho^* \approx 1 - 2/\kappa \approx e^{-2/\kappa}$, so one more correct digit costs about $\frac{\kappa}{2} \ln 10$
-# steps. The step $1/L$, which does not need $\mu$, has the rate $1 - 1/\kappa$ and takes twice as many. We test
-# the forecast in thirty dimensions, with random axes and eigenvalues from 1 to $\kappa$:
+# $\rho^* \approx 1 - 2/\kappa \approx e^{-2/\kappa}$. One more correct digit means $e^{-2t/\kappa} = \frac{1}{10}$, so it
+# costs about $t = \frac{\kappa}{2} \ln 10$ steps. The step $1/L$, which does not need $\mu$, has the rate $1 - 1/\kappa$ and
+# takes twice as many. We test the forecast in thirty dimensions, with random axes and eigenvalues from 1 to $\kappa$:
 
 # %%
 def random_quadratic(eigenvalues, rng):
@@ -935,11 +936,11 @@ right.set(xlabel='step size η', ylabel='factor per step (dots: measured)', ylim
 #
 # ```{exercise} ★★★ Program: different steps are better than equal ones
 # :label: gradient_descent-chebyshev
-# No *fixed* step beats $2/(\mu + L)$, but $T$ different ones can. After them the error along eigenvalue $\lambda$
-# carries the factor $\prod_t (1 - \eta_t \lambda)$. Write `best_steps(mu, L, T)`, the $T$ step sizes, in any order, that make the largest
-# absolute value of this factor on $[\mu, L]$ as small as possible, for $0 < \mu < L$ and $T \ge 1$. Yours is compared with the least that is possible,
-# $1 / \cosh(T \operatorname{arcosh} \frac{\kappa + 1}{\kappa - 1})$. *Hint:* the product is a polynomial with value 1
-# at $\lambda = 0$. Which polynomials stay small on an interval?
+# No *fixed* step beats $2/(\mu + L)$, but $T$ different ones can. After them the error along eigenvalue $\lambda$ carries the
+# factor $\prod_t (1 - \eta_t \lambda)$. Write `best_steps(mu, L, T)`, the $T$ step sizes, in any order, that make the largest
+# absolute value of this factor on $[\mu, L]$ as small as possible, for $0 < \mu < L$ and $T \ge 1$. Yours is compared with the
+# least that is possible, $1 / \cosh(T \operatorname{arcosh} \frac{\kappa + 1}{\kappa - 1})$. *Hint:* the product is a
+# polynomial with value 1 at $\lambda = 0$. Which polynomials stay small on an interval?
 # ```
 
 # %%
@@ -1046,7 +1047,7 @@ verify(
 # %% [markdown]
 # ## Least squares by gradient descent: why features are standardized
 #
-# The most used quadratic of all is the mean squared error of a linear model. The rows of $\mathbf{X}$ are $N$ examples
+# The most used quadratic is the mean squared error of a linear model. The rows of $\mathbf{X}$ are $N$ examples
 # $\mathbf{x}_n$ with $D$ features, and $\mathbf{y}$ holds their targets. The **residuals** are
 #
 # ```{math}
@@ -1061,8 +1062,9 @@ verify(
 # \mathcal{L}(\mathbf{w}) = \frac{1}{2N} \sum_{n=1}^N (y_n - \mathbf{x}_n^\top \mathbf{w})^2 = \frac{1}{2N} \, \mathbf{e}^\top \mathbf{e}
 # ```
 #
-# Since $\partial e_n / \partial w_j = -x_{nj}$, the derivative with respect to $w_j$ is $\frac{1}{2N} \sum_n 2 e_n \cdot (-x_{nj})$. The 2
-# of the square cancels the half, and the sum over $n$ is entry $j$ of $\mathbf{X}^\top \mathbf{e}$:
+# Since $\partial e_n / \partial w_j = -x_{nj}$, the derivative with respect to $w_j$ is
+# $\frac{1}{2N} \sum_n 2 e_n \cdot (-x_{nj})$. The 2 of the square cancels the half, and the sum over $n$ is entry $j$ of
+# $\mathbf{X}^\top \mathbf{e}$:
 #
 # ```{math}
 # :label: ml.opt.gd-mse.grad
@@ -1104,11 +1106,11 @@ def mse_gradient(X, y, w):
 # diverges. `torch.nn.MSELoss` has no half.
 # :::
 #
-# The Hessian of $\mathcal{L}$ is $\mathbf{A} = \frac1N \mathbf{X}^\top \mathbf{X}$, so the condition number is a property of the data.
-# Our data are ten measurements of 442 patients, and the target is how far their diabetes has come a year later
-# {cite}`efron2004least`. We take the measurements in four versions: *raw*, that is age in years, blood pressure in mmHg and
-# so on; *centred*, each column shifted to mean 0; *standardized*, each column then scaled to standard deviation 1; and
-# *whitened*, centred, rotated so that no two columns are correlated, and only then scaled.
+# The Hessian of $\mathcal{L}$ is $\mathbf{A} = \frac1N \mathbf{X}^\top \mathbf{X}$, so the condition number is a property of
+# the data. Our data are ten measurements of 442 patients, and the target is how far their diabetes has come a year later
+# {cite}`efron2004least`. We take the measurements in four versions: *raw*, with age in years and so on; *centred*, each column
+# shifted to mean 0; *standardized*, each column then scaled to standard deviation 1; and *whitened*, centred, rotated so that
+# no two columns are correlated, and only then scaled.
 
 # %%
 x, y = data.diabetes().x, data.diabetes().y  # (442, 10), (442,)
@@ -1145,8 +1147,9 @@ for name, X in designs.items():
           f' {end:7.3f} {r_squared(X, y, best[name]):13.3f}')
 
 # %% [markdown]
-# Centring removes the offsets and scaling the units, and both make the valley rounder. The centred and standardized
-# $R^2$ begin below 0, because the intercept still has to be found, which takes long if only the offsets are gone. When will the raw descent arrive? {eq}`gradient_descent-iterate` tells:
+# Centring removes the offsets and scaling the units, and both make the valley rounder. Centred columns cannot stand in for the
+# intercept, which begins at 0, so their $R^2$ begins below 0. Its eigenvalue is 1, so it takes about $L$ steps, many if nothing
+# is scaled. When will the raw descent arrive? {eq}`gradient_descent-iterate` tells:
 
 # %%
 def forecast(X, y, t):
@@ -1163,7 +1166,7 @@ def arrival(X, y):
     return t[(curve < curve[-1] - 0.001).sum()]
 
 # %% [markdown]
-# Is this an accident of these 442 patients? We take twenty random halves of them:
+# Is this an accident of these patients? We take twenty random halves of them:
 
 # %%
 rng = np.random.default_rng(0)
@@ -1194,9 +1197,9 @@ ax.set(xlabel='steps (dots: run, lines: forecast)', ylabel='R²', ylim=(-0.04, 0
 # %% [markdown]
 # The raw curve climbs in stages: the error along the eigenvector of $\lambda_i$ takes about $L/\lambda_i$ steps to shrink to a
 # third, so flat directions have to wait. Standardizing removes the part of $\kappa$ that comes from offsets and
-# units. What is left, some hundreds, is real, because several blood values move together. Whitening removes that, too, and
-# one step is enough. But to whiten costs as much as to solve the problem exactly. Normalization layers and adaptive
-# steps lie in between: they are cheap ways to make the valley rounder.
+# units. What is left comes from the correlations between the columns. Whitening removes these, too, and
+# one step is enough. But it costs as much as an exact solution. Normalization layers and adaptive steps are cheaper ways to
+# a rounder valley.
 #
 # ```{exercise} ★ Pencil: one raw feature
 # :label: gradient_descent-raw
@@ -1216,8 +1219,8 @@ ax.set(xlabel='steps (dots: run, lines: forecast)', ylabel='R²', ylim=(-0.04, 0
 # \kappa = \frac{L^2}{L\mu} \approx \frac{(1 + m^2 + s^2)^2}{s^2} .
 # $$
 #
-# This is about 30,000, only because nobody has an index near zero. After standardizing, $m = 0$, $s = 1$,
-# $\mathbf{A}$ is the identity and $\kappa = 1$. The true mean and deviation are not exactly 26 and 4, so the measured $\kappa$ differs a little:
+# This is about 30,000, only because nobody has an index near zero. After standardizing, $m = 0$, $s = 1$, $\mathbf{A}$ is the
+# identity and $\kappa = 1$. The true mean and deviation are not exactly 26 and 4, so the measured $\kappa$ differs a little:
 
 # %% jupyter={"source_hidden": true}
 bmi = x[:, data.diabetes().names.index('bmi')]
@@ -1232,9 +1235,9 @@ print(f'estimate {(1 + 26**2 + 4**2) ** 2 / 4**2:.0f}, measured {kappa:.0f}')
 # ```{exercise} ★★ Experiment: which step size is fastest?
 # :label: gradient_descent-fastest
 #
-# Run 100 steps on the standardized design with step sizes $0.1/L$, $1/L$, $1.9/L$ and $2.1/L$ (`descend` takes the factor as `share`).
-# First predict: return the list of the four factors, sorted by the $R^2$ that they reach, best first.
-# Then run and explain. What is the order after 5 steps?
+# Run 100 steps on the standardized design with step sizes $0.1/L$, $1/L$, $1.9/L$ and $2.1/L$ (`descend` takes the factor as
+# `share`). First predict: return the list of the four factors, sorted by the $R^2$ that they reach, best first. Then run and
+# explain. What is the order after 5 steps?
 # ```
 
 # %%
@@ -1262,10 +1265,10 @@ grade(lambda: is_measured(predicted_order()), lambda: True, [()])
 # ```{solution-start} gradient_descent-fastest
 # :class: dropdown
 # ```
-# After 100 steps, $1.9/L$ is best, although it promises less than $1/L$ for a single step: the flat directions move almost twice
-# as fast, and the steepest one, which changes its sign at each step, has shrunk by $|1 - 1.9|^{100}$. With $2.1/L$ it has grown by
-# $|1 - 2.1|^{100}$ instead. After 5 steps this is not large yet, and $2.1/L$ is still ahead of $0.1/L$. So a step that is a little too long
-# looks good at first.
+# After 100 steps, $1.9/L$ is best, although it promises less than $1/L$ for a single step: the flat directions move almost
+# twice as fast, and the steepest one, which changes its sign at each step, has shrunk by $|1 - 1.9|^{100}$. With $2.1/L$ it
+# has grown by $|1 - 2.1|^{100}$ instead. After 5 steps this is not large yet, and $2.1/L$ is still ahead of $0.1/L$. So a step
+# that is a little too long looks good at first.
 
 # %% jupyter={"source_hidden": true}
 assert grade(lambda: is_measured([1.9, 1, 0.1, 2.1]), lambda: True, [()])
@@ -1390,11 +1393,11 @@ verify(
 # %% [markdown]
 # ## Summary
 #
-# Gradient descent steps against the gradient. With a step size below $2/L$ each step
-# leads down, but the end need not be a minimum. On a quadratic each eigenvector of the Hessian shrinks
-# by its own factor $1 - \eta\lambda_i$, the best common step is $2/(\mu + L)$, and a digit costs about $\frac{\kappa}{2} \ln 10$ steps. For
-# least squares, $\kappa$ depends on the offsets and units of the data, and standardizing replaced about a hundred million steps by about
-# three hundred.
+# Gradient descent steps against the gradient. With a step size below $2/L$ each step leads down, but the end need not be a
+# minimum. On a quadratic the error along each eigenvector of the Hessian shrinks by its own factor $1 - \eta\lambda_i$, the
+# best common step is $2/(\mu + L)$, and a digit costs about $\frac{\kappa}{2} \ln 10$ steps. For least squares, $\kappa$
+# depends on the offsets and units of the data, and standardizing replaced about a hundred million steps by about three
+# hundred.
 #
 # **Further reading.** The method is Cauchy's {cite}`cauchy1847methode`.
 # {cite:t}`nesterov2018lectures` proves the rates for convex functions,

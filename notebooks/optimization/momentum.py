@@ -505,9 +505,10 @@ right.set(xlabel='step', ylabel='distance to the minimum', ylim=(1e-12, 30));
 # (aw.momentum.accelerates)=
 # In practice $\mu$ and $\kappa$ are hardly ever known, so $\beta$ is a guess. Need it be exact? Take $\eta = 1/L$ and
 # $\sqrt\beta = 1 - 1/\sqrt\kappa$, which puts the flattest direction, $\eta a = 1/\kappa$, at the left end of the band. For
-# $\kappa = 30$ this is the $0.668$ from above. On all our random quadratics with $\kappa \ge 4$ this pair was both faster and
-# smoother than the best gradient descent: after $10\sqrt\kappa$ steps it ended nearer to the minimum, and its steps turned less
-# from one to the next. But with a momentum that does not suit the valley, such as $0.99$ here, the ball is much slower:
+# $\kappa = 30$ this gives the first example, $\beta = (1 - 1/\sqrt{30})^2 \approx 0.668$. On all our random quadratics with
+# $\kappa \ge 4$ this pair was both faster and smoother than the best gradient descent: after $10\sqrt\kappa$ steps it ended
+# nearer to the minimum, and its steps turned less from one to the next. But with a momentum that does not suit the valley,
+# such as $0.99$ here, the ball is much slower:
 
 # %%
 def turning(path):  # mean cosine between steps: 1 straight on, -1 back
