@@ -8,6 +8,7 @@ from nbutils.printed.spoiling import TURNS
 from nbutils.printed.tokens import FormulaError
 
 INEQUALITIES = {'<=', '>=', '<', '>', 'psd', 'pd', 'nsd', 'nd'}
+WEAK = {'<=', '>=', 'psd', 'nsd'}
 
 
 def check(
@@ -16,27 +17,29 @@ def check(
 ) -> Report:
     """Run a display and all its spoilt prints.
 
-    A print of inequalities alone also needs `equality`, a dict of values of the letters at which its sides are equal,
-    or `slip`, a pair of words that name a mistake and the LaTeX with that mistake: true weaker statements are among
-    its spoilt prints. `also_true` is how many spoilt prints of an equation may survive because they say something
-    else that is true. Each inequality and each implication, turned round, must be rejected, wherever it stands, which takes
-    a case in which it is strict; `also_turned` is how many of them are true in both ways. Raises AssertionError where the
-    print fails, a slip is not rejected, or the cases do not try an implication.
+    A print of inequalities alone also needs `equality`, a dict of values of the letters at which its sides are equal (or a
+    list of dicts, where several inequalities are not sharp at once), or `slip`, a pair of words that name a mistake and the
+    LaTeX with that mistake: true weaker statements are among its spoilt prints. `also_true` is how many spoilt prints of an
+    equation may survive because they say something else that is true. Each inequality and each implication, turned round,
+    must be rejected, wherever it stands, which takes a case in which it is strict; `also_turned` is how many of them are
+    true in both ways. Raises AssertionError where the print fails, a slip is not rejected, or the cases do not try an
+    implication.
     """
-    equality = equality and {k.rstrip('_'): v for k, v in equality.items()}
-    report = run(latex, search, options=options, more=[equality] if equality else [], **meanings)
+    sharp = [equality] if isinstance(equality, dict) else equality or []
+    sharp = [{k.rstrip('_'): v for k, v in case.items()} for case in sharp]
+    report = run(latex, search, options=options, more=sharp, **meanings)
     if report.counterexample is not None:
         raise AssertionError(f'{name} fails as printed', report.counterexample)
     formula = Formula(latex, {k.rstrip('_'): v for k, v in meanings.items()}, options or {})
     signs = {RELATIONS[sign.text] for claim in formula.claims for sign in _relation_signs(claim)}
     unequal = signs <= INEQUALITIES and not any(node.op == 'iff' for claim in formula.claims for node in walk(claim))
-    if unequal and equality is None and slip is None:
+    if unequal and not sharp and slip is None:
         raise TypeError(
             f'{name}: an inequality needs equality={{...}}, a case in which its sides are equal, '
             "or slip=('words that name a mistake', LaTeX)"
         )
-    if equality is not None:
-        _must_be_equal(name, formula, equality)
+    if sharp:
+        _must_be_equal(name, latex, formula, sharp, every=slip is None)
     if slip is not None:
         _must_fail(name, slip, search, options, meanings)
     if report.idle:
@@ -64,13 +67,16 @@ def _relation_signs(statement):
     return [sign for part in parts if isinstance(part, Node) for sign in _relation_signs(part)]
 
 
-def _must_be_equal(name, formula, equality):
-    from nbutils.printed.relations import equal
-
-    sides = formula.sides(**equality)
-    values = [s for s in sides if not isinstance(s, str)]
-    if not any(equal(a, b) for a, b in zip(values, values[1:], strict=False)):
-        raise AssertionError(f'{name}: the sides are not equal in the case that was given as one of equality')
+def _must_be_equal(name, latex, formula, cases, every):
+    """Some inequality, or if `every` all but the strict ones, must have equal sides in one of the cases."""
+    found = {}  # place of a sign -> whether its sides were equal
+    for case in cases:
+        for left, right, equal_here in formula.compared(WEAK, case):
+            found[left.start, right.end] = found.get((left.start, right.end), False) or equal_here
+    loose = [latex[start:end] for (start, end), sharp in found.items() if not sharp]
+    if len(loose) == len(found) or every and loose:
+        raise AssertionError(f'{name}: the sides are not equal in the case that was given as one of equality: '
+                             f'{" ".join(loose[:1])}')
 
 
 def _must_fail(name, slip, search, options, meanings):

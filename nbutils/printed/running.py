@@ -21,7 +21,7 @@ from itertools import product
 import numpy as np
 
 from nbutils.printed import operators
-from nbutils.printed import relations as _relations  # noqa: F401  (enters its rules)
+from nbutils.printed import relations as _relations  # it enters its rules, too
 from nbutils.printed.evaluating import CAPITALS, CONSTANTS, ELEMENTWISE, Unfinished, evaluate, names_in
 from nbutils.printed.grammar import ARROWS, EXTREMA, PREFIX, RELATIONS, STATEMENTS, Node, children, parse, walk
 from nbutils.printed.spoiling import variants
@@ -233,6 +233,14 @@ class Formula:
             found += _sides(claim, s)
         return found
 
+    def compared(self, signs, case):
+        """(left, right, whether they are equal) for each relation of these kinds that the claims state, in one case."""
+        scope = self._scope(case)
+        for claim, s in self._instances(scope):
+            for left, sign, right in _stated(claim):
+                if RELATIONS[sign.text] in signs:
+                    yield left, right, _relations.equal(evaluate(left, s), evaluate(right, s))
+
     def idle(self) -> list[str]:
         """What the cases did not try of implications and equivalences, in words."""
         found = []
@@ -293,6 +301,15 @@ def _steps(claim):
         yield from _steps(left)
         left = left.args[1]
     yield claim.op, left, right
+
+
+def _stated(statement):
+    """(left, sign, right) for each relation that a statement is made of, those that are only supposed among them."""
+    if statement.op == 'relation':
+        yield from zip(statement.args[::2], statement.args[1::2], statement.args[2::2], strict=False)
+    elif statement.op in ('both', *ARROWS.values()):
+        for part in statement.args:
+            yield from _stated(part) if isinstance(part, Node) else ()
 
 
 def _sides(statement, scope):

@@ -185,7 +185,10 @@ prints('dl.norms.l2', x=vectors(3), n=3)
 prints('dl.norms.l1', x=vectors(3), n=3)
 prints('dl.norms.manhattan', x=vectors(3), y=vectors(3), n=3, d=distance.cityblock)
 prints('norms-scaled', x=vectors(3).filter(np.any), n=3, p=_orders[:4], m=of(lambda x: abs(x).max()))
-prints('norms-limit', x=vectors(3), n=3, p=_orders[:4], equality=dict(x=np.array([2., 2, -2]), p=1.5))
+prints(
+    'norms-limit', x=vectors(3), n=3, p=_orders[:4],
+    equality=[dict(x=np.array([2., 2, -2]), p=1.5), dict(x=np.array([0., -2, 0]), p=1.5)],
+)
 prints(
     'norms-dual',
     tries=20,

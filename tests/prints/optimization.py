@@ -337,7 +337,7 @@ prints(
     f=_cups,
     x=vectors(4, -3, 3),
     alpha=shares(4),
-    equality=dict(f=affine, x=np.arange(4.), alpha=np.full(4, 0.25)),
+    equality=dict(f=affine, x=np.arange(4.), alpha=np.array([0, 0.25, 0.25, 0.5])),
 )
 prints(
     'dl.jensen.induction',
@@ -345,7 +345,7 @@ prints(
     x=vectors(4, -3, 3),
     alpha=shares(4),
     x_prime=of(lambda x, alpha: np.average(x[:2], weights=alpha[:2])),
-    equality=dict(f=affine, x=np.arange(4.), alpha=np.full(4, 0.25)),
+    equality=dict(f=affine, x=np.arange(4.), alpha=np.array([0, 0.25, 0.25, 0.5])),
 )
 prints('dl.jensen.expectation', f=_cups, X=Random([-2., 0., 1., 5.], [0.2, 0.3, 0.4, 0.1]), equality=dict(f=affine))
 
@@ -562,7 +562,7 @@ prints(
     **_quad,
     x=vectors(2, -3, 3),
     p=scalars(-4, 4).map(polar),
-    equality=dict(x=np.ones(2), p=turned(quad_slope(np.ones(2)), 0)),
+    equality=[dict(x=np.ones(2), p=turned(quad_slope(np.ones(2)), angle)) for angle in (0, np.pi)],
 )
 prints(
     'aw.gd.closed-form',

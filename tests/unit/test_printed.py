@@ -458,6 +458,17 @@ def test_each_relation_turned_round_is_rejected(latex, letters):
         check('one way', latex, search, slip=('forgets the other one', '1 = 2'), **letters)
 
 
+# A bound of 2 in place of 1 is true as well; the case in which the bound is reached gives it away, beside an equation, too.
+def test_each_inequality_is_sharp_in_a_case_of_equality():
+    letters, latex = dict(a=[1.0, -1.0, 0.5]), r'|a| = \sqrt{a^2}, \quad a \le |a| \le 1'
+    check('bound', latex, search, equality=dict(a=1.0), also_true=2, **letters)
+    with pytest.raises(AssertionError, match='not equal in the case .* 2'):
+        check('bound', latex.replace('1', '2'), search, equality=dict(a=1.0), also_true=2, **letters)
+    check('bound', latex, search, equality=[dict(a=0.5), dict(a=-1.0)], also_true=2, **letters)
+    with pytest.raises(AssertionError, match='not equal in the case'):
+        check('bound', latex, search, equality=dict(a=-1.0), also_true=2, **letters)
+
+
 def test_strict_cases_reject_a_turned_relation():
     slip = ('forgets the other one', '1 = 2')
     check('bars', r'|a| \ge a \ge -|a|', search, slip=slip, a=scalars(-9, 9))
