@@ -12,7 +12,7 @@ FILES = ('dl', 'aw', 'ml', 'la')  # one file per set of notes, named by the pref
 
 
 class Claim(NamedTuple):
-    """One statement of the notes. `notes` and `correct` are LaTeX; the last six may be None."""
+    """One statement of the notes. `notes` and `correct` are LaTeX; the last seven may be None."""
     id: str
     heading: str
     section: str
@@ -24,6 +24,7 @@ class Claim(NamedTuple):
     was: dict | None = None
     uncheckable: str | None = None
     title: str | None = None
+    display: str | None = None
 
 
 @cache

@@ -2,9 +2,11 @@
 import pytest
 import yaml
 
+from nbutils import ledger
 from nbutils.checks import _counterexample
 from nbutils.maintain import printed
 from nbutils.printed.checking import check
+from nbutils.printed.comparing import compared
 from nbutils.printed.displays import display, displays
 from tests import prints
 
@@ -29,6 +31,16 @@ def test_the_lists_name_displays_of_the_book_once():
 def test_displays_without_a_place():
     left = sorted(label for label, (_, place) in PLACES.items() if place == 'open')
     assert not left, f'run these on their pages or in tests/prints, or give a reason in unrun.yml: {left}'
+
+
+# A display runs, and the ledger's entry of the same name is another copy of it: a slip in that one nothing else would notice.
+def test_displays_say_what_the_ledger_says():
+    wrong = []
+    for name, claim in ledger.claims().items():
+        found = compared(displays()[name], claim.correct or claim.notes) if name in displays() else 'same'
+        if found != (claim.display or 'same'):
+            wrong.append(f'{name}: the display and the ledger say "{found}" (display: in book/claims says {claim.display})')
+    assert not wrong, '\n'.join(['', *wrong, 'Make them the same, or say in the field how they differ: see book/claims/README.md'])
 
 
 def test_the_claims_page_states_what_runs():

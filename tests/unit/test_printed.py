@@ -14,6 +14,7 @@ from nbutils.checks import _counterexample, erratum, holds
 from nbutils.maintain import notebooks
 from nbutils.printed import Box, FormulaError, Random, ShapeError, of, run
 from nbutils.printed.checking import check
+from nbutils.printed.comparing import compared
 from nbutils.printed.displays import display
 from nbutils.printed.evaluating import Unfinished, evaluate
 from nbutils.printed.grammar import Node, children, parse
@@ -428,6 +429,20 @@ def test_scripts_updates_and_probabilities(latex, meanings, true):
 def test_unknown_options_are_refused():
     with pytest.raises(TypeError, match='no such option: nearly'):
         run('a = a', search, a=scalars(), options={'nearly': 1})
+
+
+# two copies of a statement
+
+@pytest.mark.parametrize('display, entry, found', [
+    (r'\mathbf{w} = \sum_{i=1}^n \mathbf{x}_i .', r'w := \textstyle\sum_i x_i', 'same'),
+    (r'(\mathbf{A}\mathbf{B})^\top = \mathbf{B}^\top \mathbf{A}^\top', r'(\mathbf{AB})^{\mathsf{T}} = \mathbf{B}^T \mathbf{A}^{T}', 'same'),
+    (r'\begin{aligned} a &\le b \\ &< c \end{aligned}', r'a \leq b < c', 'same'), (r'a \le b < c', r'a \le b', 'partly'),
+    (r'a \le b', r'a \ge b', 'other'), (r'\mathbf{w} = \sum_{i=1}^n \mathbf{x}_i', r'w = \sum_{i=2}^n x_i', 'other'),
+    (r'x_i = y_j', r'x_j = y_i', 'other'), (r'\mathbf{A}^\top = \mathbf{B}', r'\mathbf{A} = \mathbf{B}', 'other'),
+    (r'a = b', r'\text{both are equal}', 'words'), (r'a = b \quad (a \circledast b)', r'a = b \text{ for all } a', 'same'),
+])
+def test_two_copies_are_compared_as_trees(display, entry, found):
+    assert compared(display, entry) == found
 
 
 # as a check
