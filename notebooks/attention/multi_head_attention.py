@@ -23,7 +23,7 @@
 #   [matrix products](../linear_algebra/matrix_multiplication.ipynb) and, for the experiment,
 #   [training in minibatches](../regression/minibatch_training.ipynb).
 # - **You build** the multi-head layer, first as a formula of two lines, then as a module equal to `nn.MultiheadAttention`.
-# - **Runs in** 20 seconds. All tensors are float32.
+# - **Runs in** 20 seconds. All tensors are float32, except in the last experiment.
 
 # %% tags=["remove-cell"]
 try:
@@ -107,7 +107,7 @@ for X in sentence(anna, ben), sentence(ben, anna):
 # %% [markdown]
 # Now *saw* receives four numbers: first who saw, then who was seen. Each of the two attentions is a **head**.
 
-# %% mystnb={"figure": {"caption": "Two heads with the $T = 3$ tokens of *Anna saw Ben*; blue is positive, orange negative. Each head has its own map of weights and a result of width $\\tilde{d}_v = 2$. Concat joins the $h = 2$ results, and one more matrix multiplies them."}, "image": {"alt": "Grids of cells from left to right: X with 3 rows and 4 columns; two branches, head 1 above and head 2 below, each a 3 by 3 map of weights times a 3 by 2 grid of values, giving a 3 by 2 grid; both joined to a 3 by 4 grid, times a 4 by 4 identity, giving the 3 by 4 result. In the row of saw, head 1 has its whole weight on the first token and head 2 on the last."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Grids of cells from left to right: X with 3 rows and 4 columns; two branches, head 1 above and head 2 below, each a 3 by 3 map of weights times a 3 by 2 grid of values, giving a 3 by 2 grid; both joined to a 3 by 4 grid, times a 4 by 4 identity, giving the 3 by 4 result. In the row of saw, head 1 has its whole weight on the first token and head 2 on the last."}} tags=["hide-input"]
 def draw_grid(ax, left, middle, numbers, name, shape):
     rows, columns = numbers.shape
     top = middle + rows / 2
@@ -145,6 +145,10 @@ ax.text(26.4, 0, '·', ha='center', va='center', fontsize=13)
 ax.text(32, 0, '=', ha='center', va='center', fontsize=13)
 ax.set(xlim=(-2.6, 37.2), ylim=(-6.6, 7), aspect='equal')
 ax.axis('off');
+
+# %% [markdown] tags=["caption"]
+# Two heads with the $T = 3$ tokens of *Anna saw Ben*; blue is positive, orange negative. Each head has its own map of
+# weights and a result of width $\tilde{d}_v = 2$. Concat joins the $h = 2$ results, and one more matrix multiplies them.
 
 # %% [markdown]
 # ### The formula and its code
@@ -534,7 +538,7 @@ for name, tensor in steps.items():
 # lie in memory, so the first head receives *all* numbers of the first tokens, in place of *its* numbers of all tokens.
 # ```
 
-# %% mystnb={"figure": {"caption": "Which head owns which number, for six tokens and $d = 2$? Left: cut and permuted, each head owns $3d = 6$ numbers of every token. Right: one reshape has the same shape, but gives each head all numbers of two tokens."}, "image": {"alt": "Two grids of 6 tokens by 18 numbers coloured by head, three heads. With reshape and permute each head owns a block of six columns. With one reshape each head owns two whole rows."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Two grids of 6 tokens by 18 numbers coloured by head, three heads. With reshape and permute each head owns a block of six columns. With one reshape each head owns two whole rows."}} tags=["hide-input"]
 owner = torch.arange(3).repeat_interleave(36)  # as it lies in memory
 wrong = owner.reshape(6, 18)
 right = owner.reshape(3, 6, 6).permute(1, 0, 2).reshape(6, 18)
@@ -549,13 +553,17 @@ for ax, grid in zip(axes, (right, wrong)):
         ax.text(*middle, f'head {head + 1}', color=f'C{head}', fontsize=11, ha='center', va='center')
     ax.set(xticks=[0, 6, 12, 18], yticks=[0, 2, 4, 6], ylim=(6, 0), xlabel='number')
 
+# %% [markdown] tags=["caption"]
+# Which head owns which number, for six tokens and $d = 2$? Left: cut and permuted, each head owns $3d = 6$ numbers of every
+# token. Right: one reshape has the same shape, but gives each head all numbers of two tokens.
+
 # %% [markdown]
 # ### The same numbers as nn.MultiheadAttention
 #
 # PyTorch has this layer, but its rows of parameters have another order. Ours come head by head. PyTorch has those of all
 # queries first, then all keys, then all values.
 
-# %% mystnb={"figure": {"caption": "The same rows of weights in two orders, for three heads. A weight that is copied from one to the other without reordering gives another layer, and no error."}, "image": {"alt": "Two strips of nine blocks. Ours: q1 k1 v1 q2 k2 v2 q3 k3 v3. PyTorch: q1 q2 q3 k1 k2 k3 v1 v2 v3."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Two strips of nine blocks. Ours: q1 k1 v1 q2 k2 v2 q3 k3 v3. PyTorch: q1 q2 q3 k1 k2 k3 v1 v2 v3."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 1.3))
 orders = [(role, i) for i in (1, 2, 3) for role in 'qkv'], [(role, i) for role in 'qkv' for i in (1, 2, 3)]
 for y, order in enumerate(orders):
@@ -565,6 +573,10 @@ for y, order in enumerate(orders):
         ax.text(position + 0.5, y, f'${role}_{i}$', color=colour, fontsize=11, ha='center', va='center')
 ax.set(yticks=[0, 1], yticklabels=['ours', 'PyTorch'], ylim=(1.5, -0.5), xticks=[], xlim=(0, 9))
 ax.spines[:].set_visible(False);
+
+# %% [markdown] tags=["caption"]
+# The same rows of weights in two orders, for three heads. A weight that is copied from one to the other without reordering
+# gives another layer, and no error.
 
 # %%
 def from_torch(rows, h):  # (3E, ...) in PyTorch's order -> in ours
@@ -965,7 +977,7 @@ print('weights of the three heads at the third place:', alpha[:, 2])
 # %% [markdown]
 # With three heads the bound is 0, but the error is 1, because none of them looks at the third place.
 
-# %% mystnb={"figure": {"caption": "One row of weights cannot serve two needs. What the first need gains the second loses, and their errors add up to one, however the weight is divided."}, "image": {"alt": "The error of the first need falls from one to zero as its share of the weight grows, that of the second rises from zero to one, and their sum is a flat line at one."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "The error of the first need falls from one to zero as its share of the weight grows, that of the second rises from zero to one, and their sum is a flat line at one."}} tags=["hide-input"]
 share = torch.linspace(0, 1, 101)
 errors = torch.stack([missed(torch.stack([p, 1 - p])[None]) for p in share])  # (101, 2)
 fig, ax = plt.subplots(figsize=(5, 2.4))
@@ -974,6 +986,10 @@ ax.plot(share, errors[:, 1], label='second need')
 ax.plot(share, errors.sum(1), label='both together')
 ax.set(xlabel='share of the weight at the first place', xlim=(0, 1), ylabel='expected squared error', ylim=(-0.03, 1.1))
 label_lines(ax);
+
+# %% [markdown] tags=["caption"]
+# One row of weights cannot serve two needs. What the first need gains the second loses, and their errors add up to one,
+# however the weight is divided.
 
 # %% [markdown]
 # ### Heads that share their keys and values
@@ -1102,9 +1118,10 @@ verify(
 # the last two of the *next* digit, where 0 follows 9.
 
 # %%
+torch.set_default_dtype(torch.float64)
 x, y, _ = digits()
 by_digit = np.stack([x[y == digit][:170] for digit in range(10)])
-by_digit = torch.tensor(by_digit, dtype=torch.float32)        # (10, 170, 64)
+by_digit = torch.tensor(by_digit)                        # (10, 170, 64)
 train, test = by_digit.split([120, 50], 1)
 centre = train.mean((0, 1))
 spread = (train - centre).std()
@@ -1169,7 +1186,7 @@ for h in (1, 2, 4, 8, 16, 32, 64):
     low, high = errors[h].mean(1).aminmax()
     print(f'heads: {h:2}, width {64 // h:2}, error {low:.2f} to {high:.2f}')
 
-# %% mystnb={"figure": {"caption": "Three random starts for each number of heads, all with the same number of parameters. One head stays above its bound. Two to eight heads are best, and from sixteen on the narrow heads are worse."}, "image": {"alt": "Test error against the number of heads from 1 to 64, on a logarithmic axis; three dots for each, close together. The error falls steeply from one head to two, stays low up to eight, and then rises again, for 64 heads higher than for one. Dashed lines mark equal weights at 0.9 and the bound for one head at 0.5."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Test error against the number of heads from 1 to 64, on a logarithmic axis; three dots for each, close together. The error falls steeply from one head to two, stays low up to eight, and then rises again, for 64 heads about as high as for one. Dashed lines mark equal weights at 0.9 and the bound for one head at 0.5."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(5.4, 2.9))
 for height, name in (0.9, 'equal weights'), (0.5, 'bound for one head'):
     ax.axhline(height, color=GREY, lw=1, ls='--')
@@ -1180,6 +1197,10 @@ ax.plot(list(errors), [three.mean() for three in errors.values()], color='C0', l
 ax.set(xscale='log', xticks=list(errors), xticklabels=list(errors), ylim=(0, 1), xlim=(0.9, 70))
 ax.set(xlabel='number of heads, of width 64 together', ylabel='mean squared error')
 ax.minorticks_off();
+
+# %% [markdown] tags=["caption"]
+# Three random starts for each number of heads, all with the same number of parameters. One head stays above its bound. Two
+# to eight heads are best, and from sixteen on the narrow heads are worse.
 
 # %% [markdown]
 # One head stays above 0.5, and two heads do not. What does the single head do?
@@ -1204,13 +1225,17 @@ shown = {'the only head': maps(models[1][0])[0]}
 shown['one of 64 heads'] = maps(models[64][0])[0]
 shown['two heads: head 1'], shown['two heads: head 2'] = maps(models[2][0])
 
-# %% mystnb={"figure": {"caption": "Where the heads look, on average over test images. Of two heads one looks at the same digit and the other at the next. The only head has to choose, and a head of width one can only tell a few digits from the rest."}, "image": {"alt": "Four ten by ten maps of weights, query digit against key digit. The only head: a bright diagonal. One of 64 heads: a blurred pattern of stripes without a diagonal. Two heads: one with a bright diagonal, one with a bright diagonal shifted by one digit."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Four ten by ten maps of weights, query digit against key digit. The only head: a bright diagonal. One of 64 heads: two brighter cells in the column of the 1, and a blur without a diagonal. Two heads: one with a bright diagonal, one with a bright diagonal shifted by one digit."}} tags=["hide-input"]
 fig, axes = panels(2, 2, height=2.5)
 for ax, (title, weights) in zip(axes.flat, shown.items(), strict=True):
     picture = show_image(ax, weights, cmap='viridis', vmin=0, vmax=1)
     ax.set(xticks=range(10), yticks=range(10), xlabel='key', ylabel='query')
     ax.set_title(title)
 fig.colorbar(picture, ax=axes, shrink=0.5, label='mean weight', ticks=[0, 0.5, 1]);
+
+# %% [markdown] tags=["caption"]
+# Where the heads look, on average over test images. Of two heads one looks at the same digit and the other at the next. The
+# only head has to choose, and a head of width one can only tell a few digits from the rest.
 
 # %% [markdown]
 # Is it the number of heads that harms, or their width? We train 32 heads again, but each with width 8 in place of 2.

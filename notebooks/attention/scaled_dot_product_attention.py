@@ -23,7 +23,7 @@
 #   [softmax](../classification/softmax.ipynb), [variances](../probability/expectations.ipynb) and, for the experiment,
 #   [training in minibatches](../regression/minibatch_training.ipynb).
 # - **You build** attention in four lines, with masks, and in tiles, each equal to PyTorch's.
-# - **Runs in** 15 seconds. All tensors are float32.
+# - **Runs in** 15 seconds. All tensors but the last part's are float32.
 
 # %% tags=["remove-cell"]
 try:
@@ -91,7 +91,7 @@ print('her receives', z)
 # close to Anna's: a person, who gives. Before the softmax, the scores were divided by $2 = \sqrt{d_k}$, because the keys
 # have $d_k = 4$ numbers. The next part explains why.
 
-# %% mystnb={"figure": {"caption": "The query of *her* fits the key of *Anna* best, so the mean of the values is pulled towards Anna's value. As a weighted mean it cannot leave the shaded region that the values span."}, "image": {"alt": "Left: five bars of weights, 0.76 for Anna, 0.10 for Ben, 0.06 for her, 0.04 for lent and for bike. Right: the five values as points in the plane, and a shaded region with the points of Anna, lent, bike and Ben as corners; a star, what her receives, lies inside, near the point of Anna."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: five bars of weights, 0.76 for Anna, 0.10 for Ben, 0.06 for her, 0.04 for lent and for bike. Right: the five values as points in the plane, and a shaded region with the points of Anna, lent, bike and Ben as corners; a star, what her receives, lies inside, near the point of Anna."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.5, width_ratios=[1, 1.2])
 axes[0].barh(words, a, color='C0', height=0.6)
 for row, weight in enumerate(a):
@@ -105,6 +105,10 @@ for word, (across, up), (dx, dy) in zip(words, V, [(12, 8), (-2, 8), (8, -3), (7
 axes[1].plot(*z, '*', color='C1', ms=13)
 axes[1].annotate('what "her" receives', z, xytext=(-14, -7), textcoords='offset points', color='C1', ha='right')
 axes[1].set(title='the five values and their mean', xlim=(-4.2, 5.4), ylim=(-3, 4.1), xlabel='person', ylabel='giving');
+
+# %% [markdown] tags=["caption"]
+# The query of *her* fits the key of *Anna* best, so the mean of the values is pulled towards Anna's value. As a weighted
+# mean it cannot leave the shaded region that the values span.
 
 # %% [markdown]
 # ### The formula and its code
@@ -174,7 +178,7 @@ for word, weights, z in zip(['lent', 'her', 'bike'], A, Z):
 # %%
 print(F.scaled_dot_product_attention(Q, K, V))
 
-# %% mystnb={"figure": {"caption": "The flow of shapes in the example; positive numbers are blue, negative ones orange. One row of $\\mathbf{Q}$ (framed: *her*) makes one row of scores, of weights and of results, and the other rows have no influence on it."}, "image": {"alt": "Six grids of cells: Q with 3 rows and 4 columns times K transposed, 4 by 5, gives the scores S, 3 by 5; dividing by the root of d_k and a softmax along each row gives the weights A, 3 by 5; A times V, 5 by 2, gives Z, 3 by 2. The middle row of Q, S, A and Z is framed. Most cells are blue; one cell of K transposed and four of V are orange."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Six grids of cells: Q with 3 rows and 4 columns times K transposed, 4 by 5, gives the scores S, 3 by 5; dividing by the root of d_k and a softmax along each row gives the weights A, 3 by 5; A times V, 5 by 2, gives Z, 3 by 2. The middle row of Q, S, A and Z is framed. Most cells are blue; one cell of K transposed and four of V are orange."}} tags=["hide-input"]
 def draw_grid(ax, left, numbers, name, shape, framed=None):
     rows, columns = numbers.shape
     top = rows / 2
@@ -207,6 +211,10 @@ for numbers, name, shape, framed, sign in steps:
     right += gap
 ax.set(xlim=(0, right - 0.6), ylim=(-3.6, 3.9), aspect='equal')
 ax.axis('off');
+
+# %% [markdown] tags=["caption"]
+# The flow of shapes in the example; positive numbers are blue, negative ones orange. One row of $\mathbf{Q}$ (framed: *her*)
+# makes one row of scores, of weights and of results, and the other rows have no influence on it.
 
 # %% [markdown]
 # ### What the formula can do
@@ -516,7 +524,7 @@ for d_k, S in scores.items():
 # is about $2/\sqrt{d_k}$. The median slope falls much faster: at $d_k = 1024$ half of all queries have a slope of 0.0001 or
 # less.
 
-# %% mystnb={"figure": {"caption": "Undivided scores spread like $\\sqrt{d_k}$, and the softmax loses its slope: for 32 keys the mean (orange) is about $2/\\sqrt{d_k}$, and the median (red) falls much faster. Divided by $\\sqrt{d_k}$, spread and mean slope stay where they are."}, "image": {"alt": "Two log-log plots against d_k from 4 to 1024. Left: the standard deviation of undivided scores lies on the line root of d_k and reaches 32; that of divided scores stays at one. Right: the mean slope of undivided scores starts at 0.79 and falls along the line 2 over root of d_k to 0.06, their median drops below one in ten thousand, the mean slope of divided scores stays at 0.93."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Two log-log plots against d_k from 4 to 1024. Left: the standard deviation of undivided scores lies on the line root of d_k and reaches 32; that of divided scores stays at one. Right: the mean slope of undivided scores starts at 0.79 and falls along the line 2 over root of d_k to 0.06, their median drops below one in ten thousand, the mean slope of divided scores stays at 0.93."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.7)
 d = np.array(list(scores))
 deviation = np.array([S.std() for S in scores.values()])
@@ -539,6 +547,10 @@ axes[1].set(title='slope of the softmax', ylim=(4e-5, 3))
 for ax in axes:
     ax.set(xscale='log', yscale='log', xlabel='d_k', xticks=d, xticklabels=d)
     ax.minorticks_off()
+
+# %% [markdown] tags=["caption"]
+# Undivided scores spread like $\sqrt{d_k}$, and the softmax loses its slope: for 32 keys the mean (orange) is about
+# $2/\sqrt{d_k}$, and the median (red) falls much faster. Divided by $\sqrt{d_k}$, spread and mean slope stay where they are.
 
 # %% [markdown]
 # The slope is about derivatives with respect to the *scores*. The gradient with respect to a *query* has one more factor
@@ -946,10 +958,10 @@ verify(
 # of each digit. Each of them holds a card with four random numbers, and the task is to return the card of the *same digit*.
 
 # %%
+torch.set_default_dtype(torch.float64)
 x, y, _ = digits()
-by_digit = np.stack([x[y == digit][:170] for digit in range(10)])
-by_digit = torch.tensor(by_digit, dtype=torch.float32)   # (10, 170, 64)
-train, test = by_digit.split([120, 50], 1)
+by_digit = torch.tensor(np.stack([x[y == d][:170] for d in range(10)]))
+train, test = by_digit.split([120, 50], 1)  # (10, 120, 64), (10, 50, 64)
 centre = train.mean((0, 1))
 spread = (train - centre).std()
 train, test = (train - centre) / spread, (test - centre) / spread
@@ -1016,8 +1028,8 @@ for name, (scale, start) in layers.items():
           f'   wrong and sure {wrong_and_sure(weights_of(model)):.0%}')
 
 # %% [markdown]
-# The undivided layer has more than three times the gradient of the divided one. But most of its queries are sure of a wrong
-# digit. Now we train each layer from five random starts.
+# The undivided layer has nearly four times the gradient of the divided one. But most of its queries are sure of a wrong
+# digit. We train each layer from five random starts.
 
 # %%
 def trained(scale, start, seed, lr=1e-3, steps=100):
@@ -1051,7 +1063,7 @@ for name, layer in layers.items():
 pixel_error = test_error(nearest_pixels)
 print(f'nearest pixels  {pixel_error:.2f}')
 
-# %% mystnb={"figure": {"caption": "Five random starts each; training errors averaged over 15 steps. Divided by $\\sqrt{d_k} = 16$, the layer soon beats the nearest pixels. Undivided, no run ends clearly below equal weights. If its matrices start small, it learns as fast as the divided layer."}, "image": {"alt": "Training error against step, smoothed. Five curves of the divided layer fall from the line of equal weights to well below that of nearest pixels, and five curves of the small start fall beside them. Five curves of the undivided layer start far above both lines, go up and down, and end at or above the line of equal weights."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Training error against step, smoothed. Five curves of the divided layer fall from the line of equal weights to well below that of nearest pixels, and five curves of the small start fall beside them. Five curves of the undivided layer start far above both lines, go up and down, and stay above the line of equal weights."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(5.6, 3))
 for height, name in (0.9, 'equal weights'), (pixel_error, 'nearest pixels'):
     ax.plot([0, 100], [height, height], color=GREY, lw=1, ls='--', label=name)
@@ -1062,6 +1074,11 @@ for (name, five), colour in zip(runs.items(), ('C0', 'C1', 'C2')):
 ax.set(xlabel='training step', ylabel='squared error', xlim=(0, 100), ylim=(0, 2))
 label_lines(ax, gap=13);
 
+# %% [markdown] tags=["caption"]
+# Five random starts each; training errors averaged over 15 steps. Divided by $\sqrt{d_k} = 16$, the layer soon beats the
+# nearest pixels. Undivided, every run stays above equal weights. If its matrices start small, it learns as fast as the
+# divided layer.
+
 # %%
 maps = {}
 for name in ('divided', 'undivided'):
@@ -1070,7 +1087,7 @@ for name in ('divided', 'undivided'):
     print(f'{name:10} most weight on the same digit: {right:.0%}'
           f'   wrong and sure: {wrong_and_sure(A):.0%}')
 
-# %% mystnb={"figure": {"caption": "Whom does each digit look at after 100 steps? The divided layer usually gives most weight to the same digit, and divides its weight where it is unsure. The undivided layer is often sure of itself where it is wrong."}, "image": {"alt": "Two ten by ten maps of attention weights, with the query digits as small pictures at the left and the key digits at the top. Divided: a bright diagonal for most digits, with weaker cells beside it. Undivided: nearly all rows have one bright cell, five of them on the diagonal, the others off it."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Two ten by ten maps of attention weights, with the query digits as small pictures at the left and the key digits at the top. Divided: a bright diagonal for most digits, with weaker cells beside it. Undivided: nearly all rows have one bright cell, two of them on the diagonal, the others off it."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.75)
 for ax, (name, weights) in zip(axes, maps.items()):
     picture = show_image(ax, weights[0], cmap='viridis', vmin=0, vmax=1, extent=(0, 10, 10, 0))
@@ -1081,6 +1098,10 @@ for ax, (name, weights) in zip(axes, maps.items()):
     ax.set_title(name, pad=22, loc='center')
     ax.set_ylabel('query', labelpad=20)
 fig.colorbar(picture, ax=axes, shrink=0.6, label='weight', ticks=[0, 0.5, 1]);
+
+# %% [markdown] tags=["caption"]
+# Whom does each digit look at after 100 steps? The divided layer usually gives most weight to the same digit, and divides
+# its weight where it is unsure. The undivided layer is often sure of itself where it is wrong.
 
 # %% [markdown]
 # (ml.tf.attention.scaling)=
@@ -1104,7 +1125,8 @@ for lr, steps in (3e-4, 100), (3e-3, 100), (1e-3, 1000):
 #
 # Train the layer with `scale=1/256` and `start=1`, that is, divided by $d_k$ in place of $\sqrt{d_k}$. First predict: sort
 # the three scales by the test error after 100 steps, smallest first. Return your order as a list of the names `'none'`,
-# `'root'` and `'full'`. Then train, look, and explain what you see. Does a learning rate of `1e-2` change the order?
+# `'root'` and `'full'`. Then train, look, and explain what you see.
+# Do the same with the learning rate `1e-2`.
 # ```
 
 # %%
@@ -1114,11 +1136,10 @@ def predicted_order():
 # %% tags=["hide-input"]
 scales = {'none': 1.0, 'root': None, 'full': 1 / 256}
 
-def mean_errors(lr):
-    return {name: np.mean([test_error(trained(scale, 1, seed, lr)[0]) for seed in range(3)])
-            for name, scale in scales.items()}
+def mean_errors(lr, *names):
+    return {name: np.mean([test_error(trained(scales[name], 1, seed, lr)[0]) for seed in range(3)]) for name in names}
 
-slow = mean_errors(1e-3)
+slow = mean_errors(1e-3, *scales)
 
 def is_measured(order):
     order = list(order)
@@ -1140,14 +1161,14 @@ grade(lambda: is_measured(predicted_order()), lambda: True, [()])
 # in the scores: a step changes the matrices by about as much as before, but the scores move sixteen times less, so in 100
 # steps they do not get large enough.
 #
-# A learning rate of `1e-2` makes the steps ten times larger and changes the order: now the full division is best. For the root
-# these steps are too large, and the undivided layer gets worse, too. So a scale and a learning rate have to fit each other.
+# A learning rate of `1e-2` makes the steps ten times larger and changes the order: now the full division is better. For the
+# root these steps are too large. So a scale and a learning rate have to fit each other.
 
 # %% tags=["hide-input"]
 assert grade(lambda: is_measured(['root', 'full', 'none']), lambda: True, [()])
 for wrong in ['full', 'root', 'none'], ['root', 'full'], ['root', 'half', 'none'], 'root', None:
     assert not grade(lambda: is_measured(wrong), lambda: True, [()])
-fast = mean_errors(1e-2)
+fast = mean_errors(1e-2, 'root', 'full')
 for lr, table in ('1e-3', slow), ('1e-2', fast):
     print(f'learning rate {lr}:', ', '.join(f'{name} {table[name]:.2f}' for name in sorted(table, key=table.get)))
 
