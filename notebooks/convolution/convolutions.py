@@ -101,7 +101,7 @@ V = torch.tensor([[0.0, 1.0],
 print(corr2d(X, V))
 print(conv2d(X[None, None], V[None, None])[0, 0])       # PyTorch
 
-# %% mystnb={"figure": {"caption": "The kernel has four places on this picture, so the output has four numbers. Each is the sum of the products of a window with the kernel, for example $0 \\cdot 0 + 1 \\cdot 1 + 3 \\cdot 2 + 4 \\cdot 3 = 19$."}, "image": {"alt": "Four panels. In each, a three by three grid with the numbers 0 to 8; a two by two window is shaded at one of its four places, with the weights 0, 1, 2, 3 as small numbers in its cells, and the sum is written above: 19, 25, 37, 43."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Four panels. In each, a three by three grid with the numbers 0 to 8; a two by two window is shaded at one of its four places, with the weights 0, 1, 2, 3 as small numbers in its cells, and the sum is written above: 19, 25, 37, 43."}} tags=["hide-input"]
 fig, axes = panels(2, rows=2, height=1.9)
 Y = corr2d(X, V)
 for ax, (i, j) in zip(axes.flat, np.ndindex(2, 2)):
@@ -114,6 +114,10 @@ for ax, (i, j) in zip(axes.flat, np.ndindex(2, 2)):
     ax.set(xlim=(-0.6, 2.6), ylim=(2.6, -0.6), aspect='equal')
     ax.set_title(f'Y[{i}, {j}] = {Y[i, j]:.0f}', color='C0')
     ax.axis('off')
+
+# %% [markdown] tags=["caption"]
+# The kernel has four places on this picture, so the output has four numbers. Each is the sum of the products of a window
+# with the kernel, for example $0 \cdot 0 + 1 \cdot 1 + 3 \cdot 2 + 4 \cdot 3 = 19$.
 
 # %% [markdown]
 # PyTorch's function expects two more axes, for the pictures of a batch and for the colours or **channels** of a
@@ -174,11 +178,15 @@ for top, left in (1, 1), (4, 12):
     pictures.append(X)
     found.append(Y)
 
-# %% mystnb={"figure": {"caption": "One kernel finds the cat in either corner, and where the cat moves, the bright spot of the output moves along. A dense layer would have to learn each place by itself."}, "image": {"alt": "Above, two pictures with a small cat's head of five by five pixels, once near the left corner at the top and once near the right corner at the bottom. Below, the two outputs with the brightest pixel at the place of the cat."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Above, two pictures with a small cat's head of five by five pixels, once near the left corner at the top and once near the right corner at the bottom. Below, the two outputs with the brightest pixel at the place of the cat."}} tags=["hide-input"]
 fig, axes = panels(2, rows=2, height=1.6)
 for column in range(2):
     show_image(axes[0, column], -pictures[column], 'picture').axes.spines[:].set_visible(True)
     show_image(axes[1, column], found[column], 'output', cmap='viridis')
+
+# %% [markdown] tags=["caption"]
+# One kernel finds the cat in either corner, and where the cat moves, the bright spot of the output moves along. A dense
+# layer would have to learn each place by itself.
 
 # %% [markdown]
 # In a photograph, edges are the first thing to look for. Sobel's kernel compares the left side of a window with the
@@ -192,11 +200,15 @@ sobel = torch.tensor([[1.0, 0, -1],
 vertical, horizontal = corr2d(temple, sobel), corr2d(temple, sobel.T)
 print(temple.shape, vertical.shape)
 
-# %% mystnb={"figure": {"caption": "Sobel's kernel answers where a picture changes from left to right, as at the columns; its transpose where it changes from top to bottom, as at roofs and railings."}, "image": {"alt": "A grey photograph of a temple; beside it its vertical edges, in which the columns stand out, and its horizontal edges, in which the roofs and railings do."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "A grey photograph of a temple; beside it its vertical edges, in which the columns stand out, and its horizontal edges, in which the roofs and railings do."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.2)
 show_image(axes[0], temple, 'photograph')
 show_image(axes[1], abs(vertical), 'vertical edges', vmax=2)
 show_image(axes[2], abs(horizontal), 'horizontal edges', vmax=2);
+
+# %% [markdown] tags=["caption"]
+# Sobel's kernel answers where a picture changes from left to right, as at the columns; its transpose where it changes from
+# top to bottom, as at roofs and railings.
 
 # %% [markdown]
 # In a network the numbers of the kernel are not given but [learned](computing_convolutions.ipynb).
@@ -325,7 +337,7 @@ print((36 * np.convolve(die, die)).round().astype(int))
 # (f * g)(\mathbf{x}) = \int f(\mathbf{z})\, g(\mathbf{x} - \mathbf{z}) \, d\mathbf{z}
 # ```
 
-# %% mystnb={"figure": {"caption": "Flip, slide, sum, for the box $f(z) = 1$ and the ramp $g(z) = 1 - z$ on $[0, 1]$. $(f * g)(x)$ is the area under $f$ times the flipped $g$, slid to $x$. It is largest, one half, where the ramp lies wholly on the box."}, "image": {"alt": "Three panels show a box and a flipped ramp that slides over it from left to right, the overlap shaded; below, the area of the overlap as a curve that rises to one half and falls again, with the three places marked."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Three panels show a box and a flipped ramp that slides over it from left to right, the overlap shaded; below, the area of the overlap as a curve that rises to one half and falls again, with the three places marked."}} tags=["hide-input"]
 fig, axes = plt.subplot_mosaic('abc;hhh', figsize=(6, 3.8))
 line = np.linspace(-1, 2.6, 721)
 box = np.where((line >= 0) & (line <= 1), 1, 0)
@@ -343,6 +355,10 @@ axes['a'].text(0.15, 1.12, 'f(z)', color='C0')
 axes['c'].text(1.2, 1.12, 'g(x − z)', color='C1')
 axes['h'].plot(x, areas, color='C2', zorder=0)
 axes['h'].set(xlim=(-1, 2.6), ylim=(0, 0.6), xlabel='x', title='(f ∗ g)(x): the shaded area');
+
+# %% [markdown] tags=["caption"]
+# Flip, slide, sum, for the box $f(z) = 1$ and the ramp $g(z) = 1 - z$ on $[0, 1]$. $(f * g)(x)$ is the area under $f$ times
+# the flipped $g$, slid to $x$. It is largest, one half, where the ramp lies wholly on the box.
 
 # %% [markdown]
 # The integral need not be finite: if both functions equal 1 everywhere, it is not. It is enough that both can be
@@ -624,7 +640,7 @@ print(filter_matrix(f, 6))
 print(filter_matrix(f, 6) @ x)
 print(convolve(f, x)[:6])
 
-# %% mystnb={"figure": {"caption": "The matrix of a filter repeats five numbers along its diagonals, the same filter at every position. A dense layer has all 196 entries to learn."}, "image": {"alt": "Left a Toeplitz matrix: five coloured diagonals, each of one colour, the rest empty. Right a dense matrix in which every one of the 196 entries has its own colour."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left a Toeplitz matrix: five coloured diagonals, each of one colour, the rest empty. Right a dense matrix in which every one of the 196 entries has its own colour."}} tags=["hide-input"]
 stripes = filter_matrix(torch.tensor([0.9, -0.6, 0.3, 0.7, -0.2]), 14).numpy()
 fig, axes = panels(2, height=2.9)
 axes[0].imshow(np.where(stripes, stripes, np.nan), vmin=-1, vmax=1)
@@ -633,6 +649,10 @@ axes[0].set_title('filter: 5 numbers')
 axes[1].set_title('dense layer: 196 numbers')
 for ax in axes:
     ax.set(xlabel='input pixel m', ylabel='output pixel n', xticks=[0, 13], yticks=[0, 13])
+
+# %% [markdown] tags=["caption"]
+# The matrix of a filter repeats five numbers along its diagonals, the same filter at every position. A dense layer has all
+# 196 entries to learn.
 
 # %% [markdown]
 # Now we can say exactly what "the same everywhere" means. Let $S$ shift a signal by one place. Shifting the input of
@@ -824,10 +844,13 @@ g = torch.Generator().manual_seed(0)
 train, y_train, y_test = place(x[:1200], 0, g), y[:1200], y[1200:]
 tests = {'left': place(x[1200:], 0, g), 'right': place(x[1200:], 12, g)}
 
-# %% mystnb={"figure": {"caption": "One test digit in either half. The networks are trained on pictures like the left one alone, and tested on both kinds."}, "image": {"alt": "Two wide pictures of twelve by twenty-four pixels. In the first, a handwritten digit stands in the left half, in the second, the same digit stands in the right half."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Two wide pictures of twelve by twenty-four pixels. In the first, a handwritten digit stands in the left half, in the second, the same digit stands in the right half."}} tags=["hide-input"]
 fig, axes = panels(2, height=1.5)
 for ax, (half, pictures) in zip(axes, tests.items()):
     show_image(ax, 1 - pictures[3, 0], half).axes.spines[:].set_visible(True)
+
+# %% [markdown] tags=["caption"]
+# One test digit in either half. The networks are trained on pictures like the left one alone, and tested on both kinds.
 
 # %% [markdown]
 # The dense network has a hidden layer with 64 units. The convolutional network has 24 kernels of 7 × 7 pixels, and takes
@@ -876,7 +899,7 @@ for name, make in ('dense', dense), ('conv', Anywhere):
             print(f'  lr {lr:.0e}, {half:5}:'
                   f' {min(three):.2f} to {max(three):.2f}')
 
-# %% mystnb={"figure": {"caption": "Trained on the left half alone, the convolutional network is as good on the right half. The dense network is at the level of chance there, at each learning rate."}, "image": {"alt": "Accuracy on the left and on the right half for three learning rates. Points of the convolutional network lie near the top in both halves; those of the dense network lie lower on the left and at the dashed line of chance on the right."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Accuracy on the left and on the right half for three learning rates. Points of the convolutional network lie near the top in both halves; those of the dense network lie lower on the left and at the dashed line of chance on the right."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.6, sharey=True)
 for ax, half in zip(axes, tests):
     for (name, colour), offset in zip({'dense': 'C1', 'conv': 'C0'}.items(), (-0.06, 0.06)):
@@ -889,6 +912,10 @@ axes[0].set_ylabel('accuracy')
 axes[0].text(0.3, 0.13, 'chance', color=GREY)
 axes[1].text(1, 0.78, 'convolutional', color='C0', ha='center')
 axes[1].text(1, 0.2, 'dense', color='C1', ha='center');
+
+# %% [markdown] tags=["caption"]
+# Trained on the left half alone, the convolutional network is as good on the right half. The dense network is at the level
+# of chance there, at each learning rate.
 
 # %% [markdown]
 # The dense network has more than ten times as many weights. But how many of them did the training change?

@@ -293,13 +293,17 @@ for name, method in ('RMSProp', rmsprop), ('Adam', adam):
     print(f'{name:8} first step {first.abs().mean():.3f},'
           f' gap after 200 steps {curve(method, long)[-1]:5.1f}')
 
-# %% mystnb={"figure": {"caption": "Each method at its best step size, on columns in their own units. One step size for all weights leaves gradient descent far behind; Adam, with momentum and a step size for each weight, is the best."}, "image": {"alt": "The gap to the minimum on a logarithmic axis against 200 steps. Gradient descent stays highest and is nearly flat, momentum lies a little lower, Adagrad and RMSProp clearly lower, and Adam falls below all of them."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "The gap to the minimum on a logarithmic axis against 200 steps. Gradient descent stays highest and is nearly flat, momentum lies a little lower, Adagrad and RMSProp clearly lower, and Adam falls below all of them."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(5.4, 2.9))
 for name, method, etas in (('gradient descent', descent, short), ('momentum', momentum, short), ('Adagrad', adagrad, long),
                            ('RMSProp', rmsprop, long), ('Adam', adam, long)):
     ax.semilogy(curve(method, etas), label=name)
 ax.set(xlabel='step', ylabel='gap to the minimum', xlim=(0, 200), ylim=(5, 4e3))
 label_lines(ax, gap=12);
+
+# %% [markdown] tags=["caption"]
+# Each method at its best step size, on columns in their own units. One step size for all weights leaves gradient descent far
+# behind; Adam, with momentum and a step size for each weight, is the best.
 
 # %% [markdown]
 # Adam's first step has the length $\eta$ in each coordinate. So its learning rate is easy to understand: it is about how far a
@@ -453,7 +457,7 @@ for table, A in tables.items():
         five = excess[table, name] = excess_errors(method, A)
         print(f'  {name:17} {five.mean():5.0f} ± {five.std() / 5**0.5:3.0f}')
 
-# %% mystnb={"figure": {"caption": "Five runs each, at the best step size. In their own units, methods with a step size for each weight win. Standardizing makes all methods about equally good. Turning the data takes nearly all of the gain away."}, "image": {"alt": "Three groups of five rows of dots, for own units, standardized and turned, on a logarithmic axis of the error above the least possible. Own units: gradient descent and momentum lie above 200, Adagrad, RMSProp and Adam lower, below or near 100. Standardized: all near 20. Turned: all above 200."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Three groups of five rows of dots, for own units, standardized and turned, on a logarithmic axis of the error above the least possible. Own units: gradient descent and momentum lie above 200, Adagrad, RMSProp and Adam lower, below or near 100. Standardized: all near 20. Turned: all above 200."}} tags=["hide-input"]
 fig, axes = panels(1, 3, height=1.35, sharex=True)
 for ax, table in zip(axes, tables):
     for row, name in enumerate(methods):
@@ -466,6 +470,10 @@ for ax, table in zip(axes, tables):
     ax.minorticks_off()
     ax.set_title(table)
 axes[-1].set(xlabel='mean squared error above the least possible');
+
+# %% [markdown] tags=["caption"]
+# Five runs each, at the best step size. In their own units, methods with a step size for each weight win. Standardizing
+# makes all methods about equally good. Turning the data takes nearly all of the gain away.
 
 # %% [markdown]
 # In their own units, the columns need very different step sizes, and Adagrad, RMSProp and Adam find them. Standardizing removes
@@ -481,7 +489,7 @@ axes[-1].set(xlabel='mean squared error above the least possible');
 # Adagrad, RMSProp and Adam take other paths, and their gain is nearly gone: the steep directions do not lie along the axes any
 # more.
 
-# %% mystnb={"figure": {"caption": "If a valley is turned by 45 degrees, the path of momentum turns with it. Adagrad, which scales each coordinate by itself, takes another path."}, "image": {"alt": "Two panels of elliptic contours, one along the axes, one turned by 45 degrees, each with paths of momentum and Adagrad from the same start. The path of momentum is the same, turned. Adagrad drops to the floor of the first valley at once and follows it; in the second it crosses the floor and comes back."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Two panels of elliptic contours, one along the axes, one turned by 45 degrees, each with paths of momentum and Adagrad from the same start. The path of momentum is the same, turned. Adagrad drops to the floor of the first valley at once and follows it; in the second it crosses the floor and comes back."}} tags=["hide-input"]
 fig, axes = panels(2, height=3.1, sharex=True, sharey=True)
 tilt = torch.tensor([[1.0, -1], [1, 1]]) / 2**0.5
 u, v = torch.meshgrid(*[torch.linspace(-2.6, 2.6, 120)] * 2, indexing='xy')
@@ -498,6 +506,10 @@ for ax, U, title in zip(axes, (torch.eye(2), tilt), ('along the axes', 'turned')
     ax.plot(0, 0, 'x', color=GREY, ms=8, mew=2)
     ax.set(aspect='equal', title=title, xlabel='w₁', xlim=(-2.4, 0.7), ylim=(-2.1, 1.2))
 axes[0].set(ylabel='w₂');
+
+# %% [markdown] tags=["caption"]
+# If a valley is turned by 45 degrees, the path of momentum turns with it. Adagrad, which scales each coordinate by itself,
+# takes another path.
 
 # %% [markdown]
 # ```{exercise} ★★ Program: Adagrad with the whole matrix
@@ -794,7 +806,7 @@ for name in runs:
     losses[name] = np.array(three)                           # (6, 3)
     print(f'{name:18}', '   '.join(f'{np.mean(row):5.2f}' for row in three))
 
-# %% mystnb={"figure": {"caption": "Test loss after ten epochs, three random starts each. The schedule (left) permits larger learning rates, and at its best learning rate it beats the best constant one. At small learning rates it only wastes steps."}, "image": {"alt": "Left: the learning rate as a share of its maximum against the step, a constant line at one, and a schedule that rises for 20 steps and then falls to zero along half a cosine. Right: test loss against learning rate on logarithmic axes, with dots for three starts. Adam with a constant rate has its minimum at 0.01 and rises steeply beyond. With the schedule the minimum is lower and lies at 0.03. Momentum with the schedule is best at 0.2."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: the learning rate as a share of its maximum against the step, a constant line at one, and a schedule that rises for 20 steps and then falls to zero along half a cosine. Right: test loss against learning rate on logarithmic axes, with dots for three starts. Adam with a constant rate has its minimum at 0.01 and rises steeply beyond. With the schedule the minimum is lower and lies at 0.03. Momentum with the schedule is best at 0.2."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=3, width_ratios=[1, 1.35])
 optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
 schedule, shares = warm_cosine(optimizer, 20, 380), []
@@ -815,6 +827,10 @@ right.text(0.0009, 0.105, 'Adam,\nschedule', color='C1')
 right.annotate('', (0.0095, 0.145), (0.0038, 0.125), arrowprops={'arrowstyle': '-', 'color': 'C1', 'lw': 0.8})
 right.text(0.0112, 0.75, 'momentum,\nschedule', color='C2')
 right.set(xlabel='learning rate', ylabel='test loss', ylim=(0.08, 3));
+
+# %% [markdown] tags=["caption"]
+# Test loss after ten epochs, three random starts each. The schedule (left) permits larger learning rates, and at its best
+# learning rate it beats the best constant one. At small learning rates it only wastes steps.
 
 # %% [markdown]
 # With the schedule Adam tolerates learning rates that are several times larger, and at its best one it ends lower than at any

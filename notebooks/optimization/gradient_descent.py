@@ -98,7 +98,7 @@ print('step           x              f')
 for t in (0, 1, 2, 3, 10, 20):
     print(f'{t:4}   ({path[t][0]:.3f}, {path[t][1]:6.3f})   {f(path[t]):7.4f}')
 
-# %% mystnb={"figure": {"caption": "Gradient descent with the step size 0.15: each step goes straight down the slope, across the contour line on which it begins. It does not point at the minimum."}, "image": {"alt": "Contour lines of a valley, ellipses that are long in the direction of x1. A path of arrows begins at (4, 1), jumps to the other side of the valley floor, back again, and then follows the floor to the minimum at the origin."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Contour lines of a valley, ellipses that are long in the direction of x1. A path of arrows begins at (4, 1), jumps to the other side of the valley floor, back again, and then follows the floor to the minimum at the origin."}} tags=["hide-input"]
 def draw_valley(ax, across=(-1.2, 4.5), up=(-1.4, 1.4)):
     u, v = np.meshgrid(np.linspace(*across, 150), np.linspace(*up, 100))
     ax.contour(u, v, f(np.stack([u, v], -1)), np.linspace(0.3, 4.6, 8) ** 2 / 1.2, colors=GREY, linewidths=0.5)
@@ -113,6 +113,10 @@ ax.plot(*path.T, 'o', color='C0', ms=3)
 ax.text(4.05, 1.1, 'start', color='C0', ha='center')
 ax.text(0, -0.3, 'minimum', ha='center')
 ax.set(ylabel='x₂');
+
+# %% [markdown] tags=["caption"]
+# Gradient descent with the step size 0.15: each step goes straight down the slope, across the contour line on which it
+# begins. It does not point at the minimum.
 
 # %% [markdown]
 # Each step multiplies the first coordinate by $1 - 0.15 = 0.85$ and the second by $1 - 0.15 \cdot 10 = -0.5$. So the second
@@ -247,7 +251,7 @@ for degrees in (0, 60, 120, 180, 240):
 # increase, and on the left only for its negative. Gradient descent does not divide by the norm, so its steps get shorter by
 # themselves near a minimum.
 
-# %% mystnb={"figure": {"caption": "The slope along a unit direction is $\\|\\nabla f\\| \\cos\\alpha$, so half of all directions lead down. The steepest, $-\\nabla f$, does not point at the minimum."}, "image": {"alt": "Left: contours of the valley; at one point the gradient, its opposite, and the half disc of descent directions, shaded. The minimum, marked by a cross, lies in another direction. Right: the slope against the angle is a cosine, negative in the shaded half from 90 to 270 degrees, with measured dots on the curve."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: contours of the valley; at one point the gradient, its opposite, and the half disc of descent directions, shaded. The minimum, marked by a cross, lies in another direction. Right: the slope against the angle is a cosine, negative in the shaded half from 90 to 270 degrees, with measured dots on the curve."}} tags=["hide-input"]
 here = np.array([1.6, 0.55])
 g = gradient(here)
 fig, (left, right) = panels(2, height=2.9)
@@ -267,6 +271,10 @@ right.plot(np.arange(361), norm(g) * np.cos(np.radians(np.arange(361))), color=G
 right.plot(a, measured, 'o', ms=3, color='C0')
 right.text(180, 3.5, 'these lead down', color='C0', ha='center')
 right.set(xlabel='angle α to the gradient (degrees)', ylabel='slope', xticks=[0, 90, 180, 270, 360]);
+
+# %% [markdown] tags=["caption"]
+# The slope along a unit direction is $\|\nabla f\| \cos\alpha$, so half of all directions lead down. The steepest, $-\nabla
+# f$, does not point at the minimum.
 
 # %% [markdown]
 # ```{admonition} A tempting mistake
@@ -522,7 +530,7 @@ for eta in (0.1, 0.4, 0.9, 1.1):
 # promised gain is largest at $\eta = 1/L$, the jump to the vertex of the parabola. The limit $2/L$ is sharp, because on
 # $\frac{L}{2}x^2$ a step maps $x$ to $(1 - \eta L)x$, and this is nearer to 0 only if $|1 - \eta L| < 1$.
 
-# %% mystnb={"figure": {"caption": "A parabola of curvature $L = 2$ that touches $\\varphi$ lies above it. The step $1/L$ leads to the vertex of the parabola. There $\\varphi$ is no higher than the vertex, so it has fallen at least as far as the parabola."}, "image": {"alt": "The function phi and three parabolas above it. Each touches the curve at an iterate; an arrow leads down the parabola's side to its vertex, and the next iterate lies straight below the vertex, on the curve."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "The function phi and three parabolas above it. Each touches the curve at an iterate; an arrow leads down the parabola's side to its vertex, and the next iterate lies straight below the vertex, on the curve."}} tags=["hide-input"]
 def phi(x):
     return x**2 / 2 - np.sin(x)
 
@@ -541,6 +549,10 @@ for i, (x, after) in enumerate(zip(steps[:-1], steps[1:])):
     ax.text(x - 0.06, phi(x) - 0.3, f'x{"₀₁₂"[i]}', color=f'C{i}', ha='right')
 ax.text(2.05, 0.7, 'φ', color=GREY)
 ax.set(xlabel='x', ylabel='φ and parabolas above it', ylim=(-0.8, 4));
+
+# %% [markdown] tags=["caption"]
+# A parabola of curvature $L = 2$ that touches $\varphi$ lies above it. The step $1/L$ leads to the vertex of the parabola.
+# There $\varphi$ is no higher than the vertex, so it has fallen at least as far as the parabola.
 
 # %% [markdown]
 # ### Where does gradient descent end?
@@ -601,7 +613,7 @@ for x2 in (0.0, 0.001):
     x1_end, x2_end = pass_path[-1]
     print(f'start (1.5, {x2}): end ({x1_end:.3f}, {x2_end:.3f})')
 
-# %% mystnb={"figure": {"caption": "Gradient descent ends where the ground is flat: in the deeper valley or in the other one (left), and even in a saddle (right). A push of 0.001 to the side is enough to leave the saddle."}, "image": {"alt": "Left: a tilted double well with two paths; from the left of the hill one rolls into the global minimum, from the right of it one rolls into the local minimum. Right: contours of a mountain pass; one path runs along the ridge line and ends in the saddle at the origin, another one beside it turns away and ends in a minimum at x2 equal to 3.14."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: a tilted double well with two paths; from the left of the hill one rolls into the global minimum, from the right of it one rolls into the local minimum. Right: contours of a mountain pass; one path runs along the ridge line and ends in the saddle at the origin, another one beside it turns away and ends in a minimum at x2 equal to 3.14."}} tags=["hide-input"]
 grid = np.linspace(-1.65, 1.55, 400)
 fig, (left, right) = panels(2, height=2.7)
 left.plot(grid, well(grid), color=GREY, lw=1)
@@ -620,6 +632,10 @@ right.text(0, -0.16, 'saddle', color='C1', va='top', ha='center')
 right.text(np.pi, -0.16, 'minimum', color='C0', va='top', ha='center')
 right.text(0.12, 1.5, 'two starts', va='center')
 right.set(xlabel='x₂', ylabel='x₁');
+
+# %% [markdown] tags=["caption"]
+# Gradient descent ends where the ground is flat: in the deeper valley or in the other one (left), and even in a saddle
+# (right). A push of 0.001 to the side is enough to leave the saddle.
 
 # %% [markdown]
 # So only a vanishing slope is guaranteed. The path need not end: on $\log(1 + e^x)$ it runs to $-\infty$. If the Hessian at a
@@ -839,7 +855,7 @@ walks = {name: gradient_descent(gradient, start, eta, steps=40)
 for name, path in walks.items():
     print(f'{name:20} distance after 40 steps {norm(path[-1]):.4f}')
 
-# %% mystnb={"figure": {"caption": "In a valley with $\\mu = 1$ and $L = 10$, a short step creeps along the floor, the best one zigzags in, and one just beyond $2/L = 2/10 = 0.2$ swings out (first ten steps)."}, "image": {"alt": "Three descent paths on elliptic contours from the same start: a small step creeps along the valley, the best step zigzags to the minimum, too long a step bounces between the walls with growing swings."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Three descent paths on elliptic contours from the same start: a small step creeps along the valley, the best step zigzags to the minimum, too long a step bounces between the walls with growing swings."}} tags=["hide-input"]
 fig, axes = plt.subplots(3, figsize=(6, 5.4), sharex=True, layout='constrained')
 for i, (ax, (name, path)) in enumerate(zip(axes, walks.items())):
     shown = path if i < 2 else path[:11]
@@ -847,6 +863,10 @@ for i, (ax, (name, path)) in enumerate(zip(axes, walks.items())):
     ax.plot(*shown.T, 'o-', color=f'C{i}', ms=3, lw=1.2)
     ax.text(4.4, -1.5, name, color=f'C{i}', ha='right')
     ax.set(xlabel='x₁' if i == 2 else '', ylabel='x₂')
+
+# %% [markdown] tags=["caption"]
+# In a valley with $\mu = 1$ and $L = 10$, a short step creeps along the floor, the best one zigzags in, and one just beyond
+# $2/L = 2/10 = 0.2$ swings out (first ten steps).
 
 # %% [markdown]
 # ```{prf:theorem} Rate on quadratics
@@ -904,7 +924,7 @@ for eta in etas:
     path = gradient_descent(gradient, start, eta, steps=200)
     measured.append(norm(path[-1]) / norm(path[-2]))
 
-# %% mystnb={"figure": {"caption": "Left: after a quick start the errors fall at the forecast rate, the slower the larger $\\kappa$. Right ($\\kappa = 10$): the slower of two directions decides, and the best step makes both equally slow."}, "image": {"alt": "Left: errors on a logarithmic scale; after a quick start they fall along straight lines parallel to their dashed bounds, steeply for condition number 10, hardly for 1000. Right: factor per step against step size; measured dots fall along the line 1 minus eta mu down to 2/(mu+L), then rise along the line eta L minus 1 and cross 1 at 2/L."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: errors on a logarithmic scale; after a quick start they fall along straight lines parallel to their dashed bounds, steeply for condition number 10, hardly for 1000. Right: factor per step against step size; measured dots fall along the line 1 minus eta mu down to 2/(mu+L), then rise along the line eta L minus 1 and cross 1 at 2/L."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.9)
 spots = (62, 3e-5), (150, 1.2e-4), (150, 0.13)
 for i, (kappa, error) in enumerate(runs.items()):
@@ -923,6 +943,10 @@ right.axhline(1, color=GREY, lw=0.8, ls=':')
 right.text(0.168, 0.55, '2/(μ+L)', color='C0')
 right.text(0.196, 1.1, '2/L', color='C0', ha='right')
 right.set(xlabel='step size η', ylabel='factor per step (dots: measured)', ylim=(0, 1.25), xlim=(0, 0.22));
+
+# %% [markdown] tags=["caption"]
+# Left: after a quick start the errors fall at the forecast rate, the slower the larger $\kappa$. Right ($\kappa = 10$): the
+# slower of two directions decides, and the best step makes both equally slow.
 
 # %% [markdown]
 # ```{admonition} Beyond quadratics
@@ -1180,7 +1204,7 @@ for name in ('raw', 'standardized'):
 # %% [markdown]
 # It is not: on every half the raw descent needs tens of millions of steps, and the standardized one less than a thousand.
 
-# %% mystnb={"figure": {"caption": "Offsets and units decide how long gradient descent takes: about three hundred steps on standardized measurements, and about a hundred million on raw ones, for practically the same $R^2$."}, "image": {"alt": "R squared against the number of steps on a logarithmic axis. Standardized data reach the dashed line of the exact solver within a few hundred steps; raw data climb in stages and need about a hundred million. Dots from actual runs lie on the forecast curves."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "R squared against the number of steps on a logarithmic axis. Standardized data reach the dashed line of the exact solver within a few hundred steps; raw data climb in stages and need about a hundred million. Dots from actual runs lie on the forecast curves."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3.2))
 t, stops = np.geomspace(1, 1e10, 501), np.array([1, 3, 10, 30, 100, 300, 1000, 3000])
 for name, colour in ('raw', 'C0'), ('standardized', 'C1'):
@@ -1193,6 +1217,10 @@ for level, name in ((r_squared(designs['raw'], y, best['raw']), 'exact solver'),
 ax.text(13, 0.43, 'standardized', color='C1')
 ax.text(900, 0.33, 'raw', color='C0')
 ax.set(xlabel='steps (dots: run, lines: forecast)', ylabel='R²', ylim=(-0.04, 0.58));
+
+# %% [markdown] tags=["caption"]
+# Offsets and units decide how long gradient descent takes: about three hundred steps on standardized measurements, and about
+# a hundred million on raw ones, for practically the same $R^2$.
 
 # %% [markdown]
 # The raw curve climbs in stages: the error along the eigenvector of $\lambda_i$ takes about $L/\lambda_i$ steps to shrink to a

@@ -111,7 +111,7 @@ print('share of the way that is left after 40 steps:')
 print(f'gradient descent {norm(descent[40]) / norm(start):.1%},',
       f'momentum {norm(ball[40]) / norm(start):.2%}')
 
-# %% mystnb={"figure": {"caption": "With the best step size, gradient descent jumps from wall to wall and creeps along the floor. With momentum the jumps cancel in the velocity, and the moves along the floor add up."}, "image": {"alt": "Upper panel: on the elongated contours of a valley, gradient descent zigzags between the walls for 40 steps. Lower panel: from the same start momentum takes longer steps, swings across the floor a few times and comes to rest at the cross that marks the minimum."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Upper panel: on the elongated contours of a valley, gradient descent zigzags between the walls for 40 steps. Lower panel: from the same start momentum takes longer steps, swings across the floor a few times and comes to rest at the cross that marks the minimum."}} tags=["hide-input"]
 fig, axes = panels(1, 2, height=1.75, sharex=True)
 u, v = np.meshgrid(np.linspace(-10.6, 1.2, 120), np.linspace(-1.9, 1.9, 80))
 levels = np.geomspace(0.3, 90, 11)
@@ -122,6 +122,10 @@ for i, (ax, name, path) in enumerate(zip(axes, ('gradient descent', 'momentum'),
     ax.set_title(name, color=f'C{i}')
     ax.set(ylabel='x₂')
 axes[1].set(xlabel='x₁');
+
+# %% [markdown] tags=["caption"]
+# With the best step size, gradient descent jumps from wall to wall and creeps along the floor. With momentum the jumps
+# cancel in the velocity, and the moves along the floor add up.
 
 # %% [markdown]
 # Look at the second column of each pair. Gradient descent multiplies $x_2$ by $1 - 30 \cdot 2/31 \approx -0.935$ at each
@@ -443,7 +447,7 @@ for beta in 0, 0.25, 0.81:
 # the ends of the band are $\eta\mu$ and $\eta L$, and their quotient is
 # $\kappa = \big(\frac{1 + \sqrt\beta}{1 - \sqrt\beta}\big)^2$. Solving this for $\sqrt\beta$ gives the theorem below.
 
-# %% mystnb={"figure": {"caption": "Left: with momentum, all curvatures in a band shrink by the same factor √β. Right: for κ = 100 momentum needs far fewer steps than gradient descent; the dashed lines are the forecasts of the rates."}, "image": {"alt": "Left: the factor per step against eta times a. For beta 0 a V with its tip at 1; for beta 0.25 and 0.81 curves that fall to a flat floor at 0.5 and 0.9 and rise at its end. Right: distance to the minimum on a logarithmic axis against 160 steps; gradient descent falls slowly along its dashed line, momentum falls steeply, a little above its dashed line."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: the factor per step against eta times a. For beta 0 a V with its tip at 1; for beta 0.25 and 0.81 curves that fall to a flat floor at 0.5 and 0.9 and rise at its end. Right: distance to the minimum on a logarithmic axis against 160 steps; gradient descent falls slowly along its dashed line, momentum falls steeply, a little above its dashed line."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.9)
 grid = np.linspace(0.001, 3.9, 400)
 for i, beta in enumerate((0, 0.25, 0.81)):
@@ -461,6 +465,10 @@ for i, (beta, rate, name) in enumerate([(0, 99 / 101, 'gradient\ndescent'), (Non
 right.text(90, 3, 'gradient descent', color='C0', ha='center')
 right.text(75, 1e-4, 'momentum', color='C1')
 right.set(xlabel='step', ylabel='distance to the minimum', ylim=(1e-12, 30));
+
+# %% [markdown] tags=["caption"]
+# Left: with momentum, all curvatures in a band shrink by the same factor √β. Right: for κ = 100 momentum needs far fewer
+# steps than gradient descent; the dashed lines are the forecasts of the rates.
 
 # %% [markdown]
 # ````{prf:theorem} The best step size and momentum on quadratics
@@ -793,7 +801,7 @@ for size in 1, 4, 16, 64:
 print(f'always predicting the mean progress: {gap(zero):.0f}')
 print(f'1/L = {1 / L:.2f}')
 
-# %% mystnb={"figure": {"caption": "With full gradients (left) momentum needs about a tenth of the steps. With random batches (right) its curve lies, up to the best step size, on that of gradient descent with a ten times larger one: no advantage is left."}, "image": {"alt": "Left: the gap on a logarithmic axis against 600 steps with full gradients; gradient descent falls slowly, three kinds of momentum fall steeply. Right: the gap after 300 steps against eta over one minus beta for batches of 4 and of 64; for each batch size the curves of gradient descent and of momentum fall together to a minimum in the middle; beyond it they part a little."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: the gap on a logarithmic axis against 600 steps with full gradients; gradient descent falls slowly, three kinds of momentum fall steeply. Right: the gap after 300 steps against eta over one minus beta for batches of 4 and of 64; for each batch size the curves of gradient descent and of momentum fall together to a minimum in the middle; beyond it they part a little."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=3)
 for i, (name, walk) in enumerate(walks.items()):
     left.semilogy(gap(walk[:601]) / gap(zero), color=f'C{i}')
@@ -808,6 +816,10 @@ for size, colour, height in (4, 'C0', 48), (64, 'C1', 19):
     right.text(1.1e-2, height, f'batches of {size}', color=colour, ha='center', va='top')
 right.text(1.2e-3, 2.2e3, 'solid: gradient descent\ndashed: momentum 0.9', fontsize=8, va='top')
 right.set(xlabel='η / (1 − β)', ylabel='gap after 300 steps', ylim=(10, 4e3), xlim=(1e-3, 0.1));
+
+# %% [markdown] tags=["caption"]
+# With full gradients (left) momentum needs about a tenth of the steps. With random batches (right) its curve lies, up to the
+# best step size, on that of gradient descent with a ten times larger one: no advantage is left.
 
 # %% [markdown]
 # At its best step size momentum ends where gradient descent ends, within the standard errors shown. The figure says more: up
