@@ -1,5 +1,9 @@
 # ---
 # jupyter:
+#   book:
+#     functions:
+#       projected_gd: "projected_gd(lambda w: w - 2, lambda w: w.clip(-1, 1), np.asarray(normal(3)), 0.1, 5)"
+#     main: ml.opt.pgd.update
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -9,13 +13,15 @@
 # %% [markdown]
 # # Projected gradient descent and constraints
 #
-# - **Question.** The lowest point is forbidden. How does descent keep to the rules, how does one recognize the best
-#   permitted point, and what would it be worth to bend a rule?
+# Two handwritten digits are superposed in one picture, and we want to know in which proportions. Least squares answers with
+# negative proportions, which make no sense. So we look for the lowest loss among the *permitted* weights only. How can
+# gradient descent respect such constraints, how do you recognize the best permitted point, and what does a constraint cost?
+#
 # - **You need** [convex sets](convex_sets.ipynb), above all projections and their obtuse angles, and [gradient
 #   descent](gradient_descent.ipynb).
-# - **You build** projected gradient descent, Lagrange multipliers and a test for them, the path of a penalty, and a
-#   machine that takes double exposures apart.
-# - **Time** 8 s.
+# - **You build** projected gradient descent, Lagrange multipliers and a test for them, penalties, the method of multipliers,
+#   and a program that takes superposed digits apart.
+# - **Runs in** 8 seconds.
 
 # %% tags=["remove-cell"]
 try:
@@ -27,7 +33,7 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
     address = 'https://github.com/deep-learning-verified/book/archive/refs/tags/v0.2.0.zip'
     subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
 
-# %%
+# %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
 from numpy.linalg import eigvalsh, norm, solve
@@ -41,12 +47,25 @@ from nbutils.figures import GREY, panels, show_image
 plt.style.use('nbutils.book')
 
 # %% [markdown]
-# ## Step, then project
+# ## Projected gradient descent: take a step, then project
 #
-# Mixing proportions must not be negative. A picture's pixels lie between 0 and 1. Weights are kept short so that they
-# do not overfit. In each case a loss is to be minimized over a closed convex set $C$, and the lowest point of the
-# loss is often outside. Descent need not be given up. Take the step as if there were no rules; then return to the
-# nearest permitted point.
+# We fit two weights to 20 examples by least squares. The weights must lie in the disc $\|\mathbf{w}\| \le 1$, but the free
+# minimum lies outside:
+
+# %%
+def least_squares(seed, N=20, n=2):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(N, n))
+    return X, X @ [1.5, 0.8] + 0.5 * rng.normal(size=N)
+
+X, y = least_squares(4)
+free = np.linalg.lstsq(X, y)[0]
+print(f'minimum without the constraint: {free.round(3)},',
+      f'length {norm(free):.2f}')
+
+# %% [markdown]
+# **Projected gradient descent** minimizes a loss over a closed convex set $C$. Each step has two halves: take the
+# step as if there were no constraint, then go to the nearest point of $C$.
 #
 # ```{math}
 # :label: ml.opt.pgd.update
@@ -57,13 +76,6 @@ plt.style.use('nbutils.book')
 # :label: ml.opt.pgd.projection
 # P_C(\mathbf{w}') := \operatorname*{arg\,min}_{\mathbf{v} \in C} \|\mathbf{v} - \mathbf{w}'\|
 # ```
-#
-# The scan of the notes has lost the "$\mathbf{v} \in C$" under the $\arg\min$. Without it, the point nearest to
-# $\mathbf{w}'$ is $\mathbf{w}'$ itself, the projection does nothing, and we are back at plain descent; that is the
-# control of the first check. The second compares the end of the walk with a general solver, on random quadratics
-# $\frac12 \mathbf{w}^\top \mathbf{A} \mathbf{w} - \mathbf{b}^\top \mathbf{w}$ with eigenvalues between 1 and $\kappa$, and
-# demands that no iterate leaves $C$. Its control obeys the rules once instead of always: it descends to the free
-# minimum and projects at the end.
 
 # %%
 def projected_gd(grad, project, w, gamma, T):
@@ -73,20 +85,46 @@ def projected_gd(grad, project, w, gamma, T):
         path.append(w)
     return np.array(path)  # (T + 1, ...)
 
-# %%
-projections = {
-    'ball': lambda w: w / max(norm(w), 1),
-    'box': lambda w: w.clip(-0.5, 0.8),
-}
-members = {  # every entry >= 0: a member
-    'ball': lambda w: 1 - w @ w,
-    'box': lambda w: np.append(w + 0.5, 0.8 - w),
-}
+# %% [markdown]
+# For the disc the projection is simple. A vector that is longer than 1 is divided by its length:
 
-def quadratic(seed, n=3, kappa=5):  # A, b
-    rng = np.random.default_rng(seed)
-    Q, _ = np.linalg.qr(rng.normal(size=(n, n)))
-    return Q * np.linspace(1, kappa, n) @ Q.T, 3 * rng.normal(size=n)
+# %%
+def to_ball(w):
+    return w / max(norm(w), 1)
+
+def full_gradient(w):
+    return X.T @ (X @ w - y) / len(y)
+
+def loss(w):
+    return ((X @ w - y) ** 2).mean() / 2
+
+# %%
+start = np.array([0.55, -0.8])
+path = projected_gd(full_gradient, to_ball, start, 0.3, 12)
+print('step       w         length     loss')
+for t in (0, 1, 2, 4, 12):
+    w = path[t]
+    print(f'{t:3}  ({w[0]:.3f}, {w[1]:6.3f})  {norm(w):.3f}  {loss(w):9.5f}')
+w = to_ball(free)
+print(f'     ({w[0]:.3f}, {w[1]:6.3f})  {norm(w):.3f}  {loss(w):9.5f}',
+      ' free minimum, projected')
+
+# %% [markdown]
+# :::{admonition} A tempting mistake
+# :class: tip
+# "Minimize without the constraint and project once, at the end." The last row shows the result: it is permitted, but it is
+# not the best permitted point, because its loss is higher than after twelve projected steps. Once the constraint holds one
+# direction back, the others should change as well.
+# :::
+
+# %% tags=["hide-input"]
+paths = {
+    'plain': projected_gd(full_gradient, lambda w: w, start, 0.3, 12),
+    'projected': path,
+}
+picks = iter(np.random.default_rng(0).integers(len(y), size=400))
+one = lambda w: (lambda i: X[i] * (X[i] @ w - y[i]))(next(picks))
+paths['stochastic'] = projected_gd(one, to_ball, start, 0.3, 400)
 
 def solver(A, b, g, kind='ineq'):  # min w'Aw/2 - b'w with g(w) >= 0
     return minimize(
@@ -95,114 +133,10 @@ def solver(A, b, g, kind='ineq'):  # min w'Aw/2 - b'w with g(w) >= 0
         options={'ftol': 1e-15},  # which leaves a distance of some 3e-8
         constraints={'type': kind, 'fun': g}).x
 
-# %%
-def is_nearest(name, w, g):
-    goal = solver(np.eye(3), w, g)
-    return close(projections[name](w), goal, atol=1e-6)
-
-def descend(seed, name):
-    A, b = quadratic(seed)
-    project = projections[name]
-    return projected_gd(lambda w: A @ w - b, project, 0 * b, 0.3, 80)
-
-def arrives(end, seed, name):
-    A, b = quadratic(seed)
-    return close(end, solver(A, b, members[name]), atol=3e-7, rtol=0)
-
-def stays_and_arrives(seed, name):
-    path = descend(seed, name)
-    stays = close(path, [projections[name](w) for w in path])
-    return stays and arrives(path[-1], seed, name)
-
-def project_once(seed, name):
-    return arrives(projections[name](solve(*quadratic(seed))), seed, name)
-
-# %%
-holds(
-    'ml.opt.pgd.projection',
-    lambda name, w: is_nearest(name, w, members[name]),
-    control=lambda name, w: is_nearest(name, w, lambda v: 1),
-    name=list(members), w=vectors(3, -3, 3), tries=20,
-)
-holds('ml.opt.pgd.update', stays_and_arrives, control=project_once,
-      seed=seeds(), name=list(members), tries=30)
-
-# %% [markdown]
-# Where does such a walk stand still? Nothing but obtuse angles is needed to say it in three ways.
-#
-# ````{prf:theorem} Three ways to be optimal
-# :label: thm-constrained-optimum
-# Let $C$ be closed and convex, $f$ convex and differentiable, $\mathbf{w}^* \in C$ and $\gamma > 0$. The following
-# are equivalent: (i) $\mathbf{w}^*$ minimizes $f$ over $C$; (ii) no permitted direction leads down,
-# ```{math}
-# :label: pgd-variational
-# \nabla f(\mathbf{w}^*) \cdot (\mathbf{z} - \mathbf{w}^*) \ge 0 \quad \text{for all } \mathbf{z} \in C;
-# ```
-# (iii) projected descent stands still, $\mathbf{w}^* = P_C(\mathbf{w}^* - \gamma \nabla f(\mathbf{w}^*))$.
-# ````
-#
-# ```{prf:proof}
-# (i) ⇒ (ii): on the segment from $\mathbf{w}^*$ to $\mathbf{z}$, which is permitted, $f$ starts with slope
-# $\nabla f(\mathbf{w}^*) \cdot (\mathbf{z} - \mathbf{w}^*)$, and a negative one would lead below the minimum. (ii) ⇒
-# (i): a convex function lies above its tangents,
-# $f(\mathbf{z}) \ge f(\mathbf{w}^*) + \nabla f(\mathbf{w}^*) \cdot (\mathbf{z} - \mathbf{w}^*) \ge f(\mathbf{w}^*)$.
-# (ii) ⇔ (iii): with $\mathbf{x} = \mathbf{w}^* - \gamma \nabla f(\mathbf{w}^*)$, (ii) says
-# $(\mathbf{x} - \mathbf{w}^*) \cdot (\mathbf{z} - \mathbf{w}^*) \le 0$ for all $\mathbf{z} \in C$, which by
-# {prf:ref}`thm-obtuse-angle` means $\mathbf{w}^* = P_C(\mathbf{x})$.
-# ```
-#
-# The gradient itself need not vanish any more. And the theorem settles a name. The notes write "projected gradient
-# descent = SGD + projection step", but the formula below it has the whole gradient. Both exist. Projected gradient descent
-# is gradient descent with a projection after each step, projected SGD is SGD with such a projection, and in general only
-# the first stands still at $\mathbf{w}^*$. The check starts both at the solver's optimum, in a
-# ball, of a least-squares problem with 20 examples; the stochastic step, which uses a single example, is the control.
-
-# %%
-def least_squares(seed, N=20, n=2):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(N, n))
-    return X, X @ [1.5, 0.8] + 0.5 * rng.normal(size=N)
-
 def optimum(X, y):  # in the ball of radius 1
-    return solver(X.T @ X / len(y), X.T @ y / len(y), members['ball'])
+    return solver(X.T @ X / len(y), X.T @ y / len(y), lambda w: 1 - w @ w)
 
-def stands_still(seed, examples, gamma=0.5):
-    X, y = least_squares(seed)
-    w = optimum(X, y)
-    X, y = X[examples], y[examples]
-    step = w - gamma * X.T @ (X @ w - y) / len(y)
-    return close(projections['ball'](step), w, atol=3e-7, rtol=0)
-
-holds(
-    'ml.opt.pgd.name',
-    lambda seed: stands_still(seed, slice(0, 20)),
-    control=lambda seed: stands_still(seed, slice(0, 1)),
-    seed=seeds(), tries=40,
-)
-
-# %% [markdown]
-# Worse, projected SGD is not even right on average. The mean of the stochastic steps is the full step, but the mean
-# of their projections is not its projection: different points of a ball have their mean strictly inside. With a fixed
-# step the walk hovers about the optimum, on the rim and behind it; to settle, its steps must shrink, as in
-# [stochastic gradient descent](stochastic_gradient_descent.ipynb) without rules.
-
-# %%
-X, y = least_squares(4)
 best = optimum(X, y)
-steps = best - 0.5 * (X @ best - y)[:, None] * X  # (N, 2), one per example
-landed = np.array([projections['ball'](step) for step in steps])
-print(f'the optimum has length {norm(best):.2f}, '
-      f'the mean of the projected steps {norm(landed.mean(0)):.2f}')
-
-full = lambda w: X.T @ (X @ w - y) / len(y)
-away = np.array([0.55, -0.8])
-paths = {
-    'plain': projected_gd(full, lambda w: w, away, 0.3, 12),
-    'projected': projected_gd(full, projections['ball'], away, 0.3, 12),
-}
-picks = iter(np.random.default_rng(0).integers(len(y), size=400))
-one = lambda w: (lambda i: X[i] * (X[i] @ w - y[i]))(next(picks))
-paths['stochastic'] = projected_gd(one, projections['ball'], away, 0.3, 400)
 
 # %% mystnb={"figure": {"caption": "Left: projected descent slides along the rim and stops at the constrained optimum. Right: with one example a step and a fixed step size it hovers about that point, on the rim and inside."}, "image": {"alt": "Contours of a least-squares loss whose minimum lies outside a shaded disc. Left: plain descent leaves the disc for the minimum; projected descent reaches the rim, slides along it and stops where the rim touches a contour. Right: the iterates of projected stochastic descent scatter along the rim and inside, around that point, and do not settle."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.9, sharey=True)
@@ -223,6 +157,48 @@ axes[0].set(ylabel='w₂', title='GD + projection')
 axes[1].set(title='SGD + projection');
 
 # %% [markdown]
+# Where does projected gradient descent stand still? Exactly at the solutions:
+#
+# ````{prf:theorem} Three ways to be optimal
+# :label: thm-constrained-optimum
+# Let $C$ be closed and convex, $f$ convex and differentiable, $\mathbf{w}^* \in C$ and $\gamma > 0$. The following
+# are equivalent: (i) $\mathbf{w}^*$ minimizes $f$ over $C$; (ii) no permitted direction leads down,
+# ```{math}
+# :label: pgd-variational
+# \nabla f(\mathbf{w}^*) \cdot (\mathbf{z} - \mathbf{w}^*) \ge 0 \quad \text{for all } \mathbf{z} \in C;
+# ```
+# (iii) projected descent stands still, $\mathbf{w}^* = P_C(\mathbf{w}^* - \gamma \nabla f(\mathbf{w}^*))$.
+# ````
+#
+# ```{prf:proof}
+# :class: dropdown
+# (i) ⇒ (ii): on the segment from $\mathbf{w}^*$ to $\mathbf{z}$, which is permitted, $f$ starts with slope
+# $\nabla f(\mathbf{w}^*) \cdot (\mathbf{z} - \mathbf{w}^*)$, and a negative one would lead below the minimum. (ii) ⇒
+# (i): a convex function lies above its tangents,
+# $f(\mathbf{z}) \ge f(\mathbf{w}^*) + \nabla f(\mathbf{w}^*) \cdot (\mathbf{z} - \mathbf{w}^*) \ge f(\mathbf{w}^*)$.
+# (ii) ⇔ (iii): with $\mathbf{x} = \mathbf{w}^* - \gamma \nabla f(\mathbf{w}^*)$, (ii) says
+# $(\mathbf{x} - \mathbf{w}^*) \cdot (\mathbf{z} - \mathbf{w}^*) \le 0$ for all $\mathbf{z} \in C$, which by
+# {prf:ref}`thm-obtuse-angle` means $\mathbf{w}^* = P_C(\mathbf{x})$.
+# ```
+#
+# The gradient itself need not be zero at a constrained minimum. There is a stochastic version, too.
+# Projected gradient descent
+# is gradient descent with a projection after each step, projected SGD is SGD with such a projection, and in general only
+# the first stands still at $\mathbf{w}^*$. Projected SGD is not even right on average: the mean of the stochastic steps is
+# the full step, but the mean of their projections is not its projection, because the mean of different points of the disc
+# lies strictly inside.
+
+# %%
+steps = best - 0.5 * (X @ best - y)[:, None] * X  # (20, 2): one per example
+landed = np.array([to_ball(step) for step in steps])
+print(f'length of the optimum: {norm(best):.2f}, '
+      f'of the mean of the projected steps: {norm(landed.mean(0)):.2f}')
+
+# %% [markdown]
+# So with a fixed step size projected SGD stays in motion about the optimum (figure, right). For it to settle, its steps must
+# shrink, as in [stochastic gradient descent](stochastic_gradient_descent.ipynb).
+
+# %% [markdown]
 # ```{exercise} ★ No negative weights
 # :label: pgd-nonnegative
 # Write `nonnegative_ls(X, y)`, the $\mathbf{w} \ge \mathbf{0}$ with the smallest $\|\mathbf{X}\mathbf{w} - \mathbf{y}\|$,
@@ -234,7 +210,7 @@ axes[1].set(title='SGD + projection');
 def nonnegative_ls(X, y):
     raise NotImplementedError('your turn')
 
-# %%
+# %% jupyter={"source_hidden": true}
 def by_active_set(X, y):
     return nnls(X, y)[0]
 
@@ -248,8 +224,8 @@ grade(nonnegative_ls, by_active_set, nn_cases, atol=1e-5)
 # ```{solution-start} pgd-nonnegative
 # :class: dropdown
 # ```
-# The projection onto $\mathbf{w} \ge \mathbf{0}$ cuts off what is negative. To solve without the rule and cut off
-# afterwards is the control of {eq}`ml.opt.pgd.update` again: once a weight is cut off, the others should have moved.
+# The projection onto $\mathbf{w} \ge \mathbf{0}$ cuts off what is negative. The wrong answer solves without
+# the constraint and cuts off afterwards. But once a weight is cut off, the others should have moved.
 
 # %% jupyter={"source_hidden": true}
 def nonnegative_solution(X, y):
@@ -269,12 +245,11 @@ assert not grade(solve_then_cut, by_active_set, nn_cases, atol=1e-5)
 # ```
 
 # %% [markdown]
-# ## How fast
+# ### How fast is projected gradient descent?
 #
-# This section continues [Step, then project](#step-then-project). What does the detour over the projection cost? Nothing.
-# On a quadratic with all eigenvalues of $\mathbf{A}$ between $\mu > 0$ and $L$, plain descent multiplies the error by
-# $\mathbf{I} - \gamma \mathbf{A}$ in each step. Now let $\mathbf{w}^*$ be the constrained optimum. It is a fixed point of
-# the same step, and projections do not expand ({prf:ref}`thm-nonexpansive`):
+# The projections cost no speed. On a quadratic with all eigenvalues of $\mathbf{A}$ between $\mu > 0$ and $L$, gradient
+# descent multiplies the error by $\mathbf{I} - \gamma \mathbf{A}$ in each step. Now let $\mathbf{w}^*$ be the constrained
+# optimum. It is a fixed point of the projected step, and projections do not expand ({prf:ref}`thm-nonexpansive`):
 #
 # $$
 # \begin{aligned}
@@ -292,23 +267,18 @@ assert not grade(solve_then_cut, by_active_set, nn_cases, atol=1e-5)
 # \|\mathbf{w}^{(t+1)} - \mathbf{w}^*\| \le \frac{\kappa - 1}{\kappa + 1} \, \|\mathbf{w}^{(t)} - \mathbf{w}^*\|,
 # ```
 #
-# the very rate of [gradient descent](gradient_descent.ipynb). It can only get better. Where a coordinate is held at its
-# bound, the error in it is zero, and only the block $\mathbf{A}_{FF}$ of the free coordinates goes on working. Its
-# eigenvalues lie between those of $\mathbf{A}$ (they are the extremes of the same quotient
-# $\mathbf{v}^\top \mathbf{A} \mathbf{v} / \|\mathbf{v}\|^2$ over fewer vectors), so the last stretch of the walk has the
-# factor $\max_i |1 - \gamma \lambda_i(\mathbf{A}_{FF})|$, no larger. The first check takes ball and box; its control
-# promises the rate of an accelerated method. The second walks over $\mathbf{w} \ge \mathbf{0}$ in eight dimensions; its
-# control takes the whole matrix.
+# the same rate as without constraints. It can be better. Where a coordinate is held at its bound, its error is zero, and
+# only the block $\mathbf{A}_{FF}$ of the free coordinates matters. Its eigenvalues lie between those of $\mathbf{A}$, so in
+# the end the error shrinks by the factor $\max_i |1 - \gamma \lambda_i(\mathbf{A}_{FF})|$, which is no larger. We minimize
+# random quadratics with $\kappa = 20$ over $\mathbf{w} \ge \mathbf{0}$ in eight dimensions, with $\gamma = 1/L$:
 
 # %%
-def contracts(seed, name, kappa, factor):
-    A, b = quadratic(seed, kappa=kappa)
-    path = projected_gd(lambda w: A @ w - b, projections[name], 0 * b,
-                        2 / (1 + kappa), 600)
-    error = norm(path - path[-1], axis=1)[:40]
-    return (error[1:] <= factor(kappa) * error[:-1] + 1e-9).all()
+def quadratic(seed, n=3, kappa=5):  # A, b
+    rng = np.random.default_rng(seed)
+    Q, _ = np.linalg.qr(rng.normal(size=(n, n)))
+    return Q * np.linspace(1, kappa, n) @ Q.T, 3 * rng.normal(size=n)
 
-def orthant_walk(seed, kappa=20, n=8):
+def orthant_walk(seed, kappa=20, n=8):  # errors, two forecasts of the factor
     A, b = quadratic(seed, n, kappa)
     path = projected_gd(lambda w: A @ w - b, lambda w: np.maximum(w, 0),
                         np.ones(n), 1 / kappa, 1500)
@@ -317,33 +287,16 @@ def orthant_walk(seed, kappa=20, n=8):
     return error, 1 - eigvalsh(A)[0] / kappa, \
         1 - eigvalsh(A[free][:, free])[0] / kappa
 
-def last_factor(error):
-    a, b = (error > 1e-8).sum(), (error > 1e-12).sum()
-    return (error[b] / error[a]) ** (1 / (b - a))
-
 # %%
-verify(
-    'projected descent is as fast as descent',
-    lambda seed, name, kappa:
-    contracts(seed, name, kappa, lambda k: (k - 1) / (k + 1)),
-    control=lambda seed, name, kappa: contracts(
-        seed, name, kappa, lambda k: (k**0.5 - 1) / (k**0.5 + 1)),
-    seed=seeds(), name=list(projections), kappa=[2, 5, 20], tries=30,
-)
-
-def goes_at_rate(seed, which):
-    error, *rates = orthant_walk(seed)
-    return close(last_factor(error), rates[which], rtol=5e-3)
-
-verify(
-    'the last stretch has the rate of the free block',
-    lambda seed: goes_at_rate(seed, 1),
-    control=lambda seed: goes_at_rate(seed, 0), seed=list(range(12)),
-)
+walks = {seed: orthant_walk(seed) for seed in (1, 7, 0)}
+print('factor per step: measured, of the free block, of the whole matrix')
+for error, whole, free in walks.values():
+    measured = (error[60] / error[40]) ** (1 / 20)
+    print(f'{measured:24.3f} {free:18.3f} {whole:21.3f}')
 
 # %% [markdown]
-# And without $\mu > 0$, where valleys may be flat? Then errors need not shrink by a factor, but the loss still falls
-# to its lowest value.
+# If $\mu = 0$, the loss may be flat in some directions. Then the errors need not shrink by a factor, but the loss still
+# falls to its lowest value:
 #
 # ````{prf:theorem} Rate of projected descent
 # :label: thm-pgd-rate
@@ -355,6 +308,7 @@ verify(
 # ````
 #
 # ```{prf:proof}
+# :class: dropdown
 # Let $\mathbf{g} = \nabla f(\mathbf{w})$, $\mathbf{w}^+ = P_C(\mathbf{w} - \mathbf{g}/L)$ and $\mathbf{z} \in C$.
 # {prf:ref}`thm-descent-lemma` and the tangent at $\mathbf{w}$ give $f(\mathbf{w}^+) \le f(\mathbf{w}) + \mathbf{g} \cdot
 # (\mathbf{w}^+ - \mathbf{w}) + \frac L2 \|\mathbf{w}^+ - \mathbf{w}\|^2$ and $f(\mathbf{w}) \le f(\mathbf{z}) - \mathbf{g}
@@ -374,14 +328,10 @@ verify(
 # one, add up to at least $t \, (f(\mathbf{w}^{(t)}) - f(\mathbf{w}^*))$.
 # ```
 #
-# The test problem has 40 proportions to find from 10 equations, so flat valleys abound: minimize
-# $\frac12 \|\mathbf{X}\mathbf{w} - \mathbf{y}\|^2$ over the simplex, $\mathbf{w} \ge \mathbf{0}$ with $\sum_i w_i = 1$. An
-# exact judge takes a trick. Subtract $\mathbf{y}$ from each column of $\mathbf{X}$ to get $\mathbf{Y}$; on the simplex
-# $\mathbf{X}\mathbf{w} - \mathbf{y} = \mathbf{Y}\mathbf{w}$. Let an exact non-negative solver minimize
-# $\|\mathbf{Y}\mathbf{v}\|^2 + (\sum_i v_i - 1)^2$ over $\mathbf{v} \ge \mathbf{0}$. For $\mathbf{v} = s\mathbf{w}$ with
-# $\mathbf{w}$ in the simplex and $q = \|\mathbf{Y}\mathbf{w}\|^2$ this is $s^2 q + (s - 1)^2$, smallest at $s = 1/(1 + q)$
-# with the value $q / (1 + q)$, which is the smaller the smaller $q$ is. So the best $\mathbf{v}$, divided by its sum,
-# is the best $\mathbf{w}$. The control promises $1/t^2$.
+# Our test problem has 40 proportions and only 10 equations, so the loss is flat in many directions: minimize
+# $\frac12 \|\mathbf{X}\mathbf{w} - \mathbf{y}\|^2$ over the simplex, $\mathbf{w} \ge \mathbf{0}$ with $\sum_i w_i = 1$.
+# The projection onto the simplex subtracts the same number from all entries and cuts off what is negative
+# ([convex sets](convex_sets.ipynb)):
 
 # %%
 def project_simplex(x):  # over the last axis of x
@@ -389,6 +339,7 @@ def project_simplex(x):  # over the last axis of x
     level = (u.cumsum(-1) - 1) / np.arange(1, x.shape[-1] + 1)
     return np.maximum(x - level.max(-1, keepdims=True), 0)
 
+# %% tags=["hide-input"]
 def best_proportions(X, y):  # exact
     Y = np.vstack([X - y[:, None], np.ones(X.shape[1])])
     v = nnls(Y, np.append(0 * y, 1))[0]
@@ -406,20 +357,22 @@ def gap_and_bound(seed, T=150, n=40):
     return t, f(path[1:]) - f(goal), bound
 
 # %%
-def keeps_bound(seed, power):
-    t, gap, bound = gap_and_bound(seed)
-    return -1e-9 <= gap.min() and (gap <= bound / t ** (power - 1)).all()
-
-verify(
-    'the loss falls at least as fast as 1/t',
-    lambda seed: keeps_bound(seed, 1),
-    control=lambda seed: keeps_bound(seed, 2), seed=seeds(), tries=12,
-)
-
-# %%
-walks = {seed: orthant_walk(seed) for seed in (1, 7, 0)}
 t, gap, bound = gap_and_bound(1)
 gaps = np.array([gap_and_bound(seed)[1] for seed in range(10)])
+for k in (1, 10, 100):
+    print(f'step {k:3}: loss above the lowest {gap[k - 1]:.3f},',
+          f'bound {bound[k - 1]:.3f}')
+
+# %% [markdown]
+# :::{admonition} Where the exact solution comes from
+# :class: dropdown
+# Subtract $\mathbf{y}$ from each column of $\mathbf{X}$ to get $\mathbf{Y}$; on the simplex
+# $\mathbf{X}\mathbf{w} - \mathbf{y} = \mathbf{Y}\mathbf{w}$. Let an exact non-negative solver minimize
+# $\|\mathbf{Y}\mathbf{v}\|^2 + (\sum_i v_i - 1)^2$ over $\mathbf{v} \ge \mathbf{0}$. For $\mathbf{v} = s\mathbf{w}$ with
+# $\mathbf{w}$ in the simplex and $q = \|\mathbf{Y}\mathbf{w}\|^2$ this is $s^2 q + (s - 1)^2$, smallest at $s = 1/(1 + q)$
+# with the value $q / (1 + q)$, which is the smaller the smaller $q$ is. So the best $\mathbf{v}$, divided by its sum,
+# is the best $\mathbf{w}$.
+# :::
 
 # %% mystnb={"figure": {"caption": "Projections cost no speed. Left: over $\\mathbf{w} \\ge \\mathbf{0}$ the error ends on the faster rate of the free coordinates. Right: without strong convexity the excess loss stays below a bound $1/t$."}, "image": {"alt": "Left: errors of three walks over the non-negative orthant on a logarithmic axis. After a short start the dots of each lie on a straight line, its prediction from the free block, steeper than the dashed bound for the whole matrix. Right: ten curves of excess loss over the simplex against the step on double logarithmic axes, all below the line of the bound 1/t."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.7)
@@ -450,7 +403,7 @@ right.set(xlabel='step', ylabel='excess loss', title='flat valleys');
 def possible_gain(w, g):
     raise NotImplementedError('your turn')
 
-# %%
+# %% jupyter={"source_hidden": true}
 def gain_by_program(w, g):
     n = len(g)
     return g @ w - linprog(g, A_eq=np.ones((1, n)), b_eq=[1]).fun
@@ -484,17 +437,109 @@ assert not grade(gain_over_mean, gain_by_program, gain_cases)
 # ```{solution-end}
 # ```
 
+# %% tags=["checks"]
+projections = {'ball': to_ball, 'box': lambda w: w.clip(-0.5, 0.8)}
+members = {  # every entry >= 0: a member
+    'ball': lambda w: 1 - w @ w,
+    'box': lambda w: np.append(w + 0.5, 0.8 - w),
+}
+
+# %% tags=["checks"]
+def is_nearest(name, w, g):
+    goal = solver(np.eye(3), w, g)
+    return close(projections[name](w), goal, atol=1e-6)
+
+def descend(seed, name):
+    A, b = quadratic(seed)
+    project = projections[name]
+    return projected_gd(lambda w: A @ w - b, project, 0 * b, 0.3, 80)
+
+def arrives(end, seed, name):
+    A, b = quadratic(seed)
+    return close(end, solver(A, b, members[name]), atol=3e-7, rtol=0)
+
+def stays_and_arrives(seed, name):
+    path = descend(seed, name)
+    stays = close(path, [projections[name](w) for w in path])
+    return stays and arrives(path[-1], seed, name)
+
+def project_once(seed, name):
+    return arrives(projections[name](solve(*quadratic(seed))), seed, name)
+holds('ml.opt.pgd.projection',
+      lambda name, w: is_nearest(name, w, members[name]),
+      slip=('forgets that the point must lie in C',
+            lambda name, w: is_nearest(name, w, lambda v: 1)),
+      name=list(members), w=vectors(3, -3, 3), tries=20)
+
+holds('ml.opt.pgd.update', stays_and_arrives,
+      slip=('projects only once, at the end', project_once), seed=seeds(),
+      name=list(members), tries=30)
+
+def stands_still(seed, examples, gamma=0.5):
+    X, y = least_squares(seed)
+    w = optimum(X, y)
+    X, y = X[examples], y[examples]
+    step = w - gamma * X.T @ (X @ w - y) / len(y)
+    return close(projections['ball'](step), w, atol=3e-7, rtol=0)
+
+holds('ml.opt.pgd.name', lambda seed: stands_still(seed, slice(0, 20)),
+      slip=('steps along the gradient of one example',
+            lambda seed: stands_still(seed, slice(0, 1))),
+      seed=seeds(), tries=40)
+
+# %% tags=["checks"]
+def contracts(seed, name, kappa, factor):
+    A, b = quadratic(seed, kappa=kappa)
+    path = projected_gd(lambda w: A @ w - b, projections[name], 0 * b,
+                        2 / (1 + kappa), 600)
+    error = norm(path - path[-1], axis=1)[:40]
+    return (error[1:] <= factor(kappa) * error[:-1] + 1e-9).all()
+
+def last_factor(error):
+    a, b = (error > 1e-8).sum(), (error > 1e-12).sum()
+    return (error[b] / error[a]) ** (1 / (b - a))
+verify('projected descent is as fast as descent',
+       lambda seed, name, kappa:
+       contracts(seed, name, kappa, lambda k: (k - 1) / (k + 1)),
+       slip=('promises the rate of an accelerated method',
+             lambda seed, name, kappa: contracts(
+             seed, name, kappa, lambda k: (k**0.5 - 1) / (k**0.5 + 1))),
+       seed=seeds(), name=list(projections), kappa=[2, 5, 20], tries=30)
+
+def goes_at_rate(seed, which):
+    error, *rates = orthant_walk(seed)
+    return close(last_factor(error), rates[which], rtol=5e-3)
+
+verify('the last stretch has the rate of the free block',
+       lambda seed: goes_at_rate(seed, 1),
+       slip=('takes the whole matrix, held coordinates included',
+             lambda seed: goes_at_rate(seed, 0)),
+       seed=list(range(12)))
+
+def keeps_bound(seed, power):
+    t, gap, bound = gap_and_bound(seed)
+    return -1e-9 <= gap.min() and (gap <= bound / t ** (power - 1)).all()
+
+verify('the loss falls at least as fast as 1/t',
+       lambda seed: keeps_bound(seed, 1),
+       slip=('promises a gap that falls as 1/t²',
+             lambda seed: keeps_bound(seed, 2)),
+       seed=seeds(), tries=12)
+
 # %% [markdown]
-# ## The price of a rule
+# ## Lagrange multipliers and the KKT conditions: the price of a constraint
 #
-# This section continues [Step, then project](#step-then-project). A ball rolls down a hillside until a fence stops
-# it. There it rests, and not because the ground is level: gravity pulls with $-\nabla f$, and the fence pushes back.
-# *Lagrange multipliers* are the forces of the fences. They say which rules matter and how much each of them costs.
+# A ball rolls down a hillside until a fence stops it. There it rests, although the ground is not level: gravity pulls with
+# $-\nabla f$, and the fence pushes back. **Lagrange multipliers** are the sizes of such forces. They say which constraints
+# matter, and how much each of them costs.
 #
-# First a rule that is an equation, $\mathbf{E}\mathbf{w} = \mathbf{e}$ with independent rows. Allowed moves are those in
-# the kernel of $\mathbf{E}$, both ways, so at an optimum the gradient is perpendicular to the kernel, hence a combination
-# of the rows of $\mathbf{E}$: $\nabla f(\mathbf{w}) + \mathbf{E}^\top \boldsymbol\lambda = \mathbf{0}$. For a quadratic
-# that and the rule make one linear system,
+# ### Equality constraints: one linear system
+#
+# Let the constraint be $\mathbf{E}\mathbf{w} = \mathbf{e}$ with independent rows. The permitted directions are those in the
+# kernel of $\mathbf{E}$, both ways. So at an optimum the gradient is perpendicular to the kernel, which makes it a
+# combination of the rows of $\mathbf{E}$: $\nabla f(\mathbf{w}) + \mathbf{E}^\top \boldsymbol\lambda = \mathbf{0}$. For a
+# quadratic $\frac12 \mathbf{w}^\top \mathbf{A} \mathbf{w} - \mathbf{b}^\top \mathbf{w}$ this and the constraint make one
+# linear system:
 #
 # ```{math}
 # :label: pgd-kkt-system
@@ -502,9 +547,6 @@ assert not grade(gain_over_mean, gain_by_program, gain_cases)
 # \begin{pmatrix} \mathbf{w} \\ \boldsymbol\lambda \end{pmatrix}
 # = \begin{pmatrix} \mathbf{b} \\ \mathbf{e} \end{pmatrix} .
 # ```
-#
-# The control takes the free minimum and moves it to the nearest point of the plane, which would be right for a round
-# valley.
 
 # %%
 def constrained_quadratic(A, b, E, e):  # -> w, lambda
@@ -512,29 +554,18 @@ def constrained_quadratic(A, b, E, e):  # -> w, lambda
     system = np.block([[A, E.T], [E, np.zeros((k, k))]])
     return np.split(solve(system, np.append(b, e)), [len(b)])
 
-def equations(seed, n=4, k=2):
-    rng = np.random.default_rng([seed, 1])
-    return *quadratic(seed, n), rng.normal(size=(k, n)), rng.normal(size=k)
-
-def move_free_minimum(A, b, E, e):
-    return constrained_quadratic(np.eye(len(b)), solve(A, b), E, e)
-
-def is_best(method, seed):
-    A, b, E, e = equations(seed)
-    goal = solver(A, b, lambda w: E @ w - e, 'eq')
-    w, lam = method(A, b, E, e)
-    return close(w, goal, atol=3e-7, rtol=0) and close(
-        E.T @ lam, b - A @ goal, atol=1e-6, rtol=0)
-
-verify(
-    'one linear system gives optimum and multipliers',
-    lambda seed: is_best(constrained_quadratic, seed),
-    control=lambda seed: is_best(move_free_minimum, seed),
-    seed=seeds(), tries=30,
-)
+A, b = np.array([[2.0, 0.0], [0.0, 1.0]]), np.array([4.0, 1.0])
+E, e = np.array([[1.0, 1.0]]), np.array([1.0])  # w1 + w2 = 1
+w, lam = constrained_quadratic(A, b, E, e)
+print('free minimum:', solve(A, b), '  on the line:', w.round(3))
+print('multiplier:', lam.round(3), '  gradient there:', (A @ w - b).round(3))
 
 # %% [markdown]
-# A fence is an inequality, $g_i(\mathbf{w}) \le 0$. It can push but not pull, and only where one touches it.
+# The gradient is the same in both directions, so moving along the line gains nothing.
+#
+# ### Inequality constraints: the KKT conditions
+#
+# An inequality $g_i(\mathbf{w}) \le 0$ is like a fence: it can push but not pull, and it pushes only where you touch it.
 #
 # ````{prf:theorem} Karush–Kuhn–Tucker conditions
 # :label: thm-kkt
@@ -550,29 +581,33 @@ verify(
 # then $\mathbf{w}^*$ minimizes $f$ over $C = \{\mathbf{w} : g_i(\mathbf{w}) \le 0 \text{ for all } i\}$.
 # ````
 #
-# The first line says that the forces balance, the second that no fence is crossed and that fences only push. The third
-# says that a fence which is not touched does not push.
+# The first line says that the forces balance, the second that all constraints are kept and that they only push. The third
+# says that a constraint which is not touched does not push.
 #
 # ```{prf:proof}
+# :class: dropdown
 # The *Lagrangian* $\ell(\mathbf{w}) = f(\mathbf{w}) + \sum_i \lambda_i g_i(\mathbf{w})$ is convex, since no $\lambda_i$ is
 # negative, and its gradient vanishes at $\mathbf{w}^*$, so $\mathbf{w}^*$ minimizes it over the whole space. For
 # $\mathbf{z} \in C$ therefore $f(\mathbf{z}) \ge f(\mathbf{z}) + \sum_i \lambda_i g_i(\mathbf{z}) = \ell(\mathbf{z}) \ge
 # \ell(\mathbf{w}^*) = f(\mathbf{w}^*)$.
 # ```
 #
-# Conversely, an optimum has such multipliers if all $g_i$ are affine, or if some point satisfies every rule strictly,
-# $g_i < 0$ {cite}`boyd2004convex`. Something of the kind is needed. For $f(w) = w$ with the rule $w^2 \le 0$ only
-# $w = 0$ is allowed, hence optimal, but the rule has slope zero there and $1 + \lambda \cdot 0$ is not 0: a fence
-# that is no more than a point cannot push.
+# Conversely, an optimum has such multipliers if all $g_i$ are affine, or if some point satisfies every constraint strictly,
+# $g_i < 0$ {cite}`boyd2004convex`. Without such a condition there may be none. For $f(w) = w$ with $w^2 \le 0$ only
+# $w = 0$ is permitted, hence optimal, but the constraint has slope zero there and $1 + \lambda \cdot 0$ is not 0.
 #
-# We let the solver find optima over the part of a ball cut off by a plane, with
-# $g_1(\mathbf{w}) = \|\mathbf{w}\|^2 - 1$ and $g_2(\mathbf{w}) = \mathbf{n} \cdot \mathbf{w} - 0.2$. At each of them
-# we look for forces $\boldsymbol\lambda \ge \mathbf{0}$ that balance, by non-negative least squares, and then see
-# whether a fence pushes from a distance. The control balances the wrong sign, as if fences pulled.
+# We take a disc cut by a line, $g_1(\mathbf{w}) = \|\mathbf{w}\|^2 - 1$ and $g_2(\mathbf{w}) = \mathbf{n} \cdot \mathbf{w} -
+# 0.2$, let a general solver find the optimum of a random quadratic, and look for the forces $\boldsymbol\lambda \ge
+# \mathbf{0}$ that balance the gradient, by non-negative least squares:
 
 # %%
 def rules(w, n):  # g (2,), Jacobian (2, dim)
     return np.array([w @ w - 1, n @ w - 0.2]), np.stack([2 * w, n])
+
+# %% tags=["hide-input"]
+def equations(seed, n=4, k=2):  # A, b, E, e
+    rng = np.random.default_rng([seed, 1])
+    return *quadratic(seed, n), rng.normal(size=(k, n)), rng.normal(size=k)
 
 def best_by_rules(seed, dim=3, slack=0.0):
     A, b = quadratic(seed, dim)
@@ -580,24 +615,25 @@ def best_by_rules(seed, dim=3, slack=0.0):
     allow = np.array([slack, 0])
     return A, b, n, solver(A, b, lambda w: allow - rules(w, n)[0])
 
+# %%
 def forces(seed, dim=3, sign=1):  # lambda (2,), imbalance, lambda * g
     A, b, n, w = best_by_rules(seed, dim)
     g, J = rules(w, n)
     lam, imbalance = nnls(J.T, sign * (b - A @ w))
     return lam, imbalance, lam * g
 
-def is_kkt(seed, sign):
-    _, imbalance, distant_push = forces(seed, sign=sign)
-    return imbalance < 1e-5 and close(distant_push, [0, 0], atol=1e-5)
-
-verify(
-    'at an optimum the fences balance the slope',
-    lambda seed: is_kkt(seed, 1), control=lambda seed: is_kkt(seed, -1),
-    seed=seeds(), tries=40,
-)
+for seed in (18, 1, 2):
+    _, _, n, w = best_by_rules(seed, dim=2)
+    g, lam = rules(w, n)[0].round(2) + 0, forces(seed, dim=2)[0]
+    print(f'problem {seed:2}: g1 = {g[0]:5.2f}, lambda1 = {lam[0]:.2f};',
+          f'g2 = {g[1]:5.2f}, lambda2 = {lam[1]:.2f}')
 
 # %% [markdown]
-# What is a force worth? Let every rule be relaxed a little, $g_i(\mathbf{w}) \le s_i$, and let $p(\mathbf{s})$ be the
+# A constraint with $g_i < 0$ has the multiplier 0.
+#
+# ### A multiplier is a price
+#
+# Relax every constraint a little, $g_i(\mathbf{w}) \le s_i$, and let $p(\mathbf{s})$ be the
 # lowest permitted value of $f$. The proof above, read once more for such $\mathbf{z}$, gives
 # $f(\mathbf{z}) \ge f(\mathbf{w}^*) - \sum_i \lambda_i g_i(\mathbf{z})$, hence
 #
@@ -606,39 +642,29 @@ verify(
 # p(\mathbf{s}) \ge p(\mathbf{0}) - \boldsymbol\lambda \cdot \mathbf{s} .
 # ```
 #
-# The curve $p$ never falls below this line and touches it at $\mathbf{s} = \mathbf{0}$, so wherever it has a slope
-# there, $\partial p / \partial s_i = -\lambda_i$. A multiplier is a price: what the next unit of slack would save. A
-# rule with $\lambda_i = 0$ costs nothing. The unit matters: the slack here is in the *square* of the radius, and the
-# control, which relaxes the radius itself, finds another slope.
+# The function $p$ never falls below this line and touches it at $\mathbf{s} = \mathbf{0}$, so wherever it has a slope there,
+# $\partial p / \partial s_i = -\lambda_i$. So a multiplier is a *price*: it says how much the next unit of slack would save.
+# A constraint with $\lambda_i = 0$ costs nothing. We relax the disc to $\|\mathbf{w}\|^2 \le 1 + s_1$:
 
 # %%
 def lowest(seed, slack, dim=3):
     A, b, n, w = best_by_rules(seed, dim, slack)
     return w @ A @ w / 2 - b @ w
 
-def slope_is_price(seed, slack, h=1e-3):
-    rise = lowest(seed, slack(h)) - lowest(seed, slack(-h))
-    # the difference errs by h² / 6 times a third derivative
-    return close(rise / (2 * h), -forces(seed)[0][0], atol=1e-5, rtol=0)
+for seed in (18, 1):
+    slope = (lowest(seed, 0.001, 2) - lowest(seed, -0.001, 2)) / 0.002
+    print(f'problem {seed:2}: slope of the lowest value {slope:.3f},',
+          f'lambda1 = {forces(seed, 2)[0][0]:.3f}')
 
-verify(
-    'a multiplier is the price of its rule',
-    lambda seed: slope_is_price(seed, lambda h: h),
-    control=lambda seed: slope_is_price(seed, lambda h: (1 + h) ** 2 - 1),
-    seed=seeds(), tries=20,
-)
-
-# %%
+# %% tags=["hide-input"]
 A, b, n, corner = best_by_rules(18, dim=2)
 lam = forces(18, dim=2)[0]
 _, normals = rules(corner, n)
 slacks = np.linspace(-0.7, 1.6, 47)
 values = np.array([lowest(18, slack, dim=2) for slack in slacks])
 line = lowest(18, 0, dim=2) - lam[0] * slacks
-assert (values >= line - 1e-6).all()
-print(f'prices: {lam[0]:.2f} for the disc, {lam[1]:.2f} for the half-plane')
 
-# %% mystnb={"figure": {"caption": "Left: at the optimum the pushes of the two fences balance the pull $-\\nabla f$. Right: the push $\\lambda_1$ is a price, the rate at which slack in the first rule lowers the best value."}, "image": {"alt": "Left: a disc cut by a half-plane, with contours of a quadratic whose free minimum lies outside. At the optimum, a corner, an arrow for the downward pull is balanced by two arrows of the fences, perpendicular to circle and line. Right: the lowest permitted value against the slack in the squared radius, a falling curve above its tangent at zero with slope minus lambda one."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Left: at the optimum the forces of the two constraints balance $-\\nabla f$. Right: the multiplier $\\lambda_1$ is a price, the rate at which slack in the first constraint lowers the best value."}, "image": {"alt": "Left: a disc cut by a half-plane, with contours of a quadratic whose free minimum lies outside. At the optimum, a corner, an arrow for the negative gradient is balanced by two arrows of the constraints, perpendicular to circle and line. Right: the lowest permitted value against the slack in the squared radius, a falling curve above its tangent at zero with slope minus lambda one."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.9)
 u, v = np.meshgrid(np.linspace(-1.2, 2, 160), np.linspace(-1.2, 1.6, 160))
 points = np.stack([u, v])
@@ -648,7 +674,7 @@ left.contour(u, v, height, 14, colors=GREY, linewidths=0.5,
              linestyles='solid')
 both = (u**2 + v**2 <= 1) & (n[0] * u + n[1] * v <= 0.2)
 left.contourf(u, v, both, [0.5, 1.5], colors=['C0'], alpha=0.3)
-pushes = -lam[:, None] * normals  # (2, 2), one per fence
+pushes = -lam[:, None] * normals  # (2, 2), one per constraint
 names = {'−∇f': (0, 0.1), 'disc': (-0.1, -0.25), 'half-plane': (-0.3, 0.1)}
 for i, force in enumerate([b - A @ corner, *pushes]):
     tip, colour = corner + 0.4 * force, 'C2' if i else 'C1'
@@ -675,7 +701,7 @@ right.set(xlabel='slack s₁ in ‖w‖² ≤ 1 + s₁', ylabel='lowest value p'
 def water_filling(a):
     raise NotImplementedError('your turn')
 
-# %%
+# %% jupyter={"source_hidden": true}
 def power_by_solver(a):
     return minimize(
         lambda p: -np.log1p(a * p).sum(), np.full(len(a), 1 / len(a)),
@@ -716,13 +742,52 @@ assert not grade(in_proportion, power_by_solver, channels, atol=1e-5)
 # ```{solution-end}
 # ```
 
+# %% tags=["checks"]
+def move_free_minimum(A, b, E, e):
+    return constrained_quadratic(np.eye(len(b)), solve(A, b), E, e)
+
+def is_best(method, seed):
+    A, b, E, e = equations(seed)
+    goal = solver(A, b, lambda w: E @ w - e, 'eq')
+    w, lam = method(A, b, E, e)
+    return close(w, goal, atol=3e-7, rtol=0) and close(
+        E.T @ lam, b - A @ goal, atol=1e-6, rtol=0)
+
+verify('one linear system gives optimum and multipliers',
+       lambda seed: is_best(constrained_quadratic, seed),
+       slip=('moves the free minimum to the nearest permitted point',
+             lambda seed: is_best(move_free_minimum, seed)),
+       seed=seeds(), tries=30)
+
+def is_kkt(seed, sign):
+    _, imbalance, distant_push = forces(seed, sign=sign)
+    return imbalance < 1e-5 and close(distant_push, [0, 0], atol=1e-5)
+
+verify('at an optimum the forces of the constraints balance the gradient',
+       lambda seed: is_kkt(seed, 1),
+       slip=('lets the constraints pull where they push',
+             lambda seed: is_kkt(seed, -1)),
+       seed=seeds(), tries=40)
+
+def slope_is_price(seed, slack, h=1e-3):
+    rise = lowest(seed, slack(h)) - lowest(seed, slack(-h))
+    # the difference errs by h² / 6 times a third derivative
+    return close(rise / (2 * h), -forces(seed)[0][0], atol=1e-5, rtol=0)
+
+verify('a multiplier is the price of its rule',
+       lambda seed: slope_is_price(seed, lambda h: h),
+       slip=('relaxes the radius in place of its square',
+             lambda seed: slope_is_price(seed, lambda h: (1 + h) ** 2 - 1)),
+       seed=seeds(), tries=20)
+assert (values >= line - 1e-6).all()
+
 # %% [markdown]
-# ## Fines instead of fences
+# ## Penalty methods and the method of multipliers
 #
-# This section continues [The price of a rule](#the-price-of-a-rule). Could the rules go into the loss, so that any
-# optimizer will do? The notes write
-# $\min_{\mathbf{w} \in C} \mathcal{L}(\mathbf{w}) \to \min_{\mathbf{w}} \mathcal{L}(\mathbf{w}) + P(\mathbf{w})$ and
-# do not say what $P$ is. All hangs on that:
+# ### A quadratic penalty is only approximate
+#
+# Can the constraints be put into the loss, so that any optimizer will do? In one way this is always possible. Charge nothing
+# for permitted points and infinitely much for all others:
 #
 # ```{math}
 # :label: ml.opt.constrained.penalty
@@ -730,71 +795,59 @@ assert not grade(in_proportion, power_by_solver, channels, atol=1e-5)
 # I_C(\mathbf{w}) = \begin{cases} 0 & \mathbf{w} \in C \\ +\infty & \mathbf{w} \notin C \end{cases}
 # ```
 #
-# is exact, and no easier than before. A finite smooth fine,
-# $P(\mathbf{w}) = \frac\rho2 \operatorname{dist}(\mathbf{w}, C)^2$, can be descended, but is only approximate. Take
-# $\mathcal{L}(w) = \frac12 (w - 3)^2$ with the rule $w \le 1$. Beyond 1 the slope $w - 3 + \rho (w - 1)$ vanishes at
+# This is exact, but it is no easier to minimize. A finite smooth **penalty**,
+# $P(\mathbf{w}) = \frac\rho2 \operatorname{dist}(\mathbf{w}, C)^2$, has a gradient, but it is only approximate. Take
+# $\mathcal{L}(w) = \frac12 (w - 3)^2$ with the constraint $w \le 1$. Beyond 1 the slope $w - 3 + \rho (w - 1)$ is zero at
 #
 # $$
 # w_\rho = \frac{3 + \rho}{1 + \rho} = 1 + \frac{2}{1 + \rho}.
 # $$
-#
-# No finite $\rho$ keeps the rule. At the border the fine has slope zero, while the loss pulls with slope $-2$, so a
-# little trespass always pays. The check minimizes over a fine grid; its control takes the finite penalty to be exact.
 
 # %%
 line_grid = np.linspace(-5, 5, 10_001)  # spacing 0.001
 
-def cheapest(penalty):
+def cheapest(penalty):  # the minimum on the grid
     beyond = np.maximum(line_grid - 1, 0)
     return line_grid[((line_grid - 3) ** 2 / 2 + penalty(beyond)).argmin()]
 
-def fined(rho, goal):
-    return close(cheapest(lambda d: rho / 2 * d**2), goal, atol=6e-4)
-
-indicator = cheapest(lambda d: np.where(d > 0, np.inf, 0))
-holds(
-    'ml.opt.constrained.penalty',
-    lambda rho: close(indicator, 1) and fined(rho, 1 + 2 / (1 + rho)),
-    control=lambda rho: fined(rho, 1), rho=scalars(1, 1000),
-)
+for rho in (1, 1.9, 2, 10, 100):
+    print(f'rho = {rho:5}: quadratic penalty ends at',
+          f'{cheapest(lambda d: rho / 2 * d**2):.3f},',
+          f'rho times the distance at {cheapest(lambda d: rho * d):.3f}')
 
 # %% [markdown]
-# The slope explains the remedy, too. A fine with a *kink*, $\rho \operatorname{dist}(w, C)$, has slope $\rho$ right
-# behind the border. As soon as that outweighs the pull of the loss, trespass never pays, and the penalty is exact:
-# here for $\rho \ge 2$. That is the multiplier, for $\mathcal{L}'(1) + \lambda \cdot 1 = 0$ gives $\lambda = 2$. The
-# fine must not be lower than the price.
-
-# %%
-verify(
-    'a fine with a kink is exact once it reaches the price',
-    lambda rho: close(cheapest(lambda d: rho * d), 1) == (rho >= 2),
-    control=lambda rho: close(cheapest(lambda d: rho * d), 1) == (rho >= 1),
-    rho=[0.5, 1, 1.5, 1.9, 2, 2.5, 4],
-)
-
-# %% [markdown]
-# In any dimension the smooth fine is descended easily, since the gradient of half the squared distance is the vector
-# from the nearest point:
+# :::{admonition} A tempting mistake
+# :class: tip
+# "If only $\rho$ is large enough, the constraint is kept." A quadratic penalty keeps it for no finite $\rho$. At the border
+# its slope is zero, while the loss has the slope $-2$, so a small step over the border always pays.
+# :::
+#
+# A penalty with a *kink*, $\rho \operatorname{dist}(w, C)$, has the slope $\rho$ right behind the border. As soon as that is
+# at least the slope of the loss, the penalty is exact: here for $\rho \ge 2$. This number is the multiplier, for
+# $\mathcal{L}'(1) + \lambda \cdot 1 = 0$ gives $\lambda = 2$.
+#
+# In any dimension the gradient of half the squared distance is the vector from the nearest point:
 #
 # ```{math}
 # :label: pgd-distance-gradient
 # \nabla_{\mathbf{w}} \big( \tfrac12 \operatorname{dist}(\mathbf{w}, C)^2 \big) = \mathbf{w} - P_C(\mathbf{w})
 # ```
 #
-# Indeed, let $\mathbf{p}$, $\mathbf{q}$ be the points nearest to $\mathbf{w}$ and $\mathbf{w} + \mathbf{h}$. Then
+# ```{prf:proof}
+# :class: dropdown
+# Let $\mathbf{p}$, $\mathbf{q}$ be the points nearest to $\mathbf{w}$ and $\mathbf{w} + \mathbf{h}$. Then
 # $\operatorname{dist}(\mathbf{w} + \mathbf{h})^2 \le \|\mathbf{w} + \mathbf{h} - \mathbf{p}\|^2 =
 # \operatorname{dist}(\mathbf{w})^2 + 2\mathbf{h} \cdot (\mathbf{w} - \mathbf{p}) + \|\mathbf{h}\|^2$. In the same way
 # $\operatorname{dist}(\mathbf{w})^2 \le \operatorname{dist}(\mathbf{w} + \mathbf{h})^2 - 2\mathbf{h} \cdot (\mathbf{w} +
 # \mathbf{h} - \mathbf{q}) + \|\mathbf{h}\|^2$, and since $\|\mathbf{q} - \mathbf{p}\| \le \|\mathbf{h}\|$, the change of the
 # squared distance is $2\mathbf{h} \cdot (\mathbf{w} - \mathbf{p})$ up to a multiple of $\|\mathbf{h}\|^2$.
+# ```
 #
-# So at the minimum $\mathbf{w}_\rho$ of loss and fine,
-# $\nabla f(\mathbf{w}_\rho) = -\rho (\mathbf{w}_\rho - P_C(\mathbf{w}_\rho))$: the trespass is the pull of the loss
-# divided by $\rho$. As $\rho$ grows, the pull tends to what the fences must bear, and the error falls like $1/\rho$.
-# The price is paid in steps. Across the border the curvature is now of the order $\rho$, while along it it stays
-# bounded, so the condition number, and the number of steps with it, grows like $\rho$. We follow the path for the
-# ball, each minimum the start for the next. Controls: the gradient of the squared distance itself, and an error of
-# the order $1/\rho^2$.
+# So at the minimum $\mathbf{w}_\rho$ of loss and penalty, $\nabla f(\mathbf{w}_\rho) = -\rho (\mathbf{w}_\rho -
+# P_C(\mathbf{w}_\rho))$: the distance to $C$ is the size of the gradient divided by $\rho$, and the error falls like
+# $1/\rho$. But the number of steps grows like $\rho$, because across the border the curvature is of the order $\rho$, while
+# along it it stays bounded. So the condition number grows like $\rho$. We follow the minima for the ball; each is the start
+# for the next.
 
 # %%
 def penalty_path(A, b, project, rhos):  # -> minima, numbers of steps
@@ -808,51 +861,26 @@ def penalty_path(A, b, project, rhos):  # -> minima, numbers of steps
         counts.append(count)
     return np.array(minima), np.array(counts)
 
+# %% tags=["hide-input"]
 rhos = np.array([1, 3, 10, 30, 100, 300])
 
 def path_errors(seed):
     A, b = quadratic(seed)
-    minima, counts = penalty_path(A, b, projections['ball'], rhos)
-    return norm(minima - solver(A, b, members['ball']), axis=1), counts
+    minima, counts = penalty_path(A, b, to_ball, rhos)
+    return norm(minima - solver(A, b, lambda w: 1 - w @ w), axis=1), counts
 
-def falls_like(seed, power):
-    error, _ = path_errors(seed)
-    slope = np.log(error[-1] / error[-2]) / np.log(rhos[-1] / rhos[-2])
-    return abs(slope - power) < 0.05
-
-# %%
-def slopes(f, w, h=1e-5):
-    return [(f(w + e) - f(w - e)) / (2 * h) for e in h * np.eye(len(w))]
-
-def points_away(name, w, factor):
-    distance = lambda w: norm(w - projections[name](w))
-    return close(slopes(lambda w: factor * distance(w) ** 2, w),
-                 w - projections[name](w), atol=2e-5)
-
-verify(
-    'half the squared distance has the gradient w - P(w)',
-    lambda name, w: points_away(name, w, 1 / 2),
-    control=lambda name, w: points_away(name, w, 1),
-    name=list(projections), w=vectors(3, -3, 3),
-)
-verify(
-    'the error of the penalty method falls like 1/rho',
-    lambda seed: falls_like(seed, -1),
-    control=lambda seed: falls_like(seed, -2),
-    seed=[0, 2, 3, 4, 5, 7],  # in 1 and 6 the free minimum is permitted
-)
-
-# %%
 A, b = quadratic(18, 2)
 strengths = np.geomspace(0.1, 1000, 25)
-trail, _ = penalty_path(A, b, projections['ball'], strengths)
-price_paid = solver(A, b, members['ball'])
-assert close(trail[-1], price_paid, atol=3e-3)
-records = [path_errors(seed) for seed in (0, 2, 3, 4, 5, 7)]
-growth = [counts[-1] / counts[-2] for _, counts in records]
-print(f'three times the fine: {np.mean(growth):.1f} times the steps')
+trail, _ = penalty_path(A, b, to_ball, strengths)
+price_paid = solver(A, b, lambda w: 1 - w @ w)
 
-# %% mystnb={"figure": {"caption": "The heavier a quadratic fine, the nearer its minimum comes to the constrained optimum, but no finite weight $\\rho$ keeps the rule."}, "image": {"alt": "Left: a parabola with its minimum at 3 and the rule w at most 1, drawn as a wall; with quadratic fines of growing weight the total's minimum moves towards the wall but stays beyond it. Right: contours in the plane; the path of the penalty minima leads from the free minimum outside the disc to the constrained optimum on its rim."}} tags=["hide-input"]
+# %%
+records = [path_errors(seed) for seed in (0, 2, 3, 4, 5, 7)]
+print(' rho     error   steps')
+for rho, error, count in zip(rhos, *records[0]):
+    print(f'{rho:4} {error:9.4f} {count:7}')
+
+# %% mystnb={"figure": {"caption": "The heavier a quadratic penalty, the nearer its minimum comes to the constrained optimum, but no finite weight $\\rho$ keeps the constraint."}, "image": {"alt": "Left: a parabola with its minimum at 3 and the constraint w at most 1, drawn as a line; with quadratic penalties of growing weight the total's minimum moves towards the line but stays beyond it. Right: contours in the plane; the path of the penalty minima leads from the free minimum outside the disc to the constrained optimum on its rim."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.8)
 w = np.linspace(-0.5, 4.5, 300)
 for i, rho in enumerate((0, 1, 4, 20)):
@@ -865,8 +893,8 @@ for i, rho in enumerate((0, 1, 4, 20)):
               ('ρ = 0', 'ρ = 1', '4', '20')[i],
               color=(GREY, 'C0', 'C2', 'C3')[i])
 left.axvline(1, color='C4', lw=3, alpha=0.6)
-left.text(0.9, 5.2, 'wall', color='C4', ha='right')
-left.set(xlabel='w', ylabel='loss and fine', ylim=(-0.2, 5.6))
+left.text(0.9, 5.2, 'w ≤ 1', color='C4', ha='right')
+left.set(xlabel='w', ylabel='loss and penalty', ylim=(-0.2, 5.6))
 u, v = np.meshgrid(np.linspace(0, 1.9, 160), np.linspace(-0.7, 0.9, 160))
 points = np.stack([u, v])
 height = (points * np.tensordot(A / 2, points, 1)).sum(0) - (
@@ -880,9 +908,10 @@ right.set(aspect='equal', xlim=(0, 1.9), ylim=(-0.7, 0.9), xlabel='w₁',
           ylabel='w₂');
 
 # %% [markdown]
-# The way out is to stop raising fines and learn the price instead. For the rule $\mathbf{E}\mathbf{w} = \mathbf{e}$, the
-# *method of multipliers* {cite}`hestenes1969multiplier,powell1969method` keeps $\rho$ and adds a guess of the force
-# to the loss:
+# ### The method of multipliers converges with a fixed penalty
+#
+# The way out is to keep $\rho$ fixed and learn the multiplier. For the constraint $\mathbf{E}\mathbf{w} = \mathbf{e}$, the
+# **method of multipliers** {cite}`hestenes1969multiplier,powell1969method` adds the current guess of the force to the loss:
 #
 # ```{math}
 # :label: pgd-multipliers
@@ -894,19 +923,23 @@ right.set(aspect='equal', xlim=(0, 1.9), ylim=(-0.7, 0.9), xlabel='w₁',
 # ```
 #
 # At the minimum $\nabla f(\mathbf{w}) + \mathbf{E}^\top \boldsymbol\lambda^+ = \mathbf{0}$: the new guess balances the
-# slope, and only the rule itself may still be broken. For a quadratic,
-# $\mathbf{w} = \mathbf{A}^{-1}(\mathbf{b} - \mathbf{E}^\top \boldsymbol\lambda^+)$, and the same with stars at the
-# optimum, so $\mathbf{E}\mathbf{w} - \mathbf{e} = \mathbf{E}(\mathbf{w} - \mathbf{w}^*) = \mathbf{S}(\boldsymbol\lambda^*
-# - \boldsymbol\lambda^+)$ with $\mathbf{S} = \mathbf{E} \mathbf{A}^{-1} \mathbf{E}^\top$. Put that into the update:
+# gradient, and only the constraint itself may still be violated. For a quadratic each round divides the error of
+# $\boldsymbol\lambda$ in the direction of an eigenvalue $s$ of $\mathbf{S} = \mathbf{E} \mathbf{A}^{-1} \mathbf{E}^\top$ by
+# $1 + \rho s$:
 #
 # ```{math}
 # :label: pgd-multiplier-rate
 # (\mathbf{I} + \rho \mathbf{S})(\boldsymbol\lambda^+ - \boldsymbol\lambda^*) = \boldsymbol\lambda - \boldsymbol\lambda^* .
 # ```
 #
-# Each round divides the error in the direction of an eigenvalue $s$ of $\mathbf{S}$ by $1 + \rho s$. It converges to the
-# exact optimum for *every* fixed $\rho > 0$. The control has $\mathbf{I} - \rho \mathbf{S}$ on the other side, which is
-# how errors would shrink if $\mathbf{w}$ minimized without the fine.
+# So it converges to the exact optimum for *every* fixed $\rho > 0$.
+#
+# ```{prf:proof}
+# :class: dropdown
+# $\mathbf{w} = \mathbf{A}^{-1}(\mathbf{b} - \mathbf{E}^\top \boldsymbol\lambda^+)$, and the same with stars at the
+# optimum, so $\mathbf{E}\mathbf{w} - \mathbf{e} = \mathbf{E}(\mathbf{w} - \mathbf{w}^*) = \mathbf{S}(\boldsymbol\lambda^*
+# - \boldsymbol\lambda^+)$. Put that into the update of $\boldsymbol\lambda$.
+# ```
 
 # %%
 def method_of_multipliers(A, b, E, e, rho, rounds):
@@ -917,23 +950,6 @@ def method_of_multipliers(A, b, E, e, rho, rounds):
         points.append(w)
         forces.append(lam)
     return np.array(points), np.array(forces)
-
-def follows_rate(seed, rho, factor):
-    A, b, E, e = equations(seed)
-    w, lam = constrained_quadratic(A, b, E, e)
-    points, forces = method_of_multipliers(A, b, E, e, rho, 4)
-    error, S = forces - lam, E @ solve(A, E.T)
-    balanced = close(points @ A + forces[1:] @ E, [b] * 4)
-    return balanced and close(error[1:], error[:-1] @ factor(S, rho))
-
-verify(
-    'each round divides the error of the price by 1 + rho s',
-    lambda seed, rho: follows_rate(
-        seed, rho, lambda S, rho: np.linalg.inv(np.eye(2) + rho * S)),
-    control=lambda seed, rho: follows_rate(
-        seed, rho, lambda S, rho: np.eye(2) - rho * S),
-    seed=seeds(), rho=[0.1, 1, 10, 100], tries=40,
-)
 
 # %%
 A, b, E, e = equations(2)
@@ -953,7 +969,7 @@ for error, counts in records:
     left.loglog(rhos[2:], counts[2:], 'o-', color='C4', ms=3, lw=1)
 left.text(1.2, 0.012, 'error', color='C1')
 left.text(9, 900, 'steps', color='C4')
-left.set(xlabel='weight ρ of the fine', title='penalty')
+left.set(xlabel='weight ρ of the penalty', title='penalty')
 for i, (rho, error) in enumerate(rounds.items()):
     shown = np.where(error > 1e-11, error, np.nan)[:12]  # above rounding
     right.semilogy(np.arange(1, 13), shown, 'o-', color=f'C{i}', ms=4)
@@ -964,13 +980,13 @@ right.set(xlabel='round', ylabel='error', ylim=(1e-11, 9),
           title='method of multipliers');
 
 # %% [markdown]
-# The first round, from $\boldsymbol\lambda = \mathbf{0}$, *is* the penalty method; all that is gained afterwards
-# comes from remembering the force.
+# The first round, from $\boldsymbol\lambda = \mathbf{0}$, *is* the penalty method. All that is gained afterwards
+# comes from the multiplier that is carried over.
 #
 # ```{exercise} ★★ Ridge regression is a price
 # :label: pgd-ridge
 # Write `ball_ls(X, y, r)`, the $\mathbf{w}$ with $\|\mathbf{w}\| \le r$ and the smallest
-# $\frac12\|\mathbf{X}\mathbf{w} - \mathbf{y}\|^2$. With the rule $\frac12 \|\mathbf{w}\|^2 \le \frac12 r^2$ the KKT
+# $\frac12\|\mathbf{X}\mathbf{w} - \mathbf{y}\|^2$. With the constraint $\frac12 \|\mathbf{w}\|^2 \le \frac12 r^2$ the KKT
 # conditions are those of ridge regression. Find the multiplier by bisection.
 # ```
 
@@ -978,7 +994,7 @@ right.set(xlabel='round', ylabel='error', ylim=(1e-11, 9),
 def ball_ls(X, y, r):
     raise NotImplementedError('your turn')
 
-# %%
+# %% jupyter={"source_hidden": true}
 def ball_ls_by_solver(X, y, r):
     return solver(X.T @ X, X.T @ y, lambda w: r**2 - w @ w)
 
@@ -1020,12 +1036,72 @@ assert not grade(shrunk, ball_ls_by_solver, ball_cases, atol=1e-5)
 # ```{solution-end}
 # ```
 
+# %% tags=["checks"]
+def fined(rho, goal):
+    return close(cheapest(lambda d: rho / 2 * d**2), goal, atol=6e-4)
+
+indicator = cheapest(lambda d: np.where(d > 0, np.inf, 0))
+holds('ml.opt.constrained.penalty',
+      lambda rho: close(indicator, 1) and fined(rho, 1 + 2 / (1 + rho)),
+      slip=('takes the finite quadratic penalty for exact',
+            lambda rho: fined(rho, 1)),
+      rho=scalars(1, 1000))
+verify('a penalty with a kink is exact once its slope reaches the multiplier',
+       lambda rho: close(cheapest(lambda d: rho * d), 1) == (rho >= 2),
+       slip=('needs only half of the multiplier as slope',
+             lambda rho: close(cheapest(lambda d: rho * d), 1) == (rho >= 1)),
+       rho=[0.5, 1, 1.5, 1.9, 2, 2.5, 4])
+
+def falls_like(seed, power):
+    error, _ = path_errors(seed)
+    slope = np.log(error[-1] / error[-2]) / np.log(rhos[-1] / rhos[-2])
+    return abs(slope - power) < 0.05
+
+def slopes(f, w, h=1e-5):
+    return [(f(w + e) - f(w - e)) / (2 * h) for e in h * np.eye(len(w))]
+
+def points_away(name, w, factor):
+    project = projections[name]
+    distance = lambda w: norm(w - project(w))
+    return close(slopes(lambda w: factor * distance(w) ** 2, w),
+                 w - project(w), atol=2e-5)
+
+verify('half the squared distance has the gradient w - P(w)',
+       lambda name, w: points_away(name, w, 1 / 2),
+       slip=('takes the gradient of the whole squared distance',
+             lambda name, w: points_away(name, w, 1)),
+       name=list(projections), w=vectors(3, -3, 3))
+
+verify('the error of the penalty method falls like 1/rho',
+       lambda seed: falls_like(seed, -1),
+       slip=('expects an error that falls as 1/rho²',
+             lambda seed: falls_like(seed, -2)),
+       seed=[0, 2, 3, 4, 5, 7])  # in 1 and 6 the free minimum is permitted
+assert close(trail[-1], price_paid, atol=3e-3)
+
+# %% tags=["checks"]
+def follows_rate(seed, rho, factor):
+    A, b, E, e = equations(seed)
+    w, lam = constrained_quadratic(A, b, E, e)
+    points, forces = method_of_multipliers(A, b, E, e, rho, 4)
+    error, S = forces - lam, E @ solve(A, E.T)
+    balanced = close(points @ A + forces[1:] @ E, [b] * 4)
+    return balanced and close(error[1:], error[:-1] @ factor(S, rho))
+
+verify('each round divides the error of the multiplier by 1 + rho s',
+       lambda seed, rho: follows_rate(
+           seed, rho, lambda S, rho: np.linalg.inv(np.eye(2) + rho * S)),
+       slip=('lets the error shrink by I - rho S',
+             lambda seed, rho: follows_rate(
+                 seed, rho, lambda S, rho: np.eye(2) - rho * S)),
+       seed=seeds(), rho=[0.1, 1, 10, 100], tries=40)
+
 # %% [markdown]
-# ## Where it matters: double exposures
+# ## Where it matters: which two digits are superposed?
 #
-# This section continues [How fast](#how-fast). A film was not wound on, and two pictures are on one frame, six parts
-# of one and four of the other. Which two were they? We superpose pairs of handwritten digits and try to express each
-# frame by 300 *other* digits as dictionary, the rows $\mathbf{d}_i$ of $\mathbf{D}$:
+# We superpose pairs of handwritten digits, six parts of one
+# and four of the other. Which two were they? We try to express each picture by 300 *other* digits, the rows
+# $\mathbf{d}_i$ of $\mathbf{D}$:
 #
 # ```{math}
 # :label: pgd-unmix
@@ -1033,11 +1109,10 @@ assert not grade(shrunk, ball_ls_by_solver, ball_cases, atol=1e-5)
 # \quad \text{subject to} \quad \mathbf{w} \ge \mathbf{0}, \ \textstyle\sum_i w_i = 1 .
 # ```
 #
-# The rules are what one knows: light adds up, and shares make a whole. Without them 300 weights for 64 pixels fit
-# nearly every frame, in infinitely many ways. The rules also help the descent. On the simplex one may subtract the
-# mean picture from all $\mathbf{d}_i$ and from $\mathbf{x}$ without changing the difference, and $L$ loses the large
-# eigenvalue that all pictures, being bright in the middle, have in common. All frames are unmixed at once; the
-# weights of each are a row of $\mathbf{W}$.
+# The constraints are what we know about proportions. Without them 300 weights for 64 pixels fit nearly every picture, in
+# infinitely many ways. They also help the descent. On the simplex we may subtract the mean picture from all
+# $\mathbf{d}_i$ and from $\mathbf{x}$ without changing the difference, and $L$ loses the large eigenvalue that comes from
+# what all pictures have in common. All pictures are unmixed at once; the weights of each are a row of $\mathbf{W}$.
 
 # %%
 digits = data.digits()
@@ -1063,34 +1138,21 @@ def unmix(D, film, T=300):
 
 # %%
 D, classes, film, truth = double_exposures(0)
-centred = D - D.mean(0)
-shrinks = eigvalsh(D.T @ D)[-1] / eigvalsh(centred.T @ centred)[-1]
-print(f'without the mean picture L is {shrinks:.0f} times smaller')
-
 W = unmix(D, film)
-slope = (W @ D - film) @ D.T  # (frames, atoms)
-gain = (slope * W).sum(1) - slope.min(1)
-loss = lambda W: ((W @ D - film) ** 2).sum(1) / 2
-exact = np.array([best_proportions(D.T, x) for x in film])
-excess = loss(W) - loss(exact)
-assert (-1e-9 <= excess).all() and (excess <= gain).all()
 free = np.linalg.lstsq(D.T, film.T)[0].T  # (frames, atoms)
-print(f'loss {loss(W).mean():.3f} with rules; without them '
-      f'{below(loss(free).mean(), 1e-3)}')
-print(f'still to gain: at most {gain.mean():.4f} by the certificate, '
-      f'{excess.mean():.4f} by the exact solver')
-print(f'dictionary pictures in use: {(W > 1e-3).sum(1).mean():.0f} of 300, '
-      f'by the exact solver {(exact > 1e-3).sum(1).mean():.0f}')
+mean_loss = lambda W: (((W @ D - film) ** 2).sum(1) / 2).mean()
+print(f'loss {mean_loss(W):.3f} with the constraints; without them '
+      f'{below(mean_loss(free), 1e-3)}')
+print(f'dictionary pictures in use: {(W > 1e-3).sum(1).mean():.0f} of 300')
 
 # %% [markdown]
-# The certificate of the exercise in [How fast](#how-fast), computed without knowing the optimum, bounds what is left
-# to gain, and the exact solver confirms it. Few pictures are in use, and the KKT conditions say why. With a price
+# Few pictures are in use, and the KKT conditions say why. With a price
 # $\theta$ for the sum and $\nu_i \ge 0$ for each $w_i \ge 0$, the slope in direction $i$ is $\theta + \nu_i$, and
-# $w_i > 0$ only where $\nu_i = 0$: a picture that would lower the loss less than the others do gets nothing.
+# $w_i > 0$ only where $\nu_i = 0$: a picture that would lower the loss less than the others do gets the weight 0.
 #
-# Now add up the weights of each class, and call the two largest. We compare with least squares without rules (the
+# Now add up the weights of each class, and name the two largest. We compare with least squares without constraints (the
 # shortest of its many solutions), with the same cut off at zero, and with the two nearest dictionary pictures of
-# different classes, on five films. Chance would be right in one of 45 cases.
+# different classes, on five sets of pictures. Chance would be right in one of 45 cases.
 
 # %%
 def both_right(shares, truth):
@@ -1106,12 +1168,12 @@ def compare(seed):
     shares = [w @ classes for w in weights] + [-np.transpose(nearest)]
     return [both_right(s, truth) for s in shares]
 
-names = 'the rules', 'no rules', 'no rules, then cut', 'two nearest'
+# %%
+names = 'constraints', 'no constraints', 'none, then cut', 'two nearest'
 scores = np.array([compare(seed) for seed in range(5)])
 for name, score in zip(names, scores.T, strict=True):
     print(f'{name:19} {score.mean():.2f} ({score.min():.2f} to '
           f'{score.max():.2f})')
-assert (scores[:, 0] > scores[:, 1:].max(1)).all()
 
 # %% mystnb={"figure": {"caption": "In these frames shares that must not be negative and sum to one are large for the two true digits only; without these rules they scatter over all classes, some below zero."}, "image": {"alt": "Three double exposures of handwritten digits, each beside its reconstruction as a mixture of dictionary pictures and a bar chart of the share of each class. The bars with rules peak at the two true classes, whose shares are marked by dashes; the dots without rules scatter above and below zero."}} tags=["hide-input"]
 fig, axes = plt.subplots(3, 3, figsize=(6, 4.6), width_ratios=[1, 1, 3.2])
@@ -1128,18 +1190,29 @@ axes[0, 2].set_title('shares: bars with rules, dots without, dashes true')
 axes[2, 2].set(xlabel='digit');
 
 # %% [markdown]
-# Least squares without rules rebuilds the frames almost perfectly and is right about three times in five: a better
-# fit that explains less. To cut off its negative weights afterwards does not help, for reasons we know. The same loss
-# under two rules, which anybody would have agreed to beforehand, finds both digits in four frames of five, and does
-# better than the rest on every film.
-#
+# Least squares without constraints fits the pictures almost perfectly and is right about three times in five: a better
+# fit that explains less. To cut off its negative weights afterwards does not help. The same loss with the two constraints
+# finds both digits in four pictures of five, and does better than the others on every set.
+
+# %% tags=["checks"]
+slope = (W @ D - film) @ D.T  # (frames, atoms)
+gain = (slope * W).sum(1) - slope.min(1)  # the bound of an exercise above
+each = lambda W: ((W @ D - film) ** 2).sum(1) / 2
+exact = np.array([best_proportions(D.T, x) for x in film])
+excess = each(W) - each(exact)
+assert (-1e-9 <= excess).all() and (excess <= gain).all()
+print(f'still to gain: at most {gain.mean():.4f}, '
+      f'{excess.mean():.4f} by the exact solver')
+assert (scores[:, 0] > scores[:, 1:].max(1)).all()
+
+# %% [markdown]
 # ## Summary
 #
 # Projected gradient descent takes a step and returns to the nearest permitted point; it stands still exactly at the
-# constrained optima, and keeps the guaranteed rates of descent without rules. At the optimum the slope is balanced by
-# multipliers, forces that only push and only where a rule is tight, each the price of its rule. Smooth penalties
-# trespass by the price divided by their weight and get slower as they get better; a kink that is steep enough is
-# exact, and the method of multipliers learns the price and converges at a fixed weight.
+# constrained optima, and keeps the guaranteed rates of gradient descent. At the optimum the gradient is balanced by
+# multipliers, forces that only push and only where a constraint is tight, each the price of its constraint. Quadratic
+# penalties violate the constraint for every finite weight and get slower as they get better, while the method of multipliers
+# learns the price and converges with a fixed weight.
 #
 # **Further reading.** {cite:t}`boyd2004convex` on duality and KKT, {cite:t}`nocedal2006numerical` on penalties,
 # multipliers and active sets, {cite:t}`nesterov2018lectures` on rates. {cite:t}`duchi2008efficient` brought
