@@ -243,10 +243,10 @@ _spread = dict(
 
 prints(
     'eq-conc-chebyshev',
-    X=Random([-1., 0, 1], of(lambda w: w)),
+    X=Random([2., 3, 4], of(lambda w: w)),
     t=[-0.5, 0.5, 1],
     equality=dict(w=np.array([0.1, 0.8, 0.1]), t=1.0),
-    **_spread,
+    **_spread | dict(mu=of(lambda w: 3 + w @ [-1, 0, 1])),  # far from zero, where a slip in its sign shows
 )
 prints(
     'ml.ms.hoeffding.concentration',
