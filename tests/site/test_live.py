@@ -76,7 +76,7 @@ class Reader:
         """A cell by its number from 0, or the first with this text in its code."""
         if code:
             number = self.page.eval_on_selector_all(
-                'div.cell', '(cells, code) => cells.findIndex(c => c.innerText.includes(code))', code)
+                'div.cell', '(cells, code) => cells.findIndex(c => c.textContent.includes(code))', code)  # folded ones, too
         return self.page.locator('div.cell').nth(number)
 
     def write(self, cell, code):
@@ -132,13 +132,14 @@ def test_an_exercise_is_done_and_kept(reader):
     stub, grader = reader.cell(code='def inside(p, a, b, c)'), reader.cell(code='def weights_exist')
     reader.run(grader)
     assert 'not attempted yet' in grader.locator('.live-output').inner_text()
-    reader.write(stub, 'def inside(p, a, b, c):\n    return weights_exist(p, a, b, c)')
+    weights = 'np.linalg.solve(np.vstack([np.transpose([a, b, c]), np.ones(3)]), [*p, 1])'
+    reader.write(stub, f'def inside(p, a, b, c):\n    return ({weights} >= -1e-9).all()')
     reader.run(grader)  # the stub was changed, so it runs again, too
     assert re.search(r'correct on \d+ cases', grader.locator('.live-output').inner_text())
     reader.page.reload()
     reader.press()
     stub = reader.cell(code='def inside(p, a, b, c)')
-    assert 'weights_exist' in stub.locator('.CodeMirror').inner_text()
+    assert 'linalg.solve' in stub.locator('.CodeMirror').inner_text()
     stub.locator('text=Undo changes').click()
     assert 'your turn' in stub.locator('.CodeMirror').inner_text()
 
