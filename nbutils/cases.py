@@ -22,14 +22,16 @@ def scalars(low=-10, high=10):
 
 def vectors(n, low=-10, high=10, *, edges=False):
     """Float arrays of shape (n,) with entries of `scalars(low, high)`."""
-    drawn = arrays(np.float64, _shape(n), elements=scalars(low, high))
-    return _edged(drawn, low, high) if edges else drawn
+    if edges:
+        return _edged(_dense(np.float64, _shape(n), scalars(low, high)), low, high)
+    return arrays(np.float64, _shape(n), elements=scalars(low, high))
 
 
 def matrices(m, n, low=-10, high=10, *, edges=False):
     """Float arrays of shape (m, n) with entries of `scalars(low, high)`."""
-    drawn = arrays(np.float64, _shape(m, n), elements=scalars(low, high))
-    return _edged(drawn, low, high) if edges else drawn
+    if edges:
+        return _edged(_dense(np.float64, _shape(m, n), scalars(low, high)), low, high)
+    return arrays(np.float64, _shape(m, n), elements=scalars(low, high))
 
 
 def square_matrices(n, low=-10, high=10, *, edges=False):
@@ -50,18 +52,19 @@ def integers(low, high):
 
 def counts(n, low, high):
     """Int arrays of shape (n,) with entries in [low, high]: counts, labels, places."""
-    return arrays(np.int64, _shape(n), elements=st.integers(low, high))
+    return _dense(np.int64, _shape(n), st.integers(low, high))
 
 
 def masks(m, n=None):
     """Bool arrays of shape (m, n), or (m,); often all entries, or those of the first row, are equal."""
-    drawn = arrays(np.bool_, _shape(m) if n is None else _shape(m, n), elements=st.booleans())
-    return st.tuples(st.sampled_from([_as_drawn, _all_first, _first_row_equal]), drawn).map(lambda pair: pair[0](pair[1]))
+    drawn = _dense(np.bool_, _shape(m) if n is None else _shape(m, n), st.booleans())
+    forms = st.sampled_from([_as_drawn, _as_drawn, _as_drawn, _all_first, _first_row_equal])
+    return st.tuples(forms, drawn).map(lambda pair: pair[0](pair[1]))
 
 
 def distributions(n):
     """Float arrays of shape (n,), not negative, with the sum 1; often some entries are 0 or equal."""
-    whole = arrays(np.int64, _shape(n), elements=st.integers(0, 9)).filter(np.any)
+    whole = counts(n, 0, 9).filter(np.any)
     return whole.map(lambda w: w / w.sum())
 
 
@@ -128,6 +131,11 @@ def _shape(*sizes):
     if all(isinstance(size, (int, np.integer)) for size in sizes):
         return sizes
     return st.tuples(*(st.integers(*size) if isinstance(size, tuple) else st.just(size) for size in sizes))
+
+
+def _dense(dtype, shape, elements):
+    """Arrays whose entries are all drawn; without `fill`, most entries of an array would often be the same."""
+    return arrays(dtype, shape, elements=elements, fill=st.nothing())
 
 
 def _edged(drawn, low, high):

@@ -257,11 +257,11 @@ def _counterexample(test, cases, tries):
     return None if found is None else dict(zip(cases, found, strict=True)), tried
 
 
-def _found(cases, fails, tries):
+def _found(cases, fails, tries, seed=0):
     """The simplest row of values drawn for which `fails` is true, None where there is none."""
     drawn = [st.sampled_from(values) if isinstance(values, (list, tuple)) else values for values in cases.values()]
     try:
-        return find(st.tuples(*drawn), fails, settings=settings(max_examples=tries, **_quiet), random=Random(0))
+        return find(st.tuples(*drawn), fails, settings=settings(max_examples=tries, **_quiet), random=Random(seed))
     except (NoSuchExample, Unsatisfiable):
         return None
 

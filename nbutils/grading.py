@@ -20,6 +20,7 @@ from nbutils import checks
 RAISED = ValueError, ArithmeticError, LookupError  # what a truth may raise where there is no answer
 STUB = 'not attempted yet'
 SHRINKS = 300  # so many cases are tried in search of a simpler one
+DRAW = 8  # so many cases are drawn at a time: hypothesis makes most of those that follow from the first ones
 KEPT = 8  # so many sets of drawn cases are kept, and what so many truths make of one
 
 
@@ -73,11 +74,19 @@ class Cases:
             return []
         if all(isinstance(source, (list, tuple)) for source in self.sources.values()):
             return checks._combined(self.sources, self.tries)
-        rows = []
-        checks._found({'case': together(self.sources)}, lambda row: rows.append(row[0]), self.tries)
+        rows, source = {}, {'case': together(self.sources)}
+        for seed in range(2 + 2 * self.tries // DRAW):
+            if len(rows) == self.tries:
+                break
+            some = []
+            checks._found(source, lambda row: some.append(row[0]), DRAW, seed)
+            for row in some:
+                if len(rows) < self.tries:
+                    rows.setdefault(shown(row, 17, 10**6), (row, seed))
         if not rows:
             raise ValueError(f'no case satisfies the filters on {", ".join(self.sources)}')
-        return rows
+        self.seeds = [None] * len(self.listed) + [seed for _, seed in rows.values()]  # what each case was drawn with
+        return [row for row, _ in rows.values()]
 
     def __len__(self):
         return len(self.listed) + len(self.drawn)
@@ -110,7 +119,7 @@ def grade(answer, truth, listed, sources, same, without, lines, tries, atol, rto
                 return Grade(False, words)
             if n < len(cases.listed) or not _drawing(sources):
                 return Grade(False, told(names, row, words), row)
-            return Grade(False, lambda: simplest(cases, truth, wrong, names, row, words))  # seldom asked for
+            return Grade(False, lambda: simplest(cases, truth, wrong, names))  # seldom asked for
     if used := _used(answer, truth):
         return Grade(False, f'right, but it calls {used}, with which it is compared: write your own')
     return Grade(True, f'correct on {len(cases)} case{"s" * (len(cases) > 1)}')
@@ -174,16 +183,19 @@ class _Enough(BaseException):
     """Ends a search that has taken long enough."""
 
 
-def simplest(cases, truth, wrong, names, row, words):
+def simplest(cases, truth, wrong, names):
     """(what is told of it, it): the simplest case found for which `wrong` says something.
 
-    That is where the search of hypothesis ends, which begins at the first such case, or another one that is shorter.
+    The shortest of those drawn, or a simpler one to which hypothesis comes from those that it drew together with it.
     """
+    bad = [(row, said, seed) for (row, want), seed in zip(cases.judged_by(truth), cases.seeds, strict=True)
+           if (said := wrong(row, want))]
+    row, words, seed = min(bad, key=lambda one: _length(one[0]))
     found, tried = (row, words), 0
 
     def fails(drawn):
         nonlocal found, tried
-        if tried > SHRINKS + len(cases):
+        if tried > SHRINKS:
             raise _Enough
         tried += 1
         case, = drawn
@@ -192,10 +204,13 @@ def simplest(cases, truth, wrong, names, row, words):
         return bool(said)
 
     with contextlib.suppress(_Enough):
-        checks._found({'case': together(cases.sources)}, fails, cases.tries)
-    others = [(case, said) for case, want in cases.judged_by(truth) if (said := wrong(case, want))]
-    row, words = min([found, *others], key=lambda pair: len(shown(pair[0], most=10**6)))
+        checks._found({'case': together(cases.sources)}, fails, DRAW, seed)
+    row, words = min(found, (row, words), key=lambda one: _length(one[0]))
     return told(names, row, words), row
+
+
+def _length(row):
+    return len(shown(row, most=10**6))
 
 
 # ---- running a function on a case ----

@@ -424,7 +424,7 @@ def by_bisection(x, a):  # the smallest t for which x lies in t B
     for _ in range(80):
         t = (low + high) / 2
         low, high = (low, t) if (abs(a @ x) <= t).all() else (t, high)
-    return high
+    return low
 
 def spans(a):
     return np.linalg.matrix_rank(a) == a.shape[1]

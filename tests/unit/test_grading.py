@@ -99,8 +99,8 @@ def test_cases_must_be_there(given, error, message):
 def test_the_simplest_case_is_shown_with_the_names_of_the_arguments():
     assert repr(grade(lambda x, t: rounded(x, t) * 1.0, rounded.__call__, **CORNERS)) == 'correct on 100 cases'
     wrong = grade(lambda x, t: x**2 / (2 * t) if abs(x) <= 1 else abs(x) - t / 2, rounded, **CORNERS)
-    assert not wrong and repr(wrong) == 'not yet: for x = 1.5, t = 3 it gives 0, expected 0.375'
-    assert wrong.case == (1.5, 3.0)
+    assert not wrong and repr(wrong) == 'not yet: for x = 1.5, t = 2 it gives 0.5, expected 0.5625'
+    assert wrong.case == (1.5, 2.0)
 
 
 def test_cases_are_the_same_every_time():
@@ -339,7 +339,7 @@ def test_edges_are_there():
         'equal rows': lambda a: (a[0] == a[2]).all() and np.ptp(a) > 0, 'negative': lambda a: (a < 0).all(), 'positive': lambda a: (a > 0).all(),
         'ties': lambda a: (abs(a) <= 2).all() and (a % 1 == 0).all() and len(np.unique(a)) > 2, 'plain': lambda a: len(np.unique(a)) > 8,
     }
-    assert {name for name, form in forms.items() if sum(map(form, some)) >= 2} == forms.keys()
+    assert {name for name, form in forms.items() if any(map(form, some))} == forms.keys()
 
 
 def test_other_sources():
@@ -350,6 +350,6 @@ def test_other_sources():
     assert all(v.dtype == np.int64 and 1 <= v.min() and v.max() <= 4 for v in drawn(counts(3, 1, 4)))
     some = drawn(masks(2, 3))
     assert all(m.dtype == bool and m.shape == (2, 3) for m in some) and {0, 6} <= {m.sum() for m in some}
-    assert any(not m[0].any() and m[1].any() for m in some)
+    assert any(not m[0].any() and m[1].any() for m in some) and sum(0 < m.sum() < 6 for m in some) > 50
     some = drawn(distributions((1, 3)))
     assert all(np.isclose(p.sum(), 1) and (p >= 0).all() for p in some) and any((p == 0).any() for p in some)
