@@ -67,9 +67,9 @@ for name, f in (('x²', np.square), ('eˣ', np.exp), ('ln x', np.log)):
           f'difference {jensen_gap(f, die, sixths):6.2f}')
 
 # %% [markdown]
-# For $x^2$ and $e^x$ the mean of the values is larger, for the logarithm it is smaller. The first two are *convex*:
-# $\lambda f(x) + (1 - \lambda) f(x') \ge f(\lambda x + (1 - \lambda) x')$ for $0 \le \lambda \le 1$. **Jensen's inequality**
-# says the same for any number of points:
+# The mean of the die is 3.5, and $f$ of the mean is $f(3.5)$. For $x^2$ and $e^x$ the mean of the values is larger, for the
+# logarithm it is smaller. The first two are *convex*: $\lambda f(x) + (1 - \lambda) f(x') \ge f(\lambda x + (1 - \lambda)
+# x')$ for $0 \le \lambda \le 1$. **Jensen's inequality** says the same for any number of points:
 #
 # ```{math}
 # :label: dl.jensen.finite
