@@ -294,7 +294,7 @@ for name, factor in (('1/(2σ²)', 1 / (2 * 0.8**2)), ('1/N', 1 / 60)):
 def peak(e):
     raise NotImplementedError('your turn')
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def peak_by_search(e):
     down = lambda s: -norm.logpdf(e, 0, np.exp(s)).sum()
     return -minimize_scalar(down, bracket=(-3, 3), tol=1e-10).fun
@@ -590,9 +590,9 @@ rng = np.random.default_rng(4)
 X = with_ones(rng.uniform(-2, 2, (4000, 1)))
 y = X @ [1.5, -2] + rng.exponential(size=4000) - 1
 library = QuantileRegressor(alpha=0, fit_intercept=False)
-print('squares:        ', squares(X, y).round(2))
-print('absolute values:', absolute(X, y).round(2))
-print('scikit-learn:   ', library.fit(X, y).coef_.round(2))
+print('squares:        ', squares(X, y).round(3))
+print('absolute values:', absolute(X, y).round(3))
+print('scikit-learn:   ', library.fit(X, y).coef_.round(3))
 print(f'median of the noise: {np.log(2) - 1:.2f}')
 
 # %% [markdown]
@@ -642,7 +642,7 @@ label_lines(right);
 def timetable(x, y):
     raise NotImplementedError('your turn')
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def timetable_by_program(x, y):  # the highest line below all points
     below = np.column_stack([x, np.ones(len(x))])
     free = [(None, None), (None, None)]
@@ -904,7 +904,7 @@ label_lines(right);
 def efficiency_with(q, k):
     raise NotImplementedError('your turn')
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def by_quadrature(q, k):
     f = lambda e: (1 - q) * norm.pdf(e) + q * norm.pdf(e, scale=k)
     variance = 2 * quad(lambda e: e**2 * f(e), 0, 12 * k, points=[1, 5])[0]

@@ -253,7 +253,7 @@ def gap_terms(w, z, X, y, alpha):  # sum N (F(w) - D(z)), all >= 0
 def orthogonal_lasso(X, y, alpha):  # (N, d), (N,), () -> (d,)
     raise NotImplementedError('your turn')
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 orthogonal_rng = np.random.default_rng(4)
 orthogonal_cases = [
     (N**0.5 * qr(orthogonal_rng.normal(size=(N, d)))[0],
@@ -542,7 +542,7 @@ right.legend(fontsize=8, loc='lower right');
 def elastic_net(X, y, alpha, beta, solver=coordinate_descent):  # -> (d,)
     raise NotImplementedError('your turn')
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def net_by_library(X, y, alpha, beta):
     model = ElasticNet(alpha + beta, l1_ratio=alpha / (alpha + beta),
                        fit_intercept=False, tol=1e-14, max_iter=10_000)
@@ -826,7 +826,7 @@ right.legend(fontsize=8);
 def positive_lasso(X, y, alpha):  # (N, d), (N,), () -> (d,)
     raise NotImplementedError('your turn')
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def positive_by_library(X, y, alpha):
     model = Lasso(alpha, positive=True, fit_intercept=False, tol=1e-14,
                   max_iter=10_000)
@@ -1101,7 +1101,7 @@ right.set_xticklabels(names, rotation=60);
 def next_knot(X, y, alpha, w):  # -> the largest knot below alpha
     raise NotImplementedError('your turn')
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def knot_by_library(X, y, alpha, w):
     knots = lars_path(X, y, method='lasso')[0]
     return knots[knots < alpha].max()

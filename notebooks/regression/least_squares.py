@@ -231,7 +231,7 @@ print('pull of each example:', np.diag(P).round(3), f' sum {P.trace():.2f}')
 def updated(w, C, x, y):
     raise NotImplementedError('your turn')
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def anew(w, C, x, y):
     G = np.linalg.inv(C)
     return np.linalg.solve(G + np.outer(x, x), G @ w + y * x)
@@ -590,8 +590,9 @@ valley_y = np.array([3., 5, 0])
 starts = np.array([[0., 0], [-1, 2], [2, 1.8]])
 walks = [descend(valley_X, valley_y, start, 40) for start in starts]
 for walk in walks:
-    print('from', walk[0], 'to', walk[-1].round(2))
-print('shortest:', lstsq(valley_X, valley_y)[0].round(2))
+    (u, v), (u_end, v_end) = walk[0], walk[-1]
+    print(f'from ({u:.2f}, {v:.2f}) to ({u_end:.3f}, {v_end:.3f})')
+print('shortest:', lstsq(valley_X, valley_y)[0].round(3))
 
 # %% mystnb={"image": {"alt": "Contours of the loss over two weights are parallel lines beside a straight line of minimizers. Three descent paths run perpendicular to this line from three starts, each to another point of it; the one from zero ends at the point marked as shortest."}} tags=["hide-input"]
 shortest = np.linalg.pinv(valley_X) @ valley_y
@@ -626,7 +627,7 @@ ax.legend(loc='center left', bbox_to_anchor=(1, 0.5));
 def excess(X, y, w):
     raise NotImplementedError('your turn')
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def by_two_losses(X, y, w):
     f = lambda w: ((y - X @ w) ** 2).mean() / 2
     return f(w) - f(np.linalg.lstsq(X, y)[0])
@@ -673,7 +674,7 @@ assert not grade(slanted, by_two_losses, excess_cases)
 def shortest_interpolant(X, y):
     raise NotImplementedError('your turn')
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def by_pseudoinverse(X, y):
     return np.linalg.pinv(X) @ y
 
@@ -1058,7 +1059,7 @@ right.legend();
 def sketched(X, y):
     raise NotImplementedError('your turn')
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def predictions_of(solve):  # the weights themselves are not so well determined
     return lambda X, y: X @ solve(X, y)
 

@@ -68,9 +68,9 @@ print('weights from all 442:', all_patients.round(1))
 print('weights from the 30: ', thirty.round(1))
 
 # %% [markdown]
-# Because the two features are strongly correlated, a large weight of one can be cancelled by a large weight of the other
-# sign of the other. The training error hardly changes if both grow in this way, so the noise of thirty patients decides how
-# large they become.
+# Because the two features are strongly correlated, a large negative weight of one nearly cancels a large positive weight of the
+# other. The training error hardly changes if both grow in this way, so the noise of thirty patients decides how large they
+# become.
 #
 # The remedy is to make large weights expensive. Beside the loss $\mathcal{L}$ we choose a **penalty** $\Omega$, a function
 # that is large for weights that we do not want unless the data demand them, and we minimize the sum:
@@ -256,7 +256,7 @@ print(f'scikit-learn: s1 {model.coef_[4]:.2f}, bias {model.intercept_:.1f}')
 def towards(X, y, alpha, w0):  # (N, d), (N,), (), (d,) -> (d,)
     raise NotImplementedError('your turn')
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def towards_by_library(X, y, alpha, w0):
     model = Ridge(alpha, fit_intercept=False, solver='svd')
     return model.fit(X, y - X @ w0).coef_ + w0
@@ -619,7 +619,7 @@ ax.legend();
 def priced_dual(X, y, alphas):  # (N, d), (N,), (d,) -> (d,)
     raise NotImplementedError('your turn')
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def priced_primal(X, y, alphas):
     return solve(X.T @ X + np.diag(alphas), X.T @ y)
 
@@ -1076,7 +1076,7 @@ right.legend(fontsize=8);
 def best_price(w, sigma):  # (d,), () -> (alpha, ratio)
     raise NotImplementedError('your turn')
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def by_search(w, sigma):
     def error(t):  # alpha = exp(t)
         shrink = 1 / (1 + np.exp(t))
@@ -1127,7 +1127,7 @@ assert not grade(one_direction, by_search, best_cases, rtol=1e-4)
 def block_errors(X, y, alpha, F):  # F: list of indices -> (len(F),)
     raise NotImplementedError('your turn')
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def block_by_refit(X, y, alpha, F):
     keep = np.setdiff1d(np.arange(len(y)), F)
     model = Ridge(alpha, fit_intercept=False).fit(X[keep], y[keep])
@@ -1417,7 +1417,7 @@ print(f'scikit-learn: alpha = {library.lambda_ / library.alpha_:.1f}')
 def update(m, P, x, y, sigma):  # (d,), (d, d), (d,), (), () -> (d + 1, d)
     raise NotImplementedError('your turn')
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def update_by_precision(m, P, x, y, sigma):
     covariance = inv(inv(P) + np.outer(x, x) / sigma**2)
     mean = covariance @ (inv(P) @ m + x * y / sigma**2)

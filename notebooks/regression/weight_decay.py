@@ -156,7 +156,7 @@ label_lines(right);
 def growth(k, D):
     raise NotImplementedError('your turn')
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def growth_by_counting(k, D):
     def count(D):
         return sum(1 for d in range(D + 1)
@@ -443,7 +443,7 @@ c.set(xlabel='λ', title='error, unequal', ylim=(0.9, 5));
 def limit(X, y, w0):  # (n, d), (n,), (d,) -> (d,)
     raise NotImplementedError('your turn')
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def limit_by_descent(X, y, w0):
     w, eta = w0, len(y) / norm(X, 2) ** 2
     for _ in range(4000):
@@ -667,7 +667,7 @@ right.legend(fontsize=8, loc='upper left');
 def equivalent(s, eta, t):
     raise NotImplementedError('your turn')
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def equivalent_by_search(s, eta, t):
     w = 0.0
     for _ in range(t):
@@ -915,7 +915,7 @@ print(f'guessing: {np.log(10):.2f}')
 def adamw_limit(h, c, lam, eps):
     raise NotImplementedError('your turn')
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def adamw_run(h, c, lam, eps):
     w = torch.zeros(1, requires_grad=True)
     optimizer = torch.optim.AdamW([w], lr=0.05, weight_decay=lam, eps=eps,
