@@ -9,13 +9,15 @@
 # %% [markdown]
 # # Cross-validation
 #
-# - **Question.** How well will a model do on new data when there are no data to spare for finding out, and how does one
-#   keep from fooling oneself?
+# Fifty people, 2500 genes, a disease. We keep the twenty genes that are most correlated with the disease, classify by them,
+# and find an accuracy of 96 % in five-fold cross-validation. But the genes are random numbers and the disease is a coin. How
+# can we tell how well a model will do on new data, when there are no data to spare, without fooling ourselves?
+#
 # - **You need** [linear regression](linear_regression.ipynb), [ridge regression](ridge_regression.ipynb) and
 #   [generalization](generalization.ipynb).
 # - **You build** $k$-fold cross-validation that cannot leak, a leak that finds 96 % accuracy in pure noise, all left-out
-#   errors from one fit, and an honest account of what choosing costs.
-# - **Time** 10 s.
+#   errors from one fit, and nested cross-validation.
+# - **Runs in** 10 seconds.
 
 # %% tags=["remove-cell"]
 try:
@@ -27,7 +29,7 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
     address = 'https://github.com/deep-learning-verified/book/archive/refs/tags/v0.2.0.zip'
     subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
 
-# %%
+# %% tags=["hide-input"]
 from itertools import product
 
 import matplotlib.pyplot as plt
@@ -51,12 +53,25 @@ from nbutils.figures import GREY, panels
 plt.style.use('nbutils.book')
 
 # %% [markdown]
-# ## Every example examined once
+# ## K-fold cross-validation: every example is validated once
 #
-# The error on the training data flatters. So part of the data is held out, and the model is judged on examples that it
-# has not seen. With a million examples that settles the matter. With 442 patients it is a painful bargain: whoever is held
-# out cannot teach, and a small jury is fickle. *Cross-validation* lets all examples do both, in turns. Partition the
-# numbers $1, \dots, N$ into $k$ *folds* of nearly the same size,
+# The error on the training data is too low. So we hold out part of the data, and judge the model on examples that it has not
+# seen. With 442 diabetes patients this is a hard bargain: the patients that are held out cannot be used for training, and
+# few patients make an unreliable judge. Here is one model, judged on five different random fifths:
+
+# %%
+X, y, _ = diabetes()
+model = make_pipeline(StandardScaler(), Ridge(10.0))
+for seed in range(5):
+    X_train, X_held, y_train, y_held = sk.train_test_split(
+        X, y, test_size=0.2, random_state=seed)
+    guess = model.fit(X_train, y_train).predict(X_held)
+    print(f'split {seed}: root mean squared error '
+          f'{((guess - y_held) ** 2).mean() ** 0.5:.1f}')
+
+# %% [markdown]
+# *Cross-validation* uses every example for both, in turns. Partition the numbers $1, \dots, N$ into $k$ *folds* of nearly
+# the same size,
 #
 # ```{math}
 # :label: dl.crossval.partition
@@ -82,7 +97,7 @@ plt.style.use('nbutils.book')
 # \mathrm{CV}_k = \frac1k \sum_{i=1}^k \frac{1}{|F_i|} \sum_{n \in F_i} \ell\big(f_i(\mathbf{x}_n), y_n\big) .
 # ```
 #
-# Data often come sorted, so shuffle first: the folds are then consecutive pieces of a random order.
+# Data often come sorted, so shuffle first. The folds are then consecutive pieces of a random order.
 
 # %%
 def folds(order, k):  # (N,) -> k arrays
@@ -93,6 +108,7 @@ def rounds(parts):  # -> (training, validation) for each step
     everyone = np.sort(np.concatenate(parts))
     return [(np.setdiff1d(everyone, part), part) for part in parts]
 
+# %%
 def cross_validate(fit, X, y, parts, loss):  # -> (k, 2)
     rows = []
     for train, part in rounds(parts):
@@ -101,9 +117,9 @@ def cross_validate(fit, X, y, parts, loss):  # -> (k, 2)
     return np.array(rows)  # training errors, validation errors
 
 # %% [markdown]
-# Look at the contract between `cross_validate` and the model: `fit` receives training examples and returns a function. What
-# it wants to know about the world, means and standard deviations included, it must learn from these examples and carry along
-# in that function. Ridge regression on standardized features becomes
+# Here `fit` receives training examples and returns a function. Whatever it wants to know about the data, means and standard
+# deviations included, it must learn from these examples and carry along in that function. Ridge regression on standardized
+# features becomes
 
 # %%
 def standardized_ridge(alpha):
@@ -117,77 +133,23 @@ def standardized_ridge(alpha):
 def squared(prediction, y):
     return (prediction - y) ** 2
 
-# %% [markdown]
-# Referee is scikit-learn: the same folds, index by index, and the same training and validation errors. The three controls
-# are slips that one meets in practice: folds of size $\lfloor N/k \rfloor$ that lose the remainder, a new random $k$-th
-# part in every step, and a model fitted once, before the loop.
-
 # %%
-def partition(N, k, seed, folds):
-    parts = folds(np.random.RandomState(seed).permutation(N), k)
-    theirs = sk.KFold(k, shuffle=True, random_state=seed).split(np.zeros(N))
-    sizes = [len(part) for part in parts]
-    whole = np.array_equal(np.sort(np.concatenate(parts)), np.arange(N))
-    same = all(np.array_equal(np.sort(ours), test)
-               for ours, (_, test) in zip(parts, theirs, strict=True))
-    return whole and same and max(sizes) - min(sizes) <= 1
-
-def lossy(order, k):
-    size = len(order) // k
-    return [order[i * size:(i + 1) * size] for i in range(k)]
-
-# %%
-def once_each(N, k, seed, steps):
-    taught, judged = np.zeros((2, N), int)
-    apart = True
-    for train, part in steps(N, k, seed):
-        taught[train] += 1
-        judged[part] += 1
-        apart = apart and not np.isin(part, train).any()
-    return bool(apart and (judged == 1).all() and (taught == k - 1).all())
-
-def in_turns(N, k, seed):
-    return rounds(folds(np.random.default_rng(seed).permutation(N), k))
-
-def a_new_draw(N, k, seed):
-    return sk.ShuffleSplit(k, test_size=1/k, random_state=seed).split(range(N))
-
-# %%
-def averages(seed, cross_validate):
-    rng = np.random.default_rng(seed)
-    X, y = rng.normal(2, 3, (23, 4)), rng.normal(size=23)
-    ours = cross_validate(standardized_ridge(3.0), X, y,
-                          folds(np.arange(23), 5), squared)
-    theirs = sk.cross_validate(
-        make_pipeline(StandardScaler(), Ridge(3.0)), X, y, cv=5,
-        scoring='neg_mean_squared_error', return_train_score=True)
-    want = -theirs['train_score'].mean(), -theirs['test_score'].mean()
-    return close(ours.mean(axis=0), want)
-
-def fitted_before(fit, X, y, parts, loss):
-    predict = fit(X, y)
-    return cross_validate(lambda *_: predict, X, y, parts, loss)
-
-# %% tags=["hide-input"]
-holds('dl.crossval.partition',
-      lambda N, k, seed: partition(N, k, seed, folds),
-      control=lambda N, k, seed: partition(N, k, seed, lossy),
-      N=integers(10, 60), k=integers(2, 10), seed=integers(0, 99), tries=100)
-holds('dl.crossval.rounds',
-      lambda N, k, seed: once_each(N, k, seed, in_turns),
-      control=lambda N, k, seed: once_each(N, k, seed, a_new_draw),
-      N=integers(10, 60), k=integers(2, 10), seed=integers(0, 99), tries=100)
-holds('dl.crossval.average', lambda seed: averages(seed, cross_validate),
-      control=lambda seed: averages(seed, fitted_before), seed=seeds(),
-      tries=10)
+parts = folds(np.arange(442), 5)  # in the order of the data
+errors = cross_validate(standardized_ridge(10.0), X, y, parts, squared)
+theirs = -sk.cross_val_score(model, X, y, cv=5,
+                             scoring='neg_mean_squared_error')
+print('fold    training  validation  scikit-learn')
+for i in range(5):
+    print(f'{i + 1:4} {errors[i, 0]:11.1f} {errors[i, 1]:11.1f} '
+          f'{theirs[i]:13.1f}')
+print(f'root of the mean validation error: {errors[:, 1].mean() ** 0.5:.1f}')
 
 # %% [markdown]
-# (If $k$ does not divide $N$, an average of averages is not quite the average over examples. We follow the notes and
-# scikit-learn.) How much steadier is the verdict? For each of 200 shuffles of the patients take the first fold alone,
+# (If $k$ does not divide $N$, an average of averages is not quite the average over examples. We average over folds, as
+# scikit-learn does.) How much steadier is the result? For each of 200 shuffles of the patients we take the first fold alone,
 # 89 patients held out, and then all five:
 
 # %%
-X, y, _ = diabetes()
 table = np.array([
     cross_validate(standardized_ridge(10.0), X, y, folds(
         np.random.default_rng(seed).permutation(442), 5), squared)[:, 1]
@@ -196,16 +158,14 @@ alone, together = np.sqrt(table[:, 0]), np.sqrt(table.mean(axis=1))
 for name, values in (('one fold ', alone), ('five folds', together)):
     low, high = np.quantile(values, (0.05, 0.95))
     print(f'{name}: RMSE {low:.1f} to {high:.1f} in 90 % of the shuffles')
-print(f'always saying the mean: {y.std():.1f}')
+print(f'always predicting the mean: {y.std():.1f}')
 
-# %% mystnb={"figure": {"caption": "Left: each fold judges once and trains four times. Right: over 200 shuffles one fold reports an RMSE of 50 or of 60, the five together always about 55."}, "image": {"alt": "Left: a grid of five rows, the rounds, and five columns, the folds; the validation fold runs along the diagonal, the others train. Right: histograms of the error over 200 shuffles: one fold spreads from 48 to 63, five folds together make a needle at 55."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: a grid of five rows, the steps, and five columns, the folds; the validation fold runs along the diagonal, the others train. Right: histograms of the error over 200 shuffles: one fold spreads from 48 to 63, five folds together make a needle at 55."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.6)
 for row in range(5):
     for column in range(5):
-        left.barh(row, 0.94, left=column, height=0.8,
-                  color='C1' if row == column else 'C0', alpha=0.3)
-        left.text(column + 0.47, row, 'judge' if row == column else 'train',
-                  ha='center', va='center', fontsize=8)
+        left.barh(row, 0.94, left=column, height=0.8, color='C1' if row == column else 'C0', alpha=0.3)
+        left.text(column + 0.47, row, 'validate' if row == column else 'train', ha='center', va='center', fontsize=8)
 left.set(xticks=np.arange(5) + 0.47, yticks=range(5),
          xticklabels=[f'$F_{i}$' for i in range(1, 6)],
          yticklabels=[f'step {i}' for i in range(1, 6)])
@@ -218,18 +178,22 @@ right.hist(together, bins, color='C0', label='five folds')
 right.set(xlabel='RMSE of the same model', ylabel='shuffles')
 right.legend();
 
-# %% [markdown]
-# With a single split one could report an error of 50 or one of 60 and be honest both times. The five folds together
-# hardly depend on the shuffle. (That is not the whole uncertainty: the patients are themselves a draw. The third part
-# measures it.)
-#
-# ### Fair shares of each class
-#
-# In classification a random fold may miss a rare class. *Stratified* folds deal each class out evenly: put the labels in
-# order of class, deal them round and round like cards, and note how many of each class every fold receives. Then fill
-# the folds in the order of the data.
+# %% [markdown] tags=["caption"]
+# Left: each fold is validated once and used for training four times. Right: over 200 shuffles one fold reports an RMSE of 50
+# or of 60, the five together always about 55.
 
-# %%
+# %% [markdown]
+# With a single split we could report an error of 50 or one of 60 and be honest both times. The five folds together
+# hardly depend on the shuffle. (That is not the whole uncertainty, because the patients are themselves a random sample. The
+# third part measures it.)
+#
+# ### Stratified folds: each class in equal shares
+#
+# In classification a random fold may miss a rare class. *Stratified* folds divide each class evenly: put the labels in
+# order of class and deal them to the folds one after the other, like cards. The shares of two folds in one class then
+# differ by one at most. In scikit-learn this is `StratifiedKFold`:
+
+# %% tags=["hide-input"]
 def stratified(y, k):  # labels 0, 1, ... in order of appearance
     hands = [np.sort(y)[i::k] for i in range(k)]
     fold = np.empty(len(y), int)
@@ -238,27 +202,9 @@ def stratified(y, k):  # labels 0, 1, ... in order of appearance
         fold[y == c] = np.repeat(np.arange(k), share)
     return [np.flatnonzero(fold == i) for i in range(k)]
 
-# %% [markdown]
-# Cards of one class lie together, so the numbers that two players get of it differ by one at most. The check
-# demands this, and equality with `StratifiedKFold`; the control, plain folds, offers neither.
-
-# %%
-def fair(seed, k, split):
-    rng = np.random.default_rng(seed)
-    y = np.append([0, 1, 2], rng.choice(3, 40, p=[0.6, 0.1, 0.3]))
-    y = np.append(y, np.arange(3).repeat(k))  # enough of each class
-    parts = split(y, k)
-    counts = np.array([np.bincount(y[p], minlength=3) for p in parts])
-    theirs = sk.StratifiedKFold(k).split(np.zeros(len(y)), y)
-    same = all(np.array_equal(p, t)
-               for p, (_, t) in zip(parts, theirs, strict=True))
-    return same and bool((np.ptp(counts, axis=0) <= 1).all())
-
-verify('stratified folds are fair and scikit-learn\'s',
-       lambda seed, k: fair(seed, k, stratified),
-       control=lambda seed, k: fair(
-           seed, k, lambda y, k: folds(np.arange(len(y)), k)),
-       seed=seeds(), k=[2, 3, 5], tries=60)
+grower = load_wine().target  # three classes, in order
+for name, parts in (('plain', folds(np.arange(178), 5)), ('stratified', stratified(grower, 5))):
+    print(f'{name:10} folds, wines of each grower:', *(np.bincount(grower[F], minlength=3).tolist() for F in parts))
 
 # %% [markdown]
 # ```{exercise} ★ The mean, left out
@@ -271,7 +217,7 @@ verify('stratified folds are fair and scikit-learn\'s',
 def mean_left_out(y):  # (N,) -> ()
     raise NotImplementedError('your turn')
 
-# %%
+# %% tags=["hide-input"]
 def mean_by_steps(y):
     return np.mean([(y[n] - np.delete(y, n).mean()) ** 2
                     for n in range(len(y))])
@@ -302,12 +248,89 @@ assert not grade(factor_not_squared, mean_by_steps, mean_cases)
 # ```{solution-end}
 # ```
 
+# %% tags=["checks"]
+def partition(N, k, seed, folds):
+    parts = folds(np.random.RandomState(seed).permutation(N), k)
+    theirs = sk.KFold(k, shuffle=True, random_state=seed).split(np.zeros(N))
+    sizes = [len(part) for part in parts]
+    whole = np.array_equal(np.sort(np.concatenate(parts)), np.arange(N))
+    same = all(np.array_equal(np.sort(ours), test)
+               for ours, (_, test) in zip(parts, theirs, strict=True))
+    return whole and same and max(sizes) - min(sizes) <= 1
+
+def lossy(order, k):
+    size = len(order) // k
+    return [order[i * size:(i + 1) * size] for i in range(k)]
+
+def once_each(N, k, seed, steps):
+    taught, judged = np.zeros((2, N), int)
+    apart = True
+    for train, part in steps(N, k, seed):
+        taught[train] += 1
+        judged[part] += 1
+        apart = apart and not np.isin(part, train).any()
+    return bool(apart and (judged == 1).all() and (taught == k - 1).all())
+
+def in_turns(N, k, seed):
+    return rounds(folds(np.random.default_rng(seed).permutation(N), k))
+
+def a_new_draw(N, k, seed):
+    return sk.ShuffleSplit(k, test_size=1/k, random_state=seed).split(range(N))
+
+def averages(seed, cross_validate):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(2, 3, (23, 4)), rng.normal(size=23)
+    ours = cross_validate(standardized_ridge(3.0), X, y,
+                          folds(np.arange(23), 5), squared)
+    theirs = sk.cross_validate(
+        make_pipeline(StandardScaler(), Ridge(3.0)), X, y, cv=5,
+        scoring='neg_mean_squared_error', return_train_score=True)
+    want = -theirs['train_score'].mean(), -theirs['test_score'].mean()
+    return close(ours.mean(axis=0), want)
+
+def fitted_before(fit, X, y, parts, loss):
+    predict = fit(X, y)
+    return cross_validate(lambda *_: predict, X, y, parts, loss)
+holds('dl.crossval.partition', lambda N, k, seed: partition(N, k, seed, folds),
+      slip=('loses the remainder when k does not divide N',
+            lambda N, k, seed: partition(N, k, seed, lossy)),
+      N=integers(10, 60), k=integers(2, 10), seed=integers(0, 99), tries=100)
+
+holds('dl.crossval.rounds', lambda N, k, seed: once_each(N, k, seed, in_turns),
+      slip=('draws a new random part in every step',
+            lambda N, k, seed: once_each(N, k, seed, a_new_draw)),
+      N=integers(10, 60), k=integers(2, 10), seed=integers(0, 99), tries=100)
+
+holds('dl.crossval.average', lambda seed: averages(seed, cross_validate),
+      slip=('fits the model once, before the loop',
+            lambda seed: averages(seed, fitted_before)),
+      seed=seeds(), tries=10)
+
+# %% tags=["checks"]
+def fair(seed, k, split):
+    rng = np.random.default_rng(seed)
+    y = np.append([0, 1, 2], rng.choice(3, 40, p=[0.6, 0.1, 0.3]))
+    y = np.append(y, np.arange(3).repeat(k))  # enough of each class
+    parts = split(y, k)
+    counts = np.array([np.bincount(y[p], minlength=3) for p in parts])
+    theirs = sk.StratifiedKFold(k).split(np.zeros(len(y)), y)
+    same = all(np.array_equal(p, t)
+               for p, (_, t) in zip(parts, theirs, strict=True))
+    return same and bool((np.ptp(counts, axis=0) <= 1).all())
+
+verify('stratified folds are fair and scikit-learn\'s',
+       lambda seed, k: fair(seed, k, stratified),
+       slip=('cuts the data in order, without regard to class',
+             lambda seed, k: fair(
+             seed, k, lambda y, k: folds(np.arange(len(y)), k))),
+       seed=seeds(), k=[2, 3, 5], tries=60)
+
 # %% [markdown]
-# ## Nobody may see the exam
+# ## Data leakage: choose features inside the folds
 #
-# This section continues [Every example examined once](#every-example-examined-once). Here is a discovery. Fifty people,
-# 2500 genes, a disease. Keep the twenty genes most correlated with the disease and classify by the nearest class
-# mean. Five-fold cross-validation finds an accuracy of 96 %. The genes are random numbers and the disease is a coin.
+# This section continues [K-fold cross-validation: every example is validated
+# once](#k-fold-cross-validation-every-example-is-validated-once). Here are the genes and the disease of the opening: random
+# numbers and fair coins. We keep the twenty genes most correlated with the disease, and classify by the nearest class mean.
 
 # %%
 def correlations(X, y):  # absolute values (p,)
@@ -317,6 +340,7 @@ def correlations(X, y):  # absolute values (p,)
 def most_correlated(X, y, m):  # -> m column numbers
     return np.sort(correlations(X, y).argsort()[-m:])
 
+# %%
 def nearest_mean(X, y):  # labels 0, 1, ...
     centres = np.stack([X[y == c].mean(axis=0) for c in np.unique(y)])
     return lambda X: ((X[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
@@ -328,18 +352,15 @@ def coins(seed, p):  # fifty people
     rng = np.random.default_rng(seed)
     return rng.normal(size=(50, p)), rng.integers(0, 2, 50)
 
+# %% [markdown]
+# The two procedures differ in one place. Either the genes are chosen first, by all fifty labels, or they are chosen inside
+# `fit`, by the labels of the training people:
+
+# %%
 def with_leak(X, y, parts):
     chosen = X[:, most_correlated(X, y, 20)]  # by all labels
     return cross_validate(nearest_mean, chosen, y, parts, correct)[:, 1]
 
-# %% [markdown]
-# The folds were in order; what went into them was not. The genes had been chosen *with the labels of the validation
-# people*: among 2500 columns of noise, those were kept that happen to agree with all fifty labels. Each correlation is
-# of the order $1/\sqrt{50} \approx 0.14$, but the largest of $p$ grows like $\sqrt{2 \ln p / N}$
-# ([concentration](../probability/concentration.ipynb)), and all twenty that were kept come from the tail. The remedy is
-# the contract from above: choosing is learning, so it belongs into `fit`.
-
-# %%
 def choose_and_classify(X, y):
     chosen = most_correlated(X, y, 20)  # by the training labels
     predict = nearest_mean(X[:, chosen], y)
@@ -348,54 +369,18 @@ def choose_and_classify(X, y):
 def without_leak(X, y, parts):
     return cross_validate(choose_and_classify, X, y, parts, correct)[:, 1]
 
+# %%
 sizes, tries = (20, 100, 500, 2500), range(400, 440)
 scores = np.array([[[rule(*coins(seed, p), folds(np.arange(50), 5)).mean()
                      for rule in (with_leak, without_leak)]
                     for seed in tries] for p in sizes])  # (4, 40, 2)
-for p, (leak, honest) in zip(sizes, scores.mean(axis=1), strict=True):
-    print(f'{p:4} genes: leak {leak:.2f}, honest {honest:.2f}')
+for p, (leak, honest) in zip(sizes, scores.mean(axis=1)):
+    print(f'{p:4} genes: chosen first {leak:.2f}, inside {honest:.2f}')
 tops = [np.sort(correlations(*coins(seed, 2500)))[-20:] for seed in tries]
 largest, twentieth = np.mean(tops, axis=0)[[-1, 0]]
 print(f'correlations of the twenty of 2500: {twentieth:.2f} to {largest:.2f}')
 
-# %% [markdown]
-# ````{prf:theorem} Nobody beats a coin
-# :label: thm-coin
-# Let the labels be fair coins, independent of each other, of all inputs and of the folds. If every $f_i$ is computed from
-# the examples in $T_i$ alone, by whatever procedure, then $\mathrm{CV}_k$ with the accuracy for $\ell$ has the expectation
-# $\frac12$.
-# ````
-#
-# ````{prf:proof}
-# Take $n \in F_i$. The prediction $f_i(\mathbf{x}_n)$ is a function of the inputs and of the labels in $T_i$, all of
-# which are independent of $y_n$. Given them, it is a fixed label, and $y_n$ agrees with it with probability $\frac12$.
-# So each term of {eq}`dl.crossval.average` has the expectation $\frac12$, hence their average.
-# ````
-#
-# The theorem asks nothing of the procedure, only that it kept its eyes shut. The leak is the control. The second check
-# compares with scikit-learn's pipeline, fold by fold.
-
-# %%
-def like_a_coin(rule):  # within 5 standard errors
-    means = [rule(*coins(seed, 100), folds(np.arange(50), 5)).mean()
-             for seed in range(100, 300)]
-    return bool(abs(np.mean(means) - 0.5) < 5 * sem(means))
-
-def as_pipeline(seed, rule):
-    X, y = coins(seed, 60)
-    pipeline = make_pipeline(SelectKBest(k=20), NearestCentroid())
-    want = sk.cross_val_score(pipeline, X, y, cv=sk.KFold(5))
-    return close(rule(X, y, folds(np.arange(50), 5)), want)
-
-verify('an honest procedure has accuracy 1/2 on coins',
-       lambda: like_a_coin(without_leak),
-       control=lambda: like_a_coin(with_leak))
-verify('choosing inside the folds is scikit-learn\'s pipeline',
-       lambda seed: as_pipeline(seed, without_leak),
-       control=lambda seed: as_pipeline(seed, with_leak),
-       seed=seeds(), tries=20)
-
-# %% mystnb={"figure": {"caption": "Fifty coin flips seem predictable when twenty genes are chosen by all labels, the more so the more there are; chosen inside the folds, accuracy stays near one half."}, "image": {"alt": "Accuracy on coin flips against the number of genes. With the leak it climbs from one half at 20 genes to 0.96 at 2500; chosen inside the folds it stays at one half throughout. Shaded bands hold the middle four fifths of 40 data sets."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Accuracy on coin flips against the number of genes. With the leak it climbs from one half at 20 genes to 0.96 at 2500; chosen inside the folds it stays at one half throughout. Shaded bands hold the middle four fifths of 40 data sets."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.8))
 for k, name in enumerate(('chosen before the folds', 'chosen inside')):
     low, high = np.quantile(scores[:, :, k], (0.1, 0.9), axis=1)
@@ -407,11 +392,48 @@ ax.set(xlabel='genes to choose from', ylabel='accuracy on coins',
 ax.minorticks_off()
 ax.legend(loc='upper left');
 
+# %% [markdown] tags=["caption"]
+# Fifty coin flips seem predictable when twenty genes are chosen by all labels, the more so the more there are; chosen inside
+# the folds, accuracy stays near one half.
+
 # %% [markdown]
-# Published studies of gene expression have made this very mistake {cite}`ambroise2002selection`. It has milder forms: means
-# and standard deviations from all the data use inputs, not labels, and for the 442 patients they change the estimate by less
-# than one percent. But one need not argue case by case if all is done inside. On real labels, the wines (178 bottles, 13
-# measurements, three growers):
+# :::{admonition} A tempting mistake
+# :class: warning
+# The folds were right, but the genes had been chosen *with the labels of the validation people*. Among 2500 columns of
+# noise, those were kept that happen to agree with all fifty labels. Each correlation is of the order $1/\sqrt{50} \approx
+# 0.14$, but the largest of $p$ grows like $\sqrt{2 \ln p / N}$ ([concentration](../probability/concentration.ipynb)), and
+# all twenty come from the tail.
+# :::
+#
+# Choosing is learning, so it belongs into `fit`. Then no procedure, however clever, can find anything in coins:
+#
+# ````{prf:theorem} Nobody beats a coin
+# :label: thm-coin
+# Let the labels be fair coins, independent of each other, of all inputs and of the folds. If every $f_i$ is computed from
+# the examples in $T_i$ alone, by whatever procedure, then $\mathrm{CV}_k$ with the accuracy for $\ell$ has the expectation
+# $\frac12$.
+# ````
+#
+# ````{prf:proof}
+# :class: dropdown
+# Take $n \in F_i$. The prediction $f_i(\mathbf{x}_n)$ is a function of the inputs and of the labels in $T_i$, all of
+# which are independent of $y_n$. Given them, it is a fixed label, and $y_n$ agrees with it with probability $\frac12$.
+# So each term of {eq}`dl.crossval.average` has the expectation $\frac12$, hence their average.
+# ````
+#
+# In scikit-learn a *pipeline* does this: it learns the choice of the features together with the classifier.
+
+# %%
+X, y = coins(400, 2500)
+pipeline = make_pipeline(SelectKBest(k=20), NearestCentroid())
+print('scikit-learn:', sk.cross_val_score(pipeline, X, y, cv=sk.KFold(5)))
+print('ours:        ', without_leak(X, y, folds(np.arange(50), 5)))
+
+# %% [markdown]
+# Published studies of gene expression have made this very mistake {cite}`ambroise2002selection`. It has milder forms. Means
+# and standard deviations from all the data use inputs, not labels. For the 442 patients they change the estimate by less
+# than one percent. But you need not argue case by case if all is done inside. On real labels, the wines (178 bottles, 13
+# measurements, three growers), standardizing helps:
 
 # %%
 def standardized(fit):  # as part of another fit
@@ -424,17 +446,17 @@ def standardized(fit):  # as part of another fit
 def most_frequent(X, y):
     return lambda X: np.full(len(X), np.bincount(y).argmax())
 
+# %%
 wine, grower = load_wine(return_X_y=True)
-parts = stratified(grower, 5)
+parts = sk.StratifiedKFold(5).split(wine, grower)
+parts = [F for _, F in parts]
 contest = {'most frequent': most_frequent, 'as they are': nearest_mean,
            'standardized': standardized(nearest_mean)}
 for name, fit in contest.items():
     score = cross_validate(fit, wine, grower, parts, correct)[:, 1]
     print(f'{name:13}: accuracy {score.mean():.2f}')
-theirs = make_pipeline(StandardScaler(), NearestCentroid())
-assert close(score, sk.cross_val_score(theirs, wine, grower, cv=5))
 
-# %%
+# %% tags=["hide-input"]
 def plain_ridge(X, y):
     return Ridge(10.0).fit(X, y).predict
 
@@ -442,10 +464,8 @@ X, y, _ = diabetes()
 steps = folds(np.random.default_rng(0).permutation(442), 5)
 Z = (X - X.mean(axis=0)) / X.std(axis=0)
 early = cross_validate(plain_ridge, Z, y, steps, squared)[:, 1].mean()
-inside = cross_validate(standardized(plain_ridge), X, y, steps,
-                        squared)[:, 1].mean()
-print('patients, standardized before the folds: error off by',
-      f'{100 * (early / inside - 1):+.3f} %')
+inside = cross_validate(standardized(plain_ridge), X, y, steps, squared)[:, 1].mean()
+print(f'patients, standardized before the folds: error off by {100 * (early / inside - 1):+.3f} %')
 
 # %% [markdown]
 # ```{exercise} ★ Siblings stay together
@@ -460,7 +480,7 @@ print('patients, standardized before the folds: error off by',
 def group_folds(groups, k):  # (N,) integers from 0 -> (N,)
     raise NotImplementedError('your turn')
 
-# %%
+# %% tags=["hide-input"]
 def group_by_library(groups, k):
     fold = np.empty(len(groups))
     steps = sk.GroupKFold(k).split(groups, groups=groups)
@@ -499,12 +519,40 @@ assert not grade(dealt_by_name, group_by_library, group_cases)
 # ```{solution-end}
 # ```
 
+# %% tags=["checks"]
+theirs = make_pipeline(StandardScaler(), NearestCentroid())
+assert close(score, sk.cross_val_score(theirs, wine, grower, cv=5))
+
+# %% tags=["checks"]
+def like_a_coin(rule):  # within 5 standard errors
+    means = [rule(*coins(seed, 100), folds(np.arange(50), 5)).mean()
+             for seed in range(100, 300)]
+    return bool(abs(np.mean(means) - 0.5) < 5 * sem(means))
+
+def as_pipeline(seed, rule):
+    X, y = coins(seed, 60)
+    pipeline = make_pipeline(SelectKBest(k=20), NearestCentroid())
+    want = sk.cross_val_score(pipeline, X, y, cv=sk.KFold(5))
+    return close(rule(X, y, folds(np.arange(50), 5)), want)
+
+verify('an honest procedure has accuracy 1/2 on coins',
+       lambda: like_a_coin(without_leak),
+       slip=('chooses the genes by all labels',
+             lambda: like_a_coin(with_leak)))
+
+verify('choosing inside the folds is scikit-learn\'s pipeline',
+       lambda seed: as_pipeline(seed, without_leak),
+       slip=('chooses the genes by all labels',
+             lambda seed: as_pipeline(seed, with_leak)),
+       seed=seeds(), tries=20)
+
 # %% [markdown]
-# ## How many folds?
+# ## How many folds? Bias, variance and leave-one-out
 #
-# This section continues [Every example examined once](#every-example-examined-once). Two folds or $N$? More folds cost
-# more, and what they buy can be said exactly. Let $R_n$ be the *risk* of the procedure with $n$ training examples: its
-# expected loss on a new example, averaged over the training sets.
+# This section continues [K-fold cross-validation: every example is validated
+# once](#k-fold-cross-validation-every-example-is-validated-once). Should we take two folds, or $N$? More folds cost more.
+# What do they bring? Let $R_n$ be the *risk* of the procedure with $n$ training examples: its expected loss on a new
+# example, averaged over the training sets.
 #
 # ````{prf:theorem} What cross-validation estimates
 # :label: thm-cv-expectation
@@ -514,31 +562,37 @@ assert not grade(dealt_by_name, group_by_library, group_cases)
 # ````
 #
 # ````{prf:proof}
+# :class: dropdown
 # In step $i$ the model is trained on $N - N/k$ independent examples and judged on examples independent of them. So every
 # term of {eq}`dl.crossval.average` has the expectation $R_{N - N/k}$. The terms depend on each other, but
 # expectations add all the same.
 # ````
 #
-# What one wants is mostly $R_N$, the risk of the model that will be used. So cross-validation is *unbiased for the wrong
-# sample size*, and as long as more data help, it is too pessimistic: most for $k = 2$, least for $k = N$ (*leave-one-out*).
-# For least squares on $d$ Gaussian features of mean zero, no intercept, linear truth and noise of variance $\sigma^2$, all
-# risks are known:
+# What we want is mostly $R_N$, the risk of the model that will be used. So cross-validation is unbiased for a *smaller*
+# sample size. As long as more data help, it is too pessimistic: most for $k = 2$, least for $k = N$ (*leave-one-out*). For
+# least squares on $d$ Gaussian features of mean zero, without intercept, linear truth and noise of variance $\sigma^2$, all
+# risks are known ([generalization](generalization.ipynb)):
 #
 # ```{math}
 # :label: cv-ols-risk
 # R_n = \sigma^2 \Big( 1 + \frac{d}{n - d - 1} \Big) \qquad (n > d + 1) .
 # ```
+
+# %%
+def risk(n, d):
+    return 1 + d / (n - d - 1)
+
+print('N = 40 examples, d = 8 features: expected result of')
+for k in (2, 5, 10, 40):
+    print(f'{k:3} folds {risk(40 - 40 / k, 8):.3f}')
+print(f'risk with all 40 examples {risk(40, 8):.3f}')
+
+# %% [markdown]
+# ### Leave-one-out without refitting: all fold errors from one fit
 #
-# For given inputs the weights are off by $(\mathbf{X}^\top\mathbf{X})^{-1}\mathbf{X}^\top\boldsymbol\epsilon$, which costs
-# $\sigma^2 \operatorname{tr}\big(\boldsymbol\Sigma(\mathbf{X}^\top\mathbf{X})^{-1}\big)$ on a new input with covariance
-# $\boldsymbol\Sigma$; and $\mathbb{E}(\mathbf{X}^\top\mathbf{X})^{-1} = \boldsymbol\Sigma^{-1}/(n - d - 1)$, the mean of the
-# inverse Wishart law, which we do not prove.
-#
-# ### Every fold from one fit
-#
-# To measure bias and variance over thousands of data sets, we need the fold errors fast. For ridge regression and least
+# To measure the variance over thousands of data sets, we need the fold errors fast. For ridge regression and least
 # squares, which are linear in the targets, $\hat{\mathbf{y}} = \mathbf{H}\mathbf{y}$, one fit gives them all. [Ridge
-# regression](ridge_regression.ipynb) did this for one example at a time; the proof carries over to folds.
+# regression](ridge_regression.ipynb) showed this for one example at a time. It works for whole folds, too:
 #
 # ````{prf:theorem} The fold shortcut
 # :label: thm-fold-shortcut
@@ -550,6 +604,7 @@ assert not grade(dealt_by_name, group_by_library, group_cases)
 # ````
 #
 # ````{prf:proof}
+# :class: dropdown
 # Replace the targets in $F$ by the predictions $\mathbf{z} = \hat{\mathbf{y}}_F^{(-F)}$ and fit all examples. What was
 # best without $F$ is still best: it is so on the others, and in $F$ it has no error. So the new fit predicts $\mathbf{z}$ in
 # $F$; being linear in the targets, $\mathbf{z} = \hat{\mathbf{y}}_F + \mathbf{H}_{FF}(\mathbf{z} - \mathbf{y}_F)$. Subtract
@@ -574,61 +629,39 @@ def fold_errors(H, y, parts):
     r = y - H @ y
     return [solve(np.eye(len(F)) - H[np.ix_(F, F)], r[F]) for F in parts]
 
-def diagonal_only(H, y, parts):
-    r = (y - H @ y) / (1 - np.diag(H))
-    return [r[F] for F in parts]
-
-def by_refits(X, y, parts, model):
-    return [y[F] - model.fit(X[T], y[T]).predict(X[F])
-            for T, F in rounds(parts)]
-
-# %% tags=["hide-input"]
-def one_fit_suffices(seed, k, alpha, rule):
-    rng = np.random.default_rng(seed)
-    X, y = rng.normal(1, 2, (12, 3)), rng.normal(4, 1, 12)
-    parts = folds(rng.permutation(12), k)
-    model = Ridge(alpha) if alpha else LinearRegression()
-    return close(np.concatenate(rule(ridge_hat(X, alpha), y, parts)),
-                 np.concatenate(by_refits(X, y, parts, model)))
-
-verify('one fit gives the errors of all folds',
-       lambda seed, k, alpha: one_fit_suffices(seed, k, alpha, fold_errors),
-       control=lambda seed, k, alpha: one_fit_suffices(
-           seed, k, alpha, diagonal_only),
-       seed=seeds(), k=[2, 5, 12], alpha=[0, 0.7, 9.0], tries=60)
-
 # %% [markdown]
-# With $k = N$ this is what scikit-learn's `RidgeCV` does inside. For 120 of the patients it stores the same squared errors
-# for each $\alpha$ and chooses the same $\alpha$, and so does `GridSearchCV`, which really fits 120 times for each.
+# With $k = N$ this is what scikit-learn's `RidgeCV` does inside. For 120 of the patients it chooses the same $\alpha$ from
+# the same errors, and so does `GridSearchCV`, which really fits 120 times for each $\alpha$.
 
 # %%
 X, y, _ = diabetes()
 few = np.random.default_rng(0).permutation(442)[:120]
 Z, target = X[few] / X.std(axis=0), y[few]  # fixed units, not fitted
 alphas = np.array([1.0, 5.0, 25.0, 125.0])
+library = RidgeCV(alphas, store_cv_results=True).fit(Z, target)
+literal = sk.GridSearchCV(
+    Ridge(), {'alpha': alphas}, cv=sk.LeaveOneOut(),
+    scoring='neg_mean_squared_error').fit(Z, target)
+
+# %%
 singles = np.arange(120)[:, None]
 left_out = np.array([
     np.concatenate(fold_errors(ridge_hat(Z, a), target, singles))
     for a in alphas]) ** 2  # (4, 120)
-library = RidgeCV(alphas, store_cv_results=True).fit(Z, target)
-assert close(left_out.T, library.cv_results_)
-literal = sk.GridSearchCV(
-    Ridge(), {'alpha': alphas}, cv=sk.LeaveOneOut(),
-    scoring='neg_mean_squared_error').fit(Z, target)
-errors = left_out.mean(axis=1)
-assert close(errors, -literal.cv_results_['mean_test_score'])
-chosen = alphas[errors.argmin()], library.alpha_, literal.best_params_['alpha']
-print('chosen alphas:', *(f'{a:.0f}' for a in chosen))
+print('alpha   ours    RidgeCV  GridSearchCV')
+for i, a in enumerate(alphas):
+    print(f'{a:5.0f} {left_out[i].mean():8.1f} '
+          f'{library.cv_results_[:, i].mean():8.1f} '
+          f'{-literal.cv_results_["mean_test_score"][i]:8.1f}')
 
 # %% [markdown]
-# ### Bias and variance, measured
+# ### The bias and the variance of cross-validation, measured
 #
-# Now 4000 data sets of $N = 40$ examples with $d = 8$ features, and two procedures. One is least squares, whose risk is
-# $1 + d/(n - d - 1)$ with $n$ examples: $1 + 8/11 \approx 1.73$ at two folds, $1 + 8/31 \approx 1.26$ with all forty.
-# The other is jumpy: it looks for the single feature that fits best and uses that alone, while in truth all eight
+# Now we take 4000 data sets of $N = 40$ examples with $d = 8$ features, and two procedures. One is least squares. The other
+# is unstable: it looks for the single feature that fits best and uses that alone, while in truth all eight
 # matter equally. For every $k$ that divides 40 we get 4000 values of $\mathrm{CV}_k$.
 
-# %%
+# %% tags=["hide-input"]
 def squares_of_ols(X, y, k):  # (M, N, d), (M, N) -> (M, k)
     Q, _ = qr(X)
     H, F = Q @ Q.mT, np.arange(X.shape[1]).reshape(k, -1)
@@ -649,75 +682,41 @@ def squares_of_best_one(X, y, k):  # (M, N, d), (M, N) -> (M, k)
         errors.append(((t - w * x_j) ** 2).mean(axis=1))
     return np.stack(errors, axis=1)
 
-# %% tags=["hide-input"]
-def best_one(X, y):
-    j = abs(X.T @ y / norm(X, axis=0)).argmax()
-    w = X[:, j] @ y / (X[:, j] @ X[:, j])
-    return lambda X: X[:, j] * w
-
-def bare_ols(X, y):
-    return LinearRegression(fit_intercept=False).fit(X, y).predict
-
-def batched(seed, k, rule, fit):
-    rng = np.random.default_rng(seed)
-    X, y = rng.normal(size=(2, 20, 3)), rng.normal(size=(2, 20))
-    want = [cross_validate(fit, *pair, folds(np.arange(20), k), squared)[:, 1]
-            for pair in zip(X, y, strict=True)]
-    return close(rule(X, y, k), want)
-
-verify('many data sets at once, two procedures',
-       lambda seed, k: batched(seed, k, squares_of_ols, bare_ols)
-       and batched(seed, k, squares_of_best_one, best_one),
-       control=lambda seed, k: batched(seed, k, squares_of_ols, best_one),
-       seed=seeds(), k=[2, 5, 20], tries=30)
-
-# %%
 ks = np.array([2, 4, 5, 8, 10, 20, 40])
 rng = np.random.default_rng(0)
 X, noise = rng.normal(size=(4000, 40, 8)), rng.normal(size=(4000, 40))
 steady = [squares_of_ols(X, noise, k) for k in ks]
-jumpy = [squares_of_best_one(X, 0.3 * X.sum(axis=2) + noise, k) for k in ks]
-cv = np.array([[s.mean(axis=1) for s in rule] for rule in (steady, jumpy)])
+unstable = [squares_of_best_one(X, 0.3 * X.sum(axis=2) + noise, k) for k in ks]
+cv = np.array([[s.mean(axis=1) for s in rule] for rule in (steady, unstable)])
 mean, spread = cv.mean(axis=2), cv.std(axis=2)  # (2, 7)
-
-def risk(n, d):
-    return 1 + d / (n - d - 1)
-
-def as_expected(d):  # within 5 standard errors
-    off = mean[0] - risk(40 - 40 / ks, d)
-    return bool((abs(off) < 5 * sem(cv[0], axis=1)).all())
-
-verify('the mean of CV is the risk at N - N/k', lambda: as_expected(8),
-       control=lambda: as_expected(7))
-print('   k  LS: bias   sd   one feature: sd')
+print('   k  least squares: mean, theory, sd     one feature: sd')
 for i in (0, 2, 4, 6):
-    print(f'{ks[i]:4}  {risk(40 - 40 / ks[i], 8) - risk(40, 8):8.4f} '
-          f'{spread[0, i]:.3f} {spread[1, i]:13.3f}')
+    print(f'{ks[i]:4} {mean[0, i]:19.3f} {risk(40 - 40 / ks[i], 8):7.3f} {spread[0, i]:6.3f} {spread[1, i]:16.3f}')
 
-# %% mystnb={"figure": {"caption": "Left: $k$ folds estimate the risk with $N - N/k$ examples, close to $R_N$ from ten folds on. Right: more folds steady least squares, but beyond five not the choice of one feature."}, "image": {"alt": "Left: mean of the cross-validation error of least squares against k: dots lie on the theoretical curve that falls from 1.73 at two folds towards the risk at 40 examples, 1.26. Right: standard deviation against k: for least squares it falls all the way; for the one-feature rule it falls to a minimum at 5 and rises again."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: mean of the cross-validation error of least squares against k: dots lie on the theoretical curve that falls from 1.73 at two folds towards the risk at 40 examples, 1.26. Right: standard deviation against k: for least squares it falls all the way; for the one-feature rule it falls to a minimum at 5 and rises again."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.7)
-left.semilogx(ks, risk(40 - 40 / ks, 8), color=GREY, lw=1.2,
-              label='$R_{N - N/k}$')
+left.semilogx(ks, risk(40 - 40 / ks, 8), color=GREY, lw=1.2, label='$R_{N - N/k}$')
 left.semilogx(ks, mean[0], 'C0o', label=r'mean of $\mathrm{CV}_k$')
 left.axhline(risk(40, 8), color='C1', ls='--', lw=1.2, label='$R_N$')
 left.set(xlabel='k', ylabel='squared error', title='Least squares')
 left.legend()
 right.semilogx(ks, spread[0], 'C0o-', label='least squares')
 right.semilogx(ks, spread[1], 'C3s-', label='best single feature')
-right.set(xlabel='k', ylabel=r'standard deviation of $\mathrm{CV}_k$',
-          title='Over 4000 data sets', ylim=(0.25, 0.72))
+right.set(xlabel='k', ylabel=r'standard deviation of $\mathrm{CV}_k$', title='Over 4000 data sets', ylim=(0.25, 0.72))
 right.legend()
 for ax in (left, right):
     ax.set_xticks(ks, ks)
     ax.minorticks_off();
 
+# %% [markdown] tags=["caption"]
+# Left: $k$ folds estimate the risk with $N - N/k$ examples, close to $R_N$ from ten folds on. Right: more folds lower the
+# variance for least squares, but beyond five not for the choice of one feature.
+
 # %% [markdown]
-# The bias behaves as the theorem says. (The dots share their data sets, so they stray together.) The variance obeys no law
-# as simple. For least squares, leave-one-out has the *least* variance; the often heard opposite is false here. For the
-# jumpy rule it is true: beyond five folds the standard deviation rises, presumably because training sets that are almost
-# the same make the same unlucky choice together. Five or ten folds are the usual compromise {cite}`kohavi1995study`: most
-# of the bias is gone (here four fifths of that of two folds with five, more than nine tenths with ten), and nobody has to
-# wait.
+# The means agree with the theorem. (The dots share their data sets, so they deviate together.) There is no such law for the
+# variance. For least squares, leave-one-out has the *least* variance; the often heard opposite is false here. For the
+# unstable rule it is true: beyond five folds the standard deviation rises. Five or ten folds are the usual compromise
+# {cite}`kohavi1995study`: most of the bias is gone, and the cost is small.
 #
 # ```{exercise} ★★★ Make all examples alike
 # :label: cross_validation-gcv
@@ -731,7 +730,7 @@ for ax in (left, right):
 def gcv(X, y, alpha):  # (N, d), (N,), () -> ()
     raise NotImplementedError('your turn')
 
-# %%
+# %% tags=["hide-input"]
 def in_rotated_basis(X, y, alpha):
     U, N = np.linalg.svd(X)[0], len(y)
     W = np.fft.fft(np.eye(N)) / N**0.5 @ U.T  # unitary
@@ -776,23 +775,219 @@ assert not grade(divisor_not_squared, in_rotated_basis, gcv_cases)
 # ```{solution-end}
 # ```
 
+# %% tags=["checks"]
+assert close(left_out.T, library.cv_results_)
+assert close(left_out.mean(axis=1), -literal.cv_results_['mean_test_score'])
+best = alphas[left_out.mean(axis=1).argmin()]
+assert best == library.alpha_ == literal.best_params_['alpha']
+
+# %% tags=["checks"]
+def diagonal_only(H, y, parts):
+    r = (y - H @ y) / (1 - np.diag(H))
+    return [r[F] for F in parts]
+
+def by_refits(X, y, parts, model):
+    return [y[F] - model.fit(X[T], y[T]).predict(X[F])
+            for T, F in rounds(parts)]
+
+def one_fit_suffices(seed, k, alpha, rule):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(1, 2, (12, 3)), rng.normal(4, 1, 12)
+    parts = folds(rng.permutation(12), k)
+    model = Ridge(alpha) if alpha else LinearRegression()
+    return close(np.concatenate(rule(ridge_hat(X, alpha), y, parts)),
+                 np.concatenate(by_refits(X, y, parts, model)))
+
+verify('one fit gives the errors of all folds',
+       lambda seed, k, alpha: one_fit_suffices(seed, k, alpha, fold_errors),
+       slip=('divides by the diagonal entries of a fold only',
+             lambda seed, k, alpha: one_fit_suffices(
+             seed, k, alpha, diagonal_only)),
+       seed=seeds(), k=[2, 5, 12], alpha=[0, 0.7, 9.0], tries=60)
+
+def best_one(X, y):
+    j = abs(X.T @ y / norm(X, axis=0)).argmax()
+    w = X[:, j] @ y / (X[:, j] @ X[:, j])
+    return lambda X: X[:, j] * w
+
+def bare_ols(X, y):
+    return LinearRegression(fit_intercept=False).fit(X, y).predict
+
+def batched(seed, k, rule, fit):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(2, 20, 3)), rng.normal(size=(2, 20))
+    want = [cross_validate(fit, *pair, folds(np.arange(20), k), squared)[:, 1]
+            for pair in zip(X, y, strict=True)]
+    return close(rule(X, y, k), want)
+
+verify('many data sets at once, two procedures',
+       lambda seed, k: batched(seed, k, squares_of_ols, bare_ols)
+       and batched(seed, k, squares_of_best_one, best_one),
+       slip=('uses least squares for the best single feature',
+             lambda seed, k: batched(seed, k, squares_of_ols, best_one)),
+       seed=seeds(), k=[2, 5, 20], tries=30)
+
+def as_expected(d):  # within 5 standard errors
+    off = mean[0] - risk(40 - 40 / ks, d)
+    return bool((abs(off) < 5 * sem(cv[0], axis=1)).all())
+
+verify('the mean of CV is the risk at N - N/k', lambda: as_expected(8),
+       slip=('counts one feature too few', lambda: as_expected(7)))
+
 # %% [markdown]
-# ## Choosing, and paying for the choice
+# ## Nested cross-validation: what choosing a model costs
 #
-# This section continues [Every example examined once](#every-example-examined-once). Mostly cross-validation chooses among
-# many models: take the one with the smallest error. But errors have error bars. The *one-standard-error rule*
-# {cite}`breiman1984classification` takes, among the models whose error is within one standard error of the smallest, the
-# simplest. The standard error is that of a mean of $k$ numbers, the standard deviation of the fold errors over $\sqrt k$.
-#
-# Try both rules on polynomials: a cubic truth, 60 points, degrees 1 to 10, ten folds, 400 data sets, once with noise 1 and
-# once with noise 3. One QR decomposition serves all degrees, as the first $D + 1$ columns of $\mathbf{Q}$ span the
-# polynomials of degree $D$; folds are left out by {prf:ref}`thm-fold-shortcut`.
+# This section continues [K-fold cross-validation: every example is validated
+# once](#k-fold-cross-validation-every-example-is-validated-once). Mostly cross-validation chooses among many models: we take
+# the one with the smallest error. Is that error still an estimate of what the winner can do? Let the target and 25 features
+# be pure noise, with 40 examples, and let the candidates be 25 regressions, each on one feature. We choose the best:
 
 # %%
+def on_feature(j):
+    def fit(X, y):
+        m, level = X[:, j].mean(), y.mean()
+        x = X[:, j] - m
+        w = x @ y / (x @ x)
+        return lambda X: level + w * (X[:, j] - m)
+    return fit
+
+def smallest_error(candidates, X, y, parts):  # folds of the winner
+    tables = [cross_validate(fit, X, y, parts, squared)[:, 1]
+              for fit in candidates]
+    return min(tables, key=np.mean)
+
+# %%
+candidates = [on_feature(j) for j in range(25)]
+parts = folds(np.arange(40), 5)
+for seed in range(5):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(40, 25)), rng.normal(size=40)
+    error = smallest_error(candidates, X, y, parts).mean()
+    print(f'data set {seed}: error of the winner {error:.2f}; '
+          'the best possible is 1')
+
+# %% [markdown]
+# No regression on noise can have a risk below 1, but four of the five errors are lower.
+#
+# ````{prf:theorem} The smallest estimate is too small
+# :label: thm-winner
+# Let $C_1, \dots, C_m$ be random with finite expectations. Then
+# $\ \mathbb{E} \min_j C_j \le \min_j \mathbb{E}\, C_j$, with equality only if some $C_j$ is the smallest with probability
+# one.
+# ````
+#
+# ````{prf:proof}
+# :class: dropdown
+# $\min_j C_j \le C_i$ for every $i$; take expectations, then the smallest over $i$. If equality holds for $i$, the
+# difference $C_i - \min_j C_j \ge 0$ has expectation zero, so it is zero with probability one.
+# ````
+#
+# The error of the winner was *chosen for being small*. The validation data took part in a decision, which is a leak again.
+# The remedy is the same. Choosing is learning, so we put it into `fit`:
+
+# %%
+def best_of(candidates, k):
+    def fit(X, y):
+        inner = folds(np.arange(len(y)), k)
+        errors = [cross_validate(fit, X, y, inner, squared)[:, 1].mean()
+                  for fit in candidates]
+        return candidates[np.argmin(errors)](X, y)
+    return fit
+
+def nested(candidates, X, y, parts):
+    return cross_validate(best_of(candidates, 5), X, y, parts, squared)[:, 1]
+
+# %% [markdown]
+# If we give this `fit` to `cross_validate`, folds are made inside folds: **nested cross-validation**. The outer error judges
+# the whole procedure, choice included. In scikit-learn it is `cross_val_score` of a `GridSearchCV`:
+
+# %%
+X, y, _ = diabetes()
+alphas = [0.1, 3.0, 30.0, 300.0]
+search = sk.GridSearchCV(
+    make_pipeline(StandardScaler(), Ridge()), {'ridge__alpha': alphas},
+    cv=sk.KFold(5), scoring='neg_mean_squared_error')
+theirs = -sk.cross_val_score(search, X, y, cv=sk.KFold(3),
+                             scoring='neg_mean_squared_error')
+ridges = [standardized_ridge(a) for a in alphas]
+ours = nested(ridges, X, y, folds(np.arange(442), 3))
+print('ours', ours.round(1), ' scikit-learn', theirs.round(1))
+
+# %% [markdown]
+# How much does it matter? First the 25 candidates on noise, in 24 data sets. The true risk of whatever is chosen can be
+# computed, $1 + b^2 + w^2$ for $\hat y = b + wx_j$. Then a case where it hardly matters: the price $\alpha$ of ridge
+# regression for the patients, 8 candidates.
+
+# %% tags=["hide-input"]
+def pure_noise(seed):  # error of the winner, nested, true
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(40, 25)), rng.normal(size=40)
+    rules, parts = [on_feature(j) for j in range(25)], folds(np.arange(40), 5)
+    b, b_plus_w = best_of(rules, 5)(X, y)(np.array([25 * [0.0], 25 * [1.0]]))
+    return (smallest_error(rules, X, y, parts).mean(),
+            nested(rules, X, y, parts).mean(), 1 + b**2 + (b_plus_w - b) ** 2)
+
+def patients(seed):  # error of the winner, nested
+    parts = folds(np.random.default_rng(seed).permutation(442), 5)
+    ridges = [standardized_ridge(a) for a in np.geomspace(0.1, 1000, 8)]
+    return [rule(ridges, X, y, parts).mean() for rule in (smallest_error, nested)]
+
+noise = np.array([pure_noise(seed) for seed in range(24)])  # (24, 3)
+real = np.array([patients(seed) for seed in range(4)])  # (4, 2)
+print('noise (the best is 1): winner {:.2f}, nested {:.2f}, true risk {:.2f}'.format(*noise.mean(axis=0)))
+print('the error of the winner was too low in', (noise[:, 0] < noise[:, 2]).sum(), 'of 24')
+print('patients, RMSE: winner {:.1f}, nested {:.1f};'.format(*np.sqrt(real.mean(axis=0))), f'the mean {y.std():.1f}')
+
+# %% mystnb={"image": {"alt": "Twenty-four data sets of pure noise, in order of the winner's error: that error lies below one for most of them, the true risk of the winner always above one; the nested estimate scatters widely around the true risk, never below the error of the winner."}} tags=["hide-input"]
+fig, ax = plt.subplots(figsize=(6, 2.8))
+ranks, ordered = np.arange(1, 25), noise[noise[:, 0].argsort()]
+for k, (name, mark) in enumerate((('error of the winner', 'C1o'), ('nested', 'C0s'), ('true risk of the winner', 'C2D'))):
+    ax.plot(ranks, ordered[:, k], mark, ms=4, label=name)
+ax.axhline(1, color=GREY, ls='--', lw=1)
+ax.set(xlabel='data sets of pure noise, ordered', ylabel='squared error', ylim=(0.3, 2.4), xticks=[1, 6, 12, 18, 24])
+ax.legend(ncols=3, fontsize=8, loc='upper left');
+
+# %% [markdown] tags=["caption"]
+# The error of the best of 25 useless features is lower than its true risk in 20 of 24 data sets of pure noise; the nested
+# error is on average close to the true risk.
+
+# %% [markdown]
+# On noise, the winner seems to explain something and explains less than nothing. The nested error says so on
+# average, though not in each data set. For the patients, the eight values of $\alpha$ are about equally good, and
+# the two errors differ by very little. The more candidates, the fewer data and the weaker the signal, the more it
+# matters. Nested cross-validation judges the *procedure*. The model to be used is what the procedure makes of all
+# $N$ examples.
+#
+# ### The one-standard-error rule
+#
+# Errors have error bars. The *one-standard-error rule* {cite}`breiman1984classification` takes, among the models whose error
+# is within one standard error of the smallest, the simplest. The standard error is that of a mean of $k$ numbers, the
+# standard deviation of the fold errors over $\sqrt k$.
+
+# %%
+def standard_errors(table):
+    return table.std(axis=2, ddof=1) / table.shape[2]**0.5
+
+def two_rules(table, errors=standard_errors):  # (M, 10, k) -> (2, M)
+    mean, every = table.mean(axis=2), np.arange(len(table))
+    best = mean.argmin(axis=1)
+    bar = (mean + errors(table))[every, best]
+    return 1 + np.array([best, (mean <= bar[:, None]).argmax(axis=1)])
+
+# %% [markdown]
+# We try both rules on polynomials: a cubic truth, 60 points, degrees 1 to 10, ten folds, 400 data sets, once with noise 1
+# and once with noise 3. (Folds are left out by {prf:ref}`thm-fold-shortcut`.)
+
+# %% tags=["hide-input"]
 def truth(x):
     return 5 + 1.2 * x - 3.4 * x**2 / 2 + 5.6 * x**3 / 6
 
-def degree_table(x, y, k):  # (M, N) -> (M, 10, k)
+def points(seed, M, noise):
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-2, 2, (M, 60))
+    return x, truth(x) + noise * rng.normal(size=(M, 60))
+
+def degree_table(x, y, k):  # (M, N) -> (M, 10, k); the first D + 1 columns of Q span the polynomials of degree D
     Q, _ = qr(legvander(x / 2, 10))
     F, rows = np.arange(x.shape[1]).reshape(k, -1), []
     for D in range(1, 11):
@@ -803,80 +998,27 @@ def degree_table(x, y, k):  # (M, N) -> (M, 10, k)
         rows.append((left_out**2).mean(axis=2))
     return np.stack(rows, axis=1)
 
-# %%
 def excess_risks(x, y):  # against the truth on [-2, 2]: (M, N) -> (M, 10)
     grid, rows = np.linspace(-2, 2, 201), []
     for D in range(1, 11):
         Q, R = qr(legvander(x / 2, D))
         w = solve(R, Q.mT @ y[..., None])[..., 0]
-        rows.append(((w @ legvander(grid / 2, D).T - truth(grid)) ** 2)
-                    .mean(axis=1))
+        rows.append(((w @ legvander(grid / 2, D).T - truth(grid)) ** 2).mean(axis=1))
     return np.stack(rows, axis=1)
 
-def standard_errors(table):
-    return table.std(axis=2, ddof=1) / table.shape[2]**0.5
-
-def two_rules(table, errors=standard_errors):  # (M, 10, k) -> (2, M)
-    mean, every = table.mean(axis=2), np.arange(len(table))
-    best = mean.argmin(axis=1)
-    bar = (mean + errors(table))[every, best]
-    return 1 + np.array([best, (mean <= bar[:, None]).argmax(axis=1)])
-
 # %% tags=["hide-input"]
-def points(seed, M, noise):
-    rng = np.random.default_rng(seed)
-    x = rng.uniform(-2, 2, (M, 60))
-    return x, truth(x) + noise * rng.normal(size=(M, 60))
-
-def by_numpy(D):
-    return lambda x, y: np.polynomial.Polynomial.fit(x, y, D)
-
-# %% tags=["hide-input"]
-def as_refits(seed, degrees):
-    x, y = points(seed, 2, 1)
-    parts, grid = folds(np.arange(60), 10), np.linspace(-2, 2, 201)
-    fits = [by_numpy(D) for D in degrees]
-    errors = [[cross_validate(fit, *pair, parts, squared)[:, 1]
-               for fit in fits] for pair in zip(x, y, strict=True)]
-    risks = [[squared(fit(*pair)(grid), truth(grid)).mean() for fit in fits]
-             for pair in zip(x, y, strict=True)]
-    return (close(degree_table(x, y, 10), errors)
-            and close(excess_risks(x, y), risks))
-
-def by_definition(seed, errors):
-    table = degree_table(*points(seed, 9, 3), 10)
-    for means, e, *ours in zip(table.mean(axis=2), sem(table, axis=2),
-                               *two_rules(table, errors), strict=True):
-        least = list(means).index(min(means))
-        near = [D for D in range(10) if means[D] <= means[least] + e[least]]
-        if ours != [least + 1, near[0] + 1]:
-            return False
-    return True
-
-# %% tags=["hide-input"]
-verify('the errors of all degrees are those of refits',
-       lambda seed: as_refits(seed, range(1, 11)),
-       control=lambda seed: as_refits(seed, range(10)), seed=seeds(), tries=4)
-verify('both rules choose as defined',
-       lambda seed: by_definition(seed, standard_errors),
-       control=lambda seed: by_definition(seed, lambda t: t.std(axis=2)),
-       seed=seeds(), tries=20)
-
-# %%
 worlds = {}
 for noise in (1, 3):
-    x, y = points(1, 400, noise)
-    table, risks = degree_table(x, y, 10), excess_risks(x, y)
+    x, t = points(1, 400, noise)
+    table, risks = degree_table(x, t, 10), excess_risks(x, t)
     degrees = two_rules(table)
     worlds[noise] = table, degrees
-    names = 'smallest error', 'one SE rule'
-    for name, D in zip(names, degrees, strict=True):
+    for name, D in zip(('smallest error', 'one SE rule'), degrees):
         median = np.median(risks[np.arange(400), D - 1])
-        print(f'noise {noise}, {name:14}: degree < 3 {(D < 3).sum():3}, '
-              f'= 3 {(D == 3).sum()}, > 3 {(D > 3).sum():3} of 400, '
-              f'median excess {median:.3f}')
+        print(f'noise {noise}, {name:14}: degree < 3 {(D < 3).sum():3}, = 3 {(D == 3).sum()}, '
+              f'> 3 {(D > 3).sum():3} of 400, median excess risk {median:.3f}')
 
-# %% mystnb={"figure": {"caption": "With a cubic truth and noise 1, the one-standard-error rule finds degree 3 in 395 of 400 data sets, the smallest error in 268, else a higher one."}, "image": {"alt": "Left: cross-validation error of one data set against degree with error bars: high at degrees 1 and 2, flat from 3 to 6 and then slowly rising, with bars of nearly the same length; a dashed line one standard error above the smallest crosses at degree 3. Right: how often each rule chose each degree at noise 1: the one-standard-error rule nearly always 3, the smallest error 3 in two thirds and higher degrees else."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: cross-validation error of one data set against degree with error bars: high at degrees 1 and 2, flat from 3 to 6 and then slowly rising, with bars of nearly the same length; a dashed line one standard error above the smallest crosses at degree 3. Right: how often each rule chose each degree at noise 1: the one-standard-error rule nearly always 3, the smallest error 3 in two thirds and higher degrees else."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.8)
 table, (smallest, simple) = worlds[1]
 one = np.flatnonzero((smallest > 3) & (simple == 3))[0]
@@ -898,130 +1040,16 @@ for k, (name, D) in enumerate((('smallest error', smallest),
 right.set(xlabel='degree chosen', ylabel='% of 400 data sets', xticks=places)
 right.legend(fontsize=8);
 
+# %% [markdown] tags=["caption"]
+# With a cubic truth and noise 1, the one-standard-error rule finds degree 3 in 395 of 400 data sets, the smallest error in
+# 268, else a higher one.
+
 # %% [markdown]
-# With noise 1 the rule is a triumph: it finds the cubic nearly always, the smallest error only in two cases of three. With
-# noise 3 the cubic term is real but hard to prove, the rule mostly prefers a simpler model, and its median excess risk is
-# twice that of the smallest error. It is a taste for simplicity, with a scale attached; it is no theorem. Even its scale is
-# shaky: the folds share their training data, their errors depend on each other, and no estimate of the variance of
+# With noise 1 the rule finds the cubic nearly always, the smallest error only in two cases of three. With
+# noise 3 the cubic term is real but hard to detect, the rule mostly prefers a simpler model, and its median excess risk is
+# twice that of the smallest error. So the rule is a preference for simple models, and not a theorem. Even its standard error
+# is uncertain: the folds share their training data, their errors depend on each other, and no estimate of the variance of
 # $\mathrm{CV}_k$ is unbiased for all distributions {cite}`bengio2004no`.
-#
-# ### The winner's error is not the winner's error
-#
-# ````{prf:theorem} The smallest estimate is too small
-# :label: thm-winner
-# Let $C_1, \dots, C_m$ be random with finite expectations. Then
-# $\ \mathbb{E} \min_j C_j \le \min_j \mathbb{E}\, C_j$, with equality only if some $C_j$ is the smallest with probability
-# one.
-# ````
-#
-# ````{prf:proof}
-# $\min_j C_j \le C_i$ for every $i$; take expectations, then the smallest over $i$. If equality holds for $i$, the
-# difference $C_i - \min_j C_j \ge 0$ has expectation zero, so it is zero with probability one.
-# ````
-#
-# Whoever reports the error of the winner reports an estimate that was *chosen for being small*. The validation
-# data took part in a decision: a leak in a new dress. The remedy is the old one. Choosing is learning, so put it into
-# `fit`:
-
-# %%
-def best_of(candidates, k):
-    def fit(X, y):
-        inner = folds(np.arange(len(y)), k)
-        errors = [cross_validate(fit, X, y, inner, squared)[:, 1].mean()
-                  for fit in candidates]
-        return candidates[np.argmin(errors)](X, y)
-    return fit
-
-def promised(candidates, X, y, parts):
-    tables = [cross_validate(fit, X, y, parts, squared)[:, 1]
-              for fit in candidates]
-    return min(tables, key=np.mean)
-
-def nested(candidates, X, y, parts):
-    return cross_validate(best_of(candidates, 5), X, y, parts, squared)[:, 1]
-
-# %% [markdown]
-# Hand this `fit` to `cross_validate`, and folds are made inside folds: *nested cross-validation*, without a new line. The
-# outer error judges the whole procedure, choice included. scikit-learn says the same by `cross_val_score` of a
-# `GridSearchCV`.
-
-# %%
-alphas = [0.1, 3.0, 30.0, 300.0]
-
-def as_grid_search(seed, rule):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(30, 4))
-    y = X @ rng.normal(size=4) + 3 * rng.normal(size=30)
-    search = sk.GridSearchCV(
-        make_pipeline(StandardScaler(), Ridge()), {'ridge__alpha': alphas},
-        cv=sk.KFold(5), scoring='neg_mean_squared_error')
-    theirs = -sk.cross_val_score(search, X, y, cv=sk.KFold(3),
-                                 scoring='neg_mean_squared_error')
-    ridges = [standardized_ridge(a) for a in alphas]
-    fitted = best_of(ridges, 5)(X, y)(X)
-    return (close(rule(ridges, X, y, folds(np.arange(30), 3)), theirs)
-            and close(fitted, search.fit(X, y).predict(X)))
-
-verify('choosing inside is a GridSearchCV inside cross_val_score',
-       lambda seed: as_grid_search(seed, nested),
-       control=lambda seed: as_grid_search(seed, promised), seed=seeds(),
-       tries=2)
-
-# %% [markdown]
-# How much does it matter? First a case where it does: 40 examples, target and features pure noise, and 25 candidates, each
-# a regression on one feature. The true risk of whatever is chosen can be computed, $1 + b^2 + w^2$ for $\hat y = b +
-# wx_j$. Then a case where it hardly does: the price of ridge regression for the patients, 8 candidates.
-
-# %%
-def on_feature(j):
-    def fit(X, y):
-        m, level = X[:, j].mean(), y.mean()
-        x = X[:, j] - m
-        w = x @ y / (x @ x)
-        return lambda X: level + w * (X[:, j] - m)
-    return fit
-
-def pure_noise(seed):  # promised, nested, true
-    rng = np.random.default_rng(seed)
-    X, y = rng.normal(size=(40, 25)), rng.normal(size=40)
-    rules, parts = [on_feature(j) for j in range(25)], folds(np.arange(40), 5)
-    b, b_plus_w = best_of(rules, 5)(X, y)(np.array([25 * [0.0], 25 * [1.0]]))
-    return (promised(rules, X, y, parts).mean(),
-            nested(rules, X, y, parts).mean(), 1 + b**2 + (b_plus_w - b) ** 2)
-
-# %%
-X, y, _ = diabetes()
-
-def patients(seed):  # promised, nested
-    parts = folds(np.random.default_rng(seed).permutation(442), 5)
-    ridges = [standardized_ridge(a) for a in np.geomspace(0.1, 1000, 8)]
-    return [rule(ridges, X, y, parts).mean() for rule in (promised, nested)]
-
-noise = np.array([pure_noise(seed) for seed in range(24)])  # (24, 3)
-real = np.array([patients(seed) for seed in range(4)])  # (4, 2)
-print('noise (the best is 1): promised {:.2f}, nested {:.2f}, true {:.2f}'
-      .format(*noise.mean(axis=0)))
-print('patients, RMSE: promised {:.1f}, nested {:.1f};'
-      .format(*np.sqrt(real.mean(axis=0))), f'the mean {y.std():.1f}')
-print('the promise was too low in', (noise[:, 0] < noise[:, 2]).sum(), 'of 24')
-
-# %% mystnb={"figure": {"caption": "The error of the best of 25 useless features promises too little in 20 of 24 data sets of pure noise; the nested error is on average close to the true risk."}, "image": {"alt": "Twenty-four data sets of pure noise, in order of the promised error: the promise of the winner lies below one for most of them, the true risk of the winner always above one; the nested estimate scatters widely around the true risk, never below the promise."}} tags=["hide-input"]
-fig, ax = plt.subplots(figsize=(6, 2.8))
-ranks, ordered = np.arange(1, 25), noise[noise[:, 0].argsort()]
-for k, (name, mark) in enumerate((('promised', 'C1o'), ('nested', 'C0s'),
-                                  ('true risk of the winner', 'C2D'))):
-    ax.plot(ranks, ordered[:, k], mark, ms=4, label=name)
-ax.axhline(1, color=GREY, ls='--', lw=1)
-ax.set(xlabel='data sets of pure noise, by promise', ylabel='squared error',
-       ylim=(0.3, 2.4), xticks=[1, 6, 12, 18, 24])
-ax.legend(ncols=3, fontsize=8, loc='upper left');
-
-# %% [markdown]
-# On noise the winner promises, on average, to explain something and explains less than nothing. The nested error says so on
-# average, too, though not in each data set. For the patients, eight values along a flat valley leave luck no room, and
-# promise and nested error differ by a hair. The more candidates, the fewer data and the weaker the signal, the more it
-# matters. And mind: nested cross-validation judges the *procedure*; the model to be used is what the procedure makes of all
-# $N$ examples.
 #
 # ```{exercise} ★★ The luckiest of many
 # :label: cross_validation-luckiest
@@ -1033,7 +1061,7 @@ ax.legend(ncols=3, fontsize=8, loc='upper left');
 def expected_best(m, n):
     raise NotImplementedError('your turn')
 
-# %%
+# %% tags=["hide-input"]
 def best_by_enumeration(m, n):  # all 2^(m n) tables of hits
     tables = np.array(list(product([0, 1], repeat=m * n)))
     return tables.reshape(-1, m, n).mean(axis=2).max(axis=1).mean()
@@ -1064,15 +1092,70 @@ assert round(expected_best_solution(1000, 50), 2) == 0.73
 # ```{solution-end}
 # ```
 
+# %% tags=["checks"]
+def by_numpy(D):
+    return lambda x, y: np.polynomial.Polynomial.fit(x, y, D)
+
+def as_refits(seed, degrees):
+    x, y = points(seed, 2, 1)
+    parts, grid = folds(np.arange(60), 10), np.linspace(-2, 2, 201)
+    fits = [by_numpy(D) for D in degrees]
+    errors = [[cross_validate(fit, *pair, parts, squared)[:, 1]
+               for fit in fits] for pair in zip(x, y, strict=True)]
+    risks = [[squared(fit(*pair)(grid), truth(grid)).mean() for fit in fits]
+             for pair in zip(x, y, strict=True)]
+    return (close(degree_table(x, y, 10), errors)
+            and close(excess_risks(x, y), risks))
+
+def by_definition(seed, errors):
+    table = degree_table(*points(seed, 9, 3), 10)
+    for means, e, *ours in zip(table.mean(axis=2), sem(table, axis=2),
+                               *two_rules(table, errors), strict=True):
+        least = list(means).index(min(means))
+        near = [D for D in range(10) if means[D] <= means[least] + e[least]]
+        if ours != [least + 1, near[0] + 1]:
+            return False
+    return True
+verify('the errors of all degrees are those of refits',
+       lambda seed: as_refits(seed, range(1, 11)),
+       slip=('compares with degrees one lower',
+             lambda seed: as_refits(seed, range(10))),
+       seed=seeds(), tries=4)
+
+verify('both rules choose as defined',
+       lambda seed: by_definition(seed, standard_errors),
+       slip=('takes the standard deviation for the standard error',
+             lambda seed: by_definition(seed, lambda t: t.std(axis=2))),
+       seed=seeds(), tries=20)
+
+def as_grid_search(seed, rule):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(30, 4))
+    y = X @ rng.normal(size=4) + 3 * rng.normal(size=30)
+    search = sk.GridSearchCV(
+        make_pipeline(StandardScaler(), Ridge()), {'ridge__alpha': alphas},
+        cv=sk.KFold(5), scoring='neg_mean_squared_error')
+    theirs = -sk.cross_val_score(search, X, y, cv=sk.KFold(3),
+                                 scoring='neg_mean_squared_error')
+    ridges = [standardized_ridge(a) for a in alphas]
+    fitted = best_of(ridges, 5)(X, y)(X)
+    return (close(rule(ridges, X, y, folds(np.arange(30), 3)), theirs)
+            and close(fitted, search.fit(X, y).predict(X)))
+
+verify('choosing inside is a GridSearchCV inside cross_val_score',
+       lambda seed: as_grid_search(seed, nested),
+       slip=('reports the smallest error without nested folds',
+             lambda seed: as_grid_search(seed, smallest_error)),
+       seed=seeds(), tries=2)
+
 # %% [markdown]
 # ## Summary
 #
-# Cross-validation lets every example examine once and teach $k - 1$ times, and its mean is exactly the risk of the
-# procedure with $N - N/k$ examples, provided that whatever uses data, scaling, choosing features, choosing models, happens
-# inside the folds; otherwise it can find 96 % accuracy in coin flips. Five or ten folds have little bias left, the variance
-# depends on how steady the procedure is, and for ridge regression and least squares one fit gives all left-out errors. The
-# error of a chosen model is too small because it was chosen for that; nested folds, where choosing is a part of fitting,
-# repair it.
+# Cross-validation uses every example once for validation and $k - 1$ times for training. Its mean is exactly the risk of the
+# procedure with $N - N/k$ examples, provided that whatever uses data (scaling, choosing features, choosing models) happens
+# inside the folds; otherwise it can find 96 % accuracy in coin flips. Five or ten folds have little bias left, and for ridge
+# regression and least squares one fit gives all left-out errors. The error of a chosen model is too small because it was
+# chosen for that; nested folds, where choosing is a part of fitting, give an honest estimate.
 #
 # **Further reading.** {cite}`stone1974cross` and {cite}`geisser1975predictive` are the beginnings;
 # {cite}`hastie2009elements`, section 7.10, has the wrong and the right way, {cite}`arlot2010survey` the theory,
