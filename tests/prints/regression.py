@@ -838,29 +838,12 @@ def chi_squared(freedom):
 
 prints('ml.ms.generalization.def', **_examples, ell=squared, L_D=lambda f: weighted_loss(f))
 prints(
-    'dl.train-gen-error.risk', **_examples,
-    p=lambda x, y: sum(p for (v, t), p in zip(_pairs, _shares, strict=True) if t == y and (v == x).all()),
-    l=lambda x, y, guess: squared(y, guess),
-    R=lambda p, f: sum(p(x, y) * squared(y, f(x)) for x, y in _pairs),
-)
-prints(
     'gen-toy-risk', a=scalars(), b=scalars(), s=scalars(0.1, 3), f=of(lambda a, b: lambda x: a * x + b),
     L_D=of(lambda s: lambda f: smooth_risk(s)(f)),
 )
 prints(
     'ml.ms.empirical.def', f=_rules, ell=squared, S=of(lambda: [*_pairs, _pairs[0]]),
     L_S=lambda f: mean_squared_error([y for _, y in [*_pairs, _pairs[0]]], [f(x) for x, _ in [*_pairs, _pairs[0]]]),
-)
-prints(
-    'dl.train-gen-error.remp',
-    tries=20,
-    n=4,
-    X=normal(4, 2),
-    x=of(rows),
-    y=normal(4),
-    f=_rules,
-    l=lambda x, y, guess: squared(y, guess),
-    R_emp=lambda X, y, f: mean_squared_error(y, [f(x) for x in X]),
 )
 _guess = [lambda x: 0.2 * x, lambda x: 0.5 + 0 * x, lambda x: x ** 2]
 prints(
