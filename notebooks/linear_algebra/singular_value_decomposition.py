@@ -47,7 +47,7 @@ import scipy.linalg
 from numpy.linalg import norm
 from scipy.spatial.transform import Rotation
 
-from nbutils.cases import matrices, seeds
+from nbutils.cases import matrices, on, scalars, seeds, vectors
 from nbutils.checks import between, close, grade, verify
 from nbutils.data import photograph
 from nbutils.figures import GREY, panels, show_image
@@ -198,7 +198,24 @@ print('U Sigma Vt\n', (U * sigma @ Vt).round(8) + 0.0)  # no -0
 # Find the SVD of $\begin{pmatrix} 2 & -2 \\ 1 & 2 \end{pmatrix}$ from the eigenvectors of $\mathbf{A}^\top\mathbf{A}$. Write
 # $\mathbf{A}$ as a sum of two matrices of rank one.
 # ```
-#
+
+# %%
+def two_terms():
+    """The terms of the SVD, larger singular value first: two 2 x 2 lists.
+
+    For the matrix [[1, 0], [0, 3]] they would be
+    [[0, 0], [0, 3]], [[1, 0], [0, 0]].
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def computed_terms():
+    u, sigma, vt = np.linalg.svd([[2, -2], [1, 2]])
+    return np.array([sigma[i] * np.outer(u[:, i], vt[i]) for i in (0, 1)])
+
+grade(two_terms, computed_terms, [()])
+
+# %% [markdown]
 # ```{solution-start} svd-pencil
 # :class: dropdown
 # ```
@@ -209,6 +226,15 @@ print('U Sigma Vt\n', (U * sigma @ Vt).round(8) + 0.0)  # no -0
 # $$\mathbf{A} = \frac35 \begin{pmatrix} 2 \\ -1 \end{pmatrix} \begin{pmatrix} 1 & -2 \end{pmatrix}
 # + \frac25 \begin{pmatrix} 1 \\ 2 \end{pmatrix} \begin{pmatrix} 2 & 1 \end{pmatrix}
 # = \begin{pmatrix} 1.2 & -2.4 \\ -0.6 & 1.2 \end{pmatrix} + \begin{pmatrix} 0.8 & 0.4 \\ 1.6 & 0.8 \end{pmatrix} .$$
+
+# %% jupyter={"source_hidden": true}
+first, second = [[1.2, -2.4], [-0.6, 1.2]], [[0.8, 0.4], [1.6, 0.8]]
+assert grade(lambda: (first, second), computed_terms, [()])
+assert not grade(lambda: (second, first), computed_terms, [()])
+assert not grade(lambda: (np.transpose(first), np.transpose(second)), computed_terms, [()])
+assert not grade(lambda: (np.multiply(first, 5), np.multiply(second, 5)), computed_terms, [()])
+
+# %% [markdown]
 # ```{solution-end}
 # ```
 
@@ -367,20 +393,37 @@ print('P\n', P.round(3))
 
 # %%
 def align(x, y):
-    """The rotation (3, 3) that turns the rows of x (n, 3) onto those of y."""
+    """The rotation that turns the rows of x onto those of y, both (n, 3).
+
+    A float array (3, 3) R with R.T @ R = I and det R = 1. The points may
+    lie in a plane or be mirror images, but there is only one best R.
+    Rotation.align_vectors is not allowed.
+    For x = np.eye(3) and y = x[[1, 2, 0]], R is y.T.
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
-def by_scipy(x, y):
-    return Rotation.align_vectors(y, x)[0].as_matrix()
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def by_quaternions(x, y):  # the trace is a quadratic form of the quaternion: the largest eigenvector
+    M = y.T @ x
+    odd = np.array([M[2, 1] - M[1, 2], M[0, 2] - M[2, 0], M[1, 0] - M[0, 1]])
+    form = np.block([[M.trace(), odd], [odd[:, None], M + M.T - M.trace() * np.eye(3)]])
+    w, *v = np.linalg.eigh(form)[1][:, -1]
+    return Rotation.from_quat([*v, w]).as_matrix()
 
-rng = np.random.default_rng(3)
-turns = Rotation.random(4, rng=4).as_matrix()
-clouds = rng.normal(size=(4, 7, 3))  # (cases, n, 3)
-mirror = ([1, 1, 1], [1, 1, 1], [1, 1, -1], [-1, 1, 1])
-cases = [(x, x * flip @ turn.T + 0.1 * rng.normal(size=x.shape))
-         for x, turn, flip in zip(clouds, turns, mirror, strict=True)]
-grade(align, by_scipy, cases)
+def only_one(x, y):  # whether the best rotation is far from all that are as good
+    u, sigma, vt = np.linalg.svd(y.T @ x)
+    return sigma[1] + np.linalg.det(u @ vt) * sigma[2] > 0.01 * sigma[0] > 0
+
+def measured_again(x):  # another molecule of this size, or this one turned by the vector v, and perhaps mirrored
+    turned = vectors(3, -3, 3).map(lambda v: x @ Rotation.from_rotvec(v).as_matrix().T)
+    return (matrices(len(x), 3) | turned | turned.map(np.negative)).filter(lambda y: only_one(x, y))
+
+cases = dict(
+    x=matrices((2, 6), 3, edges=True).filter(lambda x: np.linalg.matrix_rank(x, 1) > 1),
+    y=measured_again,
+    without=['scipy.spatial.transform.Rotation.align_vectors'],
+)
+grade(align, by_quaternions, **cases)
 
 # %% [markdown]
 # ```{solution-start} svd-kabsch
@@ -394,7 +437,8 @@ grade(align, by_scipy, cases)
 # \mathbf{I}$. Otherwise $\det\mathbf{Z}$ must be $-1$. Then $-1$ is an eigenvalue of $\mathbf{Z}$, so
 # $\operatorname{tr}\mathbf{Z} \le 3 - 2$: together the $z_{ii} \le 1$ fall short of 3 by at least 2, and this costs least
 # at the smallest $\sigma_i$. So $\mathbf{Z} = \operatorname{diag}(1, 1, -1)$ {cite}`kabsch1976solution`. The tempting
-# answer $\mathbf{U}\mathbf{V}^\top$ ignores the determinant and turns the third molecule into its mirror image.
+# answer $\mathbf{U}\mathbf{V}^\top$ ignores the determinant and may give a mirror image. Two other wrong answers
+# change the sign at the largest $\sigma_i$, or turn $\mathbf{y}$ onto $\mathbf{x}$. The last one calls the library.
 
 # %% jupyter={"source_hidden": true}
 def align_solution(x, y):
@@ -409,10 +453,17 @@ def sign_changed_first(x, y):
     u, _, vt = np.linalg.svd(y.T @ x)
     return u * [np.linalg.det(u @ vt), 1, 1] @ vt
 
-assert grade(align_solution, by_scipy, cases)
-assert not grade(perhaps_mirrored, by_scipy, cases)
-for wrong in (sign_changed_first, lambda x, y: align_solution(y, x)):
-    assert not grade(wrong, by_scipy, cases)
+def turns_back(x, y):
+    return align_solution(y, x)
+
+def by_the_library(x, y):
+    return Rotation.align_vectors(y, x)[0].as_matrix()
+
+assert grade(align_solution, by_quaternions, **cases)
+assert not grade(perhaps_mirrored, by_quaternions, **cases)
+assert not grade(sign_changed_first, by_quaternions, **cases)
+assert not grade(turns_back, by_quaternions, **cases)
+assert not grade(by_the_library, by_quaternions, **cases)
 
 # %% [markdown]
 # ```{solution-end}
@@ -971,51 +1022,86 @@ ax.set(xlabel='cutoff τ', ylabel='error in grey levels', ylim=(3, None));
 
 # %%
 def careful(a, b, s):
-    """The solution (n,) for a (m, n), b (m,) and noise s, a number."""
+    """The solution for a (m, n) and b (m,) with noise s >= 0: an (n,) array.
+
+    The positive singular values of a are different; a may have any rank,
+    and after its last positive singular value k ends.
+    careful(np.diag([2., 1.]), np.array([4., 1.]), 1.0) is [2, 0].
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
-def by_trying(a, b, s):
-    sigma = np.linalg.svd(a)[1]
-    x = np.zeros(a.shape[1])
-    for tau in np.sqrt(sigma * np.append(sigma[1:], 0)):
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def by_trying(a, b, s):  # least squares among the combinations of the first k right singular vectors
+    v = np.linalg.svd(a)[2].T
+    for k in range(np.linalg.matrix_rank(a) + 1):
+        x = v[:, :k] @ np.linalg.lstsq(a @ v[:, :k], b)[0]
         if ((a @ x - b) ** 2).sum() <= len(b) * s**2:
             break
-        x = np.linalg.pinv(a, tau / sigma[0]) @ b
     return x
 
-rng = np.random.default_rng(14)
-smooth = np.sin(np.linspace(0, 3, 12))
-cases = [(blur(12, w), blur(12, w) @ smooth + s * rng.normal(size=12), s)
-         for w, s in ((1, 0.01), (1, 0.1), (2, 0.001), (2, 3.0))]
-cases.append((blur(12, 1)[:, :4], smooth, 0.0))  # no k explains it: the last
-grade(careful, by_trying, cases)
+def apart(a):  # whether the singular values are clearly different or zero
+    sigma = np.append(np.linalg.svd(a)[1], 0)
+    gaps = -np.diff(sigma[:np.linalg.matrix_rank(a) + 1])
+    return (gaps > 1e-3 * sigma[0]).all()
+
+def clear_noise(a, b):  # such that no residual equals its bound up to rounding
+    if len(b) == 1:  # then the first residual can equal it without rounding
+        return on(abs(float(b[0]))) | scalars(0, 10)
+    u, sigma, _ = np.linalg.svd(a)
+    squares = (u.T @ b) ** 2
+    residuals = np.array([squares[k:].sum() for k in range(len(sigma) + 1)])
+    return scalars(0, 10).filter(lambda s: s == 0 or (abs(residuals - len(b) * s**2) > 1e-9 * (1 + b @ b)).all())
+
+cases = dict(
+    a=matrices((1, 5), (1, 4), edges=True).filter(apart),
+    b=lambda a: vectors(len(a), edges=True),
+    s=clear_noise,
+)
+grade(careful, by_trying, **cases)
 
 # %% [markdown]
 # ```{solution-start} pinv-discrepancy
 # :class: dropdown
 # ```
 # By {eq}`pinv-split`, after $k$ terms the squared residual is $\|\mathbf{b}\|^2 - c_1^2 - \dots - c_k^2$, so we need no
-# solution to choose $k$. This is Morozov's discrepancy principle {cite}`hansen2010discrete`. The tempting wrong answer
-# forgets the factor $m$ and fits the noise. On the photograph the principle comes within a tenth of the smallest error.
+# solution to choose $k$. The code adds it up from its other end, $c_m^2 + \dots + c_{k+1}^2$, since a difference of large
+# numbers loses digits. This is Morozov's discrepancy principle {cite}`hansen2010discrete`. The tempting wrong answer
+# forgets the factor $m$ and fits the noise. Another one never tries $k = 0$, one forgets the noise and takes all terms, and
+# one compares with $s$ in place of $s^2$. On the photograph the principle comes within a tenth of the smallest error.
 
 # %% jupyter={"source_hidden": true}
-def careful_solution(a, b, s, m=None):
+def careful_solution(a, b, s):
     u, sigma, vt = np.linalg.svd(a)
-    c = u.T[:len(sigma)] @ b
-    residual = b @ b - np.append(0, (c**2).cumsum())
-    enough = residual <= (m or len(b)) * s**2
-    k = enough.argmax() if enough.any() else len(sigma)
+    c = u.T @ b
+    r = np.linalg.matrix_rank(a)
+    residual = (c[::-1] ** 2).cumsum()[::-1][:r]
+    enough = residual <= len(b) * s**2
+    k = enough.argmax() if enough.any() else r
     return vt[:k].T @ (c[:k] / sigma[:k])
 
-assert grade(careful_solution, by_trying, cases)
 def fits_the_noise(a, b, s):
-    return careful_solution(a, b, s, m=1)
+    return careful_solution(a, b, s / len(b) ** 0.5)
 
-assert not grade(fits_the_noise, by_trying, cases)
-for wrong in (lambda a, b, s: np.linalg.pinv(a) @ b,
-              lambda a, b, s: careful_solution(a, b, s**0.5)):
-    assert not grade(wrong, by_trying, cases)
+def without_squares(a, b, s):
+    return careful_solution(a, b, s**0.5)
+
+def all_terms(a, b, s):
+    return np.linalg.pinv(a) @ b
+
+def at_least_one_term(a, b, s):
+    u, sigma, vt = np.linalg.svd(a)
+    x = np.zeros(a.shape[1])
+    for k in range(np.linalg.matrix_rank(a)):
+        x = x + vt[k] * (u[:, k] @ b) / sigma[k]
+        if ((a @ x - b) ** 2).sum() <= len(b) * s**2:
+            break
+    return x
+
+assert grade(careful_solution, by_trying, **cases)
+assert not grade(fits_the_noise, by_trying, **cases)
+assert not grade(without_squares, by_trying, **cases)
+assert not grade(all_terms, by_trying, **cases)
+assert not grade(at_least_one_term, by_trying, **cases)
 
 # %% jupyter={"source_hidden": true}
 order = np.argsort(-stretch.ravel())
@@ -1046,9 +1132,14 @@ print(f'photograph: error {found:.2f}, the best {errors.min():.2f}')
 
 # %%
 def predicted_small():
+    """Whether the relative error is below 0.01: a list of four bools.
+
+    In the order A_5 after 20 steps, A_5 after 100, A_4 after 20, A_4
+    after 100; [True, True, True, True] says that all errors are small.
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def newton(a, steps):
     """The relative error of each iterate, in the spectral norm."""
     x, true, found = a.T / norm(a, 2) ** 2, pinv(a), []
