@@ -211,8 +211,8 @@ def compas(part='all'):
     felony, 'M' for misdemeanor), 'decile' (1 to 10, the COMPAS score of risk), and 'again' (1 where there was a new
     offence within two years).
 
-    `part` is 'test' (every fifth of each combination of race and 'again'), 'train' (the others) or 'all'. Read on the page
-    *Data* what is known to be wrong with these data before you use them.
+    `part` is 'test' (every fifth of each combination of race and 'again'), 'train' (the others) or 'all'. Before you use
+    these data, read on the page 'Data' what is known to be wrong with them.
 
     Source: Angwin, Larson, Mattu and Kirchner (2016), 'Machine bias', ProPublica.
     """
@@ -236,8 +236,9 @@ def fico():
 
 
 def earthquakes():
-    """596 earthquakes of April 2024, in order of time, as columns: 'time' (numpy times, UTC), 'latitude' and 'longitude'
-    (degrees), 'depth' (km) and 'magnitude'.
+    """596 earthquakes of magnitude 4 or more between Java and the Philippines, April to July 2024, in order of time, as
+    columns: 'time' (numpy times, UTC), 'latitude' (-10 to 10 degrees), 'longitude' (110 to 140 degrees), 'depth' (km) and
+    'magnitude'.
 
     Source: United States Geological Survey.
     """

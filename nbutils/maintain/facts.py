@@ -250,8 +250,8 @@ def _map(plt):
     for deep, label in ((False, '70 km or less'), (True, 'deeper')):
         here = (rows['depth'] > 70) == deep
         ax.plot(rows['longitude'][here], rows['latitude'][here], '.', ms=4, label=label)
-    ax.legend(loc='lower left')
-    ax.set(xlabel='longitude (degrees)', ylabel='latitude (degrees)', xlim=(-180, 180), ylim=(-90, 90), aspect='equal')
+    ax.set(xlabel='longitude (degrees)', ylabel='latitude (degrees)', aspect='equal')
+    ax.legend(title='depth', loc='center left', bbox_to_anchor=(1, 0.5))
     return figure
 
 

@@ -148,7 +148,8 @@ def test_columns_have_the_kinds_that_are_documented():
     assert all(word.isascii() and word.islower() for word in names['name'])
     assert len(words['word']) == 22_919 and len({p.rstrip('012') for row in words['phonemes'] for p in row.split()}) == 39
     assert len(quakes['time']) == 596 and (np.diff(quakes['time']) >= np.timedelta64(0)).all()
-    assert abs(quakes['latitude']).max() < 90 and abs(quakes['longitude']).max() <= 180
+    assert abs(quakes['latitude']).max() < 10 and 110 < quakes['longitude'].min() and quakes['longitude'].max() < 140
+    assert str(quakes['time'][0]).startswith('2024-04-01') and str(quakes['time'][-1]).startswith('2024-07-31') and quakes['magnitude'].min() == 4
     assert (spots['year'] == np.arange(1700, 2009)).all() and spots['number'].min() == 0
 
 

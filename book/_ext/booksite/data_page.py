@@ -36,8 +36,10 @@ class DataSet(SphinxDirective):
         if sources:
             members = ', '.join(path.rsplit('/', 1)[-1] for path in sources['members'])
             items += [('Taken from', f'{members} in {sources["archive"]}'), ('By', sources['attribution']),
-                      ('Licence', sources['licence']), ('Left out', sources['left out'])]
-        found += [paragraph(nodes.strong('', f'{title}. '), text) for title, text in items]
+                      ('Licence', sources['licence']), ('Left out, changed', sources['left out'])]
+        listed = nodes.bullet_list()
+        listed += [nodes.list_item('', paragraph(nodes.strong('', f'{title}: '), text)) for title, text in items]
+        found += [listed] if items else []
         users = [section for section in the_book.sections if self.uses(section, name)]
         if users:
             used = paragraph(nodes.strong('', 'Used in '))
