@@ -45,7 +45,7 @@ from sklearn.linear_model import LinearRegression, RidgeClassifier
 from torch import tensor
 from torch.nn import functional
 
-from nbutils.cases import matrices, scalars, seeds, vectors
+from nbutils.cases import counts, integers, matrices, on, scalars, seeds, vectors
 from nbutils.checks import close, grade, holds, verify
 from nbutils.data import digits
 from nbutils.figures import GREY, label_lines, panels, show_image
@@ -279,24 +279,26 @@ for method in (commonest, on_numbers, nearest_mean, on_one_hot):
 
 # %%
 def recoded(o, alpha, beta):
+    """The scores (n, q) of the fit to the code alpha, beta: an array.
+
+    o (n, q) has the scores of the fit to 1 and 0; alpha and beta are floats,
+    alpha may be the smaller one. For alpha 0 and beta 1 the scores
+    np.array([[0.25, 0.75]]) become [[0.75, 0.25]].
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
-def some_classes(seed, n=40, d=3, q=3):
-    rng = np.random.default_rng(seed)
-    labels = rng.permutation(np.arange(n) % q)
-    means = 2 * rng.normal(size=(q, d))
-    return means[labels] + rng.normal(size=(n, d)), one_hot(labels, q)
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def on_fit(answer):
+    return lambda X, labels, alpha, beta: answer(scores(*least_squares(X, one_hot(labels, 3)), X), alpha, beta)
 
-X_code, Y_code = some_classes(5)
+def refitted(X, labels, alpha, beta):
+    return LinearRegression().fit(X, np.where(one_hot(labels, 3) == 1, alpha, beta)).predict(X)
 
-def refitted(o, alpha, beta):
-    codes = np.where(Y_code == 1, alpha, beta)
-    return LinearRegression().fit(X_code, codes).predict(X_code)
-
-plain = scores(*least_squares(X_code, Y_code), X_code)
-codes = [(plain, alpha, beta) for alpha, beta in [(1, -1), (1, 0), (-2, 3.5), (0, 0), (5, 4)]]
-grade(recoded, refitted, codes)
+codes = dict(
+    X=matrices((2, 8), (1, 3)), labels=lambda X: counts(len(X), 0, 2),
+    alpha=on(1.0, 0.0, -1.0) | scalars(), beta=on(0.0, -1.0, 1.0) | scalars(),
+)
+grade(on_fit(recoded), refitted, **codes)
 
 # %% [markdown]
 # ```{solution-start} clf-recoded
@@ -305,7 +307,8 @@ grade(recoded, refitted, codes)
 # The new label is $\beta + (\alpha - \beta) \mathbf{y}$. A least-squares fit is linear in the labels, and it reproduces
 # constants because it has biases. So the new scores are $\beta + (\alpha - \beta) \mathbf{o}$. For $\alpha > \beta$ the
 # same score is largest, and the answers are the same. A tempting mistake is to forget the offset $\beta$: this fits the
-# code $\alpha - \beta$ and $0$.
+# code $\alpha - \beta$ and $0$. Another is to forget $\beta$ altogether. To write the codes of the answers in place of the
+# scores is a third.
 
 # %% jupyter={"source_hidden": true}
 def recoded_solution(o, alpha, beta):
@@ -320,10 +323,10 @@ def scaled_only(o, alpha, beta):
 def as_if_binary(o, alpha, beta):
     return np.where(o == o.max(1, keepdims=True), alpha, beta)
 
-assert grade(recoded_solution, refitted, codes)
-assert not grade(without_offset, refitted, codes)
-assert not grade(scaled_only, refitted, codes)
-assert not grade(as_if_binary, refitted, codes)
+assert grade(on_fit(recoded_solution), refitted, **codes)
+assert not grade(on_fit(without_offset), refitted, **codes)
+assert not grade(on_fit(scaled_only), refitted, **codes)
+assert not grade(on_fit(as_if_binary), refitted, **codes)
 
 # %% [markdown]
 # ```{solution-end}
@@ -333,24 +336,74 @@ assert not grade(as_if_binary, refitted, codes)
 # ```{exercise} ★ Pencil: does one-hot treat all classes alike?
 # :label: clf-simplex
 # How far apart are the one-hot vectors of two different classes? Could three classes also be coded by points of the plane
-# that are all equally far from each other? And four? How many dimensions do $q$ classes need?
+# that are all equally far from each other? And four? How many dimensions do $q$ classes need? Write `corners(q)`, such
+# points in as few dimensions as possible.
 # ```
-#
+
+# %%
+def corners(q):
+    """Points, one in each row, whose distances are all sqrt(2): (q, n).
+
+    q is an int, at least 2; the number n of dimensions is the least possible.
+    corners(2) is, for example, np.array([[0.], [2**0.5]]).
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def dimensions_and_distances(answer):
+    def measured(q):
+        points = np.asarray(answer(q), float)
+        return points.shape[1], np.linalg.norm(points[:, None] - points, axis=2)
+    return measured
+
+def all_alike(q):
+    return q - 1, 2**0.5 * (1 - np.eye(q))
+
+classes = dict(q=integers(2, 9))
+grade(dimensions_and_distances(corners), all_alike, **classes)
+
+# %% [markdown]
 # ```{solution-start} clf-simplex
 # :class: dropdown
 # ```
 # $\|\mathbf{e}_j - \mathbf{e}_k\|^2 = 1^2 + 1^2$, so all pairs are $\sqrt2$ apart. Three points of the plane can be the
 # corners of an equilateral triangle, but a fourth point at the same distance from all three does not exist in the plane:
 # four classes need a tetrahedron in space. In general $q - 1$ dimensions are enough and necessary. The one-hot vectors
-# themselves lie in the hyperplane $\sum_j y_j = 1$, which has $q - 1$ dimensions. Leaving out one coordinate ("neither
+# themselves lie in the hyperplane $\sum_j y_j = 1$, which has $q - 1$ dimensions; the solution takes coordinates in it.
+# As they stand, they use one dimension too many. Leaving out one coordinate ("neither
 # chicken nor dog, so it is a cat") does not keep the distances: the class left out moves to the origin, at the distance 1
-# from the others.
+# from the others. Points on a line are equally far from their neighbours alone.
+
+# %% jupyter={"source_hidden": true}
+def corners_solution(q):
+    within = np.linalg.svd(np.ones((1, q)))[2][1:]  # an orthonormal basis of the plane
+    return within.T
+
+def one_hot_as_it_is(q):
+    return np.eye(q)
+
+def one_left_out(q):
+    return np.eye(q)[:, 1:]
+
+def on_a_straight_line(q):
+    return 2**0.5 * np.arange(q)[:, None] * np.eye(1, q - 1)
+
+assert grade(dimensions_and_distances(corners_solution), all_alike, **classes)
+assert not grade(dimensions_and_distances(one_hot_as_it_is), all_alike, **classes)
+assert not grade(dimensions_and_distances(one_left_out), all_alike, **classes)
+assert not grade(dimensions_and_distances(on_a_straight_line), all_alike, **classes)
 
 # %% [markdown]
 # ```{solution-end}
 # ```
 
 # %% tags=["checks"]
+def some_classes(seed, n=40, d=3, q=3):
+    rng = np.random.default_rng(seed)
+    labels = rng.permutation(np.arange(n) % q)
+    means = 2 * rng.normal(size=(q, d))
+    return means[labels] + rng.normal(size=(n, d)), one_hot(labels, q)
+
 holds('dl.classification.one-hot', j=[1, 2, 3, 4], y=of(lambda j: functional.one_hot(tensor(j - 1), 4)))
 
 def label_code(name):
@@ -663,10 +716,14 @@ for name, shares in middle.items():
 
 # %%
 def more_than_half_found():
+    """Four truth values, for 100, 110, 125 and 200 points in the middle.
+
+    [True, True, True, True], for example.
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
-counts = 100, 110, 125, 200
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+sizes = 100, 110, 125, 200
 
 def middle_found(count):
     shares = []
@@ -675,10 +732,10 @@ def middle_found(count):
         shares.append((on_one_hot(x, y, x)[y == 1] == 1).mean())
     return np.mean(shares)
 
-measured = [middle_found(count) for count in counts]
+measured = [middle_found(count) for count in sizes]
 
 def is_measured(answers):
-    if len(answers) != len(counts) or not all(answer in (True, False) for answer in answers):
+    if len(answers) != len(sizes) or not all(answer in (True, False) for answer in answers):
         raise ValueError('give four truth values')
     if list(answers) != [share > 0.5 for share in measured]:
         raise ValueError('something else is measured; try the four counts and compare')
@@ -709,7 +766,7 @@ for wrong in (
     None,
 ):
     assert not grade(lambda: is_measured(wrong), lambda: True, [()])
-for count, share_found in zip(counts, measured):
+for count, share_found in zip(sizes, measured):
     pi = np.array([100, count, 100]) / (200 + count)
     bound = (0.25 + 16 * (1 - pi[1])) / 4 * (pi[1] / pi[2] - 1)
     print(
@@ -812,9 +869,38 @@ right.set(xlabel='$x_1$', ylabel='$x_2$', xlim=(-5, 17), ylim=(-4.8, 4));
 # :label: clf-exponential
 # Boosting, a way to combine many weak classifiers, uses $\psi(m) = e^{-m}$. Which score $g$ minimizes $\eta \, \psi(g) +
 # (1 - \eta) \, \psi(-g)$? What does it tell about the probability? How much does a margin of $-10$ cost, compared with
-# the logistic loss $\log(1 + e^{-m})$?
+# the logistic loss $\log(1 + e^{-m})$? Write `best_score(eta)` and `probability(g)`.
 # ```
-#
+
+# %%
+def best_score(eta):
+    """The score with the least expected exponential loss: a float.
+
+    eta, the probability of class 1, is a float strictly between 0 and 1.
+    best_score(0.5) is 0.0.
+    """
+    raise NotImplementedError('your turn')
+
+def probability(g):
+    """The probability of class 1 for which g, a float, is the best score.
+
+    probability(0.0) is 0.5.
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def by_descent(eta):
+    return minimize_scalar(lambda g: np.log(eta * np.exp(-g) + (1 - eta) * np.exp(g)), bracket=(-1, 1), tol=1e-12).x
+
+def by_slopes(g, h=1e-5):  # where the slopes of both terms cancel
+    here, opposite = (np.exp(-m - h) - np.exp(-m + h) for m in (g, -g))
+    return opposite / (here + opposite)
+
+shares, answers = dict(eta=scalars(0.001, 0.999), atol=1e-5), dict(g=scalars(-5, 5), atol=1e-7)
+print('best_score: ', grade(best_score, by_descent, **shares))
+print('probability:', grade(probability, by_slopes, **answers))
+
+# %% [markdown]
 # ```{solution-start} clf-exponential
 # :class: dropdown
 # ```
@@ -822,7 +908,34 @@ right.set(xlabel='$x_1$', ylabel='$x_2$', xlim=(-5, 17), ylim=(-4.8, 4));
 # \frac{\eta}{1 - \eta}$, half the logarithm of the odds. So the probability can be computed from the score, $\eta = 1 /
 # (1 + e^{-2g})$. The hinge loss does not allow this: its best score is 1 or $-1$ whatever $\eta$ is. But a margin of
 # $-10$ costs $e^{10} \approx 22026$, and with the logistic loss only $\log(1 + e^{10}) \approx 10$. A few wrong labels
-# can therefore dominate the exponential loss.
+# can therefore dominate the exponential loss. Wrong answers forget the half, give the best score of the hinge loss, or
+# read a probability as after the logistic or the square loss.
+
+# %% jupyter={"source_hidden": true}
+def best_score_solution(eta):
+    return np.log(eta / (1 - eta)) / 2
+
+def probability_solution(g):
+    return 1 / (1 + np.exp(-2 * g))
+
+def log_odds(eta):
+    return np.log(eta / (1 - eta))
+
+def of_the_hinge(eta):
+    return np.sign(eta - 0.5)
+
+def of_the_logistic_loss(g):
+    return 1 / (1 + np.exp(-g))
+
+def of_the_square_loss(g):
+    return np.clip((1 + g) / 2, 0, 1)
+
+assert grade(best_score_solution, by_descent, **shares)
+assert grade(probability_solution, by_slopes, **answers)
+assert not grade(log_odds, by_descent, **shares)
+assert not grade(of_the_hinge, by_descent, **shares)
+assert not grade(of_the_logistic_loss, by_slopes, **answers)
+assert not grade(of_the_square_loss, by_slopes, **answers)
 
 # %% [markdown]
 # ```{solution-end}
