@@ -50,7 +50,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from nbutils.cases import scalars, seeds
+from nbutils.cases import counts, on, scalars, seeds
 from nbutils.checks import close, grade, verify
 from nbutils.data import digits
 from nbutils.figures import GREY, panels
@@ -179,16 +179,58 @@ print(f'lowest recall: {found.min():.3f}, of the digit {found.argmin()};'
 # ```{exercise} ★ Pencil: two lazy classifiers
 # :label: measure-lazy
 # What are accuracy, recall and precision of the classifier that always answers "malignant"? Of one that answers
-# "malignant" with probability $\frac12$, whatever it sees? Use the share $\pi$ of malignant tumours.
+# "malignant" with probability $\frac12$, whatever it sees? Use the share $\pi$ of malignant tumours. Write `lazy(pi, s)` for
+# any probability $s$.
 # ```
-#
+
+# %%
+def lazy(pi, s):
+    """Expected accuracy, recall and precision, as a tuple of three floats.
+
+    The share pi of all tumours is malignant, 0 < pi < 1. The classifier
+    answers "malignant" with probability s, 0 < s <= 1. The precision is the
+    share of malignant tumours among many alarms.
+    lazy(0.5, 0.5) is (0.5, 0.5, 0.5).
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def by_expected_table(pi, s):
+    C = np.outer([1 - pi, pi], [1 - s, s])
+    return C.trace(), C[1, 1] / C[1].sum(), C[1, 1] / C[:, 1].sum()
+
+lazy_ones = dict(pi=scalars(0.001, 0.999), s=on(1.0, 0.5) | scalars(0.001, 1))
+grade(lazy, by_expected_table, **lazy_ones)
+
+# %% [markdown]
 # ```{solution-start} measure-lazy
 # :class: dropdown
 # ```
 # Always "malignant": the accuracy is $\pi$, the recall 1, the precision $\pi$. A coin: of the malignant tumours it finds
 # half, so the expected recall is $\frac12$; it is right for half of all tumours; and among its alarms the share of
 # malignant tumours is that of all tumours, so the precision is near $\pi$. A recall of 1 is easy to get, and so is a
-# precision of $\pi$. A score is worth as much as it lies above such references.
+# precision of $\pi$. A score is worth as much as it lies above such references. Wrong answers take the recall for the
+# precision, forget the benign tumours that are answered rightly, or take each accuracy for that of a coin.
+
+# %% jupyter={"source_hidden": true}
+def lazy_solution(pi, s):
+    return pi * s + (1 - pi) * (1 - s), s, pi
+
+def recall_for_precision(pi, s):
+    return pi * s + (1 - pi) * (1 - s), pi, s
+
+def without_the_benign(pi, s):
+    return pi * s, s, pi
+
+def as_a_coin(pi, s):
+    return 0.5, s, pi
+
+assert grade(lazy_solution, by_expected_table, **lazy_ones)
+assert not grade(recall_for_precision, by_expected_table, **lazy_ones)
+assert not grade(without_the_benign, by_expected_table, **lazy_ones)
+assert not grade(as_a_coin, by_expected_table, **lazy_ones)
+
+# %% [markdown]
 # ```{solution-end}
 # ```
 
@@ -430,18 +472,26 @@ ax.set(xlabel='recall', ylabel='precision', xlim=(0, 1.02), ylim=(0, 1.08), xtic
 
 # %%
 def precision_elsewhere(C, pi):
+    """The share of the ill among those with a positive test: a float.
+
+    C (2, 2) is an array of counts, with people in both rows; pi is a float
+    from 0 to 1, both included. Somebody tests positive there.
+    precision_elsewhere(np.array([[9, 1], [1, 9]]), 0.5) is 0.9.
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def by_counting_people(C, pi, people=10**6):
     ill, healthy = pi * people, (1 - pi) * people
     true_alarms = ill * C[1, 1] / (C[1, 0] + C[1, 1])
     false_alarms = healthy * C[0, 1] / (C[0, 0] + C[0, 1])
     return true_alarms / (true_alarms + false_alarms)
 
-clinics = [(np.array([[90, 10], [5, 95]]), 0.01), (np.array([[400, 4], [30, 70]]), 0.001),
-           (np.array([[10, 10], [1, 99]]), 0.5), (np.array([[50, 0], [10, 40]]), 0.1), (np.array([[7, 3], [2, 2]]), 1.0)]
-grade(precision_elsewhere, by_counting_people, clinics)
+clinics = dict(
+    C=counts(4, 0, 100).map(lambda c: c.reshape(2, 2)).filter(lambda C: C.any(1).all() and C[:, 1].any()),
+    pi=lambda C: (on(0.5, 1.0, 0.0) | scalars(0, 1)).filter(lambda pi: pi * C[1, 1] + (1 - pi) * C[0, 1] > 0),
+)
+grade(precision_elsewhere, by_counting_people, **clinics)
 
 # %% [markdown]
 # ```{solution-start} clf-prevalence
@@ -451,7 +501,7 @@ grade(precision_elsewhere, by_counting_people, clinics)
 # take the true and the false positive rate from the rows and put them into {eq}`clf-precision` with the new $\pi$. With
 # 95 % and 10 % and one ill person in a hundred, the precision falls from $0.95/(0.95 + 0.1) \approx 0.90$ to
 # $0.0095/(0.0095 + 0.099) \approx 0.088$. A tempting mistake is to multiply the precision of the clinic by the ratio of
-# the base rates.
+# the base rates. It is wrong as well to keep the precision of the clinic, or to take the rates from the columns.
 
 # %% jupyter={"source_hidden": true}
 def precision_elsewhere_solution(C, pi):
@@ -468,10 +518,10 @@ def rates_of_columns(C, pi):
     tpr, fpr = C[1, 1] / C[:, 1].sum(), C[1, 0] / C[:, 0].sum()
     return pi * tpr / (pi * tpr + (1 - pi) * fpr)
 
-assert grade(precision_elsewhere_solution, by_counting_people, clinics)
-assert not grade(of_the_clinic, by_counting_people, clinics)
-assert not grade(scaled_by_the_rate, by_counting_people, clinics)
-assert not grade(rates_of_columns, by_counting_people, clinics)
+assert grade(precision_elsewhere_solution, by_counting_people, **clinics)
+assert not grade(of_the_clinic, by_counting_people, **clinics)
+assert not grade(scaled_by_the_rate, by_counting_people, **clinics)
+assert not grade(rates_of_columns, by_counting_people, **clinics)
 
 # %% [markdown]
 # ```{solution-end}
@@ -598,9 +648,13 @@ right.set(xscale='log', xlabel='threshold', title='cost in false alarms', ylim=(
 
 # %%
 def three_words():
+    """Three words in a list: for recall, precision, mean probability.
+
+    Each is 'up' or 'down': ['up', 'up', 'up'], for example.
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def summary(q):
     C = confusion(y, (q > 0.5).astype(int), 2)
     recall, precision = recall_precision(C)
