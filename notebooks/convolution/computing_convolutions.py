@@ -44,7 +44,7 @@ from scipy.linalg import circulant
 from torch import nn
 from torch.nn.functional import conv2d
 
-from nbutils.cases import matrices, vectors
+from nbutils.cases import integers, matrices, on, scalars, vectors
 from nbutils.checks import close, grade, verify
 from nbutils.data import photograph
 from nbutils.figures import GREY
@@ -116,15 +116,58 @@ for n in (6, 128):
 # :label: computing-memory
 # A batch has 32 pictures of 64 channels and 56 × 56 pixels in float32. A layer has kernels of 3 × 3 and pads with one row or
 # column of zeros on each side. How much memory do the pictures take, and how much their im2col matrix? How many channels of
-# output are needed until the output is as large as this matrix?
+# output are needed until the output is as large as this matrix? Write `im2col_bytes(pictures, channels, n, k, p)`.
 # ```
-#
+
+# %%
+def im2col_bytes(pictures, channels, n, k, p):
+    """The bytes of the im2col matrix, in float32: an int.
+
+    There are so many pictures of n x n pixels in so many channels. The kernel
+    is k x k; p zeros are padded on each side. All are ints, k <= n + 2 p.
+    im2col_bytes(1, 1, 3, 2, 0) is 64: four windows of four numbers.
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def by_unfolding(pictures, channels, n, k, p):
+    windows = nn.Unfold(k, padding=p)(torch.zeros(pictures, channels, n, n, dtype=torch.float32))
+    return windows.numel() * windows.element_size()
+
+layers = dict(
+    pictures=integers(1, 4), channels=integers(1, 4), n=integers(1, 9),
+    k=lambda n, p: integers(1, n + 2 * p), p=integers(0, 2),
+)
+grade(im2col_bytes, by_unfolding, **layers)
+
+# %% [markdown]
 # ```{solution-start} computing-memory
 # :class: dropdown
 # ```
 # The pictures have $32 \cdot 64 \cdot 56^2$ numbers of four bytes, 26 MB. With the padding there are $56^2$ windows in each, with $64
 # \cdot 9$ numbers. So the matrix is nine times as large. The output has as many windows and one number for each output
-# channel, so it would take $64 \cdot 9 = 576$ channels. Libraries therefore form the matrix in small pieces.
+# channel, so it would take $64 \cdot 9 = 576$ channels. Libraries therefore form the matrix in small pieces. Wrong answers
+# take one window for each pixel, whatever the padding is, count the zeros of one side alone, or forget the channels.
+
+# %% jupyter={"source_hidden": true}
+def im2col_bytes_solution(pictures, channels, n, k, p):
+    return 4 * pictures * channels * k**2 * (n + 2 * p - k + 1) ** 2
+
+def a_window_for_each_pixel(pictures, channels, n, k, p):
+    return 4 * pictures * channels * k**2 * n**2
+
+def zeros_of_one_side(pictures, channels, n, k, p):
+    return 4 * pictures * channels * k**2 * (n + p - k + 1) ** 2
+
+def without_channels(pictures, channels, n, k, p):
+    return 4 * pictures * k**2 * (n + 2 * p - k + 1) ** 2
+
+assert grade(im2col_bytes_solution, by_unfolding, **layers)
+assert not grade(a_window_for_each_pixel, by_unfolding, **layers)
+assert not grade(zeros_of_one_side, by_unfolding, **layers)
+assert not grade(without_channels, by_unfolding, **layers)
+
+# %% [markdown]
 # ```{solution-end}
 # ```
 
@@ -217,22 +260,28 @@ for k in (3, 33):
 # A row of pixels was blurred on a circle and a little noise added: $\mathbf{y} = f * \mathbf{x} + \text{noise}$.
 # Dividing, $\hat x = \hat y / \hat f$, amplifies the noise wherever $\hat f$ is nearly zero. Find instead the
 # $\mathbf{x}$ that minimizes $\|f * \mathbf{x} - \mathbf{y}\|_2^2 + \lambda \|\mathbf{x}\|_2^2$, $\lambda > 0$. Write
-# `deblur(y, f, lam)` for numpy arrays `y` and `f` of equal length, with FFTs alone.
+# `deblur(y, f, lam)` for numpy arrays `y` and `f` of equal length, with FFTs, without solving equations.
 # ```
 
 # %%
 def deblur(y, f, lam):
-    """The row x: deblur(np.array([2.]), np.array([1.]), 1.) is 1."""
+    """The row x, real, of the length of y and f: arrays of shape (N,).
+
+    lam is a float above zero. No function of numpy.linalg is allowed.
+    deblur(np.array([2.]), np.array([1.]), 1.) is [1.].
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def by_matrix(y, f, lam):  # the normal equations, with the matrix of the blur
     C = circulant(f)
     return np.linalg.solve(C.T @ C + lam * np.eye(len(y)), C.T @ y)
 
-rng = np.random.default_rng(4)
-blurred = [(rng.normal(size=N), rng.uniform(size=N), lam) for N, lam in ((1, 1.0), (5, 0.1), (8, 1.0), (16, 0.01))]
-grade(deblur, by_matrix, blurred)
+blurred = dict(
+    y=vectors((1, 8)), f=lambda y: vectors(len(y), -3, 3, edges=True), lam=on(1.0, 0.01) | scalars(0.01, 2),
+    without=['numpy.linalg.solve', 'numpy.linalg.inv', 'numpy.linalg.lstsq', 'numpy.linalg.pinv', 'scipy.linalg.solve'],
+)
+grade(deblur, by_matrix, **blurred)
 
 # %% [markdown]
 # ```{solution-start} computing-deblur
@@ -242,7 +291,8 @@ grade(deblur, by_matrix, blurred)
 # frequency has its own problem: minimize $|\hat f \hat x - \hat y|^2 + \lambda |\hat x|^2$ over one complex number.
 # The answer is $\hat x = \overline{\hat f}\, \hat y / (|\hat f|^2 + \lambda)$. Real data
 # give a real $\mathbf{x}$, because conjugate frequencies get conjugate answers. The bar stands for the transposed matrix
-# of the normal equations, and is easily forgotten.
+# of the normal equations, and is easily forgotten. Other wrong answers divide by $\hat f + \lambda$, or multiply $\lambda$
+# by the length, as if the factor of Parseval's identity stood before one of the two norms alone.
 
 # %% jupyter={"source_hidden": true}
 def deblur_solution(y, f, lam):
@@ -259,10 +309,15 @@ def divides(y, f, lam):
 def penalty_by_length(y, f, lam):
     return deblur_solution(y, f, lam * len(y))
 
-assert grade(deblur_solution, by_matrix, blurred)
-assert not grade(no_bar, by_matrix, blurred)
-assert not grade(divides, by_matrix, blurred)
-assert not grade(penalty_by_length, by_matrix, blurred)
+def by_equations(y, f, lam):
+    C = circulant(f)
+    return np.linalg.solve(C.T @ C + lam * np.eye(len(y)), C.T @ y)
+
+assert grade(deblur_solution, by_matrix, **blurred)
+assert not grade(no_bar, by_matrix, **blurred)
+assert not grade(divides, by_matrix, **blurred)
+assert not grade(penalty_by_length, by_matrix, **blurred)
+assert not grade(by_equations, by_matrix, **blurred)
 
 # %% [markdown]
 # ```{solution-end}
@@ -435,21 +490,23 @@ print(f'largest error: {off.max():.1f} predicted standard deviations')
 
 # %%
 def kernel_gradient(X, G):
-    """In the shape of the kernel: kernel_gradient(X, np.ones((1, 1))) is X."""
+    """The gradient (h, w) with respect to the kernel: an array.
+
+    X (m, n) and G (m - h + 1, n - w + 1) are arrays, G no larger than X.
+    kernel_gradient(np.array([[1., 2.]]), np.array([[3.]])) is [[3., 6.]].
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def by_autograd(X, G):
-    k_h, k_w = X.shape[0] - G.shape[0] + 1, X.shape[1] - G.shape[1] + 1
-    kernel = torch.zeros(1, 1, k_h, k_w, requires_grad=True)
-    Y = conv2d(torch.tensor(X)[None, None], kernel)
-    Y.backward(torch.tensor(G)[None, None])
+    X, G = torch.tensor(X), torch.tensor(G)
+    size = X.shape[0] - G.shape[0] + 1, X.shape[1] - G.shape[1] + 1
+    kernel = torch.zeros(1, 1, *size, dtype=X.dtype, requires_grad=True)
+    conv2d(X[None, None], kernel).backward(G[None, None])
     return kernel.grad[0, 0]
 
-rng = np.random.default_rng(7)
-shapes = [((4, 4), (3, 3)), ((5, 7), (3, 6)), ((6, 4), (6, 1)), ((3, 3), (1, 1))]
-pairs = [(rng.normal(size=n), rng.normal(size=m)) for n, m in shapes]
-grade(kernel_gradient, by_autograd, pairs)
+pairs = dict(X=matrices((1, 5), (1, 5), edges=True), G=lambda X: matrices((1, len(X)), (1, X.shape[1])))
+grade(kernel_gradient, by_autograd, **pairs)
 
 # %% [markdown]
 # ```{solution-start} computing-gradient
@@ -458,7 +515,8 @@ grade(kernel_gradient, by_autograd, pairs)
 # From $Y_{i,j} = \sum_{a,b} V_{a,b} X_{i+a,\,j+b}$ follows $\partial Y_{i,j} / \partial V_{a,b} = X_{i+a,\,j+b}$, and
 # the chain rule gives $\sum_{i,j} G_{i,j} X_{i+a,\,j+b}$: the picture correlated with the gradient. With respect to
 # the pixel $X_{m,n}$ the same steps give $\sum_{i,j} G_{i,j} V_{m-i,\,n-j}$, a true convolution: the flip that the
-# forward pass avoids returns in the backward pass.
+# forward pass avoids returns in the backward pass. Wrong answers flip $\mathbf{G}$ here, too, keep the shape of the
+# picture, or give the gradient that belongs to the pixels.
 
 # %% jupyter={"source_hidden": true}
 def kernel_gradient_solution(X, G):
@@ -473,10 +531,10 @@ def shape_of_the_picture(X, G):
 def gradient_for_the_picture(X, G):
     return signal.convolve2d(X, G)
 
-assert grade(kernel_gradient_solution, by_autograd, pairs)
-assert not grade(flipped_gradient, by_autograd, pairs)
-assert not grade(shape_of_the_picture, by_autograd, pairs)
-assert not grade(gradient_for_the_picture, by_autograd, pairs)
+assert grade(kernel_gradient_solution, by_autograd, **pairs)
+assert not grade(flipped_gradient, by_autograd, **pairs)
+assert not grade(shape_of_the_picture, by_autograd, **pairs)
+assert not grade(gradient_for_the_picture, by_autograd, **pairs)
 
 # %% [markdown]
 # ```{solution-end}
@@ -489,7 +547,34 @@ assert not grade(gradient_for_the_picture, by_autograd, pairs)
 # descent need more or fewer steps to learn the edge from this picture? What about
 # `2 * picture[:, 1:-1] - (picture[:, :-2] + picture[:, 2:]) / 2`? Predict, compute $\kappa$ and count the steps to 1 %.
 # ```
-#
+
+# %%
+def predicted_steps():
+    """Two words in a list, for the blurred and for the sharpened picture.
+
+    Each is 'more' or 'fewer': ['fewer', 'fewer'], for example.
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+variants = {
+    'as it is': picture,
+    'blurred': (picture[:, :-1] + picture[:, 1:]) / 2,
+    'sharpened': 2 * picture[:, 1:-1] - (picture[:, :-2] + picture[:, 2:]) / 2,
+}
+steps_to_edge = {name: int((descend(X, edge, 1500) > 0.01).sum()) for name, X in variants.items()}
+
+def is_measured(words):
+    if len(words) != 2 or not set(words) <= {'more', 'fewer'}:
+        raise ValueError("give two words, each 'more' or 'fewer'")
+    plain, *others = steps_to_edge.values()
+    if list(words) != ['more' if steps > plain else 'fewer' for steps in others]:
+        raise ValueError('something else is measured; count the steps and compare')
+    return True
+
+grade(lambda: is_measured(predicted_steps()), lambda: True, [()])
+
+# %% [markdown]
 # ```{solution-start} computing-sharpened
 # :class: dropdown
 # ```
@@ -498,17 +583,13 @@ assert not grade(gradient_for_the_picture, by_autograd, pairs)
 # whitened: pixels that know nothing of each other have $\kappa = 1$.
 
 # %% jupyter={"source_hidden": true}
-variants = {
-    'blurred': (picture[:, :-1] + picture[:, 1:]) / 2,
-    'as it is': picture,
-    'sharpened': 2 * picture[:, 1:-1] - (picture[:, :-2] + picture[:, 2:]) / 2,
-}
-for name, X in variants.items():
-    low, high = torch.linalg.eigvalsh(curvature(X)).tolist()
-    print(
-        f'{name:9} κ = {high / low:6.1f}, '
-        f'steps {(descend(X, edge, 1500) > 0.01).sum()}'
-    )
+assert grade(lambda: is_measured(['more', 'fewer']), lambda: True, [()])
+assert not grade(lambda: is_measured(['fewer', 'more']), lambda: True, [()])
+assert not grade(lambda: is_measured(['more', 'more']), lambda: True, [()])
+assert not grade(lambda: is_measured(['fewer', 'fewer']), lambda: True, [()])
+for name in ('blurred', 'as it is', 'sharpened'):
+    low, high = torch.linalg.eigvalsh(curvature(variants[name])).tolist()
+    print(f'{name:9} κ = {high / low:6.1f}, steps {steps_to_edge[name]}')
 
 # %% [markdown]
 # ```{solution-end}
