@@ -20,10 +20,10 @@ def check(
     A print of inequalities alone also needs `equality`, a dict of values of the letters at which its sides are equal (or a
     list of dicts, where several inequalities are not sharp at once), or `slip`, a pair of words that name a mistake and the
     LaTeX with that mistake: true weaker statements are among its spoilt prints. `also_true` is how many spoilt prints of an
-    equation may survive because they say something else that is true. Each inequality and each implication, turned round,
-    must be rejected, wherever it stands, which takes a case in which it is strict; `also_turned` is how many of them are
-    true in both ways. Raises AssertionError where the print fails, a slip is not rejected, or the cases do not try an
-    implication.
+    equation may survive because they say something else that is true, and of an inequality, if they are sharp in the cases
+    of equality. Each inequality and each implication, turned round, must be rejected, wherever it stands, which takes a case
+    in which it is strict; `also_turned` is how many of them are true in both ways. Raises AssertionError where the print
+    fails, a slip is not rejected, or the cases do not try an implication.
     """
     sharp = [equality] if isinstance(equality, dict) else equality or []
     sharp = [{k.rstrip('_'): v for k, v in case.items()} for case in sharp]
@@ -38,8 +38,9 @@ def check(
             f'{name}: an inequality needs equality={{...}}, a case in which its sides are equal, '
             "or slip=('words that name a mistake', LaTeX)"
         )
-    if sharp:
-        _must_be_equal(name, latex, formula, sharp, every=slip is None)
+    if sharp and (loose := _loose(formula, sharp, every=slip is None)):
+        raise AssertionError(f'{name}: the sides are not equal in the case that was given as one of equality: '
+                             + latex[slice(*loose[0])])
     if slip is not None:
         _must_fail(name, slip, search, options, meanings)
     if report.idle:
@@ -50,7 +51,9 @@ def check(
     survived = [(kind, text) for kind, text in report.spoilt['survived'] if kind not in TURNS]
     if not report.rejected and slip is None:
         raise AssertionError(f'{name}: no spoilt print was rejected, so the check proves nothing')
-    if not unequal and len(survived) > also_true:
+    if unequal:  # a weaker one is no longer sharp; where a slip stands, no case of equality says so much
+        survived = [(kind, text) for kind, text in survived if slip is None and not _loosened(text, formula, sharp)]
+    if len(survived) > also_true:
         kind, text = survived[0]
         raise AssertionError(f'{name}: {len(survived)} spoilt prints hold as well, for example ({kind}) {text}')
     return report
@@ -67,16 +70,24 @@ def _relation_signs(statement):
     return [sign for part in parts if isinstance(part, Node) for sign in _relation_signs(part)]
 
 
-def _must_be_equal(name, latex, formula, cases, every):
-    """Some inequality, or if `every` all but the strict ones, must have equal sides in one of the cases."""
-    found = {}  # place of a sign -> whether its sides were equal
+def _loose(formula, cases, every=True):
+    """The places of the inequalities, strict ones aside, whose sides are equal in none of the cases; unless `every`, no
+    places where one of them is sharp."""
+    found = {}  # place of both sides -> whether they were equal
     for case in cases:
-        for left, right, equal_here in formula.compared(WEAK, case):
-            found[left.start, right.end] = found.get((left.start, right.end), False) or equal_here
-    loose = [latex[start:end] for (start, end), sharp in found.items() if not sharp]
-    if len(loose) == len(found) or every and loose:
-        raise AssertionError(f'{name}: the sides are not equal in the case that was given as one of equality: '
-                             f'{" ".join(loose[:1])}')
+        for left, right, equal in formula.compared(WEAK, case):
+            place = left.start, right.end
+            found[place] = found.get(place, False) or equal
+    loose = [place for place, equal in found.items() if not equal]
+    return loose if every or len(loose) == len(found) else []
+
+
+def _loosened(text, formula, cases):
+    """Whether a spoilt print, which is true, has no equal sides any more."""
+    try:
+        return bool(_loose(Formula(text, formula.meanings, formula.options, definable=set(formula.defined)), cases))
+    except (FormulaError, *MISHAPS):
+        return True
 
 
 def _must_fail(name, slip, search, options, meanings):

@@ -121,6 +121,7 @@ class Formula:
     define."""
 
     def __init__(self, latex, meanings, options, definable=None):
+        self.meanings = meanings
         self.options, self.met = options, set()  # met: the claims that the printed conditions allowed in some case
         self.seen = {}  # of each step of an implication or an equivalence: the pairs of truths of its sides
         self.drawn = {
@@ -153,6 +154,7 @@ class Formula:
     def _sort(self, part, known, definable):
         """Enter a part as a condition, a definition or a claim."""
         node = part.node
+        _look_for_idle_counters(node)
         if part.role == 'range':
             name, low, high = node.args
             self.defined[f'range of {name}'] = (low, high)
@@ -325,6 +327,15 @@ def _sides(statement, scope):
         found += [op, *([supposed] if op == 'implies' else _sides(left, scope))]
         found += _sides(right, scope) if op == 'iff' or supposed else []
     return found
+
+
+def _look_for_idle_counters(node):
+    """Raises FormulaError where what stands behind a sum or the like does not contain its counter."""
+    for big in walk(node):
+        if big.op == 'big' and big.args[0] in ('sum', 'prod', 'bigcap', 'bigcup'):
+            counters = _bound(big)
+            if counters and not counters & (names_in(big.args[2]) | free_names(big.args[2])):
+                raise FormulaError(f'{big.args[0]} over {min(counters)}, which does not stand behind it')
 
 
 def _value_or_none(node, scope):

@@ -112,8 +112,8 @@ _square = dict(f=square, L=[2, 3], x_0=vectors(2, -2, 2), tries=12)  # 3 is a bo
 prints(
     'jacobians-remainder',
     h=vectors(2, -2, 2),
-    equality=dict(x_0=np.array([1., -1]), h=np.array([0.5, 2]), L=2),
-    **_square,
+    equality=dict(x_0=np.array([1., -1]), h=np.array([0.5, 2]), L=3),
+    **_square | dict(f=lambda x: 1.5 * square(x), L=[3, 4]),
 )
 _around = np.linspace(0, 2 * np.pi, 721)
 

@@ -1240,11 +1240,11 @@ prints(
     R=[1.0, 1.5],
     G=[1.0, 2],
     steps=_walks,
-    L=of(lambda T, steps: worst_case(T) if steps is None else lambda w: np.abs(w).sum()),
-    w=of(lambda T, steps: one_coordinate_a_step(T) if steps is None else walk_on_bars(steps)),
-    gamma=of(lambda T, steps: lambda t: 1 / np.sqrt(T + 1) if steps is None else steps[int(t)]),
-    w_star=of(lambda T, steps: -np.ones(T + 1) / np.sqrt(T + 1) if steps is None else np.zeros(1)),
-    equality=dict(T=3, R=1.0, G=1.0, steps=None),
+    L=of(lambda T, R, G, steps: lambda w: np.abs(w).sum() if steps else G * R * worst_case(T)(w / R)),
+    w=of(lambda T, R, steps: walk_on_bars(steps) if steps else lambda t: R * one_coordinate_a_step(T)(t)),
+    gamma=of(lambda T, R, G, steps: lambda t: steps[int(t)] if steps else R / G / np.sqrt(T + 1)),
+    w_star=of(lambda T, R, steps: np.zeros(1) if steps else -R * np.ones(T + 1) / np.sqrt(T + 1)),
+    equality=dict(T=3, R=1.5, G=2.0, steps=None),
 )
 _proximal = {
     abs: lambda v, gamma: v - np.clip(v, -gamma, gamma),

@@ -243,10 +243,12 @@ _spread = dict(
 
 prints(
     'eq-conc-chebyshev',
-    X=Random([2., 3, 4], of(lambda w: w)),
-    t=[-0.5, 0.5, 1],
-    equality=dict(w=np.array([0.1, 0.8, 0.1]), t=1.0),
-    **_spread | dict(mu=of(lambda w: 3 + w @ [-1, 0, 1])),  # far from zero, where a slip in its sign shows
+    X=Random([1., 3, 5], of(lambda w: w)),
+    t=[-2, 0.5, 2],
+    equality=dict(w=np.array([0.1, 0.8, 0.1]), t=2.0),
+    w=_spread['w'],
+    mu=of(lambda w: w @ [1, 3, 5]),  # far from zero, where a slip in its sign shows
+    sigma=of(lambda w: np.sqrt(w @ [1, 9, 25] - (w @ [1, 3, 5]) ** 2)),
 )
 prints(
     'ml.ms.hoeffding.concentration',

@@ -391,7 +391,7 @@ _squares = dict(
 )
 _chord = _squares | dict(w_prime=normal(2), lambda_=[0.3, 1.5, -0.5, 0.9])  # beyond its ends a chord lies below
 _level = dict(
-    X=np.eye(4, 2), y=np.ones(4), w=np.array([1., 2.]), w_prime=np.array([3., -1.]), lambda_=1.0,
+    X=np.eye(4, 2), y=np.ones(4), w=np.array([3., 2.]), w_prime=np.array([3., 2.]), lambda_=0.3,
 )
 _svd = dict(
     X=normal(4, 3),
@@ -753,7 +753,9 @@ prints('lasso-ista', tries=4, **_proximal, v=normal(2))
 prints(
     'lasso-one-step',
     tries=6,
-    equality=dict(X=np.array([[1., 0.], [2., 0.]]), y=np.ones(2), w=np.zeros(2), alpha=0.1, v=np.array([3., 0.]), u=np.array([3., 0.])),
+    equality=dict(
+        X=np.array([[1., 0.], [2., 0.]]), y=np.ones(2), w=np.zeros(2), alpha=0.0, v=np.array([3., 1.]), u=np.array([3., -0.5])),
+    also_true=1,  # what a step from u gains is bounded by the same
     **_proximal,
     v=normal(2),
     u=normal(2),

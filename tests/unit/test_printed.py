@@ -473,6 +473,13 @@ def test_each_relation_turned_round_is_rejected(latex, letters):
         check('one way', latex, search, slip=('forgets the other one', '1 = 2'), **letters)
 
 
+def test_a_case_of_equality_among_ones_hides_exponents():
+    latex, letters = r'a b \le \frac{a^2 + b^2}{2}', dict(a=scalars(), b=scalars())
+    with pytest.raises(AssertionError, match='spoilt prints hold as well'):
+        check('means', latex, search, equality=dict(a=0.0, b=0.0), **letters)
+    check('means', latex, search, equality=dict(a=3.0, b=3.0), **letters)
+
+
 # A bound of 2 in place of 1 is true as well; the case in which the bound is reached gives it away, beside an equation, too.
 def test_each_inequality_is_sharp_in_a_case_of_equality():
     letters, latex = dict(a=[1.0, -1.0, 0.5]), r'|a| = \sqrt{a^2}, \quad a \le |a| \le 1'
@@ -497,6 +504,11 @@ def test_a_counter_on_the_right_alone_is_an_error():
         run(r'\sum_i x_i = x_j', search, x=[np.array([0., 0.])])
     for latex in (r'\sum_i x_i = x_j \quad \text{for all } j \le 2', r'x_j = \sum_i x_i', r'\sum_i x_i \ge x_j'):
         assert run(latex, search, x=[np.array([0., 0.])]).counterexample is None
+
+
+def test_a_sum_without_its_counter_is_an_error():
+    with pytest.raises(FormulaError, match='sum over j, which does not stand behind it'):
+        run(r'\sum_{j=1}^2 x_i = 2 x_i', search, x=[np.array([0., 0.])])
 
 
 @pytest.mark.parametrize('latex, letters, error', [
