@@ -39,7 +39,7 @@ from matplotlib.cbook import get_sample_data
 from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 from scipy.spatial import ConvexHull
 
-from nbutils.cases import seeds, vectors
+from nbutils.cases import counts, integers, matrices, on, scalars, seeds, vectors
 from nbutils.checks import close, grade, holds
 from nbutils.figures import panels, show_image
 
@@ -203,24 +203,44 @@ print(hat(np.array([1, 2, 3])))
 
 # %%
 def inside(x, triangle):
+    """Whether x lies in the triangle or on its boundary: a bool.
+
+    x (3,) and the rows of triangle (3, 3) are floats with the third entry
+    0. The corners are not on a line. All entries are whole or half
+    numbers below 10, so that cross products have no rounding errors.
+    inside(np.zeros(3), np.array([[0., 0, 0], [1, 0, 0], [0, 1, 0]]))
+    is True.
+    """
     raise NotImplementedError('your turn')
 
-# %%
-def by_weights(x, triangle):  # x as a mean of the corners: weights >= 0
-    rows = np.vstack([triangle[:, :2].T, np.ones(3)])
-    return (np.linalg.solve(rows, [x[0], x[1], 1]) >= 0).all()
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def by_weights(x, triangle):  # x as a mean of the corners, in fractions: all weights are 0 or more
+    rows = sp.Matrix(np.vstack([2 * triangle[:, :2].T, np.ones(3)]).astype(int))
+    return all(weight >= 0 for weight in rows.LUsolve(sp.Matrix([int(2 * x[0]), int(2 * x[1]), 1])))
 
-triangle = np.array([[0., 0, 0], [4, 1, 0], [1, 3, 0]])
-points = np.array([[1.5, 1, 0], [3, 3, 0], [-1, 0, 0], [2, 2, 0], [3, 0.5, 0]])
-cases = [(x, t) for x in points for t in (triangle, triangle[::-1])]
-grade(inside, by_weights, cases)
+def in_plane(corners):
+    return np.column_stack([corners.reshape(-1, 2), np.zeros(len(corners) // 2)])
+
+def near(triangle):  # a corner, the middle of a side, a point further along it, one beside these, or any
+    p, q, r = triangle
+    special = on(p, q, r, (p + q) / 2, (q + r) / 2, (r + p) / 2, 2 * p - q, 2 * q - r)
+    beside = special.flatmap(lambda x: on(x + [0.5, 0, 0], x - [0.5, 0, 0], x + [0, 0.5, 0], x - [0, 0.5, 0]))
+    return special | beside | counts(2, -8, 8).map(lambda x: np.append(x / 2, 0))
+
+def has_area(triangle):
+    p, q, r = triangle
+    return np.cross(q - p, r - p)[2] != 0
+
+cases = dict(x=near, triangle=counts(6, -3, 3).map(in_plane).filter(has_area))
+grade(inside, by_weights, **cases)
 
 # %% [markdown]
 # ```{solution-start} cross-inside
 # :class: dropdown
 # ```
 # Walking around the triangle, an inner point is always on the same side: on the left if the corners come counterclockwise,
-# on the right otherwise. The wrong answer takes the left for granted.
+# on the right otherwise. The wrong answers take the left for granted, leave out the boundary, or look at two of the three
+# sides.
 
 # %% jupyter={"source_hidden": true}
 def sides(x, triangle):
@@ -231,8 +251,21 @@ def inside_solution(x, triangle):
     s = sides(x, triangle)
     return (s >= 0).all() or (s <= 0).all()
 
-assert grade(inside_solution, by_weights, cases)
-assert not grade(lambda x, t: (sides(x, t) >= 0).all(), by_weights, cases)
+def on_the_left(x, triangle):
+    return (sides(x, triangle) >= 0).all()
+
+def without_boundary(x, triangle):
+    s = sides(x, triangle)
+    return (s > 0).all() or (s < 0).all()
+
+def of_two_sides(x, triangle):
+    s = sides(x, triangle)[:2]
+    return (s >= 0).all() or (s <= 0).all()
+
+assert grade(inside_solution, by_weights, **cases)
+assert not grade(on_the_left, by_weights, **cases)
+assert not grade(without_boundary, by_weights, **cases)
+assert not grade(of_two_sides, by_weights, **cases)
 
 # %% [markdown]
 # ```{solution-end}
@@ -456,18 +489,35 @@ ax.legend();
 
 # %%
 def line_distance(p, u, q, v):
+    """The distance of the lines p + s u and q + t v: a float.
+
+    All four are arrays (3,), u and v not zero, but of any length. The
+    directions are parallel, up to rounding, or their angle is larger than
+    a thousandth. p = (0, 0, 0), u = (1, 0, 0), q = (5, 2, 0) and
+    v = (0, 0, 1) give 2.0.
+    """
     raise NotImplementedError('your turn')
 
-# %%
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def by_least_squares(p, u, q, v):  # the best s and t
-    directions = np.stack([u, -v], 1)  # (3, 2)
-    s_and_t = np.linalg.lstsq(directions, q - p)[0]
+    directions = np.stack([u / np.linalg.norm(u), -v / np.linalg.norm(v)], 1)  # (3, 2)
+    s_and_t = np.linalg.lstsq(directions, q - p, rcond=1e-9)[0]
     return np.linalg.norm(directions @ s_and_t - (q - p))
 
-rng = np.random.default_rng(2)
-cases = [tuple(rng.integers(-5, 6, (4, 3)).astype(float)) for _ in range(4)]
-cases.append(tuple(np.array([[0., 0, 0], [1, 2, 2], [3, 0, 0], [-2, -4, -4]])))
-grade(line_distance, by_least_squares, cases)
+def other_direction(u):  # a multiple of u, or not nearly one
+    def clear(v):
+        return np.linalg.norm(np.cross(u, v)) > 1e-3 * np.linalg.norm(u) * np.linalg.norm(v) > 0
+    multiples = scalars(0.1, 3).map(lambda t: t * u) | scalars(0.1, 3).map(lambda t: -t * u)
+    return multiples | on(1e-12, 1.0, 1e12).flatmap(lambda scale: directions.map(lambda v: scale * v).filter(clear))
+
+directions = vectors(3, edges=True).filter(lambda u: np.linalg.norm(u) > 0.01)
+cases = dict(
+    p=vectors(3, edges=True),
+    u=on(1.0, 1e-12, 1e12).flatmap(lambda scale: directions.map(lambda u: scale * u)),
+    q=vectors(3, edges=True),
+    v=other_direction,
+)
+grade(line_distance, by_least_squares, **cases)
 
 # %% [markdown]
 # ```{solution-start} cross-lines
@@ -475,21 +525,33 @@ grade(line_distance, by_least_squares, cases)
 # ```
 # The distance is the height of the box over the parallelogram of $\mathbf{u}$ and $\mathbf{v}$: volume by area,
 # $|(\mathbf{q} - \mathbf{p}) \cdot (\mathbf{u} \times \mathbf{v})| / \|\mathbf{u} \times \mathbf{v}\|_2$. For parallel lines
-# it is the height of a parallelogram, $\|(\mathbf{q} - \mathbf{p}) \times \mathbf{u}\|_2 / \|\mathbf{u}\|_2$. The wrong
-# answer forgets to divide by the area.
+# it is the height of a parallelogram, $\|(\mathbf{q} - \mathbf{p}) \times \mathbf{u}\|_2 / \|\mathbf{u}\|_2$. With
+# directions of length one, a cross product that is only a rounding error can be recognized. The wrong answers forget
+# to divide by the area, forget parallel lines, or recognize only those whose cross product is exactly zero.
 
 # %% jupyter={"source_hidden": true}
+def line_distance_solution(p, u, q, v):
+    u, v = u / np.linalg.norm(u), v / np.linalg.norm(v)
+    n = np.cross(u, v)
+    if np.linalg.norm(n) < 1e-9:
+        return np.linalg.norm(np.cross(q - p, u))
+    return abs((q - p) @ n) / np.linalg.norm(n)
+
 def volume(p, u, q, v):
     return abs((q - p) @ np.cross(u, v))
 
-def line_distance_solution(p, u, q, v):
-    n = np.cross(u, v)
-    if np.linalg.norm(n) < 1e-12 * np.linalg.norm(u) * np.linalg.norm(v):
-        return np.linalg.norm(np.cross(q - p, u)) / np.linalg.norm(u)
-    return volume(p, u, q, v) / np.linalg.norm(n)
+def never_parallel(p, u, q, v):
+    return volume(p, u, q, v) / np.linalg.norm(np.cross(u, v))
 
-assert grade(line_distance_solution, by_least_squares, cases)
-assert not grade(volume, by_least_squares, cases)
+def without_tolerance(p, u, q, v):
+    if not np.cross(u, v).any():
+        return np.linalg.norm(np.cross(q - p, u)) / np.linalg.norm(u)
+    return never_parallel(p, u, q, v)
+
+assert grade(line_distance_solution, by_least_squares, **cases)
+assert not grade(volume, by_least_squares, **cases)
+assert not grade(never_parallel, by_least_squares, **cases)
+assert not grade(without_tolerance, by_least_squares, **cases)
 
 # %% [markdown]
 # ```{solution-end}
@@ -686,26 +748,29 @@ print('Jacobi:', not sum(cross_7(x, cross_7(y, z)) for x, y, z in turns).any())
 
 # %%
 def cross_many(vs):
+    """The product of the rows of vs (n - 1, n), n >= 2: an array (n,).
+
+    It is zero where the rows are dependent. cross_many(np.eye(3)[:2]) is
+    [0, 0, 1].
+    """
     raise NotImplementedError('your turn')
 
-# %%
-def by_singular_vectors(vs):  # direction, length and orientation one by one
-    n = np.linalg.svd(vs)[2][-1]  # perpendicular to all rows
-    n *= np.sign(np.linalg.det(np.vstack([vs, n])))
-    return n * np.sqrt(np.linalg.det(vs @ vs.T))
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def by_minors(vs):  # expand the determinant along its last row
+    n = vs.shape[1]
+    return np.array([(-1) ** (n - 1 + i) * np.linalg.det(np.delete(vs, i, axis=1)) for i in range(n)])
 
-rng = np.random.default_rng(4)
-shapes = ((1, 2), (2, 3), (3, 4), (4, 5))
-cases = [(rng.integers(-4, 5, shape).astype(float),) for shape in shapes]
-grade(cross_many, by_singular_vectors, cases)
+cases = dict(vs=integers(2, 5).flatmap(lambda n: matrices(n - 1, n, -5, 5, edges=True)))
+grade(cross_many, by_minors, **cases)
 
 # %% [markdown]
 # ```{solution-start} cross-many
 # :class: dropdown
 # ```
 # Entry $i$ is the determinant with $\mathbf{c} = \mathbf{e}_i$. The length is the volume spanned by the factors, the root of
-# the determinant of their Gram matrix. For $n = 2$ there is one factor, and it is turned by a right angle. The wrong answer
-# puts $\mathbf{c}$ first, which changes the sign for even $n$.
+# the determinant of their Gram matrix. For $n = 2$ there is one factor, and it is turned by a right angle. The wrong
+# answers put $\mathbf{c}$ first, which changes the sign for even $n$, forget the signs of the minors, or give a vector of
+# the right direction with length one.
 
 # %% jupyter={"source_hidden": true}
 def cross_many_solution(vs):
@@ -716,8 +781,17 @@ def c_first(vs):
     units = np.eye(vs.shape[1])
     return np.array([np.linalg.det(np.vstack([e, vs])) for e in units])
 
-assert grade(cross_many_solution, by_singular_vectors, cases)
-assert not grade(c_first, by_singular_vectors, cases)
+def without_signs(vs):
+    return np.array([np.linalg.det(np.delete(vs, i, axis=1)) for i in range(vs.shape[1])])
+
+def of_length_one(vs):
+    n = np.linalg.svd(vs)[2][-1]
+    return n * np.sign(np.linalg.det(np.vstack([vs, n])))
+
+assert grade(cross_many_solution, by_minors, **cases)
+assert not grade(c_first, by_minors, **cases)
+assert not grade(without_signs, by_minors, **cases)
+assert not grade(of_length_one, by_minors, **cases)
 
 # %% [markdown]
 # ```{solution-end}
@@ -862,9 +936,16 @@ for ax, v, name in ((axes[1], n, 'noon'), (axes[2], -mirrored, 'two errors')):
 
 # %%
 def solid_volume(triangles):
+    """The volume inside a closed surface of m triangles: a float.
+
+    triangles (m, 3, 3) has the corners of each as rows, counterclockwise
+    as seen from outside. The solid need not be convex, and the origin may
+    lie anywhere. With corners at the origin and one unit along each axis
+    it is 1/6.
+    """
     raise NotImplementedError('your turn')
 
-# %%
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def surface(points):  # of the convex hull, corners counterclockwise
     hull = ConvexHull(points)
     t = points[hull.simplices]  # (m, 3, 3)
@@ -873,12 +954,22 @@ def surface(points):  # of the convex hull, corners counterclockwise
     t[inward] = t[inward, ::-1]
     return t
 
-def by_hull(triangles):
-    return ConvexHull(triangles.reshape(-1, 3)).volume
+def dented(t):  # the first triangle is replaced by three that lead to the middle of all corners
+    p, q, r = t[0]
+    s = t.mean((0, 1))
+    return np.concatenate([t[1:], [[p, q, s], [q, r, s], [r, p, s]]])
 
-rng = np.random.default_rng(5)
-cases = [(surface(rng.normal(size=(m, 3)) + 2),) for m in (4, 6, 20)]
-grade(solid_volume, by_hull, cases)
+def by_prisms(triangles):  # between each triangle and the plane z = 0: mean height times area of the shadow
+    p, q, r = np.moveaxis(triangles, 1, 0)
+    shadows = np.cross((q - p)[:, :2], (r - p)[:, :2]) / 2
+    return triangles[:, :, 2].mean(1) @ shadows
+
+def wide(points):  # clearly not in one plane
+    return np.linalg.svd(points - points.mean(0))[1][-1] > 0.5
+
+solids = matrices((4, 7), 3).filter(wide).map(surface)
+cases = dict(triangles=solids | solids.map(dented))
+grade(solid_volume, by_prisms, **cases)
 
 # %% [markdown]
 # ```{solution-start} cross-volume
@@ -887,15 +978,31 @@ grade(solid_volume, by_hull, cases)
 # The pyramids have signs. Seen from the origin, those over the far side of the solid count positive, those over the near
 # side negative, and the space between origin and solid cancels. In formulas: shifting the origin by $\mathbf{h}$ changes the
 # sum by a multiple of $\mathbf{h} \cdot \sum \mathbf{n}$, and the area vectors of a closed surface add up to zero, since it
-# has no outline. The wrong answer takes absolute values, which is right only if the origin lies inside.
+# has no outline. One wrong answer takes absolute values, which is right only if no pyramid counts negative. The
+# others fill a dent, by the convex hull of all corners, or take a third of the triple products, as for pyramids over
+# parallelograms.
 
 # %% jupyter={"source_hidden": true}
 def pyramids(triangles):
     p, q, t = np.moveaxis(triangles, 1, 0)
     return (p * np.cross(q, t)).sum(1) / 6
 
-assert grade(lambda t: pyramids(t).sum(), by_hull, cases)
-assert not grade(lambda t: abs(pyramids(t)).sum(), by_hull, cases)
+def solid_volume_solution(triangles):
+    return pyramids(triangles).sum()
+
+def without_signs(triangles):
+    return abs(pyramids(triangles)).sum()
+
+def without_dents(triangles):
+    return ConvexHull(triangles.reshape(-1, 3)).volume
+
+def over_parallelograms(triangles):
+    return 2 * pyramids(triangles).sum()
+
+assert grade(solid_volume_solution, by_prisms, **cases)
+assert not grade(without_signs, by_prisms, **cases)
+assert not grade(without_dents, by_prisms, **cases)
+assert not grade(over_parallelograms, by_prisms, **cases)
 
 # %% [markdown]
 # ```{solution-end}
