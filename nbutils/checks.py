@@ -41,13 +41,13 @@ def close(got, want, *, atol=1e-8, rtol=1e-6):
     return bool((near | (got == want)).all())
 
 
-def holds(claim_id, test=None, /, *, slip=None, control=None, tries=200, **cases):
+def holds(claim_id, test=None, /, *, slip=None, tries=200, **cases):
     """Show that a claim of the ledger holds, and that the check can fail.
 
     `test` gives True or False for one case. `slip` is a pair of words that name a mistake, two at least, and the test
-    of a claim with this mistake, which must come out False for some case; `control` is such a test without words. Give
-    one of them. Each further keyword names an argument of both tests and says where its values come from: a strategy
-    of `nbutils.cases`, or a list of values. Without any, both are called once and have to compute their own evidence.
+    of a claim with this mistake, which must come out False for some case. Each further keyword names an argument of
+    both tests and says where its values come from: a strategy of `nbutils.cases`, or a list of values. Without any,
+    both are called once and have to compute their own evidence.
 
     Lists alone are combined in all ways, up to `tries`. Else `tries` cases are drawn, always the same for one version
     of hypothesis, fewer where there are no more; some may be equal. Prints one line with the number of cases that
@@ -68,10 +68,10 @@ def holds(claim_id, test=None, /, *, slip=None, control=None, tries=200, **cases
         print(f'✓ {claim_id}: {_as_printed(claim_id, display(claim_id), tries, slip=slip, **cases)}')
         return
     tried = _hold(claim_id, test, cases, tries)
-    print(f'✓ {claim_id} holds{tried}; {_noticed(claim_id, slip, control, cases, tries)}')
+    print(f'✓ {claim_id} holds{tried}; {_noticed(claim_id, slip, cases, tries)}')
 
 
-def verify(statement, test, /, *, slip=None, control=None, tries=200, **cases):
+def verify(statement, test, /, *, slip=None, tries=200, **cases):
     """Show that a statement of the book's own holds, one that no claim of the ledger makes; else as `holds`.
 
     `statement` is a short sentence, which is printed. Raises ValueError where it is the id of a claim.
@@ -79,7 +79,7 @@ def verify(statement, test, /, *, slip=None, control=None, tries=200, **cases):
     if statement in ledger.claims():
         raise ValueError(f'{statement} is a claim of the ledger: use holds(...) or erratum(...)')
     tried = _hold(repr(statement), test, cases, tries)
-    print(f'✓ {statement}: holds{tried}; {_noticed(repr(statement), slip, control, cases, tries)}')
+    print(f'✓ {statement}: holds{tried}; {_noticed(repr(statement), slip, cases, tries)}')
 
 
 def erratum(claim_id, /, *, printed=None, corrected=None, slip=None, tries=200, **cases):
@@ -98,7 +98,7 @@ def erratum(claim_id, /, *, printed=None, corrected=None, slip=None, tries=200, 
         return
     refuted = _refute(claim_id, 'what the notes print', printed, cases, tries)
     tried = _hold(f'{claim_id} as corrected', corrected, cases, tries)
-    noticed = f'; {_noticed(claim_id, slip, None, cases, tries)}' if slip else ''
+    noticed = f'; {_noticed(claim_id, slip, cases, tries)}' if slip else ''
     print(f'✗ {claim_id} as printed fails{_at(refuted)}\n✓ {claim_id} as corrected holds{tried}{noticed}')
 
 
@@ -196,12 +196,10 @@ def _hold(name, test, cases, tries):
     return f' in {tried} case{"s" * (tried > 1)}' if cases else ''
 
 
-def _noticed(name, slip, control, cases, tries):
-    """The end of a line, after the slip, or the control, has been rejected."""
-    if (slip is None) == (control is None):
-        raise TypeError(f"{name}: give slip=('words that name a mistake', variant), or control=variant")
+def _noticed(name, slip, cases, tries):
+    """The end of a line, after the slip has been rejected."""
     if slip is None:
-        return f'control fails{_at(_refute(name, "the control", control, cases, tries))}'
+        raise TypeError(f"{name}: give slip=('words that name a mistake', variant)")
     words, variant = _pair(name, slip)
     shown = _at(_refute(name, f'the slip {words!r}', variant, cases, tries)).removeprefix(' at ')
     return f'would notice: {words}{shown and f" ({shown})"}'

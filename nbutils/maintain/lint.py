@@ -14,7 +14,7 @@ SEEDS = 3  # how many runs a claim about training needs at least
 TRAINING = {'nbutils.training.fit', 'nbutils.weights.advance', 'nbutils.weights.resume'}
 _LAYER = re.compile(r'(Lazy)?(Linear|Conv(Transpose)?[123]d)')
 _NORMALIZING = re.compile(r'(Lazy)?(Batch|Instance)Norm[123]d|SyncBatchNorm')
-NO_CASES = {'slip', 'control', 'printed', 'corrected', 'tries'}  # the keywords of a check that are no cases
+NO_CASES = {'slip', 'printed', 'corrected', 'tries'}  # the keywords of a check that are no cases
 
 
 def check_calls(nodes):
@@ -257,7 +257,7 @@ def tests(call):
     if call.func.id != 'erratum' and len(call.args) > 1:
         yield 'the test', call.args[1]
     for keyword in call.keywords:
-        if keyword.arg in ('control', 'printed', 'corrected'):
+        if keyword.arg in ('printed', 'corrected'):
             yield keyword.arg, keyword.value
         elif keyword.arg == 'slip' and isinstance(keyword.value, ast.Tuple):
             yield 'slip', keyword.value.elts[-1]

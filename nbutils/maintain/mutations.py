@@ -1,6 +1,6 @@
 """The small edits that fault injection makes to code: which there are, and how each is made.
 
-Not touched is what is free to choose: seeds, sizes, cases, controls, wrong answers of exercises, the layout of figures.
+Not touched is what is free to choose: seeds, sizes, cases, slips, wrong answers of exercises, the layout of figures.
 """
 import ast
 import difflib
@@ -23,7 +23,7 @@ KINDS = {
 CHECKS = {  # each weakens a check, or disturbs it so that it passes only if it is too weak
     'assert': 'an assert, or what a claim says, turned: it passes only if it cannot fail',
     'tolerance': 'what is compared to, off by 1e-3, by 1e-2 where a tolerance is given: it passes only if that is too wide',
-    'control': 'a control, or a printed form, that says what the claim says',
+    'slip': 'a slip, or a printed form, that says what the claim says',
     'answer': 'a wrong answer to an exercise made right',
 }
 
@@ -160,12 +160,12 @@ class Finder(cst.CSTVisitor):
         """holds, verify or erratum: all arguments but the claim are free to choose."""
         given = {arg.keyword.value: i for i, arg in enumerate(call.args) if arg.keyword}
         claim = call.args[given.get('corrected', 1)].value
-        for name in given.keys() & {'printed', 'control'}:
-            self.add('control', call, _with(call, {given[name]: claim}))
+        if 'printed' in given:
+            self.add('slip', call, _with(call, {given['printed']: claim}))
         if 'slip' in given:
             slip = call.args[given['slip']].value
             words, variant = slip.elements
-            self.add('control', call, _with(call, {
+            self.add('slip', call, _with(call, {
                 given['slip']: slip.with_changes(elements=[words, variant.with_changes(value=claim)])}))
         self.claims(claim)
 
@@ -393,7 +393,7 @@ def _first_difference(node):
 # ---- names that only serve what is free to choose ----
 
 def free_names(cells):
-    """The names in these cells that serve only as control, as cases or as a wrong answer."""
+    """The names in these cells that serve only as slips, as cases or as a wrong answer."""
     tree, free = ast.parse('\n'.join(cells)), set()
     while True:
         parts = {id(node): node for top in _free(tree, free) for node in ast.walk(top)}.values()

@@ -1,5 +1,5 @@
 """The edits that make a check say less. What is left of it still holds, so that only three things can notice them: the slip
-or the control, where it is no longer rejected; a printed line that changes; and the rules of the book.
+or the slip, where it is no longer rejected; a printed line that changes; and the rules of the book.
 """
 import ast
 import functools
@@ -20,7 +20,7 @@ KINDS = {
     'constant': 'a constant of the claim times 0.7 or 1.4',
     'exponent': 'the neighbouring exponent',
     'threshold': 'a bound moved by a factor of two, so that more passes',
-    'control': 'a slip, a control or a printed form that is always false',
+    'slip': 'a slip or a printed form that is always false',
 }
 FACTORS = 0.7, 1.4
 WIDER, SLACK = 1e4, 1e-3
@@ -117,10 +117,10 @@ class Finder(cst.CSTVisitor):
             keyword = arg.keyword.value if arg.keyword else None
             if keyword == 'corrected' or i == 1 and not keyword:
                 self.look_into(arg.value)
-            elif keyword in ('control', 'printed'):
-                self.add('control', arg.value, cst.parse_expression(ABSURD))
+            elif keyword == 'printed':
+                self.add('slip', arg.value, cst.parse_expression(ABSURD))
             elif keyword == 'slip' and isinstance(arg.value, cst.Tuple):
-                self.add('control', arg.value.elements[1].value, cst.parse_expression(ABSURD))
+                self.add('slip', arg.value.elements[1].value, cst.parse_expression(ABSURD))
         return False
 
     def decides(self, node):

@@ -147,6 +147,8 @@ for ax, (name, member) in zip(axes, plane_sets.items(), strict=True):
 #
 # The segment between two points of the intersection lies in every $C_i$, and so in the intersection. The family may be
 # infinite. For a union the argument fails, because the two ends may lie in different sets.
+# So there is a smallest convex set around given points, the intersection of all convex sets that contain them. It is called
+# their *convex hull*.
 #
 # So the probability vectors, $\mathbf{v} \ge \mathbf{0}$ with $\sum_i v_i = 1$, form a convex set, the *simplex*:
 # each condition is a half-space, or two. So do the positive semidefinite matrices, because each vector $\mathbf{u}$

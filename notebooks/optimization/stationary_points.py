@@ -60,7 +60,7 @@ plt.style.use('nbutils.book')
 # %% [markdown]
 # ## Stationary points: minima, maxima and saddle points
 #
-# We compute the loss of the tiny network and its gradient at four points:
+# We compute the loss of the tiny network and its gradient at five points:
 
 # %%
 def tiny_net(w):

@@ -754,7 +754,8 @@ verify('the bound 2 / (s + λ) for the step is sharp',
 #
 # {prf:ref}`thm-decay-penalty` needed a step that is linear in the gradient. [Adam](../optimization/adaptive_methods.ipynb)
 # divides the gradient by its own size. Now it matters *where* the $\lambda\mathbf{w}$ enters: into the gradient, as a
-# penalty (`torch.optim.Adam` with `weight_decay`), or after the division, as decay (AdamW {cite}`loshchilov2019decoupled`).
+# penalty (`torch.optim.Adam` with `weight_decay`), or after the division, as *decoupled decay* (AdamW
+# {cite}`loshchilov2019decoupled`).
 
 # %%
 def adam(gradient, w, etas, lam, decoupled, eps=1e-8, betas=(0.9, 0.999)):

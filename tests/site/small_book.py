@@ -2,7 +2,7 @@
 import json
 
 KERNEL = {'kernelspec': {'display_name': 'Python 3', 'language': 'python', 'name': 'python3'}}
-GOOD = '✓ dl.chain.sum holds in 9 cases; control fails at x = 1\n'
+GOOD = '✓ dl.chain.sum holds in 9 cases; would notice: says no (x = 1)\n'
 TOC = '''
 format: jb-book
 root: book/index

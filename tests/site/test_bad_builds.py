@@ -39,7 +39,7 @@ CASES = {  # name -> (what is made, what lines of the output must say; nothing: 
         [['chain_rule.ipynb:', word] for word in ('dl.chain.nowhere', 'lost.md', 'nobody1900nothing')],
     ),
     'contradictions': (
-        {'said': '✓ dl.chain.som holds; control fails\n', 'addresses': 'book/index\nbook/gone\n',
+        {'said': '✓ dl.chain.som holds; would notice: says no\n', 'addresses': 'book/index\nbook/gone\n',
          'needs': 'the\n  [core](core.ipynb).',
          'glossary': '```{glossary}\n.. calculus/chain_rule\n\nflux\n  A flow.\n\n.. calculus/flux\n```\n'},
         [
@@ -85,7 +85,7 @@ def test_the_build_writes_nothing_into_the_sources(builds):
 
 
 @pytest.mark.parametrize('name, said', [
-    ('good', ['holds in 9 cases', 'control fails at x = 1']), ('fork', ['holds as printed in 9 cases', '3 of 3 spoilt variants rejected']),
+    ('good', ['holds in 9 cases', 'would notice: says no, at x = 1']), ('fork', ['holds as printed in 9 cases', '3 of 3 spoilt variants rejected']),
 ])
 def test_the_small_book_says_what_was_verified(builds, name, said):
     for page, links in (('book/claims', 'id="claim-dl.chain.sum"'), ('notebooks/calculus/chain_rule', 'href="../../book/claims.html#claim-dl.chain.sum"')):

@@ -14,16 +14,16 @@ from nbutils.checks import erratum, holds, verify
 
 @pytest.mark.parametrize('text, line', [
     (
-        '✓ dl.norms.homog holds in 200 cases; control fails at a = -1, x = [0, 1]',
-        Line('holds', 'dl.norms.homog', 200, 'a = -1, x = [0, 1]'),
+        '✓ dl.norms.homog holds in 200 cases; would notice: says no (a = -1, x = [0, 1])',
+        Line('holds', 'dl.norms.homog', 200, 'a = -1, x = [0, 1]', 'says no'),
     ),
-    ('✓ dl.norms.homog holds in 1 case; control fails at n = 2', Line('holds', 'dl.norms.homog', 1, 'n = 2')),
-    ('✓ dl.norms.homog holds; control fails', Line('holds', 'dl.norms.homog')),
+    ('✓ dl.norms.homog holds in 1 case; would notice: says no (n = 2)', Line('holds', 'dl.norms.homog', 1, 'n = 2', 'says no')),
+    ('✓ dl.norms.homog holds; would notice: says no', Line('holds', 'dl.norms.homog', slip='says no')),
     ('✗ dl.norms.lp as printed fails at x = [0, -1]', Line('printed', 'dl.norms.lp', None, 'x = [0, -1]')),
     ('✗ dl.norms.lp as printed fails', Line('printed', 'dl.norms.lp')),
     ('✓ dl.norms.lp as corrected holds in 200 cases', Line('corrected', 'dl.norms.lp', 200)),
-    ('✓ sums add: holds in 9 cases; control fails at n = 1', Line('verified', 'sums add', 9, 'n = 1')),
-    ('✓ this holds for sums: of any kind: holds; control fails', Line('verified', 'this holds for sums: of any kind')),
+    ('✓ sums add: holds in 9 cases; would notice: says no (n = 1)', Line('verified', 'sums add', 9, 'n = 1', 'says no')),
+    ('✓ this holds for sums: of any kind: holds; would notice: says no', Line('verified', 'this holds for sums: of any kind', slip='says no')),
     (
         '✓ dl.norms.homog holds in 9 cases; would notice: drops the sign (of a) (a = -1, x = [0, 1])',
         Line('holds', 'dl.norms.homog', 9, 'a = -1, x = [0, 1]', 'drops the sign (of a)'),
@@ -57,12 +57,12 @@ def test_a_check_line_of_another_form_is_an_error(text):
 
 def test_what_the_checks_print_is_what_is_read(capsys):
     """The two ends of the chain: nbutils.checks prints, the site reads."""
-    holds('dl.norms.homog', lambda n: True, control=lambda n: n != 2, n=[1, 2])
-    holds('dl.norms.homog', lambda: True, control=lambda: False)
+    holds('dl.norms.homog', lambda n: True, slip=('says no', lambda n: n != 2), n=[1, 2])
+    holds('dl.norms.homog', lambda: True, slip=('says no', lambda: False))
     holds('la.cross.binet-cauchy', a=vectors(3), b=vectors(3), c=vectors(3), d=vectors(3), tries=30)
     erratum('dl.norms.lp', printed=lambda n: n != 2, corrected=lambda n: True, n=[1, 2])
     erratum('dl.norms.lp', x=vectors(3), p=[1, 2, 3, 7], tries=30)
-    verify('sums add', lambda n: True, control=lambda n: n != 2, n=[1, 2])
+    verify('sums add', lambda n: True, slip=('says no', lambda n: n != 2), n=[1, 2])
     verify('sums add again', lambda n: True, slip=('adds one', lambda n: n != 2), n=[1, 2])
     lines = [read_line(line) for line in capsys.readouterr().out.splitlines()]
     assert [line and line.kind for line in lines] == [
@@ -87,7 +87,7 @@ def small(tmp_path):
     return make
 
 
-GOOD = '✓ dl.chain.sum holds in 9 cases; control fails at x = 1'
+GOOD = '✓ dl.chain.sum holds in 9 cases; would notice: says no (x = 1)'
 
 
 def test_a_checked_claim_counts_as_verified(small):
@@ -102,8 +102,8 @@ def test_a_checked_claim_counts_as_verified(small):
 @pytest.mark.parametrize('lines, place, words', [
     ([], 'book/claims/dl.yml:', 'dl.chain.sum: no cell of notebooks/calculus/chain_rule.ipynb shows a check of it'),
     ([GOOD, GOOD], 'chain_rule.ipynb:cell 1', 'checked twice'),
-    ([GOOD, '✓ dl.chain.som holds; control fails'], 'chain_rule.ipynb:cell 1', 'dl.chain.som, which is no claim'),
-    ([GOOD, '✓ dl.norms.homog holds; control fails'], 'chain_rule.ipynb:cell 1', 'belongs to linear_algebra/norms'),
+    ([GOOD, '✓ dl.chain.som holds; would notice: says no'], 'chain_rule.ipynb:cell 1', 'dl.chain.som, which is no claim'),
+    ([GOOD, '✓ dl.norms.homog holds; would notice: says no'], 'chain_rule.ipynb:cell 1', 'belongs to linear_algebra/norms'),
     ([GOOD, '✓ dl.chain.sum probably holds'], 'chain_rule.ipynb:cell 1', 'unknown form'),
     (
         ['✗ dl.chain.sum as printed fails', '✓ dl.chain.sum as corrected holds'],
@@ -111,7 +111,7 @@ def test_a_checked_claim_counts_as_verified(small):
     ),
     (['✗ dl.chain.sum as printed fails'], 'book/claims/dl.yml:', 'no cell'),
     ([GOOD, '✓ sums add: holds'], 'chain_rule.ipynb:cell 1', 'unknown form'),
-    ([GOOD, '✓ a: holds; control fails', '✓ a: holds; control fails'], 'chain_rule.ipynb:cell 1', 'verified twice: a'),
+    ([GOOD, '✓ a: holds; would notice: says no', '✓ a: holds; would notice: says no'], 'chain_rule.ipynb:cell 1', 'verified twice: a'),
 ])
 def test_contradictions_are_named(small, lines, place, words):
     book = small(*lines)

@@ -37,7 +37,7 @@ PAGES = {
     'bibliography': '# Bibliography\n\n```{bibliography}\n```\n',
 }
 BIB = '@book{bee, author={Ada Bee}, title={A first title}, year={1900}, publisher={P}}\n'
-CHECK = '✓ dl.chain.sum holds in 9 cases; control fails at x = 1\n'
+CHECK = '✓ dl.chain.sum holds in 9 cases; would notice: says no (x = 1)\n'
 RULE = r'''Of flux, after {cite:t}`bee`.
 
 ## A first part

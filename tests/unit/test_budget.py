@@ -34,7 +34,7 @@ print(square(2))
 def other(x):
     return x + x
 
-holds('a.b.c', lambda x: square(x) == x ** 2, control=other, x=[3])
+holds('a.b.c', lambda x: square(x) == x ** 2, slip=('says no', other), x=[3])
 
 # %% [markdown]
 # ```{exercise} One

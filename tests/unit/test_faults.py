@@ -46,10 +46,10 @@ def edits(code, kind, spared=frozenset()):
     ('tolerance', 'assert abs(a - b) < 1e-9', {'assert abs(a - nudged(b, 1e-2)) < 1e-9'}),
     ('tolerance', 'assert grade(mine, truth, cases)', {'assert grade(mine, nudged(truth), cases)'}),
     ('answer', 'assert not grade(wrong, truth, cases)', {'assert not grade(truth.__call__, truth, cases)'}),
-    ('control', "holds('a', lambda x: x > 0, control=lambda x: x > 1, x=[2])", {"holds('a', lambda x: x > 0, control=lambda x: x > 0, x=[2])"}),
-    ('control', "holds('a', f, slip=('adds one', g), x=[2])", {"holds('a', f, slip=('adds one', f), x=[2])"}),
-    ('control', "erratum('a', printed=f, corrected=g, x=[2])", {"erratum('a', printed=g, corrected=g, x=[2])"}),
-    ('sign', "holds('a', lambda x: x + 1, control=lambda x: x - 1, x=[-1])", {"holds('a', lambda x: x - 1, control=lambda x: x - 1, x=[-1])"}),
+    ('slip', "holds('a', lambda x: x > 0, slip=('says no', lambda x: x > 1), x=[2])", {"holds('a', lambda x: x > 0, slip=('says no', lambda x: x > 0), x=[2])"}),
+    ('slip', "holds('a', f, slip=('adds one', g), x=[2])", {"holds('a', f, slip=('adds one', f), x=[2])"}),
+    ('slip', "erratum('a', printed=f, corrected=g, x=[2])", {"erratum('a', printed=g, corrected=g, x=[2])"}),
+    ('sign', "holds('a', lambda x: x + 1, slip=('says no', lambda x: x - 1), x=[-1])", {"holds('a', lambda x: x - 1, slip=('says no', lambda x: x - 1), x=[-1])"}),
 ])
 def test_each_kind_of_edit(kind, code, changed):
     assert edits(code, kind) == changed
@@ -58,7 +58,7 @@ def test_each_kind_of_edit(kind, code, changed):
 def test_what_is_free_to_choose_is_spared():
     code = ['def wrong(x): return x + 1', 'cases = [(1 + 2,)]', 'def mine(x): return x + 1', 'wild = lambda x: x - 1',
             'grade(stub, mine, cases)', 'assert not grade(wrong, mine, cases)',
-            'cases.append((2 + 3,))', "holds('a', lambda x: mine(x) > 0, control=lambda x: wild(x) > 0, x=[1])"]
+            'cases.append((2 + 3,))', "holds('a', lambda x: mine(x) > 0, slip=('says no', lambda x: wild(x) > 0), x=[1])"]
     spared = mutations.free_names(code)
     assert {'wrong', 'cases', 'wild'} <= spared and 'mine' not in spared
     assert [edits(cell, 'sign', spared) for cell in code] == [set(), set(), {'def mine(x): return x - 1'}, *[set()] * 5]
@@ -101,20 +101,20 @@ def weaker(code, kind):
     ('oracle', 'assert close(a, b) and a + 1 == b and a == 3', {
         'assert close(a, a) and a + 1 == b and a == 3', 'assert close(a, b) and a + 1 == (a + 1) and a == 3'}),
     ('constant', 'assert 2 * a < b', {'assert 1.4 * a < b', 'assert 2.8 * a < b'}),
-    ('constant', "def bounded(x, c):\n    return x < c\n\nverify('a', lambda x: bounded(x, 2), control=lambda x: bounded(x, 5), x=[1])", {
-        "verify('a', lambda x: bounded(x, 1.4), control=lambda x: bounded(x, 5), x=[1])",
-        "verify('a', lambda x: bounded(x, 2.8), control=lambda x: bounded(x, 5), x=[1])"}),
+    ('constant', "def bounded(x, c):\n    return x < c\n\nverify('a', lambda x: bounded(x, 2), slip=('says no', lambda x: bounded(x, 5)), x=[1])", {
+        "verify('a', lambda x: bounded(x, 1.4), slip=('says no', lambda x: bounded(x, 5)), x=[1])",
+        "verify('a', lambda x: bounded(x, 2.8), slip=('says no', lambda x: bounded(x, 5)), x=[1])"}),
     ('constant', 'y = 2 * x', set()),
     ('exponent', 'assert a**2 < b**0.5', {'assert a**1 < b**0.5', 'assert a**3 < b**0.5', 'assert a**2 < b**0.25', 'assert a**2 < b**1'}),
     ('threshold', 'assert 2 < a < 8', {'assert 1.0 < a < 8', 'assert 2 < a < 16'}),
     ('threshold', 'assert a > 0 and b < -3', {'assert a > -0.001 and b < -3', 'assert a > 0 and b < -1.5'}),
     ('threshold', "print('far:', a > 6)", {"print('far:', a > 3.0)"}),
     ('threshold', 'if a > 6: b = x[x < 3]\nassert [v for v in x if v < 3]', set()),
-    ('control', "holds('a', f, slip=('adds one', g), x=[2])", {"holds('a', f, slip=('adds one', lambda *_, **__: False), x=[2])"}),
-    ('control', "erratum('a', printed=f, corrected=g, x=[2])", {"erratum('a', printed=lambda *_, **__: False, corrected=g, x=[2])"}),
-    ('conjunct', "holds('a', lambda x: p(x) and q(x), control=lambda x: p(x) and r(x), x=[2])", {
-        "holds('a', lambda x: p(x), control=lambda x: p(x) and r(x), x=[2])",
-        "holds('a', lambda x: q(x), control=lambda x: p(x) and r(x), x=[2])"}),
+    ('slip', "holds('a', f, slip=('adds one', g), x=[2])", {"holds('a', f, slip=('adds one', lambda *_, **__: False), x=[2])"}),
+    ('slip', "erratum('a', printed=f, corrected=g, x=[2])", {"erratum('a', printed=lambda *_, **__: False, corrected=g, x=[2])"}),
+    ('conjunct', "holds('a', lambda x: p(x) and q(x), slip=('says no', lambda x: p(x) and r(x)), x=[2])", {
+        "holds('a', lambda x: p(x), slip=('says no', lambda x: p(x) and r(x)), x=[2])",
+        "holds('a', lambda x: q(x), slip=('says no', lambda x: p(x) and r(x)), x=[2])"}),
 ])
 def test_each_kind_of_edit_by_which_a_check_says_less(kind, code, changed):
     assert weaker(code, kind) == changed
@@ -122,7 +122,7 @@ def test_each_kind_of_edit_by_which_a_check_says_less(kind, code, changed):
 
 def test_functions_that_judge_are_found_through_others():
     cells = ['def inner(x):\n    return x < 3\n\ndef other(x):\n    return x + 1', 'def judge(x):\n    return inner(x) and other(x)',
-             "verify('a', lambda x: judge(x), control=lambda x: alone(x), x=[1])", 'def alone(x):\n    return x == 2\n\nunused = lambda x: x < 1']
+             "verify('a', lambda x: judge(x), slip=('says no', lambda x: alone(x)), x=[1])", 'def alone(x):\n    return x == 2\n\nunused = lambda x: x < 1']
     assert weakenings.judging(cells) == {'inner', 'judge', 'alone'}
     assert {f.now for f in mutations.drawn(weakenings.possible(cells[0], 0, {'inner'}), 0, 0)} == {'return x < 6'}
 
@@ -149,9 +149,9 @@ def test_checks_that_never_notice_first_are_named(monkeypatch):
 
 
 def test_a_rule_catches_what_it_forbids():
-    sources = ['def f(x):\n    return x + 1', "verify('a', lambda x: f(x) > x, control=lambda x: x > f(x), x=[1])"]
+    sources = ['def f(x):\n    return x + 1', "verify('a', lambda x: f(x) > x, slip=('says no', lambda x: x > f(x)), x=[1])"]
     assert faults.broken_rule(sources, mutations.Fault(0, '', sources[0], '', '')) is None
-    absurd = next(f for f in mutations.drawn(weakenings.possible(sources[1], 1), 0, 0) if f.kind == 'control')
+    absurd = next(f for f in mutations.drawn(weakenings.possible(sources[1], 1), 0, 0) if f.kind == 'slip')
     assert faults.broken_rule(sources, absurd)[0] == 'rule'
 
 
@@ -163,9 +163,9 @@ STRONG = [
     'for v in x[:, 1]:\n    print(v - 1)',
     'fig, ax = plt.subplots()\nax.plot(x[:, 0], x[:, 1]);',
     'for _ in iter(int, 0):\n    pass',
-    "verify('doubled', lambda a: close(2 * a, a + a), control=lambda a: close(2 * a, a), a=[1.0, 3.0])",
+    "verify('doubled', lambda a: close(2 * a, a + a), slip=('says no', lambda a: close(2 * a, a)), a=[1.0, 3.0])",
     'def between(x, low):\n    return low < x and x < 5',
-    "verify('inside', lambda a: between(a, 0), control=lambda a: between(a + 4, 0), a=[1.0, 3.0])",
+    "verify('inside', lambda a: between(a, 0), slip=('says no', lambda a: between(a + 4, 0)), a=[1.0, 3.0])",
 ]
 WEAK = [
     *STRONG[:4],
@@ -237,7 +237,7 @@ def test_a_fault_is_caught_by_what_notices_it(tried):
 
 def test_checks_that_are_too_weak_let_their_faults_escape(tried):
     strong = {(kind, by and by[0]) for kind, _, by in tried[0]['strong'][0] if kind in mutations.CHECKS}
-    assert strong == {('tolerance', 'check'), ('control', 'check')}
+    assert strong == {('tolerance', 'check'), ('slip', 'check')}
     weak = tried[0]['weak'][0]
     assert noticed(weak, 'assert close(mean(x), nudged([3.001, 13 / 3], 1e-2), atol=1)') == [None]
     assert noticed(weak, 'assert y > 5 or y > 0') == [None]
@@ -245,14 +245,14 @@ def test_checks_that_are_too_weak_let_their_faults_escape(tried):
     assert noticed(weak, 'y -= 1') == [None]  # nothing uses it
 
 
-def test_a_weaker_check_is_caught_where_its_control_is_not_rejected(tried):
+def test_a_weaker_check_is_caught_where_its_slip_is_not_rejected(tried):
     found, broken = tried[0]['strong weaker']
     assert not broken
-    assert noticed(found, 'return (low < x)') == ['check']  # the control adds 4, and passes
-    assert noticed(found, 'return (x < 5)') == ['seal']  # no control goes below
+    assert noticed(found, 'return (low < x)') == ['check']  # the slip adds 4, and passes
+    assert noticed(found, 'return (x < 5)') == ['seal']  # no slip goes below
     assert noticed(found, 'return low < x and x < 10') == ['check']
-    assert noticed(found, "verify('doubled', lambda a: close(2 * a, 2 * a), control=lambda a: close(2 * a, a), a=[1.0, 3.0])") == ['rule']
-    assert [by[0] for kind, _, by in found if kind == 'control'] == ['rule', 'rule']
+    assert noticed(found, "verify('doubled', lambda a: close(2 * a, 2 * a), slip=('says no', lambda a: close(2 * a, a)), a=[1.0, 3.0])") == ['rule']
+    assert [by[0] for kind, _, by in found if kind == 'slip'] == ['rule', 'rule']
     assert noticed(found, 'pass') == ['seal']  # asserts are sealed, part by part
 
 
@@ -262,8 +262,8 @@ def test_an_outdated_section_is_named(tried):
 
 def test_the_report_of_weaker_checks_counts_by_their_kinds(tried):
     said = tried[1].partition('\n[')[2].splitlines()
-    assert [' '.join(line.split()[:9]) for line in said if line.startswith(('control', 'conjunct', 'assert'))] == [
-        'conjunct 2 caught ( 1 by a seal alone)', 'assert 1 caught ( 1 by a seal alone)', 'control 2 caught ( 0 by a seal alone)']
+    assert [' '.join(line.split()[:9]) for line in said if line.startswith(('slip', 'conjunct', 'assert'))] == [
+        'conjunct 2 caught ( 1 by a seal alone)', 'assert 1 caught ( 1 by a seal alone)', 'slip 2 caught ( 0 by a seal alone)']
     assert not [line for line in said if 'never the first' in line]
 
 

@@ -24,7 +24,7 @@ def doubled(x):
 
 # %%
 holds('dl.x.y', lambda x: doubled(x) == x + x,
-      control=lambda x: x == x + x, x=[1, 2])
+      slip=('says no', lambda x: x == x + x), x=[1, 2])
 
 # %% mystnb={{"image": {{"alt": "A line that rises to the right"}}}}
 draw();
@@ -86,6 +86,7 @@ for n in '123':
 
 
 TEST, VARIANT = 'lambda x: doubled(x) == x + x', 'lambda x: x == x + x'
+SLIP = f"slip=('says no', {VARIANT})"
 
 
 @pytest.fixture
@@ -149,15 +150,14 @@ FAULTS = {  # what is wrong: (rule, change of the .py or of the .ipynb, what the
     'a cell that nbval skips': (rules.tagged, ('draw();', 'draw()  # here\n  #  NBVAL_SKIP'), 'look away (skip)'),
     'a cell that may fail': (rules.tagged, ('draw();', '# NBVAL_RAISES_EXCEPTION\ndraw();'), 'look away (check_exception)'),
     'a test that is always true': (lint.dependent, (TEST, 'lambda x: True'), 'cell 5: the test of holds (line 1) reads none of its arguments'),
-    'a variant that is always false': (lint.dependent, (VARIANT, 'lambda x: False'), 'control of holds'),
+    'a variant that is always false': (lint.dependent, (VARIANT, 'lambda x: False'), 'slip of holds'),
     'a test of numbers alone': (lint.dependent, (TEST, 'lambda x: all(k < 9 for k in (1, 2))'), 'the test of holds'),
     'a test of close alone': (lint.dependent, (TEST, 'lambda: grade(1, 1)'), 'the test of holds'),
     'a named test that is always true': (lint.dependent, (
         "holds('dl.x.y', " + TEST, "def fine(x):\n    y = 2\n    return y > 1\n\nholds('dl.x.y', fine"), 'the test of holds'),
-    'a slip that is always false': (lint.dependent, ('control=' + VARIANT, "slip=('says no', lambda x: False)"), 'slip of holds'),
-    'a test that ignores an argument': (lint.dependent, (TEST + ',\n      control=' + VARIANT + ', x=[1, 2]',
-        'lambda x, k: doubled(x) == x + x,\n      control=lambda x, k: doubled(k) == x, x=[1, 2], k=[1, 2]'), 'ignores k: let it read each case'),
-    'a variant that ignores all arguments': (lint.dependent, (VARIANT, 'lambda x: doubled(1) == 1'), 'control of holds (line 1) reads none of its arguments, so'),
+    'a test that ignores an argument': (lint.dependent, (TEST + ',\n      ' + SLIP + ', x=[1, 2]',
+        "lambda x, k: doubled(x) == x + x,\n      slip=('says no', lambda x, k: doubled(k) == x), x=[1, 2], k=[1, 2]"), 'ignores k: let it read each case'),
+    'a variant that ignores all arguments': (lint.dependent, (VARIANT, 'lambda x: doubled(1) == 1'), 'slip of holds (line 1) reads none of its arguments, so'),
     'a bias before a normalization': (lint.unbiased, ('draw();', 'net = nn.Sequential(nn.Conv2d(1, 8, 3), nn.BatchNorm2d(8), nn.ReLU())'),
                                       'cell 6: BatchNorm2d takes the bias of nn.Conv2d(1, 8, 3) away again: give it bias=False'),
     'a bias before a normalization, in a list': (lint.unbiased, ('draw();', 'layers = [nn.Linear(2, 8, bias=True), nn.BatchNorm1d(8)]'), 'bias=False'),
@@ -174,7 +174,7 @@ FAULTS = {  # what is wrong: (rule, change of the .py or of the .ipynb, what the
     'a tolerance of percents': (lint.tight, ('draw();', 'assert close(doubled(1), 2.1, rtol=0.1)'), 'cell 6 compares with rtol=0.1'),
     'a fixed sentence': (lint.told, ('draw();', "assert doubled(1) == 2\nprint('all agree')"), "cell 6 prints the fixed sentence 'all agree': print the numbers"),
     'a fixed sentence before other things': (lint.told, ('draw();', "print('all agree')\nx = 1\nprint(x)"), 'cell 6 prints the fixed sentence'),
-    'an erratum of nothing': (lint.dependent, ("holds('dl.x.y', " + TEST + ',\n      control=' + VARIANT,
+    'an erratum of nothing': (lint.dependent, ("holds('dl.x.y', " + TEST + ',\n      ' + SLIP,
         "erratum('dl.x.y', printed=lambda: False, corrected=lambda: True"), 'printed of erratum'),
     'no reason to ignore': (rules.tagged, ('# %% mystnb', '# %% tags=["nbval-ignore-output"] mystnb'), "'# not compared: <reason>'"),
     'no alt text': (rules.described, ('"image": {"alt": "A line that rises to the right"}', ''), 'cell 6 draws a figure without alt text'),
@@ -287,7 +287,7 @@ def test_one_sided_verdicts_are_found(pair):
 
 
 def test_coarse_numbers_are_found(pair):
-    made = pair(edit=prints('1.2 and 2.0, [0.015 3.  0.9]\n✓ a: holds in 3 cases; control fails at x = 1.5\n1.9e-5'))
+    made = pair(edit=prints('1.2 and 2.0, [0.015 3.  0.9]\n✓ a: holds in 3 cases; would notice: says no (x = 1.5)\n1.9e-5'))
     assert list(rules.coarse(made)) == [(3, '1.2'), (3, '0.015'), (3, '1.9e-5')]
 
 

@@ -49,13 +49,13 @@ def without_bars(x, a):
     return close(np.linalg.norm(a * x), a * np.linalg.norm(x))
 
 
-line = said(holds, 'dl.norms.homog', scales, control=without_bars, **drawn)
-assert line.startswith('✓ dl.norms.homog holds in ') and 'control fails at ' in line, line
-line = said(verify, 'A norm scales', scales, control=without_bars, **drawn)
+line = said(holds, 'dl.norms.homog', scales, slip=('says no', without_bars), **drawn)
+assert line.startswith('✓ dl.norms.homog holds in ') and 'would notice: says no at ' in line, line
+line = said(verify, 'A norm scales', scales, slip=('says no', without_bars), **drawn)
 assert line.startswith('✓ A norm scales: holds'), line
-assert fails(verify, 'A norm scales with the sign', without_bars, control=without_bars, **drawn)
-assert fails(verify, 'Nothing else would do', scales, control=scales, **drawn)
-assert fails(holds, 'dl.norms.nothing', scales, control=without_bars, error=KeyError)
+assert fails(verify, 'A norm scales with the sign', without_bars, slip=('says no', without_bars), **drawn)
+assert fails(verify, 'Nothing else would do', scales, slip=('says no', scales), **drawn)
+assert fails(holds, 'dl.norms.nothing', scales, slip=('says no', without_bars), error=KeyError)
 assert close(sympy.Matrix([1, sympy.Rational(1, 2)]), np.array([[1], [0.5]])) and not close(1.0, 1.1)
 
 line = said(holds, 'la.cross.binet-cauchy', **dict.fromkeys('abcd', cases.vectors(3)))

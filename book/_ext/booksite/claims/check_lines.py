@@ -78,7 +78,7 @@ def noticed(line: Line) -> list[nodes.Node | str]:
         return [f'{line.spoilt} spoilt variants rejected']
     if line.slip:
         return [f'would notice: {line.slip}', *place_of(line, ', at ')]
-    return [] if line.kind == 'corrected' else ['control fails', *place_of(line)]
+    return []
 
 
 def place_of(line: Line, words: str = ' at ') -> list[nodes.Node | str]:

@@ -18,8 +18,8 @@ _AT = r'(?: at (?P<at>.+))?'
 _SLIP = r'would notice: (?P<slip>.+?)(?: \((?P<case>\w+ = .+)\))?'
 _RAN = r'as printed, (?P<cases>\d+) cases?; (?P<spoilt>\d+ of \d+) spoilt variants rejected'
 FORMS = [(kind, re.compile(form)) for kind, form in (
-    ('verified', rf'✓ (?P<name>.+): holds{_CASES}; (?:control fails{_AT}|{_SLIP})'),
-    ('holds', rf'✓ (?P<name>\S+) holds{_CASES}; (?:control fails{_AT}|{_SLIP})'),
+    ('verified', rf'✓ (?P<name>.+): holds{_CASES}; {_SLIP}'),
+    ('holds', rf'✓ (?P<name>\S+) holds{_CASES}; {_SLIP}'),
     ('holds', rf'✓ (?P<name>\S+): {_RAN}'),
     ('printed', rf'✗ (?P<name>\S+) as printed(?: in the notes)? fails(?:: (?P<reason>.+)|{_AT})'),
     ('corrected', rf'✓ (?P<name>\S+) as corrected holds{_CASES}(?:; {_SLIP})?'),
@@ -32,7 +32,7 @@ class Line(NamedTuple):
     """One line printed by a check.
 
     `kind` is that of its form; `name` the id of a claim or, where the kind is 'verified', a sentence of the book's own.
-    `cases` is how many were tried, None where there are none. `at` is the case in which the slip, the control or the
+    `cases` is how many were tried, None where there are none. `at` is the case in which the slip or the
     printed form fails, `reason` why the printed form could not be put together. `slip` names the mistake that was
     noticed; `spoilt` says how many variants of a display, '3 of 3', were rejected.
     """
