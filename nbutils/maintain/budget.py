@@ -63,8 +63,7 @@ def taught(notebook) -> list:
             if '{solution-end}' in cell.source:
                 exercise = cell.source.rindex('{solution-end}') < cell.source.rfind('{exercise}')
         elif not exercise and not OUT_OF_VIEW & {*cell.metadata.get('tags', [])} and not cell.metadata.get('jupyter'):
-            if not re.match(r'(?:import|from) ', cell.source):
-                found.append(cell)
+            found.append(cell)
     return found
 
 

@@ -141,7 +141,9 @@ def described(pair):
         about = cell.metadata.get('mystnb', {})
         if pictures and len(about.get('image', {}).get('alt', '')) < 15:
             yield f'{pair.name}, cell {i} draws a figure without alt text: # %% mystnb={{"image": {{"alt": "..."}}}}'
-        caption = re.sub(r'\$[^$]+\$', 'x', about.get('figure', {}).get('caption', ''))
+        below = pair.stored.cells[i:i + 1]  # i counts from 1
+        caption = about.get('figure', {}).get('caption', '') if any(map(notebooks.is_caption, below)) else ''
+        caption = re.sub(r'\$[^$]+\$', 'x', caption)
         if pictures and not (len(caption.split()) in CAPTION_WORDS and caption.endswith('.') and '$' not in caption):
             yield (f'{pair.name}, cell {i}: a caption has {min(CAPTION_WORDS)} to {max(CAPTION_WORDS)} words, pairs of $ '
                    'and a full stop at its end; it stands in a cell below the figure: # %% [markdown] tags=["caption"]')

@@ -148,7 +148,7 @@ for name, ab in (('@', a @ b), ('einsum', np.einsum('ik,kj->ij', a, b)),
     assert close(matmul(a, b), ab)
     print(f'loops against {name}: gap', below(matmul(a, b) - ab))
 
-# %% mystnb={"figure": {"caption": "A vector has one length, but its coordinates depend on the basis: here $(2.5, 3)$ and $(1.5, 1)$."}, "image": {"alt": "Left: one arrow with its coordinates in the standard basis, 2.5 and 3, and in a skewed basis, 1.5 and 1. Right: the unit square and the parallelogram that a matrix makes of it, spanned by the columns of the matrix."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: one arrow with its coordinates in the standard basis, 2.5 and 3, and in a skewed basis, 1.5 and 1. Right: the unit square and the parallelogram that a matrix makes of it, spanned by the columns of the matrix."}} tags=["hide-input"]
 basis, c = np.array([[2, -0.5], [1, 1.5]]), np.array([1.5, 1])
 
 def arrow(ax, start, end, color):
@@ -173,6 +173,9 @@ right.fill(*basis @ square, color='C0', alpha=0.25)
 right.set(xlim=(-1.5, 3.5), title='A linear map of the unit square')
 for ax in (left, right):
     ax.set(ylim=(-0.6, 4.4), aspect='equal')
+
+# %% [markdown] tags=["caption"]
+# A vector has one length, but its coordinates depend on the basis: here $(2.5, 3)$ and $(1.5, 1)$.
 
 # %% [markdown]
 # In the left picture the arrow is the same in both bases, its coordinates are not, and
@@ -379,7 +382,7 @@ for name, f in candidates.items():
 # Three impostors break one rule each, so no rule follows from the other two. The "$\ell_0$ norm" of the literature, the
 # number of nonzero entries, is one of them.
 
-# %% mystnb={"figure": {"caption": "Left: for $p \\ge 1$ the unit ball is convex, below it caves in. Right: a turn of up to 90 degrees from an axis costs nothing in $\\ell_1$, while in $\\ell_2$ every turn lengthens the way."}, "image": {"alt": "Left: nested unit balls, from a four-pointed star for p one half over diamond, circle and rounded square to the square for p infinite. Right: how much longer the detour is, against the angle between two arrows; zero up to 90 degrees for p = 1, rising at once for p = 2, with a step and a plateau for p infinite."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: nested unit balls, from a four-pointed star for p one half over diamond, circle and rounded square to the square for p infinite. Right: how much longer the detour is, against the angle between two arrows; zero up to 90 degrees for p = 1, rising at once for p = 2, with a step and a plateau for p infinite."}} tags=["hide-input"]
 t = np.linspace(0, 2 * np.pi, 721)
 circle = np.stack([np.cos(t), np.sin(t)], -1)  # (721, 2)
 fig, (left, right) = panels(2, height=2.7, width_ratios=[1.15, 1])
@@ -398,6 +401,10 @@ for p, name in ((1, '1'), (2, '2'), (np.inf, '∞')):
 right.set(xticks=[0, 90, 180], xlabel='angle between x and y (degrees)')
 right.set_title('‖x‖ + ‖y‖ − ‖x + y‖')
 right.legend();
+
+# %% [markdown] tags=["caption"]
+# Left: for $p \ge 1$ the unit ball is convex, below it caves in. Right: a turn of up to 90 degrees from an axis costs
+# nothing in $\ell_1$, while in $\ell_2$ every turn lengthens the way.
 
 # %% [markdown]
 # On the right, $\mathbf{x}$ and $\mathbf{y}$ have Euclidean length one. For $p = 2$ only parallel arrows make no detour. For
@@ -842,7 +849,7 @@ print('best l_1 move:  ', steepest(a, 1) + 0.0)
 # Blow up a ball until it touches the plane. A round one touches somewhere, a diamond with a corner, and corners lie on the
 # axes. That is why $\ell_1$ produces zeros.
 
-# %% mystnb={"figure": {"caption": "A growing ball first touches a line at the nearest point: $\\ell_1$ with a corner on an axis, where a coordinate is zero, $\\ell_\\infty$ where all coordinates are equally large."}, "image": {"alt": "Three panels, one line each. Growing diamonds touch the line with a corner on the vertical axis, the largest of the growing circles touches it where the radius meets it at a right angle, growing squares with the corner on the diagonal."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Three panels, one line each. Growing diamonds touch the line with a corner on the vertical axis, the largest of the growing circles touches it where the radius meets it at a right angle, growing squares with the corner on the diagonal."}} tags=["hide-input"]
 w, b = np.array([1., 2.]), -2.0
 t = np.linspace(0, 2 * np.pi, 721)
 circle = np.stack([np.cos(t), np.sin(t)], -1)  # (721, 2)
@@ -857,6 +864,10 @@ for ax, p, name in zip(axes, (1, 2, np.inf), ('ℓ₁', 'ℓ₂', 'ℓ∞'), str
     ax.set(aspect='equal', xticks=[-1, 0, 1], yticks=[-1, 0, 1])
     ax.set(xlim=(-1.6, 1.6), ylim=(-1.2, 1.9))
     ax.set_title(f'{name}: distance {distance:.2f}')
+
+# %% [markdown] tags=["caption"]
+# A growing ball first touches a line at the nearest point: $\ell_1$ with a corner on an axis, where a coordinate is zero,
+# $\ell_\infty$ where all coordinates are equally large.
 
 # %% [markdown]
 # ```{prf:theorem} Sparse solutions
@@ -1034,7 +1045,7 @@ r = np.linalg.matrix_rank(A)
 assert own[2] < own['fro'] < own['nuc'] < np.sqrt(r) * own['fro'] < r * own[2]
 print('all five agree with numpy, in the order above, rank', r)
 
-# %% mystnb={"figure": {"caption": "The operator norm is the size of the smallest ball around the image of the unit ball; for one and the same matrix it is 1.80, 1.48 or 2.00, depending on the norm."}, "image": {"alt": "Three panels. The unit diamond, circle and square, dashed, and what a matrix makes of each: a parallelogram, an ellipse, a parallelogram. Around each image the smallest ball that holds it; they touch at a marked point."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Three panels. The unit diamond, circle and square, dashed, and what a matrix makes of each: a parallelogram, an ellipse, a parallelogram. Around each image the smallest ball that holds it; they touch at a marked point."}} tags=["hide-input"]
 M = np.array([[1.2, 0.8], [-0.4, 1.0]])
 t = np.linspace(0, 2 * np.pi, 721)
 circle = np.stack([np.cos(t), np.sin(t)], -1)  # (721, 2)
@@ -1050,6 +1061,10 @@ for ax, p, name in zip(axes, (1, 2, np.inf), ('1', '2', '∞'), strict=True):
     ax.plot(*np.stack([[0, 0], far], 1), 'o-', color='C1', markevery=[1])
     ax.set(aspect='equal', xticks=[-2, 0, 2], yticks=[-2, 0, 2])
     ax.set_title(f'‖A‖ = {size:.2f} for p = {name}')
+
+# %% [markdown] tags=["caption"]
+# The operator norm is the size of the smallest ball around the image of the unit ball; for one and the same matrix it is
+# 1.80, 1.48 or 2.00, depending on the norm.
 
 # %% [markdown]
 # The Frobenius norm respects products too: column by column, $\|\mathbf{A}\mathbf{B}\|_F^2 = \sum_j
@@ -1230,7 +1245,7 @@ for k in range(3):  # in every split, against the attack dual to its norm
     assert (ahead > 0).all()
     print(f'{list(rows)[k]:5} ahead in all splits, by {ahead.min():.3f}')
 
-# %% mystnb={"figure": {"caption": "Each classifier withstands best the attack that is dual to the norm of its weights (mean of ten splits); least $\\ell_1$ and least $\\ell_\\infty$ fail against each other's attack."}, "image": {"alt": "Top: three weight pictures of 8 by 8 pixels; the first uses a handful of pixels, the second grades nearly all, the third has 38 of the 64 at plus or minus the same value. Bottom: share of pictures still classified rightly against the budget of an attack; in each of the three panels another classifier is on top, and the losers fall below the line of always answering 4."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Top: three weight pictures of 8 by 8 pixels; the first uses a handful of pixels, the second grades nearly all, the third has 38 of the 64 at plus or minus the same value. Bottom: share of pictures still classified rightly against the budget of an attack; in each of the three panels another classifier is on top, and the losers fall below the line of always answering 4."}} tags=["hide-input"]
 fig, axes = panels(3, 2, height=2.1)
 for ax, row, name in zip(axes[0], fights, ('ℓ₁', 'ℓ₂', 'ℓ∞'), strict=True):
     w = row[0][0]
@@ -1245,6 +1260,10 @@ for attack, budgets in enumerate(BUDGETS.values()):
     ax.set(ylim=(0, 1.03), xlabel=f'budget in {name}', yticks=[0, 0.5, 1])
 axes[1, 0].set_ylabel('share right')
 axes[1, 1].legend(fontsize=8, loc='lower left');
+
+# %% [markdown] tags=["caption"]
+# Each classifier withstands best the attack that is dual to the norm of its weights (mean of ten splits); least $\ell_1$ and
+# least $\ell_\infty$ fail against each other's attack.
 
 # %% [markdown]
 # Without an attack the three differ by less than one error in a hundred. Under attack each wins against its own opponent.

@@ -113,7 +113,7 @@ for name, f in curves.items():
     print(f'{name:10}', 'no chord below the graph' if chord is None else
           f'chord below between {min(chord[:2]):.1f} and {max(chord[:2]):.1f}')
 
-# %% mystnb={"figure": {"caption": "A function is convex if no chord passes below its graph: the parabola passes, a straight line just passes, and one chord is enough to refute the sine."}, "image": {"alt": "Three graphs with a chord. The parabola hangs below its chord, the straight line coincides with it, and the chord of the sine runs below the hump."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Three graphs with a chord. The parabola hangs below its chord, the straight line coincides with it, and the chord of the sine runs below the hump."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.1)
 grid = np.linspace(-3, 3, 200)
 for ax, name, ends in zip(
@@ -127,6 +127,10 @@ for ax, name, ends in zip(
             color='C4' if worst_chord(f) else 'C2')
     ax.set(title=name, xlabel='x')
 axes[0].set_ylabel('height');
+
+# %% [markdown] tags=["caption"]
+# A function is convex if no chord passes below its graph: the parabola passes, a straight line just passes, and one chord is
+# enough to refute the sine.
 
 # %% [markdown]
 # In $\mathbb{R}^D$ the definition is the same:
@@ -508,7 +512,7 @@ def minima(c, mu):
 for c in (-1, 0, 1):
     print(f'c = {c:2}: {minima(c, 0)} minima, with x²/2 {minima(c, 1)}')
 
-# %% mystnb={"figure": {"caption": "Convexity rules out false valleys, and strict convexity allows at most one minimizer; but $e^x$, strictly convex, has none at all."}, "image": {"alt": "Four landscapes. A bowl with a flat bottom whose whole floor is marked as minimal; e to the x minus x with one minimum; e to the x, falling to the left without a minimum; and a double well with two marked valleys of different depth."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Four landscapes. A bowl with a flat bottom whose whole floor is marked as minimal; e to the x minus x with one minimum; e to the x, falling to the left without a minimum; and a double well with two marked valleys of different depth."}} tags=["hide-input"]
 landscapes = {
     'convex:\nmany minimizers': lambda x: np.maximum(abs(x) - 1, 0) ** 2,
     'strictly convex:\none': lambda x: np.exp(x) - x,
@@ -527,6 +531,10 @@ for ax, (name, f) in zip(axes, landscapes.items(), strict=True):
     ax.plot(grid[valley & ~best], y[valley & ~best], 'X', ms=7, color='C4')
     ax.set(xlabel='x', yticks=[], ylim=(y.min() - 0.4, y.min() + 4))
     ax.set_title(name, fontsize=8);
+
+# %% [markdown] tags=["caption"]
+# Convexity rules out false valleys, and strict convexity allows at most one minimizer; but $e^x$, strictly convex, has none
+# at all.
 
 # %% [markdown]
 # ### Strong convexity: exactly one minimum, and how far it is
@@ -793,7 +801,7 @@ def envelope(f, x, reach):
     s = chord_slopes(f, x, reach)
     return conjugate(conjugate(f, x, s), s, x)
 
-# %% mystnb={"figure": {"caption": "The lines that touch a double well from below rebuild only its convex envelope $f^{**}$, and the envelope's straight bridge becomes a kink of the conjugate $f^*$."}, "image": {"alt": "Left: a double well with lines of several slopes touching it from below and, over it, its convex envelope with a straight bridge between the valleys. Right: the conjugate as a function of the slope, convex with a kink at the slope of the bridge."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: a double well with lines of several slopes touching it from below and, over it, its convex envelope with a straight bridge between the valleys. Right: the conjugate as a function of the slope, convex with a kink at the slope of the bridge."}} tags=["hide-input"]
 x = np.linspace(-2, 2, 201)
 f = x**4 / 2 - x**2 * 1.2 + x / 3
 s = np.linspace(-3, 3, 301)
@@ -809,6 +817,10 @@ right.plot(s, conjugate(f, x, s), color='C2')
 right.axvline(1 / 3, ls=':', color=GREY)
 right.text(0.5, 5, 'slope of the bridge', color=GREY)
 right.set(xlabel='slope s', ylabel='f*(s)');
+
+# %% [markdown] tags=["caption"]
+# The lines that touch a double well from below rebuild only its convex envelope $f^{**}$, and the envelope's straight bridge
+# becomes a kink of the conjugate $f^*$.
 
 # %% [markdown]
 # A straight piece of the envelope becomes a kink of the conjugate: many points, one slope. Conversely, a kink of the
@@ -1035,7 +1047,7 @@ a, b = np.random.default_rng(1).normal(size=(2, 17))
 print('logistic regression between two random points:')
 print(*(f'{value:.3f}' for value in along(a, b, linear, lam)[[0, 20, 40]]))
 
-# %% mystnb={"figure": {"caption": "Left: from eight starts logistic regression ends at one loss, the network at several, all lower. Right: between a network and itself with two units exchanged, the loss rises above its chord."}, "image": {"alt": "Left: final losses of eight starts; logistic regression's all on one level, the network's scattered at several lower levels. Right: loss along the segment between a trained network and the same network with two hidden units exchanged; three curves start and end at the same height and rise in the middle."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: final losses of eight starts; logistic regression's all on one level, the network's scattered at several lower levels. Right: loss along the segment between a trained network and the same network with two hidden units exchanged; three curves start and end at the same height and rise in the middle."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.6)
 for (model, f), name in zip(
         final.items(), ('logistic regression', 'network'), strict=True):
@@ -1049,6 +1061,10 @@ right.text(0.5, profiles[0, 0] - 0.03, 'chord', color=GREY, ha='center',
            va='top')
 right.set(xlabel='λ, from w′ (0) to w (1)', ylabel='loss of the network',
           ylim=(-0.2, None));
+
+# %% [markdown] tags=["caption"]
+# Left: from eight starts logistic regression ends at one loss, the network at several, all lower. Right: between a network
+# and itself with two units exchanged, the loss rises above its chord.
 
 # %% [markdown]
 # The worst end of the network is still lower than the minimum of logistic regression. Convexity guarantees that you find the

@@ -110,7 +110,7 @@ plane_sets = {  # p (2, n) -> (n,): is each point a member?
 }
 print('convex:', [k for k in plane_sets if looks_convex(plane_sets[k])])
 
-# %% mystnb={"figure": {"caption": "A set is convex if the segment between any two members stays inside: one segment that leaves refutes ring, star and union, while half-plane and intersection pass."}, "image": {"alt": "Five sets in the plane, each with a segment between two members. In the half-plane and in the intersection of two discs the segment stays inside; in the ring, the four-pointed star and the union of two discs it leaves the set."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Five sets in the plane, each with a segment between two members. In the half-plane and in the intersection of two discs the segment stays inside; in the ring, the four-pointed star and the union of two discs it leaves the set."}} tags=["hide-input"]
 u = np.linspace(-1.2, 1.2, 301)
 grid = np.stack(np.meshgrid(u, u)).reshape(2, -1)
 fig, axes = plt.subplots(1, 5, figsize=(6, 1.6))
@@ -123,6 +123,10 @@ for ax, (name, member) in zip(axes, plane_sets.items(), strict=True):
             color='C2' if stays.all() else 'C4')
     ax.set(aspect='equal', title=name, xticks=[], yticks=[])
     ax.spines[:].set_visible(False)
+
+# %% [markdown] tags=["caption"]
+# A set is convex if the segment between any two members stays inside: one segment that leaves refutes ring, star and union,
+# while half-plane and intersection pass.
 
 # %% [markdown]
 # :::{admonition} A tempting mistake
@@ -188,7 +192,7 @@ def above_chord_nowhere(f):
     return (f(lam * a + (1 - lam) * b) <= chord + 1e-12).all()
 print('convex:', [k for k, f in functions.items() if above_chord_nowhere(f)])
 
-# %% mystnb={"figure": {"caption": "A function is convex exactly if its epigraph is a convex set. Convex sublevel sets are not enough: $\\sqrt{|x|}$ has them, and a chord that leaves its epigraph."}, "image": {"alt": "Left: a parabola, the region above it shaded, and a chord inside that region. Right: the square root of the absolute value, with a cusp at zero; its chord leaves the shaded region, yet the sublevel set marked on the axis is an interval, as on the left."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: a parabola, the region above it shaded, and a chord inside that region. Right: the square root of the absolute value, with a cusp at zero; its chord leaves the shaded region, yet the sublevel set marked on the axis is an interval, as on the left."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.2, sharey=True)
 for ax, name in zip(axes, ('x²', '√|x|'), strict=True):
     f = functions[name]
@@ -202,6 +206,10 @@ for ax, name in zip(axes, ('x²', '√|x|'), strict=True):
     ax.text(0, -0.33, f'where {name} ≤ ½', color='C1', ha='center')
     ax.text(-0.9, 1.3, 'epigraph', color='C0')
     ax.set(xlabel='x', ylim=(-0.45, 1.5))
+
+# %% [markdown] tags=["caption"]
+# A function is convex exactly if its epigraph is a convex set. Convex sublevel sets are not enough: $\sqrt{|x|}$ has them,
+# and a chord that leaves its epigraph.
 
 # %% [markdown]
 # Convexity matters in optimization because of the following. Let $f$ and $C$ be convex, $\mathbf{x} \in C$, and suppose that
@@ -425,7 +433,7 @@ print(f'project_ball     {project_ball(x, 1.5).round(2)}')
 # inequality. By Cauchy-Schwarz its right side is at most $\|\mathbf{x} - \mathbf{y}\| \|\mathbf{p} - \mathbf{q}\|$.
 # ```
 
-# %% mystnb={"figure": {"caption": "Left: a projection onto a convex set sees every member of it at an obtuse or right angle. Right: two separate discs tear neighbours apart, which no projection onto a convex set does."}, "image": {"alt": "Left: a rectangle and points around it, each with an arrow to its projection; at one of them the angle between the direction back to the point and the direction to a member of the set is obtuse. Right: two separate discs; points on either side of the dotted middle line are projected onto different discs, so neighbours are torn apart."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: a rectangle and points around it, each with an arrow to its projection; at one of them the angle between the direction back to the point and the direction to a member of the set is obtuse. Right: two separate discs; points on either side of the dotted middle line are projected onto different discs, so neighbours are torn apart."}} tags=["hide-input"]
 fig, (one, two) = panels(2, height=2.6)
 one.fill([-1, 1, 1, -1], [-0.6, -0.6, 0.6, 0.6], color='C0', alpha=0.3)
 angles = 2 * np.pi * (np.arange(12) + 0.5) / 12
@@ -447,6 +455,10 @@ for i, (x, p) in enumerate(pairs):
     ax.plot(*x, 'o', ms=3, color=colour)
 for ax, name in ((one, 'convex'), (two, 'not convex')):
     ax.set(aspect='equal', xlim=(-1.8, 1.8), ylim=(-1.5, 1.5), title=name)
+
+# %% [markdown] tags=["caption"]
+# Left: a projection onto a convex set sees every member of it at an obtuse or right angle. Right: two separate discs tear
+# neighbours apart, which no projection onto a convex set does.
 
 # %% [markdown]
 # ```{exercise} ★★ Onto the solutions of a system
@@ -580,7 +592,7 @@ scores = np.stack([t, 0 * t], 1)  # (241, 2)
 sparse = project_simplex(scores)[:, 0]
 soft = torch.softmax(torch.tensor(scores), 1)[:, 0]
 
-# %% mystnb={"figure": {"caption": "Left: all points of a grey region are projected onto one corner, with a coordinate exactly zero. Right: sparsemax, a projection onto the simplex, reaches weights 0 and 1; softmax never does."}, "image": {"alt": "Left: the diamond in the plane, with arrows from points around it to their projections; wide regions of points, shaded, end at the four corners. Right: the first weight against the score t; softmax is a smooth curve that never reaches zero or one, sparsemax a straight ramp from zero at minus one to one at plus one."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: the diamond in the plane, with arrows from points around it to their projections; wide regions of points, shaded, end at the four corners. Right: the first weight against the score t; softmax is a smooth curve that never reaches zero or one, sparsemax a straight ramp from zero at minus one to one at plus one."}} tags=["hide-input"]
 fig, (flat, curve) = panels(2, height=2.7)
 flat.fill([1, 0, -1, 0], [0, 1, 0, -1], color='C0', alpha=0.3, lw=0)
 side = np.linspace(-2, 2, 161)
@@ -599,6 +611,10 @@ curve.plot(t, sparse, color='C0')
 curve.text(1.5, 0.68, 'softmax', color='C1')
 curve.text(-0.95, 0.7, 'sparsemax', color='C0', ha='right')
 curve.set(xlabel='score t beside a score 0', ylabel='weight');
+
+# %% [markdown] tags=["caption"]
+# Left: all points of a grey region are projected onto one corner, with a coordinate exactly zero. Right: sparsemax, a
+# projection onto the simplex, reaches weights 0 and 1; softmax never does.
 
 # %% [markdown]
 # ```{exercise} ★★ A ceiling for every share
@@ -828,7 +844,7 @@ missed = (runs[0][:, -1] > 0.01).sum()
 print(f'alternating projections miss the nearest point in {missed} of 8 runs,')
 print(f'Dykstra in {(runs[1][:, -1] > 1e-3).sum()}')
 
-# %% mystnb={"figure": {"caption": "Left: alternating projections stop at a common point that is not the nearest. Right: so they do in seven of eight runs in ten dimensions, while Dykstra's algorithm converges to the nearest each time."}, "image": {"alt": "Left: a half disc; from a point above it, alternating projections go to the rim and straight down, to a point left of the nearest one, while Dykstra's path turns back and ends at the nearest one. Right: distance to the nearest common point against rounds on a logarithmic axis; alternating projections stay at a constant distance in seven of eight runs, Dykstra's curves fall in straight lines."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: a half disc; from a point above it, alternating projections go to the rim and straight down, to a point left of the nearest one, while Dykstra's path turns back and ends at the nearest one. Right: distance to the nearest common point against rounds on a logarithmic axis; alternating projections stay at a constant distance in seven of eight runs, Dykstra's curves fall in straight lines."}} tags=["hide-input"]
 fig, (plane, rate) = panels(2, height=2.8)
 arc = np.linspace(-np.pi, 0, 80)
 plane.fill(np.cos(arc), np.sin(arc), color='C0', alpha=0.3, lw=0)
@@ -847,6 +863,10 @@ rate.text(75, 0.9, 'alternating', color='C4')
 rate.text(83, 1e-5, 'Dykstra', color='C2')
 rate.set(xlabel='round', ylabel='distance to the nearest point',
          ylim=(1e-6, 20));
+
+# %% [markdown] tags=["caption"]
+# Left: alternating projections stop at a common point that is not the nearest. Right: so they do in seven of eight runs in
+# ten dimensions, while Dykstra's algorithm converges to the nearest each time.
 
 # %% [markdown]
 # Near the end Dykstra's curves are straight on this logarithmic axis: each round divides the distance by about the same
@@ -1018,7 +1038,7 @@ for share, (raw, repaired, complete, means) in zip(shares, worst):
     print(f'{share:4.0%} erased  {raw:6.2f}  {repaired:8.2f}  '
           f'{complete:8.2f}  {means:12.2f}')
 
-# %% mystnb={"figure": {"caption": "Filled in with an impossible matrix of correlations, holes can be off by a hundred standard deviations; with the nearest possible one the error is nearly that of the complete table."}, "image": {"alt": "Error of the filled-in values against the share erased, twelve tables each, on a logarithmic axis. With the raw correlations the errors scatter up to a hundred standard deviations; with the repaired ones they lie close together, a little above those of the complete table and well below column means."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Error of the filled-in values against the share erased, twelve tables each, on a logarithmic axis. With the raw correlations the errors scatter up to a hundred standard deviations; with the repaired ones they lie close together, a little above those of the complete table and well below column means."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3))
 names = 'raw R', 'repaired', 'complete table', 'column means'
 for k, colour in enumerate(('C4', 'C2', 'C0', GREY)):
@@ -1027,6 +1047,10 @@ for k, colour in enumerate(('C4', 'C2', 'C0', GREY)):
     ax.text(56, (8, 0.81, 0.58, 1.15)[k], names[k], color=colour, va='center')
 ax.set(xlabel='share erased (%), 12 tables each', xlim=(4, 71),
        ylabel='error (standard deviations)', xticks=100 * shares);
+
+# %% [markdown] tags=["caption"]
+# Filled in with an impossible matrix of correlations, holes can be off by a hundred standard deviations; with the nearest
+# possible one the error is nearly that of the complete table.
 
 # %% [markdown]
 # Whatever the share, some raw matrix does worse than to know nothing about the patient, at worst by a factor of about

@@ -115,7 +115,7 @@ sinking = heights(np.exp, x, a)
 print('height after each merge:', sinking.round(2))
 print('exp of the mean:        ', np.exp(a @ x).round(2))
 
-# %% mystnb={"figure": {"caption": "The centre of mass of points on a convex graph lies above it. Each merge of two points only lowers it, until one point on the graph is left: a proof of Jensen's inequality."}, "image": {"alt": "Left: six points of different size on the graph of the exponential function; their centre of mass lies above the curve, inside the polygon that they span. Right: the height of the centre of mass against the number of merges falls in steps to the value of the function at the mean."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: six points of different size on the graph of the exponential function; their centre of mass lies above the curve, inside the polygon that they span. Right: the height of the centre of mass against the number of merges falls in steps to the value of the function at the mean."}} tags=["hide-input"]
 mean = a @ x
 fig, (left, right) = panels(2, height=2.8)
 t = np.linspace(-2.6, 2.6, 200)
@@ -131,6 +131,10 @@ right.plot(sinking, 's-', color='C1')
 right.axhline(np.exp(mean), color='C0', ls=':')
 right.text(0, np.exp(mean) + 0.06, 'exp of the mean', color='C0')
 right.set(xlabel='merges', ylabel='height', title='One merge at a time');
+
+# %% [markdown] tags=["caption"]
+# The centre of mass of points on a convex graph lies above it. Each merge of two points only lowers it, until one point on
+# the graph is left: a proof of Jensen's inequality.
 
 # %% [markdown]
 # :::{admonition} A tempting mistake
@@ -208,7 +212,7 @@ too_small = (measured < gap[:, None]).mean(1)
 for i in (3, 7, 11, 15):
     print(f's = {widths[i]:.0f}: too small in {too_small[i]:.2f} of them')
 
-# %% mystnb={"figure": {"caption": "Half the variance gives the gap only for small $s$. Beyond about $s = 2$ the median of 1000 draws falls below the true gap, which hangs on rare values."}, "image": {"alt": "The Jensen gap of the exponential of a normal variable against its standard deviation, in logarithmic scale. The closed form rises ever more steeply; half the variance agrees with it up to about 1 and then falls behind; the median of the measurements follows the closed form up to about 2 and then falls below it, within a widening band."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "The Jensen gap of the exponential of a normal variable against its standard deviation, in logarithmic scale. The closed form rises ever more steeply; half the variance agrees with it up to about 1 and then falls behind; the median of the measurements follows the closed form up to about 2 and then falls below it, within a widening band."}} tags=["hide-input"]
 low, median, high = np.quantile(measured, [0.05, 0.5, 0.95], axis=1)
 fig, ax = plt.subplots(figsize=(6, 3))
 ax.fill_between(widths, low, high, color='C2', alpha=0.25)
@@ -218,6 +222,10 @@ ax.plot(widths, widths**2 / 2, color='C1', ls='--', label='half the variance')
 ax.set(xlabel='standard deviation s', ylabel='E[exp X] − exp E[X]')
 ax.set(title='Gap of the exponential')
 ax.legend(loc='upper left');
+
+# %% [markdown] tags=["caption"]
+# Half the variance gives the gap only for small $s$. Beyond about $s = 2$ the median of 1000 draws falls below the true gap,
+# which hangs on rare values.
 
 # %% [markdown]
 # If $X$ is wide, most of the expectation comes from values that a thousand draws hardly ever contain. So the measured gap
@@ -396,7 +404,7 @@ for (f, _), fit in zip(starts, fits, strict=True):
     print(f'{f.__name__}: mean {fit.x[0]:.2f}, standard deviation '
           f'{np.exp(fit.x[1]):.2f}, divergence {fit.fun:.2f}')
 
-# %% mystnb={"figure": {"caption": "The least $\\mathrm{KL}(p \\,\\|\\, q)$ spreads $q$ over both humps; descent on $\\mathrm{KL}(q \\,\\|\\, p)$ settles on one of them, which one depends on the start."}, "image": {"alt": "A density with two humps and three Gaussians fitted to it: the covering one is wide and spans both humps with its top in the gap between them; the two settling ones sit on one hump each."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "A density with two humps and three Gaussians fitted to it: the covering one is wide and spans both humps with its top in the gap between them; the two settling ones sit on one hump each."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.8))
 ax.fill_between(t, np.exp(log_p), color=GREY, alpha=0.3, label='p')
 labels = ['least KL(p || q)', 'least KL(q || p)', 'the same, from the right']
@@ -405,6 +413,10 @@ for fit, label in zip(fits, labels, strict=True):
 ax.set(xlim=(-5.5, 9), xlabel='x', ylabel='density')
 ax.set(title='Two directions')
 ax.legend(loc='upper right');
+
+# %% [markdown] tags=["caption"]
+# The least $\mathrm{KL}(p \,\|\, q)$ spreads $q$ over both humps; descent on $\mathrm{KL}(q \,\|\, p)$ settles on one of
+# them, which one depends on the start.
 
 # %% [markdown]
 # The next part minimizes the second kind, so its $q$ tends to choose a single hump and to have tails that are too thin.
@@ -605,7 +617,7 @@ curves = {
 }
 ceiling = norm.logpdf(x_seen, 0, wide)
 
-# %% mystnb={"figure": {"caption": "Left: a bound weighted with the posterior touches $-\\log P(x)$ where that posterior is right, at $x = 0.9$. Right: the lower bound reaches $\\log P(x)$ only with the posterior's mean and width."}, "image": {"alt": "Left: minus log P(x) for a mixture of two Gaussians, a curve with two valleys. Above it the average over the prior, a single parabola that stays far above in the valleys, and the bound with the posterior at x = 0.9, a parabola that touches the curve at that point. Right: the evidence lower bound against the mean of q for three widths: three parabolas below the ceiling log p(x), of which the one with the posterior's width touches it."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: minus log P(x) for a mixture of two Gaussians, a curve with two valleys. Above it the average over the prior, a single parabola that stays far above in the valleys, and the bound with the posterior at x = 0.9, a parabola that touches the curve at that point. Right: the evidence lower bound against the mean of q for three widths: three parabolas below the ceiling log p(x), of which the one with the posterior's width touches it."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=3)
 left.plot(t, surprise, label='−log P(x)')
 left.plot(t, by_prior, label='Y from P(Y)')
@@ -621,6 +633,10 @@ for s, curve in curves.items():
 right.set(xlabel='mean m of q', ylabel='lower bound (nats)')
 right.set(ylim=(-6, -1), title='A hidden Gaussian')
 right.legend(loc='lower center');
+
+# %% [markdown] tags=["caption"]
+# Left: a bound weighted with the posterior touches $-\log P(x)$ where that posterior is right, at $x = 0.9$. Right: the
+# lower bound reaches $\log P(x)$ only with the posterior's mean and width.
 
 # %% [markdown]
 # ```{exercise} ★★ Climb by touching
@@ -891,7 +907,7 @@ for K in (1, 32, 512):
     short = ceiling - by_size[group_sizes == K].mean()
     print(f'K = {K:3d}: short of the evidence by {short:.2f}')
 
-# %% mystnb={"figure": {"caption": "Averaging $K$ weights before the logarithm tightens the bound, ever more slowly: with 512 draws it is still about one nat short, and one draw ranks the turned model below the smaller one."}, "image": {"alt": "The importance-weighted bound of the turned model against the number of draws K from 1 to 512, five seeds close together, rising from the mean-field bound towards the log evidence; on the way it passes the line of the model with 20 directions."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "The importance-weighted bound of the turned model against the number of draws K from 1 to 512, five seeds close together, rising from the mean-field bound towards the log evidence; on the way it passes the line of the model with 20 directions."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3))
 ax.fill_between(
     group_sizes, by_size.min(1), by_size.max(1), color='C0', alpha=0.3)
@@ -905,6 +921,10 @@ for level, text, color in (
 ax.set(xlabel='draws K', ylabel='nats per picture')
 ax.set(title='Importance-weighted bound, five seeds')
 ax.set(ylim=(None, ceiling + 1));
+
+# %% [markdown] tags=["caption"]
+# Averaging $K$ weights before the logarithm tightens the bound, ever more slowly: with 512 draws it is still about one nat
+# short, and one draw ranks the turned model below the smaller one.
 
 # %% [markdown]
 # The first draws help most. From 32 draws to 512, sixteen times the work, we gain less than one

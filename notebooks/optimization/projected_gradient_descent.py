@@ -138,7 +138,7 @@ def optimum(X, y):  # in the ball of radius 1
 
 best = optimum(X, y)
 
-# %% mystnb={"figure": {"caption": "Left: projected descent slides along the rim and stops at the constrained optimum. Right: with one example a step and a fixed step size it hovers about that point, on the rim and inside."}, "image": {"alt": "Contours of a least-squares loss whose minimum lies outside a shaded disc. Left: plain descent leaves the disc for the minimum; projected descent reaches the rim, slides along it and stops where the rim touches a contour. Right: the iterates of projected stochastic descent scatter along the rim and inside, around that point, and do not settle."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Contours of a least-squares loss whose minimum lies outside a shaded disc. Left: plain descent leaves the disc for the minimum; projected descent reaches the rim, slides along it and stops where the rim touches a contour. Right: the iterates of projected stochastic descent scatter along the rim and inside, around that point, and do not settle."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.9, sharey=True)
 u, v = np.meshgrid(np.linspace(-1.3, 2.1, 120), np.linspace(-1.3, 1.5, 120))
 loss = ((X @ np.stack([u, v]).reshape(2, -1) - y[:, None]) ** 2).mean(0) / 2
@@ -155,6 +155,10 @@ axes[0].text(0.55, -0.3, 'projected', color='C2', ha='right')
 axes[1].text(1.05, 0.6, 'optimum', color='C1')
 axes[0].set(ylabel='w₂', title='GD + projection')
 axes[1].set(title='SGD + projection');
+
+# %% [markdown] tags=["caption"]
+# Left: projected descent slides along the rim and stops at the constrained optimum. Right: with one example a step and a
+# fixed step size it hovers about that point, on the rim and inside.
 
 # %% [markdown]
 # Where does projected gradient descent stand still? Exactly at the solutions:
@@ -374,7 +378,7 @@ for k in (1, 10, 100):
 # is the best $\mathbf{w}$.
 # :::
 
-# %% mystnb={"figure": {"caption": "Projections cost no speed. Left: over $\\mathbf{w} \\ge \\mathbf{0}$ the error ends on the faster rate of the free coordinates. Right: without strong convexity the excess loss stays below a bound $1/t$."}, "image": {"alt": "Left: errors of three walks over the non-negative orthant on a logarithmic axis. After a short start the dots of each lie on a straight line, its prediction from the free block, steeper than the dashed bound for the whole matrix. Right: ten curves of excess loss over the simplex against the step on double logarithmic axes, all below the line of the bound 1/t."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: errors of three walks over the non-negative orthant on a logarithmic axis. After a short start the dots of each lie on a straight line, its prediction from the free block, steeper than the dashed bound for the whole matrix. Right: ten curves of excess loss over the simplex against the step on double logarithmic axes, all below the line of the bound 1/t."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.7)
 steps = np.arange(120)
 for i, (error, whole, free) in enumerate(walks.values()):
@@ -388,6 +392,10 @@ right.loglog(t, gaps.T, color='C0', lw=1, alpha=0.7)
 right.loglog(t, bound, '--', color=GREY)
 right.text(12, 5.5, 'bound 1/t')
 right.set(xlabel='step', ylabel='excess loss', title='flat valleys');
+
+# %% [markdown] tags=["caption"]
+# Projections cost no speed. Left: over $\mathbf{w} \ge \mathbf{0}$ the error ends on the faster rate of the free
+# coordinates. Right: without strong convexity the excess loss stays below a bound $1/t$.
 
 # %% [markdown]
 # ```{exercise} ★★ How much is still to gain
@@ -664,7 +672,7 @@ slacks = np.linspace(-0.7, 1.6, 47)
 values = np.array([lowest(18, slack, dim=2) for slack in slacks])
 line = lowest(18, 0, dim=2) - lam[0] * slacks
 
-# %% mystnb={"figure": {"caption": "Left: at the optimum the forces of the two constraints balance $-\\nabla f$. Right: the multiplier $\\lambda_1$ is a price, the rate at which slack in the first constraint lowers the best value."}, "image": {"alt": "Left: a disc cut by a half-plane, with contours of a quadratic whose free minimum lies outside. At the optimum, a corner, an arrow for the negative gradient is balanced by two arrows of the constraints, perpendicular to circle and line. Right: the lowest permitted value against the slack in the squared radius, a falling curve above its tangent at zero with slope minus lambda one."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: a disc cut by a half-plane, with contours of a quadratic whose free minimum lies outside. At the optimum, a corner, an arrow for the negative gradient is balanced by two arrows of the constraints, perpendicular to circle and line. Right: the lowest permitted value against the slack in the squared radius, a falling curve above its tangent at zero with slope minus lambda one."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.9)
 u, v = np.meshgrid(np.linspace(-1.2, 2, 160), np.linspace(-1.2, 1.6, 160))
 points = np.stack([u, v])
@@ -687,6 +695,10 @@ right.plot(slacks, values)
 right.plot(slacks, line, '--', color='C2')
 right.text(-0.5, -4.3, 'slope −λ₁', color='C2')
 right.set(xlabel='slack s₁ in ‖w‖² ≤ 1 + s₁', ylabel='lowest value p');
+
+# %% [markdown] tags=["caption"]
+# Left: at the optimum the forces of the two constraints balance $-\nabla f$. Right: the multiplier $\lambda_1$ is a price,
+# the rate at which slack in the first constraint lowers the best value.
 
 # %% [markdown]
 # ```{exercise} ★★★ Water-filling
@@ -880,7 +892,7 @@ print(' rho     error   steps')
 for rho, error, count in zip(rhos, *records[0]):
     print(f'{rho:4} {error:9.4f} {count:7}')
 
-# %% mystnb={"figure": {"caption": "The heavier a quadratic penalty, the nearer its minimum comes to the constrained optimum, but no finite weight $\\rho$ keeps the constraint."}, "image": {"alt": "Left: a parabola with its minimum at 3 and the constraint w at most 1, drawn as a line; with quadratic penalties of growing weight the total's minimum moves towards the line but stays beyond it. Right: contours in the plane; the path of the penalty minima leads from the free minimum outside the disc to the constrained optimum on its rim."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: a parabola with its minimum at 3 and the constraint w at most 1, drawn as a line; with quadratic penalties of growing weight the total's minimum moves towards the line but stays beyond it. Right: contours in the plane; the path of the penalty minima leads from the free minimum outside the disc to the constrained optimum on its rim."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.8)
 w = np.linspace(-0.5, 4.5, 300)
 for i, rho in enumerate((0, 1, 4, 20)):
@@ -906,6 +918,10 @@ right.plot(*trail.T, 'o-', ms=3, color='C1')
 right.plot(*price_paid, 'x', ms=9, mew=2.5, color='C2')
 right.set(aspect='equal', xlim=(0, 1.9), ylim=(-0.7, 0.9), xlabel='w₁',
           ylabel='w₂');
+
+# %% [markdown] tags=["caption"]
+# The heavier a quadratic penalty, the nearer its minimum comes to the constrained optimum, but no finite weight $\rho$ keeps
+# the constraint.
 
 # %% [markdown]
 # ### The method of multipliers converges with a fixed penalty
@@ -962,7 +978,7 @@ for rho, error in rounds.items():
     print(f'rho = {rho:3}: error {error[0]:.3f} after the first round, '
           f'below 1e-6 after {(error > 1e-6).sum() + 1} rounds')
 
-# %% mystnb={"figure": {"caption": "Left: the error of a penalty falls like $1/\\rho$, while the number of steps grows nearly like $\\rho$. Right: the method of multipliers converges at a fixed $\\rho$, by a constant factor per round."}, "image": {"alt": "Left: against the weight rho of the penalty, on double logarithmic axes, the errors of six problems fall along a line of slope minus one while their numbers of steps rise with slope one. Right: error of the method of multipliers against the round on a logarithmic axis, three straight lines, the steeper the larger rho."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: against the weight rho of the penalty, on double logarithmic axes, the errors of six problems fall along a line of slope minus one while their numbers of steps rise with slope one. Right: error of the method of multipliers against the round on a logarithmic axis, three straight lines, the steeper the larger rho."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.7)
 for error, counts in records:
     left.loglog(rhos, error, 'o-', color='C1', ms=3, lw=1)
@@ -978,6 +994,10 @@ for i, (rho, error) in enumerate(rounds.items()):
 right.set(xlabel='round', ylabel='error', ylim=(1e-11, 9),
           xticks=[1, 4, 8, 12],
           title='method of multipliers');
+
+# %% [markdown] tags=["caption"]
+# Left: the error of a penalty falls like $1/\rho$, while the number of steps grows nearly like $\rho$. Right: the method of
+# multipliers converges at a fixed $\rho$, by a constant factor per round.
 
 # %% [markdown]
 # The first round, from $\boldsymbol\lambda = \mathbf{0}$, *is* the penalty method. All that is gained afterwards
@@ -1175,7 +1195,7 @@ for name, score in zip(names, scores.T, strict=True):
     print(f'{name:19} {score.mean():.2f} ({score.min():.2f} to '
           f'{score.max():.2f})')
 
-# %% mystnb={"figure": {"caption": "In these frames shares that must not be negative and sum to one are large for the two true digits only; without these rules they scatter over all classes, some below zero."}, "image": {"alt": "Three double exposures of handwritten digits, each beside its reconstruction as a mixture of dictionary pictures and a bar chart of the share of each class. The bars with rules peak at the two true classes, whose shares are marked by dashes; the dots without rules scatter above and below zero."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Three double exposures of handwritten digits, each beside its reconstruction as a mixture of dictionary pictures and a bar chart of the share of each class. The bars with rules peak at the two true classes, whose shares are marked by dashes; the dots without rules scatter above and below zero."}} tags=["hide-input"]
 fig, axes = plt.subplots(3, 3, figsize=(6, 4.6), width_ratios=[1, 1, 3.2])
 for row, k in zip(axes, (0, 1, 2), strict=True):
     show_image(row[0], film[k].reshape(8, 8), 'film' if k == 0 else '')
@@ -1188,6 +1208,10 @@ for row, k in zip(axes, (0, 1, 2), strict=True):
     row[2].set(xticks=np.arange(10), ylim=(-0.6, 1.1))
 axes[0, 2].set_title('shares: bars with rules, dots without, dashes true')
 axes[2, 2].set(xlabel='digit');
+
+# %% [markdown] tags=["caption"]
+# In these frames shares that must not be negative and sum to one are large for the two true digits only; without these rules
+# they scatter over all classes, some below zero.
 
 # %% [markdown]
 # Least squares without constraints fits the pictures almost perfectly and is right about three times in five: a better

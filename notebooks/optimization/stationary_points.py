@@ -166,7 +166,7 @@ points = np.array([us, floor(us)])  # (2, 15)
 print('stationary points:', len(us), '  largest gradient there',
       below(grad_camel(points), 1e-8))
 
-# %% mystnb={"figure": {"caption": "Stationary points need not lie in bowls. Left: minima fill two whole curves, with a saddle between them. Right: a strict minimum at $0$ with smaller and smaller valleys around it."}, "image": {"alt": "Left: contours of the smallest deep network's loss; its minima form the two branches of a hyperbola, and between them at the origin lies a saddle. Right: a wavy valley between the parabolas x squared and 3 x squared."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: contours of the smallest deep network's loss; its minima form the two branches of a hyperbola, and between them at the origin lies a saddle. Right: a wavy valley between the parabolas x squared and 3 x squared."}} tags=["hide-input"]
 def dented(x):
     return x**2 * (2 + np.sin(1 / x))
 
@@ -186,6 +186,10 @@ for factor in (1, 3):
     right.plot(x, factor * x**2, '--', color=GREY, lw=1)
 right.plot(0, 0, 'o', color='C1')
 right.set(xlabel='x', ylabel='g(x)', title='x²(2 + sin 1/x)');
+
+# %% [markdown] tags=["caption"]
+# Stationary points need not lie in bowls. Left: minima fill two whole curves, with a saddle between them. Right: a strict
+# minimum at $0$ with smaller and smaller valleys around it.
 
 # %% [markdown]
 # :::{admonition} Does the gradient point away from a minimum?
@@ -295,7 +299,7 @@ by_curvature = [classify(hessian_camel(*x)) for x in points.T]
 for kind in ('minimum', 'saddle', 'maximum'):
     print(f'{kind:8} {by_curvature.count(kind)}')
 
-# %% mystnb={"figure": {"caption": "The signs of the Hessian's eigenvalues sort flat points. A zero beside one sign leaves the kind open: at this one descent arrives from the right and departs to the left."}, "image": {"alt": "Four small maps with contours and arrows of the negative gradient. At the minimum all arrows point in, at the maximum all point out, at the saddle they come in along one axis and leave along the other; at the degenerate point they come in from the right, and leave to the left."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Four small maps with contours and arrows of the negative gradient. At the minimum all arrows point in, at the maximum all point out, at the saddle they come in along one axis and leave along the other; at the degenerate point they come in from the right, and leave to the left."}} tags=["hide-input"]
 shapes = {
     'minimum\nu² + v²': (1, 1, 0), 'maximum\n−u² − v²': (-1, -1, 0),
     'saddle\nu² − v²': (1, -1, 0), 'open\nu³ + v²': (0, 1, 1),
@@ -313,6 +317,10 @@ for i, (ax, (name, (a, b, c))) in enumerate(zip(axes, shapes.items())):
     ax.set_title(name, color=f'C{i}', fontsize=9)
     ax.set(aspect='equal', xticks=[], yticks=[], xlabel='u')
 axes[0].set_ylabel('v');
+
+# %% [markdown] tags=["caption"]
+# The signs of the Hessian's eigenvalues sort flat points. A zero beside one sign leaves the kind open: at this one descent
+# arrives from the right and departs to the left.
 
 # %% [markdown]
 # Six minima, seven saddles, two maxima, and $6 - 7 + 2 = 1$. This is no accident: minima minus saddles plus maxima is 1 for
@@ -697,7 +705,7 @@ def cosine_to_minimum(x, k, sign):  # of sign * gradient
 cosine = cosine_to_minimum(np.array([1, 1]), 10, -1)
 print(f'at (1, 1) with k = 10: cosine {cosine:.3f}')
 
-# %% mystnb={"figure": {"caption": "A convex graph lies below its chord between the ends, not beyond. The negative gradient points at the minimum from everywhere if the paraboloid is round, and mostly misses it if it is long."}, "image": {"alt": "Three panels. A convex curve with a chord above it between two points and below it outside. Round contours, where all arrows of the negative gradient lie on the dashed lines to the minimum. Long elliptic contours, where the arrows miss it."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Three panels. A convex curve with a chord above it between two points and below it outside. Round contours, where all arrows of the negative gradient lie on the dashed lines to the minimum. Long elliptic contours, where the arrows miss it."}} tags=["hide-input"]
 fig, (left, middle, right) = panels(3, height=2.2)
 t = np.linspace(-2.6, 2.6, 200)
 curve = lambda t: np.log(np.exp(1.5 * t) + np.exp(-t))
@@ -720,6 +728,10 @@ for ax, k, title in ((middle, 1, 'round: k = 1'), (right, 6, 'long: k = 6')):
     ax.plot(0, 0, 'o', color='C1')
     ax.set(aspect='equal', title=title, xlabel='x₁', ylabel='x₂',
            xticks=[], yticks=[]);
+
+# %% [markdown] tags=["caption"]
+# A convex graph lies below its chord between the ends, not beyond. The negative gradient points at the minimum from
+# everywhere if the paraboloid is round, and mostly misses it if it is long.
 
 # %% [markdown]
 # :::{admonition} A tempting mistake
@@ -940,7 +952,7 @@ for delta in (1e-2, 1e-4, 1e-6, 1e-8):
 stuck = descend(grad_tiny, np.array([1.0, -1.0]), 0.05, 600)[-1]
 print('no deviation: after 600 steps the loss is', tiny_net(stuck).round(3))
 
-# %% mystnb={"figure": {"caption": "Descent turns away from a saddle in the end. Each time the deviation $\\delta$ is a hundred times smaller, the plateau is longer by the same number of steps, here about 50."}, "image": {"alt": "Left: five walks on contours of the tiny network's loss. They all begin near the dashed diagonal, run towards the saddle at the origin, and turn off to one of the two branches of minima. Right: the loss rests on a plateau at 1, longer by equal amounts for each hundredfold smaller deviation, then drops."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: five walks on contours of the tiny network's loss. They all begin near the dashed diagonal, run towards the saddle at the origin, and turn off to one of the two branches of minima. Right: the loss rests on a plateau at 1, longer by equal amounts for each hundredfold smaller deviation, then drops."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.8)
 w = np.linspace(-1.7, 1.7, 120)
 left.contour(w, w, np.sqrt(tiny_net(np.meshgrid(w, w))), 12, colors=GREY,
@@ -959,6 +971,10 @@ for i, delta in enumerate((1e-2, 1e-4, 1e-6, 1e-8)):
                color=f'C{i}')
 right.text(130, 1.15, 'on the plateau, for various δ', ha='center', fontsize=8)
 right.set(xlabel='step', ylabel='loss', ylim=(-0.05, 1.6));
+
+# %% [markdown] tags=["caption"]
+# Descent turns away from a saddle in the end. Each time the deviation $\delta$ is a hundred times smaller, the plateau is
+# longer by the same number of steps, here about 50.
 
 # %% [markdown]
 # For $\eta < 1/L$ a random start leads to a saddle with a negative eigenvalue with probability zero
@@ -1233,7 +1249,7 @@ print(f'arrived somewhere: {100 * (off < 1e-6).mean():.1f} % of the starts')
 for k, name in enumerate(order):
     print(f'at a {name} from {10 * (landed == k).mean():.0f} starts in ten')
 
-# %% mystnb={"figure": {"caption": "Descent ends only in valleys, each with one region of starts around it; Newton's method ends on saddles and peaks from about half of the starts, in ragged regions."}, "image": {"alt": "Two maps of the same starts. Left, gradient descent: six large regions with smooth borders, one around each valley. Right, Newton's method: regions of valleys, saddles and peaks, torn into fringes and islands."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Two maps of the same starts. Left, gradient descent: six large regions with smooth borders, one around each valley. Right, Newton's method: regions of valleys, saddles and peaks, torn into fringes and islands."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.3, sharey=True)
 box = dict(extent=(-2, 2, -1.1, 1.1), origin='lower', aspect='auto', alpha=0.8)
 left.imshow(basin.T, cmap=ListedColormap(['C0', 'C1', 'C2', 'C3', 'C4', GREY]),
@@ -1246,6 +1262,10 @@ kinds_seen = ('valley', 'C0'), ('saddle', 'C1'), ('peak', 'C4')
 for i, (name, colour) in enumerate(kinds_seen):
     right.text(0.4 + 0.24 * i, 1.045, name, color=colour, ha='center',
                transform=right.transAxes);
+
+# %% [markdown] tags=["caption"]
+# Descent ends only in valleys, each with one region of starts around it; Newton's method ends on saddles and peaks from
+# about half of the starts, in ragged regions.
 
 # %% [markdown]
 # Two changes repair this. In the eigenbasis of $\mathbf{H}$, $\mathbf{H}\mathbf{p} = -\mathbf{g}$ reads
@@ -1459,7 +1479,7 @@ print(f'R² on test patients: stopped {stopped.mean():.3f}, '
       f'at the end {r2["test"][:, -1].mean():.3f}')
 print(f'stopping helps by {gain.min():.3f} to {gain.max():.2f}')
 
-# %% mystnb={"figure": {"caption": "Left: Newton's method needs the same few steps in both units, descent depends on the scale. Right: on validation patients $R^2$ is best after about ten steps and then falls below zero."}, "image": {"alt": "Left: the gap to the best loss against the step plus one, on logarithmic axes. Newton's curve plunges within four steps and is the same for both units; descent on standardized data needs thousands of steps, on raw data a quarter of the gap is left at the end. Right: over steps, R squared on training patients climbs, on validation patients it peaks early and then falls, with bands over splits."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: the gap to the best loss against the step plus one, on logarithmic axes. Newton's curve plunges within four steps and is the same for both units; descent on standardized data needs thousands of steps, on raw data a quarter of the gap is left at the end. Right: over steps, R squared on training patients climbs, on validation patients it peaks early and then falls, with bands over splits."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.9)
 styles = ('C1', '-'), ('C2', '-'), ('C0', ':'), ('C3', '-')
 for gap, (colour, line) in zip(gaps.values(), styles):
@@ -1477,6 +1497,10 @@ for colour, (part, values) in zip(('C0', 'C1'), r2.items()):
 right.text(20, 0.86, 'training', color='C0', ha='right')
 right.text(8, 0.08, 'validation', color='C1', ha='center')
 right.set(xlabel='step', ylabel='R²', ylim=(-0.6, 1));
+
+# %% [markdown] tags=["caption"]
+# Left: Newton's method needs the same few steps in both units, descent depends on the scale. Right: on validation patients
+# $R^2$ is best after about ten steps and then falls below zero.
 
 # %% [markdown]
 # Here the stationary point of the training loss is not where we want to be.

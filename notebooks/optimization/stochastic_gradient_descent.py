@@ -121,7 +121,7 @@ for passes in (1, 2, 12):
     read = 442 * passes
     print(f'descent, {read:4} examples read: {gap(smooth)[passes]:.4f}')
 
-# %% mystnb={"figure": {"caption": "One pass of SGD over 442 examples comes near the minimum and then wanders about it; descent has made only one step by then, but goes on improving."}, "image": {"alt": "Left: on elliptic contours the smooth path of gradient descent runs to the minimum, and the jagged path of SGD follows it roughly and then wanders about the minimum. Right: the loss above the lowest, on a logarithmic axis, against the number of examples read; SGD is down to a ragged floor before descent has made its second step, descent goes on falling."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: on elliptic contours the smooth path of gradient descent runs to the minimum, and the jagged path of SGD follows it roughly and then wanders about the minimum. Right: the loss above the lowest, on a logarithmic axis, against the number of examples read; SGD is down to a ragged floor before descent has made its second step, descent goes on falling."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.9)
 u, v = np.meshgrid(np.linspace(-0.8, 0.8, 80), np.linspace(-0.2, 1.1, 80))
 surface = gap(np.stack([u, v], -1).reshape(-1, 2)).reshape(u.shape)
@@ -135,6 +135,10 @@ right.semilogy(442 * np.arange(13), gap(smooth), 'o-', color='C0', ms=4)
 right.text(600, 1e-3, 'SGD', color='C1')
 right.text(2500, 0.04, 'descent', color='C0')
 right.set(xlabel='examples read', ylabel='loss above the lowest');
+
+# %% [markdown] tags=["caption"]
+# One pass of SGD over 442 examples comes near the minimum and then wanders about it; descent has made only one step by then,
+# but goes on improving.
 
 # %% [markdown]
 # SGD is near the minimum when gradient descent has made its first step. Afterwards it wanders about, and gradient descent
@@ -406,7 +410,7 @@ for replace, name in ((True, 'with'), (False, 'without')):
     wanted = [predicted_variance(G, b, replace) for b in sizes]
     print('forecast', *(f'{v:.4f}' for v in wanted))
 
-# %% mystnb={"figure": {"caption": "The variance of a batch gradient falls like $1/b$. Drawn without replacement it falls faster once $b$ is a large part of the 442 examples, and vanishes for all of them."}, "image": {"alt": "Variance of the batch gradient against batch size on logarithmic axes. Drawn with replacement the points follow a straight line of slope minus one; without replacement they follow it at first and then bend down to zero at the full data set."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Variance of the batch gradient against batch size on logarithmic axes. Drawn with replacement the points follow a straight line of slope minus one; without replacement they follow it at first and then bend down to zero at the full data set."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3.0))
 b = np.linspace(1, 441.9, 2000)
 for i, (replace, name) in enumerate(((True, 'with'), (False, 'without'))):
@@ -418,6 +422,10 @@ ax.text(120, 0.004, 'without\nreplacement', color='C1', ha='center')
 ax.text(4, 0.6, 'S²/b')
 ax.set(xlabel='batch size b', ylabel='variance of the gradient',
        ylim=(1e-4, 20));
+
+# %% [markdown] tags=["caption"]
+# The variance of a batch gradient falls like $1/b$. Drawn without replacement it falls faster once $b$ is a large part of
+# the 442 examples, and vanishes for all of them.
 
 # %% [markdown]
 # Twice the batch costs twice the arithmetic, but it divides the noise, the root of the variance, only by $\sqrt2$. Counted
@@ -636,7 +644,7 @@ for gamma in (0.1, 0.01):
           f'{(clouds[gamma] ** 2).sum(1).mean():.4f},',
           f'forecast {mean_squares(C, [1, -1], steps)[-1]:.4f}')
 
-# %% mystnb={"figure": {"caption": "With a constant step SGD ends in a cloud about the minimum, as wide as the forecast (ellipses, two standard deviations); a tenth of the step has roughly a tenth of the mean square error."}, "image": {"alt": "Two clouds of walkers around the minimum, each filling its predicted ellipse: a wide one for step 0.1 and a small one for step 0.01."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Two clouds of walkers around the minimum, each filling its predicted ellipse: a wide one for step 0.1 and a small one for step 0.01."}} tags=["hide-input"]
 turn = np.exp(1j * np.linspace(0, 2 * np.pi, 100))
 fig, ax = plt.subplots(figsize=(4.4, 3.2))
 for i, gamma in enumerate(clouds):
@@ -651,6 +659,10 @@ ax.annotate('γ = 0.01', goal + [-0.04, 0.13], (-0.03, 0.68), color='C1',
             arrowprops=dict(arrowstyle='-', color='C1'))
 ax.set(xlabel='weight of body mass', ylabel='weight of pressure',
        aspect='equal');
+
+# %% [markdown] tags=["caption"]
+# With a constant step SGD ends in a cloud about the minimum, as wide as the forecast (ellipses, two standard deviations); a
+# tenth of the step has roughly a tenth of the mean square error.
 
 # %% [markdown]
 # A batch of $b$ divides the variance of the gradient by $b$. So the floor depends on the ratio $\gamma/b$: if you make the
@@ -799,7 +811,7 @@ for seed, (name, steps) in enumerate(schedules.items()):
     squares = [(v**2).sum(1) for v in crowd(steps, [1, -1], 300, seed)]
     walked[name] = np.array(squares)[marks - 1]  # (times, 300)
 
-# %% mystnb={"figure": {"caption": "A constant step ends on a floor. With steps like $1/\\sqrt t$ or $1/t$ the mean square error falls at that rate, and halving the step whenever the time has doubled nearly keeps up with $1/t$."}, "image": {"alt": "Mean square error against steps on logarithmic axes for four schedules, each a forecast line with a band of walkers. The constant step ends on a plateau, one over root t falls with slope one half, one over t and the halved staircase fall with slope one."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Mean square error against steps on logarithmic axes for four schedules, each a forecast line with a band of walkers. The constant step ends on a plateau, one over root t falls with slope one half, one over t and the halved staircase fall with slope one."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3.4))
 for i, (name, curve) in enumerate(curves.items()):
     ax.loglog(t, curve, color=f'C{i}', lw=1.5, label=name)
@@ -807,6 +819,10 @@ for i, (name, curve) in enumerate(curves.items()):
     ax.fill_between(marks, low, high, color=f'C{i}', alpha=0.15, lw=0)
 ax.set(xlabel='step t', ylabel='mean square error', ylim=(1e-4, 4))
 label_lines(ax);
+
+# %% [markdown] tags=["caption"]
+# A constant step ends on a floor. With steps like $1/\sqrt t$ or $1/t$ the mean square error falls at that rate, and halving
+# the step whenever the time has doubled nearly keeps up with $1/t$.
 
 # %% [markdown]
 # Step decay is popular because it needs no $\mu$. On a plot of the training loss you see when the loss has reached its
@@ -1045,7 +1061,7 @@ for name, record in histories.items():
 # a single step. With a constant step, however, the batches of 10 soon reach their floor. So in the fourth run the step is
 # halved after every second pass, with the same shuffles.
 
-# %% mystnb={"figure": {"caption": "One pass in batches of 10 brings the loss lower than 60 full gradients do. A constant step then rattles on a floor, which halving the step lowers."}, "image": {"alt": "Left: the gap to the lowest loss against passes over the data, with bands over five shuffles. Full descent falls slowly, batches of 100 faster, batches of 10 fastest but with a ragged floor, which halving the step removes. Right: the accuracy on test pictures, above nine in ten after one pass in batches of 10."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: the gap to the lowest loss against passes over the data, with bands over five shuffles. Full descent falls slowly, batches of 100 faster, batches of 10 fastest but with a ragged floor, which halving the step removes. Right: the accuracy on test pictures, above nine in ten after one pass in batches of 10."}} tags=["hide-input"]
 fig, axes = panels(2, height=3.0)
 for i, (name, record) in enumerate(histories.items()):
     passes = np.arange(1, len(record) + 1)
@@ -1060,6 +1076,10 @@ for i, (name, spot) in enumerate(zip(histories, spots)):
     axes[0].text(*spot, name, color=f'C{i}', va='center')
 for ax in axes:
     ax.set(xlabel='passes over the data', xlim=(0, 60));
+
+# %% [markdown] tags=["caption"]
+# One pass in batches of 10 brings the loss lower than 60 full gradients do. A constant step then rattles on a floor, which
+# halving the step lowers.
 
 # %%
 for name, record in histories.items():
