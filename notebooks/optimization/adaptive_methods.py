@@ -804,7 +804,7 @@ print('learning rate      ' + '   '.join(f'{lr:5}' for lr in rates))
 for name in runs:
     three = [[loss_after(name, lr, seed) for seed in range(3)] for lr in rates]
     losses[name] = np.array(three)                           # (6, 3)
-    print(f'{name:18}', '   '.join(f'{np.mean(row):5.2f}' for row in three))
+    print(f'{name:18}', '   '.join(f'{np.mean(row):5.3f}' for row in three))
 
 # %% mystnb={"image": {"alt": "Left: the learning rate as a share of its maximum against the step, a constant line at one, and a schedule that rises for 20 steps and then falls to zero along half a cosine. Right: test loss against learning rate on logarithmic axes, with dots for three starts. Adam with a constant rate has its minimum at 0.01 and rises steeply beyond. With the schedule the minimum is lower and lies at 0.03. Momentum with the schedule is best at 0.2."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=3, width_ratios=[1, 1.35])
