@@ -111,7 +111,7 @@ curves = {
 for name, f in curves.items():
     chord = worst_chord(f)
     print(f'{name:10}', 'no chord below the graph' if chord is None else
-          f'chord below between {min(chord[:2]):.1f} and {max(chord[:2]):.1f}')
+          f'chord below between {min(chord[:2]):.2f} and {max(chord[:2]):.2f}')
 
 # %% mystnb={"image": {"alt": "Three graphs with a chord. The parabola hangs below its chord, the straight line coincides with it, and the chord of the sine runs below the hump."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.1)
@@ -485,7 +485,8 @@ def local_minima(slope, starts, eta=0.06, T=1000):
 starts = np.array([-2.0, -0.5, 1.0, 2.0])
 for c in (1, -2):
     ends = local_minima(lambda x: x**3 + c * x + 0.5, starts)
-    print(f'c = {c:2}: ends', ends.round(2), ' values', well(ends, c).round(2))
+    print(f'c = {c:2}: ends  ', ends.round(3))
+    print('        values', well(ends, c).round(3))
 
 # %% [markdown]
 # Is there *one* lowest point? If $f$ is strictly convex, two different minimizers are impossible, because the value at their

@@ -65,7 +65,7 @@ def in_disc(p):
 def in_ring(p):
     return 0.4 <= norm(p) <= 1
 
-a, b = np.array([0.8, 0.1]), np.array([-0.6, 0.3])
+a, b = np.array([0.8, 0.3]), np.array([-0.6, 0.3])
 for lam in (1, 0.75, 0.5, 0.25, 0):
     p = lam * a + (1 - lam) * b
     print(f'lambda = {lam:4}: p = {p}, disc {in_disc(p)}, ring {in_ring(p)}')
@@ -343,7 +343,7 @@ def project_box(x, low, high):
 # %%
 x = np.array([2.0, 1.0, -2.0])
 print('ball:      ', project_ball(x).round(2))
-print('box:       ', project_box(x, -1.5, 1.5))
+print('box:       ', project_box(x, -1.25, 1.25))
 print('half-space:', project_halfspace(x, np.array([1.0, 1, 0]), 1))
 
 # %% [markdown]
@@ -355,9 +355,9 @@ print('half-space:', project_halfspace(x, np.array([1.0, 1, 0]), 1))
 for clip in (torch.nn.utils.clip_grad_norm_, torch.nn.utils.clip_grad_value_):
     w = torch.zeros(3, requires_grad=True)
     w.grad = torch.tensor(x)
-    clip(w, 1.5)
+    clip(w, 1.25)
     print(f'{clip.__name__:16} {w.grad.numpy().round(2)}')
-print(f'project_ball     {project_ball(x, 1.5).round(2)}')
+print(f'project_ball     {project_ball(x, 1.25).round(2)}')
 
 # %% [markdown]
 # ### Is there always exactly one nearest point?
@@ -537,7 +537,7 @@ def project_simplex(x, r=1.0):  # over the last axis of x
 # %%
 x = np.array([0.9, 0.7, -0.5])
 print('nearest proportions:', project_simplex(x))
-print('softmax:            ', (np.exp(x) / np.exp(x).sum()).round(2))
+print('softmax:            ', (np.exp(x) / np.exp(x).sum()).round(3))
 
 # %% [markdown]
 # ```{prf:proof}

@@ -64,7 +64,7 @@ print(f'mean of the die: {sixths @ die:.1f}')
 for name, f in (('x²', np.square), ('eˣ', np.exp), ('ln x', np.log)):
     print(f'{name:4} mean of f {sixths @ f(die):6.2f},',
           f'f of the mean {f(sixths @ die):6.2f},',
-          f'difference {jensen_gap(f, die, sixths):6.2f}')
+          f'difference {jensen_gap(f, die, sixths):7.3f}')
 
 # %% [markdown]
 # The mean of the die is 3.5, and $f$ of the mean is $f(3.5)$. For $x^2$ and $e^x$ the mean of the values is larger, for the

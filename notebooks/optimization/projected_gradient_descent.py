@@ -633,8 +633,8 @@ def forces(seed, dim=3, sign=1):  # lambda (2,), imbalance, lambda * g
 for seed in (18, 1, 2):
     _, _, n, w = best_by_rules(seed, dim=2)
     g, lam = rules(w, n)[0].round(2) + 0, forces(seed, dim=2)[0]
-    print(f'problem {seed:2}: g1 = {g[0]:5.2f}, lambda1 = {lam[0]:.2f};',
-          f'g2 = {g[1]:5.2f}, lambda2 = {lam[1]:.2f}')
+    print(f'problem {seed:2}: g1 = {g[0]:5.2f}, lambda1 = {lam[0]:.3f};',
+          f'g2 = {g[1]:5.2f}, lambda2 = {lam[1]:.3f}')
 
 # %% [markdown]
 # A constraint with $g_i < 0$ has the multiplier 0.
@@ -822,7 +822,7 @@ def cheapest(penalty):  # the minimum on the grid
     beyond = np.maximum(line_grid - 1, 0)
     return line_grid[((line_grid - 3) ** 2 / 2 + penalty(beyond)).argmin()]
 
-for rho in (1, 1.9, 2, 10, 100):
+for rho in (1, 1.75, 2, 10, 100):
     print(f'rho = {rho:5}: quadratic penalty ends at',
           f'{cheapest(lambda d: rho / 2 * d**2):.3f},',
           f'rho times the distance at {cheapest(lambda d: rho * d):.3f}')

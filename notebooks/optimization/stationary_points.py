@@ -950,7 +950,7 @@ def steps_on_plateau(delta, eta=0.05):  # until the loss is half of 1
 for delta in (1e-2, 1e-4, 1e-6, 1e-8):
     print(f'deviation {delta:.0e}: {steps_on_plateau(delta):3} steps')
 stuck = descend(grad_tiny, np.array([1.0, -1.0]), 0.05, 600)[-1]
-print('no deviation: after 600 steps the loss is', tiny_net(stuck).round(3))
+print(f'no deviation: after 600 steps the loss is {tiny_net(stuck):.3f}')
 
 # %% mystnb={"image": {"alt": "Left: five walks on contours of the tiny network's loss. They all begin near the dashed diagonal, run towards the saddle at the origin, and turn off to one of the two branches of minima. Right: the loss rests on a plateau at 1, longer by equal amounts for each hundredfold smaller deviation, then drops."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.8)

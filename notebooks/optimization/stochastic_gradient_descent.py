@@ -75,8 +75,8 @@ def grad_squares(X, y):  # the gradient of example n at w
 start = np.array([-0.6, 0.9])
 each = [grad_squares(X, y)(start, n) for n in range(442)]
 for n in range(4):
-    print(f'gradient of patient {n + 1}: ', each[n].round(2))
-print('mean of all 442:       ', np.mean(each, axis=0).round(2))
+    print(f'gradient of patient {n + 1}: ', each[n].round(3))
+print('mean of all 442:       ', np.mean(each, axis=0).round(3))
 
 # %% [markdown]
 # Single patients disagree, but the mean of their gradients is the gradient of the whole loss. Gradient descent computes all
@@ -116,10 +116,10 @@ def gap(path):  # to the lowest loss
 
 print('loss above the lowest one')
 for read in (0, 100, 200, 442):
-    print(f'SGD, {read:4} examples read: {gap(noisy)[read]:.4f}')
+    print(f'SGD, {read:4} examples read: {gap(noisy)[read]:.5f}')
 for passes in (1, 2, 12):
     read = 442 * passes
-    print(f'descent, {read:4} examples read: {gap(smooth)[passes]:.4f}')
+    print(f'descent, {read:4} examples read: {gap(smooth)[passes]:.5f}')
 
 # %% mystnb={"image": {"alt": "Left: on elliptic contours the smooth path of gradient descent runs to the minimum, and the jagged path of SGD follows it roughly and then wanders about the minimum. Right: the loss above the lowest, on a logarithmic axis, against the number of examples read; SGD is down to a ragged floor before descent has made its second step, descent goes on falling."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.9)
