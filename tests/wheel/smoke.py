@@ -14,7 +14,7 @@ matplotlib.use('agg')
 import matplotlib.pyplot as plt
 
 import nbutils
-from nbutils import cases, data, device, figures, ledger, timing, training  # noqa: F401
+from nbutils import cases, data, device, figures, ledger, timing, training, weights  # noqa: F401
 from nbutils.checks import close, grade, holds, verify
 
 
@@ -69,6 +69,7 @@ x, y, _ = data.digits()
 assert x.shape == (1797, 64) and y.shape == (1797,)
 assert data.mnist('test').x.shape == (1000, 784) and data.mnist_1d().x.shape == (4000, 40)
 assert data.alice().startswith('chapter i.') and len(data.compas()['age']) == 6172 and len(data.face_detector()) == 13
+assert (weights.FOLDER / 'alice_gru.safetensors').is_file() and len(weights.digest(x)) == 64
 with plt.style.context('nbutils.book'):
     figure, axes = figures.panels(2)
     figures.show_image(axes[0], x[0].reshape(8, 8))
