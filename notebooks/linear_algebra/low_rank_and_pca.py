@@ -43,7 +43,7 @@ from scipy.fft import dctn
 from scipy.spatial.distance import cdist
 from sklearn.decomposition import PCA
 
-from nbutils.cases import seeds
+from nbutils.cases import on, scalars, seeds, vectors
 from nbutils.checks import close, grade, verify
 from nbutils.data import diabetes, digits, photograph
 from nbutils.figures import GREY, label_lines, panels, show_image
@@ -163,10 +163,18 @@ for step in range(1, 51):
 
 # %%
 def fill_in(a, known):
-    """a (m, n), known (m, n) of truth values: the full matrix (m, n)."""
+    """The completed matrix: an array of the shape of a, errors below 1 %.
+
+    The bool array known has the shape of a (m, n). Where it is False, the
+    entry of a may be any number or nan. In the matrix of rank one the
+    absolute values lie between 1 and 9. At least half of each row and
+    column is known, and each hole is a corner of a rectangle whose other
+    corners are known. For a = np.array([[1., 2.], [3., -7.]]) and
+    known = np.array([[True, True], [True, False]]) it is [[1, 2], [3, 6]].
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def by_proportion(a, known):  # a_ij = a_iq a_pj / a_pq for rank one
     full = a.copy()
     for i, j in np.argwhere(~known):
@@ -175,14 +183,27 @@ def by_proportion(a, known):  # a_ij = a_iq a_pj / a_pq for rank one
         full[i, j] = a[i, q] * a[p, j] / a[p, q]
     return full
 
-rng = np.random.default_rng(10)
-cases = []
-for shape in ((3, 4), (6, 5), (8, 8)):
-    known = rng.random(shape) < 0.8
-    a = np.outer(*(rng.uniform(1, 3, size) for size in shape))
-    cases.append((np.where(known, a, -7), known))
-cases.append((np.array([[1., 2], [3, -7]]), np.array([[True, True], [True, False]])))
-grade(fill_in, by_proportion, cases, rtol=1e-2)
+def allowed(known):
+    half = min(known.mean(0).min(), known.mean(1).min()) >= 0.5
+    return half and all((known[:, j, None] & known[i] & known).any() for i, j in np.argwhere(~known))
+
+def with_holes(seed):
+    rng = np.random.default_rng(seed)
+    known = np.full(rng.integers(2, 7, 2), True)
+    for i, j in rng.permutation(np.argwhere(known))[:rng.integers(1, known.size)]:
+        known[i, j] = False
+        known[i, j] = not allowed(known)
+    return known
+
+def of_rank_one(known):
+    def matrix(factors, filling):
+        u, v = np.split(np.where(factors < 0, factors - 1, factors + 1), [len(known)])
+        return np.where(known, np.outer(u, v), filling)
+    return on(-7.0, 0.0, 1000.0, np.nan).flatmap(
+        lambda filling: vectors(sum(known.shape), -2, 2).map(lambda factors: matrix(factors, filling)))
+
+cases = dict(a=of_rank_one, known=seeds().map(with_holes), tries=25, rtol=0.01)
+grade(fill_in, by_proportion, **cases)
 
 # %% [markdown]
 # ```{solution-start} svd-holes
@@ -192,28 +213,36 @@ grade(fill_in, by_proportion, cases, rtol=1e-2)
 # distance to $\mathbf{B}_t$ is the misfit of $\mathbf{B}_t$ on the known entries. $\mathbf{B}_{t+1}$ is at most as far from
 # the filled matrix, and its misfit on the known entries is only a part of that distance. There may be local minima, and if
 # a row has no known entry, nothing can determine it. The tempting wrong answer stops after one round, when the zeros
-# in the holes still pull everything down.
+# in the holes still pull everything down. Another one starts from the meaningless numbers and stops early, one takes them
+# for known, and one puts the mean of the known entries into the holes.
 
 # %% jupyter={"source_hidden": true}
-def fill_in_solution(a, known, steps=1000):
+def fill_in_solution(a, known):
     full = np.where(known, a, 0)
-    for _ in range(steps):
+    for _ in range(1000):
         full = np.where(known, a, low_rank(full, 1))
     return full
+
+def one_round(a, known):
+    return np.where(known, a, low_rank(np.where(known, a, 0), 1))
 
 def keeps_the_filling(a, known):
     full = a
-    for _ in range(3):
+    for _ in range(30):
         full = np.where(known, a, low_rank(full, 1))
     return full
 
-assert grade(fill_in_solution, by_proportion, cases, rtol=1e-2)
-def one_round(a, known):
-    return fill_in_solution(a, known, 1)
+def ignores_the_mask(a, known):
+    return low_rank(a, 1)
 
-assert not grade(one_round, by_proportion, cases, rtol=1e-2)
-for wrong in (keeps_the_filling, lambda a, known: low_rank(a, 1)):
-    assert not grade(wrong, by_proportion, cases, rtol=1e-2)
+def by_the_mean(a, known):
+    return np.where(known, a, a[known].mean())
+
+assert grade(fill_in_solution, by_proportion, **cases)
+assert not grade(one_round, by_proportion, **cases)
+assert not grade(keeps_the_filling, by_proportion, **cases)
+assert not grade(ignores_the_mask, by_proportion, **cases)
+assert not grade(by_the_mean, by_proportion, **cases)
 
 # %% [markdown]
 # ```{solution-end}
@@ -509,9 +538,28 @@ ax.set(xlabel='first principal component', ylabel='second principal component', 
 # :label: pca-pencil
 # Two features have mean 0, variance 1 and covariance $\rho$, with $0 < \rho < 1$. What are the principal directions and
 # the variances along them? What share of the variance does the first one carry if $\rho = \tfrac{9}{10}$? What changes if
-# the first feature is written in another unit, so that all its numbers are ten times as large?
+# the first feature is written in another unit, so that all its numbers are ten times as large? Write your formula for the
+# share as `first_share(rho)`, so that it is also right for $\rho \le 0$.
 # ```
-#
+
+# %%
+def first_share(rho):
+    """The share of the variance along the first direction: a float.
+
+    rho is the covariance of the two features of variance 1, a float from
+    -1 to 1, both included. first_share(0.0) is 0.5.
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def by_eigenvalues(rho):
+    lam = np.linalg.eigvalsh([[1, rho], [rho, 1]])
+    return lam[-1] / lam.sum()
+
+cases = dict(rho=on(0.0, 1.0, -1.0) | scalars(-1, 1))
+grade(first_share, by_eigenvalues, **cases)
+
+# %% [markdown]
 # ```{solution-start} pca-pencil
 # :class: dropdown
 # ```
@@ -520,10 +568,32 @@ ax.set(xlabel='first principal component', ylabel='second principal component', 
 # $19/20 = 95\,\%$. In
 # the other unit the first variance is a hundred times the second, and the first direction is within six degrees of $(1, 0)$,
 # whatever $\rho$ is. PCA depends on the units. Features with different units are therefore usually divided by
-# their standard deviation first.
+# their standard deviation first. For $\rho < 0$ the two directions change places. A wrong answer overlooks this; others
+# give the variance in place of its share, or divide the two variances by each other.
+
+# %% jupyter={"source_hidden": true}
+def first_share_solution(rho):
+    return (1 + abs(rho)) / 2
+
+def for_positive_rho(rho):
+    return (1 + rho) / 2
+
+def variance_itself(rho):
+    return 1 + abs(rho)
+
+def quotient_of_variances(rho):
+    return (1 + abs(rho)) / (1 - abs(rho))
+
+assert grade(first_share_solution, by_eigenvalues, **cases)
+assert not grade(for_positive_rho, by_eigenvalues, **cases)
+assert not grade(variance_itself, by_eigenvalues, **cases)
+assert not grade(quotient_of_variances, by_eigenvalues, **cases)
+
+# %% [markdown]
 # ```{solution-end}
 # ```
-#
+
+# %% [markdown]
 # ```{exercise} ★★ Experiment: how many directions tell the digits apart?
 # :label: pca-neighbours
 # We learn principal directions from 1200 digits. Each of the others gets the label of its nearest neighbour among the 1200,
@@ -533,9 +603,13 @@ ax.set(xlabel='first principal component', ylabel='second principal component', 
 
 # %%
 def predicted_k():
+    """The smallest k with at least 95 % of the labels right: an int.
+
+    One of 2, 5, 10, 20, 64.
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 order = np.random.default_rng(0).permutation(len(X))
 train, test = order[:1200], order[1200:]
 
