@@ -39,7 +39,7 @@ from scipy.special import gammaln, polygamma, psi
 from scipy.stats import multivariate_normal, norm
 from sklearn.decomposition import FastICA
 
-from nbutils.cases import integers, seeds
+from nbutils.cases import integers, lists, matrices, on, scalars, seeds, square_matrices, vectors
 from nbutils.checks import below, close, grade, verify
 from nbutils.data import photograph
 from nbutils.figures import GREY, label_lines, panels, show_image
@@ -255,16 +255,30 @@ for name, (law, wrong, words) in laws.items():
 
 # %%
 def cramer(a, b):
+    """The solution x of a @ x = b, by quotients of determinants: (n,).
+
+    The arrays a (n, n) and b (n,) hold ints from -9 to 9, n is at
+    most 4, and det a is not 0. No solver of numpy is allowed.
+    cramer(np.array([[2, 0], [0, 4]]), np.array([2, 6])) is [1, 1.5].
+    """
     raise NotImplementedError('your turn')
 
-# %%
-rng = np.random.default_rng(2)
-cases = []
-while len(cases) < 6:
-    a, b = rng.integers(-9, 10, (3, 3)), rng.integers(-9, 10, 3)
-    if round(np.linalg.det(a)):
-        cases.append((a, b))
-grade(cramer, np.linalg.solve, cases)
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def by_elimination(a, b):
+    return np.linalg.solve(a, b)
+
+def as_ints(a):
+    return a.round().astype(int)
+
+def has_inverse(a):
+    return round(np.linalg.det(a)) != 0
+
+cases = dict(
+    a=square_matrices((1, 4), -9, 9, edges=True).map(as_ints).filter(has_inverse),
+    b=lambda a: vectors(len(a), -9, 9, edges=True).map(as_ints),
+    without=[f'numpy.linalg.{name}' for name in ('solve', 'inv', 'lstsq', 'pinv', 'qr', 'svd')],
+)
+grade(cramer, by_elimination, **cases)
 
 # %% [markdown]
 # ```{solution-start} det-cramer
@@ -273,7 +287,8 @@ grade(cramer, np.linalg.solve, cases)
 # Linear in column $i$, the new determinant is $\sum_j x_j \det[\dots, \mathbf{a}_j, \dots]$, and all terms but $j = i$ have
 # a column twice. So it is $x_i \det \mathbf{A}$. With $\mathbf{b} = \mathbf{e}_j$ the rule gives column $j$ of the inverse:
 # $(\mathbf{A}^{-1})_{ij} = C_{ji} / \det \mathbf{A}$, where the *cofactor* $C_{ji}$ is the determinant of $\mathbf{A}$ with
-# $\mathbf{e}_j$ in column $i$. (The matrix of the $C_{ji}$ is the *adjugate*.) The wrong answer replaces rows.
+# $\mathbf{e}_j$ in column $i$. (The matrix of the $C_{ji}$ is the *adjugate*.) The wrong answers replace rows, forget to
+# divide, or multiply by the inverse of the library.
 
 # %% jupyter={"source_hidden": true}
 def cramer_solution(a, b):
@@ -282,13 +297,21 @@ def cramer_solution(a, b):
         replaced[i, :, i] = b
     return leibniz(replaced) / leibniz(a)
 
-def by_rows(a, b):
+def rows_replaced(a, b):
     return cramer_solution(a.T, b)
 
-assert grade(cramer_solution, np.linalg.solve, cases)
-assert not grade(by_rows, np.linalg.solve, cases)
+def without_division(a, b):
+    return cramer_solution(a, b) * leibniz(a)
+
+def by_the_inverse(a, b):
+    return np.linalg.inv(a) @ b
+
+assert grade(cramer_solution, by_elimination, **cases)
+assert not grade(rows_replaced, by_elimination, **cases)
+assert not grade(without_division, by_elimination, **cases)
+assert not grade(by_the_inverse, by_elimination, **cases)
 unit = np.eye(3, dtype=int)
-for a, _ in cases:
+for a in np.random.default_rng(2).integers(-9, 10, (6, 3, 3)):
     inverse = np.stack([cramer_solution(a, e) for e in unit], 1)
     assert close(inverse, np.linalg.inv(a))
 
@@ -444,17 +467,31 @@ print(f'area {np.sqrt(np.linalg.det(a.T @ a)):.3f},',
 # ```
 
 # %%
-def volume(a):  # a (n, k)
+def volume(a):
+    """The k-dimensional volume that the columns of a (n, k) span: a float.
+
+    1 <= k <= n. It is 0 for dependent columns, and right to six digits
+    for nearly dependent ones, where the determinant of a.T @ a is only a
+    rounding error. No factorization of numpy is allowed.
+    volume(np.array([[3.], [4.]])) is 5.0.
+    """
     raise NotImplementedError('your turn')
 
-# %%
-def by_gram(a):
-    return np.sqrt(np.linalg.det(a.T @ a))
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def by_heights(a):  # of each column over those before
+    return abs(np.diag(np.linalg.qr(a)[1])).prod()
 
-rng = np.random.default_rng(6)
-shapes = ((3, 1), (3, 2), (3, 3), (6, 3))
-cases = [(rng.normal(size=shape),) for shape in shapes]
-grade(volume, by_gram, cases)
+def nearly_dependent(pair):
+    return np.stack([pair[0], pair[0] + 1e-6 * pair[1]], 1)
+
+narrow = integers(2, 5).flatmap(lambda n: matrices(2, n)).map(nearly_dependent)
+plain = integers(1, 4).flatmap(lambda k: matrices((k, 6), k, edges=True))
+cases = dict(
+    a=plain | narrow,
+    without=[f'numpy.linalg.{name}' for name in ('qr', 'svd', 'svdvals', 'eigvalsh', 'eigh', 'cholesky')],
+    atol=1e-10,
+)
+grade(volume, by_heights, **cases)
 
 # %% [markdown]
 # ```{solution-start} det-pythagoras
@@ -464,8 +501,9 @@ grade(volume, by_gram, cases)
 # $a_{i_1 1} \cdots a_{i_k k} \det[\mathbf{b}_{i_1}, \dots, \mathbf{b}_{i_k}]$. A repeated index gives zero. Collect the
 # terms whose indices are a given set $S$: sorting the columns gives a sign, and what remains is
 # $\det \mathbf{B}_S \det \mathbf{A}_S$. So $\det(\mathbf{B}\mathbf{A}) = \sum_S \det \mathbf{B}_S \det \mathbf{A}_S$, the
-# *Cauchy-Binet formula*; for $k = n$ it is the product rule. Put $\mathbf{B} = \mathbf{A}^\top$. The wrong answer adds the
-# areas without squaring them.
+# *Cauchy-Binet formula*; for $k = n$ it is the product rule. Put $\mathbf{B} = \mathbf{A}^\top$. The wrong answers add the
+# areas without squaring them, take only projections on neighbouring axes, or take the root of $\det \mathbf{A}^\top
+# \mathbf{A}$, which loses its digits where the columns are nearly dependent.
 
 # %% jupyter={"source_hidden": true}
 def projections(a):
@@ -476,8 +514,20 @@ def projections(a):
 def volume_solution(a):
     return np.sqrt((projections(a) ** 2).sum())
 
-assert grade(volume_solution, by_gram, cases)
-assert not grade(lambda a: abs(projections(a)).sum(), by_gram, cases)
+def without_squares(a):
+    return abs(projections(a)).sum()
+
+def of_neighbours(a):
+    n, k = a.shape
+    return np.linalg.norm([np.linalg.det(a[i:i + k]) for i in range(n - k + 1)])
+
+def by_gram(a):
+    return np.sqrt(max(np.linalg.det(a.T @ a), 0))
+
+assert grade(volume_solution, by_heights, **cases)
+assert not grade(without_squares, by_heights, **cases)
+assert not grade(of_neighbours, by_heights, **cases)
+assert not grade(by_gram, by_heights, **cases)
 
 # %% [markdown]
 # ```{solution-end}
@@ -707,17 +757,36 @@ def as_if_numbers(A, B, C, D):
 
 # %%
 def bareiss(a):
+    """The determinant of the ints in a (n, n), exactly: an int, n >= 1.
+
+    a is an array of Python's ints, which have no limit, with dtype=object.
+    bareiss(np.array([[10**20, 1], [1, 1]], object)) is 10**20 - 1.
+    """
     raise NotImplementedError('your turn')
 
-# %%
-def by_sympy(a):
-    return sp.Matrix(a).det()
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def by_fractions(a):
+    a, det = [[Fraction(v) for v in row] for row in a], Fraction(1)
+    for k in range(len(a)):
+        found = next((i for i in range(k, len(a)) if a[i][k]), None)
+        if found is None:
+            return 0
+        if found != k:
+            a[k], a[found], det = a[found], a[k], -det
+        det *= a[k][k]
+        for i in range(k + 1, len(a)):
+            a[i] = [x - a[i][k] / a[k][k] * y for x, y in zip(a[i], a[k], strict=True)]
+    return int(det)
 
-rng = np.random.default_rng(10)
-cases = [(rng.integers(-9, 10, (n, n)).astype(object),)
-         for n in (1, 2, 3, 5, 8)]
-cases.append((np.array([[0, 2, 1], [3, 0, 4], [1, 1, 0]], dtype=object),))
-grade(bareiss, by_sympy, cases)
+def wholes(n):
+    return lists(integers(-3, 3) | integers(-10**12, 10**12), n * n, n * n).map(
+        lambda entries: np.array(entries, object).reshape(n, n))
+
+def same_int(got, want):
+    return isinstance(got, int) and got == want
+
+cases = dict(a=integers(1, 5).flatmap(wholes), same=same_int)
+grade(bareiss, by_fractions, **cases)
 
 # %% [markdown]
 # ```{solution-start} det-bareiss
@@ -729,11 +798,12 @@ grade(bareiss, by_sympy, cases)
 # multiply to $d_{k-1}$. So its step reads $b'_{ij}/d_k = b_{ij}/d_{k-1} - b_{ik} b_{kj} / (d_{k-1} b_{kk})$. With
 # $b_{kk} = d_k$ this is $b'_{ij} = (b_{kk} b_{ij} - b_{ik} b_{kj}) / d_{k-1}$, and both $b$ and $b'$ are determinants of
 # whole numbers {cite}`bareiss1968sylvester`. So no entry is larger than {eq}`det-heights` allows a determinant to be. The
-# wrong answer divides by the present pivot.
+# wrong answers divide by the present pivot, give up at a pivot of zero without looking for another row, or round the
+# determinant of the library.
 
 # %% jupyter={"source_hidden": true}
-def bareiss_solution(a, late=False):
-    a, sign, before = a.copy(), 1, 1
+def bareiss_solution(a):
+    a, sign, before = np.array(a), 1, 1
     for k in range(len(a) - 1):
         rows = np.flatnonzero(a[k:, k])
         if not rows.size:
@@ -742,12 +812,35 @@ def bareiss_solution(a, late=False):
             a[[k, k + rows[0]]], sign = a[[k + rows[0], k]], -sign
         cross = a[k, k] * a[k + 1:, k + 1:]
         cross = cross - np.outer(a[k + 1:, k], a[k, k + 1:])
-        a[k + 1:, k + 1:] = cross // (a[k, k] if late else before)
+        a[k + 1:, k + 1:] = cross // before
         before = a[k, k]
     return sign * a[-1, -1]
 
-assert grade(bareiss_solution, by_sympy, cases, atol=0, rtol=0)
-assert not grade(lambda a: bareiss_solution(a, late=True), by_sympy, cases)
+def by_the_present_pivot(a):
+    a = a.copy()
+    for k in range(len(a) - 1):
+        if a[k, k] == 0:
+            return 0
+        cross = a[k, k] * a[k + 1:, k + 1:] - np.outer(a[k + 1:, k], a[k, k + 1:])
+        a[k + 1:, k + 1:] = cross // a[k, k]
+    return a[-1, -1]
+
+def without_exchange(a):
+    a, before = a.copy(), 1
+    for k in range(len(a) - 1):
+        if a[k, k] == 0:
+            return 0
+        cross = a[k, k] * a[k + 1:, k + 1:] - np.outer(a[k + 1:, k], a[k, k + 1:])
+        a[k + 1:, k + 1:], before = cross // before, a[k, k]
+    return a[-1, -1]
+
+def rounded(a):
+    return round(np.linalg.det(a.astype(float)))
+
+assert grade(bareiss_solution, by_fractions, **cases)
+assert not grade(by_the_present_pivot, by_fractions, **cases)
+assert not grade(without_exchange, by_fractions, **cases)
+assert not grade(rounded, by_fractions, **cases)
 
 # %% [markdown]
 # ```{solution-end}
@@ -995,15 +1088,25 @@ print('in floats zero:', determinant(rows / 1) == 0)
 
 # %%
 def log_det_ar(rho, n):
+    """The logarithm of the determinant of the n x n matrix: a float.
+
+    rho is a float with -1 < rho < 1, and n >= 1 an int. No determinant of
+    numpy is allowed. log_det_ar(0.0, 3) is 0.0.
+    """
     raise NotImplementedError('your turn')
 
-# %%
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def by_numpy(rho, n):
     i = np.arange(n)
     return np.linalg.slogdet(rho ** abs(i[:, None] - i))[1]
 
-cases = [(0.5, 2), (0.9, 3), (-0.7, 10), (0.99, 400)]
-grade(log_det_ar, by_numpy, cases)
+cases = dict(
+    rho=scalars(-0.99, 0.99),
+    n=integers(1, 12) | on(400),
+    without=['numpy.linalg.slogdet', 'numpy.linalg.det', 'numpy.linalg.cholesky', 'numpy.linalg.eigvalsh'],
+    tries=50,
+)
+grade(log_det_ar, by_numpy, **cases)
 
 # %% [markdown]
 # ```{solution-start} det-ar
@@ -1012,7 +1115,8 @@ grade(log_det_ar, by_numpy, cases)
 # In row $i$ the entry of column $j \le i - 1$ becomes $\rho^{i - j} - \rho\,\rho^{i - 1 - j} = 0$, and the diagonal one
 # $1 - \rho^2$. Row 1 is left as it is, with 1 on the diagonal. So $\det = (1 - \rho^2)^{n - 1}$: each new value brings
 # as a factor the variance that the one before does not explain. For $\rho = 0.99$ and $n = 400$ its logarithm to base
-# ten is $399 \ln(1 - 0.99^2) / \ln 10 = -678.8$, out of the range of doubles. The wrong answer counts $n$ factors.
+# ten is $399 \ln(1 - 0.99^2) / \ln 10 = -678.8$, out of the range of doubles. The wrong answers count $n$ factors, forget
+# the square, form the power before its logarithm, or call the library.
 
 # %% jupyter={"source_hidden": true}
 def log_det_ar_solution(rho, n):
@@ -1021,8 +1125,21 @@ def log_det_ar_solution(rho, n):
 def one_too_many(rho, n):
     return n * math.log(1 - rho ** 2)
 
-assert grade(log_det_ar_solution, by_numpy, cases)
-assert not grade(one_too_many, by_numpy, cases)
+def without_square(rho, n):
+    return (n - 1) * math.log(1 - abs(rho))
+
+def power_first(rho, n):
+    return math.log((1 - rho ** 2) ** (n - 1))
+
+def by_the_library(rho, n):
+    i = np.arange(n)
+    return np.linalg.slogdet(rho ** abs(i[:, None] - i))[1]
+
+assert grade(log_det_ar_solution, by_numpy, **cases)
+assert not grade(one_too_many, by_numpy, **cases)
+assert not grade(without_square, by_numpy, **cases)
+assert not grade(power_first, by_numpy, **cases)
+assert not grade(by_the_library, by_numpy, **cases)
 
 # %% [markdown]
 # ```{solution-end}
@@ -1165,18 +1282,33 @@ axes[1, 0].set_title('unmixed');
 
 # %%
 def log_normal(x, mean, L):
+    """The logarithm of the density at x (n,): a float.
+
+    mean (n,) and the lower triangular L (n, n) are arrays of floats. The
+    diagonal of L has no zeros, but may be negative or so small that its
+    product is not a double. No determinant of numpy is allowed.
+    log_normal(np.zeros(1), np.zeros(1), np.eye(1)) is -0.9189.
+    """
     raise NotImplementedError('your turn')
 
-# %%
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def by_scipy(x, mean, L):
     return multivariate_normal(mean, L @ L.T).logpdf(x)
 
-rng = np.random.default_rng(15)
-cases = []
-for n, unit in ((1, 1), (3, 1), (5, -2), (300, 1e-3)):
-    L = unit * (np.tril(rng.normal(size=(n, n)), -1) / n + 2 * np.eye(n))
-    cases.append((*(unit * rng.normal(size=(2, n))), L))
-grade(log_normal, by_scipy, cases)
+def lower(a):  # with the diagonal away from zero
+    return np.tril(a, -1) + np.diag(np.where(np.diag(a) < 0, np.diag(a) - 1, np.diag(a) + 1))
+
+def large(seed):
+    return 1e-3 * (np.tril(np.random.default_rng(seed).normal(size=(300, 300)), -1) / 300 + 2 * np.eye(300))
+
+cases = dict(
+    x=lambda L: vectors(len(L)) if len(L) < 300 else on(np.arange(300) / 3e5),
+    mean=lambda L: vectors(len(L)) if len(L) < 300 else on(np.full(300, 0.002)),
+    L=square_matrices((1, 4), -3, 3, edges=True).map(lower) | seeds().map(large),
+    without=['numpy.linalg.det', 'numpy.linalg.slogdet'],
+    tries=40,
+)
+grade(log_normal, by_scipy, **cases)
 
 # %% [markdown]
 # ```{solution-start} det-normal
@@ -1184,20 +1316,33 @@ grade(log_normal, by_scipy, cases)
 # ```
 # By {eq}`det-density`, $\log p(\mathbf{x}) = -\tfrac12 \|\mathbf{z}\|^2 - \tfrac n2 \log 2\pi - \log |\det \mathbf{L}|$ with
 # $\mathbf{z} = \mathbf{L}^{-1}(\mathbf{x} - \mathbf{m})$, and the last term is $\sum_i \log |l_{ii}|$. With the covariance
-# $\boldsymbol\Sigma = \mathbf{L}\mathbf{L}^\top$ it is $\tfrac12 \log \det \boldsymbol\Sigma$. The wrong answer takes the
-# determinant of $\boldsymbol\Sigma$ without the half.
+# $\boldsymbol\Sigma = \mathbf{L}\mathbf{L}^\top$ it is $\tfrac12 \log \det \boldsymbol\Sigma$. The wrong answers take the
+# determinant of $\boldsymbol\Sigma$ without the half, forget that the diagonal may be negative, multiply it before taking
+# the logarithm, or call the determinant of the library.
 
 # %% jupyter={"source_hidden": true}
-def log_normal_solution(x, mean, L, times=1):
+def log_normal_solution(x, mean, L):
     z = np.linalg.solve(L, x - mean)
-    volume = np.log(abs(np.diag(L))).sum()
-    return -z @ z / 2 - len(z) / 2 * math.log(2 * math.pi) - times * volume
+    return -z @ z / 2 - len(z) / 2 * math.log(2 * math.pi) - np.log(abs(np.diag(L))).sum()
 
 def without_half(x, mean, L):
-    return log_normal_solution(x, mean, L, times=2)
+    return log_normal_solution(x, mean, L) - np.log(abs(np.diag(L))).sum()
 
-assert grade(log_normal_solution, by_scipy, cases)
-assert not grade(without_half, by_scipy, cases)
+def positive_diagonal(x, mean, L):
+    return log_normal_solution(x, mean, L) + np.log(abs(np.diag(L))).sum() - np.log(np.diag(L)).sum()
+
+def product_first(x, mean, L):
+    return log_normal_solution(x, mean, L) + np.log(abs(np.diag(L))).sum() - np.log(abs(np.diag(L).prod()))
+
+def by_the_library(x, mean, L):
+    z = np.linalg.solve(L, x - mean)
+    return -z @ z / 2 - len(z) / 2 * math.log(2 * math.pi) - np.linalg.slogdet(L)[1]
+
+assert grade(log_normal_solution, by_scipy, **cases)
+assert not grade(without_half, by_scipy, **cases)
+assert not grade(positive_diagonal, by_scipy, **cases)
+assert not grade(product_first, by_scipy, **cases)
+assert not grade(by_the_library, by_scipy, **cases)
 
 # %% [markdown]
 # ```{solution-end}
