@@ -47,9 +47,9 @@ plt.style.use('nbutils.book')
 # %% [markdown]
 # ## Many models on one test set: the union bound
 #
-# A thousand people toss a coin ten times each. It is no surprise that one of them sees ten heads. In the same way, some of a
-# thousand models have a misleading test error, even if each test error by itself is trustworthy. Here all $K$ models
-# have the risk 0.3. We test them on $N = 500$ examples, twenty times:
+# A thousand people toss a coin ten times each. It is no surprise that one of them sees tails every time. In the same way,
+# some of a thousand models have a misleading test error, even if each test error by itself is trustworthy. Here all $K$
+# models have the risk 0.3. We test them on $N = 500$ examples, twenty times:
 
 # %%
 rng = np.random.default_rng(0)
