@@ -38,8 +38,6 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
     subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
 
 # %% tags=["hide-input"]
-from itertools import product
-
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
@@ -47,7 +45,7 @@ from scipy import signal
 from torch import nn
 from torch.nn.functional import conv1d, conv2d
 
-from nbutils.cases import integers, matrices, scalars, seeds, vectors
+from nbutils.cases import distributions, integers, matrices, scalars, seeds, square_matrices, vectors
 from nbutils.checks import close, grade, holds, verify
 from nbutils.data import digits, photograph
 from nbutils.figures import GREY, panels, show_image
@@ -222,19 +220,23 @@ show_image(axes[2], abs(horizontal), 'horizontal edges', vmax=2);
 
 # %%
 def positions(n, k, p, s, d):
-    """The number of places of the window: positions(5, 3, 0, 1, 1) is 3."""
+    """The number of places of the window, all arguments and it being ints.
+
+    n, k, s and d are at least 1, p at least 0, and d (k - 1) + 1 <= n + 2 p.
+    positions(5, 3, 0, 1, 1) is 3.
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def length_in_torch(n, k, p, s, d):
     x, w = torch.zeros(1, 1, n), torch.zeros(1, 1, k)
     return conv1d(x, w, padding=p, stride=s, dilation=d).shape[-1]
 
-rows = [
-    (9, 3, 0, 1, 1), (9, 3, 1, 1, 1), (10, 3, 1, 2, 1), (12, 4, 2, 3, 2),
-    (7, 7, 0, 4, 1), (16, 3, 2, 1, 2), (10, 3, 0, 4, 1),
-]
-grade(positions, length_in_torch, rows)
+windows = dict(
+    n=integers(1, 20), k=lambda n, p, d: integers(1, (n + 2 * p - 1) // d + 1),
+    p=integers(0, 4), s=integers(1, 5), d=integers(1, 4),
+)
+grade(positions, length_in_torch, **windows)
 
 # %% [markdown]
 # ```{solution-start} convolutions-positions
@@ -242,7 +244,8 @@ grade(positions, length_in_torch, rows)
 # ```
 # The spread window covers $d(k - 1) + 1$ of $n + 2p$ pixels, so it has $n + 2p - d(k - 1)$ places at stride 1,
 # numbered from zero. The stride keeps the numbers $0, s, 2s, \dots$: divide the last number by $s$, round down and
-# add one. Count the zeros of both sides, and spread only the gaps between the entries, of which there are $k - 1$.
+# add one. Count the zeros of both sides, and spread only the gaps between the entries, of which there are $k - 1$. To
+# round up in place of down is a third mistake.
 
 # %% jupyter={"source_hidden": true}
 def positions_solution(n, k, p, s, d):
@@ -257,10 +260,10 @@ def spreads_each_entry(n, k, p, s, d):
 def rounds_up(n, k, p, s, d):
     return -(-(n + 2 * p - d * (k - 1) - 1) // s) + 1
 
-assert grade(positions_solution, length_in_torch, rows)
-assert not grade(one_side_only, length_in_torch, rows)
-assert not grade(spreads_each_entry, length_in_torch, rows)
-assert not grade(rounds_up, length_in_torch, rows)
+assert grade(positions_solution, length_in_torch, **windows)
+assert not grade(one_side_only, length_in_torch, **windows)
+assert not grade(spreads_each_entry, length_in_torch, **windows)
+assert not grade(rounds_up, length_in_torch, **windows)
 
 # %% [markdown]
 # ```{solution-end}
@@ -468,19 +471,65 @@ print(convolve2d(smooth.T, change))
 # :label: convolutions-swap
 # Let $(f \star g)(i) = \sum_a f(a)\, g(i + a)$ be the cross-correlation of two sequences. Compute $f \star g$ and
 # $g \star f$ for $f = (1, 2)$ and $g = (1, -1)$, at all places where they are not zero. What is the relation between
-# the two in general?
+# the two in general? Write `swapped(c)`, which makes $g \star f$ of $f \star g$.
 # ```
-#
+
+# %%
+def swapped(c):
+    """The values of g * f in order of place, from those of f * g: arrays.
+
+    * is the cross-correlation. For f of length m and g of length n the places
+    of f * g are 1 - m, ..., n - 1, so c has the shape (m + n - 1,).
+    swapped(np.array([2.])) is [2.].
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def from_definition(f, g):
+    return np.array([sum(f[a] * g[i + a] for a in range(len(f)) if 0 <= i + a < len(g)) for i in range(1 - len(f), len(g))])
+
+def of_a_pair(answer):
+    return lambda f, g: answer(from_definition(f, g))
+
+def swapped_first(f, g):
+    return from_definition(g, f)
+
+rows = dict(f=vectors((1, 4)), g=vectors((1, 4)))
+grade(of_a_pair(swapped), swapped_first, **rows)
+
+# %% [markdown]
 # ```{solution-start} convolutions-swap
 # :class: dropdown
 # ```
 # For $i = -1, 0, 1$, $f \star g$ is $2 \cdot 1 = 2$, $1 \cdot 1 + 2 \cdot (-1) = -1$ and $1 \cdot (-1) = -1$. For
 # $g \star f$ the same places give $-1, -1, 2$: the same numbers backwards. In general, put $c = i + a$ in
 # $\sum_a f(a)\, g(i + a) = \sum_c g(c)\, f(c - i)$, so $(f \star g)(i) =
-# (g \star f)(-i)$.
+# (g \star f)(-i)$. A convolution would stay as it is; here that is wrong. So is a change of sign, and so are the numbers
+# read backwards around a circle, from the first one.
+
+# %% jupyter={"source_hidden": true}
+def swapped_solution(c):
+    return c[::-1]
+
+def as_a_convolution(c):
+    return c
+
+def with_other_sign(c):
+    return -c
+
+def around_a_circle(c):
+    return np.roll(c[::-1], 1)
+
+assert grade(of_a_pair(swapped_solution), swapped_first, **rows)
+assert not grade(of_a_pair(as_a_convolution), swapped_first, **rows)
+assert not grade(of_a_pair(with_other_sign), swapped_first, **rows)
+assert not grade(of_a_pair(around_a_circle), swapped_first, **rows)
+
+# %% [markdown]
 # ```{solution-end}
 # ```
-#
+
+# %% [markdown]
 # ```{exercise} ★★ Program: many dice
 # :label: convolutions-dice
 # A die shows $0, 1, \dots, m - 1$ with the probabilities in the array `p` of shape (m,). Write `chances(p, n)`, the
@@ -490,19 +539,20 @@ print(convolve2d(smooth.T, change))
 
 # %%
 def chances(p, n):
-    """The totals of n throws: two of np.array([.5, .5]) give .25, .5, .25."""
+    """The probabilities of all totals of n throws: (n (m - 1) + 1,).
+
+    p (m,) has the sum 1; some entries may be 0. n is an int, at least 1.
+    chances(np.array([0.5, 0.5]), 2) is [0.25, 0.5, 0.25].
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
-def by_listing(p, n):  # every one of the m ** n outcomes
-    total = np.zeros(n * (len(p) - 1) + 1)
-    for throw in product(range(len(p)), repeat=n):
-        total[sum(throw)] += np.prod(p[list(throw)])
-    return total
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def by_frequencies(p, n):  # the powers of the transform are those of the sum
+    size = n * (len(p) - 1) + 1
+    return np.fft.ifft(np.fft.fft(p, size) ** n).real
 
-fair, loaded = np.ones(6) / 6, np.array([0.2, 0.5, 0.3])
-throws = [(fair, 1), (fair, 4), (loaded, 5)]
-grade(chances, by_listing, throws)
+throws = dict(p=distributions((1, 6)), n=integers(1, 12))
+grade(chances, by_frequencies, **throws)
 
 # %% [markdown]
 # ```{solution-start} convolutions-dice
@@ -510,7 +560,8 @@ grade(chances, by_listing, throws)
 # ```
 # The total of $n$ throws is the total of $n - 1$ throws plus one more, so convolve with `p` as often. Starting from the
 # neutral element $\delta$ gives all $n$ factors. Starting from `p` and still convolving $n$ times is one throw too
-# many. By the central limit theorem the totals approach a bell curve.
+# many, and convolving the result with itself each time doubles the number of throws. A correlation in place of a
+# convolution turns the die upside down. By the central limit theorem the totals approach a bell curve.
 
 # %% jupyter={"source_hidden": true}
 def chances_solution(p, n):
@@ -523,17 +574,17 @@ def one_throw_too_many(p, n):
     return np.convolve(chances_solution(p, n), p)
 
 def doubles_each_time(p, n):
-    for _ in range(n - 1):
+    for _ in range(min(n - 1, 9)):
         p = np.convolve(p, p)
     return p
 
 def correlates(p, n):
     return chances_solution(p[::-1], n)
 
-assert grade(chances_solution, by_listing, throws)
-assert not grade(one_throw_too_many, by_listing, throws)
-assert not grade(doubles_each_time, by_listing, throws)
-assert not grade(correlates, by_listing, throws)
+assert grade(chances_solution, by_frequencies, **throws)
+assert not grade(one_throw_too_many, by_frequencies, **throws)
+assert not grade(doubles_each_time, by_frequencies, **throws)
+assert not grade(correlates, by_frequencies, **throws)
 
 # %% [markdown]
 # ```{solution-end}
@@ -712,24 +763,27 @@ for shift in (0, 2, 1):
 # :label: convolutions-average
 # Take any matrix $\mathbf{A}$ of shape (N, N) and average it over all shifts,
 # $\bar{\mathbf{A}} = \frac{1}{N} \sum_s S^{-s} \mathbf{A} S^s$. Show that $\bar{\mathbf{A}}$ commutes with $S$, so it
-# is a convolution on the circle. Write `hidden_filter(A)`, its filter of shape (N,), without any of the products.
+# is a convolution on the circle. Write `hidden_filter(A)`, its filter of shape (N,).
 # ```
 
 # %%
 def hidden_filter(A):
-    """The filter: hidden_filter(np.array([[1., 2.], [3., 5.]])) is 3, 2.5."""
+    """The filter f of the average of A (N, N) over all shifts: (N,).
+
+    f is the first column of the average, N >= 1.
+    hidden_filter(np.array([[1., 2.], [3., 5.]])) is [3., 2.5].
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def by_averaging(A):
     N = len(A)
     S = np.roll(np.eye(N), 1, axis=0)
     shifts = [np.linalg.matrix_power(S, s) for s in range(N)]
     return sum(P.T @ A @ P for P in shifts)[:, 0] / N
 
-rng = np.random.default_rng(2)
-squares = [(rng.normal(size=(N, N)),) for N in (1, 2, 5, 8)]
-grade(hidden_filter, by_averaging, squares)
+squares = dict(A=square_matrices((1, 6), edges=True))
+grade(hidden_filter, by_averaging, **squares)
 
 # %% [markdown]
 # ```{solution-start} convolutions-average
@@ -737,7 +791,8 @@ grade(hidden_filter, by_averaging, squares)
 # ```
 # $S^{-1} \bar{\mathbf{A}} S$ is the same sum with $s$ replaced by $s + 1$, and $s$ runs around the circle, so
 # $S^{-1} \bar{\mathbf{A}} S = \bar{\mathbf{A}}$. The entry $(n, 0)$ of $S^{-s} \mathbf{A} S^s$ is
-# $A_{n+s,\, s}$, so $f[n] = \frac{1}{N} \sum_s A_{n+s,\,s}$, the mean along a diagonal that wraps around.
+# $A_{n+s,\, s}$, so $f[n] = \frac{1}{N} \sum_s A_{n+s,\,s}$, the mean along a diagonal that wraps around. It is not the
+# mean along a diagonal that ends at the border, nor along one on the other side, nor the first column of $\mathbf{A}$.
 
 # %% jupyter={"source_hidden": true}
 def hidden_filter_solution(A):
@@ -753,10 +808,10 @@ def first_column(A):
 def without_wrapping(A):
     return np.array([A.diagonal(-n).mean() for n in range(len(A))])
 
-assert grade(hidden_filter_solution, by_averaging, squares)
-assert not grade(wrong_side_of_the_diagonal, by_averaging, squares)
-assert not grade(first_column, by_averaging, squares)
-assert not grade(without_wrapping, by_averaging, squares)
+assert grade(hidden_filter_solution, by_averaging, **squares)
+assert not grade(wrong_side_of_the_diagonal, by_averaging, **squares)
+assert not grade(first_column, by_averaging, **squares)
+assert not grade(without_wrapping, by_averaging, **squares)
 
 # %% [markdown]
 # ```{solution-end}
@@ -936,9 +991,34 @@ print(f'changed on the right: {changed[..., 12:].sum():.0f} weights')
 # ```{exercise} ★★ Experiment: is the convolution enough?
 # :label: convolutions-flatten
 # Replace the maximum over all places by `nn.Flatten()`, so that the last layer is `nn.Linear(24 * 12 * 24, 10)`.
-# Predict the accuracy on both halves. Then train, look, and explain.
+# Predict on which of the two halves it reads more than half of the digits. Then train, look, and explain.
 # ```
-#
+
+# %%
+def more_than_half_read():
+    """Two truth values in a list, for the left half and for the right half.
+
+    [True, True], for example.
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def flattened():
+    return nn.Sequential(nn.Conv2d(1, 24, 7, padding=3), nn.ReLU(), nn.Flatten(), nn.Linear(24 * 12 * 24, 10))
+
+flat = [trained(flattened, seed, 3e-3) for seed in range(3)]
+shares_read = {half: [accuracy(model, half) for model in flat] for half in ('left', 'right')}
+
+def is_measured(answers):
+    if len(answers) != 2 or not all(answer in (True, False) for answer in answers):
+        raise ValueError('give two truth values')
+    if list(answers) != [np.mean(three) > 0.5 for three in shares_read.values()]:
+        raise ValueError('something else is measured; train the network and look')
+    return True
+
+grade(lambda: is_measured(more_than_half_read()), lambda: True, [()])
+
+# %% [markdown]
 # ```{solution-start} convolutions-flatten
 # :class: dropdown
 # ```
@@ -948,17 +1028,11 @@ print(f'changed on the right: {changed[..., 12:].sum():.0f} weights')
 # forget the place, as the maximum does.
 
 # %% jupyter={"source_hidden": true}
-def flattened():
-    return nn.Sequential(
-        nn.Conv2d(1, 24, 7, padding=3),
-        nn.ReLU(),
-        nn.Flatten(),
-        nn.Linear(24 * 12 * 24, 10),
-    )
-
-flat = [trained(flattened, seed, 3e-3) for seed in range(3)]
-for half in tests:
-    three = [accuracy(model, half) for model in flat]
+assert grade(lambda: is_measured([True, False]), lambda: True, [()])
+assert not grade(lambda: is_measured([True, True]), lambda: True, [()])
+assert not grade(lambda: is_measured([False, False]), lambda: True, [()])
+assert not grade(lambda: is_measured([False, True]), lambda: True, [()])
+for half, three in shares_read.items():
     print(f'{half:5}: {min(three):.2f} to {max(three):.2f}')
 
 # %% [markdown]
