@@ -36,7 +36,7 @@ import torch
 from scipy.fft import dct
 from scipy.linalg import expm
 
-from nbutils.cases import matrices, scalars, seeds, vectors
+from nbutils.cases import counted, integers, lists, matrices, on, scalars, seeds, vectors
 from nbutils.checks import below, close, erratum, grade, holds
 from nbutils.data import photograph
 from nbutils.figures import GREY, label_lines, panels, show_image
@@ -280,27 +280,42 @@ assert close(torch.bmm(torch.tensor(X), torch.tensor(Y)), X @ Y)
 
 # %%
 def walks(A, k):
+    """The number of walks of k streets from i to j: an int array (n, n).
+
+    A (n, n) is an array of ints 0 and 1, and k >= 1 may be a million. No
+    number of the result is above 10**15. numpy.linalg.matrix_power is not
+    allowed. walks(np.array([[1, 1], [0, 1]]), 5) is [[1, 5], [0, 1]].
+    """
     raise NotImplementedError('your turn')
 
-# %%
-def by_walking(A, k):  # every sequence of crossings
-    count = np.zeros(A.shape)
-    for stops in product(range(len(A)), repeat=k + 1):
-        open_ = all(A[stops[t], stops[t + 1]] for t in range(k))
-        count[stops[0], stops[-1]] += open_
-    return count
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def by_walking(A, k):  # one street after the other
+    after = k if k < 120 else 60 + k % 60  # from then on one-way towns repeat themselves every 60 streets
+    count = [[int(i == j) for j in range(len(A))] for i in range(len(A))]
+    for _ in range(after):
+        count = [[sum(row[i] for i in range(len(A)) if A[i, j]) for j in range(len(A))] for row in count]
+    return np.array(count)
 
-town = np.array([[0, 1, 1], [0, 0, 1], [1, 0, 1]])
-cases = [(town, k) for k in (1, 2, 3, 5, 6)]
-grade(walks, by_walking, cases)
+def one_way(goals):  # a town where one street leaves each crossing, or none
+    return np.array([[int(j == goal) for j in range(len(goals))] for goal in goals])
+
+streets = integers(1, 5).flatmap(lambda n: matrices(n, n, -1, 1)).map(lambda A: (A > 0).astype(int))
+single = integers(1, 5).flatmap(lambda n: lists(integers(0, n), n, n)).map(one_way)
+cases = dict(
+    A=streets | single,
+    k=lambda A: integers(1, 20) if A.sum(1).max() > 1 else integers(1, 10**6),
+    lines=lambda A, k: 40 + 30 * int(k).bit_length(),
+    without=['numpy.linalg.matrix_power'],
+)
+grade(walks, by_walking, **cases)
 
 # %% [markdown]
 # ```{solution-start} matmul-walks
 # :class: dropdown
 # ```
 # A walk of $k + 1$ streets is a walk of $k$ streets to some crossing $l$ and one more street:
-# $\sum_l (\mathbf{A}^k)_{il}\, a_{lj}$. Squaring doubles $k$, and an odd $k$ costs one product more. The wrong answer
-# is `A ** k`, which takes the power of every entry.
+# $\sum_l (\mathbf{A}^k)_{il}\, a_{lj}$. Squaring doubles $k$, and an odd $k$ costs one product more. A wrong answer
+# is `A ** k`, which takes the power of every entry. Others forget the product for an odd $k$, or need $k$ products.
 
 # %% jupyter={"source_hidden": true}
 def walks_solution(A, k):
@@ -309,8 +324,23 @@ def walks_solution(A, k):
     half = walks_solution(A, k // 2)
     return half @ half @ A if k % 2 else half @ half
 
-assert grade(walks_solution, by_walking, cases)
-assert not grade(lambda A, k: A ** k, by_walking, cases)
+def power_of_entries(A, k):
+    return A ** k
+
+def as_if_even(A, k):
+    half = A if k < 4 else as_if_even(A, k // 2)
+    return half @ half if k > 1 else A
+
+def street_by_street(A, k):
+    power = A
+    for _ in range(k - 1):
+        power = power @ A
+    return power
+
+assert grade(walks_solution, by_walking, **cases)
+assert not grade(power_of_entries, by_walking, **cases)
+assert not grade(as_if_even, by_walking, **cases)
+assert not grade(street_by_street, by_walking, **cases)
 
 # %% [markdown]
 # ```{solution-end}
@@ -530,16 +560,49 @@ print(f'one loss: forward over backward {one_side(d[::-1]) / one_side(d):.0f}')
 
 # %%
 def causal(Q, K, V):
+    """The rows sum over s <= t of (q_t . k_s) v_s: an array (T, e).
+
+    Q and K are arrays (T, d), V is (T, e), T >= 1. An array of T x T
+    numbers is refused, and so is work that grows like T^2 in any other
+    way. For Q = np.ones((2, 1)) and K = V = Q it is [[1], [2]].
+    """
     raise NotImplementedError('your turn')
 
-# %%
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+class Weighed(np.ndarray):  # counts the numbers in all arrays that are made or cut out of it
+    def __array_finalize__(self, source):
+        self.seen = getattr(source, 'seen', None)
+        if self.seen is not None:
+            self.seen[0] += self.size
+            if self.seen[0] > self.seen[1]:
+                raise ValueError(f'more than {self.seen[1]} numbers in the arrays made from one argument')
+
+    def __deepcopy__(self, memo):
+        return weighed(self)
+
+def weighed(a):
+    copy = np.array(a).view(Weighed)
+    copy.seen = [0, 300 * len(a)] if len(a) > 100 else None
+    return copy
+
 def by_table(Q, K, V):
+    Q, K, V = map(np.array, (Q, K, V))
     return np.tril(Q @ K.T) @ V
 
-rng = np.random.default_rng(5)
-cases = [tuple(rng.integers(-3, 4, (3, T, 2)).astype(float))
-         for T in (2, 3, 7)]
-grade(causal, by_table, cases)
+def some_rows(T, d):
+    if T > 100:
+        return seeds().map(lambda seed: weighed(np.random.default_rng(seed).integers(-3, 4, (T, d)) * 1.0))
+    return matrices(T, d, edges=True)
+
+lengths = integers(1, 6) | on(2000)
+cases = dict(
+    Q=lambda K: some_rows(*K.shape),
+    K=lengths.flatmap(lambda T: integers(1, 3).flatmap(lambda d: some_rows(T, d))),
+    V=lambda K: integers(1, 3).flatmap(lambda e: some_rows(len(K), e)),
+    lines=lambda Q, K, V: 100 + 50 * len(Q),
+    tries=25,
+)
+grade(causal, by_table, **cases)
 
 # %% [markdown]
 # ```{solution-start} matmul-linear
@@ -548,7 +611,8 @@ grade(causal, by_table, cases)
 # The mask stands between the two products, so the brackets cannot move past it. The view by outer products helps:
 # $\sum_{s \le t} (\mathbf{q}_t \cdot \mathbf{k}_s)\, \mathbf{v}_s^\top = \mathbf{q}_t^\top \sum_{s \le t}
 # \mathbf{k}_s \mathbf{v}_s^\top$, and the last sum, a $d \times d$ matrix, grows by one term per step
-# {cite}`katharopoulos2020transformers`. The wrong answer forgets the mask.
+# {cite}`katharopoulos2020transformers`. The wrong answers forget the mask, hide the present as well as the future, make
+# the table, or go through all earlier rows for each row.
 
 # %% jupyter={"source_hidden": true}
 def causal_solution(Q, K, V):
@@ -558,8 +622,23 @@ def causal_solution(Q, K, V):
         rows.append(q @ state)
     return np.stack(rows)
 
-assert grade(causal_solution, by_table, cases)
-assert not grade(lambda Q, K, V: Q @ (K.T @ V), by_table, cases)
+def without_mask(Q, K, V):
+    return Q @ (K.T @ V)
+
+def without_the_present(Q, K, V):
+    return causal_solution(Q, K, V) - (Q * K).sum(1)[:, None] * V
+
+def with_the_table(Q, K, V):
+    return np.tril(Q @ K.T) @ V
+
+def all_earlier_rows(Q, K, V):
+    return np.stack([Q[t] @ K[:t + 1].T @ V[:t + 1] for t in range(len(Q))])
+
+assert grade(causal_solution, by_table, **cases)
+assert not grade(without_mask, by_table, **cases)
+assert not grade(without_the_present, by_table, **cases)
+assert not grade(with_the_table, by_table, **cases)
+assert not grade(all_earlier_rows, by_table, **cases)
 
 # %% [markdown]
 # ```{solution-end}
@@ -807,27 +886,37 @@ right.legend(loc='upper left');
 
 # %%
 def complex_product(multiply, A, B, C, D):
+    """Real and imaginary part of (A + iB)(C + iD): an array (2, m, n).
+
+    A and B are arrays (m, l), C and D (l, n). multiply(X, Y) is the
+    product of two arrays and may be called three times; they do not know
+    the operator @. For the 1 x 1 arrays of 0, 1, 0, 1 it is
+    [[[-1]], [[0]]].
+    """
     raise NotImplementedError('your turn')
 
-# %%
-def counted(solution, A, B, C, D):  # the parts, and the number of products
-    calls = []
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+class Factor(np.ndarray):  # an array without the operator @
+    def __matmul__(self, other):
+        raise ValueError('use multiply in place of @')
+    __rmatmul__ = dot = __matmul__
 
-    def multiply(x, y):
-        calls.append(1)
-        return x @ y
+def by_complex_numbers(multiply, A, B, C, D):
+    Z = (A + 1j * B).view(np.ndarray) @ (C + 1j * D).view(np.ndarray)
+    return np.stack([Z.real, Z.imag])
 
-    parts = solution(multiply, A, B, C, D)
-    return np.append(np.ravel(parts), len(calls))
+def without_operator(m, n):
+    return matrices(m, n, edges=True).map(lambda a: a.view(Factor))
 
-def by_complex_numbers(A, B, C, D):
-    Z = (A + 1j * B) @ (C + 1j * D)
-    return np.append(np.ravel([Z.real, Z.imag]), 3)
-
-rng = np.random.default_rng(7)
-cases = [tuple(rng.integers(-5, 6, (4, n, n)).astype(float))
-         for n in (1, 2, 3)]
-grade(lambda *case: counted(complex_product, *case), by_complex_numbers, cases)
+cases = dict(
+    multiply=on(counted(np.matmul, 3)),
+    A=without_operator((1, 3), (1, 3)),
+    B=lambda A: without_operator(*A.shape),
+    C=lambda A: without_operator(A.shape[1], (1, 3)),
+    D=lambda C: without_operator(*C.shape),
+    without=['numpy.matmul', 'numpy.dot', 'numpy.einsum', 'numpy.tensordot', 'numpy.inner'],
+)
+grade(complex_product, by_complex_numbers, **cases)
 
 # %% [markdown]
 # ```{solution-start} matmul-gauss
@@ -837,20 +926,33 @@ grade(lambda *case: counted(complex_product, *case), by_complex_numbers, cases)
 # $\mathbf{R} = (\mathbf{A} + \mathbf{B})(\mathbf{C} + \mathbf{D})$ the parts are $\mathbf{P} - \mathbf{Q}$ and
 # $\mathbf{R} - \mathbf{P} - \mathbf{Q}$. Here, too, additions replace a multiplication, and a small imaginary part
 # beside a large real one loses digits. Matrices do not commute, but no factor changes sides. One wrong answer is the
-# usual four products.
+# usual four products. Others take the sum of $\mathbf{P}$ and $\mathbf{Q}$ as the real part, take
+# $\mathbf{R}$ alone as the imaginary part, or multiply without `multiply`.
 
 # %% jupyter={"source_hidden": true}
 def complex_product_solution(multiply, A, B, C, D):
     P, Q = multiply(A, C), multiply(B, D)
     return np.stack([P - Q, multiply(A + B, C + D) - P - Q])
 
-def four(multiply, A, B, C, D):
+def four_products(multiply, A, B, C, D):
     return np.stack([multiply(A, C) - multiply(B, D),
                      multiply(A, D) + multiply(B, C)])
 
-assert grade(lambda *case: counted(complex_product_solution, *case),
-             by_complex_numbers, cases)
-assert not grade(lambda *case: counted(four, *case), by_complex_numbers, cases)
+def as_if_i_squared_were_one(multiply, A, B, C, D):
+    P, Q = multiply(A, C), multiply(B, D)
+    return np.stack([P + Q, multiply(A + B, C + D) - P - Q])
+
+def without_the_others(multiply, A, B, C, D):
+    return np.stack([multiply(A, C) - multiply(B, D), multiply(A + B, C + D)])
+
+def with_the_operator(multiply, A, B, C, D):
+    return np.stack([A @ C - B @ D, A @ D + B @ C])
+
+assert grade(complex_product_solution, by_complex_numbers, **cases)
+assert not grade(four_products, by_complex_numbers, **cases)
+assert not grade(as_if_i_squared_were_one, by_complex_numbers, **cases)
+assert not grade(without_the_others, by_complex_numbers, **cases)
+assert not grade(with_the_operator, by_complex_numbers, **cases)
 
 # %% [markdown]
 # ```{solution-end}
@@ -1098,19 +1200,27 @@ assert slower[2048] and not slower[64]
 
 # %%
 def quarters(n):
+    """Yields the n^3 triples (i, j, k) of ints from 0 to n - 1, each once.
+
+    n is a power of two, 1 included. The order has at most 1.25 times the
+    misses of blocks_order(n) where n is 8 or more.
+    list(quarters(1)) is [(0, 0, 0)].
+    """
     raise NotImplementedError('your turn')
 
-# %%
-def is_thrifty(order, n):
-    steps = list(order(n))
-    complete = sorted(steps) == list(dots_order(n))
-    return complete and misses(steps) <= 1.25 * misses(blocks_order(n))
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def by_bits(n):  # in the order of the numbers whose digits are the first bits of i, j and k, then the second, ...
+    return sorted(dots_order(n), key=lambda triple: [[v >> bit & 1 for v in triple] for bit in range(9, -1, -1)])
 
-def wanted(n):
-    return True
+def listed(order):
+    return lambda n: list(order(n))
 
-cases = [(8,), (16,), (32,)]
-grade(lambda n: is_thrifty(quarters, n), wanted, cases)
+def thrifty(steps, right):  # complete, and with few misses
+    n = round(len(right) ** (1 / 3))
+    return sorted(steps) == sorted(right) and (n < 8 or misses(steps) <= 1.25 * misses(blocks_order(n)))
+
+cases = dict(n=[1, 2, 4, 8, 16, 32], same=thrifty)
+grade(listed(quarters), by_bits, **cases)
 
 # %% [markdown]
 # ```{solution-start} matmul-oblivious
@@ -1118,8 +1228,8 @@ grade(lambda n: is_thrifty(quarters, n), wanted, cases)
 # ```
 # Eight products of quarters, one after the other, each done in the same way. However small a cache is, from some depth
 # on three quarters fit into it, and for these the count of {prf:ref}`thm-traffic` is reached up to a constant. Such
-# programs are called cache-oblivious {cite}`frigo2012cache`. The wrong answer is the triple loop, which is complete and
-# wasteful.
+# programs are called cache-oblivious {cite}`frigo2012cache`. The wrong answers are the triple loop, which is complete and
+# wasteful, the same loop with its blocks cut only once, and the recursion without a case for $n = 1$ of its own.
 
 # %% jupyter={"source_hidden": true}
 def quarters_solution(n):
@@ -1131,8 +1241,21 @@ def quarters_solution(n):
         for r, t, a in quarters_solution(h):
             yield i + r, j + t, k + a
 
-assert grade(lambda n: is_thrifty(quarters_solution, n), wanted, cases)
-assert not grade(lambda n: is_thrifty(dots_order, n), wanted, cases)
+def cut_once(n):
+    h = max(n // 2, 1)
+    for i, j, k in product(range(0, n, h), repeat=3):
+        for r, t, a in dots_order(h):
+            yield i + r, j + t, k + a
+
+def from_two_on(n):
+    for i, j, k in product((0, n // 2), repeat=3):
+        for r, t, a in from_two_on(n // 2) if n > 2 else [(0, 0, 0)]:
+            yield i + r, j + t, k + a
+
+assert grade(listed(quarters_solution), by_bits, **cases)
+assert not grade(listed(dots_order), by_bits, **cases)
+assert not grade(listed(cut_once), by_bits, **cases)
+assert not grade(listed(from_two_on), by_bits, **cases)
 
 # %% [markdown]
 # ```{solution-end}
@@ -1318,20 +1441,23 @@ print('with a negative eigenvalue:', sum(v < -1e-12 for v in lowest),
 
 # %%
 def features(X):
+    """The features of each row of X (n, d): an array (n, f), f is free.
+
+    A row of the result may depend on the same row of X only. The dot
+    product of two rows of features is the square of that of the rows.
+    features(np.array([[3.]])) is [[9.]] or [[-9.]].
+    """
     raise NotImplementedError('your turn')
 
-# %%
-def similarities(solution, X):
-    F = solution(X)
-    return F @ F.T
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def similarities(solution):  # between the rows of two arrays, whose features are found apart
+    return lambda X, Y: solution(X) @ solution(Y).T
 
-def squared(X):
-    return (X @ X.T) ** 2
+def squared(X, Y):
+    return (X @ Y.T) ** 2
 
-rng = np.random.default_rng(11)
-cases = [(rng.integers(-4, 5, shape).astype(float),)
-         for shape in ((2, 2), (3, 2), (4, 3))]
-grade(lambda X: similarities(features, X), squared, cases)
+cases = dict(X=matrices((1, 4), (1, 4), edges=True), Y=lambda X: matrices((1, 4), X.shape[1], edges=True))
+grade(similarities(features), squared, **cases)
 
 # %% [markdown]
 # ```{solution-start} matmul-kernel
@@ -1340,15 +1466,28 @@ grade(lambda X: similarities(features, X), squared, cases)
 # The proof tells: the features are the products $\mathbf{u}_p \odot \mathbf{v}_q$, here
 # $\varphi(\mathbf{x}) = \operatorname{vec}(\mathbf{x}\mathbf{x}^\top)$, all $d^2$ products $x_p x_q$. Check:
 # $\sum_{p,q} x_p x_q\, y_p y_q = \sum_p x_p y_p \sum_q x_q y_q$. To compute $(\mathbf{x} \cdot \mathbf{y})^2$ takes
-# $d + 1$ multiplications, so one never writes the features down. The wrong answer squares the entries and forgets the
-# mixed products.
+# $d + 1$ multiplications, so one never writes the features down. The wrong answers square the entries and forget the
+# mixed products, count each mixed product once, or factorize the table of all rows, so that there is no map $\varphi$.
 
 # %% jupyter={"source_hidden": true}
 def features_solution(X):
     return (X[:, :, None] * X[:, None, :]).reshape(len(X), -1)
 
-assert grade(lambda X: similarities(features_solution, X), squared, cases)
-assert not grade(lambda X: similarities(np.square, X), squared, cases)
+def squares_only(X):
+    return X**2
+
+def mixed_once(X):
+    i, j = np.triu_indices(X.shape[1])
+    return X[:, i] * X[:, j]
+
+def of_the_whole_table(X):
+    values, vectors = np.linalg.eigh((X @ X.T) ** 2)
+    return vectors * np.sqrt(np.maximum(values, 0))
+
+assert grade(similarities(features_solution), squared, **cases)
+assert not grade(similarities(squares_only), squared, **cases)
+assert not grade(similarities(mixed_once), squared, **cases)
+assert not grade(similarities(of_the_whole_table), squared, **cases)
 
 # %% [markdown]
 # ```{solution-end}
