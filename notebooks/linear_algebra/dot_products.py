@@ -34,10 +34,9 @@ import sympy as sp
 import torch
 from numpy.lib.stride_tricks import sliding_window_view
 from scipy import ndimage, stats
-from scipy.optimize import minimize
 from scipy.signal import correlate
 
-from nbutils.cases import scalars, seeds, vectors
+from nbutils.cases import counted, integers, on, scalars, seeds, square_matrices, vectors
 from nbutils.checks import below, close, grade, holds
 from nbutils.data import digits, photograph
 from nbutils.figures import GREY, panels, show_image
@@ -292,9 +291,15 @@ for p in (1, 1.5, 2, 3, np.inf):
 
 # %%
 def product(ruler, a, b):
+    """The inner product of a and b, both (n,), from lengths alone: a float.
+
+    ruler is a function: ruler(x) is the length of the array x (n,), at
+    most three vectors may be measured. If ruler is np.linalg.norm,
+    product(ruler, np.array([1., 2.]), np.array([3., -1.])) is 1.0.
+    """
     raise NotImplementedError('your turn')
 
-# %%
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 @dataclass
 class Ruler:
     m: np.ndarray
@@ -302,20 +307,31 @@ class Ruler:
     def __call__(self, x):
         return np.sqrt(x @ self.m @ x)
 
-def by_matrix(ruler, a, b):
-    return a @ ruler.m @ b
+    @property
+    def __name__(self):
+        return f'Ruler({self.m.tolist()})'
 
-cases = [(Ruler(np.array(m)), np.array([1., 2.]), np.array([3., -1.]))
-         for m in ([[1., 0.], [0., 1.]], [[2., 1.], [1., 3.]])]
-grade(product, by_matrix, cases)
+def by_matrix(ruler, a, b):
+    return a @ ruler.function.m @ b
+
+def of_a_basis(B):  # the Gram matrix of the columns of B above the identity
+    return counted(Ruler(B.T @ B + np.eye(len(B))), 3)
+
+cases = dict(
+    ruler=square_matrices((1, 4), -2, 2, edges=True).map(of_a_basis),
+    a=lambda ruler: vectors(len(ruler.function.m), edges=True),
+    b=lambda ruler: vectors(len(ruler.function.m), edges=True),
+)
+grade(product, by_matrix, **cases)
 
 # %% [markdown]
 # ```{solution-start} dot-ruler
 # :class: dropdown
 # ```
-# Polarization, {eq}`dot-parallelogram`, was derived from the rules alone, so it holds for every inner product. The
+# Polarization, {eq}`dot-parallelogram`, was derived from the rules alone, so it holds for every inner product. A
 # wrong answer starts from $\tfrac12(\|\mathbf{a} + \mathbf{b}\|^2 - \|\mathbf{a}\|^2 - \|\mathbf{b}\|^2)$, which would
-# be right too, and forgets the squares.
+# be right too, and forgets the squares. Others forget the factor, or take the dot product of the coordinates, as if the
+# ruler were the usual one.
 
 # %% jupyter={"source_hidden": true}
 def product_solution(ruler, a, b):
@@ -324,8 +340,16 @@ def product_solution(ruler, a, b):
 def without_squares(ruler, a, b):
     return (ruler(a + b) - ruler(a) - ruler(b)) / 2
 
-assert grade(product_solution, by_matrix, cases)
-assert not grade(without_squares, by_matrix, cases)
+def without_factor(ruler, a, b):
+    return ruler(a + b) ** 2 - ruler(a) ** 2 - ruler(b) ** 2
+
+def usual_product(ruler, a, b):
+    return a @ b
+
+assert grade(product_solution, by_matrix, **cases)
+assert not grade(without_squares, by_matrix, **cases)
+assert not grade(without_factor, by_matrix, **cases)
+assert not grade(usual_product, by_matrix, **cases)
 
 # %% [markdown]
 # ```{solution-end}
@@ -632,20 +656,33 @@ print('orthonormal columns: error', below(error[1], 1e-13), 'throughout')
 
 # %%
 def line_distance(p, u, q, v):
+    """The distance of the lines p + s u and q + t v: a float.
+
+    All four are arrays (n,), n >= 2. The directions u and v are at least
+    0.01 long, and so is the angle between them.
+    p = (0, 0, 0), u = (1, 0, 0), q = (5, 2, 0) and v = (0, 0, 3) give 2.0.
+    """
     raise NotImplementedError('your turn')
 
-# %%
-def by_descent(p, u, q, v):
-    def gap(st):
-        return p + st[0] * u - q - st[1] * v
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def by_least_squares(p, u, q, v):  # the best s and t
+    directions = np.stack([u / np.linalg.norm(u), -v / np.linalg.norm(v)], 1)
+    s_and_t = np.linalg.lstsq(directions, q - p)[0]
+    return np.linalg.norm(directions @ s_and_t - (q - p))
 
-    best = minimize(lambda st: gap(st) @ gap(st), [0, 0], tol=1e-12)
-    return np.linalg.norm(gap(best.x))
+def other_direction(u):
+    def turned(v):  # the sine of the angle is the height of v / |v| over the line of u
+        length = np.linalg.norm(v)
+        return length > 0.01 and np.linalg.norm(v - (v @ u) / (u @ u) * u) > 0.02 * length
+    return vectors(len(u), edges=True).filter(turned)
 
-rng = np.random.default_rng(5)
-cases = [tuple(rng.integers(-5, 6, (4, n)).astype(float))
-         for n in (3, 3, 4, 6)]
-grade(line_distance, by_descent, cases, atol=1e-6)
+cases = dict(
+    p=lambda u: vectors(len(u), edges=True),
+    u=vectors((2, 6), edges=True).filter(lambda u: np.linalg.norm(u) > 0.01),
+    q=lambda u: vectors(len(u), edges=True),
+    v=other_direction,
+)
+grade(line_distance, by_least_squares, **cases)
 
 # %% [markdown]
 # ```{solution-start} dot-lines
@@ -653,12 +690,13 @@ grade(line_distance, by_descent, cases, atol=1e-6)
 # ```
 # All differences between a point of one line and a point of the other are $\mathbf{p} - \mathbf{q}$ plus something in
 # the span of $\mathbf{u}$ and $\mathbf{v}$. The shortest is what is left of $\mathbf{p} - \mathbf{q}$ when its shadow
-# on this plane is taken away. The wrong answer takes away the shadow on $\mathbf{u}$, then the one on $\mathbf{v}$; the
-# second step brings back a part along $\mathbf{u}$, unless the two are perpendicular.
+# on this plane is taken away. A wrong answer takes away the shadow on $\mathbf{u}$, then the one on $\mathbf{v}$; the
+# second step brings back a part along $\mathbf{u}$, unless the two are perpendicular. Others take away the shadow on
+# $\mathbf{u}$ alone, or use the cross product, which exists only in space.
 
 # %% jupyter={"source_hidden": true}
 def line_distance_solution(p, u, q, v):
-    A = np.stack([u, v], 1)
+    A = np.stack([u / np.linalg.norm(u), v / np.linalg.norm(v)], 1)
     r = p - q - A @ np.linalg.solve(A.T @ A, A.T @ (p - q))
     return np.linalg.norm(r)
 
@@ -668,8 +706,18 @@ def one_after_the_other(p, u, q, v):
         r = r - (a @ r) / (a @ a) * a
     return np.linalg.norm(r)
 
-assert grade(line_distance_solution, by_descent, cases, atol=1e-6)
-assert not grade(one_after_the_other, by_descent, cases, atol=1e-6)
+def of_the_point(p, u, q, v):
+    r = p - q
+    return np.linalg.norm(r - (u @ r) / (u @ u) * u)
+
+def only_in_space(p, u, q, v):
+    n = np.cross(u, v)
+    return abs((p - q) @ n) / np.linalg.norm(n)
+
+assert grade(line_distance_solution, by_least_squares, **cases)
+assert not grade(one_after_the_other, by_least_squares, **cases)
+assert not grade(of_the_point, by_least_squares, **cases)
+assert not grade(only_in_space, by_least_squares, **cases)
 
 # %% [markdown]
 # ```{solution-end}
@@ -972,14 +1020,20 @@ for ax, (name, value) in zip(axes.flat[1:], values.items(), strict=True):
 
 # %%
 def chain(p, q):
+    """The least and the largest cosine of a and c: an array or list (2,).
+
+    The cosines p and q are floats from -1 to 1, both included.
+    chain(0.0, 0.0) is [-1, 1], and chain(1.0, 0.5) is [0.5, 0.5].
+    """
     raise NotImplementedError('your turn')
 
-# %%
-def by_determinant(p, q):  # the Gram matrix of unit a, b, c is singular
-    return np.sort(np.roots([-1, 2 * p * q, 1 - p * p - q * q]))
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def by_angles(p, q):
+    return np.sort(np.cos(np.arccos(p) + np.arccos(q) * np.array([-1, 1])))
 
-cases = [(0.9, 0.9), (0.7, 0.7), (0.6, -0.8), (0.5, 0.2), (0.0, 0.3)]
-grade(chain, by_determinant, cases)
+from_minus_one = on(0.0, 1.0, -1.0) | scalars(-1, 1)
+cases = dict(p=from_minus_one, q=from_minus_one)
+grade(chain, by_angles, **cases)
 
 # %% [markdown]
 # ```{solution-start} dot-chain
@@ -991,7 +1045,7 @@ grade(chain, by_determinant, cases)
 # $\mathbf{a} \cdot \mathbf{c} = pq + \mathbf{r} \cdot \mathbf{s}$ lies between $pq \pm \sqrt{1 - p^2}\sqrt{1 - q^2}$,
 # and both ends occur. With $p = \cos\alpha$, $q = \cos\beta$ the ends are $\cos(\alpha \pm \beta)$: angles obey the
 # triangle rule. Two things that are similar to a third by 0.7 may have nothing in common with each other. The wrong
-# answer forgets the roots.
+# answers forget the roots, allow every cosine, or turn the two ends round.
 
 # %% jupyter={"source_hidden": true}
 def chain_solution(p, q):
@@ -1002,8 +1056,16 @@ def without_roots(p, q):
     room = (1 - p * p) * (1 - q * q)
     return np.array([p * q - room, p * q + room])
 
-assert grade(chain_solution, by_determinant, cases)
-assert not grade(without_roots, by_determinant, cases)
+def anything(p, q):
+    return np.array([-1, 1])
+
+def largest_first(p, q):
+    return chain_solution(p, q)[::-1]
+
+assert grade(chain_solution, by_angles, **cases)
+assert not grade(without_roots, by_angles, **cases)
+assert not grade(anything, by_angles, **cases)
+assert not grade(largest_first, by_angles, **cases)
 
 # %% [markdown]
 # ```{solution-end}
@@ -1215,30 +1277,31 @@ print(f'(tr Sigma)^2 / tr Sigma^2: {effective:.0f}')
 # Take $N > d \ge 1$ unit vectors in $\mathbb{R}^d$. They cannot all be perpendicular. Show that some two of them have
 # $\cos^2\theta \ge \dfrac{N - d}{d\,(N - 1)}$, and write `least_square(n, d)` for this bound. (Hint: the Gram matrix
 # has at most $d$ eigenvalues that are not zero, and their sum is its trace. Apply {prf:ref}`thm-cbs` to them and
-# $(1, \dots, 1)$.) The grader compares with families that reach it: the corners of a simplex, and the six long
-# diagonals of the icosahedron. Then explore: can four lines in space reach it? And five?
+# $(1, \dots, 1)$.) The corners of a simplex and the six long
+# diagonals of the icosahedron reach it. Then explore: can four lines in space reach it? And five?
 # ```
 
 # %%
 def least_square(n, d):
+    """The bound on the largest squared cosine of n lines in R^d: a float.
+
+    n and d are ints with n > d >= 1. least_square(6, 3) is 0.2.
+    """
     raise NotImplementedError('your turn')
 
-# %%
-def by_example(n, d):
-    if n == d + 1:  # a simplex: the axes of R^n, seen from their centre
-        v = np.eye(n) - 1 / n
-    else:  # (6, 3)
-        gold = (1 + np.sqrt(5)) / 2
-        v = [np.roll([0, 1, s * gold], k) for k in range(3) for s in (1, -1)]
-    c = cosine_table(np.array(v))
-    return (c[np.triu_indices(n, 1)] ** 2).max()
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def by_example(n, d):  # n unit vectors for which both inequalities of the proof, averaged over pairs, are sharp
+    angles = 2 * np.pi * np.arange(n)[:, None] / n * np.arange(1, d // 2 + 1)
+    v = np.concatenate([np.cos(angles), np.sin(angles), np.full((n, d % 2), 0.5**0.5)], 1)
+    c = cosine_table(v)
+    return (c[np.triu_indices(n, 1)] ** 2).mean()
 
 def cosine_table(v):
     v = v / np.linalg.norm(v, axis=1)[:, None]
     return v @ v.T
 
-cases = [(2, 1), (3, 2), (4, 3), (6, 3), (9, 8)]
-grade(least_square, by_example, cases)
+cases = dict(n=lambda d: integers(d + 1, d + 30), d=integers(1, 12))
+grade(least_square, by_example, **cases)
 
 # %% [markdown]
 # ```{solution-start} dot-welch
@@ -1251,7 +1314,8 @@ grade(least_square, by_example, cases)
 # N^2 = \Big(\sum_k 1 \cdot \lambda_k\Big)^2 \le d \sum_k \lambda_k^2 &= d\, \Big( N + \sum_{i \ne j} \cos^2\theta_{ij}
 # \Big) \\ &\le d\, \big( N + N(N - 1) \max \cos^2\theta_{ij} \big). \end{aligned}$$
 #
-# Solve for the maximum. The wrong answer averages over all $N^2$ entries, those on the diagonal included. This is the *Welch
+# Solve for the maximum. The wrong answers average over all $N^2$ entries, those on the diagonal included, forget the
+# dimension, or give the cosine in place of its square. This is the *Welch
 # bound* {cite}`welch1974lower`. Four lines reach it as the diagonals of a cube; five in space cannot.
 
 # %% jupyter={"source_hidden": true}
@@ -1261,8 +1325,16 @@ def least_square_solution(n, d):
 def diagonal_counted(n, d):
     return (n - d) / (d * n)
 
-assert grade(least_square_solution, by_example, cases)
-assert not grade(diagonal_counted, by_example, cases)
+def without_dimension(n, d):
+    return (n - d) / (n - 1)
+
+def cosine_itself(n, d):
+    return ((n - d) / (d * (n - 1))) ** 0.5
+
+assert grade(least_square_solution, by_example, **cases)
+assert not grade(diagonal_counted, by_example, **cases)
+assert not grade(without_dimension, by_example, **cases)
+assert not grade(cosine_itself, by_example, **cases)
 
 # %% [markdown]
 # ```{solution-end}
@@ -1507,16 +1579,25 @@ ax.set_xticks(degrees);
 
 # %%
 def unexplained(x, t):
+    """The least |x - alpha t - beta 1|^2 over all alpha, beta: a float.
+
+    x and t are arrays (n,), n >= 2; t is not constant, x may be. No solver
+    of numpy is allowed. It is 2.0 for x = (1, -1, 1, -1) / 2**0.5 and
+    t = (0, 0, 1, 1).
+    """
     raise NotImplementedError('your turn')
 
-# %%
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def by_least_squares(x, t):
     A = np.stack([t, np.ones(len(t))], 1)
     return ((x - A @ np.linalg.lstsq(A, x)[0]) ** 2).sum()
 
-rng = np.random.default_rng(14)
-cases = [tuple(rng.integers(0, 10, (2, n)).astype(float)) for n in (4, 6, 9)]
-grade(unexplained, by_least_squares, cases)
+cases = dict(
+    x=lambda t: vectors(len(t), edges=True) | vectors(2).map(lambda light: light[0] * t + light[1]),
+    t=vectors((2, 8), edges=True).filter(lambda t: np.ptp(t) > 0.1),
+    without=[f'numpy.linalg.{name}' for name in ('lstsq', 'solve', 'inv', 'pinv', 'qr', 'svd')] + ['numpy.polyfit'],
+)
+grade(unexplained, by_least_squares, **cases)
 
 # %% [markdown]
 # ```{solution-start} dot-fit
@@ -1526,8 +1607,8 @@ grade(unexplained, by_least_squares, cases)
 # $\|\mathbf{Q}\mathbf{x} - \alpha\,\mathbf{Q}\mathbf{t}\|^2$. By {eq}`dot-square` the least value is
 # $\|\mathbf{Q}\mathbf{x}\|^2 - (\mathbf{Q}\mathbf{x} \cdot \mathbf{Q}\mathbf{t})^2 / \|\mathbf{Q}\mathbf{t}\|^2 =
 # \|\mathbf{Q}\mathbf{x}\|^2 (1 - \operatorname{ncc}^2)$. So $\operatorname{ncc}^2$ is the explained share, the $R^2$ of
-# statistics. (A negative $\alpha$ is allowed here: a negative has $\operatorname{ncc} = -1$.) The wrong answer forgets the
-# constant.
+# statistics. (A negative $\alpha$ is allowed here: a negative has $\operatorname{ncc} = -1$.) The wrong answers forget the
+# constant, allow no negative $\alpha$, divide by the length of $\mathbf{x}$ even where it is zero, or solve equations.
 
 # %% jupyter={"source_hidden": true}
 def unexplained_solution(x, t):
@@ -1537,8 +1618,23 @@ def unexplained_solution(x, t):
 def without_constant(x, t):
     return x @ x - (x @ t) ** 2 / (t @ t)
 
-assert grade(unexplained_solution, by_least_squares, cases)
-assert not grade(without_constant, by_least_squares, cases)
+def no_negatives(x, t):
+    x, t = x - x.mean(), t - t.mean()
+    return x @ x - max(x @ t, 0) ** 2 / (t @ t)
+
+def by_the_cosine(x, t):
+    x, t = x - x.mean(), t - t.mean()
+    return x @ x * (1 - (x @ t) ** 2 / (x @ x * (t @ t)))
+
+def by_equations(x, t):
+    A = np.stack([t, np.ones(len(t))], 1)
+    return ((x - A @ np.linalg.solve(A.T @ A, A.T @ x)) ** 2).sum()
+
+assert grade(unexplained_solution, by_least_squares, **cases)
+assert not grade(without_constant, by_least_squares, **cases)
+assert not grade(no_negatives, by_least_squares, **cases)
+assert not grade(by_the_cosine, by_least_squares, **cases)
+assert not grade(by_equations, by_least_squares, **cases)
 
 # %% [markdown]
 # ```{solution-end}
