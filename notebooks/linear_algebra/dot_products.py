@@ -1044,7 +1044,7 @@ grade(chain, by_angles, **cases)
 # $\|\mathbf{r}\| = \sqrt{1 - p^2}$ and $\|\mathbf{s}\| = \sqrt{1 - q^2}$, so
 # $\mathbf{a} \cdot \mathbf{c} = pq + \mathbf{r} \cdot \mathbf{s}$ lies between $pq \pm \sqrt{1 - p^2}\sqrt{1 - q^2}$,
 # and both ends occur. With $p = \cos\alpha$, $q = \cos\beta$ the ends are $\cos(\alpha \pm \beta)$: angles obey the
-# triangle rule. Two things that are similar to a third by 0.7 may have nothing in common with each other. The wrong
+# triangle rule. Two things that are quite similar to a third may have nothing in common with each other. The wrong
 # answers forget the roots, allow every cosine, or turn the two ends round.
 
 # %% jupyter={"source_hidden": true}
