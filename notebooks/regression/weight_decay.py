@@ -935,7 +935,7 @@ grade(adamw_limit, adamw_run, limit_cases, atol=1e-5)
 # ```
 # The limit lies between 0 and $c$, so $h(c - w)(1 - \lambda w) = \lambda\epsilon w$: a quadratic equation, $\lambda h\,
 # w^2 - \big(h + \lambda (hc + \epsilon)\big) w + hc = 0$. Its smaller root is below both $c$ and $1/\lambda$. The wrong
-# answer, ridge with the price $\lambda\epsilon$, forgets the wall.
+# answer, a quadratic penalty with $\lambda\epsilon$, forgets the edge of the box.
 
 # %% jupyter={"source_hidden": true}
 def adamw_limit_solution(h, c, lam, eps):
