@@ -47,7 +47,7 @@ from sklearn.preprocessing import StandardScaler
 from torch.utils.flop_counter import FlopCounterMode
 
 from nbutils import data
-from nbutils.cases import integers, scalars, seeds, vectors
+from nbutils.cases import integers, on, scalars, seeds, vectors
 from nbutils.checks import close, erratum, grade, holds, verify
 from nbutils.figures import GREY, panels
 
@@ -286,53 +286,55 @@ right.set(xlabel='angle α to the gradient (degrees)', ylabel='slope', xticks=[0
 # ```{exercise} ★★ Program: steepest for another norm
 # :label: gradient_descent-sign
 # "Steepest" depends on what counts as a step of length one. Write `steepest_max(g)`, the vector $\mathbf{p}$ with the
-# smallest $\mathbf{g} \cdot \mathbf{p}$ among all with $\max_i |p_i| \le 1$. The gradient `g` is an array of shape `(n,)`
-# with no entry equal to zero. Return an array of the same shape.
+# smallest $\mathbf{g} \cdot \mathbf{p}$ among all with $\max_i |p_i| \le 1$, for a gradient `g` with no entry equal to zero.
 # ```
 
 # %%
 def steepest_max(g):
-    """For example steepest_max(np.array([0.5])) is array([-1.])."""
+    """The steepest step p for the gradient g: both of shape (n,), n >= 1.
+
+    No entry of g is zero, but some may be as small as 1e-12.
+    steepest_max(np.array([0.5])) is array([-1.]).
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
-def slope_of(answer):  # how an answer is judged: by its slope
-    def judged(g):
-        p = np.asarray(answer(g.copy()), float)
-        if p.shape != g.shape or not (abs(p) <= 1).all():
-            raise ValueError('not an array of the shape of g with entries between -1 and 1')
-        return g @ p
-    return judged
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def best_corner(g):  # a linear function is smallest at a corner of the cube
+    corners = np.stack(np.meshgrid(*[[-1.0, 1.0]] * len(g)), -1).reshape(-1, len(g))
+    return corners[(corners @ g).argmin()]
 
-def least_slope(g):  # a linear function is smallest at a corner of the cube
-    return (np.stack(np.meshgrid(*[[-1.0, 1.0]] * len(g)), -1) @ g).min()
+def scaled(size):
+    return vectors((1, 6), edges=True).filter(np.all).map(lambda g: size * g)
 
-rng = np.random.default_rng(1)
-slopes = [(size * rng.normal(size=n),) for n, size in ((2, 1), (3, 5), (1, 1), (4, 1e-9))]
-grade(slope_of(steepest_max), least_slope, slopes, atol=0)
+cases = dict(g=on(1.0, 1e-9, 1e9).flatmap(scaled))
+grade(steepest_max, best_corner, **cases)
 
 # %% [markdown]
 # ```{solution-start} gradient_descent-sign
 # :class: dropdown
 # ```
 # The sum $\sum_i g_i p_i$ is smallest when each term is, at $p_i = -\operatorname{sign} g_i$. The slope is then
-# $-\|\mathbf{g}\|_1$. If you scale the gradient so that its largest entry is 1, you stay inside the cube but seldom reach a
-# corner. Methods that step by the sign of the gradient are steepest descent in this norm.
+# $-\|\mathbf{g}\|_1$. Methods that step by the sign of the gradient are steepest descent in this norm. Of the wrong answers,
+# the first scales the largest entry to 1 and seldom reaches a corner, the second is steepest for the Euclidean norm, and the
+# third climbs.
 
 # %% jupyter={"source_hidden": true}
 def steepest_max_solution(g):
     return -np.sign(g)
 
-assert grade(slope_of(steepest_max_solution), least_slope, slopes, atol=0)
-assert not grade(slope_of(np.sign), least_slope, slopes, atol=0)
-for wrong in (
-    lambda g: -g / abs(g).max(),
-    lambda g: -g / norm(g),
-    lambda g: -2 * np.sign(g),
-    lambda g: np.clip(-1e5 * g, -1, 1),
-    lambda g: np.where(abs(g) < 1e-6, 0, -np.sign(g)),
-):
-    assert not grade(slope_of(wrong), least_slope, slopes, atol=0)
+def scaled_to_the_cube(g):
+    return -g / abs(g).max()
+
+def for_the_euclidean_norm(g):
+    return -g / norm(g)
+
+def uphill(g):
+    return np.sign(g)
+
+assert grade(steepest_max_solution, best_corner, **cases)
+assert not grade(scaled_to_the_cube, best_corner, **cases)
+assert not grade(for_the_euclidean_norm, best_corner, **cases)
+assert not grade(uphill, best_corner, **cases)
 
 # %% [markdown]
 # ```{solution-end}
@@ -719,18 +721,59 @@ print(f'backtracking from (1, 1)        {cliffs(safe):.4f}')
 # :label: gradient_descent-edge
 #
 # The cosine key is gradient descent on $\varphi$ with $\eta = 1$. Show that $\varphi$ is $L$-smooth with $L = 2$, so that
-# $\eta = 2/L$ is just too long for {eq}`aw.gd.converge-local`. Why does the display settle nevertheless? Does it settle
-# for $\eta = 3$?
+# $\eta = 2/L$ is just too long for {eq}`aw.gd.converge-local`. Why does the display settle nevertheless? Write
+# `factor_at_rest(eta)`, by which a step multiplies a small distance to the minimum $x^*$. Does the display settle for $\eta = 3$?
 # ```
-#
+
+# %%
+def factor_at_rest(eta):
+    """The limit of (x_1 - x*) / (x_0 - x*) as x_0 tends to x*: a float.
+
+    The step size eta is a float, eta >= 0. Where the step leads to the
+    other side of x*, the factor is negative. factor_at_rest(0.0) is 1.0.
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def factor_measured(eta, h=1e-5):  # from two starts close to the minimum
+    rest = brentq(slope, 0, 1, xtol=1e-15)
+    left, right = (x - eta * slope(x) for x in (rest - h, rest + h))
+    return (right - left) / (2 * h)
+
+cases = dict(eta=on(0.0, 1.0, 2.0, 3.0) | scalars(0, 10))
+grade(factor_at_rest, factor_measured, **cases)
+
+# %% [markdown]
 # ```{solution-start} gradient_descent-edge
 # :class: dropdown
 # ```
 # We have $\varphi''(x) = 1 + \sin x$, which lies between 0 and 2. After two presses the display lies between $\cos 1$ and 1. There
 # $\varphi''(x) \le 1 + \sin 1 < 2$, so a smaller $L$ will do from then on. Near the minimum $x^*$, a step multiplies the
-# distance to $x^*$ by nearly $1 - \eta\varphi''(x^*) = -\sin x^*$, so it alternates and shrinks. For $\eta = 3$ the factor is
-# $1 - 3\,(1 + \sin x^*) < -2$, so the display leaves every small enough neighbourhood of
-# $x^*$, unless it starts at $x^*$.
+# distance to $x^*$ by nearly $1 - \eta\varphi''(x^*)$. For $\eta = 1$ this is $-\sin x^*$, so the distance alternates and
+# shrinks. For $\eta = 3$ the factor is $1 - 3\,(1 + \sin x^*) < -2$, so the display leaves every small enough neighbourhood of
+# $x^*$, unless it starts at $x^*$. Of the wrong answers, the first takes off the sign, the second gives the factor of
+# $\eta = 1$ for every $\eta$, and the third takes the largest curvature 2 for the one at $x^*$.
+
+# %% jupyter={"source_hidden": true}
+def factor_at_rest_solution(eta):
+    rest = brentq(slope, 0, 1)  # or press the key a hundred times
+    return 1 - eta * (1 + np.sin(rest))
+
+def without_its_sign(eta):
+    return abs(1 - eta * (1 + np.sin(brentq(slope, 0, 1))))
+
+def of_the_key_only(eta):
+    return -np.sin(brentq(slope, 0, 1))
+
+def of_the_largest_curvature(eta):
+    return 1 - 2 * eta
+
+assert grade(factor_at_rest_solution, factor_measured, **cases)
+assert not grade(without_its_sign, factor_measured, **cases)
+assert not grade(of_the_key_only, factor_measured, **cases)
+assert not grade(of_the_largest_curvature, factor_measured, **cases)
+
+# %% [markdown]
 # ```{solution-end}
 # ```
 
@@ -962,30 +1005,37 @@ right.set(xlabel='step size η', ylabel='factor per step (dots: measured)', ylim
 # :label: gradient_descent-chebyshev
 # No *fixed* step beats $2/(\mu + L)$, but $T$ different ones can. After them the error along eigenvalue $\lambda$ carries the
 # factor $\prod_t (1 - \eta_t \lambda)$. Write `best_steps(mu, L, T)`, the $T$ step sizes, in any order, that make the largest
-# absolute value of this factor on $[\mu, L]$ as small as possible, for $0 < \mu < L$ and $T \ge 1$. Yours is compared with the
+# absolute value of this factor on $[\mu, L]$ as small as possible. Yours is compared with the
 # least that is possible, $1 / \cosh(T \operatorname{arcosh} \frac{\kappa + 1}{\kappa - 1})$. *Hint:* the product is a
 # polynomial with value 1 at $\lambda = 0$. Which polynomials stay small on an interval?
 # ```
 
 # %%
 def best_steps(mu, L, T):
-    """For example best_steps(1.0, 3.0, 1) is array([0.5])."""
+    """The T best step sizes for eigenvalues in [mu, L]: an array (T,).
+
+    mu and L are floats, 0 < mu < L, and T >= 1 is an int.
+    best_steps(1.0, 3.0, 1) is array([0.5]).
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def worst_factor(steps):  # how an answer is judged: by its worst factor
     def judged(mu, L, T):
         etas = np.asarray(steps(mu, L, T), float)
         if etas.shape != (T,):
-            raise ValueError(f'{T} steps are asked for')
+            raise TypeError(f'an array of shape ({T},) is asked for')
         return abs(np.prod([1 - eta * np.linspace(mu, L, 2001) for eta in etas], 0)).max()
     return judged
 
 def least_factor(mu, L, T):
     return 1 / np.cosh(T * np.arccosh((L + mu) / (L - mu)))
 
-cases = [(1.0, 10.0, 1), (2.0, 10.0, 2), (0.5, 50.0, 3), (3.0, 4.0, 2), (1.0, 100.0, 8)]
-grade(worst_factor(best_steps), least_factor, cases, rtol=1e-5)
+def times_kappa(mu):
+    return (on(1.1, 10.0, 1000.0) | scalars(1.1, 100)).map(lambda kappa: mu * kappa)
+
+cases = dict(mu=scalars(0.01, 50), L=times_kappa, T=integers(1, 12), atol=0, rtol=1e-5)
+grade(worst_factor(best_steps), least_factor, **cases)
 
 # %% [markdown]
 # ```{solution-start} gradient_descent-chebyshev
@@ -995,34 +1045,31 @@ grade(worst_factor(best_steps), least_factor, cases, rtol=1e-5)
 # then 0 goes to $-\frac{\kappa+1}{\kappa-1}$, and dividing by the value of $C_T$ there makes the product 1 at zero.
 # The steps are the reciprocals of its roots; $T = 1$ gives $2/(\mu + L)$ again. As $T$ grows, the factor per step
 # tends to $\frac{\sqrt\kappa - 1}{\sqrt\kappa + 1}$: the condition number has been replaced by its root. Momentum
-# reaches this rate without fixing $T$ in advance.
+# reaches this rate without fixing $T$ in advance. Of the wrong answers, the first repeats the best fixed step, the second
+# spaces the roots equally, the third ignores $\mu$, and the fourth has roots at the ends.
 
 # %% jupyter={"source_hidden": true}
 def chebyshev_steps(mu, L, T):
     roots = np.cos((2 * np.arange(T) + 1) * np.pi / (2 * T))
     return 1 / ((L + mu) / 2 + (L - mu) / 2 * roots)
 
-assert grade(worst_factor(chebyshev_steps), least_factor, cases, rtol=1e-5)
-assert grade(
-    worst_factor(lambda *case: chebyshev_steps(*case)[::-1].astype('float32')),
-    least_factor,
-    cases,
-    rtol=1e-5,
-)  # any order, and single precision
-assert not grade(
-    worst_factor(lambda mu, L, T: chebyshev_steps(1.0, L, T)),
-    least_factor,
-    cases,
-    rtol=1e-5,
-)  # μ ignored
-for wrong in (
-    lambda mu, L, T: np.full(T, 2 / (mu + L)),  # the best fixed step, repeated
-    lambda mu, L, T: (
-        1 / np.linspace(mu, L, T + 2)[1:-1]
-    ),  # equally spaced eigenvalues
-    lambda mu, L, T: chebyshev_steps(mu, L, T)[:1],
-):
-    assert not grade(worst_factor(wrong), least_factor, cases, rtol=1e-5)
+def fixed_step_repeated(mu, L, T):
+    return np.full(T, 2 / (mu + L))
+
+def equally_spaced_roots(mu, L, T):
+    return 1 / np.linspace(mu, L, T + 2)[1:-1]
+
+def mu_ignored(mu, L, T):
+    return 2 / (L * (1 + np.cos((2 * np.arange(T) + 1) * np.pi / (2 * T))))
+
+def roots_at_the_ends(mu, L, T):
+    return 1 / ((L + mu) / 2 + (L - mu) / 2 * np.cos(np.linspace(0, np.pi, T)))
+
+assert grade(worst_factor(chebyshev_steps), least_factor, **cases)
+assert not grade(worst_factor(fixed_step_repeated), least_factor, **cases)
+assert not grade(worst_factor(equally_spaced_roots), least_factor, **cases)
+assert not grade(worst_factor(mu_ignored), least_factor, **cases)
+assert not grade(worst_factor(roots_at_the_ends), least_factor, **cases)
 
 # %% [markdown]
 # ```{solution-end}
@@ -1233,9 +1280,29 @@ ax.set(xlabel='steps (dots: run, lines: forecast)', ylabel='R²', ylim=(-0.04, 0
 # :label: gradient_descent-raw
 #
 # Take only the body mass index $x$, with mean $m = 26$ and standard deviation $s = 4$, and the line $w_0 + w_1 x$. Find
-# $\mathbf{A}$, and from its trace and determinant about how large $\kappa$ is. What is $\kappa$ after standardizing?
+# $\mathbf{A}$, and estimate $\kappa$ by its squared trace over its determinant: `kappa_estimate(m, s)`. What is $\kappa$ after
+# standardizing?
 # ```
-#
+
+# %%
+def kappa_estimate(m, s):
+    """The squared trace of A over its determinant: a float.
+
+    The feature has the mean m and the standard deviation s > 0: floats.
+    kappa_estimate(0.0, 1.0) is 4.0.
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def from_two_people(m, s):  # with this mean and this standard deviation
+    X = np.array([[1, m - s], [1, m + s]])
+    A = X.T @ X / 2
+    return np.trace(A) ** 2 / np.linalg.det(A)
+
+cases = dict(m=on(0.0, 26.0) | scalars(-100, 100), s=on(1.0, 4.0) | scalars(0.1, 20))
+grade(kappa_estimate, from_two_people, **cases)
+
+# %% [markdown]
 # ```{solution-start} gradient_descent-raw
 # :class: dropdown
 # ```
@@ -1248,12 +1315,31 @@ ax.set(xlabel='steps (dots: run, lines: forecast)', ylabel='R²', ylim=(-0.04, 0
 # $$
 #
 # This is about 30,000, only because nobody has an index near zero. After standardizing, $m = 0$, $s = 1$, $\mathbf{A}$ is the
-# identity and $\kappa = 1$. The true mean and deviation are not exactly 26 and 4, so the measured $\kappa$ differs a little:
+# identity and $\kappa = 1$ (where $L = \mu$, the estimate is four times too large). The true mean and deviation are not
+# exactly 26 and 4, so the measured $\kappa$ differs a little. Of the wrong answers, the first takes $m^2$ for the mean of
+# the squares, the second forgets the ones, and the third does not square the trace.
 
 # %% jupyter={"source_hidden": true}
+def kappa_estimate_solution(m, s):
+    return (1 + m**2 + s**2) ** 2 / s**2
+
+def square_of_the_mean(m, s):
+    return (1 + m**2) ** 2 / s**2
+
+def without_the_ones(m, s):
+    return (m**2 + s**2) ** 2 / s**2
+
+def trace_not_squared(m, s):
+    return (1 + m**2 + s**2) / s**2
+
+assert grade(kappa_estimate_solution, from_two_people, **cases)
+assert not grade(square_of_the_mean, from_two_people, **cases)
+assert not grade(without_the_ones, from_two_people, **cases)
+assert not grade(trace_not_squared, from_two_people, **cases)
+
 bmi = x[:, data.diabetes().names.index('bmi')]
 kappa = np.linalg.cond(np.column_stack([np.ones(442), bmi])) ** 2
-print(f'estimate {(1 + 26**2 + 4**2) ** 2 / 4**2:.0f}, measured {kappa:.0f}')
+print(f'estimate {kappa_estimate_solution(26, 4):.0f}, measured {kappa:.0f}')
 
 # %% [markdown]
 # ```{solution-end}
@@ -1270,9 +1356,10 @@ print(f'estimate {(1 + 26**2 + 4**2) ** 2 / 4**2:.0f}, measured {kappa:.0f}')
 
 # %%
 def predicted_order():
+    """The factors 0.1, 1, 1.9 and 2.1, best first: a list of four floats."""
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 factors = [0.1, 1, 1.9, 2.1]
 
 def reached(steps):
@@ -1300,14 +1387,10 @@ grade(lambda: is_measured(predicted_order()), lambda: True, [()])
 
 # %% jupyter={"source_hidden": true}
 assert grade(lambda: is_measured([1.9, 1, 0.1, 2.1]), lambda: True, [()])
-for wrong in (
-    [1, 1.9, 0.1, 2.1],
-    [1.9, 1, 2.1, 0.1],
-    [1.9, 1, 0.1],
-    [1.9, 1.9, 1, 0.1],
-    None,
-):
-    assert not grade(lambda: is_measured(wrong), lambda: True, [()])
+assert not grade(lambda: is_measured([1, 1.9, 0.1, 2.1]), lambda: True, [()])  # as the bound of one step says
+assert not grade(lambda: is_measured([1.9, 1, 2.1, 0.1]), lambda: True, [()])  # as after 5 steps
+assert not grade(lambda: is_measured([2.1, 1.9, 1, 0.1]), lambda: True, [()])  # longer is always faster
+assert not grade(lambda: is_measured([1.9, 1.9, 1, 0.1]), lambda: True, [()])  # one factor twice
 for steps in 5, 100:
     print(
         f'after {steps:3} steps:',
