@@ -23,7 +23,7 @@
 #   [matrix products](../linear_algebra/matrix_multiplication.ipynb) and, for the experiment,
 #   [training in minibatches](../regression/minibatch_training.ipynb).
 # - **You build** the multi-head layer, first as a formula of two lines, then as a module equal to `nn.MultiheadAttention`.
-# - **Runs in** 20 seconds. All tensors are float32, except in the last experiment.
+# - **Runs in** 20 seconds. All tensors but the last part's are float32.
 
 # %% tags=["remove-cell"]
 try:

@@ -44,7 +44,7 @@ def test_arrow_keys_turn_pages(page, address):
 def test_arrow_keys_scroll_wide_code(phone, address):
     open_section(phone, address)
     here = phone.url
-    wide = phone.locator('div.cell_input pre[tabindex="0"]').first
+    wide = phone.locator('div.cell_input pre[tabindex="0"]:visible').first
     wide.focus()
     phone.keyboard.press('ArrowRight')
     phone.wait_for_function("document.activeElement.scrollLeft > 0")

@@ -12,7 +12,7 @@ import pytest
 from conftest import HERE, ROOT, settle
 
 AXE = (HERE / 'vendor' / 'axe.min.js').read_text('utf-8')
-PAGE = 'notebooks/optimization/convex_sets.html'  # imports torch, draws its first figure in the fourth cell
+PAGE = 'notebooks/optimization/convex_sets.html'  # imports torch in a folded cell, draws its first figure in the fifth
 SERIOUS = """async () => (await axe.run('.bd-article-container', {resultTypes: ['violations']})).violations
   .filter(v => ['serious', 'critical'].includes(v.impact)).map(v => `${v.id}: ${v.nodes[0].html.slice(0, 200)}`)"""
 
@@ -99,28 +99,28 @@ def test_a_cell_is_edited_and_run_with_what_it_needs(reader):
     """Cells above run first, the hidden launch cell among them; text, torch, figure and formula replace what was recorded."""
     page = reader.page
     assert 'token' not in page.url and page.locator('.CodeMirror').count() == 0
-    recorded = reader.cell(3).locator(':is(img, svg.figure)')
+    recorded = reader.cell(4).locator(':is(img, svg.figure)')
     alt, width = recorded.get_attribute('alt') or recorded.get_attribute('aria-label'), recorded.bounding_box()['width']
-    caption = reader.cell(3).locator('figcaption').inner_text()
+    caption = reader.cell(4).locator('figcaption').inner_text()
     reader.press()
     assert page.locator('.CodeMirror').count() == page.locator('div.cell').count()
-    editor = reader.cell(0).locator('.CodeMirror')
+    editor = reader.cell(1).locator('.CodeMirror')
     room = editor.bounding_box()['height'] - editor.locator('.CodeMirror-code').bounding_box()['height']
     assert 0 <= room < 40, 'as high as its content'
     editor.click()
     page.keyboard.press('Escape')
-    assert page.evaluate('document.activeElement.ariaLabel') == 'Run cell 1'
-    third = reader.cell(2)
-    reader.write(third, 'import os, nbutils, IPython.display\nprint(os.path.basename(os.getcwd()), torch.arange(4).sum())\n'
+    assert page.evaluate('document.activeElement.ariaLabel') == 'Run cell 2'
+    second = reader.cell(1)
+    reader.write(second, 'import os, nbutils, IPython.display\nprint(os.path.basename(os.getcwd()), torch.arange(4).sum())\n'
                         "IPython.display.Latex(r'$\\frac{x}{2}$')")
     page.keyboard.press('Shift+Enter')
-    assert reader.finished(third).startswith('optimization tensor(6)')
-    assert third.locator('.live-output mjx-container mjx-mfrac').count() == 1
-    reader.run(reader.cell(3))
-    [figure] = reader.cell(3).locator('img').all()
+    assert reader.finished(second).startswith('optimization tensor(6)')
+    assert second.locator('.live-output mjx-container mjx-mfrac').count() == 1
+    reader.run(reader.cell(4))
+    [figure] = reader.cell(4).locator('img').all()
     assert figure.get_attribute('src').startswith('data:image/') and figure.get_attribute('alt') == alt
     assert figure.bounding_box()['width'] == pytest.approx(width, abs=2), 'drawn as on the page'
-    assert reader.cell(3).locator('.live-caption').inner_text() == caption
+    assert reader.cell(4).locator('.live-caption').inner_text() == caption
     assert not reader.problems
     page.evaluate(AXE)
     assert not page.evaluate(SERIOUS)
@@ -147,23 +147,23 @@ def test_an_exercise_is_done_and_kept(reader):
 def test_errors_interrupting_and_restarting(reader):
     page = reader.page
     reader.press()
-    reader.write(reader.cell(0), 'before = 1\n')
+    reader.write(reader.cell(1), 'before = 1\n')
     page.keyboard.type('1 / 0')  # a slash must not be taken as a shortcut for the search
-    reader.run(reader.cell(0), 'failed')
-    assert page.inner_text('.live-status') == 'Stopped at cell 1: ZeroDivisionError.'
-    reader.write(reader.cell(0), 'import time\nprint("asleep")\ntime.sleep(100)')
-    reader.cell(0).locator('.live-row >> text="Run"').click()
-    reader.cell(0).locator('.live-output', has_text='asleep').wait_for(timeout=60_000)  # nothing else can be interrupted
+    reader.run(reader.cell(1), 'failed')
+    assert page.inner_text('.live-status') == 'Stopped at cell 2: ZeroDivisionError.'
+    reader.write(reader.cell(1), 'import time\nprint("asleep")\ntime.sleep(100)')
     reader.cell(1).locator('.live-row >> text="Run"').click()
+    reader.cell(1).locator('.live-output', has_text='asleep').wait_for(timeout=60_000)  # nothing else can be interrupted
+    reader.cell(2).locator('.live-row >> text="Run"').click()
     page.click('text=Interrupt')
-    reader.finished(reader.cell(0), 'failed')
-    assert 'KeyboardInterrupt' in page.inner_text('.live-status') and not reader.cell(1).get_attribute('data-live')
+    reader.finished(reader.cell(1), 'failed')
+    assert 'KeyboardInterrupt' in page.inner_text('.live-status') and not reader.cell(2).get_attribute('data-live')
     page.click('text=Restart')
     reader.wait('starting')
     reader.wait('ready')
-    reader.write(reader.cell(0), "print('before' in globals())")
+    reader.write(reader.cell(1), "print('before' in globals())")
     page.keyboard.press('Shift+Enter')
-    assert reader.finished(reader.cell(0)).strip() == 'False'
+    assert reader.finished(reader.cell(1)).strip() == 'False'
 
 
 def test_without_its_server_a_page_says_what_to_do_and_stays_readable(page, site):
@@ -171,7 +171,7 @@ def test_without_its_server_a_page_says_what_to_do_and_stays_readable(page, site
     live = Live(site)
     reader = Reader(page, live)
     reader.press()
-    reader.write(reader.cell(0), 'import time\ntime.sleep(100)')
+    reader.write(reader.cell(1), 'import time\ntime.sleep(100)')
     page.keyboard.press('Shift+Enter')
     reader.wait('busy')
     started, status, left = live.stop()
@@ -181,9 +181,9 @@ def test_without_its_server_a_page_says_what_to_do_and_stays_readable(page, site
     assert page.locator('.cell_output :is(img, svg.figure)').first.is_visible() and page.locator('.bd-article h1').is_visible()
     page.click('text=Connect')
     reader.wait('stopped')
-    reader.cell(0).locator('.live-row >> text="Run"').click()
+    reader.cell(1).locator('.live-row >> text="Run"').click()
     page.wait_for_timeout(100)
-    assert 'make live' in page.inner_text('.live-status') and not reader.cell(0).get_attribute('data-live')
+    assert 'make live' in page.inner_text('.live-status') and not reader.cell(1).get_attribute('data-live')
 
 
 def test_the_token_is_in_no_command_line(tmp_path, site, page):
