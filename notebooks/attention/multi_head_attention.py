@@ -36,6 +36,7 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
     subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
 
 # %% tags=["hide-input"]
+import math
 from itertools import product
 
 import matplotlib.pyplot as plt
@@ -46,7 +47,7 @@ from matplotlib.colors import ListedColormap, to_rgba
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from nbutils.cases import integers, seeds
+from nbutils.cases import counts, integers, matrices, on, seeds, square_matrices, vectors
 from nbutils.checks import close, grade, holds, verify
 from nbutils.data import digits
 from nbutils.figures import GREY, label_lines, panels, show_image
@@ -268,17 +269,62 @@ for X in sentence(anna, ben), sentence(ben, anna):
 #
 # Let $\mathbf{G}$ be an invertible $\tilde d_k \times \tilde d_k$ matrix. Somebody replaces $\mathbf{W}_i^K$ by
 # $\mathbf{W}_i^K\mathbf{G}$. By what must $\mathbf{W}_i^Q$ be replaced so that all scores stay what they were? What does
-# this say about the meaning of a single entry of $\mathbf{W}_i^Q$?
+# this say about a single entry of $\mathbf{W}_i^Q$? Write `new_queries(W, G)`.
 # ```
-#
+
+# %%
+def new_queries(W, G):
+    """What replaces the matrix W (D, k) of the queries: a tensor (D, k).
+
+    G (k, k) is the invertible matrix that the keys are multiplied by. All
+    are float64. For W = torch.tensor([[6.0]]) and G = torch.tensor([[2.0]])
+    it is [[3.0]].
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def scores_with_new_keys(answer):  # the scores of unit vectors, for unit matrices of old keys
+    return lambda W, G: answer(W, G) @ G.T
+
+def scores_with_old_keys(W, G):
+    return W
+
+gauges = dict(
+    W=lambda G: matrices((1, 4), len(G)).map(torch.tensor),
+    G=square_matrices((1, 3), -3, 3, edges=True).map(lambda G: torch.tensor(G + 10 * np.eye(len(G)))),
+)
+grade(scores_with_new_keys(new_queries), scores_with_old_keys, **gauges)
+
+# %% [markdown]
 # ```{solution-start} mha-gauge
 # :class: dropdown
 # ```
 # The scores contain these parameters only as the product $\mathbf{W}_i^Q(\mathbf{W}_i^K)^\top$. If $\mathbf{W}$ is the new
 # matrix of the queries, this product becomes $\mathbf{W}(\mathbf{W}_i^K\mathbf{G})^\top =
 # \mathbf{W}\mathbf{G}^\top(\mathbf{W}_i^K)^\top$. So $\mathbf{W} = \mathbf{W}_i^Q\mathbf{G}^{-\top}$ will do. A tempting
-# mistake is to forget the transpose. There is the same freedom between $\mathbf{W}_i^V$ and $\mathbf{W}_i^O$. A single entry
+# mistake is to forget the transpose; others forget the inverse, or treat queries and keys alike. There is the same freedom
+# between $\mathbf{W}_i^V$ and $\mathbf{W}_i^O$. A single entry
 # of one of these matrices therefore means nothing by itself; only the two products do.
+
+# %% jupyter={"source_hidden": true}
+def new_queries_solution(W, G):
+    return torch.linalg.solve(G, W.T).T
+
+def without_transpose(W, G):
+    return W @ torch.linalg.inv(G)
+
+def without_inverse(W, G):
+    return W @ G.T
+
+def as_for_the_keys(W, G):
+    return W @ G
+
+assert grade(scores_with_new_keys(new_queries_solution), scores_with_old_keys, **gauges)
+assert not grade(scores_with_new_keys(without_transpose), scores_with_old_keys, **gauges)
+assert not grade(scores_with_new_keys(without_inverse), scores_with_old_keys, **gauges)
+assert not grade(scores_with_new_keys(as_for_the_keys), scores_with_old_keys, **gauges)
+
+# %% [markdown]
 # ```{solution-end}
 # ```
 
@@ -647,20 +693,24 @@ with torch.no_grad():
 
 # %%
 def to_torch(rows, h):
-    """For h = 2: q1 k1 v1 q2 k2 v2 becomes q1 q2 k1 k2 v1 v2."""
+    """The rows in PyTorch's order: a tensor of the shape of rows.
+
+    rows (3 E, D) or (3 E,) is a tensor in our order; h divides E.
+    For h = 2 the rows q1 k1 v1 q2 k2 v2 become q1 q2 k1 k2 v1 v2.
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
-def there_and_back(answer):
-    return lambda rows, h: answer(from_torch(rows, h), h)
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def by_numbers(rows, h):  # each row is put where it came from
+    there = torch.empty_like(rows)
+    there[from_torch(torch.arange(len(rows)), h)] = rows
+    return there
 
-def as_given(rows, h):
-    return rows
+def some_rows(number):
+    return (vectors(number) | matrices(number, (1, 3))).map(torch.tensor)
 
-drawn = torch.Generator().manual_seed(4)
-conversions = [(torch.randn(6 * h, generator=drawn), h) for h in (1, 2, 3)]
-conversions += [(torch.randn(12 * h, 2, generator=drawn), h) for h in (1, 2, 4)]
-grade(there_and_back(to_torch), as_given, conversions)
+conversions = dict(rows=lambda h: integers(1, 3).flatmap(lambda width: some_rows(3 * h * width)), h=integers(1, 5))
+grade(to_torch, by_numbers, **conversions)
 
 # %% [markdown]
 # ```{solution-start} mha-convert
@@ -668,7 +718,8 @@ grade(there_and_back(to_torch), as_given, conversions)
 # ```
 # Name the axes as they are in our order, head before role, swap the two and flatten. A tempting mistake is to use
 # `from_torch` once more. With one head or with three it gives the right order, because then swapping twice changes nothing:
-# so test such code with two or four heads.
+# so test such code with two or four heads. Other wrong answers return the rows as they are, flatten the weights of a row, or
+# sort the rows, which is right for rows that are numbered.
 
 # %% jupyter={"source_hidden": true}
 def to_torch_solution(rows, h):
@@ -680,14 +731,14 @@ def unchanged(rows, h):
 def without_the_rest(rows, h):
     return rows.reshape(h, 3, -1).transpose(0, 1).flatten()
 
-def sorted_rows(rows, h):  # right for rows that are numbered
+def sorted_rows(rows, h):
     return rows.sort(0).values
 
-assert grade(there_and_back(to_torch_solution), as_given, conversions)
-assert not grade(there_and_back(from_torch), as_given, conversions)
-assert not grade(there_and_back(unchanged), as_given, conversions)
-assert not grade(there_and_back(without_the_rest), as_given, conversions)
-assert not grade(there_and_back(sorted_rows), as_given, conversions)
+assert grade(to_torch_solution, by_numbers, **conversions)
+assert not grade(from_torch, by_numbers, **conversions)
+assert not grade(unchanged, by_numbers, **conversions)
+assert not grade(without_the_rest, by_numbers, **conversions)
+assert not grade(sorted_rows, by_numbers, **conversions)
 
 # %% [markdown]
 # ```{solution-end}
@@ -704,27 +755,28 @@ assert not grade(there_and_back(sorted_rows), as_given, conversions)
 
 # %%
 def keep_mask(lengths, T):
-    """For lengths [1] and T = 2: [[[[False, False], [False, True]]]]."""
+    """A Boolean tensor (B, 1, T, T), True where a query may look at a key.
+
+    lengths (B,) is a tensor of ints from 0 to T; T is an int, at least 1.
+    keep_mask(torch.tensor([1]), 2) is [[[[False, False], [False, True]]]].
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
-def seen_by(answer):  # 1 where the mask hides; a mask that is not Boolean raises an error
-    return lambda lengths, T: torch.zeros(len(lengths), 1, T, T).masked_fill(~answer(lengths, T), 1)
-
-def hidden(lengths, T):  # 1 except in the columns of a triangle, from the first that is real
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def by_triangles(lengths, T):  # a triangle for the real tokens, with empty columns before it
     ones = torch.ones(T, T)
-    return torch.stack([1 - F.pad(ones[:, :n].tril(n - T), (T - n, 0))[None] for n in lengths.tolist()])
+    return torch.stack([F.pad(ones[:, :n].tril(n - T), (T - n, 0))[None] for n in lengths.tolist()]) == 1
 
-lengths = [torch.tensor(several) for several in ([5], [4, 2], [1, 5, 0])]
-cases = [(several, 5) for several in lengths] + [(torch.tensor([1, 0]), 1)]
-grade(seen_by(keep_mask), hidden, cases)
+batches = dict(lengths=lambda T: counts((1, 3), 0, T).map(torch.tensor), T=integers(1, 6))
+grade(keep_mask, by_triangles, **batches)
 
 # %% [markdown]
 # ```{solution-start} mha-mask
 # :class: dropdown
 # ```
 # The empty tokens come first, so the real keys are those with $j \ge T - \mathtt{length}$. The rows of the empty tokens
-# themselves see no key at all, so in generation rows without a visible key are common.
+# themselves see no key at all, so in generation rows without a visible key are common. Wrong answers pad on the right,
+# let a token see later ones, or return numbers, with which `attend` cannot mask.
 
 # %% jupyter={"source_hidden": true}
 def keep_mask_solution(lengths, T):
@@ -742,11 +794,10 @@ def not_causal(lengths, T):
 def not_boolean(lengths, T):
     return keep_mask_solution(lengths, T).float()
 
-assert grade(seen_by(keep_mask_solution), hidden, cases)
-assert not grade(seen_by(padded_on_the_right), hidden, cases)
-assert not grade(seen_by(not_causal), hidden, cases)
-assert not grade(seen_by(not_boolean), hidden, cases)
-assert not grade(seen_by(hidden), hidden, cases)
+assert grade(keep_mask_solution, by_triangles, **batches)
+assert not grade(padded_on_the_right, by_triangles, **batches)
+assert not grade(not_causal, by_triangles, **batches)
+assert not grade(not_boolean, by_triangles, **batches)
 
 # %% [markdown]
 # ```{solution-end}
@@ -908,16 +959,70 @@ for h in (1, 4, 16, 64):
 # :label: mha-favourites
 #
 # A head of width one has the scores $s_{ij} = f_i g_j$ with numbers $f_i$ and $g_j$. Call key $j$ a favourite if it has the
-# largest score for at least one query. How many favourites can there be, if all $g_j$ are different and no $f_i$ is zero? Show
-# that with width two *every* key can be a favourite.
+# largest score for at least one query. How many favourites can there be, if all $g_j$ are different and no $f_i$ is zero?
+# Write `width_two(n)`: $n$ queries and $n$ keys, each a favourite.
 # ```
-#
+
+# %%
+def width_two(n):
+    """Queries and keys of a head of width two: two tensors (n, 2) in a tuple.
+
+    Each key has the largest score alone, by at least 1e-6, for some query.
+    n is an int from 1 to 20. width_two(1) is, for example,
+    (torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 0.0]])).
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def what_is_found(answer):  # the shapes, and the number of favourites
+    def count(n):
+        queries, keys = answer(n)
+        S = queries @ keys.T
+        best = S.argmax(1)
+        second = S.scatter(1, best[:, None], -torch.inf).amax(1)
+        return list(queries.shape), list(keys.shape), len(set(best[S.amax(1) >= second + 1e-6].tolist()))
+    return count
+
+def every_key(n):
+    return [n, 2], [n, 2], n
+
+numbers_of_keys = dict(n=integers(1, 20))
+grade(what_is_found(width_two), every_key, **numbers_of_keys)
+
+# %% [markdown]
 # ```{solution-start} mha-favourites
 # :class: dropdown
 # ```
 # A query with $f_i > 0$ prefers the largest $g_j$, and one with $f_i < 0$ the smallest. So there are at most two favourites.
 # With width two the score is $\mathbf{f}_i^\top\mathbf{g}_j$, and the winner is the key that lies farthest in the direction of
 # $\mathbf{f}_i$. Put the keys on a circle and let query $i$ be key $i$: each key lies farthest in its own direction.
+# On a line only the two ends are favourites, on a spiral the keys near the centre are none, and a single query repeated has
+# one favourite.
+
+# %% jupyter={"source_hidden": true}
+def width_two_solution(n):
+    angles = torch.arange(n) * 2 * torch.pi / n
+    circle = torch.stack([angles.cos(), angles.sin()], 1)
+    return circle, circle
+
+def along_a_line(n):
+    keys = torch.stack([torch.arange(n) - n / 2, torch.ones(n)], 1)
+    return keys, keys
+
+def on_a_spiral(n):
+    keys = width_two_solution(n)[1] * torch.arange(1, n + 1)[:, None]
+    return keys, keys
+
+def one_query_repeated(n):
+    keys = width_two_solution(n)[1]
+    return keys[:1].repeat(n, 1), keys
+
+assert grade(what_is_found(width_two_solution), every_key, **numbers_of_keys)
+assert not grade(what_is_found(along_a_line), every_key, **numbers_of_keys)
+assert not grade(what_is_found(on_a_spiral), every_key, **numbers_of_keys)
+assert not grade(what_is_found(one_query_repeated), every_key, **numbers_of_keys)
+
+# %% [markdown]
 # ```{solution-end}
 # ```
 #
@@ -1010,17 +1115,30 @@ label_lines(ax);
 
 # %%
 def grouped(q, k, v):
-    """For h = 4, g = 2: q[:, :2] uses k[:, 0], and q[:, 2:] uses k[:, 1]."""
+    """The results (B, h, T, d) of h heads of queries: a tensor.
+
+    q is (B, h, T, d), k and v are (B, g, T, d), and g divides h.
+    F.scaled_dot_product_attention is not allowed.
+    For h = 4, g = 2: q[:, :2] uses k[:, 0], and q[:, 2:] uses k[:, 1].
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def by_torch(q, k, v):
     return F.scaled_dot_product_attention(q, k, v, enable_gqa=True)
 
-numbers = torch.Generator().manual_seed(3)
-queries = [(torch.randn(2, h, 3, d, generator=numbers), *torch.randn(2, 2, g, 3, d, generator=numbers))
-           for h, g, d in [(1, 1, 4), (3, 3, 4), (4, 1, 9), (4, 2, 4), (6, 2, 16), (6, 3, 4)]]
-grade(grouped, by_torch, queries, atol=1e-5)
+def tensors(*shape):
+    return vectors(math.prod(shape), -3, 3).map(lambda entries: torch.tensor(entries).reshape(shape))
+
+def shared(q):  # by 1, 2, ... heads of queries
+    B, h, T, d = q.shape
+    return on(*(g for g in range(1, h + 1) if h % g == 0)).flatmap(lambda g: tensors(B, g, T, d))
+
+groups = dict(
+    q=on((1, 4, 2, 1), (2, 6, 2, 3), (1, 6, 1, 4), (2, 1, 3, 2), (1, 4, 3, 9)).flatmap(lambda shape: tensors(*shape)),
+    k=shared, v=lambda k: tensors(*k.shape), without=['torch.nn.functional.scaled_dot_product_attention'],
+)
+grade(grouped, by_torch, **groups)
 
 # %% [markdown]
 # ```{solution-start} mha-grouped
@@ -1028,7 +1146,8 @@ grade(grouped, by_torch, queries, atol=1e-5)
 # ```
 # Give the heads of queries one more axis, the groups, and let the keys and values be broadcast over the heads of a group:
 # nothing is copied. A tempting mistake is to repeat the keys as a whole, which assigns them in turn. With one group, or with
-# as many groups as heads, this is the same, so test with other numbers.
+# as many groups as heads, this is the same, so test with other numbers. Other wrong answers use the first keys for all, give
+# each head keys of its own, or divide the scores by a fixed 2, which is right for width 4 alone.
 
 # %% jupyter={"source_hidden": true}
 def grouped_solution(q, k, v):
@@ -1045,14 +1164,18 @@ def one_for_all(q, k, v):
 def plain_attention(q, k, v):
     return attend(q, k, v)[0]
 
-def divided_by_two(q, k, v):  # right for width 4 alone
+def divided_by_two(q, k, v):
     return grouped_solution(q * q.shape[-1] ** 0.5 / 2, k, v)
 
-assert grade(grouped_solution, by_torch, queries, atol=1e-5)
-assert not grade(in_turn, by_torch, queries, atol=1e-5)
-assert not grade(one_for_all, by_torch, queries, atol=1e-5)
-assert not grade(plain_attention, by_torch, queries, atol=1e-5)
-assert not grade(divided_by_two, by_torch, queries, atol=1e-5)
+def by_the_library(q, k, v):
+    return F.scaled_dot_product_attention(q, k, v, enable_gqa=True)
+
+assert grade(grouped_solution, by_torch, **groups)
+assert not grade(in_turn, by_torch, **groups)
+assert not grade(one_for_all, by_torch, **groups)
+assert not grade(plain_attention, by_torch, **groups)
+assert not grade(divided_by_two, by_torch, **groups)
+assert not grade(by_the_library, by_torch, **groups)
 
 # %% [markdown]
 # ```{solution-end}
@@ -1266,9 +1389,13 @@ for lr, steps in (1e-3, 300), (1e-2, 300), (3e-3, 1000):
 
 # %%
 def predicted_order():
+    """The numbers of heads 1, 2, 4 and 16 in a list, least error first.
+
+    [1, 2, 4, 16], for example.
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 narrow = {h: np.mean([test_errors(trained(h, 16, seed)).mean() for seed in range(2)])
           for h in (1, 2, 4, 16)}
 
