@@ -71,7 +71,7 @@ for i in range(4):
 # %% mystnb={"image": {"alt": "Disease progression against body mass index for 442 patients: a wide grey cloud that rises to the right, a straight line through it, and ten averages with error bars that lie along the line."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3.2))
 ax.plot(bmi, y, '.', ms=3, color=GREY, alpha=0.7)
-groups = np.array_split(np.argsort(bmi), 10)
+groups = np.array_split(np.argsort(bmi, kind='stable'), 10)
 for group in groups:
     error = 2 * y[group].std() / len(group) ** 0.5
     ax.errorbar(bmi[group].mean(), y[group].mean(), error, fmt='o', color='C0', ms=5)
