@@ -1113,9 +1113,9 @@ fig.colorbar(picture, ax=axes, shrink=0.6, label='weight', ticks=[0, 0.5, 1]);
 # %%
 trials = (3e-4, 100, 0.9, 2), (3e-3, 100, 0.9, 2), (1e-3, 1000, 0.5, 0.9)
 for lr, steps, *ends in trials:
-    long_errors = [test_error(trained(1.0, 1, seed, lr, steps)[0])
-                   for seed in range(3)]
-    print(f'undivided, lr {lr:6}, {steps:4} steps:', between(long_errors, *ends))
+    late = [test_error(trained(1, 1, s, lr, steps)[0]) for s in range(3)]
+    found = between(late, *ends)
+    print(f'undivided, lr {lr:6}, {steps:4} steps: {found}')
 
 # %% [markdown]
 # The two other learning rates do not help. In 1000 steps the layer does not yet reach what the divided one reaches in 100.
@@ -1226,8 +1226,8 @@ verify(
 )
 verify(
     'after 1000 steps the undivided layer has not reached the divided one after 100',
-    lambda done: min(long_errors if done else errors['undivided']) > max(errors['divided']),
-    slip=('expects that it has', lambda done: min(long_errors if done else errors['undivided']) < max(errors['divided'])),
+    lambda done: min(late if done else errors['undivided']) > max(errors['divided']),
+    slip=('expects that it has', lambda done: min(late if done else errors['undivided']) < max(errors['divided'])),
     done=[True, False],
 )
 
