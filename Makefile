@@ -50,7 +50,7 @@ bench: .venv/full  ## measure how long make test takes, by stages, and what a se
 portable: .venv/full  ## execute all notebooks under other thread counts and instruction sets
 	@$(BIN)/python -m nbutils.maintain.portable
 
-faults: .venv/full  ## inject faults into sections and nbutils and see what notices (N=12 a file, 0: all; SEED=0; FILES=; KIND=weaker: checks that say less, KIND=slack: tolerances far too wide)
+faults: .venv/full  ## inject faults into sections and nbutils and see what notices (N=12 a file, 0: all; SEED=0; FILES=; KIND=view: code in view whose outputs are recorded unread; KIND=weaker: checks that say less, KIND=slack: tolerances far too wide)
 	@$(BIN)/python -m nbutils.maintain.faults --number $(or $(N),12) --seed $(or $(SEED),0) $(if $(KIND),--kind $(KIND)) $(FILES)
 
 graders: .venv/full  ## mutate the official solutions of exercises whose cells changed and see whether their graders notice (ALL=1: all; FILES=)
@@ -62,7 +62,7 @@ parts: .venv/full  ## execute every part of every section alone, and read the di
 printed: .venv/full  ## count which displayed formulas run as printed, and why others do not
 	@$(BIN)/python -m nbutils.maintain.printed
 
-budget: .venv/full  ## print what each section costs its reader: words, lines, checking code, parts
+budget: .venv/full  ## print what each section costs its reader: words, lines, checking code, parts, headings, and what the last site-tests measured
 	@$(BIN)/python -m nbutils.maintain.budget
 
 launch: .venv/full  ## write the repository's address and the version of the book into every notebook's launch cell

@@ -4,6 +4,9 @@ A fault is one small edit (nbutils.maintain.mutations) to a section or to a modu
 then fails or gives another output than the stored one; for nbutils, also where a test fails. What is not caught
 escapes: it shows what the book would not notice. A check that is too weak lets the fault escape that is made for it.
 
+With `--kind view` they are edits of code that teaches in view, and the author records whatever comes out: a fault is caught
+where a cell fails or warns, where the prose states a number that is no longer shown, or where a seal breaks.
+
 With `--kind weaker` the edits are those that make a check say less (nbutils.maintain.weakenings), with `--kind slack` and
 other kinds of those the edits of that kind. The rules of nbutils.maintain.lint can catch them, too, and where neither they
 nor a run do, a seal.
@@ -15,9 +18,11 @@ import ast
 import importlib.util
 import multiprocessing
 import os
+import random
 import re
 import signal
 import sys
+import tempfile
 import time
 from collections import Counter
 from multiprocessing import connection
@@ -28,7 +33,7 @@ from typing import NamedTuple
 import nbformat
 import yaml
 
-from nbutils.maintain import environment, execute, lint, mutations, notebooks, seals, weakenings
+from nbutils.maintain import budget, environment, execute, lint, mutations, notebooks, seals, svg, weakenings, words
 
 GOAL = 0.95
 CPU_SECONDS, WALL_SECONDS = 30, 300  # a notebook takes less than 10; what takes more is caught by its time
@@ -36,6 +41,7 @@ IDLE = 3  # so many faults in what a check calls, none of them noticed by it fir
 USERS = 3  # how many sections a fault of nbutils is tried on
 PACKAGE = notebooks.ROOT / 'nbutils'
 EQUIVALENT = notebooks.ROOT / 'tests' / 'faults' / 'equivalent.yml'
+LISTED = notebooks.ROOT / 'tests' / 'book' / 'numbers.yml'
 REPORT = notebooks.ROOT / '_build' / 'faults.txt'
 
 
@@ -149,6 +155,58 @@ def section(path, number, seed, weaker=()):
     return Result(path, len(edits), found)
 
 
+# ---- what an author notices who records whatever comes out ----
+
+def in_view(path, number, seed):
+    """Inject faults into the code that a section teaches in view; as `section`, but outputs are recorded as they come."""
+    cells, taught = code_cells(path), {cell.source for cell in budget.taught(notebooks.read(path))}
+    sources = [c.source for c in cells]
+    spared, listed = mutations.free_names(sources), yaml.safe_load(LISTED.read_text('utf-8'))
+    edits = [edit for i, source in enumerate(sources) if source in taught for edit in mutations.possible(source, i, spared)
+             if edit.args[2] not in {*mutations.CHECKS, 'figure'}]
+    faults, found, shell = mutations.drawn(edits, number, f'{seed} {notebooks.name(path)}'), [], shell_in(path.parent)
+
+    def noticed_by(fault):
+        outputs, who = recorded_anew(shell, cells[fault.cell:], fault.code)
+        return (who or unshown(path, fault, outputs, listed['everywhere'] | listed.get(notebooks.name(path), {}))
+                or broken_seal(path, sources[fault.cell], fault.code))
+
+    for i, cell in enumerate(cells):
+        found += spread(noticed_by, [fault for fault in faults if fault.cell == i], seconds=WALL_SECONDS, cpu=CPU_SECONDS)
+        if noticed := trial(shell, [cell], cell.source):
+            broken = f'unchanged, code cell {i + 1} differs from what is stored {noticed}: make record first'
+            return Result(path, len(edits), found, broken)
+    return Result(path, len(edits), found)
+
+
+def recorded_anew(shell, cells, code):
+    """(the outputs, what noticed) of `code` in place of the first cell and of the others: a check, an error or a warning."""
+    found = []
+    for i, cell in enumerate(cells):
+        outputs, error = shell.run(cell.source if i else code)
+        if error is not None:
+            who = 'check' if isinstance(error, AssertionError) else 'error'
+            return found, (who, i, f'{type(error).__name__}: {error}'[:200])
+        if any(output.get('name') == 'stderr' for output in outputs):
+            return found, ('error', i, 'a warning')
+        found.append(nbformat.from_dict(outputs))
+        svg.normalize(found[-1])
+    return found, None
+
+
+def unshown(path, fault, outputs, listed):
+    """('words', 0, what is wrong) where the prose states a number that the changed outputs do not show, else None."""
+    notebook = nbformat.read(path.with_suffix('.ipynb'), 4)
+    code = [cell for cell in notebook.cells if cell.cell_type == 'code']
+    code[fault.cell].source = fault.code
+    for cell, new in zip(code[fault.cell:], outputs, strict=True):
+        cell.outputs = new
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder, path.with_suffix('.ipynb').name)
+        nbformat.write(notebook, target)
+        return next((('words', 0, message) for message, _ in words.unshown(words.Section(target), listed) if message), None)
+
+
 def changed_names(before, after):
     """The names that are bound by those statements of a cell that an edit has changed."""
     old = {ast.dump(line) for line in ast.parse(before).body}
@@ -180,9 +238,9 @@ def broken_rule(sources, fault):
 
 def broken_seal(path, before, after):
     """('seal', 0, its name) of the first seal of a section that breaks with an edit of a cell, else None."""
-    text = path.read_text('utf-8')
-    old, new = ({key: seal.digests() for key, seal in seals.seals(seals.Section(version), {}, {}).items()}
-                for version in (text, text.replace(before, after)))
+    text, later = path.read_text('utf-8'), notebooks.name(path) in seals.unsealed()
+    old, new = ({key: seal.digests() for key, seal in seals.seals(seals.Section(version), {}, {}).items()
+                 if not (later and key.startswith(seals.SHOWN))} for version in (text, text.replace(before, after, 1)))
     return next((('seal', 0, key) for key in old if old[key] != new.get(key)), None)
 
 
@@ -323,24 +381,29 @@ def main(argv=None):
     parser.add_argument('files', nargs='*', help='.py files of sections or of nbutils; without any, all')
     parser.add_argument('--number', type=int, default=12, help='how many faults for each file; 0: all')
     parser.add_argument('--seed', default='0', help='draws other faults')
-    parser.add_argument('--kind', choices=['wrong', 'weaker', *weakenings.KINDS], default='wrong',
-                        help='faults, checks that say less, or one kind of those')
+    parser.add_argument('--kind', choices=['wrong', 'view', 'weaker', *weakenings.KINDS], default='wrong',
+                        help='faults, faults in view whose outputs are recorded, checks that say less, or one kind of those')
+    parser.add_argument('--sections', type=int, default=0, help='so many sections, drawn by the seed, in place of all')
     arguments = parser.parse_args(argv)
     if os.environ.get('PYTHONHASHSEED') != environment.FIXED['PYTHONHASHSEED']:  # Python reads it when it starts
         environment.fix()
         os.execv(sys.executable, [sys.executable, '-m', 'nbutils.maintain.faults', *sys.argv[1:]])
     environment.fix()
-    weaker = {'wrong': (), 'weaker': (*weakenings.KINDS,)}.get(arguments.kind, (arguments.kind,))
-    modules = [] if weaker else [p for p in [*sorted(PACKAGE.glob('*.py')), PACKAGE / 'data' / '__init__.py']
-                               if stem(p) not in ('nbutils', 'ledger')]
-    files = [Path(f).resolve() for f in arguments.files] or [*recorded(), *modules]
+    view = arguments.kind == 'view'
+    weaker = {'wrong': (), 'view': (), 'weaker': (*weakenings.KINDS,)}.get(arguments.kind, (arguments.kind,))
+    modules = [] if weaker or view or arguments.sections else [
+        p for p in [*sorted(PACKAGE.glob('*.py')), PACKAGE / 'data' / '__init__.py'] if stem(p) not in ('nbutils', 'ledger')]
+    sections = recorded()
+    if arguments.sections:
+        sections = sorted(random.Random(arguments.seed).sample(sections, arguments.sections))
+    files = [Path(f).resolve() for f in arguments.files] or [*sections, *modules]
     if sys.platform != 'linux':
         sys.exit('faults are tried in forked processes, which are safe on Linux only')
     execute.hold(recorded())
-    sys.exit(report(files, arguments.number, arguments.seed, weaker))
+    sys.exit(report(files, arguments.number, arguments.seed, weaker, view))
 
 
-def report(files, number, seed, weaker=()):
+def report(files, number, seed, weaker=(), view=False):
     """Try the faults of these files, print a line for each and write REPORT; gives the exit status.
 
     There is a goal for faults alone: that a check says less is often seen by its seal alone, and an assert may have none.
@@ -353,16 +416,18 @@ def report(files, number, seed, weaker=()):
         text.append(words)
 
     def one(path):
-        return module(path, number, seed) if path.is_relative_to(PACKAGE) else section(path, number, seed, weaker)
+        if path.is_relative_to(PACKAGE):
+            return module(path, number, seed)
+        return in_view(path, number, seed) if view else section(path, number, seed, weaker)
 
-    for path, result in spread(one, files, workers=os.cpu_count() or 1):
+    for path, result in spread(one, files, workers=int(os.environ.get('JOBS') or os.cpu_count() or 1)):
         if isinstance(result, str):
             result = Result(path, 0, [], f'its process died ({result})')
         results.append((result, groups := judged(result, equivalent)))
         say(f'{result.name}: BROKEN: {result.broken}' if result.broken else line(result, groups))
         for fault, _, where, _ in groups['escaped']:
             say(diff(fault, where))
-        for cell, what, number in [] if weaker or path.is_relative_to(PACKAGE) else idle(result):
+        for cell, what, number in [] if weaker or view or path.is_relative_to(PACKAGE) else idle(result):
             say(f'  never the first or only to notice, code cell {cell + 1}: {what} ({number} faults in what it calls)')
     total = {group: [one for _, groups in results for one in groups[group]] for group in ('caught', 'equivalent', 'escaped')}
     say('')
@@ -371,12 +436,17 @@ def report(files, number, seed, weaker=()):
         alone = f'({sum(one[0].kind == kind and one[1] == "seal" for one in total["caught"]):3} by a seal alone) '
         say(f'{kind:11} {of["caught"]:5} caught {alone if weaker else ""}{of["escaped"]:4} escaped '
             f'{of["equivalent"]:4} equivalent   ({meaning})')
-    for words in () if weaker else stale(equivalent, [result for result, _ in results]):
-        say(words)
+    for entry in () if weaker or view else stale(equivalent, [result for result, _ in results]):
+        say(entry)
     tried = len(total['caught']) + len(total['escaped'])
     share = len(total['caught']) / tried if tried else 1.0
     say(f'{share:.1%} of {tried} faults caught, {len(total["equivalent"])} equivalent, of '
         f'{sum(result.possible for result, _ in results)} possible ones, seed {seed}, {time.monotonic() - start:.0f} s')
+    if view:
+        silent = [by for _, by, *_ in total['caught'] if by not in ('error', 'time')]
+        running = len(silent) + len(total['escaped'])
+        say(f'{len(silent) / running if running else 1:.1%} of the {running} that run through, '
+            f'{silent.count("seal")} of them by a seal alone')
     text += ['', 'Caught:', *(f'{result.name} by {by} in code cell {where + 1}: {words}\n{diff(fault, fault.cell)}'
                               for result, groups in results for fault, by, where, words in groups['caught'])]
     REPORT.parent.mkdir(exist_ok=True)

@@ -285,6 +285,52 @@ def drawn_exercises(pair):
                 yield f'{where}: its reader sees the truth {truth.id}: define it in the folded cell of grade'
 
 
+def graders_folded(pair):
+    """On a page, only a cell with the tag hide-input is folded: the grader, and the truth with it, would stand in view."""
+    for exercise in graders.exercises(pair.source.cells):
+        for _, cell in exercise.asked:
+            if _grades_in(cell) and 'hide-input' not in cell.metadata.get('tags', []):
+                yield (f'{pair.name}: the grader of {exercise.label} is in view: '
+                       '# %% tags=["hide-input"] jupyter={"source_hidden": true}')
+
+
+def folded_once(pair):
+    """Two closed lines one after the other look like a fault of the page, and a reader opens the wrong one."""
+    above = None  # the number of a folded cell that shows nothing, if it stands right above
+    for i, cell in enumerate(pair.stored.cells if pair.stored else (), 1):
+        tags = cell.metadata.get('tags', [])
+        if notebooks.is_caption(cell) or 'remove-cell' in tags:
+            continue
+        folded = cell.cell_type == 'code' and 'hide-input' in tags
+        if folded and above:
+            yield f'{pair.name}, cells {above} and {i} are folded and nothing stands between them: make them one'
+        above = i if folded and not cell.outputs else None
+
+
+def ordered(pair):
+    """Which of two equal values comes first is chance, and falls otherwise on another machine, unless the sort is stable."""
+    for i, _, nodes in pair.trees:
+        for call in _unstable(nodes):
+            yield f"{pair.name}, cell {i}: {ast.unparse(call)[:60]}: kind='stable' in numpy, stable=True in torch"
+
+
+def _unstable(nodes):
+    """The calls that give the order of values, by numpy's or torch's sort, without asking for a stable one."""
+    read = {id(node.value) for node in nodes  # what is taken apart, as torch's pair of values and places is
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], (ast.Tuple, ast.List))
+            or isinstance(node, ast.Attribute) and node.attr == 'indices'
+            or isinstance(node, ast.Subscript) and ast.unparse(node.slice) == '1'}
+    for call in nodes:
+        if not isinstance(call, ast.Call):
+            continue
+        name = getattr(call.func, 'attr', getattr(call.func, 'id', ''))
+        asked = {(keyword.arg, ast.unparse(keyword.value)) for keyword in call.keywords}
+        if asked & {('kind', "'stable'"), ('stable', 'True')}:
+            continue
+        if name == 'argsort' or name == 'sort' and id(call) in read and not ast.unparse(call.func).startswith('np.'):
+            yield call
+
+
 def _grades_in(cell):
     return bool(re.search(r'\bgrade\(', cell.source))
 
@@ -325,7 +371,7 @@ def continued(pair, title):
 
     A section whose metadata name its main formula is read from its beginning: each part continues the one before.
     """
-    if 'book' in pair.source.metadata:
+    if 'main' in pair.source.metadata.get('book', {}):
         titles = [earlier for earlier in sections(pair) if earlier]
         return titles[:titles.index(title)][-1:] if title in titles else []
     first = sections(pair)[title][0][1].source
@@ -361,5 +407,5 @@ def unbound(codes):
 
 RULES = (
     recorded, executed, portable, tagged, described, shaped, braced, claims_checked, checks_printed, exercises, launches,
-    *lint.RULES,
+    graders_folded, folded_once, ordered, *lint.RULES,
 )

@@ -6,7 +6,8 @@ A theorem, a statement in words and a check by a hand-written test hang together
 - the statement: the block of a theorem or a definition, the display with a claim's id, the paragraph below an anchor
   `(id)=` or the words that `book/sentences.yml` quotes, the sentence of `verify`;
 - the check: the statements of the notebook that call it, and all that these read, without comments and layout; what a part
-  asserts or prints as a verdict beside checks and theorems has a line of its own;
+  asserts or prints as a verdict beside checks and theorems has a line of its own, and so has its code in view that no check
+  hangs on, whose results only the words beside them tell;
 - the entry in the ledger: notes, correct, verdict, why.
 
 A display that is executed as printed may change. `python -m nbutils.maintain.seals ID ...` shows the three as they were and
@@ -31,12 +32,14 @@ from nbutils.printed import displays
 SEALS = notebooks.ROOT / 'book' / 'seals.yml'
 SENTENCES = notebooks.ROOT / 'book' / 'sentences.yml'
 PRINTS = notebooks.ROOT / 'tests' / 'prints'
+UNSEALED = notebooks.ROOT / 'tests' / 'book' / 'unsealed.yml'
 WHAT = ('statement', 'check', 'entry in the ledger')
 HEADER = '''# Digests of each statement, of its check and of its entry in the ledger, which were read together: see
 # nbutils/maintain/seals.py. Written by `make seal ID=...` alone, which shows what has changed.
 '''
 PROVED = ('theorem', 'lemma', 'proposition', 'corollary')
 CHECKS = ('holds', 'erratum', 'verify')
+SHOWN = 'shown-'  # how the names of seals begin of what is only shown
 COMPARING = ('all', 'any', 'close', 'allclose', 'array_equal', 'equal')  # functions whose value is a verdict
 ENTRY = ('notes', 'correct', 'verdict', 'why')
 OLD = 40  # how many versions of a section are searched for the one that was sealed
@@ -86,6 +89,12 @@ class Cell(NamedTuple):
     @property
     def exercise(self):
         return 'source_hidden' in self.head or 'grade(' in self.text
+
+    @property
+    def view(self):
+        """Whether a reader of the page sees it as code that teaches."""
+        hidden = re.search(r'"(checks|hide-input|hide-cell|remove-cell)"|mystnb', self.head)
+        return not (self.prose or hidden or self.exercise or 'raise NotImplementedError' in self.text)
 
 
 def cells(text):
@@ -172,6 +181,28 @@ class Section:
         for number in self.judging:
             if number not in taken:
                 found.setdefault(f'verdicts-{_slug(self.titles[self.cell_of[number].part])}', []).append(number)
+        return found
+
+    @cached_property
+    def shown(self):
+        """{key: [numbers of statements]} of the code in view that no check, verdict or theorem hangs on, part by part."""
+        return {f'{SHOWN}{_slug(self.titles[part])}': numbers for part, numbers in self._only_shown(self.judging).items()}
+
+    @property
+    def uncalled(self):
+        """The names of the functions and classes in view that no check, verdict or exercise hangs on."""
+        trying = [n for n, cell in enumerate(self.cell_of) if n in self.calls or n in self.judging or cell.exercise]
+        return [self.code[n].name for numbers in self._only_shown(trying).values() for n in numbers
+                if isinstance(self.code[n], (ast.FunctionDef, ast.ClassDef))]
+
+    def _only_shown(self, trying):
+        """{part: [numbers of statements in view]} of what these statements do not hang on, imports left out."""
+        tried, found = {id(node) for node in self.needed([*self.calls, *trying])}, {}
+        for n, (node, cell) in enumerate(zip(self.code, self.cell_of, strict=True)):
+            silent = isinstance(node, (ast.Import, ast.ImportFrom)) or isinstance(node, ast.Expr) and not (
+                self.names[n].reads - {'print'} or self.names[n].changes)
+            if cell.view and id(node) not in tried and not silent:
+                found.setdefault(cell.part, []).append(n)
         return found
 
     @cached_property
@@ -392,6 +423,8 @@ def seals(section, entries, quotes):
         found[label] = Seal(statement.text, section.needed(section.checks_of(label)), '')
     for key, numbers in section.unnamed.items():
         found[key] = Seal('', section.needed(numbers), '')
+    for key, numbers in section.shown.items():
+        found[key] = Seal('', tuple(section.code[n] for n in numbers), '')
     for key, checks in section.by_hand.items():
         said = statements.get(key, '')
         if key.startswith('verify-'):
@@ -433,10 +466,16 @@ def quoted(text):
 def present(book):
     """({section: {key: `Seal`}}, the labels of the displays that run as printed) of a book as of `sections`."""
     quotes = quoted(SENTENCES.read_text('utf-8'))
-    free = table().union(*(section.executed for section in book.values()))
+    free, later = table().union(*(section.executed for section in book.values())), unsealed()
     found = {name: unrun(section, free) | seals(section, ledger.claims(), quotes.get(name, {}))
              for name, section in book.items()}
-    return found, free
+    return {name: {key: seal for key, seal in keys.items() if not (name in later and key.startswith(SHOWN))}
+            for name, keys in found.items()}, free
+
+
+def unsealed():
+    """The sections whose code that is only shown nobody has sealed yet."""
+    return yaml.load(UNSEALED.read_text('utf-8'), yaml.CSafeLoader) or [] if UNSEALED.is_file() else []
 
 
 def unrun(section, free):

@@ -116,7 +116,7 @@ def train(recipe, root=notebooks.ROOT, say=lambda line: None):
             first += number
             took = time.process_time() - start
             say(f'{recipe.name}: step {first} of {task.steps}, loss {curve[-1].mean():.3f}, {took:.0f} s')
-        kept = weights.state(task) if part == 'state' else task.model.state_dict()
+        kept = task.model.state_dict() if part == 'after' else weights.state(task)
         parts |= {f'{part}/{name}': tensor.clone().contiguous() for name, tensor in kept.items()}
     about = {'at': recipe.at, 'steps': task.steps, 'optimizer': type(task.optimizer).__name__,
              'source': source_digest(recipe, root), 'data': weights.digest(task.data)}

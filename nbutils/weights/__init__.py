@@ -1,14 +1,15 @@
 """Trainings that a page cannot afford, stored so that a reader can audit them.
 
-`make weights` has run such a training once, from the section's own code, in float64. It has kept the state at one step and
-the end, the parameters 40 steps after the former, and the loss of every step. A page loads the end, and then takes those
-40 steps again, in view: they must lead to the stored parameters and losses.
+`make weights` has run such a training once, from the section's own code, in float64. It has kept the whole state at one
+step and at the end, the parameters 40 steps after the former, and the loss of every step. A page takes those 40 steps again,
+in view: they must lead to the stored parameters and losses. Then it shows what the end can do, from which a reader may also
+train on.
 
     task = training()                          # the section's own: model, optimizer, generator, loss
     stored = weights.load('name', task)
     losses = weights.resume(task, stored)      # from the step that was kept, 40 steps
     weights.apart(task.model, stored.after)    # near 1e-15: it met the stored parameters
-    task.model.load_state_dict(stored.end)     # what the whole training gave
+    weights.restore(task, stored.end)          # what the whole training gave
 """
 import hashlib
 import json
@@ -37,8 +38,8 @@ class Training(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """A stored training: the whole `state` at step `at`; the parameters `after` 40 more steps, and at the `end`; `curve`
-    (steps,), the loss before each step; and `about`, what else is known, as text by name."""
+    """A stored training: the whole `state` at step `at` and at the `end`; the parameters `after` 40 steps more than `at`;
+    `curve` (steps,), the loss before each step; and `about`, what else is known, as text by name."""
     at: int
     state: dict
     after: dict
@@ -133,7 +134,9 @@ def load(name, training):
     if about['data'] != digest(training.data):
         raise ValueError(f'the weights {name} were trained on other data than these: {remedy}')
     shapes = [{key: (tuple(tensor.shape), tensor.dtype) for key, tensor in one.items()}
-              for one in (training.model.state_dict(), parts['end'])]
+              for one in (training.model.state_dict(), parts['after'])]
     if shapes[0] != shapes[1] or type(training.optimizer).__name__ != about['optimizer']:
         raise ValueError(f'the weights {name} belong to another model or optimizer than this one: {remedy}')
+    if parts['state'].keys() != parts['end'].keys():
+        raise ValueError(f'of the weights {name} the end is stored without all of its state: {remedy}')
     return Stored(about['at'], parts['state'], parts['after'], parts['end'], tensors['curve'], about)

@@ -16,8 +16,8 @@
 # # Multi-head attention
 #
 # *Anna saw Ben.* To understand the word *saw*, you need two things: who saw, and who was seen. Attention gives a word one
-# weighted mean of what the other words offer. If *saw* looks at both persons, Anna and Ben arrive mixed, and *Ben saw Anna*
-# gives the same mean. How can a word look at two places at once and keep apart what it finds there?
+# weighted mean of what the other words offer. If *saw* gives both persons the same weight, Anna and Ben arrive mixed, and *Ben
+# saw Anna* gives the same mean. How can a word look at two places at once and keep apart what it finds there?
 #
 # - **You need** [scaled dot-product attention](scaled_dot_product_attention.ipynb),
 #   [matrix products](../linear_algebra/matrix_multiplication.ipynb) and, for the experiment,
@@ -60,8 +60,8 @@ torch.set_num_threads(1)  # the matrices are small: a second thread would mostly
 # %% [markdown]
 # ## Multi-head attention: several places at once
 #
-# We build on [attention](scaled_dot_product_attention.ipynb): each query receives a weighted mean of the values. A value
-# weighs more, the better its key fits the query.
+# We build on [attention](scaled_dot_product_attention.ipynb): each query receives a mean of the values, in which a value
+# weighs more if its key fits the query better.
 
 # %%
 def attend(Q, K, V, keep=None):
@@ -83,9 +83,8 @@ anna, ben = (3, 1), (1, 2)
 who, verb, place = torch.eye(4).split([2, 1, 1], 1)   # (4, 2), (4, 1), (4, 1)
 
 # %% [markdown]
-# For example, `X @ place` reads the place of each token. First, one attention. The query of
-# *saw* is 10, and the others are 0. The keys are 0, −1, 0, so *saw* scores 0 for a person and −10 for itself. The other
-# queries give all tokens the same weight. The values are the first two numbers.
+# First, one attention. The query of *saw* is 10, and the others are 0. The keys are 0, −1, 0, so *saw* scores 0 for a
+# person and −10 for itself. The other queries give all tokens the same weight. The values are the first two numbers.
 
 # %%
 for X in sentence(anna, ben), sentence(ben, anna):
@@ -93,8 +92,8 @@ for X in sentence(anna, ben), sentence(ben, anna):
     print('saw: weights', A[1], ' receives', z[1])
 
 # %% [markdown]
-# Both sentences give *saw* the same mean, so nobody can tell who saw whom. With unequal weights it would
-# still be a mixture. Now we take two attentions. The first looks at what stands before the verb, the second at what stands after:
+# Both sentences give *saw* the same mean, so nobody can tell who saw whom. Unequal weights would tell these two sentences
+# apart, but each person would still arrive mixed with the other. Now we take two attentions. The first looks at what stands before the verb, the second at what stands after:
 
 # %%
 W_Q = torch.stack([10 * verb, 10 * verb])    # (2, 4, 1)
@@ -197,7 +196,8 @@ print(multi_head(X, X, X, W_Q, W_K, W_V, W_O=torch.eye(4)))
 # head, written here with a tilde.
 #
 # (la.mha.subspaces)=
-# So the layer attends to several places at once and keeps apart what it finds, and each head chooses by its own $\mathbf{W}_i^V$
+# So the layer attends to several places at once. The heads keep apart what they find, and $\mathbf{W}^O$ decides how it is
+# combined. Each head chooses by its own $\mathbf{W}_i^V$
 # what it takes from a token.
 #
 # ### Self-attention, and what a head is
@@ -268,8 +268,8 @@ for X in sentence(anna, ben), sentence(ben, anna):
 # :label: mha-gauge
 #
 # Let $\mathbf{G}$ be an invertible $\tilde d_k \times \tilde d_k$ matrix. Somebody replaces $\mathbf{W}_i^K$ by
-# $\mathbf{W}_i^K\mathbf{G}$. By what must $\mathbf{W}_i^Q$ be replaced so that all scores stay what they were? What does
-# this say about a single entry of $\mathbf{W}_i^Q$? Write `new_queries(W, G)`.
+# $\mathbf{W}_i^K\mathbf{G}$. By what must $\mathbf{W}_i^Q$ be replaced so that all scores stay what they were? Write
+# `new_queries(W, G)`.
 # ```
 
 # %%
@@ -303,8 +303,8 @@ grade(scores_with_new_keys(new_queries), scores_with_old_keys, **gauges)
 # matrix of the queries, this product becomes $\mathbf{W}(\mathbf{W}_i^K\mathbf{G})^\top =
 # \mathbf{W}\mathbf{G}^\top(\mathbf{W}_i^K)^\top$. So $\mathbf{W} = \mathbf{W}_i^Q\mathbf{G}^{-\top}$ will do. A tempting
 # mistake is to forget the transpose; others forget the inverse, or treat queries and keys alike. There is the same freedom
-# between $\mathbf{W}_i^V$ and $\mathbf{W}_i^O$. A single entry
-# of one of these matrices therefore means nothing by itself; only the two products do.
+# between $\mathbf{W}_i^V$ and $\mathbf{W}_i^O$. A single entry of one of these
+# matrices therefore means nothing by itself; only the two products do.
 
 # %% jupyter={"source_hidden": true}
 def new_queries_solution(W, G):
@@ -507,8 +507,7 @@ verify(
 # ## The layer in PyTorch: reshape, permute and nn.MultiheadAttention
 #
 # In practice one linear layer makes the queries, keys and values of all heads, and its axes are moved until one batched
-# product serves them all. Let $E$ be the embedding dimension, $h$ the number of heads and $d = E/h$ the width of one head.
-# The steps are those of {cite}`lippe2024uvadlc`.
+# product serves them all. Let $E$ be the embedding dimension, and $d = E/h$ the width of one of the $h$ heads.
 
 # %%
 class MultiHead(nn.Module):
@@ -545,7 +544,7 @@ for name, tensor in steps.items():
     print(f'{name:12}', tuple(tensor.shape))
 
 # %% [markdown]
-# Each step can go wrong *silently*, with the right shape and the wrong numbers. So let us follow the numbers:
+# Each step can go wrong *silently*, with the right shape and the wrong numbers. We follow the numbers:
 #
 # (la.mha.pseudocode.qkv-shape)=
 # **Project.** The linear layer treats each token alone. It makes $3E$ numbers from the $D$ numbers of a token.
@@ -559,8 +558,6 @@ for name, tensor in steps.items():
 # 3E = h \cdot 3d, \qquad d = \lfloor E / h \rfloor .
 # ```
 #
-# With $E = 13$ and $h = 3$ the floor gives $d = 4$, and `reshape` raises an error when the layer is called, because $36 \ne 39$.
-#
 # (la.mha.pseudocode.permute)=
 # **Permute.** `permute` moves the axis of the heads before that of the tokens, because a product of matrices uses the last two
 # axes.
@@ -573,7 +570,7 @@ for name, tensor in steps.items():
 # **And back.** After the attention, `permute` brings token and head into their old order.
 #
 # (la.mha.pseudocode.reshape-back)=
-# Then the last two axes are merged, so that the rows of the heads stand side by side, as in Concat.
+# Then the last two axes are merged, as in Concat.
 #
 # (la.mha.pseudocode.out)=
 # Last comes `o_proj`. Its matrix is the transpose of $\mathbf{W}^O$.
@@ -652,7 +649,8 @@ print('weights equal:', torch.allclose(weights, their_weights, atol=1e-6))
 # (la.mha.pseudocode.sdp)=
 # In `attend`, as in `F.scaled_dot_product_attention`, `True` means *may be looked at*, and a mask of shape $(T, T)$ serves
 # all sequences and heads. A mask for each sequence needs the shape $(B, 1, T, T)$ or $(B, 1, 1, T)$, like
-# `real[:, None, None]` below. In $(B, T, T)$ the first axis would be taken for the heads. In `nn.MultiheadAttention`, `True`
+# `real[:, None, None]` below. In $(B, T, T)$ the first axis stands where the
+# heads are expected: this is an error, or, if $B = h$, a wrong mask without an error. In `nn.MultiheadAttention`, `True`
 # means *hidden*, and a padding mask of shape $(B, T)$ is an argument of its own.
 
 # %%
@@ -663,7 +661,7 @@ want, _ = theirs(x, x, x, attn_mask=~past, key_padding_mask=~real)
 print('equal:', torch.allclose(got, want, atol=1e-6))
 
 # %% [markdown]
-# What does PyTorch return if *all* tokens of a sequence are hidden, for example in an empty sentence? The softmax is then
+# What does PyTorch return if *all* tokens of a sequence are hidden? The softmax is then
 # zero divided by zero. The answer depends on how you ask:
 
 # %%
@@ -680,15 +678,14 @@ with torch.no_grad():
     print('eval and no_grad, without weights:', entry(need_weights=False))
 
 # %% [markdown]
-# The three calls take different routes through the library. Only one avoids the division of zero by zero: it returns the
-# bias of `out_proj`, which starts at zero. A layer that trained without trouble can return `nan` when it is used. So if a
+# Only one of the three calls avoids the division of zero by zero: it returns the bias of `out_proj`, which starts at zero. A layer that trained without trouble can return `nan` when it is used. So if a
 # batch may hold an empty sequence, decide yourself what it gets.
 #
 # ```{exercise} ★★ Program: weights for PyTorch
 # :label: mha-convert
 #
-# Write `to_torch(rows, h)`, the opposite of `from_torch`: given the rows of our `qkv_proj.weight`, of shape $(3E, D)$, or of
-# its bias, of shape $(3E,)$, return them in PyTorch's order.
+# Write `to_torch(rows, h)`, the opposite of `from_torch`: given the rows of our `qkv_proj.weight`, or of its bias, return
+# them in PyTorch's order.
 # ```
 
 # %%
@@ -930,7 +927,7 @@ verify(
 # ### More heads cost no parameters, but they get narrow
 #
 # Let queries, keys, values and results have the length $E$, and let each head have the width $E/h$. In the number of
-# parameters $h$ cancels: the matrices have $4E^2$ entries, and there are $4E$ biases. The multiplications do not change,
+# parameters $h$ cancels: there are $4E^2$ entries of matrices and $4E$ biases. The multiplications do not change,
 # either: $4TE^2$ for the four projections and $2T^2E$ for the scores and the means.
 
 # %%
@@ -951,9 +948,8 @@ for h in (1, 4, 16, 64):
 # Two things do change. There are $hT^2$ attention weights, which cost time and memory.
 #
 # (la.mha.quote-projected-dims)=
-# And each head gets narrower. The scores of a head are a product of a $T \times \tilde d_k$ and a $\tilde d_k \times T$
-# matrix, so their rank is at most $\tilde d_k$, however large $d_k$ is. This is the **low-rank bottleneck**
-# {cite}`bhojanapalli2020lowrank`.
+# And each head gets narrower. The scores of a head multiply $\tilde d_k$ columns by $\tilde d_k$ rows, so their rank is at
+# most $\tilde d_k$, however large $d_k$ is. This is the **low-rank bottleneck** {cite}`bhojanapalli2020lowrank`.
 #
 # ```{exercise} ★★ Pencil: the favourites of a head of width one
 # :label: mha-favourites
@@ -1108,9 +1104,8 @@ label_lines(ax);
 # :label: mha-grouped
 #
 # There are $h$ heads of queries, but only $g$ heads of keys and values, and $g$ divides $h$. The first $h/g$ heads of
-# queries use the first keys and values, the next $h/g$ the second, and so on. Write `grouped(q, k, v)` for `q` of shape
-# $(B, h, T, d)$ and `k`, `v` of shape $(B, g, T, d)$. It returns the results, of shape $(B, h, T, d)$. Use
-# `attend`.
+# queries use the first keys and values, the next $h/g$ the second, and so on. Write `grouped(q, k, v)`.
+# Use `attend`.
 # ```
 
 # %%
@@ -1280,7 +1275,7 @@ class Reader(nn.Module):
         return self.answer(z)
 
 # %% [markdown]
-# The weights depend on the images alone and not on the cards. So we may fix the images and apply {prf:ref}`thm-mha-needs` to the
+# The weights depend on the images alone. So we may fix the images and apply {prf:ref}`thm-mha-needs` to the
 # first and third wanted number, with $r = 2$, and again to the second and fourth. With one head each pair has error at least 1,
 # so the mean over the four numbers is at least $\frac12$. Returning zero has error 1. With ten equal weights
 # $P_{jj} = \frac1{10}$, so the error is 0.9.
@@ -1453,11 +1448,10 @@ verify(
 # %% [markdown]
 # ## Summary
 #
-# One attention brings one weighted mean, so a token with two needs gets them mixed. Several heads, whose results are joined
-# and projected, look at several places at once, with the same number of parameters. The layer moves axes, which can go
+# One attention brings one weighted mean, so a token with two needs gets them mixed. Several heads look at several places
+# at once. The layer moves axes, which can go
 # wrong silently, so compare it with `nn.MultiheadAttention` in results, weights and masks. More heads are narrower heads:
 # on the digits two heads answer two questions, a single head has to choose, and 64 narrow heads learn slowly.
 #
 # **Further reading.** {cite}`vaswani2017attention`, section 3.2.2, introduced the layer. {cite}`lippe2024uvadlc`, tutorial 6,
-# builds a whole transformer from it, {cite}`rush2018annotated` is the paper as a program, line by line, and
-# {cite}`elhage2021mathematical` takes trained heads apart.
+# builds a whole transformer from it, and {cite}`rush2018annotated` is the paper as a program, line by line.

@@ -61,7 +61,7 @@ torch.set_num_threads(1)  # the matrices are small: a second thread would mostly
 # that asks has a **query**, a vector that describes what it looks for. It gets a weighted mean of the values: the
 # better a key fits the query, the more its value weighs.
 #
-# Let us do this for *her*. The numbers of a key say how much the word is a person, female (negative: male), an action and a
+# The numbers of a key say how much the word is a person, female (negative: male), an action and a
 # thing. Those of a value say how much it is a person, and how much it gives (negative: receives). A trained network finds
 # such numbers by itself; these are made up.
 
@@ -408,8 +408,8 @@ def finds(seed, m, beta, together):
     spread = (V - wanted).norm(dim=1).max()
     return bool((z - wanted).norm() <= spread * (m - 1) * np.exp(-beta / m**0.5) + 1e-9)
 
-holds(
-    'la.attention.lookup',
+verify(
+    'a query that points along one of orthonormal keys finds its value',
     lambda **case: finds(together=True, **case),
     slip=('moves the keys without their values', lambda **case: finds(together=False, **case)),
     seed=seeds(), m=integers(1, 6), beta=scalars(0, 60), tries=25,
@@ -520,8 +520,8 @@ for d_k, S in scores.items():
 
 # %% [markdown]
 # Divided scores keep the same spread and slope for each $d_k$. Without the division the mean slope falls like
-# $1/\sqrt{d_k}$: a row keeps a slope only where its two largest scores are nearly tied, and ties become rare. For 32 keys it
-# is about $2/\sqrt{d_k}$. The median slope falls much faster: at $d_k = 1024$ half of all queries have a slope of 0.0001 or
+# $1/\sqrt{d_k}$: a row keeps a slope only where its two largest scores are nearly tied, and ties become rare. The
+# median slope falls much faster: at $d_k = 1024$ half of all queries have a slope of 0.0001 or
 # less.
 
 # %% mystnb={"image": {"alt": "Two log-log plots against d_k from 4 to 1024. Left: the standard deviation of undivided scores lies on the line root of d_k and reaches 32; that of divided scores stays at one. Right: the mean slope of undivided scores starts at 0.79 and falls along the line 2 over root of d_k to 0.06, their median drops below one in ten thousand, the mean slope of divided scores stays at 0.93."}} tags=["hide-input"]
@@ -668,9 +668,8 @@ for word, weights in zip(words, A):
 
 # %% [markdown]
 # Here the keys serve as queries, too. All weights above the diagonal are zero: *Anna* sees only herself, and *Ben* sees the
-# first three words. A mask may have any shape that broadcasts to that of the scores, which is $(B, h, n, m)$ for $B$
-# sentences and $h$ heads. A padding mask is the same for all heads and queries, so its shape is $(B, 1, 1, m)$. Without
-# heads it is $(B, 1, m)$.
+# first three words. A mask may have any shape that broadcasts to that of the scores. A padding mask is the same for
+# all queries and all heads, so for $B$ sentences its shape is $(B, 1, m)$, or with heads $(B, 1, 1, m)$.
 
 # %%
 lengths = torch.tensor([5, 2, 3])                          # (B,)
@@ -695,7 +694,7 @@ for word, weights in zip(words, A[1, 0]):
 #
 # ### A query that may see nothing
 #
-# If *all* keys of a row are hidden, for example in an empty sentence, the softmax divides zero by zero:
+# If *all* keys of a row are hidden, the softmax divides zero by zero:
 
 # %%
 nothing = torch.zeros(3, 5, dtype=bool)
@@ -1046,8 +1045,7 @@ def test_error(model):
 
 # %% [markdown]
 # Returning zero has error 1, the variance of a number on a card. A mean with ten equal weights has error
-# $0.9^2 + 9 \cdot 0.1^2 = 0.9$: it lacks 0.9 of the right card and holds 0.1 of each wrong one. A stronger reference needs
-# no training: take the card of the image with the most similar pixels.
+# $0.9^2 + 9 \cdot 0.1^2 = 0.9$. A stronger reference needs no training: take the card of the image with the most similar pixels.
 
 # %%
 def nearest_pixels(query, keys, cards):
@@ -1239,6 +1237,5 @@ verify(
 # one. Without it, the weights of our experiment start nearly one-hot and mostly wrong, and training corrects them slowly.
 # Masks are set before the softmax. The weights never have to be stored, because the sums can be built up tile by tile.
 #
-# **Further reading.** {cite}`vaswani2017attention`, section 3.2, is the source of the formula, with the argument for the
-# root in a footnote. {cite}`zhang2023dive`, chapter 11, is gentler. {cite}`dao2022flashattention` explains why
+# **Further reading.** {cite}`vaswani2017attention`, section 3.2, is the source of the formula. {cite}`zhang2023dive`, chapter 11, is gentler. {cite}`dao2022flashattention` explains why
 # memory traffic, and not arithmetic, limits the speed.

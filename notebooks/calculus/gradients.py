@@ -1,5 +1,10 @@
 # ---
 # jupyter:
+#   book:
+#     functions:
+#       numerical_gradient: "numerical_gradient(lambda x: (x**3).sum(), normal(4))"
+#       slope: "slope(lambda x: (x**3).sum(), normal(4), normal(4), h=0.02)"
+#     main: aw.gradients.directional
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -9,13 +14,15 @@
 # %% [markdown]
 # # Gradients and directional derivatives
 #
-# - **Question.** A function of many variables has a slope in every direction. Which list of numbers determines all these
-#   slopes, when does it fail to, and how can we compute it from values of the function alone?
+# You stand on a hillside. One metre to the east lifts you by 30 centimetres, one metre to the north by 40. How much does one
+# metre to the north-east lift you, and in which direction is the hill steepest? The loss of a neural network is such a
+# landscape with a million directions instead of two, and training has to know which way leads down.
+#
 # - **You need** derivatives of functions of one variable, [dot products](../linear_algebra/dot_products.ipynb) and the
 #   length of a [vector](../linear_algebra/norms.ipynb).
-# - **You build** directional derivatives, four ways to get a slope from values alone with the best step for each, and a
-#   gradient check that finds one wrong entry among hundreds from two values of the loss.
-# - **Time** 9 s.
+# - **You build** gradients and directional derivatives, numerical gradients with the best step size, and a check that finds
+#   one wrong entry among hundreds from two values of the function.
+# - **Runs in** 6 seconds, in float64.
 
 # %% tags=["remove-cell"]
 try:
@@ -28,35 +35,47 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
     subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
 
 # %% tags=["hide-input"]
-from fractions import Fraction
 from itertools import product
 
 import matplotlib.pyplot as plt
 import numpy as np
-import sympy as sp
-import torch
-from scipy.integrate import quad
+from numpy.linalg import norm
 from scipy.optimize import brentq
+from torch import autograd, tensor
 
-from nbutils.cases import vectors
-from nbutils.checks import below, close, grade, holds
-from nbutils.data import digits
+from nbutils import data
+from nbutils.cases import counted, on, scalars, vectors
+from nbutils.checks import below, between, close, grade, holds, verify
 from nbutils.figures import GREY, panels
-from nbutils.timing import seconds
 
-torch.set_default_dtype(torch.float64)
 plt.style.use('nbutils.book')
 
 # %% [markdown]
-# ## Gradient and directional derivatives: the slope in every direction
+# ## Gradient and directional derivative: the slope in every direction
 #
-# You stand on a hillside. One step east lifts you by 30 centimetres, one step north by 40. How much does a step to the
-# north-east lift you, and which way is steepest? If the ground near you is nearly a plane, the two numbers answer
-# every such question. Slopes along the axes are *partial derivatives*,
+# Here is a landscape with two hills. The place is $\mathbf{x} = (x_1, x_2)$, in kilometres to the east and to the north, and
+# the height is in hundreds of metres:
+
+# %%
+def hills(x):  # x (2, ...) -> the heights of both
+    u, v = x
+    return (1.5 * np.exp(-(u - 0.7)**2 / 0.6 - (v - 0.3)**2 / 2),
+            np.exp(-(u + 0.9)**2 / 1.6 - (v + 0.6)**2 / 0.5))
+
+def height(x):
+    a, b = hills(x)
+    return a + b
+
+p = np.array([1.1, -0.9])
+print('height at p:', height(p).round(3))
+
+# %% [markdown]
+# A **partial derivative** is the slope along one axis, an ordinary derivative with respect to $x_i$ while the other
+# variables stand still:
 #
-# $$ \partial_{x_i} f(\mathbf{x}) = \lim_{h \to 0} \frac{f(\mathbf{x} + h\,\mathbf{e}_i) - f(\mathbf{x})}{h} , $$
+# $$ \partial_{x_i} f(\mathbf{x}) = \lim_{h \to 0} \frac{f(\mathbf{x} + h\,\mathbf{e}_i) - f(\mathbf{x})}{h} . $$
 #
-# ordinary derivatives in $x_i$ while the other variables stand still. The list of them is the *gradient*:
+# The vector of all partial derivatives is the **gradient**:
 #
 # ```{math}
 # :label: aw.gradients.gradient
@@ -64,28 +83,244 @@ plt.style.use('nbutils.book')
 # \begin{bmatrix} \partial_{x_1} f(\mathbf{x}) \\ \vdots \\ \partial_{x_d} f(\mathbf{x}) \end{bmatrix}
 # ```
 #
-# It has as many entries as $\mathbf{x}$, so its shape is `(d,)`. Some authors write $\partial f(\mathbf{x})$ for it. We
-# keep this name for the [Jacobian](jacobians.ipynb), which for a single output is the *row* $\nabla f^\top$. For
-# $f = x_1^2 x_2 + \sin(x_2 x_3)$ the rules of differentiation give
-# $\nabla f = (2 x_1 x_2,\; x_1^2 + x_3 \cos(x_2 x_3),\; x_2 \cos(x_2 x_3))$. Do not forget the factors $x_3$ and $x_2$,
-# which come from inside the sine. Torch needs only the program of $f$:
+# It has as many entries as $\mathbf{x}$, so its shape is `(d,)`. By the rules of differentiation, each exponential is
+# multiplied by the derivative of its exponent:
 
 # %%
-def f(x):
-    return x[0]**2 * x[1] + torch.sin(x[1] * x[2])
+def gradient(x):
+    (u, v), (a, b) = x, hills(x)
+    return -2 * np.array([a * (u - 0.7) / 0.6 + b * (u + 0.9) / 1.6,
+                          a * (v - 0.3) / 2 + b * (v + 0.6) / 0.5])
 
-def by_torch(f, x):  # shape (d,) -> (d,)
-    x = torch.tensor(x, requires_grad=True)
-    return torch.autograd.grad(f(x), x)[0]
-
-a, b, c = point = [1., 2., -1.]
-formula = 2 * a * b, a**2 + c * np.cos(b * c), b * np.cos(b * c)
-print('torch:  ', by_torch(f, point).numpy().round(3))
-print('formula:', np.round(formula, 3))
+g = gradient(p)
+print('gradient at p:', g.round(3))
 
 # %% [markdown]
-# A gradient has one slope for each axis, but there are infinitely many directions. The slopes in all of them are tied
-# together if the ground is nearly flat when seen from close by. This property has a name:
+# So at $\mathbf{p}$ the ground falls towards the east and rises towards the north. What about the other directions? The slope
+# along any vector $\mathbf{v}$ is the **directional derivative**,
+# $D_{\mathbf{v}} f(\mathbf{x}) = \lim_{h \to 0} \frac1h \big( f(\mathbf{x} + h\mathbf{v}) - f(\mathbf{x}) \big)$.
+# If the ground near $\mathbf{p}$ is nearly a plane, we need not measure it. A step $\mathbf{v} = (v_1, v_2)$ rises by
+# $v_1 \partial_{x_1} f$ on its way east and by $v_2 \partial_{x_2} f$ on its way north, together
+#
+# ```{math}
+# :label: aw.gradients.directional
+# D_{\mathbf{v}} f(\mathbf{x}) = \nabla f(\mathbf{x}) \cdot \mathbf{v} .
+# ```
+#
+# We compare the dot product with slopes that are measured over a short way:
+
+# %%
+def slope(f, x, v, h=1e-5):
+    """The slope of f at x along v, measured from -h v to h v."""
+    return (f(x + h * v) - f(x - h * v)) / (2 * h)
+
+def unit(degrees):  # the direction, from east over north
+    return np.array([np.cos(np.radians(degrees)),
+                     np.sin(np.radians(degrees))])
+
+# %%
+for degrees in 0, 45, 90, 135, 180:
+    v = unit(degrees)
+    print(f'{degrees:3} degrees: measured {slope(height, p, v):6.3f},'
+          f' gradient · v {g @ v:6.3f}')
+
+# %% [markdown]
+# ### The direction of steepest ascent
+#
+# A longer $\mathbf{v}$ has a larger directional derivative. To compare directions we take vectors of length 1. Let $\theta$
+# be the angle between $\mathbf{v}$ and the gradient. Then the dot product is
+#
+# ```{math}
+# :label: gradients-cosine
+# D_{\mathbf{v}} f(\mathbf{x}) = \|\nabla f(\mathbf{x})\| \cos\theta .
+# ```
+#
+# The cosine is largest at $\theta = 0$. So where the gradient is not zero, it points in the direction of steepest ascent,
+# and its length is the slope in that direction. The opposite direction is the one of steepest descent, and at right angles
+# the ground is level. For the hillside of the opening:
+
+# %%
+hillside = np.array([0.3, 0.4])
+print(f'north-east {hillside @ unit(45):.3f}, steepest {norm(hillside):.3f}')
+
+# %% [markdown]
+# One metre to the north-east climbs 49 cm, and the steepest metre 50 cm. Near its maximum a cosine is flat: a direction that
+# is off by 25 degrees still has nine tenths of the slope, since $\cos 25° \approx 0.91$.
+#
+# ### Gradients are perpendicular to contour lines
+#
+# Walk along a curve $\mathbf{x}(t)$ with the velocity $\dot{\mathbf{x}}(t)$. In a short time the height changes by the slope
+# along the velocity:
+#
+# ```{math}
+# :label: gradients-curve
+# \frac{d}{dt} f(\mathbf{x}(t)) = \nabla f(\mathbf{x}(t)) \cdot \dot{\mathbf{x}}(t) .
+# ```
+#
+# A **contour line**, or level set, joins points of equal height. Along it the height does not change, so the dot product is
+# zero: the gradient stands at right angles to it. A path that follows the gradient crosses every contour line at a right
+# angle and climbs all the time.
+
+# %% mystnb={"image": {"alt": "Left: contour lines of two hills with arrows perpendicular to them and three paths that follow the arrows to one of the two tops; at a point p a longer arrow. Right: measured slope against direction, dots on a cosine curve whose top is at the direction of the gradient."}} tags=["hide-input"]
+fig, (left, right) = panels(2, height=2.9)
+q = np.stack(np.meshgrid(*2 * [np.linspace(-2.2, 2.2, 90)]))
+few = np.stack(np.meshgrid(*2 * [np.linspace(-2, 2, 11)]))
+left.contour(*q, height(q), levels=9, colors=GREY, linewidths=0.7)
+left.quiver(*few, *gradient(few), color='C0', scale=18, width=0.007, minlength=0)
+for start in [-1.9, 0.6], [-0.4, -1.9], [-0.2, 1.8]:
+    walk = [np.array(start)]
+    for _ in range(300):
+        walk.append(walk[-1] + 0.05 * gradient(walk[-1]))
+    left.plot(*np.array(walk).T, color='C1', lw=1.4)
+left.annotate('', p + 0.8 * g / norm(g), p, arrowprops=dict(arrowstyle='-|>', color='C2', lw=2, shrinkA=0, shrinkB=0))
+left.text(*(p + [0.15, -0.2]), 'p', color='C2')
+left.set(aspect='equal', xlim=(-2.2, 2.2), ylim=(-2.2, 2.2), xlabel='x₁', ylabel='x₂')
+angles = np.arange(0, 361, 15)
+right.axhline(0, color=GREY, lw=0.6)
+right.plot(angles, [g @ unit(a) for a in angles], color=GREY)
+right.plot(angles, [slope(height, p, unit(a)) for a in angles], 'o', ms=3)
+toward = np.degrees(np.arctan2(g[1], g[0])) % 360
+right.axvline(toward, color='C2', lw=1.2)
+right.text(toward + 8, norm(g), 'gradient', color='C2')
+right.set(xticks=[0, 90, 180, 270, 360], xlabel='direction (degrees)', title='slope at p', ylim=(-1.5, 1.6));
+
+# %% [markdown] tags=["caption"]
+# Left: gradients are perpendicular to the contour lines, and paths that follow them lead to the tops. Right: the measured
+# slopes in all directions (dots) lie on one cosine (line), whose maximum is in the direction of the gradient.
+
+# %% [markdown]
+# ```{exercise} ★ Program: a road up the hill
+# :label: gradients-road
+# The ground has the gradient `g` (east, north), but a road may climb no steeper than `s`, where $0 < s \le \|\mathbf{g}\|$.
+# Write `road(g, s)`: the unit vector along which the road climbs with slope exactly `s`, to the left of the steepest
+# direction.
+# ```
+
+# %%
+def road(g, s):
+    """The direction of the road: an array of shape (2,) and length 1.
+
+    g is an array of shape (2,), s a float with 0 < s <= norm(g).
+    road(np.array([2.0, 0.0]), 2.0) is array([1., 0.]).
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def road_by_search(g, s):  # turn left until the slope is s
+    start = np.arctan2(g[1], g[0])
+    way = lambda turn: np.array([np.cos(start + turn), np.sin(start + turn)])
+    if g @ way(0) <= s * (1 + 1e-12):
+        return way(0)
+    return way(brentq(lambda turn: g @ way(turn) / s - 1, 0, np.pi / 2, xtol=1e-14))
+
+cases = dict(
+    g=vectors(2, edges=True).filter(lambda g: norm(g) > 0.01),
+    s=lambda g: (on(1.0, 0.5) | scalars(0.02, 0.98)).map(lambda share: share * norm(g)),
+)
+grade(road, road_by_search, **cases, atol=1e-6)
+
+# %% [markdown]
+# ```{solution-start} gradients-road
+# :class: dropdown
+# ```
+# By {eq}`gradients-cosine` the road makes the angle $\theta$ with the gradient, where $\cos\theta = s / \|\mathbf{g}\|$. In
+# the basis of the unit vector along $\mathbf{g}$ and its left turn, the road is $(\cos\theta, \sin\theta)$. Of the wrong
+# answers, the first measures the angle from the contour line, the second turns to the right, and the third returns a vector
+# of length $s$.
+
+# %% jupyter={"source_hidden": true}
+def road_solution(g, s):
+    up = g / norm(g)
+    left = np.array([-up[1], up[0]])
+    cosine = s / norm(g)
+    return cosine * up + np.sqrt(1 - cosine**2) * left
+
+def from_the_contour_line(g, s):
+    up = g / norm(g)
+    sine = s / norm(g)
+    return np.sqrt(1 - sine**2) * up + sine * np.array([-up[1], up[0]])
+
+def to_the_right(g, s):
+    up = g / norm(g)
+    cosine = s / norm(g)
+    return cosine * up - np.sqrt(1 - cosine**2) * np.array([-up[1], up[0]])
+
+def of_length_s(g, s):
+    return s * road_solution(g, s)
+
+assert grade(road_solution, road_by_search, **cases, atol=1e-6)
+assert not grade(from_the_contour_line, road_by_search, **cases, atol=1e-6)
+assert not grade(to_the_right, road_by_search, **cases, atol=1e-6)
+assert not grade(of_length_s, road_by_search, **cases, atol=1e-6)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% tags=["checks"]
+def by_torch(f, x):  # f of tensors, shape (d,) -> (d,)
+    x = tensor(x, requires_grad=True)
+    return autograd.grad(f(x), x)[0].numpy()
+
+def height_of_tensors(x):
+    u, v = x
+    return (1.5 * (-(u - 0.7)**2 / 0.6 - (v - 0.3)**2 / 2).exp()
+            + (-(u + 0.9)**2 / 1.6 - (v + 0.6)**2 / 0.5).exp())
+
+def without_the_inner_derivative(x):
+    return np.array([sum(hills(x)), sum(hills(x))])
+
+holds(
+    'aw.gradients.gradient',
+    lambda x: close(gradient(x), by_torch(height_of_tensors, x)) and close(height(x), height_of_tensors(tensor(x))),
+    slip=('forgets the derivative of the exponent',
+          lambda x: close(without_the_inner_derivative(x), by_torch(height_of_tensors, x))),
+    x=vectors(2, -2, 2), tries=60,
+)
+
+def agrees(f, x, v):  # the difference quotient errs by h² / 6 times a third derivative, at most 1e-7 here
+    partials = np.array([slope(f, x, e) for e in np.eye(2)])
+    return close(slope(f, x, v), partials @ v, atol=1e-6)
+
+def dented(x):
+    square = x[0] ** 2 + x[1] ** 2
+    return x[0] ** 2 * x[1] / square if square > 0 else square
+
+holds(
+    'aw.gradients.directional', lambda x, v: agrees(height, x, v),
+    slip=('uses the formula where no plane touches f', lambda x, v: agrees(dented, 0 * x, v)),
+    x=vectors(2, -2, 2), v=vectors(2, -1, 1), tries=100,
+)
+verify(
+    'slope(f, x, v) is the gradient times v', lambda x, v: close(slope(height, x, v), gradient(x) @ v, atol=1e-6),
+    slip=('divides by h in place of 2h', lambda x, v: close(2 * slope(height, x, v), gradient(x) @ v, atol=1e-6)),
+    x=vectors(2, -2, 2), v=vectors(2, -1, 1), tries=100,
+)
+verify(
+    'of all directions, that of the gradient is steepest, and those at right angles to it are level',
+    lambda a: close(slope(height, p, unit(toward + a)), norm(g) * np.cos(np.radians(a)), atol=1e-6),
+    slip=('the sine of the angle',
+          lambda a: close(slope(height, p, unit(toward + a)), norm(g) * np.sin(np.radians(a)), atol=1e-6)),
+    a=scalars(0, 360), tries=60,
+)
+
+# %% [markdown]
+# ## Differentiable functions: when partial derivatives are not enough
+#
+# Equation {eq}`aw.gradients.directional` was justified with "if the ground is nearly a plane". Is this needed? Here is a
+# function that is zero on both axes, with the value 0 at the origin:
+
+# %%
+def b(x, y):
+    return x**2 * y / (x**2 + y**2)
+
+for h in 0.1, 0.01, 0.001:
+    print(f'h = {h}: slope along east {b(h, 0) / h:.1f},'
+          f' north {b(0, h) / h:.1f}, (1, 1) {b(h, h) / h:.1f}')
+
+# %% [markdown]
+# Both partial derivatives at the origin are zero, so the formula promises the slope 0 along $(1, 1)$. But the slope is
+# $\tfrac12$, however short the step. No plane touches this function at the origin. The property that we need has a name:
 #
 # ```{prf:definition} Differentiable
 # :label: def-gradients-differentiable
@@ -95,22 +330,18 @@ print('formula:', np.round(formula, 3))
 # \frac{r(\mathbf{u})}{\|\mathbf{u}\|} \to 0 \quad \text{as } \mathbf{u} \to \mathbf{0} . $$
 # ```
 #
-# The error $r$ of the plane must be small *compared with the distance*, from whichever side and along whichever path
-# $\mathbf{u}$ approaches zero. The slope along any vector $\mathbf{v}$ is the *directional derivative*
-# $D_{\mathbf{v}} f(\mathbf{x}) = \lim_{h \to 0} \frac1h \big( f(\mathbf{x} + h\mathbf{v}) - f(\mathbf{x}) \big)$.
+# The plane is $f(\mathbf{x}) + \mathbf{g} \cdot \mathbf{u}$, and $r$ is its error. It must be small *compared with the
+# distance* $\|\mathbf{u}\|$, from whichever side $\mathbf{u}$ approaches zero. For $b$ it is not: at $\mathbf{u} = (h, h)$
+# the error is $h/2$, and the distance is $\sqrt2\,h$.
 #
 # ````{prf:theorem} All slopes from one vector
 # :label: thm-directional
 # If $f$ is differentiable at $\mathbf{x}$, then it is continuous there, all partial derivatives exist,
-# $\mathbf{g} = \nabla f(\mathbf{x})$, and for every $\mathbf{v}$
-#
-# ```{math}
-# :label: aw.gradients.directional
-# D_{\mathbf{v}} f(\mathbf{x}) = \nabla f(\mathbf{x}) \cdot \mathbf{v} .
-# ```
+# $\mathbf{g} = \nabla f(\mathbf{x})$, and {eq}`aw.gradients.directional` holds for every $\mathbf{v}$.
 # ````
 #
 # ```{prf:proof}
+# :class: dropdown
 # $|f(\mathbf{x} + \mathbf{u}) - f(\mathbf{x})| \le \|\mathbf{g}\|\,\|\mathbf{u}\| + |r(\mathbf{u})| \to 0$: continuous.
 # Put $\mathbf{u} = h\mathbf{v}$ with $\mathbf{v} \ne \mathbf{0}$. Then
 #
@@ -120,243 +351,28 @@ print('formula:', np.round(formula, 3))
 # $D_{\mathbf{v}} f = \mathbf{g} \cdot \mathbf{v}$. For $\mathbf{v} = \mathbf{e}_i$ this reads $\partial_{x_i} f = g_i$.
 # ```
 #
-# The word *differentiable* is needed: $x_1^2 x_2 / (x_1^2 + x_2^2)$, with the value zero at the origin, has a slope in every
-# direction there, and the formula gets most of them wrong. The next part shows why. For the smooth $f$ above, the difference
-# quotients along $\mathbf{v} = (0.5, -1, 2)$ approach $\nabla f \cdot \mathbf{v}$:
+# How do we recognize differentiable functions? We measure the largest $|r(\mathbf{u})| / \|\mathbf{u}\|$ on smaller and
+# smaller circles around the origin, for three functions whose partial derivatives there are zero:
 
 # %%
-x, v = torch.tensor([1., 2., -1.]), torch.tensor([0.5, -1., 2.])
-_, forward = torch.func.jvp(f, (x,), (v,))  # torch's own D_v f
-product_ = by_torch(f, x.tolist()) @ v
-print(f'gradient times v {product_:.4f}, torch.func.jvp {forward:.4f}')
-for h in (1e-1, 1e-2, 1e-3):
-    quotient = (f(x + h * v) - f(x)) / h
-    print(f'h = {h:5}: quotient off by {abs(quotient - forward):.5f}')
-
-# %% [markdown]
-# With a tenth of $h$ the error is a tenth, too, and the limit is what torch computes without any $h$.
-#
-# **The direction of steepest ascent.** The vector $\mathbf{v}$ may have any length, and $D_{2\mathbf{v}} f = 2
-# D_{\mathbf{v}} f$. It is a *slope*, a rise per unit of distance, only if $\|\mathbf{v}\| = 1$. Then, with the angle
-# $\theta$ between $\mathbf{v}$ and the gradient,
-#
-# ```{math}
-# :label: gradients-cosine
-# D_{\mathbf{v}} f(\mathbf{x}) = \|\nabla f(\mathbf{x})\| \cos\theta .
-# ```
-#
-# So the gradient, where it is not zero, points in the direction of steepest ascent, and its length is the slope in that
-# direction. The opposite direction is the one of steepest descent, and at right angles to both the ground is level. On the
-# hillside $\nabla f = (0.3, 0.4)$
-# has length 0.5, and a step to the north-east climbs $(0.3 + 0.4)/\sqrt2 \approx 0.49$, almost as much. Near its
-# maximum a cosine is flat: a direction that is off by 25 degrees still has nine tenths of the slope. That is one reason why
-# training works with inexact gradients.
-
-# %%
-def height(x, y):  # two hills
-    return (1.5 * np.exp(-(x - 0.7)**2 / 0.6 - (y - 0.3)**2 / 2)
-            + np.exp(-(x + 0.9)**2 / 1.6 - (y + 0.6)**2 / 0.5))
-
-p = np.array([1.1, -0.9])
-h = 1e-5
-angles = np.linspace(0, 2 * np.pi, 25)
-ways = np.stack([np.cos(angles), np.sin(angles)])  # (2, 25)
-ahead, behind = (height(*(p[:, None] + s * h * ways)) for s in (1, -1))
-slopes = (ahead - behind) / (2 * h)
-g = slopes[[0, 6]]  # east and north: angles 0 and 90 degrees
-# each slope errs by h² / 6 times a third derivative, and 1e-16 / h
-toward = np.arctan2(g[1], g[0])
-off = slopes - np.hypot(*g) * np.cos(angles - toward)
-print('gradient', g.round(3), 'of length', f'{np.hypot(*g):.3f}')
-print('25 measured slopes lie on one cosine up to', below(off, 1e-9))
-
-# %% mystnb={"image": {"alt": "Left: a surface with two hills; at a point on the slope a line leads up the steepest way and a level line crosses it. Right: measured slope against direction of walk, 25 points on a cosine whose top is at the direction of the gradient."}} tags=["hide-input"]
-fig = plt.figure(figsize=(6, 2.8))
-left = fig.add_subplot(1, 2, 1, projection='3d', computed_zorder=False)
-x, y = np.meshgrid(np.linspace(-2, 2, 60), np.linspace(-2, 2, 60))
-left.plot_surface(x, y, height(x, y), cmap='viridis', vmin=-0.4, lw=0,
-                  rcount=60, ccount=60, antialiased=False,
-                  rasterized=True)
-unit = g / np.hypot(*g)
-up = np.stack([p, p + 0.9 * unit], 1)
-level = p[:, None] + np.outer([-unit[1], unit[0]], [-0.8, 0.8])
-plane = lambda q: height(*p) + g @ (q - p[:, None]) + 0.03
-left.plot(*level, plane(level), color=GREY, lw=2.5)
-left.plot(*up, plane(up), color='C1', lw=3)
-left.plot(*p, height(*p) + 0.05, 'o', color='C1')
-left.view_init(42, -60)
-left.set_axis_off()
-left.set_box_aspect((1, 1, 0.65), zoom=1.1)
-right = fig.add_subplot(1, 2, 2)
-t = np.linspace(0, 360, 200)
-right.plot(t, np.hypot(*g) * np.cos(np.radians(t) - toward), color=GREY)
-right.plot(np.degrees(angles), slopes, 'o')
-right.axvline(np.degrees(toward) % 360, color='C1', lw=1.2)
-right.text(np.degrees(toward) % 360 + 8, 1.38, 'gradient', color='C1')
-right.set(xticks=[0, 90, 180, 270, 360], ylim=(-1.35, 1.6))
-right.set(xlabel='direction (degrees from east)', title='Measured slope')
-right.axhline(0, color=GREY, lw=0.6);
-
-# %% [markdown] tags=["caption"]
-# Where a plane fits the ground, the slopes in all directions lie on one cosine: it is largest in the direction of the
-# gradient, and at right angles to the gradient the ground is level.
-
-# %% [markdown]
-# ```{exercise} ★ A road up the hill
-# :label: gradients-road
-# The ground has the gradient `g` (east, north), but a road may climb no steeper than `s`, where $0 < s < \|\mathbf{g}\|$.
-# Write `road(g, s)`: the unit vector in which the road climbs with slope exactly `s`, turned to the left of the steepest
-# way.
-# ```
-
-# %%
-def road(g, s):
-    raise NotImplementedError('your turn')
-
-# %%
-def road_by_search(g, s):  # turn left until the slope is s
-    start = np.arctan2(g[1], g[0])
-    way = lambda turn: np.array([np.cos(start + turn), np.sin(start + turn)])
-    return way(brentq(lambda turn: g @ way(turn) - s, 0, np.pi, xtol=1e-13))
-
-hills = [
-    (np.array([0.3, 0.4]), 0.1), (np.array([-1., 0.2]), 0.5),
-    (np.array([0., -2.]), 0.12),
-]
-grade(road, road_by_search, hills)
-
-# %% [markdown]
-# ```{solution-start} gradients-road
-# :class: dropdown
-# ```
-# By {eq}`gradients-cosine` the road makes the angle $\theta$ with the gradient, $\cos\theta = s / \|\mathbf{g}\|$. In the
-# basis of the unit vector along $\mathbf{g}$ and its left turn, it is $(\cos\theta, \sin\theta)$. The wrong answer measures
-# the angle from the level line.
-
-# %% jupyter={"source_hidden": true}
-def road_solution(g, s):
-    up = g / np.hypot(*g)
-    left = np.array([-up[1], up[0]])
-    cosine = s / np.hypot(*g)
-    return cosine * up + np.sqrt(1 - cosine**2) * left
-
-def from_the_level(g, s):
-    up = g / np.hypot(*g)
-    left = np.array([-up[1], up[0]])
-    sine = s / np.hypot(*g)
-    return np.sqrt(1 - sine**2) * up + sine * left
-
-assert grade(road_solution, road_by_search, hills)
-assert not grade(from_the_level, road_by_search, hills)
-
-# %% [markdown]
-# ```{solution-end}
-# ```
-
-# %% tags=["checks"]
-x1, x2, x3 = variables = sp.symbols('x1:4')
-formula = x1**2 * x2 + sp.sin(x2 * x3)
-by_sympy = sp.lambdify(variables, [formula.diff(v) for v in variables])
-forgetful = sp.lambdify(
-    variables, [2 * x1 * x2, x1**2 + sp.cos(x2 * x3), sp.cos(x2 * x3)]
-)
-holds(
-    'aw.gradients.gradient',
-    lambda x: close(by_torch(f, x), by_sympy(*x)),
-    slip=(
-        'forgets the factor from inside the sine',
-        lambda x: close(by_torch(f, x), forgetful(*x)),
-    ),
-    x=vectors(3, -3, 3),
-)
-
-def slope(f, x, v, h=1e-5):  # off by at most h² |f‴| / 6, f‴ along v
-    return (f(x + h * v) - f(x - h * v)) / (2 * h)
-
-def agrees(f, x, v):
-    x, v = torch.tensor(x), torch.tensor(v)
-    partials = torch.stack([slope(f, x, e) for e in torch.eye(3)])
-    # |f‴| is at most 6 * 3³ + 18³ + 3 * 18² = 6966: off by 1e-7 at most
-    return close(slope(f, x, v), partials @ v, atol=1e-6)
-
-def dented(x):
-    square = x[0] ** 2 + x[1] ** 2
-    return x[0] ** 2 * x[1] / square if square > 0 else square
-
-holds(
-    'aw.gradients.directional',
-    lambda x, v: agrees(f, x, v),
-    slip=(
-        'uses the formula where no plane touches f',
-        lambda x, v: agrees(dented, 0 * x, v),
-    ),
-    x=vectors(3, -3, 3),
-    v=vectors(3, -3, 3),
-    tries=100,
-)
-
-# %% [markdown]
-# ## Differentiable functions: partial derivatives are not enough
-#
-# Partial derivatives describe a function along the axes only. Between the axes it may do something else. Here are four
-# functions, all zero at the origin and on both axes, so that both partial derivatives are 0 and the list of them is $(0,
-# 0)$. Only the last one is differentiable.
-#
-# - $a = \dfrac{xy}{x^2 + y^2}$ is not even continuous: on the diagonal $x = y$ it is $\tfrac12$, however close to the
-#   origin.
-# - $b = \dfrac{x^2 y}{x^2 + y^2}$ is continuous, for $|b| \le |y|$, and has a slope in every direction,
-#   $D_{\mathbf{v}} b = b(\mathbf{v})$. But this is not linear in $\mathbf{v}$: along $(1, 1)$ it is $\tfrac12$, and the
-#   formula says 0.
-# - $c = \dfrac{x^3 y}{x^4 + y^2}$ is continuous, for $2 x^2 |y| \le x^4 + y^2$ gives $|c| \le |x|/2$. Along every straight
-#   line its slope is $\lim_{h \to 0} \frac{h\, v_1^3 v_2}{h^2 v_1^4 + v_2^2} = 0$. So {eq}`aw.gradients.directional` holds
-#   for *all* $\mathbf{v}$. Still there is no tangent plane: on the parabola $y = x^2$, $c = x/2$, which is not small
-#   compared with the distance.
-# - $s = xy$ is differentiable, since $|xy| \le \tfrac12 (x^2 + y^2)$ vanishes faster than the distance.
-#
-# We can measure what {prf:ref}`def-gradients-differentiable` asks for: on circles of radius $\rho$ around the origin, the
-# largest $|r(\mathbf{u})| / \rho$ must tend to zero. Here $r = f$, because the supposed plane is zero.
-
-# %%
-ladder = {
-    'a': lambda x, y: x * y / (x**2 + y**2),
-    'b': lambda x, y: x**2 * y / (x**2 + y**2),
-    'c': lambda x, y: x**3 * y / (x**4 + y**2),
-    's': lambda x, y: x * y,
+functions = {
+    'xy / (x² + y²)': lambda x, y: x * y / (x**2 + y**2),
+    'x²y / (x² + y²)': b,
+    'xy': lambda x, y: x * y,
 }
-near_axis = np.logspace(-9, np.log10(np.pi / 4), 2000)
-angles = np.r_[near_axis, np.pi / 2 - near_axis]  # a quadrant
-radii = np.logspace(0, -5, 11)
-x, y = radii[:, None] * np.cos(angles), radii[:, None] * np.sin(angles)
-worst = {name: abs(f(x, y)).max(1) / radii for name, f in ladder.items()}
-for name, values in worst.items():
-    rate = np.log(values[-1] / values[-3]) / np.log(radii[-1] / radii[-3])
-    print(f'{name}: largest |r| / distance goes like distance^{round(rate)}')
-
-# %% mystnb={"image": {"alt": "Left: largest remainder over distance against the radius, logarithmic; a rises as the radius shrinks, b and c stay level near one half, s falls to zero. Right: the function c along three straight lines, where it bends into the origin with slope zero, and along the parabola, where it rises with slope one half."}} tags=["hide-input"]
-fig, (left, right) = panels(2, height=2.8)
-for name, values in worst.items():
-    left.plot(radii, values, 'o-', ms=3, label=name)
-left.set(xscale='log', yscale='log', xlabel='radius ρ', xlim=(1e-5, 1))
-left.set(title='Largest |r| / ρ')
-levels = {'a': 3e4, 'b': 0.06, 'c': 1.4, 's': 3e-4}
-for i, (name, level) in enumerate(levels.items()):
-    left.text(8e-5, level, name, color=f'C{i}')
-s = np.linspace(1e-9, 0.5, 300)
-for k, steep in enumerate((0.5, 0.2, 0.05)):
-    line = ladder['c'](s, steep * s)
-    label = None if k else 'straight lines'
-    right.plot(s, line, color='C0', lw=1.2, label=label)
-right.plot(s, ladder['c'](s, s**2), color='C1', label='parabola y = x²')
-right.set(xlabel='x', title='c along paths into the origin')
-right.legend();
-
-# %% [markdown] tags=["caption"]
-# Of four functions with zero partial derivatives, only $s = xy$ is differentiable at the origin: its remainder shrinks
-# faster than the distance. Right: $c$ starts level along all straight lines, not along a parabola.
+angle = np.radians(np.arange(0, 360, 0.5))
+for name, f in functions.items():
+    worst = [abs(f(r * np.cos(angle), r * np.sin(angle))).max() / r
+             for r in (0.1, 0.01, 0.001)]
+    print(f'{name:15}', *(f'{value:10.4f}' for value in worst))
 
 # %% [markdown]
-# A limit along all paths is hard to verify. There is a simpler criterion that needs partial derivatives only. Formulas made
-# of polynomials, roots, exponentials and sines satisfy it wherever denominators and the arguments of roots are not zero.
+# The quotient must tend to zero. Only the last function passes, so it is differentiable at the origin. The second is
+# continuous but not differentiable. The first is not even continuous: on the diagonal $x = y$ it has the value $\tfrac12$,
+# however close to the origin.
+#
+# We seldom have to do this. There is a simple criterion, and formulas made of polynomials, roots, exponentials and sines
+# meet it wherever no denominator and no argument of a root is zero.
 #
 # ```{prf:theorem} Continuous partial derivatives suffice
 # :label: thm-c1
@@ -365,6 +381,7 @@ right.legend();
 # ```
 #
 # ```{prf:proof}
+# :class: dropdown
 # Walk from $\mathbf{x}$ to $\mathbf{x} + \mathbf{u}$ along the axes, one coordinate after the other. On leg $i$ only $x_i$
 # changes, so the mean value theorem of one variable gives a point $\boldsymbol\xi_i$ on it where the change is
 # $\partial_{x_i} f(\boldsymbol\xi_i)\, u_i$. Add the legs:
@@ -376,23 +393,11 @@ right.legend();
 # $|u_i| \le \|\mathbf{u}\|$, the sum is at most $\|\mathbf{u}\|$ times the sum of the sizes of the brackets.
 # ```
 #
-# The condition is not necessary: $x^2 \sin(1/x)$, with the value 0 at 0, is differentiable there, although its derivative
-# $2x \sin(1/x) - \cos(1/x)$ oscillates and has no limit at 0. So a network with smooth activations is differentiable
-# everywhere. With $\operatorname{relu}(x) = \max(x, 0)$ it has kinks, where there is no derivative and torch uses a
-# convention, $\operatorname{relu}'(0) = 0$. You should remember that it is only a convention:
-
-# %%
-relu = torch.relu
-x = torch.tensor(0., requires_grad=True)
-slope_of_x, = torch.autograd.grad(relu(x) - relu(-x), x)  # this is just x
-print('slope of relu(x) - relu(-x) = x at 0, according to torch:',
-      slope_of_x.item())
-
-# %% [markdown]
-# The function is $x$ and its derivative is 1, but torch returns 0: automatic differentiation differentiates the *program*,
-# piece by piece {cite}`bolte2021conservative`. The kinks have volume zero, so training seldom meets one exactly.
+# A network with smooth activations is therefore differentiable everywhere. The function $\operatorname{relu}(x) = \max(x,
+# 0)$ has a kink at
+# 0. There it has no derivative, and PyTorch uses the convention $\operatorname{relu}'(0) = 0$.
 #
-# ```{exercise} ★★ How smooth at the origin?
+# ```{exercise} ★★ Pencil: how smooth at the origin?
 # :label: gradients-smooth
 # Let $f = |x|^\alpha |y|^\beta / (x^2 + y^2)$ with $\alpha, \beta > 0$, and $f(0, 0) = 0$. Write
 # `smoothness(alpha, beta)`: 0 if $f$ is not continuous at the origin, 1 if it is continuous but not differentiable, 2 if
@@ -401,30 +406,33 @@ print('slope of relu(x) - relu(-x) = x at 0, according to torch:',
 
 # %%
 def smoothness(alpha, beta):
+    """0, 1 or 2; alpha and beta are positive floats.
+
+    smoothness(2.0, 2.0) is 2.
+    """
     raise NotImplementedError('your turn')
 
-# %%
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def smoothness_measured(alpha, beta):
-    t = np.linspace(0, np.pi / 2, 1001)
-    largest = [
-        (r * np.cos(t))**alpha * (r * np.sin(t))**beta / r**2
-        for r in (1e-2, 1e-4)]
-    high, low = (values.max() for values in largest)
-    if low > 0.9 * high:
+    t = np.linspace(0, np.pi / 2, 501)
+    far, near = (((r * np.cos(t)) ** alpha * (r * np.sin(t)) ** beta / r**2).max() for r in (1e-2, 1e-8))
+    if near > 0.99 * far:
         return 0
-    return 1 if low / 1e-4 > 0.9 * high / 1e-2 else 2
+    return 1 if near / 1e-8 > 0.99 * far / 1e-2 else 2
 
-powers = [(1, 1), (0.5, 1), (1, 1.5), (2, 1), (0.5, 2.6), (2, 2), (1, 3)]
-grade(smoothness, smoothness_measured, powers)
+exponents = on(1.0, 0.5, 1.5, 2.0, 3.0, 0.01, 4.0)
+cases = dict(alpha=exponents, beta=exponents | on(0.25, 2.5, 1.99, 2.01))
+grade(smoothness, smoothness_measured, **cases)
 
 # %% [markdown]
 # ```{solution-start} gradients-smooth
 # :class: dropdown
 # ```
 # In polar coordinates $f = \rho^{\alpha + \beta - 2} |\cos\varphi|^\alpha |\sin\varphi|^\beta$, so the largest value on a
-# circle is a constant times $\rho^{\alpha + \beta - 2}$: continuous if and only if $\alpha + \beta > 2$. Both partial
-# derivatives at the origin are 0, hence $r = f$, and $\max |r| / \rho$ tends to 0 if and only if $\alpha + \beta > 3$. The
-# wrong answer counts the partial derivatives and calls everything that is continuous differentiable.
+# circle is a constant times $\rho^{\alpha + \beta - 2}$. It tends to 0 if and only if $\alpha + \beta > 2$. Both partial
+# derivatives at the origin are 0, hence $r = f$, and $\max |r| / \rho$ tends to 0 if and only if $\alpha + \beta > 3$. Of the
+# wrong answers, the first counts partial derivatives and calls everything continuous differentiable, the second includes both
+# boundaries, and the third ignores $\beta$.
 
 # %% jupyter={"source_hidden": true}
 def smoothness_solution(alpha, beta):
@@ -433,205 +441,77 @@ def smoothness_solution(alpha, beta):
 def by_partials(alpha, beta):
     return 2 if alpha + beta > 2 else 0
 
-assert grade(smoothness_solution, smoothness_measured, powers)
-assert not grade(by_partials, smoothness_measured, powers)
+def with_boundaries(alpha, beta):
+    return int(alpha + beta >= 2) + int(alpha + beta >= 3)
+
+def alpha_alone(alpha, beta):
+    return int(alpha > 1) + int(alpha > 1.5)
+
+assert grade(smoothness_solution, smoothness_measured, **cases)
+assert not grade(by_partials, smoothness_measured, **cases)
+assert not grade(with_boundaries, smoothness_measured, **cases)
+assert not grade(alpha_alone, smoothness_measured, **cases)
 
 # %% [markdown]
 # ```{solution-end}
 # ```
 
+# %% tags=["checks"]
+def largest(f, r, turns=angle):
+    return abs(f(r * np.cos(turns), r * np.sin(turns))).max() / r
+
+def goes_like(name, power, r):  # f is homogeneous, so the largest quotient is a power of r
+    return close(largest(functions[name], r / 10) / largest(functions[name], r), 10.0**-power)
+
+verify(
+    'largest error over distance: only xy tends to zero',
+    lambda pair, r: goes_like(*pair, r),
+    slip=('one power more', lambda pair, r: goes_like(pair[0], pair[1] + 1, r)),
+    pair=[('xy / (x² + y²)', -1), ('x²y / (x² + y²)', 0), ('xy', 1)], r=[0.1, 0.01, 0.001],
+)
+verify(
+    'the slope of x²y / (x² + y²) at the origin along v is its value at v',
+    lambda v, h: close(b(*(h * v)) / h, b(*v)), slip=('the gradient zero times v', lambda v, h: close(b(*(h * v)) / h, 0)),
+    v=vectors(2).filter(np.any), h=[0.1, 0.001],
+)
+
 # %% [markdown]
-# ## Gradient fields, contour lines and line integrals
+# ## Finite differences and the best step size
 #
-# If we attach its gradient to every point, we get a field of arrows. How much of the function can we recover from it? Walk
-# along a curve $\mathbf{x}(t)$. With $\mathbf{u} = \mathbf{x}(t + h) - \mathbf{x}(t)$ in
-# {prf:ref}`def-gradients-differentiable`, divided by $h$, where $\mathbf{u}/h \to \dot{\mathbf{x}}$,
+# Often there is no formula: a simulation, an instrument or a program gives us only values. Then we take a **finite
+# difference**,
 #
-# ```{math}
-# :label: gradients-curve
-# \frac{d}{dt} f(\mathbf{x}(t)) = \nabla f(\mathbf{x}(t)) \cdot \dot{\mathbf{x}}(t) .
-# ```
+# $$ \text{forward} \quad \frac{f(x + h) - f(x)}{h} \qquad\text{or central}\quad \frac{f(x + h) - f(x - h)}{2h} . $$
 #
-# On a *contour line* the height does not change, so the left side is zero: **gradients are perpendicular to contour
-# lines.** And if we integrate over $t$ ($\nabla f$ now being continuous), the fundamental theorem of calculus gives
-#
-# ```{math}
-# :label: gradients-path
-# \int_0^1 \nabla f(\mathbf{x}(t)) \cdot \dot{\mathbf{x}}(t) \, dt = f(\mathbf{x}(1)) - f(\mathbf{x}(0)) .
-# ```
-#
-# On every path the slopes add up to the difference in height, and around a closed loop they cancel.
-# Not every field of arrows behaves like that. The field $(-y, x)$ turns around the origin: on the unit circle it always
-# points along the path, and its integral is $2\pi$ for each round. So it is no gradient: around a loop, a gradient gives 0.
-# If $f$ is twice continuously differentiable, there is even a local test. Since $\partial_{x_i} \partial_{x_j} f =
-# \partial_{x_j} \partial_{x_i} f$, a gradient field $\mathbf{g}$ must have
-#
-# ```{math}
-# :label: gradients-symmetric
-# \partial_{x_i} g_j = \partial_{x_j} g_i .
-# ```
-#
-# The field $(-y, x)$ has $\partial_x (x) = 1$, but $\partial_y (-y) = -1$.
+# The definition of the derivative asks for an $h$ as small as possible. We try it for $f(x) = 1/(1 + x^2)$, whose derivative
+# is $-2x f(x)^2$, at many points between 0.5 and 1:
 
 # %%
-def height(p):  # two hills; p (2, ...)
-    x, y = p
-    return (1.5 * np.exp(-(x - 0.7)**2 / 0.6 - (y - 0.3)**2 / 2)
-            + np.exp(-(x + 0.9)**2 / 1.6 - (y + 0.6)**2 / 0.5))
+def forward(f, x, h):
+    return (f(x + h) - f(x)) / h
 
-def uphill(p):  # its gradient
-    x, y = p
-    a = 1.5 * np.exp(-(x - 0.7)**2 / 0.6 - (y - 0.3)**2 / 2)
-    b = np.exp(-(x + 0.9)**2 / 1.6 - (y + 0.6)**2 / 0.5)
-    return -2 * np.array([a * (x - 0.7) / 0.6 + b * (x + 0.9) / 1.6,
-                          a * (y - 0.3) / 2 + b * (y + 0.6) / 0.5])
+def central(f, x, h):
+    return (f(x + h) - f(x - h)) / (2 * h)
 
-def turning(p):
-    return np.array([-p[1], p[0]])
+def bell(x):
+    return 1 / (1 + x * x)
 
-def along(field, path, velocity):  # the line integral for t in [0, 1]
-    return quad(lambda t: field(path(t)) @ velocity(t), 0, 1)[0]
+def typical_error(quotient, h):
+    x = np.linspace(0.5, 1, 500)
+    gaps = quotient(bell, x, h) + 2 * x * bell(x) ** 2
+    return np.sqrt((gaps**2).mean())
 
 # %%
-start, end = np.array([-1.5, 1.]), np.array([1.2, -0.7])
-aside = np.array([1, 2])
-turn = lambda t: 2 * np.pi * t
-paths = {
-    'straight': (lambda t: start + t * (end - start), lambda t: end - start),
-    'detour': (
-        lambda t: start + t * (end - start) + np.sin(np.pi * t) * aside,
-        lambda t: end - start + np.pi * np.cos(np.pi * t) * aside),
-    'once around': (
-        lambda t: np.array([np.cos(turn(t)), np.sin(turn(t))]),
-        lambda t: turn(1) * np.array([-np.sin(turn(t)), np.cos(turn(t))])),
-}
-for name, (path, velocity) in paths.items():
-    climbed = np.round(along(uphill, path, velocity), 12) + 0.0
-    assert close(climbed, height(path(1)) - height(path(0)))
-    collected = along(turning, path, velocity)
-    print(f'{name:12} hills {climbed:6.3f}, turning field {collected:6.3f}')
+print('   h     forward   central')
+for h in 1e-1, 1e-3, 1e-5, 1e-8, 1e-11, 1e-14:
+    print(f'{h:.0e}   {typical_error(forward, h):.1e}'
+          f'   {typical_error(central, h):.1e}')
 
 # %% [markdown]
-# **Two players.** Such fields occur in practice. Let one player choose $x$ to make $xy$ small and another choose $y$ to
-# make it large, each following their own slope: the pair moves along $(-\partial_x, \partial_y)(xy) = (-y, x)$.
-# There is no function that both descend. With steps of size $\eta$ the squared distance from the equilibrium
-# becomes $(x - \eta y)^2 + (y + \eta x)^2 = (1 + \eta^2)(x^2 + y^2)$, and *grows*. Networks that are trained against each
-# other have this problem {cite}`mescheder2017numerics`. With a single loss whose gradient is continuous, descent cannot go
-# in circles as long as the steps are short enough, because along $-\nabla f$ the loss falls.
-
-# %%
-eta, p = 0.15, np.array([0.5, 0.])
-spiral = [p]
-for _ in range(60):
-    p = p + eta * turning(p)
-    spiral.append(p)
-assert close(np.hypot(*p), 0.5 * (1 + eta**2)**30)
-climbs = []
-for p in np.array([[-1.9, 0.6], [-0.4, -1.9], [1.8, -1.3], [-0.2, 1.8]]):
-    climbs.append([p])
-    for _ in range(300):
-        climbs[-1].append(climbs[-1][-1] + 0.05 * uphill(climbs[-1][-1]))
-climbs = np.array(climbs)  # (4, 301, 2)
-rises = np.diff(height(climbs.transpose(2, 0, 1)), axis=1)
-assert (rises >= -1e-15).all()
-print('steps along a gradient:', rises.size,
-      'that went down:', (rises < -1e-15).sum())
-times = np.hypot(*spiral[-1]) / 0.5
-print(f'60 steps of the turning field: {times:.2f} times as far out')
-
-# %% mystnb={"image": {"alt": "Left: contour lines of two hills with gradient arrows perpendicular to them and four paths that follow the arrows to one of the two maxima. Right: arrows that turn around the origin and a path of steps that spirals outwards."}} tags=["hide-input"]
-fig, (left, right) = panels(2, height=3, sharey=True)
-q = np.stack(np.meshgrid(*2 * [np.linspace(-2.2, 2.2, 90)]))
-few = np.stack(np.meshgrid(*2 * [np.linspace(-2, 2, 11)]))
-left.contour(*q, height(q), levels=10, cmap='viridis', linewidths=1)
-left.quiver(*few, *uphill(few), color=GREY, scale=18, width=0.007,
-            minlength=0)
-for path in climbs:
-    left.plot(*path.T, color='C1', lw=1.6)
-    left.plot(*path[0], 'o', color='C1', ms=4)
-left.set(title='A gradient field')
-right.quiver(*few, *turning(few), color=GREY, scale=36, width=0.007)
-right.plot(*np.transpose(spiral), 'o-', color='C1', ms=2.5, lw=1)
-right.set(title='A field that is no gradient')
-for ax in (left, right):
-    ax.set(aspect='equal', xlim=(-2.2, 2.2), ylim=(-2.2, 2.2), xlabel='x')
-left.set_ylabel('y');
-
-# %% [markdown] tags=["caption"]
-# Left: paths along a gradient only climb, here to one of two maxima. Right: a field that turns is the gradient of no
-# function, and 60 steps along it lead 1.95 times as far out.
-
-# %% [markdown]
-# ```{exercise} ★★ A landscape from its slopes
-# :label: gradients-potential
-# Let $\mathbf{g}$ be continuously differentiable on $\mathbb{R}^d$ and obey {eq}`gradients-symmetric`. Show that it is a
-# gradient field, and write `potential(g, x)`: the height at `x` if the origin has height 0. Use `quad` or any other rule
-# for integrals; the grader allows $10^{-6}$.
-# ```
-
-# %%
-def potential(g, x):
-    raise NotImplementedError('your turn')
-
-# %%
-class Slopes:  # a gradient field that knows its height, for the grader
-    def __init__(self, f, *variables):
-        at_zero = f.subs({v: 0 for v in variables})
-        self.height = sp.lambdify([variables], f - at_zero)
-        self.slopes = sp.lambdify([variables], [f.diff(v) for v in variables])
-
-    def __call__(self, x):
-        return np.array(self.slopes(x))
-
-    def __repr__(self):
-        return 'a field'
-
-u, v, w = sp.symbols('u v w')
-fields = [
-    (Slopes(u**2 * v + v, u, v), np.array([2., -1.])),
-    (Slopes(sp.sin(u * v) + sp.exp(w * v), u, v, w), np.array([1., 0.5, -1.])),
-]
-grade(potential, lambda g, x: g.height(x), fields, atol=1e-6)
-
-# %% [markdown]
-# ```{solution-start} gradients-potential
-# :class: dropdown
-# ```
-# {eq}`gradients-path` on the straight path $t\mathbf{x}$ leaves no choice:
-# $f(\mathbf{x}) = \int_0^1 \mathbf{g}(t\mathbf{x}) \cdot \mathbf{x} \, dt$. This works: by symmetry, with $\mathbf{g}$ and
-# its derivatives on the right taken at $t\mathbf{x}$,
-#
-# $$ \partial_{x_j} \big( \mathbf{g}(t\mathbf{x}) \cdot \mathbf{x} \big)
-# = g_j + t \sum_i x_i\, \partial_{x_j} g_i = g_j + t \sum_i x_i\, \partial_{x_i} g_j
-# = \frac{d}{dt} \big( t\, g_j(t\mathbf{x}) \big) , $$
-#
-# whose integral over $t$ is $g_j(\mathbf{x})$. The wrong answer takes the slope at the end for the slope on the whole way.
-
-# %% jupyter={"source_hidden": true}
-def potential_solution(g, x):
-    return quad(lambda t: g(t * x) @ x, 0, 1)[0]
-
-def slope_at_the_end(g, x):
-    return g(x) @ x
-
-assert grade(potential_solution, lambda g, x: g.height(x), fields, atol=1e-6)
-assert not grade(slope_at_the_end, lambda g, x: g.height(x), fields, atol=1e-6)
-
-# %% [markdown]
-# ```{solution-end}
-# ```
-
-# %% [markdown]
-# ## Finite differences and the best step
-#
-# Often there is no formula: a simulation, an instrument or a program gives us only values. Then we take a difference
-# quotient,
-#
-# $$ \text{forward} \quad \frac{f(x + h) - f(x)}{h} \qquad\text{or central}\quad \frac{f(x + h) - f(x - h)}{2h} , $$
-#
-# The definition asks for an $h$ as small as possible. On a computer that is wrong: as $h$ shrinks, the two values agree in
-# more and more digits, these digits cancel, and what is left is rounding noise, magnified by $1/h$. A large $h$ neglects the
-# curvature, a small one magnifies noise, and in between lies a best step.
+# The errors, root mean squares over the points, first fall and then rise again. A computer stores about 16 digits of each
+# value. As $h$ shrinks, the two values agree in more and more of these digits, the subtraction cancels them, and the
+# division by $h$ magnifies what is left, the rounding errors. A large $h$ neglects the curvature of $f$, and a small one
+# magnifies rounding. In between lies a best step:
 #
 # ```{prf:theorem} The best step
 # :label: thm-best-step
@@ -649,8 +529,8 @@ assert not grade(slope_at_the_end, lambda g, x: g.height(x), fields, atol=1e-6)
 # \end{aligned} $$
 # ```
 #
-# The two terms of each bound are the neglected terms of the Taylor series, which grow with $h$, and the noise, which grows
-# with $1/h$.
+# The first term of each bound is the part of the Taylor series that the quotient neglects, which grows with $h$. The second
+# is the noise in the values, which grows with $1/h$.
 #
 # ```{prf:proof}
 # :class: dropdown
@@ -662,324 +542,294 @@ assert not grade(slope_at_the_end, lambda g, x: g.height(x), fields, atol=1e-6)
 # zero at $h^{p+1} = B/(pA)$ and only there; put in $p = 1$ and $p = 2$.
 # ```
 #
-# In general a formula whose truncation error is of order $h^p$ reaches $\delta^{p/(p+1)}$. With $\delta \approx 10^{-16}$
-# that is 8 digits for the forward quotient, nearly 11 for the central one, nearly 13 for the five-point formula
-# $\frac{1}{12h}\big( f(x - 2h) - 8 f(x - h) + 8 f(x + h) - f(x + 2h) \big)$ with $p = 4$ (its errors:
-# $\tfrac1{30} M_5 h^4 + \tfrac32 \delta/h$), and never all 16.
-#
-# **The complex step.** If the formula of $f$ makes sense for complex numbers and gives an analytic function that is real on
-# the real line, we can step *sideways*, into the complex plane. From
-# $f(x + ih) = f(x) + i h f'(x) - \tfrac12 h^2 f''(x) - \tfrac16 i h^3 f'''(x) + \cdots$,
-#
-# ```{math}
-# :label: gradients-complex
-# f'(x) = \frac{\operatorname{Im} f(x + ih)}{h} + \tfrac16 h^2 f'''(x) + \cdots
-# ```
-#
-# Nothing is subtracted, so nothing cancels, and $h$ may be $10^{-100}$ {cite}`squire1998using`. Let us compare all four on
-# $f = 1/(1 + x^2)$ at 200 points in $[\tfrac12, \tfrac32]$. Each value takes three rounded operations, so
-# $\delta = 3u \max f$ with $u = 2^{-53}$. The steps are powers of 2 and the points have few digits, so that $x + h$ is
-# exact. The true slopes come from exact fractions.
+# For our $f$ we have $|f''| \le 2$ and $|f'''| \le 4.7$. Each value takes three rounded operations, so in double precision
+# $\delta \approx 3 \cdot 10^{-16}$. Rounding is just one kind of noise. An instrument that shows three decimals has
+# $\delta = 0.0005$, and the theorem says how far apart two readings should be:
 
 # %%
-def f(x):
-    return 1 / (1 + x * x)
-
-formulas = {  # order p, its constant, noise per delta / h, quotient
-    'forward': (1, 1 / 2, 2, lambda f, x, h: (f(x + h) - f(x)) / h),
-    'central': (2, 1 / 6, 1, lambda f, x, h: (f(x + h) - f(x - h)) / (2 * h)),
-    'five points': (4, 1 / 30, 1.5, lambda f, x, h: (
-        f(x - 2 * h) - 8 * f(x - h) + 8 * f(x + h) - f(x + 2 * h)) / (12 * h)),
-}
-x = np.random.default_rng(0).integers(2**9, 3 * 2**9, 200) / 2**10
-exact = [Fraction(v) for v in x.tolist()]
-exact = np.array([float(-2 * v / (1 + v * v)**2) for v in exact])
-z, everywhere = sp.Symbol('z'), np.linspace(-0.5, 2.5, 3001)
-M = {  # largest |f^(p + 1)| wherever the formulas may look
-    p: abs(sp.lambdify(z, sp.diff(f(z), z, p + 1))(everywhere)).max()
-    for p in (1, 2, 4)
-}
-
-# %%
-steps = 2.0 ** -np.arange(1, 49)
-delta = 3 * 2.0**-53 * f(0.5)
-error, bound = {}, {}
-for name, (p, constant, noise, quotient) in formulas.items():
-    error[name] = [abs(quotient(f, x, h) - exact).max() for h in steps]
-    bound[name] = constant * M[p] * steps**p + noise * delta / steps
-    largest = (error[name] / (bound[name] + 1e-15)).max()
-    assert largest <= 1.001
-    best = steps[np.argmin(error[name])]
-    theory = (noise * delta / (p * constant * M[p]))**(1 / (p + 1))
-    assert 1 / 8 < best / theory < 8
-    exponent = -np.log10(min(error[name]))
-    print(f'{name:11} {exponent:4.1f} digits at the best step,',
-          f'errors at most {largest:.2f} of the bound')
-sideways = [abs(f(x + 1j * h).imag / h - exact).max() for h in steps]
-tiny = 2.0**-400
-print('complex step with h = 2^-400: error',
-      below(f(x + 1j * tiny).imag / tiny - exact, 1e-15))
+for delta in 3.3e-16, 5e-4, 1.8e-7:
+    central_error = (9 * 4.7 * delta**2) ** (1 / 3) / 2
+    print(f'noise {delta:.1e}: step forward {2 * (delta / 2) ** 0.5:.1e},'
+          f' central {(3 * delta / 4.7) ** (1 / 3):.1e},'
+          f' error {central_error:.1e}')
 
 # %% [markdown]
-# Rounding is just one kind of noise. An instrument that shows three decimals has $\delta = 0.001/2 = 0.0005$, and the
-# same theorem tells how far apart two readings should be. We round the values of $f$ to a given accuracy and look for the
-# best error over all steps. By the theorem it goes like $\delta$ to the power $\tfrac12$, $\tfrac23$ or $\tfrac45$.
+# The error is the bound for the central difference. In double precision, the best forward step is about $2.6 \cdot 10^{-8}$,
+# and half of the digits are lost. The best central step is about $5.9 \cdot 10^{-6}$, and a third of them are lost. The
+# third line is for single precision: even the best central error is too large to judge a gradient by.
 
-# %%
-levels = 10.0 ** -np.arange(5, 14)
-fine = np.logspace(-8, -0.5, 76)
-few = x[:50]
-reached = {name: [] for name in formulas}
-for name, (*_, quotient) in formulas.items():
-    for level in levels:
-        shown = lambda v: np.round(f(v) / (2 * level)) * 2 * level
-        errors = [abs(quotient(shown, few, h) - exact[:50]) for h in fine]
-        reached[name].append(np.max(errors, axis=1).min())
-    p = formulas[name][0]
-    rate = np.polyfit(np.log(levels), np.log(reached[name]), 1)[0]
-    theory = p / (p + 1)
-    assert abs(rate - theory) < 0.05
-    print(f'{name:11} error like noise^{rate:.2f}, theory {theory:.2f}')
-
-# %% mystnb={"image": {"alt": "Left: largest error against step, both logarithmic. Three V-shaped curves whose points lie below their theoretical bounds, the lowest points further right and lower for the higher orders; the complex step falls to 1e-16 and stays there. Right: best error against noise, three straight lines of slopes one half, two thirds and four fifths."}} tags=["hide-input"]
-fig, (left, right) = panels(2, height=3.1, width_ratios=[1.35, 1])
-for i, name in enumerate(formulas):
-    left.plot(steps, error[name], '.', ms=4, color=f'C{i}')
-    left.plot(steps, bound[name], color=f'C{i}', lw=1)
-left.plot(steps, sideways, '.', ms=4, color='C3')
-left.set(xscale='log', yscale='log', ylim=(2e-17, 20))
-left.set(xlabel='step h', title='Error (lines: bounds)')
-names = [*formulas, 'complex']
-for i, (name, level) in enumerate(zip(names, (1e-9, 1e-11, 1e-13, 6e-16))):
-    left.text(3e-15, level, name, color=f'C{i}')
-for i, (name, values) in enumerate(reached.items()):
-    right.plot(levels, values, 'o-', ms=3, color=f'C{i}')
-right.set(xscale='log', yscale='log', xlabel='noise δ')
-right.set(title='Best error');
+# %% mystnb={"image": {"alt": "Error against step on logarithmic axes. Two V-shaped curves of dots: the error of the forward difference falls with the step and soon rises again; that of the central difference falls twice as steeply to a lower minimum. Thin lines of the bounds lie above the dots."}} tags=["hide-input"]
+steps = 10.0 ** -np.arange(0, 15.1, 0.5)
+delta = 3.3e-16
+fig, ax = plt.subplots(figsize=(6, 3))
+bounds = steps + 2 * delta / steps, 4.7 / 6 * steps**2 + delta / steps
+for i, (quotient, bound) in enumerate(zip((forward, central), bounds)):
+    ax.loglog(steps, [typical_error(quotient, h) for h in steps], 'o', ms=3, color=f'C{i}')
+    ax.loglog(steps, bound, color=f'C{i}', lw=1)
+ax.text(3e-6, 2e-5, 'forward', color='C0', ha='right')
+ax.text(3e-4, 1e-10, 'central', color='C1')
+ax.set(xlabel='step h', ylabel='error', ylim=(1e-13, 10));
 
 # %% [markdown] tags=["caption"]
-# With an error $\delta$ in each value, a difference quotient of order $p$ gets no closer than about $\delta^{p/(p+1)}$, at
-# one best step; the complex step keeps 15 digits however small the step.
+# The typical error of a finite difference (dots) and the bound of the theorem (lines). Left of the best step rounding rules,
+# right of it the curvature.
 
 # %% [markdown]
-# **In $d$ dimensions** a gradient costs $d + 1$ values by forward and $2d$ by central quotients. The step must grow with
-# $x$, because otherwise $x + h$ rounds back to $x$; we take $h_i = u^{1/3} \max(1, |x_i|)$. Since $x_i \pm h_i$ is rounded,
-# we divide by the actual distance of the two rounded points. The $2d$ points form two batches of shape `(d, d)`:
+# A gradient needs one quotient for each of the $d$ entries, $2d$ values of $f$ in all. The step must grow with $x_i$,
+# because otherwise $x_i + h$ is rounded back to $x_i$. We take $h_i = \varepsilon^{1/3} \max(1, |x_i|)$, where $\varepsilon$
+# is the distance from 1 to the next number of the type of $\mathbf{x}$:
 
 # %%
-def numerical_gradient(f, x):  # f: (..., d) -> (...)
-    h = torch.diag(2.0**(-53 / 3) * x.abs().clamp(min=1))  # (d, d)
-    a, b = x - h, x + h  # one point a row
-    return (f(b) - f(a)) / (b - a).diagonal()
+def numerical_gradient(f, x):
+    """The gradient of f at the array x (d,), by central differences."""
+    result = np.empty_like(x)
+    for i in range(len(x)):
+        step = np.zeros_like(x)
+        step[i] = np.finfo(x.dtype).eps ** (1 / 3) * max(1, abs(x[i]))
+        rise = f(x + step) - f(x - step)
+        result[i] = rise / (2 * step[i])
+    return result
 
-functions = {
-    'banana valley': lambda x: (
-        (1 - x[..., :-1])**2 + 100 * (x[..., 1:] - x[..., :-1]**2)**2).sum(-1),
-    'log-sum-exp': lambda x: x.logsumexp(-1),
-    'length': lambda x: (x * x).sum(-1).sqrt(),
-    'inverse, large x': lambda x: 1e12 / x.pow(2).sum(-1),
-}
-
-# %%
-generator = torch.Generator().manual_seed(0)
-for name, f_d in functions.items():
-    size = 1e6 if 'large' in name else 1
-    x_d = size * torch.randn(10, generator=generator)
-    y = x_d.clone().requires_grad_()
-    slopes, = torch.autograd.grad(f_d(y), y)
-    gap = (numerical_gradient(f_d, x_d) - slopes).norm() / slopes.norm()
-    print(f'{name:17} gap to autograd', below(gap, 1e-8))
-far, h = 1e8, 1e-9
-print('a step of 1e-9 from 1e8 leads', far + h - far, 'far')
+print('numerical:', numerical_gradient(height, p).round(6))
+print('formula:  ', gradient(p).round(6))
 
 # %% [markdown]
-# **Where each fails.** In 32 bits $u = 2^{-24}$ leaves the central quotient hardly five digits, too few to judge a gradient
-# by. The complex step goes wrong without any error message where a program takes absolute values, compares, or conjugates,
-# because these are not analytic. For example, numpy's `norm` takes absolute values, and the imaginary part is lost:
-
-# %%
-v, w = np.array([3., 4.]), np.array([1., 0.])
-h = 1e-30
-norms = {
-    'sqrt(v . v)': lambda v: np.sqrt(v @ v),
-    'numpy.linalg.norm': np.linalg.norm,
-}
-for name, norm in norms.items():
-    sideway = np.imag(norm(v + 1j * h * w)) / h
-    print(f'{name:18} D_w by complex step: {sideway:.2f}')
-single = x.astype(np.float32)
-central = formulas['central'][-1]
-in_32_bits = [
-    abs(central(f, single, np.float32(h)) - exact).max() for h in steps[:20]]
-exponent = -np.log10(min(in_32_bits))
-print(f'in 32 bits {exponent:.1f} digits at the best central step')
-
-# %% [markdown]
-# [Automatic differentiation](automatic_differentiation.ipynb) has neither problem. Differences remain useful to test it.
+# SciPy has the forward version, `scipy.optimize.approx_fprime(x, f)`. [Automatic
+# differentiation](automatic_differentiation.ipynb) needs no step and keeps nearly all digits. Finite differences remain
+# useful to test it.
 #
-# ```{exercise} ★★ Richardson extrapolation: two wrong slopes make a better one
-# :label: gradients-richardson
-# Let $D(h)$ be the central quotient. Its error is $c_2 h^2 + c_4 h^4 + \cdots$ with constants that do not depend on $h$.
-# Combine $D(h)$ and $D(2h)$ so that $h^2$ cancels, and write `extrapolated(f, x, h)`. For polynomials up to degree 4
-# nothing is left but rounding.
+# ```{exercise} ★ Experiment: which difference is best?
+# :label: gradients-best
+# Four programs estimate the derivative of our $f$: (a) forward with $h = 10^{-3}$, (b) central with $h = 10^{-3}$, (c)
+# central with $h = 10^{-5}$, (d) central with $h = 10^{-11}$. First predict: return the four letters, the most exact first.
+# Then measure with `typical_error` and explain.
 # ```
 
 # %%
-def extrapolated(f, x, h):
+def predicted_order():
+    """The letters a, b, c, d, the most exact first: a str such as 'abcd'."""
     raise NotImplementedError('your turn')
 
-# %%
-def exact_slope(f, x, h):
-    return f.deriv()(x)
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def is_measured(order):
+    measured = dict(a=typical_error(forward, 1e-3), b=typical_error(central, 1e-3),
+                    c=typical_error(central, 1e-5), d=typical_error(central, 1e-11))
+    if sorted(order) != sorted(measured):
+        raise ValueError('name each of the letters a, b, c and d once')
+    if list(order) != sorted(measured, key=measured.get):
+        raise ValueError('another order is measured; run the four and compare')
+    return True
 
-rng = np.random.default_rng(3)
-quartics = [
-    (np.polynomial.Polynomial(rng.integers(-4, 5, 5)), x, h)
-    for x, h in ((0.5, 0.1), (-1.0, 0.25), (2.0, 0.5))
-]
-grade(extrapolated, exact_slope, quartics)
+grade(lambda: is_measured(predicted_order()), lambda: True, [()])
 
 # %% [markdown]
-# ```{solution-start} gradients-richardson
+# ```{solution-start} gradients-best
 # :class: dropdown
 # ```
-# $D(2h)$ has four times the leading error, so $\big( 4 D(h) - D(2h) \big) / 3$ is free of it (*Richardson extrapolation*).
-# Written out it is the five-point formula. The wrong answer, $2 D(h) - D(2h)$, would be right for the forward quotient,
-# whose error starts with $h$.
+# By the theorem, (c) is near the best step, (b) errs by a multiple of $h^2$, (d) by about $\delta/h$, and (a) by a multiple
+# of $h$, which is largest. So a central difference with a step that is a million times too small is still better than a
+# forward difference with a step that looks reasonable.
 
 # %% jupyter={"source_hidden": true}
-def extrapolated_solution(f, x, h):
-    D = lambda h: (f(x + h) - f(x - h)) / (2 * h)
-    return (4 * D(h) - D(2 * h)) / 3
-
-def for_order_one(f, x, h):
-    D = lambda h: (f(x + h) - f(x - h)) / (2 * h)
-    return 2 * D(h) - D(2 * h)
-
-assert grade(extrapolated_solution, exact_slope, quartics)
-assert not grade(for_order_one, exact_slope, quartics)
+assert grade(lambda: is_measured('cbda'), lambda: True, [()])
+assert not grade(lambda: is_measured('dcba'), lambda: True, [()])  # the smaller the step, the better
+assert not grade(lambda: is_measured('cbad'), lambda: True, [()])  # tiny steps are worst of all
+assert not grade(lambda: is_measured('bcda'), lambda: True, [()])  # takes 1e-3 for better than 1e-5
+assert not grade(lambda: is_measured('cbbd'), lambda: True, [()])  # one letter twice
+for quotient, h in (forward, 1e-3), (central, 1e-3), (central, 1e-5), (central, 1e-11):
+    print(f'{quotient.__name__:7} h = {h:.0e}: {typical_error(quotient, h):.1e}')
 
 # %% [markdown]
 # ```{solution-end}
 # ```
 
 # %% [markdown]
-# ## Where it matters: gradient checking along one random direction
+# ```{exercise} ★★ Pencil: Richardson extrapolation
+# :label: gradients-richardson
+# Let $D(h)$ be the central difference. Its error is $c_2 h^2 + c_4 h^4 + \cdots$ with constants that do not depend on $h$.
+# In **Richardson extrapolation**, $D(h)$ and $D(2h)$ are combined so that $h^2$ cancels. Write it as `extrapolated(f, x,
+# h)`, with at most four values of $f$. For polynomials up to degree 4 nothing is left but rounding.
+# ```
+
+# %%
+def extrapolated(f, x, h):
+    """The estimate of the derivative of f at x: a float.
+
+    f takes and gives floats; x and h > 0 are floats.
+    extrapolated(lambda x: x**3, 0.0, 1.0) is 0.0.
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def polynomial(coefficients):  # of degree 5 or less; four values may be taken
+    def f(x):
+        return np.polyval(coefficients, x)
+
+    f.coefficients = coefficients
+    f.__name__ = f'polynomial{tuple(coefficients.tolist())}'
+    return counted(f, 4)
+
+def slope_and_next_term(f, x, h):  # of x^5, D(h) is 5 x^4 + 10 x² h² + h^4
+    c = f.function.coefficients
+    return np.polyval(np.polyder(c), x) - 4 * c[0] * h**4
+
+cases = dict(f=vectors(6, -4, 4, edges=True).map(polynomial), x=scalars(-2, 2), h=on(1.0, 0.25) | scalars(0.05, 1))
+grade(extrapolated, slope_and_next_term, **cases)
+
+# %% [markdown]
+# ```{solution-start} gradients-richardson
+# :class: dropdown
+# ```
+# $D(2h)$ has four times the leading error, so $\big( 4 D(h) - D(2h) \big) / 3$ is free of it. Of the wrong answers, the
+# first would be right for the forward difference, whose error starts with $h$, the second takes the plain central
+# difference, and the third the one with the step $2h$ for half.
+
+# %% jupyter={"source_hidden": true}
+def extrapolated_solution(f, x, h):
+    return (4 * central(f, x, h) - central(f, x, 2 * h)) / 3
+
+def for_order_one(f, x, h):
+    return 2 * central(f, x, h) - central(f, x, 2 * h)
+
+def plain(f, x, h):
+    return central(f, x, h)
+
+def with_half_the_step(f, x, h):
+    return (4 * central(f, x, 2 * h) - central(f, x, h)) / 3
+
+assert grade(extrapolated_solution, slope_and_next_term, **cases)
+assert not grade(for_order_one, slope_and_next_term, **cases)
+assert not grade(plain, slope_and_next_term, **cases)
+assert not grade(with_half_the_step, slope_and_next_term, **cases)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% tags=["checks"]
+def error_of(name, h):
+    return typical_error({"forward": forward, "central": central}[name], h)
+
+def rises_as(quotient, h, ratio, share):  # far from rounding, and far from curvature
+    return 0.8 * ratio < error_of(quotient, h * share) / error_of(quotient, h) < 1.25 * ratio
+
+verify(
+    'the error of the forward difference is of order h, of the central one h²; both grow like 1/h below the best step',
+    lambda case: rises_as(*case, 10), slip=('exchanges 10 and 100', lambda case: rises_as(*case[:2], 1000 / case[2], 10)),
+    case=[('forward', 1e-4, 10), ('central', 1e-4, 100)],
+)
+verify(
+    'the best steps of the theorem reach the errors that it promises',
+    lambda case: error_of(*case[:2]) <= case[2],
+    slip=('a thousandth of the step', lambda case: error_of(case[0], case[1] / 1000) <= case[2]),
+    case=[('forward', 2.6e-8, 2 * (2 * 3.3e-16) ** 0.5),
+          ('central', 6e-6, 0.5 * (9 * 4.7 * 3.3e-16**2) ** (1 / 3))],
+)
+verify(
+    'numerical gradients agree with autograd to 1e-8',
+    lambda x: close(numerical_gradient(height, x), by_torch(height_of_tensors, x), atol=1e-8),
+    slip=('takes forward differences', lambda x: close([(height(x + 1e-5 * e) - height(x)) / 1e-5 for e in np.eye(2)],
+                                       by_torch(height_of_tensors, x), atol=1e-8)),
+    x=vectors(2, -2, 2), tries=60,
+)
+
+# %% [markdown]
+# ## Gradient checking: one random direction is enough
 #
-# Almost every model in this book is trained by gradients. How can we test a gradient that was derived by hand? Take a
-# softmax classifier, the subject of [Cross-entropy](../classification/cross_entropy.ipynb): digits $\mathbf{X} \sim (n,
-# 65)$, pixels and a one, weights $\mathbf{W} \sim (65, 10)$, probabilities $\mathbf{P} =
-# \operatorname{softmax}(\mathbf{X}\mathbf{W})$ by rows, one-hot labels $\mathbf{Y}$, and the loss
+# Suppose that you have derived the gradient of a loss by hand. Is it right? The data are 300 handwritten digits. The rows of
+# $\mathbf{X} \sim (300, 65)$ are the pixels and a one. The weights $\mathbf{W} \sim (65, 10)$ give each digit ten scores
+# $\mathbf{P} = \sigma(\mathbf{X}\mathbf{W})$, entry by entry with $\sigma(a) = 1/(1 + e^{-a})$. They should be near the rows
+# of $\mathbf{Y}$, which have a one at the label and zeros elsewhere. The loss is the mean squared distance plus a small
+# penalty for large weights:
+
+# %%
+pixels, label, _ = data.digits()
+X = np.column_stack([pixels, np.ones(len(pixels))])[:300]
+Y, lam = np.eye(10)[label[:300]], 1e-3
+
+def scores(W):
+    return 1 / (1 + np.exp(-X @ W))  # (300, 10)
+
+def loss(W):
+    return ((scores(W) - Y) ** 2).sum() / 300 + lam * (W**2).sum()
+
+# %% [markdown]
+# By hand we find, with $\odot$ for the product entry by entry,
 #
-# $$ L(\mathbf{W}) = -\frac1n \sum_{i,k} Y_{ik} \log P_{ik} + \frac\lambda2 \sum_{j,k} W_{jk}^2 , \qquad
-# \nabla L = \frac1n \mathbf{X}^\top (\mathbf{P} - \mathbf{Y}) + \lambda \mathbf{W} . $$
+# $$ \nabla L = \tfrac{2}{300}\, \mathbf{X}^\top \big( (\mathbf{P} - \mathbf{Y}) \odot \mathbf{P} \odot (\mathbf{1} - \mathbf{P}) \big) + 2\lambda \mathbf{W} . $$
 #
-# We could compare one central quotient for each of the $65 \cdot 10 = 650$ weights. But {eq}`aw.gradients.directional` needs
-# only *two* values of $L$, whatever the number of parameters: along a random direction $\mathbf{v}$ we compare the
-# quotient with $\hat{\mathbf{g}} \cdot \mathbf{v}$. Can a wrong $\hat{\mathbf{g}}$ go unnoticed? The difference is
-# $\boldsymbol\delta \cdot \mathbf{v}$ with the error $\boldsymbol\delta = \hat{\mathbf{g}} - \nabla L$. For standard
-# normal $\mathbf{v}$ it is normal with mean 0 and standard deviation $\|\boldsymbol\delta\|$. The density of the
-# standard normal law is at most $1/\sqrt{2\pi}$, so
+# We make three mistakes on purpose, from gross to delicate: the derivative $\mathbf{P} \odot (\mathbf{1} - \mathbf{P})$ of
+# $\sigma$ is forgotten, the penalty is forgotten, and one entry of 650, the largest, is one per cent too large.
+
+# %%
+W = 0.1 * np.random.default_rng(0).normal(size=(65, 10))
+P = scores(W)
+print(W.size, 'weights')
+right = X.T @ ((P - Y) * P * (1 - P)) / 150 + 2 * lam * W
+one_entry = right.copy()
+one_entry.flat[abs(right).argmax()] *= 1.01
+answers = {
+    'right': right,
+    'no σ′': X.T @ (P - Y) / 150 + 2 * lam * W,
+    'no penalty': right - 2 * lam * W,
+    'one entry': one_entry,
+}
+
+# %% [markdown]
+# A numerical gradient would take $2 \cdot 650$ values of the loss. But {eq}`aw.gradients.directional` needs only *two*,
+# whatever the number of weights. This is a **gradient check**. We draw a random direction $\mathbf{V}$ and compare the
+# measured slope with the dot product of $\mathbf{V}$ and the gradient:
+
+# %%
+V = np.random.default_rng(1).normal(size=W.shape)
+measured = slope(loss, W, V)
+for name, answer in answers.items():
+    print(f'{name:11} gradient · V {(answer * V).sum():10.6f},'
+          f' measured {measured:9.6f}')
+
+# %% [markdown]
+# All three mistakes are visible. Can a wrong gradient be missed by bad luck? Let $\boldsymbol\delta$ be its error. Then we
+# see $\boldsymbol\delta \cdot \mathbf{v}$. If the entries of $\mathbf{v}$ are standard normal, this number is normal with
+# mean 0 and standard deviation $\|\boldsymbol\delta\|$. The density of the standard normal distribution is at most
+# $1/\sqrt{2\pi}$, so
 #
 # ```{math}
 # :label: gradients-random
 # \mathbb{P}\big( |\boldsymbol\delta \cdot \mathbf{v}| \le t\, \|\boldsymbol\delta\| \big) \le \sqrt{2/\pi}\; t .
 # ```
 #
-# We see less than a hundredth of the true error with a probability of at most $0.01\sqrt{2/\pi} \approx 0.008$. Let us make
-# three mistakes, from gross to delicate: the factor $1/n$ is missing; the penalty is forgotten; one entry of 650,
-# the largest, is too large by one per cent. (The loss is rounded to 13 decimals, because its last digits would depend on
-# the machine.)
+# For example, less than a hundredth of the true error is seen with a probability below $0.01\sqrt{2/\pi} \approx 0.008$. We
+# repeat this with 200 directions. A gradient is rejected if the two numbers differ by more than $10^{-8}$:
 
 # %%
-pixels, label, _ = digits()
-X = np.c_[pixels, np.ones(len(pixels))][:300]  # (300, 65)
-Y, lam = np.eye(10)[label[:300]], 1e-3  # (300, 10)
-
-def loss_and_P(W):
-    S = X @ W
-    S = S - S.max(1, keepdims=True)
-    log_P = S - np.log(np.exp(S).sum(1, keepdims=True))
-    return -(Y * log_P).sum() / len(X) + lam / 2 * (W * W).sum(), np.exp(log_P)
-
-def gradient(W):
-    return X.T @ (loss_and_P(W)[1] - Y) / len(X) + lam * W
-
-W = 0.1 * np.random.default_rng(0).normal(size=(65, 10))
-g = gradient(W)
-one_entry = g.copy()
-one_entry.flat[abs(g).argmax()] *= 1.01
-answers = {
-    'right': g, 'no 1/n': g * 300 - 299 * lam * W,
-    'no penalty': g - lam * W, 'one entry': one_entry,
-}
-
-# %%
-steps = 10.0 ** -np.arange(0.5, 13.1, 0.5)
-directions = np.random.default_rng(1).normal(size=(200, 65, 10))
-L = lambda W: np.round(loss_and_P(W)[0], 13)
-quotients = np.array([
-    [(L(W + h * v) - L(W - h * v)) / (2 * h) for h in steps]
-    for v in directions
-])  # (200, steps)
-gaps = {
-    name: abs(quotients - (answer * directions).sum((1, 2))[:, None])
-    / np.linalg.norm(g) for name, answer in answers.items()
-}
-near = np.argmin(abs(steps - 1e-5))
-for name, gap in gaps.items():
-    caught = (gap[:, near] > 1e-8).sum()
-    typical = (gap[:, near] ** 2).mean() ** 0.5
-    print(f'{name:11} off by {typical:.1e} at h = 1e-5, rejected by',
-          f'{caught:3} of 200 directions')
-
-# %% mystnb={"image": {"alt": "Typical disagreement between quotient and gradient against the step, logarithmic. For the right gradient a V that reaches 2.6e-9 near a step of 1e-5; for the three wrong ones a V cut off by a level floor, at about 300, 0.0033 and 0.0017."}} tags=["hide-input"]
-fig, ax = plt.subplots(figsize=(6, 3))
-heights = 2e-10, 1e3, 1e-2, 2e-4
-for i, (name, gap) in enumerate(gaps.items()):
-    ax.plot(steps, np.sqrt((gap**2).mean(0)))
-    ax.text(1e-9, heights[i], name, color=f'C{i}')
-ax.axhline(1e-8, color=GREY, lw=1, ls='--')
-ax.text(1.2e-13, 2e-8, 'reject above', fontsize=8.5)
-ax.set(xscale='log', yscale='log', xlabel='step h', ylim=(1e-12, 1e5))
-ax.set(ylabel='disagreement / ‖∇L‖', xlim=(1e-13, 1));
-
-# %% [markdown] tags=["caption"]
-# Near a step of $10^{-5}$ only the right gradient falls below the threshold; a mistake leaves a floor of its own height,
-# even one per cent in one entry of 650.
+directions = np.random.default_rng(2).normal(size=(200, 65, 10))
+slopes = np.array([slope(loss, W, V) for V in directions])
+for name, answer in answers.items():
+    gap = abs(slopes - (answer * directions).sum((1, 2)))
+    print(f'{name:11} rejected by {(gap > 1e-8).sum():3} of 200 directions')
 
 # %% [markdown]
-# The right gradient shows the V of [the part before](#finite-differences-and-the-best-step); a wrong one shows a floor, as
-# high as the mistake. With a step of $10^{-5}$ the smallest mistake stands several decades above the right gradient. With a
-# step that is much too large or too small, even the right gradient looks wrong.
+# ```{admonition} A tempting mistake
+# :class: tip
+# A check with a step that is too small rejects the right gradient, too. With $h = 10^{-12}$ instead of $10^{-5}$ the gaps of
+# the right gradient are thousands of times larger, as the cell below shows. Before you search for an error in your formula,
+# try other steps.
+# ```
+
+# %%
+def typical_gap(h):  # of the right gradient
+    gaps = [slope(loss, W, V, h) - (right * V).sum() for V in directions]
+    return np.sqrt(np.mean(np.square(gaps)))
+
+print(f'h = 1e-2:  typical gap {typical_gap(1e-2):.2e}')
+print('h = 1e-5:  typical gap', below(typical_gap(1e-5), 1e-8))
+print('h = 1e-12: typical gap', between(typical_gap(1e-12), 1e-5, 1e-2))
+
+# %% [markdown]
+# In PyTorch, `torch.autograd.gradcheck(f, inputs)` compares autograd with finite differences in this way. It wants inputs in
+# double precision. With `fast_mode=True` it takes random directions, too.
 #
-# What does it cost to compute *all* slopes? Central differences take two values for each parameter. Autograd takes a small
-# multiple of the cost of one value, however many parameters there are {cite}`griewank2008evaluating`. With 650 parameters:
-
-# %%
-def by_differences(W, h=1e-5):
-    result = np.zeros(W.size)
-    for j, e in enumerate(np.eye(W.size)):
-        e = e.reshape(W.shape)
-        result[j] = (L(W + h * e) - L(W - h * e)) / (2 * h)
-    return result.reshape(W.shape)
-
-X_t, labels = torch.tensor(X), torch.tensor(label[:300])
-
-def by_autograd(W):
-    W = torch.tensor(W, requires_grad=True)
-    cross_entropy = torch.nn.functional.cross_entropy(X_t @ W, labels)
-    return torch.autograd.grad(cross_entropy + lam / 2 * W.pow(2).sum(), W)[0]
-
-slow = seconds(lambda: by_differences(W), rounds=2)
-fast = seconds(lambda: by_autograd(W))
-assert close(by_autograd(W), g) and close(by_differences(W), g, atol=1e-8)
-assert slow > 20 * fast
-print('autograd is over 20 times faster than differences:', slow > 20 * fast)
-
-# %% [markdown]
-# **Shapes of derivatives.** What a derivative looks like depends on what goes in and what comes out. Each row of this table
-# is a section of this chapter.
+# The shape of a derivative depends on what goes in and what comes out. The next sections take them one by one:
 #
 # | function | derivative | shape | section |
 # |---|---|---|---|
@@ -987,76 +837,96 @@ print('autograd is over 20 times faster than differences:', slow > 20 * fast)
 # | $\mathbb{R}^d \to \mathbb{R}^c$ | Jacobian | `(c, d)` | [Jacobians](jacobians.ipynb) |
 # | $\mathbb{R}^{m \times n} \to \mathbb{R}$ | matrix derivative | `(m, n)` | [Matrix derivatives](matrix_derivatives.ipynb) |
 # | $\mathbb{R}^d \to \mathbb{R}^c \to \mathbb{R}^b$ | product of Jacobians | `(b, d)` | [The chain rule](chain_rule.ipynb) |
-# | any program | slopes along with values | | [Automatic differentiation](automatic_differentiation.ipynb) |
-
-# %%
-A, B = torch.randn(4, 3), torch.randn(2, 4)  # c = 4, d = 3, b = 2
-x, M = torch.randn(3), torch.randn(5, 6)
-inner = lambda x: torch.tanh(A @ x)
-jacobian = torch.autograd.functional.jacobian
-slopes = [
-    jacobian(lambda x: x.pow(3).sum(), x), jacobian(inner, x),
-    jacobian(lambda M: M.logsumexp(1).sum(), M),
-    jacobian(lambda x: B @ inner(x), x),
-]
-print('torch gives the shapes of the table:',
-      *[tuple(s.shape) for s in slopes])
-
-# %% [markdown]
-# ```{exercise} ★★★ A gradient from one slope
+#
+# ```{exercise} ★★★ Pencil: a gradient from one slope
 # :label: gradients-forward
-# Draw each entry of $\mathbf{v}$ as $+1$ or $-1$ by a fair coin. Show that $(\nabla f \cdot \mathbf{v})\, \mathbf{v}$,
-# which needs a single directional derivative, equals $\nabla f$ on average. Write `mean_squared_error(g)`: the mean of
-# $\|(\mathbf{g} \cdot \mathbf{v})\, \mathbf{v} - \mathbf{g}\|^2$ over all signs. Then explain what descent along such
-# estimates would cost in $d$ dimensions, and find the mean error for normal $\mathbf{v}$.
+# Draw each entry of $\mathbf{v}$ as $+1$ or $-1$ by a fair coin. Show that $(\mathbf{g} \cdot \mathbf{v})\, \mathbf{v}$,
+# which needs a single directional derivative, equals the gradient $\mathbf{g}$ on average. Write `mean_squared_error(g)`:
+# the mean of $\|(\mathbf{g} \cdot \mathbf{v})\, \mathbf{v} - \mathbf{g}\|^2$ over all signs, by a formula.
 # ```
 
 # %%
 def mean_squared_error(g):
+    """The mean over all signs: a float; g is an array of shape (d,), d >= 1.
+
+    mean_squared_error(np.array([5.0])) is 0.0.
+    """
     raise NotImplementedError('your turn')
 
-# %%
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def over_all_signs(g):
     v = np.array(list(product([-1, 1], repeat=len(g))))  # (2^d, d)
-    return (((v @ g)[:, None] * v - g)**2).sum(1).mean()
+    return (((v @ g)[:, None] * v - g) ** 2).sum(1).mean()
 
-rng = np.random.default_rng(5)
-gradients = [(rng.normal(size=d),) for d in (1, 2, 3, 7, 10)]
-grade(mean_squared_error, over_all_signs, gradients)
+cases = dict(g=vectors((1, 8), edges=True))
+grade(mean_squared_error, over_all_signs, lines=9, **cases)
 
 # %% [markdown]
 # ```{solution-start} gradients-forward
 # :class: dropdown
 # ```
-# $\mathbb{E}[v_i v_j] = 1$ for $i = j$ and 0 otherwise, so
-# $\mathbb{E}[(\mathbf{g} \cdot \mathbf{v})\, v_i] = \sum_j g_j \mathbb{E}[v_j v_i] = g_i$. Since $\|\mathbf{v}\|^2 = d$,
-# the mean square of the estimate is $d\, \mathbb{E}[(\mathbf{g} \cdot \mathbf{v})^2] = d \|\mathbf{g}\|^2$, and the
-# squared mean is to be subtracted: $(d - 1) \|\mathbf{g}\|^2$. The wrong answer forgets that. Normal entries have
-# $\mathbb{E}[v_i^4] = 3$ and give $(d + 1) \|\mathbf{g}\|^2$. To bring the error down to the size of the gradient one must
-# average about $d$ such estimates: as many evaluations as differences take. One direction is enough to *check* a gradient,
-# not to replace it {cite}`baydin2022gradients`.
+# $\mathbb{E}[v_i v_j] = 1$ for $i = j$ and 0 otherwise, so $\mathbb{E}[(\mathbf{g} \cdot \mathbf{v})\, v_i] = \sum_j g_j
+# \mathbb{E}[v_j v_i] = g_i$. Since $\|\mathbf{v}\|^2 = d$, the mean square of the estimate is $d\, \mathbb{E}[(\mathbf{g}
+# \cdot \mathbf{v})^2] = d \|\mathbf{g}\|^2$, and the squared mean is to be subtracted: $(d - 1) \|\mathbf{g}\|^2$. To bring
+# the error down to the size of the gradient one must average about $d$ such estimates, as many evaluations as differences
+# take. One direction is enough to *check* a gradient, not to replace it {cite}`baydin2022gradients`. Of the wrong answers,
+# the first forgets the squared mean, the second is for entries of the normal distribution, and the third forgets the length
+# of $\mathbf{v}$.
 
 # %% jupyter={"source_hidden": true}
 def mean_squared_error_solution(g):
     return (len(g) - 1) * (g @ g)
 
-assert grade(mean_squared_error_solution, over_all_signs, gradients)
-assert not grade(lambda g: len(g) * (g @ g), over_all_signs, gradients)
+def mean_square(g):
+    return len(g) * (g @ g)
+
+def for_normal_entries(g):
+    return (len(g) + 1) * (g @ g)
+
+def for_one_dimension(g):
+    return 0.0 * (g @ g)
+
+assert grade(mean_squared_error_solution, over_all_signs, lines=9, **cases)
+assert not grade(mean_square, over_all_signs, lines=9, **cases)
+assert not grade(for_normal_entries, over_all_signs, lines=9, **cases)
+assert not grade(for_one_dimension, over_all_signs, lines=9, **cases)
 
 # %% [markdown]
 # ```{solution-end}
 # ```
 
+# %% tags=["checks"]
+def loss_of_tensors(W):
+    P = (tensor(X) @ W).sigmoid()
+    return ((P - tensor(Y)) ** 2).sum() / 300 + lam * (W**2).sum()
+
+verify(
+    'of the four gradients, the first alone is that of the loss',
+    lambda name: close(answers[name], by_torch(loss_of_tensors, W)) == (name == 'right'),
+    slip=('takes one entry for right',
+          lambda name: close(answers[name], by_torch(loss_of_tensors, W)) == (name == 'one entry')),
+    name=[*answers],
+)
+
+def rejections(name, h, least):
+    gap = [abs(slope(loss, W, V, h) - (answers[name] * V).sum()) for V in directions]
+    return np.mean(np.array(gap) > least)
+
+verify(
+    'nearly every direction rejects a wrong gradient, and none the right one',
+    lambda name: rejections(name, 1e-5, 1e-8) > 0.98 if name != 'right' else rejections(name, 1e-5, 1e-8) == 0,
+    slip=('with the step 1e-12', lambda name: (rejections(name, 1e-12, 1e-8) > 0.98) == (name != 'right')),
+    name=[*answers],
+)
+
 # %% [markdown]
 # ## Summary
 #
-# Where a function is differentiable, the slope in every direction is a dot product with the gradient, which points in the
-# direction of steepest ascent, at right angles to the contour lines; partial derivatives alone guarantee none of this,
-# continuous partial derivatives guarantee all of it. From values with an error $\delta$, a difference quotient of order $p$
-# gets no closer than about $\delta^{p/(p+1)}$, at a best step that theory predicts, while the complex step and automatic
-# differentiation need no difference and keep nearly all digits. Two values of the loss along one random direction are enough
-# to test a gradient that was derived by hand.
+# Where a function is differentiable, the slope in every direction is the dot product of the gradient and the direction. The
+# gradient points in the direction of steepest ascent, at right angles to the contour lines. Partial derivatives alone
+# guarantee none of this, and continuous partial derivatives guarantee all of it. Finite differences have a best step, near
+# $10^{-8}$ for forward and $10^{-5}$ for central ones in double precision, and two values of a loss along one random
+# direction are enough to test a gradient that was derived by hand.
 #
 # **Further reading.** {cite}`rudin1976principles` has the calculus of several variables with all proofs,
-# {cite}`nocedal2006numerical` finite differences in optimization, {cite}`martins2003complex` the complex step in practice,
-# and {cite}`griewank2008evaluating` everything on derivatives of programs.
+# {cite}`nocedal2006numerical` finite differences in optimization, and {cite}`griewank2008evaluating` derivatives of programs.

@@ -461,6 +461,14 @@ verify(
     better=['on_one_hot'], worse=['nearest_mean', 'on_numbers', 'commonest'],
 )
 
+verify(
+    'a line on the numbers of the classes depends only on which class is in the middle',
+    lambda number: right_by_numbers(number) == right_by_numbers([2 - n for n in number]),
+    slip=('says so of every other numbering', lambda number: right_by_numbers(number) == right_by_numbers(
+        [(n + 1) % 3 for n in number])),
+    number=[[0, 1, 2], [0, 2, 1], [1, 0, 2]],
+)
+
 # %% [markdown]
 # ## Decision boundaries, and scores that are not probabilities
 #

@@ -49,7 +49,7 @@ from scipy.stats import entropy as scipy_entropy
 from scipy.stats import gmean
 from sklearn.linear_model import LogisticRegression
 
-from nbutils.cases import integers, scalars, seeds, vectors
+from nbutils.cases import counts, integers, matrices, on, scalars, seeds, vectors
 from nbutils.checks import close, grade, holds, verify
 from nbutils.data import digits
 from nbutils.figures import GREY, label_lines, panels, show_image
@@ -157,25 +157,32 @@ print('torch:', F.nll_loss(y_hat.log(), label, reduction='none'))
 # :label: cross_entropy-perplexity
 #
 # The **perplexity** of a model is $e^{\bar l}$ with the mean loss $\bar l$ over the examples. A model that chooses among
-# $k$ equally likely labels has perplexity $k$. Write `perplexity(y_hat, labels)` for probabilities of shape `(n, q)`
-# and integer labels of shape `(n,)`.
+# $k$ equally likely labels has perplexity $k$. Write `perplexity(y_hat, labels)`.
 # ```
 
 # %%
 def perplexity(y_hat, labels):
+    """The perplexity, a number.
+
+    y_hat: tensor (n, q), n >= 1, rows of probabilities of q labels, none 0.
+    labels: tensor (n,) of integers from 0 to q - 1, what happened.
+    For rows of q equal probabilities it is q.
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def by_geometric_mean(y_hat, labels):
     return 1 / gmean(y_hat[range(len(labels)), labels].double().numpy())
 
-perplexity_cases = [
-    (torch.full((5, 8), 1 / 8), torch.arange(5)),
-    (torch.tensor([[0.9, 0.1], [0.2, 0.8]]), torch.tensor([0, 0])),
-    (y_hat, torch.tensor([2, 1, 0])),
-    (torch.full((2000, 2), 0.5), torch.ones(2000, dtype=torch.long)),
-]
-grade(perplexity, by_geometric_mean, perplexity_cases)
+def as_probabilities(a):
+    return torch.tensor(a / a.sum(1, keepdims=True))
+
+cases = dict(
+    y_hat=matrices((1, 5), (2, 4), 0.01, 1, edges=True).map(as_probabilities),
+    labels=lambda y_hat: counts(len(y_hat), 0, y_hat.shape[1] - 1).map(torch.tensor),
+)
+many = [(torch.full((2000, 2), 0.5), torch.ones(2000, dtype=torch.long))]
+grade(perplexity, by_geometric_mean, many, **cases)
 
 # %% [markdown]
 # ```{solution-start} cross_entropy-perplexity
@@ -183,7 +190,7 @@ grade(perplexity, by_geometric_mean, perplexity_cases)
 # ```
 # Pick the probabilities, average their negative logarithms, exponentiate. This is the reciprocal of their *geometric*
 # mean. The reciprocal of the ordinary mean is something else: it forgives a single bad miss. And the product of all
-# probabilities, as in the last case, underflows.
+# probabilities underflows where there are many examples. The third wrong answer does not look at the labels at all.
 
 # %% jupyter={"source_hidden": true}
 def perplexity_solution(y_hat, labels):
@@ -200,10 +207,10 @@ def by_the_product(y_hat, labels):
 def of_the_most_likely(y_hat, labels):
     return (-y_hat.amax(-1).log()).mean().exp()
 
-assert grade(perplexity_solution, by_geometric_mean, perplexity_cases)
-assert not grade(by_the_mean, by_geometric_mean, perplexity_cases)
-assert not grade(by_the_product, by_geometric_mean, perplexity_cases)
-assert not grade(of_the_most_likely, by_geometric_mean, perplexity_cases)
+assert grade(perplexity_solution, by_geometric_mean, many, **cases)
+assert not grade(by_the_mean, by_geometric_mean, many, **cases)
+assert not grade(by_the_product, by_geometric_mean, many, **cases)
+assert not grade(of_the_most_likely, by_geometric_mean, many, **cases)
 
 # %% [markdown]
 # ```{solution-end}
@@ -416,6 +423,13 @@ verify(
     y=vectors(5, 0.01, 1).map(lambda v: v / v.sum()),
 )
 
+verify(
+    'a belief costs its divergence from the truth more than the entropy',
+    lambda: close(bits['shares of the known images'] - bits['entropy of what was sent'], scipy_entropy(sent, known, base=2)),
+    slip=('exchanges belief and truth', lambda: close(
+        bits['shares of the known images'] - bits['entropy of what was sent'], scipy_entropy(known, sent, base=2))),
+)
+
 # %% [markdown]
 # ## Softmax cross-entropy: the loss from scores, and its gradient
 #
@@ -550,18 +564,57 @@ right.set(xlabel='true score minus the other', title='pull on the true score');
 # :label: cross_entropy-smoothing
 #
 # **Label smoothing** trains on $(1 - \varepsilon)\, \mathbf{y} + \varepsilon / q$ in place of the one-hot $\mathbf{y}$.
-# By how much does the true score exceed the others, which are equal, where the loss is least? Compare with training on
-# $\mathbf{y}$.
+# By how much does the true score exceed the others, which are equal, where the loss is least? Write it as
+# `lead(q, epsilon)`, and compare with training on $\mathbf{y}$.
 # ```
-#
+
+# %%
+def lead(q, epsilon):
+    """The true score minus any other, where the smoothed loss is least.
+
+    q: int >= 2, how many labels there are. epsilon: float, 0 < epsilon <= 1.
+    lead(2, 1.0) is 0.0.
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def lead_by_search(q, epsilon):
+    def loss(score):
+        o, first = F.pad(double([score]), (0, q - 1)), torch.tensor(0)
+        return F.cross_entropy(o, first, label_smoothing=epsilon).item()
+    return minimize_scalar(loss, bounds=(-1, 20), options={'xatol': 1e-9}).x
+
+cases = dict(q=on(2, 3, 10) | integers(2, 50), epsilon=on(0.1, 0.5, 1.0) | scalars(0.01, 1))
+grade(lead, lead_by_search, **cases, tries=50, atol=1e-5)
+
+# %% [markdown]
 # ```{solution-start} cross_entropy-smoothing
 # :class: dropdown
 # ```
 # The gradient vanishes where the softmax equals the smoothed label: $1 - \varepsilon + \varepsilon / q$ for the true
 # label and $\varepsilon / q$ for the others. A ratio of probabilities is the exponential of a difference of scores, so
 # the lead is $\log \big( q\,(1 - \varepsilon) / \varepsilon + 1 \big)$, for $\varepsilon = \frac1{10}$ and $q = 10$ about
-# $\log 91 \approx 4.51$. (The true label gets its share of $\varepsilon$, too.) With $\varepsilon = 0$ there is no
-# minimum: the loss falls for ever while the lead grows, and with it the weights.
+# $\log 91 \approx 4.51$. With $\varepsilon = 0$ there is no minimum: the loss falls for ever while the lead grows, and with it
+# the weights. Of the wrong answers, the first forgets that the true label gets its share of $\varepsilon$, too. The second
+# divides $\varepsilon$ among the other labels only, and the third forgets the logarithm.
+
+# %% jupyter={"source_hidden": true}
+def lead_solution(q, epsilon):
+    return np.log(q * (1 - epsilon) / epsilon + 1)
+
+def without_its_share(q, epsilon):
+    return np.log(max(q * (1 - epsilon) / epsilon, 1e-9))
+
+def shared_by_the_others(q, epsilon):
+    return np.log(max((q - 1) * (1 - epsilon) / epsilon, 1e-9))
+
+def ratio_of_probabilities(q, epsilon):
+    return q * (1 - epsilon) / epsilon + 1
+
+assert grade(lead_solution, lead_by_search, **cases, tries=50, atol=1e-5)
+assert not grade(without_its_share, lead_by_search, **cases, tries=50, atol=1e-5)
+assert not grade(shared_by_the_others, lead_by_search, **cases, tries=50, atol=1e-5)
+assert not grade(ratio_of_probabilities, lead_by_search, **cases, tries=50, atol=1e-5)
 
 # %% [markdown]
 # ```{solution-end}
@@ -572,26 +625,35 @@ right.set(xlabel='true score minus the other', title='pull on the true score');
 # :label: cross_entropy-small
 #
 # For $\mathbf{o} = (0, -40)$ and the first label the loss is about $e^{-40} \approx 4 \cdot 10^{-18}$, but
-# `F.cross_entropy` returns 0 in float64, because $1 + e^{-40}$ rounds to 1. Write `small_loss(o, label)` for a vector
-# `o` and a class number, which keeps all digits for all finite scores. Hint: write the loss as $\log(1 + e^{t})$, and
-# look up `torch.logaddexp`.
+# `F.cross_entropy` returns 0 in float64, because $1 + e^{-40}$ rounds to 1. Write `small_loss(o, label)`, which keeps twelve
+# digits. Hint: write the loss as $\log(1 + e^{t})$, and look up `torch.logaddexp`.
 # ```
 
 # %%
 def small_loss(o, label):
+    """The loss of the scores o, with a relative error below 1e-12.
+
+    o: tensor (q,) in float64, q >= 2, all entries finite. label: int from
+    0 to q - 1. For o = (0, 0) and label 0 it is log 2. Only losses below
+    1e-300 may be wrong.
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def with_many_digits(o, label):
-    with mpmath.workdps(60):
+    with mpmath.workdps(700):
         total = mpmath.fsum(mpmath.exp(v) for v in o.tolist())
         return float(mpmath.log(total) - o[label].item())
 
-small_cases = [(double(o), label) for o, label in (
-    ((0, -40), 0), ((0, -40), 1), ((900, 850, 840), 0), ((-2000, 2000, 5), 2), ((1e15, 1e15 - 2, 1e15 - 2), 0),
-    ((0, 22), 0))]
-strict = dict(atol=0, rtol=1e-12)
-grade(small_loss, with_many_digits, small_cases, **strict)
+def scaled_scores(size):
+    return vectors((2, 5), -50, 50, edges=True).map(lambda o: double(size * o))
+
+cases = dict(
+    o=on(1.0, 0.01, 20.0, 1e13).flatmap(scaled_scores),
+    label=lambda o: integers(0, len(o) - 1),
+)
+strict = dict(atol=1e-300, rtol=1e-12)
+grade(small_loss, with_many_digits, [(double((0, -40)), 0)], **cases, **strict)
 
 # %% [markdown]
 # ```{solution-start} cross_entropy-small
@@ -600,7 +662,8 @@ grade(small_loss, with_many_digits, small_cases, **strict)
 # Divide the sum inside the logarithm by $e^{o_{\text{true}}}$. The true term becomes 1, and the others add up to $e^t$
 # with $t = \operatorname{LSE}_{k \ne \text{true}}(o_k - o_{\text{true}})$. `logaddexp(0, t)` is $\log(e^0 + e^t)$,
 # computed by `log1p`, which knows $\log(1 + x)$ for $x$ far below the spacing of floats near 1. Subtract
-# $o_{\text{true}}$ first; after the logarithm of the sum its digits are gone.
+# $o_{\text{true}}$ first; after the logarithm of the sum its digits are gone, as the second wrong answer shows. The first is
+# the library's, and the third overflows where another score is much larger.
 
 # %% jupyter={"source_hidden": true}
 def small_loss_solution(o, label):
@@ -618,10 +681,10 @@ def plain_log1p(o, label):
     others = torch.cat([o[:label], o[label + 1:]]) - o[label]
     return others.exp().sum().log1p()
 
-assert grade(small_loss_solution, with_many_digits, small_cases, **strict)
-assert not grade(library_loss, with_many_digits, small_cases, **strict)
-assert not grade(subtracts_late, with_many_digits, small_cases, **strict)
-assert not grade(plain_log1p, with_many_digits, small_cases, **strict)
+assert grade(small_loss_solution, with_many_digits, **cases, **strict)
+assert not grade(library_loss, with_many_digits, **cases, **strict)
+assert not grade(subtracts_late, with_many_digits, **cases, **strict)
+assert not grade(plain_log1p, with_many_digits, **cases, **strict)
 
 # %% [markdown]
 # ```{solution-end}
@@ -905,9 +968,10 @@ for eta in (3, 10, 30, 100):
 
 # %%
 def predicted_winner():
+    """'cross-entropy', 'squared error' or 'neither'."""
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 from_zero = {name: max(accuracy(X_test @ descend(start, slopes, Y, eta, 50), Y_test).mean().item() for eta in (10, 30, 100))
              for name, slopes in losses_by_name.items()}
 ahead = from_zero['cross-entropy'] - from_zero['squared error']
@@ -947,10 +1011,28 @@ print(', '.join(f'{name} {right:.3f}' for name, right in from_zero.items()))
 #
 # Use {prf:ref}`thm-cross-entropy-convex` to show that without a penalty the mean loss, along any direction $\mathbf{V}$
 # of the weights, has curvature at most $\tfrac12 \lambda_{\max}(\mathbf{X}^\top \mathbf{X} / n)\, \|\mathbf{V}\|^2$.
-# Which steps can therefore never raise the loss? For our images $\lambda_{\max} = 1$. Is the learning rate 3 safe? Why
-# do much larger ones work, too?
+# Which steps can therefore never raise the loss? Write the longest one that this promises, `safe_step(X)`. For our images
+# $\lambda_{\max} = 1$. Is the learning rate 3 safe? Why do much larger ones work, too?
 # ```
-#
+
+# %%
+def safe_step(X):
+    """The longest step that the bound on the curvature allows: a number.
+
+    X: tensor (n, d), n >= 1, not zero, in float64.
+    safe_step(torch.eye(2)) is 8.0.
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def step_by_eigenvalue(X):
+    curvature = torch.linalg.eigvalsh(X.mT @ X / len(X))[-1] / 2
+    return 2 / curvature
+
+cases = dict(X=matrices((1, 4), (1, 3), edges=True).filter(lambda X: abs(X).max() > 0.1).map(torch.tensor))
+grade(safe_step, step_by_eigenvalue, **cases)
+
+# %% [markdown]
 # ```{solution-start} cross_entropy-step
 # :class: dropdown
 # ```
@@ -962,7 +1044,26 @@ print(', '.join(f'{name} {right:.3f}' for name, right in from_zero.items()))
 # long: here $4 / \lambda_{\max} = 4$, so 3 is safe. (The penalty adds only $\lambda$, one thousandth, to the
 # curvature.) But the bound counts on the worst case, two labels with probability $\frac12$ each for all images, and on
 # the direction of the biases, which alone has $\lambda_{\max} = 1$: the pixels vary less. So the true curvature is much
-# smaller.
+# smaller. Of the wrong answers, the first forgets the $\frac12$ in the curvature, the second the $\frac1n$, and the third
+# takes the sum of the eigenvalues for the largest.
+
+# %% jupyter={"source_hidden": true}
+def safe_step_solution(X):
+    return 4 * len(X) / torch.linalg.matrix_norm(X, 2) ** 2
+
+def without_the_half(X):
+    return 2 * len(X) / torch.linalg.matrix_norm(X, 2) ** 2
+
+def sum_for_mean(X):
+    return 4 / torch.linalg.matrix_norm(X, 2) ** 2
+
+def with_the_trace(X):
+    return 4 * len(X) / torch.linalg.matrix_norm(X) ** 2
+
+assert grade(safe_step_solution, step_by_eigenvalue, **cases)
+assert not grade(without_the_half, step_by_eigenvalue, **cases)
+assert not grade(sum_for_mean, step_by_eigenvalue, **cases)
+assert not grade(with_the_trace, step_by_eigenvalue, **cases)
 
 # %% [markdown]
 # ```{solution-end}
@@ -1033,7 +1134,7 @@ verify(
 # %% tags=["checks"]
 def sure_ones_count_less(slopes, k):  # the mean gradient of the surest quarter of the images, beside the least sure one
     O = X[k] @ wrong[k]
-    size = slopes(O, Y[k]).norm(dim=-1)[O.softmax(-1).amax(-1).argsort()]
+    size = slopes(O, Y[k]).norm(dim=-1)[O.softmax(-1).amax(-1).argsort(stable=True)]
     quarter = len(size) // 4
     return bool(size[-quarter:].mean() < 0.1 * size[:quarter].mean())
 

@@ -561,6 +561,24 @@ verify(
     seed=seeds(), share=scalars(0.05, 0.3), tries=15,
 )
 
+def comes_near(name, method):  # trained on 1000 examples
+    bayes, risk = curves[name]
+    return bool(abs(risk[method, -1].mean() - bayes) < 0.02)
+
+verify(
+    'with 1000 examples LDA and QDA come near the Bayes risk, but LDA does not where the widths differ',
+    lambda name, method: comes_near(name, method) == (name == 'same width' or method == 1),
+    slip=('says so of LDA for every width', comes_near),
+    name=list(worlds), method=[0, 1],
+)
+verify(
+    'with 24 examples of classes of the same width LDA errs less than QDA, on average',
+    lambda first, second: bool(np.diff(curves['same width'][1][[first, second], 1].mean(1))[0] > 0.02),
+    slip=('says so of QDA', lambda first, second: bool(
+        np.diff(curves['same width'][1][[second, first], 1].mean(1))[0] > 0.02)),
+    first=[0], second=[1],
+)
+
 # %% [markdown]
 # ## Shrinkage: discriminant analysis with few examples
 #

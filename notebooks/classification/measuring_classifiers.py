@@ -542,6 +542,12 @@ verify(
     seed=seeds(), q=scalars(0.05, 0.9), tries=40,
 )
 
+verify(
+    'the formula gives the precision that is measured with 4 malignant tumours in 361',
+    lambda: bool(abs(right / alarms - precision_at(4 / 361)) < 0.005),
+    slip=('forgets to change the base rate', lambda: bool(abs(right / alarms - precision_at(212 / 569)) < 0.005)),
+)
+
 # %% [markdown]
 # ## Calibration and cost: which threshold?
 #

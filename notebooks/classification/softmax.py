@@ -387,7 +387,7 @@ print('scores -1000 and -1001:', softmax(torch.tensor([-1000.0, -1001.0])))
 #
 # A common shift of the scores changes nothing, so we are free to choose one. We subtract the largest score. Then the
 # largest exponential is $e^0 = 1$. No exponential overflows, and the sum lies between 1 and $q$. Exponentials that
-# underflow to zero are too small to matter.
+# underflow to zero change the probabilities very little.
 
 # %%
 def stable_softmax(o):
@@ -1012,6 +1012,14 @@ verify(
     slip=('heats instead of cooling, and the other way round',
           lambda k: mean_loss(*splits[k][1]) > mean_loss(*splits[k][1], 1 / rows[k, 0])),
     k=list(range(5)),
+)
+
+verify(
+    'scaling brings the share of right answers nearer to what is claimed, in every bin',
+    lambda better, worse, k: bool(abs(np.subtract(*curves[better])[k]) < abs(np.subtract(*curves[worse])[k])),
+    slip=('exchanges trained and scaled scores', lambda better, worse, k: bool(
+        abs(np.subtract(*curves[worse])[k]) < abs(np.subtract(*curves[better])[k]))),
+    better=['scaled'], worse=['trained'], k=list(range(5)),
 )
 
 # %% [markdown]

@@ -139,8 +139,8 @@ print(sum(weights.numel() for weights in layer.parameters()))
 # (n_h - k_h + 1) \times (n_w - k_w + 1)
 # ```
 #
-# Each layer makes the picture smaller, and pixels at the border lie in few windows. **Padding** puts $p$ rows and
-# columns of zeros around it. On the other hand, a **stride** $s$ moves the window by $s$ pixels at a time, which
+# Each layer makes the picture smaller, and pixels at the border lie in few windows. **Padding** puts $p$ rows of
+# zeros above and below the picture, and $p$ columns on its left and right. A **stride** $s$ moves the window by $s$ pixels at a time, which
 # saves work and shrinks the output on purpose. Then each side has $\lfloor (n + 2p - k)/s \rfloor + 1$ places for a
 # window:
 
@@ -316,7 +316,7 @@ verify(
 # ```
 #
 # where a value outside the range of a die counts as zero. The two arguments add up to $i$, hence the minus sign. In
-# code, each $f(a)$ adds a copy of $g$ to the result, starting at the place $a$:
+# code, each $a$ adds $f(a)$ times a copy of $g$ to the result, starting at the place $a$:
 
 # %%
 def convolve(f, g):
@@ -985,7 +985,7 @@ print(f'changed on the right: {changed[..., 12:].sum():.0f} weights')
 
 # %% [markdown]
 # The gradient with respect to a weight of the first layer contains its pixel as a factor, and the pixels on the right were
-# always 0, as were some in the corners of the left half. So these weights are as random as at the start. The convolutional
+# always 0, as were a few at the left edge. So these weights are as random as at the start. The convolutional
 # network uses the same kernels in both halves. After six epochs it is also better on the left half.
 #
 # ```{exercise} ★★ Experiment: is the convolution enough?

@@ -1,5 +1,17 @@
 # ---
 # jupyter:
+#   book:
+#     functions:
+#       levi_civita: levi_civita()
+#       cross: cross(normal(3), normal(3))
+#       hat: hat(normal(3))
+#       vee: vee(hat(normal(3)))
+#       expands_to_zero: 'expands_to_zero(lambda a, b: cross(a, b) + cross(b, a))'
+#       lagrange_sum: lagrange_sum(normal(5), normal(5))
+#       gram: gram(normal(5), normal(5))
+#       area_vectors: area_vectors(normal(4, 5, 3))
+#       heron: heron(normal(6, 3), normal(6, 3), normal(6, 3))
+#     main: cross-components
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -40,7 +52,7 @@ from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 from scipy.spatial import ConvexHull
 
 from nbutils.cases import counts, integers, matrices, on, scalars, seeds, vectors
-from nbutils.checks import close, grade, holds
+from nbutils.checks import close, grade, holds, verify
 from nbutils.figures import panels, show_image
 
 plt.style.use('nbutils.book')
@@ -48,7 +60,7 @@ plt.style.use('nbutils.book')
 # %% [markdown]
 # ## The formula of the cross product
 #
-# The cross product of two vectors in space is a third vector. A symbol with three indices gives its entries: let
+# The cross product of two vectors in space is a third vector. The *Levi-Civita symbol* gives its entries: let
 # $\varepsilon_{ijk}$ be $1$ if $i, j, k$ are $1, 2, 3$ in this cyclic order, $-1$ if they are so after one exchange, and $0$
 # if two of them are equal. Then
 #
@@ -59,12 +71,14 @@ plt.style.use('nbutils.book')
 # ```
 
 # %%
-epsilon = np.zeros((3, 3, 3), dtype=int)
-for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-    epsilon[i, j, k], epsilon[i, k, j] = 1, -1
+def levi_civita():  # the symbol epsilon
+    epsilon = np.zeros((3, 3, 3), dtype=np.int8)
+    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        epsilon[i, j, k], epsilon[i, k, j] = 1, -1
+    return epsilon
 
 def cross(a, b):
-    return np.einsum('ijk,j,k->i', epsilon, a, b)
+    return np.einsum('ijk,j,k->i', levi_civita(), a, b)
 
 # %%
 a, b = np.array([2, 0, 0]), np.array([1, 3, 0])
@@ -185,7 +199,7 @@ print(f'volume         {ConvexHull(corners).volume:.3f}')
 
 # %%
 def hat(a):  # the matrix of b -> a x b
-    return np.einsum('ijk,j->ik', epsilon, a)
+    return np.einsum('ijk,j->ik', levi_civita(), a)
 
 def vee(m):  # back: the vector of a skew matrix
     return np.array([m[2, 1], m[0, 2], m[1, 0]])
@@ -344,6 +358,13 @@ holds(
     tries=50,
 )
 
+verify(
+    'vee takes back what hat does',
+    lambda a: close(vee(hat(a)), a),
+    slip=('reads the other triangle', lambda a: close(vee(hat(a).T), a)),
+    a=vectors(3),
+)
+
 # %% [markdown]
 # ## Products of products
 #
@@ -363,7 +384,7 @@ holds(
 # ```
 
 # %% tags=["checks"]
-delta = np.eye(3, dtype=int)
+delta, epsilon = np.eye(3, dtype=int), levi_civita()
 left = np.einsum('ijk,ilm->jklm', epsilon, epsilon)
 right = np.einsum('jl,km->jklm', delta, delta)
 right -= np.einsum('jm,kl->jklm', delta, delta)
@@ -661,6 +682,14 @@ holds(
     b=vectors(3).filter(np.any),
 )
 
+# %% tags=["checks"]
+verify(
+    'the matrix of a cross product is the commutator of the two matrices',
+    lambda a, b: close(commutator_gap(a, b), np.zeros((3, 3))),
+    slip=('adds the two products', lambda a, b: close(hat(np.cross(a, b)), hat(a) @ hat(b) + hat(b) @ hat(a))),
+    a=vectors(3), b=vectors(3),
+)
+
 # %% [markdown]
 # ## The wedge product: why the cross product needs three dimensions
 #
@@ -724,7 +753,7 @@ seven = np.zeros((7, 7, 7), dtype=int)
 for i in range(7):
     triple = np.array([i, i + 1, i + 3]) % 7
     for order in permutations(range(3)):
-        seven[tuple(triple[list(order)])] = epsilon[order]
+        seven[tuple(triple[list(order)])] = levi_civita()[order]
 
 def cross_7(a, b):
     return np.einsum('ijk,j,k->i', seven, a, b)
@@ -1007,6 +1036,21 @@ assert not grade(over_parallelograms, by_prisms, **cases)
 # %% [markdown]
 # ```{solution-end}
 # ```
+
+# %% tags=["checks"]
+def south_is_brighter(normals, level):
+    return bool(light(normals, falls_south > 0) > light(level) > light(normals, falls_south < 0))
+
+verify(
+    'southern slopes catch more light than flat ground, northern ones less',
+    lambda: south_is_brighter(n, flat),
+    slip=('loses a minus sign and exchanges the factors', lambda: south_is_brighter(-mirrored, -flat_mirrored)),
+)
+verify(
+    'flat ground catches the sine of the height of the sun',
+    lambda: close(light(flat), np.sin(noon)),
+    slip=('takes the cosine', lambda: close(light(flat), np.cos(noon))),
+)
 
 # %% [markdown]
 # ## Summary

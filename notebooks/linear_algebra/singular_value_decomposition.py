@@ -115,7 +115,8 @@ for ax, (title, (stage, names)) in zip(axes.flat, stages.items()):
 # ```
 #
 # The $\sigma_i > 0$ are the **singular values**, sorted with the largest first, and their number $r$ is the rank. The
-# $\mathbf{v}_i$ and the $\mathbf{u}_i$ are the right and left **singular vectors**. How do we find them? They must satisfy
+# $\mathbf{v}_i$ and the $\mathbf{u}_i$ are the right and left **singular vectors**. How do we find them? Since
+# $\mathbf{U}^\top\mathbf{U} = \mathbf{I}$, we have
 # $\mathbf{A}^\top\mathbf{A} = \mathbf{V}\boldsymbol\Sigma^2\mathbf{V}^\top$, so the $\mathbf{v}_i$ are eigenvectors of the
 # symmetric matrix $\mathbf{A}^\top\mathbf{A}$, with the eigenvalues $\sigma_i^2$. Then $\mathbf{u}_i =
 # \mathbf{A}\mathbf{v}_i / \sigma_i$:
@@ -145,7 +146,7 @@ print(sigma[0] * np.outer(U[:, 0], Vt[0]))
 print(sigma[1] * np.outer(U[:, 1], Vt[1]))
 
 # %% [markdown]
-# The first term is four times as large as the second. The [next section](low_rank_and_pca.ipynb) keeps only such large
+# The spectral norms of the two terms are 4 and 1. The [next section](low_rank_and_pca.ipynb) keeps only such large
 # terms. In practice you call the library, which is faster and more accurate. With `full_matrices=False` the matrices are as
 # small as possible.
 
@@ -315,11 +316,11 @@ print('determinant', np.linalg.det(A).round(3),
 # %% [markdown]
 # ```{admonition} A tempting mistake
 # :class: tip
-# Singular values are not the absolute values of the eigenvalues, except for symmetric matrices. Our first matrix has the
-# singular values 4 and 1, but both of its eigenvalues are 2. They tell nothing about the ellipse.
+# Singular values are the absolute values of the eigenvalues if the matrix is symmetric, but not in general. Our first matrix
+# has the singular values 4 and 1, but both of its eigenvalues are 2.
 # ```
 #
-# Singular values are also stable, which eigenvalues are not. If each entry of a matrix has a small error, no singular
+# Singular values are also stable. Eigenvalues need not be, if the matrix is not symmetric. If each entry of a matrix has a small error, no singular
 # value moves by more than the norm of the error. We put 0.01 in place of the zero of our first matrix:
 
 # %%
@@ -767,8 +768,8 @@ right.set(xticks=[1e-9, 1e-6, 1e-3, 1], yticks=[1e-9, 1e-6, 1e-3, 1]);
 # \mathbf{X}\mathbf{A}\mathbf{X} = \mathbf{Y}\mathbf{A}\mathbf{X} = \mathbf{Y}\mathbf{A}\mathbf{Y} = \mathbf{Y}$.
 # ```
 #
-# None of the four follows from the other three. If we add one term to $\mathbf{A}^+$, or take one away, exactly one rule
-# breaks. This table is for a $6 \times 5$ matrix of rank 2:
+# None of the four follows from the other three. Each of the following four changes of $\mathbf{A}^+$ breaks exactly one
+# rule. This table is for a $6 \times 5$ matrix of rank 2:
 
 # %% tags=["hide-input"]
 def broken(a, x):  # the numbers of the Penrose rules that x breaks
@@ -927,7 +928,7 @@ print('rank by the default cutoff:', np.linalg.matrix_rank(measured))
 print('rank by the noise:', (sigma > 1.1 * s * (m**0.5 + n**0.5)).sum())
 
 # %% [markdown]
-# Now a real case. A photograph is out of focus. Each pixel is a mean of its neighbours with Gaussian weights, and the camera
+# Now a larger case. We put a photograph out of focus. Each pixel is a mean of its neighbours with Gaussian weights, and the camera
 # stores it in $2^8 = 256$ levels of grey. The blur acts on the columns and the rows of the picture,
 # $\mathbf{B} = \mathbf{K}\mathbf{X}\mathbf{L}^\top$. Can the pseudoinverse undo it?
 
@@ -1104,7 +1105,7 @@ assert not grade(all_terms, by_trying, **cases)
 assert not grade(at_least_one_term, by_trying, **cases)
 
 # %% jupyter={"source_hidden": true}
-order = np.argsort(-stretch.ravel())
+order = np.argsort(-stretch.ravel(), kind='stable')
 residual = (c**2).sum() - np.append(0, c.ravel()[order] ** 2).cumsum()
 k = np.argmax(residual <= X.size / (255**2 * 12))
 found = error(sharpen(stretch.ravel()[order[k]]))

@@ -256,6 +256,28 @@ verify(
     g=nonzero, tries=3,
 )
 
+# %% tags=["checks"]
+mean_square = lambda w: ((X @ w - y) ** 2).mean()
+
+verify(
+    'the gradient of the mean squared error is that of autograd',
+    lambda w: close(gradient(torch.tensor(w)), torch.func.grad(mean_square)(torch.tensor(w))),
+    slip=('forgets the 2', lambda w: close(gradient(torch.tensor(w)) / 2, torch.func.grad(mean_square)(torch.tensor(w)))),
+    w=vectors(10), tries=20,
+)
+verify(
+    'the gap is the loss above that of least squares',
+    lambda w: close(gap(torch.tensor(w)), mean_square(torch.tensor(w)) - mean_square(best)),
+    slip=('takes the distance of the weights', lambda w: close(
+        (torch.tensor(w) - best).square().mean(), mean_square(torch.tensor(w)) - mean_square(best))),
+    w=vectors(10), tries=20,
+)
+verify(
+    'at its best step size Adagrad ends below momentum, and momentum below gradient descent',
+    lambda: bool(curve(adagrad, long)[-1] < curve(momentum, short)[-1] < curve(descent, short)[-1]),
+    slip=('turns the order round', lambda: bool(curve(adagrad, long)[-1] > curve(momentum, short)[-1])),
+)
+
 # %% [markdown]
 # ## Adam: momentum and a step size for each coordinate
 #
@@ -407,6 +429,15 @@ verify(
     slip=('forgets the root', lambda t, beta_1, beta_2: close(
         without_correction(t, beta_1, beta_2), (1 - beta_1**t) / (1 - beta_2**t))),
     t=[1, 2, 10, 1000], beta_1=scalars(0.1, 0.99), beta_2=scalars(0.5, 0.999), tries=60,
+)
+
+verify(
+    'decoupled decay shrinks the weights by eta c, and the penalty leaves the first step of Adam as it was',
+    lambda c: close(first_step(torch.optim.AdamW, c), (1 - 0.1 * c) * np.array([5.0, -2.0]))
+    and close(first_step(torch.optim.Adam, c), [4.9, -1.9]),
+    slip=('lets Adam shrink the weights by eta c', lambda c: close(
+        first_step(torch.optim.Adam, c), (1 - 0.1 * c) * np.array([5.0, -2.0]))),
+    c=[0.01, 1, 5],
 )
 
 # %% [markdown]

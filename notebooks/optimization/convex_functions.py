@@ -188,7 +188,7 @@ print('height of the chord:', round(gap(lambda x: x @ A @ x, u, v, 0.5), 2))
 def floor_at(a, b, x):
     raise NotImplementedError('your turn')
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def floor_by_search(a, b, x):  # the lowest end of a chord above (1, b)
     height = lambda end: (1 - 1 / x) * a + end / x  # of the chord at 1
     ends = np.linspace(-40, 40, 80_001)
@@ -327,7 +327,7 @@ for name, model in (('linear', torch.positive), ('tanh', torch.tanh)):
 def enough(a, k):
     raise NotImplementedError('your turn')
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def enough_by_grid(a, k):
     x, h = np.linspace(-10, 10, 20_001), 1e-3
     f = lambda x: a * np.sin(k * x)
@@ -683,7 +683,7 @@ for name, h in combinations.items():
 def verdict(bend, slope, inner):
     raise NotImplementedError('your turn')
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 outer = {
     (1, 1): np.exp, (1, -1): lambda t: np.exp(-t),
     (-1, 1): lambda t: -np.exp(-t), (-1, -1): lambda t: -np.exp(t),
@@ -793,7 +793,7 @@ print('−entropy:     ', (s * np.log(s) + (1 - s) * np.log1p(-s)).round(3))
 # So $f^{**}$ is the *convex envelope* of $f$. For a graph of finitely many points it is enough to try the slopes of chords,
 # because the edges of the envelope are chords.
 
-# %% tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: a double well with lines of several slopes touching it from below and, over it, its convex envelope with a straight bridge between the valleys. Right: the conjugate as a function of the slope, convex with a kink at the slope of the bridge."}} tags=["hide-input"]
 def chord_slopes(f, x, reach):
     i, j = np.triu_indices(len(x), 1)
     i, j = i[j - i <= reach], j[j - i <= reach]
@@ -802,7 +802,6 @@ def envelope(f, x, reach):
     s = chord_slopes(f, x, reach)
     return conjugate(conjugate(f, x, s), s, x)
 
-# %% mystnb={"image": {"alt": "Left: a double well with lines of several slopes touching it from below and, over it, its convex envelope with a straight bridge between the valleys. Right: the conjugate as a function of the slope, convex with a kink at the slope of the bridge."}} tags=["hide-input"]
 x = np.linspace(-2, 2, 201)
 f = x**4 / 2 - x**2 * 1.2 + x / 3
 s = np.linspace(-3, 3, 301)
@@ -838,7 +837,7 @@ right.set(xlabel='slope s', ylabel='f*(s)');
 def rounded(x, t):
     raise NotImplementedError('your turn')
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def rounded_by_search(x, t):
     y = np.linspace(-12, 12, 240_001)
     return (abs(y) + (x - y) ** 2 / (2 * t)).min()

@@ -230,7 +230,7 @@ for ax, name in zip(axes, ('x²', '√|x|'), strict=True):
 def inside(p, a, b, c):
     raise NotImplementedError('your turn')
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def weights_exist(p, a, b, c):
     equations = np.vstack([np.transpose([a, b, c]), np.ones(3)])
     return linprog(np.zeros(3), A_eq=equations, b_eq=[*p, 1]).status == 0
@@ -297,11 +297,11 @@ def is_convex_as(region, name):
     f = functions[name]
     return above_chord_nowhere(f) == looks_convex(lambda p: region(f, p))
 
-holds('dl.convexity.need-defs',
-      lambda name: is_convex_as(lambda f, p: p[1] >= f(p[0]), name),
-      slip=('looks at the sublevel sets in place of the epigraph',
-            lambda name: is_convex_as(lambda f, p: f(p[0]) <= 0.5, name)),
-      name=list(functions))
+verify('a function is convex exactly if its epigraph is',
+       lambda name: is_convex_as(lambda f, p: p[1] >= f(p[0]), name),
+       slip=('looks at the sublevel sets in place of the epigraph',
+             lambda name: is_convex_as(lambda f, p: f(p[0]) <= 0.5, name)),
+       name=list(functions))
 
 def local_minima_agree(c, closed):
     x = np.arange(-9.0, 10)
@@ -316,6 +316,24 @@ verify('over a convex set a local minimum of a convex function is global',
        slip=('minimizes over a set with a gap',
              lambda c: local_minima_agree(c, 2)),
        c=scalars(-12, 12))
+
+# %% tags=["checks"]
+def from_a_to_b(lam):
+    return np.array([1.4 * lam - 0.6, 0.3])
+
+verify(
+    'the segment stays in the disc, and crosses the hole of the ring where |x| < √0.07',
+    lambda lam: bool(in_disc(from_a_to_b(lam)) and in_ring(from_a_to_b(lam)) == (abs(1.4 * lam - 0.6) >= 0.07**0.5)),
+    slip=('fills the hole', lambda lam: bool(in_ring(from_a_to_b(lam)))),
+    lam=scalars(0, 1),
+)
+verify(
+    'the disc ends at the distance one',
+    lambda r, angle: bool(in_disc(r * np.array([np.cos(angle), np.sin(angle)])) == (r <= 1)),
+    slip=('takes the square around it', lambda r, angle: bool(
+        (abs(r * np.array([np.cos(angle), np.sin(angle)])) <= 1).all() == (r <= 1))),
+    r=scalars(0, 1.4).filter(lambda r: abs(r - 1) > 1e-9), angle=scalars(0, 6),
+)
 
 # %% [markdown]
 # ## Projection: the nearest point of a convex set
@@ -472,7 +490,7 @@ for ax, name in ((one, 'convex'), (two, 'not convex')):
 def project_affine(x, A, b):
     raise NotImplementedError('your turn')
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def nearest(x, g, start=0.1, kind='ineq'):  # min |v - x| with g(v) >= 0
     return minimize(
         lambda v: (v - x) @ (v - x) / 2, np.full(len(x), start),
@@ -586,13 +604,11 @@ x = np.random.default_rng(0).normal(size=100)
 for name, project in (('ball', project_ball), ('l1 ball', project_diamond)):
     print(f'{name:8} {np.count_nonzero(project(x, 3)):3} of 100 are not zero')
 
-# %% tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: the diamond in the plane, with arrows from points around it to their projections; wide regions of points, shaded, end at the four corners. Right: the first weight against the score t; softmax is a smooth curve that never reaches zero or one, sparsemax a straight ramp from zero at minus one to one at plus one."}} tags=["hide-input"]
 t = np.linspace(-3, 3, 241)
 scores = np.stack([t, 0 * t], 1)  # (241, 2)
 sparse = project_simplex(scores)[:, 0]
 soft = torch.softmax(torch.tensor(scores), 1)[:, 0]
-
-# %% mystnb={"image": {"alt": "Left: the diamond in the plane, with arrows from points around it to their projections; wide regions of points, shaded, end at the four corners. Right: the first weight against the score t; softmax is a smooth curve that never reaches zero or one, sparsemax a straight ramp from zero at minus one to one at plus one."}} tags=["hide-input"]
 fig, (flat, curve) = panels(2, height=2.7)
 flat.fill([1, 0, -1, 0], [0, 1, 0, -1], color='C0', alpha=0.3, lw=0)
 side = np.linspace(-2, 2, 161)
@@ -628,7 +644,7 @@ curve.set(xlabel='score t beside a score 0', ylabel='weight');
 def project_capped(x, c):
     raise NotImplementedError('your turn')
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def nearest_capped(x, c):
     return nearest(x, lambda v: np.r_[v, c - v, 1 - v.sum(), v.sum() - 1])
 
@@ -884,7 +900,7 @@ rate.set(xlabel='round', ylabel='distance to the nearest point',
 def contraction(alpha):
     raise NotImplementedError('your turn')
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def measured_contraction(alpha):
     second = np.array([np.cos(alpha), np.sin(alpha)])
     lines = [lambda v: v @ second * second, lambda v: v * [1, 0]]
@@ -1097,6 +1113,13 @@ verify('Dykstra finds the nearest correlation matrix',
        slip=('projects in turn without giving anything back',
              lambda seed: is_nearest(seed, 0)),
        seed=seeds(), tries=8)
+
+verify(
+    'with corrections the result is nearer, by more than 0.01 % and less than 1 %',
+    lambda kept, lost: bool(1e-4 < distance_moved(lost) / distance_moved(kept) - 1 < 1e-2),
+    slip=('exchanges the two', lambda kept, lost: bool(1e-4 < distance_moved(kept) / distance_moved(lost) - 1)),
+    kept=[1], lost=[0],
+)
 
 # %% [markdown]
 # ## Summary

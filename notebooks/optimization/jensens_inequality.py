@@ -242,7 +242,7 @@ ax.legend(loc='upper left');
 def growth(x, a):  # factors x (n,), probabilities a (n,)
     raise NotImplementedError('your turn')
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def growth_by_counting(x, a):  # 400 years with just the right shares
     years = np.repeat(x, np.round(400 * a).astype(int))
     return np.prod(years ** (1 / 400))
@@ -432,7 +432,7 @@ ax.legend(loc='upper right');
 def mixing_gain(P, w):  # P (K, n), w (K,)
     raise NotImplementedError('your turn')
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def gain_by_entropies(P, w):
     return entr(w @ P).sum() - w @ entr(P).sum(1)
 
@@ -604,7 +604,7 @@ for m, s in ((0, 1), (0.5, 0.3), (best_m, best_s)):
           f'{bound + off:.3f}')
 print(f'log P(x) = {norm.logpdf(x_seen, 0, wide):.3f}')
 
-# %% tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: minus log P(x) for a mixture of two Gaussians, a curve with two valleys. Above it the average over the prior, a single parabola that stays far above in the valleys, and the bound with the posterior at x = 0.9, a parabola that touches the curve at that point. Right: the evidence lower bound against the mean of q for three widths: three parabolas below the ceiling log p(x), of which the one with the posterior's width touches it."}} tags=["hide-input"]
 t = np.linspace(-4, 4.5, 300)
 pi, centres = np.array([0.6, 0.4]), np.array([-1.5, 2.0])
 surprise = -logsumexp(log_parts(t, centres, pi), axis=1)
@@ -616,8 +616,6 @@ curves = {
     s: elbo(m_axis, s, x_seen, sigma) for s in (best_s, 0.3, 1.4)
 }
 ceiling = norm.logpdf(x_seen, 0, wide)
-
-# %% mystnb={"image": {"alt": "Left: minus log P(x) for a mixture of two Gaussians, a curve with two valleys. Above it the average over the prior, a single parabola that stays far above in the valleys, and the bound with the posterior at x = 0.9, a parabola that touches the curve at that point. Right: the evidence lower bound against the mean of q for three widths: three parabolas below the ceiling log p(x), of which the one with the posterior's width touches it."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=3)
 left.plot(t, surprise, label='−log P(x)')
 left.plot(t, by_prior, label='Y from P(Y)')
@@ -650,7 +648,7 @@ right.legend(loc='lower center');
 def em_step(x, mu, pi):  # x (N,), mu (K,), pi (K,) -> (K,)
     raise NotImplementedError('your turn')
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def step_by_search(x, mu, pi):
     square = (x[:, None] - mu) ** 2
     weight = pi * np.exp(-square / 2)
@@ -945,7 +943,7 @@ ax.set(ylim=(None, ceiling + 1));
 def limit(x, sigma):
     raise NotImplementedError('your turn')
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def limit_by_quadrature(x, sigma):
     moment = lambda k: quad(
         lambda z: norm.pdf(z) * norm.pdf(x, z, sigma) ** k, -9, 9,
@@ -1029,6 +1027,23 @@ assert (by_size < ceiling).all()
 assert close(expected(np.exp, 0.7, 1.3), np.exp(0.7 + 1.3**2 / 2))
 relu_mean = 1.3 * norm.pdf(0.7 / 1.3) + 0.7 * norm.cdf(0.7 / 1.3)
 assert close(expected(CONVEX['relu'], 0.7, 1.3), relu_mean, rtol=1e-5)
+
+means = by_size.mean(1)
+
+verify(
+    'with twice as many draws the bound is tighter, on average, and it keeps below the evidence',
+    lambda i, way: bool(0 < way * (means[i + 1] - means[i]) and means[i + 1] < ceiling),
+    slip=('says that it gets looser', lambda i, way: bool(0 < way * (means[i] - means[i + 1]))),
+    i=list(range(9)), way=[1],
+)
+verify(
+    'the bound ranks the turned model below the smaller one, although its evidence is larger',
+    lambda better, worse: bool(log_evidence(held_out, *models[better]) > log_evidence(held_out, *models[worse])
+                               and mean_field_bound(held_out, *models[better]) < mean_field_bound(held_out, *models[worse])),
+    slip=('says so of the model that is not turned', lambda better, worse: bool(
+        mean_field_bound(held_out, *models['d = 24']) < mean_field_bound(held_out, *models[worse]))),
+    better=['d = 24, turned'], worse=['d = 20'],
+)
 
 # %% [markdown]
 # ## Summary

@@ -128,8 +128,8 @@ axes[1].set(xlabel='x₁');
 # cancel in the velocity, and the moves along the floor add up.
 
 # %% [markdown]
-# Look at the second column of each pair. Gradient descent multiplies $x_2$ by $1 - 30 \cdot 2/31 \approx -0.935$ at each
-# step, so it changes sides every time and shrinks slowly. Momentum has brought both coordinates near zero.
+# Look at the second number of each pair. Gradient descent multiplies $x_2$ by $1 - 30 \cdot 2/31 \approx -0.935$ at each
+# step, so it changes sides every time and shrinks slowly. After 40 steps momentum has brought both coordinates near zero.
 #
 # (aw.momentum.local-dir)=
 # Why did gradient descent set out in a bad direction? Because $-\nabla f$ is the direction of greatest descent only for very
@@ -167,7 +167,7 @@ print(f'alternating gradient: {(weights * signs).sum():.2f} times as long')
 #
 # (aw.momentum.damping)=
 # The number $\beta$ says how much the old velocity is damped. Where the ground is flat, the velocity is multiplied by $\beta$
-# at each step: $\mathbf{v}_t = \beta^t\,\mathbf{v}_0$. So a *large* $\beta$ damps *little*. For $\beta = 0.9$ a tenth of the
+# at each step: if we enter with $\mathbf{v}_0$, then $\mathbf{v}_t = \beta^t\,\mathbf{v}_0$. So a *large* $\beta$ damps *little*. For $\beta = 0.9$ a tenth of the
 # velocity is left after 22 steps, since $0.9^{22} \approx 0.1$.
 #
 # ### Momentum in PyTorch
@@ -371,6 +371,22 @@ verify(
     a=vectors(2), b=vectors(2), beta=scalars(0.1, 0.9), tries=30,
 )
 
+def valley(x):
+    return (x[0]**2 + 30 * x[1]**2) / 2
+
+verify(
+    'the gradient of the valley is that of differences',
+    lambda x: close(gradient(x), [(valley(x + h) - valley(x - h)) / 2e-4 for h in 1e-4 * np.eye(2)]),
+    slip=('exchanges the two curvatures', lambda x: close(
+        gradient(x[::-1])[::-1], [(valley(x + h) - valley(x - h)) / 2e-4 for h in 1e-4 * np.eye(2)])),
+    x=vectors(2, -10, 10), tries=40,
+)
+verify(
+    'after 40 steps momentum has less than a twentieth of the way left that gradient descent has',
+    lambda: bool(20 * norm(ball[40]) < norm(descent[40])),
+    slip=('exchanges the two', lambda: bool(20 * norm(descent[40]) < norm(ball[40]))),
+)
+
 # %% [markdown]
 # ## Convergence rate: the square root of the condition number
 #
@@ -401,8 +417,8 @@ for kappa in 10, 100, 1000:
     print(f'{kappa:5} {plain:18} {fast:10} {plain / fast:7.1f}')
 
 # %% [markdown]
-# Gradient descent needs ten times as many steps whenever $\kappa$ is ten times as large. Momentum needs only about three times
-# as many, which is near $\sqrt{10}$. Why the root? On a quadratic we can look at one eigendirection at a time. Let its
+# Gradient descent needs ten times as many steps whenever $\kappa$ is ten times as large. Momentum needs only about three and a half
+# times as many, which is near $\sqrt{10}$. Why the root? On a quadratic we can look at one eigendirection at a time. Let its
 # curvature be $a$ and the error there be $e_t$, so that the slope is $a e_t$. Then {eq}`momentum-step` says
 # $e_t = e_{t-1} - \eta(\beta v_{t-1} + a e_{t-1})$. The move before this one was $-\eta v_{t-1} = e_{t-1} - e_{t-2}$. Together,
 #
@@ -507,7 +523,7 @@ right.set(xlabel='step', ylabel='distance to the minimum', ylim=(1e-12, 30));
 # Gradient descent has the factor $\frac{\kappa - 1}{\kappa + 1}$ at best. For $\kappa = 10^4$ that is
 # $(10^4 - 1)/(10^4 + 1) \approx 0.9998$, against $(10^2 - 1)/(10^2 + 1) \approx 0.98$ with momentum: a hundred times fewer
 # steps for each digit. At both ends of the band the two roots are equal, and then $t\rho^t$ is a solution as well as
-# $\rho^t$. So with the best pair the error falls like $t\rho^t$. This is why the curve in the figure lies a little above its
+# $\rho^t$. So with the best pair the error falls like $t\rho^t$. This is why the curve of momentum in the figure lies above its
 # forecast.
 #
 # (aw.momentum.accelerates)=
@@ -618,6 +634,25 @@ holds(
     lambda kappa, seed: faster_and_smoother(kappa, seed, (1 - kappa**-0.5) ** 2),
     slip=('takes β = 0.99 for every valley', lambda kappa, seed: faster_and_smoother(kappa, seed, 0.99)),
     kappa=[4, 5, 10, 30, 100, 1000], seed=seeds(), tries=60,
+)
+
+def grows_like(power, method, pair):  # from κ = 100 to κ = 1000
+    few, many = (steps_needed(distances(method, kappa, *pair(kappa), 9000)) for kappa in (100, 1000))
+    return bool(abs(np.log10(many / few) - power) < 0.05)
+
+best_plain = lambda kappa: (2 / (kappa + 1), 0)
+
+verify(
+    'gradient descent with its best step needs steps in proportion to κ',
+    lambda power: grows_like(power, momentum, best_plain),
+    slip=('says its root', lambda power: grows_like(power / 2, momentum, best_plain)),
+    power=[1],
+)
+verify(
+    'momentum with the best pair needs about √κ steps',
+    lambda power: grows_like(power, momentum, best_pair),
+    slip=('says κ', lambda power: grows_like(2 * power, momentum, best_pair)),
+    power=[0.52],
 )
 
 # %% [markdown]
@@ -823,8 +858,8 @@ right.set(xlabel='η / (1 − β)', ylabel='gap after 300 steps', ylim=(10, 4e3)
 
 # %% [markdown]
 # At its best step size momentum ends where gradient descent ends, within the standard errors shown. The figure says more: up
-# to the best step size, momentum does what gradient descent does with a ten times larger step size. Momentum could cancel
-# jumps from wall to wall. These begin only at step sizes beyond $1/L = 0.12$. In these 300 steps the noise of the batches
+# to the best step size, momentum does what gradient descent does with a ten times larger step size. Momentum helps by
+# cancelling jumps from wall to wall. But such jumps begin only at step sizes beyond $1/L = 0.12$. In these 300 steps the noise of the batches
 # makes the best step size much smaller, so there are no such jumps. So momentum helps where the valley limits the step, not
 # the noise: with full gradients, or with very large batches. It is also reported to help on the badly conditioned problems
 # of deep networks {cite}`sutskever2013importance`. In PyTorch the rule of thumb reads:

@@ -117,7 +117,7 @@ print(f'     ({w[0]:.3f}, {w[1]:6.3f})  {norm(w):.3f}  {loss(w):9.5f}',
 # direction back, the others should change as well.
 # :::
 
-# %% tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Contours of a least-squares loss whose minimum lies outside a shaded disc. Left: plain descent leaves the disc for the minimum; projected descent reaches the rim, slides along it and stops where the rim touches a contour. Right: the iterates of projected stochastic descent scatter along the rim and inside, around that point, and do not settle."}} tags=["hide-input"]
 paths = {
     'plain': projected_gd(full_gradient, lambda w: w, start, 0.3, 12),
     'projected': path,
@@ -137,8 +137,6 @@ def optimum(X, y):  # in the ball of radius 1
     return solver(X.T @ X / len(y), X.T @ y / len(y), lambda w: 1 - w @ w)
 
 best = optimum(X, y)
-
-# %% mystnb={"image": {"alt": "Contours of a least-squares loss whose minimum lies outside a shaded disc. Left: plain descent leaves the disc for the minimum; projected descent reaches the rim, slides along it and stops where the rim touches a contour. Right: the iterates of projected stochastic descent scatter along the rim and inside, around that point, and do not settle."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.9, sharey=True)
 u, v = np.meshgrid(np.linspace(-1.3, 2.1, 120), np.linspace(-1.3, 1.5, 120))
 loss = ((X @ np.stack([u, v]).reshape(2, -1) - y[:, None]) ** 2).mean(0) / 2
@@ -214,7 +212,7 @@ print(f'length of the optimum: {norm(best):.2f}, '
 def nonnegative_ls(X, y):
     raise NotImplementedError('your turn')
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def by_active_set(X, y):
     return nnls(X, y)[0]
 
@@ -411,7 +409,7 @@ right.set(xlabel='step', ylabel='excess loss', title='flat valleys');
 def possible_gain(w, g):
     raise NotImplementedError('your turn')
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def gain_by_program(w, g):
     n = len(g)
     return g @ w - linprog(g, A_eq=np.ones((1, n)), b_eq=[1]).fun
@@ -664,15 +662,13 @@ for seed in (18, 1):
     print(f'problem {seed:2}: slope of the lowest value {slope:.3f},',
           f'lambda1 = {forces(seed, 2)[0][0]:.3f}')
 
-# %% tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: a disc cut by a half-plane, with contours of a quadratic whose free minimum lies outside. At the optimum, a corner, an arrow for the negative gradient is balanced by two arrows of the constraints, perpendicular to circle and line. Right: the lowest permitted value against the slack in the squared radius, a falling curve above its tangent at zero with slope minus lambda one."}} tags=["hide-input"]
 A, b, n, corner = best_by_rules(18, dim=2)
 lam = forces(18, dim=2)[0]
 _, normals = rules(corner, n)
 slacks = np.linspace(-0.7, 1.6, 47)
 values = np.array([lowest(18, slack, dim=2) for slack in slacks])
 line = lowest(18, 0, dim=2) - lam[0] * slacks
-
-# %% mystnb={"image": {"alt": "Left: a disc cut by a half-plane, with contours of a quadratic whose free minimum lies outside. At the optimum, a corner, an arrow for the negative gradient is balanced by two arrows of the constraints, perpendicular to circle and line. Right: the lowest permitted value against the slack in the squared radius, a falling curve above its tangent at zero with slope minus lambda one."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.9)
 u, v = np.meshgrid(np.linspace(-1.2, 2, 160), np.linspace(-1.2, 1.6, 160))
 points = np.stack([u, v])
@@ -713,7 +709,7 @@ right.set(xlabel='slack s₁ in ‖w‖² ≤ 1 + s₁', ylabel='lowest value p'
 def water_filling(a):
     raise NotImplementedError('your turn')
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def power_by_solver(a):
     return minimize(
         lambda p: -np.log1p(a * p).sum(), np.full(len(a), 1 / len(a)),
@@ -1014,7 +1010,7 @@ right.set(xlabel='round', ylabel='error', ylim=(1e-11, 9),
 def ball_ls(X, y, r):
     raise NotImplementedError('your turn')
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def ball_ls_by_solver(X, y, r):
     return solver(X.T @ X, X.T @ y, lambda w: r**2 - w @ w)
 
@@ -1176,7 +1172,8 @@ print(f'dictionary pictures in use: {(W > 1e-3).sum(1).mean():.0f} of 300')
 
 # %%
 def both_right(shares, truth):
-    top, right = (np.sort(np.argsort(-s, 1)[:, :2]) for s in (shares, truth))
+    top, right = (np.sort(np.argsort(-s, 1, kind='stable')[:, :2])
+                  for s in (shares, truth))
     return (top == right).all(1).mean()
 
 def compare(seed):

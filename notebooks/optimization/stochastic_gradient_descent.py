@@ -208,7 +208,7 @@ print('exact solution  ', goal.round(3))
 def corrected(G, p):
     raise NotImplementedError('your turn')
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def mean_over_draws(answer):
     return lambda G, p: np.asarray(p) @ answer(np.array(G), np.asarray(p))
 
@@ -317,6 +317,19 @@ verify('for least squares the mean of all walks is the walk of descent',
              lambda seed: mean_walk_is_descent(seed, grad_logistic)),
        seed=seeds(), tries=20)
 
+verify(
+    'the gap is half the mean square of the change in the predictions',
+    lambda w: close(gap(w[None])[0], norm(X @ (w - goal))**2 / (2 * len(y))),
+    slip=('forgets the half', lambda w: close(2 * gap(w[None])[0], norm(X @ (w - goal))**2 / (2 * len(y)))),
+    w=vectors(2), tries=40,
+)
+verify(
+    'after one pass SGD is ahead of descent, which needs twelve passes to go lower',
+    lambda passes: bool((gap(noisy)[442] < gap(smooth)[passes]) == (passes < 12)),
+    slip=('says so after twelve passes, too', lambda passes: bool(gap(noisy)[442] < gap(smooth)[passes])),
+    passes=[1, 2, 12],
+)
+
 # %% [markdown]
 # ## Minibatches: how the batch size reduces the variance
 #
@@ -395,7 +408,7 @@ def measured_variance(b, replace, seed, K=500):  # mean and standard error
     if replace:
         B = rng.integers(442, size=(K, b))
     else:
-        B = rng.random((K, 442)).argsort(1)[:, :b]
+        B = rng.random((K, 442)).argsort(1, kind='stable')[:, :b]
     squares = norm(G[B].mean(1) - G.mean(0), axis=1) ** 2
     return squares.mean(), squares.std() / K**0.5
 
@@ -442,7 +455,7 @@ ax.set(xlabel='batch size b', ylabel='variance of the gradient',
 def smallest_batch(S2, N, v):
     raise NotImplementedError('your turn')
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def smallest_batch_by_trial(S2, N, v):
     b = 1
     while S2 / b * (N - b) / (N - 1) > v:
@@ -804,14 +817,13 @@ print('mean square error after 256, 1024, 4096 steps')
 for name, curve in curves.items():
     print(f'{name:8}', *(f'{curve[k - 1]:.5f}' for k in (256, 1024, 4096)))
 
-# %% tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Mean square error against steps on logarithmic axes for four schedules, each a forecast line with a band of walkers. The constant step ends on a plateau, one over root t falls with slope one half, one over t and the halved staircase fall with slope one."}} tags=["hide-input"]
 marks = np.unique(np.geomspace(1, T, 40).astype(int))
 walked = {}
 for seed, (name, steps) in enumerate(schedules.items()):
     squares = [(v**2).sum(1) for v in crowd(steps, [1, -1], 300, seed)]
     walked[name] = np.array(squares)[marks - 1]  # (times, 300)
 
-# %% mystnb={"image": {"alt": "Mean square error against steps on logarithmic axes for four schedules, each a forecast line with a band of walkers. The constant step ends on a plateau, one over root t falls with slope one half, one over t and the halved staircase fall with slope one."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3.4))
 for i, (name, curve) in enumerate(curves.items()):
     ax.loglog(t, curve, color=f'C{i}', lw=1.5, label=name)
@@ -841,7 +853,7 @@ label_lines(ax);
 def averaged_variance(gamma, T):
     raise NotImplementedError('your turn')
 
-# %% jupyter={"source_hidden": true}
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def by_covariance(gamma, T):
     age = np.subtract.outer(np.arange(T), np.arange(T))
     response = np.where(age >= 0, gamma * (1 - gamma) ** np.maximum(age, 0), 0)

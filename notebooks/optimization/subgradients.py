@@ -1,5 +1,20 @@
 # ---
 # jupyter:
+#   book:
+#     functions:
+#       is_subgradient: is_subgradient(l1, np.zeros(3), np.full(3, 0.9), normal(20, 3))
+#       l1: l1(normal(4, 3))
+#       hinge: hinge(normal(4, 1))
+#       total_miss: total_miss(normal(1), normal(5))
+#       slopes_by_rule: slopes_by_rule(2, np.array([1, 2, 2, 7]))
+#       subgradient_descent: subgradient_descent(np.sign, normal(3), 0.1 * uniform(20))
+#       absolute_loss: absolute_loss(normal(8, 3), normal(8), normal(3))
+#       absolute_subgrad: absolute_subgrad(normal(8, 3), normal(8))(normal(3))
+#       soft: soft(normal(5), 0.5)
+#       ista: 'ista(lambda w: w - 1, soft, normal(3), 0.5, 9)'
+#       lasso_value: lasso_value(normal(8, 3), normal(8), normal(3), 0.1)
+#       lasso_ista: lasso_ista(normal(8, 3), normal(8), 0.1, 9)
+#     main: ml.opt.subgradients.def
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -698,6 +713,19 @@ verify('the rate 1 / sqrt(T + 1) is attained',
              lambda T: close(worst_gap(T), 1 / (T + 1))),
        T=[1, 3, 10, 30, 100])
 
+verify(
+    'the step along (1, 3) from (1, 0) leads up by eight times its length',
+    lambda gamma: close(slanted(np.array([1 - gamma, -3 * gamma])), 1 + 8 * gamma),
+    slip=('forgets the slope in y', lambda gamma: close(slanted(np.array([1 - gamma, 0])), 1 + 8 * gamma)),
+    gamma=scalars(0.01, 0.5),
+)
+verify(
+    'the walk comes nearer at each of the first twenty steps',
+    lambda t: bool(norm(walk[t + 1]) < norm(walk[t])),
+    slip=('says that its values fall', lambda t: bool(slanted(walk[t + 1]) < slanted(walk[t]))),
+    t=list(range(20)),
+)
+
 # %% [markdown]
 # ## Proximal gradient descent: soft thresholding and ISTA
 #
@@ -797,7 +825,7 @@ def lasso_ista(X, y, lam, T, stretch=1):
     L = np.linalg.eigvalsh(X.T @ X / len(y))[-1]
     grad = lambda w: X.T @ (X @ w - y) / len(y)
     return ista(grad, lambda v, gamma: soft(v, gamma * lam),
-                np.zeros(X.shape[1]), stretch / L, T), L
+                0.0 * X[0], stretch / L, T), L
 
 def lasso_by_sklearn(X, y, lam):
     return Lasso(lam, fit_intercept=False, tol=1e-12,

@@ -45,11 +45,11 @@ import numpy as np
 from scipy.integrate import quad
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit, xlogy
-from scipy.stats import binom, chi2, expon, kstest, laplace, norm
+from scipy.stats import beta, binom, chi2, expon, kstest, laplace, norm
 from sklearn.linear_model import LogisticRegression
 
-from nbutils.cases import integers, scalars, seeds, vectors
-from nbutils.checks import below, close, erratum, grade, holds, verify
+from nbutils.cases import integers, matrices, on, scalars, seeds, vectors
+from nbutils.checks import below, close, grade, holds, verify
 from nbutils.figures import GREY, label_lines, panels
 
 plt.style.use('nbutils.book')
@@ -255,24 +255,32 @@ right.text(0.85, -12, 'Gaussian', color='C0');
 #
 # Some lamps failed at the times $t_1, \dots, t_r$, the others were still burning when the test was stopped at time $T$.
 # Lifetimes have the density $\lambda e^{-\lambda t}$, so a lamp burns longer than $T$ with probability $e^{-\lambda T}$.
-# Write `lamp_rate(failed, survivors, T)`, the most likely $\lambda$, for an array of $r \ge 1$ times and a number of
-# survivors that may be 0.
+# Write `lamp_rate(failed, survivors, T)`, the most likely $\lambda$.
 # ```
 
 # %%
 def lamp_rate(failed, survivors, T):
-    """The most likely rate: lamp_rate(np.array([1., 3.]), 0, 5.) is 0.5."""
+    """The most likely rate: a float.
+
+    failed: float array (r,), r >= 1, the times of failure, all in (0, T].
+    survivors: int >= 0, how many lamps still burn at the time T, a float.
+    lamp_rate(np.array([1.0, 3.0]), 0, 5.0) is 0.5.
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def searched_rate(failed, survivors, T):
     def surprise(log_rate):
-        lamp = expon(scale=np.exp(-log_rate))
-        return -lamp.logpdf(failed).sum() - survivors * lamp.logsf(T)
+        densities = log_rate - np.exp(log_rate) * failed
+        return np.exp(log_rate) * survivors * T - densities.sum()
     return np.exp(minimize_scalar(surprise, bracket=(-9, 3), tol=1e-12).x)
 
-lamps = [(np.array([1., 2.5]), 3, 4.), (np.array([.3, .4, 2.]), 0, 5.), (np.array([7.]), 9, 8.)]
-grade(lamp_rate, searched_rate, lamps, rtol=1e-5)
+cases = dict(
+    failed=vectors((1, 5), 0.1, 5, edges=True),
+    survivors=on(0, 1) | integers(0, 9),
+    T=lambda failed: on(failed.max()) | scalars(failed.max(), 9),
+)
+grade(lamp_rate, searched_rate, **cases, rtol=1e-5)
 
 # %% [markdown]
 # ```{solution-start} mle-lamps
@@ -281,7 +289,8 @@ grade(lamp_rate, searched_rate, lamps, rtol=1e-5)
 # A survivor contributes its probability $e^{-\lambda T}$, so the log-likelihood is
 # $\sum_i (\log\lambda - \lambda t_i) - m \lambda T$ with $m$ survivors. Its derivative $r/\lambda - \sum_i t_i - m T$
 # falls from $+\infty$ through a single zero: the number of failures divided by *all* the time that was burnt. If you
-# leave the survivors out, or treat them as failures at time $T$, the lamps look worse than they are.
+# leave the survivors out, or treat them as failures at time $T$, the lamps look worse than they are. If you divide the
+# share of failures by $T$, you forget that the failed lamps burnt for less than $T$.
 
 # %% jupyter={"source_hidden": true}
 def lamp_rate_solution(failed, survivors, T):
@@ -296,10 +305,10 @@ def survivors_failed(failed, survivors, T):
 def share_per_time(failed, survivors, T):
     return len(failed) / ((len(failed) + survivors) * T)
 
-assert grade(lamp_rate_solution, searched_rate, lamps, rtol=1e-5)
-assert not grade(without_survivors, searched_rate, lamps, rtol=1e-5)
-assert not grade(survivors_failed, searched_rate, lamps, rtol=1e-5)
-assert not grade(share_per_time, searched_rate, lamps, rtol=1e-5)
+assert grade(lamp_rate_solution, searched_rate, **cases, rtol=1e-5)
+assert not grade(without_survivors, searched_rate, **cases, rtol=1e-5)
+assert not grade(survivors_failed, searched_rate, **cases, rtol=1e-5)
+assert not grade(share_per_time, searched_rate, **cases, rtol=1e-5)
 
 # %% [markdown]
 # ```{solution-end}
@@ -527,19 +536,59 @@ print('log-likelihood:', [round(height) for height in heights])
 # ```{exercise} ★★ Pencil: one mean per object
 # :label: mle-neyman-scott
 #
-# Measure each of $N$ objects $m$ times, $y_{ij} = \mu_i + \varepsilon_{ij}$ with Gaussian noise of variance
-# $\sigma^2$. What is the limit of $\hat\sigma^2$ as $N \to \infty$ with $m$ fixed? How do you correct it? Is it
-# enough to divide by $Nm - 1$ in place of $Nm$?
+# Measure each of $N$ objects $m \ge 2$ times, $y_{ij} = \mu_i + \varepsilon_{ij}$ with Gaussian noise of variance
+# $\sigma^2$. What is the limit of the most likely $\hat\sigma^2$ as $N \to \infty$ with $m$ fixed? Does dividing by $Nm - 1$
+# mend it? Write `unbiased_variance(y)`, a multiple that is right on average.
 # ```
-#
+
+# %%
+def unbiased_variance(y):
+    """An estimate of the variance of the noise, right on average: a float.
+
+    y: float array (N, m), row i the m >= 2 measurements of object i, N >= 1.
+    unbiased_variance(np.array([[1.0, 3.0], [9.0, 9.0]])) is 1.0.
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def from_pairs(y):  # the square of a difference is 2 sigma² on average
+    i, j = np.triu_indices(y.shape[1], 1)
+    return ((y[:, i] - y[:, j]) ** 2).mean() / 2
+
+cases = dict(y=matrices((1, 5), (2, 4), edges=True))
+grade(unbiased_variance, from_pairs, **cases)
+
+# %% [markdown]
 # ```{solution-start} mle-neyman-scott
 # :class: dropdown
 # ```
 # The most likely $\mu_i$ is the mean $\bar y_i$ of the object, and $\hat\sigma^2 = \frac{1}{Nm} \sum_{ij} (y_{ij} - \bar
 # y_i)^2$. Within one object, $\mathbb{E} \sum_j (y_{ij} - \bar y_i)^2 = (m - 1) \sigma^2$, because fitting $\bar
 # y_i$ takes away one of $m$ directions. So the estimate tends to $\frac{m-1}{m} \sigma^2$, which is $\frac12
-# \sigma^2$ for pairs. Divide by $N(m-1)$ instead. Dividing by
-# $Nm - 1$ is not enough, because $N$ means were fitted and not one.
+# \sigma^2$ for pairs. Divide by $N(m-1)$ instead. Dividing by $Nm - 1$ is not enough, because $N$ means were fitted and not
+# one. Of the wrong answers, the third fits one mean to all measurements: it takes the differences between the objects for
+# noise.
+
+# %% jupyter={"source_hidden": true}
+def unbiased_variance_solution(y):
+    N, m = y.shape
+    return ((y - y.mean(1, keepdims=True)) ** 2).sum() / (N * (m - 1))
+
+def most_likely(y):
+    return ((y - y.mean(1, keepdims=True)) ** 2).mean()
+
+def one_mean_fitted(y):
+    return ((y - y.mean(1, keepdims=True)) ** 2).sum() / (y.size - 1)
+
+def one_mean_for_all(y):
+    return ((y - y.mean()) ** 2).sum() / (y.size - len(y))
+
+assert grade(unbiased_variance_solution, from_pairs, **cases)
+assert not grade(most_likely, from_pairs, **cases)
+assert not grade(one_mean_fitted, from_pairs, **cases)
+assert not grade(one_mean_for_all, from_pairs, **cases)
+
+# %% [markdown]
 # ```{solution-end}
 # ```
 
@@ -553,10 +602,10 @@ def average_agrees(w, w_data, N, seed):  # y = 1.5 x + noise; Gaussian model wit
     standard_error = (1 + (w - 1.5) ** 2 / sigma**2) / np.sqrt(2 * N)
     return bool(abs(average - limit) < 5 * standard_error)
 
-erratum(
+holds(
     'ml.mle.properties.sample-approx',
-    printed=lambda w, N, seed: average_agrees(w, w, N, seed),
-    corrected=lambda w, N, seed: average_agrees(w, 1.5, N, seed),
+    lambda w, N, seed: average_agrees(w, 1.5, N, seed),
+    slip=('averages over the model, not over the data', lambda w, N, seed: average_agrees(w, w, N, seed)),
     w=scalars(-2, 4), N=[1000, 4000, 16000], seed=seeds(),
 )
 
@@ -839,42 +888,85 @@ for ax in axes[:, 0]:
 #
 # Estimate the variance of $N$ Gaussian observations with unknown mean by $S / d$, $S = \sum_n (y_n - \bar y)^2$. You
 # may use $\mathbb{E}[S] = (N - 1) \sigma^2$ and $\mathrm{Var}(S) = 2 (N - 1) \sigma^4$. Which divisor $d$ has the
-# smallest mean squared error?
+# smallest mean squared error? Write it as `best_divisor(N)`.
 # ```
-#
+
+# %%
+def best_divisor(N):
+    """The divisor with the smallest mean squared error: a number.
+
+    N: int >= 2, how many observations there are.
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def searched_divisor(N):  # the error is a parabola in 1 / d: three values give its lowest point
+    def error(c):
+        bias = c * chi2(N - 1).mean() - 1
+        return c**2 * chi2(N - 1).var() + bias**2
+    low, middle, high = error(0), error(1), error(2)
+    return 2 * (low - 2 * middle + high) / (3 * low - 4 * middle + high)
+
+cases = dict(N=on(2, 3) | integers(2, 99))
+grade(best_divisor, searched_divisor, **cases)
+
+# %% [markdown]
 # ```{solution-start} mle-divisor
 # :class: dropdown
 # ```
 # With $c = 1/d$ and $\sigma = 1$ the error is variance plus squared bias, $2 (N-1) c^2 + (c (N - 1) - 1)^2$. Its
 # derivative with respect to $c$ vanishes at $c \, (2 + N - 1) = 1$, so $d = N + 1$: neither the unbiased $N - 1$ nor
-# the most likely $N$.
+# the most likely $N$. If the mean were known, it would be $N + 2$.
+
+# %% jupyter={"source_hidden": true}
+def best_divisor_solution(N):
+    return N + 1
+
+def unbiased(N):
+    return N - 1
+
+def most_likely_divisor(N):  # also what Var(S) = (N - 1) σ⁴ would give
+    return N
+
+def for_a_known_mean(N):  # E[S] = N σ² and Var(S) = 2 N σ⁴
+    return N + 2
+
+assert grade(best_divisor_solution, searched_divisor, **cases)
+assert not grade(unbiased, searched_divisor, **cases)
+assert not grade(most_likely_divisor, searched_divisor, **cases)
+assert not grade(for_a_known_mean, searched_divisor, **cases)
+
+# %% [markdown]
 # ```{solution-end}
 # ```
-#
+
+# %% [markdown]
 # ```{exercise} ★★ Program: an honest interval on the cliff
 # :label: mle-uniform
 #
 # Let `top` be the largest of $N$ numbers uniform on $[0, \theta]$. For which $c$ does the interval
 # $[\mathtt{top}, \, c \cdot \mathtt{top}]$ contain $\theta$ with probability `level`? Write
-# `interval_end(top, N, level)`, its upper end, for $0 <$ `level` $< 1$.
+# `interval_end(top, N, level)`, its upper end.
 # ```
 
 # %%
 def interval_end(top, N, level):
-    """The upper end: interval_end(1., 1, 0.5) is 2."""
+    """The upper end of the interval: a float.
+
+    top: float > 0, the largest of N >= 1 numbers. level: float in (0, 1).
+    interval_end(1.0, 1, 0.5) is 2.0.
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
-def end_by_search(top, N, level):  # of N uniform numbers the largest is Beta(N, 1)
-    low, high = 1.0, 1e6
-    for _ in range(200):
-        c = (low + high) / 2
-        covered = 1 - quad(lambda t: N * t ** (N - 1), 0, 1 / c)[0]
-        low, high = (c, high) if covered < level else (low, c)
-    return low * top
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def end_by_quantile(top, N, level):  # top / θ has the density N t^(N - 1) on [0, 1]
+    return top / beta(N, 1).isf(level)
 
-cliffs = [(3.0, 10, 0.95), (1.0, 2, 0.5), (20.0, 100, 0.99), (2.0, 1, 0.9)]
-grade(interval_end, end_by_search, cliffs)
+cases = dict(
+    top=on(1.0) | scalars(0.1, 20), N=on(1, 2, 100) | integers(1, 100),
+    level=on(0.5, 0.95) | scalars(0.001, 0.999),
+)
+grade(interval_end, end_by_quantile, **cases)
 
 # %% [markdown]
 # ```{solution-start} mle-uniform
@@ -883,7 +975,8 @@ grade(interval_end, end_by_search, cliffs)
 # $\theta$ lies above $c \cdot \mathtt{top}$ if all $N$ values are below $\theta / c$, which has the probability
 # $c^{-N}$. Set it to $1 - \mathtt{level}$. If you take $F = 1/\theta^2$ and a bell, your interval ends at
 # $\mathtt{top} \, (1 + 1.96 / \sqrt N)$ for 95 %, and its other half lies below the largest observation, where
-# $\theta$ cannot be.
+# $\theta$ cannot be. Of the other two wrong answers, one leaves $\theta$ out with the probability `level`, and one takes
+# the exponential limit law of large $N$ for the law.
 
 # %% jupyter={"source_hidden": true}
 def interval_end_solution(top, N, level):
@@ -898,10 +991,10 @@ def other_tail(top, N, level):
 def limit_law(top, N, level):
     return top * (1 - np.log(1 - level) / N)
 
-assert grade(interval_end_solution, end_by_search, cliffs)
-assert not grade(blind_bell, end_by_search, cliffs)
-assert not grade(other_tail, end_by_search, cliffs)
-assert not grade(limit_law, end_by_search, cliffs)
+assert grade(interval_end_solution, end_by_quantile, **cases)
+assert not grade(blind_bell, end_by_quantile, **cases)
+assert not grade(other_tail, end_by_quantile, **cases)
+assert not grade(limit_law, end_by_quantile, **cases)
 
 # %% [markdown]
 # ```{solution-end}
@@ -922,10 +1015,9 @@ def both_are_information(rate, seed, information):
     deviation = np.sqrt(rate + 2 * rate**2) / rate**2  # of the squared score
     return bool(by_curvature and abs((scores**2).mean() - information) < five * deviation)
 
-erratum(
-    'ml.mle.properties.fisher', printed=mean_score_is_information,
-    corrected=lambda rate, seed: both_are_information(rate, seed, 1 / rate),
-    slip=('takes the variance of the data for the information', lambda rate, seed: both_are_information(rate, seed, rate)),
+holds(
+    'ml.mle.properties.fisher', lambda rate, seed: both_are_information(rate, seed, 1 / rate),
+    slip=('takes the mean of the score, a first derivative', mean_score_is_information),
     rate=[0.5, 2, 8], seed=seeds(), tries=60,
 )
 
@@ -1003,7 +1095,7 @@ verify(
 )
 
 # %% [markdown]
-# ## Where it matters: the dose that kills half of the beetles
+# ## Maximum likelihood at work: the dose that kills half of the beetles
 #
 # In 1935 C. I. Bliss published how many of 481 beetles died within five hours in eight concentrations of carbon
 # disulphide {cite}`bliss1935calculation`. Which dose kills half, and how sure are we? A beetle is like a thumbtack,
@@ -1146,7 +1238,29 @@ right.set(xlabel='lead of log-log', xlim=(-14, 10), ylabel='repetitions', title=
 # $d = 0.02$, $0.06$ and $0.14$ gives the smallest error bar of the dose that kills half, and which that of the slope
 # $w_1$. Then compute both from `fisher_information` at the fitted `w`, and explain what you see.
 # ```
-#
+
+# %%
+def predicted_designs():
+    """The best d for the half dose, and the best d for the slope."""
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def error_bars(d):
+    design = np.array([[1.0, -0.03 - d], [1.0, -0.03 + d]])
+    C_d = np.linalg.inv(fisher_information(design, np.array([240, 240]), w))
+    return np.sqrt(grad @ C_d @ grad), np.sqrt(C_d[1, 1])
+
+def is_smallest(choice):
+    bars = {d: error_bars(d) for d in (0.02, 0.06, 0.14)}
+    if len(choice) != 2 or not {*choice} <= {*bars}:
+        raise ValueError('give two of the numbers 0.02, 0.06 and 0.14')
+    if [*choice] != [min(bars, key=lambda d: bars[d][i]) for i in (0, 1)]:
+        raise ValueError('another design has a smaller error bar; compute the six')
+    return True
+
+grade(lambda: is_smallest(predicted_designs()), lambda: True, [()])
+
+# %% [markdown]
 # ```{solution-start} mle-design
 # :class: dropdown
 # ```
@@ -1156,13 +1270,12 @@ right.set(xlabel='lead of log-log', xlim=(-14, 10), ylabel='repetitions', title=
 # eight doses serve both aims. They also allowed us to see that the curve is wrong, which two doses never show.
 
 # %% jupyter={"source_hidden": true}
+assert grade(lambda: is_smallest((0.02, 0.06)), lambda: True, [()])
+for wrong in (0.02, 0.14), (0.06, 0.06), (0.14, 0.14), (0.02, 0.02):
+    assert not grade(lambda: is_smallest(wrong), lambda: True, [()])
 for d in (0.02, 0.06, 0.14):
-    design = np.array([[1.0, -0.03 - d], [1.0, -0.03 + d]])
-    C_d = np.linalg.inv(fisher_information(design, np.array([240, 240]), w))
-    print(
-        f'd = {d:.2f}: half dose ± {np.sqrt(grad @ C_d @ grad):.4f}, '
-        f'slope ± {np.sqrt(C_d[1, 1]):.1f}'
-    )
+    half, slope = error_bars(d)
+    print(f'd = {d:.2f}: half dose ± {half:.4f}, slope ± {slope:.1f}')
 
 # %% [markdown]
 # ```{solution-end}
@@ -1173,11 +1286,40 @@ for d in (0.02, 0.06, 0.14):
 # :label: mle-hodges
 #
 # Hodges estimates the mean $\theta$ of $N$ observations from $\mathcal{N}(\theta, 1)$ by $\bar y$ if
-# $|\bar y| > N^{-1/4}$, and by 0 otherwise. Predict $N$ times the mean squared error at $\theta = 0$ and near
-# $\theta = N^{-1/4}$. (For $\bar y$ it is 1.) Simulate it for $N = 100$ and $10^6$. Is maximum likelihood the best
-# estimate?
+# $|\bar y| > N^{-1/4}$, and by 0 otherwise. For $\bar y$ itself, $N$ times the mean squared error is 1, wherever $\theta$
+# is. Predict its limit for Hodges' estimate at $\theta = 0$ as $N$ grows, and as which power of $N$ its largest value
+# grows. Simulate both for $N = 100$ and $10^6$. Is maximum likelihood the best estimate?
 # ```
-#
+
+# %%
+def predicted_risks():
+    """The limit at 0, and a where the largest risk grows as N^a: two floats.
+
+    a is one of 0, 0.25, 0.5, 0.75 and 1.
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def hodges_risk(N):  # at 81 places from 0 to 2 N^(-1/4)
+    theta = np.linspace(0, 2, 81)[:, None] * N**-0.25
+    mean = theta + np.random.default_rng(N).normal(size=10_000) / np.sqrt(N)
+    estimate = np.where(abs(mean) > N**-0.25, mean, 0)
+    return N * ((estimate - theta) ** 2).mean(1)
+
+def are_measured(limit, power):
+    risks = [hodges_risk(N) for N in (100, 10**6)]
+    grown = np.log(risks[1].max() / risks[0].max()) / np.log(10**4)
+    if abs(limit - risks[1][0]) > 0.05:
+        raise ValueError('at 0 something else is measured')
+    if power not in (0, 0.25, 0.5, 0.75, 1):
+        raise ValueError('a is one of 0, 0.25, 0.5, 0.75 and 1')
+    if abs(power - grown) > 0.1:
+        raise ValueError('the largest risk grows as another power')
+    return True
+
+grade(lambda: are_measured(*predicted_risks()), lambda: True, [()])
+
+# %% [markdown]
 # ```{solution-start} mle-hodges
 # :class: dropdown
 # ```
@@ -1187,11 +1329,11 @@ for d in (0.02, 0.06, 0.14):
 # best in this sense, and not at each point.
 
 # %% jupyter={"source_hidden": true}
+assert grade(lambda: are_measured(0, 0.5), lambda: True, [()])
+for wrong in (1, 0.5), (0, 0), (0, 1), (0, 0.25):
+    assert not grade(lambda: are_measured(*wrong), lambda: True, [()])
 for N in (100, 10**6):
-    theta = np.linspace(0, 2, 81)[:, None] * N**-0.25
-    mean = theta + np.random.default_rng(N).normal(size=10_000) / np.sqrt(N)
-    estimate = np.where(abs(mean) > N**-0.25, mean, 0)
-    risk = N * ((estimate - theta) ** 2).mean(1)
+    risk = hodges_risk(N)
     print(
         f'N = {N:7}: risk at 0 {below(risk[0], 0.1)}, largest {risk.max():.0f}'
     )

@@ -1,5 +1,25 @@
 # ---
 # jupyter:
+#   book:
+#     functions:
+#       folds: folds(np.arange(10), 3)
+#       rounds: rounds(folds(np.arange(10), 3))
+#       cross_validate: cross_validate(standardized_ridge(0.5), normal(20, 3), normal(20), folds(np.arange(20), 4), squared)
+#       standardized_ridge: standardized_ridge(0.5)(normal(20, 3), normal(20))(normal(5, 3))
+#       squared: squared(normal(5), normal(5))
+#       correlations: correlations(normal(20, 3), normal(20))
+#       most_correlated: most_correlated(normal(20, 6), normal(20), 3)
+#       nearest_mean: nearest_mean(normal(20, 3), np.arange(20) % 4)(normal(5, 3))
+#       correct: correct(np.arange(3), np.ones(3))
+#       ridge_hat: ridge_hat(normal(20, 3), 0.5)
+#       fold_errors: fold_errors(ridge_hat(normal(20, 3), 0.5), normal(20), folds(np.arange(20), 4))
+#       on_feature: on_feature(1)(normal(20, 3), normal(20))(normal(5, 3))
+#       smallest_error: smallest_error([on_feature(0), on_feature(1)], normal(20, 3), normal(20), folds(np.arange(20), 4))
+#       best_of: best_of([on_feature(0), on_feature(1)], 4)(normal(20, 3), normal(20))(normal(5, 3))
+#       nested: nested([on_feature(0), on_feature(1)], normal(20, 3), normal(20), folds(np.arange(20), 4))
+#       standard_errors: standard_errors(normal(4, 5, 6))
+#       two_rules: two_rules(normal(4, 5, 6))
+#     main: dl.crossval.average
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -126,7 +146,8 @@ def standardized_ridge(alpha):
     def fit(X, y):
         m, s = X.mean(axis=0), X.std(axis=0)
         Z = (X - m) / s
-        w = solve(Z.T @ Z + alpha * np.eye(Z.shape[1]), Z.T @ (y - y.mean()))
+        one = np.eye(Z.shape[1], dtype=Z.dtype)
+        w = solve(Z.T @ Z + alpha * one, Z.T @ (y - y.mean()))
         return lambda X: (X - m) / s @ w + y.mean()
     return fit
 
@@ -325,6 +346,18 @@ verify('stratified folds are fair and scikit-learn\'s',
              seed, k, lambda y, k: folds(np.arange(len(y)), k))),
        seed=seeds(), k=[2, 3, 5], tries=60)
 
+verify(
+    'the validation errors of five folds are those of cross_val_score',
+    lambda column: close(errors[:, column], theirs),
+    slip=('takes the training errors', lambda column: close(errors[:, column - 1], theirs)),
+    column=[1],
+)
+verify(
+    'the mean of five folds spreads a fifth as much as one fold, or less',
+    lambda: bool(5 * together.std() < alone.std()),
+    slip=('exchanges the two', lambda: bool(5 * alone.std() < together.std())),
+)
+
 # %% [markdown]
 # ## Data leakage: choose features inside the folds
 #
@@ -338,7 +371,7 @@ def correlations(X, y):  # absolute values (p,)
     return abs(t @ C) / (norm(C, axis=0) * norm(t))
 
 def most_correlated(X, y, m):  # -> m column numbers
-    return np.sort(correlations(X, y).argsort()[-m:])
+    return np.sort(correlations(X, y).argsort(kind='stable')[-m:])
 
 # %%
 def nearest_mean(X, y):  # labels 0, 1, ...
@@ -504,7 +537,7 @@ grade(group_folds, group_by_library, group_cases)
 def group_folds_solution(groups, k):
     sizes, load = np.bincount(groups), np.zeros(k)
     fold_of = np.empty(len(sizes))
-    for g in np.argsort(-sizes):
+    for g in np.argsort(-sizes, kind='stable'):
         fold_of[g] = load.argmin()
         load[load.argmin()] += sizes[g]
     return fold_of[groups]
@@ -545,6 +578,13 @@ verify('choosing inside the folds is scikit-learn\'s pipeline',
        slip=('chooses the genes by all labels',
              lambda seed: as_pipeline(seed, with_leak)),
        seed=seeds(), tries=20)
+
+verify(
+    'of 2500 genes that mean nothing twenty look right by far, unless they are chosen inside the folds',
+    lambda leak, honest: bool(scores[3, :, leak].mean() > 0.9 and abs(scores[3, :, honest].mean() - 0.5) < 0.06),
+    slip=('trusts the genes that are chosen first', lambda leak, honest: bool(abs(scores[3, :, leak].mean() - 0.5) < 0.06)),
+    leak=[0], honest=[1],  # 0.06: five standard errors of 40 × 50 coins
+)
 
 # %% [markdown]
 # ## How many folds? Bias, variance and leave-one-out
@@ -622,12 +662,13 @@ print(f'risk with all 40 examples {risk(40, 8):.3f}')
 # %%
 def ridge_hat(X, alpha):  # with a free bias
     C = X - X.mean(axis=0)
-    G = C.T @ C + alpha * np.eye(X.shape[1])
+    G = C.T @ C + alpha * np.eye(X.shape[1], dtype=C.dtype)
     return 1 / len(X) + C @ solve(G, C.T)
 
 def fold_errors(H, y, parts):
     r = y - H @ y
-    return [solve(np.eye(len(F)) - H[np.ix_(F, F)], r[F]) for F in parts]
+    one = np.eye(len(y), dtype=H.dtype)
+    return [solve((one - H)[np.ix_(F, F)], r[F]) for F in parts]
 
 # %% [markdown]
 # With $k = N$ this is what scikit-learn's `RidgeCV` does inside. For 120 of the patients it chooses the same $\alpha$ from
@@ -834,6 +875,13 @@ def as_expected(d):  # within 5 standard errors
 verify('the mean of CV is the risk at N - N/k', lambda: as_expected(8),
        slip=('counts one feature too few', lambda: as_expected(7)))
 
+verify(
+    'the errors with one example left out are those of RidgeCV, for each α',
+    lambda i: close(left_out[i].mean(), library.cv_results_[:, i].mean()),
+    slip=('takes the next α', lambda i: close(left_out[i].mean(), library.cv_results_[:, (i + 1) % 4].mean())),
+    i=[0, 1, 2, 3],
+)
+
 # %% [markdown]
 # ## Nested cross-validation: what choosing a model costs
 #
@@ -940,7 +988,7 @@ print('patients, RMSE: winner {:.1f}, nested {:.1f};'.format(*np.sqrt(real.mean(
 
 # %% mystnb={"image": {"alt": "Twenty-four data sets of pure noise, in order of the winner's error: that error lies below one for most of them, the true risk of the winner always above one; the nested estimate scatters widely around the true risk, never below the error of the winner."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.8))
-ranks, ordered = np.arange(1, 25), noise[noise[:, 0].argsort()]
+ranks, ordered = np.arange(1, 25), noise[noise[:, 0].argsort(kind='stable')]
 for k, (name, mark) in enumerate((('error of the winner', 'C1o'), ('nested', 'C0s'), ('true risk of the winner', 'C2D'))):
     ax.plot(ranks, ordered[:, k], mark, ms=4, label=name)
 ax.axhline(1, color=GREY, ls='--', lw=1)
@@ -1006,7 +1054,6 @@ def excess_risks(x, y):  # against the truth on [-2, 2]: (M, N) -> (M, 10)
         rows.append(((w @ legvander(grid / 2, D).T - truth(grid)) ** 2).mean(axis=1))
     return np.stack(rows, axis=1)
 
-# %% tags=["hide-input"]
 worlds = {}
 for noise in (1, 3):
     x, t = points(1, 400, noise)

@@ -1,5 +1,18 @@
 # ---
 # jupyter:
+#   book:
+#     functions:
+#       F: F(normal(3), normal(20, 3), normal(20), 0.1)
+#       ridge: ridge(normal(20, 3), normal(20), 0.5)
+#       gap_terms: gap_terms(normal(3), normal(20), normal(20, 3), normal(20), 0.1)
+#       soft: soft(normal(5), 0.5)
+#       sweep: '[w := normal(3), sweep(w, normal(20, 3), normal(20), 0.1) is None]'
+#       certificate: certificate(normal(3), normal(20, 3), normal(20), 0.1)
+#       coordinate_descent: coordinate_descent(normal(20, 3), normal(20), 0.1, tol=1e-5)
+#       proved_zeros: proved_zeros(0 * normal(3), normal(20, 3), normal(20), 9.0)
+#       proximal_walk: 'proximal_walk(lambda w: w - 1, lambda v, gamma: soft(v, gamma / 5), 1.0, normal(3), 9, 1)'
+#       lasso_walk: lasso_walk(normal(20, 3), normal(20), 0.1, 9, 1)
+#     main: ml.reg.lasso.objective
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -44,7 +57,6 @@ from nbutils.figures import GREY, label_lines, panels
 
 plt.style.use('nbutils.book')
 
-# %% tags=["hide-input"]
 def case(seed, N=12, d=4):  # a random problem, columns of unequal length
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(N, d)) * rng.uniform(0.5, 2, d)
@@ -68,7 +80,8 @@ def by_library(X, y, alpha):
                  max_iter=100_000).fit(X, y).coef_
 
 def ridge(X, y, alpha):
-    return solve(X.T @ X + alpha * np.eye(X.shape[1]), X.T @ y)
+    one = np.eye(X.shape[1], dtype=X.dtype)
+    return solve(X.T @ X + alpha * one, X.T @ y)
 
 # %%
 least, corner = lstsq(A, b)[0], by_library(A, b, 16)
@@ -118,7 +131,7 @@ def F(w, X, y, alpha):
 # elliptic level lines around the least-squares weights, and the first ellipse that reaches the square often meets it at a
 # corner, where one weight is zero. It meets the circle of ridge regression somewhere on its smooth side.
 
-# %% tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: an ellipse around the least-squares weights touches the tip of a square standing on its corner, where the first weight is zero, and touches a circle at a point off both axes. Right: a hexagon in the plane of two targets; each target outside is joined to its nearest point of the hexagon. Targets nearest to an edge use one feature, those nearest to a vertex two, those inside none."}} tags=["hide-input"]
 excess = lambda w: norm(A @ (w - least)) ** 2
 level = excess(corner)
 on_circle = ridge(A, b, brentq(lambda p: excess(ridge(A, b, p)) - level, 0, 100))
@@ -136,8 +149,6 @@ targets = np.random.default_rng(3).uniform(-2.6, 2.6, (70, 2))
 fits = [by_library(B, t, 0.5) for t in targets]
 left_over = np.array([t - B @ w for t, w in zip(targets, fits, strict=True)])
 used = np.array([(w != 0).sum() for w in fits])
-
-# %% mystnb={"image": {"alt": "Left: an ellipse around the least-squares weights touches the tip of a square standing on its corner, where the first weight is zero, and touches a circle at a point off both axes. Right: a hexagon in the plane of two targets; each target outside is joined to its nearest point of the hexagon. Targets nearest to an edge use one feature, those nearest to a vertex two, those inside none."}} tags=["hide-input"]
 fig, (ax, right) = panels(2, height=3.2)
 ax.contour(w1, w2, bowl, level * np.array([0.3, 1, 3]), colors=GREY,
            linewidths=0.9)
@@ -363,6 +374,21 @@ verify('zeros hold within the radius',
              lambda seed: zero_holds(seed, lambda slack, length: slack)),
        seed=seeds(), tries=60)
 
+def balanced(X, y, price, w):  # the pull of the errors is the price of the weights
+    return close(X.T @ (y - X @ w), price * w)
+
+verify(
+    'ridge regression balances the pull of the errors and the price of the weights',
+    lambda seed: balanced(*case(seed)[:2], 3.0, ridge(*case(seed)[:2], 3.0)),
+    slip=('counts the price for each example', lambda seed: balanced(*case(seed)[:2], 3.0, ridge(*case(seed)[:2], 36.0))),
+    seed=seeds(), tries=40,
+)
+verify(
+    'the lasso sets the weight to zero in nine of ten disturbed draws and more, ridge in none',
+    lambda: bool(by_lasso >= 180 and by_ridge == 0),
+    slip=('exchanges the two', lambda: bool(by_ridge >= 180 and by_lasso == 0)),
+)
+
 # %% [markdown]
 # ## Coordinate descent and the duality gap
 #
@@ -456,9 +482,11 @@ def certificate(w, X, y, alpha):  # -> z in C, gap
     terms = gap_terms(w, z, X, y, alpha)
     return z, np.maximum(terms, 0).sum() / len(y)  # no sign from rounding
 
-def coordinate_descent(X, y, alpha, w=0.0, tol=1e-12):
-    w = w + np.zeros(X.shape[1])
-    while certificate(w, X, y, alpha)[1] > tol * (y @ y) / (2 * len(y)):
+def coordinate_descent(X, y, alpha, w=0.0, tol=1e-12, most=100_000):
+    w = w + 0.0 * X[0]
+    for _ in range(most):  # float32 needs a larger tol
+        if certificate(w, X, y, alpha)[1] <= tol * (y @ y) / (2 * len(y)):
+            break
         sweep(w, X, y, alpha)
     return w
 
@@ -677,7 +705,7 @@ def proximal_walk(grad, prox, L, w, T, ahead):  # ahead: 0 ISTA, 1 FISTA
     path, v, tau = [w], w, 1.0
     for _ in range(T):
         new = prox(v - grad(v) / L, 1 / L)
-        after = (1 + np.sqrt(1 + 4 * tau**2)) / 2
+        after = (1 + (1 + 4 * tau**2) ** 0.5) / 2
         v = new + ahead * (tau - 1) / after * (new - path[-1])
         path.append(new)
         tau = after
@@ -688,7 +716,7 @@ def lasso_walk(X, y, alpha, T, ahead):  # -> path, L
     L = eigvalsh(X.T @ X / len(y))[-1]
     grad = lambda v: -X.T @ (y - X @ v) / len(y)
     prox = lambda v, gamma: soft(v, gamma * alpha)
-    return proximal_walk(grad, prox, L, np.zeros(X.shape[1]), T, ahead), L
+    return proximal_walk(grad, prox, L, 0.0 * X[0], T, ahead), L
 
 # %% [markdown]
 # How many steps do they need on the 64 features of the patients? A sweep of coordinate
@@ -915,7 +943,7 @@ verify('at worst ISTA falls like 1/t, FISTA like 1/t²',
 
 # %%
 def path(X, y, alphas):  # from large to small -> (k, d)
-    weights = [np.zeros(X.shape[1])]
+    weights = [0.0 * X[0]]
     for alpha in alphas:
         weights.append(coordinate_descent(X, y, alpha, weights[-1]))
     return np.array(weights[1:])
@@ -1016,9 +1044,7 @@ def with_decoys(Z, seed):  # (N, 10) -> (N, 100)
     rng = np.random.default_rng(seed)
     return np.hstack([Z, *(Z[rng.permutation(len(Z))] for _ in range(9))])
 
-# %% tags=["hide-input"]
-grids = {ridge_weights: np.geomspace(1e4, 1, 21),
-         lasso_weights: 50 * np.geomspace(1, 0.01, 21)}
+grids = {ridge_weights: np.geomspace(1e4, 1, 21), lasso_weights: 50 * np.geomspace(1, 0.01, 21)}
 tables = {'ten': lambda Z, seed: Z, 'products': lambda Z, seed: products(Z),
           'decoys': with_decoys}
 
@@ -1036,10 +1062,7 @@ def trial(seed, table):  # -> errors (5,), two sets of lasso weights
     errors = np.array(rows) @ Z[test].T - t[test]
     return np.sqrt((errors**2).mean(axis=1)), rows[-2:]
 
-results = {table: [trial(seed, table) for seed in range(20)]
-           for table in tables}
-
-# %% tags=["hide-input"]
+results = {table: [trial(seed, table) for seed in range(20)] for table in tables}
 rmse, chosen = {}, {}
 print('root mean squared error on held-out patients, mean of 20 splits')
 print('features  mean  LS  ridge lasso   lasso beats ridge  weights used')
@@ -1162,6 +1185,13 @@ verify('signs and zeros determine the weights',
        slip=('forgets the factor N of the pull',
              lambda seed: is_affine(seed, lambda alpha: alpha / 15)),
        seed=seeds(), tries=60)
+
+verify(
+    'the path is that of scikit-learn',
+    lambda i: close(ours[i], library[i], atol=1e-4),
+    slip=('takes the next price', lambda i: close(ours[i], library[i - 1], atol=1e-4)),
+    i=list(range(6, 61, 6)),
+)
 
 # %% [markdown]
 # ## Summary

@@ -1,5 +1,18 @@
 # ---
 # jupyter:
+#   book:
+#     functions:
+#       by_gram: by_gram(normal(20, 3), normal(20))
+#       by_qr: by_qr(normal(20, 3), normal(20))
+#       by_svd: by_svd(normal(20, 3), normal(20))
+#       halved_mean: halved_mean(normal(5, 3), normal(20, 3), normal(20))
+#       gap: gap(normal(20, 3), normal(20), normal(3), normal(3), 0.3)
+#       descend: descend(normal(20, 3), normal(20), normal(3), 20)
+#       cgls: cgls(normal(20, 3), normal(20), 3)
+#       plain_descent: plain_descent(normal(20, 3), normal(20), 20)
+#       fitted_error: fitted_error(normal(4, 3), normal(20, 3), normal(20))
+#       bound: bound(10, 20)
+#     main: ml.ls.closed-form.solution
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -43,14 +56,13 @@ from sklearn.linear_model import LinearRegression
 from sklearn.metrics import mean_squared_error
 
 from nbutils.cases import seeds
-from nbutils.checks import between, close, erratum, grade, holds, verify
+from nbutils.checks import between, close, grade, holds, verify
 from nbutils.data import diabetes, digits
 from nbutils.figures import GREY, panels
 
 plt.style.use('nbutils.book')
 torch.set_default_dtype(torch.float64)
 
-# %% tags=["hide-input"]
 def problem(seed, N, D, rank):  # integers: X (N, D) of that rank, y (N,)
     rng = np.random.default_rng(seed)
     while True:
@@ -95,13 +107,11 @@ print('residuals:       ', (y - X @ w).round(3))
 # nearest point of the plane. It is the foot of the perpendicular from $\mathbf{y}$, since the way to every other point is
 # the hypotenuse of a right triangle.
 
-# %% tags=["hide-input"]
+# %% mystnb={"image": {"alt": "A slanted plane spanned by two arrows from the origin, the columns. Above it the point y; a dashed perpendicular leads down to its foot, the projection, with a right angle marked at the foot, and an arrow runs from the origin to the foot."}} tags=["hide-input"]
 plane = np.array([[1, 0.2], [0.1, 1], [0.3, 0.3]])  # two columns in space
 target = np.array([0.5, 0.6, 1.2])
 foot = plane @ lstsq(plane, target)[0]
 drop = target - foot
-
-# %% mystnb={"image": {"alt": "A slanted plane spanned by two arrows from the origin, the columns. Above it the point y; a dashed perpendicular leads down to its foot, the projection, with a right angle marked at the foot, and an arrow runs from the origin to the foot."}} tags=["hide-input"]
 fig = plt.figure(figsize=(5, 3.4))
 ax = fig.add_subplot(projection='3d', computed_zorder=False)
 corners = plane @ np.array([[-0.1, 1.2, 1.2, -0.1], [-0.1, -0.1, 1.2, 1.2]])
@@ -194,7 +204,7 @@ def by_qr(X, y):
 # %%
 def by_svd(X, y):
     U, s, Vt = np.linalg.svd(X, full_matrices=False)
-    keep = s > max(X.shape) * np.finfo(float).eps * s[0]
+    keep = s > max(X.shape) * np.finfo(s.dtype).eps * s[0]
     return Vt[keep].T @ (U[:, keep].T @ y / s[keep])
 
 # %% [markdown]
@@ -739,17 +749,18 @@ holds('ml.ls.convexity.composition', lambda seed: composed(seed, halved_mean),
             lambda seed: composed(seed, square_first)),
       seed=seeds(), tries=60)
 
-erratum('ml.ls.convexity.definition',
-        printed=lambda seed, lam: defect_is(seed, 3, lam, lambda g: g >= 0),
-        corrected=lambda seed, lam: defect_is(seed, 3, lam, lambda g: g <= 0),
-        **cases)
+holds('ml.ls.convexity.definition',
+      lambda seed, lam: defect_is(seed, 3, lam, lambda g: g <= 0),
+      slip=('turns the sign round, as for a concave function',
+            lambda seed, lam: defect_is(seed, 3, lam, lambda g: g >= 0)),
+      **cases)
 
-erratum('ml.ls.convexity.defect',
-        printed=lambda seed, rank, lam: defect_is(
-            seed, rank, lam, lambda g: g < 0),
-        corrected=lambda seed, rank, lam: defect_is(
-            seed, rank, lam, lambda g: g <= 0),
-        rank=[2, 3], **cases)
+holds('ml.ls.convexity.defect',
+      lambda seed, rank, lam: defect_is(seed, rank, lam, lambda g: g <= 0),
+      slip=('asks for a strict sign',
+            lambda seed, rank, lam: defect_is(
+                seed, rank, lam, lambda g: g < 0)),
+      rank=[2, 3], **cases)
 
 def hessian_is(seed, product):
     X, y = problem(seed, 3, 3, 3)
@@ -842,10 +853,11 @@ def too_wide(X):
     rank, rows, columns = matrix_rank(X), *X.shape
     return rank == matrix_rank(X.T) and rank <= rows and rank < columns
 
-holds('ml.ls.rank.practice', lambda name: deficient(tables[name][0]),
-      slip=('removes the superfluous columns first',
-            lambda name: deficient(np.delete(*tables[name], axis=1))),
-      name=list(tables))
+verify('each of the tables of this section is rank deficient',
+       lambda name: deficient(tables[name][0]),
+       slip=('removes the superfluous columns first',
+             lambda name: deficient(np.delete(*tables[name], axis=1))),
+       name=list(tables))
 
 holds('ml.ls.rank.wide', lambda seed, N: too_wide(problem(seed, N, 6, N)[0]),
       slip=('looks at the tall transpose',
@@ -879,22 +891,21 @@ verify('descent lands at the minimizer nearest to its start',
 
 # %%
 def cgls(X, y, steps):  # -> (steps + 1, D), from zero
-    path, r = [np.zeros(X.shape[1])], y
+    path, r = [0.0 * X[0]], y
+    tiny = np.finfo(path[0].dtype).tiny  # an exact solution stays where it is
     p = s = X.T @ r
     for _ in range(steps):
         q = X @ p
-        alpha = s @ s / (q @ q + TINY)
+        alpha = s @ s / (q @ q + tiny)
         path.append(path[-1] + alpha * p)
         r = r - alpha * q
         old, s = s, X.T @ r
-        p = s + s @ s / (old @ old + TINY) * p
+        p = s + s @ s / (old @ old + tiny) * p
     return np.array(path)
-
-TINY = np.finfo(float).tiny  # so that an exact solution may stay where it is
 
 # %%
 def plain_descent(X, y, steps):
-    path, eta = [np.zeros(X.shape[1])], 2 / (norm(X, 2)**2 + norm(X, -2)**2)
+    path, eta = [0.0 * X[0]], 2 / (norm(X, 2)**2 + norm(X, -2)**2)
     for _ in range(steps):
         path.append(path[-1] + eta * X.T @ (y - X @ path[-1]))
     return np.array(path)
@@ -1009,7 +1020,6 @@ def one_split(seed):  # errors on the test part, chosen number of steps
     chosen = test_errors(fit, hold)[:21].argmin()
     return test_errors(np.r_[hold, fit], test), chosen
 
-# %% tags=["hide-input"]
 splits = [one_split(seed) for seed in range(20)]
 curves = np.array([errors for errors, _ in splits])  # (20, 23)
 stopped = np.array([errors[chosen] for errors, chosen in splits])
@@ -1168,13 +1178,6 @@ def collinear(seed, k, noise):  # epsilon = 2^-k -> X (16, 3), y, true w
     # opposite errors c and -c: the residual is at right angles to the columns, exactly
     return np.vstack([X, X]), np.r_[X @ w + c, X @ w - c], w
 
-def exact_in_integers(seed, k):  # the same, without rounding
-    X, y, w = collinear(seed, k, noise=1)
-    X, y = ([int(v * 2**k) for v in A.ravel()] for A in (X, y))
-    X, w = np.array(X, dtype=object).reshape(16, 3), np.array(w, dtype=object)
-    return (X.T @ (np.array(y, dtype=object) - X @ w) == 0).all()
-
-# %% tags=["hide-input"]
 EPS = np.finfo(float).eps
 
 def gram_kept(X, y, stored):  # the solvers, with what they keep rounded by `stored`
@@ -1201,7 +1204,6 @@ def cgls_kept(X, y, stored):
         p = s + s @ s / (old @ old + tiny) * p
     return w
 
-# %% tags=["hide-input"]
 def single(a):
     return np.float32(a).astype(float)
 
@@ -1217,8 +1219,7 @@ def lost(solve, k, noise, stored):  # mean log10: weights, predictions
     return np.log10(np.maximum(errors, EPS / 2)).mean(axis=0)
 
 def condition(levels):
-    return 10 ** np.array([np.mean([np.log10(cond(collinear(seed, k, 0)[0]))
-                                    for seed in range(40)]) for k in levels])
+    return 10 ** np.array([np.mean([np.log10(cond(collinear(seed, k, 0)[0])) for seed in range(40)]) for k in levels])
 
 solvers = {'normal equations': gram_kept, 'QR': qr_kept, 'SVD': svd_kept, 'CGLS': cgls_kept}
 fine = np.arange(19)
@@ -1310,8 +1311,14 @@ fig.legend(*axes[0].get_legend_handles_labels(), ncols=4,
 # $\kappa = 1/0.01 = 100$. More accurate arithmetic does not help; stopping early, or a penalty, does.
 
 # %% tags=["checks"]
-levels = np.arange(6, 22)  # kappa from 10^2 to 10^7
+def exact_in_integers(seed, k):  # the columns and the residual at right angles, without rounding
+    X, y, w = collinear(seed, k, noise=1)
+    X, y = ([int(v * 2**k) for v in A.ravel()] for A in (X, y))
+    X, w = np.array(X, dtype=object).reshape(16, 3), np.array(w, dtype=object)
+    return (X.T @ (np.array(y, dtype=object) - X @ w) == 0).all()
+
 assert all(exact_in_integers(seed, k) for seed in range(5) for k in (0, 36))
+levels = np.arange(6, 22)  # kappa from 10^2 to 10^7
 
 def breaks_down(seed, k):
     X, _, _ = collinear(seed, k, noise=0)

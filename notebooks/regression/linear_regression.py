@@ -46,7 +46,7 @@ import torch.nn.functional as F
 from scipy.optimize import minimize
 from sklearn.linear_model import LinearRegression, QuantileRegressor
 
-from nbutils.cases import integers, matrices, scalars, seeds, vectors
+from nbutils.cases import integers, matrices, on, scalars, seeds, vectors
 from nbutils.checks import close, erratum, grade, holds, verify
 from nbutils.data import diabetes
 from nbutils.figures import GREY, label_lines, panels
@@ -389,15 +389,60 @@ for name, (weights, intercept) in fits.items():
 # ```{exercise} ★ Pencil: back to kilograms per square metre
 # :label: linear_regression-units
 # The weights above belong to $z_j = (x_j - m_j) / s_j$. A clinic wants to use raw measurements $x_j$. Which weights and
-# which bias make the same predictions from these?
+# which bias make the same predictions from these? Write `for_raw_features(w, b, m, s)`.
 # ```
-#
+
+# %%
+def for_raw_features(w, b, m, s):
+    """The weights and then the bias for raw features: a float array (d + 1,).
+
+    w, m, s: float arrays (d,), the weights, means and deviations, all s > 0.
+    b: float, the bias. For w = [6.], b = 1.0, m = [5.], s = [2.]
+    the result is [3., -14.].
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def from_predictions(w, b, m, s):  # at 0 and at the unit vectors
+    points = np.vstack([np.eye(len(w)), np.zeros(len(w))])
+    at = predict((points - m) / s, w, b)
+    return np.append(at[:-1] - at[-1], at[-1])
+
+cases = dict(
+    w=vectors((1, 4), edges=True), b=on(0.0) | scalars(),
+    m=lambda w: vectors(len(w), edges=True),
+    s=lambda w: vectors(len(w), 0.1, 10, edges=True),
+)
+grade(for_raw_features, from_predictions, **cases)
+
+# %% [markdown]
 # ```{solution-start} linear_regression-units
 # :class: dropdown
 # ```
 # Put $z_j$ into the sum and collect:
 # $\sum_j w_j (x_j - m_j)/s_j + b = \sum_j (w_j / s_j)\, x_j + \big(b - \sum_j w_j m_j / s_j\big)$. Each weight is divided by
-# $s_j$, and the bias has to pay back the means, which is easily forgotten.
+# $s_j$, and the bias has to pay back the means. This is easily forgotten, as in the first wrong answer. The second
+# multiplies by $s_j$, and the third pays back the means without dividing them.
+
+# %% jupyter={"source_hidden": true}
+def for_raw_features_solution(w, b, m, s):
+    return np.append(w / s, b - (w / s) @ m)
+
+def bias_kept(w, b, m, s):
+    return np.append(w / s, b)
+
+def multiplied(w, b, m, s):
+    return np.append(w * s, b - (w * s) @ m)
+
+def means_not_divided(w, b, m, s):
+    return np.append(w / s, b - w @ m)
+
+assert grade(for_raw_features_solution, from_predictions, **cases)
+assert not grade(bias_kept, from_predictions, **cases)
+assert not grade(multiplied, from_predictions, **cases)
+assert not grade(means_not_divided, from_predictions, **cases)
+
+# %% [markdown]
 # ```{solution-end}
 # ```
 
@@ -405,23 +450,34 @@ for name, (weights, intercept) in fits.items():
 # ```{exercise} ★★ Program: some patients count more
 # :label: linear_regression-weighted
 # Let each example have an importance $c_i > 0$, so that $\sum_i c_i \cdot \tfrac12 (\hat{y}^{(i)} - y^{(i)})^2$ is to
-# be smallest. Derive the normal equations and write `weighted_fit(X, y, c)`. `X` has shape `(n, d)`, and the result, the weights and
-# then the bias, has shape `(d + 1,)`.
+# be smallest. Derive the normal equations and write `weighted_fit(X, y, c)`.
 # ```
 
 # %%
 def weighted_fit(X, y, c):
-    """For c = (2, 1), no feature and y = (0, 3), the result is [1.]."""
+    """The weights and then the bias: a float array (d + 1,).
+
+    X: float array (n, d), d >= 0; with a column of ones its columns are
+    independent. y: float array (n,). c: float array (n,), all entries > 0.
+    For X of shape (2, 0), y = [0., 3.] and c = [2., 1.] the result is [1.].
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def weighted_by_library(X, y, c):
+    if not X.shape[1]:
+        return [np.average(y, weights=c)]
     model = LinearRegression().fit(X, y, sample_weight=c)
     return np.array([*model.coef_, model.intercept_])
 
-rng = np.random.default_rng(2)
-weighted_cases = [(rng.normal(size=(12, d)), rng.normal(size=12), rng.uniform(0.1, 5, 12)) for d in (1, 3)]
-grade(weighted_fit, weighted_by_library, weighted_cases)
+def scaled_importances(X):
+    return on(1.0, 1e-9, 1e9).flatmap(lambda size: vectors(len(X), 0.1, 5, edges=True).map(lambda c: size * c))
+
+cases = dict(
+    X=matrices((6, 9), (0, 3)).filter(lambda X: np.linalg.cond(with_ones(X)) < 100),
+    y=lambda X: vectors(len(X), edges=True), c=scaled_importances,
+)
+grade(weighted_fit, weighted_by_library, **cases)
 
 # %% [markdown]
 # ```{solution-start} linear_regression-weighted
@@ -431,6 +487,8 @@ grade(weighted_fit, weighted_by_library, weighted_cases)
 # $\tilde{\mathbf{X}}^\top \mathbf{C} (\tilde{\mathbf{X}} \boldsymbol\theta - \mathbf{y})$. So
 # $\tilde{\mathbf{X}}^\top \mathbf{C} \tilde{\mathbf{X}} \boldsymbol\theta = \tilde{\mathbf{X}}^\top \mathbf{C} \mathbf{y}$.
 # If you scale the rows of $\tilde{\mathbf{X}}$ and $\mathbf{y}$ instead, scale them by $\sqrt{c_i}$, because the loss squares them.
+# The first wrong answer scales them by $c_i$, the second ignores the $c_i$, and the third
+# multiplies only the targets.
 
 # %% jupyter={"source_hidden": true}
 def weighted_fit_solution(X, y, c):
@@ -440,18 +498,16 @@ def weighted_fit_solution(X, y, c):
 def scaled_by(X, y, c):
     return np.linalg.lstsq(c[:, None] * with_ones(X), c * y)[0]
 
-assert grade(weighted_fit_solution, weighted_by_library, weighted_cases)
-assert not grade(scaled_by, weighted_by_library, weighted_cases)
-assert not grade(
-    lambda X, y, c: weighted_fit_solution(X, y, 0 * c + 1),
-    weighted_by_library,
-    weighted_cases,
-)
-assert not grade(
-    lambda X, y, c: scaled_by(X, y, c**0.5)[:-1],
-    weighted_by_library,
-    weighted_cases,
-)
+def all_alike(X, y, c):
+    return np.append(*least_squares(X, y))
+
+def targets_weighted(X, y, c):
+    return np.append(*least_squares(X, c * y / c.mean()))
+
+assert grade(weighted_fit_solution, weighted_by_library, **cases)
+assert not grade(scaled_by, weighted_by_library, **cases)
+assert not grade(all_alike, weighted_by_library, **cases)
+assert not grade(targets_weighted, weighted_by_library, **cases)
 
 # %% [markdown]
 # ```{solution-end}
@@ -639,8 +695,8 @@ for name, columns in features.items():
           f' ± {errors[name].std():.1f}')
 
 # %% [markdown]
-# The typical error is the root of the mean square, and ± is the standard deviation over splits. The spreads overlap, because some
-# splits hold out patients that are harder to predict. So we compare within each split:
+# The typical error is the root of the mean square, and ± is the standard deviation over splits. Some splits
+# hold out patients that are harder to predict, for all models alike. So we compare within each split:
 
 # %%
 pairs = [('no feature', 'bmi'), ('bmi', 'bmi, bp'), ('bmi, bp', 'all ten')]
@@ -652,7 +708,7 @@ print(f'all ten remove {removed.mean():.2f} ± {removed.std():.2f}'
       ' of the squared error')
 
 # %% [markdown]
-# So ten measurements explain about half of the variance, and the other half is noise for them. How firm are the weights themselves?
+# So a linear model of ten measurements explains about half of the variance, and leaves the other half. How firm are the weights themselves?
 # We look at them over the 100 splits:
 
 # %%
@@ -676,7 +732,7 @@ ax.set(xticks=range(10), xticklabels=names, ylabel='weight per\nstandard deviati
 
 # %% [markdown]
 # The features s1 and s2 are total and LDL cholesterol. They rise and fall together, so a larger weight of one can be
-# offset by a smaller weight of the other, and only their sum is steady. A good prediction does not make
+# offset by a smaller weight of the other, and their sum is much steadier. A good prediction does not make
 # each weight meaningful. [Ridge regression](ridge_regression.ipynb) keeps such weights small.
 #
 # ```{exercise} ★★ Experiment: do more features help?
@@ -691,7 +747,7 @@ def predicted_changes():
     """(training error, held-out error): a pair of 'falls' or 'rises'."""
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def both_errors(k, seed):
     train, test = split(seed)
     noise = np.random.default_rng(seed + 1000).normal(size=(len(y), k))
@@ -750,8 +806,8 @@ def beats_neighbour(seed, low, dw, db):  # a line for m(x) = x², fitted on [0, 
     y = x**2 + 0.1 * rng.normal(size=10_000)
     return mean_loss(w[0] * x + b, y) < mean_loss((w[0] + dw) * x + b + db, y)
 
-holds(
-    'dl.linreg.goal',
+verify(
+    'a fitted line predicts new examples of the same kind better than its neighbours',
     lambda seed, dw, db: beats_neighbour(seed, 0, dw, db),
     slip=('takes new examples from elsewhere', lambda seed, dw, db: beats_neighbour(seed, 1, dw, db)),
     seed=seeds(), dw=[-0.1, 0.0, 0.1], db=[-0.05, 0.05], tries=40,
@@ -897,24 +953,33 @@ label_lines(ax);
 #
 # ```{exercise} ★★ Program: how bad must one label be?
 # :label: linear_regression-flip
-# Derive by how much $y_i$ has to be moved to make the least-squares slope exactly zero. Write
-# `flattening_shift(x, y, i)` for arrays `x` and `y` of shape `(n,)`, where $x_i \ne \bar{x}$.
+# Derive by how much $y_i$ has to be moved to make the least-squares slope exactly zero. Write `flattening_shift(x, y, i)`.
 # ```
 
 # %%
 def flattening_shift(x, y, i):
-    """flattening_shift(np.array([0., 1]), np.array([0., 3]), 1) is -3."""
+    """What is to be added to y[i] so that the slope is zero: a float.
+
+    x, y: float arrays (n,), n >= 2. i: int from 0 to n - 1, where x[i] is not
+    the mean of x.
+    flattening_shift(np.array([0., 1.]), np.array([0., 3.]), 1) is -3.0.
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def shift_by_secant(x, y, i):  # the slope is linear in y[i]: two values do
     def slope(shift):
         return LinearRegression().fit(x[:, None], y + shift * np.eye(len(x))[i]).coef_[0]
     return slope(0) / (slope(0) - slope(1))
 
-rng = np.random.default_rng(5)
-flip_cases = [(rng.uniform(0, 10, n), rng.normal(size=n), i) for n, i in ((9, 0), (9, 8), (2, 1), (30, 4))]
-grade(flattening_shift, shift_by_secant, flip_cases)
+def off_the_mean(x):
+    return on(*np.flatnonzero(abs(x - x.mean()) > 0.1).tolist())
+
+cases = dict(
+    x=vectors((2, 8), edges=True).filter(lambda x: np.ptp(x) > 0.5),
+    y=lambda x: vectors(len(x), edges=True), i=off_the_mean,
+)
+grade(flattening_shift, shift_by_secant, **cases)
 
 # %% [markdown]
 # ```{solution-start} linear_regression-flip
@@ -922,20 +987,26 @@ grade(flattening_shift, shift_by_secant, flip_cases)
 # ```
 # The slope becomes $\big(\sum_k (x_k - \bar{x}) y_k + \delta (x_i - \bar{x})\big) / S$, which is zero for
 # $\delta = -\sum_k (x_k - \bar{x}) y_k / (x_i - \bar{x})$. The nearer $x_i$ lies to the mean, the farther its label must move. With
-# $x_i$ in place of $x_i - \bar{x}$ the result would depend on where the axis starts.
+# $x_i$ in place of $x_i - \bar{x}$ the result would depend on where the axis starts. The second wrong answer moves the label
+# the other way, and the third moves it to the mean, which flattens nothing if the other labels rise.
 
 # %% jupyter={"source_hidden": true}
 def flattening_shift_solution(x, y, i):
     return -((x - x.mean()) @ y) / (x[i] - x.mean())
 
-assert grade(flattening_shift_solution, shift_by_secant, flip_cases)
-assert not grade(lambda x, y, i: -(x @ y) / x[i], shift_by_secant, flip_cases)
-assert not grade(
-    lambda x, y, i: -flattening_shift_solution(x, y, i),
-    shift_by_secant,
-    flip_cases,
-)
-assert not grade(lambda x, y, i: y.mean() - y[i], shift_by_secant, flip_cases)
+def from_the_origin(x, y, i):
+    return -(x @ y) / x[i] if x[i] else 0.0
+
+def the_other_way(x, y, i):
+    return (x - x.mean()) @ y / (x[i] - x.mean())
+
+def to_the_mean(x, y, i):
+    return y.mean() - y[i]
+
+assert grade(flattening_shift_solution, shift_by_secant, **cases)
+assert not grade(from_the_origin, shift_by_secant, **cases)
+assert not grade(the_other_way, shift_by_secant, **cases)
+assert not grade(to_the_mean, shift_by_secant, **cases)
 
 # %% [markdown]
 # ```{solution-end}
@@ -945,17 +1016,22 @@ assert not grade(lambda x, y, i: y.mean() - y[i], shift_by_secant, flip_cases)
 # ```{exercise} ★★★ Program: the best of both
 # :label: linear_regression-huber
 # Huber's loss {cite}`huber1964robust` is $\tfrac12 r^2$ for $|r| \le k$ and $k |r| - \tfrac12 k^2$ beyond: squares for
-# small residuals, absolute values for large ones. Write `huber_fit(X, y, k)`, the weights and then the bias, shape `(d + 1,)`.
+# small residuals, absolute values for large ones. Write `huber_fit(X, y, k)`.
 # *Hint:* the derivative is $r \cdot c(r)$ with an importance $c(r) \le 1$. Fit with importances, compute them anew from
 # the residuals, and repeat. What does a fixed point satisfy?
 # ```
 
 # %%
 def huber_fit(X, y, k):
-    """For large k, the same as np.append(*least_squares(X, y))."""
+    """The weights and then the bias with the least Huber loss: (d + 1,).
+
+    X: float array (n, d); with a column of ones its columns are independent.
+    y: float array (n,). k: float >= 1. Entries may be wrong by 1e-5.
+    For large k it is the same as np.append(*least_squares(X, y)).
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def huber_by_descent(X, y, k):
     X1, loss = torch.tensor(with_ones(X)), torch.nn.HuberLoss(reduction='sum', delta=k)
 
@@ -966,9 +1042,15 @@ def huber_by_descent(X, y, k):
 
     return minimize(value_and_slope, np.zeros(X1.shape[1]), jac=True, tol=1e-10).x
 
-rng = np.random.default_rng(6)
-huber_cases = [(rng.normal(size=(40, d)), rng.standard_t(2, 40), k) for d, k in ((1, 1.0), (3, 0.5), (2, 50.0))]
-grade(huber_fit, huber_by_descent, huber_cases, atol=1e-5)
+def with_outliers(X):
+    rare = vectors(len(X), 0, 1).map(lambda u: np.where(u > 0.8, 30.0, 0.0))
+    return rare.flatmap(lambda far: vectors(len(X), -3, 3).map(lambda y: y + far))
+
+cases = dict(
+    X=matrices((12, 16), (1, 3), -3, 3).filter(lambda X: np.linalg.cond(with_ones(X)) < 20),
+    y=with_outliers, k=on(1.0, 2.0, 100.0) | scalars(1, 5),
+)
+grade(huber_fit, huber_by_descent, **cases, tries=30, atol=1e-5)
 
 # %% [markdown]
 # ```{solution-start} linear_regression-huber
@@ -977,23 +1059,31 @@ grade(huber_fit, huber_by_descent, huber_cases, atol=1e-5)
 # The derivative is $r$ inside and $k \operatorname{sign}(r)$ outside, so $c(r) = \min(1, k / |r|)$. A fixed point
 # solves $\tilde{\mathbf{X}}^\top \mathbf{C} (\tilde{\mathbf{X}} \boldsymbol\theta - \mathbf{y}) = \mathbf{0}$ with the
 # $c$ of its own residuals, which says that the gradient of Huber's loss is zero. That loss is convex, so this is a
-# minimum. One round alone is not enough.
+# minimum. Two rounds, as in the first wrong answer, are not enough. The second ignores $k$, and the third is least squares.
 
 # %% jupyter={"source_hidden": true}
-def huber_fit_solution(X, y, k, rounds=200):
+def huber_fit_solution(X, y, k, rounds=1000):
     X1, c = with_ones(X), np.ones(len(y))
     for _ in range(rounds):
         theta = np.linalg.solve(X1.T @ (c[:, None] * X1), X1.T @ (c * y))
-        c = k / np.maximum(k, abs(y - X1 @ theta))
+        before, c = c, k / np.maximum(k, abs(y - X1 @ theta))
+        if abs(c - before).max() < 1e-9:
+            break
     return theta
 
-assert grade(huber_fit_solution, huber_by_descent, huber_cases, atol=1e-5)
-impatient = lambda X, y, k: huber_fit_solution(X, y, k, rounds=2)
-deaf = lambda X, y, k: huber_fit_solution(X, y, 1.0)
-squares = lambda X, y, k: np.append(*least_squares(X, y))
-assert not grade(impatient, huber_by_descent, huber_cases, atol=1e-5)
-assert not grade(deaf, huber_by_descent, huber_cases, atol=1e-5)
-assert not grade(squares, huber_by_descent, huber_cases, atol=1e-5)
+def impatient(X, y, k):
+    return huber_fit_solution(X, y, k, rounds=2)
+
+def deaf(X, y, k):
+    return huber_fit_solution(X, y, 1.0)
+
+def by_squares(X, y, k):
+    return np.append(*least_squares(X, y))
+
+assert grade(huber_fit_solution, huber_by_descent, **cases, tries=30, atol=1e-5)
+assert not grade(impatient, huber_by_descent, **cases, tries=30, atol=1e-5)
+assert not grade(deaf, huber_by_descent, **cases, tries=30, atol=1e-5)
+assert not grade(by_squares, huber_by_descent, **cases, tries=30, atol=1e-5)
 
 # %% [markdown]
 # ```{solution-end}

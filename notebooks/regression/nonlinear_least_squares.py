@@ -1,5 +1,17 @@
 # ---
 # jupyter:
+#   book:
+#     functions:
+#       gauss_newton: 'gauss_newton(lambda w: w**2 - 2, lambda w: np.diag(2 * w), 1 + uniform(3), 6)'
+#       rise: rise(normal(2), uniform(5))
+#       rise_jacobian: rise_jacobian(normal(2), uniform(5))
+#       rate: rate(normal(2), 5 * uniform(6), 0.1 * normal(6))
+#       damped_step: damped_step(normal(8, 3), normal(8), uniform(), 1 + uniform(3))
+#       squares: squares(normal(4, 3))
+#       column_lengths: column_lengths(normal(4, 3))
+#       levenberg_marquardt: 'levenberg_marquardt(lambda w: w**2 - 2, lambda w: np.diag(2 * w), 9 + uniform(3), 4, first=1)'
+#       standard_errors: standard_errors(normal(8, 3), normal(8))
+#     main: nlls-gauss-newton
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -543,6 +555,12 @@ verify('the order is two without residual, else one',
              lambda seed, mu: order_is(seed, mu, 2)),
        seed=seeds(), mu=[0, 0.5, 0.8], tries=40)
 
+verify(
+    'the factor of the errors is as forecast',
+    lambda: bool(abs(forecast / measured - 1) < 0.01),
+    slip=('divides by 1 + µ', lambda: bool(abs(forecast / (1 - forecast) / measured - 1) < 0.01)),
+)
+
 # %% [markdown]
 # ## Levenberg–Marquardt: damped steps
 #
@@ -561,7 +579,7 @@ verify('the order is two without residual, else one',
 
 # %%
 def damped_step(J, r, lam, scale):  # (..., N, D), (..., N), (...), (..., D)
-    D = scale[..., None] * np.eye(J.shape[-1])  # diagonal
+    D = scale[..., None] * np.eye(J.shape[-1], dtype=J.dtype)  # diagonal
     rows = np.sqrt(lam)[..., None, None] * D
     Q, R = qr(np.concatenate([J, rows], axis=-2))
     top = np.swapaxes(Q[..., :r.shape[-1], :], -1, -2)
@@ -625,16 +643,17 @@ def column_lengths(J):
 # %%
 def levenberg_marquardt(residual, jacobian, w, steps, *,
                         first=1000, rule=column_lengths):
-    path, lams, scale = [w], [np.full(w.shape[:-1], first)], np.zeros(w.shape)
+    path, lams, scale = [w], [first + 0 * w[..., 0]], 0.0
     for _ in range(steps):
         r, J, lam = residual(w), jacobian(w), lams[-1]
         scale = np.maximum(scale, rule(J))
-        p = damped_step(J, r, lam, scale)
+        p = damped_step(J, r, lam.astype(r.dtype), scale)
         promise = squares(r) - squares(r + (J @ p[..., None])[..., 0])
         fall = squares(r) - squares(residual(w + p))
         w = np.where((fall > 0)[..., None], w + p, w)
         good, bad = fall > 0.75 * promise, ~(fall > 0.25 * promise)
-        lams.append(lam * np.where(good, 1 / 3, np.where(bad, 2, 1)))
+        factor = np.where(good, 1 / 3, np.where(bad, 2, 1))
+        lams.append((lam * factor).astype(r.dtype))
         path.append(w)
     return np.array(path), np.array(lams)
 
@@ -922,6 +941,13 @@ assert reached['damped, λ = 1000 at first'].all()
 assert risen[0] > 5 * risen[2]
 assert close(paths['damped'][-1], best, atol=0, rtol=1e-8)
 
+verify(
+    'more damping at first lets more starts arrive',
+    lambda i: bool(np.diff([there.mean() for there in reached.values()])[i] > 0.1),
+    slip=('says that fewer do', lambda i: bool(np.diff([there.mean() for there in reached.values()])[i] < 0)),
+    i=[0, 1],
+)
+
 # %% [markdown]
 # ## Standard errors and confidence regions
 #
@@ -971,7 +997,6 @@ def thermistor_jacobian(w, x):
     return np.stack([f / w[..., :1], f / shifted,
                      -w[..., 1:2] * f / shifted**2], axis=-1)
 
-# %% tags=["hide-input"]
 tables = {  # model, Jacobian, x, y, start, certified weights and errors
     'bottles': (rise, rise_jacobian, days, oxygen, [1., 1],
                 [2.1380940889e2, 5.4723748542e-1],
@@ -991,7 +1016,6 @@ def fitted(model, jacobian, x, y, start):  # weights, standard errors
     w = gauss_newton(*problem, w, 12)[-1]
     return w, standard_errors(problem[1](w), problem[0](w))
 
-# %% tags=["hide-input"]
 for name, (*table, weights, errors) in tables.items():
     w, se = fitted(*table)
     off = max(abs(w / weights - 1).max(), abs(se / errors - 1).max())
@@ -1061,7 +1085,7 @@ for name, x in (('six days of ten', days), ('hurried', hurried)):
     print(f'    w1 above its interval {below_it[0]:.2%},'
           f' below {above_it[0]:.2%}')
 
-# %% tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: the six measurements, the fitted curve and a band about it that is widest beyond ten days. Right: a cloud of 1500 fits is bent like a banana. The level region bends with it and holds nearly all of the cloud; the straight ellipse cuts across it, misses both arms and covers ground where no fit lies."}} tags=["hide-input"]
 def corner(x, w):  # R of the Jacobian, inverted
     return inv(qr(rise_jacobian(w, x))[1])
 
@@ -1081,8 +1105,6 @@ a, b = np.meshgrid(np.linspace(90, 700, 200), np.linspace(0.05, 1.6, 200))
 away = squares(rise(np.stack([a, b], axis=-1), hurried)
                - rise(truth, hurried))
 
-
-# %% mystnb={"image": {"alt": "Left: the six measurements, the fitted curve and a band about it that is widest beyond ten days. Right: a cloud of 1500 fits is bent like a banana. The level region bends with it and holds nearly all of the cloud; the straight ellipse cuts across it, misses both arms and covers ground where no fit lies."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=3.0)
 left.fill_between(grid, rise(best, grid) - half, rise(best, grid) + half,
                   alpha=0.2, lw=0)

@@ -1,5 +1,12 @@
 # ---
 # jupyter:
+#   book:
+#     functions:
+#       powers: powers(normal(9), 3)
+#       fit_powers: fit_powers(normal(9), normal(9), 3)
+#       condition: condition(powers(uniform(20), 3))
+#       expected_excess: expected_excess(20, 5, 1.0, 0.1)
+#     main: polyfit-model
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -106,7 +113,7 @@ axes[0].set_ylabel('y');
 
 # %%
 def powers(x, degree):  # (N,) -> (N, degree + 1)
-    return x[:, None] ** np.arange(degree + 1)
+    return x[:, None] ** np.arange(degree + 1, dtype=x.dtype)
 
 def fit_powers(x, y, degree):
     return lstsq(powers(x, degree), y, rcond=None)[0]
@@ -340,6 +347,21 @@ verify('a parameter takes σ²/N from one error and adds it to the other',
        slip=('lowers the error on new labels, too',
              lambda seed, degree: price_of_parameters(seed, degree, -1)),
        seed=seeds(), degree=integers(0, 10), tries=30)
+
+def by_polyfit(seed, N, degree, cut=np.clip):
+    order = np.random.default_rng(seed).permutation(442)
+    test, train = order[:142], order[142:142 + N]
+    inputs = cut(bmi[test], bmi[train].min(), bmi[train].max())
+    guess = np.polyval(np.polyfit(bmi[train], outcome[train], degree), inputs)
+    return np.sqrt(np.mean((guess - outcome[test]) ** 2))
+
+verify(
+    'the errors are those of polyfit, with inputs cut off at the ends of the training data',
+    lambda seed, N, degree: close(patient_errors(seed, N, [degree])[0], by_polyfit(seed, N, degree)),
+    slip=('does not cut them off', lambda seed, N, degree: close(
+        patient_errors(seed, N, [degree])[0], by_polyfit(seed, N, degree, lambda x, low, high: x))),
+    seed=[0, 1, 2], N=[20, 300], degree=[0, 1, 3],
+)
 
 # %% [markdown]
 # ## The Vandermonde matrix is ill-conditioned: Legendre polynomials
@@ -658,6 +680,37 @@ for ax in (left, right):
 # %% [markdown] tags=["caption"]
 # With 20 examples the error peaks at $p = 20$ features, where the smallest singular value nearly vanishes; more features
 # bring it down again, though not to its first low.
+
+# %% tags=["checks"]
+def least_squares_of(k, p, kept):  # of draw k, with the first features alone
+    found = np.linalg.lstsq(Phi[k, :, :min(p, kept)], y[k])[0]
+    return np.r_[found, np.zeros(max(p - kept, 0))]
+
+verify(
+    'the weights are those of lstsq, the shortest ones beyond 20 features',
+    lambda k, p: close(shortest(p)[k], least_squares_of(k, p, 200)),
+    slip=('keeps 20 features at most', lambda k, p: close(shortest(p)[k], least_squares_of(k, p, 20))),
+    k=[0, 7], p=[2, 8, 19, 40, 200],
+)
+
+def is_error_of_predictions(p, tail):
+    new = np.random.default_rng(p).normal(size=(40_000, 200))
+    squares = (new @ w - new[:, :p] @ shortest(p)[0]) ** 2
+    return bool(abs(squares.mean() - squared_error(p)[0] + tail) < 5 * squares.std() / 200)
+
+verify(
+    'the squared error is that of predictions for new inputs',
+    lambda p: is_error_of_predictions(p, 0),
+    slip=('forgets the features that are left out', lambda p: is_error_of_predictions(p, (w[p:] ** 2).sum())),
+    p=[2, 8, 40],
+)
+verify(
+    'the sum of 1/s² is the squared Frobenius norm of the pseudoinverse',
+    lambda p: close(inverse_squares(p)[0], np.median((pinv(Phi[:, :, :p]) ** 2).sum(axis=(1, 2)))),
+    slip=('adds 1/s', lambda p: close(inverse_squares(p)[0], np.median(
+        (svd(Phi[:, :, :p], compute_uv=False) ** -1.0).sum(axis=1)))),
+    p=[8, 40],
+)
 
 # %% [markdown]
 # The mean is infinite at the peak and next to it. (There a simulated mean says nothing, so the figure shows medians and the

@@ -1,5 +1,10 @@
 # ---
 # jupyter:
+#   book:
+#     functions:
+#       monomials: monomials(5, 3)
+#       decayed_step: decayed_step(normal(3), 0.5, normal(8, 3), normal(8), 0.1, 0.5)
+#       adam: 'adam(lambda w: w - 1, normal(3), 0.1 * uniform(20), 0.1, True)'
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -198,11 +203,11 @@ def closes(size):  # like the theory, within 5 standard errors
 holds('dl.weightdecay.more-data', lambda: closes(lambda n: 10),
       slip=('lets the model grow with the data',
             lambda: closes(lambda n: 2 * n)))
-holds('dl.weightdecay.degree-coarse',
-      lambda k, d: monomials(k, d) == comb(k - 1 + d, k - 1),
-      slip=('counts all monomials up to degree d',
-            lambda k, d: monomials(k, d) == comb(k + d, k)),
-      k=integers(1, 8), d=integers(0, 5), tries=60)
+verify('a binomial coefficient counts the monomials of one degree',
+       lambda k, d: monomials(k, d) == comb(k - 1 + d, k - 1),
+       slip=('counts all monomials up to degree d',
+             lambda k, d: monomials(k, d) == comb(k + d, k)),
+       k=integers(1, 8), d=integers(0, 5), tries=60)
 
 # %% [markdown]
 # ## Weight decay in SGD is an L2 penalty
@@ -331,7 +336,6 @@ def train(seed, start, lams, step=decayed_step):  # -> W, b, lengths, loss
     loss = ((X @ W.T + b - y[:, None]) ** 2).mean(axis=0) / 2
     return W, b, np.array(lengths), loss
 
-# %% tags=["hide-input"]
 lams = np.array([0, 0.1, 0.3, 1, 3, 10, 30])
 runs = {start: [train(seed, start, lams) for seed in range(6)]
         for start in (0.01, 1.0)}
@@ -373,7 +377,6 @@ def ridge_risks(X, y, lams, risk):
         rows.append(risk(model.coef_, model.intercept_))
     return rows
 
-# %% tags=["hide-input"]
 grid = np.geomspace(1e-6, 30, 16)
 exact = np.array([
     ridge_risks(*narrow_world(np.random.default_rng(seed)), grid, narrow_risk)
@@ -563,9 +566,10 @@ def regularizes(step):
         return loss[0] < loss[1] and true[0] > 1.5 * true[1]
     return all(one(seed) for seed in range(3))
 
-holds('dl.weightdecay.first-reg', lambda: regularizes(decayed_step),
-      slip=('trains without any decay',
-            lambda: regularizes(without_the_factor)))
+verify('decay fits the training data worse and new examples better',
+       lambda: regularizes(decayed_step),
+       slip=('trains without any decay',
+             lambda: regularizes(without_the_factor)))
 
 # %% tags=["checks"]
 W_3, *_ = train(0, 0.01, [3])
@@ -887,7 +891,6 @@ def exact_loss(seed, lam):
     model = LogisticRegression(C=1 / (100 * lam), max_iter=500).fit(A, t)
     return -model.predict_log_proba(B)[np.arange(1697), u].mean()
 
-# %% tags=["hide-input"]
 strengths = (0.003, 0.03, 0.3, 3.0)
 makers = torch.optim.Adam, torch.optim.AdamW
 losses = np.array([[[*(test_loss(seed, make, lam) for make in makers),

@@ -212,17 +212,6 @@ theorem(
 )
 
 
-def depth(n):
-    """How many additions lie on the longest way through a tree that halves n numbers."""
-    return 0 if n == 1 else 1 + depth((n + 1) // 2)
-
-
-theorem(
-    'thm-tensors-pairwise', lambda n: depth(n) <= np.log2(n), n=[1, 2, 4, 64],
-    without={'if $n$ is a power of 2': dict(n=3)},
-)
-
-
 def can_be_white_exactly_if_regular(x, k):
     """Whether some W with k columns whitens the data x (N, D) just if their covariance is nonsingular."""
     variances, directions = np.linalg.eigh(np.cov(x.T, bias=True))

@@ -127,7 +127,7 @@ theorem(
     'thm-pathwise', slope_passes, f=[lambda t, e: np.sin(t + e)], of_path=[lambda t, e: np.cos(t + e)], theta=[0.3, 1],
     without={
         'not depend on $\\theta$': dict(f=lambda t, e: t * (t + e), of_path=lambda t, e: t + 0 * e, theta=1),
-        "\\le K(\\varepsilon) |\\theta - \\theta'|$": dict(f=lambda t, e: (e < t) * 1.0, of_path=lambda t, e: 0 * e, theta=0.5),
+        "\\le K(\\epsilon) |\\theta - \\theta'|$": dict(f=lambda t, e: (e < t) * 1.0, of_path=lambda t, e: 0 * e, theta=0.5),
         '$\\mathbb{E}[K] < \\infty$': dict(f=thin_bump, of_path=lambda t, e: 0 * e, theta=0),
     },
 )

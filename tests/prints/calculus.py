@@ -62,14 +62,6 @@ _walk = dict(
 )
 
 prints('gradients-curve', t=scalars(-2, 2), tries=12, **_walk)
-prints('gradients-path', **_walk)
-def by_hand(f, x):
-    """The gradient by the rules of school, for complex numbers, too."""
-    if f is _hills[0]:
-        return np.array([2 * x[0] * x[1], x[0] ** 2 + x[2] * np.cos(x[1] * x[2]), x[1] * np.cos(x[1] * x[2])])
-    return np.array([np.exp(x[0] / 5) * x[2] / 5, 3 * x[1] ** 2, np.exp(x[0] / 5)])
-
-prints('gradients-symmetric', g=of(lambda f, x: by_hand(f, x)), **_hill)
 
 _line = np.linspace(-4, 4, 21)
 _bell = np.diff(stats.norm.cdf(_line + 0.2), prepend=0) / stats.norm.cdf(4.2)  # of the cells around these points
@@ -285,15 +277,8 @@ prints('deriv-vec', A=normal(2, 3), X=normal(3, 2), B=normal(2, 4), tries=12)
 _dual = normal().map(lambda s: s * np.eye(2))  # numbers and the unit of dual numbers, as matrices
 
 prints('autodiff-dual-product', a=_dual, b=_dual, c=_dual, d=_dual, epsilon=np.array([[0., 1], [0, 0]]))
-prints(
-    'autodiff-central',
-    also_true=1,  # the distance of xi from itself is 0
-    f=np.exp,
-    x=scalars(-1, 1),
-    h=scalars(0.2, 1),
-    xi=of(lambda x, h: x + np.log(6 / h ** 2 * (np.sinh(h) / h - 1))),
-    tries=6,
-)
+prints('autodiff-gradient', d=3, **_hill)
+prints('autodiff-accumulate', g=_hills, **_hill)
 prints(
     'autodiff-hvp',
     f=_hills[0],

@@ -414,6 +414,7 @@ def mean_loss(X, y):
 _logistic = dict(X=normal(4, 2), x=of(rows), y=[_answers], N=4, sigma=sigmoid, tries=20)
 _loss = dict(w=vectors(2, -2, 2), L=of(mean_loss), **_logistic)
 
+prints('logreg-model', p=coins, w=normal(2), x=normal(2), z=scalars(), sigma=sigmoid, tries=20)
 prints('ml.logreg.mle.bernoulli', p=coins, w=normal(2), **_logistic)
 prints(
     'ml.logreg.mle.sigmoid-lik',
@@ -535,6 +536,22 @@ prints(
     x=vectors(2),
     H=of(lambda w, b: [w, b]),
     dist=distance,
+)
+
+
+def signed_distances(X, y):
+    return lambda w, b: min(label * np.sign(w @ x + b) * distance(x, [w, b]) for x, label in zip(X, y, strict=True))
+
+prints(
+    'svm-margin',
+    X=normal(4, 2),
+    x=of(rows),
+    y=[np.array([1., -1, 1, -1])],
+    w=vectors(2).filter(np.any),
+    b=scalars(),
+    n=range(1, 5),
+    gamma=of(signed_distances),
+    tries=20,
 )
 
 

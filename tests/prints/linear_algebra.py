@@ -33,7 +33,7 @@ prints('la.whiten.condition-1', X=normal(6, 3), N=6, W=of(whitening))
 prints('aw.mat-ops.mask', tries=20, M=matrices(3, 3, 0, 1).map(np.round), X=matrices(3, 3), c=scalars(), **{'1': np.ones(3)})
 prints('la.cross.binet-cauchy', a=vectors(3), b=vectors(3), c=vectors(3), d=vectors(3))
 prints(
-    'aw.vec-ops.template',
+    'dot-ncc',
     x=normal(4),
     t=normal(4),
     Q=np.eye(4) - 1 / 4,
@@ -116,7 +116,6 @@ prints(
     y_bar=of(lambda y: y.mean()),
     L_tilde=of(lambda y_hat, y: np.subtract.outer(y_hat, y).var() + np.subtract.outer(y_hat, y).mean() ** 2),
 )
-prints('tensors-minimax', X=matrices(2, 3), equality=dict(X=np.array([[1., 3], [2, 5]])))
 prints(
     'tensors-box',
     x=normal(4, 5),
@@ -170,7 +169,6 @@ def points_of_plane(w, b, x_0, p):
     return [x_0 - (w @ x_0 + b) / (w @ step) * step for step in steps]
 
 
-prints('norms-product', A=matrices(2, 3), B=matrices(3, 2))
 prints('dl.norms.homog', alpha=scalars(), x=vectors(3), p=_orders, norm=of(lp))
 prints(
     'dl.norms.triangle',
@@ -249,20 +247,6 @@ def angle_by_turning(a, b):
 
 prints('la.dot.sum', a=vectors(3), b=vectors(3), n=3)
 prints('la.dot.matrix-form', a=vectors(3), b=vectors(3), n=3)
-prints(
-    'dot-rounding',
-    n=6,
-    gamma_n=6 * 2.0**-11 / (1 - 6 * 2.0**-11),
-    p=normal(3).map(rounded),
-    q=normal(3).map(rounded),
-    r=normal(3).map(rounded),
-    s=[-1.0, 0.5],  # -1: the sum is zero
-    a=of(lambda p, r, s: np.concatenate([p, p if s == -1 else r])),
-    b=of(lambda q, s: np.concatenate([q, s * q])),
-    s_hat=of(lambda a, b: half_precision(a, b)),
-    slip=('takes the absolute value of the sum',
-          r'|\hat s - \mathbf{a} \cdot \mathbf{b}| \le \gamma_n \Big| \sum_{i=1}^n a_i b_i \Big|'),
-)
 prints('la.dot.properties.distributive', a=vectors(3), b=vectors(3), c=vectors(3))
 prints('dot-expand', a=vectors(3), b=vectors(3))
 prints(
@@ -289,7 +273,6 @@ prints(
     proj=lambda a, b: np.linalg.lstsq(a[:, None], b, rcond=None)[0] * a,
 )
 prints('la.dot.cbs', a=vectors(3), b=vectors(3), equality=dict(a=np.array([1., -2, 3]), b=np.array([2., -4, 6])))
-prints('dot-lagrange', tries=2, a=normal(3), b=normal(3), also_turned=1)  # i < j: pairs, in either order
 prints(
     'dot-subspace',
     A=normal(4, 2),
@@ -489,17 +472,6 @@ def mirrors(A):
     return [np.eye(len(A)) - t * np.outer(v, v) for t, v in zip(tau, normals, strict=True)]
 
 
-def mirror_normals(A):
-    (h, _), _ = linalg.qr(A, mode='raw')
-    normals = np.array([np.r_[np.zeros(k), 1, h[k + 1:, k]] for k in range(A.shape[1])]).T
-    return normals / np.linalg.norm(normals, axis=0)
-
-
-def inverse_of_half_gram(V):
-    gram = V.T @ V
-    return np.linalg.inv(np.triu(gram, 1) + np.eye(len(gram)) / 2)
-
-
 def slanted(slant):
     """Two unit vectors with this dot product."""
     return np.array([1., 0, 0, 0]), np.array([slant, np.sqrt(1 - slant ** 2), 0, 0])
@@ -563,7 +535,6 @@ prints(
     R=of(lambda A: linalg.qr(A, mode='economic')[1]),
     **{'0': np.zeros((2, 3))},
 )
-prints('qr-bulk', k=3, A=normal(5, 3), H=of(mirrors), V=of(mirror_normals), T=of(lambda V: inverse_of_half_gram(V)))
 prints(
     'qr-height',
     tries=10,
@@ -615,13 +586,6 @@ prints(
 # eigenvalues
 
 
-def simple_eigenvalue(A):
-    """(eigenvalue, right eigenvector, left eigenvector as a row), the largest in absolute value."""
-    values, V = np.linalg.eig(A)
-    k = abs(values).argmax()
-    return values[k], V[:, k], np.linalg.inv(V)[k][None]
-
-
 def qr_powers(A):
     """The QR factors of I, A, A^2, ... with positive diagonals."""
     return [positive_qr(np.linalg.matrix_power(A, k)) for k in range(5)]
@@ -631,7 +595,6 @@ _similar = dict(
     S=normal(2, 2), A_2=normal(2, 2), A_1=of(lambda S, A_2: np.linalg.solve(S.T, (S @ A_2).T).T), lambda_=scalars())
 _symmetric = normal(3, 3).map(lambda A: A + A.T)
 _turning = normal(3, 3).map(lambda A: A @ A.T + np.eye(3))
-_separated = normal(3, 3).map(lambda A: np.diag([5., 2, -1]) + A / 3)
 
 prints('la.evd.similar-shift-1', **_similar)
 prints('la.evd.similar-shift-2', **_similar)
@@ -674,22 +637,6 @@ prints(
     R_hat=of(lambda B: [T @ np.linalg.inv(S) for (_, S), (_, T) in pairwise(qr_powers(B))]),
 )
 prints('evd-split', delta=scalars(0.01, 9))
-prints(
-    'evd-sensitivity',
-    also_true=1,  # a number is at most its absolute value
-    A=_separated,
-    s=[0.1, 10.0],
-    t=[0.1, 10.0],
-    B=normal(3, 3),
-    worst=[True, False],
-    x=of(lambda A, s: s * simple_eigenvalue(A)[1]),
-    y_star=of(lambda A, t: t * simple_eigenvalue(A)[2]),
-    y=of(lambda A, t: t * simple_eigenvalue(A)[2][0].conj()),
-    E=of(lambda B, x, y, worst: np.outer(y, x) if worst else B),
-    lambda_dot=of(lambda A, E: (simple_eigenvalue(A + 1e-5 * E)[0] - simple_eigenvalue(A - 1e-5 * E)[0]) / 2e-5),
-    norm=lambda v: np.linalg.norm(v, 2),
-)
-
 # singular values
 
 

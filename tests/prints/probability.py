@@ -230,7 +230,6 @@ prints(
     q=stats.norm(0, 1.2).pdf,
     f=np.cos,
 )
-prints('eq-importance-shift', a=scalars(-1, 3), mu=scalars(-1, 2), Phi=special.ndtr, tries=4)
 
 # concentration
 
@@ -464,15 +463,6 @@ _path = dict(epsilon=Random(_grid, bell(0)), q=lambda t: 0.25 * np.exp(-t ** 2 /
 prints('la.reparam.identity', tries=10, **_moving, **_density, **_path)
 prints('la.reparam.gradient-1', tries=4, **_moving, **_density, **_path)
 prints('la.reparam.gradient-2', tries=4, **_moving, **_path)
-prints(
-    'eq-reparam-implicit',
-    k=[1.7],
-    u=0.3,
-    z=stats.gamma.ppf(0.3, 1.7),
-    g=lambda k, u: stats.gamma.ppf(u, k),
-    F=lambda k, z: stats.gamma.cdf(z, k),
-    p=lambda k, z: stats.gamma.pdf(z, k),
-)
 
 
 def estimators(D, mu, sigma):
@@ -498,20 +488,6 @@ prints(
 )
 
 
-def mean(values):
-    return values @ bell(0)
-
-prints(
-    'eq-reparam-rough',
-    omega=scalars(0.2, 3),
-    mu=scalars(-2, 2),
-    M=of(lambda omega, mu: mean(omega * np.cos(omega * (mu + _grid)))),
-    c=of(lambda omega, mu: mean(np.cos(2 * omega * (mu + _grid)))),
-    V_path=of(lambda omega, mu: mean((omega * np.cos(omega * (mu + _grid))) ** 2)
-              - mean(omega * np.cos(omega * (mu + _grid))) ** 2),
-    V_score=of(lambda omega, mu: mean((_grid * np.sin(omega * (mu + _grid))) ** 2)
-               - mean(_grid * np.sin(omega * (mu + _grid))) ** 2),
-)
 _evidence = np.array([0.1, 0.4, 0.2])  # the joint probabilities of three weights and the data
 
 prints(

@@ -38,7 +38,7 @@ def test_each_page_has_a_title_and_a_description_without_tex(heads):
         assert 40 < len(head['og:description']) <= 200 or name == 'book/bibliography.html', (name, head['og:description'])
         assert not set('\\${}') & set(head['og:title'] + head['og:description']), name
         assert name == 'book/bibliography.html' or head['description'] == head['og:description']
-    assert heads['notebooks/linear_algebra/norms.html']['og:description'].startswith('How long is a vector')
+    assert heads['notebooks/linear_algebra/norms.html']['og:description'].startswith('A courier must deliver a parcel')
 
 
 def test_each_page_has_a_picture_that_exists(heads, site):

@@ -21,8 +21,14 @@ TEXT = '''# %% [markdown]
 #
 # ## Part
 
-# %% tags=["hide-input"]
+# %% mystnb={"image": {"alt": "a line"}} tags=["hide-input"]
 plot()
+
+# %% tags=["hide-input"]
+import numpy
+
+numpy.seterr(all="raise")
+small = 1
 
 # %%
 def square(x):
@@ -76,13 +82,16 @@ def measured(**changes):
 
 def test_what_is_counted():
     assert measured() == budget.Budget(
-        words=15, lines=6, median=3, longest=3, checking=0.5, parts=1, sentences=1, banned=0)
+        words=15, lines=6, code=7, median=3, longest=3, checking=0.5, parts=1, sentences=1, banned=0)
 
 
 @pytest.mark.parametrize('field, old, new, wanted', [
     ('words', '# Counted again.', '# Counted again, four words.', 17),
     ('words', ':class: dropdown', ':class: open', 20),
-    ('lines', 'tags=["hide-input"]', 'tags=["other"]', 7),
+    ('lines', 'tags=["hide-input"]\nplot', 'tags=["other"]\nplot', 7),
+    ('code', 'mystnb={"image": {"alt": "a line"}} ', '', 8),
+    ('code', 'small = 1', 'def small():\n    return 1', 8),
+    ('code', 'small = 1', 'holds()', 6),
     ('longest', 'print(square(2))', 'print(square(2))\nprint()\nprint()', 5),
     ('checking', 'print(square(2))', 'print(square(2), other(1))', 0.167),
     ('parts', '# ## Summary', '# ## Another\n#\n# ## Summary', 2),
@@ -92,3 +101,32 @@ def test_what_is_counted():
 ])
 def test_each_measure_follows_a_change(field, old, new, wanted):
     assert getattr(measured(change=(old, new)), field) == wanted
+
+
+def test_a_formula_counts_as_its_pieces():
+    assert budget.pieces(jupytext.reads(TEXT, 'py:percent')) == 15 + 2
+
+
+def test_headings_without_a_term_are_listed():
+    text = TEXT.replace('# ## Part', '# ## How long is a vector?\n#\n# ## Something else')
+    assert budget.termless(jupytext.reads(text, 'py:percent')) == ['Something else']
+
+
+def test_what_a_browser_measured_is_known_until_the_section_changes(tmp_path, monkeypatch):
+    monkeypatch.setattr(budget, 'POSITIONS', tmp_path / 'positions')
+    path = tmp_path / 'chapter' / 'section.py'
+    path.parent.mkdir()
+    path.with_suffix('.ipynb').write_text('{}')
+    assert budget.positions(path) is None and budget._places(path) == ['        - '] * 2
+    budget.remember_positions(path, {'example': 1800, 'formula': 300, 'length': 3000})
+    assert budget.positions(path) == (2, 0.1, True) and budget._places(path) == ['      2.0*', '      10% ']
+    path.with_suffix('.ipynb').write_text('{"cells": []}')
+    assert budget.positions(path) == (2, 0.1, False) and budget._places(path) == ['      2.0?', '      10%?']
+    budget.remember_positions(path, {'example': 900, 'formula': None, 'length': 3000})
+    assert budget.positions(path) == (1, None, True)
+
+
+def test_what_is_over_is_named():
+    assert budget.over(budget.LIMITS) == []
+    assert budget.over(budget.LIMITS._replace(code=221)) == ['code']
+    assert budget.over(budget.LIMITS._replace(lines=181, code=221, parts=5)) == ['lines', 'parts']

@@ -186,8 +186,9 @@ faults.REPORT, faults.EQUIVALENT = folder / 'faults.txt', folder / 'equivalent.y
 files = sorted(folder.glob('a/*.py'))
 results = dict(faults.spread(lambda path: faults.section(path, 0, 0), sorted(folder.glob('a/*.py')), workers=2))
 less = dict(faults.spread(lambda path: faults.section(path, 0, 0, weaker=tuple(weakenings.KINDS)), [folder / 'a' / 'strong.py']))
+hurried = dict(faults.spread(lambda path: faults.in_view(path, 0, 0), [folder / 'a' / 'strong.py']))
 print(json.dumps({p.stem + end: [[[f.kind, f.now, by] for f, by in r.found], r.broken]
-                  for end, some in (('', results), (' weaker', less)) for p, r in some.items()}))
+                  for end, some in (('', results), (' weaker', less), (' hurried', hurried)) for p, r in some.items()}))
 
 faults.section, weak = (lambda path, *_: results[path]), folder / 'a' / 'weak.py'
 status = [faults.report([folder / 'a' / f'{name}.py'], 0, 0) for name in ('weak', 'outdated')]
@@ -208,7 +209,8 @@ def tried(tmp_path_factory):
     (folder / 'a').mkdir()
     for name, cells in (('strong', STRONG), ('weak', WEAK), ('outdated', ['import nbutils', 'print(1 + 2)'])):
         path = folder / 'a' / f'{name}.py'
-        path.write_text('\n\n'.join(f'# %%\n{cell}' for cell in cells) + '\n')
+        told = '# %% [markdown]\n# The largest number of all is 6.0.\n\n' if name == 'strong' else ''
+        path.write_text(told + '\n\n'.join(f'# %%\n{cell}' for cell in cells) + '\n')
         if name != 'outdated':
             record.record(path)
         else:
@@ -254,6 +256,17 @@ def test_a_weaker_check_is_caught_where_its_slip_is_not_rejected(tried):
     assert noticed(found, "verify('doubled', lambda a: close(2 * a, 2 * a), slip=('says no', lambda a: close(2 * a, a)), a=[1.0, 3.0])") == ['rule']
     assert [by[0] for kind, _, by in found if kind == 'slip'] == ['rule', 'rule']
     assert noticed(found, 'pass') == ['seal']  # asserts are sealed, part by part
+
+
+def test_what_an_author_notices_who_records_whatever_comes_out(tried):
+    found, broken = tried[0]['strong hurried']
+    assert not broken
+    assert noticed(found, 'return x.sum(1) / len(x)') == ['error']
+    assert noticed(found, 'return len(x) / x.sum(0)') == ['check']
+    assert noticed(found, 'print(v + 1)') == ['seal']  # the prose says 6.0, which is still shown
+    assert noticed(found, 'print(v - 2)') == ['words']
+    assert noticed(found, 'assert not close(mean(x), [3, 13 / 3])') == []  # an assert is no code that teaches
+    assert {kind for kind, *_ in found}.isdisjoint({*mutations.CHECKS, 'figure'})
 
 
 def test_an_outdated_section_is_named(tried):

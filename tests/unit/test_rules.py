@@ -41,6 +41,7 @@ EXERCISE3
 # Three sentences.
 '''
 
+FOLD = ' tags=["hide-input"] jupyter={"source_hidden": true}'
 EXERCISE = '''# %% [markdown]
 # ```{exercise} ★ Square
 # :label: sectionN
@@ -51,7 +52,7 @@ EXERCISE = '''# %% [markdown]
 def square(x):
     raise NotImplementedError('your turn')
 
-# %%
+# %%''' + FOLD + '''
 cases = [(1,), (2,)]
 grade(square, lambda x: x**2, cases)
 
@@ -69,7 +70,6 @@ assert not grade(lambda x: 2 * x, lambda x: x**2, cases)
 # ```
 '''
 PLAIN = EXERCISE[EXERCISE.index('def square'):EXERCISE.index('\n# %% [markdown]\n# ```{solution-start}')]
-FOLD = ' tags=["hide-input"] jupyter={"source_hidden": true}'
 DRAWN = '''def square(x):
     """The square of a float.
 
@@ -210,6 +210,12 @@ FAULTS = {  # what is wrong: (rule, change of the .py or of the .ipynb, what the
     'a grader that JupyterLab shows': (rules.exercises, (PLAIN, DRAWN.replace(' jupyter={"source_hidden": true}', '')), 'section1: fold the cell of grade'),
     'one wrong answer': (rules.exercises, (PLAIN, DRAWN), 'section1: 1 wrong answers are rejected; at least 3'),
     'a truth in view': (rules.exercises, (PLAIN, DRAWN.replace('lambda x: x**2', 'doubled')), 'its reader sees the truth doubled'),
+    'a grader in view': (rules.graders_folded, ('# %%' + FOLD, '# %% jupyter={"source_hidden": true}'), 'the grader of section1 is in view'),
+    'two folded cells': (rules.folded_once, ('# %% mystnb=', '# %% tags=["hide-input"]\nx = 1\n\n# %% tags=["hide-input"] mystnb='), 'cells 6 and 7 are folded and nothing stands between'),
+    'an order by chance': (rules.ordered, ('draw();', 'x = y.argsort(1)'), "cell 6: y.argsort(1): kind='stable'"),
+    'another order by chance': (rules.ordered, ('draw();', "x = np.argsort(y, kind='quick')"), 'stable=True in torch'),
+    'an order by chance, by torch': (rules.ordered, ('draw();', 'values, places = torch.sort(y, descending=True)'), 'torch.sort(y, descending=True): '),
+    'places by chance, by torch': (rules.ordered, ('draw();', 'x = y.sort(-1).indices'), 'y.sort(-1): '),
     'no launch cell': (rules.launches, ('import nbutils  # noqa: F401', 'import nbutils'), 'must be the launch cell: make launch'),
 }
 
@@ -225,6 +231,19 @@ def test_the_rule_rejects(pair, fault):
     problems = list(rule(faulty))
     assert message in '\n'.join(problems), problems
     assert all('chapter/section' in p or 'dl.x.z' in p for p in problems)
+
+
+@pytest.mark.parametrize('code', [
+    "x = y.argsort(1, kind='stable')", 'x = torch.argsort(y, stable=True)', 'values, places = y.sort(stable=True)', 'x = np.sort(y)[1]',
+    'x = y.sort(0).values', 'x = []; x.sort()', 'x = sorted(y)[1]',
+])
+def test_an_order_that_is_no_chance(pair, code):
+    assert list(rules.ordered(pair(GOOD.replace('draw();', code)))) == []
+
+
+def test_a_folded_cell_that_shows_something_may_be_followed_by_another(pair):
+    text = GOOD.replace('# %% mystnb=', '# %% tags=["hide-input"] mystnb=').replace('EXERCISE1\n', '')
+    assert not list(rules.folded_once(pair(text.replace('rises by one at each step.\n', 'rises by one at each step.\n\n# %% tags=["hide-input"]\nx = 1\n'))))
 
 
 def test_the_cells_of_a_solution_are_folded(pair):

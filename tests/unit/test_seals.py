@@ -83,7 +83,8 @@ CLAIMS = {
     'dl.x.words': ledger.Claim('dl.x.words', 'dl.x', 'chapter/section', 'even', 'correct', remark='to be read'),
 }
 QUOTES = {'dl.x.words': 'A sum of two equal numbers is even.'}
-KEYS = {'dl.x.y', 'dl.x.words', 'verify-three-numbers-add-up-to-3', 'thm-double', 'def-even', 'verdicts-third-no-theorem', 'verify-zero'}
+KEYS = {'dl.x.y', 'dl.x.words', 'verify-three-numbers-add-up-to-3', 'thm-double', 'def-even', 'verdicts-third-no-theorem', 'verify-zero',
+        'shown-first', 'shown-third-no-theorem'}
 
 
 def digests(page, claims=CLAIMS):
@@ -105,7 +106,8 @@ def test_theorems_claims_and_sentences_are_sealed():
     assert {key: [d != 'none' for d in line] for key, line in found.items()} == {
         'dl.x.y': [True, True, True], 'dl.x.words': [True, True, True], 'verify-three-numbers-add-up-to-3': [True, True, False],
         'thm-double': [True, True, False], 'def-even': [True, True, False],
-        'verdicts-third-no-theorem': [False, True, False], 'verify-zero': [True, True, False]}
+        'verdicts-third-no-theorem': [False, True, False], 'verify-zero': [True, True, False],
+        'shown-first': [False, True, False], 'shown-third-no-theorem': [False, True, False]}
 
 
 STATEMENT, CHECK = (0,), (1,)
@@ -130,7 +132,8 @@ FIRST = ('dl.x.y', 'dl.x.words', 'verify-three-numbers-add-up-to-3', 'thm-double
     ('import numpy as np', 'import math as np', {'dl.x.words': CHECK, 'thm-double': CHECK}),
     ('assert scale(2) == 4', 'assert scale(2) >= 4', {'def-even': CHECK}),
     ('scale(50)', 'scale(60)', {'verdicts-third-no-theorem': CHECK}),
-    ('k = 5', 'k = 6', {}),
+    ('k = 5', 'k = 6', {'shown-first': CHECK}),
+    ("print('large:', large)", "print('large:', large - 1)", {'shown-third-no-theorem': CHECK}),
     ('other += 1', 'other += 2', {'verdicts-third-no-theorem': CHECK}),
     ('other = scale(3)', 'other = scale(4)', {'verdicts-third-no-theorem': CHECK}),
     ('large > 99', 'large > 9', {'verdicts-third-no-theorem': CHECK}),
@@ -147,7 +150,6 @@ def test_what_is_sealed_cannot_change_unseen(old, new, want):
     ('For every $x \\ge 0$,', 'For every\n# $x \\ge 0$,'),
     ('A sum of two\n# equal', 'A sum\n# of two equal'),
     ('def scale(x):\n    return 2 * x', 'def scale(x):\n\n    return (2\n            * x)'),
-    ("print('large:', large)", "print('so large:', large)"),
     ("version = '0.2.0'", "version = '0.3.0'"),
     ('import close, holds, verify', 'import close, grade, holds, verify'),
     ('# ## Second', '# A new paragraph.\n\n# %% [markdown]\n# ## Second'),
@@ -231,11 +233,11 @@ def run(monkeypatch, capsys, *keys):
 
 def test_without_an_id_it_lists_and_renews_nothing(book, monkeypatch, capsys):
     stored = seals.SEALS.read_text('utf-8')
-    assert run(monkeypatch, capsys) == '0 of 7 seals are broken.\n'
+    assert run(monkeypatch, capsys) == '0 of 9 seals are broken.\n'
     book.write_text(PAGE.replace('x \\ge 0', 'x').replace('atol=1e-9', 'atol=1'), 'utf-8')
     listed = run(monkeypatch, capsys)
     assert 'thm-double: the statement and the check changed since it was sealed' in listed
-    assert 'verify-three-numbers-add-up-to-3: the check changed' in listed and '2 of 7 seals are broken. Read' in listed
+    assert 'verify-three-numbers-add-up-to-3: the check changed' in listed and '2 of 9 seals are broken. Read' in listed
     assert seals.SEALS.read_text('utf-8') == stored
 
 
@@ -247,7 +249,7 @@ def test_an_id_shows_old_and_new_and_renews_its_line_alone(book, monkeypatch, ca
     assert '-- check: changed' in shown and "-verify('three numbers add up to 3'" in shown and '-- entry in the ledger: as it was' in shown
     after = seals.stored()['chapter/section']
     assert {key for key in before if before[key] != after[key]} == {'thm-double'}
-    assert '1 of 7 seals are broken' in run(monkeypatch, capsys)
+    assert '1 of 9 seals are broken' in run(monkeypatch, capsys)
 
 
 def test_new_ones_and_those_that_are_gone(book, monkeypatch, capsys):
@@ -256,7 +258,7 @@ def test_new_ones_and_those_that_are_gone(book, monkeypatch, capsys):
     assert 'def-even: has a line, and there is no such statement' in listed and 'def-halves: is not sealed' in listed
     shown = run(monkeypatch, capsys, 'def-even', 'def-halves')
     assert 'its line is removed' in shown and 'A number is *even*' in shown
-    assert run(monkeypatch, capsys) == '0 of 7 seals are broken.\n'
+    assert run(monkeypatch, capsys) == '0 of 9 seals are broken.\n'
     with pytest.raises(KeyError, match='thm-unknown is nothing that is sealed'):
         run(monkeypatch, capsys, 'thm-unknown')
 
@@ -271,3 +273,13 @@ def test_a_display_that_does_not_run_is_sealed_for_itself():
 """)
     assert {label: seal.statement for label, seal in seals.unrun(section, set()).items()} == {'x-definition': 'y = 2x'}
     assert not seals.unrun(section, {'x-definition'}), 'what runs needs no seal'
+
+
+def test_what_is_only_shown_is_found():
+    cells = ['import math', 'def f(x):\n    return x\n\ndef g(x):\n    return f(x)\n\nclass H:\n    pass\n\na = g(1)', "print('a heading')",
+             'print(f(a))', "verify('one', lambda: f(1) == 1, slip=('says no', lambda: f(1) == 2))", 'def h():\n    raise NotImplementedError']
+    section = seals.Section('\n\n'.join(f'# %%\n{cell}' for cell in cells) + '\n\n# %% tags=["hide-input"]\ndef drawn():\n    pass\n')
+    assert [[section.code[n].lineno for n in numbers] for numbers in section.shown.values()] == [[8, 11, 14, 20]]
+    assert section.uncalled == ['g', 'H']
+    text = '\n\n'.join(f'# %%\n{cell}' for cell in [*cells, 'grade(h, g, [(1,)])']) + '\n'
+    assert seals.Section(text).uncalled == ['H']

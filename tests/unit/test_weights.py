@@ -2,6 +2,7 @@
 import os
 
 import pytest
+import safetensors.torch
 import torch
 
 from nbutils import weights
@@ -80,14 +81,36 @@ def test_resumed_steps_meet_those_that_are_stored(stored):
     assert kept.curve.dtype == torch.float64 and kept.curve.shape == (90,) and not task.model.training
 
 
+def same_state(task, kept):
+    now = weights.state(task)
+    return now.keys() == kept.keys() and all(torch.equal(now[name], tensor) for name, tensor in kept.items())
+
+
 def test_the_end_is_met_too(stored):
     task, kept = load(stored)
-    assert torch.equal(weights.resume(task, kept, steps=60), kept.curve[30:]) and weights.apart(task.model, kept.end) == 0
+    assert torch.equal(weights.resume(task, kept, steps=60), kept.curve[30:]) and same_state(task, kept.end)
+
+
+def test_a_training_goes_on_from_its_end_as_if_it_had_not_stopped(stored):
+    whole, kept = load(stored)
+    losses = weights.advance(whole, 0, 100)[90:]
+    task, _ = load(stored)
+    weights.restore(task, kept.end)
+    assert torch.equal(weights.advance(task, 90, 10), losses) and same_state(task, weights.state(whole))
+
+
+def test_an_end_without_its_state_is_refused(stored):
+    path = stored / 'small.safetensors'
+    with safetensors.safe_open(path, 'pt') as file:
+        tensors, about = {key: file.get_tensor(key) for key in file.keys()}, file.metadata()
+    safetensors.torch.save_file({key: tensor for key, tensor in tensors.items() if not key.startswith('end/optimizer')}, path, about)
+    with pytest.raises(ValueError, match='end is stored without all of its state: run make weights NAME=small'):
+        load(stored)
 
 
 def test_the_whole_training_is_met_from_its_first_step(stored):
     task, kept = load(stored)
-    assert torch.equal(weights.advance(task, 0, 90), kept.curve) and weights.apart(task.model, kept.end) == 0
+    assert torch.equal(weights.advance(task, 0, 90), kept.curve) and same_state(task, kept.end)
 
 
 def test_without_the_moments_it_misses(stored):
@@ -272,7 +295,7 @@ def test_without_its_moments_the_language_model_misses(language):
 def test_the_language_model_stands_beside_counts(language):
     """A net that costs a minute does not reach what counting runs of five reaches in half a second, and passes runs of four."""
     recipe, task, stored = language
-    task.model.load_state_dict(stored.end)
+    weights.restore(task, stored.end)
     names = {'__name__': 'bits'}
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)

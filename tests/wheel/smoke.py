@@ -50,7 +50,7 @@ def without_bars(x, a):
 
 
 line = said(holds, 'dl.norms.homog', scales, slip=('says no', without_bars), **drawn)
-assert line.startswith('✓ dl.norms.homog holds in ') and 'would notice: says no at ' in line, line
+assert line.startswith('✓ dl.norms.homog holds in ') and 'would notice: says no (' in line, line
 line = said(verify, 'A norm scales', scales, slip=('says no', without_bars), **drawn)
 assert line.startswith('✓ A norm scales: holds'), line
 assert fails(verify, 'A norm scales with the sign', without_bars, slip=('says no', without_bars), **drawn)
@@ -62,6 +62,8 @@ line = said(holds, 'la.cross.binet-cauchy', **dict.fromkeys('abcd', cases.vector
 assert line.startswith('✓ la.cross.binet-cauchy: as printed, '), line
 assert not importlib.metadata.distribution('nbutils').entry_points
 
+assert grade(lambda x: x * x, lambda x: abs(x) ** 2, x=cases.scalars())
+assert not grade(lambda x: 2 * x, lambda x: abs(x) + x, x=cases.scalars())  # right above zero
 asked = [(1.0,), (3.0,)]
 assert grade(lambda x: 2 * x, lambda x: x + x, asked) and not grade(lambda x: x * x, lambda x: x + x, asked)
 

@@ -98,8 +98,8 @@ def _add_foot(env, doctree, section):
     if not claims:
         return
     wrong = sum(book(env).state(claim) == 'wrong' for claim in claims)
-    said = f'{len(claims)} statement{"s" * (len(claims) > 1)} of the notes'
-    rest = f', {wrong} of them wrong as printed.' if wrong else '.'
+    said = f'{len(claims)} statement{"s" * (len(claims) > 1)}'
+    rest = f' of the study notes behind this book{f", {wrong} of them wrong there" * bool(wrong)}.'
     answers = link(env, CLAIMS_PAGE, said, section_anchor(section))
     page = next(doctree.findall(nodes.section))
     page += paragraph('This section answers for ', answers, rest, classes=['claims-foot'])
