@@ -2,8 +2,11 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
+import time
+import urllib.parse
 import urllib.request
 from pathlib import Path
 
@@ -30,10 +33,25 @@ class Live:
     def __init__(self, site, browser='true'):
         command = [sys.executable, '-m', 'nbutils.maintain.live', str(site), '0']
         environ = {**os.environ, 'BROWSER': browser, 'PYTHONPATH': str(ROOT)}  # true: one that does nothing
-        self.process = subprocess.Popen(command, cwd=ROOT, env=environ, stderr=subprocess.PIPE, text=True,
-                                        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # ignored in the background
-        said = next(line for line in self.process.stderr if '?token=' in line)
-        self.site, self.token = re.search(r'(http://127\.0\.0\.1:\d+/site/)book/index\.html\?token=(\w+)', said).groups()
+        for _ in range(3):  # between the choice of a free port and its use, a connection of the browser can take it
+            self.process = subprocess.Popen(command, cwd=ROOT, env=environ, stderr=subprocess.PIPE, text=True,
+                                            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # ignored in the background
+            said = next(line for line in self.process.stderr if '?token=' in line)
+            self.site, self.token = re.search(r'(http://127\.0\.0\.1:\d+/site/)book/index\.html\?token=(\w+)', said).groups()
+            if self.listens():
+                return
+        raise ConnectionError(f'no server at {self.site}: it ended with {self.process.returncode}')
+
+    def listens(self):
+        """Whether it takes connections, which it does a moment after it has named its address; False once it has ended."""
+        address = urllib.parse.urlsplit(self.site)
+        while self.process.poll() is None:
+            try:
+                socket.create_connection((address.hostname, address.port), timeout=5).close()
+                return True
+            except ConnectionRefusedError:
+                time.sleep(0.05)
+        return False
 
     def stop(self):
         """Ctrl-C; gives the exit status and the processes that are left."""
