@@ -238,9 +238,9 @@ def broken_rule(sources, fault):
 
 def broken_seal(path, before, after):
     """('seal', 0, its name) of the first seal of a section that breaks with an edit of a cell, else None."""
-    text, later = path.read_text('utf-8'), notebooks.name(path) in seals.unsealed()
-    old, new = ({key: seal.digests() for key, seal in seals.seals(seals.Section(version), {}, {}).items()
-                 if not (later and key.startswith(seals.SHOWN))} for version in (text, text.replace(before, after, 1)))
+    text = path.read_text('utf-8')
+    old, new = ({key: seal.digests() for key, seal in seals.seals(seals.Section(version), {}, {}).items()}
+                for version in (text, text.replace(before, after, 1)))
     return next((('seal', 0, key) for key in old if old[key] != new.get(key)), None)
 
 

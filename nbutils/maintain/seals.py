@@ -32,7 +32,6 @@ from nbutils.printed import displays
 SEALS = notebooks.ROOT / 'book' / 'seals.yml'
 SENTENCES = notebooks.ROOT / 'book' / 'sentences.yml'
 PRINTS = notebooks.ROOT / 'tests' / 'prints'
-UNSEALED = notebooks.ROOT / 'tests' / 'book' / 'unsealed.yml'
 WHAT = ('statement', 'check', 'entry in the ledger')
 HEADER = '''# Digests of each statement, of its check and of its entry in the ledger, which were read together: see
 # nbutils/maintain/seals.py. Written by `make seal ID=...` alone, which shows what has changed.
@@ -466,16 +465,9 @@ def quoted(text):
 def present(book):
     """({section: {key: `Seal`}}, the labels of the displays that run as printed) of a book as of `sections`."""
     quotes = quoted(SENTENCES.read_text('utf-8'))
-    free, later = table().union(*(section.executed for section in book.values())), unsealed()
-    found = {name: unrun(section, free) | seals(section, ledger.claims(), quotes.get(name, {}))
-             for name, section in book.items()}
-    return {name: {key: seal for key, seal in keys.items() if not (name in later and key.startswith(SHOWN))}
-            for name, keys in found.items()}, free
-
-
-def unsealed():
-    """The sections whose code that is only shown nobody has sealed yet."""
-    return yaml.load(UNSEALED.read_text('utf-8'), yaml.CSafeLoader) or [] if UNSEALED.is_file() else []
+    free = table().union(*(section.executed for section in book.values()))
+    return {name: unrun(section, free) | seals(section, ledger.claims(), quotes.get(name, {}))
+            for name, section in book.items()}, free
 
 
 def unrun(section, free):

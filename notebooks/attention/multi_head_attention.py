@@ -814,7 +814,7 @@ W, b, flat = layer.qkv_proj.weight, layer.qkv_proj.bias, layer.qkv_proj(x)
 qkv = torch.cat(layer.split(x), -1)                      # (B, h, T, 3d)
 holds(
     'la.mha.pseudocode.qkv-shape',
-    lambda t: close(flat[:, t], x[:, t] @ W.T + b),
+    lambda t: flat.shape[-1] == 3 * 24 and close(flat[:, t], x[:, t] @ W.T + b),
     slip=('reshapes the weight in place of transposing it', lambda t: close(flat[:, t], x[:, t] @ W.reshape(7, 72) + b)),
     t=integers(0, 4),
 )

@@ -369,9 +369,11 @@ def conjugate(S, A):  # S A S^-1
 def equivalence(S, T, A3, both):
     A2 = conjugate(T, A3)
     A1 = conjugate(S, A2)
+    defined = close(A1, S @ A2 @ matrix_power(S, -1))
     reflexive = close(conjugate(np.eye(3), A1), A1)
     symmetric = close(conjugate(np.linalg.inv(S), A1), A2)
-    return reflexive and symmetric and close(conjugate(both, A3), A1)
+    transitive = close(conjugate(both, A3), A1)
+    return defined and reflexive and symmetric and transitive
 
 bases, any_matrices = seeds().map(basis), seeds().map(any_matrix)
 holds(

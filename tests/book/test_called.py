@@ -11,8 +11,7 @@ TO_DO = 19  # how many functions nobody has checked yet; this may only shrink
 
 
 def test_functions_in_view_are_called_by_checks():
-    later = seals.unsealed()  # sections that are being rewritten
-    found = {(name, function) for name, section in seals.sections().items() if name not in later for function in section.uncalled}
+    found = {(name, function) for name, section in seals.sections().items() for function in section.uncalled}
     listed = {(name, function) for name, functions in LISTED.items() for function in functions}
     assert not (bad := sorted(found - listed)), (
         f'check these against another route, a library or a formula (verify, holds), or list them in uncalled.yml with the reason: {bad}')

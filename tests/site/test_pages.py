@@ -33,7 +33,6 @@ def main_formula(name):
     return make_id(f'equation-{header["main"]}') if 'main' in header else None
 
 
-REWRITTEN = yaml.safe_load((ROOT / 'tests' / 'book' / 'rewritten.yml').read_text('utf-8')) or []  # and do not keep all rules yet
 MAIN = {name: main for name in PAGES if name.startswith('notebooks/') and (main := main_formula(name))}
 
 
@@ -230,8 +229,6 @@ def test_a_new_kind_of_markup_brings_its_page_into_the_cover(site, cover):
 @every_section
 def test_a_page_begins_with_what_it_is_about(name, visit):
     reached = visit(name)['reached']
-    if name.removeprefix('notebooks/').removesuffix('.html') in REWRITTEN:
-        pytest.skip('this section is being rewritten')
     assert reached['example'] <= budget.SCREENS * budget.SCREEN, 'the first figure or printed example stands within a screen and a half'
     if name in MAIN:
         assert reached['formula'] <= budget.SHARE * reached['length'], 'the main formula stands in the first fifth of the page'
