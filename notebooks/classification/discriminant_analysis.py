@@ -43,13 +43,14 @@ from itertools import product
 
 import matplotlib.pyplot as plt
 import numpy as np
+from scipy.optimize import brentq
 from scipy.special import softmax
 from scipy.stats import multivariate_normal, norm
 from sklearn.datasets import load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.linear_model import LinearRegression
 
-from nbutils.cases import scalars, seeds
+from nbutils.cases import integers, matrices, on, scalars, seeds
 from nbutils.checks import close, grade, verify
 from nbutils.figures import GREY, label_lines, panels
 
@@ -168,18 +169,65 @@ ax.set(xlabel='flavanoids', ylabel='colour intensity', xlim=(0, 5.5), ylim=(0, 1
 # %% [markdown]
 # ```{exercise} ★ Pencil: an island
 # :label: lda-island
-# Two classes with one feature are equally common. Class 1 has the density of $\mathcal{N}(0, 1)$, class 2 that of
-# $\mathcal{N}(0, 4)$, whose standard deviation is 2. For which $x$ is class 1 more probable? Could a linear classifier
-# give these answers?
+# Class 1 has the share $\pi$ and the density of $\mathcal{N}(0, 1)$, class 2 the share $1 - \pi$ and the density of
+# $\mathcal{N}(0, s^2)$ with a standard deviation $s > 1$. For which $x$ is class 1 more probable? Write `island(s, share)`,
+# the largest $|x|$ up to which it is, or 0 if it never is. Could a linear classifier give these answers?
 # ```
-#
+
+# %%
+def island(s, share):
+    """Class 1 is more probable for |x| below this: a float >= 0.
+
+    s: float > 1, the standard deviation of class 2.
+    share: float in (0, 1), the share of class 1.
+    island(2.0, 0.5) is 1.3596, to four decimals.
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def island_by_search(s, share):
+    def lead(x):  # of class 1
+        return norm.logpdf(x) - norm.logpdf(x, 0, s) + np.log(share) - np.log(1 - share)
+    return brentq(lead, 0, 99, xtol=1e-13) if lead(0) > 0 else 0.0
+
+islands = dict(s=on(2.0, 1.1) | scalars(1.1, 10), share=on(0.5, 0.1) | scalars(0.05, 0.95))
+grade(island, island_by_search, **islands)
+
+# %% [markdown]
 # ```{solution-start} lda-island
 # :class: dropdown
 # ```
-# $o_1 = -\frac12 x^2$ and $o_2 = -\frac12 \log 4 - \frac18 x^2$, both with the same $\log \frac12$. Class 1 wins for
-# $\frac38 x^2 < \frac12 \log 4 = \log 2$, that is, for $|x| < \sqrt{\frac83 \log 2} \approx 1.36$. This is an island of
-# class 1 between two parts of class 2. The regions of a linear classifier are convex, so it cannot have class 2 on both
-# sides.
+# $o_1 = \log \pi - \frac12 x^2$ and $o_2 = \log (1 - \pi) - \log s - x^2 / 2s^2$. Class 1 wins for $\frac12 x^2 \big(1 -
+# \frac{1}{s^2}\big) < \log \frac{\pi s}{1 - \pi}$, which is impossible where the right side is not positive. For $s = 2$ and
+# equal shares this is $|x| < \sqrt{\frac83 \log 2} \approx 1.36$, an island of class 1 between two parts of class 2. The
+# regions of a linear classifier are convex, so it cannot have class 2 on both sides. Of the wrong answers, the first forgets
+# $\log s$, half the logarithm of the determinant, and so finds no island for equal shares. The second ignores the shares, the
+# third takes $s$ for the variance, and the fourth draws the root of a negative number.
+
+# %% jupyter={"source_hidden": true}
+def island_solution(s, share):
+    height = np.log(s * share / (1 - share))
+    return np.sqrt(2 * max(height, 0) / (1 - 1 / s**2))
+
+def without_the_determinant(s, share):
+    return np.sqrt(2 * max(np.log(share / (1 - share)), 0) / (1 - 1 / s**2))
+
+def equal_shares(s, share):
+    return np.sqrt(2 * np.log(s) / (1 - 1 / s**2))
+
+def s_as_variance(s, share):
+    return island_solution(np.sqrt(s), share)
+
+def always_an_island(s, share):
+    return np.sqrt(2 * np.log(s * share / (1 - share)) / (1 - 1 / s**2))
+
+assert grade(island_solution, island_by_search, **islands)
+assert not grade(without_the_determinant, island_by_search, **islands)
+assert not grade(equal_shares, island_by_search, **islands)
+assert not grade(s_as_variance, island_by_search, **islands)
+assert not grade(always_an_island, island_by_search, **islands)
+
+# %% [markdown]
 # ```{solution-end}
 # ```
 
@@ -444,23 +492,35 @@ axes[0].set_ylabel('risk');
 # ```{exercise} ★★ Program: the right to say "I do not know"
 # :label: clf-doubt
 # A wrong answer costs 1, a right one nothing, and "I do not know" costs $c$ with $0 \le c \le 1$. Write `with_doubt(p,
-# c)` for the probabilities `p` of shape `(n, q)`. It returns `n` answers: the number of the class that makes the expected
-# cost smallest, or $-1$ for "I do not know", also where both cost the same.
+# c)`. For each example it gives the number of the class that makes the expected cost smallest, or $-1$ for "I do not know",
+# also where both cost the same.
 # ```
 
 # %%
 def with_doubt(p, c):
+    """The numbers of the answers, or -1: int array (n,).
+
+    p: float array (n, q), n >= 1, q >= 2, a row with the probabilities of
+    the classes 0, ..., q - 1 for each example. c: float in [0, 1].
+    Of two classes with equal costs, give the one with the lower number.
+    with_doubt(np.array([[0.5, 0.5], [0.1, 0.9]]), 0.25) is [-1, 1].
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def cheapest(p, c):  # the expected cost of each answer, doubt first
     costs = np.column_stack([np.full(len(p), c), 1 - p])
     return costs.argmin(1) - 1
 
-rng = np.random.default_rng(3)
-doubts = [(rng.dirichlet(np.ones(q), size=30), c) for q, c in ((2, 0.3), (3, 0.4), (4, 0.1), (3, 0.8), (2, 0.0), (5, 1.0))]
-doubts.append((np.array([[0.75, 0.25], [0.5, 0.5], [0.2, 0.8]]), 0.25))
-grade(with_doubt, cheapest, doubts)
+def in_eighths(cuts):  # probabilities that floats hold exactly, so that ties are ties
+    whole = np.sort(cuts.round(), axis=1)
+    return np.diff(whole, axis=1, prepend=0, append=8) / 8
+
+doubts = dict(
+    p=matrices((1, 5), (1, 3), 0, 8, edges=True).map(in_eighths),
+    c=on(0.25, 0.0, 1.0, 0.5) | integers(0, 16).map(lambda k: k / 16),
+)
+grade(with_doubt, cheapest, **doubts)
 
 # %% [markdown]
 # ```{solution-start} clf-doubt
@@ -469,7 +529,8 @@ grade(with_doubt, cheapest, doubts)
 # The most probable class costs $1 - \max_j p_j$ in expectation. So doubt is cheaper, or as cheap, if $\max_j p_j \le 1 -
 # c$ {cite}`chow1970optimum`. A tempting mistake is to compare $\max_j p_j$ with $c$ itself, which takes the chance of
 # being right for the chance of being wrong. With two classes, doubt never pays for $c > \frac12$, because one of two
-# probabilities is at least $\frac12$.
+# probabilities is at least $\frac12$. The other wrong answers ignore the price of doubt, never doubt, and answer where both
+# cost the same.
 
 # %% jupyter={"source_hidden": true}
 def with_doubt_solution(p, c):
@@ -487,11 +548,11 @@ def never_in_doubt(p, c):
 def answers_ties(p, c):
     return np.where(p.max(1) >= 1 - c, p.argmax(1), -1)
 
-assert grade(with_doubt_solution, cheapest, doubts)
-assert not grade(compared_with_c, cheapest, doubts)
-assert not grade(compared_with_half, cheapest, doubts)
-assert not grade(never_in_doubt, cheapest, doubts)
-assert not grade(answers_ties, cheapest, doubts)
+assert grade(with_doubt_solution, cheapest, **doubts)
+assert not grade(compared_with_c, cheapest, **doubts)
+assert not grade(compared_with_half, cheapest, **doubts)
+assert not grade(never_in_doubt, cheapest, **doubts)
+assert not grade(answers_ties, cheapest, **doubts)
 
 # %% [markdown]
 # ```{solution-end}
@@ -708,9 +769,13 @@ print(f'wine 118: {theirs[118].round(2)}, ours {ours[118].round(2)}')
 
 # %%
 def order_of_alphas():
+    """The three numbers in the order of their errors, smallest first: a list.
+
+    For example [0.05, 0.3, 0.9].
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def mean_errors(n):
     return {alpha: np.mean([error(lambda *data: quadratic(*data, alpha), seed, n) for seed in range(20)])
             for alpha in (0.05, 0.3, 0.9)}
