@@ -48,7 +48,7 @@ from torch.func import hessian
 from torch.nn.functional import softplus
 
 from nbutils import data
-from nbutils.cases import integers, scalars, seeds, vectors
+from nbutils.cases import integers, on, scalars, seeds, vectors
 from nbutils.checks import below, close, erratum, grade, holds, verify
 from nbutils.figures import GREY, panels
 
@@ -178,42 +178,71 @@ print('height of the chord:', round(gap(lambda x: x @ A @ x, u, v, 0.5), 2))
 # Then the graph contains no straight piece. So $x^2$ and $e^x$ are strictly convex, and $|x|$ is convex but not strictly.
 
 # %% [markdown]
-# ```{exercise} ★ Beyond the second point
+# ```{exercise} ★ Pencil: beyond the second point
 # :label: convex_functions-endpoint
-# Of a convex $f$ on the line you know $f(0) = a$ and $f(1) = b$. Write `floor_at(a, b, x)`: the least value that $f$ can
-# have at a point $x > 1$. (Where is 1 on the chord from 0 to $x$?) The grader searches a grid.
+# Of a convex $f$ on the line you know $f(0) = a$ and $f(1) = b$. What is the least value that $f$ can have at $x$? Write
+# `floor_at(a, b, x)`, for every $x$; where $f(x)$ can be as low as you like, it is $-\infty$. (For $x > 1$, where is 1 on the
+# chord from 0 to $x$?)
 # ```
 
 # %%
 def floor_at(a, b, x):
+    """The least f(x) of a convex f with f(0) = a and f(1) = b: a float.
+
+    a, b, x: floats. -np.inf if there is no least value.
+    floor_at(1.0, 1.0, 2.0) is 1.0.
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
-def floor_by_search(a, b, x):  # the lowest end of a chord above (1, b)
-    height = lambda end: (1 - 1 / x) * a + end / x  # of the chord at 1
-    ends = np.linspace(-40, 40, 80_001)
-    return ends[height(ends) >= b - 1e-9][0]
+def floor_by_bisection(a, b, x):
+    def fits(end):  # is the middle point of the three not above the chord?
+        (p, f), (q, g), (r, h) = sorted([(0, a), (1, b), (x, end)])
+        return (r - q) * f + (q - p) * h >= (r - p) * g
+    low, high = -1e6, 1e6
+    if x in (0, 1):
+        return b if x else a
+    if fits(low):
+        return -np.inf
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (low, middle) if fits(middle) else (middle, high)
+    return high
 
-floor_cases = [(1.0, 2.0, 3.0), (2.0, -1.0, 1.5), (0.0, 0.5, 4.0)]
-grade(floor_at, floor_by_search, floor_cases)
+cases = dict(
+    a=on(0.0, 1.0) | scalars(), b=on(0.0, 1.0) | scalars(),
+    x=on(0.0, 1.0, 0.5, 2.0, -1.0) | scalars(0, 1) | scalars(),
+)
+grade(floor_at, floor_by_bisection, **cases)
 
 # %% [markdown]
 # ```{solution-start} convex_functions-endpoint
 # :class: dropdown
 # ```
-# With $\lambda = 1/x$ we have $1 = \lambda x + (1 - \lambda) 0$, so $b \le f(x)/x + (1 - 1/x) a$, that is
-# $f(x) \ge a + (b - a) x$: beyond two known points a convex function lies above the line through them. Between them it
-# lies below, and the line $b + (b - a) x$ forgets where it starts.
+# For $x > 1$ take $\lambda = 1/x$. Then $1 = \lambda x + (1 - \lambda) 0$, so $b \le f(x)/x + (1 - 1/x) a$, that is
+# $f(x) \ge a + (b - a) x$. In the same way for $x < 0$, with 0 on the chord from $x$ to 1. So beyond two known points a convex
+# function lies above the line through them, and the line itself is such a function. Between them it lies below this line,
+# and nothing holds it from below: $f$ may have a deep corner there. Of the wrong answers, the first takes the line for
+# the floor everywhere, the second forgets where it starts, and the third takes for granted that $f$ does not fall
+# below what is known.
 
 # %% jupyter={"source_hidden": true}
 def floor_solution(a, b, x):
+    return -np.inf if 0 < x < 1 else a + (b - a) * x
+
+def line_everywhere(a, b, x):
     return a + (b - a) * x
 
-def floor_from_one(a, b, x):
-    return b + (b - a) * x
+def line_from_one(a, b, x):
+    return -np.inf if 0 < x < 1 else b + (b - a) * x
 
-assert grade(floor_solution, floor_by_search, floor_cases)
-assert not grade(floor_from_one, floor_by_search, floor_cases)
+def never_below(a, b, x):
+    return -np.inf if 0 < x < 1 else max(a + (b - a) * x, min(a, b))
+
+assert grade(floor_solution, floor_by_bisection, **cases)
+assert not grade(line_everywhere, floor_by_bisection, **cases)
+assert not grade(line_from_one, floor_by_bisection, **cases)
+assert not grade(never_below, floor_by_bisection, **cases)
 
 # %% [markdown]
 # ```{solution-end}
@@ -317,43 +346,60 @@ for name, model in (('linear', torch.positive), ('tanh', torch.tanh)):
 # \mathbf{0}$ for some $\mathbf{d} \ne \mathbf{0}$. Then the loss is convex, but not strictly.
 
 # %% [markdown]
-# ```{exercise} ★★ How much bowl is enough
+# ```{exercise} ★★ Experiment: how much bowl is enough
 # :label: convex_functions-enough
-# Write `enough(a, k)`: the least $\mu \ge 0$ for which $a \sin(kx) + \frac\mu2 x^2$ is convex on the whole line. The
-# grader measures the strongest downward curvature on a grid.
+# Predict how the least $\mu \ge 0$ for which $a \sin(kx) + \frac\mu2 x^2$ is convex on the whole line depends on $a$ and $k$:
+# write `enough(a, k)`. The grader measures the strongest downward curvature on a grid. Turn each knob alone: which of
+# the two matters more, and why?
 # ```
 
 # %%
 def enough(a, k):
+    """The least mu that makes the function convex: a float, at least 0.
+
+    a, k: floats of either sign, or 0.
+    enough(1.0, 1.0) is 1.0.
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
-def enough_by_grid(a, k):
-    x, h = np.linspace(-10, 10, 20_001), 1e-3
+def enough_by_grid(a, k):  # by second differences over one period
+    if k == 0:
+        return 0.0
+    x, h = np.linspace(0, 2 * np.pi, 4001) / k, 1e-3 / k
     f = lambda x: a * np.sin(k * x)
-    return -((f(x + h) - 2 * f(x) + f(x - h)) / h**2).min()
+    return max(0.0, -((f(x + h) - 2 * f(x) + f(x - h)) / h**2).min())
 
-enough_cases = [(2.0, 3.0), (-1.5, 2.0), (0.5, 1.0)]
-grade(enough, enough_by_grid, enough_cases, atol=1e-5, rtol=1e-5)
+cases = dict(a=on(1.0, -1.0, 0.0) | scalars(-5, 5), k=on(1.0, 2.0, 0.0) | scalars(-6, 6))
+grade(enough, enough_by_grid, **cases)
 
 # %% [markdown]
 # ```{solution-start} convex_functions-enough
 # :class: dropdown
 # ```
-# The second derivative is $\mu - a k^2 \sin(kx)$, and the sine takes both signs, so $\mu = |a| k^2$. Without the
-# absolute value a negative $a$ would seem to need no help. A function that some $\frac\mu2 \|\mathbf{x}\|^2$ makes
-# convex is called *weakly convex*; every smooth function whose curvature is bounded below is.
+# The second derivative is $\mu - a k^2 \sin(kx)$, and the sine takes both signs, so $\mu = |a| k^2$. Twice the height
+# needs twice the bowl, but waves twice as dense need four times as much, because each of the two derivatives brings
+# a factor $k$. If you drop the absolute value, a negative $a$ seems to need no help. The other wrong answers differentiate
+# once, and forget that $\frac\mu2 x^2$ has the curvature $\mu$. A function that some $\frac\mu2
+# \|\mathbf{x}\|^2$ makes convex is called *weakly convex*; every smooth function whose curvature is bounded below is.
 
 # %% jupyter={"source_hidden": true}
 def enough_solution(a, k):
     return abs(a) * k**2
 
 def enough_signed(a, k):
-    return max(0, a * k**2)
+    return max(0.0, a * k**2)
 
-tight = dict(atol=1e-5, rtol=1e-5)
-assert grade(enough_solution, enough_by_grid, enough_cases, **tight)
-assert not grade(enough_signed, enough_by_grid, enough_cases, **tight)
+def derived_once(a, k):
+    return abs(a * k)
+
+def doubled(a, k):
+    return 2 * abs(a) * k**2
+
+assert grade(enough_solution, enough_by_grid, **cases)
+assert not grade(enough_signed, enough_by_grid, **cases)
+assert not grade(derived_once, enough_by_grid, **cases)
+assert not grade(doubled, enough_by_grid, **cases)
 
 # %% [markdown]
 # ```{solution-end}
@@ -672,15 +718,22 @@ for name, h in combinations.items():
 # sum of a square with something affine inside, and a norm. A network with a hidden layer does not fit the rules, because its
 # inside is not affine. But the rules only ever prove convexity; if something does not follow from them, this proves nothing.
 #
-# ```{exercise} ★★ A convexity checker
+# ```{exercise} ★★ Program: a convexity checker
 # :label: convex_functions-rules
-# Write `verdict(bend, slope, inner)` for $\varphi(f(x))$: the outer $\varphi$ bends up or down (`bend` = 1 or −1) and
-# rises or falls (`slope` = 1 or −1); the inner $f$ is convex, affine or concave (`inner` = 1, 0, −1). Return 1 if the
-# composition must be convex, −1 if it must be concave, 0 if it can be neither. The grader knows an example for each.
+# Write `verdict(bend, slope, inner)` for $\varphi(f(x))$ on the line: the outer $\varphi$ is strictly convex or
+# concave and rises or falls, the inner $f$ is convex, affine or concave. Must the composition be convex, must it be concave,
+# or can neither be said? The grader has an example for each of the twelve.
 # ```
 
 # %%
 def verdict(bend, slope, inner):
+    """1 if the composition must be convex, -1 if it must be concave, else 0.
+
+    bend: 1 if the outer function is convex, -1 if concave.
+    slope: 1 if it rises, -1 if it falls.
+    inner: 1, 0 or -1, the inner function is convex, affine or concave.
+    verdict(1, 1, 1) is 1: exp(x**2) is convex.
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
@@ -695,17 +748,19 @@ def verdict_by_example(bend, slope, inner):
     second = np.diff(outer[bend, slope](f), 2)
     return int((second > 0).all()) - int((second < 0).all())
 
-rule_cases = [(b, s, i) for b in (1, -1) for s in (1, -1) for i in (1, 0, -1)]
-grade(verdict, verdict_by_example, rule_cases)
+cases = dict(bend=[1, -1], slope=[1, -1], inner=[1, 0, -1])
+grade(verdict, verdict_by_example, **cases)
 
 # %% [markdown]
 # ```{solution-start} convex_functions-rules
 # :class: dropdown
 # ```
-# On a line $(\varphi \circ f)'' = \varphi''(f)\, f'^2 + \varphi'(f)\, f''$. The first term has the sign of `bend`, the
-# second that of `slope * inner`. If the second is zero or agrees with the first, the sign is certain; otherwise each can
-# win. Programs that accept only provably convex problems ("disciplined convex programming",
-# {cite}`grant2006disciplined`) walk through a formula with this rule. To forget the slope is the classic mistake.
+# Where both are smooth, $(\varphi \circ f)'' = \varphi''(f)\, f'^2 + \varphi'(f)\, f''$. The first term has the sign of
+# `bend`, the second that of `slope * inner`. If the second is zero or agrees with the first, the sign is certain; otherwise
+# each can win. Programs that accept only provably convex problems ("disciplined convex programming",
+# {cite}`grant2006disciplined`) walk through a formula with this rule. To forget the slope is the classic mistake: it
+# calls $e^{-x^2}$ convex. The second wrong answer asks for two terms that agree, and does not know what to say of an affine
+# $f$. The third looks at the second term alone.
 
 # %% jupyter={"source_hidden": true}
 def verdict_solution(bend, slope, inner):
@@ -714,8 +769,16 @@ def verdict_solution(bend, slope, inner):
 def verdict_without_slope(bend, slope, inner):
     return bend if inner in (0, bend) else 0
 
-assert grade(verdict_solution, verdict_by_example, rule_cases)
-assert not grade(verdict_without_slope, verdict_by_example, rule_cases)
+def verdict_without_affine(bend, slope, inner):
+    return bend if slope * inner == bend else 0
+
+def verdict_without_bend(bend, slope, inner):
+    return slope * inner
+
+assert grade(verdict_solution, verdict_by_example, **cases)
+assert not grade(verdict_without_slope, verdict_by_example, **cases)
+assert not grade(verdict_without_affine, verdict_by_example, **cases)
+assert not grade(verdict_without_bend, verdict_by_example, **cases)
 
 # %% [markdown]
 # ```{solution-end}
@@ -826,24 +889,34 @@ right.set(xlabel='slope s', ylabel='f*(s)');
 # A straight piece of the envelope becomes a kink of the conjugate: many points, one slope. Conversely, a kink of the
 # envelope becomes a straight piece of $f^*$. Kinks are the subject of [subgradients](subgradients.ipynb).
 #
-# ```{exercise} ★★★ Rounding a corner
+# ```{exercise} ★★★ Pencil: rounding a corner
 # :label: convex_functions-huber
 # The *infimal convolution* $(f \mathbin{\square} g)(x) = \inf_y \big( f(y) + g(x - y) \big)$ is a partial minimum, so it
 # keeps convexity. Show that $(f \mathbin{\square} g)^* = f^* + g^*$. Use it to find $|\cdot| \mathbin{\square} \frac{1}{2t}
-# (\cdot)^2$ in closed form: write `rounded(x, t)` for numbers $x$ and $t > 0$. Which loss of robust statistics is it?
+# (\cdot)^2$ in closed form, and write it as `rounded(x, t)`. Which loss of robust statistics is it?
 # ```
 
 # %%
 def rounded(x, t):
+    """The infimum over y of |y| + (x - y)**2 / (2 t): a float.
+
+    x: float. t: float > 0.
+    rounded(3.0, 2.0) is 2.0.
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
 def rounded_by_search(x, t):
-    y = np.linspace(-12, 12, 240_001)
-    return (abs(y) + (x - y) ** 2 / (2 * t)).min()
+    cost = lambda y: abs(y) + (x - y) ** 2 / (2 * t)
+    ends = -abs(x) - 1, abs(x) + 1
+    found = minimize_scalar(cost, bounds=ends, method='bounded', options={'xatol': 1e-9})
+    return min(cost(0.0), found.fun)  # the corner is hit exactly
 
-rounded_cases = [(0.3, 1.0), (-2.0, 0.5), (4.0, 3.0), (-0.5, 2.0)]
-grade(rounded, rounded_by_search, rounded_cases, atol=1e-7)
+cases = dict(
+    x=lambda t: on(0.0, t, -t, t / 2, -t / 2, 2 * t) | scalars(-6, 6),
+    t=on(1.0, 2.0, 0.5) | scalars(0.05, 5),
+)
+grade(rounded, rounded_by_search, **cases)
 
 # %% [markdown]
 # ```{solution-start} convex_functions-huber
@@ -854,7 +927,8 @@ grade(rounded, rounded_by_search, rounded_cases, atol=1e-7)
 # convex, and the proof of {prf:ref}`thm-biconjugate` for inner points serves the whole line):
 # $\max_{|s| \le 1} (sx - \frac t2 s^2)$, attained at $s = x/t$ clipped to $[-1, 1]$. That is $\frac{x^2}{2t}$ for
 # $|x| \le t$ and $|x| - \frac t2$ beyond, the loss of {cite:t}`huber1964robust`.
-# Without $-\frac t2$ the pieces do not meet.
+# Without $-\frac t2$ the pieces do not meet. If the corner is put at 1 for every $t$, they do not meet either, unless
+# $t = 1$. And without the absolute value it is right on one side only.
 
 # %% jupyter={"source_hidden": true}
 def rounded_solution(x, t):
@@ -864,9 +938,16 @@ def rounded_solution(x, t):
 def rounded_with_a_jump(x, t):
     return x**2 / (2 * t) if abs(x) <= t else abs(x)
 
-fine = dict(atol=1e-7)
-assert grade(rounded_solution, rounded_by_search, rounded_cases, **fine)
-assert not grade(rounded_with_a_jump, rounded_by_search, rounded_cases, **fine)
+def corner_at_one(x, t):
+    return x**2 / (2 * t) if abs(x) <= 1 else abs(x) - t / 2
+
+def one_sided(x, t):
+    return x**2 / (2 * t) if x <= t else x - t / 2
+
+assert grade(rounded_solution, rounded_by_search, **cases)
+assert not grade(rounded_with_a_jump, rounded_by_search, **cases)
+assert not grade(corner_at_one, rounded_by_search, **cases)
+assert not grade(one_sided, rounded_by_search, **cases)
 
 # %% [markdown]
 # ```{solution-end}
