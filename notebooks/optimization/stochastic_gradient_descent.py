@@ -35,6 +35,7 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
     subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
 
 # %% tags=["hide-input"]
+from fractions import Fraction
 from itertools import combinations, product
 
 import matplotlib.pyplot as plt
@@ -48,7 +49,7 @@ from torch.nn.functional import cross_entropy, mse_loss
 from torch.utils.data import DataLoader, TensorDataset
 
 from nbutils import data
-from nbutils.cases import integers, scalars, seeds, vectors
+from nbutils.cases import counts, integers, matrices, on, scalars, seeds, vectors
 from nbutils.checks import close, grade, holds, verify
 from nbutils.figures import GREY, label_lines, panels
 
@@ -197,31 +198,47 @@ print('exact solution  ', goal.round(3))
 # :::
 
 # %% [markdown]
-# ```{exercise} ★ Uneven draws
+# ```{exercise} ★ Pencil: uneven draws
 # :label: stochastic_gradient_descent-uneven
-# Long examples are drawn more often than short ones, example $n$ with the chance $p_n$. The rows of `G` are the gradients of
-# the $N$ examples. Write `corrected(G, p)`, the rows scaled so that the mean over the draws is the mean of `G`. The grader
-# averages what you return with the chances $p$.
+# Long examples are drawn more often than short ones, example $n$ with the chance $p_n$. Write `corrected(G, p)`, the
+# gradients of the $N$ examples, each scaled so that the mean over the draws is the mean of the rows of `G`.
 # ```
 
 # %%
 def corrected(G, p):
+    """The gradients, each times a number of its own: float array (N, D).
+
+    G: float array (N, D), row n the gradient of example n, N >= 1.
+    p: float array (N,), the chances of the examples, all positive.
+    corrected(np.array([[4.0], [4.0]]), np.array([0.25, 0.75])) has the mean
+    4 over the draws: 0.25 times its first row plus 0.75 times its second.
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
-def mean_over_draws(answer):
-    return lambda G, p: np.asarray(p) @ answer(np.array(G), np.asarray(p))
+def mean_over_draws(answer):  # and what became of rows that are zero
+    def judged(G, p):
+        A = answer(G.copy(), p.copy())
+        if np.shape(A) != G.shape:
+            raise ValueError(f'shape {np.shape(A)}, expected {G.shape}')
+        return [p @ A, A[~G.any(1)]]
+    return judged
 
-draws = [([[1.0, 2.0], [3.0, -1.0]], [0.25, 0.75]),
-         ([[2.0], [0.0], [-5.0]], [0.5, 0.3, 0.2])]
-grade(mean_over_draws(corrected), lambda G, p: np.mean(G, axis=0), draws)
+draws = dict(
+    G=matrices((1, 5), (1, 3), edges=True),
+    p=lambda G: counts(len(G), 1, 9).map(lambda k: k / k.sum()),
+)
+mean_wanted = lambda G, p: [G.mean(0), G[~G.any(1)]]
+grade(mean_over_draws(corrected), mean_wanted, **draws)
 
 # %% [markdown]
 # ```{solution-start} stochastic_gradient_descent-uneven
 # :class: dropdown
 # ```
-# Row $n$ times $1/(Np_n)$: what is seen often counts little. Forgetting $N$ gives the sum, not the mean, and a step that is
-# $N$ times too long.
+# Row $n$ times $1/(Np_n)$: what is seen often counts little. If you forget $N$, the mean is the sum of the gradients, and the
+# step is $N$ times too long. The second wrong answer leaves the rows as they are, which is right for even draws alone, and
+# the third multiplies by the chances, which makes it worse. The fourth returns the mean in every row: its mean is right,
+# but the rows are no scaled gradients of single examples any more, and computing them costs as much as gradient descent.
 
 # %% jupyter={"source_hidden": true}
 def corrected_solution(G, p):
@@ -230,9 +247,20 @@ def corrected_solution(G, p):
 def corrected_without_n(G, p):
     return G / p[:, None]
 
-right = lambda G, p: np.mean(G, axis=0)
-assert grade(mean_over_draws(corrected_solution), right, draws)
-assert not grade(mean_over_draws(corrected_without_n), right, draws)
+def not_corrected(G, p):
+    return G
+
+def corrected_twice_wrong(G, p):
+    return G * len(p) * p[:, None]
+
+def mean_in_each_row(G, p):
+    return np.tile(G.mean(0), (len(p), 1))
+
+assert grade(mean_over_draws(corrected_solution), mean_wanted, **draws)
+assert not grade(mean_over_draws(corrected_without_n), mean_wanted, **draws)
+assert not grade(mean_over_draws(not_corrected), mean_wanted, **draws)
+assert not grade(mean_over_draws(corrected_twice_wrong), mean_wanted, **draws)
+assert not grade(mean_over_draws(mean_in_each_row), mean_wanted, **draws)
 
 # %% [markdown]
 # ```{solution-end}
@@ -445,44 +473,67 @@ ax.set(xlabel='batch size b', ylabel='variance of the gradient',
 # in arithmetic, small batches win. Counted in time, they lose on a processor that handles many examples in the time of one.
 # There the best batch is the smallest one that keeps the processor busy.
 #
-# ```{exercise} ★★ Quiet enough
+# ```{exercise} ★★ Program: quiet enough
 # :label: stochastic_gradient_descent-quiet
-# Write `smallest_batch(S2, N, v)`, the smallest batch size, without replacement, whose variance is at most $v > 0$. The
-# grader tries $b = 1, 2, \dots$
+# Write `smallest_batch(S2, N, v)`, the smallest batch size, without replacement, whose variance is at most $v > 0$.
 # ```
 
 # %%
 def smallest_batch(S2, N, v):
+    """The smallest batch size: a whole number from 1 to N.
+
+    S2: float >= 0, the variance for a batch of one. N: int >= 2.
+    v: float > 0, the largest variance that is allowed.
+    smallest_batch(1.0, 3, 0.25) is 2.
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
 def smallest_batch_by_trial(S2, N, v):
-    b = 1
-    while S2 / b * (N - b) / (N - 1) > v:
+    b, S2, v = 1, Fraction(S2), Fraction(v)
+    while S2 * (N - b) > v * b * (N - 1):
         b = b + 1
     return b
 
-wishes = [(1.0, 100, 0.3), (2.0, 442, 0.01), (5.0, 10, 6.0), (1.0, 50, 1e-4)]
-grade(smallest_batch, smallest_batch_by_trial, wishes)
+wishes = dict(  # whole numbers and sixteenths, which floats hold exactly
+    S2=on(1.0, 0.0, 2.0) | integers(0, 9).map(float),
+    N=on(2, 10, 442) | integers(2, 60),
+    v=on(0.25, 1.0) | integers(1, 80).map(lambda k: k / 16),
+)
+grade(smallest_batch, smallest_batch_by_trial, [(2.0, 442, 0.01)], **wishes)
 
 # %% [markdown]
 # ```{solution-start} stochastic_gradient_descent-quiet
 # :class: dropdown
 # ```
-# $S^2(N - b) \le vb(N - 1)$ means $b \ge NS^2 / \big(S^2 + v(N - 1)\big)$; round up. The formula for independent draws,
-# $S^2/v$, asks for $2/0.01 = 200$ of 442 patients where $442 \cdot 2/(2 + 0.01 \cdot 441) \approx 138$ suffice, and for
-# more examples than there are when $v$ is small.
+# $S^2(N - b) \le vb(N - 1)$ means $b \ge NS^2 / \big(S^2 + v(N - 1)\big)$; round up, to 1 at least. The formula for
+# independent draws, $S^2/v$, asks for $2/0.01 = 200$ of 442 patients where $442 \cdot 2/(2 + 0.01 \cdot 441) \approx 138$
+# suffice, and for more examples than there are when $v$ is small. The second wrong answer divides by $N$ in place of
+# $N - 1$. The third rounds down and adds 1, which is one too many where the bound is met exactly, and the fourth allows an
+# empty batch if all gradients are equal.
 
 # %% jupyter={"source_hidden": true}
 def smallest_batch_solution(S2, N, v):
-    return np.ceil(N * S2 / (S2 + v * (N - 1)))
+    return max(1, np.ceil(N * S2 / (S2 + v * (N - 1))))
 
 def smallest_batch_independent(S2, N, v):
-    return np.ceil(S2 / v)
+    return max(1, np.ceil(S2 / v))
 
-assert grade(smallest_batch_solution, smallest_batch_by_trial, wishes)
+def smallest_batch_with_n(S2, N, v):
+    return max(1, np.ceil(N * S2 / (S2 + v * N)))
+
+def smallest_batch_next(S2, N, v):
+    return np.floor(N * S2 / (S2 + v * (N - 1))) + 1
+
+def smallest_batch_or_none(S2, N, v):
+    return np.ceil(N * S2 / (S2 + v * (N - 1)))
+
+assert grade(smallest_batch_solution, smallest_batch_by_trial, **wishes)
 assert not grade(
-    smallest_batch_independent, smallest_batch_by_trial, wishes)
+    smallest_batch_independent, smallest_batch_by_trial, **wishes)
+assert not grade(smallest_batch_with_n, smallest_batch_by_trial, **wishes)
+assert not grade(smallest_batch_next, smallest_batch_by_trial, **wishes)
+assert not grade(smallest_batch_or_none, smallest_batch_by_trial, **wishes)
 
 # %% [markdown]
 # ```{solution-end}
@@ -840,36 +891,42 @@ label_lines(ax);
 # Step decay is popular because it needs no $\mu$. On a plot of the training loss you see when the loss has reached its
 # floor, and that is the moment to halve the step.
 #
-# ```{exercise} ★★★ The average of the path
+# ```{exercise} ★★★ Pencil: the average of the path
 # :label: stochastic_gradient_descent-averaging
 # With a constant step the weights move about the minimum at random. Then average the *places*: $\bar w_T = \frac1T
 # \sum_{t=1}^T w_t$. In one dimension with $a = 1$, start $e_0 = 0$ and pushes $\xi_s$ of variance 1, write
-# `averaged_variance(gamma, T)`, the variance of $\bar w_T$, in closed form or by a loop over $T$. The grader multiplies out
-# the covariance matrix of all $w_t$. *Hint:* $w_t = \gamma \sum_{s \le t} (1 - \gamma)^{t - s} \xi_s$. What does one push
-# $\xi_s$ contribute to the sum of all places?
+# `averaged_variance(gamma, T)`, the variance of $\bar w_T$. *Hint:* $w_t = \gamma \sum_{s \le t} (1 - \gamma)^{t - s} \xi_s$.
+# What does one push $\xi_s$ contribute to the sum of all places?
 # ```
 
 # %%
 def averaged_variance(gamma, T):
+    """The variance of the mean of the places after steps 1, ..., T: a float.
+
+    gamma: float in (0, 2), the step size. T: int >= 1.
+    averaged_variance(0.5, 2) is 0.203125.
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
-def by_covariance(gamma, T):
+def by_covariance(gamma, T):  # of all places with all others
     age = np.subtract.outer(np.arange(T), np.arange(T))
     response = np.where(age >= 0, gamma * (1 - gamma) ** np.maximum(age, 0), 0)
     return (response @ response.T).sum() / T**2
 
-rides = [(0.1, 50), (0.5, 7), (0.02, 300), (1.0, 9)]
-grade(averaged_variance, by_covariance, rides)
+rides = dict(gamma=on(0.5, 1.0) | scalars(0.02, 1.98), T=on(1, 2) | integers(1, 40))
+grade(averaged_variance, by_covariance, **rides)
 
 # %% [markdown]
 # ```{solution-start} stochastic_gradient_descent-averaging
 # :class: dropdown
 # ```
-# A kick with $k = T - s + 1$ places left contributes $\gamma \sum_{j<k} (1 - \gamma)^j = 1 - (1 - \gamma)^k$ to the sum. So
+# A push with $k = T - s + 1$ places left contributes $\gamma \sum_{j<k} (1 - \gamma)^j = 1 - (1 - \gamma)^k$ to the sum. So
 # the variance is $\frac{1}{T^2} \sum_{k=1}^T \big(1 - (1 - \gamma)^k\big)^2$, for $\gamma \le 1$ at most $\frac1T$: for
 # large $T$ as good as the best step $1/t$, with a constant step and without knowing $\mu$ {cite}`polyak1992acceleration`.
-# Treating the places as independent, $V/T$, is far too hopeful.
+# The first wrong answer treats the places as independent, which is far too hopeful. The second takes this bound for the
+# variance, the third counts one place too few for each push, so that the last one is left out, and the fourth is the
+# variance of the last place alone.
 
 # %% jupyter={"source_hidden": true}
 def averaged_variance_solution(gamma, T):
@@ -878,8 +935,87 @@ def averaged_variance_solution(gamma, T):
 def averaged_as_if_independent(gamma, T):
     return gamma / (2 - gamma) / T
 
-assert grade(averaged_variance_solution, by_covariance, rides)
-assert not grade(averaged_as_if_independent, by_covariance, rides)
+def averaged_at_most(gamma, T):
+    return 1 / T
+
+def averaged_too_early(gamma, T):
+    return ((1 - (1 - gamma) ** np.arange(T)) ** 2).sum() / T**2
+
+def not_averaged(gamma, T):
+    return gamma / (2 - gamma) * (1 - (1 - gamma) ** (2 * T))
+
+assert grade(averaged_variance_solution, by_covariance, **rides)
+assert not grade(averaged_as_if_independent, by_covariance, **rides)
+assert not grade(averaged_at_most, by_covariance, **rides)
+assert not grade(averaged_too_early, by_covariance, **rides)
+assert not grade(not_averaged, by_covariance, **rides)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ```{exercise} ★★ Experiment: shuffled passes
+# :label: stochastic_gradient_descent-shuffled
+# Walks on the 442 patients start at the minimum and take single examples, either drawn independently or in passes that are
+# shuffled anew. Halve the step from 0.01 to 0.005. By which factor, 1, 2 or 4, does the mean square error at the ends of
+# the passes fall in either case? Predict the two factors, then measure and explain.
+# ```
+
+# %%
+def predicted_factors():
+    """A pair of the numbers 1, 2 and 4: (independent draws, shuffled passes).
+
+    For example (1, 1), where a smaller step does not help at all.
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def error_after_passes(gamma, shuffled, count=150, passes=6):
+    rng, w, errors = np.random.default_rng(0), np.tile(goal, (count, 1)), []
+    for _ in range(passes):
+        if shuffled:
+            order = rng.random((count, 442)).argsort(1, kind='stable')
+        else:
+            order = rng.integers(442, size=(count, 442))
+        for n in order.T:
+            r = y[n] - (w * X[n]).sum(1)
+            w = w + gamma * r[:, None] * X[n]
+        errors.append(((w - goal) ** 2).sum(1).mean())
+    return np.mean(errors[2:])  # the start is forgotten after two passes
+
+ends = {name: [error_after_passes(gamma, name == 'shuffled') for gamma in (0.01, 0.005)]
+        for name in ('independent', 'shuffled')}
+
+def is_measured(factors):
+    if len(factors) != 2 or not set(factors) <= {1, 2, 4}:
+        raise ValueError('give a pair of the numbers 1, 2 and 4')
+    for said, (name, (long, short)) in zip(factors, ends.items()):
+        if said != min((1, 2, 4), key=lambda k: abs(np.log(k * short / long))):
+            raise ValueError(f'{name}: something else is measured; try it')
+    return True
+
+grade(lambda: is_measured(predicted_factors()), lambda: True, [()])
+
+# %% [markdown]
+# ```{solution-start} stochastic_gradient_descent-shuffled
+# :class: dropdown
+# ```
+# With independent draws the floor is proportional to the step. In a shuffled pass every example comes exactly once, and at
+# the minimum all pushes $\gamma r_n \mathbf{x}_n$ together are zero, in whatever order they come. What is left is that the
+# early pushes have been forgotten a little more than the late ones, which is an effect of higher order in $\gamma$. The
+# advantage needs a step so small that a pass does not forget its own beginning: with the step 0.04 the two floors are nearly
+# equal.
+
+# %% jupyter={"source_hidden": true}
+for name, (long, short) in ends.items():
+    print(f'{name:11} {long:.4f} with the step 0.01, {short:.5f} with 0.005: factor {long / short:.1f}')
+print(f'step 0.04: independent {error_after_passes(0.04, False):.3f}, shuffled {error_after_passes(0.04, True):.3f}')
+assert grade(lambda: is_measured((2, 4)), lambda: True, [()])
+assert not grade(lambda: is_measured((2, 2)), lambda: True, [()])  # takes the order for unimportant
+assert not grade(lambda: is_measured((4, 4)), lambda: True, [()])  # squares the step, as in the error of one push
+assert not grade(lambda: is_measured((1, 2)), lambda: True, [()])
+assert not grade(lambda: is_measured((4, 2)), lambda: True, [()])  # exchanges the two
 
 # %% [markdown]
 # ```{solution-end}
