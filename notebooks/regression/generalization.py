@@ -47,14 +47,14 @@ import numpy as np
 from numpy.linalg import lstsq, norm
 from scipy.integrate import dblquad, quad
 from scipy.optimize import brentq
-from scipy.special import ndtr, owens_t
-from scipy.stats import binom, ks_2samp
+from scipy.special import betaln, ndtr, owens_t
+from scipy.stats import binom, chi2, ks_2samp
 from scipy.stats import norm as gauss
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import mean_squared_error, zero_one_loss
 from sklearn.model_selection import learning_curve
 
-from nbutils.cases import integers, scalars, seeds, vectors
+from nbutils.cases import integers, on, scalars, seeds, vectors
 from nbutils.checks import close, erratum, grade, holds, verify
 from nbutils.data import diabetes
 from nbutils.figures import GREY, panels
@@ -282,7 +282,7 @@ right.legend();
 # The gap of the fixed threshold has mean zero. The chosen one looks better than it is in nine of ten samples, and
 # {eq}`ml.ms.gap.claim` says nothing about it.
 #
-# ```{exercise} ★ A model moves house
+# ```{exercise} ★ Pencil: a model moves house
 # :label: generalization-moves
 # The line $f(x) = ax + b$ is used where inputs have mean $m$ and variance $v$; labels are still $y = 2x + e$ with $e$ of
 # variance $s^2 = 0.7^2 = 0.49$. Give its risk there under the squared loss, `risk_elsewhere(a, b, m, v)`.
@@ -290,15 +290,25 @@ right.legend();
 
 # %%
 def risk_elsewhere(a, b, m, v):
+    """The expected squared loss of the line at its new place: a float.
+
+    a, b: floats, slope and height of the line. m: float, the mean of the
+    inputs, v: float >= 0, their variance. Noise has the variance 0.49.
+    risk_elsewhere(1.0, 0.0, 0.0, 1.0) is 1.49.
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
-def by_integration(a, b, m, v):
-    law = lambda x, y: gauss.pdf(x, m, v**0.5) * gauss.pdf(y, 2 * x, s)
-    return risk(lambda x: a * x + b, squared, law)
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def by_integration(a, b, m, v):  # over Gaussian inputs and noise, exact for squares
+    nodes, weights = np.polynomial.hermite_e.hermegauss(4)
+    x, e = np.meshgrid(m + np.sqrt(v) * nodes, 0.7 * nodes, indexing='ij')
+    return weights @ squared(2 * x + e, a * x + b) @ weights / weights.sum() ** 2
 
-houses = [(2.0, 0.0, 1.0, 0.5), (1.0, 0.5, 2.0, 1.0), (1.5, -1.0, -1.0, 0.8)]
-grade(risk_elsewhere, by_integration, houses)
+houses = dict(
+    a=on(1.0, 2.0) | scalars(-3, 3), b=on(0.0, 1.0) | scalars(-3, 3),
+    m=on(0.0, 1.0) | scalars(-3, 3), v=on(1.0, 0.0) | scalars(0, 4),
+)
+grade(risk_elsewhere, by_integration, **houses)
 
 # %% [markdown]
 # ```{solution-start} generalization-moves
@@ -306,17 +316,30 @@ grade(risk_elsewhere, by_integration, houses)
 # ```
 # The error is $(2 - a)x - b + e$. Its mean is $(2 - a)m - b$, its variance $(2 - a)^2 v + s^2$, and a mean square is the
 # squared mean plus the variance. Only lines with the true slope, $a = 2$, have the same risk everywhere, $b^2 + s^2$.
-# Adding up the terms of {eq}`gen-toy-risk` with $m^2 + v$ for 1 forgets the product $-2(2 - a)mb$.
+# Adding up the terms of {eq}`gen-toy-risk` with $m^2 + v$ for 1 forgets the product $-2(2 - a)mb$. The second wrong answer
+# stays at home, the third forgets the noise, and the fourth takes the loss at the mean input for the mean loss.
 
 # %% jupyter={"source_hidden": true}
 def risk_elsewhere_solution(a, b, m, v):
-    return ((2 - a) * m - b) ** 2 + (2 - a) ** 2 * v + s**2
+    return ((2 - a) * m - b) ** 2 + (2 - a) ** 2 * v + 0.7**2
 
 def product_forgotten(a, b, m, v):
-    return (2 - a) ** 2 * (m**2 + v) + b**2 + s**2
+    return (2 - a) ** 2 * (m**2 + v) + b**2 + 0.7**2
 
-assert grade(risk_elsewhere_solution, by_integration, houses)
-assert not grade(product_forgotten, by_integration, houses)
+def at_home(a, b, m, v):
+    return (2 - a) ** 2 + b**2 + 0.7**2
+
+def without_noise(a, b, m, v):
+    return ((2 - a) * m - b) ** 2 + (2 - a) ** 2 * v
+
+def at_the_mean(a, b, m, v):
+    return ((2 - a) * m - b) ** 2 + 0.7**2
+
+assert grade(risk_elsewhere_solution, by_integration, **houses)
+assert not grade(product_forgotten, by_integration, **houses)
+assert not grade(at_home, by_integration, **houses)
+assert not grade(without_noise, by_integration, **houses)
+assert not grade(at_the_mean, by_integration, **houses)
 
 # %% [markdown]
 # ```{solution-end}
@@ -640,38 +663,48 @@ for n in (24, 96, 384):
 # examples were used for training, too.
 
 # %% [markdown]
-# ```{exercise} ★★ With a bias
+# ```{exercise} ★★★ Pencil: with a bias
 # :label: generalization-bias
-# Now let $y = \mathbf{w}^\top\mathbf{x} + b + e$, where $\mathbf{x}$ has an unknown mean, and fit a bias, too. Derive
-# the expected training error and the expected risk and write `with_bias(n, p)`, the two numbers for $\sigma = 1$.
+# Now let $y = \mathbf{w}^\top\mathbf{x} + b + e$, where $\mathbf{x}$ is Gaussian with an unknown mean and an invertible
+# covariance, and fit a bias, too. Derive the expected training error and the expected risk for $\sigma = 1$, and write
+# `with_bias(n, p)`, the two numbers.
 # ```
 
 # %%
-def with_bias(n, p):  # -> (expected training error, expected risk)
+def with_bias(n, p):
+    """The expected training error and the expected risk: float array (2,).
+
+    p: int >= 1, the number of features. n: int >= p + 3, of examples.
+    with_bias(4, 1) is [0.5, 2.5].
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
-def bias_by_parts(n, p):  # scatter (n - 1 free rows), new point, mean
-    from scipy.stats import chi2
-    density = chi2(n - p).pdf
-    inverse = quad(lambda u: density(u) / u, 0, np.inf)[0]
-    train = chi2(n - p - 1).mean() / n
-    return np.array([train, (1 + 1 / n) * (1 + p * inverse)])
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def by_leaving_out(n, p):  # one of n + 1 examples: 1 / (1 - leverage), on average
+    a, b = (n - p) / 2, p / 2
+    inverse = np.exp(betaln(a - 1, b) - betaln(a, b))  # of a beta variable
+    constant = n / (n + 1)  # the part of the constant column in 1 - leverage
+    return np.array([chi2(n - p - 1).mean() / n, inverse / constant])
 
-bias_cases = [(12, 3), (30, 5), (100, 1)]
-grade(with_bias, bias_by_parts, bias_cases)
+with_bias_cases = dict(
+    n=lambda p: on(p + 3, p + 4) | integers(p + 3, 60), p=on(1, 2) | integers(1, 9))
+grade(with_bias, by_leaving_out, **with_bias_cases)
 
 # %% [markdown]
 # ```{solution-start} generalization-bias
 # :class: dropdown
 # ```
 # Now $p + 1$ parameters are fitted, so the training error is $1 - (p + 1)/n$. Centring removes the bias and one row's
-# worth of freedom: the centred inputs behave like $n - 1$ independent ones. The prediction for a new $\mathbf{x}$ is
-# $\bar y + \mathbf{w}_S^\top(\mathbf{x} - \bar{\mathbf{x}})$. The new noise costs 1, the mean noise $1/n$, and
-# $\mathbf{x} - \bar{\mathbf{x}}$, independent of $\mathbf{w}_S$, has covariance $(1 + \frac1n)\boldsymbol\Sigma$. In
-# total $(1 + \frac1n)\big(1 + \frac{p}{n - p - 2}\big) = (1 + \frac1n)\frac{n - 2}{n - p - 2}$. Replacing $p$ by $p +
-# 1$ in {eq}`gen-exact` is wrong, though not by much: a column of ones is not Gaussian. (The judge integrates $1/u$ over
-# the $\chi^2$ density.)
+# worth of freedom. For multiply the rows of inputs by an orthogonal $n \times n$ matrix whose first row is constant. The
+# result is again $n$ independent Gaussian rows, the first is $\sqrt n\,\bar{\mathbf{x}}$, and the other $n - 1$ have mean
+# zero and the same scatter as the centred inputs. So the scatter is independent of $\bar{\mathbf{x}}$ and that of $n - 1$
+# independent examples. The prediction for a new $\mathbf{x}$ is $\bar y + \mathbf{w}_S^\top(\mathbf{x} -
+# \bar{\mathbf{x}})$. The new noise costs 1, the mean noise $1/n$, and $\mathbf{x} - \bar{\mathbf{x}}$, independent of
+# $\mathbf{w}_S$, has covariance $(1 + \frac1n)\boldsymbol\Sigma$. In total $(1 + \frac1n)\big(1 + \frac{p}{n - p - 2}\big) =
+# (1 + \frac1n)\frac{n - 2}{n - p - 2}$. Replacing $p$ by $p + 1$ in {eq}`gen-exact` is wrong, though not by much: a column
+# of ones is not Gaussian. The second wrong answer takes the mean for known, the third does not count the bias in the
+# training error, and the fourth forgets that $n - 1$ rows are left. (The grader leaves out one of $n + 1$ examples, which is
+# a new example for the others.)
 
 # %% jupyter={"source_hidden": true}
 def with_bias_solution(n, p):
@@ -681,8 +714,20 @@ def with_bias_solution(n, p):
 def one_more_feature(n, p):
     return np.array([1 - (p + 1) / n, (n - 1) / (n - p - 2)])
 
-assert grade(with_bias_solution, bias_by_parts, bias_cases)
-assert not grade(one_more_feature, bias_by_parts, bias_cases)
+def mean_known(n, p):
+    return np.array([1 - (p + 1) / n, (n - 2) / (n - p - 2)])
+
+def bias_not_counted(n, p):
+    return np.array([1 - p / n, with_bias_solution(n, p)[1]])
+
+def all_rows_left(n, p):
+    return np.array([1 - (p + 1) / n, (1 + 1 / n) * (n - 1) / (n - p - 1)])
+
+assert grade(with_bias_solution, by_leaving_out, **with_bias_cases)
+assert not grade(one_more_feature, by_leaving_out, **with_bias_cases)
+assert not grade(mean_known, by_leaving_out, **with_bias_cases)
+assert not grade(bias_not_counted, by_leaving_out, **with_bias_cases)
+assert not grade(all_rows_left, by_leaving_out, **with_bias_cases)
 
 # %% [markdown]
 # ```{solution-end}
@@ -942,7 +987,7 @@ for name, by in {'training error': 0, 'fresh examples': 2}.items():
 # A score for the winner needs data that had no part in the choice. How much a choice spoils the score is the subject of
 # [model selection](model_selection.ipynb).
 #
-# ```{exercise} ★★ When does a feature pay?
+# ```{exercise} ★★ Program: when does a feature pay?
 # :label: generalization-pays
 # Model $q$ has effective noise variance $v = \sigma_q^2$, fitted to $n$ examples. A further feature is on offer, *not*
 # standardized: it is independent of the others, with variance $u$. How large must its weight be, in absolute value, for
@@ -951,24 +996,35 @@ for name, by in {'training error': 0, 'fresh examples': 2}.items():
 
 # %%
 def least_weight(v, u, n, q):
+    """The absolute weight from which on the feature pays: a float.
+
+    v, u: floats > 0, the effective noise variance without the feature and
+    the variance of the feature. q: int >= 0, the features so far.
+    n: int >= q + 3, the examples.
+    least_weight(1.0, 1.0, 10, 0) is 0.3333, to four decimals.
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def least_weight_by_search(v, u, n, q):
     before = v * (n - 1) / (n - q - 1)
     after = lambda t: (v - u * t**2) * (n - 1) / (n - q - 2)
     return brentq(lambda t: after(t) - before, 0, np.sqrt(v / u), xtol=1e-14)
 
-offers = [(1.0, 1.0, 40, 3), (2.5, 4.0, 25, 10), (0.3, 0.1, 12, 0)]
-grade(least_weight, least_weight_by_search, offers)
+offers = dict(
+    v=on(1.0, 2.0) | scalars(0.1, 9), u=on(1.0, 0.25) | scalars(0.1, 9),
+    n=lambda q: on(q + 3, 10 + q) | integers(q + 3, 60), q=on(0, 1) | integers(0, 9),
+)
+grade(least_weight, least_weight_by_search, **offers)
 
 # %% [markdown]
 # ```{solution-start} generalization-pays
 # :class: dropdown
 # ```
 # With weight $t$ the feature removes $ut^2$ from the effective noise. The risk falls if $(v - ut^2)(n - q - 1) < v(n -
-# q - 2)$, that is $ut^2 > v/(n - q - 1)$: {eq}`gen-pays` with $ut^2$ for the squared weight. The wrong answer asks only
-# that the weight exceed its own standard error $\sqrt{v/(un)}$, as if the other $q$ weights cost nothing.
+# q - 2)$, that is $ut^2 > v/(n - q - 1)$: {eq}`gen-pays` with $ut^2$ for the squared weight. The first wrong answer asks only
+# that the weight exceed its own standard error $\sqrt{v/(un)}$, as if the other $q$ weights cost nothing. The second takes
+# the feature for standardized, the third counts the new weight twice, and the fourth is the square of the weight.
 
 # %% jupyter={"source_hidden": true}
 def least_weight_solution(v, u, n, q):
@@ -977,8 +1033,76 @@ def least_weight_solution(v, u, n, q):
 def one_standard_error(v, u, n, q):
     return np.sqrt(v / (u * n))
 
-assert grade(least_weight_solution, least_weight_by_search, offers)
-assert not grade(one_standard_error, least_weight_by_search, offers)
+def standardized_feature(v, u, n, q):
+    return np.sqrt(v / (n - q - 1))
+
+def counted_twice(v, u, n, q):
+    return np.sqrt(v / (u * (n - q - 2)))
+
+def squared_weight(v, u, n, q):
+    return v / (u * (n - q - 1))
+
+assert grade(least_weight_solution, least_weight_by_search, **offers)
+assert not grade(one_standard_error, least_weight_by_search, **offers)
+assert not grade(standardized_feature, least_weight_by_search, **offers)
+assert not grade(counted_twice, least_weight_by_search, **offers)
+assert not grade(squared_weight, least_weight_by_search, **offers)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ```{exercise} ★★ Experiment: more features than examples
+# :label: generalization-beyond
+# Let $y$ be the sum of 200 independent standard normal features, each with the weight $3 / \sqrt{200}$, and noise of
+# variance 1. Fit $n = 40$ examples with the first $q$ features by `lstsq`, which takes the shortest weights if there are
+# many solutions. Sort $q = 10$, $40$ and $200$ by the median risk over many samples, the best first: predict, then measure.
+# ```
+
+# %%
+def order_of_models():
+    """The numbers 10, 40 and 200, the model with the least risk first: a list.
+
+    For example [10, 40, 200].
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def risk_with(q, rng):
+    X, truth, v = rng.normal(size=(40, 200)), np.full(200, 3 / np.sqrt(200)), np.zeros(200)
+    v[:q] = lstsq(X[:, :q], X @ truth + rng.normal(size=40), rcond=None)[0]
+    return 1 + ((v - truth) ** 2).sum()
+
+beyond = {q: np.array([risk_with(q, np.random.default_rng(seed)) for seed in range(60)])
+          for q in (10, 40, 200)}
+
+def is_measured(order):
+    if sorted(order) != sorted(beyond):
+        raise ValueError('give the numbers 10, 40 and 200 in some order')
+    if list(order) != sorted(beyond, key=lambda q: np.median(beyond[q])):
+        raise ValueError('another order is measured; try the three')
+    return True
+
+grade(lambda: is_measured(order_of_models()), lambda: True, [()])
+
+# %% [markdown]
+# ```{solution-start} generalization-beyond
+# :class: dropdown
+# ```
+# At $q = n$ the fit must pass through all examples and has no choice how, so it needs huge weights. With 200 features it
+# passes through them, too, but among the many ways to do so it takes the one with the shortest weights, which are harmless.
+# So the risk rises towards $q = n$ and falls again beyond: **double descent** {cite}`belkin2019reconciling`. It is no law
+# that the largest model wins. Here all features are equally useful, and ten of them leave most of $y$ unexplained.
+
+# %% jupyter={"source_hidden": true}
+for q_beyond, values in beyond.items():
+    print(f'{q_beyond:3} features: median risk {np.median(values):.1f}')
+assert grade(lambda: is_measured([200, 10, 40]), lambda: True, [()])
+assert not grade(lambda: is_measured([10, 40, 200]), lambda: True, [()])  # the U goes on rising
+assert not grade(lambda: is_measured([10, 200, 40]), lambda: True, [()])
+assert not grade(lambda: is_measured([200, 40, 10]), lambda: True, [()])  # the more the better
+assert not grade(lambda: is_measured([200, 10]), lambda: True, [()])
 
 # %% [markdown]
 # ```{solution-end}
