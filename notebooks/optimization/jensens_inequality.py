@@ -38,12 +38,11 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
-from scipy.integrate import quad
 from scipy.optimize import minimize
 from scipy.special import entr, expit, logsumexp, rel_entr, softmax
 from scipy.stats import multivariate_normal, norm
 
-from nbutils.cases import matrices, scalars, seeds, vectors
+from nbutils.cases import distributions, integers, lists, matrices, on, scalars, seeds, vectors
 from nbutils.checks import close, grade, holds, verify
 from nbutils.data import digits
 from nbutils.figures import GREY, panels
@@ -231,47 +230,74 @@ ax.legend(loc='upper left');
 # If $X$ is wide, most of the expectation comes from values that a thousand draws hardly ever contain. So the measured gap
 # is right on average over infinitely many repetitions, and too small in most of them. The last part meets this again.
 #
-# ```{exercise} ★ Fifty up, forty down
+# ```{exercise} ★ Experiment: fifty up, forty down
 # :label: jensen-growth
 # Each year a fund multiplies your money by one of the factors $x_i$, with probability $\alpha_i$. Over many years the
-# share of years with factor $x_i$ tends to $\alpha_i$. Write `growth(x, a)`, the factor per year by which your money
-# grows in the long run. With factors 1.5 and 0.6, equally likely, the average factor is 1.05: would you buy?
+# share of years with factor $x_i$ tends to $\alpha_i$. With factors 1.5 and 0.6, equally likely, the average factor is 1.05:
+# would you buy? Predict, for any fund, the factor per year by which your money grows in the long run, and write
+# `growth(x, a)`. Then follow a thousand investors for a hundred years. How many of them gain?
 # ```
 
 # %%
-def growth(x, a):  # factors x (n,), probabilities a (n,)
+def growth(x, a):
+    """The factor per year in the long run: a float, 0.0 for certain ruin.
+
+    x: float array (n,) of factors, none negative; some may be 0.
+    a: float array (n,), their probabilities; some may be 0.
+    growth(np.array([2.0, 0.5]), np.array([0.5, 0.5])) is 1.0.
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
-def growth_by_counting(x, a):  # 400 years with just the right shares
-    years = np.repeat(x, np.round(400 * a).astype(int))
-    return np.prod(years ** (1 / 400))
+def growth_by_counting(x, a):  # over years with just the right shares
+    for N in range(1, 100):
+        years = N * a
+        if np.allclose(years, years.round(), atol=1e-9):
+            money = 1.0
+            for factor in np.repeat(x, years.round().astype(int)):
+                money *= factor
+            return money ** (1 / N)
+    raise TypeError('no such number of years')
 
-funds = [
-    (np.array([1.5, 0.6]), np.array([0.5, 0.5])),
-    (np.array([1.3, 1.0, 0.5]), np.array([0.5, 0.3, 0.2])),
-]
-grade(growth, growth_by_counting, funds)
+cases = dict(
+    x=lambda a: vectors(len(a), 0, 3, edges=True),
+    a=on(np.array([0.5, 0.5])) | distributions((1, 4)),
+)
+grade(growth, growth_by_counting, **cases)
 
 # %% [markdown]
 # ```{solution-start} jensen-growth
 # :class: dropdown
 # ```
 # After $n$ years the money has been multiplied by about $\prod_i x_i^{n \alpha_i}$, so the factor per year is the
-# geometric mean, $e^{\mathbb{E}[\ln X]}$. By Jensen it is at most $\mathbb{E}[X]$. Here it is
-# $\sqrt{1.5 \cdot 0.6} = 0.95$: the fund grows in the average over all investors, and ruins nearly every one of them.
+# geometric mean $\prod_i x_i^{\alpha_i}$, which is $e^{\mathbb{E}[\ln X]}$ if no factor is zero. By Jensen it is at most
+# $\mathbb{E}[X]$. Here it is $\sqrt{1.5 \cdot 0.6} = 0.95$: the fund grows in the average over all investors, and in the long
+# run it ruins nearly every one of them. After a hundred years 144 of a thousand still have a gain, and a few very large gains
+# carry the average. The last wrong answer takes logarithms where a factor is 0: one that never occurs, with the
+# probability 0, makes it `nan`.
 
 # %% jupyter={"source_hidden": true}
 def growth_solution(x, a):
-    return np.exp(a @ np.log(x))
+    return np.prod(x**a)
 
 def average(x, a):
     return a @ x
 
-assert grade(growth_solution, growth_by_counting, funds)
-assert not grade(average, growth_by_counting, funds)
-for x, a in funds:
-    print(f'average {average(x, a):.2f}, growth {growth_solution(x, a):.2f}')
+def all_alike(x, a):
+    return np.prod(x) ** (1 / len(x))
+
+def by_logarithms(x, a):
+    return np.exp(a @ np.log(x))
+
+assert grade(growth_solution, growth_by_counting, **cases)
+assert not grade(average, growth_by_counting, **cases)
+assert not grade(all_alike, growth_by_counting, **cases)
+assert not grade(by_logarithms, growth_by_counting, **cases)
+x, a = np.array([1.5, 0.6]), np.array([0.5, 0.5])
+print(f'average {average(x, a):.2f}, growth {growth_solution(x, a):.2f}')
+factors = np.random.default_rng(0).choice(x, (1000, 100), p=a)
+gains = (factors.prod(1) > 1).sum()
+print(f'{gains} of 1000 investors gain in a hundred years')
 
 # %% [markdown]
 # ```{solution-end}
@@ -421,27 +447,44 @@ ax.legend(loc='upper right');
 # %% [markdown]
 # The next part minimizes the second kind, so its $q$ tends to choose a single hump and to have tails that are too thin.
 #
-# ```{exercise} ★★ Mixing makes uncertain
+# ```{exercise} ★★ Pencil: mixing makes uncertain
 # :label: jensen-mixing
 # Distributions $p_1, \dots, p_K$ (the rows of `P`) are mixed with weights $w_k$ to $m = \sum_k w_k p_k$. Show that the
 # entropy of the mixture exceeds the average entropy, $H(m) - \sum_k w_k H(p_k) \ge 0$, by writing the difference with
-# divergences, and write `mixing_gain(P, w)` in that way, without any entropy.
+# divergences. Write it so as `mixing_gain(P, w, divergence)`, where `divergence` is a function that gives
+# $\mathrm{KL}(p \,\|\, q)$ in nats or in bits. The gain has the same unit.
 # ```
 
 # %%
-def mixing_gain(P, w):  # P (K, n), w (K,)
+def mixing_gain(P, w, divergence):
+    """The entropy gained by mixing, in the unit of the divergence: a float.
+
+    P: float array (K, n), each row a distribution; entries may be 0.
+    w: float array (K,), the weights, a distribution; entries may be 0.
+    divergence: function of two distributions (n,) that gives a float, which
+    is np.inf where the first has an outcome that the second has not.
+    mixing_gain(np.eye(2), np.array([0.5, 0.5]), bits) is 1.0.
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
-def gain_by_entropies(P, w):
-    return entr(w @ P).sum() - w @ entr(P).sum(1)
+def nats(p, q):
+    return rel_entr(p, q).sum()
 
-rng = np.random.default_rng(1)
-mixtures = [
-    (rng.dirichlet(np.ones(n), K), rng.dirichlet(np.ones(K)))
-    for K, n in ((2, 3), (3, 5), (5, 2))
-]
-grade(mixing_gain, gain_by_entropies, mixtures)
+def bits(p, q):
+    return rel_entr(p, q).sum() / np.log(2)
+
+def gain_by_entropies(P, w, divergence):
+    one_coin = divergence(np.array([1.0, 0]), np.array([0.5, 0.5])) / np.log(2)
+    return (entr(w @ P).sum() - w @ entr(P).sum(1)) * one_coin
+
+def rows(w):
+    mixed = integers(1, 4).flatmap(
+        lambda n: lists(distributions(n), len(w), len(w)))
+    return mixed.map(np.array)
+
+cases = dict(P=rows, w=distributions((1, 4)), divergence=[nats, bits])
+grade(mixing_gain, gain_by_entropies, **cases)
 
 # %% [markdown]
 # ```{solution-start} jensen-mixing
@@ -449,18 +492,34 @@ grade(mixing_gain, gain_by_entropies, mixtures)
 # ```
 # $-\sum_i m_i \ln m_i = -\sum_k w_k \sum_i p_{ki} \ln m_i$, so the difference is $\sum_k w_k \sum_i p_{ki} (\ln p_{ki} -
 # \ln m_i) = \sum_k w_k \, \mathrm{KL}(p_k \,\|\, m) \ge 0$. If a hidden $k$ is drawn with probabilities $w_k$ and then
-# $i$ from $p_k$, this is the mutual information of $k$ and $i$. The divergences in the other direction, $\mathrm{KL}(m
-# \,\|\, p_k)$, add up to something else.
+# $i$ from $p_k$, this is the mutual information of $k$ and $i$. A row of weight 0 is left out, because it may have outcomes
+# that $m$ has not, and 0 times infinity is no number. The divergences in the other direction, $\mathrm{KL}(m
+# \,\|\, p_k)$, add up to something else, and so do those from the middle of the rows. The entropies
+# themselves are right in nats and do not notice the unit.
 
 # %% jupyter={"source_hidden": true}
-def mixing_gain_solution(P, w):
-    return w @ rel_entr(P, w @ P).sum(1)
+def mixing_gain_solution(P, w, divergence):
+    return sum(
+        weight * divergence(p, w @ P) for weight, p in zip(w, P, strict=True)
+        if weight > 0)
 
-def other_direction(P, w):
-    return w @ rel_entr(w @ P, P).sum(1)
+def with_weight_zero(P, w, divergence):
+    return w @ [divergence(p, w @ P) for p in P]
 
-assert grade(mixing_gain_solution, gain_by_entropies, mixtures)
-assert not grade(other_direction, gain_by_entropies, mixtures)
+def other_direction(P, w, divergence):
+    return w[w > 0] @ [divergence(w @ P, p) for p in P[w > 0]]
+
+def from_the_middle(P, w, divergence):
+    return w[w > 0] @ [divergence(p, P.mean(0)) for p in P[w > 0]]
+
+def in_nats(P, w, divergence):
+    return entr(w @ P).sum() - w @ entr(P).sum(1)
+
+assert grade(mixing_gain_solution, gain_by_entropies, **cases)
+assert not grade(with_weight_zero, gain_by_entropies, **cases)
+assert not grade(other_direction, gain_by_entropies, **cases)
+assert not grade(from_the_middle, gain_by_entropies, **cases)
+assert not grade(in_nats, gain_by_entropies, **cases)
 
 # %% [markdown]
 # ```{solution-end}
@@ -637,31 +696,39 @@ right.legend(loc='lower center');
 # lower bound reaches $\log P(x)$ only with the posterior's mean and width.
 
 # %% [markdown]
-# ```{exercise} ★★ Climb by touching
+# ```{exercise} ★★ Program: climb by touching
 # :label: jensen-em
 # Take the bound {eq}`dl.jensen.simpler-bound` with the posterior at the present means as $q$: it touches the
 # log-likelihood there. Now keep $q$ and move the means to the top of the bound. Write `em_step(x, mu, pi)`, the new
-# means. Why can the log-likelihood not fall?
+# means. Some points may be far from all means. Why can the log-likelihood not fall?
 # ```
 
 # %%
-def em_step(x, mu, pi):  # x (N,), mu (K,), pi (K,) -> (K,)
+def em_step(x, mu, pi):
+    """The means at the top of the bound: a float array (K,).
+
+    x: float array (N,), N >= 1, with entries from -60 to 60.
+    mu: float array (K,), the present means, from -4 to 4.
+    pi: float array (K,), the shares, all positive, with the sum 1.
+    em_step(np.array([1.0, 3.0]), np.array([0.0]), np.array([1.0])) is
+    array([2.]).
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
-def step_by_search(x, mu, pi):
-    square = (x[:, None] - mu) ** 2
-    weight = pi * np.exp(-square / 2)
-    q = weight / weight.sum(1, keepdims=True)
-    bound = lambda new: (q * (x[:, None] - new) ** 2).sum() / len(x)
-    return minimize(bound, mu, tol=1e-9).x
+def step_by_parabolas(x, mu, pi):  # each through three heights of the bound
+    log_q = np.log(pi) - (x[:, None] - mu) ** 2 / 2
+    q = np.exp(log_q - logsumexp(log_q, axis=1, keepdims=True))
+    left, middle, right = (
+        (q * (x[:, None] - new) ** 2).sum(0) for new in (-1, 0, 1))
+    return (left - right) / (left + right - 2 * middle) / 2
 
-rng = np.random.default_rng(2)
-mixtures = [
-    (2 * rng.normal(size=30), rng.normal(size=K), rng.dirichlet(np.ones(K)))
-    for K in (2, 3)
-]
-grade(em_step, step_by_search, mixtures, atol=1e-5)
+cases = dict(
+    x=vectors((1, 5), -4, 4, edges=True) | vectors((1, 5), -60, 60),
+    mu=lambda pi: vectors(len(pi), -4, 4, edges=True),
+    pi=distributions((1, 3)).filter(np.all),
+)
+grade(em_step, step_by_parabolas, **cases)
 
 # %% [markdown]
 # ```{solution-start} jensen-em
@@ -670,7 +737,8 @@ grade(em_step, step_by_search, mixtures, atol=1e-5)
 # The top of the quadratic is the weighted mean $\mu_k = \sum_n q_{nk} x_n / \sum_n q_{nk}$. The new log-likelihood is at
 # least the new bound (Jensen), the new bound at least the old one (its top), and the old one *is* the old
 # log-likelihood (it touched). This is the EM algorithm {cite}`dempster1977maximum`. Assigning each point to its
-# likeliest component instead is [k-means](../unsupervised/k_means.ipynb) with shares: another step.
+# likeliest component instead is [k-means](../unsupervised/k_means.ipynb) with shares: another step. The other wrong answers
+# forget the shares, and compute the densities themselves, which are all zero in floats for a point that is far away.
 
 # %% jupyter={"source_hidden": true}
 def em_step_solution(x, mu, pi):
@@ -681,9 +749,22 @@ def hard_step(x, mu, pi):
     nearest = (np.log(pi) - (x[:, None] - mu) ** 2 / 2).argmax(1)
     return np.array([x[nearest == k].mean() for k in range(len(mu))])
 
-assert grade(em_step_solution, step_by_search, mixtures, atol=1e-5)
-assert not grade(hard_step, step_by_search, mixtures, atol=1e-5)
-x, mu, pi = mixtures[1]
+def without_shares(x, mu, pi):
+    q = softmax(-(x[:, None] - mu) ** 2 / 2, axis=1)
+    return x @ q / q.sum(0)
+
+def by_densities(x, mu, pi):
+    q = pi * np.exp(-(x[:, None] - mu) ** 2 / 2)
+    q = q / q.sum(1, keepdims=True)
+    return x @ q / q.sum(0)
+
+# %% jupyter={"source_hidden": true}
+assert grade(em_step_solution, step_by_parabolas, **cases)
+assert not grade(hard_step, step_by_parabolas, **cases)
+assert not grade(without_shares, step_by_parabolas, **cases)
+assert not grade(by_densities, step_by_parabolas, **cases)
+x = 2 * np.random.default_rng(2).normal(size=30)
+mu, pi = np.array([-0.5, 0, 0.5]), np.array([0.2, 0.5, 0.3])
 climb = [log_likelihood(x, mu, pi)]
 for _ in range(4):
     mu = em_step_solution(x, mu, pi)
@@ -930,28 +1011,36 @@ ax.set(ylim=(None, ceiling + 1));
 # of widely spread numbers, and most of their mean comes from draws that hardly ever occur. A better $q$ is worth more than
 # many draws; here it would be one with a full covariance.
 #
-# ```{exercise} ★★★ How fast the bound closes
+# ```{exercise} ★★★ Pencil: how fast the bound closes
 # :label: jensen-limit
 # The average of $K$ weights has variance $\mathrm{Var}(w) / K$, so the quadratic term of the expansion that led to
 # {eq}`eq-jensen-taylor`, with $f = -\ln$ at $P(x)$, suggests that the gap of $L_K$ is about $\mathrm{Var}(w) / (2 K
 # P(x)^2)$ for large $K$. (The bound itself needs a Gaussian variable and a bounded $f''''$.) For the hidden Gaussian, $z
 # \sim \mathcal{N}(0, 1)$ and $x \mid z \sim \mathcal{N}(z, \sigma^2)$, take $q$ to be the prior, so that $w = P(x \mid
-# z)$, and write `limit(x, sigma)` $= \mathrm{Var}(w) / (2 P(x)^2)$ in closed form. What happens as $\sigma \to 0$?
+# z)$. Find $\mathrm{Var}(w) / (2 P(x)^2)$ and write it as `limit(x, sigma)`. What happens as $\sigma \to 0$?
 # ```
 
 # %%
 def limit(x, sigma):
+    """K times the gap for large K: a float.
+
+    x: float, what is observed. sigma: float > 0, its standard deviation
+    about z.
+    limit(0.0, 1.0) is about 0.0774.
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
-def limit_by_quadrature(x, sigma):
-    moment = lambda k: quad(
-        lambda z: norm.pdf(z) * norm.pdf(x, z, sigma) ** k, -9, 9,
-        points=[x])[0]
-    return (moment(2) / moment(1) ** 2 - 1) / 2
+def limit_by_summing(x, sigma):
+    z = np.linspace(-12, 12, 6001)
+    prior = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) * 0.004
+    w = np.exp(-((x - z) ** 2) / (2 * sigma**2))  # times a constant
+    return prior @ (w / (prior @ w) - 1) ** 2 / 2
 
-observed = [(0.5, 1.0), (-2.0, 0.7), (1.2, 0.3)]
-grade(limit, limit_by_quadrature, observed)
+cases = dict(
+    x=on(0.0) | scalars(-4, 4), sigma=on(1.0, 0.05) | scalars(0.05, 5),
+)
+grade(limit, limit_by_summing, **cases)
 
 # %% [markdown]
 # ```{solution-start} jensen-limit
@@ -961,8 +1050,9 @@ grade(limit, limit_by_quadrature, observed)
 # $w^2 = \mathcal{N}(x; z, \sigma^2 / 2) \, / \, (2 \sigma \sqrt\pi)$. Average over $z$:
 # $\mathbb{E}[w^2] = \mathcal{N}(x; 0, 1 + \sigma^2 / 2) \, / \, (2 \sigma \sqrt\pi)$, while
 # $\mathbb{E}[w] = P(x) = \mathcal{N}(x; 0, 1 + \sigma^2)$. As $\sigma \to 0$ the result grows like $1 / \sigma$: the
-# posterior is a needle, and the share of draws from the prior that hit it shrinks in proportion. The wrong answer
-# forgets to subtract $\mathbb{E}[w]^2$. The simulation has $K = 256$ draws in each of 10 000 repetitions, and agrees
+# posterior is a needle, and the share of draws from the prior that hit it shrinks in proportion. Of the wrong answers, the
+# first forgets to subtract $\mathbb{E}[w]^2$, the second forgets the half, and the third takes the limit of small
+# $\sigma$ for the formula. The simulation has $K = 256$ draws in each of 10 000 repetitions, and agrees
 # within five standard errors: with the ratio $r = \frac{1}{K P(x)} \sum_k w_k$ the gap is $-\mathbb{E}[\ln r]$, or
 # $\mathbb{E}[r - 1 - \ln r]$, the same in the mean and far less noisy.
 
@@ -978,8 +1068,17 @@ def limit_solution(x, sigma):
 def no_mean(x, sigma):
     return second_moment(x, sigma) / 2
 
-assert grade(limit_solution, limit_by_quadrature, observed)
-assert not grade(no_mean, limit_by_quadrature, observed)
+def no_half(x, sigma):
+    return second_moment(x, sigma) - 1
+
+def of_a_needle(x, sigma):
+    return np.exp(x**2 / 2) * np.sqrt(2) / 4 / sigma
+
+# %% jupyter={"source_hidden": true}
+assert grade(limit_solution, limit_by_summing, **cases)
+assert not grade(no_mean, limit_by_summing, **cases)
+assert not grade(no_half, limit_by_summing, **cases)
+assert not grade(of_a_needle, limit_by_summing, **cases)
 z = np.random.default_rng(4).normal(size=(10_000, 256))
 r = norm.pdf(0.5, z, 1).mean(1) / norm.pdf(0.5, 0, np.sqrt(2))
 scaled = 256 * (r - 1 - np.log(r))
