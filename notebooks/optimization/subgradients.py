@@ -50,12 +50,12 @@ import numpy as np
 import sympy as sp
 import torch
 from numpy.linalg import norm
-from scipy.optimize import linprog, minimize, minimize_scalar
+from scipy.optimize import linprog, minimize_scalar
 from scipy.special import logsumexp, softmax
 from sklearn.linear_model import Lasso
 
 from nbutils import data
-from nbutils.cases import integers, scalars, seeds, vectors
+from nbutils.cases import integers, on, scalars, seeds, vectors
 from nbutils.checks import below, close, grade, holds, verify
 from nbutils.figures import GREY, panels
 
@@ -195,39 +195,37 @@ for x in (0.0, next_valley(3)):
 # point: its epigraph is a convex set, and through every border point of a convex set goes a plane with the set on one side
 # {cite}`rockafellar1970convex`.
 #
-# ```{exercise} ★ A loss with two slopes
+# ```{exercise} ★ Pencil: a loss with two slopes
 # :label: subgradients-pinball
 # The *pinball loss* of a forecast that misses by $r$ is $\ell(r) = \max(\tau r, (\tau - 1) r)$, $0 < \tau < 1$: to
-# underestimate costs $\tau$ per unit, to overestimate $1 - \tau$. Write `pinball_range(r, tau)`, the least and the greatest
-# element of $\partial\ell(r)$.
+# underestimate costs $\tau$ per unit, to overestimate $1 - \tau$. Find the least and the greatest element of
+# $\partial\ell(r)$ and write them as `pinball_range(r, tau)`.
 # ```
 
 # %%
 def pinball_range(r, tau):
+    """The least and the greatest subgradient at r: a list of two floats.
+
+    r: float, the miss. tau: float in (0, 1).
+    pinball_range(2.0, 0.25) is [0.25, 0.25].
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
-def around(w, turn=np.positive):  # near and far, along the axes and beside
-    near = np.random.default_rng(0).normal(size=(40, len(w)))
-    axes = np.vstack([np.eye(len(w)), -np.eye(len(w))])
-    return w + turn(np.vstack([near, 0.1 * axes, 9 * axes]))
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def range_by_chords(r, tau, h=2.0**-12):  # to the left and to the right
+    loss = lambda r: max(tau * r, (tau - 1) * r)
+    return [(loss(r) - loss(r - h)) / h, (loss(r + h) - loss(r)) / h]
 
-def range_by_scan(r, tau):
-    loss = lambda w: np.maximum(tau * w[..., 0], (tau - 1) * w[..., 0])
-    w = np.array([float(r)])
-    fits = [g for g in np.arange(-100, 101) / 100
-            if is_subgradient(loss, w, np.array([g]), around(w))]
-    return [min(fits), max(fits)]
-
-pinball_cases = [(2, 0.3), (-1, 0.3), (0, 0.3), (0, 0.9)]
-grade(pinball_range, range_by_scan, pinball_cases)
+cases = dict(r=on(0.0) | scalars(-5, 5), tau=on(0.5, 0.9) | scalars(0.001, 0.999))
+grade(pinball_range, range_by_chords, **cases)
 
 # %% [markdown]
 # ```{solution-start} subgradients-pinball
 # :class: dropdown
 # ```
 # Two straight arms of slopes $\tau - 1$ and $\tau$; in the corner everything between. The derivative alone, with one of the
-# arms' slopes at the corner, would give the whole set away.
+# arms' slopes at the corner, would give the whole set away. The other wrong answers take the corner's set at every $r$, and
+# give the arms to the wrong sides.
 
 # %% jupyter={"source_hidden": true}
 def pinball_range_solution(r, tau):
@@ -236,8 +234,16 @@ def pinball_range_solution(r, tau):
 def pinball_derivative(r, tau):
     return [tau if r > 0 else tau - 1] * 2
 
-assert grade(pinball_range_solution, range_by_scan, pinball_cases)
-assert not grade(pinball_derivative, range_by_scan, pinball_cases)
+def corner_everywhere(r, tau):
+    return [tau - 1, tau]
+
+def sides_exchanged(r, tau):
+    return [tau - 1 if r >= 0 else tau, tau - 1 if r > 0 else tau]
+
+assert grade(pinball_range_solution, range_by_chords, **cases)
+assert not grade(pinball_derivative, range_by_chords, **cases)
+assert not grade(corner_everywhere, range_by_chords, **cases)
+assert not grade(sides_exchanged, range_by_chords, **cases)
 
 # %% [markdown]
 # ```{solution-end}
@@ -250,6 +256,11 @@ H = sp.Matrix([[h[0], h[1]], [h[1], h[2]]])
 form = lambda v: (v.T * H * v)[0] / 2
 over = form(U) - form(W) - ((H * W).T * (U - W))[0]
 assert sp.expand(over - form(U - W)) == 0
+
+def around(w, turn=np.positive):  # near and far, along the axes and beside
+    near = np.random.default_rng(0).normal(size=(40, len(w)))
+    axes = np.vstack([np.eye(len(w)), -np.eye(len(w))])
+    return w + turn(np.vstack([near, 0.1 * axes, 9 * axes]))
 
 def agrees_l1(w, t, off, turn):
     w, g = np.array(w), np.sign(w) + np.where(np.array(w) == 0, t, off)
@@ -423,7 +434,7 @@ for share in (0.2, 0.5, 0.99, 1.01):
 # %% [markdown]
 # Where a weight is not zero, $c_j/\lambda$ is $1$ or $-1$.
 #
-# ```{exercise} ★★ The newsvendor
+# ```{exercise} ★★ Program: the newsvendor
 # :label: subgradients-quantile
 # Replace $|x - y_i|$ by the pinball loss of $r_i = y_i - x$, $\max(\tau r_i, (\tau - 1) r_i)$. Use {eq}`subgradients-zero`
 # to find a minimizer of the sum, and write `best_order(y, tau)` for $\tau n$ not a whole number, when it is unique. (You
@@ -432,19 +443,28 @@ for share in (0.2, 0.5, 0.99, 1.01):
 
 # %%
 def best_order(y, tau):
+    """The x with the smallest sum of pinball losses: a float.
+
+    y: float array (n,), n >= 1, in any order. tau: float in (0, 1) for which
+    tau * n is not whole.
+    best_order(np.array([9.0, 2.0, 5.0]), 0.5) is 5.0.
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
-def best_order_by_program(y, tau):  # x, shortages, leftovers
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def best_by_program(y, tau):  # of x, shortages and leftovers
     n = len(y)
     cost = np.r_[0, np.full(n, tau), np.full(n, 1 - tau)]
     equations = np.hstack([np.ones((n, 1)), np.eye(n), -np.eye(n)])
     limits = [(None, None)] + [(0, None)] * (2 * n)
     return linprog(cost, A_eq=equations, b_eq=y, bounds=limits).x[0]
 
-sales = np.array([3.0, 11, 7, 8, 20, 5, 13])
-order_cases = [(sales, 0.5), (sales, 0.8), (sales, 0.05), (sales[:4], 0.6)]
-grade(best_order, best_order_by_program, order_cases)
+def between_whole(y):
+    shares = on(0.5, 0.95, 0.05) | scalars(0.01, 0.99)
+    return shares.filter(lambda t: abs(t * len(y) - round(t * len(y))) > 0.01)
+
+cases = dict(y=vectors((1, 7), edges=True), tau=between_whole)
+grade(best_order, best_by_program, **cases, tries=50)
 
 # %% [markdown]
 # ```{solution-start} subgradients-quantile
@@ -453,7 +473,8 @@ grade(best_order, best_order_by_program, order_cases)
 # With $l$ numbers below $x$, $r$ above and one equal, the subdifferential is
 # $(1 - \tau) l - \tau r + [-\tau, 1 - \tau]$, and with $l + r + 1 = n$ it contains $0$ if and only if
 # $l \le \tau n \le l + 1$: $x$ is the $\lceil \tau n \rceil$-th smallest number, the $\tau$-*quantile*. With $\tau$ and
-# $1 - \tau$ exchanged one orders for the wrong fear.
+# $1 - \tau$ exchanged one orders for the wrong fear. The other wrong answers round $\tau n$ to the nearest number, which is
+# one place too low half of the time, and take `np.quantile` as it is, which goes between two numbers.
 
 # %% jupyter={"source_hidden": true}
 def best_order_solution(y, tau):
@@ -462,8 +483,17 @@ def best_order_solution(y, tau):
 def best_order_exchanged(y, tau):
     return best_order_solution(y, 1 - tau)
 
-assert grade(best_order_solution, best_order_by_program, order_cases)
-assert not grade(best_order_exchanged, best_order_by_program, order_cases)
+def place_rounded(y, tau):
+    return np.sort(y)[max(round(tau * len(y)), 1) - 1]
+
+def interpolated(y, tau):
+    return np.quantile(y, tau)
+
+few = dict(tries=50)
+assert grade(best_order_solution, best_by_program, **cases, **few)
+assert not grade(best_order_exchanged, best_by_program, **cases, **few)
+assert not grade(place_rounded, best_by_program, **cases, **few)
+assert not grade(interpolated, best_by_program, **cases, **few)
 
 # %% [markdown]
 # ```{solution-end}
@@ -665,6 +695,62 @@ def worst_gap(T):
 for T in (3, 30, 300):
     print(f'{T:3} steps: gap {worst_gap(T):.4f}, '
           f'bound {1 / np.sqrt(T + 1):.4f}')
+
+# %% [markdown]
+# ```{exercise} ★★ Experiment: one step size for ever
+# :label: subgradients-fixed
+# Subgradient descent with a fixed step size $\gamma$ runs for a thousand steps on $|x|$, on $|x|^{3/2}$ and on $x^2$. Predict
+# for the first two: as which power of $\gamma$ does the distance $|x|$ grow at which the walk ends? Then turn the knob
+# $\gamma$ and look. Why does the third walk come to rest, and the others not?
+# ```
+
+# %%
+def predicted_powers():
+    """a and b: the distance grows as gamma^a on |x|, as gamma^b on |x|^1.5.
+
+    Two floats out of 0, 0.5, 1, 1.5, 2 and 3; (0, 0.5) has the right form.
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def last_distance(p, gamma):  # mean of the last two of 1000 steps
+    x = [0.777]
+    for _ in range(1000):
+        x.append(x[-1] - gamma * p * np.sign(x[-1]) * abs(x[-1]) ** (p - 1))
+    return (abs(x[-1]) + abs(x[-2])) / 2
+
+def are_measured(*powers):
+    if len(powers) != 2 or not {*powers} <= {0, 0.5, 1, 1.5, 2, 3}:
+        raise ValueError('give two of 0, 0.5, 1, 1.5, 2 and 3')
+    for power, p in zip(powers, (1, 1.5), strict=True):
+        grown = np.log10(last_distance(p, 0.1) / last_distance(p, 0.01))
+        if abs(power - grown) > 0.2:
+            raise ValueError(f'another power is measured on |x|^{p}')
+    return True
+
+grade(lambda: are_measured(*predicted_powers()), lambda: True, [()])
+
+# %% [markdown]
+# ```{solution-start} subgradients-fixed
+# :class: dropdown
+# ```
+# A walk that jumps for ever between $x$ and $-x$ takes steps of length $2|x|$. On $|x|^p$ a step has the length
+# $\gamma p |x|^{p-1}$, and both are equal at $|x| = (\gamma p / 2)^{1/(2-p)}$. So the power is 1 on $|x|$, where the slope is
+# the same everywhere (there the two sides may differ, and $\gamma/2$ is their mean), and 2 on $|x|^{3/2}$, where the slope
+# fades towards the minimum. At $p = 2$ it fades as fast as the distance, and for $\gamma < 1$ each step is shorter than
+# $2|x|$: the walk comes to rest. It is tempting to say 1 both times, or to give the powers of the loss.
+
+# %% jupyter={"source_hidden": true}
+assert grade(lambda: are_measured(1, 2), lambda: True, [()])
+for wrong in (1, 1), (1, 1.5), (1, 3), (0.5, 2), (2, 1), (0, 2):
+    assert not grade(lambda: are_measured(*wrong), lambda: True, [()])
+for gamma in (0.1, 0.01):
+    print(f'step size {gamma:4}:', *(
+        f'{last_distance(p, gamma):.4g}' for p in (1, 1.5)))
+
+# %% [markdown]
+# ```{solution-end}
+# ```
 
 # %% tags=["checks"]
 def torch_path(X, y, w, steps):
@@ -885,28 +971,34 @@ weights.set(xlabel='step of ISTA', ylabel='weights');
 # in the curve. Projection onto a convex set is the special case in which $h$ is $0$ on the set and infinite outside, so
 # [projected gradient descent](projected_gradient_descent.ipynb) is a proximal method.
 #
-# ```{exercise} ★★★ All or nothing
+# ```{exercise} ★★★ Pencil: all or nothing
 # :label: subgradients-block
 # The *group lasso* charges $\lambda \|\mathbf{w}\|_2$, not squared, for a whole block of weights. Find
-# $\partial \|\cdot\|_2 (\mathbf{0})$, then the proximal step: write `shrink_block(v, gamma)` for
-# $\operatorname{prox}_{\gamma \|\cdot\|_2}(\mathbf{v})$. When does the whole block vanish? What is the prox of
+# $\partial \|\cdot\|_2 (\mathbf{0})$, then the proximal step $\operatorname{prox}_{\gamma \|\cdot\|_2}(\mathbf{v})$, and
+# write it as `shrink_block(v, gamma)`. When does the whole block vanish? What is the prox of
 # $\frac12 \|\cdot\|_2^2$, and why does ridge regression never give zeros?
 # ```
 
 # %%
 def shrink_block(v, gamma):
+    """The u with the smallest |u - v|^2 / 2 + gamma |u|: a float array (n,).
+
+    v: float array (n,), n >= 1; it may be zero. gamma: float > 0.
+    shrink_block(np.array([3.0, -4.0]), 1.0) is array([2.4, -3.2]).
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
-def block_by_search(v, gamma):
-    f = lambda u: norm(u - v) ** 2 / 2 + gamma * norm(u)
-    found = minimize(f, v, method='Nelder-Mead',
-                     options=dict(xatol=1e-9, fatol=1e-14)).x
-    return min(found, 0 * v, key=f)
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def block_by_search(v, gamma):  # along v, and at 0
+    cost = lambda s: norm(s * v - v) ** 2 / 2 + gamma * norm(s * v)
+    s = minimize_scalar(cost, bounds=(-1, 2), method='bounded', options={'xatol': 1e-10}).x
+    return min(s * v, 0 * v, key=lambda u: norm(u - v) ** 2 / 2 + gamma * norm(u))
 
-block_cases = [(np.array([3.0, -4.0]), 1.0), (np.array([0.5, 0.6]), 0.7),
-               (np.array([0.5, 0.6]), 0.9), (np.array([-2.0, 0.3]), 0.5)]
-grade(shrink_block, block_by_search, block_cases, atol=1e-6)
+cases = dict(
+    v=vectors((1, 4), edges=True),
+    gamma=lambda v: (on(1.0, norm(v), norm(v) / 2) | scalars(0.05, 12)).filter(bool),
+)
+grade(shrink_block, block_by_search, **cases, atol=1e-6)
 
 # %% [markdown]
 # ```{solution-start} subgradients-block
@@ -916,15 +1008,25 @@ grade(shrink_block, block_by_search, block_cases, atol=1e-6)
 # $\|\mathbf{g}\| \le 1$ (Cauchy–Schwarz, and $\mathbf{u} = \mathbf{g}$): a ball. So $\mathbf{p} = \mathbf{0}$ if and only
 # if $\|\mathbf{v}\| \le \gamma$. Otherwise $\mathbf{v} - \mathbf{p} = \gamma\, \mathbf{p} / \|\mathbf{p}\|$: $\mathbf{p}$
 # points along $\mathbf{v}$ and is shorter by $\gamma$. Soft thresholding each entry is another function: it can spare one
-# weight of the block. The prox of $\frac12 \|\cdot\|^2$ is $\mathbf{v} / (1 + \gamma)$, which is zero only for
-# $\mathbf{v} = \mathbf{0}$: no corner, no zeros.
+# weight of the block. Without the maximum a short block turns round. The prox of $\frac12 \|\cdot\|^2$ is
+# $\mathbf{v} / (1 + \gamma)$, which is zero only for $\mathbf{v} = \mathbf{0}$: no corner, no zeros.
 
 # %% jupyter={"source_hidden": true}
 def shrink_block_solution(v, gamma):
-    return max(1 - gamma / norm(v), 0) * v
+    size = norm(v)
+    return (1 - gamma / size) * v if size > gamma else 0 * v
 
-assert grade(shrink_block_solution, block_by_search, block_cases, atol=1e-6)
-assert not grade(soft, block_by_search, block_cases, atol=1e-6)
+def turned_round(v, gamma):
+    return (1 - gamma / max(norm(v), 1e-9)) * v
+
+def of_the_square(v, gamma):
+    return v / (1 + gamma)
+
+tight = dict(atol=1e-6)
+assert grade(shrink_block_solution, block_by_search, **cases, **tight)
+assert not grade(soft, block_by_search, **cases, **tight)
+assert not grade(turned_round, block_by_search, **cases, **tight)
+assert not grade(of_the_square, block_by_search, **cases, **tight)
 
 # %% [markdown]
 # ```{solution-end}
