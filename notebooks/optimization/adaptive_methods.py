@@ -37,7 +37,7 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
     subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
 
 # %% tags=["hide-input"]
-from functools import partial
+from functools import cache, partial
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -47,7 +47,7 @@ from torch import nn
 from torch.optim.lr_scheduler import CosineAnnealingLR, LinearLR, SequentialLR
 
 from nbutils import data
-from nbutils.cases import scalars, seeds, vectors
+from nbutils.cases import integers, matrices, on, scalars, seeds, vectors
 from nbutils.checks import close, grade, holds, verify
 from nbutils.figures import GREY, label_lines, panels
 
@@ -369,15 +369,71 @@ for c in 0.01, 1, 5:
 # :label: adaptive-bias
 #
 # Leave both corrections of {eq}`adaptive-adam` out, and let $\epsilon = 0$. How long is step $t$, in units of $\eta$, if the
-# gradient is always the same? Insert $t = 1$ and $t = 10$ for $\beta_1 = 0.9$ and $\beta_2 = 0.999$.
+# gradient is always the same? Write it as `uncorrected_step(t, beta1, beta2)`, without a loop, and insert $t = 1$ and
+# $t = 10$ for $\beta_1 = 0.9$ and $\beta_2 = 0.999$.
 # ```
-#
+
+# %%
+def uncorrected_step(t, beta1, beta2):
+    """The length of step t, in units of eta: a float.
+
+    t: int >= 1. beta1, beta2: floats in [0, 1).
+    uncorrected_step(1, 0.5, 0.75) is 1.0.
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def step_by_averages(t, beta1, beta2, g=2.0):
+    m = s = 0.0
+    for _ in range(t):
+        m = beta1 * m + (1 - beta1) * g
+        s = beta2 * s + (1 - beta2) * g**2
+    return m / s**0.5
+
+cases = dict(
+    t=on(1, 2, 10) | integers(1, 200),
+    beta1=on(0.9, 0.0) | scalars(0, 0.99), beta2=on(0.999, 0.0) | scalars(0, 0.999),
+)
+grade(uncorrected_step, step_by_averages, **cases, lines=10)
+
+# %% [markdown]
 # ```{solution-start} adaptive-bias
 # :class: dropdown
 # ```
 # The averages are $(1 - \beta_1^t)\,g$ and $(1 - \beta_2^t)\,g^2$, so the step is $(1 - \beta_1^t)/\sqrt{1 - \beta_2^t}$ long:
 # $(1 - 0.9)/\sqrt{1 - 0.999} \approx 3.2$ at first, $(1 - 0.9^{10})/\sqrt{1 - 0.999^{10}} \approx 6.5$ at $t = 10$, and 1 only
-# after thousands of steps. Without the correction Adam starts several times too fast.
+# after thousands of steps. Without the correction Adam starts several times too fast. Of the wrong answers, the first forgets
+# the root, the second is the first step for every $t$, the third counts steps from 0, and the last runs a loop.
+
+# %% jupyter={"source_hidden": true}
+def uncorrected_solution(t, beta1, beta2):
+    return (1 - beta1**t) / (1 - beta2**t) ** 0.5
+
+def without_root(t, beta1, beta2):
+    return (1 - beta1**t) / (1 - beta2**t)
+
+def first_for_all(t, beta1, beta2):
+    return (1 - beta1) / (1 - beta2) ** 0.5
+
+def counted_from_zero(t, beta1, beta2):
+    return uncorrected_solution(t - 1, beta1, beta2)
+
+def by_a_loop(t, beta1, beta2):
+    m = s = 0.0
+    for _ in range(t):
+        m, s = beta1 * m + 1 - beta1, beta2 * s + 1 - beta2
+    return m / s**0.5
+
+# %% jupyter={"source_hidden": true}
+assert grade(uncorrected_solution, step_by_averages, **cases, lines=10)
+assert not grade(without_root, step_by_averages, **cases, lines=10)
+assert not grade(first_for_all, step_by_averages, **cases, lines=10)
+assert not grade(counted_from_zero, step_by_averages, **cases, lines=10)
+assert not grade(by_a_loop, step_by_averages, **cases, lines=10)
+for t in 1, 10:
+    print(f't = {t:2}: {uncorrected_solution(t, 0.9, 0.999):.2f}')
+
+# %% [markdown]
 # ```{solution-end}
 # ```
 
@@ -549,24 +605,31 @@ axes[0].set(ylabel='w₂');
 # A version of Adagrad that does not depend on the axes keeps the matrix
 # $\mathbf{S}_t = \sum_{k \le t} \mathbf{g}_k \mathbf{g}_k^\top$ and steps by $-\eta\,\mathbf{S}_t^{-1/2}\,\mathbf{g}_t$. Here
 # $\mathbf{S}^{-1/2}$ has the eigenvectors of $\mathbf{S}$, and its eigenvalues are $1/\sqrt{\lambda_i}$. Write
-# `full_step(G, eta)`, the last step, of shape $(d,)$. The rows of `G`, of shape $(t, d)$, are the gradients so far, and
+# `full_step(G, eta)`, the last step. The rows of `G` are the gradients so far, and
 # $\mathbf{S}_t$ is invertible. What does a step cost if there are a million weights?
 # ```
 
 # %%
 def full_step(G, eta):
-    """For example full_step(torch.eye(2), 0.1) is [0, -0.1]."""
+    """The last step, to be added to the weights: a tensor (d,).
+
+    G: tensor (t, d) of float64, t >= d >= 1, row k the gradient of step k; its
+    columns are independent. eta: float > 0, the learning rate.
+    full_step(torch.eye(2), 0.1) is tensor([0.0, -0.1]).
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def full_step_by_svd(G, eta):
     _, s, Vt = torch.linalg.svd(G, full_matrices=False)
     return -eta * Vt.T @ (Vt @ G[-1] / s)
 
-drawn = torch.randn(6, 3, generator=torch.Generator().manual_seed(4))
-histories = [(drawn, 0.1), (drawn[:4] * torch.tensor([1.0, 3, 10]), 0.5), (drawn[:3], 1), (drawn[:2, :1], 0.2),
-             (torch.eye(2), 0.1)]
-grade(full_step, full_step_by_svd, histories, atol=1e-5)
+def histories(d):  # with independent columns
+    G = matrices((d, 5), d, -4, 4, edges=True)
+    return G.filter(lambda G: np.linalg.svd(G)[1].min() > 0.3).map(torch.tensor)
+
+cases = dict(G=integers(1, 3).flatmap(histories), eta=on(0.1, 1.0) | scalars(0.001, 2))
+grade(full_step, full_step_by_svd, **cases)
 
 # %% [markdown]
 # ```{solution-start} adaptive-full
@@ -574,7 +637,9 @@ grade(full_step, full_step_by_svd, histories, atol=1e-5)
 # ```
 # $\mathbf{S} = \mathbf{G}^\top \mathbf{G}$ is symmetric, so we divide by the roots of its eigenvalues in the basis of its
 # eigenvectors. For a million weights $\mathbf{S}$ has a million rows, and it does not even fit into memory. The diagonal alone,
-# which is Adagrad, is rejected, and so are the inverse without the root and the root itself.
+# which is Adagrad, is rejected. So is the inverse without the root, and the triangular factor of Cholesky, which is a root
+# of another kind: it depends on the order of the axes. Another wrong answer takes the mean of the gradients' squares for
+# their sum.
 
 # %% jupyter={"source_hidden": true}
 def full_step_solution(G, eta):
@@ -584,19 +649,20 @@ def full_step_solution(G, eta):
 def diagonal_step(G, eta):
     return -eta * G[-1] / (G**2).sum(0) ** 0.5
 
-assert grade(full_step_solution, full_step_by_svd, histories, atol=1e-5)
-assert grade(
-    lambda G, eta: full_step_solution(G.float(), eta),
-    full_step_by_svd,
-    histories,
-    atol=1e-5,
-)
-assert not grade(diagonal_step, full_step_by_svd, histories, atol=1e-5)
-for wrong in (lambda G, eta: -eta * torch.linalg.solve(G.T @ G, G[-1]),
-              lambda G, eta: -eta * torch.linalg.cholesky(G.T @ G) @ G[-1],
-              lambda G, eta: full_step_solution(G, 0.1),
-              lambda G, eta: full_step_solution(G, eta) * len(G) ** 0.5):
-    assert not grade(wrong, full_step_by_svd, histories, atol=1e-5)
+def without_the_root(G, eta):
+    return -eta * torch.linalg.solve(G.T @ G, G[-1])
+
+def by_cholesky(G, eta):
+    return -eta * torch.linalg.solve(torch.linalg.cholesky(G.T @ G), G[-1])
+
+def of_the_mean(G, eta):
+    return full_step_solution(G, eta) * len(G) ** 0.5
+
+assert grade(full_step_solution, full_step_by_svd, **cases)
+assert not grade(diagonal_step, full_step_by_svd, **cases)
+assert not grade(without_the_root, full_step_by_svd, **cases)
+assert not grade(by_cholesky, full_step_by_svd, **cases)
+assert not grade(of_the_mean, full_step_by_svd, **cases)
 
 # %% [markdown]
 # ```{solution-end}
@@ -608,15 +674,19 @@ for wrong in (lambda G, eta: -eta * torch.linalg.solve(G.T @ G, G[-1]),
 #
 # Somebody divides the loss of the diabetes data by a thousand, with the learning rate unchanged. Which of the five methods take
 # the same path as before, so that their weights after 50 steps differ by less than 1 %? And if the loss is divided by
-# $10^{11}$? Return two sets of names, from `'SGD'`, `'momentum'`, `'Adagrad'`, `'RMSProp'` and `'Adam'`, for the two
-# questions. *Hint*: mind $\epsilon$. First predict, then try, and explain what you see.
+# $10^{11}$? Return two sets of names, for the two questions. *Hint*: mind $\epsilon$. First predict, then try, and explain what you see.
 # ```
 
 # %%
 def unchanged():
+    """The methods that keep their path, for 1,000 and for 10^11: two sets.
+
+    names: 'SGD', 'momentum', 'Adagrad', 'RMSProp' and 'Adam'.
+    ({'SGD', 'Adam'}, {'SGD'}) has the right form.
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 optimizers = {
     'SGD': lambda w: torch.optim.SGD(w, 1e-4), 'momentum': lambda w: torch.optim.SGD(w, 1e-5, momentum=0.9),
     'Adagrad': lambda w: torch.optim.Adagrad(w, 1), 'RMSProp': lambda w: torch.optim.RMSprop(w, 0.1),
@@ -631,6 +701,7 @@ def weights_after(make, divisor, steps=50):
         optimizer.step()
     return w.detach()
 
+@cache
 def changes(make, divisor):
     before, after = weights_after(make, 1), weights_after(make, divisor)
     return ((after - before).norm() / before.norm()).item()
