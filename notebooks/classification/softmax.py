@@ -18,15 +18,15 @@
 # # Softmax
 #
 # A program looks at a photograph and gives each label a score: 2 for *cat*, 1 for *dog*, −1 for *bird*. A score may be
-# any number, and a higher one speaks for a more likely label. But you would like to know *how* likely the cat is. How
-# do scores become probabilities, and how far can you trust them?
+# any number. The higher the score, the more likely is the label. But you would like to know *how* likely the cat is. How
+# do scores become probabilities, and how far can you trust these probabilities?
 #
 # - **You need** [Jacobians](../calculus/jacobians.ipynb), [variances](../probability/expectations.ipynb),
-#   [maximum likelihood](../probability/maximum_likelihood.ipynb), the word *convex*
-#   ([Convex functions](../optimization/convex_functions.ipynb)) and PyTorch tensors with `backward`
+#   [maximum likelihood](../probability/maximum_likelihood.ipynb),
+#   [convex functions](../optimization/convex_functions.ipynb) and PyTorch tensors with `backward`
 #   ([Automatic differentiation](../calculus/automatic_differentiation.ipynb)).
-# - **You build** the softmax, a form of it that no score can break, its derivative, and honest confidences for a program
-#   that reads handwritten digits.
+# - **You build** the softmax, a version that works for scores of any size, its derivative, and probabilities that you can
+#   trust for a program that reads handwritten digits.
 # - **Runs in** 9 seconds. Tensors are float32, except in the part on temperature.
 
 # %% tags=["remove-cell"]
@@ -62,8 +62,8 @@ torch.set_printoptions(precision=3, sci_mode=False)
 # ## The softmax function: from scores to probabilities
 #
 # Probabilities are positive and sum to one. We cannot divide the scores by their sum, because the bird would get
-# $-\frac12$. But the exponential function makes every score positive and keeps their order. So we take exponentials first
-# and divide then:
+# $-\frac12$. But the exponential function makes every score positive and keeps the order of the scores. So we first take
+# the exponential of each score, and then divide the exponentials by their sum:
 
 # %%
 labels = ['cat', 'dog', 'bird']
@@ -72,12 +72,12 @@ e = o.exp()
 p = e / e.sum()
 for label, score, power, share in zip(labels, o, e, p):
     print(f'{label:4} score {score:2.0f}   exp {power:5.2f}'
-          f'   probability {share:.3f}')
-print(f'sum            exp {e.sum():5.2f}   probability {p.sum():.3f}')
+          f'   probability {share:.4f}')
+print(f'sum            exp {e.sum():5.2f}   probability {p.sum():.4f}')
 
-# %% mystnb={"image": {"alt": "Three bar charts for cat, dog and bird, joined by arrows. Scores: 2, 1 and minus 1. Exponentials: 7.4, 2.7 and 0.4. Probabilities: 0.71, 0.26 and 0.04."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Three bar charts for cat, dog and bird, joined by arrows. Scores: 2, 1 and minus 1. Exponentials: 7.39, 2.72 and 0.37. Probabilities: 0.7054, 0.2595 and 0.0351."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.1)
-steps = (o, 'scores', '{:.0f}'), (e, 'exponentials', '{:.1f}'), (p, 'probabilities', '{:.2f}')
+steps = (o, 'scores', '{:.0f}'), (e, 'exponentials', '{:.2f}'), (p, 'probabilities', '{:.4f}')
 for k, (ax, (values, title, digits_shown)) in enumerate(zip(axes, steps)):
     ax.bar(labels, values, color=f'C{k}', width=0.6)
     for place, value in enumerate(values):
@@ -93,8 +93,8 @@ for ax, words in (axes[0], 'exp'), (axes[1], 'divide\nby sum'):
 fig.get_layout_engine().set(wspace=0.18)
 
 # %% [markdown] tags=["caption"]
-# Softmax in two steps. The exponential makes all scores positive and keeps their order; dividing by the sum makes them
-# probabilities.
+# The scores, their exponentials, and the exponentials divided by their sum. The exponential makes all scores positive
+# and keeps their order. The division makes them probabilities.
 
 # %% [markdown]
 # ### The formula and its code
@@ -118,7 +118,7 @@ print('ours: ', softmax(o))
 print('torch:', o.softmax(-1))
 
 # %% [markdown]
-# Each entry has its own numerator, but the denominator is the same for all of them, the first as well as the last:
+# The denominator is the same for all entries. For example, the first and the last entry are
 #
 # ```{math}
 # :label: la.softmax.first-component
@@ -132,9 +132,9 @@ print('torch:', o.softmax(-1))
 #
 # ```{admonition} A tempting mistake
 # :class: tip
-# You could write the last line by copying the first and turning each 1 into a $q$, also below the sum. Then the sum adds
-# the same number $q$ times, and the fraction is $1/q$ whatever the scores are: for the scores $0$ and $\log 3$ it is
-# $\frac12$ in place of $\frac34$.
+# In the last entry it is easy to write $\exp(o_q)$ in the denominator as well, in place of $\exp(o_j)$. Then the sum adds
+# the same number $q$ times, and the fraction is $1/q$ whatever the scores are. For the scores $0$ and $\log 3$, the last
+# entry would be $\frac12$ in place of $\frac34$.
 # ```
 #
 # ### Odds depend on differences of scores
@@ -146,14 +146,15 @@ print('torch:', o.softmax(-1))
 # \frac{p_i}{p_j} = e^{o_i - o_j} .
 # ```
 #
-# A lead of one point makes a label $e \approx 2.72$ times as likely as the other, wherever the two scores lie and
-# whatever the third label gets. If this is what we want, we have no choice but the softmax:
+# So only the difference of their scores decides how much more likely one label is than another. A label that leads by
+# one point is $e \approx 2.72$ times as likely as the other. Up to a factor $\beta$ on the scores, only the softmax
+# has this property:
 #
 # ````{prf:theorem} Only the exponential will do
 # :label: thm-softmax-only
-# Let $q \ge 3$, and let $\mathbf{p}(\mathbf{o})$ be positive probabilities with $p_i / p_j = g(o_i - o_j)$ for all
-# $i \ne j$ and all scores, with one strictly increasing function $g$. Then there is a $\beta > 0$ with
-# $p_i = e^{\beta o_i} / \sum_j e^{\beta o_j}$.
+# Let there be $q \ge 3$ labels. For all scores $\mathbf{o}$, let $\mathbf{p}(\mathbf{o})$ be positive probabilities.
+# Suppose that there is a strictly increasing function $g$ with $p_i / p_j = g(o_i - o_j)$ for all scores and all
+# $i \ne j$. Then there is a $\beta > 0$ with $p_i = e^{\beta o_i} / \sum_j e^{\beta o_j}$.
 # ````
 #
 # ````{prf:proof}
@@ -170,8 +171,8 @@ print('torch:', o.softmax(-1))
 #
 # ### A common shift changes nothing
 #
-# If all scores rise by the same amount, their differences stay, and so do the probabilities. If all scores are doubled,
-# the differences are doubled, and the softmax becomes more certain:
+# If all scores rise by the same amount, their differences stay the same, and so do the probabilities. If all scores are
+# doubled, their differences are doubled, and the most likely label becomes even more likely:
 
 # %%
 print('o:    ', o.softmax(-1))
@@ -192,11 +193,17 @@ print('2 o:  ', (2 * o).softmax(-1))
 # by the difference of these two numbers.
 # ````
 #
-# So $q$ scores carry $q - 1$ numbers. With two labels only $o_1 - o_2$ counts, and $p_1 = 1 / (1 + e^{-(o_1 - o_2)})$
-# is the sigmoid of this difference. In a linear model $\mathbf{o} = \mathbf{W}^\top \mathbf{x}$, with one column of
-# weights for each label, you may add the same vector to all columns: then all scores of an input shift by the same
-# number. So the probabilities do not determine the weights, and "the weight of this pixel for the digit 3 is positive"
-# says nothing by itself. A penalty on the squared weights does determine them: the best columns then sum to zero.
+# With two labels, the probabilities depend on $o_1 - o_2$ alone: $p_1 = 1 / (1 + e^{-(o_1 - o_2)})$ is the sigmoid of
+# this difference.
+#
+# ````{admonition} Why a single weight of a linear classifier says nothing
+# :class: dropdown
+# A linear classifier computes the scores $\mathbf{o} = \mathbf{W}^\top \mathbf{x}$ of an input $\mathbf{x}$. The matrix
+# $\mathbf{W}$ has one column of weights for each label. If you add the same vector to all columns, all scores of an input
+# rise by the same number, so no probability changes. So the probabilities do not determine the weights. For example,
+# every weight can be made positive in this way, and the sign of a single weight says nothing. A penalty on the squared
+# weights does determine them: the best columns sum to zero.
+# ````
 #
 # ```{exercise} ★ Pencil: from probabilities back to scores
 # :label: softmax-back
@@ -369,8 +376,8 @@ verify(
 # %% [markdown]
 # ## Numerically stable softmax and log-sum-exp
 #
-# Typed in as it stands, the formula breaks for large scores, because a float has a largest value, and the exponential
-# soon exceeds it:
+# A floating-point number cannot exceed a largest value. The exponential of a score of moderate size is already larger,
+# and then the function `softmax` fails:
 
 # %%
 for dtype in (torch.float16, torch.float32, torch.float64):
@@ -380,18 +387,18 @@ print('scores 1000 and 1001:  ', softmax(torch.tensor([1000.0, 1001.0])))
 print('scores -1000 and -1001:', softmax(torch.tensor([-1000.0, -1001.0])))
 
 # %% [markdown]
-# In the first case we divide infinity by infinity, in the second zero by zero. One `nan` in a loss makes all
-# weights that it depends on `nan` in the next step.
+# For the scores 1000 and 1001 we divide infinity by infinity. For −1000 and −1001 we divide zero by zero. If the loss of
+# a model is `nan`, the next step of training turns its weights into `nan`.
 #
 # ### Subtract the maximum
 #
-# A common shift of the scores changes nothing, so we are free to choose one. We subtract the largest score. Then the
-# largest exponential is $e^0 = 1$. No exponential overflows, and the sum lies between 1 and $q$. Exponentials that
-# underflow to zero change the probabilities very little.
+# We may add any number to all scores, because this does not change the probabilities. So we subtract the largest score.
+# Then the largest exponential is $e^0 = 1$. No exponential overflows, and the sum lies between 1 and $q$. Very small
+# exponentials may be rounded to zero (they **underflow**), but they hardly contribute to the sum.
 
 # %%
 def stable_softmax(o):
-    """As softmax, for scores below +∞, not all of them −∞."""
+    """The softmax. Scores may be −∞, but not all of them, and not +∞."""
     e = (o - o.amax(-1, keepdim=True)).exp()    # (..., q), the largest is 1
     return e / e.sum(-1, keepdim=True)
 
@@ -399,14 +406,13 @@ print(stable_softmax(torch.tensor([1000.0, 1001.0])))
 print(stable_softmax(torch.tensor([-1000.0, -1001.0])))
 
 # %% [markdown]
-# `torch.softmax` and `scipy.special.softmax` do the same. Like ours, they accept a score of $-\infty$, which forbids its
-# label, unless all are $-\infty$.
+# `torch.softmax` and `scipy.special.softmax` do the same. A score of $-\infty$ gives its label the probability zero.
 #
 # ### Log-softmax and log-sum-exp
 #
-# To train a classifier we need the *logarithms* of its probabilities. Again it is risky to take the obvious route: a
-# small probability underflows to zero, and $\log 0 = -\infty$. So we take the logarithm in the
-# formula:
+# To train a classifier we need the *logarithms* of its probabilities. It is risky to compute the softmax first and its
+# logarithm afterwards: a small probability underflows to zero, and $\log 0 = -\infty$. So we first simplify
+# $\log p_i$ on paper. Let $z_j$ be the scores minus the largest score. Then $\log e^{z_i} = z_i$, and
 #
 # ```{math}
 # :label: softmax-log
@@ -415,12 +421,12 @@ print(stable_softmax(torch.tensor([-1000.0, -1001.0])))
 
 # %%
 def log_softmax(o):
-    """Logarithms of the softmax, for the same scores."""
+    """Logarithms of stable_softmax."""
     z = o - o.amax(-1, keepdim=True)                    # (..., q)
     return z - z.exp().sum(-1, keepdim=True).log()      # (..., q)
 
 # %% [markdown]
-# Without the shift, the formula reads $\log p_i = o_i - \operatorname{LSE}(\mathbf{o})$ with the **log-sum-exp**
+# Without the shift, the formula is $\log p_i = o_i - \operatorname{LSE}(\mathbf{o})$. Here LSE is the **log-sum-exp**
 #
 # ```{math}
 # :label: softmax-lse-definition
@@ -428,23 +434,25 @@ def log_softmax(o):
 # o_k .
 # ```
 #
-# The second form is the one to compute. It also shows what the function is: a *smooth maximum*. The sum contains $e^0$
-# and has $q$ terms of at most 1, therefore
+# The first form may overflow, so compute the second. It also shows that log-sum-exp is close to the maximum $m$. One
+# of its $q$ terms is $e^0 = 1$, and no term is larger, so the sum lies between 1 and $q$. Therefore
 #
 # ```{math}
 # :label: softmax-lse-bounds
 # \max_k o_k \le \operatorname{LSE}(\mathbf{o}) \le \max_k o_k + \log q .
 # ```
+#
+# For this reason log-sum-exp is called a *smooth maximum*.
 
 # %%
 def logsumexp(o):
-    """The smooth maximum along the last axis, for the same scores."""
+    """The log-sum-exp along the last axis, for scores as in stable_softmax."""
     m = o.amax(-1, keepdim=True)                              # (..., 1)
     return (m + (o - m).exp().sum(-1, keepdim=True).log()).squeeze(-1)
 
 # %% [markdown]
-# Three ways to the logarithm of a probability, for the second of three labels, with the derivatives with respect to the
-# three scores:
+# We compare three ways to compute $\log p_2$: the logarithm of `softmax`, the logarithm of `stable_softmax`, and
+# `log_softmax`. The program prints $\log p_2$ and its derivatives with respect to the three scores (`slopes`):
 
 # %%
 ways = {'log of softmax': lambda o: softmax(o).log(),
@@ -458,10 +466,13 @@ for scores in (90, 0, 89), (200, 0, 30), (-torch.inf, 2, 1):
         print(f'  {name:14} {way(x)[1]:8.2f}   slopes', x.grad)
 
 # %% [markdown]
-# For the scores $(90, 0, 89)$ the plain softmax overflows. The stable one gets the value, but the derivative of its
-# logarithm contains $1/p_2$, which overflows in turn. For $(200, 0, 30)$, $p_2$ itself underflows. For $(-\infty, 2, 1)$
-# the first label is forbidden. There all ways give the right value, but only `log_softmax` has derivatives, because the
-# others multiply the infinite slope of the logarithm at zero by zero.
+# - For the scores $(90, 0, 89)$, `softmax` overflows. `stable_softmax` gives the right $\log p_2$, but its derivative
+#   contains $1/p_2$, and this number overflows.
+# - For $(200, 0, 30)$, $p_2$ underflows, so its logarithm is $-\infty$ in the first two ways.
+# - For $(-\infty, 2, 1)$, the first label has the probability zero. All three ways give the right $\log p_2$. But in the
+#   first two, the derivatives contain $1/p_1 = 1/0$, multiplied by zero, which is `nan`.
+#
+# Only `log_softmax` is right in all three cases.
 
 # %% mystnb={"image": {"alt": "Left: the log-sum-exp of x and 0 as a smooth curve above the bent line max(x, 0), farthest from it at x = 0, by log 2. Right: the log-probability of a score that trails by t, a falling straight line for log-softmax. Dots on it show where the log of the plain softmax ends, and further down that of the stable one."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.7)
@@ -485,12 +496,13 @@ for name, color, across, side in ('log of softmax', 'C1', 6, 'left'), ('log of s
 right.set(xlabel='lead t of the first label', title='log-probability of the second', xlim=(-5, 185), ylim=(-155, 5));
 
 # %% [markdown] tags=["caption"]
-# Left: log-sum-exp is a smooth maximum, above the larger of $x$ and 0 by at most $\log 2$. Right: in float32 both logarithms
-# of a softmax end where something underflows or overflows; log-softmax goes on.
+# Left: the log-sum-exp of the scores $x$ and 0 lies above their maximum, by at most $\log 2$. Right: $\log p_2$ for the scores
+# $t$ and 0. The logarithms of `softmax` and `stable_softmax` are finite only up to the dots.
 
 # %% [markdown]
-# Should you subtract the maximum first, or $\operatorname{LSE}(\mathbf{o})$ at the end? Near a million, float32 numbers
-# lie $1/16$ apart, so rounding a log-sum-exp of this size costs up to $1/32$, and the difference keeps this error:
+# The formula $o_i - \operatorname{LSE}(\mathbf{o})$ loses digits if all scores are large. For example, float32 numbers
+# near a million lie $1/16$ apart, so a log-sum-exp of this size has an error of up to $1/32$. `log_softmax`
+# subtracts the maximum first and does not have this error:
 
 # %%
 far = torch.tensor([1e6, 1e6 + 0.5])
@@ -499,12 +511,12 @@ print('log-sum-exp at end:', far - logsumexp(far))
 print('float64:           ', torch.log_softmax(far.double(), -1).float())
 
 # %% [markdown]
-# If the maximum is subtracted first, the absolute error of $\log p_i$ stays below $(2 |z_i| + 3 q + 4)\, u$, where $u$ is
-# the unit of rounding ($2^{-53}$ in float64). So does the relative error of $p_i$, as long as $p_i$ itself does not
+# ````{admonition} How large the rounding error of log_softmax can be
+# :class: dropdown
+# Let $u$ be the unit of rounding, $2^{-53}$ in float64. If the maximum is subtracted first, the absolute error of
+# $\log p_i$ stays below $(2 |z_i| + 3 q + 4)\, u$. So does the relative error of $p_i$, as long as $p_i$ itself does not
 # underflow. For $z_i = -20$ and $q = 10$ in float64, the bound is $74 u \approx 8 \cdot 10^{-15}$.
 #
-# ````{admonition} Why the error stays so small
-# :class: dropdown
 # The subtraction gives $z_i (1 + \varepsilon)$ with $|\varepsilon| \le u$, which multiplies $e^{z_i}$ by
 # $e^{z_i \varepsilon} \approx 1 + z_i \varepsilon$, so by at most $|z_i| u$ in relative terms; a library's exponential
 # adds $2u$. In the sum the errors are weighted: $\sum_j e^{z_j} |z_j|\, u \le \frac{q - 1}{e} u$, because $t e^{-t}
@@ -663,15 +675,17 @@ verify(
 # %% [markdown]
 # ## Softmax with temperature, and calibration
 #
-# Dividing all scores by a number $\tau > 0$, the **temperature**, keeps their order but changes how sure the softmax is:
+# We may divide all scores by a number $\tau > 0$, the **temperature**. This keeps the order of the probabilities, but it
+# changes how far they lie apart:
 
 # %%
 for tau in (0.2, 1, 5):
     print(f'temperature {tau:3}:', (o / tau).softmax(-1))
 
 # %% [markdown]
-# Cold makes it choose, hot makes it indifferent. We write $\beta = 1/\tau$. If the largest score is unique, the softmax
-# tends to the **argmax**, as a vector with a one at the largest score and zeros elsewhere:
+# At a low temperature, nearly all probability goes to the largest score. At a high temperature, the probabilities are
+# nearly equal. Let $\beta = 1/\tau$, so that a low temperature is a large $\beta$. The **one-hot** vector of the argmax
+# has a one at the largest score and zeros elsewhere. If the largest score is unique, the softmax tends to this vector:
 #
 # ```{math}
 # :label: la.softmax.approximates-argmax
@@ -679,8 +693,19 @@ for tau in (0.2, 1, 5):
 # \qquad (\beta \to \infty).
 # ```
 #
-# So "soft*max*" is really a soft *argmax*. What decides how fast it gets there is not the size of the scores but the
-# lead $\delta > 0$ of the largest score $o_m$ over the second. With $\mathbf{e}_m$ for the vector that has a one at $m$,
+# So "soft*max*" is really a soft *argmax*. The size of the scores does not decide how near the softmax is to the one-hot
+# vector. The lead of the largest score over the second largest does. Compare three vectors of scores, with the leads
+# 0.01, 5 and 0:
+
+# %%
+for scores in [0.01, 0.0], [5.0, 0.0], [500.0, 500.0, 0.0]:
+    print(scores, torch.tensor(scores).softmax(-1))
+
+# %% [markdown]
+# ````{admonition} The distance from the one-hot vector falls exponentially with the lead
+# :class: dropdown
+# Let $o_m$ be the largest score, $\delta > 0$ its lead over the second, and $\mathbf{e}_m$ the vector with a one at $m$
+# and zeros elsewhere. Then
 #
 # ```{math}
 # :label: softmax-rate
@@ -688,21 +713,16 @@ for tau in (0.2, 1, 5):
 # \ \le \ 2 (q - 1) \, e^{-\beta \delta} .
 # ```
 #
-# ````{prf:proof}
-# :class: dropdown
 # The norm is $(1 - p_m) + \sum_{i \ne m} p_i = 2 \sum_{i \ne m} p_i$. Each of these $p_i$ is
 # $p_m e^{-\beta (o_m - o_i)} \le e^{-\beta \delta}$, and the second largest is $p_m e^{-\beta \delta}$ with
 # $p_m \ge 1/q$.
 # ````
-
-# %%
-for scores in [0.01, 0.0], [5.0, 0.0], [500.0, 500.0, 0.0]:
-    print(scores, torch.tensor(scores).softmax(-1))
-
-# %% [markdown]
-# A lead of 0.01 is hardly a choice, and a tie is shared evenly at every temperature. On the way from hot to cold, the
-# probabilities, the mean score $\mu = \sum_j p_j o_j$ and the entropy $H = -\sum_j p_j \log p_j$ of
-# $\mathbf{p} = \operatorname{softmax}(\beta\mathbf{o})$ move at the rates
+#
+# ````{admonition} What changes, and how fast, while the softmax is cooled
+# :class: dropdown
+# Let $\mathbf{p} = \operatorname{softmax}(\beta\mathbf{o})$. The mean score $\mu = \sum_j p_j o_j$ is that of a random
+# label with these probabilities. Its variance is $\operatorname{Var}(o) = \sum_i p_i (o_i - \mu)^2$. The entropy
+# $H = -\sum_j p_j \log p_j$ measures how undecided the softmax is. Their derivatives with respect to $\beta$ are
 #
 # ```{math}
 # :label: softmax-beta
@@ -711,14 +731,11 @@ for scores in [0.01, 0.0], [5.0, 0.0], [500.0, 500.0, 0.0]:
 # \frac{d H}{d \beta} = -\beta \operatorname{Var}(o),
 # ```
 #
-# where $\operatorname{Var}(o) = \sum_i p_i (o_i - \mu)^2$ is the variance of the score of a random label. So labels with
-# more than the mean score gain, the others lose, and for $\beta > 0$ the entropy, a measure of indecision, falls, unless
-# all scores are equal.
+# So when $\beta$ grows, labels with more than the mean score gain probability, and those with less lose. For
+# $\beta > 0$ the entropy falls, unless all scores are equal.
 #
-# ````{prf:proof}
-# :class: dropdown
-# Differentiate $\log p_i = \beta o_i - \log \sum_j e^{\beta o_j}$. The derivative of the last term is $\mu$, which
-# gives the first rate. Then $\frac{d\mu}{d\beta} = \sum_i p_i (o_i - \mu)\, o_i$ is the variance, and
+# For a proof, differentiate $\log p_i = \beta o_i - \log \sum_j e^{\beta o_j}$. The derivative of the last term is $\mu$,
+# which gives the first rate. Then $\frac{d\mu}{d\beta} = \sum_i p_i (o_i - \mu)\, o_i$ is the variance, and
 # $H = \log \sum_j e^{\beta o_j} - \beta \mu$ has the derivative $\mu - \mu - \beta \frac{d\mu}{d\beta}$.
 #
 # At $\beta = 0$ the first rate is $(o_i - \bar o)/q$ with the plain mean $\bar o$. So
@@ -733,7 +750,7 @@ for k, tau in enumerate((0.2, 1, 5)):
     places = np.arange(3) + 0.27 * (k - 1)
     left.bar(places, (o / tau).softmax(-1), 0.25, color=f'C{k}')
     left.text(1.1, 0.92 - 0.12 * k, f'τ = {tau}', color=f'C{k}')
-left.set(xticks=range(3), xticklabels=labels, ylabel='probability', ylim=(0, 1.05))
+left.set(xticks=range(3), xticklabels=labels, title='probability at three temperatures', ylim=(0, 1.05))
 angles = torch.arange(0, 360, 20).deg2rad()
 plane = torch.tensor([[1.0, -1, 0], [1, 1, -2]]) / torch.tensor([[2.0], [6]]).sqrt()
 rays = torch.stack([angles.cos(), angles.sin()], -1) @ plane                       # (18, 3)
@@ -749,20 +766,22 @@ right.set(aspect='equal', ylim=(-0.12, 0.97))
 right.axis('off');
 
 # %% [markdown] tags=["caption"]
-# Cold makes softmax choose the largest score, hot makes it indifferent. Right: a point of the triangle is three
-# probabilities, a corner is certainty; cooling leads from the centre into a corner. The dot belongs to the scores of the
-# photograph at temperature 1.
+# Left: the probabilities at three temperatures. Right: a point of the triangle stands for three probabilities, equal in the
+# centre, and 1 for the label at a corner. Cooling leads along a curve from the centre to a corner. The dot: the photograph.
 
 # %% [markdown]
-# ### How sure may a digit reader be?
+# ### Calibration: are the probabilities right?
 #
-# The largest probability of a softmax is the **confidence** of a classifier. It should be honest: among the answers with
-# a confidence of nine tenths, nine in ten should be right. Then the classifier is called **calibrated**. We train a
-# linear model on only 600 pictures of handwritten digits, with hardly any penalty.
+# A classifier answers with the label of the largest probability. This probability is called its **confidence**. Among the
+# answers with a confidence of nine tenths, nine in ten should be right. If the same is true at every other level, the
+# classifier is **calibrated**.
+#
+# We train a linear model on 600 pictures of handwritten digits. Of the other pictures, 400 are for choosing a temperature
+# and 797 for testing. `LogisticRegression` adds a penalty on the squared weights. With `C=1000` this penalty is very small.
 
 # %%
 def split_scores(seed, C=1000):
-    """Scores and digits of 400 pictures to tune on and 797 to test on."""
+    """(scores, digits) of the 400 pictures, and of the 797 to test on."""
     X, y, _ = digits()
     order = np.random.default_rng(seed).permutation(len(y))
     train, *others = np.split(order, [600, 1000])
@@ -780,10 +799,13 @@ print(f'right answers   {hit.double().mean():.3f}')
 print(f'mean confidence of wrong answers {confidence[~hit].mean():.3f}')
 
 # %% [markdown]
-# It claims more than it can do, and even where it is wrong, it is 80 % sure on average. **Temperature scaling**
-# {cite}`guo2017calibration` mends this with a single number. The loss is the mean of $-\log p_y$ over pictures with the
-# true digits $y$; [maximum likelihood](../probability/maximum_likelihood.ipynb) makes it small. We choose the
-# temperature with the least loss on the 400 pictures that were set aside:
+# The mean confidence exceeds the share of right answers: the model is *overconfident*. Even its wrong answers have a mean
+# confidence of 0.800.
+#
+# **Temperature scaling** {cite}`guo2017calibration` divides all scores by one temperature. It should make the true digits
+# likely, as in [maximum likelihood](../probability/maximum_likelihood.ipynb). Let $p_y$ be the probability that the model
+# gives to the true digit $y$ of a picture. The loss is the mean of $-\log p_y$. We choose the temperature with the least
+# loss on the 400 pictures that were set aside:
 
 # %%
 def mean_loss(o, y, tau=1.0):
@@ -797,10 +819,17 @@ def best_temperature(o, y):
     return np.exp(found.x)
 
 # %% [markdown]
-# As a function of $\beta = 1/\tau$ this loss is convex: its derivative is the mean of $\mu - o_y$ over the pictures, and
-# by {eq}`softmax-beta` it never falls. If some answers are wrong, but not too many, it is zero at a positive $\beta$. At
-# this best temperature the *expected* score equals that of the true digit, on average. Five random splits show whether
-# it works on new pictures:
+# ````{admonition} Why there is one best temperature
+# :class: dropdown
+# The loss is convex as a function of $\beta = 1/\tau$. Its derivative is the mean of $\mu - o_y$ over the pictures, where
+# $o_y$ is the score of the true digit. By {eq}`softmax-beta` this derivative never falls. If some answers are wrong, but
+# not too many, it is zero at a positive $\beta$. At this $\beta$ the *expected* score $\mu$ equals that of the true digit,
+# on average over the pictures.
+# ````
+#
+# Does this lower the loss on new pictures, too? We divide the pictures at random in five ways. For each division we
+# train, choose the temperature, and measure on the 797 test pictures. The program prints means and standard deviations
+# over the five divisions. *Trained* is the model without scaling, *scaled* the model with the temperature:
 
 # %%
 splits = [split_scores(seed) for seed in range(5)]
@@ -823,11 +852,12 @@ print(f'scaling lowers the loss by {gain.min():.3f} to {gain.max():.3f}')
 print(f'ten equal probabilities: loss {np.log(10):.2f}, confidence 0.10')
 
 # %% [markdown]
-# The order of the scores stays, so no answer changes. But now the mean confidence comes close to the share of right
-# answers, and the loss on new pictures falls in each split.
+# Scaling keeps the order of the scores, so no answer changes. But the mean confidence of the scaled model is close to its
+# share of right answers, and the loss on new pictures falls in each of the five divisions.
 #
-# Is it honest at every level? A **reliability diagram** sorts the answers by their confidence into bins, and compares the
-# mean confidence in each bin with the share of right answers:
+# Are the probabilities right at every level of confidence? A **reliability diagram** sorts the answers into bins by their
+# confidence. In each bin it compares the mean confidence with the share of right answers. We put the test pictures of all
+# five divisions together, $5 \cdot 797 = 3985$ answers. The program prints one line for each bin:
 
 # %%
 def reliability(split, tau, bins):
@@ -847,8 +877,9 @@ for name, taus in ('trained', np.ones(5)), ('scaled', rows[:, 0]):
         for (_, test), tau in zip(splits, taus)], float)   # (5, bins, 3)
     claimed, hits, count = parts.sum(0).T
     curves[name] = claimed / count, hits / count
-    for claim, share in zip(claimed / count, hits / count):
-        print(f'{name:8} claims {claim:.3f}   right {share:.3f}')
+    for claim, share, n in zip(*curves[name], count):
+        print(f'{name:8} confidence {claim:.3f}   right {share:.3f}   '
+              f'answers {n:4.0f}')
 
 # %% mystnb={"image": {"alt": "Left: five curves of the loss on new digits against the temperature, each a valley with its bottom a little below two; the dots lie near the bottoms, below the curves at temperature one. Right: share of right answers against confidence; the curve as trained lies below the diagonal, that after scaling near it."}} tags=["hide-input"]
 fig, (left, right_ax) = panels(2, height=2.9)
@@ -869,8 +900,9 @@ for (name, (claimed, share)), color, (x, y) in zip(curves.items(), ('C0', 'C1'),
 right_ax.set(xlabel='confidence', title='share of right answers', xlim=(0.3, 1.02), ylim=(0.3, 1.02));
 
 # %% [markdown] tags=["caption"]
-# Left: a temperature found on other pictures (dots) lowers the loss on new ones in each of five splits. Right: as trained,
-# the model is right less often than it claims; scaled, it comes near the diagonal.
+# Left: the loss on the test pictures in each division. At the chosen temperatures (dots) it is smaller than at
+# temperature 1. Right: the share of right answers in each bin. Without scaling it lies below the confidence, with scaling
+# close to it.
 
 # %% [markdown]
 # In scikit-learn, `CalibratedClassifierCV(FrozenEstimator(model), method='temperature')` scales a trained model.
@@ -1025,15 +1057,17 @@ verify(
 # %% [markdown]
 # ## The derivative of softmax: its Jacobian
 #
-# If you raise the score of the cat a little, what happens to the three probabilities? With $\delta_{ij} = 1$ for $i =
-# j$ and 0 otherwise, the derivatives of the logarithms are, by {eq}`softmax-log`,
+# If you raise the score of the cat a little, what happens to the three probabilities? We first differentiate the
+# logarithm $\log p_i = o_i - \operatorname{LSE}(\mathbf{o})$. The derivative of LSE with respect to $o_j$ is
+# $e^{o_j} / \sum_k e^{o_k} = p_j$. Let $\delta_{ij}$ be 1 for $i = j$ and 0 otherwise. Then
 #
 # ```{math}
 # :label: softmax-log-gradient
 # \frac{\partial \log p_i}{\partial o_j} = \delta_{ij} - p_j .
 # ```
 #
-# Multiply them by $p_i$, and you have the **Jacobian** of the softmax:
+# Because $\frac{\partial p_i}{\partial o_j} = p_i \frac{\partial \log p_i}{\partial o_j}$, we multiply by $p_i$. This
+# gives the **Jacobian** $\mathbf{J}$ of the softmax:
 #
 # ```{math}
 # :label: softmax-jacobian
@@ -1048,15 +1082,15 @@ print('autograd agrees:', torch.allclose(
     J, torch.func.jacrev(lambda o: o.softmax(-1))(o), atol=1e-6))
 
 # %% [markdown]
-# The first column answers our question: a push on the cat's score raises its probability at the rate $p_1 (1 -
-# p_1) = 0.208$, the slope of a sigmoid, and takes this from the dog and the bird in proportion to what they have. So
-# softmax is *not* applied entry by entry, and each row and each column sums to zero.
+# The first column answers our question. If the score of the cat rises, the probability of the cat rises at the rate
+# $p_1 (1 - p_1) = 0.208$. The probabilities of the dog and the bird fall at the rates $p_2 p_1 = 0.183$ and
+# $p_3 p_1 = 0.025$. The changes sum to zero, because the probabilities always sum to one.
 #
 # ````{prf:theorem} The shape of the Jacobian
 # :label: thm-softmax-jacobian
-# $\mathbf{J}$ is symmetric and positive semidefinite; $\mathbf{J} \mathbf{v} = \mathbf{0}$ if and only if $\mathbf{v}$ is
-# a multiple of $\mathbf{1}$, so its rank is $q - 1$; and its largest eigenvalue obeys
-# $\max_i p_i (1 - p_i) \le \lambda_{\max} \le 2 \max_i p_i (1 - p_i)$.
+# $\mathbf{J}$ is symmetric and positive semidefinite. $\mathbf{J} \mathbf{v} = \mathbf{0}$ if and only if $\mathbf{v}$ is
+# a multiple of $\mathbf{1}$, so the rank of $\mathbf{J}$ is $q - 1$. The largest eigenvalue $\lambda_{\max}$ of
+# $\mathbf{J}$ obeys $\max_i p_i (1 - p_i) \le \lambda_{\max} \le 2 \max_i p_i (1 - p_i)$.
 # ````
 #
 # ````{prf:proof}
@@ -1074,16 +1108,18 @@ print('autograd agrees:', torch.allclose(
 # \|\mathbf{v}\|^2$.
 # ````
 #
-# The bounds say when the softmax **saturates**. Where one probability is near 1, all of $\mathbf{J}$ is near zero, so
-# derivatives that pass through it become tiny, even if the answer is wrong. This is one reason why
-# [attention](../attention/scaled_dot_product_attention.ipynb) divides its scores by a root, and why classifiers are
-# trained on the *logarithm*: in {eq}`softmax-log-gradient` the factor $p_i$ is gone.
+# If one probability is near 1, each product $p_i (1 - p_i)$ is near zero. By the theorem, all of $\mathbf{J}$ is then near
+# zero. We say that the softmax **saturates**. Derivatives that pass through it become tiny, even if the answer is wrong.
+# This is one reason why classifiers are trained on the *logarithm* of the probability: the derivative in
+# {eq}`softmax-log-gradient` does not have the factor $p_i$. Saturation is also a problem in
+# [attention](../attention/scaled_dot_product_attention.ipynb).
 #
 # ### Backpropagation without the matrix
 #
-# For a vocabulary of 50,000 words, $\mathbf{J}$ has $50{,}000^2 = 2.5 \cdot 10^9$ entries, but we need not store it.
-# Backpropagation gives us $\mathbf{g}$, the derivatives of a loss with respect to $\mathbf{p}$, and wants
-# $\mathbf{J}^\top \mathbf{g}$. Because $\mathbf{J}$ is a diagonal minus one outer product,
+# A language model that chooses among 50,000 words has a Jacobian with $50{,}000^2 = 2.5 \cdot 10^9$ entries. But we need
+# not store it. Let $\mathbf{g}$ be the derivatives of a loss with respect to $\mathbf{p}$. Backpropagation needs only
+# the product $\mathbf{J}^\top \mathbf{g}$, the derivatives with respect to the scores. Because $\mathbf{J}$ is a
+# diagonal matrix minus an outer product, this product is
 #
 # ```{math}
 # :label: softmax-vjp
@@ -1091,7 +1127,7 @@ print('autograd agrees:', torch.allclose(
 # \bar g = \mathbf{p}^\top \mathbf{g} ,
 # ```
 #
-# where $\odot$ multiplies entry by entry: only about $4q$ operations.
+# where $\odot$ multiplies entry by entry. This takes only about $4q$ operations.
 
 # %%
 def softmax_vjp(p, g):
@@ -1260,24 +1296,25 @@ assert not grade(speed_of(mostly_the_largest), half_the_range, **directions)
 # %% [markdown]
 # ### What softmax maximizes
 #
-# Which function has the softmax as its gradient? The smooth maximum:
+# The softmax is the gradient of log-sum-exp:
 #
 # ```{math}
 # :label: softmax-lse
 # \nabla_{\mathbf{o}} \operatorname{LSE}(\mathbf{o}) = \operatorname{softmax}(\mathbf{o}) .
 # ```
 #
-# The gradient of the maximum itself is the one-hot vector of the argmax, if that is unique. And the softmax is the best
-# choice in a game. Choose probabilities $\mathbf{p}$ and earn the mean score $\mathbf{p}^\top \mathbf{o}$. You would put
-# everything on the largest score. But if you are also paid the entropy $H(\mathbf{p})$, then:
+# The softmax also maximizes a sum of two terms. The mean score $\mathbf{p}^\top \mathbf{o}$ alone is largest if $\mathbf{p}$
+# puts all probability on the largest score. The entropy $H(\mathbf{p}) = -\sum_j p_j \log p_j$ (with $0 \log 0 = 0$) alone
+# is largest if all probabilities are equal. Their sum is largest at the softmax:
 #
 # ````{prf:theorem} Softmax maximizes score plus entropy
 # :label: thm-softmax-entropy
 # For all probabilities $\mathbf{p}$, $\ \mathbf{p}^\top \mathbf{o} + H(\mathbf{p}) \le \operatorname{LSE}(\mathbf{o})$,
-# with equality only for $\mathbf{p} = \operatorname{softmax}(\mathbf{o})$; here $0 \log 0 = 0$. Hence, if $E$ lies strictly
-# between the smallest score and the largest, there is exactly one real number $\beta$, perhaps negative, for which
-# $\operatorname{softmax}(\beta \mathbf{o})$ has the mean score $E$, and it has the largest entropy of all $\mathbf{p}$
-# with this mean score.
+# with equality only for $\mathbf{p} = \operatorname{softmax}(\mathbf{o})$.
+#
+# Let $E$ be a number strictly between the smallest score and the largest. Then there is exactly one real number $\beta$,
+# perhaps negative, for which $\operatorname{softmax}(\beta \mathbf{o})$ has the mean score $E$. Of all $\mathbf{p}$ with
+# this mean score, $\operatorname{softmax}(\beta \mathbf{o})$ has the largest entropy.
 # ````
 #
 # ````{prf:proof}
@@ -1296,10 +1333,10 @@ assert not grade(speed_of(mostly_the_largest), half_the_range, **directions)
 # term $\beta E$ is a constant, so $H$ alone is largest at $\operatorname{softmax}(\beta \mathbf{o})$, if that has mean
 # $E$. One $\beta$ does it: by {eq}`softmax-beta` the mean rises strictly, from the smallest score at $-\infty$ to the
 # largest at $\infty$.
-# ````
 #
-# In physics this is Boltzmann's distribution, which has the largest entropy for a given mean energy
+# In physics, the probabilities with the largest entropy for a given mean energy are called Boltzmann's distribution
 # {cite}`jaynes1957information`.
+# ````
 #
 # ```{exercise} ★★ Program: a loaded die
 # :label: softmax-die
@@ -1588,13 +1625,13 @@ verify(
 # %% [markdown]
 # ## Summary
 #
-# Softmax turns scores into probabilities whose odds depend on differences of scores alone, so a common shift changes
-# nothing, and subtracting the largest score makes the computation safe. A temperature, chosen on pictures that were
-# not used for training, makes its confidences honest on average without changing an answer. Its Jacobian is
-# $\operatorname{diag}(\mathbf{p}) - \mathbf{p}\mathbf{p}^\top$, which vanishes where the softmax is sure; therefore
-# training uses the logarithm, whose derivative vanishes only where the softmax is sure and right.
+# Softmax turns scores into probabilities. They depend on the differences of the scores alone, so you may subtract the
+# largest score, which prevents overflow. If a classifier is overconfident, a temperature chosen on pictures that were not
+# used for training brings its confidence near its share of right answers, and no answer changes. The Jacobian
+# $\operatorname{diag}(\mathbf{p}) - \mathbf{p}\mathbf{p}^\top$ is nearly zero if one probability is near 1, so training
+# uses the logarithm of the softmax.
 #
 # **Further reading.** {cite}`zhang2023dive`, chapter 4, introduces softmax for classification. {cite}`guo2017calibration`
 # is the source of temperature scaling and shows it on deep networks. {cite}`blanchard2021accurately` is for readers who
-# care about the last digits, and {cite}`martins2016softmax` presents sparsemax, a relative that can say zero
+# care about the last digits. {cite}`martins2016softmax` presents sparsemax, whose probabilities can be exactly zero
 # (built in [Convex sets](../optimization/convex_sets.ipynb)).

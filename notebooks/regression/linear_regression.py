@@ -16,15 +16,15 @@
 # %% [markdown]
 # # Linear regression
 #
-# 442 patients with diabetes were examined: age, sex, body mass index, blood pressure, and six blood values. One year later,
-# a number from 25 to 346 said how far the disease had come. How can we predict this number for a new patient, and
-# how wrong will the prediction be?
+# For 442 patients with diabetes we know the age, the sex, the body mass index, the blood pressure and six blood values. One
+# year later, the *progression* of the disease was measured, as a number of points from 25 to 346. How can we predict this
+# number for a new patient, and how wrong will the prediction be?
 #
 # - **You need** [matrix products](../linear_algebra/matrix_multiplication.ipynb),
 #   [gradients](../calculus/gradients.ipynb), [gradient descent](../optimization/gradient_descent.ipynb) and
 #   [conditional expectations](../probability/expectations.ipynb).
-# - **You build** the linear model and its squared loss, find the best weights by a formula and by gradient descent, as
-#   scikit-learn and PyTorch do, and make a fit that survives wrong labels.
+# - **You build** the linear model and its squared loss. You find the best weights by a formula and by gradient descent, as
+#   scikit-learn and PyTorch do, and you fit a line that wrong labels hardly change.
 # - **Runs in** 10 seconds, in float64.
 
 # %% tags=["remove-cell"]
@@ -57,8 +57,8 @@ torch.set_default_dtype(torch.float64)
 # %% [markdown]
 # ## The linear model: a weighted sum of features
 #
-# Let us begin with one measurement, the body mass index, and a rule of thumb: *ten points for each unit of the index, minus
-# 110*. We apply it to the first four patients {cite}`efron2004least`:
+# Let us begin with one measurement, the body mass index. As a rule of thumb, we predict ten times the index, minus 110. The
+# **residual** is the prediction minus the observed number. Here are the first four patients {cite}`efron2004least`:
 
 # %%
 X, y, names = diabetes()      # (442, 10), (442,)
@@ -83,58 +83,67 @@ ax.text(36.5, 208, 'averages', color='C0', ha='left')
 ax.set(xlabel='body mass index (kg/m²)', ylabel='disease progression');
 
 # %% [markdown] tags=["caption"]
-# Single patients stray far from the rule, but the averages of patients with a similar body mass index (with two standard
-# errors) lie near its line. A linear model is a statement about these averages.
+# Each grey dot is a patient, the line is the rule of thumb. The blue dots are the averages of ten groups with similar body
+# mass index, ± two standard errors. Many patients lie far from the line, but the averages lie near it.
 
 # %% [markdown]
-# In general each of $d$ measurements $x_1, \dots, x_d$, the **features**, gets a **weight** $w_j$. It says by how much the prediction
-# changes if $x_j$ grows by one unit and nothing else changes. The **bias** $b$ is the prediction when all features are
-# zero; above, $b = -110$. If $n$ examples are the rows of a **design matrix** $\mathbf{X} \in \mathbb{R}^{n \times d}$, one product makes
-# all predictions. For one example, and for all $n$:
+# In general there are $d$ measurements $x_1, \dots, x_d$, the **features**. Each feature $x_j$ has a **weight** $w_j$. If $x_j$
+# grows by one unit and nothing else changes, the prediction changes by $w_j$. The **bias** $b$ is the prediction when all
+# features are zero. In the rule of thumb, the weight is 10 and the bias is −110.
+#
+# The prediction is written $\hat{y}$. For $n$ examples, we put the features into the rows of a **design matrix**
+# $\mathbf{X} \in \mathbb{R}^{n \times d}$. Then one matrix product gives the vector $\hat{\mathbf{y}}$ of all $n$ predictions:
 #
 # ```{math}
 # :label: dl.linreg.predict
 # \hat{y} = \mathbf{w}^\top \mathbf{x} + b , \qquad \hat{\mathbf{y}} = \mathbf{X} \mathbf{w} + b \mathbf{1} .
 # ```
 #
-# Here $\mathbf{1}$ is the vector of $n$ ones. In code we need not write it, because adding a number to an array adds it to each entry:
+# Here $\mathbf{1}$ is the vector of $n$ ones. The code does not need this vector, because NumPy adds a number to each entry of
+# an array:
 
 # %%
 def predict(X, w, b):
     return X @ w + b  # (n, d), (d,), () -> (n,)
 
+# %% [markdown]
+# For example, here are four predictions from the body mass index and the blood pressure, with the weights 8 and 1.5 and the
+# bias −200:
+
 # %%
-two = X[:, [names.index('bmi'), names.index('bp')]]  # with blood pressure
+two = X[:, [names.index('bmi'), names.index('bp')]]  # bp: blood pressure
 print(predict(two[:4], w=np.array([8.0, 1.5]), b=-200.0))
 
 # %% [markdown]
 # ```{admonition} A tempting mistake
 # :class: tip
-# Adding arrays of different shapes can hide an error. If the targets are a column of shape $(442, 1)$, then
-# $\hat{\mathbf{y}} - \mathbf{y}$ is no longer a vector but a matrix of all differences between any prediction and any target. Nothing
-# complains:
+# The observed numbers are called **targets** or **labels**. Suppose that they are stored as a column of shape $(442, 1)$. Then
+# $\hat{\mathbf{y}} - \mathbf{y}$ is not a vector, but a matrix with the difference of each prediction and each target. There is no
+# error message, and the mean of the squares is wrong:
 # ```
 
 # %%
 y_hat = predict(bmi[:, None], np.array([10.0]), -110.0)
 column = y[:, None]  # (442, 1)
-print('shapes:', (y_hat - y).shape, (y_hat - column).shape)
-print(f'mean squares: {((y_hat - y)**2).mean():.0f},'
-      f' {((y_hat - column)**2).mean():.0f}')
+for name, target in ('vector', y), ('column', column):
+    residuals = y_hat - target
+    print(f'targets as a {name}: shape of the difference {residuals.shape},'
+          f' mean square {(residuals**2).mean():.0f}')
 
 # %% [markdown]
 # ### What a linear model claims
 #
-# The patients with an index near 25 did not all fare alike. The model does not claim that they did. It claims that the
-# *average* outcome $Y$ of all patients who share the measurements $\mathbf{x}$ is a weighted sum:
+# Patients with the same features do not all have the same progression. A linear model is a statement about their *average*.
+# Let $X$ be the features of a random patient, and $Y$ the progression. The model claims that the average of $Y$ over all
+# patients with the features $\mathbf{x}$ is a weighted sum plus the bias:
 #
 # ```{math}
 # :label: dl.linreg.cond-exp
 # \mathbb{E}[Y \mid X = \mathbf{x}] = w_1 x_1 + \dots + w_d x_d + b
 # ```
 #
-# This is an assumption, and it can be tested: sort the patients into groups with similar features and compare the averages.
-# In the figure, they stay near a line. The deviations of single patients may have any distribution with mean zero.
+# This is an assumption, and you can test it. Sort the patients into groups with similar features, and compare the average of
+# each group with the prediction. In the figure, the averages of the ten groups lie near the line.
 
 # %% tags=["checks"]
 erratum(
@@ -178,22 +187,23 @@ verify(
 # ## The squared loss and the best weights
 #
 # (dl.loss.distance)=
-# Which weights are best? A **loss function** measures the distance between the observed $y^{(i)}$ and the predicted
-# $\hat{y}^{(i)}$ of example $i$: it is never negative, and zero only if they are equal. The usual loss for regression is half the square:
+# Which weights are best? A **loss function** measures the distance between the target $y^{(i)}$ and the prediction
+# $\hat{y}^{(i)}$ of example $i$. The loss is never negative, and it is zero only if the prediction is equal to the target. The
+# usual loss for regression is half the squared residual:
 #
 # ```{math}
 # :label: dl.loss.sq
 # l^{(i)}(\mathbf{w}, b) = \tfrac{1}{2} \big(\hat{y}^{(i)} - y^{(i)}\big)^2
 # ```
 #
-# The factor $\tfrac12$ changes no minimizer, and the derivative becomes simply the **residual**:
+# The factor $\tfrac12$ does not change which weights are best. It makes the derivative equal to the residual:
 #
 # ```{math}
 # :label: dl.loss.half
 # \frac{\mathrm{d}}{\mathrm{d} \hat{y}} \, \tfrac12 (\hat{y} - y)^2 = \hat{y} - y
 # ```
 #
-# The loss of a data set is the mean over its examples, one number:
+# The loss of a data set is the mean of the losses of its examples:
 #
 # ```{math}
 # :label: dl.loss.mean-loss
@@ -208,22 +218,27 @@ def squared_loss(y_hat, y):
 def mean_loss(y_hat, y):
     return squared_loss(y_hat, y).mean()
 
+# %% [markdown]
+# We compare the rule of thumb with two other predictions. One uses the weight 12 in place of 10, and one predicts the mean of
+# $y$ for all patients:
+
 # %%
-print(f'the rule:              {mean_loss(10 * bmi - 110, y):7.1f}')
-print(f'12 points, minus 110:  {mean_loss(12 * bmi - 110, y):7.1f}')
+print(f'weight 10, bias -110:  {mean_loss(10 * bmi - 110, y):7.1f}')
+print(f'weight 12, bias -110:  {mean_loss(12 * bmi - 110, y):7.1f}')
 print(f'always the mean of y:  {mean_loss(y.mean(), y):7.1f}')
 
 # %% [markdown]
 # (dl.loss.large-diff)=
-# Squares let large residuals count more than in proportion: twice the residual costs four times as much. We could add up absolute
-# values instead, and the last part of this page does so. Why squares are natural is the subject of
-# [Gaussian noise](gaussian_noise.ipynb).
+# If a residual is twice as large, its squared loss is four times as large. So a few large residuals make up much of the loss.
+# ([Gaussian noise](gaussian_noise.ipynb) explains why squares are still the usual choice.) For example, take the 44
+# patients with the largest residuals, a tenth of all. What is their share of the sum of all squares, and of the sum of
+# all absolute values?
 
 # %%
 r = 10 * bmi - 110 - y
-largest = np.sort(abs(r))[-44:]  # the worst tenth of the patients
-print(f'the worst tenth has {(largest**2).sum() / (r**2).sum():.2f} of the'
-      f' squares, {largest.sum() / abs(r).sum():.2f} of the absolute values')
+largest = np.sort(abs(r))[-44:]
+print(f'share of the squares:         {(largest**2).sum() / (r**2).sum():.2f}')
+print(f'share of the absolute values: {largest.sum() / abs(r).sum():.2f}')
 
 # %% mystnb={"image": {"alt": "Left: the squared loss is a parabola, flatter than the absolute value near zero and steeper beyond one. Right: its derivative is a straight line, that of the absolute value a jump from -1 to 1."}} tags=["hide-input"]
 t = np.linspace(-3, 3, 301)
@@ -232,30 +247,31 @@ left.plot(t, squared_loss(t, 0))
 left.plot(t, abs(t))
 left.text(2.9, 4.3, 'r²/2', color='C0', ha='right')
 left.text(1.2, 1.9, '|r|', color='C1', ha='right')
-left.set(xlabel='residual r', title='Loss')
+left.set(xlabel='residual r', title='loss')
 right.plot(t, t)
 right.plot(t, np.where(abs(t) < 0.01, np.nan, np.sign(t)))
 right.text(2.3, 2.7, 'r', color='C0', ha='right')
 right.text(2.9, 0.55, 'sign r', color='C1', ha='right')
-right.set(xlabel='residual r', title='Pull: the derivative of the loss');
+right.set(xlabel='residual r', title='derivative of the loss');
 
 # %% [markdown] tags=["caption"]
-# Squares punish residuals beyond 2 more than absolute values do, and their pull grows with the residual. Absolute values
-# pull with the same force at every distance.
+# Left: half the square of a residual $r$, and its absolute value. Right: their derivatives. The derivative of $r^2/2$ grows with
+# the residual, so a large residual has a large influence on the best weights. The derivative of $|r|$ has the same size
+# everywhere.
 
 # %% [markdown]
 # ### The normal equations
 #
-# Training a linear model means finding the weights and the bias with the least loss:
+# To train a linear model is to find the weights and the bias with the least loss:
 #
 # ```{math}
 # :label: dl.loss.argmin
 # (\mathbf{w}^*, b^*) = \operatorname*{arg\,min}_{\mathbf{w},\, b} \; L(\mathbf{w}, b)
 # ```
 #
-# For the bias we use a trick: we give each example one more feature that is always 1. Its weight then is $b$. With
-# $\tilde{\mathbf{X}} = [\mathbf{X} \;\, \mathbf{1}]$ and $\boldsymbol\theta = (\mathbf{w}, b)$ the predictions are
-# $\tilde{\mathbf{X}} \boldsymbol\theta$, and by the chain rule
+# For the bias we use a trick. We give each example one more feature, which is always 1. The weight of this feature is the bias.
+# So let $\tilde{\mathbf{X}} = [\mathbf{X} \;\, \mathbf{1}]$ and $\boldsymbol\theta = (\mathbf{w}, b)$. Then the predictions are
+# $\tilde{\mathbf{X}} \boldsymbol\theta$. The loss and, by the chain rule, its gradient are
 #
 # $$
 # L(\boldsymbol\theta) = \frac{1}{2n} \|\tilde{\mathbf{X}} \boldsymbol\theta - \mathbf{y}\|^2, \qquad
@@ -288,8 +304,9 @@ right.set(xlabel='residual r', title='Pull: the derivative of the loss');
 # have the same range, so the normal equations can be solved.
 # ````
 #
-# In other words, $\tilde{\mathbf{X}}^\top (\mathbf{y} - \tilde{\mathbf{X}} \boldsymbol\theta^*) = \mathbf{0}$: the residuals
-# have mean zero, because of the column of ones, and are uncorrelated with each feature. Nothing linear is left in them.
+# In other words, $\tilde{\mathbf{X}}^\top (\tilde{\mathbf{X}} \boldsymbol\theta^* - \mathbf{y}) = \mathbf{0}$: the residuals are
+# orthogonal to each column of $\tilde{\mathbf{X}}$. Because one column is $\mathbf{1}$, the residuals have mean zero. The other
+# columns say that the residuals are uncorrelated with each feature.
 
 # %%
 def with_ones(X):
@@ -307,9 +324,13 @@ line = slope * bmi + bias
 print(f'slope {slope:.2f}, bias {bias:.1f}, loss {mean_loss(line, y):.1f}')
 
 # %% [markdown]
-# The rule of thumb was close. Now we take all ten features. We **standardize** each one (subtract its mean and
-# divide by its standard deviation), so that a weight says what one standard deviation is worth and weights of
-# different units can be compared.
+# The best line is close to the rule of thumb. Now we take all ten features. In the data, `bmi` is the body mass index and `bp`
+# the blood pressure. The six blood values are total cholesterol (`s1`), LDL cholesterol (`s2`), HDL cholesterol (`s3`), the
+# ratio of total to HDL cholesterol (`s4`), the logarithm of the triglycerides (`s5`) and blood sugar (`s6`).
+#
+# The features have different units, so their weights cannot be compared. Therefore we **standardize** each feature: we
+# subtract its mean and divide by its standard deviation. Then a weight is the change of the prediction, in points, when the
+# feature grows by one standard deviation.
 
 # %%
 Z = (X - X.mean(axis=0)) / X.std(axis=0)  # (442, 10)
@@ -333,16 +354,16 @@ ax.set(xlim=(-0.36, 1.5), ylim=(-0.06, 1.06))
 ax.axis('off');
 
 # %% [markdown] tags=["caption"]
-# Drawn as a network, the linear model is a single neuron with $d = 10$ inputs. Per standard deviation, s1 and s5 move the
-# prediction most, age hardly at all.
+# The linear model of all ten features as a single neuron. The numbers are the weights, and a thicker line
+# is a weight of larger size. The weights of `s1` and `s5` have the largest size, that of age is nearly zero.
 
 # %% [markdown]
 # ### Gradient descent, scikit-learn and PyTorch
 #
-# The same weights can be found by [gradient descent](../optimization/gradient_descent.ipynb). This works for models
-# whose equations cannot be solved, too. With standardized features a few thousand steps are enough; with the raw ones it would take
-# [far more](../optimization/gradient_descent.ipynb). With the residuals $\mathbf{r} = \hat{\mathbf{y}} - \mathbf{y}$, the gradient with respect to $\mathbf{w}$
-# is $\frac1n \mathbf{X}^\top \mathbf{r}$, and the one with respect to $b$ is the mean of $\mathbf{r}$.
+# [Gradient descent](../optimization/gradient_descent.ipynb) finds the same weights. It also works for models for which no formula
+# gives the minimum. In each step we subtract a multiple $\eta$ of the gradient from the weights and the bias. Let
+# $\mathbf{r} = \hat{\mathbf{y}} - \mathbf{y}$ be the residuals. The gradient with respect to $\mathbf{w}$ is
+# $\frac1n \mathbf{X}^\top \mathbf{r}$, and the derivative with respect to $b$ is the mean of $\mathbf{r}$:
 
 # %%
 def gradient_descent(X, y, eta, steps):
@@ -354,7 +375,7 @@ def gradient_descent(X, y, eta, steps):
     return w, b
 
 # %% [markdown]
-# In PyTorch the linear model is a layer, `nn.Linear`, and the gradients come by themselves:
+# In PyTorch the linear model is the layer `nn.Linear`, and `backward` computes the gradient:
 
 # %%
 layer = torch.nn.Linear(10, 1)
@@ -375,6 +396,9 @@ fits = {
     'PyTorch': (layer.weight[0].detach().numpy(), layer.bias.item()),
 }
 
+# %% [markdown]
+# The four ways give the same weights and the same bias. The table shows four of the ten weights:
+
 # %%
 print('                     bmi      bp      s1      s5     bias')
 for name, (weights, intercept) in fits.items():
@@ -383,7 +407,7 @@ for name, (weights, intercept) in fits.items():
     print(f'{name:16}{shown}{intercept:9.2f}')
 
 # %% [markdown]
-# In practice you call the library, which uses a more accurate method than the normal equations (see
+# In practice you call `LinearRegression`. It uses a method that is more accurate than the normal equations (see
 # [least squares](least_squares.ipynb)).
 #
 # ```{exercise} ★ Pencil: back to kilograms per square metre
@@ -612,8 +636,8 @@ verify(
 # %% [markdown]
 # ## New patients: the error on held-out data
 #
-# We know the outcomes of these patients already. What we want is a small error on *new* examples from the same
-# distribution. The weights and the bias that we would like to have are
+# We know the targets of these 442 patients already. What we want is a small error on *new* patients from the same
+# distribution. So the weights and the bias that we would like to have are
 #
 # ```{math}
 # :label: dl.linreg.goal
@@ -621,11 +645,13 @@ verify(
 # \mathbb{E}\Big[\tfrac12 \big(\mathbf{w}^\top X + b - Y\big)^2\Big] .
 # ```
 #
-# Why should a squared error lead to the *average* in {eq}`dl.linreg.cond-exp`, and why "the same distribution"?
+# How is this goal related to the average in {eq}`dl.linreg.cond-exp`? We call this average $m(\mathbf{x})$ and compare it with any
+# other predictor $f$:
 #
 # ````{prf:theorem} The best predictor under squared loss
 # :label: thm-conditional-mean
-# Let $m(\mathbf{x}) = \mathbb{E}[Y \mid X = \mathbf{x}]$. If $Y$ and $f(X)$ have finite second moments, then
+# Let $m(\mathbf{x}) = \mathbb{E}[Y \mid X = \mathbf{x}]$, and let $f(X)$ be a prediction of $Y$. If $Y$ and $f(X)$ have finite second
+# moments, then
 #
 # $$
 # \mathbb{E}\big[(Y - f(X))^2\big] = \mathbb{E}\big[(Y - m(X))^2\big] + \mathbb{E}\big[(m(X) - f(X))^2\big].
@@ -639,10 +665,12 @@ verify(
 # every value of $X$, hence on average.
 # ````
 #
-# The first term is noise that no predictor removes. The second is a squared distance to $m$, *averaged over the
-# inputs*. If $m$ is linear, its own weights make this distance zero, whatever the inputs are. If it is not, the best line is a
-# compromise that is good where inputs are frequent. For example, let $m(x) = x^2$, and fit a line to inputs between 0 and 1. We print its
-# root-mean-square distance from $m$ there and between 1 and 2:
+# The first term on the right is the same for all predictors $f$. The second term is the squared distance of $f$ from $m$,
+# *averaged over the inputs* $X$. It is least for $f = m$, so the best predictor is the average $m$.
+#
+# If $m$ is not linear, no line is equal to $m$. Then the best line depends on the distribution of the inputs: it is close to
+# $m$ where inputs are frequent. For example, let $m(x) = x^2$, and fit a line to inputs between 0 and 1. We print the
+# root-mean-square distance of the line from $m$ on two intervals:
 
 # %%
 rng = np.random.default_rng(3)
@@ -665,13 +693,14 @@ ax.set(xlabel='x', ylabel='y', xlim=(0, 2))
 label_lines(ax);
 
 # %% [markdown] tags=["caption"]
-# A line fitted on $[0, 1]$ is close to $m(x) = x^2$ there and ever farther from it beyond. Where the inputs lie decides
-# which line is best.
+# The line was fitted to the grey points, whose inputs lie between 0 and 1. There it is close to $m(x) = x^2$. For larger $x$,
+# where there were no points, it is far from $m$.
 
 # %% [markdown]
-# To imitate new patients, we hold out a quarter of the real ones, fit on the rest, and predict the held-out quarter. We do
-# this for 100 random splits. The reference is the model without any feature: its best bias is the mean of the
-# training targets.
+# Now back to the patients. We have no new patients, so we hold out a quarter of the 442, chosen at random. We fit the model to
+# the others and predict the held-out patients. The error is the root of the mean squared residual, in points. We repeat this
+# for 100 random splits and print the mean error ± its standard deviation over the splits. For comparison, the model without
+# any feature predicts the mean of the training targets for all patients:
 
 # %%
 def split(seed):
@@ -691,12 +720,12 @@ errors = {}
 for name, columns in features.items():
     errors[name] = np.array([held_out_error(columns, seed)
                              for seed in range(100)])
-    print(f'{name:10} typical error {errors[name].mean():.1f}'
+    print(f'{name:10} error {errors[name].mean():.1f}'
           f' ± {errors[name].std():.1f}')
 
 # %% [markdown]
-# The typical error is the root of the mean square, and ± is the standard deviation over splits. Some splits
-# hold out patients that are harder to predict, for all models alike. So we compare within each split:
+# In some splits, the held-out patients are hard to predict for all models. Therefore we compare the models within each split.
+# We also compute by which share all ten features reduce the mean squared error:
 
 # %%
 pairs = [('no feature', 'bmi'), ('bmi', 'bmi, bp'), ('bmi, bp', 'all ten')]
@@ -708,32 +737,39 @@ print(f'all ten remove {removed.mean():.2f} ± {removed.std():.2f}'
       ' of the squared error')
 
 # %% [markdown]
-# So a linear model of ten measurements explains about half of the variance, and leaves the other half. How firm are the weights themselves?
-# We look at them over the 100 splits:
+# So the ten features remove about half of the squared error. The other half remains.
+#
+# How much would the weights differ if we had examined 442 other patients? We imitate such patients by the **bootstrap**: we draw
+# 442 times from our patients, with replacement, and fit the model to the patients drawn. We do this 100 times and print the
+# standard deviation of some weights:
 
 # %%
-weights = np.array([least_squares(Z[train], y[train])[0]
-                    for train, _ in map(split, range(100))])  # (100, 10)
-s1, s2 = weights[:, 4], weights[:, 5]
-print(f'correlation of s1 and s2 in patients: {np.corrcoef(Z.T)[4, 5]:.2f}')
-print(f'spread of the weights: bmi {weights[:, 2].std():.1f},'
-      f' s1 {s1.std():.1f}, s2 {s2.std():.1f}, s1 + s2 {(s1 + s2).std():.1f}')
+def resampled_weights(seed):
+    drawn = np.random.default_rng(seed).integers(len(y), size=len(y))
+    return least_squares(Z[drawn], y[drawn])[0]  # (10,)
 
-# %% mystnb={"image": {"alt": "Ten columns of dots, one for each weight, a dot for each split: narrow for age, sex, bmi and bp, very wide for s1 and s2, wide for s3, s4 and s5."}} tags=["hide-input"]
+weights = np.array([resampled_weights(seed) for seed in range(100)])
+s1, s2 = weights[:, 4], weights[:, 5]
+for name, weight in {'bmi': weights[:, 2], 's1': s1, 's2': s2,
+                     's1 + s2': s1 + s2}.items():
+    print(f'weight of {name:8} standard deviation {weight.std():4.1f}')
+print(f'correlation of s1 and s2 in patients {np.corrcoef(Z.T)[4, 5]:.2f}')
+
+# %% mystnb={"image": {"alt": "Ten columns of dots, one for each weight, a dot for each sample: narrow for age, sex, bmi and bp, very wide for s1 and s2, wide for s3, s4 and s5."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.8))
 spots = np.random.default_rng(0).uniform(-0.25, 0.25, (100, 1)) + np.arange(10)
 ax.plot(spots, weights, '.', color='C0', ms=3, alpha=0.5)
 ax.axhline(0, color=GREY, lw=0.8)
-ax.set(xticks=range(10), xticklabels=names, ylabel='weight per\nstandard deviation', title='Each dot is one split');
+ax.set(xticks=range(10), xticklabels=names, ylabel='weight per\nstandard deviation', title='one dot a bootstrap sample');
 
 # %% [markdown] tags=["caption"]
-# Over 100 splits the weight of the body mass index is firm, while those of s1 and s2, two features with a correlation of
-# 0.90, sway widely.
+# The ten weights in 100 bootstrap samples. The weight of the body mass index changes little from sample to sample. The weights of
+# `s1` and `s2`, two features with a correlation of 0.90, change much.
 
 # %% [markdown]
-# The features s1 and s2 are total and LDL cholesterol. They rise and fall together, so a larger weight of one can be
-# offset by a smaller weight of the other, and their sum is much steadier. A good prediction does not make
-# each weight meaningful. [Ridge regression](ridge_regression.ipynb) keeps such weights small.
+# Patients with much total cholesterol (`s1`) mostly have much LDL cholesterol (`s2`), too. Therefore a larger weight of one
+# can be offset by a smaller weight of the other. The sum of the two weights changes much less than each of them. So even if
+# a model predicts well, a single weight may mean little. [Ridge regression](ridge_regression.ipynb) keeps such weights small.
 #
 # ```{exercise} ★★ Experiment: do more features help?
 # :label: linear_regression-noise
@@ -842,8 +878,9 @@ verify(
 # %% [markdown]
 # ## Outliers: one bad label can turn the line
 #
-# Squares make large residuals expensive, and the fit goes a long way to avoid them. Here are 21 points near a rising line, and one
-# label that was mistyped:
+# The largest residuals have the largest influence on the best line, even if they come from mistakes. Here are 21 points near a
+# rising line. In a second copy of the labels, one label is wrong: it is 25 too small. We fit lines to both copies, first by
+# least squares and then by least **absolute values**, which minimizes the sum of $|\hat{y} - y|$:
 
 # %%
 rng = np.random.default_rng(4)
@@ -878,16 +915,16 @@ ax.set(xlabel='x', ylabel='y', xlim=(0, 10.2))
 label_lines(ax);
 
 # %% [markdown] tags=["caption"]
-# One bad label turns the slope of least squares from rising to falling. The fit by absolute values keeps to the line of the
-# other twenty points.
+# The arrow shows how the wrong label was moved. The least-squares line of the good labels (dashed) rises. With the wrong
+# label, the least-squares line falls, but the line of least absolute values stays with the other twenty points.
 
 # %% [markdown]
 # (dl.loss.outliers)=
-# We can compute the pull of a single label. By the normal equations the slope is $w^* = \sum_i (x_i - \bar{x})\, y_i / S$ with
-# $S = \sum_i (x_i - \bar{x})^2$, which is linear in the labels. Moving $y_i$ by $\delta$ moves the slope by exactly
-# $\delta\, (x_i - \bar{x}) / S$: in proportion, without bound, unless $x_i = \bar{x}$. Least **absolute values**, on the other hand,
-# pull with the same force at every distance. A label may move as far as it likes: as long as it stays on its side of the line, the line
-# remains a best one.
+# How far can one label move the line? Let $\bar{x}$ be the mean of all $x_i$, and $S = \sum_i (x_i - \bar{x})^2$. By the normal
+# equations, the least-squares slope is $w^* = \sum_i (x_i - \bar{x})\, y_i / S$. If $y_i$ moves by $\delta$, the slope moves by
+# $\delta\, (x_i - \bar{x}) / S$. This is proportional to $\delta$. So one wrong label can give the line any slope, unless
+# $x_i = \bar{x}$. With absolute values, only the signs of the residuals matter. A label may move by any distance: as long as it
+# stays on the same side of the line, the line remains a best one.
 #
 # ```{prf:proof}
 # :class: dropdown
@@ -900,7 +937,7 @@ label_lines(ax);
 # signs of the residuals enter, not their sizes.
 # ```
 #
-# This does not cure everything. A wrong *feature* is a long lever, and both fits follow it:
+# Absolute values do not protect the line from a wrong *feature*. If we add 300 to one $x_i$, both slopes become nearly zero:
 
 # %%
 far = x.copy()
@@ -911,9 +948,10 @@ print(f'one bad feature: slope by squares {w_squares:.4f},'
       f' by absolute values {w_absolute:.4f}')
 
 # %% [markdown]
-# How much does this matter for the patients? Suppose that the decimal point was shifted in a few of the 332 training
-# labels, so that they are ten times too large. The labels of the held-out patients stay as they are. The error is now the mean absolute
-# one, in 20 splits:
+# How much do wrong labels matter for the patients? Suppose that in a few of the 332 training labels the decimal point was
+# shifted, so that these labels are ten times too large. The labels of the held-out patients remain right. The error is now the
+# mean absolute residual, in points, averaged over 20 splits. The model without features predicts the mean of
+# the training labels:
 
 # %%
 def held_out_distances(wrong, seed):  # no feature, squares, absolute values
@@ -943,13 +981,13 @@ ax.set(xlabel='bad labels among 332', ylabel='mean absolute error', ylim=(0, Non
 label_lines(ax);
 
 # %% [markdown] tags=["caption"]
-# With ten bad labels in 332, squares predict worse than the mean does with none. Absolute values keep an error of about 46
-# even with 33. Bands hold the middle 16 of 20 splits.
+# The error on held-out patients, as a mean over 20 splits. The bands contain the middle 16 splits. With absolute values the
+# error stays near 46, even with 33 bad labels. With squares it grows.
 
 # %% [markdown]
-# With clean labels, squares are slightly ahead. With ten bad labels, three in a hundred, they do no better than the
-# mean did with clean ones, and absolute values are better in every split. Squares are made for noise in which
-# outliers hardly ever occur.
+# With clean labels, squares have a slightly smaller error than absolute values. With ten bad labels, three in a hundred, their
+# error is 70.3. This is more than 66.4, the error of the mean of clean labels. The error of absolute values is smaller in
+# every split. So use squares only if outliers hardly ever occur.
 #
 # ```{exercise} ★★ Program: how bad must one label be?
 # :label: linear_regression-flip
@@ -1133,11 +1171,11 @@ verify(
 # %% [markdown]
 # ## Summary
 #
-# A linear model predicts the average outcome by a weighted sum of features, for all examples at once by
-# $\mathbf{X} \mathbf{w} + b \mathbf{1}$. The mean squared loss is least where the normal equations hold, which we
-# solve directly or by gradient descent, and on new examples from the same distribution its best predictor is the conditional
-# mean. For the patients, ten features remove about half of the squared error, ten bad labels in 332 undo the gain, and
-# absolute values keep it.
+# A linear model predicts the average target by a weighted sum of the features plus a bias,
+# $\mathbf{X} \mathbf{w} + b \mathbf{1}$ for all examples at once. The mean squared loss is least where the normal equations hold.
+# We solve these equations directly, or we find the same weights by gradient descent. For the patients, ten features remove
+# about half of the squared error on held-out patients. Ten bad labels in 332 undo this gain if we use squares, but not if we
+# use absolute values.
 #
 # **Further reading.** {cite}`hastie2009elements`, chapter 3, on linear regression and its uses; {cite}`boyd2004convex`,
 # section 6.1, on what different losses do to residuals; {cite}`huber1964robust`, the beginning of robust statistics;
