@@ -38,8 +38,8 @@ test: style unit rules notebooks site site-tests  ## set up and check everything
 lab: .venv/full  ## open the notebooks in JupyterLab
 	$(BIN)/jupyter lab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks  # pairing is set in pyproject.toml, at the root
 
-record: .venv/full  ## execute the notebooks that changed and store their outputs (ALL=1: all; ACCEPT=1: also outputs that changed by themselves)
-	@$(BIN)/python -m nbutils.maintain.record $(if $(ALL),--all) $(if $(ACCEPT),--accept)
+record: .venv/full  ## execute the notebooks that changed and store their outputs (ALL=1: all; ACCEPT=1: also outputs that changed by themselves; PROSE=1: words alone, executing nothing)
+	@$(BIN)/python -m nbutils.maintain.record $(if $(ALL),--all) $(if $(ACCEPT),--accept) $(if $(PROSE),--prose)
 
 seal:  ## list statements and checks that changed alone; ID='a b': show what changed in these, old and new, and seal them again
 	@$(BIN)/python -m nbutils.maintain.seals $(ID)

@@ -1,10 +1,11 @@
-"""Execute notebooks and store their outputs: `python -m nbutils.maintain.record [--all] [--accept] [FILE.py ...]`.
+"""Execute notebooks and store their outputs: `python -m nbutils.maintain.record [--all] [--accept] [--prose] [FILE.py ...]`.
 
 Without files, what changed since it was last recorded on this machine is recorded. Nothing is stored where a cell
 fails or writes to stderr, nor where the outputs are equal to the stored ones within tolerance. What changed in outputs
 is shown, with the caption, the alt text and the sentences that state its old numbers; pictures before and after, and
 their difference, are written to `_build/differences`. Without `--accept`, an output that changed although no code up to
-its cell did is refused: it can only come from a helper, a library or the machine.
+its cell did is refused: it can only come from a helper, a library or the machine. With `--prose` nothing is executed:
+words, tags and alt texts enter the stored notebook, which keeps its outputs, if no code changed.
 """
 import argparse
 import difflib
@@ -52,6 +53,24 @@ def record(path, accept=False):
     changed = '\n'.join([_changes(notebook, stored), *differences])
     _write(target, nbformat.writes(notebook, version=nbformat.NO_CONVERT) + '\n')
     return changed
+
+
+def reworded(path):
+    """Store the words of a `.py` file with the outputs that are stored; gives lines that say what happened.
+
+    Raises Refused where any code differs from the stored one, for then the outputs may, too.
+    """
+    target = path.with_suffix('.ipynb')
+    notebook, stored = notebooks.read(path), _load(target)
+    code = [[c for c in book.cells if c.cell_type == 'code'] for book in (notebook, stored) if book]
+    if len(code) < 2 or [c.source for c in code[0]] != [c.source for c in code[1]]:
+        raise Refused('code changed since it was recorded, not only words: record it without PROSE')
+    for new, old in zip(*code, strict=True):
+        new.outputs, new.execution_count = old.outputs, old.execution_count
+    if _same(notebook, stored):
+        return 'unchanged'
+    _write(target, nbformat.writes(notebook, version=nbformat.NO_CONVERT) + '\n')
+    return 'words changed, outputs kept'
 
 
 def executed(path):
@@ -171,10 +190,10 @@ def _write(target, text):
         raise Refused(f'{target.name} could not be written ({error}); the old one is untouched') from None
 
 
-def _one(path, accept):
+def _one(path, accept, prose):
     start = time.perf_counter()
     try:
-        said, good = record(path, accept), True
+        said, good = reworded(path) if prose else record(path, accept), True
     except Refused as error:
         said, good = f'NOT RECORDED: {error}', False
     except Exception as error:  # the others are recorded all the same
@@ -196,6 +215,7 @@ def main(argv=None):
     parser.add_argument('files', nargs='*', help='.py files of notebooks; without any, those that changed')
     parser.add_argument('--all', action='store_true', help='all notebooks, changed or not')
     parser.add_argument('--accept', action='store_true', help='store outputs that changed by themselves, too')
+    parser.add_argument('--prose', action='store_true', help='take over words, execute nothing; refused where code changed')
     arguments = parser.parse_args(argv)
     todo = _chosen(arguments)
     for path, why in todo.items():
@@ -204,11 +224,12 @@ def main(argv=None):
         print(f'{notebooks.name(path)}: {", ".join(why)}')
     if not todo:
         print('Nothing to record: no notebook changed since it was last recorded (all: make record ALL=1).')
-    if todo and (reason := execute.cold()):
-        print(f'Plain kernels, which take longer: {reason}.')
-    execute.preload(todo)
+    if not arguments.prose:
+        if todo and (reason := execute.cold()):
+            print(f'Plain kernels, which take longer: {reason}.')
+        execute.preload(todo)
     try:
-        failed = record_all(todo, arguments.accept)
+        failed = record_all(todo, arguments.accept, arguments.prose)
     except KeyboardInterrupt:
         print('Stopped. Each stored notebook is whole, old or new; make record goes on with the rest.', file=sys.stderr)
         sys.exit(130)
@@ -216,7 +237,7 @@ def main(argv=None):
         sys.exit(f'{failed} not recorded; mend the cell named above, then make record again')
 
 
-def record_all(todo, accept=False):
+def record_all(todo, accept=False, prose=False):
     """Record notebooks, as many at once as there are processors; gives how many failed.
 
     At Ctrl-C, what is being executed is named and its kernels are killed. Threads, because processes in their place would
@@ -224,12 +245,12 @@ def record_all(todo, accept=False):
     """
     failed, pool = 0, ThreadPoolExecutor(max_workers=min(len(todo), os.cpu_count() or 1) or 1)
     try:
-        for done, job in enumerate(as_completed([pool.submit(_one, p, accept) for p in todo]), 1):
+        for done, job in enumerate(as_completed([pool.submit(_one, p, accept, prose) for p in todo]), 1):
             path, good, said, seconds = job.result()
             first, *more = said.splitlines()
             print(f'[{done}/{len(todo)}] {notebooks.name(path)}: {first} ({seconds:.1f} s)', *more, sep='\n', flush=True)
             failed += not good
-            if good:
+            if good and not prose:  # what was not executed, make test still executes
                 _remember(path)
     except BaseException:
         STOPPED.set()

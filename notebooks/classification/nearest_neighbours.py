@@ -63,8 +63,8 @@ plt.style.use('nbutils.book')
 # %% [markdown]
 # ## k-nearest neighbours: a vote of the most similar examples
 #
-# Our list has 120 wines, the other 58 are to be classified {cite}`aeberhard1994comparative`. How far is the first of them, as a
-# vector of thirteen numbers, from the first wines of the list?
+# Our list has 120 wines, and the other 58 are to be classified {cite}`aeberhard1994comparative`. Each wine is a vector of thirteen
+# numbers. How far is the first wine that is to be classified from the first wines of our list?
 
 # %%
 def split(data, truth, n, seed):  # n for training -> X, y, new, its labels

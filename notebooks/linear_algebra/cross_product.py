@@ -207,7 +207,7 @@ def vee(m):  # back: the vector of a skew matrix
 print(hat(np.array([1, 2, 3])))
 
 # %% [markdown]
-# ```{exercise} ★ Inside or outside?
+# ```{exercise} ★ Program: inside or outside?
 # :label: cross-inside
 # For points of the plane, given as $(x, y, 0)$, the third entry of
 # $(\mathbf{q} - \mathbf{p}) \times (\mathbf{x} - \mathbf{p})$ tells on which side of the line from $\mathbf{p}$ to
@@ -501,7 +501,7 @@ ax.legend();
 # with $\mathbf{c}$ is the volume of the box; the area goes with the sine of the angle.
 
 # %% [markdown]
-# ```{exercise} ★★ How far apart are two lines?
+# ```{exercise} ★★ Pencil: how far apart are two lines?
 # :label: cross-lines
 # Two lines in space, $\mathbf{p} + s\mathbf{u}$ and $\mathbf{q} + t\mathbf{v}$. Derive their distance from the volume of the
 # box that $\mathbf{u}$, $\mathbf{v}$ and $\mathbf{q} - \mathbf{p}$ span, and write `line_distance(p, u, q, v)`. Take care of
@@ -691,6 +691,62 @@ verify(
 )
 
 # %% [markdown]
+# ```{exercise} ★ Experiment: the same factor again and again
+# :label: cross-again
+# Let $\mathbf{u} = (0, 0, 2)^\top$. Begin with $\mathbf{v} = (1, 0, 1)^\top$ and replace $\mathbf{v}$ by
+# $\mathbf{u} \times \mathbf{v}$, four times. Predict the vector that comes out. Then compute it, and explain.
+# ```
+
+# %%
+def predicted_vector():
+    """The vector after four products: a list of three ints, as [1, 0, 1]."""
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def computed_vector():
+    v = np.array([1, 0, 1])
+    for _ in range(4):
+        v = np.cross([0, 0, 2], v)
+    return v.tolist()
+
+grade(predicted_vector, computed_vector, [()])
+
+# %% [markdown]
+# ```{solution-start} cross-again
+# :class: dropdown
+# ```
+# The first product drops the part of $\mathbf{v}$ along $\mathbf{u}$, because that part is parallel to $\mathbf{u}$. What remains is
+# perpendicular to $\mathbf{u}$. Each product turns it by a right angle and makes it $\|\mathbf{u}\| = 2$ times as long. Four right angles
+# are a full turn, and the length grows by $2^4 = 16$. The wrong answers keep the part along $\mathbf{u}$, turn by half a
+# turn only, or forget that $\mathbf{u}$ is not a unit vector.
+
+# %% jupyter={"source_hidden": true}
+def predicted_vector_solution():
+    return [16, 0, 0]
+
+def part_along_kept():
+    return [16, 0, 16]
+
+def half_a_turn():
+    return [-16, 0, 0]
+
+def unit_vector():
+    return [1, 0, 0]
+
+assert grade(predicted_vector_solution, computed_vector, [()])
+assert not grade(part_along_kept, computed_vector, [()])
+assert not grade(half_a_turn, computed_vector, [()])
+assert not grade(unit_vector, computed_vector, [()])
+v = np.array([1, 0, 1])
+for step in range(1, 5):
+    v = np.cross([0, 0, 2], v)
+    print(f'after step {step}:', *v)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
 # ## The wedge product: why the cross product needs three dimensions
 #
 # This section continues [The formula of the cross product](#the-formula-of-the-cross-product).
@@ -767,7 +823,7 @@ turns = ((a, b, c), (b, c, a), (c, a, b))
 print('Jacobi:', not sum(cross_7(x, cross_7(y, z)) for x, y, z in turns).any())
 
 # %% [markdown]
-# ```{exercise} ★★★ Many factors
+# ```{exercise} ★★★ Program: many factors
 # :label: cross-many
 # {prf:ref}`def-cross` works in every dimension if one takes enough factors: let
 # $\mathbf{v}_1 \times \dots \times \mathbf{v}_{n-1}$ be the vector whose dot product with $\mathbf{c}$ is
@@ -956,7 +1012,7 @@ for ax, v, name in ((axes[1], n, 'noon'), (axes[2], -mirrored, 'two errors')):
 # long as all ground is lit, the total is $\mathbf{s}$ times the sum of the area vectors, and that depends on the outline
 # alone.
 #
-# ```{exercise} ★★ A volume from its surface
+# ```{exercise} ★★ Program: a volume from its surface
 # :label: cross-volume
 # The surface of a solid is given as triangles, an array of shape $(m, 3, 3)$, the corners counterclockwise as seen from
 # outside. Write `solid_volume(triangles)`. Hint: each triangle and the origin span a slanted pyramid, whose volume is one

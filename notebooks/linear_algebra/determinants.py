@@ -76,8 +76,8 @@ print(f'area {area(logo):.3f}, after the map {area(A @ logo):.3f},',
 print('1.2 · 1.0 - 0.7 · (-0.3) =', round(1.2 * 1.0 - 0.7 * -0.3, 3))
 
 # %% [markdown]
-# The quotient is the same for every polygon. For a $2 \times 2$ matrix it is the size of $a_{11}a_{22} - a_{12}a_{21}$, the **determinant**, and we shall see
-# why. The determinant can be negative: then the map also mirrors the logo.
+# The quotient is the same for every polygon. For a $2 \times 2$ matrix it is the absolute value of the number $a_{11}a_{22} - a_{12}a_{21}$, which is called
+# the **determinant**, and we shall see why. The determinant can be negative: then the map also mirrors the logo.
 
 # %% mystnb={"image": {"alt": "A letter F in the unit square and four images of it, as the second column turns towards the first and past it. The determinant in the titles goes from 1.37 over 0.77 to 0, where the picture is a line, and to minus 0.79, where the F is mirrored."}} tags=["hide-input"]
 square = np.array([[0, 1, 1, 0], [0, 0, 1, 1]])
@@ -237,7 +237,7 @@ print('determinant of the map of the logo', leibniz(A).round(3))
 # $2 \times 2$ matrix with the determinant $-2$ above it is $9 \cdot (-2) = -18$.
 # :::
 #
-# ```{exercise} ★★ Cramer's rule
+# ```{exercise} ★★ Program: Cramer's rule
 # :label: det-cramer
 # Let $\mathbf{A}\mathbf{x} = \mathbf{b}$, that is, $\mathbf{b} = \sum_j x_j \mathbf{a}_j$. Put $\mathbf{b}$ in place of
 # column $i$ of $\mathbf{A}$, and find what the determinant becomes. Write `cramer(a, b)`, which solves the system by
@@ -381,6 +381,64 @@ verify('the area of each triangle is multiplied by the determinant', lambda seed
 assert leibniz(3 * np.array([[1, 2], [3, 4]])) == -18 and close(leibniz(corner), 1.41)
 
 # %% [markdown]
+# ```{exercise} ★ Experiment: the determinant of coin tosses
+# :label: det-coins
+# Each entry of an $n \times n$ matrix is $1$ or $-1$, as a coin falls. Predict the mean of $(\det \mathbf{A})^2$ over all
+# $2^{n^2}$ such matrices, for $n = 2, 3, 4$. Then count, and explain.
+# ```
+
+# %%
+def predicted_means():
+    """The means for n = 2, 3, 4: a list of three ints.
+
+    If all these determinants were 1 or -1, it would be [1, 1, 1].
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def counted_means():
+    means = []
+    for n in (2, 3, 4):
+        bits = np.arange(2 ** (n * n))[:, None] >> np.arange(n * n) & 1
+        det = np.linalg.det((1.0 - 2 * bits).reshape(-1, n, n))
+        means.append(round(np.mean(det**2)))
+    return means
+
+grade(predicted_means, counted_means, [()])
+
+# %% [markdown]
+# ```{solution-start} det-coins
+# :class: dropdown
+# ```
+# Square the sum over all permutations {eq}`det-leibniz`. A product of two different terms contains some entry once only, so
+# its mean is 0. The square of each of the $n!$ terms is 1. Therefore the mean is $n!$. The wrong answers take the columns to be
+# orthogonal, count the term of the diagonal alone, or let all terms cancel, which is true for the mean of $\det \mathbf{A}$
+# and not for the mean of its square.
+
+# %% jupyter={"source_hidden": true}
+def predicted_means_solution():
+    return [2, 6, 24]
+
+def orthogonal_columns():
+    return [4, 27, 256]
+
+def diagonal_alone():
+    return [1, 1, 1]
+
+def all_cancel():
+    return [0, 0, 0]
+
+assert grade(predicted_means_solution, counted_means, [()])
+assert not grade(orthogonal_columns, counted_means, [()])
+assert not grade(diagonal_alone, counted_means, [()])
+assert not grade(all_cancel, counted_means, [()])
+print('counted for n = 2, 3, 4:', *counted_means())
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
 # ## Determinants as factors of volumes: densities and heights
 #
 # In space, three columns span a slanted box, and the determinant is its volume with a sign. But what about a shape that is no box?
@@ -460,7 +518,7 @@ print(f'area {np.sqrt(np.linalg.det(a.T @ a)):.3f},',
       f'of the lengths {lengths(a).prod():.3f}')
 
 # %% [markdown]
-# ```{exercise} ★★ Pythagoras for areas
+# ```{exercise} ★★ Program: Pythagoras for areas
 # :label: det-pythagoras
 # The square of a length is the sum of the squares of its projections on the axes. Show that the same holds for areas and
 # volumes: $\det(\mathbf{A}^\top\mathbf{A})$ is the sum of $(\det \mathbf{A}_S)^2$ over all choices $S$ of $k$ of the $n$
@@ -682,7 +740,7 @@ def as_if_numbers(A, B, C, D):
     return determinant(A) * determinant(D) - determinant(B) * determinant(C)
 
 # %% [markdown]
-# ```{exercise} ★★★ Whole numbers all the way
+# ```{exercise} ★★★ Program: whole numbers all the way
 # :label: det-bareiss
 # The determinant of whole numbers is whole, but elimination wanders through fractions. Multiply instead of dividing, and
 # replace $a_{ij}$ by $a_{kk} a_{ij} - a_{ik} a_{kj}$ in step $k$: the entries stay whole, but their digits double with every
@@ -713,14 +771,16 @@ def by_fractions(a):
             a[i] = [x - a[i][k] / a[k][k] * y for x, y in zip(a[i], a[k], strict=True)]
     return int(det)
 
-def wholes(n):
-    return lists(integers(-3, 3) | integers(-10**12, 10**12), n * n, n * n).map(
+def wholes(n):  # small ones give pivots of zero
+    entries = integers(-3, 3) | integers(-10**12, 10**12)
+    return (lists(integers(-1, 1), n * n, n * n) | lists(entries, n * n, n * n)).map(
         lambda entries: np.array(entries, object).reshape(n, n))
 
 def same_int(got, want):
     return isinstance(got, int) and got == want
 
-cases = dict(a=integers(1, 5).flatmap(wholes), same=same_int)
+zeros = on(np.zeros((2, 2), int).astype(object))
+cases = dict(a=integers(1, 5).flatmap(wholes) | zeros, same=same_int)
 grade(bareiss, by_fractions, **cases)
 
 # %% [markdown]
@@ -884,7 +944,7 @@ print(f'changed by {2.0 ** (2 - n):.2e}: the determinant falls from '
       f'{determinant(T):g} to {determinant(changed):g}')
 
 # %% [markdown]
-# ```{exercise} ★★ A long memory
+# ```{exercise} ★★ Pencil: a long memory
 # :label: det-ar
 # A series in which each value remembers the one before, with correlation $\rho$, has the covariance matrix with the entries
 # $\rho^{|i - j|}$. Eliminate it by hand (subtract $\rho$ times each row from the next one, starting at the bottom) and write
@@ -1114,7 +1174,7 @@ axes[1, 0].set_title('unmixed');
 # Every model that learns a density by a change of variables has this term. Its derivative, $\mathbf{W}^{-\top}$, is
 # derived in [matrix derivatives](../calculus/matrix_derivatives.ipynb).
 #
-# ```{exercise} ★ The price of volume
+# ```{exercise} ★ Program: the price of volume
 # :label: det-normal
 # Write `log_normal(x, mean, L)`: the logarithm of the density of $\mathbf{m} + \mathbf{L}\mathbf{z}$ at $\mathbf{x}$, where
 # $\mathbf{z}$ is standard normal and $\mathbf{L}$ lower triangular, for any $n$, without forming a determinant.

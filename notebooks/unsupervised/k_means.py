@@ -92,8 +92,9 @@ def cost(x, z, mu):  # (N, D), (N,), (K, D)
 #
 # *Prototypes fixed.* Each point chooses its nearest prototype.
 #
-# *Groups fixed.* The best prototype of a group is its mean. So with the constraint that each point belongs to exactly one group
-# (otherwise $z = 0$ would cost nothing),
+# *Groups fixed.* The best prototype of a group is its mean.
+#
+# Each point must belong to exactly one group, because a point in no group would cost nothing. So with the constraint
 #
 # ```{math}
 # :label: ml.kmeans.constraint

@@ -51,6 +51,30 @@ def test_equal_outputs_are_left_alone(section):
     assert '0.123456' in target.read_text()
 
 
+def test_words_are_taken_over_without_executing(section, monkeypatch):
+    record.record(section)
+    target = section.with_suffix('.ipynb')
+    outputs = [cell.get('outputs') for cell in json.loads(target.read_text())['cells']]
+    monkeypatch.setattr(record, 'Kernel', None)  # an execution would fail
+    section.write_text(GOOD.replace('Title', 'Better title').replace('["hide-input"]', '["hide-cell"]'))
+    assert record.reworded(section) == 'words changed, outputs kept' and record.reworded(section) == 'unchanged'
+    cells = json.loads(target.read_text())['cells']
+    assert cells[0]['source'] == ['# Better title'] and cells[2]['metadata'] == {'tags': ['hide-cell']}
+    assert [cell.get('outputs') for cell in cells] == outputs and [c.get('execution_count') for c in cells] == [None, 1, 2]
+
+
+@pytest.mark.parametrize('old, new', [('x = 0.123456', 'x = 0.2'), ('print(x)\n', 'print(x)\n\n# %%\nx + 1\n')])
+def test_changed_code_is_no_change_of_words(section, old, new):
+    with pytest.raises(record.Refused, match='code changed'):
+        record.reworded(section)  # never recorded
+    record.record(section)
+    before = section.with_suffix('.ipynb').read_bytes()
+    section.write_text(GOOD.replace(old, new))
+    with pytest.raises(record.Refused, match='code changed'):
+        record.reworded(section)
+    assert section.with_suffix('.ipynb').read_bytes() == before
+
+
 HELPED = """# %% [markdown]
 # # Title
 #
