@@ -50,7 +50,7 @@ from scipy.special import expit
 from scipy.stats import zscore
 
 from nbutils import data
-from nbutils.cases import integers, matrices, scalars, seeds, vectors
+from nbutils.cases import integers, matrices, on, scalars, seeds, vectors
 from nbutils.checks import below, close, erratum, grade, holds, verify
 from nbutils.figures import GREY, panels
 
@@ -368,30 +368,35 @@ print(*(f'D = {D}: {share_of_minima(D):.4f}' for D in (1, 2, 3, 4)), sep='; ')
 # there as well {cite}`dauphin2014identifying`.
 
 # %% [markdown]
-# ```{exercise} ★ A fork
+# ```{exercise} ★ Pencil: a fork
 # :label: stationary_points-fork
-# Write `wells(a)`, the stationary points of $\frac14 x^4 - \frac a2 x^2$ in increasing order, for any real $a$. The
-# grader finds the roots of the derivative numerically.
+# Write `wells(a)`, the stationary points of $\frac14 x^4 - \frac a2 x^2$ in increasing order, for any real $a$.
 # ```
 
 # %%
 def wells(a):
+    """The stationary points in increasing order, none twice: a list.
+
+    a: float of any sign. Each point is a float.
+    wells(4.0) is [-2.0, 0.0, 2.0].
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
 def wells_by_roots(a):
-    found = np.roots([1, 0, -a, 0])
+    found = Polynomial([0, -a, 0, 1]).roots()
     return np.unique(found[abs(found.imag) < 1e-9].real.round(9))
 
-forks = [(4.0,), (0.25,), (-1.0,), (2.0,)]
-grade(wells, wells_by_roots, forks, atol=1e-8)
+forks = dict(a=on(4.0, 0.0, -1.0) | scalars())
+grade(wells, wells_by_roots, **forks)
 
 # %% [markdown]
 # ```{solution-start} stationary_points-fork
 # :class: dropdown
 # ```
 # $x^3 - ax = x(x^2 - a)$ vanishes at 0, and for $a > 0$ also at $\pm\sqrt a$. As $a$ passes through zero, one valley
-# turns into a hill between two valleys. Dividing by $x$ first, a popular move, loses the root 0.
+# turns into a hill between two valleys. Dividing by $x$ first, a popular move, loses the root 0. The second wrong answer
+# counts 0 three times at $a = 0$, and the third forgets that the derivative of $x^2$ is $2x$, which cancels the 2.
 
 # %% jupyter={"source_hidden": true}
 def wells_solution(a):
@@ -400,15 +405,23 @@ def wells_solution(a):
 def wells_after_dividing(a):
     return [-(a**0.5), a**0.5] if a > 0 else []
 
-assert grade(wells_solution, wells_by_roots, forks, atol=1e-8)
-assert not grade(wells_after_dividing, wells_by_roots, forks, atol=1e-8)
+def wells_with_zero_thrice(a):
+    return [-(a**0.5), 0, a**0.5] if a >= 0 else [0]
+
+def wells_of_half(a):
+    return wells_solution(a / 2)
+
+assert grade(wells_solution, wells_by_roots, **forks)
+assert not grade(wells_after_dividing, wells_by_roots, **forks)
+assert not grade(wells_with_zero_thrice, wells_by_roots, **forks)
+assert not grade(wells_of_half, wells_by_roots, **forks)
 
 # %% [markdown]
 # ```{solution-end}
 # ```
 
 # %% [markdown]
-# ```{exercise} ★★ Peano's surface
+# ```{exercise} ★★ Pencil: Peano's surface
 # :label: stationary_points-peano
 # Along every straight line through the origin, $f(u, v) = (v - u^2)(v - 3u^2)$ has a local minimum at the origin. Yet the
 # origin is no local minimum. Write `lower_point(r)`, a point $(u, v)$ with $u^2 + v^2 \le r^2$ and $f(u, v) < 0$, for any
@@ -417,36 +430,54 @@ assert not grade(wells_after_dividing, wells_by_roots, forks, atol=1e-8)
 
 # %%
 def lower_point(r):
+    """A point (u, v) that is lower than the origin: a pair of floats.
+
+    r: float > 0, how far from the origin it may lie. Large ones count, too.
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
-def is_lower(answer):  # how an answer is judged
+def is_lower(answer):  # (whether it is near enough, whether it is lower)
     def judged(r):
         u, v = answer(r)
-        return (v - u**2) * (v - 3 * u**2) < 0 and u**2 + v**2 <= r**2
+        return [u**2 + v**2 <= r**2, (v - u**2) * (v - 3 * u**2) < 0]
     return judged
 
-radii = [(1.0,), (0.1,), (1e-3,), (5.0,)]
-grade(is_lower(lower_point), lambda r: True, radii)
+radii = dict(r=on(1.0, 0.001, 25.0) | scalars(0.001, 100))
+grade(is_lower(lower_point), lambda r: [True, True], **radii)
 
 # %% [markdown]
 # ```{solution-start} stationary_points-peano
 # :class: dropdown
 # ```
 # Between the parabolas $v = u^2$ and $v = 3u^2$ the factors have different signs. On $v = 2u^2$ the value is $-u^4$. Take
-# $u = r/(2 + 4r) < \frac14$: then $v = 2u^2 \le u$, and $u^2 + v^2 \le 2u^2 \le r^2/2$. The Hessian is
-# $\operatorname{diag}(0, 2)$, the open case again. Searching along lines, however finely, finds nothing.
+# $u = \frac13 \min(r, 1)$: then $v = 2u^2 < u$, and $u^2 + v^2 < 2u^2 < r^2$. The Hessian is
+# $\operatorname{diag}(0, 2)$, the open case again. Searching along lines, however finely, finds nothing: the first wrong
+# answer does, and the second takes a point on the parabola, where $f = 0$. The third chooses $u = r/6$, which is too far away
+# for large $r$, because $v$ grows like $r^2$, and the fourth does not look at $r$.
 
 # %% jupyter={"source_hidden": true}
 def lower_point_solution(r):
-    u = r / (2 + 4 * r)
+    u = min(r, 1) / 3
     return u, 2 * u**2
 
 def steepest_line(r):
     return 0.0, r / 2
 
-assert grade(is_lower(lower_point_solution), lambda r: True, radii)
-assert not grade(is_lower(steepest_line), lambda r: True, radii)
+def on_the_parabola(r):
+    return min(r, 1) / 3, (min(r, 1) / 3) ** 2
+
+def in_proportion(r):
+    return r / 6, 2 * (r / 6) ** 2
+
+def always_the_same(r):
+    return 0.5, 0.5
+
+assert grade(is_lower(lower_point_solution), lambda r: [True, True], **radii)
+assert not grade(is_lower(steepest_line), lambda r: [True, True], **radii)
+assert not grade(is_lower(on_the_parabola), lambda r: [True, True], **radii)
+assert not grade(is_lower(in_proportion), lambda r: [True, True], **radii)
+assert not grade(is_lower(always_the_same), lambda r: [True, True], **radii)
 
 # %% [markdown]
 # ```{solution-end}
@@ -1056,47 +1087,133 @@ for x in (-10.0, 2.0, 7.0):
     print(f'from {x:5}: distance to the minimum', below(end, 1e-6))
 
 # %% [markdown]
-# ```{exercise} ★★★ Dig the hole
+# ```{exercise} ★★★ Program: dig the hole
 # :label: stationary_points-hole
-# Walks on $x^2/2$ start at the given points and go with $\eta = \frac12$. Write `hidden(starts)`, the centre $c$ of a hole
-# of radius 1 that none of them ever enters, with $|c|$ no larger than twice the largest $|$start$|$. (All starts lie at
-# least 8 from zero, and all are positive.) The grader counts the visitors.
+# Walks on $x^2/2$ with $\eta = \frac12$ start at the given points. Write `hidden(starts)`, the centre $c$ of a hole of radius
+# 1 that none of them ever enters, with $\frac12 m \le |c| \le m$ for the largest $|$start$|$ $m$.
 # ```
 
 # %%
 def hidden(starts):
+    """The centre c of the hole: a float.
+
+    starts: float array (N,), N >= 1, of either sign; the largest |start| is
+    at least 5 N. No walk may come nearer to c than 1.
+    For np.array([8.0]) both 6.0 and -6.0 are right.
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
-def visitors(answer):
+def visitors(answer):  # (whether c is where it should be, how many enter)
     def judged(starts):
-        walks = np.outer(0.5 ** np.arange(60), starts)
+        walks, far = np.outer(0.5 ** np.arange(30), starts), abs(starts).max()
         c = answer(starts)
-        assert abs(c) <= 2 * max(starts), 'too far away'
-        return (abs(walks - c) < 1).any(0).sum()
+        return [far / 2 <= abs(c) <= far, (abs(walks - c) < 1).any(0).sum()]
     return judged
 
-crowds = [([8.0],), ([10.0, 16.5],), ([9.0, 42.0, 100.0],)]
-grade(visitors(hidden), lambda starts: 0, crowds)
+def far_enough(starts):
+    return abs(starts).max() >= 5 * len(starts)
+
+one_side = vectors((2, 8), 1, 99, edges=True).flatmap(
+    lambda starts: on(1, -1).map(lambda side: side * starts))
+both_sides = vectors((1, 6), -60, 60, edges=True)
+crowds = dict(starts=(both_sides | one_side).filter(far_enough))
+behind = [(np.array([-40.0, 30.0, 22.0]),)]  # the mirror image of the safe place
+grade(visitors(hidden), lambda starts: [True, 0], behind, **crowds)
 
 # %% [markdown]
 # ```{solution-start} stationary_points-hole
 # :class: dropdown
 # ```
-# The walks halve their distance to zero and never change sides, so $c = -2$ is safe; so is any place beyond the largest
-# start, by 1 or more. The mean of the starts, which looks lonely, may lie on somebody's way: for a single start it is the
-# start itself, and the hole around the mean of 9, 42 and 100, a little above 50, catches the first step from 100. No finite
-# budget of starts protects from an adversary who knows them, which is one more reason to draw them at random.
+# The walks halve their distance to zero and never change sides. On the side of the start that is farthest, both ends of the
+# interval from $\frac12 m$ to $m$ are visited, and each other walk comes there once at most. So $N$ walks leave at most $N$
+# gaps, and the widest is at least $\frac{m}{2N} \ge \frac52$ long: its middle is safe. The other side, the first wrong answer, is
+# safe only if nobody starts there. The mean of the starts may lie on somebody's way, and the middle of the gap between the
+# two farthest starts forgets that starts from further out come by. No finite budget of starts protects from an adversary
+# who knows them, which is one more reason to draw them at random.
 
 # %% jupyter={"source_hidden": true}
 def hidden_solution(starts):
-    return -2.0
+    side = np.sign(starts[abs(starts).argmax()])
+    own = side * starts[side * starts > 0]
+    far = own.max()
+    steps = np.outer(0.5 ** np.arange(30), own)
+    met = np.sort(steps[(steps >= far / 2) & (steps <= far)])
+    widest = np.diff(met).argmax()
+    return side * (met[widest] + met[widest + 1]) / 2
 
-def hidden_in_the_middle(starts):
-    return sum(starts) / len(starts)
+def hidden_on_the_other_side(starts):
+    return -0.75 * starts[abs(starts).argmax()]
 
-assert grade(visitors(hidden_solution), lambda starts: 0, crowds)
-assert not grade(visitors(hidden_in_the_middle), lambda starts: 0, crowds)
+def hidden_in_the_mean(starts):
+    return starts.mean()
+
+def hidden_between_starts(starts):
+    far = np.sort(abs(starts))
+    return (far[-1] + max(far[-1] / 2, *far[:-1])) / 2 if len(far) > 1 else 0.75 * far[0]
+
+assert grade(visitors(hidden_solution), lambda starts: [True, 0], behind, **crowds)
+assert not grade(visitors(hidden_on_the_other_side), lambda starts: [True, 0], behind, **crowds)
+assert not grade(visitors(hidden_in_the_mean), lambda starts: [True, 0], behind, **crowds)
+assert not grade(visitors(hidden_between_starts), lambda starts: [True, 0], behind, **crowds)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ```{exercise} ★★ Experiment: a longer chain
+# :label: stationary_points-chain
+# A chain of $n$ neurons has the loss $(w_1 \cdots w_n - 1)^2$. Start all weights at $\delta$, with $\eta = 0.05$. The steps
+# until the loss is $\frac12$ grow about as $\delta^{-k}$. Predict the whole number $k$ for $n = 2, 3, 4$ (0 for a
+# logarithm). Then measure, at $\delta = 0.04$ and $0.02$.
+# ```
+
+# %%
+def exponents():
+    """The whole numbers k for n = 2, 3 and 4: a list.
+
+    For example [1, 1, 1] where all three plateaus grow as 1 / delta.
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def steps_of_chain(n, delta):  # all weights stay equal
+    w, step = delta, 0
+    while (w**n - 1) ** 2 > 0.5:
+        w, step = w - 0.05 * 2 * (w**n - 1) * w ** (n - 1), step + 1
+    return step
+
+counts = {n: [steps_of_chain(n, delta) for delta in (0.04, 0.02)]
+          for n in (2, 3, 4)}
+
+def is_measured(ks):
+    if len(ks) != 3:
+        raise ValueError('give three whole numbers')
+    for k, (n, (near, far)) in zip(ks, counts.items()):
+        if k != round(np.log2(far / near)):
+            raise ValueError(f'n = {n} is measured otherwise: try it')
+    return True
+
+grade(lambda: is_measured(exponents()), lambda: True, [()])
+
+# %% [markdown]
+# ```{solution-start} stationary_points-chain
+# :class: dropdown
+# ```
+# As long as the weights are small, each step adds $2 \eta w^{n-1}$ to each. For $n = 2$ this is a constant *factor*, and the
+# number of steps is a logarithm. From $n = 3$ on the Hessian at the origin is zero: the test leaves it open, and the saddle
+# is flatter. Then $\dot w = 2 w^{n-1}$ needs the time $\delta^{-(n-2)} / (2 (n - 2))$ to grow up, so $k = n - 2$. Deep
+# networks that start too small hardly start at all.
+
+# %% jupyter={"source_hidden": true}
+for n, (near, far) in counts.items():
+    print(f'n = {n}: {near:5} steps from 0.04, {far:5} from 0.02')
+assert grade(lambda: is_measured([0, 1, 2]), lambda: True, [()])
+assert not grade(lambda: is_measured([0, 0, 0]), lambda: True, [()])
+assert not grade(lambda: is_measured([1, 1, 1]), lambda: True, [()])
+assert not grade(lambda: is_measured([1, 2, 3]), lambda: True, [()])
+assert not grade(lambda: is_measured([0, 1]), lambda: True, [()])
 
 # %% [markdown]
 # ```{solution-end}
@@ -1328,24 +1445,49 @@ for name, end in (('plain', plain), ('safe', safe)):
           f'value {camel(end).round(3) + 0}')
 
 # %% [markdown]
-# ```{exercise} ★★ Division without dividing
+# ```{exercise} ★★ Program: division without dividing
 # :label: stationary_points-reciprocal
 # Some early computers could multiply but not divide. They found $1/a$, $a > 0$, as the root of $1/x - a$ by Newton's method,
 # in which the division cancels. Write `reciprocal(a, x, T)`: $T$ steps from $x$, with additions and multiplications only.
-# The grader uses scipy's Newton method on $1/x - a$.
 # ```
 
 # %%
 def reciprocal(a, x, T):
+    """What Newton's method on 1/x - a makes of x in T steps: a number.
+
+    a: number > 0. x: number between 0 and 2 / a. T: int >= 0.
+    a and x can be added, subtracted and multiplied, and nothing else.
+    reciprocal(4.0, 0.125, 1) is 0.1875.
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
-def reciprocal_by_scipy(a, x, T):
-    return scipy_newton(lambda x: 1 / x - a, x, lambda x: -1 / x**2,
-                        maxiter=T, tol=1e-300, disp=False)
+class Undivided(float):  # a number of a machine that cannot divide
+    pass
 
-quotients = [(3.0, 0.2, 1), (3.0, 0.1, 4), (0.7, 1.0, 3), (7.0, 0.2, 2)]
-grade(reciprocal, reciprocal_by_scipy, quotients)
+def kept(name):
+    def operation(*numbers):
+        return Undivided(getattr(float, name)(*map(float, numbers)))
+    return operation
+
+def refused(*_):
+    raise TypeError('this machine cannot divide')
+
+for name in 'add', 'radd', 'sub', 'rsub', 'mul', 'rmul', 'neg', 'pos':
+    setattr(Undivided, f'__{name}__', kept(f'__{name}__'))
+for name in 'truediv', 'rtruediv', 'floordiv', 'rfloordiv', 'pow', 'rpow':
+    setattr(Undivided, f'__{name}__', refused)
+
+def by_the_error(a, x, T):  # 1 - a x is squared at each step
+    return (1 - (1 - float(a) * float(x)) ** 2**T) / float(a)
+
+quotients = dict(
+    a=(on(1.0, 4.0) | scalars(0.1, 9)).map(Undivided),
+    x=lambda a: (on(0.5, 1.0) | scalars(0.02, 1.98)).map(
+        lambda s: Undivided(s / float(a))),
+    T=on(1, 0) | integers(0, 6),
+)
+grade(reciprocal, by_the_error, **quotients)
 
 # %% [markdown]
 # ```{solution-start} stationary_points-reciprocal
@@ -1353,7 +1495,8 @@ grade(reciprocal, reciprocal_by_scipy, quotients)
 # ```
 # $x - \frac{1/x - a}{-1/x^2} = x + x - ax^2 = x(2 - ax)$. With $e = 1 - ax$ the new error is
 # $1 - ax(2 - ax) = (1 - ax)^2 = e^2$: squared exactly, from any $x$ between $0$ and $2/a$. Stepping by the error itself,
-# $x + x_0(1 - ax)$ with a fixed $x_0$, looks alike and gains only a constant factor at each step.
+# $x + x_0(1 - ax)$ with a fixed $x_0$, looks alike and gains only a constant factor at each step. The second wrong answer
+# takes one step more, the third has the wrong sign in the derivative, and the fourth divides.
 
 # %% jupyter={"source_hidden": true}
 def reciprocal_solution(a, x, T):
@@ -1367,8 +1510,24 @@ def reciprocal_fixed(a, x, T):
         x = x + first * (1 - a * x)
     return x
 
-assert grade(reciprocal_solution, reciprocal_by_scipy, quotients)
-assert not grade(reciprocal_fixed, reciprocal_by_scipy, quotients)
+def reciprocal_late(a, x, T):
+    return reciprocal_solution(a, x, T + 1)
+
+def reciprocal_uphill(a, x, T):
+    for _ in range(T):
+        x = a * x * x
+    return x
+
+def reciprocal_dividing(a, x, T):
+    for _ in range(T):
+        x = x - (1 / x - a) / (-1 / (x * x))
+    return x
+
+assert grade(reciprocal_solution, by_the_error, **quotients)
+assert not grade(reciprocal_fixed, by_the_error, **quotients)
+assert not grade(reciprocal_late, by_the_error, **quotients)
+assert not grade(reciprocal_uphill, by_the_error, **quotients)
+assert not grade(reciprocal_dividing, by_the_error, **quotients)
 
 # %% [markdown]
 # ```{solution-end}
