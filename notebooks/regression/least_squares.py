@@ -45,6 +45,7 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
 
 # %% tags=["hide-input"]
 from itertools import combinations_with_replacement
+from unittest import mock
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -55,7 +56,7 @@ from scipy.sparse.linalg import lsqr
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import mean_squared_error
 
-from nbutils.cases import seeds
+from nbutils.cases import integers, matrices, on, scalars, seeds, square_matrices, vectors
 from nbutils.checks import between, close, grade, holds, verify
 from nbutils.data import diabetes, digits
 from nbutils.figures import GREY, panels
@@ -228,17 +229,24 @@ P = X @ np.linalg.inv(X.T @ X) @ X.T
 print('pull of each example:', np.diag(P).round(3), f' sum {P.trace():.2f}')
 
 # %% [markdown]
-# ```{exercise} ★★ One more measurement
+# ```{exercise} ★★ Pencil: one more measurement
 # :label: ls-recursive
 # A sensor delivers one row $(\mathbf{x}, y)$ after the other, and the fit shall be up to date without being done anew. Keep
 # $\mathbf{C} = (\mathbf{X}^\top\mathbf{X})^{-1}$ and the current $\mathbf{w}$. Check the formula of Sherman and Morrison,
 # $(\mathbf{G} + \mathbf{x}\mathbf{x}^\top)^{-1} = \mathbf{C} - \mathbf{C}\mathbf{x}\mathbf{x}^\top\mathbf{C} / (1 +
 # \mathbf{x}^\top\mathbf{C}\mathbf{x})$ for $\mathbf{C} = \mathbf{G}^{-1}$, by multiplying out, and derive
-# the update of $\mathbf{w}$. Write `updated(w, C, x, y)`, which returns the new weights and costs of the order of $D^2$.
+# the update of $\mathbf{w}$. Write `updated(w, C, x, y)`, the new weights, without inverting or solving anything.
 # ```
 
 # %%
 def updated(w, C, x, y):
+    """The weights after one more measurement: float array (D,).
+
+    w: float array (D,), the weights so far. C: float array (D, D), the
+    inverse of the Gram matrix so far. x: float array (D,). y: float.
+    No function of numpy.linalg or scipy.linalg may be called.
+    updated(np.zeros(1), np.ones((1, 1)), np.ones(1), 4.0) is [2.0].
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
@@ -246,11 +254,16 @@ def anew(w, C, x, y):
     G = np.linalg.inv(C)
     return np.linalg.solve(G + np.outer(x, x), G @ w + y * x)
 
-rls_rng = np.random.default_rng(1)
-rls_roots = [rls_rng.normal(size=(d + 3, d)) for d in (1, 2, 4)]
-rls_cases = [(rls_rng.normal(size=A.shape[1]), np.linalg.inv(A.T @ A),
-              rls_rng.normal(size=A.shape[1]), 2.5) for A in rls_roots]
-grade(updated, anew, rls_cases)
+rls_cases = dict(
+    w=lambda C: vectors(len(C), edges=True),
+    C=square_matrices((1, 3), -2, 2, edges=True).map(
+        lambda a: a.T @ a + 0.25 * np.eye(len(a))),
+    x=lambda C: vectors(len(C), -3, 3, edges=True), y=on(0.0, 1.0) | scalars(),
+    tries=60,
+)
+library = [f'{home}.{name}' for home in ('numpy.linalg', 'scipy.linalg')
+           for name in ('inv', 'pinv', 'solve', 'lstsq', 'svd', 'cholesky', 'eigh', 'qr')]
+grade(updated, anew, **rls_cases, without=library)
 
 # %% [markdown]
 # ```{solution-start} ls-recursive
@@ -261,7 +274,9 @@ grade(updated, anew, rls_cases)
 # \mathbf{x}\mathbf{x}^\top)(\mathbf{w}' - \mathbf{w}) = \mathbf{x}\,(y - \mathbf{x}^\top\mathbf{w})$, and Sherman and
 # Morrison turn $(\mathbf{G} + \mathbf{x}\mathbf{x}^\top)^{-1}\mathbf{x}$ into $\mathbf{C}\mathbf{x} / (1 +
 # \mathbf{x}^\top\mathbf{C}\mathbf{x})$. So the weights move along $\mathbf{C}\mathbf{x}$, in proportion to how badly the new
-# measurement was predicted. The wrong answer forgets the denominator and overshoots.
+# measurement was predicted. This costs of the order of $D^2$ operations. The first wrong answer forgets the denominator and
+# overshoots, the second steps along the gradient $\mathbf{x}$, as if $\mathbf{C}$ were the identity, and the third forgets
+# what was predicted already. The fourth solves anew, at the cost of $D^3$.
 
 # %% jupyter={"source_hidden": true}
 def updated_solution(w, C, x, y):
@@ -270,8 +285,21 @@ def updated_solution(w, C, x, y):
 def overshoots(w, C, x, y):
     return w + C @ x * (y - x @ w)
 
-assert grade(updated_solution, anew, rls_cases)
-assert not grade(overshoots, anew, rls_cases)
+def along_the_gradient(w, C, x, y):
+    return w + x * (y - x @ w) / (1 + x @ x)
+
+def without_prediction(w, C, x, y):
+    return w + C @ x * y / (1 + x @ C @ x)
+
+def solves_anew(w, C, x, y):
+    G = np.linalg.inv(C)
+    return np.linalg.solve(G + np.outer(x, x), G @ w + y * x)
+
+assert grade(updated_solution, anew, **rls_cases, without=library)
+assert not grade(overshoots, anew, **rls_cases, without=library)
+assert not grade(along_the_gradient, anew, **rls_cases, without=library)
+assert not grade(without_prediction, anew, **rls_cases, without=library)
+assert not grade(solves_anew, anew, **rls_cases, without=library)
 
 # %% [markdown]
 # ```{solution-end}
@@ -626,26 +654,42 @@ ax.legend(loc='center left', bbox_to_anchor=(1, 0.5));
 # zero that is the shortest.
 
 # %% [markdown]
-# ```{exercise} ★ How much loss can still be saved?
+# ```{exercise} ★ Program: how much loss can still be saved?
 # :label: ls-excess
 # A colleague proposes weights $\mathbf{w}$. By how much does their loss exceed the least possible one? Write
 # `excess(X, y, w)` that gives $L(\mathbf{w}) - \min L$ without solving for the minimizer and without subtracting two losses,
-# for $\mathbf{X}$ with independent columns.
+# which may be large and nearly equal.
 # ```
 
 # %%
 def excess(X, y, w):
+    """By how much the loss of w exceeds the least one: a float.
+
+    X: float array (N, D) with independent columns, N >= D. y: float array
+    (N,), possibly with entries as large as 1e8. w: float array (D,).
+    np.linalg.qr may be called, nothing that solves, inverts or has an SVD.
+    excess(np.eye(2), np.array([1.0, 0.0]), np.zeros(2)) is 0.25.
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
-def by_two_losses(X, y, w):
-    f = lambda w: ((y - X @ w) ** 2).mean() / 2
-    return f(w) - f(np.linalg.lstsq(X, y)[0])
+def by_the_way_back(X, y, w):  # how far from the minimizer, seen by the loss
+    return ((X @ (w - np.linalg.lstsq(X, y)[0])) ** 2).sum() / (2 * len(y))
 
-excess_rng = np.random.default_rng(2)
-excess_cases = [(excess_rng.normal(size=(n, 3)), excess_rng.normal(size=n),
-                 excess_rng.normal(size=3)) for n in (4, 9, 30)]
-grade(excess, by_two_losses, excess_cases)
+def independent(X):
+    return norm(X, -2) > 0.01 * norm(X, 2) > 0.01
+
+excess_cases = dict(
+    X=integers(1, 3).flatmap(lambda d: matrices((d, 5), d, edges=True)).filter(independent),
+    y=lambda X: vectors(len(X), edges=True),
+    w=lambda X: vectors(X.shape[1], edges=True),
+)
+far_off = [(np.array([[1.0], [0.0]]), np.array([1.0, 1e8]), np.zeros(1))]
+solving = [f'{home}.{name}' for home in ('numpy.linalg', 'scipy.linalg')
+           for name in ('inv', 'pinv', 'solve', 'lstsq', 'svd')]
+solving += ['scipy.linalg.solve_triangular']
+excess_cases = dict(excess_cases, without=solving, tries=60)
+grade(excess, by_the_way_back, far_off, **excess_cases)
 
 # %% [markdown]
 # ```{solution-start} ls-excess
@@ -654,8 +698,9 @@ grade(excess, by_two_losses, excess_cases)
 # Pythagoras: $\|\mathbf{y} - \mathbf{X}\mathbf{w}\|^2 = \|\mathbf{y} - \mathbf{P}\mathbf{y}\|^2 + \|\mathbf{P}\mathbf{y} -
 # \mathbf{X}\mathbf{w}\|^2$. The second part is the excess, and $\mathbf{P}\mathbf{y} - \mathbf{X}\mathbf{w} =
 # \mathbf{P}(\mathbf{y} - \mathbf{X}\mathbf{w}) = \mathbf{Q}\mathbf{Q}^\top\mathbf{r}$ has the length of
-# $\mathbf{Q}^\top\mathbf{r}$. What can still be explained is the part of the residual that lies in the plane. The wrong
-# answer uses the columns of $\mathbf{X}$ as if they were orthonormal.
+# $\mathbf{Q}^\top\mathbf{r}$. What can still be explained is the part of the residual that lies in the plane. The first wrong
+# answer uses the columns of $\mathbf{X}$ as if they were orthonormal, and the second forgets to divide by $2N$. The third
+# subtracts two losses: if both are enormous, nothing of the difference is left. The fourth solves.
 
 # %% jupyter={"source_hidden": true}
 def excess_solution(X, y, w):
@@ -665,33 +710,62 @@ def excess_solution(X, y, w):
 def slanted(X, y, w):
     return ((X.T @ (y - X @ w)) ** 2).sum() / (2 * len(y))
 
-assert grade(excess_solution, by_two_losses, excess_cases)
-assert not grade(slanted, by_two_losses, excess_cases)
+def sum_of_squares(X, y, w):
+    return 2 * len(y) * excess_solution(X, y, w)
+
+def two_losses(X, y, w):
+    Q, _ = np.linalg.qr(X)
+    rest = y - Q @ (Q.T @ y)
+    return (((y - X @ w) ** 2).mean() - (rest**2).mean()) / 2
+
+def by_solving(X, y, w):
+    return ((X @ (w - lstsq(X, y)[0])) ** 2).mean() / 2
+
+assert grade(excess_solution, by_the_way_back, far_off, **excess_cases)
+assert not grade(slanted, by_the_way_back, far_off, **excess_cases)
+assert not grade(sum_of_squares, by_the_way_back, far_off, **excess_cases)
+assert not grade(two_losses, by_the_way_back, far_off, **excess_cases)
+assert not grade(by_solving, by_the_way_back, far_off, **excess_cases)
 
 # %% [markdown]
 # ```{solution-end}
 # ```
 
 # %% [markdown]
-# ```{exercise} ★★ The shortest interpolant
+# ```{exercise} ★★ Program: the shortest interpolant
 # :label: ls-shortest
 # Let $\mathbf{X}$ be wide ($N < D$) with independent rows. Show that the shortest $\mathbf{w}$ with $\mathbf{X}\mathbf{w} =
 # \mathbf{y}$ is $\mathbf{X}^\top\mathbf{a}$ for some $\mathbf{a}$, and write `shortest_interpolant(X, y)` by a QR
-# decomposition of $\mathbf{X}^\top$, without forming a Gram matrix.
+# decomposition of $\mathbf{X}^\top$. The Gram matrix would lose too many digits if rows are nearly dependent.
 # ```
 
 # %%
 def shortest_interpolant(X, y):
+    """The shortest w with X w = y: float array (D,).
+
+    X: float array (N, D), N < D, with independent rows, its condition
+    number up to 1e7. y: float array (N,). No pseudoinverse, least squares
+    or SVD of a library may be called.
+    shortest_interpolant(np.array([[3.0, 4.0]]), np.array([5.0])) is
+    [0.6, 0.8].
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
 def by_pseudoinverse(X, y):
     return np.linalg.pinv(X) @ y
 
-wide_rng = np.random.default_rng(3)
-wide_cases = [(wide_rng.normal(size=(n, d)), wide_rng.normal(size=n))
-              for n, d in ((1, 2), (2, 5), (4, 6))]
-grade(shortest_interpolant, by_pseudoinverse, wide_cases)
+def well_apart(X):
+    return norm(X, -2) > 0.01 * norm(X, 2) > 0.01
+
+wide_cases = dict(
+    X=integers(1, 3).flatmap(lambda n: matrices(n, (n + 1, 5), edges=True)).filter(well_apart),
+    y=lambda X: vectors(len(X), edges=True),
+    without=[f'{home}.{name}' for home in ('numpy.linalg', 'scipy.linalg')
+             for name in ('pinv', 'lstsq', 'svd')], tries=60,
+)
+close_rows = [(np.array([[1.0, 2.0, 0.0], [1.0, 2.0, 1e-6]]), np.array([1.0, -1.0]))]
+grade(shortest_interpolant, by_pseudoinverse, close_rows, **wide_cases)
 
 # %% [markdown]
 # ```{solution-start} ls-shortest
@@ -701,7 +775,9 @@ grade(shortest_interpolant, by_pseudoinverse, wide_cases)
 # $\mathbf{X}\mathbf{w}$ and by Pythagoras only adds length, so it is zero in the shortest: $\mathbf{w} =
 # \mathbf{X}^\top\mathbf{a}$. With $\mathbf{X}^\top = \mathbf{Q}\mathbf{R}$ the rows are spanned by $\mathbf{Q}$; put
 # $\mathbf{w} = \mathbf{Q}\mathbf{c}$, and $\mathbf{y} = \mathbf{R}^\top\mathbf{Q}^\top\mathbf{Q}\mathbf{c} =
-# \mathbf{R}^\top\mathbf{c}$. The wrong answer interpolates with the first $N$ columns alone.
+# \mathbf{R}^\top\mathbf{c}$. The first wrong answer interpolates with the first $N$ columns alone, the second forgets to
+# transpose $\mathbf{R}$, and the third forms the Gram matrix and loses all digits when two rows differ by $10^{-6}$. The
+# fourth lets a library do it.
 
 # %% jupyter={"source_hidden": true}
 def shortest_interpolant_solution(X, y):
@@ -712,8 +788,21 @@ def first_columns(X, y):
     w = np.linalg.solve(X[:, :len(y)], y)
     return np.append(w, np.zeros(X.shape[1] - len(y)))
 
-assert grade(shortest_interpolant_solution, by_pseudoinverse, wide_cases)
-assert not grade(first_columns, by_pseudoinverse, wide_cases)
+def not_transposed(X, y):
+    Q, R = np.linalg.qr(X.T)
+    return Q @ solve_triangular(R, y)
+
+def by_gram_matrix(X, y):
+    return X.T @ np.linalg.solve(X @ X.T, y)
+
+def by_library(X, y):
+    return lstsq(X, y)[0]
+
+assert grade(shortest_interpolant_solution, by_pseudoinverse, close_rows, **wide_cases)
+assert not grade(first_columns, by_pseudoinverse, close_rows, **wide_cases)
+assert not grade(not_transposed, by_pseudoinverse, close_rows, **wide_cases)
+assert not grade(by_gram_matrix, by_pseudoinverse, close_rows, **wide_cases)
+assert not grade(by_library, by_pseudoinverse, close_rows, **wide_cases)
 
 # %% [markdown]
 # ```{solution-end}
@@ -1055,7 +1144,7 @@ right.legend();
 # Stopping early is better than solving exactly in most splits, though no penalty was ever written down. It acts like one;
 # *ridge regression* is the usual penalty. It does not beat the ten plain columns here, because the products tell little.
 #
-# ```{exercise} ★★★ Conjugate gradients with a random preconditioner
+# ```{exercise} ★★★ Program: conjugate gradients with a random preconditioner
 # :label: ls-sketch
 # With $\kappa = 10^6$ the bound allows CGLS millions of steps, and because of rounding it does not arrive after $D$ steps;
 # on the problems below sixty are far too few. Change the variables: if $\mathbf{R}$ is triangular and
@@ -1067,17 +1156,46 @@ right.legend();
 
 # %%
 def sketched(X, y):
+    """Weights of least squares: float array (D,).
+
+    X: float array (N, D), N much larger than D, its condition number up to
+    1e6. y: float array (N,). At most 60 steps of CGLS; np.linalg.qr of
+    matrices with at most 5 D rows, and no other decomposition. The
+    predictions X w are to be right to six digits.
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
-def predictions_of(solve):  # the weights themselves are not so well determined
-    return lambda X, y: X @ solve(X, y)
+whole_qr = np.linalg.qr
 
-sketch_cases = [random_problem(k, 1e6, N=300, D=20) for k in range(3)]
-for X, y in [random_problem(k, 1e6, N=300, D=20) for k in range(3)]:
-    X[:-1, -1] = 0  # only the last row knows this weight
-    sketch_cases.append((X, y))
-grade(predictions_of(sketched), predictions_of(by_qr), sketch_cases)
+def small_qr(A, *args, **keywords):
+    if len(A) > 5 * A.shape[1]:
+        raise ValueError('this QR decomposition is as expensive as the solution')
+    return whole_qr(A, *args, **keywords)
+
+def predictions_of(solve):  # the weights themselves are not so well determined
+    def predictions(X, y):
+        with mock.patch.object(np.linalg, 'qr', small_qr):
+            return X @ solve(X, y)
+    return predictions
+
+def right_predictions(X, y):
+    Q, _ = np.linalg.qr(X)
+    return Q @ (Q.T @ y)
+
+def lonely_weight(X):  # only the last row knows it
+    X[:-1, -1] = 0
+    return X
+
+tall = seeds().map(lambda seed: random_problem(seed, 1e6, N=300, D=20)[0])
+sketch_cases = dict(
+    X=tall | tall.map(lonely_weight),
+    y=seeds().map(lambda seed: np.random.default_rng(seed).normal(size=300)),
+    tries=12, lines=480,  # sixty steps of cgls have seven lines each
+    without=[f'{home}.{name}' for home in ('numpy.linalg', 'scipy.linalg') for name in (
+        'inv', 'pinv', 'solve', 'lstsq', 'svd', 'cholesky', 'eigh')] + ['scipy.linalg.qr'],
+)
+grade(predictions_of(sketched), right_predictions, **sketch_cases)
 
 # %% [markdown]
 # ```{solution-start} ls-sketch
@@ -1089,7 +1207,9 @@ grade(predictions_of(sketched), predictions_of(by_qr), sketch_cases)
 # $\mathbf{S}\mathbf{Q}_X = \mathbf{Q}'\mathbf{R}'$, then $\mathbf{R} = \mathbf{R}'\mathbf{R}_X$ and
 # $\mathbf{X}\mathbf{R}^{-1} = \mathbf{Q}_X \mathbf{R}'^{-1}$ has the condition number of $\mathbf{R}'$, that of a tall
 # random matrix: about $(1 + \tfrac12) / (1 - \tfrac12) = 3$. The rate is $\tfrac12$ per step, 60 steps are plenty
-# {cite}`avron2010blendenpik`. The wrong answer does not change the variables.
+# {cite}`avron2010blendenpik`. The first wrong answer does not change the variables, and the second changes them, but does
+# not change back. The third decomposes the first $4D$ rows in place of a sketch, which tell nothing of a weight that only
+# the last row knows, and the fourth decomposes $\mathbf{X}$ itself.
 
 # %% jupyter={"source_hidden": true}
 def sketched_solution(X, y):
@@ -1101,9 +1221,76 @@ def sketched_solution(X, y):
 def without_ruler(X, y):
     return cgls(X, y, 60)[-1]
 
-truth = predictions_of(by_qr)
-assert grade(predictions_of(sketched_solution), truth, sketch_cases)
-assert not grade(predictions_of(without_ruler), truth, sketch_cases)
+def not_changed_back(X, y):
+    S = np.random.default_rng(0).normal(size=(4 * X.shape[1], len(X)))
+    R = np.linalg.qr(S @ X, 'r')
+    return cgls(solve_triangular(R, X.T, trans=1).T, y, 60)[-1]
+
+def first_rows(X, y):
+    R = np.linalg.qr(X[:4 * X.shape[1]], 'r')
+    return solve_triangular(R, cgls(solve_triangular(R, X.T, trans=1).T, y, 60)[-1])
+
+assert grade(predictions_of(sketched_solution), right_predictions, **sketch_cases)
+assert not grade(predictions_of(without_ruler), right_predictions, **sketch_cases)
+assert not grade(predictions_of(not_changed_back), right_predictions, **sketch_cases)
+assert not grade(predictions_of(first_rows), right_predictions, **sketch_cases)
+assert not grade(predictions_of(by_qr), right_predictions, **sketch_cases)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ```{exercise} ★★ Experiment: worse conditioned
+# :label: ls-steps
+# On `random_problem(5, kappa, N=300, D=200)`, count the steps until the error of the fit is below $10^{-4}$, for CGLS and
+# for gradient descent, with $\kappa = 10$ and $\kappa = 40$. Predict by which of the factors 2, 4 and 16 either count grows
+# about, then measure.
+# ```
+
+# %%
+def predicted_growth():
+    """A pair of the numbers 2, 4 and 16: (CGLS, gradient descent).
+
+    For example (2, 2), if the root of the condition number counted for both.
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def steps_needed(solve, kappa, most):
+    X, y = random_problem(5, kappa, N=300, D=200)
+    return int((fitted_error(solve(X, y, most), X, y) > 1e-4).sum())
+
+step_counts = {solve.__name__: [steps_needed(solve, *kappa_most) for kappa_most in limits]
+               for solve, limits in ((cgls, ((10, 200), (40, 400))),
+                                     (plain_descent, ((10, 1000), (40, 8000))))}
+
+def is_measured(factors):
+    if len(factors) != 2 or not set(factors) <= {2, 4, 16}:
+        raise ValueError('give a pair of the numbers 2, 4 and 16')
+    for said, (name, (few, many)) in zip(factors, step_counts.items()):
+        if said != min((2, 4, 16), key=lambda k: abs(np.log(k * few / many))):
+            raise ValueError(f'{name}: something else is measured; try it')
+    return True
+
+grade(lambda: is_measured(predicted_growth()), lambda: True, [()])
+
+# %% [markdown]
+# ```{solution-start} ls-steps
+# :class: dropdown
+# ```
+# The rate of CGLS is governed by $\kappa(\mathbf{X})$, that of gradient descent by $\kappa(\mathbf{X})^2$, the condition
+# number of the Hessian: about 4 and 16. CGLS needs somewhat fewer steps than its bound says, because it also adapts to where
+# the singular values lie, while the bound knows only the smallest and the largest one.
+
+# %% jupyter={"source_hidden": true}
+for name, (few, many) in step_counts.items():
+    print(f'{name:13} {few:4} steps for κ = 10, {many:5} for κ = 40: factor {many / few:.1f}')
+assert grade(lambda: is_measured((4, 16)), lambda: True, [()])
+assert not grade(lambda: is_measured((2, 16)), lambda: True, [()])  # takes the root of the condition number
+assert not grade(lambda: is_measured((4, 4)), lambda: True, [()])  # forgets the square in the Hessian
+assert not grade(lambda: is_measured((2, 4)), lambda: True, [()])
+assert not grade(lambda: is_measured((16, 16)), lambda: True, [()])
 
 # %% [markdown]
 # ```{solution-end}
