@@ -44,6 +44,8 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
     subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
 
 # %% tags=["hide-input"]
+import tracemalloc
+
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
@@ -53,7 +55,7 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.stats import multivariate_normal
 from sklearn.linear_model import BayesianRidge, LinearRegression, Ridge, RidgeCV
 
-from nbutils.cases import scalars, seeds, vectors
+from nbutils.cases import integers, lists, matrices, on, scalars, seeds, vectors
 from nbutils.checks import below, close, grade, holds, verify
 from nbutils.data import diabetes
 from nbutils.figures import GREY, label_lines, panels
@@ -261,36 +263,41 @@ print(f'scikit-learn: s1 {model.coef_[4]:.2f}, bias {model.intercept_:.1f}')
 # penalty ten thousand times. Unless all features share a unit, standardize them first, with means and standard
 # deviations of the training data.
 #
-# ```{exercise} ★ Shrink towards a guess
+# ```{exercise} ★ Program: shrink towards a guess
 # :label: ridge_regression-guess
-# Ridge regression pulls the weights towards zero. An earlier study found the weights $\mathbf{w}_0$. Minimize
+# An earlier study found the weights $\mathbf{w}_0$. Minimize
 # $\|\mathbf{y} - \mathbf{X}\mathbf{w}\|^2 + \alpha\|\mathbf{w} - \mathbf{w}_0\|^2$: write `towards(X, y, alpha, w0)`.
 # ```
 
 # %%
-def towards(X, y, alpha, w0):  # (N, d), (N,), (), (d,) -> (d,)
+def towards(X, y, alpha, w0):
+    """The weights that minimize the sum of both terms: a float array (d,).
+
+    X: float array (N, d), N may be less than d. y: float array (N,).
+    alpha: float > 0. w0: float array (d,).
+    For X = [[1.]], y = [2.], alpha = 1.0 and w0 = [4.] the result is [3.].
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
-def towards_by_library(X, y, alpha, w0):
-    model = Ridge(alpha, fit_intercept=False, solver='svd')
-    return model.fit(X, y - X @ w0).coef_ + w0
+def towards_by_least_squares(X, y, alpha, w0):
+    step = np.linalg.lstsq(np.vstack([X, alpha**0.5 * np.eye(len(w0))]), np.append(y - X @ w0, 0 * w0))[0]
+    return w0 + step
 
-guess_rng = np.random.default_rng(4)
-guess_cases = [
-    (guess_rng.normal(size=(9, d)), guess_rng.normal(size=9), alpha,
-     guess_rng.normal(size=d)) for d, alpha in ((1, 2.0), (4, 0.3))
-]
-grade(towards, towards_by_library, guess_cases)
+cases = dict(
+    X=matrices((1, 8), (1, 4), edges=True), y=lambda X: vectors(len(X), edges=True),
+    alpha=on(1.0, 0.1, 10.0) | scalars(0.1, 10), w0=lambda X: vectors(X.shape[1], edges=True),
+)
+grade(towards, towards_by_least_squares, **cases)
 
 # %% [markdown]
 # ```{solution-start} ridge_regression-guess
 # :class: dropdown
 # ```
 # The gradient vanishes where $(\mathbf{X}^\top\mathbf{X} + \alpha\mathbf{I})\mathbf{w} = \mathbf{X}^\top\mathbf{y} +
-# \alpha\mathbf{w}_0$: the guess enters like further data. (The grader substitutes $\mathbf{w} = \mathbf{w}_0 + \mathbf{v}$
-# and shrinks $\mathbf{v}$ to zero.) It is wrong to add $\mathbf{w}_0$ to the ordinary solution: that would move the
-# predictions even where the data determine them well.
+# \alpha\mathbf{w}_0$: the guess enters like further data. It is tempting, but wrong, to add $\mathbf{w}_0$ to the ordinary
+# solution: that would move the predictions even where the data determine them well. The second wrong answer forgets that
+# $\alpha$ multiplies $\mathbf{w}_0$, and the third returns the distance from the guess.
 
 # %% jupyter={"source_hidden": true}
 def towards_solution(X, y, alpha, w0):
@@ -298,11 +305,71 @@ def towards_solution(X, y, alpha, w0):
     return solve(G, X.T @ y + alpha * w0)
 
 def guess_on_top(X, y, alpha, w0):
-    G = X.T @ X + alpha * np.eye(X.shape[1])
-    return solve(G, X.T @ y) + w0
+    return ridge(X, y, alpha) + w0
 
-assert grade(towards_solution, towards_by_library, guess_cases)
-assert not grade(guess_on_top, towards_by_library, guess_cases)
+def alpha_forgotten(X, y, alpha, w0):
+    return solve(X.T @ X + alpha * np.eye(len(w0)), X.T @ y + w0)
+
+def distance_only(X, y, alpha, w0):
+    return ridge(X, y - X @ w0, alpha)
+
+assert grade(towards_solution, towards_by_least_squares, **cases)
+assert not grade(guess_on_top, towards_by_least_squares, **cases)
+assert not grade(alpha_forgotten, towards_by_least_squares, **cases)
+assert not grade(distance_only, towards_by_least_squares, **cases)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ```{exercise} ★★ Experiment: ten copies of one feature
+# :label: ridge_regression-copies
+# Fit all patients with $\alpha = 100$, once with the ten standardized features and once with ten equal columns in place of
+# bmi. Predict two changes, then measure them and explain.
+# ```
+
+# %%
+def predicted_changes():
+    """What copying does to two numbers, each 'falls', 'rises' or 'stays'.
+
+    A pair: the weight of a single bmi column, the sum of the weights of all
+    bmi columns. Less than 1 % counts as 'stays'.
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def bmi_weights(copies):  # of each column, in sum
+    columns = np.hstack([Z[:, [2]]] * copies + [np.delete(Z, 2, axis=1)])
+    w = Ridge(100.0).fit(columns, y).coef_
+    return np.array([w[0], w[:copies].sum()])
+
+def is_measured(answer):
+    ratios = bmi_weights(10) / bmi_weights(1)
+    if len(answer) != 2 or not {*answer} <= {'falls', 'rises', 'stays'}:
+        raise ValueError("give two words, each 'falls', 'rises' or 'stays'")
+    if [*answer] != ['stays' if abs(ratio - 1) < 0.01 else 'rises' if ratio > 1 else 'falls' for ratio in ratios]:
+        raise ValueError('something else is measured; run it and compare')
+    return True
+
+grade(lambda: is_measured(predicted_changes()), lambda: True, [()])
+
+# %% [markdown]
+# ```{solution-start} ridge_regression-copies
+# :class: dropdown
+# ```
+# The columns are equal, so the penalty is least if they share their sum $v$ equally, each with $v/10$. These weights cost
+# $10\,(v/10)^2 = v^2/10$: the penalty of the sum is a tenth of what it was, and the sum is shrunk less. It is tempting to
+# think that nothing changes in sum, because the predictions that can be made are the same. But a penalty depends on how
+# the features are written down.
+
+# %% jupyter={"source_hidden": true}
+assert grade(lambda: is_measured(('falls', 'rises')), lambda: True, [()])
+assert not grade(lambda: is_measured(('falls', 'stays')), lambda: True, [()])  # only predictions matter
+assert not grade(lambda: is_measured(('stays', 'rises')), lambda: True, [()])  # each column keeps its weight
+assert not grade(lambda: is_measured(('falls', 'falls')), lambda: True, [()])  # ten columns are penalized ten times
+for copies in (1, 10):
+    print(f'{copies:2} columns: weight of each {bmi_weights(copies)[0]:.1f}, sum {bmi_weights(copies)[1]:.1f}')
 
 # %% [markdown]
 # ```{solution-end}
@@ -624,25 +691,47 @@ ax.legend();
 # The two steep curves grow with the condition number, and the two flat ones with its root at most. For a larger $\alpha$ all
 # four are accurate, and the cheapest is best.
 #
-# ```{exercise} ★★ A penalty for each feature
+# ```{exercise} ★★ Program: a penalty for each feature
 # :label: ridge_regression-prices
 # Let feature $j$ have its own $\alpha_j > 0$, so that $\|\mathbf{y} - \mathbf{X}\mathbf{w}\|^2 + \sum_j \alpha_j
-# w_j^2$ is minimized, with far more features than examples. Derive a dual form and write `priced_dual(X, y, alphas)`,
-# which solves no system larger than $N \times N$.
+# w_j^2$ is minimized, with far more features than examples. Derive a dual form and write `priced_dual(X, y, alphas)`
+# without any $d \times d$ matrix.
 # ```
 
 # %%
-def priced_dual(X, y, alphas):  # (N, d), (N,), (d,) -> (d,)
+def priced_dual(X, y, alphas):
+    """The weights: a float array (d,).
+
+    X: float array (N, d). y: float array (N,). alphas: float array (d,),
+    all entries > 0. Memory for at most 20 arrays like X may be used.
+    For X = [[1., 1.]], y = [3.], alphas = [1., 2.] the result is [1.2, 0.6].
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
-def priced_primal(X, y, alphas):
+def frugal(fit):
+    def measured(X, y, alphas):
+        tracemalloc.start()
+        try:
+            w = fit(X, y, alphas)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        if peak > 20 * X.nbytes + 10**6:
+            raise ValueError(f'it needs memory for {peak // X.nbytes} arrays like X; at most 20 are allowed')
+        return w
+    return measured
+
+def priced_by_gradient(X, y, alphas):  # the point where it vanishes
     return solve(X.T @ X + np.diag(alphas), X.T @ y)
 
-price_rng = np.random.default_rng(5)
-price_cases = [(price_rng.normal(size=(N, d)), price_rng.normal(size=N),
-                price_rng.uniform(0.5, 5, d)) for N, d in ((3, 7), (6, 40))]
-grade(priced_dual, priced_primal, price_cases)
+wide = np.random.default_rng(5)
+cases = dict(
+    X=matrices((1, 4), (1, 8), edges=True), y=lambda X: vectors(len(X), edges=True),
+    alphas=lambda X: vectors(X.shape[1], 0.1, 10, edges=True),
+)
+large = [(wide.normal(size=(3, 1000)), wide.normal(size=3), wide.uniform(0.5, 5, 1000))]
+grade(frugal(priced_dual), priced_by_gradient, large, **cases)
 
 # %% [markdown]
 # ```{solution-start} ridge_regression-prices
@@ -651,7 +740,9 @@ grade(priced_dual, priced_primal, price_cases)
 # Put $v_j = \sqrt{\alpha_j}\, w_j$. Then the penalty is $\|\mathbf{v}\|^2$ and the features become
 # $\mathbf{X}\mathbf{D}^{-1/2}$ with $\mathbf{D} = \operatorname{diag}(\alpha_j)$. By {eq}`ridge-dual`,
 # $\mathbf{w} = \mathbf{D}^{-1/2}\mathbf{v} = \mathbf{D}^{-1}\mathbf{X}^\top(\mathbf{X}\mathbf{D}^{-1}\mathbf{X}^\top +
-# \mathbf{I})^{-1}\mathbf{y}$. The wrong answer forgets to scale back.
+# \mathbf{I})^{-1}\mathbf{y}$. In code, dividing $\mathbf{X}$ by the vector of the $\alpha_j$ takes the place of
+# $\mathbf{D}^{-1}$. The first wrong answer forgets to scale back, the second takes the same $\alpha$ for all, and
+# the third is right but builds a matrix of a million entries.
 
 # %% jupyter={"source_hidden": true}
 def priced_dual_solution(X, y, alphas):
@@ -662,8 +753,16 @@ def not_scaled_back(X, y, alphas):
     V = X / np.sqrt(alphas)
     return V.T @ solve(V @ V.T + np.eye(len(y)), y)
 
-assert grade(priced_dual_solution, priced_primal, price_cases)
-assert not grade(not_scaled_back, priced_primal, price_cases)
+def all_alike(X, y, alphas):
+    return by_dual(X, y, alphas.mean())
+
+def as_large_as_the_features(X, y, alphas):
+    return solve(X.T @ X + np.diag(alphas), X.T @ y)
+
+assert grade(frugal(priced_dual_solution), priced_by_gradient, large, **cases)
+assert not grade(frugal(not_scaled_back), priced_by_gradient, large, **cases)
+assert not grade(frugal(all_alike), priced_by_gradient, large, **cases)
+assert not grade(frugal(as_large_as_the_features), priced_by_gradient, large, **cases)
 
 # %% [markdown]
 # ```{solution-end}
@@ -1081,30 +1180,31 @@ right.legend(fontsize=8);
 # error.
 
 # %% [markdown]
-# ```{exercise} ★★ The best α for orthonormal features
+# ```{exercise} ★★ Pencil: the best α for orthonormal features
 # :label: ridge_regression-best
 # Let $\mathbf{X}^\top\mathbf{X} = \mathbf{I}$. Which $\alpha$ makes $\mathbb{E}\|\hat{\mathbf{w}}_\alpha - \mathbf{w}\|^2$
-# least, and what is left of the error of least squares? Write `best_price(w, sigma)`, which returns both: $\alpha$ and the
-# ratio of the two errors.
+# least, and what is left of the error of least squares? Write both formulas as `best_price(w, sigma)`.
 # ```
 
 # %%
-def best_price(w, sigma):  # (d,), () -> (alpha, ratio)
+def best_price(w, sigma):
+    """The best alpha, and its error divided by that of least squares: floats.
+
+    w: float array (d,), the true weights, not all 0. sigma: float > 0, the
+    standard deviation of the noise. best_price(np.array([2.]), 2.0) is (1.0, 0.5).
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
 def by_search(w, sigma):
     def error(t):  # alpha = exp(t)
-        shrink = 1 / (1 + np.exp(t))
-        return (((1 - shrink) * w) ** 2 + (sigma * shrink) ** 2).sum()
+        return sum(error_parts(np.ones(len(w)), w, sigma, np.exp(t)))
 
-    found = minimize_scalar(error, tol=1e-10)
+    found = minimize_scalar(error, bounds=(-15, 15), options={'xatol': 1e-9})
     return np.exp(found.x), found.fun / error(-50)
 
-best_rng = np.random.default_rng(6)
-best_cases = [(best_rng.normal(size=d), sigma)
-              for d, sigma in ((1, 0.5), (3, 1.0), (8, 2.5))]
-grade(best_price, by_search, best_cases, rtol=1e-4)
+cases = dict(w=vectors((1, 8), edges=True).filter(lambda w: norm(w) > 0.5), sigma=on(1.0, 0.5) | scalars(0.1, 5))
+grade(best_price, by_search, **cases, rtol=1e-4)
 
 # %% [markdown]
 # ```{solution-start} ridge_regression-best
@@ -1113,7 +1213,8 @@ grade(best_price, by_search, best_cases, rtol=1e-4)
 # All $s_j$ are 1, so by {eq}`ridge-mse` the derivative is zero where $\alpha\|\mathbf{w}\|^2 = d\sigma^2$: noise over
 # signal. The error at $\alpha = d\sigma^2/\|\mathbf{w}\|^2$ is $(\alpha^2\|\mathbf{w}\|^2 + d\sigma^2)/(1 + \alpha)^2 =
 # d\sigma^2\,(\alpha + 1)/(1 + \alpha)^2$, and that of least squares is $d\sigma^2$: the ratio is $1/(1 + \alpha)$. The
-# wrong answer forgets that $d$ directions carry noise.
+# first wrong answer forgets that $d$ directions carry noise, the second confuses variance and standard deviation, and the
+# third gives the share that is saved.
 
 # %% jupyter={"source_hidden": true}
 def best_price_solution(w, sigma):
@@ -1121,39 +1222,58 @@ def best_price_solution(w, sigma):
     return alpha, 1 / (1 + alpha)
 
 def one_direction(w, sigma):
-    alpha = sigma**2 / (w @ w)
-    return alpha, 1 / (1 + alpha)
+    return best_price_solution(w, sigma / len(w) ** 0.5)
 
-assert grade(best_price_solution, by_search, best_cases, rtol=1e-4)
-assert not grade(one_direction, by_search, best_cases, rtol=1e-4)
+def not_squared(w, sigma):
+    return best_price_solution(w, sigma**0.5)
+
+def share_saved(w, sigma):
+    alpha, left = best_price_solution(w, sigma)
+    return alpha, 1 - left
+
+assert grade(best_price_solution, by_search, **cases, rtol=1e-4)
+assert not grade(one_direction, by_search, **cases, rtol=1e-4)
+assert not grade(not_squared, by_search, **cases, rtol=1e-4)
+assert not grade(share_saved, by_search, **cases, rtol=1e-4)
 
 # %% [markdown]
 # ```{solution-end}
 # ```
 
 # %% [markdown]
-# ```{exercise} ★★★ Leave several visits of one patient out
+# ```{exercise} ★★★ Program: leave several visits of one patient out
 # :label: ridge_regression-block
 # If each patient came several times, leaving out one visit is too optimistic, because the other visits of the same patient
-# stay. Generalize the shortcut to a set $F$ of examples that are left out together, without a bias, and write
-# `block_errors(X, y, alpha, F)`, the errors $y_n - \hat{y}_n^{(-F)}$ for $n \in F$, from one fit on all examples.
+# stay. Generalize the shortcut to a set $F$ of examples that are left out together, without a bias. Write
+# `block_errors(H, y, F)`: the hat matrix of all examples is enough.
 # ```
 
 # %%
-def block_errors(X, y, alpha, F):  # F: list of indices -> (len(F),)
+def block_errors(H, y, F):
+    """The errors y_n minus prediction without F, for n in F: (len(F),).
+
+    H: float array (N, N), the hat matrix of ridge regression without a bias
+    on all N examples, for some alpha > 0. y: float array (N,), the targets.
+    F: list of different ints from 0 to N - 1, in any order, one to N of them.
+    For H = [[0.1, 0.2], [0.2, 0.4]], y = [1., 2.] and F = [1, 0] the result
+    is [2., 1.]: without any data all predictions are 0.
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
-def block_by_refit(X, y, alpha, F):
-    keep = np.setdiff1d(np.arange(len(y)), F)
-    model = Ridge(alpha, fit_intercept=False).fit(X[keep], y[keep])
-    return y[F] - model.predict(X[F])
+def block_by_refit(H, y, F):
+    left = np.setdiff1d(np.arange(len(y)), F)
+    K = solve(np.eye(len(y)) - H, H)  # dot products of the examples, divided by alpha
+    a = solve(K[np.ix_(left, left)] + np.eye(len(left)), y[left])
+    return y[F] - K[np.ix_(F, left)] @ a
 
-block_rng = np.random.default_rng(7)
-block_cases = [(block_rng.normal(size=(9, d)), block_rng.normal(size=9),
-                alpha, F)
-               for d, alpha, F in ((2, 0.5, [3]), (4, 2.0, [1, 2, 7]))]
-grade(block_errors, block_by_refit, block_cases)
+hats = matrices((1, 7), (1, 3), -3, 3, edges=True).flatmap(
+    lambda X: on(1.0, 0.1, 10.0).map(lambda alpha: X @ ridge_map(X, alpha)))
+cases = dict(
+    H=hats, y=lambda H: vectors(len(H), edges=True),
+    F=lambda H: lists(integers(0, len(H) - 1), 1, 5).map(lambda F: [*dict.fromkeys(F)]),
+)
+grade(block_errors, block_by_refit, **cases)
 
 # %% [markdown]
 # ```{solution-start} ridge_regression-block
@@ -1162,20 +1282,27 @@ grade(block_errors, block_by_refit, block_cases)
 # The proof goes through with vectors. Replace $\mathbf{y}_F$ by $\mathbf{z} = \hat{\mathbf{y}}_F^{(-F)}$; the fit is
 # the one without $F$, and $\mathbf{z} = \hat{\mathbf{y}}_F + \mathbf{H}_{FF}(\mathbf{z} - \mathbf{y}_F)$. So
 # $\mathbf{y}_F - \mathbf{z} = (\mathbf{I} - \mathbf{H}_{FF})^{-1}(\mathbf{y}_F - \hat{\mathbf{y}}_F)$. Dividing by the
-# diagonal alone would leave out one at a time.
+# diagonal alone, as in the first wrong answer, would leave out one at a time. The second takes the training errors, and the
+# third inverts the whole $\mathbf{I} - \mathbf{H}$ in place of its block, which leaves all examples out.
 
 # %% jupyter={"source_hidden": true}
-def block_errors_solution(X, y, alpha, F):
-    H = X @ solve(X.T @ X + alpha * np.eye(X.shape[1]), X.T)
+def block_errors_solution(H, y, F):
     I_minus_H = np.eye(len(F)) - H[np.ix_(F, F)]
     return solve(I_minus_H, y[F] - (H @ y)[F])
 
-def one_at_a_time(X, y, alpha, F):
-    H = X @ solve(X.T @ X + alpha * np.eye(X.shape[1]), X.T)
+def one_at_a_time(H, y, F):
     return (y - H @ y)[F] / (1 - np.diag(H)[F])
 
-assert grade(block_errors_solution, block_by_refit, block_cases)
-assert not grade(one_at_a_time, block_by_refit, block_cases)
+def training_errors(H, y, F):
+    return (y - H @ y)[F]
+
+def whole_inverse(H, y, F):
+    return solve(np.eye(len(y)) - H, y - H @ y)[F]
+
+assert grade(block_errors_solution, block_by_refit, **cases)
+assert not grade(one_at_a_time, block_by_refit, **cases)
+assert not grade(training_errors, block_by_refit, **cases)
+assert not grade(whole_inverse, block_by_refit, **cases)
 
 # %% [markdown]
 # ```{solution-end}
@@ -1422,30 +1549,38 @@ library = BayesianRidge(tol=1e-9, max_iter=2000, alpha_1=0, alpha_2=0,
 print(f'scikit-learn: alpha = {library.lambda_ / library.alpha_:.1f}')
 
 # %% [markdown]
-# ```{exercise} ★★ One more patient
+# ```{exercise} ★★ Program: one more patient
 # :label: ridge_regression-update
 # A new patient $(\mathbf{x}, y)$ arrives. The posterior so far, $\mathcal{N}(\mathbf{m}, \mathbf{P})$, becomes the prior.
-# Derive the new mean and covariance without inverting a matrix and write `update(m, P, x, y, sigma)`, which returns the
-# mean as first row of a $(d+1) \times d$ array and the covariance below it.
+# Derive the new mean and covariance and write `update(m, P, x, y, sigma)`, with no matrix to invert and no system to solve.
 # ```
 
 # %%
-def update(m, P, x, y, sigma):  # (d,), (d, d), (d,), (), () -> (d + 1, d)
+def update(m, P, x, y, sigma):
+    """The new mean and covariance: float arrays (d,) and (d, d), as a pair.
+
+    m, x: float arrays (d,). P: float array (d, d), symmetric, no eigenvalue
+    is negative (P may be singular, even 0). y: float. sigma: float > 0, the
+    standard deviation of the noise. For m = [0.], P = [[1.]], x = [1.],
+    y = 4.0 and sigma = 1.0 the result is ([2.], [[0.5]]).
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
-def update_by_precision(m, P, x, y, sigma):
-    covariance = inv(inv(P) + np.outer(x, x) / sigma**2)
-    mean = covariance @ (inv(P) @ m + x * y / sigma**2)
-    return np.vstack([mean, covariance])
+def update_by_root(m, P, x, y, sigma):  # w = m + root z with a standard Gaussian z, which has a precision
+    values, U = eigh(P)
+    root = U * np.sqrt(np.maximum(values, 0))
+    z, spread = posterior((x @ root)[None], np.array([y - x @ m]), sigma, 1.0)
+    return m + root @ z, root @ spread @ root.T
 
-update_rng = np.random.default_rng(8)
-update_cases = []
-for d in (1, 3):
-    root = update_rng.normal(size=(d, d + 2))
-    update_cases.append((update_rng.normal(size=d), root @ root.T,
-                         update_rng.normal(size=d), 1.7, 0.6))
-grade(update, update_by_precision, update_cases)
+cases = dict(
+    m=vectors((1, 3), edges=True),
+    P=lambda m: matrices(len(m), (1, 3), -3, 3, edges=True).map(lambda root: root @ root.T),
+    x=lambda m: vectors(len(m), edges=True), y=on(0.0) | scalars(), sigma=on(1.0) | scalars(0.3, 5),
+)
+solvers = 'inv', 'pinv', 'solve', 'lstsq'
+without = [f'numpy.linalg.{name}' for name in solvers]
+grade(update, update_by_root, **cases, without=without)
 
 # %% [markdown]
 # ```{solution-start} ridge_regression-update
@@ -1456,19 +1591,29 @@ grade(update, update_by_precision, update_cases)
 # \mathbf{x}^\top\mathbf{P}\mathbf{x} + \sigma^2$. With the gain $\mathbf{k} = \mathbf{P}\mathbf{x} /
 # (\mathbf{x}^\top\mathbf{P}\mathbf{x} + \sigma^2)$ the mean moves by $\mathbf{k}$ times the surprise $y -
 # \mathbf{x}^\top\mathbf{m}$, and $\mathbf{P}$ loses $\mathbf{k}\,(\mathbf{P}\mathbf{x})^\top$. This is recursive least
-# squares, the heart of the Kalman filter. The wrong answer takes the whole $y$ for a surprise.
+# squares, the heart of the Kalman filter. The first wrong answer takes the whole $y$ for a surprise, the second takes
+# $\sigma$ for a variance, and the third inverts the covariance, which is ruled out and fails where one is singular.
 
 # %% jupyter={"source_hidden": true}
 def update_solution(m, P, x, y, sigma):
     k = P @ x / (x @ P @ x + sigma**2)
-    return np.vstack([m + k * (y - x @ m), P - np.outer(k, P @ x)])
+    return m + k * (y - x @ m), P - np.outer(k, P @ x)
 
 def never_expected(m, P, x, y, sigma):
     k = P @ x / (x @ P @ x + sigma**2)
-    return np.vstack([m + k * y, P - np.outer(k, P @ x)])
+    return m + k * y, P - np.outer(k, P @ x)
 
-assert grade(update_solution, update_by_precision, update_cases)
-assert not grade(never_expected, update_by_precision, update_cases)
+def sigma_as_variance(m, P, x, y, sigma):
+    return update_solution(m, P, x, y, sigma**0.5)
+
+def by_precision(m, P, x, y, sigma):
+    covariance = inv(inv(P) + np.outer(x, x) / sigma**2)
+    return covariance @ (inv(P) @ m + x * y / sigma**2), covariance
+
+assert grade(update_solution, update_by_root, **cases, without=without)
+assert not grade(never_expected, update_by_root, **cases, without=without)
+assert not grade(sigma_as_variance, update_by_root, **cases, without=without)
+assert not grade(by_precision, update_by_root, **cases, without=without)
 
 # %% [markdown]
 # ```{solution-end}
