@@ -50,7 +50,7 @@ from scipy.optimize import brentq, minimize
 from scipy.special import j1, jnp_zeros
 from sklearn.linear_model import ElasticNet, Lasso, lars_path, lasso_path
 
-from nbutils.cases import seeds
+from nbutils.cases import counted, matrices, on, scalars, seeds, square_matrices, vectors
 from nbutils.checks import close, grade, holds, verify
 from nbutils.data import diabetes
 from nbutils.figures import GREY, label_lines, panels
@@ -255,23 +255,32 @@ def gap_terms(w, z, X, y, alpha):  # sum N (F(w) - D(z)), all >= 0
     return np.append(fit, len(y) * alpha * abs(w) - w * (X.T @ z))
 
 # %% [markdown]
-# ```{exercise} ★ Orthogonal features
+# ```{exercise} ★ Pencil: orthogonal features
 # :label: lasso-orthogonal
-# Let $\mathbf{X}^\top\mathbf{X} = N\mathbf{I}$. Solve the lasso in one line: write `orthogonal_lasso(X, y, alpha)`.
+# Let $\mathbf{X}^\top\mathbf{X} = N\mathbf{I}$. Solve the lasso with a formula: write `orthogonal_lasso(X, y, alpha)`.
 # ```
 
 # %%
-def orthogonal_lasso(X, y, alpha):  # (N, d), (N,), () -> (d,)
+def orthogonal_lasso(X, y, alpha):
+    """The weights that minimize F: a float array (d,).
+
+    X: float array (N, d) with X.T @ X = N * np.eye(d). y: float array (N,).
+    alpha: float > 0. At most three lines may run, and no library's lasso.
+    For X = [[1.], [-1.]], y = [4., 0.] and alpha = 0.5 the result is [1.5].
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
-orthogonal_rng = np.random.default_rng(4)
-orthogonal_cases = [
-    (N**0.5 * qr(orthogonal_rng.normal(size=(N, d)))[0],
-     2 * orthogonal_rng.normal(size=N), alpha)
-    for N, d, alpha in ((5, 2, 0.3), (8, 8, 0.5), (20, 6, 0.1))
-]
-grade(orthogonal_lasso, by_library, orthogonal_cases)
+def orthogonal_by_descent(X, y, alpha):
+    return Lasso(alpha, fit_intercept=False, tol=1e-14, max_iter=100_000).fit(X, y).coef_
+
+shapes = matrices((4, 8), (1, 4), edges=True) | matrices(1, 1) | square_matrices(3)
+cases = dict(
+    X=shapes.map(lambda A: len(A) ** 0.5 * qr(A)[0]), y=lambda X: vectors(len(X), edges=True),
+    alpha=on(0.5, 2.0) | scalars(0.01, 5),
+)
+formula = dict(lines=3, without=['sklearn.linear_model.ElasticNet.fit', 'sklearn.linear_model.lasso_path'])
+grade(orthogonal_lasso, orthogonal_by_descent, **cases, **formula)
 
 # %% [markdown]
 # ```{solution-start} lasso-orthogonal
@@ -279,8 +288,9 @@ grade(orthogonal_lasso, by_library, orthogonal_cases)
 # ```
 # The loss is $\frac12\|\mathbf{w} - \mathbf{v}\|^2$ plus a constant, with the least-squares weights
 # $\mathbf{v} = \frac1N\mathbf{X}^\top\mathbf{y}$. So the lasso is a single proximal step, the [soft
-# threshold](../optimization/subgradients.ipynb) {eq}`subgradients-soft` of $\mathbf{v}$. To delete the small weights and
-# keep the others whole solves another problem, in which every feature that is used costs the same, $\alpha^2 / 2$.
+# threshold](../optimization/subgradients.ipynb) {eq}`subgradients-soft` of $\mathbf{v}$. It is tempting to delete the small
+# weights and to keep the others whole. That solves another problem, in which every feature that is used costs the same,
+# $\alpha^2 / 2$. The second wrong answer forgets the negative weights, and the third shrinks as ridge regression does.
 
 # %% jupyter={"source_hidden": true}
 def orthogonal_lasso_solution(X, y, alpha):
@@ -291,8 +301,76 @@ def kept_whole(X, y, alpha):
     v = X.T @ y / len(y)
     return np.where(abs(v) > alpha, v, 0)
 
-assert grade(orthogonal_lasso_solution, by_library, orthogonal_cases)
-assert not grade(kept_whole, by_library, orthogonal_cases)
+def no_negative_weights(X, y, alpha):
+    return np.maximum(X.T @ y / len(y) - alpha, 0)
+
+def as_ridge(X, y, alpha):
+    return X.T @ y / len(y) / (1 + alpha)
+
+assert grade(orthogonal_lasso_solution, orthogonal_by_descent, **cases, **formula)
+assert not grade(kept_whole, orthogonal_by_descent, **cases, **formula)
+assert not grade(no_negative_weights, orthogonal_by_descent, **cases, **formula)
+assert not grade(as_ridge, orthogonal_by_descent, **cases, **formula)
+assert not grade(by_library, orthogonal_by_descent, **cases, **formula)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ```{exercise} ★★ Experiment: copies and units
+# :label: lasso-units
+# Fit the ten standardized features of all patients by the lasso, $\alpha = 5$. Then change bmi: (A) put ten equal columns
+# in its place, (B) multiply it by 100, (C) divide it by 100. How does what bmi adds to the prediction change? Predict,
+# then measure.
+# ```
+
+# %%
+def predicted_changes():
+    """For A, B and C, each 'falls', 'stays' or 'rises': a tuple of three.
+
+    Asked for is the change of the prediction, without a sign, if bmi changes
+    by one standard deviation. Less than 1 % counts as 'stays'.
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def effect_of_bmi(copies=1, factor=1.0):
+    features, label = diabetes().x, diabetes().y
+    Z = (features - features.mean(axis=0)) / features.std(axis=0)
+    columns = np.hstack([factor * Z[:, [2]]] * copies + [np.delete(Z, 2, axis=1)])
+    return abs(factor * Lasso(5.0).fit(columns, label).coef_[:copies].sum())
+
+changes = {'A': dict(copies=10), 'B': dict(factor=100.0), 'C': dict(factor=0.01)}
+
+def is_measured(words):
+    if len(words) != 3 or not {*words} <= {'falls', 'stays', 'rises'}:
+        raise ValueError("give three words, each 'falls', 'stays' or 'rises'")
+    for word, (letter, change) in zip(words, changes.items(), strict=True):
+        ratio = effect_of_bmi(**change) / effect_of_bmi()
+        if word != ('stays' if abs(ratio - 1) < 0.01 else 'rises' if ratio > 1 else 'falls'):
+            raise ValueError(f'{letter} is measured otherwise; run it and compare')
+    return True
+
+grade(lambda: is_measured(predicted_changes()), lambda: True, [()])
+
+# %% [markdown]
+# ```{solution-start} lasso-units
+# :class: dropdown
+# ```
+# (A) Ten weights of the same sign cost what their sum costs, $\sum_j |w_j|$, so copies change nothing. (Ridge regression
+# gains from spreading a weight over copies, because squares of parts are smaller.) (B) The same effect now needs a weight of
+# a hundredth, at a hundredth of the price, so bmi is hardly shrunk any more. (C) It needs a hundred times the weight, at a
+# price that it is not worth: the weight is zero. This is why features are standardized first.
+
+# %% jupyter={"source_hidden": true}
+assert grade(lambda: is_measured(('stays', 'rises', 'falls')), lambda: True, [()])
+assert not grade(lambda: is_measured(('rises', 'rises', 'falls')), lambda: True, [()])  # as for ridge regression
+assert not grade(lambda: is_measured(('stays', 'stays', 'stays')), lambda: True, [()])  # units do not matter
+assert not grade(lambda: is_measured(('stays', 'falls', 'rises')), lambda: True, [()])  # the weight, not its effect
+print(f'effect of bmi: {effect_of_bmi():.1f}', end='')
+for letter, change in changes.items():
+    print(f', {letter} {effect_of_bmi(**change):.1f}', end='')
 
 # %% [markdown]
 # ```{solution-end}
@@ -559,26 +637,39 @@ right.legend(fontsize=8, loc='lower right');
 # The gap is larger than what is missing, but by the eleventh sweep it has proved every zero of the answer, and what
 # remains is a problem with thirteen features.
 #
-# ```{exercise} ★★ The elastic net from the lasso
+# ```{exercise} ★★ Program: the elastic net from the lasso
 # :label: lasso-elastic
 # The *elastic net* {cite}`zou2005regularization` adds the penalty of ridge regression: it minimizes
-# $F(\mathbf{w}) + \frac{\beta}{2}\|\mathbf{w}\|^2$. Write `elastic_net(X, y, alpha, beta)`, which calls a solver for
-# the lasso, `solver(X, y, alpha)`, once. (Recall the invented examples of ridge regression, and count.)
+# $F(\mathbf{w}) + \frac{\beta}{2}\|\mathbf{w}\|^2$. Write `elastic_net(X, y, alpha, beta, solver)`, which calls a solver for
+# the lasso once. (Recall the invented examples of ridge regression, and count.)
 # ```
 
 # %%
-def elastic_net(X, y, alpha, beta, solver=coordinate_descent):  # -> (d,)
+def elastic_net(X, y, alpha, beta, solver):
+    """The weights that minimize the sum: a float array (d,).
+
+    X: float array (N, d), N may be less than d. y: float array (N,).
+    alpha, beta: floats > 0. solver: a function; solver(X, y, alpha) gives the
+    minimizer of F. It can be called once. With coordinate_descent as solver,
+    for X = [[1.]], y = [3.], alpha = beta = 1.0, the result is [1.].
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
-def net_by_library(X, y, alpha, beta):
+def net_by_library(X, y, alpha, beta, solver):
     model = ElasticNet(alpha + beta, l1_ratio=alpha / (alpha + beta),
                        fit_intercept=False, tol=1e-14, max_iter=10_000)
     return model.fit(X, y).coef_
 
-net_cases = [(*case(seed, N, d), beta) for seed, N, d, beta in
-             ((1, 12, 3, 0.4), (2, 9, 5, 1.5), (3, 5, 8, 0.2))]
-grade(elastic_net, net_by_library, net_cases, atol=1e-6)
+def a_lasso(X, y, alpha):
+    return coordinate_descent(X, y, alpha, tol=1e-16)
+
+cases = dict(
+    X=matrices((1, 6), (1, 4), -3, 3, edges=True), y=lambda X: vectors(len(X), edges=True),
+    alpha=on(1.0) | scalars(0.05, 3), beta=on(1.0) | scalars(0.2, 3), solver=[counted(a_lasso, 1)],
+)
+limits = dict(tries=40, atol=1e-6, without=['sklearn.linear_model.ElasticNet.fit', 'sklearn.linear_model.enet_path'])
+grade(elastic_net, net_by_library, **cases, **limits)
 
 # %% [markdown]
 # ```{solution-start} lasso-elastic
@@ -586,21 +677,29 @@ grade(elastic_net, net_by_library, net_cases, atol=1e-6)
 # ```
 # $\frac{1}{2N}\big(\|\mathbf{y} - \mathbf{X}\mathbf{w}\|^2 + N\beta\|\mathbf{w}\|^2\big)$ is the loss of $N + d$
 # examples, the last $d$ with $\sqrt{N\beta}$ as feature $j$ and target 0. But the solver divides by $N + d$ where $N$
-# is meant, so that $\alpha$ must shrink by the same factor, $N/(N + d)$. The wrong answer forgets to count.
+# is meant, so that $\alpha$ must shrink by the same factor, $N/(N + d)$. The first wrong answer forgets to count, and the
+# second forgets the $N$ under the root. It is tempting to shrink the lasso's weights afterwards, as the third does:
+# that is right for orthogonal features only.
 
 # %% jupyter={"source_hidden": true}
-def elastic_net_solution(X, y, alpha, beta, solver=coordinate_descent):
+def elastic_net_solution(X, y, alpha, beta, solver):
     N, d = X.shape
     taller = np.vstack([X, np.sqrt(N * beta) * np.eye(d)])
     return solver(taller, np.append(y, np.zeros(d)), alpha * N / (N + d))
 
-def not_counted(X, y, alpha, beta, solver=coordinate_descent):
-    N, d = X.shape
-    taller = np.vstack([X, np.sqrt(N * beta) * np.eye(d)])
-    return solver(taller, np.append(y, np.zeros(d)), alpha)
+def not_counted(X, y, alpha, beta, solver):
+    return elastic_net_solution(X, y, alpha * (1 + X.shape[1] / len(y)), beta, solver)
 
-assert grade(elastic_net_solution, net_by_library, net_cases, atol=1e-6)
-assert not grade(not_counted, net_by_library, net_cases, atol=1e-6)
+def root_of_beta(X, y, alpha, beta, solver):
+    return elastic_net_solution(X, y, alpha, beta / len(y), solver)
+
+def shrunk_afterwards(X, y, alpha, beta, solver):
+    return solver(X, y, alpha) / (1 + beta)
+
+assert grade(elastic_net_solution, net_by_library, **cases, **limits)
+assert not grade(not_counted, net_by_library, **cases, **limits)
+assert not grade(root_of_beta, net_by_library, **cases, **limits)
+assert not grade(shrunk_afterwards, net_by_library, **cases, **limits)
 
 # %% [markdown]
 # ```{solution-end}
@@ -844,14 +943,22 @@ right.legend(fontsize=8);
 # too large by factors of $2e \approx 5.4$ and 3 only.
 # :::
 #
-# ```{exercise} ★★ Only positive weights
+# ```{exercise} ★★ Program: only positive weights
 # :label: lasso-positive
-# Concentrations and prices cannot be negative. Find the proximal step of $h(w) = \alpha w$ for $w \ge 0$, $\infty$ for
-# $w < 0$, and write `positive_lasso(X, y, alpha)`, which minimizes $F$ over $\mathbf{w} \ge \mathbf{0}$.
+# Concentrations and prices cannot be negative. Write `positive_lasso(X, y, alpha)`, which minimizes the objective $F$ of
+# the lasso {eq}`lasso-objective` over $\mathbf{w} \ge \mathbf{0}$. Find first the proximal step of $h(w) = \alpha w$ for
+# $w \ge 0$, $\infty$ for $w < 0$.
 # ```
 
 # %%
-def positive_lasso(X, y, alpha):  # (N, d), (N,), () -> (d,)
+def positive_lasso(X, y, alpha):
+    """The weights >= 0 that minimize F: a float array (d,).
+
+    X: float array (N, d) with independent columns, largest singular value at
+    most ten times the smallest. y: float array (N,). alpha: float > 0.
+    No library's lasso; errors up to 1e-6 do not matter.
+    For X = [[1.]], y = [-2.] and alpha = 1.0 the result is [0.].
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
@@ -860,30 +967,42 @@ def positive_by_library(X, y, alpha):
                   max_iter=10_000)
     return model.fit(X, y).coef_
 
-positive_cases = [case(seed, 15, d) for seed, d in ((5, 2), (7, 4), (20, 6))]
-grade(positive_lasso, positive_by_library, positive_cases, atol=1e-6)
+cases = dict(
+    X=(matrices((1, 8), (1, 4), -3, 3)).filter(lambda X: len(X) >= X.shape[1] and np.linalg.cond(X) < 10),
+    y=lambda X: vectors(len(X), edges=True), alpha=on(1.0, 0.01) | scalars(0.01, 3),
+)
+limits = dict(tries=25, atol=1e-6, without=['sklearn.linear_model.ElasticNet.fit', 'sklearn.linear_model.lasso_path'])
+grade(positive_lasso, positive_by_library, **cases, **limits)
 
 # %% [markdown]
 # ```{solution-start} lasso-positive
 # :class: dropdown
 # ```
 # To minimize $\frac12(u - v)^2 + \gamma\alpha u$ over $u \ge 0$, take $u = v - \gamma\alpha$ or, if that is negative,
-# zero. Everything else stays. To cut off the negative weights of the ordinary lasso is not enough: the others were
-# chosen in the belief that these would help.
+# zero. Everything else stays. It is tempting to cut off the negative weights of the ordinary lasso. That is not enough: the
+# others were chosen in the belief that these would help. The second wrong answer forgets the price, and the third is the
+# library's.
 
 # %% jupyter={"source_hidden": true}
 def positive_lasso_solution(X, y, alpha):
     G, c = X.T @ X / len(y), X.T @ y / len(y)
     prox = lambda v, gamma: np.maximum(v - gamma * alpha, 0)
     return proximal_walk(lambda v: G @ v - c, prox, eigvalsh(G)[-1], 0 * c,
-                         1000, 1)[-1]
+                         600, 1)[-1]
 
 def cut_off(X, y, alpha):
     return np.maximum(coordinate_descent(X, y, alpha), 0)
 
-assert grade(positive_lasso_solution, positive_by_library, positive_cases,
-             atol=1e-6)
-assert not grade(cut_off, positive_by_library, positive_cases, atol=1e-6)
+def free_of_charge(X, y, alpha):
+    return positive_lasso_solution(X, y, 0.0)
+
+def borrowed(X, y, alpha):
+    return Lasso(alpha, positive=True, fit_intercept=False, tol=1e-14).fit(X, y).coef_
+
+assert grade(positive_lasso_solution, positive_by_library, **cases, **limits)
+assert not grade(cut_off, positive_by_library, **cases, **limits)
+assert not grade(free_of_charge, positive_by_library, **cases, **limits)
+assert not grade(borrowed, positive_by_library, **cases, **limits)
 
 # %% [markdown]
 # ```{solution-end}
@@ -1114,26 +1233,46 @@ right.set_xticklabels(names, rotation=60);
 # against a small change of the targets, not against another sample.
 # :::
 #
-# ```{exercise} ★★★ The next knot
+# ```{exercise} ★★★ Program: the next knot
 # :label: lasso-knot
 # At $\alpha$, between two knots, the minimizer is $\mathbf{w}$. At which smaller $\alpha'$ does a weight leave zero or
-# return to it for the first time? Write `next_knot(X, y, alpha, w)`. The grader uses scikit-learn's `lars_path`.
+# return to it for the first time? Write `next_knot(X, y, alpha, w)`.
 # ```
 
 # %%
-def next_knot(X, y, alpha, w):  # -> the largest knot below alpha
+def next_knot(X, y, alpha, w):
+    """The largest knot below alpha: a float; 0.0 if there is none.
+
+    X: float array (N, d), N > d, with independent columns. y: float array
+    (N,). alpha: float > 0, no knot. w: float array (d,), the minimizer of F
+    at alpha, whose zeros are exact. At most 30 lines may run.
+    For X = [[1.], [1.]], y = [3., 3.], alpha = 5.0, w = [0.] it is 3.0.
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
 def knot_by_library(X, y, alpha, w):
     knots = lars_path(X, y, method='lasso')[0]
-    return knots[knots < alpha].max()
+    return knots[knots < alpha].max(initial=0)
+
+def related_features(seed):
+    rng = np.random.default_rng(seed)
+    N, d = 12, rng.integers(1, 6)
+    return rng.normal(size=(N, d)) + rng.normal(size=(N, 1))
+
+def between_knots(X, y):
+    knots = lars_path(X, y, method='lasso')[0]
+    return on(*(np.append(3 * knots[0], knots[:-1] + knots[1:]) / 2).tolist())
 
 Z, target = standardized(diabetes().x), standardized(diabetes().y)
 knots = lars_path(Z, target, method='lasso')[0]
-knot_cases = [(Z, target, a, by_library(Z, target, a))
-              for a in (knots[:-2] + knots[1:-1]) / 2]
-grade(next_knot, knot_by_library, knot_cases)
+patients = [(Z, target, a, by_library(Z, target, a)) for a in (knots[:-1] + knots[1:]) / 2]
+cases = dict(
+    X=seeds().map(related_features), y=lambda X: vectors(len(X), -3, 3).filter(np.any),
+    alpha=between_knots, w=lambda X, y, alpha: [by_library(X, y, alpha)],
+)
+limits = dict(tries=40, lines=30, without=['sklearn.linear_model.lars_path'])
+grade(next_knot, knot_by_library, patients, **cases, **limits)
 
 # %% [markdown]
 # ```{solution-start} lasso-knot
@@ -1141,23 +1280,32 @@ grade(next_knot, knot_by_library, knot_cases)
 # ```
 # By {eq}`lasso-path` $\mathbf{w}_A(\alpha') = \mathbf{u} - N\alpha'\mathbf{v}$, so that weight $j \in A$ would be zero
 # at $N\alpha' = u_j/v_j$. The correlation of a feature outside is $p_j + N\alpha' m_j$ and reaches $\pm N\alpha'$ at
-# $N\alpha' = p_j/(\pm 1 - m_j)$. The largest of these values below $\alpha$ is the knot. The wrong answer lets features
-# enter only; on the way of the patients, s3 leaves once and comes back.
+# $N\alpha' = p_j/(\pm 1 - m_j)$. The largest of these values below $\alpha$ is the knot. The first wrong answer lets
+# features enter only; on the way of the patients, s3 leaves once and comes back. The second lets them enter with positive
+# weights only, and the third forgets that $\alpha$ is counted for each example.
 
 # %% jupyter={"source_hidden": true}
-def next_knot_solution(X, y, alpha, w, leaving=True):
+def next_knot_solution(X, y, alpha, w, leaving=True, falling=True):
     A, N = w != 0, len(y)
     G = X[:, A].T @ X[:, A]
     u, v = solve(G, X[:, A].T @ y), solve(G, np.sign(w[A]))
     p, m = X[:, ~A].T @ (y - X[:, A] @ u), X[:, ~A].T @ X[:, A] @ v
-    events = np.concatenate([p / (1 - m), p / (-1 - m), u / v * leaving]) / N
-    return events[events < alpha].max()
+    events = np.concatenate([p / (1 - m), p / (-1 - m) * falling, u / v * leaving]) / N
+    return events[events < alpha].max(initial=0)
 
 def never_leaving(X, y, alpha, w):
     return next_knot_solution(X, y, alpha, w, leaving=False)
 
-assert grade(next_knot_solution, knot_by_library, knot_cases)
-assert not grade(never_leaving, knot_by_library, knot_cases)
+def only_upwards(X, y, alpha, w):
+    return next_knot_solution(X, y, alpha, w, falling=False)
+
+def not_for_each_example(X, y, alpha, w):
+    return next_knot_solution(X, y, alpha * len(y), w) * len(y)
+
+assert grade(next_knot_solution, knot_by_library, patients, **cases, **limits)
+assert not grade(never_leaving, knot_by_library, patients, **cases, **limits)
+assert not grade(only_upwards, knot_by_library, patients, **cases, **limits)
+assert not grade(not_for_each_example, knot_by_library, patients, **cases, **limits)
 
 # %% [markdown]
 # ```{solution-end}

@@ -48,7 +48,7 @@ from scipy.stats import binom, kstwo, norm
 from sklearn.linear_model import RidgeClassifier
 from sklearn.model_selection import GridSearchCV, PredefinedSplit
 
-from nbutils.cases import integers, scalars, seeds
+from nbutils.cases import integers, lists, on, scalars, seeds
 from nbutils.checks import close, grade, holds, verify
 from nbutils.data import digits
 from nbutils.figures import GREY, panels
@@ -274,20 +274,25 @@ print(f'N = 200: grid of 10 {by_grid(200, 10, 0.05):.3f}, one model '
 # can label $N$ examples {cite}`vapnik1971uniform`. If it is $2^N$, nothing is guaranteed: among *all* functions there is one
 # that errs on the test examples and nowhere else. Its deviation is 1 for every $N$.
 #
-# ```{exercise} ★ A leaderboard
+# ```{exercise} ★ Pencil: a leaderboard
 # :label: model_selection-leaderboard
-# A competition takes $T$ entries from each of $M$ teams and scores them by a loss in $[0, c]$ on a hidden test set of
+# A competition takes $T \ge 2$ entries from each of $M$ teams and scores them by a loss in $[0, c]$ on a hidden test set of
 # $N$ examples. All entries are fixed before any score is shown. Which radius holds for all scores at once with
 # probability $1 - \delta$, if one half of $\delta$ is spent on the last entry of each team and the other half on all
-# earlier entries? Write `two_radii(N, T, M, c, delta)`, the radius of the last entries and that of the earlier ones ($T
-# \ge 2$).
+# earlier entries? Write `two_radii(N, T, M, c, delta)`.
 # ```
 
 # %%
-def two_radii(N, T, M, c, delta):  # -> (last, earlier)
+def two_radii(N, T, M, c, delta):
+    """The radius of the last entries and that of the earlier ones: a pair.
+
+    N, M: ints >= 1. T: int >= 2. c: float > 0. delta: float in (0, 1).
+    two_radii(200, 2, 1, 1.0, 0.08) is about (0.0989, 0.0989): one team
+    with one earlier entry.
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def two_by_search(N, T, M, c, delta):
     def solve(K):
         spent = lambda e: np.log(2 * K) - 2 * N * (e / c) ** 2
@@ -295,8 +300,11 @@ def two_by_search(N, T, M, c, delta):
                       xtol=1e-14)
     return np.array([solve(M), solve(M * (T - 1))])
 
-boards = [(1000, 5, 20, 1.0, 0.05), (300, 2, 7, 4.0, 0.1)]
-grade(two_radii, two_by_search, boards)
+boards = dict(
+    N=on(1, 100) | integers(1, 5000), T=on(2, 3) | integers(2, 50), M=on(1, 7) | integers(1, 100),
+    c=on(1.0, 4.0) | scalars(0.1, 10), delta=on(0.05) | scalars(0.001, 0.9),
+)
+grade(two_radii, two_by_search, **boards)
 
 # %% [markdown]
 # ```{solution-start} model_selection-leaderboard
@@ -304,7 +312,8 @@ grade(two_radii, two_by_search, boards)
 # ```
 # The union bound does not ask that $\delta$ be shared out equally. There are $M$ last entries, which may fail with
 # probability $\delta/2$ together, and $M(T - 1)$ others with the other half. The logarithm makes the two nearly equal.
-# Forgetting that $\delta$ was halved gives radii that are too short.
+# It is tempting to forget that $\delta$ was halved, which gives radii that are too short. The second wrong answer counts the
+# last entries among the earlier ones, and the third takes the losses to be at most 1.
 
 # %% jupyter={"source_hidden": true}
 def two_radii_solution(N, T, M, c, delta):
@@ -314,8 +323,16 @@ def two_radii_solution(N, T, M, c, delta):
 def not_halved(N, T, M, c, delta):
     return two_radii_solution(N, T, M, c, 2 * delta)
 
-assert grade(two_radii_solution, two_by_search, boards)
-assert not grade(not_halved, two_by_search, boards)
+def last_counted_twice(N, T, M, c, delta):
+    return two_radii_solution(N, T + 1, M, c, delta)
+
+def losses_up_to_one(N, T, M, c, delta):
+    return two_radii_solution(N, T, M, 1.0, delta)
+
+assert grade(two_radii_solution, two_by_search, **boards)
+assert not grade(not_halved, two_by_search, **boards)
+assert not grade(last_counted_twice, two_by_search, **boards)
+assert not grade(losses_up_to_one, two_by_search, **boards)
 
 # %% [markdown]
 # ```{solution-end}
@@ -594,7 +611,7 @@ right.legend(loc='lower left');
 # score sinks, within the shaded bound, while its risk stays 0.3.
 
 # %% [markdown]
-# ```{exercise} ★★ Half of it suffices
+# ```{exercise} ★★ Pencil: half of it suffices
 # :label: model_selection-half
 # Look at {eq}`ms-chain` again: which deviations are used, and in which direction? Show that the probability in
 # {eq}`ml.ms.union.selection-tail` is at most $K e^{-2N\epsilon^2/(b-a)^2}$, and write `excess_bound(N, K, delta)`, the
@@ -604,16 +621,23 @@ right.legend(loc='lower left');
 
 # %%
 def excess_bound(N, K, delta):
+    """The bound on the excess risk of the winner: a float.
+
+    N: int >= 1. K: int >= 2. delta: float in (0, 1). It falls with N like
+    1 / sqrt(N): with 4 * N examples it is half as large.
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def excess_by_search(N, K, delta):
     events = (K - 1) + 1  # bad ones too good, the best one too bad
     spare = lambda e: np.log(events / delta) - 2 * N * (e / 2) ** 2
     return brentq(spare, 0, 20, xtol=1e-14)
 
-searches = [(500, 40, 0.05), (100, 2, 0.3), (2000, 1000, 0.01)]
-grade(excess_bound, excess_by_search, searches)
+searches = dict(
+    N=on(1, 100) | integers(1, 5000), K=on(2, 40) | integers(2, 1000), delta=on(0.05, 0.5) | scalars(0.001, 0.9),
+)
+grade(excess_bound, excess_by_search, **searches)
 
 # %% [markdown]
 # ```{solution-start} model_selection-half
@@ -622,7 +646,9 @@ grade(excess_bound, excess_by_search, searches)
 # The first step needs only that no model $k \ne k^*$ scores *too well*, by $\epsilon$ or more: $K - 1$ one-sided
 # events. The last step needs that $f_{k^*}$ does not score *too badly*: one more. (If $\hat k = k^*$ there is nothing
 # to show.) A one-sided event costs $e^{-2N\epsilon^2/(b-a)^2}$, so together $K e^{-2N\epsilon^2/(b-a)^2}$, and the
-# excess is below $2\epsilon = \sqrt{2\ln(K/\delta)/N}$. The two-sided bound, the wrong answer, is true but too large.
+# excess is below $2\epsilon = \sqrt{2\ln(K/\delta)/N}$. The two-sided bound, the first wrong answer, is true but too large.
+# The second is $\epsilon$ in place of $2\epsilon$. The third, which looks at the two models of the chain alone, forgets that
+# chance decides which one wins.
 
 # %% jupyter={"source_hidden": true}
 def excess_solution(N, K, delta):
@@ -631,8 +657,16 @@ def excess_solution(N, K, delta):
 def two_sided(N, K, delta):
     return np.sqrt(2 * np.log(2 * K / delta) / N)
 
-assert grade(excess_solution, excess_by_search, searches)
-assert not grade(two_sided, excess_by_search, searches)
+def one_step_only(N, K, delta):
+    return np.sqrt(np.log(K / delta) / (2 * N))
+
+def two_models(N, K, delta):
+    return excess_solution(N, 2, delta)
+
+assert grade(excess_solution, excess_by_search, **searches)
+assert not grade(two_sided, excess_by_search, **searches)
+assert not grade(one_step_only, excess_by_search, **searches)
+assert not grade(two_models, excess_by_search, **searches)
 
 # %% [markdown]
 # ```{solution-end}
@@ -811,19 +845,24 @@ ax.legend(loc='lower left');
 # {cite}`blum2015ladder`, has few possible histories. Its reports on $K$ models stay right up
 # to order $(\ln(KN)/N)^{1/3}$, which we do not prove. Answers with noise are another way {cite}`dwork2015reusable`.
 #
-# ```{exercise} ★★★ The ladder
+# ```{exercise} ★★ Program: the ladder
 # :label: model_selection-ladder
 # Write `ladder(errors, eta)`. It starts with the report 1. Whenever a test error is more than $\eta$ below the last
 # report, the report becomes that test error, rounded to the nearest multiple of $\eta$; otherwise the last report is
-# repeated. Then attack it: an analyst who sees only the reports turns round every sheet that brought no improvement.
-# How lucky is the vote now?
+# repeated.
 # ```
 
 # %%
-def ladder(errors, eta):  # (K,) -> reports (K,)
+def ladder(errors, eta):
+    """The reports, one after each test error: a float array (K,).
+
+    errors: float array (K,) with entries in [0, 1], K >= 0. eta: float > 0.
+    Halves are rounded as np.round does. For errors = [0.9, 0.5, 0.4] and
+    eta = 0.25 the result is [1., 0.5, 0.5].
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def ladder_by_recursion(errors, eta):
     if len(errors) == 0:
         return np.array([])
@@ -833,18 +872,16 @@ def ladder_by_recursion(errors, eta):
     steps = np.round(last / eta)
     return np.append(reports, steps * eta if report - last > eta else report)
 
-rungs = [(np.array([0.52, 0.5, 0.41, 0.46, 0.3, 0.29]), 0.125),
-         (np.array([0.99, 0.7, 0.71, 0.2, 0.5]), 0.0625),
-         (np.array([0.9, 0.69, 0.61, 0.55, 0.5]), 0.125)]
-grade(ladder, ladder_by_recursion, rungs)
+rungs = dict(errors=lists(integers(0, 64), 0, 12).map(lambda k: np.array(k) / 64), eta=on(0.25, 0.125, 0.0625, 0.03125))
+grade(ladder, ladder_by_recursion, **rungs)
 
 # %% [markdown]
 # ```{solution-start} model_selection-ladder
 # :class: dropdown
 # ```
-# Only the first sheet and at most a few more bring an improvement; the analyst turns the others in ignorance of their
-# scores, and their vote is worth hardly more than that of fresh coins. Always reporting the *lowest test error so far*,
-# without threshold and rounding, would leak more: every improvement, however small, is then shown in full.
+# It is tempting to report the *lowest test error so far*, without threshold and rounding. This would leak more: every
+# improvement, however small, is then shown in full. The second wrong answer does not round, the third accepts an
+# improvement of exactly $\eta$, and the fourth compares with the last test error in place of the last report.
 
 # %% jupyter={"source_hidden": true}
 def ladder_solution(errors, eta):
@@ -858,18 +895,85 @@ def ladder_solution(errors, eta):
 def lowest_so_far(errors, eta):
     return np.minimum.accumulate(errors)
 
-assert grade(ladder_solution, ladder_by_recursion, rungs)
-assert not grade(lowest_so_far, ladder_by_recursion, rungs)
+def not_rounded(errors, eta):
+    reports = [1.0]
+    for error in errors:
+        reports.append(error if error < reports[-1] - eta else reports[-1])
+    return np.array(reports[1:])
 
-rng = np.random.default_rng(9)
-votes = []
-for _ in range(40):
-    right = rng.integers(2, size=(201, 501)) * 2 - 1  # 201 sheets
-    reports = ladder_solution((right < 0).mean(axis=1), 0.05)
-    turn = np.where(np.diff(reports, prepend=1) < 0, 1, -1)
-    votes.append((turn @ right < 0).mean())
-print(f'error of the vote: full scores {exact_vote(501, 201):.3f}, '
-      f'ladder {np.mean(votes):.3f}')
+def at_the_threshold(errors, eta):
+    return ladder_solution(errors, eta * (1 - 1e-9))
+
+def last_error(errors, eta):
+    reports, report = [], 1.0
+    for error, before in zip(errors, [1.0, *errors], strict=False):
+        if error < before - eta:
+            report = np.round(error / eta) * eta
+        reports.append(report)
+    return np.array(reports)
+
+assert grade(ladder_solution, ladder_by_recursion, **rungs)
+assert not grade(lowest_so_far, ladder_by_recursion, **rungs)
+assert not grade(not_rounded, ladder_by_recursion, **rungs)
+assert not grade(at_the_threshold, ladder_by_recursion, **rungs)
+assert not grade(last_error, ladder_by_recursion, **rungs)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ```{exercise} ★★★ Experiment: attack the leaderboard
+# :label: model_selection-attack
+# An analyst lets answer sheets vote, and turns round those whose score looks bad: (A) 51 sheets, 501 examples, all scores
+# reported; (B) four times as many examples; (C) 201 sheets; (D) 201 sheets, but the ladder with $\eta = 0.05$ reports, and
+# every sheet that brings no improvement is turned. Predict the order of the test errors of the vote, then measure them.
+# ```
+
+# %%
+def predicted_order():
+    """The letters A to D in a string, the lowest test error first."""
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def error_of_vote(N, K, eta=None):  # the mean of 40 trials
+    rng, shares = np.random.default_rng(9), []
+    for _ in range(40):
+        right = rng.integers(2, size=(K, N)) * 2 - 1
+        errors = (right < 0).mean(axis=1)
+        reports = errors if eta is None else ladder_by_recursion(errors, eta)
+        good = errors < 0.5 if eta is None else np.diff(reports, prepend=1) < 0
+        shares.append((np.where(good, 1, -1) @ right < 0).mean())
+    return np.mean(shares)
+
+attacks = {'A': (501, 51), 'B': (2003, 51), 'C': (501, 201), 'D': (501, 201, 0.05)}
+
+def is_measured(letters):
+    if sorted(letters) != sorted(attacks):
+        raise ValueError('give each of the letters A, B, C and D once')
+    if [*letters] != sorted(attacks, key=lambda letter: error_of_vote(*attacks[letter])):
+        raise ValueError('another order is measured; run it and compare')
+    return True
+
+grade(lambda: is_measured(predicted_order()), lambda: True, [()])
+
+# %% [markdown]
+# ```{solution-start} model_selection-attack
+# :class: dropdown
+# ```
+# With all scores the luck of the vote grows like $\sqrt{K/N}$: four times the sheets double it, four times the examples
+# halve it. Under the ladder only the first sheet and at most a few more bring an improvement. The analyst turns the others
+# in ignorance of their scores, and their vote is worth hardly more than that of fresh coins. The first wrong
+# answer takes four times as many examples for a better protection than the ladder. The second expects more sheets to average
+# the luck away, as they do for noise, and the third takes more examples for more to learn by heart.
+
+# %% jupyter={"source_hidden": true}
+assert grade(lambda: is_measured('CABD'), lambda: True, [()])
+assert not grade(lambda: is_measured('CADB'), lambda: True, [()])
+assert not grade(lambda: is_measured('ACBD'), lambda: True, [()])
+assert not grade(lambda: is_measured('CBAD'), lambda: True, [()])
+for letter, trial in attacks.items():
+    print(f'{letter}: error of the vote {error_of_vote(*trial):.3f}')
 
 # %% [markdown]
 # ```{solution-end}

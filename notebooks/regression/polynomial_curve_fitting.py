@@ -37,6 +37,8 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
     subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
 
 # %% tags=["hide-input"]
+from functools import cache
+
 import matplotlib.pyplot as plt
 import numpy as np
 from numpy.linalg import inv, lstsq, norm, pinv, qr, solve, svd
@@ -44,7 +46,7 @@ from numpy.polynomial.legendre import Legendre, leggauss, legval, legvander
 from scipy.interpolate import BarycentricInterpolator
 from scipy.linalg import helmert
 
-from nbutils.cases import integers, seeds
+from nbutils.cases import integers, lists, on, scalars, seeds, vectors
 from nbutils.checks import below, between, close, grade, verify
 from nbutils.data import diabetes
 from nbutils.figures import GREY, panels
@@ -250,33 +252,45 @@ for N in (20, 300):
 # does not show even with 300. The price depends on $N$: with 20 patients degree 8 is worse than no model at
 # all, with 300 it costs next to nothing. Degrees are not too high as such, only too high for the data.
 #
-# ```{exercise} ★ How noisy was it?
+# ```{exercise} ★ Pencil: how noisy was it?
 # :label: polyfit-noise
 # Suppose that the truth is a polynomial of degree at most $d$. Write `noise_variance(x, y, d)`, an estimate of $\sigma^2$
 # from the squared residuals of the fit of degree $d$ to one training set, whose expectation is exactly $\sigma^2$.
 # ```
 
 # %%
-def noise_variance(x, y, d):  # (N,), (N,), () -> ()
+def noise_variance(x, y, d):
+    """The estimate of the variance: a float.
+
+    x, y: float arrays (N,), the entries of x are distinct. d: int >= 0, at
+    most N - 2. For x = [0., 1.], y = [1., 3.] and d = 0 the result is 2.0.
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def noise_by_basis(x, y, d):  # noise in directions that f does not have
     Q, _ = qr(powers(x, d), mode='complete')
     return ((Q[:, d + 1:].T @ y) ** 2).mean()
 
-noise_rng = np.random.default_rng(6)
-noise_cases = [(spaced(noise_rng, N), noise_rng.normal(size=N), d)
-               for N, d in ((5, 0), (9, 3), (30, 6))]
-grade(noise_variance, noise_by_basis, noise_cases)
+def in_cells(low, high):  # one input in each of N equal parts of [low, high], in any order
+    def inputs(u):
+        x = low + (high - low) * (np.arange(len(u)) + u) / len(u)
+        return x[::-1] if u[0] > 0.4 else x
+    return vectors((2, 12), 0, 0.8).map(inputs)
+
+cases = dict(
+    x=in_cells(-2, 2), y=lambda x: vectors(len(x), edges=True),
+    d=lambda x: on(0, min(len(x) - 2, 6)) | integers(0, min(len(x) - 2, 6)),
+)
+grade(noise_variance, noise_by_basis, **cases)
 
 # %% [markdown]
 # ```{solution-start} polyfit-noise
 # :class: dropdown
 # ```
 # With $D = 0$ and $p = d + 1$ the first line of {eq}`polyfit-price` says that the sum of squared residuals is
-# $\sigma^2(N - d - 1)$ in the mean: divide by that. The wrong answer forgets the constant among the parameters. For
-# $d = 0$ this is the familiar $N - 1$.
+# $\sigma^2(N - d - 1)$ in the mean: divide by that. The first wrong answer forgets the constant among the parameters. (For
+# $d = 0$ the divisor is the familiar $N - 1$.) The second is the training error, the third ignores the degree.
 
 # %% jupyter={"source_hidden": true}
 def noise_variance_solution(x, y, d):
@@ -284,11 +298,76 @@ def noise_variance_solution(x, y, d):
     return residual @ residual / (len(y) - d - 1)
 
 def constant_forgotten(x, y, d):
-    residual = y - powers(x, d) @ fit_powers(x, y, d)
-    return residual @ residual / (len(y) - d)
+    return noise_variance_solution(x, y, d) * (len(y) - d - 1) / (len(y) - d)
 
-assert grade(noise_variance_solution, noise_by_basis, noise_cases)
-assert not grade(constant_forgotten, noise_by_basis, noise_cases)
+def training_error(x, y, d):
+    return ((y - powers(x, d) @ fit_powers(x, y, d)) ** 2).mean()
+
+def around_the_mean(x, y, d):
+    return y.var(ddof=1)
+
+assert grade(noise_variance_solution, noise_by_basis, **cases)
+assert not grade(constant_forgotten, noise_by_basis, **cases)
+assert not grade(training_error, noise_by_basis, **cases)
+assert not grade(around_the_mean, noise_by_basis, **cases)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ```{exercise} ★★ Experiment: the degree that predicts best
+# :label: polyfit-best
+# Draw training sets from the cubic as in this part. Which degree from 0 to 5 has the smallest error on new inputs, in the
+# median over 60 sets, (A) for 21 points and $\sigma = 0.1$, (B) for 21 points and $\sigma = 10$, (C) for 200 points and
+# $\sigma = 10$? Predict three degrees, then measure and explain.
+# ```
+
+# %%
+def predicted_degrees():
+    """The best degrees for A, B and C: a tuple of three ints from 0 to 5."""
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+@cache
+def median_errors(N, sigma):  # of degrees 0 to 5, against the truth
+    nodes, weights = leggauss(10)
+    rows = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        x = spaced(rng, N)
+        y = truth(x) + sigma * rng.normal(size=N)
+        curves = [Legendre.fit(x, y, d, [-2, 2]) for d in range(6)]
+        rows.append([(c(2 * nodes) - truth(2 * nodes)) ** 2 @ weights / 2 for c in curves])
+    return np.median(rows, axis=0)
+
+trials = {'A': (21, 0.1), 'B': (21, 10.0), 'C': (200, 10.0)}
+
+def is_measured(degrees):
+    if len(degrees) != 3:
+        raise ValueError('give three degrees, for A, B and C')
+    for degree, (letter, trial) in zip(degrees, trials.items(), strict=True):
+        if degree != median_errors(*trial).argmin():
+            raise ValueError(f'{letter} is measured otherwise; run it and compare')
+    return True
+
+grade(lambda: is_measured(predicted_degrees()), lambda: True, [()])
+
+# %% [markdown]
+# ```{solution-start} polyfit-best
+# :class: dropdown
+# ```
+# The truth is a cubic, so it is tempting to answer 3 three times. But with strong noise and few points, two further
+# parameters cost more than the bend is worth: each costs $\sigma^2/N$. With 200 points they are cheap again. Nor does weak
+# noise ask for a degree above 3, because there is nothing left that it could take off the error.
+
+# %% jupyter={"source_hidden": true}
+assert grade(lambda: is_measured((3, 1, 3)), lambda: True, [()])
+assert not grade(lambda: is_measured((3, 3, 3)), lambda: True, [()])  # the degree of the truth
+assert not grade(lambda: is_measured((5, 1, 3)), lambda: True, [()])  # weak noise allows any degree
+assert not grade(lambda: is_measured((3, 1, 1)), lambda: True, [()])  # only the noise matters
+for letter, trial in trials.items():
+    print(letter, ' '.join(f'{e:#.3g}' for e in median_errors(*trial)[1:4]), 'for degrees 1, 2, 3')
 
 # %% [markdown]
 # ```{solution-end}
@@ -483,27 +562,45 @@ for price in (0, 0.1):
           f'{abs(curves[0] - curves[1]).max():.2f}')
 
 # %% [markdown]
-# ```{exercise} ★★ Polynomials that suit the points
+# ```{exercise} ★★ Program: polynomials that suit the points
 # :label: polyfit-recurrence
-# On unevenly spread points Legendre's columns are not orthogonal. Make some that are, without orthogonalizing each against
+# On unevenly spread points Legendre's columns are not orthogonal. Make orthonormal columns $\mathbf{q}_0, \mathbf{q}_1,
+# \dots$, column $j$ a polynomial of degree $j$ with a positive leading coefficient. You need not orthogonalize each against
 # all before it: multiply the last column by $x$ entry by entry, and show that the result is already orthogonal to all
-# columns but the last two. Write `orthonormal(x, d)`, an $N \times (d + 1)$ matrix with orthonormal columns, column $j$ a
-# polynomial of degree $j$ with a positive leading coefficient.
+# columns but the last two. Write `next_column(x, q, before)`.
 # ```
 
 # %%
-def orthonormal(x, d):  # (N,), () -> (N, d + 1)
+def next_column(x, q, before):
+    """The orthonormal column of the next degree: a float array (N,).
+
+    x: float array (N,), distinct points. q: float array (N,), the column of
+    degree j <= N - 2. before: that of degree j - 1; zeros if j is 0.
+    For x = [0., 1.], q = [1., 1.] / sqrt(2) and before = [0., 0.] the result
+    is [-1., 1.] / sqrt(2). No QR decomposition.
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
-def orthonormal_by_qr(x, d):
-    Q, R = qr(powers(x, d))
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def columns_by_qr(x):
+    Q, R = qr(powers(x, len(x) - 1))
     return Q * np.sign(np.diag(R))
 
-basis_rng = np.random.default_rng(7)
-basis_cases = [(np.sort(basis_rng.exponential(size=N)), d)
-               for N, d in ((4, 1), (7, 3), (12, 5))]
-grade(orthonormal, orthonormal_by_qr, basis_cases)
+def next_by_qr(x, q, before):
+    Q = columns_by_qr(x)
+    return Q[:, abs(Q.T @ q).argmax() + 1]
+
+def one_before(x, q):
+    Q = columns_by_qr(x)
+    j = abs(Q.T @ q).argmax()
+    return [Q[:, j - 1] if j else np.zeros(len(x))]
+
+cases = dict(
+    x=in_cells(-1, 1).map(lambda x: x[:6]) | in_cells(0, 2).map(lambda x: x[:6]),
+    q=lambda x: on(*columns_by_qr(x).T[:-1]), before=one_before,
+)
+without = ['numpy.linalg.qr', 'scipy.linalg.qr']
+grade(next_column, next_by_qr, **cases, without=without)
 
 # %% [markdown]
 # ```{solution-start} polyfit-recurrence
@@ -512,24 +609,36 @@ grade(orthonormal, orthonormal_by_qr, basis_cases)
 # Let $\mathbf{X} = \operatorname{diag}(\mathbf{x})$. For $i < j - 1$ is $\mathbf{q}_i^\top \mathbf{X}\mathbf{q}_j =
 # (\mathbf{X}\mathbf{q}_i)^\top \mathbf{q}_j = 0$, because $\mathbf{X}\mathbf{q}_i$ has the degree $i + 1 <
 # j$ and $\mathbf{q}_j$ is orthogonal to all lower degrees. So only $\mathbf{q}_j$ and $\mathbf{q}_{j-1}$ have to be
-# subtracted: a recurrence with three terms, $O(Nd)$ operations in all {cite}`forsythe1957generation`. (It is Lanczos'
-# iteration with the matrix $\mathbf{X}$.) The wrong answer subtracts the last column only, which is enough up to degree 1.
+# subtracted: a recurrence with three terms, $O(Nd)$ operations for all columns up to $d$ {cite}`forsythe1957generation`. (It
+# is Lanczos' iteration with the matrix $\mathbf{X}$.) It is tempting to subtract the last column only, which is enough up to
+# degree 1. The second wrong answer subtracts the column before it without a
+# factor, and the third does not normalize.
 
 # %% jupyter={"source_hidden": true}
-def orthonormal_solution(x, d, terms=2):
-    columns = [np.full(len(x), len(x) ** -0.5)]
-    for _ in range(d):
-        new = x * columns[-1]
-        for q in columns[-terms:]:
-            new = new - (q @ new) * q
-        columns.append(new / norm(new))
-    return np.stack(columns, axis=1)
+def next_column_solution(x, q, before):
+    new = x * q
+    new = new - (q @ new) * q - (before @ new) * before
+    return new / norm(new)
 
-def last_column_only(x, d):
-    return orthonormal_solution(x, d, terms=1)
+def last_column_only(x, q, before):
+    return next_column_solution(x, q, 0 * q)
 
-assert grade(orthonormal_solution, orthonormal_by_qr, basis_cases)
-assert not grade(last_column_only, orthonormal_by_qr, basis_cases)
+def without_a_factor(x, q, before):
+    new = x * q - (q @ (x * q)) * q - before
+    return new / norm(new)
+
+def not_normalized(x, q, before):
+    return x * q - (q @ (x * q)) * q - (before @ (x * q)) * before
+
+def by_qr_again(x, q, before):
+    Q = np.linalg.qr(np.stack([before, q, x * q], axis=1))[0]
+    return Q[:, 2] * np.sign(Q[:, 2] @ (x * q))
+
+assert grade(next_column_solution, next_by_qr, **cases, without=without)
+assert not grade(last_column_only, next_by_qr, **cases, without=without)
+assert not grade(without_a_factor, next_by_qr, **cases, without=without)
+assert not grade(not_normalized, next_by_qr, **cases, without=without)
+assert not grade(by_qr_again, next_by_qr, **cases, without=without)
 
 # %% [markdown]
 # ```{solution-end}
@@ -837,26 +946,33 @@ print('p = 400 beats the best p up to 21 in', (kinked[-2] < first).sum(),
 # picture. In its other half the number of parameters no longer tells how complex a fit is. What tells is the preference
 # among all the curves that fit.
 #
-# ```{exercise} ★★★ What joined dots cost
+# ```{exercise} ★★★ Program: what joined dots cost
 # :label: polyfit-dots
 # The curve of {prf:ref}`thm-cheapest-curve` is a weighted sum of the labels: $q(x_0) = \mathbf{s}(x_0)^\top\mathbf{y}$. Find
-# $\|\mathbf{s}(x_0)\|^2$, by which noise enters its variance, and write `dots_noise(x, x0)` for sorted `x`, without a
-# loop. What is its mean between two points, if $x_0$ is equally likely anywhere on the scale $u$?
+# $\|\mathbf{s}(x_0)\|^2$, by which noise enters its variance, and write `dots_noise(x, x0)` without a loop. Show that its
+# mean between two points is $\frac23$, if $x_0$ is equally likely anywhere on the scale $u$.
 # ```
 
 # %%
-def dots_noise(x, x0):  # (N,), (m,) -> (m,)
+def dots_noise(x, x0):
+    """The squared length of the weights at each place: a float array (m,).
+
+    x: float array (N,), N >= 2, sorted, distinct, in (-1, 1). x0: float array
+    (m,), places in (-1, 1), also outside of the points. At most 10 lines may
+    run. For x = [-0.5, 0.5] and x0 = [0., 0.5, 0.7] it is [0.5, 1., 1.].
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def dots_by_columns(x, x0):  # one label 1, the others 0
     S = [np.interp(np.arctanh(x0), np.arctanh(x), e) for e in np.eye(len(x))]
     return (np.array(S) ** 2).sum(axis=0)
 
-dots_rng = np.random.default_rng(8)
-dots_cases = [(spaced(dots_rng, N, 1), dots_rng.uniform(-1, 1, 6))
-              for N in (3, 8, 30)]
-grade(dots_noise, dots_by_columns, dots_cases)
+cases = dict(
+    x=in_cells(-0.95, 0.95).map(np.sort),
+    x0=lambda x: lists(on(*x.tolist(), -0.99, 0.99) | scalars(-0.99, 0.99), 1, 6).map(np.array),
+)
+grade(dots_noise, dots_by_columns, **cases, lines=10)
 
 # %% [markdown]
 # ```{solution-start} polyfit-dots
@@ -865,7 +981,8 @@ grade(dots_noise, dots_by_columns, dots_cases)
 # Between neighbours the weights are $1 - \theta$ and $\theta$, where $\theta$ is the share of the way on the scale $u$, so
 # $\|\mathbf{s}\|^2 = (1 - \theta)^2 + \theta^2$; outside it is 1. The mean over $\theta$ is $\frac13 + \frac13 = \frac23$,
 # however many points there are: more data do not help this interpolant against noise. The nearest neighbour pays 1, the
-# least-squares fit $p/N$. The wrong answer measures the way in $x$.
+# least-squares fit $p/N$. It is tempting to measure the way in $x$, as the first wrong answer does. The second goes on in
+# a straight line outside of the points, and the third takes the nearest neighbour.
 
 # %% jupyter={"source_hidden": true}
 def dots_noise_solution(x, x0, scale=np.arctanh):
@@ -878,8 +995,19 @@ def dots_noise_solution(x, x0, scale=np.arctanh):
 def on_the_wrong_scale(x, x0):
     return dots_noise_solution(x, x0, scale=lambda x: x)
 
-assert grade(dots_noise_solution, dots_by_columns, dots_cases)
-assert not grade(on_the_wrong_scale, dots_by_columns, dots_cases)
+def straight_on(x, x0):
+    u, u0 = np.arctanh(x), np.arctanh(x0)
+    right = np.clip(np.searchsorted(u, u0), 1, len(u) - 1)
+    share = (u0 - u[right - 1]) / (u[right] - u[right - 1])
+    return (1 - share) ** 2 + share**2
+
+def nearest_neighbour(x, x0):
+    return np.ones(len(x0))
+
+assert grade(dots_noise_solution, dots_by_columns, **cases, lines=10)
+assert not grade(on_the_wrong_scale, dots_by_columns, **cases, lines=10)
+assert not grade(straight_on, dots_by_columns, **cases, lines=10)
+assert not grade(nearest_neighbour, dots_by_columns, **cases, lines=10)
 
 # %% [markdown]
 # ```{solution-end}

@@ -1191,7 +1191,8 @@ def best_price(w, sigma):
     """The best alpha, and its error divided by that of least squares: floats.
 
     w: float array (d,), the true weights, not all 0. sigma: float > 0, the
-    standard deviation of the noise. best_price(np.array([2.]), 2.0) is (1.0, 0.5).
+    standard deviation of the noise. For w = [2.] and sigma = 2.0 the result
+    is (1.0, 0.5).
     """
     raise NotImplementedError('your turn')
 

@@ -35,6 +35,7 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
     subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
 
 # %% tags=["hide-input"]
+from functools import cache
 from itertools import combinations_with_replacement
 from math import comb
 
@@ -42,13 +43,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 from numpy.linalg import eigh, norm, pinv, solve
-from scipy.optimize import brentq, minimize
+from scipy.optimize import brentq, minimize, minimize_scalar
 from scipy.stats import sem
 from sklearn.linear_model import LogisticRegression, Ridge
 from torch import nn
 from torch.nn.functional import cross_entropy, mse_loss
 
-from nbutils.cases import integers, scalars, seeds
+from nbutils.cases import integers, matrices, on, scalars, seeds, vectors
 from nbutils.checks import close, erratum, grade, holds, verify
 from nbutils.data import digits
 from nbutils.figures import GREY, label_lines, panels
@@ -150,15 +151,20 @@ label_lines(right);
 # **Weight decay** can be adjusted more finely: all features stay, and one real number says how long the weights may become.
 # It also takes the peak away {cite}`nakkiran2021optimal`.
 #
-# ```{exercise} ★ Up to a degree
+# ```{exercise} ★ Pencil: up to a degree
 # :label: weight_decay-monomials
-# A polynomial of degree $D$ contains the monomials of all degrees up to $D$, in $k$ variables. By what factor does one more
-# degree multiply the number of coefficients? Write `growth(k, D)`, the number of coefficients of a polynomial of degree
-# $D + 1$ over that of a polynomial of degree $D$, in closed form.
+# A polynomial of degree $D$ in $k$ variables contains the monomials of all degrees up to $D$. By what factor does one more
+# degree multiply the number of its coefficients? Write `growth(k, D)` in closed form.
 # ```
 
 # %%
 def growth(k, D):
+    """How many coefficients degree D + 1 has, over those of degree D: a float.
+
+    k: int >= 1, the number of variables. D: int >= 0. At most three lines
+    may run. growth(1, 1) is 1.5, because a line has two coefficients and a
+    parabola three.
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
@@ -168,15 +174,16 @@ def growth_by_counting(k, D):
                    for _ in combinations_with_replacement(range(k), d))
     return count(D + 1) / count(D)
 
-growth_cases = [(1, 1), (3, 2), (8, 3), (5, 0)]
-grade(growth, growth_by_counting, growth_cases)
+cases = dict(k=on(1, 2) | integers(1, 6), D=on(0, 1) | integers(0, 5))
+grade(growth, growth_by_counting, **cases, tries=40, lines=3)
 
 # %% [markdown]
 # ```{solution-start} weight_decay-monomials
 # :class: dropdown
 # ```
 # A further variable, equal to 1, fills up the degree: there are $\binom{k + D}{k}$ coefficients, and the quotient of two
-# neighbours is $(k + D + 1)/(D + 1)$. The wrong answer compares the monomials of degree exactly $D + 1$ and $D$.
+# neighbours is $(k + D + 1)/(D + 1)$. The first wrong answer compares the monomials of degree exactly $D + 1$ and $D$, the
+# second is the factor of the degree before, and the third counts degree by degree, which is not a closed form.
 
 # %% jupyter={"source_hidden": true}
 def growth_solution(k, D):
@@ -185,8 +192,79 @@ def growth_solution(k, D):
 def of_exact_degree(k, D):
     return (k + D) / (D + 1)
 
-assert grade(growth_solution, growth_by_counting, growth_cases)
-assert not grade(of_exact_degree, growth_by_counting, growth_cases)
+def one_degree_late(k, D):
+    return (k + D) / D if D else 1.0
+
+def degree_by_degree(k, D):
+    total = 0
+    for d in range(D + 1):
+        total += comb(k - 1 + d, d)
+    return 1 + comb(k + D, D + 1) / total
+
+assert grade(growth_solution, growth_by_counting, **cases, tries=40, lines=3)
+assert not grade(of_exact_degree, growth_by_counting, **cases, tries=40, lines=3)
+assert not grade(one_degree_late, growth_by_counting, **cases, tries=40, lines=3)
+assert not grade(degree_by_degree, growth_by_counting, **cases, tries=40, lines=3)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ```{exercise} ★★ Experiment: where is the peak?
+# :label: weight_decay-peak
+# With 50 features and $\sigma = 0.5$ the error of least squares peaks at 50 examples. Where does it peak (A) for
+# $\sigma = 2$, (B) with 30 features, (C) with 50 features, the last 25 of which are copies of the first 25? Predict three
+# numbers, then measure them.
+# ```
+
+# %%
+def predicted_peaks():
+    """The numbers of examples with the largest median error: three ints.
+
+    For A, B and C, each one of 20, 25, 30, 35, 40, 45, 50, 55, 60.
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+@cache
+def measured_peak(distinct, copies, noise):
+    def error(seed, n):
+        rng = np.random.default_rng(seed)
+        X = np.hstack([rng.normal(size=(n + 200, distinct))] * copies)
+        w = rng.normal(size=distinct * copies)
+        y = X @ w / norm(w) + noise * rng.normal(size=n + 200)
+        return ((X[n:] @ (pinv(X[:n]) @ y[:n]) - y[n:]) ** 2).mean()
+
+    return max(range(20, 61, 5), key=lambda n: np.median([error(seed, n) for seed in range(15)]))
+
+settings = {'A': (50, 1, 2.0), 'B': (30, 1, 0.5), 'C': (25, 2, 0.5)}
+
+def is_measured(peaks):
+    if len(peaks) != 3:
+        raise ValueError('give three numbers, for A, B and C')
+    for peak, (letter, setting) in zip(peaks, settings.items(), strict=True):
+        if peak != measured_peak(*setting):
+            raise ValueError(f'{letter} is measured otherwise; run it and compare')
+    return True
+
+grade(lambda: is_measured(predicted_peaks()), lambda: True, [()])
+
+# %% [markdown]
+# ```{solution-start} weight_decay-peak
+# :class: dropdown
+# ```
+# The peak stands where the examples can just be fitted exactly, in one way only: where their number equals the *rank*, the
+# number of independent features. Noise sets its height but not its place. Copies add columns, but no directions, so they do
+# not count. The wrong answers let noise move the peak, expect it where it was, or count the copies.
+
+# %% jupyter={"source_hidden": true}
+assert grade(lambda: is_measured((50, 30, 25)), lambda: True, [()])
+assert not grade(lambda: is_measured((60, 30, 25)), lambda: True, [()])
+assert not grade(lambda: is_measured((50, 50, 25)), lambda: True, [()])
+assert not grade(lambda: is_measured((50, 30, 50)), lambda: True, [()])
+for letter, setting in settings.items():
+    print(f'{letter}: the largest of the errors is that with {measured_peak(*setting)} examples')
 
 # %% [markdown]
 # ```{solution-end}
@@ -435,28 +513,39 @@ c.set(xlabel='λ', title='error, unequal', ylim=(0.9, 5));
 # %% [markdown]
 # The dashed line is the zero model. With unequal features, too little decay fits the noise, and too much loses the signal.
 #
-# ```{exercise} ★★ Where descent ends
+# ```{exercise} ★★ Program: where descent ends
 # :label: weight_decay-limit
 # Without decay and without a bias, full-batch gradient descent on $\frac1{2n}\|\mathbf{y} - \mathbf{X}\mathbf{w}\|^2$
-# starts at $\mathbf{w}_0$; there are more features than examples, and the step is small enough. Where does it end? Write
-# `limit(X, y, w0)`.
+# starts at $\mathbf{w}_0$. Often many weights fit equally well, for example if there are more features than examples. Where
+# does it end, if the step is small enough? Write `limit(X, y, w0)`.
 # ```
 
 # %%
-def limit(X, y, w0):  # (n, d), (n,), (d,) -> (d,)
+def limit(X, y, w0):
+    """The weights to which gradient descent converges: a float array (d,).
+
+    X: float array (n, d), of any shape and rank. y: float array (n,).
+    w0: float array (d,), the start. At most 20 lines may run.
+    For X = [[1., 0.]], y = [5.] and w0 = [2., 3.] the result is [5., 3.].
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
-def limit_by_descent(X, y, w0):
-    w, eta = w0, len(y) / norm(X, 2) ** 2
-    for _ in range(4000):
-        w = w - eta * X.T @ (X @ w - y) / len(y)
-    return w
+def limit_by_descent(X, y, w0):  # 2^16 steps, by composing a step with itself
+    eta = 1 / ((X**2).sum() or 1)
+    A, b = np.eye(len(w0)) - eta * X.T @ X, eta * X.T @ y
+    for _ in range(16):
+        A, b = A @ A, A @ b + b
+    return A @ w0 + b
 
-limit_rng = np.random.default_rng(1)
-limit_cases = [(limit_rng.normal(size=(n, d)), limit_rng.normal(size=n),
-                limit_rng.normal(size=d)) for n, d in ((1, 3), (3, 9))]
-grade(limit, limit_by_descent, limit_cases)
+def is_moderate(X):  # its singular values, except for zeros, differ little
+    return norm(X, 2) * norm(pinv(X), 2) < 30
+
+cases = dict(
+    X=matrices((1, 4), (1, 6), edges=True).filter(is_moderate),
+    y=lambda X: vectors(len(X), edges=True), w0=lambda X: vectors(X.shape[1], edges=True),
+)
+grade(limit, limit_by_descent, **cases, lines=20)
 
 # %% [markdown]
 # ```{solution-start} weight_decay-limit
@@ -464,7 +553,9 @@ grade(limit, limit_by_descent, limit_cases)
 # ```
 # Descent moves in the span of the inputs until nothing is left to explain. In $\mathbf{w} = \mathbf{w}_0 + \mathbf{v}$
 # it starts at $\mathbf{v} = \mathbf{0}$ and ends at the shortest $\mathbf{v}$ that explains the rest:
-# $\mathbf{w}_0 + \mathbf{X}^+(\mathbf{y} - \mathbf{X}\mathbf{w}_0)$. The wrong answer forgets that it remembers.
+# $\mathbf{w}_0 + \mathbf{X}^+(\mathbf{y} - \mathbf{X}\mathbf{w}_0)$. The first wrong answer forgets the start, the second
+# adds it to the shortest solution, so that it counts twice in the directions of the inputs, and the third keeps of the
+# start what the data determine.
 
 # %% jupyter={"source_hidden": true}
 def limit_solution(X, y, w0):
@@ -473,8 +564,16 @@ def limit_solution(X, y, w0):
 def shortest(X, y, w0):
     return pinv(X) @ y
 
-assert grade(limit_solution, limit_by_descent, limit_cases)
-assert not grade(shortest, limit_by_descent, limit_cases)
+def start_added(X, y, w0):
+    return w0 + pinv(X) @ y
+
+def wrong_part(X, y, w0):
+    return pinv(X) @ (y + X @ w0)
+
+assert grade(limit_solution, limit_by_descent, **cases, lines=20)
+assert not grade(shortest, limit_by_descent, **cases, lines=20)
+assert not grade(start_added, limit_by_descent, **cases, lines=20)
+assert not grade(wrong_part, limit_by_descent, **cases, lines=20)
 
 # %% [markdown]
 # ```{solution-end}
@@ -661,7 +760,7 @@ right.legend(fontsize=8, loc='upper left');
 # The right panel compares the limit with decay to a run without decay that is *stopped* after $t$ steps, where
 # $\eta t\lambda = 1$. The curves are similar: *early stopping* leaves the flat directions alone, too.
 #
-# ```{exercise} ★★ Stopping early is a decay
+# ```{exercise} ★★ Pencil: stopping early is a decay
 # :label: weight_decay-stopping
 # In a direction of curvature $s$, gradient descent without decay, from zero, is stopped after $t$ steps. Which $\lambda$
 # would have led to the same weight in the limit? Write `equivalent(s, eta, t)`.
@@ -669,6 +768,12 @@ right.legend(fontsize=8, loc='upper left');
 
 # %%
 def equivalent(s, eta, t):
+    """The decay lambda whose limit is the weight after t steps: a float.
+
+    s: float > 0. eta: float > 0, the step size, with eta * s <= 1. t: int,
+    t >= 1. At most three lines may run. equivalent(1.0, 0.5, 1) is 1.0,
+    because both reach half of the best weight.
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
@@ -676,17 +781,22 @@ def equivalent_by_search(s, eta, t):
     w = 0.0
     for _ in range(t):
         w -= eta * s * (w - 1)
-    return brentq(lambda lam: s / (s + lam) - w, 0, 1e6, xtol=1e-14)
+    return brentq(lambda lam: s / (s + lam) - w, -s / 2, 1e6, xtol=1e-14)
 
-stop_cases = [(1.0, 0.1, 5), (0.01, 0.5, 30), (2.0, 0.3, 1)]
-grade(equivalent, equivalent_by_search, stop_cases)
+cases = dict(
+    s=on(1.0, 0.01) | scalars(0.01, 4),
+    eta=lambda s: (on(1.0, 0.5) | scalars(0.01, 1)).map(lambda share: share / s),
+    t=on(1, 2) | integers(1, 40),
+)
+grade(equivalent, equivalent_by_search, **cases, lines=3)
 
 # %% [markdown]
 # ```{solution-start} weight_decay-stopping
 # :class: dropdown
 # ```
 # With $q = (1 - \eta s)^t$ we need $s/(s + \lambda) = 1 - q$, so $\lambda = sq/(1 - q)$. For flat directions,
-# $\eta t s \ll 1$, this is nearly $1/(\eta t)$, the wrong answer for the others: steep directions are decayed less.
+# $\eta t s \ll 1$, this is nearly $1/(\eta t)$, the first wrong answer: steep directions are decayed less. The second takes
+# the share that is missing for the share that is reached, and the third forgets the curvature in the filter factor.
 
 # %% jupyter={"source_hidden": true}
 def equivalent_solution(s, eta, t):
@@ -696,8 +806,17 @@ def equivalent_solution(s, eta, t):
 def for_flat_directions(s, eta, t):
     return 1 / (eta * t)
 
-assert grade(equivalent_solution, equivalent_by_search, stop_cases)
-assert not grade(for_flat_directions, equivalent_by_search, stop_cases)
+def share_missing(s, eta, t):
+    q = (1 - eta * s) ** t
+    return s * (1 - q) / q if q else 1e6
+
+def curvature_forgotten(s, eta, t):
+    return equivalent_solution(s, eta, t) / s
+
+assert grade(equivalent_solution, equivalent_by_search, **cases, lines=3)
+assert not grade(for_flat_directions, equivalent_by_search, **cases, lines=3)
+assert not grade(share_missing, equivalent_by_search, **cases, lines=3)
+assert not grade(curvature_forgotten, equivalent_by_search, **cases, lines=3)
 
 # %% [markdown]
 # ```{solution-end}
@@ -909,7 +1028,7 @@ print(f'guessing: {np.log(10):.2f}')
 # \eta\lambda$ per step. In Adam, the penalty's share of the gradient is divided like the rest, so weights with large
 # gradients are hardly pulled at all {cite}`loshchilov2019decoupled`.
 #
-# ```{exercise} ★★★ Where AdamW stops in one dimension
+# ```{exercise} ★★★ Pencil: where AdamW stops in one dimension
 # :label: weight_decay-adamw
 # Let $L(w) = \frac h2 (w - c)^2$ with $h, c > 0$. Find the limit of AdamW from {prf:ref}`thm-adamw-limit` in closed
 # form: `adamw_limit(h, c, lam, eps)`.
@@ -917,28 +1036,36 @@ print(f'guessing: {np.log(10):.2f}')
 
 # %%
 def adamw_limit(h, c, lam, eps):
+    """The weight at which AdamW stops, if it converges: a float.
+
+    h, c, lam, eps: floats > 0. eps may be as small as 1e-8; errors up to 1e-5
+    do not matter. At most three lines may run.
+    adamw_limit(1.0, 3.0, 0.5, 0.5) is 1.5.
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
-def adamw_run(h, c, lam, eps):
-    w = torch.zeros(1, requires_grad=True)
-    optimizer = torch.optim.AdamW([w], lr=0.05, weight_decay=lam, eps=eps,
-                                  betas=(0.9, 0.95))
-    for _ in range(700):
-        w.grad = h * (w.detach() - c)
-        optimizer.step()
-    return w.item()
+def lowest_in_box(h, c, lam, eps):  # the loss with its soft wall
+    def walled(w):
+        return h * (w - c) ** 2 / 2 - eps * (w + np.log1p(-lam * w) / lam)
 
-limit_cases = [(1.0, 3.0, 0.5, 0.5), (2.0, 1.0, 0.3, 1.0)]
-grade(adamw_limit, adamw_run, limit_cases, atol=1e-5)
+    edge = min(c, 1 / lam * (1 - 1e-12))
+    return minimize_scalar(walled, bounds=(0, edge), method='bounded', options={'xatol': 1e-10}).x
+
+cases = dict(
+    h=on(1.0) | scalars(0.1, 10), c=on(1.0, 3.0) | scalars(0.1, 10),
+    lam=on(0.5, 0.1) | scalars(0.01, 2), eps=on(0.5, 1e-8, 1e-3) | scalars(0.001, 2),
+)
+grade(adamw_limit, lowest_in_box, **cases, lines=3, atol=1e-5)
 
 # %% [markdown]
 # ```{solution-start} weight_decay-adamw
 # :class: dropdown
 # ```
 # The limit lies between 0 and $c$, so $h(c - w)(1 - \lambda w) = \lambda\epsilon w$: a quadratic equation, $\lambda h\,
-# w^2 - \big(h + \lambda (hc + \epsilon)\big) w + hc = 0$. Its smaller root is below both $c$ and $1/\lambda$. The wrong
-# answer, a quadratic penalty with $\lambda\epsilon$, forgets the edge of the box.
+# w^2 - \big(h + \lambda (hc + \epsilon)\big) w + hc = 0$. Its smaller root is below both $c$ and $1/\lambda$. The first wrong
+# answer, a quadratic penalty with $\lambda\epsilon$, forgets the edge of the box. The second is the limit for
+# $\epsilon \to 0$, and the third is that of Adam with the penalty in its gradient.
 
 # %% jupyter={"source_hidden": true}
 def adamw_limit_solution(h, c, lam, eps):
@@ -948,8 +1075,16 @@ def adamw_limit_solution(h, c, lam, eps):
 def without_wall(h, c, lam, eps):
     return h * c / (h + lam * eps)
 
-assert grade(adamw_limit_solution, adamw_run, limit_cases, atol=1e-5)
-assert not grade(without_wall, adamw_run, limit_cases, atol=1e-5)
+def hard_wall(h, c, lam, eps):
+    return min(c, 1 / lam)
+
+def penalty_inside(h, c, lam, eps):
+    return h * c / (h + lam)
+
+assert grade(adamw_limit_solution, lowest_in_box, **cases, lines=3, atol=1e-5)
+assert not grade(without_wall, lowest_in_box, **cases, lines=3, atol=1e-5)
+assert not grade(hard_wall, lowest_in_box, **cases, lines=3, atol=1e-5)
+assert not grade(penalty_inside, lowest_in_box, **cases, lines=3, atol=1e-5)
 
 # %% [markdown]
 # ```{solution-end}
