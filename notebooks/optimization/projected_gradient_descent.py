@@ -37,10 +37,10 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
 import matplotlib.pyplot as plt
 import numpy as np
 from numpy.linalg import eigvalsh, norm, solve
-from scipy.optimize import linprog, minimize, nnls
+from scipy.optimize import brentq, linprog, minimize, nnls
 
 from nbutils import data
-from nbutils.cases import scalars, seeds, vectors
+from nbutils.cases import distributions, integers, matrices, on, scalars, seeds, vectors
 from nbutils.checks import below, close, grade, holds, verify
 from nbutils.figures import GREY, panels, show_image
 
@@ -201,46 +201,69 @@ print(f'length of the optimum: {norm(best):.2f}, '
 # shrink, as in [stochastic gradient descent](stochastic_gradient_descent.ipynb).
 
 # %% [markdown]
-# ```{exercise} ★ No negative weights
+# ```{exercise} ★ Program: no negative weights
 # :label: pgd-nonnegative
 # Write `nonnegative_ls(X, y)`, the $\mathbf{w} \ge \mathbf{0}$ with the smallest $\|\mathbf{X}\mathbf{w} - \mathbf{y}\|$,
-# by projected descent. The step $1/L$ with $L$ the largest eigenvalue of $\mathbf{X}^\top \mathbf{X}$ and two thousand
-# steps will do. The judge, an active-set method, is exact.
+# by projected descent. The step $1/L$ with $L$ the largest eigenvalue of $\mathbf{X}^\top \mathbf{X}$ and three hundred
+# steps will do. The grader compares with an active-set method, which is exact; solvers from `scipy` are ruled out for you.
 # ```
 
 # %%
 def nonnegative_ls(X, y):
+    """The least-squares weights without negative entries: a float array (n,).
+
+    X: float array (N, n), N >= n >= 1; its largest singular value is at most
+    four times its smallest. y: float array (N,).
+    nonnegative_ls(np.eye(2), np.array([3.0, -1.0])) is array([3., 0.]).
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
 def by_active_set(X, y):
     return nnls(X, y)[0]
 
-rng = np.random.default_rng(5)
-nn_cases = [
-    (rng.normal(size=(12, n)) + 1, rng.normal(size=12)) for n in (2, 4, 5)
-]
-grade(nonnegative_ls, by_active_set, nn_cases, atol=1e-5)
+def tables(n):
+    X = matrices((n, 6), n, -3, 3, edges=True)
+    return X.filter(lambda X: np.linalg.cond(X) <= 4)
+
+cases = dict(
+    X=integers(1, 3).flatmap(tables),
+    y=lambda X: vectors(len(X), -5, 5, edges=True),
+)
+demands = dict(tries=40, atol=1e-5, without=(
+    'scipy.optimize.nnls', 'scipy.optimize.lsq_linear', 'scipy.optimize.minimize'))
+grade(nonnegative_ls, by_active_set, **cases, **demands)
 
 # %% [markdown]
 # ```{solution-start} pgd-nonnegative
 # :class: dropdown
 # ```
-# The projection onto $\mathbf{w} \ge \mathbf{0}$ cuts off what is negative. The wrong answer solves without
-# the constraint and cuts off afterwards. But once a weight is cut off, the others should have moved.
+# The projection onto $\mathbf{w} \ge \mathbf{0}$ cuts off what is negative. The first wrong answer solves without
+# the constraint and cuts off afterwards. But once a weight is cut off, the others should have moved. The second takes the
+# largest singular value for $L$, which is its square, and the third asks a solver.
 
 # %% jupyter={"source_hidden": true}
 def nonnegative_solution(X, y):
     gamma = 1 / eigvalsh(X.T @ X)[-1]
     return projected_gd(
         lambda w: X.T @ (X @ w - y), lambda w: np.maximum(w, 0),
-        np.zeros(X.shape[1]), gamma, 2000)[-1]
+        np.zeros(X.shape[1]), gamma, 300)[-1]
 
 def solve_then_cut(X, y):
     return np.maximum(np.linalg.lstsq(X, y)[0], 0)
 
-assert grade(nonnegative_solution, by_active_set, nn_cases, atol=1e-5)
-assert not grade(solve_then_cut, by_active_set, nn_cases, atol=1e-5)
+def wrong_step(X, y):
+    return projected_gd(
+        lambda w: X.T @ (X @ w - y), lambda w: np.maximum(w, 0),
+        np.zeros(X.shape[1]), 1 / norm(X, 2), 300)[-1]
+
+def by_a_solver(X, y):
+    return nnls(X, y)[0]
+
+assert grade(nonnegative_solution, by_active_set, **cases, **demands)
+assert not grade(solve_then_cut, by_active_set, **cases, **demands)
+assert not grade(wrong_step, by_active_set, **cases, **demands)
+assert not grade(by_a_solver, by_active_set, **cases, **demands)
 
 # %% [markdown]
 # ```{solution-end}
@@ -396,17 +419,23 @@ right.set(xlabel='step', ylabel='excess loss', title='flat valleys');
 # coordinates. Right: without strong convexity the excess loss stays below a bound $1/t$.
 
 # %% [markdown]
-# ```{exercise} ★★ How much is still to gain
+# ```{exercise} ★★ Pencil: how much is still to gain
 # :label: pgd-gap
 # The bounds contain $\mathbf{w}^*$, which one does not know. But the tangent at $\mathbf{w}$ bounds from below what
 # any member can reach:
 # $f(\mathbf{w}) - f(\mathbf{w}^*) \le \max_{\mathbf{z} \in C} \nabla f(\mathbf{w}) \cdot (\mathbf{w} - \mathbf{z})$.
-# Write `possible_gain(w, g)`, the right side for the simplex, where `g` is the gradient. The judge is a linear
-# program.
+# Find the right side for the simplex, and write it as `possible_gain(w, g)`, where `g` is the gradient. The grader solves a
+# linear program.
 # ```
 
 # %%
 def possible_gain(w, g):
+    """The largest g @ (w - z) for z in the simplex: a float, at least 0.
+
+    w: float array (n,), n >= 1, not negative, with the sum 1.
+    g: float array (n,), the gradient at w.
+    possible_gain(np.array([0.5, 0.5]), np.array([1.0, 3.0])) is 1.0.
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
@@ -414,12 +443,8 @@ def gain_by_program(w, g):
     n = len(g)
     return g @ w - linprog(g, A_eq=np.ones((1, n)), b_eq=[1]).fun
 
-rng = np.random.default_rng(6)
-gain_cases = [
-    (project_simplex(rng.normal(size=n)), rng.normal(size=n))
-    for n in (2, 4, 9)
-]
-grade(possible_gain, gain_by_program, gain_cases)
+cases = dict(w=distributions((1, 5)), g=lambda w: vectors(len(w), edges=True))
+grade(possible_gain, gain_by_program, **cases, tries=50)
 
 # %% [markdown]
 # ```{solution-start} pgd-gap
@@ -427,7 +452,8 @@ grade(possible_gain, gain_by_program, gain_cases)
 # ```
 # A mixture $\mathbf{g} \cdot \mathbf{z}$ of the entries of $\mathbf{g}$ is smallest when all weight is on the
 # smallest entry. The bound is zero at the optimum, so it can decide when to stop. To compare with the mean of
-# $\mathbf{g}$ instead underestimates the gain, and may even be negative.
+# $\mathbf{g}$ instead underestimates the gain, and may even be negative. Among the entries with weight alone, the smallest one
+# misses a coordinate that should come into use. And $\mathbf{w}$ itself counts: it is not all on the largest entry.
 
 # %% jupyter={"source_hidden": true}
 def possible_gain_solution(w, g):
@@ -436,8 +462,17 @@ def possible_gain_solution(w, g):
 def gain_over_mean(w, g):
     return g @ w - g.mean()
 
-assert grade(possible_gain_solution, gain_by_program, gain_cases)
-assert not grade(gain_over_mean, gain_by_program, gain_cases)
+def in_use_alone(w, g):
+    return g @ w - g[w > 0].min()
+
+def from_the_worst(w, g):
+    return g.max() - g.min()
+
+few = dict(tries=50)
+assert grade(possible_gain_solution, gain_by_program, **cases, **few)
+assert not grade(gain_over_mean, gain_by_program, **cases, **few)
+assert not grade(in_use_alone, gain_by_program, **cases, **few)
+assert not grade(from_the_worst, gain_by_program, **cases, **few)
 
 # %% [markdown]
 # ```{solution-end}
@@ -697,29 +732,37 @@ right.set(xlabel='slack s₁ in ‖w‖² ≤ 1 + s₁', ylabel='lowest value p'
 # the rate at which slack in the first constraint lowers the best value.
 
 # %% [markdown]
-# ```{exercise} ★★★ Water-filling
+# ```{exercise} ★★★ Program: water-filling
 # :label: pgd-water
-# A transmitter divides one unit of power over channels with gains $a_i > 0$ so as to maximize
-# $\sum_i \log(1 + a_i p_i)$ over $\mathbf{p} \ge \mathbf{0}$, $\sum_i p_i = 1$. Write `water_filling(a)`. The KKT
+# A transmitter divides a power $P$ over channels with gains $a_i > 0$ so as to maximize
+# $\sum_i \log(1 + a_i p_i)$ over $\mathbf{p} \ge \mathbf{0}$, $\sum_i p_i = P$. Write `water_filling(a, power)`. The KKT
 # conditions say that all channels in use have the same price, and find the level in the manner of the simplex. Which
 # channels stay silent?
 # ```
 
 # %%
-def water_filling(a):
+def water_filling(a, power):
+    """The best powers of the channels: a float array (n,) with the sum power.
+
+    a: float array (n,), n >= 1, the gains, all positive, in any order.
+    power: float > 0.
+    water_filling(np.array([0.5, 1.0]), 3.0) is array([1., 2.]).
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
-def power_by_solver(a):
-    return minimize(
-        lambda p: -np.log1p(a * p).sum(), np.full(len(a), 1 / len(a)),
-        jac=lambda p: -a / (1 + a * p), method='SLSQP',
-        bounds=[(0, 1)] * len(a), options={'ftol': 1e-15},
-        constraints={'type': 'eq', 'fun': lambda p: p.sum() - 1}).x
+def best_of_all_subsets(a, power):
+    best, most = None, -np.inf
+    for pattern in range(1, 2 ** len(a)):
+        used = pattern >> np.arange(len(a)) & 1 == 1
+        level = (power + (1 / a[used]).sum()) / used.sum()
+        p = np.where(used, level - 1 / a, 0)
+        if p.min() >= 0 and np.log1p(a * p).sum() > most:
+            best, most = p, np.log1p(a * p).sum()
+    return best
 
-gains = [3.0, 1.0], [8.0, 4.0, 0.5], [2.0, 2.5, 3.0, 0.9]
-channels = [(np.array(a),) for a in gains]
-grade(water_filling, power_by_solver, channels, atol=1e-5)
+cases = dict(a=vectors((1, 5), 0.1, 9, edges=True), power=on(1.0) | scalars(0.01, 20))
+grade(water_filling, best_of_all_subsets, **cases)
 
 # %% [markdown]
 # ```{solution-start} pgd-water
@@ -728,23 +771,82 @@ grade(water_filling, power_by_solver, channels, atol=1e-5)
 # With price $\lambda$ for the sum and $\nu_i \ge 0$ for $p_i \ge 0$: $-a_i / (1 + a_i p_i) + \lambda - \nu_i = 0$.
 # Where $p_i > 0$, $\nu_i = 0$ and $p_i = 1/\lambda - 1/a_i$; where $p_i = 0$, $a_i \le \lambda$. Together
 # $p_i = \max(1/\lambda - 1/a_i, 0)$: water of level $1/\lambda$ over a ground of height $1/a_i$. That is the
-# projection of the vector $-1/a_i$ onto the simplex! Channels worse than the price stay silent. To divide the power
-# in proportion to the gains is plausible and wrong.
+# projection of the vector $-1/a_i$ onto the simplex with the sum $P$! Channels worse than the price stay silent. To divide
+# the power in proportion to the gains is plausible and wrong. If you level all channels, cut off what is negative, and scale
+# the rest to the right sum, the channels in use have different prices.
 
 # %% jupyter={"source_hidden": true}
-def water_filling_solution(a):
-    return project_to_sum_one(-1 / a)
-
-def project_to_sum_one(x):
+def water_filling_solution(a, power):
+    x = -1 / a
     u = np.sort(x)[::-1]
-    level = ((u.cumsum() - 1) / np.arange(1, len(x) + 1)).max()
+    level = ((u.cumsum() - power) / np.arange(1, len(x) + 1)).max()
     return np.maximum(x - level, 0)
 
-def in_proportion(a):
-    return a / a.sum()
+def in_proportion(a, power):
+    return power * a / a.sum()
 
-assert grade(water_filling_solution, power_by_solver, channels, atol=1e-5)
-assert not grade(in_proportion, power_by_solver, channels, atol=1e-5)
+def cut_and_scaled(a, power):
+    p = np.maximum((power + (1 / a).sum()) / len(a) - 1 / a, 0)
+    return power * p / p.sum()
+
+def of_one_unit(a, power):
+    return power * water_filling_solution(a, 1)
+
+assert grade(water_filling_solution, best_of_all_subsets, **cases)
+assert not grade(in_proportion, best_of_all_subsets, **cases)
+assert not grade(cut_and_scaled, best_of_all_subsets, **cases)
+assert not grade(of_one_unit, best_of_all_subsets, **cases)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ```{exercise} ★★ Experiment: more power
+# :label: pgd-power
+# Four channels have the gains 4, 2, 1 and 0.5. With little power only the first is in use. Predict at which powers the
+# second, the third and the fourth come into use. Then turn the knob `power` of `water_filling` and look. How do the shares
+# compare when the power is very large?
+# ```
+
+# %%
+def predicted_powers():
+    """The powers at which channels 2, 3 and 4 come into use: three floats.
+
+    (1.0, 2.0, 3.0) has the right form; 3 % are allowed.
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def are_seen(*powers):
+    if len(powers) != 3 or not min(powers) > 0:
+        raise ValueError('give three positive powers')
+    for channel, power in enumerate(powers, 1):
+        for factor in (0.97, 1.03):
+            p = best_of_all_subsets(np.array([4, 2, 1, 0.5]), factor * power)
+            if (p[channel] > 0) != (factor > 1):
+                raise ValueError(f'channel {channel + 1} starts elsewhere')
+    return True
+
+grade(lambda: are_seen(*predicted_powers()), lambda: True, [()])
+
+# %% [markdown]
+# ```{solution-start} pgd-power
+# :class: dropdown
+# ```
+# The ground has the heights $\frac14$, $\frac12$, 1 and 2. A channel comes into use when the water has risen to its ground.
+# Until then the others have taken up all differences to theirs: $\frac12 - \frac14 = 0.25$ for the second,
+# $\frac34 + \frac12 = 1.25$ for the third, $\frac74 + \frac32 + 1 = 4.25$ for the fourth. It is tempting to count the
+# difference to the best channel alone, but the water also rises in those between. When the power is large, the ground
+# hardly matters any more, and all channels get nearly the same.
+
+# %% jupyter={"source_hidden": true}
+assert grade(lambda: are_seen(0.25, 1.25, 4.25), lambda: True, [()])
+for wrong in (0.25, 0.75, 1.75), (0.5, 1, 2), (0.25, 0.5, 1), (4, 2, 1):
+    assert not grade(lambda: are_seen(*wrong), lambda: True, [()])
+for power in (0.2, 1, 4, 40):
+    p = water_filling_solution(np.array([4, 2, 1, 0.5]), power)
+    print(f'power {power:4}: shares', *(f'{share:.3f}' for share in p / power))
 
 # %% [markdown]
 # ```{solution-end}
@@ -999,7 +1101,7 @@ right.set(xlabel='round', ylabel='error', ylim=(1e-11, 9),
 # The first round, from $\boldsymbol\lambda = \mathbf{0}$, *is* the penalty method. All that is gained afterwards
 # comes from the multiplier that is carried over.
 #
-# ```{exercise} ★★ Ridge regression is a price
+# ```{exercise} ★★ Program: ridge regression is a price
 # :label: pgd-ridge
 # Write `ball_ls(X, y, r)`, the $\mathbf{w}$ with $\|\mathbf{w}\| \le r$ and the smallest
 # $\frac12\|\mathbf{X}\mathbf{w} - \mathbf{y}\|^2$. With the constraint $\frac12 \|\mathbf{w}\|^2 \le \frac12 r^2$ the KKT
@@ -1008,17 +1110,34 @@ right.set(xlabel='round', ylabel='error', ylim=(1e-11, 9),
 
 # %%
 def ball_ls(X, y, r):
+    """The best weights in the ball of radius r: a float array (n,).
+
+    X: float array (N, n), N >= n >= 1, with independent columns.
+    y: float array (N,). r: float > 0.
+    ball_ls(np.eye(2), np.array([0.0, 4.0]), 1.0) is array([0., 1.]).
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
-def ball_ls_by_solver(X, y, r):
-    return solver(X.T @ X, X.T @ y, lambda w: r**2 - w @ w)
+def along_singular_vectors(X, y, r):
+    U, s, Vt = np.linalg.svd(X, full_matrices=False)
+    w = lambda lam: Vt.T @ (s * (U.T @ y) / (s**2 + lam))
+    if norm(w(0)) <= r:
+        return w(0)
+    high = norm(X.T @ y) / r
+    return w(brentq(lambda lam: norm(w(lam)) - r, 0, high, xtol=1e-12))
 
-rng = np.random.default_rng(8)
-ball_cases = [
-    (rng.normal(size=(9, 3)), 3 * rng.normal(size=9), r) for r in (0.3, 0.8, 9)
-]
-grade(ball_ls, ball_ls_by_solver, ball_cases, atol=1e-5)
+def columns(n):
+    X = matrices((n, 6), n, -3, 3, edges=True)
+    return X.filter(lambda X: np.linalg.svd(X)[1].min() > 0.3)
+
+cases = dict(
+    X=integers(1, 3).flatmap(columns),
+    y=lambda X: vectors(len(X), edges=True),
+    r=lambda X, y: on(1.0, 0.3) | scalars(0.1, 3).map(
+        lambda part: part * max(norm(np.linalg.lstsq(X, y)[0]), 0.1)),
+)
+grade(ball_ls, along_singular_vectors, **cases)
 
 # %% [markdown]
 # ```{solution-start} pgd-ridge
@@ -1029,24 +1148,36 @@ grade(ball_ls, ball_ls_by_solver, ball_cases, atol=1e-5)
 # $\lambda$ grows. Either $\lambda = 0$ already fits, or $\|\mathbf{w}\| = r$ determines it; since
 # $\lambda \|\mathbf{w}\| \le \|\mathbf{X}^\top \mathbf{y}\|$, it is at most $\|\mathbf{X}^\top \mathbf{y}\| / r$. So
 # weight decay of strength $\lambda$ and a ball of radius $r$ are two descriptions of one solution. To shrink the
-# least-squares solution to length $r$ has the right length and the wrong direction.
+# least-squares solution to length $r$ has the right length and the wrong direction. The other wrong answers find no
+# multiplier where the constraint does not bind, and take $1/r$ for the price.
 
 # %% jupyter={"source_hidden": true}
+def ridge(X, y, lam):
+    return solve(X.T @ X + lam * np.eye(X.shape[1]), X.T @ y)
+
 def ball_ls_solution(X, y, r):
-    ridge = lambda lam: solve(X.T @ X + lam * np.eye(X.shape[1]), X.T @ y)
     below, above = 0.0, norm(X.T @ y) / r
     for _ in range(60):
         lam = (below + above) / 2
-        long = norm(ridge(lam)) > r
+        long = norm(ridge(X, y, lam)) > r
         below, above = (lam, above) if long else (below, lam)
-    return ridge(below)
+    return ridge(X, y, below)
 
 def shrunk(X, y, r):
     w = np.linalg.lstsq(X, y)[0]
     return w * r / max(norm(w), r)
 
-assert grade(ball_ls_solution, ball_ls_by_solver, ball_cases, atol=1e-5)
-assert not grade(shrunk, ball_ls_by_solver, ball_cases, atol=1e-5)
+def always_on_the_rim(X, y, r):
+    length = lambda lam: norm(ridge(X, y, lam)) - r
+    return ridge(X, y, brentq(length, 0, norm(X.T @ y) / r))
+
+def price_of_the_radius(X, y, r):
+    return ridge(X, y, 1 / r)
+
+assert grade(ball_ls_solution, along_singular_vectors, **cases)
+assert not grade(shrunk, along_singular_vectors, **cases)
+assert not grade(always_on_the_rim, along_singular_vectors, **cases)
+assert not grade(price_of_the_radius, along_singular_vectors, **cases)
 
 # %% [markdown]
 # ```{solution-end}
