@@ -52,7 +52,7 @@ from sklearn.covariance import ledoit_wolf
 from sklearn.datasets import load_wine
 from sklearn.preprocessing import StandardScaler
 
-from nbutils.cases import integers, seeds
+from nbutils.cases import integers, matrices, on, scalars, seeds, square_matrices
 from nbutils.checks import close, grade, holds
 from nbutils.data import diabetes, digits, photograph
 from nbutils.figures import GREY, panels, show_image
@@ -151,7 +151,7 @@ for name, z in {'centred': x - x.mean(0), 'standardized': standardize(x),
 # different as before, and the condition number stays.
 # :::
 #
-# ```{exercise} ★ Statistics of the training set
+# ```{exercise} ★ Program: statistics of the training set
 # :label: whitening-train
 # What is learnt from data must be learnt from the *training* data, and that includes $\hat{\boldsymbol\mu}$ and
 # $\hat{\boldsymbol\sigma}$. Write `like_train(train, test)`: the test data on the scale of the training data. A column that
@@ -159,36 +159,59 @@ for name, z in {'centred': x - x.mean(0), 'standardized': standardize(x),
 # ```
 
 # %%
-def like_train(train, test):  # (N, D), (M, D) -> (M, D)
+def like_train(train, test):
+    """The test data on the scale of the training data: float array (M, D).
+
+    train: float array (N, D), N >= 1. test: float array (M, D), M >= 1.
+    like_train(np.array([[1.0], [3.0]]), np.array([[5.0]])) is [[3.0]].
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def by_scaler(train, test):
     return StandardScaler().fit(train).transform(test)
 
-rng = np.random.default_rng(0)
-cases = [(rng.normal(4, 3, (8, 3)), rng.normal(4, 3, (5, 3))),
-         (np.array([[1., 7.], [3., 7.]]), np.array([[5., 8.], [5., 6.]]))]
-grade(like_train, by_scaler, cases)
+cases = dict(
+    train=matrices((1, 8), (1, 3), edges=True) | on(3, 7, 8).flatmap(
+        lambda n: scalars().map(lambda v: np.full((n, 2), v))),
+    test=lambda train: matrices((1, 3), train.shape[1]),
+)
+grade(like_train, by_scaler, **cases)
 
 # %% [markdown]
 # ```{solution-start} whitening-train
 # :class: dropdown
 # ```
-# The wrong answer standardizes the test set by itself. With it, the prediction for one patient would depend on who else is
-# in the test; in the second case it calls two patients average in a feature in which both lie far outside of the training
-# data.
+# Ask whether the largest and the smallest value of a column are equal, not whether $\hat\sigma > 0$. In floats the mean of
+# three equal numbers need not be that number. Then $\hat\sigma$ is tiny, but not zero, and the second wrong answer divides
+# by it. The first standardizes the test set by itself. With it, the prediction for one patient would depend on who else is in
+# the test. The third protects itself with $\max(\hat\sigma, 1)$, which leaves every column alone whose deviation is below 1,
+# and the fourth forgets `axis=0`.
 
 # %% jupyter={"source_hidden": true}
 def like_train_solution(train, test):
-    sigma = train.std(0)
-    return (test - train.mean(0)) / np.where(sigma > 0, sigma, 1)
+    same = train.max(0) == train.min(0)
+    return (test - train.mean(0)) / np.where(same, 1, train.std(0))
 
 def by_itself(train, test):
     return like_train_solution(test, test)
 
-assert grade(like_train_solution, by_scaler, cases)
-assert not grade(by_itself, by_scaler, cases)
+def trusts_zero(train, test):
+    sigma = train.std(0)
+    return (test - train.mean(0)) / np.where(sigma > 0, sigma, 1)
+
+def at_least_one(train, test):
+    return (test - train.mean(0)) / np.maximum(train.std(0), 1)
+
+def one_deviation(train, test):
+    sigma = train.std() if np.ptp(train) else 1
+    return (test - train.mean(0)) / sigma
+
+assert grade(like_train_solution, by_scaler, **cases)
+assert not grade(by_itself, by_scaler, **cases)
+assert not grade(trusts_zero, by_scaler, **cases)
+assert not grade(at_least_one, by_scaler, **cases)
+assert not grade(one_deviation, by_scaler, **cases)
 
 # %% [markdown]
 # ```{solution-end}
@@ -664,12 +687,11 @@ for ax, (name, z) in zip(axes.flat, views.items(), strict=True):
 # nearly does, and ZCA is close to both.
 
 # %% [markdown]
-# Cholesky keeps the first feature, so the colours run from left to right exactly, and all the change falls on the second
-# feature. PCA's first axis is what the two have in common, which is close to either of them; its second, their contrast,
+# With Cholesky the colours run exactly from left to right, and all the change falls on the second feature. PCA's first axis is what the two have in common, which is close to either of them; its second, their contrast,
 # resembles neither. ZCA divides the change between both.
 #
 # Standardizing first and then applying ZCA does not depend on units and gives the greatest sum of these correlations, for
-# any number of features, as an exercise asks you to show {cite}`kessy2018optimal`. For all ten features of the patients:
+# any number of features {cite}`kessy2018optimal`. For all ten features of the patients:
 
 # %%
 scores = (patients.x - patients.x.mean(0)) / patients.x.std(0)  # (442, 10)
@@ -723,7 +745,7 @@ print('white by the SVD:       ', is_white(by_svd))
 # We cut a photograph into overlapping patches of $8 \times 8$ pixels,
 # 64 strongly correlated features. The columns of $\mathbf{W}$ are filters, each laid over a patch to give one white
 # feature. PCA's are waves over the whole patch, and a white patch is no picture any more. ZCA's are all alike: one pixel
-# *minus the neighbours that predict it*. What is left is the edges, in their places {cite}`bell1997independent`.
+# *minus the neighbours that predict it*. What is left is the edges {cite}`bell1997independent`.
 
 # %%
 grey = photograph('china').mean(2)
@@ -751,25 +773,45 @@ for row, name in zip(axes, filters, strict=True):
 # (orange, negative).
 
 # %% [markdown]
-# ```{exercise} ★★ The most faithful features
+# ```{exercise} ★★ Pencil: the most faithful features
 # :label: whitening-cor
 # Show that, among all whitenings, the sum over $k$ of the correlation between old feature $k$ and new feature $k$ is
-# greatest if one standardizes first and then applies ZCA. Write `faithful(x)`, the white data, for data that are not
-# centred.
+# greatest if one standardizes first and then applies ZCA. Write `faithful(x)`, these white data.
 # ```
 
 # %%
-def faithful(x):  # (N, D) -> (N, D)
+def faithful(x):
+    """White data whose features correlate most with the old ones: (N, D).
+
+    x: float array (N, D), not centred, N > D, with a nonsingular covariance.
+    faithful(np.array([[1.0], [3.0]])) is [[-1.0], [1.0]].
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
-def by_polar(x):  # the orthogonal factor of the standardized data
-    z = (x - x.mean(0)) / x.std(0)
-    return np.sqrt(len(x)) * scipy.linalg.polar(z)[0]
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def qualities(x, z):  # second moments of the new features, sum of correlations
+    if np.shape(z) != x.shape:
+        raise ValueError(f'an array of shape {np.shape(z)}, expected {x.shape}')
+    moments = np.concatenate([z.mean(0, keepdims=True), z.T @ z / len(z)])
+    old = (x - x.mean(0)) / x.std(0)
+    return moments, (old * z).mean(0).sum()
 
-cases = [(cloud(s) * unit + 3,)
-         for s, unit in ((5, [1, 1, 1, 1]), (6, [1, 10, 0.1, 50]))]
-grade(faithful, by_polar, cases)
+def best_qualities(x):
+    old = (x - x.mean(0)) / x.std(0)
+    moments = np.eye(x.shape[1] + 1, x.shape[1], -1)
+    return moments, np.linalg.norm(old, 'nuc') / np.sqrt(len(x))
+
+def regular(x):
+    with np.errstate(all='ignore'):
+        old = (x - x.mean(0)) / x.std(0)
+    return np.ptp(x, 0).min() > 0.1 and np.linalg.cond(old) < 100
+
+cases = dict(x=integers(1, 3).flatmap(lambda d: matrices(
+    (d + 1, 7), d, edges=True)).filter(regular), tries=60)
+def judged(answer):
+    return lambda x: qualities(x, answer(x))
+
+grade(judged(faithful), best_qualities, **cases)
 
 # %% [markdown]
 # ```{solution-start} whitening-cor
@@ -777,8 +819,9 @@ grade(faithful, by_polar, cases)
 # ```
 # White features have variance one, so the correlation of old and new feature $k$ is $\frac1N\sum_n s_{nk} z_{nk}$ with the
 # scores $s_{nk}$. Every whitening of $\mathbf{X}$ is one of the scores. The sum over $k$ is the trace that was made largest
-# in the proof of {prf:ref}`thm-zca`, now with the correlation matrix in place of $\boldsymbol\Sigma$. The wrong answer
-# forgets to standardize; it agrees with the right one only if correlated features have equal variances.
+# in the proof of {prf:ref}`thm-zca`, now with the correlation matrix in place of $\boldsymbol\Sigma$. The first wrong answer
+# forgets to standardize; it agrees with the right one only if correlated features have equal variances. The second stops at
+# the principal axes, the third does not centre, and the fourth divides by $N - 1$.
 
 # %% jupyter={"source_hidden": true}
 def faithful_solution(x):
@@ -787,11 +830,24 @@ def faithful_solution(x):
     return z @ (v / np.sqrt(lam)) @ v.T
 
 def plain_zca(x):
-    lam, v = np.linalg.eigh(np.cov(x.T, bias=True))
+    lam, v = np.linalg.eigh(np.atleast_2d(np.cov(x.T, bias=True)))
     return (x - x.mean(0)) @ (v / np.sqrt(lam)) @ v.T
 
-assert grade(faithful_solution, by_polar, cases)
-assert not grade(plain_zca, by_polar, cases)
+def principal_axes(x):
+    z = (x - x.mean(0)) / x.std(0)
+    return z @ pca_white(z)
+
+def not_centred(x):
+    return x / x.std(0) @ zca_white((x - x.mean(0)) / x.std(0))
+
+def by_sample_variance(x):
+    return faithful_solution(x) * np.sqrt(1 - 1 / len(x))
+
+assert grade(judged(faithful_solution), best_qualities, **cases)
+assert not grade(judged(plain_zca), best_qualities, **cases)
+assert not grade(judged(principal_axes), best_qualities, **cases)
+assert not grade(judged(not_centred), best_qualities, **cases)
+assert not grade(judged(by_sample_variance), best_qualities, **cases)
 
 # %% [markdown]
 # ```{solution-end}
@@ -1056,7 +1112,7 @@ for worse, better in zip(order, order[1:]):
 # makes $\kappa$ smaller by more than the factor $D$ {cite}`vandersluis1969condition`. Batch
 # normalization applies it inside a network, layer by layer {cite}`ioffe2015batch`.
 #
-# ```{exercise} ★★★ An inverse root without eigenvalues
+# ```{exercise} ★★★ Program: an inverse root without eigenvalues
 # :label: whitening-newton
 # Networks that whiten inside need $\boldsymbol\Sigma^{-1/2}$ by matrix products alone. Start with
 # $\mathbf{Y} = \boldsymbol\Sigma/\tau$, $\tau = \operatorname{tr}\boldsymbol\Sigma$, and $\mathbf{Z} = \mathbf{I}$, and
@@ -1064,21 +1120,39 @@ for worse, better in zip(order, order[1:]):
 #
 # $$\mathbf{T} = \tfrac12(3\mathbf{I} - \mathbf{Z}\mathbf{Y}), \qquad \mathbf{Y} \leftarrow \mathbf{Y}\mathbf{T}, \qquad \mathbf{Z} \leftarrow \mathbf{T}\mathbf{Z} .$$
 #
-# Show that all matrices share the eigenvectors of $\boldsymbol\Sigma$, that $e = 1 - zy$ becomes $\tfrac14 e^2(3 + e)$, and
-# write `newton_root(sigma)` $= \boldsymbol\Sigma^{-1/2}$. How many steps does it need for a condition number $\kappa$?
+# Show that all matrices share the eigenvectors of $\boldsymbol\Sigma$, and that $e = 1 - zy$ becomes $\tfrac14 e^2(3 + e)$.
+# Write `newton_root(sigma)` $= \boldsymbol\Sigma^{-1/2}$. How many steps does it need for a condition number $\kappa$?
 # ```
 
 # %%
-def newton_root(sigma):  # (D, D) -> (D, D)
+def newton_root(sigma):
+    """The inverse root of a covariance matrix: float array (D, D).
+
+    sigma: float array (D, D), symmetric, with positive eigenvalues, the
+    largest at most 1e5 times the smallest. No function of numpy.linalg or
+    scipy.linalg that inverts, solves or factors may be called.
+    newton_root(np.array([[4.0]])) is [[0.5]].
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def by_sqrtm(sigma):
     return np.linalg.inv(scipy.linalg.sqrtm(sigma))
 
-cases = [(np.cov(cloud(s, d=d).T),) for s, d in ((1, 2), (2, 4), (3, 6))]
-cases.append((np.diag([1e4, 1.]),))
-grade(newton_root, by_sqrtm, cases)
+def spread(sigma):
+    lam = np.linalg.eigvalsh(sigma)
+    return lam[0] > 0 and lam[-1] <= 1e5 * lam[0]
+
+cases = dict(sigma=square_matrices((1, 4), -3, 3, edges=True).map(
+    lambda a: a.T @ a).filter(spread).flatmap(
+    lambda s: on(1, 100, 0.01).map(lambda factor: factor * s)))
+edges = [(np.diag([1e4, 1.0]),), (np.diag([1.0, 1e5, 3.0]),)]
+without = [f'{home}.{name}' for home in ('numpy.linalg', 'scipy.linalg')
+           for name in ('inv', 'pinv', 'solve', 'eig', 'eigh', 'eigvalsh',
+                        'svd', 'qr', 'cholesky', 'lstsq')]
+without += ['scipy.linalg.sqrtm', 'scipy.linalg.fractional_matrix_power']
+options = dict(cases, without=without, tries=50)
+grade(newton_root, by_sqrtm, edges, **options)
 
 # %% [markdown]
 # ```{solution-start} whitening-newton
@@ -1088,11 +1162,12 @@ grade(newton_root, by_sqrtm, cases)
 # with $t = \tfrac12(3 - zy) = 1 + \tfrac12 e$. Then $1 - (1 - e)(1 + \tfrac12 e)^2 = \tfrac34 e^2 + \tfrac14 e^3$. Since
 # $y/z$ keeps its value $\lambda/\tau$ and $yz \to 1$, $z \to (\lambda/\tau)^{-1/2}$. Dividing by the trace makes
 # $0 \le e < 1$ at the start. At the start $zy = \lambda/\tau \ge 1/(D\kappa)$, and while it is small it grows by $\tfrac94$
-# per step: about $\log(D\kappa) / \log\tfrac94$ steps and a few more are needed. The wrong answer does not undo the scaling
-# by $\tau$.
+# per step: about $\log(D\kappa) / \log\tfrac94$ steps and a few more are needed, here 16 and five more for $\kappa = 10^5$
+# and $D = 4$. The first wrong answer does not undo the scaling by $\tau$, the second does not scale at all, which diverges
+# once an eigenvalue exceeds 3, and the third takes ten steps for enough. The fourth goes by the eigenvectors.
 
 # %% jupyter={"source_hidden": true}
-def newton_root_solution(sigma, steps=40):
+def newton_root_solution(sigma, steps=30):
     tau, one = np.trace(sigma), np.eye(len(sigma))
     y, z = sigma / tau, one
     for _ in range(steps):
@@ -1103,8 +1178,84 @@ def newton_root_solution(sigma, steps=40):
 def scaled(sigma):
     return newton_root_solution(sigma) * np.sqrt(np.trace(sigma))
 
-assert grade(newton_root_solution, by_sqrtm, cases)
-assert not grade(scaled, by_sqrtm, cases)
+def never_scaled(sigma):
+    y, z = sigma, np.eye(len(sigma))
+    for _ in range(30):
+        t = (3 * np.eye(len(sigma)) - z @ y) / 2
+        y, z = y @ t, t @ z
+    return z
+
+def too_early(sigma):
+    return newton_root_solution(sigma, steps=10)
+
+def by_eigenvectors_of(sigma):
+    lam, v = np.linalg.eigh(sigma)
+    return v / np.sqrt(lam) @ v.T
+
+assert grade(newton_root_solution, by_sqrtm, edges, **options)
+assert not grade(scaled, by_sqrtm, edges, **options)
+assert not grade(never_scaled, by_sqrtm, edges, **options)
+assert not grade(too_early, by_sqrtm, edges, **options)
+assert not grade(by_eigenvectors_of, by_sqrtm, edges, **options)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ```{exercise} ★★ Experiment: what the growers have in common
+# :label: whitening-within
+# Take each training wine's difference from the mean of its own grower, and whiten with the covariance of these differences.
+# Predict how the votes of 'within', 'standardized' and 'PCA white' rank, the best first. Then measure, and explain.
+# ```
+
+# %%
+def ranking():
+    """A list of 'within', 'standardized' and 'PCA white', the best first.
+
+    For example ['PCA white', 'standardized', 'within'].
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def within_share(seed):  # of right votes
+    a, b = np.split(np.random.default_rng(seed).permutation(len(wine)), 2)
+    means = np.array([wine[a][grower[a] == j].mean(0) for j in range(3)])
+    M = pca_white(wine[a] - means[grower[a]])
+    return (vote(wine[a] @ M, grower[a], wine[b] @ M) == grower[b]).mean()
+
+shares = {name: right[name] for name in ('standardized', 'PCA white')}
+shares['within'] = np.array([within_share(seed) for seed in range(20)])
+
+def is_measured(names):
+    if sorted(names) != sorted(shares):
+        raise ValueError(f'give the names {", ".join(shares)} in some order')
+    if list(names) != sorted(shares, key=lambda name: -shares[name].mean()):
+        raise ValueError('another order is measured: try it')
+    return True
+
+grade(lambda: is_measured(ranking()), lambda: True, [()])
+
+# %% [markdown]
+# ```{solution-start} whitening-within
+# :class: dropdown
+# ```
+# The whitening of all wines shrinks the directions in which they vary most, and among these are the ones in which the
+# growers differ: it removes the very thing that we look for. The differences from the grower's own mean do not contain it.
+# To whiten them shrinks the directions in which wines of *one* grower vary, and leaves the distances between growers large
+# in comparison. The covariance is not the enemy, only its estimate from all wines together. But this uses the labels, so
+# it must be learnt from the training half.
+
+# %% jupyter={"source_hidden": true}
+print(', '.join(f'{name} {share.mean():.1%}' for name, share in shares.items()))
+ahead = shares['within'] - shares['standardized']
+print(f'within ahead of standardized by {ahead.mean():.1%} of the wines, '
+      f'standard error {ahead.std() / 20**0.5:.2%}')
+best = ['within', 'standardized', 'PCA white']
+assert grade(lambda: is_measured(best), lambda: True, [()])
+assert not grade(lambda: is_measured(best[::-1]), lambda: True, [()])
+for wrong in best[1:] + best[:1], [best[0], *best[:0:-1]], best[:2], 'within':
+    assert not grade(lambda: is_measured(wrong), lambda: True, [()])
 
 # %% [markdown]
 # ```{solution-end}
