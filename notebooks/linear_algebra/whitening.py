@@ -1249,7 +1249,7 @@ grade(lambda: is_measured(ranking()), lambda: True, [()])
 # %% jupyter={"source_hidden": true}
 print(', '.join(f'{name} {share.mean():.1%}' for name, share in shares.items()))
 ahead = shares['within'] - shares['standardized']
-print(f'within ahead of standardized by {ahead.mean():.1%} of the wines, '
+print(f'within ahead of standardized by {ahead.mean():.2%} of the wines, '
       f'standard error {ahead.std() / 20**0.5:.2%}')
 best = ['within', 'standardized', 'PCA white']
 assert grade(lambda: is_measured(best), lambda: True, [()])
