@@ -52,7 +52,7 @@ from scipy.optimize import brentq, linprog, minimize, minimize_scalar
 from scipy.stats import kstest, laplace, multivariate_normal, norm, t
 from sklearn.linear_model import QuantileRegressor
 
-from nbutils.cases import integers, scalars, seeds, vectors
+from nbutils.cases import integers, on, scalars, seeds, vectors
 from nbutils.checks import close, grade, holds, verify
 from nbutils.data import diabetes
 from nbutils.figures import GREY, label_lines, panels
@@ -294,14 +294,20 @@ for name, factor in (('1/(2σ²)', 1 / (2 * 0.8**2)), ('1/N', 1 / 60)):
     print(f'factor {name:8} error bar of the weight {error:.3f}')
 
 # %% [markdown]
-# ```{exercise} ★ How likely at best?
+# ```{exercise} ★ Pencil: how likely at best?
 # :label: gaussian_noise-peak
-# Given the residuals `e` of the best line, write `peak(e)`, the log-likelihood at $\sigma = \hat\sigma$. The grader
-# searches for the maximum over $\sigma$.
+# Given the residuals `e` of a line, write `peak(e)`, the log-likelihood of this line with Gaussian noise at the most likely
+# $\sigma$.
 # ```
 
 # %%
 def peak(e):
+    """The highest log-likelihood over all sigma > 0: a float.
+
+    e: float array (n,), n >= 1, the residuals, not all zero. Their mean
+    need not be zero.
+    peak(np.array([1.0, -1.0])) is -2.8379, to four decimals.
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
@@ -309,17 +315,17 @@ def peak_by_search(e):
     down = lambda s: -norm.logpdf(e, 0, np.exp(s)).sum()
     return -minimize_scalar(down, bracket=(-3, 3), tol=1e-10).fun
 
-peak_rng = np.random.default_rng(3)
-leftovers = [s * peak_rng.normal(size=n) for n, s in ((5, 1), (40, 0.2))]
-leftovers = [(e - e.mean(),) for e in leftovers]  # as a bias leaves them
-grade(peak, peak_by_search, leftovers)
+leftovers = dict(e=vectors((1, 6), edges=True).filter(lambda e: abs(e).max() > 0.01), tries=50)
+grade(peak, peak_by_search, **leftovers)
 
 # %% [markdown]
 # ```{solution-start} gaussian_noise-peak
 # :class: dropdown
 # ```
 # At $\hat\sigma^2 = Q/n$ the last term of the sum is $Q / 2\hat\sigma^2 = n/2$, whatever the data are. So the peak is
-# $-\frac n2 \big( \log(2\pi \hat\sigma^2) + 1 \big)$. Dropping the 1 seems harmless as long as all models have it.
+# $-\frac n2 \big( \log(2\pi \hat\sigma^2) + 1 \big)$. Dropping the 1 seems harmless as long as all models have it. The second
+# wrong answer subtracts the mean of the residuals, which is another line, the third divides by $n - 1$, which is not the most
+# likely $\sigma$, and the fourth gives the mean over the examples in place of the sum.
 
 # %% jupyter={"source_hidden": true}
 def peak_solution(e):
@@ -328,8 +334,21 @@ def peak_solution(e):
 def peak_without_one(e):
     return -len(e) / 2 * np.log(2 * np.pi * (e**2).mean())
 
-assert grade(peak_solution, peak_by_search, leftovers)
-assert not grade(peak_without_one, peak_by_search, leftovers)
+def peak_of_a_moved_line(e):
+    return peak_solution(e - e.mean())
+
+def peak_unbiased(e):
+    sigma = np.sqrt((e**2).sum() / (len(e) - 1))
+    return norm.logpdf(e, 0, sigma).sum()
+
+def mean_peak(e):
+    return peak_solution(e) / len(e)
+
+assert grade(peak_solution, peak_by_search, **leftovers)
+assert not grade(peak_without_one, peak_by_search, **leftovers)
+assert not grade(peak_of_a_moved_line, peak_by_search, **leftovers)
+assert not grade(peak_unbiased, peak_by_search, **leftovers)
+assert not grade(mean_peak, peak_by_search, **leftovers)
 
 # %% [markdown]
 # ```{solution-end}
@@ -639,7 +658,7 @@ label_lines(right);
 # find the conditional mean, absolute values the median, which is lower.
 
 # %% [markdown]
-# ```{exercise} ★★ Trains are never early
+# ```{exercise} ★★ Program: trains are never early
 # :label: gaussian_noise-delay
 # Let the noise be a delay, exponential and never negative: $y_n = w x_n + b + \epsilon_n$ with density
 # $\lambda e^{-\lambda \epsilon}$ for $\epsilon \ge 0$. What do the most likely $w$ and $b$ minimize, and subject to what?
@@ -648,19 +667,31 @@ label_lines(right);
 
 # %%
 def timetable(x, y):
+    """A most likely slope and height at zero: a pair (w, b) of floats.
+
+    x, y: float arrays (n,), n >= 2. Some x may be equal, but not all. If
+    several lines are equally likely, any of them will do.
+    timetable(np.array([0.0, 1.0]), np.array([2.0, 5.0])) is (3.0, 2.0).
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
-def timetable_by_program(x, y):  # the highest line below all points
-    below = np.column_stack([x, np.ones(len(x))])
-    free = [(None, None), (None, None)]
-    return linprog(-below.sum(0), A_ub=below, b_ub=y, bounds=free).x
+def no_early_train(answer):  # (whether the line is possible, its height at the mean)
+    def judged(x, y):
+        w, b = answer(x.copy(), y.copy())
+        return [bool((w * x + b <= y + 1e-7).all()), w * x.mean() + b]
+    return judged
 
-train_rng = np.random.default_rng(32)  # lopsided: the mean is not the middle
-stations = [10 * train_rng.uniform(size=n) ** 3 for n in (6, 15, 40)]
-trains = [(x, 2 * x + 1 + train_rng.exponential(size=len(x)))
-          for x in stations]
-grade(timetable, timetable_by_program, trains)
+def least_mixture(x, y):  # of two points, at the mean: no possible line is higher
+    i, j = np.nonzero((x[:, None] <= x.mean()) & (x > x.mean()))
+    share = (x.mean() - x[i]) / (x[j] - x[i])
+    return [True, ((1 - share) * y[i] + share * y[j]).min()]
+
+trains = dict(
+    x=vectors((2, 6), 0, 10, edges=True).filter(lambda x: np.ptp(x) > 0.1),
+    y=lambda x: vectors(len(x), edges=True),
+)
+grade(no_early_train(timetable), least_mixture, **trains)
 
 # %% [markdown]
 # ```{solution-start} gaussian_noise-delay
@@ -669,23 +700,42 @@ grade(timetable, timetable_by_program, trains)
 # The likelihood is zero if the line passes above a point; otherwise minus its logarithm is
 # $\lambda \sum_n (y_n - w x_n - b)$ and a constant, smallest for the line that is *highest at $\bar x$* among those below
 # all points. It touches two of them (an edge of the lower hull). The least-squares line, pushed down until it touches,
-# has the wrong slope, and is less likely.
+# has the wrong slope, and is less likely. Pushed not at all, it lets trains be early. The third wrong answer looks at the
+# middle of the range in place of the mean, and the fourth passes through the two lowest points.
 
 # %% jupyter={"source_hidden": true}
-def timetable_solution(x, y):
+def highest_at(place, x, y):  # among the lines below all points
     i, j = np.array([*combinations(range(len(x)), 2)]).T
+    i, j = i[x[i] != x[j]], j[x[i] != x[j]]
     w = (y[j] - y[i]) / (x[j] - x[i])  # the lines through two points
     b = y[i] - w * x[i]
     below = (w[:, None] * x + b[:, None] < y + 1e-9).all(1)
-    best = np.where(below, w * x.mean() + b, -np.inf).argmax()
+    best = np.where(below, w * place + b, -np.inf).argmax()
     return w[best], b[best]
+
+def timetable_solution(x, y):
+    return highest_at(x.mean(), x, y)
 
 def pushed_down(x, y):
     w, b = np.polyfit(x, y, 1)
     return w, (y - w * x).min()
 
-assert grade(timetable_solution, timetable_by_program, trains)
-assert not grade(pushed_down, timetable_by_program, trains)
+def least_squares(x, y):
+    return np.polyfit(x, y, 1)
+
+def highest_in_the_middle(x, y):
+    return highest_at((x.min() + x.max()) / 2, x, y)
+
+def through_the_lowest(x, y):
+    i, j = y.argsort(kind='stable')[:2]
+    w = (y[j] - y[i]) / (x[j] - x[i])
+    return w, y[i] - w * x[i]
+
+assert grade(no_early_train(timetable_solution), least_mixture, **trains)
+assert not grade(no_early_train(pushed_down), least_mixture, **trains)
+assert not grade(no_early_train(least_squares), least_mixture, **trains)
+assert not grade(no_early_train(highest_in_the_middle), least_mixture, **trains)
+assert not grade(no_early_train(through_the_lowest), least_mixture, **trains)
 
 # %% [markdown]
 # ```{solution-end}
@@ -899,25 +949,31 @@ label_lines(right);
 # only their error shrinks with more examples.
 
 # %% [markdown]
-# ```{exercise} ★★★ A few bad apples
+# ```{exercise} ★★★ Pencil: a few bad apples
 # :label: gaussian_noise-contaminated
 # A share $q$ of the errors is $k$ times as large as the others: the density is
-# $(1 - q) \, \mathcal{N}(0, 1) + q \, \mathcal{N}(0, k^2)$. Write `efficiency_with(q, k)`. How many bad apples does it
-# take, for $k = 3$ and for $k = 10$, until absolute values win?
+# $(1 - q) \, \mathcal{N}(0, 1) + q \, \mathcal{N}(0, k^2)$. Write `efficiency_with(q, k)`, the efficiency of absolute values
+# relative to squares. How many bad apples does it take, for $k = 3$ and for $k = 10$, until absolute values win?
 # ```
 
 # %%
 def efficiency_with(q, k):
+    """The efficiency of absolute values relative to squares: a float.
+
+    q: float in [0, 1], the share of large errors. k: float >= 1, how many
+    times as large their standard deviation is.
+    efficiency_with(0.1, 3.0) is 0.9982, to four decimals.
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
-def by_quadrature(q, k):
-    f = lambda e: (1 - q) * norm.pdf(e) + q * norm.pdf(e, scale=k)
-    variance = 2 * quad(lambda e: e**2 * f(e), 0, 12 * k, points=[1, 5])[0]
-    return 4 * f(0) ** 2 * variance
+def on_a_grid(q, k):
+    e = np.linspace(-10 * k, 10 * k, 4001)
+    f = (1 - q) * norm.pdf(e) + q * norm.pdf(e, scale=k)
+    return 4 * f[2000] ** 2 * np.trapezoid(e**2 * f, e)
 
-apples = [(0.0, 3), (0.1, 3), (0.05, 10), (0.5, 2)]
-grade(efficiency_with, by_quadrature, apples, rtol=1e-5)
+apples = dict(q=on(0.1, 0.0, 1.0, 0.5) | scalars(0, 1), k=on(3.0, 1.0, 10.0) | scalars(1, 12))
+grade(efficiency_with, on_a_grid, **apples)
 
 # %% [markdown]
 # ```{solution-start} gaussian_noise-contaminated
@@ -926,7 +982,9 @@ grade(efficiency_with, by_quadrature, apples, rtol=1e-5)
 # Densities and second moments mix in proportion: $f(0) = (1 - q + q/k) / \sqrt{2\pi}$ and $\sigma^2 = 1 - q + q k^2$. The
 # variance feels $k^2$, the density at 0 hardly anything. Who mixes the standard deviations gets $(1 - q + qk)^2$, which is
 # smaller. The thresholds are printed below: for $k = 10$ less than one apple in a hundred decides, far too few to be
-# noticed {cite}`tukey1960survey`. (Where nearly all are bad, the law is nearly a bell again, and squares win.)
+# noticed {cite}`tukey1960survey`. (Where nearly all are bad, the law is nearly a bell again, and squares win.) The second
+# wrong answer forgets that the density at 0 changes, too, the third takes the law for a Gaussian of the
+# same variance, and the fourth is the efficiency of squares.
 
 # %% jupyter={"source_hidden": true}
 def efficiency_with_solution(q, k):
@@ -935,8 +993,20 @@ def efficiency_with_solution(q, k):
 def mixes_deviations(q, k):
     return 2 / np.pi * (1 - q + q / k) ** 2 * (1 - q + q * k) ** 2
 
-assert grade(efficiency_with_solution, by_quadrature, apples, rtol=1e-5)
-assert not grade(mixes_deviations, by_quadrature, apples, rtol=1e-5)
+def variance_alone(q, k):
+    return 2 / np.pi * (1 - q + q * k**2)
+
+def as_one_gaussian(q, k):
+    return 2 / np.pi
+
+def of_squares(q, k):
+    return 1 / efficiency_with_solution(q, k)
+
+assert grade(efficiency_with_solution, on_a_grid, **apples)
+assert not grade(mixes_deviations, on_a_grid, **apples)
+assert not grade(variance_alone, on_a_grid, **apples)
+assert not grade(as_one_gaussian, on_a_grid, **apples)
+assert not grade(of_squares, on_a_grid, **apples)
 for k in (3, 10):
     lead = lambda q: efficiency_with_solution(q, k) - 1
     low, high = brentq(lead, 0, 0.3), brentq(lead, 0.3, 1)
@@ -1069,6 +1139,67 @@ for name, pair in (('calls', peaks(X, calls)), ('patients', peaks(
 # %% [markdown]
 # For the calls, Laplace noise is more likely by a factor of $e^{3.64} \approx 38$. For the patients, Gaussian noise is more
 # likely by $e^{25}$. Their residuals have tails no heavier than a Gaussian's, and the squared loss is the right one.
+#
+# ```{exercise} ★★ Experiment: one wrong entry
+# :label: gaussian_noise-entry
+# Keep the sixteen correct years and make one mistake. A: the calls of 1957 are typed a hundred times as large. B: the year
+# 1973 is typed 100 too high. Which fits then change their slope by more than half? Predict `'squares'`, `'absolute'`, `'both'` or
+# `'neither'` for A and for B, then measure, with `QuantileRegressor` for absolute values.
+# ```
+
+# %%
+def broken_fits():
+    """A pair of 'squares', 'absolute', 'both' or 'neither': for A and for B.
+
+    For example ('neither', 'neither').
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def slopes_with(mistake):  # squares, absolute values
+    A, target = X[honest].copy(), calls[honest].copy()
+    if mistake == 'A':
+        target[A[:, 0] == 1957 - 1950] *= 100
+    if mistake == 'B':
+        A[A[:, 0] == 1973 - 1950, 0] += 100
+    median = QuantileRegressor(alpha=0, fit_intercept=False).fit(A, target)
+    return np.array([lstsq(A, target)[0][0], median.coef_[0]])
+
+slopes_of = {mistake: slopes_with(mistake) for mistake in ('none', 'A', 'B')}
+words = {(True, True): 'both', (True, False): 'squares', (False, True): 'absolute', (False, False): 'neither'}
+
+def is_measured(pair):
+    if len(pair) != 2 or not set(pair) <= set(words.values()):
+        raise ValueError(f'give two of {", ".join(words.values())}')
+    for mistake, said in zip('AB', pair):
+        change = abs(slopes_of[mistake] / slopes_of['none'] - 1)
+        if said != words[tuple((change > 0.5).tolist())]:
+            raise ValueError(f'{mistake}: something else is measured; try it')
+    return True
+
+grade(lambda: is_measured(broken_fits()), lambda: True, [()])
+
+# %% [markdown]
+# ```{solution-start} gaussian_noise-entry
+# :class: dropdown
+# ```
+# A wrong number of calls changes one residual, and absolute values count only its sign: a hundred times as large, it pulls no
+# harder than before. A wrong *year* is another matter. The point then lies so far from all others that a line which misses it
+# pays more than one that turns towards it and misses all the others a little. So least absolute deviations protect from
+# errors in $y$, but not from errors in $x$, where a single point can turn the line.
+
+# %% jupyter={"source_hidden": true}
+for mistake, (of_squares_fit, of_absolute_fit) in slopes_of.items():
+    print(f'mistake {mistake:4}: slope by squares {of_squares_fit:.3f}, by absolute values {of_absolute_fit:.3f}')
+assert grade(lambda: is_measured(('squares', 'both')), lambda: True, [()])
+assert not grade(lambda: is_measured(('squares', 'squares')), lambda: True, [()])  # takes the median line for safe
+assert not grade(lambda: is_measured(('both', 'both')), lambda: True, [()])
+assert not grade(lambda: is_measured(('neither', 'both')), lambda: True, [()])
+assert not grade(lambda: is_measured('both'), lambda: True, [()])
+
+# %% [markdown]
+# ```{solution-end}
+# ```
 
 # %% tags=["checks"]
 def peaks_by_search(X, y):
