@@ -15,10 +15,10 @@
 # %% [markdown]
 # # Cross-entropy
 #
-# Each morning two forecasters announce a probability of rain, and each evening you see whether it rained. Anna says
-# "seven chances in ten" and is often right. Ben says "nineteen in twenty" and is nearly always right, but one day he
-# says "nine in ten" and it stays dry. Who is the better forecaster? And what should a classifier lose that gave the
-# true label a probability of 0.7?
+# Each morning two forecasters announce a probability of rain, and each evening you see whether it rained. Anna announces
+# moderate probabilities, such as 0.7. Ben announces probabilities near 0 and 1 and is nearly always right. But one day he
+# is nearly certain of rain, and it stays dry. Who is the better forecaster? A classifier announces probabilities, too. By
+# which number should we measure how good they are?
 #
 # - **You need** the [softmax](softmax.ipynb), [maximum likelihood](../probability/maximum_likelihood.ipynb) and
 #   [gradient descent](../optimization/gradient_descent.ipynb).
@@ -60,8 +60,9 @@ torch.set_printoptions(precision=3, sci_mode=False)
 # %% [markdown]
 # ## Cross-entropy: minus the logarithm of the probability of what happened
 #
-# Look at the probability that each forecaster gave to *what then happened*: $p$ for rain if it rained, and $1 - p$ if it
-# stayed dry. The loss of a day is minus the logarithm of this probability.
+# Let $p$ be the announced probability of rain. If it rained, the forecaster gave the probability $p$ to what happened. If it
+# stayed dry, the forecaster gave it the probability $1 - p$. The loss of a day is minus the logarithm of this probability.
+# Here are five days:
 
 # %%
 rain = torch.tensor([1, 1, 0, 1, 0])
@@ -70,12 +71,12 @@ said = {'Anna': torch.tensor([0.7, 0.6, 0.3, 0.8, 0.2]),
 for name, p in said.items():
     happened = torch.where(rain == 1, p, 1 - p)
     loss = -happened.log()
-    print(f'{name:4} gave to what happened {happened.numpy().round(2)}')
-    print('     loss', loss.numpy().round(3), f'  mean {loss.mean():.3f}')
+    print(f'{name:4} probabilities {happened.numpy().round(2)}')
+    print('     losses', loss.numpy().round(3), f'  mean {loss.mean():.3f}')
 
 # %% [markdown]
-# On four days Ben loses less, because he is right and sure. But on the last day he gave only 0.1 to what happened. This
-# one day costs him 2.30, more than Anna loses on all five days together, so her mean loss is the smaller one.
+# On four days Ben has the smaller loss. But on the last day he gave only the probability 0.1 to what happened, and his loss is
+# 2.30. This is more than the sum of Anna's five losses. So Anna's mean loss is smaller.
 
 # %% mystnb={"image": {"alt": "The curve of minus log p for p between 0 and 1: it falls from infinity at zero to zero at one, steeply at first. Dots mark the probabilities 0.01, 0.1 and 0.7."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.6))
@@ -87,24 +88,24 @@ for q in (0.01, 0.1, 0.7):
 ax.set(xlabel='probability p given to what happened', ylabel='loss −log p');
 
 # %% [markdown] tags=["caption"]
-# The loss grows without bound as the probability given to what happened goes to zero: 0.7 costs 0.36, 0.1 costs 2.30 and
-# 0.01 costs 4.61.
+# The loss $-\log p$ for the probability $p$ of what happened. It is zero for $p = 1$ and grows without bound when $p$ goes to
+# zero.
 
 # %% [markdown]
 # ### Why a logarithm: likelihood
 #
-# A classifier is judged in the same way. For the inputs $\mathbf{x}^{(i)}$ of $n$ examples it announces probabilities,
-# and the world answers with labels $\mathbf{y}^{(i)}$. If the examples are independent, the probability of all answers
-# together is a product:
+# We measure a classifier in the same way. For each input $\mathbf{x}^{(i)}$ of $n$ examples it gives a probability
+# $P(\mathbf{y}^{(i)} \mid \mathbf{x}^{(i)})$ to the true label $\mathbf{y}^{(i)}$. If the examples are independent, the
+# probability of all true labels $\mathbf{Y}$ together is a product:
 #
 # ```{math}
 # :label: dl.loglik.product
 # P(\mathbf{Y} \mid \mathbf{X}) = \prod_{i=1}^{n} P\big(\mathbf{y}^{(i)} \mid \mathbf{x}^{(i)}\big) .
 # ```
 #
-# This is the **likelihood** of the model. Its logarithm turns the product into a sum. So a *small* total loss is the
-# same as a *large* likelihood, and training with this loss is [maximum
-# likelihood](../probability/maximum_likelihood.ipynb):
+# This is the **likelihood** of the model. The logarithm turns the product into a sum, so the likelihood is the exponential
+# of minus the total loss. Therefore a *small* loss is the same as a *large* likelihood. Training with this loss is
+# [maximum likelihood](../probability/maximum_likelihood.ipynb):
 
 # %%
 for name, p in said.items():
@@ -114,8 +115,8 @@ for name, p in said.items():
           f'   exp(-total loss) {(-total).exp():.3f}')
 
 # %% [markdown]
-# The sum is also the form that survives on a computer. The product of 2000 factors $\frac12$ is zero there, its
-# logarithm is harmless:
+# A computer should use the sum. The product of 2000 factors $\frac12$ is so small that it is rounded to zero. The sum of the
+# logarithms is not:
 
 # %%
 half = torch.full((2000,), 0.5)
@@ -140,10 +141,10 @@ def cross_entropy(y, y_hat):
     return -torch.xlogy(y, y_hat).sum(-1)    # (...); 0 log 0 is 0
 
 # %% [markdown]
-# One term of the sum survives, minus the logarithm of the probability of the true label. The loss is never negative, and
-# it is zero only if the true label got probability one. The formula makes sense for any distribution $\mathbf{y}$, that
-# is, for *soft* labels as well. In PyTorch, `F.nll_loss` takes the logarithms of the probabilities and the numbers of
-# the true labels:
+# Because $\mathbf{y}$ is zero except at the true label, the sum has a single term: minus the logarithm of the probability of
+# the true label. So the loss is never negative. It is zero only if the true label has probability one. The formula also
+# works if $\mathbf{y}$ is any vector of probabilities, a *soft* label. In PyTorch, `F.nll_loss` takes the logarithms of the
+# probabilities and the number of the true label:
 
 # %%
 y_hat = torch.tensor([[0.7, 0.2, 0.1], [0.3, 0.6, 0.1], [0.5, 0.1, 0.4]])
@@ -153,7 +154,7 @@ print('ours: ', cross_entropy(y, y_hat))
 print('torch:', F.nll_loss(y_hat.log(), label, reduction='none'))
 
 # %% [markdown]
-# ```{exercise} ★ Program: lost among how many?
+# ```{exercise} ★ Program: perplexity
 # :label: cross_entropy-perplexity
 #
 # The **perplexity** of a model is $e^{\bar l}$ with the mean loss $\bar l$ over the examples. A model that chooses among
@@ -262,15 +263,16 @@ verify(
 # %% [markdown]
 # ## Entropy, surprise and KL divergence
 #
-# Call $s(p)$ the **surprise** at an event of probability $p$. The less likely the event, the larger the surprise.
-# Two independent events with probabilities $p$ and $r$ happen together with probability $p\,r$, and their surprises
-# should add: $s(p\,r) = s(p) + s(r)$. The only decreasing functions with this property are $s(p) = -c \log p$ with
-# $c > 0$. The constant is the unit: $c = 1$ gives *nats*, and $c = 1/\log 2$ gives *bits*, one for each toss of a fair
-# coin.
+# Why is the logarithm the right function? Let $s(p)$ be the **surprise** at an event of probability $p$: the less likely the
+# event, the larger the surprise. Two independent events with probabilities $p$ and $r$ happen together with probability
+# $p\,r$. Their surprises should add: $s(p\,r) = s(p) + s(r)$. The only decreasing functions with this property are
+# $s(p) = -c \log p$ with $c > 0$. The constant $c$ sets the unit. With $c = 1$ the surprise is measured in *nats*. With
+# $c = 1/\log 2$ it is measured in *bits*, and the result of a fair coin has a surprise of one bit.
 #
-# Let events follow the distribution $\mathbf{y}$. The mean surprise of someone who believes in $\hat{\mathbf{y}}$ is
-# the cross-entropy $l(\mathbf{y}, \hat{\mathbf{y}})$. Someone who knows the true distribution is surprised by
-# $H(\mathbf{y}) = -\sum_j y_j \log y_j$ on average; this is the **entropy**. Nobody can be surprised less:
+# Now let labels be drawn with the probabilities $\mathbf{y}$. Someone who expects the probabilities $\hat{\mathbf{y}}$ has
+# the mean surprise $l(\mathbf{y}, \hat{\mathbf{y}})$, the cross-entropy. Someone who expects the true probabilities
+# $\mathbf{y}$ has the mean surprise $H(\mathbf{y}) = -\sum_j y_j \log y_j$. This number is the **entropy** of $\mathbf{y}$. No
+# mean surprise is smaller than the entropy:
 #
 # ````{prf:theorem} Gibbs' inequality
 # :label: thm-gibbs
@@ -292,14 +294,15 @@ verify(
 # the others are zero as well.
 # ````
 #
-# The excess $D(\mathbf{y} \,\|\, \hat{\mathbf{y}}) = l(\mathbf{y}, \hat{\mathbf{y}}) - H(\mathbf{y})$, the price of a
-# wrong belief, is the **Kullback-Leibler divergence** (KL divergence).
+# The difference $D(\mathbf{y} \,\|\, \hat{\mathbf{y}}) = l(\mathbf{y}, \hat{\mathbf{y}}) - H(\mathbf{y})$ is called the
+# **Kullback-Leibler divergence** (KL divergence). It measures how far the expected probabilities are from the true ones.
 #
-# ### The loss rewards honesty
+# ### Proper scores: the best announcement is the true belief
 #
-# Suppose that a forecaster believes in rain with probability 0.7. What should she announce? By the theorem her expected
-# cross-entropy is least if she says 0.7. Not every score has this virtue. "One minus the probability of what happened"
-# looks fair, but see where its expectation is least:
+# Suppose that a forecaster believes that it will rain with probability 0.7. Which probability should she announce? By the
+# theorem, her expected cross-entropy is least if she announces 0.7. Other losses do not have this property. For example,
+# take one minus the probability of what happened. We compute the expected value of both losses for 99 possible
+# announcements, and print the announcement with the least expected loss:
 
 # %%
 announced = np.linspace(0.01, 0.99, 99)
@@ -321,16 +324,19 @@ ax.set(xlabel='announced probability', ylabel='expected score', ylim=(0, 2))
 label_lines(ax, dx=8);
 
 # %% [markdown] tags=["caption"]
-# If rain has probability 0.7, the expected cross-entropy is least for announcing 0.7, where it equals the entropy. One minus
-# $p$ rewards those who exaggerate.
+# The expected value of two losses, if rain has probability 0.7. Cross-entropy is least if 0.7 is announced, and there it equals
+# the entropy. The expected value of one minus $p$ is least at the largest announcement.
 
 # %% [markdown]
 # ### In bits, cross-entropy is a file size
 #
-# A code that spends $L_j$ bits on symbol $j$ acts as if it believed in $\hat{y}_j = 2^{-L_j}$, and its mean
-# length $\sum_j y_j L_j$ *is* a cross-entropy. Huffman's code {cite}`cover2006elements` joins the two rarest symbols
-# again and again into a tree, and each join costs all symbols below it one bit. We build one for the 17 grey levels in
-# the first 1347 images of handwritten digits, and send the other images with it.
+# A file stores symbols, for example grey levels, by a code: symbol $j$ is written with $L_j$ bits. Let $y_j$ be the share of
+# symbol $j$ in the file. Then the mean length is $\sum_j y_j L_j$ bits a symbol. This is the cross-entropy in bits, if we set
+# $\hat{y}_j = 2^{-L_j}$. So a symbol with the probability $\hat{y}_j$ should be written with about $-\log_2 \hat{y}_j$ bits.
+#
+# Huffman's code {cite}`cover2006elements` finds good lengths. It starts with one group for each symbol, and joins the two groups
+# with the smallest shares, until a single group is left. Each join adds one bit to all symbols of the two groups. We build
+# such a code from the 17 grey levels in 1347 images of handwritten digits, and then encode the other images with it:
 
 # %%
 def code_lengths(y):
@@ -346,7 +352,7 @@ def code_lengths(y):
     return lengths
 
 # %%
-levels = (digits().x * 16).astype(int)                   # (1797, 64)
+levels = (digits().x * 16).astype(int)                   # (1797, 64), 0 to 16
 
 def shares(images):
     return np.bincount(images.ravel(), minlength=17) / images.size
@@ -360,9 +366,16 @@ for name, length in bits.items():
     print(f'{length:.3f} bits a pixel: {name}')
 
 # %% [markdown]
-# The code comes close to the entropy but cannot beat it: every split of the tree halves the belief, so the
-# beliefs $2^{-L_j}$ sum to one, and {prf:ref}`thm-gibbs` applies. The shares of the *known* images cost hardly more
-# than those of the images that were sent, because the images are alike.
+# Huffman's code needs 2.968 bits a pixel, little more than the entropy of the images that were sent, 2.947 bits. No code of
+# this kind needs less than the entropy. The third line is the cross-entropy for the shares in the first 1347 images: the length
+# if the $L_j$ need not be integers.
+#
+# ````{admonition} Why no code needs less than the entropy
+# :class: dropdown
+# For a single symbol with no bits, $2^{-L_j} = 2^0 = 1$. When two groups are joined, each symbol gets one bit more, so each
+# $2^{-L_j}$ is halved. If the numbers $2^{-L_j}$ sum to one in both groups before, they sum to $\frac12 + \frac12 = 1$ in the
+# joined group. So at the end the $\hat{y}_j = 2^{-L_j}$ of all symbols sum to one, and {prf:ref}`thm-gibbs` applies.
+# ````
 #
 # ```{exercise} ★★ Pencil: another honest score
 # :label: cross_entropy-brier
@@ -433,8 +446,8 @@ verify(
 # %% [markdown]
 # ## Softmax cross-entropy: the loss from scores, and its gradient
 #
-# A classifier computes scores $\mathbf{o}$, the logits, and the [softmax](softmax.ipynb) makes probabilities from them.
-# Put its formula into the loss:
+# A classifier computes scores $\mathbf{o}$, the logits. The [softmax](softmax.ipynb) turns these scores into the probabilities
+# $\hat{\mathbf{y}}$. If we put the formula of the softmax into the loss, we have
 #
 # ```{math}
 # :label: dl.softmax-ce.substituted
@@ -448,16 +461,16 @@ verify(
 # l = \sum_{j=1}^{q} y_j \log \sum_{k=1}^{q} \exp(o_k) - \sum_{j=1}^{q} y_j o_j .
 # ```
 #
-# The inner sum does not depend on $j$, so it can be taken out of the sum over $j$. What remains of this sum is
-# $\sum_j y_j$, which is one. (Only this step needs that $\mathbf{y}$ sums to one.)
+# The logarithm in the first term does not depend on $j$, so we can take it out of the sum over $j$. The factor that remains is
+# $\sum_j y_j = 1$:
 #
 # ```{math}
 # :label: dl.softmax-ce.logsumexp
 # l = \log \sum_{k=1}^{q} \exp(o_k) - \sum_{j=1}^{q} y_j o_j .
 # ```
 #
-# The first term is the log-sum-exp, a smooth maximum. So the loss is about how far the score of the true label trails the
-# largest one. In code:
+# The first term is the log-sum-exp of the scores, which is close to the largest score. So the loss is about the largest
+# score minus the score of the true label. In code:
 
 # %%
 def softmax_cross_entropy(o, y):
@@ -473,15 +486,15 @@ print('torch:             ', F.cross_entropy(o, label, reduction='none'))
 print('from probabilities:', cross_entropy(y, o.softmax(-1)))
 
 # %% [markdown]
-# The last line shows why the loss is computed from scores: the probability of the true label underflows to zero, and the
-# loss comes out as infinite. `F.cross_entropy` is the call to use in practice. It takes *scores*, and class numbers or
-# soft labels.
+# The last line shows why we compute the loss from the scores. In the second example, the probability of the true label
+# is rounded to zero, and its logarithm is minus infinity. In practice you call `F.cross_entropy`. It takes *scores*, and the
+# numbers of the true labels or soft labels.
 #
 # ```{admonition} A tempting mistake
 # :class: tip
 # You could end a network with a softmax layer and pass its probabilities to `F.cross_entropy`. There is no error
-# message, but the softmax is taken twice. Its inputs now lie between 0 and 1, so the loss of a sure and right answer is
-# no longer near zero:
+# message, but the softmax is taken twice. The inputs of the second softmax lie between 0 and 1. Therefore even the loss of
+# a right answer with probability near 1 is not near zero:
 # ```
 
 # %%
@@ -491,9 +504,9 @@ twice = F.cross_entropy(sure.softmax(-1), torch.tensor(0))
 print(f'probabilities: {twice:.4f}')
 
 # %% [markdown]
-# ### The gradient is guess minus truth
+# ### The gradient: predicted minus true probabilities
 #
-# The gradient of the log-sum-exp is the softmax, and the derivative of the second sum by $o_j$ is $y_j$. Therefore
+# The gradient of the log-sum-exp is the softmax. The derivative of $\sum_k y_k o_k$ with respect to $o_j$ is $y_j$. Therefore
 #
 # ```{math}
 # :label: dl.softmax-ce.gradient
@@ -509,38 +522,39 @@ print(logit_gradient(o[0], y[0]))
 print(torch.func.grad(softmax_cross_entropy)(o[0], y[0]))
 
 # %% [markdown]
-# Guess minus truth: the same form as for [linear regression](../regression/linear_regression.ipynb) with the squared
-# loss. A step downhill raises the score of the true label by the probability that it lacks, and lowers each other score
-# by the probability that its label has in excess. Both vectors sum to one, so the entries of the gradient sum to zero.
+# The gradient is the vector of predicted probabilities minus the true ones. (In
+# [linear regression](../regression/linear_regression.ipynb) the derivative of the squared loss is the prediction minus the
+# target, too.) In a step of gradient descent, the score of the true label rises, and all other scores fall.
 #
-# The gradient does not fade while the guess is wrong: a confident mistake is corrected with a force close to one. The
-# squared error $\|\hat{\mathbf{y}} - \mathbf{y}\|^2$ of the *probabilities* looks as natural. But its gradient contains
-# the Jacobian of the softmax, which is nearly zero where the softmax is sure, right or wrong. We see below what this
-# does to training.
+# If the model gives the true label a probability near zero, the derivative for this label is near −1. So a confident mistake
+# is corrected strongly. Another natural loss is the squared error $\|\hat{\mathbf{y}} - \mathbf{y}\|^2$ of the
+# *probabilities*. But its gradient contains the Jacobian of the softmax. This matrix is nearly zero if one probability is
+# near 1, even if the answer is wrong. The last part of this page shows what this does to training.
 
-# %% mystnb={"image": {"alt": "Left: the gradient for four labels as bars, negative for the true label, number 2, positive for the others. Right: the pull on the true score against its lead over one other score. That of cross-entropy is near one for leads below minus five and falls to zero; that of squared error is zero at both ends and highest, about 0.6, in between."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: the gradient for four labels as bars, negative for the true label, number 2, positive for the others. Right: minus the derivative of the loss with respect to the true score, against its lead over one other score. That of cross-entropy is near one for leads below minus five and falls to zero; that of squared error is zero at both ends and highest, about 0.6, in between."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.7)
 pushes = logit_gradient(o[0], y[0])
 left.bar(range(4), pushes, color=['C0' if v < 0 else 'C1' for v in pushes])
 left.axhline(0, color=GREY, lw=0.8)
-left.set(xticks=range(4), xticklabels=['0', '1', '2 (true)', '3'], xlabel='label', title='guess minus truth')
+left.set(xticks=range(4), xticklabels=['0', '1', '2 (true)', '3'], xlabel='label', title='predicted minus true')
 lead = torch.linspace(-8, 8, 161)
 trust = torch.sigmoid(lead)                            # the softmax of two labels
 right.plot(lead, 1 - trust, color='C0')
 right.plot(lead, 4 * trust * (1 - trust) ** 2, color='C1')
 right.text(-7.9, 0.62, 'cross-entropy', color='C0')
 right.text(1.3, 0.42, 'squared error', color='C1')
-right.set(xlabel='true score minus the other', title='pull on the true score');
+right.set(xlabel='true score minus the other', title='− derivative by true score');
 
 # %% [markdown] tags=["caption"]
-# Left: a step against this gradient raises the score of the true label and lowers every other one. Right: cross-entropy
-# pulls a confident mistake back with a force near one, squared error hardly at all.
+# Left: the gradient in the first example, negative for the true label alone. Right: minus the derivative of two losses by the
+# true score. After a confident mistake, at the left end, it is near 1 for cross-entropy and near 0 for the squared error.
 
 # %% [markdown]
 # ### The loss is convex in the scores
 #
-# One derivative more gives the Hessian with respect to the scores. It is the Jacobian of the softmax,
-# $\operatorname{diag}(\mathbf{s}) - \mathbf{s} \mathbf{s}^\top$ with $\mathbf{s} = \operatorname{softmax}(\mathbf{o})$.
+# We differentiate once more. The Hessian of the loss with respect to the scores is the Jacobian of the softmax,
+# $\operatorname{diag}(\mathbf{s}) - \mathbf{s} \mathbf{s}^\top$ with $\mathbf{s} = \operatorname{softmax}(\mathbf{o})$. It is
+# positive semidefinite, so the loss is convex:
 #
 # ````{prf:theorem} Cross-entropy is convex in the logits
 # :label: thm-cross-entropy-convex
@@ -557,15 +571,15 @@ right.set(xlabel='true score minus the other', title='pull on the true score');
 # $(v_a - v_b)^2 / 4 \le (v_a^2 + v_b^2) / 2 \le \|\mathbf{v}\|^2 / 2$.
 # ````
 #
-# The scores of a linear classifier are linear in its weights, so its loss is convex in the weights, too. Gradient
-# descent with small enough steps cannot end in a bad valley.
+# The scores of a linear classifier are linear in its weights, so its loss is convex in the weights, too. Therefore each local
+# minimum of this loss is a global one.
 #
-# ```{exercise} ★★ Pencil: never quite sure
+# ```{exercise} ★★ Pencil: label smoothing
 # :label: cross_entropy-smoothing
 #
-# **Label smoothing** trains on $(1 - \varepsilon)\, \mathbf{y} + \varepsilon / q$ in place of the one-hot $\mathbf{y}$.
-# By how much does the true score exceed the others, which are equal, where the loss is least? Write it as
-# `lead(q, epsilon)`, and compare with training on $\mathbf{y}$.
+# **Label smoothing** trains on $(1 - \varepsilon)\, \mathbf{y} + \varepsilon / q$ in place of the one-hot $\mathbf{y}$. Where the
+# loss of one example is least, all scores except the true one are equal. By how much does the true score exceed them? Write
+# it as `lead(q, epsilon)`, and compare with training on $\mathbf{y}$.
 # ```
 
 # %%
@@ -783,11 +797,13 @@ verify(
 # ## Softmax regression on handwritten digits
 #
 # **Softmax regression** (multinomial logistic regression) is a linear classifier trained with cross-entropy. The data
-# are 1797 handwritten digits of $8 \times 8$ pixels. The scores are $\mathbf{O} = \mathbf{X} \mathbf{W}$, with one row
-# of $\mathbf{X}$ for each image and one column of $\mathbf{W}$ for each digit; a column of ones in $\mathbf{X}$ makes
-# the biases. Each image passes its guess minus truth on to the weights through its own pixels, so the mean loss has the
-# gradient $\tfrac1n \mathbf{X}^\top (\mathbf{S} - \mathbf{Y})$, where the rows of $\mathbf{S}$ are the softmax of those
-# of $\mathbf{O}$. A small penalty $\tfrac{\lambda}{2} \|\mathbf{W}\|^2$ makes the best weights unique.
+# are 1797 images of handwritten digits, with $8 \times 8$ pixels each. The scores are $\mathbf{O} = \mathbf{X} \mathbf{W}$. The
+# matrix $\mathbf{X}$ has one row for each image, and a column of ones for the biases. The matrix $\mathbf{W}$ has one column
+# of weights for each digit.
+#
+# Let the rows of $\mathbf{S}$ be the softmax of the rows of $\mathbf{O}$, and those of $\mathbf{Y}$ the one-hot labels. By the
+# chain rule, the mean loss over $n$ images has the gradient $\tfrac1n \mathbf{X}^\top (\mathbf{S} - \mathbf{Y})$. A small
+# penalty $\tfrac{\lambda}{2} \|\mathbf{W}\|^2$ makes the best weights unique. The loss plus the penalty is the *objective*.
 
 # %%
 x, y, _ = digits()
@@ -802,7 +818,8 @@ def split(seed):
     return X[train], Y[train], X[test], Y[test]
 
 # %% [markdown]
-# We train on five random splits at once: the first axis of each array counts the splits.
+# We divide the images at random in five ways, and train on all five splits at once. The first axis of each array counts the
+# splits. The program prints the objective and the share of right answers on new images, for the first split:
 
 # %%
 X, Y, X_test, Y_test = map(torch.stack, zip(*map(split, range(5))))
@@ -830,9 +847,11 @@ for step in (0, 1, 10, 100, 300):
           f'   right {accuracy(O, Y_test)[0]:.3f}')
 
 # %% [markdown]
-# With zero weights every guess is $1/10$, and the loss is $\log 10 \approx 2.30$, as it must be. How good is the
-# result? We put three references beside it: the most frequent digit, the nearest of the ten mean pictures, and
-# scikit-learn's `LogisticRegression`, which finds the minimum of the same objective.
+# With zero weights all ten probabilities are $1/10$, so the loss is $\log 10 \approx 2.30$. How good is the result? We compare it
+# with three other methods. The first always answers with the most frequent digit of the training images. The second
+# computes the mean image of each digit and answers with the nearest one. The third is scikit-learn's `LogisticRegression`,
+# which finds the minimum of the same objective. The program prints the mean share of right answers on new images ± its
+# standard deviation over the five splits:
 
 # %%
 def library_weights(X, Y):
@@ -873,14 +892,11 @@ for ax in (left, right):
     ax.minorticks_off()
 
 # %% [markdown] tags=["caption"]
-# In all five splits training comes within one percent of the least objective, and reads about 95 of 100 new digits, as many
-# as the exact minimum and more than the nearest mean picture.
+# Training in the five splits. Left: the objective comes within one percent of its minimum. Right: the model reads about 95 of
+# 100 new digits right. This is as many as with the exact minimum, and more than with the nearest mean image.
 
 # %% [markdown]
-# (The most frequent digit of the training images does worse than one in ten. The digits are nearly balanced, so one
-# that is frequent in one part is rare in the other.) The images are classified by comparing scores, so the border
-# between two digits is where $(\mathbf{w}_j - \mathbf{w}_k)^\top \mathbf{x} = 0$, which is a plane. What has been
-# learned can be looked at. The weights of each digit form a picture:
+# The weights of each digit have the shape of an image, so we can look at them:
 
 # %% mystnb={"image": {"alt": "Ten small weight pictures, one for each digit; that of 0, for instance, is red along a ring and blue in the middle."}} tags=["hide-input"]
 fig, axes = panels(5, 2, height=1.3)
@@ -888,14 +904,14 @@ for ax, digit, picture in zip(axes.flat, range(10), W[0, :64].T.reshape(10, 8, 8
     show_image(ax, picture, f'for {digit}', cmap='coolwarm', vmin=-1.5, vmax=1.5)
 
 # %% [markdown] tags=["caption"]
-# The weights of a digit form a picture of what speaks for it (red) and against it (blue): ink on a ring speaks for a 0, ink
-# in the middle against it.
+# The weights of the ten digits, positive in red and negative in blue. Ink on a red pixel raises the score of the digit, and
+# ink on a blue pixel lowers it. For example, ink in the middle lowers the score of 0.
 
 # %% [markdown]
 # ### A large loss points at strange examples
 #
-# Which new images cost most? Each of the six worst ones is read wrongly. They are the first to look at if you search for
-# wrong labels in your own data.
+# Which new images have the largest loss? The answers for the six worst ones are all wrong. If you search for wrong labels in your
+# own data, look at such examples first:
 
 # %%
 O = X_test[0] @ W[0]
@@ -918,8 +934,9 @@ for ax, k, true, said_digit in zip(axes, worst, truth, answer):
 # %% [markdown]
 # ### Squared error hardly unlearns a confident mistake
 #
-# We let a model learn something wrong, each digit under the name of the next one, and double its weights, so that it is
-# very sure. Then it gets the right labels for 50 steps, with the one loss or the other, for several learning rates:
+# We now train a model on wrong labels: each digit has the label of the next digit. Then we double the weights, so that the
+# model is confident of its mistakes. Which loss corrects these mistakes faster? We first compare the gradients of the two
+# losses with the right labels:
 
 # %%
 def descend(W, slopes, Y, eta, steps):
@@ -941,6 +958,11 @@ for slopes in logit_gradient, squared_gradient:
     G = X.mT @ slopes(X @ wrong, Y) / X.shape[1]               # (5, 65, 10)
     print(f'{slopes.__name__:16} norm {G.norm(dim=(1, 2)).mean():.3f}')
 
+# %% [markdown]
+# At the start, the gradient of the squared error is many times smaller, because the softmax is saturated. Now we take 50 steps
+# with each loss, for four learning rates. The program prints the share of right answers on new images, as mean ± standard
+# deviation over the five splits:
+
 # %%
 losses_by_name = {'cross-entropy': logit_gradient,
                   'squared error': squared_gradient}
@@ -954,9 +976,9 @@ for eta in (3, 10, 30, 100):
         f' ± {relearned[name, eta].std():.3f}' for name in losses_by_name))
 
 # %% [markdown]
-# At every learning rate the model recovers with cross-entropy and is far behind with the squared error. The gradient of
-# the squared error is many times smaller at the start, because the softmax is saturated. A larger learning rate makes
-# up for the size, but not for the images: those on which the model is most sure have the smallest share in the gradient.
+# At each of the four learning rates, the model with cross-entropy reads far more digits right. A larger learning rate narrows
+# the gap, but does not close it. It makes the whole step longer, but the images on which the model is most confident
+# still have the smallest share in the gradient of the squared error.
 #
 # ```{exercise} ★★ Experiment: and without a mistake to unlearn?
 # :label: cross_entropy-from-zero
@@ -1158,11 +1180,11 @@ verify(
 # %% [markdown]
 # ## Summary
 #
-# Cross-entropy is minus the logarithm of the probability that a model gave to what happened. Its expectation is least for
-# honest probabilities, and in bits it is the length of a code. From scores, it is the log-sum-exp minus the score of
-# the true label; it is convex, its gradient is guess minus truth, and so it corrects confident mistakes, which the
-# squared error of probabilities hardly does. Trained with it, a linear model reads about 95 of 100 new digits.
+# Cross-entropy is minus the logarithm of the probability that a model gave to the true label. Its expected value is least for
+# the true probabilities. Computed from scores, it is the log-sum-exp minus the score of the true label. This loss is convex, and
+# its gradient is the predicted minus the true probabilities. Therefore it corrects confident mistakes, and the squared
+# error of probabilities hardly does. A linear model trained with cross-entropy reads about 95 of 100 new digits.
 #
 # **Further reading.** {cite}`cover2006elements`, chapters 2 and 5, is the standard work on entropy and codes.
-# {cite}`gneiting2007strictly` surveys scores that reward honesty. {cite}`bishop2006pattern`, section 4.3, and
+# {cite}`gneiting2007strictly` surveys proper scores. {cite}`bishop2006pattern`, section 4.3, and
 # {cite}`zhang2023dive`, chapter 4, treat softmax regression, the first for readers who want proofs, the second with code.
