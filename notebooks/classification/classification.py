@@ -57,9 +57,9 @@ plt.style.use('nbutils.book')
 # ## A linear classifier: one score for each class
 #
 # Our pictures have $2 \times 2$ grey pixels. Row by row they make a vector of four **features**, $\mathbf{x} = (x_1, x_2,
-# x_3, x_4)^\top$. In this small world cats are bright at the top, chickens on the left and dogs at the bottom. So we
-# choose for each **class** four weights that ask for its pattern, and a **bias**, a number that is added whatever the
-# picture shows.
+# x_3, x_4)^\top$. In this small world cats are bright at the top, chickens on the left and dogs at the bottom. For
+# each **class** we choose four weights: 1 for the pixels that are bright in this class, and −1 for the others. We also choose
+# a **bias** for each class. This is a number that is added, and it does not depend on the picture.
 
 # %%
 animals = ['cat', 'chicken', 'dog']
@@ -85,8 +85,8 @@ print('answer:', animals[o.argmax()])
 # o_j = \sum_{k=1}^{4} x_k w_{jk} + b_j \quad (j = 1, 2, 3), \qquad \text{that is,} \quad \mathbf{o} = \mathbf{W} \mathbf{x} + \mathbf{b}
 # ```
 #
-# with $\mathbf{W} \in \mathbb{R}^{3 \times 4}$. In general there are $q$ classes and $d$ features, and we want the scores
-# of $n$ pictures at once, which are the rows of $\mathbf{X}$:
+# with $\mathbf{W} \in \mathbb{R}^{3 \times 4}$. In general there are $q$ classes and $d$ features. The following function
+# computes the scores of $n$ pictures at once. The pictures are the rows of $\mathbf{X}$:
 
 # %%
 def scores(W, b, X):
@@ -123,10 +123,10 @@ right.axis('off');
 # weights of $-1$; the largest score gives the answer.
 
 # %% [markdown]
-# Because each score looks at each feature, such a layer is called **fully connected**; in PyTorch it is `nn.Linear(4,
-# 3)`. Only the differences between the scores count. If you add the same number to all scores, the answer stays the same.
+# Because each score looks at each feature, such a layer is called **fully connected**. In PyTorch it is `nn.Linear(4, 3)`. Only
+# the differences between the scores count: if you add the same number to all scores, the answer stays the same.
 #
-# We chose these weights by looking at the pictures. From here on they shall be learned from examples.
+# We chose these weights by looking at the pictures. From here on we learn them from examples.
 
 # %% tags=["checks"]
 holds(
@@ -145,9 +145,10 @@ verify(
 # %% [markdown]
 # ## One-hot labels: training a classifier by least squares
 #
-# Here are 178 wines from three growers A, B and C {cite}`aeberhard1994comparative`, of which we use two measurements. To
+# Here are 178 wines from three growers A, B and C {cite}`aeberhard1994comparative`. We use two measurements of each wine. To
 # train by regression, the labels must be numbers, too. The first idea is to number the growers 0, 1 and 2, to fit a
-# linear function to these numbers, and to round what it predicts. But who is number 0?
+# linear function to these numbers, and to round what it predicts. But which grower is number 0? We try three numberings and
+# count the right answers:
 
 # %%
 wine = load_wine()
@@ -166,9 +167,10 @@ for number in ([0, 1, 2], [0, 2, 1], [1, 0, 2]):
     print('A, B, C =', number, 'gives', right_by_numbers(number), 'right')
 
 # %% [markdown]
-# The result depends on the numbering. Numbers have an order: if C is 2 and A is 0, a wine half-way between them is
-# predicted to be number 1, whoever that is. Growers have no such order, and neither have cats, chickens and dogs. So we
-# need a code that treats all classes alike. It gives each of the $q$ classes its own axis:
+# The result depends on the numbering. The reason is that numbers have an order. If A is 0 and C is 2, the prediction for a wine
+# half-way between A and C is 1, even if the wine has nothing to do with the grower who is number 1. Growers have no such
+# order, and neither have cats, chickens and dogs. So we need a code that treats all classes alike. It gives each of the $q$
+# classes its own axis:
 #
 # ````{prf:definition} One-hot code
 # :label: def-one-hot
@@ -220,14 +222,14 @@ print('different answers of scikit-learn:',
       (model.predict(taste) != classify(W, b, taste)).sum())
 
 # %% [markdown]
-# No numbering was as good, and if the growers are listed in another order, the answers stay the same. scikit-learn's
-# `RidgeClassifier` does this; we have set its penalty almost to zero.
+# This is better than each of the numberings. If the growers are listed in another order, the answers stay the same.
+# scikit-learn's `RidgeClassifier` does the same fit with a penalty, which we have set almost to zero.
 #
 # ### Does it read handwritten digits?
 #
-# The 1797 digits have 64 pixels and ten classes. Ten times we draw 450 of them for testing and train on the others. Three
-# references stand beside least squares: the commonest class of the training part, the class whose mean picture is
-# nearest, and least squares on the numbers 0 to 9.
+# There are 1797 pictures of handwritten digits, with 64 pixels and ten classes. Ten times we draw 450 of them for testing and
+# train on the others. We compare least squares on one-hot labels with three other methods: the commonest class of the training
+# part, the class whose mean picture is nearest, and least squares on the numbers 0 to 9.
 
 # %%
 def commonest(X, y, new):
@@ -266,9 +268,9 @@ for method in (commonest, on_numbers, nearest_mean, on_one_hot):
 
 # %% [markdown]
 # Treating classification as a regression with ten outputs works surprisingly well: in each of the ten splits, one-hot
-# labels are better than the nearest mean. On the numbers 0 to 9 the same method is right for less than a quarter, because
-# a nine is not nine times as much of anything as a one. The price of the code is small: ten columns in place of one,
-# solved for at once.
+# labels are better than the nearest mean. On the numbers 0 to 9 the same method is right for less than a quarter of the
+# pictures. Only the code of the labels is different. One-hot labels have ten columns in place of one, but all ten are fitted by
+# one call of `lstsq`.
 #
 # ```{exercise} ★★ Program: other numbers for yes and no
 # :label: clf-recoded
@@ -472,8 +474,9 @@ verify(
 # %% [markdown]
 # ## Decision boundaries, and scores that are not probabilities
 #
-# Where in the plane does the classifier of the wines answer "B"? Where $o_2 \ge o_1$ and $o_2 \ge o_3$. Each of these is
-# one linear inequality, so it holds on one side of a straight line. The line between the answers A and B is
+# Where in the plane does the classifier of the wines answer "B"? It does where $o_2 \ge o_1$ and $o_2 \ge o_3$. Each of these
+# two conditions is a linear inequality, so it is satisfied on one side of a straight line. The line between the answers A
+# and B is
 #
 # ```{math}
 # (\mathbf{w}_2 - \mathbf{w}_1)^\top \mathbf{x} + b_2 - b_1 = 0 ,
@@ -512,13 +515,15 @@ ax.set(xlabel='flavanoids', ylabel='colour intensity', xlim=(0, 5.5), ylim=(0, 1
 # are strict.) What is added to all scores cancels in the differences.
 # ```
 #
-# So if two inputs are chickens, all inputs between them are chickens. A linear classifier cannot draw an island of one
-# class in the sea of another, and no class can have two islands.
+# So if two inputs are chickens, all inputs between them are chickens. The region of one class cannot surround the region of
+# another, and no class can have two separate regions.
 #
 # ### What the scores mean
 #
-# The *average* of one-hot vectors is the vector of the shares of the classes. Given the features, it is the vector of their
-# probabilities, $\mathbf{p}(\mathbf{x}) = \mathbb{E}[\mathbf{y} \mid \mathbf{x}]$. For any function $\mathbf{f}$ we have
+# If you average the one-hot vectors of many examples, entry $j$ is the share of class $j$. In the same way, the mean of
+# $\mathbf{y}$ for given features $\mathbf{x}$ is the vector of the probabilities of the classes,
+# $\mathbf{p}(\mathbf{x}) = \mathbb{E}[\mathbf{y} \mid \mathbf{x}]$. What does this have to do with least squares? For any
+# function $\mathbf{f}$ we have
 #
 # ```{math}
 # :label: clf-two-parts
@@ -528,7 +533,8 @@ ax.set(xlabel='flavanoids', ylabel='colour intensity', xlim=(0, 5.5), ylim=(0, 1
 #
 # because the mixed term $2 \, \mathbb{E} \big[ (\mathbf{f} - \mathbf{p})^\top (\mathbf{p} - \mathbf{y}) \big]$ is zero:
 # given $\mathbf{x}$, the first factor is fixed and the second has mean zero. Only the first part depends on $\mathbf{f}$.
-# So least squares looks for the linear function that is nearest to the probabilities. Are its scores probabilities, then?
+# So least squares looks for the linear function that is nearest to the probabilities. Are its scores probabilities, then? We
+# look at the scores of five wines:
 
 # %%
 o = scores(W, b, taste)            # (178, 3)
@@ -543,8 +549,8 @@ print(f'wines with a score below 0 or above 1: {outside.mean():.2f}')
 # The rows sum to one, but many scores are negative.
 #
 # (dl.linear-model.sum-to-one)=
-# **The sum.** In general nothing makes the scores $o_1, \dots, o_q$ of a linear model sum to one. It fails if the model
-# has no biases, or if its training stopped early. But the exact fit with biases has the sum one:
+# **The sum.** In general nothing makes the scores $o_1, \dots, o_q$ of a linear model sum to one. For example, they do not if
+# the model has no biases, or if its training stopped early. But the scores of the exact fit with biases do:
 #
 # ```{prf:theorem} Least squares keeps sums
 # :label: thm-clf-sum-one
@@ -560,9 +566,9 @@ print(f'wines with a score below 0 or above 1: {outside.mean():.2f}')
 # ```
 #
 # (dl.linear-model.nonneg)=
-# **The range.** Even if they sum to one, scores can be negative or exceed one. A linear function that stays between 0 and
-# 1 everywhere is constant: walk far enough along $\mathbf{w}_j$, and $o_j$ exceeds 1; walk the other way, and it falls
-# below 0. The [softmax](softmax.ipynb) will turn scores into numbers that are positive and sum to one.
+# **The range.** Even if they sum to one, scores can be negative or exceed one. If $\mathbf{w}_j$ is not zero, $o_j$ grows beyond 1
+# far out in the direction of $\mathbf{w}_j$, and it falls below 0 far out in the opposite direction. The
+# [softmax](softmax.ipynb) will turn scores into numbers that are positive and sum to one.
 
 # %% tags=["checks"]
 def stays_between(seed, score):
@@ -629,14 +635,15 @@ holds(
 # %% [markdown]
 # ## Why not regression: masked classes and points that are too right
 #
-# Least squares looks for a linear function near the probabilities. For a good classifier it would be enough that the
-# right score is the largest. These are two different aims. We look at two data sets that a linear classifier can solve
-# and least squares cannot.
+# Least squares looks for a linear function near the probabilities. But for a good classifier it is enough that the right
+# score is the largest. These are two different aims. We look at two data sets on which a linear classifier can be good, but the
+# one that least squares finds is not.
 #
 # ### Masking: a class in the middle is never found
 #
 # Three groups of 100 points stand in a row, at $-4$, $0$ and $4$, with a standard deviation of 0.5, so nobody would
-# confuse them.
+# confuse them. We compare the three lines of least squares with three lines chosen by hand. For both we print the lines, and
+# which share of each group is found:
 
 # %%
 def three_groups(seed, counts=(100, 100, 100)):
@@ -675,14 +682,14 @@ axes[0].set_ylabel('score');
 # Right: three lines chosen by hand separate the same points without an error.
 
 # %% [markdown]
-# Least squares never finds the middle class: its flat line is **masked** by the other two. The probability of the middle
-# class goes up and down again along the row, and the best straight line for a hill is flat. More data do not help, nor
-# does more distance between the groups, as an exact formula shows:
+# Least squares never finds the middle class: its flat line is **masked** by the other two. Along the row, the probability of
+# the middle class first rises and then falls. The straight line that is nearest to such a curve is flat. More data do not
+# help, and more distance between the groups does not help, either. This follows from an exact formula:
 #
 # ````{prf:theorem} What least squares sees
 # :label: thm-clf-ls-scores
-# Let class $j$ have the share $\pi_j$ of the examples and the mean $\boldsymbol\mu_j$, and let $\boldsymbol\Sigma_T$
-# be the covariance (divided by $n$) of all inputs about their common mean $\bar{\mathbf{x}}$, and invertible. The
+# Let class $j$ have the share $\pi_j$ of the examples and the mean $\boldsymbol\mu_j$. Let $\bar{\mathbf{x}}$ be the mean of all
+# inputs and $\boldsymbol\Sigma_T$ their covariance (divided by $n$). Let $\boldsymbol\Sigma_T$ be invertible. The
 # least-squares fit with biases to one-hot labels is
 #
 # ```{math}
@@ -699,7 +706,7 @@ axes[0].set_ylabel('score');
 # \bar{\mathbf{x}})$, because only the examples of class $j$ count.
 # ````
 #
-# Least squares knows a class by its share and its mean, and by nothing else. If the mean of a class is the mean of all
+# So of each class, only its share and its mean decide. If the mean of a class is the mean of all
 # inputs, its score is the constant $\pi_j$. A remedy is a further feature that can make a hill, such as $x^2$:
 
 # %%
@@ -790,8 +797,8 @@ for count, share_found in zip(sizes, measured):
 # With two classes there is no middle, but there is a second weakness. Label the classes $y = 1$ and $y = -1$, and let the
 # sign of one score $g$ be the answer. The **margin** $m = y g$ is positive if the answer is right, and large if it is
 # right by far. Because $y^2 = 1$, the squared loss depends only on the margin: $(g - y)^2 = (1 - m)^2$. At $m = 3$ it is
-# 4, as much as for the wrong answer at $m = -1$. So least squares moves its border to please points that were never in
-# danger. We put 15 points far on the right side:
+# 4, as much as for the wrong answer at $m = -1$. So least squares moves its border to lower the loss of points that are
+# right already. To see this, we take two clouds of points, and then add 15 points to one class, far from the border:
 
 # %%
 def two_clouds(rng, n):
@@ -855,9 +862,9 @@ right.set(xlabel='$x_1$', ylabel='$x_2$', xlim=(-5, 17), ylim=(-4.8, 4));
 # %% [markdown]
 # We only added points that any reasonable border gets right, and on average the error nearly doubled.
 #
-# What we would like to make small is the number of errors, the zero-one loss. We cannot descend on it, because its
-# slope is zero wherever it exists. Instead one takes a convex function of the margin that lies above it, a **surrogate
-# loss**, so that a small value guarantees few errors:
+# What we would like to make small is the number of errors, that is, the sum of the zero-one losses. Gradient descent cannot do
+# this, because the slope of the zero-one loss is zero wherever it exists. Instead one takes a **surrogate loss**, a convex
+# function of the margin that lies above the zero-one loss. If the surrogate loss is small, there are few errors:
 #
 # ```{math}
 # :label: clf-surrogates
@@ -867,11 +874,12 @@ right.set(xlabel='$x_1$', ylabel='$x_2$', xlim=(-5, 17), ylim=(-4.8, 4));
 # \end{aligned}
 # ```
 #
-# All three surrogates pass one more test. If class 1 has the probability $\eta \ne \frac12$ at some input, the score that
-# minimizes the expected loss $\eta \, \psi(g) + (1 - \eta) \, \psi(-g)$ has the right sign {cite}`bartlett2006convexity`.
-# So with enough data and a model that can represent everything, each of them leads to the likelier class. The difference
-# shows with *linear* models: the hinge and the logistic loss do not grow again, and they are the subjects of [support
-# vector machines](support_vector_machines.ipynb) and [logistic regression](logistic_regression.ipynb).
+# All three surrogates $\psi(m)$ pass one more test. Let class 1 have the probability $\eta \ne \frac12$ at some input. Then the
+# score $g$ that minimizes the expected loss $\eta \, \psi(g) + (1 - \eta) \, \psi(-g)$ has the right sign
+# {cite}`bartlett2006convexity`. So with enough data and a model that can represent everything, each of them leads to the
+# likelier class. But a *linear* model cannot represent everything, and then it matters which loss grows again. The hinge and
+# the logistic loss do not. They are the subjects of [support vector machines](support_vector_machines.ipynb) and
+# [logistic regression](logistic_regression.ipynb).
 #
 # ```{exercise} ★★ Pencil: the exponential loss
 # :label: clf-exponential

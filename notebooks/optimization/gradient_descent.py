@@ -17,13 +17,13 @@
 #
 # The loss of a neural network depends on millions of weights, and no formula gives the best ones. But for any weights we can
 # compute the gradient: in which direction the loss rises, and how steeply. How can we find a minimum if we see only the
-# slope at the point where we stand, and how long may a step be?
+# slope at the point where we stand? And how long may a step be?
 #
 # - **You need** [gradients and directional derivatives](../calculus/gradients.ipynb),
 #   [eigenvalues of symmetric matrices](../linear_algebra/eigendecomposition.ipynb), and
 #   [norms](../linear_algebra/norms.ipynb).
 # - **You build** gradient descent, equal to `torch.optim.SGD`, a search for the step size, a forecast of the number of
-#   steps, and a regression whose pace depends on offsets and units.
+#   steps, and a regression that is slow or fast, depending on the units of the data.
 # - **Runs in** 10 seconds, in float64.
 
 # %% tags=["remove-cell"]
@@ -115,12 +115,12 @@ ax.text(0, -0.3, 'minimum', ha='center')
 ax.set(ylabel='x₂');
 
 # %% [markdown] tags=["caption"]
-# Gradient descent with the step size 0.15: each step goes straight down the slope, across the contour line on which it
-# begins. It does not point at the minimum.
+# Gradient descent with the step size 0.15. Each step leaves its contour line at a right angle, straight down the slope. It
+# does not point at the minimum.
 
 # %% [markdown]
 # Each step multiplies the first coordinate by $1 - 0.15 = 0.85$ and the second by $1 - 0.15 \cdot 10 = -0.5$. So the second
-# changes its sign at each step: the path jumps across the valley floor. The same twenty steps in PyTorch:
+# coordinate changes its sign at each step, and the path jumps across the valley floor. The same twenty steps in PyTorch:
 
 # %%
 x = torch.tensor(start, requires_grad=True)
@@ -167,7 +167,7 @@ for t in (0, 1, 2, 10, 60):
 # \mathbf{x}_t = \mathbf{x}_{t-1} + \eta_t \, \mathbf{p}_t, \qquad \|\mathbf{p}_t\| = 1
 # ```
 #
-# Here $\eta_t$ is the length of the step, not a factor. One long step says little about a direction: on
+# Here $\eta_t$ is the length of the step itself, and no factor of the gradient. One long step says little about a direction: on
 # $x^2$, the direction $-1$ leads down from $x = 1$, but a step of length 3 ends higher, at $x = -2$. So we ask for *every*
 # short step:
 #
@@ -244,12 +244,12 @@ for degrees in (0, 60, 120, 180, 240):
 #
 # ```{math}
 # :label: aw.gd.greatest-increase
-# -\|\nabla f(\mathbf{x})\| \ \le \ \nabla f(\mathbf{x}) \cdot \mathbf{p} \ \le \ \|\nabla f(\mathbf{x})\| ,
+# -\|\nabla f(\mathbf{x})\| \ \le \ \nabla f(\mathbf{x}) \cdot \mathbf{p} \ \le \ \|\nabla f(\mathbf{x})\| .
 # ```
 #
-# with equality on the right only for $\mathbf{p} = \nabla f(\mathbf{x}) / \|\nabla f(\mathbf{x})\|$, the direction of greatest
-# increase, and on the left only for its negative. Gradient descent does not divide by the norm, so its steps get shorter by
-# themselves near a minimum.
+# The right side is reached only for $\mathbf{p} = \nabla f(\mathbf{x}) / \|\nabla f(\mathbf{x})\|$, the direction of greatest
+# increase. The left side is reached only for the negative of this vector. Gradient descent does not divide by the norm, so its
+# steps get shorter near a minimum.
 
 # %% mystnb={"image": {"alt": "Left: contours of the valley; at one point the gradient, its opposite, and the half disc of descent directions, shaded. The minimum, marked by a cross, lies in another direction. Right: the slope against the angle is a cosine, negative in the shaded half from 90 to 270 degrees, with measured dots on the curve."}} tags=["hide-input"]
 here = np.array([1.6, 0.55])
@@ -492,8 +492,8 @@ for eta in (0.1, 0.4, 0.9, 1.1):
     print(f'eta = {eta}:', '  '.join(f'{x:5.2f}' for x in path))
 
 # %% [markdown]
-# The shortest step is slow, the second is fast, the third jumps from side to side but arrives, and the last one moves
-# away: gradient descent **diverges**. The limit is $\eta = 1$, where $x$ jumps between $1$ and $-1$ for ever.
+# The shortest step is slow, and the second is fast. The third jumps from side to side but comes nearer. The last one moves away:
+# gradient descent **diverges**. The limit is $\eta = 1$, where $x$ jumps between $1$ and $-1$ for ever.
 #
 # In general, we call $f$ **$L$-smooth** if
 # $\|\nabla f(\mathbf{x}) - \nabla f(\mathbf{y})\| \le L \|\mathbf{x} - \mathbf{y}\|$ for all $\mathbf{x}, \mathbf{y}$. If $f$ is
@@ -529,7 +529,7 @@ for eta in (0.1, 0.4, 0.9, 1.1):
 # ```
 #
 # For $\eta > 0$, the bracket is positive exactly if $\eta < 2/L$. Each such step leads down, unless the gradient is zero. The
-# promised gain is largest at $\eta = 1/L$, the jump to the vertex of the parabola. The limit $2/L$ is sharp, because on
+# promised gain is largest at $\eta = 1/L$, which leads to the vertex of the parabola. The limit $2/L$ is sharp, because on
 # $\frac{L}{2}x^2$ a step maps $x$ to $(1 - \eta L)x$, and this is nearer to 0 only if $|1 - \eta L| < 1$.
 
 # %% mystnb={"image": {"alt": "The function phi and three parabolas above it. Each touches the curve at an iterate; an arrow leads down the parabola's side to its vertex, and the next iterate lies straight below the vertex, on the curve."}} tags=["hide-input"]
@@ -559,8 +559,8 @@ ax.set(xlabel='x', ylabel='φ and parabolas above it', ylim=(-0.8, 4));
 # %% [markdown]
 # ### Where does gradient descent end?
 #
-# Add {eq}`gradient_descent-decrease` over all steps. The values in between cancel, and $f$ never falls below its greatest
-# lower bound, $\inf f$:
+# Add {eq}`gradient_descent-decrease` over all steps. The values in between cancel. Let $\inf f$ be the greatest lower bound of
+# $f$. Since $f$ cannot fall below it,
 #
 # ```{math}
 # :label: gradient_descent-sum
@@ -574,8 +574,8 @@ ax.set(xlabel='x', ylabel='φ and parabolas above it', ylim=(-0.8, 4));
 # 0 < \eta < \tfrac{2}{L} \quad \Longrightarrow \quad \|\nabla f(\mathbf{x}_t)\| \to 0 .
 # ```
 #
-# The ground becomes flat. But is the end the lowest point? No point is lower than a **global minimum** of a loss
-# $\mathcal{L}$, and no point nearby is lower than a **local minimum**:
+# So the slope tends to zero. But is the end the lowest point? At a **global minimum** $\mathbf{w}^*$, a loss $\mathcal{L}$ is
+# as low as anywhere. At a **local minimum**, it is as low as anywhere nearby:
 #
 # ```{math}
 # :label: ml.opt.global-min
@@ -603,8 +603,8 @@ for w in (-1.5, 0.0, 0.2, 1.5):
     print(f'start {w:4}: end {end:6.3f}, loss {well(end):6.3f}')
 
 # %% [markdown]
-# It need not even be a local minimum. The pass $x_1^2 + \cos x_2$ has a **saddle** at the origin: its gradient is zero, but $f$
-# falls in the direction of $x_2$. From a start with $x_2 = 0$, gradient descent never notices:
+# The end need not even be a local minimum. The pass $x_1^2 + \cos x_2$ has a **saddle** at the origin: there the gradient is
+# zero, but the pass falls in the direction of $x_2$. From a start with $x_2 = 0$, gradient descent ends in the saddle:
 
 # %%
 def pass_gradient(x):  # of x_1^2 + cos x_2
@@ -673,8 +673,8 @@ for t in range(1, 31):
 #
 # ### Backtracking: a step size without L
 #
-# In practice nobody knows $L$. The slope promises that a step lowers $f$ by $\eta\|\nabla f\|^2$. A **backtracking line search**
-# begins with a long step and halves it until $f$ falls by at least half of this:
+# In practice nobody knows $L$. If the slope stayed the same, a step would lower $f$ by $\eta\|\nabla f\|^2$. A **backtracking
+# line search** begins with a long step and halves it until $f$ falls by at least half of this amount:
 # $f(\mathbf{x} - \eta \nabla f) \le f(\mathbf{x}) - \frac{\eta}{2}\|\nabla f\|^2$ {cite}`armijo1966minimization`.
 
 # %%
@@ -715,7 +715,7 @@ print(f'step 0.1 from (1, 1), 1 step    {cliffs(wild):.2e}')
 print(f'backtracking from (1, 1)        {cliffs(safe):.4f}')
 
 # %% [markdown]
-# The step 0.1 is good near the minimum, but a catastrophe farther out, where backtracking takes shorter ones.
+# The step 0.1 is good near the minimum, but it is far too long at $(1, 1)$. There backtracking takes shorter steps.
 #
 # ```{exercise} ★ Pencil: at the edge
 # :label: gradient_descent-edge
@@ -908,16 +908,17 @@ verify(
 # %% [markdown]
 # ## The condition number: how many steps does it take?
 #
-# How fast does the gradient go to zero? We answer this for a quadratic. Close to a minimum where a smooth function curves up in
-# every direction, it looks like this:
+# How fast does the gradient go to zero? We answer this for a quadratic. A smooth function that curves up in every direction at
+# its minimum is nearly a quadratic there:
 #
 # $$
 # f(\mathbf{x}) = \tfrac12 \mathbf{x}^\top \mathbf{A} \mathbf{x} - \mathbf{b}^\top \mathbf{x}, \qquad
 # \nabla f(\mathbf{x}) = \mathbf{A}\mathbf{x} - \mathbf{b} = \mathbf{A}(\mathbf{x} - \mathbf{x}^*), \qquad \mathbf{A}\mathbf{x}^* = \mathbf{b},
 # $$
 #
-# where $\mathbf{A}$ is symmetric with eigenvalues $0 < \mu = \lambda_1 \le \dots \le \lambda_n = L$. For a
-# fixed step size, subtract $\mathbf{x}^*$ on both sides of the update: each step multiplies the error by the same matrix:
+# where $\mathbf{A}$ is symmetric with eigenvalues $0 < \mu = \lambda_1 \le \dots \le \lambda_n = L$. Let the
+# step size be fixed, and subtract $\mathbf{x}^*$ on both sides of the update. Then each step multiplies the error by the same
+# matrix:
 #
 # ```{math}
 # :label: gradient_descent-iterate
@@ -1186,7 +1187,7 @@ def mse_gradient(X, y, w):
     return -(X.T @ e) / len(y)  # (D,)
 
 # %% [markdown]
-# In these letters, gradient descent with a fixed step size is
+# Gradient descent with a fixed step size is then
 #
 # ```{math}
 # :label: ml.opt.gd.update
@@ -1198,9 +1199,11 @@ def mse_gradient(X, y, w):
 # $\mathbf{X}^\top (\mathbf{y} - \mathbf{X}\mathbf{w})$ takes $2ND$ multiplications, which is $O(ND)$. The brackets matter:
 # forming $\mathbf{X}^\top \mathbf{X}$ first would cost $ND^2$.
 #
-# :::{admonition} A tempting mistake
-# :class: tip
-# "A step size from one text suits the loss of another." Many leave out the half, and then the gradient has a factor 2:
+# Many texts leave out the half in the loss. Then the same step size leads twice as far and may be too long.
+#
+# :::{admonition} A tempting mistake: the step size of one text for the loss of another
+# :class: dropdown
+# Without the half, the gradient has a factor 2:
 #
 # ```{math}
 # :label: ml.opt.gd-mse.loss
@@ -1217,9 +1220,12 @@ def mse_gradient(X, y, w):
 #
 # The Hessian of $\mathcal{L}$ is $\mathbf{A} = \frac1N \mathbf{X}^\top \mathbf{X}$, so the condition number is a property of
 # the data. Our data are ten measurements of 442 patients, and the target is how far their diabetes has come a year later
-# {cite}`efron2004least`. We take the measurements in four versions: *raw*, with age in years and so on; *centred*, each column
-# shifted to mean 0; *standardized*, each column then scaled to standard deviation 1; and *whitened*, centred, rotated so that
-# no two columns are correlated, and only then scaled.
+# {cite}`efron2004least`. We take the measurements in four versions:
+#
+# - *raw*: as they are, with age in years and so on,
+# - *centred*: each column is shifted to mean 0,
+# - *standardized*: each column is then scaled to standard deviation 1,
+# - *whitened*: the centred columns are rotated so that no two are correlated, and then scaled.
 
 # %%
 x, y = data.diabetes().x, data.diabetes().y  # (442, 10), (442,)
@@ -1256,9 +1262,9 @@ for name, X in designs.items():
           f' {end:7.3f} {r_squared(X, y, best[name]):13.3f}')
 
 # %% [markdown]
-# Centring removes the offsets and scaling the units, and both make the valley rounder. Centred columns cannot stand in for the
-# intercept, which begins at 0, so their $R^2$ begins below 0. Its eigenvalue is 1, so it takes about $L$ steps, many if nothing
-# is scaled. When will the raw descent arrive? {eq}`gradient_descent-iterate` tells:
+# Centring removes the offsets, and scaling removes the units. Both make the valley rounder. With centred columns only the
+# intercept can reach the mean of the targets. It begins at 0, so $R^2$ begins below 0. When will the raw descent arrive? We do
+# not walk so far, but compute it by {eq}`gradient_descent-iterate`:
 
 # %%
 def forecast(X, y, t):
@@ -1275,7 +1281,7 @@ def arrival(X, y):
     return t[(curve < curve[-1] - 0.001).sum()]
 
 # %% [markdown]
-# Is this an accident of these patients? We take twenty random halves of them:
+# We count the steps for all patients, and for twenty random halves of them:
 
 # %%
 rng = np.random.default_rng(0)
@@ -1287,7 +1293,8 @@ for name in ('raw', 'standardized'):
           f' on halves {min(times):.2g} to {max(times):.2g}')
 
 # %% [markdown]
-# It is not: on every half the raw descent needs tens of millions of steps, and the standardized one less than a thousand.
+# On every half the raw descent needs tens of millions of steps, and the standardized one less than a thousand. So this is no
+# accident of a few patients.
 
 # %% mystnb={"image": {"alt": "R squared against the number of steps on a logarithmic axis. Standardized data reach the dashed line of the exact solver within a few hundred steps; raw data climb in stages and need about a hundred million. Dots from actual runs lie on the forecast curves."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3.2))
@@ -1308,8 +1315,8 @@ ax.set(xlabel='steps (dots: run, lines: forecast)', ylabel='R²', ylim=(-0.04, 0
 # a hundred million on raw ones, for practically the same $R^2$.
 
 # %% [markdown]
-# The raw curve climbs in stages: the error along the eigenvector of $\lambda_i$ takes about $L/\lambda_i$ steps to shrink to a
-# third, so flat directions have to wait. Standardizing removes the part of $\kappa$ that comes from offsets and
+# The raw curve climbs in stages, because the error along the eigenvector of $\lambda_i$ takes about $L/\lambda_i$ steps to shrink
+# to a third. Standardizing removes the part of $\kappa$ that comes from offsets and
 # units. What is left comes from the correlations between the columns. Whitening removes these, too, and
 # one step is enough. But it costs as much as an exact solution. Normalization layers and adaptive steps are cheaper ways to
 # a rounder valley.

@@ -16,8 +16,8 @@
 # # Momentum
 #
 # Gradient descent in a long, narrow valley wastes most of its effort. The slope across the valley is steep, so the steps
-# must be short, and still they jump from wall to wall. The slope along the floor is gentle, so short steps hardly get
-# ahead. Can a method that remembers its earlier steps do better?
+# must be short. Even so, they jump from one wall of the valley to the other. The slope along the floor is gentle, so short
+# steps hardly get ahead. Can a method that remembers its earlier steps do better?
 #
 # - **You need** [gradient descent](gradient_descent.ipynb) with its condition number $\kappa$,
 #   [eigenvalues](../linear_algebra/eigendecomposition.ipynb) and, for the experiment,
@@ -39,12 +39,13 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
 import matplotlib.pyplot as plt
 import numpy as np
 from numpy.linalg import eigvalsh, norm, solve
+from scipy.optimize import brentq
 from scipy.special import logsumexp, softmax
 from torch import logsumexp as torch_logsumexp
 from torch import optim, tensor
 
 from nbutils import data
-from nbutils.cases import scalars, seeds, vectors
+from nbutils.cases import matrices, on, scalars, seeds, vectors
 from nbutils.checks import close, erratum, grade, holds, verify
 from nbutils.figures import GREY, panels
 
@@ -54,8 +55,9 @@ np.set_printoptions(suppress=True)
 # %% [markdown]
 # ## Momentum: a step that remembers
 #
-# Our valley is $f(\mathbf{x}) = \frac12 (x_1^2 + 30\,x_2^2)$. Its curvature is 30 times as large across, in the direction of
-# $x_2$, as along, in the direction of $x_1$. We start at $(-10, 1.5)$, and the minimum is at $(0, 0)$.
+# Our valley is $f(\mathbf{x}) = \frac12 (x_1^2 + 30\,x_2^2)$. Its curvature along the floor, in the direction of $x_1$, is 1.
+# Its curvature across the floor, in the direction of $x_2$, is 30. We start at $(-10, 1.5)$, and the minimum is at $(0, 0)$.
+# First we take four steps of gradient descent, $-\eta \nabla f(\mathbf{x})$, with the step size $\eta = 2/31$:
 
 # %%
 curvature = np.array([1.0, 30.0])
@@ -65,15 +67,15 @@ def gradient(x):
     return curvature * x
 
 x = start
+print('step       x_1     x_2')
 for t in range(5):
-    print(f'step {t}: ({x[0]:.3f}, {x[1]:6.3f})')
+    print(f'{t:4}   {x[0]:7.3f}  {x[1]:6.3f}')
     x = x - 2 / 31 * gradient(x)
 
 # %% [markdown]
-# These are steps of gradient descent, $-\eta \nabla f$ with $\eta = 2/31$. The second coordinate jumps from side to side, and
-# the first one creeps. **Momentum** keeps a *velocity* $\mathbf{v}$ instead. At each step the fraction
-# $\beta$ of the old velocity survives, and the new gradient is added. So $\mathbf{v}$ points uphill, as the gradient does, and
-# the move is $-\eta\mathbf{v}$. From $\mathbf{v}_0 = \mathbf{0}$ on,
+# The second coordinate changes its sign at each step, and the first one shrinks slowly. **Momentum** remembers the earlier
+# steps in a second vector, the *velocity* $\mathbf{v}$, which starts at $\mathbf{v}_0 = \mathbf{0}$. Each step multiplies the
+# old velocity by a number $\beta$ between 0 and 1 and adds the new gradient. Then the point moves by $-\eta\mathbf{v}$:
 #
 # ```{math}
 # :label: momentum-step
@@ -83,7 +85,7 @@ for t in range(5):
 # \end{aligned}
 # ```
 #
-# For $\beta = 0$ this is gradient descent. The method moves like a heavy ball that rolls down the valley, and is also
+# For $\beta = 0$ this is gradient descent. The point moves like a heavy ball that rolls down the valley, so the method is also
 # called the **heavy ball** {cite}`polyak1964methods`.
 
 # %%
@@ -97,13 +99,14 @@ def momentum(gradient, x, eta, beta, steps):
     return np.array(path)
 
 # %% [markdown]
-# We compare gradient descent with its best step size for this valley, $2/31$, and momentum with $\eta = 1/30$ and
-# $\beta = 0.668$. The next part says where the last two numbers come from.
+# We take 40 steps with each method. Gradient descent has the step size $2/31$, which is the best one for this valley.
+# Momentum has $\eta = 1/30$ and $\beta = 0.668$. The next part says how to choose them.
 
 # %%
 descent = momentum(gradient, start, eta=2 / 31, beta=0, steps=40)
 ball = momentum(gradient, start, eta=1 / 30, beta=0.668, steps=40)
-print('step   gradient descent   momentum')
+print('       gradient descent   momentum')
+print('step       x_1    x_2        x_1    x_2')
 for t in 0, 1, 2, 3, 10, 40:
     (a, b), (c, d) = descent[t], ball[t]
     print(f'{t:4}   {a:7.3f} {b:6.3f}    {c:7.3f} {d:6.3f}')
@@ -124,30 +127,33 @@ for i, (ax, name, path) in enumerate(zip(axes, ('gradient descent', 'momentum'),
 axes[1].set(xlabel='x₁');
 
 # %% [markdown] tags=["caption"]
-# With the best step size, gradient descent jumps from wall to wall and creeps along the floor. With momentum the jumps
-# cancel in the velocity, and the moves along the floor add up.
+# The 40 steps of each method. The cross is the minimum, and the grey lines are contours of $f$. Gradient descent changes the
+# side at each step and is still on its way. Momentum changes the side only every few steps, and it has arrived.
 
 # %% [markdown]
-# Look at the second number of each pair. Gradient descent multiplies $x_2$ by $1 - 30 \cdot 2/31 \approx -0.935$ at each
-# step, so it changes sides every time and shrinks slowly. After 40 steps momentum has brought both coordinates near zero.
+# Gradient descent multiplies $x_2$ by $1 - 30 \cdot 2/31 \approx -0.935$ at each step, so $x_2$ changes its sign every time and
+# shrinks slowly. With momentum $x_2$ swings, too, but after 10 steps it is down to 0.174, against 0.770 with gradient descent.
+# Momentum is ahead along the floor as well.
 #
 # (aw.momentum.local-dir)=
-# Why did gradient descent set out in a bad direction? Because $-\nabla f$ is the direction of greatest descent only for very
-# short steps. At the start it points along $(10, -45)$, nearly straight across the valley, while the minimum lies in the
-# direction of $(10, -1.5)$. A step that is long enough to get ahead along the floor goes too far across it.
+# Why does gradient descent set out in a bad direction? Because $-\nabla f$ is the direction of greatest descent only for very
+# short steps. At the start, $-\nabla f$ points along $(10, -45)$, nearly straight across the valley, while the minimum lies in
+# the direction of $(10, -1.5)$. So a step that is long enough to get ahead along the floor goes too far across the valley.
 #
 # ### The velocity is a weighted sum of all gradients
 #
-# Insert the formula for $\mathbf{v}_{t-1}$ into the formula for $\mathbf{v}_t$, and repeat this down to
-# $\mathbf{v}_0 = \mathbf{0}$:
+# Why does momentum treat the two directions differently? Insert the formula for $\mathbf{v}_{t-1}$ into the formula for
+# $\mathbf{v}_t$, then the one for $\mathbf{v}_{t-2}$, and so on down to $\mathbf{v}_0 = \mathbf{0}$. The velocity turns out
+# to be a weighted sum of all gradients so far:
 #
 # ```{math}
 # :label: momentum-unrolled
 # \mathbf{v}_t = \sum_{k=0}^{t-1} \beta^k \, \nabla f(\mathbf{x}_{t-1-k}) .
 # ```
 #
-# Now suppose that the gradient is the same vector $\mathbf{a}$ for many steps, as along the floor of the valley. Or suppose
-# that it changes its sign at every step, as across the floor: $(-1)^t\,\mathbf{b}$. In the long run the weights add up to
+# Along the floor of the valley the gradient changes little. Suppose that it is the same vector $\mathbf{a}$ for many steps.
+# After long enough the velocity is then the first sum below. Across the floor, in gradient descent, the gradient changes its
+# sign at every step. Suppose that step $t$ adds the gradient $(-1)^t\,\mathbf{b}$. The velocity is then the second sum:
 #
 # ```{math}
 # :label: momentum-filter
@@ -158,21 +164,26 @@ axes[1].set(xlabel='x₁');
 # %%
 weights = 0.9 ** np.arange(200)
 signs = (-1.0) ** np.arange(200)
-print(f'steady gradient:      {weights.sum():.2f} times as long')
-print(f'alternating gradient: {(weights * signs).sum():.2f} times as long')
+print(f'steady gradient:      velocity {weights.sum():5.2f} times as long')
+print(f'alternating gradient: velocity {(weights * signs).sum():5.2f}',
+      'times as long')
 
 # %% [markdown]
-# With $\beta = 0.9$ a steady gradient is amplified ten times, and an alternating one is nearly halved. This is the idea of
-# momentum: it amplifies what persists and suppresses what alternates.
+# With $\beta = 0.9$ the velocity becomes ten times as long as a steady gradient, but only about half as long as an alternating
+# one. This is the idea of momentum: it amplifies what persists and suppresses what alternates. In our valley,
+# $\beta = 0.668$ amplifies the gradient along the floor by $1/(1 - 0.668) \approx 3.01$. There momentum moves about as fast as
+# gradient descent with the step size $3/30 = 0.1$. But gradient descent cannot take this step size, because beyond
+# $2/30$ its $x_2$ grows at each step.
 #
 # (aw.momentum.damping)=
-# The number $\beta$ says how much the old velocity is damped. Where the ground is flat, the velocity is multiplied by $\beta$
-# at each step: if we enter with $\mathbf{v}_0$, then $\mathbf{v}_t = \beta^t\,\mathbf{v}_0$. So a *large* $\beta$ damps *little*. For $\beta = 0.9$ a tenth of the
-# velocity is left after 22 steps, since $0.9^{22} \approx 0.1$.
+# The number $\beta$ also says how fast the ball slows down. Where the ground is flat, the gradient is zero, and each step
+# multiplies the velocity by $\beta$. If the ball enters with the velocity $\mathbf{v}_0$, then after $t$ steps
+# $\mathbf{v}_t = \beta^t\,\mathbf{v}_0$ is left. So a *large* $\beta$ damps *little*. For $\beta = 0.9$ it takes 22 steps
+# until a tenth of the velocity is left, since $0.9^{22} \approx 0.1$.
 #
 # ### Momentum in PyTorch
 #
-# In PyTorch momentum is an option of `SGD`:
+# In PyTorch momentum is an option of `SGD`. Ten steps give the same point:
 
 # %%
 x = tensor(start, requires_grad=True)
@@ -185,8 +196,13 @@ for _ in range(10):
 print('torch:', x.detach().numpy().round(4), '  ours:', ball[10].round(4))
 
 # %% [markdown]
-# Some texts put the step size *into* the velocity. Their velocity $\mathbf{u}_t$ is the move itself. From
-# $\mathbf{u}_0 = \mathbf{0}$ on,
+# Some texts multiply each gradient by the step size before it enters the velocity. As long as the step size stays the same,
+# this makes no difference.
+#
+# `````{admonition} The step size inside the velocity
+# :class: dropdown
+# Call this velocity $\mathbf{u}_t$. It starts at $\mathbf{u}_0 = \mathbf{0}$, and it is itself the step of the point. The step
+# size $\eta_t$ may change with $t$:
 #
 # ```{math}
 # :label: aw.momentum.momentum
@@ -198,27 +214,33 @@ print('torch:', x.detach().numpy().round(4), '  ours:', ball[10].round(4))
 # \mathbf{x}_t = \mathbf{x}_{t-1} + \mathbf{u}_t .
 # ```
 #
-# As long as the step size $\eta_t$ stays the same, $\mathbf{u}_t = -\eta\mathbf{v}_t$, and both are the same method.
+# As long as the step size stays the same, $\mathbf{u}_t = -\eta\mathbf{v}_t$, and the two methods visit the same points.
 #
 # (aw.momentum.expanded)=
-# When the step size changes, they differ, because in $\mathbf{u}_t$ each old gradient keeps the step size of its own time:
+# When the step size changes, the two methods differ. In $\mathbf{u}_t$ each old gradient keeps the step size of its own step:
 # $\mathbf{u}_t = -\eta_t \nabla f(\mathbf{x}_{t-1}) - \beta\,\eta_{t-1} \nabla f(\mathbf{x}_{t-2}) + \beta^2\,\mathbf{u}_{t-2}$.
+# `````
 #
 # ```{exercise} ★★ Program: which convention does PyTorch follow?
 # :label: momentum-convention
 #
-# Write `total_move(gradients, etas, beta)`: how far `torch.optim.SGD` has moved in the end if the step sizes change.
-# `gradients` is an array of shape $(T, d)$ with the gradients met on the way, `etas` holds $T$ step sizes, and the
-# result has shape $(d,)$. Do without `torch`. Try a run whose step size drops to zero after the first step. Which of the
-# two methods stands still at once?
+# Write `total_move(gradients, etas, beta)`: how far `torch.optim.SGD` has moved in the end, if its step size changes from step
+# to step. Do without `SGD` itself. Then let the step size drop to zero after the first step. Does PyTorch stand still at once?
+# Would it with the step size inside the velocity?
 # ```
 
 # %%
 def total_move(gradients, etas, beta):
-    """For example total_move(np.ones((1, 2)), [0.1], 0.9) is [-0.1, -0.1]."""
+    """The sum of all moves, an array (d,).
+
+    gradients: array (T, d), the gradients met on the way, T >= 1.
+    etas: array (T,) of step sizes, some may be 0.
+    beta: the momentum, a float, 0 <= beta < 1.
+    With np.ones((2, 1)), np.array([0.1, 0.1]) and 0.9 it is [-0.29].
+    """
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 def moved_by_torch(gradients, etas, beta):
     x = tensor(np.zeros(gradients.shape[1]), requires_grad=True)
     optimizer = optim.SGD([x], lr=1, momentum=beta)
@@ -226,47 +248,62 @@ def moved_by_torch(gradients, etas, beta):
         optimizer.param_groups[0]['lr'] = eta
         x.grad = tensor(g)
         optimizer.step()
-    return x
+    return x.detach().numpy()
 
-slopes = np.random.default_rng(0).normal(size=(7, 3))
-runs = [(slopes[:4, :2], [0.1, 0.05, 0.02, 0.3], 0.9), (slopes[:4], [0.2] * 4, 0.5), (slopes[:4], [0.1, 0, 0, 0], 0.9),
-        (slopes, [0.3, 0.1, 0.2, 0.1, 0, 0.2, 0.1], 0.7), (slopes[:4], [0.3, 0.1, 0.2, 0.1], 0), (slopes[:1], [0.1], 0.9)]
-grade(total_move, moved_by_torch, runs)
+cases = dict(
+    gradients=matrices((1, 5), (1, 3), edges=True),
+    etas=lambda gradients: vectors(len(gradients), 0, 1, edges=True),
+    beta=on(0.0, 0.9) | scalars(0, 0.99),
+)
+grade(total_move, moved_by_torch, **cases, without=['torch.optim.SGD'])
 
 # %% [markdown]
 # ```{solution-start} momentum-convention
 # :class: dropdown
 # ```
-# PyTorch multiplies the whole velocity by the step size of *now*. If $\eta$ drops to zero, it stands still at once. The other
-# method first finishes its old moves. Step sizes put into the velocity, a velocity that adds $1 - \beta$ times the
-# gradient, and one that ignores $\beta$ are rejected.
+# PyTorch multiplies the whole velocity by the *current* step size. If this drops to zero, PyTorch stands still at once. The
+# other method first finishes its old moves: the first wrong answer below puts the step sizes into the velocity. The second
+# multiplies the gradients by $1 - \beta$, the third ignores $\beta$, and the fourth forgets the gradients of steps of length
+# zero. The fifth is right but calls `SGD`.
 
 # %% jupyter={"source_hidden": true}
 def total_move_solution(gradients, etas, beta):
-    v, x = 0, 0
+    v = x = np.zeros(gradients.shape[1])
     for g, eta in zip(gradients, etas):
         v = beta * v + g
         x = x - eta * v
     return x
 
 def step_size_inside(gradients, etas, beta):
-    u, x = 0, 0
+    u = x = np.zeros(gradients.shape[1])
     for g, eta in zip(gradients, etas):
         u = beta * u - eta * g
         x = x + u
     return x
 
-assert grade(total_move_solution, moved_by_torch, runs)
-assert grade(step_size_inside, moved_by_torch, runs[1:2])
-assert not grade(step_size_inside, moved_by_torch, runs)
-for wrong in (
-    lambda G, etas, beta: total_move_solution((1 - beta) * G, etas, beta),
-    lambda G, etas, beta: total_move_solution(G, etas, 0),
-    lambda G, etas, beta: total_move_solution(
-        G[np.array(etas) > 0], np.array(etas)[np.array(etas) > 0], beta
-    ),  # forgets the gradients of the steps of length zero
-):
-    assert not grade(wrong, moved_by_torch, runs)
+def averaged(gradients, etas, beta):
+    return total_move_solution((1 - beta) * gradients, etas, beta)
+
+def beta_ignored(gradients, etas, beta):
+    return total_move_solution(gradients, etas, 0)
+
+def without_pauses(gradients, etas, beta):
+    return total_move_solution(gradients[etas > 0], etas[etas > 0], beta)
+
+def by_sgd(gradients, etas, beta):
+    x = tensor(np.zeros(gradients.shape[1]), requires_grad=True)
+    optimizer = optim.SGD([x], momentum=beta)
+    for x.grad, optimizer.param_groups[0]['lr'] in zip(tensor(gradients), etas):
+        optimizer.step()
+    return x.detach().numpy()
+
+assert grade(total_move_solution, moved_by_torch, **cases, without=['torch.optim.SGD'])
+assert grade(by_sgd, moved_by_torch, **cases)  # right, only ruled out
+assert not grade(step_size_inside, moved_by_torch, **cases)
+assert not grade(averaged, moved_by_torch, **cases)
+assert not grade(beta_ignored, moved_by_torch, **cases)
+assert not grade(without_pauses, moved_by_torch, **cases)
+assert not grade(by_sgd, moved_by_torch, **cases, without=['torch.optim.SGD'])
 
 # %% [markdown]
 # ```{solution-end}
@@ -390,9 +427,9 @@ verify(
 # %% [markdown]
 # ## Convergence rate: the square root of the condition number
 #
-# How much faster is momentum? We count the steps until the distance to the minimum is a millionth of what it was, on
-# quadratics in twenty dimensions with curvatures between 1 and $\kappa$. Both methods use their best parameters. We derive
-# those of momentum below.
+# How much faster is momentum? We take quadratics in twenty dimensions, with curvatures between 1 and $\kappa$. We count the
+# steps until the distance to the minimum is a millionth of what it was. Both methods use their best parameters. Those of
+# momentum are the pair $\eta$, $\beta$ that `best_pair` returns. We derive it below.
 
 # %%
 def distances(method, kappa, eta, beta, steps):
@@ -417,24 +454,30 @@ for kappa in 10, 100, 1000:
     print(f'{kappa:5} {plain:18} {fast:10} {plain / fast:7.1f}')
 
 # %% [markdown]
-# Gradient descent needs ten times as many steps whenever $\kappa$ is ten times as large. Momentum needs only about three and a half
-# times as many, which is near $\sqrt{10}$. Why the root? On a quadratic we can look at one eigendirection at a time. Let its
-# curvature be $a$ and the error there be $e_t$, so that the slope is $a e_t$. Then {eq}`momentum-step` says
-# $e_t = e_{t-1} - \eta(\beta v_{t-1} + a e_{t-1})$. The move before this one was $-\eta v_{t-1} = e_{t-1} - e_{t-2}$. Together,
+# Whenever $\kappa$ is ten times as large, gradient descent needs ten times as many steps. Momentum needs only about three and a
+# half times as many, which is near $\sqrt{10}$.
+#
+# ### Why the square root?
+#
+# On a quadratic we can look at one eigendirection of the Hessian at a time. Let $a$ be the curvature in this direction, and
+# let $e_t$ and $v_t$ be the components of the error $\mathbf{x}_t - \mathbf{x}^*$ and of the velocity. The component of the
+# gradient is $a e_t$, so {eq}`momentum-step` says $e_t = e_{t-1} - \eta(\beta v_{t-1} + a e_{t-1})$. The step before
+# was $e_{t-1} - e_{t-2} = -\eta v_{t-1}$. If we put this in place of $-\eta v_{t-1}$, the velocity is gone:
 #
 # $$
 # e_t = (1 + \beta - \eta a) \, e_{t-1} - \beta \, e_{t-2} .
 # $$
 #
-# As for the Fibonacci numbers, we try $e_t = z^t$ and divide by $z^{t-2}$. Such a power is a solution if
+# Such a recursion is solved by powers, $e_t = z^t$. Insert the power and divide by $z^{t-2}$. What is left is a quadratic
+# equation for $z$:
 #
 # ```{math}
 # :label: momentum-roots
 # z^2 - (1 + \beta - \eta a) \, z + \beta = 0 .
 # ```
 #
-# The error is a combination of the powers of the two roots. In the long run the root of larger modulus (absolute value)
-# decides: its modulus is the factor by which the error shrinks at each step.
+# The error is a combination of the powers of its two roots. In the long run the root with the larger modulus (absolute
+# value) decides. Its modulus is the factor by which the error shrinks at each step.
 
 # %%
 def modulus(eta_a, beta):
@@ -449,19 +492,21 @@ for beta in 0, 0.25, 0.81:
     print(f'beta = {beta:4}: ', '  '.join(f'{z:.2f}' for z in factors))
 
 # %% [markdown]
-# For $\beta = 0.81$ all four factors are equal! The product of the two
-# roots is $\beta$. If the roots are complex, they are conjugate, so both have the modulus $\sqrt\beta$, *whatever the
-# curvature is*. This happens for all $\eta a$ in a band:
+# For $\beta = 0.81$ all four factors are equal, and they are $\sqrt{0.81} = 0.9$. Here is the reason. The product of the two
+# roots is $\beta$, the last coefficient of {eq}`momentum-roots`. If the roots are complex, they are conjugate and have the same
+# modulus, so this modulus is $\sqrt\beta$. The curvature $a$ has no influence on it. The roots are complex, or equal to each
+# other, if the discriminant is not positive. This is so for all $\eta a$ in a band:
 #
 # ```{math}
 # :label: momentum-band
 # (1 + \beta - \eta a)^2 \le 4\beta \iff (1 - \sqrt\beta)^2 \le \eta a \le (1 + \sqrt\beta)^2 .
 # ```
 #
-# Inside the band, flat and steep directions converge at the same rate. The larger $\beta$, the wider is the band, but the
-# slower is everything in it. So the best $\beta$ is the one whose band just holds all curvatures from $\mu$ to $L$. Then
-# the ends of the band are $\eta\mu$ and $\eta L$, and their quotient is
-# $\kappa = \big(\frac{1 + \sqrt\beta}{1 - \sqrt\beta}\big)^2$. Solving this for $\sqrt\beta$ gives the theorem below.
+# Inside the band, flat and steep directions converge at the same rate. A larger $\beta$ makes the band wider, but it makes the
+# rate $\sqrt\beta$ slower. Let $\mu$ be the smallest and $L$ the largest curvature. The best $\beta$ is the smallest one whose
+# band holds all $\eta a$ from $\eta\mu$ to $\eta L$. Then $\eta\mu$ and $\eta L$ are the ends of the band, so
+# $\kappa = L/\mu = \big(\frac{1 + \sqrt\beta}{1 - \sqrt\beta}\big)^2$. We solve this for $\sqrt\beta$ and get the theorem
+# below.
 
 # %% mystnb={"image": {"alt": "Left: the factor per step against eta times a. For beta 0 a V with its tip at 1; for beta 0.25 and 0.81 curves that fall to a flat floor at 0.5 and 0.9 and rise at its end. Right: distance to the minimum on a logarithmic axis against 160 steps; gradient descent falls slowly along its dashed line, momentum falls steeply, a little above its dashed line."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.9)
@@ -483,13 +528,14 @@ right.text(75, 1e-4, 'momentum', color='C1')
 right.set(xlabel='step', ylabel='distance to the minimum', ylim=(1e-12, 30));
 
 # %% [markdown] tags=["caption"]
-# Left: with momentum, all curvatures in a band shrink by the same factor √β. Right: for κ = 100 momentum needs far fewer
-# steps than gradient descent; the dashed lines are the forecasts of the rates.
+# Left: the factor by which a step shrinks the error, for each $\eta a$. With momentum it is $\sqrt\beta$ on a whole band.
+# Right: for $\kappa = 100$ momentum needs far fewer steps. The dashed lines fall by the best factor of each method.
 
 # %% [markdown]
 # ````{prf:theorem} The best step size and momentum on quadratics
 # :label: thm-momentum-best
-# Let $\kappa = L/\mu$ and $\kappa > 1$. The largest modulus $\rho$ over all curvatures $a \in [\mu, L]$ is smallest for
+# Let $\kappa = L/\mu$ and $\kappa > 1$. Let $\rho$ be the largest modulus of a root of {eq}`momentum-roots`, over all
+# curvatures $a \in [\mu, L]$. Among all $\eta$ and $\beta$, this $\rho$ is smallest for
 # ```{math}
 # :label: momentum-best
 # \eta = \frac{4}{(\sqrt L + \sqrt\mu)^2}, \qquad \beta = \rho^2, \qquad \rho = \frac{\sqrt\kappa - 1}{\sqrt\kappa + 1} .
@@ -520,54 +566,94 @@ right.set(xlabel='step', ylabel='distance to the minimum', ylim=(1e-12, 30));
 # $\rho \ge \frac{\sqrt\kappa - 1}{\sqrt\kappa + 1}$.
 # ````
 #
-# Gradient descent has the factor $\frac{\kappa - 1}{\kappa + 1}$ at best. For $\kappa = 10^4$ that is
-# $(10^4 - 1)/(10^4 + 1) \approx 0.9998$, against $(10^2 - 1)/(10^2 + 1) \approx 0.98$ with momentum: a hundred times fewer
-# steps for each digit. At both ends of the band the two roots are equal, and then $t\rho^t$ is a solution as well as
-# $\rho^t$. So with the best pair the error falls like $t\rho^t$. This is why the curve of momentum in the figure lies above its
-# forecast.
+# Gradient descent has the factor $\frac{\kappa - 1}{\kappa + 1}$ at best. For $\kappa = 10^4$ this is
+# $(10^4 - 1)/(10^4 + 1) \approx 0.9998$. Momentum has $(10^2 - 1)/(10^2 + 1) \approx 0.98$, so it needs a hundred times fewer
+# steps for each further digit.
 #
-# (aw.momentum.accelerates)=
-# In practice $\mu$ and $\kappa$ are hardly ever known, so $\beta$ is a guess. Need it be exact? Take $\eta = 1/L$ and
-# $\sqrt\beta = 1 - 1/\sqrt\kappa$, which puts the flattest direction, $\eta a = 1/\kappa$, at the left end of the band. For
-# $\kappa = 30$ this gives the first example, $\beta = (1 - 1/\sqrt{30})^2 \approx 0.668$. On all our random quadratics with
-# $\kappa \ge 4$ this pair was both faster and smoother than the best gradient descent: after $10\sqrt\kappa$ steps it ended
-# nearer to the minimum, and its steps turned less from one to the next. But with a momentum that does not suit the valley,
-# such as $0.99$ here, the ball is much slower:
-
-# %%
-def turning(path):  # mean cosine between steps: 1 straight on, -1 back
-    steps = np.diff(path, axis=0)
-    steps /= norm(steps, axis=1, keepdims=True)
-    return (steps[1:] * steps[:-1]).sum(1).mean()
+# At both ends of the band the two roots are equal. The recursion then has the solution $t\rho^t$ besides $\rho^t$, so with the
+# best pair the error falls like $t\rho^t$. This is why momentum in the figure stays above its dashed line.
+#
+# ### What if the condition number is not known?
+#
+# In practice $\mu$ and $\kappa$ are hardly ever known, so $\beta$ is a guess, often 0.9. A guess that is far too large is
+# expensive. Here are 31 steps on a quadratic with curvatures from 1 to 10: without momentum, with a $\beta$ that suits
+# $\kappa = 10$, and with $\beta = 0.99$.
 
 # %%
 a, x = np.linspace(1, 10, 20), np.random.default_rng(0).normal(size=20)
+print(f'start:       distance {norm(x):8.1e}')
 for eta, beta in (2 / 11, 0), (1 / 10, (1 - 10**-0.5) ** 2), (1 / 10, 0.99):
     path = momentum(lambda x: a * x, x, eta, beta, 31)
-    print(f'beta = {beta:.2f}: distance {norm(path[-1]):8.1e}'
-          f'   mean cosine {turning(path):5.2f}')
+    print(f'beta = {beta:.2f}: distance {norm(path[-1]):8.1e}')
 
 # %% [markdown]
-# Here $\kappa = 10$ and the paths have 31 steps. With $\beta = 0.99$ the ball swings back and forth through the minimum and
-# hardly loses speed.
+# With $\beta = 0.99$ the ball swings back and forth through the minimum and hardly loses speed. No direction
+# shrinks faster than by the factor $\sqrt{0.99} \approx 0.995$ a step.
+#
+# ````{admonition} A pair for the step size 1/L, and how well it does
+# :class: dropdown
+# The second run here, and the first example of this page, have $\eta = 1/L$ and the $\beta$ whose band begins at the flattest
+# direction. There $\eta a = \mu/L = 1/\kappa$, so $\sqrt\beta = 1 - 1/\sqrt\kappa$. For $\kappa = 30$ this is
+# $\beta = (1 - 1/\sqrt{30})^2 \approx 0.668$.
+#
+# (aw.momentum.accelerates)=
+# On all random quadratics with $\kappa \ge 4$ that we tried, $\eta = 1/L$ and $\sqrt\beta = 1 - 1/\sqrt\kappa$ were both
+# faster and smoother than the best gradient descent. After $10\sqrt\kappa$ steps momentum was nearer to the minimum, and its
+# steps had turned less from one to the next. With $\beta = 0.99$ for every valley this is not so.
+# ````
 #
 # ```{exercise} ★ Pencil: how long may the steps be?
 # :label: momentum-longest
 #
-# Gradient descent converges in a direction with curvature $a > 0$ if and only if $0 < \eta a < 2$. Let $0 \le \beta < 1$. Show
-# that momentum converges if and only if $0 < \eta a < 2(1 + \beta)$. *Hint*: both roots of $z^2 - sz + \beta$ have modulus
-# below 1 if and only if $|s| < 1 + \beta$.
+# Gradient descent converges in a direction with curvature $a > 0$ if and only if $0 < \eta a < 2$. Let $0 \le \beta < 1$. For
+# which $\eta$ does momentum converge? Write the upper limit as `step_limit(a, beta)`. *Hint*: both roots of
+# $z^2 - sz + \beta$ have modulus below 1 if and only if $|s| < 1 + \beta$. Prove this, too.
 # ```
-#
+
+# %%
+def step_limit(a, beta):
+    """The number below which each step size eta > 0 converges: a float.
+
+    a: the curvature, a float, a > 0.
+    beta: the momentum, a float, 0 <= beta < 1.
+    Without momentum, step_limit(4.0, 0.0) is 0.5.
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def searched_limit(a, beta):  # where the larger modulus passes 1
+    return brentq(lambda eta: modulus(eta * a, beta) - 1, 1.9 / a, 9 / a, xtol=1e-14)
+
+cases = dict(a=scalars(0.1, 10), beta=on(0.0, 0.25, 0.81) | scalars(0, 0.99))
+grade(step_limit, searched_limit, **cases)
+
+# %% [markdown]
 # ```{solution-start} momentum-longest
 # :class: dropdown
 # ```
-# By {eq}`momentum-roots`, $s = 1 + \beta - \eta a$. The condition $s < 1 + \beta$ says $\eta a > 0$, and $s > -(1 + \beta)$
-# says $\eta a < 2 + 2\beta$. For the hint: complex roots have modulus $\sqrt\beta < 1$, and then $s^2 < 4\beta \le (1 + \beta)^2$.
-# Real roots have the same sign, because their product is not negative. They lie between $-1$ and $1$ if and only if the
-# parabola $p(z) = z^2 - sz + \beta$ is positive at both places and the product of the roots is below 1. This is
-# $1 - s + \beta > 0$ and $1 + s + \beta > 0$. So with $\beta$ near 1, steps may be nearly twice as long as those of gradient
-# descent.
+# Momentum converges if and only if $0 < \eta a < 2(1 + \beta)$. By {eq}`momentum-roots`, $s = 1 + \beta - \eta a$. The condition
+# $s < 1 + \beta$ says $\eta a > 0$, and $s > -(1 + \beta)$ says $\eta a < 2 + 2\beta$.
+#
+# Now the hint. Complex roots have modulus $\sqrt\beta < 1$, and then $s^2 < 4\beta \le (1 + \beta)^2$. Real
+# roots have no different signs, because their product is $\beta \ge 0$, and this product is below 1. So they lie between $-1$
+# and $1$ if and only if the parabola $p(z) = z^2 - sz + \beta$ is positive at both places. This is
+# $1 - s + \beta > 0$ and $1 + s + \beta > 0$.
+#
+# With $\beta$ near 1, steps may be nearly twice as long as those of gradient descent. Of the wrong answers, the first ignores
+# $\beta$, the second ignores $a$, the third is the end of the band, where the roots turn real, and the fourth
+# divides by the amplification $1/(1 - \beta)$ of a steady gradient.
+
+# %% jupyter={"source_hidden": true}
+def step_limit_solution(a, beta):
+    return 2 * (1 + beta) / a
+
+assert grade(step_limit_solution, searched_limit, **cases)
+assert not grade(lambda a, beta: 2 / a, searched_limit, **cases)
+assert not grade(lambda a, beta: 2 * (1 + beta), searched_limit, **cases)
+assert not grade(lambda a, beta: (1 + beta**0.5) ** 2 / a, searched_limit, **cases)
+assert not grade(lambda a, beta: 2 * (1 - beta) / a, searched_limit, **cases)
+
+# %% [markdown]
 # ```{solution-end}
 # ```
 
@@ -621,6 +707,11 @@ verify(
     kappa=[10, 30, 100, 1000],
 )
 
+def turning(path):  # mean cosine between steps: 1 straight on, -1 back
+    steps = np.diff(path, axis=0)
+    steps /= norm(steps, axis=1, keepdims=True)
+    return (steps[1:] * steps[:-1]).sum(1).mean()
+
 def faster_and_smoother(kappa, seed, beta):
     rng = np.random.default_rng(seed)
     a, x, T = rng.uniform(1, kappa, 20), rng.normal(size=20), int(10 * kappa**0.5)
@@ -658,9 +749,10 @@ verify(
 # %% [markdown]
 # ## Nesterov momentum: look ahead, then step
 #
-# Momentum evaluates the gradient where it stands, and then moves on. But we know beforehand that the old velocity will move us
-# by $-\eta\beta\mathbf{v}_{t-1}$. **Nesterov momentum** {cite}`nesterov1983method` first goes there, to $\mathbf{y}_{t-1}$, and
-# evaluates the gradient there. So it notices earlier that the valley rises, and brakes in time:
+# Momentum evaluates the gradient at the current point and then moves. But one part of the move is known beforehand: the old
+# velocity contributes $-\eta\beta\mathbf{v}_{t-1}$. **Nesterov momentum** {cite}`nesterov1983method` first makes this part of
+# the move, to a point $\mathbf{y}_{t-1}$, and evaluates the gradient at this point ahead. So if the ground rises ahead, Nesterov
+# momentum notices it one step earlier:
 #
 # ```{math}
 # :label: momentum-nesterov
@@ -683,9 +775,9 @@ def nesterov(gradient, x, eta, beta, steps):
     return np.array(path)
 
 # %% [markdown]
-# With $\eta = 1/L$ and $\beta = \frac{\sqrt\kappa - 1}{\sqrt\kappa + 1}$, a calculation like the one above shows that the error
-# in the slowest direction shrinks by the factor $1 - \frac{1}{\sqrt\kappa}$ at each step, in the long run. We count the steps
-# as before.
+# The usual choice is $\eta = 1/L$ and $\beta = \frac{\sqrt\kappa - 1}{\sqrt\kappa + 1}$. A calculation like the one above shows
+# that in the slowest direction the error then shrinks by the factor $1 - \frac{1}{\sqrt\kappa}$ at each step, in the long run.
+# We count the steps as before.
 
 # %%
 def nesterov_pair(kappa):  # for curvatures from 1 to kappa
@@ -701,13 +793,14 @@ for kappa in 10, 100, 1000:
     print(f'{kappa:5} {fast:10} {safe:10}')
 
 # %% [markdown]
-# On quadratics the number of steps grows with $\sqrt\kappa$, too, but it is larger than with the best heavy ball. Why is
-# Nesterov momentum famous nevertheless? Because it comes with a guarantee. For *every* function whose curvature lies between
-# $\mu$ and $L$, the gap $f(\mathbf{x}_t) - f(\mathbf{x}^*)$ to the minimum is at most a constant times $(1 - 1/\sqrt\kappa)^t$
-# {cite}`nesterov2018lectures`. Even without a positive $\mu$ one can let $\beta$ grow towards 1, and then the gap is at most a
-# constant times $1/t^2$, on every smooth convex function with a minimum. The heavy ball, with the parameters that are best for
-# quadratics, may never arrive. Here is a function of one variable on which it fails. The function is given by its slope and
-# has curvatures 1 and 25 {cite}`lessard2016analysis`:
+# On quadratics Nesterov momentum needs a number of steps that grows with $\sqrt\kappa$, too, but it needs more than the best
+# heavy ball. Why is it famous nevertheless? Because it comes with a guarantee, and not for quadratics alone. For *every*
+# function whose curvature lies between $\mu$ and $L$, the gap $f(\mathbf{x}_t) - f(\mathbf{x}^*)$ to the minimum is at most a
+# constant times $(1 - 1/\sqrt\kappa)^t$ {cite}`nesterov2018lectures`.
+#
+# The heavy ball has no such guarantee. With the parameters that are best for quadratics, it may never arrive. The following
+# function of one variable {cite}`lessard2016analysis` has the curvature 1 between 1 and 2, the curvature 25 elsewhere, and its
+# minimum at 0. The code gives its slope.
 
 # %%
 def kinked(x):
@@ -716,16 +809,16 @@ def kinked(x):
 x = np.array(3.3)
 trapped = momentum(kinked, x, *best_pair(25), 400)
 settled = nesterov(kinked, x, *nesterov_pair(25), 400)
-print('the last six places')
+print('the last six of 400 points')
 print('momentum', trapped[-6:].round(3))
 print('Nesterov', settled[-6:].round(3))
 
 # %% [markdown]
-# The minimum is at 0. The heavy ball runs round the same three places for ever.
+# The heavy ball runs round the same three points for ever. Nesterov momentum has arrived.
 #
-# In PyTorch you write `nesterov=True`. One detail is worth knowing: PyTorch stores the places ahead,
-# $\mathbf{y}_t = \mathbf{x}_t + \beta (\mathbf{x}_t - \mathbf{x}_{t-1})$, not $\mathbf{x}_t$. At the end of a training the
-# moves are short, so both are nearly the same.
+# In PyTorch you write `nesterov=True`. One detail is worth knowing: the parameters that PyTorch stores are not the points
+# $\mathbf{x}_t$, but the points ahead, $\mathbf{y}_t = \mathbf{x}_t + \beta (\mathbf{x}_t - \mathbf{x}_{t-1})$. At the end of a
+# training the steps are short, so $\mathbf{x}_t$ and $\mathbf{y}_t$ are nearly the same.
 
 # %%
 x = tensor(start, requires_grad=True)
@@ -770,8 +863,8 @@ verify(
 # %% [markdown]
 # ## Where it matters: full gradients and random batches
 #
-# Does momentum pay on real data? We predict the progress of diabetes in hundreds of patients by a linear function of ten
-# measurements, by least squares. Each column is standardized, so that the valley is not just a matter of units.
+# Does momentum pay on real data? We predict the progress of diabetes in 442 patients from ten measurements, by a linear
+# function and least squares. Each measurement is standardized, so the valley is not narrow just by the choice of units. The **gap** of a weight vector is its mean squared error minus the smallest possible mean squared error.
 
 # %%
 x, y, _ = data.diabetes()
@@ -781,10 +874,13 @@ H = 2 * X.T @ X / len(X)                         # Hessian of the loss
 best = solve(H, 2 * X.T @ y / len(X))            # (10,)
 mu, L = eigvalsh(H)[[0, -1]]
 kappa = L / mu
-print(f'condition number {kappa:.0f}, its root {kappa**0.5:.0f}')
+print(f'{len(X)} patients, condition number {kappa:.0f}')
 
-def gap(w):  # w (..., 10): mean squared error above its minimum
+def gap(w):                                      # w (..., 10)
     return (((w - best) @ X.T) ** 2).mean(-1)
+
+# %% [markdown]
+# We count the steps until the gap is a millionth of what it was.
 
 # %%
 zero, T = np.zeros(10), 2000
@@ -798,13 +894,16 @@ walks = {
 }
 for name, walk in walks.items():
     steps = np.flatnonzero(gap(walk) < 1e-6 * gap(zero))[0]
-    print(f'{name:18} {steps:5} steps to a millionth of the gap')
+    print(f'{name:18} {steps:5} steps')
 
 # %% [markdown]
-# With full gradients momentum needs about a tenth of the steps, even by the rule of thumb $\beta = 0.9$ with $\eta = 1/L$.
+# With full gradients momentum needs about a tenth of the steps. The rule of thumb, $\beta = 0.9$ with $\eta = 1/L$, is nearly as
+# good as the best pair.
+#
 # Now we take random batches, as in [stochastic gradient descent](stochastic_gradient_descent.ipynb). For each batch size we
-# try 25 step sizes, with ten runs each, and look at the gap after 300 steps. A steady gradient is amplified by
-# $1/(1-\beta)$. To compare equal moves, we multiply the step sizes of momentum by $1-\beta$.
+# try 25 step sizes, with ten runs each, and look at the gap after 300 steps. Momentum amplifies a steady gradient by
+# $1/(1-\beta)$. So that both methods make equally long moves, we multiply the step sizes of momentum by $1-\beta$. The table
+# shows the mean gap at the best step size, plus or minus its standard error, and this $\eta/(1-\beta)$.
 
 # %%
 def batch_gradient(size, rng):
@@ -824,19 +923,20 @@ def gaps_after_300(gradient, beta):              # (25, 10)
 
 # %%
 results = {}
-print('batch   gradient descent   momentum 0.9')
+print('batch   gradient descent  at       momentum 0.9  at')
 for size in 1, 4, 16, 64:
     row = f'{size:5}'
     for beta in 0, 0.9:
         g = batch_gradient(size, np.random.default_rng(0))
         gaps = results[size, beta] = gaps_after_300(g, beta)
-        ten = gaps[gaps.mean(1).argmin()]       # at the best step size
-        row += f'     {ten.mean():5.1f} ± {ten.std(ddof=1) / 10**0.5:4.1f}'
+        best_row = gaps.mean(1).argmin()        # the best step size
+        ten = gaps[best_row]
+        row += f'   {ten.mean():5.1f} ± {ten.std(ddof=1) / 10**0.5:4.1f}'
+        row += f'  {amplified[best_row]:.4f}'
     print(row)
 print(f'always predicting the mean progress: {gap(zero):.0f}')
 print(f'1/L = {1 / L:.2f}')
-
-# %% mystnb={"image": {"alt": "Left: the gap on a logarithmic axis against 600 steps with full gradients; gradient descent falls slowly, three kinds of momentum fall steeply. Right: the gap after 300 steps against eta over one minus beta for batches of 4 and of 64; for each batch size the curves of gradient descent and of momentum fall together to a minimum in the middle; beyond it they part a little."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: the gap on a logarithmic axis against 600 steps with full gradients; gradient descent falls slowly, three kinds of momentum fall steeply; that of the best pair first rises above the start. Right: the gap after 300 steps against eta over one minus beta for batches of 4 and of 64; for each batch size the curves of gradient descent and of momentum fall together to a minimum, and beyond it they part. The minima lie far to the left of a dotted line at 1/L."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=3)
 for i, (name, walk) in enumerate(walks.items()):
     left.semilogy(gap(walk[:601]) / gap(zero), color=f'C{i}')
@@ -844,25 +944,32 @@ left.text(260, 1.5e-1, 'gradient descent', color='C0')
 left.text(12, 1e-9, 'best\npair', color='C1')
 left.text(330, 4e-9, 'β = 0.9', color='C2')
 left.text(190, 6e-6, 'Nesterov, β = 0.9', color='C3')
-left.set(xlabel='step (full gradients)', ylabel='share of the gap that is left', ylim=(1e-11, 2), xlim=(0, 600))
+left.set(xlabel='step (full gradients)', ylabel='share of the gap that is left', ylim=(1e-11, 200), xlim=(0, 600))
 for size, colour, height in (4, 'C0', 48), (64, 'C1', 19):
     for beta, line in (0, '-'), (0.9, '--'):
         right.loglog(amplified, results[size, beta].mean(1), line, color=colour, lw=1.6)
     right.text(1.1e-2, height, f'batches of {size}', color=colour, ha='center', va='top')
 right.text(1.2e-3, 2.2e3, 'solid: gradient descent\ndashed: momentum 0.9', fontsize=8, va='top')
-right.set(xlabel='η / (1 − β)', ylabel='gap after 300 steps', ylim=(10, 4e3), xlim=(1e-3, 0.1));
+right.axvline(1 / L, color=GREY, lw=1, ls=':')
+right.text(0.93 / L, 12, '1/L', color=GREY, ha='right')
+right.set(xlabel='η / (1 − β)', ylabel='gap after 300 steps', ylim=(10, 4e3), xlim=(1e-3, 0.2));
 
 # %% [markdown] tags=["caption"]
-# With full gradients (left) momentum needs about a tenth of the steps. With random batches (right) its curve lies, up to the
-# best step size, on that of gradient descent with a ten times larger one: no advantage is left.
+# Left: with full gradients momentum needs about a tenth of the steps, although with the best pair the gap first grows. Right:
+# with random batches, up to the best step size, momentum does only what gradient descent does.
 
 # %% [markdown]
-# At its best step size momentum ends where gradient descent ends, within the standard errors shown. The figure says more: up
-# to the best step size, momentum does what gradient descent does with a ten times larger step size. Momentum helps by
-# cancelling jumps from wall to wall. But such jumps begin only at step sizes beyond $1/L = 0.12$. In these 300 steps the noise of the batches
-# makes the best step size much smaller, so there are no such jumps. So momentum helps where the valley limits the step, not
-# the noise: with full gradients, or with very large batches. It is also reported to help on the badly conditioned problems
-# of deep networks {cite}`sutskever2013importance`. In PyTorch the rule of thumb reads:
+# At its best step size momentum ends where gradient descent ends, within the standard errors. At smaller step sizes, too,
+# momentum does what gradient descent does with a ten times larger step size.
+#
+# Why is the advantage gone? Momentum helps by cancelling jumps from wall to wall, and such jumps begin only at step sizes
+# beyond $1/L = 0.12$. With full gradients gradient descent took a longer step than this. With random batches the best
+# step size is below 0.01, and it is the smaller, the smaller the batches are. So in these 300 steps the noise of the batches
+# forbids long steps, and there are no jumps that momentum could cancel.
+#
+# So momentum helps where the valley limits the step size, as with full gradients or very large batches, and hardly where the
+# noise limits it. Momentum is also reported to help on the badly conditioned problems of deep
+# networks {cite}`sutskever2013importance`. In PyTorch the rule of thumb reads:
 #
 # ```python
 # optimizer = torch.optim.SGD(model.parameters(), lr=0.01,
@@ -875,15 +982,16 @@ right.set(xlabel='η / (1 − β)', ylabel='gap after 300 steps', ylim=(10, 4e3)
 # :label: momentum-more
 #
 # We take full gradients on the diabetes data, $\eta = 1/L$, and $\beta = 0$, $0.5$, $0.9$ or $0.99$. First predict: which
-# $\beta$ has the smallest gap after 300 steps, which the second smallest, and so on? Return the four numbers in this order.
-# Then run `momentum(full, zero, 1 / L, beta, 300)`, look, and explain what you see.
+# $\beta$ has the smallest gap after 300 steps, which the second smallest, and so on? Then run
+# `momentum(full, zero, 1 / L, beta, 300)`, look at the gap of the last point, and explain what you see.
 # ```
 
 # %%
 def predicted_order():
+    """The values 0, 0.5, 0.9 and 0.99 of beta, smallest gap first: a list."""
     raise NotImplementedError('your turn')
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
 after_300 = {beta: gap(momentum(full, zero, 1 / L, beta, 300)[-1]) for beta in (0, 0.5, 0.9, 0.99)}
 
 def is_measured(order):
@@ -900,8 +1008,8 @@ grade(lambda: is_measured(predicted_order()), lambda: True, [()])
 # ```{solution-start} momentum-more
 # :class: dropdown
 # ```
-# By {eq}`momentum-band`, no direction can shrink faster than by $\sqrt\beta$ a step. The flattest one has $\eta a = 1/\kappa$,
-# so the pair whose band just begins there has $\beta = (1 - 1/\sqrt{470})^2 \approx 0.91$.
+# The two roots have the product $\beta$, so no direction can shrink faster than by $\sqrt\beta$ a step. The flattest direction
+# has $\eta a = 1/\kappa$, and the band that just begins there has $\beta = (1 - 1/\sqrt{470})^2 \approx 0.91$.
 # So $0.9$ comes first. With $\beta = 0.99$ each direction shrinks by only $\sqrt{0.99} \approx 0.995$ a step, the steep ones as
 # well, and $0.995^{300} \approx 0.22$. With $0.5$ and with $0$ only the flattest directions are slow, and they hold a
 # small part of the gap. So too much momentum is worse than none here.
@@ -951,10 +1059,10 @@ verify(
 # ## Summary
 #
 # Momentum moves by a velocity, a sum of all past gradients with weights $\beta^k$, so steady gradients are amplified by
-# $1/(1-\beta)$ and alternating ones are damped. On quadratics this replaces the condition number in the number of steps by its
-# root, and no other step size and momentum do better. Nesterov momentum looks ahead. It is a little slower there, but it
-# converges on every strongly convex smooth function, where the heavy ball may run in a cycle. On real data momentum won about
-# tenfold with full gradients, and with small random batches it only did what a ten times larger step size does.
+# $1/(1-\beta)$ and alternating ones are damped. On quadratics with the best step size and momentum, the number of steps grows
+# with $\sqrt\kappa$ in place of $\kappa$. Nesterov momentum evaluates the gradient ahead. On quadratics it is a little slower,
+# but it converges on every strongly convex smooth function, where the heavy ball may run in a cycle. On real data momentum
+# saved nine steps of ten with full gradients, and with small random batches it did no more than a ten times larger step size.
 #
 # **Further reading.** {cite:t}`polyak1964methods` introduces the heavy ball. {cite:t}`nesterov2018lectures` proves the rates
 # and lower bounds, for readers who like proofs. {cite:t}`lessard2016analysis` find the cycle by treating optimizers as
