@@ -1285,7 +1285,7 @@ grade(lambda: is_measured(predicted_growth()), lambda: True, [()])
 
 # %% jupyter={"source_hidden": true}
 for name, (few, many) in step_counts.items():
-    print(f'{name:13} {few:4} steps for κ = 10, {many:5} for κ = 40: factor {many / few:.1f}')
+    print(f'{name:13} {few:4} steps for κ = 10, {many / few:.1f} times as many for κ = 40')
 assert grade(lambda: is_measured((4, 16)), lambda: True, [()])
 assert not grade(lambda: is_measured((2, 16)), lambda: True, [()])  # takes the root of the condition number
 assert not grade(lambda: is_measured((4, 4)), lambda: True, [()])  # forgets the square in the Hessian
