@@ -16,15 +16,15 @@
 # %% [markdown]
 # # Singular value decomposition and the pseudoinverse
 #
-# The matrix $\begin{pmatrix} 2 & 3 \\ 0 & 2 \end{pmatrix}$ makes the vector $(1, 2)$ four times as long, and leaves $(-2,
-# 1)$ as long as it was. These two vectors are perpendicular, and so are their images. Does every matrix have such
-# vectors, and what do they tell us about what it stretches, what it loses and what can be undone?
+# The matrix $\begin{pmatrix} 2 & 3 \\ 0 & 2 \end{pmatrix}$ makes the vector $(1, 2)$ four times as long, and it keeps the
+# length of $(-2, 1)$. These two vectors are perpendicular, and the vectors to which the matrix maps them are perpendicular,
+# too. Does every matrix have such vectors? And what do they tell us about its rank, its norms and its inverse?
 #
 # - **You need** [the rank and the norms of a matrix](../linear_algebra/norms.ipynb),
 #   [orthogonal matrices](../linear_algebra/qr_decomposition.ipynb), and the
 #   [eigenvectors of symmetric matrices](../linear_algebra/eigendecomposition.ipynb).
-# - **You build** the singular value decomposition twice, the nearest rotation, the pseudoinverse, and a sharp picture from
-#   a blurred one.
+# - **You build** the singular value decomposition, the nearest rotation, the pseudoinverse, and a sharp picture from a blurred
+#   one.
 # - **Runs in** 8 seconds, in float64.
 
 # %% tags=["remove-cell"]
@@ -66,15 +66,14 @@ for x in [1, 0], [0, 1], [1, 2], [-2, 1]:
     print(f'{x} goes to {y}, {norm(y) / norm(x):.2f} times as long')
 
 # %% [markdown]
-# The images of $(1, 0)$ and $(0, 1)$ are not perpendicular: their dot product is 6. But the images $(8, 4)$ and $(-1, 2)$ of
-# the last two vectors are. We scale these two to length one, and call them $\mathbf{v}_1$ and $\mathbf{v}_2$. Their images
-# have the directions $\mathbf{u}_1 = (2, 1)/\sqrt5$ and $\mathbf{u}_2 = (-1, 2)/\sqrt5$ and the lengths $\sigma_1 = 4$ and
-# $\sigma_2 = 1$:
+# The first two vectors are perpendicular, but their **images** $(2, 0)$ and $(3, 2)$, the vectors to which they are mapped,
+# are not. The last two vectors are perpendicular, and so are their images $(8, 4)$ and $(-1, 2)$. We scale $(1, 2)$ and $(-2,
+# 1)$ to length one, and call them $\mathbf{v}_1$ and $\mathbf{v}_2$. Their images then have the directions $\mathbf{u}_1 =
+# (2, 1)/\sqrt5$ and $\mathbf{u}_2 = (-1, 2)/\sqrt5$ and the lengths $\sigma_1 = 4$ and $\sigma_2 = 1$:
 #
 # $$\mathbf{A}\mathbf{v}_1 = \sigma_1\mathbf{u}_1, \qquad \mathbf{A}\mathbf{v}_2 = \sigma_2\mathbf{u}_2 .$$
 #
-# The picture shows what happens to all vectors of length one. They form a circle, and their images form an ellipse, whose
-# axes have the directions $\mathbf{u}_i$ and the half lengths $\sigma_i$.
+# All vectors of length one form a circle. Their images form an ellipse, whose axes have the directions $\mathbf{u}_i$ and the half lengths $\sigma_i$.
 
 # %% mystnb={"image": {"alt": "Four panels. First a circle with a slanted square grid and two perpendicular arrows v1 and v2. Second, the same turned, so that the arrows lie on the axes. Third, the circle is stretched to a flat ellipse, four long and one high. Fourth, the ellipse is turned so that its long axis points up to the right; the grid consists of rectangles."}} tags=["hide-input"]
 U = np.array([[2, -1], [1, 2]]) / 5**0.5
@@ -100,13 +99,15 @@ for ax, (title, (stage, names)) in zip(axes.flat, stages.items()):
     ax.set(aspect='equal', title=title, xlim=(-5.3, 5.3), ylim=(-3.1, 3.1), xticks=[-4, -2, 0, 2, 4], yticks=[-2, 0, 2])
 
 # %% [markdown] tags=["caption"]
-# A turns the circle into an ellipse in three steps: $\mathbf{V}^\top$ turns $\mathbf{v}_1$ and $\mathbf{v}_2$ onto the axes,
-# $\boldsymbol\Sigma$ stretches along the axes by 4 and 1, and $\mathbf{U}$ turns again.
+# The vectors of length one with a grid, and what $\mathbf{A}$ does to them, in three steps. $\mathbf{V}^\top$ turns
+# $\mathbf{v}_1$ and $\mathbf{v}_2$ onto the axes, $\boldsymbol\Sigma$ stretches along the axes by 4 and 1, and $\mathbf{U}$
+# turns again.
 
 # %% [markdown]
 # We write the $\mathbf{v}_i$ as the columns of a matrix $\mathbf{V}$, the $\mathbf{u}_i$ as the columns of $\mathbf{U}$, and
 # the $\sigma_i$ on the diagonal of $\boldsymbol\Sigma$. The two equations become $\mathbf{A}\mathbf{V} =
-# \mathbf{U}\boldsymbol\Sigma$. Since $\mathbf{V}$ is orthogonal, $\mathbf{V}^{-1} = \mathbf{V}^\top$, and we obtain the
+# \mathbf{U}\boldsymbol\Sigma$. The columns of $\mathbf{V}$ are perpendicular and have length one, so $\mathbf{V}$ is
+# orthogonal and $\mathbf{V}\mathbf{V}^\top = \mathbf{I}$. We multiply by $\mathbf{V}^\top$ from the right, and obtain the
 # **singular value decomposition**, SVD for short:
 #
 # ```{math}
@@ -114,19 +115,20 @@ for ax, (title, (stage, names)) in zip(axes.flat, stages.items()):
 # \mathbf{A} = \mathbf{U}\boldsymbol\Sigma\mathbf{V}^\top = \sum_{i=1}^{r} \sigma_i\,\mathbf{u}_i\mathbf{v}_i^\top .
 # ```
 #
-# The $\sigma_i > 0$ are the **singular values**, sorted with the largest first, and their number $r$ is the rank. The
-# $\mathbf{v}_i$ and the $\mathbf{u}_i$ are the right and left **singular vectors**. How do we find them? Since
-# $\mathbf{U}^\top\mathbf{U} = \mathbf{I}$, we have
-# $\mathbf{A}^\top\mathbf{A} = \mathbf{V}\boldsymbol\Sigma^2\mathbf{V}^\top$, so the $\mathbf{v}_i$ are eigenvectors of the
-# symmetric matrix $\mathbf{A}^\top\mathbf{A}$, with the eigenvalues $\sigma_i^2$. Then $\mathbf{u}_i =
-# \mathbf{A}\mathbf{v}_i / \sigma_i$:
+# The numbers $\sigma_i > 0$ are the **singular values**, sorted with the largest first. There are $r$ of them, where $r$ is
+# the rank of $\mathbf{A}$. The $\mathbf{v}_i$ and the $\mathbf{u}_i$ are the right and left **singular vectors**.
+#
+# How do we find the $\mathbf{v}_i$? The columns of $\mathbf{U}$ are perpendicular, too, so $\mathbf{U}^\top\mathbf{U} =
+# \mathbf{I}$ and $\mathbf{A}^\top\mathbf{A} = \mathbf{V}\boldsymbol\Sigma^2\mathbf{V}^\top$. So the $\mathbf{v}_i$ are
+# eigenvectors of the symmetric matrix $\mathbf{A}^\top\mathbf{A}$, and the eigenvalues are $\sigma_i^2$. From
+# $\mathbf{A}\mathbf{v}_i = \sigma_i\mathbf{u}_i$ we then obtain $\mathbf{u}_i = \mathbf{A}\mathbf{v}_i / \sigma_i$:
 
 # %%
 def svd(A):
     """U (m, n), sigma (n,) and Vt (n, n) of a matrix A (m, n) of rank n."""
     lam, V = np.linalg.eigh(A.T @ A)           # smallest eigenvalue first
     lam, V = lam[::-1], V[:, ::-1]             # largest first
-    V = np.where(V[-1] < 0, -V, V)             # a choice: -v does as well
+    V = np.where(V[-1] < 0, -V, V)             # either sign will do
     sigma = np.sqrt(lam)
     U = A @ V / sigma                          # column i: A v_i / sigma_i
     return U, sigma, V.T
@@ -138,17 +140,19 @@ print('sigma', sigma.round(3))
 print('Vt\n', Vt.round(3))
 
 # %% [markdown]
-# These are the vectors from above, since $1/\sqrt5 \approx 0.447$. The sum in {eq}`svd-formula` has two terms. Each is a
-# matrix of rank one, and together they give $\mathbf{A}$:
+# These are the vectors from above, since $1/\sqrt5 \approx 0.447$. The sum in {eq}`svd-formula` has two terms here. Each
+# term is a matrix of rank one, and their sum is $\mathbf{A}$:
 
 # %%
 print(sigma[0] * np.outer(U[:, 0], Vt[0]))
 print(sigma[1] * np.outer(U[:, 1], Vt[1]))
 
 # %% [markdown]
-# The spectral norms of the two terms are 4 and 1. The [next section](low_rank_and_pca.ipynb) keeps only such large
-# terms. In practice you call the library, which is faster and more accurate. With `full_matrices=False` the matrices are as
-# small as possible.
+# The first term has the spectral norm 4, the second one has the spectral norm 1. The [next
+# section](low_rank_and_pca.ipynb) approximates a matrix by its largest terms alone.
+#
+# In practice you call the library, which is more accurate. With `full_matrices=False` it computes only the
+# first $\min(m, n)$ columns of $\mathbf{U}$ and $\mathbf{V}$.
 
 # %%
 U, sigma, Vt = np.linalg.svd(A, full_matrices=False)
@@ -157,10 +161,10 @@ print('U Sigma Vt\n', (U * sigma @ Vt).round(8) + 0.0)  # no -0
 # %% [markdown]
 # ### Every matrix has an SVD
 #
-# Why are there always such vectors? Among all unit vectors, choose as $\mathbf{v}_1$ one whose image is longest. If some
-# $\mathbf{x}$ perpendicular to $\mathbf{v}_1$ had an image that is not perpendicular to $\mathbf{A}\mathbf{v}_1$, then
-# turning $\mathbf{v}_1$ a little towards $\mathbf{x}$ or away from it would make its image longer, which is impossible.
-# So we can continue with the vectors perpendicular to $\mathbf{v}_1$.
+# The symmetric matrix $\mathbf{A}^\top\mathbf{A}$ always has perpendicular eigenvectors. Their images are perpendicular, too:
+# if $\mathbf{v}_j$ has the eigenvalue $\lambda_j$, then $(\mathbf{A}\mathbf{v}_i) \cdot (\mathbf{A}\mathbf{v}_j) =
+# \mathbf{v}_i^\top \mathbf{A}^\top\mathbf{A}\, \mathbf{v}_j = \lambda_j\, \mathbf{v}_i \cdot \mathbf{v}_j = 0$ for $i \ne j$.
+# So every matrix has an SVD:
 #
 # ```{prf:theorem} Singular value decomposition
 # :label: thm-svd
@@ -191,13 +195,13 @@ print('U Sigma Vt\n', (U * sigma @ Vt).round(8) + 0.0)  # no -0
 # with $\sigma_1^2, \dots, \sigma_r^2$ and zeros on the two diagonals.
 # ```
 #
-# The singular vectors are not unique. You may replace $\mathbf{u}_i$ and $\mathbf{v}_i$ by $-\mathbf{u}_i$ and
-# $-\mathbf{v}_i$, and libraries choose the signs as they like.
+# The singular vectors are not unique: you may replace $\mathbf{u}_i$ and $\mathbf{v}_i$ by $-\mathbf{u}_i$ and
+# $-\mathbf{v}_i$.
 #
 # ```{exercise} ★ Pencil: an SVD by hand
 # :label: svd-pencil
-# Find the SVD of $\begin{pmatrix} 2 & -2 \\ 1 & 2 \end{pmatrix}$ from the eigenvectors of $\mathbf{A}^\top\mathbf{A}$. Write
-# $\mathbf{A}$ as a sum of two matrices of rank one.
+# Find the SVD of $\mathbf{A} = \begin{pmatrix} 2 & -2 \\ 1 & 2 \end{pmatrix}$ from the eigenvectors of
+# $\mathbf{A}^\top\mathbf{A}$. Write $\mathbf{A}$ as a sum of two matrices of rank one.
 # ```
 
 # %%
@@ -279,8 +283,8 @@ verify(
 # %% [markdown]
 # ## What the singular values say: rank, norms, condition number
 #
-# A matrix need not be square, and it may lose something. The third column of the next matrix is the sum of the first
-# two. So it maps $(1, 1, -1)$ to zero, and its rank is only 2. The SVD finds both facts:
+# The next matrix is not square. Its third column is the sum of the first two, so it maps $(1, 1, -1)$ to zero, and its rank
+# $r$ is only 2. A library gives $r$ positive singular values, followed by zeros:
 
 # %%
 B = np.array([[1, 0, 1], [0, 1, 1], [1, 1, 2], [2, 1, 3]])
@@ -291,8 +295,9 @@ print('singular values', sigma.round(2))
 print(f'|v_3 · (1, 1, -1)/√3| = {abs(Vt[2] @ lost):.3f}')
 
 # %% [markdown]
-# The rank is the number of singular values that are not zero, and the vectors are orthonormal bases of the
-# **four subspaces** of a matrix:
+# The third right singular vector is $(1, 1, -1)/\sqrt3$ up to its sign, since the dot product of these two unit vectors is
+# 1 or $-1$. In general, the columns of $\mathbf{V}$ and $\mathbf{U}$ are orthonormal bases of the **four subspaces** of a
+# matrix:
 #
 # | vectors | they span | in |
 # |---|---|---|
@@ -301,11 +306,12 @@ print(f'|v_3 · (1, 1, -1)/√3| = {abs(Vt[2] @ lost):.3f}')
 # | $\mathbf{u}_1, \dots, \mathbf{u}_r$ | the column space | $\mathbb{R}^m$ |
 # | $\mathbf{u}_{r+1}, \dots, \mathbf{u}_m$ | the null space of $\mathbf{A}^\top$ | $\mathbb{R}^m$ |
 #
-# The sizes of a matrix follow, too. The spectral norm $\|\mathbf{A}\|_2$ is $\sigma_1$, the Frobenius norm
-# $\|\mathbf{A}\|_F$ is $\sqrt{\sum_i \sigma_i^2}$, and the **nuclear norm** $\|\mathbf{A}\|_{\text{nuc}}$ is $\sum_i
-# \sigma_i$. For a square matrix $|\det \mathbf{A}| = \prod_i \sigma_i$, because turning does not change volumes. The
-# condition number is $\kappa = \sigma_1 / \sigma_n$, the longest axis of the ellipse over the shortest. For our first
-# matrix:
+# The norms of a matrix follow from its singular values, too. The spectral norm $\|\mathbf{A}\|_2$ is $\sigma_1$, the Frobenius
+# norm $\|\mathbf{A}\|_F$ is $\sqrt{\sum_i \sigma_i^2}$, and the **nuclear norm** $\|\mathbf{A}\|_{\text{nuc}}$ is $\sum_i
+# \sigma_i$. For a square matrix $|\det \mathbf{A}| = \prod_i \sigma_i$, because orthogonal matrices keep volumes. An
+# invertible matrix has the **condition number** $\kappa = \sigma_1 / \sigma_n$, the longest axis of the ellipse over the
+# shortest. If $\mathbf{b}$ has a relative error, the solution of $\mathbf{A}\mathbf{x} = \mathbf{b}$ has a relative error that
+# is at most $\kappa$ times as large. Our first matrix has these norms:
 
 # %%
 print('spectral', norm(A, 2).round(3), ' Frobenius', norm(A).round(3),
@@ -320,15 +326,20 @@ print('determinant', np.linalg.det(A).round(3),
 # has the singular values 4 and 1, but both of its eigenvalues are 2.
 # ```
 #
-# Singular values are also stable. Eigenvalues need not be, if the matrix is not symmetric. If each entry of a matrix has a small error, no singular
-# value moves by more than the norm of the error. We put 0.01 in place of the zero of our first matrix:
+# A small error of a matrix changes its singular values only a little. The eigenvalues may change much more. We put 0.01 in
+# place of the zero of our first matrix:
 
 # %%
 E = np.array([[0, 0], [0.01, 0]])
-print('singular values', np.linalg.svd(A + E)[1].round(4))
-print('eigenvalues    ', np.sort(np.linalg.eigvals(A + E))[::-1].round(4))
+sigma = np.linalg.svd(A + E)[1]
+lam = np.sort(np.linalg.eigvals(A + E))[::-1]
+print('singular values', sigma.round(4), 'change', (sigma - [4, 1]).round(4))
+print('eigenvalues    ', lam.round(4), 'change', (lam - 2).round(4))
 
 # %% [markdown]
+# The spectral norm of the error is 0.01, and no singular value has changed by more. This is always so. Let
+# $\sigma_i(\mathbf{A})$ be the $i$-th singular value of $\mathbf{A}$, and $\mathbf{E}$ the matrix of the errors:
+#
 # ```{prf:corollary} Weyl
 # :label: cor-weyl
 # $|\sigma_i(\mathbf{A} + \mathbf{E}) - \sigma_i(\mathbf{A})| \le \|\mathbf{E}\|_2$ for all $i$.
@@ -350,16 +361,18 @@ print('eigenvalues    ', np.sort(np.linalg.eigvals(A + E))[::-1].round(4))
 #
 # ### The nearest rotation
 #
-# Which orthogonal matrix is nearest to a square matrix? This is how we repair a rotation matrix that was spoilt by rounding
-# or by training. We insert $\mathbf{V}^\top\mathbf{V} = \mathbf{I}$ into the SVD:
+# A rotation matrix that was spoilt by rounding or by training is no longer orthogonal. To repair it, we replace it by the
+# nearest orthogonal matrix. The SVD gives us this matrix, if we insert $\mathbf{V}^\top\mathbf{V} = \mathbf{I}$:
 #
 # ```{math}
 # :label: svd-polar
 # \mathbf{A} = (\mathbf{U}\mathbf{V}^\top)(\mathbf{V}\boldsymbol\Sigma\mathbf{V}^\top) = \mathbf{Q}\mathbf{P}
 # ```
 #
-# This is the **polar decomposition**: $\mathbf{P}$ is symmetric and stretches by $\sigma_i \ge 0$ along perpendicular
-# axes, and the orthogonal matrix $\mathbf{Q}$ turns. Our first matrix contains a rotation with $\cos\varphi = 0.8$:
+# This is the **polar decomposition**. The matrix $\mathbf{Q} = \mathbf{U}\mathbf{V}^\top$ is orthogonal. The matrix
+# $\mathbf{P} = \mathbf{V}\boldsymbol\Sigma\mathbf{V}^\top$ is symmetric, and stretches by $\sigma_i \ge 0$ along the
+# perpendicular vectors $\mathbf{v}_i$. For our first matrix, $\mathbf{Q}$ is a rotation by an angle $\varphi$ with
+# $\cos\varphi = 0.8$:
 
 # %%
 def polar(A):
@@ -371,25 +384,34 @@ print('Q\n', Q.round(3))
 print('P\n', P.round(3))
 
 # %% [markdown]
-# Why is $\mathbf{Q}$ nearest? For every $\mathbf{Q}$ with $\|\mathbf{Q}\|_2 \le 1$ we have
-# $\mathbf{u}_i^\top\mathbf{Q}\mathbf{v}_i \le 1$, so
+# No orthogonal matrix is nearer to $\mathbf{A}$ in the Frobenius norm than $\mathbf{Q} = \mathbf{U}\mathbf{V}^\top$.
+#
+# :::{admonition} Why this orthogonal matrix is the nearest
+# :class: dropdown
+# For every orthogonal matrix $\mathbf{Q}$ with $n$ rows, $\|\mathbf{Q}\|_F^2 = n$, so
+#
+# $$\|\mathbf{A} - \mathbf{Q}\|_F^2 = \|\mathbf{A}\|_F^2 - 2\operatorname{tr}(\mathbf{Q}^\top\mathbf{A}) + n .$$
+#
+# The distance is smallest where the trace is largest. We insert the SVD of $\mathbf{A}$ into the trace. Since
+# $\operatorname{tr}(\mathbf{Q}^\top\mathbf{u}_i\mathbf{v}_i^\top) = \mathbf{u}_i^\top\mathbf{Q}\,\mathbf{v}_i$, and since no
+# such number exceeds 1 if $\|\mathbf{Q}\|_2 \le 1$, we obtain
 #
 # ```{math}
 # :label: svd-nuclear
-# \operatorname{tr}(\mathbf{Q}^\top\mathbf{A}) = \sum_{i=1}^r \sigma_i\, \mathbf{u}_i^\top \mathbf{Q}\, \mathbf{v}_i \le \sum_{i=1}^r \sigma_i ,
+# \operatorname{tr}(\mathbf{Q}^\top\mathbf{A}) = \sum_{i=1}^r \sigma_i\, \mathbf{u}_i^\top \mathbf{Q}\, \mathbf{v}_i \le \sum_{i=1}^r \sigma_i .
 # ```
 #
-# with equality for $\mathbf{Q} = \mathbf{U}\mathbf{V}^\top$. For an orthogonal $\mathbf{Q}$, $\|\mathbf{A} -
-# \mathbf{Q}\|_F^2 = \|\mathbf{A}\|_F^2 - 2\operatorname{tr}(\mathbf{Q}^\top\mathbf{A}) + n$ is smallest where the trace
-# is largest. The inequality also shows that the nuclear norm satisfies the triangle inequality, because it is a maximum
-# of functions that are linear in $\mathbf{A}$.
+# For $\mathbf{Q} = \mathbf{U}\mathbf{V}^\top$ each $\mathbf{u}_i^\top\mathbf{Q}\,\mathbf{v}_i$ is 1, so the two sides are
+# equal.
+# :::
 #
 # ```{exercise} ★★ Program: turn one molecule onto another
 # :label: svd-kabsch
-# Points $\mathbf{x}_i$ of a molecule were measured again, turned and with errors, as $\mathbf{y}_i$, $i = 1, \dots, n$ in
-# $\mathbb{R}^3$. Which *rotation* $\mathbf{R}$ makes $\sum_i \|\mathbf{R}\mathbf{x}_i - \mathbf{y}_i\|^2$ smallest?
+# The points $\mathbf{x}_1, \dots, \mathbf{x}_n \in \mathbb{R}^3$ of a molecule are measured again after it has turned. With
+# errors, they are now at $\mathbf{y}_1, \dots, \mathbf{y}_n$. Which *rotation* $\mathbf{R}$ makes $\sum_i
+# \|\mathbf{R}\mathbf{x}_i - \mathbf{y}_i\|^2$ smallest?
 # Derive it from {eq}`svd-nuclear` and write `align(x, y)`, where the points are the rows of two arrays of shape $(n, 3)$.
-# A mirror image does not count: $\det\mathbf{R}$ must be $+1$.
+# A mirror image is not allowed: $\det\mathbf{R}$ must be $+1$.
 # ```
 
 # %%
@@ -472,7 +494,8 @@ assert not grade(by_the_library, by_quaternions, **cases)
 #
 # ### How to compute singular values, and how not to
 #
-# Our function `svd` uses $\mathbf{A}^\top\mathbf{A}$. This is right on paper, but it loses half of the digits:
+# Our function `svd` uses $\mathbf{A}^\top\mathbf{A}$. This is right on paper, but rounding destroys the small singular values.
+# The next matrix $\mathbf{G}$ has the singular values $\sqrt{2 + \delta^2}$ and $\delta$, with $\delta = 10^{-9}$:
 
 # %%
 delta = 1e-9
@@ -482,16 +505,26 @@ print('eigenvalues', np.linalg.eigvalsh(G.T @ G).round(6) + 0.0)
 print(f'second singular value by numpy: {np.linalg.svd(G)[1][1]:.3e}')
 
 # %% [markdown]
-# The exact product has $1 + \delta^2$ on its diagonal. Since $\delta^2 = (10^{-9})^2 = 10^{-18}$, this is
-# rounded to 1. So the small singular value $\delta$ cannot be found in the product any more. **Jacobi's method**
-# {cite}`hestenes1958inversion` never forms the product. It turns the columns of $\mathbf{A}$ in pairs until all are
-# perpendicular. Then their lengths are the $\sigma_i$. Two columns $\mathbf{x}$ and $\mathbf{y}$ are turned by an angle
-# with cosine $c$ and sine $s$ into $c\,\mathbf{x} - s\,\mathbf{y}$ and $s\,\mathbf{x} + c\,\mathbf{y}$. With $\alpha =
-# \mathbf{x}\cdot\mathbf{x}$, $\beta = \mathbf{y}\cdot\mathbf{y}$, $\gamma = \mathbf{x}\cdot\mathbf{y}$ and $d = \beta -
-# \alpha$, the new columns are perpendicular if $t = s/c$ satisfies $\gamma t^2 + d\,t - \gamma = 0$. We take the root
-# with $|t| \le 1$, written so that nothing cancels:
+# The exact product has $1 + \delta^2$ on its diagonal. Since $\delta^2 = (10^{-9})^2 = 10^{-18}$, the computer rounds this to
+# 1, so $\delta$ is lost. The library works with $\mathbf{G}$ itself, and finds $\delta$. **Jacobi's method**
+# {cite}`hestenes1958inversion` avoids the product in another way: it turns pairs of columns until all columns are
+# perpendicular. Then their lengths are the singular values.
+#
+# :::{admonition} How Jacobi's method turns two columns
+# :class: dropdown
+# The method turns two columns $\mathbf{x}$ and $\mathbf{y}$ by an angle with cosine $c$ and sine $s$. They become
+# $c\,\mathbf{x} - s\,\mathbf{y}$ and $s\,\mathbf{x} + c\,\mathbf{y}$. This multiplies $\mathbf{A}$ by an orthogonal matrix from
+# the right, so it does not change the singular values. Let $\alpha = \mathbf{x}\cdot\mathbf{x}$, $\beta =
+# \mathbf{y}\cdot\mathbf{y}$, $\gamma = \mathbf{x}\cdot\mathbf{y}$ and $d = \beta - \alpha$. The new columns are
+# perpendicular if $t = s/c$ satisfies $\gamma t^2 + d\,t - \gamma = 0$. We take the root with $|t| \le 1$, written so that
+# nothing cancels.
+#
+# A turn disturbs the pairs that were perpendicular before. But it makes the sum of $(\mathbf{w}_i \cdot \mathbf{w}_j)^2$ over
+# all columns $\mathbf{w}_i$, $\mathbf{w}_j$ with $i \ne j$ smaller by $2\gamma^2$. After a few sweeps over all pairs all columns
+# are perpendicular {cite}`forsythe1960cyclic`.
+# :::
 
-# %%
+# %% tags=["hide-input"]
 def turned(x, y):
     """Two columns (m,), turned into perpendicular ones; x @ y is not 0."""
     alpha, beta, gamma = x @ x, y @ y, x @ y
@@ -513,13 +546,10 @@ def singular_values(A, sweeps=12):
     return np.sort(norm(W, axis=0))[::-1]
 
 # %% [markdown]
-# A turn disturbs the pairs that were finished before. But it makes the sum of the squares of all dot products $\mathbf{w}_i
-# \cdot \mathbf{w}_j$, $i \ne j$, smaller by $2\gamma^2$, and after a few sweeps over all pairs nothing is left to turn
-# {cite}`forsythe1960cyclic`. The method is slower than the library's. But it compares two columns by their own lengths, and
-# keeps small singular values even better {cite}`demmel1992jacobi`. Here 7 columns have very different units, from
-# $10^{-18}$ to 1, and the exact values are computed with 60 digits:
+# Jacobi's method can be more accurate than the library {cite}`demmel1992jacobi`. We compare the two on a matrix whose 7 columns
+# have lengths of very different orders of magnitude. The exact singular values are computed with 60 digits:
 
-# %%
+# %% tags=["hide-input"]
 rng = np.random.default_rng(7)
 G = rng.normal(size=(20, 7)) * 10.0 ** np.linspace(-18, 0, 7)
 with mpmath.workdps(60):
@@ -642,14 +672,14 @@ verify('Jacobi keeps 12 digits of all 7 values, where the columns have very diff
 # %% [markdown]
 # ## The pseudoinverse: least squares with the SVD
 #
-# We want to solve $\mathbf{A}\mathbf{x} = \mathbf{b}$ where $\mathbf{A}$ has no inverse. Here the second row of the
-# matrix is twice the first, so the left sides of the two equations are proportional, but the right sides are not:
+# We want to solve $\mathbf{A}\mathbf{x} = \mathbf{b}$, but $\mathbf{A}$ has no inverse. For example:
 #
 # $$\begin{aligned} x_1 + 2 x_2 &= 3 \\ 2 x_1 + 4 x_2 &= 1 \end{aligned}$$
 #
-# There is no solution. Can we make the error $\|\mathbf{A}\mathbf{x} - \mathbf{b}\|$ as small as possible, and choose the
-# shortest $\mathbf{x}$ where several do? Along the singular vectors this is easy. With $\mathbf{x} =
-# \mathbf{V}\mathbf{y}$ and $\mathbf{b} = \mathbf{U}\mathbf{c}$,
+# The left side of the second equation is twice that of the first, but the right side is not, so there is no solution. We look
+# for an $\mathbf{x}$ that makes the error $\|\mathbf{A}\mathbf{x} - \mathbf{b}\|$ as small as possible. If there are several,
+# we want the shortest of them. Along the singular vectors this is easy. We write $\mathbf{x} = \mathbf{V}\mathbf{y}$ and
+# $\mathbf{b} = \mathbf{U}\mathbf{c}$. Orthogonal matrices keep lengths, so
 #
 # ```{math}
 # :label: pinv-split
@@ -657,19 +687,21 @@ verify('Jacobi keeps 12 digits of all 7 values, where the columns have very diff
 # = \sum_{i \le r} (\sigma_i y_i - c_i)^2 + \sum_{i > r} c_i^2 ,
 # ```
 #
-# because orthogonal matrices keep lengths. The second sum does not depend on $\mathbf{x}$: it is the part of $\mathbf{b}$
-# outside of the column space. The first sum becomes zero for $y_i = c_i / \sigma_i$. The other $y_i$ do not occur, so they
-# are free. Since $\|\mathbf{x}\|^2 = \sum_i y_i^2$, the shortest $\mathbf{x}$ has $y_i = 0$ there. It is
-# $\mathbf{x} = \mathbf{A}^+\mathbf{b}$ with the **pseudoinverse**
+# The second sum does not depend on $\mathbf{x}$: it comes from the part of $\mathbf{b}$ that is perpendicular to the column
+# space. The first sum becomes zero for $y_i = c_i / \sigma_i$, $i \le r$. The $y_i$ with $i > r$ do not occur in the
+# error. We set them to zero, because $\|\mathbf{x}\|^2 = \sum_i y_i^2$ and we want the shortest $\mathbf{x}$. So the solution
+# is $\mathbf{x} = \mathbf{A}^+\mathbf{b}$ with the **pseudoinverse**
 #
 # ```{math}
 # :label: pinv-def
 # \mathbf{A}^+ = \sum_{i=1}^{r} \frac{1}{\sigma_i}\, \mathbf{v}_i \mathbf{u}_i^\top = \mathbf{V}\boldsymbol\Sigma^+\mathbf{U}^\top .
 # ```
 #
-# It inverts what $\mathbf{A}$ stretches, and leaves at zero what $\mathbf{A}$ loses. A computed singular value is rarely
-# exactly zero, so a cutoff decides which ones count as zero. By {prf:ref}`cor-weyl`, rounding moves them by about
-# $\varepsilon\,\sigma_1$ times a modest factor, for which $\max(m, n)$ is the usual choice:
+# The $n \times m$ matrix $\boldsymbol\Sigma^+$ has $1/\sigma_1, \dots, 1/\sigma_r$ on its diagonal and zeros elsewhere.
+#
+# In code we need a cutoff, because rounding turns a singular value that should be zero into a tiny number. By
+# {prf:ref}`cor-weyl`, this number is at most the norm of the rounding errors. The usual cutoff is $\max(m,
+# n)\,\varepsilon\,\sigma_1$, where $\varepsilon$ is the distance from 1 to the next float:
 
 # %%
 def pinv(A):
@@ -686,27 +718,27 @@ print('pinv\n', pinv(C).round(3))
 print('x =', x.round(3), ' Cx =', (C @ x).round(3), ' b =', b)
 
 # %% [markdown]
-# In practice you call `np.linalg.pinv`, or `np.linalg.lstsq` if you need only $\mathbf{x}$. Any solver that finds *the*
-# shortest best solution must agree:
+# $\mathbf{C}\mathbf{x}$ is $(1, 2)$, as near to $\mathbf{b} = (3, 1)$ as possible. In practice you call `np.linalg.pinv`, or
+# `np.linalg.lstsq` if you need only $\mathbf{x}$. There is only one shortest best solution, so both agree:
 
 # %%
 print('pinv ', (np.linalg.pinv(C) @ b).round(3))
 print('lstsq', np.linalg.lstsq(C, b)[0].round(3))
 
 # %% [markdown]
-# If the columns of $\mathbf{A}$ are independent, the pseudoinverse is
-# $(\mathbf{A}^\top\mathbf{A})^{-1}\mathbf{A}^\top$, and if the rows are independent, it is
-# $\mathbf{A}^\top(\mathbf{A}\mathbf{A}^\top)^{-1}$. In our example neither is the case. But a small multiple of the identity
-# makes the matrix invertible, and the limit is $\mathbf{A}^+$ for every matrix:
+# If the columns of $\mathbf{A}$ are independent, $\mathbf{A}^+ = (\mathbf{A}^\top\mathbf{A})^{-1}\mathbf{A}^\top$. If the rows
+# are independent, $\mathbf{A}^+ = \mathbf{A}^\top(\mathbf{A}\mathbf{A}^\top)^{-1}$. In our example neither is the case, and
+# $\mathbf{A}^\top\mathbf{A}$ has no inverse. But $\mathbf{A}^\top\mathbf{A} + \delta\mathbf{I}$ has one for each $\delta > 0$,
+# and in the limit we obtain $\mathbf{A}^+$ for every matrix:
 #
 # ```{math}
 # :label: pinv-tikhonov
 # \mathbf{A}^+ = \lim_{\delta \to 0^+} (\mathbf{A}^\top\mathbf{A} + \delta\mathbf{I})^{-1}\mathbf{A}^\top .
 # ```
 #
-# On the right each $1/\sigma_i$ is replaced by $\sigma_i/(\sigma_i^2 + \delta)$. This falls short by the share
-# $\delta/(\sigma_i^2 + \delta)$, and it is zero for $\sigma_i = 0$. For a $\delta$ that is not small, this is ridge
-# regression.
+# With $\delta > 0$, the factor $1/\sigma_i$ in {eq}`pinv-def` becomes $\sigma_i/(\sigma_i^2 + \delta)$. The share
+# $\delta/(\sigma_i^2 + \delta)$ is missing, and it tends to zero with $\delta$. If $\delta$ is not small, the
+# same formula is ridge regression.
 
 # %% mystnb={"image": {"alt": "Left: the plane with a slanted line of all best solutions, a circle around the origin that touches it, and the touching point marked as shortest; the dashed line of the row space goes through it. Right: the share that is missing against delta on logarithmic scales, three curves for three smallest singular values, each with slope one once delta is below the square of the singular value."}} tags=["hide-input"]
 null = np.array([2, -1]) / 5**0.5
@@ -728,29 +760,29 @@ right.set(xlabel='δ', title='share missing from A⁺', ylim=(1e-10, 5))
 right.set(xticks=[1e-9, 1e-6, 1e-3, 1], yticks=[1e-9, 1e-6, 1e-3, 1]);
 
 # %% [markdown] tags=["caption"]
-# Left: of all best solutions, $\mathbf{A}^+\mathbf{b}$ is the one in the row space, where the growing circle touches their
-# line. Right: with $\delta\mathbf{I}$ added, the inverse misses $\mathbf{A}^+$ by a share that falls with $\delta$, later
-# for small singular values.
+# Left: all $\mathbf{x}$ with the smallest error lie on a line. $\mathbf{A}^+\mathbf{b}$ is the one nearest to the origin, where
+# a circle touches the line. Right: the share of $1/\sigma_r$ that is missing if $\delta\mathbf{I}$ is added, for three values
+# of $\sigma_r$. It is small only for $\delta$ far below $\sigma_r^2$.
 
 # %% [markdown]
-# ### Four rules that define the pseudoinverse
-#
-# The SVD is a heavy tool for a definition. Penrose found four rules that need only products:
+# The pseudoinverse can also be defined without the SVD, by four rules that need only products.
 #
 # ````{prf:theorem} Penrose
 # :label: thm-penrose
-# For every $\mathbf{A}$ there is exactly one matrix $\mathbf{X}$ that obeys four rules, 1 and 2 on the left, 3 and 4 on the
-# right,
+# :class: dropdown
+# For every $\mathbf{A}$ exactly one matrix $\mathbf{X}$ obeys four rules,
 #
 # ```{math}
 # :label: pinv-penrose
 # \begin{aligned}
-# \mathbf{A}\mathbf{X}\mathbf{A} &= \mathbf{A}, & (\mathbf{A}\mathbf{X})^\top &= \mathbf{A}\mathbf{X}, \\
-# \mathbf{X}\mathbf{A}\mathbf{X} &= \mathbf{X}, & (\mathbf{X}\mathbf{A})^\top &= \mathbf{X}\mathbf{A} ,
+# \mathbf{A}\mathbf{X}\mathbf{A} &= \mathbf{A}, \\
+# \mathbf{X}\mathbf{A}\mathbf{X} &= \mathbf{X}, \\
+# (\mathbf{A}\mathbf{X})^\top &= \mathbf{A}\mathbf{X}, \\
+# (\mathbf{X}\mathbf{A})^\top &= \mathbf{X}\mathbf{A} ,
 # \end{aligned}
 # ```
 #
-# and this is $\mathbf{A}^+$.
+# namely $\mathbf{X} = \mathbf{A}^+$.
 # ````
 #
 # ```{prf:proof}
@@ -766,35 +798,18 @@ right.set(xticks=[1e-9, 1e-6, 1e-3, 1], yticks=[1e-9, 1e-6, 1e-3, 1]);
 # (\mathbf{A}\mathbf{X}\mathbf{A})\mathbf{Y} = \mathbf{A}\mathbf{Y}$ by the first rule for $\mathbf{X}$. In the same way the
 # first and the fourth rule give $\mathbf{X}\mathbf{A} = \mathbf{Y}\mathbf{A}$. Now the second rule, twice: $\mathbf{X} =
 # \mathbf{X}\mathbf{A}\mathbf{X} = \mathbf{Y}\mathbf{A}\mathbf{X} = \mathbf{Y}\mathbf{A}\mathbf{Y} = \mathbf{Y}$.
+#
+# *No rule follows from the others.* If $\mathbf{A}$ has a rank $r \ge 1$ below $m$ and $n$, each of four changes of
+# $\mathbf{A}^+$ breaks one rule and no other. Subtracting $\mathbf{v}_1\mathbf{u}_1^\top / \sigma_1$ breaks the first rule.
+# Adding $\mathbf{v}_n\mathbf{u}_m^\top$ breaks the second, $\mathbf{v}_1\mathbf{u}_m^\top$ the third, and
+# $\mathbf{v}_n\mathbf{u}_1^\top$ the fourth.
 # ```
 #
-# None of the four follows from the other three. Each of the following four changes of $\mathbf{A}^+$ breaks exactly one
-# rule. This table is for a $6 \times 5$ matrix of rank 2:
-
-# %% tags=["hide-input"]
-def broken(a, x):  # the numbers of the Penrose rules that x breaks
-    pairs = (a @ x @ a, a), (x @ a @ x, x), (a @ x, (a @ x).T), (x @ a, (x @ a).T)
-    return [i for i, pair in enumerate(pairs, 1) if not close(*pair)]
-
-rng = np.random.default_rng(11)
-D = rng.normal(size=(6, 2)) @ rng.normal(size=(2, 5))
-U, sigma, Vt = np.linalg.svd(D)
-terms = {
-    'A+': 0, 'A+ - v_1 u_1^T / sigma_1': np.outer(Vt[0], -U[:, 0] / sigma[0]),
-    'A+ + v_5 u_6^T': np.outer(Vt[-1], U[:, -1]),
-    'A+ + v_1 u_6^T': np.outer(Vt[0], U[:, -1]),
-    'A+ + v_5 u_1^T': np.outer(Vt[-1], U[:, 0]),
-}
-for name, term in terms.items():
-    rules = broken(D, pinv(D) + term)
-    print(f'{name:26} breaks', *(rules or ['none']))
-
-# %% [markdown]
 # ```{exercise} ★★ Pencil: the pseudoinverse of a product
 # :label: pinv-factors
 # For inverses $(\mathbf{B}\mathbf{C})^{-1} = \mathbf{C}^{-1}\mathbf{B}^{-1}$. Show with $\mathbf{B} = (1, 1)$ and
-# $\mathbf{C} = (1, 0)^\top$ that this rule fails for pseudoinverses. Then show by the four rules that it holds if the
-# columns of $\mathbf{B}$ and the rows of $\mathbf{C}$ are independent.
+# $\mathbf{C} = (1, 0)^\top$ that this rule fails for pseudoinverses. Then show with {prf:ref}`thm-penrose` that it holds
+# if the columns of $\mathbf{B}$ and the rows of $\mathbf{C}$ are independent.
 # ```
 #
 # ```{solution-start} pinv-factors
@@ -860,6 +875,20 @@ verify('A⁺b is the shortest of the best solutions',
              lambda seed: is_shortest(seed, lambda a, b: np.append(pinv(a[:, :2]) @ b, [0, 0, 0]))))
 
 # %% tags=["checks"]
+def broken(a, x):  # the numbers of the Penrose rules that x breaks
+    pairs = (a @ x @ a, a), (x @ a @ x, x), (a @ x, (a @ x).T), (x @ a, (x @ a).T)
+    return [i for i, pair in enumerate(pairs, 1) if not close(*pair)]
+
+rng = np.random.default_rng(11)
+D = rng.normal(size=(6, 2)) @ rng.normal(size=(2, 5))  # of rank 2
+U, sigma, Vt = np.linalg.svd(D)
+terms = {
+    'A+': 0, 'A+ - v_1 u_1^T / sigma_1': np.outer(Vt[0], -U[:, 0] / sigma[0]),
+    'A+ + v_5 u_6^T': np.outer(Vt[-1], U[:, -1]),
+    'A+ + v_1 u_6^T': np.outer(Vt[0], U[:, -1]),
+    'A+ + v_5 u_1^T': np.outer(Vt[-1], U[:, 0]),
+}
+
 def damped(a, delta):
     return np.linalg.solve(a.T @ a + delta * np.eye(a.shape[1]), a.T)
 
@@ -896,9 +925,9 @@ verify('(BC)⁺ = C⁺B⁺ for independent columns of B and rows of C',
 # %% [markdown]
 # ## Where it matters: sharpening a blurred photograph
 #
-# An inverse depends smoothly on its matrix, but the pseudoinverse jumps. That of $\operatorname{diag}(1, \epsilon)$ is
-# $\operatorname{diag}(1, 1/\epsilon)$, and at $\epsilon = 0$ it is $\operatorname{diag}(1, 0)$. This is not an accident
-# of the example: the smaller the error that raises the rank, the larger the jump.
+# The inverse depends smoothly on the matrix, but the pseudoinverse can jump. For $e > 0$, the pseudoinverse of
+# $\operatorname{diag}(1, e)$ is $\operatorname{diag}(1, 1/e)$. For $e = 0$, it is $\operatorname{diag}(1, 0)$. Such a jump
+# occurs whenever an error raises the rank, and a smaller error makes a larger jump:
 #
 # ```{prf:theorem} The jump of the pseudoinverse
 # :label: thm-pinv-jump
@@ -914,9 +943,11 @@ verify('(BC)⁺ = C⁺B⁺ for independent columns of B and rows of C',
 # \mathbf{E})^+\mathbf{E}\mathbf{z}$, and $1 \le \|(\mathbf{A} + \mathbf{E})^+\|_2\, \|\mathbf{E}\|_2$.
 # ```
 #
-# So with data the cutoff decides the answer, and the default, made for rounding errors, is far too low. If a matrix of
-# shape $m \times n$ was measured with independent errors of standard deviation $s$, the norm of the error matrix is near
-# $s(\sqrt m + \sqrt n)$. By {prf:ref}`cor-weyl`, smaller singular values cannot be told from zero:
+# So the pseudoinverse can depend on the cutoff alone. The usual cutoff allows only for rounding errors, and is far too low for
+# measured data.
+# Suppose that the entries of an $m \times n$ matrix were measured with independent errors of standard deviation $s$. The
+# spectral norm of the matrix of errors is then near $s(\sqrt m + \sqrt n)$. By {prf:ref}`cor-weyl`, a singular value that
+# should be zero may be as large as this norm. So we put the cutoff a little above it:
 
 # %%
 rng = np.random.default_rng(15)
@@ -924,13 +955,15 @@ m, n, s = 60, 40, 0.01
 low = rng.normal(size=(m, 5)) @ rng.normal(size=(5, n))  # rank 5
 measured = low + s * rng.normal(size=(m, n))
 sigma = np.linalg.svd(measured)[1]
-print('rank by the default cutoff:', np.linalg.matrix_rank(measured))
-print('rank by the noise:', (sigma > 1.1 * s * (m**0.5 + n**0.5)).sum())
+cutoff = 1.1 * s * (m**0.5 + n**0.5)                    # 10 % above the norm
+print('rank by the usual cutoff:', np.linalg.matrix_rank(measured))
+print('rank by the new cutoff:', (sigma > cutoff).sum())
 
 # %% [markdown]
-# Now a larger case. We put a photograph out of focus. Each pixel is a mean of its neighbours with Gaussian weights, and the camera
-# stores it in $2^8 = 256$ levels of grey. The blur acts on the columns and the rows of the picture,
-# $\mathbf{B} = \mathbf{K}\mathbf{X}\mathbf{L}^\top$. Can the pseudoinverse undo it?
+# Now we put a photograph $\mathbf{X}$ out of focus, and try to sharpen it with the pseudoinverse. The blur replaces each pixel
+# by a mean of its neighbours with Gaussian weights. A matrix $\mathbf{K}$ takes these means along the columns of the picture,
+# and a matrix $\mathbf{L}$ along its rows, which gives $\mathbf{K}\mathbf{X}\mathbf{L}^\top$. The camera rounds this to $2^8 =
+# 256$ levels of grey, and stores the result $\mathbf{B}$:
 
 # %%
 def blur(n, width):
@@ -945,22 +978,26 @@ K, L = blur(160, 1.5), blur(240, 1.5)
 B = np.round(255 * K @ X @ L.T) / 255                # stored in 8 bits
 
 # %% [markdown]
-# As a map of all $160 \cdot 240 = 38\,400$ pixels, the blur is a matrix with more than a billion entries, which we never
-# form. Its singular values are all products of one singular value of $\mathbf{K}$ and one of $\mathbf{L}$. We keep
-# those above a cutoff $\tau$ and treat the rest as zero:
+# As a map of all $160 \cdot 240 = 38\,400$ pixels, the blur is a matrix with more than a billion entries. We need not form it.
+# If $\mathbf{K}\mathbf{v} = \sigma\mathbf{u}$ and $\mathbf{L}\mathbf{v}' = \sigma'\mathbf{u}'$, the blur maps the picture
+# $\mathbf{v}\mathbf{v}'^\top$ to $\sigma\sigma'\,\mathbf{u}\mathbf{u}'^\top$. So its singular values are the products
+# $\sigma\sigma'$. We divide by those above a cutoff $\tau$ and treat the rest as zero:
 
 # %%
 U_K, sigma_K, Vt_K = np.linalg.svd(K)
 U_L, sigma_L, Vt_L = np.linalg.svd(L)
-stretch = np.outer(sigma_K, sigma_L)                 # (160, 240)
+stretch = np.outer(sigma_K, sigma_L)                 # all products (160, 240)
 c = U_K.T @ B @ U_L                                  # coordinates of B
 
 def sharpen(tau):
     y = np.where(stretch > tau, c / stretch, 0)
     return Vt_K.T @ y @ Vt_L
 
-def error(picture):                                  # in grey levels
+def error(picture):                                  # root of the mean square
     return 255 * np.sqrt(((picture - X) ** 2).mean())
+
+# %% [markdown]
+# We measure the error as the root of the mean squared difference from the true picture, and try 60 cutoffs:
 
 # %%
 taus = np.geomspace(1e-5, 0.5, 60)
@@ -968,7 +1005,7 @@ errors = np.array([error(sharpen(tau)) for tau in taus])
 best = taus[errors.argmin()]
 print(f'blurred: error {error(B):.1f} grey levels')
 print('no cutoff: error', between(error(sharpen(0)), 1e6, 1e12))
-print(f'cutoff {best:.3f}: error {errors.min():.2f},',
+print(f'best cutoff {best:.3f}: error {errors.min():.2f},',
       f'keeps {(stretch > best).mean():.0%} of the singular values')
 
 # %% mystnb={"image": {"alt": "Three pictures of a dahlia: blurred; restored without a cutoff, nothing but a pattern of black and white dots; restored with the best cutoff, nearly sharp with a faint ripple."}} tags=["hide-input"]
@@ -978,13 +1015,15 @@ for ax, (name, picture) in zip(axes, pictures.items(), strict=True):
     show_image(ax, picture.clip(0, 1), name, vmin=0, vmax=1)
 
 # %% [markdown] tags=["caption"]
-# Inverting every singular value turns the rounding to 256 grey levels into noise that covers everything. Inverting only
-# those above 0.022 brings the dahlia back.
+# The blurred photograph, and what the pseudoinverse makes of it without and with a cutoff. If every singular value is
+# inverted, the rounding to 256 levels becomes noise that covers everything. If only those above 0.022 are inverted, the
+# flower is nearly sharp.
 
 # %% [markdown]
-# The rounding to grey levels is noise with variance $1/12$ in units of one level. A term that we keep brings in this noise,
-# divided by $\sigma_i^2$. A term that we drop costs its part $y_i^2$ of the picture. If we knew the true picture, we could
-# compute both sums beforehand, and they agree with what we measured:
+# Why is some cutoff best? Rounding to whole levels of grey adds noise with the variance $1/12$. If we keep a singular value $\sigma_i$, this
+# noise comes into the result, with its variance divided by $\sigma_i^2$. If we drop $\sigma_i$, we lose the coordinate $y_i$
+# of the true picture. So the expected squared error is the sum of $y_i^2$ over what we drop, plus the sum of $1/(12
+# \sigma_i^2)$ over what we keep. We compare this formula with the measured errors:
 
 # %%
 y = Vt_K @ X @ Vt_L.T                                # true coordinates
@@ -1007,18 +1046,17 @@ ax.text(3e-4, 350, 'and by the formula', color='C1')
 ax.set(xlabel='cutoff τ', ylabel='error in grey levels', ylim=(3, None));
 
 # %% [markdown] tags=["caption"]
-# A cutoff near 0.02 balances noise against lost detail. To the left the noise takes over, and soon the picture is worse than
-# the blurred one. To the right detail is lost.
+# The error of the sharpened picture for each cutoff, measured and by the formula. A cutoff near 0.02 is best. With a lower
+# cutoff there is more noise, and below about 0.005 the result is worse than the blurred picture. With a higher cutoff more
+# detail is lost.
 
 # %% [markdown]
-# We have to give up about three quarters of the directions, and the picture gains by it.
-#
 # ```{exercise} ★★ Program: a cutoff without the truth
 # :label: pinv-discrepancy
-# We found the best cutoff with the true picture. Without it, we can still demand that the solution explain the data *no
-# better than the noise allows*. Write `careful(a, b, s)`: among the solutions with the $k$ largest singular values,
-# $k = 0, 1, \dots$, return the first with $\|\mathbf{A}\mathbf{x} - \mathbf{b}\|^2 \le m s^2$, where $s$ is the standard
-# deviation of the noise in each of the $m$ entries of $\mathbf{b}$. If there is none, return the last.
+# We found the best cutoff with the true picture. Without it, the size of the noise helps: a solution that fits the data better
+# than the noise allows has fitted the noise. Write `careful(a, b, s)`. It tries the solutions with the $k$ largest singular
+# values, $k = 0, 1, \dots$, and returns the first with $\|\mathbf{A}\mathbf{x} - \mathbf{b}\|^2 \le m s^2$, where $s$ is the
+# standard deviation of the noise in each of the $m$ entries of $\mathbf{b}$. If there is none, it returns the last.
 # ```
 
 # %%
@@ -1117,7 +1155,7 @@ print(f'photograph: error {found:.2f}, the best {errors.min():.2f}')
 #
 # ````{exercise} ★★ Experiment: an inverse by products alone
 # :label: svd-newton
-# Newton's iteration for the inverse needs only products, which accelerators are good at:
+# Newton's iteration for the inverse of $\mathbf{A}$ needs only products:
 #
 # ```{math}
 # :label: pinv-newton
@@ -1125,10 +1163,10 @@ print(f'photograph: error {found:.2f}, the best {errors.min():.2f}')
 # ```
 #
 # Each $\mathbf{X}_t$ is a sum of terms $x_i\mathbf{v}_i\mathbf{u}_i^\top$. What does a step do to $1 - \sigma_i x_i$?
-# Take two $6 \times 5$ matrices: $\mathbf{A}_5$ of rank 5 with $\kappa = 30$, and $\mathbf{A}_4$ of rank 4, with singular
-# values between 1 and 1/3. Predict, for each after 20 and after 100 steps, whether the relative error of $\mathbf{X}_t$
-# is below one percent. Return four truth values, in the order $\mathbf{A}_5$ after 20, after 100, $\mathbf{A}_4$ after
-# 20, after 100. Then run it and explain.
+# Take two $6 \times 5$ matrices: $\mathbf{A}_5$ of rank 5 with $\kappa = 30$, and $\mathbf{A}_4$ of rank 4, with positive
+# singular values between 1 and 1/3. Predict for each, after 20 and after 100 steps, whether the error of $\mathbf{X}_t$ relative
+# to $\mathbf{A}^+$ is below one percent. Return four truth values: $\mathbf{A}_5$ after 20 steps and after 100, $\mathbf{A}_4$
+# after 20 and after 100. Then run it and explain.
 # ````
 
 # %%
@@ -1245,10 +1283,10 @@ verify('a step of Newton squares the error', lambda t: squares(t, 2),
 # Every matrix maps some perpendicular unit vectors $\mathbf{v}_i$ to perpendicular vectors $\sigma_i\mathbf{u}_i$, so it
 # turns, stretches and turns again: $\mathbf{A} = \mathbf{U}\boldsymbol\Sigma\mathbf{V}^\top$. The singular values show
 # its rank, its norms and its condition number, and small errors of the matrix change them little. The pseudoinverse
-# divides by the singular values that count as not zero, and gives the shortest least-squares solution; with data, the
-# size of the noise must decide which ones count.
+# divides by the singular values above a cutoff, and gives the shortest least-squares solution; with measured data, the
+# cutoff must follow from the size of the noise.
 #
-# **Further reading.** {cite}`trefethen1997numerical`, lectures 4 and 5, is the clearest introduction.
-# {cite}`golub2013matrix` is the reference for algorithms, and {cite}`stewart1993early` tells the history.
-# {cite}`penrose1955generalized` is short and readable. {cite}`stewart1977perturbation` treats errors of pseudoinverses,
+# **Further reading.** {cite}`trefethen1997numerical`, lectures 4 and 5, is the clearest introduction. {cite}`golub2013matrix` is
+# the reference for algorithms, and {cite}`stewart1993early` tells the history. {cite}`penrose1955generalized` is short.
+# {cite}`stewart1977perturbation` treats errors of pseudoinverses,
 # and {cite}`hansen2010discrete` is for readers who want to solve problems like the blurred photograph.
