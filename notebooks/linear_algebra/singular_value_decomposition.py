@@ -23,8 +23,8 @@
 # - **You need** [the rank and the norms of a matrix](../linear_algebra/norms.ipynb),
 #   [orthogonal matrices](../linear_algebra/qr_decomposition.ipynb), and the
 #   [eigenvectors of symmetric matrices](../linear_algebra/eigendecomposition.ipynb).
-# - **You build** the singular value decomposition, the nearest rotation, the pseudoinverse, and a sharp picture from a blurred
-#   one.
+# - **You build** the singular value decomposition, the nearest rotation, the pseudoinverse, and a sharp picture from a
+#   blurred one.
 # - **Runs in** 8 seconds, in float64.
 
 # %% tags=["remove-cell"]
@@ -67,13 +67,14 @@ for x in [1, 0], [0, 1], [1, 2], [-2, 1]:
 
 # %% [markdown]
 # The first two vectors are perpendicular, but their **images** $(2, 0)$ and $(3, 2)$, the vectors to which they are mapped,
-# are not. The last two vectors are perpendicular, and so are their images $(8, 4)$ and $(-1, 2)$. We scale $(1, 2)$ and $(-2,
-# 1)$ to length one, and call them $\mathbf{v}_1$ and $\mathbf{v}_2$. Their images then have the directions $\mathbf{u}_1 =
-# (2, 1)/\sqrt5$ and $\mathbf{u}_2 = (-1, 2)/\sqrt5$ and the lengths $\sigma_1 = 4$ and $\sigma_2 = 1$:
+# are not. The last two vectors are perpendicular, and so are their images $(8, 4)$ and $(-1, 2)$. We scale $(1, 2)$ and
+# $(-2, 1)$ to length one, and call them $\mathbf{v}_1$ and $\mathbf{v}_2$. Their images then have the directions
+# $\mathbf{u}_1 = (2, 1)/\sqrt5$ and $\mathbf{u}_2 = (-1, 2)/\sqrt5$ and the lengths $\sigma_1 = 4$ and $\sigma_2 = 1$:
 #
 # $$\mathbf{A}\mathbf{v}_1 = \sigma_1\mathbf{u}_1, \qquad \mathbf{A}\mathbf{v}_2 = \sigma_2\mathbf{u}_2 .$$
 #
-# All vectors of length one form a circle. Their images form an ellipse, whose axes have the directions $\mathbf{u}_i$ and the half lengths $\sigma_i$.
+# All vectors of length one form a circle. Their images form an ellipse, whose axes have the directions $\mathbf{u}_i$ and
+# the half lengths $\sigma_i$.
 
 # %% mystnb={"image": {"alt": "Four panels. First a circle with a slanted square grid and two perpendicular arrows v1 and v2. Second, the same turned, so that the arrows lie on the axes. Third, the circle is stretched to a flat ellipse, four long and one high. Fourth, the ellipse is turned so that its long axis points up to the right; the grid consists of rectangles."}} tags=["hide-input"]
 U = np.array([[2, -1], [1, 2]]) / 5**0.5
@@ -161,10 +162,10 @@ print('U Sigma Vt\n', (U * sigma @ Vt).round(8) + 0.0)  # no -0
 # %% [markdown]
 # ### Every matrix has an SVD
 #
-# The symmetric matrix $\mathbf{A}^\top\mathbf{A}$ always has perpendicular eigenvectors. Their images are perpendicular, too:
-# if $\mathbf{v}_j$ has the eigenvalue $\lambda_j$, then $(\mathbf{A}\mathbf{v}_i) \cdot (\mathbf{A}\mathbf{v}_j) =
-# \mathbf{v}_i^\top \mathbf{A}^\top\mathbf{A}\, \mathbf{v}_j = \lambda_j\, \mathbf{v}_i \cdot \mathbf{v}_j = 0$ for $i \ne j$.
-# So every matrix has an SVD:
+# The symmetric matrix $\mathbf{A}^\top\mathbf{A}$ always has perpendicular eigenvectors. Their images are perpendicular,
+# too: if $\mathbf{v}_j$ has the eigenvalue $\lambda_j$, then $(\mathbf{A}\mathbf{v}_i) \cdot (\mathbf{A}\mathbf{v}_j) =
+# \mathbf{v}_i^\top \mathbf{A}^\top\mathbf{A}\, \mathbf{v}_j = \lambda_j\, \mathbf{v}_i \cdot \mathbf{v}_j = 0$ for $i \ne
+# j$. So every matrix has an SVD:
 #
 # ```{prf:theorem} Singular value decomposition
 # :label: thm-svd
@@ -306,12 +307,13 @@ print(f'|v_3 · (1, 1, -1)/√3| = {abs(Vt[2] @ lost):.3f}')
 # | $\mathbf{u}_1, \dots, \mathbf{u}_r$ | the column space | $\mathbb{R}^m$ |
 # | $\mathbf{u}_{r+1}, \dots, \mathbf{u}_m$ | the null space of $\mathbf{A}^\top$ | $\mathbb{R}^m$ |
 #
-# The norms of a matrix follow from its singular values, too. The spectral norm $\|\mathbf{A}\|_2$ is $\sigma_1$, the Frobenius
-# norm $\|\mathbf{A}\|_F$ is $\sqrt{\sum_i \sigma_i^2}$, and the **nuclear norm** $\|\mathbf{A}\|_{\text{nuc}}$ is $\sum_i
+# The norms of a matrix follow from its singular values, too. The spectral norm $\|\mathbf{A}\|_2$ is $\sigma_1$, the
+# Frobenius norm $\|\mathbf{A}\|_F$ is $\sqrt{\sum_i \sigma_i^2}$, and the **nuclear norm** $\|\mathbf{A}\|_{\text{nuc}}$ is
+# $\sum_i
 # \sigma_i$. For a square matrix $|\det \mathbf{A}| = \prod_i \sigma_i$, because orthogonal matrices keep volumes. An
 # invertible matrix has the **condition number** $\kappa = \sigma_1 / \sigma_n$, the longest axis of the ellipse over the
-# shortest. If $\mathbf{b}$ has a relative error, the solution of $\mathbf{A}\mathbf{x} = \mathbf{b}$ has a relative error that
-# is at most $\kappa$ times as large. Our first matrix has these norms:
+# shortest. If $\mathbf{b}$ has a relative error, the solution of $\mathbf{A}\mathbf{x} = \mathbf{b}$ has a relative error
+# that is at most $\kappa$ times as large. Our first matrix has these norms:
 
 # %%
 print('spectral', norm(A, 2).round(3), ' Frobenius', norm(A).round(3),
@@ -494,8 +496,8 @@ assert not grade(by_the_library, by_quaternions, **cases)
 #
 # ### How to compute singular values, and how not to
 #
-# Our function `svd` uses $\mathbf{A}^\top\mathbf{A}$. This is right on paper, but rounding destroys the small singular values.
-# The next matrix $\mathbf{G}$ has the singular values $\sqrt{2 + \delta^2}$ and $\delta$, with $\delta = 10^{-9}$:
+# Our function `svd` uses $\mathbf{A}^\top\mathbf{A}$. This is right on paper, but rounding destroys the small singular
+# values. The next matrix $\mathbf{G}$ has the singular values $\sqrt{2 + \delta^2}$ and $\delta$, with $\delta = 10^{-9}$:
 
 # %%
 delta = 1e-9
@@ -505,23 +507,23 @@ print('eigenvalues', np.linalg.eigvalsh(G.T @ G).round(6) + 0.0)
 print(f'second singular value by numpy: {np.linalg.svd(G)[1][1]:.3e}')
 
 # %% [markdown]
-# The exact product has $1 + \delta^2$ on its diagonal. Since $\delta^2 = (10^{-9})^2 = 10^{-18}$, the computer rounds this to
-# 1, so $\delta$ is lost. The library works with $\mathbf{G}$ itself, and finds $\delta$. **Jacobi's method**
+# The exact product has $1 + \delta^2$ on its diagonal. Since $\delta^2 = (10^{-9})^2 = 10^{-18}$, the computer rounds this
+# to 1, so $\delta$ is lost. The library works with $\mathbf{G}$ itself, and finds $\delta$. **Jacobi's method**
 # {cite}`hestenes1958inversion` avoids the product in another way: it turns pairs of columns until all columns are
 # perpendicular. Then their lengths are the singular values.
 #
 # :::{admonition} How Jacobi's method turns two columns
 # :class: dropdown
 # The method turns two columns $\mathbf{x}$ and $\mathbf{y}$ by an angle with cosine $c$ and sine $s$. They become
-# $c\,\mathbf{x} - s\,\mathbf{y}$ and $s\,\mathbf{x} + c\,\mathbf{y}$. This multiplies $\mathbf{A}$ by an orthogonal matrix from
-# the right, so it does not change the singular values. Let $\alpha = \mathbf{x}\cdot\mathbf{x}$, $\beta =
+# $c\,\mathbf{x} - s\,\mathbf{y}$ and $s\,\mathbf{x} + c\,\mathbf{y}$. This multiplies $\mathbf{A}$ by an orthogonal matrix
+# from the right, so it does not change the singular values. Let $\alpha = \mathbf{x}\cdot\mathbf{x}$, $\beta =
 # \mathbf{y}\cdot\mathbf{y}$, $\gamma = \mathbf{x}\cdot\mathbf{y}$ and $d = \beta - \alpha$. The new columns are
 # perpendicular if $t = s/c$ satisfies $\gamma t^2 + d\,t - \gamma = 0$. We take the root with $|t| \le 1$, written so that
 # nothing cancels.
 #
-# A turn disturbs the pairs that were perpendicular before. But it makes the sum of $(\mathbf{w}_i \cdot \mathbf{w}_j)^2$ over
-# all columns $\mathbf{w}_i$, $\mathbf{w}_j$ with $i \ne j$ smaller by $2\gamma^2$. After a few sweeps over all pairs all columns
-# are perpendicular {cite}`forsythe1960cyclic`.
+# A turn disturbs the pairs that were perpendicular before. But it makes the sum of $(\mathbf{w}_i \cdot \mathbf{w}_j)^2$
+# over all columns $\mathbf{w}_i$, $\mathbf{w}_j$ with $i \ne j$ smaller by $2\gamma^2$. After a few sweeps over all pairs
+# all columns are perpendicular {cite}`forsythe1960cyclic`.
 # :::
 
 # %% tags=["hide-input"]
@@ -546,8 +548,8 @@ def singular_values(A, sweeps=12):
     return np.sort(norm(W, axis=0))[::-1]
 
 # %% [markdown]
-# Jacobi's method can be more accurate than the library {cite}`demmel1992jacobi`. We compare the two on a matrix whose 7 columns
-# have lengths of very different orders of magnitude. The exact singular values are computed with 60 digits:
+# Jacobi's method can be more accurate than the library {cite}`demmel1992jacobi`. We compare the two on a matrix whose 7
+# columns have lengths of very different orders of magnitude. The exact singular values are computed with 60 digits:
 
 # %% tags=["hide-input"]
 rng = np.random.default_rng(7)
@@ -676,10 +678,10 @@ verify('Jacobi keeps 12 digits of all 7 values, where the columns have very diff
 #
 # $$\begin{aligned} x_1 + 2 x_2 &= 3 \\ 2 x_1 + 4 x_2 &= 1 \end{aligned}$$
 #
-# The left side of the second equation is twice that of the first, but the right side is not, so there is no solution. We look
-# for an $\mathbf{x}$ that makes the error $\|\mathbf{A}\mathbf{x} - \mathbf{b}\|$ as small as possible. If there are several,
-# we want the shortest of them. Along the singular vectors this is easy. We write $\mathbf{x} = \mathbf{V}\mathbf{y}$ and
-# $\mathbf{b} = \mathbf{U}\mathbf{c}$. Orthogonal matrices keep lengths, so
+# The left side of the second equation is twice that of the first, but the right side is not, so there is no solution. We
+# look for an $\mathbf{x}$ that makes the error $\|\mathbf{A}\mathbf{x} - \mathbf{b}\|$ as small as possible. If there are
+# several, we want the shortest of them. Along the singular vectors this is easy. We write $\mathbf{x} =
+# \mathbf{V}\mathbf{y}$ and $\mathbf{b} = \mathbf{U}\mathbf{c}$. Orthogonal matrices keep lengths, so
 #
 # ```{math}
 # :label: pinv-split
@@ -689,8 +691,8 @@ verify('Jacobi keeps 12 digits of all 7 values, where the columns have very diff
 #
 # The second sum does not depend on $\mathbf{x}$: it comes from the part of $\mathbf{b}$ that is perpendicular to the column
 # space. The first sum becomes zero for $y_i = c_i / \sigma_i$, $i \le r$. The $y_i$ with $i > r$ do not occur in the
-# error. We set them to zero, because $\|\mathbf{x}\|^2 = \sum_i y_i^2$ and we want the shortest $\mathbf{x}$. So the solution
-# is $\mathbf{x} = \mathbf{A}^+\mathbf{b}$ with the **pseudoinverse**
+# error. We set them to zero, because $\|\mathbf{x}\|^2 = \sum_i y_i^2$ and we want the shortest $\mathbf{x}$. So the
+# solution is $\mathbf{x} = \mathbf{A}^+\mathbf{b}$ with the **pseudoinverse**
 #
 # ```{math}
 # :label: pinv-def
@@ -726,10 +728,10 @@ print('pinv ', (np.linalg.pinv(C) @ b).round(3))
 print('lstsq', np.linalg.lstsq(C, b)[0].round(3))
 
 # %% [markdown]
-# If the columns of $\mathbf{A}$ are independent, $\mathbf{A}^+ = (\mathbf{A}^\top\mathbf{A})^{-1}\mathbf{A}^\top$. If the rows
-# are independent, $\mathbf{A}^+ = \mathbf{A}^\top(\mathbf{A}\mathbf{A}^\top)^{-1}$. In our example neither is the case, and
-# $\mathbf{A}^\top\mathbf{A}$ has no inverse. But $\mathbf{A}^\top\mathbf{A} + \delta\mathbf{I}$ has one for each $\delta > 0$,
-# and in the limit we obtain $\mathbf{A}^+$ for every matrix:
+# If the columns of $\mathbf{A}$ are independent, $\mathbf{A}^+ = (\mathbf{A}^\top\mathbf{A})^{-1}\mathbf{A}^\top$. If the
+# rows are independent, $\mathbf{A}^+ = \mathbf{A}^\top(\mathbf{A}\mathbf{A}^\top)^{-1}$. In our example neither is the case,
+# and $\mathbf{A}^\top\mathbf{A}$ has no inverse. But $\mathbf{A}^\top\mathbf{A} + \delta\mathbf{I}$ has one for
+# each $\delta > 0$, and in the limit we obtain $\mathbf{A}^+$ for every matrix:
 #
 # ```{math}
 # :label: pinv-tikhonov
@@ -760,9 +762,9 @@ right.set(xlabel='δ', title='share missing from A⁺', ylim=(1e-10, 5))
 right.set(xticks=[1e-9, 1e-6, 1e-3, 1], yticks=[1e-9, 1e-6, 1e-3, 1]);
 
 # %% [markdown] tags=["caption"]
-# Left: all $\mathbf{x}$ with the smallest error lie on a line. $\mathbf{A}^+\mathbf{b}$ is the one nearest to the origin, where
-# a circle touches the line. Right: the share of $1/\sigma_r$ that is missing if $\delta\mathbf{I}$ is added, for three values
-# of $\sigma_r$. It is small only for $\delta$ far below $\sigma_r^2$.
+# Left: all $\mathbf{x}$ with the smallest error lie on a line. $\mathbf{A}^+\mathbf{b}$ is the one nearest to the origin.
+# Right: the share of $1/\sigma_r$ that is missing if $\delta\mathbf{I}$ is added. It is small only for $\delta$ far below
+# $\sigma_r^2$.
 
 # %% [markdown]
 # The pseudoinverse can also be defined without the SVD, by four rules that need only products.
@@ -943,8 +945,8 @@ verify('(BC)⁺ = C⁺B⁺ for independent columns of B and rows of C',
 # \mathbf{E})^+\mathbf{E}\mathbf{z}$, and $1 \le \|(\mathbf{A} + \mathbf{E})^+\|_2\, \|\mathbf{E}\|_2$.
 # ```
 #
-# So the pseudoinverse can depend on the cutoff alone. The usual cutoff allows only for rounding errors, and is far too low for
-# measured data.
+# So the pseudoinverse can depend on the cutoff alone. The usual cutoff allows only for rounding errors, and is far too low
+# for measured data.
 # Suppose that the entries of an $m \times n$ matrix were measured with independent errors of standard deviation $s$. The
 # spectral norm of the matrix of errors is then near $s(\sqrt m + \sqrt n)$. By {prf:ref}`cor-weyl`, a singular value that
 # should be zero may be as large as this norm. So we put the cutoff a little above it:
@@ -960,10 +962,10 @@ print('rank by the usual cutoff:', np.linalg.matrix_rank(measured))
 print('rank by the new cutoff:', (sigma > cutoff).sum())
 
 # %% [markdown]
-# Now we put a photograph $\mathbf{X}$ out of focus, and try to sharpen it with the pseudoinverse. The blur replaces each pixel
-# by a mean of its neighbours with Gaussian weights. A matrix $\mathbf{K}$ takes these means along the columns of the picture,
-# and a matrix $\mathbf{L}$ along its rows, which gives $\mathbf{K}\mathbf{X}\mathbf{L}^\top$. The camera rounds this to $2^8 =
-# 256$ levels of grey, and stores the result $\mathbf{B}$:
+# Now we put a photograph $\mathbf{X}$ out of focus, and try to sharpen it with the pseudoinverse. The blur replaces each
+# pixel by a mean of its neighbours with Gaussian weights. A matrix $\mathbf{K}$ takes these means along the columns of the
+# picture, and a matrix $\mathbf{L}$ along its rows, which gives $\mathbf{K}\mathbf{X}\mathbf{L}^\top$. The camera rounds
+# this to $2^8 = 256$ levels of grey, and stores the result $\mathbf{B}$:
 
 # %%
 def blur(n, width):
@@ -978,10 +980,10 @@ K, L = blur(160, 1.5), blur(240, 1.5)
 B = np.round(255 * K @ X @ L.T) / 255                # stored in 8 bits
 
 # %% [markdown]
-# As a map of all $160 \cdot 240 = 38\,400$ pixels, the blur is a matrix with more than a billion entries. We need not form it.
-# If $\mathbf{K}\mathbf{v} = \sigma\mathbf{u}$ and $\mathbf{L}\mathbf{v}' = \sigma'\mathbf{u}'$, the blur maps the picture
-# $\mathbf{v}\mathbf{v}'^\top$ to $\sigma\sigma'\,\mathbf{u}\mathbf{u}'^\top$. So its singular values are the products
-# $\sigma\sigma'$. We divide by those above a cutoff $\tau$ and treat the rest as zero:
+# As a map of all $160 \cdot 240 = 38\,400$ pixels, the blur is a matrix with more than a billion entries. We need not form
+# it. If $\mathbf{K}\mathbf{v} = \sigma\mathbf{u}$ and $\mathbf{L}\mathbf{v}' = \sigma'\mathbf{u}'$, the blur maps the
+# picture $\mathbf{v}\mathbf{v}'^\top$ to $\sigma\sigma'\,\mathbf{u}\mathbf{u}'^\top$. So its singular values are the
+# products $\sigma\sigma'$. We divide by those above a cutoff $\tau$ and treat the rest as zero:
 
 # %%
 U_K, sigma_K, Vt_K = np.linalg.svd(K)
@@ -1020,9 +1022,10 @@ for ax, (name, picture) in zip(axes, pictures.items(), strict=True):
 # flower is nearly sharp.
 
 # %% [markdown]
-# Why is some cutoff best? Rounding to whole levels of grey adds noise with the variance $1/12$. If we keep a singular value $\sigma_i$, this
-# noise comes into the result, with its variance divided by $\sigma_i^2$. If we drop $\sigma_i$, we lose the coordinate $y_i$
-# of the true picture. So the expected squared error is the sum of $y_i^2$ over what we drop, plus the sum of $1/(12
+# Why is some cutoff best? Rounding to whole levels of grey adds noise with the variance $1/12$. If we keep a singular value
+# $\sigma_i$, this noise comes into the result, with its variance divided by $\sigma_i^2$. If we drop $\sigma_i$, we lose the
+# coordinate $y_i$ of the true picture. So the expected squared error is the sum of $y_i^2$ over what we drop, plus the sum
+# of $1/(12
 # \sigma_i^2)$ over what we keep. We compare this formula with the measured errors:
 
 # %%
@@ -1046,17 +1049,18 @@ ax.text(3e-4, 350, 'and by the formula', color='C1')
 ax.set(xlabel='cutoff τ', ylabel='error in grey levels', ylim=(3, None));
 
 # %% [markdown] tags=["caption"]
-# The error of the sharpened picture for each cutoff, measured and by the formula. A cutoff near 0.02 is best. With a lower
-# cutoff there is more noise, and below about 0.005 the result is worse than the blurred picture. With a higher cutoff more
-# detail is lost.
+# The error of the sharpened picture for each cutoff. A cutoff near 0.02 is best. Lower cutoffs let in more noise, and below
+# about
+# 0.005 the result is worse than the blurred picture. Higher cutoffs lose more detail.
 
 # %% [markdown]
 # ```{exercise} ★★ Program: a cutoff without the truth
 # :label: pinv-discrepancy
-# We found the best cutoff with the true picture. Without it, the size of the noise helps: a solution that fits the data better
-# than the noise allows has fitted the noise. Write `careful(a, b, s)`. It tries the solutions with the $k$ largest singular
-# values, $k = 0, 1, \dots$, and returns the first with $\|\mathbf{A}\mathbf{x} - \mathbf{b}\|^2 \le m s^2$, where $s$ is the
-# standard deviation of the noise in each of the $m$ entries of $\mathbf{b}$. If there is none, it returns the last.
+# We found the best cutoff with the true picture. Without it, the size of the noise helps: a solution that fits the data
+# better than the noise allows has fitted the noise. Write `careful(a, b, s)`. It tries the solutions with the $k$ largest
+# singular values, $k = 0, 1, \dots$, and returns the first with $\|\mathbf{A}\mathbf{x} - \mathbf{b}\|^2 \le m s^2$, where
+# $s$ is the standard deviation of the noise in each of the $m$ entries of $\mathbf{b}$. If there is none, it returns the
+# last.
 # ```
 
 # %%
@@ -1159,14 +1163,15 @@ print(f'photograph: error {found:.2f}, the best {errors.min():.2f}')
 #
 # ```{math}
 # :label: pinv-newton
-# \mathbf{X}_{t+1} = \mathbf{X}_t (2\mathbf{I} - \mathbf{A}\mathbf{X}_t), \qquad \mathbf{X}_0 = \mathbf{A}^\top / \|\mathbf{A}\|_2^2 ,
+# \mathbf{X}_{t+1} = \mathbf{X}_t (2\mathbf{I} - \mathbf{A}\mathbf{X}_t), \qquad \mathbf{X}_0 = \mathbf{A}^\top /
+# \|\mathbf{A}\|_2^2 ,
 # ```
 #
 # Each $\mathbf{X}_t$ is a sum of terms $x_i\mathbf{v}_i\mathbf{u}_i^\top$. What does a step do to $1 - \sigma_i x_i$?
 # Take two $6 \times 5$ matrices: $\mathbf{A}_5$ of rank 5 with $\kappa = 30$, and $\mathbf{A}_4$ of rank 4, with positive
-# singular values between 1 and 1/3. Predict for each, after 20 and after 100 steps, whether the error of $\mathbf{X}_t$ relative
-# to $\mathbf{A}^+$ is below one percent. Return four truth values: $\mathbf{A}_5$ after 20 steps and after 100, $\mathbf{A}_4$
-# after 20 and after 100. Then run it and explain.
+# singular values between 1 and 1/3. Predict for each, after 20 and after 100 steps, whether the error of $\mathbf{X}_t$
+# relative to $\mathbf{A}^+$ is below one percent. Return four truth values: $\mathbf{A}_5$ after 20 steps and after 100,
+# $\mathbf{A}_4$ after 20 and after 100. Then run it and explain.
 # ````
 
 # %%
@@ -1286,7 +1291,7 @@ verify('a step of Newton squares the error', lambda t: squares(t, 2),
 # divides by the singular values above a cutoff, and gives the shortest least-squares solution; with measured data, the
 # cutoff must follow from the size of the noise.
 #
-# **Further reading.** {cite}`trefethen1997numerical`, lectures 4 and 5, is the clearest introduction. {cite}`golub2013matrix` is
-# the reference for algorithms, and {cite}`stewart1993early` tells the history. {cite}`penrose1955generalized` is short.
-# {cite}`stewart1977perturbation` treats errors of pseudoinverses,
+# **Further reading.** {cite}`trefethen1997numerical`, lectures 4 and 5, is the clearest introduction.
+# {cite}`golub2013matrix` is the reference for algorithms, and {cite}`stewart1993early` tells the history.
+# {cite}`penrose1955generalized` is short. {cite}`stewart1977perturbation` treats errors of pseudoinverses,
 # and {cite}`hansen2010discrete` is for readers who want to solve problems like the blurred photograph.
