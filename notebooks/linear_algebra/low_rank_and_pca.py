@@ -15,8 +15,8 @@
 # %% [markdown]
 # # Low rank and principal components
 #
-# A grey photograph is a matrix of $427 \cdot 640 = 273\,280$ numbers. With $20 \cdot (427 + 640 + 1) = 21\,360$ numbers
-# we can draw it so that everybody recognizes the temple. A small picture of a handwritten digit has 64 pixels, but ten
+# A grey photograph is a matrix of $427 \cdot 640 = 273\,280$ numbers. With $20 \cdot (427 + 640 + 1) = 21\,360$ numbers we
+# can draw it so that everybody recognizes what it shows. A small picture of a handwritten digit has 64 pixels, but ten
 # numbers are nearly enough to tell which digit it is. How do we find the few numbers that keep most of what is there?
 #
 # - **You need** the [singular value decomposition](singular_value_decomposition.ipynb), the
@@ -71,8 +71,9 @@ print('v_1', (signs * Vt)[0].round(2))
 print('v_2', (signs * Vt)[1].round(2))
 
 # %% [markdown]
-# Two singular values are large and two are small. All entries of $\mathbf{v}_1$ are positive: it is what all films share.
-# And $\mathbf{v}_2$ separates thrillers from love stories. The SVD writes the matrix as a sum of four terms
+# Two singular values are large and two are small. All entries of $\mathbf{v}_1$ are positive, so the first term says how
+# high a person rates all films. The vector $\mathbf{v}_2$ is positive for the thrillers and negative for the love stories,
+# so the second term separates the two tastes. The SVD writes the matrix as a sum of four terms
 # $\sigma_i\mathbf{u}_i\mathbf{v}_i^\top$, and we keep only the first $k$:
 #
 # ```{math}
@@ -81,7 +82,8 @@ print('v_2', (signs * Vt)[1].round(2))
 # \|\mathbf{A} - \mathbf{A}_k\|_F^2 = \sum_{i=k+1}^{r} \sigma_i^2 .
 # ```
 #
-# The error on the right follows from Pythagoras' theorem, because the terms are perpendicular as vectors of $mn$ entries.
+# The squared error on the right follows from Pythagoras' theorem, because the terms, read as vectors with $mn$ entries, are
+# perpendicular.
 
 # %%
 def low_rank(A, k):
@@ -97,15 +99,16 @@ for k in (1, 2):
     print(A_k.round(2))
 
 # %% [markdown]
-# With rank 1, every row is a multiple of the same row, so Dan's predicted taste is Ann's. With rank 2 no rating is off by
-# more than one. We stored $2 \cdot (5 + 4 + 1) = 20$ numbers for 20, so nothing is saved yet. But for 10,000 people and
-# 1000 films, $\mathbf{A}_{20}$ needs $20 \cdot (10\,000 + 1000 + 1) = 220\,020$ numbers in place of ten million. In general,
-# $k(m + n + 1)$ numbers replace $mn$.
+# With rank 1, every row is a multiple of the same row, so the approximation gives Dan the same taste as Ann. With rank 2 no
+# rating is off by more than one. We stored $2 \cdot (5 + 4 + 1) = 20$ numbers for 20, so nothing is saved yet. In general,
+# $k(m + n + 1)$ numbers replace $mn$. For 10,000 people and 1000 films, $\mathbf{A}_{20}$
+# needs $20 \cdot (10\,000 + 1000 + 1) = 220\,020$ numbers in place of ten million.
 #
-# Could another matrix of rank 2 do better? We draw 10,000 random planes in $\mathbb{R}^5$ and take the best matrix whose
-# columns lie in each plane. A serious rival is **alternating least squares**. It writes $\mathbf{B} =
-# \mathbf{L}\mathbf{R}$, solves for the best $\mathbf{R}$ while $\mathbf{L}$ is fixed, then for the best $\mathbf{L}$, and
-# so on.
+# Could another matrix of rank 2 do better? We try two ways to find one. First, we draw 10,000 random planes in
+# $\mathbb{R}^5$. For each plane we take the matrix nearest to the ratings among those whose columns lie in the plane. The
+# second way is **alternating least squares**. It writes the matrix as $\mathbf{L}\mathbf{R}$, where $\mathbf{L}$ has two
+# columns. It solves for the best $\mathbf{R}$ while $\mathbf{L}$ is fixed, then for the best $\mathbf{L}$ while $\mathbf{R}$
+# is fixed, and so on.
 
 # %%
 rng = np.random.default_rng(0)
@@ -121,7 +124,8 @@ for step in range(1, 51):
         print(f'alternating, step {step}: {norm(ratings - L @ R):.3f}')
 
 # %% [markdown]
-# The random planes do not reach the error 1.817 of $\mathbf{A}_2$, and the rival stops exactly there. It cannot be beaten:
+# The random planes do not reach the error 1.817 of $\mathbf{A}_2$. Alternating least squares ends at just this error. No
+# matrix of rank 2 has a smaller one:
 #
 # ```{prf:theorem} Eckart, Young, Mirsky
 # :label: thm-eckart-young
@@ -134,9 +138,10 @@ for step in range(1, 51):
 # \mathbf{B}\|_F^2 \ge \sum_{i>k}\sigma_i^2 = \|\mathbf{A} - \mathbf{A}_k\|_F^2$.
 # ```
 #
-# Why? A matrix $\mathbf{B}$ of rank $k$ loses so many directions that it must lose some combination of $\mathbf{v}_1, \dots,
-# \mathbf{v}_{k+1}$. But $\mathbf{A}$ stretches each of these combinations by at least $\sigma_{k+1}$. So there the two
-# matrices differ by at least $\sigma_{k+1}$.
+# Why? A matrix $\mathbf{B}$ of rank $k$ maps so many directions to zero that among them is a combination of $\mathbf{v}_1,
+# \dots,
+# \mathbf{v}_{k+1}$. But $\mathbf{A}$ stretches each such combination by at least $\sigma_{k+1}$. So for this combination the
+# images under the two matrices differ by at least $\sigma_{k+1}$ times its length.
 #
 # ```{prf:proof}
 # :class: dropdown
@@ -155,10 +160,11 @@ for step in range(1, 51):
 #
 # ```{exercise} ★★ Program: holes in a matrix
 # :label: svd-holes
-# The entries of a matrix of rank one are known only where the mask `known` is true. {prf:ref}`thm-eckart-young` has no
-# formula for that, but it gives an algorithm: fill the holes with zeros, take the best matrix of rank one, put its entries
-# into the holes, and so on. Write `fill_in(a, known)`, which returns the completed matrix with errors below one percent. The
-# numbers in the holes of `a` mean nothing. Then show that the misfit on the known entries never grows.
+# Some entries of a matrix `a` of rank one are unknown. The mask `known` is true where an entry is known.
+# {prf:ref}`thm-eckart-young` gives an algorithm: fill the holes with zeros, take the best matrix of rank one, put its
+# entries into the holes, and repeat. Write `fill_in(a, known)`, which returns the completed matrix with errors below one
+# percent. The numbers in the holes of `a` mean nothing. Then show that the misfit, which is the distance between
+# the matrix of rank one and the known entries, never grows.
 # ```
 
 # %%
@@ -326,9 +332,10 @@ for ax, k in zip(axes.flat, (5, 20, 80, m), strict=True):
 # Rank 5 shows little but horizontal and vertical stripes. Rank 20 shows the temple, and rank 80 shows most details.
 
 # %% [markdown]
-# How good is this code? We compare it with the one on which JPEG is built, the discrete cosine transform. It writes every
-# picture as a sum of the *same* fixed waves, and we keep its largest coefficients. Each costs two numbers, value and place.
-# The waves are orthonormal, so the squared error is the sum of the squares of the coefficients that we drop.
+# How good is this way to store a picture? We compare it with the discrete cosine transform, on which JPEG is built. It
+# writes every picture as a sum of the *same* fixed waves, and we keep the waves with the largest coefficients. For each of
+# them we store two numbers, its value and its place. The waves are orthonormal, so the squared error is the sum of the
+# squares of the coefficients that we drop.
 
 # %%
 waves = np.sort(abs(dctn(A, norm='ortho')).ravel())[::-1]
@@ -351,23 +358,24 @@ ax.minorticks_off()
 label_lines(ax)
 
 # %% [markdown] tags=["caption"]
-# Fixed cosine waves beat the SVD until about half of the numbers are stored. The best among all matrices of one rank is not
-# the best among all codes.
+# Relative error of the SVD and of the cosine waves against the share of the numbers that are stored. Fixed waves are better
+# until about half of the numbers are stored.
 
 # %% [markdown]
-# With 8 % of the numbers the SVD keeps the picture up to an error of 14 %, but the waves need less for the same error.
-# There is no contradiction. The theorem says best *among matrices of that rank*, not best among all codes. The SVD has to
-# store its own vectors, while the waves are known to everybody. And an edge that is neither horizontal nor vertical needs
-# many terms.
+# With 8 % of the numbers the SVD has an error of 14 %. The waves reach this error with fewer numbers. This does not
+# contradict the theorem, because $\mathbf{A}_k$ is the best matrix *of rank $k$*, and not the best of all ways to store a
+# picture. The SVD has to store its own vectors, while the waves are the same for all pictures. And an edge that is neither
+# horizontal nor vertical needs many terms of the SVD.
 #
 # ### Randomized SVD: the first terms of a large matrix
 #
-# A full SVD computes all 427 terms. If we want the first 20, we can multiply $\mathbf{A}$ by 28 random vectors,
-# $\mathbf{Y} = \mathbf{A}\boldsymbol\Omega$. Each column of $\mathbf{Y}$ is $\sum_i \sigma_i (\mathbf{v}_i \cdot
-# \boldsymbol\omega)\,\mathbf{u}_i$, so it leans towards the $\mathbf{u}_i$ with large $\sigma_i$. An orthonormal basis
-# $\mathbf{Q}$ of these columns nearly contains the first 20, and the SVD of the small matrix $\mathbf{Q}^\top\mathbf{A}$
-# gives them {cite}`halko2011finding`. One more pass through $\mathbf{A}\mathbf{A}^\top$ weights the $\mathbf{u}_i$ with
-# $\sigma_i^3$ and makes the basis better.
+# A full SVD computes all 427 terms. If we want the first 20, we can multiply $\mathbf{A}$ by 28 random vectors
+# $\boldsymbol\omega$. Each product $\mathbf{A}\boldsymbol\omega = \sum_i \sigma_i (\mathbf{v}_i \cdot
+# \boldsymbol\omega)\,\mathbf{u}_i$ consists mostly of the $\mathbf{u}_i$ with large $\sigma_i$. So the first 20 of the
+# $\mathbf{u}_i$ lie nearly in the space of the 28 products. The columns of $\mathbf{Q}$ are an orthonormal basis of this
+# space. The SVD of the small matrix $\mathbf{Q}^\top\mathbf{A}$ then gives the first 20 terms {cite}`halko2011finding`. We
+# can improve the space by a pass, which multiplies $\mathbf{Q}$ by $\mathbf{A}\mathbf{A}^\top$: then $\sigma_i^3$ takes the
+# place of $\sigma_i$.
 
 # %%
 def randomized_svd(A, k, passes, rng, extra=8):
@@ -431,11 +439,10 @@ verify('with two passes the randomized SVD comes within one percent of the least
 # %% [markdown]
 # ## Principal component analysis: the axes of a cloud
 #
-# For 442 patients we know the total cholesterol in the blood and the part called LDL. High values go together, so the
-# cloud of points is long in one direction. Which one? We subtract the mean from all points. Then the rows of a matrix
-# $\mathbf{X}$
-# ($N \times D$) are the **centred** points, and $\|\mathbf{X}\mathbf{v}\|^2/N$ is their **variance** in the
-# direction of a unit vector $\mathbf{v}$. It is largest for the first right singular vector:
+# For 442 patients we know the total cholesterol in the blood and the part of it called LDL. High values go together, so the
+# cloud of points is long in one direction. Which one? We subtract the mean from all points, and write these **centred**
+# points as the rows of an $N \times D$ matrix $\mathbf{X}$. In the direction of a unit vector $\mathbf{v}$, their
+# **variance** is $\|\mathbf{X}\mathbf{v}\|^2/N$. It is largest for the first right singular vector of $\mathbf{X}$:
 
 # %%
 def pca(X, k):
@@ -464,31 +471,33 @@ for i, colour in (0, 'C1'), (1, 'C4'):
 ax.set(aspect='equal', xlabel='total cholesterol (mg/dl)', ylabel='LDL (mg/dl)', xlim=(90, 310), ylim=(35, 250));
 
 # %% [markdown] tags=["caption"]
-# The principal directions are the axes of the cloud. The arrows are two standard deviations long; they are perpendicular,
-# and the first one carries most of the variance.
+# The patients, and the two principal directions, which are the axes of the cloud. The arrows are two standard deviations
+# long. The first direction carries most of the variance.
 
 # %% [markdown]
-# These are the **principal directions** $\mathbf{v}_i$. The variances along them are $\lambda_i = \sigma_i^2/N$, the
-# eigenvalues of the covariance matrix $\mathbf{X}^\top\mathbf{X}/N$. The coordinates $\mathbf{X}\mathbf{v}_i$ are called
-# **principal components**, and they are uncorrelated, because the columns of $\mathbf{X}\mathbf{V} =
-# \mathbf{U}\boldsymbol\Sigma$ are perpendicular.
+# The right singular vectors $\mathbf{v}_i$ of the centred points are called **principal directions**. The variances along
+# them are $\lambda_i = \sigma_i^2/N$, the eigenvalues of the covariance matrix $\mathbf{X}^\top\mathbf{X}/N$. The
+# coordinates $\mathbf{X}\mathbf{v}_i$ are called **principal components**. They are uncorrelated, because the columns of
+# $\mathbf{X}\mathbf{V} = \mathbf{U}\boldsymbol\Sigma$ are perpendicular.
 #
-# Principal directions also answer another question: which line, or which $k$-dimensional plane, lies nearest to the
-# points? Let the columns of $\mathbf{P}$ ($D \times k$) be an orthonormal basis. The projection
-# $\mathbf{X}\mathbf{P}\mathbf{P}^\top$ has rank at most $k$, so {prf:ref}`thm-eckart-young` bounds its error:
+# Principal directions also answer another question: which line, or which $k$-dimensional plane, is nearest to the points?
+# Let the columns of $\mathbf{P}$ ($D \times k$) be an orthonormal basis of a plane. The rows of
+# $\mathbf{X}\mathbf{P}\mathbf{P}^\top$ are the projections of the points. This matrix has rank at most $k$, so
+# {prf:ref}`thm-eckart-young` bounds its error:
 #
 # ```{math}
 # :label: svd-pca
 # \frac1N \|\mathbf{X} - \mathbf{X}\mathbf{P}\mathbf{P}^\top\|_F^2 \;\ge\; \sum_{i > k} \lambda_i , \qquad \lambda_i = \frac{\sigma_i^2}{N},
 # ```
 #
-# with equality for $\mathbf{P} = (\mathbf{v}_1, \dots, \mathbf{v}_k)$. And every best plane goes through the mean, since the
+# with equality for $\mathbf{P} = (\mathbf{v}_1, \dots, \mathbf{v}_k)$. The nearest plane goes through the mean, since the
 # mean minimizes the sum of squares in each direction.
 #
 # ```{admonition} A tempting mistake
 # :class: tip
-# If you forget to subtract the mean, the first direction only points from the origin to the mean. For the digits below, the
-# angle between the two is about half a degree, and the direction says nothing about how the digits differ.
+# If you forget to subtract the mean, the first direction may only point from the origin to the mean. For the digits below,
+# the angle between the first direction and the mean is then below half a degree, so it says nothing about how the digits
+# differ.
 # ```
 #
 # ### Principal components of the digits
@@ -518,10 +527,9 @@ for i, ax in enumerate(axes.flat[1:]):
 # pixels darker and the orange ones lighter, or the reverse.
 
 # %% [markdown]
-# The share of the variance that the first directions hold is called the **explained variance**.
-#
-# The first two components of each digit are the coordinates of a map. In practice you call scikit-learn. It divides by
-# $N - 1$ in place of $N$, and has its own signs:
+# The share of the variance that the first $k$ directions hold is called the **explained variance**. The first two components
+# of each digit are its coordinates on a map. In practice you call scikit-learn. It divides by $N - 1$ in place of $N$, and
+# has its own signs:
 
 # %%
 model = PCA(n_components=2).fit(X)
@@ -537,8 +545,8 @@ for digit in range(10):
 ax.set(xlabel='first principal component', ylabel='second principal component', aspect='equal');
 
 # %% [markdown] tags=["caption"]
-# The first 600 digits at their first two principal components. PCA does not know the labels, but 3, 4, 6 and 0 have places
-# of their own. In the middle 1, 2, 5 and 8 mix; they need more directions.
+# The first 600 digits, drawn at their first two principal components. PCA does not know the labels, but 3, 4, 6 and 0 have
+# places of their own. The digits 1, 2, 5 and 8 mix in the middle.
 
 # %% [markdown]
 # ```{exercise} ★ Pencil: two standardized features
@@ -717,19 +725,20 @@ verify('a unit ten times as small turns the first direction to within six degree
 # %% [markdown]
 # ## Where it matters: how many components? Removing noise from digits
 #
-# If the directions with little variance contain mostly noise, dropping them makes the data better. Suppose that we see
-# $\mathbf{y} = \mathbf{x} + \boldsymbol\varepsilon$ with independent noise of variance $s^2$ in each coordinate, and project
-# on the first $k$ principal directions. We lose the part of $\mathbf{x}$ in the other directions, and keep the noise
-# inside. For the directions of the clean data the expected error is
+# If the directions with little variance contain mostly noise, the data become better without them. Suppose that we see
+# $\mathbf{y} = \mathbf{x} + \boldsymbol\varepsilon$, where the noise $\boldsymbol\varepsilon$ is independent and has the
+# variance $s^2$ in each coordinate. We project $\mathbf{y}$ on the first $k$ principal directions of the clean data
+# $\mathbf{x}$, and call the result $\hat{\mathbf{x}}_k$. It lacks the part of $\mathbf{x}$ in the other directions, and it
+# keeps the noise in the first $k$. So the expected error is
 #
 # ```{math}
 # :label: svd-denoise
 # \mathbb{E}\,\|\hat{\mathbf{x}}_k - \mathbf{x}\|^2 = \sum_{i > k} \lambda_i + k\, s^2 .
 # ```
 #
-# Another direction pays as long as $\lambda_i > s^2$. We do not know the clean data. But the noisy data have nearly the
-# same directions, with the variances $\lambda_i + s^2$. So the rule is: keep the directions in which the noisy data have
-# a variance above $2s^2$.
+# Keeping direction $i$ makes the error smaller if $\lambda_i > s^2$. We do not know the clean data. But the noisy data have
+# nearly the same directions, with the variances $\lambda_i + s^2$. So the rule is: keep the directions in which the noisy
+# data have a variance above $2s^2$.
 
 # %%
 def denoise(Y, k):
@@ -740,10 +749,13 @@ def squared_error(picture):                    # mean over the digits
     return ((picture - X) ** 2).sum(1).mean()
 
 # %% [markdown]
-# We add noise with $s = 0.25$ to the digits, whose pixels go from 0 to 1, and repeat this ten times. Three
-# lines of reference: doing nothing has the error $D s^2$, replacing each digit by the mean digit has the error $\sum_i
-# \lambda_i$, and the best linear method of all, which knows the clean directions and multiplies coordinate $i$ by
-# $\lambda_i/(\lambda_i + s^2)$, has the error $\sum_i \lambda_i s^2/(\lambda_i + s^2)$.
+# We add noise with $s = 0.25$ to the digits, whose pixels go from 0 to 1, and repeat this ten times. Three errors serve as
+# reference lines:
+#
+# - Doing nothing has the error $D s^2$.
+# - Replacing each digit by the mean digit has the error $\sum_i \lambda_i$.
+# - The best linear method knows the clean directions, and multiplies coordinate $i$ by $\lambda_i/(\lambda_i + s^2)$. It has
+#   the error $\sum_i \lambda_i s^2/(\lambda_i + s^2)$.
 
 # %%
 s, (N, D) = 0.25, X.shape
@@ -787,8 +799,8 @@ right.text(34, 2.95, 'measured', color='C0', ha='right')
 right.text(42, 2.2, 'formula', color='C1');
 
 # %% [markdown] tags=["caption"]
-# Left: about 16 of 64 directions vary more than the noise. Right: projecting on about as many gives the smallest error, less
-# than half that of the noisy digits. Ten draws of the noise lie on one curve.
+# Left: the variances of the clean digits; about 16 are above that of the noise. Right: the error for $k$ directions. It is
+# smallest near 16, at less than half the error of the noisy digits. Ten draws of the noise lie on one curve.
 
 # %% mystnb={"image": {"alt": "Three rows of eight digits: clean, under noise, and projected on 16 directions, with smooth strokes again."}} tags=["hide-input"]
 kept = denoise(noisy, 16)
@@ -799,12 +811,13 @@ for row, (name, pixels) in zip(axes, {'clean': X, 'noisy': noisy, 'k = 16': kept
     row[0].set_ylabel(name)
 
 # %% [markdown] tags=["caption"]
-# Projected on 16 principal directions of the noisy data, the digits lose most of the noise and some of their detail.
+# Clean digits, the same digits with noise, and their projections on 16 principal directions of the noisy data. The
+# projections lose most of the noise and some detail.
 
 # %% [markdown]
-# The rule finds a good $k$ without having seen a clean digit. The measured error lies above the formula. With the
-# directions of the clean data it agrees up to chance, so the difference comes from the directions: those of noisy data
-# follow some of the noise.
+# The rule finds a good $k$ without having seen a clean digit. The measured error lies above the formula. With the directions
+# of the clean data, the error agrees with the formula up to chance. So the difference comes from the directions of the noisy
+# data, which follow some of the noise.
 
 # %% tags=["checks"]
 clean = pca(X, D)[1]
