@@ -16,9 +16,9 @@
 # %% [markdown]
 # # Convolution and cross-correlation
 #
-# A cat in the left corner of a picture is the same cat in the right corner. A dense layer does not know this: it has
-# its own weights for each pixel, billions of them for a picture of 224 × 224 pixels, and must see cats in every place.
-# How can a layer look for the same pattern everywhere, with a handful of weights?
+# A cat is the same cat in the left and in the right corner of a picture. A dense layer does not know this, because it has
+# separate weights for each pixel, billions of them for a picture of 224 × 224 pixels. How can a layer look for the same
+# pattern everywhere, with a handful of weights?
 #
 # - **You need** [matrix products](../linear_algebra/matrix_multiplication.ipynb) and, for the experiment,
 #   [training in minibatches](../regression/minibatch_training.ipynb) and
@@ -67,15 +67,15 @@ for side in (28, 224, 1000):
     print(f'{side:4} x {side:4} pixels: {pixels**2:17,} weights')
 
 # %% [markdown]
-# For a photograph of 1000 × 1000 pixels these are 10¹² weights, in float32 four terabytes. Two observations help:
+# A photograph of 1000 × 1000 pixels needs 10¹² weights, which fill four terabytes in float32. Two observations help:
 #
-# - **Locality.** To tell whether there is an ear or an edge at some place, the pixels nearby are enough. So an output
-#   pixel looks at a small window, and all other weights are zero.
-# - **The same everywhere.** An ear looks the same in each corner. So all windows share the same weights.
+# - **Locality.** The pixels nearby are enough to tell whether there is an ear or an edge at some place. So each output pixel
+#   needs weights only for a small window of the input.
+# - **The same everywhere.** An ear looks the same in each corner. So all windows can share the same weights.
 #
-# What is left is a single small array of weights $\mathbf{V}$ with $k_h$ rows and $k_w$ columns, say $5 \times 5$: 25
-# numbers, however large the picture. It is called the **kernel** or the **filter**. The layer lays it on each window of
-# the picture $\mathbf{X}$, multiplies entry by entry, and sums. The window whose upper left pixel is $X_{i,j}$ gives
+# What is left is a single small array of weights $\mathbf{V}$ with $k_h$ rows and $k_w$ columns, the **kernel** or
+# **filter**. A kernel of $5 \times 5$ has 25 weights, however large the picture is. The layer lays the kernel on each window
+# of the picture $\mathbf{X}$, multiplies entry by entry, and sums. The window whose upper left pixel is $X_{i,j}$ gives
 #
 # ```{math}
 # :label: eq-conv-layer
@@ -114,13 +114,13 @@ for ax, (i, j) in zip(axes.flat, np.ndindex(2, 2)):
     ax.axis('off')
 
 # %% [markdown] tags=["caption"]
-# The kernel has four places on this picture, so the output has four numbers. Each is the sum of the products of a window
-# with the kernel, for example $0 \cdot 0 + 1 \cdot 1 + 3 \cdot 2 + 4 \cdot 3 = 19$.
+# The four windows of the picture, with the weights of the kernel in the lower right corners of the pixels. Each output is
+# the sum of the products, for example $0 \cdot 0 + 1 \cdot 1 + 3 \cdot 2 + 4 \cdot 3 = 19$.
 
 # %% [markdown]
-# PyTorch's function expects two more axes, for the pictures of a batch and for the colours or **channels** of a
-# picture. A layer has one kernel for each pair of an input channel and an output channel, and one bias for each
-# output channel:
+# PyTorch's function expects two more axes: one for the pictures of a batch, and one for the colours or **channels** of a
+# picture. A layer has one kernel for each pair of an input channel and an output channel, and one bias for each output
+# channel. We count these parameters:
 
 # %%
 layer = nn.Conv2d(3, 16, kernel_size=5)                 # 3 channels in, 16 out
@@ -131,18 +131,18 @@ print(sum(weights.numel() for weights in layer.parameters()))
 #
 # ### The size of the output: padding and stride
 #
-# A window of height $k_h$ that starts in row $i$ ends in row $i + k_h - 1$. It fits into a picture of $n_h$ rows if $i$ is
-# one of $0, \dots, n_h - k_h$, and likewise for the columns. So the output has the shape
+# A window of height $k_h$ that starts in row $i$ ends in row $i + k_h - 1$. In a picture with the rows $0, \dots, n_h - 1$
+# it fits if $i$ is one of $0, \dots, n_h - k_h$, and likewise for the columns. So the output has the shape
 #
 # ```{math}
 # :label: dl.crosscorr.shape
 # (n_h - k_h + 1) \times (n_w - k_w + 1)
 # ```
 #
-# Each layer makes the picture smaller, and pixels at the border lie in few windows. **Padding** puts $p$ rows of
-# zeros above and below the picture, and $p$ columns on its left and right. A **stride** $s$ moves the window by $s$ pixels at a time, which
-# saves work and shrinks the output on purpose. Then each side has $\lfloor (n + 2p - k)/s \rfloor + 1$ places for a
-# window:
+# Each layer makes the picture smaller, and pixels at the border lie in few windows. So **padding** puts $p$ rows of zeros
+# above and below the picture, and $p$ columns of zeros on its left and right. A **stride** $s$ moves the window by $s$
+# pixels at a time, which saves work and shrinks the output on purpose. Along an axis with $n$ pixels, a window of $k$ pixels
+# then has $\lfloor (n + 2p - k)/s \rfloor + 1$ places. Here $n = 28$ and $k = 5$:
 
 # %%
 picture = torch.zeros(1, 1, 28, 28)
@@ -152,12 +152,12 @@ for padding, stride in (0, 1), (2, 1), (0, 2), (2, 2):
     print(f'padding {padding}, stride {stride}: {side} x {side}')
 
 # %% [markdown]
-# For odd $k$, with $p = (k - 1)/2$ and stride 1, the picture keeps its size.
+# If $k$ is odd, the padding $p = (k - 1)/2$ with stride 1 keeps the size of the picture.
 #
 # ### What a kernel can find
 #
-# A kernel gives a large output where the window looks like it. We draw a small cat and take it as the kernel, minus
-# its mean, so that an area of one brightness gives 0:
+# A kernel gives a large output where the window looks like the kernel. We use a small cat as the kernel. We subtract its
+# mean, so that the output is 0 where a picture has one brightness:
 
 # %%
 cat = torch.tensor([[1.0, 0, 0, 0, 1],
@@ -183,12 +183,12 @@ for column in range(2):
     show_image(axes[1, column], found[column], 'output', cmap='viridis')
 
 # %% [markdown] tags=["caption"]
-# One kernel finds the cat in either corner, and where the cat moves, the bright spot of the output moves along. A dense
-# layer would have to learn each place by itself.
+# Above, two pictures with the cat in different corners. Below, the outputs: the same kernel finds the cat in both pictures,
+# and where the cat moves, the bright spot of the output moves along.
 
 # %% [markdown]
-# In a photograph, edges are the first thing to look for. Sobel's kernel compares the left side of a window with the
-# right side; its transpose compares above and below:
+# The simplest patterns in a photograph are edges. Sobel's kernel subtracts the right side of a window from its left side.
+# The transposed kernel subtracts the lower side from the upper side:
 
 # %%
 temple = torch.tensor(photograph('china')[150:275, 85:210].mean(-1)).float()
@@ -205,17 +205,17 @@ show_image(axes[1], abs(vertical), 'vertical edges', vmax=2)
 show_image(axes[2], abs(horizontal), 'horizontal edges', vmax=2);
 
 # %% [markdown] tags=["caption"]
-# Sobel's kernel answers where a picture changes from left to right, as at the columns; its transpose where it changes from
-# top to bottom, as at roofs and railings.
+# A photograph, and the sizes of the outputs of two kernels. Sobel's kernel finds vertical edges, as at the columns. The
+# transposed kernel finds horizontal edges, as at roofs and railings.
 
 # %% [markdown]
-# In a network the numbers of the kernel are not given but [learned](computing_convolutions.ipynb).
+# In a network, nobody chooses the numbers of the kernel. They are [learned](computing_convolutions.ipynb).
 #
 # ```{exercise} ★★ Program: how many places?
 # :label: convolutions-positions
-# Put $p$ zeros on each side of a row of $n$ pixels, let the window take steps of $s$, and spread its
-# $k$ entries so that neighbours are $d$ pixels apart (the *dilation*). Write `positions(n, k, p, s, d)`, the
-# length of the output, for integers for which at least one window fits.
+# Put $p$ zeros on each side of a row of $n$ pixels. Let the window take steps of $s$. Spread its $k$ entries so that
+# neighbours are $d$ pixels apart, which is called *dilation*. Write `positions(n, k, p, s, d)`, the length of the output,
+# for integers for which at least one window fits.
 # ```
 
 # %%
@@ -306,17 +306,18 @@ verify(
 # %% [markdown]
 # ## Convolution and cross-correlation: the flip
 #
-# Why is the layer called convolutional? Throw two dice. The total is 7 if the first shows 1 and the second 6, or 2
-# and 5, and so on: one term for each way to split 7 in two. Let $f(a)$ be the probability that the first die shows
-# $a$, and $g(b)$ that the second shows $b$. The probability of the total $i$ is the **convolution** of $f$ and $g$,
+# Why is the layer called convolutional? Throw two dice. The total is 7 if the first die shows 1 and the second 6, or 2 and
+# 5, and so on. Let $f(a)$ be the probability that the first die shows $a$, and $g(b)$ the probability that the second shows
+# $b$. For the total $i$ we sum over all $a$, and the second die must show $i - a$. This sum is the **convolution** of $f$
+# and $g$,
 #
 # ```{math}
 # :label: dl.convolutions.discrete
 # (f * g)(i) = \sum_a f(a)\, g(i - a)
 # ```
 #
-# where a value outside the range of a die counts as zero. The two arguments add up to $i$, hence the minus sign. In
-# code, each $a$ adds $f(a)$ times a copy of $g$ to the result, starting at the place $a$:
+# where a value that no die can show has the probability zero. The code adds a copy of $g$ for each $a$. The copy is
+# multiplied by $f(a)$ and starts at the place $a$:
 
 # %%
 def convolve(f, g):
@@ -325,6 +326,9 @@ def convolve(f, g):
         h[a:a + len(g)] += f[a] * g
     return h
 
+# %% [markdown]
+# For fair dice, we print how many of the 36 outcomes have each total from 2 to 12:
+
 # %%
 die = torch.ones(6) / 6                                 # faces 1 to 6
 total = convolve(die, die)                              # totals 2 to 12
@@ -332,8 +336,8 @@ print((36 * total).int())
 print((36 * np.convolve(die, die)).round().astype(int))
 
 # %% [markdown]
-# Of 36 outcomes 6 have the total 7. The sum is also a recipe: as $a$ grows, $i - a$ falls, so *flip* $g$, *slide* it
-# to the place $i$, multiply by $f$ and *sum*. For functions of $d$ real variables the sum becomes an integral:
+# The formula is also a recipe. As $a$ grows, the argument $i - a$ of $g$ falls. So we *flip* $g$, *slide* it to the place
+# $i$, multiply by $f$, and *sum*. For functions of $d$ real variables, the sum becomes an integral:
 #
 # ```{math}
 # :label: dl.convolutions.integral
@@ -360,12 +364,17 @@ axes['h'].plot(x, areas, color='C2', zorder=0)
 axes['h'].set(xlim=(-1, 2.6), ylim=(0, 0.6), xlabel='x', title='(f ∗ g)(x): the shaded area');
 
 # %% [markdown] tags=["caption"]
-# Flip, slide, sum, for the box $f(z) = 1$ and the ramp $g(z) = 1 - z$ on $[0, 1]$. $(f * g)(x)$ is the area under $f$ times
-# the flipped $g$, slid to $x$. It is largest, one half, where the ramp lies wholly on the box.
+# Above, the box $f(z) = 1$ and the flipped ramp $g(z) = 1 - z$, both on $[0, 1]$, at three places $x$. Below, $(f * g)(x)$,
+# the shaded area under their product. It is largest where the whole ramp lies on the box.
 
 # %% [markdown]
-# The integral need not be finite: if both functions equal 1 everywhere, it is not. It is enough that both can be
-# integrated:
+# If $\int |f|$ and $\int |g|$ are finite, this integral is finite for almost every $\mathbf{x}$, that is, except on a set of
+# volume zero.
+#
+# ````{prf:theorem} Convolution of integrable functions
+# :label: thm-convolution-exists
+# :class: dropdown
+# Let two functions be integrable:
 #
 # ```{math}
 # :label: dl.convolutions.def-intro
@@ -373,14 +382,9 @@ axes['h'].set(xlim=(-1, 2.6), ylim=(0, 0.6), xlabel='x', title='(f ∗ g)(x): th
 # \int |f(\mathbf{z})| \, d\mathbf{z} < \infty, \quad \int |g(\mathbf{z})| \, d\mathbf{z} < \infty
 # ```
 #
-# The convolution may then be infinite at some $\mathbf{x}$, but they have volume zero together: it is finite for *almost
-# every* $\mathbf{x}$.
-#
-# ```{prf:theorem} Convolution of integrable functions
-# :label: thm-convolution-exists
 # Under {eq}`dl.convolutions.def-intro` the integral {eq}`dl.convolutions.integral` exists for almost every
 # $\mathbf{x}$, $f * g$ is integrable, $f * g = g * f$, and $\int f * g = \int f \cdot \int g$.
-# ```
+# ````
 #
 # ```{prf:proof}
 # :class: dropdown
@@ -392,9 +396,10 @@ axes['h'].set(xlim=(-1, 2.6), ylim=(0, 0.6), xlabel='x', title='(f ∗ g)(x): th
 # $\mathbf{z} \to \mathbf{x} - \mathbf{z}$, which keeps volumes, swaps $f$ and $g$.
 # ```
 #
-# Like the dice, independent variables with densities $f$ and $g$ have a sum with density $f * g$. Polynomials are
-# multiplied by convolution, too: for the coefficient of $t^i$, collect all pairs of coefficients whose exponents add up
-# to $i$. So convolutions obey the rules of products:
+# If two independent variables have the densities $f$ and $g$, their sum has the density $f * g$, as with the dice.
+#
+# Polynomials are multiplied by convolution, too. The coefficient of $t^i$ in a product collects all pairs of coefficients
+# whose exponents add up to $i$. So convolutions obey the rules of products:
 #
 # ```{prf:theorem} Convolution is multiplication
 # :label: thm-convolution-algebra
@@ -411,7 +416,7 @@ axes['h'].set(xlim=(-1, 2.6), ylim=(0, 0.6), xlabel='x', title='(f ∗ g)(x): th
 #
 # ### The layer does not flip
 #
-# With two coordinates, the convolution is
+# A picture has two coordinates. In two coordinates, the convolution is
 #
 # ```{math}
 # :label: dl.convolutions.discrete2d
@@ -427,8 +432,8 @@ def convolve2d(f, g):
     return h
 
 # %% [markdown]
-# The layer {eq}`eq-conv-layer` has a plus instead of the minus: nothing is flipped. This operation is called
-# **cross-correlation**. If we sum over $-a$ and $-b$ in place of $a$ and $b$, it becomes a convolution:
+# The layer {eq}`eq-conv-layer` has a plus where the convolution has a minus, so it does not flip. Its operation is called
+# **cross-correlation**. We write $-a$ and $-b$ in place of $a$ and $b$ in the sum, and obtain a convolution:
 #
 # ```{math}
 # :label: dl.convolutions.ref-713
@@ -438,8 +443,9 @@ def convolve2d(f, g):
 # \end{gathered}
 # ```
 #
-# So the layer does convolve, with the kernel turned by half a turn. The indices of $\tilde{\mathbf{V}}$ run from
-# $-(k_h - 1)$ and $-(k_w - 1)$ to 0. The libraries disagree about the name:
+# So the layer convolves the picture with $\tilde{\mathbf{V}}$, which is the kernel turned by half a turn. The indices of
+# $\tilde{\mathbf{V}}$ run from $-(k_h - 1)$ and $-(k_w - 1)$ to 0. PyTorch's `conv2d` computes the cross-correlation,
+# SciPy's `convolve2d` the convolution:
 
 # %%
 X = torch.arange(9.0).reshape(3, 3)
@@ -453,13 +459,14 @@ print('with V turned:    ', signal.convolve2d(X, turned, 'valid').ravel())
 # %% [markdown]
 # ```{admonition} A tempting mistake
 # :class: tip
-# You may take the two operations for the same. If a kernel is *learned*, the flip does not matter, because training finds
-# the turned kernel. If a kernel is *given*, the results differ: 19 becomes 5 in the example. They also differ if
-# kernels are combined, because only the convolution is commutative and associative.
+# It is tempting to take the two operations for the same. If a kernel is *learned*, the flip does not matter, because
+# training finds the turned kernel. If a kernel is *given*, the results differ: in the example, the first number is 19
+# without and 5 with the flip. The results also differ if kernels are combined, because only the convolution is commutative
+# and associative.
 # ```
 #
-# For example, $(1, 1) * (1, 1) = (1, 2, 1)$ smooths, $(1, 1) * (1, -1) = (1, 0, -1)$ takes a difference, and Sobel's
-# kernel is the first along the columns convolved with the second along the rows:
+# For example, $(1, 1) * (1, 1) = (1, 2, 1)$ smooths, and $(1, 1) * (1, -1) = (1, 0, -1)$ takes a difference. The convolution
+# of $(1, 2, 1)$ as a column with $(1, 0, -1)$ as a row is Sobel's kernel:
 
 # %%
 smooth = convolve2d(torch.ones(1, 2), torch.ones(1, 2))
@@ -660,17 +667,18 @@ verify(
 # %% [markdown]
 # ## Weight sharing and translation equivariance
 #
-# In one dimension we write the layer as a convolution: the filter $f$ is the turned kernel, and it is learned. From the
-# input $x^{(0)}$ the layer computes the output $x^{(1)}$, whose entry $n$ is
+# In one dimension we write the layer as a convolution with a filter $f$. This is the turned kernel, and it is learned. From
+# the input $x^{(0)}$ the layer computes the output $x^{(1)}$, whose entry $n$ is
 #
 # ```{math}
 # :label: ml.conv.conv
 # x^{(1)}[n] = \sum_k f[k]\, x^{(0)}[n - k]
 # ```
 #
-# This is linear in $x^{(0)}$, so it multiplies $x^{(0)}$ by a matrix $\mathbf{T}$. Row $n$ holds $f[n - m]$ in column $m$,
-# or zero if the filter has no such entry. So the layer is a dense layer in which most weights are zero, and in which the
-# others are equal along each diagonal. Such a matrix is called **Toeplitz**:
+# The output depends linearly on the input, so it is the product of a matrix $\mathbf{T}$ with the input. Row $n$ of
+# $\mathbf{T}$ holds $f[n - m]$ in column $m$, or zero if the filter has no such entry. So the layer is a dense layer with
+# two restrictions: most weights are zero, and the others are equal along each diagonal. Such a matrix is called
+# **Toeplitz**:
 #
 # ```{math}
 # :label: ml.conv.sharing
@@ -683,6 +691,9 @@ def filter_matrix(f, N):
     for k in range(len(f)):
         T.diagonal(-k)[:] = f[k]
     return T
+
+# %% [markdown]
+# The product with $\mathbf{T}$ gives the same numbers as the convolution:
 
 # %%
 f = torch.tensor([0.9, -0.6, 0.3])
@@ -702,37 +713,49 @@ for ax in axes:
     ax.set(xlabel='input pixel m', ylabel='output pixel n', xticks=[0, 13], yticks=[0, 13])
 
 # %% [markdown] tags=["caption"]
-# The matrix of a filter repeats five numbers along its diagonals, the same filter at every position. A dense layer has all
-# 196 entries to learn.
+# The matrix of a filter with 5 entries beside the matrix of a dense layer. The filter's matrix repeats the 5 numbers along
+# its diagonals. In a dense layer, all 196 entries have to be learned.
 
 # %% [markdown]
-# Now we can say exactly what "the same everywhere" means. Let $S$ shift a signal by one place. Shifting the input of
-# {eq}`ml.conv.conv` replaces $n$ by $n - 1$ in the sum, so it shifts the output:
+# Now we can say exactly what "the same everywhere" means. Let $S$ shift a signal by one place: entry $n$ of $S\mathbf{x}$ is
+# $x[n - 1]$. If the input of {eq}`ml.conv.conv` is shifted, $n$ becomes $n - 1$ in each term of the sum. So the output is
+# shifted in the same way:
 #
 # ```{math}
 # :label: ml.conv.equivariance
 # f * (S\mathbf{x}) = S (f * \mathbf{x})
 # ```
 #
-# This is called **translation equivariance**. It is exact if the signal lies on a circle, where the first pixel
-# follows the last. If we pad with zeros it fails near the borders, because pixels that a shift pushes out are lost:
+# This is called **translation equivariance**. It is exact if the signal lies on a circle, where the first pixel follows the
+# last. It makes no difference whether we shift before or after the convolution:
 
 # %%
 def on_circle(f, x):
     return sum(f[k] * x.roll(k) for k in range(len(f)))
 
-def with_zeros(f, x):
-    return convolve(f, x)[:len(x)]
-
-x = torch.tensor([3.0, 0, 0, 0, 1, 2])
-print('on a circle, shifted before:', on_circle(f, x.roll(1)))
-print('                      after:', on_circle(f, x).roll(1))
-before, after = with_zeros(f, x.roll(1)), with_zeros(f, x).roll(1)
-print('with zeros,  shifted before:', before)
-print('                      after:', after)
+x = torch.tensor([0.0, 0, 0, 0, 1, 2])
+print('shifted before:', on_circle(f, x.roll(1)))
+print('shifted after: ', on_circle(f, x).roll(1))
 
 # %% [markdown]
-# Is sharing a single filter one good way among many to treat all places alike? For a linear layer it is the only one.
+# With zeros as padding, a shift to the right pushes the last pixel out of the picture, and a zero comes in:
+
+# %%
+def with_zeros(f, x):                                   # f (3,), padding 1
+    return convolve(f, x)[1:-1]
+
+def pushed(x):                                          # by one place
+    return torch.cat([x.new_zeros(1), x[:-1]])
+
+print('shifted before:', with_zeros(f, pushed(x)))
+print('shifted after: ', pushed(with_zeros(f, x)))
+
+# %% [markdown]
+# Only the last output differs. It needs the pixel 2, which the shift has pushed out before the convolution, so the product
+# $0.9 \cdot 2 = 1.8$ is missing.
+
+# %% [markdown]
+# Is there another way to treat all places alike, without sharing a filter? For a linear layer there is none:
 #
 # ```{prf:theorem} Equivariant means convolution
 # :label: thm-equivariant-is-convolution
@@ -749,8 +772,9 @@ print('                      after:', after)
 # The other direction is {eq}`ml.conv.equivariance`.
 # ```
 #
-# A stride breaks the equivariance. With stride 2 the layer keeps each second output. If the input moves by two
-# pixels, the output moves by one; but if it moves by one pixel, the layer keeps the *other* half:
+# A stride breaks the equivariance. With stride 2 the layer keeps every second output. If the input moves by two pixels, the
+# output moves by one. But if the input moves by one pixel, the layer keeps the outputs that it dropped before. Here the
+# filter $(1, -1)$ finds the two ends of a bright stretch, but the layer keeps only one of them:
 
 # %%
 edge = torch.tensor([1.0, -1.0])
@@ -863,15 +887,16 @@ holds(
     slip=('keeps each second output', lambda x, f, s: follows(lambda f, x: on_circle(f, x)[::2], x, f, s)),
     x=vectors(8), f=vectors(3), s=integers(-7, 7),
 )
+
 def follows_with_zeros(x, f, s, beyond):  # zeros enter at one end, and at the other end pixels leave
     wide = np.r_[np.zeros(7), x, np.zeros(7)]
     moved = with_zeros(torch.tensor(f), torch.tensor(wide[7 - s:15 - s]))
-    wanted = convolve(torch.tensor(f), torch.tensor(wide))[7 - s:15 - s]
-    return close(moved[beyond:], wanted[beyond:])
+    wanted = convolve(torch.tensor(f), torch.tensor(wide))[8 - s:16 - s]
+    return close(moved[beyond:8 - beyond], wanted[beyond:8 - beyond])
 
 verify(
     'with zeros outside, only the K - 1 outputs at the border see what was pushed out',
-    lambda x, f, s: follows_with_zeros(x, f, s, 2),
+    lambda x, f, s: follows_with_zeros(x, f, s, 1),  # one on each side
     slip=('expects none of them to', lambda x, f, s: follows_with_zeros(x, f, s, 0)),
     x=vectors(8), f=vectors(3), s=integers(-7, 7), tries=60,
 )
@@ -879,8 +904,8 @@ verify(
 # %% [markdown]
 # ## Where it matters: a digit anywhere in the picture
 #
-# Does sharing help a network that learns? We put handwritten digits of 8 × 8 pixels into the left half of a picture
-# of 12 × 24 pixels, train on these, and test on the left and on the right half, with digits that were not trained on.
+# Does sharing weights help a network that learns? We put handwritten digits of 8 × 8 pixels into the left half of pictures
+# of 12 × 24 pixels, and train on these pictures. Then we test with other digits, in the left half and in the right half.
 
 # %%
 x, y, _ = digits()
@@ -905,12 +930,14 @@ for ax, (half, pictures) in zip(axes, tests.items()):
     show_image(ax, 1 - pictures[3, 0], half).axes.spines[:].set_visible(True)
 
 # %% [markdown] tags=["caption"]
-# One test digit in either half. The networks are trained on pictures like the left one alone, and tested on both kinds.
+# One test digit in the left and in the right half. The networks are trained only on pictures like the left one, and tested
+# on both kinds.
 
 # %% [markdown]
-# The dense network has a hidden layer with 64 units. The convolutional network has 24 kernels of 7 × 7 pixels, and takes
-# for each the largest output, wherever it is. This is called **max pooling** over the whole picture. A shift moves
-# the outputs, but their maximum stays. So the result is *invariant* as long as the border cuts nothing off.
+# The dense network has a hidden layer with 64 units. The convolutional network has 24 kernels of 7 × 7 pixels, and keeps for
+# each kernel only the largest output. This is called **max pooling** over the whole picture. If the digit moves, the outputs
+# move along, but their maximum stays the same. So the result is *invariant*: it does not depend on the place of the digit,
+# as long as no window is cut off at the border.
 
 # %%
 class Anywhere(nn.Module):
@@ -941,6 +968,10 @@ def trained(make, seed, lr):
 def accuracy(model, half):
     return (model(tests[half]).argmax(1) == y_test).float().mean().item()
 
+# %% [markdown]
+# We train each network with three learning rates and three seeds, and print the lowest and the highest accuracy of the
+# seeds:
+
 # %%
 scores = {}
 for name, make in ('dense', dense), ('conv', Anywhere):
@@ -969,11 +1000,12 @@ axes[1].text(1, 0.78, 'convolutional', color='C0', ha='center')
 axes[1].text(1, 0.2, 'dense', color='C1', ha='center');
 
 # %% [markdown] tags=["caption"]
-# Trained on the left half alone, the convolutional network is as good on the right half. The dense network is at the level
-# of chance there, at each learning rate.
+# Accuracy for three learning rates, with a point for each seed. The convolutional network is as good on the right half, on
+# which it was not trained. The dense network is at the level of chance there.
 
 # %% [markdown]
-# The dense network has more than ten times as many weights. But how many of them did the training change?
+# Why does the dense network fail on the right half? It has more than ten times as many weights as the other. We count which
+# weights of its first layer the training has changed:
 
 # %%
 torch.manual_seed(0)
@@ -984,14 +1016,14 @@ print(f'changed on the left: {changed[..., :12].mean():.0%}')
 print(f'changed on the right: {changed[..., 12:].sum():.0f} weights')
 
 # %% [markdown]
-# The gradient with respect to a weight of the first layer contains its pixel as a factor, and the pixels on the right were
-# always 0, as were a few at the left edge. So these weights are as random as at the start. The convolutional
-# network uses the same kernels in both halves. After six epochs it is also better on the left half.
+# The gradient with respect to a weight of the first layer has the pixel of this weight as a factor. In training, all pixels
+# of the right half were 0, as were a few at the left edge. So the weights of these pixels are as random as at the start. The
+# convolutional network uses the same kernels in both halves.
 #
 # ```{exercise} ★★ Experiment: is the convolution enough?
 # :label: convolutions-flatten
-# Replace the maximum over all places by `nn.Flatten()`, so that the last layer is `nn.Linear(24 * 12 * 24, 10)`.
-# Predict on which of the two halves it reads more than half of the digits. Then train, look, and explain.
+# Replace the maximum over all places by `nn.Flatten()`, so that the last layer is `nn.Linear(24 * 12 * 24, 10)`. Predict for
+# each half whether the network reads more than half of the digits there. Then train, look, and explain.
 # ```
 
 # %%
