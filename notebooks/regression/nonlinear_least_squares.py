@@ -46,13 +46,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 from numpy.linalg import eigvalsh, inv, lstsq, norm, pinv, qr, solve
-from scipy.optimize import curve_fit, least_squares, leastsq
+from scipy.optimize import curve_fit, least_squares, leastsq, minimize
 from scipy.spatial.transform import Rotation
 from scipy.stats import f as f_distribution
 from scipy.stats import t as t_distribution
 from torch.func import hessian, jacrev
 
-from nbutils.cases import scalars, seeds
+from nbutils.cases import integers, on, scalars, seeds, vectors
 from nbutils.checks import below, close, grade, verify
 from nbutils.figures import GREY, panels
 
@@ -191,57 +191,74 @@ ax.legend(loc='lower right');
 # The theorem says that the *beginning* of the step leads down, and nothing about its end. So it does not protect us from the
 # far start. The linear approximation is good nearby, but the step does not know how far.
 #
-# ```{exercise} ★ The circle through a cloud
+# ```{exercise} ★ Program: the circle through a cloud
 # :label: nlls-circle
-# Points are scattered about a circle. Write `circle(points)`, which gives centre and radius $(c_1, c_2, R)$ such that the
-# sum of the squared *distances* to the circle is least. `points` has shape $(N, 2)$.
+# Points are scattered about half a circle or more. Write `circle(points)`, which gives centre and radius $(c_1, c_2, R)$
+# such that the sum of the squared *distances* to the circle is least.
 # ```
 
 # %%
 def circle(points):
+    """Centre and radius of the best circle: a float array (3,).
+
+    points: float array (N, 2), N >= 4, spread along half a circle or more,
+    off it by up to a sixth of the radius. Errors of 1e-5 R do not matter.
+    For points = [[1., 0.], [0., 1.], [-1., 0.], [0., -1.]] it is [0., 0., 1.].
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
 def circle_by_scipy(points):
-    start = [*points.mean(axis=0), 1.0]
-    return least_squares(
-        lambda w: np.linalg.norm(points - w[:2], axis=1) - w[2],
-        start, method='lm', xtol=1e-12, ftol=1e-12).x
+    middle = points.mean(axis=0)
+    start = [*middle, norm(points - middle, axis=1).mean()]
+    return least_squares(lambda w: norm(points - w[:2], axis=1) - w[2], start, method='lm', xtol=1e-12, ftol=1e-12).x
 
-circle_rng = np.random.default_rng(1)
-circle_cases = []
-for count, arc in ((20, 2 * np.pi), (30, 4.), (40, 3.)):
-    turn = circle_rng.uniform(0, arc, count)
-    rim = np.stack([3 + 2 * np.cos(turn), 2 * np.sin(turn) - 1], axis=1)
-    circle_cases.append((rim + circle_rng.normal(0, 0.1, rim.shape),))
-grade(circle, circle_by_scipy, circle_cases, rtol=1e-5)
+def a_cloud(seed):
+    rng = np.random.default_rng(seed)
+    N, R = rng.integers(4, 25), rng.choice([0.1, 1, 2, 50])
+    arc = rng.choice([3.2, 4.5, 2 * np.pi * (1 - 1 / N)])
+    turn = np.linspace(0, arc, N) + rng.uniform(-0.1, 0.1, N) + rng.uniform(0, 6)
+    rim = rng.uniform(-5, 5, 2) + np.stack([np.cos(turn), np.sin(turn)], axis=1)
+    return R * (rim + rng.choice([0, 0.02, 0.05]) * rng.normal(size=rim.shape))
+
+cases = dict(points=seeds().map(a_cloud))
+limits = dict(tries=20, atol=1e-6, rtol=1e-5)
+grade(circle, circle_by_scipy, **cases, **limits)
 
 # %% [markdown]
 # ```{solution-start} nlls-circle
 # :class: dropdown
 # ```
 # The residual is $\|\mathbf{p}_n - \mathbf{c}\| - R$; its derivative by $\mathbf{c}$ is minus the unit vector from
-# $\mathbf{c}$ to $\mathbf{p}_n$, its derivative by $R$ is $-1$. The wrong answer expands $\|\mathbf{p}\|^2 = 2\mathbf{c}
-# \cdot \mathbf{p} + (R^2 - \|\mathbf{c}\|^2)$ and solves for the brackets linearly. This *algebraic* fit needs no iteration,
-# but it minimizes something else. On short arcs it favours small circles; it makes a good start.
+# $\mathbf{c}$ to $\mathbf{p}_n$, its derivative by $R$ is $-1$. It is tempting to expand $\|\mathbf{p}\|^2 = 2\mathbf{c}
+# \cdot \mathbf{p} + (R^2 - \|\mathbf{c}\|^2)$ and to solve for the brackets linearly. This *algebraic* fit needs no
+# iteration, but it minimizes something else. On short arcs it favours small circles; it makes a good start. The second wrong
+# answer takes the mean of the points for the centre, which is right for full circles only, and the third makes one step.
 
 # %% jupyter={"source_hidden": true}
-def circle_solution(points):
+def circle_solution(points, steps=30):
     reach = lambda w: norm(points - w[:2], axis=1)
     slopes = lambda w: np.c_[(w[:2] - points) / reach(w)[:, None],
                              -np.ones(len(points))]
     start = np.append(points.mean(axis=0), 1.0)
-    return gauss_newton(lambda w: reach(w) - w[2], slopes, start, 30)[-1]
+    return gauss_newton(lambda w: reach(w) - w[2], slopes, start, steps)[-1]
 
 def algebraic(points):
     A = np.c_[2 * points, np.ones(len(points))]
     a, b, c = lstsq(A, (points**2).sum(axis=1))[0]
     return np.array([a, b, np.sqrt(c + a**2 + b**2)])
 
-short_arc, = circle_cases[2]
-assert algebraic(short_arc)[2] < circle_solution(short_arc)[2]
-assert grade(circle_solution, circle_by_scipy, circle_cases, rtol=1e-5)
-assert not grade(algebraic, circle_by_scipy, circle_cases, rtol=1e-5)
+def about_the_mean(points):
+    middle = points.mean(axis=0)
+    return np.append(middle, norm(points - middle, axis=1).mean())
+
+def step_once(points):
+    return circle_solution(points, steps=1)
+
+assert grade(circle_solution, circle_by_scipy, **cases, **limits)
+assert not grade(algebraic, circle_by_scipy, **cases, **limits)
+assert not grade(about_the_mean, circle_by_scipy, **cases, **limits)
+assert not grade(step_once, circle_by_scipy, **cases, **limits)
 
 # %% [markdown]
 # ```{solution-end}
@@ -442,7 +459,7 @@ for mu in (-forecast, 0.8, 2.0):
     print(f'mu = {mu:6.3f}: factor {-mu:6.3f}, mistaken {-mu / (1 + mu):6.3f}')
 
 # %% [markdown]
-# ```{exercise} ★★ One weight fewer
+# ```{exercise} ★★ Program: one weight fewer
 # :label: nlls-projection
 # In $y \approx b\,e^{-ct}$ the best $b$ for given $c$ is linear least squares, $b(c) = \boldsymbol\phi \cdot \mathbf{y} /
 # \|\boldsymbol\phi\|^2$ with $\phi_n = e^{-ct_n}$. So only $c$ has to be searched for. Show that the Gauss–Newton step of
@@ -453,19 +470,29 @@ for mu in (-forecast, 0.8, 2.0):
 
 # %%
 def decay_rate(t, y):
+    """The rate c of the least-squares curve b * exp(-c * t): a float.
+
+    t: float array (N,), N >= 8, from 0 to 3. y: float array (N,), near a curve
+    with c between 0.2 and 1.5, and b of either sign. At most 100 lines may
+    run. For y = -2 * exp(-0.9 * t) the result is 0.9.
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
 def decay_by_scipy(t, y):
-    return least_squares(lambda w: w[0] * np.exp(-w[1] * t) - y, [1, 0.5],
-                         method='lm', xtol=1e-12, ftol=1e-12).x[1]
+    start = [np.sign(y[0]) * abs(y).max(), 0.5]
+    return least_squares(lambda w: w[0] * np.exp(-w[1] * t) - y, start, method='lm', xtol=1e-12, ftol=1e-12).x[1]
 
-decay_rng = np.random.default_rng(4)
-decay_times = np.linspace(0, 3, 12)
-decay_cases = [(decay_times, b * np.exp(-c * decay_times)
-                + decay_rng.uniform(0.02, 0.2, 12))
-               for b, c in ((3, 1), (5, 0.4), (2, 1.5))]
-grade(decay_rate, decay_by_scipy, decay_cases, rtol=1e-5)
+def near_a_decay(t):
+    def noisy(seed):
+        rng = np.random.default_rng(seed)
+        b, c = rng.choice([-1, 1]) * rng.uniform(1, 5), rng.uniform(0.2, 1.5)
+        return b * np.exp(-c * t) + rng.choice([0, 0.03, 0.05]) * rng.normal(size=len(t))
+    return seeds().map(noisy)
+
+cases = dict(t=vectors((6, 14), 0, 3).map(lambda t: np.array([0, *np.sort(t), 3])), y=near_a_decay)
+limits = dict(tries=30, atol=1e-6, rtol=1e-5, lines=100)
+grade(decay_rate, decay_by_scipy, **cases, **limits)
 
 # %% [markdown]
 # ```{solution-start} nlls-projection
@@ -473,11 +500,11 @@ grade(decay_rate, decay_by_scipy, decay_cases, rtol=1e-5)
 # ```
 # In a linear least-squares problem a coefficient is found from its column after removing what the other columns explain
 # of it. Here the columns are $\boldsymbol\phi$ and $\partial\mathbf{f} / \partial c = -b\,t\,\boldsymbol\phi$, and
-# $\mathbf{r}$ is at right angles to $\boldsymbol\phi$ already, because $b$ is best. (Keep the part along
-# $\boldsymbol\phi$, and the steps are too short for ten to suffice.) With the exact derivative of $\mathbf{r}(b(c), c)$ in
-# place of $\mathbf{d}$ this is *variable projection* {cite}`golub1973differentiation`. The wrong answer fits a straight
-# line to the logarithms, another problem: there an error in a small $y$ weighs as much as a hundred times larger one in a
-# $y$ that is a hundred times larger.
+# $\mathbf{r}$ is at right angles to $\boldsymbol\phi$ already, because $b$ is best. With the exact derivative of
+# $\mathbf{r}(b(c), c)$ in place of $\mathbf{d}$ this is *variable projection* {cite}`golub1973differentiation`. It is
+# tempting to fit a straight line to the logarithms. That is another problem: there an error in a small $y$ weighs as much as
+# a hundred times larger one in a $y$ that is a hundred times larger. The second wrong answer keeps the part along
+# $\boldsymbol\phi$, and its steps are too short for ten to suffice. The third never adapts $b$ to the new $c$.
 
 # %% jupyter={"source_hidden": true}
 def decay_rate_solution(t, y):
@@ -491,10 +518,28 @@ def decay_rate_solution(t, y):
     return c
 
 def by_logarithms(t, y):
-    return -np.polyfit(t, np.log(y), 1)[0]
+    return -np.polyfit(t, np.log(abs(y) + 1e-300), 1)[0]
 
-assert grade(decay_rate_solution, decay_by_scipy, decay_cases, rtol=1e-5)
-assert not grade(by_logarithms, decay_by_scipy, decay_cases, rtol=1e-5)
+def part_kept(t, y):
+    c = 0.5
+    for _ in range(10):
+        phi = np.exp(-c * t)
+        b = phi @ y / (phi @ phi)
+        c -= (-b * t * phi) @ (b * phi - y) / ((b * t * phi) @ (b * t * phi))
+    return c
+
+def first_b_kept(t, y):
+    c, phi = 0.5, np.exp(-0.5 * t)
+    b = phi @ y / (phi @ phi)
+    for _ in range(10):
+        d = -b * t * np.exp(-c * t)
+        c -= d @ (b * np.exp(-c * t) - y) / (d @ d)
+    return c
+
+assert grade(decay_rate_solution, decay_by_scipy, **cases, **limits)
+assert not grade(by_logarithms, decay_by_scipy, **cases, **limits)
+assert not grade(part_kept, decay_by_scipy, **cases, **limits)
+assert not grade(first_b_kept, decay_by_scipy, **cases, **limits)
 
 # %% [markdown]
 # ```{solution-end}
@@ -761,31 +806,45 @@ for factor in (100, 1):
 #
 # So the method converges to every minimum with a positive definite Hessian from nearby, if $\lambda$ is large enough.
 #
-# ```{exercise} ★★★ Turn one cloud into another
+# ```{exercise} ★★★ Program: turn one cloud into another
 # :label: nlls-rotation
 # Points $\mathbf{p}_n$ were turned about the origin and measured with errors as $\mathbf{q}_n$. Find the rotation
 # $\mathbf{R}$ for which $\sum_n \|\mathbf{R}\mathbf{p}_n - \mathbf{q}_n\|^2$ is least, by Gauss–Newton. Nine entries with
 # six conditions are clumsy weights. Take the step in three free numbers instead, $\mathbf{R} \leftarrow \mathbf{R}\,
 # e^{[\boldsymbol\omega]_\times}$, a turn about the axis $\boldsymbol\omega$ by the angle $\|\boldsymbol\omega\|$, which is
-# `Rotation.from_rotvec(omega).as_matrix()`. Write `turn_onto(P, Q)` for arrays of shape $(N, 3)$.
+# `Rotation.from_rotvec(omega).as_matrix()`. Write `turn_onto(P, Q)`.
 # ```
 
 # %%
 def turn_onto(P, Q):
+    """The rotation matrix R: a float array (3, 3).
+
+    P, Q: float arrays (N, 3), N >= 3, the points before and after; P may lie
+    in a plane, but not on a line. The turn is by less than 2.1. No SVD and no
+    align_vectors. For Q = P the result is the identity.
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
 def turn_by_scipy(P, Q):
     return Rotation.align_vectors(Q, P)[0].as_matrix()
 
-turn_rng = np.random.default_rng(3)
-turn_cases = []
-for thickness in (1, 1, 1, 0.03):
-    cloud = turn_rng.normal(size=(10, 3)) * [1, 1, thickness]
-    axis = turn_rng.uniform(-1.2, 1.2, 3)
-    seen = Rotation.from_rotvec(axis).apply(cloud)
-    turn_cases.append((cloud, seen + turn_rng.normal(0, 0.1, seen.shape)))
-grade(turn_onto, turn_by_scipy, turn_cases)
+def a_cloud_of_three_axes(seed):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(rng.integers(3, 11), 3)) * [1, 1, rng.choice([0, 0.03, 1])]
+
+def turned_and_measured(P):
+    def after(seed):
+        rng = np.random.default_rng(seed)
+        axis = rng.normal(size=3)
+        Q = Rotation.from_rotvec(rng.choice([0, 0.5, 1.5, 2]) * axis / norm(axis)).apply(P)
+        return Q + rng.choice([0, 0.03]) * rng.normal(size=Q.shape)
+    return seeds().map(after)
+
+cases = dict(P=seeds().map(a_cloud_of_three_axes), Q=turned_and_measured)
+ruled_out = 'scipy.spatial.transform.Rotation.align_vectors', 'numpy.linalg.svd', 'scipy.linalg.svd'
+limits = dict(tries=20, atol=1e-6, without=ruled_out)
+grade(turn_onto, turn_by_scipy, **cases, **limits)
 
 # %% [markdown]
 # ```{solution-start} nlls-rotation
@@ -795,13 +854,14 @@ grade(turn_onto, turn_by_scipy, turn_cases)
 # \boldsymbol\omega \times \mathbf{p}) = \mathbf{R}\mathbf{p} - \mathbf{R}[\mathbf{p}]_\times\boldsymbol\omega$, so the three
 # rows of the Jacobian that belong to $\mathbf{p}$ are $-\mathbf{R}[\mathbf{p}]_\times$. Its columns are
 # $\mathbf{R}(\mathbf{e}_i \times \mathbf{p})$. The weights are always three numbers near zero; the place about which they
-# are small moves along. The wrong answer fits any matrix by linear least squares and makes its columns orthonormal
-# afterwards.
+# are small moves along. It is tempting to fit any matrix by linear least squares and to make its columns orthonormal
+# afterwards, but this minimizes something else, and fails for points in a plane. The second wrong answer turns
+# backwards, the third makes a single step, and the fourth asks the library.
 
 # %% jupyter={"source_hidden": true}
-def turn_onto_solution(P, Q):
+def turn_onto_solution(P, Q, steps=30):
     R = np.eye(3)
-    for _ in range(30):
+    for _ in range(steps):
         r = (P @ R.T - Q).ravel()
         J = np.stack([(np.cross(e, P) @ R.T).ravel() for e in np.eye(3)], 1)
         R = R @ Rotation.from_rotvec(-pinv(J) @ r).as_matrix()
@@ -811,8 +871,20 @@ def repaired_afterwards(P, Q):
     U, R = qr(lstsq(P, Q)[0].T)
     return U * np.sign(np.diag(R))
 
-assert grade(turn_onto_solution, turn_by_scipy, turn_cases)
-assert not grade(repaired_afterwards, turn_by_scipy, turn_cases)
+def backwards(P, Q):
+    return turn_onto_solution(Q, P)
+
+def a_single_step(P, Q):
+    return turn_onto_solution(P, Q, steps=1)
+
+def by_the_library(P, Q):
+    return Rotation.align_vectors(Q, P)[0].as_matrix()
+
+assert grade(turn_onto_solution, turn_by_scipy, **cases, **limits)
+assert not grade(repaired_afterwards, turn_by_scipy, **cases, **limits)
+assert not grade(backwards, turn_by_scipy, **cases, **limits)
+assert not grade(a_single_step, turn_by_scipy, **cases, **limits)
+assert not grade(by_the_library, turn_by_scipy, **cases, **limits)
 
 # %% [markdown]
 # ```{solution-end}
@@ -1131,9 +1203,9 @@ right.set(xlabel='w₁, mg/l', ylabel='w₂, 1/day', xlim=(90, 700),
 # the surface of the curves $\mathbf{f}(\mathbf{w})$ is nearly flat, and only the *coordinates* on it are bent. So look at
 # the contours of the loss before you print $\pm$.
 #
-# ```{exercise} ★★ One bad bottle in five
+# ```{exercise} ★★ Program: bad bottles
 # :label: nlls-huber
-# A fifth of the measurements are spoilt. Replace the squares by *Huber's* function, $\frac12 r^2$ for $|r| \le k$ and
+# Some measurements are spoilt. Replace the squares by *Huber's* function, $\frac12 r^2$ for $|r| \le k$ and
 # $k|r| - \frac12 k^2$ beyond, whose slope $\psi(r)$ is $r$, cut off at $\pm k$. Its minimum solves
 # $\sum_n \psi(r_n) \nabla r_n = \mathbf{0}$, which is $\sum_n \omega_n r_n \nabla r_n = \mathbf{0}$ with weights
 # $\omega_n = \psi(r_n) / r_n$. So repeat: weights from the residuals, one Gauss–Newton step for the weighted squares.
@@ -1142,34 +1214,53 @@ right.set(xlabel='w₁, mg/l', ylabel='w₂, 1/day', xlim=(90, 700),
 
 # %%
 def robust(x, y, k):
+    """The weights w1 and w2 with the least sum of Huber's function: (2,).
+
+    x: float array (N,), N >= 18 days from 0.5 to 10. y: float array (N,), near
+    a curve with w1 from 100 to 300 and w2 from 0.4 to 0.6, but for up to three
+    later ones that are too low by 30. k: float >= 1. Relative errors of 1e-5
+    do not matter. For k = 1000 it is ordinary least squares.
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
-def robust_by_scipy(x, y, k):
-    return least_squares(lambda w: w[0] * (1 - np.exp(-w[1] * x)) - y,
-                         [y.max(), 1 / x.mean()], loss='huber', f_scale=k,
-                         xtol=1e-14, ftol=1e-14, gtol=1e-14).x
+def robust_by_descent(x, y, k):
+    unit = np.array([y.max(), 1 / x.mean()])
 
-bad_rng = np.random.default_rng(5)
-robust_cases = []
-for k in (1.0, 2.0, 3.0):
-    taken = np.linspace(0.5, 10, 20)
-    seen = 200 * (1 - np.exp(-0.5 * taken)) + bad_rng.normal(0, 2, 20)
-    seen[bad_rng.choice(20, 4, replace=False)] -= 60
-    robust_cases.append((taken, seen, k))
-grade(robust, robust_by_scipy, robust_cases, rtol=1e-5)
+    def value_and_slope(v):
+        r, J = rise(v * unit, x) - y, rise_jacobian(v * unit, x)
+        value = np.where(abs(r) <= k, r**2 / 2, k * abs(r) - k**2 / 2).sum()
+        return value / k, np.clip(r, -k, k) @ J * unit / k
+
+    return minimize(value_and_slope, np.ones(2), jac=True, options={'gtol': 1e-9}).x * unit
+
+def spoilt(x):
+    def measured(seed):
+        rng = np.random.default_rng(seed)
+        w = np.array([rng.uniform(100, 300), rng.uniform(0.4, 0.6)])
+        y = rise(w, x) + rng.normal(0, 2, len(x))
+        y[rng.choice(np.arange(len(x) // 3, len(x)), rng.integers(0, 4), replace=False)] -= 30
+        return y
+    return seeds().map(measured)
+
+cases = dict(
+    x=integers(18, 24).map(lambda N: np.linspace(0.5, 10, N)), y=spoilt, k=on(1.0, 2.0, 5.0, 1000.0),
+)
+limits = dict(tries=8, atol=1e-6, rtol=1e-5)
+grade(robust, robust_by_descent, **cases, **limits)
 
 # %% [markdown]
 # ```{solution-start} nlls-huber
 # :class: dropdown
 # ```
 # Weighted squares are squares of $\sqrt{\omega_n}\, r_n$, with the Jacobian scaled in the same way. The method is called
-# *iteratively reweighted least squares*. The wrong answer multiplies by $\omega_n$ instead of its root.
+# *iteratively reweighted least squares*. It is tempting to multiply by $\omega_n$ instead of its root, as the first wrong
+# answer does. The second ignores $k$, and the third takes all measurements for good.
 
 # %% jupyter={"source_hidden": true}
 def reweighted(x, y, k, power):
     w = np.array([y.max(), 1 / x.mean()])
-    for _ in range(200):
+    for _ in range(100):
         r = rise(w, x) - y
         factor = np.minimum(1, k / abs(r)) ** power
         w = w - pinv(factor[:, None] * rise_jacobian(w, x)) @ (factor * r)
@@ -1181,8 +1272,66 @@ def robust_solution(x, y, k):
 def without_root(x, y, k):
     return reweighted(x, y, k, 1)
 
-assert grade(robust_solution, robust_by_scipy, robust_cases, rtol=1e-5)
-assert not grade(without_root, robust_by_scipy, robust_cases, rtol=1e-5)
+def always_one(x, y, k):
+    return reweighted(x, y, 1.0, 1 / 2)
+
+def all_good(x, y, k):
+    return reweighted(x, y, 1000.0, 1 / 2)
+
+assert grade(robust_solution, robust_by_descent, **cases, **limits)
+assert not grade(without_root, robust_by_descent, **cases, **limits)
+assert not grade(always_one, robust_by_descent, **cases, **limits)
+assert not grade(all_good, robust_by_descent, **cases, **limits)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
+# ```{exercise} ★★ Experiment: the next bottle
+# :label: nlls-next
+# You may measure a seventh bottle, on day 0, 1, 4 or 20, with the same noise. Which day makes the standard error of $w_1$
+# smallest, which that of $w_2$, and which day teaches nothing at all? Predict three days, then compute the standard errors
+# from {eq}`nlls-covariance` at the fit, $\sigma = 17$.
+# ```
+
+# %%
+def predicted_days():
+    """The best day for w1, the best day for w2, the useless one: a tuple."""
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def errors_with(*more):
+    J = rise_jacobian(best, np.append(days, more))
+    return 17 * np.sqrt(np.diag(inv(J.T @ J)))
+
+def is_measured(chosen):
+    tried = {day: errors_with(day) for day in (0, 1, 4, 20)}
+    if len(chosen) != 3 or not {*chosen} <= {*tried}:
+        raise ValueError('give three of the days 0, 1, 4 and 20')
+    useless = max(tried, key=lambda day: tried[day].sum())
+    if tuple(chosen) != (*(min(tried, key=lambda day: tried[day][j]) for j in (0, 1)), useless):
+        raise ValueError('other days are found; compute them and compare')
+    return True
+
+grade(lambda: is_measured(predicted_days()), lambda: True, [()])
+
+# %% [markdown]
+# ```{solution-start} nlls-next
+# :class: dropdown
+# ```
+# The total demand $w_1$ is the level at the end, so a late bottle tells most about it. The rate $w_2$ shows in how steeply the
+# curve begins, and a late bottle helps nearly as much, because it fixes the level. On day 0 the curve is 0 whatever the
+# weights are: its row of the Jacobian is zero. A measurement teaches something about a weight only where the curve depends
+# on it. It is tempting to fill the gap, on day 4, or to think that the earliest bottle is best for the rate.
+
+# %% jupyter={"source_hidden": true}
+assert grade(lambda: is_measured((20, 1, 0)), lambda: True, [()])
+assert not grade(lambda: is_measured((4, 1, 0)), lambda: True, [()])  # fills the gap
+assert not grade(lambda: is_measured((20, 0, 20)), lambda: True, [()])  # the earliest for the rate
+assert not grade(lambda: is_measured((20, 20, 0)), lambda: True, [()])  # the latest for both
+for more in ((), (0,), (1,), (4,), (20,)):
+    print('with day', more or '(none)', 'standard errors {:.2f} mg/l, {:.4f} per day'.format(*errors_with(*more)))
 
 # %% [markdown]
 # ```{solution-end}

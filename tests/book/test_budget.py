@@ -6,7 +6,7 @@ import yaml
 
 from nbutils.maintain import budget, notebooks
 
-OVER = yaml.safe_load(Path(__file__).with_name('over_budget.yml').read_text('utf-8'))
+OVER = yaml.safe_load(Path(__file__).with_name('over_budget.yml').read_text('utf-8')) or {}
 
 
 @pytest.mark.parametrize('path', notebooks.sources(), ids=notebooks.name)
