@@ -42,7 +42,7 @@ from math import comb
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
-from numpy.linalg import eigh, norm, pinv, solve
+from numpy.linalg import eigh, lstsq, norm, pinv, solve
 from scipy.optimize import brentq, minimize, minimize_scalar
 from scipy.stats import sem
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -229,14 +229,14 @@ def predicted_peaks():
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
 @cache
 def measured_peak(distinct, copies, noise):
-    def error(seed, n):
+    def error(seed, n):  # the true one, without the noise
         rng = np.random.default_rng(seed)
-        X = np.hstack([rng.normal(size=(n + 200, distinct))] * copies)
-        w = rng.normal(size=distinct * copies)
-        y = X @ w / norm(w) + noise * rng.normal(size=n + 200)
-        return ((X[n:] @ (pinv(X[:n]) @ y[:n]) - y[n:]) ** 2).mean()
+        X, w = rng.normal(size=(n, distinct)), rng.normal(size=distinct)
+        y = X @ w / norm(w) + noise * rng.normal(size=n)
+        found = lstsq(np.hstack([X] * copies), y)[0].reshape(copies, distinct).sum(axis=0)
+        return norm(found - w / norm(w))
 
-    return max(range(20, 61, 5), key=lambda n: np.median([error(seed, n) for seed in range(15)]))
+    return max(range(20, 61, 5), key=lambda n: np.median([error(seed, n) for seed in range(11)]))
 
 settings = {'A': (50, 1, 2.0), 'B': (30, 1, 0.5), 'C': (25, 2, 0.5)}
 
