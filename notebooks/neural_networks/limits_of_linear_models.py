@@ -18,7 +18,7 @@
 #
 # A lamp on a staircase has two switches, one at each end. It is on if exactly one of them is up. There are only four
 # cases, so you would expect a classifier to learn them at once. But logistic regression does not learn them: it answers
-# "fifty-fifty" in all four cases. Why does it fail, and what helps?
+# "fifty-fifty" in all four cases. Why can no linear model learn when this lamp is on, and what helps?
 #
 # - **You need** the [softmax](../classification/softmax.ipynb),
 #   [logistic regression](../classification/logistic_regression.ipynb) and
@@ -331,7 +331,7 @@ for low, high in ((10, 30), (40, 60), (80, 100)):
 # The share rises from each score to the next, but 20 points more are worth more than fifty times as much at the bottom
 # as at the top. A straight line gives the same gain everywhere. The same is plausible for incomes. Let $p(s)$ be the
 # probability that somebody with an income of $s$, in thousands of dollars a year, pays back. The first 50 should matter
-# more than 50 on top of 1000:
+# more than 50 on top of a much larger income:
 #
 # ```{math}
 # :label: dl.limits.loan-increment

@@ -50,3 +50,24 @@ theorem(
         'all $q$ classes are equally frequent': dict(X=PAIR[:2], labels=np.array([0, 0]), W=np.zeros((2, 2)), b=np.array([1., 0])),
     },
 )
+
+
+def hinges_err(f, m):
+    """The largest error on [0, 1] of the broken line through f at m + 1 places."""
+    x, t = np.linspace(0, 1, 20_001), np.linspace(0, 1, m + 1)
+    return abs(np.interp(x, t, f(t)) - f(x)).max()
+
+
+theorem(  # M is the largest second derivative away from a kink
+    'thm-hidden-hinges', lambda f, M, m: bool(hinges_err(f, m) <= M / (8 * m**2) + 1e-12),
+    f=[np.sin], M=[1.0], m=[1, 4, 16],
+    without={'be twice continuously differentiable': dict(f=lambda x: abs(x - 1 / 3), M=0.0, m=4)},
+)
+theorem(  # with enough hinges in one dimension; a jump stays, and so does a pole at an end that is left out
+    'thm-hidden-universal', lambda f: bool(hinges_err(f, 4000) < 0.01),
+    f=[np.sin, np.sqrt, lambda x: abs(x - 1 / 3)],
+    without={
+        'be a continuous function': dict(f=lambda x: np.floor(2 * x + 0.5) / 2),
+        'on a closed box': dict(f=lambda x: 1 / np.maximum(x, 1e-9)),
+    },
+)
