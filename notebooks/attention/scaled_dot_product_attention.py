@@ -1229,6 +1229,26 @@ verify(
     done=[True, False],
 )
 
+# %% tags=["checks"]
+def nearest_one_by_one(query, keys, cards):
+    nearest = [((k - q) ** 2).sum(1).argmin() for q, k in zip(query, keys)]
+    return torch.stack([card[i][None] for card, i in zip(cards, nearest)])
+
+def takes_nearest(seed, reference):
+    query, keys, cards, _ = rounds(test, 20, torch.Generator().manual_seed(seed))
+    return close(reference(query, keys, cards), nearest_one_by_one(query, keys, cards))
+
+def largest_product(query, keys, cards):
+    found = (query @ keys.mT).argmax(-1)
+    return cards[torch.arange(len(cards))[:, None], found]
+
+verify(
+    'the stronger reference takes the card of the nearest image',
+    lambda seed: takes_nearest(seed, nearest_pixels),
+    slip=('takes the largest inner product for the smallest distance', lambda seed: takes_nearest(seed, largest_product)),
+    seed=seeds(), tries=20,
+)
+
 # %% [markdown]
 # ## Summary
 #

@@ -139,9 +139,9 @@ def optimum(X, y):  # in the ball of radius 1
 best = optimum(X, y)
 fig, axes = panels(2, height=2.9, sharey=True)
 u, v = np.meshgrid(np.linspace(-1.3, 2.1, 120), np.linspace(-1.3, 1.5, 120))
-loss = ((X @ np.stack([u, v]).reshape(2, -1) - y[:, None]) ** 2).mean(0) / 2
+heights = ((X @ np.stack([u, v]).reshape(2, -1) - y[:, None]) ** 2).mean(0) / 2
 for ax in axes:
-    ax.contour(u, v, loss.reshape(u.shape), 14, colors=GREY, linewidths=0.5)
+    ax.contour(u, v, heights.reshape(u.shape), 14, colors=GREY, linewidths=0.5)
     ax.add_patch(plt.Circle((0, 0), 1, color='C0', alpha=0.25, lw=0))
     ax.set(aspect='equal', xlabel='w₁')
 axes[0].plot(*paths['plain'].T, 'o-', ms=3, lw=1.2, color='C4')
@@ -566,6 +566,28 @@ verify('the loss falls at least as fast as 1/t',
        slip=('promises a gap that falls as 1/t²',
              lambda seed: keeps_bound(seed, 2)),
        seed=seeds(), tries=12)
+
+# %% tags=["checks"]
+def is_slope(w, gradient):  # central differences of a parabola are exact
+    there = [(loss(w + e) - loss(w - e)) / 2 for e in np.eye(2)]
+    return close(loss(w), norm(X @ w - y)**2 / 40) and close(gradient(w), there)
+
+verify('the gradient is that of half the mean square of 20 residuals',
+       lambda w: is_slope(w, full_gradient),
+       slip=('adds up the examples in place of averaging',
+             lambda w: is_slope(w, lambda w: X.T @ (X @ w - y))),
+       w=vectors(2, -2, 2), tries=50)
+
+def loss_after(T):
+    return loss(projected_gd(full_gradient, to_ball, start, 0.3, T)[-1])
+
+def projected_minimum():
+    return loss(to_ball(np.linalg.lstsq(X, y)[0]))
+
+verify('twelve steps end lower than the free minimum, projected',
+       lambda T: loss_after(T) < projected_minimum(),
+       slip=('says so of the start', lambda T: loss_after(0 * T) < projected_minimum()),
+       T=[12, 40])
 
 # %% [markdown]
 # ## Lagrange multipliers and the KKT conditions: the price of a constraint

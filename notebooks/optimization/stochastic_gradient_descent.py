@@ -1109,6 +1109,21 @@ verify('with steps 1/(mu t) the error is at most 2 G²/(mu² t)',
              lambda c, T: scaled_steps(c, 0.25, 1, T) <= 8 / (T + 1)),
        c=vectors(4, -1, 1), T=[3, 30, 300], tries=30)
 
+# L_n(w) = |w - u_n|, u_n uniform on [-1, 1]: the mean slope at w is w, so that
+# mu = 1, and every slope is 1 or -1, so that G = 1. The start is the minimum.
+# The fourth step is the first one that can leave the interval.
+def absolute_errors(T):  # E w² after T steps of 1/t, over all 2^T walks
+    w, p = np.zeros(1), np.ones(1)
+    for t in range(1, T + 1):
+        p = np.concatenate([p * (1 + w) / 2, p * (1 - w) / 2])
+        w = np.concatenate([w - 1 / t, w + 1 / t])
+    return p @ w**2
+
+verify('absolute errors keep to 2 G²/(mu² t), and attain it after one step',
+       lambda T: absolute_errors(T) <= 2 / (T + 1) + 1e-12,
+       slip=('loses the 2', lambda T: absolute_errors(T) <= 1 / (T + 1) + 1e-12),
+       T=[1, 2, 3])
+
 def slope_is(c, want):  # of log V against log t, late
     V = variances(c)
     return abs(np.log(V[3999] / V[999]) / np.log(4) - want) < 0.01

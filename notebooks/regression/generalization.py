@@ -479,6 +479,19 @@ holds('ml.ms.gap.claim', lambda **case: kept(**case, power=1),
       slip=('takes the root of the range of losses', lambda **case: kept(**case, power=1 / 2)),
       N=integers(1, 200), p=scalars(0.05, 0.95), delta=[0.9, 0.5, 0.01, 1e-6], a=scalars(-3, 3), width=[0.5, 1, 4])
 
+# %% tags=["checks"]
+def answers(seed, n, power):  # by lstsq, and by distances one by one
+    x, y = draw(np.random.default_rng(seed), n)
+    q = np.linspace(-2, 2, 7)
+    slope = lstsq(x[:, None], y, rcond=None)[0]
+    near = [min(range(n), key=lambda i: (q_i - x[i]) ** power) for q_i in q]
+    return close(line(x, y)(q), slope * q) and close(memorizer(x, y)(q), y[near])
+
+verify('the line is that of least squares, the memorizer answers with the nearest label',
+       lambda seed, n: answers(seed, n, 2),
+       slip=('forgets to square the distance', lambda seed, n: answers(seed, n, 1)),
+       seed=seeds(), n=integers(1, 30), tries=50)
+
 # %% [markdown]
 # ## Why the training error of a fitted model is too low
 #
@@ -1355,6 +1368,24 @@ def varies(measure):  # five standard errors of a spread from 40 values
 
 verify('test errors of 40 divisions scatter as their standard error says', lambda: varies(test_mse),
        slip=('scores the fit to everybody on everybody', lambda: varies(one_number)))
+
+# %% tags=["checks"]
+def ten_and_a_bias(seed, n, R=2000):  # Gaussian features, noise 1, all true weights 0
+    rng = np.random.default_rng(seed)
+    A, e = rng.normal(size=(R, n, 11)), rng.normal(size=(R, n, 1))
+    A[:, :, 0] = 1
+    w = np.linalg.solve(A.mT @ A, A.mT @ e)
+    return np.array([((e - A @ w) ** 2).mean((1, 2)), 1 + (w**2).sum((1, 2))])
+
+def keeps_law(seed, n, errors):
+    seen = ten_and_a_bias(seed, n)
+    return (abs(seen.mean(1) - errors) < 5 * seen.std(1) / np.sqrt(2000)).all()
+
+verify('with a bias and ten Gaussian features the mean errors follow the law',
+       lambda seed, n: keeps_law(seed, n, law(n) / noise),
+       slip=('forgets the bias',
+             lambda seed, n: keeps_law(seed, n, exact(n, 10, 1))),
+       seed=[0, 1, 2], n=[20, 50])
 
 # %% [markdown]
 # ## Summary

@@ -1168,6 +1168,34 @@ verify(
     fit=[1],
 )
 
+# %% tags=["checks"]
+def by_pairs(x, labels):  # a line of least absolute residuals passes through two of the points
+    i, j = np.triu_indices(len(x), 1)
+    w = (labels[j] - labels[i]) / (x[j] - x[i])
+    b = labels[i] - w * x[i]
+    best = abs(labels - np.outer(w, x) - b[:, None]).sum(1).argmin()
+    return w[best], b[best]
+
+def two_routes(name, absolute):
+    labels = {'good': good, 'bad': bad}[name]
+    found = lines(labels)
+    return (close(found['squares'], np.polyfit(x, labels, 1))
+            and close(found['absolute values'], absolute(x, labels)))
+
+verify(
+    'the lines are those of polyfit and of the best pair of points',
+    lambda name: two_routes(name, by_pairs),
+    slip=('takes squares for both', lambda name: two_routes(name, lambda x, labels: np.polyfit(x, labels, 1))),
+    name=['good', 'bad'],
+)
+verify(
+    'one bad label turns the line of squares, and the other keeps its slope within a tenth',
+    lambda kind: lines(good)['squares'][0] > 0 > lines(bad)['squares'][0]
+    and abs(lines(bad)[kind][0] / lines(good)[kind][0] - 1) < 0.1,
+    slip=('says so of the line of squares', lambda kind: abs(lines(bad)['squares'][0] / lines(good)[kind][0] - 1) < 0.1),
+    kind=['absolute values'],
+)
+
 # %% [markdown]
 # ## Summary
 #

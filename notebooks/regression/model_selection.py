@@ -45,6 +45,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import binom, kstwo, norm
+from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import RidgeClassifier
 from sklearn.model_selection import GridSearchCV, PredefinedSplit
 
@@ -488,6 +489,17 @@ holds('ml.ms.k-errors.infinite',
       slip=('takes a function that errs on the test examples alone',
             lambda seed, N, delta: bounded(seed, N, delta, worst_function)),
       seed=[0, 1, 2], N=[20, 200], delta=[0.3, 0.05], tries=12)
+
+# %% tags=["checks"]
+def is_least(N, eps, K, delta):
+    return tail_bound(N, K, eps) <= delta < tail_bound(N - 1, K, eps)
+
+verify('enough test examples: with one less the bound exceeds δ',
+       lambda **case: is_least(enough(**case), **case),
+       slip=('rounds down',
+             lambda **case: is_least(enough(**case) - 1, **case)),
+       eps=scalars(0.005, 0.3), K=integers(1, 10**6),
+       delta=scalars(0.001, 0.9))
 
 # %% [markdown]
 # ## Choosing by the test error: the score of the winner is too low
@@ -1148,6 +1160,19 @@ assert (deviation < eps).all() and (excess < 2 * eps).all()
 errors = [error(ridge_classifier(data.x[train], data.y[train], alpha), test) for alpha in prices]
 assert close(1 - search.cv_results_['mean_test_score'], errors)
 assert prices[np.argmin(errors)] == search.best_params_['alpha']
+
+# %% tags=["checks"]
+def by_sklearn(seed, part):  # the commonest label; alpha = 1, by default
+    train, judge = (deal(seed)[i] for i in (0, part))
+    found = [model.fit(data.x[train], data.y[train])
+             for model in (DummyClassifier(), RidgeClassifier())]
+    return [1 - f.score(data.x[judge], data.y[judge]) for f in found]
+
+verify('the two references are those of scikit-learn, on the fresh digits',
+       lambda seed: close(references(seed), by_sklearn(seed, 2)),
+       slip=('judges on the digits of training',
+             lambda seed: close(references(seed), by_sklearn(seed, 0))),
+       seed=[0, 1, 2, 3])
 
 # %% [markdown]
 # ## Summary

@@ -7,7 +7,7 @@ import yaml
 from nbutils.maintain import seals
 
 LISTED = yaml.safe_load(Path(__file__).with_name('uncalled.yml').read_text('utf-8'))
-TO_DO = 19  # how many functions nobody has checked yet; this may only shrink
+TO_DO = 10  # how many functions nobody has checked yet; this may only shrink
 
 
 def test_functions_in_view_are_called_by_checks():
