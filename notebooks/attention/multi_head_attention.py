@@ -16,8 +16,9 @@
 # # Multi-head attention
 #
 # *Anna saw Ben.* To understand the word *saw*, you need two things: who saw, and who was seen. Attention gives a word one
-# weighted mean of what the other words offer. If *saw* gives both persons the same weight, Anna and Ben arrive mixed, and *Ben
-# saw Anna* gives the same mean. How can a word look at two places at once and keep apart what it finds there?
+# weighted mean of what the other words offer. If *saw* gives both persons the same weight, it receives a mixture of Anna and
+# Ben. From *Ben saw Anna* it receives the same mixture. How can a word look at two places at once and keep apart what it finds
+# there?
 #
 # - **You need** [scaled dot-product attention](scaled_dot_product_attention.ipynb),
 #   [matrix products](../linear_algebra/matrix_multiplication.ipynb) and, for the experiment,
@@ -73,8 +74,8 @@ def attend(Q, K, V, keep=None):
     return A @ V, A
 
 # %% [markdown]
-# Our sentence has three tokens, each a row of four numbers. The first two say *who* it is: $(3, 1)$ is Anna and $(1, 2)$ is
-# Ben. The third is 1 for a verb, and the fourth is the place, before or after the verb.
+# Our sentence has three tokens, each a row of four numbers. The first two numbers name a person: $(3, 1)$ is Anna and $(1, 2)$
+# is Ben. The third number is 1 for a verb. The fourth is the place: −1 before the verb and 1 after it.
 
 # %%
 def sentence(first, second):
@@ -83,8 +84,8 @@ anna, ben = (3, 1), (1, 2)
 who, verb, place = torch.eye(4).split([2, 1, 1], 1)   # (4, 2), (4, 1), (4, 1)
 
 # %% [markdown]
-# First, one attention. The query of *saw* is 10, and the others are 0. The keys are 0, −1, 0, so *saw* scores 0 for a
-# person and −10 for itself. The other queries give all tokens the same weight. The values are the first two numbers.
+# We begin with one attention. Its values are the first two numbers of each token. The query of *saw* is 10, and the key of
+# *saw* is −1. All other queries and keys are 0. So *saw* scores −10 for itself and 0 for each person:
 
 # %%
 for X in sentence(anna, ben), sentence(ben, anna):
@@ -93,7 +94,8 @@ for X in sentence(anna, ben), sentence(ben, anna):
 
 # %% [markdown]
 # Both sentences give *saw* the same mean, so nobody can tell who saw whom. Unequal weights would tell these two sentences
-# apart, but each person would still arrive mixed with the other. Now we take two attentions. The first looks at what stands before the verb, the second at what stands after:
+# apart, but *saw* would still receive a mixture of two persons. So we take two attentions. The first looks at what stands
+# before the verb, and the second looks at what stands after it:
 
 # %%
 W_Q = torch.stack([10 * verb, 10 * verb])    # (2, 4, 1)
@@ -105,7 +107,7 @@ for X in sentence(anna, ben), sentence(ben, anna):
     print('     receives', torch.cat([*heads], -1)[1])
 
 # %% [markdown]
-# Now *saw* receives four numbers: first who saw, then who was seen. Each of the two attentions is a **head**.
+# Now *saw* receives four numbers: first who saw, then who was seen. Each attention is a **head**.
 
 # %% mystnb={"image": {"alt": "Grids of cells from left to right: X with 3 rows and 4 columns; two branches, head 1 above and head 2 below, each a 3 by 3 map of weights times a 3 by 2 grid of values, giving a 3 by 2 grid; both joined to a 3 by 4 grid, times a 4 by 4 identity, giving the 3 by 4 result. In the row of saw, head 1 has its whole weight on the first token and head 2 on the last."}} tags=["hide-input"]
 def draw_grid(ax, left, middle, numbers, name, shape):
@@ -147,21 +149,22 @@ ax.set(xlim=(-2.6, 37.2), ylim=(-6.6, 7), aspect='equal')
 ax.axis('off');
 
 # %% [markdown] tags=["caption"]
-# Two heads with the $T = 3$ tokens of *Anna saw Ben*; blue is positive, orange negative. Each head has its own map of
-# weights and a result of width $\tilde{d}_v = 2$. Concat joins the $h = 2$ results, and one more matrix multiplies them.
+# From left to right: the $T = 3$ tokens of $d_k = 4$ numbers, the weights of each head times its values of $\tilde d_v = 2$
+# numbers, both results side by side, and one more matrix. Blue is positive, orange negative.
 
 # %% [markdown]
 # ### The formula and its code
 #
-# In general there are $h$ heads. A query or key has length $d_k$, and a value has length $d_v$. For each head, three learned
-# matrices shorten queries and keys to $\tilde d_k$ numbers and values to $\tilde d_v$. Then attention runs:
+# In general there are $h$ heads. A query or key has length $d_k$, and a value has length $d_v$. Each head has three learned
+# matrices. They shorten queries and keys to $\tilde d_k$ numbers, and values to $\tilde d_v$ numbers. Then attention runs:
 #
 # ```{math}
 # :label: la.mha.head
 # \mathrm{head}_i = \mathrm{Attention}(\mathbf{Q}\mathbf{W}_i^Q,\ \mathbf{K}\mathbf{W}_i^K,\ \mathbf{V}\mathbf{W}_i^V), \qquad i = 1, \dots, h.
 # ```
 #
-# **Multi-head attention** sets the heads side by side and multiplies them by one more learned matrix:
+# **Multi-head attention** sets the results of the heads side by side, which is called Concat, and multiplies them by one more
+# learned matrix:
 #
 # ```{math}
 # :label: la.mha.multihead
@@ -178,10 +181,11 @@ print(multi_head(X, X, X, W_Q, W_K, W_V, W_O=torch.eye(4)))
 
 # %% [markdown]
 # (ml.tf.multihead.parallel)=
-# The second row belongs to *saw*. There is no loop over the heads. `Q` has shape $(n, d_k)$ and `W_Q` has shape
-# $(h, d_k, \tilde d_k)$, so `Q @ W_Q` makes the queries of all heads at once, and `attend` runs the heads in parallel.
+# The second row of the output belongs to *saw*. There is no loop over the heads. For $n$ queries, `Q` has shape $(n, d_k)$ and
+# `W_Q` has shape $(h, d_k, \tilde d_k)$. So `Q @ W_Q` makes the queries of all heads at once, and `attend` runs the heads in
+# parallel.
 #
-# The shapes of the matrices follow:
+# The learned matrices have these shapes, where $d_o$ is the length of a result:
 #
 # ```{math}
 # :label: la.mha.weight-shapes
@@ -192,13 +196,11 @@ print(multi_head(X, X, X, W_Q, W_K, W_V, W_O=torch.eye(4)))
 #
 # (la.mha.quote-output-dims)=
 # Each head yields rows of length $\tilde d_v$, the concatenation has rows of length $h\tilde d_v$, and the result has rows
-# of length $d_o$. In {cite}`vaswani2017attention`, where the layer comes from, $d_k$ and $d_v$ are the sizes *inside* a
-# head, written here with a tilde.
+# of length $d_o$. In the original paper {cite}`vaswani2017attention`, $d_k$ and $d_v$ are the sizes that have a tilde here.
 #
 # (la.mha.subspaces)=
-# So the layer attends to several places at once. The heads keep apart what they find, and $\mathbf{W}^O$ decides how it is
-# combined. Each head chooses by its own $\mathbf{W}_i^V$
-# what it takes from a token.
+# So the layer attends to several places at once. Each head chooses by its own $\mathbf{W}_i^V$ what it takes from a token.
+# The heads keep apart what they find, and $\mathbf{W}^O$ decides how it is combined.
 #
 # ### Self-attention, and what a head is
 #
@@ -220,9 +222,9 @@ print(multi_head(X, X, X, W_Q, W_K, W_V, W_O=torch.eye(4)))
 # \mathrm{Concat}(\mathrm{head}_1, \dots, \mathrm{head}_h)\, \mathbf{W}^O = \sum_{i=1}^{h} \mathrm{head}_i\, \mathbf{W}_i^O .
 # ```
 #
-# So each head adds its own contribution, in which its four matrices occur as two products:
-# $\mathbf{W}_i^Q(\mathbf{W}_i^K)^\top$ decides where it looks, and $\mathbf{W}_i^V\mathbf{W}_i^O$ decides what it brings
-# {cite}`elhage2021mathematical`.
+# So each head adds its own contribution to the result. Its four matrices occur there as two products. The product
+# $\mathbf{W}_i^Q(\mathbf{W}_i^K)^\top$ decides where the head looks, and the product $\mathbf{W}_i^V\mathbf{W}_i^O$ decides
+# what it brings {cite}`elhage2021mathematical`. In our example $\mathbf{W}^O$ is the identity, and its blocks have two rows:
 
 # %%
 blocks = torch.eye(4).split(2)                     # two blocks (2, 4) of W_O
@@ -232,7 +234,8 @@ for head, block in zip(heads, blocks):
 # %% [markdown]
 # ### The order of the tokens
 #
-# Why did each token carry its place? Because the layer sees a set of tokens and not a sequence:
+# Why did each token carry its place? Because the layer itself does not know the order of the tokens. If all tokens change
+# places, their results move with them. If only keys and values change places, nothing changes:
 #
 # ```{prf:theorem} Permutation equivariance
 # :label: thm-mha-equivariance
@@ -256,7 +259,8 @@ for head, block in zip(heads, blocks):
 # causal mask that stays in place when the tokens move breaks the symmetry.
 # ```
 #
-# We set the places to zero. Now all keys are zero, so each head gives all three tokens, *saw* itself too, the weight ⅓:
+# If we set the places to zero, all keys are zero, and each head gives each token the weight ⅓. For *saw* the two sentences
+# become the same:
 
 # %%
 for X in sentence(anna, ben), sentence(ben, anna):
@@ -506,8 +510,9 @@ verify(
 # %% [markdown]
 # ## The layer in PyTorch: reshape, permute and nn.MultiheadAttention
 #
-# In practice one linear layer makes the queries, keys and values of all heads, and its axes are moved until one batched
-# product serves them all. Let $E$ be the embedding dimension, and $d = E/h$ the width of one of the $h$ heads.
+# In practice one linear layer makes the queries, keys and values of all heads at once. Then the axes of its result are moved,
+# so that one batched product serves all heads. Let there be $B$ sequences of $T$ tokens of $D$ numbers. Let $E$ be the
+# embedding dimension, and $d = E/h$ the width of one of the $h$ heads.
 
 # %%
 class MultiHead(nn.Module):
@@ -544,14 +549,14 @@ for name, tensor in steps.items():
     print(f'{name:12}', tuple(tensor.shape))
 
 # %% [markdown]
-# Each step can go wrong *silently*, with the right shape and the wrong numbers. We follow the numbers:
+# A wrong step may give the right shape and wrong numbers, without an error. So we follow the numbers.
 #
 # (la.mha.pseudocode.qkv-shape)=
 # **Project.** The linear layer treats each token alone. It makes $3E$ numbers from the $D$ numbers of a token.
 #
 # (la.mha.pseudocode.reshape)=
-# **Cut.** `reshape` keeps the order of the numbers in memory. We count from zero. Head $i$ gets the numbers from
-# $3d\,i$ to $3d\,(i + 1) - 1$ of `flat`. This needs a width that $h$ divides:
+# **Cut.** `reshape` keeps the order of the numbers in memory. Counted from zero, head $i$ gets the numbers from
+# $3d\,i$ to $3d\,(i + 1) - 1$ of `flat`. This needs a width $E$ that $h$ divides:
 #
 # ```{math}
 # :label: la.mha.pseudocode.head-dim
@@ -559,15 +564,15 @@ for name, tensor in steps.items():
 # ```
 #
 # (la.mha.pseudocode.permute)=
-# **Permute.** `permute` moves the axis of the heads before that of the tokens, because a product of matrices uses the last two
-# axes.
+# **Permute.** `permute` moves the axis of the heads before the axis of the tokens. A batched product uses the last two
+# axes as matrices, and these are now tokens and numbers.
 #
 # (la.mha.pseudocode.chunk)=
 # **Chunk.** `chunk` splits the last axis *inside each head*: the first $d$ numbers are the query, then come the key and the
 # value.
 #
 # (la.mha.pseudocode.permute-back)=
-# **And back.** After the attention, `permute` brings token and head into their old order.
+# **And back.** After the attention, `permute` puts the axes of heads and tokens back into their old order.
 #
 # (la.mha.pseudocode.reshape-back)=
 # Then the last two axes are merged, as in Concat.
@@ -578,7 +583,7 @@ for name, tensor in steps.items():
 # ```{admonition} A tempting mistake
 # :class: tip
 # Why not reshape straight to $(B, h, T, 3d)$? The shape is right. But the numbers are dealt out in the order in which they
-# lie in memory, so the first head receives *all* numbers of the first tokens, in place of *its* numbers of all tokens.
+# lie in memory. So the first head receives *all* numbers of the first tokens. It should receive *its* numbers of all tokens.
 # ```
 
 # %% mystnb={"image": {"alt": "Two grids of 6 tokens by 18 numbers coloured by head, three heads. With reshape and permute each head owns a block of six columns. With one reshape each head owns two whole rows."}} tags=["hide-input"]
@@ -603,8 +608,8 @@ for ax, grid in zip(axes, (right, wrong)):
 # %% [markdown]
 # ### The same numbers as nn.MultiheadAttention
 #
-# PyTorch has this layer, but its rows of parameters have another order. Ours come head by head. PyTorch has those of all
-# queries first, then all keys, then all values.
+# PyTorch has this layer, but the rows of its weight matrix stand in another order. Our rows stand head by head. PyTorch's rows
+# are first those of all queries, then of all keys, then of all values.
 
 # %% mystnb={"image": {"alt": "Two strips of nine blocks. Ours: q1 k1 v1 q2 k2 v2 q3 k3 v3. PyTorch: q1 q2 q3 k1 k2 k3 v1 v2 v3."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 1.3))
@@ -618,8 +623,8 @@ ax.set(yticks=[0, 1], yticklabels=['ours', 'PyTorch'], ylim=(1.5, -0.5), xticks=
 ax.spines[:].set_visible(False);
 
 # %% [markdown] tags=["caption"]
-# The same rows of weights in two orders, for three heads. A weight that is copied from one to the other without reordering
-# gives another layer, and no error.
+# The rows of the weight matrix in the two orders, for three heads. For example, $q_1$ are the rows that make the queries of
+# head 1. If they are copied without reordering, the layer computes something else, without an error message.
 
 # %%
 def from_torch(rows, h):  # (3E, ...) in PyTorch's order -> in ours
@@ -641,28 +646,32 @@ print('weights equal:', torch.allclose(weights, their_weights, atol=1e-6))
 
 # %% [markdown]
 # PyTorch's layer takes queries, keys and values as three arguments, because in **cross-attention** the keys and values come
-# from another sequence. By default it returns the mean of the weights over the heads. `need_weights=False` saves
-# their memory.
+# from another sequence. By default it also returns the weights, as a mean over the heads. `need_weights=False` saves their
+# memory.
 #
 # ### Masks: True means hidden or visible
 #
 # (la.mha.pseudocode.sdp)=
-# In `attend`, as in `F.scaled_dot_product_attention`, `True` means *may be looked at*, and a mask of shape $(T, T)$ serves
-# all sequences and heads. A mask for each sequence needs the shape $(B, 1, T, T)$ or $(B, 1, 1, T)$, like
-# `real[:, None, None]` below. In $(B, T, T)$ the first axis stands where the
-# heads are expected: this is an error, or, if $B = h$, a wrong mask without an error. In `nn.MultiheadAttention`, `True`
-# means *hidden*, and a padding mask of shape $(B, T)$ is an argument of its own.
+# In `attend`, as in `F.scaled_dot_product_attention`, `True` means *may be looked at*. In `nn.MultiheadAttention`, `True`
+# means *hidden*. So a mask for one has to be inverted for the other:
 
 # %%
-past = torch.ones(5, 5, dtype=bool).tril()                # (T, T)
-real = torch.arange(5) < torch.tensor([[5], [3]])         # (B, T)
+past = torch.ones(5, 5, dtype=bool).tril()                # (T, T) causal
+real = torch.arange(5) < torch.tensor([[5], [3]])         # (B, T) no padding
 got, _ = ours(x, past & real[:, None, None])              # (B, 1, T, T)
 want, _ = theirs(x, x, x, attn_mask=~past, key_padding_mask=~real)
 print('equal:', torch.allclose(got, want, atol=1e-6))
 
 # %% [markdown]
-# What does PyTorch return if *all* tokens of a sequence are hidden? The softmax is then
-# zero divided by zero. The answer depends on how you ask:
+# ```{admonition} Shapes of masks
+# :class: dropdown
+# A mask of shape $(T, T)$ serves all sequences and heads. A mask that differs from sequence to sequence needs an axis of length
+# one for the heads, as in $(B, 1, T, T)$, or in $(B, 1, 1, T)$ if all queries share it. Without this axis, PyTorch takes the
+# first axis of $(B, T, T)$ for the heads. Usually this is an error. If $B = h$, it is a wrong mask without an error message.
+# `nn.MultiheadAttention` takes the padding mask as an argument of its own, of shape $(B, T)$.
+# ```
+#
+# If *all* tokens of a sequence are hidden, the softmax divides zero by zero:
 
 # %%
 empty = torch.tensor([[False] * 5, [True] * 5])           # the second sequence
@@ -678,14 +687,12 @@ with torch.no_grad():
     print('eval and no_grad, without weights:', entry(need_weights=False))
 
 # %% [markdown]
-# Only one of the three calls avoids the division of zero by zero: it returns the bias of `out_proj`, which starts at zero. A layer that trained without trouble can return `nan` when it is used. So if a
-# batch may hold an empty sequence, decide yourself what it gets.
+# A layer that trained without trouble can return `nan` when it is used. So decide yourself what an empty sequence gets.
 #
 # ```{exercise} ★★ Program: weights for PyTorch
 # :label: mha-convert
 #
-# Write `to_torch(rows, h)`, the opposite of `from_torch`: given the rows of our `qkv_proj.weight`, or of its bias, return
-# them in PyTorch's order.
+# Write `to_torch(rows, h)`, the opposite of `from_torch`.
 # ```
 
 # %%
@@ -746,8 +753,8 @@ assert not grade(sorted_rows, by_numbers, **conversions)
 # :label: mha-mask
 #
 # When text is generated in batches, sequences are padded on the *left*, so that they all end at the same position. Write
-# `keep_mask(lengths, T)`, a Boolean tensor of shape $(B, 1, T, T)$. It is `True` where query $i$ of sequence $b$ may look at
-# key $j$: where $j \le i$ and $j$ is among the last `lengths[b]` positions. `lengths` is a tensor of $B$ integers from 0 to $T$.
+# `keep_mask(lengths, T)`. It is `True` where query $i$ of sequence $b$ may look at key $j$: where $j \le i$ and $j$ is among the
+# last `lengths[b]` positions.
 # ```
 
 # %%
@@ -926,9 +933,9 @@ verify(
 #
 # ### More heads cost no parameters, but they get narrow
 #
-# Let queries, keys, values and results have the length $E$, and let each head have the width $E/h$. In the number of
-# parameters $h$ cancels: there are $4E^2$ entries of matrices and $4E$ biases. The multiplications do not change,
-# either: $4TE^2$ for the four projections and $2T^2E$ for the scores and the means.
+# Let queries, keys, values and results have the length $E$, and let each head have the width $E/h$. Then the number of
+# parameters does not depend on $h$: there are $4E^2$ entries of matrices and $4E$ biases. Neither does the number of
+# multiplications: $4TE^2$ for the four projections and $2T^2E$ for the scores and the means.
 
 # %%
 E, T = 64, 128
@@ -945,10 +952,10 @@ for h in (1, 4, 16, 64):
     print(f'{h:5} {parameters:11} {multiplications:16} {A.numel():8} {rank:6}')
 
 # %% [markdown]
-# Two things do change. There are $hT^2$ attention weights, which cost time and memory.
+# Two things do change with $h$. First, there are $hT^2$ attention weights, which cost time and memory.
 #
 # (la.mha.quote-projected-dims)=
-# And each head gets narrower. The scores of a head multiply $\tilde d_k$ columns by $\tilde d_k$ rows, so their rank is at
+# Second, each head gets narrower. The scores of a head multiply $\tilde d_k$ columns by $\tilde d_k$ rows, so their rank is at
 # most $\tilde d_k$, however large $d_k$ is. This is the **low-rank bottleneck** {cite}`bhojanapalli2020lowrank`.
 #
 # ```{exercise} ★★ Pencil: the favourites of a head of width one
@@ -1024,8 +1031,28 @@ assert not grade(what_is_found(one_query_repeated), every_key, **numbers_of_keys
 #
 # ### How many heads does a task need?
 #
-# Suppose that a token needs $r$ numbers, each from another place. A head has one row of weights. If it is to serve two needs,
-# it has to divide its weight between two places, and what one need gains, the other loses.
+# Suppose that a token needs several numbers, each from another place. A head that is to serve two needs has to divide its
+# weight between two places.
+#
+# For example, take $n = 4$ tokens of $D = 3$ random numbers and $r = 3$ needs: the first number of the first token, the second
+# number of the second token and the third number of the third token. We draw weights for $h$ heads and estimate the needs
+# from what the heads bring, by the best linear functions. We print the sum of the three mean squared errors, and a bound:
+
+# %%
+g = torch.Generator().manual_seed(2)
+tokens = torch.randn(20000, 4, 3, generator=g)                # N, n, r
+wanted = tokens[:, range(3), range(3)]                        # (N, 3)
+rows = {}
+for h in (1, 2, 3):
+    alpha = (4 * torch.randn(h, 4, generator=g)).softmax(-1)  # (h, 4)
+    means = (alpha @ tokens).flatten(1)                       # (N, 3h)
+    best = means @ torch.linalg.lstsq(means, wanted).solution
+    error = (best - wanted).square().mean(0).sum()
+    rows[h] = alpha
+    print(f'heads: {h}, error {error:.2f}, at least {3 - h}')
+
+# %% [markdown]
+# With $h$ heads an error of at least $3 - h$ is left. The theorem says so in general. In the example, $j_t = t$.
 #
 # ````{prf:theorem} At most as many needs as heads
 # :label: thm-mha-needs
@@ -1033,8 +1060,8 @@ assert not grade(what_is_found(one_query_repeated), every_key, **numbers_of_keys
 # Let $\mathbf{x}_1, \dots, \mathbf{x}_n \in \mathbb{R}^D$ be random tokens, all of whose $nD$ entries are
 # uncorrelated with mean zero and variance one. Need $t$ is entry $t$ of token $j_t$, for $t = 1, \dots, r$ with $r \le D$
 # and distinct places $j_1, \dots, j_r$. Each of $h$ heads gives a mean
-# $\mathbf{z}^{(s)} = \sum_j \alpha^{(s)}_j \mathbf{x}_j$ with fixed weights. If the needs are estimated by linear functions
-# of $\mathbf{z}^{(1)}, \dots, \mathbf{z}^{(h)}$, with or without a constant, then the $r$ expected squared errors
+# $\mathbf{z}^{(s)} = \sum_j \alpha^{(s)}_j \mathbf{x}_j$ of the tokens, with fixed weights, for $s = 1, \dots, h$. If
+# the needs are estimated by linear functions of $\mathbf{z}^{(1)}, \dots, \mathbf{z}^{(h)}$, with or without a constant, then the $r$ expected squared errors
 # add up to at least $r - h$.
 # ````
 #
@@ -1055,28 +1082,19 @@ assert not grade(what_is_found(one_query_repeated), every_key, **numbers_of_keys
 # $r - \sum_t P_{j_t j_t} \ge r - h$.
 # ````
 #
-# The proof shows more: the smallest error of the need at place $j$ is $1 - P_{jj}$, where $\mathbf{P}$ is the orthogonal
-# projection onto the span of the rows of weights. We compare the sum of these errors with a simulation of $r = 3$ needs:
+# The proof shows more: the smallest error of the need at place $j$ is $1 - P_{jj}$, where $\mathbf{P}$ projects orthogonally
+# onto the span of the rows of weights. For the weights above, these errors add up to
 
 # %%
 def missed(alpha):  # (h, n) rows of weights -> (n,) smallest errors
     return 1 - (torch.linalg.pinv(alpha) @ alpha).diagonal()
 
-g = torch.Generator().manual_seed(2)
-tokens = torch.randn(20000, 4, 3, generator=g)                # N, n, r
-wanted = tokens[:, range(3), range(3)]                        # (N, 3)
-for h in (1, 2, 3):
-    alpha = (4 * torch.randn(h, 4, generator=g)).softmax(-1)  # (h, 4)
-    means = (alpha @ tokens).flatten(1)                       # (N, 3h)
-    best = means @ torch.linalg.lstsq(means, wanted).solution
-    error = (best - wanted).square().mean(0).sum()
-    formula = missed(alpha)[:3].sum()
-    print(f'heads: {h}, error {error:.2f}, formula {formula:.2f},'
-          f' at least {3 - h}')
+for h, alpha in rows.items():
+    print(f'heads: {h}, formula {missed(alpha)[:3].sum():.2f}')
 print('weights of the three heads at the third place:', alpha[:, 2])
 
 # %% [markdown]
-# With three heads the bound is 0, but the error is 1, because none of them looks at the third place.
+# With three heads the bound is 0, but the error is 1, because none of the three looks at the third place.
 
 # %% mystnb={"image": {"alt": "The error of the first need falls from one to zero as its share of the weight grows, that of the second rises from zero to one, and their sum is a flat line at one."}} tags=["hide-input"]
 share = torch.linspace(0, 1, 101)
@@ -1105,7 +1123,6 @@ label_lines(ax);
 #
 # There are $h$ heads of queries, but only $g$ heads of keys and values, and $g$ divides $h$. The first $h/g$ heads of
 # queries use the first keys and values, the next $h/g$ the second, and so on. Write `grouped(q, k, v)`.
-# Use `attend`.
 # ```
 
 # %%
@@ -1231,9 +1248,9 @@ verify(
 # %% [markdown]
 # ## Where it matters: two questions about a digit
 #
-# One image of a handwritten digit asks, and ten other images answer, one of each digit.
-# Each of the ten holds a card with four random numbers. The task is to return the first two numbers of the *same* digit and
-# the last two of the *next* digit, where 0 follows 9.
+# One image of a handwritten digit is the query. Ten other images, one of each digit, are the keys. Each of the ten holds a card
+# with four random numbers, which is its value. The task is to return the first two numbers on the card of the *same* digit and
+# the last two numbers on the card of the *next* digit, where 0 follows 9.
 
 # %%
 torch.set_default_dtype(torch.float64)
@@ -1275,10 +1292,10 @@ class Reader(nn.Module):
         return self.answer(z)
 
 # %% [markdown]
-# The weights depend on the images alone. So we may fix the images and apply {prf:ref}`thm-mha-needs` to the
-# first and third wanted number, with $r = 2$, and again to the second and fourth. With one head each pair has error at least 1,
-# so the mean over the four numbers is at least $\frac12$. Returning zero has error 1. With ten equal weights
-# $P_{jj} = \frac1{10}$, so the error is 0.9.
+# How good can one head be? Its weights depend on the images alone, so for fixed images {prf:ref}`thm-mha-needs` applies. The
+# first and the third wanted number are $r = 2$ needs, so their errors add up to at least 1. The same is true of the second
+# and the fourth, so the mean error is at least $\frac12$. For comparison, a model that returns zero has the error 1. A head
+# with ten equal weights has $P_{jj} = \frac1{10}$ and the error 0.9.
 
 # %%
 def trained(heads, width, seed, lr=3e-3, steps=300):
@@ -1330,7 +1347,7 @@ for h in (1, 2):
         print(f'   same digit {same:.2f}   next digit {following:.2f}')
 
 # %% [markdown]
-# It answers one of the two questions, and for the other it is no better than zero. Two heads answer both.
+# It answers one of the two questions. For the other one it is no better than a model that returns zero. Two heads answer both.
 
 # %%
 @torch.no_grad()
@@ -1352,19 +1369,20 @@ for ax, (title, weights) in zip(axes.flat, shown.items(), strict=True):
 fig.colorbar(picture, ax=axes, shrink=0.5, label='mean weight', ticks=[0, 0.5, 1]);
 
 # %% [markdown] tags=["caption"]
-# Where the heads look, on average over test images. Of two heads one looks at the same digit and the other at the next. The
-# only head has to choose, and a head of width one can only tell a few digits from the rest.
+# Where the heads look, on average over test images. Top: the only head has chosen one question, and a head of width one can
+# only tell a few digits from the rest. Bottom: two heads share the two questions.
 
 # %% [markdown]
-# Is it the number of heads that harms, or their width? We train 32 heads again, but each with width 8 in place of 2.
+# With 16 heads or more the error is larger again. Is the reason their number or their small width? We train 32 heads again, but
+# each with width 8 in place of 2.
 
 # %%
 wide = [test_errors(trained(32, 256, seed)).mean() for seed in range(3)]
 print(f'32 heads of width 8: error {min(wide):.2f} to {max(wide):.2f}')
 
 # %% [markdown]
-# Now 32 heads are as good as eight. So in 300 steps the small width did the harm, and not the number. Do other learning
-# rates help narrow heads, or more steps?
+# Now 32 heads are as good as eight. So in 300 steps the small width did the harm, not the number. Do other
+# learning rates or more steps help?
 
 # %%
 for lr, steps in (1e-3, 300), (1e-2, 300), (3e-3, 1000):
@@ -1372,14 +1390,14 @@ for lr, steps in (1e-3, 300), (1e-2, 300), (3e-3, 1000):
     print(f'64 heads, lr {lr}, {steps:4} steps: error {error:.2f}')
 
 # %% [markdown]
-# More steps do: narrow heads learn slowly.
+# The other learning rates do not help, but more steps do: narrow heads learn slowly.
 # In trained translation models many heads can be removed at little loss {cite}`michel2019sixteen,voita2019analyzing`.
 #
 # ```{exercise} ★★ Experiment: a narrow layer
 # :label: mha-narrow
 #
 # Now all heads together have the width 16, in place of 64. First predict: sort the numbers of heads 1, 2, 4 and 16 by their
-# test error, smallest first. Return your order as a list. Then train with `trained(heads, 16, seed)`, look, and explain.
+# test error, smallest first. Then train with `trained(heads, 16, seed)`, look, and explain.
 # ```
 
 # %%
@@ -1449,9 +1467,9 @@ verify(
 # ## Summary
 #
 # One attention brings one weighted mean, so a token with two needs gets them mixed. Several heads look at several places
-# at once. The layer moves axes, which can go
-# wrong silently, so compare it with `nn.MultiheadAttention` in results, weights and masks. More heads are narrower heads:
-# on the digits two heads answer two questions, a single head has to choose, and 64 narrow heads learn slowly.
+# at once. The layer moves axes, and a mistake there may go unnoticed, so compare it with `nn.MultiheadAttention` in results,
+# weights and masks. More heads are narrower heads: on the digits two heads answer two questions, a single head has to choose,
+# and 64 narrow heads learn slowly.
 #
 # **Further reading.** {cite}`vaswani2017attention`, section 3.2.2, introduced the layer. {cite}`lippe2024uvadlc`, tutorial 6,
 # builds a whole transformer from it, and {cite}`rush2018annotated` is the paper as a program, line by line.
