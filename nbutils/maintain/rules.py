@@ -21,6 +21,7 @@ VIEW, FOLDED = (25, 79), (60, 125)  # lines and columns of a cell in view, and o
 PICTURE_BYTES, NOTEBOOK_BYTES = 150_000, 1_000_000
 CAPTION_WORDS = range(6, 46)
 EXERCISES = 3
+KINDS = ('Program', 'Pencil', 'Experiment')  # to write, to derive, to predict and try
 FOLDED_TAGS = {'checks', 'hide-input', 'hide-cell', 'remove-cell'}
 LINES = {'verify': ':', 'holds': ('', ':'), 'erratum': ('',)}  # what stands behind the name; a display that ran has a colon
 COARSE = 0.052  # the relative tolerance of a printed number above which a change is hardly seen: that of 2.0 is 0.051
@@ -405,7 +406,19 @@ def unbound(codes):
     return names
 
 
+def kinds(pair):
+    """What was only programmed was not derived, and what was only derived was not tried; a title says what is asked for."""
+    titles = re.findall(r'^```\{exercise\} (.*)$', pair.text(), re.M)
+    found = [re.match(rf'★+ ({"|".join(KINDS)}): \S', title) for title in titles]
+    for title, kind in zip(titles, found, strict=True):
+        if not kind:
+            yield f'{pair.name}: begin the title of the exercise "{title}" with {": or ".join(KINDS)}:, after its stars'
+    for kind in KINDS:
+        if not any(m and m[1] == kind for m in found):
+            yield f'{pair.name} has no exercise of the kind {kind}'
+
+
 RULES = (
-    recorded, executed, portable, tagged, described, shaped, braced, claims_checked, checks_printed, exercises, launches,
-    graders_folded, folded_once, ordered, *lint.RULES,
+    recorded, executed, portable, tagged, described, shaped, braced, claims_checked, checks_printed, exercises, kinds,
+    launches, graders_folded, folded_once, ordered, *lint.RULES,
 )

@@ -43,7 +43,7 @@ EXERCISE3
 
 FOLD = ' tags=["hide-input"] jupyter={"source_hidden": true}'
 EXERCISE = '''# %% [markdown]
-# ```{exercise} ★ Square
+# ```{exercise} ★ KIND: square
 # :label: sectionN
 # Square a number.
 # ```
@@ -81,8 +81,8 @@ DRAWN = '''def square(x):
 cases = [(1,), (2,)]
 grade(square, lambda x: x**2, x=cases)
 '''
-for n in '123':
-    GOOD = GOOD.replace(f'EXERCISE{n}\n', EXERCISE.replace('sectionN', f'section{n}') + '\n')
+for n, kind in enumerate(rules.KINDS, 1):
+    GOOD = GOOD.replace(f'EXERCISE{n}\n', EXERCISE.replace('sectionN', f'section{n}').replace('KIND', kind) + '\n')
 
 
 TEST, VARIANT = 'lambda x: doubled(x) == x + x', 'lambda x: x == x + x'
@@ -199,7 +199,7 @@ FAULTS = {  # what is wrong: (rule, change of the .py or of the .ipynb, what the
     'a hidden claim': (rules.claims_checked, ("'dl.x.y'", 'name'), 'checks None'),
     'checked though uncheckable': (rules.claims_checked, ("'dl.x.y'", "'dl.x.z'"), 'dl.x.z is checked'),
     'a check that left no line': (rules.checks_printed, lambda nb: code(nb, 'holds').update(outputs=[]), 'holds of dl.x.y left no line'),
-    'too few exercises': (rules.exercises, ('{exercise} ★ Square\n# :label: section3', '{note}'), 'has 2 exercises; at least 3'),
+    'too few exercises': (rules.exercises, ('{exercise} ★ Experiment: square\n# :label: section3', '{note}'), 'has 2 exercises; at least 3'),
     'no solution': (rules.exercises, ('{solution-start} section2', '{solution-start} section9'), 'section2 has no solution-start'),
     'no stub': (rules.exercises, ("raise NotImplementedError('your turn')", 'return x'), 'section1 needs a stub'),
     'no grader': (rules.exercises, ('\ngrade(square', '\nx = (square'), 'section1 needs a stub'),
@@ -209,6 +209,8 @@ FAULTS = {  # what is wrong: (rule, change of the .py or of the .ipynb, what the
     'an open grader': (rules.exercises, (PLAIN, DRAWN.replace(FOLD, '')), 'section1: fold the cell of grade'),
     'a grader that JupyterLab shows': (rules.exercises, (PLAIN, DRAWN.replace(' jupyter={"source_hidden": true}', '')), 'section1: fold the cell of grade'),
     'one wrong answer': (rules.exercises, (PLAIN, DRAWN), 'section1: 1 wrong answers are rejected; at least 3'),
+    'an exercise of no kind': (rules.kinds, ('★ Program: square', '★ Square'), 'begin the title of the exercise "★ Square" with'),
+    'nothing to derive': (rules.kinds, ('★ Pencil: square', '★ Program: square'), 'no exercise of the kind Pencil'),
     'a truth in view': (rules.exercises, (PLAIN, DRAWN.replace('lambda x: x**2', 'doubled')), 'its reader sees the truth doubled'),
     'a grader in view': (rules.graders_folded, ('# %%' + FOLD, '# %% jupyter={"source_hidden": true}'), 'the grader of section1 is in view'),
     'two folded cells': (rules.folded_once, ('# %% mystnb=', '# %% tags=["hide-input"]\nx = 1\n\n# %% tags=["hide-input"] mystnb='), 'cells 6 and 7 are folded and nothing stands between'),
