@@ -242,7 +242,7 @@ theorem(
 theorem(
     'thm-softmax-only', lambda g, s: (beta := np.log(g(1.))) > 0 and close(g(s), np.exp(beta * s)),
     g=[np.exp, lambda s: 3. ** s], s=scalars(-3, 3),
-    without={'one strictly increasing function': [dict(g=lambda s: 1.0, s=1), dict(g=lambda s: np.exp(-s), s=1)]},
+    without={'a strictly increasing function': [dict(g=lambda s: 1.0, s=1), dict(g=lambda s: np.exp(-s), s=1)]},
 )
 
 
