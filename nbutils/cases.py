@@ -123,7 +123,7 @@ class counted:
         return counted(self.function, self.most)
 
     def __repr__(self):
-        return self.function.__name__
+        return getattr(self.function, '__name__', type(self.function).__name__)
 
 
 def _shape(*sizes):

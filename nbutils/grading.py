@@ -8,6 +8,7 @@ import sys
 import sysconfig
 import traceback
 import warnings
+from numbers import Number
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import NamedTuple
@@ -305,11 +306,15 @@ def unchanged(now, was):
     if _is_tensor(was):
         now, was = now.detach().cpu().numpy(), was.detach().cpu().numpy()
     if isinstance(was, np.ndarray):
-        return now.shape == was.shape and (now.dtype == object or now.tobytes() == was.tobytes())
+        if was.dtype == object:
+            return now.shape == was.shape and all(map(unchanged, now.flat, was.flat))
+        return now.shape == was.shape and now.dtype == was.dtype and now.tobytes() == was.tobytes()
     if isinstance(was, (list, tuple)):
         return len(now) == len(was) and all(map(unchanged, now, was))
     if isinstance(was, dict):
         return now.keys() == was.keys() and all(unchanged(now[key], was[key]) for key in was)
+    if isinstance(was, (Number, str)):
+        return now == was or now != now  # nan
     return True
 
 

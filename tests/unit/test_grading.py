@@ -289,6 +289,21 @@ def test_what_can_be_read_once():
     assert 'ValueError: this can be read only once' in repr(grade(lambda blocks: max(map(len, blocks)) + total(blocks), total, **streams))
 
 
+@pytest.mark.parametrize('case, spoil', [
+    ([1, 2], lambda x: x.__setitem__(0, 5)),
+    ({'a': 1.0}, lambda x: x.__setitem__('a', 2.0)),
+    (np.array([10**30, 2], object), lambda x: x.__setitem__(0, 5)),
+    (np.array([1, 2]), lambda x: x.__setitem__(0, 5)),
+])
+def test_a_changed_argument_is_reported(case, spoil):
+    def answer(x):
+        spoil(x)
+        return 1
+
+    assert 'it changes its argument x' in repr(grade(answer, lambda x: 1, x=[case]))
+    assert grade(lambda x: 1, lambda x: 1, x=[case]) and grade(lambda x: 1, lambda x: 1, x=[[float('nan'), 'word', None]])
+
+
 def test_calls_are_counted():
     functions = dict(f=on(counted(np.cos, 2), counted(np.sin, 2)))
     assert grade(lambda f: f(1.0) + f(2.0), lambda f: f(2.0) + f(1.0), **functions)
