@@ -702,7 +702,7 @@ for scores in [0.01, 0.0], [5.0, 0.0], [500.0, 500.0, 0.0]:
     print(scores, torch.tensor(scores).softmax(-1))
 
 # %% [markdown]
-# ````{admonition} The distance from the one-hot vector falls exponentially with the lead
+# ````{admonition} How fast the softmax approaches the one-hot vector
 # :class: dropdown
 # Let $o_m$ be the largest score, $\delta > 0$ its lead over the second, and $\mathbf{e}_m$ the vector with a one at $m$
 # and zeros elsewhere. Then
