@@ -81,7 +81,7 @@ def exercises(cells):
                 (asked if solved is None else solved).append((i, cell))
             continue
         for line in cell.source.splitlines():
-            if line.startswith('```{exercise}'):
+            if line.lstrip('`').startswith('{exercise}') and line.startswith('```'):
                 label, asked, solved = 'next', [], None
             elif line.startswith(':label:') and label == 'next':
                 label = line.split()[1]

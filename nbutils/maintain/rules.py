@@ -231,7 +231,7 @@ def exercises(pair):
     """An exercise that is not graded, or whose grader accepts a wrong answer, teaches the wrong thing."""
     cells = pair.source.cells
     starts = [(i, m[2], bool(m[1])) for i, c in enumerate(cells) if c.cell_type == 'markdown'
-              for m in re.finditer(r'^```\{exercise\}.*?(Pencil:|Experiment:)?[^:\n]*\n:label: (\S+)', c.source, re.M)]
+              for m in re.finditer(r'^`{3,}\{exercise\}.*?(Pencil:|Experiment:)?[^:\n]*\n:label: (\S+)', c.source, re.M)]
     if len(starts) < EXERCISES:
         yield f'{pair.name} has {len(starts)} exercises; at least {EXERCISES}'
     if starts and all(ungraded for *_, ungraded in starts):
@@ -408,7 +408,7 @@ def unbound(codes):
 
 def kinds(pair):
     """What was only programmed was not derived, and what was only derived was not tried; a title says what is asked for."""
-    titles = re.findall(r'^```\{exercise\} (.*)$', pair.text(), re.M)
+    titles = re.findall(r'^`{3,}\{exercise\} (.*)$', pair.text(), re.M)
     found = [re.match(rf'★+ ({"|".join(KINDS)}): \S', title) for title in titles]
     for title, kind in zip(titles, found, strict=True):
         if not kind:

@@ -27,7 +27,7 @@
 #   ([Automatic differentiation](../calculus/automatic_differentiation.ipynb)).
 # - **You build** the softmax, a version that works for scores of any size, its derivative, and probabilities that you can
 #   trust for a program that reads handwritten digits.
-# - **Runs in** 9 seconds. Tensors are float32, except in the part on temperature.
+# - **Runs in** 9 seconds. Tensors are float32, except where the text says float64.
 
 # %% tags=["remove-cell"]
 try:
@@ -61,7 +61,7 @@ torch.set_printoptions(precision=3, sci_mode=False)
 # %% [markdown]
 # ## The softmax function: from scores to probabilities
 #
-# Probabilities are positive and sum to one. We cannot divide the scores by their sum, because the bird would get
+# Probabilities are not negative, and sum to one. We cannot divide the scores by their sum, because the bird would get
 # $-\frac12$. But the exponential function makes every score positive and keeps the order of the scores. So we first take
 # the exponential of each score, and then divide the exponentials by their sum:
 
@@ -147,8 +147,8 @@ print('torch:', o.softmax(-1))
 # ```
 #
 # So only the difference of their scores decides how much more likely one label is than another. A label that leads by
-# one point is $e \approx 2.72$ times as likely as the other. Up to a factor $\beta$ on the scores, only the softmax
-# has this property:
+# one point is $e \approx 2.72$ times as likely as the other. With three labels or more, only the softmax does this, if
+# we let it multiply all scores by a number $\beta > 0$ first:
 #
 # ````{prf:theorem} Only the exponential will do
 # :label: thm-softmax-only
@@ -376,7 +376,7 @@ verify(
 # %% [markdown]
 # ## Numerically stable softmax and log-sum-exp
 #
-# A floating-point number cannot exceed a largest value. The exponential of a score of moderate size is already larger,
+# Every floating-point type has a largest number. The exponential of a score of only 89 exceeds that of float32,
 # and then the function `softmax` fails:
 
 # %%
@@ -468,7 +468,7 @@ for scores in (90, 0, 89), (200, 0, 30), (-torch.inf, 2, 1):
 # %% [markdown]
 # - For the scores $(90, 0, 89)$, `softmax` overflows. `stable_softmax` gives the right $\log p_2$, but its derivative
 #   contains $1/p_2$, and this number overflows.
-# - For $(200, 0, 30)$, $p_2$ underflows, so its logarithm is $-\infty$ in the first two ways.
+# - For $(200, 0, 30)$, $p_2$ underflows in the second way, so its logarithm is $-\infty$.
 # - For $(-\infty, 2, 1)$, the first label has the probability zero. All three ways give the right $\log p_2$. But in the
 #   first two, the derivatives contain $1/p_1 = 1/0$, multiplied by zero, which is `nan`.
 #
@@ -693,8 +693,8 @@ for tau in (0.2, 1, 5):
 # \qquad (\beta \to \infty).
 # ```
 #
-# So "soft*max*" is really a soft *argmax*. The size of the scores does not decide how near the softmax is to the one-hot
-# vector. The lead of the largest score over the second largest does. Compare three vectors of scores, with the leads
+# So "soft*max*" is really a soft *argmax*. It is near the one-hot vector if the largest score has a large lead over the
+# second largest, whatever the size of the scores. Compare three vectors of scores, with the leads
 # 0.01, 5 and 0:
 
 # %%
@@ -766,8 +766,8 @@ right.set(aspect='equal', ylim=(-0.12, 0.97))
 right.axis('off');
 
 # %% [markdown] tags=["caption"]
-# Left: the probabilities at three temperatures. Right: a point of the triangle stands for three probabilities, equal in the
-# centre, and 1 for the label at a corner. Cooling leads along a curve from the centre to a corner. The dot: the photograph.
+# Left: the probabilities at three temperatures. Right: each point of the triangle stands for three probabilities. They are equal at the
+# centre, and a corner is one label for sure. Cooling leads along a curve from the centre to a corner. The dot: the photograph.
 
 # %% [markdown]
 # ### Calibration: are the probabilities right?
@@ -1142,8 +1142,8 @@ print(softmax_vjp(p, g), J.T @ g)
 # :label: softmax-digits
 #
 # For the scores $(40, 0)$ and $\mathbf{g} = (1, 0)$ in float64, `softmax_vjp` and PyTorch return 0 for the first
-# derivative. In truth it is $e^{-40} \approx 4 \cdot 10^{-18}$. Write `accurate_vjp(p, g)` for vectors `p` and `g`,
-# which keeps the digits. Hint: $\mathbf{J}$ does not see a multiple of $\mathbf{1}$, so you may add one to $\mathbf{g}$.
+# derivative. In truth it is $e^{-40} \approx 4 \cdot 10^{-18}$. Write `accurate_vjp(p, g)` for vectors `p` and `g`, so
+# that small derivatives keep their digits, too. Hint: $\mathbf{J}\mathbf{1} = \mathbf{0}$, so you may add any $c\mathbf{1}$ to $\mathbf{g}$.
 # ```
 
 # %%
@@ -1228,7 +1228,8 @@ for dtype in (torch.float16, torch.float32):
 #
 # The scores move in the direction $\mathbf{v}$. Show that
 # $\big\| \frac{d}{dt} \operatorname{softmax}(\mathbf{o} + t \mathbf{v}) \big\|_1$ is at most half the difference of the
-# largest and the smallest entry of $\mathbf{v}$. Write `fastest(v)`, probabilities that come nearest to it.
+# largest and the smallest entry of $\mathbf{v}$. Write `fastest(v)`, the probabilities for which this norm
+# is largest.
 # ```
 
 # %%
@@ -1405,7 +1406,7 @@ assert not grade(first_order, by_roots, **means)
 # ```{exercise} ★★ Experiment: a noisy contest
 # :label: softmax-contest
 #
-# Give each of the scores 2, 1 and −1 noise of its own, and let the largest sum win. The noise is a **Gumbel variable**,
+# Add independent noise to each of the scores 2, 1 and −1. The label with the largest noisy score wins. The noise is a **Gumbel variable**,
 # $-\log(-\log U)$ with $U$ uniform between 0 and 1. Predict how often cat, dog and bird win, as a list of three shares
 # with three decimals. Then play 100,000 contests. What changes with normal noise of the same variance, $\pi^2/6$?
 # ```

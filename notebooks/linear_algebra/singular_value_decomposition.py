@@ -23,7 +23,7 @@
 # - **You need** [the rank and the norms of a matrix](../linear_algebra/norms.ipynb),
 #   [orthogonal matrices](../linear_algebra/qr_decomposition.ipynb), and the
 #   [eigenvectors of symmetric matrices](../linear_algebra/eigendecomposition.ipynb).
-# - **You build** the singular value decomposition, the nearest rotation, the pseudoinverse, and a sharp picture from a
+# - **You build** the singular value decomposition, the nearest orthogonal matrix, the pseudoinverse, and a sharp picture from a
 #   blurred one.
 # - **Runs in** 8 seconds, in float64.
 
@@ -116,8 +116,8 @@ for ax, (title, (stage, names)) in zip(axes.flat, stages.items()):
 # \mathbf{A} = \mathbf{U}\boldsymbol\Sigma\mathbf{V}^\top = \sum_{i=1}^{r} \sigma_i\,\mathbf{u}_i\mathbf{v}_i^\top .
 # ```
 #
-# The numbers $\sigma_i > 0$ are the **singular values**, sorted with the largest first. There are $r$ of them, where $r$ is
-# the rank of $\mathbf{A}$. The $\mathbf{v}_i$ and the $\mathbf{u}_i$ are the right and left **singular vectors**.
+# The numbers $\sigma_i$ are the **singular values**, sorted with the largest first. The first $r$ of them are positive, where $r$ is
+# the rank of $\mathbf{A}$, and any others are zero. The $\mathbf{v}_i$ and the $\mathbf{u}_i$ are the right and left **singular vectors**.
 #
 # How do we find the $\mathbf{v}_i$? The columns of $\mathbf{U}$ are perpendicular, too, so $\mathbf{U}^\top\mathbf{U} =
 # \mathbf{I}$ and $\mathbf{A}^\top\mathbf{A} = \mathbf{V}\boldsymbol\Sigma^2\mathbf{V}^\top$. So the $\mathbf{v}_i$ are
@@ -361,7 +361,7 @@ print('eigenvalues    ', lam.round(4), 'change', (lam - 2).round(4))
 # Exchange the roles of $\mathbf{A}$ and $\mathbf{A} + \mathbf{E}$.
 # ```
 #
-# ### The nearest rotation
+# ### The nearest orthogonal matrix
 #
 # A rotation matrix that was spoilt by rounding or by training is no longer orthogonal. To repair it, we replace it by the
 # nearest orthogonal matrix. The SVD gives us this matrix, if we insert $\mathbf{V}^\top\mathbf{V} = \mathbf{I}$:
@@ -507,10 +507,10 @@ print('eigenvalues', np.linalg.eigvalsh(G.T @ G).round(6) + 0.0)
 print(f'second singular value by numpy: {np.linalg.svd(G)[1][1]:.3e}')
 
 # %% [markdown]
-# The exact product has $1 + \delta^2$ on its diagonal. Since $\delta^2 = (10^{-9})^2 = 10^{-18}$, the computer rounds this
-# to 1, so $\delta$ is lost. The library works with $\mathbf{G}$ itself, and finds $\delta$. **Jacobi's method**
-# {cite}`hestenes1958inversion` avoids the product in another way: it turns pairs of columns until all columns are
-# perpendicular. Then their lengths are the singular values.
+# The exact product has $1 + \delta^2$ on its diagonal. Since $\delta^2 = (10^{-9})^2 = 10^{-18}$, the computer rounds
+# $1 + \delta^2$ to 1, and $\delta$ is lost. The library works with $\mathbf{G}$ itself, and finds $\delta$. **Jacobi's method**
+# {cite}`hestenes1958inversion` avoids the product in another way: it replaces two columns by perpendicular combinations of the two, and repeats this for
+# all pairs until all columns are perpendicular. Then their lengths are the singular values.
 #
 # :::{admonition} How Jacobi's method turns two columns
 # :class: dropdown
@@ -738,8 +738,8 @@ print('lstsq', np.linalg.lstsq(C, b)[0].round(3))
 # \mathbf{A}^+ = \lim_{\delta \to 0^+} (\mathbf{A}^\top\mathbf{A} + \delta\mathbf{I})^{-1}\mathbf{A}^\top .
 # ```
 #
-# With $\delta > 0$, the factor $1/\sigma_i$ in {eq}`pinv-def` becomes $\sigma_i/(\sigma_i^2 + \delta)$. The share
-# $\delta/(\sigma_i^2 + \delta)$ is missing, and it tends to zero with $\delta$. If $\delta$ is not small, the
+# With $\delta > 0$, the factor $1/\sigma_i$ in {eq}`pinv-def` becomes $\sigma_i/(\sigma_i^2 + \delta)$. It is smaller than $1/\sigma_i$
+# by the fraction $\delta/(\sigma_i^2 + \delta)$, which tends to zero with $\delta$. If $\delta$ is not small, the
 # same formula is ridge regression.
 
 # %% mystnb={"image": {"alt": "Left: the plane with a slanted line of all best solutions, a circle around the origin that touches it, and the touching point marked as shortest; the dashed line of the row space goes through it. Right: the share that is missing against delta on logarithmic scales, three curves for three smallest singular values, each with slope one once delta is below the square of the singular value."}} tags=["hide-input"]
@@ -945,7 +945,7 @@ verify('(BC)⁺ = C⁺B⁺ for independent columns of B and rows of C',
 # \mathbf{E})^+\mathbf{E}\mathbf{z}$, and $1 \le \|(\mathbf{A} + \mathbf{E})^+\|_2\, \|\mathbf{E}\|_2$.
 # ```
 #
-# So the pseudoinverse can depend on the cutoff alone. The usual cutoff allows only for rounding errors, and is far too low
+# So the choice of the cutoff can change the computed pseudoinverse completely. The usual cutoff allows only for rounding errors, and is far too low
 # for measured data.
 # Suppose that the entries of an $m \times n$ matrix were measured with independent errors of standard deviation $s$. The
 # spectral norm of the matrix of errors is then near $s(\sqrt m + \sqrt n)$. By {prf:ref}`cor-weyl`, a singular value that
@@ -963,7 +963,7 @@ print('rank by the new cutoff:', (sigma > cutoff).sum())
 
 # %% [markdown]
 # Now we put a photograph $\mathbf{X}$ out of focus, and try to sharpen it with the pseudoinverse. The blur replaces each
-# pixel by a mean of its neighbours with Gaussian weights. A matrix $\mathbf{K}$ takes these means along the columns of the
+# pixel by a sum of its neighbours with Gaussian weights, which is darker at the border. A matrix $\mathbf{K}$ takes these sums along the columns of the
 # picture, and a matrix $\mathbf{L}$ along its rows, which gives $\mathbf{K}\mathbf{X}\mathbf{L}^\top$. The camera rounds
 # this to $2^8 = 256$ levels of grey, and stores the result $\mathbf{B}$:
 
@@ -1018,7 +1018,7 @@ for ax, (name, picture) in zip(axes, pictures.items(), strict=True):
 
 # %% [markdown] tags=["caption"]
 # The blurred photograph, and what the pseudoinverse makes of it without and with a cutoff. If every singular value is
-# inverted, the rounding to 256 levels becomes noise that covers everything. If only those above 0.022 are inverted, the
+# inverted, the rounding to 256 levels becomes noise that covers the picture. If only those above 0.022 are inverted, the
 # flower is nearly sharp.
 
 # %% [markdown]
@@ -1156,7 +1156,8 @@ print(f'photograph: error {found:.2f}, the best {errors.min():.2f}')
 # %% [markdown]
 # ```{solution-end}
 # ```
-#
+
+# %% [markdown]
 # ````{exercise} ★★ Experiment: an inverse by products alone
 # :label: svd-newton
 # Newton's iteration for the inverse of $\mathbf{A}$ needs only products:
@@ -1167,7 +1168,8 @@ print(f'photograph: error {found:.2f}, the best {errors.min():.2f}')
 # \|\mathbf{A}\|_2^2 ,
 # ```
 #
-# Each $\mathbf{X}_t$ is a sum of terms $x_i\mathbf{v}_i\mathbf{u}_i^\top$. What does a step do to $1 - \sigma_i x_i$?
+# With the singular vectors of $\mathbf{A}$, each $\mathbf{X}_t$ is a sum of terms $x_i\mathbf{v}_i\mathbf{u}_i^\top$, whose numbers $x_i$ change
+# from step to step. What does a step do to $1 - \sigma_i x_i$?
 # Take two $6 \times 5$ matrices: $\mathbf{A}_5$ of rank 5 with $\kappa = 30$, and $\mathbf{A}_4$ of rank 4, with positive
 # singular values between 1 and 1/3. Predict for each, after 20 and after 100 steps, whether the error of $\mathbf{X}_t$
 # relative to $\mathbf{A}^+$ is below one percent. Return four truth values: $\mathbf{A}_5$ after 20 steps and after 100,
@@ -1286,7 +1288,7 @@ verify('a step of Newton squares the error', lambda t: squares(t, 2),
 # ## Summary
 #
 # Every matrix maps some perpendicular unit vectors $\mathbf{v}_i$ to perpendicular vectors $\sigma_i\mathbf{u}_i$, so it
-# turns, stretches and turns again: $\mathbf{A} = \mathbf{U}\boldsymbol\Sigma\mathbf{V}^\top$. The singular values show
+# turns or mirrors, stretches, and turns or mirrors again: $\mathbf{A} = \mathbf{U}\boldsymbol\Sigma\mathbf{V}^\top$. The singular values show
 # its rank, its norms and its condition number, and small errors of the matrix change them little. The pseudoinverse
 # divides by the singular values above a cutoff, and gives the shortest least-squares solution; with measured data, the
 # cutoff must follow from the size of the noise.

@@ -459,7 +459,7 @@ for mu in (-forecast, 0.8, 2.0):
     print(f'mu = {mu:6.3f}: factor {-mu:6.3f}, mistaken {-mu / (1 + mu):6.3f}')
 
 # %% [markdown]
-# ```{exercise} ★★ Program: one weight fewer
+# ```{exercise} ★★ Pencil: one weight fewer
 # :label: nlls-projection
 # In $y \approx b\,e^{-ct}$ the best $b$ for given $c$ is linear least squares, $b(c) = \boldsymbol\phi \cdot \mathbf{y} /
 # \|\boldsymbol\phi\|^2$ with $\phi_n = e^{-ct_n}$. So only $c$ has to be searched for. Show that the Gauss–Newton step of
