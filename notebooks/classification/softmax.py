@@ -147,8 +147,8 @@ print('torch:', o.softmax(-1))
 # ```
 #
 # So only the difference of their scores decides how much more likely one label is than another. A label that leads by
-# one point is $e \approx 2.72$ times as likely as the other. With three labels or more, only the softmax does this, if
-# we let it multiply all scores by a number $\beta > 0$ first:
+# one point is $e \approx 2.72$ times as likely as the other. With three labels or more, only the softmax does this, if it may
+# multiply all scores by a number $\beta > 0$ first:
 #
 # ````{prf:theorem} Only the exponential will do
 # :label: thm-softmax-only
@@ -693,8 +693,8 @@ for tau in (0.2, 1, 5):
 # \qquad (\beta \to \infty).
 # ```
 #
-# So "soft*max*" is really a soft *argmax*. It is near the one-hot vector if the largest score has a large lead over the
-# second largest, whatever the size of the scores. Compare three vectors of scores, with the leads
+# So "soft*max*" is really a soft *argmax*. It is near the one-hot vector if the largest score leads the second largest
+# by far, whatever their size. Compare three vectors of scores, with the leads
 # 0.01, 5 and 0:
 
 # %%

@@ -508,9 +508,9 @@ print(f'second singular value by numpy: {np.linalg.svd(G)[1][1]:.3e}')
 
 # %% [markdown]
 # The exact product has $1 + \delta^2$ on its diagonal. Since $\delta^2 = (10^{-9})^2 = 10^{-18}$, the computer rounds
-# $1 + \delta^2$ to 1, and $\delta$ is lost. The library works with $\mathbf{G}$ itself, and finds $\delta$. **Jacobi's method**
-# {cite}`hestenes1958inversion` avoids the product in another way: it replaces two columns by perpendicular combinations of the two, and repeats this for
-# all pairs until all columns are perpendicular. Then their lengths are the singular values.
+# $1 + \delta^2$ to 1, and $\delta$ is lost. The library works with $\mathbf{G}$ itself. **Jacobi's method**
+# {cite}`hestenes1958inversion` avoids the product in another way: it replaces two columns by perpendicular combinations,
+# pair by pair, until all columns are perpendicular. Their lengths are then the singular values.
 #
 # :::{admonition} How Jacobi's method turns two columns
 # :class: dropdown
@@ -945,8 +945,7 @@ verify('(BC)⁺ = C⁺B⁺ for independent columns of B and rows of C',
 # \mathbf{E})^+\mathbf{E}\mathbf{z}$, and $1 \le \|(\mathbf{A} + \mathbf{E})^+\|_2\, \|\mathbf{E}\|_2$.
 # ```
 #
-# So the choice of the cutoff can change the computed pseudoinverse completely. The usual cutoff allows only for rounding errors, and is far too low
-# for measured data.
+# So the choice of the cutoff can change the computed pseudoinverse completely. The usual cutoff allows only for rounding errors.
 # Suppose that the entries of an $m \times n$ matrix were measured with independent errors of standard deviation $s$. The
 # spectral norm of the matrix of errors is then near $s(\sqrt m + \sqrt n)$. By {prf:ref}`cor-weyl`, a singular value that
 # should be zero may be as large as this norm. So we put the cutoff a little above it:
@@ -963,7 +962,7 @@ print('rank by the new cutoff:', (sigma > cutoff).sum())
 
 # %% [markdown]
 # Now we put a photograph $\mathbf{X}$ out of focus, and try to sharpen it with the pseudoinverse. The blur replaces each
-# pixel by a sum of its neighbours with Gaussian weights, which is darker at the border. A matrix $\mathbf{K}$ takes these sums along the columns of the
+# pixel by a sum of its neighbours with Gaussian weights. A matrix $\mathbf{K}$ takes these sums along the columns of the
 # picture, and a matrix $\mathbf{L}$ along its rows, which gives $\mathbf{K}\mathbf{X}\mathbf{L}^\top$. The camera rounds
 # this to $2^8 = 256$ levels of grey, and stores the result $\mathbf{B}$:
 

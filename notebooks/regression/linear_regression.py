@@ -188,8 +188,8 @@ verify(
 #
 # (dl.loss.distance)=
 # Which weights are best? A **loss function** measures the distance between the target $y^{(i)}$ and the prediction
-# $\hat{y}^{(i)}$ of example $i$. The usual
-# loss for regression is half the squared residual:
+# $\hat{y}^{(i)}$ of example $i$. The usual loss for regression is half the squared residual. It is
+# never negative, and zero only if the prediction is equal to the target:
 #
 # ```{math}
 # :label: dl.loss.sq
