@@ -949,6 +949,13 @@ verify('the gap is at most |x0 - x*|² / (2 eta t)',
        t=integers(1, 40), x=scalars(), d=scalars(0.05, 1),
        eta=scalars(0.05, 1))
 
+# %% tags=["checks"]
+verify('on the Huber function the gap is |x0|² / (4t + 2), near half of the bound',
+       lambda t, x: close(gap_after(t, x, x / (2 * t + 1), 1), x**2 / (4 * t + 2)),
+       slip=('says that the bound itself is attained',
+             lambda t, x: close(gap_after(t, x, x / (2 * t + 1), 1), x**2 / (2 * t))),
+       t=integers(1, 40), x=scalars(0.1, 3))
+
 # %% [markdown]
 # ## Where gradient descent ends: saddles, basins and global minima
 #
@@ -1270,6 +1277,7 @@ verify('the time on a plateau grows as log(1/delta) / log(1 + 2 eta)',
              lambda small, large: escape_time(small, large, 1.05)),
        small=[1e-8, 1e-10, 1e-12], large=[1e-3, 1e-5, 1e-7])
 
+# %% tags=["checks"]
 def gap_shrinks(x, mu, T):  # L = 8, f* = 0
     end = descend(grad_wavy, x, 1 / 8, T)[-1]
     return wavy(end) <= (1 - mu / 8) ** T * wavy(x)
@@ -1278,6 +1286,14 @@ verify('the gap on x² + 3 sin² x shrinks by 1 - mu/L at each step, mu = 1/6',
        lambda x, T: gap_shrinks(x, 1 / 6, T),
        slip=('takes the mu of x² alone', lambda x, T: gap_shrinks(x, 2, T)),
        x=scalars(-50, 50), T=integers(1, 60))
+
+def is_steep(x, mu):  # with f* = 0; least at 2.20, where mu = 0.1755
+    return grad_wavy(x) ** 2 >= 2 * mu * wavy(x)
+
+verify('|f\'|² is at least 2 mu times the gap for mu = 1/6',
+       lambda x: is_steep(x, 1 / 6),
+       slip=('takes mu = 1/5', lambda x: is_steep(x, 1 / 5)),
+       x=[k / 20 for k in range(200)])
 
 # %% tags=["checks"]
 def reaches_floor(x):
@@ -1778,6 +1794,54 @@ verify('the gap is at most |gradient|² / (2 mu)',
        slip=('takes a mu that is 1.25 % too large',
              lambda w, x: certified(w, x, 1.0125)),
        w=vectors(2, -3, 3), x=vectors(2, -3, 3), tries=60)
+
+# %% tags=["checks"]
+def in_floats(step, T):  # what 16 digits can show
+    goal = root(lambda x: x - np.cos(x), 1, tol=1e-15).x[0]
+    x, found = 1.0, []
+    for _ in range(T):
+        x = step(x)
+        found.append(int(-np.log10(abs(x - goal))))
+    return found
+
+def by_newton(x):
+    return newton(lambda x: x - np.cos(x), lambda x: np.diag(1 + np.sin(x)),
+                  np.array([x]), 1)[1, 0]
+
+verify('the digits are those of floats, as far as these reach',
+       lambda T: digits(newton_step, 3)[:T] == in_floats(by_newton, T)
+       and digits(mpmath.cos, 12)[:4 * T] == in_floats(np.cos, 4 * T),
+       slip=('counts the digits before the step',
+             lambda T: [0, *digits(newton_step, 2)][:T] == in_floats(by_newton, T)),
+       T=[1, 2, 3])
+
+# %% tags=["checks"]
+# e' = c e² with c = cos x* / 2 (1 + sin x*) = 0.22: 0.66 digits more than twice
+def doubles(found):
+    return all(2 * a <= b <= 2 * a + 2 for a, b in zip(found, found[1:]))
+
+verify('each Newton step doubles the correct digits',
+       lambda T: doubles(digits(newton_step, T)),
+       slip=('presses the cosine key', lambda T: doubles(digits(mpmath.cos, T))),
+       T=[7, 8])
+
+def as_torch(seed, labels):
+    rng = np.random.default_rng(seed)
+    X, W = rng.normal(size=(9, 3)), rng.normal(size=(4, 3))
+    y = rng.integers(0, 2, 9) * 1.0
+    X_t, y_t = torch.tensor(X), torch.tensor(labels(y))
+    loss = torch.nn.functional.binary_cross_entropy_with_logits
+    f = lambda w: loss(X_t @ w, y_t)
+    grad, hess = derivatives(X, y)
+    w, v = W[0], torch.tensor(W[0])
+    return (close(logistic_loss(X, y, W), [f(torch.tensor(w)) for w in W])
+            and close(grad(w), torch.func.grad(f)(v))
+            and close(hess(w), torch.func.hessian(f)(v)))
+
+verify('the logistic loss and its derivatives are those of torch',
+       lambda seed: as_torch(seed, lambda y: y),
+       slip=('takes labels of -1 and 1', lambda seed: as_torch(seed, lambda y: 2 * y - 1)),
+       seed=seeds(), tries=20)
 
 # %% [markdown]
 # ## Summary

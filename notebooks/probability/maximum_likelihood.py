@@ -353,6 +353,32 @@ holds(
     seed=seeds(), tries=15,
 )
 
+# %% tags=["checks"]
+def rated_as(seed, w, mu, sigma, log_density):  # nine throws, nine lengths
+    rng = np.random.default_rng(seed)
+    up, y = rng.random(9) < w, rng.normal(mu, sigma, 9)
+    terms = log_density(y, mu, sigma)
+    total = log_likelihood(log_gaussian, y, (mu, sigma))
+    same = close(log_tack(up, w), binom.logpmf(up, 1, w)) and close(log_gaussian(y, (mu, sigma)), terms)
+    return same and close(total, np.log(np.exp(terms).prod()))
+
+cases = dict(seed=seeds(), w=scalars(0.01, 0.99), mu=scalars(-3, 3), sigma=scalars(0.3, 3))
+verify(
+    'throws and lengths are rated as by scipy, and the sum is the logarithm of the product',
+    lambda **case: rated_as(**case, log_density=norm.logpdf),
+    slip=('leaves out the factor of the density',
+          lambda **case: rated_as(**case, log_density=lambda y, m, s: -((y - m) / s) ** 2 / 2)),
+    **cases, tries=50,
+)
+# the search stops once every slope is below 1e-5; the curvatures are N / sigma² = 3.6 and 2N = 6
+verify(
+    "the search minimizes minus the log-likelihood, and ends at scipy's fit",
+    lambda m, s: close(loss((m, s)), -norm.logpdf(lengths, m, np.exp(s)).sum())
+    and close([mu, np.exp(log_sigma)], by_library, rtol=0, atol=1e-5),
+    slip=('takes log σ for σ', lambda m, s: close(loss((m, s)), -norm.logpdf(lengths, m, s).sum())),
+    m=scalars(-3, 3), s=scalars(0.1, 2), tries=50,
+)
+
 # %% [markdown]
 # ## Consistency: why the estimate approaches the truth
 #
@@ -644,6 +670,38 @@ verify(
     'the likelihood of seven in ten throws has the integral 1/1320',
     lambda: close(1320 * quad(lambda w: w**7 * (1 - w) ** 3, 0, 1)[0], 1),
     slip=('counts all orders of the ten throws', lambda: close(1320 * quad(lambda w: binom.pmf(7, 10, w), 0, 1)[0], 1)),
+)
+
+# %% tags=["checks"]
+verify(
+    'M(w) is the mean of log p under the true share',
+    lambda w, share: close(expected(w, share), binom(1, share).expect(lambda k: binom.logpmf(k, 1, w))),
+    slip=('draws the data from w itself',
+          lambda w, share: close(expected(w, w), binom(1, share).expect(lambda k: binom.logpmf(k, 1, w)))),
+    w=scalars(0.02, 0.98), share=scalars(0.02, 0.98), tries=50,
+)
+
+def scatter_around(seed, N, limits):  # 300 estimates each
+    found = np.array(variances(N, np.random.default_rng(seed)))
+    return bool((abs(found.mean(1) - limits) < 5 * found.std(1) / np.sqrt(300)).all())
+
+verify(
+    'the three estimates are 1 - 1/N, 1.64 and 1/2 on average',
+    lambda seed, N: scatter_around(seed, N, [1 - 1 / N, 1.64, 0.5]),
+    slip=('expects the true variance of the third', lambda seed, N: scatter_around(seed, N, [1 - 1 / N, 1.64, 1])),
+    seed=[0, 1, 2], N=[5, 50, 1000],
+)
+
+# %% tags=["checks"]
+def is_mixture(mu, sigma, share):
+    both = share * (norm.pdf(y) + norm.pdf(y, mu, sigma))
+    return close(log_mixture(mu, sigma), np.log(both.prod()))
+
+verify(
+    'half of each Gaussian; each factor of ten in σ adds ln 10 without limit',
+    lambda mu, sigma: is_mixture(mu, sigma, 1 / 2) and close(np.diff(heights), np.log(10) * np.array([40, 50])),
+    slip=('adds both with the factor 1', lambda mu, sigma: is_mixture(mu, sigma, 1)),
+    mu=scalars(-2, 2), sigma=scalars(0.1, 3), tries=50,
 )
 
 # %% [markdown]
