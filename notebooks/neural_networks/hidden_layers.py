@@ -622,7 +622,7 @@ def scores(x, W, b):                  # softmax regression, for comparison
     return x @ W + b
 
 # %% [markdown]
-# We compare two networks, of 4 and of 64 hidden units, with softmax regression, which has no hidden layer. Softmax
+# We compare two networks, of 16 and of 64 hidden units, with softmax regression, which has no hidden layer. Softmax
 # regression starts at zero, and we try three learning rates for it. Then we train each model three times, in different
 # orders of the digits and from different starts, and print the share of the test digits that are right.
 
@@ -638,7 +638,7 @@ for lr in (0.1, 0.5, 1.0):
 
 # %%
 nets, hits = {}, {'none': [linear_right(0.5, seed) for seed in range(3)]}
-for m in (4, 64):
+for m in (16, 64):
     nets[m] = []
     for seed in range(3):
         g = torch.Generator().manual_seed(seed)
@@ -649,8 +649,8 @@ for m, three in hits.items():
     print(f'hidden units: {m:4}   {min(shares):.2f} to {max(shares):.2f}')
 
 # %% [markdown]
-# Four hidden units are too few: all that the output layer sees of a digit is four numbers. With 64 units, the network
-# is right more often than softmax regression in each of the three runs.
+# With 16 hidden units the network is not clearly better than softmax regression: all that its output layer sees of a
+# digit is 16 numbers. With 64 units, it is right more often than softmax regression in each of the three runs.
 #
 # What has the network learned? Column $j$ of $\mathbf{W}^{(1)}$ has one weight for each pixel, so it can be shown as a
 # picture. We subtract the random start, so that only what training has added is left, and take the eight units that have
@@ -721,7 +721,7 @@ verify(
     slip=('compares with another start', lambda seed: same_parameters(nets[64][seed + 1])),
     seed=[0],
 )
-gain = {m: torch.stack(hits[m]).double() - torch.stack(hits['none']).double() for m in (4, 64)}  # (3, 1000)
+gain = {m: torch.stack(hits[m]).double() - torch.stack(hits['none']).double() for m in (16, 64)}  # (3, 1000)
 
 def clearly_better(m, errors):  # paired over the test digits
     of_a_digit = gain[m].mean(0)
@@ -729,9 +729,9 @@ def clearly_better(m, errors):  # paired over the test digits
 
 verify(
     'with 64 hidden units the network is better than softmax regression by more than two standard errors, '
-    'with 4 it is worse',
-    lambda errors: clearly_better(64, errors) and bool((gain[4].mean(1) < 0).all()),
-    slip=('says so of 4 hidden units', lambda errors: clearly_better(4, errors)),
+    'with 16 it is not',
+    lambda errors: clearly_better(64, errors) and not clearly_better(16, errors),
+    slip=('says so of 16 hidden units', lambda errors: clearly_better(16, errors)),
     errors=[2],
 )
 
