@@ -300,7 +300,7 @@ verify(
 # ### Proper scores: the best announcement is the true belief
 #
 # Suppose that a forecaster believes that it will rain with probability 0.7. Which probability should she announce? By the
-# theorem, her expected cross-entropy is least if she announces 0.7. Other losses do not have this property. For example,
+# theorem, her expected cross-entropy is least if she announces 0.7. Not every loss has this property. For example,
 # take one minus the probability of what happened. We compute the expected value of both losses for 99 possible
 # announcements, and print the announcement with the least expected loss:
 
@@ -332,7 +332,8 @@ label_lines(ax, dx=8);
 #
 # A file stores symbols, for example grey levels, by a code: symbol $j$ is written with $L_j$ bits. Let $y_j$ be the share of
 # symbol $j$ in the file. Then the mean length is $\sum_j y_j L_j$ bits a symbol. This is the cross-entropy in bits, if we set
-# $\hat{y}_j = 2^{-L_j}$. So a symbol with the probability $\hat{y}_j$ should be written with about $-\log_2 \hat{y}_j$ bits.
+# $\hat{y}_j = 2^{-L_j}$. Conversely, if we
+# expect the shares $\hat{y}_j$, we write symbol $j$ with about $-\log_2 \hat{y}_j$ bits, and the mean length is least if $\hat{\mathbf{y}} = \mathbf{y}$.
 #
 # Huffman's code {cite}`cover2006elements` finds good lengths. It starts with one group for each symbol, and joins the two groups
 # with the smallest shares, until a single group is left. Each join adds one bit to all symbols of the two groups. We build
@@ -366,9 +367,9 @@ for name, length in bits.items():
     print(f'{length:.3f} bits a pixel: {name}')
 
 # %% [markdown]
-# Huffman's code needs 2.968 bits a pixel, little more than the entropy of the images that were sent, 2.947 bits. No code of
-# this kind needs less than the entropy. The third line is the cross-entropy for the shares in the first 1347 images: the length
-# if the $L_j$ need not be integers.
+# Huffman's code needs 2.968 bits a pixel, little more than the entropy of the images that were sent, 2.947 bits. No code
+# that is built by such joins needs less than the entropy. The third line allows lengths $L_j$ that are not integers. It is the
+# cross-entropy for the shares in the first 1347 images.
 #
 # ````{admonition} Why no code needs less than the entropy
 # :class: dropdown
@@ -381,8 +382,8 @@ for name, length in bits.items():
 # :label: cross_entropy-brier
 #
 # For rain with probability $r$, find the announcement $p$ with the least expected score (a) if the score is $(1 - p)^2$
-# for rain and $p^2$ for a dry day, (b) if it is $1 - p$ and $p$. Which is honest? What does the honest one charge at
-# most, and why may that be an advantage, or a drawback?
+# for rain and $p^2$ for a dry day, (b) if it is $1 - p$ and $p$. Call a score honest if the true belief is the best announcement. Which one is? What is the
+# largest score that it can give, and why may that be an advantage, or a drawback?
 # ```
 #
 # ```{solution-start} cross_entropy-brier
@@ -469,8 +470,8 @@ verify(
 # l = \log \sum_{k=1}^{q} \exp(o_k) - \sum_{j=1}^{q} y_j o_j .
 # ```
 #
-# The first term is the log-sum-exp of the scores, which is close to the largest score. So the loss is about the largest
-# score minus the score of the true label. In code:
+# The first term is the log-sum-exp of the scores, which exceeds the largest score by at most
+# $\log q$. In code:
 
 # %%
 def softmax_cross_entropy(o, y):
@@ -487,8 +488,8 @@ print('from probabilities:', cross_entropy(y, o.softmax(-1)))
 
 # %% [markdown]
 # The last line shows why we compute the loss from the scores. In the second example, the probability of the true label
-# is rounded to zero, and its logarithm is minus infinity. In practice you call `F.cross_entropy`. It takes *scores*, and the
-# numbers of the true labels or soft labels.
+# is rounded to zero, and its logarithm is minus infinity. In practice you call `F.cross_entropy`. It takes *scores*, and
+# either the numbers of the true labels or soft labels.
 #
 # ```{admonition} A tempting mistake
 # :class: tip
@@ -546,8 +547,8 @@ right.text(1.3, 0.42, 'squared error', color='C1')
 right.set(xlabel='true score minus the other', title='− derivative by true score');
 
 # %% [markdown] tags=["caption"]
-# Left: the gradient in the first example, negative for the true label alone. Right: minus the derivative of two losses by the
-# true score. After a confident mistake, at the left end, it is near 1 for cross-entropy and near 0 for the squared error.
+# Left: the gradient in the first example, negative for the true label alone. Right: how strongly two losses push the
+# true score up. After a confident mistake, at the left end, it is near 1 for cross-entropy and near 0 for the squared error.
 
 # %% [markdown]
 # ### The loss is convex in the scores
@@ -932,9 +933,9 @@ for ax, k, true, said_digit in zip(axes, worst, truth, answer):
 # The six new digits with the largest loss in one split, all misread. Several are hard for us, too.
 
 # %% [markdown]
-# ### Squared error hardly unlearns a confident mistake
+# ### Squared error is slow to unlearn a confident mistake
 #
-# We now train a model on wrong labels: each digit has the label of the next digit. Then we double the weights, so that the
+# We now train a model on wrong labels: each 0 is labelled 1, each 1 is labelled 2, and so on to each 9, which is labelled 0. Then we double the weights, so that the
 # model is confident of its mistakes. Which loss corrects these mistakes faster? We first compare the gradients of the two
 # losses with the right labels:
 
@@ -977,7 +978,7 @@ for eta in (3, 10, 30, 100):
 
 # %% [markdown]
 # At each of the four learning rates, the model with cross-entropy reads far more digits right. A larger learning rate narrows
-# the gap, but does not close it. It makes the whole step longer, but the images on which the model is most confident
+# the gap, but does not close it here. It makes the whole step longer, but the images on which the model is most confident
 # still have the smallest share in the gradient of the squared error.
 #
 # ```{exercise} ★★ Experiment: and without a mistake to unlearn?

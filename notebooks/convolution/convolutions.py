@@ -317,7 +317,7 @@ verify(
 # ```
 #
 # where a value that no die can show has the probability zero. The code adds a copy of $g$ for each $a$. The copy is
-# multiplied by $f(a)$ and starts at the place $a$:
+# multiplied by $f(a)$ and starts at the place of $a$ (entry 0 of an array belongs to the face 1, and of the result to the total 2):
 
 # %%
 def convolve(f, g):
@@ -364,7 +364,7 @@ axes['h'].plot(x, areas, color='C2', zorder=0)
 axes['h'].set(xlim=(-1, 2.6), ylim=(0, 0.6), xlabel='x', title='(f ∗ g)(x): the shaded area');
 
 # %% [markdown] tags=["caption"]
-# Above, the box $f(z) = 1$ and the flipped ramp $g(z) = 1 - z$, both on $[0, 1]$, at three places $x$. Below, $(f * g)(x)$,
+# Above, the box $f(z) = 1$ on $[0, 1]$, and the ramp $g(z) = 1 - z$, flipped and slid to three places $x$. Below, $(f * g)(x)$,
 # the shaded area under their product. It is largest where the whole ramp lies on the box.
 
 # %% [markdown]
@@ -443,8 +443,8 @@ def convolve2d(f, g):
 # \end{gathered}
 # ```
 #
-# So the layer convolves the picture with $\tilde{\mathbf{V}}$, which is the kernel turned by half a turn. The indices of
-# $\tilde{\mathbf{V}}$ run from $-(k_h - 1)$ and $-(k_w - 1)$ to 0. PyTorch's `conv2d` computes the cross-correlation,
+# So the layer convolves the picture with $\tilde{\mathbf{V}}$, which is the kernel turned by half a turn. The entries
+# $\tilde V_{a,b}$ have the indices $a = -(k_h - 1), \dots, 0$ and $b = -(k_w - 1), \dots, 0$. PyTorch's `conv2d` computes the cross-correlation,
 # SciPy's `convolve2d` the convolution:
 
 # %%
@@ -460,12 +460,12 @@ print('with V turned:    ', signal.convolve2d(X, turned, 'valid').ravel())
 # ```{admonition} A tempting mistake
 # :class: tip
 # It is tempting to take the two operations for the same. If a kernel is *learned*, the flip does not matter, because
-# training finds the turned kernel. If a kernel is *given*, the results differ: in the example, the first number is 19
-# without and 5 with the flip. The results also differ if kernels are combined, because only the convolution is commutative
+# training finds the turned kernel. If a kernel is *given*, the results differ: in the example, the first number of
+# `conv2d` is 19, and that of `convolve2d` is 5. The results also differ if kernels are combined, because only the convolution is commutative
 # and associative.
 # ```
 #
-# For example, $(1, 1) * (1, 1) = (1, 2, 1)$ smooths, and $(1, 1) * (1, -1) = (1, 0, -1)$ takes a difference. The convolution
+# Kernels can be built from smaller ones: $(1, 1) * (1, 1) = (1, 2, 1)$ smooths, and $(1, 1) * (1, -1) = (1, 0, -1)$ takes a difference. The convolution
 # of $(1, 2, 1)$ as a column with $(1, 0, -1)$ as a row is Sobel's kernel:
 
 # %%
@@ -667,8 +667,8 @@ verify(
 # %% [markdown]
 # ## Weight sharing and translation equivariance
 #
-# In one dimension we write the layer as a convolution with a filter $f$. This is the turned kernel, and it is learned. From
-# the input $x^{(0)}$ the layer computes the output $x^{(1)}$, whose entry $n$ is
+# In one dimension we write the layer as a convolution with $f$, the kernel read backwards. From here on we call this $f$ the
+# filter. Training finds it. From the input $x^{(0)}$ the layer computes the output $x^{(1)}$, whose entry $n$ is
 #
 # ```{math}
 # :label: ml.conv.conv
@@ -751,7 +751,7 @@ print('shifted before:', with_zeros(f, pushed(x)))
 print('shifted after: ', pushed(with_zeros(f, x)))
 
 # %% [markdown]
-# Only the last output differs. It needs the pixel 2, which the shift has pushed out before the convolution, so the product
+# Only the last output differs. It needs the last pixel, with the value 2. The shift has pushed this pixel out before the convolution, so the product
 # $0.9 \cdot 2 = 1.8$ is missing.
 
 # %% [markdown]
@@ -1004,8 +1004,8 @@ axes[1].text(1, 0.2, 'dense', color='C1', ha='center');
 # which it was not trained. The dense network is at the level of chance there.
 
 # %% [markdown]
-# Why does the dense network fail on the right half? It has more than ten times as many weights as the other. We count which
-# weights of its first layer the training has changed:
+# Why does the dense network fail on the right half? Too few weights cannot be the reason, because it has more than ten times as many
+# as the other. We count which weights of its first layer the training has changed:
 
 # %%
 torch.manual_seed(0)
@@ -1016,8 +1016,8 @@ print(f'changed on the left: {changed[..., :12].mean():.0%}')
 print(f'changed on the right: {changed[..., 12:].sum():.0f} weights')
 
 # %% [markdown]
-# The gradient with respect to a weight of the first layer has the pixel of this weight as a factor. In training, all pixels
-# of the right half were 0, as were a few at the left edge. So the weights of these pixels are as random as at the start. The
+# Each weight of the first layer multiplies one pixel. So its gradient is a multiple of this pixel, and zero where the pixel is 0. In
+# training, all pixels of the right half were 0. So their weights are as random as at the start. The
 # convolutional network uses the same kernels in both halves.
 #
 # ```{exercise} ★★ Experiment: is the convolution enough?

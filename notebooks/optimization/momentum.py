@@ -100,7 +100,8 @@ def momentum(gradient, x, eta, beta, steps):
 
 # %% [markdown]
 # We take 40 steps with each method. Gradient descent has the step size $2/31$, which is the best one for this valley.
-# Momentum has $\eta = 1/30$ and $\beta = 0.668$. The next part says how to choose them.
+# Momentum has $\eta = 1/30$ and
+# $\beta = (1 - 1/\sqrt{30})^2 \approx 0.668$, which is a good choice for this $\eta$. The next part finds an even better pair.
 
 # %%
 descent = momentum(gradient, start, eta=2 / 31, beta=0, steps=40)
@@ -152,7 +153,7 @@ axes[1].set(xlabel='x₁');
 # ```
 #
 # Along the floor of the valley the gradient changes little. Suppose that it is the same vector $\mathbf{a}$ for many steps.
-# After long enough the velocity is then the first sum below. Across the floor, in gradient descent, the gradient changes its
+# After many steps the velocity is nearly the first sum below. Across the floor, in gradient descent, the gradient changes its
 # sign at every step. Suppose that step $t$ adds the gradient $(-1)^t\,\mathbf{b}$. The velocity is then the second sum:
 #
 # ```{math}
@@ -171,7 +172,7 @@ print(f'alternating gradient: velocity {(weights * signs).sum():5.2f}',
 # %% [markdown]
 # With $\beta = 0.9$ the velocity becomes ten times as long as a steady gradient, but only about half as long as an alternating
 # one. This is the idea of momentum: it amplifies what persists and suppresses what alternates. In our valley,
-# $\beta = 0.668$ amplifies the gradient along the floor by $1/(1 - 0.668) \approx 3.01$. There momentum moves about as fast as
+# $\beta = 0.668$ amplifies the gradient along the floor by $1/(1 - 0.668) \approx 3.01$. In the first steps momentum moves there about as fast as
 # gradient descent with the step size $3/30 = 0.1$. But gradient descent cannot take this step size, because beyond
 # $2/30$ its $x_2$ grows at each step.
 #
@@ -502,9 +503,9 @@ for beta in 0, 0.25, 0.81:
 # (1 + \beta - \eta a)^2 \le 4\beta \iff (1 - \sqrt\beta)^2 \le \eta a \le (1 + \sqrt\beta)^2 .
 # ```
 #
-# Inside the band, flat and steep directions converge at the same rate. A larger $\beta$ makes the band wider, but it makes the
-# rate $\sqrt\beta$ slower. Let $\mu$ be the smallest and $L$ the largest curvature. The best $\beta$ is the smallest one whose
-# band holds all $\eta a$ from $\eta\mu$ to $\eta L$. Then $\eta\mu$ and $\eta L$ are the ends of the band, so
+# Inside the band, flat and steep directions converge at the same rate. A larger $\beta$ makes the band wider, but then
+# $\sqrt\beta$ is nearer to 1, and the error shrinks more slowly. Let $\mu$ be the smallest and $L$ the largest curvature. We may choose $\eta$, too. So we take
+# the smallest $\beta$ whose band is just long enough: it begins at $\eta\mu$ and ends at $\eta L$. Then
 # $\kappa = L/\mu = \big(\frac{1 + \sqrt\beta}{1 - \sqrt\beta}\big)^2$. We solve this for $\sqrt\beta$ and get the theorem
 # below.
 
@@ -576,8 +577,8 @@ right.set(xlabel='step', ylabel='distance to the minimum', ylim=(1e-12, 30));
 # ### What if the condition number is not known?
 #
 # In practice $\mu$ and $\kappa$ are hardly ever known, so $\beta$ is a guess, often 0.9. A guess that is far too large is
-# expensive. Here are 31 steps on a quadratic with curvatures from 1 to 10: without momentum, with a $\beta$ that suits
-# $\kappa = 10$, and with $\beta = 0.99$.
+# expensive. Here are 31 steps on a quadratic with curvatures from 1 to 10: without momentum, with
+# $\eta = 1/L$ and $\beta = (1 - 1/\sqrt{10})^2 \approx 0.47$, and with $\beta = 0.99$.
 
 # %%
 a, x = np.linspace(1, 10, 20), np.random.default_rng(0).normal(size=20)
@@ -587,8 +588,8 @@ for eta, beta in (2 / 11, 0), (1 / 10, (1 - 10**-0.5) ** 2), (1 / 10, 0.99):
     print(f'beta = {beta:.2f}: distance {norm(path[-1]):8.1e}')
 
 # %% [markdown]
-# With $\beta = 0.99$ the ball swings back and forth through the minimum and hardly loses speed. No direction
-# shrinks faster than by the factor $\sqrt{0.99} \approx 0.995$ a step.
+# With $\beta = 0.99$ the ball swings back and forth through the minimum and hardly loses speed. In each direction the swings
+# become smaller only by the factor $\sqrt{0.99} \approx 0.995$ a step.
 #
 # ````{admonition} A pair for the step size 1/L, and how well it does
 # :class: dropdown
@@ -897,13 +898,13 @@ for name, walk in walks.items():
     print(f'{name:18} {steps:5} steps')
 
 # %% [markdown]
-# With full gradients momentum needs about a tenth of the steps. The rule of thumb, $\beta = 0.9$ with $\eta = 1/L$, is nearly as
-# good as the best pair.
+# With full gradients momentum needs about a tenth of the steps. The rule of thumb, $\beta = 0.9$ with $\eta = 1/L$, needs
+# about a quarter more steps than the best pair.
 #
 # Now we take random batches, as in [stochastic gradient descent](stochastic_gradient_descent.ipynb). For each batch size we
 # try 25 step sizes, with ten runs each, and look at the gap after 300 steps. Momentum amplifies a steady gradient by
 # $1/(1-\beta)$. So that both methods make equally long moves, we multiply the step sizes of momentum by $1-\beta$. The table
-# shows the mean gap at the best step size, plus or minus its standard error, and this $\eta/(1-\beta)$.
+# shows the mean gap at the best step size ± its standard error. The columns "at" show the best $\eta/(1-\beta)$.
 
 # %%
 def batch_gradient(size, rng):
@@ -959,17 +960,16 @@ right.set(xlabel='η / (1 − β)', ylabel='gap after 300 steps', ylim=(10, 4e3)
 # with random batches, up to the best step size, momentum does only what gradient descent does.
 
 # %% [markdown]
-# At its best step size momentum ends where gradient descent ends, within the standard errors. At smaller step sizes, too,
-# momentum does what gradient descent does with a ten times larger step size.
+# At its best step size momentum ends where gradient descent ends, within the standard errors. Below the best step size
+# the curves coincide: momentum with $\eta$ does what gradient descent does with $10\eta$.
 #
 # Why is the advantage gone? Momentum helps by cancelling jumps from wall to wall, and such jumps begin only at step sizes
 # beyond $1/L = 0.12$. With full gradients gradient descent took a longer step than this. With random batches the best
-# step size is below 0.01, and it is the smaller, the smaller the batches are. So in these 300 steps the noise of the batches
-# forbids long steps, and there are no jumps that momentum could cancel.
+# step size is below 0.01. So the noise of the batches forbids the steps at which momentum would pay.
 #
 # So momentum helps where the valley limits the step size, as with full gradients or very large batches, and hardly where the
 # noise limits it. Momentum is also reported to help on the badly conditioned problems of deep
-# networks {cite}`sutskever2013importance`. In PyTorch the rule of thumb reads:
+# networks {cite}`sutskever2013importance`. A common first choice in PyTorch is:
 #
 # ```python
 # optimizer = torch.optim.SGD(model.parameters(), lr=0.01,
