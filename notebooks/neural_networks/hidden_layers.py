@@ -16,7 +16,7 @@
 # # Hidden layers
 #
 # A lamp on a staircase has two switches. It is on if exactly one of them is up, and no linear model can learn this
-# rule. But count the switches that are up: 0, 1 or 2. From this count, subtract 2 if both are up. The result is 0, 1 or
+# rule. But count the switches that are up: 0, 1 or 2. Take a second number that is 1 if both are up, and 0 otherwise. The count minus twice the second number is 0, 1 or
 # 0, which is the lamp. So two intermediate numbers and a weighted sum are enough. How does a network find such
 # intermediate numbers by itself, and which functions can it compute with them?
 #
@@ -150,7 +150,7 @@ right.set(xlabel='$h_1$', ylabel='$h_2$', xlim=(-0.4, 3), ylim=(-0.4, 1.6), xtic
 # ```
 #
 # and the last of the $L$ layers computes $\mathbf{o} = \mathbf{h}^{(L-1)}\mathbf{W}^{(L)} + \mathbf{b}^{(L)}$ without
-# $\phi$. Layers in which every unit is connected to every unit before it are called **fully connected**, and a stack
+# $\phi$. Layers in which every unit is connected to every unit of the layer before are called **fully connected**, and a stack
 # of them is a **multilayer perceptron**, or **MLP**.
 #
 # (dl.hidden.representation)=
@@ -423,7 +423,7 @@ right.set(title='their sum', xlabel='x');
 # that meets the sine (dashed) at the ends of all pieces.
 
 # %% [markdown]
-# Twice as many units make the error four times smaller. The last column is the bound of a theorem:
+# Twice as many units make the error nearly four times smaller, once the pieces are short. The last column is the bound of a theorem:
 #
 # ```{prf:theorem} How well hinges follow a curve
 # :label: thm-hidden-hinges
@@ -440,8 +440,8 @@ right.set(title='their sum', xlabel='x');
 # (x - t)(x - t - \Delta)$. The product is largest in size in the middle, where it is $\Delta^2/4$.
 # ```
 #
-# A continuous function without a second derivative is followed as well, only the speed may be less: on short pieces it
-# changes little, so the broken line cannot be far away. And it works for more than one input:
+# The hinges also approach a continuous function without a second derivative, but the error may fall more slowly. On a short
+# piece such a function changes little, so the broken line stays close. More than one input is no obstacle:
 #
 # ````{prf:theorem} Universal approximation
 # :label: thm-hidden-universal
@@ -624,7 +624,7 @@ def scores(x, W, b):                  # softmax regression, for comparison
 # %% [markdown]
 # We compare two networks, of 16 and of 64 hidden units, with softmax regression, which has no hidden layer. Softmax
 # regression starts at zero, and we try three learning rates for it. Then we train each model three times, in different
-# orders of the digits and from different starts, and print the share of the test digits that are right.
+# orders of the digits, the networks also from different starts, and print the share of the test digits that are right.
 
 # %%
 def linear_right(lr, seed):
@@ -668,8 +668,8 @@ for ax, weights in zip(axes.flat, added.T, strict=True):
     show_image(ax, weights.reshape(28, 28), cmap='PuOr', vmin=-0.25, vmax=0.25)
 
 # %% [markdown] tags=["caption"]
-# What training has added to the first weights of eight hidden units. Ink on a violet pixel opens the unit, ink on an
-# orange pixel closes it. Each unit looks for strokes in some places and for paper in others.
+# What training has added to the first weights of eight hidden units. Violet: training has raised the
+# weight, so ink on this pixel raises the pre-activation. Orange: it has lowered the weight. Each unit looks for strokes in some places and for paper in others.
 
 # %% [markdown]
 # ### The same network in PyTorch
@@ -688,8 +688,8 @@ with torch.no_grad():                 # copying is no step of a computation
     model[2].bias.copy_(b_2)
 
 # %% [markdown]
-# The loop has the same three steps as ours. `loss.backward()` computes the gradients and *adds* them to what is stored
-# there, so `optimizer.zero_grad()` has to forget those of the last batch first. `optimizer.step()` moves all parameters.
+# The loop has the same three steps as ours. `loss.backward()` computes the gradients and *adds* them to the gradients
+# that each parameter stores, so `optimizer.zero_grad()` has to forget those of the last batch first. `optimizer.step()` moves all parameters.
 # `model.train()` and `model.eval()` switch some kinds of layers, such as dropout, between training and use. Our layers
 # do the same in both modes, but the two calls belong to the idiom.
 
@@ -708,7 +708,7 @@ with torch.no_grad():                 # a test needs no gradients
     hit = model(X_test).argmax(1) == y_test
 print(f'nn.Sequential {hit.double().mean():.2f},'
       f' by hand {hits[64][0].double().mean():.2f}')
-print('same answers on the test:', (hit == hits[64][0]).all().item())
+print('right on the same digits:', (hit == hits[64][0]).all().item())
 
 # %% tags=["checks"]
 def same_parameters(net):
@@ -756,8 +756,8 @@ verify(
 #
 # A hidden layer is an affine map followed by a nonlinear activation, and the layer after it is a linear model of the
 # hidden units; without the activation all layers together are one affine map. One hidden layer of ReLU units draws any
-# broken line, so it comes as near to a continuous function as you like, with an error of at most $M\Delta^2/8$ on an
-# interval, but the theorem neither finds the weights nor speaks about other places. Trained by
+# broken line, so it comes as near to a continuous function on a closed interval as you like. If $|f''| \le M$, the error is at most
+# $M\Delta^2/8$. The theorem neither finds the weights nor speaks about other places. Trained by
 # gradient descent on handwritten digits, a network with 64 hidden units beats softmax regression.
 #
 # **Further reading.** {cite:t}`zhang2023dive`, chapter 5, goes the same way with more data. {cite:t}`goodfellow2016deep`,

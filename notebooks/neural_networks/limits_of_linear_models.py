@@ -111,8 +111,8 @@ axes[0].set_ylabel('switch 2');
 # \hat{\mathbf{y}} = \operatorname{softmax}(\mathbf{x}\mathbf{W} + \mathbf{b}) .
 # ```
 #
-# Whenever we speak of a **linear model** below, we mean that its scores are one affine map of the inputs. We write inputs
-# as rows because a batch has one example in each row, so that one line of code serves one example and a whole batch:
+# Whenever we speak of a **linear model** below, we mean that its scores are one affine map of the inputs. We write an
+# input as a row. A batch has one example in each row, so the same line of code serves both:
 
 # %%
 def scores(X, W, b):          # (n, d), (d, q), (q,) -> (n, q)
@@ -306,7 +306,7 @@ verify(
 # other inputs have no say in it, and neither has the value that $x_j$ already has. This is called **monotonicity**, and
 # often the world is not like that:
 #
-# - A body temperature of 35 °C is dangerous, and so is one of 41 °C. A raise helps the first patient and harms the second.
+# - A body temperature of 35 °C is dangerous, and so is one of 41 °C. Warming helps the first patient and harms the second.
 # - In the lamp with two switches, raising one switch turns the lamp on if the other one is down, and off if it is up.
 #
 # ### Monotone, but not linear: who pays back a loan?
@@ -324,8 +324,8 @@ score = credit['score'][here]                    # (11,)
 repaid = 1 - credit['default'][here]             # (11,)
 paid = dict(zip(score, repaid, strict=True))
 for low, high in ((10, 30), (40, 60), (80, 100)):
-    print(f'score {low} to {high}: repaid {paid[low]:.0%} to {paid[high]:.0%},'
-          f' gain {paid[high] - paid[low]:.0%}')
+    print(f'score {low} to {high}: repaid {paid[low]:.1%} to {paid[high]:.1%},'
+          f' gain {paid[high] - paid[low]:.1%}')
 
 # %% [markdown]
 # The share rises from each score to the next, but 20 points more are worth more than fifty times as much at the bottom
@@ -338,7 +338,7 @@ for low, high in ((10, 30), (40, 60), (80, 100)):
 # p(50) - p(0) > p(1050) - p(1000) .
 # ```
 #
-# A remedy is to let something else be linear than the probability itself. Logistic regression takes the
+# So a linear *probability* does not fit. A remedy is to let a function of the probability be linear. Logistic regression takes the
 # [log-odds](../classification/logistic_regression.ipynb):
 #
 # ```{math}
@@ -627,8 +627,8 @@ print('all negatives are turned back:', turned_back)
 
 # %% [markdown]
 # So with this feature, softmax regression is as good as if there were no negatives. We also train softmax regression on
-# the pixels, for three random draws of the negatives. Each time we try three values of `C`, scikit-learn's inverse
-# strength of the penalty, and the best one counts. The last model, `MLPClassifier`, has a *hidden layer*: 50 features
+# the pixels, for three random draws of the negatives. For each draw we try three values of `C` (a larger `C` means a
+# weaker penalty) and report the best on the test pictures, which favours the linear model. The last model, `MLPClassifier`, has a *hidden layer*: 50 features
 # that it finds itself. How it does this is the subject of the next section.
 
 # %%
@@ -673,7 +673,7 @@ ax.set_yticklabels(accuracy);
 # pixels can pass the dashed line. The right feature, and a network that finds its features, pass it by far.
 
 # %% [markdown]
-# Softmax regression of the pixels is right on about a quarter of the pictures, far below even the bound. The cause is
+# Softmax regression of the pixels is right on less than three tenths of the pictures, far below even the bound. The cause is
 # the reversal and nothing else: if the feature undoes it, the same model is right on nearly nine tenths. The hidden
 # layer was told nothing about corners, and it reaches as much.
 #
@@ -770,7 +770,7 @@ verify(
 # ## Summary
 #
 # A linear model computes one affine map of its inputs, which keeps weighted means; so it cannot learn XOR, nor any other
-# table in which the two classes share a mean. Each input pushes the score in one direction only, and by the same amount
+# table in which the two classes share a weighted mean. Each input pushes the score in one direction only, and by the same amount
 # everywhere. Features such as products, distances and logarithms repair this, but somebody has to choose them, and the
 # number of possible products doubles with each input; a hidden layer learns its features from the data.
 #
