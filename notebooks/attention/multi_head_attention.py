@@ -24,7 +24,7 @@
 #   [matrix products](../linear_algebra/matrix_multiplication.ipynb) and, for the experiment,
 #   [training in minibatches](../regression/minibatch_training.ipynb).
 # - **You build** the multi-head layer, first as a formula of two lines, then as a module equal to `nn.MultiheadAttention`.
-# - **Runs in** 20 seconds. All tensors are float32, except in the last part, where they are float64.
+# - **Runs in** 20 seconds. Tensors are float32, in the last part float64.
 
 # %% tags=["remove-cell"]
 try:
@@ -223,14 +223,13 @@ print(multi_head(X, X, X, W_Q, W_K, W_V, W_O=torch.eye(4)))
 # \mathrm{Concat}(\mathrm{head}_1, \dots, \mathrm{head}_h)\, \mathbf{W}^O = \sum_{i=1}^{h} \mathrm{head}_i\, \mathbf{W}_i^O .
 # ```
 #
-# So each head adds its own contribution to the result. The four matrices of a head occur in this sum only in two products. The product
+# So each head adds its own contribution to the result. The four matrices of a head occur here in two products. The product
 # $\mathbf{W}_i^Q(\mathbf{W}_i^K)^\top$ decides where the head looks, and the product $\mathbf{W}_i^V\mathbf{W}_i^O$ decides
 # what it brings {cite}`elhage2021mathematical`. In our example $\mathbf{W}^O$ is the identity, and its blocks have two rows:
 
 # %%
-heads, _ = attend(X @ W_Q, X @ W_K, X @ W_V)       # (2, 3, 2)
 blocks = torch.eye(4).split(2)                     # two blocks (2, 4) of W_O
-for head, block in zip(heads, blocks):
+for head, block in zip(attend(X @ W_Q, X @ W_K, X @ W_V)[0], blocks):
     print('a head adds to saw', (head @ block)[1])
 
 # %% [markdown]
@@ -558,7 +557,7 @@ for name, tensor in steps.items():
 #
 # (la.mha.pseudocode.reshape)=
 # **Cut.** `reshape` keeps the order of the numbers in memory. Counted from zero, head $i$ gets the numbers from
-# $3d\,i$ to $3d\,(i + 1) - 1$ of `flat`. This works only if $h$ divides $E$. The code rounds $E/h$ down, so for other $h$ `reshape` fails:
+# $3d\,i$ to $3d\,(i + 1) - 1$ of `flat`. This works only if $h$ divides $E$:
 #
 # ```{math}
 # :label: la.mha.pseudocode.head-dim
@@ -669,7 +668,7 @@ print('equal:', torch.allclose(got, want, atol=1e-6))
 # :class: dropdown
 # A mask of shape $(T, T)$ serves all sequences and heads. A mask that differs from sequence to sequence needs an axis of length
 # one for the heads, as in $(B, 1, T, T)$, or in $(B, 1, 1, T)$ if all queries share it. Without this axis, PyTorch takes the
-# first axis of $(B, T, T)$ for the heads. Usually the shapes then do not fit, and PyTorch raises an error. But if $B = h$, they fit, and the mask is wrong without an error message.
+# first axis of $(B, T, T)$ for the heads. Usually PyTorch then raises an error. But if $B = h$, the shapes fit, and the mask is wrong without an error message.
 # `nn.MultiheadAttention` takes the padding mask as an argument of its own, of shape $(B, T)$.
 # ```
 #
@@ -1037,8 +1036,8 @@ assert not grade(what_is_found(one_query_repeated), every_key, **numbers_of_keys
 # weight between two places.
 #
 # For example, take $n = 4$ tokens of $D = 3$ random numbers and $r = 3$ needs: the first number of the first token, the second
-# number of the second token and the third number of the third token. We draw random weights for $h$ heads. From the means
-# that the heads return, least squares then estimates the three numbers. We print the sum of the three mean squared errors, and a bound:
+# number of the second token and the third number of the third token. We draw random weights for $h$ heads. From what the heads
+# return, least squares estimates the three numbers. We print the sum of the three mean squared errors, and a bound:
 
 # %%
 g = torch.Generator().manual_seed(2)
@@ -1349,7 +1348,7 @@ for h in (1, 2):
         print(f'   same digit {same:.2f}   next digit {following:.2f}')
 
 # %% [markdown]
-# It answers one of the two questions. For the other one it is about as bad as a model that returns zero. Two heads answer both.
+# It answers one of the two questions. For the other it is about as bad as returning zero. Two heads answer both.
 
 # %%
 @torch.no_grad()
