@@ -587,7 +587,7 @@ right.set(xlabel='step', ylabel='distance to the minimum', ylim=(1e-12, 30));
 #
 # ### What if the condition number is not known?
 #
-# In practice $\mu$ and $\kappa$ are hardly ever known, so $\beta$ is a guess, often 0.9. A guess that is far too large is
+# The condition number is hardly ever known, so $\beta$ is a guess, often 0.9. A guess that is far too large is
 # expensive. Here are 31 steps on a quadratic with curvatures from 1 to 10: without momentum, with
 # $\eta = 1/L$ and $\beta = (1 - 1/\sqrt{10})^2 \approx 0.47$, and with $\beta = 0.99$.
 
