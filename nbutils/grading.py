@@ -303,6 +303,8 @@ def _library(filename):
 
 def unchanged(now, was):
     """Whether an argument still has its values; true for what cannot be compared."""
+    if type(now) is not type(was):
+        return False
     if _is_tensor(was):
         now, was = now.detach().cpu().numpy(), was.detach().cpu().numpy()
     if isinstance(was, np.ndarray):
@@ -314,7 +316,7 @@ def unchanged(now, was):
     if isinstance(was, dict):
         return now.keys() == was.keys() and all(unchanged(now[key], was[key]) for key in was)
     if isinstance(was, (Number, str)):
-        return now == was or now != now  # nan
+        return now == was or (now != now and was != was)  # nan is as it was
     return True
 
 

@@ -292,6 +292,8 @@ def test_what_can_be_read_once():
 @pytest.mark.parametrize('case, spoil', [
     ([1, 2], lambda x: x.__setitem__(0, 5)),
     ({'a': 1.0}, lambda x: x.__setitem__('a', 2.0)),
+    ([1.0], lambda x: x.__setitem__(0, float('nan'))),
+    ([np.ones(2)], lambda x: x.__setitem__(0, 1)),
     (np.array([10**30, 2], object), lambda x: x.__setitem__(0, 5)),
     (np.array([1, 2]), lambda x: x.__setitem__(0, 5)),
 ])
