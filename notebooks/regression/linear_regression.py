@@ -23,8 +23,8 @@
 # - **You need** [matrix products](../linear_algebra/matrix_multiplication.ipynb),
 #   [gradients](../calculus/gradients.ipynb), [gradient descent](../optimization/gradient_descent.ipynb) and
 #   [conditional expectations](../probability/expectations.ipynb).
-# - **You build** the linear model and its squared loss. You find the best weights by a formula and by gradient descent, as
-#   scikit-learn and PyTorch do, and you fit a line that wrong labels hardly change.
+# - **You build** the linear model and its squared loss. You find the best weights by a formula and by gradient descent, compare
+#   them with those of scikit-learn and PyTorch, and you fit a line that wrong labels hardly change.
 # - **Runs in** 10 seconds, in float64.
 
 # %% tags=["remove-cell"]
