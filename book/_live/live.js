@@ -268,9 +268,21 @@
     return cell.code.source === cell.original ? cell.alt : `A figure drawn by the changed cell; as recorded: ${cell.alt}`;
   }
 
-  // LaTeX that a cell shows is set by the MathJax of the page, which knows \(…\) and $$…$$.
+  // LaTeX that a cell shows is set by MathJax, which knows \(…\) and $$…$$, and is fetched when the first cell needs it.
   function typeset(node) {
     if (node.matches('.jp-RenderedLatex')) node.textContent = node.textContent.replace(/(?<!\$)\$([^$]+)\$(?!\$)/g, '\\($1\\)');
-    return window.MathJax?.typesetPromise?.([node]);
+    return mathjax().then(() => MathJax.typesetPromise([node]));
+  }
+
+  let loading;
+  function mathjax() {
+    loading ??= new Promise((go, fail) => {
+      window.MathJax = {...window.MathJax, startup: {typeset: false}};  // the settings of the page
+      const script = make('script', '', '', {src: `${document.documentElement.dataset.content_root}_static/mathjax/tex-chtml.js`});
+      script.onload = () => MathJax.startup.promise.then(go);
+      script.onerror = fail;
+      document.head.append(script);
+    });
+    return loading;
   }
 })();

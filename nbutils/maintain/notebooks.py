@@ -7,12 +7,14 @@ import sys
 from pathlib import Path
 
 import jupytext
+import nbformat
 
 from nbutils import ledger
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = ROOT / 'notebooks'
 SEEN = ROOT / '.cache' / 'seen.json'
+PARSED = ROOT / '.cache' / 'parsed'
 DATA = ROOT / 'nbutils' / 'data' / '__init__.py'
 FOLDED = {'checks'}  # tags of cells whose code JupyterLab and Colab fold
 CAPTION = 'caption'  # tag of the text below a figure, which a page sets as its caption and JupyterLab and Colab as a cell
@@ -34,7 +36,7 @@ def read(path):
 
     The text of a caption cell becomes the caption of the figure above it as well, and pages leave the cell out.
     """
-    notebook = jupytext.read(path)
+    notebook = _parsed(path)
     seen, above = {}, None
     for cell in notebook.cells:
         key = hashlib.sha256(f'{cell.cell_type}\n{cell.source}'.encode()).hexdigest()[:8]
@@ -54,6 +56,26 @@ def read(path):
         'language_info': {'name': 'python', 'pygments_lexer': 'ipython3'},
     }
     notebook.nbformat, notebook.nbformat_minor = 4, 5
+    return notebook
+
+
+def _parsed(path):
+    """What jupytext makes of a file, kept by its text: a section takes it a sixth of a second, and every tool reads all."""
+    path = Path(path)
+    key = hashlib.sha256(jupytext.__version__.encode() + path.read_bytes()).hexdigest()[:20]
+    kept = PARSED / f'{path.parent.name}-{path.stem}-{key}.json'
+    if kept.is_file():
+        return nbformat.from_dict(json.loads(kept.read_text('utf-8')))
+    notebook = jupytext.read(path)
+    writing = kept.with_suffix(f'.{os.getpid()}')
+    try:
+        PARSED.mkdir(parents=True, exist_ok=True)
+        for old in PARSED.glob(f'{path.parent.name}-{path.stem}-*.json'):
+            old.unlink(missing_ok=True)
+        writing.write_text(json.dumps(notebook), 'utf-8')
+        writing.replace(kept)  # whole, whoever reads it meanwhile
+    except OSError:  # a full disk, or a folder that nobody may write: it is read again next time
+        pass
     return notebook
 
 

@@ -536,6 +536,8 @@ def _before(section, key, digests):
     found = [None] * 3
     for commit in _git('log', f'-{OLD}', '--format=%h', '--', *files).split():
         text, entries, sentences = (_git('show', f'{commit}:{file}') for file in files)
+        if not text:  # a commit from before the section
+            continue
         claims = {c['id']: ledger.Claim(heading=h['id'], section=h['section'], **c)
                   for h in yaml.load(entries, yaml.CSafeLoader) or () for c in h['claims']}
         then = seals(Section(text), claims, quoted(sentences).get(section, {})).get(key)

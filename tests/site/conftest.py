@@ -137,13 +137,8 @@ def fresh(context):
     page.close()
 
 
-def without_formulas(page):
-    """Leave the formulas of pages as they are: setting them takes most of the time, and most checks need none."""
-    page.route('**/tex-chtml.js', lambda route: route.abort())
-    return page
-
-
 def settle(page):
-    """Wait until the mathematics of a page is typeset."""
+    """Wait until a page and its fonts are there, and what it sets itself."""
     page.wait_for_load_state('load')
     page.evaluate('window.MathJax?.startup?.promise?.then(() => true)')
+    page.evaluate('document.fonts.ready.then(() => true)')

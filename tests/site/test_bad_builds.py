@@ -35,8 +35,9 @@ CASES = {  # name -> (what is made, what lines of the output must say; nothing: 
     'fork': ({'environ': FORK, 'said': RAN}, []),
     'useless address': ({'environ': {'BOOK_REPO_URL': 'nonsense'}}, [['BOOK_REPO_URL=nonsense: expected an address']]),
     'broken references': (
-        {'text': 'See {eq}`dl.chain.nowhere`, [there](../lost.md) and {cite}`nobody1900nothing`.'},
-        [['chain_rule.ipynb:', word] for word in ('dl.chain.nowhere', 'lost.md', 'nobody1900nothing')],
+        {'text': 'See {eq}`dl.chain.nowhere`, [there](../lost.md) and {cite}`nobody1900nothing`: $\\nosuch{x}$, $\\frac{1$.'},
+        [['chain_rule.ipynb:', word] for word in ('dl.chain.nowhere', 'lost.md', 'nobody1900nothing')]
+        + [['LaTeX that MathJax does not understand', word] for word in ('nosuch', 'frac')],
     ),
     'contradictions': (
         {'said': '✓ dl.chain.som holds; would notice: says no\n', 'addresses': 'book/index\nbook/gone\n',

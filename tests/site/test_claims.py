@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from booksite.claims import claim_filter, errata, formula
 from booksite.claims.evidence import Book
-from conftest import ROOT, settle, without_formulas
+from conftest import ROOT, settle
 from docutils import nodes
 
 from nbutils import ledger
@@ -145,7 +145,7 @@ def test_words_and_mathematics_keep_their_distance(latex, text):
 def claims(page, address):
     """A function that opens the claims page with the given end of the address."""
     def opened(end=''):
-        without_formulas(page).goto(f'{address}book/claims.html{end}')
+        page.goto(f'{address}book/claims.html{end}')
         return page
     return opened
 
@@ -215,7 +215,7 @@ IN_VIEW = """id => {
 
 def test_from_the_badge_to_the_check_to_the_claim_and_back(page, address):
     page.set_viewport_size({'width': 390, 'height': 844})
-    without_formulas(page).goto(f'{address}notebooks/linear_algebra/norms.html')
+    page.goto(f'{address}notebooks/linear_algebra/norms.html')
     page.get_by_role('link', name='corrected and checked: dl.norms.triangle').click()
     page.wait_for_function(IN_VIEW, arg='check-dl.norms.triangle')
     page.locator('[id="check-dl.norms.triangle"] a.claim-id').click()

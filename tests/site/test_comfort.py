@@ -2,7 +2,7 @@
 import re
 from collections import Counter
 
-from conftest import settle, without_formulas
+from conftest import settle
 from test_pages import AXE, PAGES, PRUNE, VIOLATIONS
 
 SECTION = 'linear_algebra/norms'
@@ -14,9 +14,7 @@ FOCUS = """() => {
 SHOWN = 'all => all.filter(e => e.checkVisibility({opacityProperty: true, visibilityProperty: true})).length'
 
 
-def open_section(page, address, formulas=False):
-    if not formulas:
-        without_formulas(page)
+def open_section(page, address):
     page.goto(f'{address}notebooks/{SECTION}.html')
     settle(page)
 
@@ -61,7 +59,7 @@ def test_columns_stay_columns_on_a_phone(phone, address):
 
 def test_menus_open_on_a_phone(phone, address):
     """With the book's contents, or those of the page, open there is no barrier either, and Escape closes them."""
-    open_section(phone, address, formulas=True)
+    open_section(phone, address)
     phone.add_style_tag(content='* { transition: none !important; animation: none !important; }')
     phone.evaluate(AXE)
     phone.evaluate(PRUNE)
@@ -108,7 +106,7 @@ def test_the_text_is_one_key_away(page, address):
 
 def test_a_link_leads_to_what_it_names(page, address):
     """An equation is outlined, below the bar of buttons, and Back returns to where the reader was."""
-    open_section(page, address, formulas=True)
+    open_section(page, address)
     link = page.locator('article p a[href^="#equation-"]').first
     link.scroll_into_view_if_needed()
     before = page.evaluate('scrollY')
@@ -145,7 +143,7 @@ def test_paper(browser, address):
     """Printed from a dark screen: the text in the light, with solutions, without what can only be clicked."""
     context = browser.new_context(viewport={'width': 700, 'height': 1000}, color_scheme='dark')
     page = context.new_page()
-    open_section(page, address, formulas=True)
+    open_section(page, address)
     assert page.get_attribute('html', 'data-theme') == 'dark'
     page.emulate_media(media='print', color_scheme='dark')
     page.evaluate("dispatchEvent(new Event('beforeprint'))")

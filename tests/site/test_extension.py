@@ -183,8 +183,3 @@ def test_cutting_loses_no_brace():
 ])
 def test_the_question_of_a_section_is_found(opening):
     assert excerpts.question([{'source': opening}]) == 'How long is it?'
-
-
-def test_the_check_of_one_claim_is_cut_out_of_its_cell():
-    code = "a = 1\nholds(\n    'dl.x.y', f,\n)\nholds('dl.x.z', g)"
-    assert excerpts.statements_about('dl.x.y', code) == "holds(\n    'dl.x.y', f,\n)"

@@ -10,7 +10,7 @@ from booksite.claims.evidence import Book
 from booksite.finding import glossary as terms
 from booksite.finding import graph_layout, maps, plain_text
 from booksite.finding.prerequisites import Prerequisites as Needs
-from conftest import ROOT, without_formulas
+from conftest import ROOT
 
 BOOK = Book(ROOT)
 NEEDS = BOOK.needs = Needs(BOOK)
@@ -188,7 +188,7 @@ def test_terms_are_linked_once_in_prose_and_not_at_home(parsed):
 
 
 def test_a_tooltip_opens_from_the_keyboard(page, address):
-    without_formulas(page).goto(f'{address}notebooks/linear_algebra/whitening.html')
+    page.goto(f'{address}notebooks/linear_algebra/whitening.html')
     link = page.locator('a.term').first
     link.focus()
     shown = page.locator('.tooltip')

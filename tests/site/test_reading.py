@@ -7,7 +7,7 @@ import pytest
 import yaml
 from booksite.claims.evidence import Book
 from booksite.publish import repository
-from conftest import ROOT, settle, without_formulas
+from conftest import ROOT, settle
 
 CONFIG = yaml.safe_load((ROOT / '_config.yml').read_text('utf-8'))
 ADDRESSES = repository.addresses(ROOT, CONFIG['repository']['url'], CONFIG['repository']['branch'])
@@ -16,7 +16,7 @@ SECTION = min(SECTIONS, key=lambda section: Book(ROOT).notebook(section).stat().
 
 
 def test_search_opens_from_the_keyboard(page, address):
-    without_formulas(page).goto(f'{address}book/index.html')
+    page.goto(f'{address}book/index.html')
     page.keyboard.press('Control+k')
     page.wait_for_selector('dialog[open] input:focus')
     page.keyboard.type('convolution')
@@ -26,7 +26,7 @@ def test_search_opens_from_the_keyboard(page, address):
 
 def test_dark_mode_leaves_figures_alone(page, address):
     """Figures are transparent and drawn for both grounds: the theme must not put a box or a filter on them."""
-    without_formulas(page).goto(f'{address}notebooks/{SECTION}.html')
+    page.goto(f'{address}notebooks/{SECTION}.html')
     for _ in range(3):
         if page.get_attribute('html', 'data-theme') == 'dark':
             break
@@ -94,8 +94,14 @@ def test_a_lost_reader_is_helped_on_a_project_page(page, site):
     page.wait_for_url(f'{host}/{name}/book/index.html')
 
 
+def test_the_root_is_the_first_page(page, address):
+    page.goto(address)
+    assert page.url == address and page.locator('article h1').inner_text().startswith('Deep Learning, Verified')
+    page.locator('main a.sd-btn').click()
+    page.wait_for_url(f'{address}notebooks/{next(iter(SECTIONS))}.html')
+
+
 @pytest.mark.parametrize('old, new', [
-    ('index.html', 'book/index.html'),
     ('claims.html', 'book/claims.html'),
     ('errata.html', 'book/errata.html'),
 ])
@@ -107,8 +113,17 @@ def test_redirects(page, address, old, new):
 def test_the_landing_page_shows_a_check_and_a_figure(page, address):
     page.goto(f'{address}book/index.html')
     settle(page)
-    assert page.locator('.excerpt pre').is_visible() and page.locator('.excerpt ul.checks li').count() == 2
+    assert page.locator('main ul.checks li').count() == 2
+    start = page.locator('main a.sd-btn')
+    assert start.inner_text() == 'Start with the first section' and start.get_attribute('href').endswith(f'{next(iter(SECTIONS))}.html')
     figure = page.locator('.excerpt-figure :is(img, svg.figure)')
     assert figure.get_attribute('alt') or figure.get_attribute('aria-label')
     assert figure.bounding_box()['width'] > 300
     assert page.locator('.section-cards .sd-card').count() == len(SECTIONS)
+
+
+def test_how_to_cite_agrees_with_what_is_cited(parsed):
+    about = yaml.safe_load((ROOT / 'CITATION.cff').read_text('utf-8'))
+    text = ' '.join(parsed('book/index').article.get_text().split())
+    for said in (f'{{{about["title"]}}}', about['authors'][0]['name'], f'{{{about["version"]}}}', about['repository-code']):
+        assert said in text, said

@@ -71,7 +71,7 @@ def test_elsewhere_a_figure_has_the_colours_of_the_white_page(tmp_path):
     """A tick, drawn broad, is as grey as on the page in the pictures of both programs that make them."""
     svg = svg_figures.on_white(FIGURE.replace('d="M0 0L0 3.5"', 'd="M0 0L0 440" stroke-width="900"'))
     css = (ROOT / 'book' / '_static' / 'book.css').read_text('utf-8')
-    grey = re.search(r'data-theme="light".*?--grey: (#\w{6});', css, re.S)[1]
+    grey = re.search(r'--grey: (#\w{6});', css)[1]  # the light page comes first
     (tmp_path / 'a.svg').write_text(svg)
     app = SimpleNamespace(outdir=tmp_path, builder=SimpleNamespace(imagedir='_images'))
     pictures = [svg_figures.preview(app, tmp_path / 'a.svg')]

@@ -51,3 +51,16 @@ def test_a_caption_without_a_figure_above_stays_a_cell(section):
 
 def test_captions_are_no_prose_of_the_section(section):
     assert budget.measure(notebooks.read(section)).words == 4
+
+
+def test_what_is_kept_is_what_jupytext_reads(section, tmp_path, monkeypatch):
+    """A file is read once as long as its text stays; a changed text is read anew, and the old one is forgotten."""
+    monkeypatch.setattr(notebooks, 'PARSED', tmp_path / 'parsed')
+    fresh = notebooks.read(section)
+    with monkeypatch.context() as patch:
+        patch.setattr(jupytext, 'read', None)
+        kept = notebooks.read(section)
+    assert kept == fresh and type(kept) is type(fresh)
+    section.write_text(SECTION.replace('Three', 'Four'), 'utf-8')
+    assert 'Four' in notebooks.read(section).cells[0].source
+    assert len(list((tmp_path / 'parsed').iterdir())) == 1

@@ -6,7 +6,6 @@ from . import contents, excerpts, index_of_terms, maps, search_index, terms
 
 def setup(app: Sphinx) -> None:
     app.add_directive('check-lines', excerpts.CheckLines)
-    app.add_directive('check-excerpt', excerpts.CheckExcerpt)
     app.add_directive('figure-excerpt', excerpts.FigureExcerpt)
     app.add_directive('section-cards', excerpts.SectionCards)
     app.add_directive('chapter-map', maps.ChapterMap)

@@ -1,5 +1,4 @@
-"""Pieces of the recorded notebooks on other pages: a check with its result, a figure, cards of sections."""
-import ast
+"""Pieces of the recorded notebooks on other pages: what a check printed, a figure, cards of sections."""
 import base64
 import hashlib
 import os
@@ -11,10 +10,8 @@ from docutils.parsers.rst import directives
 from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective
 
-from nbutils import ledger
-
 from ..build import book, link, paragraph, title_of
-from ..claims import check_lines, formula
+from ..claims import check_lines
 from ..claims.evidence import printed_lines, read_line
 
 _QUESTION = re.compile(r'\*\*Question\.?\*\*\s*(.+?)(?=\s*(?:\*\*You need|\n\s*\n|\n\s*[-*] |\Z))', re.S)
@@ -46,29 +43,6 @@ class CheckLines(SphinxDirective):
             raise self.error(f'no notebook shows a check of {self.arguments[0]}')
         cell = book(self.env).cells(check.section)[check.cell - 1]
         return check_lines.rewritten(self.env, lines_about(check.id, cell))
-
-
-class CheckExcerpt(Excerpt):
-    """One claim as printed, the code that checks it, what that printed, the claim as it should read.
-
-    {check-excerpt} SECTION with :claim: ID.
-    """
-    option_spec = {'claim': directives.unchanged_required}
-
-    def run(self) -> list[nodes.Node]:
-        check = book(self.env).checks.get(self.options['claim'])
-        cells = self.cells()
-        if check is None or check.section != self.arguments[0]:
-            raise self.missing(f'check of {self.options["claim"]}')
-        cell = cells[check.cell - 1]
-        code = statements_about(check.id, ''.join(cell['source']))
-        made = nodes.container(classes=['excerpt'])
-        made += formula.displayed(ledger.claim(check.id).notes)
-        made += nodes.literal_block(code, code, language='python')
-        made += check_lines.rewritten(self.env, lines_about(check.id, cell))
-        if correct := ledger.claim(check.id).correct:
-            made += formula.displayed(correct)
-        return [made]
 
 
 class FigureExcerpt(Excerpt):
@@ -150,12 +124,6 @@ def question(cells: list[dict]) -> str:
         return ' '.join(found.group(1).split())
     first = ' '.join(opening.partition('\n')[2].strip().partition('\n\n')[0].split())
     return re.split(r'(?<=[.?!]) ', first)[-1] if first.endswith('?') else ''
-
-
-def statements_about(claim_id: str, code: str) -> str:
-    """The top-level statements of a cell in which a claim is named."""
-    parts = (ast.get_source_segment(code, statement) for statement in ast.parse(code).body)
-    return '\n'.join(part for part in parts if f"'{claim_id}'" in part)
 
 
 def lines_about(claim_id: str, cell: dict) -> str:

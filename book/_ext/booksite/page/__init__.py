@@ -1,9 +1,9 @@
-"""What a single page is made of: template, scripts and fonts, pictures, code, repairs to the markup of others."""
+"""What a single page is made of: template, scripts and fonts, formulas, pictures, code, repairs to the markup of others."""
 from pathlib import Path
 
 from sphinx.application import Sphinx
 
-from . import highlight, page_scripts, pictures, repairs, svg_figures
+from . import formulas, highlight, page_scripts, pictures, repairs, svg_figures
 
 TEMPLATES = Path(__file__).parent / 'templates'
 
@@ -17,7 +17,7 @@ def setup(app: Sphinx) -> None:
     app.connect('html-page-context', repairs.repair, priority=950)
     app.add_lexer('ipython3', highlight.LeanPython)
     app.add_lexer('python', highlight.LeanPython)
-    app.add_js_file('math.js', priority=400, loading_method='defer')  # before MathJax, which has 500
+    formulas.setup(app)
 
 
 def _use_our_templates(app, config):

@@ -13,10 +13,10 @@ _DOWNLOAD = {'.ipynb': 'Notebook (.ipynb)', '.md': 'Source (.md)', '.pdf': 'Prin
 
 
 def clean(app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None) -> None:
-    """Let the scripts wait for the text; drop that of the formulas where there are none."""
+    """Let the scripts wait for the text; drop MathJax where formulas are set by the build."""
     scripts = context.get('script_files', ())
-    if not any('mathjax/' in _name(script) for script in scripts):  # a page without formulas
-        scripts = [script for script in scripts if 'math.js' not in _name(script)]
+    if app.booksite_node:
+        scripts = [script for script in scripts if 'mathjax/' not in _name(script)]
     context['script_files'] = [_deferred(script) for script in scripts]
     context['css_files'] = _styles(context.get('css_files', ()))
     context['font_files'] = fonts(context.get('body') or '')
@@ -38,7 +38,7 @@ def fonts(body: str) -> list[str]:
     if 'class="math ' not in body:
         return [_FONT]
     bold = ['Main-Bold'] if '\\mathbf' in body else []
-    return [_FONT, *(f'{_MATH_FONT}{name}.woff' for name in ['Main-Regular', 'Math-Italic', *bold])]
+    return [_FONT, *(f'{_MATH_FONT}{name}.woff' for name in ['Zero', 'Main-Regular', 'Math-Italic', *bold])]
 
 
 def _styles(styles):

@@ -14,7 +14,7 @@ _ROOT = re.compile(r'<svg [^>]*?viewBox="(?P<box>0 0 (?P<width>[\d.]+) (?P<heigh
 _MARKS = re.compile(r' (?:aria-label|class)="[^"]*"| (?=/>)')  # the words of a drawing: its alternative text speaks for all
 _TEXT = ' class="mpl-text"'
 _STYLE = Path(__file__).parents[3] / '_static' / 'book.css'
-_LIGHT = re.compile(r'^html\[data-theme="light"\] \{(.*?)^\}', re.S | re.M)
+_LIGHT = re.compile(r'^html\[data-theme\] \{([^}]*--grey[^}]*)^\}', re.M)  # the colours of the light page
 _VALUE = re.compile(r'--([\w-]+): (#\w{6});')
 _COLOUR = re.compile(r'^svg\.figure (\[(?:fill|stroke)="#\w{6}"\]) \{ (\w+): var\(--(\w+)\); \}', re.M)
 _RIM = '.mpl-text use, use.mpl-text { stroke: #ffffff; stroke-width: 800px; stroke-linejoin: round; paint-order: stroke; }'

@@ -1,7 +1,7 @@
 """How the book reaches readers: its addresses, what links to a page show, the sitemap, lost addresses, paper."""
 from sphinx.application import Sphinx
 
-from . import latex, not_found, opengraph, repository, sitemap
+from . import front, latex, not_found, opengraph, repository, sitemap
 
 
 def setup(app: Sphinx) -> None:
@@ -11,5 +11,6 @@ def setup(app: Sphinx) -> None:
     app.connect('html-page-context', opengraph.add_tags, priority=950)
     app.connect('env-updated', sitemap.check_addresses)
     app.connect('build-finished', sitemap.write)
+    app.connect('build-finished', front.put_first, priority=990)  # as the page is at last
     app.connect('html-collect-pages', not_found.pages)
     latex.setup(app)
