@@ -888,6 +888,7 @@ for _ in range(100):
     optimizer.step()
 weights = [f"{v:.2f}" for v in model.module.weight[0].tolist()]
 print(f"process {rank} of {K}: {len(x)} rows, weights", *weights)
+del model                                             # first, as it uses the group: otherwise the end can hang
 dist.destroy_process_group()'''
 
 # %% [markdown]
