@@ -16,11 +16,6 @@ def made(site):
     return json.loads((site.parent / '.doctrees' / 'formulas.json').read_text('utf-8'))['made']
 
 
-def test_the_style_sheet_is_that_of_mathjax():
-    remedy = 'book/_static/README.md says how it is made'
-    assert formulas.call(formulas.node(), SETTINGS, style=True) == (formulas.MATHJAX.parent / formulas.STYLE).read_text('utf-8'), remedy
-
-
 def photograph(page, address, head, formulas_in_html):
     lines = '\n'.join(f'<p style="margin: 8px">{formula}</p>' for formula in formulas_in_html)
     answer = {'content_type': 'text/html; charset=utf-8', 'body': f'<!DOCTYPE html>{head}<body>{lines}</body>'}

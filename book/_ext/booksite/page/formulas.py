@@ -41,7 +41,7 @@ def node() -> str | None:
 
 def call(program: str, settings: dict, **what) -> list[str] | str:
     """What formulas.js writes for this order: `formulas=[[LaTeX, is a display], ...]`, or `style=True` for the style sheet
-    of all glyphs, which is STYLE. Raises CalledProcessError with what node said."""
+    of all glyphs. Raises CalledProcessError with what node said."""
     order = json.dumps({'mathjax': str(MATHJAX), 'settings': settings, **what})
     done = subprocess.run([program, str(_SCRIPT)], input=order, capture_output=True, encoding='utf-8', check=True)
     return json.loads(done.stdout)
@@ -50,6 +50,12 @@ def call(program: str, settings: dict, **what) -> list[str] | str:
 def _prepare(app):
     app.booksite_node = node() if app.builder.format == 'html' else None
     if app.booksite_node:
+        folder = Path(app.doctreedir) / f'formulas-{_version(app)}'
+        if not (folder / STYLE).is_file():
+            text = call(app.booksite_node, app.config.mathjax3_config, style=True)
+            (folder / STYLE).parent.mkdir(parents=True, exist_ok=True)
+            (folder / STYLE).write_text(text, 'utf-8')
+        app.config.html_static_path.append(str(folder))
         app.add_css_file(STYLE, priority=900)  # where MathJax would put it: after ours
     elif app.builder.format == 'html':
         _log.info('node is not installed: formulas will be set in the browser')
@@ -76,10 +82,15 @@ def key(found: re.Match, display: int) -> str:
     return '$' * (1 + display) + html.unescape(found['latex']).strip()
 
 
+def _version(app):
+    """What a formula becomes depends on these: the settings, our script, and MathJax."""
+    settings = json.dumps(app.config.mathjax3_config, sort_keys=True).encode()
+    return zlib.crc32(settings + _SCRIPT.read_bytes() + (MATHJAX / 'tex-chtml.js').read_bytes())
+
+
 def _made(app, wanted):
     """The HTML of each formula; what an earlier build has made is read, the rest is made, and kept for the next one."""
-    settings = app.config.mathjax3_config
-    version = zlib.crc32(json.dumps(settings, sort_keys=True).encode() + _SCRIPT.read_bytes())
+    version, settings = _version(app), app.config.mathjax3_config
     store = Path(app.doctreedir) / 'formulas.json'
     kept = json.loads(store.read_text('utf-8')) if store.is_file() else {}
     made = kept.get('made', {}) if kept.get('version') == version else {}
