@@ -8,6 +8,27 @@ addEventListener('keydown', event => {
   if (event.key.startsWith('Arrow') && held) event.stopPropagation();
 }, true);
 
+// Ctrl-K: the dialog shows what the search page would. What the search needs is fetched when the dialog first opens.
+addEventListener('DOMContentLoaded', () => {
+  const dialog = document.getElementById('pst-search-dialog');
+  const root = document.documentElement.dataset.content_root;
+  const script = name => new Promise((loaded, failed) => {
+    document.head.append(Object.assign(document.createElement('script'), {src: root + name, onload: loaded, onerror: failed}));
+  });
+  const opened = new MutationObserver(async () => {
+    if (!dialog.open) return;
+    opened.disconnect();
+    const box = Object.assign(document.createElement('div'), {className: 'search-results'});
+    box.innerHTML = '<p class="search-summary" role="status"></p><ul class="search"></ul>';
+    dialog.append(box);
+    if (!window.searchInto) {
+      for (const name of ['_static/minisearch/minisearch.js', 'search_index.js', '_static/search.js']) await script(name);
+    }
+    searchInto(dialog.querySelector('input[name="q"]'), box);
+  });
+  if (dialog) opened.observe(dialog, {attributeFilter: ['open']});
+});
+
 // A link to something inside a folded solution unfolds it.
 const unfold = () => {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));

@@ -1,8 +1,9 @@
-// The search page: MiniSearch finds parts of pages in search_index.js; results are shown by page, with an excerpt of the prose.
+// The search, on its page and in the dialog of all others: MiniSearch finds parts of pages in search_index.js; results are
+// shown by page, with an excerpt of the prose.
 (() => {
   const plain = text => text.normalize('NFKD').replace(/\p{M}/gu, '').replace(/[’']s\b/g, '').toLowerCase();
   const phrase = text => plain(text).replace(/[^\p{L}\p{N}.]+/gu, ' ').trim();
-  const stop = new Set('a an and are as at be by can do does for from how i in is it my of on or that the this to what when which why with'.split(' '));
+  const stop = new Set('a an and are as at be by can do does for from how i in is it my of on or that the this to into onto our so than what when where which why with you your'.split(' '));
   const stem = word => {
     const text = plain(word);
     if (stop.has(text)) return null;
@@ -16,7 +17,11 @@
   const index = new MiniSearch({fields: ['title', 'heading', 'text'], processTerm: stem});
   index.addAll(documents);
 
-  const address = (page, anchor) => `${page}.html${anchor && '#' + anchor}`;
+  const asked = Object.entries(bookIndex.asked).map(([words, page]) => [phrase(words), page]);
+  const planned = Object.entries(bookIndex.planned).map(([words, topic]) => [phrase(words), topic]);
+  const within = (words, query) => ` ${query} `.includes(` ${words} `) || ` ${query} `.includes(` ${words}s `);
+  const root = document.documentElement.dataset.content_root.replace(/^\.\//, '');
+  const address = (page, anchor) => `${root}${page}.html${anchor && '#' + anchor}`;
 
   // terms and claims that are called as the query says, or begin so, or are called as a part of it says
   function named(query) {
@@ -44,6 +49,9 @@
     }
     const wanted = phrase(query);
     const home = new Map(names.shown.map(name => [name.links[0][1], names.exact.includes(name) ? 3 : 2]));  // that introduce it
+    for (const [words, page] of asked) {  // what was asked is called so in this book, or a part of it is
+      if (within(words, wanted)) home.set(page, Math.max(home.get(page) ?? 1, 1 + 5 * words.length / wanted.length));
+    }
     const byPage = new Map();
     for (const {id, score, terms} of found) {
       const part = documents[id];
@@ -51,11 +59,17 @@
       const worth = score * place * (home.get(part.page) ?? 1);
       const page = byPage.get(part.page) ?? byPage.set(part.page, {worth: 0, parts: []}).get(part.page);
       page.parts.push({...part, worth, terms});
-      page.worth = Math.max(page.worth, worth);
     }
-    for (const {parts} of byPage.values()) parts.sort((a, b) => b.worth - a.worth);
+    for (const page of home.keys()) {  // named so, though none of its sentences has these words
+      if (!byPage.has(page)) byPage.set(page, {worth: 0, parts: [{...documents.find(part => part.page === page), worth: home.get(page), terms: []}]});
+    }
+    for (const page of byPage.values()) {
+      page.parts.sort((a, b) => b.worth - a.worth);
+      page.worth = page.parts.reduce((sum, {worth}, i) => sum + worth / 2 ** i, 0);  // what returns to it is about it
+    }
     const sorted = [...byPage.values()].sort((a, b) => b.worth - a.worth);
-    return sorted.filter(({worth}) => worth > sorted[0].worth / 50).slice(0, 30);
+    const first = asked.filter(([words]) => [words, `${words}s`].includes(wanted)).map(([, page]) => byPage.get(page));
+    return [...new Set([...first, ...sorted.filter(({worth}) => worth > sorted[0].worth / 50)])].slice(0, 30);
   }
 
   // the stretch of a text that holds most of the words that were found, with these marked
@@ -92,7 +106,7 @@
     return made;
   }
 
-  function show(query) {
+  function show(query, box) {
     const names = named(phrase(query));
     const results = query.trim() ? pages(query, names) : [];
     const items = names.shown.map(({names: [name, ...others], text, links}) => {
@@ -102,6 +116,9 @@
       more.prepend(link(first[0], first[1], first[2]), ' · ');
       return element('li', 'named', title, element('p', 'context', text), more);
     });
+    for (const topic of new Set(planned.filter(([words]) => within(words, phrase(query))).map(([, topic]) => topic))) {
+      items.push(element('li', 'named planned', element('strong', '', topic), ': planned, not in the book yet.'));
+    }
     for (const {parts} of results) {
       const item = element('li', '', link(parts[0].title, parts[0].page, ''));
       item.append(excerpt(parts[0]));
@@ -111,20 +128,23 @@
       }
       items.push(item);
     }
-    document.querySelector('ul.search').replaceChildren(...items);
-    document.querySelector('.search-summary').textContent = !query.trim() ? '' : items.length
+    box.querySelector('ul.search').replaceChildren(...items);
+    box.querySelector('.search-summary').textContent = !query.trim() ? '' : items.length
       ? `${results.length} page${results.length === 1 ? '' : 's'} found for “${query}”`
       : `Nothing was found for “${query}”. Fewer words find more.`;
   }
 
-  const inputs = document.querySelectorAll('input[name="q"]');
-  const query = new URLSearchParams(location.search).get('q') ?? '';
-  for (const input of inputs) {
-    input.value = query;
-    input.addEventListener('input', () => {
-      history.replaceState(null, '', `?${new URLSearchParams({q: input.value})}`);
-      show(input.value);
-    });
-  }
-  show(query);
+  // The field of a form shows, in the box, what it finds while one types.
+  window.searchInto = (field, box, typed = () => {}) => {
+    const answer = () => show(field.value, box);
+    field.addEventListener('input', () => { typed(field.value); answer(); });
+    if (field.value) answer();
+  };
+
+  const own = document.querySelector('.bd-search-container');
+  if (!own) return;
+  const field = own.querySelector('input[name="q"]');
+  field.value = new URLSearchParams(location.search).get('q') ?? '';
+  searchInto(field, own.querySelector('.search-results'),
+    text => history.replaceState(null, '', `?${new URLSearchParams({q: text})}`));
 })();

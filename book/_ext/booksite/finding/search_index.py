@@ -1,8 +1,10 @@
-"""What the search page searches: the prose of each part of each page, the glossary, the claims. For _static/search.js."""
+"""What the search searches: the prose of each part of each page, the glossary, the claims, and what readers call things.
+For _static/search.js."""
 import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import yaml
 from docutils import nodes
 from sphinx.application import Sphinx
 
@@ -13,6 +15,7 @@ from .index_of_terms import INDEX
 NAME = 'search_index.js'
 _BEFORE, _AFTER = 'var bookIndex = ', ';\n'
 WEIGHTS = {'notebooks/': 1, 'book/notation': .6, 'book/claims': .3, 'book/errata': .4, 'book/bibliography': .3, 'book/': .5}
+ASKED = 'book/asked.yml'
 ELSEWHERE = (glossary.GLOSSARY, INDEX)  # pages that the search knows by their entries
 
 
@@ -61,8 +64,17 @@ def finish(app: Sphinx, error: Exception | None) -> None:
         if page := app.booksite.search.get(docname):
             title = plain_text.text(title_of(app.env, docname))
             found[docname] = {'title': f'{app.booksite.numbers.get(docname, "")} {title}'.strip(), **page}
-    whole = {'pages': found, 'names': [*_terms(app), *_claims(app)]}
+    whole = {'pages': found, 'names': [*_terms(app), *_claims(app)], **_asked(app)}
     Path(app.outdir, NAME).write_text(f'{_BEFORE}{json.dumps(whole, ensure_ascii=False)}{_AFTER}', 'utf-8')
+
+
+def _asked(app):
+    """Phrase -> page, and phrase -> what is planned, of book/asked.yml."""
+    path = Path(app.srcdir, ASKED)
+    read = yaml.safe_load(path.read_text('utf-8')) if path.is_file() else {'asked': {}, 'planned': {}}
+    asked = {phrase: page_of(section) for section, phrases in read['asked'].items() for phrase in phrases}
+    planned = {phrase: topic for topic, phrases in read['planned'].items() for phrase in [topic.lower(), *phrases]}
+    return {'asked': asked, 'planned': planned}
 
 
 def _terms(app):
