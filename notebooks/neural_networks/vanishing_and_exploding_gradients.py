@@ -14,16 +14,15 @@
 # %% [markdown]
 # # Vanishing and exploding gradients
 #
-# Take a chain of ten layers with one sigmoid unit in each, and let all weights be 1. The slope of the sigmoid is at most
-# $\frac14$, so each unit passes on at most a quarter of a small change. If you move the input a little, less than one
-# millionth of the movement arrives at the output. How does a gradient depend on the depth of a network, and what does that
-# do to training?
+# Take a chain of ten sigmoid units, and let all weights be 1. The slope of the sigmoid is at most $\frac14$, so each unit
+# passes on at most a quarter of a small change. If you move the input a little, less than one millionth of the movement
+# arrives at the output. How does a gradient depend on the depth of a network, and what does that do to training?
 #
 # - **You need** [hidden layers](hidden_layers.ipynb), [Jacobians](../calculus/jacobians.ipynb),
 #   [the chain rule](../calculus/chain_rule.ipynb), the [spectral norm](../linear_algebra/norms.ipynb) and the
 #   [Gaussian distribution](../probability/gaussian_distribution.ipynb).
 # - **You build** a gradient as a product, its exact growth rate, and gradient clipping.
-# - **Runs in** 7 seconds. All tensors are float64.
+# - **Runs in** 6 seconds. All tensors are float64.
 
 # %% tags=["remove-cell"]
 try:
@@ -61,18 +60,13 @@ plt.style.use('nbutils.book')
 #
 # Put $L$ units in a row. Unit $l$ computes $z^{(l)} = w\,h^{(l-1)}$ and $h^{(l)} = \phi(z^{(l)})$, from
 # the input $h^{(0)} = x$. By the chain rule, unit $l$ contributes the factor $w\,\phi'(z^{(l)})$ to the derivative of the
-# output with respect to $x$. We take eight units and $x = 1$. One chain has sigmoid units, $\sigma(z) = 1/(1 + e^{-z})$, and
-# the weight 1. The other chain has ReLU units and the weight 2.
+# output with respect to $x$. We take sigmoid units, $\sigma(z) = 1/(1 + e^{-z})$, with $w = 1$ and $x = 1$.
 
 # %%
 def sigmoid_slope(z):
     s = torch.sigmoid(z)
     return s * (1 - s)
 
-def relu_slope(z):
-    return (z > 0).to(z.dtype)   # 0 or 1
-
-# %%
 def chain_factors(x, w, phi, slope, L):
     h, factors = x, []
     for _ in range(L):
@@ -83,23 +77,18 @@ def chain_factors(x, w, phi, slope, L):
 
 # %%
 x = torch.tensor(1.0)
-first = chain_factors(x, 1.0, torch.sigmoid, sigmoid_slope, 8)
-second = chain_factors(x, 2.0, torch.relu, relu_slope, 8)
-print('           sigmoid, w = 1       ReLU, w = 2')
-print('unit   factor     product    factor  product')
-for l in range(8, 0, -1):        # from the output back to the input
-    print(f'{l:4} {first[l - 1]:8.3f} {first[l - 1:].prod():12.8f}'
-          f'{second[l - 1]:8.0f} {second[l - 1:].prod():9.0f}')
+for L in (2, 6, 10):
+    first = chain_factors(x, 1.0, torch.sigmoid, sigmoid_slope, L)
+    print(f'{L:2} units: derivative {first.prod():.8f}')
 
 # %% [markdown]
-# The table starts at the output, as backpropagation does. Each product is the derivative of the output with respect to the
-# input of that unit. For the sigmoid chain, the derivative with respect to $x$ is only 0.0000055. This is a **vanishing
-# gradient**. In the ReLU chain the derivative doubles at each unit. This is an **exploding gradient**.
+# With each further unit the derivative gets at least four times smaller. This is a **vanishing gradient**. The figure shows
+# the factors of six units, and their products from the output back to the input, in the order of backpropagation.
 
 # %% mystnb={"image": {"alt": "Seven circles in a row, x, h1 to h6, joined by arrows to the right. Above each arrow stands a factor, 0.20 at the first and 0.22 at the later ones. Below the circles stand the products, from 1 at the right end down to 0.00011 at the left end."}} tags=["hide-input"]
 six = first[:6]
 left_over = [six[l:].prod().item() for l in range(6)] + [1.0]
-fig, ax = plt.subplots(figsize=(6, 1.75))
+fig, ax = plt.subplots(figsize=(5.2, 1.55))
 for l, share in enumerate(left_over):
     ax.add_patch(plt.Circle((l, 0), 0.2, fc='none', ec='C0', lw=1.5))
     ax.text(l, 0, f'$h^{{({l})}}$' if l else '$x$', ha='center', va='center', fontsize=9)
@@ -113,6 +102,17 @@ ax.axis('off');
 # %% [markdown] tags=["caption"]
 # A chain of six sigmoid units with weight 1. Above each arrow: the factor of the unit to its right. Below each circle: the
 # derivative of the last circle with respect to this one, which is the product of all factors to the right.
+
+# %% [markdown]
+# The opposite happens with ReLU units and $w = 2$. All factors are 2, so each unit doubles the derivative. This is an
+# **exploding gradient**. Here are the products for ten units, again from the output back to the input:
+
+# %%
+def relu_slope(z):
+    return (z > 0).to(z.dtype)   # 0 or 1
+
+second = chain_factors(x, 2.0, torch.relu, relu_slope, 10)
+print(*(f'{share:.0f}' for share in second.flip(0).cumprod(0)))
 
 # %% [markdown]
 # ### Layers of many units
@@ -172,8 +172,8 @@ print('autograd', *by_autograd)
 # \mathbf{g}^{(l-1)} = \mathbf{g}^{(l)} \, \mathbf{J}^{(l)} .
 # ```
 #
-# The gradient with respect to the weights of layer $l$ is computed from $\mathbf{g}^{(l)}$. So the signal from which an
-# early layer learns has been multiplied by the Jacobians of all later layers.
+# The gradient with respect to the weights of layer $l$ is computed from $\mathbf{g}^{(l)}$ and the layer's input. So the signal
+# from which an early layer learns has been multiplied by the Jacobians of all later layers.
 #
 # ### A bound for the sigmoid: one quarter for each layer
 #
@@ -295,7 +295,7 @@ verify(
     seed=integers(0, 10**6), n=integers(1, 4), L=integers(1, 6), tries=60,
 )
 verify(
-    'the chains vanish and explode as the table shows',
+    'the derivative of the sigmoid chain is below one quarter for each unit, and that of the ReLU chain doubles',
     lambda L: first[-L:].prod() < 0.25**L and second[-L:].prod() == 2**L and sigmoid_slope(torch.tensor(0.0)) == 0.25,
     slip=('expects three doublings for two units', lambda L: second[-L:].prod() == 2 ** (L + 1)),
     L=[1, 2, 4, 8],
@@ -328,7 +328,7 @@ def deep_net(hidden, activation, s, seed):
     return nn.Sequential(*layers)
 
 # %% mystnb={"image": {"alt": "A row of boxes joined by arrows: X, 100 by 64; h(1), 100 by 32; h(2), 100 by 32; dots; h(L), 100 by 32; o, 100 by 10. Over the arrows stand W(1), 64 by 32; W(2), 32 by 32; and over the last one W(L+1), 32 by 10."}} tags=["hide-input"]
-fig, ax = plt.subplots(figsize=(6, 1.2))
+fig, ax = plt.subplots(figsize=(5.2, 1.15))
 boxes = [('$\\mathbf{X}$', '100 × 64'), ('$\\mathbf{h}^{(1)}$', '100 × 32'), ('$\\mathbf{h}^{(2)}$', '100 × 32'),
          ('…', ''), ('$\\mathbf{h}^{(L)}$', '100 × 32'), ('$\\mathbf{o}$', '100 × 10')]
 arrows = [('$\\mathbf{W}^{(1)}$', '64 × 32'), ('$\\mathbf{W}^{(2)}$', '32 × 32'), ('', ''), ('', ''),
@@ -351,8 +351,8 @@ ax.axis('off');
 
 # %% [markdown]
 # We send 100 digits through networks with 20 hidden layers, and compute the gradient of the loss with respect to each hidden
-# layer. Each step back to an earlier layer multiplies the norm of the gradient by some factor. We print the geometric mean
-# of these factors over all layers and five networks.
+# layer. Each step back to an earlier layer multiplies the norm of the gradient by some factor. From layer 20 to layer 1 there
+# are 19 factors. We print their geometric mean over five networks, beside an estimate that is explained below.
 
 # %%
 def gradient_norms(model, X, y):
@@ -369,19 +369,19 @@ kinds = {'sigmoid, s = 1': (nn.Sigmoid, 1, 0.25),
          'ReLU, s = 1': (nn.ReLU, 1, 0.5**0.5),
          'ReLU, s = 2': (nn.ReLU, 2, 2 * 0.5**0.5)}
 norms, per_layer = {}, {}
-for name, (activation, s, expected) in kinds.items():
+for name, (activation, s, estimate) in kinds.items():
     five = [gradient_norms(deep_net(20, activation, s, seed), X[:100], y[:100])
             for seed in range(5)]
     norms[name] = torch.stack(five).log().mean(0).exp()    # (20,)
     per_layer[name] = (norms[name][0] / norms[name][-1]) ** (1 / 19)
     print(f'{name:14} factor per layer {per_layer[name]:.3f},'
-          f' expected {expected:.3f}')
+          f' estimate {estimate:.3f}')
 
 # %% mystnb={"image": {"alt": "Norm of the gradient, on a logarithmic axis, against the hidden layer from 1 to 20. The line of ReLU with s = 2 falls to the right, over nearly three powers of ten. The line of ReLU with s = 1 rises over three powers of ten, and that of the sigmoid over twelve. A dashed straight line lies near each."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(5.4, 3))
 depth = np.arange(1, 21)
-for (name, (_, _, expected)), colour in zip(kinds.items(), ('C0', 'C1', 'C2'), strict=True):
-    ax.plot(depth, norms[name][-1].item() * expected ** (20.0 - depth), '--', color=GREY, lw=1)
+for (name, (_, _, estimate)), colour in zip(kinds.items(), ('C0', 'C1', 'C2'), strict=True):
+    ax.plot(depth, norms[name][-1].item() * estimate ** (20.0 - depth), '--', color=GREY, lw=1)
     ax.plot(depth[::-1], norms[name].flip(0), 'o-', color=colour, ms=3.5, lw=1.2)
     ax.text(*(1.2, norms[name][0] * 9) if 'ReLU' in name else (7, 1e-11), name, color=colour, fontsize=9)
 ax.set(xlabel='hidden layer $l$', ylabel='norm of the gradient', yscale='log', xticks=[1, 5, 10, 15, 20],
@@ -389,14 +389,14 @@ ax.set(xlabel='hidden layer $l$', ylabel='norm of the gradient', yscale='log', x
 
 # %% [markdown] tags=["caption"]
 # The norm of the gradient with respect to each of 20 hidden layers, as the geometric mean of five random networks. Backpropagation
-# goes from right to left. Dashed: how the norm would change with the expected factors.
+# goes from right to left. Dashed: how the norm would change with the estimated factors.
 
 # %% [markdown]
-# The expected factors come from a rough argument. Multiplication by a random weight matrix with $s = 1$ keeps the length of a
-# row, up to chance, and $s$ is one more factor. For the sigmoid we take the largest slope, $\frac14$, which is a little too
-# much. The slopes of ReLU set about half of the entries to 0, which multiplies the length by about $\sqrt{1/2} \approx 0.71$.
-# So for ReLU the gradient vanishes with $s = 1$ and explodes with $s = 2$. The section [initialization](initialization.ipynb)
-# chooses $s$ such that neither happens.
+# The estimates come from a rough argument. A random weight matrix with $s = 1$ keeps the length of a row, up to chance. With
+# another $s$ the length is multiplied by $s$. Then the slopes enter. For the sigmoid we take the largest slope, $\frac14$, so
+# this estimate is a little too large. The slopes of ReLU set about half of the entries to 0, which multiplies the length by
+# about $\sqrt{1/2} \approx 0.71$. So for ReLU the gradient vanishes with $s = 1$ and explodes with $s = 2$. The section
+# [initialization](initialization.ipynb) chooses $s$ such that neither happens.
 #
 # ### The exact growth rate of a product of random matrices
 #
@@ -416,7 +416,7 @@ ax.set(xlabel='hidden layer $l$', ylabel='norm of the gradient', yscale='log', x
 # :label: thm-gradients-rate
 # Let $\mathbf{M}^{(1)}, \dots, \mathbf{M}^{(L)}$ be independent $n \times n$ matrices whose entries are independent standard
 # Gaussian numbers, and let $\mathbf{v} \ne \mathbf{0}$ be a fixed row. Then $\log \|\mathbf{v}
-# \mathbf{M}^{(1)} \cdots \mathbf{M}^{(L)}\| - \log \|\mathbf{v}\|$ is a sum of $L$ independent numbers. Each of them has
+# \mathbf{M}^{(1)} \cdots \mathbf{M}^{(L)}\| - \log \|\mathbf{v}\|$ is a sum of $L$ independent random numbers. Each of them has
 # the mean $\lambda_n$ and the variance $\frac14 \psi'(\frac n2)$.
 # ```
 #
@@ -427,12 +427,14 @@ ax.set(xlabel='hidden layer $l$', ylabel='norm of the gradient', yscale='log', x
 # Gaussian numbers, and $\|\mathbf{u}\mathbf{M}\|^2$ has the chi-square distribution with $n$ degrees of freedom, whatever
 # $\mathbf{u}$ is. Therefore the factor by which $\mathbf{M}^{(k)}$ changes the length is independent of all earlier
 # matrices. The logarithm of a chi-square number has the mean $\log 2 + \psi(\frac n2)$ and the variance
-# $\psi'(\frac n2)$. The length is the root of the square, which halves the logarithm.
+# $\psi'(\frac n2)$. The length is the root of the square, which halves the logarithm. It is zero with probability 0 only, so
+# its logarithm exists.
 # ```
 #
 # We multiply 100 such matrices of size $4 \times 4$, and repeat this 200 times. The first row of a product is $\mathbf{v} =
 # (1, 0, 0, 0)$ times all matrices. We print by how much the logarithm of its length grows for each factor, ± one standard
-# error. The Frobenius norm of the whole product grows faster at first, so we measure its growth from factor 20 on.
+# error. We do the same with the Frobenius norm of the whole product. It grows faster at first, so we leave out the first 20
+# factors.
 
 # %%
 def growth_rate(n):
@@ -474,20 +476,20 @@ right.text(95, 1.75, 'the matrix', color='C2', ha='right', fontsize=9)
 right.set(xlabel='factors', title='mean minus exact line', xlim=(0, 100), ylim=(-1.5, 2.5));
 
 # %% [markdown] tags=["caption"]
-# Left: the log length of the row in 30 products (grey), its exact mean, and the line of the mean square (dashed). Right: means
-# over 200 products minus the exact mean; band: two standard errors. The matrix starts ahead, then grows at the same rate.
+# Left: the log length of a row in 30 products (grey), its exact mean (blue), the log of the root mean square (dashed). Right:
+# mean logs minus the exact mean; band: two standard errors. The matrix starts ahead, then grows at the same rate.
 
 # %% [markdown]
-# In a network with Gaussian weights and without activations, the gradient of one output is such a row. If the standard
-# deviation of the weights is $s/\sqrt n$ in place of 1, then $\log (s/\sqrt n)$ is added to the rate. For large $n$,
-# $\lambda_n$ is close to $\log \sqrt n$, so the new rate is about $\log s$. So the gradients of wide linear layers vanish for
-# $s < 1$ and explode for $s > 1$.
+# Take a network with $n$ units in each layer, Gaussian weights and no activations. The gradient of one of its outputs is such
+# a row: a row with a single 1, times one matrix for each layer. If the standard deviation of the weights is $s/\sqrt n$ in
+# place of 1, then $\log (s/\sqrt n)$ is added to $\lambda_n$. For large $n$, $\lambda_n$ is close to $\log \sqrt n$, so the
+# sum is about $\log s$. So the gradients of wide linear layers vanish for $s < 1$ and explode for $s > 1$.
 #
 # :::{admonition} A tempting mistake
 # :class: warning
 # The mean of $\|\mathbf{v}\mathbf{M}\|^2$ is exactly $n \|\mathbf{v}\|^2$. So one expects that each $4 \times 4$ matrix makes the
-# row $\sqrt4 = 2$ times longer. But a few enormous cases dominate the mean square of a long product. After 100 factors, the
-# typical row is several hundred thousand times shorter than $2^{100}$:
+# row $\sqrt4 = 2$ times longer. But for a long product, nearly all of this mean comes from a few enormous rows. After 100
+# factors, the typical row is several hundred thousand times shorter than $2^{100}$:
 # :::
 
 # %%
@@ -717,9 +719,9 @@ def share_right(model):
     return (model(X_test).argmax(1) == y_test).double().mean()
 
 # %% [markdown]
-# We train the deep sigmoid network with three learning rates, and each of the other two with one that suits it. Of three
-# random starts we print the best share of right answers on the test digits. The last line is the share of the most frequent
-# digit.
+# We train the deep sigmoid network with three learning rates, and each of the other two with one that suits it. Each network is
+# trained from three random starts. We print the best of the three shares of right answers on the test digits. The last line
+# is the share if the answer is always the most frequent digit.
 
 # %%
 shares = {}
@@ -729,7 +731,7 @@ for name, lr in (('1 layer, sigmoid', 1.0), ('6 layers, stretched', 0.1),
     shares[name, lr] = torch.stack([share_right(model) for model in three])
     best = shares[name, lr].max()
     said = f'{best:.3f}' if best > 0.2 else below(best, 0.105)
-    print(f'{name:20} learning rate {lr:3g}: at best {said}')
+    print(f'{name:20} learning rate {lr:3g}: best {said}')
 print(f'a constant answer: {y_test.bincount().max() / len(y_test):.3f}')
 
 # %% [markdown]
@@ -751,9 +753,9 @@ print(f'a constant answer: {y_test.bincount().max() / len(y_test):.3f}')
 # \mathbf{g}_{\text{new}} = \min\Big(1, \frac{c}{\|\mathbf{g}\|}\Big) \, \mathbf{g} .
 # ```
 #
-# In PyTorch, `torch.nn.utils.clip_grad_norm_(parameters, c)` does this in place, between `backward()` and `step()`. We try it on
-# a chain of 20 linear units that share one weight $w$, with the input 1 and the target 1. The loss is $(w^{20} - 1)^2$, and we
-# start at $w = 1.5$.
+# In PyTorch, `torch.nn.utils.clip_grad_norm_(parameters, c)` does this in place, between `backward()` and `step()`. It adds
+# a tiny number to $\|\mathbf{g}\|$, so that it never divides by zero. We try it on a chain of 20 linear units that share one weight
+# $w$, with the input 1 and the target 1. The loss is $(w^{20} - 1)^2$, and we start at $w = 1.5$.
 
 # %%
 def chain_training(c, steps):
@@ -776,8 +778,9 @@ for c, steps in ((float('inf'), 1), (float('inf'), 3), (10, 1), (10, 100)):
 # With $c = 10$ the steps have at most the length $0.001 \cdot 10 = 0.01$, and the weight moves to 1.
 #
 # Clipping by {eq}`gradients-clip` keeps the direction of the gradient, because all parameters are multiplied by the same
-# number. Two other ways do not: to clip each tensor by its own norm, or each entry to an interval, with `clip_grad_value_`.
-# We print the cosine of the angle between the gradients before and after, for a ReLU network with $s = 2$:
+# number. Two other ways of clipping change the direction. One clips each tensor by its own norm. The other, `clip_grad_value_`,
+# cuts off each entry at $\pm c$. We print the cosine of the angle between the gradients before and after, for a ReLU network with
+# $s = 2$:
 
 # %%
 def long_row(model):                  # all gradients as one row
@@ -846,15 +849,15 @@ verify(
 # %% [markdown]
 # ## Symmetry: units that start equal stay equal
 #
-# Gradients of a good size are not enough. Suppose that all weights start with
-# the same value. Then two units of a hidden layer have equal incoming weights, so they compute equal numbers. They have equal outgoing
-# weights as well, so the gradients that come back to them are equal. After a step of gradient descent the two units are equal again,
-# and so on. A layer of 32 units works like a single unit.
+# Gradients of a good size are not enough. Suppose that all weights and biases start with the same value. Then two units of a
+# hidden layer have equal incoming weights and biases, so they compute equal numbers. They have equal outgoing weights as well,
+# so the gradients that come back to them are equal. After a step of gradient descent the two units are equal again, and so on.
+# A layer of 32 units works like a single unit.
 #
 # We train the network with one hidden layer from four starts. In the first, all weights and biases are 0.1. In the second, a
 # single weight is larger by 0.001. The third is like the first, but it uses dropout, which in each step sets about half of
-# the hidden units to zero, at random. The fourth has random weights. We print how far an incoming weight is at most from the
-# mean of the 32 units.
+# the hidden units to zero, at random. The fourth has random weights. After the training we compare the incoming weights of the
+# 32 units with the mean over these units, and print the largest difference.
 
 # %%
 def equal_net(dropout=0.0):
@@ -884,9 +887,9 @@ for name, model in starts.items():
 
 # %% [markdown]
 # After 100 steps the units of the first network still differ by rounding errors only. The changed weight separates its unit
-# from the others, but slowly, and the network has learned nothing yet. Dropout separates the units much faster, because each step
-# sets other units to zero. With random weights all units differ from the beginning, and the network learns best of the four.
-# This is why weights are drawn at random. The biases may all start at zero.
+# from the others, but slowly, and the network has learned nothing yet. Dropout separates the units much faster, because it leaves
+# out different units in each step. With random weights all units differ from the beginning, and the network learns best of the
+# four. This is why weights are drawn at random. The biases may all start at zero.
 
 # %% tags=["checks"]
 verify(
@@ -901,8 +904,8 @@ verify(
 #
 # The gradient of a deep network is a row times one Jacobian for each layer, so its length tends to shrink or grow
 # exponentially with the depth. In our experiment a sigmoid network with six hidden layers learned nothing in 100 steps, but it
-# learned with an activation of four times the slope. Clipping the norm of all gradients together bounds the step and keeps its
-# direction, and units that start with equal weights stay equal.
+# learned with an activation of four times the slope. Clipping the norm of all gradients together bounds a step of SGD and keeps
+# its direction, and units that start with equal weights and biases stay equal.
 #
 # **Further reading.** {cite:t}`zhang2023dive`, chapter 5, multiplies 100 random matrices.
 # {cite:t}`pascanu2013difficulty` explains vanishing, exploding and clipping for recurrent networks.

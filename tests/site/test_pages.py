@@ -227,7 +227,6 @@ def test_a_new_kind_of_markup_brings_its_page_into_the_cover(site, cover):
 
 
 FURTHER_DOWN = {  # pages whose first example is to be brought up: at most two screens, and no others
-    'notebooks/neural_networks/vanishing_and_exploding_gradients.html', 'notebooks/neural_networks/initialization.html',
     'notebooks/builders_guide/distributed_training.html'}
 
 
