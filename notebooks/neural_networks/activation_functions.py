@@ -21,7 +21,8 @@
 #
 # A hidden unit has computed the pre-activation $z = -3$. ReLU turns it into 0, the sigmoid into 0.0474, and GELU into a
 # negative number close to 0. All three are used in networks. How do they differ, and which one should you take? For training, the
-# value is only half of the answer. The other half is the slope: a unit whose slope is zero on all data learns nothing.
+# value is only half of the answer. The other half is the slope of the function at $z$: the gradient of the unit's weights is
+# multiplied by it, so where the slope is zero, the unit learns nothing.
 #
 # - **You need** [hidden layers](hidden_layers.ipynb), [the chain rule](../calculus/chain_rule.ipynb),
 #   [automatic differentiation](../calculus/automatic_differentiation.ipynb) and
@@ -64,8 +65,8 @@ plt.style.use('nbutils.book')
 # %% [markdown]
 # ## ReLU, its derivative, and the point zero
 #
-# Here are six activation functions of PyTorch. An activation is applied entry by entry. So the sum of its values has the
-# slopes of all entries as its gradient, and autograd gives them at once:
+# Here are six activation functions of PyTorch. An activation is applied entry by entry, so each value depends on one entry
+# of $z$ only. If autograd differentiates the sum of the values, it therefore finds the slope at each entry:
 
 # %%
 activations = {'ReLU': F.relu, 'sigmoid': torch.sigmoid,
@@ -159,7 +160,7 @@ for text, phi in same.items():
 # with a kink it uses a convention. The three ways to write ReLU follow three conventions: 0, 1 and one half.
 # :::
 #
-# The convention seldom matters in practice, because a sum of many random products is hardly ever exactly zero. It does
+# The convention seldom matters in practice, because a sum of many random products is hardly ever exactly zero. It can
 # matter where zeros are made on purpose, for example where the weights start at zero.
 
 # %% tags=["checks"]
@@ -232,7 +233,10 @@ def sigmoid(z):
 #
 # ```{math}
 # :label: activation-slopes
-# \sigma'(z) = \sigma(z) \big( 1 - \sigma(z) \big) , \qquad \frac{d \tanh(z)}{d z} = 1 - \tanh(z)^2 .
+# \begin{aligned}
+# \sigma'(z) &= \sigma(z) \big( 1 - \sigma(z) \big) , \\
+# \frac{d \tanh(z)}{d z} &= 1 - \tanh(z)^2 .
+# \end{aligned}
 # ```
 #
 # The product $\sigma(1 - \sigma)$ is largest at $\sigma = \frac12$. So the slope of the sigmoid is at most $\frac14$,
@@ -248,7 +252,8 @@ for name in ('ReLU', 'sigmoid', 'tanh'):
 # %% [markdown]
 # A unit whose slope is nearly zero, because $z$ is large in size, is called **saturated**. At $z = 10$ the
 # gradient is multiplied by $4.54 \cdot 10^{-5}$ in a sigmoid unit and by $8.24 \cdot 10^{-9}$ in a tanh unit. ReLU does not
-# saturate for positive $z$. In a deep network these factors multiply from layer to layer, which is the subject of a later section.
+# saturate for positive $z$. In a deep network these factors multiply from layer to layer, and
+# [the gradient can vanish](vanishing_and_exploding_gradients.ipynb).
 #
 # ### A sigmoid that does not overflow
 #
@@ -270,16 +275,17 @@ for text, phi in (('1 / (1 + exp(-z))', sigmoid),
 # :::{admonition} A tempting mistake
 # :class: warning
 # The first form looks safe, because its values are right: $1/(1 + \infty) = 0$. But its slope at $-1000$ is `nan`,
-# because the chain rule multiplies 0 by $\infty$. One such entry turns the gradients of all weights before it into `nan`.
+# because the chain rule multiplies 0 by $\infty$. One such entry is enough to spoil a training: the weights of this unit get
+# the gradient `nan`, and are `nan` after the next step.
 # :::
 #
-# The remedy is to take the exponential function of a number that is never positive. With $e = \exp(-|z|)$, the sigmoid is
-# $1/(1 + e)$ for $z \ge 0$ and $e/(1 + e)$ for $z < 0$:
+# The remedy is to take the exponential function of a number that is never positive. With $a = \exp(-|z|)$, the sigmoid is
+# $1/(1 + a)$ for $z \ge 0$ and $a/(1 + a)$ for $z < 0$:
 
 # %%
 def stable_sigmoid(z):
-    e = torch.exp(-z.abs())              # in [0, 1]
-    return torch.where(z >= 0, 1, e) / (1 + e)
+    a = torch.exp(-z.abs())              # in [0, 1]
+    return torch.where(z >= 0, 1, a) / (1 + a)
 
 print('values', *(f'{v:.3f}' for v in stable_sigmoid(far)))
 s = stable_sigmoid(zero)
@@ -287,9 +293,9 @@ print(f'slope at 0 by autograd {slope(stable_sigmoid, zero).item():.2f},'
       f' by the formula {(s * (1 - s)).item():.2f}')
 
 # %% [markdown]
-# The values are now right everywhere. But do not let autograd differentiate this function: for the kink of $|z|$ at zero it
-# takes the slope 0, and gets 0 in place of $\frac14$. `torch.sigmoid` is stable, and its backward pass uses the formula
-# $\sigma(1 - \sigma)$. So use `torch.sigmoid`.
+# The values are now right everywhere. But do not let autograd differentiate this function. At zero $|z|$ has a kink, where
+# autograd takes the slope 0. So it says that the sigmoid has the slope 0 there, but the right slope is $\frac14$.
+# `torch.sigmoid` is stable, and its backward pass uses the formula $\sigma(1 - \sigma)$. So use `torch.sigmoid`.
 #
 # ```{exercise} ★★ Pencil: a sigmoid network is a tanh network
 # :label: activation-as-tanh
@@ -335,8 +341,8 @@ grade(by_tanh(as_tanh), of_sigmoids, **network_cases)
 # With $\sigma(z) = \frac12 + \frac12 \tanh(z/2)$ the hidden layer is $\frac12 \mathbf{1} + \frac12 \tanh(\mathbf{z}/2)$. Halving
 # $\mathbf{W}^{(1)}$ and $\mathbf{b}^{(1)}$ halves $\mathbf{z}$. The factor $\frac12$ goes into $\mathbf{W}^{(2)}$.
 # The constant row $\frac12 \mathbf{1}$ times $\mathbf{W}^{(2)}$ goes into the bias: it is half of the sum of the rows of
-# $\mathbf{W}^{(2)}$. So the two activations give the same set of networks. They still train differently, because
-# gradient descent moves other parameters. The wrong answers forget the constant, do not halve the first bias, and add only
+# $\mathbf{W}^{(2)}$. So such a network computes the same functions with either activation. The training still
+# differs, because the gradient with respect to $\mathbf{W}^{(1)}/2$ is twice the gradient with respect to $\mathbf{W}^{(1)}$. The wrong answers forget the constant, do not halve the first bias, and add only
 # a quarter of the sum.
 
 # %% jupyter={"source_hidden": true}
@@ -439,9 +445,9 @@ for name, phi in ('SiLU', silu), ('GELU', gelu):
           f' slopes from {rise.min():.3f} to {rise.max():.3f}')
 
 # %% [markdown]
-# Both have a lowest point: left of it they rise again, towards zero. So two different $z$ can give
-# the same value, and the slope cannot be computed from the value alone. Far to the left their slopes tend to zero,
-# while that of leaky ReLU stays $\alpha$.
+# Both have a lowest point, and to the left of it the curve comes back towards zero. So two different $z$ can have the same value:
+# one on the left, where the slope is negative, and one on the right, where it is positive. The slope can therefore not be
+# computed from the value alone. Far to the left the slopes tend to zero, while that of leaky ReLU stays $\alpha$.
 #
 # ### The tanh form of GELU
 #
@@ -452,8 +458,8 @@ for name, phi in ('SiLU', silu), ('GELU', gelu):
 # \operatorname{gelu}(z) \approx \frac{z}{2} \Big( 1 + \tanh\big( \sqrt{2 / \pi} \, (z + 0.044715 \, z^3) \big) \Big) .
 # ```
 #
-# The factor $\sqrt{2/\pi}$ makes the gate rise at $z = 0$ exactly as $\Phi$ does. How good is the approximation,
-# and does the second constant need so many digits?
+# The factor $\sqrt{2/\pi}$ gives the new gate the slope of $\Phi$ at $z = 0$. How good is the approximation,
+# and would 0.04 do as well as 0.044715?
 
 # %%
 def gelu_tanh(z, c=0.044715):
@@ -475,11 +481,12 @@ ax.text(-1.2, 0.0006, '$c$ = 0.044715', color='C0')
 ax.set(xlabel='z', ylabel='error of the tanh form', ylim=(-0.0032, 0.0012));
 
 # %% [markdown] tags=["caption"]
-# The error of the tanh form of GELU, for the usual constant $c$ (solid) and for its first digit alone (dashed), whose largest
-# error is six times as large.
+# The error of the tanh form of GELU, for the usual constant $c$ (solid) and for 0.04 (dashed). The largest error of the
+# second is six times as large.
 
 # %% [markdown]
-# On our grid, from $-8$ to 8, the tanh form differs from GELU by at most about $4.73 \cdot 10^{-4}$. In PyTorch the two are `F.gelu(z)` and
+# On our grid, from $-8$ to 8, the tanh form differs from GELU by at most about $4.73 \cdot 10^{-4}$. With 0.04 the largest error
+# is six times as large. In PyTorch the two are `F.gelu(z)` and
 # `F.gelu(z, approximate='tanh')`. If you load trained weights, take the form with which they were trained.
 #
 # ```{exercise} ★ Program: the slope from the value
@@ -572,8 +579,9 @@ verify(
 # ## Dead ReLU units: the learning rate and the mean of the inputs
 #
 # Suppose that the pre-activation of a ReLU unit is negative on all training data. Then its slope is zero on all of
-# them, and its weights and its bias have the gradient zero. A step of gradient descent does not move them, so
-# nothing changes: the unit is **dead**. How do units die? We train a small network on the
+# them, and its weights and its bias have the gradient zero. So a step of gradient descent does not move them. In the first
+# hidden layer the inputs of the unit, the data, do not change either. So it stays off in all further steps: the unit is **dead**.
+# In a deeper layer the inputs of a unit change during the training, and may switch it on again. How do units die? We train a small network on the
 # digits of MNIST, where each pixel is the mean of a $2 \times 2$ square of the original picture.
 
 # %%
@@ -592,7 +600,7 @@ print(len(X), 'digits for training,', len(X_test), 'for the test')
 # %% [markdown]
 # The second version of the data is *centred*: we subtract the mean of the training pictures from every picture.
 #
-# In PyTorch activations are modules, which stand between the layers. Each training takes 80 steps on batches of 100 digits:
+# PyTorch has the activations as modules, too, for example `nn.ReLU()`. They stand between the layers. Each training takes 80 steps on batches of 100 digits:
 
 # %%
 def trained(phi, X, lr, seed):
@@ -682,8 +690,8 @@ for version in inputs:
 # are dead, and at the rate 3 nearly all. Another activation does not help here: with leaky ReLU and GELU most
 # units are never on at the rate 3, too, and all three networks are far below softmax regression.
 #
-# The last three lines belong to the centred pixels. No unit is lost at any of these rates, the largest
-# rate is the best one, and the three activations cannot be told apart. All are better than softmax regression. So here the
+# The last three lines belong to the centred pixels. No unit is lost at any of these rates, and the largest of the three
+# rates is the best one. At this rate all three activations are better than softmax regression, and cannot be told apart. So here the
 # inputs decide, not the activation.
 #
 # ### Why centring helps
@@ -699,10 +707,13 @@ for version in inputs:
 # = \mathbf{w}_j \cdot \mathbf{x}' + b_j - \eta \delta_j ( \mathbf{x} \cdot \mathbf{x}' + 1 ) .
 # ```
 #
-# If all entries of all examples are positive or zero, the last bracket is positive for every pair of examples. One step then moves the pre-activations of *all*
-# examples in the same direction, and a large step down can push all of them below zero. For centred inputs the bracket has both
-# signs, so a step that moves some examples down moves others up.
-# We count the signs for the pairs of 1000 training digits:
+# If all entries of all examples are positive or zero, the last bracket is positive for every pair of examples. One step then
+# moves the pre-activations of *all* examples in the same direction, and a large step down can push all of them below zero. A step
+# on a batch is the mean of such steps.
+#
+# Centred examples add up to zero, so all their dot products together add up to zero, too. Some of the products must therefore
+# be negative. Where a product is below $-1$, the bracket is negative, and a step that moves the first example down moves the
+# other one up. We count the signs for the pairs of 1000 training digits:
 
 # %%
 for version, (rows, _) in inputs.items():
@@ -741,7 +752,7 @@ for name in kinds:
 # | for | take | because |
 # |---|---|---|
 # | hidden layers, to begin with | ReLU | it is cheap, and its slope is 1 where the unit is on |
-# | ReLU units that are never on | centred inputs and a smaller rate; then leaky ReLU | its slope is nowhere zero |
+# | ReLU units that are never on | centred inputs and a smaller rate; then leaky ReLU | smaller steps switch fewer units off; leaky ReLU always has a slope |
 # | a known architecture, or trained weights | what its authors took, often GELU or SiLU | the weights fit this function |
 # | an output that is a probability | sigmoid, or softmax for several classes | their values are probabilities |
 # | a number that must stay between $-1$ and 1 | tanh | its values do |
@@ -751,8 +762,8 @@ for name in kinds:
 # :label: activation-kill
 # Train the ReLU network with the rate 2 on four other versions of the pictures: (a) grey paper, `X + 0.1`, (b) ink and
 # paper exchanged, `1 - X`, (c) centred and doubled, `2 * (X - centre)`, (d) half the ink, `X / 2`. Is the share of dead units,
-# as a mean over the seeds 0, 1 and 2, small (below 0.2) or large (above 0.6)? First predict, with the formula for
-# $z_j$ after a step. Return four strings, `'small'` or `'large'`. Then run the grader and explain.
+# as a mean over the seeds 0, 1 and 2, small (below 0.2) or large (above 0.6)? First predict, with {eq}`activation-shift`.
+# Return four strings, `'small'` or `'large'`. Then run the grader and explain.
 # ```
 
 # %%

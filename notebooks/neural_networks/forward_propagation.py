@@ -166,7 +166,7 @@ draw_values(ax, [x[0], h[0], o[0]], [W_1, W_2],
 # | $\mathcal{L}$, $J$ | `loss`, `J` | one number | loss, objective |
 #
 # The function below returns the objective together with a **cache**, a dictionary of the intermediate results and of the
-# inputs. It computes $\log \mathbf{p}$ in one step by `log_softmax`, which cannot overflow if the scores are large.
+# inputs. It computes $\log \mathbf{p}$ in one step by `log_softmax`, which does not overflow if the scores are large.
 
 # %%
 def forward(X, y, W_1, b_1, W_2, b_2, lam):
@@ -367,8 +367,9 @@ def operations(result):
     return nodes
 
 # %% [markdown]
-# A node does not tell the shape of its result, but the gradient that arrives at it during `backward()` has the same shape. A
-# *hook* is a function that PyTorch calls at such a moment. With a hook on each node we write the shapes down:
+# A node does not store the shape of its result. But during `backward()` each node receives the gradient with respect to its
+# result, and this gradient has the same shape. A *hook* is a function that PyTorch calls when the gradient arrives. With a hook
+# on each node we write the shapes down:
 
 # %%
 def shapes_of(result):                       # {node: shape of its result}
@@ -403,11 +404,11 @@ def word(node):
 
 # %% mystnb={"image": {"alt": "Boxes with arrows. Down the second column: affine map (4000, 64), ReLU (4000, 64), affine map (4000, 10), log-softmax (4000, 10), cross-entropy, and at the bottom add, which is J. From the left a bias goes into each affine map. From the right each weight matrix goes into it through a transpose, and to the other side through a square and a sum. The two sums meet in an add, then multiply, then the last add."}} tags=["hide-input"]
 spots = [(0, 3), (0, 1), (3, 1), (2, 1), (1, 1), (1, 2), (3, 3), (2, 3), (1, 3), (1, 4), (1, 5),
-         (4, 1), (5, 1), (4, 3), (4, 4), (5, 4), (5, 6), (1, 6)]
+         (3, 2), (4, 2), (3, 4), (3, 5), (4, 5), (4, 6), (1, 6)]
 place = dict(zip(nodes, spots, strict=True))
 names = dict(zip(map(id, model.parameters()), ('$\\mathbf{W}^{(1)}$', '$\\mathbf{b}^{(1)}$', '$\\mathbf{W}^{(2)}$',
                                                  '$\\mathbf{b}^{(2)}$'), strict=True))
-fig, ax = plt.subplots(figsize=(6.4, 4.4))
+fig, ax = plt.subplots(figsize=(5.2, 4.6))
 wide = {}  # letters in the longer line of a box
 for node, (x, y_at) in place.items():
     leaf = hasattr(node, 'variable')
@@ -423,12 +424,13 @@ for node, (x, y_at) in place.items():
             end, start = ((0.08 + 0.03 * wide[one]) * step for one in (node, before))
             ax.annotate('', (x - end, -y_at + drop), (u + start, -v - drop),
                         arrowprops={'arrowstyle': '->', 'color': GREY, 'lw': 1, 'shrinkA': 0, 'shrinkB': 0})
-ax.set(xlim=(-0.5, 5.5), ylim=(-6.4, -0.6))
+ax.set(xlim=(-0.45, 4.45), ylim=(-6.4, -0.6))
 ax.axis('off');
 
 # %% [markdown] tags=["caption"]
 # The computational graph of the objective $J$. Blue frames are operations with the shapes of their results, or without a shape
-# for a single number. The other frames are parameters. The left half computes the loss, the two columns at the right the penalty.
+# for a single number. The other frames are parameters. The loss stands in the second column, and the penalty begins with the
+# two squares.
 
 # %% [markdown]
 # The pictures and the labels are missing in this graph, because no gradient with respect to them is wanted. Two arrows leave
@@ -436,7 +438,7 @@ ax.axis('off');
 #
 # This graph exists only after a run. `torch.export` gives the operations *as a program*: it takes a module and example inputs,
 # follows the computation, and returns the list of its steps. Such a program can be saved and run elsewhere, without the source
-# code of the model. The `target` of a step is its operation, and `meta['val']` stands for its result and has its shape.
+# code of the model. Of each step we read the operation, `target`, and the shape of its result, `meta['val'].shape`.
 
 # %%
 program = torch.export.export(with_decay, (X, y))
@@ -496,14 +498,14 @@ verify(
 # ## Intermediate results of the forward pass: which ones are needed?
 #
 # The gradient of $J$ with respect to the parameters is computed from the output back to the input, so this computation is called the
-# **backward pass**. The section on [backpropagation](backpropagation.ipynb) derives its formulas. Here we only look at what it
-# reads. In the code, `d_o` is the gradient of the loss with respect to the scores, and `d_z` that with respect to the pre-activations. The rows of
-# `torch.eye(q)[y]` are the labels in one-hot form.
+# **backward pass**. The section on [backpropagation](backpropagation.ipynb) derives its formulas. Here we only ask which
+# intermediate results the formulas use. In the code, `d_o` is the gradient of the loss with respect to the scores, and `d_z` that with respect to the pre-activations. The rows of
+# `F.one_hot(y, q)` are the labels in one-hot form.
 
 # %%
 def backward(cache, y, W_1, W_2, lam):
     n, q = cache['log_p'].shape
-    d_o = (cache['log_p'].exp() - torch.eye(q).to(W_1)[y]) / n    # (n, q)
+    d_o = (cache['log_p'].exp() - F.one_hot(y, q)) / n            # (n, q)
     d_z = (d_o @ W_2.T) * (cache['h'] > 0)                        # (n, m)
     return {'W_1': cache['X'].T @ d_z + lam * W_1,                # (d, m)
             'b_1': d_z.sum(0),                                    # (m,)
@@ -538,12 +540,14 @@ for name in entries:
 #
 # ### What autograd saves: saved_tensors_hooks
 #
-# Does PyTorch keep the same tensors? The context `saved_tensors_hooks` takes two functions. PyTorch calls the first one
-# with each tensor that it saves for the backward pass and stores what this function returns. The second one is called when the
-# backward pass takes it out again. We collect the tensors in the first one. Two tensors may share their memory, so we count
+# Does PyTorch keep the same tensors? The context `saved_tensors_hooks` takes two functions. When PyTorch saves a tensor for the
+# backward pass, it calls the first function with it, and stores what the function returns. When the backward pass needs the tensor, it
+# calls the second function with what was stored.
+#
+# Our first function, `pack`, collects the tensors. Two tensors may share their memory, so we count
 # each address once. We leave out tensors with a single number, and the `known` tensors, which exist anyway: the data and the
-# parameters.
-# What we hand back is `t.detach()`, the same numbers without a node. Otherwise a result and its node would keep each other in memory.
+# parameters. `pack` returns `t.detach()`, the same numbers without a node. If it returned `t`, then `t` and its node could keep each
+# other in memory.
 
 # %%
 def address(t):
@@ -574,7 +578,7 @@ print(f'together {megabytes(saved):.2f} MB,'
 
 # %% [markdown]
 # Autograd saves $\mathbf{h}$ and $\log\mathbf{p}$, and neither $\mathbf{z}$ nor $\mathbf{o}$. The penalty costs no memory at
-# all, because its gradient needs only the weights. So a ReLU network with $L$ layers keeps the hidden layers, of widths $d_1, \dots, d_{L-1}$, and
+# all, because its gradient needs only the weights. So for a ReLU network with $L$ layers and this loss, autograd keeps the hidden layers, of widths $d_1, \dots, d_{L-1}$, and
 # $\log\mathbf{p}$, of width $d_L$. With $s$ bytes for each number these are
 #
 # ```{math}
@@ -836,7 +840,7 @@ print('node:', plain_loss.grad_fn)
 # %% [markdown]
 # How much memory does this save? A usual evaluation goes through the test set in batches and collects the losses, here in ten
 # batches of 100 digits. We count the bytes that autograd holds after each batch. A *weak reference* to a tensor does not keep it
-# alive, so it tells us whether something else does.
+# alive: once nothing else refers to the tensor, the weak reference gives `None`.
 
 # %% tags=["hide-input"]
 def alive(references):  # MB, without the data and the parameters
@@ -881,7 +885,8 @@ label_lines(ax);
 # `loss.item()` has no graph, so only the last batch is held, by the variable `loss`. Under `torch.no_grad()` nothing is held.
 
 # %% [markdown]
-# So collect numbers, `loss.item()`, and write `with torch.no_grad():` around an evaluation. The decorator `@torch.no_grad()` does the same
+# Each loss in the list keeps its node, and so the whole graph of its batch with all that was saved for it. So collect numbers,
+# `loss.item()`, and write `with torch.no_grad():` around an evaluation. The decorator `@torch.no_grad()` does the same
 # for a whole function.
 #
 # ### FLOPs of the forward pass
@@ -899,8 +904,8 @@ label_lines(ax);
 #
 # :::{admonition} A tempting mistake
 # :class: warning
-# `model.eval()` stands in each evaluation, so it is easy to believe that it also stops the recording. It does not. It only switches layers such as
-# dropout to another behaviour. We count bytes and FLOPs:
+# One calls `model.eval()` before each evaluation, so it is easy to believe that it also stops the recording. It does not. It
+# only changes what layers such as dropout compute. We count bytes and FLOPs:
 # :::
 
 # %%
@@ -932,10 +937,10 @@ print(f'formula           {C} FLOPs')
 #
 # | name | change |
 # |---|---|
-# | `'float32'` | data and parameters are in float32 |
-# | `'wide'` | 512 units in each hidden layer |
-# | `'decay'` | the penalty of weight decay is added to the loss |
-# | `'last'` | only the last layer is trained: `requires_grad_(False)` is called on the other three layers |
+# | `float32` | data and parameters are in float32 |
+# | `wide` | 512 units in each hidden layer |
+# | `decay` | the penalty of weight decay is added to the loss |
+# | `last` | only the last layer is trained: `requires_grad_(False)` is called on the other three layers |
 #
 # Predict the four factors up to 0.05. Then run the grader and explain.
 # ```
@@ -1029,7 +1034,7 @@ verify(
 # %% [markdown]
 # ## Summary
 #
-# The forward pass computes the layers in order, then the loss, and with weight decay the penalty on top of it; its operations form a
+# The forward pass computes the layers in order, then the loss, and with weight decay the objective. Its operations form a
 # computational graph, which autograd records and `torch.export` writes down as a program. For the backward pass it stores what the gradients need: with ReLU,
 # sigmoid and tanh the hidden layers and the logarithms of the probabilities, with GELU the pre-activations as well. For an evaluation,
 # `torch.no_grad()` leaves this memory out, and the FLOPs stay the same.
