@@ -371,7 +371,7 @@ for ax in (axis, other):
 # as many terms as that, but drawn at random.
 
 # %%
-def without(terms, svd, Y):               # terms: numbers to leave out
+def without(terms, svd, Y):               # terms: what to leave out
     U, sigma, Vt = svd
     keep = torch.ones(len(sigma), dtype=torch.bool)
     keep[terms] = False
