@@ -14,14 +14,14 @@
 # %% [markdown]
 # # CPU and GPU
 #
-# A graphics processor (GPU) computes with thousands of numbers at once, but only with numbers in its own memory. So a
-# program that runs on a laptop can stop on a GPU, because one tensor has stayed behind. Or it runs in a shorter format
-# of numbers, in which $1 + 0.001$ is $1$. How do you write one program for both, and how much accuracy do the short formats cost?
+# A graphics processor (GPU) computes with thousands of numbers at once, but only with numbers in its own memory. If one tensor of your
+# program was left in the memory of the CPU, the program stops with an error. A GPU is fastest with short formats of
+# numbers, and in one of them $1 + 0.001$ is $1$. How do you write one program for CPU and GPU, and how much accuracy do the short formats cost?
 #
 # - **You need** [hidden layers](../neural_networks/hidden_layers.ipynb), [training in minibatches](../regression/minibatch_training.ipynb) and
 #   [cross-entropy](../classification/cross_entropy.ipynb).
-# - **You build** a program that runs on a GPU if there is one, a count that says whether a GPU can help, a graph of a
-#   network that runs without PyTorch, and a network with weights of 8 bits.
+# - **You build** a program that runs on a GPU if there is one, a count that says whether a GPU can help, a network
+#   in a file that runs without PyTorch, and a network with weights of 8 bits.
 # - **Runs in** 9 seconds. Tensors are float64 where no other format is named. The outputs were recorded on a CPU.
 
 # %% tags=["remove-cell"]
@@ -62,7 +62,7 @@ plt.style.use('nbutils.book')
 # %% [markdown]
 # ## Device: `cuda` if there is one, else `cpu`, and `.to(device)`
 #
-# PyTorch calls NVIDIA's GPUs `cuda`. A tensor is made on the CPU, and `.to(device)` gives a copy on the
+# PyTorch calls NVIDIA's GPUs `cuda`. Unless you say otherwise, a tensor is made on the CPU. Then `.to(device)` gives a copy on the
 # chosen device, or the tensor itself if it is there already:
 
 # %%
@@ -72,12 +72,12 @@ A = torch.randn(100, 64, generator=g).to(device)    # (100, 64)
 B = torch.randn(64, 10, generator=g).to(device)     # (64, 10)
 C = A @ B                                           # (100, 10)
 print('on one device:', A.device == B.device == C.device)
-print(f'mean size of an entry: {C.abs().mean().item():.2f}')
+print(f'mean of |C|: {C.abs().mean().item():.2f}')
 
 # %% [markdown]
-# The random numbers are drawn on the CPU and then moved. The generators of a CPU and of a GPU give different numbers for the
-# same seed. The operands of an operation have to be on the same device. Without a GPU we can see the error with the device `meta`, whose tensors
-# have a shape but no numbers:
+# The random numbers are drawn on the CPU and then moved, because the generators of a CPU and of a GPU give different numbers for the
+# same seed. The two tensors of a sum or a product have to be on the same device, unless one of them is a single number on the CPU. Even without a
+# GPU you can see what happens otherwise: the device `meta` exists on every computer. Its tensors have a shape but no numbers.
 
 # %%
 try:
@@ -88,9 +88,9 @@ except RuntimeError as error:
 # %% [markdown]
 # ### Operations and bytes: when is a GPU worth it?
 #
-# We count before we time. The product of an $n \times m$ and an $m \times p$ matrix takes $nmp$ multiplications and as many
-# additions. If a number has $b$ bytes, then $b\,(nm + mp + np)$ bytes are read or written. So the number of operations for each byte,
-# the **arithmetic intensity**, is
+# We count before we time. The product of an $n \times m$ and an $m \times p$ matrix takes $nmp$ multiplications and about as many
+# additions. Each number has $b$ bytes. If each is read or written only once, then $b\,(nm + mp + np)$ bytes are moved. So the number of
+# operations for each byte, the **arithmetic intensity**, is
 #
 # ```{math}
 # :label: devices-intensity
@@ -102,8 +102,8 @@ def intensity(n, m, p, b):
     return 2 * n * m * p / (b * (n * m + m * p + n * p))
 
 # %% [markdown]
-# `FlopCounterMode` counts the operations that PyTorch really calls, and `nbytes` is the size of a tensor. A layer has
-# $1024 \times 1024$ weights. We give it batches of different sizes, on `meta`, so that nothing has to be computed:
+# PyTorch can count for us: `FlopCounterMode` counts the operations, and `nbytes` is the size of a tensor. As an example we take a layer
+# with $1024 \times 1024$ weights and batches of different sizes. The tensors are on `meta`, so nothing has to be computed:
 
 # %%
 for n in (1, 32, 1024):
@@ -116,8 +116,8 @@ for n in (1, 32, 1024):
           f' formula {intensity(n, 1024, 1024, 8):5.2f}')
 
 # %% [markdown]
-# The data sheet of a GPU gives the operations and the bytes that it can handle in a second. For the H100
-# {cite}`nvidia2023h100` in float64:
+# The data sheet of a GPU says how many operations it can do in a second, and how many bytes it can move. Their ratio is the intensity
+# that a program needs to keep the GPU busy. For the H100 {cite}`nvidia2023h100` in float64:
 
 # %%
 operations, memory, bus = 67e12, 3.35e12, 64e9      # a second, at best
@@ -135,15 +135,15 @@ ax.text(1, 1.2 * operations / bus, 'from the memory of the CPU', color=GREY, fon
 ax.set(xlabel='rows in a batch, $n$', ylabel='operations a byte', ylim=(0.1, 4000));
 
 # %% [markdown] tags=["caption"]
-# Operations for each byte of one layer with $1024 \times 1024$ weights in float64 (curve), and what an H100 needs so that
-# arithmetic, and not transport, is the limit (lines). Below a line, a faster multiplier would not help.
+# Operations for each byte of one layer with $1024 \times 1024$ weights in float64 (curve). The lines show how many an H100 can do while it
+# moves one byte from its own memory, or from that of the CPU. Below a line, the GPU waits for data.
 
 # %% [markdown]
-# A single row needs every weight for one multiplication and one addition, so the multipliers wait for the memory. The
+# For a single row, each weight is read for one multiplication and one addition only, so the GPU waits for its memory. The
 # transfer from the CPU is far slower still. Therefore models and data move to the GPU once and stay there. Beware of
-# `.item()` and `print` in a training loop: each of them copies to the CPU, and the CPU waits for the GPU.
+# `.item()` and of printing a tensor in a training loop: each copies numbers to the CPU, and the CPU has to wait for them.
 #
-# For the same reason a clock needs care. A call to a GPU returns before the result is there:
+# Otherwise the CPU does not wait: a call to a GPU returns before the result is there. So a clock needs care:
 #
 # ```python
 # torch.cuda.synchronize()             # all earlier work is done
@@ -153,7 +153,8 @@ ax.set(xlabel='rows in a batch, $n$', ylabel='operations a byte', ylim=(0.1, 400
 # print(time.perf_counter() - start)   # seconds
 # ```
 #
-# Without the second `synchronize` you would time the queue. Run the product once before, because the first call also loads code.
+# Without the second `synchronize` you would only time how long it takes to put the product into the queue. Run the product once before you time it,
+# because the first call also loads code.
 #
 # ### The same printed lines on both
 #
@@ -164,8 +165,9 @@ left, right = (0.1 + 0.2) + 0.3, 0.1 + (0.2 + 0.3)
 print('equal:', left == right, f'  printed: {left:.3f} and {right:.3f}')
 
 # %% [markdown]
-# So three rules make a program print the same lines: draw random numbers on the CPU, compute in float64, and print few
-# digits or verdicts, such as "below 0.01". Here is a network for digits of $8 \times 8$ pixels that obeys them:
+# Three rules help a program to print the same lines on both: draw random numbers on the CPU, compute in float64, and print few
+# digits, or verdicts such as "below 0.01". Here is a network for digits of $8 \times 8$ pixels that obeys them. It learns from 1297 digits and
+# is tested on the others:
 
 # %%
 digits = data.digits()
@@ -219,9 +221,9 @@ ax.axis('off');
 # %% [markdown]
 # ```{exercise} ★★ Pencil: where counting stops
 # :label: devices-pencil
-# Let $\varepsilon$ be the distance from 1 to the next number of a format, for example $2^{-7}$. Each number between $2^k$ and $2^{k+1}$ is a multiple of
-# $2^k\varepsilon$, and a result is rounded to the nearest number, in a tie to the even multiple. A counter starts at 1 and adds 1 again and
-# again. At which value does it stop growing?
+# In a format of numbers, let $\varepsilon$ be the distance from 1 to the next number, for example $2^{-7}$. From $2^k$ to $2^{k+1}$ the
+# numbers of the format are the multiples of $2^k\varepsilon$, for $k = 0, 1, 2, \dots$ A result is rounded to the nearest number. If two are equally near, it
+# is rounded to the one that is an even multiple. A counter starts at 1 and adds 1 again and again. At which value does it stop growing?
 # ```
 
 # %%
@@ -250,8 +252,8 @@ grade(stuck, by_counting, **stuck_cases)
 # :class: dropdown
 # ```
 # From $2^k = 2/\varepsilon$ on, the distance is 2. Below it all whole numbers are in the format, so the counter gets there. One
-# more would be half-way between $2/\varepsilon$ and the next number, and the tie goes back to the even multiple. So bfloat16 counts to
-# $2 \cdot 2^7 = 256$. The wrong answers stop where the distance is 1, where it is 4, or one too late.
+# more would be half-way between $2/\varepsilon$ and the next number. These are $1/\varepsilon$ and $1/\varepsilon + 1$ times 2, and the first multiple is even.
+# So the counter stays, and bfloat16 counts to $2 \cdot 2^7 = 256$. The wrong answers stop where the distance is 1, where it is 4, or one too late.
 
 # %% jupyter={"source_hidden": true}
 def stuck_solution(epsilon):
@@ -301,8 +303,8 @@ verify(
 # %% [markdown]
 # ## Mixed precision: float32, bfloat16, float16 and autocast
 #
-# A GPU multiplies several times faster in 16 bits than in 32, and each number takes half the bytes. There are two formats of
-# 16 bits:
+# Today's GPUs multiply matrices several times faster in 16 bits than in 32, and each number takes half the bytes. There are two formats of
+# 16 bits, bfloat16 and float16. We compare them with the longer ones:
 
 # %%
 for dtype in (torch.float64, torch.float32, torch.bfloat16, torch.float16):
@@ -311,9 +313,9 @@ for dtype in (torch.float64, torch.float32, torch.bfloat16, torch.float16):
           f' {info.max:.2e}  1 + 0.001 = {(one + 0.001).item():.6f}')
 
 # %% [markdown]
-# bfloat16 has the range of float32, but $1 + 0.001$ is $1$. float16 is finer, but its range is short. The distance
-# $\varepsilon$ from 1 to the next number bounds the rounding error. If $x$ is in the normal range of the format, it is rounded to a number $\hat x$ with
-# $|\hat x - x| \le \frac{\varepsilon}{2}\,|x|$. For bfloat16, $\varepsilon = 2^{-7}$, so the relative error is at most
+# bfloat16 has the range of float32, but $1 + 0.001$ is $1$. float16 is finer, but its largest number is small. The spacing
+# $\varepsilon$ at 1 bounds the rounding error. If $|x|$ lies between the smallest normal and the largest number of the format, then $x$ is rounded to
+# a number $\hat x$ with $|\hat x - x| \le \frac{\varepsilon}{2}\,|x|$. For bfloat16, $\varepsilon = 2^{-7}$, so the relative error is at most
 # $2^{-8} \approx 0.0039$.
 #
 # In **mixed precision** {cite}`micikevicius2018mixed` the parameters and the updates stay in float32, because small updates would be lost otherwise. Matrix products
@@ -331,8 +333,8 @@ for name, t in {'parameters': model32[0].weight, 'linear layer': h,
     print(f'{name:13} {str(t.dtype)[6:]}')
 
 # %% [markdown]
-# The products are cast to bfloat16, and so is what follows them entry by entry. The loss is cast back to float32. What does
-# this cost? We compare the scores with those in float64, for all three networks:
+# A linear layer rounds its inputs and weights to bfloat16 and returns bfloat16. The ReLU keeps the format of its input. For the cross-entropy the
+# scores are turned into float32 again. What does this cost in accuracy? We compare the scores with those in float64, for all three networks:
 
 # %%
 errors, mixed_shares = [], []
@@ -349,12 +351,14 @@ print(f'right: {100 * np.mean(mixed_shares):.0f} %,'
       f' in float64 {100 * np.mean(shares):.0f} %')
 
 # %% [markdown]
-# The error of two layers is about that of a single rounding here, because independent rounding errors partly cancel.
+# Every input, weight, activation and score was rounded, but the error of the scores is about as large as the bound for a single rounding. Errors of
+# both signs partly cancel in the sums.
 #
 # ### float16 needs gradient scaling
 #
-# Small gradients become zero in float16. We take the test digit with the smallest loss, and round the gradients of
-# its loss. If the loss is multiplied by $2^{16}$ before, then all gradients are larger by this factor, and we can divide in float32:
+# Very small gradients become zero in float16. We take the test digit with the smallest loss, and round the gradients of
+# its loss that are not zero. The remedy is to multiply the loss by $2^{16}$ first. Then all gradients are larger by this factor before they are rounded,
+# and in float32 we can divide by it:
 
 # %%
 model = models[0]
@@ -365,13 +369,13 @@ v = v[v != 0]
 lost = (v.half() == 0).double().mean().item()
 saved = ((2**16 * v).half() != 0).double().mean().item()
 print('share that becomes zero: ', between(lost, 0.02, 0.1))
-print('share kept when scaled:  ', between(saved, 0.999, 1.001))
+print('share kept when scaled:  ', between(saved, 0.999, 1 + 1e-9))
 tiny = torch.tensor(1e-8)
 print(f'one number: {tiny.half().item():g},'
       f' scaled {(2**16 * tiny).half().double().item() / 2**16:.2e}')
 
 # %% [markdown]
-# `torch.amp.GradScaler` does so in the training loop. It skips a step whose gradients have overflowed, and makes the factor smaller:
+# In the training loop, `torch.amp.GradScaler` does this for you. If gradients have overflowed, it skips the step and makes the factor smaller:
 #
 # ```python
 # scaler = torch.amp.GradScaler(device)
@@ -382,7 +386,7 @@ print(f'one number: {tiny.half().item():g},'
 # scaler.update()
 # ```
 #
-# bfloat16 needs no scaling, because it has the range of float32.
+# bfloat16 rarely needs scaling, because it has the range of float32.
 #
 # ```{exercise} ★★ Program: divide, or skip the step
 # :label: devices-scaler
@@ -482,10 +486,10 @@ verify(
 # %% [markdown]
 # ## `torch.compile`, `torch.export` and ONNX: the graph of a computation
 #
-# PyTorch runs one operation at a time. `torch.compile(model)` records the operations first and can then fuse several
-# into one, which saves trips to the memory {cite}`ansel2024pytorch`. Its default backend, `inductor`, writes and compiles code, so on
-# a CPU it needs a C++ compiler. With `backend='eager'` the graph is only recorded and then run as it is. A Python `if` that depends on a number in a tensor
-# cannot be recorded:
+# Usually PyTorch runs one operation at a time, and each reads its inputs from memory and writes its result there.
+# `torch.compile(model)` records the operations as a graph. Then it can fuse several into one, so that fewer bytes are moved
+# {cite}`ansel2024pytorch`. Its default backend, `inductor`, writes and compiles code, so on a CPU it needs a C++ compiler. With `backend='eager'` the graph
+# is recorded and run as it is. A Python `if` that depends on a number in a tensor cannot be recorded:
 
 # %%
 class Gate(nn.Module):
@@ -511,14 +515,17 @@ with torch.no_grad():
 print('equal:', close(recorded, plain), '  graphs:', len(graphs))
 
 # %% [markdown]
-# There are two graphs, one before and one after the `if`. Such a **graph break** is silent and slow. With `fullgraph=True` it is
-# an error, which also names the line:
+# There are two graphs, one before and one after the `if`. Such a **graph break** costs time, and nothing tells you about it. With `fullgraph=True` it is
+# an error. We print its first line; the others name the place in the program:
 
 # %%
 try:
     torch.compile(gate, backend='eager', fullgraph=True)(X_test)
 except torch._dynamo.exc.Unsupported as error:
     print(str(error).splitlines()[0])
+
+# %% [markdown]
+# The remedy is `torch.where`: it takes both results, and a condition says which to return. So there is no `if`, and the graph is whole:
 
 # %%
 class Branchless(Gate):
@@ -535,10 +542,10 @@ with torch.no_grad():
 # %% [markdown]
 # Where a C++ compiler is installed, `torch.compile(whole)` is all that you type.
 #
-# ### A graph that runs without Python's code of the model
+# ### torch.export and ONNX: run the graph elsewhere
 #
-# `torch.export` records the whole model for an example input. We declare the number of rows as dynamic, so that the graph takes
-# batches of any size:
+# `torch.export` records the whole model, for one example input. By default the graph then takes inputs of this shape only. We declare
+# the number of rows as dynamic, so that it takes batches of any size:
 
 # %%
 cpu_model = copy.deepcopy(models[0]).cpu()
@@ -552,8 +559,8 @@ for node in exported.graph.nodes:
 print('seven rows:', tuple(exported.module()(torch.zeros(7, 64)).shape))
 
 # %% [markdown]
-# **ONNX** is a file format for such graphs that many programs run. The package `onnx` has a slow
-# reference implementation in NumPy, with which we compare:
+# **ONNX** is a file format for such graphs. Many programs can run them, on phones and in browsers, too. The package `onnx`
+# contains one of these programs, which is slow but needs NumPy only. We compare its scores with those of PyTorch:
 
 # %%
 try:
@@ -615,9 +622,9 @@ if onnx_program:
 # ## Weights of 8 bits: int8 with a scale for each row
 #
 # This part continues [the network of the first part](#device-cuda-if-there-is-one-else-cpu-and-todevice). After training,
-# weights can be stored as whole numbers from $-127$ to $127$, in one byte each {cite}`jacob2018quantization`: **quantization**. In
-# `nn.Linear` each row of the weights belongs to one output. Row $i$ gets its own **scale** $s_i$, its largest size divided by 127. The weight
-# $w_{ij}$ is stored as $q_{ij}$, which is $w_{ij}/s_i$ rounded to the nearest whole number, and read as $s_i q_{ij}$:
+# weights can be stored as whole numbers from $-127$ to $127$, in one byte each {cite}`jacob2018quantization`. This is called **quantization**. In
+# `nn.Linear` each row of the weights belongs to one output. Row $i$ gets its own **scale** $s_i = \max_j |w_{ij}| / 127$. In place of the weight
+# $w_{ij}$ we store $q_{ij}$: the quotient $w_{ij}/s_i$, rounded to the nearest whole number. When the network computes, $s_i q_{ij}$ stands for the weight:
 
 # %%
 def quantize(W):                                    # (m, d)
@@ -628,7 +635,7 @@ def quantize(W):                                    # (m, d)
 
 # %% [markdown]
 # Rounding moves $w_{ij}/s_i$ by at most $\frac12$, so each weight moves by at most half its scale:
-# $|w_{ij} - s_i q_{ij}| \le s_i/2$. A weight half-way between two levels reaches the bound.
+# $|w_{ij} - s_i q_{ij}| \le s_i/2$. A weight half-way between two multiples of $s_i$ reaches the bound.
 
 # %%
 def through_int8(model):
@@ -653,12 +660,12 @@ print(f'bytes of the weights: {size} and {4 * (32 + 10)} for the scales,'
       f' in float32 {4 * size}')
 
 # %% [markdown]
-# The network is as good as before, with about a quarter of the bytes. This program multiplies in float64 again. The speed comes from libraries that
-# multiply the whole numbers; for PyTorch it is `torchao`.
+# The networks are about as good as before, with about a quarter of the bytes of float32. Our program saves no time, because it multiplies in float64
+# again. For speed you need a library that multiplies the whole numbers, such as `torchao` for PyTorch.
 #
 # ````{admonition} A tempting mistake
 # :class: warning
-# One scale for the whole matrix is simpler. But if one row is much larger than another, the small row loses everything:
+# One scale for the whole matrix is simpler. But if one row is much larger than another, the small row can become zero:
 # ````
 
 # %%
@@ -672,9 +679,9 @@ print('a scale a row:  ', [f'{v:.3f}' for v in (s * q)[0].tolist()])
 # %% [markdown]
 # ```{exercise} ★★ Experiment: how few bits are enough?
 # :label: devices-bits
-# With $k$ bits the whole numbers run from $-(2^{k-1} - 1)$ to $2^{k-1} - 1$. Predict the smallest $k \ge 2$ for which the three networks
-# lose less than 0.15 of the test digits on average: (a) with one scale for each row, (b) with one scale for each matrix. Then
-# change `quantize` and try it.
+# With $k$ bits the whole numbers run from $-(2^{k-1} - 1)$ to $2^{k-1} - 1$. Let $a$ be the mean share of right test digits of the three networks
+# in float64. Quantize all weights with $k = 2, 3, 4, \dots$ bits. What is the first $k$ for which the mean share is more than $a - 0.15$: with one scale for
+# each row, and with one scale for each matrix? Predict both numbers. Then change `quantize` and try it.
 # ```
 
 # %%
@@ -757,9 +764,9 @@ verify(
 # ## Summary
 #
 # Choose the device once, move the model and the data there, draw random numbers on the CPU, and print few digits. Count
-# operations and bytes before you time. Matrix products can run in bfloat16 at a relative rounding error of $2^{-8}$, a
-# graph that was recorded whole can run elsewhere, and whole numbers of 8 bits with a scale for each row move a weight by
-# at most half its scale.
+# operations and bytes before you time: below the intensity of the GPU, it waits for data. Matrix products can run in bfloat16, where each rounding has a
+# relative error of at most $2^{-8}$. A model without an `if` that depends on numbers can be recorded as one graph, which runs without the Python code. With 8 bits
+# and a scale for each row, each weight moves by at most half its scale.
 #
 # **Further reading.** {cite:t}`williams2009roofline` show how to judge a program by its operations and bytes. {cite:t}`micikevicius2018mixed` introduce
 # gradient scaling, with the networks that need it. {cite:t}`ansel2024pytorch` explain how `torch.compile` records Python.

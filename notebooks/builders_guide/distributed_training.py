@@ -13,15 +13,15 @@
 # %% [markdown]
 # # Beyond one machine
 #
-# A batch has 64 rows, and you have two computers. Each computes the gradient for its share of the rows, and they average the two
-# gradients. With 32 rows each, the average is the gradient of the whole batch. With 48 and 16 rows it is a different vector,
-# and no error message tells you. How can many processes train one model as if they were one, and how much do they have to send?
+# A batch has 64 rows, and you have two computers. Each computes the gradient for some of the rows, and they average the two
+# gradients. With 32 rows each, the average is the gradient of the whole batch. With 48 and 16 rows it is not, and no error
+# message tells you. How can many processes train one model as if they were one, and how much do they have to send?
 #
 # - **You need** [training in minibatches](../regression/minibatch_training.ipynb),
 #   [automatic differentiation](../calculus/automatic_differentiation.ipynb) and
 #   [hidden layers](../neural_networks/hidden_layers.ipynb).
-# - **You build** data parallel training in three lines, and the ring that adds gradients. Both give what one process
-#   gives. Then you use PyTorch's `DistributedDataParallel`, `fully_shard` and `torchrun`.
+# - **You build** data parallel training in three lines, and the ring that adds gradients. Then you use PyTorch's
+#   `DistributedDataParallel`, `fully_shard` and `torchrun`.
 # - **Runs in** 10 seconds. All tensors are float64, except in the script of the last part.
 
 # %% tags=["remove-cell"]
@@ -72,12 +72,8 @@ plt.style.use('nbutils.book')
 # ## Data parallel training: all-reduce of the gradients
 #
 # A **process** is a running program with a memory of its own. Several processes can run on one computer or on many, and they
-# exchange data only by sending messages. All of them run the same program. Each knows how many they are, $K$ (in PyTorch the
-# *world size*), and its own number from 0 to $K - 1$, its **rank**.
-#
-# On this page the processes are copies of the notebook. The function `run(job, K)`, whose code is folded, starts $K$ of them,
-# lets each compute `job(rank, K)`, and returns the list of the results. If one of them fails, `run` raises its error. The
-# copies are made by *fork*, which Windows has only in WSL.
+# exchange data only by sending messages. Each knows how many they are, $K$ (in PyTorch the *world size*), and its own number
+# from 0 to $K - 1$, its **rank**.
 
 # %% tags=["hide-input"]
 def member(job, rank, K, group, folder, results):
@@ -115,8 +111,8 @@ def run(job, K, group=True, seconds=60):
     return [got[rank] for rank in range(K)]
 
 # %% [markdown]
-# The basic operation is `dist.all_reduce(g)`. It adds the tensors `g` of all processes and puts the sum into `g`
-# on every process. Each process waits in this line until all have come to it.
+# Our function `run(job, K)` starts $K$ processes and lets each compute `job(rank, K)`. In the job, `dist.all_reduce(g)` adds the
+# tensors `g` of all processes and puts the sum into `g` on each of them:
 
 # %%
 def add_up(rank, K):
@@ -128,16 +124,20 @@ for rank, g in enumerate(run(add_up, 2)):
     print(f'process {rank} has the sum {g}, so the mean {[v / 2 for v in g]}')
 
 # %% [markdown]
+# No process leaves `all_reduce` before all have called it. The function `run`, whose code is folded above, makes the processes as copies of
+# the notebook, by *fork*. On Windows this works in WSL only.
+#
 # In **data parallel** training each process has a copy of the model with the same parameters $\boldsymbol\theta$, and a
 # part of the batch, its **shard**. Let $\mathbf{g}_k$ be the gradient of the mean loss over the rows of process $k$, and
-# $\bar{\mathbf{g}}$ the gradient of the mean loss over the whole batch. If all shards have the same number of rows, then
+# $\bar{\mathbf{g}}$ the gradient of the mean loss over the whole batch. If all shards have the same number of rows, and the
+# loss of a row does not depend on the other rows, then
 #
 # ```{math}
 # :label: dist-mean
-# \bar{\mathbf{g}} = \frac{1}{K} \sum_{k=1}^{K} \mathbf{g}_k ,
+# \bar{\mathbf{g}} = \frac{1}{K} \sum_{k=0}^{K-1} \mathbf{g}_k .
 # ```
 #
-# because the mean of the means of groups of equal size is the mean of all. In code these are three lines, between
+# The reason is that the mean of the means of equally large groups is the mean of all. In code these are three lines, between
 # `loss.backward()` and `optimizer.step()`:
 
 # %%
@@ -147,28 +147,28 @@ def average(model, K):
         p.grad /= K
 
 # %% mystnb={"image": {"alt": "Two columns, process 0 and process 1. In each, from top to bottom, four boxes: 32 rows of 784 numbers; model with theta; gradient, 25,450 numbers; the same step. A wide box with the words all-reduce, the mean of both lies across both columns between gradient and step."}} tags=["hide-input"]
-fig, ax = panels(1, height=2.9)
+fig, ax = panels(1, height=3.3)
 boxes = [(3.6, '32 rows: 32 × 784'), (2.7, 'model, parameters $\\boldsymbol{\\theta}$'),
          (1.8, 'gradient $\\mathbf{g}_{%d}$: 25,450 numbers'), (0.0, 'step: the same new $\\boldsymbol{\\theta}$')]
 for k, x in enumerate((0.0, 3.4)):
-    ax.text(x, 4.3, f'process {k}', ha='center', fontsize=10)
+    ax.text(x, 4.3, f'process {k}', ha='center', fontsize=11.5)
     for row, (y, words) in enumerate(boxes):
-        ax.text(x, y, words % (k + 1) if '%' in words else words, ha='center', va='center', fontsize=9,
+        ax.text(x, y, words % k if '%' in words else words, ha='center', va='center', fontsize=11.5,
                 bbox={'boxstyle': 'round,pad=0.35', 'fc': 'none', 'ec': 'C0'})
     for top, bottom in ((3.6, 2.7), (2.7, 1.8), (1.8, 0.9), (0.9, 0.0)):
         ax.annotate('', (x, bottom + 0.27), (x, top - 0.27), arrowprops={'arrowstyle': '->', 'color': GREY})
 ax.add_patch(plt.Rectangle((-1.2, 0.63), 5.8, 0.54, fc='none', ec='C1', lw=1.5))
-ax.text(1.7, 0.9, 'all-reduce: the mean $\\bar{\\mathbf{g}}$ on both', ha='center', va='center', fontsize=9)
+ax.text(1.7, 0.9, 'all-reduce: the mean $\\bar{\\mathbf{g}}$ on both', ha='center', va='center', fontsize=11.5)
 ax.set(xlim=(-1.6, 5.0), ylim=(-0.4, 4.6))
 ax.axis('off');
 
 # %% [markdown] tags=["caption"]
 # Data parallel training on two processes. They start with equal parameters and take equal steps, so the parameters stay equal.
-# Only gradients are sent.
+# In a step only gradients are sent.
 
 # %% [markdown]
-# We try it on 64 handwritten digits and a network with 32 hidden units. `rows` says which rows of the batch belong to
-# the process. Here they are every $K$-th row.
+# We try it on 64 handwritten digits and a network with 32 hidden units. Each process takes every $K$-th row: `rows` is this
+# slice of the batch.
 
 # %%
 train = data.mnist('train')
@@ -176,9 +176,8 @@ X, y = torch.tensor(train.x), torch.tensor(train.y)          # (4000, 784)
 X_64, y_64 = X[:64], y[:64]
 
 def net():
-    torch.manual_seed(0)              # the same start on every process
-    return nn.Sequential(
-        nn.Linear(784, 32), nn.ReLU(), nn.Linear(32, 10))
+    torch.manual_seed(0)                    # the same start on every process
+    return nn.Sequential(nn.Linear(784, 32), nn.ReLU(), nn.Linear(32, 10))
 
 # %%
 def flat(model):                      # the gradient as one vector
@@ -206,8 +205,8 @@ for K in (2, 4):
 #
 # ### DistributedDataParallel
 #
-# In practice you wrap the model in `DistributedDataParallel`, or **DDP**. It averages the gradients during `backward()`, and
-# begins with the last layers while the gradients of the first ones are still being computed. At the start it copies the parameters of
+# In practice you wrap the model in `DistributedDataParallel`, or **DDP**. It averages the gradients while `backward()` still
+# runs: the gradients of the last layers are ready first, so they are sent first. At the start DDP copies the parameters of
 # process 0 to all others. Our three lines do not, so they need the same seed everywhere.
 
 # %%
@@ -222,9 +221,9 @@ print('DDP as one process:', all(gap(one, g) < 1e-12 for g in wrapped))
 # %% [markdown]
 # ```{exercise} ★★ Experiment: add, and forget to divide
 # :label: dist-forget
-# Somebody leaves out `p.grad /= K`. So the gradient in each optimizer is $K$ times as long. How many times as long is the first step
-# with plain gradient descent, and with Adam? Predict both, as the pair `step_factors(K)`. Then try it: set `p.grad` of a parameter by hand, call
-# `optimizer.step()`, and repeat with `K * p.grad`.
+# Somebody leaves out `p.grad /= K`, so the optimizer gets $K$ times the gradient. How many times as long is the first step with
+# plain gradient descent, and with Adam? Predict both, rounded to whole numbers, as the pair `step_factors(K)`. Then try it: set
+# `p.grad` of a parameter by hand, call `optimizer.step()`, and repeat with `K * p.grad`.
 # ```
 
 # %%
@@ -253,8 +252,8 @@ grade(step_factors, tried, K=integers(1, 64), tries=12)
 # :class: dropdown
 # ```
 # Gradient descent takes a step of $K$ times the length, as with a learning rate $K$ times as large. Adam divides the gradient by its
-# own size, so the factor cancels. The mistake stays unseen with Adam. With plain gradient descent the training may diverge when you
-# add more processes. The wrong answers expect the same for both, or a square root.
+# own size, so the factor cancels, up to Adam's small $\epsilon$. With Adam you hardly see the mistake. With plain gradient descent
+# the training may diverge when you add more processes. The wrong answers expect the same for both, or a square root.
 
 # %% jupyter={"source_hidden": true}
 def step_factors_solution(K):
@@ -373,8 +372,8 @@ verify(
 #
 # ### Uneven shards: the mean of means is not the mean
 #
-# Now process 0 has the first 48 rows and process 1 the other 16. We count each process equally, as before, and compare with
-# one process.
+# Now process 0 has the first 48 rows and process 1 the other 16. DDP still takes the plain mean of the two gradients. We compare it with
+# the gradient that one process computes from all 64 rows.
 
 # %%
 def uneven(rank, K):
@@ -392,10 +391,10 @@ print(f'relative error, 48 + 16 rows: {gap(one, equal_weights[0]):.2f}')
 #
 # ```{math}
 # :label: dist-uneven
-# \bar{\mathbf{g}} = \sum_{k=1}^{K} \frac{n_k}{n}\, \mathbf{g}_k .
+# \bar{\mathbf{g}} = \sum_{k=0}^{K-1} \frac{n_k}{n}\, \mathbf{g}_k .
 # ```
 #
-# DDP always divides by $K$. So we let each process take the *sum* of its losses times $K/n$:
+# DDP divides by $K$. So we let each process take the *sum* of its losses times $K/n$; the two factors $K$ cancel:
 
 # %%
 def weighted(rank, K):
@@ -410,12 +409,14 @@ right_weights = run(weighted, 2)
 print('as one process:', gap(one, right_weights[0]) < 1e-12)
 
 # %% [markdown]
-# The same happens with sentences of different length, if each process takes the mean over its own words.
+# The trap is common with text. Each process may have the same number of sentences, but sentences differ in length. If each process
+# takes the mean over its own words, then a word counts for more on a process with fewer words.
 #
 # ### Batch normalization: each process has its own mean
 #
 # **Batch normalization** takes each feature, subtracts its mean over the rows of the batch, and divides by its standard
-# deviation over these rows. Now let process 0 have the rows 0, 1, 2, 3 of a single feature, and process 1 the rows 10, 11, 12, 13.
+# deviation over these rows. PyTorch adds a tiny number to the variance, which keeps it from dividing by zero. So the output for a row depends on
+# the other rows. Let process 0 have the rows 0, 1, 2, 3 of a single feature, and process 1 the rows 10, 11, 12, 13.
 
 # %%
 z = torch.tensor([[0, 1, 2, 3], [10, 11, 12, 13]]).double()
@@ -433,7 +434,7 @@ for rank, rows in enumerate(run(local, 2)):
 print('one process:', show(norm(z.reshape(8, 1))[:, 0].tolist()))
 
 # %% [markdown]
-# Both processes return the same numbers, so the difference between small and large rows is lost. The remedy is to add up
+# The two processes return the same numbers, so nothing shows any more that the rows of process 1 are larger. The remedy is to add up
 # the number of rows, the sums and the sums of squares over all processes first:
 
 # %%
@@ -452,9 +453,9 @@ for rank, rows in enumerate(run(both, 2)):
     print(f'process {rank}:', show(rows))
 
 # %% [markdown]
-# On GPUs, `nn.SyncBatchNorm.convert_sync_batchnorm(model)` replaces all such layers, with the right gradients. Our version has
-# the right outputs only, because autograd does not see `dist.all_reduce`. Layer normalization, which works on each row alone, does not
-# need any of this.
+# Our version has the right outputs, but not the right gradients, because autograd does not follow `dist.all_reduce` to the other processes. On
+# GPUs, `nn.SyncBatchNorm.convert_sync_batchnorm(model)` replaces all such layers by some that have both right. Layer normalization works on each row
+# alone, so it does not need any of this.
 #
 # ### DistributedSampler counts rows twice
 #
@@ -469,8 +470,8 @@ for rank, rows in enumerate(dealt(10, 3)):
     print(f'process {rank}: rows', *rows)
 
 # %% [markdown]
-# There are 12 places for 10 rows, so rows 0 and 1 appear twice. In training this hardly matters. But a test score
-# computed in this way is biased. For example, let the loss of row $i$ be $i$:
+# There are 12 places for 10 rows, so rows 0 and 1 appear twice. In training, where the rows are shuffled before each epoch, this hardly matters. But a test
+# score counts two rows double. For example, let the loss of row $i$ be $i$:
 
 # %%
 losses = torch.arange(10.0)
@@ -479,7 +480,7 @@ print(f'mean over the rows {losses.mean():.2f},'
       f' over the places {twice.mean():.2f}')
 
 # %% [markdown]
-# For a test, take `range(rank, n, K)` in place of the sampler. Then all-reduce the sum of the losses and the number of rows, and divide.
+# For a test, take the rows `range(rank, n, K)` in place of the sampler. Then all-reduce the sum of the losses and the number of rows, and divide.
 #
 # ```{exercise} ★★ Program: average gradients of uneven shards
 # :label: dist-shards
@@ -591,18 +592,18 @@ verify(
 # How does `all_reduce` add up? One process could act as a server: all others send it their $P$ numbers, and it sends the sum back to
 # each. Then the server alone sends $(K - 1)P$ numbers, more and more as processes are added.
 #
-# A **ring** spreads the work. Each process sends only to its right neighbour. The vector is cut into $K$ pieces. In each of the first
-# $K - 1$ rounds, every process sends one piece, and the neighbour adds it to its own. After that, each
-# process has one piece that is complete. In the other $K - 1$ rounds the complete pieces travel once round the ring. That is
-# $2(K - 1)$ rounds with $P/K$ numbers each. So if $K$ divides $P$, each process sends
+# A **ring** sends as many numbers in total, but every process sends the same share. The vector is cut into $K$ pieces, and each process
+# sends only to its right neighbour. In each of the first $K - 1$ rounds, every process sends one piece, and the neighbour adds it to its own.
+# After that, each process has one piece that is complete. In the other $K - 1$ rounds the complete pieces are passed on, until every
+# process has all of them. That is $2(K - 1)$ rounds with $P/K$ numbers each. So if $K$ divides $P$, each process sends
 #
 # ```{math}
 # :label: dist-ring
 # S = 2\, \frac{K - 1}{K}\, P
 # ```
 #
-# numbers. This is less than $2P$ for any number of processes. Here is one round, numbered $t = 0, 1, 2, \dots$, seen from one process.
-# `isend` starts to send and does not wait, `recv` waits until the data are there.
+# numbers. This is less than $2P$, however many processes there are. The next cell is what one process does in round $t$, which counts
+# from 0. In this round process $k$ sends piece $k - t$, counted modulo $K$. `isend` starts to send and does not wait, `recv` waits until the data are there.
 
 # %%
 def ring_round(g, rank, K, t):
@@ -637,8 +638,7 @@ for K, results in rings.items():
           f'formula {2 * (K - 1) * 1200 // K}, server {(K - 1) * 1200}')
 
 # %% [markdown]
-# To watch
-# the ring, we let four processes start with ones. Then each number says how many summands it has already collected.
+# To watch the ring, we let four processes start with ones. Then each number says how many summands it has already collected.
 
 # %%
 def watch(rank, K):
@@ -650,38 +650,39 @@ def watch(rank, K):
 
 counts = np.array(run(watch, 4))             # (process, round, piece)
 
-# %% mystnb={"image": {"alt": "Six squares of 4 by 4 numbers, one for each round. After rounds 1 and 2 a diagonal of twos, then threes, moves through ones; after round 3 each row has one four; after rounds 4, 5 and 6 there are two, three and four fours in each row."}} tags=["hide-input"]
-fig, axes = panels(6, height=1.6)
-for t, ax in enumerate(axes):
-    ax.imshow(counts[:, t], cmap='Purples', vmin=0, vmax=7)
+# %% mystnb={"image": {"alt": "Six tables of 4 by 4 numbers in two rows, one for each round. After rounds 1 and 2 a diagonal of twos, then threes, moves through ones; after round 3 each row has one four; after rounds 4, 5 and 6 there are two, three and four fours in each row."}} tags=["hide-input"]
+fig, axes = panels(3, rows=2, height=1.9)
+for t, ax in enumerate(axes.flat):
+    ax.imshow(counts[:, t], cmap='Purples', vmin=0, vmax=7, aspect='auto')
     for k in range(4):
         for j in range(4):
-            ax.text(j, k, int(counts[k, t, j]), ha='center', va='center', fontsize=9, color='black')
-    ax.set(title=f'round {t + 1}', xticks=[], yticks=range(4) if t == 0 else [], xlabel='piece')
+            ax.text(j, k, int(counts[k, t, j]), ha='center', va='center', fontsize=12, color='black')
+    ax.set(title=f'after {t + 1} rounds' if t else 'after 1 round', xticks=range(4), yticks=range(4))
     ax.grid(False)
-axes[0].set_ylabel('process');
+axes[0, 0].set_ylabel('process')
+axes[1, 0].set(xlabel='piece', ylabel='process');
 
 # %% [markdown] tags=["caption"]
 # How many summands each piece (column) has on each process (row), after each round. After three rounds each process
 # holds one complete piece, with all 4 summands. After six rounds all pieces are complete everywhere.
 
 # %% [markdown]
-# A side effect matters in practice: each complete piece is computed once and then copied. So all processes hold the same bits, and their
-# models do not drift apart by rounding.
+# The order of the additions differs from piece to piece. But each complete piece is computed once and then copied, so all processes hold
+# the same bits. Therefore their models do not drift apart by rounding.
 #
 # ```{exercise} ★★ Pencil: when does the ring pay?
 # :label: dist-times
-# To send $s$ numbers from one process to another takes $\alpha + \beta s$ seconds: $\alpha$ to begin, and $\beta$ for each number. The
-# server of the text receives from the others one after the other, and then it sends to them one after the other. In the ring
-# all send at the same time. How long does either take for $P$ numbers, where $K$ divides $P$? Write the answer as `durations`. By which factor is
-# the ring faster if $P$ is very large, and if it is very small?
+# To send $s$ numbers from one process to another takes $\alpha + \beta s$ seconds: $\alpha$ to begin, and $\beta$ for each number. A
+# server with $K - 1$ other processes receives their messages one at a time, and then it sends the sum to them one at a time. In a round of the ring
+# all send and receive at the same time. How long does each way take for $P$ numbers, where $K$ divides $P$? Write the answer as `durations`. By which factor is
+# the ring faster if $\beta P$ is much larger than $K\alpha$, and if $\alpha$ is much larger than $\beta P$?
 # ```
 
 # %%
 def durations(P, K, alpha, beta):
-    """Seconds of (server, ring): ints P >= K >= 1, floats -> (float, float).
+    """Seconds of (server, ring): ints P, K >= 1, floats -> (float, float).
 
-    durations(100, 1, 1.0, 1.0) is (0.0, 0.0).
+    K divides P. durations(100, 1, 1.0, 1.0) is (0.0, 0.0).
     """
     raise NotImplementedError('your turn')
 
@@ -703,8 +704,8 @@ grade(durations, by_adding, tries=60, **time_cases)
 # :class: dropdown
 # ```
 # The server needs $2(K - 1)$ messages of $P$ numbers: $2(K - 1)(\alpha + \beta P)$ seconds. The ring needs $2(K - 1)$ rounds
-# with messages of $P/K$ numbers: $2(K - 1)(\alpha + \beta P/K)$ seconds. The ratio tends to $K$ for large $P$. For very small messages,
-# it is about one, because $\alpha$ decides. The wrong answers begin only once, send all $P$ numbers in each round, and let the ring take $K$
+# with messages of $P/K$ numbers: $2(K - 1)(\alpha + \beta P/K)$ seconds. For $K \ge 2$ the ratio of the two tends to $K$ if $\beta P$ grows. If
+# $\alpha$ is much larger than $\beta P$, it is about one. The wrong answers begin only once, send all $P$ numbers in each round, and let the ring take $K$
 # rounds in each half.
 
 # %% jupyter={"source_hidden": true}
@@ -763,8 +764,8 @@ verify(
 # %% [markdown]
 # ## Training with DDP, gradient accumulation, FSDP and torchrun
 #
-# Now we train on all training digits for two epochs, in batches of 80. The program is the usual loop, with DDP around the model and
-# with a shard of each batch. Each process shuffles with the same seed, so all of them see the same batches.
+# Now we train on all training digits for two epochs, in batches of 80. The program is the usual loop with two changes: DDP is around the
+# model, and each process takes its shard of each batch. All processes shuffle with the same seed, so they see the same batches.
 
 # %%
 test = data.mnist('test')
@@ -792,27 +793,27 @@ for K, answers in told.items():
           all((a == told[1][0]).all() for a in answers))
 
 # %% [markdown]
-# One, two and four processes train the same model: they give the same answer on each test digit. Without communication the two processes train
-# two models, each on half of the rows:
+# One, two and four processes train the same model: they give the same answer on each test digit. In place of DDP
+# we now wrap the model in `nn.Sequential`, which changes nothing and sends nothing. Then two processes train two models, each on half of the rows:
 
 # %%
-apart = run(lambda rank, K: train_shard(rank, K, nn.Sequential), 2)
+apart = run(lambda rank, K: train_shard(rank, K, wrap=nn.Sequential), 2)
 print('two processes without DDP say the same:',
       (apart[0] == apart[1]).all())
 
 # %% [markdown]
 # :::{admonition} A tempting mistake
 # :class: warning
-# If each process keeps its batch of 80 rows when you go from one to $K$ processes, the whole batch grows to $80K$ rows.
-# Then an epoch has $K$ times fewer steps, and the learning rate that was right for 80 rows need not be right any more. On this page the
-# *whole* batch has 80 rows for each $K$. That is why the results agree.
+# You go from one process to $K$, and each keeps its batch of 80 rows. Then the whole batch grows to $80K$ rows, so an epoch has
+# only $1/K$ of the steps. The learning rate that was right for 80 rows need not be right any more. On this page the *whole* batch has 80
+# rows for each $K$. That is why the results agree.
 # :::
 #
 # ### Gradient accumulation with no_sync
 #
-# If a batch does not fit into memory, you compute it in parts and let `backward()` add up the gradients. With DDP each
-# `backward()` would send them. Inside `with model.no_sync():` it does not. So only the last part is computed outside. A *hook*, which DDP calls
-# when it is about to send, counts:
+# If a batch does not fit into memory, you compute it in parts and let `backward()` add up the gradients. With DDP, each
+# `backward()` sends gradients, although only the sum is needed. Inside `with model.no_sync():` nothing is sent. So you compute all parts but the
+# last inside. To count what is sent, we register a *hook*: a function that DDP calls in place of its own all-reduce.
 
 # %%
 def accumulate(rank, K, quiet):
@@ -838,10 +839,10 @@ for quiet, results in parts.items():
 # %% [markdown]
 # ### FSDP: the parameters are shared out as well
 #
-# With DDP each process holds all parameters, gradients and moments of Adam. **FSDP** (fully sharded data parallel)
-# gives each process only a part of them. Before a layer computes, its parameters are gathered from all processes, and
-# afterwards they are dropped again. In PyTorch this is one line, `fully_shard(model)`. `to_local()` is the part that this process
-# holds, and `full_tensor()` gathers the whole.
+# With DDP each process holds all parameters, all gradients, and all that the optimizer keeps for them. **FSDP** (fully sharded data
+# parallel) gives each process only a part of each. Shortly before parameters are needed, they are gathered from all processes, and
+# afterwards they are dropped again. In PyTorch this is one line, `fully_shard(model)`. Then `p.to_local()` is the part of `p` that this
+# process holds, and `p.full_tensor()` gathers the whole.
 
 # %%
 def by_fsdp(rank, K):
@@ -859,15 +860,15 @@ for rank, (held, g) in enumerate(halves):
           'gradient as one process:', gap(one, g) < 1e-12)
 
 # %% [markdown]
-# Usually you call `fully_shard` on each block of a large model first, and on the model last, so that only one block at a
-# time is gathered. Models with very wide layers are also cut *inside* the layers, so that each process computes some columns of a matrix
-# product; this is called *tensor parallel*.
+# Here the whole model is gathered at once. For a large model you call `fully_shard` on each of its blocks first, and on the model last.
+# Then only few blocks are whole at any time. Models with very wide layers are also cut *inside* the layers: each process computes some columns of a
+# matrix product. This is called *tensor parallel*.
 #
 # ### torchrun, and the same script on GPUs
 #
 # Outside of a notebook you write a script, and `torchrun` starts it $K$ times. It tells each process its rank and the
-# world size by environment variables. If there is a GPU for each process, the script takes them, and NVIDIA's library *nccl* as the way to send.
-# Else it takes CPUs and *gloo*, as this page does. The rest is unchanged.
+# world size by environment variables. If the computer has a GPU for each process, the script uses the GPUs, and they exchange data with NVIDIA's library
+# *nccl*. Otherwise it uses CPUs and the library *gloo*, as this page does.
 
 # %%
 script = '''import os, torch, torch.distributed as dist
@@ -888,13 +889,14 @@ for _ in range(100):
     optimizer.step()
 weights = [f"{v:.2f}" for v in model.module.weight[0].tolist()]
 print(f"process {rank} of {K}: {len(x)} rows, weights", *weights)
-del model                                             # first, as it uses the group: otherwise the end can hang
+del model                                             # before the group
 dist.destroy_process_group()'''
 
 # %% [markdown]
 # The command is `torchrun --standalone --nproc-per-node 2 script.py`. Each of the two processes then prints its rank, that it has 32
-# rows, and the weights $2.00$ and $-1.00$, with which the data were made. The checks below execute this script on two processes, on CPUs.
-# On several computers you start `torchrun` once on each of them, with `--nnodes` and the address of one.
+# rows, and the weights $2.00$ and $-1.00$, with which the data were made. DDP uses the group of processes until it is deleted, so
+# without `del model` the end of the program can hang. If you have several computers, start `torchrun` on each of them. In place of
+# `--standalone`, tell it the number of computers (`--nnodes`) and the address of one where all meet (`--rdzv-endpoint`).
 
 # %% tags=["checks"]
 def started(rank, K, path, port):  # what torchrun does for each process, in processes that have imported torch
@@ -949,11 +951,11 @@ verify(
 # %% [markdown]
 # ## Summary
 #
-# In data parallel training each process computes the gradient for its shard, and the mean of these gradients, weighted by the numbers of
-# rows, is the gradient of the whole batch. Shards of different size, batch normalization and samplers that repeat rows break this equality
-# without an error message. A ring adds $P$ numbers on $K$ processes, and each sends $2\frac{K-1}{K}P$ numbers. DDP sends gradients only, FSDP shares
-# out the parameters as well, and `torchrun` starts the same script on CPUs and on GPUs.
+# In data parallel training each process computes the gradient of the mean loss of its shard. The mean of these gradients, weighted by the numbers of
+# rows, is the gradient of the whole batch. Uneven shards without these weights, batch normalization, and samplers that repeat rows break the
+# equality, and no error message says so. A ring adds $P$ numbers on $K$ processes, and each process sends $2\frac{K-1}{K}P$ numbers. DDP keeps
+# all parameters on each process, FSDP shares them out as well, and `torchrun` starts the same script on CPUs and on GPUs.
 #
 # **Further reading.** {cite:t}`li2020pytorch` describe how DDP is built, for readers who want to know what happens during `backward()`.
-# {cite:t}`rajbhandari2020zero` introduce the sharing of parameters, gradients and moments. {cite:t}`patarasuk2009bandwidth` prove that no
-# all-reduce can send less than the ring.
+# {cite:t}`rajbhandari2020zero` introduce the sharing of parameters, gradients and moments. {cite:t}`patarasuk2009bandwidth` prove that in
+# every all-reduce some process has to send at least as much as each process sends in the ring.

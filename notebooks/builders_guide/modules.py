@@ -20,8 +20,8 @@
 # %% [markdown]
 # # Layers and modules
 #
-# Two networks for handwritten digits have the same layers, and both train without an error. One reads about nine of ten new
-# digits. The other reads about half of them, far fewer than a linear model: only its last layer has learned. The two programs differ
+# Two networks for handwritten digits have the same layers, and both train without an error message. One reads about nine of ten new
+# digits. The other reads only about half of them, far fewer than a linear model, because only its last layer has learned. The two programs differ
 # in a single word. How does PyTorch know which tensors of a model it has to train?
 #
 # - **You need** [hidden layers](../neural_networks/hidden_layers.ipynb),
@@ -64,8 +64,8 @@ plt.style.use('nbutils.book')
 # %% [markdown]
 # ## nn.Module: a class with `__init__` and `forward`
 #
-# The shortest way to write a network is `nn.Sequential`: each layer gets what the layer before it returns. It is enough as
-# long as the network is a chain. It cannot add the input of a layer to its output, for example. For everything else you write a class:
+# The shortest way to write a network is `nn.Sequential`: each layer gets what the layer before it returns. This is enough as
+# long as the network is a chain. But a chain cannot add the input of a layer to its output, for example. For this you write a class:
 
 # %%
 class Residual(nn.Module):
@@ -77,9 +77,9 @@ class Residual(nn.Module):
         return h + self.inner(h)        # (n, m)
 
 # %% [markdown]
-# A **module** is an object of such a class. `__init__` stores the layers, and `forward` says what is computed.
-# Then `residual(h)` computes `forward(h)`. The layers of
-# PyTorch are modules as well, and so is `nn.Sequential`. So modules can be put into modules:
+# A **module** is an object of such a class, for example `m = Residual(nn.Linear(8, 8))`. `__init__` stores the layers, and `forward`
+# says what is computed when you call `m(h)`. The layers of PyTorch are modules as well, and so is `nn.Sequential`. So modules can be put
+# into modules:
 
 # %%
 inner = nn.Sequential(nn.Linear(32, 16), nn.ReLU(), nn.Linear(16, 32))
@@ -88,16 +88,16 @@ for name, p in net.named_parameters():
     print(f'{name:16}', tuple(p.shape))
 
 # %% [markdown]
-# A **parameter** is a tensor that is to be trained. Its name is the way to it: `1.inner.2.bias` is the bias of the layer
-# with the name 2 in the module `inner`, which lies in module 1 of the network. So the modules form a tree, with the network at its root.
-# The parameters of a module $m$ are its own parameters, together with the parameters of its children:
+# A **parameter** is a tensor that is to be trained. The modules form a tree, with the network at its root, and the name of a parameter is the
+# way to it through the tree. For example, `1.inner.2.bias` leads from the network to its module 1, then to `inner`, then to layer 2, and
+# there to the bias. The parameters of a module $m$ are its own parameters, together with the parameters of its children:
 #
 # ```{math}
 # :label: modules-tree
 # \operatorname{params}(m) = \operatorname{own}(m) \cup \bigcup_{c \,\in\, \operatorname{children}(m)} \operatorname{params}(c) .
 # ```
 #
-# The code is the same sentence, with the names of the children put in front:
+# The code follows the formula. It gives a dictionary, in which the names of the children are put in front:
 
 # %%
 def params(m, way=''):
@@ -150,8 +150,8 @@ right.axis('off');
 # %% [markdown]
 # ### nn.ModuleList: layers in a list
 #
-# A network with any number of hidden layers needs a list of layers. PyTorch has `nn.ModuleList` for it. Here the kind of
-# list is an argument `keep`, so that we can compare it with Python's own `list`:
+# A network with any number of hidden layers needs a list of layers. PyTorch has `nn.ModuleList` for it. What goes wrong with
+# Python's own `list`? To try both, we make the kind of list an argument, `keep`:
 
 # %%
 class MLP(nn.Module):
@@ -167,8 +167,8 @@ class MLP(nn.Module):
 
 # %% [markdown]
 # We train three models on digits of $8 \times 8$ pixels: a linear model, and the network with each kind of list. The optimizer is Adam with the learning rate 0.01; it
-# gets what `model.parameters()` returns. Each model is trained three times, with other starts, on 1297 digits, and tested on the others.
-# By the number of parameters one usually means, and so do we, how many numbers are in them:
+# gets what `model.parameters()` returns. Each model is trained three times, with different starts, on 1297 digits, and tested on the others.
+# The number of parameters counts every number in them. So the linear model has $64 \cdot 10$ weights and $10$ biases, $650$ parameters:
 
 # %% tags=["hide-input"]
 digits = data.digits()
@@ -200,8 +200,8 @@ for name, make in makers.items():
 
 # %% [markdown]
 # Both networks have five layers. But the one with a Python list knows only the 650 parameters of its last layer. PyTorch looks
-# for parameters and modules among the attributes of a module, and a list is neither. So the optimizer never hears of the
-# hidden layers. For each of the five layers, we print the largest change of a weight during the first training:
+# for parameters and modules among the attributes of a module, and a list is neither. So the optimizer never gets the
+# parameters of the hidden layers. For each of the five layers, we print the largest change of a weight during the training with seed 0:
 
 # %% tags=["hide-input"]
 def moved(name, seed):                  # largest change of a weight in each layer
@@ -217,7 +217,7 @@ for name in ('list', 'nn.ModuleList'):
 # :::{admonition} A tempting mistake
 # :class: warning
 # `self.hidden = [...]` looks right, and nothing warns you: the loss falls, because the last layer learns from random
-# features. Larger learning rates do not save it, as the next cell shows. Use `nn.ModuleList` for a list and `nn.ModuleDict` for a dictionary, and
+# features. Larger learning rates do not help, as the numbers below show. Use `nn.ModuleList` for a list and `nn.ModuleDict` for a dictionary, and
 # print the number of parameters before you train.
 # :::
 
@@ -230,11 +230,15 @@ for lr, shares in faster.items():
 # %% [markdown]
 # ```{exercise} ★★ Experiment: saved and loaded
 # :label: modules-saved
-# `model.state_dict()` is a dictionary of all tensors that are saved with a model, by name. Take the trained networks of seed 0, load
-# their dictionaries into new networks, and test the new networks:
-# `torch.manual_seed(9); new = makers[name](); new.load_state_dict(models[name][0].state_dict())`. First predict the
-# share of right digits of the two new networks, that with the list and that with `nn.ModuleList`. A guess
-# counts as right if it is off by at most 0.1.
+# `model.state_dict()` is a dictionary of all tensors that are saved with a model, by name. Load the dictionary of a trained network
+# into a new one, with `name = 'list'` and with `name = 'nn.ModuleList'`:
+#
+#     torch.manual_seed(9)
+#     new = makers[name]()
+#     new.load_state_dict(models[name][0].state_dict())
+#     share_right(new)
+#
+# First predict the two shares of right digits. A guess counts as right if it is off by at most 0.1.
 # ```
 
 # %%
@@ -363,8 +367,8 @@ class Leaky(nn.Module):
 
 # %% [markdown]
 # PyTorch has the same layer under the name `nn.PReLU`. Some tensors belong to a model although no optimizer should
-# change them, for example the mean and the standard deviation by which its inputs are scaled. Such a tensor is a
-# **buffer**. It is saved with the model, but it is no parameter:
+# change them. For example, some models subtract the mean of the training data from each input and divide by the standard deviation. Such a
+# tensor is a **buffer**. It is saved with the model, but it is no parameter:
 
 # %%
 class Standardize(nn.Module):
@@ -377,12 +381,14 @@ class Standardize(nn.Module):
         return (x - self.mean) / self.std
 
 # %%
-model = nn.Sequential(Standardize(X), nn.Linear(64, 8), Leaky(8))
+X_train = X[:1297]                      # the test digits have no say
+model = nn.Sequential(Standardize(X_train), nn.Linear(64, 8), Leaky(8))
 print('parameters:', *[name for name, _ in model.named_parameters()])
 print('state:     ', *model.state_dict())
 
 # %% [markdown]
-# The **state dictionary** `model.state_dict()` holds parameters and buffers, that is, all that has to be saved.
+# The **state dictionary** `model.state_dict()` holds parameters and buffers: all that you need to use the model later. To continue its training,
+# save the state of the optimizer, too.
 #
 # ### Tied weights: one parameter, two names
 #
@@ -397,14 +403,15 @@ print('state:     ', *tied.state_dict())
 
 # %% [markdown]
 # The shared weight is one parameter under its first name, so the optimizer moves it once. In the state dictionary it has both names. Its
-# gradient is the sum of the gradients that two separate weights of the same values would get.
+# gradient is a sum with one term for each place where it is used. The union in the formula of the first part counts it once, too, while our `params`
+# gives it under both names.
 
 # %% [markdown]
 # ### `train()` and `eval()` reach every module
 #
 # Some layers work in two ways. `nn.Dropout(0.5)`, for example, sets random entries to zero and doubles the others, but
 # only while the model is trained. The section on [dropout](../neural_networks/dropout.ipynb) explains why. Each module has an attribute `training`, and `model.train()` and `model.eval()` set it
-# in all modules of the tree. We print it for a module two levels down, with the output for eight ones:
+# in all modules of the tree. As an example, we put a dropout layer two levels down. We print its `training`, and what it makes of eight ones:
 
 # %%
 deep = nn.Sequential(nn.Sequential(nn.Dropout(0.5)))
@@ -559,7 +566,8 @@ verify(
 # What does `nn.Module` do behind the scenes? We write it in three short steps, each a class that extends the one before.
 #
 # **Registration.** Python calls `__setattr__` at every assignment to an attribute, such as `self.inner = inner`. Our version looks at
-# the value. A parameter or a module is entered in a dictionary under its name. A list is neither, so nobody enters it.
+# the value. A parameter or a module is entered in a dictionary under the name of the attribute. A list is neither, so it is not entered. The
+# dictionaries themselves have to exist before the first assignment. Therefore `vars(self)` stores them without `__setattr__`.
 
 # %%
 class Registry:
@@ -580,8 +588,7 @@ class Registry:
         setattr(self, name, tensor)
 
 # %% [markdown]
-# The dictionaries are made in `__init__`. A class that forgets `super().__init__()` does not have them, so its first layer has no
-# place to go. PyTorch says so:
+# A class that forgets `super().__init__()` does not have the dictionaries, so its first layer cannot be entered. PyTorch says so:
 
 # %%
 class Forgetful(nn.Module):
@@ -594,8 +601,8 @@ except AttributeError as error:
     print(error)
 
 # %% [markdown]
-# **Names.** `named_modules` walks through the tree, and each module puts its name in front of those of its children. The
-# state dictionary has all parameters and buffers. `named_parameters` has each parameter once, under its first name.
+# **Names.** `named_modules` walks through the tree, and each module puts its name in front of the names of its children. The
+# state dictionary has all parameters and buffers, under all their names. `named_parameters` has each parameter once, under its first name.
 
 # %%
 class Tree(Registry):
@@ -622,8 +629,8 @@ class Tree(Registry):
         return [p for _, p in self.named_parameters()]
 
 # %% [markdown]
-# **Calls and hooks.** `model(x)` calls `__call__`, which calls `forward`. Then it calls the **forward hooks**. A hook is
-# a function that someone has attached to the module. It sees the module, the inputs and the output, and it may replace the output.
+# **Calls and hooks.** Python turns `model(x)` into a call of `__call__`. This calls first `forward` and then the **forward hooks**. A hook is
+# a function that you have attached to the module. It sees the module, the inputs and the output, and it may replace the output.
 
 # %%
 class Module(Tree):
@@ -648,7 +655,7 @@ class Module(Tree):
         return self.train(False)
 
 # %% [markdown]
-# Is it the same as PyTorch's? We build a small tree with a buffer and a tied weight from either base class:
+# Is it the same as PyTorch's? We build a small tree with a buffer and a tied weight, once from each base class:
 
 # %%
 def build(base):
@@ -657,19 +664,19 @@ def build(base):
     second.weight = first.weight        # tied
     pair.first, pair.second = first, second
     root.pair = pair
-    root.register_buffer('mean', X.mean(0))
+    root.register_buffer('mean', X_train.mean(0))
     return root
 
 # %%
 for base in (Module, nn.Module):
     model = build(base)
-    print('parameters:', *[name for name, _ in model.named_parameters()],
-          '  state:', *model.state_dict())
+    print('parameters:', *[name for name, _ in model.named_parameters()])
+    print('state:     ', *model.state_dict())
 
 # %% [markdown]
-# The names are the same. In random trees with a tied weight, the tensors, the outputs and the modes agree, too.
-# PyTorch's version does more. For example, it checks what you assign, moves modules between devices, and its
-# `register_forward_hook` returns a handle that removes the hook. But the idea is the same.
+# The names are the same. We have also compared random trees: the tensors, the outputs and the modes agree. PyTorch's version does
+# more. For example, it checks what you assign, it moves modules to other devices, and its `register_forward_hook` returns a handle that removes
+# the hook.
 #
 # ### Call the model, not its forward
 #
@@ -827,10 +834,10 @@ verify(
 # %% [markdown]
 # ## A real model: its module tree, shapes by hooks, sizes on the meta device
 #
-# The first network of the face detector MTCNN {cite}`zhang2016joint` looks at a picture through a window of $12 \times 12$ pixels, at
-# all places at once. `nn.Conv2d(3, 10, 3)` is a convolution, the subject of the next chapter. Here it is a layer that makes 10 numbers
-# out of each window of $3 \times 3$ pixels in 3 colours. At the end, two
-# layers with the same input say whether there is a face and where its sides are. So the model is not a chain, and it needs a `forward`:
+# The first network of the face detector MTCNN {cite}`zhang2016joint` looks at a picture through a window of $12 \times 12$ pixels. It moves the window
+# over the whole picture, two pixels at a time. `nn.Conv2d(3, 10, 3)` is a convolution, the subject of the next chapter. Here it is enough to know that it makes 10
+# numbers out of each window of $3 \times 3$ pixels in 3 colours. At the end, two layers with the same input say whether there is a face and where
+# its sides are. So the model is not a chain, and it needs a `forward`:
 
 # %%
 class Detector(nn.Module):
@@ -867,8 +874,8 @@ print('parameters:', sum(p.numel() for p in detector.parameters()))
 #
 # ### A forward hook that prints shapes
 #
-# Which shape does each layer give? We attach a hook to every module without children, compute once, and remove the hooks. The
-# portrait is made six times smaller first, so that the face fits into the window, and its values are scaled as in the training of the detector.
+# Which shape does the output of each layer have? We attach a hook to every module without children, compute once, and remove the hooks. First we make the
+# portrait six times smaller, so that the face fits into the window. Its values are scaled as in the training of the detector.
 
 # %%
 def shapes(model, *inputs):
@@ -892,7 +899,8 @@ for name, given, output in shapes(detector, picture):
 
 # %% [markdown]
 # Each convolution with $3 \times 3$ windows takes two rows and two columns away, and `pool1`, which takes the maximum of $2 \times 2$ numbers, halves
-# both sizes. So there are $16 \times 16$ windows in the end, and each has a score. We print the row and the column of the best one, and its probability, which a softmax makes of the two scores:
+# both sizes. So in the end there are $16 \times 16$ windows with two scores each: one against a face and one for it. A softmax makes probabilities of
+# them. We print the row and the column of the window where a face is most probable:
 
 # %% tags=["hide-input"]
 with torch.no_grad():
@@ -911,13 +919,13 @@ right.add_patch(plt.Rectangle((12 * column, 12 * row), 72, 72, fill=False, ec='C
 
 # %% [markdown] tags=["caption"]
 # Left: the modules of a trained face detector, and the shape of each output (channels, rows, columns), as the hook has
-# seen it. Right: the window with the highest score, $6 \cdot 12 = 72$ pixels wide.
+# seen it. Right: the window where a face is most probable, $6 \cdot 12 = 72$ pixels wide.
 
 # %% [markdown]
 # ### Seven billion parameters without memory: the meta device
 #
 # How large is a model that you cannot load? On the device `meta` tensors have a shape and a type, but no numbers and no
-# memory. We build the language model LLaMA {cite}`touvron2023llama` there. Each of its $L = 32$ blocks has four matrices of
+# memory. We build the smallest LLaMA {cite}`touvron2023llama`, a language model, there. Each of its $L = 32$ blocks has four matrices of
 # $d \times d$ for attention, three of $d \times m$, and two vectors of length $d$ for normalization, with $d = 4096$ and $m = 11008$.
 
 # %%
@@ -933,7 +941,7 @@ def llama(V, d, m, L):                  # the modules only, without forward
 
 # %% [markdown]
 # There are $V = 32\,000$ different tokens. A matrix turns each token into a vector of length $d$, and another one of the same size gives the scores of the
-# next token. One more vector of length $d$ normalizes the last block. So the number of parameters is
+# next token. One more vector of length $d$ normalizes the output of the last block. So the number of parameters is
 #
 # ```{math}
 # :label: modules-count
@@ -955,8 +963,8 @@ print(f'memory: {sum(p.nbytes for p in model.parameters()) / 1e9:.1f} GB')
 # ```{exercise} ★ Pencil: count before you build
 # :label: modules-pencil
 # A network consists of `nn.Linear(d, m)`, then $L \ge 1$ residual blocks, then `nn.Linear(m, q)`. Each block contains `nn.Linear(m, r)`,
-# `nn.ReLU()` and `nn.Linear(r, m)`. How many parameters has the network? How many has it if all $L$ blocks are
-# one and the same module? Write the answer as `count(d, m, r, q, L, shared)`.
+# `nn.ReLU()` and `nn.Linear(r, m)`. How many parameters has the network? How many does it have if one block is made and used at all
+# $L$ places? Write the answer as `count(d, m, r, q, L, shared)`.
 # ```
 
 # %%
@@ -1067,11 +1075,10 @@ verify(
 # %% [markdown]
 # ## Summary
 #
-# A module is a class whose `__init__` stores layers and parameters and whose `forward` computes; modules in
-# modules form a tree, and the way through the tree is the name of a parameter. Only what is assigned as an attribute is registered, so layers in
-# a plain list are neither counted nor trained nor saved; buffers are saved but not trained, and a tied parameter is
-# one parameter with several names. Call `model(x)` so that hooks can look at each layer, and build on the meta
-# device what is too large for memory.
+# The class of a module has an `__init__` that stores layers and parameters, and a `forward` that computes. Modules in
+# modules form a tree, and the way through the tree is the name of a parameter. A parameter or module is registered when it is assigned to an attribute,
+# so layers in a plain list are neither counted nor trained nor saved. Buffers are saved but not trained, and a tied parameter is
+# one parameter with several names. Call `model(x)` so that the hooks are called, and build on the meta device what is too large for memory.
 #
 # **Further reading.** {cite:t}`zhang2023dive`, chapter 6, introduces modules with more small examples. {cite:t}`paszke2019pytorch` explain why PyTorch's models are
 # ordinary Python programs. The source of `torch/nn/modules/module.py` is long but readable: look for `__setattr__`.

@@ -226,14 +226,9 @@ def test_a_new_kind_of_markup_brings_its_page_into_the_cover(site, cover):
         assert plain in covering(kinds | {plain: markup(text.replace(old, new, 1))}), new
 
 
-FURTHER_DOWN = {  # pages whose first example is to be brought up: at most two screens, and no others
-    'notebooks/builders_guide/distributed_training.html'}
-
-
 @every_section
 def test_a_page_begins_with_what_it_is_about(name, visit):
     reached = visit(name)['reached']
-    screens = 2 if name in FURTHER_DOWN else budget.SCREENS
-    assert reached['example'] <= screens * budget.SCREEN, 'the first figure or printed example stands within a screen and a half'
+    assert reached['example'] <= budget.SCREENS * budget.SCREEN, 'the first figure or printed example stands within a screen and a half'
     if name in MAIN:
         assert reached['formula'] <= budget.SHARE * reached['length'], 'the main formula stands in the first fifth of the page'
