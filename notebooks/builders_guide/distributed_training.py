@@ -653,10 +653,11 @@ counts = np.array(run(watch, 4))             # (process, round, piece)
 # %% mystnb={"image": {"alt": "Six tables of 4 by 4 numbers in two rows, one for each round. After rounds 1 and 2 a diagonal of twos, then threes, moves through ones; after round 3 each row has one four; after rounds 4, 5 and 6 there are two, three and four fours in each row."}} tags=["hide-input"]
 fig, axes = panels(3, rows=2, height=1.9)
 for t, ax in enumerate(axes.flat):
-    ax.imshow(counts[:, t], cmap='Purples', vmin=0, vmax=7, aspect='auto')
+    ax.imshow(np.ones((4, 4)), cmap='Purples', vmin=0, vmax=1.4, alpha=(counts[:, t] - 1) / 9, aspect='auto')
     for k in range(4):
         for j in range(4):
-            ax.text(j, k, int(counts[k, t, j]), ha='center', va='center', fontsize=12, color='black')
+            whole = counts[k, t, j] == 4
+            ax.text(j, k, int(counts[k, t, j]), ha='center', va='center', fontsize=12, weight='bold' if whole else 'normal')
     ax.set(title=f'after {t + 1} rounds' if t else 'after 1 round', xticks=range(4), yticks=range(4))
     ax.grid(False)
 axes[0, 0].set_ylabel('process')
@@ -664,7 +665,7 @@ axes[1, 0].set(xlabel='piece', ylabel='process');
 
 # %% [markdown] tags=["caption"]
 # How many summands each piece (column) has on each process (row), after each round. After three rounds each process
-# holds one complete piece, with all 4 summands. After six rounds all pieces are complete everywhere.
+# holds one complete piece, with all 4 summands (bold). After six rounds all pieces are complete everywhere.
 
 # %% [markdown]
 # The order of the additions differs from piece to piece. But each complete piece is computed once and then copied, so all processes hold
@@ -896,7 +897,7 @@ dist.destroy_process_group()'''
 # The command is `torchrun --standalone --nproc-per-node 2 script.py`. Each of the two processes then prints its rank, that it has 32
 # rows, and the weights $2.00$ and $-1.00$, with which the data were made. DDP uses the group of processes until it is deleted, so
 # without `del model` the end of the program can hang. If you have several computers, start `torchrun` on each of them. In place of
-# `--standalone`, tell it the number of computers (`--nnodes`) and the address of one where all meet (`--rdzv-endpoint`).
+# `--standalone` you then write `--rdzv-backend c10d`, the number of computers as `--nnodes`, and the address of one of them as `--rdzv-endpoint`.
 
 # %% tags=["checks"]
 def started(rank, K, path, port):  # what torchrun does for each process, in processes that have imported torch

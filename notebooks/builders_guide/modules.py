@@ -21,7 +21,7 @@
 # # Layers and modules
 #
 # Two networks for handwritten digits have the same layers, and both train without an error message. One reads about nine of ten new
-# digits. The other reads only about half of them, far fewer than a linear model, because only its last layer has learned. The two programs differ
+# digits. The other reads about half of them at best, far fewer than a linear model, because only its last layer has learned. The two programs differ
 # in a single word. How does PyTorch know which tensors of a model it has to train?
 #
 # - **You need** [hidden layers](../neural_networks/hidden_layers.ipynb),
