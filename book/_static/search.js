@@ -117,7 +117,7 @@
       return element('li', 'named', title, element('p', 'context', text), more);
     });
     for (const topic of new Set(planned.filter(([words]) => within(words, phrase(query))).map(([, topic]) => topic))) {
-      items.push(element('li', 'named planned', element('strong', '', topic), ': planned, not in the book yet.'));
+      items.unshift(element('li', 'named planned', element('strong', '', topic), ': planned, not in the book yet.'));
     }
     for (const {parts} of results) {
       const item = element('li', '', link(parts[0].title, parts[0].page, ''));
