@@ -2,6 +2,7 @@
 import re
 from collections import Counter
 
+import pytest
 from conftest import settle
 from test_pages import AXE, PAGES, PRUNE, VIOLATIONS
 
@@ -176,3 +177,29 @@ def test_a_transpose_is_written_in_one_way(site):
     """The ledger quotes its notes as they are; all else writes \\top."""
     quoting = {'book/claims.html', 'book/errata.html'}
     assert not [name for name in PAGES if name not in quoting and r'\mathsf{T}' in (site / name).read_text('utf-8')]
+
+
+@pytest.mark.parametrize('section, target, part', [
+    ('regression/lasso', '#equation-lasso-gap', 'mjx-container'), ('regression/lasso', '#thm-lasso-gap', '.proof mjx-container'),
+    ('calculus/automatic_differentiation', 'chain_rule.html#equation-dl-chain-sum', 'mjx-container'),
+])
+def test_a_link_shows_the_formula_that_it_leads_to(page, address, section, target, part):
+    """Beside the link, for the pointer and for the keyboard; Escape takes it away."""
+    page.goto(f'{address}notebooks/{section}.html')
+    link = page.locator(f'article a.reference.internal[href="{target}"]:not(.check-back):visible').first
+    card = page.locator('.card-of-link')
+    link.hover()
+    card.locator(part).first.wait_for()
+    box, of_link = card.bounding_box(), link.bounding_box()
+    assert box['x'] >= 0 and box['x'] + box['width'] <= 1280
+    assert min(abs(box['y'] - of_link['y'] - of_link['height']), abs(box['y'] + box['height'] - of_link['y'])) < 20
+    assert link.get_attribute('aria-describedby') == card.get_attribute('id')
+    assert not card.locator('a, button, [id]').count(), 'nothing in it to reach, and no address twice'
+    page.keyboard.press('Escape')
+    card.wait_for(state='detached')
+    page.mouse.move(0, 0)
+    page.keyboard.press('Tab')  # from here on the focus is shown
+    link.focus()
+    card.wait_for()
+    link.blur()
+    card.wait_for(state='detached')
