@@ -181,7 +181,7 @@ def test_a_transpose_is_written_in_one_way(site):
 
 @pytest.mark.parametrize('section, target, part', [
     ('regression/lasso', '#equation-lasso-gap', 'mjx-container'), ('regression/lasso', '#thm-lasso-gap', '.proof mjx-container'),
-    ('calculus/automatic_differentiation', 'chain_rule.html#equation-dl-chain-sum', 'mjx-container'),
+    ('optimization/stationary_points', 'gradient_descent.html#equation-gradient-descent-sum', 'mjx-container'),
 ])
 def test_a_link_shows_the_formula_that_it_leads_to(page, address, section, target, part):
     """Beside the link, for the pointer and for the keyboard; Escape takes it away."""
