@@ -3,6 +3,7 @@ import ast
 import hashlib
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from nbutils import ledger
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = ROOT / 'notebooks'
 SEEN = ROOT / '.cache' / 'seen.json'
+RUNS_IN = re.compile(r'\*\*Runs in\*\* (\d+) seconds?\b')  # in the opening of a section
 PARSED = ROOT / '.cache' / 'parsed'
 DATA = ROOT / 'nbutils' / 'data' / '__init__.py'
 FOLDED = {'checks'}  # tags of cells whose code JupyterLab and Colab fold

@@ -4,7 +4,6 @@ affect; one line for each notebook in place of a dot for each cell; a note of th
 and a failure for a notebook that takes much longer than its opening says.
 """
 import functools
-import re
 import time
 from pathlib import Path
 from queue import Empty
@@ -57,7 +56,7 @@ class Notebook(IPyNbFile):
     def stated(self):
         """The seconds in the notebook's opening, or None."""
         text = '\n'.join(cell.source for cell in self.nb.cells[:2])
-        found = re.search(r'\*\*(?:Time|Runs in)\*\*\D{0,20}(\d+) s\b', text)
+        found = notebooks.RUNS_IN.search(text)
         return int(found[1]) if found else None
 
 

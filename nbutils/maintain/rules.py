@@ -174,9 +174,11 @@ def shaped(pair):
     if len(headings) != 1 or not pair.source.cells[0].source.startswith('# '):
         yield f'{pair.name} must begin with its title and have no second one'
     opening = pair.source.cells[0].source
-    for words in (('**You need**',), ('**You build**',), ('**Runs in**', '**Time**')):
-        if not any(word in opening for word in words):
-            yield f'{pair.name}: the opening lacks {words[0]}'
+    for words in ('**You need**', '**You build**', '**Runs in**'):
+        if words not in opening:
+            yield f'{pair.name}: the opening lacks {words}'
+    if '**Runs in**' in opening and not notebooks.RUNS_IN.search(opening):
+        yield f'{pair.name}: say "**Runs in** 9 seconds": make test compares it with what the kernel takes'
     if '?' not in opening.partition('**You need**')[0]:
         yield f'{pair.name}: the opening raises no question'
     if not re.search(r'^## Summary$', pair.text(), re.M):

@@ -8,7 +8,7 @@ from nbutils.maintain import lint, notebooks, rules
 GOOD = f'''# %% [markdown]
 # # A title
 #
-# **Question.** Why? **You need** nothing. **You build** little. **Time** 1 s.
+# **Question.** Why? **You need** nothing. **You build** little. **Runs in** 1 second.
 
 # %% tags=["remove-cell"]
 {rules.launch_cell()}
@@ -189,7 +189,8 @@ FAULTS = {  # what is wrong: (rule, change of the .py or of the .ipynb, what the
     'a wide line': (rules.shaped, ('draw();', f'x = "{80 * "x"}"'), 'a line of 86 columns'),
     'two titles': (rules.shaped, ('# ## First', '# # First'), 'no second one'),
     'no question': (rules.shaped, ('**Question.** Why?', 'Why.'), 'the opening raises no question'),
-    'no time': (rules.shaped, ('**Time** 1 s.', ''), 'the opening lacks **Runs in**'),
+    'no time': (rules.shaped, ('**Runs in** 1 second.', ''), 'the opening lacks **Runs in**'),
+    'a time of another form': (rules.shaped, ('**Runs in** 1 second.', '**Runs in** 1 s.'), 'say "**Runs in** 9 seconds"'),
     'no summary': (rules.shaped, ('## Summary', '## End'), 'lacks its ## Summary'),
     'an index without braces': (rules.braced, ('# ## First', '# $x_\\mathcal{D}$\n#\n# ## First'), r'has _\mathcal{...} as an index'),
     'a result that is none': (lint.computed, ('draw();', "print('all agree:', True)"), 'cell 6 prints a literal verdict'),
