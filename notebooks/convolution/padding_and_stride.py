@@ -1,0 +1,967 @@
+# ---
+# jupyter:
+#   book:
+#     functions:
+#       conv: conv(normal(9), normal(3), 2, 2, 2)
+#       conv_transpose: conv_transpose(normal(4), normal(3), 2, 1)
+#     main: dl.padding.shape
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Padding and stride
+#
+# A window of 3 × 3 pixels has no place around the outermost pixels of a picture. So each layer makes the picture smaller by
+# two rows and two columns, and after 13 layers a digit of 28 × 28 pixels is down to 2 × 2. Zeros around the picture prevent
+# this. But what do invented pixels do to the result? And how much of the picture does one output see after many layers?
+#
+# - **You need** [convolutions](convolutions.ipynb), [automatic differentiation](../calculus/automatic_differentiation.ipynb)
+#   and, for the experiment, [training in minibatches](../regression/minibatch_training.ipynb).
+# - **You build** a convolution with padding, stride and dilation, a calculator of receptive fields, and the transposed
+#   convolution, each equal to PyTorch's.
+# - **Runs in** 9 seconds. All tensors are float64.
+
+# %% tags=["remove-cell"]
+try:
+    import nbutils  # noqa: F401
+except ImportError:  # on a hosted notebook: install it and leave its torch alone
+    import subprocess
+    import sys
+
+    address = 'https://github.com/deep-learning-verified/book/archive/refs/tags/v0.2.0.zip'
+    subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
+
+# %% tags=["hide-input"]
+import warnings
+from itertools import product
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.nn.functional import conv1d, conv2d
+
+from nbutils.cases import integers, seeds
+from nbutils.checks import close, grade, holds, verify
+from nbutils.data import face_detector, photograph, portrait
+from nbutils.figures import GREY, panels, show_image
+from nbutils.training import batches, fit
+
+plt.style.use('nbutils.book')
+torch.set_default_dtype(torch.float64)
+torch.set_printoptions(precision=2, sci_mode=False)
+torch.set_num_threads(1)  # the tensors are small: a second thread would mostly wait
+
+# %% [markdown]
+# ## Padding: the size of the output, and what zeros do at the border
+#
+# We apply a kernel of 3 × 3 six times, and look at the side of the picture after each layer. The argument `padding` says how
+# many zeros PyTorch puts on each side:
+
+# %%
+kernel = torch.ones(1, 1, 3, 3)
+for padding in (0, 1, 2):
+    X, sides = torch.zeros(1, 1, 28, 28), []
+    for layer in range(6):
+        X = conv2d(X, kernel, padding=padding)
+        sides.append(X.shape[-1])
+    print(f'padding={padding}: 28 ->', *sides)
+
+# %% [markdown]
+# With `padding=1` the size stays. There is then one row of zeros above the picture and one below, so two rows in total, and two
+# columns.
+#
+# In general, let the picture have the shape $n_h \times n_w$ and the kernel the shape $k_h \times k_w$. We add $p_h$ rows and
+# $p_w$ columns of zeros, both counted in total. Without padding a window has $n_h - k_h + 1$ places from top to bottom. Each
+# added row gives one more place, and each added column one more from left to right. So the output has the shape
+#
+# ```{math}
+# :label: dl.padding.shape
+# (n_h - k_h + p_h + 1) \times (n_w - k_w + p_w + 1) .
+# ```
+#
+# `F.pad` takes four numbers, for the left, the right, the top and the bottom. So the zeros may be distributed as you like:
+
+# %%
+X = torch.zeros(1, 1, 28, 28)
+V = torch.zeros(1, 1, 5, 4)
+padded = F.pad(X, (1, 2, 0, 4))             # p_w = 3, p_h = 4
+print('output', tuple(conv2d(padded, V).shape[2:]))
+print('formula', (28 - 5 + 4 + 1, 28 - 4 + 3 + 1))
+
+# %% [markdown]
+# ```{admonition} A tempting mistake
+# :class: tip
+# PyTorch's `padding` counts the zeros on *one* side, the formula counts both sides. A kernel of 5 × 5 with `padding=2`
+# gives $28 - 5 + 4 + 1 = 28$ rows. If you insert $p_h = 2$, you expect 26.
+# ```
+#
+# ### Keeping the size: why kernels are odd
+#
+# The output is as large as the input if $p_h = k_h - 1$ and $p_w = k_w - 1$. PyTorch calls this `padding='same'`. For an odd
+# kernel each side gets half of the zeros. A kernel with 4 entries needs three zeros, and PyTorch puts one on the left and two
+# on the right. Let us average windows of a row of pixels that grows by one at each step:
+
+# %%
+row = torch.arange(1.0, 9)                  # 1, 2, ..., 8
+for k in (3, 4, 5):
+    padded = F.pad(row, ((k - 1) // 2, k // 2))
+    means = conv1d(padded[None], torch.ones(1, 1, k) / k)
+    print(f'k = {k}:', means[0])
+
+# %% [markdown]
+# Away from the ends, the odd kernels give back the row, because the mean of a window is its middle pixel. The even kernel has
+# no middle pixel, so its outputs stand half a pixel too far to the left. After ten such layers, the picture has moved by five
+# pixels. This is why nearly all kernels have an odd size.
+#
+# ### What zeros do at the border
+#
+# The first and the last outputs are wrong in all three rows, because the zeros enter the means. How large is this effect in a
+# photograph? We cut pieces out of large photographs, so we know which pixels really lie beyond the border of a piece. Besides
+# zeros, PyTorch has three other ways to fill the border:
+
+# %%
+modes = ('constant', 'replicate', 'reflect', 'circular')
+for mode in modes:
+    padded = F.pad(torch.tensor([[[1.0, 2, 3, 4]]]), (2, 2), mode=mode)
+    print(f'{mode:9}', padded[0, 0].int().tolist())
+
+# %% [markdown]
+# We compute vertical edges with Sobel's kernel, in 40 pieces of 100 × 100 pixels. For each mode we compare the outputs at the
+# border with those from the true pixels, and print the root mean square of the differences with two standard errors:
+
+# %%
+g = torch.Generator().manual_seed(0)
+sobel = torch.tensor([[[[1.0, 0, -1], [2, 0, -2], [1, 0, -1]]]])
+border = F.pad(torch.zeros(98, 98), (1, 1, 1, 1), value=1).bool()
+errors = {'true edges': []} | {mode: [] for mode in modes}
+for name in ('china', 'flower'):
+    photo = torch.tensor(photograph(name).mean(-1))   # (427, 640)
+    for top, left in torch.randint(0, 326, (20, 2), generator=g).tolist():
+        big = photo[None, None, top:top + 102, left:left + 102]
+        truth = conv2d(big, sobel)                    # (1, 1, 100, 100)
+        errors['true edges'].append(truth[0, 0][border].square().mean())
+        for mode in modes:
+            padded = F.pad(big[..., 1:-1, 1:-1], (1, 1, 1, 1), mode=mode)
+            difference = (conv2d(padded, sobel) - truth)[0, 0]
+            errors[mode].append(difference[border].square().mean())
+
+# %%
+rms = {mode: torch.stack(squares).sqrt() for mode, squares in errors.items()}
+for mode, roots in rms.items():
+    spread = 2 * roots.std() / len(roots) ** 0.5
+    print(f'{mode:10} {roots.mean():.2f} ± {spread:.2f}')
+
+# %% mystnb={"image": {"alt": "Three square pictures: a piece of a photograph of a temple; its vertical edges with zero padding, where white lines run down the left and the right side; its vertical edges with replicated pixels, where these lines are missing."}} tags=["hide-input"]
+fig, axes = panels(3, height=2.1)
+piece = torch.tensor(photograph('china').mean(-1))[150:250, 120:220]
+show_image(axes[0], piece, 'photograph')
+for ax, mode, title in zip(axes[1:], ('constant', 'replicate'), ('edges, zeros', 'edges, replicated')):
+    edges = conv2d(F.pad(piece[None, None], (1, 1, 1, 1), mode=mode), sobel)[0, 0]
+    show_image(ax, abs(edges), title, vmax=2.5)
+
+# %% [markdown] tags=["caption"]
+# Zeros stand for black pixels. So a piece with a bright border gets strong edges along its sides that are not in the
+# photograph. Replicated pixels do not invent these edges.
+
+# %% [markdown]
+# `constant` means zeros. Their error is several times as large as the true edges themselves. Replicating the outermost pixels
+# is best here, because neighbouring pixels are alike. `circular` continues with the opposite side of the piece, where something else
+# is shown. It is right for angles, for hours of a day and for the longitude on a map of the whole earth.
+
+# %% tags=["checks"]
+def shape_is(n, k, p, plus, sides):  # p zeros in total: a random part of them before, the rest behind
+    before = [part // 3 for part in p]
+    X = F.pad(torch.zeros(1, 1, *n), (before[1], p[1] - before[1], before[0], p[0] - before[0]))
+    got = conv2d(X, torch.zeros(1, 1, *k)).shape[2:]
+    return tuple(got) == tuple(a - b + sides * c + plus for a, b, c in zip(n, k, p))
+
+sizes = dict(n=[(5, 5), (6, 8), (9, 5)], k=[(1, 1), (2, 3), (5, 4)], p=[(0, 0), (1, 2), (4, 3)])
+holds(
+    'dl.padding.shape',
+    lambda n, k, p: shape_is(n, k, p, 1, 1),
+    slip=('counts p on each side', lambda n, k, p: shape_is(n, k, p, 1, 2)),
+    **sizes,
+)
+
+def same_as_torch(seed, k, left):
+    x = torch.randn(1, 1, 8, generator=torch.Generator().manual_seed(seed))
+    w = torch.randn(1, 1, k, generator=torch.Generator().manual_seed(seed + 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore')  # that an even kernel needs a copy
+        want = conv1d(x, w, padding='same')
+    return close(conv1d(F.pad(x, (left(k), k - 1 - left(k))), w), want)
+
+verify(
+    "padding='same' puts the zero that is left over on the right",
+    lambda **case: same_as_torch(left=lambda k: (k - 1) // 2, **case),
+    slip=('puts it on the left', lambda **case: same_as_torch(left=lambda k: k // 2, **case)),
+    seed=seeds(), k=[1, 2, 3, 4, 5, 6], tries=40,
+)
+
+def worse(first, second, factor):  # on the mean, by two standard errors of the paired differences
+    difference = rms[first] - factor * rms[second]
+    return bool(difference.mean() > 2 * difference.std() / len(difference) ** 0.5)
+
+verify(
+    'at the border zeros err by more than four times the true edges, and copies of the last pixel less than any other mode',
+    lambda other: worse('constant', 'true edges', 4) and worse(other, 'replicate', 1),
+    slip=('says that zeros err less than the true edges', lambda other: worse('true edges', 'constant', 1)),
+    other=['constant', 'reflect', 'circular', 'true edges'],
+)
+
+# %% [markdown]
+# ## Stride and dilation: the size of the output in general
+#
+# A **stride** $s$ moves the window by $s$ pixels at a time, so it keeps each $s$-th output. In a picture, a stride of 2
+# leaves a quarter of the outputs and of the work. A **dilation** $d$ spreads the $k$ entries of the kernel so that neighbours
+# are $d$ pixels apart. The window then spans $d(k - 1) + 1$ pixels, with as many weights as before. Here is a layer for a row
+# of pixels with all three, where `p` zeros are added in total:
+
+# %%
+def conv(x, w, p=0, s=1, d=1):
+    x = F.pad(x, (p // 2, p - p // 2))
+    span = d * (len(w) - 1) + 1
+    windows = x.unfold(0, span, s)          # (m, span)
+    return windows[:, ::d] @ w              # (m, k) @ (k,)
+
+# %%
+x = torch.arange(1.0, 9)
+w = torch.tensor([1.0, 10, 100])            # shows which pixels were read
+for s, d in (1, 1), (2, 1), (1, 2), (2, 2):
+    print(f'stride {s}, dilation {d}:', conv(x, w, 0, s, d).int().tolist())
+
+# %% mystnb={"image": {"alt": "Three panels, each with a row of eight numbered pixels below and a row of outputs above, joined by lines. Stride 1: six outputs, each joined to three neighbouring pixels. Stride 2: three outputs, and the eighth pixel is joined to none. Dilation 2: four outputs, each joined to three pixels with gaps of one pixel between them."}} tags=["hide-input"]
+fig, axes = panels(3, height=1.7)
+for ax, (s, d, title) in zip(axes, [(1, 1, 'stride 1'), (2, 1, 'stride 2'), (1, 2, 'dilation 2')]):
+    for i in range((8 - 2 * d - 1) // s + 1):
+        for a in range(3):
+            ax.plot([i * s + a * d, i * s + d], [0, 1], color='C0' if i % 2 else 'C1', lw=1.2, zorder=0)
+        ax.plot(i * s + d, 1, 'o', color='C0' if i % 2 else 'C1', ms=9)
+    for pixel in range(8):
+        ax.plot(pixel, 0, 's', color=GREY, ms=9)
+        ax.text(pixel, -0.3, pixel + 1, ha='center', va='top', color=GREY, fontsize=9)
+    ax.set(title=title, xlim=(-0.6, 7.6), ylim=(-0.75, 1.3))
+    ax.axis('off')
+
+# %% [markdown] tags=["caption"]
+# Which pixels (below) does each output (above) read? With stride 2 the last pixel is not read at all, because no whole step
+# is left. With dilation 2 three weights span five pixels.
+
+# %% [markdown]
+# With stride 1 and dilation 1 the first output is 321, so it has read the pixels 1, 2 and 3. With dilation 2 it is 531.
+#
+# How many outputs $m$ are there? The window has $n + p - d(k - 1)$ places. They are numbered from 0, and a stride keeps the places $0, s, 2s, \dots$ So we divide the last number
+# by $s$, round down, and add one for the place 0:
+#
+# ```{math}
+# :label: eq-output-size
+# m = \left\lfloor \frac{n + p - d(k - 1) - 1}{s} \right\rfloor + 1 .
+# ```
+
+# %%
+def output_size(n, k, p=0, s=1, d=1):       # p in total
+    return (n + p - d * (k - 1) - 1) // s + 1
+
+# %% [markdown]
+# Off by one is easy here. So we compare the formula with PyTorch in all cases with $n, k, s, d \le 7$ and $p \le 7$. Tensors
+# on the device `meta` have a shape but no numbers, so this is fast:
+
+# %%
+right = refused = 0
+numbers = range(1, 8)
+for n, k, p, s, d in product(numbers, numbers, range(8), numbers, numbers):
+    x = torch.empty(1, 1, n + p, device='meta')
+    w = torch.empty(1, 1, k, device='meta')
+    m = output_size(n, k, p, s, d)
+    try:
+        right += conv1d(x, w, stride=s, dilation=d).shape[-1] == m
+    except RuntimeError:                    # the window is too long
+        refused += m < 1
+print(f'{right} right and {refused} refused, of {7**4 * 8}')
+
+# %% [markdown]
+# PyTorch refuses a case if no window fits, and then the formula gives zero or less.
+#
+# ### Pixels that a stride reads twice, or never
+#
+# The gradient of the sum of all outputs with respect to a pixel is the number of windows that read it, if all weights are 1:
+
+# %%
+for k, s in (3, 1), (3, 2), (4, 2), (1, 2):
+    x = torch.zeros(1, 1, 9, requires_grad=True)
+    conv1d(x, torch.ones(1, 1, k), stride=s).sum().backward()
+    print(f'k = {k}, s = {s}:', x.grad[0, 0].int().tolist())
+
+# %% [markdown]
+# The last row, a kernel of one pixel with stride 2, ignores each second pixel, and in a picture three quarters of all pixels.
+# Early residual networks have such layers {cite}`he2016deep`. In the second row, $k$ is not a multiple of $s$. So pixels are
+# read once or twice in turn. The last part shows what follows from this.
+#
+# ```{exercise} ★★ Program: the padding of TensorFlow
+# :label: padding-tensorflow
+# TensorFlow's `padding='same'` also allows strides. It adds the smallest number of zeros for which the output has
+# $\lceil n/s \rceil$ entries. If this number is odd, the right side gets one zero more than the left side. Write
+# `same_zeros(n, k, s, d)`, the numbers of zeros on the left and on the right.
+# ```
+
+# %%
+def same_zeros(n, k, s, d):
+    """The zeros on the left and on the right: a tuple of two ints.
+
+    n pixels, k weights, stride s and dilation d are ints, 1 or more.
+    same_zeros(8, 3, 2, 1) is (0, 1).
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def by_search(n, k, s, d):
+    wanted = len(range(0, n, s))
+    for total in range(d * k + s * n):
+        x = torch.empty(1, 1, n + total, device='meta')
+        if n + total > d * (k - 1) and conv1d(
+                x, torch.empty(1, 1, k, device='meta'), stride=s, dilation=d).shape[-1] == wanted:
+            return total // 2, (total + 1) // 2
+
+rows_of_pixels = dict(n=integers(1, 12), k=integers(1, 6), s=integers(1, 5), d=integers(1, 3))
+grade(same_zeros, by_search, **rows_of_pixels)
+
+# %% [markdown]
+# ```{solution-start} padding-tensorflow
+# :class: dropdown
+# ```
+# The last of $m = \lceil n/s \rceil$ windows starts at $(m - 1)s$ and spans $d(k - 1) + 1$ pixels. What it needs beyond $n$ is
+# the number of zeros. If it needs less than $n$, no zero is added. Wrong answers forget that the number may not be negative,
+# keep $k - 1$ zeros for all strides, or put the odd zero on the left.
+
+# %% jupyter={"source_hidden": true}
+def same_zeros_solution(n, k, s, d):
+    m = -(-n // s)
+    total = max((m - 1) * s + d * (k - 1) + 1 - n, 0)
+    return total // 2, total - total // 2
+
+def may_be_negative(n, k, s, d):
+    total = (-(-n // s) - 1) * s + d * (k - 1) + 1 - n
+    return total // 2, total - total // 2
+
+def as_for_stride_one(n, k, s, d):
+    total = d * (k - 1)
+    return total // 2, total - total // 2
+
+def odd_zero_on_the_left(n, k, s, d):
+    return same_zeros_solution(n, k, s, d)[::-1]
+
+assert grade(same_zeros_solution, by_search, **rows_of_pixels)
+assert not grade(may_be_negative, by_search, **rows_of_pixels)
+assert not grade(as_for_stride_one, by_search, **rows_of_pixels)
+assert not grade(odd_zero_on_the_left, by_search, **rows_of_pixels)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% tags=["checks"]
+def drawn(seed, *shape):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+def agrees_with_torch(seed, k, p, s, d, padding):  # torch pads both sides alike
+    x, w = drawn(seed, 12), drawn(seed + 1, k)
+    want = conv1d(x[None, None], w[None, None], padding=p, stride=s, dilation=d)[0, 0]
+    ours = conv(x, w, padding(p), s, d)
+    return ours.shape == want.shape and close(ours, want)
+
+layers = dict(seed=seeds(), k=integers(1, 4), p=integers(0, 3), s=integers(1, 4), d=integers(1, 3))
+verify(
+    'the layer with padding, stride and dilation is that of torch',
+    lambda **case: agrees_with_torch(padding=lambda p: 2 * p, **case),
+    slip=('pads with half of the zeros', lambda **case: agrees_with_torch(padding=lambda p: p, **case)),
+    **layers, tries=60,
+)
+
+def all_cases(size):  # n in 1 to 7; torch refuses where no window fits
+    def one(n, k, p, s, d):
+        try:
+            got = conv1d(torch.empty(1, 1, n + p, device='meta'), torch.empty(1, 1, k, device='meta'), stride=s, dilation=d)
+        except RuntimeError:
+            return size(n, k, p, s, d) < 1
+        return size(n, k, p, s, d) == got.shape[-1]
+    return one
+
+verify(
+    'the size of the output, and where torch refuses',
+    all_cases(output_size),
+    slip=('rounds to the nearest number', all_cases(lambda n, k, p, s, d: round((n + p - d * (k - 1) - 1) / s) + 1)),
+    n=integers(1, 30), k=integers(1, 9), p=integers(0, 9), s=integers(1, 9), d=integers(1, 9),
+)
+
+verify(
+    'of all cases up to 7 each is right or refused',
+    lambda total: right + refused == total,
+    slip=('counts the right ones alone', lambda total: right == total),
+    total=[7**4 * 8],
+)
+
+# %% [markdown]
+# ## Receptive field: what one output sees
+#
+# An output of the second layer reads three outputs of the first layer, and each of these reads three pixels. The **receptive
+# field** of an output is the stretch of pixels that it depends on. How long is it after $L$ layers with kernels $k_l$, strides
+# $s_l$ and dilations $d_l$? Neighbouring outputs of layer $l - 1$ are $s_1 s_2 \cdots s_{l-1}$ pixels apart. The kernel of
+# layer $l$ spans $d_l (k_l - 1)$ such distances. So the receptive field has
+#
+# ```{math}
+# :label: eq-receptive-field
+# r = 1 + \sum_{l=1}^{L} d_l\,(k_l - 1) \prod_{j=1}^{l-1} s_j
+# ```
+#
+# pixels. In code:
+
+# %%
+def receptive_field(layers):                # a list of (k, s, d)
+    r, distance = 1, 1                      # distance of neighbours
+    for k, s, d in layers:
+        r += d * (k - 1) * distance
+        distance *= s
+    return r
+
+# %% [markdown]
+# Backpropagation gives a second way. A pixel matters for an output exactly if the gradient of the output with
+# respect to this pixel is not zero. All weights are 1, so that nothing cancels:
+
+# %%
+def seen(layers, n=101):                    # the pixels of one output
+    x = torch.zeros(1, 1, n, requires_grad=True)
+    y = x
+    for k, s, d in layers:
+        y = conv1d(y, torch.ones(1, 1, k), stride=s, dilation=d)
+    y[0, 0, y.shape[-1] // 2].backward()    # an output in the middle
+    return x.grad[0, 0].nonzero().flatten()
+
+# %%
+stacks = {'five layers': [(3, 1, 1)] * 5,
+          'strides of 2': [(3, 2, 1)] * 5,
+          'dilations of 2': [(3, 1, 2)] * 5,
+          'dilations 1, 2, 4, 8, 16': [(3, 1, 2**j) for j in range(5)]}
+for name, layers in stacks.items():
+    pixels = seen(layers)
+    print(f'{name:24} formula {receptive_field(layers):2},'
+          f' gradient {pixels[-1] - pixels[0] + 1:2},'
+          f' of which seen {len(pixels)}')
+
+# %% [markdown]
+# Five plain layers see only 11 pixels in a row. Strides that multiply, or dilations that double, reach 63 pixels with the same
+# number of weights, because the field grows like $2^L$ and no longer like $L$. If all dilations are 2, each second pixel of
+# the field is missing.
+#
+# ### A real network: faces of 12 × 12 pixels
+#
+# The first stage of a well-known face detector {cite}`zhang2016joint` has kernels of 3, a maximum over 2 × 2 pixels with
+# stride 2, and two more kernels of 3. There is no padding.
+
+# %%
+weights = {name: torch.tensor(w).double() for name, w in face_detector().items()}
+
+def convolved(X, name):
+    return conv2d(X, weights[name + '.weight'], weights[name + '.bias'])
+
+def face_scores(X):                         # (B, 3, h, w)
+    X = F.prelu(convolved(X, 'conv1'), weights['prelu1.weight'])
+    X = F.max_pool2d(X, 2, ceil_mode=True)
+    X = F.prelu(convolved(X, 'conv2'), weights['prelu2.weight'])
+    X = F.prelu(convolved(X, 'conv3'), weights['prelu3.weight'])
+    return convolved(X, 'conv4_1').softmax(1)[:, 1]   # probability of a face
+
+# %%
+print(receptive_field([(3, 1, 1), (2, 2, 1), (3, 1, 1), (3, 1, 1)]))
+hopper = torch.tensor(portrait('hopper')).permute(2, 0, 1)[None]
+small = F.avg_pool2d(hopper, 12)            # (1, 3, 50, 42)
+scores = face_scores(small * 2 - 1)[0]
+i, j = divmod(scores.argmax().item(), scores.shape[1])
+patch = small[..., 2 * i:2 * i + 12, 2 * j:2 * j + 12]
+print(f'scores {tuple(scores.shape)}, best {scores[i, j]:.3f} at {(i, j)}')
+print(f'12 x 12 pixels alone: {face_scores(patch * 2 - 1).item():.3f}')
+
+# %% mystnb={"image": {"alt": "Left: a coarse portrait of a woman in uniform; a square of twelve by twelve pixels frames her face. Right: the map of scores, dark, with a bright spot at the place of the face."}} tags=["hide-input"]
+fig, axes = panels(2, height=2.7)
+show_image(axes[0], small[0].permute(1, 2, 0), 'portrait, 50 × 42 pixels')
+axes[0].add_patch(plt.Rectangle((2 * j - 0.5, 2 * i - 0.5), 12, 12, fill=False, ec='C1', lw=2.5))
+show_image(axes[1], scores, 'score of each output', cmap='viridis', vmin=0, vmax=1)
+
+# %% [markdown] tags=["caption"]
+# The output with the highest score, and its receptive field in the portrait. Each output of the map on the right judges one
+# window of 12 × 12 pixels, and all of them are computed in one pass.
+
+# %% [markdown]
+# The receptive field is 12, which is the size of the faces with which this network was trained. The output $(i, j)$ depends only on the
+# window that starts at the pixel $(2i, 2j)$, because the distance of neighbouring outputs is 2. So the window alone gets the
+# same score. To know which part of a picture an output speaks about, you need both numbers.
+#
+# ### The effective receptive field
+#
+# Do all pixels of the field matter equally? A pixel in the middle reaches the output on many paths through the layers, a pixel
+# in the corner on a single path. We average the squared gradient of an output over random networks with 8 channels and
+# ReLU:
+
+# %%
+def gradient_map(L, seed):                  # (2 L + 1, 2 L + 1), sum 1
+    torch.manual_seed(seed)
+    X = torch.randn(1, 1, 2 * L + 1, 2 * L + 1, requires_grad=True)
+    Y = X
+    for layer in range(L):
+        V = torch.randn(8, Y.shape[1], 3, 3) * (2 / 9 / Y.shape[1]) ** 0.5
+        Y = conv2d(Y, V).relu()
+    Y.sum().backward()                      # Y has 8 channels of one pixel
+    squares = X.grad[0, 0].square()
+    return squares / squares.sum()
+
+# %%
+maps = {L: torch.stack([gradient_map(L, seed) for seed in range(60)])
+        for L in (5, 10, 20)}
+for L, squares in maps.items():
+    steps = torch.arange(-L, L + 1.0)
+    spread = (squares.sum(1) @ steps**2).mean().sqrt()
+    shares = squares.mean(0).flatten().sort(descending=True)[0].cumsum(0)
+    print(f'{L:2} layers: field {2 * L + 1}, spread {spread:.2f},'
+          f' 95 % on {(shares < 0.95).double().mean():.0%} of the pixels')
+
+# %% [markdown]
+# This smaller part is the **effective receptive field** {cite}`luo2016understanding`. If the weights are independent with mean 0
+# and equal variances, the mean squared gradient is about proportional to the number of paths. A path makes in each layer a
+# random step of $-1$, 0 or 1 in each direction, or with a kernel of $k$ entries one of $k$ equally likely steps. Such a
+# step has the variance $(k^2 - 1)/12$, and the variances of the $L$ steps add up:
+#
+# ```{math}
+# :label: eq-effective-field
+# \sigma^2 = \frac{L\,(k^2 - 1)}{12} .
+# ```
+#
+# A sum of many steps is nearly Gaussian. For $k = 3$ the formula gives $\sigma = 1.83$, 2.58 and 3.65, close to the measured
+# spreads. So the field grows like $L$, but the part that matters grows only like $\sqrt{L}$.
+
+# %% mystnb={"image": {"alt": "Left: a square map of 41 by 41 pixels, bright in the middle and fading to black well before the sides. Right: the measured share of each column, points on a bell curve between minus 20 and 20 pixels; the points are near zero beyond minus 10 and 10."}} tags=["hide-input"]
+fig, axes = panels(2, height=2.6)
+show_image(axes[0], maps[20].mean(0).sqrt(), '20 layers: root of squared gradient', cmap='viridis')
+steps = np.arange(-20, 21)
+variance = 20 * (3**2 - 1) / 12
+axes[1].plot(steps, np.exp(-steps**2 / 2 / variance) / np.sqrt(2 * np.pi * variance), color='C1')
+axes[1].plot(steps, maps[20].mean(0).sum(0), 'o', ms=3.5, color='C0')
+axes[1].set(xlabel='pixels from the middle', ylabel='share of a column', ylim=(0, None))
+axes[1].text(5.5, 0.085, 'Gaussian', color='C1')
+axes[1].text(-19.5, 0.06, 'measured', color='C0');
+
+# %% [markdown] tags=["caption"]
+# One output of 20 random layers. Its field has 41 × 41 pixels, but the squared gradient is concentrated in the middle. The
+# points, the mean of 60 networks, follow a Gaussian without any fitted number.
+
+# %% [markdown]
+# ### Where it matters: zeros tell a network where it is
+#
+# A convolution treats all places alike. So can a network tell in which column of the picture a pixel stands? It should not be
+# able to. We cut random rows of 40 pixels out of a photograph, and a network with dilations 1, 2 and 4 has to predict for each
+# pixel its column, on a scale from $-1$ to 1. Once it pads with zeros. Once each layer gets the *true* pixels
+# beyond the ends of the row. All else is the same.
+
+# %%
+def pieces(name):                           # 40 pixels, 7 more on each side
+    photo = torch.tensor(photograph(name).mean(-1))
+    photo = (photo - photo.mean()) / photo.std()
+    return photo.unfold(1, 54, 1).reshape(-1, 1, 54)
+
+train, test = pieces('china'), pieces('flower')[::50]
+columns = torch.linspace(-1, 1, 40)
+
+# %%
+class Columns(nn.Module):
+    def __init__(self, mode):
+        super().__init__()
+        self.mode = mode
+        self.layers = nn.ModuleList(
+            nn.Conv1d(c, 8, 3, dilation=d) for c, d in ((1, 1), (8, 2), (8, 4)))
+        self.out = nn.Conv1d(8, 1, 1)
+
+    def forward(self, X):                   # (B, 1, 54)
+        if self.mode != 'true pixels':
+            X = X[..., 7:-7]                # (B, 1, 40)
+        for d, layer in zip((1, 2, 4), self.layers):
+            if self.mode != 'true pixels':
+                X = F.pad(X, (d, d), mode=self.mode)
+            X = layer(X).relu()
+        return self.out(X)                  # (B, 1, 40)
+
+# %%
+def trained(mode, seed, lr):
+    torch.manual_seed(seed)
+    net = Columns(mode)
+    g = torch.Generator().manual_seed(seed)
+    X = train[torch.randint(len(train), (3200,), generator=g)]
+    fit(net, nn.MSELoss(), torch.optim.Adam(net.parameters(), lr),
+        batches(g, 32, X, columns.expand(len(X), 1, -1)))
+    return net
+
+@torch.no_grad()
+def error(net):                             # 1: predicts the mean column
+    wrong = net(test) - columns
+    return (wrong.square().mean() / columns.square().mean()).item()
+
+# %% [markdown]
+# We train with rows of one photograph and test with rows of the other one. An error of 1 means that the network is no better than
+# the constant 0, the mean column. The table shows three seeds for each of three learning rates:
+
+# %%
+results = {}
+for mode in ('constant', 'true pixels'):
+    for lr in (3e-3, 1e-2, 3e-2):
+        nets = [trained(mode, seed, lr) for seed in range(3)]
+        results[mode, lr] = [error(net) for net in nets]
+        print(f'{mode:11} lr {lr:.0e}:',
+              *(f'{e:.2f}' for e in results[mode, lr]))
+    with torch.no_grad():                   # of the last learning rate
+        results[mode] = torch.stack([net(test).mean((0, 1)) for net in nets])
+
+# %%
+hidden = columns[7:-7].square().sum() / columns.square().sum()
+print(f'the column unknown for the 26 middle pixels: {hidden:.2f}')
+
+# %% mystnb={"image": {"alt": "Predicted column against true column for pixels 1 to 40. The line of zero padding follows the dashed diagonal in the first seven and the last seven pixels and lies near zero between two vertical lines. The line of true pixels lies near zero everywhere."}} tags=["hide-input"]
+fig, ax = panels(1, height=2.7)
+places = np.arange(1, 41)
+ax.plot(places, columns, color=GREY, ls='--', lw=1)
+for mode, colour in ('constant', 'C0'), ('true pixels', 'C1'):
+    ax.plot(places, results[mode].T, color=colour, lw=1.3)
+for line in (7.5, 33.5):
+    ax.axvline(line, color=GREY, lw=1)
+ax.text(20.5, 0.75, 'farther than 7 pixels\nfrom both ends', color=GREY, ha='center')
+ax.text(3.2, -0.45, 'zeros', color='C0', ha='center')
+ax.text(37, 0.12, 'true pixels', color='C1', ha='center')
+ax.set(xlabel='pixel', ylabel='predicted column', xlim=(0.5, 40.5), ylim=(-1.15, 1.15));
+
+# %% [markdown] tags=["caption"]
+# The mean prediction for each pixel, three seeds each; dashed: the truth. With zeros the network knows the column of the
+# outermost seven pixels on each side, and nothing of the others. Where the true pixels continue the row, it knows nothing.
+
+# %% [markdown]
+# Here $r = 1 + 2(1 + 2 + 4) = 15$, so an output sees seven pixels to each side. If a zero of the padding is among
+# them, the network recognizes the end of the row. Otherwise it can only guess the middle. A network with this
+# field can therefore not get below 0.27, and zero padding comes close to it. With the true pixels no learning rate helps. So
+# it was the zeros that told the place. That is useful where the place matters, and harmful where it should not
+# {cite}`islam2020how,kayhan2020translation`.
+#
+# ```{exercise} ★★ Experiment: a mirror at the border
+# :label: padding-mirror
+# With `mode='reflect'` the row is continued by its mirror image. Predict the error of `trained('reflect', seed, 1e-2)`, as the
+# mean over the seeds 0, 1 and 2, within 0.1. Then train, look, and explain.
+# ```
+
+# %%
+def error_with_mirror():
+    """The mean error of three seeds, a float: 0.5, for example."""
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+mirrored = [error(trained('reflect', seed, 1e-2)) for seed in range(3)]
+
+def is_measured(answer):
+    if not abs(answer - np.mean(mirrored)) <= 0.1:
+        raise ValueError('something else is measured; train the networks and look')
+    return True
+
+grade(lambda: is_measured(error_with_mirror()), lambda: True, [()])
+
+# %% [markdown]
+# ```{solution-start} padding-mirror
+# :class: dropdown
+# ```
+# It is 1, as with the true pixels. In a photograph neighbours are alike, and a mirror image continues a row without a
+# jump, so these networks find nothing at the border to hold on to. Zeros do not look like pixels of this picture, at least
+# not in the deeper layers, where the padding is 0 and the values are all those of a ReLU with its bias. A mirror is not invisible in principle:
+# a network could look for symmetry, but with three small layers and 100 steps these did not learn it. Wrong
+# answers are 0.3, as if zeros were as good as a mirror, 0, as if the border were seen from everywhere, or 0.6.
+
+# %% jupyter={"source_hidden": true}
+assert grade(lambda: is_measured(1.0), lambda: True, [()])
+assert not grade(lambda: is_measured(0.3), lambda: True, [()])
+assert not grade(lambda: is_measured(0.0), lambda: True, [()])
+assert not grade(lambda: is_measured(0.6), lambda: True, [()])
+print(*(f'{e:.2f}' for e in mirrored))
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% tags=["checks"]
+def random_stack(seed):  # one to four layers (k, s, d)
+    rng = np.random.default_rng(seed)
+    return [(int(rng.integers(1, 5)), int(rng.integers(1, 3)), int(rng.integers(1, 4))) for layer in range(rng.integers(1, 5))]
+
+def extent_is(seed, formula):
+    layers = random_stack(seed)
+    pixels = seen(layers, 300)
+    return (pixels[-1] - pixels[0] + 1).item() == formula(layers)
+
+def without_distance(layers):
+    return 1 + sum(d * (k - 1) for k, s, d in layers)
+
+verify(
+    'the receptive field is as long as the part of the input with a gradient',
+    lambda seed: extent_is(seed, receptive_field),
+    slip=('forgets the strides of the layers below', lambda seed: extent_is(seed, without_distance)),
+    seed=seeds(), tries=60,
+)
+
+def window_alone(i, j, step):
+    patch = small[..., step * i:step * i + 12, step * j:step * j + 12]
+    return close(face_scores(patch * 2 - 1)[0, 0, 0], scores[i, j])
+
+verify(
+    'each score of the face detector is that of its 12 by 12 pixels alone',
+    lambda i, j: window_alone(i, j, 2),
+    slip=('starts the window at (i, j)', lambda i, j: window_alone(i, j, 1)),
+    i=integers(0, scores.shape[0] - 1), j=integers(0, scores.shape[1] - 1), tries=40,
+)
+
+def spread_is(L, variance):  # within a tenth of the spread
+    spread = (maps[L].sum(1) @ torch.arange(-L, L + 1.0) ** 2).mean().sqrt().item()
+    return abs(spread - variance**0.5) < 0.1 * variance**0.5
+
+verify(
+    'the measured spread of the gradient is that of L steps',
+    lambda L: spread_is(L, L * 8 / 12),
+    slip=('lets it grow like the field', lambda L: spread_is(L, (L / 5) ** 2 * 5 * 8 / 12)),
+    L=[5, 10, 20],
+)
+
+def knows(mode, lr):  # half of what the zeros could tell at best, in each seed
+    return max(results[mode, lr]) < 1 - 0.5 * (1 - hidden.item())
+
+verify(
+    'with zeros every network learns columns, with the true pixels none',
+    lambda lr: min(results['true pixels', lr]) > 0.98,
+    slip=('says so of the zeros', lambda lr: min(results['constant', lr]) > 0.98),
+    lr=[3e-3, 1e-2, 3e-2],
+)
+verify(
+    'at a learning rate of 0.01 or 0.03 zeros tell more than half of what they could',
+    lambda lr: knows('constant', lr),
+    slip=('says so of the true pixels', lambda lr: knows('true pixels', lr)),
+    lr=[1e-2, 3e-2],
+)
+
+# %% [markdown]
+# ## Transposed convolution: back to the larger picture
+#
+# A stride makes a picture smaller. Networks that draw, or that label each pixel, have to make it larger again. For this we write
+# a layer as a matrix. Its columns are the outputs for the unit vectors:
+
+# %%
+w = torch.tensor([1.0, 2, 3])
+units = torch.eye(7)[:, None]               # (7, 1, 7)
+A = conv1d(units, w[None, None], stride=2)[:, 0].T
+print(A)                                    # (3, 7)
+
+# %% [markdown]
+# $\mathbf{A}$ maps 7 pixels to 3. So $\mathbf{A}^\top$ maps 3 numbers to 7. It is called the **transposed convolution**, and
+# it lays a copy of the kernel, multiplied by $y_i$, at each place from which the output $i$ was read. Where copies overlap, they
+# are added:
+
+# %%
+def conv_transpose(y, w, s=1, p=0):         # cuts off p in total
+    x = y.new_zeros((len(y) - 1) * s + len(w))
+    for i in range(len(y)):
+        x[i * s:i * s + len(w)] += y[i] * w
+    return x[p // 2:len(x) - (p - p // 2)]
+
+# %%
+y = torch.tensor([1.0, 10, 100])
+print(A.T @ y)
+print(conv_transpose(y, w, s=2))
+print(F.conv_transpose1d(y[None, None], w[None, None], stride=2)[0, 0])
+
+# %% [markdown]
+# You have used it before, because backpropagation through a convolution multiplies the gradient by $\mathbf{A}^\top$. What
+# characterizes it is that it may change sides in an inner product. For all $\mathbf{x}$ and $\mathbf{y}$,
+#
+# ```{math}
+# :label: eq-adjoint
+# \langle \mathbf{A}\mathbf{x}, \mathbf{y} \rangle = \langle \mathbf{x}, \mathbf{A}^\top \mathbf{y} \rangle .
+# ```
+#
+# So a linear layer and its transposed layer can be tested against each other without any matrix, for a picture of any size:
+
+# %%
+g = torch.Generator().manual_seed(1)
+X, V = torch.randn(1, 3, 29, 31, generator=g), torch.randn(8, 3, 4, 4, generator=g)
+Y = conv2d(X, V, padding=1, stride=2)
+Z = torch.randn(Y.shape, generator=g)
+back = F.conv_transpose2d(Z, V, padding=1, stride=2, output_padding=1)
+print(tuple(Y.shape), tuple(back.shape))
+print(f'{(Y * Z).sum():.6f} {(X * back).sum():.6f}')
+
+# %% [markdown]
+# The transposed convolution is not the inverse. It restores the size but not the pixels, since 7 pixels cannot be recovered
+# from 3 numbers.
+#
+# ### The size, and the checkerboard
+#
+# The size {eq}`eq-output-size` can be solved for $n$ only up to rounding: with $k = 3$ and $s = 2$, rows of 7 and of 8 pixels
+# both give 3 outputs. So PyTorch lets you add $o$ pixels on the right, its `output_padding`, from 0 to $s - 1$:
+#
+# ```{math}
+# :label: eq-transposed-size
+# n = s(m - 1) + d(k - 1) + 1 - p + o .
+# ```
+#
+# In the example above, 29 rows needed $o = 1$. What does a constant picture become?
+
+# %%
+for k in (3, 4):
+    print(f'k = {k}:', conv_transpose(torch.ones(5), torch.ones(k), 2).int().tolist())
+
+# %% mystnb={"image": {"alt": "Two square pictures. With a kernel of three, a checkerboard of bright, grey and dark pixels. With a kernel of four, an even area with darker sides."}} tags=["hide-input"]
+fig, axes = panels(2, height=2.2)
+for ax, k in zip(axes, (3, 4)):
+    copies = F.conv_transpose2d(torch.ones(1, 1, 7, 7), torch.ones(1, 1, k, k), stride=2)[0, 0]
+    show_image(ax, copies, f'kernel of {k} × {k}, stride 2', cmap='viridis', vmin=0, vmax=4)
+
+# %% [markdown] tags=["caption"]
+# How many copies of the kernel reach each pixel. With a kernel of 3 and stride 2 it is 1, 2 or 4 in turn, so a
+# constant picture becomes a checkerboard. With a kernel of 4 it is 4 everywhere except at the sides.
+
+# %% [markdown]
+# With $k = 3$ the outputs alternate between 1 and 2, as in the counts of the second part. Pictures from generative networks
+# have shown this pattern {cite}`odena2016deconvolution`. The number of copies is even if $k$ is a multiple of $s$. In PyTorch
+# the layer is `nn.ConvTranspose2d(8, 3, kernel_size=4, stride=2, padding=1)`, which exactly doubles the sides.
+#
+# ```{exercise} ★★ Pencil: exactly s times as large
+# :label: padding-enlarge
+# A transposed convolution with a kernel of $k$ and stride $s$, $2 \le s \le k$, shall make each row exactly $s$ times as long, for each
+# length $m$. Which `padding` (on each side) and which `output_padding` do you choose? Take the smallest possible padding. Write
+# `enlarge(k, s)`.
+# ```
+
+# %%
+def enlarge(k, s):
+    """The padding on each side, and the output_padding: a tuple of two ints.
+
+    The kernel has k entries; the stride is s, and 2 <= s <= k.
+    enlarge(4, 2) is (1, 0).
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def by_trying(k, s):
+    for padding, o in product(range(k + 1), range(s)):
+        if all(F.conv_transpose1d(torch.empty(1, 1, m, device='meta'), torch.empty(1, 1, k, device='meta'), stride=s,
+                                  padding=padding, output_padding=o).shape[-1] == m * s for m in range(k, k + 3)):
+            return padding, o
+
+enlargements = dict(s=integers(2, 7), k=lambda s: integers(s, s + 9))
+grade(lambda s, k: enlarge(k, s), lambda s, k: by_trying(k, s), **enlargements)
+
+# %% [markdown]
+# ```{solution-start} padding-enlarge
+# :class: dropdown
+# ```
+# Insert $n = sm$ and $d = 1$ into {eq}`eq-transposed-size`. What is left is $p = k - s + o$, for every $m$. Now $p$ is
+# twice the padding of one side, so $k - s + o$ must be even: $o = 0$ if $k - s$ is even, and $o = 1$ otherwise. Wrong answers
+# take half of the kernel, as for an ordinary convolution, round down and forget the pixel that is then missing, or
+# insert $p$ for one side.
+
+# %% jupyter={"source_hidden": true}
+def enlarge_solution(k, s):
+    return (k - s + 1) // 2, (k - s) % 2
+
+def half_of_the_kernel(k, s):
+    return (k - 1) // 2, s - 1
+
+def rounds_down(k, s):
+    return (k - s) // 2, 0
+
+def both_sides(k, s):
+    return k - s, 0
+
+for answer, is_right in (enlarge_solution, True), (half_of_the_kernel, False), (rounds_down, False), (both_sides, False):
+    graded = grade(lambda s, k: answer(k, s), lambda s, k: by_trying(k, s), **enlargements)
+    assert bool(graded) == is_right
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% tags=["checks"]
+def random_case(seed, n, k, p, s, d, o):  # n pixels; o is what rounding has lost
+    g = torch.Generator().manual_seed(seed)
+    x, w = torch.randn(1, 1, n, generator=g), torch.randn(1, 1, k, generator=g)
+    y = conv1d(x, w, padding=p, stride=s, dilation=d)
+    z = torch.randn(y.shape, generator=g)
+    back = F.conv_transpose1d(z, w, padding=p, stride=s, dilation=d, output_padding=o((n + 2 * p - d * (k - 1) - 1) % s))
+    return x, y, z, back
+
+def adjoint(change=lambda back: back, **case):
+    x, y, z, back = random_case(o=lambda lost: lost, **case)
+    return close((y * z).sum(), (x * change(back)).sum())
+
+# torch wants o < max(s, d), which the rest of a division by s is
+rows_and_layers = dict(
+    seed=seeds(), n=integers(9, 15), k=integers(1, 4), p=integers(0, 2), s=integers(1, 4), d=integers(1, 2),
+)
+verify(
+    'the transposed convolution of torch changes sides in an inner product',
+    adjoint,
+    slip=('shifts the result by a pixel', lambda **case: adjoint(lambda back: back.roll(1), **case)),
+    **rows_and_layers, tries=60,
+)
+
+def sizes_back(n, k, p, s, d, lost):
+    m = output_size_of(n, k, 2 * p, s, d)
+    o = (n + 2 * p - d * (k - 1) - 1) % s if lost else 0
+    return s * (m - 1) + d * (k - 1) + 1 - 2 * p + o == n
+
+def output_size_of(n, k, p, s, d):
+    return conv1d(torch.empty(1, 1, n + p, device='meta'), torch.empty(1, 1, k, device='meta'), stride=s, dilation=d).shape[-1]
+
+verify(
+    'the size is that of the input again, if the remainder of the division is added',
+    lambda **case: sizes_back(lost=True, **case),
+    slip=('adds nothing', lambda **case: sizes_back(lost=False, **case)),
+    n=integers(9, 15), k=integers(1, 4), p=integers(0, 2), s=integers(1, 4), d=integers(1, 2), tries=60,
+)
+
+def ours_is_torchs(seed, m, k, s, p, cut):
+    y, w = torch.randn(m, generator=torch.Generator().manual_seed(seed)), torch.arange(1.0, k + 1)
+    want = F.conv_transpose1d(y[None, None], w[None, None], stride=s, padding=p)[0, 0]
+    ours = conv_transpose(y, w, s, cut * p)
+    return ours.shape == want.shape and close(ours, want)
+
+verify(
+    'copies of the kernel, added up, are what torch gives',
+    lambda **case: ours_is_torchs(cut=2, **case),
+    slip=('cuts off the padding of one side', lambda **case: ours_is_torchs(cut=1, **case)),
+    seed=seeds(), m=integers(2, 6), k=integers(3, 5), s=integers(1, 4), p=integers(0, 1), tries=40,
+)
+
+def even(k, s):  # copies that reach a pixel, away from the ends
+    copies = conv_transpose(torch.ones(20), torch.ones(k), s)[k:-k]
+    return bool((copies == copies[0]).all())
+
+verify(
+    'the copies overlap evenly if and only if the stride divides the kernel',
+    lambda k, s: even(k, s) == (k % s == 0),
+    slip=('expects it of each kernel that is not shorter than the stride', lambda k, s: even(k, s) == (k >= s)),
+    k=integers(1, 8), s=integers(1, 4), tries=60,
+)
+
+# %% [markdown]
+# ## Summary
+#
+# Padding, stride and dilation decide the size of the output by one formula, in which PyTorch counts the padding of each side.
+# Zeros keep the size, but they invent edges at the border and tell a network where it is, as far as its receptive field
+# reaches. The receptive field grows by the strides and dilations of all layers, but most of the gradient comes from its middle; the transposed
+# convolution goes the way back to the larger picture.
+#
+# **Further reading.** {cite}`dumoulin2016guide` draws all these cases. {cite}`araujo2019computing` computes receptive fields of
+# networks with branches, for those who build them. {cite}`luo2016understanding` is for readers who want the proof that the
+# effective field is Gaussian.
