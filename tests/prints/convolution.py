@@ -1,9 +1,11 @@
 """Convolution: the meanings of letters."""
 
 import numpy as np
+import torch
 from scipy import signal, stats
+from torch.nn.functional import conv1d, conv_transpose1d
 
-from nbutils.cases import scalars, vectors
+from nbutils.cases import integers, scalars, vectors
 from nbutils.printed import of
 from tests.prints import normal, prints
 
@@ -83,4 +85,52 @@ prints(
     z=(-12.0, 12.0),
     tries=5,
     **{'*': lambda f, g: gauss(-0.5, 1.1)},
+)
+
+
+# padding and stride: sizes are those of torch, p zeros or pixels in total
+
+def shape_only(*shape):
+    return torch.empty(shape, device='meta')
+
+
+def size_in_torch(n, p, d, k, s):
+    return conv1d(shape_only(1, 1, n + p), shape_only(1, 1, k), stride=s, dilation=d).shape[-1]
+
+
+def size_back_in_torch(m, s, d, k, p, o):
+    y, w = shape_only(1, 1, m), shape_only(1, 1, k)
+    return conv_transpose1d(y, w, stride=s, dilation=d, padding=p // 2, output_padding=o).shape[-1]
+
+
+def pixels_seen(k, s, d):
+    """How long a stretch of pixels one output depends on: the pixels themselves, layer by layer from above."""
+    seen = {0}
+    for kernel, stride, dilation in list(zip(k, s, d, strict=True))[::-1]:
+        seen = {stride * place + dilation * a for place in seen for a in range(kernel)}
+    return max(seen) - min(seen) + 1
+
+
+def spread_of_steps(L, k):
+    """The standard deviation of the sum of L numbers, each one of k neighbours with equal probability."""
+    law = np.ones(1)
+    for _ in range(L):
+        law = np.convolve(law, np.ones(k) / k)
+    places = np.arange(len(law))
+    return (law @ places**2 - (law @ places) ** 2) ** 0.5
+
+
+prints(
+    'eq-output-size',
+    n=integers(9, 20), p=integers(0, 5), d=integers(1, 3), k=integers(1, 4), s=integers(1, 5), m=of(size_in_torch),
+)
+prints(
+    'eq-receptive-field',
+    L=3, k=[[3, 2, 4], [1, 5, 2]], s=[[2, 3, 1], [1, 2, 4]], d=[[1, 2, 3], [3, 1, 1]], r=of(lambda k, s, d: pixels_seen(k, s, d)),
+)
+prints('eq-effective-field', L=integers(1, 12), k=integers(1, 7), sigma=of(spread_of_steps))
+prints('eq-adjoint', A=normal(3, 5), x=normal(5), y=normal(3))
+prints(
+    'eq-transposed-size',
+    s=integers(2, 4), m=integers(3, 8), d=integers(1, 3), k=integers(2, 5), p=[0, 2, 4], o=[0, 1], n=of(size_back_in_torch),
 )
