@@ -14,9 +14,10 @@
 # %% [markdown]
 # # Padding and stride
 #
-# A window of 3 × 3 pixels has no place around the outermost pixels of a picture. So each layer makes the picture smaller by
-# two rows and two columns, and after 13 layers a digit of 28 × 28 pixels is down to 2 × 2. Zeros around the picture prevent
-# this. But what do invented pixels do to the result? And how much of the picture does one output see after many layers?
+# A window of 3 × 3 pixels cannot be centred on the outermost pixels of a picture, because it would stick out. So each layer
+# with such windows removes two rows and two columns, and after 13 layers a digit of 28 × 28 pixels is down to 2 × 2. Zeros
+# around the picture prevent this. But what do these invented pixels do to the result? And how much of the picture does one
+# output see after many layers?
 #
 # - **You need** [convolutions](convolutions.ipynb), [automatic differentiation](../calculus/automatic_differentiation.ipynb)
 #   and, for the experiment, [training in minibatches](../regression/minibatch_training.ipynb).
@@ -115,7 +116,7 @@ for k in (3, 4, 5):
 # %% [markdown]
 # Away from the ends, the odd kernels give back the row, because the mean of a window is its middle pixel. The even kernel has
 # no middle pixel, so its outputs stand half a pixel too far to the left. After ten such layers, the picture has moved by five
-# pixels. This is why nearly all kernels have an odd size.
+# pixels. This is one reason why nearly all kernels have an odd size.
 #
 # ### What zeros do at the border
 #
@@ -164,9 +165,9 @@ for ax, mode, title in zip(axes[1:], ('constant', 'replicate'), ('edges, zeros',
 # photograph. Replicated pixels do not invent these edges.
 
 # %% [markdown]
-# `constant` means zeros. Their error is more than three times as large as the true edges themselves. Replicating the outermost pixels
-# is best here, because neighbouring pixels are alike. `circular` continues with the opposite side of the piece, where something else
-# is shown. It is right for angles, for hours of a day and for the longitude on a map of the whole earth.
+# `constant` means zeros. Their error at the border is more than three times as large as the true edges themselves. It is smallest
+# if the outermost pixels are replicated, since neighbouring pixels are alike. `circular` continues with the opposite side of
+# the piece, where something else is shown. It is right for angles, and for the longitude on a map of the whole earth.
 
 # %% tags=["checks"]
 def shape_is(n, k, p, plus, sides):  # p zeros in total: a random part of them before, the rest behind
@@ -250,8 +251,9 @@ for ax, (s, d, title) in zip(axes, [(1, 1, 'stride 1'), (2, 1, 'stride 2'), (1, 
 # %% [markdown]
 # With stride 1 and dilation 1 the first output is 321, so it has read the pixels 1, 2 and 3. With dilation 2 it is 531.
 #
-# How many outputs $m$ are there? The window has $n + p - d(k - 1)$ places. They are numbered from 0, and a stride keeps the places $0, s, 2s, \dots$ So we divide the last number
-# by $s$, round down, and add one for the place 0:
+# How many outputs $m$ are there? In a row of $n$ pixels and $p$ zeros, the window has $n + p - d(k - 1)$ places. We number them
+# from 0. A stride keeps the places $0, s, 2s, \dots$ So we divide the last number by $s$, round down, and add one for the
+# place 0:
 #
 # ```{math}
 # :label: eq-output-size
@@ -424,8 +426,8 @@ def receptive_field(layers):                # a list of (k, s, d)
     return r
 
 # %% [markdown]
-# Backpropagation gives a second way. A pixel matters for an output exactly if the gradient of the output with
-# respect to this pixel is not zero. All weights are 1, so that nothing cancels:
+# Backpropagation finds the same pixels in a second way. An output depends on a pixel if its gradient with respect to this
+# pixel is not zero. We set all weights to 1, so that nothing cancels:
 
 # %%
 def seen(layers, n=101):                    # the pixels of one output
@@ -495,13 +497,14 @@ show_image(axes[1], scores, 'score of each output', cmap='viridis', vmin=0, vmax
 # %% [markdown]
 # The receptive field is 12, which is the size of the faces with which this network was trained. The output $(i, j)$ depends only on the
 # window that starts at the pixel $(2i, 2j)$, because the distance of neighbouring outputs is 2. So the window alone gets the
-# same score. To know which part of a picture an output speaks about, you need both numbers.
+# same score.
 #
 # ### The effective receptive field
 #
 # Do all pixels of the field matter equally? A pixel in the middle reaches the output on many paths through the layers, a pixel
-# in the corner on a single path. We average the squared gradient of an output over random networks with 8 channels and
-# ReLU:
+# in the corner on a single path. We average the squared gradient of an output over 60 random networks with 8 channels and
+# ReLU. The table gives its spread, the root mean square distance from the middle column, and the share of the pixels that hold
+# 95 % of it:
 
 # %%
 def gradient_map(L, seed):                  # (2 L + 1, 2 L + 1), sum 1
@@ -527,18 +530,20 @@ for L, squares in maps.items():
           f' 95 % on {(shares < 0.95).double().mean():.0%} of the pixels')
 
 # %% [markdown]
-# This smaller part is the **effective receptive field** {cite}`luo2016understanding`. If the weights are independent with mean 0
-# and equal variances, the mean squared gradient is about proportional to the number of paths. A path makes in each layer a
-# random step of $-1$, 0 or 1 in each direction, or with a kernel of $k$ entries one of $k$ equally likely steps. Such a
-# step has the variance $(k^2 - 1)/12$, and the variances of the $L$ steps add up:
+# So in deep networks, most of the gradient comes from a small part of the field, the **effective receptive field**
+# {cite}`luo2016understanding`. If the weights are independent with mean 0
+# and equal variances, the mean squared gradient is about proportional to the number of paths. In each layer, a path moves by
+# $-1$, 0 or 1 column, and in general by one of $k$ equally likely steps. Such a step has the variance $(k^2 - 1)/12$, and the
+# variances of $L$ steps add up:
 #
 # ```{math}
 # :label: eq-effective-field
 # \sigma^2 = \frac{L\,(k^2 - 1)}{12} .
 # ```
 #
-# A sum of many steps is nearly Gaussian. The root $\sigma$ is what the table calls the
-# formula. It is exact without the ReLU, and the measured spreads with ReLU lie within five percent of it. So the field grows like $L$, but the part that matters grows only like $\sqrt{L}$.
+# A sum of many steps is nearly Gaussian. Its standard deviation $\sigma$ is printed as "formula" in the table. It is exact
+# without the ReLU, and the spreads measured with ReLU lie within five percent of it. So the field grows like $L$, but the part
+# that matters grows only like $\sqrt{L}$.
 
 # %% mystnb={"image": {"alt": "Left: a square map of 41 by 41 pixels, bright in the middle and fading to black well before the sides. Right: the measured share of each column, points on a bell curve between minus 20 and 20 pixels; the points are near zero beyond minus 10 and 10."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.6)
@@ -560,8 +565,8 @@ axes[1].text(-19.5, 0.06, 'measured', color='C0');
 #
 # A convolution treats all places alike. So a network should not be able to tell in which column of the picture a pixel stands.
 # We cut random rows of 40 pixels out of a photograph, and a network with dilations 1, 2 and 4 has to predict for each
-# pixel its column, on a scale from $-1$ to 1. Once it pads with zeros. Once each layer gets the *true* pixels
-# beyond the ends of the row. All else is the same.
+# pixel its column, on a scale from $-1$ to 1. One network pads with zeros. The other one gets the *true* pixels beyond the
+# ends of the row, so that it needs no padding. All else is the same.
 
 # %%
 def pieces(name):                           # 40 pixels, 7 more on each side
