@@ -45,6 +45,45 @@ addEventListener('DOMContentLoaded', () => {
   for (const output of document.querySelectorAll('.cell_output pre')) output.classList.toggle('columns', /\S {2,}\S/.test(output.textContent));
 });
 
+// Where the screen is narrow: a figure opens at full size, and long lines of code can be wrapped, on all pages until one takes it back.
+addEventListener('DOMContentLoaded', () => {
+  const narrow = matchMedia('(max-width: 768px)');
+  const button = (className, text, act) => {
+    const made = Object.assign(document.createElement('button'), {className, type: 'button', textContent: text});
+    made.addEventListener('click', act);
+    return made;
+  };
+  const enlarge = drawing => {
+    const box = document.createElement('dialog');
+    box.className = 'enlarged';
+    box.append(button('close', 'Close', () => box.close()), drawing.cloneNode(true));
+    box.addEventListener('close', () => box.remove());
+    document.body.append(box);
+    box.showModal();
+  };
+  const wrap = on => {
+    document.documentElement.classList.toggle('wrap-code', on);
+    for (const each of document.querySelectorAll('button.wrap')) each.setAttribute('aria-pressed', on);
+    try { localStorage.setItem('wrap-code', on ? 'yes' : ''); } catch { /* nothing is kept then */ }
+  };
+  const offer = () => {
+    if (!narrow.matches || document.querySelector('button.enlarge, button.wrap')) return;
+    for (const drawing of document.querySelectorAll('.bd-article div.cell_output figure :is(svg.figure, img)')) {
+      const place = drawing.closest('figure');
+      place.append(button('enlarge', 'Enlarge', () => enlarge(drawing)));
+      drawing.addEventListener('click', () => narrow.matches && enlarge(drawing));
+    }
+    for (const code of document.querySelectorAll('.bd-article div:not(.output) > div.highlight > pre')) {
+      const toggle = button('wrap', '↵', () => wrap(!document.documentElement.classList.contains('wrap-code')));
+      Object.assign(toggle, {ariaLabel: 'Wrap long lines', title: 'Wrap long lines'});
+      if (/^.{46}/m.test(code.textContent)) code.after(toggle);  // measured in letters: what is folded has no width yet
+    }
+    try { wrap(localStorage.getItem('wrap-code') === 'yes'); } catch { wrap(false); }
+  };
+  offer();
+  narrow.addEventListener('change', offer);
+});
+
 // Paper is white: a page that is read in the dark is printed in the light.
 let theme;
 addEventListener('beforeprint', () => {

@@ -203,3 +203,24 @@ def test_a_link_shows_the_formula_that_it_leads_to(page, address, section, targe
     card.wait_for()
     link.blur()
     card.wait_for(state='detached')
+
+
+def test_on_a_phone_figures_open_at_full_size_and_code_wraps(phone, address):
+    """By buttons, and a figure by a tap on it; that lines wrap is kept for other pages."""
+    phone.goto(f'{address}notebooks/regression/lasso.html')
+    drawing = phone.locator('.bd-article figure svg.figure').first
+    shown = drawing.bounding_box()['width']
+    enlarged = phone.locator('dialog.enlarged')
+    for opens in (phone.locator('button.enlarge').first, drawing):
+        opens.click()
+        assert enlarged.locator('svg').bounding_box()['width'] > 1.9 * shown
+        enlarged.get_by_role('button', name='Close').click()
+        enlarged.wait_for(state='detached')
+    code = phone.locator('.bd-article div.highlight:has(> button.wrap) > pre:visible').first
+    wide = 'code => code.scrollWidth > code.clientWidth + 1'
+    assert code.evaluate(wide)
+    code.locator('xpath=following-sibling::button[contains(@class, "wrap")]').click()
+    assert not code.evaluate(wide)
+    phone.goto(f'{address}notebooks/regression/ridge_regression.html')
+    assert phone.evaluate("document.documentElement.classList.contains('wrap-code')")
+    assert phone.locator('button.wrap').first.get_attribute('aria-pressed') == 'true'
