@@ -134,3 +134,32 @@ prints(
     'eq-transposed-size',
     s=integers(2, 4), m=integers(3, 8), d=integers(1, 3), k=integers(2, 5), p=[0, 2, 4], o=[0, 1], n=of(size_back_in_torch),
 )
+
+_map = np.random.default_rng(3).normal(size=(7, 8))
+_windows = np.lib.stride_tricks.sliding_window_view(_map, (3, 3))[::2, ::2]
+prints(
+    'eq-pool-max',
+    Y=lambda i, j: _windows[i, j].max(),
+    X=lambda i, j: _map[i, j],
+    s=2,
+    a=range(0, 3),
+    b=range(0, 3),
+    i=range(0, 3),
+    j=range(0, 3),
+)
+prints(
+    'eq-pool-mean',
+    Y=lambda i, j: _windows[i, j].mean(),
+    X=lambda i, j: _map[i, j],
+    k=3,
+    s=2,
+    i=range(0, 3),
+    j=range(0, 3),
+)
+
+
+def share_of_middle(k):  # of the places of the largest entry, those that both windows see
+    before, after = {(r, c) for r in range(k) for c in range(k)}, {(r, c + 1) for r in range(k) for c in range(k)}
+    return len(before & after) / len(before | after)
+
+prints('eq-pool-keep', p=share_of_middle, k=[1, 2, 3, 4, 7])

@@ -1,0 +1,884 @@
+# ---
+# jupyter:
+#   book:
+#     functions:
+#       pool2d: pool2d(normal(5, 7), 3, 2, torch.amax)
+#     main: eq-pool-max
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Pooling
+#
+# A handwritten 3 that is moved by one pixel is still a 3. One of the networks below changes its mind about a quarter of all
+# digits when they are moved by one pixel. *Pooling* layers, which keep one number of each small window of a picture, are said to
+# prevent this. What do they compute, and do they prevent it?
+#
+# - **You need** [convolutions](convolutions.ipynb) with padding and stride,
+#   [automatic differentiation](../calculus/automatic_differentiation.ipynb) and, for the experiment,
+#   [training in minibatches](../regression/minibatch_training.ipynb) and
+#   [cross-entropy](../classification/cross_entropy.ipynb).
+# - **You build** max and average pooling, their gradients, and three networks that differ only in how they shrink a picture.
+# - **Runs in** 9 seconds. Tensors are float32.
+
+# %% tags=["remove-cell"]
+try:
+    import nbutils  # noqa: F401
+except ImportError:  # on a hosted notebook: install it and leave its torch alone
+    import subprocess
+    import sys
+
+    address = 'https://github.com/deep-learning-verified/book/archive/refs/tags/v0.2.0.zip'
+    subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
+
+# %% tags=["hide-input"]
+from itertools import permutations, product
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
+
+from nbutils.cases import integers, matrices, seeds
+from nbutils.checks import between, close, grade, verify
+from nbutils.data import mnist
+from nbutils.figures import GREY, label_lines, panels, show_image
+from nbutils.training import batches, fit
+
+plt.style.use('nbutils.book')
+torch.set_printoptions(precision=2, sci_mode=False)
+torch.set_num_threads(1)  # the tensors are small: a second thread would mostly wait
+
+# %% [markdown]
+# ## Max pooling and average pooling: one number for each window
+#
+# The output of a convolutional layer is large where a pattern was found. Often it is enough to know that the pattern is
+# somewhere near. So we cut the output into windows and keep one number of each. **Max pooling** keeps the largest
+# entry, **average pooling** the mean. Here are windows of 2 × 2:
+
+# %%
+X = torch.tensor([[1.0, 3, 2, 0],
+                  [0, 8, 1, 5],
+                  [4, 2, 6, 6],
+                  [1, 1, 6, 2]])
+print(F.max_pool2d(X[None, None], 2)[0, 0])
+print(F.avg_pool2d(X[None, None], 2)[0, 0])
+
+# %% mystnb={"image": {"alt": "Left: a grid of four by four numbers, cut into four shaded windows of two by two. Right of it two grids of two by two: the largest numbers 8, 5, 4, 6 and the means 3, 2, 2, 5, each cell in the shade of its window."}} tags=["hide-input"]
+fig, ax = plt.subplots(figsize=(6, 2.1))
+shades = [('C0', 0.18), ('C1', 0.18), ('C1', 0.4), ('C0', 0.4)]
+for left, top, numbers, cells, words in ((0, 0, X, 2, 'picture, 4 × 4'), (6, 1, F.max_pool2d(X[None, None], 2)[0, 0], 1, 'largest'),
+                                         (10, 1, F.avg_pool2d(X[None, None], 2)[0, 0], 1, 'mean')):
+    for r, c in np.ndindex(*numbers.shape):
+        colour, alpha = shades[2 * (r // cells) + c // cells]
+        ax.add_patch(plt.Rectangle((left + c, top + r), 1, 1, fc=colour, alpha=alpha, lw=0))
+        ax.add_patch(plt.Rectangle((left + c, top + r), 1, 1, fill=False, ec=GREY, lw=0.7))
+        ax.text(left + c + 0.5, top + r + 0.5, f'{numbers[r, c]:.0f}', ha='center', va='center')
+    ax.text(left + len(numbers) / 2, top - 0.35, words, ha='center', fontsize=9)
+ax.annotate('', (5.6, 2), (4.4, 2), arrowprops={'arrowstyle': '->', 'color': GREY})
+ax.set(xlim=(-0.3, 12.3), ylim=(4.2, -0.9), aspect='equal')
+ax.axis('off');
+
+# %% [markdown] tags=["caption"]
+# Pooling with windows of 2 × 2 and stride 2. Each output has the shade of its window: the upper left window holds 1, 3, 0
+# and 8, so its largest entry is 8 and its mean is 3.
+
+# %% [markdown]
+# Let the window have $k$ rows and $k$ columns, and let it move by the stride $s$. The output of max pooling is
+#
+# ```{math}
+# :label: eq-pool-max
+# Y_{i,j} = \max_{a, b} X_{si+a,\, sj+b} ,
+# ```
+#
+# and the output of average pooling is
+#
+# ```{math}
+# :label: eq-pool-mean
+# Y_{i,j} = \frac{1}{k^2} \sum_{a=0}^{k-1} \sum_{b=0}^{k-1} X_{si+a,\, sj+b} ,
+# ```
+#
+# where $a$ and $b$ run from $0$ to $k - 1$ in both. One function does both; its last argument says how a window is
+# summarized:
+
+# %%
+def pool2d(X, k, s, summary):
+    rows, columns = (X.shape[0] - k) // s + 1, (X.shape[1] - k) // s + 1
+    Y = X.new_zeros(rows, columns)
+    for i in range(rows):
+        for j in range(columns):
+            Y[i, j] = summary(X[s * i:s * i + k, s * j:s * j + k])
+    return Y
+
+# %%
+print(pool2d(X, 2, 2, torch.amax))
+print(pool2d(X, 2, 1, torch.amax))      # overlapping windows
+
+# %% [markdown]
+# A pooling layer has no parameters. It treats each channel by itself, so 16 channels remain 16. In PyTorch the stride is $k$
+# unless you say otherwise: `nn.MaxPool2d(2)` halves both sides, and `nn.MaxPool2d(3, stride=2)` does so with windows that
+# overlap.
+#
+# ### Average pooling is a convolution, max pooling is not
+#
+# A mean is a weighted sum. So average pooling is a convolutional layer with stride $k$ whose weights are all $1/k^2$, with one kernel for each channel
+# (`groups=3` keeps the three channels apart):
+
+# %%
+g = torch.Generator().manual_seed(0)
+maps = torch.randn(1, 3, 6, 6, generator=g)             # one picture, 3 channels
+kernel = torch.full((3, 1, 2, 2), 1 / 4)
+means = F.conv2d(maps, kernel, stride=2, groups=3)
+largest_gap = (means - F.avg_pool2d(maps, 2)).abs().max()
+print('largest difference:', between(largest_gap, 0, 1e-6))
+
+# %% [markdown]
+# Max pooling is no convolution, because it is not linear. The largest entry of $-\mathbf{X}$ is not minus the largest entry of
+# $\mathbf{X}$.
+#
+# ### The border: ceil_mode, padding and count_include_pad
+#
+# Five pixels do not divide into windows of two. By default the last pixel is ignored. With `ceil_mode=True` there is one more
+# window, which is cut off at the border:
+
+# %%
+row = torch.tensor([[[[1.0, 2, 3, 4, 5]]]])
+for ceil in False, True:
+    print(F.max_pool2d(row, (1, 2), ceil_mode=ceil)[0, 0, 0],
+          F.avg_pool2d(row, (1, 2), ceil_mode=ceil)[0, 0, 0])
+
+# %% [markdown]
+# Padding means different things for the two. Max pooling ignores what lies outside. (It pads with $-\infty$.) Average
+# pooling pads with zeros, and by default it counts these zeros. So a constant picture gets dark borders, unless you say
+# `count_include_pad=False`:
+
+# %%
+ones = torch.ones(1, 1, 3, 3)
+for count in True, False:
+    print(F.avg_pool2d(ones, 3, stride=1, padding=1, count_include_pad=count)[0, 0])
+
+# %% [markdown]
+# In the corner, five of the nine pixels of the window are zeros from outside, so the mean is $4/9 = 0.44$.
+#
+# ```{exercise} ★ Pencil: ReLU before or after pooling?
+# :label: pooling-relu
+#
+# In most networks a ReLU stands before max pooling. Show that the result is the same if it stands behind. How many
+# numbers does the ReLU have to treat then? Does it work for average pooling, too?
+# ```
+#
+# ```{solution-start} pooling-relu
+# :class: dropdown
+# ```
+# ReLU never decreases: if $u \le v$, then $\operatorname{relu}(u) \le \operatorname{relu}(v)$. So the largest entry of
+# a window is still a largest entry after ReLU, and $\max_a \operatorname{relu}(x_a) = \operatorname{relu}(\max_a x_a)$.
+# Behind a pooling layer with $k = s = 2$, ReLU has a quarter of the numbers to treat. For the mean it fails: the
+# window $(-1, 1)$ gives $\frac12$ with ReLU first, and $\operatorname{relu}(0) = 0$ with ReLU last.
+# ```{solution-end}
+# ```
+
+# %% tags=["checks"]
+def picture(seed, *shape):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+def is_library(summary, layer, seed, k, s):
+    Z = picture(seed, 7, 9)
+    return close(pool2d(Z, k, s, summary), layer(Z[None, None], k, s)[0, 0])
+
+windows = dict(seed=seeds(), k=integers(1, 5), s=integers(1, 4), tries=40)
+verify(
+    'the loop with the largest entry is F.max_pool2d',
+    lambda **case: is_library(torch.amax, F.max_pool2d, **case),
+    slip=('takes the mean', lambda **case: is_library(torch.mean, F.max_pool2d, **case)),
+    **windows,
+)
+verify(
+    'the loop with the mean is F.avg_pool2d',
+    lambda **case: is_library(torch.mean, F.avg_pool2d, **case),
+    slip=('takes the sum', lambda **case: is_library(torch.sum, F.avg_pool2d, **case)),
+    **windows,
+)
+
+def as_convolution(seed, k, groups):
+    Z = picture(seed, 2, 3, 8, 8)
+    weights = torch.full((3, 3 // groups, k, k), 1 / k**2, dtype=torch.float64)
+    return close(F.conv2d(Z, weights, stride=k, groups=groups), F.avg_pool2d(Z, k))
+
+verify(
+    'average pooling is a convolution with equal weights, channel by channel',
+    lambda seed, k: as_convolution(seed, k, 3),
+    slip=('adds up the channels', lambda seed, k: as_convolution(seed, k, 1)),
+    seed=seeds(), k=integers(1, 4), tries=20,
+)
+
+def border(n, k, s, p, inside):  # of ceil_mode: a window that starts beyond the left padding and the picture is left out
+    length = -(-(n + 2 * p - k) // s) + 1
+    length -= inside and (length - 1) * s >= n + p
+    return F.max_pool2d(torch.zeros(1, 1, n, n), k, s, p, ceil_mode=True).shape[-1] == length
+
+verify(
+    'ceil_mode rounds up, and leaves out a window that would lie in the padding on the right',
+    lambda **case: border(inside=True, **case),
+    slip=('keeps that window', lambda **case: border(inside=False, **case)),
+    n=[4, 5, 6, 7, 8], k=[2, 3], s=[1, 2, 3], p=[0, 1],
+)
+
+def padded(seed, p, value, layer):
+    Z = picture(seed, 1, 1, 5, 6) - 3                   # mostly negative
+    return close(layer(Z, 3, 2, p), layer(F.pad(Z, (p, p, p, p), value=value), 3, 2))
+
+verify(
+    'max pooling pads with minus infinity, average pooling with zeros',
+    lambda seed: padded(seed, 1, -np.inf, F.max_pool2d) and padded(seed, 1, 0.0, F.avg_pool2d),
+    slip=('pads with zeros for both', lambda seed: padded(seed, 1, 0.0, F.max_pool2d)),
+    seed=seeds(), tries=20,
+)
+
+def relu_last(seed, layer):
+    Z = picture(seed, 1, 2, 6, 6)
+    return close(layer(Z.relu(), 2), layer(Z, 2).relu())
+
+verify(
+    'ReLU may stand behind max pooling',
+    lambda seed: relu_last(seed, F.max_pool2d),
+    slip=('says so of average pooling', lambda seed: relu_last(seed, F.avg_pool2d)),
+    seed=seeds(), tries=20,
+)
+
+# %% [markdown]
+# ## The gradients of max pooling and average pooling
+#
+# Move one entry of a window a little. The mean moves $1/k^2$ times as much. The maximum moves only if this entry is the largest.
+# So average pooling *shares* the gradient of an output among all entries of its window, and max pooling gives all of it to
+# *one* entry. We ask autograd for the gradients of the sum of all outputs:
+
+# %%
+def gradient(layer, picture, **options):
+    picture = picture.clone().requires_grad_()
+    outputs = layer(picture[None, None], 2, **options)
+    return torch.autograd.grad(outputs.sum(), picture)[0]
+
+print(gradient(F.max_pool2d, X))
+print(gradient(F.avg_pool2d, X))
+
+# %% [markdown]
+# The lower right window holds 6, 6, 6 and 2. Three entries are the largest, and the gradient goes to the first of them. At
+# such a *tie* the maximum has no derivative, and the library takes one of its
+# [subgradients](../optimization/subgradients.ipynb). Another one is just as good: `torch.amax` shares the gradient among
+# the largest entries.
+
+# %%
+window = torch.tensor([6.0, 6, 6, 2], requires_grad=True)
+print(torch.autograd.grad(window.amax(), window)[0])
+
+# %% [markdown]
+# If windows overlap, an entry can win several of them, and its gradients add up. With stride 1, the 8 is the largest
+# entry of four windows:
+
+# %%
+print(gradient(F.max_pool2d, X, stride=1))
+
+# %% [markdown]
+# For the backward pass, max pooling has to remember which entry has won. `return_indices=True` shows these places, counted
+# row by row. Average pooling has nothing to remember. In both cases, the gradients that leave the layer add up to those that came
+# in.
+
+# %%
+Y, places = F.max_pool2d(X[None, None], 2, return_indices=True)
+print(places[0, 0])
+total = torch.zeros(16).index_add(0, places.flatten(), torch.ones(4))
+print(total.reshape(4, 4))
+
+# %% [markdown]
+# ```{exercise} ★★ Program: the backward pass of max pooling
+# :label: pooling-backward
+# Write `backward(X, G, k, s)`: the gradient of the loss with respect to the picture $\mathbf{X}$ if $\mathbf{G}$ is the gradient with
+# respect to the output of max pooling. Windows may overlap, and at a tie the first entry in reading order gets the gradient.
+# ```
+
+# %%
+def backward(X, G, k, s):
+    """The gradient for the picture: (n, m) tensor, of the type of X.
+
+    G has the shape of the output, the ints k and s are at least 1, k <= n, m.
+    backward(tensor([[1., 2.]]), tensor([[3., 5.]]), 1, 1) is [[3., 5.]].
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def by_autograd(X, G, k, s):
+    X = X.clone().requires_grad_()
+    return torch.autograd.grad(F.max_pool2d(X[None, None], k, s)[0, 0], X, G)[0]
+
+whole = matrices((1, 6), (1, 6), -2, 2, edges=True).map(lambda A: torch.tensor(A).round())  # has ties
+backward_cases = dict(
+    X=whole,
+    G=lambda X, k, s: matrices((X.shape[0] - k) // s + 1, (X.shape[1] - k) // s + 1, -3, 3).map(torch.tensor),
+    k=lambda X: integers(1, min(X.shape)), s=integers(1, 3),
+)
+grade(backward, by_autograd, **backward_cases)
+
+# %% [markdown]
+# ```{solution-start} pooling-backward
+# :class: dropdown
+# ```
+# Go through the windows, find the place of the largest entry, which `argmax` counts row by row within the window, and
+# *add* the gradient there. The wrong answers overwrite where windows overlap, give the gradient to all largest
+# entries, and give it to the last of them.
+
+# %% jupyter={"source_hidden": true}
+def backward_solution(X, G, k, s):
+    D = torch.zeros_like(X)
+    for i in range(G.shape[0]):
+        for j in range(G.shape[1]):
+            a, b = divmod(int(X[s * i:s * i + k, s * j:s * j + k].argmax()), k)
+            D[s * i + a, s * j + b] += G[i, j]
+    return D
+
+def overwrites(X, G, k, s):
+    D = torch.zeros_like(X)
+    for i in range(G.shape[0]):
+        for j in range(G.shape[1]):
+            a, b = divmod(int(X[s * i:s * i + k, s * j:s * j + k].argmax()), k)
+            D[s * i + a, s * j + b] = G[i, j]
+    return D
+
+def all_of_the_largest(X, G, k, s):
+    D = torch.zeros_like(X)
+    for i in range(G.shape[0]):
+        for j in range(G.shape[1]):
+            window = X[s * i:s * i + k, s * j:s * j + k]
+            D[s * i:s * i + k, s * j:s * j + k] += (window == window.max()) * G[i, j]
+    return D
+
+def last_of_the_largest(X, G, k, s):
+    D = torch.zeros_like(X)
+    for i in range(G.shape[0]):
+        for j in range(G.shape[1]):
+            turned = X[s * i:s * i + k, s * j:s * j + k].flip(0, 1)
+            a, b = divmod(int(turned.argmax()), k)
+            D[s * i + k - 1 - a, s * j + k - 1 - b] += G[i, j]
+    return D
+
+assert grade(backward_solution, by_autograd, **backward_cases)
+assert not grade(overwrites, by_autograd, **backward_cases)
+assert not grade(all_of_the_largest, by_autograd, **backward_cases)
+assert not grade(last_of_the_largest, by_autograd, **backward_cases)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% tags=["checks"]
+def gradient_sum(seed, layer, k, s):
+    Z = picture(seed, 1, 1, 6, 6).requires_grad_()
+    Y = layer(Z, k, s)
+    G = torch.rand(Y.shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return torch.autograd.grad(Y, Z, G)[0].sum(), G.sum()
+
+verify(
+    'the gradients that leave a pooling layer add up to those that come in',
+    lambda **case: close(*gradient_sum(layer=F.max_pool2d, **case)) and close(*gradient_sum(layer=F.avg_pool2d, **case)),
+    slip=('sums in place of means', lambda **case: close(*gradient_sum(
+        layer=lambda Z, k, s: k**2 * F.avg_pool2d(Z, k, s), **case))),
+    seed=seeds(), k=integers(1, 4), s=integers(1, 3), tries=30,
+)
+
+def entries(seed, layer, share):  # a window with ties, alone
+    Z = picture(seed, 1, 1, 3, 3).round().requires_grad_()
+    D = torch.autograd.grad(layer(Z), Z)[0]
+    return close(D, share(Z.detach()))
+
+def first_largest(Z):
+    return F.one_hot(Z.flatten().argmax(), 9).double().reshape(Z.shape)
+
+def all_largest(Z):
+    return (Z == Z.max()) / (Z == Z.max()).sum()
+
+verify(
+    'of equal entries max pooling rewards the first, and amax rewards all',
+    lambda seed: entries(seed, lambda Z: F.max_pool2d(Z, 3), first_largest) and entries(seed, torch.amax, all_largest),
+    slip=('shares in max pooling', lambda seed: entries(seed, lambda Z: F.max_pool2d(Z, 3), all_largest)),
+    seed=seeds(), tries=40,
+)
+
+# %% [markdown]
+# ## Is max pooling invariant to a shift of one pixel?
+#
+# The largest entry may move within its window, and the maximum stays the same. So max pooling is said to be **invariant** to small
+# shifts: its output does not change. How often is that true?
+#
+# Shift the picture by one pixel. A window of 2 × 2 then loses one of its columns, keeps the other, and sees a new one. Together, the old and
+# the new window have six entries in three columns. If the largest of the six lies in the middle column, both windows
+# have the same maximum. If it lies outside, only one of them has it. Let the entries be independent draws from one
+# continuous distribution. Then all orders of the six are equally likely, and we can count them:
+
+# %%
+orders = torch.tensor(list(permutations(range(6)))).reshape(-1, 2, 3)
+before = orders[:, :, :2].amax((1, 2))  # columns 0 and 1
+after = orders[:, :, 1:].amax((1, 2))   # columns 1 and 2
+print((before == after).sum().item(), 'of', len(orders))
+
+# %% [markdown]
+# The maximum stays the same with probability $\frac13$. For windows of $k \times k$, the old and the new one share
+# $k(k - 1)$ of their $k(k + 1)$ entries. So the probability that the maximum stays the same is
+#
+# ```{math}
+# :label: eq-pool-keep
+# p_k = \frac{k - 1}{k + 1} .
+# ```
+#
+# We compare this with pictures of noise. The mean changes with every shift:
+
+# %%
+g = torch.Generator().manual_seed(0)
+noise = torch.randn(300, 1, 28, 28, generator=g)
+
+def unchanged(layer, k, pictures):
+    Y = layer(pictures, k, stride=1)    # the windows at all places
+    return (Y[..., 1:] == Y[..., :-1]).float().mean()
+
+for k in 2, 3, 4, 5:
+    print(f'k = {k}: formula {(k - 1) / (k + 1):.3f}, max pooling'
+          f' {unchanged(F.max_pool2d, k, noise):.3f}, average pooling'
+          f' {unchanged(F.avg_pool2d, k, noise):.0%}')
+
+# %% mystnb={"image": {"alt": "Left: two rows of three cells; a solid frame around the first two columns, a dashed frame around the last two; the middle column, in both frames, is shaded. Right: the probability rises with the side of the window from one third at 2 to two thirds at 5; the measured points lie on the curve, and those of average pooling at 0."}} tags=["hide-input"]
+fig, (ax, right) = panels(2, height=2.3, width_ratios=[1, 1.4])
+ax.add_patch(plt.Rectangle((1, 0), 1, 2, color='C0', alpha=0.3, lw=0))
+for r, c in np.ndindex(2, 3):
+    ax.add_patch(plt.Rectangle((c, r), 1, 1, fill=False, ec=GREY, lw=0.6))
+ax.add_patch(plt.Rectangle((0.05, 0.05), 1.9, 1.9, fill=False, ec='C0', lw=2))
+ax.add_patch(plt.Rectangle((1.07, -0.05), 1.9, 2.1, fill=False, ec='C1', lw=2, ls='--'))
+ax.text(0.5, 2.3, 'before', color='C0', ha='center')
+ax.text(2.5, 2.3, 'after', color='C1', ha='center')
+ax.text(1.5, -0.3, 'in both', ha='center', color=GREY)
+ax.set(xlim=(-0.2, 3.2), ylim=(-0.6, 2.7), aspect='equal')
+ax.axis('off')
+ks = [2, 3, 4, 5]
+right.plot(ks, [(k - 1) / (k + 1) for k in ks], '-', color=GREY, lw=1, label='formula')
+right.plot(ks, [unchanged(F.max_pool2d, k, noise) for k in ks], 'o', color='C0', label='max')
+right.plot(ks, [unchanged(F.avg_pool2d, k, noise) for k in ks], 's', color='C1', label='average')
+right.text(4.1, 0.5, 'max pooling', color='C0')
+right.text(4, 0.06, 'average pooling', color='C1', ha='center')
+right.set(xlabel='side $k$ of the window', ylabel='share unchanged', xticks=ks, ylim=(-0.05, 1), xlim=(1.7, 5.5));
+
+# %% [markdown] tags=["caption"]
+# Left: a window of 2 × 2 before and after the shift. The maximum stays the same if the largest of the six entries lies in
+# the shared column. Right: the share of windows whose output does not change when noise is shifted by one pixel.
+
+# %% [markdown]
+# On real pictures there are ties. We take handwritten digits of MNIST {cite}`lecun1998gradient` and look at windows of 2 × 2 with
+# some ink before or after the shift:
+
+# %%
+digits = torch.tensor(mnist('test').x).float().reshape(-1, 1, 28, 28)
+M = F.max_pool2d(digits, 2, stride=1)
+same, ink = M[..., 1:] == M[..., :-1], torch.maximum(M[..., 1:], M[..., :-1]) > 0
+print(f'all windows: {same.float().mean():.2f} unchanged')
+print(f'with ink:    {same[ink].float().mean():.2f} unchanged')
+
+# %% [markdown]
+# Most windows are unchanged because they are black. Of those with ink, only a third is unchanged, as for noise.
+#
+# Even so, does max pooling change *less* than average pooling? We measure the size of the changes: the root of their
+# mean square, divided by the standard deviation of the outputs.
+
+# %%
+layers = {'max': F.max_pool2d, 'average': F.avg_pool2d}
+for name, pictures in ('noise', noise), ('digits', digits):
+    for which, layer in layers.items():
+        Y = layer(pictures, 2, stride=1)
+        change = (Y[..., 1:] - Y[..., :-1]).square().mean().sqrt()
+        print(f'{name:6} {which:7} {change / Y.std():.2f}')
+
+# %% [markdown]
+# Max pooling changes a little *more*. It changes less often, but by larger steps. What makes pictures
+# more stable is the blurring that both have in common: without pooling, the number for noise would be $\sqrt 2 = 1.41$.
+#
+# ### Aliasing: what the stride does
+#
+# So far the window slid over all places, with stride 1. Then a shifted picture gives a shifted output. A stride of 2
+# keeps every second place only. We pool a row of stripes, which continues at its beginning, as on a circle:
+
+# %%
+stripes = torch.tensor([0.0, 0, 1, 1, 0, 0, 1, 1])
+for shift in 0, 1:
+    x = stripes.roll(shift)
+    largest = torch.maximum(x, x.roll(-1))              # stride 1
+    blurred = (largest.roll(1) + largest + largest.roll(-1)) / 3
+    print('max', largest[::2], 'blurred', blurred[::2])  # stride 2
+
+# %% [markdown]
+# Max pooling sees stripes in the first row. After a shift by one pixel, it sees a constant. This is **aliasing**:
+# a pattern that changes as fast as the samples are taken looks like another pattern, and one pixel decides which. A shift by two
+# pixels is harmless: the output moves by one place.
+#
+# The remedy is as old as sampling: *blur first, then keep every second number*. Here each number is replaced by the mean of
+# three neighbours. Now the two outputs differ by a third at most, in place of 1. Max pooling with stride 1, followed by average
+# pooling with stride 2, is **anti-aliased** max pooling {cite}`zhang2019making`.
+#
+# ### Global average pooling
+#
+# A network for pictures must end in a few numbers. **Global average pooling** keeps one number of each channel, the mean of the whole
+# map {cite}`lin2014network`. On a circle, this mean does not change at all when the map moves. It also saves weights and takes pictures of any
+# size:
+
+# %%
+flat = nn.Sequential(nn.Flatten(), nn.Linear(32 * 7 * 7, 10))
+pooled = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, 10))
+for head in flat, pooled:
+    print(sum(p.numel() for p in head.parameters()), 'parameters,',
+          'output', tuple(head(torch.zeros(1, 32, 7, 7)).shape))
+
+# %% [markdown]
+# ```{exercise} ★★ Pencil: longer shifts
+# :label: pooling-shifts
+# The picture is shifted by $r$ pixels to the right and by $d$ pixels down. What is the probability that the maximum of a
+# window of $k \times k$ stays the same, for entries as above? Write it as `stays(k, r, d)`.
+# ```
+
+# %%
+def stays(k, r, d):
+    """The probability, a float; the ints are k >= 1, r >= 0 and d >= 0.
+
+    stays(2, 1, 0) is 1/3, and stays(2, 2, 0) is 0.
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def by_sets(k, r, d):
+    old = set(product(range(k), range(k)))
+    new = set(product(range(d, d + k), range(r, r + k)))
+    return len(old & new) / len(old | new)
+
+shifts = dict(k=[1, 2, 3, 5], r=[0, 1, 2, 4], d=[0, 1, 3, 6])
+grade(stays, by_sets, **shifts)
+
+# %% [markdown]
+# ```{solution-start} pooling-shifts
+# :class: dropdown
+# ```
+# The largest of all entries must lie in both windows. They share $c = (k - r)(k - d)$ entries, or none if one of the shifts
+# is $k$ or more, and together they have $2k^2 - c$. So the probability is $c/(2k^2 - c)$. For a diagonal step and $k = 2$ it is
+# $\frac17$. The wrong answers compare with one window alone, let two negative factors make a positive number, and ignore the second shift.
+
+# %% jupyter={"source_hidden": true}
+def stays_solution(k, r, d):
+    c = max(k - r, 0) * max(k - d, 0)
+    return c / (2 * k**2 - c)
+
+def of_one_window(k, r, d):
+    return max(k - r, 0) * max(k - d, 0) / k**2
+
+def two_negative_factors(k, r, d):
+    c = max((k - r) * (k - d), 0)
+    return c / (2 * k**2 - c)
+
+def only_to_the_right(k, r, d):
+    return stays_solution(k, r, 0)
+
+assert grade(stays_solution, by_sets, **shifts)
+assert not grade(of_one_window, by_sets, **shifts)
+assert not grade(two_negative_factors, by_sets, **shifts)
+assert not grade(only_to_the_right, by_sets, **shifts)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% tags=["checks"]
+def keeps(k, layer, distance):  # 5 standard errors; the windows of one picture overlap, so each picture counts once
+    Y = layer(noise, k, stride=1)
+    shares = (Y[..., 1:] == Y[..., :-1]).double().mean((1, 2, 3))
+    return bool(abs(shares.mean() - (k - 1) / (k + distance)) < 5 * shares.std() / len(shares) ** 0.5)
+
+verify(
+    'a shift by one pixel leaves the share (k - 1) / (k + 1) of the maxima as they are',
+    lambda k: keeps(k, F.max_pool2d, 1),
+    slip=('divides by k, the entries of one window alone', lambda k: keeps(k, F.max_pool2d, 0)),
+    k=[2, 3, 4, 5],
+)
+verify(
+    'a shift by one pixel changes means almost everywhere',
+    lambda k: bool(unchanged(F.avg_pool2d, k, noise) < 1e-3),
+    slip=('says so of maxima', lambda k: bool(unchanged(F.max_pool2d, k, noise) < 1e-3)),
+    k=[2, 3, 4, 5],
+)
+
+def change(layer, pictures):  # (pictures,) mean square of each, and all together
+    Y = layer(pictures.double(), 2, stride=1)
+    return ((Y[..., 1:] - Y[..., :-1]) ** 2).mean() / Y.var()
+
+verify(
+    'relative to their spread, maxima change at least as much as means',
+    lambda pictures: bool(change(F.max_pool2d, pictures) > change(F.avg_pool2d, pictures)),
+    slip=('compares with no pooling', lambda pictures: bool(change(F.max_pool2d, pictures) > change(lambda Z, *_, stride: Z, pictures))),
+    pictures=[noise, digits],
+)
+
+def moves(seed, layer, shift, step):  # a shift by the stride moves the output by one place
+    Z = picture(seed, 1, 1, 12, 12)
+    return close(layer(Z.roll(shift, 3), 2), layer(Z, 2).roll(step, 3))
+
+verify(
+    'a shift by the stride moves the output by one place',
+    lambda seed: moves(seed, F.max_pool2d, 2, 1) and moves(seed, F.avg_pool2d, 2, 1),
+    slip=('expects it of a shift by one pixel', lambda seed: moves(seed, F.max_pool2d, 1, 1) or moves(seed, F.max_pool2d, 1, 0)),
+    seed=seeds(), tries=20,
+)
+
+# %% [markdown]
+# ## Where it matters: do predictions survive a shift of one pixel?
+#
+# We train networks on 4,000 digits and ask for 1,000 others whether the prediction stays the same when the picture is
+# shifted by one pixel. To make training quick, we cut off two pixels on each side and halve the rest to 12 × 12, by average
+# pooling.
+
+# %%
+def halved(part):
+    x = torch.tensor(part.x).float().reshape(-1, 1, 28, 28)
+    small = F.avg_pool2d(x[..., 2:26, 2:26], 2)         # (n, 1, 12, 12)
+    return small.contiguous(memory_format=torch.channels_last)  # faster
+
+train, test = halved(mnist('train')), halved(mnist('test'))
+y, y_test = torch.tensor(mnist('train').y), torch.tensor(mnist('test').y)
+
+# %% [markdown]
+# There are three networks. Twice, each of them makes the maps half as wide and half as high:
+#
+# - *max*: by max pooling with stride 2,
+# - *blurred*: by max pooling with stride 1, then a mean of 3 × 3 with stride 2,
+# - *strided*: without pooling, by a stride of 2 in the convolution itself.
+#
+# Everything else is the same, and all end in global average pooling. The only thing in them that can notice a shift should be
+# the stride. A border would be noticed, too. So the pictures have none: before each convolution, `Wrap` continues them on the other
+# side.
+
+# %%
+class Wrap(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.n = n
+
+    def forward(self, X):                               # (B, C, H, W)
+        n = self.n
+        X = torch.cat([X[:, :, -n:], X, X[:, :, :n]], 2)
+        return torch.cat([X[..., -n:], X, X[..., :n]], 3)
+
+# %%
+smaller = {
+    'max': [nn.MaxPool2d(2)],
+    'blurred': [Wrap(1), nn.MaxPool2d(2, stride=1), nn.AvgPool2d(3, stride=2)],
+    'strided': [],
+}
+
+def network(kind):
+    stride = 2 if kind == 'strided' else 1
+    return nn.Sequential(
+        Wrap(2), nn.Conv2d(1, 8, 5, stride), nn.ReLU(), *smaller[kind],
+        Wrap(2), nn.Conv2d(8, 32, 5, stride), nn.ReLU(), *smaller[kind],
+        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, 10))
+
+# %% mystnb={"image": {"alt": "Seven boxes in a row, joined by arrows: picture 1 by 12 by 12, convolution and ReLU 8 by 12 by 12, smaller 8 by 6 by 6, convolution and ReLU 32 by 6 by 6, smaller 32 by 3 by 3, mean of each map 32, linear layer 10. The boxes get lower as the maps shrink; the two with the word smaller are orange."}} tags=["hide-input"]
+fig, ax = plt.subplots(figsize=(6, 1.9))
+boxes = [('picture', '1×12×12', 12, GREY), ('conv\nReLU', '8×12×12', 12, 'C0'), ('smaller', '8×6×6', 6, 'C1'),
+         ('conv\nReLU', '32×6×6', 6, 'C0'), ('smaller', '32×3×3', 3, 'C1'), ('mean of\neach map', '32', 1.2, 'C0'), ('linear', '10', 1.2, 'C0')]
+for i, (name, shape, side, colour) in enumerate(boxes):
+    left = 8.4 * i
+    ax.add_patch(plt.Rectangle((left, -side / 2), 3.4, side, fc=colour, alpha=0.3, lw=0))
+    ax.add_patch(plt.Rectangle((left, -side / 2), 3.4, side, fill=False, ec=colour, lw=1.2))
+    ax.text(left + 1.7, 7.2, name, ha='center', va='bottom', fontsize=8.5)
+    ax.text(left + 1.7, -7.2, shape, ha='center', va='top', fontsize=8.5)
+    if i:
+        ax.annotate('', (left - 0.4, 0), (left - 4.6, 0), arrowprops={'arrowstyle': '->', 'color': GREY})
+ax.set(xlim=(-2, 56.5), ylim=(-10.5, 12.5), aspect='equal')
+ax.axis('off');
+
+# %% [markdown] tags=["caption"]
+# The shapes in the network, channels first. Only the two steps marked "smaller" differ between the three networks (in the
+# strided one, the convolution itself does them).
+
+# %%
+for kind in smaller:
+    model = network(kind)
+    weights = sum(p.numel() for p in model.parameters())
+    with FlopCounterMode(display=False) as counter:
+        model(test[:1])
+    print(f'{kind:8} {weights} parameters, {counter.get_total_flops():,} operations')
+
+# %% [markdown]
+# The numbers of parameters agree. The operations are those of convolutions and the linear layer for one picture; the strided network computes a quarter of
+# the places. We train each network from three random starts. After each epoch, we store its predictions for the test
+# digits, as they are and shifted to the right by 1 to 4 pixels.
+
+# %%
+@torch.no_grad()
+def predictions(model, shift):
+    return model(test.roll(shift, 3)).argmax(1)         # (1000,)
+
+models, said = {}, {}
+for kind, seed in product(smaller, range(3)):
+    torch.manual_seed(seed)
+    model = network(kind).to(memory_format=torch.channels_last)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
+    g = torch.Generator().manual_seed(seed)
+    for epoch in range(4):
+        fit(model, nn.CrossEntropyLoss(), optimizer, batches(g, 100, train, y))
+        for shift in range(5 if epoch == 3 else 2):
+            said[kind, seed, epoch, shift] = predictions(model, shift)
+    models[kind, seed] = model
+
+# %%
+def right(kind, seed, epoch=3):                         # (1000,)
+    return (said[kind, seed, epoch, 0] == y_test).double()
+
+def survives(kind, seed, epoch=3, shift=1):             # (1000,)
+    return (said[kind, seed, epoch, shift]
+            == said[kind, seed, epoch, 0]).double()
+
+for kind in smaller:
+    for name, score in ('right', right), ('survive a shift', survives):
+        three = [score(kind, seed).mean() for seed in range(3)]
+        print(f'{kind:8} {min(three):.2f} to {max(three):.2f} {name}')
+
+# %% [markdown]
+# In the strided networks, about a quarter of the predictions do not survive a shift by one pixel. With max pooling it is
+# about one in eleven, and with blurring about one in thirty. All answer for the same digits, so we compare them digit by digit, and print how
+# often the difference contains its standard error:
+
+# %%
+for better, worse in ('blurred', 'max'), ('max', 'strided'):
+    gain = sum(survives(better, seed) - survives(worse, seed)
+               for seed in range(3)) / 3                # (1000,)
+    error = gain.std() / len(gain) ** 0.5
+    print(better, 'minus', worse, 'in standard errors:',
+          between(gain.mean() / error, 5, 50))
+
+# %% mystnb={"image": {"alt": "Left: share of surviving predictions for shifts of 0 to 4 pixels, three lines for each network; all are 1 at shifts 0 and 4; between them, the blurred ones stay near 0.97, max near 0.9, and strided ones fall to 0.5 at a shift of 2. Right: survival against accuracy, a point for each seed and epoch; the three kinds lie in three bands, one above the other, at all accuracies."}} tags=["hide-input"]
+fig, (left, right_ax) = panels(2, height=2.8, sharey=True)
+colours = {'max': 'C0', 'blurred': 'C2', 'strided': 'C1'}
+for kind, seed in product(smaller, range(3)):
+    left.plot(range(5), [survives(kind, seed, 3, shift).mean() for shift in range(5)], 'o-', ms=4, color=colours[kind], alpha=0.8)
+    right_ax.plot([right(kind, seed, epoch).mean() for epoch in range(4)],
+                  [survives(kind, seed, epoch).mean() for epoch in range(4)], 'o', ms=5, color=colours[kind], alpha=0.8)
+for kind, x, height in (('blurred', 2, 1.015), ('max', 2, 0.82), ('strided', 2, 0.42)):
+    left.text(x, height, kind, color=colours[kind], ha='center')
+left.set(xlabel='shift in pixels', ylabel='share that survives', xticks=range(5), ylim=(0.38, 1.08))
+right_ax.set(xlabel='accuracy without a shift', title='shift by one pixel, after each epoch', xlim=(0.2, 1));
+
+# %% [markdown] tags=["caption"]
+# Left: the share of predictions that survive a shift, with a line for each of three seeds. A shift by four pixels, the
+# product of both strides, changes nothing. Right: the share that survives a shift by one pixel against the accuracy, for
+# each seed after each of four epochs.
+
+# %% [markdown]
+# Look at the shift by *four* pixels: every prediction survives. Four is the product of the two strides. Such a shift moves all maps by whole places, and
+# global average pooling does not notice where they are. So the stride is what breaks the invariance, not the
+# convolutions, and pooling reduces the damage without removing it.
+#
+# A network that always says "3" survives every shift. So the right panel shows the survival beside the accuracy. Among
+# networks with the same accuracy, those with blurring survive most often. Blurring is not free: it costs computation,
+# and after four epochs these networks read no more digits than those with max pooling. On photographs, {cite:t}`zhang2019making`
+# finds a gain in accuracy, too. {cite:t}`azulay2019why` measure how fragile large networks are.
+#
+# ```{exercise} ★★ Experiment: ask for all shifts
+# :label: pooling-vote
+# Let a trained network look at a digit in four places: shifted by 0, 1, 2 and 3 pixels to the right. Take the mean of its four
+# rows of scores. Predict two things for the *strided* networks. Does every prediction of this mean survive a shift by one
+# more pixel? And is it right more often than the network alone, on average over the three seeds?
+# ```
+
+# %%
+def predicted():
+    """[all survive, more often right]: two truth values, such as [False, False]."""
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+@torch.no_grad()
+def voted(model, shift):
+    return sum(model(test.roll(shift + more, 3)) for more in range(4)).argmax(1)
+
+votes = {seed: [voted(models['strided', seed], shift) for shift in (0, 1)] for seed in range(3)}
+surviving = np.mean([(a == b).double().mean() for a, b in votes.values()])
+accuracy = np.mean([(a == y_test).double().mean() for a, _ in votes.values()])
+alone = np.mean([right('strided', seed).mean() for seed in range(3)])
+
+def is_measured(answers):
+    if len(answers) != 2 or not all(answer in (True, False) for answer in answers):
+        raise ValueError('give two truth values')
+    if list(answers) != [surviving > 0.995, accuracy > alone]:
+        raise ValueError('something else is measured; try it')
+    return True
+
+grade(lambda: is_measured(predicted()), lambda: True, [()])
+
+# %% [markdown]
+# ```{solution-start} pooling-vote
+# :class: dropdown
+# ```
+# All survive. If the picture is shifted by one more pixel, the four places become 1, 2, 3 and 4, and the network does not
+# distinguish place 4 from place 0. So the mean is the same. But it is right *less* often. The digits of MNIST are all
+# centred, so the network was trained in one place only, and in the other three its scores are worse. Invariance alone does not
+# help if the answers are wrong in the same way everywhere; training on shifted digits would help.
+
+# %% jupyter={"source_hidden": true}
+assert grade(lambda: is_measured([True, False]), lambda: True, [()])
+assert not grade(lambda: is_measured([True, True]), lambda: True, [()])
+assert not grade(lambda: is_measured([False, False]), lambda: True, [()])
+assert not grade(lambda: is_measured([False, True]), lambda: True, [()])
+print(f'survive {surviving:.2f}, right {accuracy:.2f}, alone {alone:.2f}')
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% tags=["checks"]
+def beats(better, worse, errors):
+    gains = torch.stack([survives(better, seed) - survives(worse, seed) for seed in range(3)])
+    of_a_digit = gains.mean(0)
+    return bool(of_a_digit.mean() > errors * of_a_digit.std() / len(of_a_digit) ** 0.5 and (gains.mean(1) > 0).all())
+
+verify(
+    'more predictions survive with blurring than with max pooling, and with max pooling than with strides alone, by more than '
+    'two standard errors and for each seed',
+    lambda pair: beats(*pair, 2),
+    slip=('turns it round', lambda pair: beats(*reversed(pair), 2)),
+    pair=[('blurred', 'max'), ('max', 'strided')],
+)
+
+def at_equal_accuracy(better, worse):  # each network against those of the other kind that read as many digits, to 3 points
+    pairs = [(survives(better, *a).mean(), survives(worse, *b).mean()) for a in product(range(3), range(4)) for b in product(range(3), range(4))
+             if abs(right(better, *a).mean() - right(worse, *b).mean()) < 0.03]
+    return len(pairs) > 5 and all(u > v for u, v in pairs)
+
+verify(
+    'the same order among networks of the same accuracy, to 3 points',
+    lambda pair: at_equal_accuracy(*pair),
+    slip=('turns it round', lambda pair: at_equal_accuracy(*reversed(pair))),
+    pair=[('blurred', 'max'), ('max', 'strided')],
+)
+verify(
+    'a shift by the product of the strides changes no prediction',
+    lambda kind, seed, shift: bool(survives(kind, seed, 3, shift).mean() > 0.998),
+    slip=('says so of the last stride alone', lambda kind, seed, shift: bool(survives(kind, seed, 3, shift // 2).mean() > 0.998)),
+    kind=list(smaller), seed=range(3), shift=[4],
+)
+
+# %% [markdown]
+# ## Summary
+#
+# Pooling keeps one number of each window: max pooling the largest entry, which alone gets the gradient, and average
+# pooling the mean, which is a convolution with equal weights. A shift by one pixel leaves the maximum of a $k \times k$ window of
+# independent entries as it is with probability $(k - 1)/(k + 1)$, so a third of the windows of 2 × 2. What a stride does
+# to a network cannot be undone by the layers behind it: on digits, fewer predictions survive a shift by one pixel with max pooling than with
+# blurred max pooling, and far fewer with strides alone.
+#
+# **Further reading.** {cite:t}`zhang2023dive`, chapter 7, introduces pooling with more examples in code.
+# {cite:t}`goodfellow2016deep`, chapter 9, sees it as a strong prior belief, and says when this belief is wrong.
+# {cite:t}`zhang2019making` is the place to go for blurred pooling in deep networks.
