@@ -132,7 +132,7 @@ print(pool2d(X, 2, 1, torch.amax))      # overlapping windows
 
 # %%
 g = torch.Generator().manual_seed(0)
-maps = torch.randn(1, 3, 6, 6, generator=g)             # one picture, 3 channels
+maps = torch.randn(1, 3, 6, 6, generator=g)             # 3 channels
 kernel = torch.full((3, 1, 2, 2), 1 / 4)
 means = F.conv2d(maps, kernel, stride=2, groups=3)
 gap = (means - F.avg_pool2d(maps, 2)).abs().max()
@@ -398,6 +398,15 @@ def entries(seed, layer, share):  # a window with ties, alone
     D = torch.autograd.grad(layer(Z), Z)[0]
     return close(D, share(Z.detach()))
 
+verify(
+    'autograd gives the gradients of the loop over the windows',
+    lambda seed: close(gradient(F.max_pool2d, picture(seed, 4, 6)), backward_solution(
+        picture(seed, 4, 6), torch.ones(2, 3, dtype=torch.float64), 2, 2)),
+    slip=('of average pooling', lambda seed: close(gradient(F.avg_pool2d, picture(seed, 4, 6)), backward_solution(
+        picture(seed, 4, 6), torch.ones(2, 3, dtype=torch.float64), 2, 2))),
+    seed=seeds(), tries=20,
+)
+
 def first_largest(Z):
     return F.one_hot(Z.flatten().argmax(), 9).double().reshape(Z.shape)
 
@@ -503,8 +512,8 @@ for name, pictures in ('noise', noise), ('digits', digits):
         print(f'{name:6} {which:7} {change / Y.std():.3f}')
 
 # %% [markdown]
-# Max pooling changes a little *more*. It changes less often, but by larger steps. What makes pictures
-# more stable is the blurring that both have in common: without pooling, the number for noise would be $\sqrt 2 = 1.41$.
+# Max pooling changes a little *more*. It changes less often, but by larger steps. Both change less than the noise itself,
+# for which the number is $\sqrt 2 = 1.41$.
 #
 # ### Aliasing: what the stride does
 #
@@ -520,9 +529,9 @@ for shift in 0, 1:
     print('max', largest[::2], 'blurred', blurred[::2])  # stride 2
 
 # %% [markdown]
-# Max pooling sees stripes in the first row. After a shift by one pixel, it sees a constant. This is **aliasing**: a
-# pattern that changes as fast as the samples are taken looks like another pattern, and one pixel decides which. A shift
-# by two pixels is harmless: the output moves by one place.
+# Max pooling sees stripes in the first row. After a shift by one pixel, it sees a constant. This is **aliasing**: if the
+# samples are too far apart for a pattern, they show another pattern, and one pixel decides which. A shift by two pixels is
+# harmless: the output moves by one place.
 #
 # The remedy is as old as sampling: *blur first, then keep every second number*. Here each number is replaced by the mean
 # of three neighbours. Now the two outputs differ by a third at most, in place of 1. Max pooling with stride 1, followed
@@ -536,7 +545,8 @@ for shift in 0, 1:
 
 # %%
 flat = nn.Sequential(nn.Flatten(), nn.Linear(32 * 7 * 7, 10))
-pooled = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, 10))
+pooled = nn.Sequential(
+    nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, 10))
 for head in flat, pooled:
     print(sum(p.numel() for p in head.parameters()), 'parameters,',
           'output', tuple(head(torch.zeros(1, 32, 7, 7)).shape))
@@ -665,10 +675,9 @@ print(tuple(train.shape), tuple(test.shape))
 # - *blurred*: by max pooling with stride 1, then a mean of 3 × 3 with stride 2,
 # - *strided*: without pooling, by a stride of 2 in the convolution itself.
 #
-# Everything else is the same, and all end in global average pooling. For comparison, there is a *linear* model, softmax
-# regression on the 144 pixels. The only thing in them that can notice a shift
-# should be the stride. A border would be noticed, too. So the pictures have none: before each convolution, `Wrap`
-# continues them on the other side.
+# Everything else is the same, and all end in global average pooling. The only thing in these networks that can notice a
+# shift should be the stride. A border would notice it, too. So the pictures have none: before each convolution, `Wrap`
+# continues them on the other side. For comparison, there is a *linear* model, softmax regression on the 144 pixels.
 
 # %%
 class Wrap(nn.Module):
@@ -795,9 +804,10 @@ right_ax.set(xlabel='accuracy without a shift', title='shift by one pixel, after
 # networks. Right: the share that survives one pixel against the accuracy, after each epoch.
 
 # %% [markdown]
-# Look at the shift by *four* pixels: every prediction survives. Four is the product of the two strides. Such a shift
-# moves all maps by whole places, and global average pooling does not notice where they are. So the stride is what breaks
-# the invariance, not the convolutions, and pooling reduces the damage without removing it.
+# Look at the shift by *four* pixels: every prediction of the networks survives. Four is the product of the two strides.
+# Such a shift moves the maps by two places after the first stride and by one place after the second, and global average
+# pooling does not notice where they are. So the stride is what breaks the invariance, not the convolutions. Max pooling
+# and blurring reduce the damage, but they do not remove it.
 #
 # A network that always says "3" survives every shift. So the right panel shows the survival beside the accuracy. Among
 # networks with the same accuracy, those with blurring survive most often. Blurring is not free: it costs computation, and
@@ -813,7 +823,10 @@ right_ax.set(xlabel='accuracy without a shift', title='shift by one pixel, after
 
 # %%
 def predicted():
-    """[all survive, more often right]: two truth values, such as [False, False]."""
+    """Two truth values in a list: whether all survive, and more are right.
+
+    [False, False], for example.
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
@@ -862,8 +875,8 @@ def beats(better, worse, errors):
     return bool(of_a_digit.mean() > errors * of_a_digit.std() / len(of_a_digit) ** 0.5 and (gains.mean(1) > 0).all())
 
 verify(
-    'more predictions survive with blurring than with max pooling, and with that than with strides alone: for each seed, and by '
-    'more than two standard errors',
+    'more predictions survive with blurring than with max pooling, and with that than with strides alone: for '
+    'each seed, and by more than two standard errors',
     lambda pair: beats(*pair, 2),
     slip=('turns it round', lambda pair: beats(*reversed(pair), 2)),
     pair=[('blurred', 'max'), ('max', 'strided')],
@@ -894,9 +907,9 @@ verify(
 #
 # Pooling keeps one number of each window: max pooling the largest entry, which alone gets the gradient, and average
 # pooling the mean, which is a convolution with equal weights. A shift by one pixel leaves the maximum of a $k \times k$
-# window of independent entries as it is with probability $(k - 1)/(k + 1)$, so a third of the windows of 2 × 2. What a
-# stride does to a network cannot be undone by the layers behind it: on digits, fewer predictions survive a shift by one
-# pixel with max pooling than with blurred max pooling, and far fewer with strides alone.
+# window of independent entries as it is with probability $(k - 1)/(k + 1)$, so a third of the windows of 2 × 2. In a
+# network, the stride breaks the invariance: on digits, fewer predictions survive a shift by one pixel with max pooling
+# than with blurred max pooling, and still fewer with strides alone.
 #
 # **Further reading.** {cite:t}`zhang2023dive`, chapter 7, introduces pooling with more examples in code.
 # {cite:t}`goodfellow2016deep`, chapter 9, sees it as a strong prior belief, and says when this belief is wrong.
