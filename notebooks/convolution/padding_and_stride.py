@@ -150,7 +150,7 @@ for mode in modes:
 # %%
 rms = {name: e.square().mean(1).sqrt() for name, e in errors.items()}
 for name, roots in rms.items():
-    print(f'{name:10} {roots.mean():.2f} ± {2 * roots.std() / 48**0.5:.2f}')
+    print(f'{name:10} {roots.mean():.3f} ± {2 * roots.std() / 48**0.5:.3f}')
 
 # %% mystnb={"image": {"alt": "Three square pictures: the roof of a temple before a bright sky; its vertical edges with zero padding, where white lines run down the left and the right side; its vertical edges with replicated pixels, where these lines are missing."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.1)
@@ -165,8 +165,8 @@ for ax, mode, title in zip(axes[1:], ('constant', 'replicate'), ('edges, zeros',
 # photograph. Replicated pixels do not invent these edges.
 
 # %% [markdown]
-# `constant` means zeros. Their error at the border is more than three times as large as the true edges themselves. It is smallest
-# if the outermost pixels are replicated, since neighbouring pixels are alike. `circular` continues with the opposite side of
+# `constant` means zeros. Their error at the border is more than three times as large as the true edges themselves. Neighbouring
+# pixels are alike, and the error is smallest if the outermost pixels are replicated. `circular` continues with the opposite side of
 # the piece, where something else is shown. It is right for angles, and for the longitude on a map of the whole earth.
 
 # %% tags=["checks"]
@@ -525,9 +525,9 @@ for L, squares in maps.items():
     spreads = (squares.sum(1) @ torch.arange(-L, L + 1.0)**2).sqrt()
     shares = squares.mean(0).flatten().sort(descending=True)[0].cumsum(0)
     print(f'{L:2} layers: field {2 * L + 1:2}, spread {spreads.mean():.2f}'
-          f' ± {2 * spreads.std() / 60**0.5:.2f}'
-          f' (formula {(L * (3**2 - 1) / 12) ** 0.5:.2f}),'
-          f' 95 % on {(shares < 0.95).double().mean():.0%} of the pixels')
+          f' ± {2 * spreads.std() / 60**0.5:.3f},'
+          f' formula {(L * (3**2 - 1) / 12) ** 0.5:.2f},'
+          f' 95 % on {(shares < 0.95).double().mean():.0%}')
 
 # %% [markdown]
 # So in deep networks, most of the gradient comes from a small part of the field, the **effective receptive field**
@@ -628,7 +628,7 @@ for line in (7.5, 33.5):
     ax.axvline(line, color=GREY, lw=1)
 ax.text(20.5, 0.75, 'farther than 7 pixels\nfrom both ends', color=GREY, ha='center')
 ax.text(3.2, -0.45, 'zeros', color='C0', ha='center')
-ax.text(37, 0.12, 'true pixels', color='C1', ha='center')
+ax.text(37.2, -0.2, 'true pixels', color='C1', ha='center')
 ax.set(xlabel='pixel', ylabel='predicted column', xlim=(0.5, 40.5), ylim=(-1.15, 1.15));
 
 # %% [markdown] tags=["caption"]
@@ -825,7 +825,7 @@ for ax, k in zip(axes, (3, 4)):
 
 # %% [markdown]
 # With $k = 3$ the outputs alternate between 1 and 2, as in the counts of the second part. Pictures from generative networks
-# have shown this pattern {cite}`odena2016deconvolution`. The number of copies is even if $k$ is a multiple of $s$. In PyTorch
+# have shown this pattern {cite}`odena2016deconvolution`. The copies overlap evenly if $k$ is a multiple of $s$. In PyTorch
 # the layer is `nn.ConvTranspose2d(8, 3, kernel_size=4, stride=2, padding=1)`, which exactly doubles the sides.
 #
 # ```{exercise} ★★ Pencil: exactly s times as large
