@@ -1,0 +1,641 @@
+# ---
+# jupyter:
+#   book:
+#     functions:
+#       dense: dense(normal(3, 4), normal(3, 4, 3, 4), normal(3, 4))
+#       around: around(normal(2, 3, 2, 3))
+#       window: window(normal(4, 5), normal(3, 3), 0.5)
+#     main: dl.fc-to-conv.fc
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # From dense layers to convolutions
+#
+# Shuffle the pixels of a picture, and you no longer recognize anything. Now shuffle all pictures of a data set, each in the
+# same way, and train a dense network on them. It learns as well as before! So it cannot be using what you use: which
+# pixels are neighbours. What does a layer look like that uses it, and how much does this help?
+#
+# - **You need** [hidden layers](../neural_networks/hidden_layers.ipynb),
+#   [training in minibatches](../regression/minibatch_training.ipynb) and, for one experiment, the
+#   [correlation](../probability/expectations.ipynb) of two variables.
+# - **You build** a convolutional layer from a dense one, in three steps, and an experiment in which shuffling ruins it.
+# - **Runs in** 9 seconds. Tensors are float64.
+
+# %% tags=["remove-cell"]
+try:
+    import nbutils  # noqa: F401
+except ImportError:  # on a hosted notebook: install it and leave its torch alone
+    import subprocess
+    import sys
+
+    address = 'https://github.com/deep-learning-verified/book/archive/refs/tags/v0.2.0.zip'
+    subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
+
+# %% tags=["hide-input"]
+from functools import cache
+from itertools import product
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
+
+from nbutils import data
+from nbutils.cases import integers, matrices, scalars, seeds
+from nbutils.checks import below, close, grade, holds, verify
+from nbutils.figures import GREY, panels, show_image
+from nbutils.training import batches, fit
+
+plt.style.use('nbutils.book')
+torch.set_default_dtype(torch.float64)
+torch.set_printoptions(precision=2, sci_mode=False)
+torch.set_num_threads(1)  # the tensors are small: a second thread would mostly wait
+
+# %% [markdown]
+# ## Dense layers: a weight for each pair of pixels
+#
+# Let $\mathbf{X}$ be a grey picture with $n_h$ rows and $n_w$ columns of pixels. We want a hidden layer that keeps the
+# grid, so that we can speak of neighbours: its units form a picture $\mathbf{H}$ of the same shape. In a dense layer, each
+# unit $(i, j)$ has a bias $U_{i,j}$ and a weight $W_{i,j,k,l}$ for each pixel $(k, l)$. Before the activation it is
+#
+# ```{math}
+# :label: dl.fc-to-conv.fc
+# H_{i,j} = U_{i,j} + \sum_{k=0}^{n_h - 1} \sum_{l=0}^{n_w - 1} W_{i,j,k,l}\, X_{k,l} .
+# ```
+
+# %%
+def dense(X, W, U):                   # W (n_h, n_w, n_h, n_w)
+    return U + torch.einsum('ijkl,kl->ij', W, X)
+
+# %% [markdown]
+# As an example, we build a layer that finds edges: each unit takes the pixel to its right minus the pixel at its own place. Beyond
+# the right border, there is no pixel to take.
+
+# %%
+X = torch.tensor([[0.0, 0, 5, 5],
+                  [0.0, 0, 5, 5],
+                  [0.0, 0, 0, 5]])
+W, U = torch.zeros(3, 4, 3, 4), torch.zeros(3, 4)
+for i, j in product(range(3), range(4)):
+    W[i, j, i, j] = -1
+    if j < 3:
+        W[i, j, i, j + 1] = 1
+print(dense(X, W, U))
+
+# %% [markdown]
+# The layer gives 5 where the picture becomes brighter, and $-5$ at the right border. It is an ordinary `nn.Linear` layer,
+# whose inputs and outputs are flattened:
+
+# %%
+flat = F.linear(X.flatten(), W.reshape(12, 12), U.flatten())
+print(flat.reshape(3, 4))
+print(W.numel(), 'weights,', W.count_nonzero().item(), 'are not zero')
+
+# %% [markdown]
+# Twelve pixels need 144 weights. A layer for $28 \times 28$ pixels needs $784^2$ = 614,656, and a layer for a million pixels
+# needs $10^{12}$. This edge detector needs only two numbers, $-1$ and 1, and the rule where to put them.
+#
+# ### Shuffled pixels: a dense network does not notice
+#
+# Flatten a picture to $n$ numbers $x_k$, so that the weights of a layer are a matrix. Let $\pi$ be a permutation, that is, an order
+# in which we put the pixels. If we put the columns of the matrix in the same order, the sum for each unit $j$ has the same terms,
+#
+# ```{math}
+# :label: eq-dense-shuffled
+# \sum_{k=0}^{n-1} W_{j,\pi(k)}\, x_{\pi(k)} = \sum_{k=0}^{n-1} W_{j,k}\, x_k .
+# ```
+#
+# (dl.cnn.perm-invariant)=
+# So a network on shuffled pictures computes the same function if the columns of its first weights are shuffled, too.
+# Even the training is the same: each gradient is shuffled in the same way, and so is each step. The random start has independent weights,
+# so a shuffled start is as likely as any other. Hence a dense network learns from shuffled pictures as well as from the
+# original ones. We try it on 1000 handwritten digits:
+
+# %%
+digits = data.mnist('train')
+pictures = torch.tensor(digits.x[:1000])                   # (1000, 784)
+y = torch.tensor(digits.y[:1000])
+order = torch.randperm(784, generator=torch.Generator().manual_seed(0))
+shuffled = pictures[:, order]
+
+# %% mystnb={"image": {"alt": "Four handwritten digits, 1, 2, 3 and 4, in the upper row. In the lower row, the same pictures with shuffled pixels: grey dots scattered over the square, the middle of which is no denser than the border."}} tags=["hide-input"]
+fig, axes = panels(4, 2, height=1.25)
+for column, ax in enumerate(axes.T):
+    show_image(ax[0], 1 - pictures[column + 1].reshape(28, 28)).axes.spines[:].set_visible(True)
+    show_image(ax[1], 1 - shuffled[column + 1].reshape(28, 28)).axes.spines[:].set_visible(True)
+
+# %% [markdown] tags=["caption"]
+# Four digits, and the same digits with their pixels shuffled, each in the same order. A dense network learns to read both
+# equally well.
+
+# %%
+def start():
+    torch.manual_seed(0)
+    return nn.Sequential(
+        nn.Linear(784, 32), nn.ReLU(), nn.Linear(32, 10))
+
+def losses(pictures, net):            # 100 steps on all pictures
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.5)
+    return fit(net, nn.CrossEntropyLoss(), optimizer, [(pictures, y)] * 100)
+
+# %%
+moved = start()
+with torch.no_grad():
+    moved[0].weight.copy_(moved[0].weight[:, order])
+runs = [losses(pictures, start()), losses(shuffled, moved),
+        losses(shuffled, start())]
+print('step  original  shuffled, and weights  shuffled alone')
+for step in (0, 10, 30, 99):
+    a, b, c = (run[step] for run in runs)
+    print(f'{step:4}     {a:.3f}                  {b:.3f}           {c:.3f}')
+
+# %% [markdown]
+# In the second run, the first weights are shuffled as the pixels are, and the losses are those of the first run. The third run
+# keeps the weights, which amounts to another random start. Its losses are not the same, but it learns as well.
+#
+# (dl.cnn.nearby)=
+# What is lost by shuffling? In real pictures, nearby pixels are related. We measure the correlation of two pixels of a photograph
+# that lie $d$ columns apart, before and after shuffling:
+
+# %%
+def correlation(picture, d):          # (n_h, n_w)
+    pairs = [picture[:, :-d].flatten(), picture[:, d:].flatten()]
+    return torch.corrcoef(torch.stack(pairs))[0, 1]
+
+photo = torch.tensor(data.photograph('china').mean(-1))    # (427, 640)
+order = torch.randperm(427 * 640, generator=torch.Generator().manual_seed(0))
+mixed = photo.flatten()[order].reshape(427, 640)
+for d in (1, 4, 16, 64):
+    print(f'{d:2} columns apart: {correlation(photo, d):.2f},'
+          f' shuffled {below(correlation(mixed, d), 0.01)}')
+
+# %% [markdown]
+# Pixels side by side are almost equal. After shuffling, nothing is left of this relation. A dense network does not use it, and
+# has to learn from the examples alone which pixels belong together.
+
+# %% tags=["checks"]
+def numbers(*shape, seed=0):
+    return torch.tensor(np.random.default_rng(seed).normal(size=shape))
+
+X_0, W_0, U_0 = numbers(3, 4), numbers(3, 4, 3, 4, seed=1), numbers(3, 4, seed=2)
+H_0 = F.linear(X_0.flatten(), W_0.reshape(12, 12), U_0.flatten()).reshape(3, 4)
+
+def entry(tensor):
+    return lambda *place: tensor[place].item()
+
+holds(
+    'dl.fc-to-conv.fc', H=entry(H_0), U=entry(U_0), W=entry(W_0), X=entry(X_0), n_h=3, n_w=4, i=range(3), j=range(4),
+)
+
+def dense_is_linear(X, seed, turn):
+    X, W, U = torch.tensor(X), numbers(2, 3, 2, 3, seed=seed), numbers(2, 3, seed=seed + 1)
+    matrix = W.permute(2, 3, 0, 1) if turn else W
+    return close(dense(X, W, U).flatten(), F.linear(X.flatten(), matrix.reshape(6, 6), U.flatten()))
+
+verify(
+    'the dense layer with four indices is nn.Linear on flattened pictures',
+    lambda X, seed: dense_is_linear(X, seed, False),
+    slip=('swaps the indices of unit and pixel', lambda X, seed: dense_is_linear(X, seed, True)),
+    X=matrices(2, 3), seed=seeds(),
+)
+verify(
+    'with shuffled first weights the losses on shuffled pictures are the same',
+    lambda run: close(runs[run], runs[0], atol=1e-9),
+    slip=('leaves the weights as they are', lambda run: close(runs[run + 1], runs[0], atol=1e-9)),
+    run=[1],
+)
+holds(
+    'dl.cnn.nearby',
+    lambda name: bool(correlation(torch.tensor(data.photograph(name).mean(-1)), 1) > 0.9),
+    slip=('says so of shuffled pixels', lambda name: bool(correlation(mixed, 1) > 0.9)),
+    name=['china', 'flower'],
+)
+
+# %% [markdown]
+# ## Translation equivariance and locality: one window for all places
+#
+# Two assumptions about pictures leave very few weights. First we only rename the weights. Instead of the place $(k, l)$ of a pixel,
+# we use its position $(a, b) = (k - i, l - j)$ relative to the unit: $(0, 1)$ is the pixel to the right of the unit, wherever the unit
+# is. With $k = i + a$ and $l = j + b$, the layer {eq}`dl.fc-to-conv.fc` reads
+#
+# ```{math}
+# :label: dl.fc-to-conv.reindex
+# H_{i,j} = U_{i,j} + \sum_a \sum_b V_{i,j,a,b}\, X_{i+a,\,j+b}, \qquad V_{i,j,a,b} = W_{i,j,i+a,j+b},
+# ```
+#
+# where the sums run over all positions $(a, b)$ whose pixel lies in the picture. In code, $a$ runs from $-(n_h - 1)$ to $n_h - 1$.
+# The weight $V_{i,j,a,b}$ is stored at `V[i, j, n_h - 1 + a, n_w - 1 + b]`, because indices of arrays start at 0.
+
+# %%
+def around(W):                        # the weights as each unit sees them
+    n_h, n_w = W.shape[:2]
+    V = W.new_zeros(n_h, n_w, 2 * n_h - 1, 2 * n_w - 1)
+    for i, j in product(range(n_h), range(n_w)):
+        V[i, j, n_h - 1 - i:2 * n_h - 1 - i,
+          n_w - 1 - j:2 * n_w - 1 - j] = W[i, j]
+    return V
+
+# %%
+V = around(W)                         # of the edge detector
+print(V[0, 0])
+print(V[2, 1])
+
+# %% [markdown]
+# The two units have their weights at different places of $\mathbf{W}$, but seen from the unit they are the same: $-1$ for the pixel at its
+# own place, in the middle of the array, and 1 for the pixel to its right.
+#
+# **Translation equivariance.** An edge is an edge in each part of a picture. So we assume that all units have the same weights
+# and the same bias, that is, $V_{i,j,a,b} = V_{a,b}$ and $U_{i,j} = u$:
+#
+# ```{math}
+# :label: dl.transl-inv.formula
+# H_{i,j} = u + \sum_a \sum_b V_{a,b}\, X_{i+a,\,j+b}
+# ```
+#
+# The weights are **shared**. If the picture is shifted, the output is shifted in the same way: $X_{i+a,j+b}$ is then what
+# $X_{i+a-1,j+b}$ was, for a shift by one row, so $H_{i,j}$ is what $H_{i-1,j}$ was.
+#
+# **Locality.** To find an edge at some place, we need only look near this place. So outside a window of radius $\Delta$ we set the
+# weights to zero:
+#
+# ```{math}
+# :label: dl.locality.zero-outside
+# V_{a,b} = 0 \quad \text{if } |a| > \Delta \text{ or } |b| > \Delta .
+# ```
+#
+# What is left is a **convolutional layer**, and its weights $\mathbf{V}$ are called the **kernel**:
+#
+# ```{math}
+# :label: dl.locality.conv-layer
+# H_{i,j} = u + \sum_{a=-\Delta}^{\Delta} \sum_{b=-\Delta}^{\Delta} V_{a,b}\, X_{i+a,\,j+b} .
+# ```
+#
+# A kernel with radius $\Delta$ has $(2\Delta + 1)^2$ weights. Usually $\Delta$ is 1, 2 or 3. Near the border, the window reaches out of
+# the picture, where we take $X_{i+a,j+b} = 0$. The code adds the whole picture once for each weight, shifted by $(a, b)$:
+
+# %%
+def window(X, V, u):                  # V_{a,b} is V[d + a, d + b]
+    n_h, n_w = X.shape
+    d = V.shape[0] // 2               # the radius Δ
+    padded = F.pad(X, (d, d, d, d))   # zeros around the picture
+    H = torch.full_like(X, u)
+    for a, b in product(range(-d, d + 1), repeat=2):
+        H += V[d + a, d + b] * padded[d + a:d + a + n_h,
+                                      d + b:d + b + n_w]
+    return H
+
+# %%
+kernel = torch.tensor([[0.0, 0, 0],
+                       [0.0, -1, 1],
+                       [0.0, 0, 0]])
+print(window(X, kernel, 0.0))
+print(F.conv2d(X[None, None], kernel[None, None], padding=1)[0, 0])
+
+# %% [markdown]
+# The window gives the edges of the dense layer, with nine weights in place of 144. PyTorch's `conv2d` does the same. It expects two more
+# axes, for the pictures of a batch and for their colours, and `padding=1` adds the zeros around the picture.
+
+# %% mystnb={"image": {"alt": "Three squares of 25 by 25 cells in violet and orange. Left: random colours everywhere. Middle: colours repeat along all diagonals within blocks of five by five cells. Right: three narrow bands of diagonals remain, and all other cells are white."}} tags=["hide-input"]
+fig, axes = panels(3, height=2.3)
+n, g = 5, torch.Generator().manual_seed(1)
+W_dense = torch.randn(n, n, n, n, generator=g)
+V_shared = torch.randn(2 * n - 1, 2 * n - 1, generator=g)
+V_local = torch.zeros_like(V_shared)
+V_local[n - 2:n + 1, n - 2:n + 1] = torch.randn(3, 3, generator=g)
+i = torch.arange(n)
+offset = i[None, :] - i[:, None] + n - 1                   # (5, 5) place of each pair along one axis
+W_shared, W_local = (V[offset[:, None, :, None], offset[None, :, None, :]] for V in (V_shared, V_local))
+for ax, tensor, title in zip(
+        axes, (W_dense, W_shared, W_local), ('dense: 625 weights', 'shared: 81 weights', 'and local: 9 weights'), strict=True):
+    show_image(ax, tensor.reshape(25, 25), title, cmap='PuOr', vmin=-2, vmax=2).axes.spines[:].set_visible(True)
+    ax.set(xlabel='25 pixels')
+axes[0].set_ylabel('25 units');
+
+# %% [markdown] tags=["caption"]
+# The matrices of three layers for pictures of $5 \times 5$ pixels. Equal colours are equal weights, and white is zero. Sharing makes diagonals
+# constant. Locality with $\Delta = 1$ leaves nine of them.
+
+# %% [markdown]
+# How many weights do the two assumptions save? With a window of $5 \times 5$ pixels:
+
+# %%
+for n in (28, 1000):
+    print(f'{n:4} x {n:4} pixels: dense {n**4:,},'
+          f' shared {(2 * n - 1)**2:,}, and local {5**2}')
+
+# %% [markdown]
+# Sharing makes the number of weights proportional to the number of pixels. Locality makes it independent of the size of the picture.
+#
+# Is the layer really equivariant? We move a digit one row down and two columns to the right, before or after the layer, and print the
+# largest difference of the results. The kernel is random, and so are the weights of the dense layer:
+
+# %%
+def gap(layer, X):
+    moved_before = layer(X.roll((1, 2), (0, 1)))
+    moved_after = layer(X).roll((1, 2), (0, 1))
+    return (moved_before - moved_after).abs().max()
+
+g = torch.Generator().manual_seed(0)
+kernel = torch.randn(5, 5, generator=g)
+weights = torch.randn(28, 28, 28, 28, generator=g) / 5
+picture = pictures[4].reshape(28, 28)
+print('window:', below(gap(lambda X: window(X, kernel, 0.5), picture)))
+print(f'dense:  {gap(lambda X: dense(X, weights, 0.5), picture):.1f}')
+
+# %% [markdown]
+# For the window, the order does not matter, except for rounding. The outputs of the dense layer before and after the move have nothing to do
+# with each other.
+#
+# :::{admonition} A tempting mistake
+# :class: warning
+# It is easy to mix up two words. The layer is **equivariant**: if the digit moves, the output moves along. It is not **invariant**,
+# which would mean that the output stays as it is. A network that says *which* digit it is should be invariant, and one that says *where* it is
+# should not.
+# :::
+#
+# The digit must not leave the picture. `roll` brings pixels that leave at one side back in at the other, while the window sees zeros beyond the
+# border, so a convolutional layer is equivariant only as long as the windows on the digit stay inside.
+#
+# ```{exercise} ★★ Pencil: local, but not shared
+# :label: dense-local
+# Keep locality and give up sharing: each unit of an $n \times n$ picture has a window of radius $d$ with weights of its own, but no
+# weights for places outside the picture. How many weights does the layer have? Find a formula for integers $n \ge 1$ and $0 \le d < n$, and
+# write it as `local_weights(n, d)`. Hint: count the pairs $(i, k)$ of rows with $|i - k| \le d$ first.
+# ```
+
+# %%
+def local_weights(n, d):
+    """The number of weights, an int, for ints n >= 1 and 0 <= d < n.
+
+    local_weights(2, 1) is 16 and local_weights(3, 1) is 49.
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def by_counting(n, d):
+    i = np.arange(n)
+    near = abs(i[:, None] - i) <= d                         # (n, n)
+    return int(np.einsum('ik,jl->', near.astype(int), near.astype(int)))
+
+sides = dict(n=integers(1, 12), d=lambda n: integers(0, n - 1))
+grade(local_weights, by_counting, **sides)
+
+# %% [markdown]
+# ```{solution-start} dense-local
+# :class: dropdown
+# ```
+# Each of the $n$ rows has $2d + 1$ rows within distance $d$, if the grid did not end. Above the grid, the first row misses $d$ of
+# them, the second $d - 1$, and so on: $d(d+1)/2$ in all, and as many below. So there are $n(2d + 1) - d(d + 1)$ pairs of rows.
+# For the columns the count is the same, and each pair of rows goes with each pair of columns, so the answer is
+# $\big(n(2d + 1) - d(d + 1)\big)^2$. For $n = 28$ and $d = 2$ these are 17,956 weights: many fewer than 614,656, but the number still grows with
+# the picture. The wrong answers forget the border, count it at one side, or count the rows alone.
+
+# %% jupyter={"source_hidden": true}
+def local_weights_solution(n, d):
+    return (n * (2 * d + 1) - d * (d + 1)) ** 2
+
+def without_border(n, d):
+    return (n * (2 * d + 1)) ** 2
+
+def border_at_one_side(n, d):
+    return (n * (2 * d + 1) - d * (d + 1) // 2) ** 2
+
+def rows_alone(n, d):
+    return n * (2 * d + 1) - d * (d + 1)
+
+assert grade(local_weights_solution, by_counting, **sides)
+assert not grade(without_border, by_counting, **sides)
+assert not grade(border_at_one_side, by_counting, **sides)
+assert not grade(rows_alone, by_counting, **sides)
+print(f'{local_weights_solution(28, 2):,}')
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+#
+# ```{exercise} ★★ Program: back to the dense layer
+# :label: dense-from-window
+# Write `dense_weights(V, n_h, n_w)`, the weights of the dense layer {eq}`dl.fc-to-conv.fc` that computes the same as
+# `window(X, V, 0.0)` for all pictures with $n_h$ rows and $n_w$ columns. The kernel may be larger than the picture.
+# ```
+
+# %%
+def dense_weights(V, n_h, n_w):
+    """The weights W (n_h, n_w, n_h, n_w), a tensor, of a window.
+
+    V (2 d + 1, 2 d + 1), and n_h and n_w are ints, at least 1.
+    dense_weights(torch.tensor([[3.0]]), 1, 2)[0] is [[[3, 0], [0, 3]]].
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def by_unit_pictures(V, n_h, n_w):  # what the layer makes of each picture with a single 1
+    units = torch.eye(n_h * n_w).reshape(-1, 1, n_h, n_w)
+    out = F.conv2d(units, V[None, None], padding=len(V) // 2)  # (n_h n_w, 1, n_h, n_w)
+    return out.reshape(n_h, n_w, n_h, n_w).permute(2, 3, 0, 1)
+
+kernels = dict(
+    V=integers(0, 2).flatmap(lambda d: matrices(2 * d + 1, 2 * d + 1)).map(torch.tensor), n_h=integers(1, 4), n_w=integers(1, 4))
+grade(dense_weights, by_unit_pictures, **kernels)
+
+# %% [markdown]
+# ```{solution-start} dense-from-window
+# :class: dropdown
+# ```
+# The weight of unit $(i, j)$ for pixel $(k, l)$ is $V_{k-i,\,l-j}$ if this place lies in the window, and otherwise zero. The wrong
+# answers swap unit and pixel, which turns the kernel by half a turn, use negative indices, which Python counts from the end, or go
+# around the border as `roll` does.
+
+# %% jupyter={"source_hidden": true}
+def dense_weights_solution(V, n_h, n_w):
+    W, d = torch.zeros(n_h, n_w, n_h, n_w), len(V) // 2
+    for i, j, k, l in product(range(n_h), range(n_w), range(n_h), range(n_w)):
+        a, b = k - i, l - j
+        if abs(a) <= d and abs(b) <= d:
+            W[i, j, k, l] = V[d + a, d + b]
+    return W
+
+def turns_the_kernel(V, n_h, n_w):
+    return dense_weights_solution(V.flip(0, 1), n_h, n_w)
+
+def indices_from_the_end(V, n_h, n_w):
+    W, d = torch.zeros(n_h, n_w, n_h, n_w), len(V) // 2
+    for i, j, k, l in product(range(n_h), range(n_w), range(n_h), range(n_w)):
+        if abs(k - i) <= d and abs(l - j) <= d:
+            W[i, j, k, l] = V[k - i, l - j]
+    return W
+
+def goes_around(V, n_h, n_w):
+    W, d = torch.zeros(n_h, n_w, n_h, n_w), len(V) // 2
+    for i, j, k, l in product(range(n_h), range(n_w), range(n_h), range(n_w)):
+        a, b = (k - i + d) % n_h, (l - j + d) % n_w
+        if a <= 2 * d and b <= 2 * d:
+            W[i, j, k, l] = V[a, b]
+    return W
+
+assert grade(dense_weights_solution, by_unit_pictures, **kernels)
+assert not grade(turns_the_kernel, by_unit_pictures, **kernels)
+assert not grade(indices_from_the_end, by_unit_pictures, **kernels)
+assert not grade(goes_around, by_unit_pictures, **kernels)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% tags=["checks"]
+X_0, V_0 = numbers(4, 3), numbers(3, 3, seed=1)
+H_0 = F.conv2d(X_0[None, None], V_0[None, None], padding=1)[0, 0] + 0.5
+W_0 = by_unit_pictures(V_0, 4, 3)
+
+def or_zero(tensor, d=0):             # the entry at (i + d, j + d), zero outside
+    return lambda i, j: tensor[i + d, j + d].item() if 0 <= i + d < len(tensor) and 0 <= j + d < tensor.shape[1] else 0.0
+
+places = dict(i=range(4), j=range(3), a=range(-3, 4), b=range(-2, 3))
+holds(
+    'dl.fc-to-conv.reindex', H=entry(H_0), U=lambda i, j: 0.5, X=or_zero(X_0),
+    W=lambda i, j, k, l: W_0[i, j, k, l].item() if 0 <= k < 4 and 0 <= l < 3 else 0.0, **places,
+)
+holds('dl.transl-inv.formula', H=entry(H_0), u=0.5, V=or_zero(V_0, 1), X=or_zero(X_0), **places)
+holds('dl.locality.zero-outside', V=or_zero(V_0, 1), a=range(-4, 5), b=range(-4, 5), Delta=1)
+holds(
+    'dl.locality.conv-layer', H=entry(H_0), u=0.5, V=or_zero(V_0, 1), X=or_zero(X_0), i=range(4), j=range(3), Delta=1,
+)
+
+def window_is_conv2d(X, V, u, turned):
+    X, V = torch.tensor(X), torch.tensor(V)
+    ours = window(X, V.flip(0, 1) if turned else V, u)
+    return close(ours, F.conv2d(X[None, None], V[None, None], torch.tensor([u]), padding=1)[0, 0])
+
+verify(
+    'the window computes what conv2d computes, with a bias and with zeros around the picture',
+    lambda X, V, u: window_is_conv2d(X, V, u, False),
+    slip=('turns the kernel by half a turn', lambda X, V, u: window_is_conv2d(X, V, u, True)),
+    X=matrices((1, 5), (1, 5)), V=matrices(3, 3), u=scalars(),
+)
+verify(
+    'seen from each unit, the weights of a window are the same where the picture does not end',
+    lambda V, seen: close(around(by_unit_pictures(torch.tensor(V), 5, 5))[seen], np.pad(V, 3)),
+    slip=('compares the rows of W', lambda V, seen: close(by_unit_pictures(torch.tensor(V), 5, 5)[seen], np.pad(V, 1))),
+    V=matrices(3, 3), seen=[(1, 1), (2, 3)], tries=40,
+)
+
+def moves_along(seed, layer):
+    g = torch.Generator().manual_seed(seed)
+    X = F.pad(torch.randn(6, 6, generator=g), (5, 5, 5, 5))
+    return bool(gap(lambda X: layer(X, g.initial_seed()), X) < 1e-9)
+
+def random_window(X, seed):
+    return window(X, numbers(5, 5, seed=seed), 0.5)
+
+verify(
+    'a window is equivariant for what stays away from the border',
+    lambda seed: moves_along(seed, random_window),
+    slip=('gives each row a bias of its own',
+          lambda seed: moves_along(seed, lambda X, seed: random_window(X, seed) + numbers(16, 1, seed=seed))),
+    seed=seeds(), tries=40,
+)
+
+# %% [markdown]
+# ## Where it matters: a CNN on shuffled signals
+#
+# A network with convolutional layers is called a **convolutional neural network**, or CNN. How much does it gain from the two
+# assumptions? If it is neighbours that help, shuffling must ruin it. We take the signals of MNIST-1D {cite}`greydanus2024scaling`. Each
+# has 40 points and shows a short stroke, one for each of the ten digits, at a random place among noise. We
+# also reverse the signals, which changes all places but keeps neighbours together.
+
+# %%
+train, test = data.mnist_1d('train'), data.mnist_1d('test')
+x, y = torch.tensor(train.x), torch.tensor(train.y)        # (4000, 40)
+x_test, y_test = torch.tensor(test.x), torch.tensor(test.y)
+g = torch.Generator().manual_seed(0)
+places = torch.arange(40)
+orders = {'original': places, 'reversed': places.flip(0),
+          'shuffled': torch.randperm(40, generator=g)}
+
+# %% mystnb={"image": {"alt": "Two by three panels of lines. First column: signals of the digits 2 and 4, each smooth and with a hump or a step at some place. Second column: the same lines mirrored. Third column: jagged lines that jump from point to point."}} tags=["hide-input"]
+fig, axes = panels(3, 2, height=1.25, sharex=True, sharey=True)
+for row, digit in enumerate((2, 4)):
+    for ax, (name, order) in zip(axes[row], orders.items(), strict=True):
+        ax.plot(x[10 + digit, order], lw=1.2)
+        ax.set(xlim=(0, 39), yticks=[])
+        if row == 0:
+            ax.set_title(name)
+    axes[row, 0].set_ylabel(f'digit {digit}')
+axes[1, 1].set_xlabel('place');
+
+# %% [markdown] tags=["caption"]
+# Signals of two digits in three orders. Reversing keeps each stroke in one piece, and shuffling scatters its points.
+
+# %% [markdown]
+# In one dimension, a window of five points computes $h_i = u + \sum_{a=-2}^{2} V_a x_{i+a}$. One window can find only one pattern. So
+# the first layer of our CNN has 16 windows side by side, which are called **channels**, and each window of the second layer looks at all 16 channels
+# of the first. With `stride=2` a layer computes only each second place, because neighbouring places tell almost the same. A dense layer at the end
+# turns the results into ten scores. We compare with an MLP, which has more parameters:
+
+# %%
+def cnn():
+    return nn.Sequential(
+        nn.Unflatten(1, (1, 40)),                          # (B, 1, 40)
+        nn.Conv1d(1, 16, 5, stride=2, padding=2), nn.ReLU(),   # (B, 16, 20)
+        nn.Conv1d(16, 16, 5, stride=2, padding=2), nn.ReLU(),  # (B, 16, 10)
+        nn.Flatten(), nn.Linear(160, 10))
+
+def mlp():
+    return nn.Sequential(nn.Linear(40, 64), nn.ReLU(),
+                         nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
+
+def linear():                         # softmax regression, for comparison
+    return nn.Linear(40, 10)
+
+# %% mystnb={"image": {"alt": "Two rows of boxes joined by arrows. CNN: a flat long box 1 by 40, a box 16 by 20, a box 16 by 10, a thin tall box of 160, a thin box of 10; over the arrows stand: window of 5, stride 2, twice, then flatten, then dense. MLP: thin boxes of 40, 64, 64 and 10, with dense over each arrow."}} tags=["hide-input"]
+def draw_network(ax, y, name, boxes, steps):
+    ax.text(-1.5, y, name, ha='left', va='center', fontsize=11)
+    for (left, width, height, shape), step in zip(boxes, [*steps, ''], strict=True):
+        ax.add_patch(plt.Rectangle((left, y - height / 2), width, height, fc='C0', alpha=0.25, ec='C0'))
+        ax.text(left + width / 2, y - height / 2 - 0.12, shape, ha='center', va='top', fontsize=9)
+        if step:
+            ax.annotate('', (left + width + 1.75, y), (left + width + 0.15, y), arrowprops={'arrowstyle': '->', 'color': GREY})
+            ax.text(left + width + 0.95, y + 0.12, step, ha='center', va='bottom', fontsize=8.5)
+
+fig, ax = plt.subplots(figsize=(6, 2.7))
+draw_network(ax, 2.2, 'CNN', [
+    (0, 2, 0.12, '1 × 40'), (3.9, 1, 0.9, '16 × 20'), (6.8, 0.5, 0.9, '16 × 10'), (9.2, 0.12, 1.6, '160'), (11.2, 0.12, 0.5, '10'),
+], ['window 5,\nstride 2', 'window 5,\nstride 2', 'flatten', 'dense'])
+draw_network(ax, 0.2, 'MLP', [
+    (1, 0.12, 1.0, '40'), (4.2, 0.12, 1.2, '64'), (7.4, 0.12, 1.2, '64'), (11.2, 0.12, 0.5, '10')], ['dense', 'dense', 'dense'])
+ax.set(xlim=(-1.5, 12), ylim=(-1.0, 3.3))
+ax.axis('off');
+
+# %% [markdown] tags=["caption"]
+# The shapes in the two networks, channels × places. The convolutional layers of the CNN keep the order of the places; the MLP has no such order.
+
+# %%
+@cache
+def accuracy(make, lr, seed, name):
+    order, epochs = orders[name], 6 if make is cnn else 12
+    torch.manual_seed(seed)
+    net = make()
+    optimizer = torch.optim.Adam(net.parameters(), lr)
+    g = torch.Generator().manual_seed(seed)
+    dealt = batches(g, 100, x[:, order], y, epochs=epochs)
+    fit(net, nn.CrossEntropyLoss(), optimizer, dealt)
+    with torch.no_grad():
+        hit = net(x_test[:, order]).argmax(1) == y_test
+    return hit.double().mean().item()
+
+# %% [markdown]
+# The MLP gets twice as many passes over the data, because it learns more slowly. First we look for a good learning rate for each network,
+# with one seed:
+
+# %%
+print('learning rate    CNN original, shuffled    MLP original, shuffled')
+for lr in (0.005, 0.01, 0.02, 0.04):
+    row = [accuracy(make, lr, 0, name)
+           for make in (cnn, mlp) for name in ('original', 'shuffled')]
+    print(f'{lr:13}', ''.join(f'{share:13.3f}' for share in row))
