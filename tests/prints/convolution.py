@@ -20,6 +20,14 @@ prints(
 )
 
 prints(
+    'eq-dense-shuffled',
+    W=lambda j, k: [[1.0, -2.0, 3.0, 0.5], [4.0, 1.0, -1.0, 2.0]][j][k],
+    x=lambda k: [2.0, 5.0, -1.0, 3.0][k],
+    pi=lambda k: [2, 0, 3, 1][k],
+    n=4,
+    j=range(2),
+)
+prints(
     'eq-im2col',
     A=np.array([[0., 1, 3, 4], [1, 2, 4, 5], [3, 4, 6, 7], [4, 5, 7, 8]]),  # the windows of 0, 1, ..., 8
     k=vectors(4),
