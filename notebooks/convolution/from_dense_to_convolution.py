@@ -674,12 +674,12 @@ for make, (lr, runs) in chosen.items():
 # %%
 for make in (cnn, mlp):
     lr, runs = chosen[make]
-    gaps = np.array([
+    points = 100 * np.array([
         accuracy(make, lr, seed, 'original')
         - accuracy(make, lr, seed, 'shuffled') for seed in range(runs)])
-    error = gaps.std(ddof=1) / runs**0.5
-    print(f'{make.__name__}: shuffling costs {gaps.mean():.3f},'
-          f' two standard errors are {2 * error:.3f}')
+    error = points.std(ddof=1) / runs**0.5
+    print(f'{make.__name__}: shuffling costs {points.mean():.2f} points,'
+          f' two standard errors are {2 * error:.2f}')
 
 # %% [markdown]
 # In the original order, the CNN is right on three quarters of the test signals, the MLP on a little more than half, and softmax
