@@ -454,8 +454,8 @@ def by_unit_pictures(V, n_h, n_w):  # what the layer makes of each picture with 
     out = F.conv2d(units, V[None, None], padding=len(V) // 2)  # (n_h n_w, 1, n_h, n_w)
     return out.reshape(n_h, n_w, n_h, n_w).permute(2, 3, 0, 1)
 
-kernels = dict(
-    V=integers(0, 2).flatmap(lambda d: matrices(2 * d + 1, 2 * d + 1)).map(torch.tensor), n_h=integers(1, 4), n_w=integers(1, 4))
+odd_squares = integers(0, 2).flatmap(lambda d: matrices(2 * d + 1, 2 * d + 1))
+kernels = dict(V=odd_squares.map(torch.tensor), n_h=integers(1, 4), n_w=integers(1, 4))
 grade(dense_weights, by_unit_pictures, **kernels)
 
 # %% [markdown]
@@ -618,7 +618,8 @@ def draw_network(ax, y, name, boxes, steps):
 
 fig, ax = plt.subplots(figsize=(6, 2.7))
 draw_network(ax, 2.2, 'CNN', [
-    (0, 2, 0.12, '1 × 40'), (3.9, 1, 0.9, '16 × 20'), (6.8, 0.5, 0.9, '16 × 10'), (9.2, 0.12, 1.6, '160'), (11.2, 0.12, 0.5, '10'),
+    (0, 2, 0.12, '1 × 40'), (3.9, 1, 0.9, '16 × 20'), (6.8, 0.5, 0.9, '16 × 10'),
+    (9.2, 0.12, 1.6, '160'), (11.2, 0.12, 0.5, '10'),
 ], ['window 5,\nstride 2', 'window 5,\nstride 2', 'flatten', 'dense'])
 draw_network(ax, 0.2, 'MLP', [
     (1, 0.12, 1.0, '40'), (4.4, 0.12, 1.2, '64'), (7.8, 0.12, 1.2, '64'), (11.2, 0.12, 0.5, '10')], ['dense', 'dense', 'dense'])
