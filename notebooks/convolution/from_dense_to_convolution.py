@@ -339,7 +339,7 @@ for n in (28, 1000):
           f' shared {(2 * n - 1)**2:,}, and local {5**2}')
 
 # %% [markdown]
-# Sharing makes the number of weights proportional to the number of pixels. Locality makes it independent of the size of the picture.
+# Sharing leaves about four weights for each pixel of the picture. With locality, their number does not depend on the size of the picture.
 #
 # Is the layer really equivariant? We move a digit one row down and two columns to the right, before or after the layer, and print the
 # largest difference of the results. The kernel is random, and so are the weights of the dense layer:
@@ -622,7 +622,8 @@ draw_network(ax, 2.2, 'CNN', [
     (9.2, 0.12, 1.6, '160'), (11.2, 0.12, 0.5, '10'),
 ], ['window 5,\nstride 2', 'window 5,\nstride 2', 'flatten', 'dense'])
 draw_network(ax, 0.2, 'MLP', [
-    (1, 0.12, 1.0, '40'), (4.4, 0.12, 1.2, '64'), (7.8, 0.12, 1.2, '64'), (11.2, 0.12, 0.5, '10')], ['dense', 'dense', 'dense'])
+    (1, 0.12, 1.0, '40'), (4.4, 0.12, 1.2, '64'), (7.8, 0.12, 1.2, '64'), (11.2, 0.12, 0.5, '10'),
+], ['dense', 'dense', 'dense'])
 ax.set(xlim=(-1.5, 12), ylim=(-1.0, 3.3))
 ax.axis('off');
 
