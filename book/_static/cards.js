@@ -1,5 +1,23 @@
+// Small panels beside what they are about.
+
 // A link to a formula, a theorem or an algorithm shows it beside the link, while the pointer or the focus is there: nobody has to leave the place.
 (() => {
+  // A copy without addresses, as these are there already, and without what acts on the page.
+  function copy(node) {
+    const made = document.importNode(node, true);
+    for (const part of made.querySelectorAll('a:is(.headerlink, .check-back, .check-badge), .toggle-button')) part.remove();
+    for (const part of [made, ...made.querySelectorAll('[id]')]) part.removeAttribute('id');
+    return made;
+  }
+
+  function put(panel, beside) {
+    document.body.append(panel);
+    const {left, top, bottom} = beside.getBoundingClientRect();
+    const {width, height} = panel.getBoundingClientRect();
+    panel.style.left = `${Math.max(8, Math.min(left, document.documentElement.clientWidth - width - 8)) + scrollX}px`;
+    panel.style.top = `${(bottom + height + 12 < innerHeight || top < height + 12 ? bottom + 6 : top - height - 6) + scrollY}px`;
+  }
+
   const LINKS = 'article a.reference.internal[href*="#"]:not(.check-back, .term)';
   const TARGET = 'div.math, div.proof';
   const pages = new Map();
@@ -23,17 +41,9 @@
     const shown = await target(to).catch(() => null);
     if (!shown || link !== to) return;
     card = Object.assign(document.createElement('div'), {className: 'card-of-link bd-article', id: 'card-of-link', role: 'tooltip'});
-    card.append(document.importNode(shown, true));
-    for (const part of card.querySelectorAll('[id], a, .toggle-button, .badge')) {
-      part.removeAttribute('id');
-      if (part.matches('a.headerlink, .toggle-button')) part.remove();
-      else if (part.matches('a')) part.replaceWith(...part.childNodes);
-    }
-    document.body.append(card);
-    const {left, top, bottom} = to.getBoundingClientRect();
-    const {width, height} = card.getBoundingClientRect();
-    card.style.left = `${Math.max(8, Math.min(left, document.documentElement.clientWidth - width - 8)) + scrollX}px`;
-    card.style.top = `${(bottom + height + 12 < innerHeight || top < height + 12 ? bottom + 6 : top - height - 6) + scrollY}px`;
+    card.append(copy(shown));
+    for (const part of card.querySelectorAll('a')) part.replaceWith(...part.childNodes);
+    put(card, to);
     to.setAttribute('aria-describedby', card.id);
   }
 
@@ -56,4 +66,47 @@
   addEventListener('pointerout', go);
   addEventListener('focusout', go);
   addEventListener('keydown', event => event.key === 'Escape' && hide());
+
+  // The mark ✓ of a formula opens what was checked: the formula, what was tried, the mistake that the check would notice.
+  // Without scripts, or in a new tab, it leads to the line of the check.
+  let panel, mark;
+
+  function close() {
+    panel?.remove();
+    mark?.setAttribute('aria-expanded', 'false');
+    if (panel?.contains(document.activeElement) || document.activeElement === document.body) mark?.focus();
+    panel = mark = null;
+  }
+
+  function open(badge) {
+    const line = document.getElementById(decodeURIComponent(badge.hash.slice(1)));
+    if (!line) return false;
+    mark = badge;
+    panel = Object.assign(document.createElement('div'), {className: 'check-card bd-article', role: 'dialog', ariaLabel: 'What was checked', tabIndex: -1});
+    const list = document.createElement('ul');
+    list.className = 'checks';
+    list.append(copy(line));
+    if (line.matches('.check-printed') && line.nextElementSibling) list.append(copy(line.nextElementSibling));
+    const to = Object.assign(document.createElement('a'), {href: badge.hash, textContent: 'The check and its code'});
+    to.addEventListener('click', close);
+    const foot = document.createElement('p');
+    foot.append(to);
+    panel.append(copy(badge.closest('div.math')), list, foot);
+    put(panel, badge);
+    badge.setAttribute('aria-expanded', 'true');
+    panel.focus({preventScroll: true});
+    return true;
+  }
+
+  addEventListener('click', event => {
+    const badge = event.target.closest?.('a.check-badge');
+    const plain = !event.ctrlKey && !event.metaKey && !event.shiftKey;
+    if (panel && !panel.contains(event.target)) {
+      const same = badge === mark;
+      close();
+      if (same) return event.preventDefault();
+    }
+    if (badge && plain && open(badge)) event.preventDefault();
+  });
+  addEventListener('keydown', event => event.key === 'Escape' && panel && close());
 })();

@@ -224,3 +224,36 @@ def test_on_a_phone_figures_open_at_full_size_and_code_wraps(phone, address):
     phone.goto(f'{address}notebooks/regression/ridge_regression.html')
     assert phone.evaluate("document.documentElement.classList.contains('wrap-code')")
     assert phone.locator('button.wrap').first.get_attribute('aria-pressed') == 'true'
+
+
+@pytest.mark.parametrize('width', [1280, 390])
+def test_the_mark_of_a_formula_opens_what_was_checked(page, address, width):
+    """The formula, what was tried, the mistake; from there to the code. Escape, a click elsewhere and the mark itself close it."""
+    page.set_viewport_size({'width': width, 'height': 800})
+    page.goto(f'{address}notebooks/classification/softmax.html')
+    card = page.get_by_role('dialog', name='What was checked')
+    mark = page.locator('a.check-badge:visible').nth(1)
+    for close in (lambda: page.keyboard.press('Escape'), mark.click, lambda: page.mouse.click(5, 400)):
+        mark.click()
+        card.wait_for()
+        assert mark.get_attribute('aria-expanded') == 'true' and card.locator('mjx-container').count()
+        assert 'holds in 200 cases; would notice: sums over the other labels' in card.inner_text().replace('\n', ' ')
+        assert not card.locator('[id]').count(), 'no address twice'
+        box = card.bounding_box()
+        assert box['x'] >= 0 and box['x'] + box['width'] <= width
+        close()
+        card.wait_for(state='detached')
+    mark.click()
+    card.get_by_role('link', name='The check and its code').click()
+    card.wait_for(state='detached')
+    assert page.url.endswith(mark.get_attribute('href'))
+
+
+def test_the_card_of_an_erratum_says_what_fails(page, address, parsed):
+    section = next(s for s in ('classification/softmax', 'linear_algebra/norms') if parsed(f'notebooks/{s}').select('li.check-printed'))
+    page.goto(f'{address}notebooks/{section}.html')
+    failing = [f'#{item["id"]}' for item in parsed(f'notebooks/{section}').select('li.check-printed')]
+    mark = page.locator(', '.join(f'a.check-badge[href="{anchor}"]:visible' for anchor in failing)).first
+    mark.click()
+    text = page.get_by_role('dialog', name='What was checked').inner_text()
+    assert 'as printed fails' in text and 'as corrected' in text
