@@ -533,7 +533,7 @@ for shift in 0, 1:
 # samples are too far apart for a pattern, they show another pattern, and one pixel decides which. A shift by two pixels is
 # harmless: the output moves by one place.
 #
-# The remedy is as old as sampling: *blur first, then keep every second number*. Here each number is replaced by the mean
+# Signal processing has a remedy: *blur first, then keep every second number*. Here each number is replaced by the mean
 # of three neighbours. Now the two outputs differ by a third at most, in place of 1. Max pooling with stride 1, followed
 # by average pooling with stride 2, is **anti-aliased max pooling** {cite}`zhang2019making`.
 #
@@ -810,9 +810,10 @@ right_ax.set(xlabel='accuracy without a shift', ylabel='share that survives one 
 # and blurring reduce the damage, but they do not remove it.
 #
 # A network that always says "3" survives every shift. So the right panel shows the survival beside the accuracy. Among
-# networks with the same accuracy, those with blurring survive most often. Blurring is not free: it costs computation, and
-# after four epochs these networks read no more digits than those with max pooling. On photographs,
-# {cite:t}`zhang2019making` finds a gain in accuracy, too. {cite:t}`azulay2019why` measure how fragile large networks are.
+# networks with the same accuracy, those with blurring survive most often. Blurring is not free: max pooling with stride 1
+# computes four times as many maxima, and after four epochs these networks read no more digits than those with max
+# pooling. On photographs, {cite:t}`zhang2019making` finds a gain in accuracy, too. {cite:t}`azulay2019why` measure how
+# fragile large networks are.
 #
 # ```{exercise} ★★ Experiment: ask for all shifts
 # :label: pooling-vote
