@@ -49,7 +49,7 @@ def steps_of(make, rates, name=None):
         optimizer.zero_grad()
         ((w - 1).square().sum() + (w**3).sum() / 10).backward()
         v = optimizer.state[w].get(name, torch.zeros(2))
-        found.append([np.array(part.detach()) for part in (w, v, w.grad)])
+        found.append([part.detach().numpy().copy() for part in (w, v, w.grad)])
         optimizer.step()
     return found
 
@@ -58,12 +58,12 @@ _rates = [0.1, 0.05, 0.2, 0.1]
 _moving = steps_of(lambda p: torch.optim.SGD(p, momentum=0.7), _rates, 'momentum_buffer')
 prints(
     'parameters-step',
-    t=[0, 1, 2],
+    t=[1, 2, 3],
     beta=0.7,
-    eta=lambda t: _rates[t],
-    w=lambda t: _moving[t][0],
-    v=lambda t: _moving[t][1],
-    g=lambda t: _moving[t][2],
+    eta=np.array(_rates),
+    w=lambda t: _moving[t - 1][0],
+    v=lambda t: _moving[t - 1][1],
+    g=lambda t: _moving[t - 1][2],
 )
 
 _first = steps_of(lambda p: torch.optim.Adam(p, eps=0.5), [0.1, 0.1])
@@ -106,7 +106,7 @@ prints(
     W=matrices(4, 3),
     g=vectors(4),
     k=[1, 2, 4],
-    w=lambda k, W: W[k - 1],
+    w=of(lambda W: lambda k: W[k - 1]),
     e=lambda k: np.eye(4)[k - 1],
     G=of(through_tie),
 )
