@@ -155,10 +155,10 @@ def resumed(seed, lr):                  # losses and mean size of the first step
     new, fresh = start(seed, lr)
     new.load_state_dict(model.state_dict())
     w, found = parameters_to_vector(new.parameters()).detach(), []
-    for model, optimizer in ((model, optimizer), (new, fresh)):
-        first = losses(model, optimizer, 1)
-        moved = parameters_to_vector(model.parameters()).detach() - w
-        found += [torch.cat([first, losses(model, optimizer, 20)]), moved[moved != 0].abs().mean().item()]
+    for net, stepper in ((model, optimizer), (new, fresh)):
+        first = losses(net, stepper, 1)
+        moved = parameters_to_vector(net.parameters()).detach() - w
+        found += [torch.cat([first, losses(net, stepper, 20)]), moved[moved != 0].abs().mean().item()]
     return found
 
 # %%
