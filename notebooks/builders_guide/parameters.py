@@ -506,7 +506,7 @@ for name, thing in things.items():
     try:
         print(f'{name}: {len(torch.load(folder / f"{name}.pt"))} tensors')
     except pickle.UnpicklingError as error:
-        print(f'{name}: refused,', str(error).partition('GLOBAL ')[2].split()[0])
+        print(f'{name}: refused,', str(error).split('GLOBAL ')[1].split()[0])
 
 # %% [markdown]
 # The whole model is refused as well, because its file calls the classes of its layers. It has another drawback: it
@@ -742,7 +742,16 @@ class Speaker(nn.Module):
         return said[1:]
 
 # %% [markdown]
-# A state dictionary finds its place by names and shapes alone, so each array needs the name of the parameter that it becomes:
+# `named_parameters` gives each parameter with its name. The first five are:
+
+# %%
+speaker = Speaker()
+for name, p in list(speaker.named_parameters())[:5]:
+    print(f'{name:20} {tuple(p.shape)}')
+
+# %% [markdown]
+# The twelve arrays have other names: `enc_emb`, `enc_w_ih` and so on. A state dictionary finds its place by names and shapes alone, so we give each array the name of the
+# parameter that it becomes:
 
 # %% tags=["hide-input"]
 new = {'enc_emb': 'letters.weight', 'dec_emb': 'sounds.weight',
@@ -759,14 +768,12 @@ state = {new[name]: tensor for name, tensor in old.items()}
 # `load_state_dict` is strict: every name must fit, and every shape. We spoil one of each:
 
 # %%
-torch.manual_seed(0)
-speaker = Speaker()
 spoilt = state | {'scores.weight': state['scores.weight'].T}
 spoilt['bias'] = spoilt.pop('scores.bias')
 try:
     speaker.load_state_dict(spoilt)
 except RuntimeError as error:
-    print(str(error).replace(': copy', ':\n\tcopy').replace(', the', ',\n\tthe'))
+    print(str(error).replace(': copy', ':\n\tcopy').replace(', t', ',\n\tt'))
 
 # %% [markdown]
 # With `strict=False`, names that do not fit are skipped. Suppose we forget to rename, and silence the error in this way. We let both models
