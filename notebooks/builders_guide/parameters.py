@@ -74,7 +74,8 @@ X_test, y_test, X, y = X[1297:], y[1297:], X[:1297].clone(), y[:1297].clone()
 # ## Resume training: what a checkpoint has to contain
 #
 # We train a network for digits of $8 \times 8$ pixels with Adam, on all 1297 digits at once. After 100 steps we save its
-# state dictionary, which holds its parameters by name, and train on. Then we play the restart:
+# state dictionary, which holds its parameters by name, and train on. Then we imitate the restart: the same code builds the network, loads the file
+# and trains on.
 
 # %%
 def start(seed, lr):
@@ -97,7 +98,7 @@ print('resumed:    ', losses(model, optimizer, 6).numpy().round(4))
 
 # %% [markdown]
 # The first losses are equal, so the parameters came back. But the step after them is another one, and two steps later the loss is more than ten
-# times as large. The reason is that a step reads more than the parameters. Gradient descent with momentum, for example, computes
+# times as large. The reason is that a step reads more than the parameters $\mathbf{w}_t$. Gradient descent with momentum, for example, computes
 #
 # ```{math}
 # :label: parameters-step
@@ -109,7 +110,7 @@ def step(w, v, g, eta, beta):
     return w - eta * (beta * v + g)
 
 # %% [markdown]
-# Whatever stands on the right has to be saved. The velocity $\mathbf{v}_t$ sums up earlier gradients, and it lives in the
+# Whatever stands on the right has to be known for the next step. Only $\beta$ is fixed, so the rest has to be saved. The velocity $\mathbf{v}_t$ sums up earlier gradients, and it lives in the
 # optimizer. The learning rate $\eta_t$ may come from a schedule, which has to know the number of the step. The gradient
 # $\mathbf{g}_t$ depends on which rows are in the batch and, with [dropout](../neural_networks/dropout.ipynb), on random numbers.
 
@@ -131,13 +132,13 @@ ax.set(xlim=(-0.45, 2.8), ylim=(-4.4, 0.4))
 ax.axis('off');
 
 # %% [markdown] tags=["caption"]
-# One step of training. The five boxes on the left have a state, and each belongs into the file from which a training is to go on.
+# One step of training. The five boxes on the left have a state, and each belongs in the file from which a training is to go on.
 
 # %% [markdown]
 # ### Why Adam jumps
 #
-# Adam divides a mean of the gradients by the root of a mean of their squares. A new Adam begins its means again, so the first step
-# of parameter $i$ has only one gradient to work with:
+# Adam has two memories in place of $\mathbf{v}_t$: a mean of the gradients and a mean of their squares. Its step is the first mean, divided by the root of the second. A
+# new Adam has seen one gradient only, so both means come from it. For parameter $i$, the first step is
 #
 # ```{math}
 # :label: parameters-first
@@ -146,7 +147,7 @@ ax.axis('off');
 #
 # PyTorch's $\epsilon$ is far smaller than most gradients. So almost every parameter that has a gradient moves by $\eta$, however small this gradient has
 # become. For three learning rates and three seeds, we measure the mean size of this step, over the parameters that move. We also print
-# by which factor the loss is above that of the other run, at worst, in the next 20 steps:
+# the largest ratio of the two losses, resumed to not stopped, within the next 20 steps:
 
 # %% tags=["hide-input"]
 def resumed(seed, lr):                  # losses and mean size of the first step: not stopped, resumed
@@ -168,7 +169,7 @@ for lr, runs in found.items():
     ratios = [(again / on).max().item() for on, _, again, _ in runs]
     sizes = np.mean([run[1::2] for run in runs], axis=0)
     print(f'rate {lr:5}: mean step {sizes[0]:.5f}, resumed {sizes[1]:.5f},'
-          f' loss times {min(ratios):.2f} to {max(ratios):.2f}')
+          f' ratio {min(ratios):.2f} to {max(ratios):.2f}')
 
 # %% mystnb={"image": {"alt": "The loss on a logarithmic axis against the number of the step. Three grey curves fall slowly. Three orange curves begin at the same points, jump up within two steps to ten times as much and more, and come down in waves over twenty steps."}} tags=["hide-input"]
 fig, ax = panels(1, height=2.5)
@@ -188,7 +189,7 @@ ax.set(xlabel='step', ylabel='loss on 1297 digits', ylim=(0.0018, 0.4), xticks=[
 #
 # ### A checkpoint of all parts
 #
-# Now we add everything that a real training has: batches, dropout and a schedule. The order of the rows gets a class of its own, because it has a state: the rows that are
+# Now we add what most trainings have: batches, dropout and a schedule. The order of the rows gets a class of its own, because it has a state: the rows that are
 # left in this epoch, and the generator of the next one.
 
 # %%
@@ -512,12 +513,12 @@ for name, thing in things.items():
 # The whole model is refused as well, because its file calls the classes of its layers. It has another drawback: it
 # can only be read where the code of these classes is the same. So save `model.state_dict()`, and build the model by its own code.
 #
-# A file that was written on a GPU wants to go back to it. On a computer without a GPU, `torch.load(path, map_location='cpu')` brings
-# all tensors to the CPU.
+# `torch.load` puts each tensor on the device from which it was saved. For a file from a computer with a GPU, `torch.load(path, map_location='cpu')` brings
+# all tensors to the CPU instead.
 #
 # ### A safetensors file read by hand
 #
-# A format that cannot hold code is safe to read. **safetensors** is such a format, and many published weights use it. The first
+# It is safer to use a format that cannot hold code. **safetensors** is such a format, and many published weights use it. The first
 # 8 bytes are a whole number $h$, with the lowest byte first. Then come $h$ bytes of text in the format JSON, the header. It gives the type, the shape and the
 # place of each tensor. The rest are the numbers. If tensor $j$ has $n_j$ numbers of $b_j$ bytes each, the file has the size
 #
@@ -834,7 +835,7 @@ print('parameters:', sum(p.numel() for p in tied.parameters()))
 print('names in the state dictionary:', *tied.state_dict())
 
 # %% [markdown]
-# Here the letter number $k = 16$, a q, is followed by number 20, a u. The row $\mathbf{w}_k$ of the table gives the scores
+# Here the letter number $k = 16$, counted from 0, is a q, and the next letter is number 20, a u. The row $\mathbf{w}_k$ of the table gives the scores
 # $\mathbf{W}\mathbf{w}_k$. Let $\mathbf{g}$ be the gradient of the loss with respect to the scores, and $\mathbf{e}_k$ the vector with a single 1 at place $k$. The
 # gradient with respect to the tied matrix is the sum over its two uses, first as the layer and then as the table:
 #
