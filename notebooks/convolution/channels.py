@@ -636,3 +636,262 @@ verify(
     slip=('does not square them', lambda seed, m: best_patterns(seed, m, lambda S: S.cumsum(1).sum(0) / S.sum())),
     seed=seeds(), m=integers(1, 4), tries=20,
 )
+
+# %% [markdown]
+# ## Where it matters: digits hidden in colour
+#
+# A test for colour blindness shows dots of random brightness, and only their colour tells a number. We make such
+# pictures from 1797 handwritten digits of 8 × 8 pixels. All channels of a pixel get the same random brightness. Where there is
+# ink, red gets up to 0.15 more and green up to 0.15 less:
+
+# %%
+x, y, _ = digits()
+ink, y = torch.tensor(x).reshape(-1, 1, 8, 8), torch.tensor(y)
+tint = torch.tensor([0.15, -0.15, 0.0])[:, None, None]  # (3, 1, 1)
+
+def plates(shared):
+    g = torch.Generator().manual_seed(0)
+    shape = (len(ink), 1 if shared else 3, 8, 8)
+    brightness = 0.15 + 0.7 * torch.rand(shape, generator=g)
+    return brightness + tint * ink                      # (1797, 3, 8, 8)
+
+pictures = plates(shared=True)
+
+# %% mystnb={"image": {"alt": "Four panels of eight by eight pixels: a picture with random brightness, tinted a little red where there is ink; its red channel and the mean of its channels, which look like noise; red minus green, which shows the digit 3."}} tags=["hide-input"]
+fig, axes = panels(2, rows=2, height=1.9)
+one = pictures[3]
+for ax, panel, name in zip(
+        axes.flat, (one.permute(1, 2, 0), one[0], one.mean(0), one[0] - one[1]),
+        ('picture', 'red channel', 'mean of the channels', 'red minus green'), strict=True):
+    show_image(ax, panel, name)
+
+# %% [markdown] tags=["caption"]
+# A hidden 3. Neither the red channel alone nor the mean of the channels shows it. The difference of two channels does,
+# because the random brightness cancels.
+
+# %% [markdown]
+# Can a network read the digits if it keeps the channels apart? We train a convolutional network with 3 groups, so that only the last, dense
+# layer sees all colours. Then we put a single $1 \times 1$ convolution in front, with $3 \cdot 3$
+# weights and 3 biases. It starts as the identity, so both networks start as the same function. The third network has full
+# kernels, and fewer channels, so that it has about as many parameters. A linear model is the reference.
+
+# %%
+def network(c, groups):
+    return nn.Sequential(
+        nn.Conv2d(3, c, 3, padding=1, groups=groups), nn.ReLU(),
+        nn.MaxPool2d(2),                                # (B, c, 4, 4)
+        nn.Conv2d(c, c, 3, padding=1, groups=groups), nn.ReLU(),
+        nn.Flatten(), nn.Linear(16 * c, 10))
+
+def mixed():
+    rest, mix = network(12, groups=3), nn.Conv2d(3, 3, 1)
+    nn.init.dirac_(mix.weight)                          # the identity
+    nn.init.zeros_(mix.bias)
+    return nn.Sequential(mix, *rest)
+
+makers = {
+    'linear model': lambda: nn.Sequential(nn.Flatten(), nn.Linear(192, 10)),
+    '3 groups': lambda: network(12, groups=3),
+    '1 x 1, 3 groups': mixed,
+    'full kernels': lambda: network(9, groups=1)}
+
+# %% mystnb={"image": {"alt": "A row of boxes with shapes between them: picture, 3 by 8 by 8; 1 by 1 convolution, 3 by 8 by 8; 3 by 3 convolution in 3 groups, 12 by 8 by 8; maximum, 12 by 4 by 4; 3 by 3 convolution in 3 groups, 12 by 4 by 4; dense layer, 10. The first box is dashed."}} tags=["hide-input"]
+fig, ax = plt.subplots(figsize=(6, 1.5))
+boxes = [('1 × 1\nmix', '3×8×8'), ('3 × 3\n3 groups', '12×8×8'), ('max\n2 × 2', '12×4×4'), ('3 × 3\n3 groups', '12×4×4'),
+         ('dense', '10')]
+ax.text(-0.1, 0, 'picture\n3×8×8', ha='center', va='center', fontsize=9)
+for k, (words, shape) in enumerate(boxes):
+    left = 0.9 + 2 * k
+    ax.add_patch(plt.Rectangle((left, -0.6), 1.3, 1.2, fill=False, ec='C1' if k == 0 else 'C0', lw=1.5, ls='--' if k == 0 else '-'))
+    ax.text(left + 0.65, 0, words, ha='center', va='center', fontsize=9)
+    ax.text(left + 0.65, -0.95, shape, ha='center', va='center', fontsize=9, color='C0')
+    ax.annotate('', (left - 0.05, 0), (left - 0.62 if k else left - 0.4, 0), arrowprops={'arrowstyle': '->', 'color': GREY})
+ax.set(xlim=(-0.8, 10.4), ylim=(-1.2, 0.8))
+ax.axis('off');
+
+# %% [markdown] tags=["caption"]
+# The network with groups and, dashed, the $1 \times 1$ convolution that one version has in front. Below each layer stands the shape of its output;
+# ReLU follows both convolutions of $3 \times 3$.
+
+# %%
+def trained(make, seed, lr, pictures):
+    torch.manual_seed(seed)
+    model, g = make(), torch.Generator().manual_seed(seed)
+    inputs = 4 * (pictures[:1200] - 0.5)
+    dealt = batches(g, 100, inputs, y[:1200], epochs=6)
+    optimizer = torch.optim.Adam(model.parameters(), lr)
+    fit(model, nn.CrossEntropyLoss(), optimizer, dealt)
+    return model
+
+@torch.no_grad()
+def accuracy(model, pictures):
+    scores = model(4 * (pictures[1200:] - 0.5))         # (597, 10)
+    return (scores.argmax(1) == y[1200:]).double().mean().item()
+
+# %% [markdown]
+# We train each network with three learning rates and three seeds, and print the lowest and the highest accuracy on 597 other digits:
+
+# %%
+models, shares_read = {}, {}
+for name, make in makers.items():
+    print(f'{name}: {sum(p.numel() for p in make().parameters())} parameters')
+    for lr in (3e-3, 1e-2, 3e-2):
+        models[name, lr] = [trained(make, seed, lr, pictures) for seed in range(3)]
+        three = [accuracy(model, pictures) for model in models[name, lr]]
+        shares_read[name, lr] = three
+        print(f'  lr {lr:.0e}: {min(three):.2f} to {max(three):.2f}')
+
+# %% mystnb={"image": {"alt": "Accuracy for three learning rates, three points each. Three groups lie lowest, at most about 0.6; with the 1 by 1 convolution in front they reach nearly 0.9 at the middle rate, above the linear model and the full kernels; some points at the highest rate lie at the dashed line of chance."}} tags=["hide-input"]
+fig, ax = plt.subplots(figsize=(6, 3))
+for k, (name, colour) in enumerate(zip(makers, (GREY, 'C1', 'C0', 'C2'), strict=True)):
+    for at, lr in enumerate((3e-3, 1e-2, 3e-2)):
+        ax.plot([at - 0.24 + 0.16 * k] * 3, shares_read[name, lr], 'o', color=colour, alpha=0.75)
+    ax.text(2.5, 0.8 - 0.13 * k, name, color=colour)
+ax.axhline(0.1, color=GREY, ls='--', lw=1)
+ax.text(-0.35, 0.12, 'chance', color=GREY)
+ax.set(xlabel='learning rate', ylabel='accuracy', xticks=[0, 1, 2], xlim=(-0.4, 3.4), ylim=(0, 1))
+ax.set_xticklabels(['0.003', '0.01', '0.03']);
+
+# %% [markdown] tags=["caption"]
+# A point for each seed. Twelve more parameters, which may mix the colours of a pixel, take the network with groups from below
+# the linear model to above it.
+
+# %% [markdown]
+# At the best learning rate, 0.01, the network with groups stays far behind a linear model, although the linear model has no
+# hidden layer. The
+# twelve parameters in front close the gap. What have they learned? Here is the mean of the three matrices. The rows are output channels; the columns are red, green and blue:
+
+# %%
+learned = torch.stack([m[0].weight[..., 0, 0] for m in models['1 x 1, 3 groups', 1e-2]])
+learned = learned.mean(0).detach()                      # (3, 3)
+print(learned)
+
+# %% [markdown]
+# The first row takes red and subtracts green and blue, and the second row takes green and subtracts the other two. Each of
+# these rows nearly sums to zero, so a brightness that all channels share cancels.
+#
+# Is this cancellation the reason? Then the $1 \times 1$ convolution must become useless where nothing can be cancelled. We
+# give each channel a random brightness of its own, and train again:
+
+# %%
+own = plates(shared=False)
+gains = {}
+for kind, X in ('shared', pictures), ('own', own):
+    pairs = torch.tensor([[accuracy(trained(makers[name], seed, 1e-2, X), X)
+        for name in ('3 groups', '1 x 1, 3 groups')] for seed in range(3)])
+    gains[kind] = pairs[:, 1] - pairs[:, 0]             # (3,) paired by seed
+    error = gains[kind].std() / 3**0.5
+    print(f'{kind:6} brightness: {pairs[:, 0].mean():.2f} and'
+          f' {pairs[:, 1].mean():.2f},'
+          f' gain {gains[kind].mean():.3f} ± {2 * error:.3f}')
+
+# %% [markdown]
+# The interval is two standard errors. With a shared brightness, mixing brings about 0.3; with brightnesses of its own for each channel, about a
+# tenth of that is left. So the channels decide this task because they can be *subtracted*. In your own networks, full kernels mix in every layer. If you
+# use groups, put $1 \times 1$ convolutions between them.
+#
+# ```{exercise} ★★ Experiment: two colours swapped
+# :label: channels-swap
+# Take the trained networks `models['1 x 1, 3 groups', 1e-2]` and swap red and green in the test pictures. Predict the mean
+# accuracy: `'as before'`, `'chance'` (between 0.07 and 0.13) or `'below chance'`. Then measure it, and explain.
+# ```
+
+# %%
+def after_the_swap():
+    """One of 'as before', 'chance' and 'below chance'."""
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+swapped = pictures[:, [1, 0, 2]]
+swap_scores = [accuracy(model, swapped) for model in models['1 x 1, 3 groups', 1e-2]]
+
+def is_measured(answer):
+    if answer not in ('as before', 'chance', 'below chance'):
+        raise ValueError("give 'as before', 'chance' or 'below chance'")
+    mean = np.mean(swap_scores)
+    return answer == ('below chance' if mean < 0.07 else 'chance' if mean < 0.13 else 'as before')
+
+grade(lambda: is_measured(after_the_swap()), lambda: True, [()])
+
+# %% [markdown]
+# ```{solution-start} channels-swap
+# :class: dropdown
+# ```
+# It falls far below chance. Where red was brighter than green, it is now darker, so the network sees each digit as a
+# negative. What spoke for the right class now speaks against it, so the right class gets almost never the highest score. A network that
+# answers at random would do better.
+
+# %% jupyter={"source_hidden": true}
+assert grade(lambda: is_measured('below chance'), lambda: True, [()])
+assert not grade(lambda: is_measured('as before'), lambda: True, [()])
+assert not grade(lambda: is_measured('chance'), lambda: True, [()])
+assert not grade(lambda: is_measured('nothing'), lambda: True, [()])
+print('below 0.07 for each seed:', max(swap_scores) < 0.07)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% tags=["checks"]
+def best(name):
+    return max((np.mean(three), three) for (other, lr), three in shares_read.items() if other == name)[1]
+
+verify(
+    'at its best learning rate, each seed with the 1 x 1 convolution reads more digits than each one without',
+    lambda name: min(best('1 x 1, 3 groups')) > max(best(name)) + 0.1,
+    slip=('turns the two round', lambda name: min(best(name)) > max(best('1 x 1, 3 groups')) + 0.1),
+    name=['3 groups'],
+)
+verify(
+    'the network with groups stays behind the linear model by more than two standard errors',
+    lambda name: bool(np.mean(best('linear model')) - np.mean(best(name))
+                      > 2 * np.hypot(np.std(best(name), ddof=1), np.std(best('linear model'), ddof=1)) / 3**0.5),
+    slip=('says so of the network with the 1 x 1 convolution', lambda name: bool(
+        np.mean(best('linear model')) > np.mean(best('1 x 1, 3 groups')))),
+    name=['3 groups'],
+)
+verify(
+    'of the gain less than a third is left if each channel has a brightness of its own',
+    lambda kind: bool(gains['own'].mean() < gains[kind].mean() / 3),
+    slip=('compares in the other direction', lambda kind: bool(gains[kind].mean() < gains['own'].mean() / 3)),
+    kind=['shared'],
+)
+verify(
+    'a shared brightness nearly cancels in the rows of red and of green',
+    lambda row: abs(float(learned[row].sum())) < 0.2 * float(learned[row].norm()),
+    slip=('says so of the row of blue', lambda row: abs(float(learned[2].sum())) < 0.2 * float(
+        learned[2].norm())),
+    row=[0, 1],
+)
+
+def starts_as_the_same(seed, make):
+    torch.manual_seed(seed % 1000)
+    without = makers['3 groups']()
+    torch.manual_seed(seed % 1000)
+    return close(make()(pictures[:5]).detach(), without(pictures[:5]).detach())
+
+verify(
+    'both networks with groups start as the same function',
+    lambda seed: starts_as_the_same(seed, mixed),
+    slip=('draws the first weights at random', lambda seed: starts_as_the_same(
+        seed, lambda: nn.Sequential(nn.Conv2d(3, 3, 1), *network(12, groups=3)))),
+    seed=seeds(), tries=10,
+)
+verify(
+    'with red and green swapped, it reads fewer digits than chance would',
+    lambda k: swap_scores[k] < 0.07,
+    slip=('says so without the swap', lambda k: accuracy(models['1 x 1, 3 groups', 1e-2][k], pictures) < 0.07),
+    k=[0, 1, 2],
+)
+
+# %% [markdown]
+# ## Summary
+#
+# A kernel has a slice for each pair of an output and an input channel, in PyTorch in the order $(c_o, c_i, k_h, k_w)$, and the results of
+# all input channels are summed. A $1 \times 1$ convolution only mixes channels, as a dense layer at each pixel; a depthwise
+# convolution never mixes them. One after the other, they cost the share $1/c_o + 1/k^2$ of a full convolution, but they reach fewer
+# kernels.
+#
+# **Further reading.** {cite}`zhang2023dive`, section 7.4, introduces channels with small examples.
+# {cite:t}`lin2014network` put small networks of $1 \times 1$ convolutions between the others. {cite:t}`howard2017mobilenets` build
+# a whole network from separable convolutions, and weigh accuracy against cost.
