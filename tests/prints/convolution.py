@@ -171,3 +171,45 @@ def share_of_middle(k):  # of the places of the largest entry, those that both w
     return len(before & after) / len(before | after)
 
 prints('eq-pool-keep', p=share_of_middle, k=[1, 2, 3, 4, 7])
+
+
+_kernel, _channels = (np.random.default_rng(seed).normal(size=shape) for seed, shape in ((3, (2, 3, 2, 2)), (4, (3, 3, 4))))
+_summed = np.array([sum(signal.correlate2d(x, v, 'valid') for x, v in zip(_channels, slices, strict=True)) for slices in _kernel])
+prints(
+    'eq-channels',
+    Y=lambda o, i, j: _summed[o, i, j],
+    W=lambda o, c, a, b: _kernel[o, c, a, b],
+    X=lambda c, i, j: _channels[c, i, j],
+    c_i=3,
+    k_h=2,
+    k_w=2,
+    o=range(0, 2),
+    i=range(0, 2),
+    j=range(0, 3),
+)
+_mix = np.random.default_rng(5).normal(size=(2, 3))
+_mixed = np.tensordot(_mix, _channels, 1)
+prints(
+    'eq-pointwise',
+    Y=lambda o, i, j: _mixed[o, i, j],
+    W=lambda o, c: _mix[o, c],
+    X=lambda c, i, j: _channels[c, i, j],
+    c_i=3,
+    o=range(0, 2),
+    i=range(0, 3),
+    j=range(0, 4),
+)
+_patterns = np.random.default_rng(6).normal(size=(3, 2, 2))
+_answers = np.array([[[sum(_mix[o, d] * (signal.correlate2d(pixel, _patterns[d], 'valid')[0, 0] if d == c else 0.0) for d in range(3))
+                       for pixel in np.eye(4).reshape(4, 2, 2)] for c in range(3)] for o in range(2)])
+prints(  # the weights of both steps together, from their answers to single pixels of each channel
+    'eq-separable',
+    W=lambda o, c, a, b: _answers[o, c, 2 * a + b],
+    P=lambda o, c: _mix[o, c],
+    D=lambda c, a, b: _patterns[c, a, b],
+    o=range(0, 2),
+    c=range(0, 3),
+    a=range(0, 2),
+    b=range(0, 2),
+)
+prints('eq-separable-cost', c_i=[1, 3, 8], c_o=[1, 2, 16], k=[1, 3, 5])
