@@ -876,7 +876,6 @@ verify(
     slip=('says so before the training', lambda seed, row: cancels(torch.eye(3), row)),
     seed=[0, 1, 2], row=[0, 1],
 )
-
 verify(
     'with the 1 x 1 convolution it is ahead of the linear model by more than two standard errors',
     lambda name: bool(np.mean(best(name)) - np.mean(best('linear model'))
