@@ -170,6 +170,8 @@ for n in (4, 32):
           f' {wins[n][0]},\n   library 10 times faster: {wins[n][1]}')
 
 # %% [markdown]
+# The loops are hopeless for real pictures. `einsum` stays within a factor of ten of the library.
+#
 # ### The order of the axes: channels first or last
 #
 # PyTorch puts the output channels of the kernel first, then the input channels. TensorFlow and many papers put the channels
@@ -326,7 +328,7 @@ for name, patch in patches.items():
 
 # %% [markdown]
 # The last layer of the face detector is of this kind. At each place, it makes two scores out of 32 channels, "no face" and "face".
-# That is why the detector takes pictures of any size. We run it on the portrait with colours, without colours, and with red and blue
+# All its other layers work window by window as well, so the detector takes pictures of any size. We run it on the portrait with colours, without colours, and with red and blue
 # swapped, and print the best place and the probability there:
 
 # %%
