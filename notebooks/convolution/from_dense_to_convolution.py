@@ -17,7 +17,7 @@
 #
 # Shuffle the pixels of a picture, and you no longer recognize anything. Now shuffle all pictures of a data set, each in the
 # same way, and train a dense network on them. It learns as well as before! So it cannot be using what you use: which
-# pixels are neighbours. What does a layer look like that uses it, and how much does this help?
+# pixels are neighbours. How can a layer make use of neighbouring pixels, and how much does this help?
 #
 # - **You need** [hidden layers](../neural_networks/hidden_layers.ipynb),
 #   [training in minibatches](../regression/minibatch_training.ipynb) and, for one experiment, the
@@ -403,11 +403,11 @@ grade(local_weights, by_counting, **sides)
 # ```{solution-start} dense-local
 # :class: dropdown
 # ```
-# Each of the $n$ rows has $2d + 1$ rows within distance $d$, if the grid did not end. Above the grid, the first row misses $d$ of
-# them, the second $d - 1$, and so on: $d(d+1)/2$ in all, and as many below. So there are $n(2d + 1) - d(d + 1)$ pairs of rows.
+# Each of the $n$ rows would have $2d + 1$ rows within distance $d$ if the grid did not end. Above the grid, the first row misses $d$ of
+# them, the second $d - 1$, and so on: $d(d+1)/2$ in all, and as many are missing below. So there are $n(2d + 1) - d(d + 1)$ pairs of rows.
 # For the columns the count is the same, and each pair of rows goes with each pair of columns, so the answer is
 # $\big(n(2d + 1) - d(d + 1)\big)^2$. For $n = 28$ and $d = 2$ these are 17,956 weights: many fewer than 614,656, but the number still grows with
-# the picture. The wrong answers forget the border, count it at one side, or count the rows alone.
+# the picture. The wrong answers forget the border, count only one side of it, or count the rows alone.
 
 # %% jupyter={"source_hidden": true}
 def local_weights_solution(n, d):
@@ -628,7 +628,8 @@ ax.set(xlim=(-1.5, 12), ylim=(-1.0, 3.3))
 ax.axis('off');
 
 # %% [markdown] tags=["caption"]
-# The shapes in the two networks, channels × places. The convolutional layers of the CNN keep the order of the places; the MLP has no such order.
+# The shapes in the two networks, channels × places. The convolutional layers of the CNN keep the order of the places. The dense layers of
+# the MLP know no order.
 
 # %%
 @cache
@@ -690,7 +691,7 @@ for make in (cnn, mlp):
 # And reversing costs the CNN less than three points. So the CNN does not need the original order. It needs each point to stay near
 # its neighbours.
 #
-# The CNN has less than half of the parameters of the MLP, but it needs twice as many operations, because it uses each weight at many places.
+# The CNN has less than half of the parameters of the MLP, but it needs about twice as many operations, because it uses each weight at many places.
 # To use such a layer in PyTorch, you write `nn.Conv1d(1, 16, 5, padding=2)` for signals and `nn.Conv2d(1, 16, 5, padding=2)` for
 # pictures: one input channel, 16 output channels and windows of 5 or $5 \times 5$ places.
 #
@@ -736,8 +737,8 @@ grade(lambda: is_measured(survives()), lambda: True, [()])
 # :class: dropdown
 # ```
 # Swapped pairs stay within the window of five points. The even places on their own are the same stroke, drawn with half of its points, and so are the
-# odd ones: neighbours of the new signal are two places apart in the old one, and still related. In steps of seven, neighbours are
-# seven places apart, and a stroke has few such steps. So it matters only that related points come together in a window, not that all
+# odd ones: neighbours of the new signal are two places apart in the old one, and still related. In steps of seven, neighbours of
+# the new signal are seven places apart, and a stroke is hardly longer than that. So it matters only that related points come together in a window, not that all
 # of them stay in their order.
 
 # %% jupyter={"source_hidden": true}
