@@ -275,7 +275,7 @@ responses = first_layer(photo, 3)                       # (10, 83, 83)
 kept = first_layer(grey, 3).std((1, 2)) / responses.std((1, 2))
 for o in range(10):
     print(f'kernel {o}: spread on the grey portrait'
-          f' / spread in colour: {kept[o]:.2f}')
+          f' / spread in colour: {kept[o]:.3f}')
 for o in (1, 2, 9):
     print(f'kernel {o}, sum of each slice:', W_1[o].sum((1, 2)))
 
@@ -795,8 +795,8 @@ for kind in ('shared', 'own'):
     gain = gains[kind] = np.subtract(scores[1], scores[0])  # (3,)
     error = gain.std(ddof=1) / 3**0.5
     print(f'{kind:6} brightness: {np.mean(scores[0]):.2f} and'
-          f' {np.mean(scores[1]):.2f}, gain {gain.mean():.3f}'
-          f' ± {2 * error:.3f}')
+          f' {np.mean(scores[1]):.2f}, gain {gain.mean():.4f}'
+          f' ± {2 * error:.4f}')
 
 # %% [markdown]
 # The intervals are two standard errors. With a shared brightness, mixing gains about a third of all digits. Without it, only a small
