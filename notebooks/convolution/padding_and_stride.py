@@ -219,7 +219,7 @@ verify(
 # of pixels with all three, where `p` zeros are added in total:
 
 # %%
-def conv(x, w, p=0, s=1, d=1):
+def conv(x, w, p, s, d):
     x = F.pad(x, (p // 2, p - p // 2))
     span = d * (len(w) - 1) + 1
     windows = x.unfold(0, span, s)          # (m, span)
@@ -261,7 +261,7 @@ for ax, (s, d, title) in zip(axes, [(1, 1, 'stride 1'), (2, 1, 'stride 2'), (1, 
 # ```
 
 # %%
-def output_size(n, k, p=0, s=1, d=1):       # p in total
+def output_size(n, k, p, s, d):             # p in total
     return (n + p - d * (k - 1) - 1) // s + 1
 
 # %% [markdown]
@@ -759,7 +759,7 @@ print(A)                                    # (3, 7)
 # copies overlap, they are added:
 
 # %%
-def conv_transpose(y, w, s=1, p=0):         # cuts off p in total
+def conv_transpose(y, w, s, p=0):           # cuts off p in total
     x = y.new_zeros((len(y) - 1) * s + len(w))
     for i in range(len(y)):
         x[i * s:i * s + len(w)] += y[i] * w
@@ -846,7 +846,7 @@ def enlarge(k, s):
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
 def by_trying(k, s):
-    for padding, o in product(range(k + 1), range(s)):
+    for padding, o in product(range(k), range(s)):
         if all(F.conv_transpose1d(torch.empty(1, 1, m, device='meta'), torch.empty(1, 1, k, device='meta'), stride=s,
                                   padding=padding, output_padding=o).shape[-1] == m * s for m in range(k, k + 3)):
             return padding, o
