@@ -17,7 +17,8 @@
 # all digits when they are moved by one pixel. *Pooling* layers, which keep one number of each small window of a picture,
 # are said to prevent this. What do they compute, and do they prevent it?
 #
-# - **You need** [convolutions](convolutions.ipynb) with padding and stride,
+# - **You need** [convolutions](convolutions.ipynb), their [padding and stride](padding_and_stride.ipynb) and
+#   [channels](channels.ipynb),
 #   [automatic differentiation](../calculus/automatic_differentiation.ipynb) and, for the experiment,
 #   [training in minibatches](../regression/minibatch_training.ipynb) and
 #   [cross-entropy](../classification/cross_entropy.ipynb).
