@@ -56,6 +56,25 @@ prints(
     j=range(0, 3),
 )
 
+# weight sharing
+
+_seen, _aims = np.random.default_rng(3).normal(size=(2, 4, 5))
+
+
+prints(
+    'eq-kernel-gradient',
+    tries=12,
+    V=normal(2, 3),
+    X=lambda i, j: _seen[i, j],
+    r=3,
+    c=3,
+    Y=of(lambda V: signal.correlate2d(_seen, V, 'valid')),
+    L=of(lambda Y: (np.sin(Y) * _aims[:3, :3]).sum()),
+    D=of(lambda Y: np.cos(Y) * _aims[:3, :3]),
+    a=range(0, 2),
+    b=range(0, 3),
+)
+
 _f, _g = np.random.default_rng(0).normal(size=(2, 3, 3))
 
 

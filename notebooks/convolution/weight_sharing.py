@@ -1,0 +1,643 @@
+# ---
+# jupyter:
+#   book:
+#     functions:
+#       edge_gradients: "edge_gradients(normal(5, 6), normal(4, 4))"
+#       kernel_gradient: "kernel_gradient(normal(5, 6), normal(4, 4))"
+#     main: ml.conv.training.sum
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Weight sharing and its gradient
+#
+# A convolutional layer lays the same 25 weights on each of 784 windows of a small picture. So every weight takes part in
+# 784 outputs. For some of them it should be larger, for others smaller. What is the gradient of a weight
+# that is used many times? And what does the sharing save in a whole network?
+#
+# - **You need** [convolutions](convolutions.ipynb), the [chain rule](../calculus/chain_rule.ipynb),
+#   [backpropagation](../neural_networks/backpropagation.ipynb) and, for the experiment,
+#   [hidden layers](../neural_networks/hidden_layers.ipynb).
+# - **You build** the gradient of a shared weight and of a convolution kernel, equal to PyTorch's, and LeNet, a convolutional
+#   network for handwritten digits, as it was in 1998 and as it would be written now.
+# - **Runs in** 9 seconds. Tensors are float64, and float32 for LeNet.
+
+# %% tags=["remove-cell"]
+try:
+    import nbutils  # noqa: F401
+except ImportError:  # on a hosted notebook: install it and leave its torch alone
+    import subprocess
+    import sys
+
+    address = 'https://github.com/deep-learning-verified/book/archive/refs/tags/v0.2.0.zip'
+    subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
+
+# %% tags=["hide-input"]
+from functools import cache
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from torch import nn
+from torch.nn.functional import conv1d, conv2d
+from torch.utils.flop_counter import FlopCounterMode
+
+from nbutils import data
+from nbutils.cases import integers, scalars, seeds, vectors
+from nbutils.checks import below, close, grade, holds, verify
+from nbutils.figures import GREY, panels, show_image
+from nbutils.printed import of
+from nbutils.training import batches, fit
+
+torch.set_default_dtype(torch.float64)
+torch.set_num_threads(1)  # the tensors are small: a second thread would mostly wait
+torch.set_printoptions(precision=2, sci_mode=False)
+plt.style.use('nbutils.book')
+
+# %% [markdown]
+# ## The gradient of a shared weight: the sum over its edges
+#
+# A small model has two inputs and two outputs, $o_1 = w x_1$ and $o_2 = w x_2$, with the same weight $w$. We call each use
+# of the weight an **edge**. The loss is $\mathcal{L} = \frac12 (o_1 - y_1)^2 + \frac12 (o_2 - y_2)^2$. Suppose for a
+# moment that each edge has a weight of its own, $v_1$ and $v_2$. Then backpropagation gives each of them a
+# derivative:
+
+# %%
+x = torch.tensor([2.0, 4.0])
+y = torch.tensor([3.0, 0.5])
+
+def loss(v):                          # v: one weight, or one for each edge
+    return ((v * x - y) ** 2).sum() / 2
+
+v = torch.tensor([0.5, 0.5], requires_grad=True)  # equal, but not shared
+edges, = torch.autograd.grad(loss(v), v)
+print('the two edges:', edges)
+
+# %% [markdown]
+# The first derivative is negative, so a larger weight would be better for the first edge. For the second edge, a smaller
+# weight would be better. Now we share the weight, and ask autograd and a difference quotient for its derivative:
+
+# %%
+w = torch.tensor(0.5, requires_grad=True)         # one weight, used twice
+shared, = torch.autograd.grad(loss(w), w)
+step = 0.01
+quotient = (loss(0.5 + step) - loss(0.5 - step)) / (2 * step)
+print(f'shared {shared:.2f}, quotient {quotient:.2f}')
+print(f'sum of the edges {edges.sum():.2f}, mean {edges.mean():.2f}')
+
+# %% [markdown]
+# The derivative is the *sum* of $-4$ and $6$. The reason is the [chain rule](../calculus/chain_rule.ipynb). Let a
+# weight $w$ be used on $m$ edges. The loss depends on the weights $v_1, \dots, v_m$ of the edges, and each $v_e$ is
+# equal to $w$, so $d v_e / dw = 1$. If $\mathcal{L}$ is differentiable, the chain rule adds up all ways from $w$ to
+# $\mathcal{L}$:
+#
+# ```{math}
+# :label: ml.conv.training.sum
+# \frac{d \mathcal{L}}{d w} = \sum_{e=1}^m \frac{\partial \mathcal{L}}{\partial v_e} .
+# ```
+#
+# (ml.conv.training.unshared)=
+# So a network with shared weights needs no new algorithm. First run backpropagation as if no weight were shared.
+# Then, for each weight, sum the derivatives of its edges. This is also why autograd *adds* to a gradient when a
+# tensor is used again.
+#
+# :::{admonition} A tempting mistake
+# :class: warning
+# It seems fair to take the *mean* over the edges. But if $w$ grows by a little, all edges change at once, and the
+# changes of the loss add up. In the example the mean is 1.00, and the difference quotient is 2.00. The mean is the sum
+# divided by the number of edges. So gradient descent with the mean still trains, only with a smaller learning rate for this weight,
+# and the mistake is easily overlooked.
+# :::
+
+# %% mystnb={"image": {"alt": "Five circles x0 to x4 in a row below, three circles y0 to y2 above. From each upper circle three lines lead to the three circles below it, in three colours: the left lines are labelled v0, the middle lines v1, the right lines v2."}} tags=["hide-input"]
+fig, ax = panels(1, height=2.2)
+for i in range(3):
+    for a, colour in enumerate(('C0', 'C1', 'C2')):
+        ax.plot([2 * (i + a), 2 * i + 2], [0.22, 1.78], color=colour, lw=2)
+        ax.text(2 * i + 2 + 0.62 * (a - 1) * 1.9, 1.15, f'$v_{a}$', color=colour, fontsize=9, ha='right' if a < 1 else 'left')
+for row, letter, places in ((0, 'x', range(5)), (2, 'y', range(1, 4))):
+    for k, place in enumerate(places):
+        ax.add_patch(plt.Circle((2 * place, row), 0.27, fc='none', ec=GREY))
+        ax.text(2 * place, row, f'${letter}_{k}$', ha='center', va='center')
+ax.set(xlim=(-0.5, 8.5), ylim=(-0.4, 2.4), aspect='equal')
+ax.axis('off');
+
+# %% [markdown] tags=["caption"]
+# A convolution of five inputs with a kernel of three weights. Lines of one colour are edges that share a weight. Each of the
+# three weights has three edges, one for each output.
+
+# %% [markdown]
+# The edges that share a weight may also follow one another. This happens in recurrent networks, which apply the same weight
+# at each time step.
+#
+# ```{exercise} ★★ Pencil: a weight that is used in each step
+# :label: sharing-recurrence
+# Let $h_0 = x$ and $h_t = w h_{t-1} + c$ for $t = 1, \dots, T$. Edge $t$ is the use of $w$ in step $t$. Find the
+# derivative of $h_T$ with respect to the weight of each edge, and write `edge_derivatives(w, c, x, T)`.
+# ```
+
+# %%
+def edge_derivatives(w, c, x, T):
+    """The derivatives of h_T for the edges 1, ..., T: floats, int T >= 1 -> list.
+
+    edge_derivatives(2., 0., 3., 2) is [6., 6.].
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def by_unsharing(w, c, x, T):
+    v = torch.full((T,), w, requires_grad=True)
+    h = torch.tensor(x)
+    for t in range(T):
+        h = v[t] * h + c
+    return torch.autograd.grad(h, v)[0].tolist()
+
+chains = dict(w=scalars(-2, 2), c=scalars(-3, 3), x=scalars(-3, 3), T=integers(1, 6))
+grade(edge_derivatives, by_unsharing, **chains)
+
+# %% [markdown]
+# ```{solution-start} sharing-recurrence
+# :class: dropdown
+# ```
+# The weight of edge $t$ multiplies $h_{t-1}$. The steps after it multiply the effect by $w$, and there are $T - t$ of
+# them. So the derivative is $w^{T-t} h_{t-1}$, and the derivative with respect to the shared weight is the sum over
+# $t$. It is not enough to take $h_{t-1}$ alone, nor to count one step too many, nor to leave out $c$, with which all edges would be equal.
+
+# %% jupyter={"source_hidden": true}
+def edge_derivatives_solution(w, c, x, T):
+    h, derivatives = x, []
+    for t in range(1, T + 1):
+        derivatives.append(w ** (T - t) * h)
+        h = w * h + c
+    return derivatives
+
+def inputs_alone(w, c, x, T):
+    inputs = [x]
+    for _ in range(T - 1):
+        inputs.append(w * inputs[-1] + c)
+    return inputs
+
+def one_step_more(w, c, x, T):
+    return [w * d for d in edge_derivatives_solution(w, c, x, T)]
+
+def without_the_constant(w, c, x, T):
+    return edge_derivatives_solution(w, 0, x, T)
+
+assert grade(edge_derivatives_solution, by_unsharing, **chains)
+assert not grade(inputs_alone, by_unsharing, **chains)
+assert not grade(one_step_more, by_unsharing, **chains)
+assert not grade(without_the_constant, by_unsharing, **chains)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% tags=["checks"]
+holds(
+    'ml.conv.training.sum',
+    w=scalars(-2, 2), m=3,
+    v=of(lambda w: np.array([w, w, w])),
+    L=of(lambda v: np.sin(v[0] * v[1]) + v[2] ** 2 + v[0] * v[2]),
+)
+
+def unshared_then_collected(seed, collect):  # a small network whose three weights stand on nine edges, and autograd
+    g = torch.Generator().manual_seed(seed)
+    x, u, w = (torch.randn(n, generator=g).requires_grad_() for n in (5, 3, 3))
+    loss = lambda v: ((v * x.unfold(0, 3, 1)).sum(1).tanh() * u).sum()  # v: (3,), or (3, 3) with a row for each output
+    v = w.detach().repeat(3, 1).requires_grad_()
+    edges, = torch.autograd.grad(loss(v), v)
+    return close(collect(edges), torch.autograd.grad(loss(w), w)[0], atol=1e-12, rtol=0)
+
+holds(
+    'ml.conv.training.unshared',
+    lambda seed: unshared_then_collected(seed, lambda edges: edges.sum(0)),
+    slip=('takes the mean over the edges', lambda seed: unshared_then_collected(seed, lambda edges: edges.mean(0))),
+    seed=seeds(), tries=30,
+)
+
+# %% [markdown]
+# ## The gradient of a convolution with respect to its kernel
+#
+# We take the convolution of the figure, with numbers. Output $i$ is $y_i = \sum_a v_a x_{i+a}$. Suppose that backpropagation has already
+# found the derivatives $\delta_i = \partial\mathcal{L}/\partial y_i$. The weight $v_a$ multiplies $x_{i+a}$ on its way to $y_i$. So the derivative of
+# this edge is $\delta_i x_{i+a}$:
+
+# %%
+x = torch.tensor([1.0, 2.0, 0.0, 3.0, 1.0])
+delta = torch.tensor([1.0, -2.0, 0.5])
+windows = x.unfold(0, 3, 1)           # (3, 3): row i is x[i:i + 3]
+edges = delta[:, None] * windows      # (3, 3): one row an output
+print(edges)
+print('sums of the columns:', edges.sum(0))
+
+# %% [markdown]
+# Each column belongs to one weight. Autograd finds the same sums:
+
+# %%
+v = torch.zeros(3, requires_grad=True)
+y = conv1d(x[None, None], v[None, None])[0, 0]
+y.backward(delta)                     # starts from the derivatives delta
+print(v.grad)
+
+# %% [markdown]
+# For pictures we have two indices instead of one. The layer computes
+# $Y_{i,j} = \sum_a \sum_b V_{a,b} X_{i+a,\,j+b}$ for $i = 0, \dots, r - 1$ and $j = 0, \dots, c - 1$. With
+# $D_{i,j} = \partial\mathcal{L}/\partial Y_{i,j}$, the edges of $V_{a,b}$ add up to
+#
+# ```{math}
+# :label: eq-kernel-gradient
+# \frac{\partial \mathcal{L}}{\partial V_{a,b}} = \sum_{i=0}^{r-1} \sum_{j=0}^{c-1} D_{i,j} X_{i+a,\,j+b} .
+# ```
+
+# %%
+def edge_gradients(X, D):
+    k_h, k_w = X.shape[0] - D.shape[0] + 1, X.shape[1] - D.shape[1] + 1
+    windows = X.unfold(0, k_h, 1).unfold(1, k_w, 1)   # (r, c, k_h, k_w)
+    return D[:, :, None, None] * windows              # (r, c, k_h, k_w)
+
+def kernel_gradient(X, D):
+    return edge_gradients(X, D).sum((0, 1))           # (k_h, k_w)
+
+# %% [markdown]
+# Compare {eq}`eq-kernel-gradient` with the layer itself. It is the same operation, with $D$ in the place of the kernel. So
+# the backward pass of a convolution is a convolution, too. We try it on a handwritten digit $X$. The kernel is to learn
+# Sobel's edges, so the loss is half the squared distance from them, and $D$ is the difference:
+
+# %%
+X = torch.tensor(data.mnist('train').x[4]).reshape(28, 28)
+sobel = torch.tensor([[1.0, 0, -1], [2.0, 0, -2], [1.0, 0, -1]])
+V = torch.full((3, 3), 0.1, requires_grad=True)
+
+def layer(X, V):
+    return conv2d(X[None, None], V[None, None])[0, 0]
+
+loss = ((layer(X, V) - layer(X, sobel)) ** 2).sum() / 2
+automatic, = torch.autograd.grad(loss, V)             # (3, 3)
+
+# %%
+D = (layer(X, V) - layer(X, sobel)).detach()          # (26, 26)
+library = nn.grad.conv2d_weight(
+    X[None, None], (1, 1, 3, 3), D[None, None])[0, 0]
+ours = kernel_gradient(X, D)
+print(ours)
+for name, other in (
+        ('autograd', automatic), ('conv2d_weight', library),
+        ('X under the kernel D', layer(X, D))):
+    print(name, 'differs by', below((ours - other).abs().max()))
+
+# %% mystnb={"image": {"alt": "Three square panels. Left a handwritten four, dark on light. In the middle the derivatives D, with violet and orange strokes along the borders of the digit. Right the products for one weight: the strokes in violet and orange where the digit has ink, the rest white."}} tags=["hide-input"]
+fig, axes = panels(3, height=2.2)
+show_image(axes[0], 1 - X, 'digit $X$')
+show_image(axes[1], D, 'derivatives $D$', cmap='PuOr_r', vmin=-4, vmax=4)
+show_image(axes[2], edge_gradients(X, D)[:, :, 0, 0], 'edges of $V_{0,0}$', cmap='PuOr_r', vmin=-4, vmax=4)
+for ax in axes:
+    ax.spines[:].set_visible(True)
+
+# %% [markdown] tags=["caption"]
+# The 676 edges of the weight $V_{0,0}$ on one digit. Orange edges want a smaller weight, violet edges a larger one. Their sum is the upper
+# left entry of the gradient above.
+
+# %% [markdown]
+# A layer with more channels has such a sum for each pair of an input and an output channel. The pictures of a batch share the
+# weights as well, so the gradients of the pictures add up. A mean appears only if the loss itself is the mean over the batch.
+#
+# ```{exercise} ★★ Program: the kernel's gradient with a stride
+# :label: sharing-stride
+# A layer with the stride $s$ computes $y_i = \sum_{a=0}^{k-1} v_a x_{si+a}$. Write `strided_gradient(x, delta, k, s)`, the
+# derivatives with respect to $v_0, \dots, v_{k-1}$, where $\delta_i = \partial\mathcal{L}/\partial y_i$. The input may be longer than the last window.
+# ```
+
+# %%
+def strided_gradient(x, delta, k, s):
+    """The gradient of the kernel: arrays (n,) and (r,), ints -> array (k,).
+
+    All windows fit: s (r - 1) + k <= n. For x = [1., 2., 3.],
+    delta = [1., 10.], k = 1, s = 2 it is [31.].
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def by_torch(x, delta, k, s):
+    v = torch.zeros(k, requires_grad=True)
+    y = conv1d(torch.tensor(x)[None, None], v[None, None], stride=s)[0, 0]
+    y[:len(delta)].backward(torch.tensor(delta))
+    return v.grad.numpy()
+
+strided = dict(
+    x=lambda delta, k, s: vectors((s * (len(delta) - 1) + k, s * len(delta) + k - 1)),
+    delta=vectors((1, 4)), k=integers(1, 4), s=integers(1, 4),
+)
+grade(strided_gradient, by_torch, **strided)
+
+# %% [markdown]
+# ```{solution-start} sharing-stride
+# :class: dropdown
+# ```
+# The edge from $x_{si+a}$ to $y_i$ has the derivative $\delta_i x_{si+a}$, and we sum over $i$. For each $a$ this takes
+# every $s$-th input, beginning with $x_a$. It is a mistake to ignore the stride, to take the mean over the outputs, and
+# to put the stride on the index of the kernel.
+
+# %% jupyter={"source_hidden": true}
+def strided_gradient_solution(x, delta, k, s):
+    r = len(delta)
+    return np.array([(delta * x[a:a + s * r:s][:r]).sum() for a in range(k)])
+
+def without_stride(x, delta, k, s):
+    return strided_gradient_solution(x, delta, k, 1)
+
+def mean_of_the_edges(x, delta, k, s):
+    return strided_gradient_solution(x, delta, k, s) / len(delta)
+
+def stride_on_the_kernel(x, delta, k, s):
+    return np.array([sum(d * x[min(i + s * a, len(x) - 1)] for i, d in enumerate(delta)) for a in range(k)])
+
+assert grade(strided_gradient_solution, by_torch, **strided)
+assert not grade(without_stride, by_torch, **strided)
+assert not grade(mean_of_the_edges, by_torch, **strided)
+assert not grade(stride_on_the_kernel, by_torch, **strided)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% tags=["checks"]
+def same_gradient(r, c, k, seed, collect):
+    g = torch.Generator().manual_seed(seed)
+    X, D = torch.randn(r + k - 1, c + k, generator=g), torch.randn(r, c, generator=g)
+    want = nn.grad.conv2d_weight(X[None, None], (1, 1, k, k + 1), D[None, None])[0, 0]
+    V = torch.randn(k, k + 1, generator=g).requires_grad_()
+    layer(X, V).backward(D)
+    return all(close(collect(X, D), other, atol=1e-12, rtol=1e-12) for other in (want, V.grad))
+
+verify(
+    'the sums over the edges are the kernel\'s gradient in autograd and in conv2d_weight',
+    lambda **case: same_gradient(collect=kernel_gradient, **case),
+    slip=('takes the mean over the places', lambda **case: same_gradient(
+        collect=lambda X, D: edge_gradients(X, D).mean((0, 1)), **case)),
+    r=integers(1, 5), c=integers(1, 5), k=integers(1, 4), seed=seeds(), tries=40,
+)
+
+# %% [markdown]
+# ## LeNet in PyTorch: from 1998 to now
+#
+# LeNet {cite}`lecun1998gradient` read the digits on bank cheques. Two convolutional layers, each followed by
+# pooling, find patterns, and three dense layers turn them into ten scores. We write it with the two parts that people do
+# differently today. The older version has sigmoids and pools by the average of $2 \times 2$ values. The modern version has
+# ReLU and pools by their maximum. (The original had a scaled tanh, pooling with trainable weights, and a table that
+# connected only some channels.)
+
+# %%
+torch.set_default_dtype(torch.float32)
+
+def lenet(act, pool):
+    model = nn.Sequential(
+        nn.Conv2d(1, 6, 5, padding=2), act(), pool(2),
+        nn.Conv2d(6, 16, 5), act(), pool(2), nn.Flatten(),
+        nn.Linear(400, 120), act(), nn.Linear(120, 84), act(),
+        nn.Linear(84, 10))
+    for layer in model:
+        if hasattr(layer, 'weight'):
+            nn.init.xavier_uniform_(layer.weight)
+    return model
+
+# %% mystnb={"image": {"alt": "A row of boxes from left to right: one square 28 by 28, six squares 28 by 28, six squares 14 by 14, sixteen squares 10 by 10, sixteen squares 5 by 5, then bars of 120, 84 and 10 units; the arrows are labelled conv, pool, conv, pool, dense, dense, dense."}} tags=["hide-input"]
+fig, ax = panels(1, height=2.1)
+maps = [(1, 28, '1 × 28 × 28'), (6, 28, '6 × 28 × 28'), (6, 14, '6 × 14 × 14'), (16, 10, '16 × 10 × 10'), (16, 5, '16 × 5 × 5')]
+at, rights = 0.0, []
+for k, (channels, side, words) in enumerate(maps):
+    for layer in range(min(channels, 6)):
+        low = -side / 2 - 1.2 * layer + 3
+        ax.add_patch(plt.Rectangle((at + 1.2 * layer, low), side, side, fc='C0', ec='C0', alpha=0.18))
+        ax.add_patch(plt.Rectangle((at + 1.2 * layer, low), side, side, fc='none', ec='C0', lw=0.8))
+    rights.append((at, at + side + 1.2 * min(channels - 1, 5)))
+    ax.text(sum(rights[-1]) / 2, -25 - 7 * (k % 2), words, ha='center', fontsize=8)
+    at = rights[-1][1] + 15
+for units, tall in ((120, 38), (84, 28), (10, 10)):
+    ax.add_patch(plt.Rectangle((at, -tall / 2), 3, tall, fc='C1', ec='C1', alpha=0.4))
+    ax.text(at + 1.5, -25, str(units), ha='center', fontsize=8)
+    rights.append((at, at + 3))
+    at += 18
+for k, words in enumerate(('conv', 'pool', 'conv', 'pool', 'dense', 'dense', 'dense')):
+    start, end = rights[k][1] + 1, rights[k + 1][0] - 1
+    ax.annotate('', (end, 0), (start, 0), arrowprops={'arrowstyle': '->', 'color': GREY})
+    ax.text((start + end) / 2, 22 if k > 3 else 21, words, ha='center', fontsize=8, color=GREY)
+ax.set(xlim=(-6, at - 10), ylim=(-36, 27), aspect='equal')
+ax.axis('off');
+
+# %% [markdown] tags=["caption"]
+# LeNet. Convolutions make more channels and pooling makes smaller pictures, until 400 numbers go through three
+# dense layers. Of 16 channels, six are drawn.
+
+# %% [markdown]
+# ### What sharing saves: weights, not operations
+#
+# We send one digit through the network. At each layer with weights, we count the weights and the edges. In a convolutional layer,
+# each weight has an edge for each place of the output:
+
+# %%
+total = 0
+h = torch.zeros(1, 1, 28, 28)
+for layer in lenet(nn.ReLU, nn.MaxPool2d):
+    h = layer(h)
+    if hasattr(layer, 'weight'):
+        weights = layer.weight.numel()
+        places = h[0, 0].numel()      # 1 in a dense layer
+        total += weights * places
+        print(f'{type(layer).__name__:6} {weights:6,} weights,'
+              f' {weights * places:7,} edges')
+print(f'{total:,} edges in all')
+
+# %% [markdown]
+# The second convolution has 2,400 weights, but 240,000 edges. Without sharing it would need as many weights as edges.
+# But each edge still costs a multiplication and an addition, shared or not. The FLOP counter of PyTorch confirms this: it finds two operations
+# for each of the 416,520 edges. We compare with two networks without convolutions. One is
+# softmax regression. The other is an MLP with 78 hidden units, so that it has nearly as many parameters as LeNet:
+
+# %%
+def softmax_regression():
+    return nn.Sequential(nn.Flatten(), nn.Linear(784, 10))
+
+def mlp():
+    return nn.Sequential(
+        nn.Flatten(), nn.Linear(784, 78), nn.ReLU(), nn.Linear(78, 10))
+
+def lenet_1998():
+    return lenet(nn.Sigmoid, nn.AvgPool2d)
+
+def lenet_now():
+    return lenet(nn.ReLU, nn.MaxPool2d)
+
+# %%
+for make in softmax_regression, mlp, lenet_1998, lenet_now:
+    model = make()
+    with FlopCounterMode(display=False) as count:
+        model(torch.zeros(1, 1, 28, 28))
+    parameters = sum(p.numel() for p in model.parameters())
+    print(f'{make.__name__:18} {parameters:6,} parameters,'
+          f' {count.get_total_flops():7,} operations')
+
+# %% [markdown]
+# ### Training on handwritten digits
+#
+# There are 4,000 digits for training and 1,000 for the test. We use Adam with a learning rate that rises and falls
+# once during the training, and a GPU if there is one.
+
+# %%
+device = 'cuda' if torch.cuda.is_available() else 'cpu'
+train, test = data.mnist('train'), data.mnist('test')
+X = torch.tensor(train.x).float().reshape(-1, 1, 28, 28)
+X_test = torch.tensor(test.x).float().reshape(-1, 1, 28, 28)
+y, y_test = torch.tensor(train.y), torch.tensor(test.y)
+
+# %%
+def trained(make, lr, seed, passes, size):
+    torch.manual_seed(seed)
+    model = make().to(device)
+    adam = torch.optim.Adam(model.parameters(), lr, fused=True)
+    cycle = torch.optim.lr_scheduler.OneCycleLR(
+        adam, lr, total_steps=passes * len(X) // size)
+    g = torch.Generator().manual_seed(seed)
+    dealt = batches(g, size, X, y, epochs=passes)
+    losses = fit(
+        model, nn.CrossEntropyLoss(), adam, dealt, scheduler=cycle)
+    with torch.no_grad():
+        scores = model(X_test.to(device)).cpu()
+    return losses[-40:].mean().item(), scores.argmax(1) == y_test
+
+# %% [markdown]
+# The simple networks get eight passes over the digits. LeNet gets two, because a pass costs more. We try three learning
+# rates, keep the one with the smallest training loss at the end, and train with two more seeds. The older version gets one seed for each rate,
+# all different, because it will turn out that no rate is good enough.
+
+# %%
+rates = (5e-3, 1e-2, 2e-2)
+hits = {}
+for make, passes, size in (
+        (softmax_regression, 8, 50), (mlp, 8, 50), (lenet_now, 2, 25)):
+    tried = [trained(make, lr, 0, passes, size) for lr in rates]
+    best = min(range(3), key=lambda i: tried[i][0])
+    more = [trained(make, rates[best], s, passes, size)[1] for s in (1, 2)]
+    hits[make.__name__] = torch.stack([tried[best][1], *more])  # (3, 1000)
+
+# %%
+older = [trained(lenet_1998, lr, seed, 2, 25)[1].float().mean()
+         for seed, lr in enumerate(rates)]
+for name, three in hits.items():
+    shares = three.float().mean(1)
+    print(f'{name:18} {shares.min():.2f} to {shares.max():.2f}')
+print('lenet_1998        ', below(max(older), 0.94))
+
+# %% [markdown]
+# The modern LeNet reads more digits than the network with one hidden layer, which has as many parameters and
+# took four times as many passes. Both read more than softmax regression. The network of 1998 was worse than the
+# modern one with each of the rates. Sigmoids pass on at most a quarter of a derivative, so it
+# [learns more slowly](../neural_networks/vanishing_and_exploding_gradients.ipynb) at first. Call
+# `trained(lenet_1998, 1e-2, 0, passes=5, size=25)` to see how far it gets with more time. What is old is the speed of
+# learning, not the idea.
+#
+# ```{exercise} ★★ Experiment: the mean in place of the sum
+# :label: sharing-mean
+# The first kernels of LeNet have 784 edges for each weight. Divide their gradient by 784, so that it is the mean over
+# the edges, and take one step from the same start as with the sum. How many times smaller is the step of these kernels?
+# Predict it for `torch.optim.SGD` and for `torch.optim.Adam`, then try it and explain.
+# ```
+
+# %%
+def times_smaller():
+    """Two numbers in a list, for SGD and for Adam, each up to 10 percent.
+
+    [2., 2.], for example.
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def step_length(optimizer, divisor):
+    torch.manual_seed(0)
+    model = lenet_now().double()
+    before = model[0].weight.detach().clone()
+    step = optimizer(model.parameters(), lr=0.01)
+    nn.CrossEntropyLoss()(model(X[:50].double()), y[:50]).backward()
+    model[0].weight.grad /= divisor
+    step.step()
+    return (model[0].weight - before).norm().item()
+
+@cache
+def measured_factors():
+    return [step_length(kind, 1) / step_length(kind, 784) for kind in (torch.optim.SGD, torch.optim.Adam)]
+
+def is_measured(said):
+    if len(said) != 2:
+        raise ValueError('give two numbers')
+    for name, guess, factor in zip(('SGD', 'Adam'), said, measured_factors(), strict=True):
+        if not abs(guess - factor) <= 0.1 * factor:
+            raise ValueError(f'another factor is measured for {name}; try it')
+    return True
+
+grade(lambda: is_measured(times_smaller()), lambda: True, [()])
+
+# %% [markdown]
+# ```{solution-start} sharing-mean
+# :class: dropdown
+# ```
+# The step of gradient descent is proportional to the gradient, so it is 784 times smaller. Adam divides the gradient by its own
+# size, so a constant factor cancels, except for the tiny $\epsilon$ in the denominator. With Adam the mistake does no harm that you could
+# see, and with gradient descent it looks like a badly chosen learning rate. So test a gradient that you have
+# derived yourself against a difference quotient, and do not rely on the training.
+
+# %% jupyter={"source_hidden": true}
+assert grade(lambda: is_measured([784, 1]), lambda: True, [()])
+assert not grade(lambda: is_measured([784, 784]), lambda: True, [()])
+assert not grade(lambda: is_measured([1, 1]), lambda: True, [()])
+assert not grade(lambda: is_measured([28, 1]), lambda: True, [()])
+print('SGD {:.1f}, Adam {:.2f}'.format(*measured_factors()))
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% tags=["checks"]
+def better(name, other, errors):  # paired over the test digits; all runs of one against all runs of the other
+    of_a_digit = hits[name].double().mean(0) - hits[other].double().mean(0)
+    apart = hits[name].sum(1).min() > hits[other].sum(1).max()
+    return bool(of_a_digit.mean() > errors * of_a_digit.std() / 1000**0.5 and apart)
+
+verify(
+    'the modern LeNet is better than the hidden layer, and this than softmax regression, by two standard errors and in all runs',
+    lambda errors: better('lenet_now', 'mlp', errors) and better('mlp', 'softmax_regression', errors),
+    slip=('turns the order around', lambda errors: better('mlp', 'lenet_now', errors)),
+    errors=[2],
+)
+verify(
+    'with each rate the network of 1998 is worse than each run of the modern one',
+    lambda name: bool(max(older) < hits[name].float().mean(1).min()),
+    slip=('compares with softmax regression, which is worse', lambda name: bool(
+        max(older) < 0.5 * hits['softmax_regression'].float().mean(1).min())),
+    name=['lenet_now'],
+)
+
+def operations(make):
+    with FlopCounterMode(display=False) as count:
+        make()(torch.zeros(1, 1, 28, 28))
+    return count.get_total_flops()
+
+verify(
+    'the operations of LeNet are two for each edge',
+    lambda make: operations(make) == 2 * total,
+    slip=('counts the weights once each', lambda make: operations(make) == 2 * 61_706),
+    make=[lenet_1998, lenet_now],
+)
+
+# %% [markdown]
+# ## Summary
+#
+# The gradient of a shared weight is the sum of the derivatives of all its edges, as if each edge had a weight of its own.
+# For a convolution kernel this sum is again a convolution, of the input with the derivatives of the output. Sharing saves
+# weights, not operations. LeNet with ReLU and max pooling reads digits better than a network with one hidden layer and as
+# many parameters.
+#
+# **Further reading.** {cite:t}`lecun1998gradient` describe LeNet and what surrounded it in a bank; it is long, but sections I to III are worth the time.
+# {cite:t}`zhang2023dive`, chapter 7, trains both variants on pictures of clothes. {cite:t}`goodfellow2016deep`, chapter 9,
+# derives the gradients of a layer with channels and a stride, for everybody who writes one.
