@@ -65,14 +65,14 @@ prints(
     'eq-kernel-gradient',
     tries=12,
     V=normal(2, 3),
-    X=lambda i, j: _seen[i, j],
+    X=lambda i, j: _seen[i - 1, j - 1],  # with a and b from 1, as the entries of an array are numbered here
     r=3,
     c=3,
     Y=of(lambda V: signal.correlate2d(_seen, V, 'valid')),
     L=of(lambda Y: (np.sin(Y) * _aims[:3, :3]).sum()),
-    D=of(lambda Y: np.cos(Y) * _aims[:3, :3]),
-    a=range(0, 2),
-    b=range(0, 3),
+    D=of(lambda Y: lambda i, j: np.cos(Y[i, j]) * _aims[i, j]),
+    a=range(1, 3),
+    b=range(1, 4),
 )
 
 _f, _g = np.random.default_rng(0).normal(size=(2, 3, 3))
