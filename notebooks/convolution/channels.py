@@ -412,7 +412,7 @@ verify(
 # %% [markdown]
 # ## Grouped, depthwise and separable convolutions
 #
-# A full kernel connects each output channel with each input channel. In a **grouped** convolution with $G$ groups, the channels are
+# A full kernel connects each output channel with each input channel. In a **grouped convolution** with $G$ groups, the channels are
 # divided into $G$ parts, and each part has its own small convolution. With 4 input channels, 6 output channels
 # and 2 groups, the kernel has only 2 slices for each output channel:
 
