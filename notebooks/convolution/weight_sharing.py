@@ -22,7 +22,7 @@
 #   [backpropagation](../neural_networks/backpropagation.ipynb) and, for the experiment, [pooling](pooling.ipynb) and
 #   [hidden layers](../neural_networks/hidden_layers.ipynb).
 # - **You build** the gradient of a shared weight and of a convolution kernel, equal to PyTorch's, and LeNet, a convolutional
-#   network for handwritten digits, as it was in 1998 and as it would be written now.
+#   network for handwritten digits, in the style of 1998 and in that of today.
 # - **Runs in** 10 seconds. Tensors are float64, and float32 for LeNet.
 
 # %% tags=["remove-cell"]
@@ -77,7 +77,8 @@ edges, = torch.autograd.grad(loss(v), v)
 print('the two edges:', edges)
 
 # %% [markdown]
-# The first derivative is negative, so a larger weight would be better for the first edge. For the second edge, a smaller
+# For example, the first output is $0.5 \cdot 2 = 1$ and should be 3, and the derivative is $(o_1 - y_1)\, x_1 = (1 - 3)
+# \cdot 2 = -4$. It is negative, so a larger weight would be better for the first edge. For the second edge, a smaller
 # weight would be better. Now we share the weight, and ask autograd and a difference quotient for its derivative:
 
 # %%
@@ -100,9 +101,9 @@ print(f'sum of the edges {edges.sum():.2f}, mean {edges.mean():.2f}')
 # ```
 #
 # (ml.conv.training.unshared)=
-# So a network with shared weights needs no new algorithm. First run backpropagation as if no weight were shared.
-# Then, for each weight, sum the derivatives of its edges. This is also why autograd *adds* to a gradient when a
-# tensor is used again.
+# So backpropagation works for shared weights, too. First run it as if no weight were shared. Then, for each weight, sum the
+# derivatives of its edges. Autograd does this by itself: when a tensor is used in several places, it adds up the
+# derivatives that come back from them.
 #
 # :::{admonition} A tempting mistake
 # :class: warning
@@ -111,6 +112,8 @@ print(f'sum of the edges {edges.sum():.2f}, mean {edges.mean():.2f}')
 # divided by the number of edges. So gradient descent with the mean still trains, only with a smaller learning rate for this weight,
 # and the mistake is easily overlooked.
 # :::
+#
+# In a convolution, each weight of the kernel has one edge for each output:
 
 # %% mystnb={"image": {"alt": "Five circles x0 to x4 in a row below, three circles y0 to y2 above. From each upper circle three lines lead to the three circles below it, in three colours: the left lines are labelled v0, the middle lines v1, the right lines v2."}} tags=["hide-input"]
 fig, ax = panels(1, height=2.2)
@@ -243,7 +246,7 @@ y.backward(delta)                     # starts from the derivatives delta
 print(v.grad)
 
 # %% [markdown]
-# For pictures we have two indices instead of one. The layer computes
+# For pictures, two indices take the place of one. The layer computes
 # $Y_{i,j} = \sum_a \sum_b V_{a,b} X_{i+a,\,j+b}$ for $i = 0, \dots, r - 1$ and $j = 0, \dots, c - 1$. With
 # $D_{i,j} = \partial\mathcal{L}/\partial Y_{i,j}$, the edges of $V_{a,b}$ add up to
 #
