@@ -120,7 +120,7 @@ fig, ax = panels(1, height=2.2)
 for i in range(3):
     for a, colour in enumerate(('C0', 'C1', 'C2')):
         ax.plot([2 * (i + a), 2 * i + 2], [0.22, 1.78], color=colour, lw=2)
-        ax.text(2 * i + 2 + (-0.52, 0.06, 0.52)[a], 1.35, f'$v_{a}$', color=colour, fontsize=9, ha='left' if a else 'right')
+        ax.text(2 * i + 2 + (-0.7, 0.06, 0.7)[a], 1.35, f'$v_{a}$', color=colour, fontsize=9, ha='left' if a else 'right')
 for row, letter, places in ((0, 'x', range(5)), (2, 'y', range(1, 4))):
     for k, place in enumerate(places):
         ax.add_patch(plt.Circle((2 * place, row), 0.27, fc='none', ec=GREY))
