@@ -656,5 +656,5 @@ verify(
 # learns faster than with sigmoids.
 #
 # **Further reading.** {cite:t}`lecun1998gradient` describe LeNet and what surrounded it in a bank; it is long, but sections I to III are worth the time.
-# {cite:t}`zhang2023dive`, chapter 7, trains both variants on pictures of clothes. {cite:t}`goodfellow2016deep`, chapter 9,
+# {cite:t}`zhang2023dive`, chapter 7, trains the older version on pictures of clothes. {cite:t}`goodfellow2016deep`, chapter 9,
 # derives the gradients of a layer with channels and a stride, for everybody who writes one.
