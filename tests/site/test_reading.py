@@ -127,3 +127,20 @@ def test_how_to_cite_agrees_with_what_is_cited(parsed):
     text = ' '.join(parsed('book/index').article.get_text().split())
     for said in (f'{{{about["title"]}}}', about['authors'][0]['name'], f'{{{about["version"]}}}', about['repository-code']):
         assert said in text, said
+
+
+def test_what_was_read_is_marked_and_the_first_page_leads_on(page, address):
+    """In this browser alone: a section is read when its reader has come to the summary."""
+    read = '.bd-sidebar-primary a.read'
+    page.goto(address)
+    assert not page.locator('a.continue').count() and not page.locator(read).count()
+    page.goto(f'{address}notebooks/{SECTION}.html')
+    settle(page)
+    assert not page.locator(read).count()
+    page.locator('#summary').scroll_into_view_if_needed()
+    page.locator(read).wait_for(state='attached')
+    page.goto(address)
+    on = page.locator('a.continue')
+    assert on.inner_text().startswith('Continue with') and on.get_attribute('href').endswith(f'notebooks/{SECTION}.html')
+    page.goto(f'{address}notebooks/linear_algebra/tensors.html')
+    assert page.locator(read).count() == 1
