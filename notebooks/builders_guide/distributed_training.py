@@ -71,8 +71,9 @@ plt.style.use('nbutils.book')
 # %% [markdown]
 # ## Data parallel training: all-reduce of the gradients
 #
-# A **process** is a running program with a memory of its own. Several processes can run on one computer or on many, and they
-# exchange data only by sending messages. Each knows how many they are, $K$ (in PyTorch the *world size*), and its own number
+# A **process** is a running program with a memory of its own. Several processes can run on one computer or on many. On this
+# page they exchange data only by sending messages. Each knows how many they are, $K$ (in PyTorch the *world size*), and its own
+# number
 # from 0 to $K - 1$, its **rank**.
 
 # %% tags=["hide-input"]
@@ -125,7 +126,8 @@ for rank, g in enumerate(run(add_up, 2)):
 
 # %% [markdown]
 # No process leaves `all_reduce` before all have called it. The function `run`, whose code is folded above, makes the processes as copies of
-# the notebook, by *fork*. On Windows this works in WSL only.
+# the notebook, by *fork*. On Windows this works in WSL only. A script of your own you start with `torchrun`, as the end of this
+# page shows.
 #
 # In **data parallel** training each process has a copy of the model with the same parameters $\boldsymbol\theta$, and a
 # part of the batch, its **shard**. Let $\mathbf{g}_k$ be the gradient of the mean loss over the rows of process $k$, and
@@ -394,7 +396,8 @@ print(f'relative error, 48 + 16 rows: {gap(one, equal_weights[0]):.2f}')
 # \bar{\mathbf{g}} = \sum_{k=0}^{K-1} \frac{n_k}{n}\, \mathbf{g}_k .
 # ```
 #
-# DDP divides by $K$. So we let each process take the *sum* of its losses times $K/n$; the two factors $K$ cancel:
+# DDP divides by $K$. So we let each process multiply the *sum* of its losses by $K/n$. The two factors $K$
+# cancel, and what remains is the gradient of the sum over all rows, divided by $n$:
 
 # %%
 def weighted(rank, K):
@@ -454,7 +457,8 @@ for rank, rows in enumerate(run(both, 2)):
 
 # %% [markdown]
 # Our version has the right outputs, but not the right gradients, because autograd does not follow `dist.all_reduce` to the other processes. On
-# GPUs, `nn.SyncBatchNorm.convert_sync_batchnorm(model)` replaces all such layers by some that have both right. Layer normalization works on each row
+# GPUs, `nn.SyncBatchNorm.convert_sync_batchnorm(model)` replaces each such layer by one with the right outputs and the right
+# gradients. Layer normalization works on each row
 # alone, so it does not need any of this.
 #
 # ### DistributedSampler counts rows twice
@@ -592,10 +596,13 @@ verify(
 # How does `all_reduce` add up? One process could act as a server: all others send it their $P$ numbers, and it sends the sum back to
 # each. Then the server alone sends $(K - 1)P$ numbers, more and more as processes are added.
 #
-# A **ring** sends as many numbers in total, but every process sends the same share. The vector is cut into $K$ pieces, and each process
-# sends only to its right neighbour. In each of the first $K - 1$ rounds, every process sends one piece, and the neighbour adds it to its own.
-# After that, each process has one piece that is complete. In the other $K - 1$ rounds the complete pieces are passed on, until every
-# process has all of them. That is $2(K - 1)$ rounds with $P/K$ numbers each. So if $K$ divides $P$, each process sends
+# In a **ring** the processes together send just as many numbers as with a server, but each sends the same share. The vector is
+# cut into $K$ pieces, and each process
+# sends only to its right neighbour. In each of the first $K - 1$ rounds, every process sends one piece to its neighbour, which
+# adds it to its own, and sends this sum on in the next round. After these rounds each process has one complete piece, with all
+# $K$ summands. In the other $K - 1$ rounds the complete pieces are passed on, until every
+# process has all of them. The figure below shows the rounds of four processes. There are $2(K - 1)$ rounds with $P/K$ numbers
+# each. So if $K$ divides $P$, each process sends
 #
 # ```{math}
 # :label: dist-ring
@@ -603,7 +610,8 @@ verify(
 # ```
 #
 # numbers. This is less than $2P$, however many processes there are. The next cell is what one process does in round $t$, which counts
-# from 0. In this round process $k$ sends piece $k - t$, counted modulo $K$. `isend` starts to send and does not wait, `recv` waits until the data are there.
+# from 0. In round 0 process $k$ sends piece $k$, and in each later round the piece that it has just received. So in round $t$
+# this is piece $k - t$, counted modulo $K$. `isend` starts to send and does not wait, `recv` waits until the data are there.
 
 # %%
 def ring_round(g, rank, K, t):
@@ -794,8 +802,8 @@ for K, answers in told.items():
           all((a == told[1][0]).all() for a in answers))
 
 # %% [markdown]
-# One, two and four processes train the same model: they give the same answer on each test digit. In place of DDP
-# we now wrap the model in `nn.Sequential`, which changes nothing and sends nothing. Then two processes train two models, each on half of the rows:
+# One, two and four processes give the same answer on each test digit. Now we leave out DDP:
+# `nn.Sequential` takes its place, and sends nothing. Then two processes train two models, each on half of the rows:
 
 # %%
 apart = run(lambda rank, K: train_shard(rank, K, wrap=nn.Sequential), 2)
@@ -813,8 +821,9 @@ print('two processes without DDP say the same:',
 # ### Gradient accumulation with no_sync
 #
 # If a batch does not fit into memory, you compute it in parts and let `backward()` add up the gradients. With DDP, each
-# `backward()` sends gradients, although only the sum is needed. Inside `with model.no_sync():` nothing is sent. So you compute all parts but the
-# last inside. To count what is sent, we register a *hook*: a function that DDP calls in place of its own all-reduce.
+# `backward()` sends gradients, although only the sum is needed. Inside `with model.no_sync():` nothing is sent. So you run the
+# forward and the backward pass of all parts but the last inside. In the code, `nullcontext()` stands for a block that changes
+# nothing. To count what is sent, we register a *hook*: a function that DDP calls in place of its own all-reduce.
 
 # %%
 def accumulate(rank, K, quiet):
@@ -895,8 +904,9 @@ dist.destroy_process_group()'''
 
 # %% [markdown]
 # The command is `torchrun --standalone --nproc-per-node 2 script.py`. Each of the two processes then prints its rank, that it has 32
-# rows, and the weights $2.00$ and $-1.00$, with which the data were made. DDP uses the group of processes until it is deleted, so
-# without `del model` the end of the program can hang. If you have several computers, start `torchrun` on each of them. In place of
+# rows, and the weights $2.00$ and $-1.00$, with which the data were made. Delete the model first, because DDP still uses the
+# group of processes; otherwise the end of the program can hang. If you have several computers, start `torchrun` on each of
+# them. In place of
 # `--standalone` you then write `--rdzv-backend c10d`, the number of computers as `--nnodes`, and the address of one of them as `--rdzv-endpoint`.
 
 # %% tags=["checks"]
@@ -958,5 +968,5 @@ verify(
 # all parameters on each process, FSDP shares them out as well, and `torchrun` starts the same script on CPUs and on GPUs.
 #
 # **Further reading.** {cite:t}`li2020pytorch` describe how DDP is built, for readers who want to know what happens during `backward()`.
-# {cite:t}`rajbhandari2020zero` introduce the sharing of parameters, gradients and moments. {cite:t}`patarasuk2009bandwidth` prove that in
-# every all-reduce some process has to send at least as much as each process sends in the ring.
+# {cite:t}`rajbhandari2020zero` introduce the sharing of parameters, gradients and moments. {cite:t}`patarasuk2009bandwidth`
+# prove that the ring cannot be beaten: in every all-reduce some process has to send at least $2\frac{K-1}{K}P$ numbers.

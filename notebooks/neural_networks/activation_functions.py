@@ -22,7 +22,7 @@
 # A hidden unit has computed the pre-activation $z = -3$. ReLU turns it into 0, the sigmoid into 0.0474, and GELU into a
 # negative number close to 0. All three are used in networks. How do they differ, and which one should you take? For training, the
 # value is only half of the answer. The other half is the slope of the function at $z$: the gradient of the unit's weights is
-# multiplied by it, so where the slope is zero, the unit learns nothing.
+# multiplied by it, so where the slope is zero, the unit learns nothing from this example.
 #
 # - **You need** [hidden layers](hidden_layers.ipynb), [the chain rule](../calculus/chain_rule.ipynb),
 #   [automatic differentiation](../calculus/automatic_differentiation.ipynb) and
@@ -65,8 +65,9 @@ plt.style.use('nbutils.book')
 # %% [markdown]
 # ## ReLU, its derivative, and the point zero
 #
-# Here are six activation functions of PyTorch. An activation is applied entry by entry, so each value depends on one entry
-# of $z$ only. If autograd differentiates the sum of the values, it therefore finds the slope at each entry:
+# Here are six activation functions of PyTorch. An activation is applied entry by entry. So the derivative of the sum
+# $\phi(z_1) + \phi(z_2) + \dots$ with respect to $z_1$ is $\phi'(z_1)$, and so on. One call of autograd on the sum gives all
+# slopes:
 
 # %%
 activations = {'ReLU': F.relu, 'sigmoid': torch.sigmoid,
@@ -102,8 +103,8 @@ for ax in axes[1]:
     ax.set_xlabel('z');
 
 # %% [markdown] tags=["caption"]
-# Six activation functions (solid) and their slopes (dashed). The two S-shaped functions are flat on both sides, ReLU is
-# flat on the left side, and the other three are not exactly flat on any interval.
+# Six activation functions (solid) and their slopes (dashed). Sigmoid and tanh become nearly flat on both sides. ReLU is exactly
+# flat on the left, and the other three only nearly.
 
 # %% [markdown]
 # **ReLU**, the rectified linear unit, keeps positive numbers and replaces the negative ones by zero:
@@ -140,8 +141,7 @@ def relu(z):
 # (dl.relu.zero-conv)=
 # A program has to return some number. PyTorch's `F.relu` takes the slope from the left, which is 0.
 #
-# Here are four ways to write a function that is $z$ for $z > 0$. The first three are ReLU. The last one is the
-# function $z$ itself, because $\max(z, 0) - \max(-z, 0) = z$:
+# Here are three ways to write ReLU. The fourth function is $z$ itself, because $\max(z, 0) - \max(-z, 0) = z$:
 
 # %%
 zero = torch.tensor([0.0])
@@ -274,7 +274,8 @@ for text, phi in (('1 / (1 + exp(-z))', sigmoid),
 # %% [markdown]
 # :::{admonition} A tempting mistake
 # :class: warning
-# The first form looks safe, because its values are right: $1/(1 + \infty) = 0$. But its slope at $-1000$ is `nan`,
+# The second form divides infinity by infinity at $z = 1000$, which is `nan`. The first form looks safe, because its values are
+# right: $1/(1 + \infty) = 0$. But its slope at $-1000$ is `nan`,
 # because the chain rule multiplies 0 by $\infty$. One such entry is enough to spoil a training: the weights of this unit get
 # the gradient `nan`, and are `nan` after the next step.
 # :::
@@ -458,7 +459,7 @@ for name, phi in ('SiLU', silu), ('GELU', gelu):
 # \operatorname{gelu}(z) \approx \frac{z}{2} \Big( 1 + \tanh\big( \sqrt{2 / \pi} \, (z + 0.044715 \, z^3) \big) \Big) .
 # ```
 #
-# The factor $\sqrt{2/\pi}$ gives the new gate the slope of $\Phi$ at $z = 0$. How good is the approximation,
+# The factor $\sqrt{2/\pi}$ is chosen such that the new gate has the same slope at $z = 0$ as $\Phi$. How good is the approximation,
 # and would 0.04 do as well as 0.044715?
 
 # %%
@@ -580,7 +581,8 @@ verify(
 #
 # Suppose that the pre-activation of a ReLU unit is negative on all training data. Then its slope is zero on all of
 # them, and its weights and its bias have the gradient zero. So a step of gradient descent does not move them. In the first
-# hidden layer the inputs of the unit, the data, do not change either. The unit stays off in all further steps: it is **dead**.
+# hidden layer the inputs of the unit are the data, and these do not change. So the unit stays off in all further steps: it is
+# **dead**.
 # In a deeper layer the inputs of a unit change during the training, and may switch it on again. How do units die? We train a small network on the
 # digits of MNIST, where each pixel is the mean of a $2 \times 2$ square of the original picture.
 
@@ -649,12 +651,12 @@ rightmost.text(1.5, 0.2, 'centred', color='C0')
 rightmost.set(xlabel='dot product of two digits', ylabel='share', yticks=[0, 0.1, 0.2]);
 
 # %% [markdown] tags=["caption"]
-# Left: the network. Right: how the dot products of two different training digits are distributed (the first 300 digits). Pixels are never
-# negative, so all these products are positive. After centring they have both signs.
+# Left: the network. Right: how the dot products of two different training digits are distributed (the first 300 digits). Pixels
+# are never negative, so no product is negative. After centring they have both signs.
 
 # %% [markdown]
-# Now we train with three activations, three learning rates and both versions of the inputs, three times each, from the same
-# three random starts. Softmax regression, which has no hidden layer, is the reference.
+# Now we train a network for each of three activations, three learning rates and two versions of the inputs. Each of these 18
+# cases is trained from the same three random starts. Softmax regression, which has no hidden layer, is the reference.
 
 # %%
 kinds = {'ReLU': nn.ReLU(), 'leaky': nn.LeakyReLU(), 'GELU': nn.GELU()}
@@ -687,8 +689,8 @@ for version in inputs:
 
 # %% [markdown]
 # The first three lines belong to the plain pixels. At the rate 1 no unit is lost. At the rate 2 half of the ReLU units
-# are dead, and at the rate 3 nearly all. Another activation does not help here: with leaky ReLU and GELU most
-# units are never on at the rate 3, too, and all three networks are far below softmax regression.
+# are dead, and at the rate 3 nearly all. With leaky ReLU and GELU, too, most units are never on at the rate 3. These networks
+# are right more often than the ReLU network, but still far below softmax regression.
 #
 # The last three lines belong to the centred pixels. No unit is lost at any of these rates, and the largest of the three
 # rates is the best one. At this rate all three activations are better than softmax regression, and cannot be told apart. So here the
@@ -708,11 +710,12 @@ for version in inputs:
 # ```
 #
 # If all entries of all examples are positive or zero, the last bracket is positive for every pair of examples. One step then
-# moves the pre-activations of *all* examples in the same direction, and a large step down can push all of them below zero. A step
-# on a batch is the mean of such steps.
+# moves the pre-activations of *all* examples in the same direction, and a large step down can push all of them below zero. A
+# step on a batch is the mean of such steps over its examples. Some of them may go up and others down.
 #
-# Centred examples add up to zero, so all their dot products together add up to zero, too. The product of an example with itself
-# is never negative. So some products of two different examples are negative, unless all examples are equal. Where such a product is
+# Centred examples add up to zero. So the products of one example with all examples, itself among them, add up to zero. If this
+# example is not the zero vector, its product with itself is positive, so its product with some other example is negative. Where
+# such a product is
 # below $-1$, the bracket is negative, and a step that moves the first example down moves the other one up. We count the signs for the pairs of 1000 training digits:
 
 # %%
@@ -752,7 +755,7 @@ for name in kinds:
 # | for | take | because |
 # |---|---|---|
 # | hidden layers, to begin with | ReLU | it is cheap, and its slope is 1 where the unit is on |
-# | ReLU units that are never on | centred inputs and a smaller rate; then leaky ReLU | smaller steps switch fewer units off; leaky ReLU always has a slope |
+# | many ReLU units that are never on | first centred inputs and a smaller learning rate; if that is not enough, leaky ReLU | smaller steps switch fewer units off; leaky ReLU always has a slope |
 # | a known architecture, or trained weights | what its authors took, often GELU or SiLU | the weights fit this function |
 # | an output that is a probability | sigmoid, or softmax for several classes | their values are probabilities |
 # | a number that must stay between $-1$ and 1 | tanh | its values do |

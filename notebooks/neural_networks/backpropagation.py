@@ -121,8 +121,9 @@ ax.axis('off');
 # The backward pass uses three rules, and each is a case of the chain rule:
 #
 # 1. **For the weight of an arrow**, multiply the derivative at the end of the arrow by the number at its start. For
-#    example, $\partial\mathcal{L}/\partial v_1 = (\partial\mathcal{L}/\partial o)\, h_1$. An arrow into hidden unit $j$ ends
-#    at $z_j$, before the activation, so $\partial\mathcal{L}/\partial w_1 = (\partial\mathcal{L}/\partial z_1)\, x$.
+#    example, $\partial\mathcal{L}/\partial v_1 = (\partial\mathcal{L}/\partial o)\, h_1$. The figure does not draw $z_j$. An
+#    arrow into hidden unit $j$ leads to $z_j$ first, so here we need the derivative with respect to $z_j$:
+#    $\partial\mathcal{L}/\partial w_1 = (\partial\mathcal{L}/\partial z_1)\, x$.
 # 2. **For the number at the start of arrows**, multiply the derivative at the end of each arrow by the weight of the arrow,
 #    and add up. From $h_1$ only one arrow leaves, so $\partial\mathcal{L}/\partial h_1 = (\partial\mathcal{L}/\partial o)\,
 #    v_1$. From $x$ two arrows leave, so two products are added.
@@ -173,8 +174,9 @@ print(f'{((moved - y) ** 2 / 2 - loss) / 0.001:.2f}')
 # \end{aligned}
 # ```
 #
-# where $\odot$ is the product entry by entry and $\mathbf{1}$ a column of $n$ ones. The first line is rules 2 and 3. The product
-# with the transposed weights is the sum of rule 2 over the arrows that leave a unit, and the factor $\phi'$ is rule 3. The
+# where $\odot$ is the product entry by entry and $\mathbf{1}$ a column of $n$ ones. The first line is rules 2 and 3. The
+# product with the transposed weights is rule 2: for each unit it adds up over the arrows that leave the unit. The factor
+# $\phi'$ is rule 3. The
 # second line is rule 1, added up over the examples, because all examples use the same weights. The third line is rule 1 as well,
 # because a bias is the weight of an arrow that starts at the number 1. In code, with $\phi = \tanh$:
 
@@ -201,19 +203,19 @@ fig, ax = plt.subplots(figsize=(6, 2.7))
 names = [('$\\mathbf{h}^{(0)}$', '$n \\times d_0$'), ('$\\mathbf{h}^{(1)}$', '$n \\times d_1$'),
          ('$\\mathbf{o}$', '$n \\times d_2$'), ('$\\mathcal{L}$', 'a number')]
 for i, (name, shape) in enumerate(names):
-    ax.text(3 * i, 2, f'{name}\n{shape}', ha='center', va='center', fontsize=9,
+    ax.text(3 * i, 2, f'{name}\n{shape}', ha='center', va='center', fontsize=10,
             bbox={'boxstyle': 'round', 'fc': 'none', 'ec': 'C0', 'lw': 1.2})
 for i, words in enumerate(('$\\mathbf{W}^{(1)}, \\mathbf{b}^{(1)}, \\tanh$', '$\\mathbf{W}^{(2)}, \\mathbf{b}^{(2)}$', '')):
     ax.annotate('', (3 * i + 2.3, 2), (3 * i + 0.75, 2), arrowprops={'arrowstyle': '->', 'color': GREY})
-    ax.text(3 * i + 1.5, 2.5, words, ha='center', fontsize=9)
+    ax.text(3 * i + 1.5, 2.5, words, ha='center', fontsize=10)
 for i in (1, 2):
     words = f'$\\boldsymbol{{\\delta}}^{{({i})}}$\n$n \\times d_{i}$'
-    ax.text(3 * i, 0.4, words, ha='center', va='center', fontsize=9, color='C1')
+    ax.text(3 * i, 0.4, words, ha='center', va='center', fontsize=10, color='C1')
     ax.annotate('', (3 * i + 0.6, 0.4), (3 * i + 2.4, 0.4 if i == 1 else 1.7),
                 arrowprops={'arrowstyle': '->', 'color': 'C1'})
     words = (f'$\\partial\\mathcal{{L}}/\\partial\\mathbf{{W}}^{{({i})}}$: $d_{i - 1} \\times d_{i}$\n'
              f'$\\partial\\mathcal{{L}}/\\partial\\mathbf{{b}}^{{({i})}}$: $1 \\times d_{i}$')
-    ax.text(3 * i, -1.4, words, ha='center', va='center', fontsize=9, color='C1')
+    ax.text(3 * i, -1.4, words, ha='center', va='center', fontsize=10, color='C1')
     ax.annotate('', (3 * i, -0.85), (3 * i, -0.2), arrowprops={'arrowstyle': '->', 'color': 'C1'})
 ax.set(xlim=(-0.9, 9.8), ylim=(-2, 3))
 ax.axis('off');
@@ -505,7 +507,8 @@ for zero in (True, False):
 # Guessing would give about one tenth. With zero_grad the largest of the three rates is best. Without zero_grad this rate is the
 # worst. With the two small rates, however, the faulty loop is even better after this one epoch. The mistake has changed the
 # method. A loop that steps along the sum of all gradients has [momentum](../optimization/momentum.ipynb) with the coefficient 1:
-# old gradients never fade. With `zero=True` and `momentum=1.0`, the function `by_torch` ends at the same weights. So a network
+# old gradients never fade. The function `by_torch` ends at the same weights with `zero=False` as with `zero=True` and
+# `momentum=1.0`. So a network
 # may learn although its loop is wrong. If you want momentum, choose it, with a coefficient below 1.
 
 # %% tags=["checks"]
@@ -554,8 +557,8 @@ for name, back in ('right', backward), ('without φ′', without_slope):
 
 # %% [markdown]
 # The network with the wrong gradient learns nearly as much. So a derivative that you have written yourself needs a test of its own. The usual
-# test compares it with the **central difference**. Let $f(t)$ be the loss if all parameters are moved by $t$ times some
-# direction. For a smooth loss and a small step $h$,
+# test compares it with the **central difference**. Choose a direction, one number for each parameter. Let $f(t)$ be the loss
+# after $t$ times this direction is added to the parameters. For a smooth loss and a small step $h$,
 #
 # $$ f'(0) = \frac{f(h) - f(-h)}{2h} + O(h^2) . $$
 #
@@ -607,9 +610,9 @@ for h, low, high in (1e-8, 1e-9, 1e-7), (1e-12, 1e-5, 1e-3), (1e-100, 0.1, 1):
 # %% mystnb={"image": {"alt": "Error against step on logarithmic axes. From right to left, dots of both methods fall together along a steep line. Then a band of the central difference rises to the left. The dots of the complex step fall on to the bottom, where a flat band begins."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3.2))
 large, small = 10.0 ** -np.arange(1.5, 5.1, 0.5), 10.0 ** -np.arange(1.5, 7.1, 0.5)
-ax.loglog(small, [error(complex_step(h)).item() for h in small], 'o', ms=4, color='C1', mfc='none')
-ax.loglog(large, [error(central(h)).item() for h in large], 'o', ms=2.5, color='C0')
-ax.loglog([1e-6, 1e-1], [5.9e-12, 5.9e-2], color=GREY, lw=0.8)
+ax.loglog(small, [error(complex_step(h)).item() for h in small], 'o', ms=8, mew=1.3, color='C1', mfc='none')
+ax.loglog(large, [error(central(h)).item() for h in large], 'o', ms=3.5, color='C0')
+ax.loglog([1e-6, 1e-1], [5.9e-12, 5.9e-2], color=GREY, lw=0.8, zorder=1)
 tiny = np.array([1e-14, 1e-6])
 ax.fill_between(tiny, 1e-17 / tiny, 1e-15 / tiny, color='C0', alpha=0.25, lw=0)
 ax.fill_between([1e-14, 1e-8], 1e-17, 2e-15, color='C1', alpha=0.25, lw=0)
@@ -620,14 +623,16 @@ ax.set(xlabel='step $h$', ylabel='error', ylim=(1e-17, 1));
 
 # %% [markdown] tags=["caption"]
 # Right: both errors (filled dots: central difference, circles: complex step) fall along the line of slope 2. Left: rounding
-# decides, and the measured errors lie in the two bands. The upper band has slope −1, the lower band is flat.
+# errors, which differ between computers, lie in the bands. The upper band has slope −1, the lower
+# band is flat.
 
 # %% [markdown]
 # A step ten times smaller makes both errors a hundred times smaller. But below $h = 10^{-5}$ the error of the central
 # difference soon grows again. At $h = 10^{-100}$ the two losses are the same float, so the central difference is 0. The error
 # of the complex step falls until only rounding is left, and even $h = 10^{-100}$ does no harm. But every operation of the
-# program must accept complex numbers, with the same Taylor series. PyTorch's ReLU and maximum do not accept them, because
-# complex numbers have no order.
+# program must accept complex numbers, and its Taylor series must hold for them, too. PyTorch's absolute value accepts them, but
+# returns a real number, so the imaginary part is lost. ReLU and maximum do not accept them, because complex numbers have no
+# order.
 #
 # ### The test that you type: gradcheck
 #
@@ -794,8 +799,8 @@ for k in (1, 2, 4, 8, 16):
 
 # %% [markdown]
 # One activation, $128 \times 256$ numbers of 8 bytes, takes a quarter of a MiB. Without checkpointing, the input and the 16 results of
-# the layers are kept, 17 in all. With $k$ segments we keep the $k - 1$ inputs of the earlier segments. Of the last segment we
-# keep the input and the $L/k$ results. If $k$ divides $L$, the number of kept activations is
+# the layers are kept, 17 in all. With $k$ segments we keep the inputs of all $k$ segments, and the $L/k$ results of the last
+# one. If $k$ divides $L$, the number of kept activations is
 #
 # ```{math}
 # :label: bp-root
@@ -1025,7 +1030,7 @@ verify(
 #
 # Backpropagation goes from the output back to the first layer. From layer to layer it multiplies by the transposed weights and by
 # $\phi'$, which gives $\boldsymbol\delta^{(l)} = \partial\mathcal{L}/\partial\mathbf{z}^{(l)}$. The layer's weights then have the derivative
-# ${\mathbf{h}^{(l-1)}}^\top \boldsymbol\delta^{(l)}$. A network can learn even with a wrong gradient, so its training does not
+# ${\mathbf{h}^{(l-1)}}^\top \boldsymbol\delta^{(l)}$. A network can learn even with a wrong gradient, so its training need not
 # show the mistake. Call `zero_grad()` before each `backward()`, and compare a derivative that you have written yourself with
 # central differences or with the complex step. If the forward pass takes $F$ multiplications, $F_1$ of them in the first layer, the backward pass takes
 # $2F - F_1$. Checkpointing keeps about $2\sqrt{L}$ activations in place of all, at the price of less than one more forward pass.

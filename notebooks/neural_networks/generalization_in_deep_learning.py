@@ -387,7 +387,7 @@ for svd, H_test, labels in peak:
     shares = [right(H_test @ without(terms, svd, one_hot(labels)), y_test)
               for terms in (ten, small, mixed[:len(small)])]
     print(f'{parts[ten].sum() / parts.sum():9.2f}',
-          '{:15.2f}{:12.2f}{:14.2f}'.format(*shares))
+          '{:16.3f}{:12.3f}{:14.3f}'.format(*shares))
 
 # %% [markdown]
 # Ten terms of 500 make more than nine tenths of the squared norm. Without them the accuracy is still low, but without all the

@@ -106,7 +106,10 @@ for sigma in (0.01, 0.02**0.5, 1.0):
 # So the mean square of the pre-activations is $d \sigma^2$ times the mean square of the $h_i$. Let $v_l$ be the mean
 # square of the pre-activations in layer $l$, and $d_l$ the number of its units. In a wide network each pre-activation is a
 # sum of many independent terms. So it is nearly normal, like $\sqrt{v_l}\,Z$ with a standard normal $Z$. The activation turns
-# it into $h = \phi(\sqrt{v_l}\,Z)$. In the limit of very wide layers this gives
+# it into $h = \phi(\sqrt{v_l}\,Z)$. A mean over many units is close to its expectation. So in a wide layer the mean of the
+# $h_i^2$ is close to $\mathbb{E}[\phi(\sqrt{v_l}\,Z)^2]$. In the same way, the mean square of the next pre-activations is close
+# to its mean over the weights, which we have just computed. In the limit of very wide layers this gives, from layer $l - 1$ to
+# layer $l$,
 #
 # ```{math}
 # :label: init-forward
@@ -120,7 +123,7 @@ for sigma in (0.01, 0.02**0.5, 1.0):
 def gaussian_mean(f, v):
     """E f(sqrt(v) Z) for a standard normal Z."""
     z = torch.linspace(-8, 8, 1600, dtype=v.dtype)
-    p = torch.softmax(-z**2 / 2, dim=0)              # the density, sum 1
+    p = torch.softmax(-z**2 / 2, dim=0)              # exp(-z²/2), with sum 1
     return (p * f(v.sqrt() * z)).sum()
 
 def next_v(phi, v, d, sigma):
@@ -207,7 +210,8 @@ axes[0].legend(loc='lower left', frameon=False);
 #
 # The theorem holds for narrow layers, too. But a single network is not the mean. In a single network, each layer of width $m$
 # multiplies the mean square by a random factor. The factor has the mean 1 and a variance of about $5/m$, because
-# $2 \operatorname{relu}(Z)^2$ has the variance 5. For a large $m$ its logarithm has about the same variance. The logarithms of
+# $2 \operatorname{relu}(Z)^2$ has the variance 5. For a large $m$ the factor is close to 1, so its logarithm is close to the
+# factor minus 1, and has about the same variance. The logarithms of
 # $L$ layers add up, so the logarithm of $v_L$ has a standard deviation of about $\sqrt{5L/m}$:
 
 # %%
@@ -275,8 +279,9 @@ assert not grade(slope_not_squared, by_torch, **leaky_cases)
 # ```{exercise} ★★ Program: let a batch choose the scale
 # :label: init-rescale
 # The formulas need the expectation of $\phi^2$. There is another way: look at the data. Write `rescaled(X, Ws,
-# phi)`. It multiplies each matrix by a positive number of its own. In the network with the *new* matrices, the
-# pre-activations of every layer have the mean square 1. The mean is over the batch $\mathbf{X}$ and the units of the layer.
+# phi)`. It multiplies each matrix by a positive number. Choose these numbers, one for each matrix, such that in the network
+# with the *new* matrices the pre-activations of every layer have the mean square 1. The mean is over the batch $\mathbf{X}$ and
+# the units of the layer.
 # ```
 
 # %%
@@ -432,7 +437,8 @@ for ax, (words, arrows, colour) in zip(axes, pictures, strict=True):
 # u_{l-1} = d_l\, \sigma^2\, \mathbb{E}\big[\phi'(\sqrt{v_{l-1}}\, Z)^2\big]\, u_l .
 # ```
 #
-# This is an approximation, because the same weights have made the pre-activations. We shall measure how good it is. The
+# This is an approximation: the derivatives depend on the pre-activations, and these were computed with the same weights. We
+# shall measure how good it is. The
 # slope of ReLU is 1 for half of the numbers and 0 for the others, so the factor is $d_l \sigma^2/2$. It is the forward
 # factor, with the fan-out in place of the fan-in.
 #
@@ -457,8 +463,8 @@ for ax, (words, arrows, colour) in zip(axes, pictures, strict=True):
 # ```
 #
 # Now we measure the gradient. We take a random row $\mathbf{r}$ as the derivative with respect to $\mathbf{z}^{(50)}$ and send it
-# back to $\mathbf{z}^{(1)}$ with autograd. We divide the length that it has there by the length of $\mathbf{r}$, and take
-# $\log_{10}$ of the ratio. We print the mean over ten networks, as a power of ten:
+# back to $\mathbf{z}^{(1)}$ with autograd. By which factor has its length changed? We take the mean of $\log_{10}$ of this
+# factor over ten networks, and print it as a power of ten:
 
 # %%
 def gradient_power(x, Ws, phi, r):    # log10 of |layer 1| / |layer 50|
@@ -497,8 +503,8 @@ for name, (phi, slope, rule) in activations.items():
 # (dl.init.mitigate)=
 # The middle row of ReLU is He initialization, and that of tanh is Xavier initialization. In these two rows the gradient
 # keeps its size to within about a factor 10 through 50 layers. In the other rows of ReLU and tanh it shrinks or grows by
-# 16 powers of ten or more. The prediction is right to within a factor of about 3, except for tanh with the standard deviation
-# 1, where it is two powers of ten too high.
+# 16 powers of ten or more. The predicted exponents are at most about 0.5 too high, which is a factor of about 3. Only for tanh
+# with the standard deviation 1 is the exponent about 2 too high.
 #
 # For the sigmoid Xavier initialization fails: it assumes a slope near 1, and the slope of the sigmoid is at most
 # $\frac14$. With the standard deviation 1, the large weights make up for the small slopes, but at a price:
@@ -516,8 +522,9 @@ print(f'sigmoid units within 0.01 of zero or one: {flat:.0%}')
 # ```{exercise} ★★ Experiment: the gradients of the weights
 # :label: init-weights
 # So far we have compared derivatives with respect to the pre-activations. Gradient descent needs those with respect to
-# the *weights*. For a ReLU network of 50 layers of width 100, let $\mathcal{L}$ be the sum of the last pre-activations, and let $R$ be the length of $\partial \mathcal{L}/\partial
-# \mathbf{W}^{(1)}$ divided by the length of $\partial \mathcal{L}/\partial \mathbf{W}^{(50)}$. Predict $\log_{10} R$, with
+# the *weights*. Take a ReLU network of 50 layers of width 100, and let $\mathcal{L}$ be the sum of the last pre-activations.
+# How long is $\partial \mathcal{L}/\partial \mathbf{W}^{(1)}$, compared with $\partial \mathcal{L}/\partial \mathbf{W}^{(50)}$?
+# Let $R$ be the first length divided by the second. Predict $\log_{10} R$, with
 # an error of at most 1, for the standard deviations 0.01, $\sqrt{2/100}$ and 1. Then run the grader and explain.
 # ```
 
@@ -662,8 +669,8 @@ print(f'first layer {model[0].weight.std():.3f}, He {(2 / 196)**0.5:.3f};'
       f' second {model[2].weight.std():.3f}, He {(2 / 50)**0.5:.3f}')
 
 # %% [markdown]
-# `nn.init` reads the fan-in off the shape of the weight. It expects the order of `nn.Linear`, (outputs, inputs). From a matrix in the
-# order of our formulas, (inputs, outputs), it would take the fan-out.
+# `nn.init` reads the fan-in off the shape of the weight. It expects the order of `nn.Linear`, (outputs, inputs). If you give it
+# a matrix in the order of our formulas, (inputs, outputs), it takes the number of outputs for the fan-in.
 #
 # Now we train. The digits of MNIST are made smaller, to $14 \times 14$ pixels, and get mean 0 and variance 1. The network
 # has ten layers. We compare four starts, all with zero biases except for the default:
@@ -731,8 +738,9 @@ for name, init in starts.items():
 #
 # We train from each start with cross-entropy, [momentum](../optimization/momentum.ipynb) and four learning rates. A run is one
 # pass through the training digits, in 63 batches. `fit` takes the usual steps for each batch: `zero_grad`, `backward`, `step`.
-# We print the share of test digits that the trained network gets right. The best learning rate is the one with the lowest
-# training loss in the last nine batches. With this rate we train from two more seeds.
+# We print the share of test digits that the trained network gets right. We choose the learning rate by the training loss, as a
+# mean over the last nine batches, and not by the test digits. So it need not be the rate with the largest share. With this rate
+# we train from two more seeds.
 
 # %%
 @cache
@@ -776,9 +784,11 @@ print(f'softmax regression, best rate {rates[k]}: {shares[k]:.0%}')
 fig, ax = plt.subplots(figsize=(5.6, 2.6))
 for name, colour, style in (('std 0.01', GREY, '-'), ('default', 'C3', '--'), ('Xavier', 'C0', '-'), ('He', 'C1', '-')):
     mean = torch.stack([losses for _, losses in runs[name]]).mean(0)
-    ax.plot(range(5, 63, 9), mean.reshape(7, 9).mean(1), color=colour, ls=style, lw=1.6, label=name)
-ax.set(xlabel='training step', ylabel='cross-entropy', xlim=(0, 63), ylim=(0, 2.6))
-ax.legend(frameon=False, loc='lower left');
+    ax.plot(range(5, 63, 9), mean.reshape(7, 9).mean(1), color=colour, ls=style, lw=1.6)
+ax.text(40, 2.38, 'std 0.01 and default', color='C3')
+ax.text(54, 1.88, 'Xavier', color='C0')
+ax.text(54, 1.1, 'He', color='C1')
+ax.set(xlabel='training step', ylabel='cross-entropy', xlim=(0, 63), ylim=(0, 2.7));
 
 # %% [markdown] tags=["caption"]
 # The training loss of ten layers from four starts, each at its best learning rate, as a mean over three seeds and nine steps. With
@@ -786,8 +796,9 @@ ax.legend(frameon=False, loc='lower left');
 
 # %% [markdown]
 # With the standard deviation 0.01 and with the default, the network is right for one digit in ten, as if it guessed, at all four
-# learning rates. From Xavier initialization it learns, though its factor for ReLU is only one half between layers of equal
-# width. From He initialization it learns faster: the worst of its three runs is better than the best one from Xavier
+# learning rates. From Xavier initialization it learns, although each ReLU layer then halves the mean square where the widths
+# are equal. From He initialization it gets further in these 63 steps, if each start has its own best rate: the worst of its
+# three runs is better than the best one from Xavier
 # initialization. Softmax regression, which is a single layer, is still better after so few steps. We use ten layers only to
 # show what the start does.
 #
@@ -869,8 +880,9 @@ verify(
 # Forward, each layer multiplies the mean square by a factor: fan-in times $\sigma^2$ times the share of the mean square that the
 # activation keeps. Backward, the factor is fan-out times $\sigma^2$ times the mean square of the slope. He initialization,
 # $\sigma^2 = 2/d_{l-1}$, makes the forward factor one for ReLU, and between layers of equal width the backward factor, too. Xavier initialization, $\sigma^2 = 2/(d_{l-1} + d_l)$, is the
-# compromise for activations with slope one at zero. Between layers of equal width the default of `nn.Linear` is smaller than both. With it our three layers learned, but
-# not our ten: they learned only from Xavier and from He initialization.
+# compromise for activations with slope one at zero. Between layers of equal width the default of `nn.Linear` is smaller than
+# both. From the default our network of three layers learned. Our network of ten layers learned only from Xavier and from He
+# initialization.
 #
 # **Further reading.** {cite:t}`zhang2023dive`, section 5.4, is a short way in. {cite:t}`prince2023understanding`, chapter
 # 7, derives He initialization with all steps. {cite:t}`he2015delving`, section 2.2, is easy to read in the original.

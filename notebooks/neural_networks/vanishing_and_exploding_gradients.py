@@ -328,7 +328,7 @@ def deep_net(hidden, activation, s, seed):
     return nn.Sequential(*layers)
 
 # %% mystnb={"image": {"alt": "A row of boxes joined by arrows: X, 100 by 64; h(1), 100 by 32; h(2), 100 by 32; dots; h(L), 100 by 32; o, 100 by 10. Over the arrows stand W(1), 64 by 32; W(2), 32 by 32; and over the last one W(L+1), 32 by 10."}} tags=["hide-input"]
-fig, ax = plt.subplots(figsize=(5.2, 1.15))
+fig, ax = plt.subplots(figsize=(5.2, 1.35))
 boxes = [('$\\mathbf{X}$', '100 × 64'), ('$\\mathbf{h}^{(1)}$', '100 × 32'), ('$\\mathbf{h}^{(2)}$', '100 × 32'),
          ('…', ''), ('$\\mathbf{h}^{(L)}$', '100 × 32'), ('$\\mathbf{o}$', '100 × 10')]
 arrows = [('$\\mathbf{W}^{(1)}$', '64 × 32'), ('$\\mathbf{W}^{(2)}$', '32 × 32'), ('', ''), ('', ''),
@@ -340,9 +340,9 @@ for k, (name, shape) in enumerate(boxes):
     ax.text(2 * k, -0.58, shape, ha='center', va='center', fontsize=8.5)
 for k, (name, shape) in enumerate(arrows):
     ax.annotate('', (2 * k + 1.52, 0), (2 * k + 0.48, 0), arrowprops={'arrowstyle': '->', 'color': GREY})
-    ax.text(2 * k + 1, 0.5, name, ha='center', va='center', fontsize=9)
-    ax.text(2 * k + 1, -0.28, shape, ha='center', va='center', fontsize=7.5)
-ax.set(xlim=(-0.7, 10.7), ylim=(-0.8, 0.75))
+    ax.text(2 * k + 1, 0.88, name, ha='center', va='center', fontsize=9)
+    ax.text(2 * k + 1, 0.5, shape, ha='center', va='center', fontsize=8.5)
+ax.set(xlim=(-0.7, 10.7), ylim=(-0.8, 1.1))
 ax.axis('off');
 
 # %% [markdown] tags=["caption"]
@@ -352,7 +352,8 @@ ax.axis('off');
 # %% [markdown]
 # We send 100 digits through networks with 20 hidden layers, and compute the gradient of the loss with respect to each hidden
 # layer. Each step back to an earlier layer multiplies the norm of the gradient by some factor. From layer 20 to layer 1 there
-# are 19 factors. We print their geometric mean over five networks, beside an estimate that is explained below.
+# are 19 factors. We print the geometric mean of these factors, over the 19 steps and five networks. The estimate beside it is
+# explained below.
 
 # %%
 def gradient_norms(model, X, y):
@@ -383,7 +384,7 @@ depth = np.arange(1, 21)
 for (name, (_, _, estimate)), colour in zip(kinds.items(), ('C0', 'C1', 'C2'), strict=True):
     ax.plot(depth, norms[name][-1].item() * estimate ** (20.0 - depth), '--', color=GREY, lw=1)
     ax.plot(depth[::-1], norms[name].flip(0), 'o-', color=colour, ms=3.5, lw=1.2)
-    ax.text(*(1.2, norms[name][0] * 9) if 'ReLU' in name else (7, 1e-11), name, color=colour, fontsize=9)
+    ax.text(*(1.2, norms[name][0] * 25) if 'ReLU' in name else (7, 1e-11), name, color=colour, fontsize=9)
 ax.set(xlabel='hidden layer $l$', ylabel='norm of the gradient', yscale='log', xticks=[1, 5, 10, 15, 20],
        ylim=(1e-14, 1e5));
 
@@ -392,7 +393,7 @@ ax.set(xlabel='hidden layer $l$', ylabel='norm of the gradient', yscale='log', x
 # goes from right to left. Dashed: how the norm would change with the estimated factors.
 
 # %% [markdown]
-# The estimates come from a rough argument. A random weight matrix with $s = 1$ keeps the length of a row, up to chance. With
+# The estimates come from a rough argument. A random weight matrix with $s = 1$ changes the length of a row only a little. With
 # another $s$ the length is multiplied by $s$. Then the slopes enter. For the sigmoid we take the largest slope, $\frac14$, so
 # this estimate is a little too large. The slopes of ReLU set about half of the entries to 0, which multiplies the length by
 # about $\sqrt{1/2} \approx 0.71$. So for ReLU the gradient vanishes with $s = 1$ and explodes with $s = 2$. The section
@@ -409,8 +410,8 @@ ax.set(xlabel='hidden layer $l$', ylabel='norm of the gradient', yscale='log', x
 # \lambda_n = \tfrac12 \big( \log 2 + \psi(\tfrac n2) \big) .
 # ```
 #
-# The function $\psi$, in SciPy `psi`, is the derivative of the logarithm of the gamma function. The number $\lambda_n$ is the
-# largest **Lyapunov exponent** of the product.
+# The function $\psi$, in SciPy `psi`, is the derivative of the logarithm of the gamma function. Such a growth rate is called a
+# **Lyapunov exponent**. The product has $n$ of them, and $\lambda_n$ is the largest.
 #
 # ```{prf:theorem} Products of Gaussian matrices
 # :label: thm-gradients-rate
@@ -432,9 +433,9 @@ ax.set(xlabel='hidden layer $l$', ylabel='norm of the gradient', yscale='log', x
 # ```
 #
 # We multiply 100 such matrices of size $4 \times 4$, and repeat this 200 times. The first row of a product is $\mathbf{v} =
-# (1, 0, 0, 0)$ times all matrices. We print by how much the logarithm of its length grows for each factor, ± one standard
-# error. We do the same with the Frobenius norm of the whole product. It grows faster at first, so we leave out the first 20
-# factors.
+# (1, 0, 0, 0)$ times all matrices. We divide the logarithm of its length by 100, and print the mean over the 200 products, ±
+# one standard error. The Frobenius norm of the whole product grows faster at first. So for this norm we take the growth from
+# factor 20 on, divided by 80.
 
 # %%
 def growth_rate(n):
@@ -476,19 +477,21 @@ right.text(95, 1.75, 'the matrix', color='C2', ha='right', fontsize=9)
 right.set(xlabel='factors', title='mean minus exact line', xlim=(0, 100), ylim=(-1.5, 2.5));
 
 # %% [markdown] tags=["caption"]
-# Left: the log length of a row in 30 products (grey), its exact mean (blue), the log of the root mean square (dashed). Right:
-# mean logs minus the exact mean; band: two standard errors. The matrix starts ahead, then grows at the same rate.
+# Left: the log length in 30 products (grey), its exact mean (blue), the log of the root mean square (dashed). Right: mean log
+# minus exact line, for a row (band: two standard errors) and the matrix norm, which starts higher, then grows equally fast.
 
 # %% [markdown]
-# Take a network with $n$ units in each layer, Gaussian weights and no activations. The gradient of one of its outputs is such
-# a row: a row with a single 1, times one matrix for each layer. If the standard deviation of the weights is $s/\sqrt n$ in
+# Take a network with $n$ units in each layer, Gaussian weights and no activations. Start backpropagation at a single output:
+# the row has a 1 there and zeros elsewhere. Each layer multiplies it by one matrix, as in the theorem. If the standard
+# deviation of the weights is $s/\sqrt n$ in
 # place of 1, then $\log (s/\sqrt n)$ is added to $\lambda_n$. For large $n$, $\lambda_n$ is close to $\log \sqrt n$, so the
 # sum is about $\log s$. So the gradients of wide linear layers vanish for $s < 1$ and explode for $s > 1$.
 #
 # :::{admonition} A tempting mistake
 # :class: warning
 # The mean of $\|\mathbf{v}\mathbf{M}\|^2$ is exactly $n \|\mathbf{v}\|^2$. So one expects that each $4 \times 4$ matrix makes the
-# row $\sqrt4 = 2$ times longer. But for a long product, nearly all of this mean comes from a few enormous rows. After 100
+# row $\sqrt4 = 2$ times longer. But for a long product, nearly all of this mean comes from enormous rows that are so rare that
+# none of our 200 products has one. After 100
 # factors, the typical row is several hundred thousand times shorter than $2^{100}$:
 # :::
 
@@ -581,7 +584,8 @@ assert not grade(of_length_one, in_whole_numbers, tries=40, **log_norm_cases)
 # ```{exercise} ★★ Experiment: does a wider layer lose less?
 # :label: gradients-width
 # Draw the entries of all matrices with the standard deviation $1/\sqrt n$, so that the *mean square* of the length never
-# changes. A row of length 1 is multiplied by 100 of them. Predict the mean of the logarithm of its length for $n$ = 2, 8 and
+# changes. A row of length 1 is multiplied by 100 such matrices. Predict the mean of the logarithm of its
+# length for $n$ = 2, 8 and
 # 32, each with an error of at most one fifth of the measured value. Return three numbers, then run the grader and explain.
 # ```
 
@@ -680,8 +684,9 @@ verify(
 #
 # What do small gradients do to training? We compare three networks that start with $s = 1$. The first has one hidden layer of
 # sigmoid units, and the second has six. The third differs from the second only in its activation, the *stretched* sigmoid
-# $4\sigma(z) - 2$. Its slope at $z = 0$ is 1 in place of $\frac14$. We write it as a class with a method `forward`, and print the
-# norm of the gradient with respect to $\mathbf{h}^{(1)}$ before training:
+# $4\sigma(z) - 2$. Its slope at $z = 0$ is 1 in place of $\frac14$. We write it as a class with a method `forward`. Before
+# training we print the norm of the gradient with respect to $\mathbf{h}^{(1)}$. We also print the standard deviation of an
+# output over the digits, as a mean over the ten outputs.
 
 # %%
 class Stretched(nn.Module):
@@ -694,8 +699,10 @@ nets = {'1 layer, sigmoid': (1, nn.Sigmoid),
         '6 layers, stretched': (6, Stretched)}
 first_norms = {}
 for name, net in nets.items():
-    first_norms[name] = gradient_norms(deep_net(*net, 1, 0), X, y)[0]
-    print(f'{name:20} gradient at h(1): {first_norms[name]:.2e}')
+    model = deep_net(*net, 1, 0)
+    first_norms[name] = gradient_norms(model, X, y)[0]
+    print(f'{name:20} gradient at h(1): {first_norms[name]:.2e},'
+          f' outputs differ by {model(X).std(0).mean():.2e}')
 
 # %% [markdown]
 # The training loop is that of the section [hidden layers](hidden_layers.ipynb), with 100 steps on 50 digits each.
@@ -738,14 +745,16 @@ print(f'a constant answer: {y_test.bincount().max() / len(y_test):.3f}')
 # In these 100 steps the deep sigmoid network stays at the level of a constant answer, at each of the three learning rates. The
 # network with the stretched activation learns. Yet a sigmoid network can compute what the stretched one computes: move the
 # factor 4 into the weights of the next layer, and the shift by 2 into its biases. So the right weights exist. But at the start,
-# the gradient with respect to $\mathbf{h}^{(1)}$ is about a thousand times smaller than in the stretched network.
+# the gradient with respect to $\mathbf{h}^{(1)}$ is about a thousand times smaller than in the stretched network. The forward
+# pass suffers, too: the outputs for different digits are nearly equal. Our experiment does not separate the two.
 #
 # Besides initialization there are other remedies. *Normalization* rescales the pre-activations during training. *Residual
 # connections* add the input of a layer to its output, which adds the identity matrix to its Jacobian.
 #
 # ### Exploding gradients and gradient clipping
 #
-# When a gradient is huge only now and then, there is a simpler remedy. **Gradient clipping** takes the gradients of all
+# When a gradient is huge only now and then, there is a simpler remedy. **Gradient clipping** takes
+# the gradients of all
 # parameters as one long row $\mathbf{g}$. If it is longer than a chosen number $c$, it is shortened to the length $c$:
 #
 # ```{math}
@@ -778,7 +787,8 @@ for c, steps in ((float('inf'), 1), (float('inf'), 3), (10, 1), (10, 100)):
 # With $c = 10$ the steps have at most the length $0.001 \cdot 10 = 0.01$, and the weight moves to 1.
 #
 # Clipping by {eq}`gradients-clip` keeps the direction of the gradient, because all parameters are multiplied by the same
-# number. Two other ways of clipping change the direction. One clips each tensor by its own norm. The other, `clip_grad_value_`,
+# number. Two other ways of clipping can change the direction. One clips each tensor by its own norm. The other,
+# `clip_grad_value_`,
 # cuts off each entry at $\pm c$. We print the cosine of the angle between the gradients before and after, for a ReLU network with
 # $s = 2$:
 
@@ -905,7 +915,7 @@ verify(
 # The gradient of a deep network is a row times one Jacobian for each layer, so its length tends to shrink or grow
 # exponentially with the depth. In our experiment a sigmoid network with six hidden layers learned nothing in 100 steps, but it
 # learned with an activation of four times the slope. Clipping the norm of all gradients together bounds a step of SGD and keeps
-# its direction, and units that start with equal weights and biases stay equal.
+# its direction, and without dropout, units that start with equal weights and biases stay equal.
 #
 # **Further reading.** {cite:t}`zhang2023dive`, chapter 5, multiplies 100 random matrices.
 # {cite:t}`pascanu2013difficulty` explains vanishing, exploding and clipping for recurrent networks.
