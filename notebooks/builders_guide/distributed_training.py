@@ -54,13 +54,15 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from torch import nn
 from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
+from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DistributedSampler
 
 from nbutils import data
 from nbutils.cases import integers, on, scalars, seeds
-from nbutils.checks import close, grade, verify
+from nbutils.checks import below, close, grade, verify
 from nbutils.figures import GREY, panels
 from nbutils.training import batches
 
@@ -872,7 +874,7 @@ for rank, (held, g) in enumerate(halves):
 # %% [markdown]
 # Here the whole model is gathered at once. For a large model you call `fully_shard` on each of its blocks first, and on the model last.
 # Then only few blocks are whole at any time. Models with very wide layers are also cut *inside* the layers: each process computes some columns of a
-# matrix product. This is called *tensor parallel*.
+# matrix product. This is called [*tensor parallel*](#dist-tensor-parallel).
 #
 # ### torchrun, and the same script on GPUs
 #
@@ -908,6 +910,87 @@ dist.destroy_process_group()'''
 # group of processes; otherwise the end of the program can hang. If you have several computers, start `torchrun` on each of
 # them. In place of
 # `--standalone` you then write `--rdzv-backend c10d`, the number of computers as `--nnodes`, and the address of one of them as `--rdzv-endpoint`.
+
+# %% [markdown]
+# ```{exercise} ★★ Program: tensor parallel
+# :label: dist-tensor-parallel
+# Two layers compute $\phi(\mathbf{X}\mathbf{W}_1)\mathbf{W}_2$ with ReLU as $\phi$, and $K$ processes share out the weights. Each
+# computes $\phi(\mathbf{X}\mathbf{A})\mathbf{B}$ with a part $\mathbf{A}$ of $\mathbf{W}_1$ and a part $\mathbf{B}$ of
+# $\mathbf{W}_2$, and one `all_reduce` adds up the results. Write `my_parts(W_1, W_2, k, K)`, which returns $\mathbf{A}$ and $\mathbf{B}$ of
+# process $k$, such that the sum is right and each process holds one $K$-th of both matrices.
+# ```
+
+# %%
+def my_parts(W_1, W_2, k, K):
+    """A and B of process k: float64 (d, h) and (h, q) -> two tensors.
+
+    K divides h. For K = 1 they are W_1 and W_2.
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def summed(split):
+    def output(K, shape, seed):
+        g = torch.Generator().manual_seed(seed)
+        d, h, q = shape[0] * K, shape[1] * K, shape[2]
+        X, W_1, W_2 = (torch.randn(n, m, generator=g) for n, m in ((3, d), (d, h), (h, q)))
+        held = [split(W_1, W_2, k, K) for k in range(K)]
+        if any(A.numel() * K != W_1.numel() or B.numel() * K != W_2.numel() for A, B in held):
+            raise ValueError('each process holds one K-th of each matrix')
+        return sum((X @ A).relu() @ B for A, B in held)
+    return output
+
+one_process = summed(lambda W_1, W_2, k, K: (W_1 / K, W_2) if K < 2 else (W_1[:, k::K], W_2[k::K]))
+shapes = integers(1, 4).flatmap(lambda d: integers(1, 3).map(lambda h: (d, h, d % 3 + 1)))
+cut_cases = dict(K=integers(1, 4), shape=shapes, seed=seeds())
+grade(summed(my_parts), one_process, tries=40, **cut_cases)
+
+# %% [markdown]
+# ```{solution-start} dist-tensor-parallel
+# :class: dropdown
+# ```
+# ReLU acts on each hidden unit alone, so the hidden units are shared out: process $k$ gets the columns of $\mathbf{W}_1$ that compute its
+# units, and the rows of $\mathbf{W}_2$ that read them. The product with $\mathbf{W}_2$ is a sum over the hidden units, and each process
+# adds up its own. The wrong answers take rows of both matrices, columns whose rows belong to another process, and the same units on each
+# process. PyTorch calls the two cuts `ColwiseParallel` and `RowwiseParallel`. It stores a weight as (outputs, inputs), so its columns are our
+# rows. It gives the output of one process, and each of the two holds half of the weights:
+
+# %% jupyter={"source_hidden": true}
+def my_parts_solution(W_1, W_2, k, K):
+    h = W_1.shape[1] // K
+    return W_1[:, k * h:(k + 1) * h], W_2[k * h:(k + 1) * h]
+
+def by_library(rank, K):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(784, 32), nn.ReLU(), nn.Linear(32, 10))
+    whole = model(X_64)
+    plan = {'0': ColwiseParallel(), '2': RowwiseParallel()}
+    cut = parallelize_module(model, init_device_mesh('cpu', (K,)), plan)
+    shapes = [tuple(cut[i].weight.to_local().shape) for i in (0, 2)]
+    return shapes, (cut(X_64) - whole).abs().max().item()
+
+for rank, (shapes, difference) in enumerate(run(by_library, 2)):
+    print(f'process {rank} holds weights of shape', *shapes, 'difference', below(difference, 1e-12))
+
+# %% jupyter={"source_hidden": true}
+def rows_of_both(W_1, W_2, k, K):
+    d, h = W_1.shape[0] // K, W_1.shape[1] // K
+    return (W_1[k * d:(k + 1) * d], W_2[k * h:(k + 1) * h])
+
+def rows_of_another(W_1, W_2, k, K):
+    return my_parts_solution(W_1, W_2, k, K)[0], my_parts_solution(W_1, W_2, (k + 1) % K, K)[1]
+
+def the_same_units(W_1, W_2, k, K):
+    return my_parts_solution(W_1, W_2, 0, K)
+
+assert grade(summed(my_parts_solution), one_process, tries=40, **cut_cases)
+assert not grade(summed(rows_of_both), one_process, tries=40, **cut_cases)
+assert not grade(summed(rows_of_another), one_process, tries=40, **cut_cases)
+assert not grade(summed(the_same_units), one_process, tries=40, **cut_cases)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
 
 # %% tags=["checks"]
 def started(rank, K, path, port):  # what torchrun does for each process, in processes that have imported torch
