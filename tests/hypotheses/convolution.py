@@ -28,3 +28,50 @@ theorem(
     lambda convolve, f, x: close(np.fft.fft(convolve(f, x)), np.fft.fft(f) * np.fft.fft(x)),
     convolve=[around], f=vectors(4), x=vectors(4), without={'on a circle': dict(convolve=cut_off, f=FILTER, x=np.ones(4))},
 )
+
+
+def row_normalized(x, epsilon, about):
+    """The row with its mean subtracted if `about`, divided by the root of the mean square and epsilon; nan where that is 0."""
+    c = x - about * x.mean()
+    square = (c ** 2).mean() + epsilon
+    return c / np.sqrt(square) if square > 0 else c * np.nan
+
+
+def scale_forgotten(x, alpha, epsilon):
+    z = row_normalized(x, 0, True)
+    change = abs(row_normalized(alpha * x, epsilon, True) - z)
+    return bool((change <= (epsilon / (2 * alpha ** 2 * (x.var() or np.nan)) + 1e-12) * abs(z)).all())
+
+
+ROW = np.array([1., 7., 7., 9.])
+theorem(
+    'thm-ln-scale', scale_forgotten, x=[ROW, np.array([0., 0., 1.])], alpha=[0.01, 1., 10.], epsilon=[0., 1e-5, 0.1, 1.],
+    without={
+        r'$\epsilon \ge 0$': dict(x=ROW, alpha=1., epsilon=-0.5),
+        r'$\alpha > 0$': dict(x=ROW, alpha=-1., epsilon=0.1),
+        'be not all equal': dict(x=np.ones(3), alpha=1., epsilon=0.1),
+    },
+)
+
+
+def what_is_lost(x, gamma, epsilon, about):
+    """Whether the numerical Jacobian has the rank and the null space of the theorem."""
+    step, lost = 1e-5, np.array([x, np.ones(len(x))])[:1 + about]
+    J = np.array([gamma * (row_normalized(x + d, epsilon, about) - row_normalized(x - d, epsilon, about)) / (2 * step)
+                  for d in step * np.eye(len(x))]).T
+    if not np.isfinite(row_normalized(x, epsilon, about)).all():
+        return False
+    rank = np.linalg.matrix_rank(J, tol=1e-6)
+    return bool(rank == len(x) - 1 - about and abs(J @ lost.T).max() < 1e-6)
+
+
+ONES = np.ones(4)
+theorem(
+    'thm-ln-jacobian', what_is_lost, x=[ROW, np.array([0., 0., 1., -3.])], gamma=[ONES, np.array([-1., 2., 0.5, 3.])], epsilon=[0.], about=[True, False],
+    without={
+        r'$\epsilon = 0$': [dict(x=ROW, gamma=ONES, epsilon=1., about=about) for about in (True, False)],
+        r'no $\gamma_k$ be zero': dict(x=ROW, gamma=np.array([0., 0., 0., 1.]), epsilon=0., about=True),
+        'are not all equal': dict(x=ONES, gamma=ONES, epsilon=0., about=True),
+        r'$\mathbf{x} \ne \mathbf{0}$': dict(x=0 * ONES, gamma=ONES, epsilon=0., about=False),
+    },
+)

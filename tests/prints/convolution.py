@@ -3,6 +3,7 @@
 import numpy as np
 import torch
 from scipy import signal, stats
+from torch import nn
 from torch.nn.functional import conv1d, conv_transpose1d
 
 from nbutils.cases import integers, scalars, vectors
@@ -232,3 +233,29 @@ prints(  # the weights of both steps together, from their answers to single pixe
     b=range(0, 2),
 )
 prints('eq-separable-cost', c_i=[1, 3, 8], c_o=[1, 2, 16], k=[1, 3, 5])
+
+
+# layer normalization
+
+_pull = np.random.default_rng(4).normal(size=5)
+prints(
+    'eq-ln-backward',
+    tries=12,
+    x=normal(5),
+    epsilon=scalars(0.1, 2),
+    K=5,
+    k=range(1, 6),
+    sigma=of(lambda x: x.std()),
+    x_hat=of(lambda x, epsilon: (x - x.mean()) / np.sqrt(x.var() + epsilon)),
+    L=of(lambda x_hat: (np.sin(x_hat) * _pull).sum()),
+    g=of(lambda x_hat: np.cos(x_hat) * _pull),
+)
+prints(
+    'eq-rms-norm',
+    x=normal(5),
+    epsilon=scalars(0.1, 2),
+    K=5,
+    k=range(1, 6),
+    gamma=normal(5),
+    RMSNorm=of(lambda gamma, epsilon: lambda x: nn.functional.rms_norm(torch.tensor(x), (5,), torch.tensor(gamma), epsilon).numpy()),
+)
