@@ -656,7 +656,7 @@ print('rank:', torch.linalg.matrix_rank(J).item())
 # spanned by $\mathbf{1}$ and $\hat{\mathbf{x}}$, and so by $\mathbf{1}$ and $\mathbf{x}$.
 # ```
 
-# %% mystnb={"image": {"alt": "Left: blue points scattered over the plane and thin lines from each point along its ray to a circle of radius root three. Right: the same for a cloud that is shifted and five times as small; the images lie on the same circle."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: grey points scattered over the plane, each with a thin line along its ray to a blue point on a circle of radius root three. Right: the same for a cloud five times as small, which lies inside the circle; its blue points lie on the same circle."}} tags=["hide-input"]
 g = torch.Generator().manual_seed(2)
 plane = torch.tensor([[1.0, -1, 0], [1, 1, -2]])
 plane = plane / plane.norm(dim=1, keepdim=True)       # (2, 3): orthonormal, orthogonal to 1
