@@ -1,0 +1,632 @@
+# ---
+# jupyter:
+#   book:
+#     functions:
+#       batch_norm: batch_norm(normal(6, 3), normal(3), normal(3))
+#       batch_norm_backward: batch_norm_backward(normal(6, 3), normal(3), normal(6, 3))
+#     main: eq-batch-norm
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Batch normalization
+#
+# If each of ten layers makes its inputs twice as large, the last layer gets numbers that are 1,024 times too large. Batch
+# normalization rescales the outputs of each layer, so that every unit has mean 0 and variance 1 over the batch. But
+# then the output for one picture depends on the other pictures in its batch, which are drawn at random. Does this noise hurt,
+# or does it help, as is often said?
+#
+# - **You need** [means and variances](../probability/expectations.ipynb), [channels](channels.ipynb),
+#   [backpropagation](../neural_networks/backpropagation.ipynb) and
+#   [training in minibatches](../regression/minibatch_training.ipynb).
+# - **You build** batch normalization with its backward pass and its running averages, equal to PyTorch's, and an experiment
+#   that separates the noise of the statistics from the noise of the gradient.
+# - **Runs in** 9 seconds. All tensors are float64.
+
+# %% tags=["remove-cell"]
+try:
+    import nbutils  # noqa: F401
+except ImportError:  # on a hosted notebook: install it and leave its torch alone
+    import subprocess
+    import sys
+
+    address = 'https://github.com/deep-learning-verified/book/archive/refs/tags/v0.2.0.zip'
+    subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
+
+# %% tags=["hide-input"]
+from itertools import product
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from nbutils.cases import integers, matrices, scalars, seeds, vectors
+from nbutils.checks import below, close, grade, holds, verify
+from nbutils.data import digits
+from nbutils.figures import GREY
+
+plt.style.use('nbutils.book')
+torch.set_default_dtype(torch.float64)
+torch.set_printoptions(precision=2, sci_mode=False)
+torch.set_num_threads(1)  # the tensors are small: a second thread would mostly wait
+
+# %% [markdown]
+# ## Forward: standardize each column of the batch, then scale and shift
+#
+# A layer has two units, and the batch has four rows. The first unit gives numbers around 200, the second gives numbers
+# around 0.5. We subtract from each column its mean, and divide by its standard deviation:
+
+# %%
+z = torch.tensor([[180.0, 0.4],
+                  [190.0, 0.7],
+                  [210.0, 0.3],
+                  [220.0, 0.6]])            # (B, K): 4 rows, 2 units
+mean, std = z.mean(0), z.std(0, correction=0)
+print('mean', mean, ' std', std)
+print((z - mean) / std)
+
+# %% [markdown]
+# Now both columns have mean 0 and variance 1. A unit that should have another mean and another spread gets them from two
+# parameters that are learned: a **scale** $\gamma$ and a **shift** $\beta$, one of each for each unit. So let
+# $z_1, \dots, z_B$ be the outputs of one unit for the $B$ rows of the batch. Their mean and their variance are
+#
+# ```{math}
+# :label: eq-bn-mean
+# \mu = \frac{1}{B} \sum_{n=1}^{B} z_n
+# ```
+#
+# ```{math}
+# :label: eq-bn-variance
+# \sigma^2 = \frac{1}{B} \sum_{n=1}^{B} (z_n - \mu)^2
+# ```
+#
+# and **batch normalization** gives
+#
+# ```{math}
+# :label: eq-batch-norm
+# y_n = \gamma\, \frac{z_n - \mu}{\sqrt{\sigma^2 + \epsilon}} + \beta .
+# ```
+#
+# The small number $\epsilon$, usually $10^{-5}$, prevents a division by zero if a unit gives the same number for all rows.
+# The code treats all units at once:
+
+# %%
+def batch_norm(z, gamma, beta, eps=1e-5):
+    mean = z.mean(-2, keepdim=True)                       # (..., 1, K)
+    var = ((z - mean) ** 2).mean(-2, keepdim=True)        # (..., 1, K)
+    return gamma * (z - mean) / (var + eps).sqrt() + beta
+
+# %% [markdown]
+# The scale $(1, 2)$ and the shift $(0, 5)$ give the second column mean 5 and standard deviation 2. PyTorch's layer
+# `nn.BatchNorm1d` begins with $\gamma = 1$ and $\beta = 0$; its function takes any values:
+
+# %%
+gamma, beta = torch.tensor([1.0, 2.0]), torch.tensor([0.0, 5.0])
+y = batch_norm(z, gamma, beta)
+print(y)
+torch_y = F.batch_norm(z, None, None, gamma, beta, training=True)
+print('largest difference:', below((y - torch_y).abs().max()))
+
+# %% [markdown]
+# ### Where it stands in a network, and over what it averages
+#
+# Batch normalization usually stands between a linear layer and its activation function. The linear layer has no bias,
+# because the mean that is subtracted would contain the bias, too. The bias would change nothing, and the shift $\beta$
+# takes its place:
+
+# %% mystnb={"image": {"alt": "Two rows of boxes joined by arrows. Above: x, B by 64; linear without bias, B by 64; batch norm, B by 64, in orange; ReLU, B by 64; linear, B by 10. Below: pictures, B by 3 by 8 by 8; convolution without bias, B by 16 by 8 by 8; batch norm in orange with the same shape; ReLU; linear, B by 10. Below the orange boxes stands how many means there are: 64 and 16."}} tags=["hide-input"]
+fig, ax = plt.subplots(figsize=(7.2, 2.9))
+rows = {
+    3: [('rows', 'B × 64'), ('linear,\nno bias', 'B × 64'), ('batch\nnorm', 'B × 64'), ('ReLU', 'B × 64'), ('linear', 'B × 10')],
+    0: [('pictures', 'B × 3 × 8 × 8'), ('conv,\nno bias', 'B × 16 × 8 × 8'), ('batch\nnorm', 'B × 16 × 8 × 8'),
+        ('ReLU', 'B × 16 × 8 × 8'), ('flatten,\nlinear', 'B × 10')],
+}
+for height, boxes in rows.items():
+    for k, (name, shape) in enumerate(boxes):
+        colour = 'C1' if k == 2 else 'C0'
+        ax.add_patch(plt.Rectangle((3 * k, height), 2, 1.2, color=colour, alpha=0.25, lw=0))
+        ax.text(3 * k + 1, height + 0.6, name, ha='center', va='center', fontsize=10)
+        ax.text(3 * k + 1, height - 0.4, shape, ha='center', va='center', fontsize=8.5)
+        if k:
+            ax.annotate('', (3 * k - 0.1, height + 0.6), (3 * k - 0.9, height + 0.6), arrowprops={'arrowstyle': '->', 'color': GREY})
+    means = 'mean over B rows: 64 means' if height else 'mean over B × 8 × 8 places: 16 means'
+    ax.text(7, height + 1.6, means, ha='center', va='center', color='C1', fontsize=9.5)
+ax.set(xlim=(-0.4, 14.4), ylim=(-0.8, 5))
+ax.axis('off');
+
+# %% [markdown] tags=["caption"]
+# Batch normalization changes no shape. Behind a linear layer each unit has its own mean. Behind a convolution each channel
+# has one mean, over the batch and over all places, because all places share one kernel.
+
+# %% [markdown]
+# So for pictures we move the channels to the last axis, and let each place of each picture be a row:
+
+# %%
+maps = torch.randn(5, 16, 8, 8, generator=torch.Generator().manual_seed(0))
+rows = maps.movedim(1, -1).reshape(-1, 16)                # (320, 16)
+ours = batch_norm(rows, torch.ones(16), torch.zeros(16))
+ours = ours.reshape(5, 8, 8, 16).movedim(-1, 1)           # (5, 16, 8, 8)
+print('largest difference:', below((ours - nn.BatchNorm2d(16)(maps)).abs().max()))
+
+# %% [markdown]
+# ### What batch normalization ignores, and a batch of one row
+#
+# We multiply the outputs of both units by 7, and add 100. Then we turn the sign of the second unit:
+
+# %%
+one, zero = torch.ones(2), torch.zeros(2)
+for name, changed in ('7 z + 100', 7 * z + 100), ('sign turned', z * torch.tensor([1, -1])):
+    print(f'{name:12}', batch_norm(changed, one, zero)[:, 1])
+print(f'{"z":12}', batch_norm(z, one, zero)[:, 1])
+
+# %% [markdown]
+# A positive factor and a constant are cancelled, up to the effect of $\epsilon$. A negative factor turns the sign. So the
+# size of the weights in front of a batch normalization hardly matters, only their direction does.
+#
+# A batch of one row is its own mean, so the output is $\beta$, whatever the row was:
+
+# %%
+print(batch_norm(z[:1], gamma, beta), batch_norm(z[1:2], gamma, beta))
+try:
+    nn.BatchNorm1d(2)(z[:1])
+except ValueError as error:
+    print(error)
+
+# %% [markdown]
+# PyTorch refuses such a batch. It appears in practice as the last batch of an epoch, if the number of examples divided by $B$
+# leaves the remainder 1.
+#
+# ```{exercise} ★★ Pencil: larger weights, smaller gradient
+# :label: bn-scale
+# The weights $\mathbf{W}$ stand in front of a batch normalization with $\epsilon = 0$, so the loss has the property
+# $L(a\mathbf{W}) = L(\mathbf{W})$ for all $a > 0$. Compare the gradient at $a\mathbf{W}$ with that at $\mathbf{W}$. What is the dot product
+# of the gradient with $\mathbf{W}$? Can a step of gradient descent make the weights smaller?
+# ```
+#
+# ```{solution-start} bn-scale
+# :class: dropdown
+# ```
+# Differentiate $L(a\mathbf{W}) = L(\mathbf{W})$ with respect to $\mathbf{W}$: $a\, \nabla L(a\mathbf{W}) = \nabla L(\mathbf{W})$. So weights that are
+# $a$ times larger have a gradient that is $a$ times smaller. Differentiate with respect to $a$ at $a = 1$: the dot product of
+# $\nabla L(\mathbf{W})$ with $\mathbf{W}$ is 0. By Pythagoras, the step gives $\lVert \mathbf{W} - \eta \nabla L \rVert^2 =
+# \lVert \mathbf{W} \rVert^2 + \eta^2 \lVert \nabla L \rVert^2$. So gradient descent never makes these weights smaller.
+# ```{solution-end}
+# ```
+
+# %% tags=["checks"]
+def in_torch(z, gamma, beta, eps=1e-5):
+    return F.batch_norm(torch.tensor(z), None, None, torch.tensor(gamma), torch.tensor(beta), True, eps=eps)
+
+def built(z, gamma=(1.0, 1.0, 1.0), beta=(0.0, 0.0, 0.0), eps=1e-5):
+    return batch_norm(torch.tensor(z), torch.tensor(gamma), torch.tensor(beta), eps)
+
+rows_of_three = dict(z=matrices(5, 3), gamma=matrices(1, 3), beta=matrices(1, 3), tries=60)
+for claim in 'dl.batchnorm.bn', 'ml.bn.normalize', 'ml.bn.eps-formula':
+    holds(
+        claim,
+        lambda z, gamma, beta: close(built(z, gamma[0], beta[0]), in_torch(z, gamma[0], beta[0])),
+        slip=('adds the scale and multiplies by the shift',
+              lambda z, gamma, beta: close(built(z, beta[0], gamma[0]), in_torch(z, gamma[0], beta[0]))),
+        **rows_of_three,
+    )
+
+def mean_in_torch(z):  # with momentum 1, the running mean is that of the last batch
+    layer = nn.BatchNorm1d(3, momentum=1.0)
+    layer(torch.tensor(z))
+    return layer.running_mean
+
+for claim in 'dl.batchnorm.mu', 'ml.bn.mean':
+    holds(
+        claim,
+        lambda z, rows: close(z[:rows].sum(0) / rows, mean_in_torch(z[:rows])),
+        slip=('divides by one less', lambda z, rows: close(z[:rows].sum(0) / (rows - 1), mean_in_torch(z[:rows]))),
+        z=matrices(5, 3), rows=integers(2, 5), tries=60,
+    )
+
+def spread(z, rows, less, eps):
+    squares = ((z[:rows] - z[:rows].mean(0)) ** 2).sum(0) / (rows - less) + eps
+    layer = in_torch(z[:rows], [1.0] * 3, [0.0] * 3, eps)
+    return close(layer.numpy() * squares**0.5, z[:rows] - z[:rows].mean(0))
+
+for claim in 'dl.batchnorm.sigma2', 'ml.bn.var':
+    holds(
+        claim,
+        lambda z, rows: spread(z, rows, 0, 1e-3),
+        slip=('divides by one less', lambda z, rows: spread(z, rows, 1, 1e-3)),
+        z=matrices(5, 3), rows=integers(2, 5), tries=60,
+    )
+
+def standard(z, power):
+    z = z + np.arange(5)[:, None] * 30.0                  # no column is constant
+    hat = built(z, eps=0.0)
+    return close(hat.mean(0), np.zeros(3)) and close((hat.abs() ** power).mean(0), np.ones(3))
+
+holds(
+    'dl.batchnorm.unit-var', lambda z: standard(z, 2), slip=('takes sizes in place of squares', lambda z: standard(z, 1)),
+    z=matrices(5, 3), tries=40,
+)
+holds(
+    'dl.batchnorm.arbitrary',
+    lambda z, c: close(c * built(z, (2 / c,) * 3), in_torch(z, [2.0] * 3, [0.0] * 3)),  # spread c, scale 2 / c
+    slip=('keeps the scale for another spread',
+          lambda z, c: close(c * built(z, (2.0,) * 3), in_torch(z, [2.0] * 3, [0.0] * 3))),
+    z=matrices(5, 3), c=scalars(0.5, 4), tries=40,
+)
+holds(
+    'dl.batchnorm.gamma-beta',
+    lambda K: all(p.shape == (K,) and p.requires_grad for p in (nn.BatchNorm1d(K).weight, nn.BatchNorm1d(K).bias)),
+    slip=('expects a matrix of them', lambda K: nn.BatchNorm1d(K).weight.shape == (K, K)),
+    K=[1, 2, 5],
+)
+
+def finite(row, rows, eps):
+    return bool(built(np.repeat(row, rows, 0), eps=eps).isfinite().all())
+
+holds(
+    'dl.batchnorm.eps',
+    lambda row, rows: finite(row, rows, 1e-5),
+    slip=('leaves epsilon out', lambda row, rows: finite(row, rows, 0.0)),
+    row=matrices(1, 3), rows=integers(1, 4), tries=40,
+)
+
+def restored(z, gamma_of):
+    var = z.var(0) + 1e-5
+    return close(built(z, gamma_of(var), z.mean(0)), z)
+
+holds(
+    'ml.bn.affine', lambda z: restored(z, np.sqrt), slip=('scales by the variance', lambda z: restored(z, lambda var: var)),
+    z=matrices(5, 3), tries=40,
+)
+
+def ignores(z, a, b):
+    z = z + np.arange(5)[:, None] * 30.0
+    return close(built(a * z + b, eps=0.0), built(z, eps=0.0))
+
+holds(
+    'ml.bn.scale-invariance',
+    lambda z, a, b: ignores(z, a, b),
+    slip=('lets the factor be negative', lambda z, a, b: ignores(z, -a, b)),
+    z=matrices(5, 3), a=scalars(0.01, 10), b=scalars(), tries=60,
+)
+
+def per_channel(seed, axes):
+    Z = torch.randn(4, 3, 5, 2, generator=torch.Generator().manual_seed(seed))
+    hat = (Z - Z.mean(axes, keepdim=True)) / (Z.var(axes, correction=0, keepdim=True) + 1e-5).sqrt()
+    return close(hat, nn.BatchNorm2d(3)(Z).detach())
+
+verify(
+    'for pictures each channel has one mean and one variance',
+    lambda seed: per_channel(seed, (0, 2, 3)), slip=('has one for each place', lambda seed: per_channel(seed, (0,))),
+    seed=seeds(), tries=20,
+)
+
+# %% [markdown]
+# ## Backward, and the running averages for evaluation
+#
+# Each output depends on all rows of its column, through $\mu$ and $\sigma$. So the gradient has more terms than that of a
+# fixed scaling. Let $\hat z_n = (z_n - \mu) / \sqrt{\sigma^2 + \epsilon}$ be the standardized values, and let $g_n =
+# \gamma\, \partial L / \partial y_n$ be the gradient that arrives there. We differentiate $\hat z_m$ with respect to $z_n$:
+#
+# - The numerator $z_m - \mu$ has the derivative 1 if $m = n$, and $-1/B$ from the mean.
+# - The variance has the derivative $\frac{2}{B}(z_n - \mu)$. In $1/\sqrt{\sigma^2 + \epsilon}$ this becomes
+#   $-\frac{1}{B}\, \hat z_m \hat z_n / \sqrt{\sigma^2 + \epsilon}$.
+#
+# We multiply by $g_m$ and sum over $m$. The result $\delta_n = \partial L / \partial z_n$ is
+#
+# ```{math}
+# :label: eq-bn-backward
+# \delta_n = \frac{1}{\sqrt{\sigma^2 + \epsilon}} \left( g_n - \frac{1}{B} \sum_{m=1}^{B} g_m - \hat z_n \frac{1}{B} \sum_{m=1}^{B} g_m \hat z_m \right) .
+# ```
+
+# %%
+def batch_norm_backward(z, gamma, dy, eps=1e-5):
+    std = (z.var(0, correction=0) + eps).sqrt()           # (K,)
+    hat = (z - z.mean(0)) / std                           # (B, K)
+    g = gamma * dy
+    dz = (g - g.mean(0) - hat * (g * hat).mean(0)) / std  # (B, K)
+    return dz, (dy * hat).sum(0), dy.sum(0)               # for gamma, beta
+
+# %%
+z.requires_grad_()
+dy = torch.tensor([[1.0, 0.0], [0.0, 0.0], [0.0, 3.0], [0.0, 0.0]])
+batch_norm(z, gamma, beta).backward(dy)
+dz, dgamma, dbeta = batch_norm_backward(z.detach(), gamma, dy)
+print(dz)
+print(z.grad)                                             # autograd
+
+# %% [markdown]
+# In the first column the loss asks only row 1 for a change, yet all four rows get a gradient.
+#
+# The two subtracted terms remove two directions. Adding a constant to a column does not change the output, so the gradient of a column must
+# sum to zero. Stretching the column does not change it either, up to $\epsilon$, so the gradient must be
+# orthogonal to $\hat{\mathbf{z}}$. We compare both sums with those of the gradient that ignores how $\mu$ and $\sigma$ depend on $\mathbf{z}$:
+
+# %%
+with torch.no_grad():
+    hat = batch_norm(z, one, zero)
+    std = (z.var(0, correction=0) + 1e-5).sqrt()
+    fixed = gamma * dy / std                              # mu, sigma constant
+print('sums, statistics constant:  ', fixed.sum(0), (fixed * hat).sum(0))
+print('sums, statistics followed:  ', below(dz.sum(0).abs().max()),
+      '|', below((dz * hat).sum(0).abs().max(), 0.1))
+
+# %% [markdown]
+# ```{admonition} A tempting mistake
+# :class: tip
+# A bias in front of a batch normalization has the gradient $\sum_n \delta_n$, which is zero. In floating point it is a rounding error, about
+# $10^{-17}$. Adam divides each gradient by its own size, so it takes full steps with it, in random directions. Use `bias=False`
+# there.
+# ```
+#
+# ### Training mode, evaluation mode and running averages
+#
+# In use, a prediction should not depend on who else is in the batch, and a batch of one must work. So the layer keeps
+# **running averages** of the mean and the variance while it trains, and uses these in evaluation. Here the same row
+# stands in three batches:
+
+# %%
+g = torch.Generator().manual_seed(0)
+layer, row = nn.BatchNorm1d(1), torch.tensor([[2.0]])
+for mode in 'train', 'eval':
+    outputs = []
+    for batch in range(3):
+        others = torch.randn(7, 1, generator=g)
+        getattr(layer, mode)()
+        outputs.append(f'{layer(torch.cat([row, others]))[0].item():.2f}')
+    print(f'{mode:5}', *outputs)
+
+# %% [markdown]
+# After each batch, PyTorch moves the running averages a tenth of the way to the new values. This tenth is called `momentum`:
+#
+# ```{math}
+# :label: eq-bn-running
+# \hat\mu_{t+1} = (1 - \alpha)\, \hat\mu_t + \alpha\, \mu_t
+# ```
+#
+# where $\mu_t$ is the mean of batch $t$, and $\alpha$ is 0.1. It is the other way round than in the
+# momentum of an optimizer, where the old value has the factor 0.9. We follow one batch by hand:
+
+# %%
+layer, batch = nn.BatchNorm1d(1), torch.tensor([[4.0], [8.0]])
+layer(batch)
+print('mean', layer.running_mean.item(), ' var', layer.running_var.item())
+for correction in 0, 1:
+    var = batch.var(correction=correction).item()
+    print(f'0.9 * 1 + 0.1 * {var:.1f} = {0.9 + 0.1 * var:.1f}')
+
+# %% [markdown]
+# The running variance uses the sum of squares divided by $B - 1$, not by $B$. The output divides by $B$, but
+# the variance of a batch that divides by $B$ is too small on average, by the factor $(B - 1)/B$. We average over all 64 batches of three
+# rows that can be drawn from four numbers:
+
+# %%
+numbers = torch.tensor([180.0, 190.0, 210.0, 220.0])
+drawn = torch.cartesian_prod(numbers, numbers, numbers)   # (64, 3)
+print('all numbers:  ', numbers.mean(), numbers.var(correction=0))
+for correction in 0, 1:
+    print(f'correction={correction}: ', drawn.mean(), drawn.var(1, correction=correction).mean())
+
+# %% [markdown]
+# ```{exercise} ★★ Program: running averages
+# :label: bn-running
+# Write `update(mean, var, z, momentum)`, which gives the running mean and the running variance after one more batch, as
+# `nn.BatchNorm1d` computes them.
+# ```
+
+# %%
+def update(mean, var, z, momentum):
+    """The new running mean and variance, arrays of shape (K,).
+
+    mean and var are arrays of shape (K,), z has the shape (B, K) with B >= 2, and
+    momentum lies in [0, 1]. update([0.], [1.], [[4.], [8.]], 0.1) is [0.6], [1.7].
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def updated_by_torch(mean, var, z, momentum):
+    mean, var = torch.tensor(mean), torch.tensor(var)
+    F.batch_norm(torch.tensor(z), mean, var, training=True, momentum=momentum)
+    return mean.numpy(), var.numpy()
+
+streams = dict(mean=vectors(3), var=vectors(3, 0, 9), z=matrices((2, 5), 3), momentum=scalars(0, 1))
+grade(update, updated_by_torch, **streams)
+
+# %% [markdown]
+# ```{solution-start} bn-running
+# :class: dropdown
+# ```
+# The new value has the factor `momentum`, the old one the rest, and the variance of the batch divides by $B - 1$. Three
+# mistakes are likely: to divide by $B$, to exchange the two factors, and to forget the old variance.
+
+# %% jupyter={"source_hidden": true}
+def update_solution(mean, var, z, momentum):
+    new_mean = (1 - momentum) * mean + momentum * z.mean(0)
+    return new_mean, (1 - momentum) * var + momentum * z.var(0, ddof=1)
+
+def divides_by_rows(mean, var, z, momentum):
+    return (1 - momentum) * mean + momentum * z.mean(0), (1 - momentum) * var + momentum * z.var(0)
+
+def exchanges_factors(mean, var, z, momentum):
+    return update_solution(mean, var, z, 1 - momentum)
+
+def forgets_the_old(mean, var, z, momentum):
+    return update_solution(mean, var, z, momentum)[0], z.var(0, ddof=1)
+
+assert grade(update_solution, updated_by_torch, **streams)
+assert not grade(divides_by_rows, updated_by_torch, **streams)
+assert not grade(exchanges_factors, updated_by_torch, **streams)
+assert not grade(forgets_the_old, updated_by_torch, **streams)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% tags=["checks"]
+def autograd(z, gamma, dy):
+    z, gamma, beta = torch.tensor(z), torch.tensor(gamma), torch.zeros(3)
+    leaves = [leaf.requires_grad_() for leaf in (z, gamma, beta)]
+    F.batch_norm(z, None, None, gamma, beta, True).backward(torch.tensor(dy))
+    return [leaf.grad for leaf in leaves]
+
+def by_hand(z, gamma, dy):
+    return batch_norm_backward(*map(torch.tensor, (z, gamma, dy)))
+
+def same_gradients(z, gamma, dy, ours):
+    scaled = z + np.arange(4)[:, None] * 30.0             # no column is constant
+    return all(map(close, ours(scaled, gamma, dy), autograd(scaled, gamma, dy)))
+
+def two_terms_missing(z, gamma, dy):
+    dz, dgamma, dbeta = by_hand(z, gamma, dy)
+    return gamma * dy / (z.var(0) + 1e-5) ** 0.5, dgamma, dbeta
+
+verify(
+    'the backward pass by hand gives the three gradients of torch',
+    lambda z, gamma, dy: same_gradients(z, gamma, dy, by_hand),
+    slip=('leaves out the two means', lambda z, gamma, dy: same_gradients(z, gamma, dy, two_terms_missing)),
+    z=matrices(4, 3), gamma=vectors(3), dy=matrices(4, 3), tries=60,
+)
+
+def orthogonal(z, dy, backward, eps):
+    z = z + np.arange(4)[:, None] * 30.0
+    hat = torch.tensor((z - z.mean(0)) / z.std(0))
+    dz = backward(torch.tensor(z), torch.ones(3), torch.tensor(dy), eps)[0]
+    return close(dz.sum(0), np.zeros(3)) and close((dz * hat).sum(0), np.zeros(3))
+
+verify(
+    'with epsilon = 0 the gradient is orthogonal to ones and to the standardized column',
+    lambda z, dy: orthogonal(z, dy, batch_norm_backward, 0.0),
+    slip=('has an epsilon of one', lambda z, dy: orthogonal(z, dy, batch_norm_backward, 1.0)),
+    z=matrices(4, 3), dy=matrices(4, 3), tries=40,
+)
+
+def mean_over_batches(numbers, M, statistic, truth):
+    batches = np.array(list(product(numbers, repeat=M)))
+    return close(statistic(batches).mean(), truth(numbers))
+
+few = dict(numbers=vectors(3), M=integers(2, 4), tries=40)
+holds(
+    'ml.bn.inference-mean',
+    lambda numbers, M: mean_over_batches(numbers, M, lambda b: b.mean(1), np.mean),
+    slip=('divides by one less', lambda numbers, M: mean_over_batches(numbers, M, lambda b: b.sum(1) / (M - 1), np.mean)),
+    **few,
+)
+holds(
+    'ml.bn.inference-var',
+    lambda numbers, M: mean_over_batches(numbers, M, lambda b: M / (M - 1) * b.var(1), np.var),
+    slip=('leaves out the factor', lambda numbers, M: mean_over_batches(numbers, M, lambda b: b.var(1), np.var)),
+    **few,
+)
+
+# %% [markdown]
+# ## The batch size: ghost batches separate two kinds of noise
+#
+# How noisy are the statistics of a batch? We take the first hidden layer of a small network, and draw batches of handwritten digits with
+# replacement. The standard deviation of $\mu$ over 400 batches is compared with the law $\sigma / \sqrt{B}$, which
+# holds for independent rows:
+
+# %%
+x, y, _ = digits()
+x, y = torch.tensor(x), torch.tensor(y)                   # (1797, 64)
+g = torch.Generator().manual_seed(0)
+unit = x @ torch.randn(64, generator=g)                   # (1797,)
+sizes, noise = [1, 2, 4, 8, 16, 32, 64, 128, 256], []
+for B in sizes:
+    drawn = unit[torch.randint(len(x), (400, B), generator=g)]
+    noise.append(drawn.mean(1).std())                     # (400, B) -> ()
+noise = torch.stack(noise) / unit.std(correction=0)
+slope = np.polyfit(np.log(sizes), noise.log(), 1)[0]
+print(f'slope {slope:.2f}')
+
+# %% mystnb={"image": {"alt": "On logarithmic axes, nine points from batch size 1 to 256 fall along a dashed straight line, from 1 to about 0.06."}} tags=["hide-input"]
+fig, ax = plt.subplots(figsize=(5, 2.6))
+ax.loglog(sizes, np.array(sizes) ** -0.5, '--', color=GREY)
+ax.loglog(sizes, noise, 'o')
+ax.text(12, 0.42, '$1/\\sqrt{B}$', color=GREY)
+ax.set(xlabel='batch size', ylabel='standard deviation\nof the batch mean, in σ', ylim=(0.04, 1.6));
+
+# %% [markdown] tags=["caption"]
+# The mean of four times as many rows has half the noise.
+
+# %% [markdown]
+# A small batch has another effect. The gradient, too, is a mean over the batch, so it is noisier. If small batches
+# train worse or better, which of the two is the reason? **Ghost batches** separate them: the gradient always comes
+# from the same 64 rows, but the statistics come from groups of 4 or 16 of these rows. A further network takes them
+# from all 320 training images, and still takes the loss of 64 rows:
+
+# %%
+class GhostNorm(nn.BatchNorm1d):
+    group = None                                          # rows that share statistics
+
+    def forward(self, z):                                 # (B, K)
+        if not self.training:
+            return super().forward(z)
+        groups = z.reshape(-1, self.group, z.shape[-1])
+        return batch_norm(groups, self.weight, self.bias).reshape(z.shape)
+
+def network(group):
+    model = nn.Sequential(
+        nn.Linear(64, 64, bias=False), GhostNorm(64), nn.ReLU(),
+        nn.Linear(64, 64, bias=False), GhostNorm(64), nn.ReLU(), nn.Linear(64, 10))
+    model[1].group = model[4].group = group
+    return model
+
+# %% [markdown]
+# For evaluation we take the exact statistics of all training images, layer by layer, in place of running averages. Then no
+# difference can come from these:
+
+# %%
+@torch.no_grad()
+def set_statistics(model, X):
+    model.eval()
+    for layer in model:
+        if isinstance(layer, GhostNorm):
+            layer.running_mean, layer.running_var = X.mean(0), X.var(0)
+        X = layer(X)
+
+# %%
+def accuracy_after(B, group, seed, frozen=False, steps=120):
+    torch.manual_seed(seed)
+    order = torch.randperm(len(x))
+    train, test = order[:320], order[320:]
+    model = network(group)
+    if frozen:
+        set_statistics(model, x[train])
+    optimizer = torch.optim.Adam(model.parameters(), 3e-3)
+    for step in range(steps):
+        model.train(not frozen)
+        rows = train[torch.randperm(320)][:max(B, group)]
+        loss = F.cross_entropy(model(x[rows])[:B], y[rows[:B]])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    if not frozen:
+        set_statistics(model, x[train])
+    model.eval()
+    return (model(x[test]).argmax(1) == y[test]).double().mean().item()
+
+# %% [markdown]
+# We train five networks for each setting, with 120 steps of Adam. The seed determines the 320 training images, the 1,477 test
+# images and the first weights. So we compare each setting with 64 rows for both purposes, seed by seed, and print the mean
+# difference in points of accuracy, with two standard errors:
+
+# %%
+settings = {(B, B): (B, B) for B in (64, 4, 16, 160, 320)}
+settings |= {(64, group): (64, group) for group in (4, 16, 320)}
+scores = {key: [accuracy_after(*pair, seed) for seed in range(5)]
+          for key, pair in settings.items()}
+scores['frozen'] = [accuracy_after(64, 64, seed, True) for seed in range(5)]
+
+# %%
+base = 100 * np.array(scores[64, 64])
+print('gradient, statistics: accuracy, difference')
+for key, five in scores.items():
+    five = 100 * np.array(five)
+    more = five - base
+    error = 2 * more.std(ddof=1) / 5**0.5
+    print(f'{str(key):>10}: {five.mean():.1f} {more.mean():+6.1f} ± {error:.1f}',
+          '  beyond' if abs(more.mean()) > error else '')
