@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from scipy import signal, stats
 from torch import nn
-from torch.nn.functional import conv1d, conv_transpose1d
+from torch.nn.functional import batch_norm, conv1d, conv_transpose1d
 
 from nbutils.cases import integers, scalars, vectors
 from nbutils.printed import of
@@ -258,4 +258,54 @@ prints(
     k=range(1, 6),
     gamma=normal(5),
     RMSNorm=of(lambda gamma, epsilon: lambda x: nn.functional.rms_norm(torch.tensor(x), (5,), torch.tensor(gamma), epsilon).numpy()),
+)
+
+
+# batch normalization: one unit, four rows
+_unit, _arriving = np.random.default_rng(7).normal(2, 3, size=(2, 4))
+_mean, _spread = float(_unit.mean()), float(_unit.std())
+_standard = (_unit - _mean) / (_spread**2 + 0.1) ** 0.5
+
+
+def normalized_in_torch(gamma, beta):
+    scale, shift = torch.tensor([[gamma], [beta]], dtype=torch.float64)
+    rows = batch_norm(torch.tensor(_unit)[:, None], None, None, scale, shift, True, eps=0.1)
+    return lambda n: rows[n - 1, 0].item()
+
+
+def gradient_in_torch():
+    z = torch.tensor(_unit)[:, None].requires_grad_()
+    batch_norm(z, None, None, training=True, eps=0.1).backward(torch.tensor(_arriving)[:, None])
+    return lambda n: z.grad[n - 1, 0].item()
+
+
+prints('eq-bn-mean', mu=_mean, B=4, z=lambda n: _unit[n - 1])
+prints('eq-bn-variance', sigma=_spread, mu=_mean, B=4, z=lambda n: _unit[n - 1])
+prints(
+    'eq-batch-norm',
+    z=lambda n: _unit[n - 1],
+    mu=_mean,
+    sigma=_spread,
+    epsilon=0.1,
+    gamma=scalars(),
+    beta=scalars(),
+    y=of(normalized_in_torch),
+    n=range(1, 5),
+)
+prints(
+    'eq-bn-backward',
+    delta=gradient_in_torch(),
+    sigma=_spread,
+    epsilon=0.1,
+    B=4,
+    g=lambda n: _arriving[n - 1],
+    z_hat=lambda n: _standard[n - 1],
+    n=range(1, 5),
+)
+prints(
+    'eq-bn-running',
+    mu_hat=lambda t: [1.0, 1.3, 1.81][t],  # three tenths of the way to 2, then to 3
+    mu=lambda t: [2.0, 3.0][t],
+    alpha=0.3,
+    t=range(0, 2),
 )
