@@ -4,7 +4,7 @@
 #     functions:
 #       batch_norm: batch_norm(normal(6, 3), normal(3), normal(3))
 #       batch_norm_backward: batch_norm_backward(normal(6, 3), normal(3), normal(6, 3))
-#     main: eq-batch-norm
+#     main: dl.batchnorm.bn
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -76,24 +76,25 @@ print((z - mean) / std)
 # $z_1, \dots, z_B$ be the outputs of one unit for the $B$ rows of the batch. Their mean and their variance are
 #
 # ```{math}
-# :label: eq-bn-mean
+# :label: dl.batchnorm.mu
 # \mu = \frac{1}{B} \sum_{n=1}^{B} z_n
 # ```
 #
 # ```{math}
-# :label: eq-bn-variance
+# :label: ml.bn.var
 # \sigma^2 = \frac{1}{B} \sum_{n=1}^{B} (z_n - \mu)^2
 # ```
 #
 # and **batch normalization** gives
 #
 # ```{math}
-# :label: eq-batch-norm
+# :label: dl.batchnorm.bn
 # y_n = \gamma\, \frac{z_n - \mu}{\sqrt{\sigma^2 + \epsilon}} + \beta .
 # ```
 #
 # The small number $\epsilon$, usually $10^{-5}$, prevents a division by zero if a unit gives the same number for all rows.
-# The code treats all units at once:
+# With $\gamma = \sqrt{\sigma^2 + \epsilon}$ and $\beta = \mu$, the layer would give back its input, so nothing is lost. The code treats
+# all units at once:
 
 # %%
 def batch_norm(z, gamma, beta, eps=1e-5):
@@ -418,8 +419,8 @@ for correction in 0, 1:
     print(f'0.9 * 1 + 0.1 * {var:.1f} = {0.9 + 0.1 * var:.1f}')
 
 # %% [markdown]
-# The running variance uses the sum of squares divided by $B - 1$, not by $B$. The output divides by $B$, but
-# the variance of a batch that divides by $B$ is too small on average, by the factor $(B - 1)/B$. We average over all 64 batches of three
+# The running variance uses the sum of squares divided by $B - 1$, although the output divides by $B$. The reason: the mean of a batch is right
+# on average, but the variance of a batch that divides by $B$ is too small on average, by the factor $(B - 1)/B$. We average over all 64 batches of three
 # rows that can be drawn from four numbers:
 
 # %%
@@ -664,7 +665,7 @@ for key, gain in gains.items():
     print(f'{str(key):>12}  {np.mean(scores[key]):.1f}',
           f' {gain.mean():+6.1f} ± {two_errors(gain):.1f} {star}')
 
-# %% mystnb={"image": {"alt": "Test accuracy in percent against the number of rows, from 4 to 320. Violet points, where gradient and statistics come from the same rows, rise from about 83 at 4 rows to 93 at 16 and 96 from 64 on. Orange points, where the gradient always comes from 64 rows, rise only from 93 to 96. A dashed line for constant statistics lies at 94."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Test accuracy in percent against the number of rows, from 4 to 320. Blue points, where gradient and statistics come from the same rows, rise from about 83 at 4 rows to 93 at 16 and 96 from 64 on. Orange points, where the gradient always comes from 64 rows, rise only from 93 to 96. A dashed line for constant statistics lies at 94."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3))
 both, ghost = [(B, B) for B in (4, 16, 64, 128, 320)], [(64, 4), (64, 16), (64, 64), (64, 320)]
 for keys, colour in (both, 'C0'), (ghost, 'C1'):

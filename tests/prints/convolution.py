@@ -279,10 +279,10 @@ def gradient_in_torch():
     return lambda n: z.grad[n - 1, 0].item()
 
 
-prints('eq-bn-mean', mu=_mean, B=4, z=lambda n: _unit[n - 1])
-prints('eq-bn-variance', sigma=_spread, mu=_mean, B=4, z=lambda n: _unit[n - 1])
+prints('dl.batchnorm.mu', mu=_mean, B=4, z=lambda n: _unit[n - 1])
+prints('ml.bn.var', sigma=_spread, mu=_mean, B=4, z=lambda n: _unit[n - 1])
 prints(
-    'eq-batch-norm',
+    'dl.batchnorm.bn',
     z=lambda n: _unit[n - 1],
     mu=_mean,
     sigma=_spread,
