@@ -110,7 +110,8 @@ def step(w, v, g, eta, beta):
     return w - eta * (beta * v + g)
 
 # %% [markdown]
-# Whatever stands on the right has to be known for the next step. Only $\beta$ is fixed, so the rest has to be saved. The velocity $\mathbf{v}_t$ sums up earlier gradients, and it lives in the
+# Whatever stands on the right has to be known for the next step. Only $\beta$ stands in the program, so the rest has to be
+# saved. The velocity $\mathbf{v}_t$ sums up earlier gradients, and it lives in the
 # optimizer. The learning rate $\eta_t$ may come from a schedule, which has to know the number of the step. The gradient
 # $\mathbf{g}_t$ depends on which rows are in the batch and, with [dropout](../neural_networks/dropout.ipynb), on random numbers.
 
@@ -137,8 +138,9 @@ ax.axis('off');
 # %% [markdown]
 # ### Why Adam jumps
 #
-# Adam has two memories in place of $\mathbf{v}_t$: a mean of the gradients and a mean of their squares. Its step is the first mean, divided by the root of the second. A
-# new Adam has seen one gradient only, so both means come from it. For parameter $i$, the first step is
+# Adam has two memories in place of $\mathbf{v}_t$: a mean of the gradients and a mean of their squares. Its step is the first mean, divided by the root of the second.
+# A new Adam has seen one gradient only, so both means come from it. Adam also divides each mean by the sum of its weights,
+# so after one step they are $g_{t,i}$ and $g_{t,i}^2$. Without weight decay, the first step of parameter $i$ is
 #
 # ```{math}
 # :label: parameters-first
@@ -258,7 +260,8 @@ restore(run, torch.load(folder / 'run.pt'))
 print('the next 8 losses are equal:', torch.equal(advance(run, 8), on))
 
 # %% [markdown]
-# They are equal in every bit. Write such a file under another name first, and rename it with `os.replace` when it is complete. Otherwise a computer that
+# They are equal in every bit, on the same computer with the same programs. Another computer may round differently. Write
+# such a file under another name first, and rename it with `os.replace` when it is complete. Otherwise a computer that
 # stops while it writes leaves half a file in the place of the last good one. PyTorch's `DataLoader` has no
 # `state_dict`, which is why we wrote `Order`. The package torchdata has a `StatefulDataLoader`.
 #
@@ -751,8 +754,8 @@ for name, p in list(speaker.named_parameters())[:5]:
     print(f'{name:20} {tuple(p.shape)}')
 
 # %% [markdown]
-# The twelve arrays have other names: `enc_emb`, `enc_w_ih` and so on. A state dictionary finds its place by names and shapes alone, so we give each array the name of the
-# parameter that it becomes:
+# The twelve arrays have other names: `enc_emb`, `enc_w_ih` and so on. `load_state_dict` goes by names and shapes alone, so
+# we give each array the name of the parameter that it becomes:
 
 # %% tags=["hide-input"]
 new = {'enc_emb': 'letters.weight', 'dec_emb': 'sounds.weight',
@@ -777,7 +780,7 @@ except RuntimeError as error:
     print(str(error).replace(': copy', ':\n\tcopy').replace(', t', ',\n\tt'))
 
 # %% [markdown]
-# With `strict=False`, names that do not fit are skipped. Suppose we forget to rename, and silence the error in this way. We let both models
+# With `strict=False`, names that do not fit are skipped; a wrong shape is still an error. Suppose we forget to rename, and silence the error in this way. We let both models
 # pronounce 200 words of a dictionary, and count those without a mistake:
 
 # %% tags=["hide-input"]
@@ -1025,8 +1028,8 @@ verify(
 # %% [markdown]
 # ## Summary
 #
-# A training goes on with the same bits only if the parameters, the optimizer, the schedule, the order of the rows and the random
-# numbers all come back; a new Adam takes steps of the size of the learning rate, and the loss can jump. Save state dictionaries and not whole
+# A training goes on with the same bits if all that its next steps read comes back: the parameters, the optimizer, the
+# schedule, the order of the rows and the random numbers; a new Adam takes steps of the size of the learning rate, and the loss can jump. Save state dictionaries and not whole
 # models: `torch.load` refuses files that call functions, and a safetensors file cannot even express a call. Parameters are found
 # by name and shape, so load strictly, and let the code of the model make its ties.
 #

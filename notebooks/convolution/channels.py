@@ -328,7 +328,8 @@ for name, patch in patches.items():
 
 # %% [markdown]
 # The last layer of the face detector is of this kind. At each place, it makes two scores out of 32 channels, "no face" and "face".
-# All its other layers work window by window as well, so the detector takes pictures of any size. We run it on the portrait with colours, without colours, and with red and blue
+# All its other layers work window by window as well, so the detector takes pictures of any size from $12 \times 12$ pixels
+# on. We run it on the portrait with colours, without colours, and with red and blue
 # swapped, and print the best place and the probability there:
 
 # %%
@@ -412,8 +413,8 @@ verify(
 # %% [markdown]
 # ## Grouped, depthwise and separable convolutions
 #
-# A full kernel connects each output channel with each input channel. In a **grouped convolution** with $G$ groups, the channels are
-# divided into $G$ parts, and each part has its own small convolution. With 4 input channels, 6 output channels
+# A full kernel connects each output channel with each input channel. In a **grouped convolution** with $G$ groups, the
+# input channels and the output channels are divided into $G$ equal parts, and each part has its own small convolution. With 4 input channels, 6 output channels
 # and 2 groups, the kernel has only 2 slices for each output channel:
 
 # %%
@@ -458,7 +459,7 @@ axes[0].set_ylabel('output channels');
 # channel sees only itself.
 
 # %% [markdown]
-# With as many groups as channels the convolution is called **depthwise**. It filters each channel with a window of its own and
+# With as many groups as input channels the convolution is called **depthwise**. It filters each channel with a window of its own and
 # never compares two channels. A $1 \times 1$ convolution does the opposite. One after the other, they form a **depthwise
 # separable** convolution {cite}`chollet2017xception`, on which small networks for phones are built {cite}`howard2017mobilenets`. Together they apply the kernel
 #

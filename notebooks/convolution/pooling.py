@@ -128,7 +128,7 @@ print(pool2d(X, 2, 1, torch.amax))      # overlapping windows
 #
 # ### Average pooling is a convolution, max pooling is not
 #
-# A mean is a weighted sum. So average pooling is a convolutional layer with stride $k$ whose weights are all $1/k^2$,
+# A mean is a weighted sum. So average pooling is a convolutional layer with the same stride, whose weights are all $1/k^2$,
 # with one kernel for each channel (`groups=3` keeps the three channels apart):
 
 # %%
@@ -289,8 +289,8 @@ print(gradient(F.max_pool2d, X, stride=1))
 
 # %% [markdown]
 # For the backward pass, max pooling has to remember which entry has won. `return_indices=True` shows these places,
-# counted row by row. Average pooling has nothing to remember. In both cases, the gradients that leave the layer add up to
-# those that came in.
+# counted row by row. Average pooling has nothing to remember. In both cases, without padding, the gradients that leave the
+# layer add up to those that came in.
 
 # %%
 Y, places = F.max_pool2d(X[None, None], 2, return_indices=True)
@@ -540,7 +540,7 @@ for shift in 0, 1:
 #
 # ### Global average pooling
 #
-# A network for pictures must end in a few numbers. **Global average pooling** keeps one number of each channel, the mean
+# A network that classifies pictures ends in a few numbers, one for each class. **Global average pooling** keeps one number of each channel, the mean
 # of the whole map {cite}`lin2014network`. On a circle, this mean does not change at all when the map moves. It also saves
 # weights and takes pictures of any size:
 
@@ -805,8 +805,8 @@ right_ax.set(xlabel='accuracy without a shift', ylabel='share that survives one 
 # networks. Right: the share that survives one pixel against the accuracy, after each epoch.
 
 # %% [markdown]
-# Look at the shift by *four* pixels: every prediction of the networks survives. Four is the product of the two strides.
-# Such a shift moves the maps by two places after the first stride and by one place after the second, and global average
+# Look at the shift by *four* pixels: every prediction of the networks survives. Four is the product of the two strides, and
+# the side 12 is a multiple of it, so the strides fit on the circle. Such a shift moves the maps by two places after the first stride and by one place after the second, and global average
 # pooling does not notice where they are. So the stride is what breaks the invariance, not the convolutions. Max pooling
 # and blurring reduce the damage, but they do not remove it.
 #
