@@ -141,6 +141,17 @@ print('evaluation:', layer(X)[2:].detach())
 # \frac{\partial \mathcal{L}}{\partial x_k} = \frac{1}{\sqrt{\sigma^2 + \epsilon}} \Big( g_k - \frac{1}{K} \sum_{j=1}^K g_j
 # - \hat x_k \, \frac{1}{K} \sum_{j=1}^K g_j \hat x_j \Big) .
 # ```
+#
+# So two means are subtracted from $g_k$: the mean of all $g_j$, which comes from $\mu$, and a multiple of $\hat x_k$, which comes
+# from $\sigma$.
+#
+# :::{admonition} The three ways, one by one
+# :class: dropdown
+# Write $s = \sqrt{\sigma^2 + \epsilon}$, so $\hat x_j = (x_j - \mu)/s$. If $x_k$ grows, the derivative of $\mu$ is
+# $1/K$. The derivative of $\sigma^2$ is $\frac{2}{K} (x_k - \mu)$, because the differences from the mean sum to zero. So the
+# derivative of $s$ is $(x_k - \mu)/(K s) = \hat x_k / K$. The quotient rule gives $\partial \hat x_j / \partial x_k = -\frac{1}{s} (\frac{1}{K} +
+# \frac{1}{K} \hat x_j \hat x_k)$ for $j \ne k$, and $\frac{1}{s}$ more for $j = k$. We multiply by $g_j$ and sum over $j$.
+# :::
 
 # %%
 def layer_norm_backward(X, gamma, dY, eps=1e-5):      # X, dY: (..., K)
@@ -309,11 +320,11 @@ for n in range(N):
 # (dl.norm-fc.bn-fc)=
 # For a dense layer there are no places. Then batch normalization averages each feature over the examples, usually between the affine map and
 # the activation: $\mathbf{h} = \phi(\mathrm{BN}(\mathbf{W}\mathbf{x} + \mathbf{b}))$. The bias $\mathbf{b}$ could be left out, because
-# it is subtracted again with the mean. In a convolutional layer, it averages
+# it is subtracted again with the mean. In a convolutional layer, batch normalization averages
 # each channel over the examples and all pixels. In evaluation, it uses averages that were stored in training.
 #
-# Transformers use layer normalization or RMSNorm, of the next part, at each place. So neither the other sequences nor the zeros that fill up a short one
-# matter. Networks for pictures often use group normalization if their batches are small.
+# Transformers use layer normalization or RMSNorm, of the next part, at each place. So neither the other sequences nor the zeros at the end
+# of a short one play a role. Networks for pictures often use group normalization if their batches are small.
 #
 # ### Where it matters: learning from two examples at a time
 #
@@ -330,7 +341,9 @@ except ValueError as error:
 
 # %% [markdown]
 # Each column becomes 1 and $-1$, up to $\epsilon$. The output only tells which of the two entries is larger: 7 and 6.9 give almost the same as 9
-# and 2. The variance of a single row is zero, and PyTorch refuses it. How much does this cost? We train a network on 1200 handwritten digits,
+# and 2. The variance of a single row is zero, and PyTorch refuses it.
+#
+# How much accuracy does this cost? We train a network on 1200 handwritten digits,
 # and test on 597 others. Its hidden layer has 64 units, which are normalized by batch, by layer, or not at all. With batches of
 # two, one pass over the digits has 600 steps. For comparison, we also take batches of 32, with four passes, which are 152 steps.
 
@@ -557,7 +570,8 @@ verify(
 # ## What layer normalization forgets, and RMSNorm
 #
 # Multiply a row by $\alpha > 0$. Its mean and its standard deviation are multiplied by $\alpha$, too, so $\hat{\mathbf{x}}$ stays the
-# same if $\epsilon$ is zero. How much does $\epsilon$ change? Let $\mathbf{z}$ be the standardized row with $\epsilon = 0$:
+# same if $\epsilon$ is zero. How much does $\epsilon$ change? Write $\mathrm{LN}$ for
+# layer normalization with all $\gamma_k = 1$ and $\beta_k = 0$. Let $\mathbf{z}$ be the standardized row with $\epsilon = 0$:
 
 # %%
 x = torch.tensor([1.0, 7, 7, 9])
@@ -590,7 +604,7 @@ for alpha in 10, 1, 0.1, 0.01, 0.001:
 #
 # If $\mathbf{x}$ moves in the direction $\mathbf{1}$, only its shift changes. If it moves in its own direction, only its scale changes. Layer
 # normalization forgets both, so its output stays the same. Are these the only two forgotten directions? The [Jacobian](../calculus/jacobians.ipynb) has a singular value of zero
-# for each of them:
+# for each forgotten direction:
 
 # %%
 def normalized(eps):
