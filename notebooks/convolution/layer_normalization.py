@@ -370,17 +370,17 @@ def accuracy(kind, size, lr, seed, epochs):
     return (model(x[1200:]).argmax(1) == y[1200:]).double().mean().item()
 
 # %% [markdown]
-# Each network is trained with three seeds and five learning rates. We print the mean accuracy of the best learning rate,
+# Each network is trained with three seeds and four learning rates. We print the mean accuracy of the best learning rate,
 # and two standard errors over the seeds:
 
 # %%
-rates = 0.001, 0.004, 0.016, 0.064, 0.256
+rates = 0.004, 0.016, 0.064, 0.256
 scores, best = {}, {}
 for size in 2, 32:
     for kind in norms:
         runs = np.array([[accuracy(kind, size, lr, seed, passes[size])
                           for lr in rates]
-                         for seed in range(3)])       # (3, 5)
+                         for seed in range(3)])       # (3, 4)
         at = runs.mean(0).argmax()
         scores[kind, size], best[kind, size] = runs, runs[:, at]
         error = runs[:, at].std(ddof=1) / 3**0.5
@@ -642,9 +642,9 @@ J = torch.func.jacrev(lambda x: rms_norm(x, torch.ones(4), 0))(x)
 print('rank:', torch.linalg.matrix_rank(J).item())
 
 # %% [markdown]
-# The first two rows agree. In the third line, the mean was subtracted before, and RMSNorm gives the same as layer
+# The first two lines agree. In the third line, the mean was subtracted before, and RMSNorm gives the same as layer
 # normalization. The default $\epsilon$ of `nn.RMSNorm` is the distance from 1 to the next float, and that of `nn.LayerNorm` is $10^{-5}$. So
-# we named it.
+# the code above names it.
 #
 # ````{prf:theorem} What the Jacobians forget
 # :label: thm-ln-jacobian
