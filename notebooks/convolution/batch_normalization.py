@@ -378,8 +378,8 @@ print('sums, statistics followed:  ', below(dz.sum(0).abs().max()),
 # ```{admonition} A tempting mistake
 # :class: tip
 # A bias in front of a batch normalization has the gradient $\sum_n \delta_n$, which is zero. In floating point it is a
-# rounding error. Adam divides each gradient by its own size, so it takes full steps with it, in random directions. Use `bias=False`
-# there.
+# rounding error. Adam divides each gradient by its own size, so in float32 it can turn these errors into steps almost as large
+# as those of other parameters. In float64 the small constant in Adam's denominator is larger than the errors and stops them. Write `bias=False`.
 # ```
 #
 # ### Training mode, evaluation mode and running averages
