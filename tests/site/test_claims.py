@@ -52,7 +52,7 @@ def test_without_scripts_the_tables_are_all_there_is(parsed):
 
 def test_own_statements_are_counted(parsed):
     own = sum(map(len, BOOK.verified.values()))
-    assert own and f'verify {own} more statements' in ' '.join(parsed('book/claims').article.text.split())
+    assert own and f'verify {own:,} more statements' in ' '.join(parsed('book/claims').article.text.split())
 
 
 def test_every_lesson_says_what_is_printed_why_it_fails_and_what_holds(parsed, arrives):
@@ -217,6 +217,7 @@ def test_from_the_badge_to_the_check_to_the_claim_and_back(page, address):
     page.set_viewport_size({'width': 390, 'height': 844})
     page.goto(f'{address}notebooks/linear_algebra/norms.html')
     page.get_by_role('link', name='corrected and checked: dl.norms.triangle').click()
+    page.get_by_role('link', name='The check and its code').click()
     page.wait_for_function(IN_VIEW, arg='check-dl.norms.triangle')
     page.locator('[id="check-dl.norms.triangle"] a.claim-id').click()
     page.wait_for_url('**/claims.html#claim-dl.norms.triangle')
