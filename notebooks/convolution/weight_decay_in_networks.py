@@ -114,7 +114,7 @@ for alpha in 100, 1, 0.01, 0.001:
 #
 # Let $f(\mathbf{W})$ be the loss of such a network. Multiplying $\mathbf{W}$ by a factor changes nothing, so
 # in the direction of $\mathbf{W}$ the slope is zero. In other words, the gradient $\nabla f(\mathbf{W})$ is orthogonal to $\mathbf{W}$. And
-# if the weights are $\alpha$ times as large, a change of the same size turns them by less, so the gradient is
+# if the weights are $\alpha$ times as large, a change of the same size turns them by a smaller angle, so the gradient is
 # $\alpha$ times *smaller*. For all $\alpha > 0$ we have
 #
 # $$
@@ -122,8 +122,9 @@ for alpha in 100, 1, 0.01, 0.001:
 # \nabla f(\alpha \mathbf{W}) = \tfrac{1}{\alpha} \nabla f(\mathbf{W}) .
 # $$
 #
-# Both follow from $f(\alpha \mathbf{W}) = f(\mathbf{W})$ if $f$ is differentiable: take the derivative with respect to $\alpha$
-# at $\alpha = 1$ for the first, and with respect to $\mathbf{W}$ for the second. We measure them on
+# Both follow from $f(\alpha \mathbf{W}) = f(\mathbf{W})$ if $f$ is differentiable. For the first equation, take the derivative with respect to $\alpha$
+# at $\alpha = 1$. For the second, take the gradient with respect to $\mathbf{W}$: the left side gives $\alpha \nabla f(\alpha\mathbf{W})$ by the
+# chain rule. We measure both on
 # handwritten digits of $8 \times 8$ pixels, with one layer of ten units, whose normalized outputs are the scores of the ten classes:
 
 # %%
@@ -140,7 +141,8 @@ def gradient(W, *rows):
     return torch.autograd.grad(loss(W, *rows), W)[0]
 
 # %%
-W0 = torch.randn(10, 64, generator=torch.Generator().manual_seed(0)) / 8
+start = torch.Generator().manual_seed(0)
+W0 = torch.randn(10, 64, generator=start, dtype=pixels.dtype) / 8
 for alpha in 1, 2, 4:
     g = gradient(alpha * W0)
     cosine = (g * W0).sum() / g.norm() / W0.norm()
@@ -152,7 +154,8 @@ for alpha in 1, 2, 4:
 #
 # A gradient step on $\alpha \mathbf{W}$ with the learning rate $\alpha^2 \eta$ leads to $\alpha \mathbf{W} - \alpha^2 \eta \cdot
 # \frac{1}{\alpha} \nabla f(\mathbf{W}) = \alpha\, (\mathbf{W} - \eta \nabla f(\mathbf{W}))$. This is $\alpha$ times the
-# step on $\mathbf{W}$ with the rate $\eta$. So the two runs have the same outputs forever:
+# step on $\mathbf{W}$ with the rate $\eta$. So the two runs have the same outputs after each step. Here are the losses
+# at the start, after 10 steps and after 100:
 
 # %%
 def descend(W, eta, steps=101):
@@ -238,7 +241,7 @@ holds(
 verify(
     'the gradient is orthogonal to the weights, and α times smaller at α W',
     lambda alpha: close(alpha * gradient(alpha * W0), gradient(W0), atol=1e-12, rtol=1e-9)
-    and abs((gradient(alpha * W0) * W0).sum()) < 1e-14,
+    and abs((gradient(alpha * W0) * W0).sum()) < 1e-12,
     slip=('takes the gradient to be as large as before', lambda alpha: close(
         gradient(alpha * W0), gradient(W0), atol=1e-12, rtol=1e-9)),
     alpha=[0.1, 2, 30],
@@ -469,7 +472,7 @@ verify(
     name=list(runs),
 )
 verify(
-    'with decay both starts end within 10 percent of the predicted norm, without decay the norm is larger and grows at each step',
+    'with decay both starts end within 10 percent of the predicted norm; without it the norm grows at each step',
     lambda name, other: abs(runs[name][0][-300:].mean() / level - 1) < 0.1
     and bool((runs[other][0].diff() > 0).all() and runs[other][0][-1] > 2 * level),
     slip=('exchanges the two', lambda name, other: abs(runs[other][0][-300:].mean() / level - 1) < 0.1),
@@ -592,7 +595,7 @@ for normalized in False, True:
 # %% [markdown]
 # (ml.conv.weight-decay.small-w)=
 # Each network is better than guessing, which would be right in one of ten cases. In both networks weight decay leads to smaller weights. In the plain network, ten seeds
-# show no gain beyond two standard errors. In the normalized one weight decay does help, by far more than two. So it helps just
+# show no gain beyond two standard errors. In the normalized one weight decay does help, by far more than two. So here it helps just
 # where the size of most weights has no influence. Only the last layer is not followed by a normalization. We repeat the run with
 # decay in some of the layers only:
 
@@ -671,7 +674,7 @@ def shift_gain(k, sign=1):
     return sign * (augmented[True][k] - augmented[False][k])
 
 verify(
-    'shifts in the training raise the accuracy on shifted digits by ten standard errors or more, and change the other by less than two',
+    'shifts in the training raise the accuracy on shifted digits by ten standard errors, and change the other by less than two',
     lambda k: beyond(shift_gain(k), 10) and not beyond(shift_gain(1 - k)) and not beyond(shift_gain(1 - k, -1)),
     slip=('exchanges the two', lambda k: beyond(shift_gain(1 - k), 10)),
     k=[1],
@@ -682,8 +685,8 @@ verify(
 #
 # Before a normalization, a factor in the weights changes no output, and the gradient is orthogonal to the weights. So weight decay
 # cannot make such a layer simpler, but it keeps the effective learning rate $\eta / \|\mathbf{W}\|^2$ from falling. In our
-# experiment with few digits, weight decay helped the normalized network, mostly through its last layer, and training on
-# shifted digits was needed to read them.
+# experiment with few digits, weight decay helped the normalized network, also if only the last layer decayed. Shifted digits were
+# read well only after a training with shifts.
 #
 # **Further reading.** {cite:t}`vanlaarhoven2017l2` is the short paper on the effective learning rate. {cite:t}`loshchilov2019decoupled` is for
 # everybody who uses AdamW. {cite:t}`goodfellow2016deep`, chapter 7, compares many ways to regularize a network.
