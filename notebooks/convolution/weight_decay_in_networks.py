@@ -330,7 +330,7 @@ runs = {name: train(scale * W0, eta, decay) for name, scale, decay in (
     ('small, no decay', 1, 0), ('small, decay', 1, lam),
     ('large, decay', 3, lam))}
 
-# %% mystnb={"image": {"alt": "Squared norm of the weights against the step, on a logarithmic axis. The line without decay rises all the time. The two lines with decay start below and above, meet after some hundred steps, and stay level close to a dashed grey line."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Squared norm of the weights against the step, on a logarithmic axis. The line without decay rises all the time. The two lines with decay fall from different heights, meet after some hundred steps, and stay close to a dashed grey line."}} tags=["hide-input"]
 squares, gradients = runs['large, decay']
 c2 = (squares * gradients)[-300:].mean().item()
 level = (eta * c2 / (lam * (2 - eta * lam))) ** 0.5
@@ -338,12 +338,12 @@ fig, ax = panels(1, height=2.8)
 for name, (squares, _) in runs.items():
     ax.plot(squares, label=name)
 ax.axhline(level, color=GREY, ls='--', lw=1)
-ax.text(790, level * 0.8, 'predicted', ha='right', va='top', fontsize=9)
-ax.set(xlabel='step', ylabel='squared norm $\\|\\mathbf{W}\\|^2$', yscale='log')
+ax.text(790, level * 0.9, 'predicted', ha='right', va='top', fontsize=9)
+ax.set(xlabel='step', ylabel='squared norm $\\|\\mathbf{W}\\|^2$', yscale='log', ylim=(3, 120))
 ax.legend();
 
 # %% [markdown] tags=["caption"]
-# With weight decay, small weights grow and large weights shrink to the same size. Without it they grow forever. The dashed line is
+# With weight decay, both starts lead to the same squared norm. Without it, the norm grows with each step. The dashed line is
 # the equilibrium computed below.
 
 # %% [markdown]
@@ -644,8 +644,8 @@ ax.legend(loc='center left');
 # Ten seeds. A network that has never seen a shifted digit fails on most of them. Shifts in the training repair this.
 
 # %% [markdown]
-# A shift by one pixel misleads most of the networks' answers, although convolutions treat all places alike. The last layer still has a
-# weight for each place. With shifts in the training, the networks read shifted digits far better, and the change on unshifted digits is within
+# Trained without shifts, the networks misread more than half of the shifted digits, although convolutions treat all places alike.
+# The last layer still has a weight for each place. With shifts in the training, the networks read shifted digits far better, and the change on unshifted digits is within
 # two standard errors. Weight decay of the same strength was at work in both runs, but it does not know that a
 # shifted digit is the same digit.
 
@@ -674,7 +674,7 @@ def shift_gain(k, sign=1):
     return sign * (augmented[True][k] - augmented[False][k])
 
 verify(
-    'shifts in the training raise the accuracy on shifted digits by ten standard errors, and change the other by less than two',
+    'shifts in the training raise the accuracy on shifted digits by ten standard errors, the other changes by less than two',
     lambda k: beyond(shift_gain(k), 10) and not beyond(shift_gain(1 - k)) and not beyond(shift_gain(1 - k, -1)),
     slip=('exchanges the two', lambda k: beyond(shift_gain(1 - k), 10)),
     k=[1],
