@@ -155,7 +155,7 @@ for alpha in 1, 2, 4:
 # A gradient step on $\alpha \mathbf{W}$ with the learning rate $\alpha^2 \eta$ leads to $\alpha \mathbf{W} - \alpha^2 \eta \cdot
 # \frac{1}{\alpha} \nabla f(\mathbf{W}) = \alpha\, (\mathbf{W} - \eta \nabla f(\mathbf{W}))$. This is $\alpha$ times the
 # step on $\mathbf{W}$ with the rate $\eta$. So the two runs have the same outputs after each step. Here are the losses
-# at the start, after 10 steps and after 100:
+# at three of the steps:
 
 # %%
 def descend(W, eta, steps=101):
