@@ -1,0 +1,532 @@
+# ---
+# jupyter:
+#   book:
+#     functions:
+#       soft_lookup: soft_lookup(normal(3, 4), normal(5, 4), normal(5, 2), 0.7)
+#     main: dl.qkv.attention
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Queries, keys and values
+#
+# A table lists the number of sunspots for each year, and one year is missing. Its neighbours are there, so a good guess
+# mixes their numbers. How much should each entry of a table count for a question that the table does not contain? And can a
+# network learn it?
+#
+# - **You need** the [softmax](../classification/softmax.ipynb), [cross-validation](../regression/cross_validation.ipynb),
+#   [nearest neighbours](../classification/nearest_neighbours.ipynb) and, for the last part,
+#   [training by gradient descent](../regression/minibatch_training.ipynb).
+# - **You build** a soft lookup with queries, keys and values, which is Nadaraya-Watson regression, choose its bandwidth, and
+#   learn its keys.
+# - **Runs in** 10 seconds. All tensors are float64.
+
+# %% tags=["remove-cell"]
+try:
+    import nbutils  # noqa: F401
+except ImportError:  # on a hosted notebook: install it and leave its torch alone
+    import subprocess
+    import sys
+
+    address = 'https://github.com/deep-learning-verified/book/archive/refs/tags/v0.2.0.zip'
+    subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
+
+# %% tags=["hide-input"]
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from scipy.optimize import linprog, nnls
+from scipy.special import softmax
+from sklearn.dummy import DummyRegressor
+from sklearn.linear_model import LinearRegression
+from sklearn.neighbors import KNeighborsRegressor
+
+from nbutils import data
+from nbutils.cases import integers, matrices, scalars, seeds, vectors
+from nbutils.checks import close, grade, holds, verify
+from nbutils.figures import GREY, label_lines, panels
+from nbutils.printed import of
+
+torch.set_default_dtype(torch.float64)
+torch.set_num_threads(1)  # the matrices are small: a second thread would mostly wait
+torch.set_printoptions(precision=2, sci_mode=False)
+plt.style.use('nbutils.book')
+
+# %% [markdown]
+# ## Soft lookup: a query, keys and values
+#
+# A Python dictionary answers only if the key is in the table. Here the year 1997 is missing. A soft lookup compares the
+# year that we ask for, the **query**, with each year in the table, the **keys**. Near keys get large
+# weights. The answer is the weighted mean of the numbers in the table, the **values**.
+
+# %%
+table = {1994: 29.9, 1995: 17.5, 1996: 8.6, 1998: 64.3, 1999: 93.3}
+print('hard lookup:', table.get(1997))
+k = torch.tensor(list(table), dtype=torch.float64)    # (5,) keys
+v = torch.tensor(list(table.values()))                # (5,) values
+scores = -(1997 - k) ** 2 / 2                         # (5,)
+weights = scores.softmax(0)                           # (5,)
+for year, score, weight in zip(table, scores, weights):
+    print(f'{year}  score {score:5.2f}  weight {weight:.3f}')
+print(f'soft lookup: {weights @ v:.1f}')
+
+# %% [markdown]
+# The years 1996 and 1998 are equally near, so they get the same weight, 0.436. The answer 38.9 is therefore close to the mean of their values.
+# The true number of 1997 was 21.5. Now let keys and values be vectors, and call the table $\mathcal{D} = \{(\mathbf{k}_1,
+# \mathbf{v}_1), \dots, (\mathbf{k}_m, \mathbf{v}_m)\}$. For a query $\mathbf{q}$, **attention** is the sum
+#
+# ```{math}
+# :label: dl.qkv.attention
+# \operatorname{Attention}(\mathbf{q}, \mathcal{D}) = \sum_{i=1}^m \alpha(\mathbf{q}, \mathbf{k}_i)\, \mathbf{v}_i .
+# ```
+#
+# The weights $\alpha$ come from **scores** $a(\mathbf{q}, \mathbf{k}_i)$, which say how well a key fits the query. The
+# [softmax](../classification/softmax.ipynb) turns any scores into positive weights with sum one:
+#
+# ```{math}
+# :label: dl.qkv.softmax-weights
+# \alpha(\mathbf{q}, \mathbf{k}_i) = \frac{\exp(a(\mathbf{q}, \mathbf{k}_i))}{\sum_{j=1}^m \exp(a(\mathbf{q}, \mathbf{k}_j))} .
+# ```
+#
+# In the example, $a(\mathbf{q}, \mathbf{k}) = -\lVert\mathbf{q} - \mathbf{k}\rVert^2 / (2 h^2)$ with $h = 1$. The number
+# $h > 0$ is the **bandwidth**: the distance over which a key still counts. In code, for many queries at once:
+
+# %%
+def soft_lookup(Q, K, V, h):
+    """For each query the weighted mean of the values, and the weights."""
+    distances = torch.cdist(Q, K)         # (n, m)
+    S = -distances**2 / (2 * h**2)        # (n, m) scores
+    A = S.softmax(-1)                     # (n, m) each row sums to one
+    return A @ V, A                       # (n, d_v), (n, m)
+
+# %% mystnb={"image": {"alt": "From left to right: a bar q with 2 cells and a grid K with 5 rows and 2 columns lead by an arrow marked score and softmax to a column of 5 weights, dark for rows 2 and 3; this column and a grid V with 5 rows and 3 columns lead by an arrow marked weighted sum to a bar z with 3 cells."}} tags=["hide-input"]
+fig, ax = panels(1, height=1.9)
+def grid(left, shades, name, shape):
+    for i, row in enumerate(shades):
+        for j, shade in enumerate(row):
+            ax.add_patch(plt.Rectangle((left + j, len(shades) / 2 - i - 1), 1, 1, fc='C0', alpha=shade, lw=0))
+            ax.add_patch(plt.Rectangle((left + j, len(shades) / 2 - i - 1), 1, 1, fc='none', ec=GREY, lw=0.6))
+    middle = left + len(shades[0]) / 2
+    ax.text(middle, len(shades) / 2 + 0.3, name, ha='center', va='bottom', fontsize=10)
+    ax.text(middle, -len(shades) / 2 - 0.3, shape, ha='center', va='top', fontsize=8.5)
+grid(0, [[0.3, 0.3]], 'query $\\mathbf{q}$', '$d_k$')
+grid(4.3, [[0.3, 0.3]] * 5, 'keys $\\mathbf{K}$', '$m \\times d_k$')
+grid(12, [[0.1], [0.6], [0.8], [0.2], [0.05]], 'weights', '$m$')
+grid(16, [[a] * 3 for a in (0.1, 0.6, 0.8, 0.2, 0.05)], 'values $\\mathbf{V}$', '$m \\times d_v$')
+grid(25, [[0.45] * 3], 'result $\\mathbf{z}$', '$d_v$')
+for start, stop, words in ((6.6, 11.7, 'scores,\nsoftmax'), (19.3, 24.7, 'weighted\nsum')):
+    ax.annotate('', (stop, 0), (start, 0), arrowprops={'arrowstyle': '->', 'color': GREY})
+    ax.text((start + stop) / 2, 0.3, words, ha='center', va='bottom', fontsize=8.5)
+ax.text(3.2, 0, 'with', ha='center', va='center', fontsize=8.5)
+ax.text(14.5, 0, 'with', ha='center', va='center', fontsize=8.5)
+ax.set(xlim=(-0.6, 28.6), ylim=(-3.6, 3.8), aspect='equal')
+ax.axis('off');
+
+# %% [markdown] tags=["caption"]
+# The flow of shapes for one query. Each of the $m$ keys has one weight and one value. The result has the shape of a
+# value, whatever the shape of the keys.
+
+# %% [markdown]
+# ### The bandwidth is a temperature
+#
+# (dl.qkv.one-hot)=
+# **Hard lookup.** If one weight is 1 and all others are 0, the result is the value of that key, as in a database. This is
+# the limit $h \to 0$ if one key is nearest.
+#
+# (dl.qkv.average)=
+# **Average pooling.** If all weights are $1/m$, the result is the mean of all values, whatever the query. This is the
+# limit $h \to \infty$.
+#
+# Between them $h^2$ acts as a temperature: it divides the scores before the softmax. We ask for the middle of March 1996,
+# which is $q = 1996.2$, and use two columns of values, the number of sunspots and the key itself:
+
+# %%
+K = k[:, None]                            # (5, 1)
+V = torch.stack([v, k], 1)                # (5, 2)
+for h in (0.1, 0.5, 1, 3, 100):
+    z, A = soft_lookup(torch.tensor([[1996.2]]), K, V, h)
+    print(f'h = {h:5}  weights {A[0]}  sunspots {z[0, 0]:.1f}')
+
+# %% [markdown]
+# For $h = 0.1$ all weight lies on 1996, and for $h = 100$ all five weights are equal.
+#
+# ```{exercise} ★ Pencil: two keys
+# :label: qkv-two
+#
+# The table has two keys, $k_1 = 0$ and $k_2 = 1$, and the query is a number $q$. Show that the weight of $k_2$ is the
+# logistic function $\sigma(t) = 1/(1 + e^{-t})$ of $t = (q - \frac12)/h^2$. Where is it steepest?
+# ```
+#
+# ```{solution-start} qkv-two
+# :class: dropdown
+# ```
+# The weight is $e^{s_2}/(e^{s_1} + e^{s_2}) = \sigma(s_2 - s_1)$. The difference of the scores is
+# $(q^2 - (q - 1)^2)/(2h^2) = (2q - 1)/(2h^2)$, which is $t$. The function is steepest at $t = 0$, that is, at $q = \frac12$,
+# with the slope $1/(4h^2)$. So a soft lookup with a small bandwidth changes suddenly, halfway between the keys.
+# ```{solution-end}
+# ```
+
+# %% tags=["checks"]
+keys, width = np.array([[0.0, 1.0], [1.0, -1.0], [-0.5, 0.3]]), 0.8
+
+def alpha(q, key):  # by scipy, for the key that is asked for
+    weights = softmax(-((keys - q) ** 2).sum(1) / (2 * width**2))
+    return weights[(keys == key).all(1).argmax()]
+
+def by_torch(q, D):  # D: the values of the table
+    return soft_lookup(torch.tensor(q)[None], torch.tensor(keys), torch.tensor(D), width)[0][0].numpy()
+
+drawn = dict(m=3, q=vectors(2, -2, 2), k=[list(keys)], alpha=alpha, tries=30)
+holds('dl.qkv.attention', Attention=by_torch, D=matrices(3, 2, -3, 3), v=of(lambda D: list(D)), **drawn)
+holds(
+    'dl.qkv.softmax-weights', **drawn, i=range(1, 4),
+    a=lambda q, key: -((q - key) ** 2).sum() / (2 * width**2),
+)
+
+def lookup_gives(seed, m, h, want):
+    g = torch.Generator().manual_seed(seed)
+    K, V = torch.arange(m)[:, None] + 0.3 * torch.rand(m, 1, generator=g), torch.randn(m, 2, generator=g)
+    return close(soft_lookup(K, K, V, h)[0], want(V), atol=1e-6)
+
+holds(
+    'dl.qkv.one-hot',
+    lambda seed, m: lookup_gives(seed, m, 0.01, lambda V: V),
+    slip=('keeps a wide bandwidth', lambda seed, m: lookup_gives(seed, m, 1.0, lambda V: V)),
+    seed=seeds(), m=integers(1, 6), tries=30,
+)
+holds(
+    'dl.qkv.average',
+    lambda seed, m: lookup_gives(seed, m, 1e5, lambda V: V.mean(0).expand(m, 2)),
+    slip=('takes the sum of the values', lambda seed, m: lookup_gives(seed, m, 1e5, lambda V: V.sum(0).expand(m, 2))),
+    seed=seeds(), m=integers(1, 6), tries=30,
+)
+
+# %% [markdown]
+# ## Which values can come out: linear combination, cone and convex hull
+#
+# (dl.qkv.linear-comb)=
+# An attention returns a **linear combination** of the values in the table: it cannot leave the space that they span. The
+# kind of weights says more. We take three values in the plane and five kinds of weights:
+
+# %%
+V = np.array([[3.0, 0.0], [1.0, 1.0], [1.0, 3.0]])    # one value a row
+kinds = {
+    'selection':   [0.0, 1.0, 0.0],
+    'mean':        [1 / 3, 1 / 3, 1 / 3],
+    'convex':      [0.5, 0.2, 0.3],
+    'nonnegative': [0.9, 0.2, 0.8],
+    'signed':      [0.8, 0.2, -0.5],
+}
+results = {name: np.array(a) @ V for name, a in kinds.items()}
+for name, z in results.items():
+    print(f'{name:12} sum {sum(kinds[name]):.2f}  result {z.round(2)}')
+
+# %% mystnb={"image": {"alt": "The plane with a wide shaded wedge from the origin, whose lower edge is the horizontal axis, and in it a darker triangle with three values as corners. The points selection, at a corner, mean and convex lie in the triangle, nonnegative lies in the wedge beyond the triangle, signed lies below the wedge."}} tags=["hide-input"]
+fig, ax = panels(1, height=3)
+ax.fill([0, 9, 9, 4.2 / 3], [0, 0, 4.2, 4.2], color=GREY, alpha=0.13, lw=0)
+ax.fill(*V.T, color='C0', alpha=0.25, lw=0)
+ax.plot(*V.T, 'o', color='C0', ms=5)
+for i, (x, y) in enumerate(V):
+    ax.annotate(f'$\\mathbf{{v}}_{i + 1}$', (x, y), xytext=[(7, 5), (-17, -3), (-17, 0)][i], textcoords='offset points', color='C0')
+for name, z in results.items():
+    ax.plot(*z, '*', color='C1', ms=9)
+    ax.annotate(name, z, xytext=(8, -4), textcoords='offset points', color='C1', fontsize=9)
+ax.text(4.6, 1.1, 'cone', color=GREY)
+ax.set(xlim=(-0.3, 6), ylim=(-1.7, 4.2), aspect='equal');
+
+# %% [markdown] tags=["caption"]
+# Three values, their convex hull (the triangle) and their cone (the wedge). Weights with sum one and no minus sign stay in the
+# triangle. A larger sum can leave the triangle, but only a negative weight leaves the wedge.
+
+# %% [markdown]
+# (dl.qkv.cone)=
+# **Nonnegative weights: the cone.** If $\alpha(\mathbf{q}, \mathbf{k}_i) \ge 0$ for all $i$, the result lies in the convex
+# cone of the values. This is the set of all sums of values with nonnegative factors.
+#
+# (dl.qkv.convex-comb)=
+# **Nonnegative weights that sum to one: the convex hull.** This is what the softmax makes, and the most common case in deep learning. No component
+# of the result is larger than the largest, or smaller than the smallest, of this component among the values.
+#
+# To test whether a point lies in the cone, look for its nearest point in the cone. This is nonnegative least squares, and
+# the **residual** is the distance. For the hull, linear programming asks whether suitable weights exist:
+
+# %%
+def distance_to_cone(z, V):
+    return nnls(V.T, z)[1]
+
+def in_hull(z, V):
+    equations = np.vstack([V.T, np.ones(len(V))])     # sum a v = z, sum a = 1
+    found = linprog(np.zeros(len(V)), A_eq=equations, b_eq=[*z, 1])
+    return found.status == 0                          # weights are >= 0
+
+for name, z in results.items():
+    print(f'{name:12} distance to the cone {distance_to_cone(z, V):.2f}',
+          ' in the hull' if in_hull(z, V) else ' not in the hull')
+
+# %% [markdown]
+# :::{admonition} A tempting mistake
+# :class: warning
+# "One negative weight, so the result is outside the cone." This is true if the values are linearly independent, because then no
+# other weights give the same result. Three vectors in the plane are never independent:
+# :::
+
+# %%
+a = np.array([1.0, -0.5, 1.0])
+z = a @ V
+print('result', z, f'distance to the cone {distance_to_cone(z, V):.2f}')
+print('other weights:', nnls(V.T, z)[0].round(2))
+
+# %% [markdown]
+# The same point has a second set of weights, without a minus sign.
+#
+# ```{exercise} ★★ Program: look at the nearest keys alone
+# :label: qkv-nearest
+#
+# Give the weight $1/r$ to each of the $r$ keys nearest to the query, and 0 to the others. Write
+# `nearest_lookup(q, K, V, r)`. If keys are equally near, the one that stands earlier in the table is taken first.
+# ```
+
+# %%
+def nearest_lookup(q, K, V, r):
+    """The mean value of the r nearest keys.
+
+    Arrays (d,), (m, d), (m, e), int from 1 to m -> array (e,).
+    For q = [0.], K = [[5.], [1.], [2.]], V = [[7.], [1.], [3.]], r = 2
+    it is [2.].
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def by_sorting(q, K, V, r):
+    order = sorted(range(len(K)), key=lambda i: ((K[i] - q) ** 2).sum())
+    return sum(V[i] for i in order[:r]) / r
+
+tables = dict(q=vectors(2, -3, 3), K=matrices(4, 2, -3, 3), V=matrices(4, 3, -5, 5), r=integers(1, 4))
+grade(nearest_lookup, by_sorting, **tables)
+
+# %% [markdown]
+# ```{solution-start} qkv-nearest
+# :class: dropdown
+# ```
+# Sort the keys by their distance to the query with a stable sort, and average the values of the first $r$. The weights are
+# nonnegative with sum one, so the result lies in the convex hull. It is a mistake to sum without dividing, to average all
+# values, and to sort by the inner product, which prefers long keys to near ones.
+
+# %% jupyter={"source_hidden": true}
+def nearest_lookup_solution(q, K, V, r):
+    order = ((K - q) ** 2).sum(1).argsort(kind='stable')
+    return V[order[:r]].mean(0)
+
+def sum_of_the_nearest(q, K, V, r):
+    return r * nearest_lookup_solution(q, K, V, r)
+
+def ignores_r(q, K, V, r):
+    return V.mean(0)
+
+def by_inner_product(q, K, V, r):
+    return V[(-K @ q).argsort(kind='stable')[:r]].mean(0)
+
+assert grade(nearest_lookup_solution, by_sorting, **tables)
+assert not grade(sum_of_the_nearest, by_sorting, **tables)
+assert not grade(ignores_r, by_sorting, **tables)
+assert not grade(by_inner_product, by_sorting, **tables)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% tags=["checks"]
+def drawn_values(seed, m, d):
+    g = np.random.default_rng(seed)
+    return g, g.normal(size=(m, d))
+
+def outside_span(seed, m, d, move):
+    g, V = drawn_values(seed, m, d)
+    z = g.normal(size=m) @ V + move * np.linalg.svd(V)[2][-1]  # the last direction is orthogonal to all m < d values
+    return np.linalg.norm(V.T @ np.linalg.lstsq(V.T, z, rcond=None)[0] - z)
+
+holds(
+    'dl.qkv.linear-comb',
+    lambda seed, m: outside_span(seed, m, 6, 0) < 1e-9,
+    slip=('adds a vector that no value contains', lambda seed, m: outside_span(seed, m, 6, 1) < 1e-9),
+    seed=seeds(), m=integers(1, 5), tries=40,
+)
+
+def cone_residual(seed, m, sign):
+    g, V = drawn_values(seed, m, 6)                   # m <= 5 values in R^6 are independent
+    weights = g.uniform(0.5, 2, size=m)
+    weights[0] *= sign
+    return distance_to_cone(weights @ V, V)
+
+holds(
+    'dl.qkv.cone',
+    lambda seed, m: cone_residual(seed, m, 1) < 1e-9,
+    slip=('lets one weight be negative', lambda seed, m: cone_residual(seed, m, -1) < 1e-9),
+    seed=seeds(), m=integers(1, 5), tries=40,
+)
+verify(
+    'one negative weight on independent values leads out of the cone',
+    lambda seed, m: cone_residual(seed, m, -1) > 1e-6,
+    slip=('says so of a zero weight', lambda seed, m: cone_residual(seed, m, 0) > 1e-6),
+    seed=seeds(), m=integers(1, 5), tries=40,
+)
+
+def hull_contains(seed, m, total):
+    g, V = drawn_values(seed, m, 6)
+    return in_hull(total * g.dirichlet(np.ones(m)) @ V, V)
+
+holds(
+    'dl.qkv.convex-comb',
+    lambda seed, m: hull_contains(seed, m, 1),
+    slip=('lets the weights sum to 1.4', lambda seed, m: hull_contains(seed, m, 1.4)),
+    seed=seeds(), m=integers(1, 5), tries=25,
+)
+
+# %% [markdown]
+# ## Nadaraya-Watson regression: choose the bandwidth, then learn the keys
+#
+# With scalar values, our soft lookup is **Nadaraya-Watson regression**, known since 1964
+# {cite}`nadaraya1964estimating,watson1964smooth`: a prediction is a weighted mean of the observed numbers. We fill gaps in the whole table of
+# sunspots, 309 years. Cross-validation hides a fifth of the years and asks for them, five times. The reference lines are the mean,
+# a straight line, and the two nearest years.
+
+# %%
+spots = data.sunspots()
+years = torch.tensor(spots['year'], dtype=torch.float64)[:, None]
+number = torch.tensor(spots['number'])                # (309,)
+widths = [0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 30, 100]
+
+def library_errors(model, x, y, new, truth):
+    return (torch.tensor(model.fit(x, y).predict(new)) - truth) ** 2
+
+def folds(n, seed):
+    g = torch.Generator().manual_seed(seed)
+    return torch.randperm(n, generator=g) % 5         # (n,)
+
+# %%
+lines = {'mean': DummyRegressor(), 'straight line': LinearRegression(),
+         'two nearest': KNeighborsRegressor(2)}
+squares = torch.zeros(3, len(widths), 309)            # seeds, widths, years
+references = torch.zeros(3, len(lines), 309)
+for seed in range(3):
+    fold = folds(309, seed)
+    for part in range(5):
+        old, new = fold != part, fold == part
+        known, asked = (years[old], number[old]), (years[new], number[new])
+        for j, h in enumerate(widths):
+            guess = soft_lookup(asked[0], *known, h)[0]
+            squares[seed, j, new] = (guess - asked[1]) ** 2
+        for j, model in enumerate(lines.values()):
+            references[seed, j, new] = library_errors(model, *known, *asked)
+
+# %%
+curves = squares.mean(-1).sqrt()                      # (3, 11)
+for j, h in enumerate(widths):
+    print(f'h = {h:5}   errors', curves[:, j])
+for j, name in enumerate(lines):
+    print(f'{name:13} ', references.mean(-1).sqrt()[:, j])
+
+# %% [markdown]
+# For each seed, the best bandwidth is one year or less. The errors stay the same for smaller ones, because the nearest years then have all
+# the weight. From two years on, the mean flattens the peaks, and with 100 years it approaches the mean
+# of the whole table.
+
+# %% mystnb={"image": {"alt": "Left: dots of sunspot numbers from 1950 to 2008 with five peaks; the curve for h = 1 follows the dots, the curve for h = 3 has lower peaks, the curve for h = 30 is nearly flat. Right: the error against the bandwidth on a logarithmic axis, three curves flat near 17 up to h = 1, then rising to a dashed line near 40, the mean; another dashed line for the two nearest years lies near 19."}} tags=["hide-input"]
+fig, axes = panels(2, height=2.7, width_ratios=[1.25, 1])
+late = years[:, 0] >= 1950
+axes[0].plot(years[late], number[late], 'o', color=GREY, ms=3)
+fine = torch.linspace(1950, 2008, 300)[:, None]
+for h, colour in ((1, 'C0'), (3, 'C1'), (30, 'C2')):
+    axes[0].plot(fine, soft_lookup(fine, years, number, h)[0], color=colour, lw=1.4, label=f'h = {h}')
+axes[0].set(xlabel='year', ylabel='sunspots', xlim=(1949, 2009))
+label_lines(axes[0])
+for curve in curves:
+    axes[1].plot(widths, curve, 'o-', color='C0', ms=3, lw=1)
+for j, name in (0, 'mean'), (2, 'two nearest'):
+    height = references[:, j].mean().sqrt()
+    axes[1].axhline(height, color=GREY, lw=1, ls='--')
+    axes[1].annotate(name, (100, height), xytext=(0, 3), textcoords='offset points', ha='right', color=GREY, fontsize=9)
+axes[1].set(xscale='log', xlabel='bandwidth h in years', ylabel='error', ylim=(0, 46));
+
+# %% [markdown] tags=["caption"]
+# Left: the lookup in the whole table with three bandwidths. Right: root mean squared errors on the hidden years, for three random
+# divisions. A bandwidth of one year or less is best; very wide ones are no better than the mean.
+
+# %% [markdown]
+# Does the soft lookup beat the two nearest years? We choose the bandwidth of one year and compare the squared errors year by year.
+
+# %%
+def paired(a, b):
+    gap = (a - b).mean(0)                 # mean over the seeds first
+    return gap.mean(), 2 * gap.std() / len(gap) ** 0.5
+
+for j, name in enumerate(lines):
+    gap, error = paired(references[:, j], squares[:, widths.index(1)])
+    print(f'{name:13} minus h = 1: {gap:7.1f} ± {error:.1f}')
+
+# %% [markdown]
+# The margin behind ± is two standard errors. The lookup clearly beats the mean and the line. Against the two nearest years
+# the gap is less than its margin, so we cannot tell.
+#
+# ### Learned queries and keys
+#
+# For sunspots we knew what to compare. Which patients are similar? The `diabetes` data have ten columns in mixed units: the
+# body mass index varies by a few kg/m², some blood values by 30 mg/dl or more. The value is how far the disease
+# has come a year later. A distance in raw units mostly sees the columns with large numbers. So let a map make the query and
+# the keys: multiply column $l$ by a number $w_l$, in the query and in each key. We learn the ten numbers by gradient descent.
+# While we learn, each training patient asks all others, but not itself, because it would find its own value.
+
+# %%
+def leave_one_out(X, y, w):
+    S = -torch.cdist(X * w, X * w) ** 2 / 2               # (n, n), h = 1
+    S = S.masked_fill(torch.eye(len(X), dtype=torch.bool), -torch.inf)
+    return ((S.softmax(-1) @ y - y) ** 2).mean()
+
+def one_number(X, y):
+    grid = torch.logspace(-2.4, 0.6, 31)                  # w = 1 / h
+    errors = torch.stack([leave_one_out(X, y, w) for w in grid])
+    return grid[errors.argmin()]
+
+# %%
+def learned_numbers(X, y, steps=60):
+    start = one_number(X, y).log().expand(X.shape[1])
+    log_w = start.clone().requires_grad_()                # so that w > 0
+    optimizer = torch.optim.Adam([log_w], lr=0.1)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        leave_one_out(X, y, log_w.exp()).backward()
+        optimizer.step()
+    return log_w.detach().exp()
+
+# %% [markdown]
+# We compare one common number, which is a bandwidth, with ten learned ones. If the mixed units are the cause of a
+# difference, it should vanish when we remove them. So we repeat all with **standardized** columns, of mean 0 and variance 1.
+
+# %%
+patients = data.diabetes()
+X, y = torch.tensor(patients.x), torch.tensor(patients.y)  # (442, 10), (442,)
+names = ('mean', 'linear model', 'raw, one', 'raw, ten', 'standardized, one', 'standardized, ten')
+errors = {name: torch.zeros(3, 442) for name in names}
+for seed in range(3):
+    fold = folds(442, seed)
+    for part in range(5):
+        old, new = fold != part, fold == part
+        errors['mean'][seed, new] = (y[new] - y[old].mean()) ** 2
+        errors['linear model'][seed, new] = library_errors(
+            LinearRegression(), X[old], y[old], X[new], y[new])
+        scaled = (X - X[old].mean(0)) / X[old].std(0)
+        for kind, x in ('raw', X), ('standardized', scaled):
+            for how, learn in ('one', one_number), ('ten', learned_numbers):
+                w = learn(x[old], y[old])
+                guess = soft_lookup(x[new] * w, x[old] * w, y[old], 1)[0]
+                errors[f'{kind}, {how}'][seed, new] = (guess - y[new]) ** 2
+
+# %%
+for name, squared in errors.items():
+    print(f'{name:18}', squared.mean(-1).sqrt())
+for kind in 'raw', 'standardized':
+    gap, error = paired(errors[f'{kind}, one'], errors[f'{kind}, ten'])
+    print(f'{kind}: one minus ten, squared: {gap:.0f} ± {error:.0f}')
