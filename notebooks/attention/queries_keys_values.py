@@ -45,7 +45,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsRegressor
 
 from nbutils import data
-from nbutils.cases import integers, matrices, scalars, seeds, vectors
+from nbutils.cases import integers, matrices, seeds, vectors
 from nbutils.checks import close, grade, holds, verify
 from nbutils.figures import GREY, label_lines, panels
 from nbutils.printed import of
@@ -74,7 +74,7 @@ for year, score, weight in zip(table, scores, weights):
 print(f'soft lookup: {weights @ v:.1f}')
 
 # %% [markdown]
-# The years 1996 and 1998 are equally near, so they get the same weight, 0.436. The answer 38.9 is therefore close to the mean of their values.
+# The years 1996 and 1998 are equally near, so they get the same weight, 0.406. The answer 39.8 is therefore close to the mean of their values.
 # The true number of 1997 was 21.5. Now let keys and values be vectors, and call the table $\mathcal{D} = \{(\mathbf{k}_1,
 # \mathbf{v}_1), \dots, (\mathbf{k}_m, \mathbf{v}_m)\}$. For a query $\mathbf{q}$, **attention** is the sum
 #
@@ -140,15 +140,15 @@ ax.axis('off');
 # **Average pooling.** If all weights are $1/m$, the result is the mean of all values, whatever the query. This is the
 # limit $h \to \infty$.
 #
-# Between them $h^2$ acts as a temperature: it divides the scores before the softmax. We ask for the middle of March 1996,
-# which is $q = 1996.2$, and use two columns of values, the number of sunspots and the key itself:
+# Between them $h^2$ acts as a temperature: it divides the scores before the softmax. We ask for
+# $q = 1996.2$, a little after 1996, with five bandwidths:
 
 # %%
 K = k[:, None]                            # (5, 1)
-V = torch.stack([v, k], 1)                # (5, 2)
+q = torch.tensor([[1996.2]])              # (1, 1)
 for h in (0.1, 0.5, 1, 3, 100):
-    z, A = soft_lookup(torch.tensor([[1996.2]]), K, V, h)
-    print(f'h = {h:5}  weights {A[0]}  sunspots {z[0, 0]:.1f}')
+    z, A = soft_lookup(q, K, v, h)        # (1,), (1, 5)
+    print(f'h = {h:5}  weights {A[0]}  sunspots {z[0]:.1f}')
 
 # %% [markdown]
 # For $h = 0.1$ all weight lies on 1996, and for $h = 100$ all five weights are equal.
@@ -430,9 +430,9 @@ for j, name in enumerate(lines):
     print(f'{name:13} ', references.mean(-1).sqrt()[:, j])
 
 # %% [markdown]
-# For each seed, the best bandwidth is one year or less. The errors stay the same for smaller ones, because the nearest years then have all
-# the weight. From two years on, the mean flattens the peaks, and with 100 years it approaches the mean
-# of the whole table.
+# For each seed, the best bandwidth is below one year. Below 0.5 the errors hardly change, because the nearest years already
+# have almost all the weight. From 1.5 years on they grow, because the weighted mean flattens the peaks. With 100 years the result is close to
+# the mean of the whole table.
 
 # %% mystnb={"image": {"alt": "Left: dots of sunspot numbers from 1950 to 2008 with five peaks; the curve for h = 1 follows the dots, the curve for h = 3 has lower peaks, the curve for h = 30 is nearly flat. Right: the error against the bandwidth on a logarithmic axis, three curves flat near 17 up to h = 1, then rising to a dashed line near 40, the mean; another dashed line for the two nearest years lies near 19."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.7, width_ratios=[1.25, 1])
@@ -453,10 +453,11 @@ axes[1].set(xscale='log', xlabel='bandwidth h in years', ylabel='error', ylim=(0
 
 # %% [markdown] tags=["caption"]
 # Left: the lookup in the whole table with three bandwidths. Right: root mean squared errors on the hidden years, for three random
-# divisions. A bandwidth of one year or less is best; very wide ones are no better than the mean.
+# divisions. A bandwidth below one year is best; very wide ones are hardly better than the mean.
 
 # %% [markdown]
-# Does the soft lookup beat the two nearest years? We choose the bandwidth of one year and compare the squared errors year by year.
+# Does the soft lookup beat the two nearest years? We take the bandwidth of one year. It is not the
+# best of the list, so the choice does not favour the lookup. We compare the squared errors year by year.
 
 # %%
 def paired(a, b):
@@ -468,8 +469,8 @@ for j, name in enumerate(lines):
     print(f'{name:13} minus h = 1: {gap:7.1f} ± {error:.1f}')
 
 # %% [markdown]
-# The margin behind ± is two standard errors. The lookup clearly beats the mean and the line. Against the two nearest years
-# the gap is less than its margin, so we cannot tell.
+# The margin behind ± is two standard errors. All three gaps are larger than their margins, so the lookup is better than each of the
+# reference lines.
 #
 # ### Learned queries and keys
 #
@@ -530,3 +531,147 @@ for name, squared in errors.items():
 for kind in 'raw', 'standardized':
     gap, error = paired(errors[f'{kind}, one'], errors[f'{kind}, ten'])
     print(f'{kind}: one minus ten, squared: {gap:.0f} ± {error:.0f}')
+
+# %% mystnb={"image": {"alt": "Four rows of three dots each, error on the horizontal axis. Raw units, one number: near 66. Raw units, ten numbers: near 57. Standardized, one number and ten numbers: both near 57. Dashed vertical lines at 55, the linear model, and 77, the mean."}} tags=["hide-input"]
+fig, ax = panels(1, height=2.1)
+for row, (name, colour) in enumerate(zip(names[2:], ('C1', 'C0', 'C1', 'C0'))):
+    ax.plot(errors[name].mean(-1).sqrt(), [row] * 3, 'o', color=colour, ms=5, alpha=0.7)
+for name in names[:2]:
+    place = errors[name].mean().sqrt()
+    ax.axvline(place, color=GREY, lw=1, ls='--')
+    ax.annotate(name, (place, -0.75), xytext=(4, 0), textcoords='offset points', color=GREY, fontsize=9)
+ax.set(yticks=range(4), yticklabels=names[2:], ylim=(3.5, -1), xlim=(52, 82), xlabel='error on hidden patients');
+
+# %% [markdown] tags=["caption"]
+# Root mean squared errors for three random divisions. Learned numbers for the columns help in raw units. After standardizing they help
+# no more, so the mixed units were the cause.
+
+# %% [markdown]
+# In raw units the ten learned numbers reduce the error from about 66 to about 57. After standardizing, one number does as
+# well as ten: the gap is less than its margin. So learning repaired the units here, and nothing more. The linear model has
+# the smallest errors of all, because the progression depends nearly linearly on some columns.
+#
+# Here the same map makes the queries and the keys. In
+# [scaled dot-product attention](scaled_dot_product_attention.ipynb) they have maps of their own, the values too, and the score is an
+# inner product.
+#
+# ```{exercise} ★★ Experiment: learn a whole matrix
+# :label: qkv-matrix
+#
+# Replace the ten numbers by a matrix: queries and keys are the rows of $\mathbf{X}\mathbf{W}$ with $\mathbf{W} \in
+# \mathbb{R}^{10 \times 10}$, for standardized columns. It starts at a multiple of the identity and is trained by 60 steps of
+# Adam with learning rate 0.02. Predict: does the training error (leave-one-out) fall or rise in training, and the
+# error on the hidden patients? Return two words, each `'falls'` or `'rises'`. Then train, look, and explain.
+# ```
+
+# %%
+def predicted_changes():
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"]
+def matrix_run(seed):
+    old, new = folds(442, seed) != 0, folds(442, seed) == 0
+    x = (X - X[old].mean(0)) / X[old].std(0)
+    start = one_number(x[old], y[old]) * torch.eye(10)
+    W = start.clone().requires_grad_()
+    optimizer = torch.optim.Adam([W], lr=0.02)
+    for _ in range(60):
+        optimizer.zero_grad()
+        leave_one_out(x[old] @ W, y[old], 1).backward()
+        optimizer.step()
+    return torch.tensor([[leave_one_out(x[old] @ M, y[old], 1),
+                          ((soft_lookup(x[new] @ M, x[old] @ M, y[old], 1)[0] - y[new]) ** 2).mean()]
+                         for M in (start, W.detach())]).sqrt()
+
+matrix_errors = torch.stack([matrix_run(seed) for seed in range(3)])  # (3 seeds, start and end, training and hidden)
+
+def is_measured(words):
+    if len(words) != 2 or not set(words) <= {'falls', 'rises'}:
+        raise ValueError("return two words, each 'falls' or 'rises'")
+    start, end = matrix_errors.mean(0)
+    return tuple(words) == tuple('falls' if b < a else 'rises' for a, b in zip(start, end))
+
+grade(lambda: is_measured(predicted_changes()), lambda: True, [()])
+
+# %% [markdown]
+# ```{solution-start} qkv-matrix
+# :class: dropdown
+# ```
+# The training error falls and the error on hidden patients rises: with 100 numbers the map overfits. It finds directions in
+# which the training patients happen to have similar neighbours.
+
+# %% tags=["hide-input"]
+assert grade(lambda: is_measured(('falls', 'rises')), lambda: True, [()])
+for wrong in ('falls', 'falls'), ('rises', 'rises'), ('rises', 'falls'):
+    assert not grade(lambda: is_measured(wrong), lambda: True, [()])
+for name, column in ('training', 0), ('hidden', 1):
+    start, end = matrix_errors[:, :, column].T
+    print(f'{name:8} at the start {start}, at the end {end}')
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% tags=["checks"]
+def by_formula(seed, power):  # Nadaraya and Watson's quotient, term by term
+    g = np.random.default_rng(seed)
+    K, values, q, h = g.normal(size=(6, 2)), g.normal(size=6), g.normal(size=2), g.uniform(0.3, 3)
+    bells = [np.exp(-sum((q - key) ** 2) / (2 * h**power)) for key in K]
+    got = soft_lookup(*(torch.tensor(a) for a in (q[None], K, values)), h)[0][0]
+    return close(got, sum(b * value for b, value in zip(bells, values)) / sum(bells))
+
+verify(
+    'the soft lookup is the quotient of Nadaraya and Watson',
+    lambda seed: by_formula(seed, 2),
+    slip=('forgets to square the bandwidth', lambda seed: by_formula(seed, 1)),
+    seed=seeds(), tries=20,
+)
+verify(
+    'the best bandwidth for the sunspots is below 1.5 years',
+    lambda j: widths[curves[j].argmin()] < 1.5,
+    slip=('expects a wide one', lambda j: widths[curves[j].argmin()] >= 1.5),
+    j=[0, 1, 2],
+)
+def exceeds_margin(a, b):
+    gap, error = paired(a, b)
+    return bool(gap > error)
+
+verify(
+    'one year is better than each reference line by more than two standard errors',
+    lambda j: exceeds_margin(references[:, j], squares[:, 3]),
+    slip=('says so of 100 years', lambda j: exceeds_margin(references[:, j], squares[:, -1])),
+    j=[0, 1, 2],
+)
+verify(
+    'ten learned numbers help in raw units and not after standardizing',
+    lambda ten, one: exceeds_margin(errors[f'raw, {one}'], errors[f'raw, {ten}'])
+    and not exceeds_margin(errors[f'standardized, {one}'], errors[f'standardized, {ten}']),
+    slip=('exchanges the two', lambda ten, one: exceeds_margin(errors[f'raw, {ten}'], errors[f'raw, {one}'])),
+    ten=['ten'], one=['one'],
+)
+
+def without_self(seed, keep):  # one patient at a time, on the others alone
+    g = torch.Generator().manual_seed(seed)
+    X, y, w = torch.randn(7, 3, generator=g), torch.randn(7, generator=g), torch.rand(3, generator=g)
+    total = 0
+    for i in range(7):
+        rest = torch.arange(7) != (-1 if keep else i)
+        total += (soft_lookup(X[i:i + 1] * w, X[rest] * w, y[rest], 1)[0] - y[i]) ** 2
+    return close(leave_one_out(X, y, w), total[0] / 7)
+
+verify(
+    'the training error leaves out the patient who asks',
+    lambda seed: without_self(seed, False),
+    slip=('lets the patient see its own value', lambda seed: without_self(seed, True)),
+    seed=seeds(), tries=20,
+)
+
+# %% [markdown]
+# ## Summary
+#
+# Attention answers a query by a weighted sum of values, whose weights say how well the keys fit the query. The softmax
+# makes weights that are positive with sum one, so the result is a weighted mean in the convex hull of the values, between the hard lookup of a small
+# bandwidth and the mean of a large one. Which keys are alike can be learned by gradient descent.
+#
+# **Further reading.** {cite}`zhang2023dive`, sections 11.1 and 11.2, introduces queries, keys and values and the same
+# regression, for beginners. {cite}`nadaraya1964estimating` and {cite}`watson1964smooth` are the short originals.
