@@ -63,20 +63,28 @@ plt.style.use('nbutils.book')
 # weights. The answer is the weighted mean of the numbers in the table, the **values**.
 
 # %%
-table = {1994: 29.9, 1995: 17.5, 1996: 8.6, 1998: 64.3, 1999: 93.3}
-print('hard lookup:', table.get(1997))
+spots = data.sunspots()
+rows = zip(spots['year'].tolist(), spots['number'].tolist())
+table = {year: count for year, count in rows if 1994 <= year <= 1999}
+truth = table.pop(1997)                               # we hide it
+print(table)
+print('hard lookup of 1997:', table.get(1997))
+
+# %%
 k = torch.tensor(list(table), dtype=torch.float64)    # (5,) keys
 v = torch.tensor(list(table.values()))                # (5,) values
 scores = -(1997 - k) ** 2 / 2                         # (5,)
 weights = scores.softmax(0)                           # (5,)
 for year, score, weight in zip(table, scores, weights):
     print(f'{year}  score {score:5.2f}  weight {weight:.3f}')
-print(f'soft lookup: {weights @ v:.1f}')
+print(f'soft lookup of 1997: {weights @ v:.1f}, hidden number: {truth}')
 
 # %% [markdown]
-# The years 1996 and 1998 are equally near, so they get the same weight, 0.406. The answer 39.8 is therefore close to the mean of their values.
-# The true number of 1997 was 21.5. Now let keys and values be vectors, and call the table $\mathcal{D} = \{(\mathbf{k}_1,
-# \mathbf{v}_1), \dots, (\mathbf{k}_m, \mathbf{v}_m)\}$. For a query $\mathbf{q}$, **attention** is the sum
+# The years 1996 and 1998 are equally near, so they get the same weight, 0.406. The answer 39.8 is close to the mean of their
+# values. The hidden number was 21.5, so this guess is too high. The last part measures how good such guesses are.
+#
+# Now let keys and values be vectors, and call the table $\mathcal{D} = \{(\mathbf{k}_1, \mathbf{v}_1), \dots, (\mathbf{k}_m,
+# \mathbf{v}_m)\}$. For a query $\mathbf{q}$, **attention** is the sum
 #
 # ```{math}
 # :label: dl.qkv.attention
@@ -230,16 +238,17 @@ ax.fill([0, 9, 9, 4.2 / 3], [0, 0, 4.2, 4.2], color=GREY, alpha=0.13, lw=0)
 ax.fill(*V.T, color='C0', alpha=0.25, lw=0)
 ax.plot(*V.T, 'o', color='C0', ms=5)
 for i, (x, y) in enumerate(V):
-    ax.annotate(f'$\\mathbf{{v}}_{i + 1}$', (x, y), xytext=[(7, 5), (-17, -3), (-17, 0)][i], textcoords='offset points', color='C0')
-for name, z in results.items():
+    ax.annotate(f'$\\mathbf{{v}}_{i + 1}$', (x, y), xytext=[(7, 5), (-17, -3), (-17, 0)][i],
+                textcoords='offset points', color='C0')
+for (name, z), shift in zip(results.items(), [(-14, -15), (4, 9), (9, -4), (8, -4), (8, -4)]):
     ax.plot(*z, '*', color='C1', ms=9)
-    ax.annotate(name, z, xytext=(8, -4), textcoords='offset points', color='C1', fontsize=9)
+    ax.annotate(name, z, xytext=shift, textcoords='offset points', color='C1', fontsize=9)
 ax.text(4.6, 1.1, 'cone', color=GREY)
 ax.set(xlim=(-0.3, 6), ylim=(-1.7, 4.2), aspect='equal');
 
 # %% [markdown] tags=["caption"]
-# Three values, their convex hull (the triangle) and their cone (the wedge). Weights with sum one and no minus sign stay in the
-# triangle. A larger sum can leave the triangle, but only a negative weight leaves the wedge.
+# Three values, their convex hull (the triangle) and their cone (the wedge). Nonnegative weights with sum one stay in the
+# triangle. With another sum they can leave the triangle, but only negative weights leave the wedge.
 
 # %% [markdown]
 # (dl.qkv.cone)=
@@ -247,8 +256,9 @@ ax.set(xlim=(-0.3, 6), ylim=(-1.7, 4.2), aspect='equal');
 # cone of the values. This is the set of all sums of values with nonnegative factors.
 #
 # (dl.qkv.convex-comb)=
-# **Nonnegative weights that sum to one: the convex hull.** This is what the softmax makes, and the most common case in deep learning. No component
-# of the result is larger than the largest, or smaller than the smallest, of this component among the values.
+# **Nonnegative weights that sum to one: the convex hull.** The softmax makes such weights, and this is the most common case in
+# deep learning. No component of the result is larger than the largest, or smaller than the smallest, of this component
+# among the values.
 #
 # To test whether a point lies in the cone, look for its nearest point in the cone. This is nonnegative least squares, and
 # the **residual** is the distance. For the hull, linear programming asks whether suitable weights exist:
@@ -269,8 +279,8 @@ for name, z in results.items():
 # %% [markdown]
 # :::{admonition} A tempting mistake
 # :class: warning
-# "One negative weight, so the result is outside the cone." This is true if the values are linearly independent, because then no
-# other weights give the same result. Three vectors in the plane are never independent:
+# "One weight is negative, so the result lies outside the cone." This is true if the values are linearly independent, because
+# then no other weights give the same result. Three vectors in the plane are never independent, and we find a counterexample.
 # :::
 
 # %%
@@ -389,9 +399,10 @@ holds(
 # ## Nadaraya-Watson regression: choose the bandwidth, then learn the keys
 #
 # With scalar values, our soft lookup is **Nadaraya-Watson regression**, known since 1964
-# {cite}`nadaraya1964estimating,watson1964smooth`: a prediction is a weighted mean of the observed numbers. We fill gaps in the whole table of
-# sunspots, 309 years. Cross-validation hides a fifth of the years and asks for them, five times. The reference lines are the mean,
-# a straight line, and the two nearest years.
+# {cite}`nadaraya1964estimating,watson1964smooth`: a prediction is a weighted mean of the observed numbers. We fill gaps in
+# the whole table of sunspots, 309 years. Cross-validation hides a fifth of the years and asks for them, five times. We
+# repeat this with three random divisions into fifths. The reference lines are the mean, a straight line, and the mean of the
+# two nearest years.
 
 # %%
 spots = data.sunspots()
@@ -431,10 +442,10 @@ for j, name in enumerate(lines):
 
 # %% [markdown]
 # For each seed, the best bandwidth is below one year. Below 0.5 the errors hardly change, because the nearest years already
-# have almost all the weight. From 1.5 years on they grow, because the weighted mean flattens the peaks. With 100 years the result is close to
-# the mean of the whole table.
+# have almost all the weight. From 1.5 years on they grow, because the weighted mean flattens the peaks. With 100 years the
+# error is close to that of the mean of the whole table.
 
-# %% mystnb={"image": {"alt": "Left: dots of sunspot numbers from 1950 to 2008 with five peaks; the curve for h = 1 follows the dots, the curve for h = 3 has lower peaks, the curve for h = 30 is nearly flat. Right: the error against the bandwidth on a logarithmic axis, three curves flat near 17 up to h = 1, then rising to a dashed line near 40, the mean; another dashed line for the two nearest years lies near 19."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: dots of sunspot numbers from 1950 to 2008 with five peaks; the curve for h = 1 follows the dots, the curve for h = 3 has lower peaks, the curve for h = 30 is nearly flat. Right: the error against the bandwidth on a logarithmic axis, three curves flat between 15 and 20 up to h = 1, then rising to a dashed line near 40, the mean; another dashed line for the two nearest years lies near 20."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.7, width_ratios=[1.25, 1])
 late = years[:, 0] >= 1950
 axes[0].plot(years[late], number[late], 'o', color=GREY, ms=3)
@@ -452,8 +463,8 @@ for j, name in (0, 'mean'), (2, 'two nearest'):
 axes[1].set(xscale='log', xlabel='bandwidth h in years', ylabel='error', ylim=(0, 46));
 
 # %% [markdown] tags=["caption"]
-# Left: the lookup in the whole table with three bandwidths. Right: root mean squared errors on the hidden years, for three random
-# divisions. A bandwidth below one year is best; very wide ones are hardly better than the mean.
+# Left: the lookup in the whole table with three bandwidths. Right: root mean squared errors on the hidden years, for three
+# random divisions. A bandwidth below one year is best; very wide ones are hardly better than the mean.
 
 # %% [markdown]
 # Does the soft lookup beat the two nearest years? We take the bandwidth of one year. It is not the
@@ -469,8 +480,8 @@ for j, name in enumerate(lines):
     print(f'{name:13} minus h = 1: {gap:7.1f} ± {error:.1f}')
 
 # %% [markdown]
-# The margin behind ± is two standard errors. All three gaps are larger than their margins, so the lookup is better than each of the
-# reference lines.
+# The margin behind ± is two standard errors. All three gaps are larger than their margins, so the lookup is better than each
+# of the reference lines.
 #
 # ### Learned queries and keys
 #
@@ -543,25 +554,26 @@ for name in names[:2]:
 ax.set(yticks=range(4), yticklabels=names[2:], ylim=(3.5, -1), xlim=(52, 82), xlabel='error on hidden patients');
 
 # %% [markdown] tags=["caption"]
-# Root mean squared errors for three random divisions. Learned numbers for the columns help in raw units. After standardizing they help
-# no more, so the mixed units were the cause.
+# Root mean squared errors for three random divisions. Ten learned numbers help much in raw units. On standardized columns they
+# do not help visibly.
 
 # %% [markdown]
-# In raw units the ten learned numbers reduce the error from about 66 to about 57. After standardizing, one number does as
-# well as ten: the gap is less than its margin. So learning repaired the units here, and nothing more. The linear model has
-# the smallest errors of all, because the progression depends nearly linearly on some columns.
+# In raw units the ten learned numbers reduce the error from about 66 to about 57. After standardizing, the gap between one
+# number and ten is smaller than its margin. So the gain in raw units came from their mixture: learning found a good
+# unit for each column. The linear model still has the smallest errors of all.
 #
 # Here the same map makes the queries and the keys. In
-# [scaled dot-product attention](scaled_dot_product_attention.ipynb) they have maps of their own, the values too, and the score is an
-# inner product.
+# [scaled dot-product attention](scaled_dot_product_attention.ipynb) queries, keys and values each have their own learned map,
+# and the score is an inner product.
 #
 # ```{exercise} ★★ Experiment: learn a whole matrix
 # :label: qkv-matrix
 #
 # Replace the ten numbers by a matrix: queries and keys are the rows of $\mathbf{X}\mathbf{W}$ with $\mathbf{W} \in
-# \mathbb{R}^{10 \times 10}$, for standardized columns. It starts at a multiple of the identity and is trained by 60 steps of
-# Adam with learning rate 0.02. Predict: does the training error (leave-one-out) fall or rise in training, and the
-# error on the hidden patients? Return two words, each `'falls'` or `'rises'`. Then train, look, and explain.
+# \mathbb{R}^{10 \times 10}$, for standardized columns. It starts at a multiple of the identity and is trained by 60
+# steps of Adam with learning rate 0.02. Predict: does the training error (leave-one-out) fall or rise in training, and
+# the error on the hidden fifth of the patients, on average over three divisions? Return two words, each `'falls'` or
+# `'rises'`. Then train, look, and explain.
 # ```
 
 # %%
@@ -579,11 +591,14 @@ def matrix_run(seed):
         optimizer.zero_grad()
         leave_one_out(x[old] @ W, y[old], 1).backward()
         optimizer.step()
-    return torch.tensor([[leave_one_out(x[old] @ M, y[old], 1),
-                          ((soft_lookup(x[new] @ M, x[old] @ M, y[old], 1)[0] - y[new]) ** 2).mean()]
-                         for M in (start, W.detach())]).sqrt()
+    table = []
+    for M in start, W.detach():
+        keys = x[old] @ M
+        guess = soft_lookup(x[new] @ M, keys, y[old], 1)[0]
+        table.append([leave_one_out(keys, y[old], 1), ((guess - y[new]) ** 2).mean()])
+    return torch.tensor(table).sqrt()     # start and end; training and hidden
 
-matrix_errors = torch.stack([matrix_run(seed) for seed in range(3)])  # (3 seeds, start and end, training and hidden)
+matrix_errors = torch.stack([matrix_run(seed) for seed in range(3)])
 
 def is_measured(words):
     if len(words) != 2 or not set(words) <= {'falls', 'rises'}:
@@ -597,8 +612,8 @@ grade(lambda: is_measured(predicted_changes()), lambda: True, [()])
 # ```{solution-start} qkv-matrix
 # :class: dropdown
 # ```
-# The training error falls and the error on hidden patients rises: with 100 numbers the map overfits. It finds directions in
-# which the training patients happen to have similar neighbours.
+# The training error falls for each of the three seeds. The error on the hidden patients rises on average, though for one
+# seed it stays the same. With 100 numbers instead of one, the map overfits the training patients.
 
 # %% tags=["hide-input"]
 assert grade(lambda: is_measured(('falls', 'rises')), lambda: True, [()])
@@ -670,8 +685,9 @@ verify(
 # ## Summary
 #
 # Attention answers a query by a weighted sum of values, whose weights say how well the keys fit the query. The softmax
-# makes weights that are positive with sum one, so the result is a weighted mean in the convex hull of the values, between the hard lookup of a small
-# bandwidth and the mean of a large one. Which keys are alike can be learned by gradient descent.
+# makes positive weights with sum one, so the result is a weighted mean in the convex hull of the values: nearly a hard lookup
+# for a small bandwidth, nearly the mean of all values for a large one. What makes two keys similar can be learned by
+# gradient descent.
 #
 # **Further reading.** {cite}`zhang2023dive`, sections 11.1 and 11.2, introduces queries, keys and values and the same
 # regression, for beginners. {cite}`nadaraya1964estimating` and {cite}`watson1964smooth` are the short originals.
