@@ -201,13 +201,13 @@ def lookup_gives(seed, m, h, want):
 
 holds(
     'dl.qkv.one-hot',
-    lambda seed, m: lookup_gives(seed, m, 0.01, lambda V: V),
+    lambda seed, m: lookup_gives(seed, m, 0.01, lambda V: 1 * V),
     slip=('keeps a wide bandwidth', lambda seed, m: lookup_gives(seed, m, 1.0, lambda V: V)),
     seed=seeds(), m=integers(1, 6), tries=30,
 )
 holds(
     'dl.qkv.average',
-    lambda seed, m: lookup_gives(seed, m, 1e5, lambda V: V.mean(0).expand(m, 2)),
+    lambda seed, m: lookup_gives(seed, m, 1e5, lambda V: (1 / m * V.sum(0)).expand(m, 2)),
     slip=('takes the sum of the values', lambda seed, m: lookup_gives(seed, m, 1e5, lambda V: V.sum(0).expand(m, 2))),
     seed=seeds(), m=integers(1, 6), tries=30,
 )
