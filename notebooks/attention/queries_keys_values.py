@@ -520,7 +520,8 @@ def learned_numbers(X, y, steps=60):
 # %%
 patients = data.diabetes()
 X, y = torch.tensor(patients.x), torch.tensor(patients.y)  # (442, 10), (442,)
-names = ('mean', 'linear model', 'raw, one', 'raw, ten', 'standardized, one', 'standardized, ten')
+names = ('mean', 'linear model', 'raw, one', 'raw, ten',
+         'standardized, one', 'standardized, ten')
 errors = {name: torch.zeros(3, 442) for name in names}
 for seed in range(3):
     fold = folds(442, seed)
