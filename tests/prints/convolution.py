@@ -309,3 +309,13 @@ prints(
     alpha=0.3,
     t=range(0, 2),
 )
+
+# residual networks
+
+_branch = np.random.default_rng(4).normal(size=(4, 4))
+prints(
+    'eq-residual',
+    x=vectors(4),
+    f=lambda x: np.tanh(_branch @ x),
+    y=of(lambda x: np.hstack([np.eye(4), np.eye(4)]) @ np.r_[x, np.tanh(_branch @ x)]),
+)
