@@ -19,7 +19,8 @@
 # their input. But when we train both in the same way, the deep one ends with the larger error, even on the pictures that it
 # is trained on. How can we make copying easy?
 #
-# - **You need** [channels](channels.ipynb), [pooling](pooling.ipynb), [Jacobians](../calculus/jacobians.ipynb),
+# - **You need** [channels](channels.ipynb), [pooling](pooling.ipynb), [batch normalization](batch_normalization.ipynb),
+#   [Jacobians](../calculus/jacobians.ipynb),
 #   [vanishing gradients](../neural_networks/vanishing_and_exploding_gradients.ipynb) and
 #   [training in minibatches](../regression/minibatch_training.ipynb).
 # - **You build** a residual block, a ResNet and a ResNeXt, and compare them with plain networks.
@@ -621,10 +622,9 @@ print(f'logistic regression: {linear.score(pixels[1200:], y[1200:]):.3f}')
 
 # %% [markdown]
 # The numbers behind ± are two standard errors over three seeds. Plain and residual networks cost the same, but the deep
-# plain network reads far fewer digits.
-# The deep residual network learns, but after 48 steps it has not overtaken the shallow one.
-# ResNeXt has fewer parameters than the ResNet of the same number of blocks, and
-# within two standard errors it is as accurate. So on these small pictures, we cannot say which of them is better.
+# plain network reads far fewer digits. The deep residual network learns, but after 48 steps it has not overtaken the
+# shallow one. ResNeXt has fewer parameters than the ResNet with as many blocks, and their accuracies differ by less than two
+# standard errors. So on these small pictures, we cannot say which of them is better.
 # Logistic regression, fitted to the end, is better than all of them after 48 steps: the experiment shows what trains
 # quickly, not how to read digits best.
 
