@@ -362,7 +362,7 @@ ax.legend();
 # %%
 for name, (squares, gradients) in runs.items():
     n = squares[-300:].mean().item()
-    print(f'{name:15} squared norm {n:.2f}, effective rate {eta / n:.3f}')
+    print(f'{name:15} squared norm {n:.2f}, effective rate {eta / n:.4f}')
 squares, gradients = runs['large, decay']
 c2 = (squares * gradients)[-300:].mean().item()
 print(f'predicted: {(eta * c2 / (lam * (2 - eta * lam))) ** 0.5:.2f}')
@@ -589,7 +589,7 @@ for normalized in False, True:
     print('  paired gain', gain(new, old))
     for strength in 0, 0.03:
         key = normalized, strength
-        print(f'  decay {strength}: best rate {rates[key]:.2f},'
+        print(f'  decay {strength}: best rate {rates[key]:.3f},'
               f' squared norm {squares_of[key]:.1f}')
 
 # %% [markdown]
