@@ -142,7 +142,7 @@ ax.axis('off');
 #
 # (dl.qkv.one-hot)=
 # **Hard lookup.** If one weight is 1 and all others are 0, the result is the value of that key, as in a database. This is
-# the limit $h \to 0$ if one key is nearest.
+# the limit $h \to 0$ if a single key is nearest.
 #
 # (dl.qkv.average)=
 # **Average pooling.** If all weights are $1/m$, the result is the mean of all values, whatever the query. This is the
@@ -159,7 +159,8 @@ for h in (0.1, 0.5, 1, 3, 100):
     print(f'h = {h:5}  weights {A[0]}  sunspots {z[0]:.1f}')
 
 # %% [markdown]
-# For $h = 0.1$ all weight lies on 1996, and for $h = 100$ all five weights are equal.
+# For $h = 0.1$ nearly all weight lies on 1996. For $h = 100$ the five weights are nearly equal, and the result is nearly the
+# mean of the five values.
 #
 # ```{exercise} ★ Pencil: two keys
 # :label: qkv-two
@@ -216,7 +217,7 @@ holds(
 # ## Which values can come out: linear combination, cone and convex hull
 #
 # (dl.qkv.linear-comb)=
-# An attention returns a **linear combination** of the values in the table: it cannot leave the space that they span. The
+# Attention returns a **linear combination** of the values in the table: it cannot leave the space that they span. The
 # kind of weights says more. We take three values in the plane and five kinds of weights:
 
 # %%
@@ -514,8 +515,8 @@ def learned_numbers(X, y, steps=60):
     return log_w.detach().exp()
 
 # %% [markdown]
-# We compare one common number, which is a bandwidth, with ten learned ones. If the mixed units are the cause of a
-# difference, it should vanish when we remove them. So we repeat all with **standardized** columns, of mean 0 and variance 1.
+# We compare one common number, which is a bandwidth, with ten learned ones. If the mixed units cause the
+# difference, it should vanish without them. So we repeat all with **standardized** columns, of mean 0 and variance 1.
 
 # %%
 patients = data.diabetes()
