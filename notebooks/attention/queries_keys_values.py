@@ -561,7 +561,7 @@ ax.set(yticks=range(4), yticklabels=names[2:], ylim=(3.5, -1), xlim=(52, 82), xl
 
 # %% [markdown]
 # In raw units the ten learned numbers reduce the error from about 66 to about 57. After standardizing, the gap between one
-# number and ten is smaller than its margin. So the gain in raw units came from their mixture: learning found a good
+# number and ten is smaller than its margin. So the mixed units caused the gain: learning found a good
 # unit for each column. The linear model still has the smallest errors of all.
 #
 # Here the same map makes the queries and the keys. In
