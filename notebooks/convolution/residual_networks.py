@@ -136,7 +136,7 @@ for n in (2, 5, 8):
 # probability 1/10 has the loss $\ln 10 = 2.3$. A plain and a residual network of the same depth have exactly the same
 # parameters.
 
-# %% mystnb={"image": {"alt": "A vertical column of boxes from the input x at the top: normalization and ReLU, convolution 8 to 8, 3 by 3, again normalization and ReLU, convolution. All arrows are labelled with the shape B, 8, 4, 4. A second arrow leads from x around the boxes to a circle with a plus sign, from which the output y comes."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "A row of boxes between the input x and the output y: normalization and ReLU, convolution from 8 to 8 channels, and both again. A second arrow, the skip connection, leads from x over the boxes to a circle with a plus sign before y. Both ways carry the shape B, 8, 4, 4."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.2))
 boxes = (1.6, 'normalize\nReLU'), (3.4, 'conv 3×3\n8 → 8'), (5.2, 'normalize\nReLU'), (7.0, 'conv 3×3\n8 → 8')
 for left, words in boxes:
