@@ -76,6 +76,29 @@ class Residual(nn.Module):
     def forward(self, x):
         return x + self.f(x)
 
+# %% mystnb={"image": {"alt": "A row of boxes between the input x and the output y: normalization and ReLU, convolution from 8 to 8 channels, and both again. A second arrow, the skip connection, leads from x over the boxes to a circle with a plus sign before y. Both ways carry the shape B, 8, 4, 4."}} tags=["hide-input"]
+fig, ax = plt.subplots(figsize=(6, 2.2))
+boxes = (1.6, 'normalize\nReLU'), (3.4, 'conv 3×3\n8 → 8'), (5.2, 'normalize\nReLU'), (7.0, 'conv 3×3\n8 → 8')
+for left, words in boxes:
+    ax.add_patch(plt.Rectangle((left, 0.5), 1.4, 1, fc='C0', alpha=0.2, lw=0))
+    ax.add_patch(plt.Rectangle((left, 0.5), 1.4, 1, fc='none', ec='C0', lw=1))
+    ax.text(left + 0.7, 1, words, ha='center', va='center', fontsize=9)
+arrow = {'arrowstyle': '->', 'color': GREY}
+for start, end in (0.3, 1.6), (3.0, 3.4), (4.8, 5.2), (6.6, 7.0), (8.4, 9.05), (9.55, 10.7):
+    ax.annotate('', (end, 1), (start, 1), arrowprops=arrow)
+ax.plot([0.9, 0.9, 9.3, 9.3], [1, 2.3, 2.3, 1.3], color='C1')
+ax.annotate('', (9.3, 1.25), (9.3, 1.6), arrowprops={'arrowstyle': '->', 'color': 'C1'})
+ax.text(9.3, 1, '+', ha='center', va='center', fontsize=13, bbox={'boxstyle': 'circle', 'fc': 'none', 'ec': 'C1'})
+ax.text(5, 2.4, 'skip connection: $\\mathbf{x}$, shape (B, 8, 4, 4)', ha='center', color='C1', fontsize=9)
+ax.text(5, 0.1, '$f(\\mathbf{x})$, shape (B, 8, 4, 4)', ha='center', color='C0', fontsize=9)
+ax.text(0.1, 1, '$\\mathbf{x}$', ha='center', va='center')
+ax.text(10.9, 1, '$\\mathbf{y}$', ha='center', va='center')
+ax.set(xlim=(-0.1, 11.1), ylim=(-0.1, 2.8))
+ax.axis('off');
+
+# %% [markdown] tags=["caption"]
+# One residual block. The sum needs two terms of the same shape, so $f$ must return as many channels and pixels as it gets.
+
 # %% [markdown]
 # The way around $f$ is called the **skip connection** or shortcut. If the best block is a copy, $f$ has to be zero. Our $f$
 # is two layers. Each has a normalization, a ReLU and a convolution:
@@ -135,29 +158,6 @@ for n in (2, 5, 8):
 # than three times as large as with 4, while that of the residual network has not grown. Guessing each digit with
 # probability 1/10 has the loss $\ln 10 = 2.3$. A plain and a residual network of the same depth have exactly the same
 # parameters.
-
-# %% mystnb={"image": {"alt": "A row of boxes between the input x and the output y: normalization and ReLU, convolution from 8 to 8 channels, and both again. A second arrow, the skip connection, leads from x over the boxes to a circle with a plus sign before y. Both ways carry the shape B, 8, 4, 4."}} tags=["hide-input"]
-fig, ax = plt.subplots(figsize=(6, 2.2))
-boxes = (1.6, 'normalize\nReLU'), (3.4, 'conv 3×3\n8 → 8'), (5.2, 'normalize\nReLU'), (7.0, 'conv 3×3\n8 → 8')
-for left, words in boxes:
-    ax.add_patch(plt.Rectangle((left, 0.5), 1.4, 1, fc='C0', alpha=0.2, lw=0))
-    ax.add_patch(plt.Rectangle((left, 0.5), 1.4, 1, fc='none', ec='C0', lw=1))
-    ax.text(left + 0.7, 1, words, ha='center', va='center', fontsize=9)
-arrow = {'arrowstyle': '->', 'color': GREY}
-for start, end in (0.3, 1.6), (3.0, 3.4), (4.8, 5.2), (6.6, 7.0), (8.4, 9.05), (9.55, 10.7):
-    ax.annotate('', (end, 1), (start, 1), arrowprops=arrow)
-ax.plot([0.9, 0.9, 9.3, 9.3], [1, 2.3, 2.3, 1.3], color='C1')
-ax.annotate('', (9.3, 1.25), (9.3, 1.6), arrowprops={'arrowstyle': '->', 'color': 'C1'})
-ax.text(9.3, 1, '+', ha='center', va='center', fontsize=13, bbox={'boxstyle': 'circle', 'fc': 'none', 'ec': 'C1'})
-ax.text(5, 2.4, 'skip connection: $\\mathbf{x}$, shape (B, 8, 4, 4)', ha='center', color='C1', fontsize=9)
-ax.text(5, 0.1, '$f(\\mathbf{x})$, shape (B, 8, 4, 4)', ha='center', color='C0', fontsize=9)
-ax.text(0.1, 1, '$\\mathbf{x}$', ha='center', va='center')
-ax.text(10.9, 1, '$\\mathbf{y}$', ha='center', va='center')
-ax.set(xlim=(-0.1, 11.1), ylim=(-0.1, 2.8))
-ax.axis('off');
-
-# %% [markdown] tags=["caption"]
-# One residual block. The sum needs two terms of the same shape, so $f$ must return as many channels and pixels as it gets.
 
 # %% [markdown]
 # ### The block by hand
