@@ -45,7 +45,7 @@ from torch import nn
 from torch.nn.functional import group_norm
 
 from nbutils.cases import integers, matrices, on, scalars, seeds, vectors
-from nbutils.checks import below, close, grade, holds, verify
+from nbutils.checks import below, between, close, grade, holds, verify
 from nbutils.data import digits
 from nbutils.figures import GREY, panels
 from nbutils.printed import of
@@ -383,22 +383,26 @@ for size in 2, 32:
                          for seed in range(3)])       # (3, 4)
         at = runs.mean(0).argmax()
         scores[kind, size], best[kind, size] = runs, runs[:, at]
-        error = runs[:, at].std(ddof=1) / 3**0.5
-        print(f'batches of {size:2}, {kind:5}: {runs[:, at].mean():.3f}'
-              f' ± {2 * error:.3f}, at rate {rates[at]}')
+        mean, error = runs[:, at].mean(), runs[:, at].std(ddof=1) / 3**0.5
+        shown = f'{mean:.3f} ± {2 * error:.3f}, at rate {rates[at]}'
+        if (kind, size) == ('batch', 2):
+            shown = between(mean, 0.75, 0.85)         # see below
+        print(f'batches of {size:2}, {kind:5}: {shown}')
 
 # %%
-gap = best['layer', 2] - best['batch', 2]             # paired by seeds
-error = gap.std(ddof=1) / 3**0.5
-print(f'batches of 2, layer - batch: {gap.mean():.3f} ± {2 * error:.3f}')
+gap = best['layer', 2].mean() - best['batch', 2].mean()
+print(f'batches of 2, layer - batch: {between(gap, 0.03, 0.12)}')
 once = [[accuracy('batch', 32, lr, seed, 1) for lr in rates]
         for seed in range(3)]                         # 38 steps each
 print(f'batches of 32, batch, one pass: {np.mean(once, 0).max():.3f}')
 
-# %% mystnb={"image": {"alt": "Two panels, accuracy against the learning rate on a logarithmic axis. For batches of two, the curve of batch normalization lies lowest at its best rate, below the curves of layer normalization and of no normalization. For batches of 32, batch and layer normalization lie together near the top, and no normalization is lower at small rates."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Two panels, accuracy against the learning rate on a logarithmic axis. For batches of two, a wide band from 0.6 to 0.9 stands for batch normalization; the points of the best rates of layer normalization lie in its upper part. For batches of 32, batch and layer normalization lie together near the top, and no normalization is lower at small rates."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.5, sharey=True)
 for ax, size in zip(axes, (2, 32)):
     for kind, colour in {'none': GREY, 'batch': 'C1', 'layer': 'C0'}.items():
+        if (kind, size) == ('batch', 2):
+            ax.fill_between(rates, 0.6, 0.9, color=colour, alpha=0.25, lw=0)
+            continue
         ax.plot(rates, scores[kind, size].mean(0), color=colour)
         ax.plot(rates, scores[kind, size].T, '.', color=colour, ms=4)
     ax.axhline(0.1, color=GREY, ls='--', lw=1)
@@ -409,12 +413,13 @@ for kind, colour, height in ('batch', 'C1', 0.5), ('layer', 'C0', 0.38), ('none'
 axes[0].text(0.25, 0.13, 'chance', color=GREY, ha='right');
 
 # %% [markdown] tags=["caption"]
-# Accuracy on the test digits: a point for each seed, a line through the means. With batches of two, batch normalization stays
-# below layer normalization. With batches of 32, it does not. The dashed line is chance.
+# Accuracy on the test digits: a point for each seed, a line through the means. With batches of two, the runs of batch normalization lie
+# in the band; where, differs from computer to computer. With batches of 32 it is among the best. The dashed line is chance.
 
 # %% [markdown]
-# With batches of two, layer normalization is better than batch normalization by 7 points of accuracy, which is more than
-# two standard errors. It also has the highest mean of the three. The size of the batch is the reason: with batches of 32,
+# With batches of two, the output of batch normalization jumps when the larger entry becomes the smaller one. Rounding errors decide some of
+# these jumps, so the accuracy differs from computer to computer, and we print only between which numbers it lies. At its best
+# rate it stays behind layer normalization, which has the highest mean of the three. The size of the batch is the reason: with batches of 32,
 # the same network with batch normalization reads 91 % of the digits. A single pass, with far fewer steps, already reaches 0.899.
 # Layer normalization reads 87 % with batches of two and 88 % with batches of 32.
 
@@ -555,15 +560,20 @@ verify(
     name=list(kinds),
 )
 
-def ahead(first, second, size):  # paired by seeds: two standard errors
-    gap = best[first, size] - best[second, size]
-    return bool(gap.mean() > 2 * gap.std(ddof=1) / 3**0.5 and gap.min() > 0)
+def ahead(first, second, size):  # by three points of accuracy, on average
+    return bool(best[first, size].mean() - best[second, size].mean() > 0.03)
 
 verify(
-    'in batches of two, layer normalization is better than batch normalization, by two standard errors and for each seed',
+    'in batches of two, layer normalization is better than batch normalization by three points and more',
     lambda size: ahead('layer', 'batch', size),
     slip=('says so for batches of 32', lambda size: ahead('layer', 'batch', 16 * size)),
     size=[2],
+)
+verify(
+    'in batches of two, the runs of batch normalization lie in the band of the figure',
+    lambda band: band[0] < scores['batch', 2].min() and scores['batch', 2].max() < band[1],
+    slip=('takes a narrow band', lambda band: band[0] < scores['batch', 2].min() and scores['batch', 2].max() < band[1] - 0.15),
+    band=[(0.6, 0.9)],
 )
 
 # %% [markdown]
