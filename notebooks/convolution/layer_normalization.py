@@ -413,8 +413,8 @@ for kind, colour, height in ('batch', 'C1', 0.5), ('layer', 'C0', 0.38), ('none'
 axes[0].text(0.25, 0.13, 'chance', color=GREY, ha='right');
 
 # %% [markdown] tags=["caption"]
-# Accuracy on the test digits: a point for each seed, a line through the means. With batches of two, the runs of batch normalization lie
-# in the band; where, differs from computer to computer. With batches of 32 it is among the best. The dashed line is chance.
+# Accuracy on the test digits: a point for each seed, a line through the means. The runs of batch normalization with batches of two
+# lie in the band; where exactly differs from computer to computer. The dashed line is chance.
 
 # %% [markdown]
 # With batches of two, the output of batch normalization jumps when the larger entry becomes the smaller one. Rounding errors decide some of
