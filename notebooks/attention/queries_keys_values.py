@@ -52,7 +52,7 @@ from nbutils.printed import of
 
 torch.set_default_dtype(torch.float64)
 torch.set_num_threads(1)  # the matrices are small: a second thread would mostly wait
-torch.set_printoptions(precision=2, sci_mode=False)
+torch.set_printoptions(precision=3, sci_mode=False)
 plt.style.use('nbutils.book')
 
 # %% [markdown]
@@ -231,7 +231,7 @@ kinds = {
 }
 results = {name: np.array(a) @ V for name, a in kinds.items()}
 for name, z in results.items():
-    print(f'{name:12} sum {sum(kinds[name]):.2f}  result {z.round(2)}')
+    print(f'{name:12} sum {sum(kinds[name]):.2f}  result ({z[0]:.2f}, {z[1]:.2f})')
 
 # %% mystnb={"image": {"alt": "The plane with a wide shaded wedge from the origin, whose lower edge is the horizontal axis, and in it a darker triangle with three values as corners. The points selection, at a corner, mean and convex lie in the triangle, nonnegative lies in the wedge beyond the triangle, signed lies below the wedge."}} tags=["hide-input"]
 fig, ax = panels(1, height=3)
@@ -437,7 +437,7 @@ for seed in range(3):
 # %%
 curves = squares.mean(-1).sqrt()                      # (3, 11)
 for j, h in enumerate(widths):
-    print(f'h = {h:5}   errors', curves[:, j])
+    print(f'h = {h:6.2f}   errors', curves[:, j])
 for j, name in enumerate(lines):
     print(f'{name:13} ', references.mean(-1).sqrt()[:, j])
 

@@ -384,14 +384,14 @@ for size in 2, 32:
         at = runs.mean(0).argmax()
         scores[kind, size], best[kind, size] = runs, runs[:, at]
         mean, error = runs[:, at].mean(), runs[:, at].std(ddof=1) / 3**0.5
-        shown = f'{mean:.3f} ± {2 * error:.3f}, at rate {rates[at]}'
+        shown = f'{mean:.4f} ± {2 * error:.4f}, at rate {rates[at]}'
         if (kind, size) == ('batch', 2):
             shown = between(mean, 0.75, 0.85)         # see below
         print(f'batches of {size:2}, {kind:5}: {shown}')
 
 # %%
 gap = best['layer', 2].mean() - best['batch', 2].mean()
-print(f'batches of 2, layer - batch: {between(gap, 0.03, 0.12)}')
+print(f'batches of 2, layer - batch: {between(gap, 0.03, 0.1)}')
 once = [[accuracy('batch', 32, lr, seed, 1) for lr in rates]
         for seed in range(3)]                         # 38 steps each
 print(f'batches of 32, batch, one pass: {np.mean(once, 0).max():.3f}')
@@ -572,7 +572,7 @@ verify(
 verify(
     'in batches of two, the runs of batch normalization lie in the band of the figure',
     lambda band: band[0] < scores['batch', 2].min() and scores['batch', 2].max() < band[1],
-    slip=('takes a narrow band', lambda band: band[0] < scores['batch', 2].min() and scores['batch', 2].max() < band[1] - 0.15),
+    slip=('takes a narrow band', lambda band: band[0] < scores['batch', 2].min() and scores['batch', 2].max() < 0.75),
     band=[(0.6, 0.9)],
 )
 

@@ -322,7 +322,7 @@ for normalized in (False, True):
         norms[block, normalized] = three / three[:, -1:]
         ratio = norms[block, normalized][:, 0].log().mean().exp()
         print(f'{block.__name__:6}', 'with' if normalized else 'without',
-              f'normalization: first / last block {ratio:.1e}')
+              f'normalization: first / last block {ratio:.2e}')
 
 # %% mystnb={"image": {"alt": "Norm of the gradient, divided by that at the last block, against the number of the block, on a logarithmic axis, for three seeds each. Towards the first block, plain networks without normalization fall by many powers of ten, plain networks with normalization rise to some tens, and residual networks stay between one and about ten."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.7)
@@ -462,8 +462,8 @@ for n in (2, 8):
     for block in (plain, resnet):
         lr = min(rates, key=lambda lr: np.mean(losses(block, n, lr)))
         three = losses(block, n, lr)
-        print(f'{2 * n:2} layers, {block.__name__:6}: best rate {lr:.3f},'
-              f' training loss {min(three):.2f} to {max(three):.2f}')
+        print(f'{2 * n:2} layers, {block.__name__:6}: best rate {lr},'
+              f' training loss {min(three):.3f} to {max(three):.3f}')
 
 # %% mystnb={"image": {"alt": "Two panels of training loss against learning rate, for three seeds each. At 4 layers the points of plain and residual networks coincide nearly. At 16 layers the plain points lie far above the residual ones at each rate."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.7, sharey=True)
@@ -539,7 +539,7 @@ assert not grade(lambda: is_measured([True, True]), lambda: True, [()])
 assert not grade(lambda: is_measured([False, False]), lambda: True, [()])
 assert not grade(lambda: is_measured([True, False]), lambda: True, [()])
 for block, (whole, less) in shares.items():
-    print(f'{block.__name__:6}: all blocks {whole:.2f}, one left out {less:.2f}')
+    print(f'{block.__name__:6}: all blocks {whole:.3f}, one left out {less:.3f}')
 
 # %% [markdown]
 # ```{solution-end}
