@@ -231,7 +231,8 @@ kinds = {
 }
 results = {name: np.array(a) @ V for name, a in kinds.items()}
 for name, z in results.items():
-    print(f'{name:12} sum {sum(kinds[name]):.2f}  result ({z[0]:.2f}, {z[1]:.2f})')
+    print(f'{name:12} sum {sum(kinds[name]):.2f}',
+          f' result ({z[0]:.2f}, {z[1]:.2f})')
 
 # %% mystnb={"image": {"alt": "The plane with a wide shaded wedge from the origin, whose lower edge is the horizontal axis, and in it a darker triangle with three values as corners. The points selection, at a corner, mean and convex lie in the triangle, nonnegative lies in the wedge beyond the triangle, signed lies below the wedge."}} tags=["hide-input"]
 fig, ax = panels(1, height=3)

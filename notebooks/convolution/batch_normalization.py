@@ -205,7 +205,8 @@ except ValueError as error:
 
 # %% tags=["checks"]
 def in_torch(z, gamma, beta, eps=1e-5):
-    return F.batch_norm(torch.tensor(z), None, None, torch.tensor(gamma), torch.tensor(beta), True, eps=eps)
+    z, gamma, beta = (torch.tensor(v, dtype=torch.float64) for v in (z, gamma, beta))
+    return F.batch_norm(z, None, None, gamma, beta, True, eps=eps)
 
 def built(z, gamma=(1.0, 1.0, 1.0), beta=(0.0, 0.0, 0.0), eps=1e-5):
     return batch_norm(torch.tensor(z), torch.tensor(gamma), torch.tensor(beta), eps)
@@ -230,7 +231,7 @@ holds(
 )
 
 def mean_in_torch(z):  # with momentum 1, the running mean is that of the last batch
-    layer = nn.BatchNorm1d(3, momentum=1.0)
+    layer = nn.BatchNorm1d(3, momentum=1.0, dtype=torch.float64)
     layer(torch.tensor(z))
     return layer.running_mean
 
@@ -239,10 +240,12 @@ def mean_is(z, less):
 
 batches_of_rows = matrices((2, 5), 3)
 holds(
-    'dl.batchnorm.mu', lambda z: mean_is(z, 0), slip=('divides by one less', lambda z: mean_is(z, 1)), z=batches_of_rows, tries=30,
+    'dl.batchnorm.mu', lambda z: mean_is(z, 0),
+    slip=('divides by one less', lambda z: mean_is(z, 1)), z=batches_of_rows, tries=30,
 )
 holds(
-    'ml.bn.mean', lambda z: mean_is(z, 0), slip=('divides by one less', lambda z: mean_is(z, 1)), z=batches_of_rows, tries=30,
+    'ml.bn.mean', lambda z: mean_is(z, 0),
+    slip=('divides by one less', lambda z: mean_is(z, 1)), z=batches_of_rows, tries=30,
 )
 
 def variance_is(z, less, eps=1e-3):
@@ -252,10 +255,12 @@ def variance_is(z, less, eps=1e-3):
 
 holds(
     'dl.batchnorm.sigma2',
-    lambda z: variance_is(z, 0), slip=('divides by one less', lambda z: variance_is(z, 1)), z=batches_of_rows, tries=30,
+    lambda z: variance_is(z, 0),
+    slip=('divides by one less', lambda z: variance_is(z, 1)), z=batches_of_rows, tries=30,
 )
 holds(
-    'ml.bn.var', lambda z: variance_is(z, 0), slip=('divides by one less', lambda z: variance_is(z, 1)), z=batches_of_rows, tries=30,
+    'ml.bn.var', lambda z: variance_is(z, 0),
+    slip=('divides by one less', lambda z: variance_is(z, 1)), z=batches_of_rows, tries=30,
 )
 
 # %% tags=["checks"]
