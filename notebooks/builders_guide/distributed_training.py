@@ -907,9 +907,8 @@ dist.destroy_process_group()'''
 # %% [markdown]
 # The command is `torchrun --standalone --nproc-per-node 2 script.py`. Each of the two processes then prints its rank, that it has 32
 # rows, and the weights $2.00$ and $-1.00$, with which the data were made. Delete the model first, because DDP still uses the
-# group of processes; otherwise the end of the program can hang. If you have several computers, start `torchrun` on each of
-# them. In place of
-# `--standalone` you then write `--rdzv-backend c10d`, the number of computers as `--nnodes`, and the address of one of them as `--rdzv-endpoint`.
+# group of processes; otherwise the end of the program can hang. On several computers `torchrun` is
+# started once on each, with `--nnodes` and `--rdzv-endpoint` in place of `--standalone`.
 
 # %% [markdown]
 # ```{exercise} ★★ Program: tensor parallel

@@ -167,7 +167,7 @@ for ax, mode, title in zip(axes[1:], ('constant', 'replicate'), ('edges, zeros',
 # %% [markdown]
 # `constant` means zeros. Their error at the border is more than three times as large as the true edges themselves. Neighbouring
 # pixels are alike, and the error is smallest if the outermost pixels are replicated. `circular` continues with the opposite side of
-# the piece, where something else is shown. It is right for angles, and for the longitude on a map of the whole earth.
+# the piece, where something else is shown.
 
 # %% tags=["checks"]
 def shape_is(n, k, p, plus, sides):  # p zeros in total: a random part of them before, the rest behind
