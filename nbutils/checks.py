@@ -4,7 +4,9 @@ import inspect
 import itertools
 import re
 import sys
+from collections.abc import Callable
 from random import Random
+from typing import NamedTuple
 
 import numpy as np
 from hypothesis import HealthCheck, Phase, find, settings
@@ -24,6 +26,17 @@ try:
         providers._get_local_constants = lambda: _no_constants
 except (ImportError, AttributeError, TypeError):
     pass
+
+
+class Ran(NamedTuple):
+    """A check of a claim that has run: its test and its slip, or the `latex` of the display that ran, and its cases."""
+    test: Callable | None
+    slip: tuple | None
+    cases: dict
+    latex: str | None = None
+
+
+RAN = {}  # id of a claim -> Ran: what nbutils.own_numbers tries on a reader's numbers
 
 
 def close(got, want, *, atol=1e-8, rtol=1e-6):
@@ -65,8 +78,10 @@ def holds(claim_id, test=None, /, *, slip=None, tries=200, **cases):
         from nbutils.printed.displays import display
 
         slip = _pair(claim_id, slip) if slip else None
+        RAN[claim_id] = Ran(None, slip, cases, display(claim_id))
         print(f'✓ {claim_id}: {_as_printed(claim_id, display(claim_id), tries, slip=slip, **cases)}')
         return
+    RAN[claim_id] = Ran(test, slip, cases)
     tried = _hold(claim_id, test, cases, tries)
     print(f'✓ {claim_id} holds{tried}; {_noticed(claim_id, slip, cases, tries)}')
 
@@ -96,6 +111,7 @@ def erratum(claim_id, /, *, printed=None, corrected=None, slip=None, tries=200, 
     if printed is None and corrected is None:
         _print_erratum(claim_id, tries, slip, cases)
         return
+    RAN[claim_id] = Ran(corrected, ('as it stands in the notes', printed), cases)
     refuted = _refute(claim_id, 'what the notes print', printed, cases, tries)
     tried = _hold(f'{claim_id} as corrected', corrected, cases, tries)
     noticed = f'; {_noticed(claim_id, slip, cases, tries)}' if slip else ''
@@ -116,6 +132,7 @@ def _print_erratum(claim_id, tries, slip, meanings):
     from nbutils.printed import ShapeError, run
 
     claim = ledger.claim(claim_id)
+    RAN[claim_id] = Ran(None, slip, meanings, claim.correct)
     notes = re.sub(r'\\quad\s*\(\d+\)\s*$', '', claim.notes)  # the number of an equation
     options = {k: meanings[k] for k in ('options',) if k in meanings}
     letters = {k: v for k, v in meanings.items() if k not in ('options', 'equality', 'also_true', 'also_turned')}

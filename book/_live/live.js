@@ -263,6 +263,52 @@
     status.append('Stopped at ', place, `: ${answer?.error?.[0]?.ename ?? 'an error'}.`);
   }
 
+  // The card of a ✓ tries the check on the reader's own numbers, once its cell has run.
+  addEventListener('check-card', ({target: card, detail: claim}) => {
+    const place = make('form', 'live-own', '', {'aria-label': 'Your own numbers'});
+    card.append(place);
+    const cell = cells?.findLast(one => one.shown && one.original.includes(`'${claim}'`) && /\b(holds|erratum)\(/.test(one.original));
+    if (!['ready', 'failed', 'busy'].includes(bar.dataset.state) || !cell) {
+      place.append(make('p', '', 'To try it on your own numbers, press “Edit and run this page” first.'));
+      return;
+    }
+    const begin = button('Try your own numbers', 'Run the check up to here, then on numbers that you type', async () => {
+      begin.disabled = true;
+      begin.textContent = 'Running the check …';
+      run(cell);
+      await work;
+      const said = cell.ran === null ? 'The check did not run: see the bar at the top.' : await ask(`letters(${JSON.stringify(claim)})`);
+      if (cell.ran === null || !said) {
+        place.replaceChildren(make('p', '', said || 'The cases of this check are no numbers that one could type: change its code instead.'));
+        return;
+      }
+      const box = make('textarea', '', '', {'aria-label': 'The letters of the formula, as Python', spellcheck: false, rows: said.split('\n').length});
+      box.value = said;
+      const answer = make('pre', 'live-answer', '', {role: 'status'});
+      place.replaceChildren(box, make('button', 'live-button', 'Try', {}), answer);
+      place.onsubmit = async event => {
+        event.preventDefault();
+        answer.textContent = await ask(`answer(${JSON.stringify(claim)}, ${JSON.stringify(box.value)})`);
+      };
+      box.focus();
+      place.requestSubmit();
+    });
+    place.append(begin);
+  });
+
+  // What a function of nbutils.own_numbers gives, or the error that it raises, as text.
+  async function ask(call) {
+    const code = `print(__import__('nbutils.own_numbers').own_numbers.${call})`;  // it binds no name among the reader's
+    let said = '';
+    const asked = session.kernel.requestExecute({code, store_history: false});
+    asked.onIOPub = ({header, content}) => {
+      if (header.msg_type === 'stream') said += content.text;
+      if (header.msg_type === 'error') said = `${content.ename}: ${content.evalue}`;
+    };
+    await Promise.race([asked.done, lost]);
+    return said.trim();
+  }
+
   function described(cell) {
     if (!cell.alt) return 'A figure drawn by this cell';
     return cell.code.source === cell.original ? cell.alt : `A figure drawn by the changed cell; as recorded: ${cell.alt}`;

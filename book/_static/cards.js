@@ -95,6 +95,7 @@
     put(panel, badge);
     badge.setAttribute('aria-expanded', 'true');
     panel.focus({preventScroll: true});
+    panel.dispatchEvent(new CustomEvent('check-card', {bubbles: true, detail: line.id.replace('check-', '')}));  // a live page adds to it
     return true;
   }
 

@@ -29,11 +29,11 @@ addEventListener('DOMContentLoaded', () => {
   if (dialog) opened.observe(dialog, {attributeFilter: ['open']});
 });
 
-// A link to something inside a folded solution unfolds it.
+// A link to something that is folded unfolds it; a solution that is itself meant stays closed.
 const unfold = () => {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
   const folded = target?.closest('.toggle-hidden');
-  if (!folded || folded === target) return;
+  if (!folded || (folded === target && target.matches('.solution'))) return;
   folded.querySelector('.toggle-button').click();
   target.scrollIntoView();
 };

@@ -123,6 +123,7 @@ RULES, LEDGER = 'notebooks/calculus/chain_rule.ipynb', 'book/claims/dl.yml'
 CHANGES = {  # in this order: the first ones are read again alone, so that nothing covers what they forget
     'nothing': lambda root: None,
     'prose': replace(RULES, 'Of flux', 'A norm, and of flux'),
+    'a place that cites': replace('notebooks/calculus/flow.ipynb', 'The flux of a norm', 'The flux of {cite:t}`bee` and a norm'),
     'a heading that others name': replace(RULES, 'A first part', 'A first Part'),
     'a figure and its caption': change_a_figure,
     'a formula more': replace(RULES, '## A first part', r'$$y = 2$$ (two)\n\n## A first part'),

@@ -144,6 +144,28 @@ def test_a_cell_is_edited_and_run_with_what_it_needs(reader):
     assert not page.evaluate(SERIOUS)
 
 
+def test_the_card_of_a_check_tries_a_readers_own_numbers(reader):
+    """It says so before Python has started; then it runs the check, offers a case, and takes others."""
+    page, badge = reader.page, 'a.check-badge[href="#check-dl.convex-sets.definition"]'
+    page.click(badge)
+    assert 'Edit and run this page' in page.inner_text('.check-card .live-own')
+    page.keyboard.press('Escape')
+    reader.press()
+    page.click(badge)
+    page.click('text=Try your own numbers')
+    box = page.locator('.live-own textarea')
+    box.wait_for(timeout=60_000)
+    assert re.search(r'^\w+ = ', box.input_value(), re.M)
+    answer = page.locator('.live-answer')
+    page.wait_for_function("document.querySelector('.live-answer').textContent.includes('for these numbers')")
+    box.fill('unheard_of = 3')
+    page.click('.live-own >> text="Try"')
+    page.wait_for_function("document.querySelector('.live-answer').textContent.includes('unheard_of')")
+    assert answer.inner_text().startswith('NameError') and not reader.problems
+    page.evaluate(AXE)
+    assert not page.evaluate(SERIOUS.replace('.bd-article-container', '.check-card'))
+
+
 def test_an_exercise_is_done_and_kept(reader):
     """The grader answers, and what was written is there when the page is opened again."""
     reader.press()

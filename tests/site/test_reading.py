@@ -144,3 +144,30 @@ def test_what_was_read_is_marked_and_the_first_page_leads_on(page, address):
     assert on.inner_text().startswith('Continue with') and on.get_attribute('href').endswith(f'notebooks/{SECTION}.html')
     page.goto(f'{address}notebooks/linear_algebra/tensors.html')
     assert page.locator(read).count() == 1
+
+
+def test_each_work_leads_back_to_where_it_is_cited(parsed):
+    """To the place itself, in each section that cites it, in the order of the book."""
+    places = {}
+    for section in SECTIONS:
+        for link in parsed(f'notebooks/{section}').select('a[href*="book/bibliography.html#"]'):
+            places.setdefault(link['href'].split('#')[1], {}).setdefault(section, None)
+    works = parsed('book/bibliography').select('div.citation')
+    assert len(works) > 300
+    for work in works:
+        links = [urlsplit(link['href']) for link in work.select('.cited-in a')]
+        assert links, f'{work.get_text()} is cited nowhere: take it out of book/references.bib'
+        back = [link.path.removeprefix('../notebooks/').removesuffix('.html') for link in links if '/notebooks/' in link.path]
+        assert back == list(places.get(work['id'], {})), work.get_text()
+        for link in links:
+            assert parsed(link.path.removeprefix('../').removesuffix('.html') if '/' in link.path else f'book/{link.path[:-5]}').find(id=link.fragment)
+
+
+@pytest.mark.parametrize('section', SECTIONS)
+def test_an_opening_says_how_long_it_takes_to_read(parsed, section):
+    page = parsed(f'notebooks/{section}')
+    said = page.select_one('article section > ul').select('li')[-1].get_text()
+    minutes, exercises = re.search(r'To read about (\d+) minutes, and (\d+) exercises', said).groups()
+    assert int(minutes) % 5 == 0 and int(exercises) == len(page.select('div.exercise'))
+    words = len(re.sub(r'\s+', ' ', ' '.join(p.get_text() for p in page.select('article p'))).split())  # folded ones, too
+    assert words / 240 / 3 < int(minutes) < words / 240 * 5

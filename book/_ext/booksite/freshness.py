@@ -1,12 +1,13 @@
 """An incremental build is the cold build: what crosses pages is digested, and a change of a digest reaches all pages.
 
 Sphinx builds again the pages whose source has changed. But a page shows more than its source: titles, numbers, the
-glossary, the ledger. Four digests say what, as of the last build that ended well:
+glossary, the ledger. Five digests say what, as of the last build that ended well:
 
 - `read`: what any page may take in when it is read. If it changed, all pages are read again;
 - `shown`: what sections say of their checks and questions. If it changed, all pages but the sections are read again;
 - `written`: what any page may show of others when it is written. If it changed, all pages are written again;
-- `index`: the entries of the index of terms. If they changed, that page is written again.
+- `index`: the entries of the index of terms. If they changed, that page is written again;
+- `cited`: who cites what. If that changed, the bibliography is written again.
 
 Pages and pictures that are no more are taken out of the output.
 """
@@ -22,6 +23,7 @@ from sphinx.environment import BuildEnvironment
 from nbutils import ledger
 
 from .build import book, page_of, title_of
+from .finding.cited_in import BIBLIOGRAPHY, citing
 from .finding.glossary import GLOSSARY
 from .finding.index_of_terms import INDEX
 
@@ -47,10 +49,13 @@ def to_read(app: Sphinx, env: BuildEnvironment, added: set, changed: set, remove
 
 def to_write(app: Sphinx, env: BuildEnvironment) -> Iterable[str]:
     """The pages to write again, beside those that were read."""
-    index = _changed(app, 'index', sorted(env.get_domain('index').entries.items()))
+    again = {
+        INDEX: _changed(app, 'index', sorted(env.get_domain('index').entries.items())),
+        BIBLIOGRAPHY: _changed(app, 'cited', citing(app)),
+    }
     if _changed(app, 'written', written_by_all(app, env)):
         return env.found_docs
-    return {INDEX} & env.found_docs if index else ()
+    return {page for page, changed in again.items() if changed} & env.found_docs
 
 
 def read_by_all(app: Sphinx) -> list:

@@ -1,7 +1,7 @@
-"""How readers find their way: contents, maps of what needs what, glossary, index of terms, search, excerpts."""
+"""How readers find their way: contents, maps of what needs what, glossary, index of terms, search, excerpts, citations."""
 from sphinx.application import Sphinx
 
-from . import contents, excerpts, index_of_terms, maps, search_index, terms
+from . import cited_in, contents, excerpts, index_of_terms, maps, reading_time, search_index, terms
 
 
 def setup(app: Sphinx) -> None:
@@ -14,7 +14,9 @@ def setup(app: Sphinx) -> None:
     app.add_node(index_of_terms.index_of_terms)
     app.add_transform(terms.Terms)
     app.connect('doctree-read', maps.add_foot, priority=400)  # above what `claims` says there
+    app.connect('doctree-read', reading_time.add, priority=300)  # before folded checks are put together
     app.connect('doctree-resolved', index_of_terms.fill_index)
+    app.connect('doctree-resolved', cited_in.add)
     app.connect('html-page-context', contents.add)
     app.connect('builder-inited', search_index.start)
     app.connect('doctree-resolved', search_index.collect)
