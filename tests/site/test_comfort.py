@@ -130,14 +130,15 @@ def test_a_link_into_a_folded_solution_unfolds_it(page, address):
         && document.getElementById('here').getBoundingClientRect().top < innerHeight""")
 
 
-@pytest.mark.parametrize('kind, opens', [('proof', True), ('solution', False)])
+@pytest.mark.parametrize('kind, opens', [('div:not(.solution)', True), ('div.solution', False)])
 def test_a_link_to_a_folded_theorem_unfolds_it_and_one_to_a_solution_does_not(page, address, kind, opens):
     open_section(page, address)
-    page.evaluate("kind => { const box = document.querySelector('.toggle-hidden'); box.id = 'box'; box.classList.replace('solution', kind); }", kind)
-    page.evaluate("location.hash = '#box'")
-    page.wait_for_function("document.getElementById('box').matches(':target')")
+    box = page.locator(f'{kind}.toggle-hidden').first
+    page.evaluate("id => location.hash = id", box.get_attribute('id'))
+    target = page.locator('.toggle:target')
+    target.wait_for()
     page.wait_for_timeout(50)
-    assert page.evaluate("!document.getElementById('box').matches('.toggle-hidden')") == opens
+    assert target.evaluate("box => !box.matches('.toggle-hidden')") == opens
 
 
 def test_progress_follows_the_page(page, address):

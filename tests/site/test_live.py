@@ -146,7 +146,7 @@ def test_a_cell_is_edited_and_run_with_what_it_needs(reader):
 
 def test_the_card_of_a_check_tries_a_readers_own_numbers(reader):
     """It says so before Python has started; then it runs the check, offers a case, and takes others."""
-    page, badge = reader.page, 'a.check-badge[href="#check-dl.convex-sets.definition"]'
+    page, badge = reader.page, 'a.check-badge[href="#check-ml.opt.convex-sets.projection-def"]'
     page.click(badge)
     assert 'Edit and run this page' in page.inner_text('.check-card .live-own')
     page.keyboard.press('Escape')
@@ -157,7 +157,7 @@ def test_the_card_of_a_check_tries_a_readers_own_numbers(reader):
     box.wait_for(timeout=60_000)
     assert re.search(r'^\w+ = ', box.input_value(), re.M)
     answer = page.locator('.live-answer')
-    page.wait_for_function("document.querySelector('.live-answer').textContent.includes('for these numbers')")
+    page.wait_for_function("document.querySelector('.live-answer').textContent.includes('for these numbers')", timeout=60_000)
     box.fill('unheard_of = 3')
     page.click('.live-own >> text="Try"')
     page.wait_for_function("document.querySelector('.live-answer').textContent.includes('unheard_of')")
