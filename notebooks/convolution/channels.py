@@ -199,8 +199,8 @@ print('by the formula:     ', V[:, :, 0].sum((0, 1)))
 # %% [markdown]
 # ```{admonition} A tempting mistake
 # :class: warning
-# `permute(2, 3, 0, 1)` moves the channels to the front as well, but it swaps input and output. If their numbers differ,
-# PyTorch raises an error. If they are equal, as in many layers of a deep network, nothing complains, and the numbers are wrong.
+# `permute(2, 3, 0, 1)` moves the channels to the front as well, but it swaps input and output channels. If their numbers differ,
+# PyTorch raises an error. If they are equal, as in many layers of a deep network, there is no error, and the results are wrong.
 # ```
 
 # %% tags=["checks"]
@@ -305,7 +305,7 @@ for o in range(10):
 # - **Colours.** Kernel 9 weighs green against red and blue: its slices have the sums $-2.0$, $4.7$ and $-2.4$. On a grey area
 #   all channels are equal, so these sums nearly cancel. Kernel 1 weighs green and blue against red. These two lose most of
 #   their variation on the grey portrait.
-# - **Brightness of an area.** Kernel 2 does not cancel in this way, so it tells light areas from dark ones.
+# - **Brightness of an area.** The sums of kernel 2 do not cancel in this way, so it tells light areas from dark ones.
 #
 # ### A 1 × 1 convolution is a dense layer at each pixel
 #
@@ -536,8 +536,8 @@ for m in (1, 2, 4, 9):
     print(f'patterns per channel: {m}, share kept: {kept_by[m - 1]:.2f}')
 
 # %% [markdown]
-# One pattern for each channel keeps a third of this trained kernel, and only nine keep all of it. So a separable layer would be a poor copy of
-# this layer. Networks with separable layers are therefore not made out of trained full layers: they are trained with separable layers from the start.
+# One pattern for each channel keeps a third of this trained kernel, and only nine keep all of it. So you cannot simply
+# replace this trained layer by a separable one. You train a network with separable layers from the start.
 #
 # ```{exercise} ★★ Program: import a depthwise kernel
 # :label: channels-depthwise
@@ -782,7 +782,7 @@ ax.set_xticklabels(['0.01', '0.03', '0.1']);
 # %% [markdown]
 # At none of the learning rates does the network with groups come near the linear model at its best, although a linear model has no hidden layer. With
 # twelve more parameters in front, and the learning rate 0.03, it is better than the linear model. The full kernels mix colours in each layer. At its
-# best rate, this network is also right on more than four fifths of the digits. Its mean is lower than that of the network with the $1 \times 1$
+# best rate, the network with full kernels is also right on more than four fifths of the digits. Its mean is lower than that of the network with the $1 \times 1$
 # convolution, but by less than two standard errors.
 #
 # What have the twelve parameters learned? We print the $3 \times 3$ weights at the learning rate 0.03, as a mean over the three seeds. The rows are

@@ -182,7 +182,7 @@ for d in (1, 4, 16, 64):
           f' shuffled {below(correlation(mixed, d), 0.02)}')
 
 # %% [markdown]
-# In this photograph, the correlation is the stronger the nearer the two pixels are. After shuffling, nothing is left of it. Nobody tells a dense network which
+# In this photograph, the nearer two pixels are, the stronger is their correlation. After shuffling, nothing is left of it. Nobody tells a dense network which
 # pixels are near each other, so it has to learn from the examples alone which of them belong together.
 
 # %% tags=["checks"]
@@ -382,7 +382,7 @@ for name, layer in layers.items():
 # stays the same when it moves. A network that says *where* the digit is must not be invariant.
 # :::
 #
-# In this example, the digit stays away from the border. At the border the equation fails: `roll` brings pixels that leave at one side back
+# In this example, the digit stays away from the border. At the border, the two results would differ: `roll` brings pixels that leave at one side back
 # in at the other, while the window sees zeros there. So a convolutional layer is equivariant only if all places whose windows touch
 # the digit lie inside the picture, before and after the move.
 #
@@ -657,7 +657,7 @@ def accuracy(make, lr, seed, name):
     return hit.double().mean().item()
 
 # %% [markdown]
-# A pass costs the MLP about half as many operations as the CNN, as we count below. So it gets twice as many passes over the data. First we look
+# A pass costs the MLP about half as many operations as the CNN, as we count below. So the MLP gets twice as many passes over the data. First we look
 # for a good learning rate for each network, with one seed. We choose it on the test signals, so the scores of both networks are
 # slightly too good:
 
@@ -699,8 +699,8 @@ for make, name in (cnn, 'shuffled'), (cnn, 'reversed'), (mlp, 'shuffled'):
 
 # %% [markdown]
 # In the original order, the CNN is right on three quarters of the test signals, the MLP on a little more than half, and softmax
-# regression, which has no hidden layer, on a third. Guessing would give a tenth. On shuffled signals, the CNN falls below the best MLP, with each of
-# the three learning rates of the CNN. Its windows now join points that do not belong together. For the MLP, shuffling makes no difference beyond
+# regression, which has no hidden layer, on a third. Guessing would give a tenth. On shuffled signals, the CNN falls below the MLP at its best rate, with each of
+# the three learning rates of the CNN: the windows now join points that do not belong together. For the MLP, shuffling makes no difference beyond
 # two standard errors, and neither does reversing for the CNN. So the CNN does not need the original order. It needs each point to stay near
 # its neighbours.
 #
@@ -820,7 +820,7 @@ verify(
 #
 # A dense layer has a weight for each pair of a unit and a pixel, so it can learn from shuffled pictures as well as from the original ones.
 # A convolutional layer is a dense layer with two assumptions: all units have the same weights, seen from their own places, and
-# only the weights in a small window are not zero. With these assumptions, the number of weights does not depend on the size of the picture, and
+# only the weights in a small window are not zero. These assumptions make the number of weights independent of the size of the picture, and
 # they pay off where neighbours belong together: on the signals here, a CNN beats an MLP with more parameters, until the points are shuffled.
 #
 # **Further reading.** {cite:t}`zhang2023dive`, chapter 7, derives the layer in the same steps.

@@ -440,7 +440,7 @@ for name, layers in stacks.items():
 #
 # ### A real network: faces of 12 × 12 pixels
 #
-# The first stage of a well-known face detector {cite}`zhang2016joint` has no padding. After each convolution of 3 × 3 stands PReLU, which
+# The first stage of a well-known face detector {cite}`zhang2016joint` has no padding, and it expects numbers from $-1$ to 1. After each convolution of 3 × 3 stands PReLU, which
 # multiplies negative numbers by a trained factor. The last layer has a kernel of 1 × 1 and two outputs, "no face" and "face":
 
 # %% mystnb={"image": {"alt": "A row of six squares that become smaller, joined by arrows: 3 by 12 by 12; after a convolution of 3 by 3, 10 by 10 by 10; after a maximum over 2 by 2, 10 by 5 by 5; after a convolution of 3 by 3, 16 by 3 by 3; after another one, 32 by 1 by 1; after a convolution of 1 by 1, 2 by 1 by 1."}} tags=["hide-input"]
