@@ -16,13 +16,13 @@
 # # From dense layers to convolutions
 #
 # Shuffle the pixels of a picture, and you no longer recognize anything. Now shuffle all pictures of a data set, each in the
-# same way, and train a dense network on them. It learns as well as before! So it cannot be using what you use: which
+# same way, and train a dense network on them. The network learns as well as before! So it cannot be using what you use: which
 # pixels are neighbours. How can a layer make use of neighbouring pixels, and how much does this help?
 #
 # - **You need** [hidden layers](../neural_networks/hidden_layers.ipynb),
 #   [training in minibatches](../regression/minibatch_training.ipynb) and, for one experiment, the
 #   [correlation](../probability/expectations.ipynb) of two variables.
-# - **You build** a convolutional layer from a dense one, in three steps, and an experiment in which shuffling ruins it.
+# - **You build** a convolutional layer from a dense one, in three steps, and a network that learns well until its inputs are shuffled.
 # - **Runs in** 10 seconds. Tensors are float64.
 
 # %% tags=["remove-cell"]
@@ -62,7 +62,8 @@ torch.set_num_threads(1)  # the tensors are small: a second thread would mostly 
 #
 # Let $\mathbf{X}$ be a grey picture with $n_h$ rows and $n_w$ columns of pixels. We want a hidden layer that keeps the
 # grid, so that we can speak of neighbours: its units form a picture $\mathbf{H}$ of the same shape. In a dense layer, each
-# unit $(i, j)$ has a bias $U_{i,j}$ and a weight $W_{i,j,k,l}$ for each pixel $(k, l)$. Before the activation it is
+# unit $(i, j)$ has a bias $U_{i,j}$ and a weight $W_{i,j,k,l}$ for each pixel $(k, l)$. Before the activation, the unit
+# has the value
 #
 # ```{math}
 # :label: dl.fc-to-conv.fc
@@ -113,10 +114,11 @@ print(f'for 28 x 28 pixels: {28**4:,} weights')
 # ```
 #
 # (dl.cnn.perm-invariant)=
-# So a network on shuffled pictures computes the same function if the columns of its first weights are shuffled, too.
-# Even the training is the same: each gradient is shuffled in the same way, and so is each step. The random start has independent weights,
-# so a shuffled start is as likely as any other. Hence a dense network learns from shuffled pictures as well as from the
-# original ones. We try it on 500 handwritten digits:
+# So a network on shuffled pictures computes the same function if the columns of the weights in its first layer are shuffled, too.
+# The training keeps this up: the gradient for $W_{j,k}$ contains the factor $x_k$, so the columns of the gradient are shuffled like the
+# pixels, and so is each step. At the start, all weights of a layer are drawn independently from one distribution, so a shuffled start is as
+# likely as any other. Hence a dense network learns from shuffled pictures as well as from the original ones, on average over
+# its random starts. We try it on 500 handwritten digits:
 
 # %%
 digits = data.mnist('train')
@@ -157,12 +159,13 @@ for step in (0, 5, 10, 30):
     print(f'{step:4}     {a:.3f}                  {b:.3f}           {c:.3f}')
 
 # %% [markdown]
-# In the second run, the first weights are shuffled as the pixels are, and the losses are those of the first run. The third run
-# does not shuffle its weights, which amounts to another random start. Its losses are not the same, but it learns as well.
+# In the second run, the columns of the first weights are shuffled like the pixels, and the losses are those of the first run. The third run
+# does not shuffle them. So each pixel meets another column than in the first run, as with another random start. The losses differ a
+# little, but they fall in the same way.
 #
 # (dl.cnn.nearby)=
 # What is lost by shuffling? In real pictures, nearby pixels are related. We measure the correlation of two pixels of a photograph
-# that lie $d$ columns apart, before and after shuffling:
+# that lie $d$ columns apart in one row, before and after shuffling:
 
 # %%
 def correlation(picture, d):          # (n_h, n_w)
@@ -179,7 +182,7 @@ for d in (1, 4, 16, 64):
           f' shuffled {below(correlation(mixed, d), 0.02)}')
 
 # %% [markdown]
-# The nearer two pixels are, the more alike they are. After shuffling, nothing is left of this relation. Nobody tells a dense network which
+# In this photograph, the nearer two pixels are, the stronger is their correlation. After shuffling, nothing is left of it. Nobody tells a dense network which
 # pixels are near each other, so it has to learn from the examples alone which of them belong together.
 
 # %% tags=["checks"]
@@ -238,8 +241,10 @@ holds(
 # H_{i,j} = U_{i,j} + \sum_a \sum_b V_{i,j,a,b}\, X_{i+a,\,j+b}, \qquad V_{i,j,a,b} = W_{i,j,i+a,j+b},
 # ```
 #
-# where the sums run over all positions $(a, b)$ whose pixel lies in the picture. In code, $a$ runs from $-(n_h - 1)$ to $n_h - 1$.
-# The weight $V_{i,j,a,b}$ is stored at `V[i, j, n_h - 1 + a, n_w - 1 + b]`, because indices of arrays start at 0.
+# where the sums run over all positions $(a, b)$ whose pixel lies in the picture. Since $i$ and $k$ lie between 0 and $n_h - 1$,
+# their difference $a$ lies between $-(n_h - 1)$ and $n_h - 1$. It can be negative, but an index of an array should not be. So the code
+# stores $V_{i,j,a,b}$ at `V[i, j, n_h - 1 + a, n_w - 1 + b]`. For unit $(i, j)$, the first row $k = 0$ of the picture has $a = -i$, so
+# its weights begin at the index $n_h - 1 - i$:
 
 # %%
 def around(W):                        # the weights as each unit sees them
@@ -267,8 +272,8 @@ print(V[2, 1])
 # H_{i,j} = u + \sum_a \sum_b V_{a,b}\, X_{i+a,\,j+b}
 # ```
 #
-# Because of the **shared weights**, the output is shifted in the same way as the picture. Take a shift by one row: the new
-# $X_{i+a,j+b}$ is the old $X_{i+a-1,j+b}$ for all $a$ and $b$, so the new $H_{i,j}$ is the old $H_{i-1,j}$.
+# Because of these **shared weights**, a shift of the picture shifts the output in the same way, away from the border. Take a shift by one
+# row: the new $X_{i+a,j+b}$ is the old $X_{i+a-1,j+b}$ for all $a$ and $b$, so the new $H_{i,j}$ is the old $H_{i-1,j}$.
 #
 # **Locality.** To find an edge at some place, we need only look near this place. So outside a window of radius $\Delta$ we set the
 # weights to zero:
@@ -286,7 +291,8 @@ print(V[2, 1])
 # ```
 #
 # A kernel with radius $\Delta$ has $(2\Delta + 1)^2$ weights. Usually $\Delta$ is 1, 2 or 3. Near the border, the window reaches out of
-# the picture, where we take $X_{i+a,j+b} = 0$. The code adds the whole picture once for each weight, shifted by $(a, b)$:
+# the picture, where we take $X_{i+a,j+b} = 0$. For each weight $V_{a,b}$, the code takes the whole picture, moved $a$ rows up and $b$ columns
+# to the left, times the weight. It adds these pictures:
 
 # %%
 def window(X, V, u):                  # V_{a,b} is V[d + a, d + b]
@@ -307,8 +313,12 @@ print(window(X, kernel, 0.0))
 print(F.conv2d(X[None, None], kernel[None, None], padding=1)[0, 0])
 
 # %% [markdown]
-# The window gives the edges of the dense layer, with nine weights. PyTorch's `conv2d` does the same. It expects two more
-# axes, for the pictures of a batch and for their colours, and `padding=1` adds the zeros around the picture.
+# The window finds the same edges as the dense layer, with only nine weights. PyTorch's `conv2d` does so, too. It expects two
+# more axes, for the pictures of a batch and for their colours, and `padding=1` adds the zeros around the picture.
+#
+# Assumptions that are built into a model, as these two are, are called its *inductive bias*. They have a price: one layer
+# can neither treat two places differently nor relate pixels that are far apart. A second layer sees farther, because its window covers
+# several windows of the first.
 
 # %% mystnb={"image": {"alt": "Three squares of 25 by 25 cells in violet and orange. Left: random colours everywhere. Middle: colours repeat along all diagonals within blocks of five by five cells. Right: three narrow bands of diagonals remain, and all other cells are white."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.3)
@@ -327,8 +337,8 @@ for ax, tensor, title in zip(axes, (W_dense, W_shared, W_local), titles, strict=
 axes[0].set_ylabel('25 units');
 
 # %% [markdown] tags=["caption"]
-# The matrices of three layers for pictures of $5 \times 5$ pixels. Equal colours are equal weights, and white is zero. Sharing makes diagonals
-# constant. Locality with $\Delta = 1$ leaves nine of them.
+# The matrices of three layers for pictures of $5 \times 5$ pixels. Equal colours are equal weights, and white is zero. With
+# sharing, equal weights stand along pieces of diagonals. Locality with $\Delta = 1$ leaves nine different weights.
 
 # %% [markdown]
 # How many weights do the two assumptions save? With a window of $5 \times 5$ pixels:
@@ -339,7 +349,7 @@ for n in (28, 1000):
           f' shared {(2 * n - 1)**2:,}, and local {5**2}')
 
 # %% [markdown]
-# Sharing leaves about four weights for each pixel of the picture. With locality, their number does not depend on the size of the picture.
+# Sharing leaves about four weights for each pixel of the picture. With locality, the number of weights does not depend on the size of the picture.
 #
 # Is the layer really equivariant? We move a digit one row down and two columns to the right, before or after the layer, and print the
 # largest difference of the results. The kernel is random, and so are the weights of the dense layer:
@@ -362,18 +372,19 @@ for name, layer in layers.items():
           f' outputs up to {layer(picture).abs().max():.1f}')
 
 # %% [markdown]
-# For the window, it does not matter whether the digit moves before or after the layer. For the dense layer, the two results differ by
-# as much as its outputs are large.
+# For the window, it does not matter whether the digit moves before or after the layer. For the dense layer, the two results differ
+# by more than its largest output.
 #
 # :::{admonition} A tempting mistake
 # :class: warning
 # It is easy to mix up two words. The layer is **equivariant**: if the digit moves, the output moves along. It is not **invariant**,
-# which would mean that the output stays as it is. A network that says *which* digit it is should be invariant, and one that says *where* it is
-# should not.
+# which would mean that the output stays as it is. A network that says *which* digit is in the picture should be invariant, because the digit
+# stays the same when it moves. A network that says *where* the digit is must not be invariant.
 # :::
 #
-# The digit must not leave the picture. `roll` brings pixels that leave at one side back in at the other, while the window sees zeros beyond the
-# border, so a convolutional layer is equivariant only as long as the windows on the digit stay inside.
+# In this example, the digit stays away from the border. At the border, the two results would differ: `roll` brings pixels that leave at one side back
+# in at the other, while the window sees zeros there. So a convolutional layer is equivariant only if all places whose windows touch
+# the digit lie inside the picture, before and after the move.
 #
 # ```{exercise} ★★ Pencil: local, but not shared
 # :label: dense-local
@@ -559,7 +570,7 @@ verify(
 #
 # A network with convolutional layers is called a **convolutional neural network**, or CNN. How much does it gain from the two
 # assumptions? If it is neighbours that help, shuffling must ruin it. We take the signals of MNIST-1D {cite}`greydanus2024scaling`. Each
-# has 40 points and shows a short stroke, one for each of the ten digits, at a random place among noise. We
+# has 40 points. At a random place, it contains a short stroke, whose shape tells which of the ten digits it is. The rest is noise. We
 # also reverse the signals, which changes all places but keeps neighbours together.
 
 # %%
@@ -587,9 +598,9 @@ axes[1, 1].set_xlabel('place');
 
 # %% [markdown]
 # In one dimension, a window of five points computes $h_i = u + \sum_{a=-2}^{2} V_a x_{i+a}$. One kernel can look for only one pattern. So
-# the first layer of our CNN has 16 kernels, whose outputs are called **channels**, and each kernel of the second layer looks at all 16
-# channels. With `stride=2` a layer computes only each second place, which saves work. A dense layer at the end turns the results into ten
-# scores. We compare with an MLP, which has more parameters:
+# the first layer of our CNN has 16 kernels, and its 16 outputs are called **channels**. Each kernel of the second layer has five weights for
+# each of the 16 channels and adds up what they give. With `stride=2` a layer computes its output at every second place only, which saves work. A
+# dense layer at the end turns the results into ten scores. We compare with a dense network (an MLP) that has more parameters:
 
 # %%
 def cnn():
@@ -646,8 +657,9 @@ def accuracy(make, lr, seed, name):
     return hit.double().mean().item()
 
 # %% [markdown]
-# The MLP gets twice as many passes over the data as the CNN. First we look for a good learning rate for each network, with one seed. We
-# choose it on the test signals, which favours both alike:
+# A pass costs the MLP about half as many operations as the CNN, as we count below. So the MLP gets twice as many passes over the data. First we look
+# for a good learning rate for each network, with one seed. We choose it on the test signals, so the scores of both networks are
+# slightly too good:
 
 # %%
 for make, rates in (cnn, (0.01, 0.03, 0.1)), (mlp, (0.003, 0.01, 0.03)):
@@ -659,7 +671,8 @@ for make, rates in (cnn, (0.01, 0.03, 0.1)), (mlp, (0.003, 0.01, 0.03)):
 
 # %% [markdown]
 # With the best rates, we train several times, with other random starts and other batches. For each network we print the number of
-# parameters, the floating-point operations (FLOPs) for one signal, and the mean accuracy with the lowest and the highest:
+# parameters, the floating-point operations (FLOPs) for one signal, where a multiplication and an addition count as two, and the mean
+# accuracy with the lowest and the highest:
 
 # %%
 chosen = {cnn: (0.03, 3), mlp: (0.01, 5), linear: (0.01, 3)}  # rate, runs
@@ -675,20 +688,20 @@ for make, (lr, runs) in chosen.items():
               f' ({min(all_runs):.3f} to {max(all_runs):.3f})')
 
 # %%
-for make in (cnn, mlp):
+for make, name in (cnn, 'shuffled'), (cnn, 'reversed'), (mlp, 'shuffled'):
     lr, runs = chosen[make]
     points = 100 * np.array([
         accuracy(make, lr, seed, 'original')
-        - accuracy(make, lr, seed, 'shuffled') for seed in range(runs)])
+        - accuracy(make, lr, seed, name) for seed in range(runs)])
     error = points.std(ddof=1) / runs**0.5
-    print(f'{make.__name__}: shuffling costs {points.mean():.2f} points,'
+    print(f'{make.__name__}, {name}: costs {points.mean():.2f} points,'
           f' two standard errors are {2 * error:.2f}')
 
 # %% [markdown]
 # In the original order, the CNN is right on three quarters of the test signals, the MLP on a little more than half, and softmax
-# regression, which has no hidden layer, on a third. Guessing would give a tenth. Shuffling takes the CNN below the MLP, at each of its
-# learning rates, because its windows now join points that do not belong together. For the MLP, the difference is smaller than two standard errors.
-# And reversing costs the CNN less than three points. So the CNN does not need the original order. It needs each point to stay near
+# regression, which has no hidden layer, on a third. Guessing would give a tenth. On shuffled signals, the CNN falls below the MLP at its best rate, with each of
+# the three learning rates of the CNN: the windows now join points that do not belong together. For the MLP, shuffling makes no difference beyond
+# two standard errors, and neither does reversing for the CNN. So the CNN does not need the original order. It needs each point to stay near
 # its neighbours.
 #
 # The CNN has less than half of the parameters of the MLP, but it needs about twice as many operations, because it uses each weight at many places.
@@ -703,7 +716,7 @@ for make in (cnn, mlp):
 # |---|---|
 # | `'pairs'` | neighbours swapped in pairs: 1, 0, 3, 2, 5, 4, ... |
 # | `'even-odd'` | first all even places, then all odd ones: 0, 2, 4, ..., 1, 3, 5, ... |
-# | `'sevens'` | steps of seven, around the end: 0, 7, 14, 21, 28, 35, 2, 9, ... |
+# | `'sevens'` | steps of seven; after the end, counting goes on from the start: 0, 7, 14, 21, 28, 35, 2, 9, ... |
 #
 # Add the orders to `orders`, train, and explain what you see.
 # ```
@@ -780,10 +793,26 @@ verify(
     lr=[0.01, 0.03, 0.1],
 )
 verify(
-    'reversing costs the CNN less than three points',
-    lambda points: bool(abs(gaps_to('reversed', cnn).mean()) < points),
-    slip=('says so of shuffling', lambda points: bool(abs(gaps_to('shuffled', cnn).mean()) < points)),
+    'reversing costs the CNN less than two standard errors, and less than three points',
+    lambda points: abs(gaps_to('reversed', cnn).mean()) < min(points, 2 * gaps_to('reversed', cnn).std(ddof=1) / 3**0.5),
+    slip=('says so of shuffling', lambda points: abs(gaps_to('shuffled', cnn).mean()) < points),
     points=[0.03],
+)
+
+def scores(make, name):
+    lr, runs = chosen[make]
+    return np.array([accuracy(make, lr, seed, name) for seed in range(runs)])
+
+def ahead(name, *makes):  # of the next one, by more than two standard errors of the difference
+    runs = [scores(make, name) for make in makes]
+    return all(one.mean() - two.mean() > 2 * np.hypot(*(s.std(ddof=1) / len(s)**0.5 for s in (one, two)))
+               for one, two in zip(runs, runs[1:]))
+
+verify(
+    'CNN, MLP and softmax regression: in this order on the original signals, and the MLP first on the shuffled ones',
+    lambda name: ahead(name, *((cnn, mlp) if name == 'original' else (mlp, cnn)), linear),
+    slip=('puts the CNN first on both', lambda name: ahead(name, cnn, mlp, linear)),
+    name=['original', 'shuffled'],
 )
 
 # %% [markdown]
@@ -791,8 +820,8 @@ verify(
 #
 # A dense layer has a weight for each pair of a unit and a pixel, so it can learn from shuffled pictures as well as from the original ones.
 # A convolutional layer is a dense layer with two assumptions: all units have the same weights, seen from their own places, and
-# only the weights in a small window are not zero. They leave a number of weights that does not depend on the size of the picture, and they pay off
-# where neighbours belong together: on the signals here, a CNN beats an MLP with more parameters, until the points are shuffled.
+# only the weights in a small window are not zero. These assumptions make the number of weights independent of the size of the picture, and
+# they pay off where neighbours belong together: on the signals here, a CNN beats an MLP with more parameters, until the points are shuffled.
 #
 # **Further reading.** {cite:t}`zhang2023dive`, chapter 7, derives the layer in the same steps.
 # {cite:t}`prince2023understanding`, chapter 10, draws it in one dimension first. {cite:t}`greydanus2024scaling` made the signals, for
