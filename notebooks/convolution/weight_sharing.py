@@ -122,7 +122,7 @@ for i in range(3):
         lower, upper = np.array([2 * (i + a), 0]), np.array([2 * i + 2, 2])
         cut = 0.27 * (upper - lower) / np.hypot(*(upper - lower))  # lines end at the circles
         ax.plot(*np.transpose([lower + cut, upper - cut]), color=colour, lw=2)
-        ax.text(2 * i + 2 + (-0.7, 0.06, 0.7)[a], 1.35, f'$w_{a}$', color=colour, fontsize=10.5, ha='left' if a else 'right')
+        ax.text(2 * i + 2 + (-0.6, 0.06, 0.6)[a], 1.45, f'$w_{a}$', color=colour, fontsize=10.5, ha='left' if a else 'right')
 for row, letter, places in ((0, 'x', range(5)), (2, 'y', range(1, 4))):
     for k, place in enumerate(places):
         ax.add_patch(plt.Circle((2 * place, row), 0.27, fc='none', ec=GREY))
@@ -416,8 +416,8 @@ def lenet(act, pool):
 
 # %% mystnb={"image": {"alt": "A row of boxes from left to right: one square 28 by 28, six squares 28 by 28, six squares 14 by 14, sixteen squares 10 by 10, sixteen squares 5 by 5, then bars of 120, 84 and 10 units; the arrows are labelled conv, pool, conv, pool, dense, dense, dense."}} tags=["hide-input"]
 fig, ax = panels(1, height=2.1)
-maps = [(1, 28, '1 × 28 × 28'), (6, 28, '6 × 28 × 28'), (6, 14, '6 × 14 × 14'),
-        (16, 10, '16 × 10 × 10'), (16, 5, '16 × 5 × 5')]
+maps = [(1, 28, '1×28×28'), (6, 28, '6×28×28'), (6, 14, '6×14×14'),
+        (16, 10, '16×10×10'), (16, 5, '16×5×5')]
 at, rights = 0.0, []
 for k, (channels, side, words) in enumerate(maps):
     for layer in range(min(channels, 6)):
