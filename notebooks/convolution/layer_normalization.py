@@ -755,8 +755,8 @@ for ax, scale, title in zip(axes, (1.5, 0.3), ('rows of ordinary size', 'rows a 
     ax.axis('off')
 
 # %% [markdown] tags=["caption"]
-# Grey: rows of three features, seen in the direction $\mathbf{1}$, so that their shift is invisible. Blue: what layer normalization makes of
-# them. Each row moves straight towards the centre, or away from it, onto the circle of radius $\sqrt{3}$. Of the three dimensions, one is left, the place on the circle.
+# Rows of three features (grey), seen in the direction $\mathbf{1}$, which hides their shift, and what layer normalization makes of them
+# (blue). Each row moves straight towards the centre, or away from it, onto a circle of radius $\sqrt{3}$.
 
 # %% tags=["checks"]
 def within(alpha, x, epsilon, constant):

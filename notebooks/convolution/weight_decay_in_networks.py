@@ -373,7 +373,7 @@ ax.set(xlabel='step', ylabel='squared norm $\\|\\mathbf{W}\\|^2$', yscale='log',
 ax.legend();
 
 # %% [markdown] tags=["caption"]
-# With weight decay, both starts lead to the same squared norm: from step 300 on, the two curves lie on each other. Without it, the
+# With weight decay, both starts lead to the same squared norm: in the end, the two curves lie on each other. Without it, the
 # norm grows with each step. The dashed line is predicted by the formula below.
 
 # %% [markdown]
@@ -390,7 +390,7 @@ ax.legend();
 # The network only depends on the direction $\mathbf{W} / \|\mathbf{W}\|$ of the weights. How fast does a run change this direction? The first two runs above
 # had the same directions, one with $\mathbf{W}$ and $\eta$, the other with $\alpha \mathbf{W}$ and $\alpha^2 \eta$. So what counts is the quotient
 # $\eta / \|\mathbf{W}\|^2$, the **effective learning rate** {cite}`vanlaarhoven2017l2`. With weight decay, it does not
-# fall to zero, because the norm stays bounded. Here are its means over the last 300 steps:
+# fall to zero, because the norm stays bounded. Here is its mean towards the end of each run:
 
 # %%
 for name, (squares, gradients) in runs.items():
@@ -407,7 +407,7 @@ print(f'predicted: {(eta * c2 / (lam * (2 - eta * lam))) ** 0.5:.2f}')
 # ```{exercise} ★★ Pencil: the time to the equilibrium
 # :label: wd-decay-time
 # Before a normalization, large weights have small gradients. So at first the decay acts almost alone. If $\eta\lambda$ is small, about how many steps
-# does it take to divide the norm $\|\mathbf{W}\|$ by $e = 2.718\dots$?
+# does it take to divide the norm $\|\mathbf{W}\|$ by $e$?
 # ```
 #
 # ```{solution-start} wd-decay-time
