@@ -144,13 +144,13 @@ ax.imshow(x[0, 0], cmap='gray', extent=(0, 1.5, 0.25, 1.75))
 boxes = 'conv 3×3\nstride 2', '$n$ blocks', 'normalize\nReLU, mean', 'linear'
 shapes = '1×8×8', '8×4×4', '8×4×4', '8×2×2', '10'
 for k, words in enumerate(boxes):
-    left = 2.6 + 2.9 * k
-    ax.add_patch(plt.Rectangle((left, 0.4), 1.9, 1.2, fc='C0' if k == 1 else 'none', alpha=0.2, lw=0))
-    ax.add_patch(plt.Rectangle((left, 0.4), 1.9, 1.2, fc='none', ec='C0', lw=1))
-    ax.text(left + 0.95, 1, words, ha='center', va='center', fontsize=9)
+    left = 2.5 + 2.9 * k
+    ax.add_patch(plt.Rectangle((left, 0.4), 2.1, 1.2, fc='C0' if k == 1 else 'none', alpha=0.2, lw=0))
+    ax.add_patch(plt.Rectangle((left, 0.4), 2.1, 1.2, fc='none', ec='C0', lw=1))
+    ax.text(left + 1.05, 1, words, ha='center', va='center', fontsize=9)
 for k, words in enumerate(shapes):
-    start = 1.6 if k == 0 else 1.6 + 2.9 * k
-    ax.annotate('', (start + 0.97, 1), (start, 1), arrowprops={'arrowstyle': '->', 'color': GREY})
+    start = 1.65 + 2.9 * k
+    ax.annotate('', (start + 0.85, 1), (start, 1), arrowprops={'arrowstyle': '->', 'color': GREY})
     ax.text(start + 0.45, -0.15, words, ha='center', va='center', fontsize=9)
 ax.set(xlim=(-0.1, 14.4), ylim=(-0.5, 1.9), aspect='equal')
 ax.axis('off');
@@ -358,12 +358,15 @@ verify(
 # transpose of this product. How much can this shorten or lengthen it? Let $\|\mathbf{J}\|$ be the largest singular value of
 # $\mathbf{J}$, that is, the largest factor by which $\mathbf{J}$ lengthens a vector.
 #
-# ```{prf:theorem} The gradient behind residual blocks
+# ```{prf:theorem} The gradient in a residual network
 # :label: thm-resnet-gradient
 # Let $0 \le q \le 1$, and let $\|\mathbf{J}_\ell\| \le q$ for all $L$ square matrices $\mathbf{J}_\ell$. Then for each vector $\mathbf{g}$
 #
-# $$(1 - q)^L\, \|\mathbf{g}\| \le \|(\mathbf{I} + \mathbf{J}_1)^\top \cdots (\mathbf{I} + \mathbf{J}_L)^\top \mathbf{g}\| \le (1 + q)^L\, \|\mathbf{g}\|
-# \quad\text{and}\quad \|\mathbf{J}_1^\top \cdots \mathbf{J}_L^\top \mathbf{g}\| \le q^L\, \|\mathbf{g}\| .$$
+# $$
+# (1 - q)^L\, \|\mathbf{g}\| \le \|(\mathbf{I} + \mathbf{J}_1)^\top \cdots (\mathbf{I} + \mathbf{J}_L)^\top \mathbf{g}\| \le (1 + q)^L\, \|\mathbf{g}\| .
+# $$
+#
+# Without the identities, $\|\mathbf{J}_1^\top \cdots \mathbf{J}_L^\top \mathbf{g}\| \le q^L\, \|\mathbf{g}\|$.
 # ```
 #
 # ```{prf:proof}

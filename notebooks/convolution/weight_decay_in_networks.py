@@ -128,7 +128,7 @@ for alpha in 100, 1, 0.01, 0.001:
 # Let $f(\alpha \mathbf{W}) = f(\mathbf{W})$ for all $\alpha > 0$, and let $f$ be differentiable at $\mathbf{W}$. Then for each $\alpha > 0$
 #
 # $$
-# \langle \nabla f(\mathbf{W}), \mathbf{W} \rangle = 0 \qquad\text{and}\qquad
+# \langle \nabla f(\mathbf{W}), \mathbf{W} \rangle = 0 \quad\text{and}\quad
 # \nabla f(\alpha \mathbf{W}) = \tfrac{1}{\alpha} \nabla f(\mathbf{W}) .
 # $$
 # ```
