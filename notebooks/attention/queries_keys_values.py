@@ -13,9 +13,8 @@
 # %% [markdown]
 # # Queries, keys and values
 #
-# A table lists the number of sunspots for each year, and one year is missing. Its neighbours are there, so a good guess
-# mixes their numbers. How much should each entry of a table count for a question that the table does not contain? And can a
-# network learn it?
+# A table lists the number of sunspots for each year, and one year is missing. The years before and after it are there, so a mean of
+# their numbers is a good guess. In such a mean, how much should each year of the table count? And can this be learned from data?
 #
 # - **You need** the [softmax](../classification/softmax.ipynb), [cross-validation](../regression/cross_validation.ipynb),
 #   [nearest neighbours](../classification/nearest_neighbours.ipynb) and, for the last part,
@@ -70,6 +69,11 @@ truth = table.pop(1997)                               # we hide it
 print(table)
 print('hard lookup of 1997:', table.get(1997))
 
+# %% [markdown]
+# First, each key gets a **score**, which says how well it fits the query. We take the squared distance from the query, and
+# give it a minus sign, so that near keys have the largest scores. We also divide it by 2. The
+# [softmax](../classification/softmax.ipynb) then turns the scores into positive weights with sum one:
+
 # %%
 k = torch.tensor(list(table), dtype=torch.float64)    # (5,) keys
 v = torch.tensor(list(table.values()))                # (5,) values
@@ -91,8 +95,7 @@ print(f'soft lookup of 1997: {weights @ v:.1f}, hidden number: {truth}')
 # \operatorname{Attention}(\mathbf{q}, \mathcal{D}) = \sum_{i=1}^m \alpha(\mathbf{q}, \mathbf{k}_i)\, \mathbf{v}_i .
 # ```
 #
-# The weights $\alpha$ come from **scores** $a(\mathbf{q}, \mathbf{k}_i)$, which say how well a key fits the query. The
-# [softmax](../classification/softmax.ipynb) turns any scores into positive weights with sum one:
+# The weights $\alpha$ come from the scores $a(\mathbf{q}, \mathbf{k}_i)$ by a softmax, which takes any scores:
 #
 # ```{math}
 # :label: dl.qkv.softmax-weights
@@ -100,7 +103,8 @@ print(f'soft lookup of 1997: {weights @ v:.1f}, hidden number: {truth}')
 # ```
 #
 # In the example, $a(\mathbf{q}, \mathbf{k}) = -\lVert\mathbf{q} - \mathbf{k}\rVert^2 / (2 h^2)$ with $h = 1$. The number
-# $h > 0$ is the **bandwidth**: the distance over which a key still counts. In code, for many queries at once:
+# $h > 0$ is the **bandwidth**. It says how far a key may lie from the query and still count. Compared with a key at the query itself, a key at the
+# distance $h$ counts $e^{-1/2} = 0.61$ times as much, and a key at the distance $3h$ only $e^{-9/2} = 0.011$ times. In code, for many queries at once:
 
 # %%
 def soft_lookup(Q, K, V, h):
@@ -148,8 +152,8 @@ ax.axis('off');
 # **Average pooling.** If all weights are $1/m$, the result is the mean of all values, whatever the query. This is the
 # limit $h \to \infty$.
 #
-# Between them $h^2$ acts as a temperature: it divides the scores before the softmax. We ask for
-# $q = 1996.2$, a little after 1996, with five bandwidths:
+# Between these two limits, $h^2$ acts as a **temperature**. This is the name for a number that divides all scores before the softmax: the higher it
+# is, the more equal are the weights. We ask for $q = 1996.2$, a little after 1996, with five bandwidths:
 
 # %%
 K = k[:, None]                            # (5, 1)
@@ -217,8 +221,8 @@ holds(
 # ## Which values can come out: linear combination, cone and convex hull
 #
 # (dl.qkv.linear-comb)=
-# Attention returns a **linear combination** of the values in the table: it cannot leave the space that they span. The
-# kind of weights says more. We take three values in the plane and five kinds of weights:
+# Attention returns a **linear combination** of the values in the table: it cannot leave the space that they span. If we know more about the
+# weights, we know more about the result. We take three values in the plane and five kinds of weights:
 
 # %%
 V = np.array([[3.0, 0.0], [1.0, 1.0], [1.0, 3.0]])    # one value a row
@@ -250,7 +254,7 @@ ax.set(xlim=(-0.3, 6), ylim=(-1.7, 4.2), aspect='equal');
 
 # %% [markdown] tags=["caption"]
 # Three values, their convex hull (the triangle) and their cone (the wedge). Nonnegative weights with sum one stay in the
-# triangle. With another sum they can leave the triangle, but only negative weights leave the wedge.
+# triangle. With another sum they can leave the triangle, but not the wedge. For this, a weight must be negative.
 
 # %% [markdown]
 # (dl.qkv.cone)=
@@ -258,12 +262,12 @@ ax.set(xlim=(-0.3, 6), ylim=(-1.7, 4.2), aspect='equal');
 # cone of the values. This is the set of all sums of values with nonnegative factors.
 #
 # (dl.qkv.convex-comb)=
-# **Nonnegative weights that sum to one: the convex hull.** The softmax makes such weights, and this is the most common case in
-# deep learning. No component of the result is larger than the largest, or smaller than the smallest, of this component
-# among the values.
+# **Nonnegative weights that sum to one: the convex hull.** The softmax makes such weights, so with it the result lies in the convex hull. Each of its components lies between the smallest and the
+# largest that this component has among the values.
 #
-# To test whether a point lies in the cone, look for its nearest point in the cone. This is nonnegative least squares, and
-# the **residual** is the distance. For the hull, linear programming asks whether suitable weights exist:
+# To test whether a point lies in the cone, we look for the nearest point of the cone. This is *nonnegative least squares*: least squares
+# whose weights must not be negative. The point lies in the cone if the distance to its nearest point is zero. For the hull, we look for weights that are not negative and satisfy
+# equations: their sum is one, and the weighted sum of the values is the point. A solver for *linear programs* finds such weights, or says that there are none:
 
 # %%
 def distance_to_cone(z, V):
@@ -400,10 +404,10 @@ holds(
 # %% [markdown]
 # ## Nadaraya-Watson regression: choose the bandwidth, then learn the keys
 #
-# With scalar values, our soft lookup is **Nadaraya-Watson regression**, known since 1964
-# {cite}`nadaraya1964estimating,watson1964smooth`: a prediction is a weighted mean of the observed numbers. We fill gaps in
-# the whole table of sunspots, 309 years. Cross-validation hides a fifth of the years and asks for them, five times. We
-# repeat this with three random divisions into fifths. The reference lines are the mean, a straight line, and the mean of the
+# With scalar values and the score above, our soft lookup is **Nadaraya-Watson regression**
+# {cite}`nadaraya1964estimating,watson1964smooth`, with a bell curve as its kernel. It predicts a weighted mean of the observed numbers, without any training. We fill gaps in
+# the whole table of sunspots, 309 years. Cross-validation hides a fifth of the years and asks for them, until each fifth was hidden once. We
+# repeat this with three random divisions into fifths. For comparison, we predict each hidden year by the mean of all known years, by a straight line, and by the mean of the
 # two nearest years.
 
 # %%
@@ -435,6 +439,9 @@ for seed in range(3):
         for j, model in enumerate(lines.values()):
             references[seed, j, new] = library_errors(model, *known, *asked)
 
+# %% [markdown]
+# Here are the root mean squared errors on the hidden years, one for each division:
+
 # %%
 curves = squares.mean(-1).sqrt()                      # (3, 11)
 for j, h in enumerate(widths):
@@ -443,7 +450,7 @@ for j, name in enumerate(lines):
     print(f'{name:13} ', references.mean(-1).sqrt()[:, j])
 
 # %% [markdown]
-# For each seed, the best bandwidth is below one year. Below 0.5 the errors hardly change, because the nearest years already
+# For each division, the best bandwidth is below one year. Below 0.5 the errors hardly change, because the nearest years already
 # have almost all the weight. From 1.5 years on they grow, because the weighted mean flattens the peaks. With 100 years the
 # error is close to that of the mean of the whole table.
 
@@ -469,28 +476,33 @@ axes[1].set(xscale='log', xlabel='bandwidth h in years', ylabel='error', ylim=(0
 # random divisions. A bandwidth below one year is best; very wide ones are hardly better than the mean.
 
 # %% [markdown]
-# Does the soft lookup beat the two nearest years? We take the bandwidth of one year. It is not the
-# best of the list, so the choice does not favour the lookup. We compare the squared errors year by year.
+# Is the soft lookup better than the two nearest years? We take the bandwidth of one year. Smaller ones from the list have smaller mean errors, so this
+# choice does not favour the lookup. We compare the squared errors year by year. The errors of
+# neighbouring years are similar. So we average over blocks of 11 years, about one cycle of the sun, before we estimate the standard error.
 
 # %%
 def paired(a, b):
     gap = (a - b).mean(0)                 # mean over the seeds first
     return gap.mean(), 2 * gap.std() / len(gap) ** 0.5
 
+def blocks(errors):                       # (3, 309) -> (3, 28)
+    return errors[:, :308].reshape(3, 28, 11).mean(-1)
+
+ours = blocks(squares[:, widths.index(1)])
 for j, name in enumerate(lines):
-    gap, error = paired(references[:, j], squares[:, widths.index(1)])
+    gap, error = paired(blocks(references[:, j]), ours)
     print(f'{name:13} minus h = 1: {gap:7.1f} ± {error:.1f}')
 
 # %% [markdown]
-# The margin behind ± is two standard errors. All three gaps are larger than their margins, so the lookup is better than each
-# of the reference lines.
+# The margin behind ± is two standard errors over the 28 blocks. All three gaps are larger than their margins, so the lookup is better than each
+# of the three simple predictions.
 #
 # ### Learned queries and keys
 #
 # For sunspots we knew what to compare. Which patients are similar? The `diabetes` data have ten columns in mixed units: the
 # body mass index varies by a few kg/m², some blood values by 30 mg/dl or more. The value is how far the disease
-# has come a year later. A distance in raw units mostly sees the columns with large numbers. So let a map make the query and
-# the keys: multiply column $l$ by a number $w_l$, in the query and in each key. We learn the ten numbers by gradient descent.
+# has come a year later. A distance in raw units mostly sees the columns with large numbers. So we first make queries and keys from the raw columns:
+# column $l$ is multiplied by a number $w_l$, in the query and in each key. The larger $w_l$ is, the more this column counts. We learn the ten numbers by gradient descent.
 # While we learn, each training patient asks all others, but not itself, because it would find its own value.
 
 # %%
@@ -516,8 +528,8 @@ def learned_numbers(X, y, steps=60):
     return log_w.detach().exp()
 
 # %% [markdown]
-# We compare one common number, which is a bandwidth, with ten learned ones. If the mixed units cause the
-# difference, it should vanish without them. So we repeat all with **standardized** columns, of mean 0 and variance 1.
+# We compare ten learned numbers with a single number for all columns, which is $1/h$ for a bandwidth $h$. If the ten are better because of the mixed units,
+# they should no longer be better when all columns have the same unit. So we repeat all with **standardized** columns, of mean 0 and variance 1.
 
 # %%
 patients = data.diabetes()
@@ -545,6 +557,8 @@ for name, squared in errors.items():
 for kind in 'raw', 'standardized':
     gap, error = paired(errors[f'{kind}, one'], errors[f'{kind}, ten'])
     print(f'{kind}: one minus ten, squared: {gap:.0f} ± {error:.0f}')
+    gap, error = paired(errors[f'{kind}, ten'], errors['linear model'])
+    print(f'{kind}: ten minus linear model, squared: {gap:.0f} ± {error:.0f}')
 
 # %% mystnb={"image": {"alt": "Four rows of three dots each, error on the horizontal axis. Raw units, one number: near 66. Raw units, ten numbers: near 57. Standardized, one number and ten numbers: both near 57. Dashed vertical lines at 55, the linear model, and 77, the mean."}} tags=["hide-input"]
 fig, ax = panels(1, height=2.1)
@@ -562,8 +576,9 @@ ax.set(yticks=range(4), yticklabels=names[2:], ylim=(3.5, -1), xlim=(52, 82), xl
 
 # %% [markdown]
 # In raw units the ten learned numbers reduce the error from about 66 to about 57. After standardizing, the gap between one
-# number and ten is smaller than its margin. So the mixed units caused the gain: learning found a good
-# unit for each column. The linear model still has the smallest errors of all.
+# number and ten is smaller than its margin. So most of the gain came from the mixed units: learning found a good
+# unit for each column. The linear model still has the
+# smallest error: both lookups with ten numbers are worse than it by more than their margins.
 #
 # Here the same map makes the queries and the keys. In
 # [scaled dot-product attention](scaled_dot_product_attention.ipynb) queries, keys and values each have their own learned map,
@@ -574,13 +589,17 @@ ax.set(yticks=range(4), yticklabels=names[2:], ylim=(3.5, -1), xlim=(52, 82), xl
 #
 # Replace the ten numbers by a matrix: queries and keys are the rows of $\mathbf{X}\mathbf{W}$ with $\mathbf{W} \in
 # \mathbb{R}^{10 \times 10}$, for standardized columns. It starts at a multiple of the identity and is trained by 60
-# steps of Adam with learning rate 0.02. Predict: does the training error (leave-one-out) fall or rise in training, and
-# the error on the hidden fifth of the patients, on average over three divisions? Return two words, each `'falls'` or
+# steps of Adam with learning rate 0.02. Predict two things, on average over three divisions. Does the training error (leave-one-out) fall or rise from the start to the end of
+# the training? Does the error on the hidden fifth of the patients? Return two words, each `'falls'` or
 # `'rises'`. Then train, look, and explain.
 # ```
 
 # %%
 def predicted_changes():
+    """Two words: for the training error, and for the error on the hidden.
+
+    ('rises', 'rises'), for example.
+    """
     raise NotImplementedError('your turn')
 
 # %% tags=["hide-input"]
@@ -615,8 +634,8 @@ grade(lambda: is_measured(predicted_changes()), lambda: True, [()])
 # ```{solution-start} qkv-matrix
 # :class: dropdown
 # ```
-# The training error falls for each of the three seeds. The error on the hidden patients rises on average, though for one
-# seed it stays the same. With 100 numbers instead of one, the map overfits the training patients.
+# The training error falls for each of the three divisions. The error on the hidden patients rises on average, though for one
+# division it hardly changes. With 100 numbers instead of one, the map overfits the training patients.
 
 # %% tags=["hide-input"]
 assert grade(lambda: is_measured(('falls', 'rises')), lambda: True, [()])
@@ -656,8 +675,8 @@ def exceeds_margin(a, b):
 
 verify(
     'one year is better than each reference line by more than two standard errors',
-    lambda j: exceeds_margin(references[:, j], squares[:, 3]),
-    slip=('says so of 100 years', lambda j: exceeds_margin(references[:, j], squares[:, -1])),
+    lambda j: exceeds_margin(blocks(references[:, j]), ours),
+    slip=('says so of 100 years', lambda j: exceeds_margin(blocks(references[:, j]), blocks(squares[:, -1]))),
     j=[0, 1, 2],
 )
 verify(
@@ -666,6 +685,13 @@ verify(
     and not exceeds_margin(errors[f'standardized, {one}'], errors[f'standardized, {ten}']),
     slip=('exchanges the two', lambda ten, one: exceeds_margin(errors[f'raw, {ten}'], errors[f'raw, {one}'])),
     ten=['ten'], one=['one'],
+)
+
+verify(
+    'the linear model is better than the lookup with ten learned numbers by more than two standard errors',
+    lambda kind, other: exceeds_margin(errors[f'{kind}, ten'], errors[other]),
+    slip=('says so of the mean', lambda kind, other: exceeds_margin(errors[f'{kind}, ten'], errors['mean'])),
+    kind=['raw', 'standardized'], other=['linear model'],
 )
 
 def without_self(seed, keep):  # one patient at a time, on the others alone

@@ -75,3 +75,64 @@ theorem(
         r'$\mathbf{x} \ne \mathbf{0}$': dict(x=0 * ONES, gamma=ONES, epsilon=0., about=False),
     },
 )
+
+
+def scale_forgotten_by_the_gradient(f, gradient, W, alpha):
+    """Whether the gradient is orthogonal to W and that at alpha W is 1 / alpha times as large."""
+    del f
+    return close((gradient(W) * W).sum(), 0, atol=1e-6) and close(alpha * gradient(alpha * W), gradient(W), atol=1e-6)
+
+
+def slopes(f, step=1e-6):
+    """The numerical gradient of a function of a vector."""
+    return lambda W: np.array([(f(W + d) - f(W - d)) / (2 * step) for d in step * np.eye(len(W))])
+
+
+def direction(W):
+    """Scale invariant: a function of the direction alone, and not the same at W and -W."""
+    u = W / np.linalg.norm(W)
+    return u[0] + 2 * u[0] * u[1] ** 2
+
+
+DIRECTION = dict(f=direction, gradient=slopes(direction))
+WEIGHTS = [np.array([1., 2., -1.]), np.array([-0.5, 0.3, 1.])]
+theorem(
+    'thm-wd-orthogonal', scale_forgotten_by_the_gradient, **{name: [value] for name, value in DIRECTION.items()},
+    W=WEIGHTS, alpha=[0.5, 1., 3.],
+    without={r'for all $\alpha > 0$': dict(f=np.sum, gradient=slopes(np.sum), W=WEIGHTS[0], alpha=3.)},
+)
+
+
+def square_after_a_step(gradient, momentum, W, eta, lam):
+    """Whether the squared norm after a step, the second of two with momentum, is the sum of the theorem."""
+    before = momentum * gradient(W + 1)
+    after = (1 - eta * lam) * W - eta * (gradient(W) + before)
+    return close(after @ after, (1 - eta * lam) ** 2 * W @ W + eta ** 2 * gradient(W) @ gradient(W), atol=1e-6)
+
+
+theorem(
+    'thm-wd-norm', square_after_a_step, gradient=[DIRECTION['gradient']], momentum=[0.], W=WEIGHTS, eta=[0.1, 1.], lam=[0., 0.5],
+    without={
+        r'$\mathcal{L}(\alpha \mathbf{W}) = \mathcal{L}(\mathbf{W})$ for each $\alpha > 0$': dict(
+            gradient=slopes(np.sum), momentum=0., W=WEIGHTS[0], eta=1., lam=0.),
+        'plain gradient descent': dict(gradient=DIRECTION['gradient'], momentum=0.9, W=WEIGHTS[0], eta=1., lam=0.),
+    },
+)
+
+
+def lengths_kept(J, L, q, g):
+    """The bounds for L blocks, all with the Jacobian J: with the skip connection and without it."""
+    residual = np.linalg.norm(np.linalg.matrix_power((np.eye(len(J)) + J).T, L) @ g)
+    plain, length = np.linalg.norm(np.linalg.matrix_power(J.T, L) @ g), np.linalg.norm(g)
+    return bool((1 - q) ** L * length <= residual + 1e-12 and residual <= (1 + q) ** L * length + 1e-12
+                and plain <= q ** L * length + 1e-12)
+
+
+TURN = np.array([[0., -1.], [1., 0.]])
+theorem(
+    'thm-resnet-gradient', lengths_kept, J=[TURN / 2, -np.eye(2) / 2, 0 * TURN], q=[0.5, 0.7, 1.], L=[1, 2, 5], g=vectors(2),
+    without={
+        r'$0 \le q \le 1$': dict(J=-np.eye(2), q=2., L=2, g=np.ones(2)),
+        r'$\|\mathbf{J}_\ell\| \le q$': [dict(J=-np.eye(2), q=0.5, L=2, g=np.ones(2)), dict(J=np.eye(2), q=0.5, L=2, g=np.ones(2))],
+    },
+)
