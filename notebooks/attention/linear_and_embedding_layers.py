@@ -15,13 +15,17 @@
 # %% [markdown]
 # # Linear and embedding layers
 #
-# *"Curiouser and curiouser!" cried Alice.* A network multiplies matrices of numbers, but this sentence consists of letters, and
+# *"Curiouser and curiouser!" cried Alice.* A network multiplies matrices of numbers, but this sentence consists of letters,
+# and
 # *curiouser* stands in few dictionaries. How does a text become a matrix?
 #
 # - **You need** [tensors](../linear_algebra/tensors.ipynb), [matrix products](../linear_algebra/matrix_multiplication.ipynb),
-#   [one-hot vectors](../classification/classification.ipynb), [automatic differentiation](../calculus/automatic_differentiation.ipynb)
-#   and, for the last part, [cross-entropy](../classification/cross_entropy.ipynb) and [modules](../builders_guide/modules.ipynb).
-# - **You build** an embedding layer and its gradient, a tokenizer by byte pair encoding that agrees with the library `tiktoken`, and
+#   [one-hot vectors](../classification/classification.ipynb), [automatic
+# differentiation](../calculus/automatic_differentiation.ipynb)
+#   and, for the last part, [cross-entropy](../classification/cross_entropy.ipynb) and
+# [modules](../builders_guide/modules.ipynb).
+# - **You build** an embedding layer and its gradient, a tokenizer by byte pair encoding that agrees with the library
+# `tiktoken`, and
 #   a network that learns which tokens are alike.
 # - **Runs in** 10 seconds. All tensors are float64.
 
@@ -63,7 +67,8 @@ plt.style.use('nbutils.book')
 # ## Embedding layer: a lookup that equals a product with one-hot vectors
 #
 # (ml.tf.embedding.tokenize)=
-# A **tokenizer** splits a text into **tokens**, pieces from a fixed list. The list is called the **vocabulary**, and the place of a
+# A **tokenizer** splits a text into **tokens**, pieces from a fixed list. The list is called the **vocabulary**, and the
+# place of a
 # token in it is its **id**. Here words and marks are the tokens, and the vocabulary has $V = 5$ of them:
 
 # %%
@@ -75,7 +80,8 @@ print(tokens, ids)
 # %% [markdown]
 # (ml.tf.embedding.lookup)=
 # An id is only a name: token 4 is not twice token 2. So each token gets $D$ numbers of its own, its **embedding**. The
-# embedding of token $i$ is the column $\mathbf{w}_i \in \mathbb{R}^D$ of a matrix $\mathbf{W} \in \mathbb{R}^{D \times V}$, and to
+# embedding of token $i$ is the column $\mathbf{w}_i \in \mathbb{R}^D$ of a matrix $\mathbf{W} \in \mathbb{R}^{D \times V}$,
+# and to
 # embed a text means to copy columns. The same columns come from a matrix product. If $\mathbf{e}_i$ is the one-hot vector
 # with a 1 in place $i$,
 #
@@ -89,8 +95,7 @@ def embed(ids, W):
     """Row t is the column of W that belongs to token t."""
     return W.T[ids]                       # (T, D)
 
-W = torch.tensor([[0., 1, 2, 3, 4],
-                  [9., 8, 7, 6, 5]])      # (D, V) = (2, 5)
+W = torch.tensor([[0., 1, 2, 3, 4], [9, 8, 7, 6, 5]])     # (D, V) = (2, 5)
 E = F.one_hot(ids, 5).double()            # (T, V) = (4, 5)
 print(embed(ids, W))                      # (T, D) = (4, 2)
 print(E @ W.T)                            # the same
@@ -108,8 +113,10 @@ print(E @ W.T)                            # the same
 fig, ax = panels(1, height=2.7)
 colours = {0: 'C2', 2: 'C1', 4: 'C0'}
 def box(x, y, width, colour=None, words=''):
-    ax.add_patch(plt.Rectangle((x, y - 0.4), width, 0.8, fc=colour or 'none', ec=GREY, lw=0.8, alpha=None if colour is None else 0.45))
-    ax.text(x + width / 2, y - 0.03, words, ha='center', va='center', fontsize=10)
+    if colour:
+        ax.add_patch(plt.Rectangle((x, y - 0.4), width, 0.8, fc=colour, alpha=0.45, lw=0))
+    ax.add_patch(plt.Rectangle((x, y - 0.4), width, 0.8, fc='none', ec=GREY, lw=0.8))
+    ax.text(x + width / 2, y - 0.03, words, ha='center', va='center', fontsize=11)
 for t, (token, i) in enumerate(zip(tokens, ids.tolist())):
     box(0, 3.5 - t, 3.1, None, token)
     box(4.9, 3.5 - t, 0.9, None, i)
@@ -137,21 +144,20 @@ ax.axis('off');
 # ### nn.Embedding and nn.Linear without a bias
 #
 # (la.embedding.onehot-linear)=
-# In PyTorch, `nn.Embedding` takes ids, and `nn.Linear(..., bias=False)` takes the one-hot rows. With equal weights they give the
+# In PyTorch, `nn.Embedding` takes ids, and `nn.Linear(..., bias=False)` takes the one-hot rows. With equal weights they
+# give the
 # same. Mind the shapes: the embedding stores $\mathbf{W}^\top$, and the linear layer stores $\mathbf{W}$.
 #
 # (la.embedding.lookup)=
 # So an embedding layer is a table of parameters, in which row $i$ is read when token $i$ occurs.
 
 # %%
-table = nn.Embedding(5, 2)
+table = nn.Embedding.from_pretrained(W.T, freeze=False)    # (V, D)
 linear = nn.Linear(5, 2, bias=False)
-with torch.no_grad():
-    table.weight.copy_(W.T)               # (V, D)
-    linear.weight.copy_(W)                # (D, V)
-print(torch.stack([table(ids), linear(E)]))           # (2, T, D)
+linear.weight.data = W                                # (D, V)
+print(torch.stack([table(ids), linear(E)]).detach())  # (2, T, D)
 
-# %%
+# %% tags=["hide-input"]
 try:
     table(torch.tensor([5]))
 except IndexError as error:
@@ -181,7 +187,8 @@ table(ids).backward(G)                    # G takes the place of a loss
 print(table.weight.grad)                  # (V, D)
 
 # %% [markdown]
-# *curiouser* stands at two positions, so the last row got $1 + 100$. The tokens *alice* and *cried* do not occur, and their rows are
+# *curiouser* stands at two positions, so the last row got $1 + 100$. The tokens *alice* and *cried* do not occur, and their
+# rows are
 # zero. The library does not form $\mathbf{E}$. It adds each $\mathbf{g}_t$ to the row of its token, which is `index_add_`:
 
 # %%
@@ -197,7 +204,8 @@ print('index_add_:', gradient[4], ' +=:', wrong[4])
 # stays: here 100 in place of 101. NumPy does the same; there, `np.add.at` adds up.
 # :::
 #
-# With `sparse=True` the gradient contains only the rows of the tokens that occur. `SGD`, `Adagrad` and `SparseAdam` can use it, and
+# With `sparse=True` the gradient contains only the rows of the tokens that occur. `SGD`, `Adagrad` and `SparseAdam` can use
+# it, and
 # `Adam` refuses:
 
 # %%
@@ -215,27 +223,27 @@ except RuntimeError as error:
 #
 # (la.embedding.optimized)=
 # A lookup reads $TD$ numbers and computes nothing. The product with $\mathbf{E}$ takes $TVD$ multiplications and as many
-# additions. We count for the sizes of GPT-2, on the device `meta`, which stores no numbers:
+# additions. We count for the sizes of the smallest GPT-2 in float32, on the
+# [device `meta`](../builders_guide/devices.ipynb), which stores no numbers:
 
 # %%
 V, D, T = 50257, 768, 1024
-with torch.device('meta'):
-    big, onehot = nn.Embedding(V, D).float(), torch.empty(T, V).float()
-with FlopCounterMode(display=False) as product:
-    onehot @ big.weight
-with FlopCounterMode(display=False) as lookup:
-    rows = big(torch.zeros(T, dtype=torch.long, device='meta'))
-print(f'product: {product.get_total_flops() / 1e9:.1f} billion operations,'
-      f' E has {onehot.nbytes / 1e6:.1f} MB')
-print(f'lookup:  {lookup.get_total_flops()} operations,'
-      f' reads {rows.nbytes / 1e6:.1f} MB')
-print(f'gradient: {big.weight.nbytes / 1e6:.1f} MB,'
-      f' sparse at most {rows.nbytes / 1e6:.1f} MB')
+with torch.device('meta'), FlopCounterMode(display=False) as counter:
+    onehot = torch.empty(T, V).float()
+    X = onehot @ torch.empty(V, D).float()
+print(f'{counter.get_total_flops() / 1e9:.1f} billion operations')
+for name, tensor in ('one-hot rows', onehot), ('rows of X', X):
+    print(f'{name:12} {tensor.nbytes / 1e6:6.1f} MB')
+print(f'whole table  {4 * V * D / 1e6:6.1f} MB')
 
 # %% [markdown]
-# Is it also faster? A small table decides differently from a large one:
+# The lookup needs the rows of $\mathbf{X}$ alone: 3.1 MB, no one-hot rows, and none of the 79.0 billion operations. In
+# training, a
+# dense gradient is as large as the whole table, and a sparse one at most as large as $\mathbf{X}$.
+#
+# Is the lookup also faster? We time both for a small and for a large vocabulary, with the one-hot rows ready:
 
-# %%
+# %% tags=["hide-input"]
 def slowness(V):                          # of the product, E given
     table, ids = torch.ones(V, 64), torch.arange(64) % V
     E = F.one_hot(ids, V).double()        # (64, V)
@@ -244,11 +252,12 @@ def slowness(V):                          # of the product, E given
     return multiply / look
 
 slow = {V: slowness(V) for V in (4, 8192)}
-print('V = 4:    the product takes so many times as long:', below(slow[4], 5))
+print('time of the product, divided by that of the lookup')
+print('V = 4:   ', below(slow[4], 5))
 print('V = 8192:', between(slow[8192], 20, math.inf))
 
 # %% [markdown]
-# With four tokens, the product is hardly slower. With thousands of tokens, the lookup wins clearly.
+# With four tokens the product costs about as much as the lookup. With thousands of tokens the lookup wins clearly.
 
 # %% tags=["checks"]
 def cut(words):
@@ -277,7 +286,8 @@ holds(
 )
 holds(
     'ml.tf.embedding.input-matrix', W=matrices(2, 5, -3, 3), V=5, T=4, D=2, k=counts(4, 0, 4),
-    E=of(lambda k: np.eye(5)[k.astype(int)]), X=of(lambda W, k: F.embedding(torch.tensor(k).long(), torch.tensor(W.T)).numpy()), tries=30,
+    E=of(lambda k: np.eye(5)[k.astype(int)]),
+    X=of(lambda W, k: F.embedding(torch.tensor(k).long(), torch.tensor(W.T)).numpy()), tries=30,
 )
 
 # %% tags=["checks"]
@@ -295,6 +305,7 @@ def layers_agree(shift, **sizes):  # values and gradients
     b.backward(G)
     return close(a, b) and close(table.weight.grad, linear.weight.grad.T)
 
+# %% tags=["checks"]
 sizes = dict(seed=seeds(), V=integers(2, 6), D=integers(1, 4), T=integers(1, 8), tries=40)
 holds(
     'la.embedding.onehot-linear', lambda **case: layers_agree(0, **case),
@@ -350,12 +361,15 @@ verify(
 # %% [markdown]
 # ## Byte pair encoding (BPE): tokens between bytes and words
 #
-# Words are poor tokens: a name, a typing error or a number that is not in the vocabulary has no id. Bytes are safe, because every
-# text is a sequence of bytes and there are only 256 of them. But then the sequence is long: a sentence of 100 letters has 100 tokens.
-# **Byte pair encoding** {cite}`gage1994new,sennrich2016neural` lies between them. It starts from bytes. Again and again it looks for the
+# Words are poor tokens: a name, a typing error or a number that is not in the vocabulary has no id. Bytes are safe, because
+# every
+# text is a sequence of bytes and there are only 256 of them. But then the sequence is long, because each letter is a token.
+# **Byte pair encoding** {cite}`gage1994new,sennrich2016neural` lies between them. It starts from bytes. Again and again it
+# looks for the
 # pair of neighbouring tokens that is most frequent and makes it a new token.
 #
-# A vocabulary is a dictionary from tokens to ids, the **ranks**. To split a word, start from its bytes, and join the neighbours
+# A vocabulary is a dictionary from tokens to ids, the **ranks**. To split a word, start from its bytes, and join the
+# neighbours
 # that form the token of lowest rank, until no two neighbours form a token. To train, count pairs in all words:
 
 # %%
@@ -397,11 +411,13 @@ for merges in range(4):
     print(merges, 'merges:', *(split(word, rank) for word in small))
 
 # %% [markdown]
-# The pair *h*, *e* occurs in all nine words, so it is joined first. Then *t*, *he* occurs seven times, and *the*, *n* three times.
+# The pair *h*, *e* occurs in all nine words, so it is joined first. Then *t*, *he* occurs seven times, and *the*, *n* three
+# times.
 #
 # ### Train on Alice, encode and decode
 #
-# Tokens should not contain the end of one word and the beginning of the next. So the text is first cut by a regular expression:
+# Tokens should not contain the end of one word and the beginning of the next. So the text is first cut by a regular
+# expression:
 # letters, digits or other marks, each with at most one space in front. GPT-2 does the same with a longer expression
 # {cite}`radford2019language`.
 
@@ -428,8 +444,10 @@ for merges in (0, 16, 64, 256):
     print(f'{merges:3} merges:', *split(b' curiouser', some), sep=' ')
 
 # %% [markdown]
-# The first merge joins the space and *t*, the beginning of many English words. A shorter list of merges is the beginning of a longer
-# one, so we need to train only once. Now we encode the whole book and decode it again. The library `tiktoken` takes our ranks and our
+# The first merge joins the space and *t*, the beginning of many English words. A shorter list of merges is the beginning of
+# a longer
+# one, so we need to train only once. Now we encode the whole book and decode it again. The library `tiktoken` takes our
+# ranks and our
 # pattern, and we compare token by token:
 
 # %%
@@ -441,16 +459,19 @@ print('the last ones:', [decode([i], rank) for i in encoded[-12:]])
 # %%
 try:
     import tiktoken
-    library = tiktoken.Encoding(
-        'alice', pat_str=PATTERN, mergeable_ranks=rank, special_tokens={})
+    library = tiktoken.Encoding('alice', pat_str=PATTERN,
+                                mergeable_ranks=rank, special_tokens={})
     theirs = library.encode(book)
-    print('tokens:', len(theirs), ' that differ:',
-          sum(a != b for a, b in zip(theirs, encoded)))
+    differ = sum(a != b for a, b in zip(theirs, encoded))
+    print(f'tiktoken: {len(theirs)} tokens, {differ} differ')
 except ImportError:
     tiktoken = None
     print('pip install tiktoken, then run this cell again')
 
 # %% [markdown]
+# Our tokens are those of the library. `tiktoken.get_encoding('gpt2')` loads the tokens of GPT-2, which were made in the same way from much
+# more text: 256 bytes, 50000 merges and a mark for the end of a text, so $256 + 50000 + 1 = 50257$.
+#
 # What happens to a text that contains what was never seen in training? Our text of *Alice* has no capitals and no digits:
 
 # %%
@@ -459,15 +480,17 @@ for unseen in (' jabberwocky', ' Alice', ' 1865', ' na\u00efve', '\U0001f642'):
     print(f'{ascii(unseen):14} {len(parts)} tokens:', *parts)
 
 # %% [markdown]
-# An unknown word falls into shorter tokens, in the worst case into its bytes. So no text is without ids. Each digit is one token, the letter ï
+# An unknown word falls into shorter tokens, in the worst case into its bytes. So no text is without ids. Each digit is one
+# token, the letter ï
 # is two bytes, and the smiling face is four.
 #
 # ### How many merges? Characters per token
 #
-# More merges give shorter sequences, but the table of embeddings has a row for each token. We encode the last tenth of the book,
+# More merges give shorter sequences, but the table of embeddings has a row for each token. We encode the last tenth of the
+# book,
 # which was not used for training:
 
-# %%
+# %% tags=["hide-input"]
 steps = [0, 8, 16, 32, 64, 128, 192, 256]
 length = {'training text': text, 'last tenth': data.alice('test')}
 curves = {name: [] for name in length}
@@ -490,13 +513,15 @@ ax.set(xlabel='merges', ylabel='characters per token', ylim=(0.8, 4.5), xlim=(-5
 label_lines(ax)
 
 # %% [markdown] tags=["caption"]
-# The first merges shorten the text most. A token never crosses the border of a word, so the mean length of a word is the limit.
+# The first merges shorten the text most. A token never crosses the border of a word, so the mean length of a word is the
+# limit.
 
 # %% [markdown]
 # ```{exercise} ★★ Program: merge one pair
 # :label: lae-merge
 #
-# Many tokenizers keep lists of ids and merge one pair at a time. Write `merge_pair(ids, a, b, new)`: from left to right, each id `a`
+# Many tokenizers keep lists of ids and merge one pair at a time. Write `merge_pair(ids, a, b, new)`: from left to right,
+# each id `a`
 # directly followed by `b` is replaced, together with this `b`, by `new`. An id belongs to one pair at most.
 # ```
 
@@ -522,7 +547,8 @@ grade(merge_pair, by_text, **pairs_drawn)
 # ```{solution-start} lae-merge
 # :class: dropdown
 # ```
-# Go through the list with a position $i$. After a merge the position moves on by two, so that no id is used twice. It is a mistake to
+# Go through the list with a position $i$. After a merge the position moves on by two, so that no id is used twice. It is a
+# mistake to
 # move on by one, to lose the last id, and to accept the two ids in either order.
 
 # %% jupyter={"source_hidden": true}
@@ -612,7 +638,7 @@ if tiktoken:
     )
     verify(
         'the book has the tokens that tiktoken gives', lambda end: theirs[:end] == encoded,
-        slip=('leaves out the last one', lambda end: theirs[:-1] == encoded), end=[len(book)],
+        slip=('leaves out the last one', lambda end: theirs[:end - 1] == encoded), end=[len(encoded)],
     )
 
 # %% [markdown]
@@ -624,13 +650,13 @@ if tiktoken:
 # %%
 torch.manual_seed(0)
 layer = nn.Linear(2, 3)
-for name, parameter in layer.named_parameters():
-    print(name, tuple(parameter.shape))
+print({name: tuple(p.shape) for name, p in layer.named_parameters()})
 X = embed(ids, W)                         # (T, 2)
 print(layer(X).shape, layer(X[0]).shape)
 
 # %% [markdown]
-# For one token, a column $\mathbf{x} \in \mathbb{R}^{d}$, the weights $\mathbf{W} \in \mathbb{R}^{\hat d \times d}$ and the bias
+# For one token, a column $\mathbf{x} \in \mathbb{R}^{d}$, the weights $\mathbf{W} \in \mathbb{R}^{\hat d \times d}$ and the
+# bias
 # $\mathbf{b} \in \mathbb{R}^{\hat d}$ give the column
 #
 # ```{math}
@@ -639,7 +665,8 @@ print(layer(X).shape, layer(X[0]).shape)
 # ```
 #
 # (la.linear.data-matrix)=
-# A data matrix $\mathbf{X} \in \mathbb{R}^{n \times d}$ has one token a *row*. The layer maps each row, and nothing passes from
+# A data matrix $\mathbf{X} \in \mathbb{R}^{n \times d}$ has one token a *row*. The layer maps each row, and nothing passes
+# from
 # one row to another. All rows at once are
 #
 # ```{math}
@@ -660,15 +687,18 @@ print('all at once differs by', below(at_once - layer(X)))
 # %% [markdown]
 # :::{admonition} A tempting mistake
 # :class: warning
-# Many texts write $\mathbf{Y} = \mathbf{X}\mathbf{W} + \mathbf{B}$ with $\mathbf{B} \in \mathbb{R}^{n \times \hat d}$. The shapes fit,
-# but if $\mathbf{B}$ is free, each row has its own bias. Then the layer has $n\hat d$ biases in place of $\hat d$, and none for a token
+# Many texts write $\mathbf{Y} = \mathbf{X}\mathbf{W} + \mathbf{B}$ with $\mathbf{B} \in \mathbb{R}^{n \times \hat d}$. The
+# shapes fit,
+# but if $\mathbf{B}$ is free, each row has its own bias. Then the layer has $n\hat d$ biases in place of $\hat d$, and none
+# for a token
 # of a new text. And this $\mathbf{W}$ is the transpose of the one above.
 # :::
 #
 # ### Affine, not linear
 #
 # A linear map sends $\mathbf{0}$ to $\mathbf{0}$, and sums to sums. The layer sends $\mathbf{0}$ to $\mathbf{b}$. So it is an
-# *affine* map, and it is linear if and only if $\mathbf{b} = \mathbf{0}$. If we append a 1 to $\mathbf{x}$, however, one matrix does it all. These are
+# *affine* map, and it is linear if and only if $\mathbf{b} = \mathbf{0}$. If we append a 1 to $\mathbf{x}$, however, one
+# matrix does it all. These are
 # **homogeneous coordinates**:
 #
 # ```{math}
@@ -679,14 +709,14 @@ print('all at once differs by', below(at_once - layer(X)))
 
 # %%
 x, y = X[0], X[1]
-print('f(x) + f(y) - f(x + y):', (layer(x) + layer(y) - layer(x + y)).detach())
-print('b:                     ', b)
+print((layer(x) + layer(y) - layer(x + y)).detach(), 'b:', b)
 Ab = torch.cat([A, b[:, None]], 1)        # (3, 3)
 print(torch.cat([X, torch.ones(4, 1)], 1) @ Ab.T)
 
 # %% [markdown]
 # (la.linear.matrix-represents-map)=
-# Why does every linear map have a matrix? Its column $j$ is the image of $\mathbf{e}_j$, as in the embedding, and a sum of multiples of
+# Why does every linear map have a matrix? Its column $j$ is the image of $\mathbf{e}_j$, as in the embedding, and a sum of
+# multiples of
 # the $\mathbf{e}_j$ goes to the same sum of their images. If inputs and outputs are written in other bases, the columns of
 # $\mathbf{P}$ and $\mathbf{Q}$, the same map has another matrix, $\mathbf{Q}^{-1}\mathbf{W}\mathbf{P}$.
 #
@@ -694,18 +724,22 @@ print(torch.cat([X, torch.ones(4, 1)], 1) @ Ab.T)
 # :label: lae-homogeneous
 #
 # Let $\hat{\mathbf{W}} = \begin{bmatrix} \mathbf{W} & \mathbf{b} \\ \mathbf{0}^\top & 1 \end{bmatrix}$, so that
-# $\hat{\mathbf{W}}$ sends $[\mathbf{x}; 1]$ to $[\mathbf{y}; 1]$. Multiply the matrices of two layers, the second from the left. Which
-# weights and which bias has the layer that does the work of both? Does it have more or fewer parameters than the two, if they lead from
-# 100 numbers to 10 and back to 100?
+# $\hat{\mathbf{W}}$ sends $[\mathbf{x}; 1]$ to $[\mathbf{y}; 1]$. Multiply the matrices of two layers, the second from the
+# left. Which
+# weights and which bias has the layer that does the work of both? Does it have more or fewer parameters than the two, if
+# they lead from
+# 8 numbers to 2 and back to 8?
 # ```
 #
 # ```{solution-start} lae-homogeneous
 # :class: dropdown
 # ```
-# The product $\begin{bmatrix} \mathbf{W}_2 & \mathbf{b}_2 \\ \mathbf{0}^\top & 1 \end{bmatrix} \begin{bmatrix} \mathbf{W}_1 & \mathbf{b}_1 \\
-# \mathbf{0}^\top & 1 \end{bmatrix}$ has the weights $\mathbf{W}_2\mathbf{W}_1$ and the bias $\mathbf{W}_2\mathbf{b}_1 + \mathbf{b}_2$. So two linear
-# layers without an activation between them are one linear layer. The two have $1010 + 1100 = 2110$ parameters, and the one has $10100$,
-# but the rank of its weights is at most 10.
+# The product $\begin{bmatrix} \mathbf{W}_2 & \mathbf{b}_2 \\ \mathbf{0}^\top & 1 \end{bmatrix} \begin{bmatrix} \mathbf{W}_1
+# & \mathbf{b}_1 \\
+# \mathbf{0}^\top & 1 \end{bmatrix}$ has the weights $\mathbf{W}_2\mathbf{W}_1$ and the bias $\mathbf{W}_2\mathbf{b}_1 +
+# \mathbf{b}_2$. So two linear
+# layers without an activation between them are one linear layer. The two have $18 + 24 = 42$ parameters, and the one has 72,
+# but the rank of its weights is at most 2.
 # ```{solution-end}
 # ```
 
@@ -770,7 +804,8 @@ verify(
 
 # %% mystnb={"image": {"alt": "Four boxes from left to right, joined by arrows: current token, id; nn.Embedding, V times D; nn.Linear, D to V; softmax. Between them stand the sizes of what passes: 1 number, D numbers, V scores, and at the end V probabilities of the next token."}} tags=["hide-input"]
 fig, ax = panels(1, height=1.25)
-for x, words_in in ((0, 'id of the\ntoken'), (4.2, 'nn.Embedding\n$V \\times D$'), (9, 'nn.Linear\n$D \\to V$'), (13.6, 'softmax')):
+for x, words_in in ((0, 'id of the\ntoken'), (4.2, 'nn.Embedding\n$V \\times D$'), (9, 'nn.Linear\n$D \\to V$'),
+                    (13.6, 'softmax')):
     ax.add_patch(plt.Rectangle((x, 0), 3.1, 2, fc='C0', alpha=0.18, lw=0))
     ax.text(x + 1.55, 1, words_in, ha='center', va='center', fontsize=9.5)
 for x, stop, size in ((3.15, 4.15, '1'), (7.35, 8.95, '$D$'), (12.15, 13.55, '$V$'), (16.75, 18.2, '$V$')):
@@ -784,7 +819,7 @@ ax.axis('off');
 # The network with the number of values that pass from layer to layer.
 
 # %% [markdown]
-# We take the tokens of the first 128 merges, and keep those that occur in the training text:
+# We take the tokens of the first half of the merges, and keep those that occur in the training text:
 
 # %%
 small = dict(list(rank.items())[:256 + 128])
@@ -797,7 +832,8 @@ names = [list(small)[i] for i in used]
 print(f'V = {V}, training tokens: {len(train)}')
 
 # %% [markdown]
-# The loss is the mean cross-entropy of the next token. Equal pairs of neighbours have equal losses, so we count the pairs once, in a matrix
+# The loss is the mean cross-entropy of the next token. Equal pairs of neighbours have equal losses, so we count the pairs
+# once, in a matrix
 # $\mathbf{C} \in \mathbb{R}^{V \times V}$, and each step of training sees the whole text:
 
 # %%
@@ -816,8 +852,7 @@ def fit_next(table, learned, lr=0.1, steps=100):
     """Log-probabilities (V, V) after training; row: current token."""
     table.requires_grad_(learned)
     model = nn.Sequential(table, nn.Linear(table.embedding_dim, V))
-    free = [p for p in model.parameters() if p.requires_grad]
-    optimizer = torch.optim.Adam(free, lr=lr)
+    optimizer = torch.optim.Adam(model.parameters(), lr=lr)
     for _ in range(steps):
         optimizer.zero_grad()
         log_p = model(torch.arange(V)).log_softmax(1)
@@ -830,7 +865,8 @@ def new_table(D, seed):
     return nn.Embedding(V, D)             # standard normal numbers
 
 # %% [markdown]
-# Two count models are the reference lines. The first ignores the current token. The second counts pairs, and adds 0.1 to each count so
+# Two count models are the reference lines. The first ignores the current token. The second counts pairs, and adds 0.1 to
+# each count so
 # that no probability is zero. To see what learning contributes, we also train the network with a **frozen** embedding: the
 # random numbers stay, and the linear layer alone is learned.
 
@@ -860,52 +896,55 @@ for kind, colour in (('frozen', 'C1'), ('learned', 'C0')):
 for name, log_p in lines.items():
     ax.axhline(bits(log_p), color=GREY, lw=1, ls='--')
     ax.annotate(name, (2, bits(log_p)), xytext=(0, 3), textcoords='offset points', color=GREY, fontsize=9)
-ax.set(xscale='log', xticks=sizes, xticklabels=sizes, xlabel='numbers $D$ for each token', ylabel='bits per character', ylim=(2.35, 3.6))
+ax.set(xscale='log', xticks=sizes, xticklabels=sizes, xlabel='numbers $D$ for each token',
+       ylabel='bits per character', ylim=(2.35, 3.6))
 ax.minorticks_off()
 label_lines(ax)
 
 # %% [markdown] tags=["caption"]
-# Bits per character on the last tenth of the book, three seeds each. Learned embeddings reach the counted pairs with 16 to 32 numbers for each
+# Bits per character on the last tenth of the book, three seeds each. Learned embeddings reach the counted pairs with 16 to
+# 32 numbers for each
 # token. Random ones of the same length stay far behind.
 
 # %% [markdown]
 # Is one side only trained badly? We change the learning rate for both, and then compare the losses token by token:
 
-# %%
+# %% tags=["hide-input"]
 for kind, D in ('learned', 4), ('frozen', 32):
     rates = [bits(fit_next(new_table(D, 0), kind == 'learned', lr=lr))
              for lr in (0.03, 0.1, 0.3)]
-    print(f'{kind} D = {D}:', *(f'{b:.2f}' for b in rates))
+    print(f'{kind:8} D = {D:2}: ', *(f'{b:.2f}' for b in rates))
 
+# %%
 def gap(a, b):                            # bits per token that a costs more
-    d = (b - a) / math.log(2)
-    n = C_test.sum()
+    d, n = (b - a) / math.log(2), C_test.sum()
     mean = (C_test * d).sum() / n
     return mean, 2 * ((C_test * (d - mean) ** 2).sum() / n**2).sqrt()
 
 def average(kind, D):
     return torch.stack(fits[kind, D]).mean(0)         # over the seeds
 
-# %%
 for a, b in ((('frozen', 32), ('learned', 4)),
              (('learned', 16), 'counted pairs'),
              (('learned', 32), 'counted pairs')):
     other = lines[b] if b in lines else average(*b)
     mean, error = gap(average(*a), other)
-    print(*a, 'minus', b, f'{mean:.3f} ± {error:.3f}')
+    print(a, 'minus', b, f'{mean:.3f} ± {error:.3f}')
 print('numbers in the network with D = 32:', 2 * 32 * V + V,
       ' pairs:', V * V)
 
 # %% [markdown]
 # Behind ± stand two standard errors. The learning rate hardly matters. Four learned numbers for each token are better than 32
 # random ones, so it is the learning of the embedding that helps. With 16 learned numbers the network is still
-# slightly worse than the counted pairs. With 32 the difference is within its margin, although the network has fewer than half as many
+# slightly worse than the counted pairs. With 32 the difference is within its margin, although the network has fewer than
+# half as many
 # numbers as there are pairs. A network that sees only one token can hardly do better than a table of all pairs. But its
-# parameters grow like $VD$, and the table of pairs grows like $V^2$. For the 50257 tokens of GPT-2 the table would have 2.5 billion entries.
+# parameters grow like $VD$, and the table of pairs grows like $V^2$.
 #
 # ### Which tokens are neighbours?
 #
-# Tokens with nearly equal embeddings get nearly equal predictions, so tokens that are followed by the same tokens should come to lie
+# Tokens with nearly equal embeddings get nearly equal predictions, so tokens that are followed by the same tokens should
+# come to lie
 # in the same direction. For five tokens we print the three others with the largest cosine, on average over the three seeds:
 
 # %%
@@ -919,11 +958,12 @@ for token in (b'.', b' of', b' he', b' had', b'ed'):
     print(token, *(names[i] for i in nearest))
 
 # %% [markdown]
-# The neighbours of a full stop are other marks, and those of *of* are prepositions. But the list of *he* contains a question mark, too.
+# The neighbours of a full stop are other marks, and those of *of* are prepositions. But the list of *he* contains a
+# question mark, too.
 # A list of examples proves little, so we count. We take all tokens without a letter: the marks, and the space alone. For how
 # many of them is the nearest neighbour again a token without a letter?
 
-# %%
+# %% tags=["hide-input"]
 marks = torch.tensor([not re.search(rb'[a-z]', name) for name in names])
 m = marks.sum().item()
 print(f'{m} tokens, by chance {m * (m - 1) / (V - 1):.1f}')
@@ -932,14 +972,17 @@ hits = {kind: [marks[likeness(table).argmax(1)][marks].sum().item()
 print(hits)
 
 # %% [markdown]
-# For each seed it holds for 14 or 15 of the 17 tokens after learning, and for at most 6 without. The network has seen ids alone, never a letter or
+# For each seed it holds for 14 or 15 of the 17 tokens after learning, and for at most 6 without. The network has seen ids
+# alone, never a letter or
 # a mark. That these tokens belong together, it has learned from what follows them.
 #
 # ```{exercise} ★★ Experiment: why not feed the id as a number?
 # :label: lae-number
 #
-# The id of a token is a number already. Give the network the id itself, scaled to mean 0 and variance 1, as a frozen embedding with $D = 1$. How
-# much of the distance from *no context* to a learned embedding with $D = 1$ does it close, in bits per character? Predict: return
+# The id of a token is a number already. Give the network the id itself, scaled to mean 0 and variance 1, as a frozen
+# embedding with $D = 1$. How
+# much of the distance from *no context* to a learned embedding with $D = 1$ does it close, in bits per character? Predict:
+# return
 # `'less than a quarter'`, `'about half'` or `'more than three quarters'`. Then look, and explain.
 # ```
 
@@ -971,8 +1014,10 @@ grade(lambda: is_measured(predicted_share()), lambda: True, [()])
 # ```{solution-start} lae-number
 # :class: dropdown
 # ```
-# It closes about a tenth of the distance. With the id as a number, each score is a line over the ids, so that tokens with neighbouring
-# ids must have similar predictions. But neighbouring ids have no common meaning. With $D = 1$ a learned embedding is a number, too, and it can
+# It closes about a tenth of the distance. With the id as a number, each score is a line over the ids, so that tokens with
+# neighbouring
+# ids must have similar predictions. But neighbouring ids have no common meaning. With $D = 1$ a learned embedding is a
+# number, too, and it can
 # put tokens with similar followers side by side.
 
 # %% tags=["hide-input"]
@@ -998,9 +1043,9 @@ holds(
 )
 verify(
     'four learned numbers are better than 32 random ones',
-    lambda a, b: all(costs_more(fits['frozen', b][seed], fits['learned', a][seed]) for seed in range(3)),
-    slip=('takes two for four', lambda a, b: all(costs_more(fits['frozen', b][s], fits['learned', a // 2][s]) for s in range(3))),
-    a=[4], b=[32],
+    lambda seed, a, b: costs_more(fits['frozen', b][seed], fits['learned', a][seed]),
+    slip=('takes two for four', lambda seed, a, b: costs_more(fits['frozen', b][seed], fits['learned', a // 2][seed])),
+    seed=[0, 1, 2], a=[4], b=[32],
 )
 verify(
     'with 32 learned numbers the counted pairs are not better by two standard errors',
@@ -1026,11 +1071,15 @@ verify(
 # %% [markdown]
 # ## Summary
 #
-# A tokenizer cuts a text into pieces from a fixed list, and byte pair encoding makes this list by merging the most frequent neighbours,
-# so that every text can be written. An embedding layer is a linear layer without bias that multiplies one-hot vectors, but it only
-# copies rows, and its gradient adds up where a token is repeated. A linear layer maps each row by $\mathbf{W}\mathbf{x} + \mathbf{b}$, which is
+# A tokenizer cuts a text into pieces from a fixed list, and byte pair encoding makes this list by merging the most frequent
+# neighbours,
+# so that every text can be written. An embedding layer is a linear layer without bias that multiplies one-hot vectors, but
+# it only
+# copies rows, and its gradient adds up where a token is repeated. A linear layer maps each row by $\mathbf{W}\mathbf{x} +
+# \mathbf{b}$, which is
 # linear if and only if the bias is zero.
 #
 # **Further reading.** {cite}`sennrich2016neural` brought byte pair encoding to translation, in a short and readable article.
-# {cite}`bengio2003neural` learned embeddings by predicting the next word, for readers who want to see more than one token of context.
+# {cite}`bengio2003neural` learned embeddings by predicting the next word, for readers who want to see more than one token
+# of context.
 # {cite}`radford2019language`, section 2.2, explains why GPT-2 works with bytes.
