@@ -15,18 +15,15 @@
 # %% [markdown]
 # # Linear and embedding layers
 #
-# *"Curiouser and curiouser!" cried Alice.* A network multiplies matrices of numbers, but this sentence consists of letters,
-# and
-# *curiouser* stands in few dictionaries. How does a text become a matrix?
+# *"Curiouser and curiouser!" cried Alice.* A network multiplies matrices of numbers, but this sentence consists of
+# letters, and *curiouser* stands in few dictionaries. How does a text become a matrix?
 #
 # - **You need** [tensors](../linear_algebra/tensors.ipynb), [matrix products](../linear_algebra/matrix_multiplication.ipynb),
-#   [one-hot vectors](../classification/classification.ipynb), [automatic
-# differentiation](../calculus/automatic_differentiation.ipynb)
-#   and, for the last part, [cross-entropy](../classification/cross_entropy.ipynb) and
-# [modules](../builders_guide/modules.ipynb).
+#   [one-hot vectors](../classification/classification.ipynb),
+#   [automatic differentiation](../calculus/automatic_differentiation.ipynb) and, for the last part,
+#   [cross-entropy](../classification/cross_entropy.ipynb) and [modules](../builders_guide/modules.ipynb).
 # - **You build** an embedding layer and its gradient, a tokenizer by byte pair encoding that agrees with the library
-# `tiktoken`, and
-#   a network that learns which tokens are alike.
+#   `tiktoken`, and a network that learns which tokens are alike.
 # - **Runs in** 10 seconds. All tensors are float64.
 
 # %% tags=["remove-cell"]
@@ -68,8 +65,7 @@ plt.style.use('nbutils.book')
 #
 # (ml.tf.embedding.tokenize)=
 # A **tokenizer** splits a text into **tokens**, pieces from a fixed list. The list is called the **vocabulary**, and the
-# place of a
-# token in it is its **id**. Here words and marks are the tokens, and the vocabulary has $V = 5$ of them:
+# place of a token in it is its **id**. Here words and marks are the tokens, and the vocabulary has $V = 5$ of them:
 
 # %%
 vocabulary = ['!', 'alice', 'and', 'cried', 'curiouser']
@@ -80,10 +76,9 @@ print(tokens, ids)
 # %% [markdown]
 # (ml.tf.embedding.lookup)=
 # An id is only a name: token 4 is not twice token 2. So each token gets $D$ numbers of its own, its **embedding**. The
-# embedding of token $i$ is the column $\mathbf{w}_i \in \mathbb{R}^D$ of a matrix $\mathbf{W} \in \mathbb{R}^{D \times V}$,
-# and to
-# embed a text means to copy columns. The same columns come from a matrix product. If $\mathbf{e}_i$ is the one-hot vector
-# with a 1 in place $i$,
+# embedding of token $i$ is the column $\mathbf{w}_i \in \mathbb{R}^D$ of a matrix $\mathbf{W} \in \mathbb{R}^{D \times
+# V}$, and to embed a text means to copy columns. The same columns come from a matrix product. If $\mathbf{e}_i$ is the
+# one-hot vector with a 1 in place $i$,
 #
 # ```{math}
 # :label: ml.tf.embedding.matmul
@@ -101,8 +96,8 @@ print(embed(ids, W))                      # (T, D) = (4, 2)
 print(E @ W.T)                            # the same
 
 # %% [markdown]
-# Formulas count tokens from 1 and code counts from 0. The one-hot vectors of the $T$ tokens are the rows of
-# $\mathbf{E} \in \mathbb{R}^{T \times V}$, so the whole text becomes the matrix
+# Formulas count tokens from 1 and code counts from 0. The one-hot vectors of the $T$ tokens are the rows of $\mathbf{E}
+# \in \mathbb{R}^{T \times V}$, so the whole text becomes the matrix
 #
 # ```{math}
 # :label: ml.tf.embedding.input-matrix
@@ -137,16 +132,15 @@ ax.set(xlim=(-0.2, 14.6), ylim=(-1.5, 5.5))
 ax.axis('off');
 
 # %% [markdown] tags=["caption"]
-# From a text to a matrix: each token is replaced by its id, and each id fetches one row of the table $\mathbf{W}^\top$. Equal
-# tokens fetch equal rows.
+# From a text to a matrix: each token is replaced by its id, and each id fetches one row of the table $\mathbf{W}^\top$.
+# Equal tokens fetch equal rows.
 
 # %% [markdown]
 # ### nn.Embedding and nn.Linear without a bias
 #
 # (la.embedding.onehot-linear)=
 # In PyTorch, `nn.Embedding` takes ids, and `nn.Linear(..., bias=False)` takes the one-hot rows. With equal weights they
-# give the
-# same. Mind the shapes: the embedding stores $\mathbf{W}^\top$, and the linear layer stores $\mathbf{W}$.
+# give the same. Mind the shapes: the embedding stores $\mathbf{W}^\top$, and the linear layer stores $\mathbf{W}$.
 #
 # (la.embedding.lookup)=
 # So an embedding layer is a table of parameters, in which row $i$ is read when token $i$ occurs.
@@ -164,22 +158,22 @@ except IndexError as error:
     print('id 5 of 5 tokens:', error)
 
 # %% [markdown]
-# The error says that an id is negative, or not less than $V$. It is common when a tokenizer has more tokens than the table has
-# rows.
+# The error says that an id is negative, or not less than $V$. You meet it if a tokenizer has more tokens than the table
+# has rows.
 #
 # ### The gradient of an embedding is sparse
 #
-# Let $\mathbf{g}_t$ be the gradient of the loss $L$ with respect to row $t$ of $\mathbf{X}$, and
-# $\mathbf{G} \in \mathbb{R}^{T \times D}$ the matrix of these rows. The [rule for a matrix
-# product](../calculus/matrix_derivatives.ipynb) gives
+# Let $\mathbf{g}_t$ be the gradient of the loss $L$ with respect to row $t$ of $\mathbf{X}$, and $\mathbf{G} \in
+# \mathbb{R}^{T \times D}$ the matrix of these rows. The [rule for a matrix product](../calculus/matrix_derivatives.ipynb)
+# gives
 #
 # ```{math}
 # :label: embedding-gradient
 # \nabla_{\mathbf{W}} L(\mathbf{W}) = \mathbf{G}^\top \mathbf{E} .
 # ```
 #
-# Its column $i$ is the sum of all $\mathbf{g}_t$ at which token $i$ stands. We make up four gradients, so that the sums can be
-# read off:
+# Its column $i$ is the sum of all $\mathbf{g}_t$ at which token $i$ stands. We make up four gradients, so that the sums
+# can be read off:
 
 # %%
 G = torch.tensor([[1., 0], [10, 0], [100, 0], [1000, 2]])    # (T, D)
@@ -187,9 +181,9 @@ table(ids).backward(G)                    # G takes the place of a loss
 print(table.weight.grad)                  # (V, D)
 
 # %% [markdown]
-# *curiouser* stands at two positions, so the last row got $1 + 100$. The tokens *alice* and *cried* do not occur, and their
-# rows are
-# zero. The library does not form $\mathbf{E}$. It adds each $\mathbf{g}_t$ to the row of its token, which is `index_add_`:
+# *curiouser* stands at two positions, so the last row got $1 + 100$. The tokens *alice* and *cried* do not occur, and
+# their rows are zero. The library does not form $\mathbf{E}$. It adds each $\mathbf{g}_t$ to the row of its token, which
+# is `index_add_`:
 
 # %%
 gradient = torch.zeros(5, 2).index_add_(0, ids, G)    # (V, D)
@@ -204,9 +198,8 @@ print('index_add_:', gradient[4], ' +=:', wrong[4])
 # stays: here 100 in place of 101. NumPy does the same; there, `np.add.at` adds up.
 # :::
 #
-# With `sparse=True` the gradient contains only the rows of the tokens that occur. `SGD`, `Adagrad` and `SparseAdam` can use
-# it, and
-# `Adam` refuses:
+# With `sparse=True` the gradient contains only the rows of the tokens that occur. `SGD` and `SparseAdam` can use
+# it, and `Adam` refuses:
 
 # %%
 sparse = nn.Embedding(5, 2, sparse=True)
@@ -223,8 +216,8 @@ except RuntimeError as error:
 #
 # (la.embedding.optimized)=
 # A lookup reads $TD$ numbers and computes nothing. The product with $\mathbf{E}$ takes $TVD$ multiplications and as many
-# additions. We count for the sizes of the smallest GPT-2 in float32, on the
-# [device `meta`](../builders_guide/devices.ipynb), which stores no numbers:
+# additions. We count for the sizes of the smallest GPT-2 in float32, on the [device
+# `meta`](../builders_guide/devices.ipynb), which stores no numbers:
 
 # %%
 V, D, T = 50257, 768, 1024
@@ -238,8 +231,7 @@ print(f'whole table  {4 * V * D / 1e6:6.1f} MB')
 
 # %% [markdown]
 # The lookup needs the rows of $\mathbf{X}$ alone: 3.1 MB, no one-hot rows, and none of the 79.0 billion operations. In
-# training, a
-# dense gradient is as large as the whole table, and a sparse one at most as large as $\mathbf{X}$.
+# training, a dense gradient is as large as the whole table, and a sparse one at most as large as $\mathbf{X}$.
 #
 # Is the lookup also faster? We time both for a small and for a large vocabulary, with the one-hot rows ready:
 
@@ -353,6 +345,21 @@ def row_sums(seed, add):  # by index_add, or written once
         want[i] = want[i] + g if add else g
     return close(table.weight.grad, want) and close(torch.zeros_like(want).index_add_(0, ids, G), want)
 
+# %% tags=["checks"]
+def takes_sparse(name):  # whether an optimizer steps, and moves the rows that occur alone
+    table = nn.Embedding(5, 2, sparse=True)
+    before = table.weight.detach().clone()
+    table(torch.tensor([4, 2, 4])).sum().backward()
+    try:
+        getattr(torch.optim, name)(table.parameters(), lr=0.1).step()
+    except RuntimeError:
+        return False
+    return (table.weight != before).any(1).tolist() == [False, False, True, False, True]
+
+verify(
+    'SGD and SparseAdam take a sparse gradient', takes_sparse,
+    slip=('says so of Adam', lambda name: takes_sparse(name.replace('Sparse', ''))), name=['SGD', 'SparseAdam'],
+)
 verify(
     'the gradient of a row is the sum over the positions of its token', lambda seed: row_sums(seed, True),
     slip=('keeps the last position alone', lambda seed: row_sums(seed, False)), seed=seeds(), tries=30,
@@ -361,16 +368,13 @@ verify(
 # %% [markdown]
 # ## Byte pair encoding (BPE): tokens between bytes and words
 #
-# Words are poor tokens: a name, a typing error or a number that is not in the vocabulary has no id. Bytes are safe, because
-# every
-# text is a sequence of bytes and there are only 256 of them. But then the sequence is long, because each letter is a token.
-# **Byte pair encoding** {cite}`gage1994new,sennrich2016neural` lies between them. It starts from bytes. Again and again it
-# looks for the
-# pair of neighbouring tokens that is most frequent and makes it a new token.
+# Words are poor tokens: a name, a typing error or a number that is not in the vocabulary has no id. Bytes are safe,
+# because every text is a sequence of bytes and there are only 256 of them. But then the sequence is long, because each
+# letter is a token. **Byte pair encoding** {cite}`gage1994new,sennrich2016neural` lies between them. It starts from
+# bytes. Again and again it looks for the pair of neighbouring tokens that is most frequent and makes it a new token.
 #
 # A vocabulary is a dictionary from tokens to ids, the **ranks**. To split a word, start from its bytes, and join the
-# neighbours
-# that form the token of lowest rank, until no two neighbours form a token. To train, count pairs in all words:
+# neighbours that form the token of lowest rank, until no two neighbours form a token. To train, count pairs in all words:
 
 # %%
 def split(word, rank):
@@ -411,15 +415,14 @@ for merges in range(4):
     print(merges, 'merges:', *(split(word, rank) for word in small))
 
 # %% [markdown]
-# The pair *h*, *e* occurs in all nine words, so it is joined first. Then *t*, *he* occurs seven times, and *the*, *n* three
-# times.
+# The pair *h*, *e* occurs in all nine words, so it is joined first. Then *t*, *he* occurs seven times, and *the*, *n*
+# three times.
 #
 # ### Train on Alice, encode and decode
 #
 # Tokens should not contain the end of one word and the beginning of the next. So the text is first cut by a regular
-# expression:
-# letters, digits or other marks, each with at most one space in front. GPT-2 does the same with a longer expression
-# {cite}`radford2019language`.
+# expression: letters, digits or other marks, each with at most one space in front. GPT-2 does the same with a longer
+# expression {cite}`radford2019language`.
 
 # %%
 PATTERN = r' ?[a-zA-Z]+| ?[0-9]+| ?[^ a-zA-Z0-9]+| +'
@@ -444,11 +447,9 @@ for merges in (0, 16, 64, 256):
     print(f'{merges:3} merges:', *split(b' curiouser', some), sep=' ')
 
 # %% [markdown]
-# The first merge joins the space and *t*, the beginning of many English words. A shorter list of merges is the beginning of
-# a longer
-# one, so we need to train only once. Now we encode the whole book and decode it again. The library `tiktoken` takes our
-# ranks and our
-# pattern, and we compare token by token:
+# The first merge joins the space and *t*, the beginning of many English words. A shorter list of merges is the beginning
+# of a longer one, so we need to train only once. Now we encode the whole book and decode it again. The library `tiktoken`
+# takes our ranks and our pattern, and we compare token by token:
 
 # %%
 book = data.alice()
@@ -469,8 +470,8 @@ except ImportError:
     print('pip install tiktoken, then run this cell again')
 
 # %% [markdown]
-# Our tokens are those of the library. `tiktoken.get_encoding('gpt2')` loads the tokens of GPT-2, which were made in the same way from much
-# more text: 256 bytes, 50000 merges and a mark for the end of a text, so $256 + 50000 + 1 = 50257$.
+# Our tokens are those of the library. `tiktoken.get_encoding('gpt2')` loads the tokens of GPT-2, which were made in the
+# same way from much more text: 256 bytes, 50000 merges and a mark for the end of a text, so $256 + 50000 + 1 = 50257$.
 #
 # What happens to a text that contains what was never seen in training? Our text of *Alice* has no capitals and no digits:
 
@@ -480,15 +481,13 @@ for unseen in (' jabberwocky', ' Alice', ' 1865', ' na\u00efve', '\U0001f642'):
     print(f'{ascii(unseen):14} {len(parts)} tokens:', *parts)
 
 # %% [markdown]
-# An unknown word falls into shorter tokens, in the worst case into its bytes. So no text is without ids. Each digit is one
-# token, the letter ï
-# is two bytes, and the smiling face is four.
+# An unknown word falls into shorter tokens, in the worst case into its bytes. So no text is without ids. Each digit is
+# one token, the letter ï is two bytes, and the smiling face is four.
 #
 # ### How many merges? Characters per token
 #
-# More merges give shorter sequences, but the table of embeddings has a row for each token. We encode the last tenth of the
-# book,
-# which was not used for training:
+# More merges give shorter sequences, but the table of embeddings has a row for each token. We encode the last tenth of
+# the book, which was not used for training:
 
 # %% tags=["hide-input"]
 steps = [0, 8, 16, 32, 64, 128, 192, 256]
@@ -521,8 +520,7 @@ label_lines(ax)
 # :label: lae-merge
 #
 # Many tokenizers keep lists of ids and merge one pair at a time. Write `merge_pair(ids, a, b, new)`: from left to right,
-# each id `a`
-# directly followed by `b` is replaced, together with this `b`, by `new`. An id belongs to one pair at most.
+# each id `a` directly followed by `b` is replaced, together with this `b`, by `new`. An id belongs to one pair at most.
 # ```
 
 # %%
@@ -547,9 +545,8 @@ grade(merge_pair, by_text, **pairs_drawn)
 # ```{solution-start} lae-merge
 # :class: dropdown
 # ```
-# Go through the list with a position $i$. After a merge the position moves on by two, so that no id is used twice. It is a
-# mistake to
-# move on by one, to lose the last id, and to accept the two ids in either order.
+# Go through the list with a position $i$. After a merge the position moves on by two, so that no id is used twice. It is
+# a mistake to move on by one, to lose the last id, and to accept the two ids in either order.
 
 # %% jupyter={"source_hidden": true}
 def merge_pair_solution(ids, a, b, new):
@@ -652,11 +649,11 @@ torch.manual_seed(0)
 layer = nn.Linear(2, 3)
 print({name: tuple(p.shape) for name, p in layer.named_parameters()})
 X = embed(ids, W)                         # (T, 2)
-print(layer(X).shape, layer(X[0]).shape)
+print(*(tuple(layer(x).shape) for x in (X[0], X, X[None])))
 
 # %% [markdown]
-# For one token, a column $\mathbf{x} \in \mathbb{R}^{d}$, the weights $\mathbf{W} \in \mathbb{R}^{\hat d \times d}$ and the
-# bias
+# The last axis has 2 numbers before the layer and 3 after it, and all axes in front of it are kept. For one token, a
+# column $\mathbf{x} \in \mathbb{R}^{d}$, the weights $\mathbf{W} \in \mathbb{R}^{\hat d \times d}$ and the bias
 # $\mathbf{b} \in \mathbb{R}^{\hat d}$ give the column
 #
 # ```{math}
@@ -665,17 +662,16 @@ print(layer(X).shape, layer(X[0]).shape)
 # ```
 #
 # (la.linear.data-matrix)=
-# A data matrix $\mathbf{X} \in \mathbb{R}^{n \times d}$ has one token a *row*. The layer maps each row, and nothing passes
-# from
-# one row to another. All rows at once are
+# A data matrix $\mathbf{X} \in \mathbb{R}^{n \times d}$ has one token a *row*. The layer maps each row, and nothing
+# passes from one row to another. All rows at once are
 #
 # ```{math}
 # :label: la.linear.row-form
 # \mathbf{Y} = \mathbf{X}\mathbf{W}^\top + \mathbf{1}\mathbf{b}^\top .
 # ```
 #
-# Here $\mathbf{1} \in \mathbb{R}^n$ is a column of ones, so $\mathbf{1}\mathbf{b}^\top$ repeats the bias in each row. In code,
-# broadcasting does this.
+# Here $\mathbf{1} \in \mathbb{R}^n$ is a column of ones, so $\mathbf{1}\mathbf{b}^\top$ repeats the bias in each row. In
+# code, broadcasting does this.
 
 # %%
 A, b = layer.weight.detach(), layer.bias.detach()     # (3, 2), (3,)
@@ -687,19 +683,16 @@ print('all at once differs by', below(at_once - layer(X)))
 # %% [markdown]
 # :::{admonition} A tempting mistake
 # :class: warning
-# Many texts write $\mathbf{Y} = \mathbf{X}\mathbf{W} + \mathbf{B}$ with $\mathbf{B} \in \mathbb{R}^{n \times \hat d}$. The
-# shapes fit,
-# but if $\mathbf{B}$ is free, each row has its own bias. Then the layer has $n\hat d$ biases in place of $\hat d$, and none
-# for a token
-# of a new text. And this $\mathbf{W}$ is the transpose of the one above.
+# Many texts write $\mathbf{Y} = \mathbf{X}\mathbf{W} + \mathbf{B}$ with $\mathbf{B} \in \mathbb{R}^{n \times \hat d}$.
+# The shapes fit, but if $\mathbf{B}$ is free, each row has its own bias. Then the layer has $n\hat d$ biases in place of
+# $\hat d$, and none for a token of a new text. And this $\mathbf{W}$ is the transpose of the one above.
 # :::
 #
 # ### Affine, not linear
 #
-# A linear map sends $\mathbf{0}$ to $\mathbf{0}$, and sums to sums. The layer sends $\mathbf{0}$ to $\mathbf{b}$. So it is an
-# *affine* map, and it is linear if and only if $\mathbf{b} = \mathbf{0}$. If we append a 1 to $\mathbf{x}$, however, one
-# matrix does it all. These are
-# **homogeneous coordinates**:
+# A linear map sends $\mathbf{0}$ to $\mathbf{0}$, and sums to sums. The layer sends $\mathbf{0}$ to $\mathbf{b}$. So it
+# is an *affine* map, and it is linear if and only if $\mathbf{b} = \mathbf{0}$. If we append a 1 to $\mathbf{x}$,
+# however, one matrix does it all. These are **homogeneous coordinates**:
 #
 # ```{math}
 # :label: la.linear.represents-linear
@@ -715,31 +708,27 @@ print(torch.cat([X, torch.ones(4, 1)], 1) @ Ab.T)
 
 # %% [markdown]
 # (la.linear.matrix-represents-map)=
-# Why does every linear map have a matrix? Its column $j$ is the image of $\mathbf{e}_j$, as in the embedding, and a sum of
-# multiples of
-# the $\mathbf{e}_j$ goes to the same sum of their images. If inputs and outputs are written in other bases, the columns of
-# $\mathbf{P}$ and $\mathbf{Q}$, the same map has another matrix, $\mathbf{Q}^{-1}\mathbf{W}\mathbf{P}$.
+# Why does every linear map have a matrix? Its column $j$ is the image of $\mathbf{e}_j$, as in the embedding, and a sum
+# of multiples of the $\mathbf{e}_j$ goes to the same sum of their images. If inputs and outputs are written in other
+# bases, the columns of $\mathbf{P}$ and $\mathbf{Q}$, the same map has another matrix,
+# $\mathbf{Q}^{-1}\mathbf{W}\mathbf{P}$.
 #
 # ```{exercise} ★ Pencil: two layers, one matrix
 # :label: lae-homogeneous
 #
 # Let $\hat{\mathbf{W}} = \begin{bmatrix} \mathbf{W} & \mathbf{b} \\ \mathbf{0}^\top & 1 \end{bmatrix}$, so that
-# $\hat{\mathbf{W}}$ sends $[\mathbf{x}; 1]$ to $[\mathbf{y}; 1]$. Multiply the matrices of two layers, the second from the
-# left. Which
-# weights and which bias has the layer that does the work of both? Does it have more or fewer parameters than the two, if
-# they lead from
-# 8 numbers to 2 and back to 8?
+# $\hat{\mathbf{W}}$ sends $[\mathbf{x}; 1]$ to $[\mathbf{y}; 1]$. Multiply the matrices of two layers, the second from
+# the left. Which weights and which bias has the layer that does the work of both? Does it have more or fewer parameters
+# than the two, if they lead from 8 numbers to 2 and back to 8?
 # ```
 #
 # ```{solution-start} lae-homogeneous
 # :class: dropdown
 # ```
-# The product $\begin{bmatrix} \mathbf{W}_2 & \mathbf{b}_2 \\ \mathbf{0}^\top & 1 \end{bmatrix} \begin{bmatrix} \mathbf{W}_1
-# & \mathbf{b}_1 \\
-# \mathbf{0}^\top & 1 \end{bmatrix}$ has the weights $\mathbf{W}_2\mathbf{W}_1$ and the bias $\mathbf{W}_2\mathbf{b}_1 +
-# \mathbf{b}_2$. So two linear
-# layers without an activation between them are one linear layer. The two have $18 + 24 = 42$ parameters, and the one has 72,
-# but the rank of its weights is at most 2.
+# The product $\begin{bmatrix} \mathbf{W}_2 & \mathbf{b}_2 \\ \mathbf{0}^\top & 1 \end{bmatrix} \begin{bmatrix}
+# \mathbf{W}_1 & \mathbf{b}_1 \\ \mathbf{0}^\top & 1 \end{bmatrix}$ has the weights $\mathbf{W}_2\mathbf{W}_1$ and the
+# bias $\mathbf{W}_2\mathbf{b}_1 + \mathbf{b}_2$. So two linear layers without an activation between them are one linear
+# layer. The two have $18 + 24 = 42$ parameters, and the one has 72, but the rank of its weights is at most 2.
 # ```{solution-end}
 # ```
 
@@ -760,7 +749,9 @@ def torch_linear(x, W, b):
 
 drawn = dict(W=matrices(3, 2, -3, 3), b=vectors(3, -3, 3), tries=30)
 holds('la.linear.column-form', x=vectors(2, -3, 3), y=of(lambda x, W, b: torch_linear(x, W, b)), **drawn)
-holds('la.linear.row-form', X=matrices(4, 2, -3, 3), Y=of(lambda X, W, b: torch_linear(X, W, b)), **{'1': np.ones(4)}, **drawn)
+holds(
+    'la.linear.row-form', X=matrices(4, 2, -3, 3), Y=of(lambda X, W, b: torch_linear(X, W, b)), **{'1': np.ones(4)}, **drawn,
+)
 holds('la.linear.represents-linear', x=vectors(2, -3, 3), **drawn)
 
 def by_rows(seed, n, mixed):
@@ -799,8 +790,8 @@ verify(
 # %% [markdown]
 # ## Where it matters: embeddings learned from Alice
 #
-# Nobody tells a network that *he* and *she* are used alike. Can it find out? It has to predict the next token from the current
-# one. The network is an embedding and a linear layer, and the softmax turns the scores into probabilities.
+# Nobody tells a network that *he* and *she* are used alike. Can it find out? It has to predict the next token from the
+# current one. The network is an embedding and a linear layer, and the softmax turns the scores into probabilities.
 
 # %% mystnb={"image": {"alt": "Four boxes from left to right, joined by arrows: current token, id; nn.Embedding, V times D; nn.Linear, D to V; softmax. Between them stand the sizes of what passes: 1 number, D numbers, V scores, and at the end V probabilities of the next token."}} tags=["hide-input"]
 fig, ax = panels(1, height=1.25)
@@ -833,8 +824,7 @@ print(f'V = {V}, training tokens: {len(train)}')
 
 # %% [markdown]
 # The loss is the mean cross-entropy of the next token. Equal pairs of neighbours have equal losses, so we count the pairs
-# once, in a matrix
-# $\mathbf{C} \in \mathbb{R}^{V \times V}$, and each step of training sees the whole text:
+# once, in a matrix $\mathbf{C} \in \mathbb{R}^{V \times V}$, and each step of training sees the whole text:
 
 # %%
 def count_pairs(ids):
@@ -866,9 +856,8 @@ def new_table(D, seed):
 
 # %% [markdown]
 # Two count models are the reference lines. The first ignores the current token. The second counts pairs, and adds 0.1 to
-# each count so
-# that no probability is zero. To see what learning contributes, we also train the network with a **frozen** embedding: the
-# random numbers stay, and the linear layer alone is learned.
+# each count so that no probability is zero. To see what learning contributes, we also train the network with a **frozen**
+# embedding: the random numbers stay, and the linear layer alone is learned.
 
 # %%
 alone = (C.sum(0) + 0.1) / (C.sum() + 0.1 * V)        # (V,)
@@ -902,9 +891,8 @@ ax.minorticks_off()
 label_lines(ax)
 
 # %% [markdown] tags=["caption"]
-# Bits per character on the last tenth of the book, three seeds each. Learned embeddings reach the counted pairs with 16 to
-# 32 numbers for each
-# token. Random ones of the same length stay far behind.
+# Bits per character on the last tenth of the book, three seeds each. Learned embeddings come close to the counted pairs
+# with 16 numbers for each token, and reach them with 32. Random ones of the same length stay far behind.
 
 # %% [markdown]
 # Is one side only trained badly? We change the learning rate for both, and then compare the losses token by token:
@@ -934,18 +922,17 @@ print('numbers in the network with D = 32:', 2 * 32 * V + V,
       ' pairs:', V * V)
 
 # %% [markdown]
-# Behind ± stand two standard errors. The learning rate hardly matters. Four learned numbers for each token are better than 32
-# random ones, so it is the learning of the embedding that helps. With 16 learned numbers the network is still
+# Behind ± stand two standard errors. The learning rate hardly matters. Four learned numbers for each token are better
+# than 32 random ones, so it is the learning of the embedding that helps. With 16 learned numbers the network is still
 # slightly worse than the counted pairs. With 32 the difference is within its margin, although the network has fewer than
-# half as many
-# numbers as there are pairs. A network that sees only one token can hardly do better than a table of all pairs. But its
-# parameters grow like $VD$, and the table of pairs grows like $V^2$.
+# half as many numbers as there are pairs. A network that sees only one token can hardly do better than a table of all
+# pairs. But its parameters grow like $VD$, and the table of pairs grows like $V^2$.
 #
 # ### Which tokens are neighbours?
 #
 # Tokens with nearly equal embeddings get nearly equal predictions, so tokens that are followed by the same tokens should
-# come to lie
-# in the same direction. For five tokens we print the three others with the largest cosine, on average over the three seeds:
+# come to lie in the same direction. For five tokens we print the three others with the largest cosine, on average over
+# the three seeds:
 
 # %%
 def likeness(table):                      # cosines, (V, V)
@@ -959,9 +946,8 @@ for token in (b'.', b' of', b' he', b' had', b'ed'):
 
 # %% [markdown]
 # The neighbours of a full stop are other marks, and those of *of* are prepositions. But the list of *he* contains a
-# question mark, too.
-# A list of examples proves little, so we count. We take all tokens without a letter: the marks, and the space alone. For how
-# many of them is the nearest neighbour again a token without a letter?
+# question mark, too. A list of examples proves little, so we count. We take all tokens without a letter: the marks, and
+# the space alone. For how many of them is the nearest neighbour again a token without a letter?
 
 # %% tags=["hide-input"]
 marks = torch.tensor([not re.search(rb'[a-z]', name) for name in names])
@@ -973,17 +959,15 @@ print(hits)
 
 # %% [markdown]
 # For each seed it holds for 14 or 15 of the 17 tokens after learning, and for at most 6 without. The network has seen ids
-# alone, never a letter or
-# a mark. That these tokens belong together, it has learned from what follows them.
+# alone, never a letter or a mark. That these tokens belong together, it has learned from what follows them.
 #
 # ```{exercise} ★★ Experiment: why not feed the id as a number?
 # :label: lae-number
 #
 # The id of a token is a number already. Give the network the id itself, scaled to mean 0 and variance 1, as a frozen
-# embedding with $D = 1$. How
-# much of the distance from *no context* to a learned embedding with $D = 1$ does it close, in bits per character? Predict:
-# return
-# `'less than a quarter'`, `'about half'` or `'more than three quarters'`. Then look, and explain.
+# embedding with $D = 1$. How much of the distance from *no context* to a learned embedding with $D = 1$ does it close, in
+# bits per character? Predict: return `'less than a quarter'`, `'about half'` or `'more than three quarters'`. Then look,
+# and explain.
 # ```
 
 # %%
@@ -1015,10 +999,8 @@ grade(lambda: is_measured(predicted_share()), lambda: True, [()])
 # :class: dropdown
 # ```
 # It closes about a tenth of the distance. With the id as a number, each score is a line over the ids, so that tokens with
-# neighbouring
-# ids must have similar predictions. But neighbouring ids have no common meaning. With $D = 1$ a learned embedding is a
-# number, too, and it can
-# put tokens with similar followers side by side.
+# neighbouring ids must have similar predictions. But neighbouring ids have no common meaning. With $D = 1$ a learned
+# embedding is a number, too, and it can put tokens with similar followers side by side.
 
 # %% tags=["hide-input"]
 assert grade(lambda: is_measured('less than a quarter'), lambda: True, [()])
@@ -1071,15 +1053,11 @@ verify(
 # %% [markdown]
 # ## Summary
 #
-# A tokenizer cuts a text into pieces from a fixed list, and byte pair encoding makes this list by merging the most frequent
-# neighbours,
-# so that every text can be written. An embedding layer is a linear layer without bias that multiplies one-hot vectors, but
-# it only
-# copies rows, and its gradient adds up where a token is repeated. A linear layer maps each row by $\mathbf{W}\mathbf{x} +
-# \mathbf{b}$, which is
-# linear if and only if the bias is zero.
+# A tokenizer cuts a text into pieces from a fixed list, and byte pair encoding makes this list by merging the most
+# frequent neighbours, so that every text can be written. An embedding layer is a linear layer without bias that
+# multiplies one-hot vectors, but it only copies rows, and its gradient adds up where a token is repeated. A linear layer
+# maps each row by $\mathbf{W}\mathbf{x} + \mathbf{b}$, which is linear if and only if the bias is zero.
 #
-# **Further reading.** {cite}`sennrich2016neural` brought byte pair encoding to translation, in a short and readable article.
-# {cite}`bengio2003neural` learned embeddings by predicting the next word, for readers who want to see more than one token
-# of context.
-# {cite}`radford2019language`, section 2.2, explains why GPT-2 works with bytes.
+# **Further reading.** {cite}`sennrich2016neural` brought byte pair encoding to translation, in a short and readable
+# article. {cite}`bengio2003neural` learned embeddings by predicting the next word, for readers who want to see more than
+# one token of context. {cite}`radford2019language`, section 2.2, explains why GPT-2 works with bytes.
