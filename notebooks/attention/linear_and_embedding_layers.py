@@ -962,7 +962,7 @@ print(hits)
 # For each seed it holds for 14 or 15 of the 17 tokens after learning, and for at most 6 without. The network has seen ids
 # alone, never a letter or a mark. That these tokens belong together, it has learned from what follows them.
 #
-# ```{exercise} ★★ Experiment: why not feed the id as a number?
+# ```{exercise} ★★ Experiment: feed the id as a number
 # :label: lae-number
 #
 # The id of a token is a number already. Give the network the id itself, scaled to mean 0 and variance 1, as a frozen
