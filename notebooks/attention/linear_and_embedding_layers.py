@@ -233,7 +233,7 @@ print(f'whole table  {4 * V * D / 1e6:6.1f} MB')
 # The lookup needs the rows of $\mathbf{X}$ alone: 3.1 MB, no one-hot rows, and none of the 79.0 billion operations. In
 # training, a dense gradient is as large as the whole table, and a sparse one at most as large as $\mathbf{X}$.
 #
-# Is the lookup also faster? We time both for a small and for a large vocabulary, with the one-hot rows ready:
+# Does the lookup save time, too? We measure both for a small and for a large vocabulary, with the one-hot rows ready:
 
 # %% tags=["hide-input"]
 def slowness(V):                          # of the product, E given
@@ -249,7 +249,8 @@ print('V = 4:   ', between(slow[4], 0.2, 5))
 print('V = 8192:', between(slow[8192], 20, math.inf))
 
 # %% [markdown]
-# With four tokens neither is faster by a factor of five. With 8192 tokens the lookup is faster by a factor of more than twenty.
+# With four tokens neither takes five times as long as the other. With 8192 tokens the product takes more than twenty times
+# as long.
 
 # %% tags=["checks"]
 def cut(words):
@@ -332,7 +333,7 @@ holds(
     V=integers(1, 9), D=integers(1, 9), T=integers(1, 9), tries=30,
 )
 verify(
-    'the lookup is much faster for a large table, and not for a small one',
+    'the lookup saves much time for a large table, and not for a small one',
     lambda few, many: 0.2 < slow[few] < 5 and slow[many] > 20,
     slip=('exchanges the sizes', lambda few, many: 0.2 < slow[many] < 5 and slow[few] > 20), few=[4], many=[8192],
 )
@@ -855,9 +856,12 @@ def new_table(D, seed):
     return nn.Embedding(V, D)             # standard normal numbers
 
 # %% [markdown]
+# (ml.tf.embedding.learned)=
+# The embedding is learned by backpropagation, together with the linear layer. To see what this contributes, we also train
+# the network with a **frozen** embedding: the random numbers stay, and the linear layer alone is learned.
+#
 # Two count models are the reference lines. The first ignores the current token. The second counts pairs, and adds 0.1 to
-# each count so that no probability is zero. To see what learning contributes, we also train the network with a **frozen**
-# embedding: the random numbers stay, and the linear layer alone is learned.
+# each count so that no probability is zero.
 
 # %%
 alone = (C.sum(0) + 0.1) / (C.sum() + 0.1 * V)        # (V,)
