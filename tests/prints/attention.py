@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from scipy import special
 
-from nbutils.cases import scalars, vectors
+from nbutils.cases import counts, scalars, vectors
 from nbutils.printed import Random, of
 from tests.prints import normal, prints
 
@@ -48,6 +48,24 @@ prints(
     Q=normal(3, 4),
     K=normal(5, 4),
     V=normal(5, 4),
+)
+# linear and embedding layers
+
+def lookup_loss(ids, G):  # its gradient with respect to row t of X is row t of G
+    def L(W):
+        X = torch.nn.functional.embedding(torch.tensor(ids).long(), torch.tensor(np.asarray(W).T))
+        return (X * torch.tensor(G)).sum().item()
+    return L
+
+
+prints(
+    'embedding-gradient',
+    tries=30,
+    W=normal(2, 4),
+    ids=counts(5, 0, 3),
+    E=of(lambda ids: np.eye(4)[ids.astype(int)]),
+    G=normal(5, 2),
+    L=of(lookup_loss),
 )
 # scaled dot-product attention
 

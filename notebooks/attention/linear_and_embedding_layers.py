@@ -1,0 +1,1068 @@
+# ---
+# jupyter:
+#   book:
+#     functions:
+#       embed: embed(torch.tensor([2, 0, 2]), normal(3, 4))
+#       split: 'len(split(b"curious", {bytes([b]): b for b in range(256)} | {b"io": 256, b"iou": 257}))'
+#       train_bpe: 'list(train_bpe(Counter({b"the": 4, b"then": 3, b"hen": 2}), 3).values())'
+#     main: ml.tf.embedding.matmul
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Linear and embedding layers
+#
+# *"Curiouser and curiouser!" cried Alice.* A network multiplies matrices of numbers, but this sentence consists of
+# letters, and *curiouser* stands in few dictionaries. How does a text become a matrix?
+#
+# - **You need** [tensors](../linear_algebra/tensors.ipynb), [matrix products](../linear_algebra/matrix_multiplication.ipynb),
+#   [one-hot vectors](../classification/classification.ipynb),
+#   [automatic differentiation](../calculus/automatic_differentiation.ipynb) and, for the last part,
+#   [cross-entropy](../classification/cross_entropy.ipynb) and [modules](../builders_guide/modules.ipynb).
+# - **You build** an embedding layer and its gradient, a tokenizer by byte pair encoding that agrees with the library
+#   `tiktoken`, and a network that learns which tokens are alike.
+# - **Runs in** 10 seconds. All tensors are float64.
+
+# %% tags=["remove-cell"]
+try:
+    import nbutils  # noqa: F401
+except ImportError:  # on a hosted notebook: install it and leave its torch alone
+    import subprocess
+    import sys
+
+    address = 'https://github.com/deep-learning-verified/book/archive/refs/tags/v0.2.0.zip'
+    subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
+
+# %% tags=["hide-input"]
+import math
+import re
+from collections import Counter
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
+
+from nbutils import data
+from nbutils.cases import counts, integers, lists, matrices, on, seeds, vectors
+from nbutils.checks import below, between, close, grade, holds, verify
+from nbutils.figures import GREY, label_lines, panels
+from nbutils.printed import of
+from nbutils.timing import seconds
+
+torch.set_default_dtype(torch.float64)
+torch.set_num_threads(1)  # the matrices are small: a second thread would mostly wait
+torch.set_printoptions(precision=3, sci_mode=False)
+plt.style.use('nbutils.book')
+
+# %% [markdown]
+# ## Embedding layer: a lookup that equals a product with one-hot vectors
+#
+# (ml.tf.embedding.tokenize)=
+# A **tokenizer** splits a text into **tokens**, pieces from a fixed list. The list is called the **vocabulary**, and the
+# place of a token in it is its **id**. Here words and marks are the tokens, and the vocabulary has $V = 5$ of them:
+
+# %%
+vocabulary = ['!', 'alice', 'and', 'cried', 'curiouser']
+tokens = re.findall(r'\w+|!', 'curiouser and curiouser!')
+ids = torch.tensor([vocabulary.index(token) for token in tokens])
+print(tokens, ids)
+
+# %% [markdown]
+# (ml.tf.embedding.lookup)=
+# An id is only a name: token 4 is not twice token 2. So each token gets $D$ numbers of its own, its **embedding**. The
+# embedding of token $i$ is the column $\mathbf{w}_i \in \mathbb{R}^D$ of a matrix $\mathbf{W} \in \mathbb{R}^{D \times
+# V}$, and to embed a text means to copy columns. The same columns come from a matrix product. If $\mathbf{e}_i$ is the
+# one-hot vector with a 1 in place $i$,
+#
+# ```{math}
+# :label: ml.tf.embedding.matmul
+# \mathbf{W} \mathbf{e}_i = \mathbf{W}_{:,i} = \mathbf{w}_i .
+# ```
+
+# %%
+def embed(ids, W):
+    """Row t is the column of W that belongs to token t."""
+    return W.T[ids]                       # (T, D)
+
+W = torch.tensor([[0., 1, 2, 3, 4], [9, 8, 7, 6, 5]])     # (D, V) = (2, 5)
+E = F.one_hot(ids, 5).double()            # (T, V) = (4, 5)
+print(embed(ids, W))                      # (T, D) = (4, 2)
+print(E @ W.T)                            # the same
+
+# %% [markdown]
+# Formulas count tokens from 1 and code counts from 0. The one-hot vectors of the $T$ tokens are the rows of $\mathbf{E}
+# \in \mathbb{R}^{T \times V}$, so the whole text becomes the matrix
+#
+# ```{math}
+# :label: ml.tf.embedding.input-matrix
+# \mathbf{X} = \mathbf{E} \mathbf{W}^\top \in \mathbb{R}^{T \times D} .
+# ```
+
+# %% mystnb={"image": {"alt": "Four columns of boxes from left to right. Tokens: curiouser, and, curiouser, an exclamation mark. Ids: 4, 2, 4, 0. Table: five rows of two cells, numbered 0 to 4, in which rows 0, 2 and 4 are coloured. X: four rows of two cells in the colours of rows 4, 2, 4 and 0, so that the first and the third row are alike. Below the columns stand the sizes T, T, V times D and T times D."}} tags=["hide-input"]
+fig, ax = panels(1, height=2.7)
+colours = {0: 'C2', 2: 'C1', 4: 'C0'}
+def box(x, y, width, colour=None, words=''):
+    if colour:
+        ax.add_patch(plt.Rectangle((x, y - 0.4), width, 0.8, fc=colour, alpha=0.45, lw=0))
+    ax.add_patch(plt.Rectangle((x, y - 0.4), width, 0.8, fc='none', ec=GREY, lw=0.8))
+    ax.text(x + width / 2, y - 0.03, words, ha='center', va='center', fontsize=11)
+for t, (token, i) in enumerate(zip(tokens, ids.tolist())):
+    box(0, 3.5 - t, 3.1, None, token)
+    box(4.9, 3.5 - t, 0.9, None, i)
+    for column in (0, 1):
+        box(12.6 + 0.9 * column, 3.5 - t, 0.9, colours[i], f'{W[column, i]:.0f}')
+for i in range(5):
+    ax.text(7.5, 4 - i, i, ha='center', va='center', fontsize=10, color=GREY)
+    for column in (0, 1):
+        box(8 + 0.9 * column, 4 - i, 0.9, colours.get(i), f'{W[column, i]:.0f}')
+for x, name, size in ((1.55, 'tokens', '$T$'), (5.35, 'ids', '$T$'), (8.9, 'table $\\mathbf{W}^\\top$', '$V \\times D$'),
+                      (13.5, '$\\mathbf{X}$', '$T \\times D$')):
+    ax.text(x, 4.75, name, ha='center', va='bottom', fontsize=10.5)
+    ax.text(x, -0.75, size, ha='center', va='top', fontsize=10.5)
+for start, stop in ((3.3, 4.7), (6, 7.1), (10.1, 12.4)):
+    ax.annotate('', (stop, 2), (start, 2), arrowprops={'arrowstyle': '->', 'color': GREY})
+ax.text(11.2, 2.15, 'copy', ha='center', va='bottom', fontsize=10)
+ax.set(xlim=(-0.2, 14.6), ylim=(-1.5, 5.5))
+ax.axis('off');
+
+# %% [markdown] tags=["caption"]
+# From a text to a matrix: each token is replaced by its id, and each id fetches one row of the table $\mathbf{W}^\top$.
+# Equal tokens fetch equal rows.
+
+# %% [markdown]
+# ### nn.Embedding and nn.Linear without a bias
+#
+# (la.embedding.onehot-linear)=
+# In PyTorch, `nn.Embedding` takes ids, and `nn.Linear(..., bias=False)` takes the one-hot rows. With equal weights they
+# give the same. Mind the shapes: the embedding stores $\mathbf{W}^\top$, and the linear layer stores $\mathbf{W}$.
+#
+# (la.embedding.lookup)=
+# So an embedding layer is a table of parameters, in which row $i$ is read when token $i$ occurs.
+
+# %%
+table = nn.Embedding.from_pretrained(W.T, freeze=False)    # (V, D)
+linear = nn.Linear(5, 2, bias=False)
+linear.weight.data = W                                # (D, V)
+print(torch.stack([table(ids), linear(E)]).detach())  # (2, T, D)
+
+# %% tags=["hide-input"]
+try:
+    table(torch.tensor([5]))
+except IndexError as error:
+    print('id 5 of 5 tokens:', error)
+
+# %% [markdown]
+# The error says that an id is negative, or not less than $V$. You meet it if a tokenizer has more tokens than the table
+# has rows.
+#
+# ### The gradient of an embedding is sparse
+#
+# Let $\mathbf{g}_t$ be the gradient of the loss $L$ with respect to row $t$ of $\mathbf{X}$, and $\mathbf{G} \in
+# \mathbb{R}^{T \times D}$ the matrix of these rows. The [rule for a matrix product](../calculus/matrix_derivatives.ipynb)
+# gives
+#
+# ```{math}
+# :label: embedding-gradient
+# \nabla_{\mathbf{W}} L(\mathbf{W}) = \mathbf{G}^\top \mathbf{E} .
+# ```
+#
+# Its column $i$ is the sum of all $\mathbf{g}_t$ at which token $i$ stands. We make up four gradients, so that the sums
+# can be read off:
+
+# %%
+G = torch.tensor([[1., 0], [10, 0], [100, 0], [1000, 2]])    # (T, D)
+table(ids).backward(G)                    # G takes the place of a loss
+print(table.weight.grad)                  # (V, D)
+
+# %% [markdown]
+# *curiouser* stands at two positions, so the last row got $1 + 100$. The tokens *alice* and *cried* do not occur, and
+# their rows are zero. The library does not form $\mathbf{E}$. It adds each $\mathbf{g}_t$ to the row of its token, which
+# is `index_add_`:
+
+# %%
+gradient = torch.zeros(5, 2).index_add_(0, ids, G)    # (V, D)
+wrong = torch.zeros(5, 2)
+wrong[ids] += G
+print('index_add_:', gradient[4], ' +=:', wrong[4])
+
+# %% [markdown]
+# :::{admonition} A tempting mistake
+# :class: warning
+# `wrong[ids] += G` reads the rows, adds, and writes them back. If a row is written twice, only one of the two values
+# stays: here 100 in place of 101. NumPy does the same; there, `np.add.at` adds up.
+# :::
+#
+# With `sparse=True` the gradient contains only the rows of the tokens that occur. `SGD` and `SparseAdam` can use
+# it, and `Adam` refuses:
+
+# %%
+sparse = nn.Embedding(5, 2, sparse=True)
+sparse(ids).backward(G)
+rows = sparse.weight.grad.coalesce()      # equal rows added up
+print(rows.indices(), rows.values(), sep='\n')
+try:
+    torch.optim.Adam(sparse.parameters()).step()
+except RuntimeError as error:
+    print(error)
+
+# %% [markdown]
+# ### What the lookup saves
+#
+# (la.embedding.optimized)=
+# A lookup reads $TD$ numbers and computes nothing. The product with $\mathbf{E}$ takes $TVD$ multiplications and as many
+# additions. We count for the sizes of the smallest GPT-2 in float32, on the [device
+# `meta`](../builders_guide/devices.ipynb), which stores no numbers:
+
+# %%
+V, D, T = 50257, 768, 1024
+with torch.device('meta'), FlopCounterMode(display=False) as counter:
+    onehot = torch.empty(T, V).float()
+    X = onehot @ torch.empty(V, D).float()
+print(f'{counter.get_total_flops() / 1e9:.1f} billion operations')
+for name, tensor in ('one-hot rows', onehot), ('rows of X', X):
+    print(f'{name:12} {tensor.nbytes / 1e6:6.1f} MB')
+print(f'whole table  {4 * V * D / 1e6:6.1f} MB')
+
+# %% [markdown]
+# The lookup needs the rows of $\mathbf{X}$ alone: 3.1 MB, no one-hot rows, and none of the 79.0 billion operations. In
+# training, a dense gradient is as large as the whole table, and a sparse one at most as large as $\mathbf{X}$.
+#
+# Does the lookup save time, too? We measure both for a small and for a large vocabulary, with the one-hot rows ready:
+
+# %% tags=["hide-input"]
+def slowness(V):                          # of the product, E given
+    table, ids = torch.ones(V, 64), torch.arange(64) % V
+    E = F.one_hot(ids, V).double()        # (64, V)
+    look, multiply = seconds(lambda: F.embedding(ids, table),
+                             lambda: E @ table)
+    return multiply / look
+
+slow = {V: slowness(V) for V in (4, 8192)}
+print('time of the product, divided by that of the lookup')
+print('V = 4:   ', between(slow[4], 0.2, 5))
+print('V = 8192:', between(slow[8192], 20, math.inf))
+
+# %% [markdown]
+# With four tokens neither takes five times as long as the other. With 8192 tokens the product takes more than twenty times
+# as long.
+
+# %% tags=["checks"]
+def cut(words):
+    return re.findall(r'\w+|!', ' '.join(words))
+
+holds(
+    'ml.tf.embedding.tokenize',
+    lambda words: cut(words) == words and set(cut(words)) <= set(vocabulary),
+    slip=('loses the marks', lambda words: [token for token in cut(words) if token.isalpha()] == words),
+    words=lists(on(*vocabulary), 1, 6), tries=60,
+)
+
+def column(V, D, i, shift):
+    M = torch.randn(D, V, generator=torch.Generator().manual_seed(V))
+    got, want = embed(torch.tensor([i % V]), M)[0], M[:, (i + shift) % V]
+    return got.shape == (D,) and bool(got.equal(want))
+
+holds(
+    'ml.tf.embedding.lookup', lambda V, D, i: column(V, D, i, 0),
+    slip=('takes the next column', lambda V, D, i: column(V, D, i, 1)),
+    V=integers(1, 6), D=integers(1, 4), i=integers(0, 5), tries=60,
+)
+holds(
+    'ml.tf.embedding.matmul', W=matrices(2, 5, -3, 3), e=[list(np.eye(5))], i=range(1, 6),
+    w=of(lambda W: list(F.embedding(torch.arange(5), torch.tensor(W.T)).numpy())), tries=30,
+)
+holds(
+    'ml.tf.embedding.input-matrix', W=matrices(2, 5, -3, 3), V=5, T=4, D=2, k=counts(4, 0, 4),
+    E=of(lambda k: np.eye(5)[k.astype(int)]),
+    X=of(lambda W, k: F.embedding(torch.tensor(k).long(), torch.tensor(W.T)).numpy()), tries=30,
+)
+
+# %% tags=["checks"]
+def layers(seed, V, D, T):
+    torch.manual_seed(seed)
+    table, linear = nn.Embedding(V, D).double(), nn.Linear(V, D, bias=False).double()
+    linear.weight.data = table.weight.detach().T.clone()
+    ids, G = torch.randint(V, (T,)), torch.randn(T, D).double()
+    return table, linear, ids, F.one_hot(ids, V).double(), G
+
+def layers_agree(shift, **sizes):  # values and gradients
+    table, linear, ids, E, G = layers(**sizes)
+    a, b = table(ids), linear(E.roll(shift, 1))
+    a.backward(G)
+    b.backward(G)
+    return close(a, b) and close(table.weight.grad, linear.weight.grad.T)
+
+# %% tags=["checks"]
+sizes = dict(seed=seeds(), V=integers(2, 6), D=integers(1, 4), T=integers(1, 8), tries=40)
+holds(
+    'la.embedding.onehot-linear', lambda **case: layers_agree(0, **case),
+    slip=('has the one in the next place', lambda **case: layers_agree(1, **case)), **sizes,
+)
+
+def one_row(other, **sizes):  # a new row of the table changes the outputs of this token, and no others
+    table, _, ids, E, _ = layers(**sizes)
+    before = table(ids).detach().clone()
+    i = ids[0].item()
+    table.weight.data[(i + other) % table.num_embeddings] += 1
+    changed = (table(ids) != before).any(1)
+    return table.weight.requires_grad and bool(changed.equal(ids == i))
+
+holds(
+    'la.embedding.lookup', lambda **case: one_row(0, **case),
+    slip=('changes the row of another token', lambda **case: one_row(1, **case)), **sizes,
+)
+
+def operations(V, D, T):
+    def count(job):
+        with FlopCounterMode(display=False) as counter:
+            job()
+        return counter.get_total_flops()
+
+    table, ids = torch.ones(V, D), torch.zeros(T, dtype=torch.long)
+    return count(lambda: F.embedding(ids, table)), count(lambda: torch.ones(T, V) @ table)
+
+holds(
+    'la.embedding.optimized', lambda V, D, T: operations(V, D, T) == (0, 2 * T * V * D),
+    slip=('gives the lookup the cost of the product', lambda V, D, T: operations(V, D, T) == 2 * (2 * T * V * D,)),
+    V=integers(1, 9), D=integers(1, 9), T=integers(1, 9), tries=30,
+)
+verify(
+    'the lookup saves much time for a large table, and not for a small one',
+    lambda few, many: 0.2 < slow[few] < 5 and slow[many] > 20,
+    slip=('exchanges the sizes', lambda few, many: 0.2 < slow[many] < 5 and slow[few] > 20), few=[4], many=[8192],
+)
+
+def row_sums(seed, add):  # by index_add, or written once
+    table, _, ids, _, G = layers(seed, 4, 2, 7)
+    table(ids).backward(G)
+    want = torch.zeros(4, 2, dtype=G.dtype)
+    for i, g in zip(ids.tolist(), G):
+        want[i] = want[i] + g if add else g
+    return close(table.weight.grad, want) and close(torch.zeros_like(want).index_add_(0, ids, G), want)
+
+# %% tags=["checks"]
+def takes_sparse(name):  # whether an optimizer steps, and moves the rows that occur alone
+    table = nn.Embedding(5, 2, sparse=True)
+    before = table.weight.detach().clone()
+    table(torch.tensor([4, 2, 4])).sum().backward()
+    try:
+        getattr(torch.optim, name)(table.parameters(), lr=0.1).step()
+    except RuntimeError:
+        return False
+    return (table.weight != before).any(1).tolist() == [False, False, True, False, True]
+
+verify(
+    'SGD and SparseAdam take a sparse gradient', takes_sparse,
+    slip=('says so of Adam', lambda name: takes_sparse(name.replace('Sparse', ''))), name=['SGD', 'SparseAdam'],
+)
+verify(
+    'the gradient of a row is the sum over the positions of its token', lambda seed: row_sums(seed, True),
+    slip=('keeps the last position alone', lambda seed: row_sums(seed, False)), seed=seeds(), tries=30,
+)
+
+# %% [markdown]
+# ## Byte pair encoding (BPE): tokens between bytes and words
+#
+# Words are poor tokens: a name, a typing error or a number that is not in the vocabulary has no id. Bytes are safe,
+# because every text is a sequence of bytes and there are only 256 of them. But then the sequence is long, because each
+# letter is a token. **Byte pair encoding** {cite}`gage1994new,sennrich2016neural` lies between them. It starts from
+# bytes. Again and again it looks for the pair of neighbouring tokens that is most frequent and makes it a new token.
+#
+# A vocabulary is a dictionary from tokens to ids, the **ranks**. To split a word, start from its bytes, and join the
+# neighbours that form the token of lowest rank, until no two neighbours form a token. To train, count pairs in all words:
+
+# %%
+def split(word, rank):
+    """The tokens of a word, both as bytes."""
+    parts = [bytes([b]) for b in word]
+    while len(parts) > 1:
+        joined = [a + b for a, b in zip(parts, parts[1:])]
+        best = min(joined, key=lambda token: rank.get(token, len(rank)))
+        if best not in rank:
+            break
+        i = joined.index(best)
+        parts[i:i + 2] = [best]
+    return parts
+
+# %%
+def train_bpe(words, merges):
+    """Ranks of 256 bytes and `merges` tokens; words: word -> how often."""
+    rank = {bytes([b]): b for b in range(256)}
+    parts = {word: split(word, rank) for word in words}
+    for _ in range(merges):
+        pairs = Counter()
+        for word, times in words.items():
+            for a, b in zip(parts[word], parts[word][1:]):
+                pairs[a + b] += times
+        if not pairs:
+            break
+        new = max(pairs, key=pairs.get)   # of equals, the one seen first
+        rank[new] = len(rank)
+        for word in words:
+            if new in word:
+                parts[word] = split(word, rank)
+    return rank
+
+# %%
+small = Counter({b'the': 4, b'then': 3, b'hen': 2})
+for merges in range(4):
+    rank = train_bpe(small, merges)
+    print(merges, 'merges:', *(split(word, rank) for word in small))
+
+# %% [markdown]
+# The pair *h*, *e* occurs in all nine words, so it is joined first. Then *t*, *he* occurs seven times, and *the*, *n*
+# three times.
+#
+# ### Train on Alice, encode and decode
+#
+# Tokens should not contain the end of one word and the beginning of the next. So the text is first cut by a regular
+# expression: letters, digits or other marks, each with at most one space in front. GPT-2 does the same with a longer
+# expression {cite}`radford2019language`.
+
+# %%
+PATTERN = r' ?[a-zA-Z]+| ?[0-9]+| ?[^ a-zA-Z0-9]+| +'
+
+def encode(text, rank):
+    words = re.findall(PATTERN, text)
+    known = {word: [rank[part] for part in split(word.encode(), rank)]
+             for word in set(words)}
+    return [i for word in words for i in known[word]]
+
+def decode(ids, rank):
+    tokens = list(rank)                   # token number i is tokens[i]
+    return b''.join(tokens[i] for i in ids).decode()
+
+# %%
+text = data.alice('train')
+words = Counter(word.encode() for word in re.findall(PATTERN, text))
+rank = train_bpe(words, 256)
+print(list(rank)[256:270])
+for merges in (0, 16, 64, 256):
+    some = dict(list(rank.items())[:256 + merges])
+    print(f'{merges:3} merges:', *split(b' curiouser', some), sep=' ')
+
+# %% [markdown]
+# The first merge joins the space and *t*, the beginning of many English words. A shorter list of merges is the beginning
+# of a longer one, so we need to train only once. Now we encode the whole book and decode it again. The library `tiktoken`
+# takes our ranks and our pattern, and we compare token by token:
+
+# %%
+book = data.alice()
+encoded = encode(book, rank)
+print(f'{len(book)} characters, {len(encoded)} tokens')
+print('the last ones:', [decode([i], rank) for i in encoded[-12:]])
+
+# %%
+try:
+    import tiktoken
+    library = tiktoken.Encoding('alice', pat_str=PATTERN,
+                                mergeable_ranks=rank, special_tokens={})
+    theirs = library.encode(book)
+    differ = sum(a != b for a, b in zip(theirs, encoded))
+    print(f'tiktoken: {len(theirs)} tokens, {differ} differ')
+except ImportError:
+    tiktoken = None
+    print('pip install tiktoken, then run this cell again')
+
+# %% [markdown]
+# Our tokens are those of the library. `tiktoken.get_encoding('gpt2')` loads the tokens of GPT-2, which were made in the
+# same way from much more text: 256 bytes, 50000 merges and a mark for the end of a text, so $256 + 50000 + 1 = 50257$.
+#
+# What happens to a text that contains what was never seen in training? Our text of *Alice* has no capitals and no digits:
+
+# %%
+for unseen in (' jabberwocky', ' Alice', ' 1865', ' na\u00efve', '\U0001f642'):
+    parts = split(unseen.encode(), rank)
+    print(f'{ascii(unseen):14} {len(parts)} tokens:', *parts)
+
+# %% [markdown]
+# An unknown word falls into shorter tokens, in the worst case into its bytes. So no text is without ids. Each digit is
+# one token, the letter ï is two bytes, and the smiling face is four.
+#
+# ### How many merges? Characters per token
+#
+# More merges give shorter sequences, but the table of embeddings has a row for each token. We encode the last tenth of
+# the book, which was not used for training:
+
+# %% tags=["hide-input"]
+steps = [0, 8, 16, 32, 64, 128, 192, 256]
+length = {'training text': text, 'last tenth': data.alice('test')}
+curves = {name: [] for name in length}
+for merges in steps:
+    some = dict(list(rank.items())[:256 + merges])
+    for name, part in length.items():
+        curves[name].append(len(part) / len(encode(part, some)))
+for name, part in length.items():
+    whole = len(part) / len(re.findall(PATTERN, part))
+    print(f'{name:13}', *(f'{c:.2f}' for c in curves[name]),
+          f' whole words {whole:.2f}')
+
+# %% mystnb={"image": {"alt": "Characters per token against the number of merges from 0 to 256: two curves start at 1, rise steeply and then more slowly to 2.4 for the training text and 2.3 for the last tenth. A dashed line at 4.2 marks whole words."}} tags=["hide-input"]
+fig, ax = panels(1, height=2.4)
+for (name, curve), colour in zip(curves.items(), ('C0', 'C1')):
+    ax.plot(steps, curve, 'o-', color=colour, ms=3.5, lw=1.4, label=name)
+ax.axhline(whole, color=GREY, lw=1, ls='--')
+ax.text(2, whole - 0.1, 'whole words', color=GREY, va='top')
+ax.set(xlabel='merges', ylabel='characters per token', ylim=(0.8, 4.5), xlim=(-5, 260))
+label_lines(ax)
+
+# %% [markdown] tags=["caption"]
+# The first merges shorten the text most. A token never crosses the border of a word, so the mean length of a word is the
+# limit.
+
+# %% [markdown]
+# ```{exercise} ★★ Program: merge one pair
+# :label: lae-merge
+#
+# Many tokenizers keep lists of ids and merge one pair at a time. Write `merge_pair(ids, a, b, new)`: from left to right,
+# each id `a` directly followed by `b` is replaced, together with this `b`, by `new`. An id belongs to one pair at most.
+# ```
+
+# %%
+def merge_pair(ids, a, b, new):
+    """The list of ids after one merge.
+
+    List of ints, three ints -> list of ints. For ids = [1, 2, 2, 1, 2],
+    a = 1, b = 2, new = 9 it is [9, 2, 9]. For [1, 1, 1], a = b = 1,
+    new = 9 it is [9, 1].
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def by_text(ids, a, b, new):
+    letters = ''.join(map(chr, ids)).replace(chr(a) + chr(b), chr(new))
+    return [ord(letter) for letter in letters]
+
+pairs_drawn = dict(ids=lists(integers(0, 2), 0, 9), a=integers(0, 2), b=integers(0, 2), new=integers(3, 20))
+grade(merge_pair, by_text, **pairs_drawn)
+
+# %% [markdown]
+# ```{solution-start} lae-merge
+# :class: dropdown
+# ```
+# Go through the list with a position $i$. After a merge the position moves on by two, so that no id is used twice. It is
+# a mistake to move on by one, to lose the last id, and to accept the two ids in either order.
+
+# %% jupyter={"source_hidden": true}
+def merge_pair_solution(ids, a, b, new):
+    out, i = [], 0
+    while i < len(ids):
+        if ids[i:i + 2] == [a, b]:
+            out.append(new)
+            i += 2
+        else:
+            out.append(ids[i])
+            i += 1
+    return out
+
+def uses_ids_twice(ids, a, b, new):
+    hits = [ids[i:i + 2] == [a, b] for i in range(len(ids))]
+    return [new if hit else old for i, (hit, old) in enumerate(zip(hits, ids)) if hit or not (i and hits[i - 1])]
+
+def loses_the_last(ids, a, b, new):
+    return merge_pair_solution(ids, a, b, new)[:-1]
+
+def in_either_order(ids, a, b, new):
+    out, i = [], 0
+    while i < len(ids):
+        pair = len(ids) > i + 1 and {ids[i], ids[i + 1]} == {a, b}
+        out.append(new if pair else ids[i])
+        i += 1 + pair
+    return out
+
+assert grade(merge_pair_solution, by_text, **pairs_drawn)
+assert not grade(uses_ids_twice, by_text, **pairs_drawn)
+assert not grade(loses_the_last, by_text, **pairs_drawn)
+assert not grade(in_either_order, by_text, **pairs_drawn)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% tags=["checks"]
+def back_again(parts, drop=0):
+    line = ''.join(parts)
+    ids = encode(line, rank)
+    return decode(ids[:len(ids) - drop], rank) == line
+
+texts = lists(on('a', 'the', ' ', "'", 'Queen', '1865', '\n', '\u00ef', '\U0001f642', '-', ' said', '\u732b'), 1, 12)
+verify(
+    'every text comes back from its ids', lambda parts: back_again(parts),
+    slip=('loses the last id', lambda parts: back_again(parts, 1)), parts=texts, tries=100,
+)
+
+def by_pairs(words, merges):  # the classical way: pairs of ids, merged one after the other
+    ids, names = {word: list(word) for word in words}, [bytes([b]) for b in range(256)]
+    for _ in range(merges):
+        seen = Counter()
+        for word, times in words.items():
+            for pair in zip(ids[word], ids[word][1:]):
+                seen[pair] += times
+        a, b = max(seen, key=seen.get)
+        names.append(names[a] + names[b])
+        ids = {word: merge_pair_solution(old, a, b, len(names) - 1) for word, old in ids.items()}
+    return {name: i for i, name in enumerate(names)}, {word: [names[i] for i in old] for word, old in ids.items()}
+
+def trains_alike(merges, fewer):
+    theirs, parts = by_pairs(words, merges)
+    ours = train_bpe(words, merges - fewer)
+    return ours == theirs and all(split(word, ours) == found for word, found in parts.items())
+
+verify(
+    'training by pairs of ids gives the same tokens, and the same splits of the words',
+    lambda merges: trains_alike(merges, 0),
+    slip=('does one merge less', lambda merges: trains_alike(merges, 1)), merges=[16],
+)
+verify(
+    'merges shorten the unseen text, and whole words are the limit',
+    lambda curve: bool((np.diff(curve) > 0).all()) and curve[-1] < whole,
+    slip=('expects words', lambda curve: curve[-1] > whole), curve=[curves['last tenth']],
+)
+if tiktoken:
+    def as_theirs(parts, ranks):
+        line = ''.join(parts)
+        return library.encode(line) == encode(line, ranks) and library.decode(encode(line, rank)) == line
+
+    verify(
+        'every text has the tokens that tiktoken gives', lambda parts: as_theirs(parts, rank),
+        slip=('leaves out the last merges', lambda parts: as_theirs(parts, dict(list(rank.items())[:300]))),
+        parts=texts, tries=100,
+    )
+    verify(
+        'the book has the tokens that tiktoken gives', lambda end: theirs[:end] == encoded,
+        slip=('leaves out the last one', lambda end: theirs[:end - 1] == encoded), end=[len(encoded)],
+    )
+
+# %% [markdown]
+# ## nn.Linear: y = Wx + b, its shapes, and when it is linear
+#
+# (la.linear.definition)=
+# A **linear layer** is a weight matrix and a bias vector, both learned. `nn.Linear(2, 3)` maps two numbers to three:
+
+# %%
+torch.manual_seed(0)
+layer = nn.Linear(2, 3)
+print({name: tuple(p.shape) for name, p in layer.named_parameters()})
+X = embed(ids, W)                         # (T, 2)
+print(*(tuple(layer(x).shape) for x in (X[0], X, X[None])))
+
+# %% [markdown]
+# The last axis has 2 numbers before the layer and 3 after it, and all axes in front of it are kept. For one token, a
+# column $\mathbf{x} \in \mathbb{R}^{d}$, the weights $\mathbf{W} \in \mathbb{R}^{\hat d \times d}$ and the bias
+# $\mathbf{b} \in \mathbb{R}^{\hat d}$ give the column
+#
+# ```{math}
+# :label: la.linear.column-form
+# \mathbf{y} = \mathbf{W}\mathbf{x} + \mathbf{b} .
+# ```
+#
+# (la.linear.data-matrix)=
+# A data matrix $\mathbf{X} \in \mathbb{R}^{n \times d}$ has one token a *row*. The layer maps each row, and nothing
+# passes from one row to another. All rows at once are
+#
+# ```{math}
+# :label: la.linear.row-form
+# \mathbf{Y} = \mathbf{X}\mathbf{W}^\top + \mathbf{1}\mathbf{b}^\top .
+# ```
+#
+# Here $\mathbf{1} \in \mathbb{R}^n$ is a column of ones, so $\mathbf{1}\mathbf{b}^\top$ repeats the bias in each row. In
+# code, broadcasting does this.
+
+# %%
+A, b = layer.weight.detach(), layer.bias.detach()     # W and b above
+one_by_one = torch.stack([A @ x + b for x in X])      # (n, 3)
+at_once = X @ A.T + torch.outer(torch.ones(4), b)     # (n, 3)
+print(one_by_one)
+print('all at once differs by', below(at_once - layer(X)))
+
+# %% [markdown]
+# :::{admonition} A tempting mistake
+# :class: warning
+# Many texts write $\mathbf{Y} = \mathbf{X}\mathbf{W} + \mathbf{B}$ with $\mathbf{B} \in \mathbb{R}^{n \times \hat d}$.
+# The shapes fit, but if $\mathbf{B}$ is free, each row has its own bias. Then the layer has $n\hat d$ biases in place of
+# $\hat d$, and none for a token of a new text. And this $\mathbf{W}$ is the transpose of the one above.
+# :::
+#
+# ### Affine, not linear
+#
+# A linear map sends $\mathbf{0}$ to $\mathbf{0}$, and sums to sums. The layer sends $\mathbf{0}$ to $\mathbf{b}$. So it
+# is an *affine* map, and it is linear if and only if $\mathbf{b} = \mathbf{0}$. If we append a 1 to $\mathbf{x}$,
+# however, one matrix does it all. These are **homogeneous coordinates**:
+#
+# ```{math}
+# :label: la.linear.represents-linear
+# \mathbf{W}\mathbf{x} + \mathbf{b} = \begin{bmatrix} \mathbf{W} & \mathbf{b} \end{bmatrix}
+# \begin{bmatrix} \mathbf{x} \\ 1 \end{bmatrix} .
+# ```
+
+# %%
+x, y = X[0], X[1]
+print((layer(x) + layer(y) - layer(x + y)).detach(), 'b:', b)
+Ab = torch.cat([A, b[:, None]], 1)        # (3, 3)
+print(torch.cat([X, torch.ones(4, 1)], 1) @ Ab.T)
+
+# %% [markdown]
+# (la.linear.matrix-represents-map)=
+# Why does every linear map have a matrix? Its column $j$ is the image of $\mathbf{e}_j$, as in the embedding, and a sum
+# of multiples of the $\mathbf{e}_j$ goes to the same sum of their images. If inputs and outputs are written in other
+# bases, the columns of $\mathbf{P}$ and $\mathbf{Q}$, the same map has another matrix,
+# $\mathbf{Q}^{-1}\mathbf{W}\mathbf{P}$.
+#
+# ```{exercise} ★ Pencil: two layers, one matrix
+# :label: lae-homogeneous
+#
+# Let $\hat{\mathbf{W}} = \begin{bmatrix} \mathbf{W} & \mathbf{b} \\ \mathbf{0}^\top & 1 \end{bmatrix}$, so that
+# $\hat{\mathbf{W}}$ sends $[\mathbf{x}; 1]$ to $[\mathbf{y}; 1]$. Multiply the matrices of two layers, the second from
+# the left. Which weights and which bias has the layer that does the work of both? Does it have more or fewer parameters
+# than the two, if they lead from 8 numbers to 2 and back to 8?
+# ```
+#
+# ```{solution-start} lae-homogeneous
+# :class: dropdown
+# ```
+# The product $\begin{bmatrix} \mathbf{W}_2 & \mathbf{b}_2 \\ \mathbf{0}^\top & 1 \end{bmatrix} \begin{bmatrix}
+# \mathbf{W}_1 & \mathbf{b}_1 \\ \mathbf{0}^\top & 1 \end{bmatrix}$ has the weights $\mathbf{W}_2\mathbf{W}_1$ and the
+# bias $\mathbf{W}_2\mathbf{b}_1 + \mathbf{b}_2$. So two linear layers without an activation between them are one linear
+# layer. The two have $18 + 24 = 42$ parameters, and the one has 72, but the rank of its weights is at most 2.
+# ```{solution-end}
+# ```
+
+# %% tags=["checks"]
+def parameters(d, d_out, turned):
+    layer = nn.Linear(d, d_out)
+    shapes = {name: tuple(p.shape) for name, p in layer.named_parameters() if p.requires_grad}
+    return shapes == {'weight': (d, d_out) if turned else (d_out, d), 'bias': (d_out,)}
+
+widths = dict(d=integers(1, 7), d_out=integers(1, 7), tries=40)
+holds(
+    'la.linear.definition', lambda d, d_out: parameters(d, d_out, False),
+    slip=('stores the transpose', lambda d, d_out: parameters(d, d_out, True)), **widths,
+)
+
+def torch_linear(x, W, b):
+    return F.linear(torch.tensor(x), torch.tensor(W), torch.tensor(b)).numpy()
+
+drawn = dict(W=matrices(3, 2, -3, 3), b=vectors(3, -3, 3), tries=30)
+holds('la.linear.column-form', x=vectors(2, -3, 3), y=of(lambda x, W, b: torch_linear(x, W, b)), **drawn)
+holds(
+    'la.linear.row-form', X=matrices(4, 2, -3, 3), Y=of(lambda X, W, b: torch_linear(X, W, b)), **{'1': np.ones(4)}, **drawn,
+)
+holds('la.linear.represents-linear', x=vectors(2, -3, 3), **drawn)
+
+def by_rows(seed, n, mixed):
+    torch.manual_seed(seed)
+    layer, X = nn.Linear(3, 4).double(), torch.randn(n, 3).double()
+    rows = torch.stack([layer(x) for x in X])
+    return layer(X).shape == (n, 4) and close(layer(X.flip(0) if mixed else X), rows)
+
+holds(
+    'la.linear.data-matrix', lambda seed, n: by_rows(seed, n, False),
+    slip=('turns the order of the rows', lambda seed, n: by_rows(seed, n, True)), seed=seeds(), n=integers(1, 6), tries=30,
+)
+
+def in_bases(seed, exchanged):  # coordinates in the columns of P in, of Q out
+    g = np.random.default_rng(seed)
+    M, P, Q, x = g.normal(size=(3, 2)), g.normal(size=(2, 2)), g.normal(size=(3, 3)), g.normal(size=2)
+    images = np.stack([np.linalg.solve(Q, M @ p) for p in P.T], 1)  # column j: image of basis vector j
+    want = np.linalg.solve(Q, M @ P) if not exchanged else np.linalg.solve(Q, M) @ np.linalg.inv(P)
+    return close(images, want) and close(Q @ images @ x, M @ (P @ x))
+
+holds(
+    'la.linear.matrix-represents-map', lambda seed: in_bases(seed, False),
+    slip=('takes the inverse of P', lambda seed: in_bases(seed, True)), seed=seeds(), tries=30,
+)
+
+def additive(seed, bias):
+    torch.manual_seed(seed)
+    layer, (x, y) = nn.Linear(3, 4, bias=bias).double(), torch.randn(2, 3).double()
+    return close(layer(2 * x + y), 2 * layer(x) + layer(y))
+
+verify(
+    'without a bias the layer is linear', lambda seed: additive(seed, False),
+    slip=('keeps the bias', lambda seed: additive(seed, True)), seed=seeds(), tries=30,
+)
+
+# %% [markdown]
+# ## Where it matters: embeddings learned from Alice
+#
+# Nobody tells a network that *he* and *she* are used alike. Can it find out? It has to predict the next token from the
+# current one. The network is an embedding and a linear layer, and the softmax turns the scores into probabilities.
+
+# %% mystnb={"image": {"alt": "Four boxes from left to right, joined by arrows: current token, id; nn.Embedding, V times D; nn.Linear, D to V; softmax. Between them stand the sizes of what passes: 1 number, D numbers, V scores, and at the end V probabilities of the next token."}} tags=["hide-input"]
+fig, ax = panels(1, height=1.25)
+for x, width, words_in in ((0, 2.8, 'id of the\ntoken'), (3.9, 4.2, 'nn.Embedding\n$V \\times D$'),
+                           (9.7, 3.2, 'nn.Linear\n$D \\to V$'), (14.5, 2.7, 'softmax')):
+    ax.add_patch(plt.Rectangle((x, 0), width, 2, fc='C0', alpha=0.18, lw=0))
+    ax.text(x + width / 2, 1, words_in, ha='center', va='center', fontsize=10)
+for x, stop, size in ((2.85, 3.85, '1'), (8.15, 9.65, '$D$'), (12.95, 14.45, '$V$'), (17.25, 18.5, '$V$')):
+    ax.annotate('', (stop, 1), (x, 1), arrowprops={'arrowstyle': '->', 'color': GREY})
+    ax.text((x + stop) / 2, 1.25, size, ha='center', va='bottom', fontsize=11)
+ax.text(18.6, 1, 'next\ntoken', ha='left', va='center', fontsize=10)
+ax.set(xlim=(-0.2, 20.8), ylim=(-0.3, 2.4))
+ax.axis('off');
+
+# %% [markdown] tags=["caption"]
+# The network with the number of values that pass from layer to layer.
+
+# %% [markdown]
+# We take the tokens of the first half of the merges, and keep those that occur in the training text:
+
+# %%
+small = dict(list(rank.items())[:256 + 128])
+train, test = (torch.tensor(encode(data.alice(part), small))
+               for part in ('train', 'test'))
+used = train.unique()                     # most bytes never occur
+V = len(used)
+train, test = (torch.searchsorted(used, part) for part in (train, test))
+names = [list(small)[i] for i in used]
+print(f'V = {V}, training tokens: {len(train)}')
+
+# %% [markdown]
+# The loss is the mean cross-entropy of the next token. Equal pairs of neighbours have equal losses, so we count the pairs
+# once, in a matrix $\mathbf{C} \in \mathbb{R}^{V \times V}$, and each step of training sees the whole text:
+
+# %%
+def count_pairs(ids):
+    flat = V * ids[:-1] + ids[1:]
+    return flat.bincount(minlength=V * V).view(V, V).double()
+
+C, C_test = count_pairs(train), count_pairs(test)     # (V, V)
+
+def bits(log_p):                          # per character, last tenth
+    nats = -(C_test * log_p).sum().item()
+    return nats / math.log(2) / len(data.alice('test'))
+
+# %%
+def fit_next(table, learned, lr=0.1, steps=100):
+    """Log-probabilities (V, V) after training; row: current token."""
+    table.requires_grad_(learned)
+    model = nn.Sequential(table, nn.Linear(table.embedding_dim, V))
+    optimizer = torch.optim.Adam(model.parameters(), lr=lr)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        log_p = model(torch.arange(V)).log_softmax(1)
+        (-(C * log_p).sum() / C.sum()).backward()
+        optimizer.step()
+    return model(torch.arange(V)).log_softmax(1).detach()
+
+def new_table(D, seed):
+    torch.manual_seed(seed)
+    return nn.Embedding(V, D)             # standard normal numbers
+
+# %% [markdown]
+# (ml.tf.embedding.learned)=
+# The embedding is learned by backpropagation, together with the linear layer. To see what this contributes, we also train
+# the network with a **frozen** embedding: the random numbers stay, and the linear layer alone is learned.
+#
+# Two count models are the reference lines. The first ignores the current token. The second counts pairs, and adds 0.1 to
+# each count so that no probability is zero.
+
+# %%
+alone = (C.sum(0) + 0.1) / (C.sum() + 0.1 * V)        # (V,)
+counted = (C + 0.1) / (C + 0.1).sum(1, keepdim=True)  # (V, V)
+lines = {'no context': alone.expand(V, V).log(),
+         'counted pairs': counted.log()}
+for name, log_p in lines.items():
+    print(f'{name:14} {bits(log_p):.2f} bits per character')
+
+# %%
+sizes = (2, 4, 8, 16, 32)
+tables = {(kind, D): [new_table(D, seed) for seed in range(3)]
+          for kind in ('learned', 'frozen') for D in sizes}
+fits = {(kind, D): [fit_next(table, kind == 'learned') for table in three]
+        for (kind, D), three in tables.items()}
+for (kind, D), three in fits.items():
+    print(f'{kind:8} D = {D:2} ', *(f'{bits(log_p):.2f}' for log_p in three))
+
+# %% mystnb={"image": {"alt": "Bits per character against D = 2, 4, 8, 16, 32. The learned embeddings fall from 2.97 to 2.48, where a dashed line marks the counted pairs. The frozen ones fall from 3.42 to 2.87, always far above. A second dashed line at 3.46 marks the model without context."}} tags=["hide-input"]
+fig, ax = panels(1, height=2.5)
+for kind, colour in (('frozen', 'C1'), ('learned', 'C0')):
+    values = np.array([[bits(log_p) for log_p in fits[kind, D]] for D in sizes])
+    ax.plot(sizes, values, 'o', color=colour, ms=4, alpha=0.7)
+    ax.plot(sizes, values.mean(1), color=colour, lw=1.4, label=kind)
+for name, log_p in lines.items():
+    ax.axhline(bits(log_p), color=GREY, lw=1, ls='--')
+    ax.annotate(name, (2, bits(log_p)), xytext=(0, 3), textcoords='offset points', color=GREY, fontsize=9)
+ax.set(xscale='log', xticks=sizes, xticklabels=sizes, xlabel='numbers $D$ for each token',
+       ylabel='bits per character', ylim=(2.35, 3.6))
+ax.minorticks_off()
+label_lines(ax)
+
+# %% [markdown] tags=["caption"]
+# Bits per character on the last tenth of the book, three seeds each. Learned embeddings come close to the counted pairs
+# with 16 numbers for each token, and reach them with 32. Random ones of the same length stay far behind.
+
+# %% [markdown]
+# Is one side only trained badly? We try the learning rates 0.03, 0.1 and 0.3 for both, and then compare the losses token by
+# token:
+
+# %% tags=["hide-input"]
+for kind, D in ('learned', 4), ('frozen', 32):
+    rates = [bits(fit_next(new_table(D, 0), kind == 'learned', lr=lr))
+             for lr in (0.03, 0.1, 0.3)]
+    print(f'{kind:8} D = {D:2}: ', *(f'{b:.2f}' for b in rates))
+
+# %%
+def gap(a, b):                            # bits per token that a costs more
+    d, n = (b - a) / math.log(2), C_test.sum()
+    mean = (C_test * d).sum() / n
+    return mean, 2 * ((C_test * (d - mean) ** 2).sum() / n**2).sqrt()
+
+def average(kind, D):
+    return torch.stack(fits[kind, D]).mean(0)         # over the seeds
+
+for a, b in ((('frozen', 32), ('learned', 4)),
+             (('learned', 16), 'counted pairs'),
+             (('learned', 32), 'counted pairs')):
+    other = lines[b] if b in lines else average(*b)
+    mean, error = gap(average(*a), other)
+    print(a, 'minus', b, f'{mean:.3f} ± {error:.3f}')
+print('numbers in the network with D = 32:', 2 * 32 * V + V,
+      ' pairs:', V * V)
+
+# %% [markdown]
+# Behind ± stand two standard errors. For both sides the rate 0.1 is as good as the best. Four learned numbers for each token are better
+# than 32 random ones, so it is the learning of the embedding that helps. With 16 learned numbers the network is still
+# slightly worse than the counted pairs. With 32 the difference is within its margin, although the network has fewer than
+# half as many numbers as there are pairs. A network that sees only one token can hardly do better than a table of all
+# pairs. But its parameters grow like $VD$, and the table of pairs grows like $V^2$.
+#
+# ### Which tokens are neighbours?
+#
+# Tokens with nearly equal embeddings get nearly equal predictions, so tokens that are followed by the same tokens should
+# come to lie in the same direction. For five tokens we print the three others with the largest cosine, on average over
+# the three seeds:
+
+# %%
+def likeness(table):                      # cosines, (V, V)
+    Z = F.normalize(table.weight.detach(), dim=1)
+    return Z @ Z.T - 2 * torch.eye(V)     # no token is its own neighbour
+
+S = sum(likeness(table) for table in tables['learned', 16]) / 3
+for token in (b'.', b' of', b' he', b' had', b'ed'):
+    nearest = S[names.index(token)].topk(3).indices
+    print(token, *(names[i] for i in nearest))
+
+# %% [markdown]
+# The neighbours of a full stop are other marks, and those of *of* are prepositions. But the list of *he* contains a
+# question mark, too. A list of examples proves little, so we count. We take all tokens without a letter: the marks, and
+# the space alone. For how many of them is the nearest neighbour again a token without a letter?
+
+# %% tags=["hide-input"]
+marks = torch.tensor([not re.search(rb'[a-z]', name) for name in names])
+m = marks.sum().item()
+print(f'{m} tokens, by chance {m * (m - 1) / (V - 1):.1f}')
+hits = {kind: [marks[likeness(table).argmax(1)][marks].sum().item()
+               for table in tables[kind, 16]] for kind in ('learned', 'frozen')}
+print(hits)
+
+# %% [markdown]
+# For each seed it holds for 14 or 15 of the 17 tokens after learning, and for at most 6 without. The network has seen ids
+# alone, never a letter or a mark. That these tokens belong together, it has learned from what follows them.
+#
+# ```{exercise} ★★ Experiment: feed the id as a number
+# :label: lae-number
+#
+# The id of a token is a number already. Give the network the id itself, scaled to mean 0 and variance 1, as a frozen
+# embedding with $D = 1$. How much of the distance from *no context* to a learned embedding with $D = 1$ does it close, in
+# bits per character? Predict: return `'less than a quarter'`, `'about half'` or `'more than three quarters'`. Then look,
+# and explain.
+# ```
+
+# %%
+def predicted_share():
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"]
+def measured_share():
+    number = torch.arange(V).double()
+    table = nn.Embedding.from_pretrained(((number - number.mean()) / number.std())[:, None])
+    ends = [bits(lines['no context']), bits(fit_next(new_table(1, 0), True))]
+    torch.manual_seed(0)
+    middle = bits(fit_next(table, False))
+    return ends[0], middle, ends[1]
+
+none, as_number, as_table = measured_share()
+
+def is_measured(words):
+    answers = {'less than a quarter': (0, 0.25), 'about half': (0.25, 0.75), 'more than three quarters': (0.75, 1.1)}
+    if words not in answers:
+        raise ValueError(f'return one of {list(answers)}')
+    low, high = answers[words]
+    return low <= (none - as_number) / (none - as_table) < high
+
+grade(lambda: is_measured(predicted_share()), lambda: True, [()])
+
+# %% [markdown]
+# ```{solution-start} lae-number
+# :class: dropdown
+# ```
+# It closes about a tenth of the distance. With the id as a number, each score is a line over the ids, so that tokens with
+# neighbouring ids must have similar predictions. But neighbouring ids have no common meaning. With $D = 1$ a learned
+# embedding is a number, too, and it can put tokens with similar followers side by side.
+
+# %% tags=["hide-input"]
+assert grade(lambda: is_measured('less than a quarter'), lambda: True, [()])
+for wrong_words in 'about half', 'more than three quarters':
+    assert not grade(lambda: is_measured(wrong_words), lambda: True, [()])
+print(f'no context {none:.2f}, id as a number {as_number:.2f}, learned D = 1 {as_table:.2f}')
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% tags=["checks"]
+def costs_more(a, b):
+    mean, error = gap(a, b)
+    return bool(mean > error)
+
+holds(
+    'ml.tf.embedding.learned',
+    lambda seed, D: costs_more(fits['frozen', D][seed], fits['learned', D][seed]),
+    slip=('learns in neither', lambda seed, D: costs_more(fits['frozen', D][seed], fits['frozen', D][seed])),
+    seed=[0, 1, 2], D=list(sizes),
+)
+verify(
+    'four learned numbers are better than 32 random ones',
+    lambda seed, a, b: costs_more(fits['frozen', b][seed], fits['learned', a][seed]),
+    slip=('takes two for four', lambda seed, a, b: costs_more(fits['frozen', b][seed], fits['learned', a // 2][seed])),
+    seed=[0, 1, 2], a=[4], b=[32],
+)
+verify(
+    'with 32 learned numbers the counted pairs are not better by two standard errors',
+    lambda D: not costs_more(average('learned', D), lines['counted pairs']),
+    slip=('says so of 16', lambda D: not costs_more(average('learned', D // 2), lines['counted pairs'])), D=[32],
+)
+verify(
+    'most tokens without a letter have a nearest neighbour of their kind after learning, and not before',
+    lambda kind, other: min(hits[kind]) > m / 2 > max(hits[other]),
+    slip=('exchanges the two', lambda kind, other: min(hits[other]) > m / 2 > max(hits[kind])),
+    kind=['learned'], other=['frozen'],
+)
+
+def loss_by_tokens(seed, shift):  # pair by pair, as a training in batches would
+    log_p = fits['learned', 2][seed]
+    return close(-(C * log_p).sum() / C.sum(), F.nll_loss(log_p[train[:-1]], train[1:].roll(shift)))
+
+verify(
+    'the counted pairs give the mean cross-entropy of the next token', lambda seed: loss_by_tokens(seed, 0),
+    slip=('moves the targets by one', lambda seed: loss_by_tokens(seed, 1)), seed=[0, 1, 2],
+)
+
+# %% [markdown]
+# ## Summary
+#
+# A tokenizer cuts a text into pieces from a fixed list, and byte pair encoding makes this list by merging the most
+# frequent neighbours, so that every text can be written. An embedding layer is a linear layer without bias that
+# multiplies one-hot vectors, but it only copies rows, and its gradient adds up where a token is repeated. A linear layer
+# maps each row by $\mathbf{W}\mathbf{x} + \mathbf{b}$, which is linear if and only if the bias is zero.
+#
+# **Further reading.** {cite}`sennrich2016neural` brought byte pair encoding to translation, in a short and readable
+# article. {cite}`bengio2003neural` learned embeddings by predicting the next word, for readers who want to see more than
+# one token of context. {cite}`radford2019language`, section 2.2, explains why GPT-2 works with bytes.
