@@ -192,8 +192,10 @@ verify(
 #
 # ```{math}
 # :label: eq-lm-block
-# \mathbf{Y} = \mathbf{X} + \operatorname{Attention}(\operatorname{RMSNorm}(\mathbf{X})), \qquad
-# \mathbf{Z} = \mathbf{Y} + \operatorname{SwiGLU}(\operatorname{RMSNorm}(\mathbf{Y})) .
+# \begin{aligned}
+# \mathbf{Y} &= \mathbf{X} + \operatorname{Attention}(\operatorname{RMSNorm}(\mathbf{X})), \\
+# \mathbf{Z} &= \mathbf{Y} + \operatorname{SwiGLU}(\operatorname{RMSNorm}(\mathbf{Y})) .
+# \end{aligned}
 # ```
 #
 # Compared with the first GPT of 2018, four parts of the block have been replaced, three of them in
@@ -335,37 +337,39 @@ class GPT(nn.Module):
 # %% tags=["hide-input"]
 sizes = Counter()
 for name, parameter in GPT(37, D=32, h=4, g=2, hidden=88, blocks=2).named_parameters():
-    sizes[re.sub(r'blocks|[.\d]|weight', ' ', name).split()[0]] += parameter.numel()
+    sizes[name.split('.')[2 if name.startswith('blocks') else 0]] += parameter.numel()
 print(*[f'{part:8}{size:7,}' for part, size in [*sizes.items(), ('together', sizes.total())]], sep='\n')
 
 
-# %% mystnb={"image": {"alt": "Two rows of boxes. Above, the whole network: the text of shape B, T leads through the boxes vectors, block 1, block 2 and RMSNorm to scores of shape B, T, 37; below the other boxes stands B, T, 32. Below, one block: x leads through RMSNorm, q with 4 heads and k and v with 2 heads, and attention to a plus sign, to which an arc leads from x; then through RMSNorm and SwiGLU with 88 hidden numbers to a second plus sign, to which a second arc leads from the first one."}} tags=["hide-input"]
-fig, ax = panels(1, height=2.7)
+# %% mystnb={"image": {"alt": "Three rows of boxes. First row: a text of shape B, T leads through vectors, 2 blocks and RMSNorm, all B, T, 32, to scores of shape B, T, 37. Second row, in a block: x leads through RMSNorm, q with 4 heads and k and v with 2 heads, and attention to a plus sign, to which a line leads from x, and then to y. Third row: y leads through RMSNorm and SwiGLU with 88 hidden numbers to a plus sign, to which a line leads from y, and then to z."}} tags=["hide-input"]
+fig, ax = panels(1, height=3.9)
 def box(x, y, words, shape, colour):
-    ax.add_patch(plt.Rectangle((x - 1.75, y - 0.8), 3.5, 1.6, fc=colour, ec=GREY, lw=0.8, alpha=0.25))
-    ax.text(x, y, words, ha='center', va='center', fontsize=9.5)
-    ax.text(x, y - 1.05, shape, ha='center', va='top', fontsize=9.5, color=GREY)
-def arrow(start, stop, y, **options):
-    ax.annotate('', (stop, y), (start, y), arrowprops={'arrowstyle': '->', 'color': GREY} | options)
-for x, words, shape in [(4.6, 'vectors', 'B, T, 32'), (9, 'block 1', 'B, T, 32'), (13.4, 'block 2', 'B, T, 32'),
-                        (17.8, 'RMSNorm', 'B, T, 32'), (22.2, 'scores', 'B, T, 37')]:
-    box(x, 9, words, shape, 'C0' if 'block' in words else GREY)
-    arrow(x - 2.7, x - 1.75, 9)
-ax.text(1.75, 9, 'text\nB, T', ha='right', va='center', fontsize=9.5)
-for x, words, shape in [(4.6, 'RMSNorm', 'B, T, 32'), (9, 'q, k, v,\nrotated', 'q: B, 4, T, 8\nk, v: B, 2, T, 8'),
-                        (13.4, 'attention', 'B, T, 32'), (18.9, 'RMSNorm', 'B, T, 32'), (23.3, 'SwiGLU', 'hidden: 88')]:
-    box(x, 3, words, shape, 'C0')
-for start, stop in [(1.6, 2.85), (6.35, 7.25), (10.75, 11.65), (15.15, 15.7), (16.5, 17.15), (20.65, 21.55),
-                    (25.05, 25.6), (26.4, 27.3)]:
-    arrow(start, stop, 3)
-for left, plus in (2.1, 16.1), (16.8, 26):
-    ax.text(plus, 3, '+', ha='center', va='center', fontsize=12)
-    ax.plot(plus, 3, 'o', mfc='none', mec=GREY, ms=11)
-    ax.plot([left, left, plus, plus], [3, 5.2, 5.2, 3.55], color=GREY, lw=0.9)
-ax.text(1.5, 3, 'x', ha='right', va='center', fontsize=9)
-ax.text(27.5, 3, 'z', ha='left', va='center', fontsize=9)
-ax.text(9, 5.4, 'one block', ha='center', va='bottom', fontsize=9.5, color='C0')
-ax.set(xlim=(-0.4, 28.4), ylim=(0, 10.4))
+    ax.add_patch(plt.Rectangle((x - 1.75, y - 0.75), 3.5, 1.5, fc=colour, ec=GREY, lw=0.8, alpha=0.25))
+    ax.text(x, y, words, ha='center', va='center', fontsize=11)
+    ax.text(x, y - 0.95, shape, ha='center', va='top', fontsize=10.5, color=GREY)
+def arrow(start, stop, y):
+    ax.annotate('', (stop, y), (start, y), arrowprops={'arrowstyle': '->', 'color': GREY})
+for x, words, shape in [(4.4, 'vectors', 'B, T, 32'), (9, '2 blocks', 'B, T, 32'), (13.6, 'RMSNorm', 'B, T, 32'),
+                        (18.2, 'scores', 'B, T, 37')]:
+    box(x, 12, words, shape, 'C0' if 'block' in words else GREY)
+    arrow(x - 2.8, x - 1.8, 12)
+for x, words, shape in [(4.4, 'RMSNorm', 'B, T, 32'), (9, 'q, k, v', 'q: B, 4, T, 8\nk, v: B, 2, T, 8'),
+                        (13.6, 'attention', 'B, T, 32')]:
+    box(x, 6.8, words, shape, 'C0')
+    arrow(x - 2.8, x - 1.8, 6.8)
+for x, words, shape in (4.4, 'RMSNorm', 'B, T, 32'), (9, 'SwiGLU', 'hidden: B, T, 88'):
+    box(x, 1.6, words, shape, 'C0')
+    arrow(x - 2.8, x - 1.8, 1.6)
+for plus, y in (17, 6.8), (12.4, 1.6):
+    arrow(plus - 1.6, plus - 0.5, y)
+    arrow(plus + 0.5, plus + 1.7, y)
+    ax.text(plus, y, '+', ha='center', va='center', fontsize=13)
+    ax.plot(plus, y, 'o', mfc='none', mec=GREY, ms=13)
+    ax.plot([1.9, 1.9, plus, plus], [y, y + 1.7, y + 1.7, y + 0.5], color=GREY, lw=0.9)
+for x, y, words in (1.4, 12, 'text\nB, T'), (1.3, 6.8, 'x'), (19.2, 6.8, 'y'), (1.3, 1.6, 'y'), (14.6, 1.6, 'z'):
+    ax.text(x, y, words, ha='center' if words in 'xyz' else 'right', va='center', fontsize=11)
+ax.text(10, 8.7, 'in a block', ha='center', va='bottom', fontsize=11, color='C0')
+ax.set(xlim=(-0.6, 20.4), ylim=(-0.6, 13))
 ax.axis('off');
 
 # %% [markdown] tags=["caption"]
@@ -807,7 +811,7 @@ verify(
 
 
 # %% [markdown]
-# ## Sampling: temperature, top-k and top-p, and the KV cache
+# ## Writing: sampling with temperature, top-k and top-p, and a KV cache
 #
 # To write, the network predicts the next character, we draw one, append it, and repeat. There are several ways to draw. A
 # **temperature** $\tau$ divides the scores before the softmax: if it is below 1, likely characters become still more likely.
@@ -841,7 +845,8 @@ for name, rule in (('as predicted', p), ('tau = 0.5', tempered(p.log(), 0.5)),
     print(f'{name:15}', *[f'{value:4.2f}' for value in rule[best]])
 
 # %% [markdown]
-# In the book many persons follow *said the*: the mock turtle, the caterpillar, the duchess, the gryphon.
+# These are the predictions after *said the*. The four likeliest letters begin names of the book: the mock turtle, the
+# caterpillar, the duchess, the gryphon.
 #
 # :::{admonition} A tempting mistake
 # :class: warning
@@ -952,8 +957,8 @@ def read(model, text, longest=None):
 text = tokens[None, :64]                                 # (1, 64)
 difference = [(read(net, text) - net(text)).abs().max()
               for net in (model, copy.deepcopy(model).float())]
-print('largest difference of any score: float64', below(difference[0]),
-      '- float32', between(difference[1], 1e-8, 1e-4))
+print(f'largest difference: float64 {below(difference[0])}, '
+      f'float32 {between(difference[1], 1e-8, 1e-4)}')
 
 # %% [markdown]
 # No mask is needed, because the cache holds nothing later. In float64 all scores agree up to rounding. In float32 they differ
