@@ -576,9 +576,9 @@ ax.text(0.5, 0.8, 'residual', color='C0', ha='center');
 
 # %% [markdown]
 # The plain network is worse on the pictures that it is *trained* on. So it does not overfit: then its training loss would be
-# small, and only the loss on other pictures large. Nor is it too weak, because a plain block can copy its input, too. A normalization
+# small, and only the loss on other pictures large. Nor is it too weak, because a plain block can copy its input, too, up to a shift and a scale. A normalization
 # can add so much to each channel that no number is negative. Then the ReLU changes nothing, and a kernel with a single 1 in its
-# middle copies the channel. The next normalization subtracts what was added. With such weights, the deep plain network gives the scores of a network without
+# middle copies the channel. The next normalization removes both. With such weights, the deep plain network gives the scores of a network without
 # blocks:
 
 # %%
@@ -592,8 +592,8 @@ gap = (copying(x[:200]) - without(x[:200])).abs().max()
 print('largest difference of the scores:', below(gap, 1e-3))
 
 # %% [markdown]
-# So weights for which the deep plain network does as well as a shallow one exist, but the training does not find them, at least
-# not in these 48 steps. This failure of the optimization is called **degradation**. The skip connections are the only
+# In the same way, six of the eight blocks could copy what two trained blocks have computed. So there are weights with which the deep plain network does as
+# well as a shallow one, but the training does not find them, at least not in these 48 steps. This failure of the optimization is called **degradation**. The skip connections are the only
 # difference between our two networks, so it is they that repair it.
 #
 # ```{exercise} ★★ Experiment: leave out a block
