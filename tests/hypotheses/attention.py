@@ -70,6 +70,21 @@ theorem(
 )
 
 
+def network(X, mask, weights):  # attention, its input added, and a map of each token
+    return np.tanh(weights * (X + attention(X, X, X, mask)))
+
+
+theorem(
+    'thm-pos-equivariance', lambda P, X, mask, weights: close(network(P @ X, mask, weights), P @ network(X, mask, weights)),
+    P=[np.eye(3), np.eye(3)[[1, 2, 0]], np.eye(3)[::-1]], X=normal(3, 2), mask=[0], weights=[1, np.array([1., -2.])],
+    without={
+        'without a mask': dict(P=np.eye(3)[::-1], X=np.eye(3)[:, :2], mask=causal, weights=1),
+        'all alike': dict(P=np.eye(3)[::-1], X=np.eye(3)[:, :2], mask=0, weights=np.array([[1.], [2.], [3.]])),
+        'permutation matrix': dict(P=np.diag([1., -1., 1.]), X=np.eye(3)[:, :2], mask=0, weights=1),
+    },
+)
+
+
 SIGNS = np.array(list(product([-1., 1.], repeat=4)))  # two independent vectors of two independent signs: 16 cases
 Q, K = SIGNS[:, :2], SIGNS[:, 2:]
 TWINS = Q[:, [0, 0]]  # its entries have mean zero and variance one, and are equal
