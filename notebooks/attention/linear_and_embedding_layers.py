@@ -24,7 +24,7 @@
 #   [cross-entropy](../classification/cross_entropy.ipynb) and [modules](../builders_guide/modules.ipynb).
 # - **You build** an embedding layer and its gradient, a tokenizer by byte pair encoding that agrees with the library
 #   `tiktoken`, and a network that learns which tokens are alike.
-# - **Runs in** 10 seconds. All tensors are float64.
+# - **Runs in** 10 seconds. Tensors are float64 where no other type is named.
 
 # %% tags=["remove-cell"]
 try:
@@ -139,8 +139,8 @@ ax.axis('off');
 # ### nn.Embedding and nn.Linear without a bias
 #
 # (la.embedding.onehot-linear)=
-# In PyTorch, `nn.Embedding` takes ids, and `nn.Linear(..., bias=False)` takes the one-hot rows. With equal weights they
-# give the same. Mind the shapes: the embedding stores $\mathbf{W}^\top$, and the linear layer stores $\mathbf{W}$.
+# In PyTorch, `nn.Embedding` takes ids, and `nn.Linear(..., bias=False)` takes the one-hot rows. With equal weights
+# their outputs are equal. The embedding stores $\mathbf{W}^\top$, and the linear layer stores $\mathbf{W}$.
 #
 # (la.embedding.lookup)=
 # So an embedding layer is a table of parameters, in which row $i$ is read when token $i$ occurs.
@@ -158,21 +158,22 @@ except IndexError as error:
     print('id 5 of 5 tokens:', error)
 
 # %% [markdown]
-# The error says that an id is negative, or not less than $V$. You meet it if a tokenizer has more tokens than the table
-# has rows.
+# The error says that an id is negative, or not less than $V$. You meet it if a tokenizer has more tokens than
+# the table has rows.
 #
 # ### The gradient of an embedding is sparse
 #
-# Let $\mathbf{g}_t$ be the gradient of the loss $L$ with respect to row $t$ of $\mathbf{X}$, and $\mathbf{G} \in
-# \mathbb{R}^{T \times D}$ the matrix of these rows. The [rule for a matrix product](../calculus/matrix_derivatives.ipynb)
-# gives
+# Let $\mathbf{g}_t$ be the gradient of the loss $L$ with respect to row $t$ of $\mathbf{X}$. These gradients are the
+# rows of a matrix $\mathbf{G} \in \mathbb{R}^{T \times D}$. The [rule for a matrix
+# product](../calculus/matrix_derivatives.ipynb) gives
 #
 # ```{math}
 # :label: embedding-gradient
 # \nabla_{\mathbf{W}} L(\mathbf{W}) = \mathbf{G}^\top \mathbf{E} .
 # ```
 #
-# Its column $i$ is the sum of all $\mathbf{g}_t$ at which token $i$ stands. We make up four gradients, so that the sums
+# Column $i$ of this product is the sum of $\mathbf{g}_t$ over all positions $t$ at which token $i$ stands.
+# `nn.Embedding` stores $\mathbf{W}^\top$, so there it is row $i$. We make up four gradients, so that the sums
 # can be read off:
 
 # %%
@@ -181,9 +182,9 @@ table(ids).backward(G)                    # G takes the place of a loss
 print(table.weight.grad)                  # (V, D)
 
 # %% [markdown]
-# *curiouser* stands at two positions, so the last row got $1 + 100$. The tokens *alice* and *cried* do not occur, and
-# their rows are zero. The library does not form $\mathbf{E}$. It adds each $\mathbf{g}_t$ to the row of its token, which
-# is `index_add_`:
+# *curiouser* stands at two positions, so the last row got $1 + 100$. The tokens *alice* and *cried* do not occur,
+# and their rows are zero. The library does not form $\mathbf{E}$. It adds each $\mathbf{g}_t$ to the row of its
+# token, which is `index_add_`:
 
 # %%
 gradient = torch.zeros(5, 2).index_add_(0, ids, G)    # (V, D)
@@ -215,8 +216,8 @@ except RuntimeError as error:
 # ### What the lookup saves
 #
 # (la.embedding.optimized)=
-# A lookup reads $TD$ numbers and computes nothing. The product with $\mathbf{E}$ takes $TVD$ multiplications and as many
-# additions. We count for the sizes of the smallest GPT-2 in float32, on the [device
+# A lookup reads $TD$ numbers and computes nothing. The product with $\mathbf{E}$ takes $TVD$ multiplications and
+# about as many additions. We count for the sizes of the smallest GPT-2 in float32, on the [device
 # `meta`](../builders_guide/devices.ipynb), which stores no numbers:
 
 # %%
@@ -230,10 +231,12 @@ for name, tensor in ('one-hot rows', onehot), ('rows of X', X):
 print(f'whole table  {4 * V * D / 1e6:6.1f} MB')
 
 # %% [markdown]
-# The lookup needs the rows of $\mathbf{X}$ alone: 3.1 MB, no one-hot rows, and none of the 79.0 billion operations. In
-# training, a dense gradient is as large as the whole table, and a sparse one at most as large as $\mathbf{X}$.
+# The lookup copies the rows of $\mathbf{X}$, which are 3.1 MB. It needs no one-hot rows and none of the 79.0
+# billion operations. In training, a dense gradient is as large as the whole table, and a sparse one has at
+# most $T$ rows with their ids.
 #
-# Does the lookup save time, too? We measure both for a small and for a large vocabulary, with the one-hot rows ready:
+# Does the lookup save time, too? We measure the lookup and the product for a small and for a large vocabulary, with
+# one-hot rows made beforehand:
 
 # %% tags=["hide-input"]
 def slowness(V):                          # of the product, E given
@@ -249,8 +252,8 @@ print('V = 4:   ', between(slow[4], 0.2, 5))
 print('V = 8192:', between(slow[8192], 20, math.inf))
 
 # %% [markdown]
-# With four tokens neither takes five times as long as the other. With 8192 tokens the product takes more than twenty times
-# as long.
+# With four tokens the two times differ by less than a factor of five. With 8192 tokens the product takes more
+# than twenty times as long.
 
 # %% tags=["checks"]
 def cut(words):
@@ -369,13 +372,16 @@ verify(
 # %% [markdown]
 # ## Byte pair encoding (BPE): tokens between bytes and words
 #
-# Words are poor tokens: a name, a typing error or a number that is not in the vocabulary has no id. Bytes are safe,
-# because every text is a sequence of bytes and there are only 256 of them. But then the sequence is long, because each
-# letter is a token. **Byte pair encoding** {cite}`gage1994new,sennrich2016neural` lies between them. It starts from
-# bytes. Again and again it looks for the pair of neighbouring tokens that is most frequent and makes it a new token.
+# Words are poor tokens: a name, a typing error or a number that is not in the vocabulary has no id. Bytes are
+# safe, because every text is a sequence of bytes and there are only 256 of them. But then the sequence is long,
+# because each letter is a token. **Byte pair encoding** {cite}`gage1994new,sennrich2016neural` lies between them.
+# Training starts from bytes. Again and again it looks for the most frequent pair of neighbouring tokens, and joins
+# this pair to a new token.
 #
-# A vocabulary is a dictionary from tokens to ids, the **ranks**. To split a word, start from its bytes, and join the
-# neighbours that form the token of lowest rank, until no two neighbours form a token. To train, count pairs in all words:
+# Here the vocabulary is a `dict` from tokens to ids. These ids are called **ranks**: a token that was joined earlier
+# in training has a lower rank. To split a word, start from its bytes, and always join the two neighbours that form
+# the token of lowest rank, so that pairs are joined in the order of training. Stop if no two neighbours form a token.
+# To train, count pairs in all words:
 
 # %%
 def split(word, rank):
@@ -416,14 +422,14 @@ for merges in range(4):
     print(merges, 'merges:', *(split(word, rank) for word in small))
 
 # %% [markdown]
-# The pair *h*, *e* occurs in all nine words, so it is joined first. Then *t*, *he* occurs seven times, and *the*, *n*
-# three times.
+# The pair *h*, *e* occurs in all nine words, so it is joined first. Then *t*, *he* occurs seven times, and
+# *the*, *n* three times.
 #
 # ### Train on Alice, encode and decode
 #
-# Tokens should not contain the end of one word and the beginning of the next. So the text is first cut by a regular
-# expression: letters, digits or other marks, each with at most one space in front. GPT-2 does the same with a longer
-# expression {cite}`radford2019language`.
+# Tokens should not contain the end of one word and the beginning of the next. So a regular expression first cuts the
+# text into runs of the letters a to z, runs of digits, and runs of other marks. Each run has at most one space in
+# front. GPT-2 does the same with a longer expression {cite}`radford2019language`.
 
 # %%
 PATTERN = r' ?[a-zA-Z]+| ?[0-9]+| ?[^ a-zA-Z0-9]+| +'
@@ -448,9 +454,9 @@ for merges in (0, 16, 64, 256):
     print(f'{merges:3} merges:', *split(b' curiouser', some), sep=' ')
 
 # %% [markdown]
-# The first merge joins the space and *t*, the beginning of many English words. A shorter list of merges is the beginning
-# of a longer one, so we need to train only once. Now we encode the whole book and decode it again. The library `tiktoken`
-# takes our ranks and our pattern, and we compare token by token:
+# The first merge joins the space and *t*, the beginning of many English words. A shorter list of merges is the
+# beginning of a longer one, so we need to train only once. Now we encode the whole book. The library `tiktoken` takes
+# our ranks and our pattern, and we compare token by token:
 
 # %%
 book = data.alice()
@@ -482,13 +488,13 @@ for unseen in (' jabberwocky', ' Alice', ' 1865', ' na\u00efve', '\U0001f642'):
     print(f'{ascii(unseen):14} {len(parts)} tokens:', *parts)
 
 # %% [markdown]
-# An unknown word falls into shorter tokens, in the worst case into its bytes. So no text is without ids. Each digit is
+# An unknown word falls into shorter tokens, in the worst case into its bytes. So every text has ids. Each digit is
 # one token, the letter ï is two bytes, and the smiling face is four.
 #
 # ### How many merges? Characters per token
 #
-# More merges give shorter sequences, but the table of embeddings has a row for each token. We encode the last tenth of
-# the book, which was not used for training:
+# More merges give shorter sequences, but a larger table of embeddings, because it has a row for each token. We encode
+# the last tenth of the book, which was not used for training:
 
 # %% tags=["hide-input"]
 steps = [0, 8, 16, 32, 64, 128, 192, 256]
@@ -513,15 +519,16 @@ ax.set(xlabel='merges', ylabel='characters per token', ylim=(0.8, 4.5), xlim=(-5
 label_lines(ax)
 
 # %% [markdown] tags=["caption"]
-# The first merges shorten the text most. A token never crosses the border of a word, so the mean length of a word is the
-# limit.
+# The first merges shorten the text most. A token never crosses the border of a word, so the mean length of a word,
+# here with its space, is the limit.
 
 # %% [markdown]
 # ```{exercise} ★★ Program: merge one pair
 # :label: lae-merge
 #
-# Many tokenizers keep lists of ids and merge one pair at a time. Write `merge_pair(ids, a, b, new)`: from left to right,
-# each id `a` directly followed by `b` is replaced, together with this `b`, by `new`. An id belongs to one pair at most.
+# Many tokenizers keep lists of ids and merge one pair at a time. Write `merge_pair(ids, a, b, new)`: from left to
+# right, each id `a` directly followed by `b` is replaced, together with this `b`, by `new`. An id belongs to one pair
+# at most. Return a new list.
 # ```
 
 # %%
@@ -546,8 +553,8 @@ grade(merge_pair, by_text, **pairs_drawn)
 # ```{solution-start} lae-merge
 # :class: dropdown
 # ```
-# Go through the list with a position $i$. After a merge the position moves on by two, so that no id is used twice. It is
-# a mistake to move on by one, to lose the last id, and to accept the two ids in either order.
+# Go through the list with a position $i$. After a merge the position moves on by two, so that no id is used twice.
+# Three mistakes are tempting: to move on by one, to lose the last id, and to accept the two ids in either order.
 
 # %% jupyter={"source_hidden": true}
 def merge_pair_solution(ids, a, b, new):
@@ -684,9 +691,10 @@ print('all at once differs by', below(at_once - layer(X)))
 # %% [markdown]
 # :::{admonition} A tempting mistake
 # :class: warning
-# Many texts write $\mathbf{Y} = \mathbf{X}\mathbf{W} + \mathbf{B}$ with $\mathbf{B} \in \mathbb{R}^{n \times \hat d}$.
-# The shapes fit, but if $\mathbf{B}$ is free, each row has its own bias. Then the layer has $n\hat d$ biases in place of
-# $\hat d$, and none for a token of a new text. And this $\mathbf{W}$ is the transpose of the one above.
+# Many texts write $\mathbf{Y} = \mathbf{X}\mathbf{W} + \mathbf{B}$ with
+# $\mathbf{B} \in \mathbb{R}^{n \times \hat d}$. The shapes fit, but if $\mathbf{B}$ is free, each row has its own
+# bias. Then the layer has $n\hat d$ biases in place of $\hat d$, and the further rows of a longer text have none. And
+# this $\mathbf{W}$ is the transpose of the one above.
 # :::
 #
 # ### Affine, not linear
@@ -709,10 +717,11 @@ print(torch.cat([X, torch.ones(4, 1)], 1) @ Ab.T)
 
 # %% [markdown]
 # (la.linear.matrix-represents-map)=
-# Why does every linear map have a matrix? Its column $j$ is the image of $\mathbf{e}_j$, as in the embedding, and a sum
-# of multiples of the $\mathbf{e}_j$ goes to the same sum of their images. If inputs and outputs are written in other
-# bases, the columns of $\mathbf{P}$ and $\mathbf{Q}$, the same map has another matrix,
-# $\mathbf{Q}^{-1}\mathbf{W}\mathbf{P}$.
+# Why does every linear map have a matrix? Its column $j$ is the image of $\mathbf{e}_j$, as in the embedding, and a
+# sum of multiples of the $\mathbf{e}_j$ goes to the same sum of their images. In other bases the same map has another
+# matrix. If the columns of $\mathbf{P}$ are the basis of the inputs, and those of $\mathbf{Q}$ the basis of the
+# outputs, it is $\mathbf{Q}^{-1}\mathbf{W}\mathbf{P}$: $\mathbf{P}$ leads to the usual coordinates, and
+# $\mathbf{Q}^{-1}$ to the new ones.
 #
 # ```{exercise} ★ Pencil: two layers, one matrix
 # :label: lae-homogeneous
@@ -824,8 +833,10 @@ names = [list(small)[i] for i in used]
 print(f'V = {V}, training tokens: {len(train)}')
 
 # %% [markdown]
-# The loss is the mean cross-entropy of the next token. Equal pairs of neighbours have equal losses, so we count the pairs
-# once, in a matrix $\mathbf{C} \in \mathbb{R}^{V \times V}$, and each step of training sees the whole text:
+# The loss is the mean cross-entropy of the next token. It depends only on how often each pair of neighbours occurs.
+# So we count the pairs once: entry $i, j$ of $\mathbf{C} \in \mathbb{R}^{V \times V}$ says how often token $j$
+# follows token $i$. With these counts each step of training sees the whole text. For the bits per character, the
+# losses of the last tenth are added, and divided by $\ln 2$ and by the number of characters:
 
 # %%
 def count_pairs(ids):
@@ -899,8 +910,8 @@ label_lines(ax)
 # with 16 numbers for each token, and reach them with 32. Random ones of the same length stay far behind.
 
 # %% [markdown]
-# Is one side only trained badly? We try the learning rates 0.03, 0.1 and 0.3 for both, and then compare the losses token by
-# token:
+# Was one of the two kinds trained with a wrong learning rate? We try 0.03, 0.1 and 0.3, and then compare the
+# losses token by token:
 
 # %% tags=["hide-input"]
 for kind, D in ('learned', 4), ('frozen', 32):
@@ -927,17 +938,18 @@ print('numbers in the network with D = 32:', 2 * 32 * V + V,
       ' pairs:', V * V)
 
 # %% [markdown]
-# Behind ± stand two standard errors. For both sides the rate 0.1 is as good as the best. Four learned numbers for each token are better
-# than 32 random ones, so it is the learning of the embedding that helps. With 16 learned numbers the network is still
-# slightly worse than the counted pairs. With 32 the difference is within its margin, although the network has fewer than
-# half as many numbers as there are pairs. A network that sees only one token can hardly do better than a table of all
-# pairs. But its parameters grow like $VD$, and the table of pairs grows like $V^2$.
+# Behind ± stand two standard errors. In both rows the rate 0.1 is as good as the best. Four learned numbers for each
+# token are better than 32 random ones, so it is the learning of the embedding that helps. With 16 learned numbers the
+# network is still slightly worse than the counted pairs. With 32 the difference is within its margin, although the
+# network has fewer than half as many numbers as there are pairs. On the training text the frequencies of the pairs
+# are the best that a network can predict from one token. But the parameters of the network grow like $VD$, and the
+# table of pairs grows like $V^2$.
 #
 # ### Which tokens are neighbours?
 #
-# Tokens with nearly equal embeddings get nearly equal predictions, so tokens that are followed by the same tokens should
-# come to lie in the same direction. For five tokens we print the three others with the largest cosine, on average over
-# the three seeds:
+# Tokens with nearly equal embeddings get nearly equal predictions. Does training give nearly equal embeddings to
+# tokens that are followed by the same tokens? For five tokens we print the three others with the largest cosine of
+# the angle between embeddings, on average over the three seeds:
 
 # %%
 def likeness(table):                      # cosines, (V, V)
@@ -963,16 +975,16 @@ hits = {kind: [marks[likeness(table).argmax(1)][marks].sum().item()
 print(hits)
 
 # %% [markdown]
-# For each seed it holds for 14 or 15 of the 17 tokens after learning, and for at most 6 without. The network has seen ids
-# alone, never a letter or a mark. That these tokens belong together, it has learned from what follows them.
+# For each seed this is so for 14 or 15 of the 17 tokens after learning, and for at most 6 without. The network has
+# seen ids alone, never a letter or a mark. That these tokens belong together, it has learned from what follows them.
 #
 # ```{exercise} ★★ Experiment: feed the id as a number
 # :label: lae-number
 #
 # The id of a token is a number already. Give the network the id itself, scaled to mean 0 and variance 1, as a frozen
-# embedding with $D = 1$. How much of the distance from *no context* to a learned embedding with $D = 1$ does it close, in
-# bits per character? Predict: return `'less than a quarter'`, `'about half'` or `'more than three quarters'`. Then look,
-# and explain.
+# embedding with $D = 1$. How much of the distance from *no context* to a learned embedding with $D = 1$ does it
+# close, in bits per character? Predict: return `'less than a quarter'`, `'about half'` or
+# `'more than three quarters'`. Then look, and explain.
 # ```
 
 # %%
@@ -1003,9 +1015,10 @@ grade(lambda: is_measured(predicted_share()), lambda: True, [()])
 # ```{solution-start} lae-number
 # :class: dropdown
 # ```
-# It closes about a tenth of the distance. With the id as a number, each score is a line over the ids, so that tokens with
-# neighbouring ids must have similar predictions. But neighbouring ids have no common meaning. With $D = 1$ a learned
-# embedding is a number, too, and it can put tokens with similar followers side by side.
+# It closes about a tenth of the distance. With the id as a number, each score is a line over the ids, so that tokens
+# with neighbouring ids must have similar predictions. But most ids are in the order of the merges, and neighbours in
+# this order need not be used alike. With $D = 1$ a learned embedding is a number, too, and it can put tokens with
+# similar followers side by side.
 
 # %% tags=["hide-input"]
 assert grade(lambda: is_measured('less than a quarter'), lambda: True, [()])
@@ -1058,10 +1071,10 @@ verify(
 # %% [markdown]
 # ## Summary
 #
-# A tokenizer cuts a text into pieces from a fixed list, and byte pair encoding makes this list by merging the most
-# frequent neighbours, so that every text can be written. An embedding layer is a linear layer without bias that
-# multiplies one-hot vectors, but it only copies rows, and its gradient adds up where a token is repeated. A linear layer
-# maps each row by $\mathbf{W}\mathbf{x} + \mathbf{b}$, which is linear if and only if the bias is zero.
+# A tokenizer cuts a text into pieces from a fixed list, and byte pair encoding makes this list from the bytes by
+# merging the most frequent neighbours, so that every text has tokens. An embedding layer equals a linear layer
+# without bias on one-hot vectors, but it only copies rows, and the gradients of a repeated token are added up. A
+# linear layer maps each row by $\mathbf{W}\mathbf{x} + \mathbf{b}$, which is linear if and only if the bias is zero.
 #
 # **Further reading.** {cite}`sennrich2016neural` brought byte pair encoding to translation, in a short and readable
 # article. {cite}`bengio2003neural` learned embeddings by predicting the next word, for readers who want to see more than
