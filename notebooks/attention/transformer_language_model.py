@@ -149,7 +149,8 @@ print(written)
 
 # %% [markdown]
 # The 5-gram model is best, with 2.07 bits. It writes some real words, but it forgets what stands more than four characters
-# back. This number is our reference for every network on this page.
+# back. This number is our reference for every network on this page. We chose the 5 on the held-out text itself, which
+# favours the counts a little.
 
 # %% tags=["checks"]
 def by_hand(context, symbol, mixed):  # the same counts, found by searching the text
@@ -584,10 +585,10 @@ for name, bits in ('network', network), ('both together', together):
           f'{blocks.mean():.3f} ± {2 * blocks.std() / 70 ** 0.5:.3f}')
 
 # %% [markdown]
-# The network has 2.097 bits and the counts have 2.073. The difference is smaller than its margin, so neither is better. But
-# they know different things: together they need 1.92 bits, clearly less than the counts alone. The network also
-# **overfits**. On the training windows it needs 1.66 bits, and on the last tenth of the book it was not better at the
-# end than after half of the training.
+# The network needs 2.097 bits and the counts need 2.073. The difference is smaller than its margin, so we cannot say which
+# is better. But they know different things: together they need 1.92 bits, clearly less than the counts alone. The network
+# also **overfits**. On the training windows it needs 1.66 bits, and on the last tenth of the book it was not better at
+# the end than after half of the training.
 
 # %% mystnb={"image": {"alt": "Bits per character against steps from 0 to 8000. A curve for training windows falls fast from above 3 to 2.1 within the first thousand steps, then slowly to about 1.66. Two dots for held-out text, in the middle and at the end, lie at the same height, near the dashed line of the 5-gram model. The line of the 3-gram model is higher, and that of both together lower."}} tags=["hide-input"]
 fig, ax = panels(1, height=2.9)
@@ -1074,8 +1075,9 @@ for name, (bits, words, repeated, written) in table.items():
 
 # %% [markdown]
 # With a low temperature the network writes real words, but it repeats itself more than the book does. With a high one it
-# invents words. In between, $\tau = 0.7$ and top-p give real words with few repetitions. In the held-out text 0.931 of the
-# words are known, because some of its words are new. The sentences of the network make no sense at any temperature.
+# invents words. In between, $\tau = 0.7$ and top-p give real words with few repetitions. In the held-out text the share is
+# 0.931, because some of its words do not occur in the training text. The sentences of the network make no sense at any
+# temperature.
 
 # %% tags=["checks"]
 def sorted_list(p, share):  # the nucleus, item by item
