@@ -85,9 +85,10 @@ def embedded(sentence):
 
 sentences = 'dog bites man', 'man bites dog'
 for sentence in sentences:
+    print(sentence)
     Z = self_attention(embedded(sentence), W_Q, W_K, W_V)    # (3, 4)
     for word, z in zip(sentence.split(), Z):
-        print(f'{word:5}', z)
+        print(f'    {word:5}', z)
 
 # %% [markdown]
 # In both sentences *dog* receives the same four numbers, and so do *bites* and *man*. Only the order of the rows differs.
@@ -95,16 +96,19 @@ for sentence in sentences:
 # ### The formula
 #
 # (ml.tf.self-attention.same-input)=
-# Queries, keys and values all come from the same $T$ tokens, the rows of $\mathbf{X} \in \mathbb{R}^{T \times D}$:
+# Queries, keys and values all come from the same $T$ tokens, the rows of $\mathbf{X} \in \mathbb{R}^{T \times D}$.
 #
 # (ml.tf.self-attention.queries)=
-# - the queries are $\mathbf{Q} = \mathbf{X}\mathbf{W}^Q \in \mathbb{R}^{T \times d_k}$ with $\mathbf{W}^Q \in \mathbb{R}^{D \times d_k}$,
+# **Queries** $\mathbf{Q} = \mathbf{X}\mathbf{W}^Q \in \mathbb{R}^{T \times d_k}$ say what a token looks for. They need a matrix
+# $\mathbf{W}^Q \in \mathbb{R}^{D \times d_k}$.
 #
 # (ml.tf.self-attention.keys)=
-# - the keys are $\mathbf{K} = \mathbf{X}\mathbf{W}^K \in \mathbb{R}^{T \times d_k}$ with $\mathbf{W}^K \in \mathbb{R}^{D \times d_k}$,
+# **Keys** $\mathbf{K} = \mathbf{X}\mathbf{W}^K \in \mathbb{R}^{T \times d_k}$ say what a token offers. They need a matrix
+# $\mathbf{W}^K \in \mathbb{R}^{D \times d_k}$.
 #
 # (ml.tf.self-attention.values)=
-# - the values are $\mathbf{V} = \mathbf{X}\mathbf{W}^V \in \mathbb{R}^{T \times D}$ with $\mathbf{W}^V \in \mathbb{R}^{D \times D}$.
+# **Values** $\mathbf{V} = \mathbf{X}\mathbf{W}^V \in \mathbb{R}^{T \times D}$ are what a token hands over. They need a matrix
+# $\mathbf{W}^V \in \mathbb{R}^{D \times D}$.
 #
 # (ml.tf.self-attention.learned)=
 # The three matrices $\mathbf{W}^Q$, $\mathbf{W}^K$ and $\mathbf{W}^V$ are learned parameters. The output is
@@ -182,8 +186,7 @@ ax.axis('off');
 
 # %%
 for sentence in sentences:
-    Z = self_attention(embedded(sentence), W_Q, W_K, W_V)
-    print(sentence, Z.mean(0))
+    print(sentence, self_attention(embedded(sentence), W_Q, W_K, W_V).mean(0))
 
 # %% [markdown]
 # **At most one half.** Suppose that each input of a test comes in two orders, and that the two have different right answers.
@@ -373,7 +376,7 @@ def sinusoids(t, D):
 print(sinusoids(torch.arange(4.0), 4))                 # positions 0 to 3
 
 # %% [markdown]
-# The first pair turns by 1 radian a step, the second by 0.01. Moving on by $k$ positions turns each pair by a fixed angle.
+# Here, with $D = 4$, the first pair turns by 1 radian a step, and the second by 0.01. Moving on by $k$ positions turns each pair by a fixed angle.
 # Let $\mathbf{R}_k$ be the matrix that has $D/2$ blocks along its diagonal, the rotations of the plane
 # $\begin{pmatrix} \cos\omega_i k & -\sin\omega_i k \\ \sin\omega_i k & \cos\omega_i k \end{pmatrix}$.
 #
@@ -400,8 +403,7 @@ def rotation(k, D):                                    # R_k: (D, D)
     return torch.block_diag(*blocks)
 
 P = sinusoids(torch.arange(101.0), 32)                 # (101, 32)
-print('p_13 - R_3 p_10:', below(P[13] - rotation(3, 32) @ P[10]))
-print('p_90 - R_3 p_87:', below(P[90] - rotation(3, 32) @ P[87]))
+print('p_13 and R_3 p_10: difference', below(P[13] - rotation(3, 32) @ P[10]))
 
 # %% [markdown]
 # The matrix $\mathbf{R}_k$ depends on the offset $k$ and not on the place $t$. So a layer can learn "three places
@@ -413,18 +415,18 @@ print('p_90 - R_3 p_87:', below(P[90] - rotation(3, 32) @ P[87]))
 # repeats soon, and one slow pair hardly changes from a position to the next:
 
 # %%
-kinds = {'fastest pair': P[:, :2], 'slowest pair': P[:, 30:], 'all pairs': P}
+groups = {'fastest pair': P[:, :2], 'slowest pair': P[:, 30:], 'all pairs': P}
 print('distance of positions  0 and 1   0 and 44')
-for name, p in kinds.items():
+for name, p in groups.items():
     near, far = (p[0] - p[1]).norm(), (p[0] - p[44]).norm()
     print(f'{name:22} {near:.5f}   {far:.5f}')
 
-# %% mystnb={"image": {"alt": "Left: a map of 100 positions against 32 numbers; the first columns are finely striped, the stripes get longer from column to column, and the last columns are constant. Right: three curves of inner products against the offset from -50 to 50. One fast pair oscillates and comes back to 1 many times. One slow pair stays at 1. All pairs have a single high peak at offset 0."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: a map of 100 positions against 32 numbers; the first columns are finely striped, the stripes get longer from column to column, and the last columns are constant. Right: three curves of inner products against the offset from -50 to 50. One fast pair oscillates and comes back to 1 many times. One slow pair stays at 1. All pairs have one highest peak at offset 0, with lower waves on both sides."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.9, width_ratios=[1, 1.3])
 axes[0].pcolormesh(P, cmap='RdBu', vmin=-1, vmax=1, rasterized=True)
 axes[0].set(xlabel='number', ylabel='position', xticks=[0, 16, 32], ylim=(100, 0))
 k = torch.arange(-50, 51)
-for (name, p), colour in zip(kinds.items(), ('C1', 'C2', 'C0')):
+for (name, p), colour in zip(groups.items(), ('C1', 'C2', 'C0')):
     likeness = p[50 + k] @ p[50] / p[50].square().sum()
     axes[1].plot(k, likeness, color=colour, lw=2.2 if colour == 'C0' else 1, label=name.split()[0])
 axes[1].set(xlabel='offset $k$', ylabel='inner product, scaled', ylim=(-1.1, 1.15))
@@ -432,7 +434,7 @@ label_lines(axes[1])
 
 # %% [markdown] tags=["caption"]
 # Left: the sinusoids of 100 positions. Right: inner products of two positions. The fastest pair takes far positions for
-# near ones, and the slowest sees no difference. All pairs together have a single peak.
+# near ones, and the slowest sees no difference. All pairs together are highest at offset 0 alone.
 
 # %% [markdown]
 # ```{exercise} ★ Pencil: the longest wavelength
@@ -501,7 +503,8 @@ for i, j in (5, 2), (43, 40), (1005, 1002), (2, 5):
     print(f'query at {i:4}, key at {j:4}: score {score(i, j):.3f}')
 
 # %% [markdown]
-# The first three pairs of positions have the same offset, 3, and the same score. The last has the offset $-3$.
+# Let $i$ be the position of the query and $j$ that of the key. The first three lines have the same **offset** $i - j = 3$ and the
+# same score. The last line has the offset $-3$ and another score.
 #
 # ```{prf:theorem} Rotary scores depend on the offset alone
 # :label: thm-pos-rotary
@@ -536,8 +539,8 @@ turned = torch.view_as_real(turned).flatten(-2)
 print('difference', below(turned - rotary(x, t)))
 
 # %% [markdown]
-# Values are not rotated. Their weighted mean would bring absolute positions into the result. Move six tokens on by 100
-# places, and look at what the last one receives:
+# Values are not rotated. If they were, absolute positions would enter the result. We move six tokens on by 100 places, and look
+# at what the last one receives:
 
 # %%
 q, k, v = torch.randn(3, 6, 8, generator=g)            # (6, 8) each
@@ -695,14 +698,14 @@ verify(
 #
 # We compare four kinds of positions in the same small network: none, learned, sinusoidal and rotary.
 
-# %% mystnb={"image": {"alt": "Boxes joined by arrows, in two rows. Upper row: tokens, B times T; embedding, B times T times D; an orange box, add positions: learned or sinusoids. Lower row: Q, K and V, B times T times D each; an orange box, rotate Q and K: rotary; attention plus input, B times T times D; two linear layers, B times T times outputs."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Boxes joined by arrows, in two rows. Upper row: tokens, B times T; embedding, B times T times D; an orange box, add learned or sinusoids; Q, K and V. Lower row: an orange box, rotary: turn Q and K; attention plus its input; two layers, with B times T times out as the last shape."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(5.2, 2.3))
 boxes = [
     (0, 1, 'tokens\n$B\\times T$', GREY), (1, 1, 'embedding\n$B\\times T\\times D$', GREY),
-    (2, 1, 'add: learned\nor sinusoids', 'C1'),
+    (2, 1, 'add learned\nor sinusoids\n$B\\times T\\times D$', 'C1'),
     (3, 1, '$\\mathbf{Q}, \\mathbf{K}, \\mathbf{V}$\n$B\\times T\\times D$', GREY),
-    (1, 0, 'rotate $\\mathbf{Q}, \\mathbf{K}$:\nrotary', 'C1'), (2, 0, 'attention\n+ its input', GREY),
-    (3, 0, 'two layers\n$B\\times T\\times$ out', GREY),
+    (1, 0, 'rotary: turn\n$\\mathbf{Q}, \\mathbf{K}$', 'C1'), (2, 0, 'attention\n+ its input\n$B\\times T\\times D$', GREY),
+    (3, 0, 'two layers\n$B\\times T\\times$out', GREY),
 ]
 for x, y, words, colour in boxes:
     ax.add_patch(plt.Rectangle((x - 0.43, y - 0.27), 0.86, 0.54, fc=to_rgba(colour, 0.12), ec=colour))
@@ -754,9 +757,9 @@ class Reader(nn.Module):
 # %% [markdown]
 # ### Who bites?
 #
-# Each input is a pair of different animals out of ten, and the answer is the first one. Each pair comes in both orders, so a
-# network without positions and without a mask gets at most half of the answers right. The answer is read from the mean over
-# the two tokens.
+# Each input is a pair of different animals out of ten. The first one bites, and it is the right answer. Each pair comes in both
+# orders, and the answer is read from the mean over the two tokens. So a network without positions and without a mask gets at
+# most half of the answers right.
 
 # %%
 pairs = torch.cartesian_prod(*[torch.arange(10)] * 2)
@@ -847,7 +850,7 @@ for name, runs in answers.items():
 
 # %% [markdown]
 # The margins behind ± are two standard errors, and each kind of network has three seeds. All networks are far above
-# $\frac12$, so they use the order. Counting is better than each of them.
+# $\frac12$, so they use the order. After three passes through the data, counting is still better than each of them.
 #
 # ### Longer than in training
 #
@@ -886,7 +889,7 @@ for kind, curve in curves.items():
     for accuracy in by_length(curve):                  # one seed
         print(f'{kind:9}  ', '   '.join(f'{a:.2f}' for a in accuracy))
 
-# %% mystnb={"image": {"alt": "Accuracy against the position from 4 to 48, three curves for each kind. A dashed vertical line at 12 marks the length in training. Up to 12, learned, sinusoids and rotary are at 1, and none falls from the middle downwards. Beyond, two rotary curves sink slowly and one stays at 1, sinusoids drop below one half and go up and down, learned drops at once to a dotted line at 0.1, chance, and none approaches this line slowly."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Accuracy against the position from 4 to 48, three curves for each kind. A dashed vertical line at 12 marks the length in training. Up to 12, learned, sinusoids and rotary are at 1, and none falls from the middle downwards. Beyond, two rotary curves sink slowly and one stays at 1, sinusoids drop to the bottom, with high peaks near 24 and 36 and lower ones between, learned drops at once to a dotted line at 0.1, chance, and none approaches this line slowly."}} tags=["hide-input"]
 fig, ax = panels(1, height=3)
 place = range(4, 49)
 for kind, colour in zip(kinds, (GREY, 'C1', 'C2', 'C0')):
@@ -901,14 +904,15 @@ label_lines(ax);
 
 # %% [markdown] tags=["caption"]
 # Naming the token three places back, three seeds each. All positions solve the task up to the length of the training
-# strings (dashed). Beyond it only rotary positions keep working. Dotted: chance.
+# strings (dashed). Beyond it only rotary positions keep working; sinusoids come back at a few positions. Dotted: chance.
 
 # %% [markdown]
-# Up to position 12, all three kinds of positions are right nearly always. Beyond it, learned positions fall to chance and
-# sinusoids to less than 0.3, while rotary positions stay at 0.8 or above. Without positions the causal mask alone does not
-# solve this task.
+# Up to position 12, all three kinds of positions are right nearly always. Beyond it, learned positions fall to chance, while
+# the means of rotary positions stay at 0.80 or above. Sinusoids come back at a few positions, near 24 and near 36, but their means
+# are below 0.30. Without positions, the causal mask alone does not solve this task.
 #
-# Is the learning rate to blame? We try a third of it and three times as much, with one seed each:
+# Is the learning rate to blame? We try a third of it and three times as much, with one seed each. The columns are
+# those of the table above.
 
 # %% tags=["hide-input"]
 for kind in kinds:
@@ -935,7 +939,7 @@ for model, free in zip(models['rotary'], curves['rotary']):
           f'in a window {near[9:].min():.3f}')
 
 # %% [markdown]
-# In the window no errors are left. So the unseen offsets caused them.
+# In the window no errors are left. So the keys at unseen offsets caused them.
 #
 # Finally, the bug of the pairings in a trained network. The weights were trained with adjacent pairs. We run them with
 # halves, then sort the rows of the weights of queries and keys:
@@ -1070,10 +1074,10 @@ verify(
 # %% [markdown]
 # ## Summary
 #
-# Self-attention without a mask and without positions does not see the order of its tokens, so on inputs that come in both
-# orders it is right for at most half. Positions are added to the input, as learned columns or as sinusoids, or they rotate queries and keys, so that the
-# scores depend on offsets alone. In our experiment all kinds worked up to the length of the training strings. Only rotary
-# positions worked beyond it, and without errors where no unseen offset occurred.
+# Self-attention without a mask and without positions does not see the order of its tokens. If it answers from their mean, it is
+# right for at most half of the inputs that come in two orders with different answers. Positions are added to the input, as
+# learned columns or as sinusoids, or they rotate queries and keys, so that the scores depend on offsets alone; in our experiment only rotary
+# positions worked beyond the length of the training strings, and without errors where no unseen offset occurred.
 #
 # **Further reading.** {cite}`vaswani2017attention`, section 3.5, introduced sinusoids, and {cite}`su2024roformer` rotary
 # positions. {cite}`kazemnejad2023impact` compares kinds of positions on longer sequences, in larger decoders.
