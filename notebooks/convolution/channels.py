@@ -19,7 +19,7 @@
 #
 # A black-and-white photograph of an astronaut does not show that her suit is orange. A colour photograph does, because each pixel has three
 # numbers, for red, green and blue. Inside a network, each pixel may have hundreds of numbers. How does a
-# convolution use them all, and what do they cost?
+# convolution use all these numbers, and what does this cost?
 #
 # - **You need** [convolutions](convolutions.ipynb), their [windows as an array](computing_convolutions.ipynb),
 #   [singular values](../linear_algebra/singular_value_decomposition.ipynb) and, for the experiment, [training in minibatches](../regression/minibatch_training.ipynb) and
@@ -121,7 +121,7 @@ print(F.conv2d(X[None], W)[0])                                 # PyTorch
 # %% mystnb={"image": {"alt": "Left: two stacked squares, the input X with c_i channels. Middle: a table of two by two small squares, the kernel W, with a row for each output channel and a column for each input channel. Right: two stacked squares, the output Y with c_o channels. Arrows lead from X to the table and from each row of the table to one output channel."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.3))
 def sheet(x, y, size, colour, words=''):
-    ax.add_patch(plt.Rectangle((x, y), size, size, fc=colour, ec=GREY, alpha=0.25, lw=0))
+    ax.add_patch(plt.Rectangle((x, y), size, size, fc=colour, ec=GREY, alpha=0.12, lw=0))
     ax.add_patch(plt.Rectangle((x, y), size, size, fc='none', ec=GREY, lw=1))
     ax.text(x + size / 2, y + size / 2, words, ha='center', va='center', fontsize=8.5)
 
@@ -142,8 +142,8 @@ ax.set(xlim=(0, 11), ylim=(-0.6, 4.3))
 ax.axis('off');
 
 # %% [markdown] tags=["caption"]
-# The shapes in the example, with $h = n_h - k_h + 1$ and $w = n_w - k_w + 1$. Each row of the kernel meets all input channels and makes one
-# output channel.
+# The shapes in the example, with $h = n_h - k_h + 1$ and $w = n_w - k_w + 1$. The slices in one row meet all input channels and
+# make one output channel.
 
 # %% [markdown]
 # ### Without loops: unfold and einsum
@@ -259,7 +259,8 @@ verify(
 # ## Trained kernels, and the 1 × 1 convolution
 #
 # What do kernels find when their weights are learned? The face detector of MTCNN {cite}`zhang2016joint` begins with ten
-# kernels. Each has three slices of $3 \times 3$ weights, one for each colour. We load them and apply this layer to the portrait:
+# kernels. Each has three slices of $3 \times 3$ weights, one for each colour. The layer expects numbers from $-1$ to 1. We load
+# it, and apply it to a smaller portrait:
 
 # %%
 weights = {name: torch.tensor(w).double()
@@ -300,7 +301,7 @@ for o in range(10):
 # What can we read in the kernels?
 #
 # - **Edges.** Seven kernels vary as much as before without colours, because they react to brightness. Kernel 8 has a
-#   bright row between two dark ones: it finds horizontal lines, such as eyes and a mouth. Kernel 7 compares its right
+#   bright row between two dark ones: it finds horizontal lines. Kernel 7 compares its right
 #   column with the rest, and finds vertical edges.
 # - **Colours.** Kernel 9 weighs green against red and blue: its slices have the sums $-2.0$, $4.7$ and $-2.4$. On a grey area
 #   all channels are equal, so these sums nearly cancel. Kernel 1 weighs green and blue against red. These two lose most of
@@ -334,8 +335,8 @@ for name, patch in patches.items():
 # %% [markdown]
 # The last layer of the face detector is of this kind. At each place, it makes two scores out of 32 channels, "no face" and "face".
 # The other layers of the detector, which are drawn in the section on [padding and stride](padding_and_stride.ipynb), work window by window as well. So the detector
-# takes pictures of any size from $12 \times 12$ pixels on, and judges all windows of 12 × 12. We run it on the portrait with colours, without colours, and with
-# red and blue swapped, and print the probability of the best window, with its row and column:
+# takes pictures of any size from $12 \times 12$ pixels on. It judges windows of 12 × 12 that are 2 pixels apart. We run it on the portrait, shrunk by 6, with colours,
+# without colours, and with red and blue swapped. We print the probability of the best window, with its place in the map of 16 × 16 windows:
 
 # %%
 def face_probability(picture):                          # (3, 256, 256)
@@ -357,8 +358,9 @@ for name, picture in found.items():
     print(f'{name}: {p.max():.3f} at {divmod(p.argmax().item(), 16)}')
 
 # %% [markdown]
-# The window (3, 6) lies on the face. Without colours the detector is still quite sure. With the channels in the wrong order it prefers a
-# window in the lower right corner, on the helmet. This is a common mistake, because some
+# From one window to the next there are $2 \cdot 6 = 12$ pixels of the portrait. So the window (3, 6) begins in row 36 and column 72, and
+# has $12 \cdot 6 = 72$ rows and columns: it lies on the face. Without colours the detector is still quite sure. With the channels in the wrong order it prefers a
+# window in the lower right corner, on the helmet. Swapped channels are a common mistake, because some
 # libraries load pictures as blue, green, red.
 #
 # ```{exercise} ★★ Pencil: a detour through few channels
@@ -520,7 +522,7 @@ for c, n in (8, 28), (256, 14):
 # With 256 channels, the separable layer is more than twice as fast. With 8 channels it is not, although it needs less than a quarter of the
 # operations. So count the operations, but measure the time as well.
 #
-# The formula also explains how many networks grow. If a stride of 2 halves both sides of a picture, a quarter of the pixels is left. So a full
+# The count $c_o c_i k^2$ also explains how many networks grow. If a stride of 2 halves both sides of a picture, a quarter of the pixels is left. So a full
 # layer with twice as many input and output channels costs as much as before.
 #
 # What is lost? A trained kernel need not have the form {eq}`eq-separable`. For each of its 10 input channels, the detector's second layer has 16
@@ -536,7 +538,7 @@ for m in (1, 2, 4, 9):
     print(f'patterns per channel: {m}, share kept: {kept_by[m - 1]:.2f}')
 
 # %% [markdown]
-# One pattern for each channel keeps a third of this trained kernel, and only nine keep all of it. So you cannot simply
+# One pattern for each channel keeps a third of this trained kernel, and even four do not keep all of it. So you cannot simply
 # replace this trained layer by a separable one. You train a network with separable layers from the start.
 #
 # ```{exercise} ★★ Program: import a depthwise kernel
@@ -569,8 +571,8 @@ grade(to_torch, entry_by_entry, **kernels)
 # :class: dropdown
 # ```
 # Move the axes of the channels to the front, the input channel before its windows, and join the two. Here
-# `(2, 3, 0, 1)` is right, because the axis in front must count the groups. With `(3, 2, 0, 1)` the channels of the
-# output are interleaved, and each group gets a kernel of another. A reshape without moving axes, or one that turns the
+# `(2, 3, 0, 1)` is right, because the axis in front must count the groups. With `(3, 2, 0, 1)` the windows of one
+# input channel do not stand together, so groups get windows of other channels. A reshape without moving axes, or one that turns the
 # windows, gives the right shape and wrong numbers.
 
 # %% jupyter={"source_hidden": true}
@@ -730,8 +732,8 @@ ax.set(xlim=(-0.8, 10.4), ylim=(-1.2, 0.8))
 ax.axis('off');
 
 # %% [markdown] tags=["caption"]
-# The network with groups and, dashed, the $1 \times 1$ convolution that one version has in front. Below each layer stands the shape of its output;
-# ReLU follows both convolutions of $3 \times 3$. The network with full kernels has 9 channels in place of 12.
+# The network with groups and, dashed, the $1 \times 1$ convolution of one version. Below each layer stands the shape of its output;
+# *max* keeps the largest of $2 \times 2$ numbers. ReLU follows both convolutions of $3 \times 3$. Full kernels have 9 channels in place of 12.
 
 # %%
 def trained(make, seed, lr, pictures):
@@ -750,7 +752,7 @@ def accuracy(model, pictures):
 
 # %% [markdown]
 # We train each network on 1200 digits, with three learning rates and three seeds. We print its parameters, the operations for one picture (FLOPs, where
-# a multiplication and an addition count as two), and the lowest and the highest accuracy on the other digits:
+# a multiplication and an addition count as two), and the three accuracies on the other digits:
 
 # %%
 models, shares_read = {}, {}
@@ -762,7 +764,7 @@ for name, make in makers.items():
                             for seed in range(3)]
         three = [accuracy(m, pictures) for m in models[name, lr]]
         shares_read[name, lr] = three
-        print(f'  lr {lr:.0e}: {min(three):.2f} to {max(three):.2f}')
+        print(f'  lr {lr:.0e}:', *(f'{share:.2f}' for share in three))
 
 # %% mystnb={"image": {"alt": "Accuracy for three learning rates, three points each. At 0.01 and 0.03, three groups lie lowest, near 0.5; with the 1 by 1 convolution in front they reach nearly 0.9 at 0.03, above the linear model and about as high as the full kernels. At 0.1, some points of each network lie at chance, which a dashed line marks, and the linear model stays above 0.8."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3))
@@ -782,8 +784,8 @@ ax.set_xticklabels(['0.01', '0.03', '0.1']);
 # %% [markdown]
 # At none of the learning rates does the network with groups come near the linear model at its best, although a linear model has no hidden layer. With
 # twelve more parameters in front, and the learning rate 0.03, it is better than the linear model. The full kernels mix colours in each layer. At its
-# best rate, the network with full kernels is also right on more than four fifths of the digits. Its mean is lower than that of the network with the $1 \times 1$
-# convolution, but by less than two standard errors.
+# best rate, the network with full kernels is also right on more than four fifths of the digits. With the $1 \times 1$ convolution, the mean is higher, but
+# three seeds are too few to be sure of this difference.
 #
 # What have the twelve parameters learned? We print the $3 \times 3$ weights at the learning rate 0.03, as a mean over the three seeds. The rows are
 # output channels, the columns are red, green and blue:
@@ -794,10 +796,10 @@ learned = torch.stack([m[0].weight.detach()[..., 0, 0]  # (3, 3)
 print(learned.mean(0))
 
 # %% [markdown]
-# The first row takes red and subtracts green and blue. The second row takes green and subtracts red and blue. Each of
-# these rows nearly sums to zero, so a brightness that all channels share cancels.
+# The first row takes red and subtracts green and blue. The second row takes green and subtracts red and blue. Each row
+# nearly sums to zero, so a brightness that all channels share cancels.
 #
-# Is this cancellation the reason? Then the $1 \times 1$ convolution should bring little where nothing can cancel. We give each channel a random
+# Does the $1 \times 1$ convolution help because of this cancellation? Then it should bring little where nothing can cancel. We give each channel a random
 # brightness of its own, train again at the learning rate 0.03, and compare the two networks seed by seed:
 
 # %%
@@ -816,8 +818,8 @@ for kind in ('shared', 'own'):
 
 # %% [markdown]
 # The intervals are two standard errors. If the channels share their brightness, mixing gains about a third of all digits. If each has its
-# own, only a small part of this gain is left, and all scores are low. So in this task, mixing helps because it can *subtract* one channel from
-# another. In networks of your own, full kernels mix the channels in every layer; if you use groups, put $1 \times 1$ convolutions between them.
+# own, only a small part of this gain is left, and all scores are low. This fits the weights: in this task, mixing helps mostly because it can *subtract* one channel from
+# another. In networks of your own, full kernels mix the channels in every layer; if you use groups, add $1 \times 1$ convolutions.
 #
 # ```{exercise} ★★ Experiment: two colours swapped
 # :label: channels-swap
@@ -847,8 +849,8 @@ grade(lambda: is_measured(after_the_swap()), lambda: True, [()])
 # :class: dropdown
 # ```
 # It falls far below chance. Where red was brighter than green, it is now darker, so the network sees each digit as a
-# negative. What spoke for the right class now speaks against it, so the right class gets almost never the highest score. A network that
-# answers at random would do better.
+# negative. What spoke for the right class now speaks against it. The measured accuracy is below 0.07, and a network that
+# answers at random would be right on a tenth.
 
 # %% jupyter={"source_hidden": true}
 assert grade(lambda: is_measured('below chance'), lambda: True, [()])

@@ -90,8 +90,8 @@ for i, j in product(range(3), range(4)):
 print(dense(X, W, U))
 
 # %% [markdown]
-# The layer gives 5 where the picture becomes brighter, and $-5$ at the right border. It is an ordinary `nn.Linear` layer,
-# whose inputs and outputs are flattened:
+# The layer gives 5 where the picture becomes brighter. At the right border it gives $-5$, because the missing pixel counts as zero. This
+# is an ordinary `nn.Linear` layer, whose inputs and outputs are flattened:
 
 # %%
 flat = F.linear(X.flatten(), W.reshape(12, 12), U.flatten())
@@ -115,10 +115,10 @@ print(f'for 28 x 28 pixels: {28**4:,} weights')
 #
 # (dl.cnn.perm-invariant)=
 # So a network on shuffled pictures computes the same function if the columns of the weights in its first layer are shuffled, too.
-# The training keeps this up: the gradient for $W_{j,k}$ contains the factor $x_k$, so the columns of the gradient are shuffled like the
-# pixels, and so is each step. At the start, all weights of a layer are drawn independently from one distribution, so a shuffled start is as
-# likely as any other. Hence a dense network learns from shuffled pictures as well as from the original ones, on average over
-# its random starts. We try it on 500 handwritten digits:
+# Each training step keeps this: the loss depends on $W_{j,k}$ only through the product $W_{j,k} x_k$, so by the chain rule the gradient for
+# $W_{j,k}$ has the factor $x_k$. Hence the columns of the gradient are shuffled like the pixels. At the start, all weights of a layer are drawn independently
+# from one distribution, so the shuffled columns are as likely as the same columns in the original order. So a dense network learns from
+# shuffled pictures as well as from the original ones, on average over its random starts. We try it on 500 handwritten digits:
 
 # %%
 digits = data.mnist('train')
@@ -134,8 +134,8 @@ for column, ax in enumerate(axes.T):
     show_image(ax[1], 1 - shuffled[column + 1].reshape(28, 28)).axes.spines[:].set_visible(True)
 
 # %% [markdown] tags=["caption"]
-# Four digits, and the same digits with their pixels shuffled, each in the same order. A dense network learns to read both
-# equally well.
+# Four digits, and the same digits with their pixels shuffled, each in the same order. The losses of a dense network fall in the
+# same way on both.
 
 # %%
 def start():
@@ -182,7 +182,7 @@ for d in (1, 4, 16, 64):
           f' shuffled {below(correlation(mixed, d), 0.02)}')
 
 # %% [markdown]
-# In this photograph, the nearer two pixels are, the stronger is their correlation. After shuffling, nothing is left of it. Nobody tells a dense network which
+# At these four distances, the nearer two pixels are, the stronger is their correlation. After shuffling, nothing is left of it. Nobody tells a dense network which
 # pixels are near each other, so it has to learn from the examples alone which of them belong together.
 
 # %% tags=["checks"]
@@ -232,8 +232,10 @@ holds(
 # %% [markdown]
 # ## Translation equivariance and locality: one window for all places
 #
-# Two assumptions about pictures leave very few weights. First we only rename the weights. Instead of the place $(k, l)$ of a pixel,
-# we use its position $(a, b) = (k - i, l - j)$ relative to the unit: $(0, 1)$ is the pixel to the right of the unit, wherever the unit
+# Three steps lead to a layer with very few weights. The first one only renames the weights, and the other two are assumptions about
+# pictures.
+#
+# **Relative positions.** Instead of the place $(k, l)$ of a pixel, we use its position $(a, b) = (k - i, l - j)$ relative to the unit: $(0, 1)$ is the pixel to the right of the unit, wherever the unit
 # is. With $k = i + a$ and $l = j + b$, the layer {eq}`dl.fc-to-conv.fc` reads
 #
 # ```{math}
@@ -244,7 +246,7 @@ holds(
 # where the sums run over all positions $(a, b)$ whose pixel lies in the picture. Since $i$ and $k$ lie between 0 and $n_h - 1$,
 # their difference $a$ lies between $-(n_h - 1)$ and $n_h - 1$. It can be negative, but an index of an array should not be. So the code
 # stores $V_{i,j,a,b}$ at `V[i, j, n_h - 1 + a, n_w - 1 + b]`. For unit $(i, j)$, the first row $k = 0$ of the picture has $a = -i$, so
-# its weights begin at the index $n_h - 1 - i$:
+# the weights of this unit begin at the index $n_h - 1 - i$:
 
 # %%
 def around(W):                        # the weights as each unit sees them
@@ -272,8 +274,8 @@ print(V[2, 1])
 # H_{i,j} = u + \sum_a \sum_b V_{a,b}\, X_{i+a,\,j+b}
 # ```
 #
-# Because of these **shared weights**, a shift of the picture shifts the output in the same way, away from the border. Take a shift by one
-# row: the new $X_{i+a,j+b}$ is the old $X_{i+a-1,j+b}$ for all $a$ and $b$, so the new $H_{i,j}$ is the old $H_{i-1,j}$.
+# Because of these **shared weights**, a shift of the picture shifts the output in the same way, as long as only zeros cross the border. Take a
+# shift by one row: the new $X_{i+a,j+b}$ is the old $X_{i+a-1,j+b}$ for all $a$ and $b$, so the new $H_{i,j}$ is the old $H_{i-1,j}$.
 #
 # **Locality.** To find an edge at some place, we need only look near this place. So outside a window of radius $\Delta$ we set the
 # weights to zero:
@@ -291,8 +293,8 @@ print(V[2, 1])
 # ```
 #
 # A kernel with radius $\Delta$ has $(2\Delta + 1)^2$ weights. Usually $\Delta$ is 1, 2 or 3. Near the border, the window reaches out of
-# the picture, where we take $X_{i+a,j+b} = 0$. For each weight $V_{a,b}$, the code takes the whole picture, moved $a$ rows up and $b$ columns
-# to the left, times the weight. It adds these pictures:
+# the picture, where we take $X_{i+a,j+b} = 0$. The code works with whole pictures. For each $a$ and $b$, it moves the
+# picture $a$ rows up and $b$ columns to the left, and multiplies it by $V_{a,b}$. Then it adds up the results:
 
 # %%
 def window(X, V, u):                  # V_{a,b} is V[d + a, d + b]
@@ -382,9 +384,8 @@ for name, layer in layers.items():
 # stays the same when it moves. A network that says *where* the digit is must not be invariant.
 # :::
 #
-# In this example, the digit stays away from the border. At the border, the two results would differ: `roll` brings pixels that leave at one side back
-# in at the other, while the window sees zeros there. So a convolutional layer is equivariant only if all places whose windows touch
-# the digit lie inside the picture, before and after the move.
+# In this example, the digit and a margin of $\Delta = 2$ pixels around it stay inside the picture. Nearer to the border, the two results
+# would differ: `roll` brings pixels that leave at one side back in at the other, while the window sees zeros there.
 #
 # ```{exercise} ★★ Pencil: local, but not shared
 # :label: dense-local
@@ -569,7 +570,7 @@ verify(
 # ## Where it matters: a CNN on shuffled signals
 #
 # A network with convolutional layers is called a **convolutional neural network**, or CNN. How much does it gain from the two
-# assumptions? If it is neighbours that help, shuffling must ruin it. We take the signals of MNIST-1D {cite}`greydanus2024scaling`. Each
+# assumptions? If neighbours help a CNN, shuffling must take this help away. We take the signals of MNIST-1D {cite}`greydanus2024scaling`. Each
 # has 40 points. At a random place, it contains a short stroke, whose shape tells which of the ten digits it is. The rest is noise. We
 # also reverse the signals, which changes all places but keeps neighbours together.
 
@@ -594,12 +595,13 @@ for row, digit in enumerate((2, 4)):
 axes[1, 1].set_xlabel('place');
 
 # %% [markdown] tags=["caption"]
-# Signals of two digits in three orders. Reversing keeps each stroke in one piece, and shuffling scatters its points.
+# Signals of two digits in three orders. Where the stroke lies, the data do not say. Reversing keeps neighbours together, and shuffling
+# scatters them.
 
 # %% [markdown]
 # In one dimension, a window of five points computes $h_i = u + \sum_{a=-2}^{2} V_a x_{i+a}$. One kernel can look for only one pattern. So
-# the first layer of our CNN has 16 kernels, and its 16 outputs are called **channels**. Each kernel of the second layer has five weights for
-# each of the 16 channels and adds up what they give. With `stride=2` a layer computes its output at every second place only, which saves work. A
+# the first layer of our CNN has 16 kernels, and its 16 outputs are called **channels**. A kernel of the second layer reads all 16 channels:
+# it has five weights for each of them, and adds up all 80 products. With `stride=2` a layer computes its output at every second place only, which saves work. A
 # dense layer at the end turns the results into ten scores. We compare with a dense network (an MLP) that has more parameters:
 
 # %%
@@ -658,11 +660,12 @@ def accuracy(make, lr, seed, name):
 
 # %% [markdown]
 # A pass costs the MLP about half as many operations as the CNN, as we count below. So the MLP gets twice as many passes over the data. First we look
-# for a good learning rate for each network, with one seed. We choose it on the test signals, so the scores of both networks are
+# for a good learning rate for each network and for softmax regression, with one seed. We choose it on the test signals, so all scores are
 # slightly too good:
 
 # %%
-for make, rates in (cnn, (0.01, 0.03, 0.1)), (mlp, (0.003, 0.01, 0.03)):
+low, high = (0.003, 0.01, 0.03), (0.01, 0.03, 0.1)
+for make, rates in (cnn, high), (mlp, low), (linear, low):
     print(make.__name__, 'learning rate   original   shuffled')
     for lr in rates:
         one, two = (accuracy(make, lr, 0, name)
@@ -670,7 +673,7 @@ for make, rates in (cnn, (0.01, 0.03, 0.1)), (mlp, (0.003, 0.01, 0.03)):
         print(f'{lr:17}{one:11.3f}{two:11.3f}')
 
 # %% [markdown]
-# With the best rates, we train several times, with other random starts and other batches. For each network we print the number of
+# With the best rates, we train three times, the MLP five times, with other random starts and other batches. For each network we print the number of
 # parameters, the floating-point operations (FLOPs) for one signal, where a multiplication and an addition count as two, and the mean
 # accuracy with the lowest and the highest:
 
@@ -694,13 +697,13 @@ for make, name in (cnn, 'shuffled'), (cnn, 'reversed'), (mlp, 'shuffled'):
         accuracy(make, lr, seed, 'original')
         - accuracy(make, lr, seed, name) for seed in range(runs)])
     error = points.std(ddof=1) / runs**0.5
-    print(f'{make.__name__}, {name}: costs {points.mean():.2f} points,'
-          f' two standard errors are {2 * error:.2f}')
+    print(f'{make.__name__}, {name}: costs {points.mean():.2f} percentage'
+          f' points, two standard errors are {2 * error:.2f}')
 
 # %% [markdown]
 # In the original order, the CNN is right on three quarters of the test signals, the MLP on a little more than half, and softmax
-# regression, which has no hidden layer, on a third. Guessing would give a tenth. On shuffled signals, the CNN falls below the MLP at its best rate, with each of
-# the three learning rates of the CNN: the windows now join points that do not belong together. For the MLP, shuffling makes no difference beyond
+# regression, which has no hidden layer, on a third. Guessing would give a tenth. On shuffled signals, the CNN stays below the best score of the MLP,
+# whichever of its three learning rates it has: the windows now join points that do not belong together. For the MLP, shuffling makes no difference beyond
 # two standard errors, and neither does reversing for the CNN. So the CNN does not need the original order. It needs each point to stay near
 # its neighbours.
 #
@@ -751,8 +754,8 @@ grade(lambda: is_measured(survives()), lambda: True, [()])
 # ```
 # Swapped pairs stay within the window of five points. The even places on their own are the same stroke, drawn with half of its points, and so are the
 # odd ones: neighbours of the new signal are two places apart in the old one, and still related. In steps of seven, neighbours of
-# the new signal are seven places apart, and a stroke is hardly longer than that. So it matters only that related points come together in a window, not that all
-# of them stay in their order.
+# the new signal are seven places apart, so a window of five points reaches over 28 places of the old one. Most of these points do not
+# belong together, and the accuracy falls. So it matters most that related points come together in a window. Swapping their order costs less.
 
 # %% jupyter={"source_hidden": true}
 right_orders = {'pairs': True, 'even-odd': True, 'sevens': False}

@@ -60,7 +60,7 @@ torch.set_num_threads(1)  # the tensors are small: a second thread would mostly 
 # %% [markdown]
 # ## Padding: the size of the output, and what zeros do at the border
 #
-# We apply a kernel of 3 × 3 six times, and print the width of the picture after each layer. The argument `padding` says how
+# We apply a kernel of 3 × 3 six times, and print the width after each layer. The argument `padding` says how
 # many zeros PyTorch puts on each side:
 
 # %%
@@ -75,7 +75,7 @@ for padding in (0, 1, 2):
 # %% [markdown]
 # With `padding=1` the size stays: two rows of zeros are added in total, one above and one below, and two columns.
 #
-# In general, let the picture have the shape $n_h \times n_w$ and the kernel the shape $k_h \times k_w$. We add $p_h$ rows and
+# Let the picture have the shape $n_h \times n_w$ and the kernel the shape $k_h \times k_w$. We add $p_h$ rows and
 # $p_w$ columns of zeros, both counted in total. Without padding a window has $n_h - k_h + 1$ places from top to bottom. Each
 # added row or column gives one more place. So the output has the shape
 #
@@ -84,7 +84,7 @@ for padding in (0, 1, 2):
 # (n_h - k_h + p_h + 1) \times (n_w - k_w + p_w + 1) .
 # ```
 #
-# `F.pad` adds zeros on the left, on the right, at the top and at the bottom, here for a kernel of 5 × 4. The formula gives $28 - 5 + 4 + 1 = 28$ rows and $28 - 4 + 2 + 1 = 27$ columns:
+# `F.pad` adds zeros on the left, on the right, above and below, here for a kernel of 5 × 4. The formula gives $28 - 5 + 4 + 1 = 28$ rows and $28 - 4 + 2 + 1 = 27$ columns:
 
 # %%
 padded = F.pad(torch.zeros(1, 1, 28, 28), (0, 2, 1, 3))
@@ -113,13 +113,13 @@ for k in (3, 4, 5):
 # %% [markdown]
 # Away from the ends, the odd kernels give back this row, because the mean of a window is its middle pixel. The even kernel has
 # no middle pixel. Its second output, 4.50, belongs between the pixels 4 and 5, but it stands at the place of the 4. So the row moves half a
-# pixel to the left. This is one reason why nearly all kernels have an odd size.
+# pixel to the left. This is one reason to choose odd kernels.
 #
 # ### What zeros do at the border
 #
-# The first and the last outputs are wrong in all three rows, because the zeros enter the means. How large is this effect in a
+# In all three rows, zeros enter the means at both ends, and make them too small. How large is this effect in a
 # photograph? We cut pieces out of photographs, so we know which pixels really lie beyond the border. Besides zeros, PyTorch has three
-# other ways to fill it:
+# other ways to fill these places:
 
 # %%
 modes = ('constant', 'replicate', 'reflect', 'circular')
@@ -130,7 +130,7 @@ for mode in modes:
 # %% [markdown]
 # We look for vertical edges with [Sobel's kernel](convolutions.ipynb), which subtracts right from left, in 48 pieces of 100 × 100
 # pixels. At the border, the outputs from the true pixels are the true edges, and the error of a mode is its
-# difference from them. We print root mean squares: the mean over the pieces ± two standard errors.
+# difference from them. For each piece, we take the root mean square over its border. We print the mean of the 48 pieces ± two standard errors.
 
 # %%
 sobel = torch.tensor([[[[1.0, 0, -1], [2, 0, -2], [1, 0, -1]]]])
@@ -153,22 +153,21 @@ gap = rms['reflect'] - rms['replicate']
 print(f'reflect - replicate {gap.mean():.3f}'
       f' ± {2 * gap.std() / 48**0.5:.3f}')
 
-# %% mystnb={"image": {"alt": "Three square pictures: the roof of a temple before a bright sky; its vertical edges with zero padding, where white lines run down the left and the right side; its vertical edges with replicated pixels, where these lines are missing."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Three square pictures: the roof of a temple before a bright sky; its vertical edges with zero padding, where white lines run down the left and the right side, just inside of a grey frame; its vertical edges with replicated pixels, where these lines are missing."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.1)
 piece = torch.tensor(photograph('china').mean(-1))[20:84, 172:236]
 show_image(axes[0], piece, 'photograph')
 for ax, mode, title in zip(axes[1:], ('constant', 'replicate'), ('edges, zeros', 'edges, replicated')):
     edges = conv2d(F.pad(piece[None, None], (1, 1, 1, 1), mode=mode), sobel)[0, 0]
-    show_image(ax, abs(edges), title, vmax=2.5)
+    show_image(ax, F.pad(abs(edges), (3, 3, 3, 3), value=1.25), title, vmin=0, vmax=2.5)  # a grey frame
 
 # %% [markdown] tags=["caption"]
 # Zeros stand for black pixels. So a piece with a bright border gets strong edges along its sides that are not in the
-# photograph. Replicated pixels do not invent these edges.
+# photograph: the white lines beside the grey frame. Replicated pixels do not invent them.
 
 # %% [markdown]
-# `constant` means zeros. Their error is more than three times as large as the true edges themselves. It is smallest if the outermost
-# pixels are replicated: `reflect`, the next best, is worse by more than two standard errors. `circular` continues with the opposite
-# side of the piece, where something else is shown.
+# `constant` means zeros. Their error is more than three times as large as the true edges. The error is smallest if the outermost
+# pixels are replicated: `reflect`, the next best, is worse by more than two standard errors.
 
 # %% tags=["checks"]
 def shape_is(n, k, p, plus, sides):  # p zeros in total: a random part of them before, the rest behind
@@ -247,7 +246,7 @@ for ax, (s, d, title) in zip(axes, [(1, 1, 'stride 1'), (2, 1, 'stride 2'), (1, 
 
 # %% [markdown] tags=["caption"]
 # Which pixels (below) does each output (above) read? With stride 2 the last pixel is not read at all, because no whole step
-# is left. With dilation 2 three weights span five pixels.
+# is left.
 
 # %% [markdown]
 # The first output, 321, has read the pixels 1, 2 and 3. With dilation 2 it is 531.
@@ -271,8 +270,6 @@ print(tuple(layer(torch.zeros(1, 3, 224, 224)).shape))
 print(output_size(224, 7, 6, 2, 1))
 
 # %% [markdown]
-# This is the first layer of many networks for photographs.
-#
 # ### Pixels that a stride reads twice, or never
 #
 # If all weights are 1, each output is the sum of the pixels in its window. So the gradient of the sum of all outputs, with respect to a
@@ -286,8 +283,9 @@ for k, s in (3, 1), (3, 2), (4, 2), (1, 2):
 
 # %% [markdown]
 # In the first row, the outermost pixels are read once, those in the middle three times. In the second row, $k$ is not a multiple of $s$, so
-# pixels are read once or twice in turn. In the last row, a kernel of one pixel with stride 2
-# ignores every second pixel. In a picture, it ignores three quarters of them. Well-known networks have such layers {cite}`he2016deep`.
+# pixels are read once or twice in turn. In the third row it is a multiple, so all pixels in the middle are read twice. No window reaches the
+# last pixel. In the last row, a kernel of one pixel with stride 2
+# ignores every second pixel. Well-known networks have such layers {cite}`he2016deep`.
 #
 # ```{exercise} ★★ Program: the padding of TensorFlow
 # :label: padding-tensorflow
@@ -388,11 +386,11 @@ verify(
 # %% [markdown]
 # ## Receptive field: what one output sees
 #
-# An output of the second layer reads three outputs of the first layer, and each of these reads three pixels. The **receptive
+# With kernels of 3, an output of the second layer reads three outputs of the first layer, and each of these reads three pixels. The **receptive
 # field** of an output is the stretch of pixels that it depends on. How long is it after $L$ layers with kernels $k_l$, strides
 # $s_l$ and dilations $d_l$? Neighbouring outputs of layer $l - 1$ are $s_1 s_2 \cdots s_{l-1}$ pixels apart. From the first to
-# the last output that the kernel of layer $l$ reads, there are $d_l (k_l - 1)$ such distances, and the field becomes longer by them. It begins
-# with one pixel, so it has
+# the last output that the kernel of layer $l$ reads, there are $d_l (k_l - 1)$ such distances, and the field becomes longer by them. Without
+# a layer it is one pixel, so with $L$ layers it has
 #
 # ```{math}
 # :label: eq-receptive-field
@@ -410,7 +408,7 @@ def receptive_field(layers):                # a list of (k, s, d)
     return r
 
 # %% [markdown]
-# Backpropagation finds the same pixels in a second way. An output depends on a pixel if the gradient of the output with respect to the
+# Backpropagation finds these pixels, too: an output depends on a pixel if the gradient of the output with respect to the
 # pixel is not zero. We set all weights to 1, so that nothing cancels:
 
 # %%
@@ -441,7 +439,8 @@ for name, layers in stacks.items():
 # ### A real network: faces of 12 × 12 pixels
 #
 # The first stage of a well-known face detector {cite}`zhang2016joint` has no padding, and it expects numbers from $-1$ to 1. After each convolution of 3 × 3 stands PReLU, which
-# multiplies negative numbers by a trained factor. The last layer has a kernel of 1 × 1 and two outputs, "no face" and "face":
+# multiplies negative numbers by a trained factor. Once, *max pooling* keeps the largest number of each window of 2 × 2, with stride 2. The last
+# layer has a kernel of 1 × 1 and two outputs, "no face" and "face". We run it on a portrait of 36 × 32 pixels, and on three of its windows alone:
 
 # %% mystnb={"image": {"alt": "A row of six squares that become smaller, joined by arrows: 3 by 12 by 12; after a convolution of 3 by 3, 10 by 10 by 10; after a maximum over 2 by 2, 10 by 5 by 5; after a convolution of 3 by 3, 16 by 3 by 3; after another one, 32 by 1 by 1; after a convolution of 1 by 1, 2 by 1 by 1."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 1.75))
@@ -459,7 +458,7 @@ ax.set(xlim=(-1, left - 4), ylim=(-10.5, 6.5), aspect='equal')
 ax.axis('off');
 
 # %% [markdown] tags=["caption"]
-# The shapes in the face detector, channels × rows × columns, for a picture of 12 × 12 pixels. They shrink to a single place.
+# The shapes in the face detector, channels × rows × columns, for a picture of 12 × 12 pixels.
 
 # %%
 weights = {name: torch.tensor(numbers).double()
@@ -497,27 +496,28 @@ print(sum(w.numel() for w in weights.values()), 'parameters')
 print(f'FLOPs: {one:,} for a window, {whole:,} for the portrait,'
       f' {scores.numel() * one:,} for its {scores.numel()} windows alone')
 
-# %% mystnb={"image": {"alt": "Left: a coarse portrait of a woman in uniform; a square of twelve by twelve pixels frames her face. Right: the map of scores, dark, with a bright spot at the place of the face."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: a coarse portrait of a woman in uniform; a square of twelve by twelve pixels frames her face. Right: the map of scores, dark, with a bright spot at the place of the face; the best score is framed."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.7)
 show_image(axes[0], small[0].permute(1, 2, 0) / 2 + 0.5, 'portrait, 36 × 32 pixels')
 axes[0].add_patch(plt.Rectangle((2 * best[1] - 0.5, 2 * best[0] - 0.5), 12, 12, fill=False, ec='C1', lw=2.5))
-show_image(axes[1], scores, 'scores (dark 0, yellow 1)', cmap='viridis', vmin=0, vmax=1);
+show_image(axes[1], scores, 'scores (dark 0, yellow 1)', cmap='viridis', vmin=0, vmax=1)
+axes[1].add_patch(plt.Rectangle((best[1] - 0.5, best[0] - 0.5), 1, 1, fill=False, ec='C1', lw=2.5));
 
 # %% [markdown] tags=["caption"]
-# The output with the highest score, and its receptive field in the portrait. Each output of the map on the right judges one
-# window of 12 × 12 pixels, and all of them are computed in one pass.
+# The output with the highest score (right), and its receptive field in the portrait (left). Each output of the map judges one
+# window of 12 × 12 pixels, all in one pass.
 
 # %% [markdown]
-# The receptive field is 12, which is the size of the faces with which this network was trained. The output $(i, j)$ depends only on the
-# window that starts at the pixel $(2i, 2j)$, because neighbouring outputs are 2 pixels apart. So the window alone gets the
-# same score. But one pass over the portrait needs only about a fifth of the operations, because the windows overlap.
+# The receptive field is 12, the size of the faces that this network was trained on. The output $(i, j)$ depends only on the
+# window that starts at the pixel $(2i, 2j)$, because the stride of the pooling makes neighbouring outputs 2 pixels apart. So the window alone
+# gets the same score. But one pass over the portrait needs only about a fifth of the operations, because the windows overlap.
 #
 # ### The effective receptive field
 #
 # Do all pixels of the field matter equally? A pixel in the middle reaches the output on many paths through the layers, a pixel
 # in the corner on a single path. We square the gradient of an output with respect to each pixel, in 60 random networks with 8 channels and
-# ReLU. The table gives the spread of these squares, which is their root mean square distance from the middle column, and the share of the pixels
-# that hold 95 % of their sum:
+# ReLU. Divided by their sum, the squares of a network are weights of the pixels. The table gives their spread, the root mean square distance
+# from the middle column with these weights, and the share of the pixels that hold 95 % of all weight:
 
 # %%
 def gradient_map(L, seed):                  # (2 L + 1, 2 L + 1), sum 1
@@ -543,11 +543,12 @@ for L, squares in maps.items():
           f' 95 % on {(shares < 0.95).double().mean():.0%}')
 
 # %% [markdown]
-# So in deep random networks, most of the gradient lies on a small part of the field, the **effective receptive field**
+# So the deeper these random networks are, the smaller is the part of the field that holds most of the gradient, the **effective receptive field**
 # {cite}`luo2016understanding`. Without ReLU, the gradient is a sum over all paths from the pixel to the output, and each path gives the
-# product of its weights. If the weights are independent with mean 0 and equal variances, these products are uncorrelated, so the mean square
-# of the gradient is proportional to the number of paths. In each layer, a path takes one of $k$ equally likely steps: for $k = 3$ by $-1$, 0 or 1
-# column, with the variance $(1 + 0 + 1)/3$. In general it is $(k^2 - 1)/12$, and the variances of $L$ steps add up:
+# product of its weights. Let the weights be independent with mean 0 and equal variances. Two paths differ in at least one weight, so their products are
+# uncorrelated, and the mean square of the gradient is proportional to the number of paths. To count them, follow a random path:
+# in each layer, it takes one of $k$ equally likely steps, for $k = 3$ by $-1$, 0 or 1 column, with the variance $(1 + 0 + 1)/3$. In general it is
+# $(k^2 - 1)/12$, and the variances of $L$ steps add up:
 #
 # ```{math}
 # :label: eq-effective-field
@@ -575,7 +576,7 @@ axes[1].text(-19.5, 0.06, 'measured', color='C0');
 # %% [markdown]
 # ### Where it matters: zeros tell a network where it is
 #
-# A convolution treats all places alike. Can a network of convolutions tell at which place a pixel stands? We cut random rows of 40
+# A convolution treats all places alike. Can a network of convolutions tell the place of a pixel? We cut random rows of 40
 # pixels out of a photograph. For each pixel, a network predicts the place in its row, from $-1$ at the left end to 1 at the right. One network
 # pads with zeros. The other one gets the *true* pixels beyond the ends of the row, so that it needs no padding. All else is the same.
 
@@ -632,7 +633,7 @@ def error(net):                             # of the constant 0 it is 1
 
 # %% [markdown]
 # We train with rows of one photograph and test with rows of another. An error of 1 means that the network is no better than
-# the constant 0. The table shows three seeds for each of two learning rates:
+# the constant 0. The table shows three seeds for each of three learning rates:
 
 # %%
 for mode in 'zeros', 'true pixels':
@@ -641,14 +642,14 @@ for mode in 'zeros', 'true pixels':
           f' {flops(net, test[:1]):,} FLOPs')
 
 nets, results = {}, {}
-for case in product(('zeros', 'true pixels'), (3e-3, 3e-2)):
+for case in product(('zeros', 'true pixels'), (3e-3, 3e-2, 1e-1)):
     mode, lr = case
     nets[case] = [trained(mode, seed, lr) for seed in range(3)]
     results[case] = [error(net) for net in nets[case]]
     print(f'{mode:11} lr {lr:.0e}:', *(f'{e:.2f}' for e in results[case]))
 
 # %% [markdown]
-# With zeros and the better learning rate, the errors lie between 0.35 and 0.44. With the true pixels, neither learning rate helps. How small
+# With zeros and the best learning rate, the errors lie between 0.35 and 0.44. With the true pixels, no learning rate helps. How small
 # can the error become? Here $r = 1 + 2(1 + 2 + 4) = 15$, so an output sees seven pixels to each side. No zero is in sight of the 26 pixels in
 # the middle. If a network guesses 0 for them, and is right about all others, it has this error:
 
@@ -675,7 +676,7 @@ ax.set(xlabel='pixel', ylabel='predicted place', xlim=(0.5, 40.5), ylim=(-1.15, 
 # outermost pixels, up to seven on each side, and nothing of the others. Where the true pixels continue the row, it knows nothing.
 
 # %% [markdown]
-# So it was the zeros that told the place. This is useful where the place matters, and harmful
+# So the zeros told the place. This is useful where the place matters, and harmful
 # where it should not {cite}`islam2020how,kayhan2020translation`.
 #
 # ```{exercise} ★★ Experiment: a mirror at the border
@@ -772,13 +773,13 @@ verify(
     parts=[4],
 )
 verify(
-    'with zeros every network learns places, with the true pixels none',
+    'at 0.003 and 0.03 every network with zeros learns places, none with the true pixels',
     lambda lr: min(results['true pixels', lr]) > 0.98,
     slip=('says so of the zeros', lambda lr: min(results['zeros', lr]) > 0.98),
     lr=[3e-3, 3e-2],
 )
 verify(
-    'at the better learning rate zeros tell more than half of what they could',
+    'at the best learning rate zeros tell more than half of what they could',
     lambda lr: knows('zeros', lr),
     slip=('says so of the true pixels', lambda lr: knows('true pixels', lr)),
     lr=[3e-2],
@@ -815,16 +816,8 @@ print(conv_transpose(y, w, s=2))
 print(F.conv_transpose1d(y[None, None], w[None, None], stride=2)[0, 0])
 
 # %% [markdown]
-# You have used it before, because backpropagation through a convolution multiplies the gradient by $\mathbf{A}^\top$. As for each transposed
-# matrix, for all $\mathbf{x}$ and $\mathbf{y}$
-#
-# ```{math}
-# :label: eq-adjoint
-# \langle \mathbf{A}\mathbf{x}, \mathbf{y} \rangle = \langle \mathbf{x}, \mathbf{A}^\top \mathbf{y} \rangle .
-# ```
-#
-# The transposed convolution is not the inverse. It restores the size but not the pixels, since 7 pixels cannot be recovered
-# from 3 numbers.
+# You have used it before, because backpropagation through a convolution multiplies the gradient by $\mathbf{A}^\top$.
+# The transposed convolution is not the inverse, since 7 pixels cannot be recovered from 3 numbers.
 #
 # ### The size, and the checkerboard
 #
@@ -851,10 +844,10 @@ for ax, k in zip(axes, (3, 4)):
 
 # %% [markdown] tags=["caption"]
 # How many copies of the kernel reach each pixel: 1 is blue, 2 green, 4 yellow. With a kernel of 3 and stride 2, a constant picture becomes a
-# checkerboard. With a kernel of 4, it is 4 everywhere except at the sides.
+# checkerboard. With a kernel of 4, four copies reach each pixel away from the sides.
 
 # %% [markdown]
-# With $k = 3$ the outputs alternate between 1 and 2, as in the counts of the second part. Pictures from generative networks
+# With $k = 3$ the outputs alternate between 1 and 2, as the counts for $k = 3$ and $s = 2$ above. Pictures from generative networks
 # have shown this pattern {cite}`odena2016deconvolution`. The copies overlap evenly if $k$ is a multiple of $s$. In PyTorch
 # the layer is `nn.ConvTranspose2d(8, 3, kernel_size=4, stride=2, padding=1)`, which exactly doubles the sides.
 #
@@ -930,7 +923,7 @@ def adjoint(change=lambda back: back, **case):
 
 rows_and_layers = dict(n=integers(9, 15), k=integers(1, 4), p=integers(0, 2), s=integers(1, 4), d=integers(1, 2))
 verify(
-    'the transposed convolution of torch changes sides in an inner product',
+    'the transposed convolution of torch multiplies by the transposed matrix',
     adjoint,
     slip=('shifts the result by a pixel', lambda **case: adjoint(lambda back: back.roll(1), **case)),
     seed=seeds(), **rows_and_layers, tries=60,

@@ -157,7 +157,6 @@ prints(
     L=3, k=[[3, 2, 4], [1, 5, 2]], s=[[2, 3, 1], [1, 2, 4]], d=[[1, 2, 3], [3, 1, 1]], r=of(lambda k, s, d: pixels_seen(k, s, d)),
 )
 prints('eq-effective-field', L=integers(1, 12), k=integers(1, 7), sigma=of(spread_of_steps))
-prints('eq-adjoint', A=normal(3, 5), x=normal(5), y=normal(3))
 prints(
     'eq-transposed-size',
     s=integers(2, 4), m=integers(3, 8), d=integers(1, 3), k=integers(2, 5), p=[0, 2, 4], o=[0, 1], n=of(size_back_in_torch),
