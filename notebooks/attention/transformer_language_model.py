@@ -91,12 +91,12 @@ def count_followers(text, n):
 # %%
 book, held_out = data.alice('train'), data.alice('test')
 seen = count_followers(book, 6)                          # up to 6-grams
-print("after 'the ca':", dict(seen['e ca'].most_common(5)))
+print("after 'he ca':", dict(seen['he ca'].most_common(5)))
 
 # %% [markdown]
-# In the book, *the ca* is most often continued by a *t*. Long contexts predict better, but many of them never occurred.
-# **Witten-Bell smoothing** {cite}`witten1991zero` therefore mixes the counts of a context $h$ with the prediction from $h'$,
-# which is $h$ without its first character:
+# In the book, *he ca*, as in *the cat* or *she came*, is most often continued by a *t*. Long contexts predict better, but
+# many of them never occurred. **Witten-Bell smoothing** {cite}`witten1991zero` therefore mixes the counts of a context $h$
+# with the prediction from $h'$, which is $h$ without its first character:
 #
 # ```{math}
 # :label: eq-witten-bell
@@ -125,8 +125,9 @@ def witten_bell(seen, context, symbol):
 # b = -\frac{1}{N} \sum_{i=1}^N \log_2 p(x_i \mid x_1, \dots, x_{i-1}) .
 # ```
 #
-# This is the mean [cross-entropy](../classification/cross_entropy.ipynb) to base 2. It is also the length to which a
-# compressor could shorten the text with this model. An **n-gram model** looks at the last $n - 1$ characters only:
+# This is the mean [cross-entropy](../classification/cross_entropy.ipynb) to base 2. It is also the number of bits for each
+# character to which an ideal compressor can shorten the text with this model. An **n-gram model** looks at the last $n - 1$
+# characters only. Our code leaves out the first character, which a network cannot predict from nothing:
 
 # %%
 def count_bits(seen, n, text):
@@ -149,7 +150,7 @@ print(written)
 
 # %% [markdown]
 # The 5-gram model is best, with 2.07 bits. It writes some real words, but it forgets what stands more than four characters
-# back. This number is our reference for every network on this page. We chose the 5 on the held-out text itself, which
+# back. This number is our reference for the network that we train below. We chose the 5 on the held-out text itself, which
 # favours the counts a little.
 
 # %% tags=["checks"]
@@ -187,9 +188,10 @@ verify(
 # %% [markdown]
 # ## GPT today: RMSNorm, rotary positions (RoPE), SwiGLU, grouped-query attention
 #
-# A **GPT** {cite}`radford2018improving` is a transformer with a decoder only. Its attention is *causal*: each token looks
-# at itself and at earlier tokens. So one pass over $T$ tokens makes $T$ predictions, each from its own past. Our tokens are
-# characters. Each character has a vector of $D$ numbers, these vectors are the rows of $\mathbf{X}$, and each block computes
+# A **GPT** {cite}`radford2018improving` is a stack of transformer blocks that predicts the next **token**. Our tokens are
+# characters. The attention of a GPT is *causal*: each token looks at itself and at earlier tokens. So one pass over $T$
+# tokens makes $T$ predictions, each from its own past. Each character has a vector of $D$ numbers, these vectors are the
+# rows of $\mathbf{X}$, and each block computes
 #
 # ```{math}
 # :label: eq-lm-block
@@ -199,8 +201,8 @@ verify(
 # \end{aligned}
 # ```
 #
-# Compared with the first GPT of 2018, four parts of the block have been replaced, three of them in
-# LLaMA {cite}`touvron2023llama`:
+# In the first GPT, of 2018, the norm stood after each sum. Since then four parts have been replaced, the first three of the
+# table in LLaMA {cite}`touvron2023llama`:
 #
 # | part | before | today | reason |
 # |---|---|---|---|
@@ -212,9 +214,10 @@ verify(
 # **RMSNorm** divides a vector by the root of its mean square and multiplies each number by a learned factor. We built it in
 # [layer normalization](../convolution/layer_normalization.ipynb) and take `nn.RMSNorm` here.
 #
-# **Rotary positions**, or RoPE {cite}`su2024roformer`, replace position vectors. The numbers of a query or key at place $m$ are
-# taken in pairs, and pair $i$ is turned by the angle $m\,\theta_i$, where $\theta_i = 10000^{-2i/d}$ and $d$ is the length of
-# a key. The score of a query and a key then depends on the distance of their places alone.
+# **Rotary positions**, or RoPE {cite}`su2024roformer`, replace position vectors. Let $d$ be the length of a query or key.
+# Its number $i$ and its number $i + d/2$ are a pair, for $i = 0, \dots, d/2 - 1$. At place $m$ this pair is turned by the
+# angle $m\,\theta_i$, where $\theta_i = 10000^{-2i/d}$. The score of a query and a key then depends on their places only
+# through the distance.
 
 # %%
 number = {symbol: i for i, symbol in enumerate(symbols)}
@@ -260,7 +263,8 @@ for m, n in (5, 3), (105, 103), (5, 4):
 # ```
 #
 # **SwiGLU** {cite}`shazeer2020glu` replaces the activation of the hidden layer. For each hidden number it computes a second
-# one, the **gate**, and multiplies the two. So the gate can let a number pass, or stop it.
+# number $z$, the **gate**, and multiplies the hidden number by $\operatorname{SiLU}(z) = z\,\sigma(z)$, where $\sigma$ is
+# the sigmoid. If $z$ is far below zero, this factor is almost 0 and stops the number.
 
 # %%
 class SwiGLU(nn.Module):
@@ -303,7 +307,7 @@ class GroupedAttention(nn.Module):
 
 # %% [markdown]
 # Now the block is the formula above. A GPT is a table of vectors, a stack of blocks, a last norm, and the same table once
-# more: the score of a character is the inner product of its vector with the output.
+# more: the score of a character is the inner product of its vector with the output of the last norm.
 
 # %%
 class Block(nn.Module):
@@ -374,8 +378,9 @@ ax.set(xlim=(-0.6, 20.4), ylim=(-0.6, 13))
 ax.axis('off');
 
 # %% [markdown] tags=["caption"]
-# The flow of shapes for $B$ texts of $T$ characters, $D = 32$, $h = 4$ heads of queries, $g = 2$ of keys and values. Both
-# sums of a block keep the shape of $\mathbf{X}$, so blocks can be stacked.
+# The flow of shapes for $B$ texts of $T$ characters, $D = 32$, $h = 4$ heads of queries, $g = 2$ of keys and values, and 88
+# hidden numbers. Attention rotates queries and keys. Both sums of a block keep the shape of $\mathbf{X}$, so blocks can be
+# stacked.
 
 # %% [markdown]
 # Of the 24,384 numbers of our network, 16,896 are in the two SwiGLU networks. The rotations have none.
@@ -516,7 +521,8 @@ verify(
 # ## Training a GPT, and an audit of stored weights
 #
 # Each step draws 32 windows of 65 characters from the book. The network predicts the last 64 characters of each window, and
-# Adam lowers their mean cross-entropy. The learning rate rises for 100 steps and then falls to zero.
+# Adam lowers their mean cross-entropy. The learning rate rises for 100 steps and then falls to zero. A gradient whose norm
+# is more than 1 is shortened to 1 (`clip`).
 
 # %%
 def training(steps=8000, batch=32, T=64):
@@ -539,8 +545,8 @@ def training(steps=8000, batch=32, T=64):
         steps, rate=rate, clip=1.0)
 
 # %% [markdown]
-# We measure on the last tenth of the book, in windows of 64 characters that overlap by half. In each window but the first,
-# only the last 32 predictions count. So each of these predictions sees 32 characters or more.
+# We measure on the last tenth of the book, in windows of 64 characters that overlap by half. In the first window all
+# predictions count, in each later one only the last 32. These see more than 32 characters before them.
 
 # %%
 def bits_of(model, text, T=64):
@@ -623,15 +629,16 @@ fresh = weights.resume(again, stored, steps=3, moments=False)
 print('losses', stored.curve[stored.at:][:3], 'without moments', fresh)
 
 # %% [markdown]
-# We end at the stored parameters, up to rounding. If Adam begins without its moments, the first loss is the same, but the
-# next ones are not. So whoever wants to continue a training must store the moments, too.
+# We end at the stored parameters, up to rounding. This repeats 40 of the 8,000 steps, not all of them. If Adam begins
+# without its moments, the first loss is the same, but the next ones are not. So if you want to continue a training exactly,
+# store the moments, too.
 
 # %% [markdown]
 # ```{exercise} ★★★ Experiment: adapt the network with LoRA
 # :label: lm-lora
 #
 # The network has read nothing but *Alice*. **LoRA** {cite}`hu2022lora` adapts a trained network and leaves its weights
-# alone: to each matrix $\mathbf{W}$ it adds a product $\mathbf{B}\mathbf{A}$ of rank $r$. Only $\mathbf{A}$ and
+# alone: to each matrix $\mathbf{W}$ of a block it adds a product $\mathbf{B}\mathbf{A}$ of rank $r$. Only $\mathbf{A}$ and
 # $\mathbf{B}$ are trained. At the start $\mathbf{B} = \mathbf{0}$, so the network begins as it was.
 # ```
 
@@ -642,8 +649,8 @@ class LoRA(nn.Module):
         super().__init__()
         self.W = layer.weight.detach()                   # (out, width)
         out, width = self.W.shape
-        self.A = nn.Parameter(torch.randn(r, width) / width ** 0.5)
-        self.B = nn.Parameter(torch.zeros(out, r))
+        self.A = nn.Parameter(torch.randn(r, width).to(self.W) / width ** 0.5)
+        self.B = nn.Parameter(self.W.new_zeros(out, r))
 
     def forward(self, x):
         return x @ self.W.T + x @ self.A.T @ self.B.T
@@ -659,9 +666,11 @@ def with_lora(model, r):
     return model
 
 # %% [markdown]
-# We take 20 steps on the King James Bible, 8 windows each, with LoRA of rank 1, with rank 4, and with all parameters. Each is
-# trained with three learning rates, and with the best of them for three seeds. As a reference, a 5-gram model counts *Alice*
-# and the same windows. We measure on 8,000 other characters of the Bible. Predict two things, and return two words:
+# We take 20 steps on the King James Bible, 8 windows each, with LoRA of rank 1, with rank 4, and with all parameters. Each
+# is trained with three learning rates. The best, on other text of the Bible, is then used with three seeds. As a reference,
+# a 5-gram model counts *Alice* and the same windows. We measure on 8,000 characters of the Bible that are in neither text.
+# The learning rates and the number of steps were chosen after trial runs, which were measured on text that overlaps with
+# these characters. Predict two things, and return two words:
 #
 # 1. Training all parameters lowers the bits by some amount. Does LoRA of rank 4, with a fifth of the parameters, reach
 #    `'more'` or `'less'` than half of this?
@@ -714,10 +723,11 @@ grade(lambda: is_measured(predicted()), lambda: True, [()])
 # ```{solution-start} lm-lora
 # :class: dropdown
 # ```
-# LoRA of rank 4 lowers the bits from 3.54 to about 3.0, and training all numbers lowers them to about 2.9. So rank 4 reaches
-# more than half of the gain. Rank 1, with a twentieth of the numbers, reaches about half. After 20 steps the counts are
-# still better than each network. When the training is over, you can store $\mathbf{W} + \mathbf{B}\mathbf{A}$ in place of $\mathbf{W}$. Then LoRA
-# costs nothing when the network is used.
+# LoRA of rank 4 lowers the bits from 3.54 to about 3.0, and training all numbers lowers them to about 2.9. So rank 4
+# reaches more than half of the gain. Rank 1, with a twentieth of the numbers, reaches about half. After these 20 steps the
+# counts are better than each network. The values 3.0 and 2.9 belong to 20 steps. In trial runs with 30 steps all values
+# were lower, and rank 4 reached more than half of the gain, too. When the training is over, you can store $\mathbf{W} +
+# \mathbf{B}\mathbf{A}$ in place of $\mathbf{W}$. Then LoRA costs nothing when the network is used.
 
 # %% tags=["hide-input"]
 assert grade(lambda: is_measured(measured), lambda: True, [()])
@@ -815,9 +825,10 @@ verify(
 # ## Writing: sampling with temperature, top-k and top-p, and a KV cache
 #
 # To write, the network predicts the next character, we draw one, append it, and repeat. There are several ways to draw. A
-# **temperature** $\tau$ divides the scores before the softmax: if it is below 1, likely characters become still more likely.
-# **Top-k** keeps the $k$ most likely characters. **Top-p**, or nucleus sampling {cite}`holtzman2020curious`, keeps the most
-# likely characters until their probabilities reach the sum $p$. What is kept is divided by its sum.
+# **temperature** $\tau$ divides the scores before the softmax: if it is below 1, likely characters become still more
+# likely. **Top-k** keeps the $k$ most likely characters. **Top-p**, or nucleus sampling {cite}`holtzman2020curious`, keeps
+# the most likely characters until the sum of their probabilities reaches a number $p$. With top-k and top-p, what is kept
+# is divided by its sum.
 
 # %%
 def tempered(scores, tau):
@@ -879,8 +890,10 @@ def row_by_row(p, share):
     kept = [[v if v >= share * max(row) else 0 for v in row] for row in p.reshape(-1, p.shape[-1]).tolist()]
     return torch.tensor([[v / sum(row) for v in row] for row in kept]).reshape(p.shape)
 
-def rows_of(p):
-    return torch.tensor(p).reshape(-1, 6) if p.size % 6 == 0 else torch.tensor(p)
+def rows_of(p):  # each row has the sum 1
+    rows = torch.tensor(p).reshape(-1, 6) if p.size % 6 == 0 else torch.tensor(p)
+    sums = rows.sum(-1, keepdim=True)
+    return torch.where(sums > 0, rows / sums, 1 / rows.shape[-1])
 
 cases = dict(p=(distributions(5) | distributions((12, 12))).map(rows_of), share=on(0.0, 0.5, 1.0) | scalars(0, 1))
 grade(min_p, row_by_row, **cases)
@@ -965,7 +978,8 @@ print(f'largest difference: float64 {below(difference[0])}, '
 # No mask is needed, because the cache holds nothing later. In float64 all scores agree up to rounding. In float32 they differ
 # more. This is rounding, too, but it can change a draw that is nearly undecided. So test a cache in float64.
 #
-# What does the cache save? We count the operations of writing 8, 16, 32 and 64 characters, in millions:
+# What does the cache save? We count the operations of all matrix products for writing 8, 16, 32 and 64 characters, in
+# millions:
 
 # %% tags=["hide-input"]
 def flops(function, *arguments):
@@ -989,8 +1003,8 @@ ax.set(xscale='log', yscale='log', xlabel='characters written', ylabel='million 
 label_lines(ax)
 
 # %% [markdown] tags=["caption"]
-# Without a cache, doubling the text costs a little more than four times as much, because each character computes the whole
-# past again. With a cache it costs a little more than twice as much.
+# The slopes are those from 32 to 64 characters. There doubling the text costs a little more than four times as much without
+# a cache, because each character computes the whole past again. With a cache it costs a little more than twice as much.
 
 # %% [markdown]
 # The price is memory: for each block and each character, $g$ keys and $g$ values of $d$ numbers. Grouped queries make this
@@ -1026,8 +1040,9 @@ for g in 8, 2, 1:
 #
 # ### Beyond the window of the training
 #
-# The network was trained on windows of 64 characters. May it look back further? We let it read texts of 256 characters, first
-# with all keys and values in the cache, then with the last 64 alone. We print the bits for places 1 to 64, 65 to 128, and so on:
+# The network was trained on windows of 64 characters. May it look back further? We let it read texts of 256 characters,
+# first with all keys and values in the cache, then with the last 64 of each block. We print the bits for places 1 to 64, 65
+# to 128, and so on:
 
 # %% tags=["hide-input"]
 texts, by_place = tokens.unfold(0, 257, 257), {}         # (55, 257)
@@ -1038,8 +1053,10 @@ for longest in None, 64:
     print(f'kept: {longest or "all":>3}  bits', by_place[longest])
 
 # %% [markdown]
-# Distances that never occurred in training spoil the predictions. With the last 64 characters alone the network stays as good as at the
-# beginning: the places grow, but the distances do not, and rotary positions see distances only. So we write with a cache of 64.
+# Distances that never occurred in training spoil the predictions. With the last 64 keys and values the network stays as
+# good as at the beginning: the places grow, but the distances do not, and rotary positions see distances only. The second
+# block still depends on earlier characters, because each of its keys was computed from the 64 characters up to its own. So
+# we write with a cache of 64.
 
 # %%
 def write(model, text, length, rule, u):
@@ -1050,8 +1067,9 @@ def write(model, text, length, rule, u):
     return text
 
 # %% [markdown]
-# We write 20 texts of 250 characters with each rule. Of each text we print the bits that the network itself gives it, the share of words that
-# stand in the training text, and the share of pieces of 10 characters that the text had before.
+# We write 20 texts of 250 characters with each rule. Of each text we print the bits that the network itself gives it, the
+# share of words that stand in the training text, and the share of pieces of 10 characters that occurred earlier in the same
+# text.
 
 # %% tags=["hide-input"]
 rules = {f'tau = {tau}': partial(tempered, tau=tau) for tau in (0.3, 0.7, 1, 1.5)}
@@ -1076,8 +1094,8 @@ for name, (bits, words, repeated, written) in table.items():
 # %% [markdown]
 # With a low temperature the network writes real words, but it repeats itself more than the book does. With a high one it
 # invents words. In between, $\tau = 0.7$ and top-p give real words with few repetitions. In the held-out text the share is
-# 0.931, because some of its words do not occur in the training text. The sentences of the network make no sense at any
-# temperature.
+# 0.931, because some of its words do not occur in the training text. The printed sentences of the network make no sense at
+# any of these temperatures.
 
 # %% tags=["checks"]
 def sorted_list(p, share):  # the nucleus, item by item
@@ -1231,10 +1249,11 @@ verify(
 # %% [markdown]
 # ## Summary
 #
-# A GPT is a stack of causal transformer blocks that predicts the next token. Today's blocks use RMSNorm, SwiGLU, rotary
-# positions, and keys and values that several heads of queries share. Our small network needs a long training to reach a 5-gram model, so such a
-# reference belongs beside every score; together they predict better than each alone. Temperature, top-k and top-p choose from
-# the same predictions in different ways, and the key-value cache makes writing cheaper without changing the predictions.
+# A GPT is a stack of causal transformer blocks that predicts the next token. Many blocks of today use RMSNorm, SwiGLU,
+# rotary positions, and keys and values that several heads of queries share. Our small network needs a long training to
+# reach a 5-gram model, so such a reference belongs beside every score; together they predict better than each alone.
+# Temperature, top-k and top-p choose from the same predictions in different ways, and the key-value cache makes writing
+# cheaper without changing the predictions.
 #
 # **Further reading.** {cite}`touvron2023llama` describes a large network with three of the four parts, for readers who want to see real sizes.
 # {cite}`holtzman2020curious` shows how the way of drawing changes a text. {cite}`zhang2023dive`, section 11.9, tells how transformers are
