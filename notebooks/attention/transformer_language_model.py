@@ -29,9 +29,8 @@
 # Adventures in Wonderland*. How does such a network read and write? And does it predict the last tenth of the book better
 # than a table of counts?
 #
-# - **You need** [multi-head attention](multi_head_attention.ipynb),
-#   [RMSNorm](../convolution/layer_normalization.ipynb), [residual connections](../convolution/residual_networks.ipynb),
-#   the [cross-entropy](../classification/cross_entropy.ipynb) and
+# - **You need** [the transformer block](transformer.ipynb), [rotary positions](self_attention_and_positions.ipynb),
+#   [RMSNorm](../convolution/layer_normalization.ipynb), the [cross-entropy](../classification/cross_entropy.ipynb) and
 #   [Adam](../optimization/adaptive_methods.ipynb).
 # - **You build** an n-gram model and a GPT with the parts that are in use today. You draw texts from it, give it a key-value
 #   cache, and adapt it with LoRA.
