@@ -84,8 +84,8 @@ for year, score, weight in zip(table, scores, weights):
 print(f'soft lookup of 1997: {weights @ v:.1f}, hidden number: {truth}')
 
 # %% [markdown]
-# The years 1996 and 1998 are equally near, so they get the same weight, 0.406. The answer 39.8 is close to the mean of their
-# values. The hidden number was 21.5, so this guess is too high. The last part measures how good such guesses are.
+# The years 1996 and 1998 are equally near, so they get the same weight, 0.406. The answer 39.8 is a little above the mean of their two
+# values, $(8.6 + 64.3) / 2 = 36.45$. The hidden number was 21.5, so this guess is too high. The last part measures how good such guesses are.
 #
 # Now let keys and values be vectors, and call the table $\mathcal{D} = \{(\mathbf{k}_1, \mathbf{v}_1), \dots, (\mathbf{k}_m,
 # \mathbf{v}_m)\}$. For a query $\mathbf{q}$, **attention** is the sum
@@ -95,7 +95,7 @@ print(f'soft lookup of 1997: {weights @ v:.1f}, hidden number: {truth}')
 # \operatorname{Attention}(\mathbf{q}, \mathcal{D}) = \sum_{i=1}^m \alpha(\mathbf{q}, \mathbf{k}_i)\, \mathbf{v}_i .
 # ```
 #
-# The weights $\alpha$ come from the scores $a(\mathbf{q}, \mathbf{k}_i)$ by a softmax, which takes any scores:
+# The weights $\alpha$ come from the scores $a(\mathbf{q}, \mathbf{k}_i)$ by a softmax. The scores may be any numbers:
 #
 # ```{math}
 # :label: dl.qkv.softmax-weights
@@ -104,7 +104,7 @@ print(f'soft lookup of 1997: {weights @ v:.1f}, hidden number: {truth}')
 #
 # In the example, $a(\mathbf{q}, \mathbf{k}) = -\lVert\mathbf{q} - \mathbf{k}\rVert^2 / (2 h^2)$ with $h = 1$. The number
 # $h > 0$ is the **bandwidth**. It says how far a key may lie from the query and still count. Compared with a key at the query itself, a key at the
-# distance $h$ counts $e^{-1/2} = 0.61$ times as much, and a key at the distance $3h$ only $e^{-9/2} = 0.011$ times. In code, for many queries at once:
+# distance $h$ counts $e^{-1/2} = 0.61$ times as much, and a key at the distance $3h$ only $e^{-9/2} = 0.011$ times. In code, for $n$ queries at once, the rows of a matrix $\mathbf{Q}$:
 
 # %%
 def soft_lookup(Q, K, V, h):
@@ -138,8 +138,8 @@ ax.set(xlim=(-0.6, 28.6), ylim=(-3.6, 3.8), aspect='equal')
 ax.axis('off');
 
 # %% [markdown] tags=["caption"]
-# The flow of shapes for one query. Each of the $m$ keys has one weight and one value. The result has the shape of a
-# value, whatever the shape of the keys.
+# The flow of shapes for one query. Each of the $m$ keys has one weight and one value. The query and the keys have $d_k$ components.
+# The values and the result have $d_v$.
 
 # %% [markdown]
 # ### The bandwidth is a temperature
@@ -170,15 +170,15 @@ for h in (0.1, 0.5, 1, 3, 100):
 # :label: qkv-two
 #
 # The table has two keys, $k_1 = 0$ and $k_2 = 1$, and the query is a number $q$. Show that the weight of $k_2$ is the
-# logistic function $\sigma(t) = 1/(1 + e^{-t})$ of $t = (q - \frac12)/h^2$. Where is it steepest?
+# logistic function $\sigma(t) = 1/(1 + e^{-t})$ of $t = (q - \frac12)/h^2$. For which $q$ does this weight grow fastest?
 # ```
 #
 # ```{solution-start} qkv-two
 # :class: dropdown
 # ```
-# The weight is $e^{s_2}/(e^{s_1} + e^{s_2}) = \sigma(s_2 - s_1)$. The difference of the scores is
-# $(q^2 - (q - 1)^2)/(2h^2) = (2q - 1)/(2h^2)$, which is $t$. The function is steepest at $t = 0$, that is, at $q = \frac12$,
-# with the slope $1/(4h^2)$. So a soft lookup with a small bandwidth changes suddenly, halfway between the keys.
+# Let $s_1$ and $s_2$ be the scores. The weight is $e^{s_2}/(e^{s_1} + e^{s_2}) = \sigma(s_2 - s_1)$. The difference of the scores is
+# $(q^2 - (q - 1)^2)/(2h^2) = (2q - 1)/(2h^2)$, which is $t$. The weight grows fastest at $t = 0$, that is, at $q = \frac12$.
+# There its slope with respect to $q$ is $1/(4h^2)$. So a soft lookup with a small bandwidth changes suddenly, halfway between the keys.
 # ```{solution-end}
 # ```
 
@@ -254,7 +254,7 @@ ax.set(xlim=(-0.3, 6), ylim=(-1.7, 4.2), aspect='equal');
 
 # %% [markdown] tags=["caption"]
 # Three values, their convex hull (the triangle) and their cone (the wedge). Nonnegative weights with sum one stay in the
-# triangle. With another sum they can leave the triangle, but not the wedge. For this, a weight must be negative.
+# triangle. With another sum they can leave the triangle, but not the wedge. Only a negative weight can lead out of the wedge.
 
 # %% [markdown]
 # (dl.qkv.cone)=
@@ -262,7 +262,7 @@ ax.set(xlim=(-0.3, 6), ylim=(-1.7, 4.2), aspect='equal');
 # cone of the values. This is the set of all sums of values with nonnegative factors.
 #
 # (dl.qkv.convex-comb)=
-# **Nonnegative weights that sum to one: the convex hull.** The softmax makes such weights, so with it the result lies in the convex hull. Each of its components lies between the smallest and the
+# **Nonnegative weights that sum to one: the convex hull.** The softmax makes such weights, so with it the result lies in the convex hull. Each component of the result lies between the smallest and the
 # largest that this component has among the values.
 #
 # To test whether a point lies in the cone, we look for the nearest point of the cone. This is *nonnegative least squares*: least squares
@@ -405,7 +405,7 @@ holds(
 # ## Nadaraya-Watson regression: choose the bandwidth, then learn the keys
 #
 # With scalar values and the score above, our soft lookup is **Nadaraya-Watson regression**
-# {cite}`nadaraya1964estimating,watson1964smooth`, with a bell curve as its kernel. It predicts a weighted mean of the observed numbers, without any training. We fill gaps in
+# {cite}`nadaraya1964estimating,watson1964smooth`, with $\exp(-d^2 / (2h^2))$, a bell curve of the distance $d$, as its **kernel**. It predicts a weighted mean of the observed numbers, without any training. We fill gaps in
 # the whole table of sunspots, 309 years. Cross-validation hides a fifth of the years and asks for them, until each fifth was hidden once. We
 # repeat this with three random divisions into fifths. For comparison, we predict each hidden year by the mean of all known years, by a straight line, and by the mean of the
 # two nearest years.
@@ -451,7 +451,7 @@ for j, name in enumerate(lines):
 
 # %% [markdown]
 # For each division, the best bandwidth is below one year. Below 0.5 the errors hardly change, because the nearest years already
-# have almost all the weight. From 1.5 years on they grow, because the weighted mean flattens the peaks. With 100 years the
+# have almost all the weight. From 1 to 5 years they grow, because the weighted mean flattens the peaks. With 100 years the
 # error is close to that of the mean of the whole table.
 
 # %% mystnb={"image": {"alt": "Left: dots of sunspot numbers from 1950 to 2008 with five peaks; the curve for h = 1 follows the dots, the curve for h = 3 has lower peaks, the curve for h = 30 is nearly flat. Right: the error against the bandwidth on a logarithmic axis, three curves flat between 15 and 20 up to h = 1, then rising to a dashed line near 40, the mean; another dashed line for the two nearest years lies near 20."}} tags=["hide-input"]
@@ -472,13 +472,13 @@ for j, name in (0, 'mean'), (2, 'two nearest'):
 axes[1].set(xscale='log', xlabel='bandwidth h in years', ylabel='error', ylim=(0, 46));
 
 # %% [markdown] tags=["caption"]
-# Left: the lookup in the whole table with three bandwidths. Right: root mean squared errors on the hidden years, for three
-# random divisions. A bandwidth below one year is best; very wide ones are hardly better than the mean.
+# Left: a part of the table (dots), and the lookup in the whole table with three bandwidths. Right: root mean squared errors on the
+# hidden years, for three divisions. A bandwidth below one year is best; very wide ones are hardly better than the mean.
 
 # %% [markdown]
 # Is the soft lookup better than the two nearest years? We take the bandwidth of one year. Smaller ones from the list have smaller mean errors, so this
-# choice does not favour the lookup. We compare the squared errors year by year. The errors of
-# neighbouring years are similar. So we average over blocks of 11 years, about one cycle of the sun, before we estimate the standard error.
+# choice does not favour the lookup. We compare the squared errors on the same years. The errors of
+# neighbouring years may be similar. So we average the differences over blocks of 11 years, about one cycle of the sun, before we estimate the standard error.
 
 # %%
 def paired(a, b):
@@ -501,7 +501,7 @@ for j, name in enumerate(lines):
 #
 # For sunspots we knew what to compare. Which patients are similar? The `diabetes` data have ten columns in mixed units: the
 # body mass index varies by a few kg/m², some blood values by 30 mg/dl or more. The value is how far the disease
-# has come a year later. A distance in raw units mostly sees the columns with large numbers. So we first make queries and keys from the raw columns:
+# has come a year later. A distance in raw units mostly sees the columns that vary by large numbers. So we first make queries and keys from the raw columns:
 # column $l$ is multiplied by a number $w_l$, in the query and in each key. The larger $w_l$ is, the more this column counts. We learn the ten numbers by gradient descent.
 # While we learn, each training patient asks all others, but not itself, because it would find its own value.
 
@@ -528,8 +528,8 @@ def learned_numbers(X, y, steps=60):
     return log_w.detach().exp()
 
 # %% [markdown]
-# We compare ten learned numbers with a single number for all columns, which is $1/h$ for a bandwidth $h$. If the ten are better because of the mixed units,
-# they should no longer be better when all columns have the same unit. So we repeat all with **standardized** columns, of mean 0 and variance 1.
+# We compare ten learned numbers with a single number for all columns, which is $1/h$ for a bandwidth $h$. We take the one with the smallest training error from a list of 31. If the ten are better because of the mixed units,
+# they should no longer be better when all columns vary equally. So we repeat all with **standardized** columns, of mean 0 and variance 1.
 
 # %%
 patients = data.diabetes()
@@ -576,9 +576,9 @@ ax.set(yticks=range(4), yticklabels=names[2:], ylim=(3.5, -1), xlim=(52, 82), xl
 
 # %% [markdown]
 # In raw units the ten learned numbers reduce the error from about 66 to about 57. After standardizing, the gap between one
-# number and ten is smaller than its margin. So most of the gain came from the mixed units: learning found a good
-# unit for each column. The linear model still has the
-# smallest error: both lookups with ten numbers are worse than it by more than their margins.
+# number and ten is smaller than its margin, two standard errors over the patients. So most of the gain came from the mixed units: ten learned numbers
+# in raw units do about as well as standardizing. The linear model still has the
+# smallest error. Both lookups with ten numbers are worse, by more than the margins.
 #
 # Here the same map makes the queries and the keys. In
 # [scaled dot-product attention](scaled_dot_product_attention.ipynb) queries, keys and values each have their own learned map,

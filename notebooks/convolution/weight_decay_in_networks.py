@@ -74,7 +74,7 @@ print('doubled, normalized', normalize(2 * W @ X), sep='\n')
 
 # %% [markdown]
 # Doubled weights double the outputs, their mean and their standard deviation, so the quotient stays as it was. The same
-# happens with each positive factor:
+# happens with each positive factor. We write BN for this normalization:
 #
 # ```{math}
 # :label: ml.conv.wd-bn.invariance
@@ -121,7 +121,7 @@ for alpha in 100, 1, 0.01, 0.001:
 # products of all entries at the same places.
 #
 # Now let the weights be $\alpha$ times as large. Then the same small change of $\mathbf{W}$ is $\alpha$ times smaller in proportion, so it
-# changes the loss less. Therefore the gradient is $\alpha$ times *smaller*:
+# changes the loss $\alpha$ times less. Therefore the gradient is $\alpha$ times *smaller*:
 #
 # ```{prf:theorem} The gradient of a scale invariant loss
 # :label: thm-wd-orthogonal
@@ -169,7 +169,7 @@ for alpha in 1, 2, 4:
 # %% [markdown]
 # ### Two runs with the same function at each step
 #
-# We take a gradient step from $\alpha \mathbf{W}$ with the learning rate $\alpha^2 \eta$, and insert the second equation:
+# We take a gradient step from $\alpha \mathbf{W}$ with the learning rate $\alpha^2 \eta$, and insert the second equation of the theorem:
 #
 # $$
 # \alpha \mathbf{W} - \alpha^2 \eta\, \nabla f(\alpha \mathbf{W}) = \alpha \mathbf{W} - \alpha \eta\, \nabla f(\mathbf{W})
@@ -201,7 +201,7 @@ print('first two differ:', below((plain - scaled).abs().max(), 1e-10))
 #
 # ```{exercise} ★★ Program: the squared norm after a step
 # :label: wd-next-norm
-# A scale invariant loss has the gradient $\mathbf{g}$ at the weights $\mathbf{w}$. One step of gradient descent with weight decay leads to $(1 - \eta
+# A scale invariant loss has the gradient $\mathbf{g}$ at the weights $\mathbf{w}$. One step of gradient descent with the rate $\eta$ and weight decay of strength $\lambda$ leads to $(1 - \eta
 # \lambda)\, \mathbf{w} - \eta\, \mathbf{g}$. Write `next_square(w2, g2, eta, lam)`, the squared norm after the
 # step, from the squared norms of $\mathbf{w}$ and $\mathbf{g}$.
 # ```
@@ -284,26 +284,26 @@ verify(
 # %% [markdown]
 # ## Weight decay sets the effective learning rate
 #
-# Weight decay, or $\ell_2$-regularization, adds a penalty for large weights to the loss $\mathcal{L}$. It has no penalty for biases. With the weights
+# Weight decay, or $\ell_2$-regularization, adds a penalty for large weights to the loss $\mathcal{L}$. Biases are not penalized. With the weights
 # $\mathbf{W}^{(i)}$ of layer $i$, we minimize
 #
 # $$
 # \mathcal{L} + \frac{\lambda}{2} \sum_i \|\mathbf{W}^{(i)}\|_F^2 ,
 # $$
 #
-# where $\|\mathbf{W}\|_F^2$ is the sum of the squares of all entries. From now on we write $\|\mathbf{W}\|$ for its root.
+# where $\|\mathbf{W}\|_F^2$ is the sum of the squares of all entries. From now on we write $\|\mathbf{W}\|$ for the root of this sum, and call it the norm of $\mathbf{W}$.
 #
 # (ml.conv.weight-decay.update)=
-# The penalty has the gradient $\lambda \mathbf{W}$. So a step of gradient descent multiplies all weights by $1 - \eta\lambda$, and subtracts the step
-# without the penalty:
+# The penalty has the gradient $\lambda \mathbf{W}$. So a step of gradient descent multiplies all weights by $1 - \eta\lambda$, and subtracts $\eta$ times
+# the gradient of the loss:
 #
 # $$
 # \mathbf{W}_{t+1} = \mathbf{W}_t - \eta \nabla \mathcal{L}(\mathbf{W}_t) - \eta \lambda \mathbf{W}_t
 # = (1 - \eta \lambda)\, \mathbf{W}_t - \eta \nabla \mathcal{L}(\mathbf{W}_t) .
 # $$
 #
-# In PyTorch, `SGD` does this with `weight_decay=lam`. With Adam, a penalty and a decay are not the same. `Adam` takes the gradient of the penalized
-# loss, and divides it by the size that its entries usually have. This also divides the part of the penalty. `AdamW` multiplies the weights by $1 - \eta\lambda$, and leaves the gradient alone
+# In PyTorch, `SGD` does this with `weight_decay=lam`. With Adam, it makes a difference whether we add the penalty to the loss or multiply the weights by $1 - \eta\lambda$. `Adam` takes the gradient of the penalized
+# loss, and divides it by the size that its entries usually have. So $\lambda \mathbf{W}$, the part of the penalty, is divided, too. `AdamW` multiplies the weights by $1 - \eta\lambda$, and adds nothing to the gradient
 # {cite}`loshchilov2019decoupled`. We take one step from two weights of size 1, whose gradients are 100 and 0.1:
 
 # %%
@@ -327,8 +327,8 @@ for kind in torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW:
 #
 # ### Without decay the weights grow, with decay they reach an equilibrium
 #
-# Before a normalization, the new weights are the sum of two orthogonal parts: $(1 - \eta\lambda)\, \mathbf{W}_t$, and $-\eta$ times the
-# gradient. By Pythagoras' theorem, their squares add up:
+# In a layer that is followed by a normalization, the new weights are the sum of two orthogonal parts: $(1 - \eta\lambda)\, \mathbf{W}_t$, and $-\eta$ times the
+# gradient. By Pythagoras' theorem, the squares of their norms add up:
 #
 # ```{prf:theorem} The norm before a normalization
 # :label: thm-wd-norm
@@ -381,16 +381,16 @@ ax.legend();
 # smaller. So the product $c = \|\nabla\mathcal{L}\|\, \|\mathbf{W}\|$ does not depend on the size of the weights. It does depend on their direction and on
 # the batch, but let us treat $c$ as constant. With the squared norm $n = \|\mathbf{W}\|^2$, we have
 # $\|\nabla\mathcal{L}\|^2 = c^2 / n$. At the equilibrium, a step leads from $n$ to $n$, so the theorem says $n = (1 - \eta\lambda)^2 n + \eta^2 c^2 / n$.
-# We multiply by $n$, and bring its squares to one side: $n^2\, (1 - (1 - \eta\lambda)^2) = \eta^2 c^2$. The bracket is $\eta\lambda\, (2 - \eta\lambda)$, so
+# We multiply by $n$, and bring the terms with $n^2$ to one side: $n^2\, (1 - (1 - \eta\lambda)^2) = \eta^2 c^2$. The bracket is $\eta\lambda\, (2 - \eta\lambda)$, so
 #
 # $$
 # n = c\, \sqrt{\frac{\eta}{\lambda\, (2 - \eta\lambda)}} .
 # $$
 #
-# The network only depends on the direction $\mathbf{W} / \|\mathbf{W}\|$ of the weights. How fast does a run change this direction? The first two runs above
-# had the same directions, one with $\mathbf{W}$ and $\eta$, the other with $\alpha \mathbf{W}$ and $\alpha^2 \eta$. So what counts is the quotient
-# $\eta / \|\mathbf{W}\|^2$, the **effective learning rate** {cite}`vanlaarhoven2017l2`. With weight decay, it does not
-# fall to zero, because the norm stays bounded. Here is its mean towards the end of each run:
+# The network only depends on the direction $\mathbf{W} / \|\mathbf{W}\|$ of the weights. How fast does a run change this direction? In the part before, a run from $\mathbf{W}$ with
+# the rate $\eta$ and a run from $\alpha \mathbf{W}$ with the rate $\alpha^2 \eta$ had weights with the same directions at each step. The quotient $\eta / \|\mathbf{W}\|^2$ is the same in both runs, because $\alpha^2$
+# cancels. So this quotient counts, and not $\eta$ alone. It is called the **effective learning rate** {cite}`vanlaarhoven2017l2`. With weight decay and a constant $\eta$, the effective rate does not
+# fall to zero, because the norm stays bounded. Here is $\eta$, divided by the mean squared norm towards the end of each run. For the prediction, we take the mean of $c^2$ over the same steps of the third run:
 
 # %%
 for name, (squares, gradients) in runs.items():
@@ -406,7 +406,7 @@ print(f'predicted: {(eta * c2 / (lam * (2 - eta * lam))) ** 0.5:.2f}')
 #
 # ```{exercise} ★★ Pencil: the time to the equilibrium
 # :label: wd-decay-time
-# Before a normalization, large weights have small gradients. So at first the decay acts almost alone. If $\eta\lambda$ is small, about how many steps
+# A run starts from large weights before a normalization. Their gradients are small, so at first the decay acts almost alone. If $\eta\lambda$ is small, about how many steps
 # does it take to divide the norm $\|\mathbf{W}\|$ by $e$?
 # ```
 #
@@ -621,7 +621,7 @@ def trained(normalized, lr, lam, layers=(0, 1, 2),
 
 # %% [markdown]
 # For both networks, without decay and with $\lambda = 0.03$, we try three learning rates. We keep the one that is best on
-# the 697 digits for this choice. For comparison, we fit a linear model to the same 100 digits:
+# the 697 digits that we set aside for this choice. For comparison, we fit a linear model to the same 100 digits:
 
 # %%
 @torch.no_grad()
@@ -672,7 +672,7 @@ print(f'linear model: {linear.mean():.3f}; normalized with decay'
 # %% [markdown]
 # (ml.conv.weight-decay.small-w)=
 # In both networks weight decay leads to smaller weights. In the plain network, ten seeds
-# show no gain beyond two standard errors. In the normalized one weight decay does help, by far more than two. This may be surprising, because
+# show no gain beyond two standard errors. In the normalized one weight decay does help, by almost five standard errors. This may be surprising, because
 # there the size of most weights has no influence. But the last layer is not followed by a normalization. We repeat the run with
 # decay in some of the layers only:
 
@@ -725,10 +725,10 @@ ax.legend(loc='center left');
 # Ten seeds. A network that has never seen a shifted digit fails on most of them. Shifts in the training repair this.
 
 # %% [markdown]
-# Trained without shifts, the networks misread more than half of the shifted digits. Convolutions treat all places alike, but the last layer
-# does not: its kernel covers its whole input of $2 \times 2$ pixels, so it has a weight for each place. With shifts in the training, the
+# Trained without shifts, the networks misread more than half of the shifted digits. A convolution with stride 1 shifts its output with its
+# input. Here the second layer has stride 2, so a shift by one pixel changes which pixels it keeps. The last kernel covers its whole input of $2 \times 2$ pixels, so it has a weight for each place. With shifts in the training, the
 # networks read shifted digits far better, and the change on unshifted digits is within two standard errors. Both runs had the same
-# weight decay. It cannot replace the shifts, because a penalty for large weights does not say that a shifted digit is the same digit.
+# weight decay. Weight decay cannot replace the shifts, because a penalty for large weights does not say that a shifted digit is the same digit.
 
 # %% tags=["checks"]
 def beyond(differences, errors=2):
@@ -765,7 +765,7 @@ verify(
 # ## Summary
 #
 # Before a normalization, a factor in the weights changes no output, and the gradient is orthogonal to the weights. So weight decay
-# cannot make such a layer simpler, but it keeps the effective learning rate $\eta / \|\mathbf{W}\|^2$ from falling. In our
+# cannot make such a layer simpler, but with a constant $\eta$, it keeps the effective learning rate $\eta / \|\mathbf{W}\|^2$ from falling to zero. In our
 # experiment with few digits, weight decay helped the normalized network, also if only the last layer decayed. The networks read shifted digits
 # well only after a training with shifts.
 #
