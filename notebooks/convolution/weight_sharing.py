@@ -14,9 +14,9 @@
 # %% [markdown]
 # # Weight sharing and its gradient
 #
-# A convolutional layer uses the same 25 weights in each of the 784 windows of a small picture. So every weight takes part in
-# 784 outputs. To lower the loss, some outputs ask for a larger weight, and others for a smaller one. What is the gradient of a
-# weight that is used many times? And what does the sharing save in a whole network?
+# Let a convolutional layer give one output for each of the $28 \cdot 28 = 784$ pixels of a picture, with a kernel of 5 × 5. Then the
+# same 25 weights take part in all 784 outputs. For a lower loss, some of these outputs need a larger weight, and others a smaller one.
+# What is the gradient of a weight that is used many times? And what does the sharing save in a whole network?
 #
 # - **You need** [convolutions](convolutions.ipynb), the [chain rule](../calculus/chain_rule.ipynb),
 #   [backpropagation](../neural_networks/backpropagation.ipynb) and, for the experiment, [pooling](pooling.ipynb) and
@@ -170,7 +170,8 @@ grade(edge_derivatives, by_unsharing, **chains)
 # ```
 # The weight of edge $t$ multiplies $h_{t-1}$. The steps after it multiply the effect by $w$, and there are $T - t$ of
 # them. So the derivative is $w^{T-t} h_{t-1}$, and the derivative with respect to the shared weight is the sum over
-# $t$. It is not enough to take $h_{t-1}$ alone, nor to count one step too many, nor to leave out $c$, with which all edges would be equal.
+# $t$. Three mistakes are likely: to take $h_{t-1}$ alone, to count one step too many, and to leave out $c$. Without $c$, all edges
+# would have the same derivative.
 
 # %% jupyter={"source_hidden": true}
 def edge_derivatives_solution(w, c, x, T):
@@ -227,7 +228,7 @@ holds(
 # %% [markdown]
 # ## The gradient of a convolution with respect to its kernel
 #
-# We take the convolution of the figure, with numbers. Output $i$ is $y_i = \sum_a w_a x_{i+a}$. Suppose that
+# We put numbers into the convolution of the figure above. Output $i$ is $y_i = \sum_a w_a x_{i+a}$. Suppose that
 # backpropagation has already found the derivatives of some loss with respect to the outputs, $\delta_i =
 # \partial\mathcal{L}/\partial y_i$. The edge from $x_{i+a}$ to $y_i$ adds its weight times $x_{i+a}$ to $y_i$. So $y_i$ has the
 # derivative $x_{i+a}$ with respect to the weight of this edge, and by the chain rule the loss has the derivative
@@ -272,9 +273,10 @@ def kernel_gradient(X, D):
 # %% [markdown]
 # Compare {eq}`eq-kernel-gradient` with what the layer computes: it is the same sum, with $\mathbf{D}$ in the place of $\mathbf{V}$. So a
 # convolutional layer with the kernel $\mathbf{D}$, applied to $\mathbf{X}$, gives the gradient of $\mathbf{V}$. We try it on a
-# handwritten digit. The kernel $\mathbf{V}$ is to learn the output of Sobel's kernel, which finds vertical outlines. The loss is
-# half the sum of the squared differences of the two outputs. Its derivative with respect to an output of $\mathbf{V}$ is the
-# difference itself, so $\mathbf{D}$ holds these differences:
+# handwritten digit. With the kernel $\mathbf{V}$, the layer should give the same outputs as with Sobel's kernel, which finds vertical
+# outlines. The loss is half the sum of the squared differences between the two outputs. Its derivative with respect to
+# $Y_{i,j}$ is the difference at this place, so $\mathbf{D}$ holds these differences. PyTorch, too, has a function for the gradient of a
+# kernel, `nn.grad.conv2d_weight`:
 
 # %%
 X = torch.tensor(data.mnist('train').x[4]).reshape(28, 28)
@@ -318,7 +320,7 @@ for ax in axes:
 # ```{exercise} ★★ Program: the kernel's gradient with a stride
 # :label: sharing-stride
 # A layer with the stride $s$ computes $y_i = \sum_{a=0}^{k-1} w_a x_{si+a}$. Write `strided_gradient(x, delta, k, s)`, the
-# derivatives with respect to $w_0, \dots, w_{k-1}$, where $\delta_i = \partial\mathcal{L}/\partial y_i$. The input may be longer than the last window.
+# derivatives with respect to $w_0, \dots, w_{k-1}$, where $\delta_i = \partial\mathcal{L}/\partial y_i$. Some inputs may lie behind the last window.
 # ```
 
 # %%
@@ -397,8 +399,9 @@ verify(
 # LeNet {cite}`lecun1998gradient` read the digits on bank cheques. Two convolutional layers, each followed by
 # pooling, find patterns, and three dense layers turn them into ten scores. We write two versions. The older one has sigmoids and
 # pools by the average of $2 \times 2$ values. The modern one has ReLU and pools by their maximum, as is usual today. The original
-# differs from both: its activation was a scaled tanh, its pooling had trainable weights, and each kernel of its second convolution
-# read only some of the channels.
+# differs from both: its activation was a scaled tanh, its pooling had trainable weights, and all but one of the 16 kernels of its
+# second convolution read only some of the channels. Our weights begin with
+# [Xavier's initialization](../neural_networks/initialization.ipynb):
 
 # %%
 torch.set_default_dtype(torch.float32)
@@ -431,7 +434,7 @@ for units, tall in ((120, 38), (84, 28), (10, 10)):
     ax.add_patch(plt.Rectangle((at, -tall / 2), 3, tall, fc='C1', ec='C1', alpha=0.4))
     ax.text(at + 1.5, -25, str(units), ha='center', fontsize=9.5)
     rights.append((at, at + 3))
-    at += 18
+    at += 25
 for k, words in enumerate(('conv', 'pool', 'conv', 'pool', 'dense', 'dense', 'dense')):
     start, end = rights[k][1] + 1, rights[k + 1][0] - 1
     ax.annotate('', (end, 0), (start, 0), arrowprops={'arrowstyle': '->', 'color': GREY})
@@ -440,14 +443,14 @@ ax.set(xlim=(-6, at - 10), ylim=(-36, 27), aspect='equal')
 ax.axis('off');
 
 # %% [markdown] tags=["caption"]
-# LeNet. The convolutions have kernels of 5 × 5 and make more channels. Each pooling halves the sides. At last 400 numbers
-# go through three dense layers. Six of the 16 channels are drawn.
+# LeNet. The kernels are 5 × 5. Each pooling halves the sides. The last 16 maps of 5 × 5, written as 400 numbers, go through
+# three dense layers. Six of the 16 channels are drawn.
 
 # %% [markdown]
 # ### What sharing saves: weights, not operations
 #
-# We send one digit through the network. At each layer with weights, we count the weights and the edges. In a convolutional layer,
-# each weight is used once for each place of the output. So it has as many edges as there are places:
+# We send an empty picture through the network. At each layer with weights, we count the weights and the edges. In a convolutional
+# layer, each weight is used once for each place of the output. So a weight has as many edges as the output has places:
 
 # %%
 total = kept = 0
@@ -466,8 +469,8 @@ print(f'all    {kept:6,} weights, {total:7,} edges')
 # The second convolution has 2,400 weights, but 240,000 edges. If each edge had a weight of its own, the whole network would need
 # 416,520 weights in place of 61,470. But each edge costs a multiplication and an addition, whether its weight is shared or not. The
 # FLOP counter of PyTorch finds these two operations for each of the 416,520 edges. We compare with two networks without
-# convolutions. One is softmax regression. The other is an MLP with 78 hidden units, so that it has nearly as many parameters as
-# LeNet:
+# convolutions. One is softmax regression. The other is an MLP with 78 hidden units, so that it has about as many parameters as
+# LeNet. The parameters are the weights and the biases:
 
 # %%
 def softmax_regression():
@@ -524,8 +527,8 @@ def trained(make, lr, seed, passes, size):
     return losses[-40:].mean().item(), scores.argmax(1) == y_test
 
 # %% [markdown]
-# The two simple networks get six passes over the digits. We try three learning rates, keep the one with the smallest
-# training loss at the end, and train with two more seeds:
+# The two simple networks get six passes over the digits, in batches of 50. We try three learning rates, keep the one with the
+# smallest training loss at the end, and train with two more seeds:
 
 # %%
 rates = (5e-3, 1e-2, 2e-2)
@@ -537,9 +540,9 @@ for make in softmax_regression, mlp:
     hits[make.__name__] = torch.stack([tried[best][1], *more])  # (3, 1000)
 
 # %% [markdown]
-# A pass takes longer in LeNet. So LeNet gets only two passes, and we do not choose its learning rate: there is one run for each of
-# the three rates, each from another random start. We also train a version in between. It pools by the average as the older
-# version does, but has ReLU:
+# A pass takes longer in LeNet. So LeNet gets only two passes, in batches of 40. We do not choose its learning rate either. Instead
+# there is one run for each of the three rates, and each run has its own random start. We also train a version in between. It pools by
+# the average as the older version does, but has ReLU:
 
 # %%
 def lenet_relu():
@@ -551,8 +554,8 @@ for make in lenet_now, lenet_relu, lenet_1998:
         for seed, lr in enumerate(rates)])
 
 # %% [markdown]
-# Here is the share of the test digits that are right, the lowest and the highest of three runs. The shares of the older LeNet
-# differ so much from run to run that we only print a bound:
+# How many of the test digits does each network read correctly? We print the share in the worst and in the best of three runs. The
+# shares of the older LeNet differ so much from run to run that we only print a bound:
 
 # %%
 for name, three in hits.items():
@@ -563,8 +566,8 @@ for name, three in hits.items():
           else f'{shares.min():.2f} to {shares.max():.2f}')
 
 # %% [markdown]
-# All answer for the same digits. So for each digit we take the difference between two networks, averaged over the three runs, and
-# divide the mean of these differences by its standard error:
+# All networks read the same digits. So for each digit we count the runs that read it correctly, subtract these shares for two
+# networks, and divide the mean of the differences by its standard error over the digits:
 
 # %%
 def in_errors(name, other):
@@ -576,8 +579,10 @@ for pair in ('lenet_now', 'mlp'), ('mlp', 'softmax_regression'):
           between(in_errors(*pair), 2, 20))
 
 # %% [markdown]
-# The modern LeNet reads more of the test digits than the MLP, although the MLP has as many parameters and took three times as
-# many passes. Its price is the number of operations, nearly seven times as many. Both read more than softmax regression.
+# The modern LeNet reads more of the test digits than the MLP, although the MLP has even a few more parameters and took three times
+# as many passes. The price is the number of operations, nearly seven times as many. Both read more than softmax regression. This
+# standard error is one for other digits, not for other runs. But the worst run of the modern LeNet is still better than the best run of
+# the MLP, and the same holds for the MLP and softmax regression.
 #
 # After two passes, the older LeNet is behind in all runs. Call `trained(lenet_1998, 1e-2, 0, passes=5, size=40)` to see what it
 # gains with more passes. The version in between differs from it only in the activation function, and reads almost as many digits as
@@ -592,7 +597,7 @@ for pair in ('lenet_now', 'mlp'), ('mlp', 'softmax_regression'):
 
 # %%
 def times_smaller():
-    """Two numbers in a list, for SGD and for Adam, each up to 10 percent.
+    """Two numbers in a list, for SGD and for Adam, each within 10 percent.
 
     [2., 2.], for example.
     """
@@ -671,10 +676,11 @@ verify(
 # ## Summary
 #
 # The gradient of a shared weight is the sum of the derivatives of all its edges, as if each edge had a weight of its own.
-# For a convolution kernel this sum is again a convolution, of the input with the derivatives of the output. Sharing saves
-# weights, not operations. In our experiment, LeNet with ReLU and max pooling reads more digits than an MLP with as many parameters,
-# and learns faster than with sigmoids.
+# For a convolution kernel with stride 1, this sum is again a convolution, of the input with the derivatives of the output. Sharing
+# saves weights, not operations. In our experiment, LeNet with ReLU and max pooling reads more digits than an MLP with about as many
+# parameters, and LeNet with average pooling learns faster with ReLU than with sigmoids.
 #
-# **Further reading.** {cite:t}`lecun1998gradient` describe LeNet and what surrounded it in a bank; it is long, but sections I to III are worth the time.
+# **Further reading.** {cite:t}`lecun1998gradient` describe LeNet and the system that read cheques with it. The article is long, but
+# sections I to III are worth the time.
 # {cite:t}`zhang2023dive`, chapter 7, trains the older version on pictures of clothes. {cite:t}`goodfellow2016deep`, chapter 9,
-# derives the gradients of a layer with channels and a stride, for everybody who writes one.
+# derives the gradients of a layer with channels and a stride. Read it before you write such a layer.
