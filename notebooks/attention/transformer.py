@@ -195,7 +195,6 @@ class PostNormBlock(EncoderBlock):
         Y = self.norm_1(X + self.attention(X, X, keep))
         return self.norm_2(Y + self.mlp(Y))
 
-torch.manual_seed(0)
 pre, post = EncoderBlock(8, 2, 32), PostNormBlock(8, 2, 32)
 post.load_state_dict(pre.state_dict())
 gap = (pre(X) - post(X)).norm() / pre(X).norm()
@@ -242,7 +241,8 @@ for kind, colour, name in ((EncoderBlock, 'C0', 'pre-norm'), (PostNormBlock, 'C1
     last = torch.stack([norms[kind, L][:, -1] for L in depths])   # (3, 3)
     axes[1].plot(depths, last, 'o', color=colour, ms=4, alpha=0.7)
     axes[1].plot(depths, last.mean(1), color=colour, lw=1.2)
-    axes[0].annotate(name, (24, norms[kind, 24][:, -1].mean()), xytext=(5, 0), textcoords='offset points', color=colour, va='center')
+    end = 24, norms[kind, 24][:, -1].mean()
+    axes[0].annotate(name, end, xytext=(5, 0), textcoords='offset points', color=colour, va='center')
 guide = norms[EncoderBlock, 6][:, -1].mean() * (6 / torch.tensor([6.0, 24])) ** 0.5
 axes[1].plot([6, 24], guide, '--', color=GREY, lw=1)
 axes[1].annotate('$1/\\sqrt{L}$', (24, guide[1]), xytext=(6, 2), textcoords='offset points', color=GREY, fontsize=9)
@@ -646,8 +646,8 @@ for T in (32, 64, 128, 256, 1024):
 # ```
 # The MLP takes $2 \cdot 2T \cdot D \cdot 4D = 16TD^2$ operations, the four linear layers take $4 \cdot 2TD^2 = 8TD^2$, and the two
 # products $2 \cdot 2T^2D = 4T^2D$, whatever the number of heads. All of attention costs as much as the MLP if
-# $8TD^2 + 4T^2D = 16TD^2$, so at $T = 2D$. The two products alone cost as much as the MLP at $T = 4D$. For a width of
-# $D = 4096$, this is a text of 16,384 tokens.
+# $8TD^2 + 4T^2D = 16TD^2$, so at $T = 2D$. The two products alone cost as much as the MLP at $T = 4D$. So the wider
+# the model, the longer are the texts for which the MLP is the larger part.
 # ```{solution-end}
 # ```
 
@@ -760,30 +760,34 @@ holds(
     seed=seeds(), T=integers(2, 6), way=['average', 'special token'], tries=15,
 )
 
-def operations(T, D, formula):
+def predicted(T, D):
+    return 8 * T * D**2 + 4 * T**2 * D, 16 * T * D**2
+
+def one_product(T, D):
+    return 8 * T * D**2 + 2 * T**2 * D, predicted(T, D)[1]
+
+def operations_are(T, D, formula):
     with FlopCounterMode(display=False) as counter:
         EncoderBlock(D, 4, 4 * D)(torch.zeros(1, T, D))
     parts = counter.get_flop_counts()
-    attention, mlp = (sum(parts[f'EncoderBlock.{part}'].values()) for part in ('attention', 'mlp'))
-    return (attention, mlp) == formula(T, D)
+    return formula(T, D) == tuple(sum(parts[f'EncoderBlock.{part}'].values()) for part in ('attention', 'mlp'))
 
 verify(
     'attention takes 8TD² + 4T²D operations and the MLP 16TD², so they meet at T = 2D',
-    lambda T, D: operations(T, D, lambda T, D: (8 * T * D**2 + 4 * T**2 * D, 16 * T * D**2)),
-    slip=('forgets the product with the values', lambda T, D: operations(
-        T, D, lambda T, D: (8 * T * D**2 + 2 * T**2 * D, 16 * T * D**2))),
+    lambda T, D: operations_are(T, D, predicted),
+    slip=('forgets the product with the values', lambda T, D: operations_are(T, D, one_product)),
     T=[8, 16, 48], D=[8, 16],
 )
 
 # %% [markdown]
 # ## Translate dates: teacher forcing and greedy decoding
 #
-# There are 36,525 dates in the hundred years from 1970 to 2069, and we write each in six forms. In one of them the year has two
+# There are 36,524 dates in the years 1900 to 1999, and we write each in six forms. In one of them the year has two
 # digits. We keep 1,000 dates for the test; the network never sees them in training, in any form.
 
 # %%
 FORMS = ('{d} {name} {y}', '{name} {d}, {y}', '{short} {d} {y}',
-         '{d}.{m}.{y}', '{m}/{d}/{y}', '{d}-{short}-{y2:02}')
+         '{d}. {m}. {y}', '{m}/{d}/{y}', '{d}-{short}-{y2:02}')
 MONTHS = ('January February March April May June July August September '
           'October November December').split()
 
@@ -793,8 +797,8 @@ def written(day, form):
                               short=name[:3], y=day.year, y2=day.year % 100)
 
 # %%
-days = [date(1970, 1, 1) + timedelta(n) for n in range(36525)]
-order = torch.randperm(36525, generator=torch.Generator().manual_seed(0))
+days = [date(1900, 1, 1) + timedelta(n) for n in range(36524)]
+order = torch.randperm(36524, generator=torch.Generator().manual_seed(0))
 train = [(written(days[i], form), str(days[i]))
          for i in order[1000:] for form in range(6)]
 test = [(written(days[i], n % 6), str(days[i]))
@@ -842,20 +846,20 @@ def greedy(model, x, steps, start=1):
 
 # %% tags=["hide-input"]
 def translate(model, sources):
-    rows = greedy(model, encode(sources), 12).tolist()
-    texts = [''.join(ALPHABET[i] for i in row) for row in rows]
-    return [text.split('>')[0] for text in texts]
+    rows = greedy(model, encode(sources), 12)
+    return [''.join(ALPHABET[i] for i in row).split('>')[0] for row in rows]
 
 def exact_match(model, pairs):
     sources, answers = zip(*pairs)
     return sum(map(str.__eq__, translate(model, sources), answers)) / len(pairs)
 
 @torch.no_grad()
-def report(model, pairs):
-    x, y, wanted = as_batch(pairs)
-    scores = model(x, y)                           # with a teacher
+def report(step, model, pairs):
+    *inputs, wanted = as_batch(pairs)
+    scores = model(*inputs)                        # with a teacher
     right = (scores.argmax(-1) == wanted)[wanted != 0].double().mean()
-    print(f'loss {loss(scores, wanted):.3f}  characters right {right:.3f}  exact match {exact_match(model, pairs):.3f}')
+    value, exact = loss(scores, wanted), exact_match(model, pairs)
+    print(f'step {step}  loss {value:.3f}  characters right {right:.3f}  exact match {exact:.3f}')
 
 # %%
 def trained(pairs, seed, steps=500, watch=()):
@@ -870,25 +874,25 @@ def trained(pairs, seed, steps=500, watch=()):
         batches = (as_batch([pairs[i] for i in row]) for row in part)
         fit(model, loss, optimizer, batches, scheduler=schedule)
         if watch:
-            report(model, watch)
+            report(schedule.last_epoch, model, watch)
     return model
 
 # %%
-models = [trained(train, seed=0, watch=test)]      # a line for 100 steps
+models = [trained(train, seed=0, watch=test)]
+
+# %%
 models += [trained(train, seed) for seed in (1, 2)]
 exact = [exact_match(model, test) for model in models]
 print('exact match on 1,000 unseen dates:', exact)
 
 # %% [markdown]
-# All three models translate almost every unseen date, and one makes no mistake. The table shows the first model after 100, 200, … steps.
-# After 100 steps 84 % of the characters are right with a teacher, but only 10 % of the answers are right without one,
-# because an answer needs all of its characters. So loss and share of characters look good too early. These are the mistakes
-# that are left:
+# The three models make one to three mistakes in a thousand unseen dates. The table shows the training of the first one. After
+# 100 steps, 81 % of the characters are right with a teacher, but only 4.2 % of the answers are right without one, because an
+# answer needs all of its characters. So the loss and the share of characters look good too early. These mistakes are left:
 
 # %% tags=["hide-input"]
-model, sources = models[0], [source for source, _ in test]
-guesses = translate(model, sources)
-for (source, answer), guess in zip(test, guesses):
+model, sources = models[0], list(dict(test))
+for (source, answer), guess in zip(test, translate(model, sources)):
     if guess != answer:
         print(f'{source:18} became {guess}, right is {answer}')
 
@@ -908,7 +912,7 @@ print('different answers:', len(set(translate(deaf, sources))))
 # attention does not see the order. At most one of them is right:
 
 # %%
-anagrams = '12.3.1988', '13.2.1988', '21.3.1988'
+anagrams = '12. 3. 1988', '13. 2. 1988', '21. 3. 1988'
 unordered = copy.deepcopy(model)
 nn.init.zeros_(unordered.encoder.places.weight)
 print('with positions:', *translate(model, anagrams))
@@ -938,7 +942,7 @@ print(f'without positions at most {best:.3f} are right')
 names, seen = {layer: name for name, layer in model.named_modules()}, {}
 handle = nn.modules.module.register_module_forward_hook(
     lambda layer, inputs, output: seen.update({names[layer]: output[0].detach()}))
-x, y, wanted = as_batch([('7 March 1988', '1988-03-07')])
+x, y, _ = as_batch([('7 March 1988', '1988-03-07')])
 scores = model(x, y).detach()
 handle.remove()
 for name in ('encoder.tokens', 'encoder.blocks.0.attention', 'encoder.blocks.0.mlp', 'encoder.norm', 'decoder.tokens',
@@ -1035,9 +1039,10 @@ verify(
 )
 verify(
     'no date of the test was seen in training, and no source has two answers',
-    lambda seen: not {answer for _, answer in test} & seen and len({source for source, _ in train}) == len(train),
-    slip=('draws the test from the training dates', lambda seen: not {answer for _, answer in train[:1000]} & seen),
-    seen=[{answer for _, answer in train}],
+    lambda pairs: not {*dict(pairs).values()} & {*dict(train).values()} and len(dict(train)) == len(train),
+    slip=('draws the test from the training dates',
+          lambda pairs: not {*dict(train[:len(pairs)]).values()} & {*dict(train).values()}),
+    pairs=[test],
 )
 
 def answers_without(places, cross):  # how many different answers to three anagrams
@@ -1051,7 +1056,7 @@ def answers_without(places, cross):  # how many different answers to three anagr
 verify(
     'without positions of the source, or without cross-attention, anagrams get one answer',
     lambda places, cross: answers_without(places, cross) == 1,
-    slip=('expects it of the whole model', lambda places, cross: answers_without(True, True) == 1),
+    slip=('expects it of the whole model', lambda places, cross: answers_without(places, not cross) == 1),
     places=[True, False], cross=[False],
 )
 verify(
