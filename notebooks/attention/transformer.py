@@ -209,7 +209,7 @@ print(f'same weights, outputs that differ by {100 * gap:.0f} %')
 # :::
 #
 # What is the difference for training? We stack $L$ blocks with fresh weights, drawn as Glorot and Bengio
-# {cite}`glorot2010understanding` advise, and measure the gradient of each block before the first step. After the last
+# {cite}`glorot2010understanding` advise, and measure the gradient of each block before the first step, with five random starts. After the last
 # pre-norm block comes one more layer normalization, because none stands behind the last addition.
 
 # %% tags=["hide-input"]
@@ -227,23 +227,23 @@ def gradients(kind, L, seed, D=32):
 
 # %%
 depths = 6, 12, 24
-norms = {(kind, L): torch.stack([gradients(kind, L, s) for s in range(5)])
-         for kind in (EncoderBlock, PostNormBlock) for L in depths}
-for (kind, L), sizes in norms.items():             # sizes: (5, L)
-    print(f'{kind.__name__:13} L = {L:2}  mean {sizes[:, -1].mean():.2f}',
-          ' each', sizes[:, -1])
+kinds = {'pre-norm': EncoderBlock, 'post-norm': PostNormBlock}
+norms = {(name, L): torch.stack([gradients(kind, L, s) for s in range(5)])
+         for name, kind in kinds.items() for L in depths}   # (5, L) each
+for (name, L), sizes in norms.items():
+    print(f'{name:9} L = {L:2}  mean {sizes[:, -1].mean():.2f} ', sizes[:, -1])
 
 # %% mystnb={"image": {"alt": "Two panels with logarithmic axes. Left: gradient norm against the block, 24 blocks, five lines of each kind; the pre-norm lines fall from about 0.3 to about 0.1, the post-norm lines end between 0.4 and 0.8, one of them starts far above all others. Right: gradient of the last block for 6, 12 and 24 blocks; the pre-norm means fall along a dashed line, the post-norm means rise a little."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.6)
-for kind, colour, name in ((EncoderBlock, 'C0', 'pre-norm'), (PostNormBlock, 'C1', 'post-norm')):
-    for sizes in norms[kind, 24]:
+for name, colour in ('pre-norm', 'C0'), ('post-norm', 'C1'):
+    for sizes in norms[name, 24]:
         axes[0].plot(range(1, 25), sizes, color=colour, lw=1.2)
-    last = torch.stack([norms[kind, L][:, -1] for L in depths])   # (3, 3)
+    last = torch.stack([norms[name, L][:, -1] for L in depths])   # (3, 3)
     axes[1].plot(depths, last, 'o', color=colour, ms=4, alpha=0.7)
     axes[1].plot(depths, last.mean(1), color=colour, lw=1.2)
-    end = 24, norms[kind, 24][:, -1].mean()
+    end = 24, norms[name, 24][:, -1].mean()
     axes[0].annotate(name, end, xytext=(5, 0), textcoords='offset points', color=colour, va='center')
-guide = norms[EncoderBlock, 6][:, -1].mean() * (6 / torch.tensor([6.0, 24])) ** 0.5
+guide = norms['pre-norm', 6][:, -1].mean() * (6 / torch.tensor([6.0, 24])) ** 0.5
 axes[1].plot([6, 24], guide, '--', color=GREY, lw=1)
 axes[1].annotate('$1/\\sqrt{L}$', (24, guide[1]), xytext=(6, 2), textcoords='offset points', color=GREY, fontsize=9)
 axes[0].set(xlabel='block, of 24', ylabel='gradient norm', yscale='log', xlim=(0, 34), xticks=[1, 6, 12, 18, 24])
@@ -446,7 +446,7 @@ def same_as_torch(block, norm_first, X, *others, **masks):  # outputs and all gr
     return all(equal)
 
 def encoder_agrees(form, seed, norm_first):
-    block, X, _ = drawn_block({'pre-norm': EncoderBlock, 'post-norm': PostNormBlock}[form], seed)
+    block, X, _ = drawn_block(kinds[form], seed)
     return same_as_torch(block, norm_first, X)
 
 verify(
@@ -457,13 +457,13 @@ verify(
 )
 
 # %% tags=["checks"]
-def change_with_depth(kind):  # of the gradient of the last block
-    return (norms[kind, 24][:, -1].mean() / norms[kind, 6][:, -1].mean()).item()
+def change_with_depth(name):  # of the gradient of the last block
+    return (norms[name, 24][:, -1].mean() / norms[name, 6][:, -1].mean()).item()
 
 verify(
     'from 6 to 24 blocks the last gradient of pre-norm falls at least by a third, and that of post-norm does not fall',
-    lambda: change_with_depth(EncoderBlock) < 0.67 and change_with_depth(PostNormBlock) >= 1,
-    slip=('exchanges the two', lambda: change_with_depth(PostNormBlock) < 0.67),
+    lambda: change_with_depth('pre-norm') < 0.67 and change_with_depth('post-norm') >= 1,
+    slip=('exchanges the two', lambda: change_with_depth('post-norm') < 0.67),
 )
 
 # %% [markdown]
@@ -475,7 +475,7 @@ verify(
 # ones are filled up with the number 0. The **padding mask** hides these empty places.
 #
 # An embedding turns each token into a vector. Blocks do not see the order of the tokens, so we add to each vector
-# a learned vector of its position.
+# a learned vector of its position. Both start as small random numbers.
 
 # %%
 class Encoder(nn.Module):
@@ -842,7 +842,8 @@ def greedy(model, x, steps, start=1):
 
 # %% [markdown]
 # We judge a model by **exact match**: the share of answers without any mistake. In training the learning rate rises to 0.01
-# in the first fifth of the steps, and then falls to nearly zero. The folded cell measures what is printed below.
+# in the first fifth of the steps, and then falls to nearly zero. The folded cell holds the functions that translate
+# and count.
 
 # %% tags=["hide-input"]
 def translate(model, sources):
@@ -899,8 +900,8 @@ for (source, answer), guess in zip(test, translate(model, sources)):
 # %% [markdown]
 # ### Which parts does the model need?
 #
-# **Cross-attention.** Without it nothing of the source reaches the decoder, so every source gets the same answer. We switch it
-# off in the trained model:
+# **Cross-attention.** Without it nothing of the source reaches the decoder, so every source gets the same answer. A model like this
+# could be right for one date only, however it is trained. We switch cross-attention off in the trained model:
 
 # %%
 deaf = copy.deepcopy(model)
@@ -935,7 +936,7 @@ print(f'without positions at most {best:.3f} are right')
 # ### One date on its way through the model
 #
 # The table follows *7 March 1988* through the first model. Each line has a layer, the number of its parameters, the shape of its output, and three numbers of
-# the seventh row. This row belongs to the letter *h* in the encoder, and in the decoder to the second 0 of `<1988-03-07`, behind which
+# the seventh row. This row belongs to the letter *h* in the encoder, and in the decoder to the first 0 of `<1988-03-07`, behind which
 # the 3 must come.
 
 # %% tags=["hide-input"]
@@ -958,9 +959,9 @@ for name in ('encoder.tokens', 'encoder.blocks.0.attention', 'encoder.blocks.0.m
 for place in 0, 5, 6:                              # of the answer
     chance, best = scores[0, place].softmax(-1).max(-1)
     so_far = ''.join(ALPHABET[i] for i in y[0, :place + 1])
-    print(f'after {so_far:8} comes {ALPHABET[best]} with {chance:.3f}')
+    print(f'after {so_far:8} comes {ALPHABET[best]}, probability {chance:.3f}')
 
-# %% mystnb={"image": {"alt": "A map of weights with 11 rows, the characters 1988-03-07 and the end mark, and 12 columns, the characters of 7 March 1988. Dark cells: the row of the 7 at the 7, the rows of the month at the M, the rows of the two eights at the two eights. The rows of 1, 9, the dashes and the end mark are pale and spread out."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "A map of weights with 11 rows, the characters 1988-03-07 and the end mark, and 12 columns, the characters of 7 March 1988. Dark cells: the row of the 7 at the 7, the rows of the month at the M, the rows of the two eights at the two eights. All other rows are pale and spread out."}} tags=["hide-input"]
 cross = model.decoder.blocks[0].cross
 caught = []
 handle = cross.register_forward_hook(lambda layer, inputs, output: caught.append(layer.weights(*inputs)))
