@@ -17,9 +17,9 @@
 # %% [markdown]
 # # The vision transformer
 #
-# Attention reads a sequence of words. What are the words of a picture? The vision transformer cuts the picture into
-# squares and reads each square as a word. Nobody tells it which squares are neighbours. How much more data does it need than a
-# convolutional network, and can we see what it looks at?
+# Attention was made for sentences, which are sequences of words. What are the words of a picture? The vision transformer cuts
+# the picture into squares and reads each square as a word. Nobody tells it which squares are neighbours. Does it
+# therefore need more data than a convolutional network? And can we see what it looks at?
 #
 # - **You need** [multi-head attention](multi_head_attention.ipynb),
 #   [layer normalization](../convolution/layer_normalization.ipynb),
@@ -96,11 +96,11 @@ for t in range(16):
 # A picture of 28 × 28 pixels is a sequence of 16 words. Each word is a patch with 49 numbers.
 
 # %% [markdown]
-# A picture of $n_h \times n_w$ pixels with $c$ channels gives $T = n_h n_w / p^2$ patches, if $p$ divides both sides. Patch
-# number $i$ is a row $\mathbf{x}_i$ of $c p^2$ numbers. One learned matrix $\mathbf{E}$ turns each patch into $d$ numbers: this is the
-# **patch embedding**. In front of all patches we put one more row $\mathbf{z}_0$, the **class token**. It is the same learned row
-# for each picture, and it will collect the answer. At last we add a learned row of numbers to each place, the rows of $\mathbf{P}$.
-# They tell the patches apart: without them, [the layer does not know the order of its
+# A picture of $n_h \times n_w$ pixels with $c$ channels gives $T = n_h n_w / p^2$ patches of $p \times p$ pixels, if $p$ divides both
+# sides. Patch number $i$ is a row $\mathbf{x}_i$ of $c p^2$ numbers. A learned matrix $\mathbf{E}$ turns each patch into $d$
+# numbers, a token: this is the **patch embedding**. In front of the patches we put one more row $\mathbf{z}_0$, the **class token**. It is
+# learned, it is the same for each picture, and it will collect the answer. Finally we add a learned row to each token, the **positions**
+# $\mathbf{P}$. Without them, the network could not know the places of the patches, because attention [does not know the order of its
 # tokens](multi_head_attention.ipynb). So the tokens of a picture are the rows of
 #
 # ```{math}
@@ -124,9 +124,8 @@ print('tokens', tuple(Z.shape))
 
 # %%
 kernels = E.T.reshape(16, 1, 7, 7)                         # (d, c, p, p)
-by_convolution = F.conv2d(digit, kernels, stride=7)        # (1, d, 4, 4)
-rows = by_convolution.flatten(2).mT                        # (1, T, d)
-print('largest difference:', below((rows - patches @ E).abs().max()))
+by_conv = F.conv2d(digit, kernels, stride=7).flatten(2).mT  # (1, T, d)
+print('largest difference:', below((by_conv - patches @ E).abs().max()))
 unfolded = F.unfold(digit, 7, stride=7).mT                 # (1, T, 49)
 print('numbers that differ:', (unfolded != patches).sum().item())
 
@@ -175,7 +174,7 @@ def on_sizes(answer):  # k patches a side, c channels, B pictures
         return answer(some_patches(p, k, c, B), p)
     return picture
 
-sizes = dict(p=integers(1, 4), k=integers(1, 3), c=integers(1, 3), B=integers(1, 3))
+sizes = dict(p=integers(1, 3), k=integers(1, 5), c=integers(1, 3), B=integers(1, 3))
 grade(on_sizes(unpatchify), on_sizes(by_folding), **sizes)
 
 # %% [markdown]
@@ -239,8 +238,8 @@ verify(
 # %% [markdown]
 # ## The vision transformer in code, and its receptive field
 #
-# From here on, all is a transformer as it is used for text. **Self-attention** lets each token read all others, as in
-# [multi-head attention](multi_head_attention.ipynb). We return the weights, too:
+# What follows is the encoder of a transformer, as it is used for text. First comes self-attention, in which each token
+# reads all tokens, as in [multi-head attention](multi_head_attention.ipynb). We return the weights, too:
 
 # %%
 class Attention(nn.Module):
@@ -257,9 +256,10 @@ class Attention(nn.Module):
         return self.out((A @ V).transpose(1, 2).flatten(2)), A
 
 # %% [markdown]
-# An **encoder block** is attention, followed by a network of two layers that treats each token by itself. Both parts are
-# [residual](../convolution/residual_networks.ipynb): their result is added to their input. Both normalize their input
-# first, which is called pre-norm. The network uses the activation function GELU, a smooth version of the ReLU.
+# An **encoder block** has two parts: this attention, and a network of two layers that treats each token by itself. Both are
+# [residual](../convolution/residual_networks.ipynb): the result is added to the input. In both, a [layer
+# normalization](../convolution/layer_normalization.ipynb) comes first, which is called pre-norm. GELU is a
+# smooth version of the ReLU.
 
 # %%
 class Block(nn.Module):
@@ -324,8 +324,8 @@ ax.axis('off');
 # ### The receptive field is the whole image after one self-attention layer
 #
 # Which pixels does an output depend on? As in [padding and stride](../convolution/padding_and_stride.ipynb), we take the
-# gradient of one output with respect to the pixels, and count where it is not zero. For the ViT, the output is the token of one patch. For a
-# network of 3 × 3 convolutions, it is one place in the middle.
+# gradient of one output with respect to the pixels, and count the pixels where it is not zero. For a ViT, the output is the token of one
+# patch. For a network of 3 × 3 convolutions, it is one place in the middle.
 
 # %%
 def seen(network, x, place):
@@ -362,8 +362,8 @@ for ax, name in zip(axes, ('CNN, 3 layers', 'ViT, 0 blocks', 'ViT, 1 block')):
 
 # %% [markdown]
 # (ml.tf.vit.receptive)=
-# Three convolutions reach 7 × 7 pixels, and each further layer adds one pixel on each side. **The receptive field of the ViT is the
-# whole image after one self-attention layer.** The reason is the softmax: each weight is positive, so each token
+# The windows of the CNN have sides of 3, 5 and 7 pixels, and each further layer adds one pixel on each side. **The receptive field of
+# the ViT is the whole image after one self-attention layer.** This is because the softmax makes all weights positive, so each token
 # receives something from each other token.
 #
 # To depend on a pixel does not mean to depend on it much. Most of the gradient comes from the token's own patch, which is only
@@ -513,9 +513,9 @@ for net, make in makers.items():
 # The operations are the multiplications and additions of matrix products and convolutions, for one picture. The linear model,
 # a [softmax regression](../classification/cross_entropy.ipynb), is our reference line.
 #
-# Each network is trained on 50, 200 or 1,000 digits, with 300 steps of Adam and 16 digits each, and tested on 500 other
-# digits. We repeat this with three seeds, which choose the digits and the first weights. The folded cell trains all networks
-# of one kind in the same loop, with `torch.func.vmap`.
+# Each network is trained on $n = 50$, 200 or 1,000 digits with 300 steps of Adam, each on 16 digits, and tested on 500 other
+# digits. Three seeds choose the digits and the first weights. The first folded cell trains all networks of one
+# kind in the same loop, with `torch.func.vmap`.
 
 # %% tags=["hide-input"]
 def train_together(make, tasks, lr, steps=300):  # vmap computes the losses of all networks at once
@@ -552,10 +552,10 @@ def trained(make, cases, lr, seeds=(0, 1, 2)):
     return dict(zip(runs, train_together(make, tasks, lr)))
 
 # %% [markdown]
-# If the CNN wins, why? The usual answer is its **inductive bias**: a convolution compares neighbouring pixels, with the same kernel at
-# all places, so it is made for local features. To test this, we take away the neighbours: we
-# [exchange the 144 pixels](../convolution/from_dense_to_convolution.ipynb), in the same way in all pictures, and train again.
-# We also train on digits that all stand in the middle.
+# If the CNN wins, why? The usual answer is its **inductive bias**: a convolution looks at neighbouring pixels, with the same kernel
+# at all places, so it is made for local features. To test this, we take the neighbours away: we mix the 144 pixels, [in the same
+# way in all pictures](../convolution/from_dense_to_convolution.ipynb), and train again. We also train on digits that
+# all stand in the middle, as they are and mixed.
 
 # %%
 order = torch.randperm(144, generator=torch.Generator().manual_seed(1))
@@ -588,10 +588,11 @@ def lead(name, n):                         # of the CNN, two standard errors
 
 print(f'{"n":>19}   linear   ViT    CNN    lead of the CNN  own: ViT  CNN')
 for name, n in cases:
-    new = [f'{np.mean(accuracy["new", net, name, n]):.3f} ' for net in makers]
-    own = [f'{np.mean(accuracy["own", net, name, n]):.3f} ' for net in makers]
+    shown = {part: [f'{np.mean(accuracy[part, net, name, n]):.3f} '
+                    for net in makers] for part in ('new', 'own')}
     gap, error = lead(name, n)
-    print(f'{name:14}{n:5}  ', *new, f'{gap:6.3f} ± {error:.3f}  ', *own[1:])
+    print(f'{name:14}{n:5}  ', *shown['new'], f'{gap:6.3f} ± {error:.3f}  ',
+          *shown['own'][1:])
 
 # %% mystnb={"image": {"alt": "Accuracy against the number of training digits, 50, 200 and 1000, on a logarithmic axis, with three small dots for the seeds around each mean. The curve of the CNN rises from about 0.5 to 0.85. The curves of the ViT, of the ViT on mixed pixels and of the CNN on mixed pixels lie close together far below, from about 0.27 to between 0.5 and 0.6. A dashed line for the linear model lies a little above these three."}} tags=["hide-input"]
 fig, ax = panels(1, height=2.9)
@@ -616,19 +617,19 @@ label_lines(ax, gap=12)
 
 # %% [markdown]
 # (ml.tf.vit.data)=
-# **ViTs require more data than CNNs.** With 1,000 moved digits the ViT is about as good as the CNN with 50, and the linear
+# **ViTs require more data than CNNs.** With 1,000 moved digits the ViT is about as good as the CNN with 50, and even the linear
 # model is better. The number behind ± is two standard errors over the seeds.
 #
-# Is the inductive bias for local features the cause? On mixed pixels the ViT loses nothing that we can see, since it does not use
-# which pixels are neighbours. The CNN falls down to the ViT: with 50 and 200 digits the lead is smaller than
-# its margin, and with 1,000 digits about a third of it is left. So local features make most of the lead.
+# Is the inductive bias for local features the cause? Mixing the pixels does no visible harm to the ViT, so it did not profit
+# from neighbours. The CNN falls down to the ViT: with 50 and 200 digits its lead is smaller than its margin, and with 1,000
+# digits about a third of the lead is left. So local features make most of the lead.
 #
-# But the last two rows show that this depends on the data. If all digits stand in the middle, the CNN has no
-# lead that we can see, mixed or not, and the linear model is the best of all.
+# The last two rows show that this depends on the data. If all digits stand in the middle, the CNN has no visible lead, mixed or
+# not, and the linear model is the best of all.
 #
-# On the right stands the accuracy on the $n$ digits that the networks are trained on. With 50 digits both networks know all of them, so
-# the ViT lacks data. With 1,000 digits the ViT has learned only about half of them in 300 steps, so it lacks steps,
-# too. Were the learning rates right? We try a smaller and a larger one for both, with 200 digits and one seed:
+# On the right stands the accuracy on the networks' own training digits. With $n = 50$ both networks know all of them, so the ViT lacks
+# data. With $n = 1000$ the ViT has learned only about half of them in 300 steps, so it lacks steps, too. Were the learning
+# rates right? We try a smaller and a larger one for both, with $n = 200$ and one seed:
 
 # %% tags=["hide-input"]
 test, two = rows(0)[-500:], [('moved', 200), ('moved, mixed', 200)]
@@ -641,9 +642,9 @@ for net, others in ('ViT', (1e-3, 6e-3)), ('CNN', (3e-3, 3e-2)):
 # %% [markdown]
 # No rate brings the ViT near the CNN on moved digits, and no rate brings the CNN on mixed pixels back up.
 #
-# For this reason nobody trains a ViT on a few pictures. The original paper {cite}`dosovitskiy2021image` trains on up to 300 million
-# pictures. Only with so many its large ViTs beat the best CNNs of their time. In practice you download such weights, for example by
-# `torchvision.models.vit_b_16(weights='DEFAULT')`, and train them a little further.
+# In the original paper {cite}`dosovitskiy2021image`, CNNs win if all networks are first trained on 1.3 million pictures, and large ViTs
+# win if they are first trained on 300 million. So in practice you rarely start with random weights. You download trained ones, for
+# example by `torchvision.models.vit_b_16(weights='DEFAULT')`, and train them a little further.
 
 # %% tags=["checks"]
 def leads(name, n):  # by more than two standard errors
@@ -708,8 +709,8 @@ def attention_maps(model, x):                              # one for each block
     return maps
 
 # %% [markdown]
-# Does a network look at what matters? To know what matters, we plant it. Each picture consists of nine patches of noise. To one
-# of them we add stripes of one of four kinds, and to another one a bright corner, one of four:
+# Does a network look at what matters? To know what matters, we make the pictures ourselves. Each has nine patches of noise. To
+# one patch we add stripes of one of four kinds, and to another one a bright corner, one of four:
 
 # %%
 bands = torch.tensor([1.0, 0, 1, 0]).expand(4, 4)
@@ -726,8 +727,8 @@ def planted(n, g):
     return F.fold(patches.flatten(2).mT, 12, 4, stride=4), where, kind
 
 # %% [markdown]
-# What matters is decided by the labels alone. The same 2,000 pictures are labelled by the kind of the stripes, by the corner, or
-# at random. For each kind of label we train three ViTs with a single block, and look at 500 new pictures:
+# Now the labels decide what matters. We label the same 2,000 pictures by the kind of stripes, by the corner, or at
+# random. For each kind of label we train three ViTs with a single block. Then we look at their weights in 500 new pictures:
 
 # %%
 g = torch.Generator().manual_seed(0)
@@ -781,8 +782,9 @@ for row, words in enumerate(('pictures', 'labels:\nstripes', 'labels:\ncorners')
 #
 # ### A large attention weight is not an explanation
 #
-# In the networks for corners, the stripes get a weight of 0.22, twice their share. Do they matter, too? We erase a
-# patch, that is, we set its pixels to zero. Then we look how much the probability of the right label falls:
+# In the networks for corners, the stripes get a weight of 0.22, twice the equal share. Do they matter, too? To find out we
+# **erase** a patch, that is, we set its pixels to zero, and see how much the probability of the right label falls. For the networks
+# for corners:
 
 # %%
 @torch.no_grad()
@@ -815,15 +817,15 @@ ax.text(0.03, -0.1, 'noise', color=GREY, ha='center')
 ax.set(xlabel='attention weight', ylabel='fall of the probability', xlim=(0, 0.8), ylim=(-0.15, 1));
 
 # %% [markdown] tags=["caption"]
-# What an attention weight says about the effect of a patch, in networks for stripes (circles) and for corners (squares). All patches with a
-# large effect have a large weight, but a patch with twice its share may have no effect at all.
+# Attention weight and effect of the patches, for each seed, in networks for stripes (circles) and for corners (squares). The
+# relevant patch has a large weight and a large effect. The other marked patch has more than its share of the weight and no visible effect.
 
 # %% [markdown]
-# The stripes have no effect. A large weight says that the class token reads a patch, but not what the network
-# does with what it has read.
+# To erase the stripes has no visible effect. A large weight says that the class token reads a patch, but not what the
+# network does with what it reads.
 #
-# Now real digits. We take the ViTs that were trained on 1,000 centred digits. For each of 500 new digits we look for the patch
-# whose erasure lowers the probability of the network's own answer most. Which rule names this patch most often?
+# And on real digits? We take the ViTs for 1,000 centred digits. In each of 500 new digits there is one patch whose erasure
+# lowers the probability of the network's answer most. How often does each of four rules name this patch?
 
 # %%
 rules = {f'largest weight in block {k}': [] for k in (1, 2)}
@@ -853,9 +855,9 @@ for row, (words, images) in enumerate(zip(('digit', 'weight', 'effect'), maps)):
 # falls if a patch is erased. The two maps often name different patches.
 
 # %% [markdown]
-# Guessing would be right in one case of nine, 0.11. The weights of the last block, which is the usual attention map, are right in
-# about half of the cases. But "always the middle" is better, and it does not look at the network at all. So an attention
-# map is a good question, and an erased patch is a better answer.
+# Guessing is right in one case of nine, 0.11. The weights of the last block, which are the usual attention map, are right in
+# about half of the cases. But "always the middle" is right more often, and it does not look at the network at all. The weights
+# of the first block are about as good as this rule. So if you want to know which patch matters, erase it.
 #
 # ```{exercise} ★★ Experiment: exchange the patches
 # :label: vit-exchange
@@ -941,10 +943,10 @@ verify(
 # ## Summary
 #
 # A vision transformer reads a picture as a sequence of patches: a convolution with a large stride makes the tokens, learned
-# positions tell them apart, and a class token collects the answer. Each output can depend on the whole picture after one block, but where
+# positions tell them apart, and a class token collects the answer. Each output depends on the whole picture after one block, but if
 # the same local features occur at different places, a ViT needs many more examples than a CNN. Its attention maps
-# show what the class token reads, and only an intervention such as erasing a patch shows what matters.
+# show what the class token reads, and erasing a patch shows whether it matters.
 #
-# **Further reading.** {cite}`dosovitskiy2021image` is the original, with data sets from 1.3 to 300 million
-# pictures. {cite}`zhang2023dive`, section 11.8, builds a larger ViT for Fashion-MNIST. {cite}`jain2019attention` and its answer
+# **Further reading.** {cite}`dosovitskiy2021image` is the original, with the experiments on large data sets.
+# {cite}`zhang2023dive`, section 11.8, builds a larger ViT for Fashion-MNIST. {cite}`jain2019attention` and its answer
 # {cite}`wiegreffe2019attention` discuss whether attention weights explain.
