@@ -20,18 +20,17 @@
 # %% [markdown]
 # # The transformer: encoder and decoder
 #
-# One person writes *7 March 1988*, another *3/7/1988*, and the database wants *1988-03-07*. This is a small translation: the
-# order changes, a word becomes a number, and only one answer is right. Attention lets each character look at the others.
-# What
-# else does a network need to write the answer?
+# One person writes *7 March 1988*, another *3/7/1988*, and the database wants *1988-03-07*. This is a small translation:
+# the order changes, a word becomes a number, and only one answer is right. Attention lets each character look at the
+# others. What else does a network need to write the answer?
 #
 # - **You need** [multi-head attention](multi_head_attention.ipynb),
-#   [layer normalization](../convolution/layer_normalization.ipynb), [residual
-# networks](../convolution/residual_networks.ipynb),
-#   the [multilayer perceptron](../neural_networks/hidden_layers.ipynb) and the
+#   [layer normalization](../convolution/layer_normalization.ipynb),
+#   [residual networks](../convolution/residual_networks.ipynb), the
+#   [multilayer perceptron](../neural_networks/hidden_layers.ipynb) and the
 #   [cross-entropy](../classification/cross_entropy.ipynb).
 # - **You build** the transformer block, an encoder and a decoder, each equal to PyTorch's, and train them to translate
-# dates.
+#   dates.
 # - **Runs in** 30 seconds. All tensors are float64.
 
 # %% tags=["remove-cell"]
@@ -71,8 +70,8 @@ plt.style.use('nbutils.book')
 # %% [markdown]
 # ## The transformer block: attention, MLP and the residual stream
 #
-# A transformer is built from two kinds of layers. We give five tokens, of eight numbers each, to an attention layer and to a
-# multilayer perceptron (MLP). Then we replace the third token. By how much does the output of each token change?
+# A transformer is built from two kinds of layers. We give five tokens, of eight numbers each, to an attention layer and to
+# a multilayer perceptron (MLP). Then we replace the third token. By how much does the output of each token change?
 
 # %%
 torch.manual_seed(0)
@@ -95,9 +94,8 @@ for name, part in ('attention', attention), ('MLP', mlp):
 # **Self-attention mixes information between tokens.** All five outputs change, because each token looks at all tokens.
 #
 # (ml.tf.mlp-mixes)=
-# **The MLP mixes information within each token.** Only the third output changes, because the MLP gets one token at a
-# time. The
-# Jacobian shows all this at once: the derivative of each number of the output with respect to each number of the input.
+# **The MLP mixes information within each token.** Only the third output changes, because the MLP gets one token at a time.
+# The Jacobian shows all this at once: the derivative of each number of the output with respect to each number of the input.
 
 # %% mystnb={"image": {"alt": "Two square maps of 40 by 40 cells, divided by lines into 5 by 5 blocks. Left, attention: all blocks are shaded. Right, MLP: only the five blocks on the diagonal are shaded, all others are empty."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.9)
@@ -118,17 +116,16 @@ for ax, (name, part) in zip(axes, (('attention', attention), ('MLP', mlp))):
 
 # %% [markdown]
 # (ml.tf.mlp.tokenwise)=
-# The MLP applies the **same transformation to each token independently**. With the tokens as the rows of $\mathbf{X} \in
-# \mathbb{R}^{T \times D}$ and an activation function $\phi$, here the ReLU, it is
+# The MLP applies the **same transformation to each token independently**. With the tokens as the rows of
+# $\mathbf{X} \in \mathbb{R}^{T \times D}$ and an activation function $\phi$, here the ReLU, it is
 #
 # ```{math}
 # :label: ml.tf.mlp.formula
 # \mathrm{MLP}(\mathbf{X}) = \phi(\mathbf{X} \mathbf{W}_1)\, \mathbf{W}_2 .
 # ```
 #
-# The learned matrices have the shapes $D \times d_{\text{ff}}$ and $d_{\text{ff}} \times D$. Usually $d_{\text{ff}} =
-# 4D$, as
-# above, and each product gets a bias.
+# The learned matrices have the shapes $D \times d_{\text{ff}}$ and $d_{\text{ff}} \times D$. Usually $d_{\text{ff}} = 4D$,
+# as above, and each product gets a bias.
 #
 # ### Pre-norm: layer normalization at the start of each branch
 #
@@ -143,12 +140,9 @@ for ax, (name, part) in zip(axes, (('attention', attention), ('MLP', mlp))):
 # ```
 #
 # MHA is multi-head self-attention. LN is layer normalization of each token, with learned scales and shifts, and it stands
-# **at
-# the start of the residual branch**. So nothing stands between $\mathbf{X}$, $\mathbf{Y}$ and the output but two
-# additions. The
-# numbers that are carried along in this way are called the **residual stream**: each branch reads from it and adds to it.
-# This
-# form of the block is called **pre-norm**.
+# **at the start of the residual branch**. So nothing stands between $\mathbf{X}$, $\mathbf{Y}$ and the output but two
+# additions. The numbers that are carried along in this way are called the **residual stream**: each branch reads from it
+# and adds to it. This form of the block is called **pre-norm**.
 #
 # We need the multi-head layer in a form in which the tokens $\mathbf{X}$ may look at other tokens $\mathbf{M}$:
 
@@ -190,15 +184,13 @@ class EncoderBlock(nn.Module):
         return Y + self.mlp(self.norm_2(Y))
 
 # %% [markdown]
-# The keys have no bias, because it would add the same number to all scores of a query, and the softmax would
-# remove it.
+# The keys have no bias, because it would add the same number to all scores of a query, and the softmax would remove it.
 #
 # ### Post-norm: the block of 2017
 #
-# The paper that introduced the transformer {cite}`vaswani2017attention` normalizes *after* each addition: $\mathbf{Y} =
-# \mathrm{LN}_1(\mathbf{X} + \mathrm{MHA}(\mathbf{X}))$, and then $\mathrm{LN}_2(\mathbf{Y} + \mathrm{MLP}(\mathbf{Y}))$.
-# This is
-# **post-norm**. It has the same parameters:
+# The paper that introduced the transformer {cite}`vaswani2017attention` normalizes *after* each addition:
+# $\mathbf{Y} = \mathrm{LN}_1(\mathbf{X} + \mathrm{MHA}(\mathbf{X}))$, and then
+# $\mathrm{LN}_2(\mathbf{Y} + \mathrm{MLP}(\mathbf{Y}))$. This is **post-norm**. It has the same parameters:
 
 # %%
 class PostNormBlock(EncoderBlock):
@@ -214,16 +206,14 @@ print(f'same weights, outputs that differ by {100 * gap:.0f} %')
 # %% [markdown]
 # :::{admonition} A tempting mistake
 # :class: warning
-# Weights of one form can be loaded into the other without an error, and the outputs are wrong. The two are often
-# confused: the
-# text of The Annotated Transformer {cite}`rush2018annotated` describes post-norm and its code is pre-norm.
+# Weights of one form can be loaded into the other without an error, and the outputs are wrong. The two are often confused:
+# the text of The Annotated Transformer {cite}`rush2018annotated` describes post-norm and its code is pre-norm.
 # `nn.TransformerEncoderLayer` is post-norm unless you write `norm_first=True`.
 # :::
 #
 # What is the difference for training? We stack $L$ blocks with fresh weights, drawn as Glorot and Bengio
 # {cite}`glorot2010understanding` advise, and measure the gradient of each block before the first step, with five random
-# starts. After the last
-# pre-norm block comes one more layer normalization, because none stands behind the last addition.
+# starts. After the last pre-norm block comes one more layer normalization, because none stands behind the last addition.
 
 # %% tags=["hide-input"]
 def gradients(kind, L, seed, D=32):
@@ -266,22 +256,19 @@ axes[1].minorticks_off();
 
 # %% [markdown] tags=["caption"]
 # Gradients before the first step, of the second matrix of each MLP, from five random starts. Left: block by block. Right:
-# the
-# last block. With pre-norm its gradient falls as the stack becomes deeper, with post-norm it does not.
+# the last block. With pre-norm its gradient falls as the stack becomes deeper, with post-norm it does not.
 
 # %% [markdown]
 # With pre-norm, the mean gradient of the last block falls from 0.18 to 0.09 when the stack becomes four times as deep,
-# about like
-# $1/\sqrt{L}$. With post-norm it grows from 0.41 to 0.56. Xiong et al. {cite}`xiong2020layer` derive both for blocks at
-# initialization. They find that post-norm needs a learning rate which starts small, called warm-up, and that pre-norm
-# trains without one.
+# about like $1/\sqrt{L}$. With post-norm it grows from 0.41 to 0.56. Xiong et al. {cite}`xiong2020layer` derive both for
+# blocks at initialization. They find that post-norm needs a learning rate which starts small, called warm-up, and that
+# pre-norm trains without one.
 #
 # ```{exercise} ★ Program: count the parameters of a block
 # :label: transformer-count
 #
-# Write `parameters(D, h, d_ff)`: how many numbers does our `EncoderBlock(D, h, d_ff)` learn? Here $h$ divides $D$. Count
-# by a
-# formula, without building the block.
+# Write `parameters(D, h, d_ff)`: how many numbers does our `EncoderBlock(D, h, d_ff)` learn? Here $h$ divides $D$. Count by
+# a formula, without building the block.
 # ```
 
 # %%
@@ -306,11 +293,9 @@ grade(parameters, counted, without=no_building, **blocks)
 # :class: dropdown
 # ```
 # Attention has four matrices of $D^2$ numbers and, for query, value and output, three biases of $D$ numbers. The MLP has
-# two matrices with $D\,
-# d_{\text{ff}}$ numbers and biases of $d_{\text{ff}}$ and $D$ numbers, and the two layer normalizations have $2D$ numbers
-# each. The number of
-# heads plays no role. Wrong answers forget the layer normalizations, give the keys a bias, or give each head matrices of
-# the whole width.
+# two matrices with $D\, d_{\text{ff}}$ numbers and biases of $d_{\text{ff}}$ and $D$ numbers, and the two layer
+# normalizations have $2D$ numbers each. The number of heads plays no role. Wrong answers forget the layer normalizations,
+# give the keys a bias, or give each head matrices of the whole width.
 
 # %% jupyter={"source_hidden": true}
 def parameters_solution(D, h, d_ff):
@@ -490,11 +475,11 @@ verify(
 #
 # (ml.tf.encdec.encoder)=
 # The **encoder** reads the source, *7 March 1988*. It processes **all inputs simultaneously**, and the size of its output
-# is fixed before it starts: one vector for each token of the source. The sources of a batch have different lengths, so short
-# ones are filled up with the number 0. The **padding mask** hides these empty places.
+# is fixed before it starts: one vector for each token of the source. The sources of a batch have different lengths, so
+# short ones are filled up with the number 0. The **padding mask** hides these empty places.
 #
-# An embedding turns each token into a vector. Blocks do not see the order of the tokens, so we add to each vector
-# a learned vector of its position. Both start as small random numbers.
+# An embedding turns each token into a vector. Blocks do not see the order of the tokens, so we add to each vector a learned
+# vector of its position. Both start as small random numbers.
 
 # %%
 class Encoder(nn.Module):
@@ -523,8 +508,8 @@ class Encoder(nn.Module):
 # ```
 #
 # A model that works like this is called **autoregressive**. The decoder has one branch more than the encoder: in
-# **cross-attention**, the queries come from the answer, and the keys and values from the output $\mathbf{M}$ of the encoder,
-# which is often called the memory. So $f$ depends on the source, too.
+# **cross-attention**, the queries come from the answer, and the keys and values from the output $\mathbf{M}$ of the
+# encoder, which is often called the memory. So $f$ depends on the source, too.
 
 # %%
 class DecoderBlock(EncoderBlock):
@@ -623,8 +608,7 @@ print((model(x, later) - model(x, y))[0].norm(dim=1).detach())
 
 # %% [markdown]
 # Not one of the scores before the fifth place changes. So a single pass over the answer gives the same scores as one pass
-# for
-# each of its beginnings, and training uses all places of all answers at once.
+# for each of its beginnings, and training uses all places of all answers at once.
 #
 # Our blocks are those of PyTorch. With copied weights, outputs and all gradients equal those of
 # `nn.TransformerEncoderLayer(D, h, d_ff, norm_first=True)`, of the same layer with `norm_first=False` for post-norm, and of
@@ -646,33 +630,30 @@ for T in (32, 64, 128, 256, 1024):
 
 # %% [markdown]
 # For short sequences the MLP costs more. Both cost the same for $T = 128 = 2D$ tokens. Beyond that attention dominates,
-# because
-# the number of its scores grows like $T^2$.
+# because the number of its scores grows like $T^2$.
 #
 # ### One output, or one for each token
 #
 # (ml.tf.mlp.output)=
-# Our decoder has an output for **each token**: its head, the last linear layer, is applied to each token independently.
-# If you
-# need a **single output**, for example the language of a sentence, take an encoder and apply the head to the average of
+# Our decoder has an output for **each token**: its head, the last linear layer, is applied to each token independently. If
+# you need a **single output**, for example the language of a sentence, take an encoder and apply the head to the average of
 # the tokens, or to one special token that is put in front of each sentence for this purpose.
 #
 # ```{exercise} ★★ Pencil: where attention overtakes the MLP
 # :label: transformer-overtake
 #
-# A product of an $m \times k$ with a $k \times n$ matrix takes $2mkn$ operations. Count those of the MLP, of the four linear
-# layers of the attention, and of its two products with a $T \times T$ matrix. For which $T$ do all of attention and the MLP
-# cost the same? For which $T$ do these two products alone cost as much as the MLP?
+# A product of an $m \times k$ with a $k \times n$ matrix takes $2mkn$ operations. Count those of the MLP, of the four
+# linear layers of the attention, and of its two products with a $T \times T$ matrix. For which $T$ do all of attention and
+# the MLP cost the same? For which $T$ do these two products alone cost as much as the MLP?
 # ```
 #
 # ```{solution-start} transformer-overtake
 # :class: dropdown
 # ```
-# The MLP takes $2 \cdot 2T \cdot D \cdot 4D = 16TD^2$ operations, the four linear layers take $4 \cdot 2TD^2 = 8TD^2$,
-# and the two
-# products $2 \cdot 2T^2D = 4T^2D$, whatever the number of heads. All of attention costs as much as the MLP if
-# $8TD^2 + 4T^2D = 16TD^2$, so at $T = 2D$. The two products alone cost as much as the MLP at $T = 4D$. So the wider
-# the model, the longer are the texts for which the MLP is the larger part.
+# The MLP takes $2 \cdot 2T \cdot D \cdot 4D = 16TD^2$ operations, the four linear layers take $4 \cdot 2TD^2 = 8TD^2$, and
+# the two products $2 \cdot 2T^2D = 4T^2D$, whatever the number of heads. All of attention costs as much as the MLP if
+# $8TD^2 + 4T^2D = 16TD^2$, so at $T = 2D$. The two products alone cost as much as the MLP at $T = 4D$. So the wider the
+# model, the longer are the texts for which the MLP is the larger part.
 # ```{solution-end}
 # ```
 
@@ -807,8 +788,8 @@ verify(
 # %% [markdown]
 # ## Translate dates: teacher forcing and greedy decoding
 #
-# There are 36,524 dates in the years 1900 to 1999, and we write each in six forms. In one of them the year has two
-# digits. We keep 1,000 dates for the test; the network never sees them in training, in any form.
+# There are 36,524 dates in the years 1900 to 1999, and we write each in six forms. In one of them the year has two digits.
+# We keep 1,000 dates for the test; the network never sees them in training, in any form.
 
 # %%
 FORMS = ('{d} {name} {y}', '{name} {d}, {y}', '{short} {d} {y}',
@@ -833,9 +814,8 @@ for form in range(6):
 
 # %% [markdown]
 # The tokens are characters. In the answer, `<` marks the beginning and `>` the end. The decoder gets `<1988-03-07` and
-# should
-# say `1988-03-07>`: at each place the next character. In training it gets the *true* beginning of the answer, even if it
-# would have guessed another one. This is called **teacher forcing**.
+# should say `1988-03-07>`: at each place the next character. In training it gets the *true* beginning of the answer, even
+# if it would have guessed another one. This is called **teacher forcing**.
 
 # %%
 ALPHABET = '_<>' + string.digits + ' ,-./' + string.ascii_letters
@@ -853,8 +833,8 @@ def loss(scores, wanted):                          # filled places do not count
     return F.cross_entropy(scores.mT, wanted, ignore_index=0)
 
 # %% [markdown]
-# After training there is no teacher. The decoder has to go on from what it has written itself. **Greedy decoding** takes the
-# character with the highest score each time, up to the end mark:
+# After training there is no teacher. The decoder has to go on from what it has written itself. **Greedy decoding** takes
+# the character with the highest score each time, up to the end mark:
 
 # %%
 @torch.no_grad()
@@ -868,8 +848,8 @@ def greedy(model, x, steps, start=1):
 
 # %% [markdown]
 # We judge a model by **exact match**: the share of answers without any mistake. In training the learning rate rises to 0.01
-# in the first fifth of the steps, and then falls to nearly zero. The folded cell holds the functions that translate
-# and count.
+# in the first fifth of the steps, and then falls to nearly zero. The folded cell holds the functions that translate and
+# count.
 
 # %% tags=["hide-input"]
 def translate(model, sources):
@@ -914,9 +894,9 @@ print('exact match on 1,000 unseen dates:', exact)
 
 # %% [markdown]
 # The three models make one to three mistakes in a thousand unseen dates. The table shows the training of the first one.
-# After
-# 100 steps, 81 % of the characters are right with a teacher, but only 4.2 % of the answers are right without one, because an
-# answer needs all of its characters. So the loss and the share of characters look good too early. These mistakes are left:
+# After 100 steps, 81 % of the characters are right with a teacher, but only 4.2 % of the answers are right without one,
+# because an answer needs all of its characters. So the loss and the share of characters look good too early. These mistakes
+# are left:
 
 # %% tags=["hide-input"]
 model, sources = models[0], list(dict(test))
@@ -928,8 +908,7 @@ for (source, answer), guess in zip(test, translate(model, sources)):
 # ### Which parts does the model need?
 #
 # **Cross-attention.** Without it nothing of the source reaches the decoder, so every source gets the same answer. A model
-# like this
-# could be right for one date only, however it is trained. We switch cross-attention off in the trained model:
+# like this could be right for one date only, however it is trained. We switch cross-attention off in the trained model:
 
 # %%
 deaf = copy.deepcopy(model)
@@ -964,10 +943,8 @@ print(f'without positions at most {best:.3f} are right')
 # ### One date on its way through the model
 #
 # The table follows *7 March 1988* through the first model. Each line has a layer, the number of its parameters, the shape
-# of its output, and three numbers of
-# the seventh row. This row belongs to the letter *h* in the encoder, and in the decoder to the first 0 of `<1988-03-07`,
-# behind which
-# the 3 must come.
+# of its output, and three numbers of the seventh row. This row belongs to the letter *h* in the encoder, and in the decoder
+# to the first 0 of `<1988-03-07`, behind which the 3 must come.
 
 # %% tags=["hide-input"]
 names, seen = {layer: name for name, layer in model.named_modules()}, {}
@@ -982,8 +959,8 @@ for name in ('encoder.tokens', 'encoder.blocks.0.attention', 'encoder.blocks.0.m
     print(f'{name:27} {count:5} {str(tuple(seen[name].shape)):9}', seen[name][6, :3])
 
 # %% [markdown]
-# Every layer keeps the shape of its stream. Only the head makes 70 scores of the 32 numbers, one for each character of
-# the alphabet. A softmax turns them into probabilities:
+# Every layer keeps the shape of its stream. Only the head makes 70 scores of the 32 numbers, one for each character of the
+# alphabet. A softmax turns them into probabilities:
 
 # %%
 for place in 0, 5, 6:                              # of the answer
@@ -1014,9 +991,8 @@ fig.colorbar(picture, ax=ax, shrink=0.6, label='mean weight', ticks=[0, 0.5, 1])
 # :label: transformer-reverse
 #
 # The same class can learn to reverse a word: *abcd* becomes *dcba*. We train it with words of three to eight letters.
-# Predict for
-# words of 2, 5, 8 and 9 letters whether more than half of the answers will be right. Return a list of four times True or
-# False. Then train, look, and explain.
+# Predict for words of 2, 5, 8 and 9 letters whether more than half of the answers will be right. Return a list of four
+# times True or False. Then train, look, and explain.
 # ```
 
 # %%
@@ -1049,9 +1025,8 @@ grade(lambda: is_measured(predicted_lengths()), lambda: True, [()])
 # :class: dropdown
 # ```
 # The model reverses words of all lengths that it was trained with, unseen ones too, and no word of any other length. For
-# nine letters one could blame
-# the positions that were never trained. But two letters fail as well, and their positions were trained. So the model has not
-# learned one rule for all lengths.
+# nine letters one could blame the positions that were never trained. But two letters fail as well, and their positions were
+# trained. So the model has not learned one rule for all lengths.
 
 # %% tags=["hide-input"]
 assert grade(lambda: is_measured([False, True, True, False]), lambda: True, [()])
@@ -1103,16 +1078,12 @@ verify(
 # %% [markdown]
 # ## Summary
 #
-# A transformer block adds two branches to a residual stream: attention mixes information between tokens, and an MLP
-# within each
-# token; pre-norm blocks normalize at the start of a branch, post-norm blocks after the addition. An encoder reads all
-# tokens of
-# the source at once, and a decoder writes the answer token by token, with a causal mask and with cross-attention to the
-# source.
-# Trained with teacher forcing and judged by exact match under greedy decoding, a small model translates nearly all unseen
-# dates.
+# A transformer block adds two branches to a residual stream: attention mixes information between tokens, and an MLP within
+# each token; pre-norm blocks normalize at the start of a branch, post-norm blocks after the addition. An encoder reads all
+# tokens of the source at once, and a decoder writes the answer token by token, with a causal mask and with cross-attention
+# to the source. Trained with teacher forcing and judged by exact match under greedy decoding, a small model translates
+# nearly all unseen dates.
 #
 # **Further reading.** {cite}`vaswani2017attention` is the original, and {cite}`rush2018annotated` goes through it line by
-# line.
-# {cite}`xiong2020layer` explains the gradients of pre-norm and post-norm. {cite}`zhang2023dive`, section 11.7, trains a
-# post-norm transformer on French sentences, and {cite}`lippe2024uvadlc`, tutorial 6, has more on training.
+# line. {cite}`xiong2020layer` explains the gradients of pre-norm and post-norm. {cite}`zhang2023dive`, section 11.7, trains
+# a post-norm transformer on French sentences, and {cite}`lippe2024uvadlc`, tutorial 6, has more on training.
