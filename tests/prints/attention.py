@@ -1,4 +1,5 @@
 """Attention: the meanings of letters."""
+from collections import Counter
 from functools import partial
 from itertools import product
 
@@ -164,4 +165,76 @@ prints(
     k=1,
     head=of(lambda X: list(np.split(torch_heads(X, X, X, *_weights, np.eye(4)), 2, axis=1))),
     i=[1, 2],
+)
+
+# transformer language model: contexts and characters are numbers, those of _contexts and of _text
+
+_text = 'abbacabbadabbacab'
+_contexts = ['', 'a', 'b', 'ba', 'bb', 'ca', 'da', 'aca', 'bba', 'zzz', 'zz', 'z']  # z never came
+
+
+def followers(h):
+    return Counter(after for *before, after in zip(*(_text[k:] for k in range(len(h) + 1)), strict=False) if before == list(h))
+
+
+def witten_bell(c, h):
+    """The mixture as one sum over the context and its ends, each with what those before it leave."""
+    h, share, left = _contexts[int(h)], 0.0, 1.0
+    for start in range(len(h) + 1):
+        after = followers(h[start:])
+        if after:
+            share += left * after['abcd'[int(c)]] / (after.total() + len(after))
+            left *= len(after) / (after.total() + len(after))
+    return share + left / 4
+
+
+prints(
+    'eq-witten-bell',
+    p=witten_bell,
+    n=lambda h, *c: followers(_contexts[int(h)])['abcd'[int(c[0])]] if c else followers(_contexts[int(h)]).total(),
+    t=lambda h: len(followers(_contexts[int(h)])),
+    c=range(4),
+    h=range(1, 9),
+    h_prime=of(lambda h: _contexts.index(_contexts[h][1:])),
+)
+prints(
+    'eq-lm-bits',
+    tries=30,
+    N=5,
+    scores=normal(5, 4),
+    x=counts(5, 0, 3),
+    h=of(lambda x: list(range(5))),
+    log=lambda base, value: np.log(value) / np.log(base),
+    p=of(lambda scores: lambda c, h: torch_softmax(scores[int(h)])[int(c)]),
+    b=of(lambda scores, x: torch.nn.functional.cross_entropy(torch.tensor(scores), torch.tensor(x).long()).item() / np.log(2)),
+)
+
+
+def rms_norm(X):
+    return X / np.sqrt((X**2).mean(1, keepdims=True))
+
+
+def torch_block(X):
+    x = torch.tensor(X)
+    y = x + causal(torch.nn.RMSNorm(4, eps=0, dtype=x.dtype)(x))
+    return [y.detach().numpy(), (y + gated(torch.nn.RMSNorm(4, eps=0, dtype=x.dtype)(y))).detach().numpy()]
+
+
+def causal(x):
+    return torch.nn.functional.scaled_dot_product_attention(x[None], x[None], x[None], is_causal=True)[0]
+
+
+def gated(y):
+    return torch.nn.functional.silu(y.flip(1)) * y
+
+
+prints(
+    'eq-lm-block',
+    tries=15,
+    X=normal(3, 4),
+    Y=of(lambda X: torch_block(X)[0]),
+    Z=of(lambda X: torch_block(X)[1]),
+    RMSNorm=rms_norm,
+    Attention=lambda X: special.softmax(X @ X.T / 2 + np.triu(np.full((3, 3), -np.inf), 1), 1) @ X,
+    SwiGLU=lambda Y: Y[:, ::-1] * special.expit(Y[:, ::-1]) * Y,
 )
