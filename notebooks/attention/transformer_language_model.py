@@ -124,7 +124,7 @@ def witten_bell(seen, context, symbol):
 # b = -\frac{1}{N} \sum_{i=1}^N \log_2 p(x_i \mid h_i) ,
 # ```
 #
-# where the context $h_i = x_1 \dots x_{i-1}$ is all that comes before $x_i$. This is the mean [cross-entropy](../classification/cross_entropy.ipynb) to base 2. It is also the number of bits for each
+# where $h_i = x_1 \dots x_{i-1}$ is all that comes before $x_i$. This is the mean [cross-entropy](../classification/cross_entropy.ipynb) to base 2. It is also the number of bits for each
 # character to which an ideal compressor can shorten the text with this model. An **n-gram model** looks at the last $n - 1$
 # characters only. Our code leaves out the first character, which a network cannot predict from nothing:
 

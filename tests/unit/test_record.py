@@ -241,7 +241,8 @@ def start(*files, **environment):
     return subprocess.Popen(
         [sys.executable, '-m', 'nbutils.maintain.record', *map(str, files)], cwd=notebooks.ROOT, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-        env=os.environ | {'MARK': str(files[0].parent)} | environment)
+        env=os.environ | {'MARK': str(files[0].parent)} | environment,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))  # which nohup and & would have ignored
 
 
 def left(folder, seconds=60):
