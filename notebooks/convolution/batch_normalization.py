@@ -174,8 +174,7 @@ for name, changed in changes.items():
 
 # %% [markdown]
 # A positive factor and a constant are cancelled, up to the effect of $\epsilon$. A negative factor turns the sign. If all
-# weights in front of a batch normalization become 7 times as large, so do its inputs, and the factor is cancelled. So the size of
-# these weights hardly matters for the outputs, only their direction does. But it matters for the gradient, as the exercise shows.
+# weights in front of a batch normalization become 7 times as large, so do its inputs, and the factor is cancelled. So the size of these weights hardly matters for the outputs. But it matters for the gradient, as the exercise shows.
 #
 # A batch of one row is its own mean, so the output is $\beta$, whatever the row was:
 
@@ -594,7 +593,7 @@ ax.minorticks_off()
 # The points are measured. The mean of four times as many rows has half the noise.
 
 # %% [markdown]
-# A small batch has another effect. The gradient, too, is a mean over the batch, so it is noisier. If the batch size changes a result,
+# The gradient, too, is a mean over the batch, so it is noisier in a small batch. If the batch size changes a result,
 # is the reason the noise of the statistics or that of the gradient? **Ghost batches** separate them. The loss is always that of the
 # same 64 rows. But the layers split these rows into groups of 4 or 16, and standardize each group with its own mean and variance. We
 # train on 320 images. In one more setting, all 320 pass through the layers together, and still only 64 of them give the loss:
@@ -672,7 +671,7 @@ for setting in settings:
 # %% [markdown]
 # For comparison we also train with constant statistics: before the first step, we compute $\mu$ and $\sigma$ from all training
 # images, and then we keep them. The table shows the mean accuracy in percent, and its difference from
-# (64, 64) with two standard errors. A star marks a difference that is larger than two standard errors:
+# (64, 64) with two standard errors. A star marks a difference that is larger:
 
 # %%
 scores['constant'] = [
@@ -715,8 +714,8 @@ ax.minorticks_off()
 #   4 rows, about 6 points are lost: it is noisier, and its 80 steps use only a sixteenth as many images. Both together lose more than the sum of the two.
 # - **The noise of the statistics does not help here.** With statistics from 4 rows it costs accuracy. Statistics of all 320 images
 #   have no such noise, but the accuracy differs from that with 64 rows by less than two standard errors.
-# - **Here it helps if the statistics follow the weights.** Neither constant statistics nor those of all 320 images are noisy. But those of all
-#   320 images change with the weights. With them, the network reads more digits, by more than a point.
+# - **Here it helps if the statistics follow the weights.** Neither constant statistics nor those of all 320 images are noisy. But the latter change with the weights, and
+#   the network reads more digits with them, by more than a point.
 # - **Between 64 and 320 rows we see no best batch size.** {cite:t}`zhang2023dive` recommend fifty to a hundred rows. In other networks the
 #   noise can make dropout superfluous, as the inventors of batch normalization report {cite}`ioffe2015batch`.
 #
@@ -836,15 +835,21 @@ holds(
     slip=('says so of two rows', lambda z: forgets_its_input(z, 2)),
     z=matrices(4, 3), tries=30,
 )
+verify(
+    'the noise of the mean falls like one over the root of the batch size',  # 0.007: the standard error of the slope
+    lambda: abs(slope + 0.5) < 4 * 0.007,
+    slip=('says like the fourth root', lambda: abs(slope + 0.25) < 4 * 0.007),
+)
+
 def merged(seed, factor_too):  # a linear layer and a batch normalization in evaluation mode, as one linear layer
     torch.manual_seed(seed % 1000)
-    linear, layer, X = nn.Linear(4, 3), nn.BatchNorm1d(3, momentum=1.0), torch.randn(8, 4)
+    linear, layer, X = nn.Linear(4, 3, bias=False), nn.BatchNorm1d(3, momentum=1.0), torch.randn(8, 4)
     nn.init.normal_(layer.weight), nn.init.normal_(layer.bias)
     layer(linear(X))
     layer.eval()
     factor = layer.weight / (layer.running_var + layer.eps).sqrt()
     weight = linear.weight * factor[:, None] if factor_too else linear.weight
-    bias = (linear.bias - layer.running_mean) * factor + layer.bias
+    bias = layer.bias - layer.running_mean * factor
     return close(F.linear(X, weight, bias).detach(), layer(linear(X)).detach())
 
 verify(
@@ -853,19 +858,15 @@ verify(
     slip=('leaves the weights as they are', lambda seed: merged(seed, False)),
     seed=seeds(), tries=20,
 )
-verify(
-    'the noise of the mean falls like one over the root of the batch size',  # 0.007: the standard error of the slope
-    lambda: abs(slope + 0.5) < 4 * 0.007,
-    slip=('says like the fourth root', lambda: abs(slope + 0.25) < 4 * 0.007),
-)
 
+# %% tags=["checks"]
 def loses(better, worse):
     gain = np.array(scores[better]) - scores[worse]
     return bool(gain.mean() > two_errors(gain))
 
 verify(
-    'statistics of four rows lose accuracy, a gradient of four rows does, and both lose more; with constant statistics it is '
-    'lower than with those of all images',
+    'statistics of four rows lose accuracy, a gradient of four rows does, and both lose more; with constant statistics it '
+    'is lower than with those of all images',
     lambda pair: loses(*pair),
     slip=('turns it round', lambda pair: loses(*reversed(pair))),
     pair=[((64, 64), (64, 4)), ((64, 64), (4, 64)), ((4, 64), (4, 4)), ((64, 4), (4, 4)), ((64, 320), 'constant')],
