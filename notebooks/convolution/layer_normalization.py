@@ -25,7 +25,7 @@
 #   comparison, [batch normalization](batch_normalization.ipynb).
 # - **You build** layer normalization and its backward pass, its relatives (batch, instance, group and RMS normalization),
 #   each equal to PyTorch's, and networks that learn from two examples at a time.
-# - **Runs in** 9 seconds. Tensors are float64.
+# - **Runs in** 10 seconds. Tensors are float64.
 
 # %% tags=["remove-cell"]
 try:

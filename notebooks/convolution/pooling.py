@@ -796,7 +796,7 @@ for kind in kinds:
 #
 # A shift by one pixel changes almost a third of the predictions of the linear model, although it reads the most digits here.
 #
-# Is this order more than chance? For each digit, we take the share of the three starts in which its prediction survives, and the difference of this share
+# Of the networks, the blurred ones keep the most predictions, and the strided ones the fewest. Is this order more than chance? For each digit, we take the share of the three starts in which its prediction survives, and the difference of this share
 # between two kinds of networks. We divide the mean difference by its standard error over the digits:
 
 # %%
@@ -829,8 +829,8 @@ right_ax.set(xlabel='accuracy without a shift', ylabel='share that survives one 
 # accuracy, after each epoch, in the same colours.
 
 # %% [markdown]
-# In the left panel, every prediction of the three networks survives a shift by *four* pixels. Four is the product of the two strides. So
-# such a shift moves the last maps by exactly one place, and global average pooling does not notice it.
+# In the left panel, every prediction of these networks survives a shift by *four* pixels. Four is the product of the two strides, and divides
+# the side 12. So such a shift moves the last maps by exactly one place, and global average pooling does not notice it.
 #
 # Are the strides the cause at the other shifts? We keep the weights of the strided networks, and set both strides to 1. With a dilation of
 # 2, the weights of the second convolution meet the same places of the first map as before:
