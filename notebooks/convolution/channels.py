@@ -76,8 +76,7 @@ for ax, channel, name in zip(axes.flat[1:], photo, ('red', 'green', 'blue'), str
     show_image(ax, channel[::2, ::2], f'{name} channel', vmin=0, vmax=1)
 
 # %% [markdown] tags=["caption"]
-# A colour picture is three grey pictures. In the red channel the suit is brighter than the wall, in the blue channel it is much
-# darker.
+# A colour picture is three grey pictures. The suit is brighter than the wall in red, and much darker in blue.
 
 # %% [markdown]
 # Each of the three arrays is a **channel**. A picture with $c_i$ channels has the shape $(c_i, n_h, n_w)$. To find orange, a layer has
@@ -171,9 +170,7 @@ for n in (4, 32):
           f'\n   library 10 times faster: {wins[n][1]}')
 
 # %% [markdown]
-# All three ways do the same multiplications: one for each weight and each of the $(n - 2)^2$ windows. But the loops call PyTorch
-# anew for each output. So at 32 × 32 pixels, `einsum` is more than 100 times faster. The library is not ten times faster than `einsum`,
-# at either size.
+# All three ways do the same multiplications: one for each weight and each window. But the loops call PyTorch anew for each output.
 #
 # ### The order of the axes: channels first or last
 #
@@ -300,9 +297,8 @@ for o in range(10):
 # %% [markdown]
 # What can we read in the kernels?
 #
-# - **Edges.** Seven kernels vary as much as before without colours, because they react to brightness. Kernel 8 has a
-#   bright row between two dark ones: it finds horizontal lines. Kernel 7 compares its right
-#   column with the rest, and finds vertical edges.
+# - **Edges.** Seven kernels vary about as much as before without colours, because they react to brightness. Kernel 8 has a bright row
+#   between two dark ones, for horizontal lines. Kernel 7 compares its right column with the rest, for vertical edges.
 # - **Colours.** Kernel 9 weighs green against red and blue: its slices have the sums $-2.0$, $4.7$ and $-2.4$. On a grey area
 #   all channels are equal, so these sums nearly cancel. Kernel 1 weighs green and blue against red. These two lose most of
 #   their variation on the grey portrait.
@@ -334,9 +330,9 @@ for name, patch in patches.items():
 
 # %% [markdown]
 # The last layer of the face detector is of this kind. At each place, it makes two scores out of 32 channels, "no face" and "face".
-# The other layers of the detector, which are drawn in the section on [padding and stride](padding_and_stride.ipynb), work window by window as well. So the detector
-# takes pictures of any size from $12 \times 12$ pixels on. It judges windows of 12 × 12 that are 2 pixels apart. We run it on the portrait, shrunk by 6, with colours,
-# without colours, and with red and blue swapped. We print the probability of the best window, with its place in the map of 16 × 16 windows:
+# The other [layers of the detector](padding_and_stride.ipynb) work window by window as well. So the detector
+# takes pictures of any size from $12 \times 12$ pixels on. It judges windows of 12 × 12 that are 2 pixels apart. We run it on the portrait, shrunk by 6: with colours, without colours, and with red and blue
+# swapped. We print the probability of the best window, and its place in the map of 16 × 16 windows:
 
 # %%
 def face_probability(picture):                          # (3, 256, 256)
@@ -358,7 +354,7 @@ for name, picture in found.items():
     print(f'{name}: {p.max():.3f} at {divmod(p.argmax().item(), 16)}')
 
 # %% [markdown]
-# From one window to the next there are $2 \cdot 6 = 12$ pixels of the portrait. So the window (3, 6) begins in row 36 and column 72, and
+# One step in the map is $2 \cdot 6 = 12$ pixels of the portrait. So the window (3, 6) begins in row 36 and column 72, and
 # has $12 \cdot 6 = 72$ rows and columns: it lies on the face. Without colours the detector is still quite sure. With the channels in the wrong order it prefers a
 # window in the lower right corner, on the helmet. Swapped channels are a common mistake, because some
 # libraries load pictures as blue, green, red.
@@ -519,11 +515,8 @@ for c, n in (8, 28), (256, 14):
           f' less than half the time: {times[c][1] < times[c][0] / 2}')
 
 # %% [markdown]
-# With 256 channels, the separable layer is more than twice as fast. With 8 channels it is not, although it needs less than a quarter of the
-# operations. So count the operations, but measure the time as well.
-#
-# The count $c_o c_i k^2$ also explains how many networks grow. If a stride of 2 halves both sides of a picture, a quarter of the pixels is left. So a full
-# layer with twice as many input and output channels costs as much as before.
+# With 8 channels, the separable layer needs less than a quarter of the operations, but more than half of the time. So count the operations, but measure the
+# time as well.
 #
 # What is lost? A trained kernel need not have the form {eq}`eq-separable`. For each of its 10 input channels, the detector's second layer has 16
 # slices of 9 weights, a $16 \times 9$ matrix. In a separable layer, all 16 rows would be multiples of one pattern. If we allow $m$ patterns
@@ -538,8 +531,8 @@ for m in (1, 2, 4, 9):
     print(f'patterns per channel: {m}, share kept: {kept_by[m - 1]:.2f}')
 
 # %% [markdown]
-# One pattern for each channel keeps a third of this trained kernel, and even four do not keep all of it. So you cannot simply
-# replace this trained layer by a separable one. You train a network with separable layers from the start.
+# One pattern for each channel keeps only a third of this trained kernel. So you cannot simply replace this layer by a separable one. You train a
+# network with separable layers from the start.
 #
 # ```{exercise} ★★ Program: import a depthwise kernel
 # :label: channels-depthwise
@@ -692,8 +685,7 @@ for ax, panel, name in zip(
 
 # %% [markdown]
 # Can a network read the digits if it keeps the channels apart? We train a convolutional network with 3 groups, so that only the last, dense
-# layer sees all colours. Then we put a single $1 \times 1$ convolution in front, with $3 \cdot 3$
-# weights and 3 biases. It starts as the identity, so both networks start as the same function. The third network has full
+# layer sees all colours. Then we put a single $1 \times 1$ convolution in front, which has $3 \cdot 3$ weights and 3 biases. It starts as the identity, so both networks start as the same function. The third network has full
 # kernels, and fewer channels, so that it has about as many parameters. A linear model is the reference.
 
 # %%
@@ -764,9 +756,9 @@ for name, make in makers.items():
                             for seed in range(3)]
         three = [accuracy(m, pictures) for m in models[name, lr]]
         shares_read[name, lr] = three
-        print(f'  lr {lr:.0e}:', *(f'{share:.2f}' for share in three))
+        print(f'  lr {lr:.0e}:', *(f'{share:.3f}' for share in three))
 
-# %% mystnb={"image": {"alt": "Accuracy for three learning rates, three points each. At 0.01 and 0.03, three groups lie lowest, near 0.5; with the 1 by 1 convolution in front they reach nearly 0.9 at 0.03, above the linear model and about as high as the full kernels. At 0.1, some points of each network lie at chance, which a dashed line marks, and the linear model stays above 0.8."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Accuracy for three learning rates, three points each. At 0.01 and 0.03, three groups lie lowest, near 0.5; with the 1 by 1 convolution in front they reach nearly 0.9 at 0.03, above the linear model and about as high as the full kernels. At 0.1, some points of each network lie at chance, which a dashed line marks, and the linear model stays at 0.83."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3))
 for k, (name, colour) in enumerate(zip(makers, (GREY, 'C1', 'C0', 'C2'), strict=True)):
     for at, lr in enumerate((1e-2, 3e-2, 1e-1)):
@@ -778,14 +770,13 @@ ax.set(xlabel='learning rate', ylabel='accuracy', xticks=[0, 1, 2], xlim=(-0.4, 
 ax.set_xticklabels(['0.01', '0.03', '0.1']);
 
 # %% [markdown] tags=["caption"]
-# A point for each seed. At the rates 0.01 and 0.03, twelve more parameters, which may mix the colours of a pixel, take the network with groups from
-# below the linear model to above it. At 0.1, some runs stay near chance.
+# A point for each seed. At the rates 0.01 and 0.03, the twelve parameters that mix the colours take the network with groups from below the
+# linear model to above it. At 0.1, some runs stay near chance.
 
 # %% [markdown]
-# At none of the learning rates does the network with groups come near the linear model at its best, although a linear model has no hidden layer. With
-# twelve more parameters in front, and the learning rate 0.03, it is better than the linear model. The full kernels mix colours in each layer. At its
-# best rate, the network with full kernels is also right on more than four fifths of the digits. With the $1 \times 1$ convolution, the mean is higher, but
-# three seeds are too few to be sure of this difference.
+# At none of the learning rates does the network with groups come near the linear model at its best. With twelve more parameters in front, and the
+# learning rate 0.03, it is better than the linear model. The network with full kernels, which mixes colours in each layer, is also right on more than four
+# fifths of the digits at its best rate. Three seeds are too few to say which of these two is better.
 #
 # What have the twelve parameters learned? We print the $3 \times 3$ weights at the learning rate 0.03, as a mean over the three seeds. The rows are
 # output channels, the columns are red, green and blue:
@@ -818,8 +809,7 @@ for kind in ('shared', 'own'):
 
 # %% [markdown]
 # The intervals are two standard errors. If the channels share their brightness, mixing gains about a third of all digits. If each has its
-# own, only a small part of this gain is left, and all scores are low. This fits the weights: in this task, mixing helps mostly because it can *subtract* one channel from
-# another. In networks of your own, full kernels mix the channels in every layer; if you use groups, add $1 \times 1$ convolutions.
+# own, only a small part of this gain is left. So in this task, mixing helps mostly because it can *subtract* one channel from another. If you use groups in networks of your own, add $1 \times 1$ convolutions.
 #
 # ```{exercise} ★★ Experiment: two colours swapped
 # :label: channels-swap

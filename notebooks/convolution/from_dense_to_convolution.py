@@ -75,8 +75,7 @@ def dense(X, W, U):                   # W (n_h, n_w, n_h, n_w)
     return U + torch.einsum('ijkl,kl->ij', W, X)
 
 # %% [markdown]
-# As an example, we build a layer that finds edges: each unit takes the pixel to its right minus the pixel at its own place. Beyond
-# the right border, there is no pixel to take.
+# As an example, we build a layer that finds edges: each unit takes the pixel to its right minus the pixel at its own place.
 
 # %%
 X = torch.tensor([[0.0, 0, 5, 5],
@@ -100,8 +99,8 @@ print(W.numel(), 'weights,', W.count_nonzero().item(), 'are not zero')
 print(f'for 28 x 28 pixels: {28**4:,} weights')
 
 # %% [markdown]
-# Twelve pixels need 144 weights, and a million pixels would need a million times a million. But this edge detector
-# consists of only two numbers, $-1$ and 1, and a rule where to put them.
+# A million pixels would need a million times a million weights. But this edge detector consists of only two numbers, $-1$ and 1, and a rule where to
+# put them.
 #
 # ### Shuffled pixels: a dense network does not notice
 #
@@ -134,8 +133,7 @@ for column, ax in enumerate(axes.T):
     show_image(ax[1], 1 - shuffled[column + 1].reshape(28, 28)).axes.spines[:].set_visible(True)
 
 # %% [markdown] tags=["caption"]
-# Four digits, and the same digits with their pixels shuffled, each in the same order. The losses of a dense network fall in the
-# same way on both.
+# Four digits, and the same digits with their pixels shuffled, each in the same order. A dense network learns from both equally well.
 
 # %%
 def start():
@@ -159,9 +157,8 @@ for step in (0, 5, 10, 30):
     print(f'{step:4}     {a:.3f}                  {b:.3f}           {c:.3f}')
 
 # %% [markdown]
-# In the second run, the columns of the first weights are shuffled like the pixels, and the losses are those of the first run. The third run
-# does not shuffle them. So each pixel meets another column than in the first run, as with another random start. The losses differ a
-# little, but they fall in the same way.
+# In the second run, the columns of the first weights are shuffled like the pixels, and the losses are those of the first run. In the
+# third run, each pixel meets another column, as with another random start. The losses differ a little, but they fall in the same way.
 #
 # (dl.cnn.nearby)=
 # What is lost by shuffling? In real pictures, nearby pixels are related. We measure the correlation of two pixels of a photograph
@@ -182,8 +179,8 @@ for d in (1, 4, 16, 64):
           f' shuffled {below(correlation(mixed, d), 0.02)}')
 
 # %% [markdown]
-# At these four distances, the nearer two pixels are, the stronger is their correlation. After shuffling, nothing is left of it. Nobody tells a dense network which
-# pixels are near each other, so it has to learn from the examples alone which of them belong together.
+# Here, the nearer two pixels are, the stronger is their correlation. After shuffling, nothing is left of it. A dense network is not told which
+# pixels are near each other, so it has to learn this from the examples.
 
 # %% tags=["checks"]
 def numbers(*shape, seed=0):
@@ -243,9 +240,8 @@ holds(
 # H_{i,j} = U_{i,j} + \sum_a \sum_b V_{i,j,a,b}\, X_{i+a,\,j+b}, \qquad V_{i,j,a,b} = W_{i,j,i+a,j+b},
 # ```
 #
-# where the sums run over all positions $(a, b)$ whose pixel lies in the picture. Since $i$ and $k$ lie between 0 and $n_h - 1$,
-# their difference $a$ lies between $-(n_h - 1)$ and $n_h - 1$. It can be negative, but an index of an array should not be. So the code
-# stores $V_{i,j,a,b}$ at `V[i, j, n_h - 1 + a, n_w - 1 + b]`. For unit $(i, j)$, the first row $k = 0$ of the picture has $a = -i$, so
+# where the sums run over all positions $(a, b)$ whose pixel lies in the picture. The difference $a = k - i$ lies between
+# $-(n_h - 1)$ and $n_h - 1$. An index of an array should not be negative, so the code stores $V_{i,j,a,b}$ at `V[i, j, n_h - 1 + a, n_w - 1 + b]`. For unit $(i, j)$, the first row $k = 0$ of the picture has $a = -i$, so
 # the weights of this unit begin at the index $n_h - 1 - i$:
 
 # %%
@@ -318,7 +314,7 @@ print(F.conv2d(X[None, None], kernel[None, None], padding=1)[0, 0])
 # The window finds the same edges as the dense layer, with only nine weights. PyTorch's `conv2d` does so, too. It expects two
 # more axes, for the pictures of a batch and for their colours, and `padding=1` adds the zeros around the picture.
 #
-# Assumptions that are built into a model, as these two are, are called its *inductive bias*. They have a price: one layer
+# Assumptions that are built into a model are called its *inductive bias*. They have a price: one layer
 # can neither treat two places differently nor relate pixels that are far apart. A second layer sees farther, because its window covers
 # several windows of the first.
 
@@ -339,8 +335,8 @@ for ax, tensor, title in zip(axes, (W_dense, W_shared, W_local), titles, strict=
 axes[0].set_ylabel('25 units');
 
 # %% [markdown] tags=["caption"]
-# The matrices of three layers for pictures of $5 \times 5$ pixels. Equal colours are equal weights, and white is zero. With
-# sharing, equal weights stand along pieces of diagonals. Locality with $\Delta = 1$ leaves nine different weights.
+# The matrices of three layers for pictures of $5 \times 5$ pixels. Equal colours are equal weights, and white is zero. With sharing, equal weights
+# stand along pieces of diagonals. The window of the right layer has the radius $\Delta = 1$.
 
 # %% [markdown]
 # How many weights do the two assumptions save? With a window of $5 \times 5$ pixels:
@@ -351,7 +347,7 @@ for n in (28, 1000):
           f' shared {(2 * n - 1)**2:,}, and local {5**2}')
 
 # %% [markdown]
-# Sharing leaves about four weights for each pixel of the picture. With locality, the number of weights does not depend on the size of the picture.
+# With locality, the number of weights no longer depends on the size of the picture.
 #
 # Is the layer really equivariant? We move a digit one row down and two columns to the right, before or after the layer, and print the
 # largest difference of the results. The kernel is random, and so are the weights of the dense layer:
@@ -374,18 +370,16 @@ for name, layer in layers.items():
           f' outputs up to {layer(picture).abs().max():.1f}')
 
 # %% [markdown]
-# For the window, it does not matter whether the digit moves before or after the layer. For the dense layer, the two results differ
-# by more than its largest output.
+# For the window, it does not matter whether the digit moves before or after the layer. For the dense layer, it does.
 #
 # :::{admonition} A tempting mistake
 # :class: warning
 # It is easy to mix up two words. The layer is **equivariant**: if the digit moves, the output moves along. It is not **invariant**,
-# which would mean that the output stays as it is. A network that says *which* digit is in the picture should be invariant, because the digit
-# stays the same when it moves. A network that says *where* the digit is must not be invariant.
+# which would mean that the output stays as it is. A network that says *which* digit is in the picture should be invariant. A network that says *where* the digit is must not be invariant.
 # :::
 #
-# In this example, the digit and a margin of $\Delta = 2$ pixels around it stay inside the picture. Nearer to the border, the two results
-# would differ: `roll` brings pixels that leave at one side back in at the other, while the window sees zeros there.
+# Here, the digit and a margin of $\Delta = 2$ pixels around it stay inside the picture. Nearer to the border, the two results would differ:
+# `roll` brings pixels that leave at one side back in at the other, while the window sees zeros there.
 #
 # ```{exercise} ★★ Pencil: local, but not shared
 # :label: dense-local
@@ -571,8 +565,8 @@ verify(
 #
 # A network with convolutional layers is called a **convolutional neural network**, or CNN. How much does it gain from the two
 # assumptions? If neighbours help a CNN, shuffling must take this help away. We take the signals of MNIST-1D {cite}`greydanus2024scaling`. Each
-# has 40 points. At a random place, it contains a short stroke, whose shape tells which of the ten digits it is. The rest is noise. We
-# also reverse the signals, which changes all places but keeps neighbours together.
+# has 40 points. A short piece of it has the shape that belongs to one of the ten digits. It lies at a random place, which the data do not tell and the eye hardly finds.
+# The rest is noise. We also reverse the signals, which changes all places but keeps neighbours together.
 
 # %%
 train, test = data.mnist_1d('train'), data.mnist_1d('test')
@@ -595,13 +589,12 @@ for row, digit in enumerate((2, 4)):
 axes[1, 1].set_xlabel('place');
 
 # %% [markdown] tags=["caption"]
-# Signals of two digits in three orders. Where the stroke lies, the data do not say. Reversing keeps neighbours together, and shuffling
-# scatters them.
+# Signals of two digits in three orders. Only shuffling scatters neighbours.
 
 # %% [markdown]
 # In one dimension, a window of five points computes $h_i = u + \sum_{a=-2}^{2} V_a x_{i+a}$. One kernel can look for only one pattern. So
-# the first layer of our CNN has 16 kernels, and its 16 outputs are called **channels**. A kernel of the second layer reads all 16 channels:
-# it has five weights for each of them, and adds up all 80 products. With `stride=2` a layer computes its output at every second place only, which saves work. A
+# the first layer of our CNN has 16 kernels, and its 16 outputs are called **channels**. A kernel of the second layer has five weights for each of
+# these channels, and adds up all 80 products. With `stride=2` a layer computes its output at every second place only, which saves work. A
 # dense layer at the end turns the results into ten scores. We compare with a dense network (an MLP) that has more parameters:
 
 # %%
@@ -641,8 +634,7 @@ ax.set(xlim=(-1.5, 12), ylim=(-1.0, 3.3))
 ax.axis('off');
 
 # %% [markdown] tags=["caption"]
-# The shapes in the two networks, channels × places. The convolutional layers of the CNN keep the order of the places. The dense layers of
-# the MLP know no order.
+# The shapes in the two networks, channels × places. Convolutional layers keep the order of the places, and dense layers know no order.
 
 # %%
 @cache
@@ -673,9 +665,9 @@ for make, rates in (cnn, high), (mlp, low), (linear, low):
         print(f'{lr:17}{one:11.3f}{two:11.3f}')
 
 # %% [markdown]
-# With the best rates, we train three times, the MLP five times, with other random starts and other batches. For each network we print the number of
-# parameters, the floating-point operations (FLOPs) for one signal, where a multiplication and an addition count as two, and the mean
-# accuracy with the lowest and the highest:
+# With the best rates, we train three times, the MLP five times, with other random starts and other batches. For each network we print its
+# parameters, the operations for one signal (FLOPs, where a multiplication and an addition count as two), and the mean accuracy with the lowest and the
+# highest:
 
 # %%
 chosen = {cnn: (0.03, 3), mlp: (0.01, 5), linear: (0.01, 3)}  # rate, runs
@@ -701,14 +693,13 @@ for make, name in (cnn, 'shuffled'), (cnn, 'reversed'), (mlp, 'shuffled'):
           f' points, two standard errors are {2 * error:.2f}')
 
 # %% [markdown]
-# In the original order, the CNN is right on three quarters of the test signals, the MLP on a little more than half, and softmax
-# regression, which has no hidden layer, on a third. Guessing would give a tenth. On shuffled signals, the CNN stays below the best score of the MLP,
+# In the original order, the CNN is far ahead of the MLP, and the MLP of softmax regression, which has no hidden layer. Guessing would give a tenth. On shuffled signals, the CNN stays below the best score of the MLP,
 # whichever of its three learning rates it has: the windows now join points that do not belong together. For the MLP, shuffling makes no difference beyond
 # two standard errors, and neither does reversing for the CNN. So the CNN does not need the original order. It needs each point to stay near
 # its neighbours.
 #
-# The CNN has less than half of the parameters of the MLP, but it needs about twice as many operations, because it uses each weight at many places.
-# To use such a layer in PyTorch, you write `nn.Conv1d(1, 16, 5, padding=2)` for signals and `nn.Conv2d(1, 16, 5, padding=2)` for
+# The CNN has fewer parameters than the MLP, but it needs more operations, because it uses each weight at many places.
+# In PyTorch, such a layer is `nn.Conv1d(1, 16, 5, padding=2)` for signals and `nn.Conv2d(1, 16, 5, padding=2)` for
 # pictures: one input channel, 16 output channels and windows of 5 or $5 \times 5$ places.
 #
 # ```{exercise} ★★ Experiment: which orders does a CNN survive?
@@ -752,7 +743,7 @@ grade(lambda: is_measured(survives()), lambda: True, [()])
 # ```{solution-start} dense-orders
 # :class: dropdown
 # ```
-# Swapped pairs stay within the window of five points. The even places on their own are the same stroke, drawn with half of its points, and so are the
+# Swapped pairs stay within the window of five points. The even places on their own hold the same shape, drawn with half of its points, and so do the
 # odd ones: neighbours of the new signal are two places apart in the old one, and still related. In steps of seven, neighbours of
 # the new signal are seven places apart, so a window of five points reaches over 28 places of the old one. Most of these points do not
 # belong together, and the accuracy falls. So it matters most that related points come together in a window. Swapping their order costs less.
@@ -827,5 +818,4 @@ verify(
 # they pay off where neighbours belong together: on the signals here, a CNN beats an MLP with more parameters, until the points are shuffled.
 #
 # **Further reading.** {cite:t}`zhang2023dive`, chapter 7, derives the layer in the same steps.
-# {cite:t}`prince2023understanding`, chapter 10, draws it in one dimension first. {cite:t}`greydanus2024scaling` made the signals, for
-# everybody who wants to try an idea in seconds.
+# {cite:t}`prince2023understanding`, chapter 10, draws it in one dimension first. {cite:t}`greydanus2024scaling` made such signals, to try ideas in seconds.

@@ -183,11 +183,11 @@ def losses(block, n, lr):
     return np.array([runs[block, n, lr, seed][1] for seed in range(3)])
 
 def spread(three):
-    return f'{three.mean():.3f} ± {2 * three.std(ddof=1) / 3**0.5:.3f}'
+    return f'{three.mean():.3f} ± {2 * three.std(ddof=1) / 3**0.5:.4f}'
 
 # %%
 runs, depths = {}, (2, 4, 8)
-print('layers  plain          residual')
+print('layers  plain           residual')
 for n in depths:
     for block in (plain, resnet):
         for seed in range(3):
