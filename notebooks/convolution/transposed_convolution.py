@@ -888,6 +888,7 @@ verify(
     k=[2, 3, 4],
 )
 
+# %% tags=["checks"]
 def beats_bicubic(kind, lr):  # each network, and the mean of three by two standard errors over the pictures
     reference = errors(guesses['bicubic']).mean((1, 2))
     three = torch.stack([results[kind, seed, lr][0].mean((1, 2)) for seed in range(3)])
@@ -907,7 +908,7 @@ def nearly_even(of_kinds):  # to five percent
 verify(
     'the mean errors of three networks are nearly even over the four kinds of pixels',
     lambda kind: nearly_even(sum(results[kind, seed, 0.03][0].mean(0) for seed in range(3))),
-    slip=('says so of a single layer with a kernel of 3', lambda kind: nearly_even(learned[3 if kind == 'kernel 3' else 4].mean(0))),
+    slip=('says so of single layers', lambda kind: nearly_even(learned[3 if kind == 'kernel 3' else 4].mean(0))),
     kind=list(kinds),
 )
 verify(
