@@ -3,7 +3,6 @@
 #   book:
 #     functions:
 #       conv: conv(normal(9), normal(3), 2, 2, 2)
-#       conv_transpose: conv_transpose(normal(4), normal(3), 2, 1)
 #     main: dl.padding.shape
 #   kernelspec:
 #     display_name: Python 3
@@ -21,7 +20,7 @@
 #
 # - **You need** [convolutions](convolutions.ipynb), [automatic differentiation](../calculus/automatic_differentiation.ipynb)
 #   and, for the experiment, [training in minibatches](../regression/minibatch_training.ipynb).
-# - **You build** a convolution with padding, stride and dilation, its transposed convolution, and a calculator of receptive fields.
+# - **You build** a convolution with padding, stride and dilation, and a calculator of receptive fields.
 # - **Runs in** 9 seconds. All tensors are float64.
 
 # %% tags=["remove-cell"]
@@ -150,8 +149,8 @@ rms = {name: e.square().mean(1).sqrt() for name, e in errors.items()}
 for name, roots in rms.items():
     print(f'{name:10} {roots.mean():.3f} ± {2 * roots.std() / 48**0.5:.3f}')
 gap = rms['reflect'] - rms['replicate']
-print(f'reflect - replicate {gap.mean():.3f}'
-      f' ± {2 * gap.std() / 48**0.5:.3f}')
+print(f'reflect - replicate {gap.mean():.4f}'
+      f' ± {2 * gap.std() / 48**0.5:.4f}')
 
 # %% mystnb={"image": {"alt": "Three square pictures: the roof of a temple before a bright sky; its vertical edges with zero padding, where white lines run down the left and the right side, just inside of a grey frame; its vertical edges with replicated pixels, where these lines are missing."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.1)
@@ -285,7 +284,8 @@ for k, s in (3, 1), (3, 2), (4, 2), (1, 2):
 # In the first row, the outermost pixels are read once, those in the middle three times. In the second row, $k$ is not a multiple of $s$, so
 # pixels are read once or twice in turn. In the third row it is a multiple, so all pixels in the middle are read twice. No window reaches the
 # last pixel. In the last row, a kernel of one pixel with stride 2
-# ignores every second pixel. Well-known networks have such layers {cite}`he2016deep`.
+# ignores every second pixel. Well-known networks have such layers {cite}`he2016deep`. [Transposed
+# convolutions](transposed_convolution.ipynb) lead back to the larger map.
 #
 # ```{exercise} ★★ Program: the padding of TensorFlow
 # :label: padding-tensorflow
@@ -436,6 +436,68 @@ for name, layers in stacks.items():
 # number of weights, because the field grows like $2^L$ and no longer like $L$. If all dilations are 2, every second pixel of
 # the field is missing.
 #
+# ```{exercise} ★★ Pencil: how many layers?
+# :label: padding-depth
+# An output shall see at least $n$ pixels in a row. All kernels have $k \ge 2$ entries, and all strides are 1. How many layers
+# are needed if all dilations are 1? And if they are 1, 2, 4, 8, ...? Write `depths(n, k)`, both numbers.
+# ```
+
+# %%
+def depths(n, k):
+    """The least numbers of layers: ints n >= 1, k >= 2 -> two ints.
+
+    depths(7, 3) is (3, 2).
+    """
+    raise NotImplementedError('your turn')
+
+# %% tags=["hide-input"] jupyter={"source_hidden": true}
+def by_adding_layers(n, k):
+    found = []
+    for growth in (1, 2):
+        r, d, L = 1, 1, 0
+        while r < n:
+            r, d, L = r + d * (k - 1), d * growth, L + 1
+        found.append(L)
+    return tuple(found)
+
+stretches = dict(n=integers(1, 40), k=integers(2, 7))
+grade(depths, by_adding_layers, **stretches)
+
+# %% [markdown]
+# ```{solution-start} padding-depth
+# :class: dropdown
+# ```
+# Insert into {eq}`eq-receptive-field`. With dilations of 1, $L$ layers see $1 + L(k - 1)$ pixels, so $L$ is $(n - 1)/(k - 1)$, rounded up.
+# We call this number $q$. With dilations that double, they see $1 + (k - 1)(2^L - 1)$ pixels. This is at least $n$ if $2^L - 1 \ge q$. The
+# smallest such $L$ is the number of binary digits of $q$. Wrong answers divide $n$ by $k - 1$, round down, or forget the kernel in the
+# second number.
+
+# %% jupyter={"source_hidden": true}
+def depths_solution(n, k):
+    q = -(-(n - 1) // (k - 1))
+    return q, q.bit_length()
+
+def divides_n(n, k):
+    q = -(-n // (k - 1))
+    return q, q.bit_length()
+
+def rounds_down(n, k):
+    q = (n - 1) // (k - 1)
+    return q, q.bit_length()
+
+def forgets_the_kernel(n, k):
+    return -(-(n - 1) // (k - 1)), (n - 1).bit_length()
+
+assert grade(depths_solution, by_adding_layers, **stretches)
+assert not grade(divides_n, by_adding_layers, **stretches)
+assert not grade(rounds_down, by_adding_layers, **stretches)
+assert not grade(forgets_the_kernel, by_adding_layers, **stretches)
+
+# %% [markdown]
+# ```{solution-end}
+# ```
+
+# %% [markdown]
 # ### A real network: faces of 12 × 12 pixels
 #
 # The first stage of a well-known face detector {cite}`zhang2016joint` has no padding, and it expects numbers from $-1$ to 1. After each convolution of 3 × 3 stands PReLU, which
@@ -578,7 +640,7 @@ axes[1].text(-19.5, 0.06, 'measured', color='C0');
 #
 # A convolution treats all places alike. Can a network of convolutions tell the place of a pixel? We cut random rows of 40
 # pixels out of a photograph. For each pixel, a network predicts the place in its row, from $-1$ at the left end to 1 at the right. One network
-# pads with zeros. The other one gets the *true* pixels beyond the ends of the row, so that it needs no padding. All else is the same.
+# pads with zeros. The other one gets the *true* pixels beyond the ends of the row, so that it needs no padding.
 
 # %%
 def pieces(name):                           # 40 pixels, 7 more on each side
@@ -783,186 +845,6 @@ verify(
     lambda lr: knows('zeros', lr),
     slip=('says so of the true pixels', lambda lr: knows('true pixels', lr)),
     lr=[3e-2],
-)
-
-# %% [markdown]
-# ## Transposed convolution: back to the larger picture
-#
-# A stride makes a picture smaller. Networks that draw, or that label each pixel, have to make it larger again. For this we write
-# a layer as a matrix. Its columns are the outputs for the unit vectors:
-
-# %%
-w = torch.tensor([1.0, 2, 3])
-units = torch.eye(7)[:, None]               # (7, 1, 7)
-A = conv1d(units, w[None, None], stride=2)[:, 0].T
-print(A)                                    # (3, 7)
-
-# %% [markdown]
-# $\mathbf{A}$ maps 7 pixels to 3. So $\mathbf{A}^\top$ maps 3 numbers to 7. It is called the **transposed convolution**. It multiplies
-# the kernel by each number $y_i$ and lays this copy on the pixels that output $i$ of the convolution has read. Where copies overlap, they are
-# added:
-
-# %%
-def conv_transpose(y, w, s, p=0):           # cuts off p in total
-    x = y.new_zeros((len(y) - 1) * s + len(w))
-    for i in range(len(y)):
-        x[i * s:i * s + len(w)] += y[i] * w
-    return x[p // 2:len(x) - (p - p // 2)]
-
-# %%
-y = torch.tensor([1.0, 10, 100])
-print(A.T @ y)
-print(conv_transpose(y, w, s=2))
-print(F.conv_transpose1d(y[None, None], w[None, None], stride=2)[0, 0])
-
-# %% [markdown]
-# You have used it before, because backpropagation through a convolution multiplies the gradient by $\mathbf{A}^\top$.
-# The transposed convolution is not the inverse, since 7 pixels cannot be recovered from 3 numbers.
-#
-# ### The size, and the checkerboard
-#
-# The size {eq}`eq-output-size` can be solved for $n$ only up to rounding: with $k = 3$ and $s = 2$, rows of 7 and of 8 pixels
-# both give 3 outputs. So PyTorch lets you add $o$ pixels on the right, its `output_padding`, from 0 to $s - 1$:
-#
-# ```{math}
-# :label: eq-transposed-size
-# n = s(m - 1) + d(k - 1) + 1 - p + o .
-# ```
-#
-# What becomes of a row of ones, if all weights are 1? Each result counts the copies of the kernel that reach a pixel:
-
-# %%
-for k in (3, 4):
-    counts = conv_transpose(torch.ones(5), torch.ones(k), 2)
-    print(f'k = {k}:', counts.int().tolist())
-
-# %% mystnb={"image": {"alt": "Two square pictures. With a kernel of three, a checkerboard of yellow, green and blue pixels. With a kernel of four, an even yellow area with green sides and blue corners."}} tags=["hide-input"]
-fig, axes = panels(2, height=2.2)
-for ax, k in zip(axes, (3, 4)):
-    copies = F.conv_transpose2d(torch.ones(1, 1, 7, 7), torch.ones(1, 1, k, k), stride=2)[0, 0]
-    show_image(ax, copies, f'kernel of {k} × {k}, stride 2', cmap='viridis', vmin=0, vmax=4)
-
-# %% [markdown] tags=["caption"]
-# How many copies of the kernel reach each pixel: 1 is blue, 2 green, 4 yellow. With a kernel of 3 and stride 2, a constant picture becomes a
-# checkerboard. With a kernel of 4, four copies reach each pixel away from the sides.
-
-# %% [markdown]
-# With $k = 3$ the outputs alternate between 1 and 2, as the counts for $k = 3$ and $s = 2$ above. Pictures from generative networks
-# have shown this pattern {cite}`odena2016deconvolution`. The copies overlap evenly if $k$ is a multiple of $s$. In PyTorch
-# the layer is `nn.ConvTranspose2d(8, 3, kernel_size=4, stride=2, padding=1)`, which exactly doubles the sides.
-#
-# ```{exercise} ★★ Pencil: exactly s times as large
-# :label: padding-enlarge
-# A transposed convolution with a kernel of $k$ and stride $s$, $2 \le s \le k$, shall make each row exactly $s$ times as long, for each
-# length $m$. Which `padding` (on each side) and which `output_padding` do you choose? Take the smallest possible padding. Write
-# `enlarge(k, s)`.
-# ```
-
-# %%
-def enlarge(k, s):
-    """The padding on each side, and the output_padding: a tuple of two ints.
-
-    The kernel has k entries; the stride is s, and 2 <= s <= k.
-    enlarge(4, 2) is (1, 0).
-    """
-    raise NotImplementedError('your turn')
-
-# %% tags=["hide-input"] jupyter={"source_hidden": true}
-def by_trying(k, s):
-    for padding, o in product(range(k), range(s)):
-        if all(F.conv_transpose1d(torch.empty(1, 1, m, device='meta'), torch.empty(1, 1, k, device='meta'), stride=s,
-                                  padding=padding, output_padding=o).shape[-1] == m * s for m in range(k, k + 3)):
-            return padding, o
-
-enlargements = dict(k=lambda s: integers(s, s + 9), s=integers(2, 7))
-grade(enlarge, by_trying, **enlargements)
-
-# %% [markdown]
-# ```{solution-start} padding-enlarge
-# :class: dropdown
-# ```
-# Insert $n = sm$ and $d = 1$ into {eq}`eq-transposed-size`. What is left is $p = k - s + o$, for every $m$. Now $p$ is
-# twice the padding of one side, so $k - s + o$ must be even: $o = 0$ if $k - s$ is even, and $o = 1$ otherwise. Wrong answers
-# take half of the kernel, as for an ordinary convolution, round down and forget the pixel that is then missing, or
-# insert $p$ for one side.
-
-# %% jupyter={"source_hidden": true}
-def enlarge_solution(k, s):
-    return (k - s + 1) // 2, (k - s) % 2
-
-def half_of_the_kernel(k, s):
-    return (k - 1) // 2, s - 1
-
-def rounds_down(k, s):
-    return (k - s) // 2, 0
-
-def both_sides(k, s):
-    return k - s, 0
-
-assert grade(enlarge_solution, by_trying, **enlargements)
-assert not grade(half_of_the_kernel, by_trying, **enlargements)
-assert not grade(rounds_down, by_trying, **enlargements)
-assert not grade(both_sides, by_trying, **enlargements)
-
-# %% [markdown]
-# ```{solution-end}
-# ```
-
-# %% tags=["checks"]
-def random_case(seed, n, k, p, s, d, o):  # n pixels; o is what rounding has lost
-    g = torch.Generator().manual_seed(seed)
-    x, w = torch.randn(1, 1, n, generator=g), torch.randn(1, 1, k, generator=g)
-    y = conv1d(x, w, padding=p, stride=s, dilation=d)
-    z = torch.randn(y.shape, generator=g)
-    lost = (n + 2 * p - d * (k - 1) - 1) % s
-    return x, y, z, F.conv_transpose1d(z, w, padding=p, stride=s, dilation=d, output_padding=o(lost))
-
-def adjoint(change=lambda back: back, **case):
-    x, y, z, back = random_case(o=lambda lost: lost, **case)
-    return close((y * z).sum(), (x * change(back)).sum())
-
-rows_and_layers = dict(n=integers(9, 15), k=integers(1, 4), p=integers(0, 2), s=integers(1, 4), d=integers(1, 2))
-verify(
-    'the transposed convolution of torch multiplies by the transposed matrix',
-    adjoint,
-    slip=('shifts the result by a pixel', lambda **case: adjoint(lambda back: back.roll(1), **case)),
-    seed=seeds(), **rows_and_layers, tries=60,
-)
-
-def sizes_back(n, k, p, s, d, lost):
-    m = conv1d(torch.zeros(1, 1, n), torch.zeros(1, 1, k), padding=p, stride=s, dilation=d).shape[-1]
-    o = (n + 2 * p - d * (k - 1) - 1) % s if lost else 0
-    return s * (m - 1) + d * (k - 1) + 1 - 2 * p + o == n
-
-verify(
-    'the size is that of the input again, if the remainder of the division is added',
-    lambda **case: sizes_back(lost=True, **case),
-    slip=('adds nothing', lambda **case: sizes_back(lost=False, **case)),
-    **rows_and_layers, tries=60,
-)
-
-def ours_is_torchs(seed, m, k, s, p, cut):
-    y, w = torch.randn(m, generator=torch.Generator().manual_seed(seed)), torch.arange(1.0, k + 1)
-    want = F.conv_transpose1d(y[None, None], w[None, None], stride=s, padding=p)[0, 0]
-    ours = conv_transpose(y, w, s, cut * p)
-    return ours.shape == want.shape and close(ours, want)
-
-verify(
-    'copies of the kernel, added up, are what torch gives',
-    lambda **case: ours_is_torchs(cut=2, **case),
-    slip=('cuts off the padding of one side', lambda **case: ours_is_torchs(cut=1, **case)),
-    seed=seeds(), m=integers(2, 6), k=integers(3, 5), s=integers(1, 4), p=integers(0, 1), tries=40,
-)
-
-def even(k, s):  # copies that reach a pixel, away from the ends
-    copies = conv_transpose(torch.ones(20), torch.ones(k), s)[k:-k]
-    return bool((copies == copies[0]).all())
-
-verify(
-    'the copies overlap evenly if and only if the stride divides the kernel',
-    lambda k, s: even(k, s) == (k % s == 0),
-    slip=('expects it of each kernel that is not shorter than the stride', lambda k, s: even(k, s) == (k >= s)),
-    k=integers(1, 8), s=integers(1, 4), tries=60,
 )
 
 # %% [markdown]

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from scipy import signal, stats
 from torch import nn
-from torch.nn.functional import batch_norm, conv1d, conv_transpose1d
+from torch.nn.functional import batch_norm, conv1d, conv_transpose1d, conv_transpose2d
 
 from nbutils.cases import integers, scalars, vectors
 from nbutils.printed import of
@@ -126,9 +126,8 @@ def size_in_torch(n, p, d, k, s):
     return conv1d(shape_only(1, 1, n + p), shape_only(1, 1, k), stride=s, dilation=d).shape[-1]
 
 
-def size_back_in_torch(m, s, d, k, p, o):
-    y, w = shape_only(1, 1, m), shape_only(1, 1, k)
-    return conv_transpose1d(y, w, stride=s, dilation=d, padding=p // 2, output_padding=o).shape[-1]
+def size_back_in_torch(m, s, k, p, o):
+    return conv_transpose1d(shape_only(1, 1, m), shape_only(1, 1, k), stride=s, padding=p, output_padding=o).shape[-1]
 
 
 def pixels_seen(k, s, d):
@@ -157,10 +156,26 @@ prints(
     L=3, k=[[3, 2, 4], [1, 5, 2]], s=[[2, 3, 1], [1, 2, 4]], d=[[1, 2, 3], [3, 1, 1]], r=of(lambda k, s, d: pixels_seen(k, s, d)),
 )
 prints('eq-effective-field', L=integers(1, 12), k=integers(1, 7), sigma=of(spread_of_steps))
+
+_small, _copied = (np.random.default_rng(seed).normal(size=shape) for seed, shape in ((5, (2, 3)), (6, (4, 3))))
+_large = conv_transpose2d(*(torch.tensor(a)[None, None] for a in (_small, _copied)), stride=2)[0, 0].numpy()
+prints(
+    'eq-transposed',
+    X=lambda r, c: _large[r, c],
+    Y=lambda i, j: _small[i, j],
+    W=lambda a, b: _copied[a, b] if 0 <= a < 4 and 0 <= b < 3 else 0.0,
+    s=2,
+    m_h=2,
+    m_w=3,
+    r=range(0, 6),
+    c=range(0, 7),
+)
 prints(
     'eq-transposed-size',
-    s=integers(2, 4), m=integers(3, 8), d=integers(1, 3), k=integers(2, 5), p=[0, 2, 4], o=[0, 1], n=of(size_back_in_torch),
+    s=integers(2, 4), m=integers(3, 8), k=integers(4, 6), p=[0, 1, 2], o=[0, 1], n=of(size_back_in_torch),
 )
+prints('eq-transposed-adjoint', A=normal(3, 7), x=vectors(7), y=vectors(3))
+prints('eq-conv-input-gradient', A=normal(3, 5), x=vectors(5, -2, 2), L=lambda y: np.sin(y[0]) + y[0] * y[1] ** 2 + y[2])
 
 _map = np.random.default_rng(3).normal(size=(7, 8))
 _windows = np.lib.stride_tricks.sliding_window_view(_map, (3, 3))[::2, ::2]
