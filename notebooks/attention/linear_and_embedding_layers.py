@@ -250,7 +250,7 @@ print('V = 4:   ', between(slow[4], 0.2, 5))
 print('V = 8192:', between(slow[8192], 20, 1e5))
 
 # %% [markdown]
-# With four tokens the two times are similar. With 8192 tokens the product takes more than twenty times as long.
+# With four tokens the times are within a factor of five. With 8192 tokens the product takes more than twenty times as long.
 
 # %% tags=["checks"]
 def cut(words):
@@ -375,8 +375,8 @@ verify(
 # Training starts from bytes. Again and again it looks for the most frequent pair of neighbouring tokens, and joins
 # this pair to a new token.
 #
-# The vocabulary is now a `dict` from tokens to ids. The bytes have the ids 0 to 255, and each new token gets the next one. So
-# ids say in which order tokens were joined, and are called **ranks**. A word is split in the same order: start from its bytes,
+# The vocabulary is now a `dict` from tokens to ids. The first 256 ids are those of the bytes, and each new token gets the next
+# one. So ids say in which order tokens were joined, and are called **ranks**. A word is split in the same order: start from its bytes,
 # always join the two neighbours that form the token of lowest rank, and stop if no two form a token:
 
 # %%
@@ -479,7 +479,7 @@ except ImportError:
 # Our tokens are those of the library. `tiktoken.get_encoding('gpt2')` loads the tokens of GPT-2, which were made in the
 # same way from much more text: 256 bytes, 50000 merges and a mark for the end of a text, so $256 + 50000 + 1 = 50257$.
 #
-# What happens to a text that contains what was never seen in training? Our text of *Alice* has no capitals and no digits:
+# What happens to a text with something that training never saw? Our text of *Alice* has no capitals and no digits:
 
 # %%
 for unseen in (' jabberwocky', ' Alice', ' 1865', ' na\u00efve', '\U0001f642'):
@@ -938,7 +938,7 @@ print('numbers in the network with D = 32:', 2 * 32 * V + V,
       ' pairs:', V * V)
 
 # %% [markdown]
-# Behind ± stand two standard errors over the blocks. No rate is better than 0.1 by more than 0.001. Four learned numbers for each
+# Behind ± stand two standard errors over the blocks. No rate is clearly better than 0.1. Four learned numbers for each
 # token are better than 32 random ones, so it is the learning of the embedding that helps. With 16 learned numbers the
 # network is still slightly worse than the counted pairs. With 32 the difference is within its margin, although the
 # network has fewer than half as many numbers as there are pairs. Its parameters grow like $VD$, and the table of pairs grows
