@@ -230,8 +230,8 @@ for name, tensor in ('one-hot rows', onehot), ('rows of X', X):
 print(f'whole table  {4 * V * D / 1e6:6.1f} MB')
 
 # %% [markdown]
-# The lookup copies the rows of $\mathbf{X}$, 3.1 MB, without one-hot rows and without the 79.0 billion operations. In training, a dense gradient is as large as the whole table, and a sparse one stores at
-# most $T$ rows and their ids.
+# The lookup copies the rows of $\mathbf{X}$, 3.1 MB, without one-hot rows and without the 79.0 billion operations. In training,
+# a dense gradient is as large as the whole table, and a sparse one stores at most $T$ rows and their ids.
 #
 # Does the lookup save time, too? We measure the lookup and the product for a small and for a large vocabulary, with
 # one-hot rows made beforehand:
@@ -376,8 +376,8 @@ verify(
 # this pair to a new token.
 #
 # The vocabulary is now a `dict` from tokens to ids. The first 256 ids are those of the bytes, and each new token gets the next
-# one. So ids say in which order tokens were joined, and are called **ranks**. A word is split in the same order: start from its bytes,
-# always join the two neighbours that form the token of lowest rank, and stop if no two form a token:
+# one. So ids say in which order tokens were joined, and are called **ranks**. A word is split in the same order: start from its
+# bytes, always join the two neighbours that form the token of lowest rank, and stop if no two form a token:
 
 # %%
 def split(word, rank):
@@ -898,7 +898,7 @@ for kind, colour in (('frozen', 'C1'), ('learned', 'C0')):
     ax.plot(sizes, values, 'o', color=colour, ms=4, alpha=0.7)
     ax.plot(sizes, values.mean(1), color=colour, lw=1.4, label=kind)
 for name, log_p in lines.items():
-    ax.axhline(bits(log_p), color=GREY, lw=1, ls='--')
+    ax.hlines(bits(log_p), 2, 32, color=GREY, lw=1, ls='--')
     ax.annotate(name, (2, bits(log_p)), xytext=(0, 3), textcoords='offset points', color=GREY, fontsize=9)
 ax.set(xscale='log', xticks=sizes, xticklabels=sizes, xlabel='numbers $D$ for each token',
        ylabel='bits per character', ylim=(2.35, 3.6))
