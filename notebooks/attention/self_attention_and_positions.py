@@ -203,7 +203,7 @@ for sentence in sentences:
 # %% [markdown]
 # **At most one half.** Suppose that each input of a test comes in two orders, and that the two have different right answers.
 # A network that answers in this way gives both orders the same answer, so it is wrong for at least one of them. Its accuracy
-# is at most $\frac12$, for all parameters and after any training.
+# is at most $\frac12$, after any training.
 #
 # ### A causal mask gives the order away
 #
@@ -948,7 +948,7 @@ for kind in kinds[1:]:
 
 # %% [markdown]
 # With these rates, too, learned positions and sinusoids fail beyond position 12. With the higher rate, learned positions fail
-# on short strings as well. The columns of
+# on short strings, too. The columns of
 # $\mathbf{W}_{\mathrm{pos}}$ beyond 12 were never trained. Sinusoids have values there, but these did not occur in training. As we
 # saw, one linear map finds "three places back" from every place. Training on 12 places did not lead to it.
 #
@@ -1095,6 +1095,7 @@ verify(
     lambda seed: same_if_reordered(seed, 'none'),
     slip=('lets it rotate queries and keys', lambda seed: same_if_reordered(seed, 'rotary')), seed=list(range(20)),
 )
+# %% tags=["checks"]
 verify(
     'in a window of 12 tokens rotary positions make no error',
     lambda seed: bool((windowed[seed] == 1).all()),
