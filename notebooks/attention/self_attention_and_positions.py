@@ -781,7 +781,7 @@ class Reader(nn.Module):
 #
 # Each input is a pair of different animals out of ten. The first one bites, and it is the right answer. Each pair comes in both
 # orders, and the answer is read from the mean over the two tokens. So a network without positions and without a mask gets at
-# most half of the answers right. Training and test use the same 90 pairs, because we ask what a network can learn at all.
+# most half of the answers right. Training and test use the same 90 pairs, because we ask what a network can learn.
 
 # %%
 pairs = torch.cartesian_prod(*[torch.arange(10)] * 2)
@@ -880,7 +880,7 @@ for name, runs in answers.items():
 # ### Longer than in training
 #
 # The last task is to name the token three places back, in random strings made of ten kinds of tokens. Chance is 0.1. The
-# networks have a causal mask. They train on strings of 12 tokens and are tested on strings of 48. Here the first position is 1.
+# networks have a causal mask. They train on strings of 12 tokens and are tested on strings of 48. The first position is 1.
 
 # %%
 def three_back(scores, x):                             # (B, T, 10), (B, T)
@@ -928,8 +928,8 @@ ax.set(xlabel='position', ylabel='accuracy', ylim=(0, 1.15), xlim=(4, 48), xtick
 label_lines(ax);
 
 # %% [markdown] tags=["caption"]
-# Naming the token three places back, three seeds each. All positions solve the task up to the length of the training
-# strings (dashed). Beyond it only rotary positions keep working; sinusoids come back at a few positions. Dotted: chance.
+# Naming the token three places back, three seeds each. All three kinds of positions solve the task up to the length of
+# the training strings (dashed). Beyond it only rotary positions keep working; sinusoids come back at a few positions. Dotted: chance.
 
 # %% [markdown]
 # Up to position 12, all three kinds of positions are right nearly always. Beyond it, learned positions fall nearly to chance, while
@@ -948,8 +948,7 @@ for kind in kinds[1:]:
 
 # %% [markdown]
 # With these rates, too, learned positions and sinusoids fail beyond position 12. With the higher rate, learned positions fail
-# on short strings, too. The columns of
-# $\mathbf{W}_{\mathrm{pos}}$ beyond 12 were never trained. Sinusoids have values there, but these did not occur in training. As we
+# on short strings, too. The columns of $\mathbf{W}_{\mathrm{pos}}$ beyond 12 were never trained. Sinusoids have values there, but these did not occur in training. As we
 # saw, one linear map finds "three places back" from every place. Training on 12 places did not lead to it.
 #
 # Rotary positions are not always perfect on long strings, either. In training no key was more than 11 places back. If keys
@@ -1124,5 +1123,5 @@ verify(
 #
 # **Further reading.** {cite}`vaswani2017attention`, section 3.5, introduced sinusoids, and {cite}`su2024roformer` rotary
 # positions. {cite}`press2022train` adds no positions, but lowers each score in proportion to the distance.
-# {cite}`kazemnejad2023impact` compares kinds of positions on longer sequences, in larger networks with a causal mask. On its tasks,
-# no positions at all did best.
+# {cite}`kazemnejad2023impact` compares kinds of positions on longer sequences, in larger networks with a causal mask. On average
+# over its tasks, no positions at all did best.
