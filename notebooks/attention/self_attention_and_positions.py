@@ -852,7 +852,7 @@ def right(score, x):                                   # 0, 1/2 or 1 each
 def orders(seed, kind, causal):
     torch.manual_seed(seed)
     model = Reader(301, 1, kind, causal)
-    optimizer = torch.optim.Adam(model.parameters(), 0.01)
+    optimizer = torch.optim.Adam(model.parameters(), 0.004)
     x = torch.cat([train, train.flip(1)])
     forwards = (torch.arange(len(x)) < len(train)).double()
     def loss(scores, y):                               # (B, 3, 1), (B,)
