@@ -389,8 +389,8 @@ def sinusoids(t, D):
 print(sinusoids(torch.tensor([0.0, 2, 4, 6]), 4))      # positions 0, 2, 4, 6
 
 # %% [markdown]
-# Here $D = 4$. From one position to the next the first pair turns by 1 radian, and the second pair by 0.01. So moving on by $k$
-# positions turns each pair by a fixed angle. Let $\mathbf{R}_k \in \mathbb{R}^{D \times D}$ have $D/2$ blocks along its diagonal and
+# Here $D = 4$. From one line to the next, two positions on, the first pair turns by 2 radians and the second pair by 0.02. So
+# moving on by $k$ positions turns each pair by a fixed angle. Let $\mathbf{R}_k \in \mathbb{R}^{D \times D}$ have $D/2$ blocks along its diagonal and
 # zeros elsewhere. Block number $i$ is the rotation of the plane
 # $\begin{pmatrix} \cos\omega_i k & -\sin\omega_i k \\ \sin\omega_i k & \cos\omega_i k \end{pmatrix}$.
 #
@@ -933,7 +933,7 @@ label_lines(ax);
 
 # %% [markdown]
 # Up to position 12, all three kinds of positions are right nearly always. Beyond it, learned positions fall nearly to chance, while
-# the means of rotary positions stay above 0.79. Sinusoids come back at a few positions, near 24 and near 36, but their means
+# the means of rotary positions stay at 0.798 or above. Sinusoids come back at a few positions, near 24 and near 36, but their means
 # are below 0.30. Without positions, the causal mask alone does not solve this task: the output of one layer then depends only on
 # the token itself and on how often each kind of token has occurred so far.
 #
