@@ -524,7 +524,7 @@ for d_k, S in scores.items():
 # median slope falls much faster: at $d_k = 1024$ half of all queries have a slope of 0.0001 or
 # less.
 
-# %% mystnb={"image": {"alt": "Two log-log plots against d_k from 4 to 1024. Left: the standard deviation of undivided scores lies on the line root of d_k and reaches 32; that of divided scores stays at one. Right: the mean slope of undivided scores starts at 0.79 and falls along the line 2 over root of d_k to 0.06, their median drops below one in ten thousand, the mean slope of divided scores stays at 0.93."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Two log-log plots against d_k from 4 to 1024. Left: the standard deviation of undivided scores lies on the line root of d_k and reaches 32; that of divided scores stays at one. Right: the mean slope of undivided scores starts at 0.791 and falls along the line 2 over root of d_k to 0.063, their median drops below one in ten thousand, the mean slope of divided scores stays near 0.927."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.7)
 d = np.array(list(scores))
 deviation = np.array([S.std() for S in scores.values()])

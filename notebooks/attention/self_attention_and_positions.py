@@ -948,8 +948,8 @@ for kind in kinds[1:]:
 
 # %% [markdown]
 # With these rates, too, learned positions and sinusoids fail beyond position 12. With the higher rate, learned positions fail
-# on short strings, too. The columns of $\mathbf{W}_{\mathrm{pos}}$ beyond 12 were never trained. Sinusoids have values there, but these did not occur in training. As we
-# saw, one linear map finds "three places back" from every place. Training on 12 places did not lead to it.
+# on short strings, too. The columns of $\mathbf{W}_{\mathrm{pos}}$ beyond 12 were never trained. Sinusoids have values there, but these did not occur in training. As
+# seen, one linear map finds "three places back" from every place. Training on 12 places did not lead to it.
 #
 # Rotary positions are not always perfect on long strings, either. In training no key was more than 11 places back. If keys
 # farther back cause the errors, then the errors must vanish when each token may look only at the last 12 tokens, itself included:
