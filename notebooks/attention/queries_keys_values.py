@@ -158,7 +158,7 @@ ax.axis('off');
 # %%
 K = k[:, None]                            # (5, 1)
 q = torch.tensor([[1996.2]])              # (1, 1)
-for h in (0.1, 0.5, 1, 3, 100):
+for h in (0.1, 0.5, 2, 3, 100):
     z, A = soft_lookup(q, K, v, h)        # (1,), (1, 5)
     print(f'h = {h:5}  weights {A[0]}  sunspots {z[0]:.1f}')
 

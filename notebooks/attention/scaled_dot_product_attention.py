@@ -50,7 +50,7 @@ from nbutils.figures import GREY, label_lines, panels, show_image
 from nbutils.training import fit
 
 plt.style.use('nbutils.book')
-torch.set_printoptions(precision=2, sci_mode=False)
+torch.set_printoptions(precision=3, sci_mode=False)
 torch.set_num_threads(1)  # the matrices are small: a second thread would mostly wait
 
 # %% [markdown]
@@ -82,7 +82,7 @@ s = K @ q                               # (5,) one score for each key
 a = (s / 2).softmax(-1)                 # (5,) weights
 z = a @ V                               # (2,)
 for word, score, weight in zip(words, s, a):
-    print(f'{word:5} score {score:.0f}   weight {weight:.2f}')
+    print(f'{word:5} score {score:.0f}   weight {weight:.3f}')
 print('her receives', z)
 
 # %% [markdown]
@@ -252,7 +252,7 @@ for beta in (0, 1, 3):
 
 # %%
 X = K                                                    # (5, 4): 5 tokens
-g = torch.Generator().manual_seed(5)
+g = torch.Generator().manual_seed(12)
 W_Q = torch.randn(4, 3, generator=g) / 2                 # d_k = 3
 W_K = torch.randn(4, 3, generator=g) / 2                 # d_k = 3
 W_V = torch.randn(4, 2, generator=g) / 2                 # d_v = 2
@@ -515,8 +515,8 @@ print('          undivided                   divided')
 print(' d_k   spread  mean slope  median   spread  mean slope')
 for d_k, S in scores.items():
     raw, scaled = slope(S), slope(S / d_k**0.5)
-    print(f'{d_k:4} {S.std():8.1f} {raw.mean():11.2f} {raw.median():7.4f}'
-          f' {S.std() / d_k**0.5:8.1f} {scaled.mean():11.2f}')
+    print(f'{d_k:4} {S.std():8.2f} {raw.mean():11.3f} {raw.median():7.4f}'
+          f' {S.std() / d_k**0.5:8.2f} {scaled.mean():11.3f}')
 
 # %% [markdown]
 # Divided scores keep the same spread and slope for each $d_k$. Without the division the mean slope falls like
@@ -524,7 +524,7 @@ for d_k, S in scores.items():
 # median slope falls much faster: at $d_k = 1024$ half of all queries have a slope of 0.0001 or
 # less.
 
-# %% mystnb={"image": {"alt": "Two log-log plots against d_k from 4 to 1024. Left: the standard deviation of undivided scores lies on the line root of d_k and reaches 32; that of divided scores stays at one. Right: the mean slope of undivided scores starts at 0.79 and falls along the line 2 over root of d_k to 0.06, their median drops below one in ten thousand, the mean slope of divided scores stays at 0.93."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Two log-log plots against d_k from 4 to 1024. Left: the standard deviation of undivided scores lies on the line root of d_k and reaches 32; that of divided scores stays at one. Right: the mean slope of undivided scores starts at 0.791 and falls along the line 2 over root of d_k to 0.063, their median drops below one in ten thousand, the mean slope of divided scores stays near 0.927."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.7)
 d = np.array(list(scores))
 deviation = np.array([S.std() for S in scores.values()])
@@ -664,7 +664,7 @@ def masked_attention(Q, K, V, keep):
 causal = torch.ones(5, 5, dtype=bool).tril()             # (n, m)
 _, A = masked_attention(K, K, V, causal)
 for word, weights in zip(words, A):
-    print(f'{word:4}', weights)
+    print(f'{word:4} in %', 100 * weights)
 
 # %% [markdown]
 # Here the keys serve as queries, too. All weights above the diagonal are zero: *Anna* sees only herself, and *Ben* sees the
@@ -679,7 +679,7 @@ values = V.expand(3, 2, 5, 2)                              # (B, h, m, d_v)
 Z, A = masked_attention(batch, batch, values, padding & causal)
 print(A.shape)
 for word, weights in zip(words, A[1, 0]):
-    print(f'{word:4}', weights)
+    print(f'{word:4} in %', 100 * weights)
 
 # %% [markdown]
 # The queries of the second sentence see only its two words. In `F.scaled_dot_product_attention` the mask is called
