@@ -933,6 +933,8 @@ met = weights.apart(again.model, stored.after)
 print('40 steps again, distance from the stored ones:', below(met, 1e-9))
 
 # %% [markdown]
+# We end at the stored parameters, up to rounding. This repeats 40 of the 3,000 steps, not all of them.
+#
 # ### Which parts does the model need?
 #
 # **Cross-attention.** Without it nothing of the source reaches the decoder, so every source gets the same answer. A model
@@ -955,8 +957,8 @@ print('with positions:', *translate(model, anagrams))
 print('without: different answers', len(set(translate(unordered, anagrams))))
 
 # %% [markdown]
-# How many dates could such a model translate at best? For each set of characters, it can be right for the commonest answer
-# only. We count these among all our sources:
+# How many dates could such a model translate at best? For each set of characters, it can be right for the most frequent
+# answer only. We count these among all our sources:
 
 # %% tags=["hide-input"]
 groups = defaultdict(Counter)                      # characters -> answers
@@ -1051,10 +1053,10 @@ grade(lambda: is_measured(predicted_lengths()), lambda: True, [()])
 # ```{solution-start} transformer-reverse
 # :class: dropdown
 # ```
-# The model reverses words of the lengths that it was trained with, and no words of 1, 2, 9 and 10 letters. For
+# The model reverses words of the lengths that it was trained with, and hardly any word of 1, 2, 9 or 10 letters. For
 # nine letters one could blame the positions that were never trained. But two letters fail as well, and their positions were
-# trained. So the model has not learned one rule for all lengths. It has not learned the words by heart either. Most words of
-# three letters were among its training words, but none of the words of eight letters was.
+# trained. So the model has not learned one rule for all lengths. It has not learned the words by heart either. Most test words
+# of three letters were among its training words, but none of eight letters was.
 
 # %% tags=["hide-input"]
 assert grade(lambda: is_measured([False, True, True, False]), lambda: True, [()])
