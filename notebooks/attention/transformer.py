@@ -933,7 +933,7 @@ met = weights.apart(again.model, stored.after)
 print('40 steps again, distance from the stored ones:', below(met, 1e-9))
 
 # %% [markdown]
-# We end at the stored parameters, up to rounding. This repeats 40 of the 3,000 steps, not all of them.
+# We end at the stored parameters, up to rounding. This repeats only these 40 steps, not the whole training.
 #
 # ### Which parts does the model need?
 #
