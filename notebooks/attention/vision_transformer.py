@@ -50,7 +50,7 @@ from torch.func import functional_call, stack_module_state, vmap
 from nbutils import data
 from nbutils.cases import integers, seeds
 from nbutils.checks import below, close, grade, holds, verify
-from nbutils.figures import GREY, label_lines, panels, show_image
+from nbutils.figures import GREY, panels, show_image
 from nbutils.training import fit
 
 torch.set_default_dtype(torch.float64)
@@ -517,12 +517,12 @@ for net, make in makers.items():
 # %% [markdown]
 # The linear model is a [softmax regression](../classification/cross_entropy.ipynb). It is our reference line.
 #
-# Each network is trained on $n = 50$ or 150 digits with 300 steps of Adam, each on 16 digits, and tested on 500 other
+# Each network is trained on $n = 50$ or 150 digits with 250 steps of Adam, each on 16 digits, and tested on 500 other
 # digits. We do this with three seeds. Each seed draws other digits and other initial weights. The folded cell trains all networks of one
 # kind in the same loop, with `torch.func.vmap`.
 
 # %% tags=["hide-input"]
-def train_together(make, tasks, lr, steps=300):  # vmap computes the losses of all networks at once
+def train_together(make, tasks, lr, steps=250):  # vmap computes the losses of all networks at once
     networks, generators = [], []
     for _, _, seed in tasks:
         torch.manual_seed(seed)
@@ -613,22 +613,22 @@ ax.set_xticklabels([f'{name}\n$n = {n}$' for name, n in cases]);
 
 # %% [markdown]
 # (ml.tf.vit.data)=
-# On moved digits, **ViTs require more data than CNNs.** The CNN with 50 digits is better than the ViT with 150. The number
-# behind ± is two standard errors over the seeds. On the right stands the accuracy on the networks' own training digits. The ViT knows
-# most of them, so it lacks data rather than steps. The ViT is nowhere better than the linear model.
+# On moved digits, **ViTs require more data than CNNs.** After the same number of steps, the CNN with 50 digits is better than the ViT
+# with 150. The number behind ± is two standard errors over the seeds. On the right stands the accuracy on the networks' own training
+# digits. The ViT is nowhere better than the linear model.
 #
-# Is the inductive bias the cause? If the pixels are mixed, the ViT does not become worse, but the CNN falls below it. If all
+# Is the inductive bias the cause? If the pixels are mixed, the ViT does not become worse, but the CNN falls to it. If all
 # digits stand in the middle, the lead of the CNN is smaller than its margin. So the lead needs both: local features, and different
 # places.
 #
 # We chose these digits and networks after trials, so other data will give other leads. In a trial with other patches, a CNN
 # kept its lead on mixed pixels.
 #
-# Were the learning rates right? We try a smaller and a larger one, with $n = 150$ and one seed, for the ViT on moved digits
-# and for the CNN on mixed pixels. The last line of each network repeats the rate from above:
+# Were the learning rates right, and were there enough steps? With $n = 150$ and one seed, we try a smaller and a larger rate for the ViT
+# on moved digits and for the CNN on mixed pixels. Beside them stands the rate from above. Then the ViT gets twice as many steps:
 
 # %% tags=["hide-input"]
-def train_alone(make, task, lr, steps=300):                # the plain loop
+def train_alone(make, task, lr, steps=250):                # the plain loop
     X, labels, seed = task
     torch.manual_seed(seed)
     network, g = make(), torch.Generator().manual_seed(seed)
@@ -638,13 +638,20 @@ def train_alone(make, task, lr, steps=300):                # the plain loop
 
 own, test = rows(0)[:150], rows(0)[-500:]
 for net, name, others in ('ViT', 'moved', (1e-3, 1e-2)), ('CNN', 'mixed', (3e-3, 3e-2)):
+    found = {rates[net]: accuracy['new', net, name, 150][0]}
     for lr in others:
         network = train_alone(makers[net], (sets[name][own], y[own], 0), lr)
-        print(f'{net} on {name}, rate {lr:5}:  {share_right(network, sets[name][test], y[test]):.3f}')
-    print(f'{net} on {name}, rate {rates[net]:5}:  {accuracy["new", net, name, 150][0]:.3f}')
+        found[lr] = share_right(network, sets[name][test], y[test])
+    print(f'{net} on {name}  ', *(f'  rate {lr}: {found[lr]:.3f}' for lr in sorted(found)))
+long = train_alone(vit, (sets['moved'][own], y[own], 0), rates['ViT'], 500)
+own_right, new_right = (share_right(long, sets['moved'][part], y[part]) for part in (own, test))
+print(f'ViT on moved, 500 steps: own {own_right:.3f}, new {new_right:.3f}')
+print(f'CNN on moved, 250 steps: own {accuracy["own", "CNN", "moved", 150][0]:.3f}, new {accuracy["new", "CNN", "moved", 150][0]:.3f}')
 
 # %% [markdown]
-# None of the three rates brings the ViT near the CNN on moved digits, and none brings the CNN on mixed pixels back up.
+# None of the three rates brings the ViT near the CNN on moved digits, and none brings the CNN on mixed pixels back up. With 500 steps,
+# the ViT knows nearly all of its own digits. But on new ones it is not better than the CNN with 50 digits, and far behind the CNN with
+# 150. So it lacks data, not steps.
 #
 # In the original paper {cite}`dosovitskiy2021image`, CNNs win if all networks are first trained on 1.3 million pictures, and large ViTs
 # win if they are first trained on 300 million. Later, [data augmentation](../convolution/weight_decay_in_networks.ipynb) and other tricks brought
@@ -681,10 +688,10 @@ verify(
     net=['ViT', 'CNN'],
 )
 verify(
-    'both networks know more than eight in ten of their own digits',
-    lambda net, name, n: min(accuracy['own', net, name, n]) > 0.8,
-    slip=('says so of new digits', lambda net, name, n: min(accuracy['new', net, name, n]) > 0.8),
-    net=['ViT', 'CNN'], name=['moved'], n=[50, 150],
+    'with twice as many steps the ViT knows its own digits, and on new ones it is more than 0.15 behind the CNN',
+    lambda network: own_right > 0.95 and accuracy['new', network, 'moved', 150][0] - new_right > 0.15,
+    slip=('says so of the linear model', lambda network: accuracy['new', 'linear', 'moved', 150][0] - new_right > 0.15),
+    network=['CNN'],
 )
 def size_of(net):
     return sum(w.numel() for w in makers[net]().parameters())
@@ -754,7 +761,7 @@ labels = {'stripes': kind[:, 0], 'corners': kind[:, 1],
           'random': torch.randint(4, (2500,), generator=g)}
 tasks = [(noise[:2000], labels[name][:2000], seed)
          for name in labels for seed in range(3)]
-looking = train_together(lambda: vit(classes=4, blocks=1), tasks, 1e-2)
+looking = train_together(lambda: vit(classes=4, blocks=1), tasks, 1e-2, 300)
 
 # %%
 new = slice(2000, 2500)
