@@ -31,7 +31,7 @@
 #   [cross-entropy](../classification/cross_entropy.ipynb).
 # - **You build** the transformer block, an encoder and a decoder, each equal to PyTorch's, and train them to translate
 #   dates.
-# - **Runs in** 15 seconds. All tensors are float64.
+# - **Runs in** 20 seconds. All tensors are float64.
 
 # %% tags=["remove-cell"]
 try:
