@@ -1,14 +1,15 @@
 // Comfort of reading that style alone cannot give.
 
-// The arrow keys turn pages (the theme listens for them), but not where they scroll a wide box or move a cursor.
+// The left and right arrow keys turn pages (the theme listens for them), but not where they scroll a wide box or move a cursor.
 addEventListener('keydown', event => {
   const at = event.target;
   const scrolls = at instanceof Element && at !== document.body && at.scrollWidth > at.clientWidth + 1 && at.tabIndex === 0;
   const held = scrolls || at.isContentEditable || document.querySelector('dialog[open]');
-  if (event.key.startsWith('Arrow') && held) event.stopPropagation();
+  if (['ArrowLeft', 'ArrowRight'].includes(event.key) && held) event.stopPropagation();
 }, true);
 
-// Ctrl-K: the dialog shows what the search page would. What the search needs is fetched when the dialog first opens.
+// Ctrl-K: the dialog shows what the search page would. What the search needs is fetched when the dialog first opens. Enter opens the
+// first result; the arrow keys lead to the others, which are links, so that Enter opens them, too.
 addEventListener('DOMContentLoaded', () => {
   const dialog = document.getElementById('pst-search-dialog');
   const root = document.documentElement.dataset.content_root;
@@ -20,11 +21,30 @@ addEventListener('DOMContentLoaded', () => {
     opened.disconnect();
     const box = Object.assign(document.createElement('div'), {className: 'search-results'});
     box.innerHTML = '<p class="search-summary" role="status"></p><ul class="search"></ul>';
-    dialog.append(box);
-    if (!window.searchInto) {
+    const foot = Object.assign(document.createElement('p'), {className: 'all-results', hidden: true});
+    foot.innerHTML = '<a></a> <span>Enter opens the first, ↓ and ↑ lead to the others.</span>';
+    const field = dialog.querySelector('input[name="q"]');
+    const typed = text => {
+      foot.hidden = !text.trim();
+      foot.firstChild.textContent = `All results for “${text}”`;
+      foot.firstChild.href = `${field.form.action}?${new URLSearchParams({q: text})}`;
+    };
+    dialog.append(box, foot);
+    const fetched = (async () => {
+      if (window.searchInto) return;
       for (const name of ['_static/minisearch/minisearch.js', 'search_index.js', '_static/search.js']) await script(name);
-    }
-    searchInto(dialog.querySelector('input[name="q"]'), box);
+    })();
+    field.form.addEventListener('submit', async event => {
+      event.preventDefault();
+      try { await fetched; } catch { field.form.submit(); }
+      box.querySelector('a.result')?.click();
+    });
+    dialog.addEventListener('click', event => {  // a result may lead to this page
+      if (event.target.closest('a') && !event.ctrlKey && !event.metaKey) dialog.close();
+    });
+    await fetched;
+    searchInto(field, box, typed);
+    typed(field.value);
   });
   if (dialog) opened.observe(dialog, {attributeFilter: ['open']});
 });

@@ -3,12 +3,17 @@
 (() => {
   const plain = text => text.normalize('NFKD').replace(/\p{M}/gu, '').replace(/[’']s\b/g, '').toLowerCase();
   const phrase = text => plain(text).replace(/[^\p{L}\p{N}.]+/gu, ' ').trim();
-  const stop = new Set('a an and are as at be by can do does for from how i in is it my of on or that the this to into onto our so than what when where which why with you your'.split(' '));
+  const set = words => new Set(words.split(' '));
+  const stop = set('a an and are as at be by can do does for from how i in is it my of on or our should so than that the this to into need onto we what when where which why with you your');
+  // words that say what one wants to have of a thing, not which thing
+  const around = set('code definition derivation derive derived difference between example examples explain explained explanation formula formulas implementation intuition learn meaning proof prove python scratch simple tutorial use using');
   const stem = word => {
     const text = plain(word);
     if (stop.has(text)) return null;
-    return text.length > 3 ? text.replace(/ies$/, 'y').replace(/([^siu])s$/, '$1') : text;
+    return text.length > 3 ? text.replace(/^matrices$/, 'matrix').replace(/ies$/, 'y').replace(/([^siu])s$/, '$1') : text;
   };
+  const escaped = text => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  const stems = text => text.split(' ').map(stem).filter(Boolean);
 
   const documents = Object.entries(bookIndex.pages).flatMap(([page, {title, weight, parts}]) =>
     parts.map(([anchor, heading, text]) => ({page, title, weight, anchor, heading, text})));
@@ -17,23 +22,40 @@
   const index = new MiniSearch({fields: ['title', 'heading', 'text'], processTerm: stem});
   index.addAll(documents);
 
-  const asked = Object.entries(bookIndex.asked).map(([words, page]) => [phrase(words), page]);
-  const planned = Object.entries(bookIndex.planned).map(([words, topic]) => [phrase(words), topic]);
+  const asked = bookIndex.asked.map(([words, page]) => [phrase(words), page]);
+  // sections by their titles, without number and article: 'lasso'
+  const titles = Object.entries(bookIndex.pages).filter(([, {weight}]) => weight === 1)
+    .map(([page, {title}]) => [phrase(title).replace(/^[\d.]+ (the )?/, ''), page]);
+  const listed = kind => Object.entries(bookIndex[kind]).map(([words, topic]) => [phrase(words), topic]);
+  const planned = listed('planned'), absent = listed('absent');
   const within = (words, query) => ` ${query} `.includes(` ${words} `) || ` ${query} `.includes(` ${words}s `);
   const root = document.documentElement.dataset.content_root.replace(/^\.\//, '');
   const address = (page, anchor) => `${root}${page}.html${anchor && '#' + anchor}`;
 
-  // terms and claims that are called as the query says, or begin so, or are called as a part of it says
+  // the words of a query that name something, all that stand between the first and the last of them
+  function core(query) {
+    const words = query.split(' ');
+    const names = words.map(word => !stop.has(word) && !around.has(word));
+    return words.slice(names.indexOf(true), names.lastIndexOf(true) + 1).join(' ') || query;
+  }
+  const forms = query => [query, core(query)].flatMap(form => [form, form.replace(/s$/, '')]);
+  const called = (words, query) => [query, core(query)].some(form => form === words || form === `${words}s`);
+
+  // two things that are compared: 'adam vs sgd', 'difference between lasso and ridge'
+  function sides(query) {
+    const found = query.match(/^(.+?) (?:vs\.?|versus|compared (?:to|with)) (.+)$/) ?? query.match(/\bdifference between (?:the )?(.+?) and (?:the )?(.+)$/);
+    return found && [core(found[1]), core(found[2])];
+  }
+
+  // terms and claims that are called as the query says; others that begin so; others that are called as a part of it says
   function named(query) {
-    if (!query) return {exact: [], shown: []};
-    const forms = [query, query.replace(/s$/, '')];
-    const having = test => bookIndex.names.filter(({words}) => words.some(test));
-    const exact = having(name => forms.includes(name));
-    const others = [
-      ...query.length > 3 ? having(name => name.startsWith(query)) : [],
-      ...having(name => name.length > 3 && ` ${query} `.includes(` ${name} `)),
-    ];
-    return {exact, shown: [...new Set([...exact, ...exact.length ? [] : others])].slice(0, 3)};
+    const having = test => query ? bookIndex.names.filter(({words}) => words.some(test)) : [];
+    const exact = having(name => forms(query).includes(name));
+    if (exact.length) return {exact, begun: [], partial: []};
+    return {
+      exact, begun: query.length > 3 ? having(name => name.startsWith(query)).slice(0, 3) : [],
+      partial: having(name => name.length > 3 && ` ${query} `.includes(` ${name} `)).slice(0, 3),
+    };
   }
 
   function pages(query, names) {
@@ -47,10 +69,16 @@
       const count = new Set(query.split(/[^\p{L}\p{N}]+/u).map(stem).filter(Boolean)).size;
       found = index.search(query, options).map(hit => ({...hit, score: hit.score * (hit.queryTerms.length / count) ** 2}));
     }
-    const wanted = phrase(query);
-    const home = new Map(names.shown.map(name => [name.links[0][1], names.exact.includes(name) ? 3 : 2]));  // that introduce it
-    for (const [words, page] of asked) {  // what was asked is called so in this book, or a part of it is
-      if (within(words, wanted)) home.set(page, Math.max(home.get(page) ?? 1, 1 + 5 * words.length / wanted.length));
+    const wanted = core(query);
+    const home = new Map();  // what introduces a term, or is called in this book what was asked, or a part of it
+    const raise = (page, worth) => home.set(page, Math.max(home.get(page) ?? 1, worth));
+    for (const name of names.exact) raise(name.links[0][1], 3);
+    for (const name of [...names.begun, ...names.partial]) raise(name.links[0][1], 2);
+    for (const [list, most] of [[titles, 2], [asked, 5]]) {
+      for (const [words, page] of list) {
+        const part = Math.min(words.length / wanted.length, 1);
+        if (part > .2 && within(words, query)) raise(page, 1 + most * part);
+      }
     }
     const byPage = new Map();
     for (const {id, score, terms} of found) {
@@ -60,22 +88,95 @@
       const page = byPage.get(part.page) ?? byPage.set(part.page, {worth: 0, parts: []}).get(part.page);
       page.parts.push({...part, worth, terms});
     }
-    for (const page of home.keys()) {  // named so, though none of its sentences has these words
-      if (!byPage.has(page)) byPage.set(page, {worth: 0, parts: [{...documents.find(part => part.page === page), worth: home.get(page), terms: []}]});
-    }
     for (const page of byPage.values()) {
       page.parts.sort((a, b) => b.worth - a.worth);
       page.worth = page.parts.reduce((sum, {worth}, i) => sum + worth / 2 ** i, 0);  // what returns to it is about it
     }
+    const most = Math.max(1, ...[...byPage.values()].map(({worth}) => worth));
+    for (const [page, worth] of home) {  // named so, though none of its sentences has these words
+      if (!byPage.has(page)) byPage.set(page, {worth: most * (worth - 1) / 2.5, parts: [{...documents.find(part => part.page === page), worth, terms: []}]});
+    }
     const sorted = [...byPage.values()].sort((a, b) => b.worth - a.worth);
-    const first = asked.filter(([words]) => [words, `${words}s`].includes(wanted)).map(([, page]) => byPage.get(page));
+    const first = [...titles, ...asked].filter(([words]) => called(words, query)).map(([, page]) => byPage.get(page));
     return [...new Set([...first, ...sorted.filter(({worth}) => worth > sorted[0].worth / 50)])].slice(0, 30);
+  }
+
+  // what leads to a page by its name: [name, page]; of each page with text of ours its names, titles and headings, and all its words
+  const calls = [...asked, ...bookIndex.names.flatMap(({words, links}) => words.map(name => [name, links[0][1]]))];
+  const about = new Map(), whole = new Map();
+  for (const {page, top, head, words} of documents.filter(({weight}) => weight >= .5)) {
+    about.set(page, `${about.get(page) ?? top} ${head}`);
+    whole.set(page, `${whole.get(page) ?? top} ${head} ${words}`);
+  }
+  for (const [name, page] of calls) about.set(page, `${about.get(page)} ${name}`);
+  const vocabulary = new Set([...calls, ...planned, ...absent].flatMap(([name]) => name.split(' ')));
+
+  // Whether the book may treat what a query names: at least one of its words names a page, and more than half of them occur, or it is
+  // partly what a page is called, by a name that is not on every other page.
+  function treats(query) {
+    const wanted = core(query);
+    const words = [...new Set(stems(wanted).filter(word => !around.has(word)))]
+      .map(word => new RegExp(`(?<![\\p{L}\\p{N}])${escaped(word).replace(/y$/, '(?:y|ies)')}`, 'u'));
+    const pagesWith = (texts, test) => [...texts.values()].filter(test).length;
+    if (pagesWith(whole, text => text.includes(wanted))) return true;
+    const there = words.filter(word => pagesWith(whole, text => word.test(text))).length;
+    if (there > words.length / 2 && words.some(word => pagesWith(about, text => word.test(text)))) return true;
+    return calls.some(([name]) => within(name, query)
+      && (name.length >= wanted.length / 2 || pagesWith(whole, text => within(name, text)) < whole.size / 3));
+  }
+
+  // the query with words that the book has not replaced by the nearest that it has
+  function spelt(query) {
+    return query.split(' ').map(word => {
+      const known = word.length < 6 || vocabulary.has(word) || !stem(word) || index.search(word, {prefix: true}).length;
+      return known ? word : index.search(word, {fuzzy: .2})[0]?.terms[0] ?? word;
+    }).join(' ');
+  }
+
+  // The link that a name leads to: to the section that is called so, or has a heading that says so; else to the place that introduces it.
+  function homeOf({links, words}, wanted, found) {
+    const [{parts: [{page, title, top, weight}], parts}] = found.length ? found : [{parts: [{}]}];
+    if (page === links[0][1] || !(weight >= 1) || !words.some(name => forms(wanted).includes(name))) return links[0];
+    if (asked.some(([words, other]) => other === page && called(words, wanted)) || within(core(wanted), top)) return [title, page, ''];
+    const headed = parts.find(({head}) => forms(wanted).some(form => within(form, head)));
+    return headed ? [title, page, headed.anchor] : links[0];
+  }
+
+  // What to show for a query, in this order: {note} said, {name} with its definition, {page} of `pages`.
+  function answers(query) {
+    const wanted = spelt(phrase(query));
+    if (!wanted) return [];
+    const topics = (list, said, test) => [...new Set(list.filter(([words]) => test(words, wanted)).map(([, topic]) => topic))].map(topic => ({note: topic, said}));
+    const notes = [...topics(planned, ': planned, not in the book yet.', within), ...topics(absent, ': not in the book.', within)];
+    const names = named(wanted), two = sides(wanted);
+    let found = pages(wanted, names);
+    const lacking = topics([...planned, ...absent], '', called).length > 0;
+    if (lacking) {
+      const says = ({top, head, words, weight}) => weight >= .5 && [top, head, words].some(text => within(core(wanted), text));
+      found = found.filter(({parts}) => parts.some(says)).slice(0, 5);
+      names.begun = names.partial = [];
+    } else if (two) {
+      const own = asked.filter(([words]) => called(words, wanted)).map(([, page]) => page);
+      const first = two.flatMap(side => treats(side) ? pages(side, named(side)).slice(0, 1) : []).map(({parts}) => parts[0].page);
+      const rank = page => [...own, ...first].indexOf(page.parts[0].page) + 1 || Infinity;
+      const more = two.flatMap(side => pages(side, named(side))).filter(({parts}) => !found.some(page => page.parts[0].page === parts[0].page));
+      found = [...new Map([...found, ...more].map(page => [page.parts[0].page, page])).values()].sort((a, b) => rank(a) - rank(b) || 0).slice(0, 30);
+      names.exact = []; names.partial = two.flatMap(side => named(side).exact).slice(0, 4);
+    } else if (!notes.length && !names.exact.length && !treats(wanted)) {
+      found = found.filter(({parts}) => parts[0].weight >= .5).slice(0, 3);
+      if (found.length) notes.push({note: `“${query.trim()}”`, said: ' is not in the book by this name. The nearest pages:', lacks: true});
+      names.begun = names.partial = [];
+    }
+    const shown = found.map(page => ({page})), name = name => ({name, home: homeOf(name, wanted, found)});
+    const before = wanted.includes(' ') ? [] : names.begun.filter(({words}) => words.some(name => name.startsWith(`${wanted} `)));
+    const after = [...new Set([...names.begun, ...names.partial])].filter(name => !before.includes(name));
+    return [...notes, ...[...names.exact, ...before].slice(0, 3).map(name), ...shown.slice(0, 3), ...after.map(name), ...shown.slice(3)];
   }
 
   // the stretch of a text that holds most of the words that were found, with these marked
   function excerpt({text, terms}) {
     const stems = terms.sort((a, b) => b.length - a.length)
-      .map(word => word.replace(/y$/, '').replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+      .map(word => escaped(word.replace(/y$/, '')));
     const places = stems.length ? [...text.matchAll(new RegExp(`(?<![\\p{L}\\p{N}])(${stems.join('|')})\\p{L}*`, 'giu'))] : [];
     const near = places.map(({index: from}, i) =>
       new Set(places.slice(i, i + 12).filter(place => place.index < from + 160).map(place => place[1].toLowerCase())).size);
@@ -100,44 +201,54 @@
     return made;
   }
 
-  function link(text, page, anchor) {
-    const made = element('a', '', text);
+  function link(text, page, anchor, className = '') {
+    const made = element('a', className, text);
     made.href = address(page, anchor);
     return made;
   }
 
+  function item({note, said, name, home, page}) {
+    if (note) return element('li', 'named planned', element('strong', '', note), said);
+    if (name) {
+      const {names: [first, ...others], text, links} = name;
+      const places = [...new Set([home, ...links])].flatMap(([label, page, anchor], i) => [i ? ' · ' : '', link(label, page, anchor)]);
+      const title = element('p', 'name', link(first, home[1], home[2], 'result'), others.length ? ` (${others.join(', ')})` : '');
+      return element('li', 'named', title, element('p', 'context', text), element('p', 'places', ...places));
+    }
+    const {parts} = page;
+    const made = element('li', '', link(parts[0].title, parts[0].page, '', 'result'), excerpt(parts[0]));
+    const headed = parts.filter(part => part.heading).slice(0, 3);
+    if (headed.length) {
+      made.append(element('p', 'places', ...headed.flatMap((part, i) => [i ? ' · ' : '', link(part.heading, part.page, part.anchor)])));
+    }
+    return made;
+  }
+
   function show(query, box) {
-    const names = named(phrase(query));
-    const results = query.trim() ? pages(query, names) : [];
-    const items = names.shown.map(({names: [name, ...others], text, links}) => {
-      const [first, ...rest] = links;
-      const more = element('p', 'places', ...rest.flatMap(([label, page, anchor]) => [link(label, page, anchor), ' ']));
-      const title = element('p', 'name', element('strong', '', name), others.length ? ` (${others.join(', ')})` : '');
-      more.prepend(link(first[0], first[1], first[2]), ' · ');
-      return element('li', 'named', title, element('p', 'context', text), more);
-    });
-    for (const topic of new Set(planned.filter(([words]) => within(words, phrase(query))).map(([, topic]) => topic))) {
-      items.unshift(element('li', 'named planned', element('strong', '', topic), ': planned, not in the book yet.'));
-    }
-    for (const {parts} of results) {
-      const item = element('li', '', link(parts[0].title, parts[0].page, ''));
-      item.append(excerpt(parts[0]));
-      const headed = parts.filter(part => part.heading).slice(0, 3);
-      if (headed.length) {
-        item.append(element('p', 'places', ...headed.flatMap((part, i) => [i ? ' · ' : '', link(part.heading, part.page, part.anchor)])));
-      }
-      items.push(item);
-    }
-    box.querySelector('ul.search').replaceChildren(...items);
-    box.querySelector('.search-summary').textContent = !query.trim() ? '' : items.length
-      ? `${results.length} page${results.length === 1 ? '' : 's'} found for “${query}”`
+    const found = answers(query);
+    const count = found.filter(({page}) => page).length;
+    box.querySelector('ul.search').replaceChildren(...found.map(item));
+    box.querySelector('.search-summary').textContent = !query.trim() ? '' : found[0]?.lacks ? `“${query}” is not in the book` : found.length
+      ? `${count} page${count === 1 ? '' : 's'} found for “${query}”`
       : `Nothing was found for “${query}”. Fewer words find more.`;
   }
 
-  // The field of a form shows, in the box, what it finds while one types.
+  // The field of a form shows, in the box, what it finds while one types. The arrow keys lead from the field through the results.
   window.searchInto = (field, box, typed = () => {}) => {
     const answer = () => show(field.value, box);
-    field.addEventListener('input', () => { typed(field.value); answer(); });
+    const keys = event => {
+      const step = {ArrowDown: 1, ArrowUp: -1}[event.key];
+      const stops = [field, ...box.querySelectorAll('a.result')];
+      const at = stops.indexOf(document.activeElement);
+      if (at < 0 || event.altKey || event.ctrlKey || event.metaKey) return;
+      if (step) {
+        event.preventDefault();
+        stops[Math.min(Math.max(at + step, 0), stops.length - 1)].focus();
+      } else if (at && (event.key.length === 1 && event.key !== ' ' || event.key === 'Backspace')) field.focus();  // and goes on typing there
+    };
+    field.addEventListener('input', () => { answer(); typed(field.value); });
+    field.addEventListener('keydown', keys);
+    box.addEventListener('keydown', keys);
     if (field.value) answer();
   };
 

@@ -512,8 +512,8 @@ verify('the Hessian of the mean square is 2 XᵀX / N',
 # This is what convexity is good for: *for convex functions, every local minimum is a global minimum*.
 #
 # Suppose $f(\mathbf{z}) < f(\mathbf{x})$. On the segment from $\mathbf{x}$ to $\mathbf{z}$ the function stays on or below
-# the chord, and the chord falls from the first step on: $f(\mathbf{x} + \lambda (\mathbf{z} - \mathbf{x})) \le f(\mathbf{x})
-# + \lambda (f(\mathbf{z}) - f(\mathbf{x})) < f(\mathbf{x})$ for every $\lambda > 0$. So $\mathbf{x}$ is no local minimum. We
+# the chord, and the chord falls from the first step on: $f(\mathbf{x} + \lambda (\mathbf{z} - \mathbf{x})) \le
+# f(\mathbf{x}) + \lambda (f(\mathbf{z}) - f(\mathbf{x})) < f(\mathbf{x})$ for every $\lambda > 0$. So $\mathbf{x}$ is no local minimum. We
 # run gradient descent from several starts on $\frac14 x^4 + \frac{c}{2} x^2 + \frac12 x$, which is convex for $c \ge 0$ and
 # has two valleys for $c < -3/\sqrt[3]{16} \approx -1.19$:
 
@@ -703,8 +703,8 @@ for name, h in combinations.items():
 # :class: dropdown
 # *Outside.* Since $\varphi$ increases, it keeps the inequality $f(\mathbf{w}) \le \lambda
 # f(\mathbf{u}) + (1 - \lambda) f(\mathbf{v})$ between its arguments, and since it is convex,
-# $\varphi(\lambda f(\mathbf{u}) + (1 - \lambda) f(\mathbf{v})) \le \lambda \varphi(f(\mathbf{u})) + (1
-# - \lambda) \varphi(f(\mathbf{v}))$. Where $\varphi$ falls, the first step turns round: $e^{-x^2}$ is
+# $\varphi(\lambda f(\mathbf{u}) + (1 - \lambda) f(\mathbf{v})) \le \lambda \varphi(f(\mathbf{u})) +
+# (1 - \lambda) \varphi(f(\mathbf{v}))$. Where $\varphi$ falls, the first step turns round: $e^{-x^2}$ is
 # the bell curve. *Partial minimum.* Choose $\mathbf{y}, \mathbf{y}'$ with $h(\mathbf{u}, \mathbf{y})$ and
 # $h(\mathbf{v}, \mathbf{y}')$ as near to the infima as you like; then $\inf_{\mathbf{z}} h(\mathbf{w},
 # \mathbf{z}) \le h(\mathbf{w}, \lambda \mathbf{y} + (1 - \lambda) \mathbf{y}') \le \lambda

@@ -1073,8 +1073,8 @@ right.set(aspect='equal', xlim=(0, 1.9), ylim=(-0.7, 0.9), xlabel='w₁',
 # ```{prf:proof}
 # :class: dropdown
 # $\mathbf{w} = \mathbf{A}^{-1}(\mathbf{b} - \mathbf{E}^\top \boldsymbol\lambda^+)$, and the same with stars at the
-# optimum, so $\mathbf{E}\mathbf{w} - \mathbf{e} = \mathbf{E}(\mathbf{w} - \mathbf{w}^*) = \mathbf{S}(\boldsymbol\lambda^*
-# - \boldsymbol\lambda^+)$. Put that into the update of $\boldsymbol\lambda$.
+# optimum, so $\mathbf{E}\mathbf{w} - \mathbf{e} = \mathbf{E}(\mathbf{w} - \mathbf{w}^*) =
+# \mathbf{S}(\boldsymbol\lambda^* - \boldsymbol\lambda^+)$. Put that into the update of $\boldsymbol\lambda$.
 # ```
 
 # %%

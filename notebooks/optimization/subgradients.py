@@ -360,8 +360,8 @@ holds('ml.opt.subgradients.no-convexity-needed',
 #
 # ### The median minimizes the sum of absolute errors
 #
-# Which number $x$ is nearest to all of $y_1, \dots, y_n$ if errors are not squared? Each $|x - y_i|$ contributes $+1$ if $x
-# > y_i$, $-1$ if $x < y_i$, and $[-1, 1]$ if equal. So with $l$ numbers to the left of $x$, $r$ to the right and $e$ equal,
+# Which number $x$ is nearest to all of $y_1, \dots, y_n$ if errors are not squared? Each $|x - y_i|$ contributes $+1$ if
+# $x > y_i$, $-1$ if $x < y_i$, and $[-1, 1]$ if equal. So with $l$ numbers to the left of $x$, $r$ to the right and $e$ equal,
 #
 # ```{math}
 # :label: subgradients-median

@@ -362,8 +362,8 @@ print(f'7 heads in 10 flips: {log_odds(0.7, 0.5, 7, 10):.2f}')
 # ```
 #
 # the Kullback–Leibler divergence. If $A$ is false, it is $-D(r \,\|\, p)$. A divergence is positive unless the two
-# distributions are equal: from $\log u \le u - 1$ follows $-D(p \,\|\, r) = \sum p \log \frac rp \le \sum p \, (\frac rp -
-# 1) = 0$ (for $p, r > 0$). So on average every observation moves the log odds towards the truth. For two coins:
+# distributions are equal: from $\log u \le u - 1$ follows $-D(p \,\|\, r) = \sum p \log \frac rp \le \sum p \,
+# (\frac rp - 1) = 0$ (for $p, r > 0$). So on average every observation moves the log odds towards the truth. For two coins:
 
 # %%
 def divergence(p, r):

@@ -267,4 +267,4 @@ def test_the_card_of_an_erratum_says_what_fails(page, address, parsed):
     mark = page.locator(', '.join(f'a.check-badge[href="{anchor}"]:visible' for anchor in failing)).first
     mark.click()
     text = page.get_by_role('dialog', name='What was checked').inner_text()
-    assert 'as printed fails' in text and 'as corrected' in text
+    assert 'a wrong version fails' in text and 'as corrected' in text

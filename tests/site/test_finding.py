@@ -11,6 +11,7 @@ from booksite.finding import glossary as terms
 from booksite.finding import graph_layout, maps, plain_text
 from booksite.finding.prerequisites import Prerequisites as Needs
 from conftest import ROOT
+from test_pages import AXE, PRUNE, VIOLATIONS
 
 BOOK = Book(ROOT)
 NEEDS = BOOK.needs = Needs(BOOK)
@@ -258,6 +259,22 @@ def bare(latex):
     return re.sub(r'(?<=[A-Za-z])\([^()]*\)', '(', latex)
 
 
+def test_each_section_asks_a_question_that_needs_no_page():
+    """The cards of the first page show them: what stands before a question on its own page is not there."""
+    assert list(BOOK.questions) == BOOK.sections, 'book/questions.yml: a line for each section, in the order of _toc.yml'
+    torn = re.compile(r"(And|But|Or|So|Then|What do (they|these|it)|Is (this|it)|Why (is|does) (this|it)|This|These|It|They)\b(?! true that)")
+    for section, question in BOOK.questions.items():
+        assert question.endswith('?') and question.count('?') == 1 and '. ' not in question, f'{section}: one question, and nothing else'
+        assert not torn.match(question), f'{section}: {question} What is meant?'
+        assert 30 <= len(question) <= 140, f'{section}: {len(question)} letters'
+
+
+def test_cards_show_the_questions(parsed):
+    cards = parsed('book/index').select('.section-cards .sd-card')
+    shown = [re.sub('[“”]', '"', card.select_one('.sd-card-text').get_text().strip()) for card in cards]
+    assert shown == list(BOOK.questions.values())
+
+
 QUERIES = yaml.safe_load((ROOT / 'tests' / 'site' / 'queries.yml').read_text('utf-8'))
 ASKED = yaml.safe_load((ROOT / 'book' / 'asked.yml').read_text('utf-8'))
 
@@ -268,26 +285,47 @@ def test_the_lists_of_queries_know_the_book():
     assert set(ASKED['asked']) <= set(BOOK.sections)
     titles = {''.join(BOOK.cells(section)[0]['source']).splitlines()[0].lstrip('# ').lower() for section in BOOK.sections}
     assert not [topic for topic in ASKED['planned'] if topic.lower() in titles], 'book/asked.yml: this is not only planned any more'
+    lacking = {phrase for kind in ('planned', 'absent') for phrases in ASKED[kind].values() for phrase in phrases}
+    there = {name.lower() for term in GLOSSARY.terms for name in term.names} | set(sum(ASKED['asked'].values(), []))
+    assert not lacking & there, 'book/asked.yml: this is in the book'
+
+
+def shown(page):
+    """The pages that the results lead to, each once, as they stand."""
+    links = page.eval_on_selector_all('ul.search a.result', 'links => links.map(a => a.getAttribute("href").split("#")[0])')
+    return list(dict.fromkeys(links))
 
 
 def test_queries_of_readers_lead_to_their_pages(page, address):
-    """The field answers while one types, and shows no TeX."""
-    foreign, places, lost = [], [], []
+    """Counted among all results, names of terms and pages. The field answers while one types, and shows no TeX."""
+    foreign, places, lost, said = [], [], [], []
     page.on('request', lambda request: request.url.startswith(address) or foreign.append(request.url))
     page.goto(f'{address}search.html')
     field = page.locator('.bd-search-container input[name=q]')
     for section, queries in QUERIES.items():
         for query in queries:
             field.fill(query)
-            links = page.eval_on_selector_all('ul.search > li:not(.named) > a', 'links => links.map(a => a.getAttribute("href"))')
+            links = shown(page)
             wanted = f'notebooks/{section}.html'
             places.append(links.index(wanted) if wanted in links[:3] else 3)
             if places[-1]:
                 lost.append(f'{query}: not {section} but {links[:3]}')
+            if page.locator('ul.search > li.planned').count():
+                said.append(query)
         text = page.inner_text('.search-results')
         assert not re.search(r'[\\$]|\bdef \w+\(', text), query
     assert max(places) < 3 and places.count(0) >= .95 * len(places), '\n'.join(['', *lost])
+    assert not said, 'said to be missing: ' + ', '.join(said)
     assert page.locator('ul.search mark').count() and not foreign
+
+
+def test_the_prose_of_sections_shows_no_latex(site):
+    """A line of a formula that begins with +, -, > or a number with a bracket ends the formula: Markdown takes it for a list."""
+    text = (site / 'search_index.js').read_text('utf-8')
+    parts = [part for page in json.loads(text[text.index('{'):text.rindex('}') + 1])['pages'].items() if page[0].startswith('notebooks/')
+             for part in page[1]['parts']]
+    raw = [f'{anchor}: ... {found[0]}' for anchor, *said in parts for words in said if (found := re.search(r'.{0,60}[$\\].{0,60}', words))]
+    assert not raw, 'LaTeX in sight:\n' + '\n'.join(raw)
 
 
 def test_what_is_planned_is_said(page, address):
@@ -297,8 +335,35 @@ def test_what_is_planned_is_said(page, address):
     assert not page.locator('ul.search > li.planned').count()
 
 
+@pytest.mark.parametrize('query, first', [
+    ('layer norm vs batch norm', ['convolution/layer_normalization', 'convolution/batch_normalization']),
+    ('difference between ridge and lasso', ['regression/ridge_regression', 'regression/lasso']),
+    ('adam vs. sgd', ['optimization/adaptive_methods', 'optimization/stochastic_gradient_descent']),
+    ('L1', ['linear_algebra/norms', 'regression/lasso']),
+])
+def test_two_things_are_both_found(page, address, query, first):
+    page.goto(f'{address}search.html?q={query}')
+    page.wait_for_selector('ul.search li')
+    assert shown(page)[:2] == [f'notebooks/{section}.html' for section in first]
+
+
+@pytest.mark.parametrize('query, said, most', [
+    ('reinforcement learning', 'Reinforcement learning: not in the book', 0),
+    ('graph neural network', 'Message passing on graphs: planned, not in the book yet', 0),
+    ('random forest', 'Decision trees and boosting: not in the book', 0),
+    ('simulated annealing', 'is not in the book by this name', 3),
+    ('quantum computing', 'is not in the book by this name', 3),
+    ('capsule network', 'is not in the book by this name', 3),
+])
+def test_what_is_not_in_the_book_is_said_and_no_noise_is_shown(page, address, query, said, most):
+    page.goto(f'{address}search.html?q={query}')
+    page.wait_for_selector('ul.search li')
+    assert said in page.locator('ul.search > li').first.inner_text()
+    assert len(shown(page)) <= most
+
+
 def test_the_dialog_shows_what_is_found(page, address):
-    """On any page Ctrl-K opens it; the search is fetched then, and Enter leads to the search page."""
+    """On any page Ctrl-K opens it; the search is fetched then. Enter opens the first result, and a link leads to all."""
     page.goto(f'{address}notebooks/linear_algebra/norms.html')
     page.keyboard.press('Control+k')
     page.locator('dialog[open] input[name=q]').fill('pca')
@@ -307,9 +372,50 @@ def test_the_dialog_shows_what_is_found(page, address):
     first.click()
     page.wait_for_url('**/notebooks/linear_algebra/low_rank_and_pca.html')
     page.keyboard.press('Control+k')
-    page.locator('dialog[open] input[name=q]').fill('lasso')
+    page.keyboard.type('lasso')  # at once, before the search is there
     page.keyboard.press('Enter')
+    page.wait_for_url('**/notebooks/regression/lasso.html*')
+    page.keyboard.press('Control+k')
+    page.locator('dialog[open] input[name=q]').fill('lasso')
+    page.get_by_role('link', name='All results for “lasso”').click()
     page.wait_for_url('**/search.html?q=lasso')
+
+
+def test_the_keys_lead_through_the_dialog(page, address):
+    """The results are links, and the one that is chosen has the focus: a screen reader says it."""
+    page.goto(f'{address}notebooks/linear_algebra/norms.html')
+    page.keyboard.press('Control+k')
+    field = page.locator('dialog[open] input[name=q]')
+    field.fill('weights decay in a network')
+    results = page.locator('dialog[open] a.result')
+    results.nth(2).wait_for()
+    at = '() => [...document.querySelectorAll("dialog[open] a.result")].indexOf(document.activeElement)'
+    for key, place in (('ArrowUp', -1), ('ArrowDown', 0), ('ArrowDown', 1), ('ArrowDown', 2), ('ArrowUp', 1)):
+        page.keyboard.press(key)
+        assert page.evaluate(at) == place, (key, place)
+    assert page.evaluate('document.activeElement.matches(":focus-visible")') and page.locator('dialog[open] [role=status]').inner_text()
+    target = results.nth(1).get_attribute('href')
+    page.keyboard.press('Enter')
+    page.wait_for_url(f'**/{target.rsplit("/", 1)[-1]}')
+    page.keyboard.press('Control+k')
+    field.fill('lasso')
+    results.first.wait_for()
+    page.keyboard.press('ArrowDown')
+    page.keyboard.press('s')
+    assert field.input_value() == 'lassos' and page.evaluate('document.activeElement.name') == 'q', 'who types goes on in the field'
+    page.keyboard.press('Escape')
+    page.wait_for_selector('dialog[open]', state='detached')
+
+
+def test_the_dialog_has_no_barrier(page, address):
+    page.goto(f'{address}notebooks/linear_algebra/norms.html')
+    page.add_style_tag(content='* { transition: none !important; animation: none !important; }')
+    page.evaluate(AXE)
+    page.evaluate(PRUNE)
+    page.keyboard.press('Control+k')
+    page.locator('dialog[open] input[name=q]').fill('norm')
+    page.locator('dialog[open] a.result').nth(2).wait_for()
+    assert not page.evaluate(VIOLATIONS, {})
 
 
 @pytest.mark.parametrize('query, name, target', [

@@ -81,6 +81,7 @@ def lay_out(root):
     for name, text in PAGES.items():
         (root / 'book' / f'{name}.md').write_text(text)
     (root / 'book' / 'references.bib').write_text(BIB)
+    (root / 'book' / 'questions.yml').write_text('algebra/sizes: What is flux?\n')
     (root / '_toc.yml').write_text(TOC)
     section(root / 'notebooks/calculus/chain_rule.ipynb', 'The chain rule', 'nothing.', RULE, CHECK)
     section(root / 'notebooks/calculus/flow.ipynb', 'Flow', 'the [chain rule](chain_rule.ipynb).', FLOW)
@@ -129,6 +130,7 @@ CHANGES = {  # in this order: the first ones are read again alone, so that nothi
     'a formula more': replace(RULES, '## A first part', r'$$y = 2$$ (two)\n\n## A first part'),
     'what a check printed': replace(RULES, 'in 9 cases', 'in 8 cases'),
     'a question': replace('notebooks/calculus/flow.ipynb', 'Why Flow?', 'Why flow at all?'),
+    'a question of the list': replace('book/questions.yml', 'What is flux?', 'What is flux, and why?'),
     'a style sheet': replace('book/_static/book.css', '{', '{ '),
     'a work': replace('book/references.bib', 'A first title', 'A later title'),
     'a term': replace('book/glossary.md', 'What flows.', 'What flows on.'),

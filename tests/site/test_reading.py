@@ -1,12 +1,14 @@
 """What a reader does with the site: search, switch to dark, open a solution, launch a notebook, follow an old link."""
 import json
+import os
 import re
+import subprocess
 from urllib.parse import urlsplit
 
 import pytest
 import yaml
 from booksite.claims.evidence import Book
-from booksite.publish import repository
+from booksite.publish import edition, repository
 from conftest import ROOT, settle
 
 CONFIG = yaml.safe_load((ROOT / '_config.yml').read_text('utf-8'))
@@ -21,7 +23,7 @@ def test_search_opens_from_the_keyboard(page, address):
     page.wait_for_selector('dialog[open] input:focus')
     page.keyboard.type('convolution')
     page.keyboard.press('Enter')
-    page.wait_for_url('**/search.html?q=convolution')
+    page.wait_for_url('**/notebooks/convolution/convolutions.html*')
 
 
 def test_dark_mode_leaves_figures_alone(page, address):
@@ -127,6 +129,27 @@ def test_how_to_cite_agrees_with_what_is_cited(parsed):
     text = ' '.join(parsed('book/index').article.get_text().split())
     for said in (f'{{{about["title"]}}}', about['authors'][0]['name'], f'{{{about["version"]}}}', about['repository-code']):
         assert said in text, said
+    assert re.search(rf'Version {re.escape(about["version"])}(, not yet released, as)? of \d{{1,2}} [A-Z][a-z]+ 20\d\d, CITATION', text)
+
+
+def test_the_date_of_an_edition_is_not_the_clock(tmp_path):
+    """Of the release; else of the commit; in an archive what CITATION.cff says, also where another repository lies around it."""
+    def git(*arguments):
+        environ = {**os.environ, **{f'GIT_{who}_DATE': '2021-02-03T12:00:00Z' for who in ('AUTHOR', 'COMMITTER')}}
+        subprocess.run(['git', '-c', 'user.name=A', '-c', 'user.email=a@b', *arguments], cwd=tmp_path, env=environ, check=True, capture_output=True)
+
+    book = tmp_path / 'book'
+    book.mkdir()
+    (book / 'CITATION.cff').write_text('version: 1.2.0\ndate-released: 2020-05-06\n')
+    (book / 'CHANGELOG.md').write_text('## [1.2.0] - Unreleased\n## [1.1.0] - 2019-01-01\n')
+    git('init')
+    git('add', '.')
+    git('commit', '-m', 'One')
+    assert edition.said(book) == '1.2.0, not yet released, as of 6 May 2020'
+    (tmp_path / '.git').rename(book / '.git')
+    assert edition.said(book) == '1.2.0, not yet released, as of 3 February 2021'
+    (book / 'CHANGELOG.md').write_text('## [1.2.0] - 2022-12-31\n')
+    assert edition.said(book) == '1.2.0 of 31 December 2022'
 
 
 def test_what_was_read_is_marked_and_the_first_page_leads_on(page, address):

@@ -1,10 +1,11 @@
 """An incremental build is the cold build: what crosses pages is digested, and a change of a digest reaches all pages.
 
 Sphinx builds again the pages whose source has changed. But a page shows more than its source: titles, numbers, the
-glossary, the ledger. Five digests say what, as of the last build that ended well:
+glossary, the ledger. Six digests say what, as of the last build that ended well:
 
 - `read`: what any page may take in when it is read. If it changed, all pages are read again;
 - `shown`: what sections say of their checks and questions. If it changed, all pages but the sections are read again;
+- `edition`: version and date of the book. If they changed, the first page is read again;
 - `written`: what any page may show of others when it is written. If it changed, all pages are written again;
 - `index`: the entries of the index of terms. If they changed, that page is written again;
 - `cited`: who cites what. If that changed, the bibliography is written again.
@@ -26,6 +27,7 @@ from .build import book, page_of, title_of
 from .finding.cited_in import BIBLIOGRAPHY, citing
 from .finding.glossary import GLOSSARY
 from .finding.index_of_terms import INDEX
+from .publish import edition
 
 FILE = 'booksite.json'  # beside the doctrees
 
@@ -42,9 +44,10 @@ def to_read(app: Sphinx, env: BuildEnvironment, added: set, changed: set, remove
     app.booksite.last = json.loads(file.read_text('utf-8')) if file.is_file() else {}
     app.booksite.digests = {}
     shown = _changed(app, 'shown', book(env).shown)
+    first = {app.config.root_doc} if _changed(app, 'edition', _edition(app)) else set()
     if _changed(app, 'read', read_by_all(app)):
         return env.found_docs
-    return env.found_docs - set(map(page_of, book(env).sections)) if shown else ()
+    return env.found_docs - set(map(page_of, book(env).sections)) if shown else first & env.found_docs
 
 
 def to_write(app: Sphinx, env: BuildEnvironment) -> Iterable[str]:
@@ -90,6 +93,10 @@ def written_by_all(app: Sphinx, env: BuildEnvironment) -> list:
         [(path.name, path.read_bytes()) for folder in app.config.html_static_path
          for path in sorted(Path(app.srcdir, folder).rglob('*')) if path.suffix in ('.css', '.js')],
     ]
+
+
+def _edition(app):
+    return edition.said(app.srcdir) if Path(app.srcdir, 'CITATION.cff').is_file() else ''
 
 
 def finish(app: Sphinx, error: Exception | None) -> None:

@@ -3,7 +3,18 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
-from ..build import CLAIMS_PAGE, book, check_anchor, claim_anchor, link, paragraph, section_anchor, verified_anchor
+from ..build import (
+    CLAIMS_PAGE,
+    ERRATA_PAGE,
+    book,
+    check_anchor,
+    claim_anchor,
+    erratum_anchor,
+    link,
+    paragraph,
+    section_anchor,
+    verified_anchor,
+)
 from .evidence import Line, read_line
 
 MARKS = {'verified': '✓', 'holds': '✓', 'corrected': '✓', 'printed': '✗'}
@@ -54,7 +65,7 @@ def _item(env, line):
         name = link(env, CLAIMS_PAGE, line.name, claim_anchor(line.name), ['claim-id'])
     parts = [nodes.inline('', MARKS[line.kind], classes=['verdict']), ' ', name]
     if line.kind == 'printed':
-        parts += [' as printed fails', *place_of(line)]
+        parts += [': ', _wrong_version(env, line.name), ' fails', *place_of(line)]
     else:
         parts += [' as corrected ' if line.kind == 'corrected' else ' ', tried(line)]
         parts += ['; ', *rejected] if (rejected := noticed(line)) else []
@@ -66,9 +77,17 @@ def _item(env, line):
     return nodes.list_item('', paragraph(*parts), classes=[f'check-{line.kind}'], ids=ids)
 
 
+def _wrong_version(env, claim_id):
+    """What fails: the page does not show it, so it is linked to its lesson among the errata, where there are errata."""
+    said = 'a wrong version'
+    if ERRATA_PAGE not in env.found_docs:
+        return nodes.inline('', said)
+    return link(env, ERRATA_PAGE, said, erratum_anchor(claim_id))
+
+
 def tried(line: Line) -> str:
-    """What was tried: 'holds in 9 cases'."""
-    said = 'holds as printed' if line.spoilt else 'holds'
+    """What was tried: 'holds in 9 cases'; as displayed, where the LaTeX of the page itself has run."""
+    said = 'holds as displayed' if line.spoilt else 'holds'
     return f'{said} in {line.cases:,} case{"s" * (line.cases > 1)}' if line.cases else said
 
 
@@ -93,13 +112,16 @@ def _plain(text):
 
 
 def _add_foot(env, doctree, section):
-    """A last line: how many statements of the notes this section answers for, with a link to them."""
-    claims = book(env).claims.get(section, ())
-    if not claims:
+    """A last line: how many statements of this section are checked, with links to what was tried, and to wrong versions."""
+    states = [book(env).state(claim) for claim in book(env).claims.get(section, ())]
+    wrong, checked = states.count('wrong'), states.count('wrong') + states.count('holds')
+    if not checked:
         return
-    wrong = sum(book(env).state(claim) == 'wrong' for claim in claims)
-    said = f'{len(claims)} statement{"s" * (len(claims) > 1)}'
-    rest = f' of the study notes behind this book{f", {wrong} of them wrong there" * bool(wrong)}.'
-    answers = link(env, CLAIMS_PAGE, said, section_anchor(section))
+    one = checked == 1
+    said = [f'{checked} statement{"s" * (not one)} of this section {"is" if one else "are"} checked by a program: ',
+            link(env, CLAIMS_PAGE, 'what was tried', section_anchor(section)), '.']
+    if wrong and ERRATA_PAGE in env.found_docs:
+        of_them = 'it' if one else f'{wrong if wrong < checked else "all"} of them'
+        said += [f' For {of_them} the ', link(env, ERRATA_PAGE, 'errata'), ' show a wrong version, and where it fails.']
     page = next(doctree.findall(nodes.section))
-    page += paragraph('This section answers for ', answers, rest, classes=['claims-foot'])
+    page += paragraph(*said, classes=['claims-foot'])

@@ -157,10 +157,17 @@ class Book:
         return found
 
     @cached_property
+    def questions(self) -> dict[str, str]:
+        """Section -> its question in one line, as book/questions.yml puts it for readers of other pages."""
+        path = self.root / 'book' / 'questions.yml'
+        return yaml.safe_load(path.read_text('utf-8')) if path.is_file() else {}
+
+    @cached_property
     def shown(self) -> list:
-        """What pages about the whole book show of sections: checks, own statements, openings with their questions."""
+        """What pages about the whole book show of sections: checks, own statements, questions, openings."""
         checks = [check._replace(cell=0) for check in self.checks.values()]  # where a cell stands is not shown
-        return [checks, self.verified, *(cell['source'] for section in self.sections for cell in self.cells(section)[:1])]
+        openings = (cell['source'] for section in self.sections for cell in self.cells(section)[:1])
+        return [checks, self.verified, self.questions, *openings]
 
     def notebook(self, section: str) -> Path:
         return self.root / 'notebooks' / f'{section}.ipynb'

@@ -106,14 +106,18 @@ class SectionCards(SphinxDirective):
         items = []
         for page in pages:
             title = link(self.env, page, title_of(self.env, page))
-            asked = question(book(self.env).cells(page.removeprefix('notebooks/')))
-            items.append(nodes.list_item('', paragraph(title, f'. {asked}')))
+            items.append(nodes.list_item('', paragraph(title, f'. {self.asked(page)}')))
         return [nodes.bullet_list('', *items)] if items else []
 
+    def asked(self, page):
+        """The question of a section as book/questions.yml puts it, else that of its opening."""
+        section = page.removeprefix('notebooks/')
+        return book(self.env).questions.get(section) or question(book(self.env).cells(section))
+
     def card(self, page):
-        asked = question(book(self.env).cells(page.removeprefix('notebooks/')))
         return '\n'.join([
-            f':::{{grid-item-card}} {title_of(self.env, page)}', f':link: /{page}', ':link-type: doc', '', asked, ':::',
+            f':::{{grid-item-card}} {title_of(self.env, page)}', f':link: /{page}', ':link-type: doc', '',
+            self.asked(page), ':::',
         ])
 
 

@@ -109,7 +109,7 @@ def text(markdown: str) -> str:
 
 
 # classes of nodes with code in them, or with what other pages say
-HIDDEN = ('cell', 'solution', 'section-cards', 'needed-by', 'claims-foot')
+HIDDEN = ('cell', 'solution', 'section-cards', 'needed-by', 'claims-foot', 'check-badge')
 
 
 def text_of(node: nodes.Node) -> str:

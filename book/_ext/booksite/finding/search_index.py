@@ -69,12 +69,13 @@ def finish(app: Sphinx, error: Exception | None) -> None:
 
 
 def _asked(app):
-    """Phrase -> page, and phrase -> what is planned, of book/asked.yml."""
+    """Pairs of a phrase and a page, and phrase -> what is planned, or absent, of book/asked.yml."""
     path = Path(app.srcdir, ASKED)
-    read = yaml.safe_load(path.read_text('utf-8')) if path.is_file() else {'asked': {}, 'planned': {}}
-    asked = {phrase: page_of(section) for section, phrases in read['asked'].items() for phrase in phrases}
-    planned = {phrase: topic for topic, phrases in read['planned'].items() for phrase in [topic.lower(), *phrases]}
-    return {'asked': asked, 'planned': planned}
+    read = yaml.safe_load(path.read_text('utf-8')) if path.is_file() else {}
+    topics = {kind: {phrase: topic for topic, phrases in read.get(kind, {}).items() for phrase in [topic.lower(), *phrases]}
+              for kind in ('planned', 'absent')}
+    asked = [[phrase, page_of(section)] for section, phrases in read.get('asked', {}).items() for phrase in phrases]
+    return {'asked': asked, **topics}
 
 
 def _terms(app):

@@ -1,10 +1,11 @@
 """How the book reaches readers: its addresses, what links to a page show, the sitemap, lost addresses, paper."""
 from sphinx.application import Sphinx
 
-from . import front, latex, not_found, opengraph, repository, sitemap
+from . import edition, front, latex, not_found, opengraph, repository, sitemap
 
 
 def setup(app: Sphinx) -> None:
+    app.add_role('edition', edition.Edition())
     app.add_role('repository', repository.RepositoryFile())
     app.add_role('published', repository.PublishedFile())
     app.connect('config-inited', repository.configure, priority=100)
