@@ -613,8 +613,8 @@ ax.set_xticklabels([f'{name}\n$n = {n}$' for name, n in cases]);
 # %% [markdown]
 # (ml.tf.vit.data)=
 # On moved digits, **ViTs require more data than CNNs.** After the same number of steps, the CNN with 50 digits is better than the ViT
-# with 150. The number behind ± is two standard errors over the seeds. On the right stands the accuracy on the networks' own training
-# digits. The ViT is nowhere better than the linear model.
+# with 150. The number behind ± is the margin of the lead: two standard errors over the seeds. On the right stands the accuracy on the
+# networks' own training digits. The ViT does not yet know all of its 150 moved digits. It is nowhere better than the linear model.
 #
 # Is the inductive bias the cause? If the pixels are mixed, the ViT does not become worse, but the CNN falls to it. If all
 # digits stand in the middle, the lead of the CNN is smaller than its margin. So the lead needs both: local features, and different
@@ -976,10 +976,10 @@ verify(
 #
 # A vision transformer reads a picture as a sequence of patches: a convolution with a large stride makes the tokens, learned
 # positions say where each token comes from, and a class token collects the answer. Each output depends on the whole picture after one
-# block. But if the same local features occur at different places, a ViT needs several times as many examples as a CNN. Its
-# attention maps show what the class token reads, and erasing a patch shows whether it matters.
+# block. But if the same local features occur at different places, a ViT needs more examples than a CNN. In our experiment, three
+# times as many were not enough. Its attention maps show what the class token reads, and erasing a patch shows whether it matters.
 #
 # **Further reading.** {cite}`dosovitskiy2021image` is the original, with the experiments on large data sets.
 # {cite}`zhang2023dive`, section 11.8, builds a larger ViT for Fashion-MNIST. {cite}`jain2019attention` find, in networks for text, that
 # attention weights often disagree with other measures of importance, and that very different weights can give the same answers.
-# {cite}`wiegreffe2019attention` reply that it depends on what one calls an explanation, and that the weights may still be useful.
+# {cite}`wiegreffe2019attention` reply that it depends on what one calls an explanation, and that the weights may still be useful for it.
