@@ -55,8 +55,9 @@ def test_figures_hold_their_place(parsed, section):
 
 def test_fonts_are_asked_for_where_they_are_used(site):
     assert len(page_scripts.fonts('<p>text</p>')) == 1
+    assert len(page_scripts.fonts('<p><em>text</em></p>')) == 2
     assert len(page_scripts.fonts(r'<span class="math notranslate">\(x\)</span>')) == 4
-    assert all((site / name).is_file() for name in page_scripts.fonts(r'<span class="math x">\(\mathbf{x}\)</span>'))
+    assert all((site / name).is_file() for name in page_scripts.fonts(r'<em>a</em> <span class="math x">\(\mathbf{x}\)</span>'))
 
 
 @pytest.mark.parametrize('scheme', ['light', 'dark'])
