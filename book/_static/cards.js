@@ -45,7 +45,7 @@
     for (const part of card.querySelectorAll('a')) part.replaceWith(...part.childNodes);
     if (finger) {  // it stays until one taps elsewhere, and says how one gets there
       const on = Object.assign(document.createElement('a'), {href: to.href, textContent: 'Go there'});
-      on.addEventListener('click', hide);
+      on.addEventListener('click', () => setTimeout(hide));  // a link that is gone leads nowhere
       card.append(Object.assign(document.createElement('p'), {className: 'on'}));
       card.lastChild.append(on);
       Object.assign(card, {role: 'dialog', ariaLabel: 'Where the link leads'});
@@ -73,11 +73,13 @@
     hide();
     waiting = setTimeout(show, 150, to);
   };
-  const go = event => event.target.closest?.(LINKS) && event.pointerType !== 'touch' && hide();
+  const go = event => event.target.closest?.(LINKS) && event.pointerType !== 'touch' && !(finger && card?.contains(event.relatedTarget)) && hide();
   addEventListener('pointerover', come);
   addEventListener('focusin', event => event.target.matches(':focus-visible') && come(event));
   addEventListener('pointerout', go);
   addEventListener('focusout', go);
+
+  for (const leave of ['hashchange', 'pagehide']) addEventListener(leave, hide);
 
   // A finger does not hover: its first tap shows the card, the second one follows the link.
   const KNOWN = /\/bibliography\.html#|#equation-/;  // on other pages; what else has a card there is not known before one is there

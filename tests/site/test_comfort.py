@@ -201,6 +201,30 @@ def test_a_transpose_is_written_in_one_way(site):
     assert not [name for name in PAGES if name not in quoting and r'\mathsf{T}' in (site / name).read_text('utf-8')]
 
 
+@pytest.mark.parametrize('section', ['optimization/momentum', 'convolution/batch_normalization'])
+def test_the_words_of_a_figure_can_be_found_and_lie_over_its_letters(page, address, section):
+    """By the search of the browser, in the place and the width of the outlines; and nothing else is seen."""
+    page.goto(f'{address}notebooks/{section}.html')
+    settle(page)
+    beside = page.eval_on_selector_all('article svg.figure', """all => all.filter(e => e.checkVisibility()).flatMap(figure => {
+        const box = e => e.getBoundingClientRect(), far = (a, b) => Math.max(Math.abs(a.left - b.left), Math.abs(a.right - b.right));
+        const runs = [...figure.querySelectorAll('.t, .t g')].map(box);
+        return [...figure.querySelectorAll('text')].filter(e => e.hasAttribute('x'))  // upright
+          .map(e => [e.textContent, Math.min(...runs.filter(r => r.bottom > box(e).top && r.top < box(e).bottom).map(r => far(r, box(e))))]);
+    })""")
+    assert len(beside) > 10 and not [each for each in beside if each[1] > 6], 'in pixels; a space before the first letter is no outline'
+    word = page.eval_on_selector_all('article svg.figure text', "all => all.map(e => e.textContent).find(text => /^[a-z]{4,}( [a-z]+)*$/.test(text))")
+    found = page.evaluate("""word => {
+        while (find(word, true)) if (getSelection().anchorNode.parentElement.closest('svg.figure text')) return String(getSelection());
+    }""", word)
+    assert found == word
+    figure = page.locator('article svg.figure:visible').first
+    page.evaluate('getSelection().empty()')
+    with_words = figure.screenshot()
+    page.add_style_tag(content='svg.figure text { display: none; }')
+    assert figure.screenshot() == with_words
+
+
 CITED = 'article a.reference.internal[href*="bibliography.html#"]'
 
 
@@ -211,7 +235,8 @@ def test_a_citation_shows_the_work(page, address):
     title = link.get_attribute('title')
     link.hover()
     card.wait_for()
-    assert title[:30] in card.inner_text() and 'Cited in' not in card.inner_text() and not link.get_attribute('title')
+    text = card.inner_text().replace('\xa0', ' ')
+    assert title[:30] in text and 'Cited in' not in text and not link.get_attribute('title')
     page.keyboard.press('Escape')
     card.wait_for(state='detached')
     assert link.get_attribute('title') == title
