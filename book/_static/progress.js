@@ -24,8 +24,10 @@ addEventListener('DOMContentLoaded', () => {
     localStorage.setItem('last', JSON.stringify({page: own, title}));
     const begun = JSON.parse(localStorage.getItem('begun') ?? '{}');
     const seen = new Set(begun[own]), stands = new Map();
-    const come = (part, watch) => {
-      seen.add(part.id);
+    const come = heading => {
+      const {top, bottom} = heading.getBoundingClientRect();
+      if (bottom < 0 || top > innerHeight) return;  // a busy machine says late that it has left
+      seen.add(heading.closest('section').id);
       begun[own] = [...seen];
       if (seen.has('summary') && parts.filter(each => seen.has(each.id)).length >= MOST * parts.length) {
         watch.disconnect();
@@ -39,7 +41,7 @@ addEventListener('DOMContentLoaded', () => {
     const watch = new IntersectionObserver(entries => {
       for (const {target, isIntersecting} of entries) {
         clearTimeout(stands.get(target));
-        if (isIntersecting) stands.set(target, setTimeout(come, STAYS, target.closest('section'), watch));
+        if (isIntersecting) stands.set(target, setTimeout(come, STAYS, target));
       }
     });
     for (const part of kept[own] ? [] : parts) watch.observe(part.querySelector('h2'));

@@ -215,7 +215,10 @@ def test_the_words_of_a_figure_can_be_found_and_lie_over_its_letters(page, addre
     assert len(beside) > 10 and not [each for each in beside if each[1] > 6], 'in pixels; a space before the first letter is no outline'
     word = page.eval_on_selector_all('article svg.figure text', "all => all.map(e => e.textContent).find(text => /^[a-z]{4,}( [a-z]+)*$/.test(text))")
     found = page.evaluate("""word => {
-        while (find(word, true)) if (getSelection().anchorNode.parentElement.closest('svg.figure text')) return String(getSelection());
+        while (find(word, true)) {
+            const chosen = getSelection();
+            if (String(chosen) && chosen.anchorNode.parentElement.closest('svg.figure text')) return String(chosen);
+        }
     }""", word)
     assert found == word
     figure = page.locator('article svg.figure:visible').first

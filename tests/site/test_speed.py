@@ -7,6 +7,7 @@ import pygments
 import pytest
 from booksite.page import highlight, page_scripts
 from bs4 import BeautifulSoup
+from conftest import settle
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 from test_reading import SECTION, SECTIONS
