@@ -1,4 +1,4 @@
-"""What a single page is made of: template, scripts and fonts, formulas, pictures, outputs, code, repairs to the markup of others."""
+"""What a single page is made of: template, scripts, fonts, formulas, pictures, outputs, code, repairs to what others write."""
 from pathlib import Path
 
 from sphinx.application import Sphinx

@@ -88,7 +88,7 @@ def words(svg):
             lines, places = _readable(said).split('\n'), _places(label)
             if len(lines) != len(places):  # not as matplotlib writes them: all at the first place
                 lines = [' '.join(lines)]
-            made += ''.join(_line(line, place, reach) for line, place in zip(lines, places))
+            made += ''.join(_line(line, place, reach) for line, place in zip(lines, places, strict=False))
     return f'<g fill="transparent" aria-hidden="true">{made}</g>' if made else ''
 
 
@@ -104,7 +104,8 @@ def _line(text, place, reach):
     width = max((_end(letter, reach) if letter is not place else reach[letter.get('href')] for letter in letters), default=0)
     at = _PLACE.fullmatch(moved)
     at = f'x="{at[1]}" y="{at[2]}"' if at else f'transform="{moved}"'
-    return f'<text {at} font-size="{scale * _EM:.3g}" textLength="{width * scale:.1f}">{html.escape(text, quote=False)}</text>'
+    text = html.escape(text, quote=False)
+    return f'<text {at} font-size="{scale * _EM:.3g}" textLength="{width * scale:.1f}">{text}</text>'
 
 
 def _end(letter, reach):
