@@ -1,4 +1,4 @@
-"""What a single page is made of: template, scripts, fonts, formulas, pictures, outputs, code, repairs to what others write."""
+"""What a page is made of: template, scripts, fonts, formulas, pictures, outputs, code, repairs of what others write."""
 from pathlib import Path
 
 from sphinx.application import Sphinx
