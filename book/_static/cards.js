@@ -1,11 +1,11 @@
 // Small panels beside what they are about.
 
-// A link to a formula, a theorem or an algorithm shows it beside the link, while the pointer or the focus is there: nobody has to leave the place.
+// A link to a formula, a theorem, an algorithm or a cited work shows it beside the link, while the pointer or the focus is there: nobody has to leave the place.
 (() => {
   // A copy without addresses, as these are there already, and without what acts on the page.
   function copy(node) {
     const made = document.importNode(node, true);
-    for (const part of made.querySelectorAll('a:is(.headerlink, .check-back, .check-badge), .toggle-button')) part.remove();
+    for (const part of made.querySelectorAll('a:is(.headerlink, .check-back, .check-badge), .toggle-button, .cited-in')) part.remove();
     for (const part of [made, ...made.querySelectorAll('[id]')]) part.removeAttribute('id');
     return made;
   }
@@ -19,9 +19,9 @@
   }
 
   const LINKS = 'article a.reference.internal[href*="#"]:not(.check-back, .term)';
-  const TARGET = 'div.math, div.proof';
+  const TARGET = 'div.math, div.proof, div.citation';
   const pages = new Map();
-  let card, link, waiting;
+  let card, link, title, waiting, finger;
 
   // The element to which a link leads: of this page, or of another one of the book.
   async function target({href}) {
@@ -43,28 +43,60 @@
     card = Object.assign(document.createElement('div'), {className: 'card-of-link bd-article', id: 'card-of-link', role: 'tooltip'});
     card.append(copy(shown));
     for (const part of card.querySelectorAll('a')) part.replaceWith(...part.childNodes);
+    if (finger) {  // it stays until one taps elsewhere, and says how one gets there
+      const on = Object.assign(document.createElement('a'), {href: to.href, textContent: 'Go there'});
+      on.addEventListener('click', () => setTimeout(hide));  // a link that is gone leads nowhere
+      card.append(Object.assign(document.createElement('p'), {className: 'on'}));
+      card.lastChild.append(on);
+      Object.assign(card, {role: 'dialog', ariaLabel: 'Where the link leads'});
+    }
     put(card, to);
+    title = to.title;
+    to.removeAttribute('title');  // the card says it
     to.setAttribute('aria-describedby', card.id);
   }
 
   function hide() {
     clearTimeout(waiting);
-    card?.remove();
-    link?.removeAttribute('aria-describedby');
+    if (card) {
+      card.remove();
+      link.removeAttribute('aria-describedby');
+      if (title) link.title = title;
+    }
     card = link = null;
   }
 
   const come = event => {
     const to = event.target.closest?.(LINKS);
     if (!to || to === link || event.pointerType === 'touch') return;
+    finger = false;
     hide();
     waiting = setTimeout(show, 150, to);
   };
-  const go = event => event.target.closest?.(LINKS) && hide();
+  const go = event => event.target.closest?.(LINKS) && event.pointerType !== 'touch' && !(finger && card?.contains(event.relatedTarget)) && hide();
   addEventListener('pointerover', come);
   addEventListener('focusin', event => event.target.matches(':focus-visible') && come(event));
   addEventListener('pointerout', go);
   addEventListener('focusout', go);
+
+  for (const leave of ['hashchange', 'pagehide']) addEventListener(leave, hide);
+
+  // A finger does not hover: its first tap shows the card, the second one follows the link.
+  const KNOWN = /\/bibliography\.html#|#equation-/;  // on other pages; what else has a card there is not known before one is there
+  addEventListener('pointerdown', event => {
+    finger = event.pointerType === 'touch';
+    if (finger && card && !card.contains(event.target) && event.target.closest?.(LINKS) !== link) hide();
+  }, true);
+  addEventListener('click', async event => {
+    const to = event.target.closest?.(LINKS);
+    if (!finger || !to || card && to === link || location.protocol === 'file:') return;
+    const here = to.pathname === location.pathname && document.getElementById(decodeURIComponent(to.hash.slice(1)));
+    if (here ? !here.matches(TARGET) : !KNOWN.test(to.href)) return;
+    event.preventDefault();
+    hide();
+    await show(to);
+    if (!card && link === to) location.href = to.href;
+  });
   addEventListener('keydown', event => event.key === 'Escape' && hide());
 
   // The mark ✓ of a formula opens what was checked: the formula, what was tried, the mistake that the check would notice.

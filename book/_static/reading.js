@@ -58,12 +58,7 @@ const unfold = () => {
   target.scrollIntoView();
 };
 addEventListener('hashchange', unfold);
-addEventListener('load', unfold);
-
-// What a cell printed in columns keeps them where the page is narrow, and scrolls; sentences wrap.
-addEventListener('DOMContentLoaded', () => {
-  for (const output of document.querySelectorAll('.cell_output pre')) output.classList.toggle('columns', /\S {2,}\S/.test(output.textContent));
-});
+unfold();  // the script that folds has run
 
 // Where the screen is narrow: a figure opens at full size, and long lines of code can be wrapped, on all pages until one takes it back.
 addEventListener('DOMContentLoaded', () => {
@@ -76,10 +71,15 @@ addEventListener('DOMContentLoaded', () => {
   const enlarge = drawing => {
     const box = document.createElement('dialog');
     box.className = 'enlarged';
-    box.append(button('close', 'Close', () => box.close()), drawing.cloneNode(true));
+    const all = Object.assign(document.createElement('div'), {className: 'all', tabIndex: 0});
+    all.append(drawing.cloneNode(true));
+    all.style.setProperty('--ratio', drawing.clientWidth / drawing.clientHeight);
+    const more = Object.assign(document.createElement('p'), {textContent: '⟷ Scroll sideways to see all of it'});
+    box.append(button('close', 'Close', () => box.close()), all, more);
     box.addEventListener('close', () => box.remove());
     document.body.append(box);
     box.showModal();
+    more.hidden = all.scrollWidth <= all.clientWidth;
   };
   const wrap = on => {
     document.documentElement.classList.toggle('wrap-code', on);

@@ -50,6 +50,17 @@ def test_arrow_keys_scroll_wide_code(phone, address):
     assert phone.url == here
 
 
+@pytest.mark.parametrize('section', ['optimization/momentum', 'linear_algebra/norms', 'regression/lasso'])
+def test_what_was_printed_in_columns_is_shown_whole_or_visibly_goes_on(phone, address, section):
+    """A letter or two beyond the edge would be lost unseen: smaller type shows them."""
+    phone.goto(f'{address}notebooks/{section}.html')
+    settle(phone)
+    beyond = phone.eval_on_selector_all('.cell_output pre.columns', 'all => all.filter(e => e.clientWidth).map(e => e.scrollWidth - e.clientWidth)')
+    assert beyond and not [px for px in beyond if 0 < px < 24]
+    small = phone.eval_on_selector_all('.cell_output pre.columns', 'all => Math.min(...all.map(e => parseFloat(getComputedStyle(e).fontSize)))')
+    assert small >= 9.6
+
+
 def test_columns_stay_columns_on_a_phone(phone, address):
     """What was printed as a table scrolls in its box; a sentence wraps."""
     open_section(phone, address)
@@ -190,6 +201,81 @@ def test_a_transpose_is_written_in_one_way(site):
     assert not [name for name in PAGES if name not in quoting and r'\mathsf{T}' in (site / name).read_text('utf-8')]
 
 
+@pytest.mark.parametrize('section', ['optimization/momentum', 'convolution/batch_normalization'])
+def test_the_words_of_a_figure_can_be_found_and_lie_over_its_letters(page, address, section):
+    """By the search of the browser, in the place and the width of the outlines; and nothing else is seen."""
+    page.goto(f'{address}notebooks/{section}.html')
+    settle(page)
+    beside = page.eval_on_selector_all('article svg.figure', """all => all.filter(e => e.checkVisibility()).flatMap(figure => {
+        const box = e => e.getBoundingClientRect(), far = (a, b) => Math.max(Math.abs(a.left - b.left), Math.abs(a.right - b.right));
+        const runs = [...figure.querySelectorAll('.t, .t g')].map(box);
+        return [...figure.querySelectorAll('text')].filter(e => e.hasAttribute('x'))  // upright
+          .map(e => [e.textContent, Math.min(...runs.filter(r => r.bottom > box(e).top && r.top < box(e).bottom).map(r => far(r, box(e))))]);
+    })""")
+    assert len(beside) > 10 and not [each for each in beside if each[1] > 6], 'in pixels; a space before the first letter is no outline'
+    word = page.eval_on_selector_all('article svg.figure text', "all => all.map(e => e.textContent).find(text => /^[a-z]{4,}( [a-z]+)*$/.test(text))")
+    found = page.evaluate("""word => {
+        while (find(word, true)) {
+            const chosen = getSelection();
+            if (String(chosen) && chosen.anchorNode.parentElement.closest('svg.figure text')) return String(chosen);
+        }
+    }""", word)
+    assert found == word
+    figure = page.locator('article svg.figure:visible').first
+    page.evaluate('getSelection().empty()')
+    with_words = figure.screenshot()
+    page.add_style_tag(content='svg.figure text { display: none; }')
+    assert figure.screenshot() == with_words
+
+
+CITED = 'article a.reference.internal[href*="bibliography.html#"]'
+
+
+def test_a_citation_shows_the_work(page, address):
+    """Beside it, for the pointer and for the keyboard, in place of the browser's own tooltip."""
+    page.goto(f'{address}notebooks/optimization/momentum.html')
+    link, card = page.locator(f'{CITED}:visible').first, page.locator('.card-of-link')
+    title = link.get_attribute('title')
+    link.hover()
+    card.wait_for()
+    text = card.inner_text().replace('\xa0', ' ')
+    assert title[:30] in text and 'Cited in' not in text and not link.get_attribute('title')
+    page.keyboard.press('Escape')
+    card.wait_for(state='detached')
+    assert link.get_attribute('title') == title
+    page.mouse.move(0, 0)
+    page.keyboard.press('Tab')
+    link.focus()
+    card.wait_for()
+    assert link.get_attribute('aria-describedby') == card.get_attribute('id')
+    link.blur()
+    card.wait_for(state='detached')
+
+
+@pytest.mark.parametrize('section, target', [('optimization/momentum', CITED), ('regression/lasso', 'article a.reference.internal[href="#thm-lasso-gap"]:not(.check-back)')])
+def test_a_finger_sees_what_a_link_leads_to_before_it_follows(browser, address, section, target):
+    """The first tap shows it, a tap elsewhere takes it away, a second one on the link follows, and so does the link in the card."""
+    context = browser.new_context(viewport={'width': 390, 'height': 844}, has_touch=True)
+    page = context.new_page()
+    page.goto(f'{address}notebooks/{section}.html')
+    here = page.url
+    link, card = page.locator(f'{target}:visible').first, page.get_by_role('dialog', name='Where the link leads')
+    link.tap()
+    card.wait_for()
+    box = card.bounding_box()
+    assert page.url == here and box['x'] >= 0 and box['x'] + box['width'] <= 390
+    page.touchscreen.tap(2, 400)
+    card.wait_for(state='detached')
+    for follow in (link, card.get_by_role('link', name='Go there')):
+        link.tap()
+        card.wait_for()
+        follow.tap()
+        page.wait_for_url(lambda url: url != here)
+        page.goto('about:blank')
+        page.goto(here)
+    context.close()
+
+
 @pytest.mark.parametrize('section, target, part', [
     ('regression/lasso', '#equation-lasso-gap', 'mjx-container'), ('regression/lasso', '#thm-lasso-gap', '.proof mjx-container'),
     ('optimization/stationary_points', 'gradient_descent.html#equation-gradient-descent-sum', 'mjx-container'),
@@ -224,7 +310,10 @@ def test_on_a_phone_figures_open_at_full_size_and_code_wraps(phone, address):
     enlarged = phone.locator('dialog.enlarged')
     for opens in (phone.locator('button.enlarge').first, drawing):
         opens.click()
-        assert enlarged.locator('svg').bounding_box()['width'] > 1.9 * shown
+        box, all_of_it = enlarged.locator('svg').bounding_box(), enlarged.locator('.all')
+        assert box['width'] > 1.9 * shown and box['x'] == 0 and box['y'] + box['height'] < 844, 'its left end, and all of its height'
+        assert enlarged.get_by_text('Scroll sideways').is_visible()
+        assert all_of_it.evaluate('e => { e.scrollTo({left: 9999, behavior: "instant"}); return e.scrollLeft + e.clientWidth - e.scrollWidth; }') > -2
         enlarged.get_by_role('button', name='Close').click()
         enlarged.wait_for(state='detached')
     code = phone.locator('.bd-article div.highlight:has(> button.wrap) > pre:visible').first

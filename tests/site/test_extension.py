@@ -5,6 +5,7 @@ import pytest
 from booksite.claims import formula, ledger_pages
 from booksite.claims.evidence import Book, Line, read_line
 from booksite.finding import excerpts
+from booksite.page import outputs
 from conftest import ROOT
 
 from nbutils import ledger
@@ -183,3 +184,16 @@ def test_cutting_loses_no_brace():
 ])
 def test_the_question_of_a_section_is_found(opening):
     assert excerpts.question([{'source': opening}]) == 'How long is it?'
+
+
+@pytest.mark.parametrize('text, mark', [
+    ('step       x_1\n   0   -10.000', ' class="columns" style="--letters: 14"'),
+    ('a  b &lt; <span class="x">c</span>', ' class="columns" style="--letters: 8"'),
+    ('a  b' + 60 * '-', ' class="columns"'),  # wider than smaller letters could show
+    ('a sentence, which wraps', ''),
+])
+def test_what_a_cell_printed_in_columns_is_marked(text, mark):
+    body = '<div class="output stream highlight-x"><div class="highlight"><pre{}>' + text + '\n</pre></div></div>'
+    context = {'body': body.format('')}
+    outputs.keep_columns(None, '', '', context, None)
+    assert context['body'] == body.format(mark)

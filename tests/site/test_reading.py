@@ -153,20 +153,55 @@ def test_the_date_of_an_edition_is_not_the_clock(tmp_path):
 
 
 def test_what_was_read_is_marked_and_the_first_page_leads_on(page, address):
-    """In this browser alone: a section is read when its reader has come to the summary."""
+    """In this browser alone: a section is read when most of its parts have been on the screen, at one visit or at two.
+
+    A link to the summary has shown nothing of it, nor has a scroll that flies past.
+    """
     read = '.bd-sidebar-primary a.read'
     page.goto(address)
     assert not page.locator('a.continue').count() and not page.locator(read).count()
-    page.goto(f'{address}notebooks/{SECTION}.html')
+    page.goto(f'{address}notebooks/{SECTION}.html#summary')
     settle(page)
+    headings = page.locator('article h2').all()
+    page.evaluate("""async () => {
+        for (const heading of [...document.querySelectorAll('article h2'), document.getElementById('summary')]) {
+            heading.scrollIntoView({behavior: 'instant'});
+            await new Promise(shown => setTimeout(shown, 60));
+        }
+    }""")
+    page.wait_for_timeout(900)
     assert not page.locator(read).count()
-    page.locator('#summary').scroll_into_view_if_needed()
+    for shown in (headings[:1], headings[1:]):
+        page.goto(f'{address}notebooks/{SECTION}.html')
+        settle(page)
+        assert not page.locator(read).count()
+        for heading in shown:
+            heading.scroll_into_view_if_needed()
+            page.wait_for_timeout(900)
     page.locator(read).wait_for(state='attached')
     page.goto(address)
     on = page.locator('a.continue')
     assert on.inner_text().startswith('Continue with') and on.get_attribute('href').endswith(f'notebooks/{SECTION}.html')
     page.goto(f'{address}notebooks/linear_algebra/tensors.html')
     assert page.locator(read).count() == 1
+
+
+def test_without_scripts_a_page_has_its_colours_and_no_dead_box(browser, page, address):
+    """Those of the light page: of code, of the bar at the top, of the button that starts; the search says what leads on instead."""
+    context = browser.new_context(viewport={'width': 1280, 'height': 900}, java_script_enabled=False)
+    plain = context.new_page()
+    colours = """all => [...new Set(all.map(e => [e.className.replace(' noprint', ''), getComputedStyle(e).color, getComputedStyle(e).backgroundColor].join()))].sort()"""
+    seen = {}
+    for at in (page, plain):
+        at.goto(f'{address}notebooks/{SECTION}.html')
+        seen[at] = [at.eval_on_selector_all(part, colours) for part in ('div.cell_input pre span[class]', '.bd-header-article', 'article p')]
+        at.goto(address)
+        seen[at].append(at.eval_on_selector_all('article a.sd-btn', colours))
+    assert seen[plain] == seen[page] and len(seen[plain][0]) > 4
+    assert 'rgba(0, 0, 0, 0)' not in seen[plain][1][0]
+    plain.goto(f'{address}search.html')
+    assert not plain.locator('input:visible').count() and plain.locator('main noscript p').is_visible()
+    context.close()
 
 
 def test_each_work_leads_back_to_where_it_is_cited(parsed):

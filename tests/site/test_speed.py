@@ -7,6 +7,7 @@ import pygments
 import pytest
 from booksite.page import highlight, page_scripts
 from bs4 import BeautifulSoup
+from conftest import settle
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 from test_reading import SECTION, SECTIONS
@@ -55,8 +56,9 @@ def test_figures_hold_their_place(parsed, section):
 
 def test_fonts_are_asked_for_where_they_are_used(site):
     assert len(page_scripts.fonts('<p>text</p>')) == 1
+    assert len(page_scripts.fonts('<p><em>text</em></p>')) == 2
     assert len(page_scripts.fonts(r'<span class="math notranslate">\(x\)</span>')) == 4
-    assert all((site / name).is_file() for name in page_scripts.fonts(r'<span class="math x">\(\mathbf{x}\)</span>'))
+    assert all((site / name).is_file() for name in page_scripts.fonts(r'<em>a</em> <span class="math x">\(\mathbf{x}\)</span>'))
 
 
 @pytest.mark.parametrize('scheme', ['light', 'dark'])
@@ -68,6 +70,46 @@ def test_the_first_painting_knows_the_colours(browser, address, scheme):
     page.route('**/*.js*', lambda route: route.abort())
     page.goto(f'{address}notebooks/{SECTION}.html')
     assert page.evaluate('window.first') == scheme
+    context.close()
+
+
+AT = """() => {  // what is read first, and where it stands
+  const line = document.elementFromPoint(innerWidth / 2 - 60, 250)?.closest('p, li, pre, h2, h3, figure, div.math');
+  return line && [line.textContent.slice(0, 50), Math.round(line.getBoundingClientRect().top)];
+}"""
+FRAMES = f"""
+  window.frames_seen = [], window.moved = 0;
+  const frame = () => (frames_seen.push([document.documentElement.scrollHeight, ({AT})()]), frames_seen.length < 40 && requestAnimationFrame(frame));
+  requestAnimationFrame(frame);
+  new PerformanceObserver(list => list.getEntries().forEach(e => moved += e.hadRecentInput ? 0 : e.value)).observe({{type: 'layout-shift', buffered: true}});
+"""
+
+
+@pytest.mark.parametrize('width', [1280, 390])
+@pytest.mark.parametrize('section', ['optimization/momentum', 'classification/softmax'])
+def test_a_reader_who_comes_back_or_to_a_place_sees_it_in_the_first_frame(browser, address, section, width):
+    """And nothing moves: what is folded is folded, and the whole text is there."""
+    context = browser.new_context(viewport={'width': width, 'height': 800})
+    page = context.new_page()
+    page.add_init_script(FRAMES)
+    page.goto(f'{address}notebooks/{section}.html')
+    settle(page)
+    page.evaluate("scrollTo({top: .6 * document.documentElement.scrollHeight, behavior: 'instant'})")
+    page.wait_for_timeout(300)
+    place = page.evaluate("[...document.querySelectorAll('article h2')].at(-3).closest('section').id")
+    for come in ('back', 'to a place'):
+        if come == 'back':
+            page.reload()
+        else:
+            page.goto('about:blank')
+            page.goto(f'{address}notebooks/{section}.html#{place}')
+        page.wait_for_function('frames_seen.length > 20')
+        settle(page)
+        page.wait_for_timeout(500)
+        first, last = page.evaluate('frames_seen[0]'), page.evaluate(f'[document.documentElement.scrollHeight, ({AT})()]')
+        assert first == last
+        assert page.evaluate('moved') < .02
+    assert page.evaluate('id => Math.round(document.getElementById(id).getBoundingClientRect().top)', place) in range(50, 80)
     context.close()
 
 

@@ -16,8 +16,40 @@ FIGURE = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 440.4 260.4" width="440.4pt" height="260.4pt" stroke-linejoin="round"'
     f' stroke-linecap="butt"><defs>{LETTER}<path id="{{id}}-2" d="M0 0L0 3.5" stroke="#787878" /></defs>'
     '<g class="mpl-line2d" stroke="#0d68ff"><use href="#{id}-2" x="1" /></g>'
-    '<g class="mpl-text" aria-label="a &lt; b" fill="#787878"><use href="#{id}-1" x="7" /></g></svg>'
+    '<g class="mpl-text" aria-label="a &lt; b" fill="#787878" transform="translate(5 9) scale(0.1 -0.1)">'
+    '<use href="#{id}-1" /><use href="#{id}-1" x="7" /></g></svg>'
 )
+
+
+SCALED = 'transform="translate({at}) scale(0.1 -0.1)"'
+LABELS = {  # what matplotlib stores -> the text that lies over it
+    f'<g class="mpl-text" aria-label="rows &amp; $n^2$" {SCALED.format(at="5 9")}><use href="#l" /><use href="#l" x="50" /></g>':
+        [('x="5" y="9"', '10', '9.7', 'rows &amp; n²')],
+    f'<g class="mpl-text" aria-label="two,&#10;lines"><g {SCALED.format(at="5 9")}><use href="#l" x="20" /></g>'
+    f'<use href="#l" {SCALED.format(at="6 20")} /></g>': [('x="5" y="9"', '10', '6.7', 'two,'), ('x="6" y="20"', '10', '4.7', 'lines')],
+    '<g class="mpl-text" aria-label="up" transform="translate(5 9) rotate(-90) scale(0.2 -0.2)"><use href="#l" /></g>':
+        [('transform="translate(5 9) rotate(-90)"', '20', '9.4', 'up')],
+    f'<use class="mpl-text" aria-label="5" {SCALED.format(at="5 9")} href="#l" />': [('x="5" y="9"', '10', '4.7', '5')],
+    f'<g class="mpl-text" aria-label="$x_i$" {SCALED.format(at="5 9")}><use href="#l" transform="translate(40 -16) scale(0.5)" /></g>':
+        [('x="5" y="9"', '10', '6.3', 'xᵢ')],
+    f'<g class="mpl-text" aria-label="boxed"><path d="M0 0L9 9" /><g {SCALED.format(at="5 9")}><use href="#l" /></g></g>':
+        [('x="5" y="9"', '10', '4.7', 'boxed')],
+    '<g class="mpl-text" aria-label="costs \\$5">' + f'<g {SCALED.format(at="5 9")}><use href="#l" /></g></g>':
+        [('x="5" y="9"', '10', '4.7', 'costs $5')],
+}
+
+
+@pytest.mark.parametrize('stored, texts', LABELS.items(), ids=[texts[0][-1] for texts in LABELS.values()])
+def test_over_the_outlines_of_a_label_lies_its_text(stored, texts):
+    """At its place, in its size, as wide as its outlines: the letter here is 3000 / 64 units wide."""
+    letter = '<defs><path id="l" d="M0 0L3000 10L30 5" transform="scale(0.01562)" /></defs>'
+    made = svg_figures.words(f'<svg xmlns="http://www.w3.org/2000/svg">{letter}{stored}</svg>')
+    written = ''.join(f'<text {at} font-size="{size}" textLength="{width}">{text}</text>' for at, size, width, text in texts)
+    assert made == f'<g fill="transparent" aria-hidden="true">{written}</g>'
+
+
+def test_a_figure_without_labels_gets_no_text():
+    assert svg_figures.words('<svg xmlns="http://www.w3.org/2000/svg"><defs/><path d="M0 0L9 9" /></svg>') == ''
 
 
 @pytest.fixture
@@ -49,7 +81,13 @@ def test_letters_and_nothing_else_have_a_rim_in_the_colour_of_the_page(body):
     [(selector, rule)] = re.findall(r'^(svg\.figure [^{]*) \{([^}]*paint-order[^}]*)\}', css, re.M)
     assert 'stroke: var(--pst-color-background);' in rule
     rimmed = body.select(selector)
-    assert len(rimmed) == 2 and {use['href'] for use in rimmed} == {'#g1'}, 'the letter of both figures, not their marks'
+    assert len(rimmed) == 4 and {use['href'] for use in rimmed} == {'#g1'}, 'the letter of both figures, not their marks'
+
+
+def test_the_words_of_a_figure_are_texts_that_its_reader_can_find(body):
+    for figure in body.select('svg.figure'):
+        [words] = figure.select('[fill="transparent"]')
+        assert words['aria-hidden'] == 'true' and [text.get_text() for text in words.select('text')] == ['a < b']
 
 
 def test_figures_of_a_page_share_their_letters_and_no_other_name(body):

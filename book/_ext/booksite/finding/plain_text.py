@@ -21,7 +21,8 @@ _SIGNS = {
 }
 _LETTERS = {  # commands that say how letters are set -> letters that are set otherwise
     'mathbb': dict(zip('CEHNPQRZ', 'ℂ𝔼ℍℕℙℚℝℤ', strict=True)),
-    **dict.fromkeys(['mathbf', 'mathrm', 'mathcal', 'mathsf', 'mathtt', 'mathit', 'mathfrak', 'mathbin', 'boldsymbol', 'bm',
+    **dict.fromkeys(['mathbf', 'mathrm', 'mathcal', 'mathsf', 'mathtt', 'mathit', 'mathfrak', 'mathbin', 'mathdefault',
+                     'boldsymbol', 'bm',
                      'text', 'textit', 'textbf', 'texttt', 'operatorname', 'operatorname*', 'mathop'], {}),
 }
 _SILENT = re.compile(r'(left|right|middle|[bB]igg?[lrm]?|(no)?limits|(display|text|script)style|label)')

@@ -1,9 +1,9 @@
-"""What a single page is made of: template, scripts and fonts, formulas, pictures, code, repairs to the markup of others."""
+"""What a page is made of: template, scripts, fonts, formulas, pictures, outputs, code, repairs of what others write."""
 from pathlib import Path
 
 from sphinx.application import Sphinx
 
-from . import formulas, highlight, page_scripts, pictures, repairs, svg_figures
+from . import formulas, highlight, outputs, page_scripts, pictures, repairs, svg_figures
 
 TEMPLATES = Path(__file__).parent / 'templates'
 
@@ -12,6 +12,7 @@ def setup(app: Sphinx) -> None:
     app.connect('config-inited', _use_our_templates, priority=100)
     app.add_transform(pictures.Addresses)
     app.connect('html-page-context', svg_figures.put_in, priority=940)
+    app.connect('html-page-context', outputs.keep_columns, priority=940)
     app.connect('html-page-context', page_scripts.name_buttons, priority=900)
     app.connect('html-page-context', page_scripts.clean, priority=950)
     app.connect('html-page-context', repairs.repair, priority=950)

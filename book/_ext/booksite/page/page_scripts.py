@@ -4,6 +4,7 @@ from sphinx.application import Sphinx
 
 LATE = ('mystnb.', 'exercise.css', 'proof.css')
 _FONT = '_static/fonts/source-serif-4-latin-wght-normal.woff2'
+_ITALIC = _FONT.replace('normal', 'italic')
 _MATH_FONT = '_static/mathjax/output/chtml/fonts/woff-v2/MathJax_'
 _LAUNCH = {  # the theme's name -> what the button says
     'Binder': 'JupyterLab on Binder',
@@ -35,10 +36,11 @@ def name_buttons(app: Sphinx, page: str, template: str, context: dict, doctree: 
 
 def fonts(body: str) -> list[str]:
     """The fonts that the first screen of a page with this text needs, to be fetched before the style asks for them."""
+    text = [_FONT, _ITALIC] if '<em>' in body else [_FONT]
     if 'class="math ' not in body:
-        return [_FONT]
+        return text
     bold = ['Main-Bold'] if '\\mathbf' in body else []
-    return [_FONT, *(f'{_MATH_FONT}{name}.woff' for name in ['Zero', 'Main-Regular', 'Math-Italic', *bold])]
+    return [*text, *(f'{_MATH_FONT}{name}.woff' for name in ['Zero', 'Main-Regular', 'Math-Italic', *bold])]
 
 
 def _styles(styles):
