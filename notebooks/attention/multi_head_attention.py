@@ -17,8 +17,7 @@
 #
 # *Anna saw Ben.* To understand the word *saw*, you need two things: who saw, and who was seen. Attention gives a word one
 # weighted mean of what the words of the sentence offer. If *saw* gives both persons the same weight, it receives a mixture of Anna and
-# Ben. From *Ben saw Anna* it receives the same mixture. How can a word look at two places at once and keep apart what it finds
-# there?
+# Ben, and the same from *Ben saw Anna*. How can a word look at two places at once and keep apart what it finds?
 #
 # - **You need** [scaled dot-product attention](scaled_dot_product_attention.ipynb),
 #   [matrix products](../linear_algebra/matrix_multiplication.ipynb) and, for the experiment,

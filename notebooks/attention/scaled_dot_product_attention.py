@@ -16,8 +16,7 @@
 # # Scaled dot-product attention
 #
 # *Anna lent Ben her bike.* Whose bike is it? To understand the word *her*, you look at the other words: most of your
-# attention goes to *Anna*, a little to *Ben*, almost none to *lent*. How can a network compute where each word should look,
-# and learn this by gradient descent?
+# attention goes to *Anna*, a little to *Ben*, almost none to *lent*. How can a network learn where each word should look?
 #
 # - **You need** [matrix products](../linear_algebra/matrix_multiplication.ipynb), the
 #   [softmax](../classification/softmax.ipynb), [variances](../probability/expectations.ipynb) and, for the experiment,
@@ -62,8 +61,8 @@ torch.set_num_threads(1)  # the matrices are small: a second thread would mostly
 # better a key fits the query, the more its value weighs.
 #
 # The numbers of a key say how much the word is a person, female (negative: male), an action and a
-# thing. Those of a value say how much it is a person, and how much it gives (negative: receives). A trained network finds
-# such numbers by itself; these are made up.
+# thing. Those of a value say how much it is a person, and how much it gives (negative: receives). We made these numbers up; a
+# trained network finds its own.
 
 # %%
 words = ['Anna', 'lent', 'Ben', 'her', 'bike']

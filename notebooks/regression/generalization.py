@@ -27,8 +27,7 @@
 # - **You need** [linear regression](linear_regression.ipynb), [least squares](least_squares.ipynb),
 #   [expectations](../probability/expectations.ipynb) and
 #   [Hoeffding's inequality](../probability/concentration.ipynb).
-# - **You build** distributions in which the generalization error can be computed, two laws for its distance from the
-#   training error, and the U-shaped curve of model complexity in closed form.
+# - **You build** two laws for the gap between the two errors, and the U-shaped curve in closed form.
 # - **Runs in** 8 seconds.
 
 # %% tags=["remove-cell"]
