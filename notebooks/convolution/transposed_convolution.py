@@ -686,7 +686,7 @@ for name, W in ('bilinear', torch.outer(b, b)), ('learned', best[4, 0][0, 0]):
 # ### Networks from 7 × 7 to 28 × 28
 #
 # Does a network with channels and ReLU learn to avoid the pattern? We train networks with two enlarging layers. There
-# are three versions: transposed convolutions with kernels of 3 or 4, and resizing by nearest neighbours with a
+# are three versions: transposed convolutions with kernels of 3 or 4, and repeated pixels followed by a
 # convolution of 3 × 3. The input is the mean of each 4 × 4 pixels of a digit.
 
 # %%
