@@ -15,15 +15,16 @@
 # # Batch normalization
 #
 # If each of ten layers makes its inputs twice as large, the outputs of the last layer are about a thousand times larger than the
-# inputs of the first. A small step of the first weights is enlarged in the same way, so a good learning rate is hard to find.
-# Batch normalization rescales the outputs of each layer, so that every unit has mean 0 and variance 1 over the batch. But then the output for one picture depends on the other pictures in its
-# batch, which are drawn at random. Does this noise hurt, or does it help, as is often said?
+# inputs of the first. The effect of a small step of the weights grows in the same way, so the learning
+# rate must be small. If each layer halves its inputs, the rate must be large.
+# Batch normalization rescales the outputs of each layer, so that every unit has mean 0 and variance 1 over the batch. But then the
+# output for one picture depends on the other pictures in its batch, which are drawn at random. Does this noise hurt, or does it help?
 #
 # - **You need** [means and variances](../probability/expectations.ipynb), [channels](channels.ipynb),
 #   [backpropagation](../neural_networks/backpropagation.ipynb) and
 #   [training in minibatches](../regression/minibatch_training.ipynb).
-# - **You build** batch normalization with its backward pass and its running averages, equal to PyTorch's, and two experiments:
-#   what small batches do to means, variances and gradients, and which learning rates work with and without it.
+# - **You build** batch normalization with its backward pass, equal to PyTorch's. Two experiments show what small batches cost, and
+#   which learning rates work with and without it.
 # - **Runs in** 10 seconds. All tensors are float64.
 
 # %% tags=["remove-cell"]
@@ -95,7 +96,8 @@ print((z - mean) / std)
 #
 # The small number $\epsilon$, usually $10^{-5}$, prevents a division by zero if a unit gives the same number for all rows.
 # With $\gamma = \sqrt{\sigma^2 + \epsilon}$ and $\beta = \mu$, the layer would give back its input. So the network can undo the
-# standardization of a batch if that is better. The code treats all units at once. Its axis $-2$ holds the rows, also if more axes stand in front:
+# standardization, exactly for one batch and roughly for the others. The code treats all units at once. The rows are the second axis
+# from the end, so a stack of batches works, too:
 
 # %%
 def batch_norm(z, gamma, beta, eps=1e-5):
@@ -104,8 +106,8 @@ def batch_norm(z, gamma, beta, eps=1e-5):
     return gamma * (z - mean) / (var + eps).sqrt() + beta
 
 # %% [markdown]
-# The scale $(1, 2)$ and the shift $(0, 5)$ give the second column mean 5 and standard deviation 2. PyTorch's layer
-# `nn.BatchNorm1d` begins with $\gamma = 1$ and $\beta = 0$. For other values we call the function `F.batch_norm`. The two `None` stand for
+# The scale $(1, 2)$ and the shift $(0, 5)$ give the second column mean 5 and standard deviation almost 2. PyTorch's layer
+# `nn.BatchNorm1d` begins with $\gamma = 1$ and $\beta = 0$. For other values we call `F.batch_norm`. `None` means that there are no
 # running averages, which come below:
 
 # %%
@@ -163,7 +165,7 @@ print('largest difference:', below((ours - theirs).abs().max()))
 # %% [markdown]
 # ### What batch normalization ignores, and a batch of one row
 #
-# We multiply the outputs of the layer by 7 and add 100. In a second trial, we only turn their sign. The standardized values of
+# We multiply the outputs of the layer by 7 and add 100. In a second trial, we only change their sign. The standardized values of
 # the second unit are:
 
 # %%
@@ -173,8 +175,9 @@ for name, changed in changes.items():
     print(f'{name:10}', batch_norm(changed, one, zero)[:, 1])
 
 # %% [markdown]
-# A positive factor and a constant are cancelled, up to the effect of $\epsilon$. A negative factor turns the sign. If all
-# weights in front of a batch normalization become 7 times as large, so do its inputs, and the factor is cancelled. So the size of these weights hardly matters for the outputs. But it matters for the gradient, as the exercise shows.
+# A positive factor and a constant are cancelled, up to the effect of $\epsilon$. A negative factor changes the sign. If all weights of the
+# linear layer just in front become 7 times as large, so do its outputs, and the factor is cancelled. But larger weights get a smaller
+# gradient, as the exercise below shows.
 #
 # A batch of one row is its own mean, so the output is $\beta$, whatever the row was:
 
@@ -186,23 +189,25 @@ except ValueError as error:
     print(error)
 
 # %% [markdown]
-# PyTorch refuses such a batch. It appears in practice as the last batch of an epoch, if the number of examples divided by $B$
-# leaves the remainder 1. Behind a convolution, a batch of one picture works, because its places are the rows.
+# PyTorch refuses such a batch. In practice, it is the last batch of an epoch, if one row is left over. Behind a convolution, a batch of
+# one picture works, because its places are the rows.
 #
 # ```{exercise} ★★ Pencil: larger weights, smaller gradient
 # :label: bn-scale
 # The weights $\mathbf{W}$ stand in front of a batch normalization with $\epsilon = 0$. A positive factor is cancelled, so the loss is
-# the same for $a\mathbf{W}$ and $\mathbf{W}$: $L(a\mathbf{W}) = L(\mathbf{W})$ for all $a > 0$. Compare the gradient at $a\mathbf{W}$ with that at $\mathbf{W}$. What is the dot product
-# of the gradient with $\mathbf{W}$? Can a step of gradient descent make the weights smaller?
+# the same for $a\mathbf{W}$ and $\mathbf{W}$: $L(a\mathbf{W}) = L(\mathbf{W})$ for all $a > 0$. Compare the gradient at $a\mathbf{W}$
+# with that at $\mathbf{W}$. What is the dot product of the gradient with $\mathbf{W}$? Can a step of gradient descent make the norm of
+# $\mathbf{W}$ smaller?
 # ```
 #
 # ```{solution-start} bn-scale
 # :class: dropdown
 # ```
-# Differentiate $L(a\mathbf{W}) = L(\mathbf{W})$ with respect to $\mathbf{W}$: $a\, \nabla L(a\mathbf{W}) = \nabla L(\mathbf{W})$. So weights that are
-# $a$ times larger have a gradient that is $a$ times smaller. Differentiate with respect to $a$ at $a = 1$: the dot product of
-# $\nabla L(\mathbf{W})$ with $\mathbf{W}$ is 0. By Pythagoras, the step gives $\lVert \mathbf{W} - \eta \nabla L \rVert^2 =
-# \lVert \mathbf{W} \rVert^2 + \eta^2 \lVert \nabla L \rVert^2$. So gradient descent never makes these weights smaller.
+# Differentiate $L(a\mathbf{W}) = L(\mathbf{W})$ with respect to $\mathbf{W}$: $a\, \nabla L(a\mathbf{W}) = \nabla L(\mathbf{W})$. So
+# weights that are $a$ times larger have a gradient that is $a$ times smaller. Differentiate with respect to $a$ at $a = 1$: the dot
+# product of $\nabla L(\mathbf{W})$ with $\mathbf{W}$ is 0. By Pythagoras, the step gives $\lVert \mathbf{W} - \eta \nabla L \rVert^2 =
+# \lVert \mathbf{W} \rVert^2 + \eta^2 \lVert \nabla L \rVert^2$. So a step of plain gradient descent, without weight decay, never makes
+# the norm of $\mathbf{W}$ smaller.
 # ```{solution-end}
 # ```
 
@@ -340,11 +345,11 @@ verify(
 # \gamma\, \partial L / \partial y_n$, the derivative of the loss with respect to $\hat z_n$. The input $z_n$ acts on each $\hat z_m$
 # in three ways:
 #
-# - Only for $m = n$, it is itself in the numerator. This gives $\partial \hat z_n / \partial z_n$ the term $1 / s$.
+# - It stands in the numerator, but only if $m = n$. This gives $\partial \hat z_n / \partial z_n$ the term $1 / s$.
 # - It is part of $\mu$, which is subtracted. This gives $\partial \hat z_m / \partial z_n$ the term $-1 / (Bs)$.
-# - It is part of $\sigma^2$. Its derivative with respect to $z_n$ is $\frac{2}{B}(z_n - \mu) = \frac{2}{B} s \hat z_n$. Here $z_n$ also acts through
-#   $\mu$, but this adds zero, because the deviations from the mean add up to zero. The derivative of $\hat z_m$ with respect to $\sigma^2$ is
-#   $-\hat z_m / (2 s^2)$. The product of the two is $-\hat z_m \hat z_n / (Bs)$.
+# - It is part of $\sigma^2$. Its derivative with respect to $z_n$ is $\frac{2}{B}(z_n - \mu) = \frac{2}{B} s \hat z_n$. The variance also
+#   depends on $z_n$ through $\mu$, but this adds zero, because the deviations from the mean add up to zero. The derivative of
+#   $\hat z_m$ with respect to $\sigma^2$ is $-\hat z_m / (2 s^2)$. The product of the two is $-\hat z_m \hat z_n / (Bs)$.
 #
 # We multiply these terms by $g_m$ and sum over $m$. The result $\delta_n = \partial L / \partial z_n$ is
 #
@@ -353,8 +358,8 @@ verify(
 # \delta_n = \frac{1}{\sqrt{\sigma^2 + \epsilon}} \left( g_n - \frac{1}{B} \sum_{m=1}^{B} g_m - \hat z_n \frac{1}{B} \sum_{m=1}^{B} g_m \hat z_m \right) .
 # ```
 #
-# Because $y_n = \gamma \hat z_n + \beta$, the gradient of $\gamma$ is $\sum_n \hat z_n\, \partial L / \partial y_n$, and that of $\beta$ is $\sum_n
-# \partial L / \partial y_n$:
+# Because $y_n = \gamma \hat z_n + \beta$, the gradient of $\gamma$ is $\sum_n \hat z_n\, \partial L / \partial y_n$, and that of
+# $\beta$ is $\sum_n \partial L / \partial y_n$:
 
 # %%
 def batch_norm_backward(z, gamma, dy, eps=1e-5):
@@ -378,7 +383,8 @@ print(z.grad)                                             # autograd
 #
 # Why are two terms subtracted? Adding a constant to a column does not change the output, so the gradient of a column must sum to
 # zero. Stretching the column about its mean does not change the output either, up to $\epsilon$, so the gradient must be orthogonal
-# to $\hat{\mathbf{z}}$. We print these sums and dot products, first for a wrong gradient, which treats $\mu$ and $\sigma$ as constants:
+# to $\hat{\mathbf{z}}$. We test both, first on a gradient that wrongly
+# treats $\mu$ and $\sigma$ as constants:
 
 # %%
 with torch.no_grad():
@@ -392,8 +398,8 @@ print('full gradient:     ', below(dz.sum(0).abs().max()),
 # %% [markdown]
 # ```{admonition} A tempting mistake
 # :class: tip
-# It is easy to forget `bias=False` in the layer in front. Its bias has the gradient $\sum_n \delta_n = 0$, so training changes it by nothing but
-# rounding errors.
+# It is easy to forget `bias=False` in the layer in front. This layer's bias has the gradient $\sum_n \delta_n = 0$, up to
+# rounding errors, so it learns nothing. The mistake is nearly harmless, because the bias is cancelled.
 # ```
 #
 # ### Training mode, evaluation mode and running averages
@@ -435,7 +441,8 @@ for correction in 0, 1:
 
 # %% [markdown]
 # For the running variance, PyTorch divides the sum of squares by $B - 1$, although it divides by $B$ for the output. Why? On
-# average, the mean of a batch is right, but its variance, with $B$ as the divisor, is too small, by the factor $(B - 1)/B$. We average over all 64 batches of three rows that can be drawn, with replacement, from four numbers:
+# average, the mean of a batch is right, but its variance, with $B$ as the divisor, is too small, by the factor $(B - 1)/B$, if rows are
+# drawn independently. We average over all 64 batches of three rows that can be drawn, with replacement, from four numbers:
 
 # %%
 numbers = torch.tensor([180.0, 190.0, 210.0, 220.0])
@@ -560,11 +567,12 @@ holds(
 )
 
 # %% [markdown]
-# ## The batch size: ghost batches separate two kinds of noise
+# ## The batch size: ghost batches separate the statistics from the gradient
 #
 # The mean and the variance of a batch are called its **statistics**. How noisy is the mean? We take one unit of a first layer with
-# random weights, and draw 400 batches of handwritten digits with replacement. Their means $\mu$ differ. Independent rows give means
-# with the standard deviation $\sigma / \sqrt B$. On logarithmic axes, this is a line with the slope $-\frac12$. We fit a line to what we measure:
+# random weights, and draw 400 batches of handwritten digits with replacement. Independent rows give means
+# with the standard deviation $\sigma / \sqrt B$. On logarithmic axes, this is a line with the slope $-\frac12$. We fit a line to what
+# we measure:
 
 # %%
 x, y, _ = digits()
@@ -594,9 +602,9 @@ ax.minorticks_off()
 
 # %% [markdown]
 # The gradient, too, is a mean over the batch, so it is noisier in a small batch. If the batch size changes a result,
-# is the reason the noise of the statistics or that of the gradient? **Ghost batches** separate them. The loss is always that of the
-# same 64 rows. But the layers split these rows into groups of 4 or 16, and standardize each group with its own mean and variance. We
-# train on 320 images. In one more setting, all 320 pass through the layers together, and still only 64 of them give the loss:
+# is the reason in the statistics or in the gradient? **Ghost batches** separate them. The loss is that of 64 rows, as in a
+# batch of 64. But the layers split these rows into groups of 4 or 16, and standardize each group with its own mean and variance. We
+# train on 320 images. In one more setting, the statistics come from all 320, but the loss is still that of 64:
 
 # %%
 class GhostNorm(nn.BatchNorm1d):
@@ -630,8 +638,8 @@ def set_statistics(model, X):
         X = layer(X)
 
 # %% [markdown]
-# In the training, `B` rows give the loss. If a group is larger than `B`, more rows pass through the layers. The last three arguments
-# are for the comparisons below:
+# `B` rows give the loss. If a group is larger, all its rows pass through the layers, and the first `B` of them give
+# the loss. `frozen`, `sgd` and `make` are for the comparisons below:
 
 # %%
 def trained(B, group, seed, frozen=False, sgd=None, make=network):
@@ -712,20 +720,22 @@ ax.minorticks_off()
 # %% [markdown]
 # Five seeds are few, so we do not interpret differences of less than one point, even with a star. On these digits:
 #
-# - **Batches of 4 rows lose 13 points.** If only the statistics come from 4 rows, about 2 points are lost. If only the gradient comes from
-#   4 rows, about 6 points are lost: it is noisier, and its 80 steps use only a sixteenth as many images. Both together lose more than the sum of the two.
-# - **The noise of the statistics does not help here.** With statistics from 4 rows it costs accuracy. Statistics of all 320 images
-#   have no such noise, but the accuracy differs from that with 64 rows by less than two standard errors.
-# - **Here it helps if the statistics follow the weights.** Neither constant statistics nor those of all 320 images are noisy. But the latter change with the weights, and
-#   the network reads more digits with them, by more than a point.
-# - **Between 64 and 320 rows we see no best batch size.** {cite:t}`zhang2023dive` recommend fifty to a hundred rows. In other networks the
-#   noise can make dropout superfluous, as the inventors of batch normalization report {cite}`ioffe2015batch`.
+# - **Batches of 4 rows lose 13 points.** If only the statistics come from 4 rows, about 2 points are lost. If only the gradient comes
+#   from 4 rows, about 6 points are lost. How much of this is noise, and how much the smaller number of images, this experiment cannot
+#   tell. Both together lose more than the sum of the two.
+# - **The noise of the statistics does not help here.** With 4 rows it costs accuracy. Statistics of all 320 images have no noise, but the
+#   accuracy differs from that with 64 rows by less than two standard errors. Our networks had only 80 steps. In others, noise is
+#   reported to make dropout superfluous {cite}`ioffe2015batch`.
+# - **Constant statistics lose more than a point** against those of all 320 images: 94.2 % against 95.5 %. Neither is noisy. But
+#   constant statistics do not follow the weights, and no gradient flows through them. Which of the two matters, this experiment does
+#   not show.
+# - **Between 64 and 320 rows we see no best batch size.**
 #
 # ### With and without batch normalization: the learning rate
 #
 # What does batch normalization gain? We compare with the same network without it, where the linear layers have biases. PyTorch gives
-# linear layers small first weights. So we try the network without batch normalization twice: with these weights, and with those of
-# [He initialization](../neural_networks/initialization.ipynb), which keep the outputs of each layer about as large as its inputs.
+# linear layers small first weights. So we try the network without batch normalization twice: with these weights, and with larger ones, by
+# [He initialization](../neural_networks/initialization.ipynb). These keep the outputs of each layer about as large as its inputs.
 
 # %%
 def unnormalized(group):                                  # has no groups
@@ -750,10 +760,9 @@ for name, make in ('without', unnormalized), ('with', network):
           f' {counter.get_total_flops():,} operations for an image')
 
 # %% [markdown]
-# The counter leaves out the normalization. In evaluation, it multiplies and adds once for each unit, with fixed numbers. So it can even be merged
-# into the weights and the bias of the layer in front. Now we train all three by plain
-# gradient descent on batches of 64, with learning rates from 0.03 to 3. For each we print the mean accuracy over three seeds, with two
-# standard errors:
+# The counter leaves out the normalization. In evaluation, it multiplies and adds once for each unit, with fixed numbers. So it can even
+# be merged into the weights and the bias of the layer in front. Now we train all three by plain gradient descent on batches of 64. For
+# each learning rate we print the mean accuracy over three seeds, with two standard errors:
 
 # %%
 rates, swept = [0.03, 0.1, 0.3, 1, 3], {}
@@ -768,10 +777,11 @@ for rate in rates:
         for (tried, make), three in swept.items() if tried == rate))
 
 # %% [markdown]
-# With batch normalization, the network reads 90 % of the digits or more on average at each of the five rates, of which the largest is a hundred
-# times the smallest. Without it, four fifths of the digits are reached at two rates from He initialization, and only at one from PyTorch's weights. At
-# each rate the network with batch normalization reads more digits in each run. So in these 80 steps the learning rate
-# is much easier to choose with it. The best rates differ less: 95.8 % with it, and 92.2 % without it.
+# With batch normalization, the network reads 90 % of the digits or more on average at each of the five rates from 0.03 to 3.
+# Without it, He initialization reaches 86.6 % at 0.1 and 92.2 % at 0.3, PyTorch's weights reach 82.9 % at 0.3, and all else is at most
+# 63.0 %. At each rate the network with batch normalization reads more digits in each run. So in these 80 steps the
+# learning rate is much easier to choose with it. At the best of the rates that we tried, the difference is smaller: 95.8 % with it, and
+# 92.2 % without.
 #
 # In practice you write `nn.BatchNorm1d(64)` in place of `GhostNorm`, and call `model.train()` before training
 # and `model.eval()` before testing. What happens if the second call is forgotten?
@@ -813,8 +823,8 @@ grade(lambda: is_measured(more_than_90_percent()), lambda: True, [()])
 # :class: dropdown
 # ```
 # Mixed groups have about the mean and variance that the network knows from training, so it hardly notices. In a group of sevens,
-# what all sevens have in common is the mean, and this is subtracted. What is left is only how the sevens differ from each other. So a test in
-# training mode looks good as long as the test data are shuffled, and fails where the rows that come together are alike.
+# what all sevens have in common is the mean, and this is subtracted. What is left is only how the sevens differ from each other. So a
+# test in training mode looks good as long as the test data are shuffled, and fails where the rows that come together are alike.
 
 # %% jupyter={"source_hidden": true}
 assert grade(lambda: is_measured([True, False]), lambda: True, [()])
@@ -916,9 +926,9 @@ verify(
 #
 # Batch normalization subtracts from each unit its mean over the batch, divides by its standard deviation, and lets the network learn a new
 # scale and a new shift. For pictures each channel has one mean. Its gradient has two extra terms, because $\mu$ and
-# $\sigma$ depend on all rows. In evaluation, running averages take the place of $\mu$ and $\sigma$. In our experiments the network
-# learned well with all learning rates from 0.03 to 3, and without batch normalization with two of the five at best. The noise of the
-# statistics hurt with groups of 4 rows, and made no difference that we could see from 64 rows on.
+# $\sigma$ depend on all rows. In evaluation, running averages take the place of $\mu$ and $\sigma$. In 80 steps of gradient descent,
+# our network reached 90 % at each of five learning rates from 0.03 to 3, and without batch normalization at one of them at best. The
+# noise of the statistics hurt with groups of 4 rows, and made no difference that we could see from 64 rows on.
 #
 # **Further reading.** {cite:t}`ioffe2015batch` introduced batch normalization. {cite:t}`zhang2023dive`, chapter 8, puts it into LeNet.
 # {cite:t}`hoffer2017train` introduced ghost batches, to train with large batches as if they were small.
