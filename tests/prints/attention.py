@@ -206,7 +206,7 @@ prints(
     h=of(lambda x: list(range(5))),
     log=lambda base, value: np.log(value) / np.log(base),
     p=of(lambda scores: lambda c, h: torch_softmax(scores[int(h)])[int(c)]),
-    b=of(lambda scores, x: torch.nn.functional.cross_entropy(torch.tensor(scores), torch.tensor(x).long()).item() / np.log(2)),
+    b=of(lambda scores, x: torch.nn.functional.cross_entropy(torch.tensor(scores)[1:], torch.tensor(x).long()[1:]).item() / np.log(2)),
 )
 
 
