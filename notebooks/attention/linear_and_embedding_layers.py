@@ -479,7 +479,8 @@ except ImportError:
 
 # %% [markdown]
 # No token differs. `tiktoken.get_encoding('gpt2')` loads the tokens of GPT-2, which were made by
-# byte pair encoding, too, from much more text: 256 bytes, 50000 merges and one token for the end of a text, together 50257.
+# byte pair encoding, too, from much more text: 256 bytes, 50000 merges and one token for the end of
+# a text, so $256 + 50000 + 1 = 50257$.
 #
 # And a text that training never saw? Our text of *Alice* has no capitals and no digits:
 
@@ -823,7 +824,7 @@ ax.axis('off');
 # The network, with the number of values that pass.
 
 # %% [markdown]
-# We encode with the first 128 merges. Of the 384 possible tokens we keep the 165 that occur in the training text:
+# We encode with half of the merges. Of the $256 + 128 = 384$ possible tokens we keep the 165 that occur in the training text:
 
 # %%
 small = dict(list(rank.items())[:256 + 128])

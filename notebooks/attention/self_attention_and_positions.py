@@ -733,7 +733,8 @@ boxes = [
     (0, 1, 'tokens\n$B\\times T$', GREY), (1, 1, 'embedding\n$B\\times T\\times D$', GREY),
     (2, 1, 'add learned\nor sinusoids\n$B\\times T\\times D$', 'C1'),
     (3, 1, '$\\mathbf{Q}, \\mathbf{K}, \\mathbf{V}$\n$B\\times T\\times D$', GREY),
-    (1, 0, 'rotary: turn\n$\\mathbf{Q}, \\mathbf{K}$', 'C1'), (2, 0, 'attention, plus\nits input\n$B\\times T\\times D$', GREY),
+    (1, 0, 'rotary: turn\n$\\mathbf{Q}, \\mathbf{K}$', 'C1'),
+    (2, 0, 'attention, plus\nits input\n$B\\times T\\times D$', GREY),
     (3, 0, 'Linear, ReLU,\nLinear\n$B\\times T\\times$out', GREY),
 ]
 for x, y, words, colour in boxes:
@@ -939,9 +940,8 @@ ax.set(xlabel='position', ylabel='accuracy', ylim=(0, 1.15), xlim=(4, 48), xtick
 label_lines(ax);
 
 # %% [markdown] tags=["caption"]
-# Naming the token three places back, three seeds each. All three kinds of positions solve the task up to the length of
-# the training strings (dashed). Beyond it, rotary positions keep most of their accuracy: one seed nearly all of it, and two
-# sink to about 0.7. The others lose it. Dotted: chance.
+# Naming the token three places back, three seeds each. Dashed: the length of the training strings. Beyond it, rotary positions
+# keep most of their accuracy: one seed nearly all, two sink to about 0.7. The others lose it. Dotted: chance.
 
 # %% [markdown]
 # Beyond position 12, learned positions fall nearly to chance, while the means of rotary positions stay at 0.798 or above.
@@ -1134,8 +1134,8 @@ verify(
 # Self-attention without a mask and without positions does not see the order of its tokens. If it answers from their mean, it is
 # right for at most half of the inputs that come in two orders with different answers. Positions can be added to the input, as
 # learned columns or as sinusoids. Or they rotate queries and keys. Then a score depends on the positions through their offset
-# alone. Beyond the length of the training strings only rotary positions stayed above 0.79 on average, and in a window of 12
-# tokens they made no errors.
+# alone. Beyond the length of the training strings only rotary positions kept most of their
+# accuracy, and in a window of 12 tokens they made no errors.
 #
 # **Further reading.** {cite}`vaswani2017attention`, section 3.5, introduced sinusoids, and {cite}`su2024roformer` rotary
 # positions. {cite}`press2022train` adds no positions, but lowers each score in proportion to the distance.
