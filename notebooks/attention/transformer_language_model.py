@@ -276,8 +276,8 @@ for m, n in (5, 3), (105, 103), (5, 4):
 # **SwiGLU** {cite}`shazeer2020glu` replaces the activation of the hidden layer. For each hidden unit it computes two
 # numbers, each with a matrix of its own: $u$ and the **gate** $z$. The unit gives $u \operatorname{SiLU}(z)$. Here
 # $\operatorname{SiLU}(z) = z\,\sigma(z)$, and $\sigma$ is the sigmoid. If $z$ is far below zero, this factor is almost 0.
-# If $z$ is large, it is almost $z$. Three matrices of $32 \times 88$ have 8,448 numbers, about as many as the 8,192 of two
-# of $32 \times 128$.
+# If $z$ is large, it is almost $z$. Three matrices have $3 \cdot 32 \cdot 88 = 8448$ numbers. Two,
+# with $4 \cdot 32 = 128$ hidden numbers, have $2 \cdot 32 \cdot 128 = 8192$.
 
 # %%
 class SwiGLU(nn.Module):
@@ -873,8 +873,8 @@ for name, rule in (('as predicted', p), ('tau = 0.5', tempered(p.log(), 0.5)), (
 # :::{admonition} A tempting mistake
 # :class: warning
 # "Keep characters as long as their sum is at most the share." This drops the character that crosses the share, and keeps
-# nothing if the first one alone has more. So `top_p` looks at the sum *before* each character. In floats $0.6 + 0.3$ is
-# less than $0.9$, so a sum that is short by a few `eps` is enough.
+# nothing if the first one alone has more. So `top_p` looks at the sum *before* each character.
+# Sums of floats are rounded, so a sum that is short by a few `eps` is enough.
 # :::
 #
 # ```{exercise} ★★ Program: min-p sampling
