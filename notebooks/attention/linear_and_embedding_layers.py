@@ -76,7 +76,7 @@ print(tokens, ids)
 # %% [markdown]
 # (ml.tf.embedding.lookup)=
 # An id is only a name: token 4 is not twice token 2. So each token gets $D$ numbers of its own, its **embedding**. Ids
-# count from 0 and formulas from 1: the id 4 belongs to the column $\mathbf{w}_5$. The
+# count from 0 and formulas from 1: the id 4 belongs to token 5. The
 # embedding of token $i$ is the column $\mathbf{w}_i \in \mathbb{R}^D$ of a matrix $\mathbf{W} \in \mathbb{R}^{D \times
 # V}$. To embed a text, we copy the columns of its tokens, and write them as the rows of a matrix
 # $\mathbf{X}$. A matrix product gives the same numbers. If $\mathbf{e}_i$ is the one-hot vector with a 1 in place $i$,
