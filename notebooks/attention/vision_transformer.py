@@ -695,6 +695,7 @@ verify(
     slip=('says so of the linear model, too', lambda ahead_of_it: min(lead_of(ahead_of_it), lead_of('linear')) > 0.15),
     ahead_of_it=['CNN'],
 )
+
 # %% tags=["checks"]
 def size_of(net):
     return sum(w.numel() for w in makers[net]().parameters())
@@ -800,8 +801,8 @@ for row, words in enumerate(('pictures', 'labels:\nstripes', 'labels:\ncorners')
     axes[row, 0].set_ylabel(words, rotation=0, ha='right', va='center', fontsize=10)
 
 # %% [markdown] tags=["caption"]
-# The weights of the class token in the same pictures: s marks the stripes, c the corner. The network for
-# stripes looks at the stripes. That for corners looks, in three of four pictures, more at the stripes than at the corner.
+# The weights of the class token: s marks the stripes, c the corner. The network for stripes looks at the stripes.
+# That for corners looks, in three of four pictures, more at the stripes than at the corner.
 
 # %% [markdown]
 # (ml.tf.vit.attends)=
@@ -885,8 +886,8 @@ for row, (words, images) in enumerate(zip(('digit', 'weight', 'effect'), maps)):
     axes[row, 0].set_ylabel(words, rotation=0, ha='right', va='center', fontsize=10)
 
 # %% [markdown] tags=["caption"]
-# Five digits, the weights in the last block, and how much the probability of the answer
-# falls if a patch is erased. Each map has its own scale. In none of the five does the patch with the largest weight have the largest effect.
+# Five digits, the weights in the last block, and how much the probability of the answer falls if a patch is erased. Each
+# map has its own scale. In none does the patch with the largest weight have the largest effect.
 
 # %% [markdown]
 # A random guess is right in one case of nine, 0.11. The weights of the last block are right in about half of the
