@@ -19,7 +19,7 @@
 # attention goes to *Anna*, a little to *Ben*, almost none to *lent*. How can a network learn where each word should look?
 #
 # - **You need** [matrix products](../linear_algebra/matrix_multiplication.ipynb), the
-#   [softmax](../classification/softmax.ipynb), [variances](../probability/expectations.ipynb) and, for the experiment,
+#   [softmax](../classification/softmax.ipynb), [variances](../probability/expectations.ipynb) and
 #   [training in minibatches](../regression/minibatch_training.ipynb).
 # - **You build** attention in four lines, with masks, and in tiles, each equal to PyTorch's.
 # - **Runs in** 15 seconds. All tensors but the last part's are float32.
@@ -57,8 +57,8 @@ torch.set_num_threads(1)  # the matrices are small: a second thread would mostly
 #
 # A Python dictionary is a *hard* lookup: you ask with a key, and you get one value or an error. Attention is a *soft*
 # lookup. Each word offers a **key**, a vector that describes it, and a **value**, a vector that it hands over. The word
-# that asks has a **query**, a vector that describes what it looks for. It gets a weighted mean of the values: the
-# better a key fits the query, the more its value weighs.
+# that asks has a **query**, a vector that says what it looks for. It gets a weighted mean of the values: the better a key
+# fits, the more its value weighs.
 #
 # The numbers of a key say how much the word is a person, female (negative: male), an action and a
 # thing. Those of a value say how much it is a person, and how much it gives (negative: receives). We made these numbers up; a
