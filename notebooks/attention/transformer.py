@@ -112,9 +112,8 @@ for ax, (name, part) in zip(axes, (('attention', attention), ('MLP', mlp))):
     ax.tick_params(length=0);
 
 # %% [markdown] tags=["caption"]
-# Which input reaches which output, in blocks of eight numbers for each pair of tokens. The shade is the square root of the
-# size of the derivative, relative to the largest of its panel. Attention connects all tokens. The MLP connects the numbers
-# of one token.
+# Which input reaches which output, in blocks for each pair of tokens. The shade is the square root of the size of the
+# derivative, relative to the largest of its panel. Attention connects all tokens. The MLP connects the numbers of one token.
 
 # %% [markdown]
 # (ml.tf.mlp.tokenwise)=
@@ -260,9 +259,9 @@ axes[1].set_xticks(depths, depths)
 axes[1].minorticks_off();
 
 # %% [markdown] tags=["caption"]
-# Gradients before the first step, of the second matrix of each MLP. Left, in the deepest stack: the gradients of pre-norm
-# fall from the first block to the last; those of post-norm differ much more between the starts. Right: the last block; the
-# lines are means. Only those of pre-norm fall.
+# Gradients of the second matrix of each MLP, before the first step. Left, for 24 blocks: those of pre-norm fall along the
+# stack, those of post-norm differ more between the starts. Right: the last block; the lines are means. Only those of
+# pre-norm fall.
 
 # %% [markdown]
 # With pre-norm, the mean gradient of the last block falls from 0.184 to 0.089 when the stack becomes four times as deep,
@@ -958,8 +957,8 @@ met = weights.apart(again.model, stored.after)
 print('40 steps again, distance from the stored ones:', below(met, 1e-9))
 
 # %% [markdown]
-# For these 40 of the 3,000 steps they do: we end at the stored parameters, up to rounding. To repeat all steps, take
-# `task = training()` and run `weights.advance(task, 0, 3000)`.
+# For these 40 steps they do: we end at the stored parameters, up to rounding. To repeat all steps, take `task = training()`
+# and run `weights.advance(task, 0, task.steps)`.
 #
 # ### Which parts does the model need?
 #
