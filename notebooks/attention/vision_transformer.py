@@ -650,10 +650,9 @@ for steps, shares in (250, [accuracy[part, 'ViT', 'moved', 150][0] for part in (
 # 0.680 with 150 digits, and of 0.480 even with 50. So the ViT lacked steps, too, but twice as many are not enough.
 #
 # In the original paper {cite}`dosovitskiy2021image`, CNNs win if all networks are first trained on 1.3 million pictures, and large ViTs
-# win if they are first trained on 300 million. Later, with
-# [data augmentation](../convolution/weight_decay_in_networks.ipynb) and other tricks, ViTs that saw only the 1.3 million pictures came
-# close to CNNs {cite}`touvron2021training`. In practice you download the weights of a ViT that is already trained, for example by
-# `torchvision.models.vit_b_16(weights='DEFAULT')`, and train them further on your own pictures.
+# win if they are first trained on 300 million. With [data augmentation](../convolution/weight_decay_in_networks.ipynb), ViTs that saw
+# only the 1.3 million pictures came close to CNNs {cite}`touvron2021training`. In practice you download trained weights, for example by
+# `torchvision.models.vit_b_16(weights='DEFAULT')`, and train them further.
 
 # %% tags=["checks"]
 def needs_more(net, other):  # behind by two standard errors, also with three times as many digits

@@ -111,8 +111,7 @@ for k in (3, 4, 5):
 
 # %% [markdown]
 # Away from the ends, the odd kernels give back this row, because the mean of a window is its middle pixel. The even kernel has
-# no middle pixel. Its second output, 4.50, belongs between the pixels 4 and 5, but it stands at the place of the 4. So the row moves half a
-# pixel to the left. This is one reason to choose odd kernels.
+# no middle pixel: its second output, 4.50, belongs between the pixels 4 and 5. So the row moves half a pixel to the left.
 #
 # ### What zeros do at the border
 #
@@ -874,5 +873,4 @@ verify(
 # field grows fastest with strides or dilations that multiply, but in random networks most of the gradient lies in its middle.
 #
 # **Further reading.** {cite:t}`dumoulin2016guide` draw all these cases. {cite:t}`araujo2019computing` compute receptive fields
-# of networks with branches. {cite:t}`luo2016understanding` show that, for many layers with random weights, the effective field
-# is nearly Gaussian.
+# of networks with branches.
