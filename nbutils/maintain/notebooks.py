@@ -1,5 +1,6 @@
 """The notebooks of the book, and what each one depends on."""
 import ast
+import functools
 import hashlib
 import json
 import os
@@ -109,13 +110,15 @@ def modules(path):
     return sorted(found)
 
 
+@functools.cache  # the same few modules stand behind every notebook
 def _imports(text):
+    found = []
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            yield from (f'{node.module}.{alias.name}' for alias in node.names)
+            found += [node.module, *(f'{node.module}.{alias.name}' for alias in node.names)]
+    return found
 
 
 def libraries(path):

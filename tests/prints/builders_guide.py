@@ -1,4 +1,6 @@
 """Builder's guide: the meanings of letters."""
+import functools
+
 import numpy as np
 import safetensors.numpy
 import torch
@@ -55,26 +57,37 @@ def steps_of(make, rates, name=None):
 
 
 _rates = [0.1, 0.05, 0.2, 0.1]
-_moving = steps_of(lambda p: torch.optim.SGD(p, momentum=0.7), _rates, 'momentum_buffer')
+
+
+@functools.cache  # when it is first asked for: importing the table stays quick
+def moving():
+    return steps_of(lambda p: torch.optim.SGD(p, momentum=0.7), _rates, 'momentum_buffer')
+
+
 prints(
     'parameters-step',
     t=[1, 2, 3],
     beta=0.7,
     eta=np.array(_rates),
-    w=lambda t: _moving[t - 1][0],
-    v=lambda t: _moving[t - 1][1],
-    g=lambda t: _moving[t - 1][2],
+    w=lambda t: moving()[t - 1][0],
+    v=lambda t: moving()[t - 1][1],
+    g=lambda t: moving()[t - 1][2],
 )
 
-_first = steps_of(lambda p: torch.optim.Adam(p, eps=0.5), [0.1, 0.1])
+
+@functools.cache
+def first():
+    return steps_of(lambda p: torch.optim.Adam(p, eps=0.5), [0.1, 0.1])
+
+
 prints(
     'parameters-first',
     t=[0],
     i=[1, 2],
     eta=0.1,
     epsilon=0.5,
-    w=lambda t, i: _first[t][0][i - 1],
-    g=lambda t, i: _first[t][2][i - 1],
+    w=lambda t, i: first()[t][0][i - 1],
+    g=lambda t, i: first()[t][2][i - 1],
 )
 
 
