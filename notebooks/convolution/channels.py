@@ -459,7 +459,7 @@ for ax, groups, name in zip(axes, (1, 3, 6), ('full', '3 groups', 'depthwise: 6 
 axes[0].set_ylabel('output channels');
 
 # %% [markdown] tags=["caption"]
-# Which input channels each of six output channels sees. Of all slices, $G$ groups leave the part $1/G$. In a depthwise convolution, each
+# Which input channels each of six output channels sees. With $G$ groups, a share of $1/G$ of all slices is left. In a depthwise convolution, each
 # channel sees only itself.
 
 # %% [markdown]
@@ -519,7 +519,7 @@ for c, n in (8, 28), (256, 14):
 # time as well.
 #
 # What is lost? A trained kernel need not have the form {eq}`eq-separable`. For each of its 10 input channels, the detector's second layer has 16
-# slices of 9 weights, a $16 \times 9$ matrix. In a separable layer, all 16 rows would be multiples of one pattern. If we allow $m$ patterns
+# slices of 9 weights, a $16 \times 9$ matrix. In a separable layer, the 16 rows of such a matrix would be multiples of one row, the pattern. If we allow $m$ patterns
 # for each input channel, how close can we come to the trained weights? The best choice keeps the $m$ largest
 # [singular values](../linear_algebra/singular_value_decomposition.ipynb) of each matrix. We print its share of the sum of all squared weights:
 
@@ -809,7 +809,8 @@ for kind in ('shared', 'own'):
 
 # %% [markdown]
 # The intervals are two standard errors. If the channels share their brightness, mixing gains about a third of all digits. If each has its
-# own, only a small part of this gain is left. So in this task, mixing helps mostly because it can *subtract* one channel from another. If you use groups in networks of your own, add $1 \times 1$ convolutions.
+# own, only a small part of this gain is left. This fits the explanation: mixing helps because it can *subtract* a brightness that the channels share. (The
+# second task is also harder, so the two gains do not tell how much of the first is due to this.) If you use groups in networks of your own, add $1 \times 1$ convolutions.
 #
 # ```{exercise} ★★ Experiment: two colours swapped
 # :label: channels-swap

@@ -231,9 +231,9 @@ for q in (1, 2):
 # ```
 #
 # The fast Fourier transform {cite}`cooley1965algorithm` takes about $N \log N$ operations. So we transform both
-# signals, multiply, and transform back, and the size of the kernel hardly matters. Zeros are appended up to
-# $n + k - 1$ pixels, so that the circle does not fold one border onto the other, and the kernel is turned, because
-# the layer does not flip:
+# signals, multiply, and transform back, and the size of the kernel hardly matters. Two details: A picture is no circle.
+# So we append zeros up to $n + k - 1$ pixels, and windows at one border meet zeros, not the other border. And the layer does
+# not flip the kernel. So we turn it before the convolution:
 
 # %%
 def corr2d_fourier(X, V):
@@ -252,8 +252,8 @@ for k in (3, 33):
           f' {wins[k]}')
 
 # %% [markdown]
-# For the small kernels of most networks the matrix product is the better choice. In SciPy, `signal.fftconvolve` is
-# the method of this part, and `signal.convolve` chooses between the two.
+# For the small kernels of most networks, the transforms win little or nothing. In SciPy, `signal.fftconvolve` is the method
+# of this part, and `signal.convolve` chooses between it and the sum over the windows.
 #
 # ```{exercise} ★★★ Program: undo a blur
 # :label: computing-deblur
@@ -405,7 +405,7 @@ for value, vector in zip(values, vectors_of_H.T):
     print(f'eigenvalue {value:.3f}, eigenvector', vector / vector[0])
 
 # %% [markdown]
-# Up to the outermost columns of the picture,
+# The two means of squares differ only by the outermost columns of the picture, which we neglect:
 # $\mathbf{H} = \begin{pmatrix} c_0 & c_1 \\ c_1 & c_0 \end{pmatrix}$, where $c_0$ is the mean of $x_j^2$ and $c_1$ that
 # of $x_j x_{j+1}$. The eigenvectors are $(1, 1)$ and $(1, -1)$: the blur and the edge! The eigenvalue of the edge,
 #
@@ -467,7 +467,8 @@ ax.text(290, 4e-4, 'broad: predicted', ha='right');
 # %% [markdown]
 # Least squares finds the kernel immediately. With noise in the examples no method finds it exactly. If each entry of
 # $\mathbf{y}$ gets independent noise of standard deviation $\sigma$, least squares is right on average, with covariance
-# $\sigma^2 (\mathbf{A}^\top \mathbf{A})^{-1}$. So where the descent is slow, the data say little, too. For the nine
+# $\sigma^2 (\mathbf{A}^\top \mathbf{A})^{-1}$. Along an eigenvector of a small eigenvalue, such as the edge, the descent is slow
+# and the variance is large: what is learned slowly is also known less exactly. For the nine
 # numbers of Sobel's kernel and $\sigma = 0.1$ it finds, rounded:
 
 # %%

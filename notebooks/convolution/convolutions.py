@@ -17,8 +17,8 @@
 # # Convolution and cross-correlation
 #
 # A cat is the same cat in the left and in the right corner of a picture. A dense layer does not know this, because it has
-# separate weights for each pixel, billions of them for a picture of 224 × 224 pixels. How can a layer look for the same
-# pattern everywhere, with a handful of weights?
+# separate weights for each pair of an input and an output pixel, 2.5 billion of them for pictures of 224 × 224 pixels. How can a
+# layer look for the same pattern everywhere, with a handful of weights?
 #
 # - **You need** [matrix products](../linear_algebra/matrix_multiplication.ipynb) and, for the experiment,
 #   [training in minibatches](../regression/minibatch_training.ipynb) and
@@ -44,6 +44,7 @@ import torch
 from scipy import signal
 from torch import nn
 from torch.nn.functional import conv1d, conv2d
+from torch.utils.flop_counter import FlopCounterMode
 
 from nbutils.cases import distributions, integers, matrices, scalars, seeds, square_matrices, vectors
 from nbutils.checks import close, grade, holds, verify
@@ -58,23 +59,11 @@ torch.set_num_threads(1)  # the tensors are small: a second thread would mostly 
 # %% [markdown]
 # ## From a dense layer to a convolutional layer
 #
-# A layer turns a picture into another picture of the same size. How many weights does it need? In a dense layer each
-# output pixel has a weight for each input pixel:
-
-# %%
-for side in (28, 224, 1000):
-    pixels = side**2
-    print(f'{side:4} x {side:4} pixels: {pixels**2:17,} weights')
-
-# %% [markdown]
-# A photograph of 1000 × 1000 pixels needs 10¹² weights, which fill four terabytes in float32. Two observations help:
+# The pixels nearby are enough to tell whether there is an ear at some place. And an ear looks the same in each corner. So a
+# unit needs weights only for a small window of the picture, and all windows can share the same weights. ([The section
+# before](from_dense_to_convolution.ipynb) starts from a dense layer and goes this way step by step.)
 #
-# - **Locality.** The pixels nearby are enough to tell whether there is an ear or an edge at some place. So each output pixel
-#   needs weights only for a small window of the input.
-# - **The same everywhere.** An ear looks the same in each corner. So all windows can share the same weights.
-#
-# What is left is a single small array of weights $\mathbf{V}$ with $k_h$ rows and $k_w$ columns, the **kernel** or
-# **filter**. A kernel of $5 \times 5$ has 25 weights, however large the picture is. The layer lays the kernel on each window
+# What is left is a single small array of weights $\mathbf{V}$ with $k_h$ rows and $k_w$ columns, the **kernel**. A kernel of $5 \times 5$ has 25 weights, however large the picture is. The layer lays the kernel on each window
 # of the picture $\mathbf{X}$, multiplies entry by entry, and sums. The window whose upper left pixel is $X_{i,j}$ gives
 #
 # ```{math}
@@ -156,8 +145,10 @@ for padding, stride in (0, 1), (2, 1), (0, 2), (2, 2):
 #
 # ### What a kernel can find
 #
-# A kernel gives a large output where the window looks like the kernel. We use a small cat as the kernel. We subtract its
-# mean, so that the output is 0 where a picture has one brightness:
+# Which window gives the largest output? Among windows of the same contrast, the one that looks like the kernel. (The contrast
+# is the length of the window minus its mean, and the [inequality of Cauchy and Schwarz](../linear_algebra/dot_products.ipynb)
+# says the rest. A window of more contrast can give more, although it looks different.) We use a small cat as the kernel. We
+# subtract its mean, so that the output is 0 where a picture has one brightness:
 
 # %%
 cat = torch.tensor([[1.0, 0, 0, 0, 1],
@@ -295,6 +286,19 @@ holds(
 def places(n, k, p, s, both):
     side = in_torch(np.zeros((n, n)), np.zeros((k, k)), padding=p, stride=s).shape[0]
     return side == (n + (2 if both else 1) * p - k) // s + 1
+
+def largest(W, same_contrast):  # W - W.mean() is the kernel or another window
+    kernel, other = (cat - cat.mean()).double(), torch.tensor(W - W.mean())
+    if same_contrast:
+        other = other * kernel.norm() / other.norm()
+    return bool((kernel * other).sum() <= (kernel * kernel).sum() * (1 + 1e-9))
+
+verify(
+    'among windows of one contrast none gives more than the one that looks like the kernel',
+    lambda W: largest(W, True),
+    slip=('lets the contrast differ', lambda W: largest(W, False)),
+    W=matrices(5, 5).filter(lambda W: np.ptp(W) > 0.1), tries=60,
+)
 
 verify(
     'places of a window with padding and stride',
@@ -667,8 +671,8 @@ verify(
 # %% [markdown]
 # ## Weight sharing and translation equivariance
 #
-# In one dimension we write the layer as a convolution with $f$, the kernel read backwards. From here on we call this $f$ the
-# filter. Training finds it. From the input $x^{(0)}$ the layer computes the output $x^{(1)}$, whose entry $n$ is
+# In one dimension we write the layer as a convolution with $f$, the kernel read backwards. On this page $f$ is called the
+# **filter**. (Other texts often use *filter* for the kernel itself.) Training finds it. From the input $x^{(0)}$ the layer computes the output $x^{(1)}$, whose entry $n$ is
 #
 # ```{math}
 # :label: ml.conv.conv
@@ -954,6 +958,31 @@ def dense():
     return nn.Sequential(
         nn.Flatten(), nn.Linear(12 * 24, 64), nn.ReLU(), nn.Linear(64, 10))
 
+# %% mystnb={"image": {"alt": "Two rows of boxes joined by arrows. Convolutional: a picture 1 by 12 by 24, a stack of 24 maps of 12 by 24, a thin box of 24, a thin box of 10; over the arrows: 24 kernels of 7 by 7, largest output of each, dense. Dense: a picture 12 by 24, thin boxes of 288, 64 and 10."}} tags=["hide-input"]
+fig, ax = plt.subplots(figsize=(6, 2.7))
+rows_of_boxes = {
+    'convolutional': ([(2.4, '1 × 12 × 24', 1), (2.4, '24 × 12 × 24', 4), (0.15, '24', 1), (0.15, '10', 1)],
+                      ['24 kernels\nof 7 × 7', 'largest\nof each', 'dense']),
+    'dense': ([(2.4, '12 × 24', 1), (0.15, '288', 1), (0.15, '64', 1), (0.15, '10', 1)], ['flatten', 'dense', 'dense']),
+}
+for y, (name, (boxes, steps)) in zip((3.4, 0.2), rows_of_boxes.items()):
+    ax.text(-0.2, y + 1.5, name, fontsize=11)
+    for k, (width, shape, copies) in enumerate(boxes):
+        left, tall = 4.4 * k, 1.2 if width > 1 else 1.8
+        for c in reversed(range(copies)):
+            ax.add_patch(plt.Rectangle((left + 0.14 * c, y - tall / 2 + 0.12 * c), width, tall, fc='C0', ec='w', lw=0.6))
+        ax.text(left + width / 2, y - tall / 2 - 0.15, shape, ha='center', va='top', fontsize=10)
+        if k < 3:
+            start = left + width + 0.14 * (copies - 1) + 0.2
+            ax.annotate('', (4.4 * (k + 1) - 0.2, y), (start, y), arrowprops={'arrowstyle': '->', 'color': GREY})
+            ax.text((start + 4.4 * (k + 1) - 0.2) / 2, y + 0.15, steps[k], ha='center', va='bottom', fontsize=9)
+ax.set(xlim=(-0.3, 14.2), ylim=(-1.6, 5.3))
+ax.axis('off');
+
+# %% [markdown] tags=["caption"]
+# The shapes in the two networks. A stack has a map of outputs for each kernel. The convolutional network keeps one number of
+# each map, so it forgets the place.
+
 # %%
 def trained(make, seed, lr):
     torch.manual_seed(seed)
@@ -969,14 +998,17 @@ def accuracy(model, half):
     return (model(tests[half]).argmax(1) == y_test).float().mean().item()
 
 # %% [markdown]
-# We train each network with three learning rates and three seeds, and print the lowest and the highest accuracy of the
-# seeds:
+# We train each network with three learning rates and three seeds. We print its weights, its operations for one picture (FLOPs:
+# a multiplication and an addition count as two), and the lowest and the highest accuracy of the seeds:
 
 # %%
 scores = {}
 for name, make in ('dense', dense), ('conv', Anywhere):
-    weights = sum(parameter.numel() for parameter in make().parameters())
-    print(f'{name}: {weights} weights')
+    model = make()
+    with FlopCounterMode(display=False) as counter:
+        model(train[:1])
+    weights = sum(parameter.numel() for parameter in model.parameters())
+    print(f'{name}: {weights} weights, {counter.get_total_flops()} FLOPs')
     for lr in (3e-3, 1e-2, 3e-2):
         models = [trained(make, seed, lr) for seed in range(3)]
         for half in tests:
@@ -1004,8 +1036,9 @@ axes[1].text(1, 0.2, 'dense', color='C1', ha='center');
 # which it was not trained. The dense network is at the level of chance there.
 
 # %% [markdown]
-# Why does the dense network fail on the right half? Too few weights cannot be the reason, because it has more than ten times as many
-# as the other. We count which weights of its first layer the training has changed:
+# Sharing saves weights, not operations: the convolutional network has less than a tenth of the weights and needs about
+# eighteen times as many operations. Why does the dense network fail on the right half? Too few weights cannot be the reason.
+# We count which weights of its first layer the training has changed:
 
 # %%
 torch.manual_seed(0)

@@ -17,8 +17,8 @@
 # # Layer normalization
 #
 # Inside a network that translates, each word is a vector, and some vectors have much larger entries than others. Batch
-# normalization brings them to one scale, but it needs the other sentences of a batch. In use, the network gets one sentence at
-# a time. How can we bring each vector to the same scale on its own?
+# normalization brings them to one scale. But in training, it mixes the words of all sentences of a batch, and in use it
+# computes something else than in training. How can we bring each vector to the same scale on its own?
 #
 # - **You need** [means and variances](../probability/expectations.ipynb), the [chain rule](../calculus/chain_rule.ipynb),
 #   the [rank](../linear_algebra/singular_value_decomposition.ipynb) of a matrix, [channels](channels.ipynb) and, for the
@@ -334,7 +334,8 @@ for n in range(N):
 #
 # ### Where it matters: learning from two examples at a time
 #
-# If the examples are large, such as volumes from a scanner, only a few of them fit into memory at a time. What does batch normalization make of a batch of two?
+# If the examples or the network are large, only a few examples fit into memory at a time. What does batch normalization make of a batch of two in a
+# dense layer? (Behind a convolution it has more rows to average over, because each place of a picture counts as one.)
 
 # %%
 pair = torch.tensor([[1.0, 7.0, 7.0, 9.0],
@@ -428,8 +429,9 @@ for size in 2, 32:
         print(f'batches of {size:2}, {kind:5}: {shown}')
 
 # %%
-gap = best['layer', 2].mean() - best['batch', 2].mean()
-print(f'batches of  2, layer - batch: {between(gap, 0.03, 0.1)}')
+gap = best['layer', 2] - best['batch', 2]             # paired by seed: (3,)
+print(f'batches of  2, layer - batch: {between(gap.mean(), 0.03, 0.1)},',
+      f'> 2 standard errors: {gap.mean() > 2 * gap.std(ddof=1) / 3**0.5}')
 for size in 2, 32:
     gain = best['layer', size] - best['none', size]   # paired: (3,)
     print(f'batches of {size:2}, layer - none: {gain.mean():.4f}'
@@ -467,7 +469,8 @@ axes[0].text(0.25, 0.13, 'chance', color=GREY, ha='right');
 # exchanges these outputs. Even the rounding errors, which differ from computer to computer, then change the training. So we print
 # only two bounds for the accuracy.
 #
-# With batches of two, batch normalization reads fewer digits than layer normalization, each at its best learning rate. With batches of 32, the
+# With batches of two, batch normalization reads fewer digits than layer normalization, each at its best learning rate, by more than two standard
+# errors. With batches of 32, the
 # same network with batch normalization reads 91 % of the digits, and after a single pass of 38 steps already 89.9 %. So batches of two, and not the number of
 # steps, are the reason. Layer normalization reads 87 % with batches of two and 88 % with batches of 32. So the noisier gradients of batches of two cost it little.
 #
