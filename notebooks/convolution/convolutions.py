@@ -17,8 +17,8 @@
 # # Convolution and cross-correlation
 #
 # A cat is the same cat in the left and in the right corner of a picture. A dense layer does not know this, because it has
-# separate weights for each pair of an input and an output pixel, 2.5 billion of them for pictures of 224 × 224 pixels. How can a
-# layer look for the same pattern everywhere, with a handful of weights?
+# a separate weight for each pair of an input and an output pixel, billions of them for a photograph. How can a layer look for
+# the same pattern everywhere, with a handful of weights?
 #
 # - **You need** [matrix products](../linear_algebra/matrix_multiplication.ipynb) and, for the experiment,
 #   [training in minibatches](../regression/minibatch_training.ipynb) and
