@@ -579,7 +579,7 @@ class DecoderBlock(EncoderBlock):
 # %% mystnb={"image": {"alt": "Two grids with the rows < 1 9 8 8 - 0 3 - 0 7. Left, cross-attention: the columns are the characters of 3/7/1988, which are blue in all rows, and four filled places, which are empty in all rows. Right, self-attention: the columns are the same characters as the rows, and the cells on the diagonal and to the left of it are blue."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.8)
 letters, real = '<1988-03-07', torch.arange(12) < 8
-for ax, name, mask, columns in ((axes[0], 'cross-attention: padding mask', real.expand(11, 12), '3/7/1988    '),
+for ax, name, mask, columns in ((axes[0], 'cross-attention: padding mask', real.expand(11, 12), [*'3/7/1988', '', ' empty', '', '']),
                                 (axes[1], 'self-attention: causal mask', torch.ones(11, 11).tril(), letters)):
     ax.pcolormesh(mask, cmap='Blues', vmin=0, vmax=1.8, edgecolors=GREY, lw=0.4)
     ax.invert_yaxis()
@@ -587,7 +587,6 @@ for ax, name, mask, columns in ((axes[0], 'cross-attention: padding mask', real.
     ax.set_xticks(torch.arange(len(columns)) + 0.5, columns)
     ax.set_yticks(torch.arange(11) + 0.5, letters)
     ax.tick_params(length=0)
-axes[0].text(10, 5.5, 'empty places', rotation=90, ha='center', va='center', fontsize=9.5)
 axes[0].set(xlabel='source', ylabel='answer so far')
 axes[1].set(xlabel='answer so far');
 
