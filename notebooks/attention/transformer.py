@@ -578,8 +578,8 @@ class DecoderBlock(EncoderBlock):
 
 # %% mystnb={"image": {"alt": "Two grids with the rows < 1 9 8 8 - 0 3 - 0 7. Left, cross-attention: the columns are the characters of 3/7/1988, which are blue in all rows, and four filled places, which are empty in all rows. Right, self-attention: the columns are the same characters as the rows, and the cells on the diagonal and to the left of it are blue."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.8)
-letters, real = '<1988-03-07', torch.arange(12) < 8
-for ax, name, mask, columns in ((axes[0], 'cross-attention: padding mask', real.expand(11, 12), [*'3/7/1988', '', ' empty', '', '']),
+letters, real, source = '<1988-03-07', torch.arange(12) < 8, [*'3/7/1988', '', ' empty', '', '']
+for ax, name, mask, columns in ((axes[0], 'cross-attention: padding mask', real.expand(11, 12), source),
                                 (axes[1], 'self-attention: causal mask', torch.ones(11, 11).tril(), letters)):
     ax.pcolormesh(mask, cmap='Blues', vmin=0, vmax=1.8, edgecolors=GREY, lw=0.4)
     ax.invert_yaxis()
