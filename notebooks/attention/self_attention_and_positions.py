@@ -1098,8 +1098,8 @@ assert grade(lambda: is_measured(('stays', 'falls', 'stays')), lambda: True, [()
 for wrong in ('stays', 'stays', 'stays'), ('falls', 'falls', 'falls'), ('stays', 'falls', 'falls'):
     assert not grade(lambda: is_measured(wrong), lambda: True, [()])
 for kind, found in starts.items():
-    for near, far in found:
-        print(f'{kind:9} from 0: {near:.2f}   from 1000: {far:.2f}')
+    for near, away in found:
+        print(f'{kind:9} from 0: {near:.2f}   from 1000: {away:.2f}')
 
 # %% [markdown]
 # ```{solution-end}
