@@ -640,7 +640,7 @@ grade(lambda: is_measured(predicted_changes()), lambda: True, [()])
 # :class: dropdown
 # ```
 # The training error falls for each of the three divisions. The error on the hidden patients rises on average, though for one
-# division it hardly changes. With 100 numbers instead of one, the map overfits the training patients.
+# division it hardly changes. With a whole matrix instead of one number, the map overfits the training patients.
 
 # %% tags=["hide-input"]
 assert grade(lambda: is_measured(('falls', 'rises')), lambda: True, [()])
