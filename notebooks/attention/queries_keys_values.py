@@ -21,7 +21,7 @@
 #   [training by gradient descent](../regression/minibatch_training.ipynb).
 # - **You build** a soft lookup with queries, keys and values, which is Nadaraya-Watson regression, choose its bandwidth, and
 #   learn its keys.
-# - **Runs in** 10 seconds. All tensors are float64.
+# - **Runs in** 12 seconds. All tensors are float64.
 
 # %% tags=["remove-cell"]
 try:
@@ -85,7 +85,7 @@ print(f'soft lookup of 1997: {weights @ v:.1f}, hidden number: {truth}')
 
 # %% [markdown]
 # The years 1996 and 1998 are equally near, so they get the same weight, 0.406. The answer 39.8 is a little above the mean of their two
-# values, $(8.6 + 64.3) / 2 = 36.45$. The hidden number was 21.5, so this guess is too high. The last part measures how good such guesses are.
+# values, $(8.6 + 64.3) / 2 = 36.45$. The hidden number was 21.5, so this guess is too high.
 #
 # Now let keys and values be vectors, and call the table $\mathcal{D} = \{(\mathbf{k}_1, \mathbf{v}_1), \dots, (\mathbf{k}_m,
 # \mathbf{v}_m)\}$. For a query $\mathbf{q}$, **attention** is the sum
@@ -266,8 +266,8 @@ ax.set(xlim=(-0.3, 6), ylim=(-1.7, 4.2), aspect='equal');
 # largest that this component has among the values.
 #
 # To test whether a point lies in the cone, we look for the nearest point of the cone. This is *nonnegative least squares*: least squares
-# whose weights must not be negative. The point lies in the cone if the distance to its nearest point is zero. For the hull, we look for weights that are not negative and satisfy
-# equations: their sum is one, and the weighted sum of the values is the point. A solver for *linear programs* finds such weights, or says that there are none:
+# whose weights must not be negative. The point lies in the cone if the distance to its nearest point is zero. For the hull, a solver for linear programs looks for weights that are not negative, have
+# sum one, and give the point as their weighted sum of the values. It finds such weights, or says that there are none:
 
 # %%
 def distance_to_cone(z, V):
@@ -405,7 +405,8 @@ holds(
 # ## Nadaraya-Watson regression: choose the bandwidth, then learn the keys
 #
 # With scalar values and the score above, our soft lookup is **Nadaraya-Watson regression**
-# {cite}`nadaraya1964estimating,watson1964smooth`, with $\exp(-d^2 / (2h^2))$, a bell curve of the distance $d$, as its **kernel**. It predicts a weighted mean of the observed numbers, without any training. We fill gaps in
+# {cite}`nadaraya1964estimating,watson1964smooth`. Before the division by their sum, the weights are $\exp(-d^2 / (2h^2))$, a bell curve
+# of the distance $d$. It is called the **kernel**. Nothing is trained. We fill gaps in
 # the whole table of sunspots, 309 years. Cross-validation hides a fifth of the years and asks for them, until each fifth was hidden once. We
 # repeat this with three random divisions into fifths. For comparison, we predict each hidden year by the mean of all known years, by a straight line, and by the mean of the
 # two nearest years.
@@ -451,8 +452,8 @@ for j, name in enumerate(lines):
 
 # %% [markdown]
 # For each division, the best bandwidth is below one year. Below 0.5 the errors hardly change, because the nearest years already
-# have almost all the weight. From 1 to 5 years they grow, because the weighted mean flattens the peaks. With 100 years the
-# error is close to that of the mean of the whole table.
+# have almost all the weight. From 1 to 5 years they grow, because the weighted mean flattens the peaks. Beyond, they change
+# little and come close to the error of the mean of the whole table.
 
 # %% mystnb={"image": {"alt": "Left: dots of sunspot numbers from 1950 to 2008 with five peaks; the curve for h = 1 follows the dots, the curve for h = 3 has lower peaks, the curve for h = 30 is nearly flat. Right: the error against the bandwidth on a logarithmic axis, three curves flat between 15 and 20 up to h = 1, then rising to a dashed line near 40, the mean; another dashed line for the two nearest years lies near 20."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.7, width_ratios=[1.25, 1])
@@ -476,9 +477,10 @@ axes[1].set(xscale='log', xlabel='bandwidth h in years', ylabel='error', ylim=(0
 # hidden years, for three divisions. A bandwidth below one year is best; very wide ones are hardly better than the mean.
 
 # %% [markdown]
-# Is the soft lookup better than the two nearest years? We take the bandwidth of one year. Smaller ones from the list have smaller mean errors, so this
-# choice does not favour the lookup. We compare the squared errors on the same years. The errors of
-# neighbouring years may be similar. So we average the differences over blocks of 11 years, about one cycle of the sun, before we estimate the standard error.
+# Is the soft lookup better than the two nearest years? We take the bandwidth of one year. This does
+# not favour the lookup, because smaller bandwidths have smaller mean errors. We compare the squared errors on the same years. The errors of
+# neighbouring years may be similar, so they are not independent. Therefore we average the differences over blocks of 11
+# years, about one cycle of the sun, before we estimate the standard error.
 
 # %%
 def paired(a, b):
@@ -502,13 +504,16 @@ for j, name in enumerate(lines):
 # For sunspots we knew what to compare. Which patients are similar? The `diabetes` data have ten columns in mixed units: the
 # body mass index varies by a few kg/m², some blood values by 30 mg/dl or more. The value is how far the disease
 # has come a year later. A distance in raw units mostly sees the columns that vary by large numbers. So we first make queries and keys from the raw columns:
-# column $l$ is multiplied by a number $w_l$, in the query and in each key. The larger $w_l$ is, the more this column counts. We learn the ten numbers by gradient descent.
+# column $l$ is multiplied by a number $w_l$, in the query and in each key. We learn the ten numbers by gradient descent.
+# The score is $-\frac12\lVert\mathbf{q} - \mathbf{k}\rVert^2 = \mathbf{q}^\top\mathbf{k} - \frac12\lVert\mathbf{k}\rVert^2 -
+# \frac12\lVert\mathbf{q}\rVert^2$. The last term is the same for all keys, so the softmax cancels it, and the code leaves it out.
 # While we learn, each training patient asks all others, but not itself, because it would find its own value.
 
 # %%
 def leave_one_out(X, y, w):
-    S = -torch.cdist(X * w, X * w) ** 2 / 2               # (n, n), h = 1
-    S = S.masked_fill(torch.eye(len(X), dtype=torch.bool), -torch.inf)
+    K = X * w                                             # keys and queries
+    S = K @ K.T - (K**2).sum(1) / 2                       # (n, n), h = 1
+    S.fill_diagonal_(-torch.inf)                          # not itself
     return ((S.softmax(-1) @ y - y) ** 2).mean()
 
 def one_number(X, y):
@@ -517,10 +522,9 @@ def one_number(X, y):
     return grid[errors.argmin()]
 
 # %%
-def learned_numbers(X, y, steps=60):
-    start = one_number(X, y).log().expand(X.shape[1])
-    log_w = start.clone().requires_grad_()                # so that w > 0
-    optimizer = torch.optim.Adam([log_w], lr=0.1)
+def ten_numbers(X, y, start, steps=40):
+    log_w = start.log().repeat(10).requires_grad_()       # so that w > 0
+    optimizer = torch.optim.Adam([log_w], lr=0.15)
     for _ in range(steps):
         optimizer.zero_grad()
         leave_one_out(X, y, log_w.exp()).backward()
@@ -528,8 +532,8 @@ def learned_numbers(X, y, steps=60):
     return log_w.detach().exp()
 
 # %% [markdown]
-# We compare ten learned numbers with a single number for all columns, which is $1/h$ for a bandwidth $h$. We take the one with the smallest training error from a list of 31. If the ten are better because of the mixed units,
-# they should no longer be better when all columns vary equally. So we repeat all with **standardized** columns, of mean 0 and variance 1.
+# We compare ten learned numbers with a single number for all columns, $1/h$ for a bandwidth $h$. From a list of 31 numbers we take
+# that with the smallest training error. If ten numbers help because of the mixed units, they should not help once all columns vary equally. So we repeat all with **standardized** columns, of mean 0 and variance 1.
 
 # %%
 patients = data.diabetes()
@@ -546,8 +550,9 @@ for seed in range(3):
             LinearRegression(), X[old], y[old], X[new], y[new])
         scaled = (X - X[old].mean(0)) / X[old].std(0)
         for kind, x in ('raw', X), ('standardized', scaled):
-            for how, learn in ('one', one_number), ('ten', learned_numbers):
-                w = learn(x[old], y[old])
+            one = one_number(x[old], y[old])
+            ten = ten_numbers(x[old], y[old], one)
+            for how, w in ('one', one), ('ten', ten):
                 guess = soft_lookup(x[new] * w, x[old] * w, y[old], 1)[0]
                 errors[f'{kind}, {how}'][seed, new] = (guess - y[new]) ** 2
 
@@ -578,11 +583,11 @@ ax.set(yticks=range(4), yticklabels=names[2:], ylim=(3.5, -1), xlim=(52, 82), xl
 # In raw units the ten learned numbers reduce the error from about 66 to about 57. After standardizing, the gap between one
 # number and ten is smaller than its margin, two standard errors over the patients. So most of the gain came from the mixed units: ten learned numbers
 # in raw units do about as well as standardizing. The linear model still has the
-# smallest error. Both lookups with ten numbers are worse, by more than the margins.
+# smallest error, by more than the margins.
 #
 # Here the same map makes the queries and the keys. In
 # [scaled dot-product attention](scaled_dot_product_attention.ipynb) queries, keys and values each have their own learned map,
-# and the score is an inner product.
+# and the score is an inner product. If all keys are equally long, nothing else is left of our score, either.
 #
 # ```{exercise} ★★ Experiment: learn a whole matrix
 # :label: qkv-matrix
@@ -635,7 +640,7 @@ grade(lambda: is_measured(predicted_changes()), lambda: True, [()])
 # :class: dropdown
 # ```
 # The training error falls for each of the three divisions. The error on the hidden patients rises on average, though for one
-# division it hardly changes. With 100 numbers instead of one, the map overfits the training patients.
+# division it hardly changes. With a whole matrix instead of one number, the map overfits the training patients.
 
 # %% tags=["hide-input"]
 assert grade(lambda: is_measured(('falls', 'rises')), lambda: True, [()])
