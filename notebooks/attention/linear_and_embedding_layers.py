@@ -1016,7 +1016,7 @@ groups = {'without a letter': (rb'[^a-z]+', 'C1', (1.75, 4.3)),
 for i, name in enumerate(names):
     colour = next(c for pattern, c, _ in groups.values() if not pattern or re.fullmatch(pattern, name))
     ax.plot(*Z[i], 'o', ms=4, color=colour, alpha=0.75, mew=0)
-    if name in (b'?', b'--', b' d', b' th', b' w', b'a', b'o', b'ou', b' said', b' she', b' the', b'ing', b'ed'):
+    if name in (b'?', b' d', b' th', b' w', b'a', b'o', b'ou', b' said', b' she', b' the', b'ing', b'ed'):
         ax.annotate(name.decode(), Z[i], xytext=(4, 3), textcoords='offset points', fontsize=9, color=colour)
 for name, (_, colour, place) in groups.items():
     ax.text(*place, name, color=colour, fontsize=10.5)

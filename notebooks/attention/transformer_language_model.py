@@ -649,9 +649,9 @@ label_lines(ax)
 
 # %% [markdown]
 # From four characters the network needs 2.382 bits, and the 5-gram model 2.069. What stands before the last 16 characters is
-# worth only about 0.01 bits to the network, so it hardly uses three quarters of its window. The tie is no verdict on transformers:
-# with their size the bits fall. Four GPT-2 of 117 to 1,542 million parameters needed 1.17, 1.06, 1.02 and 0.98 bits per
-# character on a text of small letters and spaces, without training on it {cite}`radford2019language`.
+# worth only about 0.01 bits to the network, so it hardly uses three quarters of its window. The tie is no verdict on transformers.
+# Four sizes of GPT-2, from 117 to 1,542 million parameters, needed 1.17, 1.06, 1.02 and 0.98 bits per character on a text of
+# small letters and spaces, without training on it {cite}`radford2019language`.
 
 # %% [markdown]
 # ### Is this what the training gives?
