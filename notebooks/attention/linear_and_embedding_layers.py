@@ -74,11 +74,12 @@ ids = torch.tensor([vocabulary.index(token) for token in tokens])
 print(tokens, ids)
 
 # %% [markdown]
-# (ml.tf.embedding.lookup)= An id is only a name: the id 4 is not twice the id 2. So each token gets $D$ numbers of its own,
-# its **embedding**. Because formulas count from 1, the id 4 belongs to token 5. The embedding of token $i$ is the column
-# $\mathbf{w}_i \in \mathbb{R}^D$ of a matrix $\mathbf{W} \in \mathbb{R}^{D \times V}$. To embed a text, we copy the columns
-# of its tokens, and write them as the rows of a matrix $\mathbf{X}$. A matrix product gives the same numbers. If
-# $\mathbf{e}_i$ is the one-hot vector with a 1 in place $i$,
+# (ml.tf.embedding.lookup)=
+# An id is only a name: the id 4 is not twice the id 2. So each token gets $D$ numbers of its own, its **embedding**. Because
+# formulas count from 1, the id 4 belongs to token 5. The embedding of token $i$ is the column $\mathbf{w}_i \in \mathbb{R}^D$ of
+# a matrix $\mathbf{W} \in \mathbb{R}^{D \times V}$. To embed a text, we copy the columns of its tokens, and write them as the
+# rows of a matrix $\mathbf{X}$. A matrix product gives the same numbers. If $\mathbf{e}_i$ is the one-hot vector with a 1 in
+# place $i$,
 #
 # ```{math}
 # :label: ml.tf.embedding.matmul
@@ -1007,7 +1008,7 @@ for token in (b'.', b' of', b' he', b' had', b'ed'):
 # The neighbours of a full stop are other marks, and those of *of* are prepositions. For *he* the network finds *we* and *she*,
 # but also a question mark. With $D = 2$ we can draw the embeddings:
 
-# %% mystnb={"image": {"alt": "About 160 points in the plane, three groups coloured. Most tokens without a letter, such as full stop and question mark, lie at the top. Tokens of a space and consonants, such as d and th, lie at the lower left. The vowels lie to the right. All others are grey, most of them in the middle."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "165 points in the plane, three groups coloured. Most tokens without a letter, such as full stop and question mark, lie at the top. Tokens of a space and consonants, such as d and th, lie at the lower left. The vowels lie to the right. All others are grey, most of them in the middle."}} tags=["hide-input"]
 fig, ax = panels(1, height=3.6)
 Z = tables['learned', 2][0].weight.detach()
 groups = {'without a letter': (rb'[^a-z]+', 'C1', (1.75, 4.3)),
