@@ -75,11 +75,11 @@ print(tokens, ids)
 
 # %% [markdown]
 # (ml.tf.embedding.lookup)=
-# An id is only a name: token 4 is not twice token 2. So each token gets $D$ numbers of its own, its **embedding**. Ids
-# count from 0 and formulas from 1: the id 4 belongs to token 5. The
-# embedding of token $i$ is the column $\mathbf{w}_i \in \mathbb{R}^D$ of a matrix $\mathbf{W} \in \mathbb{R}^{D \times
-# V}$. To embed a text, we copy the columns of its tokens, and write them as the rows of a matrix
-# $\mathbf{X}$. A matrix product gives the same numbers. If $\mathbf{e}_i$ is the one-hot vector with a 1 in place $i$,
+# An id is only a name: the id 4 is not twice the id 2. So each token gets $D$ numbers of its own, its **embedding**. Because
+# formulas count from 1, the id 4 belongs to token 5. The embedding of token $i$ is the column $\mathbf{w}_i \in \mathbb{R}^D$ of
+# a matrix $\mathbf{W} \in \mathbb{R}^{D \times V}$. To embed a text, we copy the columns of its tokens, and write them as the
+# rows of a matrix $\mathbf{X}$. A matrix product gives the same numbers. If $\mathbf{e}_i$ is the one-hot vector with a 1 in
+# place $i$,
 #
 # ```{math}
 # :label: ml.tf.embedding.matmul
@@ -200,8 +200,8 @@ print('index_add_:', gradient[4], ' +=:', wrong[4])
 # place of 101. PyTorch does not promise which. In NumPy, use `np.add.at`.
 # :::
 #
-# If most entries of a matrix are zero, it is called **sparse**. With thousands of tokens in the vocabulary, this gradient is.
-# With `sparse=True` it contains only the rows of the tokens that occur. `SGD` and `SparseAdam` can use it, and `Adam` refuses:
+# If a text has far fewer tokens than the vocabulary, most rows of this gradient are zero: it is **sparse**. With `sparse=True`
+# it contains only the rows of the tokens that occur. `SGD` and `SparseAdam` can use it, and `Adam` refuses:
 
 # %%
 sparse = nn.Embedding(5, 2, sparse=True)
@@ -371,8 +371,8 @@ verify(
 # %% [markdown]
 # ## Byte pair encoding (BPE): tokens between bytes and words
 #
-# Words are poor tokens: a name or a typing error that is not in the vocabulary has no id. Bytes are safe, because every text is
-# a sequence of bytes and there are only 256 of them. But then the sequence is long. **Byte pair encoding**
+# Words are poor tokens: a name or a typing error that is not in the vocabulary has no id. Bytes are safe, because UTF-8 writes
+# every text as a sequence of bytes, and there are only 256 of them. But then the sequence is long. **Byte pair encoding**
 # {cite}`gage1994new,sennrich2016neural` lies between them. Training starts from bytes. Again and again it joins the most
 # frequent pair of neighbouring tokens to a new token.
 #
@@ -394,7 +394,7 @@ def split(word, rank):
     return parts
 
 # %% [markdown]
-# For example, *a* with *bc* and *ab* with *c* form the same token. In training we add their counts:
+# In training, pairs that form the same token, such as *a*, *bc* and *ab*, *c*, are counted together:
 
 # %%
 def train_bpe(words, merges):
@@ -429,9 +429,8 @@ for merges in range(4):
 #
 # We do not let a token reach from one word into the next. Else frequent phrases such as *of the* would become tokens of their
 # own, and a word would have different tokens next to different neighbours. So a regular expression first cuts the text into
-# runs of the letters a to z, of digits, of other characters, and of spaces. The first three may begin with one space. GPT-2
-# does something similar, with letters of all alphabets, and endings like *'s* as pieces of their own
-# {cite}`radford2019language`.
+# pieces: runs of the letters a to z, of digits, of other characters, and of spaces. The first three may begin with one space.
+# GPT-2 uses a longer expression {cite}`radford2019language`.
 
 # %%
 PATTERN = r' ?[a-zA-Z]+| ?[0-9]+| ?[^ a-zA-Z0-9]+| +'
@@ -451,9 +450,29 @@ text = data.alice('train')
 words = Counter(word.encode() for word in re.findall(PATTERN, text))
 rank = train_bpe(words, 256)
 print(list(rank)[256:270])
-for merges in (0, 16, 64, 256):
+cuts = {}
+for merges in (0, 16, 64, 256):           # the first merges are a list, too
     some = dict(list(rank.items())[:256 + merges])
-    print(f'{merges:3} merges:', *split(b' curiouser', some), sep=' ')
+    ids_there = encode('curiouser and curiouser!', some)
+    cuts[merges] = [decode([i], some) for i in ids_there]
+
+# %% mystnb={"image": {"alt": "Four rows with the text curiouser and curiouser, cut into coloured boxes. With 0 merges each of the 24 characters is a box. With 16 merges ou, er, nd and a space with a are boxes, in all 18; with 64 merges there are 16 boxes, among them the word and with its space; with 256 merges the 12 boxes are c, ur, i, ous, er, and with its space, c with its space, ur, i, ous, er and the exclamation mark."}} tags=["hide-input"]
+fig, ax = panels(1, height=1.9)
+for row, (merges, cut) in enumerate(cuts.items()):
+    x, y = 0, 3 - row
+    for i, token in enumerate(cut):
+        ax.add_patch(plt.Rectangle((x + 0.07, y - 0.36), len(token) - 0.14, 0.72, fc=f'C{i % 3}', alpha=0.4, lw=0))
+        for letter in token:
+            ax.text(x + 0.5, y - 0.03, letter, ha='center', va='center', fontsize=12)
+            x += 1
+    ax.text(-0.4, y, f'{merges} merges', ha='right', va='center', fontsize=10.5, color=GREY)
+    ax.text(x + 0.4, y, len(cut), ha='left', va='center', fontsize=10.5, color=GREY)
+ax.text(x + 0.4, 3.75, 'tokens', ha='center', va='center', fontsize=10.5, color=GREY)
+ax.set(xlim=(-5, 26.2), ylim=(-0.5, 4.1))
+ax.axis('off');
+
+# %% [markdown] tags=["caption"]
+# Each box is a token of the same text. More merges give fewer and longer tokens.
 
 # %% [markdown]
 # A shorter list of merges is the beginning of a longer one, so we need to train only
@@ -463,7 +482,6 @@ for merges in (0, 16, 64, 256):
 book = data.alice()
 encoded = encode(book, rank)
 print(f'{len(book)} characters, {len(encoded)} tokens')
-print('the last ones:', [decode([i], rank) for i in encoded[-12:]])
 
 # %%
 try:
@@ -485,13 +503,16 @@ except ImportError:
 # And a text that training never saw? Our text of *Alice* has no capitals and no digits:
 
 # %%
-for unseen in (' jabberwocky', ' Alice', ' 1865', ' na\u00efve', '\U0001f642'):
-    parts = split(unseen.encode(), rank)
-    print(f'{ascii(unseen):14} {len(parts)} tokens:', *parts)
+for some_text in (' alice', ' Alice', ' 1865', ' na\u00efve', '\U0001f642'):
+    print(f'{ascii(some_text):12}', *split(some_text.encode(), rank))
+last = {*re.findall(PATTERN, data.alice('test'))}
+print(len(last), 'pieces, new:', sum(p.encode() not in words for p in last))
 
 # %% [markdown]
-# An unknown word falls into shorter tokens, in the worst case into its bytes. So every text has ids. The letter ï is two bytes,
-# and the smiling face is four.
+# Of the 795 different pieces of the last tenth, 167 do not occur in the training text. An unknown word falls into shorter
+# tokens, in the worst case into its bytes. So every text has ids. The letter ï is two bytes,
+# and the smiling face is four. A network sees ids and no letters: *alice* is one token, and *Alice* is three others, so nothing
+# tells it that the two words share four letters.
 #
 # ### How many merges? Characters per token
 #
@@ -521,8 +542,8 @@ ax.set(xlabel='merges', ylabel='characters per token', ylim=(0.8, 4.5), xlim=(-5
 label_lines(ax)
 
 # %% [markdown] tags=["caption"]
-# The first merges shorten the text most. No token is longer than a piece of the regular expression, so the mean length of the
-# pieces is the limit (dashed, for the last tenth).
+# The first merges shorten the text most. The limit, dashed for the last tenth, is the mean length of the pieces into which the
+# regular expression cuts.
 
 # %% [markdown]
 # ```{exercise} ★★ Program: merge one pair
@@ -606,6 +627,7 @@ verify(
     slip=('loses the last id', lambda parts: back_again(parts, 1)), parts=texts, tries=100,
 )
 
+# %% tags=["checks"]
 def by_pairs(words, merges):  # the classical way: pairs of ids, merged one after the other
     ids, names = {word: list(word) for word in words}, [bytes([b]) for b in range(256)]
     for _ in range(merges):
@@ -623,6 +645,21 @@ def trains_alike(merges, fewer):
     ours = train_bpe(words, merges - fewer)
     return ours == theirs and all(split(word, ours) == found for word, found in parts.items())
 
+verify(
+    'more merges give fewer tokens, and the tokens join to the text',
+    lambda fewer, more: len(cuts[more]) < len(cuts[fewer]) and ''.join(cuts[more]) == 'curiouser and curiouser!',
+    slip=('exchanges the two', lambda fewer, more: len(cuts[fewer]) < len(cuts[more])), fewer=[0, 16, 64], more=[256],
+)
+verify(
+    'a word has no token in common with the same word with a capital',
+    lambda word: not {*encode(f' {word}', rank)} & {*encode(f' {word.capitalize()}', rank)},
+    slip=('compares the bytes', lambda word: not {*word.encode()} & {*word.capitalize().encode()}), word=['alice'],
+)
+verify(
+    'of the 795 different pieces of the last tenth 167 are new',
+    lambda new: len(last) == 795 and len(last - {*re.findall(PATTERN, text)}) == new,
+    slip=('counts those that are known', lambda new: len(last & {*re.findall(PATTERN, text)}) == new), new=[167],
+)
 verify(
     'training by pairs of ids gives the same tokens, and the same splits of the words',
     lambda merges: trains_alike(merges, 0),
@@ -695,8 +732,7 @@ print('all at once differs by', below(at_once - layer(X)))
 # :::{admonition} A tempting mistake
 # :class: warning
 # You may meet $\mathbf{Y} = \mathbf{X}\mathbf{W} + \mathbf{B}$ with $\mathbf{B} \in \mathbb{R}^{n \times \hat d}$. It is right
-# only if all rows of $\mathbf{B}$ are equal. As free parameters they would be $n\hat d$ biases in place of $\hat d$, and row
-# $n + 1$ of a longer text would have none.
+# only if all rows of $\mathbf{B}$ are equal. Else each row has a bias of its own, and row $n + 1$ of a longer text has none.
 # :::
 #
 # ### Affine, not linear
@@ -914,7 +950,8 @@ label_lines(ax)
 # counted pairs with 16 numbers for each token, and reach them with 32. Random ones of the same length stay far behind.
 
 # %% [markdown]
-# Is the learning rate to blame for the difference? We try 0.03, 0.1 and 0.3. And do more steps help?
+# Is the learning rate to blame for the difference? We try 0.03, 0.1 and 0.3, with other random numbers in the linear layers.
+# And do more steps help?
 
 # %% tags=["hide-input"]
 for kind, D in ('learned', 4), ('frozen', 32):
@@ -925,8 +962,7 @@ more = bits(fit_next(new_table(32, 0), True, steps=400))
 print(f'learned  D = 32, 400 steps: {more:.3f}')
 
 # %% [markdown]
-# Because the linear layers start from other numbers than above, the values at the rate 0.1 differ a little. No rate is clearly
-# better. After 400 steps the network with $D = 32$ is worse: it overfits.
+# No rate is clearly better than 0.1. After 400 steps the network with $D = 32$ is worse: it overfits.
 #
 # Are the differences larger than chance? We cut the last tenth into blocks of 100 tokens and compare the mean losses block by
 # block. The numbers after ± are two standard errors over the blocks.
@@ -946,14 +982,11 @@ for a, b in ((('frozen', 32), ('learned', 4)),
     other = lines[b] if b in lines else average(*b)
     mean, error = gap(average(*a), other)
     print(a, 'minus', b, f'{mean:.4f} ± {error:.4f} bits per token')
-print('numbers in the network with D = 32:', 2 * 32 * V + V)
-print('pairs:', V * V, ' that occur:', (C > 0).sum().item())
 
 # %% [markdown]
 # Four learned numbers for each token are better than 32 random ones, so it is the learning of the embedding that helps. With 16
 # learned numbers the network is still slightly worse than the counted pairs. With 32 the difference is within its margin. The
-# parameters of the network grow like $VD$, and the table of pairs like $V^2$. Of the 27225 possible pairs only 6986 occur here,
-# so for so small a vocabulary the table is not larger.
+# parameters of the network grow like $VD$, and the table of pairs like $V^2$.
 #
 # ### Which tokens are neighbours?
 #
@@ -973,7 +1006,28 @@ for token in (b'.', b' of', b' he', b' had', b'ed'):
 
 # %% [markdown]
 # The neighbours of a full stop are other marks, and those of *of* are prepositions. For *he* the network finds *we* and *she*,
-# but also a question mark. To count, we take all tokens without a letter: the marks, and the space alone. For how many of them
+# but also a question mark. With $D = 2$ we can draw the embeddings:
+
+# %% mystnb={"image": {"alt": "165 points in the plane, three groups coloured. Most tokens without a letter, such as full stop and question mark, lie at the top. Tokens of a space and consonants, such as d and th, lie at the lower left. The vowels lie to the right. All others are grey, most of them in the middle."}} tags=["hide-input"]
+fig, ax = panels(1, height=3.6)
+Z = tables['learned', 2][0].weight.detach()
+groups = {'without a letter': (rb'[^a-z]+', 'C1', (1.75, 4.3)),
+          'space and consonants': (rb' [b-df-hj-np-tv-z]+', 'C2', (-1.2, -4.7)),
+          'vowels': (rb'[aeiou]+', 'C0', (2.35, -1.15)), 'others': (rb'', GREY, (-3.9, 1.2))}
+for i, name in enumerate(names):
+    colour = next(c for pattern, c, _ in groups.values() if not pattern or re.fullmatch(pattern, name))
+    ax.plot(*Z[i], 'o', ms=4, color=colour, alpha=0.75, mew=0)
+    if name in (b'?', b' d', b' th', b' w', b'a', b'o', b'ou', b' said', b' she', b' the', b'ing', b'ed'):
+        ax.annotate(name.decode(), Z[i], xytext=(4, 3), textcoords='offset points', fontsize=9, color=colour)
+for name, (_, colour, place) in groups.items():
+    ax.text(*place, name, color=colour, fontsize=10.5)
+ax.set(xlabel='first number of the embedding', ylabel='second number');
+
+# %% [markdown] tags=["caption"]
+# The embeddings of one network with $D = 2$. Many beginnings of words, vowels and marks lie in regions of their own.
+
+# %% [markdown]
+# To count, we take all tokens without a letter: the marks, and the space alone. For how many of them
 # is the nearest neighbour again such a token?
 
 # %% tags=["hide-input"]
@@ -1081,10 +1135,10 @@ verify(
 # %% [markdown]
 # ## Summary
 #
-# Byte pair encoding makes a list of tokens from bytes by merging the most frequent neighbours, so that every text has tokens.
-# An embedding layer equals a linear layer without bias on one-hot vectors, but it only copies rows, and the gradients of a
-# repeated token are added up. A linear layer maps each row by $\mathbf{W}\mathbf{x} + \mathbf{b}$, which is linear if and only
-# if the bias is zero.
+# Byte pair encoding merges the most frequent neighbours, from bytes on, so that every text has tokens. An embedding layer
+# equals a linear layer without bias on one-hot vectors, but it only copies rows, and the gradients of a repeated token are
+# added up. A linear layer maps each row by $\mathbf{W}\mathbf{x} + \mathbf{b}$, which is linear if and only if the bias is
+# zero.
 #
 # **Further reading.** {cite}`sennrich2016neural` brought byte pair encoding to translation. {cite}`bengio2003neural` learned
 # embeddings from more than one token of context. {cite}`radford2019language`, section 2.2, explains why GPT-2 works with bytes.

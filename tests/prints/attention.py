@@ -173,15 +173,15 @@ _text = 'abbacabbadabbacab'
 _contexts = ['', 'a', 'b', 'ba', 'bb', 'ca', 'da', 'aca', 'bba', 'zzz', 'zz', 'z']  # z never came
 
 
-def followers(h):
-    return Counter(after for *before, after in zip(*(_text[k:] for k in range(len(h) + 1)), strict=False) if before == list(h))
+def followers(s):
+    return Counter(after for *before, after in zip(*(_text[k:] for k in range(len(s) + 1)), strict=False) if before == list(s))
 
 
-def witten_bell(c, h):
+def witten_bell(c, s):
     """The mixture as one sum over the context and its ends, each with what those before it leave."""
-    h, share, left = _contexts[int(h)], 0.0, 1.0
-    for start in range(len(h) + 1):
-        after = followers(h[start:])
+    s, share, left = _contexts[int(s)], 0.0, 1.0
+    for start in range(len(s) + 1):
+        after = followers(s[start:])
         if after:
             share += left * after['abcd'[int(c)]] / (after.total() + len(after))
             left *= len(after) / (after.total() + len(after))
@@ -191,11 +191,11 @@ def witten_bell(c, h):
 prints(
     'eq-witten-bell',
     p=witten_bell,
-    n=lambda h, *c: followers(_contexts[int(h)])['abcd'[int(c[0])]] if c else followers(_contexts[int(h)]).total(),
-    t=lambda h: len(followers(_contexts[int(h)])),
+    n=lambda s, *c: followers(_contexts[int(s)])['abcd'[int(c[0])]] if c else followers(_contexts[int(s)]).total(),
+    t=lambda s: len(followers(_contexts[int(s)])),
     c=range(4),
-    h=range(1, 9),
-    h_prime=of(lambda h: _contexts.index(_contexts[h][1:])),
+    s=range(1, 9),
+    s_prime=of(lambda s: _contexts.index(_contexts[s][1:])),
 )
 prints(
     'eq-lm-bits',
@@ -203,9 +203,9 @@ prints(
     N=5,
     scores=normal(5, 4),
     x=counts(5, 0, 3),
-    h=of(lambda x: list(range(5))),
+    s=of(lambda x: list(range(5))),
     log=lambda base, value: np.log(value) / np.log(base),
-    p=of(lambda scores: lambda c, h: torch_softmax(scores[int(h)])[int(c)]),
+    p=of(lambda scores: lambda c, s: torch_softmax(scores[int(s)])[int(c)]),
     b=of(lambda scores, x: torch.nn.functional.cross_entropy(torch.tensor(scores)[1:], torch.tensor(x).long()[1:]).item() / np.log(2)),
 )
 
