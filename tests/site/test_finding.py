@@ -351,7 +351,7 @@ LACKING = {  # what is said first; pages that are shown
     'random forest': ('Decision trees and boosting: not in the book', 0),
     'stock price prediction': ('Time series: not in the book', 3),
     'vector database': ('Prompts and retrieval: not in the book', 0),
-    'fine-tuning': ('Transfer learning: not in the book', 0),
+    'fine-tuning': ('Transfer learning: not in the book', 1),
     'u-net': ('Object detection and segmentation: not in the book', 0),
     'simulated annealing': ('is not in the book by this name', 3),
     'quantum computing': ('is not in the book by this name', 3),
