@@ -99,7 +99,7 @@
   });
   addEventListener('keydown', event => event.key === 'Escape' && hide());
 
-  // The mark ✓ of a formula opens what was checked: the formula, what was tried, the mistake that the check would notice.
+  // The mark ✓ of a formula or a statement opens what was checked: the formula, what was tried, the mistake that the check would notice.
   // Without scripts, or in a new tab, it leads to the line of the check.
   let panel, mark;
 
@@ -123,7 +123,9 @@
     to.addEventListener('click', close);
     const foot = document.createElement('p');
     foot.append(to);
-    panel.append(copy(badge.closest('div.math')), list, foot);
+    const formula = badge.closest('div.math');  // a statement in words stands beside the mark already
+    if (formula) panel.append(copy(formula));
+    panel.append(list, foot);
     put(panel, badge);
     badge.setAttribute('aria-expanded', 'true');
     panel.focus({preventScroll: true});

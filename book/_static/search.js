@@ -162,7 +162,9 @@
       const more = two.flatMap(side => pages(side, named(side))).filter(({parts}) => !found.some(page => page.parts[0].page === parts[0].page));
       found = [...new Map([...found, ...more].map(page => [page.parts[0].page, page])).values()].sort((a, b) => rank(a) - rank(b) || 0).slice(0, 30);
       names.exact = []; names.partial = two.flatMap(side => named(side).exact).slice(0, 4);
-    } else if (!notes.length && !names.exact.length && !treats(wanted)) {
+    } else if (notes.length) {
+      found = found.slice(0, 3);
+    } else if (!names.exact.length && !treats(wanted)) {
       found = found.filter(({parts}) => parts[0].weight >= .5).slice(0, 3);
       if (found.length) notes.push({note: `“${query.trim()}”`, said: ' is not in the book by this name. The nearest pages:', lacks: true});
       names.begun = names.partial = [];

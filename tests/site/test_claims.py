@@ -221,6 +221,7 @@ def test_from_the_badge_to_the_check_to_the_claim_and_back(page, address):
     page.wait_for_function(IN_VIEW, arg='check-dl.norms.triangle')
     page.locator('[id="check-dl.norms.triangle"] a.claim-id').click()
     page.wait_for_url('**/claims.html#claim-dl.norms.triangle')
+    assert page.evaluate("(box => box.scrollWidth <= box.clientWidth)(document.querySelector('table.claim-counts').parentElement)"), 'no column is cut'
     page.wait_for_function(IN_VIEW, arg='claim-dl.norms.triangle')
     assert page.evaluate('document.documentElement.scrollWidth <= innerWidth')
     page.locator('[id="claim-dl.norms.triangle"] a', has_text='holds in').click()
@@ -237,12 +238,24 @@ APART = """() => [...document.querySelectorAll('div.math a.check-badge')].filter
 }).map(badge => badge.hash)"""
 
 
+AWAY = """[...document.querySelectorAll('p > a.check-badge')].filter(badge => badge.checkVisibility()).filter(badge => {
+  const box = badge.getBoundingClientRect(), statement = badge.parentElement.getBoundingClientRect();
+  return box.top < statement.top - 4 || box.bottom > statement.bottom + 4;
+}).map(badge => badge.hash)"""
+
+
 @pytest.mark.parametrize('section', ['linear_algebra/norms', 'optimization/gradient_descent'])
 def test_badge_number_and_formula_stand_apart(page, address, section):
     page.goto(f'{address}notebooks/{section}.html')
     settle(page)
+    in_words = page.locator('p > a.check-badge:visible')
     for width in (1280, 390):
         page.set_viewport_size({'width': width, 'height': 900})
-        assert not page.evaluate(APART), width
+        assert not page.evaluate(APART) and not page.evaluate(AWAY), width
+        if section == 'optimization/gradient_descent':  # a statement in words has its card, too
+            in_words.first.click()
+            card = page.get_by_role('dialog', name='What was checked')
+            assert 'would notice' in card.inner_text() and 'check-' not in page.url
+            page.keyboard.press('Escape')
     page.emulate_media(media='print')
     assert not page.evaluate("[...document.querySelectorAll('a.check-badge')].some(badge => badge.checkVisibility())")

@@ -1,9 +1,11 @@
 """Reading for hours: keys, menus, visible focus, targets of links, progress, print, one notation."""
 import re
 from collections import Counter
+from io import BytesIO
 
 import pytest
 from conftest import settle
+from PIL import Image
 from test_pages import AXE, PAGES, PRUNE, VIOLATIONS
 
 SECTION = 'linear_algebra/norms'
@@ -156,6 +158,9 @@ def test_progress_follows_the_page(page, address):
     open_section(page, address)
     width = "new DOMMatrix(getComputedStyle(document.body, '::before').transform).a"
     assert page.evaluate(width) == 0
+    first_lines = page.add_style_tag(content='body > * { display: none !important; }')  # as long as the rest has not arrived
+    assert page.evaluate(width) == 0
+    first_lines.evaluate('style => style.remove()')
     page.evaluate("scrollTo({top: document.body.scrollHeight, behavior: 'instant'})")
     page.wait_for_function(f'{width} > .99')
     page.emulate_media(reduced_motion='reduce')
@@ -187,10 +192,10 @@ def test_paper(browser, address):
     context.close()
 
 
-def test_identifiers_are_given_once(site):
+def test_identifiers_and_the_width_of_a_phone_are_given_once(site):
     twice = {}
     for name in PAGES:
-        found = Counter(re.findall(r'<[a-z][^>]*\sid="([^"]*)"', (site / name).read_text('utf-8')))
+        found = Counter(re.findall(r'<[a-z][^>]*\s(?:id|(?=name="viewport)name)="([^"]*)"', (site / name).read_text('utf-8')))
         twice |= {f'{name}#{identifier}': count for identifier, count in found.items() if count > 1}
     assert not twice
 
@@ -255,10 +260,13 @@ def test_a_citation_shows_the_work(page, address):
 @pytest.mark.parametrize('section, target', [('optimization/momentum', CITED), ('regression/lasso', 'article a.reference.internal[href="#thm-lasso-gap"]:not(.check-back)')])
 def test_a_finger_sees_what_a_link_leads_to_before_it_follows(browser, address, section, target):
     """The first tap shows it, a tap elsewhere takes it away, a second one on the link follows, and so does the link in the card."""
-    context = browser.new_context(viewport={'width': 390, 'height': 844}, has_touch=True)
+    context = browser.new_context(viewport={'width': 390, 'height': 844}, has_touch=True, device_scale_factor=2)
     page = context.new_page()
     page.goto(f'{address}notebooks/{section}.html')
     here = page.url
+    formulas = page.eval_on_selector_all('article div.math > mjx-container', 'all => all.map(e => e.scrollWidth <= e.clientWidth && e.clientWidth > 0)')
+    fits = page.locator('article div.math > mjx-container').nth(formulas.index(True))
+    assert len(Image.open(BytesIO(fits.screenshot())).convert('RGB').crop((0, 0, 10, 3)).getcolors()) == 1, 'no shade, not of part of a pixel'
     link, card = page.locator(f'{target}:visible').first, page.get_by_role('dialog', name='Where the link leads')
     link.tap()
     card.wait_for()

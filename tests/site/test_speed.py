@@ -1,7 +1,11 @@
 """What keeps pages light and builds quick. Seconds are measured by `make bench`, never here."""
+import functools
 import gzip
+import http.server
+import os
 import re
 import statistics
+import threading
 
 import pygments
 import pytest
@@ -11,6 +15,8 @@ from conftest import settle
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 from test_reading import SECTION, SECTIONS
+
+from nbutils.maintain import serve
 
 MEDIAN, MOST = 110_000, 350_000  # bytes of a section as servers send it, packed; its figures and formulas are in it
 
@@ -111,6 +117,31 @@ def test_a_reader_who_comes_back_or_to_a_place_sees_it_in_the_first_frame(browse
         assert page.evaluate('moved') < .02
     assert page.evaluate('id => Math.round(document.getElementById(id).getBoundingClientRect().top)', place) in range(50, 80)
     context.close()
+
+
+class Halting(serve.Pages):
+    """Sends the first third of a section, and the rest when it is told to."""
+    go_on = threading.Event()
+
+    def copyfile(self, source, outputfile):
+        if '/notebooks/' in self.path:
+            outputfile.write(source.read(os.fstat(source.fileno()).st_size // 3))
+            self.go_on.wait(10)
+        super().copyfile(source, outputfile)
+
+
+def test_on_a_slow_network_who_comes_to_a_place_is_not_left_before_a_blank_page(page, site):
+    """The place is not there yet; what has arrived is shown, and then the place."""
+    server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), functools.partial(Halting, directory=str(site)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    page.goto(f'http://127.0.0.1:{server.server_port}/notebooks/{SECTION}.html#summary', wait_until='commit')
+    while not page.evaluate("performance.getEntriesByName('first-contentful-paint').length"):
+        page.wait_for_timeout(100)
+    assert page.evaluate('document.readyState') == 'loading'
+    Halting.go_on.set()
+    page.wait_for_load_state()
+    assert 50 < page.evaluate("document.getElementById('summary').getBoundingClientRect().top") < 500
+    server.shutdown()
 
 
 def test_icons_come_from_the_small_font(page, address):

@@ -83,7 +83,7 @@ class FigureExcerpt(Excerpt):
 
 
 class SectionCards(SphinxDirective):
-    """A card with its question for every section; with a chapter's page as argument, for those of the chapter.
+    """A card with its question for every section, by chapter; with a chapter's page as argument, for those of the chapter.
 
     On paper a list, and none without an argument: the table of contents is near.
     """
@@ -93,10 +93,18 @@ class SectionCards(SphinxDirective):
         chapters = book(self.env).chapters
         if self.arguments and self.arguments[0] not in chapters:
             raise self.error(f'{self.arguments[0]} is no chapter of _toc.yml')
-        pages = chapters[self.arguments[0]] if self.arguments else sum(chapters.values(), [])
         if self.env.app.builder.format == 'latex':
-            return self.listed(pages if self.arguments else [])
-        grid = '::::{grid} 1 2 2 2\n:gutter: 3\n:class-container: section-cards\n'
+            return self.listed(chapters[self.arguments[0]] if self.arguments else [])
+        if self.arguments:
+            return self.cards(chapters[self.arguments[0]])
+        return [node for chapter, pages in chapters.items() for node in (self.heading(chapter), *self.cards(pages))]
+
+    def heading(self, chapter):
+        name = f'{book(self.env).numbers[chapter]} {title_of(self.env, chapter)}'
+        return nodes.rubric('', '', link(self.env, chapter, name), classes=['section-cards'])
+
+    def cards(self, pages):
+        grid = '::::{grid} 1 2 2 2\n:gutter: 1 1 3 3\n:class-container: section-cards\n'
         text = '\n'.join([grid, *map(self.card, pages), '::::'])
         made = nodes.container()
         self.state.nested_parse(StringList(text.splitlines(), source=self.env.docname), 0, made)

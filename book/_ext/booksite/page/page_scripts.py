@@ -10,6 +10,7 @@ _LAUNCH = {  # the theme's name -> what the button says
     'Binder': 'JupyterLab on Binder',
     'Colab': 'Colab',
 }
+_VIEWPORT = '<meta name="viewport" content="width=device-width, initial-scale=1" />'  # of docutils; the theme has its own
 _DOWNLOAD = {'.ipynb': 'Notebook (.ipynb)', '.md': 'Source (.md)', '.pdf': 'Print or PDF'}
 
 
@@ -21,6 +22,7 @@ def clean(app: Sphinx, page: str, template: str, context: dict, doctree: nodes.d
     context['script_files'] = [_deferred(script) for script in scripts]
     context['css_files'] = _styles(context.get('css_files', ()))
     context['font_files'] = fonts(context.get('body') or '')
+    context['metatags'] = (context.get('metatags') or '').replace(_VIEWPORT, '')
 
 
 def name_buttons(app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None) -> None:
