@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from booksite.claims import claim_filter, errata, formula
 from booksite.claims.evidence import Book
-from conftest import ROOT, settle
+from conftest import ROOT
 from docutils import nodes
 
 from nbutils import ledger
@@ -225,24 +225,3 @@ def test_from_the_badge_to_the_check_to_the_claim_and_back(page, address):
     assert page.evaluate('document.documentElement.scrollWidth <= innerWidth')
     page.locator('[id="claim-dl.norms.triangle"] a', has_text='holds in').click()
     page.wait_for_url('**/norms.html#check-dl.norms.triangle')
-
-
-APART = """() => [...document.querySelectorAll('div.math a.check-badge')].filter(badge => {
-  const box = badge.getBoundingClientRect(), number = document.createRange();
-  const text = [...badge.parentElement.childNodes].find(node => node.nodeType === 3);
-  number.selectNode(text);
-  const crosses = other => box.left < other.right && other.left < box.right && box.top < other.bottom - 6 && other.top + 6 < box.bottom;
-  const formula = badge.closest('div.math').querySelector('mjx-container').getBoundingClientRect();
-  return crosses(number.getBoundingClientRect()) || crosses(formula) || box.right > innerWidth;
-}).map(badge => badge.hash)"""
-
-
-@pytest.mark.parametrize('section', ['linear_algebra/norms', 'optimization/gradient_descent'])
-def test_badge_number_and_formula_stand_apart(page, address, section):
-    page.goto(f'{address}notebooks/{section}.html')
-    settle(page)
-    for width in (1280, 390):
-        page.set_viewport_size({'width': width, 'height': 900})
-        assert not page.evaluate(APART), width
-    page.emulate_media(media='print')
-    assert not page.evaluate("[...document.querySelectorAll('a.check-badge')].some(badge => badge.checkVisibility())")
