@@ -34,6 +34,10 @@ FLAGS = [
     '--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1',  # the network is cut
 ]
 
+# Selectors of what a reader uses on the page of a section: see `lightest`
+TO_EQUATION, MARK = 'article p a.reference.internal[href^="#equation-"]:not(.check-back)', 'div.math a.check-badge'
+KINDS = TO_EQUATION, MARK, 'pre.columns', 'div.admonition.dropdown:not(.solution)', 'div.solution', 'figure svg.figure'
+
 
 def jupyter_book(root, *, environ=None):
     """Build the book in `root` as strictly as `make site` does; gives the finished process, output as text."""

@@ -3,7 +3,7 @@ import re
 from collections import Counter
 
 import pytest
-from conftest import settle
+from conftest import KINDS, MARK, TO_EQUATION, settle
 from test_pages import AXE, PAGES, PRUNE, VIOLATIONS
 
 FOCUS = """() => {
@@ -14,11 +14,10 @@ FOCUS = """() => {
 SHOWN = 'all => all.filter(e => e.checkVisibility({opacityProperty: true, visibilityProperty: true})).length'
 
 
-TO_EQUATION, TO_THEOREM = (f'article p a.reference.internal[href^="#{kind}-"]:not(.check-back)' for kind in ('equation', 'thm'))
+TO_THEOREM = 'article p a.reference.internal[href^="#thm-"]:not(.check-back)'
 TO_EQUATION_ELSEWHERE = 'article p a.reference.internal[href*=".html#equation-"]'
 CITED = 'article a.reference.internal[href*="bibliography.html#"]'
-MARK, MARK_OF_ERRATUM = 'div.math a.check-badge', 'div.math a.check-badge[aria-label^="corrected"]'
-KINDS = TO_EQUATION, MARK, 'pre.columns', 'div.admonition.dropdown:not(.solution)', 'div.solution'
+MARK_OF_ERRATUM = f'{MARK}[aria-label^="corrected"]'
 
 
 @pytest.fixture
