@@ -102,7 +102,7 @@ unit: .venv/full
 rules: .venv/full
 	@$(call stage,3 of 6: the rules of the book)
 	@$(BIN)/python -m nbutils.maintain.graders $(if $(ALL),--all) || $(call fail,a grader accepts what is named above: give it a case or list the reason)
-	@$(BIN)/python -m pytest -q tests/book -n $(JOBS) || $(call fail,each line above names the notebook and the remedy)
+	@$(BIN)/python -m pytest -q tests/book -n $(JOBS) --dist loadgroup || $(call fail,each line above names the notebook and the remedy)
 notebooks: .venv/full
 	@$(call stage,4 of 6: every cell again with outputs compared)
 	@$(BIN)/python -m pytest -q $(if $(or $(ALL),$(if $(AFFECTED),,$(CI))),,--affected) --nbval --nbval-current-env --nbval-cell-timeout 120 \

@@ -8,6 +8,7 @@ import yaml
 from nbutils import ledger
 from nbutils.maintain import lint, notebooks, rules
 
+pytestmark = pytest.mark.xdist_group('rules')  # one worker reads all notebooks, once
 PAIRS = [rules.Pair(path) for path in notebooks.sources()]
 IGNORED = 0  # how many cells of the book are not compared; raise it only with a reason in the cell
 COARSE = 98  # how many printed numbers may change by more than 5 % unnoticed; this may only shrink

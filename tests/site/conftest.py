@@ -1,6 +1,7 @@
 """Fixtures of the site checks: the built site, its pages parsed, a server for it, and one browser without network."""
 import fcntl
 import functools
+import gc
 import os
 import re
 import shutil
@@ -32,6 +33,10 @@ FLAGS = [
     '--no-sandbox', '--process-per-site', '--disable-gpu', '--disable-dev-shm-usage', '--disable-background-networking',
     '--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1',  # the network is cut
 ]
+
+# Selectors of what a reader uses on the page of a section: see `lightest`
+TO_EQUATION, MARK = 'article p a.reference.internal[href^="#equation-"]:not(.check-back)', 'div.math a.check-badge'
+KINDS = TO_EQUATION, MARK, 'pre.columns', 'div.admonition.dropdown:not(.solution)', 'div.solution', 'figure svg.figure'
 
 
 def jupyter_book(root, *, environ=None):
@@ -65,15 +70,32 @@ def site(testrun_uid):
     return ROOT / '_build' / 'html'
 
 
+def parse(path):
+    """A page, parsed; without drawings, formulas and the colours of code, which are most of it."""
+    text = path.read_text('utf-8')
+    text = re.sub(r'(<svg class="(?:figure|glyphs)"[^>]*>|<mjx-container\b[^>]*>).*?(</svg>|</mjx-container>)', r'\1\2', text, flags=re.S)
+    text = re.sub(r'<pre>.*?</pre>', lambda code: re.sub(r'</?span[^>]*>', '', code[0]), text, flags=re.S)
+    soup = BeautifulSoup(text, 'html.parser')
+    gc.freeze()  # it stays: the garbage collector need not look at its elements again
+    return soup
+
+
 @pytest.fixture(scope='session')
 def parsed(site):
-    """A function from the name of a page, 'book/claims', to its parsed HTML, each read once; drawings are left out."""
-    @functools.cache
-    def page(name):
-        text = (site / f'{name}.html').read_text('utf-8')
-        text = re.sub(r'(<svg class="(?:figure|glyphs)"[^>]*>).*?</svg>', r'\1</svg>', text, flags=re.S)
-        return BeautifulSoup(text, 'html.parser')
-    return page
+    """A function from the name of a page, 'book/claims', to the page as `parse` gives it, each read once."""
+    return functools.cache(lambda name: parse(site / f'{name}.html'))
+
+
+@pytest.fixture(scope='session')
+def lightest(site):
+    """A function that gives the section whose page opens quickest of those in which each selector finds something unfolded."""
+    paths = sorted(site.glob('notebooks/*/*.html'), key=lambda path: path.stat().st_size)
+    pages = {f'{path.parent.name}/{path.stem}': functools.cache(functools.partial(parse, path)) for path in paths}
+
+    def has(page, selector):
+        return any(not found.find_parent(class_='dropdown') and not found.find_parent('details') for found in page.select(selector))
+
+    return functools.cache(lambda *selectors: next(name for name, page in pages.items() if all(has(page(), each) for each in selectors)))
 
 
 @pytest.fixture(scope='session')

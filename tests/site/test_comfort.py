@@ -4,11 +4,10 @@ from collections import Counter
 from io import BytesIO
 
 import pytest
-from conftest import settle
+from conftest import KINDS, MARK, TO_EQUATION, settle
 from PIL import Image
 from test_pages import AXE, PAGES, PRUNE, VIOLATIONS
 
-SECTION = 'linear_algebra/norms'
 FOCUS = """() => {
   const at = document.activeElement, inner = at.querySelector('span') ?? at;
   const marked = e => getComputedStyle(e).outlineStyle !== 'none' || getComputedStyle(e).boxShadow !== 'none';
@@ -17,13 +16,23 @@ FOCUS = """() => {
 SHOWN = 'all => all.filter(e => e.checkVisibility({opacityProperty: true, visibilityProperty: true})).length'
 
 
-def open_section(page, address):
-    page.goto(f'{address}notebooks/{SECTION}.html')
-    settle(page)
+TO_THEOREM = 'article p a.reference.internal[href^="#thm-"]:not(.check-back)'
+TO_EQUATION_ELSEWHERE = 'article p a.reference.internal[href*=".html#equation-"]'
+CITED = 'article a.reference.internal[href*="bibliography.html#"]'
+MARK_OF_ERRATUM = f'{MARK}[aria-label^="corrected"]'
 
 
-def test_arrow_keys_turn_pages(page, address):
-    open_section(page, address)
+@pytest.fixture
+def open_section(address, lightest):
+    """A function that opens the page of a section with something of every kind, or of those given, in a page of the browser."""
+    def opened(page, *kinds):
+        page.goto(f'{address}notebooks/{lightest(*(kinds or KINDS))}.html')
+        settle(page)
+    return opened
+
+
+def test_arrow_keys_turn_pages(page, open_section):
+    open_section(page)
     here = page.url
     for side, key in (('.right-next', 'right arrow'), ('.left-prev', 'left arrow')):
         assert key in page.get_attribute(side, 'title')
@@ -42,8 +51,8 @@ def test_arrow_keys_turn_pages(page, address):
     page.wait_for_url(here)
 
 
-def test_arrow_keys_scroll_wide_code(phone, address):
-    open_section(phone, address)
+def test_arrow_keys_scroll_wide_code(phone, open_section):
+    open_section(phone)
     here = phone.url
     wide = phone.locator('div.cell_input pre[tabindex="0"]:visible').first
     wide.focus()
@@ -52,28 +61,9 @@ def test_arrow_keys_scroll_wide_code(phone, address):
     assert phone.url == here
 
 
-@pytest.mark.parametrize('section', ['optimization/momentum', 'linear_algebra/norms', 'regression/lasso'])
-def test_what_was_printed_in_columns_is_shown_whole_or_visibly_goes_on(phone, address, section):
-    """A letter or two beyond the edge would be lost unseen: smaller type shows them."""
-    phone.goto(f'{address}notebooks/{section}.html')
-    settle(phone)
-    beyond = phone.eval_on_selector_all('.cell_output pre.columns', 'all => all.filter(e => e.clientWidth).map(e => e.scrollWidth - e.clientWidth)')
-    assert beyond and not [px for px in beyond if 0 < px < 24]
-    small = phone.eval_on_selector_all('.cell_output pre.columns', 'all => Math.min(...all.map(e => parseFloat(getComputedStyle(e).fontSize)))')
-    assert small >= 9.6
-
-
-def test_columns_stay_columns_on_a_phone(phone, address):
-    """What was printed as a table scrolls in its box; a sentence wraps."""
-    open_section(phone, address)
-    outputs = phone.eval_on_selector_all('.cell_output pre', 'all => all.map(e => [e.textContent, getComputedStyle(e).whiteSpace])')
-    tables = [style for text, style in outputs if re.search(r'\S {2,}\S', text)]
-    assert tables and set(tables) == {'pre'} and {style for _, style in outputs} == {'pre', 'pre-wrap'}
-
-
-def test_menus_open_on_a_phone(phone, address):
+def test_menus_open_on_a_phone(phone, open_section):
     """With the book's contents, or those of the page, open there is no barrier either, and Escape closes them."""
-    open_section(phone, address)
+    open_section(phone)
     phone.add_style_tag(content='* { transition: none !important; animation: none !important; }')
     phone.evaluate(AXE)
     phone.evaluate(PRUNE)
@@ -86,15 +76,9 @@ def test_menus_open_on_a_phone(phone, address):
         phone.wait_for_selector('dialog[open]', state='detached')
 
 
-def test_the_contents_can_be_put_away(page, address):
-    open_section(page, address)
-    page.get_by_role('button', name='Contents of the book').click()
-    page.wait_for_function("document.querySelector('.bd-sidebar-primary').getBoundingClientRect().right <= 0")
-
-
-def test_focus_is_always_visible(page, address):
+def test_focus_is_always_visible(page, open_section):
     """From the link that skips to the text, which comes first, through menus, code and solutions."""
-    open_section(page, address)
+    open_section(page)
     page.add_style_tag(content='* { transition: none !important; }')
     seen = set()
     for number in range(300):
@@ -110,18 +94,20 @@ def test_focus_is_always_visible(page, address):
     assert page.evaluate("document.activeElement.closest('.admonition').matches(':not(.toggle-hidden)')")
 
 
-def test_the_text_is_one_key_away(page, address):
-    open_section(page, address)
+def test_the_text_is_one_key_away_and_the_contents_can_be_put_away(page, open_section):
+    open_section(page)
     page.keyboard.press('Tab')
     page.keyboard.press('Enter')
     page.keyboard.press('Tab')
     assert page.evaluate("document.activeElement.closest('main') !== null")
+    page.get_by_role('button', name='Contents of the book').click()
+    page.wait_for_function("document.querySelector('.bd-sidebar-primary').getBoundingClientRect().right <= 0")
 
 
-def test_a_link_leads_to_what_it_names(page, address):
+def test_a_link_leads_to_what_it_names(page, open_section):
     """An equation is outlined, below the bar of buttons, and Back returns to where the reader was."""
-    open_section(page, address)
-    link = page.locator('article p a[href^="#equation-"]').first
+    open_section(page)
+    link = page.locator(TO_EQUATION).first
     link.scroll_into_view_if_needed()
     before = page.evaluate('scrollY')
     link.click()
@@ -135,27 +121,27 @@ def test_a_link_leads_to_what_it_names(page, address):
     page.wait_for_function(f'Math.abs(scrollY - {before}) < 5')
 
 
-def test_a_link_into_a_folded_solution_unfolds_it(page, address):
-    open_section(page, address)
+def test_a_link_into_a_folded_solution_unfolds_it(page, open_section):
+    open_section(page)
     page.evaluate("document.querySelectorAll('.toggle-hidden p:not(.admonition-title)')[1].id = 'here'")
     page.evaluate("location.hash = '#here'")
     page.wait_for_function("""document.getElementById('here').checkVisibility({visibilityProperty: true})
         && document.getElementById('here').getBoundingClientRect().top < innerHeight""")
 
 
-@pytest.mark.parametrize('kind, opens', [('div:not(.solution)', True), ('div.solution', False)])
-def test_a_link_to_a_folded_theorem_unfolds_it_and_one_to_a_solution_does_not(page, address, kind, opens):
-    open_section(page, address)
-    box = page.locator(f'{kind}.toggle-hidden').first
-    page.evaluate("id => location.hash = id", box.get_attribute('id'))
-    target = page.locator('.toggle:target')
-    target.wait_for()
-    page.wait_for_timeout(50)
-    assert target.evaluate("box => !box.matches('.toggle-hidden')") == opens
+def test_a_link_to_a_folded_theorem_unfolds_it_and_one_to_a_solution_does_not(page, open_section):
+    open_section(page)
+    for kind, opens in (('div:not(.solution)', True), ('div.solution', False)):
+        box = page.locator(f'{kind}.toggle-hidden').first.get_attribute('id')
+        page.evaluate("id => location.hash = id", box)
+        target = page.locator(f'.toggle:target[id="{box}"]')
+        target.wait_for()
+        page.wait_for_timeout(50)
+        assert target.evaluate("box => !box.matches('.toggle-hidden')") == opens, kind
 
 
-def test_progress_follows_the_page(page, address):
-    open_section(page, address)
+def test_progress_follows_the_page(page, open_section):
+    open_section(page)
     width = "new DOMMatrix(getComputedStyle(document.body, '::before').transform).a"
     assert page.evaluate(width) == 0
     first_lines = page.add_style_tag(content='body > * { display: none !important; }')  # as long as the rest has not arrived
@@ -167,15 +153,15 @@ def test_progress_follows_the_page(page, address):
     assert page.evaluate("getComputedStyle(document.body, '::before').content") == 'none'
 
 
-def test_paper(browser, address):
+def test_paper(browser, open_section):
     """Printed from a dark screen: the text in the light, with solutions, without what can only be clicked."""
     context = browser.new_context(viewport={'width': 700, 'height': 1000}, color_scheme='dark')
     page = context.new_page()
-    open_section(page, address)
+    open_section(page)
     assert page.get_attribute('html', 'data-theme') == 'dark'
     page.emulate_media(media='print', color_scheme='dark')
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    for gone in ('.bd-sidebar', '.bd-header-article', '.prev-next-footer', '.bd-footer', '.copybtn', '.toggle-button', '#jb-print-docs-body', '.headerlink'):
+    for gone in ('.bd-sidebar', '.bd-header-article', '.prev-next-footer', '.bd-footer', '.copybtn', '.toggle-button', 'a.check-badge', '#jb-print-docs-body', '.headerlink'):
         assert not page.eval_on_selector_all(gone, SHOWN), gone
     assert page.locator('article h1').is_visible()
     solutions = page.locator('div.solution.toggle-hidden')
@@ -233,12 +219,9 @@ def test_the_words_of_a_figure_can_be_found_and_lie_over_its_letters(page, addre
     assert figure.screenshot() == with_words
 
 
-CITED = 'article a.reference.internal[href*="bibliography.html#"]'
-
-
-def test_a_citation_shows_the_work(page, address):
+def test_a_citation_shows_the_work(page, open_section):
     """Beside it, for the pointer and for the keyboard, in place of the browser's own tooltip."""
-    page.goto(f'{address}notebooks/optimization/momentum.html')
+    open_section(page, CITED)
     link, card = page.locator(f'{CITED}:visible').first, page.locator('.card-of-link')
     title = link.get_attribute('title')
     link.hover()
@@ -257,12 +240,12 @@ def test_a_citation_shows_the_work(page, address):
     card.wait_for(state='detached')
 
 
-@pytest.mark.parametrize('section, target', [('optimization/momentum', CITED), ('regression/lasso', 'article a.reference.internal[href="#thm-lasso-gap"]:not(.check-back)')])
-def test_a_finger_sees_what_a_link_leads_to_before_it_follows(browser, address, section, target):
+@pytest.mark.parametrize('target', [CITED, TO_THEOREM])
+def test_a_finger_sees_what_a_link_leads_to_before_it_follows(browser, open_section, target):
     """The first tap shows it, a tap elsewhere takes it away, a second one on the link follows, and so does the link in the card."""
     context = browser.new_context(viewport={'width': 390, 'height': 844}, has_touch=True, device_scale_factor=2)
     page = context.new_page()
-    page.goto(f'{address}notebooks/{section}.html')
+    open_section(page, target)
     here = page.url
     formulas = page.eval_on_selector_all('article div.math > mjx-container', 'all => all.map(e => e.scrollWidth <= e.clientWidth && e.clientWidth > 0)')
     fits = page.locator('article div.math > mjx-container').nth(formulas.index(True))
@@ -284,14 +267,13 @@ def test_a_finger_sees_what_a_link_leads_to_before_it_follows(browser, address, 
     context.close()
 
 
-@pytest.mark.parametrize('section, target, part', [
-    ('regression/lasso', '#equation-lasso-gap', 'mjx-container'), ('regression/lasso', '#thm-lasso-gap', '.proof mjx-container'),
-    ('optimization/stationary_points', 'gradient_descent.html#equation-gradient-descent-sum', 'mjx-container'),
+@pytest.mark.parametrize('target, part', [
+    (TO_EQUATION, 'mjx-container'), (TO_THEOREM, '.proof mjx-container'), (TO_EQUATION_ELSEWHERE, 'mjx-container'),
 ])
-def test_a_link_shows_the_formula_that_it_leads_to(page, address, section, target, part):
+def test_a_link_shows_the_formula_that_it_leads_to(page, open_section, target, part):
     """Beside the link, for the pointer and for the keyboard; Escape takes it away."""
-    page.goto(f'{address}notebooks/{section}.html')
-    link = page.locator(f'article a.reference.internal[href="{target}"]:not(.check-back):visible').first
+    open_section(page, target)
+    link = page.locator(f'{target}:visible').first
     card = page.locator('.card-of-link')
     link.hover()
     card.locator(part).first.wait_for()
@@ -310,9 +292,9 @@ def test_a_link_shows_the_formula_that_it_leads_to(page, address, section, targe
     card.wait_for(state='detached')
 
 
-def test_on_a_phone_figures_open_at_full_size_and_code_wraps(phone, address):
+def test_on_a_phone_figures_open_at_full_size_and_code_wraps(phone, address, open_section, lightest):
     """By buttons, and a figure by a tap on it; that lines wrap is kept for other pages."""
-    phone.goto(f'{address}notebooks/regression/lasso.html')
+    open_section(phone, 'figure svg.figure')
     drawing = phone.locator('.bd-article figure svg.figure').first
     shown = drawing.bounding_box()['width']
     enlarged = phone.locator('dialog.enlarged')
@@ -329,39 +311,38 @@ def test_on_a_phone_figures_open_at_full_size_and_code_wraps(phone, address):
     assert code.evaluate(wide)
     code.locator('xpath=following-sibling::button[contains(@class, "wrap")]').click()
     assert not code.evaluate(wide)
-    phone.goto(f'{address}notebooks/regression/ridge_regression.html')
+    phone.goto(f'{address}notebooks/{lightest(*KINDS)}.html')
     assert phone.evaluate("document.documentElement.classList.contains('wrap-code')")
     assert phone.locator('button.wrap').first.get_attribute('aria-pressed') == 'true'
 
 
-@pytest.mark.parametrize('width', [1280, 390])
-def test_the_mark_of_a_formula_opens_what_was_checked(page, address, width):
+def test_the_mark_of_a_formula_opens_what_was_checked(page, open_section):
     """The formula, what was tried, the mistake; from there to the code. Escape, a click elsewhere and the mark itself close it."""
-    page.set_viewport_size({'width': width, 'height': 800})
-    page.goto(f'{address}notebooks/classification/softmax.html')
-    card = page.get_by_role('dialog', name='What was checked')
-    mark = page.locator('a.check-badge:visible').nth(1)
-    for close in (lambda: page.keyboard.press('Escape'), mark.click, lambda: page.mouse.click(5, 400)):
-        mark.click()
-        card.wait_for()
-        assert mark.get_attribute('aria-expanded') == 'true' and card.locator('mjx-container').count()
-        assert 'holds in 200 cases; would notice: sums over the other labels' in card.inner_text().replace('\n', ' ')
-        assert not card.locator('[id]').count(), 'no address twice'
-        box = card.bounding_box()
-        assert box['x'] >= 0 and box['x'] + box['width'] <= width
-        close()
-        card.wait_for(state='detached')
+    slipped = f'{MARK}[title^="Holds in"]'
+    open_section(page, slipped)
+    card, mark = page.get_by_role('dialog', name='What was checked'), page.locator(f'{slipped}:visible').first
+    line = page.locator(f'[id="{mark.get_attribute("href")[1:]}"]').text_content()
+    said = re.search('holds in .*would notice: [^,↩]+', line)[0]
+    for width in (1280, 390):
+        page.set_viewport_size({'width': width, 'height': 800})
+        for close in (lambda: page.keyboard.press('Escape'), mark.click, lambda: page.mouse.click(5, 400)):
+            mark.click()
+            card.wait_for()
+            assert mark.get_attribute('aria-expanded') == 'true' and card.locator('mjx-container').count()
+            assert said in card.inner_text().replace('\n', ' ')
+            assert not card.locator('[id]').count(), 'no address twice'
+            box = card.bounding_box()
+            assert box['x'] >= 0 and box['x'] + box['width'] <= width
+            close()
+            card.wait_for(state='detached')
     mark.click()
     card.get_by_role('link', name='The check and its code').click()
     card.wait_for(state='detached')
     assert page.url.endswith(mark.get_attribute('href'))
 
 
-def test_the_card_of_an_erratum_says_what_fails(page, address, parsed):
-    section = next(s for s in ('classification/softmax', 'linear_algebra/norms') if parsed(f'notebooks/{s}').select('li.check-printed'))
-    page.goto(f'{address}notebooks/{section}.html')
-    failing = [f'#{item["id"]}' for item in parsed(f'notebooks/{section}').select('li.check-printed')]
-    mark = page.locator(', '.join(f'a.check-badge[href="{anchor}"]:visible' for anchor in failing)).first
-    mark.click()
+def test_the_card_of_an_erratum_says_what_fails(page, open_section):
+    open_section(page, MARK_OF_ERRATUM)
+    page.locator(f'{MARK_OF_ERRATUM}:visible').first.click()
     text = page.get_by_role('dialog', name='What was checked').inner_text()
     assert 'a wrong version fails' in text and 'as corrected' in text

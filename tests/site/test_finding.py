@@ -293,33 +293,43 @@ def test_the_lists_of_queries_know_the_book():
     assert not lacking & there, 'book/asked.yml: this is in the book'
 
 
-def shown(page):
-    """The pages that the results lead to, each once, as they stand."""
-    links = page.eval_on_selector_all('ul.search a.result', 'links => links.map(a => a.getAttribute("href").split("#")[0])')
-    return list(dict.fromkeys(links))
-
-
-def test_queries_of_readers_lead_to_their_pages(page, address):
-    """Counted among all results, names of terms and pages. The field answers while one types, and shows no TeX."""
-    foreign, places, lost, said = [], [], [], []
-    page.on('request', lambda request: request.url.startswith(address) or foreign.append(request.url))
+@pytest.fixture
+def ask(page, address):
+    """A function that types queries on the page of the search, one after the other; gives what is found for each of them."""
     page.goto(f'{address}search.html')
-    field = page.locator('.bd-search-container input[name=q]')
+    return lambda *queries: page.evaluate(ANSWERS, queries)
+
+
+ANSWERS = """queries => queries.map(query => {  // `pages`: those that the results lead to, each once, as they stand
+  const field = document.querySelector('.bd-search-container input[name=q]'), all = selector => [...document.querySelectorAll(selector)];
+  field.value = query;
+  field.dispatchEvent(new Event('input', {bubbles: true}));
+  const first = document.querySelector('ul.search > li');
+  return {
+    query, text: document.querySelector('.search-results').innerText, marks: all('ul.search mark').length, planned: all('ul.search > li.planned').length,
+    pages: [...new Set(all('ul.search a.result').map(a => a.getAttribute('href').split('#')[0]))],
+    first: first?.innerText, target: first?.querySelector('a')?.getAttribute('href'),
+  };
+})"""
+
+
+def test_queries_of_readers_lead_to_their_pages(page, address, ask):
+    """Counted among all results, names of terms and pages. The field answers while one types, and shows no TeX."""
+    foreign, places, lost, said, marks = [], [], [], [], 0
+    page.on('request', lambda request: request.url.startswith(address) or foreign.append(request.url))
     for section, queries in QUERIES.items():
-        for query in queries:
-            field.fill(query)
-            links = shown(page)
-            wanted = f'notebooks/{section}.html'
+        wanted = f'notebooks/{section}.html'
+        for answer in ask(*queries):
+            links, query = answer['pages'], answer['query']
             places.append(links.index(wanted) if wanted in links[:3] else 3)
             if places[-1]:
                 lost.append(f'{query}: not {section} but {links[:3]}')
-            if page.locator('ul.search > li.planned').count():
-                said.append(query)
-        text = page.inner_text('.search-results')
-        assert not re.search(r'[\\$]|\bdef \w+\(', text), query
+            said += [query] * bool(answer['planned'])
+            marks += answer['marks']
+            assert not re.search(r'[\\$]|\bdef \w+\(', answer['text']), query
     assert max(places) < 3 and places.count(0) >= .95 * len(places), '\n'.join(['', *lost])
     assert not said, 'said to be missing: ' + ', '.join(said)
-    assert page.locator('ul.search mark').count() and not foreign
+    assert marks and not foreign
 
 
 def test_the_prose_of_sections_shows_no_latex(site):
@@ -338,13 +348,13 @@ def test_what_is_planned_is_said(page, address):
     assert not page.locator('ul.search > li.planned').count()
 
 
-TWO = {
+BOTH = {
     'layer norm vs batch norm': ['convolution/layer_normalization', 'convolution/batch_normalization'],
     'difference between ridge and lasso': ['regression/ridge_regression', 'regression/lasso'],
     'adam vs. sgd': ['optimization/adaptive_methods', 'optimization/stochastic_gradient_descent'],
     'L1': ['linear_algebra/norms', 'regression/lasso'],
 }
-LACKING = {  # what is said first; pages that are shown
+MISSING = {  # what is said first, and how many pages are shown at most
     'reinforcement learning': ('Reinforcement learning: not in the book', 0),
     'monte carlo tree search': ('Reinforcement learning: not in the book', 0),
     'graph neural network': ('Message passing on graphs: planned, not in the book yet', 0),
@@ -359,21 +369,19 @@ LACKING = {  # what is said first; pages that are shown
 }
 
 
-def test_two_things_are_both_found_and_what_is_not_in_the_book_is_said_without_noise(page, address):
-    page.goto(f'{address}search.html')
-    field = page.locator('.bd-search-container input[name=q]')
-    for query, first in TWO.items():
-        field.fill(query)
-        assert shown(page)[:2] == [f'notebooks/{section}.html' for section in first], query
-    for query, (said, most) in LACKING.items():
-        field.fill(query)
-        assert said in page.locator('ul.search > li').first.inner_text()
-        assert len(shown(page)) <= most, query
+def test_two_things_are_both_found(ask):
+    for answer, first in zip(ask(*BOTH), BOTH.values(), strict=True):
+        assert answer['pages'][:2] == [f'notebooks/{section}.html' for section in first], answer['query']
+
+
+def test_what_is_not_in_the_book_is_said_and_no_noise_is_shown(ask):
+    for answer, (said, most) in zip(ask(*MISSING), MISSING.values(), strict=True):
+        assert said in answer['first'] and len(answer['pages']) <= most, answer['query']
 
 
 def test_the_dialog_shows_what_is_found(page, address):
     """On any page Ctrl-K opens it; the search is fetched then. Enter opens the first result, and a link leads to all."""
-    page.goto(f'{address}notebooks/linear_algebra/norms.html')
+    page.goto(f'{address}book/linear_algebra.html')
     page.keyboard.press('Control+k')
     page.locator('dialog[open] input[name=q]').fill('pca')
     first = page.locator('dialog[open] ul.search > li:not(.named) > a').first
@@ -392,7 +400,7 @@ def test_the_dialog_shows_what_is_found(page, address):
 
 def test_the_keys_lead_through_the_dialog(page, address):
     """The results are links, and the one that is chosen has the focus: a screen reader says it."""
-    page.goto(f'{address}notebooks/linear_algebra/norms.html')
+    page.goto(f'{address}book/linear_algebra.html')
     page.keyboard.press('Control+k')
     field = page.locator('dialog[open] input[name=q]')
     field.fill('weights decay in a network')
@@ -417,7 +425,7 @@ def test_the_keys_lead_through_the_dialog(page, address):
 
 
 def test_the_dialog_has_no_barrier(page, address):
-    page.goto(f'{address}notebooks/linear_algebra/norms.html')
+    page.goto(f'{address}book/linear_algebra.html')
     page.add_style_tag(content='* { transition: none !important; animation: none !important; }')
     page.evaluate(AXE)
     page.evaluate(PRUNE)
@@ -427,17 +435,16 @@ def test_the_dialog_has_no_barrier(page, address):
     assert not page.evaluate(VIOLATIONS, {})
 
 
-@pytest.mark.parametrize('query, name, target', [
-    ('dl.norms.triangle', 'dl.norms.triangle', 'notebooks/linear_algebra/norms.html#check-dl.norms.triangle'),
-    ('KL divergence', 'Kullback–Leibler divergence', 'notebooks/optimization/jensens_inequality.html#introduced-'),
-    ('condition number', 'condition number', 'notebooks/linear_algebra/lu_decomposition.html#introduced-'),
-])
-def test_a_name_is_found_first(page, address, query, name, target):
-    page.goto(f'{address}search.html?q={query}')
-    page.wait_for_selector('ul.search li')
-    first = page.locator('ul.search > li').first
-    assert name in first.inner_text()
-    assert first.locator('a').first.get_attribute('href').startswith(target)
+NAMED = {
+    'dl.norms.triangle': ('dl.norms.triangle', 'notebooks/linear_algebra/norms.html#check-dl.norms.triangle'),
+    'KL divergence': ('Kullback–Leibler divergence', 'notebooks/optimization/jensens_inequality.html#introduced-'),
+    'condition number': ('condition number', 'notebooks/linear_algebra/lu_decomposition.html#introduced-'),
+}
+
+
+def test_a_name_is_found_first(ask):
+    for answer, (name, target) in zip(ask(*NAMED), NAMED.values(), strict=True):
+        assert name in answer['first'] and answer['target'].startswith(target), answer['query']
 
 
 def test_the_search_works_from_a_folder_and_says_when_nothing_is_found(page, site):

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import psutil
 import pytest
-from conftest import HERE, ROOT, settle
+from conftest import ROOT, settle
+from test_pages import AXE
 
-AXE = (HERE / 'vendor' / 'axe.min.js').read_text('utf-8')
 PAGE = 'notebooks/optimization/convex_sets.html'  # imports torch in a folded cell, draws its first figure in the fifth
 SERIOUS = """async () => (await axe.run('.bd-article-container', {resultTypes: ['violations']})).violations
   .filter(v => ['serious', 'critical'].includes(v.impact)).map(v => `${v.id}: ${v.nodes[0].html.slice(0, 200)}`)"""

@@ -45,6 +45,8 @@ FAULTS = {  # what must not be seen of any page, and why
     'wordless': 'a picture needs words: ![what it shows](file), or begin its cell with # %% mystnb={"image": {"alt": "what it shows"}}',
     'barriers': 'axe-core calls it moderate, serious or critical, in light or in dark (the pages of the cover)',
     'overflow': 'a phone shows the whole width',
+    'columns': 'what was printed as a table scrolls in its box on a phone, and shows that it does: smaller type shows a letter or two more',
+    'badges': 'the mark of a check, the number and the formula stand apart, and a mark stands beside its statement, on a phone, too',
     'wide_code': 'code of 79 columns fits at 1280 px; longer lines are the business of tests/book',
     'wide_displays': 'displays fit at 1280 px, those of opened solutions included: break it with aligned or gathered',
 }
@@ -54,6 +56,7 @@ FAULTS = {  # what must not be seen of any page, and why
 def visit(browser, address, cover):
     """A function from a page to what `look_at` gives; each page is opened once, as on a phone, and then widened."""
     page = browser.new_context().new_page()
+    page.add_init_script(STILL)
     return functools.cache(lambda name: look_at(page, address, name, name in cover))
 
 
@@ -73,10 +76,10 @@ def look_at(page, address, name, wholly):
         page.on(event, hear)
     page.goto(address + name)
     settle(page)
-    page.add_style_tag(content='* { transition: none !important; animation: none !important; }')
-    seen['overflow'] = page.evaluate(OVERFLOW)
+    seen |= {'overflow': page.evaluate(OVERFLOW), 'columns': page.evaluate(COLUMNS), 'badges': page.evaluate(CROSSED) + page.evaluate(AWAY)}
     page.set_viewport_size({'width': 1280, 'height': 900})
     seen |= {'raw_math': page.evaluate(RAW_MATH), 'math_errors': page.evaluate(MATH_ERRORS), 'wordless': page.evaluate(WORDLESS)}
+    seen['badges'] += page.evaluate(CROSSED) + page.evaluate(AWAY)
     seen['wide_code'] = [line for line in page.evaluate(WIDE_CODE) if len(line) <= 79]
     if name.startswith('notebooks/'):
         seen['reached'] = page.evaluate(REACHED, MAIN.get(name))
@@ -136,6 +139,9 @@ def barriers(page):
     return found + [f'dark: {line}' for line in page.evaluate(VIOLATIONS, {'runOnly': COLOUR})]
 
 
+STILL = """const still = new CSSStyleSheet();
+still.replaceSync('* { transition: none !important; animation: none !important; }');
+document.adoptedStyleSheets = [still];"""
 COLOUR = ['color-contrast', 'link-in-text-block']
 # axe is slow on many elements: it is shown the frame of each formula, each kind of coloured word in code and each
 # kind of row of a table once
@@ -193,6 +199,28 @@ OVERFLOW = """() => {
   const tooWide = document.documentElement.scrollWidth > innerWidth;
   return tooWide ? [`page of ${document.documentElement.scrollWidth} px`, ...widest.slice(0, 3).map(e => e.outerHTML.slice(0, 120))] : [];
 }"""
+COLUMNS = """[...document.querySelectorAll('.cell_output pre')].filter(e => e.clientWidth).flatMap(e => {
+  const beyond = e.scrollWidth - e.clientWidth, style = getComputedStyle(e), table = /\\S {2,}\\S/.test(e.textContent);
+  const faults = {
+    'smaller than letters can be read': parseFloat(style.fontSize) < 9.6,
+    'a little beyond the edge': e.matches('.columns') && beyond > 0 && beyond < 24,
+    'a table that wraps': table && style.whiteSpace !== 'pre',
+    'neither scrolls nor wraps': !['pre', 'pre-wrap'].includes(style.whiteSpace),
+  };
+  return Object.keys(faults).filter(fault => faults[fault]).map(fault => `${fault}: ${e.textContent.slice(0, 60)}`);
+})"""
+AWAY = """[...document.querySelectorAll('p > a.check-badge')].filter(badge => badge.checkVisibility()).filter(badge => {
+  const box = badge.getBoundingClientRect(), statement = badge.parentElement.getBoundingClientRect();
+  return box.top < statement.top - 4 || box.bottom > statement.bottom + 4;
+}).map(badge => badge.hash)"""
+CROSSED = """[...document.querySelectorAll('div.math a.check-badge')].filter(badge => badge.checkVisibility()).filter(badge => {
+  const box = badge.getBoundingClientRect(), number = document.createRange();
+  const text = [...badge.parentElement.childNodes].find(node => node.nodeType === 3);
+  number.selectNode(text);
+  const crosses = other => box.left < other.right && other.left < box.right && box.top < other.bottom - 6 && other.top + 6 < box.bottom;
+  const formula = badge.closest('div.math').querySelector('mjx-container').getBoundingClientRect();
+  return crosses(number.getBoundingClientRect()) || crosses(formula) || box.right > innerWidth;
+}).map(badge => badge.hash)"""
 WIDE_DISPLAYS = """[...document.querySelectorAll('mjx-container[display]')]
   .filter(m => m.scrollWidth > m.clientWidth + 1)
   .map(m => `${m.closest('.math').id} ${m.scrollWidth - m.clientWidth} px: ${m.textContent.slice(0, 60)}`)"""
