@@ -849,7 +849,7 @@ def without_strides(model):
     model = deepcopy(model)
     first, second = model[1], model[4]                  # convolutions
     first.stride, second.stride, second.dilation = 1, 1, 2
-    model[3] = nn.CircularPad2d(2)                                  # for the dilation
+    model[3] = nn.CircularPad2d(2)                      # for the dilation
     return model
 
 whole = {}

@@ -266,7 +266,8 @@ def conv(c_i, c_o, k, s):
 
 class OlderBlock(Residual):
     def __init__(self, c_i, c_o, s):
-        super().__init__(*conv(c_i, c_o, 3, s), nn.ReLU(), *conv(c_o, c_o, 3, 1))
+        super().__init__(
+            *conv(c_i, c_o, 3, s), nn.ReLU(), *conv(c_o, c_o, 3, 1))
         self.shortcut = nn.Sequential(*(conv(c_i, c_o, 1, s) if s > 1 else []))
 
     def forward(self, x):

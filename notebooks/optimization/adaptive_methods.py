@@ -908,7 +908,8 @@ losses = {}                                              # (6, 3) each
 print('learning rate      ' + '   '.join(f'{lr:5}' for lr in rates))
 for name, settings in runs.items():
     losses[name] = losses_of(*settings)
-    print(f'{name:18}', '   '.join(f'{row.mean():5.3f}' for row in losses[name]))
+    print(f'{name:18}',
+          '   '.join(f'{row.mean():5.3f}' for row in losses[name]))
 
 # %% mystnb={"image": {"alt": "Left: the learning rate as a share of its maximum against the step, a constant line at one, and a schedule that rises for 20 steps and then falls to zero along half a cosine. Right: test loss against learning rate on logarithmic axes, with dots for three starts. Adam with a constant rate has its minimum at 0.03 and rises steeply beyond. With the schedule the minimum lies at 0.03, too, but lower, and the rise is small. Momentum with the schedule falls until 0.2."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=3, width_ratios=[1, 1.35])
