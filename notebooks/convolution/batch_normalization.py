@@ -23,9 +23,9 @@
 # - **You need** [means and variances](../probability/expectations.ipynb), [channels](channels.ipynb),
 #   [backpropagation](../neural_networks/backpropagation.ipynb) and
 #   [training in minibatches](../regression/minibatch_training.ipynb).
-# - **You build** batch normalization with its backward pass, equal to PyTorch's. Two experiments show what small batches cost, and
-#   which learning rates work with and without it.
-# - **Runs in** 10 seconds. All tensors are float64.
+# - **You build** batch normalization with its backward pass, equal to PyTorch's, and experiments with the batch size and the
+#   learning rate.
+# - **Runs in** 15 seconds. All tensors are float64.
 
 # %% tags=["remove-cell"]
 try:
@@ -165,8 +165,7 @@ print('largest difference:', below((ours - theirs).abs().max()))
 # %% [markdown]
 # ### What batch normalization ignores, and a batch of one row
 #
-# We multiply the outputs of the layer by 7 and add 100. In a second trial, we only change their sign. The standardized values of
-# the second unit are:
+# We multiply the outputs by 7 and add 100. In a second trial, we only change their sign. This becomes of the second unit:
 
 # %%
 one, zero = torch.ones(2), torch.zeros(2)
@@ -175,9 +174,8 @@ for name, changed in changes.items():
     print(f'{name:10}', batch_norm(changed, one, zero)[:, 1])
 
 # %% [markdown]
-# A positive factor and a constant are cancelled, up to the effect of $\epsilon$. A negative factor changes the sign. If all weights of the
-# linear layer just in front become 7 times as large, so do its outputs, and the factor is cancelled. But larger weights get a smaller
-# gradient, as the exercise below shows.
+# A positive factor and a constant are cancelled, up to the effect of $\epsilon$. A negative factor changes the sign. So weights
+# in front that are 7 times as large give the same output, but a smaller gradient, as the exercise below shows.
 #
 # A batch of one row is its own mean, so the output is $\beta$, whatever the row was:
 
@@ -189,7 +187,7 @@ except ValueError as error:
     print(error)
 
 # %% [markdown]
-# PyTorch refuses such a batch. In practice, it is the last batch of an epoch, if one row is left over. Behind a convolution, a batch of
+# PyTorch refuses such a batch. It occurs at the end of an epoch, if one row is left over. Behind a convolution, a batch of
 # one picture works, because its places are the rows.
 #
 # ```{exercise} ★★ Pencil: larger weights, smaller gradient
@@ -222,7 +220,7 @@ def built(z, gamma=(1.0, 1.0, 1.0), beta=(0.0, 0.0, 0.0), eps=1e-5):
 def as_in_torch(z, gamma, beta):
     return close(built(z, gamma, beta), in_torch(z, gamma, beta))
 
-layers = dict(z=matrices(5, 3), gamma=vectors(3), beta=vectors(3), tries=30)
+layers = dict(z=matrices(5, 3), gamma=vectors(3), beta=vectors(3), tries=12)
 holds(
     'dl.batchnorm.bn',
     lambda z, gamma, beta: as_in_torch(z, gamma, beta),
@@ -235,7 +233,7 @@ holds(
     lambda z: as_in_torch(z, (1.0,) * 3, (0.0,) * 3),
     slip=('divides by the row itself',
           lambda z: close((z - z.mean(0)) / (z**2 + 1e-5) ** 0.5, in_torch(z, (1.0,) * 3, (0.0,) * 3))),
-    z=matrices(5, 3), tries=30,
+    z=matrices(5, 3), tries=12,
 )
 
 def mean_in_torch(z):  # with momentum 1, the running mean is that of the last batch
@@ -249,11 +247,11 @@ def mean_is(z, less):
 batches_of_rows = matrices((2, 5), 3)
 holds(
     'dl.batchnorm.mu', lambda z: mean_is(z, 0),
-    slip=('divides by one less', lambda z: mean_is(z, 1)), z=batches_of_rows, tries=30,
+    slip=('divides by one less', lambda z: mean_is(z, 1)), z=batches_of_rows, tries=12,
 )
 holds(
     'ml.bn.mean', lambda z: mean_is(z, 0),
-    slip=('divides by one less', lambda z: mean_is(z, 1)), z=batches_of_rows, tries=30,
+    slip=('divides by one less', lambda z: mean_is(z, 1)), z=batches_of_rows, tries=12,
 )
 
 def variance_is(z, less, eps=1e-3):
@@ -264,11 +262,11 @@ def variance_is(z, less, eps=1e-3):
 holds(
     'dl.batchnorm.sigma2',
     lambda z: variance_is(z, 0),
-    slip=('divides by one less', lambda z: variance_is(z, 1)), z=batches_of_rows, tries=30,
+    slip=('divides by one less', lambda z: variance_is(z, 1)), z=batches_of_rows, tries=12,
 )
 holds(
     'ml.bn.var', lambda z: variance_is(z, 0),
-    slip=('divides by one less', lambda z: variance_is(z, 1)), z=batches_of_rows, tries=30,
+    slip=('divides by one less', lambda z: variance_is(z, 1)), z=batches_of_rows, tries=12,
 )
 
 # %% tags=["checks"]
@@ -279,14 +277,14 @@ def standard(z, power):
 
 holds(
     'dl.batchnorm.unit-var', lambda z: standard(z, 2), slip=('takes sizes in place of squares', lambda z: standard(z, 1)),
-    z=matrices(5, 3), tries=30,
+    z=matrices(5, 3), tries=12,
 )
 holds(
     'dl.batchnorm.arbitrary',
     lambda z, c: close(c * built(z, (2 / c,) * 3), in_torch(z, [2.0] * 3, [0.0] * 3)),  # spread c, scale 2 / c
     slip=('keeps the scale for another spread',
           lambda z, c: close(c * built(z, (2.0,) * 3), in_torch(z, [2.0] * 3, [0.0] * 3))),
-    z=matrices(5, 3), c=scalars(0.5, 4), tries=30,
+    z=matrices(5, 3), c=scalars(0.5, 4), tries=12,
 )
 holds(
     'dl.batchnorm.gamma-beta',
@@ -302,7 +300,7 @@ holds(
     'dl.batchnorm.eps',
     lambda row, rows: finite(row, rows, 1e-5),
     slip=('leaves epsilon out', lambda row, rows: finite(row, rows, 0.0)),
-    row=matrices(1, 3), rows=integers(1, 4), tries=30,
+    row=matrices(1, 3), rows=integers(1, 4), tries=12,
 )
 
 def restored(z, gamma_of):
@@ -311,7 +309,7 @@ def restored(z, gamma_of):
 
 holds(
     'ml.bn.affine', lambda z: restored(z, np.sqrt), slip=('scales by the variance', lambda z: restored(z, lambda var: var)),
-    z=matrices(5, 3), tries=30,
+    z=matrices(5, 3), tries=12,
 )
 
 # %% tags=["checks"]
@@ -323,7 +321,7 @@ holds(
     'ml.bn.scale-invariance',
     lambda z, a, b: ignores(z, a, b),
     slip=('lets the factor be negative', lambda z, a, b: ignores(z, -a, b)),
-    z=matrices(5, 3), a=scalars(0.01, 10), b=scalars(), tries=30,
+    z=matrices(5, 3), a=scalars(0.01, 10), b=scalars(), tries=12,
 )
 
 def per_channel(seed, axes):
@@ -396,12 +394,6 @@ print('full gradient:     ', below(dz.sum(0).abs().max()),
       '|', below((dz * hat).sum(0).abs().max(), 1e-4))
 
 # %% [markdown]
-# ```{admonition} A tempting mistake
-# :class: tip
-# It is easy to forget `bias=False` in the layer in front. This layer's bias has the gradient $\sum_n \delta_n = 0$, up to
-# rounding errors, so it learns nothing. The mistake is nearly harmless, because the bias is cancelled.
-# ```
-#
 # ### Training mode, evaluation mode and running averages
 #
 # When the network is used, the prediction for one row should not depend on the other rows in the batch, and a single row must
@@ -532,7 +524,7 @@ verify(
     'the backward pass by hand gives the three gradients of torch',
     lambda z, gamma, dy: same_gradients(z, gamma, dy, by_hand),
     slip=('leaves out the two means', lambda z, gamma, dy: same_gradients(z, gamma, dy, two_terms_missing)),
-    z=matrices(4, 3), gamma=vectors(3), dy=matrices(4, 3), tries=30,
+    z=matrices(4, 3), gamma=vectors(3), dy=matrices(4, 3), tries=12,
 )
 
 def orthogonal(z, dy, backward, eps):
@@ -545,7 +537,7 @@ verify(
     'with epsilon = 0 the gradient is orthogonal to ones and to the standardized column',
     lambda z, dy: orthogonal(z, dy, batch_norm_backward, 0.0),
     slip=('has an epsilon of one', lambda z, dy: orthogonal(z, dy, batch_norm_backward, 1.0)),
-    z=matrices(4, 3), dy=matrices(4, 3), tries=30,
+    z=matrices(4, 3), dy=matrices(4, 3), tries=12,
 )
 
 def mean_over_batches(numbers, M, statistic, truth):
@@ -557,13 +549,13 @@ holds(
     'ml.bn.inference-mean',
     lambda numbers, M: mean_over_batches(numbers, M, lambda b: b.mean(1), np.mean),
     slip=('divides by one less', lambda numbers, M: mean_over_batches(numbers, M, lambda b: b.sum(1) / (M - 1), np.mean)),
-    **few, tries=30,
+    **few, tries=12,
 )
 holds(
     'ml.bn.inference-var',
     lambda numbers, M: mean_over_batches(numbers, M, lambda b: M * b.var(1), lambda x: (M - 1) * np.var(x)),
     slip=('leaves out the factor', lambda numbers, M: mean_over_batches(numbers, M, lambda b: b.var(1), np.var)),
-    **few, tries=30,
+    **few, tries=12,
 )
 
 # %% [markdown]
@@ -638,17 +630,17 @@ def set_statistics(model, X):
         X = layer(X)
 
 # %% [markdown]
-# `B` rows give the loss. If a group is larger, all its rows pass through the layers, and the first `B` of them give
-# the loss. `frozen`, `sgd` and `make` are for the comparisons below:
+# If a group is larger than the batch, all its rows pass through the layers, but only the first `B` of them give
+# the loss. The other arguments are for the comparisons below:
 
 # %%
-def trained(B, group, seed, frozen=False, sgd=None, make=network):
+def trained(B, group, seed, frozen=False, make=network,
+            kind=torch.optim.Adam, rate=5e-3):
     torch.manual_seed(seed)
     train, test = torch.randperm(len(x)).split([320, len(x) - 320])
     model = make(group)
     set_statistics(model, x[train])
-    optimizer = (torch.optim.SGD(model.parameters(), sgd) if sgd
-                 else torch.optim.Adam(model.parameters(), 5e-3))
+    optimizer = kind(model.parameters(), rate, fused=True)
     for step in range(80):
         model.train(not frozen)           # frozen: constant statistics
         rows = train[torch.randperm(320)][:max(B, group)]
@@ -667,23 +659,47 @@ def accuracy(model, rows):
 # %% [markdown]
 # A setting is named by two numbers of rows: in (64, 4) the gradient comes from 64 rows and the statistics from 4. We train five
 # networks for each setting, with 80 steps of Adam. The seed determines the 320 training images, the first weights and the order of the
-# images. All other images are for the test. So we can compare each setting with (64, 64) seed by seed:
+# images. All other images are for the test:
 
 # %%
-settings = [(64, 64), (4, 4), (16, 16), (128, 128), (320, 320),
+settings = [(64, 64), (4, 4), (16, 16), (320, 320),
             (64, 4), (64, 16), (64, 320), (4, 64)]
 scores = {}
 for setting in settings:
     scores[setting] = [accuracy(*trained(*setting, seed)) for seed in range(5)]
 
 # %% [markdown]
-# For comparison we also train with constant statistics: before the first step, we compute $\mu$ and $\sigma$ from all training
-# images, and then we keep them. The table shows the mean accuracy in percent, and its difference from
-# (64, 64) with two standard errors. A star marks a difference that is larger:
+# For comparison we also train with *constant* statistics: before the first step, we compute $\mu$ and $\sigma$ from all training
+# images, and then we keep them. They do not follow the weights, and no gradient flows through them. To tell the two
+# apart, we compute $\mu$ and $\sigma$ in each step from the 64 rows as before, but treat them as constants in the backward pass. They
+# are then called *detached*:
 
 # %%
-scores['constant'] = [
-    accuracy(*trained(64, 64, seed, frozen=True)) for seed in range(5)]
+class DetachedNorm(GhostNorm):                            # one group
+    def forward(self, z):
+        if not self.training:
+            return super().forward(z)
+        mean, var = z.detach().mean(0), z.detach().var(0, correction=0)
+        return F.batch_norm(z, mean, var, self.weight, self.bias)
+
+def detached(group):
+    model = network(group)
+    model[1], model[4] = DetachedNorm(64), DetachedNorm(64)
+    return model
+
+# %%
+def five(**settings):
+    return [accuracy(*trained(64, 64, s, **settings)) for s in range(5)]
+
+scores['constant'] = five(frozen=True)
+scores['detached'] = five(make=detached)
+scores['rate 0.1'] = five(make=detached, rate=0.1)
+
+# %% [markdown]
+# The table shows the mean accuracy in percent, and its difference from (64, 64), seed by seed, with two standard errors. A
+# star marks a difference that is larger. In the last row, *detached* has a learning rate of 0.1, twenty times that of the others:
+
+# %%
 gains = {key: np.array(five) - scores[64, 64] for key, five in scores.items()}
 
 def two_errors(gain):
@@ -697,7 +713,7 @@ for key, gain in gains.items():
 
 # %% mystnb={"image": {"alt": "Test accuracy in percent against the number of rows, from 4 to 320. Blue points, where gradient and statistics come from the same rows, rise from about 83 at 4 rows to 93 at 16 and 96 from 64 on. Orange points, where the gradient always comes from 64 rows, rise only from 93 to 96. Green squares at 4 rows, where only the gradient comes from 4 rows, lie near 90. A dashed line for constant statistics lies at 94."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3))
-both, ghost = [(B, B) for B in (4, 16, 64, 128, 320)], [(64, 4), (64, 16), (64, 64), (64, 320)]
+both, ghost = [(B, B) for B in (4, 16, 64, 320)], [(64, 4), (64, 16), (64, 64), (64, 320)]
 for keys, colour in (both, 'C0'), (ghost, 'C1'):
     sizes_shown = [key[1] for key in keys]
     ax.plot(sizes_shown, [np.mean(scores[key]) for key in keys], color=colour)
@@ -709,8 +725,8 @@ ax.text(330, np.mean(scores['constant']) - 0.4, 'constant\nstatistics', color=GR
 ax.text(5.2, 83, 'gradient and statistics\nfrom so many rows', color='C0', va='top')
 ax.text(4, 95.6, 'statistics alone', color='C1')
 ax.text(4.35, 90.3, 'gradient alone', color='C2')
-ax.set(xscale='log', xlabel='rows', ylabel='test accuracy in %', xticks=[4, 16, 64, 128, 320], ylim=(78, 98.5))
-ax.set_xticklabels(['4', '16', '64', '128', '320'])
+ax.set(xscale='log', xlabel='rows', ylabel='test accuracy in %', xticks=[4, 16, 64, 320], ylim=(78, 98.5))
+ax.set_xticklabels(['4', '16', '64', '320'])
 ax.minorticks_off()
 
 # %% [markdown] tags=["caption"]
@@ -721,21 +737,20 @@ ax.minorticks_off()
 # Five seeds are few, so we do not interpret differences of less than one point, even with a star. On these digits:
 #
 # - **Batches of 4 rows lose 13 points.** If only the statistics come from 4 rows, about 2 points are lost. If only the gradient comes
-#   from 4 rows, about 6 points are lost. How much of this is noise, and how much the smaller number of images, this experiment cannot
-#   tell. Both together lose more than the sum of the two.
+#   from 4 rows, about 6 points are lost. Both together lose more than the sum of the two.
 # - **The noise of the statistics does not help here.** With 4 rows it costs accuracy. Statistics of all 320 images have no noise, but the
-#   accuracy differs from that with 64 rows by less than two standard errors. Our networks had only 80 steps. In others, noise is
-#   reported to make dropout superfluous {cite}`ioffe2015batch`.
-# - **Constant statistics lose more than a point** against those of all 320 images: 94.2 % against 95.5 %. Neither is noisy. But
-#   constant statistics do not follow the weights, and no gradient flows through them. Which of the two matters, this experiment does
-#   not show.
+#   accuracy differs from that with 64 rows by less than two standard errors.
+# - **Constant statistics lose more than a point, detached ones 31.** So it is no gain that statistics follow the
+#   weights, if no gradient flows through them. The backward pass with constant statistics belongs to the function that
+#   the network computes. The detached one does not: it still has the two parts that the normalization cancels. With the
+#   rate 0.1, about 3 points are still lost.
 # - **Between 64 and 320 rows we see no best batch size.**
 #
 # ### With and without batch normalization: the learning rate
 #
-# What does batch normalization gain? We compare with the same network without it, where the linear layers have biases. PyTorch gives
-# linear layers small first weights. So we try the network without batch normalization twice: with these weights, and with larger ones, by
-# [He initialization](../neural_networks/initialization.ipynb). These keep the outputs of each layer about as large as its inputs.
+# What does batch normalization gain? We compare with the same network without it, where the linear layers have biases. We try
+# it twice: with PyTorch's first weights, which are small, and with larger ones, by [He
+# initialization](../neural_networks/initialization.ipynb), which keep the outputs of each layer about as large as its inputs.
 
 # %%
 def unnormalized(group):                                  # has no groups
@@ -760,8 +775,8 @@ for name, make in ('without', unnormalized), ('with', network):
           f' {counter.get_total_flops():,} operations for an image')
 
 # %% [markdown]
-# The counter leaves out the normalization. In evaluation, it multiplies and adds once for each unit, with fixed numbers. So it can even
-# be merged into the weights and the bias of the layer in front. Now we train all three by plain gradient descent on batches of 64. For
+# The counter leaves out the normalization. In evaluation, it can be merged into the weights and the bias of the layer in
+# front. Now we train all three by plain gradient descent on batches of 64. For
 # each learning rate we print the mean accuracy over three seeds, with two standard errors:
 
 # %%
@@ -770,7 +785,8 @@ print('learning rate    without     without, He      with')
 for rate in rates:
     for make in unnormalized, unnormalized_he, network:
         swept[rate, make] = np.array([
-            accuracy(*trained(64, 64, seed, sgd=rate, make=make))
+            accuracy(*trained(64, 64, seed, make=make,
+                              kind=torch.optim.SGD, rate=rate))
             for seed in range(3)])
     print(f'{rate:8}      ', *(
         f'{np.mean(three):6.1f} ± {two_errors(three):<5.2f}'
@@ -778,10 +794,14 @@ for rate in rates:
 
 # %% [markdown]
 # With batch normalization, the network reads 90 % of the digits or more on average at each of the five rates from 0.03 to 3.
-# Without it, He initialization reaches 86.6 % at 0.1 and 92.2 % at 0.3, PyTorch's weights reach 82.9 % at 0.3, and all else is at most
-# 63.0 %. At each rate the network with batch normalization reads more digits in each run. So in these 80 steps the
+# Without it, He initialization reaches 86.6 % at 0.1 and 92.2 % at 0.3, and PyTorch's weights 82.9 % at 0.3. At each rate the network with batch normalization reads more digits in each run. So in these 80 steps the
 # learning rate is much easier to choose with it. At the best of the rates that we tried, the difference is smaller: 95.8 % with it, and
 # 92.2 % without.
+#
+# Why does it help? Its inventors thought that it reduces **internal covariate shift**: while the lower layers learn, the
+# numbers that reach an upper layer drift {cite}`ioffe2015batch`. Later, such a drift was put back in behind the
+# normalization, and training was as fast as before {cite}`santurkar2018how`. The authors found instead that the loss
+# changes more evenly along a step. Our experiments do not decide this: they show only that more learning rates work.
 #
 # In practice you write `nn.BatchNorm1d(64)` in place of `GhostNorm`, and call `model.train()` before training
 # and `model.eval()` before testing. What happens if the second call is forgotten?
@@ -845,7 +865,7 @@ holds(
     'dl.batchnorm.larger-smaller',
     lambda z: forgets_its_input(z, 1) and bool((noise[1:] < noise[:-1]).all()),
     slip=('says so of two rows', lambda z: forgets_its_input(z, 2)),
-    z=matrices(4, 3), tries=30,
+    z=matrices(4, 3), tries=12,
 )
 verify(
     'the noise of the mean falls like one over the root of the batch size',  # 0.007: the standard error of the slope
@@ -878,10 +898,11 @@ def loses(better, worse):
 
 verify(
     'statistics of four rows lose accuracy, a gradient of four rows does, and both lose more; with constant statistics it '
-    'is lower than with those of all images',
+    'is lower than with those of all images, with detached ones still lower, and with the rate 0.1 below 64 rows',
     lambda pair: loses(*pair),
     slip=('turns it round', lambda pair: loses(*reversed(pair))),
-    pair=[((64, 64), (64, 4)), ((64, 64), (4, 64)), ((4, 64), (4, 4)), ((64, 4), (4, 4)), ((64, 320), 'constant')],
+    pair=[((64, 64), (64, 4)), ((64, 64), (4, 64)), ((4, 64), (4, 4)), ((64, 4), (4, 4)), ((64, 320), 'constant'),
+          ((64, 64), 'constant'), ('constant', 'detached'), ('rate 0.1', 'detached'), ((64, 64), 'rate 0.1')],
 )
 
 def more_than_the_sum(one, other, both):
@@ -898,7 +919,7 @@ verify(
     'between 64 and 320 rows no difference is larger than one point',
     lambda key: bool(abs(gains[key].mean()) < 1),
     slip=('compares with batches of four rows', lambda key: bool(abs((gains[key] - gains[4, 4]).mean()) < 1)),
-    key=[(128, 128), (320, 320), (64, 320)],
+    key=[(320, 320), (64, 320)],
 )
 
 def reads_more(better, worse, rate):  # for each seed
@@ -925,11 +946,9 @@ verify(
 # ## Summary
 #
 # Batch normalization subtracts from each unit its mean over the batch, divides by its standard deviation, and lets the network learn a new
-# scale and a new shift. For pictures each channel has one mean. Its gradient has two extra terms, because $\mu$ and
-# $\sigma$ depend on all rows. In evaluation, running averages take the place of $\mu$ and $\sigma$. In 80 steps of gradient descent,
+# scale and a new shift. For pictures each channel has one mean. In evaluation, running averages take the place of $\mu$ and $\sigma$. In 80 steps of gradient descent,
 # our network reached 90 % at each of five learning rates from 0.03 to 3, and without batch normalization at one of them at best. The
 # noise of the statistics hurt with groups of 4 rows, and made no difference that we could see from 64 rows on.
 #
 # **Further reading.** {cite:t}`ioffe2015batch` introduced batch normalization. {cite:t}`zhang2023dive`, chapter 8, puts it into LeNet.
 # {cite:t}`hoffer2017train` introduced ghost batches, to train with large batches as if they were small.
-# {cite:t}`santurkar2018how` measures why batch normalization helps.

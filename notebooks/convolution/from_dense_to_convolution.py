@@ -3,7 +3,6 @@
 #   book:
 #     functions:
 #       dense: dense(normal(3, 4), normal(3, 4, 3, 4), normal(3, 4))
-#       around: around(normal(2, 3, 2, 3))
 #       window: window(normal(4, 5), normal(3, 3), 0.5)
 #     main: dl.fc-to-conv.fc
 #   kernelspec:
@@ -23,7 +22,7 @@
 #   [training in minibatches](../regression/minibatch_training.ipynb) and, for one experiment, the
 #   [correlation](../probability/expectations.ipynb) of two variables.
 # - **You build** a convolutional layer from a dense one, in three steps, and a network that learns well until its inputs are shuffled.
-# - **Runs in** 10 seconds. Tensors are float64.
+# - **Runs in** 20 seconds. Tensors are float64.
 
 # %% tags=["remove-cell"]
 try:
@@ -240,27 +239,8 @@ holds(
 # H_{i,j} = U_{i,j} + \sum_a \sum_b V_{i,j,a,b}\, X_{i+a,\,j+b}, \qquad V_{i,j,a,b} = W_{i,j,i+a,j+b},
 # ```
 #
-# where the sums run over all positions $(a, b)$ whose pixel lies in the picture. The difference $a = k - i$ lies between
-# $-(n_h - 1)$ and $n_h - 1$. An index of an array should not be negative, so the code stores $V_{i,j,a,b}$ at `V[i, j, n_h - 1 + a, n_w - 1 + b]`. For unit $(i, j)$, the first row $k = 0$ of the picture has $a = -i$, so
-# the weights of this unit begin at the index $n_h - 1 - i$:
-
-# %%
-def around(W):                        # the weights as each unit sees them
-    n_h, n_w = W.shape[:2]
-    V = W.new_zeros(n_h, n_w, 2 * n_h - 1, 2 * n_w - 1)
-    for i, j in product(range(n_h), range(n_w)):
-        V[i, j, n_h - 1 - i:2 * n_h - 1 - i,
-          n_w - 1 - j:2 * n_w - 1 - j] = W[i, j]
-    return V
-
-# %%
-V = around(W)                         # of the edge detector
-print(V[0, 0])
-print(V[2, 1])
-
-# %% [markdown]
-# The two units have their weights at different places of $\mathbf{W}$, but seen from the unit they are the same: $-1$ for the pixel at its
-# own place, in the middle of the array, and 1 for the pixel to its right.
+# where the sums run over all positions $(a, b)$ whose pixel lies in the picture. Wherever a unit of the edge
+# detector is, its weights are $-1$ at the position $(0, 0)$, its own pixel, and 1 at $(0, 1)$.
 #
 # **Translation equivariance.** An edge is an edge in each part of a picture. So we assume that all units have the same weights
 # and the same bias, that is, $V_{i,j,a,b} = V_{a,b}$ and $U_{i,j} = u$:
@@ -314,7 +294,7 @@ print(F.conv2d(X[None, None], kernel[None, None], padding=1)[0, 0])
 # The window finds the same edges as the dense layer, with only nine weights. PyTorch's `conv2d` does so, too. It expects two
 # more axes, for the pictures of a batch and for their colours, and `padding=1` adds the zeros around the picture.
 #
-# Assumptions that are built into a model are called its *inductive bias*. They have a price: one layer
+# Assumptions that are built into a model are called its *inductive bias*. They have a price: inside the picture, one layer
 # can neither treat two places differently nor relate pixels that are far apart. A second layer sees farther, because its window covers
 # several windows of the first.
 
@@ -526,6 +506,13 @@ holds('dl.transl-inv.formula', H=entry(H_0), u=0.5, V=or_zero(V_0, 1), X=or_zero
 holds('dl.locality.zero-outside', V=or_zero(V_0, 1), a=range(-4, 5), b=range(-4, 5), Delta=1)
 holds('dl.locality.conv-layer', H=entry(H_0), u=0.5, V=or_zero(V_0, 1), X=or_zero(X_0), i=range(4), j=range(3), Delta=1)
 
+def around(W):                        # the weights as each unit sees them
+    n_h, n_w = W.shape[:2]
+    V = W.new_zeros(n_h, n_w, 2 * n_h - 1, 2 * n_w - 1)
+    for i, j in product(range(n_h), range(n_w)):
+        V[i, j, n_h - 1 - i:2 * n_h - 1 - i, n_w - 1 - j:2 * n_w - 1 - j] = W[i, j]
+    return V
+
 def window_is_conv2d(X, V, u, turned):
     X, V = torch.tensor(X), torch.tensor(V)
     ours = window(X, V.flip(0, 1) if turned else V, u)
@@ -642,7 +629,7 @@ def accuracy(make, lr, seed, name):
     order, epochs = orders[name], 4 if make is cnn else 8
     torch.manual_seed(seed)
     net = make()
-    optimizer = torch.optim.Adam(net.parameters(), lr)
+    optimizer = torch.optim.Adam(net.parameters(), lr, fused=True)
     g = torch.Generator().manual_seed(seed)
     dealt = batches(g, 100, x[:, order], y, epochs=epochs)
     fit(net, nn.CrossEntropyLoss(), optimizer, dealt)

@@ -436,6 +436,9 @@ for name, layers in stacks.items():
 # number of weights, because the field grows like $2^L$ and no longer like $L$. If all dilations are 2, every second pixel of
 # the field is missing.
 #
+# Two layers of 3 × 3 see 5 × 5 pixels, as one layer of 5 × 5 does. But for each pair of channels they have $2 \cdot 9 = 18$ weights in place
+# of 25, and there is room for one more ReLU. So many networks have kernels of 3 × 3 only.
+#
 # ```{exercise} ★★ Pencil: how many layers?
 # :label: padding-depth
 # An output shall see at least $n$ pixels in a row. All kernels have $k \ge 2$ entries, and all strides are 1. How many layers
@@ -620,7 +623,7 @@ for L, squares in maps.items():
 # ```
 #
 # A sum of many steps is nearly Gaussian. The table prints $\sigma$ as "formula". The spreads measured with ReLU lie within five
-# percent of it; for 10 and 20 layers, they are larger by more than their margin. So the field grows like $L$, but at the start
+# percent of it. So the field grows like $L$, but at the start
 # of a training, the part that matters grows only like $\sqrt{L}$.
 
 # %% mystnb={"image": {"alt": "Left: a square map of 41 by 41 pixels, bright in the middle and fading to black well before the sides. Right: the measured share of each column, points on a bell curve between minus 20 and 20 pixels; the points are near zero beyond minus 10 and 10."}} tags=["hide-input"]

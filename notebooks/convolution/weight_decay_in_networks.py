@@ -20,7 +20,7 @@
 #   [channels in groups](channels.ipynb) and [training in minibatches](../regression/minibatch_training.ipynb).
 # - **You build** a layer whose scale does not matter, a prediction of the size of its weights, and an experiment with
 #   weight decay and shifted pictures.
-# - **Runs in** 12 seconds. All tensors are float64.
+# - **Runs in** 20 seconds. All tensors are float64.
 
 # %% tags=["remove-cell"]
 try:
