@@ -16,7 +16,7 @@
 # # LeNet: a whole convolutional network
 #
 # A picture of 28 × 28 pixels shows a handwritten digit. Which one is it? In the nineties, a network called LeNet read the digits on bank
-# cheques. It has about 60,000 weights and biases, fewer than a single dense layer that leads from the 784 pixels to 80 units. It is
+# cheques. Its parameters are fewer than those of a single dense layer that leads from the 784 pixels to 80 units. It is
 # built from convolutions, pooling and dense layers. How do these parts fit together, and what does each of them make of a digit?
 #
 # - **You need** [padding and stride](padding_and_stride.ipynb), [channels](channels.ipynb), [pooling](pooling.ipynb),
@@ -145,7 +145,8 @@ print(side(28, 5, 2, 1), side(28, 2, 0, 2),   # conv, pool
 # ```
 #
 # operations. A dense layer is the case $m = k = 1$. We compare with what PyTorch counts, layer by layer. Its counter of
-# floating-point operations (FLOPs) counts convolutions and dense layers alone:
+# floating-point operations (FLOPs) counts convolutions and dense layers alone. Each row of the table below has the shape of the output, the
+# parameters and the operations:
 
 # %%
 def cost(c_i, c_o, k, m):
@@ -167,7 +168,6 @@ def table(net, h):
     return rows
 
 # %%
-print('layer     shape  parameters   FLOPs')
 rows = table(net, torch.zeros(1, 1, 28, 28))
 print(f'all                 {sum(P for _, P, _ in rows):6,}'
       f'  {sum(F for _, _, F in rows):7,}')
@@ -222,7 +222,8 @@ def by_torch(layers, c, n):
     h, found = torch.zeros(1, c, n, n), []
     for name, *numbers in layers:
         if name == 'conv':
-            h = nn.functional.conv2d(h, torch.zeros(numbers[0], h.shape[1], *[numbers[1]] * 2), padding=numbers[2], stride=numbers[3])
+            made, k, p, s = numbers
+            h = nn.functional.conv2d(h, torch.zeros(made, h.shape[1], k, k), padding=p, stride=s)
         elif name == 'pool':
             h = nn.functional.max_pool2d(h, *numbers)
         else:
@@ -230,7 +231,8 @@ def by_torch(layers, c, n):
         found.append(tuple(h.shape[1:]))
     return found
 
-parts = [('conv', c, k, p, s) for c in (2, 5) for k in (1, 3) for p in (0, 1) for s in (1, 2)] + [('pool', 2), ('pool', 3)] * 3
+parts = [('conv', c, k, p, s) for c in (2, 5) for k in (1, 3) for p in (0, 1) for s in (1, 2)]
+parts += [('pool', 2), ('pool', 3)] * 3
 drawn = lists(on(*parts), 1, 3)
 lenet_layers = [('conv', 6, 5, 2, 1), ('pool', 2), ('conv', 16, 5, 0, 1), ('pool', 2), ('dense', 120)]
 stacks = dict(layers=drawn | drawn.map(lambda few: [*few, ('dense', 7)]), c=integers(1, 3), n=integers(27, 40))
@@ -294,7 +296,8 @@ assert not grade(without_stride, by_torch, **stacks)
 
 # %% tags=["checks"]
 def sides(n, k, p, s, zeros):
-    return nn.functional.conv2d(torch.zeros(1, 1, n, n), torch.zeros(1, 1, k, k), padding=p, stride=s).shape[-1] == side(n, k, zeros * p, s)
+    out = nn.functional.conv2d(torch.zeros(1, 1, n, n), torch.zeros(1, 1, k, k), padding=p, stride=s)
+    return out.shape[-1] == side(n, k, zeros * p, s)
 
 verify(
     'the side of the output is that of PyTorch',
@@ -312,7 +315,8 @@ def counted(c_i, c_o, k, m, claimed):
 verify(
     'the parameters and operations of a convolution are those that PyTorch counts',
     lambda c_i, c_o, k, m: counted(c_i, c_o, k, m, cost),
-    slip=('forgets the biases', lambda c_i, c_o, k, m: counted(c_i, c_o, k, m, lambda *a: (cost(*a)[0] - a[1], cost(*a)[1]))),
+    slip=('forgets the biases', lambda c_i, c_o, k, m: counted(
+        c_i, c_o, k, m, lambda *a: (cost(*a)[0] - c_o, cost(*a)[1]))),
     c_i=integers(1, 4), c_o=integers(1, 4), k=integers(1, 4), m=integers(1, 6), tries=40,
 )
 verify(
@@ -376,12 +380,12 @@ for middle, name, bars, arrows in (
     ax.text(14, middle - 17, '1×28×28', ha='center', va='top', fontsize=9.5)
     at = 29
     for (units, tall), words in zip(bars, arrows, strict=True):
-        ax.annotate('', (at + 38, middle), (at + 1, middle), arrowprops={'arrowstyle': '->', 'color': GREY})
-        ax.text(at + 19, middle + 3, words, ha='center', fontsize=9.5, color=GREY)
-        ax.add_patch(plt.Rectangle((at + 40, middle - tall / 2), 3, tall, fc='C1', ec='C1', alpha=0.4))
-        ax.text(at + 41.5, middle - tall / 2 - 3, str(units), ha='center', va='top', fontsize=9.5)
-        at += 43
-ax.set(xlim=(-3, 165), ylim=(-84, 28), aspect='equal')
+        ax.annotate('', (at + 73, middle), (at + 1, middle), arrowprops={'arrowstyle': '->', 'color': GREY})
+        ax.text(at + 37, middle + 3, words, ha='center', fontsize=9.5, color=GREY)
+        ax.add_patch(plt.Rectangle((at + 75, middle - tall / 2), 3, tall, fc='C1', ec='C1', alpha=0.4))
+        ax.text(at + 76.5, middle - tall / 2 - 3, str(units), ha='center', va='top', fontsize=9.5)
+        at += 78
+ax.set(xlim=(-3, 269), ylim=(-84, 28), aspect='equal')
 ax.axis('off');
 
 # %% [markdown] tags=["caption"]
@@ -438,7 +442,7 @@ for make in (softmax_regression, mlp,
 runs['mlp_six_passes'] = [
     trained(mlp, lr, seed, 6, 50) for seed, lr in enumerate(rates)]
 
-# %% mystnb={"image": {"alt": "Two panels over the part of the pass, from 0 to 1. Left the training loss: all lines start at about 2.3; LeNet now falls fastest, to about 0.2, the MLP a little higher, and LeNet 1998 stays at 2.3 for the first half and then falls. Right the accuracy on held-out digits after each quarter of the pass."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Two panels over the part of the pass. Left the training loss: the lines of today's LeNet and of the MLP fall steeply in the first fifth, later today's LeNet is lowest and the MLP a little higher; the line of 1998 stays high for two fifths and then falls to less than half. Right the accuracy after each fifth: today's LeNet is highest, the MLP close below, 1998 starts far below and ends well under both."}} tags=["hide-input"]
 fig, (left, right_ax) = panels(2, height=2.7)
 for name, colour, label in (('lenet_1998', 'C1', '1998'), ('mlp', GREY, 'MLP'), ('lenet_now', 'C0', 'now')):
     _, losses, curve = runs[name][1]
@@ -451,8 +455,8 @@ for ax in (left, right_ax):
     label_lines(ax)
 
 # %% [markdown] tags=["caption"]
-# One run of three networks. Left: the training loss, as means over ten steps. Right: the accuracy on 500 held-out digits after each fifth of the pass.
-# LeNet with ReLU is ahead of the MLP from the middle of the pass on. The loss of the older LeNet hardly falls before 0.4 passes.
+# One run of three networks: training loss (means of ten steps) and accuracy on 500 held-out digits. In the end, today's LeNet is ahead
+# of the MLP. At first, the loss of the older LeNet hardly falls.
 
 # %% [markdown]
 # How many of the 1000 held-out digits does each network read at the end? The number behind ± is two standard errors over the three runs:
@@ -484,7 +488,7 @@ def in_errors(name, other):
 for pair in (('lenet_now', 'mlp'), ('mlp', 'softmax_regression'),
              ('lenet_now', 'mlp_six_passes'),
              ('lenet_now', 'lenet_between')):
-    print(' minus '.join(pair), f'in standard errors: {in_errors(*pair):.1f}')
+    print(' minus '.join(pair), f'in standard errors: {in_errors(*pair):.2f}')
 
 # %% [markdown]
 # The first two differences are more than two standard errors. The last two are less, so these digits do not show which of the two networks is
@@ -496,7 +500,8 @@ for pair in (('lenet_now', 'mlp'), ('mlp', 'softmax_regression'),
 
 # %%
 for name in 'lenet_1998', 'lenet_between', 'lenet_now':
-    print(f'{name:13}', hits[name].double().mean(1))
+    shares = hits[name].double().mean(1)
+    print(f'{name:13}', *[f'{share:.3f}' for share in shares])
 
 # %% [markdown]
 # The older LeNet stays at chance in two runs, and its third run is far behind as well. The version in between differs from it in the activation function alone, and reads nearly as many digits as the modern one. So
@@ -517,7 +522,7 @@ verify(
     errors=[2],
 )
 verify(
-    'by two standard errors, the MLP is better than softmax regression, and LeNet is not better than the MLP after six passes',
+    'by two standard errors, the MLP is better than softmax regression, and LeNet not better than the MLP with six passes',
     lambda good, same: in_errors(*good) > 2 and abs(in_errors(*same)) < 2,
     slip=('takes the first pair as equal', lambda good, same: abs(in_errors(*good)) < 2),
     good=[('mlp', 'softmax_regression')], same=[('lenet_now', 'mlp_six_passes')],
@@ -525,7 +530,8 @@ verify(
 verify(
     'with each rate LeNet with sigmoids is worse than each run with ReLU, with either pooling',
     lambda other: hits['lenet_1998'].sum(1).max() < hits[other].sum(1).min(),
-    slip=('calls ReLU with the average as slow', lambda other: hits['lenet_between'].sum(1).max() < hits['lenet_now'].sum(1).min()),
+    slip=('says so of the MLP after six passes',
+          lambda other: hits['mlp_six_passes'].sum(1).max() < hits[other].sum(1).min()),
     other=['lenet_now', 'lenet_between'],
 )
 
@@ -549,8 +555,8 @@ print(tuple(first.shape), tuple(second.shape))
 fig, axes = panels(7, 3, height=0.95)
 for row, digit, maps in zip(axes, some, first, strict=False):
     show_image(row[0], digit[0], cmap='Greys')
-    for ax, one in zip(row[1:], maps, strict=True):
-        show_image(ax, one, cmap='Greys', vmin=0, vmax=first.max())
+    for k, ax in enumerate(row[1:]):
+        show_image(ax, maps[k], cmap='Greys', vmin=0, vmax=first[:, k].max())
 axes[2, 0].axis('off')
 axes[2, 0].text(0.5, 0.5, 'kernels', ha='center', va='center', transform=axes[2, 0].transAxes)
 for k, ax in enumerate(axes[2, 1:]):
@@ -580,7 +586,7 @@ for name, k, s in (('second pool', 2, 2), ('second conv', 5, 1),
 # So each number of the last maps sees 16 × 16 pixels, more than half of the picture in each direction. Such a number can
 # respond to a whole corner or curve. Here are the 16 maps behind the second convolution, for the 4:
 
-# %% mystnb={"image": {"alt": "Sixteen small maps of ten by ten pixels in two rows of eight. In each, a few pixels are dark and most are white; no map looks like the digit, and no two maps are equal."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Sixteen small maps of ten by ten pixels in two rows of eight. In each, a few pixels are dark and most are white; no map looks like the digit, and four maps are nearly empty."}} tags=["hide-input"]
 fig, axes = panels(8, 2, height=0.85)
 for ax, one in zip(axes.flat, second[0], strict=True):
     show_image(ax, one, cmap='Greys', vmin=0, vmax=second[0].max())
@@ -589,7 +595,7 @@ for ax, one in zip(axes.flat, second[0], strict=True):
 
 # %% [markdown] tags=["caption"]
 # The 16 feature maps behind the second convolution, 10 × 10, for the 4. They no longer look like the digit: each of their pixels stands for a
-# larger part of it.
+# larger part of it. Some channels find nothing in this digit.
 
 # %% [markdown]
 # At the end, the dense layers give each class a score, and a softmax turns the scores into probabilities. Here are the two largest ones:
@@ -598,7 +604,7 @@ for ax, one in zip(axes.flat, second[0], strict=True):
 for digit in range(2):
     best = p[digit].topk(2)
     print('classes', best.indices.tolist(),
-          'probabilities', [f'{v:.3f}' for v in best.values.tolist()])
+          'probabilities', [f'{v:.4f}' for v in best.values.tolist()])
 
 # %% [markdown]
 # Most of what the 4 leaves goes to the 9, which has a similar shape.
@@ -681,7 +687,7 @@ assert not grade(lambda: is_measured([0.94, 0.94]), lambda: True, [()])
 assert not grade(lambda: is_measured([0.45, 0.94]), lambda: True, [()])
 assert not grade(lambda: is_measured([0.1, 0.73]), lambda: True, [()])
 for name, shares in moved.items():
-    print(f'{name:14} {shares.mean():.2f} ± {2 * shares.std() / 3**0.5:.3f}')
+    print(f'{name:14} {shares.mean():.3f} ± {2 * shares.std() / 3**0.5:.4f}')
 
 # %% [markdown]
 # ```{solution-end}
@@ -689,7 +695,7 @@ for name, shares in moved.items():
 
 # %% tags=["checks"]
 verify(
-    'more than half of the digits that each run of LeNet misreads are misread by each run of the MLP, and most others are read by one',
+    'more than half of the digits that each run of LeNet misreads are misread by each run of the MLP, but not all',
     lambda hard: too.sum() > hard * wrong.sum() and too.sum() < 0.9 * wrong.sum(),
     slip=('says so of all of them', lambda hard: too.sum() > 2 * hard * wrong.sum()),
     hard=[0.5],
