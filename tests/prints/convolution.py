@@ -5,6 +5,7 @@ import torch
 from scipy import signal, stats
 from torch import nn
 from torch.nn.functional import batch_norm, conv1d, conv_transpose1d, conv_transpose2d
+from torch.utils.flop_counter import FlopCounterMode
 
 from nbutils.cases import integers, scalars, vectors
 from nbutils.printed import of
@@ -113,6 +114,46 @@ prints(
     z=(-12.0, 12.0),
     tries=5,
     **{'*': lambda f, g: gauss(-0.5, 1.1)},
+)
+
+
+# LeNet: sides, parameters and operations are those of torch
+
+def square_layer(c_i, c_o, k):
+    return nn.Conv2d(c_i, c_o, k, device='meta')
+
+
+def multiplied_and_added(m, c_o, c_i, k):
+    with FlopCounterMode(display=False) as counter:
+        square_layer(c_i, c_o, k)(torch.empty(1, c_i, m + k - 1, m + k - 1, device='meta'))
+    return counter.get_total_flops()
+
+
+prints(
+    'eq-lenet-side',
+    n=integers(6, 12),
+    p=integers(0, 3),
+    k=integers(1, 6),
+    s=integers(1, 4),
+    m=of(lambda n, p, k, s: conv1d(torch.empty(1, 1, n), torch.empty(1, 1, k), padding=p, stride=s).shape[-1]),
+    tries=40,
+)
+prints(
+    'eq-lenet-parameters',
+    c_o=integers(1, 5),
+    c_i=integers(1, 5),
+    k=integers(1, 5),
+    P=of(lambda c_o, c_i, k: sum(p.numel() for p in square_layer(c_i, c_o, k).parameters())),
+    tries=40,
+)
+prints(
+    'eq-lenet-operations',
+    m=integers(1, 5),
+    c_o=integers(1, 5),
+    c_i=integers(1, 5),
+    k=integers(1, 5),
+    F=of(multiplied_and_added),
+    tries=40,
 )
 
 
