@@ -883,7 +883,7 @@ def exchanged(X):
     P = patchify(X, 4)
     return F.fold(P.gather(1, order[:, :, None].expand_as(P)).mT, 12, 4, stride=4)
 
-tried = [(network, noise[new], labels['stripes'][new]) for network in looking[:3]]
+tried = [(network, noise[2000:], labels['stripes'][2000:]) for network in looking[:3]]
 tests = [rows(seed)[-500:] for seed in range(3)]
 tried += [(models['ViT']['centred', 150, seed], sets['centred'][test], y[test]) for seed, test in enumerate(tests)]
 before = np.array([share_right(*case) for case in tried]).reshape(2, 3)
