@@ -964,8 +964,8 @@ for source in '31 February 1950', '7 March 2003', '7 march 1988', '1988-03-07', 
 # January. A date in the wanted form becomes another one, and *hello* becomes a date. In four of five cases the model is
 # certain. Its probabilities compare 14 characters with each other, but no character says that the source is no date.
 #
-# Do the stored weights come from this training? The parameters after 140 steps are stored, too. We take the last 40 of
-# these steps again:
+# Do the stored weights come from this training? The parameters 40 steps after step 100 are stored, too. We take these steps
+# again:
 
 # %%
 again = training()
@@ -974,7 +974,7 @@ met = weights.apart(again.model, stored.after)
 print('40 steps again, distance from the stored ones:', below(met, 1e-9))
 
 # %% [markdown]
-# Those of step 140 do, up to rounding.
+# We reach the stored ones, up to rounding.
 #
 # ### Which parts does the model need?
 #
