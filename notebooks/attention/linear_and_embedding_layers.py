@@ -24,7 +24,7 @@
 #   [cross-entropy](../classification/cross_entropy.ipynb) and [modules](../builders_guide/modules.ipynb).
 # - **You build** an embedding layer and its gradient, a tokenizer by byte pair encoding that agrees with
 #   `tiktoken`, and a network that learns which tokens are alike.
-# - **Runs in** 10 seconds. Tensors are float64 where no other type is named.
+# - **Runs in** 15 seconds. Tensors are float64 where no other type is named.
 
 # %% tags=["remove-cell"]
 try:
@@ -873,10 +873,9 @@ names = [list(small)[i] for i in used]
 print(f'V = {V}, training tokens: {len(train)}')
 
 # %% [markdown]
-# The loss is the mean cross-entropy of the next token. It depends on the current and the next token alone, so a pair of tokens
-# has the same loss wherever it occurs. We therefore count how often each pair occurs: entry $i, j$ of $\mathbf{C} \in
-# \mathbb{R}^{V \times V}$ says how often token $j$ follows token $i$. For the bits per character, we add the losses of the last
-# tenth, and divide by $\ln 2$ and by the number of characters:
+# The loss is the mean cross-entropy of the next token. It depends on the current and the next token alone, so it is enough to
+# count pairs: entry $i, j$ of $\mathbf{C} \in \mathbb{R}^{V \times V}$ says how often token $j$ follows token $i$. For the bits
+# per character, we add the losses of the last tenth, and divide by $\ln 2$ and by the number of characters:
 
 # %%
 def count_pairs(ids):
@@ -964,8 +963,8 @@ for steps, log_p in (100, fits['learned', 32][0]), (400, fit_next(new_table(32, 
     print(f'learned  D = 32, {steps} steps: training text {seen_bits(log_p):.3f}, last tenth {bits(log_p):.3f}')
 
 # %% [markdown]
-# No rate is clearly better than 0.1. After 400 steps the network with $D = 32$ is better on the training text, but worse on the
-# last tenth: it overfits.
+# No rate is clearly better than 0.1. With $D = 32$, 400 steps fit the training text better, but the last tenth worse: the
+# network overfits.
 #
 # Are the differences larger than chance? We cut the last tenth into blocks of 100 tokens and compare the mean losses block by
 # block. The numbers after ± are two standard errors over the blocks.
@@ -1027,8 +1026,8 @@ for name, (_, colour, place) in groups.items():
 ax.set(xlabel='first number of the embedding', ylabel='second number');
 
 # %% [markdown] tags=["caption"]
-# The embeddings of one network with $D = 2$. Many of the tokens of a space and consonants, of the vowels and of the marks lie
-# in regions of their own.
+# The embeddings of one network with $D = 2$. Many vowels, marks, and tokens of a space and consonants lie in regions of their
+# own.
 
 # %% [markdown]
 # To count, we take all tokens without a letter: the marks, and the space alone. For how many of them

@@ -153,8 +153,8 @@ for n, bits in counted.items():
 print(f'perplexity of the 5-gram model: {2 ** counted[5].mean():.1f}')
 
 # %% [markdown]
-# On the validation set the 5-gram model is best. On the held-out text it needs 2.073 bits, our reference for the network
-# below. With this number it is as unsure as among 4.2 equally likely characters.
+# On the validation set the 5-gram model is best. On the held-out text it needs 2.073 bits, a perplexity of 4.2. This is our
+# reference for the network below.
 
 # %% tags=["checks"]
 def by_hand(context, symbol, mixed):  # the same counts, found by searching the text
@@ -235,8 +235,7 @@ print('read:   ', *'curiouse', '\npredict:', *'uriouser')
 # ```
 #
 # The next block takes $\mathbf{Z}$ as its $\mathbf{X}$. In the first GPT, of 2018, the norms stood after the sums. Four other
-# parts have changed since, too. Of this table LLaMA {cite}`touvron2023llama` has the first three rows. Like ours, it has no
-# biases:
+# parts have changed since. Of this table LLaMA {cite}`touvron2023llama` has the first three rows, and, like ours, no biases:
 #
 # | part | GPT of 2018 | today | reason |
 # |---|---|---|---|
@@ -1143,8 +1142,8 @@ for name, (bits, words, repeated, written) in table.items():
 
 # %% [markdown]
 # With a low temperature the network writes real words, but it repeats itself more than the book does. With a high one it
-# invents words. In between, $\tau = 0.7$ and top-p give mostly real words with few repetitions. Even the held-out text has
-# only 0.931, because some of its words are new. But at none of these temperatures do the printed sentences make sense.
+# invents words. In between, $\tau = 0.7$ and top-p give mostly real words with few repetitions. Even the held-out text has only
+# 0.931, because some of its words are new. The printed sentences make no sense.
 
 # %% tags=["checks"]
 def sorted_list(p, share):  # the nucleus, item by item
