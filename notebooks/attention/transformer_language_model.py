@@ -102,10 +102,10 @@ print("after 'he ca':", dict(seen['he ca'].most_common(5)))
 # p(c \mid s) = \frac{n(s, c) + t(s)\, p(c \mid s')}{n(s) + t(s)} .
 # ```
 #
-# Here $n(s, c)$ counts how often $c$ came after $s$, $n(s)$ is the sum of these counts, and $t(s)$ is the number of
-# different characters that came after $s$. If another one came each time, the shorter context gets half of the weight. If
-# $s$ never occurred, both counts are 0, and we set $p(c \mid s) = p(c \mid s')$. For the empty context, $p(c \mid s')$ is
-# $1/37$ for each of the 37 characters.
+# Here $n(s, c)$ counts how often $c$ came after $s$, $n(s)$ is the sum of these counts, and $t(s)$ is the number of different
+# characters that came after $s$. If each character came once only, $t(s) = n(s)$, and the shorter context gets half of the
+# weight. If $s$ never occurred, both counts are 0, and we set $p(c \mid s) = p(c \mid s')$. For the empty context, $p(c \mid
+# s')$ is $1/37$ for each of the 37 characters.
 
 # %%
 symbols = sorted({*data.alice()})                        # 37 characters
@@ -153,8 +153,8 @@ for n, bits in counted.items():
 print(f'perplexity of the 5-gram model: {2 ** counted[5].mean():.1f}')
 
 # %% [markdown]
-# On the validation set the 5-gram model is best. On the held-out text it needs 2.073 bits, our reference for the network
-# below. It is as unsure as among 4.2 equally likely characters.
+# On the validation set the 5-gram model is best. On the held-out text it needs 2.073 bits, a perplexity of 4.2. This is our
+# reference for the network below.
 
 # %% tags=["checks"]
 def by_hand(context, symbol, mixed):  # the same counts, found by searching the text
@@ -234,8 +234,8 @@ print('read:   ', *'curiouse', '\npredict:', *'uriouser')
 # \end{aligned}
 # ```
 #
-# The next block takes $\mathbf{Z}$ as its $\mathbf{X}$. In the first GPT, of 2018, the norms stood after the sums. Four
-# more parts have changed since. LLaMA {cite}`touvron2023llama` has the first three changes, and no biases, as here:
+# The next block takes $\mathbf{Z}$ as its $\mathbf{X}$. In the first GPT, of 2018, the norms stood after the sums. Four other
+# parts have changed since. Of this table LLaMA {cite}`touvron2023llama` has the first three rows, and, like ours, no biases:
 #
 # | part | GPT of 2018 | today | reason |
 # |---|---|---|---|
@@ -248,9 +248,9 @@ print('read:   ', *'curiouse', '\npredict:', *'uriouser')
 # learned factors.
 #
 # **Rotary positions**, or RoPE {cite}`su2024roformer`, turn each query and key, so that a score depends on their two places
-# [only through their distance](self_attention_and_positions.ipynb). Let $d$ be the length of a query or key. For $i = 0,
-# \dots, d/2 - 1$, its numbers $i$ and $i + d/2$ are a point of the plane, which is turned by the angle $m\,\theta_i$ at place
-# $m$, with $\theta_i = 10000^{-2i/d}$.
+# [only through their distance](self_attention_and_positions.ipynb). Let $d$, an even number, be the length of a query or key.
+# For $i = 0, \dots, d/2 - 1$, its numbers $i$ and $i + d/2$ are a point of the plane, which is turned by the angle
+# $m\,\theta_i$ at place $m$, with $\theta_i = 10000^{-2i/d}$.
 
 # %%
 def rotate(x, first=0):
@@ -384,7 +384,8 @@ ax.axis('off');
 
 # %% [markdown]
 # Of the 24,384 numbers of our network, $2 \cdot 8448$ are in the two SwiGLU networks. The largest GPT-2
-# {cite}`radford2019language` and the largest LLaMA {cite}`touvron2023llama,touvron2023llama2` have far more:
+# {cite}`radford2019language` and the largest of the first LLaMA models {cite}`touvron2023llama,touvron2023llama2` have far
+# more:
 #
 # | | ours | GPT-2 | LLaMA |
 # |---|---|---|---|
@@ -703,8 +704,8 @@ def with_lora(model, r):
 # We choose one of three learning rates on a validation part of the Bible, and measure three seeds on a test part. As a
 # reference, a 5-gram model counts *Alice* and the windows of the first seed. Predict two words:
 #
-# 1. Does LoRA of rank 4, with a fifth of the parameters, lower the bits by `'more'` or `'less'` than half of what training all
-#    parameters does?
+# 1. Does LoRA of rank 4, with a fifth of the parameters, gain `'more'` or `'less'` than half of the bits that training all
+#    parameters gains?
 # 2. Is the network with LoRA of rank 4 then `'better'` or `'worse'` than the 5-gram model?
 
 # %%
@@ -870,10 +871,10 @@ verify(
 # ## Writing: sampling with temperature, top-k and top-p, and a KV cache
 #
 # To write, the network predicts the next character, we draw one, append it, and repeat. A **temperature** $\tau$ divides the
-# scores before the softmax. Below 1 it makes likely characters likelier, above 1 it makes the probabilities more equal.
-# **Top-k** keeps the $k$ likeliest characters, and with $k = 1$ it is called greedy. **Top-p**, or nucleus sampling
-# {cite}`holtzman2020curious`, keeps the likeliest characters until their probabilities sum to a given share, and at least
-# one. With top-k and top-p, what is kept is divided by its sum.
+# scores before the softmax. Below 1 it makes the likeliest character still likelier, above 1 it makes the probabilities more
+# equal. **Top-k** keeps the $k$ likeliest characters, and with $k = 1$ it is called greedy. **Top-p**, or nucleus sampling
+# {cite}`holtzman2020curious`, keeps the likeliest characters until their probabilities sum to a given share, and at least one.
+# With top-k and top-p, what is kept is divided by its sum.
 
 # %%
 def tempered(scores, tau):
@@ -1141,8 +1142,8 @@ for name, (bits, words, repeated, written) in table.items():
 
 # %% [markdown]
 # With a low temperature the network writes real words, but it repeats itself more than the book does. With a high one it
-# invents words. In between, $\tau = 0.7$ and top-p give mostly real words with few repetitions. Even the held-out text has
-# only 0.931, because some of its words are new. Its sentences make no sense at any temperature.
+# invents words. In between, $\tau = 0.7$ and top-p give mostly real words with few repetitions. Even the held-out text has only
+# 0.931, because some of its words are new. The printed sentences make no sense.
 
 # %% tags=["checks"]
 def sorted_list(p, share):  # the nucleus, item by item
@@ -1308,9 +1309,9 @@ verify(
 # %% [markdown]
 # ## Summary
 #
-# A GPT is a stack of causal transformer blocks that predicts the next token, today often with RMSNorm, SwiGLU, rotary
-# positions and shared keys and values. Our small network predicts one book about as well as a 5-gram model, and together they
-# are better. Temperature, top-k and top-p draw from the same predictions, and a key-value cache makes
-# writing cheaper.
+# A GPT is a stack of causal transformer blocks that predicts the next token, today often with RMSNorm, SwiGLU, rotary positions
+# and shared keys and values. After one training, our small network predicts one book about as well as a 5-gram model, and
+# together they are better. Temperature, top-k and top-p draw from the same predictions, and a key-value cache makes writing
+# cheaper.
 #
 # **Further reading.** {cite}`zhang2023dive`, section 11.9, tells how large transformers are trained and used.
