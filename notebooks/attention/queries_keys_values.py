@@ -505,7 +505,7 @@ for j, name in enumerate(lines):
 # ### Learned queries and keys
 #
 # For sunspots we knew what to compare. Which patients are similar? The `diabetes` data have ten columns in mixed units, such as
-# the age in years, the body mass index in kg/m² and blood values in mg/dl. The value is a number for the progress of the disease in one
+# age in years, body mass index in kg/m² and blood values in mg/dl. The value is a number for the progress of the disease in one
 # year. In raw units, the columns with the largest variance contribute most to the distance. So we first make queries and keys from the raw columns:
 # column $l$ is multiplied by a number $w_l$, in the query and in each key. We learn the ten numbers by gradient descent.
 # The score is $-\frac12\lVert\mathbf{q} - \mathbf{k}\rVert^2 = \mathbf{q}^\top\mathbf{k} - \frac12\lVert\mathbf{k}\rVert^2 -
