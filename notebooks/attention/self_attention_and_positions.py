@@ -7,6 +7,8 @@
 #       sinusoids: sinusoids(normal(5), 8)
 #       rotary: rotary(normal(2, 5, 8), normal(5))
 #       rotary_halves: rotary_halves(normal(2, 5, 8), normal(5))
+#       Reader: "[torch.manual_seed(0), Reader(9, 5, 'rotary', causal=True).to(normal(1).dtype)(torch.tensor([[3, 4, 0, 7]]))][1]"
+#       attended: "[torch.manual_seed(0), attended(Reader(9, 5, 'sinusoids').to(normal(1).dtype), torch.tensor([[3, 4, 0, 7]]))][1]"
 #     main: ml.tf.self-attention.z
 #   kernelspec:
 #     display_name: Python 3
