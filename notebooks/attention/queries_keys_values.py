@@ -103,7 +103,7 @@ print(f'soft lookup of 1997: {weights @ v:.1f}, hidden number: {truth}')
 # ```
 #
 # In the example, $a(\mathbf{q}, \mathbf{k}) = -\lVert\mathbf{q} - \mathbf{k}\rVert^2 / (2 h^2)$ with $h = 1$. The number
-# $h > 0$ is the **bandwidth**. It says how far a key may lie from the query and still count. Compared with a key at the query itself, a key at the
+# $h > 0$ is the **bandwidth**. Compared with a key at the query itself, a key at the
 # distance $h$ counts $e^{-1/2} = 0.61$ times as much, and a key at the distance $3h$ only $e^{-9/2} = 0.011$ times. In code, for $n$ queries at once, the rows of a matrix $\mathbf{Q}$:
 
 # %%
@@ -320,7 +320,10 @@ def by_sorting(q, K, V, r):
     order = sorted(range(len(K)), key=lambda i: ((K[i] - q) ** 2).sum())
     return sum(V[i] for i in order[:r]) / r
 
-tables = dict(q=vectors(2, -3, 3), K=matrices(4, 2, -3, 3), V=matrices(4, 3, -5, 5), r=integers(1, 4))
+tables = dict(
+    q=vectors((1, 3), -3, 3), K=lambda q: matrices((1, 40), len(q), -3, 3), V=lambda K: matrices(len(K), 3, -5, 5),
+    r=lambda K: integers(1, len(K)),
+)
 grade(nearest_lookup, by_sorting, **tables)
 
 # %% [markdown]
@@ -405,9 +408,9 @@ holds(
 # ## Nadaraya-Watson regression: choose the bandwidth, then learn the keys
 #
 # With scalar values and the score above, our soft lookup is **Nadaraya-Watson regression**
-# {cite}`nadaraya1964estimating,watson1964smooth`. Before the division by their sum, the weights are $\exp(-d^2 / (2h^2))$, a bell curve
-# of the distance $d$. It is called the **kernel**. Nothing is trained. We fill gaps in
-# the whole table of sunspots, 309 years. Cross-validation hides a fifth of the years and asks for them, until each fifth was hidden once. We
+# {cite}`nadaraya1964estimating,watson1964smooth`. A key at the distance $d$ has the weight $\exp(-d^2 / (2h^2))$, divided by the sum of
+# all these numbers. This bell curve is called the **kernel**. Nothing is trained. We fill gaps in
+# the whole table of sunspots, 309 years. In cross-validation, each fifth of the years is hidden once and predicted from the others. We
 # repeat this with three random divisions into fifths. For comparison, we predict each hidden year by the mean of all known years, by a straight line, and by the mean of the
 # two nearest years.
 
@@ -452,7 +455,7 @@ for j, name in enumerate(lines):
 
 # %% [markdown]
 # For each division, the best bandwidth is below one year. Below 0.5 the errors hardly change, because the nearest years already
-# have almost all the weight. From 1 to 5 years they grow, because the weighted mean flattens the peaks. Beyond, they change
+# have almost all the weight. From 1 to 5 years they grow, because the weighted mean flattens the peaks. Beyond 5 years they change
 # little and come close to the error of the mean of the whole table.
 
 # %% mystnb={"image": {"alt": "Left: dots of sunspot numbers from 1950 to 2008 with five peaks; the curve for h = 1 follows the dots, the curve for h = 3 has lower peaks, the curve for h = 30 is nearly flat. Right: the error against the bandwidth on a logarithmic axis, three curves flat between 15 and 20 up to h = 1, then rising to a dashed line near 40, the mean; another dashed line for the two nearest years lies near 20."}} tags=["hide-input"]
@@ -501,9 +504,9 @@ for j, name in enumerate(lines):
 #
 # ### Learned queries and keys
 #
-# For sunspots we knew what to compare. Which patients are similar? The `diabetes` data have ten columns in mixed units: the
-# body mass index varies by a few kg/m², some blood values by 30 mg/dl or more. The value is how far the disease
-# has come a year later. A distance in raw units mostly sees the columns that vary by large numbers. So we first make queries and keys from the raw columns:
+# For sunspots we knew what to compare. Which patients are similar? The `diabetes` data have ten columns in mixed units, such as
+# age in years, body mass index in kg/m² and blood values in mg/dl. The value is a number for the progress of the disease in one
+# year. In raw units, the columns with the largest variance contribute most to the distance. So we first make queries and keys from the raw columns:
 # column $l$ is multiplied by a number $w_l$, in the query and in each key. We learn the ten numbers by gradient descent.
 # The score is $-\frac12\lVert\mathbf{q} - \mathbf{k}\rVert^2 = \mathbf{q}^\top\mathbf{k} - \frac12\lVert\mathbf{k}\rVert^2 -
 # \frac12\lVert\mathbf{q}\rVert^2$. The last term is the same for all keys, so the softmax cancels it, and the code leaves it out.
@@ -533,7 +536,8 @@ def ten_numbers(X, y, start, steps=40):
 
 # %% [markdown]
 # We compare ten learned numbers with a single number for all columns, $1/h$ for a bandwidth $h$. From a list of 31 numbers we take
-# that with the smallest training error. If ten numbers help because of the mixed units, they should not help once all columns vary equally. So we repeat all with **standardized** columns, of mean 0 and variance 1.
+# that with the smallest training error. If ten numbers help only because of the mixed units, they should not
+# help once all columns have the same variance. So we repeat all with **standardized** columns, of mean 0 and variance 1.
 
 # %%
 patients = data.diabetes()
@@ -587,7 +591,8 @@ ax.set(yticks=range(4), yticklabels=names[2:], ylim=(3.5, -1), xlim=(52, 82), xl
 #
 # Here the same map makes the queries and the keys. In
 # [scaled dot-product attention](scaled_dot_product_attention.ipynb) queries, keys and values each have their own learned map,
-# and the score is an inner product. If all keys are equally long, nothing else is left of our score, either.
+# and the score is an inner product. If all keys have the same length, the softmax
+# cancels $\frac12\lVert\mathbf{k}\rVert^2$, too, and only the inner product is left.
 #
 # ```{exercise} ★★ Experiment: learn a whole matrix
 # :label: qkv-matrix
@@ -595,7 +600,7 @@ ax.set(yticks=range(4), yticklabels=names[2:], ylim=(3.5, -1), xlim=(52, 82), xl
 # Replace the ten numbers by a matrix: queries and keys are the rows of $\mathbf{X}\mathbf{W}$ with $\mathbf{W} \in
 # \mathbb{R}^{10 \times 10}$, for standardized columns. It starts at a multiple of the identity and is trained by 60
 # steps of Adam with learning rate 0.02. Predict two things, on average over three divisions. Does the training error (leave-one-out) fall or rise from the start to the end of
-# the training? Does the error on the hidden fifth of the patients? Return two words, each `'falls'` or
+# the training? Does the error on the hidden fifth of the patients fall or rise? Return two words, each `'falls'` or
 # `'rises'`. Then train, look, and explain.
 # ```
 
@@ -669,9 +674,9 @@ verify(
     seed=seeds(), tries=20,
 )
 verify(
-    'the best bandwidth for the sunspots is below 1.5 years',
-    lambda j: widths[curves[j].argmin()] < 1.5,
-    slip=('expects a wide one', lambda j: widths[curves[j].argmin()] >= 1.5),
+    'the best bandwidth for the sunspots is below one year',
+    lambda j: widths[curves[j].argmin()] < 1,
+    slip=('expects one year or more', lambda j: widths[curves[j].argmin()] >= 1),
     j=[0, 1, 2],
 )
 def exceeds_margin(a, b):

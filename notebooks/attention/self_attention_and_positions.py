@@ -7,6 +7,8 @@
 #       sinusoids: sinusoids(normal(5), 8)
 #       rotary: rotary(normal(2, 5, 8), normal(5))
 #       rotary_halves: rotary_halves(normal(2, 5, 8), normal(5))
+#       Reader: "[torch.manual_seed(0), Reader(9, 5, 'rotary', causal=True).to(normal(1).dtype)(torch.tensor([[3, 4, 0, 7]]))][1]"
+#       attended: "[torch.manual_seed(0), attended(Reader(9, 5, 'sinusoids').to(normal(1).dtype), torch.tensor([[3, 4, 0, 7]]))][1]"
 #     main: ml.tf.self-attention.z
 #   kernelspec:
 #     display_name: Python 3
@@ -166,13 +168,13 @@ ax.axis('off');
 # ```{prf:theorem} Permutation equivariance of a network
 # :label: thm-pos-equivariance
 #
-# Let $f$ be built from self-attention layers without a mask and from maps that treat each token alone and all alike. They may
-# be applied one after the other, and the outputs of two of them may be added. Then $f(\mathbf{PX}) = \mathbf{P} f(\mathbf{X})$
+# Let $f$ be built from self-attention layers without a mask and from maps that act on each token alone, in the same way on all
+# tokens. They may be applied one after the other, and the outputs of two of them may be added. Then $f(\mathbf{PX}) = \mathbf{P} f(\mathbf{X})$
 # for every permutation matrix $\mathbf{P}$.
 # ```
 #
-# Maps that treat each token alone and all alike are, for example, a linear layer, a ReLU and layer normalization. A residual
-# connection is the sum of a layer and the map that changes nothing.
+# Such maps are, for example, a linear layer, a ReLU and layer normalization. A residual connection is
+# the sum of a layer and the map that changes nothing.
 #
 # ```{prf:proof}
 # :class: dropdown
@@ -191,8 +193,8 @@ ax.axis('off');
 # ```
 #
 # (ml.tf.position.order-blind)=
-# So attention by itself does not account for the order of its input. This is welcome if the input is a set. But a sentence
-# is not a set. The mean of the outputs over the tokens is the same for both sentences:
+# So attention by itself does not account for the order of its input. This is welcome for a set,
+# but not for a sentence. The mean of the outputs over the tokens is the same for both sentences:
 
 # %%
 for sentence in sentences:
@@ -200,14 +202,14 @@ for sentence in sentences:
 
 # %% [markdown]
 # **At most one half.** Suppose that each input of a test comes in two orders, and that the two have different right answers.
-# A network as in the theorem that answers from this mean gives both orders the same answer, so it is wrong for at least one of
-# them. Its accuracy is at most $\frac12$, after any training.
+# Let a network as in the theorem answer from the mean of its outputs. It gives both orders the same answer, so it is wrong
+# for at least one of them. Its accuracy is at most $\frac12$, after any training.
 #
 # ### A causal mask gives the order away
 #
 # A [causal mask](scaled_dot_product_attention.ipynb) lets each token look only at itself and at the tokens before it. The mask
-# does not move with the tokens, so the theorem does not apply. Let the first value be 1 and all others 0. Let all
-# scores be 0, so that each token receives the plain mean of the values that it may see:
+# does not move with the tokens, so the theorem does not apply. Let the first value be 1, all others 0, and
+# all scores 0, so that each token receives the plain mean of the values that it may see:
 
 # %%
 zeros = torch.zeros(6, 1)                              # queries and keys
@@ -217,9 +219,9 @@ for V in marked, torch.ones(6, 1):
     print(Z[:, 0])
 
 # %% [markdown]
-# In the first line, position $t$ receives $1/t$. So a causal mask can tell a token its position. In trained language models
-# without positions, such knowledge was found {cite}`haviv2022transformer`. But the tokens must not all be equal: in the
-# second line they are, and so are all outputs. Also, the positions before the first token that differs from token 1 look alike.
+# In the first line, position $t$ receives $1/t$. So a causal mask can tell a token its position. Language models trained without
+# positions were found to learn where each token stands {cite}`haviv2022transformer`. But the tokens must not all be equal: in the
+# second line they are, and so are all outputs. Likewise, equal tokens at the beginning of a text get equal outputs.
 # A start token avoids this, because it occurs only at position 1.
 #
 # ```{exercise} ★ Pencil: equal tokens
@@ -420,7 +422,7 @@ P = sinusoids(torch.arange(101.0), 32)                 # (101, 32)
 print('p_13 and R_3 p_10: difference', below(P[13] - rotation(3, 32) @ P[10]))
 
 # %% [markdown]
-# Positions count from 1 in formulas, and from 0 in our programs. By the theorem this changes no inner product.
+# Positions count from 1 in formulas, and from 0 in our programs. This changes no inner product, because all offsets stay.
 #
 # The matrix $\mathbf{R}_k$ depends on $k$, not on $t$. A rotation is undone by its transpose, so $\mathbf{R}_3^\top
 # \mathbf{p}_t = \mathbf{p}_{t-3}$: one matrix leads from every position to the one three back. With the query
@@ -430,7 +432,7 @@ print('p_13 and R_3 p_10: difference', below(P[13] - rotation(3, 32) @ P[10]))
 # ### Why many wavelengths?
 #
 # A pair that turns by $\omega$ for each position has the **wavelength** $2\pi/\omega$: after so many positions it is back where
-# it was. As with the hands of a clock, a fast pair repeats soon, and a slow one hardly moves from one position to the next:
+# it was. A fast pair repeats soon, and a slow one hardly moves from one position to the next:
 
 # %%
 groups = {'fastest pair': P[:, :2], 'slowest pair': P[:, 30:], 'all pairs': P}
@@ -438,6 +440,9 @@ print('distance of positions  0 and 1   0 and 44')
 for name, p in groups.items():
     near, far = (p[0] - p[1]).norm(), (p[0] - p[44]).norm()
     print(f'{name:22} {near:<#9.3g} {far:#.3g}')
+
+# %% [markdown]
+# The fastest pair hardly separates 0 from 44, and the slowest pair 0 from 1. All pairs together separate both.
 
 # %% mystnb={"image": {"alt": "Left: a map of 100 positions against 32 numbers; the first columns are finely striped, the stripes get longer from column to column, and the last columns are constant. Right: three curves of inner products against the offset from -50 to 50. One fast pair oscillates and comes back to 1 many times. One slow pair stays at 1. All pairs have one highest peak at offset 0, with lower waves on both sides."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.9, width_ratios=[1, 1.3])
@@ -499,7 +504,7 @@ verify(
 # %% [markdown]
 # ## Rotary embeddings (RoPE): rotate queries and keys
 #
-# Let the query stand at position $t$ and the key at position $s$. If positions are added to words, their score is a sum of four
+# Let the query stand at position $t$ and the key at position $s$. If positions are added to the embeddings, the score is a sum of four
 # terms, with $\mathbf{M} = \mathbf{W}^Q (\mathbf{W}^K)^\top / \sqrt{d_k}$:
 #
 # $$
@@ -534,7 +539,7 @@ for t, s in (5, 2), (43, 40), (1005, 1002), (2, 5):
 
 # %% [markdown]
 # The first three lines have the same **offset** $t - s = 3$ and the same score. The last line has the offset $-3$ and another
-# score. For a single pair, which turns by one radian for each position, we can see why:
+# score. A single pair, which turns by one radian for each position, shows why:
 
 # %% mystnb={"image": {"alt": "Three drawings of a blue arrow q and an orange arrow k that start at one point. A dotted line of the same colour shows where each arrow points at position 0, and an arc leads from there to the arrow. In the drawings t = 2, s = 1 and t = 3, s = 2 the shaded angle between the arrows is equal, and both scores are 0.78; in the second one both arrows are turned further. In the drawing t = 1, s = 2 the angle is nearly a right one, and the score is −0.02."}} tags=["hide-input"]
 fig, axes = panels(3, height=2.1)
@@ -559,7 +564,7 @@ for ax, (at, of_key) in zip(axes, [(2, 1), (3, 2), (1, 2)]):
 
 # %% [markdown] tags=["caption"]
 # A query (blue) and a key (orange). Dotted: at position 0. Left and middle: one position on, both have turned by one radian
-# more, so the angle between them and the score stay. Right: with offset −1, both are others.
+# more, so the angle between them and the score stay. Right: with offset −1, both differ.
 
 # %% [markdown]
 # ```{prf:theorem} Rotary scores depend on positions only through their offset
@@ -641,7 +646,7 @@ print(f'halves, reordered       {reordered_score:.3f}')
 
 # %% [markdown]
 # With halves in place of adjacent pairs the score changes, and no error is raised. If the entries of query and key
-# are first put in the order 0, 2, 4, 6, 1, 3, 5, 7, then the score is the old one. So when weights move to code with the other
+# are first put in the order 0, 2, 4, 6, 1, 3, 5, 7 (counted from 0), then the score is the old one. So when weights move to code with the other
 # pairing, the columns of $\mathbf{W}^Q$ and $\mathbf{W}^K$ must be reordered in this way, within each head. So must the entries
 # of their biases.
 #
@@ -842,10 +847,10 @@ ax.axis('off');
 
 # %%
 def attended(model, x):
-    t = torch.arange(model.start, model.start + x.shape[1]).double()
     X = model.embed(x)                                 # (B, T, D)
+    t = torch.arange(model.start, model.start + x.shape[1]).to(X)
     if model.kind == 'learned':
-        X = X + model.W_pos[:, :len(t)].T
+        X = X + model.W_pos[:, t.long()].T
     if model.kind == 'sinusoids':
         X = X + sinusoids(t, X.shape[-1])
     Q, K, V = model.to_qkv(X).chunk(3, -1)             # (B, T, D) each
@@ -881,9 +886,8 @@ class Reader(nn.Module):
 # %% [markdown]
 # ### Who bites?
 #
-# Each input is a pair of different animals out of ten. The first one bites, and it is the right answer. Each pair comes in both
-# orders, and the answer is read from the mean over the two tokens. Without positions and without a mask, at most half of the
-# answers can be right. Training and test use the same 90 pairs.
+# Each input is a pair of different animals out of ten. The first one bites and is the right answer. Each pair comes in both
+# orders, and the answer is read from the mean over the two tokens. Training and test use the same 90 pairs.
 
 # %%
 pairs = torch.cartesian_prod(*[torch.arange(10)] * 2)
@@ -908,7 +912,7 @@ for kind, causal in *[(kind, False) for kind in kinds], ('none', True):
     print(f'{kind:9}  {mask:11}', *[f'{a:.2f}' for a in runs])
 
 # %% [markdown]
-# Without positions the network reaches the bound of $\frac12$. With positions, or with a causal mask alone,
+# Without positions and mask the network reaches the bound of $\frac12$. With positions, or with a causal mask alone,
 # all answers are right.
 #
 # ### Longer than in training
@@ -964,12 +968,12 @@ ax.set(xlabel='position', ylabel='accuracy', ylim=(0, 1.15), xlim=(4, 48), xtick
 label_lines(ax);
 
 # %% [markdown] tags=["caption"]
-# Naming the token three places back, three seeds each. Dashed: the length of the training strings. Up to position 48, rotary
-# positions keep most of their accuracy: one seed nearly all, two sink to means of 0.81 and 0.80. The others lose it. Dotted: chance.
+# Naming the token three places back, three seeds each. Dashed: the length of the training strings. Beyond it, rotary
+# positions keep most of their accuracy, sinusoids keep it near 24 and 36 only, and learned positions nowhere. Dotted: chance.
 
 # %% [markdown]
-# Beyond position 12, learned positions fall nearly to chance, and sinusoids to means of at most 0.276. Rotary positions reach farther.
-# But on strings of 400 tokens they fail, too:
+# Beyond position 12, learned positions fall nearly to chance, and sinusoids to means of at most 0.276. Rotary positions reach farther,
+# but fail on strings of 400 tokens:
 
 # %%
 far = torch.randint(10, (10, 400), generator=torch.Generator().manual_seed(9))
@@ -1002,8 +1006,7 @@ axes[0].set(ylabel='query');
 # diagonal line. Beyond it, learned positions look anywhere, sinusoids find the line near 24 and 36, and rotary positions keep it.
 
 # %% [markdown]
-# Is the learning rate to blame? We try half and twice the rate, with one seed each. The columns are those of the table
-# above.
+# Is the learning rate to blame? We try half and twice the rate, with one seed each and the same columns:
 
 # %% tags=["hide-input"]
 for kind in kinds[1:]:
@@ -1014,7 +1017,7 @@ for kind in kinds[1:]:
 # %% [markdown]
 # With these rates, too, learned positions and sinusoids fail beyond position 12. The columns of $\mathbf{W}_{\mathrm{pos}}$ beyond
 # 12 were never trained. Sinusoids have values there, but these did not occur in training. By {prf:ref}`thm-pos-shift` one matrix
-# finds the position three back from everywhere, but training on 12 positions did not find this matrix.
+# leads from every position to the one three back, but training on 12 positions did not produce such a matrix.
 #
 # Why do rotary positions make errors? In training no key was more than 11 positions back. Let each token look only at the last 12
 # tokens, itself included. By {prf:ref}`thm-pos-rotary` each token from 12 on then sees what a token at position 12 sees in
@@ -1033,9 +1036,10 @@ for kind, runs in windowed.items():
 # %% [markdown]
 # In the window rotary positions make no errors, so the keys farther back caused them. Their weights are the pale lines in the
 # figure. Sinusoids fail at once at position 13, with
-# the window, too. So it is the new values of $\mathbf{p}_t$ that they cannot use.
+# the window, too. So there the new $\mathbf{p}_t$ is the cause. Over 13-48 the window helps, so keys farther
+# back do harm, too.
 #
-# Finally, the bug of the pairings. We run a trained rotary network with halves in place of adjacent pairs. Then we reorder its
+# Finally, we run a trained rotary network with halves in place of adjacent pairs. Then we reorder its
 # weights for queries and keys. Here their rows move, because `nn.Linear` stores $\mathbf{W}^\top$:
 
 # %%
@@ -1091,7 +1095,7 @@ grade(lambda: is_measured(predicted_starts()), lambda: True, [()])
 # ```
 # Without positions nothing can change. Rotary scores depend on positions only through their offset, so nothing changes
 # there, either. The sinusoids from 1000 on did not occur in training, and the accuracy falls. Learned positions are left out,
-# because they have no columns there.
+# because their matrix has no such columns: the program raises an `IndexError`.
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
 assert grade(lambda: is_measured(('stays', 'falls', 'stays')), lambda: True, [()])
@@ -1182,7 +1186,7 @@ verify(
 # Self-attention without a mask and without positions does not see the order of its tokens. If it answers from their mean, it is
 # right for at most half of the inputs that come in two orders with different answers. Positions can be added to the input, as
 # learned columns or as sinusoids. Or they rotate queries and keys. Then a score depends on the positions through their offset
-# alone. Beyond the length of the training strings, rotary positions reached farthest, but not to 400 tokens. In a window of 12
+# alone. In our experiment, rotary positions reached farthest beyond the length of the training strings, but not to 400 tokens. In a window of 12
 # tokens they made no errors.
 #
 # **Further reading.** {cite}`vaswani2017attention`, section 3.5, introduced sinusoids, and {cite}`su2024roformer` rotary
