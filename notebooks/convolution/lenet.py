@@ -62,7 +62,8 @@ plt.style.use('nbutils.book')
 # window of 5 × 5 pixels. There are several kinds of strokes, so it has several *channels*, one for each kind. It matters in which part of the
 # picture a stroke lies, but not at which pixel, so *pooling* halves the sides. A second convolution and a second pooling look for
 # patterns of strokes in the same way. All patterns together decide which digit it is. So at the end, *dense layers* turn
-# them into ten scores, one for each class. Here is the network with ReLU and max pooling, as one would write it today:
+# them into ten scores, one for each class. Here is the network with ReLU and max pooling, as one would write it today. We print the
+# shape behind each layer, without the first axis, which counts the pictures of a batch:
 
 # %%
 net = nn.Sequential(
@@ -475,6 +476,7 @@ for name, three in runs.items():
           f'  {shares.mean():.3f} ± {2 * shares.std() / 3**0.5:.4f}')
 
 # %% [markdown]
+# The three runs of the older LeNet differ widely, and we look at them below.
 # After one pass, today's LeNet reads more digits than the MLP, and the MLP more than softmax regression. The price is the number of
 # operations, nearly seven times that of the MLP. With six passes, the MLP comes near to what LeNet reads after one. Are these differences
 # more than chance? All networks read the same digits. So for each digit we take the share of the three runs that read it, and

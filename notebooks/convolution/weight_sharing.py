@@ -89,8 +89,8 @@ print(f'sum of the edges {edges.sum():.2f}, mean {edges.mean():.2f}')
 # %% [markdown]
 # The derivative is the *sum* of $-4$ and $6$. The reason is the [chain rule](../calculus/chain_rule.ipynb). Let a
 # weight $w$ be used on $m$ edges. The loss depends on the weights $v_1, \dots, v_m$ of the edges, and each $v_e$ is
-# equal to $w$, so $d v_e / dw = 1$. If $\mathcal{L}$ is differentiable, the chain rule has one term for each $v_e$ through
-# which $w$ acts on $\mathcal{L}$, namely $\partial \mathcal{L} / \partial v_e$ times 1, and adds them up:
+# equal to $w$, so $d v_e / dw = 1$. A change of $w$ reaches $\mathcal{L}$ through each of the $v_e$. If $\mathcal{L}$ is differentiable,
+# the chain rule gives each way a term, $\partial \mathcal{L} / \partial v_e$ times 1, and adds the terms up:
 #
 # ```{math}
 # :label: ml.conv.training.sum
@@ -270,7 +270,7 @@ def kernel_gradient(X, D):
 # %% [markdown]
 # Compare {eq}`eq-kernel-gradient` with what the layer computes: it is the same sum, with $\mathbf{D}$ in the place of $\mathbf{V}$. So a
 # convolutional layer with the kernel $\mathbf{D}$, applied to $\mathbf{X}$, gives the gradient of $\mathbf{V}$. We try it on a
-# handwritten digit. With the kernel $\mathbf{V}$, the layer should give the same outputs as with Sobel's kernel, which finds vertical
+# handwritten digit. The layer is to learn a kernel $\mathbf{V}$ that gives the same outputs as Sobel's kernel, which finds vertical
 # outlines. The loss is half the sum of the squared differences between the two outputs. Its derivative with respect to
 # $Y_{i,j}$ is the difference at this place, so $\mathbf{D}$ holds these differences. PyTorch, too, has a function for the gradient of a
 # kernel, `nn.grad.conv2d_weight`:
