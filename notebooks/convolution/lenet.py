@@ -16,8 +16,8 @@
 # # LeNet: a whole convolutional network
 #
 # A picture of 28 × 28 pixels shows a handwritten digit. Which one is it? In the nineties, a network called LeNet read the digits on bank
-# cheques. Its parameters are fewer than those of a single dense layer that leads from the 784 pixels to 80 units. It is
-# built from convolutions, pooling and dense layers. How do these parts fit together, and what does each of them make of a digit?
+# cheques. It is built from convolutions, pooling and dense layers, and has about as many parameters as an MLP with a single layer of
+# 78 hidden units. How do these parts fit together, and what does each of them make of a digit?
 #
 # - **You need** [padding and stride](padding_and_stride.ipynb), [channels](channels.ipynb), [pooling](pooling.ipynb),
 #   [hidden layers](../neural_networks/hidden_layers.ipynb), [Xavier's initialization](../neural_networks/initialization.ipynb),
@@ -59,10 +59,11 @@ plt.style.use('nbutils.book')
 # ## The layers of LeNet: shapes, parameters and operations
 #
 # Each part of the network answers one need. A stroke can lie anywhere, so a *convolution* looks for it everywhere through the same
-# window of 5 × 5 pixels. There are several kinds of strokes, so it has several *channels*, one for each kind. It matters roughly where a
-# stroke lies, but not to the pixel, so *pooling* halves the sides. A second convolution and a second pooling look for
-# patterns of strokes in the same way. At last, a digit is decided by all patterns together, so *dense layers* turn
-# them into ten scores, one for each class. Here is the network with ReLU and max pooling, as one would write it today:
+# window of 5 × 5 pixels. There are several kinds of strokes, so it has several *channels*, one for each kind. It matters in which part of the
+# picture a stroke lies, but not at which pixel, so *pooling* halves the sides. A second convolution and a second pooling look for
+# patterns of strokes in the same way. All patterns together decide which digit it is. So at the end, *dense layers* turn
+# them into ten scores, one for each class. Here is the network with ReLU and max pooling, as one would write it today. We print the
+# shape behind each layer, without the first axis, which counts the pictures of a batch:
 
 # %%
 net = nn.Sequential(
@@ -144,7 +145,7 @@ print(side(28, 5, 2, 1), side(28, 2, 0, 2),   # conv, pool
 # F = 2 m^2 c_o c_i k^2
 # ```
 #
-# operations. A dense layer is the case $m = k = 1$. We compare with what PyTorch counts, layer by layer. Its counter of
+# operations. A dense layer from $c_i$ to $c_o$ units is the case $m = k = 1$. We compare with what PyTorch counts, layer by layer. Its counter of
 # floating-point operations (FLOPs) counts convolutions and dense layers alone. Each row of the table below has the shape of the output, the
 # parameters and the operations:
 
@@ -187,8 +188,8 @@ for name, some in ('conv', conv), ('dense', dense):
 # %% [markdown]
 # ```{exercise} ★ Pencil: LeNet for colour pictures
 # :label: lenet-colour
-# The pictures have three channels and 32 × 32 pixels, and the first convolution gets no padding. All other arguments that can stay the same
-# stay the same. Which shapes follow? Which arguments must change, and how many parameters does the network have?
+# The pictures have three channels and 32 × 32 pixels, and the first convolution gets no padding. No other argument changes
+# unless it must. Which shapes follow? Which arguments must change, and how many parameters does the network have?
 # ```
 #
 # ```{solution-start} lenet-colour
@@ -331,7 +332,7 @@ verify(
 # ## LeNet in PyTorch: from 1998 to now
 #
 # The older LeNet, as most textbooks write it, differs from the network above in two places: its activation function is a sigmoid, and it
-# pools by the average. So we write one function for the old and the new one. It draws the weights by Xavier's initialization:
+# pools by the average. So we write one function that takes the activation and the pooling. It draws the weights by Xavier's initialization:
 
 # %%
 def lenet(act, pool):
@@ -357,7 +358,7 @@ def lenet_now():
 
 # %% [markdown]
 # The original of 1998 {cite}`lecun1998gradient` differs a little from our older version, too. Its activation was a scaled tanh, its
-# pooling had trainable weights, and all but one of the 16 kernels of its second convolution read only some of the channels.
+# pooling had trainable weights, and 15 of the 16 output channels of its second convolution read only some of the six input channels.
 #
 # We compare with two networks without convolutions. One is softmax regression. The other is an MLP with 78 hidden units, so that it has about
 # as many parameters as LeNet:
@@ -459,7 +460,7 @@ for ax in (left, right_ax):
 # of the MLP. At first, the loss of the older LeNet hardly falls.
 
 # %% [markdown]
-# How many of the 1000 held-out digits does each network read at the end? The number behind ± is two standard errors over the three runs:
+# How many of the 1000 held-out digits does each network read at the end? We print the mean of the three runs ± two standard errors:
 
 # %%
 said = {name: torch.stack([read(net, X_test) for net, _, _ in three])
@@ -475,10 +476,11 @@ for name, three in runs.items():
           f'  {shares.mean():.3f} ± {2 * shares.std() / 3**0.5:.4f}')
 
 # %% [markdown]
+# The three runs of the older LeNet differ widely, and we look at them below.
 # After one pass, today's LeNet reads more digits than the MLP, and the MLP more than softmax regression. The price is the number of
-# operations, nearly seven times that of the MLP. The MLP needs six passes to come near to what LeNet reads after one. Are these differences
-# more than chance? All networks read the same digits. So for each digit we take the share of the three runs that read it, subtract these
-# shares for two networks, and divide the mean of the differences by its standard error over the digits:
+# operations, nearly seven times that of the MLP. With six passes, the MLP comes near to what LeNet reads after one. Are these differences
+# more than chance? All networks read the same digits. So for each digit we take the share of the three runs that read it, and
+# subtract the shares of two networks. We print the mean of these 1000 differences, divided by its standard error:
 
 # %%
 def in_errors(name, other):
@@ -491,8 +493,8 @@ for pair in (('lenet_now', 'mlp'), ('mlp', 'softmax_regression'),
     print(' minus '.join(pair), f'in standard errors: {in_errors(*pair):.2f}')
 
 # %% [markdown]
-# The first two differences are more than two standard errors. The last two are less, so these digits do not show which of the two networks is
-# better: LeNet after one pass or the MLP after six, max pooling or average pooling.
+# The first two differences are more than two standard errors. The last two are less. So these digits do not show whether LeNet after one pass
+# is better than the MLP after six, and not whether max pooling is better than average pooling.
 #
 # ### Why the LeNet of 1998 learns so slowly here
 #
@@ -504,10 +506,12 @@ for name in 'lenet_1998', 'lenet_between', 'lenet_now':
     print(f'{name:13}', *[f'{share:.3f}' for share in shares])
 
 # %% [markdown]
-# The older LeNet stays at chance in two runs, and its third run is far behind as well. The version in between differs from it in the activation function alone, and reads nearly as many digits as the modern one. So
-# with this start, it is the sigmoid, not the average, that makes the older LeNet slow. [Xavier's start](../neural_networks/initialization.ipynb)
-# is made for functions that have slope 1 at zero, and the slope of a sigmoid is at most $\frac14$. With another start, or with more passes, sigmoids
-# can learn, too. The original network had the steeper tanh, 60,000 digits and 20 passes, and misread fewer than one digit in a hundred
+# The older LeNet stays at chance in two runs, and its third run is far behind as well. The version in between differs from it in the
+# activation function alone, and reads nearly as many digits as the modern one. So with this start and these rates, it is the sigmoid, not
+# the average, that makes the older LeNet slow. A likely reason is its slope. [Xavier's start](../neural_networks/initialization.ipynb) is
+# made for functions that have slope 1 at zero, and the slope of a sigmoid is at most $\frac14$. So each sigmoid leaves at most a quarter of
+# the difference between two inputs. With another start, or with more passes, sigmoids can learn, too. The original network had the steeper
+# tanh, 60,000 digits and 20 passes, and misread fewer than one digit in a hundred
 # {cite}`lecun1998gradient`.
 
 # %% tags=["checks"]
@@ -572,8 +576,9 @@ for ax in axes[:2].flat:
 # negative ones in violet. Different maps respond to strokes of different directions, or to their edges.
 
 # %% [markdown]
-# A pixel of these maps sees 5 × 5 pixels of the digit. The deeper a layer is, the more it sees: if $m$ places in a row see $n = s(m - 1) + k$ places
-# of the layer before, as {eq}`eq-lenet-side` says for $p = 0$, then we can go back from one number of the last maps to the digit:
+# A pixel of these maps sees 5 × 5 pixels of the digit. The deeper a layer is, the more it sees: $m$ places in a row see $n = s(m - 1) + k$ places
+# of the layer before, which is {eq}`eq-lenet-side` for $p = 0$, solved for $n$. With this formula we go back from one number of the last maps,
+# layer by layer, to the digit:
 
 # %%
 seen = 1
@@ -583,7 +588,8 @@ for name, k, s in (('second pool', 2, 2), ('second conv', 5, 1),
     print(f'{name:11} sees {seen:2} in a row')
 
 # %% [markdown]
-# So each number of the last maps sees 16 × 16 pixels, more than half of the picture in each direction. Such a number can
+# So each number of the last maps sees 16 × 16 pixels, more than half of the picture in each direction. For a number at the border of
+# a map, some of these pixels are zeros of the padding. Such a number can
 # respond to a whole corner or curve. Here are the 16 maps behind the second convolution, for the 4:
 
 # %% mystnb={"image": {"alt": "Sixteen small maps of ten by ten pixels in two rows of eight. In each, a few pixels are dark and most are white; no map looks like the digit, and four maps are nearly empty."}} tags=["hide-input"]
@@ -607,7 +613,7 @@ for digit in range(2):
           'probabilities', [f'{v:.4f}' for v in best.values.tolist()])
 
 # %% [markdown]
-# Most of what the 4 leaves goes to the 9, which has a similar shape.
+# For the 4, most of the remaining probability goes to the 9, which has a similar shape.
 
 # %% [markdown]
 # ## Which digits does LeNet read wrongly?
@@ -631,7 +637,8 @@ for ax, i in zip(axes.flat, wrong.nonzero()[:, 0], strict=False):
 # The first 15 digits that each of the three runs reads wrongly, with their class and what the second run reads.
 
 # %% [markdown]
-# Some of these digits are hard for us, too. Others are clear to us but rare, such as a 2 with a loop and a flat tail. Which digit is most often taken for which other?
+# Some of these digits are hard for us, too. Others are clear to us, such as the 2s with a loop and a flat tail. Which digit is most often
+# taken for which other?
 
 # %%
 pairs = torch.zeros(10, 10, dtype=int)  # class, read as
@@ -646,8 +653,9 @@ for count, place in zip(*pairs.flatten().topk(2), strict=True):
 #
 # ```{exercise} ★★ Experiment: digits that are moved
 # :label: lenet-moved
-# Move each held-out digit by three pixels to the right, with `X_test.roll(3, 3)`. What share of them does the MLP read after six passes, and what share
-# does the modern LeNet read? Both were trained on digits in the middle. Predict the two means over the three runs, then try it.
+# Move each held-out digit by three pixels to the right, with `X_test.roll(3, 3)`. The three columns that leave on the right come back on
+# the left. What share of them does the MLP read after six passes, and what share does the modern LeNet read? Both were trained on digits in
+# the middle. Predict the two means over the three runs, then try it.
 # ```
 
 # %%
@@ -676,8 +684,9 @@ grade(lambda: is_measured(predicted()), lambda: True, [()])
 # ```{solution-start} lenet-moved
 # :class: dropdown
 # ```
-# The MLP has a weight for each pixel, and after the shift each stroke meets other weights. In LeNet, the feature maps of a moved digit are the moved
-# feature maps, and each pooling forgets a part of the shift. But the dense layers see the maps at other places, so LeNet loses digits, too:
+# The MLP has a weight for each pixel, and after the shift each stroke meets other weights. In LeNet, the first
+# convolution finds the same strokes three pixels further to the right, and the poolings shrink this shift to less than one pixel of the last maps.
+# But the dense layers have a weight for each pixel of these maps, so LeNet loses digits, too:
 # *equivariant* convolutions do not make a network *invariant*. It reads many more of the moved digits than the MLP. The margins below are two
 # standard errors over the three runs.
 
@@ -711,9 +720,9 @@ verify(
 # %% [markdown]
 # ## Summary
 #
-# LeNet looks for patterns with two convolutions, halves the sides of its feature maps by pooling, and decides by three dense layers. The dense layers hold
-# most of its parameters, and the convolutions do most of its operations. In our experiment, LeNet with ReLU reads more held-out digits after one pass
-# than an MLP with as many parameters, and with sigmoids and this start it hardly learns in that time.
+# LeNet looks for patterns with two convolutions, halves the sides of its feature maps by pooling, and decides by three dense layers. The
+# dense layers hold most of its parameters, and the convolutions do most of its operations. In our experiment, LeNet with ReLU reads more
+# held-out digits after one pass than an MLP with as many parameters, and with sigmoids and this start it reads far fewer.
 #
 # **Further reading.** {cite:t}`lecun1998gradient` describe LeNet and the system that read cheques with it. The article is long, but
 # sections I to III are worth the time. {cite:t}`zhang2023dive`, chapter 7, trains the older version on pictures of clothes.

@@ -15,7 +15,7 @@
 # # Weight sharing and its gradient
 #
 # Let a convolutional layer give one output for each of the $28 \cdot 28 = 784$ pixels of a picture, with a kernel of 5 × 5. Then the
-# same 25 weights take part in all 784 outputs. For a lower loss, some of these outputs need a larger weight, and others a smaller one.
+# same 25 weights take part in all 784 outputs. At some of these places a larger weight would lower the loss, at others a smaller one.
 # What is the gradient of a weight that is used many times? And what does the sharing save in a whole network?
 #
 # - **You need** [convolutions](convolutions.ipynb), the [chain rule](../calculus/chain_rule.ipynb),
@@ -59,9 +59,8 @@ plt.style.use('nbutils.book')
 # ## The gradient of a shared weight: the sum over its edges
 #
 # A small model has two inputs and two outputs, $o_1 = w x_1$ and $o_2 = w x_2$, with the same weight $w$. We call each use
-# of the weight an **edge**. The loss is $\mathcal{L} = \frac12 (o_1 - y_1)^2 + \frac12 (o_2 - y_2)^2$. Suppose for a
-# moment that each edge has a weight of its own, $v_1$ and $v_2$. Then backpropagation gives each of them a
-# derivative:
+# of the weight, that is, each multiplication by it, an **edge**. The loss is $\mathcal{L} = \frac12 (o_1 - y_1)^2 + \frac12 (o_2 - y_2)^2$.
+# Suppose for a moment that each edge has a weight of its own, $v_1$ and $v_2$. Then backpropagation gives each of them a derivative:
 
 # %%
 x = torch.tensor([2.0, 4.0])
@@ -90,8 +89,8 @@ print(f'sum of the edges {edges.sum():.2f}, mean {edges.mean():.2f}')
 # %% [markdown]
 # The derivative is the *sum* of $-4$ and $6$. The reason is the [chain rule](../calculus/chain_rule.ipynb). Let a
 # weight $w$ be used on $m$ edges. The loss depends on the weights $v_1, \dots, v_m$ of the edges, and each $v_e$ is
-# equal to $w$, so $d v_e / dw = 1$. If $\mathcal{L}$ is differentiable, the chain rule has one term for each $v_e$ through
-# which $w$ acts on $\mathcal{L}$, namely $\partial \mathcal{L} / \partial v_e$ times 1, and adds them up:
+# equal to $w$, so $d v_e / dw = 1$. A change of $w$ reaches $\mathcal{L}$ through each of the $v_e$. If $\mathcal{L}$ is differentiable,
+# the chain rule gives each way a term, $\partial \mathcal{L} / \partial v_e$ times 1, and adds the terms up:
 #
 # ```{math}
 # :label: ml.conv.training.sum
@@ -107,8 +106,8 @@ print(f'sum of the edges {edges.sum():.2f}, mean {edges.mean():.2f}')
 # :class: warning
 # It seems fair to take the *mean* over the edges. But if $w$ grows by a little, all edges change at once, and the
 # changes of the loss add up. In the example the mean is 1.00, and the difference quotient is 2.00. The mean of $m$ edges has the
-# right sign, but it is $m$ times too small. Gradient descent then moves this weight as if its learning rate were $m$ times smaller.
-# The network still trains, so the mistake is easily overlooked.
+# sign of the sum, but it is $m$ times too small. Gradient descent then moves this weight as if its learning rate were $m$ times smaller.
+# The loss can still fall, so the mistake is easily overlooked.
 # :::
 #
 # In a convolution, each weight of the kernel has one edge for each output:
@@ -271,7 +270,7 @@ def kernel_gradient(X, D):
 # %% [markdown]
 # Compare {eq}`eq-kernel-gradient` with what the layer computes: it is the same sum, with $\mathbf{D}$ in the place of $\mathbf{V}$. So a
 # convolutional layer with the kernel $\mathbf{D}$, applied to $\mathbf{X}$, gives the gradient of $\mathbf{V}$. We try it on a
-# handwritten digit. With the kernel $\mathbf{V}$, the layer should give the same outputs as with Sobel's kernel, which finds vertical
+# handwritten digit. The layer is to learn a kernel $\mathbf{V}$ that gives the same outputs as Sobel's kernel, which finds vertical
 # outlines. The loss is half the sum of the squared differences between the two outputs. Its derivative with respect to
 # $Y_{i,j}$ is the difference at this place, so $\mathbf{D}$ holds these differences. PyTorch, too, has a function for the gradient of a
 # kernel, `nn.grad.conv2d_weight`:
@@ -312,8 +311,9 @@ for ax in axes:
 # the loss, and where they are negative (violet), a larger one. Their sum is the upper left entry of the gradient above.
 
 # %% [markdown]
-# A layer with more channels has such a sum for each pair of an input and an output channel. The pictures of a batch share the
-# weights as well, so the gradients of the pictures add up. If the loss is a mean over the batch, so is the gradient.
+# If a layer has several channels, it has a kernel for each pair of an input and an output channel, and each kernel has such a sum. The
+# pictures of a batch share the weights as well, so the gradients of the pictures add up. If the loss is the mean over a batch, the gradient
+# is the mean of the gradients of the pictures.
 #
 # ```{exercise} ★★ Program: the kernel's gradient with a stride
 # :label: sharing-stride
@@ -394,9 +394,9 @@ verify(
 # %% [markdown]
 # ## What weight sharing saves: weights, not operations
 #
-# How much does the sharing save in a whole network? We take [LeNet](lenet.ipynb) and send an empty picture through it. At each layer with weights, we count the
-# weights and the edges. In a convolutional layer, each weight is used once for each place of the output. So it has as many edges as the
-# output has places. The counter of PyTorch counts the operations:
+# How much does the sharing save in a whole network? We take [LeNet](lenet.ipynb) and send an empty picture through it. At each layer with
+# weights, we count the weights and the edges, without the biases. For one picture, a convolutional layer uses each weight once for each
+# place of the output. So it has as many edges as the output has places. The counter of PyTorch counts the operations:
 
 # %%
 torch.manual_seed(0)
@@ -431,7 +431,7 @@ print(f'all    {kept:6,} weights, {total:7,} edges,'
 # ```{exercise} ★★ Experiment: the mean in place of the sum
 # :label: sharing-mean
 # The kernels of LeNet's first layer have 784 edges for each weight. Divide their gradient by 784, so that it is the mean over
-# the edges, and take one step from the same start as with the sum. How many times smaller is the step of these kernels?
+# the edges, and take one step. How many times shorter is the step of these kernels than the step with the sum, from the same start?
 # Predict it for `torch.optim.SGD` and for `torch.optim.Adam`, then try it and explain.
 # ```
 
@@ -475,8 +475,8 @@ grade(lambda: is_measured(times_smaller()), lambda: True, [()])
 # :class: dropdown
 # ```
 # The step of gradient descent is proportional to the gradient, so it is 784 times smaller. Adam divides the gradient by its own
-# size, so a constant factor cancels, except for the tiny $\epsilon$ in the denominator. With Adam the mistake does no harm that you could
-# see, and with gradient descent it looks like a badly chosen learning rate. So test a gradient that you have
+# size, so a constant factor cancels, except for the tiny $\epsilon$ in the denominator. With Adam the mistake is hardly seen in this
+# step, and with gradient descent it looks like a badly chosen learning rate. So test a gradient that you have
 # derived yourself against a difference quotient, and do not rely on the training.
 
 # %% jupyter={"source_hidden": true}
