@@ -164,7 +164,7 @@ for ax, mode, title in zip(axes[1:], ('constant', 'replicate'), ('edges, zeros',
 # photograph: the white lines beside the grey frame. Replicated pixels do not invent them.
 
 # %% [markdown]
-# `constant` means zeros. Their error, 1.27, is almost five times as large as the true edges themselves. For this kernel, the
+# Zeros (`constant`) err by 1.27. This is almost five times as large as the true edges themselves. For this kernel, the
 # error is smallest if the outermost pixels are replicated: `reflect`, the next best, is worse by more than two standard errors.
 
 # %% tags=["checks"]
@@ -254,8 +254,7 @@ for i, j in product((0, 2, 4), (0, 2, 4)):
     axes[1].add_patch(plt.Rectangle((j + 0.2, i + 0.2), 0.6, 0.6, fill=False, ec='C0', lw=2))
 
 # %% [markdown] tags=["caption"]
-# A picture of 4 × 4 pixels (grey) in a ring of zeros, $p = 1$. Left: the four windows of stride 2. They read neither the last row nor
-# the last column. Right: the first window of dilation 2 reads nine places.
+# A picture of 4 × 4 pixels (grey) in a ring of zeros, $p = 1$. Left: the four windows of stride 2. Right: the first window of dilation 2 reads nine places.
 
 # %% [markdown]
 # How many outputs $m$ are there? With the zeros a row has $n + 2p$ pixels, so the window has $n + 2p - d(k - 1)$ places. We number
@@ -289,7 +288,7 @@ for k, s in (3, 1), (3, 2), (4, 2), (1, 2):
     print(f'k = {k}, s = {s}:', x.grad[0, 0].int().tolist())
 
 # %% [markdown]
-# In the first row, the outermost pixels are read once, those in the middle three times. In the second row, $k$ is not a multiple of $s$, so
+# In the second row, $k$ is not a multiple of $s$, so
 # pixels are read once or twice in turn. In the third row $k = 2s$, so all pixels in the middle are read twice. No window reaches the
 # last pixel. In the last row, a kernel of one pixel with stride 2
 # ignores every second pixel. Well-known networks have such layers {cite}`he2016deep`. [Transposed
@@ -446,7 +445,7 @@ for name, layers in stacks.items():
 # the field is missing.
 #
 # Two layers of 3 × 3 see 5 × 5 pixels, as one layer of 5 × 5 does. But if all maps have equally many channels, they have $2 \cdot 9 = 18$ weights
-# in place of 25 for each pair of channels, and there is room for one more ReLU. So many networks have kernels of 3 × 3 only.
+# in place of 25 for each pair of channels. So many networks have kernels of 3 × 3 only.
 #
 # ```{exercise} ★★ Pencil: how many layers?
 # :label: padding-depth
@@ -753,8 +752,7 @@ ax.set(xlabel='pixel', ylabel='predicted place', xlim=(0.5, 40.5), ylim=(-1.15, 
 
 # %% [markdown] tags=["caption"]
 # The mean prediction for each pixel, three seeds each; dashed: the truth. With zeros the network knows the six outermost places
-# on each side, a little of the seventh, which sees one zero, and nothing of the others. True pixels beyond the ends tell
-# nothing.
+# on each side, a little of the seventh, and nothing of the others.
 
 # %% [markdown]
 # So the zeros told the place. This is useful where the place matters, and harmful
