@@ -257,8 +257,8 @@ for i, j in product((0, 2, 4), (0, 2, 4)):
 # A picture of 4 × 4 pixels (grey) in a ring of zeros, $p = 1$. Left: the four windows of stride 2. Right: the first window of dilation 2 reads nine places.
 
 # %% [markdown]
-# How many outputs $m$ are there? With the zeros a row has $n + 2p$ pixels, so the window has $n + 2p - d(k - 1)$ places. We number
-# them from 0, so the last one has the number $n + 2p - d(k - 1) - 1$. A stride keeps the places $0, s, 2s, \dots$ So we divide the last number
+# How many outputs $m$ are there? Zeros included, the window has $n + 2p - d(k - 1)$ places. We number them from 0, so the last
+# one has the number $n + 2p - d(k - 1) - 1$. A stride keeps the places $0, s, 2s, \dots$ So we divide the last number
 # by $s$, round down, and add one for the place 0:
 #
 # ```{math}
@@ -291,8 +291,7 @@ for k, s in (3, 1), (3, 2), (4, 2), (1, 2):
 # In the second row, $k$ is not a multiple of $s$, so
 # pixels are read once or twice in turn. In the third row $k = 2s$, so all pixels in the middle are read twice. No window reaches the
 # last pixel. In the last row, a kernel of one pixel with stride 2
-# ignores every second pixel. Well-known networks have such layers {cite}`he2016deep`. [Transposed
-# convolutions](transposed_convolution.ipynb) lead back to the larger map.
+# ignores every second pixel. Well-known networks have such layers {cite}`he2016deep`.
 #
 # ```{exercise} ★★ Program: the padding of TensorFlow
 # :label: padding-tensorflow
@@ -397,15 +396,13 @@ verify(
 # With kernels of 3, an output of the second layer reads three outputs of the first layer, and each of these reads three pixels.
 # The **receptive field** of an output is the stretch of pixels that it depends on. How long is it after $L$ layers with kernels
 # $k_l$, strides $s_l$ and dilations $d_l$? Neighbouring outputs of layer $l - 1$ are $s_1 s_2 \cdots s_{l-1}$ pixels apart. The
-# kernel of layer $l$ spans $d_l (k_l - 1)$ of these distances, and the field grows by as much. Without a layer it is the pixel
-# itself, $r = 1$. With $L$ layers it is
+# kernel of layer $l$ spans $d_l (k_l - 1)$ of these distances, and the field grows by as much. We begin with
+# one pixel, so with $L$ layers it is
 #
 # ```{math}
 # :label: eq-receptive-field
 # r = 1 + \sum_{l=1}^{L} d_l\,(k_l - 1) \prod_{j=1}^{l-1} s_j .
 # ```
-#
-# In code:
 
 # %%
 def receptive_field(layers):                # a list of (k, s, d)
@@ -710,7 +707,7 @@ def error(net):                             # of the constant 0 it is 1
 
 # %% [markdown]
 # We train with rows of one photograph and test with rows of another. An error of 1 means that the network is no better than
-# the constant 0. The table shows three seeds for each of three learning rates:
+# the constant 0. We try three learning rates, with three seeds each:
 
 # %%
 for mode in 'zeros', 'true pixels':

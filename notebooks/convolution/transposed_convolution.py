@@ -137,7 +137,7 @@ for n in (27, 28):
     print(n, '->', small.shape[-1])
 
 # %% [markdown]
-# Both sizes give 14. To get back to 28, `output_padding=o`, here a number less than the stride, cuts off $o$ entries fewer
+# Both sizes give 14. To get back to 28, `output_padding=o`, here less than the stride, cuts off $o$ entries fewer
 # at the right end. If $p < o$, zeros fill the rest. In total the output has the size
 #
 # ```{math}
@@ -158,7 +158,7 @@ for k, p, o in (3, 1, 0), (3, 1, 1), (4, 1, 0), (2, 0, 0):
           f' formula {size_back(14, k, 2, p, o)}')
 
 # %% [markdown]
-# The last three layers double each side. Two of them, one after the other, lead from 7 × 7 to 28 × 28. A dilation $d$
+# The last three layers double each side. Two of them lead from 7 × 7 to 28 × 28. A dilation $d$
 # spreads the kernel over $d(k - 1) + 1$ entries, and this number takes the place of $k$.
 #
 # A layer of a network often has several maps, its *channels*. Each pair of an input and an output channel has its own
@@ -744,7 +744,7 @@ for kind, lr in product(kinds, rates):
           ', '.join(f'{e.mean():.1f}' for e in error), ' pattern', told)
 
 # %% [markdown]
-# After these 80 steps, the patterns of the transposed convolutions are between 4.8 % and 22 %. If we resize first, there is none.
+# After 80 steps, the patterns of the transposed convolutions are between 4.8 % and 22 %. If we resize first, there is none.
 #
 # For comparison, here are the interpolations and [ridge regression](../regression/ridge_regression.ipynb), a linear
 # map from all 49 inputs to all 784 pixels:
