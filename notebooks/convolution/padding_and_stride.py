@@ -72,35 +72,33 @@ for padding in (0, 1, 2):
     print(f'padding={padding}: 28 ->', *widths)
 
 # %% [markdown]
-# With `padding=1` the size stays: two rows of zeros are added in total, one above and one below, and two columns.
+# With `padding=1` the size stays: one row of zeros above and one below make up for the two rows that a layer removes.
 #
-# Let the picture have the shape $n_h \times n_w$ and the kernel the shape $k_h \times k_w$. We add $p_h$ rows and
-# $p_w$ columns of zeros, both counted in total. Without padding a window has $n_h - k_h + 1$ places from top to bottom. Each
-# added row or column gives one more place. So the output has the shape
+# Let the picture have the shape $n_h \times n_w$ and the kernel the shape $k_h \times k_w$. We put $p_h$ rows of zeros above
+# and below, and $p_w$ columns on the left and on the right. Without padding a window has $n_h - k_h + 1$ places from top to
+# bottom. Each row of zeros gives it one more place. So the output has the shape
 #
 # ```{math}
 # :label: dl.padding.shape
-# (n_h - k_h + p_h + 1) \times (n_w - k_w + p_w + 1) .
+# (n_h - k_h + 2 p_h + 1) \times (n_w - k_w + 2 p_w + 1) .
 # ```
 #
-# `F.pad` adds zeros on the left, on the right, above and below, here for a kernel of 5 × 4. The formula gives $28 - 5 + 4 + 1 = 28$ rows and $28 - 4 + 2 + 1 = 27$ columns:
+# If the two sides get different numbers of zeros, their sum takes the place of $2 p_h$ or $2 p_w$. `F.pad` takes the numbers
+# on the left, on the right, above and below, here for a kernel of 5 × 4. The formula gives $28 - 5 + (1 + 3) + 1 = 28$ rows
+# and $28 - 4 + (0 + 2) + 1 = 27$ columns:
 
 # %%
 padded = F.pad(torch.zeros(1, 1, 28, 28), (0, 2, 1, 3))
 print(conv2d(padded, torch.zeros(1, 1, 5, 4)).shape[2:])
 
 # %% [markdown]
-# ```{admonition} A tempting mistake
-# :class: tip
-# PyTorch's `padding` counts the zeros on *one* side, the formula counts both sides. A kernel of 5 × 5 with `padding=2`
-# gives $28 - 5 + 4 + 1 = 28$ rows. If you insert $p_h = 2$, you expect 26.
-# ```
+# Some books count both sides together and write $p_h$ where we write $2 p_h$ {cite}`zhang2023dive`.
 #
 # ### Keeping the size: why kernels are odd
 #
-# The output is as large as the input if $p_h = k_h - 1$ and $p_w = k_w - 1$. PyTorch calls this `padding='same'`. For an odd
-# kernel each side gets half of the zeros. A kernel with 4 entries needs three zeros, and PyTorch puts one on the left and two
-# on the right. We average the windows of a row of pixels:
+# The output is as large as the input if $2 p_h = k_h - 1$ and $2 p_w = k_w - 1$. PyTorch calls this `padding='same'`. An odd
+# kernel gets $(k - 1)/2$ zeros on each side. A kernel with 4 entries needs three zeros, and PyTorch puts one on the left and
+# two on the right. We average the windows of a row of pixels:
 
 # %%
 row = torch.arange(3.0, 11)                 # 3, 4, ..., 10
@@ -111,7 +109,8 @@ for k in (3, 4, 5):
 
 # %% [markdown]
 # Away from the ends, the odd kernels give back this row, because the mean of a window is its middle pixel. The even kernel has
-# no middle pixel: its second output, 4.50, belongs between the pixels 4 and 5. So the row moves half a pixel to the left.
+# no middle pixel: its second output, 4.50, belongs between the pixels 4 and 5, but it has the place of the 4. So the row moves
+# half a pixel to the left.
 #
 # ### What zeros do at the border
 #
@@ -127,8 +126,8 @@ for mode in modes:
 
 # %% [markdown]
 # We look for vertical edges with [Sobel's kernel](convolutions.ipynb), which subtracts right from left, in 48 pieces of 100 ×
-# 100 pixels. The outputs computed from the true pixels are the true edges. A mode errs by the difference of its outputs from
-# them. We take the root mean square of the errors over the border of a piece, and print the mean of the 48 pieces ± two standard
+# 100 pixels. The outputs computed from the true pixels are the true edges. The error of a mode is the
+# difference between its outputs and the true edges. We take the root mean square of the errors over the border of a piece, and print the mean of the 48 pieces ± two standard
 # errors.
 
 # %%
@@ -165,21 +164,23 @@ for ax, mode, title in zip(axes[1:], ('constant', 'replicate'), ('edges, zeros',
 # photograph: the white lines beside the grey frame. Replicated pixels do not invent them.
 
 # %% [markdown]
-# `constant` means zeros. Their error, 1.27, is almost five times as large as the true edges themselves. For this kernel, the
+# Zeros (`constant`) err by 1.27. This is almost five times as large as the true edges themselves. For this kernel, the
 # error is smallest if the outermost pixels are replicated: `reflect`, the next best, is worse by more than two standard errors.
 
 # %% tags=["checks"]
-def shape_is(n, k, p, plus, sides):  # p zeros in total: a random part of them before, the rest behind
-    before = [part // 3 for part in p]
-    X = F.pad(torch.zeros(1, 1, *n), (before[1], p[1] - before[1], before[0], p[0] - before[0]))
-    got = conv2d(X, torch.zeros(1, 1, *k)).shape[2:]
-    return tuple(got) == tuple(a - b + sides * c + plus for a, b, c in zip(n, k, p))
+def shape_is(n, k, p, plus, sides):  # p zeros on each side, and then as many in total, but not as many on each side
+    for before in p, [part // 3 for part in p]:
+        ends = (before[1], 2 * p[1] - before[1], before[0], 2 * p[0] - before[0])
+        got = conv2d(F.pad(torch.zeros(1, 1, *n), ends), torch.zeros(1, 1, *k)).shape[2:]
+        if tuple(got) != tuple(a - b + sides * c + plus for a, b, c in zip(n, k, p)):
+            return False
+    return True
 
 sizes = dict(n=[(5, 5), (6, 8), (9, 5)], k=[(1, 1), (2, 3), (5, 4)], p=[(0, 0), (1, 2), (4, 3)])
 holds(
     'dl.padding.shape',
-    lambda n, k, p: shape_is(n, k, p, 1, 1),
-    slip=('counts p on each side', lambda n, k, p: shape_is(n, k, p, 1, 2)),
+    lambda n, k, p: shape_is(n, k, p, 1, 2),
+    slip=('counts one side only', lambda n, k, p: shape_is(n, k, p, 1, 1)),
     **sizes,
 )
 
@@ -215,11 +216,11 @@ verify(
 # A **stride** $s$ moves the window by $s$ pixels at a time, so it keeps each $s$-th output. In a picture, a stride of 2
 # leaves about a quarter of the outputs and of the work. A **dilation** $d$ spreads the $k$ entries of the kernel so that neighbours
 # are $d$ pixels apart. The window then spans $d(k - 1) + 1$ pixels, with as many weights as before. Here is a layer for a row
-# of pixels with all three, where `p` zeros are added in total:
+# of pixels with all three, and `p` zeros on each side:
 
 # %%
 def conv(x, w, p, s, d):
-    x = F.pad(x, (p // 2, p - p // 2))
+    x = F.pad(x, (p, p))
     span = d * (len(w) - 1) + 1
     windows = x.unfold(0, span, s)          # (m, span)
     return windows[:, ::d] @ w              # (m, k) @ (k,)
@@ -230,43 +231,49 @@ w = torch.tensor([1.0, 10, 100])            # shows which pixels were read
 for s, d in (1, 1), (2, 1), (1, 2), (2, 2):
     print(f'stride {s}, dilation {d}:', conv(x, w, 0, s, d).int().tolist())
 
-# %% mystnb={"image": {"alt": "Three panels, each with a row of eight numbered pixels below and a row of outputs above, joined by lines. Stride 1: six outputs, each joined to three neighbouring pixels. Stride 2: three outputs, and the eighth pixel is joined to none. Dilation 2: four outputs, each joined to three pixels with gaps of one pixel between them."}} tags=["hide-input"]
-fig, axes = panels(3, height=1.7)
-for ax, (s, d, title) in zip(axes, [(1, 1, 'stride 1'), (2, 1, 'stride 2'), (1, 2, 'dilation 2')]):
-    for i in range((8 - 2 * d - 1) // s + 1):
-        for a in range(3):
-            ax.plot([i * s + a * d, i * s + d], [0, 1], color='C0' if i % 2 else 'C1', lw=1.2, zorder=0)
-        ax.plot(i * s + d, 1, 'o', color='C0' if i % 2 else 'C1', ms=9)
-    for pixel in range(8):
-        ax.plot(pixel, 0, 's', color=GREY, ms=9)
-        ax.text(pixel, -0.3, pixel + 1, ha='center', va='top', color=GREY, fontsize=9)
-    ax.set(title=title, xlim=(-0.6, 7.6), ylim=(-0.75, 1.3))
+# %% [markdown]
+# The first output, 321, has read the pixels 1, 2 and 3. With dilation 2 it is 531. With stride 2 no window reads the last
+# pixel, because no whole step is left.
+
+# %% mystnb={"image": {"alt": "Two grids of six by six cells. The four by four cells in the middle are grey, the ring around them is white and full of zeros. Left: four overlapping windows of three by three cells, numbered 1 to 4, start at the first and the third cell of the first and the third row; the last row and the last column are in no window. Right: a frame of five by five cells in the upper left corner; in it, the nine cells in every second row and column are coloured."}} tags=["hide-input"]
+fig, axes = panels(2, height=2.6)
+for ax, title in zip(axes, ('3 × 3, stride 2', '3 × 3, dilation 2')):
+    for i, j in product(range(6), range(6)):
+        inside = 1 <= i <= 4 and 1 <= j <= 4
+        ax.add_patch(plt.Rectangle((j, i), 1, 1, fc=GREY if inside else 'none', ec=GREY, lw=0.6, alpha=0.45))
+        if not inside:
+            ax.text(j + 0.5, i + 0.5, 0, ha='center', va='center', fontsize=11, color=GREY)
+    ax.set(title=title, xlim=(-0.1, 6.1), ylim=(6.1, -0.1), aspect='equal')
     ax.axis('off')
+for number, (i, j) in enumerate(product((0, 2), (0, 2)), 1):
+    colour, gap = ('C0', 0.08) if i == j else ('C1', 0.2)
+    axes[0].add_patch(plt.Rectangle((j + gap, i + gap), 3 - 2 * gap, 3 - 2 * gap, fill=False, ec=colour, lw=2))
+    axes[0].text(j + 1.5, i + 1.5, number, ha='center', va='center', fontsize=14, weight='bold', color=colour)
+axes[1].add_patch(plt.Rectangle((0.08, 0.08), 4.84, 4.84, fill=False, ec='C0', lw=2))
+for i, j in product((0, 2, 4), (0, 2, 4)):
+    axes[1].add_patch(plt.Rectangle((j + 0.2, i + 0.2), 0.6, 0.6, fill=False, ec='C0', lw=2))
 
 # %% [markdown] tags=["caption"]
-# Which pixels (below) does each output (above) read? With stride 2 the last pixel is not read at all, because no whole step
-# is left.
+# A picture of 4 × 4 pixels (grey) in a ring of zeros, $p = 1$. Left: the four windows of stride 2. Right: the first window of dilation 2 reads nine places.
 
 # %% [markdown]
-# The first output, 321, has read the pixels 1, 2 and 3. With dilation 2 it is 531.
-#
-# How many outputs $m$ are there? In a row of $n$ pixels and $p$ zeros, the window has $n + p - d(k - 1)$ places. We number them
-# from 0, so the last one has the number $n + p - d(k - 1) - 1$. A stride keeps the places $0, s, 2s, \dots$ So we divide the last number
+# How many outputs $m$ are there? Zeros included, the window has $n + 2p - d(k - 1)$ places. We number them from 0, so the last
+# one has the number $n + 2p - d(k - 1) - 1$. A stride keeps the places $0, s, 2s, \dots$ So we divide the last number
 # by $s$, round down, and add one for the place 0:
 #
 # ```{math}
 # :label: eq-output-size
-# m = \left\lfloor \frac{n + p - d(k - 1) - 1}{s} \right\rfloor + 1 .
+# m = \left\lfloor \frac{n + 2p - d(k - 1) - 1}{s} \right\rfloor + 1 .
 # ```
 
 # %%
-def output_size(n, k, p, s, d):             # p in total
-    return (n + p - d * (k - 1) - 1) // s + 1
+def output_size(n, k, p, s, d):             # p on each side
+    return (n + 2 * p - d * (k - 1) - 1) // s + 1
 
 # %%
 layer = nn.Conv2d(3, 64, 7, stride=2, padding=3)
 print(tuple(layer(torch.zeros(1, 3, 224, 224)).shape))
-print(output_size(224, 7, 6, 2, 1))
+print(output_size(224, 7, 3, 2, 1))
 
 # %% [markdown]
 # ### Pixels that a stride reads twice, or never
@@ -281,11 +288,10 @@ for k, s in (3, 1), (3, 2), (4, 2), (1, 2):
     print(f'k = {k}, s = {s}:', x.grad[0, 0].int().tolist())
 
 # %% [markdown]
-# In the first row, the outermost pixels are read once, those in the middle three times. In the second row, $k$ is not a multiple of $s$, so
-# pixels are read once or twice in turn. In the third row it is a multiple, so all pixels in the middle are read twice. No window reaches the
+# In the second row, $k$ is not a multiple of $s$, so
+# pixels are read once or twice in turn. In the third row $k = 2s$, so all pixels in the middle are read twice. No window reaches the
 # last pixel. In the last row, a kernel of one pixel with stride 2
-# ignores every second pixel. Well-known networks have such layers {cite}`he2016deep`. [Transposed
-# convolutions](transposed_convolution.ipynb) lead back to the larger map.
+# ignores every second pixel. Well-known networks have such layers {cite}`he2016deep`.
 #
 # ```{exercise} ★★ Program: the padding of TensorFlow
 # :label: padding-tensorflow
@@ -353,7 +359,7 @@ assert not grade(odd_zero_on_the_left, by_search, **rows_of_pixels)
 def drawn(seed, *shape):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
-def agrees_with_torch(seed, k, p, s, d, padding):  # torch pads both sides alike
+def agrees_with_torch(seed, k, p, s, d, padding):
     x, w = drawn(seed, 12), drawn(seed + 1, k)
     want = conv1d(x[None, None], w[None, None], padding=p, stride=s, dilation=d)[0, 0]
     ours = conv(x, w, padding(p), s, d)
@@ -362,15 +368,16 @@ def agrees_with_torch(seed, k, p, s, d, padding):  # torch pads both sides alike
 layers = dict(seed=seeds(), k=integers(1, 4), p=integers(0, 3), s=integers(1, 4), d=integers(1, 3))
 verify(
     'the layer with padding, stride and dilation is that of torch',
-    lambda **case: agrees_with_torch(padding=lambda p: 2 * p, **case),
-    slip=('pads with half of the zeros', lambda **case: agrees_with_torch(padding=lambda p: p, **case)),
+    lambda **case: agrees_with_torch(padding=lambda p: p, **case),
+    slip=('pads with twice the zeros', lambda **case: agrees_with_torch(padding=lambda p: 2 * p, **case)),
     **layers, tries=60,
 )
 
-def all_cases(size):  # n in 1 to 7; torch refuses where no window fits
+def all_cases(size):  # torch refuses where no window fits
     def one(n, k, p, s, d):
         try:
-            got = conv1d(torch.empty(1, 1, n + p, device='meta'), torch.empty(1, 1, k, device='meta'), stride=s, dilation=d)
+            row, kernel = torch.empty(1, 1, n, device='meta'), torch.empty(1, 1, k, device='meta')
+            got = conv1d(row, kernel, padding=p, stride=s, dilation=d)
         except RuntimeError:
             return size(n, k, p, s, d) < 1
         return size(n, k, p, s, d) == got.shape[-1]
@@ -379,7 +386,7 @@ def all_cases(size):  # n in 1 to 7; torch refuses where no window fits
 verify(
     'the size of the output, and where torch refuses',
     all_cases(output_size),
-    slip=('rounds to the nearest number', all_cases(lambda n, k, p, s, d: round((n + p - d * (k - 1) - 1) / s) + 1)),
+    slip=('rounds to the nearest number', all_cases(lambda n, k, p, s, d: round((n + 2 * p - d * (k - 1) - 1) / s) + 1)),
     n=integers(1, 30), k=integers(1, 9), p=integers(0, 9), s=integers(1, 9), d=integers(1, 9),
 )
 
@@ -389,15 +396,13 @@ verify(
 # With kernels of 3, an output of the second layer reads three outputs of the first layer, and each of these reads three pixels.
 # The **receptive field** of an output is the stretch of pixels that it depends on. How long is it after $L$ layers with kernels
 # $k_l$, strides $s_l$ and dilations $d_l$? Neighbouring outputs of layer $l - 1$ are $s_1 s_2 \cdots s_{l-1}$ pixels apart. The
-# kernel of layer $l$ reaches over $d_l (k_l - 1)$ of these distances, and by so much the field grows. Without a layer, $r = 1$.
-# With $L$ layers it is
+# kernel of layer $l$ spans $d_l (k_l - 1)$ of these distances, and the field grows by as much. We begin with
+# one pixel, so with $L$ layers it is
 #
 # ```{math}
 # :label: eq-receptive-field
 # r = 1 + \sum_{l=1}^{L} d_l\,(k_l - 1) \prod_{j=1}^{l-1} s_j .
 # ```
-#
-# In code:
 
 # %%
 def receptive_field(layers):                # a list of (k, s, d)
@@ -436,12 +441,12 @@ for name, layers in stacks.items():
 # number of weights, because the field grows like $2^L$ and no longer like $L$. If all dilations are 2, every second pixel of
 # the field is missing.
 #
-# Two layers of 3 × 3 see 5 × 5 pixels, as one layer of 5 × 5 does. But for each pair of channels they have $2 \cdot 9 = 18$ weights in place
-# of 25, and there is room for one more ReLU. So many networks have kernels of 3 × 3 only.
+# Two layers of 3 × 3 see 5 × 5 pixels, as one layer of 5 × 5 does. But if all maps have equally many channels, they have $2 \cdot 9 = 18$ weights
+# in place of 25 for each pair of channels. So many networks have kernels of 3 × 3 only.
 #
 # ```{exercise} ★★ Pencil: how many layers?
 # :label: padding-depth
-# An output shall see at least $n$ pixels in a row. All kernels have $k \ge 2$ entries, and all strides are 1. How many layers
+# An output should see at least $n$ pixels in a row. All kernels have $k \ge 2$ entries, and all strides are 1. How many layers
 # are needed if all dilations are 1? And if they are 1, 2, 4, 8, ...? Write `depths(n, k)`, both numbers.
 # ```
 
@@ -702,7 +707,7 @@ def error(net):                             # of the constant 0 it is 1
 
 # %% [markdown]
 # We train with rows of one photograph and test with rows of another. An error of 1 means that the network is no better than
-# the constant 0. The table shows three seeds for each of three learning rates:
+# the constant 0. We try three learning rates, with three seeds each:
 
 # %%
 for mode in 'zeros', 'true pixels':
@@ -718,7 +723,7 @@ for case in product(('zeros', 'true pixels'), (3e-3, 3e-2, 1e-1)):
     print(f'{mode:11} lr {lr:.0e}:', *(f'{e:.2f}' for e in results[case]))
 
 # %% [markdown]
-# With zeros and the best learning rate, the errors lie between 0.35 and 0.44. With the true pixels, no learning rate helps. At
+# With zeros and the best learning rate, the errors lie between 0.35 and 0.44. With the true pixels, none of the three learning rates helps. At
 # the learning rate 0.1, two of three networks with zeros learn nothing. How small can the error become? Here $r = 1 + 2(1 + 2 +
 # 4) = 15$, so an output sees seven pixels to each side. No zero is in sight of the 26 pixels in the middle. If the photograph
 # itself tells nothing, as it seems from the true pixels, the smallest error is that of a network which knows all other places
@@ -744,12 +749,11 @@ ax.set(xlabel='pixel', ylabel='predicted place', xlim=(0.5, 40.5), ylim=(-1.15, 
 
 # %% [markdown] tags=["caption"]
 # The mean prediction for each pixel, three seeds each; dashed: the truth. With zeros the network knows the six outermost places
-# on each side, a little of the seventh, which sees one zero, and nothing of the others. True pixels beyond the ends tell
-# nothing.
+# on each side, a little of the seventh, and nothing of the others.
 
 # %% [markdown]
 # So the zeros told the place. This is useful where the place matters, and harmful
-# where it should not {cite}`islam2020how,kayhan2020translation`.
+# where it should not matter {cite}`islam2020how,kayhan2020translation`.
 #
 # ```{exercise} ★★ Experiment: a mirror at the border
 # :label: padding-mirror

@@ -126,8 +126,8 @@ for ax, title, up in zip(axes, ('convolution: 7 to 3', 'transposed: 3 to 7'), (T
 # ### The size of the output: padding and output_padding
 #
 # In a row, the last of $m$ copies begins at the place $s(m - 1)$ and has $k$ entries. So the output has $s(m - 1) + k$
-# entries. PyTorch's `padding=p` *cuts off* $p$ entries at each end. This looks odd. But a convolution with the same
-# arguments put $p$ zeros there, and the way back has to drop them. One more argument is needed, because this
+# entries. PyTorch's `padding=p` *cuts off* $p$ entries at each end. A convolution with the same arguments puts
+# $p$ zeros there, so the way back has to drop them. One more argument is needed, because this
 # convolution rounds:
 
 # %%
@@ -137,7 +137,7 @@ for n in (27, 28):
     print(n, '->', small.shape[-1])
 
 # %% [markdown]
-# Both sizes give 14. To get back to 28, `output_padding=o`, a number less than the stride, cuts off $o$ entries fewer
+# Both sizes give 14. To get back to 28, `output_padding=o`, here less than the stride, cuts off $o$ entries fewer
 # at the right end. If $p < o$, zeros fill the rest. In total the output has the size
 #
 # ```{math}
@@ -158,7 +158,7 @@ for k, p, o in (3, 1, 0), (3, 1, 1), (4, 1, 0), (2, 0, 0):
           f' formula {size_back(14, k, 2, p, o)}')
 
 # %% [markdown]
-# The last three layers double each side. Two of them, one after the other, lead from 7 × 7 to 28 × 28. A dilation $d$
+# The last three layers double each side. Two of them lead from 7 × 7 to 28 × 28. A dilation $d$
 # spreads the kernel over $d(k - 1) + 1$ entries, and this number takes the place of $k$.
 #
 # A layer of a network often has several maps, its *channels*. Each pair of an input and an output channel has its own
@@ -292,7 +292,7 @@ print(A)                                    # (3, 7)
 print(A.T @ y)
 
 # %% [markdown]
-# Row $i$ of $\mathbf{A}$ is the kernel at the place of the window $i$. So $\mathbf{A}^\top\mathbf{y}$ adds up these
+# Row $i$ of $\mathbf{A}$ holds the kernel, shifted to window $i$. So $\mathbf{A}^\top\mathbf{y}$ adds up these
 # rows, each multiplied by $y_i$. These are the copies of the first example, and the result is the same. For a picture
 # the matrix is large, but we need not write it down. The transpose is the only matrix for which
 #
@@ -314,7 +314,7 @@ Aty = F.conv_transpose2d(y, W, stride=2, padding=1, output_padding=1)
 print(f'{(Ax * y).sum():.4f} {(digit * Aty).sum():.4f}')
 
 # %% [markdown]
-# You have used this layer before: the backward pass of a convolution to its input is a transposed convolution. Let
+# The backward pass of a convolution to its input is a transposed convolution. Let
 # $\mathcal{L}$ be a loss of the outputs $\mathbf{A}\mathbf{x}$. Then, by the [chain
 # rule](../calculus/chain_rule.ipynb),
 #
@@ -337,7 +337,7 @@ print(tuple(x.grad.shape), 'difference:', below(abs(ours - x.grad).max()))
 # %% [markdown]
 # The transposed convolution is not the inverse of the convolution, though some authors call it *deconvolution*. Here
 # $28^2$ pixels became $14^2$ numbers, and from these the pixels cannot be recovered. Only the shape comes back, and
-# each number returns to the pixels it was made of.
+# each number is spread over the pixels from which it was computed.
 #
 # ### Zeros between the inputs: fractionally strided convolution
 #
@@ -422,7 +422,8 @@ for ax, k in zip(axes, (3, 4)):
 
 # %% [markdown]
 # With $k = 3$ the counts alternate between 1 and 2, in a picture between 1, 2 and 4. Pictures from generative networks
-# have shown this pattern {cite}`odena2016deconvolution`. The copies overlap evenly if and only if $k$ is a multiple of
+# have shown this pattern {cite}`odena2016deconvolution`. Away from the ends, the copies overlap
+# evenly if and only if $k$ is a multiple of
 # $s$.
 #
 # But the weights of a network differ. With $s = 2$, an even pixel gets the weights $w_0, w_2, \dots$ of its copies, an
@@ -652,8 +653,8 @@ for k in (2, 3, 4):
 # %% [markdown]
 # The four numbers of a row are the errors of the four kinds of pixels: even row and even column, even and odd, odd and
 # even, odd and odd. A kernel of 3 gives them 1, 2, 2 and 4 copies. Each kind has its own weights, so least squares fits
-# each kind alone. The pixels with one copy get the very weight of a kernel of 2, and those with four copies the four
-# weights of a kernel of 4. So their errors are the same. This is the checkerboard, in the errors:
+# each kind alone. The pixels with one copy get the same weight as with a kernel of 2, and those with four copies
+# the same weights as with a kernel of 4. So their errors are the same, and the errors form a checkerboard:
 
 # %%
 def with_margin(gap):                       # of pictures, in pairs
@@ -743,7 +744,7 @@ for kind, lr in product(kinds, rates):
           ', '.join(f'{e.mean():.1f}' for e in error), ' pattern', told)
 
 # %% [markdown]
-# With transposed convolutions, the patterns are between 4.8 % and 22 %. If we resize first, there is none.
+# After 80 steps, the patterns of the transposed convolutions are between 4.8 % and 22 %. If we resize first, there is none.
 #
 # For comparison, here are the interpolations and [ridge regression](../regression/ridge_regression.ipynb), a linear
 # map from all 49 inputs to all 784 pixels:
@@ -787,12 +788,12 @@ with torch.no_grad():
 # grey.
 
 # %% [markdown]
-# With the larger learning rate, each network is better than bicubic interpolation, the three of each kind together by
+# With the larger learning rate, each network is better than bicubic interpolation. The mean error of each kind is lower by
 # 4.42 to 5.92, with margins of at most 0.401. But after these 80 steps, ridge regression, with 29.5, is still better
-# than seven of the nine networks, and than the mean of each kind by more than the margin. It needs 38,416 weights
+# than seven of the nine networks. It is also better than the mean of each kind, by more than the margin. It needs 38,416 weights
 # instead of some hundreds, and works for no other size of pictures.
 #
-# The errors of the three kinds of networks overlap, so they are no ranking.
+# The errors of the three kinds of networks overlap, so we cannot rank the kinds.
 #
 # ```{exercise} ★★ Experiment: a kernel of 5
 # :label: transposed-five

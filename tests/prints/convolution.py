@@ -157,14 +157,14 @@ prints(
 )
 
 
-# padding and stride: sizes are those of torch, p zeros or pixels in total
+# padding and stride: sizes are those of torch, p zeros or pixels on each side
 
 def shape_only(*shape):
     return torch.empty(shape, device='meta')
 
 
 def size_in_torch(n, p, d, k, s):
-    return conv1d(shape_only(1, 1, n + p), shape_only(1, 1, k), stride=s, dilation=d).shape[-1]
+    return conv1d(shape_only(1, 1, n), shape_only(1, 1, k), padding=p, stride=s, dilation=d).shape[-1]
 
 
 def size_back_in_torch(m, s, k, p, o):
