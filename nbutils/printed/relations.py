@@ -7,8 +7,8 @@ where the place of an extremum is searched.
 """
 import numpy as np
 
-from nbutils.printed.evaluating import Unfinished, evaluate, label, rule, shape_of
-from nbutils.printed.grammar import RELATIONS, walk
+from nbutils.printed.evaluating import Unfinished, evaluate, label, once, rule, shape_of
+from nbutils.printed.grammar import RELATIONS, kept, walk
 from nbutils.printed.operators import places
 from nbutils.printed.tokens import FormulaError, ShapeError
 from nbutils.printed.values import Identity, Zero, add, is_number, lower
@@ -55,14 +55,14 @@ def compare(left, sign, right, scope) -> bool:
     if sign in ('to', 'mapsto', '<<'):
         raise Unfinished(f'the relation {sign}')
     if sign in ('in', 'notin'):
-        return _contained(evaluate(left, scope), right, scope) == (sign == 'in')
+        return _contained(once(left, scope), right, scope) == (sign == 'in')
     if sign == 'sim':
-        return _has_shape(evaluate(left, scope), right, scope)
+        return _has_shape(once(left, scope), right, scope)
     if sign == '<-':
         return _updated(left, right, scope)
     if sign == 'propto':
         return _proportional(left, right, scope)
-    a, b = evaluate(left, scope), evaluate(right, scope)
+    a, b = once(left, scope), once(right, scope)
     tolerance = DIFFERENCED if _is_differenced(left) or _is_differenced(right) else TOLERANCE
     if sign == '=':
         return equal(a, b, tolerance)
@@ -118,6 +118,7 @@ def _proportional(left, right, scope):
     return equal(a / c, b / d)  # quotients, because densities are tiny
 
 
+@kept
 def _is_differenced(node):
     return any(
         n.op in ('derivative', 'gradient') or n.op == 'call' and n.args[0].op == 'scripted'
