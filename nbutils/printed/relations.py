@@ -5,13 +5,15 @@ operations on numbers of moderate size stays below 1e-12, and a slip in a formul
 derivative cannot be taken by a complex step, its differences have an error of 1e-6, so DIFFERENCED is used; and so
 where the place of an extremum is searched.
 """
+import math
+
 import numpy as np
 
 from nbutils.printed.evaluating import Unfinished, evaluate, label, once, rule, shape_of
 from nbutils.printed.grammar import RELATIONS, kept, walk
 from nbutils.printed.operators import places
 from nbutils.printed.tokens import FormulaError, ShapeError
-from nbutils.printed.values import Identity, Zero, add, is_number, lower
+from nbutils.printed.values import FLOATS, Identity, Zero, add, is_number, lower
 
 TOLERANCE = 1e-7
 DIFFERENCED = 1e-5
@@ -128,6 +130,9 @@ def _is_differenced(node):
 
 def equal(a, b, tolerance: float = TOLERANCE) -> bool:
     """Whether two values are the same. Raises ShapeError where their shapes differ."""
+    if type(a) in FLOATS and type(b) in FLOATS:  # as below, for two numbers
+        size = max(1.0, *(abs(v) for v in (a, b) if math.isfinite(v)), 0.0)
+        return bool(a == b or abs(a - b) <= tolerance * size)
     if isinstance(a, Identity) and isinstance(b, Identity):
         return equal(a.scale, b.scale, tolerance)
     a, b = _sized(a, b), _sized(b, a)

@@ -14,6 +14,7 @@ variable is given and P is not, `P(A)` is `Pr[A]`; `\\mathbb{E}_p` is the expect
 A statement that they always exclude is an error.
 """
 import copy
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import product
@@ -38,7 +39,7 @@ from nbutils.printed.grammar import (
 )
 from nbutils.printed.spoiling import variants
 from nbutils.printed.tokens import FormulaError
-from nbutils.printed.values import Box, Identity, Random, Scope, is_number, lift, of
+from nbutils.printed.values import FLOATS, Box, Identity, Random, Scope, is_number, lift, of
 
 MISHAPS = TypeError, ValueError, IndexError, AttributeError, ArithmeticError, np.linalg.LinAlgError
 OPTIONS = ('approx', 'over', 'wrt', 'n')
@@ -124,6 +125,8 @@ def _verdict(spoilt, meanings, options, cases, original):
 def _agree(a, b):
     if isinstance(a, list) and isinstance(b, list):
         return len(a) == len(b) and all(map(_agree, a, b))
+    if type(a) in FLOATS and type(b) in FLOATS:  # what allclose says of two numbers
+        return bool(a == b or math.isfinite(b) and abs(a - b) <= 1e-9 + 1e-9 * abs(b))
     if isinstance(a, Identity) and isinstance(b, Identity):
         return a.scale == b.scale
     try:
