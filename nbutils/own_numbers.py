@@ -49,10 +49,11 @@ def _of_a_formula(ran, case):
 
     options, meanings = ran.cases.get('options') or {}, _meanings(ran)
     formula = Formula(ran.latex, meanings, options)
-    true = formula.holds(**case)
+    instances = formula.instances(formula.scope(case))
+    true = formula.true_in(instances)
     if len(formula.met) < len(formula.claims):
         return 'the conditions of the formula are not met, so it says nothing of these numbers'
-    sides = [value if isinstance(value, str) else checks._short(value) for value in formula.sides(**case)]
+    sides = [value if isinstance(value, str) else checks._short(value) for value in formula.sides(instances)]
     said = [' '.join(sides[:_SHOWN]) + ' …' * (len(sides) > _SHOWN), f'{_truth(true)} for these numbers']
     if true:
         report = run(ran.latex, lambda test, drawn: (None if test(**case) else case, 1), options=options, **meanings)

@@ -10,7 +10,7 @@ from functools import partial, reduce
 
 import numpy as np
 
-from nbutils.printed.grammar import Node, walk
+from nbutils.printed.grammar import Node, kept, walk
 from nbutils.printed.patterns import all_terms, filled, pattern_around, terms
 from nbutils.printed.tokens import FormulaError, ShapeError
 from nbutils.printed.values import (
@@ -57,11 +57,19 @@ def rule(*ops: str):
 
 def evaluate(node: Node, scope: Scope):
     """The value of a formula. Raises FormulaError where it has none, ShapeError where its shapes do not fit."""
-    if node.op not in _rules:
+    if (found := _rules.get(node.op)) is None:
         raise Unfinished(f'{node.op} has no value')
-    return _rules[node.op](node, scope)
+    return found(node, scope)
 
 
+def once(node, scope):
+    """The same, and found once in a scope: the sides of a relation are compared, and then looked at again."""
+    if id(node) not in scope.found:
+        scope.found[id(node)] = node, evaluate(node, scope)  # with the node, for an id is free again when a node is gone
+    return scope.found[id(node)][1]
+
+
+@kept
 def names_in(node):
     """All names that occur in a tree, with and without their subscripts and marks."""
     found = set()
@@ -69,8 +77,8 @@ def names_in(node):
         if part.op == 'name':
             found.add(part.args[0])
         if part.op == 'scripted' and part.args[0].op == 'name':
-            found |= {'_'.join(filter(None, parts)) for parts in _spellings(*part.args)}
-    return found
+            found |= {literal for literal, _ in _spellings(part)}
+    return frozenset(found)
 
 
 def _between(bracket, sub, sup, scope):
@@ -85,13 +93,17 @@ def _between(bracket, sub, sup, scope):
     return add(high, low, -1)
 
 
-def _spellings(base, sub, sup, primes):
-    """The names that a letter with scripts may have, as (letter, subscript, mark, label or exponent) or some of these."""
+@kept
+def _spellings(node):
+    """The names that a letter with scripts may have, each with its parts: (letter, subscript, mark, label or exponent) or
+    some of these."""
+    base, sub, sup, primes = node.args
     kind, extra = sup.args if sup is not None else (None, None)
     name, key = base.args[0], sub.args[0] if sub is not None else ''
     mark = extra if kind == 'mark' else 'prime' * bool(primes)
     text = label(extra) if kind in ('label', 'power') else ''
-    return (name, key, mark, text), (name, mark, key), (name, key, text), (name, key), (name, mark), (name, text)
+    several = (name, key, mark, text), (name, mark, key), (name, key, text), (name, key), (name, mark), (name, text)
+    return [('_'.join(filter(None, parts)), parts) for parts in several]
 
 
 # letters and numbers
@@ -154,8 +166,7 @@ def _factor(sign, scope):
 @rule('product')
 def _product(node, scope):
     factors = node.args
-    nudge = _nudge(factors, scope)
-    if nudge is not None:
+    if (at := _first_nudge(node)) is not None and (nudge := _nudge(factors, at, scope)) is not None:
         return nudge
     factors = _with_directional_derivatives(factors, scope)
     values = all_terms(factors, evaluate, scope)
@@ -165,11 +176,16 @@ def _product(node, scope):
     return result
 
 
-def _nudge(factors, scope):
+@kept
+def _first_nudge(product):
+    """Which factor is a d or d^2 of what follows, or None."""
+    return next((k for k, f in enumerate(product.args[:-1]) if _order_of_nudge(f)), None)
+
+
+def _nudge(factors, at, scope):
     """d X where a direction dX was given is that direction; d of anything else is its change along all directions."""
-    at = next((k for k, f in enumerate(factors[:-1]) if _order_of_nudge(f)), None)
     directions = {n[1:]: v for n, v in scope.values.items() if n[0] == 'd' and n[1:] in scope.values}
-    if at is None or not directions:
+    if not directions:
         return None
     moved, rest = factors[at + 1], factors[at + 2:]
     order = _order_of_nudge(factors[at])
@@ -271,7 +287,7 @@ def _scripted(node, scope):
             raise ShapeError(f'the shape {np.shape(value)} is not the one printed')
         sub = None
     else:
-        value, sub, kind = _named(base, sub, sup, primes, scope)
+        value, sub, kind = _named(node, scope)
     if kind == 'mark':
         raise FormulaError(f'no meaning was given for {label(base)} with the mark {extra}')
     if kind == 'label':
@@ -286,17 +302,17 @@ def _scripted(node, scope):
     return _raised(value, kind, extra, scope)
 
 
-def _named(base, sub, sup, primes, scope):
+def _named(node, scope):
     """(value, what of the subscript is left, what of the superscript is left) of a letter with scripts."""
+    base, sub, sup, primes = node.args
     kind = sup.args[0] if sup is not None else None
     if base.op != 'name':
         if primes:
             raise FormulaError('a prime behind what is no letter')
         return evaluate(base, scope), sub, kind
-    spellings = _spellings(base, sub, sup, primes)
-    name, key, mark, text = spellings[0]
-    for parts in spellings:
-        literal = '_'.join(filter(None, parts))
+    spellings = _spellings(node)
+    name, key, mark, text = spellings[0][1]
+    for literal, parts in spellings:
         if literal != name and literal in scope:
             named_text = text and text in parts[1:]
             named_mark = kind == 'mark' and mark in parts[1:]

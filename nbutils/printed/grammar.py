@@ -8,6 +8,7 @@ error: nothing that is printed is passed over. Words that are known to be functi
 convex}` says `is_convex(f)`, and what stands behind the words is their second argument.
 """
 import re
+from functools import wraps
 from typing import NamedTuple
 
 from nbutils.printed.tokens import FormulaError, Token, tokens
@@ -48,12 +49,27 @@ BEGINS_FACTOR = {
 }
 
 
-class Node(NamedTuple):
-    """A part of a formula: what it is, what it is made of, and where it stands in the LaTeX."""
+class _Node(NamedTuple):
     op: str
     args: tuple
     start: int = 0
     end: int = 0
+
+
+class Node(_Node):
+    """A part of a formula: what it is, what it is made of, and where it stands in the LaTeX."""
+
+
+def kept(function):
+    """A function of a node alone, whose result is kept with it: a formula is read once and run in many cases."""
+    name = f'{function.__module__}.{function.__name__}'
+
+    @wraps(function)
+    def once(node):
+        if name not in node.__dict__:
+            node.__dict__[name] = function(node)
+        return node.__dict__[name]
+    return once
 
 
 class Part(NamedTuple):
@@ -75,22 +91,33 @@ def parse(latex: str, functions: frozenset[str] = frozenset()) -> list[Part]:
     return _together(parts, ends)
 
 
+@kept
 def children(node):
     """All nodes directly below a node, and all signs (tokens) between them left out."""
-    todo = list(node.args)
+    found, todo = [], list(node.args)
     while todo:
         item = todo.pop(0)
         if isinstance(item, Node):
-            yield item
+            found.append(item)
         elif isinstance(item, tuple) and not isinstance(item, Token):
             todo = [*item, *todo]
+    return tuple(found)
+
+
+@kept
+def _below(node):
+    return tuple(n for child in children(node) for n in walk(child))
 
 
 def walk(node):
     """The node and all nodes below it."""
-    yield node
-    for child in children(node):
-        yield from walk(child)
+    return node, *_below(node)
+
+
+@kept
+def letters(node):
+    """The names of all letters that stand in a tree."""
+    return frozenset(n.args[0] for n in walk(node) if n.op == 'name')
 
 
 def _parts(role, piece, latex, functions):

@@ -17,7 +17,7 @@ from nbutils.printed.evaluating import (
     rows_or_columns,
     rule,
 )
-from nbutils.printed.grammar import Node, children, walk
+from nbutils.printed.grammar import Node, children, letters, walk
 from nbutils.printed.tokens import FormulaError
 from nbutils.printed.values import (
     Box,
@@ -229,6 +229,8 @@ def counter_range(body, name, scope):
 def _lengths(node, name, scope):
     """The lengths of the axes of a letter with scripts that a counter indexes."""
     base, sub, sup, _ = node.args
+    if not any(script is not None and name in letters(script) for script in (sub, sup)):
+        return set()
     try:
         value = _indexed_value(base, scope)
     except FormulaError:

@@ -2,7 +2,7 @@
 
 Two terms belong to one pattern if their trees are the same but for one counter, which stands in both at the same places.
 """
-from nbutils.printed.grammar import Node
+from nbutils.printed.grammar import Node, kept
 from nbutils.printed.tokens import FormulaError, Token
 from nbutils.printed.values import whole
 
@@ -145,7 +145,12 @@ def _is_list(value):
 def _bare(value):
     """The tree without its places in the LaTeX."""
     if isinstance(value, Node):
-        return value.op, tuple(map(_bare, value.args))
+        return _bare_node(value)
     if isinstance(value, Token):
         return value.text
     return tuple(map(_bare, value)) if isinstance(value, tuple) else value
+
+
+@kept
+def _bare_node(node):
+    return node.op, tuple(map(_bare, node.args))

@@ -5,13 +5,15 @@ operations on numbers of moderate size stays below 1e-12, and a slip in a formul
 derivative cannot be taken by a complex step, its differences have an error of 1e-6, so DIFFERENCED is used; and so
 where the place of an extremum is searched.
 """
+import math
+
 import numpy as np
 
-from nbutils.printed.evaluating import Unfinished, evaluate, label, rule, shape_of
-from nbutils.printed.grammar import RELATIONS, walk
+from nbutils.printed.evaluating import Unfinished, evaluate, label, once, rule, shape_of
+from nbutils.printed.grammar import RELATIONS, kept, walk
 from nbutils.printed.operators import places
 from nbutils.printed.tokens import FormulaError, ShapeError
-from nbutils.printed.values import Identity, Zero, add, is_number, lower
+from nbutils.printed.values import FLOATS, Identity, Zero, add, is_number, lower
 
 TOLERANCE = 1e-7
 DIFFERENCED = 1e-5
@@ -55,14 +57,14 @@ def compare(left, sign, right, scope) -> bool:
     if sign in ('to', 'mapsto', '<<'):
         raise Unfinished(f'the relation {sign}')
     if sign in ('in', 'notin'):
-        return _contained(evaluate(left, scope), right, scope) == (sign == 'in')
+        return _contained(once(left, scope), right, scope) == (sign == 'in')
     if sign == 'sim':
-        return _has_shape(evaluate(left, scope), right, scope)
+        return _has_shape(once(left, scope), right, scope)
     if sign == '<-':
         return _updated(left, right, scope)
     if sign == 'propto':
         return _proportional(left, right, scope)
-    a, b = evaluate(left, scope), evaluate(right, scope)
+    a, b = once(left, scope), once(right, scope)
     tolerance = DIFFERENCED if _is_differenced(left) or _is_differenced(right) else TOLERANCE
     if sign == '=':
         return equal(a, b, tolerance)
@@ -118,6 +120,7 @@ def _proportional(left, right, scope):
     return equal(a / c, b / d)  # quotients, because densities are tiny
 
 
+@kept
 def _is_differenced(node):
     return any(
         n.op in ('derivative', 'gradient') or n.op == 'call' and n.args[0].op == 'scripted'
@@ -127,6 +130,9 @@ def _is_differenced(node):
 
 def equal(a, b, tolerance: float = TOLERANCE) -> bool:
     """Whether two values are the same. Raises ShapeError where their shapes differ."""
+    if type(a) in FLOATS and type(b) in FLOATS:  # as below, for two numbers
+        size = max(1.0, *(abs(v) for v in (a, b) if math.isfinite(v)), 0.0)
+        return bool(a == b or abs(a - b) <= tolerance * size)
     if isinstance(a, Identity) and isinstance(b, Identity):
         return equal(a.scale, b.scale, tolerance)
     a, b = _sized(a, b), _sized(b, a)

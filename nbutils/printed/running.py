@@ -14,6 +14,7 @@ variable is given and P is not, `P(A)` is `Pr[A]`; `\\mathbb{E}_p` is the expect
 A statement that they always exclude is an error.
 """
 import copy
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import product
@@ -22,11 +23,23 @@ import numpy as np
 
 from nbutils.printed import operators
 from nbutils.printed import relations as _relations  # it enters its rules, too
-from nbutils.printed.evaluating import CAPITALS, CONSTANTS, ELEMENTWISE, Unfinished, evaluate, names_in
-from nbutils.printed.grammar import ARROWS, EXTREMA, PREFIX, RELATIONS, STATEMENTS, Node, children, parse, walk
+from nbutils.printed.evaluating import CAPITALS, CONSTANTS, ELEMENTWISE, Unfinished, evaluate, names_in, once
+from nbutils.printed.grammar import (
+    ARROWS,
+    EXTREMA,
+    PREFIX,
+    RELATIONS,
+    STATEMENTS,
+    Node,
+    children,
+    kept,
+    letters,
+    parse,
+    walk,
+)
 from nbutils.printed.spoiling import variants
 from nbutils.printed.tokens import FormulaError
-from nbutils.printed.values import Box, Identity, Random, Scope, is_number, lift, of
+from nbutils.printed.values import FLOATS, Box, Identity, Random, Scope, is_number, lift, of
 
 MISHAPS = TypeError, ValueError, IndexError, AttributeError, ArithmeticError, np.linalg.LinAlgError
 OPTIONS = ('approx', 'over', 'wrt', 'n')
@@ -65,11 +78,13 @@ def run(latex: str, search: Callable, *, spoil=True, options: dict | None = None
     if unknown := set(options) - set(OPTIONS):
         raise TypeError(f'no such option: {", ".join(sorted(unknown))}')
     formula = Formula(latex, meanings, options)
-    cases = []
+    tries = []  # case, scope, (claim, scope) for its claims
 
     def holds(**case):
-        cases.append(copy.deepcopy(case))
-        return formula.holds(**case)
+        scope = formula.scope(copy.deepcopy(case))
+        instances = formula.instances(scope)
+        tries.append((case, scope, instances))
+        return formula.true_in(instances)
     found, tried = search(holds, formula.drawn)
     if found is None:  # {} is a case, too: that of a formula in which nothing is drawn
         found = next((case for case in more if not holds(**case)), None)
@@ -79,13 +94,14 @@ def run(latex: str, search: Callable, *, spoil=True, options: dict | None = None
         raise ValueError('no case meets the conditions that are printed')
     report.idle += formula.idle() if found is None else []
     if found is None and spoil:
-        sides = [formula.sides(**copy.deepcopy(case)) for case in cases]
-        for kind, spoilt in variants(formula.parts, latex, formula.alike(cases[-1])):
-            report.spoilt[_verdict(spoilt, meanings, options, cases, sides, formula)].append((kind, spoilt))
+        # what the formula has computed from the given letters need not be computed again for its spoilt prints
+        cases = [(case, formula.sides(instances), scope.known()) for case, scope, instances in tries]
+        for kind, spoilt in variants(formula.parts, latex, formula.alike(tries[-1][0])):
+            report.spoilt[_verdict(spoilt, meanings, options, cases, formula)].append((kind, spoilt))
     return report
 
 
-def _verdict(spoilt, meanings, options, cases, sides, original):
+def _verdict(spoilt, meanings, options, cases, original):
     """What came of a spoilt print: false, ill-formed (without a value in some case, or tried in none), same (equal sides in
     all cases) or survived."""
     try:
@@ -93,11 +109,12 @@ def _verdict(spoilt, meanings, options, cases, sides, original):
     except (FormulaError, *MISHAPS):
         return 'ill-formed'
     same = True
-    for case, side in zip(cases, sides, strict=True):
+    for case, sides, known in cases:
         try:
-            if not formula.holds(**copy.deepcopy(case)):
+            instances = formula.instances(formula.scope(copy.deepcopy(case), known))
+            if not formula.true_in(instances):
                 return 'false'
-            same = same and _agree(formula.sides(**copy.deepcopy(case)), side)
+            same = same and _agree(formula.sides(instances), sides)
         except (FormulaError, *MISHAPS):
             return 'ill-formed'
     if len(formula.met) < len(formula.claims) or formula.idle():
@@ -108,6 +125,8 @@ def _verdict(spoilt, meanings, options, cases, sides, original):
 def _agree(a, b):
     if isinstance(a, list) and isinstance(b, list):
         return len(a) == len(b) and all(map(_agree, a, b))
+    if type(a) in FLOATS and type(b) in FLOATS:  # what allclose says of two numbers
+        return bool(a == b or math.isfinite(b) and abs(a - b) <= 1e-9 + 1e-9 * abs(b))
     if isinstance(a, Identity) and isinstance(b, Identity):
         return a.scale == b.scale
     try:
@@ -161,7 +180,7 @@ class Formula:
         elif part.role == 'given' and node.op in STATEMENTS:
             self.conditions.append(node)
         elif part.role == 'given':
-            unread = {n.args[0] for n in walk(node) if n.op == 'name'} - known - set(self.defined)
+            unread = letters(node) - known - set(self.defined)
             if unread or node.op not in ('name', 'scripted', 'product', 'bracket'):
                 raise FormulaError(f'a condition that cannot be run: {part.latex}')
         elif node.op not in STATEMENTS:
@@ -173,16 +192,19 @@ class Formula:
         else:
             self.claims.append(node)
 
-    def _scope(self, case):
+    def scope(self, case, known=()):
+        """The meanings of all letters in one case; `known` are values that are computed from others."""
         defined = {k: v for k, v in self.defined.items() if callable(v)}
-        return Scope(self.fixed | {k: lift(v) for k, v in case.items()}, self.computed, defined, self.options)
+        return Scope(self.fixed | {k: lift(v) for k, v in case.items()}, self.computed, defined, self.options, known)
 
-    def holds(self, **case) -> bool:
-        """Whether all claims are true in this case, or a printed condition is not met."""
-        scope = self._scope(case)
+    def instances(self, scope) -> list:
+        """(claim, scope) for all that the formula says in one case: nothing where a printed condition is not met."""
         for claim in self.claims:
             self._look_for_loose_counters(claim, scope)
-        instances = list(self._instances(scope))
+        return list(self._instances(scope))
+
+    def true_in(self, instances) -> bool:
+        """Whether all claims are true."""
         self.met |= {id(claim) for claim, _ in instances}
         return all(self._true(claim, s) for claim, s in instances)
 
@@ -217,7 +239,7 @@ class Formula:
     def _true(self, claim, scope):
         """Whether a claim is true; with ± on both sides for both signs, with ± on one side for one of them."""
         if claim.op in ARROWS.values():
-            truths = [(step, *(bool(evaluate(side, scope)) for side in step[1:])) for step in _steps(claim)]
+            truths = [(step, *(bool(once(side, scope)) for side in step[1:])) for step in _steps(claim)]
             for (_, _, right), a, b in truths:
                 self.seen.setdefault(id(right), set()).add((a, b))
             return all(a == b if op == 'iff' else b or not a for (op, _, _), a, b in truths)
@@ -228,16 +250,13 @@ class Formula:
         scopes = (Scope(scope.values, scope.computed, scope.defined, scope.options | {'pm': sign}) for sign in (1, -1))
         return (any if either else all)(evaluate(claim, s) for s in scopes)
 
-    def sides(self, **case) -> list:
+    def sides(self, instances) -> list:
         """The values of all that the claims compare: the same for two prints that say the same."""
-        scope, found = self._scope(case), []
-        for claim, s in self._instances(scope):
-            found += _sides(claim, s)
-        return found
+        return [value for claim, scope in instances for value in _sides(claim, scope)]
 
     def compared(self, signs, case):
         """(left, right, whether they are equal) for each relation of these kinds that the claims state, in one case."""
-        scope = self._scope(case)
+        scope = self.scope(case)
         for claim, s in self._instances(scope):
             for left, sign, right in _stated(claim):
                 if RELATIONS[sign.text] in signs:
@@ -256,7 +275,7 @@ class Formula:
 
     def alike(self, case) -> dict[str, str]:
         """For each letter another one whose value has the same shape."""
-        scope, kinds = self._scope(case), {}
+        scope, kinds = self.scope(case), {}
         for name in sorted(set().union(*(free_names(c) for c in self.claims)) & {*scope.values, *scope.computed}):
             try:
                 value = scope.get(name)
@@ -340,7 +359,7 @@ def _look_for_idle_counters(node):
 
 def _value_or_none(node, scope):
     try:
-        return evaluate(node, scope)
+        return once(node, scope)
     except FormulaError:
         return None
 
@@ -352,6 +371,7 @@ def _gives_a_function(rule):
     return any(name == '<lambda>' or name[0] != '<' for name in inside)
 
 
+@kept
 def _has_two_signs(node):
     return any(n.op == 'add' and any(sign in ('pm', 'mp') for sign, _, _ in n.args) for n in walk(node))
 
@@ -432,16 +452,17 @@ def _defined_function(node, known):
     return None
 
 
-def free_names(node) -> set[str]:
+@kept
+def free_names(node) -> frozenset[str]:
     """The names of a tree that no sum, integral or limit inside it binds."""
     if node.op == 'name':
-        return {node.args[0]}
+        return frozenset(node.args[:1])
     inside = set()
     for child in children(node):
         inside |= free_names(child)
     if node.op == 'big':
         inside -= _bound(node)
-    return inside
+    return frozenset(inside)
 
 
 def _bound(node):

@@ -60,8 +60,13 @@ class of:
         self.needs = tuple(name.rstrip('_') for name in inspect.signature(function).parameters)
 
 
+FLOATS = float, np.float64  # most of what is computed: asked for first, as a type, which is quick
+
+
 def lift(value):
     """The value as formulas compute with it."""
+    if type(value) in FLOATS:
+        return value
     if isinstance(value, (np.ndarray, np.generic)) or type(value).__module__.startswith('torch'):
         value = np.asarray(value)
         value = value.astype(complex if value.dtype.kind == 'c' else float)
@@ -85,6 +90,10 @@ def lower(value):
 
 
 def is_number(value):
+    if type(value) in FLOATS:
+        return True
+    if type(value) is np.ndarray:
+        return value.ndim == 0
     return not isinstance(value, (Identity, list)) and not callable(value) and np.ndim(value) == 0
 
 
@@ -98,10 +107,10 @@ def whole(value):
 class Scope:
     """The meanings of letters. A changed scope forgets what was computed from the changed letters."""
 
-    def __init__(self, values, computed=None, defined=None, options=None):
+    def __init__(self, values, computed=None, defined=None, options=None, known=()):
         self.values, self.computed, self.defined = dict(values), computed or {}, defined or {}
-        self.options, self._cache, self._needs = dict(options or {}), {}, {}
-        self._parent, self._fresh = None, set()
+        self.options, self._cache, self._needs = dict(options or {}), dict(known), {}
+        self._parent, self._fresh, self.found = None, set(), {}  # found: see `nbutils.printed.evaluating.once`
         self.randoms = {name: v for name, v in self.values.items() if isinstance(v, Random)}
 
     def __contains__(self, name):
@@ -138,10 +147,17 @@ class Scope:
 
     def changed(self, **changes):
         """The scope with other values for some letters."""
-        scope = Scope(self.values | changes, self.computed, self.defined, self.options)
+        scope = object.__new__(Scope)
+        scope.values, scope.computed, scope.defined = self.values | changes, self.computed, self.defined
+        scope.options, scope._cache, scope.found = self.options, {}, {}
         scope.randoms, scope._needs = self.randoms, self._needs
         scope._parent, scope._fresh = self, {*changes, *self.defined}
         return scope
+
+    def known(self):
+        """What was computed so far from given letters alone: a formula with other definitions has the same values."""
+        return {name: value for name, value in self._cache.items()
+                if name in self.computed and value is not None and self.needs(name).isdisjoint(self.defined)}
 
     def needs(self, name):
         """The letters on which a value hangs, itself included."""
@@ -172,6 +188,9 @@ class Scope:
 
 
 def add(a, b, sign=1):
+    kinds = type(a), type(b)
+    if kinds[0] in FLOATS and kinds[1] in FLOATS or kinds == (np.ndarray, np.ndarray) and a.shape == b.shape:
+        return a + sign * b
     if isinstance(b, Identity) and isinstance(a, (Identity, Zero)):
         return Identity((0 if isinstance(a, Zero) else a.scale) + sign * b.scale)
     if isinstance(b, Identity) and np.ndim(a) == 2:
@@ -196,6 +215,8 @@ def add(a, b, sign=1):
 
 
 def times(a, b):
+    if type(a) in FLOATS and type(b) in FLOATS:
+        return a * b
     if isinstance(a, (list, bool)) or isinstance(b, (list, bool)) or callable(a) or callable(b):
         raise FormulaError('a list, a statement or a function is multiplied')
     if isinstance(a, Identity) and isinstance(b, Identity):

@@ -533,6 +533,18 @@ def test_a_spoilt_conclusion_that_is_true_does_not_say_the_same():
     assert spoilt in run(latex, search, a=[3.0, 0.5, 1.5]).spoilt['false']
 
 
+def test_what_is_computed_from_given_letters_is_computed_once_a_case():
+    calls = []
+    report = run('c = 2 a', lambda test, drawn: (next((v for v in drawn['a'] if not test(a=v)), None), 2),
+                 a=[1.0, 2.0], c=of(lambda a: calls.append(a) or 2 * a))
+    assert report.rejected > 2 and calls[:2] == [1, 2] and len(calls) <= 3  # and once to see which letters are alike
+
+
+def test_what_hangs_on_a_definition_is_computed_anew_for_each_print():
+    scope = Scope({'a': 1.0}, {'c': of(lambda b: b + 1), 'd': of(lambda a: a + 1)}, {'b': lambda scope: 5.0})
+    assert (scope.get('c'), scope.get('d'), scope.known()) == (6, 2, {'d': 2})
+
+
 def test_a_spoilt_print_that_holds_is_reported():
     with pytest.raises(AssertionError, match='hold as well'):
         check('definition alone', r'c + 1 = 1 + c, \qquad c = 2 a', search, a=scalars())
