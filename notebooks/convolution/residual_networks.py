@@ -260,6 +260,7 @@ for name, part in ('f', f), ('shortcut', shortcut):
 
 # %% mystnb={"image": {"alt": "Two columns of boxes, read downwards from x to y, each with a skip connection around its boxes to a plus sign. Left, the older block: convolution, normalize, ReLU, convolution, normalize, plus sign, and below it a ReLU before y. Right, our block: normalize, ReLU, convolution, normalize, ReLU, convolution, plus sign, and directly y."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(4.8, 4.4))
+arrow = {'arrowstyle': '->', 'color': GREY}
 kinds = {0: ('older block', 'conv 3×3, normalize, ReLU, conv 3×3, normalize, +, ReLU'),
          6: ('our block', 'normalize, ReLU, conv 3×3, normalize, ReLU, conv 3×3, +')}
 for left, (name, parts) in kinds.items():
@@ -268,7 +269,7 @@ for left, (name, parts) in kinds.items():
     parts = parts.split(', ')
     for k, words in enumerate(parts):
         height = 8.4 - 1.25 * k
-        ax.annotate('', (left + 1.5, height + 0.4), (left + 1.5, height + 0.9), arrowprops={'arrowstyle': '->', 'color': GREY})
+        ax.annotate('', (left + 1.5, height + 0.4), (left + 1.5, height + 0.9), arrowprops=arrow)
         if words == '+':
             ax.text(left + 1.5, height, '+', ha='center', va='center', fontsize=13,
                     bbox={'boxstyle': 'circle,pad=0.15', 'fc': 'none', 'ec': 'C1'})
@@ -278,7 +279,7 @@ for left, (name, parts) in kinds.items():
             ax.add_patch(plt.Rectangle((left, height - 0.4), 3, 0.8, fc='C0', alpha=0.25 if 'conv' in words else 0, lw=0))
             ax.add_patch(plt.Rectangle((left, height - 0.4), 3, 0.8, fc='none', ec='C0', lw=1))
             ax.text(left + 1.5, height, words, ha='center', va='center', fontsize=11)
-    ax.annotate('', (left + 1.5, -0.15), (left + 1.5, 0.45), arrowprops={'arrowstyle': '->', 'color': GREY})
+    ax.annotate('', (left + 1.5, -0.15), (left + 1.5, 0.45), arrowprops=arrow)
     ax.text(left + 1.5, -0.5, '$\\mathbf{y}$', ha='center', va='center', fontsize=11.5)
 ax.set(xlim=(-0.2, 10.2), ylim=(-0.9, 11.1))
 ax.axis('off');
