@@ -698,7 +698,7 @@ scores['rate 0.1'] = five(make=detached, rate=0.1)
 
 # %% [markdown]
 # The table shows the mean accuracy in percent, and its difference from (64, 64), seed by seed, with two standard errors. A
-# star marks a difference that is larger. The last row is *detached* with the learning rate 0.1, in place of 0.005:
+# star marks a difference that is larger. The last row is *detached* with the learning rate 0.1, twenty times as large:
 
 # %%
 gains = {key: np.array(five) - scores[64, 64] for key, five in scores.items()}
