@@ -24,7 +24,7 @@
 #   [vanishing gradients](../neural_networks/vanishing_and_exploding_gradients.ipynb) and
 #   [training in minibatches](../regression/minibatch_training.ipynb).
 # - **You build** a residual block, a ResNet and a ResNeXt, and compare them with plain networks.
-# - **Runs in** 15 seconds. All tensors are float64.
+# - **Runs in** 20 seconds. All tensors are float64.
 
 # %% tags=["remove-cell"]
 try:

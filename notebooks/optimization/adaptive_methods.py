@@ -24,7 +24,7 @@
 #   [momentum](momentum.ipynb) and, for the last part, [gradients from
 #   PyTorch](../calculus/automatic_differentiation.ipynb).
 # - **You build** Adagrad, RMSProp, Adam and AdamW, equal to `torch.optim`, and a training loop with a schedule.
-# - **Runs in** 15 seconds, in float64.
+# - **Runs in** 20 seconds, in float64.
 
 # %% tags=["remove-cell"]
 try:
