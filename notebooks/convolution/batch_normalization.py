@@ -165,7 +165,8 @@ print('largest difference:', below((ours - theirs).abs().max()))
 # %% [markdown]
 # ### What batch normalization ignores, and a batch of one row
 #
-# We multiply the outputs by 7 and add 100. In a second trial, we only change their sign. This becomes of the second unit:
+# We multiply the outputs by 7 and add 100. In a second trial, we only change their sign. The second unit
+# then gives:
 
 # %%
 one, zero = torch.ones(2), torch.zeros(2)
@@ -174,8 +175,8 @@ for name, changed in changes.items():
     print(f'{name:10}', batch_norm(changed, one, zero)[:, 1])
 
 # %% [markdown]
-# A positive factor and a constant are cancelled, up to the effect of $\epsilon$. A negative factor changes the sign. So weights
-# in front that are 7 times as large give the same output, but a smaller gradient, as the exercise below shows.
+# A positive factor and a constant are cancelled, up to the effect of $\epsilon$. A negative factor changes the sign. So if the weights
+# in front are 7 times as large, the output is the same. But their gradient is smaller, as the exercise below shows.
 #
 # A batch of one row is its own mean, so the output is $\beta$, whatever the row was:
 
@@ -631,7 +632,7 @@ def set_statistics(model, X):
 
 # %% [markdown]
 # If a group is larger than the batch, all its rows pass through the layers, but only the first `B` of them give
-# the loss. The other arguments are for the comparisons below:
+# the loss:
 
 # %%
 def trained(B, group, seed, frozen=False, make=network,
@@ -670,9 +671,9 @@ for setting in settings:
 
 # %% [markdown]
 # For comparison we also train with *constant* statistics: before the first step, we compute $\mu$ and $\sigma$ from all training
-# images, and then we keep them. They do not follow the weights, and no gradient flows through them. To tell the two
-# apart, we compute $\mu$ and $\sigma$ in each step from the 64 rows as before, but treat them as constants in the backward pass. They
-# are then called *detached*:
+# images, and then we keep them. They do not follow the weights, and no gradient flows through them. Which of
+# the two matters? In another setting, *detached*, we compute $\mu$ and $\sigma$ in each step from the 64 rows as before, but treat
+# them as constants in the backward pass:
 
 # %%
 class DetachedNorm(GhostNorm):                            # one group
@@ -697,7 +698,7 @@ scores['rate 0.1'] = five(make=detached, rate=0.1)
 
 # %% [markdown]
 # The table shows the mean accuracy in percent, and its difference from (64, 64), seed by seed, with two standard errors. A
-# star marks a difference that is larger. In the last row, *detached* has a learning rate of 0.1, twenty times that of the others:
+# star marks a difference that is larger. The last row is *detached* with the learning rate 0.1, twenty times as large:
 
 # %%
 gains = {key: np.array(five) - scores[64, 64] for key, five in scores.items()}
@@ -740,11 +741,11 @@ ax.minorticks_off()
 #   from 4 rows, about 6 points are lost. Both together lose more than the sum of the two.
 # - **The noise of the statistics does not help here.** With 4 rows it costs accuracy. Statistics of all 320 images have no noise, but the
 #   accuracy differs from that with 64 rows by less than two standard errors.
-# - **Constant statistics lose more than a point, detached ones 31.** So it is no gain that statistics follow the
-#   weights, if no gradient flows through them. The backward pass with constant statistics belongs to the function that
-#   the network computes. The detached one does not: it still has the two parts that the normalization cancels. With the
-#   rate 0.1, about 3 points are still lost.
-# - **Between 64 and 320 rows we see no best batch size.**
+# - **Constant statistics lose more than a point, detached ones 31.** So here it does not help that statistics follow the
+#   weights, if no gradient flows through them. With constant statistics, the gradient is that of the function that is
+#   computed. With detached ones it is not: the two terms of {eq}`eq-bn-backward` that must be subtracted are missing. The
+#   rate 0.1 helps, but about 3 points are still lost.
+# - **Batches of 64 and of 320 rows do equally well**, as far as we can see.
 #
 # ### With and without batch normalization: the learning rate
 #
@@ -799,8 +800,8 @@ for rate in rates:
 # 92.2 % without.
 #
 # Why does it help? Its inventors thought that it reduces **internal covariate shift**: while the lower layers learn, the
-# numbers that reach an upper layer drift {cite}`ioffe2015batch`. Later, such a drift was put back in behind the
-# normalization, and training was as fast as before {cite}`santurkar2018how`. The authors found instead that the loss
+# numbers that reach an upper layer drift {cite}`ioffe2015batch`. Later, a drift was added on purpose behind the
+# normalization, and training was nearly as fast {cite}`santurkar2018how`. The authors found instead that the loss
 # changes more evenly along a step. Our experiments do not decide this: they show only that more learning rates work.
 #
 # In practice you write `nn.BatchNorm1d(64)` in place of `GhostNorm`, and call `model.train()` before training

@@ -24,7 +24,7 @@
 #   [vanishing gradients](../neural_networks/vanishing_and_exploding_gradients.ipynb) and
 #   [training in minibatches](../regression/minibatch_training.ipynb).
 # - **You build** a residual block, a ResNet and a ResNeXt, and compare them with plain networks.
-# - **Runs in** 15 seconds. All tensors are float64.
+# - **Runs in** 20 seconds. All tensors are float64.
 
 # %% tags=["remove-cell"]
 try:
@@ -108,7 +108,7 @@ draw_block(['normalize\nReLU', 'conv 3×3\n8 → 8'] * 2, '$f(\\mathbf{x})$, sha
 # %% [markdown]
 # The way around $f$ is called the **skip connection** or shortcut. A residual block copies its input if $f$ is zero, for
 # example because the weights of its last convolution are zero. A plain block with zero weights
-# returns zeros. To copy, it needs weights that fit each other, as we shall see.
+# returns zeros. To copy, it needs special weights, which we shall see below.
 # Our $f$ is two layers. Each has a normalization, a ReLU and a convolution:
 
 # %%
@@ -212,7 +212,7 @@ label_lines(ax)
 
 # %% [markdown]
 # From 4 to 16 layers, the loss of the plain network becomes three times as large. That of the residual network rises from 0.467 to 0.616. This rise is
-# smaller than the margin 0.216 of the second number. Guessing each digit with probability 1/10 has the loss $\ln 10 = 2.3$. With the same seed, a plain and a residual network of the same
+# smaller than 0.216, the margin of the second number. Guessing each digit with probability 1/10 has the loss $\ln 10 = 2.3$. With the same seed, a plain and a residual network of the same
 # depth start from the same weights. Only the sum is different.
 
 # %% [markdown]
@@ -255,9 +255,41 @@ for name, part in ('f', f), ('shortcut', shortcut):
 # %% [markdown]
 # ### ResNet-18: four stages of two blocks
 #
-# ResNet-18 is a network for photographs {cite}`he2016deep`. Its blocks are of the older kind: each normalization stands
-# behind its convolution, and a ReLU behind the sum. When the shape changes, the skip connection gets a 1 × 1 convolution and
-# a normalization:
+# ResNet-18 is a network for photographs {cite}`he2016deep`. Its blocks are of the older kind. Ours, called
+# **pre-activation** blocks {cite}`he2016identity`, came later:
+
+# %% mystnb={"image": {"alt": "Two columns of boxes, read downwards from x to y, each with a skip connection around its boxes to a plus sign. Left, the older block: convolution, normalize, ReLU, convolution, normalize, plus sign, and below it a ReLU before y. Right, our block: normalize, ReLU, convolution, normalize, ReLU, convolution, plus sign, and directly y."}} tags=["hide-input"]
+fig, ax = plt.subplots(figsize=(4.8, 4.4))
+arrow = {'arrowstyle': '->', 'color': GREY}
+kinds = {0: ('older block', 'conv 3×3, normalize, ReLU, conv 3×3, normalize, +, ReLU'),
+         6: ('our block', 'normalize, ReLU, conv 3×3, normalize, ReLU, conv 3×3, +')}
+for left, (name, parts) in kinds.items():
+    ax.text(left + 1.5, 10.7, name, ha='center', va='center', fontsize=11.5)
+    ax.text(left + 1.5, 9.8, '$\\mathbf{x}$', ha='center', va='center', fontsize=11.5)
+    parts = parts.split(', ')
+    for k, words in enumerate(parts):
+        height = 8.4 - 1.25 * k
+        ax.annotate('', (left + 1.5, height + 0.4), (left + 1.5, height + 0.9), arrowprops=arrow)
+        if words == '+':
+            ax.text(left + 1.5, height, '+', ha='center', va='center', fontsize=13,
+                    bbox={'boxstyle': 'circle,pad=0.15', 'fc': 'none', 'ec': 'C1'})
+            ax.plot([left + 1.5, left + 3.9, left + 3.9], [9.2, 9.2, height], color='C1')
+            ax.annotate('', (left + 1.95, height), (left + 3.95, height), arrowprops={'arrowstyle': '->', 'color': 'C1'})
+        else:
+            ax.add_patch(plt.Rectangle((left, height - 0.4), 3, 0.8, fc='C0', alpha=0.25 if 'conv' in words else 0, lw=0))
+            ax.add_patch(plt.Rectangle((left, height - 0.4), 3, 0.8, fc='none', ec='C0', lw=1))
+            ax.text(left + 1.5, height, words, ha='center', va='center', fontsize=11)
+    ax.annotate('', (left + 1.5, -0.15), (left + 1.5, 0.45), arrowprops=arrow)
+    ax.text(left + 1.5, -0.5, '$\\mathbf{y}$', ha='center', va='center', fontsize=11.5)
+ax.set(xlim=(-0.2, 10.2), ylim=(-0.9, 11.1))
+ax.axis('off');
+
+# %% [markdown] tags=["caption"]
+# In the older block, each normalization stands behind its convolution, and a ReLU behind the sum. If $f$ is zero, it gives the ReLU of $\mathbf{x}$. Our
+# block has nothing behind the sum, and gives $\mathbf{x}$ itself.
+
+# %% [markdown]
+# When the shape changes, the skip connection of an older block gets a 1 × 1 convolution and a normalization:
 
 # %%
 def conv(c_i, c_o, k, s):
@@ -665,7 +697,7 @@ gap = (copying(x[:200]) - without(x[:200])).abs().max()
 print('largest difference of the scores:', below(gap, 1e-3))
 
 # %% [markdown]
-# In the same way, six of the eight blocks could copy what two trained blocks have computed. So there are weights with which the deep plain network does as
+# In the same way, a network of eight blocks can do what a trained one of two blocks does: the other six copy. So there are weights with which the deep plain network does as
 # well as a shallow one, but the training does not find them, at least not in these 48 steps. This failure of the optimization is called **degradation**. The skip connections are the only
 # difference between our two networks, so the skip connections repair the failure. With more steps, the plain network may catch up; we have not tried it.
 #
@@ -860,6 +892,6 @@ verify(
 # In our experiment of 48 steps, deep plain networks fit even their training data much worse, and the skip connections repair this;
 # ResNeXt saves weights by grouped convolutions.
 #
-# **Further reading.** {cite:t}`he2016deep` found degradation on photographs. Their blocks normalize after each convolution, and put
-# a ReLU behind the sum. The same authors later put normalization and ReLU before each convolution, as we do, and explain why {cite}`he2016identity`.
+# **Further reading.** {cite:t}`he2016deep` found degradation on photographs. {cite:t}`he2016identity` explain why
+# the same authors later chose pre-activation blocks.
 # {cite:t}`xie2017aggregated` introduce ResNeXt. {cite:t}`zhang2023dive`, chapter 8, trains a ResNet-18.

@@ -24,7 +24,7 @@
 #   [momentum](momentum.ipynb) and, for the last part, [gradients from
 #   PyTorch](../calculus/automatic_differentiation.ipynb).
 # - **You build** Adagrad, RMSProp, Adam and AdamW, equal to `torch.optim`, and a training loop with a schedule.
-# - **Runs in** 15 seconds, in float64.
+# - **Runs in** 20 seconds, in float64.
 
 # %% tags=["remove-cell"]
 try:
@@ -544,7 +544,7 @@ for table, A in tables.items():
         five = excess[table, name] = excess_errors(method, A)
         print(f'  {name:17} {five.mean():5.0f} ± {five.std() / 5**0.5:3.0f}')
 
-# %% mystnb={"image": {"alt": "Three groups of five rows of dots, for own units, standardized and turned, on a logarithmic axis of the error above the least possible. Own units: gradient descent and momentum lie above 200, Adagrad, RMSProp and Adam lower, below or near 100. Standardized: all near 20. Turned: all above 200."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Three groups of five rows of dots, for own units, standardized and turned, on a logarithmic axis of the error above the least possible. Own units: gradient descent and momentum lie above 200, Adagrad, RMSProp and Adam lower, below or near 100. Standardized: all near 20. Turned: all means lie near 240."}} tags=["hide-input"]
 fig, axes = panels(1, 3, height=1.35, sharex=True)
 for ax, table in zip(axes, tables):
     for row, name in enumerate(methods):
@@ -559,11 +559,11 @@ for ax, table in zip(axes, tables):
 axes[-1].set(xlabel='mean squared error above the least possible');
 
 # %% [markdown] tags=["caption"]
-# Five runs each, at the best step size. In their own units, methods with a step size for each weight win. Standardizing
+# Five runs each, at the best step size; a bar marks the mean. In their own units, methods with a step size for each weight win. Standardizing
 # makes all methods about equally good. Turning the data takes nearly all of the gain away.
 
 # %% [markdown]
-# In their own units, the columns need very different step sizes, and Adagrad, RMSProp and Adam find them. Standardizing removes
+# The numbers behind ± are one standard error over the five runs. In their own units, the columns need very different step sizes, and Adagrad, RMSProp and Adam find them. Standardizing removes
 # the cause, and then one step size for all weights is about as good as ten different ones. It is also the better cure: here
 # all methods end lower than the best of them did before. So standardize what you can. Inside a deep network you cannot,
 # because its layers make their own features, which change while it learns. This may be one reason why Adam is popular there.
@@ -576,7 +576,7 @@ axes[-1].set(xlabel='mean squared error above the least possible');
 # Adagrad, RMSProp and Adam take other paths, and their gain is nearly gone: the steep directions do not lie along the axes any
 # more.
 
-# %% mystnb={"image": {"alt": "Two panels of elliptic contours, one along the axes, one turned by 45 degrees, each with paths of momentum and Adagrad from the same start. The path of momentum is the same, turned. Adagrad drops to the floor of the first valley at once and follows it; in the second it crosses the floor and comes back."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Two panels of elliptic contours, one along the axes, one turned by 45 degrees, each with paths of momentum and Adagrad from the same start. The path of momentum is the same, turned. Adagrad drops to the floor of the first valley at once and follows it; in the second it crosses the floor, comes back, and does not reach the minimum within the steps shown."}} tags=["hide-input"]
 fig, axes = panels(2, height=3.1, sharex=True, sharey=True)
 tilt = torch.tensor([[1.0, -1], [1, 1]]) / 2**0.5
 u, v = torch.meshgrid(*[torch.linspace(-2.6, 2.6, 120)] * 2, indexing='xy')
@@ -589,7 +589,7 @@ for ax, U, title in zip(axes, (torch.eye(2), tilt), ('along the axes', 'turned')
         path = walk(lambda w: H @ w, U @ torch.tensor([-2.0, 0.8]))
         ax.plot(*path.T, 'o-', color=f'C{i}', ms=3, lw=1.2)
         if ax is axes[0]:
-            ax.text(-2.2, -1.2 - 0.35 * i, name, color=f'C{i}')
+            ax.text(-2.25 + 1.35 * i, -1.5, name, color=f'C{i}')
     ax.plot(0, 0, 'x', color=GREY, ms=8, mew=2)
     ax.set(aspect='equal', title=title, xlabel='w₁', xlim=(-2.4, 0.7), ylim=(-2.1, 1.2))
 axes[0].set(ylabel='w₂');
@@ -848,8 +848,8 @@ def network():
     return nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10))
 
 # %% [markdown]
-# Most training loops in PyTorch look like this one. In each epoch, every image is used once. The list `models` has one entry
-# now, and more below:
+# Apart from the sum over `models`, most training loops in PyTorch look like this one. In each epoch, every image is used once.
+# The list `models` has one entry now, and more below:
 
 # %%
 def train(models, optimizer, schedule=None):
@@ -911,7 +911,7 @@ for name, settings in runs.items():
     print(f'{name:18}',
           '   '.join(f'{row.mean():5.3f}' for row in losses[name]))
 
-# %% mystnb={"image": {"alt": "Left: the learning rate as a share of its maximum against the step, a constant line at one, and a schedule that rises for 20 steps and then falls to zero along half a cosine. Right: test loss against learning rate on logarithmic axes, with dots for three starts. Adam with a constant rate has its minimum at 0.03 and rises steeply beyond. With the schedule the minimum lies at 0.03, too, but lower, and the rise is small. Momentum with the schedule falls until 0.2."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: the learning rate as a share of its maximum against the step, a constant line at one, and a schedule that rises for 20 steps and then falls to zero along half a cosine. Right: test loss against learning rate on logarithmic axes, with dots for three starts. Adam with a constant rate has its minimum at 0.03 and rises steeply beyond. With the schedule the minimum lies at 0.03, too, but lower, and the rise is much smaller. Momentum with the schedule falls until 0.2."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=3, width_ratios=[1, 1.35])
 optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
 schedule, shares = warm_cosine(optimizer, 20, 380), []
@@ -934,8 +934,8 @@ right.text(0.0112, 0.75, 'momentum,\nschedule', color='C2')
 right.set(xlabel='learning rate', ylabel='test loss', ylim=(0.08, 3));
 
 # %% [markdown] tags=["caption"]
-# Test loss after ten epochs, three random starts each. With the schedule (left), Adam loses little at large learning rates, and at its best
-# learning rate it beats the best constant one. At small learning rates it only wastes steps.
+# Test loss after ten epochs, three random starts each. With the schedule (left), Adam loses far less at large learning rates, and at its best
+# learning rate it beats the best constant one. At small learning rates the constant one is better.
 
 # %% [markdown]
 # With the schedule, Adam loses much less at learning rates that are too large, and at its best one it ends lower than at any
