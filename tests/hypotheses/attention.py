@@ -79,7 +79,7 @@ theorem(
     P=[np.eye(3), np.eye(3)[[1, 2, 0]], np.eye(3)[::-1]], X=normal(3, 2), mask=[0], weights=[1, np.array([1., -2.])],
     without={
         'without a mask': dict(P=np.eye(3)[::-1], X=np.eye(3)[:, :2], mask=causal, weights=1),
-        'all alike': dict(P=np.eye(3)[::-1], X=np.eye(3)[:, :2], mask=0, weights=np.array([[1.], [2.], [3.]])),
+        'in the same way on all tokens': dict(P=np.eye(3)[::-1], X=np.eye(3)[:, :2], mask=0, weights=np.array([[1.], [2.], [3.]])),
         'permutation matrix': dict(P=np.diag([1., -1., 1.]), X=np.eye(3)[:, :2], mask=0, weights=1),
     },
 )
