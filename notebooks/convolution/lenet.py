@@ -24,7 +24,7 @@
 #   [cross-entropy](../classification/cross_entropy.ipynb) and [training in minibatches](../regression/minibatch_training.ipynb).
 # - **You build** LeNet in PyTorch, in the style of 1998 and in that of today, with the shape, the parameters and the operations of
 #   each layer, and compare it with an MLP and with softmax regression.
-# - **Runs in** 15 seconds. Tensors are float64.
+# - **Runs in** 20 seconds. Tensors are float64.
 
 # %% tags=["remove-cell"]
 try:
