@@ -59,11 +59,10 @@ torch.set_num_threads(1)  # the tensors are small: a second thread would mostly 
 # %% [markdown]
 # ## From a dense layer to a convolutional layer
 #
-# The pixels nearby are enough to tell whether there is an ear at some place. And an ear looks the same in each corner. So a
-# unit needs weights only for a small window of the picture, and all windows can share the same weights. ([The section
-# before](from_dense_to_convolution.ipynb) starts from a dense layer and goes this way step by step.)
-#
-# What is left is a single small array of weights $\mathbf{V}$ with $k_h$ rows and $k_w$ columns, the **kernel**. A kernel of $5 \times 5$ has 25 weights, however large the picture is. The layer lays the kernel on each window
+# The pixels nearby are enough to tell whether there is an ear at some place, and an ear looks the same in each corner. So a
+# unit needs weights only for a small window of the picture, and all windows can [share
+# them](from_dense_to_convolution.ipynb). What is left is a single small array of weights $\mathbf{V}$ with $k_h$ rows and
+# $k_w$ columns, the **kernel**. A kernel of $5 \times 5$ has 25 weights, however large the picture is. The layer lays the kernel on each window
 # of the picture $\mathbf{X}$, multiplies entry by entry, and sums. The window whose upper left pixel is $X_{i,j}$ gives
 #
 # ```{math}

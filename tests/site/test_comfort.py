@@ -107,7 +107,7 @@ def test_the_text_is_one_key_away_and_the_contents_can_be_put_away(page, open_se
 def test_a_link_leads_to_what_it_names(page, open_section):
     """An equation is outlined, below the bar of buttons, and Back returns to where the reader was."""
     open_section(page)
-    link = page.locator(TO_EQUATION).first
+    link = page.locator(f'{TO_EQUATION}:visible').first
     link.scroll_into_view_if_needed()
     before = page.evaluate('scrollY')
     link.click()

@@ -341,6 +341,12 @@ def test_the_prose_of_sections_shows_no_latex(site):
     assert not raw, 'LaTeX in sight:\n' + '\n'.join(raw)
 
 
+def test_what_is_asked_names_no_section_twice():
+    """YAML would take the last one and say nothing."""
+    names = re.findall(r'^  ([^\s:][^:]*):', (ROOT / 'book' / 'asked.yml').read_text('utf-8'), re.M)
+    assert len(names) > 50 and len(names) == len(set(names))
+
+
 def test_what_is_planned_is_said(page, address):
     page.goto(f'{address}search.html?q=what is an lstm')
     assert 'planned, not in the book yet' in page.locator('ul.search > li.planned').inner_text()

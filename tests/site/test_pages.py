@@ -209,7 +209,7 @@ COLUMNS = """[...document.querySelectorAll('.cell_output pre')].filter(e => e.cl
   };
   return Object.keys(faults).filter(fault => faults[fault]).map(fault => `${fault}: ${e.textContent.slice(0, 60)}`);
 })"""
-AWAY = """[...document.querySelectorAll('p > a.check-badge')].filter(badge => badge.checkVisibility()).filter(badge => {
+AWAY = """[...document.querySelectorAll('p > a.check-badge')].filter(badge => badge.checkVisibility({visibilityProperty: true})).filter(badge => {
   const box = badge.getBoundingClientRect(), statement = badge.parentElement.getBoundingClientRect();
   return box.top < statement.top - 4 || box.bottom > statement.bottom + 4;
 }).map(badge => badge.hash)"""
