@@ -864,6 +864,7 @@ verify(
     width=[200, 400],
 )
 
+# %% tags=["checks"]
 def counted_context(i, late):  # i: a place in the list of bits
     place = i + 1
     return place if i < 64 else 32 + (i - late) % 32 + 1
