@@ -114,8 +114,8 @@ for k in (3, 4, 5):
 #
 # ### What zeros do at the border
 #
-# In all three rows, zeros enter the means at both ends, and make them too small. How large is this effect in a
-# photograph? We cut pieces out of photographs, so we know which pixels really lie beyond the border. Besides zeros, PyTorch has three
+# In all three rows, zeros enter the means at both ends, and make them too small. How large is this effect?
+# We cut pieces out of photographs, so we know the pixels beyond the border. Besides zeros, PyTorch has three
 # other ways to fill these places:
 
 # %%
@@ -126,8 +126,8 @@ for mode in modes:
 
 # %% [markdown]
 # We look for vertical edges with [Sobel's kernel](convolutions.ipynb), which subtracts right from left, in 48 pieces of 100 ×
-# 100 pixels. The outputs computed from the true pixels are the true edges. The error of a mode is the
-# difference between its outputs and the true edges. We take the root mean square of the errors over the border of a piece, and print the mean of the 48 pieces ± two standard
+# 100 pixels. The outputs computed from the true pixels are the true edges, and the error of a mode is its
+# distance from them. We take the root mean square of the errors over the border of a piece, and print the mean of the 48 pieces ± two standard
 # errors.
 
 # %%
@@ -510,7 +510,7 @@ assert not grade(forgets_the_kernel, by_adding_layers, **stretches)
 #
 # The first stage of a well-known face detector {cite}`zhang2016joint` has no padding, and it expects numbers from $-1$ to 1. After each convolution of 3 × 3 stands PReLU, which
 # multiplies negative numbers by a trained factor. Once, *max pooling* keeps the largest number of each window of 2 × 2, with stride 2. The last
-# layer has a kernel of 1 × 1 and two outputs, "no face" and "face". We run it on a portrait of 36 × 32 pixels, and on three of its windows alone:
+# layer is 1 × 1, with the outputs "no face" and "face". We run it on a portrait of 36 × 32 pixels, and on three of its windows:
 
 # %% mystnb={"image": {"alt": "A row of six squares that become smaller, joined by arrows: 3 by 12 by 12; after a convolution of 3 by 3, 10 by 10 by 10; after a maximum over 2 by 2, 10 by 5 by 5; after a convolution of 3 by 3, 16 by 3 by 3; after another one, 32 by 1 by 1; after a convolution of 1 by 1, 2 by 1 by 1."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 1.75))
@@ -575,12 +575,12 @@ axes[1].add_patch(plt.Rectangle((best[1] - 0.5, best[0] - 0.5), 1, 1, fill=False
 
 # %% [markdown] tags=["caption"]
 # The output with the highest score (right), and its receptive field in the portrait (left). Each output judges one window of 12
-# × 12 pixels, all in one pass. The weaker spot at the bottom is a mistake: no face is there.
+# × 12 pixels, all in one pass. The weaker spot at the bottom is a mistake.
 
 # %% [markdown]
 # The receptive field is 12, the size of the faces that this network was trained on. The output $(i, j)$ depends only on the
 # window that starts at the pixel $(2i, 2j)$, because the stride of the pooling makes neighbouring outputs 2 pixels apart. So all
-# 143 windows one by one give the same scores, with five times as many operations, because they overlap.
+# 143 windows one by one give the same scores, with five times as many operations.
 #
 # ### The effective receptive field
 #
@@ -617,8 +617,8 @@ for L, squares in maps.items():
 # So the deeper these random networks are, the smaller is the part of the field that holds most of the gradient, the **effective
 # receptive field** {cite}`luo2016understanding`. Without ReLU, the gradient is a sum over all paths from the pixel to the
 # output, and each path gives the product of its weights. Let the weights be independent with mean 0 and equal variances. Two
-# paths differ in at least one weight, so their products are uncorrelated. Then the mean squares of the products add up, one
-# equal term for each path: the mean square of the gradient is proportional to the number of paths. To count them, follow a
+# paths differ in at least one weight, so their products are uncorrelated. So their mean squares, all
+# equal, add up: the mean square of the gradient is proportional to the number of paths. To count them, follow a
 # random path. For $k = 3$, each layer takes it $-1$, 0 or 1 column to the side, all equally likely, with the variance $(1 + 0 +
 # 1)/3$. In general it is $(k^2 - 1)/12$, and the variances of $L$ steps add up:
 #
@@ -629,7 +629,7 @@ for L, squares in maps.items():
 #
 # A sum of many steps is nearly Gaussian. The table prints $\sigma$ as "formula". The spreads measured with ReLU lie within five
 # percent of it. So the field grows like $L$, but at the start
-# of a training, the part that matters grows only like $\sqrt{L}$.
+# of a training the part that matters only like $\sqrt{L}$.
 
 # %% mystnb={"image": {"alt": "Left: a square map of 41 by 41 pixels, bright in the middle and fading to black well before the sides. Right: the measured share of each column, points on a bell curve between minus 20 and 20 pixels; the points are near zero beyond minus 10 and 10."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.6)
@@ -781,8 +781,8 @@ grade(lambda: is_measured(error_with_mirror()), lambda: True, [()])
 # :class: dropdown
 # ```
 # It is 1, as with the true pixels. A mirror image continues a row without a jump, so at the border there is no value that stands
-# out, as a zero does. A mirror is not invisible in principle, because a network could look for symmetry. But in 75 steps these
-# networks did not learn it. Two wrong guesses: 0.3, as if a mirror told as much as zeros, and 0, as if the border were seen from
+# out, as a zero does. A network could look for symmetry, but in 75 steps these
+# did not learn it. Two wrong guesses: 0.3, as if a mirror told as much as zeros, and 0, as if the border were seen from
 # everywhere.
 
 # %% jupyter={"source_hidden": true}
