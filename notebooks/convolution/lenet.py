@@ -261,27 +261,21 @@ def shapes_solution(layers, c, n):
         found.append((c, n, n))
     return found
 
-def zeros_on_one_side(layers, c, n):
-    found = []
-    for name, *numbers in layers:
-        if name == 'dense':
-            found.append((numbers[0],))
-            continue
-        c, k, p, s = numbers if name == 'conv' else (c, numbers[0], 0, numbers[0])
-        n = (n + p - k) // s + 1
-        found.append((c, n, n))
-    return found
+def with_side(rule):
+    def shapes_by_rule(layers, c, n):
+        found = []
+        for name, *numbers in layers:
+            if name == 'dense':
+                found.append((numbers[0],))
+                continue
+            c, k, p, s = numbers if name == 'conv' else (c, numbers[0], 0, numbers[0])
+            n = rule(n, k, p, s)
+            found.append((c, n, n))
+        return found
+    return shapes_by_rule
 
-def rounds_up(layers, c, n):
-    found = []
-    for name, *numbers in layers:
-        if name == 'dense':
-            found.append((numbers[0],))
-            continue
-        c, k, p, s = numbers if name == 'conv' else (c, numbers[0], 0, numbers[0])
-        n = -(-(n + 2 * p - k) // s) + 1
-        found.append((c, n, n))
-    return found
+zeros_on_one_side = with_side(lambda n, k, p, s: (n + p - k) // s + 1)
+rounds_up = with_side(lambda n, k, p, s: -(-(n + 2 * p - k) // s) + 1)
 
 def without_stride(layers, c, n):
     return shapes_solution([(*layer[:4], 1) if layer[0] == 'conv' else layer for layer in layers], c, n)
