@@ -1,5 +1,6 @@
 """The notebooks of the book, and what each one depends on."""
 import ast
+import contextlib
 import functools
 import hashlib
 import json
@@ -70,15 +71,11 @@ def _parsed(path):
     if kept.is_file():
         return nbformat.from_dict(json.loads(kept.read_text('utf-8')))
     notebook = jupytext.read(path)
-    writing = kept.with_suffix(f'.{os.getpid()}')
-    try:
+    with contextlib.suppress(OSError):  # a full disk, or a folder that nobody may write: it is read again next time
         PARSED.mkdir(parents=True, exist_ok=True)
         for old in PARSED.glob(f'{path.parent.name}-{path.stem}-*.json'):
             old.unlink(missing_ok=True)
-        writing.write_text(json.dumps(notebook), 'utf-8')
-        writing.replace(kept)  # whole, whoever reads it meanwhile
-    except OSError:  # a full disk, or a folder that nobody may write: it is read again next time
-        pass
+        replace(kept, json.dumps(notebook))
     return notebook
 
 
@@ -163,11 +160,11 @@ def remember(paths):
     replace(SEEN, json.dumps(seen() | {name(p): inputs(p) for p in paths}, indent=1, sort_keys=True) + '\n')
 
 
-def replace(target, text):
-    """Write a file whole or not at all. Raises OSError, with the old one left as it was."""
-    part = target.with_name(target.name + '.part')
+def replace(target, content):
+    """Write a file, text or bytes, whole or not at all. Raises OSError, with the old one left as it was."""
+    part = target.with_name(f'{target.name}.{os.getpid()}')
     try:
-        part.write_text(text, 'utf-8')
+        part.write_bytes(content if isinstance(content, bytes) else content.encode())
         os.replace(part, target)
     except OSError:
         part.unlink(missing_ok=True)

@@ -45,9 +45,15 @@ ARCHIVES = {'spots-1.0-py3-none-any.whl': wheel(rows=ROWS, LICENSE=TERMS),
             'words-2.0.tar.gz': tarball(**{'words-2.0/text': b'word', 'words-2.0/setup.py': b'raise SystemExit("executed")',
                                            'words-2.0/PKG-INFO': b'Metadata-Version: 1.0\nName: words\nVersion: 2.0\n'})}
 SPOTS = Source('spots', 'spots', 'spots-1.0-py3-none-any.whl', digest(ARCHIVES['spots-1.0-py3-none-any.whl']), {'rows': digest(ROWS)},
-               lambda rows: {'spots.csv.gz': sources.packed(rows)}, 'CC0', 'the sun', 'nothing', 'LICENSE')
+               'CC0', 'the sun', 'nothing', 'LICENSE')
 WORDS = Source('words', 'words', 'words-2.0.tar.gz', digest(ARCHIVES['words-2.0.tar.gz']), {'words-2.0/text': digest(b'word')},
-               lambda text: {'words.npz': sources.arrays(words=np.array([text.decode()]))}, 'CC0', 'somebody', 'nothing')
+               'CC0', 'somebody', 'nothing')
+CONVERSIONS = {'spots': lambda rows: {'spots.csv.gz': sources.packed(rows)},
+               'words': lambda text: {'words.npz': sources.arrays(words=np.array([text.decode()]))}}
+
+
+def make(some, cache, target, conversions=CONVERSIONS):
+    return sources.make(some, cache, target, conversions)
 
 
 @pytest.fixture
@@ -86,7 +92,7 @@ def untouched(target):
 
 def test_members_are_converted_and_listed(index, folders):
     cache, target = folders
-    changed = sources.make([SPOTS, WORDS], cache, target)
+    changed = make([SPOTS, WORDS], cache, target)
     assert changed == ['spots.csv.gz', 'licences/spots.txt', 'words.npz', 'SOURCES.yml']
     assert gzip.decompress((target / 'spots.csv.gz').read_bytes()) == ROWS
     assert np.load(target / 'words.npz', allow_pickle=False)['words'].tolist() == ['word']
@@ -98,20 +104,20 @@ def test_members_are_converted_and_listed(index, folders):
 
 def test_again_gives_the_same_bytes_without_network(index, folders, monkeypatch):
     cache, target = folders
-    sources.make([SPOTS, WORDS], cache, target)
+    make([SPOTS, WORDS], cache, target)
     first = {p.name: p.read_bytes() for p in target.rglob('*') if p.is_file()}
     monkeypatch.setenv('PIP_INDEX_URL', 'http://127.0.0.1:9/')
-    assert sources.make([SPOTS, WORDS], cache, target) == []
+    assert make([SPOTS, WORDS], cache, target) == []
     for path in [p for p in target.rglob('*') if p.is_file()]:
         path.unlink()
-    sources.make([SPOTS, WORDS], cache, target)
+    make([SPOTS, WORDS], cache, target)
     assert {p.name: p.read_bytes() for p in target.rglob('*') if p.is_file()} == first
 
 
 def test_a_file_that_another_zlib_has_packed_is_kept(index, folders):
     cache, target = folders
     (target / 'spots.csv.gz').write_bytes(kept := gzip.compress(ROWS, 1, mtime=5))
-    sources.make([SPOTS], cache, target)
+    make([SPOTS], cache, target)
     assert (target / 'spots.csv.gz').read_bytes() == kept != sources.packed(ROWS)
 
 
@@ -119,7 +125,7 @@ def test_an_archive_of_another_digest_is_refused(index, folders):
     cache, target = folders
     (index / 'spots' / SPOTS.archive).write_bytes(wheel(rows=b'other', LICENSE=TERMS))
     with pytest.raises(SourceError, match='spots-1.0.* with another SHA-256 .* Nothing was kept. Run make data again'):
-        sources.make([WORDS, SPOTS], cache, target)
+        make([WORDS, SPOTS], cache, target)
     assert untouched(target) and [p.name for p in cache.iterdir()] == [WORDS.archive]
 
 
@@ -128,14 +134,14 @@ def test_a_truncated_archive_is_refused(index, folders):
     cache.mkdir()
     (cache / WORDS.archive).write_bytes(ARCHIVES[WORDS.archive][:100])
     with pytest.raises(SourceError, match='words-2.0.tar.gz is not whole.* remove it and run make data again'):
-        sources.make([WORDS, SPOTS], cache, target)
+        make([WORDS, SPOTS], cache, target)
     assert untouched(target)
 
 
 def test_a_member_of_another_digest_is_refused(index, folders):
     cache, target = folders
     with pytest.raises(SourceError, match='rows in spots-1.0.* look at what has changed'):
-        sources.make([WORDS, SPOTS._replace(members={'rows': digest(b'other')})], cache, target)
+        make([WORDS, SPOTS._replace(members={'rows': digest(b'other')})], cache, target)
     assert untouched(target)
 
 
@@ -143,7 +149,7 @@ def test_without_network_the_remedy_is_named(index, folders, monkeypatch):
     cache, target = folders
     monkeypatch.setenv('PIP_INDEX_URL', 'http://127.0.0.1:9/')
     with pytest.raises(SourceError, match='does not give words-2.0.tar.gz. Check the network .* by hand'):
-        sources.make([WORDS], cache, target)
+        make([WORDS], cache, target)
     assert untouched(target) and list(cache.iterdir()) == []
 
 
@@ -151,23 +157,23 @@ def test_an_archive_that_is_gone_is_named(index, folders):
     cache, target = folders
     (index / 'spots' / SPOTS.archive).unlink()
     with pytest.raises(SourceError, match='spots-1.0.* could not be fetched .*check the network'):
-        sources.make([SPOTS], cache, target)
+        make([SPOTS], cache, target)
     assert untouched(target)
 
 
 def test_an_unwritable_folder_is_named(index, folders, tmp_path):
     (tmp_path / 'file').write_text('')
     with pytest.raises(SourceError, match='file/cache cannot be made .* run make data again'):
-        sources.make([SPOTS], tmp_path / 'file' / 'cache', folders[1])
-    with pytest.raises(SourceError, match='file/data.* cannot be made .* folder can be written'):
-        sources.make([SPOTS], folders[0], tmp_path / 'file' / 'data')
+        make([SPOTS], tmp_path / 'file' / 'cache', folders[1])
+    with pytest.raises(SourceError, match='file/data.* cannot be written .* folder can be written'):
+        make([SPOTS], folders[0], tmp_path / 'file' / 'data')
 
 
 def test_what_cannot_be_replaced_stays(folders, monkeypatch):
     def full(*paths):
         raise OSError(28, 'No space left on device')
 
-    monkeypatch.setattr(sources.os, 'replace', full)
+    monkeypatch.setattr(os, 'replace', full)
     with pytest.raises(SourceError, match='spots.csv.gz cannot be written .No space left on device.: .* has room'):
         sources.replace(folders[1] / 'spots.csv.gz', b'new')
     assert untouched(folders[1])
@@ -179,7 +185,7 @@ def test_a_conversion_that_fails_leaves_all_as_it_was(index, folders):
 
     cache, target = folders
     with pytest.raises(ValueError):
-        sources.make([SPOTS, WORDS._replace(convert=fails)], cache, target)
+        make([SPOTS, WORDS], cache, target, CONVERSIONS | {'words': fails})
     assert untouched(target)
 
 
@@ -196,10 +202,15 @@ def test_a_pickle_in_place_of_weights_is_not_executed():
         sources._spelling_to_sound(stored.getvalue(), b'')
 
 
-def test_the_sources_that_are_pinned_are_those_that_are_listed():
-    listed = yaml.safe_load((sources.data.FOLDER / 'SOURCES.yml').read_text('utf-8'))
-    assert list(listed) == [source.name for source in sources.SOURCES], 'make data'
-    for source in sources.SOURCES:
-        one = listed[source.name]
-        assert one['archive'] == source.archive and one['sha256'] == source.sha256 and one['members'] == source.members
-        assert (one['licence'], one['attribution'], one['left out']) == (source.licence, source.attribution, source.left_out), 'make data'
+def test_the_list_is_read_as_it_is_written(index, folders):
+    cache, target = folders
+    make([SPOTS, WORDS], cache, target)
+    assert sources.listed(target) == [SPOTS, WORDS]
+
+
+def test_each_listed_source_has_a_conversion_and_the_list_is_as_make_data_writes_it():
+    text = (sources.data.FOLDER / 'SOURCES.yml').read_text('utf-8')
+    assert [source.name for source in sources.listed()] == list(sources.CONVERSIONS)
+    entries = {source.name: sources.entry(source, {}) | {'files': yaml.safe_load(text)[source.name]['files']}
+               for source in sources.listed()}
+    assert text == sources.HEAD + yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=120), 'make data'
