@@ -22,6 +22,7 @@ from nbutils.maintain import compare, execute, notebooks, svg, words
 from nbutils.maintain.execute import Died, Kernel
 
 CELL_SECONDS = 120
+UNCHANGED = 'unchanged'
 LINES = 60  # of changes in outputs are shown for one notebook
 RUNNING = {}  # path -> (its kernel, the cell in words); threads fill it, so that Ctrl-C can name and stop them
 STOPPED = threading.Event()
@@ -41,7 +42,7 @@ def record(path, accept=False):
     notebook = executed(path)
     stored = _load(target)
     if stored is not None and _same(notebook, stored):
-        return 'unchanged'
+        return UNCHANGED
     differences = _differences(notebook, stored, path)
     if not accept and (cells := _unexplained(notebook, stored)):
         raise Refused('\n'.join([
@@ -56,21 +57,26 @@ def record(path, accept=False):
 
 
 def reworded(path):
-    """Store the words of a `.py` file with the outputs that are stored; gives lines that say what happened.
+    """Store the words of a `.py` file, and its launch cell, with the outputs that are stored; gives what happened.
 
-    Raises Refused where any code differs from the stored one, for then the outputs may, too.
+    Raises Refused where any other code differs from the stored one, for then the outputs may, too.
     """
     target = path.with_suffix('.ipynb')
     notebook, stored = notebooks.read(path), _load(target)
     code = [[c for c in book.cells if c.cell_type == 'code'] for book in (notebook, stored) if book]
-    if len(code) < 2 or [c.source for c in code[0]] != [c.source for c in code[1]]:
+    if len(code) < 2 or [*map(_shown_code, code[0])] != [*map(_shown_code, code[1])]:
         raise Refused('code changed since it was recorded, not only words: record it without PROSE')
     for new, old in zip(*code, strict=True):
         new.outputs, new.execution_count = old.outputs, old.execution_count
     if _same(notebook, stored):
-        return 'unchanged'
+        return UNCHANGED
     _write(target, nbformat.writes(notebook, version=nbformat.NO_CONVERT) + '\n')
     return 'words changed, outputs kept'
+
+
+def _shown_code(cell):
+    """The code of a cell; of the launch cell, which prints nothing, none."""
+    return '' if cell.metadata.get('tags') == ['remove-cell'] else cell.source
 
 
 def executed(path):
