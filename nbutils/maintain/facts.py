@@ -9,7 +9,14 @@ from collections import Counter, defaultdict
 from functools import cache
 
 import numpy as np
+import torch
 import yaml
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from torch.nn import functional as F
 
 from nbutils import data
 from nbutils.maintain import environment, notebooks, sources, svg
@@ -52,9 +59,6 @@ def _text(loader, orders):
 
 
 def _pictures(loader, c):
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.neighbors import KNeighborsClassifier
-
     train, test = loader('train'), loader('test')
     linear = LogisticRegression(C=c, tol=1e-3, max_iter=200).fit(train.x, train.y)
     nearest = KNeighborsClassifier(1).fit(train.x, train.y)
@@ -64,27 +68,25 @@ def _pictures(loader, c):
 
 def spoken(words, longest=20):
     """What the stored net says for each word, by its best phoneme at each step: strings of phonemes."""
-    net = data.spelling_to_sound()
+    stored = data.spelling_to_sound()
+    net = {name: torch.tensor(array) for name, array in stored.items() if name != 'phonemes'}
 
     def step(side, x, h):
-        gates, memory = (x @ net[f'{side}_w_ih'].T + net[f'{side}_b_ih']), (h @ net[f'{side}_w_hh'].T + net[f'{side}_b_hh'])
-        (r, z, n), (r_h, z_h, n_h) = np.split(gates, 3, 1), np.split(memory, 3, 1)
-        r, z = 1 / (1 + np.exp(-r - r_h)), 1 / (1 + np.exp(-z - z_h))
-        return (1 - z) * np.tanh(n + r * n_h) + z * h
+        return torch.gru_cell(x, h, *(net[f'{side}_{part}'] for part in ('w_ih', 'w_hh', 'b_ih', 'b_hh')))
 
     letters = [[3 + ord(letter) - ord('a') for letter in word] + [2] for word in words]
-    h = np.zeros((len(words), 256))
+    h = torch.zeros(len(words), 256)
     for t in range(max(map(len, letters))):
-        at = np.array([row[t] if t < len(row) else 0 for row in letters])
-        going = np.array([t < len(row) for row in letters])
-        h = np.where(going[:, None], step('enc', net['enc_emb'][at], h), h)
-    last, said = np.full(len(words), 2), []
+        at = [row[t] if t < len(row) else 0 for row in letters]
+        going = torch.tensor([t < len(row) for row in letters])
+        h = torch.where(going[:, None], step('enc', net['enc_emb'][at], h), h)
+    last, said = torch.full([len(words)], 2), []
     for _ in range(longest):
         h = step('dec', net['dec_emb'][last], h)
         last = (h @ net['fc_w'].T + net['fc_b']).argmax(1)
-        said.append(last)
+        said.append(last.numpy())
     rows = [list(row[:np.append(row == 3, True).argmax()]) for row in np.array(said).T]
-    return [' '.join(net['phonemes'][row]) for row in rows]
+    return [' '.join(stored['phonemes'][row]) for row in rows]
 
 
 def _spelling_to_sound():
@@ -95,11 +97,6 @@ def _spelling_to_sound():
 
 
 def _compas():
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.metrics import roc_auc_score
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
     def inputs(rows):
         numbers = [rows[name] for name in ('age', 'priors', 'juvenile_felonies', 'juvenile_misdemeanors', 'juvenile_others')]
         return np.stack([*numbers, rows['sex'] == 'Male', rows['charge'] == 'F'], 1).astype(float)
@@ -152,9 +149,6 @@ def _first_names():
 
 def faces(picture):
     """The greatest probability of a face that the stored detector gives at any place, at sizes from 12 pixels of 48 on."""
-    import torch
-    from torch.nn import functional as F
-
     net = {name: torch.tensor(array) for name, array in data.face_detector().items()}
     x, most = torch.tensor(picture * 255, dtype=torch.float32).permute(2, 0, 1)[None], 0.0
     for scale in 0.25 * 0.7**np.arange(8):
