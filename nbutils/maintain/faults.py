@@ -18,11 +18,9 @@ import ast
 import importlib.util
 import multiprocessing
 import os
-import random
 import re
 import signal
 import sys
-import tempfile
 import time
 from collections import Counter
 from multiprocessing import connection
@@ -129,55 +127,89 @@ class Result(NamedTuple):
         return f'nbutils.{stem(self.path)}' if self.path.is_relative_to(PACKAGE) else notebooks.name(self.path)
 
 
-def section(path, number, seed, weaker=()):
-    """Inject faults into one section: it runs once, and before each cell its faults are tried in forks. With kinds of
-    `weakenings.KINDS` in `weaker`, they are of these.
-    """
-    cells = code_cells(path)
-    sources = [c.source for c in cells]
-    finder, names = ((weakenings.possible, weakenings.judging(sources)) if weaker else
-                     (mutations.possible, mutations.free_names(sources)))
-    edits = [edit for i, source in enumerate(sources) if i and 'raise NotImplementedError' not in source
-             for edit in finder(source, i, names) if not weaker or edit.args[2] in weaker]  # cell 0 is the launch cell
-    faults, found, shell = mutations.drawn(edits, number, f'{seed} {notebooks.name(path)}'), [], shell_in(path.parent)
+class Wrong:
+    """The faults that can be made in a section, and what notices one."""
 
-    def noticed_by(fault):
-        last = reach(sources, fault) if weaker else len(cells)
-        return (weaker and broken_rule(sources, fault) or trial(shell, cells[fault.cell:last + 1], fault.code)
-                or (broken_seal(path, sources[fault.cell], fault.code) if weaker and fault.kind != 'slack' else None))
+    def __init__(self, path):
+        self.path, self.cells = path, code_cells(path)
+        self.sources = [cell.source for cell in self.cells]
 
-    for i, cell in enumerate(cells):
+    def places(self):
+        """(number, code) of the cells in which they are made: not of the launch cell, the first one, nor of stubs."""
+        return [(i, code) for i, code in enumerate(self.sources) if i and 'raise NotImplementedError' not in code]
+
+    def edits(self):
+        spared = mutations.free_names(self.sources)
+        return [edit for i, code in self.places() for edit in mutations.possible(code, i, spared)]
+
+    def noticed(self, shell, fault):
+        """(who noticed a fault, how many cells later, words) or None, where the cells before it have run in the shell."""
+        return trial(shell, self.cells[fault.cell:], fault.code)
+
+    def broken_seal(self, fault):
+        """('seal', 0, its name) of the first seal of the section that breaks with a fault, else None."""
+        notebook = notebooks.read(self.path)
+        old = seals.digests(notebook)
+        next(cell for cell in notebook.cells if cell.source == self.sources[fault.cell]).source = fault.code
+        new = seals.digests(notebook)
+        return next((('seal', 0, key) for key in old if old[key] != new.get(key)), None)
+
+
+class Weaker(Wrong):
+    """The edits of some `kinds` of `weakenings.KINDS`; rules and seals can notice them, too."""
+
+    def __init__(self, path, kinds):
+        super().__init__(path)
+        self.kinds = kinds
+
+    def edits(self):
+        judging = weakenings.judging(self.sources)
+        return [edit for i, code in self.places() for edit in weakenings.possible(code, i, judging)
+                if edit.args[2] in self.kinds]
+
+    def noticed(self, shell, fault):
+        cells = self.cells[fault.cell:reach(self.sources, fault) + 1]
+        return (broken_rule(self.sources, fault) or trial(shell, cells, fault.code)
+                or (self.broken_seal(fault) if fault.kind != 'slack' else None))
+
+
+class InView(Wrong):
+    """Faults in the code that a section teaches in view, whose author records whatever comes out."""
+
+    def places(self):
+        taught = {cell.source for cell in budget.taught(notebooks.read(self.path))}
+        return [(i, code) for i, code in enumerate(self.sources) if code in taught]
+
+    def edits(self):
+        return [edit for edit in super().edits() if edit.args[2] not in {*mutations.CHECKS, 'figure'}]
+
+    def noticed(self, shell, fault):
+        outputs, who = recorded_anew(shell, self.cells[fault.cell:], fault.code)
+        return who or unshown(self.path, fault, outputs) or self.broken_seal(fault)
+
+
+def trying(kind, path):
+    """What is tried on a section for a `--kind`."""
+    if kind in ('wrong', 'view'):
+        return {'wrong': Wrong, 'view': InView}[kind](path)
+    return Weaker(path, {*weakenings.KINDS} if kind == 'weaker' else {kind})
+
+
+def section(path, number, seed, kind='wrong'):
+    """Inject faults into one section: it runs once, and before each cell its faults are tried in forks."""
+    tried, found, shell = trying(kind, path), [], shell_in(path.parent)
+    edits = tried.edits()
+    faults = mutations.drawn(edits, number, f'{seed} {notebooks.name(path)}')
+    for i, cell in enumerate(tried.cells):
         here = [fault for fault in faults if fault.cell == i]
-        found += spread(noticed_by, here, seconds=WALL_SECONDS, cpu=CPU_SECONDS)
+        found += spread(lambda fault: tried.noticed(shell, fault), here, seconds=WALL_SECONDS, cpu=CPU_SECONDS)
         if noticed := trial(shell, [cell], cell.source):
             broken = f'unchanged, code cell {i + 1} differs from what is stored {noticed}: make record first'
             return Result(path, len(edits), found, broken)
     return Result(path, len(edits), found)
 
 
-# ---- what an author notices who records whatever comes out ----
-
-def in_view(path, number, seed):
-    """Inject faults into the code that a section teaches in view; as `section`, but outputs are recorded as they come."""
-    cells, taught = code_cells(path), {cell.source for cell in budget.taught(notebooks.read(path))}
-    sources = [c.source for c in cells]
-    spared, listed = mutations.free_names(sources), yaml.safe_load(LISTED.read_text('utf-8'))
-    edits = [edit for i, source in enumerate(sources) if source in taught for edit in mutations.possible(source, i, spared)
-             if edit.args[2] not in {*mutations.CHECKS, 'figure'}]
-    faults, found, shell = mutations.drawn(edits, number, f'{seed} {notebooks.name(path)}'), [], shell_in(path.parent)
-
-    def noticed_by(fault):
-        outputs, who = recorded_anew(shell, cells[fault.cell:], fault.code)
-        return (who or unshown(path, fault, outputs, listed['everywhere'] | listed.get(notebooks.name(path), {}))
-                or broken_seal(path, sources[fault.cell], fault.code))
-
-    for i, cell in enumerate(cells):
-        found += spread(noticed_by, [fault for fault in faults if fault.cell == i], seconds=WALL_SECONDS, cpu=CPU_SECONDS)
-        if noticed := trial(shell, [cell], cell.source):
-            broken = f'unchanged, code cell {i + 1} differs from what is stored {noticed}: make record first'
-            return Result(path, len(edits), found, broken)
-    return Result(path, len(edits), found)
-
+# ---- what notices them, beside a run ----
 
 def recorded_anew(shell, cells, code):
     """(the outputs, what noticed) of `code` in place of the first cell and of the others: a check, an error or a warning."""
@@ -194,17 +226,16 @@ def recorded_anew(shell, cells, code):
     return found, None
 
 
-def unshown(path, fault, outputs, listed):
+def unshown(path, fault, outputs):
     """('words', 0, what is wrong) where the prose states a number that the changed outputs do not show, else None."""
-    notebook = nbformat.read(path.with_suffix('.ipynb'), 4)
+    notebook, listed = nbformat.read(path.with_suffix('.ipynb'), 4), yaml.safe_load(LISTED.read_text('utf-8'))
     code = [cell for cell in notebook.cells if cell.cell_type == 'code']
     code[fault.cell].source = fault.code
     for cell, new in zip(code[fault.cell:], outputs, strict=True):
         cell.outputs = new
-    with tempfile.TemporaryDirectory() as folder:
-        target = Path(folder, path.with_suffix('.ipynb').name)
-        nbformat.write(notebook, target)
-        return next((('words', 0, message) for message, _ in words.unshown(words.Section(target), listed) if message), None)
+    page = words.Section(notebooks.name(path), notebook.cells)
+    messages = words.unshown(page, listed['everywhere'] | listed.get(page.name, {}))
+    return next((('words', 0, message) for message, _ in messages if message), None)
 
 
 def changed_names(before, after):
@@ -234,14 +265,6 @@ def broken_rule(sources, fault):
     trees = [ast.parse(fault.code if i == fault.cell else source) for i, source in enumerate(sources)]
     made = SimpleNamespace(name='', trees=[(i, tree, list(ast.walk(tree))) for i, tree in enumerate(trees)])
     return next((('rule', 0, problem) for rule in lint.RULES for problem in rule(made)), None)
-
-
-def broken_seal(path, before, after):
-    """('seal', 0, its name) of the first seal of a section that breaks with an edit of a cell, else None."""
-    text = path.read_text('utf-8')
-    old, new = ({key: seal.digests() for key, seal in seals.seals(seals.Section(version), {}, {}).items()}
-                for version in (text, text.replace(before, after, 1)))
-    return next((('seal', 0, key) for key in old if old[key] != new.get(key)), None)
 
 
 def code_cells(path):
@@ -383,31 +406,26 @@ def main(argv=None):
     parser.add_argument('--seed', default='0', help='draws other faults')
     parser.add_argument('--kind', choices=['wrong', 'view', 'weaker', *weakenings.KINDS], default='wrong',
                         help='faults, faults in view whose outputs are recorded, checks that say less, or one kind of those')
-    parser.add_argument('--sections', type=int, default=0, help='so many sections, drawn by the seed, in place of all')
     arguments = parser.parse_args(argv)
     if os.environ.get('PYTHONHASHSEED') != environment.FIXED['PYTHONHASHSEED']:  # Python reads it when it starts
         environment.fix()
         os.execv(sys.executable, [sys.executable, '-m', 'nbutils.maintain.faults', *sys.argv[1:]])
     environment.fix()
-    view = arguments.kind == 'view'
-    weaker = {'wrong': (), 'view': (), 'weaker': (*weakenings.KINDS,)}.get(arguments.kind, (arguments.kind,))
-    modules = [] if weaker or view or arguments.sections else [
-        p for p in [*sorted(PACKAGE.glob('*.py')), PACKAGE / 'data' / '__init__.py'] if stem(p) not in ('nbutils', 'ledger')]
-    sections = recorded()
-    if arguments.sections:
-        sections = sorted(random.Random(arguments.seed).sample(sections, arguments.sections))
-    files = [Path(f).resolve() for f in arguments.files] or [*sections, *modules]
+    modules = [path for path in [*sorted(PACKAGE.glob('*.py')), PACKAGE / 'data' / '__init__.py']
+               if arguments.kind == 'wrong' and stem(path) not in ('nbutils', 'ledger')]
+    files = [Path(f).resolve() for f in arguments.files] or [*recorded(), *modules]
     if sys.platform != 'linux':
         sys.exit('faults are tried in forked processes, which are safe on Linux only')
     execute.hold(recorded())
-    sys.exit(report(files, arguments.number, arguments.seed, weaker, view))
+    sys.exit(report(files, arguments.number, arguments.seed, arguments.kind))
 
 
-def report(files, number, seed, weaker=(), view=False):
+def report(files, number, seed, kind='wrong'):
     """Try the faults of these files, print a line for each and write REPORT; gives the exit status.
 
     There is a goal for faults alone: that a check says less is often seen by its seal alone, and an assert may have none.
     """
+    weaker = kind not in ('wrong', 'view')
     equivalent = (yaml.safe_load(EQUIVALENT.read_text('utf-8')) if EQUIVALENT.is_file() else None) or {}
     results, text, start = [], [], time.monotonic()
 
@@ -416,9 +434,7 @@ def report(files, number, seed, weaker=(), view=False):
         text.append(words)
 
     def one(path):
-        if path.is_relative_to(PACKAGE):
-            return module(path, number, seed)
-        return in_view(path, number, seed) if view else section(path, number, seed, weaker)
+        return module(path, number, seed) if path.is_relative_to(PACKAGE) else section(path, number, seed, kind)
 
     for path, result in spread(one, files, workers=int(os.environ.get('JOBS') or os.cpu_count() or 1)):
         if isinstance(result, str):
@@ -427,22 +443,22 @@ def report(files, number, seed, weaker=(), view=False):
         say(f'{result.name}: BROKEN: {result.broken}' if result.broken else line(result, groups))
         for fault, _, where, _ in groups['escaped']:
             say(diff(fault, where))
-        for cell, what, number in [] if weaker or view or path.is_relative_to(PACKAGE) else idle(result):
+        for cell, what, number in idle(result) if kind == 'wrong' and not path.is_relative_to(PACKAGE) else ():
             say(f'  never the first or only to notice, code cell {cell + 1}: {what} ({number} faults in what it calls)')
     total = {group: [one for _, groups in results for one in groups[group]] for group in ('caught', 'equivalent', 'escaped')}
     say('')
-    for kind, meaning in (weakenings.KINDS if weaker else mutations.KINDS | mutations.CHECKS).items():
-        of = {group: sum(one[0].kind == kind for one in all_) for group, all_ in total.items()}
-        alone = f'({sum(one[0].kind == kind and one[1] == "seal" for one in total["caught"]):3} by a seal alone) '
-        say(f'{kind:11} {of["caught"]:5} caught {alone if weaker else ""}{of["escaped"]:4} escaped '
+    for name, meaning in (weakenings.KINDS if weaker else mutations.KINDS | mutations.CHECKS).items():
+        of = {group: sum(one[0].kind == name for one in all_) for group, all_ in total.items()}
+        alone = f'({sum(one[0].kind == name and one[1] == "seal" for one in total["caught"]):3} by a seal alone) '
+        say(f'{name:11} {of["caught"]:5} caught {alone if weaker else ""}{of["escaped"]:4} escaped '
             f'{of["equivalent"]:4} equivalent   ({meaning})')
-    for entry in () if weaker or view else stale(equivalent, [result for result, _ in results]):
+    for entry in stale(equivalent, [result for result, _ in results]) if kind == 'wrong' else ():
         say(entry)
     tried = len(total['caught']) + len(total['escaped'])
     share = len(total['caught']) / tried if tried else 1.0
     say(f'{share:.1%} of {tried} faults caught, {len(total["equivalent"])} equivalent, of '
         f'{sum(result.possible for result, _ in results)} possible ones, seed {seed}, {time.monotonic() - start:.0f} s')
-    if view:
+    if kind == 'view':
         silent = [by for _, by, *_ in total['caught'] if by not in ('error', 'time')]
         running = len(silent) + len(total['escaped'])
         say(f'{len(silent) / running if running else 1:.1%} of the {running} that run through, '

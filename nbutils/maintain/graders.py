@@ -12,6 +12,7 @@ import argparse
 import ast
 import hashlib
 import os
+import re
 import signal
 import sys
 import time
@@ -21,7 +22,7 @@ from typing import NamedTuple
 import libcst as cst
 import yaml
 
-from nbutils.maintain import environment, faults, lint, mutations, notebooks, seals
+from nbutils.maintain import environment, faults, lint, mutations, notebooks, sections
 
 GOAL = 0.995
 OPTIONS = {'same', 'without', 'lines', 'tries', 'atol', 'rtol'}  # the keywords of grade that name no argument
@@ -44,10 +45,14 @@ STRICT |= {now: was for was, now in STRICT.items()}
 # ---- the exercises of a section ----
 
 class Exercise(NamedTuple):
-    """An exercise that is graded: its name, and its cells, each as (number from 0, cell), before and in the solution."""
+    """An exercise: its name and title, its code cells, each as (number from 0, cell), before and in the solution, and
+    whether there is a solution.
+    """
     label: str
+    title: str
     asked: list
     solved: list
+    is_solved: bool = False
 
     @property
     def calls(self):
@@ -73,24 +78,28 @@ def _grades(codes):
 
 
 def exercises(cells):
-    """The graded exercises among the cells of a notebook."""
-    found, label, asked, solved = [], None, [], None
+    """All exercises among the cells of a notebook."""
+    found, into = [], None  # the list that takes the next code cells
     for i, cell in enumerate(cells):
         if cell.cell_type == 'code':
-            if label:
-                (asked if solved is None else solved).append((i, cell))
+            if into is not None:
+                into.append((i, cell))
             continue
         for line in cell.source.splitlines():
-            if line.lstrip('`').startswith('{exercise}') and line.startswith('```'):
-                label, asked, solved = 'next', [], None
-            elif line.startswith(':label:') and label == 'next':
-                label = line.split()[1]
-            elif line.startswith('```{solution-start}') and label == line.split()[1]:
-                solved = []
-            elif line.startswith('```{solution-end}') and label and solved is not None:
-                found.append(Exercise(label, asked, solved))
-                label = None
-    return [exercise for exercise in found if exercise.calls]
+            if begins := re.match(r'`{3,}\{exercise\} *(.*)', line):
+                found.append(Exercise('', begins[1], into := [], []))
+            elif line.startswith(':label:') and found and not found[-1].label:
+                found[-1] = found[-1]._replace(label=line.split()[1])
+            elif found and line.startswith('```{solution-start}') and line.split()[1] == found[-1].label:
+                into = found[-1].solved
+            elif found and line.startswith('```{solution-end}') and into is found[-1].solved:
+                found[-1], into = found[-1]._replace(is_solved=True), None
+    return found
+
+
+def graded(cells):
+    """The exercises with a solution and a grader."""
+    return [exercise for exercise in exercises(cells) if exercise.is_solved and exercise.calls]
 
 
 # ---- mutants ----
@@ -115,13 +124,13 @@ class Slips(mutations.Finder):
     def visit_BinaryOperation(self, node):
         super().visit_BinaryOperation(node)
         if isinstance(node.operator, (cst.Add, cst.Subtract, cst.Multiply, cst.Divide, cst.Power, cst.FloorDivide)):
-            self.add('term', node, mutations._grouped(node.left))
+            self.add('term', node, mutations.grouped(node.left))
         if isinstance(node.operator, (cst.Add, cst.Multiply)):
-            self.add('term', node, mutations._grouped(node.right))
+            self.add('term', node, mutations.grouped(node.right))
 
     def visit_BooleanOperation(self, node):
-        self.add('term', node, mutations._grouped(node.left))
-        self.add('term', node, mutations._grouped(node.right))
+        self.add('term', node, mutations.grouped(node.left))
+        self.add('term', node, mutations.grouped(node.right))
 
     def visit_UnaryOperation(self, node):
         super().visit_UnaryOperation(node)
@@ -129,8 +138,8 @@ class Slips(mutations.Finder):
             self.add('sign', node, node.expression)
 
     def visit_IfExp(self, node):
-        self.add('branch', node, mutations._grouped(node.body))
-        self.add('branch', node, mutations._grouped(node.orelse))
+        self.add('branch', node, mutations.grouped(node.body))
+        self.add('branch', node, mutations.grouped(node.orelse))
 
     def visit_If(self, node):
         self.add('branch', node.test, cst.Name('True'))
@@ -150,7 +159,7 @@ class Slips(mutations.Finder):
                 inner = [arg.value for arg in args[:2 if name in OF_TWO else 1] if not arg.keyword and not arg.star]
             for value in inner:
                 if not isinstance(value, cst.GeneratorExp):
-                    self.add('unwrapped', node, mutations._grouped(value))
+                    self.add('unwrapped', node, mutations.grouped(value))
         if name in OTHER_CALL:
             plain = cst.Name(OTHER_CALL[name])
             if isinstance(node.func, cst.Attribute):
@@ -231,16 +240,13 @@ def mutants(code, spared):
     return list(found.values())
 
 
-def needed(section, exercise, cells):
+def needed(section, exercise):
     """The numbers of those statements of a notebook before the solution that an exercise hangs on."""
-    numbers = {}  # of the statements of each cell
-    for n, cell in enumerate(section.cell_of):
-        numbers.setdefault(id(cell), []).append(n)
-    own = [n for i, _ in (*exercise.asked, *exercise.solved) for n in numbers.get(id(section.cells[cells[i]]), [])]
-    end = min(n for i, _ in exercise.solved for n in numbers[id(section.cells[cells[i]])])
-    asked = {n for n in own if n < end}
+    asked, solved = ({i for i, _ in cells} for cells in (exercise.asked, exercise.solved))
+    own = [n for n, cell in enumerate(section.place) if cell in asked | solved]
+    end = min(n for n in own if section.place[n] in solved)
     names = set().union(*(section.names[n].reads | section.names[n].reads_later for n in own))
-    found = set(asked)
+    found = {n for n in own if n < end}
     while True:
         more = {n for n in range(end) if n not in found and (section.names[n].binds | section.names[n].changes) & names}
         if not more:
@@ -300,28 +306,20 @@ def section(path, labels):
     """{label: Verdict} of exercises of a section. To be called in a process of its own."""
     os.chdir(path.parent)
     sys.stdout = sys.stderr = open(os.devnull, 'w')
-    notebook, sealed = notebooks.read(path), seals.Section(path.read_text('utf-8'))
-    places = _places(notebook.cells, sealed)
+    whole = sections.Section(notebooks.read(path))
     names, done, found = {'__name__': '__main__'}, set(), {}
-    for exercise in exercises(notebook.cells):
+    for exercise in graded(whole.cells):
         if exercise.label not in labels:
             continue
         try:
-            for n in needed(sealed, exercise, places):
+            for n in needed(whole, exercise):
                 if n not in done:
                     done.add(n)
-                    exec(compile(ast.Module([sealed.code[n]], []), path.name, 'exec'), names)
+                    exec(compile(ast.Module([whole.code[n]], []), path.name, 'exec'), names)
             found[exercise.label] = attempt(exercise, names)
         except Exception as error:
             found[exercise.label] = Verdict([], 0, f'{type(error).__name__}: {error}')
     return found
-
-
-def _places(cells, sealed):
-    """The number among the cells of a `seals.Section` of each code cell of a notebook."""
-    code = [n for n, cell in enumerate(sealed.cells) if not cell.prose]
-    numbers = [i for i, cell in enumerate(cells) if cell.cell_type == 'code']
-    return dict(zip(numbers, code, strict=True))
 
 
 # ---- the record, and what is said ----
@@ -340,7 +338,7 @@ def recorded(path):
 def changed(path):
     """The labels of the exercises whose cases are drawn and whose cells are not those that were last tried."""
     known = recorded(path)
-    return [exercise.label for exercise in exercises(notebooks.read(path).cells)
+    return [exercise.label for exercise in graded(notebooks.read(path).cells)
             if exercise.drawn and known.get(exercise.label, {}).get('cells') != exercise.digest]
 
 
@@ -368,7 +366,7 @@ def report(files, everything):
     bad = False
     wanted = {}
     for path in files:
-        labels = [exercise.label for exercise in exercises(notebooks.read(path).cells)] if everything else changed(path)
+        labels = [exercise.label for exercise in graded(notebooks.read(path).cells)] if everything else changed(path)
         if labels:
             wanted[path] = labels
     for path, result in faults.spread(lambda path: section(path, wanted[path]), wanted, os.cpu_count() or 1, SECONDS * 4):
@@ -376,7 +374,7 @@ def report(files, everything):
             print(f'{notebooks.name(path)}: BROKEN: its process died ({result})', flush=True)
             bad = True
             continue
-        known, found = recorded(path), {exercise.label: exercise for exercise in exercises(notebooks.read(path).cells)}
+        known, found = recorded(path), {exercise.label: exercise for exercise in graded(notebooks.read(path).cells)}
         for label, verdict in result.items():
             entry = known.get(label, {})
             alive, stale = judged(verdict, entry)

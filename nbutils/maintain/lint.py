@@ -14,13 +14,14 @@ SEEDS = 3  # how many runs a claim about training needs at least
 TRAINING = {'nbutils.training.fit', 'nbutils.weights.advance', 'nbutils.weights.resume'}
 _LAYER = re.compile(r'(Lazy)?(Linear|Conv(Transpose)?[123]d)')
 _NORMALIZING = re.compile(r'(Lazy)?(Batch|Instance)Norm[123]d|SyncBatchNorm')
+CHECKS = ('holds', 'erratum', 'verify')
 NO_CASES = {'slip', 'printed', 'corrected', 'tries'}  # the keywords of a check that are no cases
 
 
 def check_calls(nodes):
     """The calls of checks among the nodes of a syntax tree."""
     for node in nodes:
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ('holds', 'erratum', 'verify'):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CHECKS:
             yield node
 
 

@@ -72,16 +72,16 @@ class Fault(NamedTuple):
     now: str
 
 
-def possible(code, cell=0, spared=frozenset(), kind_of_finder=None):
+def possible(code, cell=0, names=frozenset(), kind_of_finder=None):
     """All edits of a piece of code, each a function that gives its `Fault`, or None where it changes nothing.
 
-    `spared` are names whose definitions are left alone; another `Finder` finds other edits.
+    A finder is told `names`; for `Finder` they are those whose definitions are left alone.
     """
     try:
         wrapper = MetadataWrapper(cst.parse_module(code))
     except cst.ParserSyntaxError:  # a magic command
         return []
-    finder = (kind_of_finder or Finder)(wrapper.module, spared)
+    finder = (kind_of_finder or Finder)(wrapper.module, names)
     wrapper.visit(finder)
     return [functools.partial(_fault, wrapper.module, cell, *edit) for edit in finder.found]
 
@@ -109,32 +109,41 @@ def drawn(edits, number, seed):
     return list(found.values())
 
 
-class Finder(cst.CSTVisitor):
-    """Collects (kind, node, what replaces it)."""
+class Edits(cst.CSTVisitor):
+    """Collects edits as (kind, node, what replaces it)."""
 
     METADATA_DEPENDENCIES = (ParentNodeProvider,)
 
-    def __init__(self, module, spared):
+    def __init__(self, module, names):
         super().__init__()
-        self.spared, self.found, self.asserting, self.text = spared, [], False, module.code_for_node
+        self.names, self.found, self.text = names, [], module.code_for_node
 
     def above(self, node):
         """The nodes that hold this one, from the inside."""
         while node := self.get_metadata(ParentNodeProvider, node, None):
             yield node
 
-    def add(self, kind, node, new):
-        self.found.append(('assert' if kind == 'comparison' and self.asserting else kind, node, new))
+    def add(self, kind, node, *replacements):
+        self.found += [(kind, node, new) for new in replacements]
+
+
+class Finder(Edits):
+    """Finds the edits of `KINDS` and `CHECKS`."""
+
+    asserting = False  # whether it looks into what a check says
+
+    def add(self, kind, node, *replacements):
+        super().add('assert' if kind == 'comparison' and self.asserting else kind, node, *replacements)
 
     def on_visit(self, node):
         if isinstance(node, (cst.Import, cst.ImportFrom, cst.Annotation, cst.Decorator, cst.Raise)):
             return False
-        if isinstance(node, cst.FunctionDef) and node.name.value in self.spared:
+        if isinstance(node, cst.FunctionDef) and node.name.value in self.names:
             return False
-        if isinstance(node, cst.Assign) and (names := {*_names(node.targets)}) and names <= self.spared:
+        if isinstance(node, cst.Assign) and (names := {*_names(node.targets)}) and names <= self.names:
             return False
         if isinstance(node, cst.Expr) and called(node.value) in ('append', 'extend'):
-            return not {*_names(node.value.func)} & self.spared
+            return not {*_names(node.value.func)} & self.names
         return super().on_visit(node)
 
     # ---- checks ----
@@ -146,14 +155,14 @@ class Finder(cst.CSTVisitor):
         if called(call) == 'grade':
             truth = call.args[1].value
             if denied:
-                same = cst.Attribute(_grouped(truth), cst.Name('__call__'))  # another object: the truth itself is refused
-                self.add('answer', call, _with(call, {0: same}))
+                same = cst.Attribute(grouped(truth), cst.Name('__call__'))  # another object: the truth itself is refused
+                self.add('answer', call, with_values(call, {0: same}))
             else:
-                self.add('tolerance', call, _with(call, {1: _nudged(truth, call.args)}))
+                self.add('tolerance', call, with_values(call, {1: _nudged(truth, call.args)}))
             return False
         self.claims(test)
         if not any(kind in ('assert', 'tolerance') for kind, *_ in self.found[before:]):
-            self.add('assert', test, cst.UnaryOperation(cst.Not(), _grouped(test)))
+            self.add('assert', test, cst.UnaryOperation(cst.Not(), grouped(test)))
         return False
 
     def check(self, call):
@@ -161,11 +170,11 @@ class Finder(cst.CSTVisitor):
         given = {arg.keyword.value: i for i, arg in enumerate(call.args) if arg.keyword}
         claim = call.args[given.get('corrected', 1)].value
         if 'printed' in given:
-            self.add('slip', call, _with(call, {given['printed']: claim}))
+            self.add('slip', call, with_values(call, {given['printed']: claim}))
         if 'slip' in given:
             slip = call.args[given['slip']].value
             words, variant = slip.elements
-            self.add('slip', call, _with(call, {
+            self.add('slip', call, with_values(call, {
                 given['slip']: slip.with_changes(elements=[words, variant.with_changes(value=claim)])}))
         self.claims(claim)
 
@@ -210,7 +219,7 @@ class Finder(cst.CSTVisitor):
         if new := FLIPPED.get(type(node.operator)):
             self.add('sign', node.operator, new())
         if isinstance(node.operator, ORDERED) and self.text(node.left) != self.text(node.right) and not self.even(node):
-            self.add('operands', node, node.with_changes(left=_grouped(node.right), right=_grouped(node.left)))
+            self.add('operands', node, node.with_changes(left=grouped(node.right), right=grouped(node.left)))
 
     def even(self, node):
         """Whether this is a difference whose sign does not matter where it stands."""
@@ -270,13 +279,14 @@ class Finder(cst.CSTVisitor):
         if name == 'grade':
             return False
         if name in CLOSE and len(args) > 1:
-            self.add('tolerance', node, _with(node, {1: _nudged(args[1].value, args)}))
+            self.add('tolerance', node, with_values(node, {1: _nudged(args[1].value, args)}))
         strange = cst.SimpleString, cst.FormattedString, cst.GeneratorExp, cst.Lambda
         plain = [arg for arg in args[:2] if not arg.keyword and not arg.star and not isinstance(arg.value, strange)]
         if name in PLOTS and args and args[0].star == '*':
             self.add('figure', args[0].value, cst.parse_expression(f'tuple({self.text(args[0].value)})[::-1]'))
         elif len(plain) == 2 and name not in UNORDERED:
-            self.add('figure' if name in PLOTS else 'operands', node, _with(node, {0: args[1].value, 1: args[0].value}))
+            swapped = with_values(node, {0: args[1].value, 1: args[0].value})
+            self.add('figure' if name in PLOTS else 'operands', node, swapped)
         if name in OTHER_PLOT:
             self.add('figure', node.func.attr, cst.Name(OTHER_PLOT[name]))
         if name == 'range' and not isinstance(last := args[min(len(args), 2) - 1].value, cst.Integer):
@@ -284,19 +294,19 @@ class Finder(cst.CSTVisitor):
         given = {arg.keyword.value: i for i, arg in enumerate(args) if arg.keyword}
         for x, i in given.items():  # xlabel and ylabel, xlim and ylim ...
             if x.startswith('x') and (j := given.get('y' + x[1:])):
-                self.add('figure', node, _with(node, {i: args[j].value, j: args[i].value}))
+                self.add('figure', node, with_values(node, {i: args[j].value, j: args[i].value}))
 
     def visit_Arg(self, node):
         call = next(self.above(node))
-        number = _whole(node.value)
-        if number is None or not isinstance(call, cst.Call):
+        value = number(node.value)
+        if type(value) is not int or not isinstance(call, cst.Call):
             return None
         name, method = called(call), isinstance(call.func, cst.Attribute)
         library = method and self.text(call.func.value) in ('np', 'torch')
         second = len(call.args) > 1 and call.args[1] is node and name in (JOINING | REDUCING if library else JOINING)
         first = call.args[0] is node and name in REDUCING and method and not library
         if node.keyword.value in ('axis', 'dim') if node.keyword else first or second:
-            self.add('axis', node.value, cst.Integer('0' if number else '1'))
+            self.add('axis', node.value, cst.Integer('0' if value else '1'))
             return False
 
     def visit_SimpleString(self, node):
@@ -335,13 +345,13 @@ def _names(node):
             yield from _names(part)
 
 
-def _with(call, values):
-    """The call with other values of the arguments of these numbers."""
+def with_values(call, values):
+    """The call with other values of arguments, {number of the argument: value}."""
     args = [arg.with_changes(value=values.get(i, arg.value)) for i, arg in enumerate(call.args)]
     return call.with_changes(args=args)
 
 
-def _grouped(node):
+def grouped(node):
     """The expression, in parentheses where its place could need them."""
     closed = cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Integer, cst.Float, cst.List
     if isinstance(node, closed) or node.lpar:
@@ -350,7 +360,7 @@ def _grouped(node):
 
 
 def _shifted(node, operator):
-    return cst.BinaryOperation(_grouped(node), operator, cst.Integer('1'))
+    return cst.BinaryOperation(grouped(node), operator, cst.Integer('1'))
 
 
 def _nudged(node, args=None):
@@ -373,13 +383,13 @@ def nudged(value, by=1e-3):
     return value * (1 + by) if (value != 0).any() else value + by
 
 
-def _whole(node):
-    """The value of a literal integer, or None."""
+def number(node):
+    """The value of a literal number, with its sign, or None."""
     try:
         value = ast.literal_eval(cst.Module([]).code_for_node(node))
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, TypeError):
         return None
-    return value if type(value) is int else None
+    return value if type(value) in (int, float) else None
 
 
 def _first_difference(node):

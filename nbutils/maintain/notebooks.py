@@ -79,6 +79,20 @@ def _parsed(path):
     return notebook
 
 
+def parsed(text):
+    """The notebook in the text of a `.py` file, an older one for example."""
+    return jupytext.reads(text, 'py:percent')
+
+
+def parts(cells):
+    """For each cell, of nbformat or of its JSON, the number of its part, counted by the headings `##`; 0 for the opening."""
+    found, part = [], 0
+    for cell in cells:
+        part += cell['cell_type'] == 'markdown' and ''.join(cell['source']).startswith('## ')
+        found.append(part)
+    return found
+
+
 def is_caption(cell):
     """Whether a cell, of nbformat or of its JSON, is the caption of the figure above it."""
     return cell['cell_type'] == 'markdown' and CAPTION in cell['metadata'].get('tags', [])

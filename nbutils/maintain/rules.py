@@ -15,6 +15,7 @@ from nbval.plugin import find_comment_markers
 
 from nbutils import ledger
 from nbutils.maintain import compare, graders, lint, notebooks
+from nbutils.maintain.sections import OUT_OF_VIEW
 
 TAGS = {'checks', notebooks.CAPTION, 'remove-cell', 'hide-input', 'hide-output', 'hide-cell', 'nbval-ignore-output'}
 VIEW, FOLDED = (25, 79), (60, 125)  # lines and columns of a cell in view, and of one whose code is folded
@@ -22,7 +23,6 @@ PICTURE_BYTES, NOTEBOOK_BYTES = 150_000, 1_000_000
 CAPTION_WORDS = range(6, 46)
 EXERCISES = 3
 KINDS = ('Program', 'Pencil', 'Experiment')  # to write, to derive, to predict and try
-FOLDED_TAGS = {'checks', 'hide-input', 'hide-cell', 'remove-cell'}
 LINES = {'verify': ':', 'holds': ('', ':'), 'erratum': ('',)}  # what stands behind the name; a display that ran has a colon
 COARSE = 0.052  # the relative tolerance of a printed number above which a change is hardly seen: that of 2.0 is 0.051
 
@@ -231,30 +231,24 @@ def coarse(pair):
 
 def exercises(pair):
     """An exercise that is not graded, or whose grader accepts a wrong answer, teaches the wrong thing."""
-    cells = pair.source.cells
-    starts = [(i, m[2], bool(m[1])) for i, c in enumerate(cells) if c.cell_type == 'markdown'
-              for m in re.finditer(r'^`{3,}\{exercise\}.*?(Pencil:|Experiment:)?[^:\n]*\n:label: (\S+)', c.source, re.M)]
-    if len(starts) < EXERCISES:
-        yield f'{pair.name} has {len(starts)} exercises; at least {EXERCISES}'
-    if starts and all(ungraded for *_, ungraded in starts):
+    found = graders.exercises(pair.source.cells)
+    to_grade = [exercise for exercise in found if not re.search('Pencil:|Experiment:', exercise.title)]
+    if len(found) < EXERCISES:
+        yield f'{pair.name} has {len(found)} exercises; at least {EXERCISES}'
+    if found and not to_grade:
         yield f'{pair.name} has no exercise that is graded'
-    for i, label, ungraded in starts:
-        end = next((j for j in range(i, len(cells)) if cells[j].source.startswith('```{solution-end}')), None)
-        start = f'{{solution-start}} {label}\n'
-        middle = next((j for j in range(i, end or i) if start in cells[j].source + '\n'), None)
-        if middle is None:
-            yield f'{pair.name}: exercise {label} has no solution-start ... solution-end after it'
-            continue
-        if ungraded:
-            continue
-        asked = '\n'.join(c.source for c in cells[i:middle] if c.cell_type == 'code')
-        solved = '\n'.join(c.source for c in cells[middle:end] if c.cell_type == 'code')
-        if 'raise NotImplementedError' not in asked or not re.search(r'\bgrade\(', asked):
-            yield f'{pair.name}: exercise {label} needs a stub raising NotImplementedError and a cell grade(...)'
-        if not re.search(r'^assert grade\(', solved, re.M):
-            yield f'{pair.name}: the solution of {label} is not graded: assert grade(...)'
-        if not re.search(r'^assert not grade\(', solved, re.M):
-            yield f'{pair.name}: no wrong answer to {label} is shown to be rejected: assert not grade(...)'
+    for exercise in found:
+        if not exercise.is_solved:
+            yield f'{pair.name}: exercise {exercise.label} has no solution-start ... solution-end after it'
+        elif exercise in to_grade:
+            label = exercise.label
+            asked, solved = ('\n'.join(cell.source for _, cell in cells) for cells in (exercise.asked, exercise.solved))
+            if 'raise NotImplementedError' not in asked or not exercise.calls:
+                yield f'{pair.name}: exercise {label} needs a stub raising NotImplementedError and a cell grade(...)'
+            if not re.search(r'^assert grade\(', solved, re.M):
+                yield f'{pair.name}: the solution of {label} is not graded: assert grade(...)'
+            if not re.search(r'^assert not grade\(', solved, re.M):
+                yield f'{pair.name}: no wrong answer to {label} is shown to be rejected: assert not grade(...)'
     yield from drawn_exercises(pair)
 
 
@@ -264,7 +258,7 @@ WRONG_ANSWERS = 3  # by category: a boundary or a special case, what was ignored
 def drawn_exercises(pair):
     """A grader that draws its cases belongs to a stub that says what comes in; it is folded, and rejects three mistakes."""
     cells = pair.source.cells
-    for exercise in graders.exercises(cells):
+    for exercise in graders.graded(cells):
         if not exercise.drawn:
             continue
         where = f'{pair.name}: exercise {exercise.label}'
@@ -280,9 +274,9 @@ def drawn_exercises(pair):
         rejected = sum(len(re.findall(r'^assert not grade\(', cell.source, re.M)) for _, cell in exercise.solved)
         if rejected < WRONG_ANSWERS:
             yield f'{where}: {rejected} wrong answers are rejected; at least {WRONG_ANSWERS}: assert not grade(...)'
-        solved = {id(cell) for other in graders.exercises(cells) for _, cell in other.solved}
+        solved = {id(cell) for other in graders.graded(cells) for _, cell in other.solved}
         seen = set().union(*(lint.bound(ast.parse(cell.source)) for cell in cells if cell.cell_type == 'code'
-                             and id(cell) not in solved and not FOLDED_TAGS & {*cell.metadata.get('tags', [])}))
+                             and id(cell) not in solved and not OUT_OF_VIEW & {*cell.metadata.get('tags', [])}))
         for call in exercise.calls:
             if isinstance(truth := call.args[1], ast.Name) and truth.id in seen:
                 yield f'{where}: its reader sees the truth {truth.id}: define it in the folded cell of grade'
@@ -290,7 +284,7 @@ def drawn_exercises(pair):
 
 def graders_folded(pair):
     """On a page, only a cell with the tag hide-input is folded: the grader, and the truth with it, would stand in view."""
-    for exercise in graders.exercises(pair.source.cells):
+    for exercise in graders.graded(pair.source.cells):
         for _, cell in exercise.asked:
             if _grades_in(cell) and 'hide-input' not in cell.metadata.get('tags', []):
                 yield (f'{pair.name}: the grader of {exercise.label} is in view: '
@@ -410,7 +404,7 @@ def unbound(codes):
 
 def kinds(pair):
     """What was only programmed was not derived, and what was only derived was not tried; a title says what is asked for."""
-    titles = re.findall(r'^`{3,}\{exercise\} (.*)$', pair.text(), re.M)
+    titles = [exercise.title for exercise in graders.exercises(pair.source.cells)]
     found = [re.match(rf'★+ ({"|".join(KINDS)}): \S', title) for title in titles]
     for title, kind in zip(titles, found, strict=True):
         if not kind:

@@ -1,14 +1,12 @@
-"""The edits that make a check say less. What is left of it still holds, so that only three things can notice them: the slip
-or the slip, where it is no longer rejected; a printed line that changes; and the rules of the book.
+"""The edits that make a check say less. What is left of it still holds, so that only four things can notice them: the slip,
+where it is no longer rejected; a printed line that changes; the rules of the book; and a seal.
 """
 import ast
-import functools
 
 import libcst as cst
-from libcst.metadata import MetadataWrapper, ParentNodeProvider
 
 from nbutils.maintain import lint, mutations
-from nbutils.maintain.mutations import called
+from nbutils.maintain.mutations import called, number
 
 KINDS = {
     'conjunct': 'one of several conditions dropped',
@@ -36,13 +34,7 @@ MIRRORED = {cst.LessThan: cst.GreaterThan, cst.LessThanEqual: cst.GreaterThanEqu
 
 def possible(code, cell=0, judging=frozenset()):
     """All edits of a piece of code, as `mutations.possible` gives them. `judging` are the functions that give a verdict."""
-    try:
-        wrapper = MetadataWrapper(cst.parse_module(code))
-    except cst.ParserSyntaxError:  # a magic command
-        return []
-    finder = Finder(wrapper.module, judging)
-    wrapper.visit(finder)
-    return [functools.partial(mutations._fault, wrapper.module, cell, *edit) for edit in finder.found]
+    return mutations.possible(code, cell, judging, Finder)
 
 
 def judging(cells):
@@ -62,22 +54,10 @@ def judging(cells):
     return frozenset(found)
 
 
-class Finder(cst.CSTVisitor):
-    """Collects (kind, node, what replaces it)."""
+class Finder(mutations.Edits):
+    """Finds the edits of `KINDS`."""
 
-    METADATA_DEPENDENCIES = (ParentNodeProvider,)
-
-    def __init__(self, module, judging):
-        super().__init__()
-        self.judging, self.found, self.inside, self.printing = judging, [], 0, False
-
-    def add(self, kind, node, *replacements):
-        self.found += [(kind, node, new) for new in replacements]
-
-    def above(self, node):
-        """The nodes that hold this one, from the inside."""
-        while node := self.get_metadata(ParentNodeProvider, node, None):
-            yield node
+    inside, printing = 0, False  # how deep in what gives a verdict; whether in what is printed
 
     def look_into(self, *parts):
         """Visit what gives a verdict."""
@@ -90,7 +70,7 @@ class Finder(cst.CSTVisitor):
     # ---- where verdicts are given ----
 
     def visit_FunctionDef(self, node):
-        return self.look_into(node.body) if node.name.value in self.judging else None
+        return self.look_into(node.body) if node.name.value in self.names else None
 
     def visit_Assert(self, node):
         if called(getattr(node.test, 'expression', node.test)) == 'grade':
@@ -136,7 +116,7 @@ class Finder(cst.CSTVisitor):
 
     def visit_BooleanOperation(self, node):
         if self.decides(node) and isinstance(node.operator, cst.And):
-            self.add('conjunct', node, mutations._grouped(node.left), mutations._grouped(node.right))
+            self.add('conjunct', node, mutations.grouped(node.left), mutations.grouped(node.right))
             self.add('any', node.operator, cst.Or())
 
     def weaken_call(self, node, name):
@@ -145,13 +125,13 @@ class Finder(cst.CSTVisitor):
             self.add('any', function, cst.Name('any'))
         if name not in lint.COMPARING or len(node.args) < 2:
             return
-        self.add('oracle', node, mutations._with(node, {1: node.args[0].value}))
-        given = {i: _number(arg.value) for i, arg in enumerate(node.args)
-                 if arg.keyword and arg.keyword.value in mutations.TOLERANCES and _number(arg.value)}
+        self.add('oracle', node, mutations.with_values(node, {1: node.args[0].value}))
+        given = {i: number(arg.value) for i, arg in enumerate(node.args)
+                 if arg.keyword and arg.keyword.value in mutations.TOLERANCES and number(arg.value)}
         for factor, kind in ((WIDER, 'wider'), (SLACK, 'slack')):
             changed = {i: _literal(value * factor) for i, value in given.items() if kind == 'wider' or value > ROUNDING}
             if changed:
-                self.add(kind, node, mutations._with(node, changed))
+                self.add(kind, node, mutations.with_values(node, changed))
         if name == 'close' and not given:
             self.add('wider', node, node.with_changes(args=[*node.args, *WIDE_CLOSE.args]))
 
@@ -161,15 +141,15 @@ class Finder(cst.CSTVisitor):
         sides = [node.left, *(target.comparator for target in node.comparisons)]
         for target, left, right in zip(node.comparisons, sides, sides[1:], strict=False):
             sort = type(target.operator)
-            if sort is cst.Equal and _number(left) is None and _number(right) is None:
-                self.add('oracle', right, mutations._grouped(left))
+            if sort is cst.Equal and number(left) is None and number(right) is None:
+                self.add('oracle', right, mutations.grouped(left))
             if sort in MIRRORED:
                 self.move(right, sort)
                 self.move(left, MIRRORED[sort])
 
     def move(self, bound, sort):
         """A bound, moved so that more passes that stands in this order to it."""
-        value, below = _number(bound), sort in (cst.LessThan, cst.LessThanEqual)
+        value, below = number(bound), sort in (cst.LessThan, cst.LessThanEqual)
         if value is None:
             return
         if below and 0 < value < TOLERANCE:
@@ -193,23 +173,14 @@ class Finder(cst.CSTVisitor):
         """A factor, a summand or an argument of a verdict, times 0.7 or 1.4; an exponent, one more or less."""
         if self.printing or not self.decides(node):
             return
-        outer, value = next(self.above(node)), _number(node)
+        outer, value = next(self.above(node)), number(node)
         if isinstance(outer, cst.BinaryOperation) and isinstance(outer.operator, cst.Power) and outer.right is node:
             near = (0.25, 1) if value == 0.5 else [n for n in (value - 1, value + 1) if n]
             self.add('exponent', node, *map(_literal, near))
         elif isinstance(outer, cst.BinaryOperation) and isinstance(outer.operator, (cst.Multiply, cst.Divide)):
             self.add('constant', node, *(_literal(value * factor) for factor in FACTORS if value))
-        elif isinstance(outer, cst.Arg) and not outer.keyword and called(next(self.above(outer))) in self.judging and value:
+        elif isinstance(outer, cst.Arg) and not outer.keyword and called(next(self.above(outer))) in self.names and value:
             self.add('constant', node, *(_literal(value * factor) for factor in FACTORS))
-
-
-def _number(node):
-    """The value of a literal number, with its sign, or None."""
-    try:
-        value = ast.literal_eval(cst.Module([]).code_for_node(node))
-    except (ValueError, SyntaxError, TypeError):
-        return None
-    return value if type(value) in (int, float) else None
 
 
 def _literal(value):

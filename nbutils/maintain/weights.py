@@ -15,7 +15,7 @@ from typing import NamedTuple
 import yaml
 
 from nbutils import weights
-from nbutils.maintain import environment, notebooks, seals, sources
+from nbutils.maintain import environment, notebooks, sections, sources
 
 LISTED = notebooks.ROOT / 'book' / 'weights.yml'
 BYTES = 1_500_000  # of one file
@@ -37,7 +37,7 @@ def recipes(path=LISTED):
 
 def code(recipe, root=notebooks.ROOT):
     """The statements of the source that the training needs, as syntax trees. Raises ValueError where it is not there."""
-    section = seals.Section((root / recipe.source).read_text('utf-8'))
+    section = sections.Section(notebooks.read(root / recipe.source))
     wanted = [n for n, names in enumerate(section.names) if recipe.training in names.binds]
     if not wanted:
         raise ValueError(f'{recipe.source} has no {recipe.training}, which book/weights.yml names for {recipe.name}')
@@ -53,7 +53,7 @@ def code(recipe, root=notebooks.ROOT):
 
 def source_digest(recipe, root=notebooks.ROOT):
     """A digest of the code of a training, whatever its comments, docstrings and layout."""
-    return hashlib.sha256(' '.join(map(seals.plain, code(recipe, root))).encode()).hexdigest()
+    return hashlib.sha256(' '.join(map(sections.plain, code(recipe, root))).encode()).hexdigest()
 
 
 def training(recipe, root=notebooks.ROOT):

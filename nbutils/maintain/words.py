@@ -17,10 +17,8 @@ Signs are not compared: prose says "minus", "below" and "falls by".
 import ast
 import bisect
 import html
-import json
 import math
 import re
-from pathlib import Path
 from typing import NamedTuple
 
 from nbutils import data
@@ -297,19 +295,10 @@ def described(cell):
 def beside(cells, index):
     """(kind, sentence) of the caption and the alt text of a cell, and of the prose of its part."""
     yield from described(cells[index])
-    part = parts(cells)
+    part = notebooks.parts(cells)
     for cell, its in zip(cells, part, strict=True):
         if notebooks.is_prose(cell) and its == part[index]:
             yield from (('prose', sentence) for sentence in sentences(''.join(cell['source'])))
-
-
-def parts(cells):
-    """For each cell the number of its part, counted by the headings `##`; 0 for the opening."""
-    found, part = [], 0
-    for cell in cells:
-        part += cell['cell_type'] == 'markdown' and ''.join(cell['source']).startswith('## ')
-        found.append(part)
-    return found
 
 
 # ---- the rule ----
@@ -352,12 +341,11 @@ class Pool:
 
 
 class Section:
-    """A recorded notebook: the numbers that it states, and those that it shows."""
+    """A recorded notebook, its name and its cells: the numbers that it states, and those that it shows."""
 
-    def __init__(self, path):
-        self.name = f'{Path(path).parent.name}/{Path(path).stem}'
-        self.cells = json.loads(Path(path).read_text('utf-8'))['cells']
-        self.parts = parts(self.cells)
+    def __init__(self, name, cells):
+        self.name, self.cells = name, cells
+        self.parts = notebooks.parts(self.cells)
         self.last = self.parts[-1]
         self.place = []  # of each cell: how many cells of text have come
         for cell in self.cells:

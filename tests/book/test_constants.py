@@ -4,7 +4,7 @@ import re
 import pytest
 
 from nbutils import ledger
-from nbutils.maintain import seals
+from nbutils.maintain import seals, sections
 from tests import constants
 
 TABLE, EXCUSED = constants.table(), constants.excused()
@@ -13,7 +13,7 @@ _NUMBER = re.compile(r'\\sqrt|\\mathcal ?\{?O\}?|\bO\(|\\leq?\b|\\geq?\b|<|>|\\k
 
 @pytest.fixture(scope='module')
 def book():
-    return seals.sections()
+    return sections.read_all()
 
 
 @pytest.mark.parametrize('entry', TABLE, ids=lambda entry: f'{entry.section} {entry.name}')

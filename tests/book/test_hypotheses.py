@@ -4,7 +4,7 @@ import ast
 import pytest
 
 from nbutils.checks import _counterexample
-from nbutils.maintain import seals
+from nbutils.maintain import sections
 from tests import hypotheses
 
 TABLE, NAMED = hypotheses.table(), hypotheses.named()
@@ -13,7 +13,7 @@ NEEDED = 2  # how many hypotheses nobody has shown to be needed; this may only s
 
 @pytest.fixture(scope='module')
 def book():
-    return seals.sections()
+    return sections.read_all()
 
 
 @pytest.mark.parametrize('entry', TABLE, ids=lambda entry: entry.label)
@@ -27,22 +27,17 @@ def test_a_theorem_holds_with_its_hypotheses_and_fails_without(entry):
 
 def test_each_theorem_names_its_hypotheses(book):
     theorems = {(name, label) for name, section in book.items() for label, statement in section.theorems.items()
-                if statement.kind in seals.PROVED}
+                if statement.kind in sections.PROVED}
     missing = sorted(theorems - NAMED.keys())
     assert not missing, f'name their hypotheses in {hypotheses.NAMED.name}: {missing}'
     assert not (unused := sorted(NAMED.keys() - theorems)), f'no theorems of the book: {unused}'
 
 
-def squeezed(text):
-    """A text without what hangs on its layout."""
-    return ' '.join(text.split())
-
-
 # Words that the theorem has lost name a hypothesis that a reader does not see.
 def test_hypotheses_stand_in_the_text(book):
-    texts = {name: squeezed(section.prose) for name, section in book.items()}
+    texts = {name: sections.squeezed(section.prose) for name, section in book.items()}
     lost = [f'{section} {label}: {words!r}' for (section, label), named in NAMED.items() for words in named
-            if squeezed(words) not in texts.get(section, '')]
+            if sections.squeezed(words) not in texts.get(section, '')]
     assert not lost, '\n'.join(['not in the words of the section:', *lost])
 
 
@@ -52,7 +47,7 @@ def test_what_shows_them_is_there(book):
     assert not (bad := wanted - cases), f'no cases in tests/hypotheses: {sorted(bad)}'
     assert not (bad := cases - wanted), f'cases of hypotheses that {hypotheses.NAMED.name} does not name so: {sorted(bad)}'
     quoted = {name for (name, _), named in NAMED.items() if 'code' in {way for way, _ in named.values()}}
-    code = {name: [squeezed(ast.unparse(node)) for node in book[name].code] for name in quoted}
+    code = {name: [sections.squeezed(ast.unparse(node)) for node in book[name].code] for name in quoted}
     for (name, label), named in NAMED.items():
         for words, (way, what) in named.items():
             where = f'{name} {label}, {words!r}'
@@ -61,7 +56,7 @@ def test_what_shows_them_is_there(book):
             if way == 'check':
                 assert what in book[name].by_hand, f'{where}: no check by hand is called {what}'
             if way == 'code':
-                assert any(squeezed(what) in text for text in code[name]), f'{where}: no code of the section has {what!r}'
+                assert any(sections.squeezed(what) in text for text in code[name]), f'{where}: no code of the section has {what!r}'
 
 
 def test_few_hypotheses_are_not_shown():

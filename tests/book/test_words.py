@@ -1,4 +1,5 @@
 """Every number in prose, captions and alt texts is shown, computed or accounted for; see `nbutils.maintain.words`."""
+import json
 import re
 import time
 from functools import cache
@@ -20,7 +21,7 @@ TOOK = {}  # path -> processor seconds of the rule
 def looked_at(path):
     """A section, and what the rule finds there."""
     listed, start = LISTED['everywhere'] | LISTED.get(notebooks.name(path), {}), time.process_time()
-    section = words.Section(path.with_suffix('.ipynb'))
+    section = words.Section(notebooks.name(path), json.loads(path.with_suffix('.ipynb').read_text('utf-8'))['cells'])
     problems = list(words.unshown(section, listed))
     TOOK[path] = time.process_time() - start
     return section, problems

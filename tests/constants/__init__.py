@@ -70,7 +70,7 @@ def excused():
 
 
 class Check:
-    """The check of a key in a `seals.Section`: the program that it hangs on, its test and its cases."""
+    """The check of a key in a `sections.Section`: the program that it hangs on, its test and its cases."""
 
     def __init__(self, section, key, name):
         (number, self.call), *_ = section.by_hand[key]

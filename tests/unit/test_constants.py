@@ -1,7 +1,7 @@
 """The neighbours of a number: which there are, where it stands in a check, and that a check which lets one pass is seen."""
 import pytest
 
-from nbutils.maintain import seals
+from nbutils.maintain import notebooks, sections
 from tests import constants
 
 PAGE = '''# %%
@@ -24,7 +24,7 @@ erratum('a.b', printed=lambda r: r < 0, corrected=lambda r: r > 0.4, r=[0.5, 0.9
 
 @pytest.fixture
 def passing():
-    section = seals.Section(PAGE)
+    section = sections.Section(notebooks.parsed(PAGE))
     return lambda key, kind, code: constants.Check(section, key, 'regression/lasso').passing(code, constants.KINDS[kind])
 
 

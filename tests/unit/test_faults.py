@@ -177,7 +177,7 @@ WEAK = [
 RUN = '''
 import json, sys
 from pathlib import Path
-from nbutils.maintain import execute, faults, weakenings
+from nbutils.maintain import execute, faults
 
 folder = Path(sys.argv[1])
 execute.hold(sorted(folder.glob('a/*.py')))
@@ -185,8 +185,8 @@ faults.CPU_SECONDS = 2
 faults.REPORT, faults.EQUIVALENT = folder / 'faults.txt', folder / 'equivalent.yml'
 files = sorted(folder.glob('a/*.py'))
 results = dict(faults.spread(lambda path: faults.section(path, 0, 0), sorted(folder.glob('a/*.py')), workers=2))
-less = dict(faults.spread(lambda path: faults.section(path, 0, 0, weaker=tuple(weakenings.KINDS)), [folder / 'a' / 'strong.py']))
-hurried = dict(faults.spread(lambda path: faults.in_view(path, 0, 0), [folder / 'a' / 'strong.py']))
+less = dict(faults.spread(lambda path: faults.section(path, 0, 0, 'weaker'), [folder / 'a' / 'strong.py']))
+hurried = dict(faults.spread(lambda path: faults.section(path, 0, 0, 'view'), [folder / 'a' / 'strong.py']))
 print(json.dumps({p.stem + end: [[[f.kind, f.now, by] for f, by in r.found], r.broken]
                   for end, some in (('', results), (' weaker', less), (' hurried', hurried)) for p, r in some.items()}))
 
@@ -198,7 +198,7 @@ known = [{'was': f.was, 'now': f.now, 'why': 'free'} for f in escaped] + [
 faults.EQUIVALENT.write_text(json.dumps({'a/weak': known}))
 print(json.dumps([*status, faults.report([weak], 0, 0)]))
 faults.section = lambda path, *_: less[path]
-faults.report([folder / 'a' / 'strong.py'], 0, 0, weaker=tuple(weakenings.KINDS))
+faults.report([folder / 'a' / 'strong.py'], 0, 0, 'weaker')
 '''
 
 

@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from nbutils import ledger
-from nbutils.maintain import notebooks, seals
+from nbutils.maintain import notebooks, seals, sections
 
 PAGE = '''# %% [markdown]
 # # A title
@@ -87,8 +87,12 @@ KEYS = {'dl.x.y', 'dl.x.words', 'verify-three-numbers-add-up-to-3', 'thm-double'
         'shown-first', 'shown-third-no-theorem'}
 
 
+def section_of(page):
+    return sections.Section(notebooks.parsed(page))
+
+
 def digests(page, claims=CLAIMS):
-    return {key: seal.digests() for key, seal in seals.seals(seals.Section(page), claims, QUOTES).items()}
+    return {key: seal.digests() for key, seal in seals.seals(section_of(page), claims, QUOTES).items()}
 
 
 def changed(old, new, page=PAGE):
@@ -191,11 +195,11 @@ def test_a_theorem_needs_a_label():
 def test_a_display_that_is_executed_may_change():
     page = PAGE.replace("holds('dl.x.words', lambda x: close(x % 2, 0), slip=('says no', lambda x: close(x, 1)), x=start)",
                         "holds('dl.x.z', x=start)")
-    section = seals.Section(page)
+    section = section_of(page)
     assert section.executed == {'dl.x.z'} and 'dl.x.z' not in seals.seals(section, CLAIMS, QUOTES)
     now = {'chapter/section': seals.seals(section, CLAIMS, QUOTES)}
     sealed = {'chapter/section': digests(page)}
-    then = seals.Section(page.replace('2x \\ge x .', '2x > x .'))
+    then = section_of(page.replace('2x \\ge x .', '2x > x .'))
     later = {'chapter/section': {'dl.x.y': seals.seals(then, CLAIMS, QUOTES)['dl.x.y']}}
     assert not list(seals.broken(sealed, now, set()))
     sealed['chapter/section'] = {'dl.x.y': sealed['chapter/section']['dl.x.y']}
@@ -264,7 +268,7 @@ def test_new_ones_and_those_that_are_gone(book, monkeypatch, capsys):
 
 
 def test_a_display_that_does_not_run_is_sealed_for_itself():
-    section = seals.Section(PAGE + """
+    section = section_of(PAGE + """
 # %% [markdown]
 # ```{math}
 # :label: x-definition
@@ -278,8 +282,8 @@ def test_a_display_that_does_not_run_is_sealed_for_itself():
 def test_what_is_only_shown_is_found():
     cells = ['import math', 'def f(x):\n    return x\n\ndef g(x):\n    return f(x)\n\nclass H:\n    pass\n\na = g(1)', "print('a heading')",
              'print(f(a))', "verify('one', lambda: f(1) == 1, slip=('says no', lambda: f(1) == 2))", 'def h():\n    raise NotImplementedError']
-    section = seals.Section('\n\n'.join(f'# %%\n{cell}' for cell in cells) + '\n\n# %% tags=["hide-input"]\ndef drawn():\n    pass\n')
-    assert [[section.code[n].lineno for n in numbers] for numbers in section.shown.values()] == [[8, 11, 14, 20]]
+    section = section_of('\n\n'.join(f'# %%\n{cell}' for cell in cells) + '\n\n# %% tags=["hide-input"]\ndef drawn():\n    pass\n')
+    assert [[section.code[n].lineno for n in numbers] for numbers in section.shown.values()] == [[4, 7, 10, 1]]  # in their cells
     assert section.uncalled == ['g', 'H']
     text = '\n\n'.join(f'# %%\n{cell}' for cell in [*cells, 'grade(h, g, [(1,)])']) + '\n'
-    assert seals.Section(text).uncalled == ['H']
+    assert section_of(text).uncalled == ['H']

@@ -1,5 +1,3 @@
-import json
-
 import pytest
 
 from nbutils.maintain import words
@@ -56,7 +54,7 @@ def test_texts_of_figures():
     assert words.printed([{'text': 'a\n'}, {'data': {'text/plain': '0.5'}}, {'data': {'text/plain': '<Figure size 3x2>'}}]).split() == ['a', '0.5']
 
 
-def section(folder, *cells):
+def section(*cells):
     """A recorded section of cells: Markdown as text, code as (source, output) or (source, output, caption)."""
     made = []
     for cell in cells:
@@ -68,10 +66,7 @@ def section(folder, *cells):
             about = {'mystnb': {'figure': {'caption': caption[0]}}} if caption else {}
             outputs = [{'output_type': 'stream', 'name': 'stdout', 'text': output}, *figure]
             made.append({'cell_type': 'code', 'source': source, 'metadata': about, 'outputs': outputs})
-    path = folder / 'chapter' / 'section.ipynb'
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps({'cells': made}))
-    return words.Section(path)
+    return words.Section('chapter/section', made)
 
 
 PAGE = ('# Title', ('seed = 314', ''), '## One', 'PROSE', ('tol = 0.05', 'mean 0.7391, 1797 digits, share 62.5 %, calls in millions 1.62'), 'Then.',
@@ -93,25 +88,25 @@ PAGE = ('# Title', ('seed = 314', ''), '## One', 'PROSE', ('tol = 0.05', 'mean 0
     (r'It is $e^{10} \approx 22000$.', True), (r'It is $e^{10} = 22000$.', False),
     ('It is 9.81.', None),
 ])
-def test_what_is_shown(tmp_path, prose, shown):
-    page = section(tmp_path, *(prose if cell == 'PROSE' else cell for cell in PAGE))
+def test_what_is_shown(prose, shown):
+    page = section(*(prose if cell == 'PROSE' else cell for cell in PAGE))
     found = list(words.unshown(page, {'9.81': 'a constant of nature'}))
     assert found == [(None, '9.81')] if shown is None else [message is None for message, _ in found] == [False] * (not shown)
 
 
-def test_the_message_says_what_is_near(tmp_path):
-    (message, _), = words.unshown(section(tmp_path, *('The mean is 0.745.' if cell == 'PROSE' else cell for cell in PAGE)), {})
+def test_the_message_says_what_is_near():
+    (message, _), = words.unshown(section(*('The mean is 0.745.' if cell == 'PROSE' else cell for cell in PAGE)), {})
     assert message.startswith('chapter/section, cell 4, prose: 0.745 in "The mean is 0.745." is not shown: ')
     assert 'the nearest number of the part is 0.7391, which rounds to 0.739.' in message
 
 
-def test_the_summary_and_the_opening_speak_of_all(tmp_path):
+def test_the_summary_and_the_opening_speak_of_all():
     ends = ('# Title\n\nFrom 0.1234 to 0.7391, or 0.74, but not 0.52.', *PAGE[1:3], 'The mean is 0.74.', *PAGE[4:-1], 'It is 0.74, not 0.75.')
-    assert [one.split('"')[0] for one, _ in words.unshown(section(tmp_path, *ends), {})] == [
+    assert [one.split('"')[0] for one, _ in words.unshown(section(*ends), {})] == [
         'chapter/section, cell 1, prose: 0.52 in ', 'chapter/section, cell 13, prose: 0.75 in ']
 
 
-def test_the_code_of_a_figure_counts_under_it_alone(tmp_path):
+def test_the_code_of_a_figure_counts_under_it_alone():
     page = ('# T', '## One', 'At 0.37.', ('x = 0.37 + 0', 'y', 'The curve at 0.38.'), 'Then.', ('z = 1.25', '', 'At 1.25.'))
-    assert [one.partition(' in ')[0] for one, _ in words.unshown(section(tmp_path, *page), {})] == [
+    assert [one.partition(' in ')[0] for one, _ in words.unshown(section(*page), {})] == [
         'chapter/section, cell 3, prose: 0.37', 'chapter/section, cell 4, caption: 0.38']
