@@ -62,7 +62,7 @@ parts: .venv/full  ## execute every part of every section alone, and read the di
 printed: .venv/full  ## count which displayed formulas run as printed, and why others do not
 	@$(BIN)/python -m nbutils.maintain.printed
 
-budget: .venv/full  ## print what each section costs its reader: words, lines, checking code, parts, headings, and what the last site-tests measured
+budget: .venv/full  ## print what each section costs its reader: words, lines, checking code, parts
 	@$(BIN)/python -m nbutils.maintain.budget
 
 launch: .venv/full  ## write the repository's address and the version of the book into every notebook's launch cell

@@ -2,27 +2,19 @@
 
 The limits are those of the book's style. `tests/book/over_budget.yml` lists the sections that do not keep them yet; a new
 section keeps them all. Two measures need a browser: how many screens down the first figure or printed example stands, and
-where on the page the main formula. tests/site/test_pages.py takes them, holds them to their limits, and leaves them in
-`POSITIONS`; here they are printed.
+where on the page the main formula. tests/site/test_pages.py takes them, and holds them to `SCREENS` and `SHARE`.
 """
 import ast
-import hashlib
-import json
 import re
 import statistics
 import sys
-from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 from typing import NamedTuple
 
-from nbutils.maintain import notebooks
+from nbutils.maintain import lint, notebooks, sections
 
-CHECKS = {'holds', 'verify', 'erratum'}
-OUT_OF_VIEW = {'checks', 'hide-input', 'hide-cell', 'remove-cell'}
 BANNED = re.compile(
     r'\b(?:the notes|the scan|garbled|as printed|the controls?|the check|(?:is|are) restored|holds in [\d,]+ cases)\b', re.I)
-POSITIONS = notebooks.ROOT / '_build' / 'positions'  # a file for each section that a browser has measured
 SCREEN = 900  # px, of a page that is 1280 px wide
 SCREENS, SHARE = 1.5, 0.20  # at most: screens to the first figure or printed example, part of the page to the main formula
 _FENCE = re.compile(r'(`{3,}|:{3,})\{?([\w:-]*)\}?(.*)')
@@ -52,7 +44,8 @@ def measure(notebook) -> Budget:
     code = [cell.source for cell in taught(notebook)]
     lengths = [len(_lines(source)) for source in code] or [0]
     aside = sum(len(_lines(_without_imports(cell.source))) for cell in folded(notebook))
-    view, texts = _view(notebook)
+    texts = [cell.source for cell in notebook.cells if notebooks.is_prose(cell)]
+    view = '\n\n'.join(text for text, solution in zip(texts, _in_solutions(texts), strict=True) if not solution)
     said = '\n'.join([_without_blocks(view, ('admonition',), 'warning'), *_captions(notebook)])
     return Budget(
         words=len(_prose(view).split()), lines=sum(lengths), code=sum(lengths) + aside,
@@ -63,22 +56,10 @@ def measure(notebook) -> Budget:
         banned=len(BANNED.findall(said)))
 
 
-def _view(notebook):
-    """(the prose of a notebook out of solutions, all its prose by cells)."""
-    texts = [cell.source for cell in notebook.cells if notebooks.is_prose(cell)]
-    shown = [text for text, solution in zip(texts, _in_solutions(texts), strict=True) if not solution]
-    return '\n\n'.join(shown), texts
-
-
-def pieces(notebook) -> int:
-    """The words in view, where a formula in a line counts as many as blanks cut it into: the strictest reading."""
-    return len(_prose(_view(notebook)[0], formula=lambda found: ' '.join('x' for _ in found[1].split())).split())
-
-
 def taught(notebook) -> list:
     """The code cells in view that teach: not those of figures, checks and exercises."""
     return [cell for cell in _outside_exercises(notebook)
-            if not OUT_OF_VIEW & {*cell.metadata.get('tags', [])} and not cell.metadata.get('jupyter')]
+            if not sections.OUT_OF_VIEW & {*cell.metadata.get('tags', [])} and not cell.metadata.get('jupyter')]
 
 
 def folded(notebook) -> list:
@@ -114,44 +95,6 @@ def over(budget: Budget) -> list[str]:
     return [name for name in names if name != 'code' or 'lines' not in names]
 
 
-def termless(notebook, glossary=None) -> list[str]:
-    """The headings of parts in which no term of the glossary stands: a student does not find them by searching."""
-    found = (glossary or _glossary()).found
-    headings = re.findall(r'^## (?!Summary)(.+)', '\n'.join(c.source for c in notebook.cells if notebooks.is_prose(c)), re.M)
-    return [heading for heading in headings if not found(heading)]
-
-
-@cache
-def _glossary():
-    sys.path.insert(0, str(notebooks.ROOT / 'book' / '_ext'))
-    from booksite.finding.glossary import Glossary
-    return Glossary(SimpleNamespace(root=notebooks.ROOT, sections={notebooks.name(path) for path in notebooks.sources()}))
-
-
-def remember_positions(path, reached):
-    """Keep what a browser measured of a page, in px: the tops of the first `example` and main `formula`, its `length`."""
-    target = POSITIONS / f'{notebooks.name(path)}.json'
-    target.parent.mkdir(parents=True, exist_ok=True)
-    notebooks.replace(target, json.dumps(reached | {'of': _text_of(path)}))
-
-
-def positions(path):
-    """(screens to the first example, share of the page to the main formula, whether the text is still the one measured).
-
-    None where no browser has measured the section, or, for the share, where its header names no main formula.
-    """
-    target = POSITIONS / f'{notebooks.name(path)}.json'
-    if not target.is_file():
-        return None
-    reached = json.loads(target.read_text('utf-8'))
-    share = reached['formula'] / reached['length'] if reached['formula'] is not None else None
-    return reached['example'] / SCREEN, share, reached['of'] == _text_of(path)
-
-
-def _text_of(path):
-    return hashlib.sha256(path.with_suffix('.ipynb').read_bytes()).hexdigest()[:16]
-
-
 def _lines(source):
     return [line for line in source.splitlines() if line.strip()]
 
@@ -174,7 +117,7 @@ def _checking(code):
 
 def _is_check(node):
     return (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
-            and getattr(node.value.func, 'id', None) in CHECKS)
+            and getattr(node.value.func, 'id', None) in lint.CHECKS)
 
 
 def _used(node):
@@ -215,15 +158,12 @@ def _without_blocks(text, kinds, css):
     return '\n'.join(kept)
 
 
-def _prose(text, formula='x'):
-    """What is read of a text: no folded proofs and solutions, no displays, no markup; a formula in a line is one word.
-
-    `formula` is what takes the place of such a formula, as a text or a function of the match.
-    """
+def _prose(text):
+    """What is read of a text: no folded proofs and solutions, no displays, no markup; a formula in a line is one word."""
     text = re.sub(r'^ *`{3}\{solution-start\}.*?^ *`{3}\{solution-end\}\n *`{3}', '', text, flags=re.M | re.S)
     text = _without_blocks(text, _DOWN, 'dropdown')
     text = re.sub(r'^ *(`{3,}|:{3,})\{math\}.*?^ *\1|\$\$.*?\$\$', '', text, flags=re.M | re.S)
-    text = re.sub(r'\$([^$]+)\$', formula, text)
+    text = re.sub(r'\$[^$]+\$', 'x', text)
     text = re.sub(r'^ *(?:`{3,}|:{3,}).*$|^ *:[\w-]+:.*$|^\([^)]*\)=$|\]\([^)]*\)', '', text, flags=re.M)
     return re.sub(r'(?<!\w)[*_|#>-]+(?!\w)', ' ', text)
 
@@ -242,35 +182,13 @@ def _captions(notebook):
 
 def main(arguments):
     paths = [Path(argument).with_suffix('.py').resolve() for argument in arguments] or notebooks.sources()
-    columns = (*Budget._fields, 'pieces', 'termless', 'screens', 'formula')
-    print(f'{"":44}' + ''.join(f'{name:>10}' for name in columns))
-    print(f'{"at most":44}' + ''.join(f'{limit:>9} ' for limit in (*LIMITS, '', '', SCREENS, f'{SHARE:.0%}')))
-    without = {}
+    print(f'{"":44}' + ''.join(f'{name:>10}' for name in Budget._fields))
+    print(f'{"at most":44}' + ''.join(f'{limit:>9} ' for limit in LIMITS))
     for path in paths:
-        notebook = notebooks.read(path)
-        budget, without[path] = measure(notebook), termless(notebook)
-        exceeded = over(budget)
-        marks = [f'{value:>9}{"*" if name in exceeded else " "}' for name, value in zip(Budget._fields, budget, strict=True)]
-        rest = (f'{count:>9} ' for count in (pieces(notebook), len(without[path])))
-        print(f'{notebooks.name(path):44}' + ''.join([*marks, *rest, *_places(path)]))
-    print('\ncode: the lines in view, and those folded that are no figure, no imports, no check and no exercise'
-          '\npieces: the words, where a formula in a line counts as many as blanks cut it into'
-          '\ntermless: headings of parts without a term of the glossary'
-          '\nscreens, formula: how far down the first figure or printed example stands, and the main formula, on a page of '
-          f'1280 px by {SCREEN} px,\n  as make site-tests measured it last; ? where the section has changed since')
-    for path, headings in without.items():
-        if headings and arguments:
-            print(f'{notebooks.name(path)}, without a term: ' + ' | '.join(headings))
-
-
-def _places(path):
-    """The two columns that a browser has measured."""
-    if (found := positions(path)) is None:
-        return [f'{"-":>9} '] * 2
-    screens, share, fresh = found
-    marks = ' *' if fresh else '??'
-    told = [f'{screens:>9.1f}{marks[screens > SCREENS]}']
-    return told + [f'{"-":>9} ' if share is None else f'{share:>9.0%}{marks[share > SHARE]}']
+        budget = measure(notebooks.read(path))
+        marks = ['*' if name in over(budget) else ' ' for name in Budget._fields]
+        print(f'{notebooks.name(path):44}' + ''.join(f'{value:>9}{mark}' for value, mark in zip(budget, marks, strict=True)))
+    print('\ncode: the lines in view, and those folded that are no figure, no imports, no check and no exercise')
 
 
 if __name__ == '__main__':

@@ -83,7 +83,6 @@ def look_at(page, address, name, wholly):
     seen['wide_code'] = [line for line in page.evaluate(WIDE_CODE) if len(line) <= 79]
     if name.startswith('notebooks/'):
         seen['reached'] = page.evaluate(REACHED, MAIN.get(name))
-        budget.remember_positions((ROOT / name).with_suffix('.py'), seen['reached'])  # make budget prints them
     seen['solutions'] = page.evaluate(SOLUTIONS)
     seen['wide_displays'] = page.evaluate(WIDE_DISPLAYS)
     seen['barriers'] = barriers(page) if wholly else []

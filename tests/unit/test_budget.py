@@ -103,29 +103,6 @@ def test_each_measure_follows_a_change(field, old, new, wanted):
     assert getattr(measured(change=(old, new)), field) == wanted
 
 
-def test_a_formula_counts_as_its_pieces():
-    assert budget.pieces(jupytext.reads(TEXT, 'py:percent')) == 15 + 2
-
-
-def test_headings_without_a_term_are_listed():
-    text = TEXT.replace('# ## Part', '# ## How long is a vector?\n#\n# ## Something else')
-    assert budget.termless(jupytext.reads(text, 'py:percent')) == ['Something else']
-
-
-def test_what_a_browser_measured_is_known_until_the_section_changes(tmp_path, monkeypatch):
-    monkeypatch.setattr(budget, 'POSITIONS', tmp_path / 'positions')
-    path = tmp_path / 'chapter' / 'section.py'
-    path.parent.mkdir()
-    path.with_suffix('.ipynb').write_text('{}')
-    assert budget.positions(path) is None and budget._places(path) == ['        - '] * 2
-    budget.remember_positions(path, {'example': 1800, 'formula': 300, 'length': 3000})
-    assert budget.positions(path) == (2, 0.1, True) and budget._places(path) == ['      2.0*', '      10% ']
-    path.with_suffix('.ipynb').write_text('{"cells": []}')
-    assert budget.positions(path) == (2, 0.1, False) and budget._places(path) == ['      2.0?', '      10%?']
-    budget.remember_positions(path, {'example': 900, 'formula': None, 'length': 3000})
-    assert budget.positions(path) == (1, None, True)
-
-
 def test_what_is_over_is_named():
     assert budget.over(budget.LIMITS) == []
     assert budget.over(budget.LIMITS._replace(code=221)) == ['code']
