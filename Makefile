@@ -50,8 +50,8 @@ bench: .venv/full  ## measure how long make test takes, by stages, and what a se
 portable: .venv/full  ## execute all notebooks under other thread counts and instruction sets
 	@$(BIN)/python -m nbutils.maintain.portable
 
-faults: .venv/full  ## inject faults into sections and nbutils and see what notices (N=12 a file, 0: all; SEED=0; FILES=; KIND=view: code in view whose outputs are recorded unread; KIND=weaker: checks that say less, KIND=slack: tolerances far too wide)
-	@$(BIN)/python -m nbutils.maintain.faults --number $(or $(N),12) --seed $(or $(SEED),0) $(if $(KIND),--kind $(KIND)) $(FILES)
+faults: .venv/full  ## inject faults into sections and nbutils and see what notices (N=12 a file, 0: all; SEED=0; FILES=)
+	@$(BIN)/python -m nbutils.maintain.faults --number $(or $(N),12) --seed $(or $(SEED),0) $(FILES)
 
 graders: .venv/full  ## mutate the official solutions of exercises whose cells changed and see whether their graders notice (ALL=1: all; FILES=)
 	@$(BIN)/python -m nbutils.maintain.graders $(if $(ALL),--all) $(FILES)

@@ -1,15 +1,8 @@
-"""Inject faults and see what notices: `python -m nbutils.maintain.faults [--number N] [--seed S] [--kind K] [FILE.py ...]`.
+"""Inject faults and see what notices: `python -m nbutils.maintain.faults [--number N] [--seed S] [FILE.py ...]`.
 
 A fault is one small edit (nbutils.maintain.mutations) to a section or to a module of nbutils. It is caught where a cell
 then fails or gives another output than the stored one; for nbutils, also where a test fails. What is not caught
 escapes: it shows what the book would not notice. A check that is too weak lets the fault escape that is made for it.
-
-With `--kind view` they are edits of code that teaches in view, and the author records whatever comes out: a fault is caught
-where a cell fails or warns, where the prose states a number that is no longer shown, or where a seal breaks.
-
-With `--kind weaker` the edits are those that make a check say less (nbutils.maintain.weakenings), with `--kind slack` and
-other kinds of those the edits of that kind. The rules of nbutils.maintain.lint can catch them, too, and where neither they
-nor a run do, a seal.
 
 tests/faults/equivalent.yml lists faults that change nothing that counts, each with the reason.
 """
@@ -25,13 +18,12 @@ import time
 from collections import Counter
 from multiprocessing import connection
 from pathlib import Path
-from types import SimpleNamespace
 from typing import NamedTuple
 
 import nbformat
 import yaml
 
-from nbutils.maintain import budget, environment, execute, lint, mutations, notebooks, seals, svg, weakenings, words
+from nbutils.maintain import environment, execute, lint, mutations, notebooks
 
 GOAL = 0.95
 CPU_SECONDS, WALL_SECONDS = 30, 300  # a notebook takes less than 10; what takes more is caught by its time
@@ -39,7 +31,6 @@ IDLE = 3  # so many faults in what a check calls, none of them noticed by it fir
 USERS = 3  # how many sections a fault of nbutils is tried on
 PACKAGE = notebooks.ROOT / 'nbutils'
 EQUIVALENT = notebooks.ROOT / 'tests' / 'faults' / 'equivalent.yml'
-LISTED = notebooks.ROOT / 'tests' / 'book' / 'numbers.yml'
 REPORT = notebooks.ROOT / '_build' / 'faults.txt'
 
 
@@ -127,115 +118,22 @@ class Result(NamedTuple):
         return f'nbutils.{stem(self.path)}' if self.path.is_relative_to(PACKAGE) else notebooks.name(self.path)
 
 
-class Wrong:
-    """The faults that can be made in a section, and what notices one."""
-
-    def __init__(self, path):
-        self.path, self.cells = path, code_cells(path)
-        self.sources = [cell.source for cell in self.cells]
-
-    def places(self):
-        """(number, code) of the cells in which they are made: not of the launch cell, the first one, nor of stubs."""
-        return [(i, code) for i, code in enumerate(self.sources) if i and 'raise NotImplementedError' not in code]
-
-    def edits(self):
-        spared = mutations.free_names(self.sources)
-        return [edit for i, code in self.places() for edit in mutations.possible(code, i, spared)]
-
-    def noticed(self, shell, fault):
-        """(who noticed a fault, how many cells later, words) or None, where the cells before it have run in the shell."""
-        return trial(shell, self.cells[fault.cell:], fault.code)
-
-    def broken_seal(self, fault):
-        """('seal', 0, its name) of the first seal of the section that breaks with a fault, else None."""
-        notebook = notebooks.read(self.path)
-        old = seals.digests(notebook)
-        next(cell for cell in notebook.cells if cell.source == self.sources[fault.cell]).source = fault.code
-        new = seals.digests(notebook)
-        return next((('seal', 0, key) for key in old if old[key] != new.get(key)), None)
-
-
-class Weaker(Wrong):
-    """The edits of some `kinds` of `weakenings.KINDS`; rules and seals can notice them, too."""
-
-    def __init__(self, path, kinds):
-        super().__init__(path)
-        self.kinds = kinds
-
-    def edits(self):
-        judging = weakenings.judging(self.sources)
-        return [edit for i, code in self.places() for edit in weakenings.possible(code, i, judging)
-                if edit.args[2] in self.kinds]
-
-    def noticed(self, shell, fault):
-        cells = self.cells[fault.cell:reach(self.sources, fault) + 1]
-        return (broken_rule(self.sources, fault) or trial(shell, cells, fault.code)
-                or (self.broken_seal(fault) if fault.kind != 'slack' else None))
-
-
-class InView(Wrong):
-    """Faults in the code that a section teaches in view, whose author records whatever comes out."""
-
-    def places(self):
-        taught = {cell.source for cell in budget.taught(notebooks.read(self.path))}
-        return [(i, code) for i, code in enumerate(self.sources) if code in taught]
-
-    def edits(self):
-        return [edit for edit in super().edits() if edit.args[2] not in {*mutations.CHECKS, 'figure'}]
-
-    def noticed(self, shell, fault):
-        outputs, who = recorded_anew(shell, self.cells[fault.cell:], fault.code)
-        return who or unshown(self.path, fault, outputs) or self.broken_seal(fault)
-
-
-def trying(kind, path):
-    """What is tried on a section for a `--kind`."""
-    if kind in ('wrong', 'view'):
-        return {'wrong': Wrong, 'view': InView}[kind](path)
-    return Weaker(path, {*weakenings.KINDS} if kind == 'weaker' else {kind})
-
-
-def section(path, number, seed, kind='wrong'):
+def section(path, number, seed):
     """Inject faults into one section: it runs once, and before each cell its faults are tried in forks."""
-    tried, found, shell = trying(kind, path), [], shell_in(path.parent)
-    edits = tried.edits()
-    faults = mutations.drawn(edits, number, f'{seed} {notebooks.name(path)}')
-    for i, cell in enumerate(tried.cells):
+    cells = code_cells(path)
+    sources = [cell.source for cell in cells]
+    spared = mutations.free_names(sources)
+    edits = [edit for i, source in enumerate(sources) if i and 'raise NotImplementedError' not in source
+             for edit in mutations.possible(source, i, spared)]  # cell 0 is the launch cell
+    faults, found, shell = mutations.drawn(edits, number, f'{seed} {notebooks.name(path)}'), [], shell_in(path.parent)
+    for i, cell in enumerate(cells):
         here = [fault for fault in faults if fault.cell == i]
-        found += spread(lambda fault: tried.noticed(shell, fault), here, seconds=WALL_SECONDS, cpu=CPU_SECONDS)
+        found += spread(lambda fault: trial(shell, cells[fault.cell:], fault.code), here,
+                        seconds=WALL_SECONDS, cpu=CPU_SECONDS)
         if noticed := trial(shell, [cell], cell.source):
             broken = f'unchanged, code cell {i + 1} differs from what is stored {noticed}: make record first'
             return Result(path, len(edits), found, broken)
     return Result(path, len(edits), found)
-
-
-# ---- what notices them, beside a run ----
-
-def recorded_anew(shell, cells, code):
-    """(the outputs, what noticed) of `code` in place of the first cell and of the others: a check, an error or a warning."""
-    found = []
-    for i, cell in enumerate(cells):
-        outputs, error = shell.run(cell.source if i else code)
-        if error is not None:
-            who = 'check' if isinstance(error, AssertionError) else 'error'
-            return found, (who, i, f'{type(error).__name__}: {error}'[:200])
-        if any(output.get('name') == 'stderr' for output in outputs):
-            return found, ('error', i, 'a warning')
-        found.append(nbformat.from_dict(outputs))
-        svg.normalize(found[-1])
-    return found, None
-
-
-def unshown(path, fault, outputs):
-    """('words', 0, what is wrong) where the prose states a number that the changed outputs do not show, else None."""
-    notebook, listed = nbformat.read(path.with_suffix('.ipynb'), 4), yaml.safe_load(LISTED.read_text('utf-8'))
-    code = [cell for cell in notebook.cells if cell.cell_type == 'code']
-    code[fault.cell].source = fault.code
-    for cell, new in zip(code[fault.cell:], outputs, strict=True):
-        cell.outputs = new
-    page = words.Section(notebooks.name(path), notebook.cells)
-    messages = words.unshown(page, listed['everywhere'] | listed.get(page.name, {}))
-    return next((('words', 0, message) for message, _ in messages if message), None)
 
 
 def changed_names(before, after):
@@ -247,24 +145,6 @@ def changed_names(before, after):
 def bound_by(line):
     """The names that a statement of a cell binds, its own if it is a definition."""
     return lint.bound(ast.Module([line], []))
-
-
-def reach(sources, fault):
-    """The number of the last cell that reads what a fault has changed, directly or through what others make of it."""
-    names, last = changed_names(sources[fault.cell], fault.code), fault.cell
-    for i, source in enumerate(sources[fault.cell + 1:], fault.cell + 1):
-        for line in ast.parse(source).body:
-            if names & lint.read(line):
-                names |= bound_by(line)
-                last = i
-    return last
-
-
-def broken_rule(sources, fault):
-    """('rule', 0, what it says) where a rule forbids what a fault has made of a section, else None."""
-    trees = [ast.parse(fault.code if i == fault.cell else source) for i, source in enumerate(sources)]
-    made = SimpleNamespace(name='', trees=[(i, tree, list(ast.walk(tree))) for i, tree in enumerate(trees)])
-    return next((('rule', 0, problem) for rule in lint.RULES for problem in rule(made)), None)
 
 
 def code_cells(path):
@@ -404,28 +284,22 @@ def main(argv=None):
     parser.add_argument('files', nargs='*', help='.py files of sections or of nbutils; without any, all')
     parser.add_argument('--number', type=int, default=12, help='how many faults for each file; 0: all')
     parser.add_argument('--seed', default='0', help='draws other faults')
-    parser.add_argument('--kind', choices=['wrong', 'view', 'weaker', *weakenings.KINDS], default='wrong',
-                        help='faults, faults in view whose outputs are recorded, checks that say less, or one kind of those')
     arguments = parser.parse_args(argv)
     if os.environ.get('PYTHONHASHSEED') != environment.FIXED['PYTHONHASHSEED']:  # Python reads it when it starts
         environment.fix()
         os.execv(sys.executable, [sys.executable, '-m', 'nbutils.maintain.faults', *sys.argv[1:]])
     environment.fix()
     modules = [path for path in [*sorted(PACKAGE.glob('*.py')), PACKAGE / 'data' / '__init__.py']
-               if arguments.kind == 'wrong' and stem(path) not in ('nbutils', 'ledger')]
+               if stem(path) not in ('nbutils', 'ledger')]
     files = [Path(f).resolve() for f in arguments.files] or [*recorded(), *modules]
     if sys.platform != 'linux':
         sys.exit('faults are tried in forked processes, which are safe on Linux only')
     execute.hold(recorded())
-    sys.exit(report(files, arguments.number, arguments.seed, arguments.kind))
+    sys.exit(report(files, arguments.number, arguments.seed))
 
 
-def report(files, number, seed, kind='wrong'):
-    """Try the faults of these files, print a line for each and write REPORT; gives the exit status.
-
-    There is a goal for faults alone: that a check says less is often seen by its seal alone, and an assert may have none.
-    """
-    weaker = kind not in ('wrong', 'view')
+def report(files, number, seed):
+    """Try the faults of these files, print a line for each and write REPORT; gives the exit status."""
     equivalent = (yaml.safe_load(EQUIVALENT.read_text('utf-8')) if EQUIVALENT.is_file() else None) or {}
     results, text, start = [], [], time.monotonic()
 
@@ -434,7 +308,7 @@ def report(files, number, seed, kind='wrong'):
         text.append(words)
 
     def one(path):
-        return module(path, number, seed) if path.is_relative_to(PACKAGE) else section(path, number, seed, kind)
+        return module(path, number, seed) if path.is_relative_to(PACKAGE) else section(path, number, seed)
 
     for path, result in spread(one, files, workers=int(os.environ.get('JOBS') or os.cpu_count() or 1)):
         if isinstance(result, str):
@@ -443,32 +317,25 @@ def report(files, number, seed, kind='wrong'):
         say(f'{result.name}: BROKEN: {result.broken}' if result.broken else line(result, groups))
         for fault, _, where, _ in groups['escaped']:
             say(diff(fault, where))
-        for cell, what, number in idle(result) if kind == 'wrong' and not path.is_relative_to(PACKAGE) else ():
+        for cell, what, number in () if path.is_relative_to(PACKAGE) else idle(result):
             say(f'  never the first or only to notice, code cell {cell + 1}: {what} ({number} faults in what it calls)')
     total = {group: [one for _, groups in results for one in groups[group]] for group in ('caught', 'equivalent', 'escaped')}
     say('')
-    for name, meaning in (weakenings.KINDS if weaker else mutations.KINDS | mutations.CHECKS).items():
-        of = {group: sum(one[0].kind == name for one in all_) for group, all_ in total.items()}
-        alone = f'({sum(one[0].kind == name and one[1] == "seal" for one in total["caught"]):3} by a seal alone) '
-        say(f'{name:11} {of["caught"]:5} caught {alone if weaker else ""}{of["escaped"]:4} escaped '
-            f'{of["equivalent"]:4} equivalent   ({meaning})')
-    for entry in stale(equivalent, [result for result, _ in results]) if kind == 'wrong' else ():
+    for kind, meaning in (mutations.KINDS | mutations.CHECKS).items():
+        of = {group: sum(one[0].kind == kind for one in all_) for group, all_ in total.items()}
+        say(f'{kind:11} {of["caught"]:5} caught {of["escaped"]:4} escaped {of["equivalent"]:4} equivalent   ({meaning})')
+    for entry in stale(equivalent, [result for result, _ in results]):
         say(entry)
     tried = len(total['caught']) + len(total['escaped'])
     share = len(total['caught']) / tried if tried else 1.0
     say(f'{share:.1%} of {tried} faults caught, {len(total["equivalent"])} equivalent, of '
         f'{sum(result.possible for result, _ in results)} possible ones, seed {seed}, {time.monotonic() - start:.0f} s')
-    if kind == 'view':
-        silent = [by for _, by, *_ in total['caught'] if by not in ('error', 'time')]
-        running = len(silent) + len(total['escaped'])
-        say(f'{len(silent) / running if running else 1:.1%} of the {running} that run through, '
-            f'{silent.count("seal")} of them by a seal alone')
     text += ['', 'Caught:', *(f'{result.name} by {by} in code cell {where + 1}: {words}\n{diff(fault, fault.cell)}'
                               for result, groups in results for fault, by, where, words in groups['caught'])]
     REPORT.parent.mkdir(exist_ok=True)
     notebooks.replace(REPORT, '\n'.join(text) + '\n')
     print(f'Every fault with its diff: {os.path.relpath(REPORT)}')
-    return int(not weaker and share < GOAL or any(result.broken for result, _ in results))
+    return int(share < GOAL or any(result.broken for result, _ in results))
 
 
 if __name__ == '__main__':

@@ -72,16 +72,16 @@ class Fault(NamedTuple):
     now: str
 
 
-def possible(code, cell=0, names=frozenset(), kind_of_finder=None):
+def possible(code, cell=0, spared=frozenset(), kind_of_finder=None):
     """All edits of a piece of code, each a function that gives its `Fault`, or None where it changes nothing.
 
-    A finder is told `names`; for `Finder` they are those whose definitions are left alone.
+    `spared` are names whose definitions are left alone; another `Finder` finds other edits.
     """
     try:
         wrapper = MetadataWrapper(cst.parse_module(code))
     except cst.ParserSyntaxError:  # a magic command
         return []
-    finder = (kind_of_finder or Finder)(wrapper.module, names)
+    finder = (kind_of_finder or Finder)(wrapper.module, spared)
     wrapper.visit(finder)
     return [functools.partial(_fault, wrapper.module, cell, *edit) for edit in finder.found]
 
@@ -109,41 +109,33 @@ def drawn(edits, number, seed):
     return list(found.values())
 
 
-class Edits(cst.CSTVisitor):
+class Finder(cst.CSTVisitor):
     """Collects edits as (kind, node, what replaces it)."""
 
     METADATA_DEPENDENCIES = (ParentNodeProvider,)
 
-    def __init__(self, module, names):
+    def __init__(self, module, spared):
         super().__init__()
-        self.names, self.found, self.text = names, [], module.code_for_node
+        self.spared, self.found, self.text = spared, [], module.code_for_node
+        self.asserting = False  # whether it looks into what a check says
 
     def above(self, node):
         """The nodes that hold this one, from the inside."""
         while node := self.get_metadata(ParentNodeProvider, node, None):
             yield node
 
-    def add(self, kind, node, *replacements):
-        self.found += [(kind, node, new) for new in replacements]
-
-
-class Finder(Edits):
-    """Finds the edits of `KINDS` and `CHECKS`."""
-
-    asserting = False  # whether it looks into what a check says
-
-    def add(self, kind, node, *replacements):
-        super().add('assert' if kind == 'comparison' and self.asserting else kind, node, *replacements)
+    def add(self, kind, node, new):
+        self.found.append(('assert' if kind == 'comparison' and self.asserting else kind, node, new))
 
     def on_visit(self, node):
         if isinstance(node, (cst.Import, cst.ImportFrom, cst.Annotation, cst.Decorator, cst.Raise)):
             return False
-        if isinstance(node, cst.FunctionDef) and node.name.value in self.names:
+        if isinstance(node, cst.FunctionDef) and node.name.value in self.spared:
             return False
-        if isinstance(node, cst.Assign) and (names := {*_names(node.targets)}) and names <= self.names:
+        if isinstance(node, cst.Assign) and (names := {*_names(node.targets)}) and names <= self.spared:
             return False
         if isinstance(node, cst.Expr) and called(node.value) in ('append', 'extend'):
-            return not {*_names(node.value.func)} & self.names
+            return not {*_names(node.value.func)} & self.spared
         return super().on_visit(node)
 
     # ---- checks ----
@@ -298,15 +290,15 @@ class Finder(Edits):
 
     def visit_Arg(self, node):
         call = next(self.above(node))
-        value = number(node.value)
-        if type(value) is not int or not isinstance(call, cst.Call):
+        number = _whole(node.value)
+        if number is None or not isinstance(call, cst.Call):
             return None
         name, method = called(call), isinstance(call.func, cst.Attribute)
         library = method and self.text(call.func.value) in ('np', 'torch')
         second = len(call.args) > 1 and call.args[1] is node and name in (JOINING | REDUCING if library else JOINING)
         first = call.args[0] is node and name in REDUCING and method and not library
         if node.keyword.value in ('axis', 'dim') if node.keyword else first or second:
-            self.add('axis', node.value, cst.Integer('0' if value else '1'))
+            self.add('axis', node.value, cst.Integer('0' if number else '1'))
             return False
 
     def visit_SimpleString(self, node):
@@ -383,13 +375,13 @@ def nudged(value, by=1e-3):
     return value * (1 + by) if (value != 0).any() else value + by
 
 
-def number(node):
-    """The value of a literal number, with its sign, or None."""
+def _whole(node):
+    """The value of a literal integer, or None."""
     try:
         value = ast.literal_eval(cst.Module([]).code_for_node(node))
-    except (ValueError, SyntaxError, TypeError):
+    except (ValueError, SyntaxError):
         return None
-    return value if type(value) in (int, float) else None
+    return value if type(value) is int else None
 
 
 def _first_difference(node):

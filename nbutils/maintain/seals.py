@@ -85,11 +85,6 @@ def seals(section, entries, quotes):
     return found
 
 
-def digests(notebook):
-    """{key: (three digests)} of a notebook by itself: without the ledger, and without quotations."""
-    return {key: seal.digests() for key, seal in seals(Section(notebook), {}, {}).items()}
-
-
 def table():
     """The labels of the displays that run as printed by the table of tests/prints, read without executing it."""
     trees = (ast.parse(path.read_text('utf-8')) for path in sorted(PRINTS.glob('*.py')))
