@@ -4,7 +4,6 @@ import json
 import pytest
 from booksite.claims import formula, ledger_pages
 from booksite.claims.evidence import Book, Line, read_line
-from booksite.finding import excerpts
 from booksite.page import outputs
 from conftest import ROOT
 
@@ -174,16 +173,6 @@ def test_cutting_loses_no_brace():
             for kind, piece in formula.pieces(latex):
                 bare = piece.replace(r'\{', '').replace(r'\}', '')
                 assert kind != 'math' or bare.count('{') == bare.count('}'), claim.id
-
-
-@pytest.mark.parametrize('opening', [
-    '# T\n\n- **Question.** How long is\n  it?\n- **You need** sums.',
-    '# T\n\n**Question.** How long is it?\n**You need** sums.',
-    '# T\n\n**Question.** How long is it?  \n**You need** sums.',
-    '# T\n\nA line has two ends. How long\nis it?\n\n- **You need** sums.',
-])
-def test_the_question_of_a_section_is_found(opening):
-    assert excerpts.question([{'source': opening}]) == 'How long is it?'
 
 
 @pytest.mark.parametrize('text, mark', [

@@ -6,7 +6,6 @@ from . import badges, check_lines, claim_filter, errata, ledger_pages, part_chec
 
 def setup(app: Sphinx) -> None:
     app.add_role('ledger', ledger_pages.LedgerNumber())
-    app.add_directive('claim-summary', ledger_pages.ClaimSummary)
     app.add_directive('claim-counts', ledger_pages.ClaimCounts)
     app.add_directive('claim-tables', ledger_pages.ClaimTables)
     app.add_directive('errata', errata.Errata)

@@ -164,10 +164,9 @@ class Book:
 
     @cached_property
     def shown(self) -> list:
-        """What pages about the whole book show of sections: checks, own statements, questions, openings."""
+        """What pages about the whole book show of sections: checks, own statements, questions."""
         checks = [check._replace(cell=0) for check in self.checks.values()]  # where a cell stands is not shown
-        openings = (cell['source'] for section in self.sections for cell in self.cells(section)[:1])
-        return [checks, self.verified, self.questions, *openings]
+        return [checks, self.verified, self.questions]
 
     def notebook(self, section: str) -> Path:
         return self.root / 'notebooks' / f'{section}.ipynb'

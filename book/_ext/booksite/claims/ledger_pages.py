@@ -72,18 +72,6 @@ class LedgerNumber(SphinxRole):
         return yaml.safe_load(path.read_text('utf-8')) if path.is_file() else nothing
 
 
-class ClaimSummary(SphinxDirective):
-    """How far the book is, in four numbers."""
-
-    def run(self) -> list[nodes.Node]:
-        items = nodes.bullet_list(classes=['claim-summary'])
-        for state, number in count(book(self.env)).items():
-            words = 'statements' if state == 'total' else STATES[state].lower()
-            line = paragraph(nodes.strong('', f'{number:,}'), f' {words}')
-            items += nodes.list_item('', line, classes=[state.replace(' ', '-')])
-        return [items]
-
-
 class ClaimCounts(SphinxDirective):
     """How far the book is: one row for each chapter of the ledger, and the total."""
 

@@ -1,8 +1,6 @@
 """Pieces of the recorded notebooks on other pages: what a check printed, a figure, cards of sections."""
-import base64
 import hashlib
 import os
-import re
 from pathlib import Path
 
 from docutils import nodes
@@ -13,24 +11,6 @@ from sphinx.util.docutils import SphinxDirective
 from ..build import book, link, paragraph, title_of
 from ..claims import check_lines
 from ..claims.evidence import printed_lines, read_line
-
-_QUESTION = re.compile(r'\*\*Question\.?\*\*\s*(.+?)(?=\s*(?:\*\*You need|\n\s*\n|\n\s*[-*] |\Z))', re.S)
-
-
-class Excerpt(SphinxDirective):
-    """Base of the directives that quote a section: its argument is a section of the table of contents."""
-    required_arguments = 1
-
-    def cells(self) -> list[dict]:
-        section = self.arguments[0]
-        path = book(self.env).notebook(section)
-        if not path.is_file():
-            raise self.error(f'{path} is missing: record it first')
-        self.env.note_dependency(str(path))
-        return book(self.env).cells(section)
-
-    def missing(self, what):
-        return self.error(f'{book(self.env).notebook(self.arguments[0])} has no {what}')
 
 
 class CheckLines(SphinxDirective):
@@ -45,14 +25,17 @@ class CheckLines(SphinxDirective):
         return check_lines.rewritten(self.env, lines_about(check.id, cell))
 
 
-class FigureExcerpt(Excerpt):
+class FigureExcerpt(SphinxDirective):
     """A figure of a section: {figure-excerpt} SECTION with :showing: words of its alternative text, caption inside."""
+    required_arguments = 1
     option_spec = {'showing': directives.unchanged_required}
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        alt, *stored = self.figure()
-        image = nodes.image(uri=self.stored(*stored), alt=alt)
+        notebook = book(self.env).notebook(self.arguments[0])
+        self.env.note_dependency(str(notebook))
+        alt, svg = self.figure(notebook)
+        image = nodes.image(uri=self.stored(svg), alt=alt)
         made = nodes.figure('', image, classes=['excerpt-figure'], align='center')
         caption = nodes.caption()
         self.state.nested_parse(self.content, self.content_offset, caption)
@@ -60,25 +43,22 @@ class FigureExcerpt(Excerpt):
             made += nodes.caption('', '', *caption.children[0].children)
         return [made]
 
-    def figure(self):
-        """Alternative text, bytes and suffix of the one figure whose alternative text contains the given words."""
-        for cell in self.cells():
+    def figure(self, notebook):
+        """Alternative text and bytes of the one figure whose alternative text contains the given words."""
+        for cell in book(self.env).cells(self.arguments[0]):
             alt = cell['metadata'].get('mystnb', {}).get('image', {}).get('alt', '')
-            if self.options['showing'].lower() not in alt.lower():
-                continue
-            for data in (output.get('data', {}) for output in cell.get('outputs', ())):
-                if svg := data.get('image/svg+xml'):
-                    return alt, ''.join(svg).encode(), 'svg'
-                if png := data.get('image/png'):
-                    return alt, base64.b64decode(''.join(png)), 'png'
-        raise self.missing(f'figure whose alternative text says {self.options["showing"]!r}')
+            if self.options['showing'].lower() in alt.lower():
+                for output in cell.get('outputs', ()):
+                    if svg := output.get('data', {}).get('image/svg+xml'):
+                        return alt, ''.join(svg).encode()
+        raise self.error(f'{notebook} has no figure whose alternative text says {self.options["showing"]!r}')
 
-    def stored(self, content, suffix):
+    def stored(self, svg):
         """Put the picture beside the doctrees, never into the sources, and give its path from the sources."""
         folder = Path(self.env.doctreedir).parent / 'excerpts'
         folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f'{hashlib.sha256(content).hexdigest()[:16]}.{suffix}'
-        path.write_bytes(content)
+        path = folder / f'{hashlib.sha256(svg).hexdigest()[:16]}.svg'
+        path.write_bytes(svg)
         return '/' + os.path.relpath(path, self.env.srcdir).replace(os.sep, '/')
 
 
@@ -118,24 +98,14 @@ class SectionCards(SphinxDirective):
         return [nodes.bullet_list('', *items)] if items else []
 
     def asked(self, page):
-        """The question of a section as book/questions.yml puts it, else that of its opening."""
-        section = page.removeprefix('notebooks/')
-        return book(self.env).questions.get(section) or question(book(self.env).cells(section))
+        """The question of a section as book/questions.yml puts it."""
+        return book(self.env).questions.get(page.removeprefix('notebooks/'), '')
 
     def card(self, page):
         return '\n'.join([
             f':::{{grid-item-card}} {title_of(self.env, page)}', f':link: /{page}', ':link-type: doc', '',
             self.asked(page), ':::',
         ])
-
-
-def question(cells: list[dict]) -> str:
-    """The question that opens a section: after the word, or at the end of its first paragraph; '' where there is none."""
-    opening = ''.join(cells[0]['source']) if cells else ''
-    if found := _QUESTION.search(opening):
-        return ' '.join(found.group(1).split())
-    first = ' '.join(opening.partition('\n')[2].strip().partition('\n\n')[0].split())
-    return re.split(r'(?<=[.?!]) ', first)[-1] if first.endswith('?') else ''
 
 
 def lines_about(claim_id: str, cell: dict) -> str:
