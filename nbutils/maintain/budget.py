@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from nbutils.maintain import lint, notebooks, sections
+from nbutils.maintain import exercises, lint, notebooks, sections
 
 BANNED = re.compile(
     r'\b(?:the notes|the scan|garbled|as printed|the controls?|the check|(?:is|are) restored|holds in [\d,]+ cases)\b', re.I)
@@ -58,26 +58,14 @@ def measure(notebook) -> Budget:
 
 def taught(notebook) -> list:
     """The code cells in view that teach: not those of figures, checks and exercises."""
-    return [cell for cell in _outside_exercises(notebook)
+    return [cell for cell in exercises.outside(notebook.cells)
             if not sections.OUT_OF_VIEW & {*cell.metadata.get('tags', [])} and not cell.metadata.get('jupyter')]
 
 
 def folded(notebook) -> list:
     """The code cells that a page folds and that are neither a figure, nor checks, nor of an exercise."""
-    return [cell for cell in _outside_exercises(notebook) if 'hide-input' in cell.metadata.get('tags', [])
+    return [cell for cell in exercises.outside(notebook.cells) if 'hide-input' in cell.metadata.get('tags', [])
             and 'checks' not in cell.metadata['tags'] and 'image' not in cell.metadata.get('mystnb', {})]
-
-
-def _outside_exercises(notebook):
-    exercise = False
-    for cell in notebook.cells:
-        if cell.cell_type == 'markdown':
-            if '{exercise}' in cell.source:
-                exercise = True
-            if '{solution-end}' in cell.source:
-                exercise = cell.source.rindex('{solution-end}') < cell.source.rfind('{exercise}')
-        elif not exercise:
-            yield cell
 
 
 def _without_imports(source):
@@ -102,7 +90,7 @@ def _lines(source):
 def _checking(code):
     """How many lines serve checks alone: their calls, and the functions that nothing else uses."""
     trees = [ast.parse(re.sub(r'^[%!]', '# ', source, flags=re.M)) for source in code]
-    statements = [(node, _used(node)) for tree in trees for node in tree.body]
+    statements = [(node, lint.read(node) - {getattr(node, 'name', None)}) for tree in trees for node in tree.body]
     checks = {id(node) for node, _ in statements if _is_check(node)}
     while True:
         taught_names = set().union(*(used for node, used in statements if id(node) not in checks), set())
@@ -118,12 +106,6 @@ def _checking(code):
 def _is_check(node):
     return (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
             and getattr(node.value.func, 'id', None) in lint.CHECKS)
-
-
-def _used(node):
-    """The names that a statement reads, its own name apart."""
-    names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)}
-    return names - {getattr(node, 'name', None)}
 
 
 def _in_solutions(texts):

@@ -139,12 +139,7 @@ def section(path, number, seed):
 def changed_names(before, after):
     """The names that are bound by those statements of a cell that an edit has changed."""
     old = {ast.dump(line) for line in ast.parse(before).body}
-    return {name for line in ast.parse(after).body if ast.dump(line) not in old for name in bound_by(line)}
-
-
-def bound_by(line):
-    """The names that a statement of a cell binds, its own if it is a definition."""
-    return lint.bound(ast.Module([line], []))
+    return {name for line in ast.parse(after).body if ast.dump(line) not in old for name in lint.bound_by(line)}
 
 
 def code_cells(path):

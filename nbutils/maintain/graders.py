@@ -10,9 +10,7 @@ Only the statements of a notebook that an exercise hangs on are executed.
 """
 import argparse
 import ast
-import hashlib
 import os
-import re
 import signal
 import sys
 import time
@@ -22,10 +20,9 @@ from typing import NamedTuple
 import libcst as cst
 import yaml
 
-from nbutils.maintain import environment, faults, lint, mutations, notebooks, sections
+from nbutils.maintain import environment, exercises, faults, lint, mutations, notebooks, sections
 
 GOAL = 0.995
-OPTIONS = {'same', 'without', 'lines', 'tries', 'atol', 'rtol'}  # the keywords of grade that name no argument
 RECORDS = notebooks.ROOT / 'tests' / 'graders'
 SECONDS = 300  # an exercise takes a few
 LEAVING_OUT = set('''
@@ -40,66 +37,6 @@ OTHER_CALL |= {now: was for was, now in OTHER_CALL.items()}
 DROPPED_KEYWORDS = set('keepdims keepdim ddof correction initial lower side key reverse mode default k'.split())
 STRICT = {cst.LessThan: cst.LessThanEqual, cst.GreaterThan: cst.GreaterThanEqual}
 STRICT |= {now: was for was, now in STRICT.items()}
-
-
-# ---- the exercises of a section ----
-
-class Exercise(NamedTuple):
-    """An exercise: its name and title, its code cells, each as (number from 0, cell), before and in the solution, and
-    whether there is a solution.
-    """
-    label: str
-    title: str
-    asked: list
-    solved: list
-    is_solved: bool = False
-
-    @property
-    def calls(self):
-        """The calls of grade before the solution, as syntax trees."""
-        return _grades(cell.source for _, cell in self.asked)
-
-    @property
-    def drawn(self):
-        """Whether some cases of its grader are drawn: they are given as keywords."""
-        return any(len(call.args) < 3 and call.keywords for call in self.calls) or any(
-            keyword.arg not in (*OPTIONS, None) for call in self.calls for keyword in call.keywords)
-
-    @property
-    def digest(self):
-        """Changes with the code of its cells, not with comments."""
-        codes = [ast.unparse(ast.parse(cell.source)) for _, cell in (*self.asked, *self.solved)]
-        return hashlib.sha256('\n'.join(codes).encode()).hexdigest()[:12]
-
-
-def _grades(codes):
-    return [node for code in codes for node in ast.walk(ast.parse(code))
-            if isinstance(node, ast.Call) and getattr(node.func, 'id', '') == 'grade']
-
-
-def exercises(cells):
-    """All exercises among the cells of a notebook."""
-    found, into = [], None  # the list that takes the next code cells
-    for i, cell in enumerate(cells):
-        if cell.cell_type == 'code':
-            if into is not None:
-                into.append((i, cell))
-            continue
-        for line in cell.source.splitlines():
-            if begins := re.match(r'`{3,}\{exercise\} *(.*)', line):
-                found.append(Exercise('', begins[1], into := [], []))
-            elif line.startswith(':label:') and found and not found[-1].label:
-                found[-1] = found[-1]._replace(label=line.split()[1])
-            elif found and line.startswith('```{solution-start}') and line.split()[1] == found[-1].label:
-                into = found[-1].solved
-            elif found and line.startswith('```{solution-end}') and into is found[-1].solved:
-                found[-1], into = found[-1]._replace(is_solved=True), None
-    return found
-
-
-def graded(cells):
-    """The exercises with a solution and a grader."""
-    return [exercise for exercise in exercises(cells) if exercise.is_solved and exercise.calls]
 
 
 # ---- mutants ----
@@ -189,7 +126,7 @@ def solution(exercise):
     The answer of each is bound to a name, so that it is mutated as well.
     """
     lines = [line for _, cell in exercise.solved for line in ast.parse(cell.source).body]
-    official = [n for n, line in enumerate(lines) if isinstance(line, ast.Assert) and _is_grade(line.test)]
+    official = [n for n, line in enumerate(lines) if isinstance(line, ast.Assert) and exercises.is_grade(line.test)]
     kept, tests = [], []
     for n, line in enumerate(lines[:official[-1] + 1] if official else []):
         if n in official:
@@ -202,28 +139,17 @@ def solution(exercise):
     return kept, tests
 
 
-def _is_grade(node):
-    return isinstance(node, ast.Call) and getattr(node.func, 'id', '') == 'grade'
-
-
 def official_code(exercise):
     """(code, spared, tests): the official solution, the names in it that its answers do not hang on, and its tests."""
     lines, tests = solution(exercise)
     needed = {f'answer_{n}' for n in range(len(tests))}
-    bound = {name: line for line in lines for name in _binds(line)}
+    bound = {name: line for line in lines for name in lint.bound_by(line)}
     todo = list(needed)
     while todo:
         more = lint.read(bound[name]) & bound.keys() - needed if (name := todo.pop()) in bound else set()
         needed |= more
         todo += more
     return '\n'.join(map(ast.unparse, lines)), frozenset(bound.keys() - needed), tests
-
-
-def _binds(line):
-    """The names that a statement binds in the notebook, not those within a function."""
-    if isinstance(line, (ast.FunctionDef, ast.ClassDef)):
-        return {line.name}
-    return lint.bound(line)
 
 
 def mutants(code, spared):
@@ -308,7 +234,7 @@ def section(path, labels):
     sys.stdout = sys.stderr = open(os.devnull, 'w')
     whole = sections.Section(notebooks.read(path))
     names, done, found = {'__name__': '__main__'}, set(), {}
-    for exercise in graded(whole.cells):
+    for exercise in exercises.graded(whole.cells):
         if exercise.label not in labels:
             continue
         try:
@@ -335,11 +261,16 @@ def recorded(path):
     return (yaml.safe_load(file.read_text('utf-8')) if file.is_file() else None) or {}
 
 
+def of_section(path):
+    """{label: exercise} of the graded exercises of a section."""
+    return {exercise.label: exercise for exercise in exercises.graded(notebooks.read(path).cells)}
+
+
 def changed(path):
     """The labels of the exercises whose cases are drawn and whose cells are not those that were last tried."""
     known = recorded(path)
-    return [exercise.label for exercise in graded(notebooks.read(path).cells)
-            if exercise.drawn and known.get(exercise.label, {}).get('cells') != exercise.digest]
+    return [label for label, exercise in of_section(path).items()
+            if exercise.drawn and known.get(label, {}).get('cells') != exercise.digest]
 
 
 def judged(verdict, known):
@@ -366,15 +297,14 @@ def report(files, everything):
     bad = False
     wanted = {}
     for path in files:
-        labels = [exercise.label for exercise in graded(notebooks.read(path).cells)] if everything else changed(path)
-        if labels:
+        if labels := list(of_section(path)) if everything else changed(path):
             wanted[path] = labels
     for path, result in faults.spread(lambda path: section(path, wanted[path]), wanted, os.cpu_count() or 1, SECONDS * 4):
         if isinstance(result, str):
             print(f'{notebooks.name(path)}: BROKEN: its process died ({result})', flush=True)
             bad = True
             continue
-        known, found = recorded(path), {exercise.label: exercise for exercise in graded(notebooks.read(path).cells)}
+        known, found = recorded(path), of_section(path)
         for label, verdict in result.items():
             entry = known.get(label, {})
             alive, stale = judged(verdict, entry)

@@ -288,6 +288,11 @@ def bound(tree):
     return found
 
 
+def bound_by(line):
+    """The names that a statement binds where it stands, not those within a function."""
+    return {line.name} if isinstance(line, (ast.FunctionDef, ast.ClassDef)) else bound(line)
+
+
 def read(tree):
     """The names that a tree reads."""
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}

@@ -14,7 +14,8 @@ import yaml
 from nbval.plugin import find_comment_markers
 
 from nbutils import ledger
-from nbutils.maintain import compare, graders, lint, notebooks
+from nbutils.maintain import compare, lint, notebooks
+from nbutils.maintain.exercises import graded, written
 from nbutils.maintain.sections import OUT_OF_VIEW
 
 TAGS = {'checks', notebooks.CAPTION, 'remove-cell', 'hide-input', 'hide-output', 'hide-cell', 'nbval-ignore-output'}
@@ -231,7 +232,7 @@ def coarse(pair):
 
 def exercises(pair):
     """An exercise that is not graded, or whose grader accepts a wrong answer, teaches the wrong thing."""
-    found = graders.exercises(pair.source.cells)
+    found = written(pair.source.cells)
     to_grade = [exercise for exercise in found if not re.search('Pencil:|Experiment:', exercise.title)]
     if len(found) < EXERCISES:
         yield f'{pair.name} has {len(found)} exercises; at least {EXERCISES}'
@@ -258,7 +259,7 @@ WRONG_ANSWERS = 3  # by category: a boundary or a special case, what was ignored
 def drawn_exercises(pair):
     """A grader that draws its cases belongs to a stub that says what comes in; it is folded, and rejects three mistakes."""
     cells = pair.source.cells
-    for exercise in graders.graded(cells):
+    for exercise in graded(cells):
         if not exercise.drawn:
             continue
         where = f'{pair.name}: exercise {exercise.label}'
@@ -274,7 +275,7 @@ def drawn_exercises(pair):
         rejected = sum(len(re.findall(r'^assert not grade\(', cell.source, re.M)) for _, cell in exercise.solved)
         if rejected < WRONG_ANSWERS:
             yield f'{where}: {rejected} wrong answers are rejected; at least {WRONG_ANSWERS}: assert not grade(...)'
-        solved = {id(cell) for other in graders.graded(cells) for _, cell in other.solved}
+        solved = {id(cell) for other in graded(cells) for _, cell in other.solved}
         seen = set().union(*(lint.bound(ast.parse(cell.source)) for cell in cells if cell.cell_type == 'code'
                              and id(cell) not in solved and not OUT_OF_VIEW & {*cell.metadata.get('tags', [])}))
         for call in exercise.calls:
@@ -284,7 +285,7 @@ def drawn_exercises(pair):
 
 def graders_folded(pair):
     """On a page, only a cell with the tag hide-input is folded: the grader, and the truth with it, would stand in view."""
-    for exercise in graders.graded(pair.source.cells):
+    for exercise in graded(pair.source.cells):
         for _, cell in exercise.asked:
             if _grades_in(cell) and 'hide-input' not in cell.metadata.get('tags', []):
                 yield (f'{pair.name}: the grader of {exercise.label} is in view: '
@@ -404,7 +405,7 @@ def unbound(codes):
 
 def kinds(pair):
     """What was only programmed was not derived, and what was only derived was not tried; a title says what is asked for."""
-    titles = [exercise.title for exercise in graders.exercises(pair.source.cells)]
+    titles = [exercise.title for exercise in written(pair.source.cells)]
     found = [re.match(rf'★+ ({"|".join(KINDS)}): \S', title) for title in titles]
     for title, kind in zip(titles, found, strict=True):
         if not kind:

@@ -3,7 +3,7 @@ import jupytext
 import pytest
 import yaml
 
-from nbutils.maintain import graders
+from nbutils.maintain import exercises, graders
 
 PAGE = '''# %% [markdown]
 # # Page
@@ -77,11 +77,11 @@ def page(tmp_path, monkeypatch):
 
 
 def test_exercises_are_found(page):
-    exercise, = graders.graded(jupytext.read(page()).cells)
+    exercise, = exercises.graded(jupytext.read(page()).cells)
     assert exercise.label == 'page-inside' and exercise.drawn and len(exercise.asked) == 2 and len(exercise.solved) == 1
-    listed, = graders.graded(jupytext.read(page(text=PAGE.replace('**cases', '[(1, 2)], atol=1'))).cells)
+    listed, = exercises.graded(jupytext.read(page(text=PAGE.replace('**cases', '[(1, 2)], atol=1'))).cells)
     assert not listed.drawn and listed.digest != exercise.digest
-    commented, = graders.graded(jupytext.read(page(text=PAGE.replace('near = abs(x) <= half', 'near = abs(x) <= half  # so'))).cells)
+    commented, = exercises.graded(jupytext.read(page(text=PAGE.replace('near = abs(x) <= half', 'near = abs(x) <= half  # so'))).cells)
     assert commented.digest == exercise.digest
 
 
@@ -109,7 +109,7 @@ def test_each_kind_of_slip(kind, code, changed):
 
 
 def test_wrong_answers_are_not_mutated(page):
-    exercise, = graders.graded(jupytext.read(page()).cells)
+    exercise, = exercises.graded(jupytext.read(page()).cells)
     code, spared, tests = graders.official_code(exercise)
     assert spared == {'strict'} and tests == ['grade(answer_0, by_square, **cases)'] and 'far' not in code
     assert all('half - 0.1' in fault.code for fault in graders.mutants(code, spared))

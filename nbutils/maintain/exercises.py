@@ -1,0 +1,73 @@
+"""The exercises of a section: where each begins, what it asks, and how it is solved.
+
+`{exercise}`, `{solution-start}` and `{solution-end}` in Markdown cells say so, for the code cells between them.
+"""
+import ast
+import hashlib
+import re
+from typing import NamedTuple
+
+OPTIONS = {'same', 'without', 'lines', 'tries', 'atol', 'rtol'}  # the keywords of grade that name no argument
+
+
+class Exercise(NamedTuple):
+    """An exercise: its name and title, its code cells, each as (number from 0, cell), before and in the solution, and
+    whether there is a solution.
+    """
+    label: str
+    title: str
+    asked: list
+    solved: list
+    is_solved: bool = False
+
+    @property
+    def calls(self):
+        """The calls of grade before the solution, as syntax trees."""
+        return [node for _, cell in self.asked for node in ast.walk(ast.parse(cell.source)) if is_grade(node)]
+
+    @property
+    def drawn(self):
+        """Whether some cases of its grader are drawn: they are given as keywords."""
+        return any(len(call.args) < 3 and call.keywords for call in self.calls) or any(
+            keyword.arg not in (*OPTIONS, None) for call in self.calls for keyword in call.keywords)
+
+    @property
+    def digest(self):
+        """Changes with the code of its cells, not with comments."""
+        codes = [ast.unparse(ast.parse(cell.source)) for _, cell in (*self.asked, *self.solved)]
+        return hashlib.sha256('\n'.join(codes).encode()).hexdigest()[:12]
+
+
+def is_grade(node):
+    return isinstance(node, ast.Call) and getattr(node.func, 'id', '') == 'grade'
+
+
+def written(cells):
+    """All exercises among the cells of a notebook."""
+    found, into = [], None  # the list that takes the next code cells
+    for i, cell in enumerate(cells):
+        if cell.cell_type == 'code':
+            if into is not None:
+                into.append((i, cell))
+            continue
+        for line in cell.source.splitlines():
+            if begins := re.match(r'`{3,}\{exercise\} *(.*)', line):
+                found.append(Exercise('', begins[1], into := [], []))
+            elif line.startswith(':label:') and found and not found[-1].label:
+                found[-1] = found[-1]._replace(label=line.split()[1])
+            elif found and line.startswith('```{solution-start}') and line.split()[1] == found[-1].label:
+                into = found[-1].solved
+            elif found and line.startswith('```{solution-end}') and into is found[-1].solved:
+                found[-1], into = found[-1]._replace(is_solved=True), None
+    return found
+
+
+def graded(cells):
+    """The exercises with a solution and a grader."""
+    return [exercise for exercise in written(cells) if exercise.is_solved and exercise.calls]
+
+
+def outside(cells):
+    """The code cells that belong to no exercise."""
+    inside = {i for exercise in written(cells) for i, _ in (*exercise.asked, *exercise.solved)}
+    return [cell for i, cell in enumerate(cells) if cell.cell_type == 'code' and i not in inside]
