@@ -13,7 +13,7 @@ from ..build import check_anchor
 from .badges import name_of, said_of
 from .evidence import Check
 
-TAG, FIRST = 'tag_checks', '# @title'
+TAG = 'tag_checks'
 
 
 class Folded(nodes.General, nodes.Element):
@@ -63,21 +63,9 @@ def _fold(cells):
         cell.parent.remove(cell)
     for found in lists:
         found.parent.remove(found)
-    for block in (block for cell in cells for block in cell.findall(nodes.literal_block)):
-        _drop_title(block)
     gathered = nodes.bullet_list('', *items, classes=['checks'])
     outer += [gathered, code] if items else [code]
     code += cells
-
-
-def _drop_title(block):
-    """Leave out the first line of a cell, which other programs show as the title of the folded cell."""
-    text = block.astext()
-    if text.startswith(FIRST):
-        rest = text.partition('\n')[2]
-        block.rawsource = rest
-        block.children = []
-        block += nodes.Text(rest)
 
 
 def _mark(doctree, checks: list[Check]) -> None:
