@@ -268,6 +268,13 @@ def line(result, groups):
             f'{f" ({counts})" if by else ""}, {len(groups["equivalent"])} equivalent, {len(groups["escaped"])} escaped')
 
 
+def by_kind(total):
+    """A line about each kind of fault; `total` is as of `judged`, of all files together."""
+    for kind, meaning in (mutations.KINDS | mutations.CHECKS).items():
+        of = {group: sum(fault.kind == kind for fault, *_ in found) for group, found in total.items()}
+        yield f'{kind:11} {of["caught"]:5} caught {of["escaped"]:4} escaped {of["equivalent"]:4} equivalent   ({meaning})'
+
+
 def diff(fault, where):
     """A fault as a diff."""
     lines = [f'- {text}' for text in fault.was.splitlines()] + [f'+ {text}' for text in fault.now.splitlines()]
@@ -312,15 +319,11 @@ def report(files, number, seed):
         say(f'{result.name}: BROKEN: {result.broken}' if result.broken else line(result, groups))
         for fault, _, where, _ in groups['escaped']:
             say(diff(fault, where))
-        for cell, what, number in () if path.is_relative_to(PACKAGE) else idle(result):
-            say(f'  never the first or only to notice, code cell {cell + 1}: {what} ({number} faults in what it calls)')
+        for cell, what, times in () if path.is_relative_to(PACKAGE) else idle(result):
+            say(f'  never the first or only to notice, code cell {cell + 1}: {what} ({times} faults in what it calls)')
     total = {group: [one for _, groups in results for one in groups[group]] for group in ('caught', 'equivalent', 'escaped')}
-    say('')
-    for kind, meaning in (mutations.KINDS | mutations.CHECKS).items():
-        of = {group: sum(one[0].kind == kind for one in all_) for group, all_ in total.items()}
-        say(f'{kind:11} {of["caught"]:5} caught {of["escaped"]:4} escaped {of["equivalent"]:4} equivalent   ({meaning})')
-    for entry in stale(equivalent, [result for result, _ in results]):
-        say(entry)
+    for words in ('', *by_kind(total), *stale(equivalent, [result for result, _ in results])):
+        say(words)
     tried = len(total['caught']) + len(total['escaped'])
     share = len(total['caught']) / tried if tried else 1.0
     say(f'{share:.1%} of {tried} faults caught, {len(total["equivalent"])} equivalent, of '

@@ -92,6 +92,19 @@ def test_checks_that_never_notice_first_are_named(monkeypatch):
     assert idle(None, 'time') == []
 
 
+def test_each_file_gets_as_many_faults_as_were_asked_for(monkeypatch, capsys, tmp_path):
+    files = [tmp_path / 'chapter' / f'{name}.py' for name in ('first', 'second')]
+    files[0].parent.mkdir()
+    for path in files:
+        path.write_text('')
+    monkeypatch.setenv('JOBS', '1')
+    monkeypatch.setattr(faults, 'REPORT', tmp_path / 'faults.txt')
+    monkeypatch.setattr(faults, 'section', lambda path, number, seed: faults.Result(path, number, []))
+    monkeypatch.setattr(faults, 'idle', lambda result: [(0, "'a check'", 7)])
+    faults.report(files, 12, 0)
+    assert capsys.readouterr().out.count('0 of 12 faults') == 2
+
+
 STRONG = [
     'import nbutils',
     'import matplotlib.pyplot as plt\nimport numpy as np\n\nfrom nbutils.checks import close, verify',
