@@ -293,41 +293,39 @@ def _yaml(content):
 
 def report(files, everything):
     """Try exercises, print what survives and store what was found; gives the exit status."""
-    killed = tried = 0
-    bad = False
-    wanted = {}
-    for path in files:
-        if labels := list(of_section(path)) if everything else changed(path):
-            wanted[path] = labels
+    killed, tried, good = 0, 0, True
+    wanted = {path: labels for path in files if (labels := list(of_section(path)) if everything else changed(path))}
     for path, result in faults.spread(lambda path: section(path, wanted[path]), wanted, os.cpu_count() or 1, SECONDS * 4):
         if isinstance(result, str):
             print(f'{notebooks.name(path)}: BROKEN: its process died ({result})', flush=True)
-            bad = True
+            good = False
             continue
-        known, found = recorded(path), of_section(path)
+        known, there = recorded(path), of_section(path)
         for label, verdict in result.items():
-            entry = known.get(label, {})
-            alive, stale = judged(verdict, entry)
-            number = verdict.number - len(verdict.survivors) + len(alive)
+            alive, stale = judged(verdict, known.get(label, {}))
+            number = verdict.number - len(verdict.survivors) + len(alive)  # of those that are not equivalent
+            tell(f'{notebooks.name(path)} {label}', verdict, number, alive, stale)
             tried, killed = tried + number, killed + number - len(alive)
-            counts = f'{number - len(alive)} of {number} mutants killed, {len(verdict.survivors) - len(alive)} equivalent'
-            said = f'BROKEN: {verdict.broken}' if verdict.broken else counts
-            print(f'{notebooks.name(path)} {label}: {said}', flush=True)
-            for fault in alive:
-                print(_yaml([{'was': fault.was, 'now': fault.now, 'why': ''}]), end='')
-            for was, now in stale:
-                print(f'  listed as equivalent, but it does not survive: {was}  ->  {now}')
-            if not found[label].drawn:
-                continue
-            bad |= bool(verdict.broken or alive or stale)
-            if not (verdict.broken or alive or stale):
-                kept = {'equivalent': entry['equivalent']} if entry.get('equivalent') else {}
-                known[label] = {'cells': found[label].digest, 'mutants': verdict.number, **kept}
+            if there[label].drawn and (verdict.broken or alive or stale):
+                good = False
+            elif there[label].drawn:
+                listed = {'equivalent': listed} if (listed := known.get(label, {}).get('equivalent')) else {}
+                known[label] = {'cells': there[label].digest, 'mutants': verdict.number, **listed}
         if known or record_of(path).is_file():
-            write(path, {label: known[label] for label in found if label in known})
+            write(path, {label: known[label] for label in there if label in known})
     if tried:
         print(f'{killed / tried:.1%} of {tried} mutants killed that are not equivalent (goal: {GOAL:.1%})')
-    return int(bad)
+    return int(not good)
+
+
+def tell(name, verdict, number, alive, stale):
+    """Print what became of the mutants of an exercise, of which `number` are not equivalent."""
+    counts = f'{number - len(alive)} of {number} mutants killed, {len(verdict.survivors) - len(alive)} equivalent'
+    print(f'{name}: {f"BROKEN: {verdict.broken}" if verdict.broken else counts}', flush=True)
+    for fault in alive:
+        print(_yaml([{'was': fault.was, 'now': fault.now, 'why': ''}]), end='')
+    for was, now in stale:
+        print(f'  listed as equivalent, but it does not survive: {was}  ->  {now}')
 
 
 def main(argv=None):
