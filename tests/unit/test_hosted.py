@@ -32,7 +32,7 @@ def ask(*command, **options):
 def test_a_notebook_runs_from_the_wheel_outside_the_repository(tmp_path):
     ask(sys.executable, '-m', 'pip', 'wheel', '-q', '--no-deps', '--no-build-isolation', '-w', tmp_path, notebooks.ROOT)
     wheel, = tmp_path.glob('nbutils-*.whl')
-    ask(sys.executable, '-m', 'venv', tmp_path / 'fresh')
+    ask(sys.executable, '-m', 'venv', '--without-pip', tmp_path / 'fresh')  # the service has one
     python = tmp_path / 'fresh' / 'bin' / 'python'
     packages = Path(ask(python, '-c', 'import sysconfig; print(sysconfig.get_path("purelib"))').strip())
     there = packages / 'torch'  # stands for the service's own torch
