@@ -159,25 +159,31 @@ def _same_lines(a, b):
     """
     from scipy.spatial import cKDTree
 
+    if not all(re.fullmatch(r'M[MLz\d .,e+-]*', path) for path in (a, b)):  # one of them has curves
+        return False
+    reach, corners = SHIFT + STEP / 2, [_corners(path) for path in (a, b)]
+    if any(np.abs(end(corners[0], 0) - end(corners[1], 0)).max() > reach for end in (np.min, np.max)):
+        return False  # which spares long paths, such as glyphs, their thousands of dots
     drawn = [_dotted(path) for path in (a, b)]
-    return not any(dots is None for dots in drawn) and all(
-        cKDTree(one).query(other)[0].max() <= SHIFT + STEP / 2 for one, other in (drawn, drawn[::-1]))
+    return all(cKDTree(one).query(other)[0].max() <= reach for one, other in (drawn, drawn[::-1]))
+
+
+def _corners(path):
+    return np.array(_PARTS['all'].findall(path), float).reshape(-1, 2)
 
 
 def _dotted(path):
-    """Points along a path of straight lines, at most STEP apart, as an array (N, 2); None for one with curves."""
-    if not re.fullmatch(r'[MLz\d .,e+-]*', path):
-        return None
+    """Points along a path of straight lines, at most STEP apart, as an array (N, 2)."""
     dots = []
     for piece in re.findall(r'M[^M]*', path):
-        corners = np.array(_PARTS['all'].findall(piece), float).reshape(-1, 2)
+        corners = _corners(piece)
         if 'z' in piece:
             corners = np.concatenate([corners, corners[:1]])
         dots.append(corners)
         for start, end in itertools.pairwise(corners):
             count = int(np.ceil(np.hypot(*(end - start)) / STEP))
             dots.append(start + np.arange(1, count)[:, None] / max(count, 1) * (end - start))
-    return np.concatenate(dots) if dots else None
+    return np.concatenate(dots)
 
 
 def same_picture(got, stored):

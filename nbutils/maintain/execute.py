@@ -60,7 +60,8 @@ class Shell:
         os.chdir(folder)
         sys.path.insert(0, os.getcwd())
         self.outputs = []
-        settings = Config(HistoryManager={'enabled': False}, InlineBackend=environment.INLINE_BACKEND)
+        settings = Config(HistoryManager={'enabled': False}, InlineBackend=environment.INLINE_BACKEND,
+                          InteractiveShell={'xmode': 'Minimal'})  # its own tracebacks, unread here, take a sixth of a second
         self.shell = Quiet.instance(config=settings, displayhook_class=Hook, display_pub_class=Publisher)
         activate_matplotlib(os.environ['MPLBACKEND'])
         configure_inline_support(self.shell, os.environ['MPLBACKEND'])

@@ -294,20 +294,23 @@ FAULTS = {
 
 
 def test_nbval_sees_every_fault_and_accepts_the_rest(good, tmp_path):
-    nbformat.write(good, tmp_path / 'good.ipynb')
-    for name, fault in FAULTS.items():
+    notebook, places = copy.deepcopy(good), {}
+    for name, fault in FAULTS.items():  # each in a cell of its own, behind those that are as they should be
         faulty = copy.deepcopy(good)
         fault(faulty)
-        nbformat.write(faulty, tmp_path / f'{name}.ipynb')
+        cell, = (new for new, old in zip(faulty.cells, good.cells, strict=True) if new != old)
+        places[name] = len(notebook.cells)
+        notebook.cells.append(nbformat.from_dict(cell | {'id': name}))
+    nbformat.write(notebook, tmp_path / 'faulty.ipynb')
     run = subprocess.run(
-        [sys.executable, '-m', 'pytest', '-p', 'nbutils.maintain.rerun', '--nbval', '--nbval-current-env', '-q', '-n', '2',
-         '--dist', 'loadfile', '--color=no', '-p', 'no:cacheprovider', '--rootdir', str(tmp_path), str(tmp_path)],
+        [sys.executable, '-m', 'pytest', '-p', 'nbutils.maintain.rerun', '--nbval', '--nbval-current-env', '-q', '--color=no',
+         '-p', 'no:cacheprovider', '--rootdir', str(tmp_path), str(tmp_path)],
         capture_output=True, text=True, cwd=tmp_path)
-    failed = {line.split('::')[0].removeprefix('FAILED ') for line in run.stdout.splitlines() if line.startswith('FAILED')}
-    assert {name.rsplit('/', 1)[-1] for name in failed} == {f'{name}.ipynb' for name in FAULTS}, run.stdout
-    left = {p.name.removeprefix(f'{tmp_path.name}-') for p in (tmp_path / '_build' / 'differences').iterdir()}
-    assert {'title-cell3-0-got.svg', 'title-cell3-0-stored.svg'} <= left
-    assert {'lost_picture-cell3-0-got.svg', 'new_picture-cell2-0-stored.svg'} <= left
+    failed = [int(cell) for cell in re.findall(r'^FAILED faulty.ipynb::Cell (\d+)', run.stdout, re.M)]
+    assert failed == [*places.values()], run.stdout
+    left = {p.name.removeprefix(f'{tmp_path.name}-faulty-') for p in (tmp_path / '_build' / 'differences').iterdir()}
+    assert {f'cell{places["title"]}-0-got.svg', f'cell{places["title"]}-0-stored.svg',
+            f'cell{places["lost_picture"]}-0-got.svg', f'cell{places["new_picture"]}-0-stored.svg'} <= left
     assert "text 'squares': now 'sqares'" in run.stdout and 'axes 1, line2d 1: moved by up to ' in run.stdout
     assert '1 of 2 numbers beyond tolerance; largest relative gap 3.2e-03: stored 3.1516, now 3.1416' in run.stdout
 

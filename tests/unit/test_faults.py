@@ -129,7 +129,7 @@ from nbutils.maintain import execute, faults
 
 folder = Path(sys.argv[1])
 execute.hold(sorted(folder.glob('a/*.py')))
-faults.CPU_SECONDS = 2
+faults.CPU_SECONDS = 1
 faults.REPORT, faults.EQUIVALENT = folder / 'faults.txt', folder / 'equivalent.yml'
 files = sorted(folder.glob('a/*.py'))
 results = dict(faults.spread(lambda path: faults.section(path, 0, 0), sorted(folder.glob('a/*.py')), workers=2))

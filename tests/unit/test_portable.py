@@ -1,4 +1,5 @@
 """What hangs on the machine is found, and where: on real runs."""
+import os
 import sys
 
 import nbformat
@@ -20,9 +21,21 @@ def files(tmp_path):
     return sorted(path.parent.iterdir())
 
 
-def test_cells_that_hang_on_a_condition_are_named(files, monkeypatch, capsys):
+@pytest.fixture(autouse=True)
+def one_worker(monkeypatch):
+    """Each worker of pytest takes seconds to start."""
+    monkeypatch.setattr(os, 'cpu_count', lambda: 1)
+
+
+def test_cells_that_hang_on_a_condition_are_found(files, monkeypatch):
     monkeypatch.setattr(notebooks, 'ROOT', files[0].parents[1])
+    assert portable.differences(files, {'OMP_NUM_THREADS': '2'}) == {'chapter/bound': ['1'], 'chapter/good': []}
+
+
+def test_what_was_found_is_printed(files, monkeypatch, capsys):
     monkeypatch.setattr(portable, 'CONDITIONS', {'as recorded': {}, 'two threads': {'OMP_NUM_THREADS': '2'}})
+    monkeypatch.setattr(portable, 'differences', lambda files, condition: {
+        'chapter/bound': ['1'] * bool(condition), 'chapter/good': []})
     monkeypatch.setattr(sys, 'argv', ['portable', *map(str, files)])
     with pytest.raises(SystemExit, match='Print fewer digits'):
         portable.main()
@@ -30,7 +43,7 @@ def test_cells_that_hang_on_a_condition_are_named(files, monkeypatch, capsys):
     assert 'as recorded: 0 cells differ' in said and 'two threads: 1 cells differ\n  chapter/bound: code cells 1\n' in said
     rows = [line.split() for line in said.splitlines() if line.startswith('chapter/')]
     assert rows == [['chapter/bound', '-', '1'], ['chapter/good', '-', '-']]
-    assert '2 notebooks, 2 conditions; ' in said and 'GPU' in said or 'cuda' in said
+    assert '2 notebooks, 2 conditions; ' in said and ('GPU' in said or 'cuda' in said)
 
 
 def test_a_run_that_breaks_is_no_success(tmp_path):
@@ -59,6 +72,6 @@ def test_a_training_that_misses_is_named(monkeypatch, capsys):
 
 
 def test_conditions_name_all_three_libraries_that_have_threads_or_instruction_sets():
-    assert {'OMP_NUM_THREADS', 'MKL_NUM_THREADS', 'OPENBLAS_NUM_THREADS'} == set(portable.CONDITIONS['two threads'])
+    assert {'OMP_NUM_THREADS', 'MKL_NUM_THREADS', 'OPENBLAS_NUM_THREADS'} < set(portable.CONDITIONS['two threads'])
     for name in ('AVX2', 'oldest'):
         assert {'ATEN_CPU_CAPABILITY', 'ONEDNN_MAX_CPU_ISA', 'MKL_CBWR', 'OPENBLAS_CORETYPE'} < set(portable.CONDITIONS[name])

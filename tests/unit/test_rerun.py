@@ -62,19 +62,25 @@ def left(mark, seconds=60):
     return found
 
 
-def test_what_cannot_be_executed_or_read_is_named(run, tmp_path):
+def test_what_cannot_be_executed_read_or_written_is_named(run, tmp_path):
     notebook(tmp_path / 'chapter' / 'dies.ipynb', 'a = 1', 'import os\nos._exit(1)', 'a')
-    notebook(tmp_path / 'chapter' / 'endless.ipynb', 'a = 1', 'while True: pass', 'a')
+    notebook(tmp_path / 'chapter' / 'endless.ipynb', 'import time', 'while True: time.sleep(0.1)', 'a')
     notebook(tmp_path / 'chapter' / 'stubborn.ipynb', 'import signal, time; signal.signal(2, signal.SIG_IGN)', 'time.sleep(99)')
     notebook(tmp_path / 'chapter' / 'good.ipynb', 'a = 1')
     cut = notebook(tmp_path / 'chapter' / 'cut.ipynb', 'print(1)')
     cut.write_text(cut.read_text()[:150])
     (tmp_path / 'chapter' / 'list.ipynb').write_text('[]')
+    figure = notebook(tmp_path / 'chapter' / 'figure.ipynb', 'a = 1')  # it draws no longer what is stored
+    stored = json.loads(figure.read_text())
+    stored['cells'][1]['outputs'] = [nbformat.v4.new_output('display_data', {'image/svg+xml': '<svg/>'})]
+    figure.write_text(json.dumps(stored))
+    (tmp_path / '_build').write_text('')  # in the place of the folder: writing fails as on a full disk
     said, _ = run('--nbval-cell-timeout', '4', '--continue-on-collection-errors').communicate()
     lines = said.splitlines()
-    for wanted in ('dies.ipynb::Cell 1', 'endless.ipynb::Cell 1', 'stubborn.ipynb::Cell 1'):
+    for wanted in ('dies.ipynb::Cell 1', 'endless.ipynb::Cell 1', 'stubborn.ipynb::Cell 1', 'figure.ipynb::Cell 0'):
         assert [line for line in lines if line.startswith('FAILED') and wanted in line], said
     assert 'Cell 1: the kernel died' in said and 'Timeout of 4 seconds exceeded' in said
+    assert 'the pictures could not be written' in said and 'INTERNALERROR' not in said
     assert 'chapter/cut.ipynb cannot be read; make record makes it anew' in said
     assert 'chapter/list.ipynb cannot be read; make record makes it anew' in said
     assert 'chapter/good: 1 cells as stored' in said and 'good.ipynb' not in [line for line in lines if 'FAILED' in line]
@@ -92,21 +98,11 @@ def test_ctrl_c_names_the_cell_and_leaves_nothing(run, tmp_path):
     assert running.returncode == 2 and 'Interrupted in chapter/long, Cell 1.' in said
 
 
-def test_a_full_disk_is_said(run, tmp_path):
-    path = notebook(tmp_path / 'chapter' / 'figure.ipynb', 'import matplotlib.pyplot as plt\nplt.plot([1, 2]);')
-    stored = json.loads(path.read_text())
-    stored['cells'][1]['outputs'] = [nbformat.v4.new_output(
-        'display_data', {'image/svg+xml': '<svg/>', 'text/plain': '<Figure size 640x480 with 1 Axes>'})]
-    path.write_text(json.dumps(stored))
-    (tmp_path / '_build').write_text('')  # in the place of the folder: writing fails as on a full disk
-    said, _ = run().communicate()
-    assert 'figure.ipynb::Cell 0' in said and 'the pictures could not be written' in said and 'INTERNALERROR' not in said
-
-
 def test_a_notebook_that_takes_longer_than_it_says(run, tmp_path):
-    work = 'import time\nwhile time.process_time() < 4: pass'
-    notebook(tmp_path / 'chapter' / 'slow.ipynb', work, opening='# Title\n\n- **Runs in** 1 second.')
-    notebook(tmp_path / 'chapter' / 'waits.ipynb', 'import time\ntime.sleep(4)', opening='# Title\n\n- **Runs in** 1 second.')
+    (tmp_path / 'conftest.py').write_text('from nbutils.maintain import rerun\nrerun.OVER /= 4')  # so that a second is too long
+    quick = '# Title\n\n- **Runs in** 1 second.'
+    notebook(tmp_path / 'chapter' / 'slow.ipynb', 'import time\nwhile time.process_time() < 1: pass', opening=quick)
+    notebook(tmp_path / 'chapter' / 'waits.ipynb', 'import time\ntime.sleep(1)', opening=quick)
     running = run()
     said, _ = running.communicate()
     assert running.returncode == 1

@@ -23,19 +23,24 @@ def test_help_lists_every_target():
         assert any(line.startswith(f'{target} ') for line in said.splitlines()), said
 
 
-@pytest.fixture
-def fresh(tmp_path):
+def copied(folder):
     for name in ('Makefile', 'requirements-site.lock'):
-        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
-    return tmp_path
+        (folder / name).write_bytes((ROOT / name).read_bytes())
+    return folder
 
 
-def test_an_old_python_is_named(fresh):
-    old = fresh / 'python2'
+@pytest.fixture(scope='module')
+def fresh(tmp_path_factory):
+    """A folder in which nothing is installed; what the first test makes there, an empty environment, serves the others."""
+    return copied(tmp_path_factory.mktemp('fresh'))
+
+
+def test_an_old_python_is_named(tmp_path):
+    old = copied(tmp_path) / 'python2'
     old.write_text('#!/bin/sh\necho "Python 3.11 or newer is needed, this is 2.7" >&2; exit 1\n')
     old.chmod(0o755)
-    ended = make('site', f'PYTHON={old}', folder=fresh)
-    assert ended.returncode and 'Python 3.11 or newer is needed' in ended.stderr and not (fresh / '.venv').exists()
+    ended = make('site', f'PYTHON={old}', folder=tmp_path)
+    assert ended.returncode and 'Python 3.11 or newer is needed' in ended.stderr and not (tmp_path / '.venv').exists()
 
 
 def test_an_install_without_network_says_what_to_do(fresh):

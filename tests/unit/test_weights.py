@@ -52,12 +52,20 @@ def training(steps=90):
 RECIPE = make.Recipe('small', 'small.py', 'training', 30)
 
 
+@pytest.fixture(scope='module')
+def trained(tmp_path_factory):
+    """The weights of small.py."""
+    folder = tmp_path_factory.mktemp('trained')
+    (folder / 'small.py').write_text(SOURCE)
+    return make.train(RECIPE, folder)
+
+
 @pytest.fixture
-def stored(tmp_path, monkeypatch):
-    """A folder with small.py and its weights, trained."""
+def stored(trained, tmp_path, monkeypatch):
+    """A folder with small.py and its weights."""
     (tmp_path / 'small.py').write_text(SOURCE)
     monkeypatch.setattr(weights, 'FOLDER', tmp_path)
-    (tmp_path / 'small.safetensors').write_bytes(make.train(RECIPE, tmp_path))
+    (tmp_path / 'small.safetensors').write_bytes(trained)
     return tmp_path
 
 
