@@ -17,13 +17,15 @@ from nbutils import ledger
 from nbutils.cases import SEEDS
 
 # Hypothesis also draws numbers that it finds in the source files of a checkout, so that the cases would change with an
-# unrelated line of nbutils. No public setting prevents it. Where this private module has changed, all else works without it.
+# unrelated line of nbutils. No public setting prevents it. It keeps such numbers for each range, also those that a test of
+# somebody else's found before this module was imported. Where this private module has changed, all else works without it.
 try:
     from hypothesis.internal.conjecture import providers
 
     _no_constants = providers.Constants()
     if callable(providers._get_local_constants):
         providers._get_local_constants = lambda: _no_constants
+        providers.CONSTANTS_CACHE.cache.clear()
 except (ImportError, AttributeError, TypeError):
     pass
 

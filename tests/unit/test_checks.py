@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 import time
@@ -185,6 +186,33 @@ def test_cases_do_not_hang_on_source_files(tmp_path, monkeypatch, capsys):
         verify('draws', lambda a: drawn.append(a) or True, slip=('says no', lambda a: False), tries=2000, a=scalars(0, 1))
         import innocent  # noqa: F401
     assert drawn[:2000] == drawn[2000:]
+
+
+AFTER = '''
+import sys
+
+if sys.argv[1:]:  # a session in which hypothesis has already tried numbers of a module of a checkout
+    import innocent
+    from hypothesis import given, settings
+    from hypothesis import strategies as st
+
+    settings(max_examples=100, database=None)(given(st.floats(0, 1))(lambda a: None))()
+from nbutils.cases import scalars
+from nbutils.checks import grade, verify
+drawn = []
+verify('draws', lambda a: drawn.append(a) or True, slip=('says no', lambda a: False), a=scalars(0, 1))
+grade(lambda a: drawn.append(a), lambda a: None, a=scalars(0, 1))
+print(drawn)
+'''
+
+
+def test_cases_do_not_hang_on_what_ran_before(tmp_path):
+    (tmp_path / 'innocent.py').write_text(f'numbers = {[round(0.123 + 0.001 * i, 3) for i in range(500)]}')
+    (tmp_path / 'after.py').write_text(AFTER)
+    kinds = {'PYTHONHASHSEED': '1'}, {'PYTHONHASHSEED': '2'}
+    said = [subprocess.run([sys.executable, tmp_path / 'after.py', *arguments], capture_output=True, text=True, check=True,
+                           env=os.environ | kind).stdout for arguments, kind in zip(([], ['before']), kinds, strict=True)]
+    assert said[0] == said[1] and len(said[0]) > 1000
 
 
 WITHOUT = '''
