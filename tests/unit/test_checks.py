@@ -11,7 +11,7 @@ import sympy
 import torch
 
 from nbutils.cases import integers, matrices, scalars, seeds, vectors
-from nbutils.checks import below, between, close, erratum, holds, verify
+from nbutils.checks import _counterexample, below, between, close, erratum, holds, verify
 
 CORRECT, WRONG = 'dl.norms.homog', 'dl.norms.triangle'
 
@@ -94,6 +94,15 @@ def test_a_line_names_the_mistake_and_no_bare_seed(given, line, capsys):
 def test_a_slip_has_words_and_is_rejected(given, error, message):
     with pytest.raises(error, match=message):
         holds(CORRECT, lambda a: True, a=[1, 2, 3], **given)
+
+
+def test_the_first_counterexample_or_the_simplest():
+    tried = []
+    cases = {'a': scalars(), 'b': scalars()}
+    first, number = _counterexample(lambda a, b: bool(tried.append((a, b))) or a + b < 7, cases, 200, simplest=False)
+    assert (first['a'], first['b']) == tried[-1] and number == len(tried) and sum(first.values()) > 7
+    assert _counterexample(lambda a, b: a + b < 7, cases, 200)[0] == {'a': 0, 'b': 7}
+    assert _counterexample(lambda a, b: True, cases, 200, simplest=False) == (None, 200)
 
 
 def test_a_failing_claim_names_its_seed():
