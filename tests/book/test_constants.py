@@ -11,11 +11,6 @@ TABLE, EXCUSED = constants.table(), constants.excused()
 _NUMBER = re.compile(r'\\sqrt|\\mathcal ?\{?O\}?|\bO\(|\\leq?\b|\\geq?\b|<|>|\\kappa|\\frac|\d')
 
 
-@pytest.fixture(scope='module')
-def book():
-    return seals.sections()
-
-
 @pytest.mark.parametrize('entry', TABLE, ids=lambda entry: f'{entry.section} {entry.name}')
 def test_the_nearest_false_statements_are_rejected(book, entry):
     check = constants.Check(book[entry.section], entry.key, entry.section)

@@ -4,8 +4,8 @@ from nbutils.maintain import seals
 
 
 # A statement can lose a hypothesis, a check can say less, the ledger can change its mind: each without the others, unseen.
-def test_seals_are_whole():
-    now, free = seals.present(seals.sections())
+def test_seals_are_whole(book):
+    now, free = seals.present(book)
     problems = list(seals.broken(seals.stored(), now, free))
     keys = ' '.join(dict.fromkeys(key for _, key, _ in problems))
     assert not problems, '\n'.join([
@@ -22,8 +22,8 @@ def test_the_file_is_as_it_is_written(tmp_path, monkeypatch):
 
 
 # A claim that no display states can be reworded on its page until its check shows something else.
-def test_claims_in_words_are_quoted():
-    book, quotes = seals.sections(), seals.quoted(seals.SENTENCES.read_text('utf-8'))
+def test_claims_in_words_are_quoted(book):
+    quotes = seals.quoted(seals.SENTENCES.read_text('utf-8'))
     for name, section in book.items():
         said = section.said(quotes.get(name, {}))
         silent = [key for key in section.by_hand if key in ledger.claims() and not said.get(key)]
