@@ -16,8 +16,8 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 def scalars(low=-10, high=10):
     """Floats in [low, high], rounded to three decimals."""
-    # + 0.0 turns -0.0 into 0.0
-    return st.floats(low, high).map(lambda v: float(np.clip(round(v, 3), low, high)) + 0.0)
+    # + 0.0 turns -0.0 into 0.0; np.clip takes four times as long for one number
+    return st.floats(low, high).map(lambda v: float(min(max(round(v, 3), low), high)) + 0.0)
 
 
 def vectors(n, low=-10, high=10, *, edges=False):

@@ -17,13 +17,15 @@ from nbutils import ledger
 from nbutils.cases import SEEDS
 
 # Hypothesis also draws numbers that it finds in the source files of a checkout, so that the cases would change with an
-# unrelated line of nbutils. No public setting prevents it. Where this private module has changed, all else works without it.
+# unrelated line of nbutils. No public setting prevents it. It keeps such numbers for each range, also those that a test of
+# somebody else's found before this module was imported. Where this private module has changed, all else works without it.
 try:
     from hypothesis.internal.conjecture import providers
 
     _no_constants = providers.Constants()
     if callable(providers._get_local_constants):
         providers._get_local_constants = lambda: _no_constants
+        providers.CONSTANTS_CACHE.cache.clear()
 except (ImportError, AttributeError, TypeError):
     pass
 
@@ -244,8 +246,8 @@ _quiet = dict(
 )
 
 
-def _counterexample(test, cases, tries):
-    """The simplest case found for which `test` is false (None: there is none), and how many were tried."""
+def _counterexample(test, cases, tries, *, simplest=True):
+    """The simplest case found for which `test` is false, or the first (None: there is none), and how many were tried."""
     for name, values in cases.items():
         if not (isinstance(values, st.SearchStrategy) or isinstance(values, (list, tuple)) and values):
             raise TypeError(f'{name}={_short(values)}: give a strategy of nbutils.cases or a list of values')
@@ -264,12 +266,28 @@ def _counterexample(test, cases, tries):
         return not verdict
 
     if any(isinstance(values, st.SearchStrategy) for values in cases.values()):
-        found = _found(cases, fails, tries)
+        found = (_found if simplest else _first)(cases, fails, tries)
         if not tried:
             raise ValueError(f'no case satisfies the filters on {", ".join(cases)}')
     else:
         found = next(filter(fails, _combined(cases, tries)), None)
     return None if found is None else dict(zip(cases, found, strict=True)), tried
+
+
+class Enough(BaseException):
+    """Ends a search."""
+
+
+def _first(cases, fails, tries):
+    """The first row of values drawn for which `fails` is true, None where there is none."""
+    def ends(row):
+        if fails(row):
+            raise Enough(row)
+
+    try:
+        return _found(cases, ends, tries)
+    except Enough as found:
+        return found.args[0]
 
 
 def _found(cases, fails, tries, seed=0):

@@ -180,10 +180,6 @@ def together(sources):
     return drawn()
 
 
-class _Enough(BaseException):
-    """Ends a search that has taken long enough."""
-
-
 def simplest(cases, truth, wrong, names):
     """(what is told of it, it): the simplest case found for which `wrong` says something.
 
@@ -197,14 +193,14 @@ def simplest(cases, truth, wrong, names):
     def fails(drawn):
         nonlocal found, tried
         if tried > SHRINKS:
-            raise _Enough
+            raise checks.Enough
         tried += 1
         case, = drawn
         if said := wrong(case, right(truth, case)):
             found = case, said
         return bool(said)
 
-    with contextlib.suppress(_Enough):
+    with contextlib.suppress(checks.Enough):
         checks._found({'case': together(cases.sources)}, fails, DRAW, seed)
     row, words = min(found, (row, words), key=lambda one: _length(one[0]))
     return told(names, row, words), row

@@ -4,13 +4,11 @@ from pathlib import Path
 
 import yaml
 
-from nbutils.maintain import sections
-
 LISTED = yaml.safe_load(Path(__file__).with_name('uncalled.yml').read_text('utf-8'))
 
 
-def test_functions_in_view_are_called_by_checks():
-    found = {(name, function) for name, section in sections.read_all().items() for function in section.uncalled}
+def test_functions_in_view_are_called_by_checks(book):
+    found = {(name, function) for name, section in book.items() for function in section.uncalled}
     listed = {(name, function) for name, functions in LISTED.items() for function in functions}
     assert not (bad := sorted(found - listed)), (
         f'check these against another route, a library or a formula (verify, holds), or list them in uncalled.yml with the reason: {bad}')

@@ -4,16 +4,11 @@ import re
 import pytest
 
 from nbutils import ledger
-from nbutils.maintain import seals, sections
+from nbutils.maintain import seals
 from tests import constants
 
 TABLE, EXCUSED = constants.table(), constants.excused()
 _NUMBER = re.compile(r'\\sqrt|\\mathcal ?\{?O\}?|\bO\(|\\leq?\b|\\geq?\b|<|>|\\kappa|\\frac|\d')
-
-
-@pytest.fixture(scope='module')
-def book():
-    return sections.read_all()
 
 
 @pytest.mark.parametrize('entry', TABLE, ids=lambda entry: f'{entry.section} {entry.name}')

@@ -11,11 +11,6 @@ TABLE, NAMED = hypotheses.table(), hypotheses.named()
 NEEDED = 2  # how many hypotheses nobody has shown to be needed; this may only shrink
 
 
-@pytest.fixture(scope='module')
-def book():
-    return sections.read_all()
-
-
 @pytest.mark.parametrize('entry', TABLE, ids=lambda entry: entry.label)
 def test_a_theorem_holds_with_its_hypotheses_and_fails_without(entry):
     found, _ = _counterexample(entry.statement, entry.cases, entry.tries)

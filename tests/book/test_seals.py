@@ -1,15 +1,8 @@
 """What is sealed has not changed since it was read together: see `nbutils.maintain.seals`."""
 import ast
 
-import pytest
-
 from nbutils import ledger
 from nbutils.maintain import seals, sections
-
-
-@pytest.fixture(scope='module')
-def book():
-    return sections.read_all()
 
 
 # A statement can lose a hypothesis, a check can say less, the ledger can change its mind: each without the others, unseen.

@@ -115,7 +115,7 @@ class Check:
             given = _value(value, session)
             drawn |= given if keyword.arg is None else {keyword.arg: given}
         tries = next((k.value.value for k in self.call.keywords if k.arg == 'tries'), 200)
-        return _counterexample(_value(test, session), drawn, tries)[0] is not None
+        return _counterexample(_value(test, session), drawn, tries, simplest=False)[0] is not None
 
 
 def _run(nodes):

@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 import time
@@ -10,7 +11,7 @@ import sympy
 import torch
 
 from nbutils.cases import integers, matrices, scalars, seeds, vectors
-from nbutils.checks import below, between, close, erratum, holds, verify
+from nbutils.checks import _counterexample, below, between, close, erratum, holds, verify
 
 CORRECT, WRONG = 'dl.norms.homog', 'dl.norms.triangle'
 
@@ -93,6 +94,15 @@ def test_a_line_names_the_mistake_and_no_bare_seed(given, line, capsys):
 def test_a_slip_has_words_and_is_rejected(given, error, message):
     with pytest.raises(error, match=message):
         holds(CORRECT, lambda a: True, a=[1, 2, 3], **given)
+
+
+def test_the_first_counterexample_or_the_simplest():
+    tried = []
+    cases = {'a': scalars(), 'b': scalars()}
+    first, number = _counterexample(lambda a, b: bool(tried.append((a, b))) or a + b < 7, cases, 200, simplest=False)
+    assert (first['a'], first['b']) == tried[-1] and number == len(tried) and sum(first.values()) > 7
+    assert _counterexample(lambda a, b: a + b < 7, cases, 200)[0] == {'a': 0, 'b': 7}
+    assert _counterexample(lambda a, b: True, cases, 200, simplest=False) == (None, 200)
 
 
 def test_a_failing_claim_names_its_seed():
@@ -185,6 +195,33 @@ def test_cases_do_not_hang_on_source_files(tmp_path, monkeypatch, capsys):
         verify('draws', lambda a: drawn.append(a) or True, slip=('says no', lambda a: False), tries=2000, a=scalars(0, 1))
         import innocent  # noqa: F401
     assert drawn[:2000] == drawn[2000:]
+
+
+AFTER = '''
+import sys
+
+if sys.argv[1:]:  # a session in which hypothesis has already tried numbers of a module of a checkout
+    import innocent
+    from hypothesis import given, settings
+    from hypothesis import strategies as st
+
+    settings(max_examples=100, database=None)(given(st.floats(0, 1))(lambda a: None))()
+from nbutils.cases import scalars
+from nbutils.checks import grade, verify
+drawn = []
+verify('draws', lambda a: drawn.append(a) or True, slip=('says no', lambda a: False), a=scalars(0, 1))
+grade(lambda a: drawn.append(a), lambda a: None, a=scalars(0, 1))
+print(drawn)
+'''
+
+
+def test_cases_do_not_hang_on_what_ran_before(tmp_path):
+    (tmp_path / 'innocent.py').write_text(f'numbers = {[round(0.123 + 0.001 * i, 3) for i in range(500)]}')
+    (tmp_path / 'after.py').write_text(AFTER)
+    kinds = {'PYTHONHASHSEED': '1'}, {'PYTHONHASHSEED': '2'}
+    said = [subprocess.run([sys.executable, tmp_path / 'after.py', *arguments], capture_output=True, text=True, check=True,
+                           env=os.environ | kind).stdout for arguments, kind in zip(([], ['before']), kinds, strict=True)]
+    assert said[0] == said[1] and len(said[0]) > 1000
 
 
 WITHOUT = '''
