@@ -1,25 +1,31 @@
-// The search, on its page and in the dialog of all others: MiniSearch finds parts of pages in search_index.js; results are
-// shown by page, with an excerpt of the prose.
+// The search, on its page and in the dialog of all others: MiniSearch finds parts of pages by the words in search_index.js; results
+// are shown by page, with an excerpt of its prose, which is fetched then.
 (() => {
   const plain = text => text.normalize('NFKD').replace(/\p{M}/gu, '').replace(/[’']s\b/g, '').toLowerCase();
   const phrase = text => plain(text).replace(/[^\p{L}\p{N}.]+/gu, ' ').trim();
-  const set = words => new Set(words.split(' '));
-  const stop = set('a an and are as at be by can do does for from how i in is it my of on or our should so than that the this to into need onto we what when where which why with you your');
-  // words that say what one wants to have of a thing, not which thing
-  const around = set('code definition derivation derive derived difference between example examples explain explained explanation formula formulas implementation intuition learn meaning proof prove python scratch simple tutorial use using');
+  const stop = new Set(bookIndex.silent);
   const stem = word => {
     const text = plain(word);
     if (stop.has(text)) return null;
-    return text.length > 3 ? text.replace(/^matrices$/, 'matrix').replace(/ies$/, 'y').replace(/([^siu])s$/, '$1') : text;
+    if (text.length < 4) return text;
+    const one = text.replace(/^matrices$/, 'matrix').replace(/ies$/, 'y').replace(/([^siu])s$/, '$1');
+    return one.length < 7 ? one : one.replace(/(i)[sz](e|ed|er|ing|ation)$/, '$1z').replace(/(e|ed|ing)$/, '');  // 'normaliz', 'upsampl'
   };
+  // words that say what one wants to have of a thing, not which thing
+  const around = new Set(`avoid become best better choose code definition derivation derive difference between example explain explanation
+    fix formula get geometric give implement implementation intuition learn meaning mean prevent proof prove python scratch simple stop
+    tutorial use using way work`.split(/\s+/).map(stem));
   const escaped = text => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
   const stems = text => text.split(' ').map(stem).filter(Boolean);
+  const marks = text => [...new Set(stems(text).filter(word => !around.has(word)))];  // stems of what names something
+  const bare = text => text.split(' ').filter(word => !stop.has(word)).join(' ');  // as `words` below, which have no others
 
-  const documents = Object.entries(bookIndex.pages).flatMap(([page, {title, weight, parts}]) =>
-    parts.map(([anchor, heading, text]) => ({page, title, weight, anchor, heading, text})));
-  documents.forEach((part, id) => Object.assign(part, {id, top: phrase(part.title), head: phrase(part.heading), words: phrase(part.text)}));
+  const said = signs => [...signs].map(sign => bookIndex.words[sign.codePointAt() - 0x30]).join(' ');
+  const documents = Object.entries(bookIndex.pages).flatMap(([page, {title, weight, parts, code}]) => parts.map(([anchor, heading, signs], place) =>
+    ({page, title, weight, anchor, heading, place, words: said(signs), code: place ? '' : said(code)})));
+  documents.forEach((part, id) => Object.assign(part, {id, top: phrase(part.title), head: phrase(part.heading)}));
   for (const name of bookIndex.names) name.words = name.names.map(phrase);
-  const index = new MiniSearch({fields: ['title', 'heading', 'text'], processTerm: stem});
+  const index = new MiniSearch({fields: ['title', 'heading', 'words', 'code'], processTerm: stem});
   index.addAll(documents);
 
   const asked = bookIndex.asked.map(([words, page]) => [phrase(words), page]);
@@ -29,28 +35,33 @@
   const listed = kind => Object.entries(bookIndex[kind]).map(([words, topic]) => [phrase(words), topic]);
   const planned = listed('planned'), absent = listed('absent');
   const within = (words, query) => ` ${query} `.includes(` ${words} `) || ` ${query} `.includes(` ${words}s `);
+  const has = (text, words) => ` ${text}`.includes(` ${words}`);  // the last word may still be typed
   const root = document.documentElement.dataset.content_root.replace(/^\.\//, '');
   const address = (page, anchor) => `${root}${page}.html${anchor && '#' + anchor}`;
 
   // the words of a query that name something, all that stand between the first and the last of them
   function core(query) {
     const words = query.split(' ');
-    const names = words.map(word => !stop.has(word) && !around.has(word));
+    const names = words.map(word => !stop.has(word) && !around.has(stem(word)));
     return words.slice(names.indexOf(true), names.lastIndexOf(true) + 1).join(' ') || query;
   }
   const forms = query => [query, core(query)].flatMap(form => [form, form.replace(/s$/, '')]);
-  const called = (words, query) => [query, core(query)].some(form => form === words || form === `${words}s`);
+  const same = (name, query) => marks(name).length > 1 && marks(name).sort().join() === marks(query).sort().join();  // 'inverse of a matrix'
+  const called = (words, query) => same(words, query) || [query, core(query)].some(form => form === words || form === `${words}s`);
 
   // two things that are compared: 'adam vs sgd', 'difference between lasso and ridge'
   function sides(query) {
     const found = query.match(/^(.+?) (?:vs\.?|versus|compared (?:to|with)) (.+)$/) ?? query.match(/\bdifference between (?:the )?(.+?) and (?:the )?(.+)$/);
-    return found && [core(found[1]), core(found[2])];
+    if (!found) return null;
+    const [one, other] = [core(found[1]), core(found[2])];
+    const shared = `${one} ${other.split(' ').at(-1)}`;  // 'l1 and l2 regularization'
+    return [calls.some(([name]) => name === shared) ? shared : one, other];
   }
 
   // terms and claims that are called as the query says; others that begin so; others that are called as a part of it says
   function named(query) {
     const having = test => query ? bookIndex.names.filter(({words}) => words.some(test)) : [];
-    const exact = having(name => forms(query).includes(name));
+    const exact = having(name => forms(query).includes(name) || same(name, query));
     if (exact.length) return {exact, begun: [], partial: []};
     return {
       exact, begun: query.length > 3 ? having(name => name.startsWith(query)).slice(0, 3) : [],
@@ -59,9 +70,11 @@
   }
 
   function pages(query, names) {
+    const general = !marks(query).length;  // 'example', say
     const options = {
-      boost: {title: 4, heading: 2}, prefix: term => term.length > 2, fuzzy: term => term.length > 5 ? 0.15 : false,
+      boost: {title: 4, heading: 2, code: .5}, prefix: term => term.length > 2, fuzzy: term => term.length > 5 ? 0.15 : false,
       boostDocument: id => documents[id].weight,
+      processTerm: word => !general && around.has(stem(word)) ? null : stem(word),
     };
     let found = index.search(query, {...options, combineWith: 'AND'});
     if (new Set(found.map(({id}) => documents[id].page)).size < 4) {
@@ -74,16 +87,18 @@
     const raise = (page, worth) => home.set(page, Math.max(home.get(page) ?? 1, worth));
     for (const name of names.exact) raise(name.links[0][1], 3);
     for (const name of [...names.begun, ...names.partial]) raise(name.links[0][1], 2);
+    const all = marks(query), rare = words => words.reduce((sum, word) => sum + rarity(word), 0);
     for (const [list, most] of [[titles, 2], [asked, 5]]) {
       for (const [words, page] of list) {
-        const part = Math.min(words.length / wanted.length, 1);
-        if (part > .2 && within(words, query)) raise(page, 1 + most * part);
+        const own = marks(words), part = Math.min(rare(own) / rare(all), 1);  // how much of what the query says: rare words say more
+        const found = within(words, query) ? 1 : own.length > 1 && own.every(word => all.includes(word)) ? .7 : 0;
+        if (part > .2 && found) raise(page, 1 + most * part * found);
       }
     }
     const byPage = new Map();
     for (const {id, score, terms} of found) {
       const part = documents[id];
-      const [, place] = [[part.top, 3], [part.head, 2], [part.words, 1.5], ['', 1]].find(([text, x]) => x === 1 || text.includes(wanted));
+      const [place] = [has(part.top, wanted) && 3, has(part.head, wanted) && 2, [part.words, part.code].some(text => has(text, bare(wanted))) && 1.5, 1].filter(Boolean);
       const worth = score * place * (home.get(part.page) ?? 1);
       const page = byPage.get(part.page) ?? byPage.set(part.page, {worth: 0, parts: []}).get(part.page);
       page.parts.push({...part, worth, terms});
@@ -93,8 +108,9 @@
       page.worth = page.parts.reduce((sum, {worth}, i) => sum + worth / 2 ** i, 0);  // what returns to it is about it
     }
     const most = Math.max(1, ...[...byPage.values()].map(({worth}) => worth));
-    for (const [page, worth] of home) {  // named so, though none of its sentences has these words
-      if (!byPage.has(page)) byPage.set(page, {worth: most * (worth - 1) / 2.5, parts: [{...documents.find(part => part.page === page), worth, terms: []}]});
+    for (const [page, worth] of home) {  // named so, though its sentences may not have these words
+      if (!byPage.has(page)) byPage.set(page, {worth: 0, parts: [{...documents.find(part => part.page === page), worth, terms: []}]});
+      byPage.get(page).worth = Math.max(byPage.get(page).worth, most * (worth - 1) / 3.5);
     }
     const sorted = [...byPage.values()].sort((a, b) => b.worth - a.worth);
     const first = [...titles, ...asked].filter(([words]) => called(words, query)).map(([, page]) => byPage.get(page));
@@ -102,27 +118,30 @@
   }
 
   // what leads to a page by its name: [name, page]; of each page with text of ours its names, titles and headings, and all its words
-  const calls = [...asked, ...bookIndex.names.flatMap(({words, links}) => words.map(name => [name, links[0][1]]))];
+  const calls = [...titles, ...asked, ...bookIndex.names.flatMap(({words, links}) => words.map(name => [name, links[0][1]]))];
   const about = new Map(), whole = new Map();
-  for (const {page, top, head, words} of documents.filter(({weight}) => weight >= .5)) {
+  for (const {page, top, head, words, code} of documents.filter(({weight}) => weight >= .5)) {
     about.set(page, `${about.get(page) ?? top} ${head}`);
-    whole.set(page, `${whole.get(page) ?? top} ${head} ${words}`);
+    whole.set(page, `${whole.get(page) ?? `${top} ${code}`} ${head} ${words}`);
   }
   for (const [name, page] of calls) about.set(page, `${about.get(page)} ${name}`);
+  const pagesOf = new Map();  // stem -> on how many pages it occurs
+  for (const text of whole.values()) for (const word of new Set(stems(text))) pagesOf.set(word, (pagesOf.get(word) ?? 0) + 1);
+  const rarity = word => Math.log(1 + whole.size / (pagesOf.get(word) ?? 1));
+  const naming = new Set([...about.values()].flatMap(stems));
   const vocabulary = new Set([...calls, ...planned, ...absent].flatMap(([name]) => name.split(' ')));
 
   // Whether the book may treat what a query names: at least one of its words names a page, and more than half of them occur, or it is
   // partly what a page is called, by a name that is not on every other page.
   function treats(query) {
     const wanted = core(query);
-    const words = [...new Set(stems(wanted).filter(word => !around.has(word)))]
-      .map(word => new RegExp(`(?<![\\p{L}\\p{N}])${escaped(word).replace(/y$/, '(?:y|ies)')}`, 'u'));
-    const pagesWith = (texts, test) => [...texts.values()].filter(test).length;
-    if (pagesWith(whole, text => text.includes(wanted))) return true;
-    const there = words.filter(word => pagesWith(whole, text => word.test(text))).length;
-    if (there > words.length / 2 && words.some(word => pagesWith(about, text => word.test(text)))) return true;
+    const begins = (known, word) => known.has(word) || word.length > 2 && [...known.keys()].some(other => other.startsWith(word));
+    const pagesWith = test => [...whole.values()].filter(test).length;
+    if (pagesWith(text => has(text, wanted) || has(text, bare(wanted)))) return true;
+    const words = marks(wanted), there = words.filter(word => begins(pagesOf, word) || begins(naming, word));
+    if (there.length > words.length / 2 && words.some(word => begins(naming, word))) return true;
     return calls.some(([name]) => within(name, query)
-      && (name.length >= wanted.length / 2 || pagesWith(whole, text => within(name, text)) < whole.size / 3));
+      && (name.length >= wanted.length / 2 || pagesWith(text => within(bare(name), text)) < whole.size / 3));
   }
 
   // the query with words that the book has not replaced by the nearest that it has
@@ -152,12 +171,14 @@
     let found = pages(wanted, names);
     const lacking = topics([...planned, ...absent], '', called).length > 0;
     if (lacking) {
-      const says = ({top, head, words, weight}) => weight >= .5 && [top, head, words].some(text => within(core(wanted), text));
+      const says = ({top, head, words, weight}) => weight >= .5
+        && ([top, head].some(text => within(core(wanted), text)) || within(bare(core(wanted)), words));
       found = found.filter(({parts}) => parts.some(says)).slice(0, 5);
       names.begun = names.partial = [];
     } else if (two) {
       const own = asked.filter(([words]) => called(words, wanted)).map(([, page]) => page);
-      const first = two.flatMap(side => treats(side) ? pages(side, named(side)).slice(0, 1) : []).map(({parts}) => parts[0].page);
+      const first = two.map(side => treats(side) ? pages(side, named(side)).map(({parts}) => parts[0].page) : [])
+        .flatMap((found, i) => found.filter((page, at) => !at || asked.some(([words, other]) => other === page && called(words, two[i]))));
       const rank = page => [...own, ...first].indexOf(page.parts[0].page) + 1 || Infinity;
       const more = two.flatMap(side => pages(side, named(side))).filter(({parts}) => !found.some(page => page.parts[0].page === parts[0].page));
       found = [...new Map([...found, ...more].map(page => [page.parts[0].page, page])).values()].sort((a, b) => rank(a) - rank(b) || 0).slice(0, 30);
@@ -175,8 +196,33 @@
     return [...notes, ...[...names.exact, ...before].slice(0, 3).map(name), ...shown.slice(0, 3), ...after.map(name), ...shown.slice(3)];
   }
 
+  // the prose of a page, part by part, which lies in a file of its own; read as a script, which one may do from a folder, too
+  window.bookTexts = {};
+  const texts = {};
+  const textsOf = page => texts[page] ??= new Promise(read => {
+    const script = Object.assign(document.createElement('script'), {src: `${root}search/${page}.js`});
+    script.onload = () => read(bookTexts[page]);
+    document.head.append(script);
+  });
+
+  // Excerpts of what is in sight, and stays there while one types.
+  const seen = new IntersectionObserver(entries => entries.filter(entry => entry.isIntersecting).forEach(({target}) => {
+    seen.unobserve(target);
+    setTimeout(async () => {
+      if (!target.isConnected) return;
+      const [, , text] = (await textsOf(target.shown.page)).parts[target.shown.place];
+      target.replaceChildren(...excerpt(text, target.shown.terms));
+    }, 100);
+  }));
+
+  function context(part) {
+    const made = Object.assign(element('p', 'context excerpt-of'), {shown: part});
+    seen.observe(made);
+    return made;
+  }
+
   // the stretch of a text that holds most of the words that were found, with these marked
-  function excerpt({text, terms}) {
+  function excerpt(text, terms) {
     const stems = terms.sort((a, b) => b.length - a.length)
       .map(word => escaped(word.replace(/y$/, '')));
     const places = stems.length ? [...text.matchAll(new RegExp(`(?<![\\p{L}\\p{N}])(${stems.join('|')})\\p{L}*`, 'giu'))] : [];
@@ -186,13 +232,13 @@
     const first = Math.max(0, (best?.index ?? 0) - 60);
     const start = first && text.indexOf(' ', first) + 1;
     const stop = start + 240 < text.length ? text.lastIndexOf(' ', start + 240) : text.length;
-    const made = element('p', 'context', start ? '… ' : '');
+    const made = [start ? '… ' : ''];
     let end = start;
     for (const place of places.filter(place => place.index >= start && place.index + place[0].length <= stop)) {
-      made.append(text.slice(end, place.index), element('mark', '', place[0]));
+      made.push(text.slice(end, place.index), element('mark', '', place[0]));
       end = place.index + place[0].length;
     }
-    made.append(text.slice(end, stop), stop < text.length ? ' …' : '');
+    made.push(text.slice(end, stop), stop < text.length ? ' …' : '');
     return made;
   }
 
@@ -218,7 +264,7 @@
       return element('li', 'named', title, element('p', 'context', text), element('p', 'places', ...places));
     }
     const {parts} = page;
-    const made = element('li', '', link(parts[0].title, parts[0].page, '', 'result'), excerpt(parts[0]));
+    const made = element('li', '', link(parts[0].title, parts[0].page, '', 'result'), context(parts[0]));
     const headed = parts.filter(part => part.heading).slice(0, 3);
     if (headed.length) {
       made.append(element('p', 'places', ...headed.flatMap((part, i) => [i ? ' · ' : '', link(part.heading, part.page, part.anchor)])));

@@ -346,3 +346,17 @@ def test_the_card_of_an_erratum_says_what_fails(page, open_section):
     page.locator(f'{MARK_OF_ERRATUM}:visible').first.click()
     text = page.get_by_role('dialog', name='What was checked').inner_text()
     assert 'a wrong version fails' in text and 'as corrected' in text
+
+
+def test_all_sections_are_folded_by_chapter_on_a_phone_and_open_on_a_desktop(phone, page, browser, address):
+    """86 cards below each other are 15 screens; a reader opens the chapter, without a script, too."""
+    high = "document.getElementById('all-sections').offsetHeight"
+    for each in (phone, page):
+        each.goto(f'{address}book/index.html')
+    assert phone.evaluate(high) < 2000 and not phone.locator('.chapter-cards .sd-card:visible').count()
+    assert page.locator('.chapter-cards .sd-card:visible').count() == page.locator('.chapter-cards .sd-card').count() > 80
+    with browser.new_context(java_script_enabled=False, viewport={'width': 390, 'height': 844}) as context:
+        bare = context.new_page()
+        bare.goto(f'{address}book/index.html')
+        bare.locator('.chapter-cards > summary').first.click()
+        assert bare.locator('.chapter-cards .sd-card').first.is_visible()

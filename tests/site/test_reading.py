@@ -224,8 +224,27 @@ def test_each_work_leads_back_to_where_it_is_cited(parsed):
 @pytest.mark.parametrize('section', SECTIONS)
 def test_an_opening_says_how_long_it_takes_to_read(parsed, section):
     page = parsed(f'notebooks/{section}')
-    said = page.select_one('article section > ul').select('li')[-1].get_text()
-    minutes, exercises = re.search(r'To read about (\d+) minutes, and (\d+) exercises', said).groups()
+    foot = page.select_one('article section > ul + p.opening-foot')
+    minutes, exercises = re.match(r'About (\d+) minutes to read, and (\d+) exercises', foot.get_text()).groups()
+    assert re.search(r'Runs in \d+ seconds?\b', foot.get_text())
     assert int(minutes) % 5 == 0 and int(exercises) == len(page.select('div.exercise'))
     words = len(re.sub(r'\s+', ' ', ' '.join(p.get_text() for p in page.select('article p'))).split())  # folded ones, too
     assert words / 240 / 3 < int(minutes) < words / 240 * 5
+
+
+@pytest.mark.parametrize('section', SECTIONS)
+def test_folded_code_says_what_it_is(parsed, section):
+    page = parsed(f'notebooks/{section}')
+    folds = page.select('div.cell.tag_hide-input > details.hide')
+    names = [fold.select_one('summary p.collapsed').get_text() for fold in folds]
+    assert names[0] == 'Imports' and names.count('Imports') == 1 and folds[0].parent.find_previous_sibling()['class'] == ['opening-foot']
+    assert set(names) <= {'Imports', 'Code of this figure', 'What checks your answer', 'Code'}
+    for fold, name in zip(folds, names, strict=True):
+        assert (name == 'Code of this figure') == bool(fold.parent.select('figure'))
+        assert (name == 'What checks your answer') == bool('grade(' in fold.get_text() and not fold.parent.select('figure'))
+
+
+def test_the_checks_of_a_part_are_never_none(parsed):
+    for section in SECTIONS:
+        said = [summary.get_text() for summary in parsed(f'notebooks/{section}').select('details.part-checks > summary')]
+        assert not [words for words in said if words.startswith('0 ')], section

@@ -21,6 +21,11 @@ from nbutils.maintain import serve
 MEDIAN, MOST = 110_000, 350_000  # bytes of a section as servers send it, packed; its figures and formulas are in it
 
 
+def test_the_weight_of_the_search(site):
+    """It comes with the first Ctrl-K, also to a phone. The prose, which is most of it, lies in files of its own."""
+    assert len(gzip.compress((site / 'search_index.js').read_bytes(), 6)) < 400_000
+
+
 def test_the_weight_of_pages(site):
     weights = {path.stem: len(gzip.compress(path.read_bytes(), 6)) for path in site.glob('notebooks/*/*.html')}
     assert not [page for page, weight in weights.items() if weight > MOST], 'fewer or smaller figures, or two sections'
@@ -116,6 +121,25 @@ def test_a_reader_who_comes_back_or_to_a_place_sees_it_in_the_first_frame(browse
         assert first == last
         assert page.evaluate('moved') < .02
     assert page.evaluate('id => Math.round(document.getElementById(id).getBoundingClientRect().top)', place) in range(50, 80)
+    context.close()
+
+
+@pytest.mark.parametrize('name', ['notebooks/optimization/jensens_inequality', 'notebooks/builders_guide/devices', 'book/errata'])
+def test_the_contents_beside_a_page_do_not_move(browser, address, name):
+    """Their parts do not unfold after the page stands, and the one that is read is not set in wider letters."""
+    context = browser.new_context(viewport={'width': 1280, 'height': 800})
+    page = context.new_page()
+    page.add_init_script(FRAMES)
+    page.goto(f'{address}{name}.html')
+    settle(page)
+    page.evaluate("scrollTo({top: .6 * document.documentElement.scrollHeight, behavior: 'instant'})")
+    page.wait_for_timeout(300)
+    page.reload()
+    settle(page)
+    page.evaluate("location.hash = [...document.querySelectorAll('article section section')].at(-3).id")
+    page.wait_for_selector('.page-toc a.active')
+    page.wait_for_timeout(300)
+    assert page.evaluate('moved') == 0
     context.close()
 
 

@@ -56,7 +56,8 @@ def _fold(cells):
     items = [item for found in lists for item in found.children]
     count = sum('check-corrected' not in item['classes'] for item in items)  # an erratum has two lines
     said = f'{count} statement{"s" * (count > 1)} of this part {"are" if count > 1 else "is"} checked'
-    outer = Folded(summary=said, on_paper=True, classes=['part-checks'])
+    said = said if items else 'Numbers of this part are checked'
+    outer = Folded(summary=said, on_paper=bool(items), classes=['part-checks'])
     code = Folded(summary='The code of these checks', on_paper=False, classes=['part-checks-code'])
     cells[-1].parent.replace(cells[-1], outer)
     for cell in cells[:-1]:

@@ -9,7 +9,7 @@ from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective
 
 from ..build import book, link, paragraph, title_of
-from ..claims import check_lines
+from ..claims import check_lines, part_checks
 from ..claims.evidence import printed_lines, read_line
 
 
@@ -77,11 +77,17 @@ class SectionCards(SphinxDirective):
             return self.listed(chapters[self.arguments[0]] if self.arguments else [])
         if self.arguments:
             return self.cards(chapters[self.arguments[0]])
-        return [node for chapter, pages in chapters.items() for node in (self.heading(chapter), *self.cards(pages))]
+        return [node for chapter, pages in chapters.items() for node in (self.heading(chapter), self.folded(pages))]
 
     def heading(self, chapter):
         name = f'{book(self.env).numbers[chapter]} {title_of(self.env, chapter)}'
         return nodes.rubric('', '', link(self.env, chapter, name), classes=['section-cards'])
+
+    def folded(self, pages):
+        """The cards of a chapter, folded on a phone, where those of all chapters are as long as 20 screens: book.css."""
+        fold = part_checks.Folded(summary=f'{len(pages)} section{"s" * (len(pages) > 1)}', classes=['chapter-cards'])
+        fold += self.cards(pages)
+        return fold
 
     def cards(self, pages):
         grid = '::::{grid} 1 2 2 2\n:gutter: 1 1 3 3\n:class-container: section-cards\n'

@@ -1,4 +1,4 @@
-"""How long a section takes to read, and how hard its exercises are: one more line of its opening, counted from the page."""
+"""How long a section takes to read, and how hard its exercises are, counted from the page: a line below its opening."""
 from docutils import nodes
 from sphinx.application import Sphinx
 
@@ -11,16 +11,21 @@ _FOLDED = {'dropdown', 'exercise', 'tag_checks', 'tag_hide-cell'}
 
 
 def add(app: Sphinx, doctree: nodes.document) -> None:
-    """Put the line below those that the section has written: what it needs, what it builds, what it runs in."""
+    """Put a quiet line below what the section has written of what it needs and builds; what it runs in moves there, too."""
     opening = next(doctree.findall(nodes.bullet_list), None)
     if opening is None or app.env.docname not in map(page_of, book(app.env).sections):
         return
-    said = f' about {minutes(doctree)} minutes'
+    said = f'About {minutes(doctree)} minutes to read'
     if stars := sorted(count for part in doctree.findall(nodes.Element) if 'exercise' in part.get('classes', ())
                        if (count := part.astext()[:60].count('★'))):
         levels = '★' * stars[0] + (f' to {"★" * stars[-1]}' if stars[0] < stars[-1] else '')
         said += f', and {len(stars)} exercises ({levels})'
-    opening += nodes.list_item('', paragraph(nodes.strong('', 'To read'), said + '.'))
+    foot = paragraph(said + '. ', classes=['opening-foot'])
+    for item in list(opening):
+        if item.astext().startswith('Runs in'):
+            opening.remove(item)
+            foot += item.children[0].children
+    opening.parent.insert(opening.parent.index(opening) + 1, foot)
 
 
 def minutes(doctree: nodes.document) -> int:

@@ -3,7 +3,7 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 
-from . import formulas, highlight, outputs, page_scripts, pictures, repairs, svg_figures
+from . import folded_code, formulas, highlight, outputs, page_scripts, pictures, repairs, svg_figures
 
 TEMPLATES = Path(__file__).parent / 'templates'
 
@@ -11,6 +11,7 @@ TEMPLATES = Path(__file__).parent / 'templates'
 def setup(app: Sphinx) -> None:
     app.connect('config-inited', _use_our_templates, priority=100)
     app.add_transform(pictures.Addresses)
+    app.connect('doctree-read', folded_code.name)
     app.connect('html-page-context', svg_figures.put_in, priority=940)
     app.connect('html-page-context', outputs.keep_columns, priority=940)
     app.connect('html-page-context', page_scripts.name_buttons, priority=900)
