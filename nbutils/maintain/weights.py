@@ -1,9 +1,9 @@
 """Train what pages load: `python -m nbutils.maintain.weights [NAME ...]` (`make weights`); without a name, what is stale.
 
 `book/weights.yml` names each training: the `.py` file of its section, the function there that gives a
-`nbutils.weights.Training`, and the step whose state is kept. Or it lists `runs`, the arguments of the function for each: then
-their losses and answers are kept, and no weights. Of the file, that function alone is executed, with what it
-reads, float64 being the default. The digests of this code and of the data are stored with the weights.
+`nbutils.weights.Training`, and the step whose state is kept. Or it lists `runs`, the arguments of the function for each:
+then their losses and answers are kept, and no weights. Of the file, that function alone is executed, with what it reads,
+float64 being the default. The digests of this code and of the data are stored with the weights.
 """
 import argparse
 import hashlib

@@ -152,7 +152,7 @@ def runs(name, data):
 
 
 def retrace(training, run, *, steps=FIRST):
-    """Take the first steps of a run again: the largest difference of their losses from the stored ones, as a share of these."""
+    """Take the first steps of a run again: the largest difference of their losses from the stored, as a share of these."""
     kept = run.curve[:steps]
     return float(((advance(training, 0, steps) - kept).abs() / kept.abs()).max())
 
