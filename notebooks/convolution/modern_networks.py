@@ -18,8 +18,8 @@
 # %% [markdown]
 # # From LeNet to a residual network: what each idea brings
 #
-# Suppose that a thousand handwritten digits are all you have to train on. Softmax regression then reads 87 % of new
-# digits, and LeNet reads 94 %. After LeNet came networks with other names, such as VGG and ResNet, and each of them is known for one
+# Suppose that a thousand handwritten digits are all you have to train on. Then softmax regression reads about 87 of 100 new
+# digits, and LeNet reads 95. After LeNet came networks with other names, such as VGG and ResNet, and each is known for one
 # idea. What does each idea bring, and what does it cost? We start from LeNet and change one thing at a time.
 #
 # - **You need** [LeNet](lenet.ipynb), [receptive fields](padding_and_stride.ipynb), [channels](channels.ipynb),
@@ -48,7 +48,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from nbutils import data, weights
 from nbutils.cases import integers, lists
-from nbutils.checks import below, grade, verify
+from nbutils.checks import below, between, grade, verify
 from nbutils.figures import GREY, panels, show_image
 
 torch.set_default_dtype(torch.float64)
@@ -425,15 +425,15 @@ assert not grade(without_norms, built, **sizes)
 # ## Training all networks: which idea brings what?
 #
 # One function describes the training of any of these networks: 400 steps of Adam with batches of 25 digits, and a learning rate that rises for
-# 100 steps and then falls to zero. Distorted copies do not run out, so with augmentation we take 1,200 steps. For comparison, the
-# deep network also gets 1,200 steps without it, under the name "deep, longer":
+# 100 steps and then falls to zero. Distorted copies do not run out, so with augmentation we take 1,200 steps. For comparison,
+# LeNet also gets 1,200 steps without it, under the name "LeNet, longer":
 
 # %%
 networks = {
     'softmax': softmax_regression, 'LeNet': lenet, 'VGG': vgg,
     'batch norm': with_norm, 'mean head': with_mean,
-    'skips': with_skips, 'deep': deep, 'LeNet, augmented': lenet,
-    'deep, longer': deep, 'deep, augmented': deep}
+    'skips': with_skips, 'deep': deep, 'LeNet, longer': lenet,
+    'LeNet, augmented': lenet, 'deep, augmented': deep}
 
 @torch.no_grad()
 def read(net, x):                               # (B,) classes
@@ -463,21 +463,22 @@ def training(name, seed, rate, size=25):
         rise_and_fall, answers=lambda net: read(net, X[1000:]).byte())
 
 # %% [markdown]
-# Which learning rate? Each of the first six networks is trained with three rates. We keep the one with which it reads most of the
-# 1,000 validation digits. The other networks get the rate of the network that they come from. With its rate, each network is trained from three
-# seeds. All this takes several minutes, so we did it once. We stored the losses of each run, and which class each trained network gives to each digit:
+# Which learning rate? Each of the first six networks is trained with three rates, and we count how many of the 1,000 validation digits it
+# reads. To keep the comparison simple, all networks get the rate with the best sum. With it, each network is trained from
+# three seeds. All this takes several minutes, so we did it once. We stored the losses of each run, and which class each trained network gives
+# to each digit:
 
 # %%
 found = weights.runs('digit_networks', X)       # by name, seed, rate
 right = {run: kept.answers == y[1000:] for run, kept in found.items()}
-rates, best = (0.003, 0.01, 0.03), {}
-print('validation ', *[f'{rate:6}' for rate in rates])
-for name in list(networks)[:6]:
-    counts = [right[name, 0, rate][:1000].sum().item() for rate in rates]
-    best[name] = rates[counts.index(max(counts))]
-    print(f'{name:11}', *[f'{count:6}' for count in counts])
-for name in list(networks)[6:]:
-    best[name] = best['LeNet' if 'LeNet' in name else 'skips']
+rates = torch.tensor([0.003, 0.01, 0.03])
+counts = torch.tensor([[right[name, 0, rate][:1000].sum()
+                        for rate in rates.tolist()]
+                       for name in list(networks)[:6]])   # (6, 3)
+best = rates[counts.sum(0).argmax()].item()
+for name, row in zip(networks, counts.tolist(), strict=False):
+    print(f'{name:10}', *[f'{count:6}' for count in row])
+print('best rate ', best)
 
 # %% [markdown]
 # Do these answers come from the code above? We take the first ten steps of each network again, and compare with the stored losses. The same
@@ -485,25 +486,27 @@ for name in list(networks)[6:]:
 
 # %%
 def apart(name, seed):
-    kept, task = found[name, 0, best[name]], training(name, seed, best[name])
-    return weights.retrace(task, kept)
+    kept = found[name, 0, best]
+    return weights.retrace(training(name, seed, best), kept)
 
 gaps = [apart(name, 0) for name in networks]
-print('largest difference of a loss:', below(max(gaps), 1e-3))
+print('largest difference of a loss:', below(max(gaps), 0.003))
 print('the same with another seed:', f"{apart('deep', 5):.2f}")
 
 # %% [markdown]
-# They agree. We train two of the networks to the end, LeNet and the one with the mean head, and count the digits to which they give another class than
-# the stored ones:
+# They agree. Two of the networks, LeNet and the one with the mean head, we train to the end here, and look for how many digits they give
+# another class than the stored answers. As a measure, we count the same for two stored runs with different seeds:
 
-# %%
+# %% tags=["hide-input"]
 trained = {}
 for name in 'LeNet', 'mean head':
-    task = training(name, 0, best[name])
+    task = training(name, 0, best)
     weights.advance(task, 0, task.steps)
     trained[name] = task.model
-    other = task.answers(task.model) != found[name, 0, best[name]].answers
-    print(f'{name}, share of other answers:', below(other.double().mean(), 0.02))
+    kept, other = (found[name, seed, best].answers for seed in (0, 1))
+    differ = (task.answers(task.model) != kept).double().mean()
+    print(f'{name:9} share of other answers:', below(differ, 0.03),
+          f' with another seed: {(other != kept).double().mean():.3f}')
 
 # %% [markdown]
 # ### The table: parameters, FLOPs and accuracy
@@ -528,7 +531,7 @@ def cost(name):
 hits, losses = {}, {}
 print(f'{"parameters":>31} {"FLOPs":>10}  loss   accuracy')
 for name in networks:
-    runs = [(name, seed, best[name]) for seed in range(3)]
+    runs = [(name, seed, best) for seed in range(3)]
     hits[name] = torch.stack([right[run][1000:] for run in runs]).double()
     losses[name] = torch.stack([found[run].curve[-50:].mean() for run in runs])
     P, flops = cost(name)
@@ -544,9 +547,10 @@ for name in networks:
 # %%
 steps = [('softmax', 'LeNet'), ('LeNet', 'VGG'), ('VGG', 'batch norm'),
          ('batch norm', 'mean head'), ('mean head', 'skips'),
-         ('skips', 'deep'), ('deep', 'deep, longer'),
-         ('deep, longer', 'deep, augmented'),
-         ('LeNet, augmented', 'deep, augmented')]
+         ('skips', 'deep'), ('LeNet', 'LeNet, longer'),
+         ('LeNet, longer', 'LeNet, augmented'),
+         ('LeNet, augmented', 'deep, augmented'),
+         ('LeNet', 'deep, augmented')]
 gains = {}
 for old, new in steps:
     d = hits[new] - hits[old]                   # (3, 3000)
@@ -555,31 +559,72 @@ for old, new in steps:
 
 # %% mystnb={"image": {"alt": "TODO"}} tags=["hide-input"]
 fig, ax = panels(1, height=3.2)
-places = {'softmax': (6, -3), 'LeNet': (6, -10), 'VGG': (-6, -14), 'batch norm': (-6, 8), 'mean head': (-6, 6), 'skips': (6, -12),
-          'deep': (6, -3), 'LeNet, augmented': (6, 4), 'deep, longer': (6, 4), 'deep, augmented': (6, 4)}
-for name, (dx, dy) in places.items():
-    colour = 'C1' if 'augmented' in name else 'C0'
-    P, share, error = cost(name)[0], 100 * hits[name].mean(), 100 * margin(hits[name])
-    ax.errorbar(P, share, error, fmt='o', ms=5, color=colour, lw=1)
-    ax.annotate(name, (P, share), xytext=(dx, dy), textcoords='offset points', color=colour, fontsize=9, ha='left' if dx > 0 else 'right')
-ax.set(xscale='log', xlabel='parameters', ylabel='test digits read, in %', xlim=(4e3, 6e5), ylim=(84, 100));
+for row, name in enumerate(networks):
+    colour = 'C1' if 'augmented' in name else GREY if name == 'softmax' else 'C0'
+    ax.errorbar(100 * hits[name].mean(), row, xerr=100 * margin(hits[name]), fmt='o', ms=5, lw=1.4, color=colour)
+    ax.plot(100 * hits[name].mean(1), [row] * 3, '|', ms=9, color=colour)
+ax.set(xlabel='test digits read, in %', yticks=range(len(networks)), xlim=(85, 100))
+ax.set_yticklabels(networks)
+ax.invert_yaxis()
 
 # %% [markdown] tags=["caption"]
-# The share of the 3,000 test digits that each network reads, with two standard errors, against its number of parameters. TODO
+# How many of the 3,000 test digits each network reads: the mean of three seeds with two standard errors, and a short line for each seed. The networks
+# trained with augmentation, in orange, read the most.
 
 # %% [markdown]
-# TODO findings
+# Five of the ten differences are larger than their errors.
+#
+# - **Convolutions** bring the most: LeNet is 8 points ahead of softmax regression.
+# - **3 × 3 blocks** alone bring a loss. VGG reads fewer digits than LeNet, and after the same steps its training loss is higher, too.
+# - **Batch normalization** makes up for it. The training loss falls to a third, and the network is level with LeNet again.
+# - **Augmentation** brings 1.4 points for LeNet. More steps alone do not: without augmentation, the training loss of LeNet is then nearly zero, but no gain in
+#   test digits can be measured.
+# - **All together** bring 2.2 points over LeNet. Of 100 digits, LeNet misreads about 5, and the last network 2 or 3.
+#
+# The **mean head**, the **skip connections** and the **depth** bring nothing that we can measure in these digits. But the mean head
+# has another merit: with a twelfth of the parameters, the network reads no measurably smaller share. The last row but one is a warning. With augmentation, LeNet
+# comes so near to the deep network that 3,000 digits cannot tell them apart. So before you build a larger network, try augmentation with
+# the small one.
+#
+# These are statements about small grey digits and short trainings. Skip connections were invented for much deeper networks, and
+# in the section on [residual networks](residual_networks.ipynb) a plain network of 16 layers trains far worse than a residual one. VGG and
+# ResNet showed what they bring on a million photographs {cite}`simonyan2015very,he2016deep`.
+#
+# ### Which network should you take?
+#
+# For pictures of your own, you will rarely start from random weights. A common beginning is a ResNet that was trained on many
+# photographs. It knows strokes, textures and shapes already. You replace its head by one with as many scores as you have classes:
+#
+# ```python
+# net = torchvision.models.resnet18(weights='DEFAULT')
+# net.fc = nn.Linear(512, 10)
+# ```
+#
+# Then you train with augmentation, and let validation pictures decide, as above, whether a larger network is worth its cost.
 
 # %% tags=["checks"]
-def better(old, new):  # by two standard errors, and with each seed
+def measured(old, new):  # the sign of a difference that is larger than two standard errors, else 0
     mean, error = gains[old, new]
-    return mean > error and bool(hits[new].mean(1).min() > hits[old].mean(1).max())
+    return (abs(mean) > error) * (1 if mean > 0 else -1)
 
+ups = [('softmax', 'LeNet'), ('VGG', 'batch norm'), ('LeNet, longer', 'LeNet, augmented'), ('LeNet', 'deep, augmented')]
 verify(
-    'the augmented deep network is better than LeNet with the same training, and LeNet than softmax regression',
-    lambda old, new: better(old, new),
-    slip=('turns the order around', lambda old, new: better(new, old) if (new, old) in gains else gains[old, new][0] < 0),
-    old=['TODO'], new=['TODO'],
+    'four steps up and one step down, to VGG, are larger than two standard errors, and no others',
+    lambda step: measured(*step) == (step in ups) - (step == ('LeNet', 'VGG')),
+    slip=('takes VGG for a step up', lambda step: measured(*step) == (step in [*ups, ('LeNet', 'VGG')])),
+    step=steps,
+)
+verify(
+    'behind the mean head there is less than a tenth of the parameters of the dense head, with the same body',
+    lambda small, large: cost(small)[0] < cost(large)[0] / 10 and cost(small)[1] > 0.8 * cost(large)[1],
+    slip=('says so of LeNet', lambda small, large: cost('LeNet')[0] < cost(large)[0] / 10),
+    small=['mean head'], large=['batch norm'],
+)
+verify(
+    'the stored losses are those of the code above: the first steps of each network meet them',
+    lambda name: apart(name, 0) < 0.003,
+    slip=('takes another seed', lambda name: apart(name, 1) < 0.003),
+    name=['LeNet', 'deep, augmented'],
 )
 
 # %% [markdown]
@@ -615,15 +660,18 @@ grade(lambda: is_measured(predicted()), lambda: True, [()])
 # ```{solution-start} modern-moved
 # :class: dropdown
 # ```
-# TODO
+# LeNet loses nearly half of the digits, and the network with the mean head hardly any. The convolutions of both find the same strokes four pixels
+# further to the right. The dense head has a weight for each place, and at the new places it learned something else. The mean is taken over all places, so it
+# hardly changes as long as no stroke leaves the picture. What changes it a little are the poolings: four pixels are one place of the last maps, and with other shifts the
+# windows of the poolings meet the strokes at other pixels.
 
 # %% jupyter={"source_hidden": true}
-assert grade(lambda: is_measured([0.45, 0.73]), lambda: True, [()])
-assert not grade(lambda: is_measured([0.94, 0.96]), lambda: True, [()])
-assert not grade(lambda: is_measured([0.45, 0.45]), lambda: True, [()])
+assert grade(lambda: is_measured([0.52, 0.95]), lambda: True, [()])
+assert not grade(lambda: is_measured([0.95, 0.96]), lambda: True, [()])
+assert not grade(lambda: is_measured([0.52, 0.52]), lambda: True, [()])
 assert not grade(lambda: is_measured([0.1, 0.1]), lambda: True, [()])
-for name, share in moved.items():
-    print(f'{name:9} reads {share:.2f}')
+for (name, share), bounds in zip(moved.items(), ((0.4, 0.65), (0.9, 1)), strict=True):
+    print(f'{name:9} reads a share', between(share, *bounds))
 
 # %% [markdown]
 # ```{solution-end}
@@ -725,4 +773,11 @@ verify(
 # %% [markdown]
 # ## Summary
 #
-# TODO
+# Modern convolutional networks have a stem, a body of stages that halve the sides and double the channels, and a head, and from stage to stage a layer takes
+# the same number of operations. On a thousand digits, convolutions, batch normalization and augmentation raise the share of digits that
+# are read, and the mean head saves most of the parameters. What skip connections and depth bring cannot be measured on digits as
+# small as these.
+#
+# **Further reading.** {cite:t}`simonyan2015very` try one depth after the other. {cite:t}`he2016deep` have tables like ours for photographs.
+# {cite:t}`zhang2023dive`, chapter 8, trains each of these networks, and {cite:t}`lippe2024uvadlc`, tutorial 5, compares GoogLeNet, ResNet and DenseNet on
+# small colour pictures.
