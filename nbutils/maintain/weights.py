@@ -1,8 +1,9 @@
 """Train what pages load: `python -m nbutils.maintain.weights [NAME ...]` (`make weights`); without a name, what is stale.
 
 `book/weights.yml` names each training: the `.py` file of its section, the function there that gives a
-`nbutils.weights.Training`, and the step whose state is kept. Of the file, that function alone is executed, with what it
-reads, float64 being the default. The digests of this code and of the data are stored with the weights.
+`nbutils.weights.Training`, and the step whose state is kept. Or it lists `runs`, the arguments of the function for each:
+then their losses and answers are kept, and no weights. Of the file, that function alone is executed, with what it reads,
+float64 being the default. The digests of this code and of the data are stored with the weights.
 """
 import argparse
 import hashlib
@@ -26,7 +27,8 @@ class Recipe(NamedTuple):
     name: str
     source: str    # the path of a `.py` file in percent format
     training: str  # the name of a function in it
-    at: int        # the step whose state is kept
+    at: int | None = None      # the step whose state is kept
+    runs: list | None = None   # or the arguments of each run, of which the losses and answers are kept
 
 
 def recipes(path=LISTED):
@@ -56,8 +58,8 @@ def source_digest(recipe, root=notebooks.ROOT):
     return hashlib.sha256(' '.join(map(sections.plain, code(recipe, root))).encode()).hexdigest()
 
 
-def training(recipe, root=notebooks.ROOT):
-    """The training as it is before its first step."""
+def training(recipe, root=notebooks.ROOT, arguments=None):
+    """The training as it is before its first step; of several runs the one with these arguments, or the first."""
     import ast
 
     import torch
@@ -67,7 +69,7 @@ def training(recipe, root=notebooks.ROOT):
     try:
         names = {'__name__': recipe.name}
         exec(compile(ast.fix_missing_locations(ast.Module(list(code(recipe, root)), [])), recipe.source, 'exec'), names)
-        return names[recipe.training]()
+        return names[recipe.training](*(arguments or (recipe.runs or [()])[0]))
     finally:
         torch.set_default_dtype(before)
 
@@ -76,20 +78,25 @@ def stale(recipe, root=notebooks.ROOT):
     """Why stored weights do not fit the source and the data as they are, with the remedy; '' where they do."""
     remedy = f'make weights NAME={recipe.name}'
     try:
-        stored = weights.load(recipe.name, training(recipe, root))
+        task = training(recipe, root)
+        stored = weights.runs(recipe.name, task.data) if recipe.runs else weights.load(recipe.name, task)
     except (FileNotFoundError, ValueError) as error:
         return f'{error}' if remedy in f'{error}' else f'{error}: mend it, then {remedy}'
-    if stored.about['source'] != source_digest(recipe, root):
+    about = weights.read(recipe.name, task.data)[1] if recipe.runs else stored.about
+    if about['source'] != source_digest(recipe, root):
         return f'the weights {recipe.name} were trained by other code than {recipe.source} has now: {remedy}'
+    if recipe.runs:
+        missing = [run for run in recipe.runs if tuple(run) not in stored] or [*stored][len(recipe.runs):]
+        return f'the runs {recipe.name} are not those of book/weights.yml: {remedy}' if missing else ''
     if stored.at != recipe.at:
         return f'of the weights {recipe.name} step {stored.at} was kept, and book/weights.yml says {recipe.at}: {remedy}'
     return ''
 
 
 def audits():
-    """For each listed training, how far from the stored parameters the steps end that are taken again."""
+    """For each training whose weights are stored, how far from them the steps end that are taken again."""
     found = {}
-    for recipe in recipes().values():
+    for recipe in [one for one in recipes().values() if not one.runs]:
         task = training(recipe)
         stored = weights.load(recipe.name, task)
         weights.resume(task, stored)
@@ -105,6 +112,8 @@ def train(recipe, root=notebooks.ROOT, say=lambda line: None):
     import safetensors.torch
     import torch
 
+    if recipe.runs:
+        return train_runs(recipe, root, say)
     task = training(recipe, root)
     if not 0 < recipe.at <= task.steps - weights.STEPS:
         raise ValueError(f'{recipe.name} has {task.steps} steps: keep one that leaves {weights.STEPS} behind it')
@@ -130,6 +139,29 @@ def train(recipe, root=notebooks.ROOT, say=lambda line: None):
     content = safetensors.torch.save(parts | {'curve': torch.cat(curve)}, {'about': json.dumps(about)})
     if len(content) > BYTES:
         raise ValueError(f'{recipe.name} takes {len(content):,} bytes, and a file may have {BYTES:,}: train a smaller model')
+    return content
+
+
+def train_runs(recipe, root=notebooks.ROOT, say=lambda line: None):
+    """Take all steps of each run; gives the content of the file, with losses and answers. Raises ValueError where the first
+    steps of a run, taken again, differ, or the file would be too large."""
+    import safetensors.torch
+
+    parts, start = {}, time.process_time()
+    for n, run in enumerate(recipe.runs):
+        task = training(recipe, root, run)
+        curve = weights.advance(task, 0, task.steps)
+        kept = weights.Run(curve, task.answers(task.model).contiguous())
+        again = training(recipe, root, run)
+        if (missed := weights.retrace(again, kept)) > 0:
+            raise ValueError(f'{recipe.name} {run} begun again misses what it gave ({missed:.0e}): draw all that is random '
+                             f'from its generator')
+        parts |= {f'{n}/curve': kept.curve, f'{n}/answers': kept.answers}
+        say(f'{recipe.name} {run}: loss {curve[-100:].mean():.3f}, {time.process_time() - start:.0f} s')
+    about = {'runs': recipe.runs, 'source': source_digest(recipe, root), 'data': weights.digest(task.data)}
+    content = safetensors.torch.save(parts, {'about': json.dumps(about)})
+    if len(content) > BYTES:
+        raise ValueError(f'{recipe.name} takes {len(content):,} bytes, and a file may have {BYTES:,}: keep fewer runs')
     return content
 
 

@@ -5,11 +5,17 @@ step and at the end, the parameters 40 steps after the former, and the loss of e
 in view: they must lead to the stored parameters and losses. Then it shows what the end can do, from which a reader may also
 train on.
 
+Where a page compares many trainings, no weights are kept: of each there is the loss of every step and what the trained model
+answered. A page takes their first steps again, in view, and must meet the stored losses.
+
     task = training()                          # the section's own: model, optimizer, generator, loss
     stored = weights.load('name', task)
     losses = weights.resume(task, stored)      # from the step that was kept, 40 steps
     weights.apart(task.model, stored.after)    # near 1e-15: it met the stored parameters
     weights.restore(task, stored.end)          # what the whole training gave
+
+    found = weights.runs('name', data)         # by the arguments of the section's training, such as ('lenet', 0)
+    weights.retrace(training('lenet', 0), found['lenet', 0])  # small: its first steps met the stored losses
 """
 import hashlib
 import json
@@ -19,6 +25,7 @@ from typing import Any, NamedTuple
 
 FOLDER = Path(__file__).parent
 STEPS = 40  # how many are taken again
+FIRST = 10  # how many of a run without weights
 
 
 class Training(NamedTuple):
@@ -26,6 +33,7 @@ class Training(NamedTuple):
 
     `loss(generator)` draws a batch and gives its loss, a number; all that is random comes from the `generator`, on the CPU.
     `data` is what is trained on: a tensor, or an array. `rate(step)`, if given, is the learning rate of a step, from 0 on.
+    `answers(model)`, if given, is a tensor that the trained model gives; it is kept where the weights are not.
     """
     model: Any
     optimizer: Any
@@ -35,6 +43,7 @@ class Training(NamedTuple):
     steps: int
     rate: Callable | None = None
     clip: float | None = None  # the greatest norm of a gradient
+    answers: Callable | None = None
 
 
 class Stored(NamedTuple):
@@ -46,6 +55,12 @@ class Stored(NamedTuple):
     end: dict
     curve: Any
     about: dict
+
+
+class Run(NamedTuple):
+    """What is kept of a training without its weights: `curve` (steps,), the loss before each step, and the `answers`."""
+    curve: Any
+    answers: Any
 
 
 def advance(training, first, number):
@@ -118,6 +133,32 @@ def digest(data):
 def load(name, training):
     """The stored weights of this name. Raises FileNotFoundError where there are none, ValueError where they are damaged, or
     were trained on other data or with another model or optimizer than this training has; both with the remedy."""
+    tensors, about, remedy = read(name, training.data)
+    parts = {part: {key[len(part) + 1:]: tensor for key, tensor in tensors.items() if key.startswith(f'{part}/')}
+             for part in ('state', 'after', 'end')}
+    shapes = [{key: (tuple(tensor.shape), tensor.dtype) for key, tensor in one.items()}
+              for one in (training.model.state_dict(), parts['after'])]
+    if shapes[0] != shapes[1] or type(training.optimizer).__name__ != about['optimizer']:
+        raise ValueError(f'the weights {name} belong to another model or optimizer than this one: {remedy}')
+    if parts['state'].keys() != parts['end'].keys():
+        raise ValueError(f'of the weights {name} the end is stored without all of its state: {remedy}')
+    return Stored(about['at'], parts['state'], parts['after'], parts['end'], tensors['curve'], about)
+
+
+def runs(name, data):
+    """The stored runs of this name, each by the arguments of its training. Raises what `load` raises, with the remedy."""
+    tensors, about, _ = read(name, data)
+    return {tuple(run): Run(tensors[f'{n}/curve'], tensors[f'{n}/answers']) for n, run in enumerate(about['runs'])}
+
+
+def retrace(training, run, *, steps=FIRST):
+    """Take the first steps of a run again: the largest difference of their losses from the stored, as a share of these."""
+    kept = run.curve[:steps]
+    return float(((advance(training, 0, steps) - kept).abs() / kept.abs()).max())
+
+
+def read(name, data):
+    """The tensors of a file, what it says of itself, and the remedy that an error should name."""
     from safetensors import SafetensorError, safe_open
 
     path = FOLDER / f'{name}.safetensors'
@@ -129,14 +170,6 @@ def load(name, training):
             tensors, about = {key: file.get_tensor(key) for key in file.keys()}, json.loads(file.metadata()['about'])
     except (SafetensorError, OSError, TypeError, KeyError, ValueError) as error:
         raise ValueError(f'{path} is damaged ({error}): {remedy}') from error
-    parts = {part: {key[len(part) + 1:]: tensor for key, tensor in tensors.items() if key.startswith(f'{part}/')}
-             for part in ('state', 'after', 'end')}
-    if about['data'] != digest(training.data):
+    if about['data'] != digest(data):
         raise ValueError(f'the weights {name} were trained on other data than these: {remedy}')
-    shapes = [{key: (tuple(tensor.shape), tensor.dtype) for key, tensor in one.items()}
-              for one in (training.model.state_dict(), parts['after'])]
-    if shapes[0] != shapes[1] or type(training.optimizer).__name__ != about['optimizer']:
-        raise ValueError(f'the weights {name} belong to another model or optimizer than this one: {remedy}')
-    if parts['state'].keys() != parts['end'].keys():
-        raise ValueError(f'of the weights {name} the end is stored without all of its state: {remedy}')
-    return Stored(about['at'], parts['state'], parts['after'], parts['end'], tensors['curve'], about)
+    return tensors, about, remedy

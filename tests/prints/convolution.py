@@ -157,6 +157,17 @@ prints(
 )
 
 
+# stages: halved sides and doubled channels, the same operations
+
+prints(
+    'eq-modern-stage',
+    c=integers(1, 5),
+    m=integers(1, 8),
+    F=lambda c, m: (c * m) ** 2 * multiplied_and_added(1, 1, 1, 3),
+    tries=20,
+)
+
+
 # padding and stride: sizes are those of torch, p zeros or pixels on each side
 
 def shape_only(*shape):

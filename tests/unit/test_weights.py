@@ -277,6 +277,72 @@ def test_a_disk_that_is_full_leaves_the_old_weights(stored, monkeypatch):
     assert (stored / 'small.safetensors').read_bytes() == before and not [*stored.glob('small.safetensors.*')]
 
 
+# ---- runs without weights ----
+
+RUNS = make.Recipe('several', 'small.py', 'of_size', runs=[[8, 0], [8, 1], [4, 0]])
+OF_SIZE = '''
+
+# %%
+def of_size(size, seed):
+    torch.manual_seed(seed)
+    x, model = numbers(), Net()
+
+    def loss(generator):
+        part = x[torch.randint(rows, (size,), generator=generator), None]
+        return ((model(part) - part.sin()) ** 2).mean()
+
+    def answers(model):
+        return (model(x[:, None])[:, 0] > 0).detach()
+
+    optimizer = torch.optim.Adam(model.parameters(), 0.01)
+    return Training(model, optimizer, torch.Generator().manual_seed(seed), loss, x, 30, answers=answers)
+'''
+
+
+@pytest.fixture
+def several(tmp_path, monkeypatch):
+    """A folder with small.py and the runs of several sizes and seeds."""
+    (tmp_path / 'small.py').write_text(SOURCE + OF_SIZE)
+    monkeypatch.setattr(weights, 'FOLDER', tmp_path)
+    (tmp_path / 'several.safetensors').write_bytes(make.train(RUNS, tmp_path))
+    return tmp_path
+
+
+def test_of_each_run_the_losses_and_answers_are_kept(several):
+    found = weights.runs('several', make.training(RUNS, several).data)
+    assert [*found] == [(8, 0), (8, 1), (4, 0)] and make.stale(RUNS, several) == ''
+    for run, kept in found.items():
+        task = make.training(RUNS, several, run)
+        assert torch.equal(weights.advance(task, 0, 30), kept.curve) and torch.equal(task.answers(task.model), kept.answers)
+
+
+def test_the_first_steps_of_a_run_meet_its_losses_and_those_of_another_run_do_not(several):
+    found = weights.runs('several', make.training(RUNS, several).data)
+    assert weights.retrace(make.training(RUNS, several, (8, 0)), found[8, 0]) == 0
+    for other in (8, 1), (4, 0):
+        assert weights.retrace(make.training(RUNS, several, other), found[8, 0]) > 0.01
+
+
+def test_runs_that_no_longer_fit_are_named_with_the_command(several):
+    for runs in RUNS.runs[:2], [*RUNS.runs, [5, 0]]:
+        problem = make.stale(RUNS._replace(runs=runs), several)
+        assert problem == 'the runs several are not those of book/weights.yml: make weights NAME=several'
+    edit(several, 'x[:, None])[:, 0] > 0', 'x[:, None])[:, 0] < 0')
+    assert make.stale(RUNS, several) == 'the weights several were trained by other code than small.py has now: make weights NAME=several'
+    edit(several, 'rows = 50', 'rows = 51')
+    with pytest.raises(ValueError, match='trained on other data than these: run make weights NAME=several'):
+        weights.runs('several', make.training(RUNS, several).data)
+
+
+def test_runs_that_remember_and_runs_that_are_large_are_refused(several, monkeypatch):
+    monkeypatch.setattr(make, 'BYTES', 100)
+    with pytest.raises(ValueError, match='several takes .* bytes, and a file may have 100: keep fewer runs'):
+        make.train(RUNS, several)
+    edit(several, 'torch.manual_seed(seed)\n    x', 'x')
+    with pytest.raises(ValueError, match=r'several \[8, 0\] begun again misses what it gave .*: draw all that is random from its generator'):
+        make.train(RUNS, several)
+
+
 # ---- a small language model ----
 
 @pytest.fixture(scope='module')
