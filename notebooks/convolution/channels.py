@@ -708,24 +708,27 @@ makers = {
     '1 x 1, 3 groups': mixed,
     'full kernels': lambda: network(9, groups=1)}
 
-# %% mystnb={"image": {"alt": "A row of boxes with shapes between them: picture, 3 by 8 by 8; 1 by 1 convolution, 3 by 8 by 8; 3 by 3 convolution in 3 groups, 12 by 6 by 6; maximum, 12 by 3 by 3; 3 by 3 convolution in 3 groups, 12 by 3 by 3; dense layer, 10. The first box is dashed."}} tags=["hide-input"]
-fig, ax = plt.subplots(figsize=(6, 1.5))
-boxes = [('1 × 1\nmix', '3×8×8'), ('3 × 3\n3 groups', '12×6×6'), ('max\n2 × 2', '12×3×3'), ('3 × 3\n3 groups', '12×3×3'),
-         ('dense', '10')]
-ax.text(-0.1, 0, 'picture\n3×8×8', ha='center', va='center', fontsize=9)
-for k, (words, shape) in enumerate(boxes):
-    left = 0.9 + 2 * k
-    colour, line = ('C0', '-') if k else ('C1', '--')
-    ax.add_patch(plt.Rectangle((left, -0.6), 1.3, 1.2, fill=False, ec=colour, lw=1.5, ls=line))
-    ax.text(left + 0.65, 0, words, ha='center', va='center', fontsize=9)
-    ax.text(left + 0.65, -0.95, shape, ha='center', va='center', fontsize=9, color='C0')
-    ax.annotate('', (left - 0.05, 0), (left - 0.62 if k else left - 0.4, 0), arrowprops={'arrowstyle': '->', 'color': GREY})
-ax.set(xlim=(-0.8, 10.4), ylim=(-1.2, 0.8))
+# %% mystnb={"image": {"alt": "Two rows of boxes joined by arrows, with the shape of its output below each box. Groups: picture, 3 by 8 by 8; a dashed box, 1 by 1 mix, 3 by 8 by 8; 3 by 3 in 3 groups, 12 by 6 by 6; maximum of 2 by 2, 12 by 3 by 3; 3 by 3 in 3 groups, 12 by 3 by 3; dense, 10. Full kernels: picture, 3 by 8 by 8; 3 by 3 full, 9 by 6 by 6; maximum, 9 by 3 by 3; 3 by 3 full, 9 by 3 by 3; dense, 10."}} tags=["hide-input"]
+fig, ax = plt.subplots(figsize=(6, 3))
+for height, c, words in (0, 12, '3 × 3\n3 groups'), (-2.6, 9, '3 × 3\nfull'):
+    boxes = [(words, f'{c}×6×6'), ('max\n2 × 2', f'{c}×3×3'), (words, f'{c}×3×3'), ('dense', '10')]
+    if c == 12:
+        boxes.insert(0, ('1 × 1\nmix', '3×8×8'))
+    ax.text(-0.1, height, 'picture\n3×8×8', ha='center', va='center', fontsize=9.5)
+    for k, (words, shape) in enumerate(boxes, 5 - len(boxes)):
+        left = 0.9 + 2 * k
+        colour, line = ('C0', '-') if k else ('C1', '--')
+        ax.add_patch(plt.Rectangle((left, height - 0.6), 1.3, 1.2, fill=False, ec=colour, lw=1.5, ls=line))
+        ax.text(left + 0.65, height, words, ha='center', va='center', fontsize=9.5)
+        ax.text(left + 0.65, height - 0.95, shape, ha='center', va='center', fontsize=9.5, color='C0')
+        start = 0.5 if k == 5 - len(boxes) else left - 0.62
+        ax.annotate('', (left - 0.05, height), (start, height), arrowprops={'arrowstyle': '->', 'color': GREY})
+ax.set(xlim=(-0.8, 10.4), ylim=(-3.8, 0.8))
 ax.axis('off');
 
 # %% [markdown] tags=["caption"]
-# The network with groups and, dashed, the $1 \times 1$ convolution of one version. Below each layer stands the shape of its output;
-# *max* keeps the largest of $2 \times 2$ numbers. ReLU follows both convolutions of $3 \times 3$. Full kernels have 9 channels in place of 12.
+# The network with groups, with the $1 \times 1$ convolution of one version (dashed), and the network with full kernels. Below each layer stands the shape
+# of its output; *max* keeps the largest of $2 \times 2$ numbers. ReLU follows each convolution of $3 \times 3$.
 
 # %%
 def trained(make, seed, lr, pictures):
@@ -743,20 +746,26 @@ def accuracy(model, pictures):
     return (scores.argmax(1) == y[1200:]).double().mean().item()
 
 # %% [markdown]
-# We train each network on 1200 digits, with three learning rates and three seeds. We print its parameters, the operations for one picture (FLOPs, where
-# a multiplication and an addition count as two), and the three accuracies on the other digits:
+# We train each network on 1200 digits, with three learning rates and three seeds. We print the parameters, the
+# operations for one picture (FLOPs, a multiplication and an addition count as two), and for each rate the mean accuracy on the other digits ± two standard errors:
 
 # %%
 models, shares_read = {}, {}
 for name, make in makers.items():
-    print(f'{name}: {sum(p.numel() for p in make().parameters())} parameters,'
-          f' {operations(make(), pictures[:1]):,} FLOPs')
     for lr in (1e-2, 3e-2, 1e-1):
-        models[name, lr] = [trained(make, seed, lr, pictures)
-                            for seed in range(3)]
-        three = [accuracy(m, pictures) for m in models[name, lr]]
-        shares_read[name, lr] = three
-        print(f'  lr {lr:.0e}:', *(f'{share:.3f}' for share in three))
+        models[name, lr] = three = [trained(make, seed, lr, pictures)
+                                    for seed in range(3)]
+        shares_read[name, lr] = [accuracy(m, pictures) for m in three]
+
+# %%
+def spread(three):
+    return f'{np.mean(three):.3f} ± {2 * np.std(three, ddof=1) / 3**0.5:.4f}'
+
+print('network         param. FLOPs  lr 0.01        lr 0.03        lr 0.1')
+for name, make in makers.items():
+    size = sum(p.numel() for p in make().parameters())
+    print(f'{name:15} {size:,} {operations(make(), pictures[:1]):6,} ',
+          *(spread(shares_read[name, lr]) for lr in (1e-2, 3e-2, 1e-1)))
 
 # %% mystnb={"image": {"alt": "Accuracy for three learning rates, three points each. At 0.01 and 0.03, three groups lie lowest, near 0.5; with the 1 by 1 convolution in front they reach nearly 0.9 at 0.03, above the linear model and about as high as the full kernels. At 0.1, some points of each network lie at chance, which a dashed line marks, and the linear model stays at 0.83."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3))
@@ -802,13 +811,11 @@ for kind in ('shared', 'own'):
             accuracy(trained(makers[name], seed, 3e-2, own), own)
             for seed in range(3)])
     gain = gains[kind] = np.subtract(scores[1], scores[0])  # (3,)
-    error = gain.std(ddof=1) / 3**0.5
     print(f'{kind:6} brightness: {np.mean(scores[0]):.2f} and'
-          f' {np.mean(scores[1]):.2f}, gain {gain.mean():.4f}'
-          f' ± {2 * error:.4f}')
+          f' {np.mean(scores[1]):.2f}, gain {spread(gain)}')
 
 # %% [markdown]
-# The intervals are two standard errors. If the channels share their brightness, mixing gains about a third of all digits. If each has its
+# If the channels share their brightness, mixing gains about a third of all digits. If each has its
 # own, only a small part of this gain is left. This fits the explanation: mixing helps because it can *subtract* a brightness that the channels share. (The
 # second task is also harder, so the two gains do not tell how much of the first is due to this.) If you use groups in networks of your own, add $1 \times 1$ convolutions.
 #

@@ -144,8 +144,32 @@ def losses(pictures, net):            # 31 steps on all pictures
     optimizer = torch.optim.SGD(net.parameters(), lr=0.5)
     return fit(net, nn.CrossEntropyLoss(), optimizer, [(pictures, y)] * 31)
 
+# %% mystnb={"image": {"alt": "A row of three thin boxes joined by arrows: a tall one, 784; a lower one, 32; a short one, 10. Over the first arrow stands: dense, ReLU; over the second: dense."}} tags=["hide-input"]
+def draw_network(ax, y, name, boxes, steps):
+    ax.text(-1.5, y, name, ha='left', va='center', fontsize=11)
+    for left, width, height, shape in boxes:
+        ax.add_patch(plt.Rectangle((left, y - height / 2), width, height, color='C0'))
+        ax.text(left + width / 2, y - height / 2 - 0.12, shape, ha='center', va='top', fontsize=9)
+    for (left, width, *_), (end, *_), step in zip(boxes, boxes[1:], steps, strict=False):
+        ax.annotate('', (end - 0.15, y), (left + width + 0.15, y), arrowprops={'arrowstyle': '->', 'color': GREY})
+        ax.text((left + width + end) / 2, y + 0.12, step, ha='center', va='bottom', fontsize=8.5)
+
+fig, ax = plt.subplots(figsize=(6, 1.3))
+draw_network(ax, 0, '', [(0, 0.12, 1.6, '784'), (5, 0.12, 0.8, '32'), (10, 0.12, 0.5, '10')], ['dense, ReLU', 'dense'])
+ax.set(xlim=(-1, 11.5), ylim=(-1.3, 0.9))
+ax.axis('off');
+
+# %% [markdown] tags=["caption"]
+# The dense network: 784 pixels, 32 hidden units and 10 scores.
+
 # %%
 moved = start()
+with FlopCounterMode(display=False) as counter:
+    moved(pictures[:1])
+print(f'{sum(p.numel() for p in moved.parameters()):,} parameters,'
+      f' {counter.get_total_flops():,} FLOPs for a picture')
+
+# %%
 with torch.no_grad():
     moved[0].weight.copy_(moved[0].weight[:, order])
 runs = [losses(pictures, start()), losses(shuffled, moved),
@@ -600,15 +624,6 @@ def linear():                         # softmax regression, for comparison
     return nn.Linear(40, 10)
 
 # %% mystnb={"image": {"alt": "Two rows of boxes joined by arrows. CNN: a flat long box 1 by 40, a box 16 by 20, a box 16 by 10, a thin tall box of 160, a thin box of 10; over the arrows stand: window of 5, stride 2, twice, then flatten, then dense. MLP: thin boxes of 40, 64, 64 and 10, with dense over each arrow."}} tags=["hide-input"]
-def draw_network(ax, y, name, boxes, steps):
-    ax.text(-1.5, y, name, ha='left', va='center', fontsize=11)
-    for left, width, height, shape in boxes:
-        ax.add_patch(plt.Rectangle((left, y - height / 2), width, height, color='C0'))
-        ax.text(left + width / 2, y - height / 2 - 0.12, shape, ha='center', va='top', fontsize=9)
-    for (left, width, *_), (end, *_), step in zip(boxes, boxes[1:], steps, strict=False):
-        ax.annotate('', (end - 0.15, y), (left + width + 0.15, y), arrowprops={'arrowstyle': '->', 'color': GREY})
-        ax.text((left + width + end) / 2, y + 0.12, step, ha='center', va='bottom', fontsize=8.5)
-
 fig, ax = plt.subplots(figsize=(6, 2.7))
 draw_network(ax, 2.2, 'CNN', [
     (0, 2, 0.12, '1 × 40'), (3.9, 1, 0.9, '16 × 20'), (6.8, 0.5, 0.9, '16 × 10'),

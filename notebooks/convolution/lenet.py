@@ -37,6 +37,7 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
     subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {address}'], check=True)
 
 # %% tags=["hide-input"]
+import math
 from itertools import islice
 
 import matplotlib.pyplot as plt
@@ -389,69 +390,86 @@ ax.axis('off');
 # %% [markdown]
 # ### Training: the loss curve
 #
-# We train on 4000 handwritten digits with Adam. The learning rate rises and falls once during the training. Another 1000 digits are
-# *held out*: the network never trains on them, and we count how many of them it reads correctly. On the first 500 of them
-# we do this several times during the training:
+# We train on 3500 handwritten digits with Adam. The learning rate rises and falls once during the training. We choose its largest value with the
+# 500 *validation* digits. Another 1000 digits are *held out*: we neither train nor choose with them, and in the end we count how many of them
+# each network reads correctly:
 
 # %%
 train, test = data.mnist('train'), data.mnist('test')
-X = torch.tensor(train.x).reshape(-1, 1, 28, 28)
+X, X_valid = torch.tensor(train.x).reshape(-1, 1, 28, 28).split([3500, 500])
+y, y_valid = torch.tensor(train.y).split([3500, 500])
 X_test = torch.tensor(test.x).reshape(-1, 1, 28, 28)
-y, y_test = torch.tensor(train.y), torch.tensor(test.y)
-print(len(X), 'digits for training,', len(X_test), 'held out')
+y_test = torch.tensor(test.y)
+print(len(X), 'digits for training,', len(X_valid), 'for validation,',
+      len(X_test), 'held out')
 
 # %%
 @torch.no_grad()
 def read(net, X):
     return net(X).argmax(1)
 
-def trained(make, lr, seed, passes=1, size=20, looks=1):
+def valid_share(net):
+    return (read(net, X_valid) == y_valid).double().mean().item()
+
+# %%
+def trained(make, lr, seed, passes, looks=1):
     torch.manual_seed(seed)
     net = make()
-    steps = passes * len(X) // size
+    steps = int(passes * len(X)) // 20                 # batches of 20
     adam = torch.optim.Adam(net.parameters(), lr, fused=True)
     cycle = torch.optim.lr_scheduler.OneCycleLR(adam, lr, steps)
     g = torch.Generator().manual_seed(seed)
-    dealt = batches(g, size, X, y, epochs=passes)
+    dealt = batches(g, 20, X, y, epochs=math.ceil(passes))
     losses, curve = [], []
     for _ in range(looks):
         some = islice(dealt, steps // looks)
         losses.append(fit(
             net, nn.CrossEntropyLoss(), adam, some, scheduler=cycle))
-        curve.append((read(net, X_test[:500]) == y_test[:500]).double().mean())
-    return net, torch.cat(losses), torch.stack(curve)
+        curve.append(valid_share(net))
+    return net, torch.cat(losses), curve
 
 # %% [markdown]
-# We do not know which learning rate is best for which network. So each network is trained three times, and each of its three runs has a
-# learning rate and a random start of its own. Each network sees each digit once, in batches of 20. The MLP is also trained with six
-# passes over the digits, in batches of 50:
+# We try three learning rates. The two networks without convolutions see each training digit three times. To save time, the three LeNets see only
+# half of the digits, in 87 steps. We print the share of the validation digits that each network then reads:
 
 # %%
-rates = (5e-3, 1e-2, 2e-2)
-runs = {}
-for make in (softmax_regression, mlp,
-             lenet_1998, lenet_between, lenet_now):
-    runs[make.__name__] = [
-        trained(make, lr, seed, looks=5 if seed == 1 else 1)
-        for seed, lr in enumerate(rates)]
-runs['mlp_six_passes'] = [
-    trained(mlp, lr, seed, 6, 50) for seed, lr in enumerate(rates)]
+rates, tried, best = (5e-3, 1e-2, 2e-2), {}, {}
+print('                     0.005  0.01  0.02')
+for make, passes in ((softmax_regression, 3), (mlp, 3), (lenet_1998, 0.5),
+                     (lenet_between, 0.5), (lenet_now, 0.5)):
+    shares = [valid_share(trained(make, lr, seed, passes)[0])
+              for seed, lr in enumerate(rates)]
+    tried[make.__name__] = shares
+    best[make] = rates[shares.index(max(shares))]
+    print(f'{make.__name__:20}', *(f'{share:.3f}' for share in shares))
 
-# %% mystnb={"image": {"alt": "Two panels over the part of the pass. Left the training loss: the lines of today's LeNet and of the MLP fall steeply in the first fifth, later today's LeNet is lowest and the MLP a little higher; the line of 1998 stays high for two fifths and then falls to less than half. Right the accuracy after each fifth: today's LeNet is highest, the MLP close below, 1998 starts far below and ends well under both."}} tags=["hide-input"]
+# %% [markdown]
+# The LeNet of 1998 is at chance with each rate, and we look for the reason below. We now train three of the networks with their best rate, from
+# three random starts each. All see each digit three times:
+
+# %%
+runs = {}
+for make in softmax_regression, mlp, lenet_now:
+    runs[make.__name__] = [
+        trained(make, best[make], seed, 3, looks=5 if seed == 1 else 1)
+        for seed in range(3)]
+
+# %% mystnb={"image": {"alt": "Two panels over three passes. Left the training loss: all three lines fall steeply in the first half pass; at the end LeNet is lowest, the MLP close above it, softmax regression twice as high. Right the accuracy at five times: LeNet ends highest, then the MLP, then softmax regression."}} tags=["hide-input"]
 fig, (left, right_ax) = panels(2, height=2.7)
-for name, colour, label in (('lenet_1998', 'C1', '1998'), ('mlp', GREY, 'MLP'), ('lenet_now', 'C0', 'now')):
+for name, colour, label in (('softmax_regression', 'C1', 'softmax'), ('mlp', GREY, 'MLP'), ('lenet_now', 'C0', 'LeNet')):
     _, losses, curve = runs[name][1]
-    smooth = losses.unfold(0, 10, 10).mean(1)
-    left.plot((torch.arange(len(smooth)) + 0.5) / len(smooth), smooth, color=colour, label=label)
-    right_ax.plot((torch.arange(5) + 1) / 5, curve, 'o-', ms=4, color=colour, label=label)
-left.set(xlabel='passes over the digits', ylabel='training loss', ylim=(0, 2.6), xlim=(0, 1.18))
-right_ax.set(xlabel='passes over the digits', ylabel='accuracy on held-out digits', ylim=(0, 1), xlim=(0.2, 1.18))
+    smooth = losses.unfold(0, 25, 25).mean(1)
+    left.plot((torch.arange(len(smooth)) + 0.5) / len(smooth) * 3, smooth, color=colour, label=label)
+    right_ax.plot((torch.arange(5) + 1) * 3 / 5, curve, 'o-', ms=4, color=colour, label=label)
+left.set(ylabel='training loss', ylim=(0, 1))
+right_ax.set(ylabel='accuracy on validation digits', ylim=(0.7, 1))
 for ax in (left, right_ax):
+    ax.set(xlabel='passes over the digits', xlim=(0, 4), xticks=[0, 1, 2, 3])
     label_lines(ax)
 
 # %% [markdown] tags=["caption"]
-# One run of three networks: training loss (means of ten steps) and accuracy on 500 held-out digits. In the end, today's LeNet is ahead
-# of the MLP. At first, the loss of the older LeNet hardly falls.
+# One run of each network: training loss (means of 25 steps) and accuracy on the validation digits. LeNet ends with the smallest
+# loss and the highest accuracy.
 
 # %% [markdown]
 # How many of the 1000 held-out digits does each network read at the end? We print the mean of the three runs ± two standard errors:
@@ -470,9 +488,8 @@ for name, three in runs.items():
           f'  {shares.mean():.3f} ± {2 * shares.std() / 3**0.5:.4f}')
 
 # %% [markdown]
-# The three runs of the older LeNet differ widely, and we look at them below.
-# After one pass, today's LeNet reads more digits than the MLP, and the MLP more than softmax regression. The price is the number of
-# operations, nearly seven times that of the MLP. With six passes, the MLP comes near to what LeNet reads after one. Are these differences
+# LeNet reads the most digits, although the MLP has about as many parameters. The price is the number of
+# operations, nearly seven times that of the MLP. Are these differences
 # more than chance? All networks read the same digits. So for each digit we take the share of the three runs that read it, and
 # subtract the shares of two networks. We print the mean of these 1000 differences, divided by its standard error:
 
@@ -481,27 +498,16 @@ def in_errors(name, other):
     gain = hits[name].double().mean(0) - hits[other].double().mean(0)
     return (gain.mean() / (gain.std() / len(gain) ** 0.5)).item()
 
-for pair in (('lenet_now', 'mlp'), ('mlp', 'softmax_regression'),
-             ('lenet_now', 'mlp_six_passes'),
-             ('lenet_now', 'lenet_between')):
+for pair in ('lenet_now', 'mlp'), ('mlp', 'softmax_regression'):
     print(' minus '.join(pair), f'in standard errors: {in_errors(*pair):.2f}')
 
 # %% [markdown]
-# The first two differences are more than two standard errors. The last two are less. So these digits do not show whether LeNet after one pass
-# is better than the MLP after six, and not whether max pooling is better than average pooling.
+# Both differences are more than two standard errors.
 #
 # ### Why the LeNet of 1998 learns so slowly here
 #
-# Here are the three runs of each LeNet, one for each learning rate:
-
-# %%
-for name in 'lenet_1998', 'lenet_between', 'lenet_now':
-    shares = hits[name].double().mean(1)
-    print(f'{name:13}', *[f'{share:.3f}' for share in shares])
-
-# %% [markdown]
-# The older LeNet stays at chance in two runs, and its third run is far behind as well. The version in between differs from it in the
-# activation function alone, and reads nearly as many digits as the modern one. So with this start and these rates, it is the sigmoid, not
+# With 87 steps, the older LeNet stayed at chance with each of the three rates. The version in between differs from it in the
+# activation function alone, and reads nearly as many validation digits as the modern one. So with this start and these rates, it is the sigmoid, not
 # the average, that makes the older LeNet slow. A likely reason is its slope. [Xavier's start](../neural_networks/initialization.ipynb) is
 # made for functions that have slope 1 at zero, and the slope of a sigmoid is at most $\frac14$. So each sigmoid leaves at most a quarter of
 # the difference between two inputs. With another start, or with more passes, sigmoids can learn, too. The original network had the steeper
@@ -514,22 +520,15 @@ def better(name, other, errors):  # paired over the held-out digits; all runs of
     return bool(in_errors(name, other) > errors and apart)
 
 verify(
-    'after one pass, by two standard errors and in all runs, LeNet is better than the MLP',
-    lambda errors: better('lenet_now', 'mlp', errors),
-    slip=('turns the order around', lambda errors: better('mlp', 'lenet_now', errors)),
-    errors=[2],
+    'by two standard errors and in all runs, LeNet is better than the MLP, and the MLP than softmax regression',
+    lambda pair, errors: better(*pair, errors),
+    slip=('turns the order around', lambda pair, errors: better(*reversed(pair), errors)),
+    pair=[('lenet_now', 'mlp'), ('mlp', 'softmax_regression')], errors=[2],
 )
 verify(
-    'by two standard errors, the MLP is better than softmax regression, and LeNet not better than the MLP with six passes',
-    lambda good, same: in_errors(*good) > 2 and abs(in_errors(*same)) < 2,
-    slip=('takes the first pair as equal', lambda good, same: abs(in_errors(*good)) < 2),
-    good=[('mlp', 'softmax_regression')], same=[('lenet_now', 'mlp_six_passes')],
-)
-verify(
-    'with each rate LeNet with sigmoids is worse than each run with ReLU, with either pooling',
-    lambda other: hits['lenet_1998'].sum(1).max() < hits[other].sum(1).min(),
-    slip=('says so of the MLP after six passes',
-          lambda other: hits['mlp_six_passes'].sum(1).max() < hits[other].sum(1).min()),
+    'in 87 steps, LeNet with sigmoids stays near chance with each rate, and with ReLU it reads more than three quarters',
+    lambda other: max(tried['lenet_1998']) < 0.2 and min(tried[other]) > 0.75,
+    slip=('says so of ReLU', lambda other: max(tried[other]) < 0.2),
     other=['lenet_now', 'lenet_between'],
 )
 
@@ -549,7 +548,7 @@ with torch.no_grad():
     p = net(some).softmax(1)           # (2, 10)
 print(tuple(first.shape), tuple(second.shape))
 
-# %% mystnb={"image": {"alt": "Three rows of seven panels. The first two rows show a handwritten 4 and a 7 and to the right six maps of the same size. Maps 1 and 2 are dark along the horizontal strokes, map 3 along the vertical strokes of the 4 and the slanted one of the 7, map 4 at the bar of the 7, map 5 at the slanted stroke of the 7, map 6 along most strokes. The third row shows the six kernels as five by five squares in violet and orange."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Three rows of seven panels. The first two rows show a handwritten 4 and a 7 and to the right six maps of the same size. Maps 1 and 2 are dark along the horizontal strokes, map 3 along the vertical strokes of the 4, map 4 at the bar of the 7, map 5 at the slanted stroke of the 7 and the vertical ones of the 4, map 6 along thin lines. The third row shows the six kernels as five by five squares in violet and orange."}} tags=["hide-input"]
 fig, axes = panels(7, 3, height=0.95)
 for row, digit, maps in zip(axes, some, first, strict=False):
     show_image(row[0], digit[0], cmap='Greys')
@@ -586,7 +585,7 @@ for name, k, s in (('second pool', 2, 2), ('second conv', 5, 1),
 # a map, some of these pixels are zeros of the padding. Such a number can
 # respond to a whole corner or curve. Here are the 16 maps behind the second convolution, for the 4:
 
-# %% mystnb={"image": {"alt": "Sixteen small maps of ten by ten pixels in two rows of eight. In each, a few pixels are dark and most are white; no map looks like the digit, and four maps are nearly empty."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Sixteen small maps of ten by ten pixels in two rows of eight. In each, a few pixels are dark and most are white; no map looks like the digit, and five maps are nearly empty."}} tags=["hide-input"]
 fig, axes = panels(8, 2, height=0.85)
 for ax, one in zip(axes.flat, second[0], strict=True):
     show_image(ax, one, cmap='Greys', vmin=0, vmax=second[0].max())
@@ -607,7 +606,7 @@ for digit in range(2):
           'probabilities', [f'{v:.4f}' for v in best.values.tolist()])
 
 # %% [markdown]
-# For the 4, most of the remaining probability goes to the 9, which has a similar shape.
+# The network is almost sure of both digits. For both, the second class is the 9, which has a similar shape.
 
 # %% [markdown]
 # ## Which digits does LeNet read wrongly?
@@ -617,11 +616,11 @@ for digit in range(2):
 
 # %%
 wrong = (~hits['lenet_now']).all(0)    # (1000,)
-too = wrong & (~hits['mlp_six_passes']).all(0)
+too = wrong & (~hits['mlp']).all(0)
 print('wrong in each run of LeNet:', wrong.sum().item())
-print('of these, in each run of the MLP (six passes):', too.sum().item())
+print('of these, in each run of the MLP:', too.sum().item())
 
-# %% mystnb={"image": {"alt": "Fifteen handwritten digits in three rows. Above each stands its class and what the network read, such as 2 read as 7, 4 read as 9, 7 read as 9. Several 2s have a loop and a long flat tail, several 7s a short stroke at the left, some digits are very thick."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Fifteen handwritten digits in three rows. Above each stands its class and what the network read, such as 3 read as 5, 4 read as 9, 2 read as 3. Most are 2s and 3s; several 2s have a loop at the bottom, some digits are very thick."}} tags=["hide-input"]
 fig, axes = panels(5, 3, height=1.15)
 for ax, i in zip(axes.flat, wrong.nonzero()[:, 0], strict=False):
     show_image(ax, X_test[i, 0], f"{y_test[i]}, read {said['lenet_now'][1, i]}", cmap='Greys')
@@ -631,7 +630,7 @@ for ax, i in zip(axes.flat, wrong.nonzero()[:, 0], strict=False):
 # The first 15 digits that each of the three runs reads wrongly, with their class and what the second run reads.
 
 # %% [markdown]
-# Some of these digits are hard for us, too. Others are clear to us, such as the 2s with a loop and a flat tail. Which digit is most often
+# Some of these digits are hard for us, too. Others are clear to us, such as the 3s in the first row. Which digit is most often
 # taken for which other?
 
 # %%
@@ -643,12 +642,12 @@ for count, place in zip(*pairs.flatten().topk(2), strict=True):
     print(f'{place // 10} read as {place % 10}: {count} of 300')
 
 # %% [markdown]
-# A 7 that is read as a 9 is the most frequent mistake, and an 8 that is read as a 9 comes next.
+# A 2 that is read as a 3 is the most frequent mistake, and a 3 that is read as a 5 comes next.
 #
 # ```{exercise} ★★ Experiment: digits that are moved
 # :label: lenet-moved
 # Move each held-out digit by three pixels to the right, with `X_test.roll(3, 3)`. The three columns that leave on the right come back on
-# the left. What share of them does the MLP read after six passes, and what share does the modern LeNet read? Both were trained on digits in
+# the left. What share of them does the MLP read, and what share does LeNet read? Both were trained on digits in
 # the middle. Predict the two means over the three runs, then try it.
 # ```
 
@@ -662,7 +661,7 @@ def predicted():
 
 # %% tags=["hide-input"] jupyter={"source_hidden": true}
 moved = {name: torch.stack([(read(model, X_test.roll(3, 3)) == y_test).double().mean() for model, _, _ in runs[name]])
-         for name in ('mlp_six_passes', 'lenet_now')}
+         for name in ('mlp', 'lenet_now')}
 
 def is_measured(said):
     if len(said) != 2:
@@ -685,10 +684,10 @@ grade(lambda: is_measured(predicted()), lambda: True, [()])
 # standard errors over the three runs.
 
 # %% jupyter={"source_hidden": true}
-assert grade(lambda: is_measured([0.45, 0.73]), lambda: True, [()])
-assert not grade(lambda: is_measured([0.94, 0.94]), lambda: True, [()])
-assert not grade(lambda: is_measured([0.45, 0.94]), lambda: True, [()])
-assert not grade(lambda: is_measured([0.1, 0.73]), lambda: True, [()])
+assert grade(lambda: is_measured([0.45, 0.78]), lambda: True, [()])
+assert not grade(lambda: is_measured([0.93, 0.97]), lambda: True, [()])
+assert not grade(lambda: is_measured([0.45, 0.97]), lambda: True, [()])
+assert not grade(lambda: is_measured([0.1, 0.78]), lambda: True, [()])
 for name, shares in moved.items():
     print(f'{name:14} {shares.mean():.3f} ± {2 * shares.std() / 3**0.5:.4f}')
 
@@ -708,7 +707,7 @@ verify(
     lambda name: bool(moved['lenet_now'].min() > moved[name].max()
                       and moved['lenet_now'].max() < hits['lenet_now'].double().mean(1).min()),
     slip=('turns it around', lambda name: bool(moved['lenet_now'].max() < moved[name].min())),
-    name=['mlp_six_passes'],
+    name=['mlp'],
 )
 
 # %% [markdown]
@@ -716,7 +715,7 @@ verify(
 #
 # LeNet looks for patterns with two convolutions, halves the sides of its feature maps by pooling, and decides by three dense layers. The
 # dense layers hold most of its parameters, and the convolutions do most of its operations. In our experiment, LeNet with ReLU reads more
-# held-out digits after one pass than an MLP with as many parameters, and with sigmoids and this start it reads far fewer.
+# held-out digits than an MLP with as many parameters. With sigmoids and this start, it learns far more slowly.
 #
 # **Further reading.** {cite:t}`lecun1998gradient` describe LeNet and the system that read cheques with it. The article is long, but
 # sections I to III are worth the time. {cite:t}`zhang2023dive`, chapter 7, trains the older version on pictures of clothes.

@@ -46,7 +46,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from nbutils import data
 from nbutils.cases import scalars, seeds
 from nbutils.checks import below, close, grade, holds, verify
-from nbutils.figures import GREY, panels
+from nbutils.figures import GREY, panels, show_image
 
 torch.set_default_dtype(torch.float64)
 torch.set_num_threads(1)  # the tensors are small: a second thread would mostly wait
@@ -579,13 +579,22 @@ for normalized in False, True:
           f'{counter.get_total_flops() // SEEDS:,} FLOPs')
 
 # %% [markdown]
-# For the last experiment we also need shifted digits. So for each digit we store nine versions. They are shifted by $-1$, 0 or 1
-# pixels in each direction, and version 4 is the digit as it was:
+# For the last experiment we also need shifted digits. So for each digit we store nine versions:
 
 # %%
 padded = pad(pixels.reshape(-1, 8, 8), (1, 1, 1, 1))     # (1797, 10, 10)
 shifted = torch.stack([padded[:, a:a + 8, b:b + 8]
                        for a in range(3) for b in range(3)])
+
+# %% mystnb={"image": {"alt": "Three by three pictures of the same handwritten 3, in thick grey pixels. The middle one, version 4, is the digit itself. The others are moved up, down, left or right by one pixel, or in two directions at once; pixels that leave the square are lost, and black ones come in."}} tags=["hide-input"]
+fig, axes = panels(3, rows=3, height=1.2)
+for version, ax in enumerate(axes.flat):
+    show_image(ax, shifted[version, 3], 'as it is' if version == 4 else '')
+    ax.spines[:].set_visible(True)
+    ax.spines[:].set_color(GREY)
+
+# %% [markdown] tags=["caption"]
+# The nine versions of one digit: shifted by $-1$, 0 or 1 pixels in each direction. Version 4, in the middle, is not shifted.
 
 # %% [markdown]
 # Weight decay acts on the kernels of the chosen layers, which are the parameters with four axes. It does not act on biases, or on the scales and
