@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 import nbutils
+from nbutils.maintain import notebooks
 
 _package = Path(nbutils.__file__).parent
 
@@ -34,12 +35,5 @@ def fix():
     os.environ['MPLBACKEND'] = FIXED['MPLBACKEND']  # another one, agg for example, would lose every figure
     with contextlib.suppress(OSError):  # where it cannot be made, IPython takes a temporary one
         profile = Path(os.environ['IPYTHONDIR'], 'profile_default')
-        _write(profile / 'ipython_kernel_config.json', {'InlineBackend': INLINE_BACKEND})
-
-
-def _write(path, settings):
-    """Write a file whole: other processes do the same, and kernels read it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix(f'.{os.getpid()}')
-    part.write_text(json.dumps(settings), 'utf-8')
-    os.replace(part, path)
+        profile.mkdir(parents=True, exist_ok=True)
+        notebooks.replace(profile / 'ipython_kernel_config.json', json.dumps({'InlineBackend': INLINE_BACKEND}))

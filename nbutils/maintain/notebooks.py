@@ -40,7 +40,7 @@ def read(path):
 
     The text of a caption cell becomes the caption of the figure above it as well, and pages leave the cell out.
     """
-    notebook = _parsed(path)
+    notebook = _parsed_before(path)
     seen, above = {}, None
     for cell in notebook.cells:
         key = hashlib.sha256(f'{cell.cell_type}\n{cell.source}'.encode()).hexdigest()[:8]
@@ -63,7 +63,7 @@ def read(path):
     return notebook
 
 
-def _parsed(path):
+def _parsed_before(path):
     """What jupytext makes of a file, kept by its text: a section takes it a sixth of a second, and every tool reads all."""
     path = Path(path)
     key = hashlib.sha256(jupytext.__version__.encode() + path.read_bytes()).hexdigest()[:20]

@@ -64,7 +64,7 @@ def reworded(path):
     target = path.with_suffix('.ipynb')
     notebook, stored = notebooks.read(path), _load(target)
     code = [[c for c in book.cells if c.cell_type == 'code'] for book in (notebook, stored) if book]
-    if len(code) < 2 or [*map(_shown_code, code[0])] != [*map(_shown_code, code[1])]:
+    if len(code) < 2 or _after_launch(code[0]) != _after_launch(code[1]):
         raise Refused('code changed since it was recorded, not only words: record it without PROSE')
     for new, old in zip(*code, strict=True):
         new.outputs, new.execution_count = old.outputs, old.execution_count
@@ -74,9 +74,10 @@ def reworded(path):
     return 'words changed, outputs kept'
 
 
-def _shown_code(cell):
-    """The code of a cell; of the launch cell, which prints nothing, none."""
-    return '' if cell.metadata.get('tags') == ['remove-cell'] else cell.source
+def _after_launch(cells):
+    """The sources of code cells without the launch cell, which is the first one and prints nothing."""
+    launch = cells and cells[0].metadata.get('tags') == ['remove-cell']
+    return [cell.source for cell in cells[1 if launch else 0:]]
 
 
 def executed(path):

@@ -75,6 +75,17 @@ def test_changed_code_is_no_change_of_words(section, old, new):
     assert section.with_suffix('.ipynb').read_bytes() == before
 
 
+def test_of_all_code_the_launch_cell_may_change_with_words(section):
+    text = '# %% tags=["remove-cell"]\nimport nbutils\n\n# %% tags=["remove-cell"]\na = 1\n\n# %%\nprint(a)\n'
+    section.write_text(text)
+    record.record(section)
+    section.write_text(text.replace('import nbutils', 'import nbutils  # of version 2'))
+    assert record.reworded(section) == 'words changed, outputs kept'
+    section.write_text(text.replace('a = 1', 'a = 2'))
+    with pytest.raises(record.Refused, match='code changed'):
+        record.reworded(section)
+
+
 HELPED = """# %% [markdown]
 # # Title
 #

@@ -21,9 +21,9 @@ from ..build import (
     table,
     title_of,
 )
-from ..claims.evidence import Book
 from . import claim_filter, formula
 from .check_lines import noticed, place_of, tried
+from .evidence import Book
 
 VERDICTS = {  # verdict of the ledger -> what the tables call it once a cell has shown it
     'correct': 'holds',
@@ -55,12 +55,9 @@ class LedgerNumber(SphinxRole):
         the_book = book(self.env)
         counted = count(the_book)
         return {
-            'total': counted['total'], 'verified': counted['holds'], 'errata': counted['wrong'],
-            'checked': counted['holds'] + counted['wrong'], 'uncheckable': counted['uncheckable'],
-            'to-come': counted['to come'], 'sections': len(the_book.sections),
+            'total': counted['total'], 'verified': counted['holds'],
             'lessons': sum(claim.verdict != 'correct' for claim in ledger.claims().values() if claim.id in the_book.checks),
             'own': sum(map(len, the_book.verified.values())),
-            'cases': sum(check.holds.cases or 0 for check in the_book.checks.values()),
             **self.printed(),
         }
 
