@@ -57,11 +57,6 @@ def test_close_takes_numbers_alone(value):
         close(value, 1)
 
 
-def test_holds_prints_one_line(capsys):
-    holds(CORRECT, lambda a: abs(-a) == abs(a), slip=('says no', lambda a: abs(-a) == a), a=[1, 2, -1])
-    assert capsys.readouterr().out == f'✓ {CORRECT} holds in 3 cases; would notice: says no (a = -1)\n'
-
-
 NOTICED = [  # what is given beside the test, and the line after the name of the claim
     ({'slip': ('forgets the bars', lambda a: abs(-a) == a), 'a': [1, 2, -1]}, 'holds in 3 cases; would notice: forgets the bars (a = -1)'),
     ({'slip': ('says no', lambda a: False), 'a': seeds()}, 'holds in 200 cases; would notice: says no'),
@@ -69,7 +64,6 @@ NOTICED = [  # what is given beside the test, and the line after the name of the
      'holds in 20 cases; would notice: says no (n = 2)'),
     ({'slip': ('says no', lambda seed: False), 'seed': [3, 4]}, 'holds in 2 cases; would notice: says no'),
     ({'slip': ('says no', lambda: False)}, 'holds; would notice: says no'),
-    ({'slip': ('says no', lambda a: False), 'a': seeds()}, 'holds in 200 cases; would notice: says no'),
     ({'slip': ('says no', lambda seed, n: n != 2), 'seed': seeds(), 'n': [1, 2]}, 'holds in 200 cases; would notice: says no (n = 2)'),
 ]
 
@@ -152,11 +146,6 @@ def test_cases_reach_their_ends():
     assert entries.shape[1:] == (2, 3) and entries.min() == -10 and entries.max() == 10
 
 
-def test_holds_without_cases(capsys):
-    holds(CORRECT, lambda: True, slip=('says no', lambda: False))
-    assert capsys.readouterr().out == f'✓ {CORRECT} holds; would notice: says no\n'
-
-
 def test_lists_are_cases(capsys):
     holds(CORRECT, lambda p: p > 0, slip=('says no', lambda p: p < 3), p=[1, 2, np.inf])
     assert 'in 3 cases; would notice: says no (p = inf)' in capsys.readouterr().out
@@ -165,16 +154,6 @@ def test_lists_are_cases(capsys):
 def test_a_false_claim_fails_with_the_simplest_case():
     with pytest.raises(AssertionError, match=rf'{CORRECT} fails at a = -1$'):
         holds(CORRECT, lambda a: abs(a) == a, slip=('says no', lambda a: False), a=scalars())
-
-
-def test_a_slip_that_holds_fails_the_check():
-    with pytest.raises(AssertionError, match=r'the slip .says no. was not rejected in \d+ cases'):
-        holds(CORRECT, lambda a: True, slip=('says no', lambda a: True), a=scalars())
-
-
-def test_verify_prints_the_statement(capsys):
-    verify('|-a| = |a|', lambda a: abs(-a) == abs(a), slip=('says no', lambda a: abs(-a) == a), a=[1, 2, -1])
-    assert capsys.readouterr().out == '✓ |-a| = |a|: holds in 3 cases; would notice: says no (a = -1)\n'
 
 
 def test_verify_rejects_what_holds_rejects():
@@ -192,9 +171,9 @@ def test_cases_do_not_hang_on_source_files(tmp_path, monkeypatch, capsys):
     monkeypatch.syspath_prepend(tmp_path)
     drawn = []
     for _ in range(2):
-        verify('draws', lambda a: drawn.append(a) or True, slip=('says no', lambda a: False), tries=2000, a=scalars(0, 1))
+        verify('draws', lambda a: drawn.append(a) or True, slip=('says no', lambda a: False), tries=500, a=scalars(0, 1))
         import innocent  # noqa: F401
-    assert drawn[:2000] == drawn[2000:]
+    assert drawn[:500] == drawn[500:]
 
 
 AFTER = '''
@@ -325,11 +304,6 @@ def test_a_check_cannot_spoil_its_cases(capsys):
 
     with pytest.raises(AssertionError, match=r'at x = \[0, 0\]'):
         holds(CORRECT, spoil, slip=('says no', spoil), x=vectors(2))
-
-
-def test_counterexamples_are_short(capsys):
-    holds(CORRECT, lambda x: True, slip=('says no', lambda x: False), x=matrices(9, 9))
-    assert len(capsys.readouterr().out) < 180
 
 
 def test_a_check_prints_one_line_whatever_its_cases_are(capsys):

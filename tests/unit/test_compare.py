@@ -210,7 +210,7 @@ def test_no_fault_in_figures_passes(fault):
     """Tried on every fourth figure of the book."""
     figures = [(section, data[svg.KIND]) for section in SECTIONS for data in outputs(section) if svg.KIND in data]
     tried, passed = 0, []
-    for section, figure in figures if fault is negative else figures[::4]:
+    for section, figure in [one for one in figures if 'data:image' in one[1]] if fault is negative else figures[::4]:
         tree = ElementTree.fromstring(figure)
         fault(tree)
         faulty = ElementTree.tostring(tree, 'unicode')

@@ -141,7 +141,8 @@ def test_a_wrong_official_solution_is_named(page, capfd):
     assert 'BROKEN: the official solution is refused: not yet: for x = ' in capfd.readouterr().out
 
 
-def test_a_mutant_without_end_is_killed(page, capfd):
+def test_a_mutant_without_end_is_killed(page, capfd, monkeypatch):
+    monkeypatch.setattr(graders, 'SPARE', 0.1)
     text = PAGE.replace('    near = abs(x) <= half', '    n = 0\n    while n < 1:\n        n += 1\n    near = abs(x) <= half')
     graders.report([page(text=text)], True)
     assert 'BROKEN' not in capfd.readouterr().out
