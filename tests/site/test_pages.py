@@ -229,7 +229,7 @@ WIDE_CODE = """[...document.querySelectorAll('div.cell_input pre')]
 @every_page
 def test_a_page_has_no_fault(visit, name):
     seen = visit(name)
-    assert not {FAULTS[fault]: seen[fault] for fault in FAULTS if seen[fault]}
+    assert not any(seen[fault] for fault in FAULTS), '\n'.join(f'{why}: {seen[fault]}' for fault, why in FAULTS.items() if seen[fault])
 
 
 @every_section
