@@ -110,7 +110,7 @@ notebooks: .venv/full
 	  || $(call fail,a cell gives another output than the stored one: mend its cause; if the new output is right run make record)
 site-tests: site .venv/full
 	@$(call stage,6 of 6: the website in a browser)
-	@$(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup tests/site || $(call fail,mend the page named above)
+	@SITE_IS_BUILT=1 $(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup tests/site || $(call fail,mend the page named above)
 
 # A virtual environment for the website alone, and the full one that contains it.
 .venv/python:

@@ -39,13 +39,6 @@ TO_EQUATION, MARK = 'article p a.reference.internal[href^="#equation-"]:not(.che
 KINDS = TO_EQUATION, MARK, 'pre.columns', 'div.admonition.dropdown:not(.solution)', 'div.solution', 'figure svg.figure'
 
 
-def jupyter_book(root, *, environ=None):
-    """Build the book in `root` as strictly as `make site` does; gives the finished process, output as text."""
-    command = [str(Path(sys.executable).with_name('jupyter-book')), 'build', str(root), '-W', '-n', '--keep-going']
-    environ = {**os.environ, 'NO_COLOR': '1', **(environ or {})}
-    return subprocess.run(command, cwd=root, env=environ, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-
-
 def pytest_itemcollected(item):
     """Under `--dist loadgroup` a worker takes all visits of one page, all that reads parsed pages, or all else of a file."""
     group = 'parsed' if 'parsed' in item.fixturenames else item.path.name
@@ -56,13 +49,16 @@ def pytest_itemcollected(item):
 
 @pytest.fixture(scope='session')
 def site(testrun_uid):
-    """The folder of the site, built from the tree as it is: by one worker of pytest-xdist, while the others wait."""
+    """The folder of the site, built from the tree as it is: by `make site-tests`, or one worker of pytest-xdist, while others wait."""
+    if os.environ.get('SITE_IS_BUILT'):
+        return ROOT / '_build' / 'html'
     (ROOT / '_build').mkdir(exist_ok=True)
     with open(ROOT / '_build' / '.lock', 'a+') as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         lock.seek(0)
         if lock.read() != testrun_uid:
-            built = jupyter_book(ROOT)
+            command = [Path(sys.executable).with_name('jupyter-book'), 'build', ROOT, '-W', '-n', '--keep-going']
+            built = subprocess.run(command, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
             if built.returncode:
                 pytest.fail(f'the site does not build:\n{built.stdout[-6000:]}', pytrace=False)
             lock.truncate(0)
@@ -131,12 +127,18 @@ def browser():
 
 @pytest.fixture(scope='session')
 def desktop(browser):
-    return browser.new_context(viewport={'width': 1280, 'height': 900}, color_scheme='light')
+    return kept(browser.new_context(viewport={'width': 1280, 'height': 900}, color_scheme='light'))
 
 
 @pytest.fixture(scope='session')
 def pocket(browser):
-    return browser.new_context(viewport={'width': 390, 'height': 844}, color_scheme='dark')
+    return kept(browser.new_context(viewport={'width': 390, 'height': 844}, color_scheme='dark', has_touch=True, device_scale_factor=2))
+
+
+def kept(context):
+    """A context with a page that stays open: a window and a process for every other page would cost as much as the page."""
+    context.new_page()
+    return context
 
 
 @pytest.fixture
@@ -157,6 +159,11 @@ def fresh(context):
     yield page
     context.new_cdp_session(page).send('Storage.clearDataForOrigin', {'origin': '*', 'storageTypes': 'local_storage'})
     page.close()
+
+
+def without_scripts(page):
+    page.context.new_cdp_session(page).send('Emulation.setScriptExecutionDisabled', {'value': True})
+    return page
 
 
 def settle(page):

@@ -238,7 +238,7 @@ def test_from_the_badge_to_the_check_to_the_claim_and_back(page, address, lighte
     page.wait_for_function(IN_VIEW, arg=f'claim-{name}')
     assert page.evaluate(UNCUT), 'no column of the counts is cut'
     page.locator(f'[id="claim-{name}"] a', has_text=re.compile('^holds')).click()
-    page.wait_for_url(f'**/{section}.html#check-{name}')
+    page.wait_for_url(f'**/{section}.html#check-{name}', wait_until='commit')
 
 
 def test_the_mark_of_a_statement_in_words_has_its_card_and_is_not_printed(page, address, lightest):

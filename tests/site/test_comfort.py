@@ -48,7 +48,7 @@ def test_arrow_keys_turn_pages(page, open_section):
     page.keyboard.press('ArrowRight')
     page.wait_for_url(after)
     page.keyboard.press('ArrowLeft')
-    page.wait_for_url(here)
+    page.wait_for_url(here, wait_until='commit')
 
 
 def test_arrow_keys_scroll_wide_code(phone, open_section):
@@ -153,10 +153,10 @@ def test_progress_follows_the_page(page, open_section):
     assert page.evaluate("getComputedStyle(document.body, '::before').content") == 'none'
 
 
-def test_paper(browser, open_section):
+def test_paper(phone, open_section):
     """Printed from a dark screen: the text in the light, with solutions, without what can only be clicked."""
-    context = browser.new_context(viewport={'width': 700, 'height': 1000}, color_scheme='dark')
-    page = context.new_page()
+    page = phone
+    page.set_viewport_size({'width': 700, 'height': 1000})
     open_section(page)
     assert page.get_attribute('html', 'data-theme') == 'dark'
     page.emulate_media(media='print', color_scheme='dark')
@@ -175,7 +175,6 @@ def test_paper(browser, open_section):
     assert not cut
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert page.get_attribute('html', 'data-theme') == 'dark'
-    context.close()
 
 
 def test_identifiers_and_the_width_of_a_phone_are_given_once(site):
@@ -241,10 +240,10 @@ def test_a_citation_shows_the_work(page, open_section):
 
 
 @pytest.mark.parametrize('target', [CITED, TO_THEOREM])
-def test_a_finger_sees_what_a_link_leads_to_before_it_follows(browser, open_section, target):
+def test_a_finger_sees_what_a_link_leads_to_before_it_follows(phone, open_section, target):
     """The first tap shows it, a tap elsewhere takes it away, a second one on the link follows, and so does the link in the card."""
-    context = browser.new_context(viewport={'width': 390, 'height': 844}, has_touch=True, device_scale_factor=2)
-    page = context.new_page()
+    page = phone
+    page.emulate_media(color_scheme='light')
     open_section(page, target)
     here = page.url
     formulas = page.eval_on_selector_all('article div.math > mjx-container', 'all => all.map(e => e.scrollWidth <= e.clientWidth && e.clientWidth > 0)')
@@ -261,10 +260,8 @@ def test_a_finger_sees_what_a_link_leads_to_before_it_follows(browser, open_sect
         link.tap()
         card.wait_for()
         follow.tap()
-        page.wait_for_url(lambda url: url != here)
-        page.goto('about:blank')
-        page.goto(here)
-    context.close()
+        page.wait_for_url(lambda url: url != here, wait_until='commit')
+        page.go_back(wait_until='commit')
 
 
 @pytest.mark.parametrize('target, part', [

@@ -4,8 +4,8 @@ import shutil
 import pytest
 import yaml
 from bs4 import BeautifulSoup
-from conftest import ROOT, jupyter_book
-from small_book import GOOD, TOC, code, markdown, printed, write
+from conftest import ROOT
+from small_book import GOOD, TOC, build, code, markdown, printed, write
 from test_bad_builds import make
 
 FACTS = yaml.safe_load((ROOT / 'book' / 'data.yml').read_text('utf-8'))
@@ -30,8 +30,8 @@ def small(root, page=None):
 @pytest.fixture(scope='module')
 def page(tmp_path_factory):
     root = small(tmp_path_factory.mktemp('book'))
-    built = jupyter_book(root, environ={'BOOK_REPO_URL': '', 'BOOK_BRANCH': ''})
-    assert not built.returncode, built.stdout
+    status, said = build(root)
+    assert not status, said
     return BeautifulSoup((root / '_build' / 'html' / 'book' / 'data.html').read_text('utf-8'), 'html.parser')
 
 
@@ -62,5 +62,5 @@ def test_pictures_stand_in_the_page(page):
 
 
 def test_a_set_that_there_is_not_stops_the_build(tmp_path):
-    built = jupyter_book(small(tmp_path / 'book', '# Data\n\n```{data-set} nothing\n```\n'), environ={'BOOK_REPO_URL': '', 'BOOK_BRANCH': ''})
-    assert built.returncode and 'book/data.yml has no data set nothing: make data' in built.stdout
+    status, said = build(small(tmp_path / 'book', '# Data\n\n```{data-set} nothing\n```\n'))
+    assert status and 'book/data.yml has no data set nothing: make data' in said

@@ -306,9 +306,9 @@ ANSWERS = """queries => queries.map(query => {  // `pages`: those that the resul
   field.dispatchEvent(new Event('input', {bubbles: true}));
   const first = document.querySelector('ul.search > li');
   return {
-    query, text: document.querySelector('.search-results').innerText, marks: all('ul.search mark').length, planned: all('ul.search > li.planned').length,
+    query, text: document.querySelector('.search-results').textContent, marks: all('ul.search mark').length, planned: all('ul.search > li.planned').length,
     pages: [...new Set(all('ul.search a.result').map(a => a.getAttribute('href').split('#')[0]))],
-    first: first?.innerText, target: first?.querySelector('a')?.getAttribute('href'),
+    first: first?.textContent, target: first?.querySelector('a')?.getAttribute('href'),
   };
 })"""
 
@@ -317,15 +317,15 @@ def test_queries_of_readers_lead_to_their_pages(page, address, ask):
     """Counted among all results, names of terms and pages. The field answers while one types, and shows no TeX."""
     foreign, places, lost, said = [], [], [], []
     page.on('request', lambda request: request.url.startswith(address) or foreign.append(request.url))
-    for section, queries in QUERIES.items():
-        wanted = f'notebooks/{section}.html'
-        for answer in ask(*queries):
-            links, query = answer['pages'], answer['query']
-            places.append(links.index(wanted) if wanted in links[:3] else 3)
-            if places[-1]:
-                lost.append(f'{query}: not {section} but {links[:3]}')
-            said += [query] * bool(answer['planned'])
-            assert not re.search(r'[\\$]|\bdef \w+\(', answer['text']), query
+    asked = [(query, section) for section, queries in QUERIES.items() for query in queries]
+    for answer, (query, section) in zip(ask(*(query for query, _ in asked)), asked, strict=True):
+        links, wanted = answer['pages'], f'notebooks/{section}.html'
+        places.append(links.index(wanted) if wanted in links[:3] else 3)
+        if places[-1]:
+            lost.append(f'{query}: not {section} but {links[:3]}')
+        said += [query] * bool(answer['planned'])
+        assert not re.search(r'[\\$]|\bdef \w+\(', answer['text']), query
+    assert page.locator('ul.search > li').first.is_visible()
     assert max(places) < 3 and places.count(0) >= .95 * len(places), '\n'.join(['', *lost])
     assert not said, 'said to be missing: ' + ', '.join(said)
     page.wait_for_selector('ul.search mark')
@@ -426,7 +426,7 @@ def test_the_dialog_shows_what_is_found(page, address):
     page.keyboard.press('Control+k')
     page.locator('dialog[open] input[name=q]').fill('lasso')
     page.get_by_role('link', name='All results for “lasso”').click()
-    page.wait_for_url('**/search.html?q=lasso')
+    page.wait_for_url('**/search.html?q=lasso', wait_until='commit')
 
 
 def test_the_keys_lead_through_the_dialog(page, address):

@@ -1,15 +1,9 @@
 """An incremental build gives the files that a cold one gives, whatever has changed: tried on a small book, change by change."""
-import importlib
-import multiprocessing
-import os
 import shutil
-import sys
-from pathlib import Path
 
 import pytest
 from conftest import ROOT
-from jupyter_book.cli import main as jupyter_book
-from small_book import code, figure, markdown, printed, write
+from small_book import build, code, figure, markdown, printed, write
 
 TOC = '''
 format: jb-book
@@ -143,33 +137,12 @@ CHANGES = {  # in this order: the first ones are read again alone, so that nothi
 }
 
 
-def files(folder):
-    """Name of each file of a site -> its bytes."""
+def files(root, out):
+    """Name of each file of the site that is built of `root` in `out` -> its bytes."""
+    status, said = build(root, out)
+    assert not status, said[-3000:]
+    folder = out / '_build' / 'html'
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob('*') if path.is_file()}
-
-
-def build(root, out):
-    """Build the book in a fork of this process, which has imported what Sphinx loads: imports are half of a small build."""
-    for name in ('sphinx_book_theme', 'myst_nb.sphinx_ext', 'sphinxcontrib.bibtex', 'sphinx_exercise', 'sphinx_proof', 'jsonschema',
-                 'sphinx_design', 'jupyter_book.sphinx', 'sphinx.builders.html', 'sphinx.search.en'):
-        importlib.import_module(name)
-    log = out.with_suffix('.log')
-    running = multiprocessing.get_context('fork').Process(target=_build, args=(root, out, log))
-    running.start()
-    running.join()
-    assert not running.exitcode, log.read_text('utf-8')[-3000:]
-    return files(out / '_build' / 'html')
-
-
-def _build(root, out, log):
-    for stream in (1, 2):
-        os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND), stream)
-    sys.stdout, sys.stderr = (open(stream, 'w', closefd=False) for stream in (1, 2))  # in place of those of pytest
-    os.environ.update(BOOK_REPO_URL='', BOOK_BRANCH='', NO_COLOR='1')
-    sys.path[:] = [place for place in sys.path if not Path(place or '.').resolve().is_relative_to(ROOT) or '.venv' in place]
-    for name in [name for name in sys.modules if name.split('.')[0] in ('booksite', 'nbutils')]:
-        del sys.modules[name]  # the book brings its own
-    jupyter_book.main(['build', str(root), '--path-output', str(out), '-W', '-n', '--keep-going'], standalone_mode=False)
 
 
 @pytest.fixture(scope='module')
@@ -180,12 +153,12 @@ def root(tmp_path_factory):
 
 
 def test_an_incremental_build_is_the_cold_one(root):
-    made = build(root, root.with_name('kept'))
+    made = files(root, root.with_name('kept'))
     for name, change in CHANGES.items():
         change(root)
-        kept, cold = build(root, root.with_name('kept')), root.with_name('cold')
+        kept, cold = files(root, root.with_name('kept')), root.with_name('cold')
         if name != 'nothing':
             shutil.rmtree(cold, ignore_errors=True)
-            made = build(root, cold)
+            made = files(root, cold)
         assert sorted(kept) == sorted(made), name
         assert [page for page in made if kept[page] != made[page]] == [], name

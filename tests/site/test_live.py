@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 from conftest import ROOT, settle
-from test_pages import AXE
+from test_pages import AXE, PRUNE
 
 PAGE = 'notebooks/optimization/convex_sets.html'  # imports torch in a folded cell, draws its first figure in the fifth
 SERIOUS = """async () => (await axe.run('.bd-article-container', {resultTypes: ['violations']})).violations
@@ -141,6 +141,7 @@ def test_a_cell_is_edited_and_run_with_what_it_needs(reader):
     assert reader.cell(4).locator('.live-caption').inner_text() == caption
     assert not reader.problems
     page.evaluate(AXE)
+    page.evaluate(PRUNE)
     assert not page.evaluate(SERIOUS)
 
 
@@ -163,6 +164,7 @@ def test_the_card_of_a_check_tries_a_readers_own_numbers(reader):
     page.wait_for_function("document.querySelector('.live-answer').textContent.includes('unheard_of')")
     assert answer.inner_text().startswith('NameError') and not reader.problems
     page.evaluate(AXE)
+    page.evaluate(PRUNE)
     assert not page.evaluate(SERIOUS.replace('.bd-article-container', '.check-card'))
 
 

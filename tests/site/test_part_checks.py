@@ -1,6 +1,8 @@
 """The checks of a part: one closed line; marks at the statements lead to the list behind it, and back."""
 import re
 
+from conftest import without_scripts
+
 PAGE = 'notebooks/attention/scaled_dot_product_attention'
 
 
@@ -32,8 +34,6 @@ def test_marks_lead_to_lines_and_lines_back(parsed):
         assert mark in back.find_all('a')
 
 
-def test_a_link_opens_the_list_without_a_script(browser, address):
-    with browser.new_context(java_script_enabled=False) as context:
-        page = context.new_page()
-        page.goto(f'{address}{PAGE}.html#check-la.attention.scale')
-        assert page.locator('[id="check-la.attention.scale"]').is_visible()
+def test_a_link_opens_the_list_without_a_script(page, address):
+    without_scripts(page).goto(f'{address}{PAGE}.html#check-la.attention.scale')
+    assert page.locator('[id="check-la.attention.scale"]').is_visible()

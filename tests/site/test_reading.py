@@ -9,7 +9,7 @@ import pytest
 import yaml
 from booksite.claims.evidence import Book
 from booksite.publish import edition, repository
-from conftest import ROOT, settle
+from conftest import ROOT, settle, without_scripts
 
 CONFIG = yaml.safe_load((ROOT / '_config.yml').read_text('utf-8'))
 ADDRESSES = repository.addresses(ROOT, CONFIG['repository']['url'], CONFIG['repository']['branch'])
@@ -23,7 +23,7 @@ def test_search_opens_from_the_keyboard(page, address):
     page.wait_for_selector('dialog[open] input:focus')
     page.keyboard.type('convolution')
     page.keyboard.press('Enter')
-    page.wait_for_url('**/notebooks/convolution/convolutions.html*')
+    page.wait_for_url('**/notebooks/convolution/convolutions.html*', wait_until='commit')
 
 
 def test_dark_mode_leaves_figures_alone(page, address):
@@ -71,7 +71,7 @@ def test_a_lost_reader_is_helped_at_any_depth(page, address, lost):
     response = page.goto(address + lost)
     assert response.status == 404 and 'no page at this address' in page.inner_text('h1')
     page.click('text=first page')
-    page.wait_for_url(f'{address}book/index.html')
+    page.wait_for_url(f'{address}book/index.html', wait_until='commit')
 
 
 def test_a_misspelt_address_brings_up_the_page_that_was_meant(page, address):
@@ -93,14 +93,14 @@ def test_a_lost_reader_is_helped_on_a_project_page(page, site):
     page.route(f'{host}/**', serve)
     page.goto(f'{host}/{name}/notebooks/lost.html')
     page.click('text=first page')
-    page.wait_for_url(f'{host}/{name}/book/index.html')
+    page.wait_for_url(f'{host}/{name}/book/index.html', wait_until='commit')
 
 
 def test_the_root_is_the_first_page(page, address):
     page.goto(address)
     assert page.url == address and page.locator('article h1').inner_text().startswith('Deep Learning, Verified')
     page.locator('main a.sd-btn').click()
-    page.wait_for_url(f'{address}notebooks/{next(iter(SECTIONS))}.html')
+    page.wait_for_url(f'{address}notebooks/{next(iter(SECTIONS))}.html', wait_until='commit')
 
 
 @pytest.mark.parametrize('old, new', [
@@ -108,8 +108,8 @@ def test_the_root_is_the_first_page(page, address):
     ('errata.html', 'book/errata.html'),
 ])
 def test_redirects(page, address, old, new):
-    page.goto(address + old)
-    page.wait_for_url(address + new)
+    page.goto(address + old, wait_until='commit')
+    page.wait_for_url(address + new, wait_until='commit')
 
 
 def test_the_landing_page_shows_a_check_and_a_figure(page, address):
@@ -186,22 +186,23 @@ def test_what_was_read_is_marked_and_the_first_page_leads_on(page, address):
     assert page.locator(read).count() == 1
 
 
-def test_without_scripts_a_page_has_its_colours_and_no_dead_box(browser, page, address):
+def test_without_scripts_a_page_has_its_colours_and_no_dead_box(page, address):
     """Those of the light page: of code, of the bar at the top, of the button that starts; the search says what leads on instead."""
-    context = browser.new_context(viewport={'width': 1280, 'height': 900}, java_script_enabled=False)
-    plain = context.new_page()
     colours = """all => [...new Set(all.map(e => [e.className.replace(' noprint', ''), getComputedStyle(e).color, getComputedStyle(e).backgroundColor].join()))].sort()"""
-    seen = {}
-    for at in (page, plain):
-        at.goto(f'{address}notebooks/{SECTION}.html')
-        seen[at] = [at.eval_on_selector_all(part, colours) for part in ('div.cell_input pre span[class]', '.bd-header-article', 'article p')]
-        at.goto(address)
-        seen[at].append(at.eval_on_selector_all('article a.sd-btn', colours))
-    assert seen[plain] == seen[page] and len(seen[plain][0]) > 4
-    assert 'rgba(0, 0, 0, 0)' not in seen[plain][1][0]
-    plain.goto(f'{address}search.html')
-    assert not plain.locator('input:visible').count() and plain.locator('main noscript p').is_visible()
-    context.close()
+
+    def seen():
+        page.goto(f'{address}notebooks/{SECTION}.html')
+        found = [page.eval_on_selector_all(part, colours) for part in ('div.cell_input pre span[class]', '.bd-header-article', 'article p')]
+        page.goto(address)
+        return [*found, page.eval_on_selector_all('article a.sd-btn', colours)]
+
+    usual = seen()
+    without_scripts(page)
+    plain = seen()
+    assert plain == usual and len(plain[0]) > 4
+    assert 'rgba(0, 0, 0, 0)' not in plain[1][0]
+    page.goto(f'{address}search.html')
+    assert not page.locator('input:visible').count() and page.locator('main noscript p').is_visible()
 
 
 def test_each_work_leads_back_to_where_it_is_cited(parsed):

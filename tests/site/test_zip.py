@@ -21,13 +21,18 @@ print('ran with', displays.__file__, 'and formulas' if displays.displays() else 
 """
 
 
+def lay_out(place, files):
+    """Write what an archive is to hold as unpacking it would; that packing changes nothing is tried on few files."""
+    for name, content in files.items():
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_bytes(content)
+    return place / 'deep-learning-verified'
+
+
 @pytest.fixture(scope='module')
 def folder(site, tmp_path_factory):
-    """The archive of the site, unpacked."""
-    place = tmp_path_factory.mktemp('taken along')  # with a space: readers' folders have them
-    bundle.pack(place / 'site.zip', bundle.site(site))
-    zipfile.ZipFile(place / 'site.zip').extractall(place)
-    return place / 'deep-learning-verified'
+    """What the archive of the site holds."""
+    return lay_out(tmp_path_factory.mktemp('taken along'), bundle.site(site))  # with a space: readers' folders have them
 
 
 def is_there(address):
@@ -38,15 +43,13 @@ def is_there(address):
 
 
 @pytest.fixture
-def watched(browser):
+def watched(page):
     """A page and the list of what goes wrong on it: warnings, errors, files that cannot be read."""
-    context, logged = browser.new_context(viewport={'width': 1280, 'height': 900}, color_scheme='light'), []
-    page = context.new_page()
+    logged = []
     page.on('console', lambda message: message.type in ('error', 'warning') and logged.append(message.text))
     page.on('pageerror', lambda error: logged.append(str(error)))
     page.on('requestfailed', lambda request: is_there(request.url) or logged.append(request.url))
-    yield page, logged
-    context.close()
+    return page, logged
 
 
 @pytest.fixture
@@ -80,7 +83,7 @@ def test_pages_lead_to_one_another(opened):
     page.click('main a:has-text("errata")')
     page.wait_for_url('**/book/errata.html')
     page.click('main .lesson-mended a >> nth=0')
-    page.wait_for_url('**/notebooks/**.html#check-*')
+    page.wait_for_url('**/notebooks/**.html#check-*', wait_until='commit')
 
 
 @pytest.mark.parametrize('source', [
@@ -132,11 +135,8 @@ def test_the_same_content_gives_the_same_bytes(tmp_path):
 
 @pytest.fixture(scope='module')
 def notebooks(tmp_path_factory):
-    """The archive of the notebooks, unpacked."""
-    place = tmp_path_factory.mktemp('notebooks')
-    bundle.pack(place / 'notebooks.zip', bundle.notebooks())
-    zipfile.ZipFile(place / 'notebooks.zip').extractall(place)
-    return place / 'deep-learning-verified'
+    """What the archive of the notebooks holds."""
+    return lay_out(tmp_path_factory.mktemp('notebooks'), bundle.notebooks())
 
 
 def test_all_notebooks_are_there_with_their_outputs(notebooks):
