@@ -11,6 +11,7 @@ The header of a section names its functions, each with an example of its use:
 where their section imports it and none of them names anything of numpy, scipy or scikit-learn.
 """
 import ast
+from functools import cache
 
 import numpy as np
 import pytest
@@ -26,9 +27,15 @@ def taught(path):
     return notebooks.read(path).metadata.get('book', {}).get('functions', {}).items()
 
 
+@cache
+def statements(path):
+    """The syntax trees of all statements of a section, which are read for each of its functions."""
+    return [node for cell in notebooks.read(path).cells if cell.cell_type == 'code' for node in ast.parse(cell.source).body]
+
+
 def pasted(path, names):
     """The imports of other people's libraries in a section, and the definitions of these names alone, as one text."""
-    nodes = [node for cell in notebooks.read(path).cells if cell.cell_type == 'code' for node in ast.parse(cell.source).body]
+    nodes = statements(path)
     imports = [node for node in nodes if isinstance(node, ast.Import) and node.names[0].name != 'nbutils'
                or isinstance(node, ast.ImportFrom) and not node.module.startswith('nbutils')]
     wanted = [node for node in nodes if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name in names]
