@@ -134,7 +134,7 @@ def test_the_contents_beside_a_page_do_not_move(browser, address, name):
     page.reload()
     settle(page)
     page.evaluate("location.hash = [...document.querySelectorAll('article section section')].at(-3).id")
-    page.wait_for_selector('.page-toc a.active')
+    page.wait_for_selector('.page-toc li.active')
     page.wait_for_timeout(300)
     assert page.evaluate('moved') == 0
     context.close()
