@@ -857,8 +857,7 @@ print(f'logistic regression: {linear.score(pixels[1200:], y[1200:]):.3f}')
 # after 48 steps, the residual networks with 8 blocks have not overtaken those with 2.
 # ResNeXt has fewer parameters than the ResNet with as many blocks, and their accuracies differ by less than two
 # standard errors.
-# Logistic regression, fitted until its loss falls no further, reads more digits than each network does after 48 steps. So the experiment shows what trains
-# quickly, not how to read digits best.
+# Logistic regression, fitted until its loss falls no further, reads more digits than each network does after 48 steps.
 
 # %% tags=["checks"]
 verify(
