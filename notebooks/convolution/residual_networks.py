@@ -290,7 +290,7 @@ class OlderBlock(Residual):
 def stage(c_i, c_o, s):
     return nn.Sequential(OlderBlock(c_i, c_o, s), OlderBlock(c_o, c_o, 1))
 
-with torch.device('meta'):
+with torch.device('meta'), FlopCounterMode(display=False) as counter:
     start = nn.Sequential(*conv(3, 64, 7, 2), nn.ReLU(), nn.MaxPool2d(3, 2, 1))
     stages = [stage(64, 64, 1), stage(64, 128, 2), stage(128, 256, 2),
               stage(256, 512, 2)]
@@ -306,11 +306,12 @@ with torch.device('meta'):
 # The first line is the start: a convolution and a max pooling. The last line is the end: the mean of each channel, and a linear layer to
 # 1,000 classes. Between them, there are four stages. Each stage but the first doubles the channels and halves the height and width. The
 # stages have 16 convolutional layers. With the first convolution and the linear layer, there are 18. The convolutions of the skip
-# connections are not counted. Most parameters stand in the last stage:
+# connections are not counted. Most parameters stand in the last stage. FLOPs are the multiplications and additions for one picture:
 
 # %%
 whole = nn.Sequential(start, *stages, end)
-print(f'{sum(p.numel() for p in whole.parameters()):,} parameters')
+print(f'{sum(p.numel() for p in whole.parameters()):,} parameters,'
+      f' {counter.get_total_flops():,} FLOPs')
 
 # %% [markdown]
 # ```{exercise} ★★ Program: the shortcut without a convolution
@@ -462,8 +463,7 @@ verify(
 
 # %%
 g = torch.Generator().manual_seed(0)
-J = torch.randn(20, 50, 50, generator=g)
-J = 0.2 * J / 50**0.5                                   # 20 Jacobians
+J = 0.2 * torch.randn(20, 50, 50, generator=g) / 50**0.5  # 20 Jacobians
 q = torch.linalg.matrix_norm(J, 2).max().item()
 plain_one = torch.linalg.svdvals(torch.linalg.multi_dot(list(J)))
 both = torch.linalg.svdvals(
@@ -857,8 +857,7 @@ print(f'logistic regression: {linear.score(pixels[1200:], y[1200:]):.3f}')
 # after 48 steps, the residual networks with 8 blocks have not overtaken those with 2.
 # ResNeXt has fewer parameters than the ResNet with as many blocks, and their accuracies differ by less than two
 # standard errors.
-# Logistic regression, fitted until its loss falls no further, reads more digits than each network does after 48 steps. So the experiment shows what trains
-# quickly, not how to read digits best.
+# Logistic regression, fitted until its loss falls no further, reads more digits than each network does after 48 steps.
 
 # %% tags=["checks"]
 verify(
