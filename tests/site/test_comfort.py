@@ -153,6 +153,12 @@ def test_progress_follows_the_page(page, open_section):
     assert page.evaluate("getComputedStyle(document.body, '::before').content") == 'none'
 
 
+PRESSED = """all => all.filter(e => {
+  const {marginTop, display} = getComputedStyle(e);
+  return parseFloat(marginTop) === 0 || e.matches('div.math') && display === 'block';
+}).map(e => e.textContent)"""
+
+
 def test_paper(phone, open_section):
     """Printed from a dark screen: the text in the light, with solutions, without what can only be clicked."""
     page = phone
@@ -169,6 +175,8 @@ def test_paper(phone, open_section):
     for solution in solutions.all():
         assert solution.locator('p:not(.admonition-title)').first.evaluate_all(SHOWN)
         assert solution.bounding_box()['height'] > 100
+    pressed = page.eval_on_selector_all('div.admonition.toggle-hidden > .admonition-title ~ :is(p, div.math)', PRESSED)
+    assert not pressed, 'what is folded on the screen has its distances, and formulas their numbers'
     ink, paper = (page.evaluate(f'getComputedStyle(document.querySelector("{at}")).{what}') for at, what in (('article p', 'color'), ('body', 'backgroundColor')))
     assert max(map(int, re.findall(r'\d+', ink))) < 80 and paper == 'rgb(255, 255, 255)'
     cut = page.eval_on_selector_all('article img, article svg.figure, article pre, article mjx-container[display]', 'all => all.filter(e => e.getBoundingClientRect().right > innerWidth).length')
