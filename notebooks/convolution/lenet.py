@@ -60,8 +60,9 @@ plt.style.use('nbutils.book')
 # ## The layers of LeNet: shapes, parameters and operations
 #
 # Each part of the network answers one need. A stroke can lie anywhere, so a *convolution* looks for it everywhere through the same
-# window of 5 × 5 pixels. There are several kinds of strokes, so it has several *channels*, one for each kind. It matters in which part of the
-# picture a stroke lies, but not at which pixel, so *pooling* halves the sides. A second convolution and a second pooling look for
+# window of 5 × 5 pixels. There are several kinds of strokes, so it has several *channels*, one for each kind. A stroke
+# that lies one pixel further to the right belongs to the same digit. So its rough place is enough, and *pooling* halves the sides. A
+# second convolution and a second pooling look for
 # patterns of strokes in the same way. All patterns together decide which digit it is. So at the end, *dense layers* turn
 # them into ten scores, one for each class. Here is the network with ReLU and max pooling, as one would write it today. We print the
 # shape behind each layer, without the first axis, which counts the pictures of a batch:
@@ -490,8 +491,9 @@ for name, three in runs.items():
 # %% [markdown]
 # LeNet reads the most digits, although the MLP has about as many parameters. The price is the number of
 # operations, nearly seven times that of the MLP. Are these differences
-# more than chance? All networks read the same digits. So for each digit we take the share of the three runs that read it, and
-# subtract the shares of two networks. We print the mean of these 1000 differences, divided by its standard error:
+# more than chance? All networks read the same digits, so we can compare two networks digit by digit. Each of them has three runs, and for each
+# digit we take the share of its runs that read it. Then we subtract the two shares. We print the mean of these 1000 differences, divided by its
+# standard error:
 
 # %%
 def in_errors(name, other):
@@ -502,15 +504,18 @@ for pair in ('lenet_now', 'mlp'), ('mlp', 'softmax_regression'):
     print(' minus '.join(pair), f'in standard errors: {in_errors(*pair):.2f}')
 
 # %% [markdown]
-# Both differences are more than two standard errors.
+# Both differences are far more than two standard errors. So they are not due to the choice of these 1000 digits.
 #
 # ### Why the LeNet of 1998 learns so slowly here
 #
-# With 87 steps, the older LeNet stayed at chance with each of the three rates. The version in between differs from it in the
-# activation function alone, and reads nearly as many validation digits as the modern one. So with this start and these rates, it is the sigmoid, not
-# the average, that makes the older LeNet slow. A likely reason is its slope. [Xavier's start](../neural_networks/initialization.ipynb) is
+# With 87 steps, the older LeNet stayed at chance with each of the three rates. The version in between pools by the
+# average, too, but has a ReLU for the sigmoid. It reads about as many validation digits as the modern one. So with this start and these
+# rates, it is the
+# sigmoid, not the average, that keeps the older LeNet at chance. A likely reason is its slope.
+# [Xavier's start](../neural_networks/initialization.ipynb) is
 # made for functions that have slope 1 at zero, and the slope of a sigmoid is at most $\frac14$. So each sigmoid leaves at most a quarter of
-# the difference between two inputs. With another start, or with more passes, sigmoids can learn, too. The original network had the steeper
+# the difference between two inputs. After four sigmoids, little of the difference between two digits is left. With more passes, sigmoids
+# can learn, too: {cite:t}`zhang2023dive`, chapter 7, train this network with the same start. The original network had the steeper
 # tanh, 60,000 digits and 20 passes, and misread fewer than one digit in a hundred
 # {cite}`lecun1998gradient`.
 
@@ -569,8 +574,10 @@ for ax in axes[:2].flat:
 # negative ones in violet. Different maps respond to strokes of different directions, or to their edges.
 
 # %% [markdown]
-# A pixel of these maps sees 5 × 5 pixels of the digit. The deeper a layer is, the more it sees: $m$ places in a row see $n = s(m - 1) + k$ places
-# of the layer before, which is {eq}`eq-lenet-side` for $p = 0$, solved for $n$. With this formula we go back from one number of the last maps,
+# A pixel of these maps sees 5 × 5 pixels of the digit. The deeper a layer is, the more it sees. Through a window $k$ with the stride
+# $s$, $m$ places in a row see $n = s(m - 1) + k$ places
+# of the layer before. This is the smallest $n$ that gives the side $m$ in {eq}`eq-lenet-side` without padding. With this formula we go
+# back from one number of the last maps,
 # layer by layer, to the digit:
 
 # %%
@@ -582,8 +589,8 @@ for name, k, s in (('second pool', 2, 2), ('second conv', 5, 1),
 
 # %% [markdown]
 # So each number of the last maps sees 16 × 16 pixels, more than half of the picture in each direction. For a number at the border of
-# a map, some of these pixels are zeros of the padding. Such a number can
-# respond to a whole corner or curve. Here are the 16 maps behind the second convolution, for the 4:
+# a map, some of these pixels are zeros of the padding. A part of this
+# size can hold a whole corner or curve. Here are the 16 maps of 10 × 10 numbers that the second pooling gets, for the 4:
 
 # %% mystnb={"image": {"alt": "Sixteen small maps of ten by ten pixels in two rows of eight. In each, a few pixels are dark and most are white; no map looks like the digit, and five maps are nearly empty."}} tags=["hide-input"]
 fig, axes = panels(8, 2, height=0.85)
@@ -594,7 +601,7 @@ for ax, one in zip(axes.flat, second[0], strict=True):
 
 # %% [markdown] tags=["caption"]
 # The 16 feature maps behind the second convolution, 10 × 10, for the 4. They no longer look like the digit: each of their pixels stands for a
-# larger part of it. Some channels find nothing in this digit.
+# larger part of it. Some channels find almost nothing in this digit.
 
 # %% [markdown]
 # At the end, the dense layers give each class a score, and a softmax turns the scores into probabilities. Here are the two largest ones:
@@ -631,7 +638,7 @@ for ax, i in zip(axes.flat, wrong.nonzero()[:, 0], strict=False):
 
 # %% [markdown]
 # Some of these digits are hard for us, too. Others are clear to us, such as the 3s in the first row. Which digit is most often
-# taken for which other?
+# taken for which other? Each class has the same number of held-out digits, so the three runs together read 300 of each class:
 
 # %%
 pairs = torch.zeros(10, 10, dtype=int)  # class, read as
@@ -679,9 +686,10 @@ grade(lambda: is_measured(predicted()), lambda: True, [()])
 # ```
 # The MLP has a weight for each pixel, and after the shift each stroke meets other weights. In LeNet, the first
 # convolution finds the same strokes three pixels further to the right, and the poolings shrink this shift to less than one pixel of the last maps.
-# But the dense layers have a weight for each pixel of these maps, so LeNet loses digits, too:
-# *equivariant* convolutions do not make a network *invariant*. It reads many more of the moved digits than the MLP. The margins below are two
-# standard errors over the three runs.
+# But the dense layers have a weight for each pixel of these maps, and so they do not recognize a pattern at another place. So LeNet loses
+# digits, too. A convolution is *equivariant*: if the picture moves, its output moves as well. That does not make the whole network *invariant*: its
+# scores change. Still, LeNet reads many more of the moved digits than the MLP. We print the two means ± two standard errors
+# over the three runs:
 
 # %% jupyter={"source_hidden": true}
 assert grade(lambda: is_measured([0.45, 0.78]), lambda: True, [()])
@@ -715,7 +723,7 @@ verify(
 #
 # LeNet looks for patterns with two convolutions, halves the sides of its feature maps by pooling, and decides by three dense layers. The
 # dense layers hold most of its parameters, and the convolutions do most of its operations. In our experiment, LeNet with ReLU reads more
-# held-out digits than an MLP with as many parameters. With sigmoids and this start, it learns far more slowly.
+# held-out digits than an MLP with about as many parameters. With sigmoids and this start, it is still at chance after half a pass.
 #
 # **Further reading.** {cite:t}`lecun1998gradient` describe LeNet and the system that read cheques with it. The article is long, but
 # sections I to III are worth the time. {cite:t}`zhang2023dive`, chapter 7, trains the older version on pictures of clothes.

@@ -197,9 +197,10 @@ for n in depths:
           f'  {spread(losses(resnet, n, 1e-2))}')
 
 # %% [markdown]
-# From 4 to 16 layers, the loss of the plain network becomes three times as large. That of the residual network rises from 0.467 to 0.616. This rise is
-# smaller than 0.216, the margin of the second number. Guessing each digit with probability 1/10 has the loss $\ln 10 = 2.3$. With the same seed, a plain and a residual network of the same
-# depth start from the same weights.
+# From 4 to 16 layers, the loss of the plain network becomes three times as large. That of the residual network rises from 0.467 to 0.616. This rise
+# may be chance, because it is smaller than 0.216, which is two standard errors of the second loss. If we guess each digit with probability 1/10, the
+# loss is $\ln 10 = 2.3$. The comparison is fair: with the same seed, a plain and a residual network of the same depth start from the same weights and
+# see the same batches.
 
 # %% [markdown]
 # ### The block by hand
@@ -227,13 +228,13 @@ print('largest difference:', below((ours - block(X)).abs().max()))
 # ### When the shape changes: a strided 1 × 1 convolution
 #
 # If $f$ doubles the channels and halves the height and width, we can no longer add $\mathbf{x}$. Then the skip
-# connection gets a [1 × 1 convolution](channels.ipynb) with stride 2. It keeps each second pixel of each second row,
+# connection gets a [1 × 1 convolution](channels.ipynb) with stride 2. It keeps every second pixel of every second row,
 # and mixes the channels.
 #
 # ### ResNet-18: four stages of two blocks
 #
-# ResNet-18 is a network for photographs {cite}`he2016deep`. Its blocks are of the older kind. Ours, called
-# **pre-activation** blocks {cite}`he2016identity`, came later:
+# ResNet-18 is a network for photographs {cite}`he2016deep`. Its blocks are of an older kind than ours. Ours
+# are called **pre-activation** blocks, and the same authors proposed them in a second article {cite}`he2016identity`. Here are both kinds:
 
 # %% mystnb={"image": {"alt": "Two columns of boxes, read downwards from x to y, each with a skip connection around its boxes to a plus sign. Left, the older block: convolution, normalize, ReLU, convolution, normalize, plus sign, and below it a ReLU before y. Right, our block: normalize, ReLU, convolution, normalize, ReLU, convolution, plus sign, and directly y."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(4.8, 4.4))
@@ -262,7 +263,8 @@ ax.set(xlim=(-0.2, 10.2), ylim=(-0.9, 11.1))
 ax.axis('off');
 
 # %% [markdown] tags=["caption"]
-# In the older block, each normalization stands behind its convolution, and a ReLU behind the sum. If $f$ is zero, it gives the ReLU of $\mathbf{x}$. Our
+# In the older block, each normalization stands behind its convolution, and a ReLU behind the sum. If $f$ is zero, it gives the ReLU of
+# $\mathbf{x}$. Our
 # block has nothing behind the sum, and gives $\mathbf{x}$ itself.
 
 # %% [markdown]
@@ -306,7 +308,8 @@ with torch.device('meta'), FlopCounterMode(display=False) as counter:
 # The first line is the start: a convolution and a max pooling. The last line is the end: the mean of each channel, and a linear layer to
 # 1,000 classes. Between them, there are four stages. Each stage but the first doubles the channels and halves the height and width. The
 # stages have 16 convolutional layers. With the first convolution and the linear layer, there are 18. The convolutions of the skip
-# connections are not counted. Most parameters stand in the last stage. FLOPs are the multiplications and additions for one picture:
+# connections are not counted. Most parameters stand in the last stage. We also print the FLOPs, the multiplications and additions in all
+# convolutions and in the linear layer for one picture:
 
 # %%
 whole = nn.Sequential(start, *stages, end)
@@ -445,7 +448,8 @@ verify(
 # Let $0 \le q \le 1$, and let $\|\mathbf{J}_\ell\| \le q$ for all $L$ square matrices $\mathbf{J}_\ell$. Then for each vector $\mathbf{g}$
 #
 # $$
-# (1 - q)^L\, \|\mathbf{g}\| \le \|(\mathbf{I} + \mathbf{J}_1)^\top \cdots (\mathbf{I} + \mathbf{J}_L)^\top \mathbf{g}\| \le (1 + q)^L\, \|\mathbf{g}\| .
+# (1 - q)^L\, \|\mathbf{g}\| \le \|(\mathbf{I} + \mathbf{J}_1)^\top \cdots (\mathbf{I} + \mathbf{J}_L)^\top \mathbf{g}\| \le (1 + q)^L\,
+# \|\mathbf{g}\| .
 # $$
 #
 # Without the identities, $\|\mathbf{J}_1^\top \cdots \mathbf{J}_L^\top \mathbf{g}\| \le q^L\, \|\mathbf{g}\|$.
@@ -454,12 +458,15 @@ verify(
 # ```{prf:proof}
 # :class: dropdown
 # A matrix and its transpose have the same singular values, so $\|\mathbf{J}_\ell^\top \mathbf{g}\| \le q\, \|\mathbf{g}\|$. This, $L$ times, is the
-# inequality for the plain network. By the triangle inequality, $(\mathbf{I} + \mathbf{J}_\ell)^\top \mathbf{g} = \mathbf{g} + \mathbf{J}_\ell^\top \mathbf{g}$ has a length
-# between $\|\mathbf{g}\| - q\, \|\mathbf{g}\|$ and $\|\mathbf{g}\| + q\, \|\mathbf{g}\|$. Since $1 - q \ge 0$, we can multiply these bounds for $L$ blocks.
+# inequality for the plain network. By the triangle inequality,
+# $(\mathbf{I} + \mathbf{J}_\ell)^\top \mathbf{g} = \mathbf{g} + \mathbf{J}_\ell^\top \mathbf{g}$ has a length
+# between $\|\mathbf{g}\| - q\, \|\mathbf{g}\|$ and $\|\mathbf{g}\| + q\, \|\mathbf{g}\|$. Since $1 - q \ge 0$, we can multiply these
+# bounds for $L$ blocks.
 # ```
 #
-# If $q < 1/2$, then $q^L < (1 - q)^L$. So with the same matrices, the plain gradient is shorter than the residual one. We try 20 random
-# matrices. Each shrinks a random vector to about a fifth of its length, and the largest factor $q$ is about twice as large:
+# If $q < 1/2$, then $q^L < (1 - q)^L$. So with the same matrices, the plain gradient is shorter than the residual one, unless
+# $\mathbf{g}$ is zero. We try 20 random
+# matrices. Each shrinks a random vector to about a fifth of its length. Some vectors shrink less, but no vector keeps more than $q$ times its length:
 
 # %%
 g = torch.Generator().manual_seed(0)
@@ -478,9 +485,9 @@ print(f'residual: from {both[-1]:.3f} to {both[0]:.3f},'
 # %% [markdown]
 # The plain product leaves almost nothing of each vector.
 #
-# Does the gradient vanish in our plain networks, too? We take 16
-# blocks before training, with and without the normalization in the blocks, and compute the norm of the gradient at the output of each
-# block:
+# Does the gradient vanish in our plain networks, too? We take networks of 16 blocks, twice as many as above, before training. We
+# compute the norm of the gradient at the output of each block, with and without the normalization in the blocks. Then we divide the norm at the
+# first block by that at the last one, and print the geometric mean of three seeds:
 
 # %%
 def gradient_norms(block, seed, normalized):
@@ -571,7 +578,8 @@ grade(scale, by_root_finding, L=integers(1, 60))
 # ```
 # The variances of uncorrelated terms add, so each block multiplies the variance by $1 + \alpha^2$. From $(1 +
 # \alpha^2)^L = 2$ we get $\alpha = \sqrt{2^{1/L} - 1}$. With $\alpha = 1$ the variance is $2^L$. There are three
-# wrong answers in the cell below. The first adds up the growth of the blocks, where it must be multiplied. The second forgets the root. The third takes $1/L$.
+# wrong answers in the cell below. The first adds up the growth of the blocks, where it must be multiplied. The second forgets the root.
+# The third takes $1/L$.
 
 # %% jupyter={"source_hidden": true}
 def scale_solution(L):
@@ -639,10 +647,14 @@ for lr in rates:
     print(f'plain, rate {lr:5}: training loss {spread(losses(plain, 8, lr))}')
 
 # %% [markdown]
-# At each rate, its loss is more than twice that of the residual network. The plain network is worse on the pictures that it is *trained* on. So overfitting is not the reason: a network that overfits has a
-# small training loss, and only the loss on other pictures is large. Nor is the plain network too weak, because a plain block can copy its input, too, up to a shift and a scale. A normalization
+# At each rate, its loss is more than twice that of the residual network with the rate 0.01. The plain network is worse on the pictures
+# that it is *trained* on. So
+# overfitting is not the reason: a network that overfits has a small training loss, and only the loss on other pictures is large.
+#
+# Nor is the plain network too weak. A plain block can copy its input, too, up to a shift and a scale. A normalization
 # can add so much to each channel that no number is negative. Then the ReLU changes nothing, and a kernel with a single 1 in its
-# middle copies the channel. The next normalization removes the shift and the scale. With such weights, the deep plain network gives nearly the scores of a network without
+# middle copies the channel. The next normalization removes the shift and the scale. With such weights, the deep plain network gives
+# nearly the scores of a network without
 # blocks:
 
 # %%
@@ -656,14 +668,17 @@ gap = (copying(x[:200]) - without(x[:200])).abs().max()
 print('largest difference of the scores:', below(gap, 1e-3))
 
 # %% [markdown]
-# In the same way, a network of eight blocks can do what a trained one of two blocks does: the other six copy. So there are weights with which the deep plain network does as
-# well as a shallow one, but the training does not find them in these 48 steps. This failure of the optimization is called **degradation**. The skip connections are the only
-# difference between our two networks, so the skip connections repair the failure.
+# In the same way, a network of eight blocks can do what a trained one of two blocks does: the other six copy. So there are weights with
+# which the deep plain network does as
+# well as a shallow one, but the training does not find them in these 48 steps. This failure of the optimization is called
+# **degradation**. The skip connections are the only
+# difference between our two networks. So they are the reason why the residual one reaches a far smaller loss in these steps.
 #
 # ### Slow, and still behind after five passes
 #
 # Does the plain network only need more time? We train both again from the same starts, with five passes over the digits (ten on a GPU). We also
-# print the share of the *test digits* that they read, which are not used for the training:
+# print the share of the *test digits* that they read, which are not used for the training. `fit` leaves a network in evaluation mode, so the test
+# digits are normalized by the running means and variances of the training:
 
 # %%
 @torch.no_grad()
@@ -694,8 +709,8 @@ ax.text(1.1, 0.12, 'residual', color='C0');
 # Training loss of networks with 16 layers, means of half a pass, from three seeds. The plain networks learn, but slowly.
 
 # %% [markdown]
-# So the deep plain network is *slow*, and after five passes it is still behind: its training loss is about four times as large, and it reads fewer test digits,
-# by more than two standard errors of the difference.
+# So the deep plain network is *slow*, and after five passes it is still behind: its training loss is about four times that of the residual
+# network. It reads fewer test digits, by more than two standard errors of the difference.
 #
 # ```{exercise} ★★ Experiment: leave out a block
 # :label: resnet-leave-out
@@ -788,7 +803,8 @@ verify(
 #
 # A ResNeXt block {cite}`xie2017aggregated` is a residual block with three convolutions. The first is 1 × 1 and sets the
 # number of channels. The second is 3 × 3 and splits the channels into $g$ groups. Each group has a small convolution of
-# its own, which sees no channel of another group. The results of the groups are concatenated. The third convolution is 1 × 1 again. It mixes the groups
+# its own, which sees no channel of another group. The results of the groups are concatenated. The third convolution is 1 × 1 again. It
+# mixes the groups
 # and restores the number of channels. Here is the second convolution, called a **grouped convolution**:
 
 # %%
@@ -826,7 +842,8 @@ draw_block(['conv 1×1\n8 → 16', 'conv 3×3\n16 → 16\n4 groups', 'conv 1×1\
 
 # %% [markdown]
 # We compare the parameters, the operations for one picture (FLOPs), and the accuracy on the test digits, all with the rate
-# 0.01. PyTorch counts each multiplication and each addition of the convolutions and of the linear layer. As a reference, we fit logistic regression on the pixels:
+# 0.01. PyTorch counts each multiplication and each addition of the convolutions and of the linear layer. As a reference, we fit logistic
+# regression on the pixels:
 
 # %%
 def costs(model):
@@ -852,12 +869,14 @@ linear = LogisticRegression(max_iter=1000).fit(pixels[:1200], y[:1200])
 print(f'logistic regression: {linear.score(pixels[1200:], y[1200:]):.3f}')
 
 # %% [markdown]
-# The numbers behind ± are two standard errors over three seeds. A plain and a residual network of the same depth cost the same, because the additions of the skip connections are not counted. But with
+# The numbers behind ± are two standard errors over three seeds. A plain and a residual network of the same depth cost the same, because
+# the additions of the skip connections are not counted. But with
 # 8 blocks the plain networks read far fewer digits. With 2 blocks, the intervals overlap. Depth has brought nothing here:
 # after 48 steps, the residual networks with 8 blocks have not overtaken those with 2.
 # ResNeXt has fewer parameters than the ResNet with as many blocks, and their accuracies differ by less than two
 # standard errors.
-# Logistic regression, fitted until its loss falls no further, reads more digits than each network does after 48 steps.
+# Logistic regression, fitted until its loss falls no further, reads more digits than each network does after 48 steps, and
+# more than the residual networks read on average after five passes. So these small digits do not need a deep network.
 
 # %% tags=["checks"]
 verify(
@@ -885,7 +904,8 @@ verify(
 #
 # A residual block adds its input to what its layers compute, so that a copy needs only zeros. Its Jacobian is the
 # identity plus the Jacobian of the layers, and in our networks before training, the gradient changes less from block to block than without the sum.
-# In our experiment, deep plain networks are slow, and after five passes they still fit even their training data much worse. The skip connections repair this.
+# In our experiment, deep plain networks are slow, and after five passes they still fit even their training data much worse than residual
+# networks. The skip connections make the difference.
 # ResNeXt saves weights by grouped convolutions.
 #
 # **Further reading.** {cite:t}`he2016deep` found degradation on photographs. {cite:t}`he2016identity` explain why
