@@ -109,7 +109,7 @@ def operations(c, m):
 print(operations(8, 28), operations(16, 14), operations(32, 7))
 
 # %% [markdown]
-# So a layer takes as many operations as such a layer in the stage before, but it has four times as many weights. Only the first
+# So such a layer takes the same number of operations in each stage, but it has four times as many weights as in the stage before. Only the first
 # convolution of each stage takes half as many, because it still reads half the channels. We build a small
 # VGG with the sides 28, 14 and 7 and the channels 8, 16 and 32. It has the three parts that most convolutional networks have. The **stem** is
 # the first layer, which reads the picture. The **body** consists of the stages. The **head** makes scores of what
@@ -499,7 +499,7 @@ for name, row in zip(networks, counts.tolist(), strict=False):
 print('best rate ', best)
 
 # %% [markdown]
-# For no network is another rate better by more than five digits. Do the stored answers come from the code above? We take the first ten steps of each network again, and compare
+# For no network is another rate better by more than five digits. Each count is of one run, so small differences between networks mean little here. Do the stored answers come from the code above? We take the first ten steps of each network again, and compare
 # their losses with the stored ones. Then we do the same with another seed, to see how large a difference would be:
 
 # %%
@@ -684,8 +684,8 @@ grade(lambda: is_measured(predicted()), lambda: True, [()])
 # ```
 # LeNet loses nearly half of the digits, and the network with the mean head hardly any. The convolutions of both find the same strokes four pixels
 # further to the right. The dense head has a weight for each place, and at the new places it learned something else. The mean is taken over all places, so it
-# hardly changes as long as no stroke leaves the picture. (With `roll`, what leaves it at the right comes in at the left.) Also, two poolings make one place of
-# four pixels, so after this shift the poolings combine the same pixels as before. The two networks differ in more than their heads. To test the reason, train
+# hardly changes as long as no stroke leaves the picture. With `roll`, what leaves it at the right comes in again at the left. Also, two poolings make one place
+# of four pixels, so after this shift the poolings combine the same pixels as before. The two networks differ in more than their heads. To test the reason, train
 # `'batch norm'`, which has the body of the second network and a dense head, with `training` and `weights.advance` as above, and move the digits again.
 
 # %% jupyter={"source_hidden": true}
