@@ -26,7 +26,7 @@
 #
 # Suppose that a thousand handwritten digits are all you have to train on. Then softmax regression reads about 87 of 100 new
 # digits, and LeNet reads 95. After LeNet came networks with other names, such as VGG and ResNet, and each is known for one
-# idea. What does each idea bring, and what does it cost? We start from LeNet and change one thing at a time.
+# idea. What does each idea bring, and what does it cost? We start from LeNet, add one idea after the other, and count the digits that each network reads.
 #
 # - **You need** [LeNet](lenet.ipynb), [receptive fields](padding_and_stride.ipynb), [channels](channels.ipynb),
 #   [pooling](pooling.ipynb), [batch normalization](batch_normalization.ipynb) and
@@ -91,10 +91,11 @@ def lenet():
         *dense_head(16 * 5 * 5))
 
 # %% [markdown]
-# VGG {cite}`simonyan2015very` made two decisions that most later networks have kept. All its convolutions are 3 × 3. Two of them in a row see 5 × 5 pixels,
-# as one of 5 × 5 does, with $2 \cdot 9 = 18$ weights for each pair of channels in place of 25, and with one more ReLU. And its layers are grouped
-# into **stages**. Each stage begins by halving the sides and doubling the channels. What does a 3 × 3 convolution from $c$ to
-# $c$ channels cost, if its output has $m \times m$ pixels? Each of its $9c^2$ weights is used at each pixel, in a multiplication and an addition:
+# VGG {cite}`simonyan2015very` made two decisions that shaped many later networks. First, its convolutions are 3 × 3. Two of them in a row see 5 × 5 pixels,
+# as one convolution of 5 × 5 does. For each pair of channels, they need only $2 \cdot 9 = 18$ weights in place of 25, and there is a ReLU between them.
+# Second, its layers are grouped into **stages**. In our networks, each stage begins by halving the sides and doubling the channels.
+# What does a 3 × 3 convolution from $c$ to $c$ channels cost, if its output has $m \times m$ pixels? Each of its $9c^2$ weights is used at each
+# pixel, in a multiplication and an addition:
 #
 # ```{math}
 # :label: eq-modern-stage
@@ -108,9 +109,10 @@ def operations(c, m):
 print(operations(8, 28), operations(16, 14), operations(32, 7))
 
 # %% [markdown]
-# So each layer takes as many operations as one of the stage before, but it has four times as many weights. We build a small
+# So such a layer takes the same number of operations in each stage, but it has four times as many weights as in the stage before. Only the first
+# convolution of each stage takes half as many, because it still reads half the channels. We build a small
 # VGG with the sides 28, 14 and 7 and the channels 8, 16 and 32. It has the three parts that most convolutional networks have. The **stem** is
-# the first layer, which reads the picture. The **body** is the stages. The **head** makes scores of what
+# the first layer, which reads the picture. The **body** consists of the stages. The **head** makes scores of what
 # the last stage gives. Our head is that of LeNet:
 
 # %%
@@ -135,21 +137,21 @@ for part in vgg().float():
 
 # %% mystnb={"image": {"alt": "Three rows of boxes joined by arrows, with the shape of the numbers above each arrow. Softmax regression: 1×28×28, box flatten, 784, box dense, 10. LeNet: 1×28×28, box conv 5×5 and pool, 6×14×14, box conv 5×5 and pool, 16×5×5, box dense head, 10. VGG: 1×28×28, box stem, 8×28×28, box stage, 16×14×14, box stage, 32×7×7, box dense head, 10. Stem and head have other colours than the stages."}} tags=["hide-input"]
 def draw(rows):
-    fig, ax = panels(1, height=0.85 * len(rows))
+    fig, ax = panels(1, height=1.05 * len(rows))
     for k, (name, shapes, boxes) in enumerate(rows):
-        middle, at = -2.9 * k, 0.0
-        ax.text(0, middle + 1.35, name, fontsize=10.5)
+        middle, at = -3.6 * k, 0.0
+        ax.text(0, middle + 1.95, name, fontsize=12)
         for shape, words in zip(shapes, [*boxes, ''], strict=True):
-            ax.annotate('', (at + 2.35, middle), (at, middle), arrowprops={'arrowstyle': '->', 'color': GREY})
-            ax.text(at + 1.05, middle + 0.18, shape, ha='center', fontsize=8.5)
-            at += 2.4
+            ax.annotate('', (at + 1.75, middle), (at, middle), arrowprops={'arrowstyle': '->', 'color': GREY})
+            ax.text(at + 0.87, middle + 1, shape, ha='center', fontsize=12)
+            at += 1.75
             if words:
                 colour = 'C1' if 'head' in words or 'dense' in words else 'C2' if 'stem' in words else 'C0'
                 for face, alpha in (colour, 0.2), ('none', 1):
-                    ax.add_patch(plt.Rectangle((at, middle - 0.85), 2.2, 1.7, fc=face, ec=colour, alpha=alpha))
-                ax.text(at + 1.1, middle, words, ha='center', va='center', fontsize=8.5)
-                at += 2.25
-    ax.set(xlim=(-0.1, 21.2), ylim=(-2.9 * len(rows) + 1.9, 2.1))
+                    ax.add_patch(plt.Rectangle((at, middle - 0.85), 3.05, 1.7, fc=face, ec=colour, alpha=alpha))
+                ax.text(at + 1.52, middle, words, ha='center', va='center', fontsize=11.3)
+                at += 3.05
+    ax.set(xlim=(-0.3, 21), ylim=(-3.6 * len(rows) + 2.6, 2.7))
     ax.axis('off')
 
 draw([
@@ -172,9 +174,10 @@ draw([
 # :class: dropdown
 # ```
 # We go backwards from one number. The two convolutions of the last stage see 3 and 5 places in a row, and its pooling $2(5 - 1) + 2 = 10$. The
-# stage before makes 12, then 14, and its pooling $2(14 - 1) + 2 = 28$. The stem adds 2, which gives **30** pixels. So almost every number at
-# the end can see the whole digit. With four convolutions, the last stage sees 9 places and its pooling 18. The stage before makes 26,
-# its pooling 52, and the stem **54**. Here we let PyTorch find the pixels that have an influence, in a larger picture:
+# two convolutions of the stage before see 12 and 14 places, and its pooling $2(14 - 1) + 2 = 28$. The stem adds 2, which gives **30** pixels. That is more
+# than the 28 pixels of the picture. But neighbours look at windows that lie 4 pixels apart, so only the number in the middle of the 7 × 7 sees the whole
+# picture. The others look beyond the edge, where only zeros are. With four convolutions, the last stage sees 9 places and its pooling 18. The convolutions
+# of the stage before see 26, its pooling 52, and the stem **54**. Here we let PyTorch find the pixels that have an influence, in a larger picture:
 
 # %% jupyter={"source_hidden": true}
 def seen(convolutions):
@@ -212,8 +215,8 @@ verify(
 #
 # ### Batch normalization in each convolution
 #
-# We put a [batch normalization](batch_normalization.ipynb) behind each convolution. Nothing else changes. The bias of the convolution goes, because the
-# normalization would subtract it again:
+# We put a [batch normalization](batch_normalization.ipynb) behind each convolution. The convolutions no longer need a bias, because the
+# normalization would subtract it again. Nothing else changes:
 
 # %%
 def conv_norm(c_i, c_o, k=3, s=1):
@@ -228,7 +231,7 @@ def plain(c_i, c_o):
 
 # %% [markdown]
 # This is a **block**: it halves the sides only if it has more channels at its end than at its start. So a stage can have any number $n$ of blocks, and the first one
-# halves. From now on, a network is a kind of block, the number $n$ and a head:
+# halves. From now on, three things describe a network: the kind of its blocks, the number $n$ and the head:
 
 # %%
 def stage(block, c_i, c_o, n):                  # n blocks
@@ -246,8 +249,9 @@ def with_norm():
 # %% [markdown]
 # ### Global average pooling in place of the dense head
 #
-# The first dense layer has a weight for each place of the maps. Network in Network {cite}`lin2014network` keeps one number of each map, its mean over all places, and decides
-# with these 32 numbers. For this [global average pooling](pooling.ipynb) it does not matter at which place something was found:
+# The first dense layer has a weight for each place of the maps. Network in Network {cite}`lin2014network` replaced such layers by [global average pooling](pooling.ipynb),
+# which keeps one number of each map, its mean over all places. The mean does not depend on the place at which something was found. We compute it
+# of our 32 maps, and one dense layer makes the ten scores of the 32 means:
 
 # %%
 def mean_head(c):
@@ -264,7 +268,7 @@ for name, head in ('dense', dense_head(32 * 7 * 7)), ('mean', mean_head(32)):
     print(f'{name:5} head {parameters(nn.Sequential(*head)):7,} parameters')
 
 # %% [markdown]
-# The mean itself has no parameters. Those of its head belong to the last layer.
+# The mean itself has no parameters. All 330 belong to the dense layer behind it.
 
 # %% mystnb={"image": {"alt": "Two rows of boxes joined by arrows, alike up to their last box: 1×28×28, box stem, 8×28×28, box stage, 16×14×14, box stage, 32×7×7. Above follow the box dense head and 10, below the box mean head and 10."}} tags=["hide-input"]
 shapes = ['1×28×28', '8×28×28', '16×14×14', '32×7×7', '10']
@@ -277,8 +281,9 @@ draw([(name, shapes, ['stem\nconv 3×3', 'stage', 'stage', f'{head}\nhead'])
 # %% [markdown]
 # ### Skip connections, also where the shape changes
 #
-# A [residual block](residual_networks.ipynb) adds its input to what its layers compute. In the first block of a stage the shapes differ, so there the skip
-# connection is a 1 × 1 convolution with stride 2, which takes each second pixel and makes the new channels:
+# A [residual block](residual_networks.ipynb) adds its input to what its layers compute. In the first block of a stage, input and output have different
+# shapes. So there the skip connection is a 1 × 1 convolution with stride 2. It reads every second pixel of every second row, and makes the
+# new channels. The sides must be even, as they are here:
 
 # %%
 class Residual(nn.Module):
@@ -301,37 +306,37 @@ for name, part in ('skip', block.skip), ('f', block.f), ('block', block):
     print(f'{name:5}', *h.shape[1:], '->', *part(h).shape[1:])
 
 # %% mystnb={"image": {"alt": "Two ways lead from the shape 8×28×28 to a plus sign: one through the boxes pool, conv 3×3 from 8 to 16 channels and conv 3×3 from 16 to 16 channels, the other, over them, through the box conv 1×1 with stride 2 from 8 to 16 channels. Behind the plus sign stand the ReLU and the shape 16×14×14."}} tags=["hide-input"]
-fig, ax = panels(1, height=1.9)
+fig, ax = panels(1, height=2.1)
 arrow = {'arrowstyle': '->', 'color': GREY}
-ax.text(1.5, 0, '8×28×28', ha='center', va='center', fontsize=9)
-for left, words in zip((3.9, 7.5, 11.1), ('pool', 'conv 3×3\n8 → 16', 'conv 3×3\n16 → 16'), strict=True):
+ax.text(1.1, 0, '8×28×28', ha='center', va='center', fontsize=11.3)
+for left, width, words in (3.3, 1.9, 'pool'), (6, 2.9, 'conv 3×3\n8 → 16'), (9.7, 2.9, 'conv 3×3\n16 → 16'):
     ax.annotate('', (left, 0), (left - 0.9, 0), arrowprops=arrow)
     for face, alpha in ('C0', 0.2), ('none', 1):
-        ax.add_patch(plt.Rectangle((left, -0.7), 2.7, 1.4, fc=face, ec='C0', alpha=alpha))
-    ax.text(left + 1.35, 0, words, ha='center', va='center', fontsize=9)
-ax.annotate('', (14.8, 0), (13.8, 0), arrowprops=arrow)
-ax.text(15.2, 0, '+', ha='center', va='center', fontsize=12, bbox={'boxstyle': 'circle,pad=0.15', 'fc': 'none', 'ec': 'C1'})
-ax.annotate('', (17.9, 0), (15.7, 0), arrowprops=arrow)
-ax.text(16.7, 0.15, 'ReLU', ha='center', fontsize=9)
-ax.text(19.5, 0, '16×14×14', ha='center', va='center', fontsize=9)
-ax.plot([3.2, 3.2, 5.2], [0, 1.8, 1.8], color='C1')
+        ax.add_patch(plt.Rectangle((left, -0.85), width, 1.7, fc=face, ec='C0', alpha=alpha))
+    ax.text(left + width / 2, 0, words, ha='center', va='center', fontsize=11.3)
+ax.annotate('', (13.5, 0), (12.6, 0), arrowprops=arrow)
+ax.text(13.9, 0, '+', ha='center', va='center', fontsize=12, bbox={'boxstyle': 'circle,pad=0.15', 'fc': 'none', 'ec': 'C1'})
+ax.annotate('', (16.6, 0), (14.4, 0), arrowprops=arrow)
+ax.text(15.4, 0.2, 'ReLU', ha='center', fontsize=11.3)
+ax.text(18.1, 0, '16×14×14', ha='center', va='center', fontsize=11.3)
+ax.plot([2.8, 2.8, 3.7], [0, 2, 2], color='C1')
 for face, alpha in ('C1', 0.2), ('none', 1):
-    ax.add_patch(plt.Rectangle((5.2, 1.2), 7, 1.2, fc=face, ec='C1', alpha=alpha))
-ax.text(8.7, 1.8, 'conv 1×1, stride 2, 8 → 16', ha='center', va='center', fontsize=9)
-ax.plot([12.2, 15.2], [1.8, 1.8], color='C1')
-ax.annotate('', (15.2, 0.45), (15.2, 1.85), arrowprops={'arrowstyle': '->', 'color': 'C1'})
-ax.set(xlim=(-0.4, 21.2), ylim=(-1, 2.6))
+    ax.add_patch(plt.Rectangle((3.7, 1.35), 9.1, 1.3, fc=face, ec='C1', alpha=alpha))
+ax.text(8.25, 2, 'conv 1×1, stride 2, 8 → 16', ha='center', va='center', fontsize=11.3)
+ax.plot([12.8, 13.9], [2, 2], color='C1')
+ax.annotate('', (13.9, 0.5), (13.9, 2.05), arrowprops={'arrowstyle': '->', 'color': 'C1'})
+ax.set(xlim=(-0.3, 19.8), ylim=(-1, 2.8))
 ax.axis('off');
 
 # %% [markdown] tags=["caption"]
 # The first block of a stage with its skip connection. Both ways end with the shape 16 × 14 × 14. Each convolution is followed by a batch normalization, which is not drawn.
 
 # %% [markdown]
-# He et al. {cite}`he2016deep` halve the sides by the stride of the first 3 × 3 convolution. We keep the pooling, so that the sum is all that changes.
+# He et al. {cite}`he2016deep` halve the sides by the stride of the first 3 × 3 convolution. We keep the pooling, so that only the skip connections are new.
 #
 # ### More depth
 #
-# With two blocks in each stage, nine convolutions follow each other instead of five:
+# With two blocks in each stage, the body has eight 3 × 3 convolutions in a row instead of four:
 
 # %%
 def deep():
@@ -438,7 +443,7 @@ assert not grade(without_norms, built, **sizes)
 # ## Training all networks: which idea brings what?
 #
 # One function describes the training of any of these networks: 400 steps of Adam with batches of 25 digits, and a learning rate that rises for
-# 100 steps and then falls to zero. Distorted copies do not run out, so with augmentation we take 1,200 steps. For comparison,
+# 100 steps and then falls to zero. With augmentation, the network sees new copies in each step, so we train longer, for 1,200 steps. For comparison,
 # LeNet also gets 1,200 steps without it, under the name "LeNet, longer":
 
 # %%
@@ -477,7 +482,7 @@ def training(name, seed, rate, size=25):
 
 # %% [markdown]
 # Which learning rate? Each of the first six networks is trained with three rates, and we count how many of the 1,000 validation digits it
-# reads. To keep the comparison simple, all networks get the rate with the best sum. With it, each network is trained from
+# reads. We add the three columns up, and all networks get the rate with the largest sum. With it, each network is trained from
 # three seeds. All this takes several minutes, so we did it once. We stored the losses of each run, and which class each trained network gives
 # to each digit:
 
@@ -494,8 +499,8 @@ for name, row in zip(networks, counts.tolist(), strict=False):
 print('best rate ', best)
 
 # %% [markdown]
-# With another rate, no single network reads more than five more of them. Do the stored answers come from the code above? We take the first ten steps of each network again, and compare with the stored losses. The same
-# steps with another seed show what would be noticed:
+# For no network is another rate better by more than five digits. Each count is of one run, so small differences between networks mean little here. Do the stored answers come from the code above? We take the first ten steps of each network again, and compare
+# their losses with the stored ones. Then we do the same with another seed, to see how large a difference would be:
 
 # %%
 def apart(name, seed):
@@ -507,8 +512,8 @@ print('largest difference of a loss:', below(max(gaps), 0.003))
 print('the same with another seed:', f"{apart('deep', 5):.2f}")
 
 # %% [markdown]
-# The losses agree. Two of the networks, LeNet and the one with the mean head, we train to the end here, and look for how many digits they give
-# another class than the stored answers. As a measure, we count the same for two stored runs with different seeds:
+# The losses agree. Two of the networks, LeNet and the one with the mean head, are trained to the end here. How many of their answers differ from the
+# stored ones? For comparison, we also count how many answers differ between two stored runs with different seeds:
 
 # %% tags=["hide-input"]
 trained = {}
@@ -525,7 +530,7 @@ for name in 'LeNet', 'mean head':
 # ### The table: parameters, FLOPs and accuracy
 #
 # The share of the 3,000 test digits that a network reads depends on the random start and on the digits. So its error has two parts, one
-# from the three seeds and one from the digits. We add their squares, and print two standard errors. This is rather too large than too small. The
+# from the three seeds and one from the digits. We add their squares, and print two standard errors. With three seeds, the first part is only a rough estimate. The
 # training loss is the mean over the last 50 steps, with augmentation on distorted copies:
 
 # %%
@@ -554,7 +559,8 @@ for name in networks:
 # %% [markdown]
 # ### Step by step: what does each idea bring?
 #
-# All networks read the same digits, so we subtract seed by seed and digit by digit. Here are the gains in points, that is, in digits of 100.
+# All networks read the same digits, so we compare two networks on each digit and for each seed, and take the mean of the differences. Here are these
+# gains in points, that is, in digits of 100.
 # A gain counts if it is larger than its two standard errors:
 
 # %%
@@ -588,16 +594,18 @@ ax.invert_yaxis()
 # Five of the ten differences are larger than their errors.
 #
 # - **Convolutions** bring the most: LeNet is 8 points ahead of softmax regression.
-# - **3 × 3 blocks** alone bring a loss. VGG reads fewer digits than LeNet, and after the same steps its training loss is higher, too. With each of
-#   the three rates, it reads fewer validation digits.
-# - **Batch normalization** makes up for it. The training loss falls to a third, and the network is level with LeNet again.
+# - **The step to VGG** brings a loss. VGG reads fewer digits than LeNet, and after the same steps its training loss is higher, too. With each of
+#   the three rates, it reads fewer validation digits. This step changes several things: the kernels, the depth, the channels and the size of the head. Our
+#   table does not show which of them is to blame.
+# - **Batch normalization** makes up for it. The training loss falls to a third of that of VGG, and the network reads about as many digits as LeNet.
 # - **Augmentation** brings 1.4 points for LeNet. More steps alone do not: without augmentation, the training loss of LeNet is then nearly zero, but no gain in
 #   test digits can be measured.
-# - **All together** bring 2.2 points over LeNet. Of 100 digits, LeNet misreads about 5, and the last network 2 or 3.
+# - **All together**, with three times as many steps, bring 2.2 points over LeNet. Of 100 digits, LeNet misreads about 5, and the last network 2 or 3.
 #
 # The **mean head**, the **skip connections** and the **depth** bring nothing that we can measure in these digits. But the mean head
-# has another merit: with a twelfth of the parameters, the network reads no measurably smaller share. The exercise below shows one more. The last row but one is a warning. With augmentation, LeNet
-# comes so near to the deep network that 3,000 digits cannot tell them apart. So before you build a larger network, try augmentation with
+# saves parameters: the network has a twelfth of those of the network before, and no loss of digits can be measured. The exercise below shows
+# another merit. Look also at the last row but one. With augmentation, LeNet
+# comes so near to the deep network that 3,000 digits do not show which is better. So before you build a larger network, try augmentation with
 # the small one.
 #
 # These are statements about small grey digits and short trainings. Skip connections were invented for much deeper networks, and
@@ -607,7 +615,7 @@ ax.invert_yaxis()
 # ### Which network should you take?
 #
 # For pictures of your own, you will rarely start from random weights. A common beginning is a ResNet that was trained on many
-# photographs. It knows strokes, textures and shapes already. You replace its head by one with as many scores as you have classes:
+# photographs. Its first layers already respond to edges and textures. You replace its head by one with as many scores as you have classes:
 #
 # ```python
 # net = torchvision.models.resnet18(weights='DEFAULT')
@@ -676,7 +684,9 @@ grade(lambda: is_measured(predicted()), lambda: True, [()])
 # ```
 # LeNet loses nearly half of the digits, and the network with the mean head hardly any. The convolutions of both find the same strokes four pixels
 # further to the right. The dense head has a weight for each place, and at the new places it learned something else. The mean is taken over all places, so it
-# hardly changes as long as no stroke leaves the picture. Four pixels are one place of the last maps, so the poolings meet the strokes as before, too.
+# hardly changes as long as no stroke leaves the picture. With `roll`, what leaves it at the right comes in again at the left. Also, two poolings make one place
+# of four pixels, so after this shift the poolings combine the same pixels as before. The two networks differ in more than their heads. To test the reason, train
+# `'batch norm'`, which has the body of the second network and a dense head, with `training` and `weights.advance` as above, and move the digits again.
 
 # %% jupyter={"source_hidden": true}
 assert grade(lambda: is_measured([0.52, 0.95]), lambda: True, [()])
@@ -693,7 +703,7 @@ for (name, share), bounds in zip(moved.items(), ((0.4, 0.65), (0.9, 1)), strict=
 # %% [markdown]
 # ## Inception and DenseNet: concatenate in place of add
 #
-# Two more names you will meet. Their ideas are ways to connect layers, and we build one block of each without training it.
+# You will meet two more names. Their ideas are ways to connect layers, and we build one block of each without training it.
 #
 # GoogLeNet {cite}`szegedy2015going` is made of **Inception** blocks. Patterns have different sizes, so such a block looks at its input through windows
 # of several sizes side by side, and joins the channels of all branches. In front of the larger windows, 1 × 1 convolutions
@@ -717,7 +727,7 @@ class Inception(nn.Module):
 
 # %% [markdown]
 # In a **DenseNet** {cite}`huang2017densely`, each layer of a block gets the outputs of all layers before it. A residual block *adds* its
-# input, a dense block *concatenates* it. So nothing that was computed is ever overwritten, but the number of channels grows:
+# input, a dense block *concatenates* it. So a later layer can still read each earlier output as it was, but the number of channels grows:
 
 # %%
 class DenseBlock(nn.Module):
@@ -747,21 +757,21 @@ bars = [('residual block', [('input + $f$', 32, 'C0')]),
         ('dense block', [('input', 32, 'C0'), *[(f'$f_{k}$', 8, 'C1') for k in range(1, 5)]])]
 for row, (name, pieces) in enumerate(bars):
     at = 0
-    ax.text(0, 0.52 - 1.4 * row, name, fontsize=10)
+    ax.text(0, 0.52 - 1.4 * row, name, fontsize=12)
     for words, channels, colour in pieces:
         for face, alpha in (colour, 0.2), ('none', 1):
             ax.add_patch(plt.Rectangle((at, -0.4 - 1.4 * row), channels, 0.8, fc=face, ec=colour, alpha=alpha))
-        ax.text(at + channels / 2, -1.4 * row, words, ha='center', va='center', fontsize=9.5)
+        ax.text(at + channels / 2, -1.4 * row, words, ha='center', va='center', fontsize=12)
         at += channels
-    ax.text(at + 1, -1.4 * row, f'{at} channels', va='center', fontsize=9.5)
-ax.set(xlim=(-0.5, 81), ylim=(-3.4, 1.1))
+    ax.text(at + 1, -1.4 * row, f'{at} channels', va='center', fontsize=12)
+ax.set(xlim=(-0.5, 82), ylim=(-3.4, 1.1))
 ax.axis('off');
 
 # %% [markdown] tags=["caption"]
 # Where the output channels of three blocks come from, for an input of 32 channels. A sum keeps their number. A concatenation puts them side by side.
 
 # %% [markdown]
-# The shapes of the pictures stay, and the channels grow where they are concatenated. Four layers with a **growth** of 8 add
+# All three blocks keep the sides of the maps. The number of channels grows where outputs are concatenated. Four layers with a **growth** of 8 add
 # $4 \cdot 8 = 32$ channels. Two other ideas have their place on other pages: the separable convolutions of MobileNet with the
 # [channels](channels.ipynb), and the groups of ResNeXt with the [residual networks](residual_networks.ipynb).
 
@@ -785,10 +795,10 @@ verify(
 # %% [markdown]
 # ## Summary
 #
-# Modern convolutional networks have a stem, a body of stages that halve the sides and double the channels, and a head, and from stage to stage a layer takes
-# the same number of operations. On a thousand digits, convolutions, batch normalization and augmentation raise the share of digits that
-# are read, and the mean head saves most of the parameters. What skip connections and depth bring cannot be measured on digits as
-# small as these.
+# Many convolutional networks have a stem, a body of stages that halve the sides and double the channels, and a head. If a layer has twice the channels and
+# half the sides, it takes the same number of operations. With a thousand digits to train on, convolutions and augmentation raise the share of
+# digits that are read, batch normalization raises that of VGG, and the mean head saves most of the parameters. What skip connections and depth bring is too
+# small to be measured here.
 #
 # **Further reading.** {cite:t}`simonyan2015very` try one depth after the other. {cite:t}`he2016deep` have tables like ours for photographs.
 # {cite:t}`zhang2023dive`, chapter 8, trains each of these networks, and {cite:t}`lippe2024uvadlc`, tutorial 5, compares GoogLeNet, ResNet and DenseNet on
