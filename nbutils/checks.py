@@ -121,12 +121,15 @@ def erratum(claim_id, /, *, printed=None, corrected=None, slip=None, tries=200, 
 
 
 def _as_printed(name, latex, tries, **keywords):
-    """What is said of a display that has run: cases, and how many of its spoilt prints were rejected."""
+    """What is said of a display that has run: cases, how many of its spoilt prints were rejected, and one of them."""
     from nbutils.printed.checking import check
+    from nbutils.printed.spoiling import telling
 
     report = check(name, latex, lambda test, cases: _counterexample(test, cases, tries), **keywords)
+    words, spoilt = keywords['slip'] or telling(report.spoilt['false'] or report.spoilt['ill-formed'])
     return (f'as printed, {report.cases} case{"s" * (report.cases > 1)}; '
-            f'{report.rejected} of {report.different} spoilt variants rejected')
+            f'{report.rejected} of {report.different} spoilt variants rejected; '
+            f'would notice: {words}: {" ".join(spoilt.split()).rstrip(" .,;")}')
 
 
 def _print_erratum(claim_id, tries, slip, meanings):

@@ -19,6 +19,10 @@ SWAPPED = {
 }
 TURNS = ('relation turned', 'condition turned', 'implication turned')
 OPERATORS = ('tr', 'argmin', 'argmax')  # written with \operatorname
+TELLING = (  # kinds of slips that a reader follows at a glance, the most telling first
+    'sign flipped', 'indices swapped', 'transpose dropped', 'root dropped', 'range shifted', 'number changed',
+    'function swapped', 'relation turned', 'condition turned', 'fraction turned', 'minus put',
+)
 
 
 def variants(parts: list[Part], latex: str, alike: dict[str, str] | None = None) -> Iterator[tuple[str, str]]:
@@ -35,6 +39,11 @@ def variants(parts: list[Part], latex: str, alike: dict[str, str] | None = None)
                 if spoilt not in seen:
                     seen.add(spoilt)
                     yield kind, spoilt
+
+
+def telling(slips: list[tuple[str, str]]) -> tuple[str, str]:
+    """The slip to show to a reader: the first of the most telling kind that is there."""
+    return min(slips, key=lambda slip: TELLING.index(slip[0]) if slip[0] in TELLING else len(TELLING))
 
 
 def _letter_swaps(parts, latex, alike):

@@ -6,7 +6,7 @@ import pytest
 from conftest import ROOT
 from small_book import GOOD, TOC, build, code, markdown, printed, write
 
-RAN = '✓ dl.chain.sum: as printed, 9 cases; 3 of 3 spoilt variants rejected\n'
+RAN = '✓ dl.chain.sum: as printed, 9 cases; 3 of 3 spoilt variants rejected; would notice: sign flipped: a = b - c\n'
 
 
 def make(root, *, said=GOOD, text='Nothing.', needs='nothing.', glossary='', notebook=True, addresses=None):
@@ -81,7 +81,7 @@ def test_the_build_writes_nothing_into_the_sources(builds):
 
 
 @pytest.mark.parametrize('name, said', [
-    ('good', ['holds in 9 cases', 'would notice: says no, at x = 1']), ('fork', ['holds as displayed in 9 cases', '3 of 3 spoilt variants rejected']),
+    ('good', ['holds in 9 cases', 'would notice: says no, at x = 1']), ('fork', ['holds as displayed in 9 cases', '3 of 3 spoilt variants rejected; would notice: sign flipped: ']),
 ])
 def test_the_small_book_says_what_was_verified(builds, name, said):
     for page, links in (('book/claims', 'id="claim-dl.chain.sum"'), ('notebooks/calculus/chain_rule', 'href="../../book/claims.html#claim-dl.chain.sum"')):
@@ -89,6 +89,12 @@ def test_the_small_book_says_what_was_verified(builds, name, said):
         words = re.sub(r'<[^>]*>', '', text)
         assert links in text and all(part in words for part in said)
     assert 'id="check-dl.chain.sum"' in text and '1 statement of this section is checked by a program: what was tried.' in words
+
+
+@pytest.mark.parametrize('page', ['book/claims', 'notebooks/calculus/chain_rule'])
+def test_a_spoilt_variant_is_shown_as_a_formula(builds, page):
+    text = (builds[1]['fork'] / '_build' / 'html' / f'{page}.html').read_text('utf-8')
+    assert re.search(r'sign flipped: <span class="math[^>]*><mjx-container', text)
 
 
 @pytest.mark.parametrize('name, address', [

@@ -30,15 +30,18 @@ from nbutils.checks import erratum, holds, verify
     ),
     ('✓ sums add: holds; would notice: adds one', Line('verified', 'sums add', slip='adds one')),
     ('✓ dl.norms.lp as corrected holds; would notice: adds one (n = 2)', Line('corrected', 'dl.norms.lp', None, 'n = 2', 'adds one')),
-    ('✓ dl.norms.l2: as printed, 30 cases; 4 of 4 spoilt variants rejected', Line('holds', 'dl.norms.l2', 30, spoilt='4 of 4')),
+    (
+        r'✓ dl.norms.l2: as printed, 30 cases; 4 of 4 spoilt variants rejected; would notice: sign flipped: f: x \mapsto -x',
+        Line('holds', 'dl.norms.l2', 30, slip='sign flipped', spoilt='4 of 4', latex=r'f: x \mapsto -x'),
+    ),
     ('✗ dl.norms.lp as printed in the notes fails at x = [1, 2]', Line('printed', 'dl.norms.lp', at='x = [1, 2]')),
     (
         '✗ dl.norms.lp as printed in the notes fails: (2,) + (3,) do not fit',
         Line('printed', 'dl.norms.lp', reason='(2,) + (3,) do not fit'),
     ),
     (
-        '✓ dl.norms.lp as corrected holds as printed, 1 case; 3 of 3 spoilt variants rejected',
-        Line('corrected', 'dl.norms.lp', 1, spoilt='3 of 3'),
+        '✓ dl.norms.lp as corrected holds as printed, 1 case; 3 of 3 spoilt variants rejected; would notice: sign flipped: -x',
+        Line('corrected', 'dl.norms.lp', 1, slip='sign flipped', spoilt='3 of 3', latex='-x'),
     ),
     ('loss 0.12', None),
     ('✓ done', None),
@@ -49,6 +52,7 @@ def test_check_lines_are_read(text, line):
 
 @pytest.mark.parametrize('text', [
     '✓ dl.norms.homog seems fine', '✓ sums add: holds in 9 cases', '✗ sums add: fails at n = 1', '✓ dl.norms.l2: as printed, 3 cases',
+    '✓ dl.norms.l2: as printed, 3 cases; 4 of 4 spoilt variants rejected',
 ])
 def test_a_check_line_of_another_form_is_an_error(text):
     with pytest.raises(ValueError, match=text):
@@ -70,6 +74,7 @@ def test_what_the_checks_print_is_what_is_read(capsys):
     assert [bool(line.at) for line in lines] == [True, False, False, True, False, True, False, True, True]
     assert [bool(line.cases) for line in lines] == [True, False, True, False, True, False, True, True, True]
     assert [bool(line.spoilt) for line in lines] == [False, False, True, False, False, False, True, False, False]
+    assert [bool(line.latex) for line in lines] == [bool(line.spoilt) for line in lines]
     assert lines[-1].slip == 'adds one'
 
 

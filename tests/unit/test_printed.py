@@ -18,6 +18,7 @@ from nbutils.printed.comparing import compared
 from nbutils.printed.displays import display
 from nbutils.printed.evaluating import Unfinished, evaluate
 from nbutils.printed.grammar import Node, children, parse
+from nbutils.printed.spoiling import telling
 from nbutils.printed.tokens import Token
 from nbutils.printed.values import Scope, lift
 
@@ -564,7 +565,21 @@ def test_displays_are_found_by_label():
 
 def test_holds_without_a_test_runs_the_display(capsys):
     holds('la.cross.binet-cauchy', a=vectors(3), b=vectors(3), c=vectors(3), d=vectors(3))
-    assert re.fullmatch(r'✓ la\.cross\.binet-cauchy: as printed, \d+ cases; (\d+) of \1 spoilt variants rejected\n', capsys.readouterr().out)
+    said = re.fullmatch(
+        r'✓ la\.cross\.binet-cauchy: as printed, \d+ cases; (\d+) of \1 spoilt variants rejected; would notice: (.+?): (.+)\n',
+        capsys.readouterr().out)
+    assert said[2] == 'sign flipped' and run(said[3], search, **{name: vectors(3) for name in 'abcd'}).counterexample
+
+
+def test_a_named_slip_is_what_a_line_shows(capsys):
+    slip = (r'adds where it subtracts', display('la.cross.binet-cauchy').replace(' - ', ' + '))
+    holds('la.cross.binet-cauchy', slip=slip, **{name: vectors(3) for name in 'abcd'})
+    assert '; would notice: adds where it subtracts: ' in capsys.readouterr().out
+
+
+def test_the_most_telling_slip_is_shown():
+    slips = [('another letter', 'a'), ('minus put', 'b'), ('sign flipped', 'c'), ('sign flipped', 'd')]
+    assert telling(slips) == ('sign flipped', 'c') and telling(slips[:2]) == ('minus put', 'b') and telling(slips[:1]) == slips[0]
 
 
 def test_erratum_runs_what_the_notes_print(capsys):

@@ -342,5 +342,5 @@ def test_launch_cells_follow_the_configuration(pair, monkeypatch, capsys):
 
 def test_a_display_that_ran_left_its_line(pair):
     def ran(notebook):
-        code(notebook, 'holds').outputs[0].text = '✓ dl.x.y: as printed, 3 cases; 2 of 2 spoilt variants rejected\n'
+        code(notebook, 'holds').outputs[0].text = '✓ dl.x.y: as printed, 3 cases; 2 of 2 spoilt variants rejected; would notice: minus put: x = -1\n'
     assert not list(rules.checks_printed(pair(edit=ran)))

@@ -15,6 +15,7 @@ from ..build import (
     section_anchor,
     verified_anchor,
 )
+from . import formula
 from .evidence import Line, read_line
 
 MARKS = {'verified': '✓', 'holds': '✓', 'corrected': '✓', 'printed': '✗'}
@@ -94,7 +95,7 @@ def tried(line: Line) -> str:
 def noticed(line: Line) -> list[nodes.Node | str]:
     """What was rejected, and where; nothing for a correction that was tried without a mistake."""
     if line.spoilt:
-        return [f'{line.spoilt} spoilt variants rejected']
+        return [f'{line.spoilt} spoilt variants rejected; would notice: {line.slip}: ', *formula.inline(line.latex)]
     if line.slip:
         return [f'would notice: {line.slip}', *place_of(line, ', at ')]
     return []

@@ -16,7 +16,8 @@ from nbutils import ledger
 _CASES = r'(?: in (?P<cases>\d+) cases?)?'
 _AT = r'(?: at (?P<at>.+))?'
 _SLIP = r'would notice: (?P<slip>.+?)(?: \((?P<case>\w+ = .+)\))?'
-_RAN = r'as printed, (?P<cases>\d+) cases?; (?P<spoilt>\d+ of \d+) spoilt variants rejected'
+_RAN = (r'as printed, (?P<cases>\d+) cases?; (?P<spoilt>\d+ of \d+) spoilt variants rejected; '
+        r'would notice: (?P<slip>.+?): (?P<latex>.+)')
 FORMS = [(kind, re.compile(form)) for kind, form in (
     ('verified', rf'✓ (?P<name>.+): holds{_CASES}; {_SLIP}'),
     ('holds', rf'✓ (?P<name>\S+) holds{_CASES}; {_SLIP}'),
@@ -34,7 +35,7 @@ class Line(NamedTuple):
     `kind` is that of its form; `name` the id of a claim or, where the kind is 'verified', a sentence of the book's own.
     `cases` is how many were tried, None where there are none. `at` is the case in which the slip or the
     printed form fails, `reason` why the printed form could not be put together. `slip` names the mistake that was
-    noticed; `spoilt` says how many variants of a display, '3 of 3', were rejected.
+    noticed; `spoilt` says how many variants of a display, '3 of 3', were rejected, and `latex` is the one with the slip.
     """
     kind: str
     name: str
@@ -42,6 +43,7 @@ class Line(NamedTuple):
     at: str | None = None
     slip: str | None = None
     spoilt: str | None = None
+    latex: str | None = None
     reason: str | None = None
 
 
