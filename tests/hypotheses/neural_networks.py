@@ -94,11 +94,14 @@ theorem(  # the biases are left out: they are the weights of one more unit that 
     without={'be an affine function of the masked units': dict(
         h=np.array([1., 2, 3]), W=np.array([[1., 0], [1, 0], [1, 0]]), p=0.5, phi=lambda o: np.maximum(o - 1, 0))},
 )
+
+
 def log_lengths(draw, v, n):
     """Whether log |v M M'| - log |v| has the mean and the variance of the theorem, for 4000 pairs from `draw`."""
     pairs = draw(np.random.default_rng(0), n)  # (4000, 2, n, n)
     with np.errstate(divide='ignore', invalid='ignore'):
-        logs = np.log(np.linalg.norm(v[:n] @ pairs[:, 0][:, None] @ pairs[:, 1][:, None], axis=-1)) - np.log(np.linalg.norm(v[:n]))
+        products = np.einsum('i,kij,kjl->kl', v[:n], pairs[:, 0], pairs[:, 1])
+        logs = np.log(np.linalg.norm(products, axis=1)) - np.log(np.linalg.norm(v[:n]))
     mean, variance = np.log(2) + psi(n / 2), polygamma(1, n / 2) / 2
     return bool(abs(logs.mean() - mean) < 4 * np.sqrt(variance / 4000) and abs(logs.var() / variance - 1) < 0.15)
 
@@ -117,6 +120,8 @@ theorem(
         '$\\mathbf{v} \\ne \\mathbf{0}$': dict(draw=gaussians, v=np.zeros(2), n=2),
     },
 )
+
+
 def init_he_mean(values, p, variance, tied, phi, b):
     """The mean of z² in the output of a network 2 -> 2 -> 1 at x = (1, 0.5), over all its weights."""
     total = 0

@@ -30,6 +30,7 @@ prints(
     u=vectors(2, -1, 1),
     w=of(lambda w_t, u: w_t + 1e-2 * u),
     options={'approx': 1e-5},
+    tries=20,
 )
 
 
@@ -61,6 +62,7 @@ prints(
     N=4,
     sigma=sigmoid,
     L=of(lambda X, y: lambda w: np.logaddexp(0, (1 - 2 * y) * (X @ w)).mean()),
+    tries=20,
 )
 
 def unit(n, k):
@@ -132,6 +134,7 @@ prints(
     N=4,
     sigma=sigmoid,
     L=of(lambda X, y: lambda w: np.logaddexp(0, (1 - 2 * y) * (X @ w)).mean()),
+    tries=20,
 )
 onehot3 = [np.eye(3)[k] for k in range(3)]
 
@@ -514,7 +517,7 @@ prints(
 prints(
     'logreg-family',
     p=lambda y, eta: stats.norm.pdf(y, eta),
-    h=stats.norm.pdf,
+    h=lambda y: np.exp(-y ** 2 / 2) / np.sqrt(2 * np.pi),
     A=lambda eta: eta ** 2 / 2,
     y=scalars(-3, 3),
     eta=scalars(-2, 2),
@@ -556,7 +559,7 @@ prints(
 
 
 def hinge(m):
-    return hinge_loss([1, -1], [m, -m])
+    return functional.hinge_embedding_loss(torch.tensor(float(m), dtype=torch.float64), torch.tensor(-1)).item()  # -1: with a margin
 
 _margins = dict(
     X=normal(4, 2),

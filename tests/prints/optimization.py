@@ -386,14 +386,14 @@ def mixture_posterior(x, mu, pi):
     return joint / joint.sum(1, keepdims=True)
 
 
-_x, _mu, _pi = np.array([0.5, -1, 2, 0]), np.array([-1.0, 0.3, 2]), np.array([0.2, 0.5, 0.3])
+_x, _mu, _pi = np.array([0.5, -1, 2, 0]), np.array([-1.0, 0.3]), np.array([0.2, 0.8])
 
 prints(
     'dl.jensen.simpler-bound',
     x=vectors(4, -3, 3),
-    mu=vectors(3, -3, 3),
-    pi=shares(3),
-    q=shares(4, 3),
+    mu=vectors(2, -3, 3),
+    pi=shares(2),
+    q=shares(4, 2),
     phi=lambda t: np.exp(-t * t / 2) / np.sqrt(2 * np.pi),
     equality=dict(x=_x, mu=_mu, pi=_pi, q=mixture_posterior(_x, _mu, _pi)),
 )

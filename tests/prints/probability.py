@@ -39,9 +39,9 @@ prints(
 
 prints(
     'eq-conc-chernoff',
-    tries=2,
-    Theta=Random(list(product([0., 1, 3], repeat=3))),
-    N=3,
+    tries=6,
+    Theta=Random(list(product([0., 1, 5], repeat=2))),
+    N=2,
     lambda_=scalars(0.1, 1),
     s=scalars(-2, 4),
     S=of(lambda Theta: sum(Theta) - 4),
@@ -438,13 +438,14 @@ prints(
 
 # the reparameterization trick
 
-_grid = np.linspace(-14, 14, 113)  # sums over it are integrals of bells, to all digits
+_grid = np.linspace(-10, 10, 41)  # sums over it are integrals of bells, to all digits
 
 
-def bell(center, width=1.0):
-    return 0.25 * np.exp(-((_grid - center) / width) ** 2 / 2) / width / np.sqrt(2 * np.pi)
+def bell(t):
+    """The standard normal density times the step of the grid."""
+    return 0.5 * np.exp(-t ** 2 / 2) / np.sqrt(2 * np.pi)
 
-_moving = dict(theta=scalars(-2, 2), f=[lambda z: z ** 2 + z, np.sin], z=Random(_grid, of(lambda theta: bell(theta))))
+_moving = dict(theta=scalars(-2, 2), f=[lambda z: z ** 2 + z, np.sin], z=Random(_grid, of(lambda theta: bell(_grid - theta))))
 _density = dict(p=lambda theta, z: np.exp(-(z - theta) ** 2 / 2) / np.sqrt(2 * np.pi))
 
 prints('la.reparam.continuous', tries=4, **_moving, **_density)
@@ -458,7 +459,7 @@ prints(
     f=[lambda z: z ** 2, np.sin],
 )
 prints('eq-reparam-score', tries=1, **_moving | dict(f=np.sin), **_density)
-_path = dict(epsilon=Random(_grid, bell(0)), q=lambda t: 0.25 * np.exp(-t ** 2 / 2) / np.sqrt(2 * np.pi), g=lambda theta, t: theta + t)
+_path = dict(epsilon=Random(_grid, bell(_grid)), q=bell, g=lambda theta, t: theta + t)
 
 prints('la.reparam.identity', tries=10, **_moving, **_density, **_path)
 prints('la.reparam.gradient-1', tries=4, **_moving, **_density, **_path)
