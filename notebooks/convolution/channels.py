@@ -170,7 +170,8 @@ for n in (4, 32):
           f'\n   library 10 times faster: {wins[n][1]}')
 
 # %% [markdown]
-# All three ways do the same multiplications: one for each weight and each window. But the loops call PyTorch anew for each output.
+# The loops and `einsum` do the same multiplications: one for each weight and each window. But the loops call PyTorch anew for each output. The library
+# is not ten times faster than `einsum` at either size.
 #
 # ### The order of the axes: channels first or last
 #
@@ -270,8 +271,8 @@ def first_layer(picture, shrink):                       # (3, 256, 256)
     return F.conv2d((small - 127.5) / 128, W_1, b_1)[0]  # from -1 to 1
 
 # %% [markdown]
-# Which kernels need the colours? We measure how much the output of a kernel varies, by its standard deviation over the portrait. We print which part
-# of it is left if the portrait has lost its colours:
+# Which kernels need the colours? We measure how much the output of a kernel varies, by its standard deviation over the portrait. Then we take the
+# colours away, and print which part of this standard deviation is left:
 
 # %%
 grey = photo.mean(0).expand(3, -1, -1)                  # (3, 256, 256)
@@ -519,7 +520,7 @@ for c, n in (8, 28), (256, 14):
 # time as well.
 #
 # What is lost? A trained kernel need not have the form {eq}`eq-separable`. For each of its 10 input channels, the detector's second layer has 16
-# slices of 9 weights, a $16 \times 9$ matrix. In a separable layer, the 16 rows of such a matrix would be multiples of one row, the pattern. If we allow $m$ patterns
+# slices of 9 weights, a $16 \times 9$ matrix. In a separable layer, these 16 rows would be multiples of a single row, which we call the pattern. If we allow $m$ patterns
 # for each input channel, how close can we come to the trained weights? The best choice keeps the $m$ largest
 # [singular values](../linear_algebra/singular_value_decomposition.ipynb) of each matrix. We print its share of the sum of all squared weights:
 
@@ -531,7 +532,7 @@ for m in (1, 2, 4, 9):
     print(f'patterns per channel: {m}, share kept: {kept_by[m - 1]:.2f}')
 
 # %% [markdown]
-# One pattern for each channel keeps only a third of this trained kernel. So you cannot simply replace this layer by a separable one. You train a
+# One pattern for each channel keeps only a third of the squared weights of this trained kernel. So you cannot simply replace this layer by a separable one. You train a
 # network with separable layers from the start.
 #
 # ```{exercise} ★★ Program: import a depthwise kernel
@@ -767,7 +768,7 @@ for name, make in makers.items():
     print(f'{name:15} {size:,} {operations(make(), pictures[:1]):6,} ',
           *(spread(shares_read[name, lr]) for lr in (1e-2, 3e-2, 1e-1)))
 
-# %% mystnb={"image": {"alt": "Accuracy for three learning rates, three points each. At 0.01 and 0.03, three groups lie lowest, near 0.5; with the 1 by 1 convolution in front they reach nearly 0.9 at 0.03, above the linear model and about as high as the full kernels. At 0.1, some points of each network lie at chance, which a dashed line marks, and the linear model stays at 0.83."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Accuracy for three learning rates, three points each. At 0.01 and 0.03, three groups lie lowest, near 0.5; with the 1 by 1 convolution in front they reach nearly 0.9 at 0.03, above the linear model and a little above the full kernels. At 0.1, some points of each convolutional network lie at chance, which a dashed line marks, and the linear model stays at 0.83."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3))
 for k, (name, colour) in enumerate(zip(makers, (GREY, 'C1', 'C0', 'C2'), strict=True)):
     for at, lr in enumerate((1e-2, 3e-2, 1e-1)):
@@ -779,13 +780,13 @@ ax.set(xlabel='learning rate', ylabel='accuracy', xticks=[0, 1, 2], xlim=(-0.4, 
 ax.set_xticklabels(['0.01', '0.03', '0.1']);
 
 # %% [markdown] tags=["caption"]
-# A point for each seed. At the rates 0.01 and 0.03, the twelve parameters that mix the colours take the network with groups from below the
-# linear model to above it. At 0.1, some runs stay near chance.
+# A point for each seed. At each of the rates 0.01 and 0.03, the twelve parameters that mix the colours take the network with groups from below the
+# linear model at this rate to above it. At 0.1, some runs stay near chance.
 
 # %% [markdown]
-# At none of the learning rates does the network with groups come near the linear model at its best. With twelve more parameters in front, and the
-# learning rate 0.03, it is better than the linear model. The network with full kernels, which mixes colours in each layer, is also right on more than four
-# fifths of the digits at its best rate. Three seeds are too few to say which of these two is better.
+# At each learning rate, the network with groups stays far below the best score of the linear model. With twelve more parameters in front, at the
+# learning rate 0.03, it is better than the linear model. The network with full kernels mixes colours in each layer. At its best rate, it is also right on
+# more than four fifths of the digits, which is not more than the linear model. Three seeds are too few to say which of the two convolutional networks is better.
 #
 # What have the twelve parameters learned? We print the $3 \times 3$ weights at the learning rate 0.03, as a mean over the three seeds. The rows are
 # output channels, the columns are red, green and blue:
@@ -817,7 +818,7 @@ for kind in ('shared', 'own'):
 # %% [markdown]
 # If the channels share their brightness, mixing gains about a third of all digits. If each has its
 # own, only a small part of this gain is left. This fits the explanation: mixing helps because it can *subtract* a brightness that the channels share. (The
-# second task is also harder, so the two gains do not tell how much of the first is due to this.) If you use groups in networks of your own, add $1 \times 1$ convolutions.
+# second task is also harder, so the two gains do not tell how much of the first is due to this.) Whenever a network with groups must compare channels of different groups, a $1 \times 1$ convolution can do it.
 #
 # ```{exercise} ★★ Experiment: two colours swapped
 # :label: channels-swap

@@ -160,7 +160,7 @@ ax.set(xlim=(-1, 11.5), ylim=(-1.3, 0.9))
 ax.axis('off');
 
 # %% [markdown] tags=["caption"]
-# The dense network: 784 pixels, 32 hidden units and 10 scores.
+# The dense network: 784 pixels, 32 hidden units and 10 scores. FLOPs, below, are its multiplications and additions.
 
 # %%
 moved = start()
@@ -588,7 +588,7 @@ places = torch.arange(40)
 orders = {'original': places, 'reversed': places.flip(0),
           'shuffled': torch.randperm(40, generator=g)}
 
-# %% mystnb={"image": {"alt": "Two by three panels of lines. First column: signals of the digits 2 and 4, each smooth and with a hump or a step at some place. Second column: the same lines mirrored. Third column: jagged lines that jump from point to point."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Two by three panels of lines. First column: signals of the digits 2 and 4; the first has three smooth humps, the second is nearly flat, with one deep narrow dip. Second column: the same lines mirrored. Third column: jagged lines that jump from point to point."}} tags=["hide-input"]
 fig, axes = panels(3, 2, height=1.25, sharex=True, sharey=True)
 for row, digit in enumerate((2, 4)):
     for ax, (name, order) in zip(axes[row], orders.items(), strict=True):
@@ -636,7 +636,7 @@ ax.set(xlim=(-1.5, 12), ylim=(-1.0, 3.3))
 ax.axis('off');
 
 # %% [markdown] tags=["caption"]
-# The shapes in the two networks, channels × places. Convolutional layers keep the order of the places, and dense layers know no order.
+# The shapes in the two networks, channels × places. A ReLU follows each hidden layer. Convolutional layers keep the order of the places, and dense layers know no order.
 
 # %%
 @cache

@@ -807,7 +807,7 @@ print(f'{sum(p.numel() for p in model.parameters()):,} parameters,'
 
 # %% [markdown]
 # After one pass, each of these networks reads 895 or more of 1,000 digits. Those with max pooling in the table read only 83.9 % after
-# three. So our networks read few digits because they keep only the means.
+# three. So with this larger head, which knows the places, they read more.
 #
 # Of the networks, the blurred ones keep the most predictions, and the strided ones the fewest. Is this order more than chance? For each digit, we take the share of the three starts in which its prediction survives, and the difference of this share
 # between two kinds of networks. We divide the mean difference by its standard error over the digits:
@@ -867,7 +867,7 @@ for seed in range(3):
 # remove it.
 #
 # A network that always says "3" survives every shift, too. So the right panel shows the survival beside the accuracy. Among networks of about the same
-# accuracy, the blurred ones keep the most predictions, and the strided ones the fewest. Blurring is not free: max pooling with stride 1 computes more than four times as many maxima. On photographs,
+# accuracy, the order is the same. Blurring is not free: max pooling with stride 1 computes more than four times as many maxima. On photographs,
 # {cite:t}`zhang2019making` finds a gain in accuracy. {cite:t}`azulay2019why` measure how fragile large networks are.
 #
 # ```{exercise} ★★ Experiment: ask for all shifts

@@ -86,7 +86,7 @@ print('doubled, normalized', normalize(2 * W @ X), sep='\n')
 # numbers, so the output of the whole network is scale invariant in $\mathbf{W}$, too. A bias before the normalization would be
 # subtracted with the mean, so we leave it out.
 
-# %% mystnb={"image": {"alt": "Four boxes in a row, joined by arrows: X, convolution or dense layer with weights W, normalization, ReLU and the rest. Below the second box stands: times alpha. Below the third: divided by alpha."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Four boxes in a row, joined by arrows: X; layer W, no bias; normalization; ReLU and the rest. Below the second box stands: times alpha; below the third: divided by alpha; below the fourth: unchanged."}} tags=["hide-input"]
 fig, ax = panels(1, height=1.3)
 for k, (words, below_it) in enumerate((
         ('$\\mathbf{X}$', ''), ('layer $\\mathbf{W}$,\nno bias', 'times $\\alpha$'),
@@ -546,7 +546,7 @@ def network(normalized):
         conv(16, 10, 2),              # (examples, 10 * SEEDS, 1, 1)
         nn.Flatten(), nn.Unflatten(1, (SEEDS, 10)))
 
-# %% mystnb={"image": {"alt": "From left to right, joined by arrows: a digit of 8 by 8 pixels, then boxes: convolution 3 by 3; convolution 3 by 3 with stride 2; convolution 2 by 2. Below the first two boxes stands: normalization or not, ReLU. Below the arrows stand the shapes 1 by 8 by 8, 8 by 6 by 6, 16 by 2 by 2, and 10 scores."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "From left to right, joined by arrows: a digit of 8 by 8 pixels, then boxes: convolution 3 by 3; convolution 3 by 3 with stride 2; convolution 2 by 2. Above the first two boxes stands: norm or not, then ReLU. Below the arrows stand the shapes 1 by 8 by 8, 8 by 6 by 6, 16 by 2 by 2, and 10 scores."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 1.9))
 ax.imshow(pixels[0].reshape(8, 8), cmap='gray', extent=(0, 1.5, 0.25, 1.75))
 for k, words in enumerate(('conv 3×3', 'conv 3×3\nstride 2', 'conv 2×2')):
