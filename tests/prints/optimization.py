@@ -402,8 +402,8 @@ prints(
 def gaussian_divergence(p, q):
     """By an integral, of two pairs (mean, variance)."""
     p, q = (stats.norm(mean, np.sqrt(variance)) for mean, variance in (p, q))
-    around = p.mean() + p.std() * np.array([-12, 12])
-    return integrate.quad(lambda t: p.pdf(t) * (p.logpdf(t) - q.logpdf(t)), *around, epsabs=1e-12, epsrel=1e-12)[0]
+    t = p.mean() + p.std() * np.linspace(-12, 12, 97)  # for such a bell, trapezia as narrow as these leave no error
+    return integrate.trapezoid(p.pdf(t) * (p.logpdf(t) - q.logpdf(t)), t)
 
 
 prints(
