@@ -6,6 +6,7 @@ then their losses and answers are kept, and no weights. Of the file, that functi
 float64 being the default. The digests of this code and of the data are stored with the weights.
 """
 import argparse
+import contextlib
 import hashlib
 import json
 import os
@@ -58,20 +59,27 @@ def source_digest(recipe, root=notebooks.ROOT):
     return hashlib.sha256(' '.join(map(sections.plain, code(recipe, root))).encode()).hexdigest()
 
 
-def training(recipe, root=notebooks.ROOT, arguments=None):
-    """The training as it is before its first step; of several runs the one with these arguments, or the first."""
-    import ast
-
+@contextlib.contextmanager
+def in_float64():
+    """Sections set this default dtype. It also decides what a step draws from a generator."""
     import torch
 
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
-        names = {'__name__': recipe.name}
-        exec(compile(ast.fix_missing_locations(ast.Module(list(code(recipe, root)), [])), recipe.source, 'exec'), names)
-        return names[recipe.training](*(arguments or (recipe.runs or [()])[0]))
+        yield
     finally:
         torch.set_default_dtype(before)
+
+
+@in_float64()
+def training(recipe, root=notebooks.ROOT, arguments=None):
+    """The training as it is before its first step; of several runs the one with these arguments, or the first."""
+    import ast
+
+    names = {'__name__': recipe.name}
+    exec(compile(ast.fix_missing_locations(ast.Module(list(code(recipe, root)), [])), recipe.source, 'exec'), names)
+    return names[recipe.training](*(arguments or (recipe.runs or [()])[0]))
 
 
 def stale(recipe, root=notebooks.ROOT):
@@ -93,6 +101,7 @@ def stale(recipe, root=notebooks.ROOT):
     return ''
 
 
+@in_float64()
 def audits():
     """For each training whose weights are stored, how far from them the steps end that are taken again."""
     found = {}
@@ -104,6 +113,7 @@ def audits():
     return found
 
 
+@in_float64()
 def train(recipe, root=notebooks.ROOT, say=lambda line: None):
     """Run a training from its first step to its last; gives the content of its file.
 

@@ -760,9 +760,9 @@ for name, make in makers.items():
 
 # %%
 def spread(three):
-    return f'{np.mean(three):.3f} ± {2 * np.std(three, ddof=1) / 3**0.5:.4f}'
+    return f'{np.mean(three):.3f} ± {2 * np.std(three, ddof=1) / 3**0.5:.5f}'
 
-print('network         param. FLOPs  lr 0.01        lr 0.03        lr 0.1')
+print('network         param. FLOPs  lr 0.01         lr 0.03         lr 0.1')
 for name, make in makers.items():
     size = sum(p.numel() for p in make().parameters())
     print(f'{name:15} {size:,} {operations(make(), pictures[:1]):6,} ',

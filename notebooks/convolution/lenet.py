@@ -486,7 +486,7 @@ for name, three in runs.items():
     P = sum(p.numel() for p in three[0][0].parameters())
     shares = hits[name].double().mean(1)               # (3,)
     print(f'{name:20} {P:6,}  {counter.get_total_flops():8,}'
-          f'  {shares.mean():.3f} ± {2 * shares.std() / 3**0.5:.4f}')
+          f'  {shares.mean():.3f} ± {2 * shares.std() / 3**0.5:.5f}')
 
 # %% [markdown]
 # LeNet reads the most digits, although the MLP has about as many parameters. The price is the number of
@@ -697,7 +697,7 @@ assert not grade(lambda: is_measured([0.93, 0.97]), lambda: True, [()])
 assert not grade(lambda: is_measured([0.45, 0.97]), lambda: True, [()])
 assert not grade(lambda: is_measured([0.1, 0.78]), lambda: True, [()])
 for name, shares in moved.items():
-    print(f'{name:14} {shares.mean():.3f} ± {2 * shares.std() / 3**0.5:.4f}')
+    print(f'{name:14} {shares.mean():.3f} ± {2 * shares.std() / 3**0.5:.5f}')
 
 # %% [markdown]
 # ```{solution-end}

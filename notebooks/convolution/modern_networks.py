@@ -509,7 +509,7 @@ def apart(name, seed):
 
 gaps = [apart(name, 0) for name in networks]
 print('largest difference of a loss:', below(max(gaps), 0.003))
-print('the same with another seed:', f"{apart('deep', 5):.2f}")
+print('the same with another seed:', between(apart('deep', 1), 0.1, 1))
 
 # %% [markdown]
 # The losses agree. Two of the networks, LeNet and the one with the mean head, are trained to the end here. How many of their answers differ from the
@@ -547,14 +547,14 @@ def cost(name):
 
 # %%
 hits, losses = {}, {}
-print(f'{len(X_test)} digits{"parameters":>20} {"FLOPs":>10}  loss   accuracy')
+print(f'{len(X_test)} digits{"parameters":>20} {"FLOPs":>10}  loss    accuracy')
 for name in networks:
     runs = [(name, seed, best) for seed in range(3)]
     hits[name] = torch.stack([right[run][1000:] for run in runs]).double()
     losses[name] = torch.stack([found[run].curve[-50:].mean() for run in runs])
     P, flops = cost(name)
-    print(f'{name:21} {P:9,} {flops:10,}  {losses[name].mean():.3f}'
-          f'  {hits[name].mean():.3f} ± {margin(hits[name]):.4f}')
+    print(f'{name:21} {P:9,} {flops:10,}  {losses[name].mean():.4f}'
+          f'  {hits[name].mean():.4f} ± {margin(hits[name]):.4f}')
 
 # %% [markdown]
 # ### Step by step: what does each idea bring?

@@ -146,7 +146,7 @@ PRUNE = """() => {
   document.querySelectorAll('svg.figure, svg.glyphs').forEach(drawing => drawing.replaceChildren());
   const seen = new Set();
   for (const word of document.querySelectorAll('pre span')) {
-    const kind = word.className + word.closest('div.cell_input, div.cell_output, div.admonition, pre').className;
+    const kind = word.className + word.closest('div.cell_input, div.cell_output, div.admonition, pre')?.className;
     if (seen.has(kind)) word.replaceWith(word.textContent);
     seen.add(kind);
   }

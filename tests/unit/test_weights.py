@@ -316,6 +316,14 @@ def test_of_each_run_the_losses_and_answers_are_kept(several):
         assert torch.equal(weights.advance(task, 0, 30), kept.curve) and torch.equal(task.answers(task.model), kept.answers)
 
 
+def test_a_step_draws_what_it_draws_in_a_section(several):
+    edit(several, '- part.sin())', '- torch.rand(size, 1, generator=generator))')
+    stored = safetensors.torch.load(make.train(RUNS, several))
+    with make.in_float64():
+        curve = weights.advance(make.training(RUNS, several, (8, 0)), 0, 30)
+    assert torch.equal(curve, stored['0/curve'])
+
+
 def test_the_first_steps_of_a_run_meet_its_losses_and_those_of_another_run_do_not(several):
     found = weights.runs('several', make.training(RUNS, several).data)
     assert weights.retrace(make.training(RUNS, several, (8, 0)), found[8, 0]) == 0
