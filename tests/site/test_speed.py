@@ -141,28 +141,66 @@ def test_the_contents_beside_a_page_do_not_move(browser, address, name):
 
 
 class Halting(serve.Pages):
-    """Sends the first third of a section, and the rest when it is told to."""
+    """Sends the beginning of a section, and the rest when it is told to."""
     go_on = threading.Event()
+
+    def beginning(content):
+        return len(content) // 3
 
     def copyfile(self, source, outputfile):
         if '/notebooks/' in self.path:
-            outputfile.write(source.read(os.fstat(source.fileno()).st_size // 3))
+            outputfile.write(source.read(type(self).beginning(os.pread(source.fileno(), 10**7, 0))))
             self.go_on.wait(10)
         super().copyfile(source, outputfile)
 
 
-def test_on_a_slow_network_who_comes_to_a_place_is_not_left_before_a_blank_page(page, site):
-    """The place is not there yet; what has arrived is shown, and then the place."""
-    server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), functools.partial(Halting, directory=str(site)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    page.goto(f'http://127.0.0.1:{server.server_port}/notebooks/{SECTION}.html#summary', wait_until='commit')
+class HaltingAtTheFirstButton(Halting):
+    go_on = threading.Event()
+
+    def beginning(content):
+        return content.index(b'</button>', content.index(b'header-article-items__end')) + len(b'</button>')
+
+
+@pytest.fixture
+def halting(site):
+    """A function that serves the pages by a handler; gives the address of a section."""
+    servers = []
+
+    def start(handler):
+        servers.append(http.server.ThreadingHTTPServer(('127.0.0.1', 0), functools.partial(handler, directory=str(site))))
+        threading.Thread(target=servers[0].serve_forever, daemon=True).start()
+        return f'http://127.0.0.1:{servers[0].server_port}/notebooks/{SECTION}.html'
+
+    yield start
+    servers[0].shutdown()
+
+
+def until_shown(page):
     while not page.evaluate("performance.getEntriesByName('first-contentful-paint').length"):
         page.wait_for_timeout(100)
     assert page.evaluate('document.readyState') == 'loading'
+
+
+def test_on_a_slow_network_who_comes_to_a_place_is_not_left_before_a_blank_page(page, halting):
+    """The place is not there yet; what has arrived is shown, and then the place."""
+    page.goto(f'{halting(Halting)}#summary', wait_until='commit')
+    until_shown(page)
     Halting.go_on.set()
     page.wait_for_load_state()
     assert 50 < page.evaluate("document.getElementById('summary').getBoundingClientRect().top") < 500
-    server.shutdown()
+
+
+def test_buttons_that_arrive_one_after_the_other_do_not_move(page, halting):
+    """They stand at the right end, so each would push those before it to the left."""
+    page.set_viewport_size({'width': 1280, 'height': 900})
+    page.add_init_script("""window.moved = 0;
+      new PerformanceObserver(list => list.getEntries().forEach(e => moved += e.value)).observe({type: 'layout-shift', buffered: true});""")
+    page.goto(halting(HaltingAtTheFirstButton), wait_until='commit')
+    until_shown(page)
+    HaltingAtTheFirstButton.go_on.set()
+    page.wait_for_load_state()
+    assert page.locator('.header-article-items__end button').first.is_visible()
+    assert page.evaluate('new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(moved))))') == 0
 
 
 def test_icons_come_from_the_small_font(page, address):
