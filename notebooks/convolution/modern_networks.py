@@ -547,7 +547,7 @@ def cost(name):
 
 # %%
 hits, losses = {}, {}
-print(f'{len(X_test)} digits{"parameters":>20} {"FLOPs":>10}  loss    accuracy')
+print(f'{len(X_test)} digits{"parameters":>20}      FLOPs  loss    accuracy')
 for name in networks:
     runs = [(name, seed, best) for seed in range(3)]
     hits[name] = torch.stack([right[run][1000:] for run in runs]).double()
