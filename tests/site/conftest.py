@@ -157,6 +157,7 @@ def fresh(context):
     """A page of a context that is used again: scripts and fonts need not be read anew. What a page stores is forgotten."""
     page = context.new_page()
     yield page
+    page.wait_for_load_state()  # Chromium may never close a page on its way to another
     context.new_cdp_session(page).send('Storage.clearDataForOrigin', {'origin': '*', 'storageTypes': 'local_storage'})
     page.close()
 
