@@ -20,8 +20,8 @@
 # # Activation functions
 #
 # A hidden unit has computed the pre-activation $z = -3$. ReLU turns it into 0, the sigmoid into 0.0474, and GELU into a
-# negative number close to 0. All three are used in networks. How do they differ, and which one should you take? For training, the
-# value is only half of the answer. The other half is the slope of the function at $z$: the gradient of the unit's weights is
+# negative number close to 0. How do they differ, and which one should you take? For training, the slope of the function at $z$ matters
+# as much as its value: the gradient of the unit's weights is
 # multiplied by it, so where the slope is zero, the unit learns nothing from this example.
 #
 # - **You need** [hidden layers](hidden_layers.ipynb), [the chain rule](../calculus/chain_rule.ipynb),
@@ -160,8 +160,7 @@ for text, phi in same.items():
 # with a kink it uses a convention. The three ways to write ReLU follow three conventions: 0, 1 and one half.
 # :::
 #
-# The convention seldom matters in practice, because a sum of many random products is hardly ever exactly zero. It can
-# matter where zeros are made on purpose, for example where the weights start at zero.
+# The convention seldom matters in practice, because a sum of many random products is hardly ever exactly zero.
 
 # %% tags=["checks"]
 def of_torch(phi):  # a function of a number
@@ -276,8 +275,8 @@ for text, phi in (('1 / (1 + exp(-z))', sigmoid),
 # :class: warning
 # The second form divides infinity by infinity at $z = 1000$, which is `nan`. The first form looks safe, because its values are
 # right: $1/(1 + \infty) = 0$. But its slope at $-1000$ is `nan`,
-# because the chain rule multiplies 0 by $\infty$. One such entry is enough to spoil a training: the weights of this unit get
-# the gradient `nan`, and are `nan` after the next step.
+# because the chain rule multiplies 0 by $\infty$. One such
+# entry spoils a training.
 # :::
 #
 # The remedy is to take the exponential function of a number that is never positive. With $a = \exp(-|z|)$, the sigmoid is
@@ -294,8 +293,8 @@ print(f'slope at 0 by autograd {slope(stable_sigmoid, zero).item():.2f},'
       f' by the formula {(s * (1 - s)).item():.2f}')
 
 # %% [markdown]
-# The values are now right everywhere. But do not let autograd differentiate this function. At zero $|z|$ has a kink, where
-# autograd takes the slope 0. So it says that the sigmoid has the slope 0 there, but the right slope is $\frac14$.
+# The values are now right everywhere. But at zero $|z|$ has a kink, where autograd takes the
+# slope 0. So it says that the sigmoid has the slope 0 there, not $\frac14$.
 # `torch.sigmoid` is stable, and its backward pass uses the formula $\sigma(1 - \sigma)$. So use `torch.sigmoid`.
 #
 # ```{exercise} ★★ Pencil: a sigmoid network is a tanh network
@@ -424,8 +423,7 @@ verify(
 # \end{aligned}
 # ```
 #
-# The error function gives the gate as $\Phi(z) = \frac12 \big(1 + \operatorname{erf}(z / \sqrt{2})\big)$. ReLU fits into the pattern,
-# too: its gate is 0 for negative and 1 for positive $z$.
+# The error function gives the gate as $\Phi(z) = \frac12 \big(1 + \operatorname{erf}(z / \sqrt{2})\big)$.
 
 # %%
 def leaky_relu(z, alpha=0.01):
@@ -446,13 +444,13 @@ for name, phi in ('SiLU', silu), ('GELU', gelu):
           f' slopes from {rise.min():.3f} to {rise.max():.3f}')
 
 # %% [markdown]
-# Both have a lowest point, and to the left of it the curve comes back towards zero. So two different $z$ can have the same value:
-# one on the left, where the slope is negative, and one on the right, where it is positive. The slope can therefore not be
+# Both have a lowest point, and to the left of it the curve comes back towards zero. So two different $z$ can have
+# the same value, with slopes of different sign. The slope can therefore not be
 # computed from the value alone. Far to the left the slopes tend to zero, while that of leaky ReLU stays $\alpha$.
 #
 # ### The tanh form of GELU
 #
-# The paper on GELU also gives an approximate form with tanh, for the sake of speed:
+# The paper on GELU also gives an approximate form with tanh:
 #
 # ```{math}
 # :label: activation-gelu-tanh
@@ -486,8 +484,7 @@ ax.set(xlabel='z', ylabel='error of the tanh form', ylim=(-0.0032, 0.0012));
 # second is six times as large.
 
 # %% [markdown]
-# On our grid, from $-8$ to 8, the tanh form differs from GELU by at most about $4.73 \cdot 10^{-4}$. With 0.04 the largest error
-# is six times as large. In PyTorch the two are `F.gelu(z)` and
+# On our grid, from $-8$ to 8, the tanh form differs from GELU by at most about $4.73 \cdot 10^{-4}$. In PyTorch the two are `F.gelu(z)` and
 # `F.gelu(z, approximate='tanh')`. If you load trained weights, take the form with which they were trained.
 #
 # ```{exercise} ★ Program: the slope from the value
@@ -583,7 +580,7 @@ verify(
 # them, and its weights and its bias have the gradient zero. So a step of gradient descent does not move them. In the first
 # hidden layer the inputs of the unit are the data, and these do not change. So the unit stays off in all further steps: it is
 # **dead**.
-# In a deeper layer the inputs of a unit change during the training, and may switch it on again. How do units die? We train a small network on the
+# In a deeper layer the inputs of a unit change during the training, and may switch it on again. We train a small network on the
 # digits of MNIST, where each pixel is the mean of a $2 \times 2$ square of the original picture.
 
 # %%
@@ -656,7 +653,7 @@ rightmost.set(xlabel='dot product of two digits', ylabel='share', yticks=[0, 0.1
 
 # %% [markdown]
 # Now we train a network for each of three activations, three learning rates and two versions of the inputs. Each of these 18
-# cases is trained from the same three random starts. Softmax regression, which has no hidden layer, is the reference.
+# cases is trained from the same three random starts. Softmax regression is the reference.
 
 # %%
 kinds = {'ReLU': nn.ReLU(), 'leaky': nn.LeakyReLU(), 'GELU': nn.GELU()}
@@ -710,8 +707,8 @@ for version in inputs:
 # ```
 #
 # If all entries of all examples are positive or zero, the last bracket is positive for every pair of examples. One step then
-# moves the pre-activations of *all* examples in the same direction, and a large step down can push all of them below zero. A
-# step on a batch is the mean of such steps over its examples. Some of them may go up and others down.
+# moves the pre-activations of *all* examples in the same direction, and a large step down can push all of them below zero. A step on a batch is
+# the mean of such steps, so some examples may go up and others down.
 #
 # Centred examples add up to zero. So the products of one example with all examples, itself among them, add up to zero. If this
 # example is not the zero vector, its product with itself is positive, so its product with some other example is negative. Where
@@ -747,8 +744,8 @@ for name in kinds:
 
 # %% [markdown]
 # The ReLU units have no gradient, so they cannot come back. The units of leaky ReLU and GELU do have one, but only a few
-# of them came back in these 40 steps. Their slopes are small: 0.01 for leaky ReLU, and nearly zero for GELU far to the left. So it is better
-# not to lose units in the first place. Centre the inputs, and lower the learning rate.
+# of them came back in these 40 steps. Their slopes are small: 0.01 for leaky ReLU, and nearly zero for GELU far to the left. So it is better not to
+# lose units: centre the inputs, and lower the learning rate.
 #
 # ### Which activation should you take?
 #
@@ -758,7 +755,6 @@ for name in kinds:
 # | many ReLU units that are never on | first centred inputs and a smaller learning rate; if that is not enough, leaky ReLU | smaller steps switch fewer units off; leaky ReLU always has a slope |
 # | a known architecture, or trained weights | what its authors took, often GELU or SiLU | the weights fit this function |
 # | an output that is a probability | sigmoid, or softmax for several classes | their values are probabilities |
-# | a number that must stay between $-1$ and 1 | tanh | its values do |
 # | an output that may be any number | none | each activation here but leaky ReLU would exclude some numbers |
 #
 # ```{exercise} ★★ Experiment: which inputs kill?
