@@ -2,8 +2,11 @@
 import shutil
 
 import pytest
+import yaml
 from conftest import ROOT
 from small_book import build, code, figure, markdown, printed, write
+
+from nbutils import ledger
 
 TOC = '''
 format: jb-book
@@ -64,10 +67,18 @@ def section(path, title, needs, text, said='', caption='A line'):
     )
 
 
+def told(heading):
+    """Whether the ledger of the small book has this heading: those of one of its sections, and of one that is not written."""
+    return heading['section'] in ('calculus/chain_rule', 'probability/bayes_theorem')
+
+
 def lay_out(root):
     """A book of three sections that refer to one another in every way, with an extension and a ledger of its own."""
-    for folder in ('_ext', '_static', 'claims'):
+    for folder in ('_ext', '_static'):
         shutil.copytree(ROOT / 'book' / folder, root / 'book' / folder)
+    (root / 'book' / 'claims').mkdir()
+    for name in ledger.FILES:
+        (root / 'book' / 'claims' / f'{name}.yml').write_text(yaml.safe_dump(list(filter(told, ledger.headings(name)))))
     shutil.copytree(ROOT / 'nbutils', root / 'nbutils')
     shutil.copy(ROOT / '_config.yml', root)
     for name in ('claims.md', 'errata.md', 'printed.yml'):
@@ -145,6 +156,11 @@ def files(root, out):
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob('*') if path.is_file()}
 
 
+def all_but_formulas(folder, names):
+    """What a cold build does not find: it may keep the formulas, each set by node for itself, half a second in all."""
+    return [name for name in names if 'formulas' not in f'{folder}/{name}']
+
+
 @pytest.fixture(scope='module')
 def root(tmp_path_factory):
     root = tmp_path_factory.mktemp('fresh') / 'book'
@@ -159,6 +175,7 @@ def test_an_incremental_build_is_the_cold_one(root):
         kept, cold = files(root, root.with_name('kept')), root.with_name('cold')
         if name != 'nothing':
             shutil.rmtree(cold, ignore_errors=True)
+            shutil.copytree(root.with_name('kept') / '_build' / '.doctrees', cold / '_build' / '.doctrees', ignore=all_but_formulas)
             made = files(root, cold)
         assert sorted(kept) == sorted(made), name
         assert [page for page in made if kept[page] != made[page]] == [], name
