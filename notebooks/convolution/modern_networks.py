@@ -94,8 +94,7 @@ def lenet():
 # AlexNet {cite}`krizhevsky2012imagenet`, a much larger LeNet with ReLU and dropout, made such networks known in 2012.
 # VGG {cite}`simonyan2015very` made two decisions that shaped many later networks. First, its convolutions are 3 × 3. Two of them in a row see 5 × 5 pixels,
 # as one convolution of 5 × 5 does. If the number of channels is the same everywhere, the two have only $2 \cdot 9 = 18$ weights where the one has 25,
-# and a ReLU between them.
-# Second, its layers are grouped into **stages**. In our networks, each stage begins by halving the sides and doubling the channels.
+# and there is a ReLU between them. Second, its layers are grouped into **stages**. In our networks, each stage begins by halving the sides and doubling the channels.
 # What does a 3 × 3 convolution from $c$ to $c$ channels cost, if its output has $m \times m$ pixels? Each of its $9c^2$ weights is used at each
 # pixel, in a multiplication and an addition:
 #
@@ -112,7 +111,7 @@ print(operations(8, 28), operations(16, 14), operations(32, 7))
 
 # %% [markdown]
 # So such a layer takes the same number of operations in each stage, but it has four times as many weights as in the stage before. Only the first
-# convolution of each stage takes half as many, because it still reads half the channels. We build a small
+# convolution of each stage has half of both, because it still reads half the channels. We build a small
 # VGG with the sides 28, 14 and 7 and the channels 8, 16 and 32. Most convolutional networks have its three parts. The **stem**,
 # the first layer, reads the picture. The **body** consists of the stages. The **head** makes scores of what
 # the last stage gives. Our head is that of LeNet:
@@ -448,7 +447,7 @@ assert not grade(without_norms, built, **sizes)
 #
 # One function describes the training of any of these networks: 400 steps of Adam with batches of 25 digits, and a learning rate that rises for
 # 100 steps and then falls to zero. `weights.Training` keeps this together. With augmentation, the network sees new copies in
-# each step, so we train longer, for 1,200 steps. For comparison,
+# each step, so we take 1,200 steps. For comparison,
 # LeNet also gets 1,200 steps without it, under the name "LeNet, longer":
 
 # %%
@@ -537,7 +536,8 @@ for name in 'LeNet', 'mean head':
 #
 # The share of the 3,000 test digits that a network reads depends on the random start and on the digits. So its error has two parts.
 # We add their squares, and print two standard errors. With three seeds, the first part is only a rough estimate. The
-# training loss is the mean over the last 50 steps, with augmentation on distorted copies. FLOPs are the operations for one digit:
+# training loss is the mean over the last 50 steps, with augmentation on distorted copies. FLOPs are the operations of
+# convolutions and dense layers for one digit:
 
 # %%
 def margin(d):                                  # (3 seeds, 3000 digits)
@@ -599,7 +599,7 @@ ax.invert_yaxis()
 # %% [markdown]
 # Five of the ten differences are larger than their errors.
 #
-# - **The step to LeNet** brings the most, 8 points. It adds hidden dense layers, too, but LeNet also [reads more than an MLP](lenet.ipynb).
+# - **The step to LeNet** brings the most, 8 points. It also adds hidden dense layers, but LeNet [reads more than an MLP, too](lenet.ipynb).
 # - **The step to VGG** brings a loss. VGG reads fewer digits than LeNet, and its training loss is higher, too. With each of
 #   the three rates, it reads fewer validation digits. This step changes the kernels, the depth, the channels and the size of the head. Our
 #   table does not show which is to blame.
@@ -610,7 +610,7 @@ ax.invert_yaxis()
 #
 # The **mean head**, the **skip connections** and the **depth** bring nothing that we can measure in these digits. But the mean head
 # saves parameters: the network has a twelfth of those of the network before. The exercise below shows
-# another merit. Look also at the two augmented networks: LeNet
+# another merit. Look at the two augmented networks: LeNet
 # comes so near to the deep one that 3,000 digits do not show which is better. So before you build a larger network, try augmentation with
 # the small one.
 #
