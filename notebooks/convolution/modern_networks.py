@@ -25,7 +25,7 @@
 # # From LeNet to a residual network: what each idea brings
 #
 # Suppose that a thousand handwritten digits are all you have to train on. Then softmax regression reads about 87 of 100 new
-# digits, and LeNet reads 95. After LeNet came networks with other names, such as VGG and ResNet, and each is known for one
+# digits correctly, and LeNet 95. After LeNet came networks with other names, such as VGG and ResNet, and each is known for one
 # idea. What does each idea bring, and what does it cost? We start from LeNet, add one idea after the other, and count the digits that each network reads.
 #
 # - **You need** [LeNet](lenet.ipynb), [receptive fields](padding_and_stride.ipynb), [channels](channels.ipynb),
@@ -64,7 +64,7 @@ plt.style.use('nbutils.book')
 # %% [markdown]
 # ## From LeNet to VGG: a network with stages
 #
-# We have 5,000 digits of 28 × 28 pixels. We train on 1,000 of them, choose the learning rates with the next 1,000, and test on the other 3,000:
+# We have 5,000 digits of MNIST, with 28 × 28 pixels. We train on 1,000 of them, choose the learning rates with the next 1,000, and test on the other 3,000:
 
 # %%
 digits = data.mnist('all')
@@ -91,9 +91,10 @@ def lenet():
         *dense_head(16 * 5 * 5))
 
 # %% [markdown]
+# AlexNet {cite}`krizhevsky2012imagenet`, a much larger LeNet with ReLU and dropout, made such networks known in 2012.
 # VGG {cite}`simonyan2015very` made two decisions that shaped many later networks. First, its convolutions are 3 × 3. Two of them in a row see 5 × 5 pixels,
-# as one convolution of 5 × 5 does. For each pair of channels, they need only $2 \cdot 9 = 18$ weights in place of 25, and there is a ReLU between them.
-# Second, its layers are grouped into **stages**. In our networks, each stage begins by halving the sides and doubling the channels.
+# as one convolution of 5 × 5 does. If the number of channels is the same everywhere, the two have only $2 \cdot 9 = 18$ weights where the one has 25,
+# and there is a ReLU between them. Second, its layers are grouped into **stages**. In our networks, each stage begins by halving the sides and doubling the channels.
 # What does a 3 × 3 convolution from $c$ to $c$ channels cost, if its output has $m \times m$ pixels? Each of its $9c^2$ weights is used at each
 # pixel, in a multiplication and an addition:
 #
@@ -110,9 +111,9 @@ print(operations(8, 28), operations(16, 14), operations(32, 7))
 
 # %% [markdown]
 # So such a layer takes the same number of operations in each stage, but it has four times as many weights as in the stage before. Only the first
-# convolution of each stage takes half as many, because it still reads half the channels. We build a small
-# VGG with the sides 28, 14 and 7 and the channels 8, 16 and 32. It has the three parts that most convolutional networks have. The **stem** is
-# the first layer, which reads the picture. The **body** consists of the stages. The **head** makes scores of what
+# convolution of each stage has half of both, because it still reads half the channels. We build a small
+# VGG with the sides 28, 14 and 7 and the channels 8, 16 and 32. Most convolutional networks have its three parts. The **stem**,
+# the first layer, reads the picture. The **body** consists of the stages. The **head** makes scores of what
 # the last stage gives. Our head is that of LeNet:
 
 # %%
@@ -176,7 +177,8 @@ draw([
 # We go backwards from one number. The two convolutions of the last stage see 3 and 5 places in a row, and its pooling $2(5 - 1) + 2 = 10$. The
 # two convolutions of the stage before see 12 and 14 places, and its pooling $2(14 - 1) + 2 = 28$. The stem adds 2, which gives **30** pixels. That is more
 # than the 28 pixels of the picture. But neighbours look at windows that lie 4 pixels apart, so only the number in the middle of the 7 × 7 sees the whole
-# picture. The others look beyond the edge, where only zeros are. With four convolutions, the last stage sees 9 places and its pooling 18. The convolutions
+# picture, and one pixel beyond each edge, where only zeros are. The others look further beyond an edge, and miss pixels on the other side.
+# With four convolutions, the last stage sees 9 places and its pooling 18. The convolutions
 # of the stage before see 26, its pooling 52, and the stem **54**. Here we let PyTorch find the pixels that have an influence, in a larger picture:
 
 # %% jupyter={"source_hidden": true}
@@ -267,9 +269,6 @@ def parameters(net):
 for name, head in ('dense', dense_head(32 * 7 * 7)), ('mean', mean_head(32)):
     print(f'{name:5} head {parameters(nn.Sequential(*head)):7,} parameters')
 
-# %% [markdown]
-# The mean itself has no parameters. All 330 belong to the dense layer behind it.
-
 # %% mystnb={"image": {"alt": "Two rows of boxes joined by arrows, alike up to their last box: 1×28×28, box stem, 8×28×28, box stage, 16×14×14, box stage, 32×7×7. Above follow the box dense head and 10, below the box mean head and 10."}} tags=["hide-input"]
 shapes = ['1×28×28', '8×28×28', '16×14×14', '32×7×7', '10']
 draw([(name, shapes, ['stem\nconv 3×3', 'stage', 'stage', f'{head}\nhead'])
@@ -329,10 +328,13 @@ ax.set(xlim=(-0.3, 19.8), ylim=(-1, 2.8))
 ax.axis('off');
 
 # %% [markdown] tags=["caption"]
-# The first block of a stage with its skip connection. Both ways end with the shape 16 × 14 × 14. Each convolution is followed by a batch normalization, which is not drawn.
+# The first block of a stage with its skip connection. Both ways end with the shape 16 × 14 × 14. Not drawn are the batch
+# normalization behind each convolution and the ReLU between the two of 3 × 3.
 
 # %% [markdown]
 # He et al. {cite}`he2016deep` halve the sides by the stride of the first 3 × 3 convolution. We keep the pooling, so that only the skip connections are new.
+# From 50 layers on, each of their blocks is a **bottleneck**: a 1 × 1 convolution to few channels, a 3 × 3 convolution,
+# and a 1 × 1 convolution back to many.
 #
 # ### More depth
 #
@@ -345,8 +347,9 @@ def deep():
 # %% [markdown]
 # ### Augmentation: new digits from old ones
 #
-# A digit stays the same digit if it is moved, turned, slanted or stretched a little. So each time a digit is used, we draw a small random matrix
-# and show the network a distorted copy. Only the training changes, the network stays the same:
+# A digit stays the same digit if it is moved, turned, slanted or stretched a little. So each time a digit is used, we draw a random matrix
+# and show the network a distorted copy. Two columns of the matrix are nearly the identity.
+# They turn, slant and stretch the digit, and the third column moves it:
 
 # %%
 def distorted(x, generator):                    # (B, 1, 28, 28)
@@ -370,7 +373,7 @@ for ax in axes.flat:
     ax.spines[:].set_color(GREY)
 
 # %% [markdown] tags=["caption"]
-# Two digits for training and six distorted copies of each. A copy can be read as easily as the digit.
+# Two digits for training and six distorted copies of each. All copies can still be read easily.
 
 # %% [markdown]
 # ```{exercise} ★★ Program: count the parameters of a network of stages
@@ -443,7 +446,8 @@ assert not grade(without_norms, built, **sizes)
 # ## Training all networks: which idea brings what?
 #
 # One function describes the training of any of these networks: 400 steps of Adam with batches of 25 digits, and a learning rate that rises for
-# 100 steps and then falls to zero. With augmentation, the network sees new copies in each step, so we train longer, for 1,200 steps. For comparison,
+# 100 steps and then falls to zero. `weights.Training` keeps this together. With augmentation, the network sees new copies in
+# each step, so we take 1,200 steps. For comparison,
 # LeNet also gets 1,200 steps without it, under the name "LeNet, longer":
 
 # %%
@@ -482,8 +486,8 @@ def training(name, seed, rate, size=25):
 
 # %% [markdown]
 # Which learning rate? Each of the first six networks is trained with three rates, and we count how many of the 1,000 validation digits it
-# reads. We add the three columns up, and all networks get the rate with the largest sum. With it, each network is trained from
-# three seeds. All this takes several minutes, so we did it once. We stored the losses of each run, and which class each trained network gives
+# reads. We add the three columns up, and all ten networks get the rate with the largest sum. With it, each is trained from
+# three seeds. This takes minutes, so we did it once, and stored the losses of each run and the class that each trained network gives
 # to each digit:
 
 # %%
@@ -499,8 +503,9 @@ for name, row in zip(networks, counts.tolist(), strict=False):
 print('best rate ', best)
 
 # %% [markdown]
-# For no network is another rate better by more than five digits. Each count is of one run, so small differences between networks mean little here. Do the stored answers come from the code above? We take the first ten steps of each network again, and compare
-# their losses with the stored ones. Then we do the same with another seed, to see how large a difference would be:
+# For no network is another rate better by more than five digits. Each count is of one run, so small differences mean little.
+# Do the stored answers come from the code above? We take the first ten steps of each network again, and compare
+# their losses with the stored ones, then with another seed, to see how large a difference would be:
 
 # %%
 def apart(name, seed):
@@ -512,8 +517,8 @@ print('largest difference of a loss:', below(max(gaps), 0.003))
 print('the same with another seed:', between(apart('deep', 1), 0.1, 1))
 
 # %% [markdown]
-# The losses agree. Two of the networks, LeNet and the one with the mean head, are trained to the end here. How many of their answers differ from the
-# stored ones? For comparison, we also count how many answers differ between two stored runs with different seeds:
+# The losses agree. LeNet and the network with the mean head are trained to the end here. Another computer rounds otherwise, so some answers may
+# change. How many differ from the stored ones? And how many differ between two stored runs with different seeds?
 
 # %% tags=["hide-input"]
 trained = {}
@@ -529,9 +534,10 @@ for name in 'LeNet', 'mean head':
 # %% [markdown]
 # ### The table: parameters, FLOPs and accuracy
 #
-# The share of the 3,000 test digits that a network reads depends on the random start and on the digits. So its error has two parts, one
-# from the three seeds and one from the digits. We add their squares, and print two standard errors. With three seeds, the first part is only a rough estimate. The
-# training loss is the mean over the last 50 steps, with augmentation on distorted copies:
+# The share of the 3,000 test digits that a network reads depends on the random start and on the digits. So its error has two parts.
+# We add their squares, and print two standard errors. With three seeds, the first part is only a rough estimate. The
+# training loss is the mean over the last 50 steps, with augmentation on distorted copies. FLOPs are the operations of
+# convolutions and dense layers for one digit:
 
 # %%
 def margin(d):                                  # (3 seeds, 3000 digits)
@@ -560,7 +566,7 @@ for name in networks:
 # ### Step by step: what does each idea bring?
 #
 # All networks read the same digits, so we compare two networks on each digit and for each seed, and take the mean of the differences. Here are these
-# gains in points, that is, in digits of 100.
+# gains in points: one point is one digit more of 100.
 # A gain counts if it is larger than its two standard errors:
 
 # %%
@@ -593,19 +599,19 @@ ax.invert_yaxis()
 # %% [markdown]
 # Five of the ten differences are larger than their errors.
 #
-# - **Convolutions** bring the most: LeNet is 8 points ahead of softmax regression.
-# - **The step to VGG** brings a loss. VGG reads fewer digits than LeNet, and after the same steps its training loss is higher, too. With each of
-#   the three rates, it reads fewer validation digits. This step changes several things: the kernels, the depth, the channels and the size of the head. Our
-#   table does not show which of them is to blame.
+# - **The step to LeNet** brings the most, 8 points. It also adds hidden dense layers, but LeNet [reads more than an MLP, too](lenet.ipynb).
+# - **The step to VGG** brings a loss. VGG reads fewer digits than LeNet, and its training loss is higher, too. With each of
+#   the three rates, it reads fewer validation digits. This step changes the kernels, the depth, the channels and the size of the head. Our
+#   table does not show which is to blame.
 # - **Batch normalization** makes up for it. The training loss falls to a third of that of VGG, and the network reads about as many digits as LeNet.
-# - **Augmentation** brings 1.4 points for LeNet. More steps alone do not: without augmentation, the training loss of LeNet is then nearly zero, but no gain in
+# - **Augmentation** brings 1.4 points for LeNet. More steps alone do not: the training loss is then nearly zero, but no gain in
 #   test digits can be measured.
-# - **All together**, with three times as many steps, bring 2.2 points over LeNet. Of 100 digits, LeNet misreads about 5, and the last network 2 or 3.
+# - **All together**, with three times as many steps, bring 2.2 points over LeNet.
 #
 # The **mean head**, the **skip connections** and the **depth** bring nothing that we can measure in these digits. But the mean head
-# saves parameters: the network has a twelfth of those of the network before, and no loss of digits can be measured. The exercise below shows
-# another merit. Look also at the last row but one. With augmentation, LeNet
-# comes so near to the deep network that 3,000 digits do not show which is better. So before you build a larger network, try augmentation with
+# saves parameters: the network has a twelfth of those of the network before. The exercise below shows
+# another merit. Look at the two augmented networks: LeNet
+# comes so near to the deep one that 3,000 digits do not show which is better. So before you build a larger network, try augmentation with
 # the small one.
 #
 # These are statements about small grey digits and short trainings. Skip connections were invented for much deeper networks, and
@@ -615,7 +621,7 @@ ax.invert_yaxis()
 # ### Which network should you take?
 #
 # For pictures of your own, you will rarely start from random weights. A common beginning is a ResNet that was trained on many
-# photographs. Its first layers already respond to edges and textures. You replace its head by one with as many scores as you have classes:
+# photographs. You replace its head by one with as many scores as you have classes:
 #
 # ```python
 # net = torchvision.models.resnet18(weights='DEFAULT')
@@ -684,9 +690,12 @@ grade(lambda: is_measured(predicted()), lambda: True, [()])
 # ```
 # LeNet loses nearly half of the digits, and the network with the mean head hardly any. The convolutions of both find the same strokes four pixels
 # further to the right. The dense head has a weight for each place, and at the new places it learned something else. The mean is taken over all places, so it
-# hardly changes as long as no stroke leaves the picture. With `roll`, what leaves it at the right comes in again at the left. Also, two poolings make one place
-# of four pixels, so after this shift the poolings combine the same pixels as before. The two networks differ in more than their heads. To test the reason, train
-# `'batch norm'`, which has the body of the second network and a dense head, with `training` and `weights.advance` as above, and move the digits again.
+# hardly changes. With `roll`, what leaves the picture at the right comes in again at the left, but at four pixels this is little. At eight pixels, LeNet reads
+# hardly more digits than guessing would, and the mean head still most of them.
+#
+# The two networks differ in more than their heads, so this alone does not show that the heads are the reason. But `'batch norm'` has the body of the
+# second network and a dense head. Train it with `training` and `weights.advance` as above, and move the digits again: at four pixels, it loses
+# three or four digits of ten, and at eight pixels most of them. So it is the dense head that cannot read the moved digits.
 
 # %% jupyter={"source_hidden": true}
 assert grade(lambda: is_measured([0.52, 0.95]), lambda: True, [()])
@@ -703,7 +712,7 @@ for (name, share), bounds in zip(moved.items(), ((0.4, 0.65), (0.9, 1)), strict=
 # %% [markdown]
 # ## Inception and DenseNet: concatenate in place of add
 #
-# You will meet two more names. Their ideas are ways to connect layers, and we build one block of each without training it.
+# Two more names stand for ways to connect layers. We build one block of each, without training it.
 #
 # GoogLeNet {cite}`szegedy2015going` is made of **Inception** blocks. Patterns have different sizes, so such a block looks at its input through windows
 # of several sizes side by side, and joins the channels of all branches. In front of the larger windows, 1 × 1 convolutions
@@ -771,9 +780,9 @@ ax.axis('off');
 # Where the output channels of three blocks come from, for an input of 32 channels. A sum keeps their number. A concatenation puts them side by side.
 
 # %% [markdown]
-# All three blocks keep the sides of the maps. The number of channels grows where outputs are concatenated. Four layers with a **growth** of 8 add
-# $4 \cdot 8 = 32$ channels. Two other ideas have their place on other pages: the separable convolutions of MobileNet with the
-# [channels](channels.ipynb), and the groups of ResNeXt with the [residual networks](residual_networks.ipynb).
+# The Inception block gives 40 channels, however many it gets. In the dense block, four layers with a **growth** of 8 add
+# $4 \cdot 8 = 32$. So between two dense blocks, a **transition layer** reduces the channels by a 1 × 1 convolution, and halves the sides by average pooling.
+# For the separable convolutions of MobileNet, see [channels](channels.ipynb), and for the groups of ResNeXt, [residual networks](residual_networks.ipynb).
 
 # %% tags=["checks"]
 def joined(c, growth, n, claimed):
@@ -796,7 +805,7 @@ verify(
 # ## Summary
 #
 # Many convolutional networks have a stem, a body of stages that halve the sides and double the channels, and a head. If a layer has twice the channels and
-# half the sides, it takes the same number of operations. With a thousand digits to train on, convolutions and augmentation raise the share of
+# half the sides, it takes the same number of operations. With a thousand digits to train on, the step to LeNet and augmentation raise the share of
 # digits that are read, batch normalization raises that of VGG, and the mean head saves most of the parameters. What skip connections and depth bring is too
 # small to be measured here.
 #
