@@ -4,20 +4,25 @@
   const plain = text => text.normalize('NFKD').replace(/\p{M}/gu, '').replace(/[’']s\b/g, '').toLowerCase();
   const phrase = text => plain(text).replace(/[^\p{L}\p{N}.]+/gu, ' ').trim();
   const stop = new Set(bookIndex.silent);
-  const stem = word => {
+  const kept = make => {  // the function `make`, which is asked once for each of its arguments
+    const known = new Map();
+    return given => known.has(given) ? known.get(given) : known.set(given, make(given)).get(given);
+  };
+  const stem = kept(word => {
     const text = plain(word);
     if (stop.has(text)) return null;
     if (text.length < 4) return text;
     const one = text.replace(/^matrices$/, 'matrix').replace(/ies$/, 'y').replace(/([^siu])s$/, '$1');
     return one.length < 7 ? one : one.replace(/(i)[sz](e|ed|er|ing|ation)$/, '$1z').replace(/(e|ed|ing)$/, '');  // 'normaliz', 'upsampl'
-  };
+  });
   // words that say what one wants to have of a thing, not which thing
   const around = new Set(`avoid become best better choose code definition derivation derive difference between example explain explanation
     fix formula get geometric give implement implementation intuition learn meaning mean prevent proof prove python scratch simple stop
     tutorial use using way work`.split(/\s+/).map(stem));
   const escaped = text => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
   const stems = text => text.split(' ').map(stem).filter(Boolean);
-  const marks = text => [...new Set(stems(text).filter(word => !around.has(word)))];  // stems of what names something
+  const marks = kept(text => [...new Set(stems(text).filter(word => !around.has(word)))]);  // stems of what names something
+  const sortedMarks = kept(text => [...marks(text)].sort().join());
   const bare = text => text.split(' ').filter(word => !stop.has(word)).join(' ');  // as `words` below, which have no others
 
   const said = signs => [...signs].map(sign => bookIndex.words[sign.codePointAt() - 0x30]).join(' ');
@@ -40,13 +45,13 @@
   const address = (page, anchor) => `${root}${page}.html${anchor && '#' + anchor}`;
 
   // the words of a query that name something, all that stand between the first and the last of them
-  function core(query) {
+  const core = kept(query => {
     const words = query.split(' ');
     const names = words.map(word => !stop.has(word) && !around.has(stem(word)));
     return words.slice(names.indexOf(true), names.lastIndexOf(true) + 1).join(' ') || query;
-  }
+  });
   const forms = query => [query, core(query)].flatMap(form => [form, form.replace(/s$/, '')]);
-  const same = (name, query) => marks(name).length > 1 && marks(name).sort().join() === marks(query).sort().join();  // 'inverse of a matrix'
+  const same = (name, query) => marks(name).length > 1 && sortedMarks(name) === sortedMarks(query);  // 'inverse of a matrix'
   const called = (words, query) => same(words, query) || [query, core(query)].some(form => form === words || form === `${words}s`);
 
   // two things that are compared: 'adam vs sgd', 'difference between lasso and ridge'
