@@ -5,6 +5,7 @@ and a failure for a notebook that takes much longer than its opening says.
 """
 import functools
 import time
+from collections import Counter
 from pathlib import Path
 from queue import Empty
 
@@ -51,6 +52,13 @@ class Notebook(IPyNbFile):
             self.kernel = JupyterKernel(CURRENT_ENV_KERNEL_NAME, cwd=self.path.parent)
         else:
             self.kernel = OwnKernel(self.path)
+
+    def teardown(self):
+        """After its last cell, see how much it has computed."""
+        super().teardown()
+        if self.stated and isinstance(self.kernel, OwnKernel) and self.kernel.kernel.seconds > OVER * self.stated:
+            pytest.fail(f'{notebooks.name(self.path)} takes {self.kernel.kernel.seconds:.0f} s, and its opening says '
+                        f'{self.stated} s: make it shorter or correct the opening', pytrace=False)
 
     @functools.cached_property
     def stated(self):
@@ -128,9 +136,9 @@ class OwnKernel:
 
 class Rerun:
     def __init__(self, config):
-        self.config, self.cells, self.left, self.failed, self.seconds = config, {}, {}, {}, {}
-        self.slow, self.running = [], set()
-        self.start, self.main = time.perf_counter(), not hasattr(config, 'workerinput')
+        self.config, self.main, self.start = config, not hasattr(config, 'workerinput'), time.perf_counter()
+        self.cells, self.left, self.failed, self.seconds = Counter(), Counter(), Counter(), Counter()  # of each notebook
+        self.running = set()
         known = notebooks.seen() if config.option.affected else {}
         self.reasons = {path.with_suffix('.ipynb'): notebooks.why(path, known) for path in notebooks.sources()}
 
@@ -156,9 +164,8 @@ class Rerun:
 
     def expect(self, ids):
         if not self.cells:
-            for node in ids:
-                self.cells[_notebook(node)] = self.cells.get(_notebook(node), 0) + 1
-            self.left = dict(self.cells)
+            self.cells = Counter(map(_notebook, ids))
+            self.left = self.cells.copy()
 
     def pytest_collection_finish(self, session):
         self.expect([item.nodeid for item in session.items])
@@ -168,17 +175,6 @@ class Rerun:
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids):
         self.expect(ids)
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_teardown(self, item, nextitem):
-        """After a notebook's last cell, see how much it has computed."""
-        book = item.parent
-        last = isinstance(item, Cell) and (nextitem is None or nextitem.parent is not book)
-        if last and book.stated and isinstance(book.kernel, OwnKernel):
-            took = book.kernel.kernel.seconds
-            if took > OVER * book.stated:
-                item.user_properties.append(('slow', f'{notebooks.name(book.path)} takes {took:.0f} s, and its opening says '
-                                                     f'{book.stated} s: make it shorter or correct the opening'))
 
     def pytest_report_teststatus(self, report):
         if not report.failed:
@@ -193,13 +189,12 @@ class Rerun:
 
     def pytest_runtest_logreport(self, report):
         name = _notebook(report.nodeid)
-        if report.when == 'teardown':
-            self.running.discard(report.nodeid)
-            self.slow += [value for key, value in report.user_properties if key == 'slow']
-            self.failed[name] += any(key == 'slow' for key, _ in report.user_properties)
-        self.seconds[name] = self.seconds.get(name, 0) + report.duration
-        self.failed[name] = self.failed.get(name, 0) + (report.outcome != 'passed')
-        self.left[name] -= report.when == 'teardown'
+        self.seconds[name] += report.duration
+        self.failed[name] += report.outcome != 'passed'
+        if report.when != 'teardown':
+            return
+        self.running.discard(report.nodeid)
+        self.left[name] -= 1
         if not self.left[name] and self.main:
             done = sum(not n for n in self.left.values())
             verdict = f'{self.failed[name]} DIFFER' if self.failed[name] else 'as stored'
@@ -208,8 +203,6 @@ class Rerun:
     def pytest_sessionfinish(self, session, exitstatus):
         if not self.main:
             return
-        if self.slow:
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
         whole = not self.config.option.keyword  # else some cells were left out
         passed = {n for n, cells in self.left.items() if whole and not cells and not self.failed[n]}
         try:
@@ -220,13 +213,10 @@ class Rerun:
             session.exitstatus = pytest.ExitCode.OK
 
     def pytest_terminal_summary(self):
-        for line in self.slow:
-            self.say(line)
         if self.cells:
-            self.say(f'{sum(self.cells.values())} cells of {len(self.cells)} notebooks in '
-                     f'{time.perf_counter() - self.start:.0f} s')
+            took = time.perf_counter() - self.start
+            self.say(f'{self.cells.total()} cells of {len(self.cells)} notebooks in {took:.0f} s')
 
 
 def _notebook(node):
-    path = Path(node.split('::')[0])
-    return f'{path.parent.name}/{path.stem}'
+    return notebooks.name(Path(node.split('::')[0]))

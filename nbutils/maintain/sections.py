@@ -224,7 +224,7 @@ class Names:
             self.changes |= changed
             self.reads |= changed
         first = getattr(node, 'value', getattr(node, 'iter', None))  # what is assigned comes before its name
-        for child in sorted(children(node), key=lambda child: child is not first):
+        for child in sorted(ast.iter_child_nodes(node), key=lambda child: child is not first):
             self._visit(child, local, reads)
 
     def _changed(self, node):
@@ -253,19 +253,7 @@ def _stored(tree):
     if isinstance(tree, ast.Name):
         return set() if isinstance(tree.ctx, ast.Load) else {tree.id}
     found = {tree.name} if isinstance(tree, (ast.FunctionDef, ast.ClassDef)) else set()
-    return found.union(*map(_stored, children(tree)))
-
-
-def children(node):
-    """The syntax trees directly below one, as `ast.iter_child_nodes` without contexts, in half the time."""
-    for name in node._fields:
-        value = getattr(node, name, None)
-        if isinstance(value, list):
-            for child in value:
-                if isinstance(child, ast.AST):
-                    yield child
-        elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
-            yield value
+    return found.union(*map(_stored, ast.iter_child_nodes(tree)))
 
 
 def by_hand(call):
@@ -279,12 +267,12 @@ def judges(tree):
         return True
     if isinstance(tree, ast.Call) and getattr(tree.func, 'id', '') == 'print':
         return any(map(_compares, tree.args))
-    return any(map(judges, children(tree)))
+    return any(map(judges, ast.iter_child_nodes(tree)))
 
 
 def _compares(tree):
     name = getattr(tree.func, 'attr', getattr(tree.func, 'id', '')) if isinstance(tree, ast.Call) else ''
-    return isinstance(tree, ast.Compare) or name in COMPARING or any(map(_compares, children(tree)))
+    return isinstance(tree, ast.Compare) or name in COMPARING or any(map(_compares, ast.iter_child_nodes(tree)))
 
 
 def key_of(call):
