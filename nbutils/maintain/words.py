@@ -280,16 +280,9 @@ def _precision(value):
 
 # ---- what stands where ----
 
-def about(cell):
-    """(kind, text) of the caption and the alt text of a code cell."""
-    mystnb = cell['metadata'].get('mystnb', {})
-    for kind, holder, key in (('caption', 'figure', 'caption'), ('alt text', 'image', 'alt')):
-        yield kind, mystnb.get(holder, {}).get(key, '')
-
-
 def described(cell):
     """(kind, sentence) of the caption and the alt text of a code cell."""
-    yield from ((kind, sentence) for kind, text in about(cell) for sentence in sentences(text))
+    yield from ((kind, sentence) for kind, text in notebooks.about(cell) for sentence in sentences(text))
 
 
 def beside(cells, index):
@@ -413,7 +406,7 @@ class Section:
         if statement.cell not in self._computed:
             cell = self.cells[statement.cell]
             prose = cell['cell_type'] == 'markdown'
-            texts = [''.join(cell['source'])] if prose else [text for _, text in about(cell)]
+            texts = [''.join(cell['source'])] if prose else [text for _, text in notebooks.about(cell)]
             pairs = [pair for text in texts for pair in computed(text)]
             self._computed[statement.cell] = {number.value: (number, value) for number, value in pairs}
         return self._computed[statement.cell].get(statement.number.value)
