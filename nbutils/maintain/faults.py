@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import nbformat
+import psutil
 import yaml
 
 from nbutils.maintain import environment, execute, lint, mutations, notebooks
@@ -88,7 +89,7 @@ def spread(function, items, workers=1, seconds=None, cpu=None):
             running[receive] = item, process, time.monotonic() + (seconds or 1e9)
         ready = connection.wait(running, 1)
         for receive, (item, process, end) in list(running.items()):
-            if receive in ready or time.monotonic() > end or cpu and cpu_seconds(process.pid) > cpu:
+            if receive in ready or time.monotonic() > end or cpu and _computed(process.pid) > cpu:
                 try:
                     result = receive.recv() if receive in ready else 'time'
                 except EOFError:
@@ -100,10 +101,10 @@ def spread(function, items, workers=1, seconds=None, cpu=None):
                 yield item, result
 
 
-def cpu_seconds(pid):
-    """The time that a process has computed so far. (A limit set by the system would coarsen the clock that they read.)"""
-    fields = Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
+def _computed(pid):
+    """The processor seconds of a process so far. (A limit set by the system would coarsen the clock that it reads.)"""
+    times = psutil.Process(pid).cpu_times()
+    return times.user + times.system
 
 
 class Result(NamedTuple):
@@ -287,10 +288,7 @@ def main(argv=None):
     parser.add_argument('--number', type=int, default=12, help='how many faults for each file; 0: all')
     parser.add_argument('--seed', default='0', help='draws other faults')
     arguments = parser.parse_args(argv)
-    if os.environ.get('PYTHONHASHSEED') != environment.FIXED['PYTHONHASHSEED']:  # Python reads it when it starts
-        environment.fix()
-        os.execv(sys.executable, [sys.executable, '-m', 'nbutils.maintain.faults', *sys.argv[1:]])
-    environment.fix()
+    environment.restart('nbutils.maintain.faults', argv)
     modules = [path for path in [*sorted(PACKAGE.glob('*.py')), PACKAGE / 'data' / '__init__.py']
                if stem(path) not in ('nbutils', 'ledger')]
     files = [Path(f).resolve() for f in arguments.files] or [*recorded(), *modules]

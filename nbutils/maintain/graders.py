@@ -334,10 +334,7 @@ def main(argv=None):
     parser.add_argument('files', nargs='*', help='.py files of sections; all their exercises are tried')
     parser.add_argument('--all', action='store_true', help='all exercises of the book')
     arguments = parser.parse_args(argv)
-    if os.environ.get('PYTHONHASHSEED') != environment.FIXED['PYTHONHASHSEED']:  # Python reads it when it starts
-        environment.fix()
-        os.execv(sys.executable, [sys.executable, '-m', 'nbutils.maintain.graders', *(argv or sys.argv[1:])])
-    environment.fix()
+    environment.restart('nbutils.maintain.graders', argv)
     files = [Path(file).resolve().with_suffix('.py') for file in arguments.files]
     sys.exit(report(files or notebooks.sources(), arguments.all or bool(files)))
 

@@ -1,6 +1,4 @@
 """Stored trainings: what is resumed meets what is stored, what is stale is named, and a small language model is audited."""
-import os
-
 import pytest
 import safetensors.torch
 import torch
@@ -250,7 +248,7 @@ def test_a_large_model_is_refused(stored, monkeypatch):
 def test_an_unknown_name_and_an_unwritable_folder_are_named(stored, tmp_path, monkeypatch):
     monkeypatch.setattr(make, 'recipes', lambda: {'small': RECIPE})
     monkeypatch.setattr(make, 'train', lambda recipe, say: b'weights')
-    monkeypatch.setitem(os.environ, 'OMP_NUM_THREADS', '1')
+    monkeypatch.setenv('PYTHONHASHSEED', '0')
     with pytest.raises(SystemExit, match='book/weights.yml has no large: it has small'):
         make.main(['large'])
     monkeypatch.setattr(weights, 'FOLDER', tmp_path / 'small.py')
