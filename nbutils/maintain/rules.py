@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 import sys
-import tempfile
 import tomllib
 from functools import cached_property
 from pathlib import Path
@@ -353,54 +352,30 @@ def launches(pair):
         yield f'{pair.name}: the first code cell must be the launch cell: make launch'
 
 
-def sections(pair):
-    """The code of each `##` section, as {title: [cells]} with their numbers; the opening's title is ''."""
-    parts, title = {'': []}, ''
-    for i, cell in enumerate(pair.source.cells, 1):
-        if cell.cell_type == 'markdown' and (heading := re.match(r'## (.+)', cell.source)):
-            title = heading[1].strip()
-            parts[title] = []
-        parts[title].append((i, cell))
-    return parts
+def parts(pair):
+    """The code cells of each `##` part behind those of the opening, as {title: [cells]}."""
+    opening, found = [], {}
+    here = opening
+    for cell in pair.source.cells:
+        if cell.cell_type == 'code':
+            here.append(cell)
+        elif heading := re.match('## (.+)', cell.source):
+            here = found[heading[1]] = [*opening]
+    return found
 
 
-def continued(pair, title):
-    """The titles of the earlier sections that a section says it continues, in its first lines.
-
-    A section whose metadata name its main formula is read from its beginning: each part continues the one before.
-    """
-    if 'main' in pair.source.metadata.get('book', {}):
-        titles = [earlier for earlier in sections(pair) if earlier]
-        return titles[:titles.index(title)][-1:] if title in titles else []
-    first = sections(pair)[title][0][1].source
-    found = re.search(r'This section\s+continues\s+\[(.+?)\]\(#', first, re.S)
-    return [re.sub(r'\s+', ' ', found[1])] if found else []
+def from_its_beginning(pair):
+    """Whether a section is read from its beginning, each part after the one before: its header names its main formula."""
+    return 'main' in pair.source.metadata.get('book', {})
 
 
-def alone(pair, title):
-    """The code cells that a reader runs who starts at a section: the opening, what the section continues, and it."""
-    return [cell for part in dict.fromkeys(['', *_continued(pair, title), title]) for _, cell in sections(pair)[part]
-            if cell.cell_type == 'code']
-
-
-def _continued(pair, title):
-    return [t for needed in continued(pair, title) for t in [*_continued(pair, needed), needed]]
-
-
-def unbound(codes):
-    """The names that each of many programs uses and never binds, as {key: [names]}: `codes` are {key: [cells]}."""
-    numbered = dict(enumerate(codes))
-    with tempfile.TemporaryDirectory() as folder:
-        for i, key in numbered.items():
-            text = '\n\n'.join(re.sub(r'^[%!]', '# ', source, flags=re.M) for source in codes[key])
-            Path(folder, f'{i}.py').write_text(text + '\n', 'utf-8')
-        found = subprocess.run(
-            [sys.executable, '-m', 'ruff', 'check', '--isolated', '--select', 'F821', '--output-format', 'json', folder],
-            capture_output=True, text=True)
-    names = {key: [] for key in codes}
-    for problem in json.loads(found.stdout):
-        names[numbered[int(Path(problem['filename']).stem)]].append(problem['message'])
-    return names
+def alone(pair):
+    """A part that leans on another in silence breaks when that one is edited, and a reader cannot start at it."""
+    for title, cells in () if from_its_beginning(pair) else parts(pair).items():
+        text = '\n\n'.join(re.sub(r'^[%!]', '# ', cell.source, flags=re.M) for cell in cells)
+        ruff = [sys.executable, '-m', 'ruff', 'check', '--isolated', '--select', 'F821', '--output-format', 'json', '-']
+        for problem in json.loads(subprocess.run(ruff, input=text, capture_output=True, text=True).stdout):
+            yield f'{pair.name}, the part {title!r} after the opening alone: {problem["message"]}; bind it there'
 
 
 def kinds(pair):
@@ -417,5 +392,5 @@ def kinds(pair):
 
 RULES = (
     recorded, executed, portable, tagged, described, shaped, braced, claims_checked, checks_printed, exercises, kinds,
-    launches, graders_folded, folded_once, ordered, *lint.RULES,
+    launches, graders_folded, folded_once, ordered, alone, *lint.RULES,
 )

@@ -23,27 +23,6 @@ def test_rule(pair, rule):
     assert not problems, '\n'.join(['', *problems])
 
 
-PARTS = [(pair, title) for pair in PAIRS for title in rules.sections(pair)]
-
-
-# A section that leans on another in silence breaks when that one is edited, and a reader cannot start at it.
-def test_sections_stand_alone():
-    for pair, title in PARTS:
-        assert set(rules.continued(pair, title)) <= set(rules.sections(pair)), f'{pair.name}, {title!r} continues what is no section of it'
-    found = rules.unbound({(pair.name, title): [c.source for c in rules.alone(pair, title)] for pair, title in PARTS})
-    assert not (bad := [f'{name}, section {title!r} alone: {", ".join(names)}. Bind it there, or begin the section with '
-                        '"This section continues [the other one](#its-anchor)"' for (name, title), names in found.items() if names]), '\n'.join(bad)
-
-
-# The test above must see each of these sentences that is missing.
-def test_a_section_that_does_not_say_what_it_continues_is_found():
-    continuing = [(pair, title) for pair, title in PARTS if rules.continued(pair, title)]
-    found = rules.unbound({(pair.name, title): [c.source for part in ('', title) for _, c in rules.sections(pair)[part] if c.cell_type == 'code']
-                           for pair, title in continuing})
-    said = [key for key, names in found.items() if names]  # a part may stand alone although its page is read from its beginning
-    assert len(said) > 100, f'of {len(found)} parts that continue others only {len(said)} are seen to need them'
-
-
 # A page that is not in the contents is never found; an entry without a page breaks the build late.
 def test_contents_and_notebooks_agree():
     listed = set(_files(yaml.safe_load((notebooks.ROOT / '_toc.yml').read_text('utf-8'))))

@@ -15,6 +15,7 @@ GOOD = f'''# %% [markdown]
 
 # %%
 from nbutils.checks import grade, holds
+from nbutils.pictures import draw
 
 def doubled(x):
     return 2 * x
@@ -319,25 +320,12 @@ def test_a_section_without_recording(pair):
     assert list(rules.recorded(made)) == ['chapter/section was never recorded: make record']
 
 
-def test_sections_and_what_they_continue(pair):
-    made = pair(GOOD.replace('# ## Summary\n#\n# Three', '# ## Summary\n#\n# This section continues [First](#first). Three'))
-    assert list(rules.sections(made)) == ['', 'First', 'Summary']
-    assert [i for i, _ in rules.sections(made)['']] == [1, 2, 3]
-    assert rules.continued(made, 'Summary') == ['First'] and rules.continued(made, 'First') == []
-
-
-def test_launch_cells_follow_the_configuration(pair, monkeypatch, capsys):
-    from nbutils.maintain import launch
-
-    made = pair()
-    monkeypatch.setattr(notebooks, 'sources', lambda: [made.path])
-    monkeypatch.setattr(rules, 'repository', lambda: ('https://github.com/me/fork', '3.1.4'))
-    launch.main()
-    assert capsys.readouterr().out == 'chapter/section: changed\n'
-    assert "address = 'https://github.com/me/fork/archive/refs/tags/v3.1.4.zip'" in made.path.read_text()
-    assert list(rules.launches(rules.Pair(made.path))) == []
-    launch.main()
-    assert capsys.readouterr().out == ''
+def test_a_section_that_is_read_from_its_beginning_may_lean_on_earlier_parts(pair):
+    made = pair(GOOD.replace('# ## Summary', '# ## Second\n\n# %%\nprint(cases)\n\n# %% [markdown]\n# ## Summary'))
+    assert [cell.source.partition(' ')[0] for cell in rules.parts(made)['Second']] == ['try:\n', 'from', 'print(cases)']
+    assert "the part 'Second' after the opening alone: Undefined name `cases`" in '\n'.join(rules.alone(made))
+    made.source.metadata['book'] = {'main': 'dl.x.y'}
+    assert not list(rules.alone(made))
 
 
 def test_a_display_that_ran_left_its_line(pair):
