@@ -1,8 +1,8 @@
 """What a section costs its reader, measured: `python -m nbutils.maintain.budget [FILE.py ...]` (`make budget`).
 
-The limits are those of the book's style. `tests/book/over_budget.yml` lists the sections that do not keep them yet; a new
-section keeps them all. Two measures need a browser: how many screens down the first figure or printed example stands, and
-where on the page the main formula. tests/site/test_pages.py takes them, and holds them to `SCREENS` and `SHARE`.
+The limits are those of the book's style, and every section keeps them. Two measures need a browser: how many screens down
+the first figure or printed example stands, and where on the page the main formula. tests/site/test_pages.py takes them, and
+holds them to `SCREENS` and `SHARE`.
 """
 import ast
 import re
@@ -90,7 +90,7 @@ def _lines(source):
 
 def _checking(code):
     """How many lines serve checks alone: their calls, and the functions that nothing else uses."""
-    trees = [ast.parse(re.sub(r'^[%!]', '# ', source, flags=re.M)) for source in code]
+    trees = [ast.parse(source) for source in code]
     statements = [(node, lint.read(node) - {getattr(node, 'name', None)}) for tree in trees for node in tree.body]
     checks = {id(node) for node, _ in statements if _is_check(node)}
     while True:

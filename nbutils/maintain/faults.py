@@ -48,8 +48,6 @@ def differing(outputs, cell):
     """Whether the 'text' or only a 'figure' differs from the stored outputs of a cell; None where nothing does."""
     from nbutils.maintain import compare  # not above: numpy must find the fixed environment
 
-    if 'nbval-ignore-output' in cell.metadata.get('tags', []):
-        return None
     kept = 'output_type', 'name', 'text', 'data'
     got, stored = ([{k: v for k, v in o.items() if k in kept} for o in side] for side in (outputs, cell.outputs))
     got = compare.align(got, stored)

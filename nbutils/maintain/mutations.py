@@ -77,10 +77,7 @@ def possible(code, cell=0, spared=frozenset(), kind_of_finder=None):
 
     `spared` are names whose definitions are left alone; another `Finder` finds other edits.
     """
-    try:
-        wrapper = MetadataWrapper(cst.parse_module(code))
-    except cst.ParserSyntaxError:  # a magic command
-        return []
+    wrapper = MetadataWrapper(cst.parse_module(code))
     finder = (kind_of_finder or Finder)(wrapper.module, spared)
     wrapper.visit(finder)
     return [functools.partial(_fault, wrapper.module, cell, *edit) for edit in finder.found]

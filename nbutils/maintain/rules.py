@@ -17,7 +17,7 @@ from nbutils.maintain import compare, lint, notebooks
 from nbutils.maintain.exercises import graded, written
 from nbutils.maintain.sections import OUT_OF_VIEW
 
-TAGS = {'checks', notebooks.CAPTION, 'remove-cell', 'hide-input', 'hide-output', 'hide-cell', 'nbval-ignore-output'}
+TAGS = {'checks', notebooks.CAPTION, 'remove-cell', 'hide-input', 'hide-output', 'hide-cell'}
 VIEW, FOLDED = (25, 79), (60, 125)  # lines and columns of a cell in view, and of one whose code is folded
 PICTURE_BYTES, NOTEBOOK_BYTES = 150_000, 1_000_000
 CAPTION_WORDS = range(6, 46)
@@ -122,15 +122,12 @@ def portable(pair):
 
 
 def tagged(pair):
-    """A misspelt tag does nothing, silently; an output that is not compared needs its reason in view, and is counted."""
+    """A misspelt tag does nothing, silently; and no output may go uncompared."""
     for i, cell in enumerate(pair.source.cells, 1):
         if cell.cell_type == 'code' and (markers := [kind for kind, _ in find_comment_markers(cell.source)]):
-            yield (f'{pair.name}, cell {i}: a comment tells nbval to look away ({", ".join(markers)}): remove it; '
-                   'only the tag nbval-ignore-output is counted')
+            yield f'{pair.name}, cell {i}: a comment tells nbval to look away ({", ".join(markers)}): remove it'
         if unknown := set(cell.metadata.get('tags', [])) - TAGS:
             yield f'{pair.name}, cell {i}: unknown tag {", ".join(sorted(unknown))}; known are {", ".join(sorted(TAGS))}'
-        if 'nbval-ignore-output' in cell.metadata.get('tags', []) and not cell.source.startswith('# not compared: '):
-            yield f"{pair.name}, cell {i} is not compared: begin it with '# not compared: <reason>'"
 
 
 def described(pair):
@@ -372,7 +369,7 @@ def from_its_beginning(pair):
 def alone(pair):
     """A part that leans on another in silence breaks when that one is edited, and a reader cannot start at it."""
     for title, cells in () if from_its_beginning(pair) else parts(pair).items():
-        text = '\n\n'.join(re.sub(r'^[%!]', '# ', cell.source, flags=re.M) for cell in cells)
+        text = '\n\n'.join(cell.source for cell in cells)
         ruff = [sys.executable, '-m', 'ruff', 'check', '--isolated', '--select', 'F821', '--output-format', 'json', '-']
         for problem in json.loads(subprocess.run(ruff, input=text, capture_output=True, text=True).stdout):
             yield f'{pair.name}, the part {title!r} after the opening alone: {problem["message"]}; bind it there'

@@ -218,14 +218,14 @@ def literals(source):
     A slice counts by its length. Left out are other indices, seeds and what only shapes a figure.
     """
     found = []
-    _gather(ast.parse(re.sub(r'^[%!]', '# ', source, flags=re.M)), found)
+    _gather(ast.parse(source), found)
     return found
 
 
 def documented(source):
     """The numbers in what the functions of `nbutils.data` that a piece of code imports say of themselves."""
     found = []
-    for node in ast.walk(ast.parse(re.sub(r'^[%!]', '# ', source, flags=re.M))):
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and node.module == 'nbutils.data':
             for alias in node.names:
                 found += numbers(getattr(data, alias.name).__doc__)

@@ -177,7 +177,7 @@ FAULTS = {  # what is wrong: (rule, change of the .py or of the .ipynb, what the
     'a fixed sentence before other things': (lint.told, ('draw();', "print('all agree')\nx = 1\nprint(x)"), 'cell 6 prints the fixed sentence'),
     'an erratum of nothing': (lint.dependent, ("holds('dl.x.y', " + TEST + ',\n      ' + SLIP,
         "erratum('dl.x.y', printed=lambda: False, corrected=lambda: True"), 'printed of erratum'),
-    'no reason to ignore': (rules.tagged, ('# %% mystnb', '# %% tags=["nbval-ignore-output"] mystnb'), "'# not compared: <reason>'"),
+    'an output that is not compared': (rules.tagged, ('# %% mystnb', '# %% tags=["nbval-ignore-output"] mystnb'), 'unknown tag nbval-ignore-output'),
     'no alt text': (rules.described, ('"image": {"alt": "A line that rises to the right"}', ''), 'cell 6 draws a figure without alt text'),
     'no caption': (rules.described, ('# The line $y = x$ rises by one at each step.\n', ''), 'cell 6: a caption has'),
     'a short caption': (rules.described, ('The line $y = x$ rises by one', '$y = x$ rises'), 'cell 6: a caption has'),
