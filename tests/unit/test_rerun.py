@@ -11,10 +11,10 @@ import time
 from types import SimpleNamespace
 
 import nbformat
-import psutil
 import pytest
 
 from nbutils.maintain import notebooks, rerun
+from tests.processes import left
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -50,16 +50,6 @@ def run(tmp_path):
     with runs:
         yield start
     assert left(tmp_path) == []
-
-
-def left(mark, seconds=60):
-    """The processes that a run has left behind."""
-    for _ in range(seconds * 10):
-        found = [p.cmdline() for p in psutil.process_iter(['environ']) if (p.info['environ'] or {}).get('MARK') == str(mark)]
-        if not found:
-            break
-        time.sleep(0.1)
-    return found
 
 
 def test_what_cannot_be_executed_read_or_written_is_named(run, tmp_path):
