@@ -24,7 +24,7 @@ import nbformat
 import psutil
 import yaml
 
-from nbutils.maintain import environment, execute, lint, mutations, notebooks
+from nbutils.maintain import environment, execute, lint, mutations, notebooks, svg
 
 GOAL = 0.95
 CPU_SECONDS, WALL_SECONDS = 30, 300  # a notebook takes less than 10; what takes more is caught by its time
@@ -51,7 +51,7 @@ def differing(outputs, cell):
     kept = 'output_type', 'name', 'text', 'data'
     got, stored = ([{k: v for k, v in o.items() if k in kept} for o in side] for side in (outputs, cell.outputs))
     got = compare.align(got, stored)
-    texts = [[o | {'data': {k: v for k, v in o.get('data', {}).items() if k not in compare.PICTURES}} for o in side]
+    texts = [[o | {'data': {k: v for k, v in o.get('data', {}).items() if k != svg.KIND}} for o in side]
              for side in (got, stored)]
     return None if got == stored else 'figure' if texts[0] == texts[1] else 'text'
 
@@ -267,13 +267,6 @@ def line(result, groups):
             f'{f" ({counts})" if by else ""}, {len(groups["equivalent"])} equivalent, {len(groups["escaped"])} escaped')
 
 
-def by_kind(total):
-    """A line about each kind of fault; `total` is as of `judged`, of all files together."""
-    for kind, meaning in (mutations.KINDS | mutations.CHECKS).items():
-        of = {group: sum(fault.kind == kind for fault, *_ in found) for group, found in total.items()}
-        yield f'{kind:11} {of["caught"]:5} caught {of["escaped"]:4} escaped {of["equivalent"]:4} equivalent   ({meaning})'
-
-
 def diff(fault, where):
     """A fault as a diff."""
     lines = [f'- {text}' for text in fault.was.splitlines()] + [f'+ {text}' for text in fault.now.splitlines()]
@@ -318,7 +311,7 @@ def report(files, number, seed):
         for cell, what, times in () if path.is_relative_to(PACKAGE) else idle(result):
             say(f'  never the first or only to notice, code cell {cell + 1}: {what} ({times} faults in what it calls)')
     total = {group: [one for _, groups in results for one in groups[group]] for group in ('caught', 'equivalent', 'escaped')}
-    for words in ('', *by_kind(total), *stale(equivalent, [result for result, _ in results])):
+    for words in ('', *stale(equivalent, [result for result, _ in results])):
         say(words)
     tried = len(total['caught']) + len(total['escaped'])
     share = len(total['caught']) / tried if tried else 1.0

@@ -15,11 +15,6 @@ from typing import NamedTuple
 import libcst as cst
 from libcst.metadata import MetadataWrapper, ParentNodeProvider
 
-KINDS = {
-    'sign': 'a flipped sign', 'operands': 'swapped operands or arguments', 'index': 'an index off by one',
-    'constant': 'a constant nudged', 'transpose': 'a lost transpose', 'comparison': 'a comparison turned',
-    'dropped': 'a dropped line', 'axis': 'a wrong axis', 'figure': 'swapped figure arguments',
-}
 CHECKS = {  # each weakens a check, or disturbs it so that it passes only if it is too weak
     'assert': 'an assert, or what a claim says, turned: it passes only if it cannot fail',
     'tolerance': 'what is compared to, off by 1e-3, by 1e-2 where a tolerance is given: it passes only if that is too wide',

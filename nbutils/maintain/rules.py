@@ -13,13 +13,13 @@ import yaml
 from nbval.plugin import find_comment_markers
 
 from nbutils import ledger
-from nbutils.maintain import compare, lint, notebooks
+from nbutils.maintain import compare, lint, notebooks, svg
 from nbutils.maintain.exercises import graded, written
 from nbutils.maintain.sections import OUT_OF_VIEW
 
 TAGS = {'checks', notebooks.CAPTION, 'remove-cell', 'hide-input', 'hide-output', 'hide-cell'}
 VIEW, FOLDED = (25, 79), (60, 125)  # lines and columns of a cell in view, and of one whose code is folded
-PICTURE_BYTES, NOTEBOOK_BYTES = 150_000, 1_000_000
+PICTURE_BYTES, NOTEBOOK_BYTES = 200_000, 1_000_000
 CAPTION_WORDS = range(6, 46)
 EXERCISES = 3
 KINDS = ('Program', 'Pencil', 'Experiment')  # to write, to derive, to predict and try
@@ -134,20 +134,19 @@ def described(pair):
     """A reader who does not see the figure gets its file name read out unless it has alt text; one who looks at the figures
     alone learns from the captions what to see in them."""
     for i, cell in pair.code():
-        shown = [o.get('data', {}) for o in cell.outputs]
-        pictures = [data[kind] for data in shown for kind in compare.PICTURES if kind in data]
-        about = cell.metadata.get('mystnb', {})
-        if pictures and len(about.get('image', {}).get('alt', '')) < 15:
+        pictures = [o.data[svg.KIND] for o in cell.outputs if svg.KIND in o.get('data', {})]
+        about = dict(notebooks.about(cell))
+        if pictures and len(about['alt text']) < 15:
             yield f'{pair.name}, cell {i} draws a figure without alt text: # %% mystnb={{"image": {{"alt": "..."}}}}'
         below = pair.stored.cells[i:i + 1]  # i counts from 1
-        caption = about.get('figure', {}).get('caption', '') if any(map(notebooks.is_caption, below)) else ''
+        caption = about['caption'] if any(map(notebooks.is_caption, below)) else ''
         caption = re.sub(r'\$[^$]+\$', 'x', caption)
         if pictures and not (len(caption.split()) in CAPTION_WORDS and caption.endswith('.') and '$' not in caption):
             yield (f'{pair.name}, cell {i}: a caption has {min(CAPTION_WORDS)} to {max(CAPTION_WORDS)} words, pairs of $ '
                    'and a full stop at its end; it stands in a cell below the figure: # %% [markdown] tags=["caption"]')
         for picture in pictures:
-            if len(picture) * 3 // 4 > PICTURE_BYTES:
-                yield f'{pair.name}, cell {i}: a picture of {len(picture) * 3 // 4} bytes; at most {PICTURE_BYTES}'
+            if len(picture) > PICTURE_BYTES:
+                yield f'{pair.name}, cell {i}: a picture of {len(picture)} bytes; at most {PICTURE_BYTES}'
             if pale := re.findall(r'<\w+ class="mpl-text" aria-label="([^"]*)"[^>]* (?:fill-)?opacity="', picture):
                 yield f'{pair.name}, cell {i}: the text {pale[0]!r} of a figure has an alpha; letters need full contrast'
     if pair.stored and (size := pair.path.with_suffix('.ipynb').stat().st_size) > NOTEBOOK_BYTES:

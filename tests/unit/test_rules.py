@@ -108,7 +108,7 @@ def pair(tmp_path, monkeypatch):
             for _, claim_id in rules.checks_in(cell.source):
                 cell.outputs.append(nbformat.v4.new_output('stream', text=f'✓ {claim_id} holds\n'))
             if cell.source.startswith('draw'):
-                cell.outputs.append(nbformat.v4.new_output('display_data', {'image/png': 'aaaa', 'text/plain': '<Figure>'}))
+                cell.outputs.append(nbformat.v4.new_output('display_data', {'image/svg+xml': '<svg/>', 'text/plain': '<Figure>'}))
         if edit:
             edit(notebook)
         nbformat.write(notebook, path.with_suffix('.ipynb'))
@@ -183,7 +183,7 @@ FAULTS = {  # what is wrong: (rule, change of the .py or of the .ipynb, what the
     'a short caption': (rules.described, ('The line $y = x$ rises by one', '$y = x$ rises'), 'cell 6: a caption has'),
     'half a formula': (rules.described, ('$y = x$', '$y = x'), 'pairs of $'),
     'a caption that breaks off': (rules.described, ('at each step.', 'at each step'), 'a full stop at its end'),
-    'a heavy picture': (rules.described, lambda nb: code(nb, 'draw').outputs[0].data.update({'image/png': 'a' * 300_000}), 'at most 150000'),
+    'a heavy picture': (rules.described, lambda nb: code(nb, 'draw').outputs[0].data.update({'image/svg+xml': 'a' * 300_000}), 'at most 200000'),
     'pale letters': (rules.described, lambda nb: code(nb, 'draw').outputs[0].data.update(
         {'image/svg+xml': '<svg><g class="mpl-text" aria-label="10" fill="#787878" opacity="0.8"></g></svg>'}), "the text '10' of a figure has"),
     'a long cell': (rules.shaped, ('draw();', 'x = 1\n' * 30), 'cell 6 has 30 lines; at most 25'),
