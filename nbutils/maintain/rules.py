@@ -21,7 +21,6 @@ TAGS = {'checks', notebooks.CAPTION, 'remove-cell', 'hide-input', 'hide-output',
 VIEW, FOLDED = (25, 79), (60, 125)  # lines and columns of a cell in view, and of one whose code is folded
 PICTURE_BYTES, NOTEBOOK_BYTES = 200_000, 1_000_000
 CAPTION_WORDS = range(6, 46)
-EXERCISES = 3
 KINDS = ('Program', 'Pencil', 'Experiment')  # to write, to derive, to predict and try
 LINES = {'verify': ':', 'holds': ('', ':'), 'erratum': ('',)}  # what stands behind the name; a display that ran has a colon
 COARSE = 0.052  # the relative tolerance of a printed number above which a change is hardly seen: that of 2.0 is 0.051
@@ -229,11 +228,12 @@ def exercises(pair):
     """An exercise that is not graded, or whose grader accepts a wrong answer, teaches the wrong thing."""
     found = written(pair.source.cells)
     to_grade = [exercise for exercise in found if not re.search('Pencil:|Experiment:', exercise.title)]
-    if len(found) < EXERCISES:
-        yield f'{pair.name} has {len(found)} exercises; at least {EXERCISES}'
-    if found and not to_grade:
-        yield f'{pair.name} has no exercise that is graded'
     for exercise in found:
+        for _, cell in exercise.asked:
+            hidden = cell.metadata.get('jupyter', {}).get('source_hidden') or not exercise.drawn
+            if re.search(r'\bgrade\(', cell.source) and not (hidden and 'hide-input' in cell.metadata.get('tags', [])):
+                yield (f'{pair.name}: the grader of {exercise.label} is in view, and the truth with it: '
+                       '# %% tags=["hide-input"] jupyter={"source_hidden": true}')
         if not exercise.is_solved:
             yield f'{pair.name}: exercise {exercise.label} has no solution-start ... solution-end after it'
         elif exercise in to_grade:
@@ -252,7 +252,7 @@ WRONG_ANSWERS = 3  # by category: a boundary or a special case, what was ignored
 
 
 def drawn_exercises(pair):
-    """A grader that draws its cases belongs to a stub that says what comes in; it is folded, and rejects three mistakes."""
+    """A grader that draws its cases belongs to a stub that says what comes in, and rejects three mistakes."""
     cells = pair.source.cells
     for exercise in graded(cells):
         if not exercise.drawn:
@@ -263,10 +263,6 @@ def drawn_exercises(pair):
         for stub in stubs:
             if len((ast.get_docstring(stub) or '').splitlines()) < 2:
                 yield f'{where}: the stub of {stub.name} needs a docstring with types, shapes and an example'
-        folded = [cell for _, cell in exercise.asked if _grades_in(cell)]
-        for cell in folded:
-            if not ('hide-input' in cell.metadata.get('tags', []) and cell.metadata.get('jupyter', {}).get('source_hidden')):
-                yield f'{where}: fold the cell of grade: # %% tags=["hide-input"] jupyter={{"source_hidden": true}}'
         rejected = sum(len(re.findall(r'^assert not grade\(', cell.source, re.M)) for _, cell in exercise.solved)
         if rejected < WRONG_ANSWERS:
             yield f'{where}: {rejected} wrong answers are rejected; at least {WRONG_ANSWERS}: assert not grade(...)'
@@ -276,15 +272,6 @@ def drawn_exercises(pair):
         for call in exercise.calls:
             if isinstance(truth := call.args[1], ast.Name) and truth.id in seen:
                 yield f'{where}: its reader sees the truth {truth.id}: define it in the folded cell of grade'
-
-
-def graders_folded(pair):
-    """On a page, only a cell with the tag hide-input is folded: the grader, and the truth with it, would stand in view."""
-    for exercise in graded(pair.source.cells):
-        for _, cell in exercise.asked:
-            if _grades_in(cell) and 'hide-input' not in cell.metadata.get('tags', []):
-                yield (f'{pair.name}: the grader of {exercise.label} is in view: '
-                       '# %% tags=["hide-input"] jupyter={"source_hidden": true}')
 
 
 def folded_once(pair):
@@ -322,10 +309,6 @@ def _unstable(nodes):
             continue
         if name == 'argsort' or name == 'sort' and id(call) in read and not ast.unparse(call.func).startswith('np.'):
             yield call
-
-
-def _grades_in(cell):
-    return bool(re.search(r'\bgrade\(', cell.source))
 
 
 def repository():
@@ -388,5 +371,5 @@ def kinds(pair):
 
 RULES = (
     recorded, executed, portable, tagged, described, shaped, braced, claims_checked, checks_printed, exercises, kinds,
-    launches, graders_folded, folded_once, ordered, alone, *lint.RULES,
+    launches, folded_once, ordered, alone, *lint.RULES,
 )
