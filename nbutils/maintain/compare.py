@@ -263,12 +263,16 @@ def _figure_difference(got, stored, place):
     """What differs between two figures, and the files in which they are; one may be None."""
     if got and stored:
         yield from figure_differences(got, stored)[:LINES]
-    place.parent.mkdir(parents=True, exist_ok=True)
     for figure, what in ((got, 'got'), (stored, 'stored')):
         if figure:
             file = place.with_name(f'{place.name}-{what}.svg')
-            file.write_text(figure, 'utf-8')
-            yield str(file)
+            try:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(figure, 'utf-8')
+            except OSError as error:  # a full disk
+                yield f'the picture could not be written: {error}'
+            else:
+                yield str(file)
 
 
 def _text_difference(got, stored):

@@ -155,11 +155,7 @@ def _differences(notebook, stored, path):
     folder, lines = notebooks.ROOT / '_build' / 'differences', []
     for number, new, old in _pairs(notebook.cells, stored.cells if stored else []):
         name = f'{path.parent.name}-{path.stem}-cell{number}'
-        try:
-            found = list(compare.differences(new.outputs, old.outputs, folder, name))
-        except OSError as error:
-            found = [f'outputs differ; the pictures could not be written: {error}']
-        if found:
+        if found := list(compare.differences(new.outputs, old.outputs, folder, name)):
             found += _words(notebook.cells, number - 1, old.outputs)
             lines += [f'  cell {number} ({_first(new)} ...)', *('    ' + line for line in found)]
     return lines[:LINES] + [f'  ... and {len(lines) - LINES} more lines'] * (len(lines) > LINES)

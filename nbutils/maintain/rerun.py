@@ -79,10 +79,7 @@ class Cell(IPyNbCell):
     def compare_outputs(self, test, ref, skip_compare=None):
         folder = self.config.rootpath / '_build' / 'differences'
         name = f'{self.path.parent.name}-{self.path.stem}-cell{self.cell_num}'
-        try:
-            self.comparison_traceback = list(compare.differences(test, ref, folder, name))
-        except OSError as error:  # a full disk
-            self.comparison_traceback = [f'outputs differ; the pictures could not be written: {error}']
+        self.comparison_traceback = list(compare.differences(test, ref, folder, name))
         return not self.comparison_traceback
 
 

@@ -70,7 +70,7 @@ def test_what_cannot_be_executed_read_or_written_is_named(run, tmp_path):
     for wanted in ('dies.ipynb::Cell 1', 'endless.ipynb::Cell 1', 'stubborn.ipynb::Cell 1', 'figure.ipynb::Cell 0'):
         assert [line for line in lines if line.startswith('FAILED') and wanted in line], said
     assert 'Cell 1: the kernel died' in said and 'Timeout of 4 seconds exceeded' in said
-    assert 'the pictures could not be written' in said and 'INTERNALERROR' not in said
+    assert 'the picture could not be written' in said and 'INTERNALERROR' not in said
     assert 'chapter/cut.ipynb cannot be read; make record makes it anew' in said
     assert 'chapter/list.ipynb cannot be read; make record makes it anew' in said
     assert 'chapter/good: 1 cells as stored' in said and 'good.ipynb' not in [line for line in lines if 'FAILED' in line]
