@@ -92,7 +92,7 @@ def _checking(code):
     """How many lines serve checks alone: their calls, and the functions that nothing else uses."""
     trees = [ast.parse(source) for source in code]
     statements = [(node, lint.read(node) - {getattr(node, 'name', None)}) for tree in trees for node in tree.body]
-    checks = {id(node) for node, _ in statements if _is_check(node)}
+    checks = {id(node) for node, _ in statements if isinstance(node, ast.Expr) and [*lint.check_calls([node.value])]}
     while True:
         taught_names = set().union(*(used for node, used in statements if id(node) not in checks), set())
         more = {id(node) for node, _ in statements
@@ -102,11 +102,6 @@ def _checking(code):
             break
         checks |= more
     return sum(node.end_lineno - node.lineno + 1 for node, _ in statements if id(node) in checks)
-
-
-def _is_check(node):
-    return (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
-            and getattr(node.value.func, 'id', None) in lint.CHECKS)
 
 
 def _prose(text):

@@ -301,14 +301,11 @@ def _unstable(nodes):
             or isinstance(node, ast.Attribute) and node.attr == 'indices'
             or isinstance(node, ast.Subscript) and ast.unparse(node.slice) == '1'}
     for call in nodes:
-        if not isinstance(call, ast.Call):
-            continue
-        name = getattr(call.func, 'attr', getattr(call.func, 'id', ''))
-        asked = {(keyword.arg, ast.unparse(keyword.value)) for keyword in call.keywords}
-        if asked & {('kind', "'stable'"), ('stable', 'True')}:
-            continue
+        name = lint.called(call)
         if name == 'argsort' or name == 'sort' and id(call) in read and not ast.unparse(call.func).startswith('np.'):
-            yield call
+            asked = {(keyword.arg, ast.unparse(keyword.value)) for keyword in call.keywords}
+            if not asked & {('kind', "'stable'"), ('stable', 'True')}:
+                yield call
 
 
 def repository():

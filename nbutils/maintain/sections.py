@@ -265,14 +265,13 @@ def judges(tree):
     """Whether a syntax tree asserts something, or prints whether something is so."""
     if isinstance(tree, ast.Assert):
         return True
-    if isinstance(tree, ast.Call) and getattr(tree.func, 'id', '') == 'print':
+    if lint.called(tree) == 'print':
         return any(map(_compares, tree.args))
     return any(map(judges, ast.iter_child_nodes(tree)))
 
 
 def _compares(tree):
-    name = getattr(tree.func, 'attr', getattr(tree.func, 'id', '')) if isinstance(tree, ast.Call) else ''
-    return isinstance(tree, ast.Compare) or name in COMPARING or any(map(_compares, ast.iter_child_nodes(tree)))
+    return isinstance(tree, ast.Compare) or lint.called(tree) in COMPARING or any(map(_compares, ast.iter_child_nodes(tree)))
 
 
 def key_of(call):

@@ -23,7 +23,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from nbutils import data
-from nbutils.maintain import notebooks, svg
+from nbutils.maintain import lint, notebooks, svg
 from nbutils.printed import operators, relations  # noqa: F401  (they enter their rules)
 from nbutils.printed.evaluating import evaluate
 from nbutils.printed.grammar import children, parse
@@ -249,7 +249,7 @@ def _children(node):
         return [node.value, *(ast.Constant(_folded(high) - low) for low, high in ends if _folded(high) is not None)]
     if not isinstance(node, ast.Call):
         return ast.iter_child_nodes(node)
-    name = getattr(node.func, 'attr', getattr(node.func, 'id', ''))
+    name = lint.called(node)
     args = node.args[:2] if name in _GRIDS else node.args
     if name in _PLACING:
         args = [a for a in args if isinstance(a, ast.JoinedStr) or isinstance(a, ast.Constant) and isinstance(a.value, str)]
