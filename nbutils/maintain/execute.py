@@ -178,7 +178,7 @@ class Kernel:
         try:
             return self.receive(seconds)
         except TimeoutError:
-            self.interrupt()
+            os.kill(self.process.pid, signal.SIGINT)
             try:
                 self.receive(INTERRUPT_SECONDS)
             except TimeoutError:
@@ -201,10 +201,6 @@ class Kernel:
         except (EOFError, ConnectionError):
             raise Died('the kernel died') from None
         return answer
-
-    def interrupt(self):
-        if self.process.is_alive():
-            os.kill(self.process.pid, signal.SIGINT)
 
     def stop(self):
         """End the process and those that it has started."""

@@ -7,7 +7,6 @@ import functools
 import time
 from collections import Counter
 from pathlib import Path
-from queue import Empty
 
 import pytest
 from nbval.kernel import CURRENT_ENV_KERNEL_NAME, RunningKernel
@@ -51,13 +50,15 @@ class Notebook(IPyNbFile):
         if execute.cold():
             self.kernel = JupyterKernel(CURRENT_ENV_KERNEL_NAME, cwd=self.path.parent)
         else:
-            self.kernel = OwnKernel(self.path)
+            self.kernel = execute.Kernel(self.path.parent)
 
     def teardown(self):
-        """After its last cell, see how much it has computed."""
-        super().teardown()
-        if self.stated and isinstance(self.kernel, OwnKernel) and self.kernel.kernel.seconds > OVER * self.stated:
-            pytest.fail(f'{notebooks.name(self.path)} takes {self.kernel.kernel.seconds:.0f} s, and its opening says '
+        """End the kernel, and see how much it has computed."""
+        if not isinstance(self.kernel, execute.Kernel):
+            return super().teardown()
+        self.kernel.stop()
+        if self.stated and self.kernel.seconds > OVER * self.stated:
+            pytest.fail(f'{notebooks.name(self.path)} takes {self.kernel.seconds:.0f} s, and its opening says '
                         f'{self.stated} s: make it shorter or correct the opening', pytrace=False)
 
     @functools.cached_property
@@ -70,11 +71,19 @@ class Notebook(IPyNbFile):
 
 class Cell(IPyNbCell):
     def runtest(self):
+        """What nbval does by the messages of Jupyter's kernels, with one of ours."""
+        kernel, seconds = self.parent.kernel, self.config.option.nbval_cell_timeout
+        if isinstance(kernel, JupyterKernel):
+            return super().runtest()
         try:
-            super().runtest()
-        except execute.Died as error:
+            outputs = kernel.run(self.cell.source, seconds)
+        except (TimeoutError, execute.Died) as error:
             self.parent.timed_out = True  # has nbval expect failures in what follows: one message is enough
-            self.raise_cell_error(str(error))
+            self.raise_cell_error(str(error) or f'Timeout of {seconds:g} seconds exceeded')
+        if outputs and outputs[-1]['output_type'] == 'error':
+            self.raise_cell_error('Cell execution caused an exception', '\n'.join(outputs[-1]['traceback']))
+        if not self.compare_outputs(outputs, self.cell.outputs):
+            self.raise_cell_error('Cell outputs differ', '\n'.join(self.comparison_traceback))
 
     def compare_outputs(self, test, ref, skip_compare=None):
         folder = self.config.rootpath / '_build' / 'differences'
@@ -89,44 +98,6 @@ class JupyterKernel(RunningKernel):
     def execute_cell_input(self, cell_input, allow_stdin=None):
         # with history, as JupyterLab does: without it a closing semicolon would not silence a cell
         return self.kc.execute(cell_input, allow_stdin=allow_stdin, store_history=True, stop_on_error=False)
-
-
-class OwnKernel:
-    """What nbval asks of a kernel, by one of ours: a cell's outputs come as messages, when all of it has been run."""
-
-    language = 'python'
-
-    def __init__(self, path):
-        self.kernel, self.messages = execute.Kernel(path.parent), []
-
-    def is_alive(self):
-        return self.kernel.process.is_alive()
-
-    def execute_cell_input(self, cell_input, allow_stdin=None):
-        self.messages = []
-        self.kernel.send(cell_input)
-
-    def await_reply(self, msg_id, timeout=None):
-        try:
-            outputs = self.kernel.receive(timeout)
-        except TimeoutError:
-            raise Empty from None
-        idle = {'output_type': 'status', 'execution_state': 'idle'}
-        self.messages = [{'msg_type': one['output_type'], 'content': one, 'parent_header': {}} for one in [*outputs, idle]]
-
-    def get_message(self, stream, timeout=None):
-        if not self.messages:  # the cell was interrupted
-            self.await_reply(None, timeout)
-        return self.messages.pop(0)
-
-    def await_idle(self, parent_id, timeout):
-        """Nothing is to come."""
-
-    def interrupt(self):
-        self.kernel.interrupt()
-
-    def stop(self):
-        self.kernel.stop()
 
 
 # ---- what is said about them ----
