@@ -213,12 +213,12 @@ class Names:
         if isinstance(node, (ast.FunctionDef, ast.Lambda)):
             for default in filter(None, [*node.args.defaults, *node.args.kw_defaults]):
                 self._visit(default, local, reads)
-            local = local | _stored(node) | {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
+            local = local | lint.bound(node) | {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
             reads = self.reads_later
         elif isinstance(node, ast.ClassDef):
-            local = local | _stored(node)
+            local = local | lint.bound(node)
         elif hasattr(node, 'generators'):  # a comprehension
-            local = local | {name for g in node.generators for name in _stored(g.target)}
+            local = local | {name for g in node.generators for name in lint.bound(g.target)}
         elif reads is self.reads:
             changed = self._changed(node) - local - self.binds
             self.changes |= changed
@@ -246,14 +246,6 @@ def _bases(node):
     while isinstance(node, (ast.Attribute, ast.Subscript, ast.Starred)):
         node = node.value
     return {node.id} if isinstance(node, ast.Name) else set()
-
-
-def _stored(tree):
-    """The names that are bound in a tree, functions included."""
-    if isinstance(tree, ast.Name):
-        return set() if isinstance(tree.ctx, ast.Load) else {tree.id}
-    found = {tree.name} if isinstance(tree, (ast.FunctionDef, ast.ClassDef)) else set()
-    return found.union(*map(_stored, ast.iter_child_nodes(tree)))
 
 
 def by_hand(call):
