@@ -89,7 +89,7 @@ def recorded(pair):
 
 
 def executed(pair):
-    """nbval passes cells that were never run, so these must not be stored; nor may errors and warnings."""
+    """nbval by itself passes cells that were never run, so these must not be stored; nor may errors and warnings."""
     code = pair.code()
     if pair.stored and [c.execution_count for _, c in code] != list(range(1, len(code) + 1)):
         yield f'{pair.name}: cells not run, or not in order from 1: make record'
