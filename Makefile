@@ -56,7 +56,7 @@ faults: .venv/full  ## inject faults into sections and nbutils and see what noti
 graders: .venv/full  ## mutate the official solutions of exercises whose cells changed and see whether their graders notice (ALL=1: all; FILES=)
 	@$(BIN)/python -m nbutils.maintain.graders $(if $(ALL),--all) $(FILES)
 
-parts: .venv/full  ## execute every part of every section alone, and read the displays with a second reader: the weekly tests
+parts: .venv/full  ## execute each part that stands alone, and read the displays with a second reader: the weekly tests
 	@$(BIN)/python -m pytest -q -n $(JOBS) tests/weekly
 
 printed: .venv/full  ## count which displayed formulas run as printed, and why others do not

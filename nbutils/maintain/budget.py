@@ -1,8 +1,8 @@
 """What a section costs its reader, measured: `python -m nbutils.maintain.budget [FILE.py ...]` (`make budget`).
 
-The limits are those of the book's style. `tests/book/over_budget.yml` lists the sections that do not keep them yet; a new
-section keeps them all. Two measures need a browser: how many screens down the first figure or printed example stands, and
-where on the page the main formula. tests/site/test_pages.py takes them, and holds them to `SCREENS` and `SHARE`.
+The limits are those of the book's style, and every section keeps them. Two measures need a browser: how many screens down
+the first figure or printed example stands, and where on the page the main formula. tests/site/test_pages.py takes them, and
+holds them to `SCREENS` and `SHARE`.
 """
 import ast
 import re
@@ -17,9 +17,11 @@ BANNED = re.compile(
     r'\b(?:the notes|the scan|garbled|as printed|the controls?|the check|(?:is|are) restored|holds in [\d,]+ cases)\b', re.I)
 SCREEN = 900  # px, of a page that is 1280 px wide
 SCREENS, SHARE = 1.5, 0.20  # at most: screens to the first figure or printed example, part of the page to the main formula
-_FENCE = re.compile(r'(`{3,}|:{3,})\{?([\w:-]*)\}?(.*)')
+_FOLDED = re.compile(  # solutions; proofs and notes that their class folds
+    r'^ *`{3}\{solution-start\}.*?^ *`{3}\{solution-end\}\n *`{3}'
+    r'|^ *(`{3,}|:{3,})\{(?:prf:proof|admonition)\}[^\n]*\n(?: *:[^\n]*\n)*? *:class:[^\n]*\bdropdown\b.*?^ *\1 *$',
+    re.M | re.S)
 _SENTENCE = re.compile(r'^\s*(?:\\begin\{(?:aligned|gathered)\}\s*)?&?\s*\\text\{\s*[^}]{12,}')
-_DOWN = ('prf:proof', 'admonition')  # folded where their class says so
 
 
 class Budget(NamedTuple):
@@ -44,16 +46,15 @@ def measure(notebook) -> Budget:
     code = [cell.source for cell in taught(notebook)]
     lengths = [len(_lines(source)) for source in code] or [0]
     aside = sum(len(_lines(_without_imports(cell.source))) for cell in folded(notebook))
-    texts = [cell.source for cell in notebook.cells if notebooks.is_prose(cell)]
-    view = '\n\n'.join(text for text, solution in zip(texts, _in_solutions(texts), strict=True) if not solution)
-    said = '\n'.join([_without_blocks(view, ('admonition',), 'warning'), *_captions(notebook)])
+    text = '\n\n'.join(cell.source for cell in notebook.cells if notebooks.is_prose(cell))
+    captions = [words for cell in notebook.cells for _, words in notebooks.about(cell)]
     return Budget(
-        words=len(_prose(view).split()), lines=sum(lengths), code=sum(lengths) + aside,
+        words=len(_prose(_FOLDED.sub('', text)).split()), lines=sum(lengths), code=sum(lengths) + aside,
         median=statistics.median(lengths), longest=max(lengths),
         checking=round(_checking(code) / max(1, sum(lengths)), 3),
-        parts=len(re.findall(r'^## (?!Summary)', '\n'.join(texts), re.M)),
-        sentences=sum(bool(_SENTENCE.match(formula)) for formula in _displays(view)),
-        banned=len(BANNED.findall(said)))
+        parts=len(re.findall(r'^## (?!Summary)', text, re.M)),
+        sentences=sum(bool(_SENTENCE.match(formula)) for formula in _displays(text)),
+        banned=len(BANNED.findall('\n'.join([text, *captions]))))
 
 
 def taught(notebook) -> list:
@@ -89,9 +90,9 @@ def _lines(source):
 
 def _checking(code):
     """How many lines serve checks alone: their calls, and the functions that nothing else uses."""
-    trees = [ast.parse(re.sub(r'^[%!]', '# ', source, flags=re.M)) for source in code]
+    trees = [ast.parse(source) for source in code]
     statements = [(node, lint.read(node) - {getattr(node, 'name', None)}) for tree in trees for node in tree.body]
-    checks = {id(node) for node, _ in statements if _is_check(node)}
+    checks = {id(node) for node, _ in statements if isinstance(node, ast.Expr) and [*lint.check_calls([node.value])]}
     while True:
         taught_names = set().union(*(used for node, used in statements if id(node) not in checks), set())
         more = {id(node) for node, _ in statements
@@ -103,47 +104,8 @@ def _checking(code):
     return sum(node.end_lineno - node.lineno + 1 for node, _ in statements if id(node) in checks)
 
 
-def _is_check(node):
-    return (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
-            and getattr(node.value.func, 'id', None) in lint.CHECKS)
-
-
-def _in_solutions(texts):
-    """For each Markdown cell, whether it stands in a solution that spans several cells."""
-    inside = False
-    for text in texts:
-        begins, ends = text.rfind('{solution-start}'), text.rfind('{solution-end}')
-        yield inside and ends < 0
-        inside = begins > ends if max(begins, ends) >= 0 else inside
-
-
-def _without_blocks(text, kinds, css):
-    """A text without its fenced blocks of these kinds that have a class."""
-    kept, closing = [], None
-    lines = text.splitlines()
-    for i, line in enumerate(lines):
-        fence = _FENCE.match(line.strip())
-        if closing is None and fence and fence[2] in kinds:
-            head = []
-            for following in lines[i + 1:]:
-                if not following.strip().startswith(':'):
-                    break
-                head.append(following)
-            if any(re.search(rf':class:.*\b{css}\b', option) for option in head):
-                closing = fence[1]
-        elif closing is not None:
-            if line.strip() == closing:
-                closing = None
-            continue
-        if closing is None:
-            kept.append(line)
-    return '\n'.join(kept)
-
-
 def _prose(text):
-    """What is read of a text: no folded proofs and solutions, no displays, no markup; a formula in a line is one word."""
-    text = re.sub(r'^ *`{3}\{solution-start\}.*?^ *`{3}\{solution-end\}\n *`{3}', '', text, flags=re.M | re.S)
-    text = _without_blocks(text, _DOWN, 'dropdown')
+    """What is read of a text: no displays, no markup; a formula in a line is one word."""
     text = re.sub(r'^ *(`{3,}|:{3,})\{math\}.*?^ *\1|\$\$.*?\$\$', '', text, flags=re.M | re.S)
     text = re.sub(r'\$[^$]+\$', 'x', text)
     text = re.sub(r'^ *(?:`{3,}|:{3,}).*$|^ *:[\w-]+:.*$|^\([^)]*\)=$|\]\([^)]*\)', '', text, flags=re.M)
@@ -153,13 +115,6 @@ def _prose(text):
 def _displays(text):
     for found in re.finditer(r'^ *(`{3,}|:{3,})\{math\}\n(?: *:[^\n]*\n)*(.*?)^ *\1|\$\$(.*?)\$\$', text, re.M | re.S):
         yield found[2] or found[3] or ''
-
-
-def _captions(notebook):
-    for cell in notebook.cells:
-        about = cell.metadata.get('mystnb', {})
-        yield about.get('figure', {}).get('caption', '')
-        yield about.get('image', {}).get('alt', '')
 
 
 def main(arguments):

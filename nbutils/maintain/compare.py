@@ -14,7 +14,6 @@ from PIL import Image
 
 from nbutils.maintain import svg
 
-PICTURES = {svg.KIND: 'svg', 'image/png': 'png', 'image/jpeg': 'jpg'}
 LINES = 20  # of a difference are shown
 RTOL = 1e-3  # beside one unit of the last digit that is printed
 
@@ -223,9 +222,9 @@ def align(got, stored):
 
 
 def _same(key, got, stored):
-    if got == stored or key in PICTURES:
-        return got == stored or key == svg.KIND and same_figure(got, stored)
-    return isinstance(got, str) and isinstance(stored, str) and same_text(got, stored)
+    if got == stored or not (isinstance(got, str) and isinstance(stored, str)):
+        return got == stored
+    return same_figure(got, stored) if key == svg.KIND else same_text(got, stored)
 
 
 # ---- what differs, for a maintainer ----
@@ -244,8 +243,8 @@ def differences(got, stored, folder, name):
                 yield f'{kind}:'
             else:
                 yield f'{kind}: stored, and now lost' if kind in old else f'{kind}: new, and not stored'
-            if kind in PICTURES:
-                lines = _picture_difference(kind, new.get(kind), old.get(kind), Path(folder, f'{name}-{i}'))
+            if kind == svg.KIND:
+                lines = _figure_difference(new.get(kind), old.get(kind), Path(folder, f'{name}-{i}'))
             else:
                 lines = _text_difference(str(new.get(kind, '')), str(old.get(kind, '')))
             yield from ('  ' + line for line in lines)
@@ -260,16 +259,20 @@ def _values(output):
     return data | {named[key]: output[key] for key in named if key in output}
 
 
-def _picture_difference(kind, got, stored, place):
+def _figure_difference(got, stored, place):
     """What differs between two figures, and the files in which they are; one may be None."""
-    if kind == svg.KIND and got and stored:
+    if got and stored:
         yield from figure_differences(got, stored)[:LINES]
-    place.parent.mkdir(parents=True, exist_ok=True)
-    for value, what in ((got, 'got'), (stored, 'stored')):
-        if value:
-            file = place.with_name(f'{place.name}-{what}.{PICTURES[kind]}')
-            file.write_bytes(value.encode() if kind == svg.KIND else base64.b64decode(value))
-            yield str(file)
+    for figure, what in ((got, 'got'), (stored, 'stored')):
+        if figure:
+            file = place.with_name(f'{place.name}-{what}.svg')
+            try:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(figure, 'utf-8')
+            except OSError as error:  # a full disk
+                yield f'the picture could not be written: {error}'
+            else:
+                yield str(file)
 
 
 def _text_difference(got, stored):

@@ -2,6 +2,7 @@
 import contextlib
 import json
 import os
+import sys
 from pathlib import Path
 
 import nbutils
@@ -37,3 +38,11 @@ def fix():
         profile = Path(os.environ['IPYTHONDIR'], 'profile_default')
         profile.mkdir(parents=True, exist_ok=True)
         notebooks.replace(profile / 'ipython_kernel_config.json', json.dumps({'InlineBackend': INLINE_BACKEND}))
+
+
+def restart(module, arguments=None):
+    """Have `python -m module` run under the fixed conditions from its start, when Python reads some of them."""
+    if 'PYTHONHASHSEED' not in os.environ:
+        fix()
+        os.execv(sys.executable, [sys.executable, '-m', module, *(sys.argv[1:] if arguments is None else arguments)])
+    fix()

@@ -8,6 +8,7 @@ import base64
 import contextlib
 import gc
 import importlib
+import io
 import multiprocessing
 import os
 import resource
@@ -18,6 +19,8 @@ import threading
 import traceback
 import warnings
 from multiprocessing import connection
+
+import psutil
 
 from nbutils.maintain import environment, notebooks
 
@@ -94,7 +97,7 @@ class Shell:
         return self.outputs, error
 
 
-class Stream:
+class Stream(io.TextIOBase):
     """Writes into the outputs of a shell."""
 
     def __init__(self, shell, name):
@@ -103,9 +106,6 @@ class Stream:
     def write(self, text):
         self.shell.write(self.name, text)
         return len(text)
-
-    def flush(self): pass
-    def isatty(self): return False
 
 
 # ---- a process that holds a shell ----
@@ -178,7 +178,7 @@ class Kernel:
         try:
             return self.receive(seconds)
         except TimeoutError:
-            self.interrupt()
+            os.kill(self.process.pid, signal.SIGINT)
             try:
                 self.receive(INTERRUPT_SECONDS)
             except TimeoutError:
@@ -201,10 +201,6 @@ class Kernel:
         except (EOFError, ConnectionError):
             raise Died('the kernel died') from None
         return answer
-
-    def interrupt(self):
-        if self.process.is_alive():
-            os.kill(self.process.pid, signal.SIGINT)
 
     def stop(self):
         """End the process and those that it has started."""
@@ -235,7 +231,7 @@ def _serve(pipe, folder):
         sys.modules['numpy'].random.seed()  # all forks have one state of it
     said = {name: _redirected(number) for number, name in ((1, 'stdout'), (2, 'stderr'))}
     shell = Shell(folder)
-    pipe.send((_threads(os.getppid()), 0.0))
+    pipe.send((psutil.Process(os.getppid()).num_threads(), 0.0))
     with contextlib.suppress(EOFError, ConnectionError):
         while True:
             source = pipe.recv()
@@ -258,14 +254,6 @@ def _redirected(number):
     with tempfile.NamedTemporaryFile('ab') as file:
         os.dup2(file.fileno(), number)
         return open(file.name, 'rb', buffering=0)
-
-
-def _threads(process):
-    """How many threads a process has; 1 where the system does not tell."""
-    try:
-        return len(os.listdir(f'/proc/{process}/task'))
-    except OSError:
-        return 1
 
 
 def _processor_seconds():

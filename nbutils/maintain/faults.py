@@ -21,9 +21,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import nbformat
+import psutil
 import yaml
 
-from nbutils.maintain import environment, execute, lint, mutations, notebooks
+from nbutils.maintain import environment, execute, lint, mutations, notebooks, svg
 
 GOAL = 0.95
 CPU_SECONDS, WALL_SECONDS = 30, 300  # a notebook takes less than 10; what takes more is caught by its time
@@ -47,12 +48,10 @@ def differing(outputs, cell):
     """Whether the 'text' or only a 'figure' differs from the stored outputs of a cell; None where nothing does."""
     from nbutils.maintain import compare  # not above: numpy must find the fixed environment
 
-    if 'nbval-ignore-output' in cell.metadata.get('tags', []):
-        return None
     kept = 'output_type', 'name', 'text', 'data'
     got, stored = ([{k: v for k, v in o.items() if k in kept} for o in side] for side in (outputs, cell.outputs))
     got = compare.align(got, stored)
-    texts = [[o | {'data': {k: v for k, v in o.get('data', {}).items() if k not in compare.PICTURES}} for o in side]
+    texts = [[o | {'data': {k: v for k, v in o.get('data', {}).items() if k != svg.KIND}} for o in side]
              for side in (got, stored)]
     return None if got == stored else 'figure' if texts[0] == texts[1] else 'text'
 
@@ -88,7 +87,7 @@ def spread(function, items, workers=1, seconds=None, cpu=None):
             running[receive] = item, process, time.monotonic() + (seconds or 1e9)
         ready = connection.wait(running, 1)
         for receive, (item, process, end) in list(running.items()):
-            if receive in ready or time.monotonic() > end or cpu and cpu_seconds(process.pid) > cpu:
+            if receive in ready or time.monotonic() > end or cpu and _computed(process.pid) > cpu:
                 try:
                     result = receive.recv() if receive in ready else 'time'
                 except EOFError:
@@ -100,10 +99,10 @@ def spread(function, items, workers=1, seconds=None, cpu=None):
                 yield item, result
 
 
-def cpu_seconds(pid):
-    """The time that a process has computed so far. (A limit set by the system would coarsen the clock that they read.)"""
-    fields = Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
+def _computed(pid):
+    """The processor seconds of a process so far. (A limit set by the system would coarsen the clock that it reads.)"""
+    times = psutil.Process(pid).cpu_times()
+    return times.user + times.system
 
 
 class Result(NamedTuple):
@@ -268,13 +267,6 @@ def line(result, groups):
             f'{f" ({counts})" if by else ""}, {len(groups["equivalent"])} equivalent, {len(groups["escaped"])} escaped')
 
 
-def by_kind(total):
-    """A line about each kind of fault; `total` is as of `judged`, of all files together."""
-    for kind, meaning in (mutations.KINDS | mutations.CHECKS).items():
-        of = {group: sum(fault.kind == kind for fault, *_ in found) for group, found in total.items()}
-        yield f'{kind:11} {of["caught"]:5} caught {of["escaped"]:4} escaped {of["equivalent"]:4} equivalent   ({meaning})'
-
-
 def diff(fault, where):
     """A fault as a diff."""
     lines = [f'- {text}' for text in fault.was.splitlines()] + [f'+ {text}' for text in fault.now.splitlines()]
@@ -287,10 +279,7 @@ def main(argv=None):
     parser.add_argument('--number', type=int, default=12, help='how many faults for each file; 0: all')
     parser.add_argument('--seed', default='0', help='draws other faults')
     arguments = parser.parse_args(argv)
-    if os.environ.get('PYTHONHASHSEED') != environment.FIXED['PYTHONHASHSEED']:  # Python reads it when it starts
-        environment.fix()
-        os.execv(sys.executable, [sys.executable, '-m', 'nbutils.maintain.faults', *sys.argv[1:]])
-    environment.fix()
+    environment.restart('nbutils.maintain.faults', argv)
     modules = [path for path in [*sorted(PACKAGE.glob('*.py')), PACKAGE / 'data' / '__init__.py']
                if stem(path) not in ('nbutils', 'ledger')]
     files = [Path(f).resolve() for f in arguments.files] or [*recorded(), *modules]
@@ -322,17 +311,15 @@ def report(files, number, seed):
         for cell, what, times in () if path.is_relative_to(PACKAGE) else idle(result):
             say(f'  never the first or only to notice, code cell {cell + 1}: {what} ({times} faults in what it calls)')
     total = {group: [one for _, groups in results for one in groups[group]] for group in ('caught', 'equivalent', 'escaped')}
-    for words in ('', *by_kind(total), *stale(equivalent, [result for result, _ in results])):
+    for words in ('', *stale(equivalent, [result for result, _ in results])):
         say(words)
     tried = len(total['caught']) + len(total['escaped'])
     share = len(total['caught']) / tried if tried else 1.0
     say(f'{share:.1%} of {tried} faults caught, {len(total["equivalent"])} equivalent, of '
         f'{sum(result.possible for result, _ in results)} possible ones, seed {seed}, {time.monotonic() - start:.0f} s')
-    text += ['', 'Caught:', *(f'{result.name} by {by} in code cell {where + 1}: {words}\n{diff(fault, fault.cell)}'
-                              for result, groups in results for fault, by, where, words in groups['caught'])]
     REPORT.parent.mkdir(exist_ok=True)
     notebooks.replace(REPORT, '\n'.join(text) + '\n')
-    print(f'Every fault with its diff: {os.path.relpath(REPORT)}')
+    print(f'This stands in {os.path.relpath(REPORT)}, too.')
     return int(share < GOAL or any(result.broken for result, _ in results))
 
 

@@ -263,15 +263,14 @@ def recorded(path):
 
 
 def of_section(path):
-    """{label: exercise} of the graded exercises of a section."""
-    return {exercise.label: exercise for exercise in exercises.graded(notebooks.read(path).cells)}
+    """{label: exercise} of the exercises of a section whose graders draw their cases."""
+    return {exercise.label: exercise for exercise in exercises.graded(notebooks.read(path).cells) if exercise.drawn}
 
 
 def changed(path):
-    """The labels of the exercises whose cases are drawn and whose cells are not those that were last tried."""
+    """The labels of the exercises whose cells are not those that were last tried."""
     known = recorded(path)
-    return [label for label, exercise in of_section(path).items()
-            if exercise.drawn and known.get(label, {}).get('cells') != exercise.digest]
+    return [label for label, exercise in of_section(path).items() if known.get(label, {}).get('cells') != exercise.digest]
 
 
 def judged(verdict, known):
@@ -307,9 +306,9 @@ def report(files, everything):
             number = verdict.number - len(verdict.survivors) + len(alive)  # of those that are not equivalent
             tell(f'{notebooks.name(path)} {label}', verdict, number, alive, stale)
             tried, killed = tried + number, killed + number - len(alive)
-            if there[label].drawn and (verdict.broken or alive or stale):
+            if verdict.broken or alive or stale:
                 good = False
-            elif there[label].drawn:
+            else:
                 listed = {'equivalent': listed} if (listed := known.get(label, {}).get('equivalent')) else {}
                 known[label] = {'cells': there[label].digest, 'mutants': verdict.number, **listed}
         if known or record_of(path).is_file():
@@ -334,10 +333,7 @@ def main(argv=None):
     parser.add_argument('files', nargs='*', help='.py files of sections; all their exercises are tried')
     parser.add_argument('--all', action='store_true', help='all exercises of the book')
     arguments = parser.parse_args(argv)
-    if os.environ.get('PYTHONHASHSEED') != environment.FIXED['PYTHONHASHSEED']:  # Python reads it when it starts
-        environment.fix()
-        os.execv(sys.executable, [sys.executable, '-m', 'nbutils.maintain.graders', *(argv or sys.argv[1:])])
-    environment.fix()
+    environment.restart('nbutils.maintain.graders', argv)
     files = [Path(file).resolve().with_suffix('.py') for file in arguments.files]
     sys.exit(report(files or notebooks.sources(), arguments.all or bool(files)))
 

@@ -15,11 +15,8 @@ from typing import NamedTuple
 import libcst as cst
 from libcst.metadata import MetadataWrapper, ParentNodeProvider
 
-KINDS = {
-    'sign': 'a flipped sign', 'operands': 'swapped operands or arguments', 'index': 'an index off by one',
-    'constant': 'a constant nudged', 'transpose': 'a lost transpose', 'comparison': 'a comparison turned',
-    'dropped': 'a dropped line', 'axis': 'a wrong axis', 'figure': 'swapped figure arguments',
-}
+from nbutils.maintain import exercises, lint
+
 CHECKS = {  # each weakens a check, or disturbs it so that it passes only if it is too weak
     'assert': 'an assert, or what a claim says, turned: it passes only if it cannot fail',
     'tolerance': 'what is compared to, off by 1e-3, by 1e-2 where a tolerance is given: it passes only if that is too wide',
@@ -37,7 +34,7 @@ FLIPPED = {
     cst.MultiplyAssign: cst.DivideAssign, cst.DivideAssign: cst.MultiplyAssign,
 }
 ORDERED = cst.Subtract, cst.Divide, cst.MatrixMultiply, cst.Power, cst.FloorDivide, cst.Modulo
-PRINTING = {'holds', 'verify', 'erratum'}
+PRINTING = {*lint.CHECKS}
 CLOSE = {'close', 'isclose', 'allclose', 'assert_allclose'}
 TOLERANCES = {'atol', 'rtol', 'tol', 'abs_tol', 'rel_tol'}
 # keyword arguments whose numbers are free to choose, and functions all of whose numbers are
@@ -77,10 +74,7 @@ def possible(code, cell=0, spared=frozenset(), kind_of_finder=None):
 
     `spared` are names whose definitions are left alone; another `Finder` finds other edits.
     """
-    try:
-        wrapper = MetadataWrapper(cst.parse_module(code))
-    except cst.ParserSyntaxError:  # a magic command
-        return []
+    wrapper = MetadataWrapper(cst.parse_module(code))
     finder = (kind_of_finder or Finder)(wrapper.module, spared)
     wrapper.visit(finder)
     return [functools.partial(_fault, wrapper.module, cell, *edit) for edit in finder.found]
@@ -415,11 +409,11 @@ def _free(tree, known):
         elif isinstance(node, ast.Assign) and all(isinstance(t, ast.Name) and t.id in known for t in node.targets):
             yield node
         elif isinstance(node, ast.Assert) and isinstance(node.test, ast.UnaryOp):
-            if isinstance(call := node.test.operand, ast.Call) and getattr(call.func, 'id', '') == 'grade':
+            if exercises.is_grade(call := node.test.operand):
                 yield call.args[0]
         elif isinstance(node, ast.Expr) and (name := _extended(node.value)):
             yield node if name.id in known else name
-        elif isinstance(node, ast.Call) and getattr(node.func, 'id', '') in PRINTING | {'grade'}:
+        elif lint.called(node) in PRINTING | {'grade'}:
             yield from node.args[2:]
             yield from (k.value for k in node.keywords if k.arg != 'corrected')
 

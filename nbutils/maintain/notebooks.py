@@ -103,6 +103,13 @@ def is_prose(cell):
     return cell['cell_type'] == 'markdown' and not is_caption(cell)
 
 
+def about(cell):
+    """(kind, text) of the caption and the alt text of a cell, of nbformat or of its JSON; '' where it has none."""
+    mystnb = cell['metadata'].get('mystnb', {})
+    for kind, holder, key in (('caption', 'figure', 'caption'), ('alt text', 'image', 'alt')):
+        yield kind, mystnb.get(holder, {}).get(key, '')
+
+
 def cells_of(notebook):
     """What a pair must agree in: the type, the text and the metadata of each cell."""
     return [(c.cell_type, c.source.rstrip(), dict(c.metadata)) for c in notebook.cells]

@@ -3,22 +3,19 @@
 `python -m nbutils.maintain.printed` prints the counts by chapter and writes their sums, which the claims page of the site
 states, into `book/printed.yml`.
 """
-import re
 import sys
 from collections import Counter
-from pathlib import Path
 
 import yaml
 
 from nbutils import ledger
-from nbutils.printed.displays import NOTEBOOKS, in_source
+from nbutils.maintain import notebooks, sections
+from nbutils.printed.displays import in_text
 from nbutils.printed.grammar import STATEMENTS, parse
 from nbutils.printed.tokens import FormulaError
 
-SUMS = NOTEBOOKS.parent / 'book' / 'printed.yml'
+SUMS = notebooks.ROOT / 'book' / 'printed.yml'
 PLACES = ('page', 'table', 'words', 'definition', 'quantifier', 'asymptotic', 'notation', 'open')
-# a call without a test, which runs what is displayed
-HOLDS_ALONE = re.compile(r"^\s*holds\(\s*'([^']+)'(?=\s*(?:,\s*(?:\w+=|\*\*)|,?\s*\)))", re.M)
 
 
 def has_relation(latex: str) -> bool:
@@ -29,17 +26,12 @@ def has_relation(latex: str) -> bool:
         return True
 
 
-def run_on_page(path: Path) -> set[str]:
-    """The labels that a notebook's `.py` file runs: calls of `holds` with an id alone."""
-    return set(HOLDS_ALONE.findall(path.read_text('utf-8')))
-
-
-def places(table: dict, unrun: dict) -> dict[str, tuple[str, str]]:
-    """{label: (chapter, one of PLACES)} for each labelled display that has a relation."""
+def places(book: dict, table: dict, unrun: dict) -> dict[str, tuple[str, str]]:
+    """{label: (chapter, one of PLACES)} for each labelled display of a book, as of `read_all`, that has a relation."""
     found = {}
-    for path in sorted(NOTEBOOKS.glob('*/*.py')):
-        on_page = run_on_page(path)
-        for label, latex in in_source(path).items():
+    for name, section in book.items():
+        on_page = section.executed
+        for label, latex in in_text(section.prose).items():
             if label in on_page:
                 place = 'page'
             elif label in table:
@@ -50,7 +42,7 @@ def places(table: dict, unrun: dict) -> dict[str, tuple[str, str]]:
                 place = 'open'
             else:
                 continue
-            found[label] = path.parent.name, place
+            found[label] = name.partition('/')[0], place
     return found
 
 
@@ -62,10 +54,10 @@ def sums(found: dict) -> dict[str, int]:
 
 
 def main():
-    sys.path.insert(0, str(NOTEBOOKS.parent))
+    sys.path.insert(0, str(notebooks.ROOT))
     from tests import prints
 
-    found = places(prints.table(), prints.unrun())
+    found = places(sections.read_all(), prints.table(), prints.unrun())
     print(f'{"":16}' + ''.join(f'{place:>12}' for place in PLACES))
     for chapter in sorted({chapter for chapter, _ in found.values()}):
         counts = Counter(place for where, place in found.values() if where == chapter)

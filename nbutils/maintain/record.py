@@ -11,7 +11,6 @@ import argparse
 import difflib
 import os
 import sys
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
@@ -24,8 +23,7 @@ from nbutils.maintain.execute import Died, Kernel
 CELL_SECONDS = 120
 UNCHANGED = 'unchanged'
 LINES = 60  # of changes in outputs are shown for one notebook
-RUNNING = {}  # path -> (its kernel, the cell in words); threads fill it, so that Ctrl-C can name and stop them
-STOPPED = threading.Event()
+RUNNING = {}  # path -> the cell that is executed, in words; threads fill it, so that Ctrl-C can name it
 
 
 class Refused(Exception):
@@ -87,10 +85,8 @@ def executed(path):
     with Kernel(path.parent) as kernel:
         for count, (number, cell) in enumerate(code, 1):
             where = f'{notebooks.name(path)}, cell {number} ({_first(cell)} ...)'  # as JupyterLab counts all cells
-            RUNNING[path] = kernel, where
+            RUNNING[path] = where
             try:
-                if STOPPED.is_set():
-                    raise Died('stopped')
                 outputs = kernel.run(cell.source, CELL_SECONDS)
             except TimeoutError:
                 raise Refused(f'{where}: took more than {CELL_SECONDS} s') from None
@@ -115,12 +111,11 @@ def _first(cell):
 
 
 def _load(target):
+    """The notebook that is stored; None where there is none, or it is damaged: then it is made anew."""
     try:
         return nbformat.read(target, as_version=4)
-    except FileNotFoundError:
+    except (FileNotFoundError, ValueError, KeyError, AttributeError, nbformat.ValidationError):
         return None
-    except (ValueError, KeyError, AttributeError, nbformat.ValidationError):
-        return None  # damaged, cut short for example: it is made anew
 
 
 def _same(notebook, stored):
@@ -160,11 +155,7 @@ def _differences(notebook, stored, path):
     folder, lines = notebooks.ROOT / '_build' / 'differences', []
     for number, new, old in _pairs(notebook.cells, stored.cells if stored else []):
         name = f'{path.parent.name}-{path.stem}-cell{number}'
-        try:
-            found = list(compare.differences(new.outputs, old.outputs, folder, name))
-        except OSError as error:
-            found = [f'outputs differ; the pictures could not be written: {error}']
-        if found:
+        if found := list(compare.differences(new.outputs, old.outputs, folder, name)):
             found += _words(notebook.cells, number - 1, old.outputs)
             lines += [f'  cell {number} ({_first(new)} ...)', *('    ' + line for line in found)]
     return lines[:LINES] + [f'  ... and {len(lines) - LINES} more lines'] * (len(lines) > LINES)
@@ -238,8 +229,10 @@ def main(argv=None):
     try:
         failed = record_all(todo, arguments.accept, arguments.prose)
     except KeyboardInterrupt:
+        for where in list(RUNNING.values()):
+            print(f'Stopped in {where}', file=sys.stderr)
         print('Stopped. Each stored notebook is whole, old or new; make record goes on with the rest.', file=sys.stderr)
-        sys.exit(130)
+        os._exit(130)  # with its threads; kernels end with this process
     if failed:
         sys.exit(f'{failed} not recorded; mend the cell named above, then make record again')
 
@@ -247,27 +240,16 @@ def main(argv=None):
 def record_all(todo, accept=False, prose=False):
     """Record notebooks, as many at once as there are processors; gives how many failed.
 
-    At Ctrl-C, what is being executed is named and its kernels are killed. Threads, because processes in their place would
-    go on with the next notebook after this one was killed.
+    By threads, because processes in their place would go on with the next notebook after Ctrl-C.
     """
     failed, pool = 0, ThreadPoolExecutor(max_workers=min(len(todo), os.cpu_count() or 1) or 1)
-    try:
-        for done, job in enumerate(as_completed([pool.submit(_one, p, accept, prose) for p in todo]), 1):
-            path, good, said, seconds = job.result()
-            first, *more = said.splitlines()
-            print(f'[{done}/{len(todo)}] {notebooks.name(path)}: {first} ({seconds:.1f} s)', *more, sep='\n', flush=True)
-            failed += not good
-            if good and not prose:  # what was not executed, make test still executes
-                _remember(path)
-    except BaseException:
-        STOPPED.set()
-        pool.shutdown(wait=False, cancel_futures=True)
-        for kernel, where in list(RUNNING.values()):
-            print(f'Stopped in {where}', file=sys.stderr)
-            kernel.process.kill()
-        raise
-    finally:
-        pool.shutdown()
+    for done, job in enumerate(as_completed([pool.submit(_one, p, accept, prose) for p in todo]), 1):
+        path, good, said, seconds = job.result()
+        first, *more = said.splitlines()
+        print(f'[{done}/{len(todo)}] {notebooks.name(path)}: {first} ({seconds:.1f} s)', *more, sep='\n', flush=True)
+        failed += not good
+        if good and not prose:  # what was not executed, make test still executes
+            _remember(path)
     return failed
 
 

@@ -5,8 +5,8 @@ and a failure for a notebook that takes much longer than its opening says.
 """
 import functools
 import time
+from collections import Counter
 from pathlib import Path
-from queue import Empty
 
 import pytest
 from nbval.kernel import CURRENT_ENV_KERNEL_NAME, RunningKernel
@@ -50,7 +50,16 @@ class Notebook(IPyNbFile):
         if execute.cold():
             self.kernel = JupyterKernel(CURRENT_ENV_KERNEL_NAME, cwd=self.path.parent)
         else:
-            self.kernel = OwnKernel(self.path)
+            self.kernel = execute.Kernel(self.path.parent)
+
+    def teardown(self):
+        """End the kernel, and see how much it has computed."""
+        if not isinstance(self.kernel, execute.Kernel):
+            return super().teardown()
+        self.kernel.stop()
+        if self.stated and self.kernel.seconds > OVER * self.stated:
+            pytest.fail(f'{notebooks.name(self.path)} takes {self.kernel.seconds:.0f} s, and its opening says '
+                        f'{self.stated} s: make it shorter or correct the opening', pytrace=False)
 
     @functools.cached_property
     def stated(self):
@@ -62,19 +71,24 @@ class Notebook(IPyNbFile):
 
 class Cell(IPyNbCell):
     def runtest(self):
+        """What nbval does by the messages of Jupyter's kernels, with one of ours."""
+        kernel, seconds = self.parent.kernel, self.config.option.nbval_cell_timeout
+        if isinstance(kernel, JupyterKernel):
+            return super().runtest()
         try:
-            super().runtest()
-        except execute.Died as error:
+            outputs = kernel.run(self.cell.source, seconds)
+        except (TimeoutError, execute.Died) as error:
             self.parent.timed_out = True  # has nbval expect failures in what follows: one message is enough
-            self.raise_cell_error(str(error))
+            self.raise_cell_error(str(error) or f'Timeout of {seconds:g} seconds exceeded')
+        if outputs and outputs[-1]['output_type'] == 'error':
+            self.raise_cell_error('Cell execution caused an exception', '\n'.join(outputs[-1]['traceback']))
+        if not self.compare_outputs(outputs, self.cell.outputs):
+            self.raise_cell_error('Cell outputs differ', '\n'.join(self.comparison_traceback))
 
     def compare_outputs(self, test, ref, skip_compare=None):
         folder = self.config.rootpath / '_build' / 'differences'
         name = f'{self.path.parent.name}-{self.path.stem}-cell{self.cell_num}'
-        try:
-            self.comparison_traceback = list(compare.differences(test, ref, folder, name))
-        except OSError as error:  # a full disk
-            self.comparison_traceback = [f'outputs differ; the pictures could not be written: {error}']
+        self.comparison_traceback = list(compare.differences(test, ref, folder, name))
         return not self.comparison_traceback
 
 
@@ -86,51 +100,13 @@ class JupyterKernel(RunningKernel):
         return self.kc.execute(cell_input, allow_stdin=allow_stdin, store_history=True, stop_on_error=False)
 
 
-class OwnKernel:
-    """What nbval asks of a kernel, by one of ours: a cell's outputs come as messages, when all of it has been run."""
-
-    language = 'python'
-
-    def __init__(self, path):
-        self.kernel, self.messages = execute.Kernel(path.parent), []
-
-    def is_alive(self):
-        return self.kernel.process.is_alive()
-
-    def execute_cell_input(self, cell_input, allow_stdin=None):
-        self.messages = []
-        self.kernel.send(cell_input)
-
-    def await_reply(self, msg_id, timeout=None):
-        try:
-            outputs = self.kernel.receive(timeout)
-        except TimeoutError:
-            raise Empty from None
-        idle = {'output_type': 'status', 'execution_state': 'idle'}
-        self.messages = [{'msg_type': one['output_type'], 'content': one, 'parent_header': {}} for one in [*outputs, idle]]
-
-    def get_message(self, stream, timeout=None):
-        if not self.messages:  # the cell was interrupted
-            self.await_reply(None, timeout)
-        return self.messages.pop(0)
-
-    def await_idle(self, parent_id, timeout):
-        """Nothing is to come."""
-
-    def interrupt(self):
-        self.kernel.interrupt()
-
-    def stop(self):
-        self.kernel.stop()
-
-
 # ---- what is said about them ----
 
 class Rerun:
     def __init__(self, config):
-        self.config, self.cells, self.left, self.failed, self.seconds = config, {}, {}, {}, {}
-        self.slow, self.running = [], set()
-        self.start, self.main = time.perf_counter(), not hasattr(config, 'workerinput')
+        self.config, self.main, self.start = config, not hasattr(config, 'workerinput'), time.perf_counter()
+        self.cells, self.left, self.failed, self.seconds = Counter(), Counter(), Counter(), Counter()  # of each notebook
+        self.running = set()
         known = notebooks.seen() if config.option.affected else {}
         self.reasons = {path.with_suffix('.ipynb'): notebooks.why(path, known) for path in notebooks.sources()}
 
@@ -156,9 +132,8 @@ class Rerun:
 
     def expect(self, ids):
         if not self.cells:
-            for node in ids:
-                self.cells[_notebook(node)] = self.cells.get(_notebook(node), 0) + 1
-            self.left = dict(self.cells)
+            self.cells = Counter(map(_notebook, ids))
+            self.left = self.cells.copy()
 
     def pytest_collection_finish(self, session):
         self.expect([item.nodeid for item in session.items])
@@ -168,17 +143,6 @@ class Rerun:
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids):
         self.expect(ids)
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_teardown(self, item, nextitem):
-        """After a notebook's last cell, see how much it has computed."""
-        book = item.parent
-        last = isinstance(item, Cell) and (nextitem is None or nextitem.parent is not book)
-        if last and book.stated and isinstance(book.kernel, OwnKernel):
-            took = book.kernel.kernel.seconds
-            if took > OVER * book.stated:
-                item.user_properties.append(('slow', f'{notebooks.name(book.path)} takes {took:.0f} s, and its opening says '
-                                                     f'{book.stated} s: make it shorter or correct the opening'))
 
     def pytest_report_teststatus(self, report):
         if not report.failed:
@@ -193,13 +157,12 @@ class Rerun:
 
     def pytest_runtest_logreport(self, report):
         name = _notebook(report.nodeid)
-        if report.when == 'teardown':
-            self.running.discard(report.nodeid)
-            self.slow += [value for key, value in report.user_properties if key == 'slow']
-            self.failed[name] += any(key == 'slow' for key, _ in report.user_properties)
-        self.seconds[name] = self.seconds.get(name, 0) + report.duration
-        self.failed[name] = self.failed.get(name, 0) + (report.outcome != 'passed')
-        self.left[name] -= report.when == 'teardown'
+        self.seconds[name] += report.duration
+        self.failed[name] += report.outcome != 'passed'
+        if report.when != 'teardown':
+            return
+        self.running.discard(report.nodeid)
+        self.left[name] -= 1
         if not self.left[name] and self.main:
             done = sum(not n for n in self.left.values())
             verdict = f'{self.failed[name]} DIFFER' if self.failed[name] else 'as stored'
@@ -208,8 +171,6 @@ class Rerun:
     def pytest_sessionfinish(self, session, exitstatus):
         if not self.main:
             return
-        if self.slow:
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
         whole = not self.config.option.keyword  # else some cells were left out
         passed = {n for n, cells in self.left.items() if whole and not cells and not self.failed[n]}
         try:
@@ -220,13 +181,10 @@ class Rerun:
             session.exitstatus = pytest.ExitCode.OK
 
     def pytest_terminal_summary(self):
-        for line in self.slow:
-            self.say(line)
         if self.cells:
-            self.say(f'{sum(self.cells.values())} cells of {len(self.cells)} notebooks in '
-                     f'{time.perf_counter() - self.start:.0f} s')
+            took = time.perf_counter() - self.start
+            self.say(f'{self.cells.total()} cells of {len(self.cells)} notebooks in {took:.0f} s')
 
 
 def _notebook(node):
-    path = Path(node.split('::')[0])
-    return f'{path.parent.name}/{path.stem}'
+    return notebooks.name(Path(node.split('::')[0]))

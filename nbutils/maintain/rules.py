@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 import sys
-import tempfile
 import tomllib
 from functools import cached_property
 from pathlib import Path
@@ -14,15 +13,14 @@ import yaml
 from nbval.plugin import find_comment_markers
 
 from nbutils import ledger
-from nbutils.maintain import compare, lint, notebooks
+from nbutils.maintain import compare, lint, notebooks, svg
 from nbutils.maintain.exercises import graded, written
 from nbutils.maintain.sections import OUT_OF_VIEW
 
-TAGS = {'checks', notebooks.CAPTION, 'remove-cell', 'hide-input', 'hide-output', 'hide-cell', 'nbval-ignore-output'}
+TAGS = {'checks', notebooks.CAPTION, 'remove-cell', 'hide-input', 'hide-output', 'hide-cell'}
 VIEW, FOLDED = (25, 79), (60, 125)  # lines and columns of a cell in view, and of one whose code is folded
-PICTURE_BYTES, NOTEBOOK_BYTES = 150_000, 1_000_000
+PICTURE_BYTES, NOTEBOOK_BYTES = 200_000, 1_000_000
 CAPTION_WORDS = range(6, 46)
-EXERCISES = 3
 KINDS = ('Program', 'Pencil', 'Experiment')  # to write, to derive, to predict and try
 LINES = {'verify': ':', 'holds': ('', ':'), 'erratum': ('',)}  # what stands behind the name; a display that ran has a colon
 COARSE = 0.052  # the relative tolerance of a printed number above which a change is hardly seen: that of 2.0 is 0.051
@@ -91,7 +89,7 @@ def recorded(pair):
 
 
 def executed(pair):
-    """nbval passes cells that were never run, so these must not be stored; nor may errors and warnings."""
+    """nbval by itself passes cells that were never run, so these must not be stored; nor may errors and warnings."""
     code = pair.code()
     if pair.stored and [c.execution_count for _, c in code] != list(range(1, len(code) + 1)):
         yield f'{pair.name}: cells not run, or not in order from 1: make record'
@@ -123,35 +121,31 @@ def portable(pair):
 
 
 def tagged(pair):
-    """A misspelt tag does nothing, silently; an output that is not compared needs its reason in view, and is counted."""
+    """A misspelt tag does nothing, silently; and no output may go uncompared."""
     for i, cell in enumerate(pair.source.cells, 1):
         if cell.cell_type == 'code' and (markers := [kind for kind, _ in find_comment_markers(cell.source)]):
-            yield (f'{pair.name}, cell {i}: a comment tells nbval to look away ({", ".join(markers)}): remove it; '
-                   'only the tag nbval-ignore-output is counted')
+            yield f'{pair.name}, cell {i}: a comment tells nbval to look away ({", ".join(markers)}): remove it'
         if unknown := set(cell.metadata.get('tags', [])) - TAGS:
             yield f'{pair.name}, cell {i}: unknown tag {", ".join(sorted(unknown))}; known are {", ".join(sorted(TAGS))}'
-        if 'nbval-ignore-output' in cell.metadata.get('tags', []) and not cell.source.startswith('# not compared: '):
-            yield f"{pair.name}, cell {i} is not compared: begin it with '# not compared: <reason>'"
 
 
 def described(pair):
     """A reader who does not see the figure gets its file name read out unless it has alt text; one who looks at the figures
     alone learns from the captions what to see in them."""
     for i, cell in pair.code():
-        shown = [o.get('data', {}) for o in cell.outputs]
-        pictures = [data[kind] for data in shown for kind in compare.PICTURES if kind in data]
-        about = cell.metadata.get('mystnb', {})
-        if pictures and len(about.get('image', {}).get('alt', '')) < 15:
+        pictures = [o.data[svg.KIND] for o in cell.outputs if svg.KIND in o.get('data', {})]
+        about = dict(notebooks.about(cell))
+        if pictures and len(about['alt text']) < 15:
             yield f'{pair.name}, cell {i} draws a figure without alt text: # %% mystnb={{"image": {{"alt": "..."}}}}'
         below = pair.stored.cells[i:i + 1]  # i counts from 1
-        caption = about.get('figure', {}).get('caption', '') if any(map(notebooks.is_caption, below)) else ''
+        caption = about['caption'] if any(map(notebooks.is_caption, below)) else ''
         caption = re.sub(r'\$[^$]+\$', 'x', caption)
         if pictures and not (len(caption.split()) in CAPTION_WORDS and caption.endswith('.') and '$' not in caption):
             yield (f'{pair.name}, cell {i}: a caption has {min(CAPTION_WORDS)} to {max(CAPTION_WORDS)} words, pairs of $ '
                    'and a full stop at its end; it stands in a cell below the figure: # %% [markdown] tags=["caption"]')
         for picture in pictures:
-            if len(picture) * 3 // 4 > PICTURE_BYTES:
-                yield f'{pair.name}, cell {i}: a picture of {len(picture) * 3 // 4} bytes; at most {PICTURE_BYTES}'
+            if len(picture) > PICTURE_BYTES:
+                yield f'{pair.name}, cell {i}: a picture of {len(picture)} bytes; at most {PICTURE_BYTES}'
             if pale := re.findall(r'<\w+ class="mpl-text" aria-label="([^"]*)"[^>]* (?:fill-)?opacity="', picture):
                 yield f'{pair.name}, cell {i}: the text {pale[0]!r} of a figure has an alpha; letters need full contrast'
     if pair.stored and (size := pair.path.with_suffix('.ipynb').stat().st_size) > NOTEBOOK_BYTES:
@@ -234,11 +228,12 @@ def exercises(pair):
     """An exercise that is not graded, or whose grader accepts a wrong answer, teaches the wrong thing."""
     found = written(pair.source.cells)
     to_grade = [exercise for exercise in found if not re.search('Pencil:|Experiment:', exercise.title)]
-    if len(found) < EXERCISES:
-        yield f'{pair.name} has {len(found)} exercises; at least {EXERCISES}'
-    if found and not to_grade:
-        yield f'{pair.name} has no exercise that is graded'
     for exercise in found:
+        for _, cell in exercise.asked:
+            hidden = cell.metadata.get('jupyter', {}).get('source_hidden') or not exercise.drawn
+            if re.search(r'\bgrade\(', cell.source) and not (hidden and 'hide-input' in cell.metadata.get('tags', [])):
+                yield (f'{pair.name}: the grader of {exercise.label} is in view, and the truth with it: '
+                       '# %% tags=["hide-input"] jupyter={"source_hidden": true}')
         if not exercise.is_solved:
             yield f'{pair.name}: exercise {exercise.label} has no solution-start ... solution-end after it'
         elif exercise in to_grade:
@@ -257,7 +252,7 @@ WRONG_ANSWERS = 3  # by category: a boundary or a special case, what was ignored
 
 
 def drawn_exercises(pair):
-    """A grader that draws its cases belongs to a stub that says what comes in; it is folded, and rejects three mistakes."""
+    """A grader that draws its cases belongs to a stub that says what comes in, and rejects three mistakes."""
     cells = pair.source.cells
     for exercise in graded(cells):
         if not exercise.drawn:
@@ -268,10 +263,6 @@ def drawn_exercises(pair):
         for stub in stubs:
             if len((ast.get_docstring(stub) or '').splitlines()) < 2:
                 yield f'{where}: the stub of {stub.name} needs a docstring with types, shapes and an example'
-        folded = [cell for _, cell in exercise.asked if _grades_in(cell)]
-        for cell in folded:
-            if not ('hide-input' in cell.metadata.get('tags', []) and cell.metadata.get('jupyter', {}).get('source_hidden')):
-                yield f'{where}: fold the cell of grade: # %% tags=["hide-input"] jupyter={{"source_hidden": true}}'
         rejected = sum(len(re.findall(r'^assert not grade\(', cell.source, re.M)) for _, cell in exercise.solved)
         if rejected < WRONG_ANSWERS:
             yield f'{where}: {rejected} wrong answers are rejected; at least {WRONG_ANSWERS}: assert not grade(...)'
@@ -281,15 +272,6 @@ def drawn_exercises(pair):
         for call in exercise.calls:
             if isinstance(truth := call.args[1], ast.Name) and truth.id in seen:
                 yield f'{where}: its reader sees the truth {truth.id}: define it in the folded cell of grade'
-
-
-def graders_folded(pair):
-    """On a page, only a cell with the tag hide-input is folded: the grader, and the truth with it, would stand in view."""
-    for exercise in graded(pair.source.cells):
-        for _, cell in exercise.asked:
-            if _grades_in(cell) and 'hide-input' not in cell.metadata.get('tags', []):
-                yield (f'{pair.name}: the grader of {exercise.label} is in view: '
-                       '# %% tags=["hide-input"] jupyter={"source_hidden": true}')
 
 
 def folded_once(pair):
@@ -319,18 +301,11 @@ def _unstable(nodes):
             or isinstance(node, ast.Attribute) and node.attr == 'indices'
             or isinstance(node, ast.Subscript) and ast.unparse(node.slice) == '1'}
     for call in nodes:
-        if not isinstance(call, ast.Call):
-            continue
-        name = getattr(call.func, 'attr', getattr(call.func, 'id', ''))
-        asked = {(keyword.arg, ast.unparse(keyword.value)) for keyword in call.keywords}
-        if asked & {('kind', "'stable'"), ('stable', 'True')}:
-            continue
+        name = lint.called(call)
         if name == 'argsort' or name == 'sort' and id(call) in read and not ast.unparse(call.func).startswith('np.'):
-            yield call
-
-
-def _grades_in(cell):
-    return bool(re.search(r'\bgrade\(', cell.source))
+            asked = {(keyword.arg, ast.unparse(keyword.value)) for keyword in call.keywords}
+            if not asked & {('kind', "'stable'"), ('stable', 'True')}:
+                yield call
 
 
 def repository():
@@ -353,54 +328,30 @@ def launches(pair):
         yield f'{pair.name}: the first code cell must be the launch cell: make launch'
 
 
-def sections(pair):
-    """The code of each `##` section, as {title: [cells]} with their numbers; the opening's title is ''."""
-    parts, title = {'': []}, ''
-    for i, cell in enumerate(pair.source.cells, 1):
-        if cell.cell_type == 'markdown' and (heading := re.match(r'## (.+)', cell.source)):
-            title = heading[1].strip()
-            parts[title] = []
-        parts[title].append((i, cell))
-    return parts
+def parts(pair):
+    """The code cells of each `##` part behind those of the opening, as {title: [cells]}."""
+    opening, found = [], {}
+    here = opening
+    for cell in pair.source.cells:
+        if cell.cell_type == 'code':
+            here.append(cell)
+        elif heading := re.match('## (.+)', cell.source):
+            here = found[heading[1]] = [*opening]
+    return found
 
 
-def continued(pair, title):
-    """The titles of the earlier sections that a section says it continues, in its first lines.
-
-    A section whose metadata name its main formula is read from its beginning: each part continues the one before.
-    """
-    if 'main' in pair.source.metadata.get('book', {}):
-        titles = [earlier for earlier in sections(pair) if earlier]
-        return titles[:titles.index(title)][-1:] if title in titles else []
-    first = sections(pair)[title][0][1].source
-    found = re.search(r'This section\s+continues\s+\[(.+?)\]\(#', first, re.S)
-    return [re.sub(r'\s+', ' ', found[1])] if found else []
+def from_its_beginning(pair):
+    """Whether a section is read from its beginning, each part after the one before: its header names its main formula."""
+    return 'main' in pair.source.metadata.get('book', {})
 
 
-def alone(pair, title):
-    """The code cells that a reader runs who starts at a section: the opening, what the section continues, and it."""
-    return [cell for part in dict.fromkeys(['', *_continued(pair, title), title]) for _, cell in sections(pair)[part]
-            if cell.cell_type == 'code']
-
-
-def _continued(pair, title):
-    return [t for needed in continued(pair, title) for t in [*_continued(pair, needed), needed]]
-
-
-def unbound(codes):
-    """The names that each of many programs uses and never binds, as {key: [names]}: `codes` are {key: [cells]}."""
-    numbered = dict(enumerate(codes))
-    with tempfile.TemporaryDirectory() as folder:
-        for i, key in numbered.items():
-            text = '\n\n'.join(re.sub(r'^[%!]', '# ', source, flags=re.M) for source in codes[key])
-            Path(folder, f'{i}.py').write_text(text + '\n', 'utf-8')
-        found = subprocess.run(
-            [sys.executable, '-m', 'ruff', 'check', '--isolated', '--select', 'F821', '--output-format', 'json', folder],
-            capture_output=True, text=True)
-    names = {key: [] for key in codes}
-    for problem in json.loads(found.stdout):
-        names[numbered[int(Path(problem['filename']).stem)]].append(problem['message'])
-    return names
+def alone(pair):
+    """A part that leans on another in silence breaks when that one is edited, and a reader cannot start at it."""
+    for title, cells in () if from_its_beginning(pair) else parts(pair).items():
+        text = '\n\n'.join(cell.source for cell in cells)
+        ruff = [sys.executable, '-m', 'ruff', 'check', '--isolated', '--select', 'F821', '--output-format', 'json', '-']
+        for problem in json.loads(subprocess.run(ruff, input=text, capture_output=True, text=True).stdout):
+            yield f'{pair.name}, the part {title!r} after the opening alone: {problem["message"]}; bind it there'
 
 
 def kinds(pair):
@@ -417,5 +368,5 @@ def kinds(pair):
 
 RULES = (
     recorded, executed, portable, tagged, described, shaped, braced, claims_checked, checks_printed, exercises, kinds,
-    launches, graders_folded, folded_once, ordered, *lint.RULES,
+    launches, folded_once, ordered, alone, *lint.RULES,
 )

@@ -9,7 +9,6 @@ import argparse
 import contextlib
 import hashlib
 import json
-import os
 import sys
 import time
 from typing import NamedTuple
@@ -181,9 +180,7 @@ def main(argv=None):
     names, listed = parser.parse_args(argv).names, recipes()
     if unknown := sorted({*names} - {*listed}):
         sys.exit(f'Stopped: book/weights.yml has no {", ".join(unknown)}: it has {", ".join(listed)}.')
-    if 'OMP_NUM_THREADS' not in os.environ:  # torch reads it when it starts
-        environment.fix()
-        os.execv(sys.executable, [sys.executable, '-m', 'nbutils.maintain.weights', *names])
+    environment.restart('nbutils.maintain.weights', argv)
     for recipe in [listed[name] for name in names] if names else [one for one in listed.values() if stale(one)]:
         try:
             content = train(recipe, say=lambda line: print(line, flush=True))

@@ -19,10 +19,11 @@ import bisect
 import html
 import math
 import re
+from functools import cached_property
 from typing import NamedTuple
 
 from nbutils import data
-from nbutils.maintain import notebooks, svg
+from nbutils.maintain import lint, notebooks, svg
 from nbutils.printed import operators, relations  # noqa: F401  (they enter their rules)
 from nbutils.printed.evaluating import evaluate
 from nbutils.printed.grammar import children, parse
@@ -218,14 +219,14 @@ def literals(source):
     A slice counts by its length. Left out are other indices, seeds and what only shapes a figure.
     """
     found = []
-    _gather(ast.parse(re.sub(r'^[%!]', '# ', source, flags=re.M)), found)
+    _gather(ast.parse(source), found)
     return found
 
 
 def documented(source):
     """The numbers in what the functions of `nbutils.data` that a piece of code imports say of themselves."""
     found = []
-    for node in ast.walk(ast.parse(re.sub(r'^[%!]', '# ', source, flags=re.M))):
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and node.module == 'nbutils.data':
             for alias in node.names:
                 found += numbers(getattr(data, alias.name).__doc__)
@@ -248,7 +249,7 @@ def _children(node):
         return [node.value, *(ast.Constant(_folded(high) - low) for low, high in ends if _folded(high) is not None)]
     if not isinstance(node, ast.Call):
         return ast.iter_child_nodes(node)
-    name = getattr(node.func, 'attr', getattr(node.func, 'id', ''))
+    name = lint.called(node)
     args = node.args[:2] if name in _GRIDS else node.args
     if name in _PLACING:
         args = [a for a in args if isinstance(a, ast.JoinedStr) or isinstance(a, ast.Constant) and isinstance(a.value, str)]
@@ -280,25 +281,13 @@ def _precision(value):
 
 # ---- what stands where ----
 
-def about(cell):
-    """(kind, text) of the caption and the alt text of a code cell."""
-    mystnb = cell['metadata'].get('mystnb', {})
-    for kind, holder, key in (('caption', 'figure', 'caption'), ('alt text', 'image', 'alt')):
-        yield kind, mystnb.get(holder, {}).get(key, '')
-
-
-def described(cell):
-    """(kind, sentence) of the caption and the alt text of a code cell."""
-    yield from ((kind, sentence) for kind, text in about(cell) for sentence in sentences(text))
-
-
 def beside(cells, index):
     """(kind, sentence) of the caption and the alt text of a cell, and of the prose of its part."""
-    yield from described(cells[index])
     part = notebooks.parts(cells)
-    for cell, its in zip(cells, part, strict=True):
-        if notebooks.is_prose(cell) and its == part[index]:
-            yield from (('prose', sentence) for sentence in sentences(''.join(cell['source'])))
+    prose = [''.join(cell['source']) for cell, its in zip(cells, part, strict=True)
+             if notebooks.is_prose(cell) and its == part[index]]
+    texts = [*notebooks.about(cells[index]), *(('prose', text) for text in prose)]
+    return [(kind, sentence) for kind, text in texts for sentence in sentences(text)]
 
 
 # ---- the rule ----
@@ -356,16 +345,17 @@ class Section:
                 self.results[i] = shown_by(cell['outputs'])
                 self.literals[i] = literals(''.join(cell['source']))
                 self.documented += documented(''.join(cell['source']))
-        self._pools, self._computed = {}, {}
+        self._pools = {}
+
+    def texts(self, i):
+        """(kind, Markdown) of what a cell tells its reader: prose, or the caption and the alt text of a figure."""
+        prose = notebooks.is_prose(self.cells[i])
+        return [('prose', ''.join(self.cells[i]['source']))] if prose else [*notebooks.about(self.cells[i])]
 
     def statements(self):
         """All numbers that count in prose, captions and alt texts, in order."""
-        found = []
-        for i, cell in enumerate(self.cells):
-            text = notebooks.is_prose(cell)
-            for kind, sentence in [('prose', s) for s in sentences(''.join(cell['source']))] if text else described(cell):
-                found += [Statement(i, self.parts[i], kind, sentence, n) for n in numbers(sentence)]
-        return found
+        return [Statement(i, self.parts[i], kind, sentence, number) for i in range(len(self.cells))
+                for kind, text in self.texts(i) for sentence in sentences(text) for number in numbers(sentence)]
 
     def pools(self, i):
         """What is shown for the texts of a cell: (results near by, code near by, all of the part)."""
@@ -408,15 +398,15 @@ class Section:
         """Whether a number is one of the `known` statements of its part, or of any for the opening and the summary."""
         return any(self.speaks_of(statement.part, other.part) and statement.number.equal(other.number) for other in known)
 
+    @cached_property
+    def computed(self):
+        """Of each cell {number: (the number, the value of the other side)} of what its inline formulas compute."""
+        return [{number.value: (number, value) for _, text in self.texts(i) for number, value in computed(text)}
+                for i in range(len(self.cells))]
+
     def computes(self, statement):
         """(the number, the value of the other side) where an inline formula of the cell computes it; else None."""
-        if statement.cell not in self._computed:
-            cell = self.cells[statement.cell]
-            prose = cell['cell_type'] == 'markdown'
-            texts = [''.join(cell['source'])] if prose else [text for _, text in about(cell)]
-            pairs = [pair for text in texts for pair in computed(text)]
-            self._computed[statement.cell] = {number.value: (number, value) for number, value in pairs}
-        return self._computed[statement.cell].get(statement.number.value)
+        return self.computed[statement.cell].get(statement.number.value)
 
     def nearest(self, statement):
         """The number of the part that comes nearest to a stated one, as words."""

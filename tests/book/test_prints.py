@@ -11,7 +11,11 @@ from nbutils.printed.displays import display, displays
 from tests import prints
 
 TABLE, UNRUN = prints.table(), prints.unrun()
-PLACES = printed.places(TABLE, UNRUN)
+
+
+@pytest.fixture(scope='module')
+def places(book):
+    return printed.places(book, TABLE, UNRUN)
 
 
 @pytest.mark.parametrize('label', sorted(TABLE))
@@ -20,16 +24,16 @@ def test_display_runs_as_printed(label):
     check(label, display(label), lambda test, cases: _counterexample(test, cases, tries), **meanings)
 
 
-def test_the_lists_name_displays_of_the_book_once():
+def test_the_lists_name_displays_of_the_book_once(places):
     for label in [*TABLE, *UNRUN]:
         assert label in displays(), f'{label} is no display of the book: take it from tests/prints'
-    twice = set(TABLE) & set(UNRUN) | {label for label, (_, place) in PLACES.items() if place == 'page'} & {*TABLE, *UNRUN}
+    twice = set(TABLE) & set(UNRUN) | {label for label, (_, place) in places.items() if place == 'page'} & {*TABLE, *UNRUN}
     assert not twice, f'in two lists, or on the page as well: {sorted(twice)}'
     assert {reason for reason, _ in UNRUN.values()} <= set(prints.REASONS)
 
 
-def test_displays_without_a_place():
-    left = sorted(label for label, (_, place) in PLACES.items() if place == 'open')
+def test_displays_without_a_place(places):
+    left = sorted(label for label, (_, place) in places.items() if place == 'open')
     assert not left, f'run these on their pages or in tests/prints, or give a reason in unrun.yml: {left}'
 
 
@@ -43,5 +47,5 @@ def test_displays_say_what_the_ledger_says():
     assert not wrong, '\n'.join(['', *wrong, 'Make them the same, or say in the field how they differ: see book/claims/README.md'])
 
 
-def test_the_claims_page_states_what_runs():
-    assert yaml.safe_load(printed.SUMS.read_text('utf-8')) == printed.sums(PLACES), 'make printed'
+def test_the_claims_page_states_what_runs(places):
+    assert yaml.safe_load(printed.SUMS.read_text('utf-8')) == printed.sums(places), 'make printed'

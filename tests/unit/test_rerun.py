@@ -11,10 +11,10 @@ import time
 from types import SimpleNamespace
 
 import nbformat
-import psutil
 import pytest
 
 from nbutils.maintain import notebooks, rerun
+from tests.processes import left
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -52,16 +52,6 @@ def run(tmp_path):
     assert left(tmp_path) == []
 
 
-def left(mark, seconds=60):
-    """The processes that a run has left behind."""
-    for _ in range(seconds * 10):
-        found = [p.cmdline() for p in psutil.process_iter(['environ']) if (p.info['environ'] or {}).get('MARK') == str(mark)]
-        if not found:
-            break
-        time.sleep(0.1)
-    return found
-
-
 def test_what_cannot_be_executed_read_or_written_is_named(run, tmp_path):
     notebook(tmp_path / 'chapter' / 'dies.ipynb', 'a = 1', 'import os\nos._exit(1)', 'a')
     notebook(tmp_path / 'chapter' / 'endless.ipynb', 'import time', 'while True: time.sleep(0.1)', 'a')
@@ -80,7 +70,7 @@ def test_what_cannot_be_executed_read_or_written_is_named(run, tmp_path):
     for wanted in ('dies.ipynb::Cell 1', 'endless.ipynb::Cell 1', 'stubborn.ipynb::Cell 1', 'figure.ipynb::Cell 0'):
         assert [line for line in lines if line.startswith('FAILED') and wanted in line], said
     assert 'Cell 1: the kernel died' in said and 'Timeout of 4 seconds exceeded' in said
-    assert 'the pictures could not be written' in said and 'INTERNALERROR' not in said
+    assert 'the picture could not be written' in said and 'INTERNALERROR' not in said
     assert 'chapter/cut.ipynb cannot be read; make record makes it anew' in said
     assert 'chapter/list.ipynb cannot be read; make record makes it anew' in said
     assert 'chapter/good: 1 cells as stored' in said and 'good.ipynb' not in [line for line in lines if 'FAILED' in line]

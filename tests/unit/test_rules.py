@@ -15,6 +15,7 @@ GOOD = f'''# %% [markdown]
 
 # %%
 from nbutils.checks import grade, holds
+from nbutils.pictures import draw
 
 def doubled(x):
     return 2 * x
@@ -107,7 +108,7 @@ def pair(tmp_path, monkeypatch):
             for _, claim_id in rules.checks_in(cell.source):
                 cell.outputs.append(nbformat.v4.new_output('stream', text=f'✓ {claim_id} holds\n'))
             if cell.source.startswith('draw'):
-                cell.outputs.append(nbformat.v4.new_output('display_data', {'image/png': 'aaaa', 'text/plain': '<Figure>'}))
+                cell.outputs.append(nbformat.v4.new_output('display_data', {'image/svg+xml': '<svg/>', 'text/plain': '<Figure>'}))
         if edit:
             edit(notebook)
         nbformat.write(notebook, path.with_suffix('.ipynb'))
@@ -176,13 +177,13 @@ FAULTS = {  # what is wrong: (rule, change of the .py or of the .ipynb, what the
     'a fixed sentence before other things': (lint.told, ('draw();', "print('all agree')\nx = 1\nprint(x)"), 'cell 6 prints the fixed sentence'),
     'an erratum of nothing': (lint.dependent, ("holds('dl.x.y', " + TEST + ',\n      ' + SLIP,
         "erratum('dl.x.y', printed=lambda: False, corrected=lambda: True"), 'printed of erratum'),
-    'no reason to ignore': (rules.tagged, ('# %% mystnb', '# %% tags=["nbval-ignore-output"] mystnb'), "'# not compared: <reason>'"),
+    'an output that is not compared': (rules.tagged, ('# %% mystnb', '# %% tags=["nbval-ignore-output"] mystnb'), 'unknown tag nbval-ignore-output'),
     'no alt text': (rules.described, ('"image": {"alt": "A line that rises to the right"}', ''), 'cell 6 draws a figure without alt text'),
     'no caption': (rules.described, ('# The line $y = x$ rises by one at each step.\n', ''), 'cell 6: a caption has'),
     'a short caption': (rules.described, ('The line $y = x$ rises by one', '$y = x$ rises'), 'cell 6: a caption has'),
     'half a formula': (rules.described, ('$y = x$', '$y = x'), 'pairs of $'),
     'a caption that breaks off': (rules.described, ('at each step.', 'at each step'), 'a full stop at its end'),
-    'a heavy picture': (rules.described, lambda nb: code(nb, 'draw').outputs[0].data.update({'image/png': 'a' * 300_000}), 'at most 150000'),
+    'a heavy picture': (rules.described, lambda nb: code(nb, 'draw').outputs[0].data.update({'image/svg+xml': 'a' * 300_000}), 'at most 200000'),
     'pale letters': (rules.described, lambda nb: code(nb, 'draw').outputs[0].data.update(
         {'image/svg+xml': '<svg><g class="mpl-text" aria-label="10" fill="#787878" opacity="0.8"></g></svg>'}), "the text '10' of a figure has"),
     'a long cell': (rules.shaped, ('draw();', 'x = 1\n' * 30), 'cell 6 has 30 lines; at most 25'),
@@ -200,20 +201,19 @@ FAULTS = {  # what is wrong: (rule, change of the .py or of the .ipynb, what the
     'a hidden claim': (rules.claims_checked, ("'dl.x.y'", 'name'), 'checks None'),
     'checked though uncheckable': (rules.claims_checked, ("'dl.x.y'", "'dl.x.z'"), 'dl.x.z is checked'),
     'a check that left no line': (rules.checks_printed, lambda nb: code(nb, 'holds').update(outputs=[]), 'holds of dl.x.y left no line'),
-    'too few exercises': (rules.exercises, ('{exercise} ★ Experiment: square\n# :label: section3', '{note}'), 'has 2 exercises; at least 3'),
+    'nothing to try': (rules.kinds, ('{exercise} ★ Experiment: square\n# :label: section3', '{note}'), 'no exercise of the kind Experiment'),
     'no solution': (rules.exercises, ('{solution-start} section2', '{solution-start} section9'), 'section2 has no solution-start'),
     'no stub': (rules.exercises, ("raise NotImplementedError('your turn')", 'return x'), 'section1 needs a stub'),
     'no grader': (rules.exercises, ('\ngrade(square', '\nx = (square'), 'section1 needs a stub'),
     'solution not graded': (rules.exercises, ('assert grade', 'grade'), 'the solution of section1 is not graded'),
     'wrong answer not tried': (rules.exercises, ('assert not grade', 'grade'), 'no wrong answer to section1'),
     'a stub without words': (rules.exercises, (PLAIN, DRAWN.replace('"""The', 'r"""The').replace('\n\n    square(3.0) is 9.0.\n    ', '')), 'the stub of square needs a docstring'),
-    'an open grader': (rules.exercises, (PLAIN, DRAWN.replace(FOLD, '')), 'section1: fold the cell of grade'),
-    'a grader that JupyterLab shows': (rules.exercises, (PLAIN, DRAWN.replace(' jupyter={"source_hidden": true}', '')), 'section1: fold the cell of grade'),
+    'a grader that JupyterLab shows': (rules.exercises, (PLAIN, DRAWN.replace(' jupyter={"source_hidden": true}', '')), 'the grader of section1 is in view'),
     'one wrong answer': (rules.exercises, (PLAIN, DRAWN), 'section1: 1 wrong answers are rejected; at least 3'),
     'an exercise of no kind': (rules.kinds, ('★ Program: square', '★ Square'), 'begin the title of the exercise "★ Square" with'),
     'nothing to derive': (rules.kinds, ('★ Pencil: square', '★ Program: square'), 'no exercise of the kind Pencil'),
     'a truth in view': (rules.exercises, (PLAIN, DRAWN.replace('lambda x: x**2', 'doubled')), 'its reader sees the truth doubled'),
-    'a grader in view': (rules.graders_folded, ('# %%' + FOLD, '# %% jupyter={"source_hidden": true}'), 'the grader of section1 is in view'),
+    'a grader in view': (rules.exercises, ('# %%' + FOLD, '# %% jupyter={"source_hidden": true}'), 'the grader of section1 is in view'),
     'two folded cells': (rules.folded_once, ('# %% mystnb=', '# %% tags=["hide-input"]\nx = 1\n\n# %% tags=["hide-input"] mystnb='), 'cells 6 and 7 are folded and nothing stands between'),
     'an order by chance': (rules.ordered, ('draw();', 'x = y.argsort(1)'), "cell 6: y.argsort(1): kind='stable'"),
     'another order by chance': (rules.ordered, ('draw();', "x = np.argsort(y, kind='quick')"), 'stable=True in torch'),
@@ -319,25 +319,12 @@ def test_a_section_without_recording(pair):
     assert list(rules.recorded(made)) == ['chapter/section was never recorded: make record']
 
 
-def test_sections_and_what_they_continue(pair):
-    made = pair(GOOD.replace('# ## Summary\n#\n# Three', '# ## Summary\n#\n# This section continues [First](#first). Three'))
-    assert list(rules.sections(made)) == ['', 'First', 'Summary']
-    assert [i for i, _ in rules.sections(made)['']] == [1, 2, 3]
-    assert rules.continued(made, 'Summary') == ['First'] and rules.continued(made, 'First') == []
-
-
-def test_launch_cells_follow_the_configuration(pair, monkeypatch, capsys):
-    from nbutils.maintain import launch
-
-    made = pair()
-    monkeypatch.setattr(notebooks, 'sources', lambda: [made.path])
-    monkeypatch.setattr(rules, 'repository', lambda: ('https://github.com/me/fork', '3.1.4'))
-    launch.main()
-    assert capsys.readouterr().out == 'chapter/section: changed\n'
-    assert "address = 'https://github.com/me/fork/archive/refs/tags/v3.1.4.zip'" in made.path.read_text()
-    assert list(rules.launches(rules.Pair(made.path))) == []
-    launch.main()
-    assert capsys.readouterr().out == ''
+def test_a_section_that_is_read_from_its_beginning_may_lean_on_earlier_parts(pair):
+    made = pair(GOOD.replace('# ## Summary', '# ## Second\n\n# %%\nprint(cases)\n\n# %% [markdown]\n# ## Summary'))
+    assert [cell.source.partition(' ')[0] for cell in rules.parts(made)['Second']] == ['try:\n', 'from', 'print(cases)']
+    assert "the part 'Second' after the opening alone: Undefined name `cases`" in '\n'.join(rules.alone(made))
+    made.source.metadata['book'] = {'main': 'dl.x.y'}
+    assert not list(rules.alone(made))
 
 
 def test_a_display_that_ran_left_its_line(pair):

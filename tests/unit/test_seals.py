@@ -83,9 +83,6 @@ CLAIMS = {
     'dl.x.words': ledger.Claim('dl.x.words', 'dl.x', 'chapter/section', 'even', 'correct', remark='to be read'),
 }
 QUOTES = {'dl.x.words': 'A sum of two equal numbers is even.'}
-KEYS = {'dl.x.y', 'dl.x.words', 'verify-three-numbers-add-up-to-3', 'thm-double', 'def-even', 'verdicts-third-no-theorem', 'verify-zero',
-        'shown-first', 'shown-third-no-theorem'}
-
 
 def section_of(page):
     return sections.Section(notebooks.parsed(page))
@@ -105,7 +102,6 @@ def changed(old, new, page=PAGE):
 
 def test_theorems_claims_and_sentences_are_sealed():
     found = digests(PAGE)
-    assert found.keys() == KEYS
     assert all(re.fullmatch('[0-9a-f]{6}', d) for line in found.values() for d in line if d != 'none')
     assert {key: [d != 'none' for d in line] for key, line in found.items()} == {
         'dl.x.y': [True, True, True], 'dl.x.words': [True, True, True], 'verify-three-numbers-add-up-to-3': [True, True, False],
