@@ -10,7 +10,7 @@ from functools import partial, reduce
 
 import numpy as np
 
-from nbutils.printed.grammar import Node, kept, walk
+from nbutils.printed.grammar import Node, kept, letters, walk
 from nbutils.printed.patterns import all_terms, filled, pattern_around, terms
 from nbutils.printed.tokens import FormulaError, ShapeError
 from nbutils.printed.values import (
@@ -72,23 +72,17 @@ def once(node, scope):
 @kept
 def names_in(node):
     """All names that occur in a tree, with and without their subscripts and marks."""
-    found = set()
-    for part in walk(node):
-        if part.op == 'name':
-            found.add(part.args[0])
-        if part.op == 'scripted' and part.args[0].op == 'name':
-            found |= {literal for literal, _ in _spellings(part)}
-    return frozenset(found)
+    scripted = [part for part in walk(node) if part.op == 'scripted' and part.args[0].op == 'name']
+    return letters(node).union(literal for part in scripted for literal, _ in _spellings(part))
 
 
 def _between(bracket, sub, sup, scope):
     """[F]_a^b, the difference of F at two values of the only letter in it that has no meaning."""
-    names = {part.args[0] for part in walk(bracket) if part.op == 'name'}
-    letters = {name for name in names if name not in scope and name not in {*CONSTANTS, *ELEMENTWISE}}
-    if len(letters) != 1 or len(bracket.args[2]) != 1 or not sub.args[1]:
+    free = {name for name in letters(bracket) if name not in scope and name not in {*CONSTANTS, *ELEMENTWISE}}
+    if len(free) != 1 or len(bracket.args[2]) != 1 or not sub.args[1]:
         raise FormulaError('it is not clear which letter runs between the limits')
     high, low = (
-        evaluate(bracket.args[2][0], scope.changed(**{name: evaluate(end, scope) for name in letters}))
+        evaluate(bracket.args[2][0], scope.changed(**{name: evaluate(end, scope) for name in free}))
         for end in (sup.args[1], sub.args[1][0]))
     return add(high, low, -1)
 

@@ -340,20 +340,23 @@ class _Parser:
         left = self.juxtaposed()
         while self.at(*JOINERS):
             joiner = self.next()
-            right = self.negative() if self.at('-') else self.juxtaposed()
+            right = self.signed(self.juxtaposed)
             left = Node('join', (joiner.text, left, right, joiner), left.start, right.end)
         return left
 
-    def negative(self):
+    def signed(self, operand):
+        """What `operand` reads, or minus that."""
+        if not self.at('-'):
+            return operand()
         minus = self.next()
-        inner = self.juxtaposed()
+        inner = operand()
         return Node('add', (('-', inner, minus),), minus.start, inner.end)
 
     def juxtaposed(self):
         factors = [self.factor()]
         while self.starts_factor():
             factors.append(self.factor())
-        return factors[0] if len(factors) == 1 else Node('product', tuple(factors), factors[0].start, factors[-1].end)
+        return _product(factors)
 
     def starts_factor(self):
         token = self.peek()
@@ -539,7 +542,7 @@ class _Parser:
         factors = [self.factor()]
         while self.starts_factor() and self.peek(blanks=True).kind != 'blank' and not self.ends_argument(factors[-1]):
             factors.append(self.factor())
-        argument = factors[0] if len(factors) == 1 else Node('product', tuple(factors), factors[0].start, factors[-1].end)
+        argument = _product(factors)
         return Node('call', (head, (argument,)), head.start, argument.end)
 
     def ends_argument(self, factor):
@@ -559,29 +562,23 @@ class _Parser:
             return self.integral(low, high, token)
         domain = self.domain(low, high, kind)
         if kind in ('sum', 'prod', 'lim'):
-            body = self.expression_of_one() if self.at('-') else self.term()
+            body = self.signed(self.term)
         else:
             body = self.extremal(domain)
         return Node('big', (kind, domain, body), token.start, body.end)
 
     def extremal(self, domain):
         """What an extremum is taken of: the product after it, and further factors that its letters stand in."""
-        below = [n for part in (domain or ('', ()))[1] if isinstance(part, Node) for n in walk(part)]
-        letters = {n.args[0] for n in below if n.op == 'name'}
+        below = set().union(*(letters(part) for part in (domain or ('', ()))[1] if isinstance(part, Node)))
         body = self.juxtaposed()
         while self.at(*JOINERS):
             before, joiner = self.k, self.next()
             right = self.juxtaposed()
-            if not letters & {n.args[0] for n in walk(right) if n.op == 'name'}:
+            if not below & letters(right):
                 self.k = before
                 break
             body = Node('join', (joiner.text, body, right, joiner), body.start, right.end)
         return body
-
-    def expression_of_one(self):
-        minus = self.next()
-        inner = self.term()
-        return Node('add', (('-', inner, minus),), minus.start, inner.end)
 
     def domain(self, low, high, kind):
         """('range', name, low, high), ('over', names), ('where', relations), or None where nothing stands below."""
@@ -744,6 +741,11 @@ class _Parser:
             if what.op == 'bracket' and what.args[0] == '(' and what.end == script[-1].end:
                 kind = 'label'
         return Node('sup', (kind, what), token.start, self.tokens[self.k - 1].end)
+
+
+def _product(factors):
+    """The product of factors that stand side by side; a single one is no product."""
+    return factors[0] if len(factors) == 1 else Node('product', tuple(factors), factors[0].start, factors[-1].end)
 
 
 def _cells(pieces):

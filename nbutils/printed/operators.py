@@ -57,22 +57,20 @@ def _big(node, scope):
     cases = [(place, evaluate(body, case)) for place, case in over(domain, body, scope)]
     values = [value for _, value in cases]
     if kind == 'sum':
-        total = Zero()
-        for value in values:
-            total = add(total, value)
-        return total
+        return _sum(values)
     if kind in ('bigcup', 'bigcap'):
         return reduce(partial(joined, kind.removeprefix('big')), values)
     if kind == 'prod':
-        total = 1.0
-        for value in values:
-            total = times(total, value)
-        return total
+        return reduce(times, values, 1.0)
     best = extremum(kind.removeprefix('arg'), values)
     if not kind.startswith('arg'):
         return best
     place = next(place for place, value in cases if value == best)
     return place[0] if len(place) == 1 else list(place)
+
+
+def _sum(values):
+    return reduce(add, values, Zero())
 
 
 def places(node, scope):
@@ -455,10 +453,7 @@ def _check_law(below, scope):
 
 
 def _mean(outcomes, mass):
-    total = Zero()
-    for weight, value in outcomes:
-        total = add(total, times(weight, value))
-    return divide(total, mass)
+    return divide(_sum(times(weight, value) for weight, value in outcomes), mass)
 
 
 def _random_names(nodes, scope):

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from nbutils.printed.evaluating import Unfinished, evaluate, label, once, rule, shape_of
-from nbutils.printed.grammar import RELATIONS, kept, walk
+from nbutils.printed.grammar import ARROWS, RELATIONS, kept, walk
 from nbutils.printed.operators import places
 from nbutils.printed.tokens import FormulaError, ShapeError
 from nbutils.printed.values import FLOATS, Identity, Zero, add, is_number, lower
@@ -23,16 +23,23 @@ ORDERED = {
 }
 
 
+def steps(node):
+    """(kind of arrow, left, right) for each arrow of a chain: A iff B implies C is (A iff B) and (B implies C)."""
+    left, right = node.args[:2]
+    if left.op in ARROWS.values():
+        yield from steps(left)
+        left = left.args[1]
+    yield node.op, left, right
+
+
+def step_is_true(op, left, right):
+    """Whether an arrow leads from the truth of its left side to that of its right side."""
+    return left == right if op == 'iff' else right or not left
+
+
 @rule('iff', 'implies')
 def _arrow(node, scope):
-    """A chain says each of its steps: A iff B implies C is (A iff B) and (B implies C)."""
-    left, right = node.args[:2]
-    if left.op in ('iff', 'implies'):
-        if not evaluate(left, scope):
-            return False
-        left = left.args[1]
-    a, b = bool(evaluate(left, scope)), bool(evaluate(right, scope))
-    return a == b if node.op == 'iff' else b or not a
+    return all(step_is_true(op, *(bool(evaluate(side, scope)) for side in sides)) for op, *sides in steps(node))
 
 
 @rule('both')

@@ -21,8 +21,6 @@ from itertools import product
 
 import numpy as np
 
-from nbutils.printed import operators
-from nbutils.printed import relations as _relations  # it enters its rules, too
 from nbutils.printed.evaluating import CAPITALS, CONSTANTS, ELEMENTWISE, Unfinished, evaluate, names_in, once
 from nbutils.printed.grammar import (
     ARROWS,
@@ -37,6 +35,8 @@ from nbutils.printed.grammar import (
     parse,
     walk,
 )
+from nbutils.printed.operators import counter_range
+from nbutils.printed.relations import equal, step_is_true, steps
 from nbutils.printed.spoiling import variants
 from nbutils.printed.tokens import FormulaError
 from nbutils.printed.values import FLOATS, Box, Identity, Random, Scope, is_number, lift, of
@@ -239,10 +239,10 @@ class Formula:
     def _true(self, claim, scope):
         """Whether a claim is true; with ± on both sides for both signs, with ± on one side for one of them."""
         if claim.op in ARROWS.values():
-            truths = [(step, *(bool(once(side, scope)) for side in step[1:])) for step in _steps(claim)]
+            truths = [(step, *(bool(once(side, scope)) for side in step[1:])) for step in steps(claim)]
             for (_, _, right), a, b in truths:
                 self.seen.setdefault(id(right), set()).add((a, b))
-            return all(a == b if op == 'iff' else b or not a for (op, _, _), a, b in truths)
+            return all(step_is_true(op, a, b) for (op, _, _), a, b in truths)
         signed = sum(map(_has_two_signs, claim.args[::2] if claim.op == 'relation' else (claim,)))
         if not signed:
             return bool(evaluate(claim, scope))
@@ -260,12 +260,12 @@ class Formula:
         for claim, s in self._instances(scope):
             for left, sign, right in _stated(claim):
                 if RELATIONS[sign.text] in signs:
-                    yield left, right, _relations.equal(evaluate(left, s), evaluate(right, s))
+                    yield left, right, equal(evaluate(left, s), evaluate(right, s))
 
     def idle(self) -> list[str]:
         """What the cases did not try of implications and equivalences, in words."""
         found = []
-        for op, _, right in (step for claim in self.claims if claim.op in ARROWS.values() for step in _steps(claim)):
+        for op, _, right in (step for claim in self.claims if claim.op in ARROWS.values() for step in steps(claim)):
             seen = self.seen.get(id(right), set())
             if (True, True) not in seen:
                 found.append(f'no case in which what stands before the arrow ({op}) is true')
@@ -310,18 +310,9 @@ class Formula:
             except FormulaError:
                 pass  # a letter for a length, as in i = 1, ..., n
         try:
-            return operators.counter_range(node, name, scope)
+            return counter_range(node, name, scope)
         except FormulaError:
             return None  # no counter: evaluating says what is missing
-
-
-def _steps(claim):
-    """(kind of arrow, left, right) for each arrow of a chain: A iff B implies C is (A iff B) and (B implies C)."""
-    left, right = claim.args[:2]
-    if left.op in ARROWS.values():
-        yield from _steps(left)
-        left = left.args[1]
-    yield claim.op, left, right
 
 
 def _stated(statement):
@@ -341,7 +332,7 @@ def _sides(statement, scope):
     if statement.op not in ARROWS.values():
         return [_value_or_none(side, scope) if isinstance(side, Node) else side.text for side in statement.args]
     found = []
-    for op, left, right in _steps(statement):
+    for op, left, right in steps(statement):
         supposed = _value_or_none(left, scope)
         found += [op, *([supposed] if op == 'implies' else _sides(left, scope))]
         found += _sides(right, scope) if op == 'iff' or supposed else []
