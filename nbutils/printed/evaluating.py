@@ -10,7 +10,7 @@ from functools import partial, reduce
 
 import numpy as np
 
-from nbutils.printed.grammar import Node, kept, letters, walk
+from nbutils.printed.grammar import Node, form, kept, letters, walk
 from nbutils.printed.patterns import all_terms, filled, pattern_around, terms
 from nbutils.printed.tokens import FormulaError, ShapeError
 from nbutils.printed.values import (
@@ -38,6 +38,7 @@ ELEMENTWISE = {
     'cosh': np.cosh, 'sinh': np.sinh, 'arctan': np.arctan, 'arccos': np.arccos, 'arcsin': np.arcsin, 'sign': np.sign,
     'sgn': np.sign, 'Im': np.imag, 'Re': np.real,
 }
+LEAVES = {'number', 'degrees', 'value', 'name'}
 CAPITALS = {'sigma': 'Sigma', 'lambda': 'Lambda'}  # the entries of a matrix are written with its small letter
 
 _rules: dict[str, Callable] = {}
@@ -56,17 +57,23 @@ def rule(*ops: str):
 
 
 def evaluate(node: Node, scope: Scope):
-    """The value of a formula. Raises FormulaError where it has none, ShapeError where its shapes do not fit."""
+    """The value of a formula. Raises FormulaError where it has none, ShapeError where its shapes do not fit.
+
+    A scope that keeps the values of parts evaluates each part once, in whatever print of the formula it stands.
+    """
     if (found := _rules.get(node.op)) is None:
         raise Unfinished(f'{node.op} has no value')
-    return found(node, scope)
+    if scope.found is None or node.op in LEAVES:
+        return found(node, scope)
+    if (part := form(node)) not in scope.found:
+        scope.found[part] = node, found(node, scope)
+    return scope.found[part][1]
 
 
-def once(node, scope):
-    """The same, and found once in a scope: the sides of a relation are compared, and then looked at again."""
-    if id(node) not in scope.found:
-        scope.found[id(node)] = node, evaluate(node, scope)  # with the node, for an id is free again when a node is gone
-    return scope.found[id(node)][1]
+def lasting(found: dict, scope: Scope) -> dict:
+    """Of kept values those that hang on given letters alone: a print with other definitions has the same."""
+    return {part: (node, value) for part, (node, value) in found.items()
+            if all(scope.needs(name).isdisjoint(scope.defined) for name in names_in(node))}
 
 
 @kept
@@ -219,7 +226,12 @@ def _along(direction, call, scope):
     if direction is None or not direction.args[1] or 'D' in scope:
         raise FormulaError('a directional derivative that does not say along what')
     at, v = evaluate(args[0], scope), evaluate(direction.args[1][0], scope)
-    return slope(lambda t: evaluate(Node('call', (head, (Node('value', (add(at, times(t, v)),)), *args[1:]))), scope), 0.0)
+    return slope(lambda t: value_at(head, add(at, times(t, v)), args[1:], scope), 0.0)
+
+
+def value_at(head, value, rest, scope):
+    """The value of f(v, y, ...), where v is a value and not a part of the formula."""
+    return evaluate(Node('call', (head, (Node('value', (value,)), *rest))), scope.changed())
 
 
 @rule('join')

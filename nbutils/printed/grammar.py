@@ -120,6 +120,20 @@ def letters(node):
     return frozenset(n.args[0] for n in walk(node) if n.op == 'name')
 
 
+@kept
+def form(node):
+    """The tree as a text, without its places in the LaTeX: equal for two parts of formulas that are read alike."""
+    return f'{node.op}({", ".join(map(_form_of, node.args))})'
+
+
+def _form_of(item):
+    if isinstance(item, Node):
+        return form(item)
+    if isinstance(item, Token):
+        return item.text
+    return f'({", ".join(map(_form_of, item))})' if isinstance(item, tuple) else repr(item)
+
+
 def _parts(role, piece, latex, functions):
     text = latex[piece[0].start:piece[-1].end]
     if (ends := _range(text)) is not None:

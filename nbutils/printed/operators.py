@@ -16,6 +16,7 @@ from nbutils.printed.evaluating import (
     names_in,
     rows_or_columns,
     rule,
+    value_at,
 )
 from nbutils.printed.grammar import Node, children, letters, walk
 from nbutils.printed.tokens import FormulaError
@@ -322,7 +323,7 @@ def _gradient_of_call(sign, order, body, scope):
     at = evaluate(args[0], scope)
 
     def f(v):
-        return evaluate(Node('call', (head, (Node('value', (v,)), *args[1:]))), scope)
+        return value_at(head, v, args[1:], scope)
     if order == 2:
         return gradient(lambda v: gradient(f, v), at)
     result = gradient(f, at)

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from nbutils.printed.evaluating import Unfinished, evaluate, label, once, rule, shape_of
+from nbutils.printed.evaluating import Unfinished, evaluate, label, rule, shape_of
 from nbutils.printed.grammar import ARROWS, RELATIONS, kept, walk
 from nbutils.printed.operators import places
 from nbutils.printed.tokens import FormulaError, ShapeError
@@ -64,14 +64,14 @@ def compare(left, sign, right, scope) -> bool:
     if sign in ('to', 'mapsto', '<<'):
         raise Unfinished(f'the relation {sign}')
     if sign in ('in', 'notin'):
-        return _contained(once(left, scope), right, scope) == (sign == 'in')
+        return _contained(evaluate(left, scope), right, scope) == (sign == 'in')
     if sign == 'sim':
-        return _has_shape(once(left, scope), right, scope)
+        return _has_shape(evaluate(left, scope), right, scope)
     if sign == '<-':
         return _updated(left, right, scope)
     if sign == 'propto':
         return _proportional(left, right, scope)
-    a, b = once(left, scope), once(right, scope)
+    a, b = evaluate(left, scope), evaluate(right, scope)
     tolerance = DIFFERENCED if _is_differenced(left) or _is_differenced(right) else TOLERANCE
     if sign == '=':
         return equal(a, b, tolerance)

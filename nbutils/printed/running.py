@@ -21,7 +21,7 @@ from itertools import product
 
 import numpy as np
 
-from nbutils.printed.evaluating import CAPITALS, CONSTANTS, ELEMENTWISE, Unfinished, evaluate, names_in, once
+from nbutils.printed.evaluating import CAPITALS, CONSTANTS, ELEMENTWISE, Unfinished, evaluate, lasting, names_in
 from nbutils.printed.grammar import (
     ARROWS,
     EXTREMA,
@@ -95,10 +95,15 @@ def run(latex: str, search: Callable, *, spoil=True, options: dict | None = None
     report.idle += formula.idle() if found is None else []
     if found is None and spoil:
         # what the formula has computed from the given letters need not be computed again for its spoilt prints
-        cases = [(case, formula.sides(instances), scope.known()) for case, scope, instances in tries]
+        cases = [(case, formula.sides(instances), _known(scope)) for case, scope, instances in tries]
         for kind, spoilt in variants(formula.parts, latex, formula.alike(tries[-1][0])):
             report.spoilt[_verdict(spoilt, meanings, options, cases, formula)].append((kind, spoilt))
     return report
+
+
+def _known(scope):
+    """(letters, parts of the formula) with their values, so far as no definition that is printed has a hand in them."""
+    return scope.known(), {counters: lasting(found, scope) for counters, found in scope.parts.items()}
 
 
 def _verdict(spoilt, meanings, options, cases, original):
@@ -192,10 +197,13 @@ class Formula:
         else:
             self.claims.append(node)
 
-    def scope(self, case, known=()):
-        """The meanings of all letters in one case; `known` are values that are computed from others."""
+    def scope(self, case, known=((), {})):
+        """The meanings of all letters in one case; `known` is what another print has found in this case."""
+        letters, parts = known
         defined = {k: v for k, v in self.defined.items() if callable(v)}
-        return Scope(self.fixed | {k: lift(v) for k, v in case.items()}, self.computed, defined, self.options, known)
+        scope = Scope(self.fixed | {k: lift(v) for k, v in case.items()}, self.computed, defined, self.options, letters)
+        scope.parts = {counters: dict(found) for counters, found in parts.items()}
+        return scope
 
     def instances(self, scope) -> list:
         """(claim, scope) for all that the formula says in one case: nothing where a printed condition is not met."""
@@ -239,7 +247,7 @@ class Formula:
     def _true(self, claim, scope):
         """Whether a claim is true; with ± on both sides for both signs, with ± on one side for one of them."""
         if claim.op in ARROWS.values():
-            truths = [(step, *(bool(once(side, scope)) for side in step[1:])) for step in steps(claim)]
+            truths = [(step, *(bool(evaluate(side, scope)) for side in step[1:])) for step in steps(claim)]
             for (_, _, right), a, b in truths:
                 self.seen.setdefault(id(right), set()).add((a, b))
             return all(step_is_true(op, a, b) for (op, _, _), a, b in truths)
@@ -291,7 +299,9 @@ class Formula:
         counters = {name: self._counter(name, node, scope) for name in sorted(self._counted(node, scope))}
         counters = {name: values for name, values in counters.items() if values is not None}
         for ks in product(*counters.values()):
-            yield scope.changed(**{n: float(k) for n, k in zip(counters, ks, strict=True)})
+            case = scope.changed(**{n: float(k) for n, k in zip(counters, ks, strict=True)})
+            case.found = scope.parts.setdefault((*counters, *ks), {})
+            yield case
 
     def _counted(self, node, scope):
         """The names that nothing in a statement binds and that have no value: its counters."""
@@ -350,7 +360,7 @@ def _look_for_idle_counters(node):
 
 def _value_or_none(node, scope):
     try:
-        return once(node, scope)
+        return evaluate(node, scope)
     except FormulaError:
         return None
 

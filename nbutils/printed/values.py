@@ -110,7 +110,9 @@ class Scope:
     def __init__(self, values, computed=None, defined=None, options=None, known=()):
         self.values, self.computed, self.defined = dict(values), computed or {}, defined or {}
         self.options, self._cache, self._needs = dict(options or {}), dict(known), {}
-        self._parent, self._fresh, self.found = None, set(), {}  # found: see `nbutils.printed.evaluating.once`
+        self._parent, self._fresh = None, set()
+        self.found = None  # where `nbutils.printed.evaluating.evaluate` keeps the values of parts of the formula, or None
+        self.parts = {}  # values of counters -> what is found where they have these
         self.randoms = {name: v for name, v in self.values.items() if isinstance(v, Random)}
 
     def __contains__(self, name):
@@ -149,7 +151,7 @@ class Scope:
         """The scope with other values for some letters."""
         scope = object.__new__(Scope)
         scope.values, scope.computed, scope.defined = self.values | changes, self.computed, self.defined
-        scope.options, scope._cache, scope.found = self.options, {}, {}
+        scope.options, scope._cache, scope.found = self.options, {}, None
         scope.randoms, scope._needs = self.randoms, self._needs
         scope._parent, scope._fresh = self, {*changes, *self.defined}
         return scope
