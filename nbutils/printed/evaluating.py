@@ -38,7 +38,7 @@ ELEMENTWISE = {
     'cosh': np.cosh, 'sinh': np.sinh, 'arctan': np.arctan, 'arccos': np.arccos, 'arcsin': np.arcsin, 'sign': np.sign,
     'sgn': np.sign, 'Im': np.imag, 'Re': np.real,
 }
-LEAVES = {'number', 'degrees', 'value', 'name'}
+LEAVES = {'number', 'value', 'name'}
 CAPITALS = {'sigma': 'Sigma', 'lambda': 'Lambda'}  # the entries of a matrix are written with its small letter
 
 _rules: dict[str, Callable] = {}
@@ -110,10 +110,14 @@ def _spellings(node):
 # letters and numbers
 
 
-@rule('number', 'degrees', 'value')
+@rule('number')
 def _number(node, scope):
-    value = node.args[0]
-    return math.radians(value) if node.op == 'degrees' else float(value) if node.op == 'number' else value
+    return float(node.args[0])
+
+
+@rule('value')
+def _value(node, scope):
+    return node.args[0]
 
 
 @rule('name')
@@ -161,7 +165,7 @@ def _summands(items, scope):
 
 
 def _factor(sign, scope):
-    return {'-': -1, '+': 1}.get(sign) or scope.options.get('pm', 1) * (-1 if sign == 'mp' else 1)
+    return scope.options.get('pm', 1) if sign == 'pm' else -1 if sign == '-' else 1
 
 
 @rule('product')
@@ -259,9 +263,7 @@ def _fraction(node, scope):
 
 @rule('sqrt')
 def _root(node, scope):
-    radicand, degree = node.args
-    value = evaluate(radicand, scope)
-    return power(value, 0.5 if degree is None else 1 / evaluate(degree, scope))
+    return power(evaluate(node.args[0], scope), 0.5)
 
 
 @rule('binom')
@@ -350,8 +352,6 @@ def _raised(value, kind, extra, scope):
     if kind == 'inverse transpose':
         return transposed(power(value, -1))
     if kind == 'power':
-        if callable(value) or isinstance(value, list):
-            return indexed(value, (extra,), scope)
         exponent = evaluate(extra, scope)
         if isinstance(exponent, np.ndarray) and is_number(value) and value == math.e:
             return exponential(exponent)
@@ -369,8 +369,6 @@ def transposed(value):
 
 def label(node):
     """A node as part of a name: `T`, `2`, `t_1` for t + 1."""
-    if node is None:
-        return ''
     if node.op in ('name', 'number'):
         return str(node.args[0])
     if node.op == 'bracket':
@@ -476,15 +474,10 @@ def _call(node, scope):
 
 
 def _applied(name, sub, mark, primes, args, scope):
-    """A function with its marks and indices, applied to arguments; a product where the letter is no function."""
+    """A function with its marks and indices, applied to arguments."""
     function, parameters = _function(name, sub, mark, scope)
     if function is not None and not callable(function):
-        if primes:
-            raise FormulaError(f'a derivative of {name}, which is no function')
-        if len(args) > 1:
-            raise FormulaError(f'{name} of several things, which is no function')
-        factor = indexed(function, sub.args[1], scope) if parameters else function
-        return times(factor, evaluate(args[0], scope))
+        raise FormulaError(f'{name} is no function')
     values = _arguments(args, scope)
     if function is None:
         if primes or parameters:
@@ -554,12 +547,8 @@ def builtin(name, values):
         with np.errstate(all='ignore'):
             return ELEMENTWISE[name](x)
     if name in ('max', 'min', 'sup', 'inf'):
-        return extremum(name, list(x.flat) if isinstance(x, np.ndarray) and len(values) == 1 else _members(values))
-    if name in ('argmax', 'argmin') and isinstance(x, np.ndarray):
-        return float(getattr(np, name)(x)) + 1
-    if len(values) > 1 and name == 'diag':
-        x = values
-    elif len(values) > 1:
+        return extremum(name, _members(values))
+    if len(values) > 1:
         raise FormulaError(f'{name} of several things')
     if name == 'diag':
         entries = np.array(x, float) if isinstance(x, list) else x
@@ -582,8 +571,6 @@ def extremum(name, values):
 
 
 def _of_matrix(name, x):
-    if is_number(x) and name in ('det', 'tr'):
-        return x
     if not isinstance(x, np.ndarray):
         raise FormulaError(f'{name} of what is no matrix')
     if name in ('det', 'tr') and x.shape[0] != x.shape[1]:
@@ -653,7 +640,7 @@ def _length(value, scope):
 
 
 def norm(value, order):
-    """A norm; `order` is None (Euclidean, vectors only), a number p, 'fro' or 'nuc'."""
+    """A norm; `order` is None (Euclidean, vectors only), a number p or 'fro'."""
     if is_number(value):
         return abs(value)
     if not isinstance(value, np.ndarray):
@@ -672,10 +659,8 @@ def _norm_with_name(node, scope):
         value = _norm(base, scope)
     elif _is_starred(sub):
         value = lift(scope.get('norm_star')(lower(inner)))
-    elif f'norm_{sub.args[0]}' in scope:
-        value = lift(scope.get(f'norm_{sub.args[0]}')(lower(inner)))
-    elif sub.args[0] in ('F', 'nuc', 'text_nuc'):
-        value = norm(inner, 'fro' if sub.args[0] == 'F' else 'nuc')
+    elif sub.args[0] == 'F':
+        value = norm(inner, 'fro')
     elif sub.args[1] is None:
         raise FormulaError(f'the norm {sub.args[0]} is not known')
     else:
@@ -703,10 +688,8 @@ def _cases(node, scope):
 
 @rule('matrix')
 def _matrix(node, scope):
-    rows = node.args
-    if any(cell.op == 'dots' for row in rows for cell in row):
-        return _matrix_with_dots(rows, scope)
-    cells = [[0.0 if cell.op == 'empty' else evaluate(cell, scope) for cell in row] for row in rows]
+    rows = [Node('dots', ()) if _is_left_out(row) else Node('row', row) for row in node.args]
+    cells = [all_terms(row.args, evaluate, scope) for row in filled(rows, evaluate, scope)]
     if len({len(row) for row in cells}) > 1:
         raise ShapeError('rows of different length')
     if all(is_number(cell) for row in cells for cell in row):
@@ -714,17 +697,22 @@ def _matrix(node, scope):
     return _blocks(cells)
 
 
+def _is_left_out(row):
+    """Whether a row stands for rows that are not printed: dots, and nothing else."""
+    return {'dots'} <= {cell.op for cell in row} <= {'dots', 'empty'}
+
+
+@rule('empty')
+def _empty_cell(node, scope):
+    return 0.0
+
+
 def _blocks(cells):
     heights = [next((len(c) for c in row if isinstance(c, np.ndarray)), None) for row in cells]
     widths = [next((row[j].shape[1] for row in cells if isinstance(row[j], np.ndarray)), None) for j in range(len(cells[0]))]
     for i, row in enumerate(cells):
         for j, cell in enumerate(row):
-            if isinstance(cell, Identity):
-                size = heights[i] or widths[j]
-                if size is None:
-                    raise FormulaError('an identity block of unknown size')
-                row[j] = cell.sized(size)
-            elif is_number(cell):
+            if is_number(cell):
                 shape = heights[i] or 1, widths[j] or 1
                 if cell != 0 and shape != (1, 1):
                     raise ShapeError('a number as a block')
@@ -733,17 +721,3 @@ def _blocks(cells):
         return np.block(cells)
     except ValueError as error:
         raise ShapeError(f'blocks that do not fit: {error}') from None
-
-
-def _matrix_with_dots(rows, scope):
-    """A row, a column or a matrix with dots: its corners say which entry stands where."""
-    if len(rows) == 1:
-        values = all_terms(rows[0], evaluate, scope)
-        return np.array([values]) if all(map(is_number, values)) else np.hstack(values)
-    nodes = [Node('dots', ()) if all(cell.op in ('dots', 'empty') for cell in row) else Node('row', row) for row in rows]
-    values = [all_terms(row.args, evaluate, scope) for row in filled(nodes, evaluate, scope)]
-    if len({len(row) for row in values}) > 1:
-        raise ShapeError('rows of different length')
-    if all(is_number(v) for row in values for v in row):
-        return np.array(values)
-    return np.block(values)

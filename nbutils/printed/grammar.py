@@ -17,7 +17,7 @@ RELATIONS = {
     '=': '=', ':=': '=', 'le': '<=', 'leq': '<=', 'ge': '>=', 'geq': '>=', '<': '<', '>': '>', 'ne': '!=', 'neq': '!=',
     'approx': '~', 'simeq': '~', 'propto': 'propto', 'in': 'in', 'notin': 'notin', 'sim': 'sim', 'leftarrow': '<-',
     'succeq': 'psd', 'succ': 'pd', 'preceq': 'nsd', 'prec': 'nd', 'to': 'to', 'longrightarrow': 'to', 'mapsto': 'mapsto',
-    'll': '<<',     'subset': 'subset', 'subseteq': 'subset', 'longleftrightarrow': 'to', 'perp': 'perp',
+    'll': '<<', 'subset': 'subset', 'subseteq': 'subset', 'longleftrightarrow': 'to', 'perp': 'perp',
 }
 ARROWS = {
     'iff': 'iff', 'Longleftrightarrow': 'iff', 'Leftrightarrow': 'iff',
@@ -45,7 +45,7 @@ CLOSED_BY = {
 }
 BEGINS_FACTOR = {
     *BIG, *FRACTIONS, *DOTS, 'sqrt', 'nabla', 'partial', 'underbrace', 'binom', 'infty', '{', 'langle', 'lfloor', 'lceil',
-    'lVert', 'lvert', 'overset', 'bar', 'dot', 'mathbf', 'mathrm', 'tilde', 'hat', 'emptyset',
+    'overset', 'bar', 'dot', 'mathbf', 'mathrm', 'tilde', 'hat', 'emptyset',
 }
 
 
@@ -340,9 +340,9 @@ class _Parser:
         return Node('predicate', (subject, words, *second), subject.start, (*second, words)[0].end)
 
     def expression(self):
-        sign = self.next() if self.at('+', '-', 'pm', 'mp') else None
+        sign = self.next() if self.at('+', '-', 'pm') else None
         items = [(sign.text if sign else '+', self.term(), sign)]
-        while self.at('+', '-', 'pm', 'mp'):
+        while self.at('+', '-', 'pm'):
             sign = self.next()
             items.append((sign.text, self.term(), sign))
         first_sign, first, token = items[0]
@@ -354,17 +354,9 @@ class _Parser:
         left = self.juxtaposed()
         while self.at(*JOINERS):
             joiner = self.next()
-            right = self.signed(self.juxtaposed)
+            right = self.juxtaposed()
             left = Node('join', (joiner.text, left, right, joiner), left.start, right.end)
         return left
-
-    def signed(self, operand):
-        """What `operand` reads, or minus that."""
-        if not self.at('-'):
-            return operand()
-        minus = self.next()
-        inner = operand()
-        return Node('add', (('-', inner, minus),), minus.start, inner.end)
 
     def juxtaposed(self):
         factors = [self.factor()]
@@ -409,8 +401,6 @@ class _Parser:
             self.fail('a value is missing')
         if token.kind == 'number':
             self.next()
-            if self.at('°'):
-                return Node('degrees', (float(token.text),), token.start, self.next().end)
             return Node('number', (float(token.text) if '.' in token.text else int(token.text),), token.start, token.end)
         if token.kind == 'name':
             return self.name()
@@ -445,16 +435,10 @@ class _Parser:
             return self.within('||', 'norm')
         self.next()
         here = token.start, token.end
-        if name in ('lVert', 'lvert'):
-            bars, self.bars = self.bars, []
-            inner = self.expression()
-            self.bars = bars
-            return Node('norm' if name == 'lVert' else 'bars', (inner,), token.start, self.expect('r' + name[1:]).end)
-        if name == 'sqrt':
-            degree, body = ([None, *(self.inner(a).whole() for a in token.args)])[-2:]
-            return Node('sqrt', (body, degree), *here)
-        if name == 'binom':
-            return Node('binom', tuple(self.inner(a).whole() for a in token.args), *here)
+        if name == 'sqrt' and len(token.args) > 1:
+            raise FormulaError('a root with a degree: print a power')
+        if name in ('sqrt', 'binom'):
+            return Node(name, tuple(self.inner(a).whole() for a in token.args), *here)
         if name in BIG:
             return self.big(name, token)
         if name == 'underbrace':
@@ -465,8 +449,6 @@ class _Parser:
             return Node('name', ('infty', False), *here)
         if name == 'emptyset':
             return Node('bracket', ('{', '}', ()), *here)
-        if name in ('top', 'prime'):
-            return Node('sign', (name,), *here)
         if name in ('bar', 'dot', 'tilde', 'hat', 'mathbf', 'mathrm', 'overset'):
             return Node('name', (re.sub(r'\W+', '_', self.latex[slice(*here)]).strip('_'), False), *here)
         self.k -= 1
@@ -500,8 +482,7 @@ class _Parser:
             given = False
             while self.at(',', ';', 'mid', '|', ':'):
                 given = given or self.at('mid', '|')
-                if self.next().text == '|' and self.at('|'):
-                    self.next()
+                self.next()
                 item = self.item()
                 items.append(Node('given', (item,), item.start, item.end) if given else item)
         closing = self.expect(*CLOSED_BY[opening.text])
@@ -528,7 +509,7 @@ class _Parser:
         if name not in PREFIX and name not in self.functions:
             return node
         head = self.scripts(node)
-        if self.at('(', '[') or self.at('{') and name in ('Pr', 'Expect'):
+        if self.at('(', '['):
             return self.applied(head)
         word = self.latex[token.start:].startswith(('\\operatorname', '\\mathrm', '\\text'))
         return self.prefixed(head) if (name in PREFIX or word) and self.starts_factor() else head
@@ -576,7 +557,7 @@ class _Parser:
             return self.integral(low, high, token)
         domain = self.domain(low, high, kind)
         if kind in ('sum', 'prod', 'lim'):
-            body = self.signed(self.term)
+            body = self.term()
         else:
             body = self.extremal(domain)
         return Node('big', (kind, domain, body), token.start, body.end)
@@ -662,8 +643,6 @@ class _Parser:
                 order = int(script[0].text)
             else:
                 raise FormulaError('a derivative of unknown order')
-        if not self.starts_factor():
-            return Node('operator', (token.text, wrt, order), token.start, token.end)
         body = self.factor()
         if body.op == 'scripted' and body.args[2] is not None:  # \nabla f(x)^\top transposes the gradient, not f
             base, sub, sup, primes = body.args

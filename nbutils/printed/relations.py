@@ -32,6 +32,18 @@ def steps(node):
     yield node.op, left, right
 
 
+def stated(statement, supposed=True):
+    """(left, sign, right) for each relation that a statement is made of, also of those that are only supposed if asked."""
+    if statement.op == 'relation':
+        yield from zip(statement.args[::2], statement.args[1::2], statement.args[2::2], strict=False)
+    sides = statement.args if statement.op == 'both' else ()
+    if statement.op in ARROWS.values():
+        sides = [side for op, left, right in steps(statement) for side in (left, right)
+                 if supposed or op == 'iff' or side is right]
+    for side in sides:
+        yield from stated(side, supposed)
+
+
 def step_is_true(op, left, right):
     """Whether an arrow leads from the truth of its left side to that of its right side."""
     return left == right if op == 'iff' else right or not left
@@ -61,7 +73,7 @@ def _relation(node, scope):
 
 def compare(left, sign, right, scope) -> bool:
     """Whether `left sign right` is true. Raises Unfinished for relations that cannot be run."""
-    if sign in ('to', 'mapsto', '<<'):
+    if sign in ('to', 'mapsto', '<<', 'perp'):
         raise Unfinished(f'the relation {sign}')
     if sign in ('in', 'notin'):
         return _contained(evaluate(left, scope), right, scope) == (sign == 'in')
@@ -83,8 +95,6 @@ def compare(left, sign, right, scope) -> bool:
         return equal(a, b, scope.options['approx'])
     if sign == 'subset':
         return _part_of(a, b)
-    if sign == 'perp':
-        return equal(float(np.vdot(a, b)), 0.0)
     if sign in ('psd', 'pd', 'nsd', 'nd'):
         return _definite(sign, a, b)
     return _ordered(sign, a, b)

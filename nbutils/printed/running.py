@@ -14,7 +14,6 @@ variable is given and P is not, `P(A)` is `Pr[A]`; `\\mathbb{E}_p` is the expect
 A statement that they always exclude is an error.
 """
 import copy
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import product
@@ -36,12 +35,13 @@ from nbutils.printed.grammar import (
     walk,
 )
 from nbutils.printed.operators import counter_range
-from nbutils.printed.relations import equal, step_is_true, steps
+from nbutils.printed.relations import equal, stated, step_is_true, steps
 from nbutils.printed.spoiling import variants
 from nbutils.printed.tokens import FormulaError
-from nbutils.printed.values import FLOATS, Box, Identity, Random, Scope, is_number, lift, of
+from nbutils.printed.values import Box, Random, Scope, is_number, lift, of
 
 MISHAPS = TypeError, ValueError, IndexError, AttributeError, ArithmeticError, np.linalg.LinAlgError
+SAME = 1e-9  # so close are equal sides of two prints, of which only the order of operations is another one
 OPTIONS = ('approx', 'over', 'wrt', 'n')
 RESERVED = {*CONSTANTS, *ELEMENTWISE, *PREFIX, *EXTREMA, 'Reals', 'I', '1', '0'}
 
@@ -128,15 +128,12 @@ def _verdict(spoilt, meanings, options, cases, original):
 
 
 def _agree(a, b):
+    """Whether two prints compare the same: values, or lists of them."""
     if isinstance(a, list) and isinstance(b, list):
         return len(a) == len(b) and all(map(_agree, a, b))
-    if type(a) in FLOATS and type(b) in FLOATS:  # what allclose says of two numbers
-        return bool(a == b or math.isfinite(b) and abs(a - b) <= 1e-9 + 1e-9 * abs(b))
-    if isinstance(a, Identity) and isinstance(b, Identity):
-        return a.scale == b.scale
     try:
-        return np.shape(a) == np.shape(b) and bool(np.allclose(a, b, rtol=1e-9, atol=1e-9))
-    except TypeError:
+        return equal(a, b, SAME)
+    except (FormulaError, TypeError):  # words, functions and what has no value
         return a is b or isinstance(a, str) and a == b
 
 
@@ -266,7 +263,7 @@ class Formula:
         """(left, right, whether they are equal) for each relation of these kinds that the claims state, in one case."""
         scope = self.scope(case)
         for claim, s in self._instances(scope):
-            for left, sign, right in _stated(claim):
+            for left, sign, right in stated(claim):
                 if RELATIONS[sign.text] in signs:
                     yield left, right, equal(evaluate(left, s), evaluate(right, s))
 
@@ -315,23 +312,11 @@ class Formula:
             return scope.raw(name)
         if f'range of {name}' in self.defined:
             low, high = self.defined[f'range of {name}']
-            try:
-                return range(int(evaluate(low, scope)), int(evaluate(high, scope)) + 1)
-            except FormulaError:
-                pass  # a letter for a length, as in i = 1, ..., n
+            return range(int(evaluate(low, scope)), int(evaluate(high, scope)) + 1)
         try:
             return counter_range(node, name, scope)
         except FormulaError:
             return None  # no counter: evaluating says what is missing
-
-
-def _stated(statement):
-    """(left, sign, right) for each relation that a statement is made of, those that are only supposed among them."""
-    if statement.op == 'relation':
-        yield from zip(statement.args[::2], statement.args[1::2], statement.args[2::2], strict=False)
-    elif statement.op in ('both', *ARROWS.values()):
-        for part in statement.args:
-            yield from _stated(part) if isinstance(part, Node) else ()
 
 
 def _sides(statement, scope):
@@ -374,7 +359,7 @@ def _gives_a_function(rule):
 
 @kept
 def _has_two_signs(node):
-    return any(n.op == 'add' and any(sign in ('pm', 'mp') for sign, _, _ in n.args) for n in walk(node))
+    return any(n.op == 'add' and any(sign == 'pm' for sign, _, _ in n.args) for n in walk(node))
 
 
 # definitions

@@ -328,17 +328,18 @@ def exponential(a):
 # derivatives
 
 _STENCIL = ((1, 3 / 4), (2, -3 / 20), (3, 1 / 60))  # central differences of sixth order
+_STEP = 1e-3  # of the differences, times the size of the number
 _COMPLEX_STEP = 1e-30  # nothing is subtracted, so it can be as small as one likes
 _AGREE = 1e-5  # the error of the differences: rounding 1e-16 divided by the step, and more for large values
 
 
-def slope(f: Callable, v: float, step: float = 1e-3):
+def slope(f: Callable, v: float):
     """The derivative of f at the number v.
 
-    By a complex step, which has no cancellation, wherever it agrees with central differences of the given step; by
-    those where f does not take complex numbers or is not analytic (bars, maxima), so with an error of about 1e-6.
+    By a complex step, which has no cancellation, wherever it agrees with central differences; by those where f does not
+    take complex numbers or is not analytic (bars, maxima), so with an error of about 1e-6.
     """
-    h = step * max(1, abs(v))
+    h = _STEP * max(1, abs(v))
     by_differences = Zero()
     for k, weight in _STENCIL:
         by_differences = add(by_differences, times(weight / h, add(f(v + k * h), f(v - k * h), -1)))
@@ -353,13 +354,13 @@ def slope(f: Callable, v: float, step: float = 1e-3):
     return by_complex_step if close else by_differences
 
 
-def gradient(f: Callable, v, step: float = 1e-3):
+def gradient(f: Callable, v):
     """df/dv: an array of the shape of v for a number f, the Jacobian (a row for each entry of f) for a column f."""
     if is_number(v):
-        return slope(f, v, step)
+        return slope(f, v)
     if not isinstance(v, np.ndarray):
         raise FormulaError('a derivative with respect to what is neither number nor array')
-    slopes = [slope(_one_entry(f, v, at), v[at], step) for at in np.ndindex(*v.shape)]
+    slopes = [slope_along(f, v, at) for at in np.ndindex(*v.shape)]
     if all(map(is_number, slopes)):
         return np.reshape(slopes, v.shape)
     if v.shape[1] == 1 and all(s.shape[1] == 1 for s in slopes):
@@ -367,9 +368,10 @@ def gradient(f: Callable, v, step: float = 1e-3):
     raise FormulaError('a derivative of a matrix with respect to an array')
 
 
-def _one_entry(f, v, at):
+def slope_along(f: Callable, v, at):
+    """The derivative of f at the array v with respect to its entry at these indices."""
     def moved(t):
         w = v.astype(np.result_type(v, type(t)))
         w[at] = t
         return f(w)
-    return moved
+    return slope(moved, v[at])

