@@ -453,24 +453,19 @@ def _call(node, scope):
     head, args = node.args
     if head.op == 'bracket':
         return _composition(head, args, scope)
-    name, sub, sup, primes = head.args[0], None, None, 0
-    if head.op == 'scripted':
-        base, sub, sup, primes = head.args
-        name = base.args[0] if base.op == 'name' else None
+    base, sub, sup, primes = head.args if head.op == 'scripted' else (head, None, None, 0)
+    kind, mark = sup.args if sup is not None else ('mark', '')
+    if base.op != 'name' or kind != 'mark':
+        raise FormulaError('a function with a superscript that is no mark: a power stands behind the brackets')
+    name = base.args[0]
     if any(a.op == 'given' for a in args) and f'{name}_given' in scope:  # P(x | y) beside P(x, y)
         name = f'{name}_given'
     own = name in scope or sub is not None and f'{name}_{sub.args[0]}' in scope  # P_C, the nearest point of C
-    moment = _rules.get('moment') if name in ('Expect', 'Pr', 'P', 'Var', 'Cov') and not own else None
-    kind, extra = sup.args if sup is not None else (None, None)
-    if kind in ('transpose', 'inverse transpose'):
-        raise FormulaError('a transposed function')
-    if moment:
-        result = moment(Node('moment', (name, sub, args)), scope)
-    elif name == 'Indicator' and name not in scope:
-        result = float(evaluate(args[0], scope))
-    else:
-        result = _applied(name, sub, extra if kind in ('mark', 'label') else None, primes, args, scope)
-    return power(result, evaluate(extra, scope)) if kind == 'power' else result
+    if name in ('Expect', 'Pr', 'P', 'Var', 'Cov') and not own:
+        return evaluate(Node('moment', (name, sub, args)), scope)
+    if name == 'Indicator' and not own:
+        return float(evaluate(args[0], scope))
+    return _applied(name, sub, mark, primes, args, scope)
 
 
 def _applied(name, sub, mark, primes, args, scope):
@@ -494,19 +489,15 @@ def _applied(name, sub, mark, primes, args, scope):
 
 def _function(name, sub, mark, scope):
     """(function or None, its parameters) of a name with a subscript and a mark."""
-    key = sub.args[0] if sub is not None else ''
-    text = mark if isinstance(mark, str) else ''
-    for literal in (f'{name}_{key}_{text}', f'{name}_{text}_{key}') if key and text else (f'{name}_{key or text}',):
-        if (key or text) and literal in scope:
-            return scope.get(literal), [] if text or mark is None else [evaluate(mark, scope)]
-    if text:
-        raise FormulaError(f'no meaning was given for {name} with the mark {text}')
-    parameters = [evaluate(mark, scope)] if mark is not None else []
-    if sub is not None:
-        if sub.args[1] is None:
-            raise FormulaError(f'no meaning was given for the subscript {key}')
-        parameters += [evaluate(n, scope) for n in sub.args[1]]
-    return scope.get(name) if name in scope else None, parameters
+    key = '_'.join(filter(None, (sub.args[0] if sub is not None else '', mark)))
+    if key and f'{name}_{key}' in scope:
+        return scope.get(f'{name}_{key}'), []
+    if mark:
+        raise FormulaError(f'no meaning was given for {name} with the mark {mark}')
+    if sub is not None and sub.args[1] is None:
+        raise FormulaError(f'no meaning was given for the subscript {key}')
+    function = scope.get(name) if name in scope else None
+    return function, [evaluate(node, scope) for node in sub.args[1]] if sub is not None else []
 
 
 def _entry_by_entry(f, value):

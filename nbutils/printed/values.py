@@ -201,8 +201,6 @@ def add(a, b, sign=1):
         a = a.sized(len(b))
     if isinstance(a, Zero) and callable(b) and sign == 1:
         return b
-    if isinstance(a, Zero) and isinstance(b, Identity):
-        return Identity(sign * b.scale)
     if callable(a) and callable(b):
         return lambda *values: add(lift(a(*values)), lift(b(*values)), sign)
     if any(isinstance(v, (Identity, list, bool)) or callable(v) for v in (a, b)):
